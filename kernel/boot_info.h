@@ -1,0 +1,39 @@
+/*
+ * boot_info.h - what any loader tells, in one portable form. The port fills it from Multiboot2, PVH
+ * or a device tree before kernel_main(); everything it points to stays mapped and untouched.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BOOT_MAX_RANGES  64
+#define BOOT_MAX_MODULES 8
+
+enum boot_memory_kind {
+	BOOT_RAM,      /* free to use */
+	BOOT_FIRMWARE, /* readable tables (ACPI) or reserved RAM: keep */
+};
+
+struct boot_range {
+	uint64_t start, end; /* physical, end exclusive */
+	enum boot_memory_kind kind;
+};
+
+struct boot_module {
+	const char *name; /* file name without folders: "initrd.cpio", "loader.conf"; "" if not told */
+	const void *data; /* direct-map address */
+	uint64_t size;    /* bytes */
+};
+
+struct boot_info {
+	const char *loader;  /* "GRUB 2.06", "PVH" */
+	const char *cmdline; /* loader parameters; "" if none */
+	uint64_t rsdp;       /* physical address of ACPI's RSDP, 0: none found */
+	unsigned range_count, module_count;
+	bool ranges_cut; /* the loader told of more ranges than fit: memory is lost, warn */
+	struct boot_range ranges[BOOT_MAX_RANGES];
+	struct boot_module modules[BOOT_MAX_MODULES];
+};
+
+extern struct boot_info boot_info;

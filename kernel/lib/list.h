@@ -1,0 +1,61 @@
+/* list.h - the kernel's one list: circular, doubly linked, intrusive. The caller brings the lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next, *prev;
+};
+
+#define LIST_INIT(l)             {&(l), &(l)}
+#define container_of(p, type, m) ((type *)((char *)(p) - offsetof(type, m)))
+#define list_entry(p, type, m)   container_of(p, type, m)
+#define list_for_each(p, l)      for (struct list *p = (l)->next; p != (l); p = p->next)
+/* The current element may be removed and freed inside the loop. */
+#define list_for_each_safe(p, l) \
+	for (struct list *p = (l)->next, *p##_next = p->next; p != (l); p = p##_next, p##_next = p->next)
+
+static inline void
+list_init(struct list *l)
+{
+	l->next = l->prev = l;
+}
+
+static inline bool
+list_empty(const struct list *l)
+{
+	return l->next == l;
+}
+
+static inline void
+list_insert_after(struct list *at, struct list *e)
+{
+	e->prev = at;
+	e->next = at->next;
+	at->next->prev = e;
+	at->next = e;
+}
+
+/* Appends e at the tail of l. */
+static inline void
+list_append(struct list *l, struct list *e)
+{
+	list_insert_after(l->prev, e);
+}
+
+/* Removes e and leaves it a valid empty list, so that removing twice is harmless. */
+static inline void
+list_remove(struct list *e)
+{
+	e->prev->next = e->next;
+	e->next->prev = e->prev;
+	list_init(e);
+}
+
+/* First element, or NULL when the list is empty. */
+static inline struct list *
+list_first(const struct list *l)
+{
+	return list_empty(l) ? NULL : l->next;
+}

@@ -1,0 +1,44 @@
+/*
+ * page.h - the physical page allocator: a buddy system over the boot memory map.
+ * Locking: one spin lock inside. Any context but NMI; never sleeps.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct boot_info;
+
+#define PAGE_SHIFT     12
+#define PAGE_SIZE      4096ul
+#define PAGE_MAX_ORDER 16 /* largest block: 2^16 pages, 256 MiB */
+
+static inline uint64_t
+page_round_up(uint64_t n)
+{
+	return (n + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+}
+
+static inline uint64_t
+page_round_down(uint64_t n)
+{
+	return n & ~(PAGE_SIZE - 1);
+}
+
+/* Takes over all usable memory that bi names, but for the kernel, its modules and the first MiB. */
+void page_init(const struct boot_info *bi);
+/* 2^order pages, aligned to their size, by their direct-map address; not zeroed. NULL: none left. */
+void *page_alloc(unsigned order);
+/* One zeroed page. */
+void *page_alloc_zero(void);
+void page_free(void *va, unsigned order);
+
+/* Reference count of a single (order 0) page; page_alloc() sets 1. */
+void page_ref(void *va);
+/* Drops a reference and frees the page with the last one. */
+void page_unref(void *va);
+uint32_t page_refs(void *va);
+
+uint64_t page_count_total(void);
+uint64_t page_count_free(void);

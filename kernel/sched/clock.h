@@ -1,0 +1,12 @@
+/* clock.h - time since boot. Any context, also NMI. */
+#pragma once
+
+#include <stdint.h>
+
+/* Monotonic, agreed between CPUs; 0 at boot. */
+uint64_t clock_ns(void);
+/* Raw ticks of the architecture's counter (arch_clock_read()) as nanoseconds since boot. */
+uint64_t clock_ticks_to_ns(uint64_t ticks);
+/* Ticks a second, and the counter's value at clock_ns() == 0. */
+uint64_t clock_hz(void);
+uint64_t clock_boot_ticks(void);

@@ -1,0 +1,38 @@
+/*
+ * mutex.h - sleep mutexes and condition variables. Thread context only.
+ * Not recursive: locking twice is a panic. Trace: class LOCK, and SCHED's "blocked" with lockname.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+struct mutex {
+	struct thread *owner; /* atomic; NULL free */
+	uint32_t waiters;     /* atomic; threads in the slow path */
+	const char *name;     /* read-only data */
+};
+
+#define MUTEX_INIT(n) {.name = (n)}
+
+void mutex_init(struct mutex *m, const char *name);
+void mutex_lock(struct mutex *m);
+bool mutex_trylock(struct mutex *m);
+void mutex_unlock(struct mutex *m);
+/* Does the current thread own it? */
+bool mutex_held(const struct mutex *m);
+
+struct cond {
+	uint32_t waiters; /* threads in cond_wait, under the mutex */
+};
+
+/*
+ * Releases m, sleeps until signalled, takes m again. flags and deadline as in sleep_on(), and the
+ * same results. Spurious wakeups happen.
+ */
+int cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_t deadline_ns);
+/* Wake one / all waiters. The caller holds the mutex of the waiters. */
+void cond_signal(struct cond *c);
+void cond_broadcast(struct cond *c);
