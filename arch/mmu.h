@@ -1,0 +1,56 @@
+/*
+ * mmu.h - contract: page tables of four levels with 512 entries of 8 bytes, 4 KiB pages and 2 MiB
+ * blocks (true of both ports). The walk is kernel/mm/pagetable.c, over these.
+ *
+ * The port's header also gives the constants
+ *   ARCH_DIRECT_BASE   all RAM is mapped from here, ARCH_DIRECT_BASE + physical address
+ *   ARCH_VMALLOC_BASE, ARCH_VMALLOC_END   kernel mappings made at run time
+ *   ARCH_USER_END      first address beyond user space
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Protection bits. */
+#define MMU_READ   1
+#define MMU_WRITE  2
+#define MMU_EXEC   4
+#define MMU_USER   8
+#define MMU_DEVICE 16 /* uncached */
+#define MMU_GLOBAL 32 /* same in every address space */
+
+/* An entry that maps pa with the given protection at a level (0: page, 1: 2 MiB block). */
+static inline uint64_t arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level);
+/* An entry that points to the next table. */
+static inline uint64_t arch_pte_table(uint64_t pa);
+static inline bool arch_pte_present(uint64_t pte);
+/* Does a present entry above level 0 map a block? */
+static inline bool arch_pte_block(uint64_t pte);
+static inline uint64_t arch_pte_pa(uint64_t pte);
+static inline bool arch_pte_writable(uint64_t pte);
+static inline bool arch_pte_executable(uint64_t pte);
+
+#include <md/mmu.h>
+
+static inline void *
+phys_to_virt(uint64_t pa)
+{
+	return (void *)(ARCH_DIRECT_BASE + pa);
+}
+
+/* Only for direct-map addresses. */
+static inline uint64_t
+virt_to_phys(const void *va)
+{
+	return (uint64_t)va - ARCH_DIRECT_BASE;
+}
+
+/* Physical address of the kernel image's own first byte, __kernel_start. */
+uint64_t arch_kernel_phys(void);
+/* Makes `root` (physical) this CPU's table; user entries of the old one are forgotten. */
+void arch_mmu_switch(uint64_t root);
+/* Forgets one page on this CPU. */
+void arch_tlb_flush_page(uintptr_t va);
+/* Forgets everything on this CPU, global entries too. */
+void arch_tlb_flush_all(void);

@@ -1,0 +1,17 @@
+/* patch.h - contract: changing the code at trace sites while other CPUs run it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Makes each of n sites jump to its target (on) or fall through (off). Before other CPUs run, any
+ * context; later thread context with interrupts on and no spin lock held. The caller serialises.
+ */
+struct arch_patch {
+	uintptr_t addr;	  /* the site's instruction */
+	uintptr_t target; /* where it goes when on */
+	bool on;
+};
+void arch_patch(const struct arch_patch *p, size_t n);

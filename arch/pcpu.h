@@ -1,0 +1,22 @@
+/*
+ * pcpu.h - contract: data that each CPU reaches without a look-up.
+ *
+ * struct arch_pcpu is the port's; it starts struct pcpu (kernel/sched/pcpu.h) and has at least
+ * `unsigned cpu`, `struct thread *curthread`, `uint64_t ktr_head`, `uint32_t ktr_ident`.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct thread;
+struct arch_pcpu;
+
+/* The current thread: one load, right at any time, also if this thread migrates. Any context. */
+static inline struct thread *arch_curthread(void);
+static inline void arch_set_curthread(struct thread *t);
+/* This CPU's block. Stays true only while interrupts are off. */
+static inline struct arch_pcpu *arch_this_pcpu(void);
+/* This CPU's number, 0 is the boot CPU. Stays true only while interrupts are off. */
+static inline unsigned arch_cpu(void);
+
+#include <md/pcpu.h>

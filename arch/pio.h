@@ -1,0 +1,9 @@
+/* pio.h - contract: I/O ports, or the window through which a PCI bridge reaches them. Any context. */
+#pragma once
+
+#include <stdint.h>
+
+static inline uint8_t arch_pio_in8(uint16_t port);
+static inline void arch_pio_out8(uint16_t port, uint8_t v);
+
+#include <md/pio.h>

@@ -1,0 +1,35 @@
+/* smp.h - contract: the other CPUs. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arch_trapframe;
+struct pcpu;
+
+enum arch_ipi {
+	IPI_RESCHED, /* look at the run queue */
+	IPI_CALL,    /* run smp_call's function */
+	IPI_COUNT
+};
+
+/* CPUs that firmware tells of, boot CPU included; at most max. */
+unsigned arch_cpu_probe(unsigned max);
+/*
+ * Starts CPU n (1..): it runs on the idle stack given and calls entry_secondary(). Returns false when
+ * it did not come up within a second. Thread context.
+ */
+bool arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top);
+/* Fills the port's part of a pcpu before its CPU runs. */
+void arch_pcpu_init(struct pcpu *pc, unsigned n);
+/* Interrupts one CPU. Any context. */
+void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);
+/*
+ * Stops all other CPUs, also those with interrupts off, wherever they are; waits a bounded time and
+ * returns how many stopped. Any context. Their frames are then entry_stopped_frame()'s.
+ */
+unsigned arch_stop_others(void);
+void arch_resume_others(void);
+
+/* A non-maskable interrupt on this CPU, where the hardware has one; false where not. For tests. */
+bool arch_nmi_self(void);

@@ -1,0 +1,31 @@
+/* trap.h - contract: the trap frame, only through accessors. Any context. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arch_trapframe; /* every register of the interrupted context */
+
+static inline uintptr_t arch_tf_pc(const struct arch_trapframe *tf);
+static inline void arch_tf_set_pc(struct arch_trapframe *tf, uintptr_t pc);
+static inline uintptr_t arch_tf_sp(const struct arch_trapframe *tf);
+/* Frame pointer, for unwinding. */
+static inline uintptr_t arch_tf_fp(const struct arch_trapframe *tf);
+static inline bool arch_tf_user(const struct arch_trapframe *tf);
+/* Were interrupts on in the interrupted context? */
+static inline bool arch_tf_irq_on(const struct arch_trapframe *tf);
+/* System call number, argument n (0..5) and the place of the return value. */
+static inline uint64_t arch_tf_syscall(const struct arch_trapframe *tf);
+static inline uint64_t arch_tf_arg(const struct arch_trapframe *tf, unsigned n);
+static inline void arch_tf_set_return(struct arch_trapframe *tf, uint64_t v);
+
+#include <md/trap.h>
+
+/* A frame that starts a user program: all registers 0 but pc and sp. */
+void arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp);
+/* The frame of the current thread's entry from user mode: at the top of its kernel stack. */
+struct arch_trapframe *arch_user_frame(uintptr_t stack_top);
+/* Leaves the kernel through tf. Interrupts off. */
+_Noreturn void arch_return_to_user(struct arch_trapframe *tf);
+/* One line per register group, by printk. For panics and the debugger. */
+void arch_tf_print(const struct arch_trapframe *tf);

@@ -1,0 +1,20 @@
+/*
+ * smp.h - work on all CPUs. Thread context, interrupts on, no spin lock held (another CPU that waits for
+ * that lock with interrupts off would never answer). Early boot with one CPU: any state.
+ */
+#pragma once
+
+/* Starts the other CPUs. */
+void smp_init(void);
+/* Runs fn on every CPU, with interrupts off, and returns when all have. */
+void smp_call_all(void (*fn)(void *), void *arg);
+/*
+ * Runs fn here while all other CPUs wait with interrupts off, none of them having been interrupted
+ * inside the record text [__ktr_record_start, __ktr_record_end).
+ */
+void smp_stop_run(void (*fn)(void *), void *arg);
+/*
+ * Returns when every recorder that was inside the record text has left it.
+ * Rests on the scheduler, which never preempts a thread there.
+ */
+void smp_ktr_quiesce(void);
