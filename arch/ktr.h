@@ -21,4 +21,5 @@ static inline void arch_ktr_set_ident(uint32_t ident);
 /* Orders the stores before it before those after it, as other CPUs see them. */
 static inline void arch_ktr_wmb(void);
 
+/* Also KTR_PORT_SITE_ON(site), the patchable branch of a trace point (ktr/ktr.h). */
 #include <md/ktr.h>

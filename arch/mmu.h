@@ -46,6 +46,8 @@ virt_to_phys(const void *va)
 	return (uint64_t)va - ARCH_DIRECT_BASE;
 }
 
+/* A new user table begins as this makes it: with the kernel's half where one table holds both. */
+void arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root);
 /* Physical address of the kernel image's own first byte, __kernel_start. */
 uint64_t arch_kernel_phys(void);
 /* Makes `root` (physical) this CPU's table; user entries of the old one are forgotten. */

@@ -30,6 +30,8 @@ void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);
  */
 unsigned arch_stop_others(void);
 void arch_resume_others(void);
+/* entry_stopped() waits while this is true. NMI. */
+bool arch_stop_wanted(void);
 
 /* A non-maskable interrupt on this CPU, where the hardware has one; false where not. For tests. */
 bool arch_nmi_self(void);

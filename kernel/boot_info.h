@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #define BOOT_MAX_RANGES  64
-#define BOOT_MAX_MODULES 8
+#define BOOT_MAX_MODULES  8
+#define BOOT_MAX_RESERVED 8
 
 enum boot_memory_kind {
 	BOOT_RAM,      /* free to use */
@@ -31,7 +32,10 @@ struct boot_info {
 	const char *cmdline; /* loader parameters; "" if none */
 	uint64_t rsdp;       /* physical address of ACPI's RSDP, 0: none found */
 	unsigned range_count, module_count;
-	bool ranges_cut; /* the loader told of more ranges than fit: memory is lost, warn */
+	bool ranges_cut;	  /* the loader told of more ranges than fit: memory is lost, warn */
+	/* Physical memory that is in use: the kernel image, the strings above, what firmware keeps. */
+	unsigned reserved_count;
+	struct boot_range reserved[BOOT_MAX_RESERVED];
 	struct boot_range ranges[BOOT_MAX_RANGES];
 	struct boot_module modules[BOOT_MAX_MODULES];
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct arch_trapframe;
@@ -41,5 +42,21 @@ void entry_breakpoint(struct arch_trapframe *tf, const char *what);
 void entry_user_return(struct arch_trapframe *tf);
 /* This CPU was stopped by arch_stop_others(): remembers tf for the debugger (NULL: goes on). NMI. */
 void entry_stopped(struct arch_trapframe *tf);
+/*
+ * Services for the port.
+ */
+/* Device registers, uncached. Page aligned size is taken. NULL: no memory. Boot. */
+void *entry_map_device(uint64_t pa, size_t size);
+/* Firmware tables, read-only. NULL: no memory. Boot. */
+const void *entry_map_firmware(uint64_t pa, size_t size);
+/* Zeroed memory that is never freed, or NULL. */
+void *entry_alloc(size_t size);
+/* Physical address of the kernel's own page table. */
+uint64_t entry_kernel_root(void);
+/* Stores into kernel text, which is mapped read-only. One caller at a time, within one page. */
+void entry_text_write(uintptr_t addr, const void *bytes, size_t n);
+/* Every CPU executes a serialising interrupt before this returns. As smp_call_all(). */
+void entry_sync_cpus(void);
+
 /* NMI context; another reason for an NMI than stopping: e.g. pressed by an operator. */
 void entry_nmi(struct arch_trapframe *tf);

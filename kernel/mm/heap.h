@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+/* After page_init(), before the first kmalloc(). */
+void heap_init(void);
 /* Aligned to 16 bytes, not zeroed. NULL when memory is out or size is beyond 256 MiB. */
 void *kmalloc(size_t size);
 /* Zeroed. */

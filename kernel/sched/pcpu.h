@@ -20,6 +20,7 @@ struct pcpu {
 	bool resched;	    /* atomic: give the CPU away when possible */
 	unsigned locks;	    /* spin locks held */
 	unsigned nmi;	    /* depth of NMI handlers */
+	uint64_t nmi_count; /* NMIs that were not a stop */
 	uint64_t tick_ns;   /* time of the next clock tick */
 	uint64_t ticks;	    /* clock ticks taken */
 	uint64_t call_done; /* generation of the last smp_call run */

@@ -28,6 +28,8 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 #define PRIO_IDLE 255
 #define PRIO_USER_MAX 180
 
+#define KSTACK_SIZE 16384ul
+
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack;		 /* [c] lowest address of the kernel stack; a guard page lies below */
@@ -53,6 +55,7 @@ struct thread {
 	struct list sleepq;   /* [s] */
 	struct callout sleep_timer;
 
+	uint64_t tls;	     /* [t] user thread pointer */
 	uint64_t runtime_ns; /* [r] time on a CPU */
 	uint64_t since_ns;   /* [r] when it got the CPU */
 	uint64_t switches;   /* [r] */
@@ -73,8 +76,9 @@ curthread(void)
  * exits. NULL: out of memory. Thread context.
  */
 struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
-/* A thread for a process, not yet runnable: sched_start() it. tid 0 draws a new number. */
+/* The same, not yet runnable: sched_start() it, or thread_discard() it. */
 struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
+void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
 /* Calls f for every thread, under the list lock: f must not sleep. Returns the first nonzero result. */

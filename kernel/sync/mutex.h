@@ -25,7 +25,7 @@ void mutex_unlock(struct mutex *m);
 bool mutex_held(const struct mutex *m);
 
 struct cond {
-	uint32_t waiters; /* threads in cond_wait, under the mutex */
+	uint32_t seq; /* atomic; counts signals, so that none is missed on the way to sleep */
 };
 
 /*

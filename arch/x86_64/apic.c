@@ -1,0 +1,175 @@
+/*
+ * apic.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
+ *
+ * Locking: a local APIC belongs to its CPU; the interrupt command register's two halves are written with
+ * interrupts off. I/O APIC registers are indirect: written at boot only, by one CPU.
+ */
+#include "arch/intc.h"
+#include "arch/irq.h"
+#include "arch/pio.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/abi/errno.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+
+enum { /* local APIC registers, byte offsets */
+	LAPIC_ID = 0x20,
+	LAPIC_TPR = 0x80,
+	LAPIC_EOI = 0xb0,
+	LAPIC_SVR = 0xf0,
+	LAPIC_ICR_LOW = 0x300,
+	LAPIC_ICR_HIGH = 0x310,
+	LAPIC_LVT_TIMER = 0x320,
+	LAPIC_LVT_LINT0 = 0x350,
+	LAPIC_LVT_LINT1 = 0x360,
+	LAPIC_LVT_ERROR = 0x370,
+	LAPIC_TIMER_INITIAL = 0x380,
+	LAPIC_TIMER_CURRENT = 0x390,
+	LAPIC_TIMER_DIVIDE = 0x3e0,
+};
+
+#define LVT_MASKED   (1u << 16)
+#define LVT_NMI	     (4u << 8)
+#define ICR_PENDING  (1u << 12)
+#define DIVIDE_BY_16 3
+
+static volatile uint32_t *lapic;
+static volatile uint32_t *ioapics[8];
+
+static uint32_t
+lapic_read(unsigned reg)
+{
+	return lapic[reg / 4];
+}
+
+static void
+lapic_write(unsigned reg, uint32_t v)
+{
+	lapic[reg / 4] = v;
+}
+
+void
+lapic_map(void)
+{
+	lapic = entry_map_device(acpi.lapic_pa ? acpi.lapic_pa : 0xfee00000, 4096);
+	if (lapic == NULL)
+		panic("no memory to map the local APIC");
+}
+
+void
+lapic_init(void)
+{
+	/* Globally on, and in xAPIC mode: x2APIC off needs APIC off first (SDM 11.12.5). */
+	uint64_t base = rdmsr(MSR_APIC_BASE);
+	if (base & 1 << 10)
+		wrmsr(MSR_APIC_BASE, base & ~(3ul << 10));
+	wrmsr(MSR_APIC_BASE, (base & ~(1ul << 10)) | 1 << 11);
+	lapic_write(LAPIC_SVR, 0x100 | VEC_SPURIOUS);
+	lapic_write(LAPIC_LVT_LINT0, LVT_MASKED);
+	lapic_write(LAPIC_LVT_LINT1, LVT_NMI);
+	lapic_write(LAPIC_LVT_ERROR, LVT_MASKED);
+	lapic_write(LAPIC_TIMER_DIVIDE, DIVIDE_BY_16);
+	lapic_write(LAPIC_LVT_TIMER, VEC_TIMER);
+	lapic_write(LAPIC_TIMER_INITIAL, 0);
+	lapic_write(LAPIC_TPR, 0);
+	lapic_write(LAPIC_EOI, 0);
+}
+
+uint32_t
+lapic_id(void)
+{
+	return lapic_read(LAPIC_ID) >> 24;
+}
+
+void
+lapic_eoi(void)
+{
+	lapic_write(LAPIC_EOI, 0);
+}
+
+void
+lapic_send(uint32_t apic_id, uint32_t icr_low)
+{
+	bool on = arch_irq_enabled();
+
+	arch_irq_disable();
+	while (lapic_read(LAPIC_ICR_LOW) & ICR_PENDING)
+		arch_relax();
+	lapic_write(LAPIC_ICR_HIGH, apic_id << 24);
+	lapic_write(LAPIC_ICR_LOW, icr_low);
+	if (on)
+		arch_irq_enable();
+}
+
+uint32_t
+lapic_timer_read(void)
+{
+	return lapic_read(LAPIC_TIMER_CURRENT);
+}
+
+void
+lapic_timer_start(uint32_t count)
+{
+	lapic_write(LAPIC_TIMER_INITIAL, count);
+}
+
+static void
+ioapic_write(volatile uint32_t *io, unsigned reg, uint32_t v)
+{
+	io[0] = reg;
+	io[4] = v;
+}
+
+static uint32_t
+ioapic_read(volatile uint32_t *io, unsigned reg)
+{
+	io[0] = reg;
+	return io[4];
+}
+
+static unsigned
+ioapic_lines(volatile uint32_t *io)
+{
+	return (ioapic_read(io, 1) >> 16 & 0xff) + 1;
+}
+
+void
+ioapic_init(void)
+{
+	/* The legacy controllers: moved off the exception vectors, then silent (8259A data sheet). */
+	static const struct {
+		uint16_t port;
+		uint8_t v;
+	} pic[] = {{0x20, 0x11}, {0xa0, 0x11}, {0x21, 0xe0}, {0xa1, 0xe8}, {0x21, 4},
+		   {0xa1, 2},	 {0x21, 1},    {0xa1, 1},    {0x21, 0xff}, {0xa1, 0xff}};
+	for (unsigned i = 0; i < sizeof(pic) / sizeof(pic[0]); i++)
+		arch_pio_out8(pic[i].port, pic[i].v);
+
+	for (unsigned i = 0; i < acpi.ioapic_count; i++) {
+		ioapics[i] = entry_map_device(acpi.ioapics[i].pa, 4096);
+		for (unsigned n = 0; ioapics[i] != NULL && n < ioapic_lines(ioapics[i]); n++)
+			ioapic_write(ioapics[i], 0x10 + 2 * n, LVT_MASKED);
+	}
+}
+
+int
+arch_irq_unmask(unsigned gsi)
+{
+	for (unsigned i = 0; i < acpi.ioapic_count; i++) {
+		unsigned n = gsi - acpi.ioapics[i].gsi_base;
+		uint32_t mode = 0;
+
+		if (ioapics[i] == NULL || gsi < acpi.ioapics[i].gsi_base ||
+		    n >= ioapic_lines(ioapics[i]) || VEC_GSI + gsi >= VEC_GSI_END)
+			continue;
+		/* ISA lines are edge, high, unless an override says low (3) or level (3 << 2). */
+		for (unsigned l = 0; l < 16; l++)
+			if (acpi.isa[l].gsi == gsi)
+				mode = ((acpi.isa[l].flags & 3) == 3 ? 1u << 13 : 0) |
+				       ((acpi.isa[l].flags >> 2 & 3) == 3 ? 1u << 15 : 0);
+		ioapic_write(ioapics[i], 0x11 + 2 * n, acpi.apic_ids[0] << 24);
+		ioapic_write(ioapics[i], 0x10 + 2 * n, mode | (VEC_GSI + gsi));
+		return 0;
+	}
+	return -EINVAL;
+}

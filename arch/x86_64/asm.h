@@ -1,0 +1,15 @@
+/* asm.h - constants for trap.S; trap.c asserts that they agree with the C structures. */
+#pragma once
+
+#define TF_R11    (4 * 8)
+#define TF_RCX    (12 * 8)
+#define TF_VECTOR (15 * 8)
+#define TF_ERROR  (16 * 8)
+#define TF_RIP    (17 * 8)
+#define TF_CS     (18 * 8)
+#define TF_RFLAGS (19 * 8)
+#define TF_RSP    (20 * 8)
+
+#define SEL_UDATA   0x23
+#define SEL_UCODE   0x2b
+#define VEC_SYSCALL 0x100

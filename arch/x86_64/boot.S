@@ -1,0 +1,209 @@
+/*
+ * boot.S - from the loader's 32-bit mode to kernel C at its high address.
+ *
+ * Two entries, both in protected mode with paging off: Multiboot2 (specification 2.0, 3.3: EAX magic,
+ * EBX information) and PVH (Xen docs/misc/pvh: EBX start information). Everything here is linked at
+ * its physical address, but for high_entry. Boot tables map the first 4 GiB three times: identity (dropped
+ * when kernel/mm builds the real tables), the direct map, and the kernel image.
+ */
+#define KERNEL_BASE 0xffffffff80000000
+#define PTE_P 0x1
+#define PTE_W 0x2
+#define PTE_PS 0x80
+
+	.section .boot.header, "a"
+	.balign 8
+mb2_header:
+	.long 0xe85250d6		/* magic */
+	.long 0				/* i386 protected mode */
+	.long mb2_end - mb2_header
+	.long -(0xe85250d6 + 0 + (mb2_end - mb2_header))
+	.balign 8
+	.short 6, 0			/* modules aligned to pages */
+	.long 8
+	.balign 8
+	.short 0, 0			/* end */
+	.long 8
+mb2_end:
+
+	.section .note.pvh, "a", @note
+	.balign 4
+	.long 4, 8, 18			/* name, descriptor, XEN_ELFNOTE_PHYS32_ENTRY */
+	.asciz "Xen"
+	.quad pvh_start
+
+	.section .boot.text, "ax"
+	.code32
+	.globl boot_start
+boot_start:
+	cmp $0x36d76289, %eax
+	jne hang
+	mov $1, %edi			/* X86_BOOT_MULTIBOOT2 */
+	jmp common
+pvh_start:
+	mov $2, %edi			/* X86_BOOT_PVH */
+common:
+	cli
+	cld
+	mov %ebx, %esi
+	mov $boot_stack_top, %esp
+
+	/* CPUs without long mode or NX (CPUID 0x80000001 EDX 29, 20) have no way on. */
+	mov $0x80000001, %eax
+	push %edi
+	push %esi
+	cpuid
+	pop %esi
+	pop %edi
+	and $(1 << 29 | 1 << 20), %edx
+	cmp $(1 << 29 | 1 << 20), %edx
+	jne hang
+
+	/* 2048 entries of 2 MiB: the first 4 GiB. */
+	mov $boot_pd, %ebx
+	mov $(PTE_P | PTE_W | PTE_PS), %eax
+	mov $2048, %ecx
+1:	mov %eax, (%ebx)
+	movl $0, 4(%ebx)
+	add $0x200000, %eax
+	add $8, %ebx
+	loop 1b
+	mov $(boot_pd + PTE_P + PTE_W), %eax
+	mov %eax, boot_pdpt
+	mov %eax, boot_pdpt_high + 510 * 8
+	add $0x1000, %eax
+	mov %eax, boot_pdpt + 8
+	add $0x1000, %eax
+	mov %eax, boot_pdpt + 16
+	add $0x1000, %eax
+	mov %eax, boot_pdpt + 24
+	mov $(boot_pdpt + PTE_P + PTE_W), %eax
+	mov %eax, boot_pml4
+	mov %eax, boot_pml4 + 256 * 8
+	mov $(boot_pdpt_high + PTE_P + PTE_W), %eax
+	mov %eax, boot_pml4 + 511 * 8
+
+	.globl boot_long_mode
+boot_long_mode:				/* secondary CPUs join here: %edi 0, %esp theirs */
+	mov %cr4, %eax
+	or $(1 << 5), %eax		/* PAE */
+	mov %eax, %cr4
+	mov $boot_pml4, %eax
+	mov %eax, %cr3
+	mov $0xc0000080, %ecx		/* EFER: LME, NXE */
+	rdmsr
+	or $(1 << 8 | 1 << 11), %eax
+	wrmsr
+	mov %cr0, %eax
+	and $~(1 << 2 | 1 << 30 | 1 << 29), %eax
+	or $(1 << 31 | 1 << 16 | 1 << 2 | 1), %eax /* PG, WP, EM: user code has no FPU, PE */
+	mov %eax, %cr0
+	lgdt boot_gdt_pointer
+	ljmp $8, $long_entry
+hang:
+	hlt
+	jmp hang
+
+	.code64
+long_entry:
+	mov $0x10, %eax
+	mov %eax, %ds
+	mov %eax, %es
+	mov %eax, %ss
+	xor %eax, %eax
+	mov %eax, %fs
+	mov %eax, %gs
+	movabs $high_entry, %rax
+	jmp *%rax
+
+	.section .boot.data, "aw"
+	.balign 8
+boot_gdt:
+	.quad 0, 0x00af9a000000ffff, 0x00cf92000000ffff
+	.globl boot_gdt_pointer
+boot_gdt_pointer:
+	.short . - boot_gdt - 1
+	.long boot_gdt, 0
+
+	.section .boot.bss, "aw", @nobits
+	.balign 4096
+	.globl boot_pml4
+boot_pml4:	.skip 4096
+boot_pdpt:	.skip 4096
+boot_pdpt_high:	.skip 4096
+boot_pd:	.skip 4 * 4096
+boot_stack:	.skip 4096
+boot_stack_top:
+
+	.text
+high_entry:
+	test %edi, %edi
+	jz secondary
+	mov $kernel_boot_stack_top, %rsp
+	mov $x86_boot_pcpu, %rax	/* GS base, before the first C instruction */
+	call set_gs
+	xor %ebp, %ebp
+	call x86_start
+	ud2
+secondary:
+	mov ap_pcpu(%rip), %rax
+	mov ap_stack_top(%rip), %rsp
+	call set_gs
+	xor %ebp, %ebp
+	call x86_start_secondary
+	ud2
+
+set_gs:
+	mov %rax, %rdx
+	shr $32, %rdx
+	mov $0xc0000101, %ecx
+	wrmsr
+	ret
+
+	.bss
+	.balign 4096
+kernel_boot_stack_guard: .skip 4096
+	.globl kernel_boot_stack
+kernel_boot_stack: .skip 16384
+	.globl kernel_boot_stack_top
+kernel_boot_stack_top:
+	.globl ap_pcpu, ap_stack_top
+ap_pcpu:	.quad 0
+ap_stack_top:	.quad 0
+
+	/*
+	 * Where a secondary CPU begins, in real mode, at the page the startup interrupt names
+	 * (SDM vol. 3A, 8.4.4). Copied to AP_PAGE by smp.c.
+	 */
+	.section .rodata
+	.globl ap_code, ap_code_end
+#define AP_PAGE 0x8000
+ap_code:
+	.code16
+	cli
+	cld
+	xor %ax, %ax
+	mov %ax, %ds
+	lgdtl (ap_gdt_pointer - ap_code + AP_PAGE)
+	mov %cr0, %eax
+	or $1, %eax
+	mov %eax, %cr0
+	ljmpl $8, $(ap_protected - ap_code + AP_PAGE)
+	.code32
+ap_protected:
+	mov $0x10, %eax
+	mov %eax, %ds
+	mov %eax, %es
+	mov %eax, %ss
+	xor %edi, %edi
+	mov $boot_long_mode, %eax
+	jmp *%eax
+	.balign 8
+ap_gdt:
+	.quad 0, 0x00cf9a000000ffff, 0x00cf92000000ffff
+ap_gdt_pointer:
+	.short . - ap_gdt - 1
+	.long ap_gdt - ap_code + AP_PAGE
+ap_code_end:
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,188 @@
+/*
+ * cpu.c - one CPU's own set-up: descriptor tables, SYSCALL, protection bits; and thread contexts.
+ */
+#include "arch/context.h"
+#include "arch/machine.h"
+#include "arch/mmu.h"
+#include "arch/smp.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+
+bool x86_smap, x86_smep;
+struct x86_cpu x86_boot_cpu;
+const char arch_name[] = "x86_64";
+
+extern struct pcpu x86_boot_pcpu;
+extern char kernel_boot_stack_top[];
+
+/* In place before the first instruction of C, which may record an event. */
+struct pcpu x86_boot_pcpu = {
+    .md = {.self = &x86_boot_pcpu.md, .x86 = &x86_boot_cpu},
+    .online = true,
+};
+
+static void
+load_tables(struct x86_cpu *x)
+{
+	struct {
+		uint16_t limit;
+		uint64_t base;
+	} __attribute__((packed)) gdtr = {sizeof(x->gdt) - 1, (uint64_t)x->gdt};
+	uint64_t tss = (uint64_t)&x->tss;
+
+	/* Flat 64-bit segments (SDM vol. 3A, 3.4.5): type, S, DPL, P, L or D/B, G. */
+	x->gdt[1] = 0x00af9a000000ffff; /* kernel code */
+	x->gdt[2] = 0x00cf92000000ffff; /* kernel data */
+	x->gdt[3] = 0;			/* SYSRET's 32-bit code: none */
+	x->gdt[4] = 0x00cff2000000ffff; /* user data */
+	x->gdt[5] = 0x00affa000000ffff; /* user code */
+	x->gdt[6] = (sizeof(x->tss) - 1) | (tss & 0xffffff) << 16 | 0x89ul << 40 |
+		    (tss >> 24 & 0xff) << 56;
+	x->gdt[7] = tss >> 32;
+	for (unsigned i = 0; i < 4; i++)
+		x->tss.ist[i] = (uint64_t)x->stacks[i] + sizeof(x->stacks[i]);
+	x->tss.iomap = sizeof(x->tss);
+	__asm__ volatile("lgdt %0\n\t"
+			 "push %1\n\t"
+			 "lea 1f(%%rip), %%rax\n\t"
+			 "push %%rax\n\t"
+			 "lretq\n"
+			 "1:\tmov %w2, %%ds\n\t"
+			 "mov %w2, %%es\n\t"
+			 "mov %w2, %%ss\n\t"
+			 "ltr %w3"
+			 :
+			 : "m"(gdtr), "i"(SEL_KCODE), "r"(SEL_KDATA), "r"(SEL_TSS)
+			 : "rax", "memory");
+}
+
+static void
+protection_bits(void)
+{
+	uint32_t r[4];
+	uint64_t cr4;
+
+	cpuid(0, 0, r);
+	if (r[0] >= 7) {
+		cpuid(7, 0, r);
+		x86_smep = r[1] & (1u << 7);
+		x86_smap = r[1] & (1u << 20);
+	}
+	__asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
+	cr4 |= CR4_PGE | (x86_smep ? CR4_SMEP : 0) | (x86_smap ? CR4_SMAP : 0);
+	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4));
+}
+
+void
+x86_cpu_init(struct x86_cpu *x)
+{
+	load_tables(x);
+	x86_idt_load();
+	protection_bits();
+	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SCE);
+	wrmsr(MSR_STAR, (uint64_t)SEL_KCODE << 32 | (uint64_t)(SEL_UDATA - 8) << 48);
+	wrmsr(MSR_LSTAR, (uint64_t)x86_syscall_entry);
+	wrmsr(MSR_SFMASK, 0x47700); /* AC NT IOPL DF IF TF: off on entry */
+	wrmsr(MSR_KERNEL_GS, 0);
+}
+
+void
+arch_pcpu_init(struct pcpu *pc, unsigned n)
+{
+	struct x86_cpu *x = entry_alloc(sizeof(*x));
+
+	if (x == NULL)
+		panic("CPU %u: no memory for its tables", n);
+	pc->md.self = &pc->md;
+	pc->md.x86 = x;
+	pc->md.cpu = n;
+	pc->md.ktr_head = (uint64_t)n << 56;
+}
+
+void x86_context_start(void);
+
+void
+arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(void *), void *arg)
+{
+	uint64_t *sp = (uint64_t *)((char *)stack + size);
+
+	/* What arch_context_switch() pops: r15 r14 r13 r12 rbx rbp, return address. */
+	*--sp = 0; /* aligns, and ends a chain of frames */
+	*--sp = (uint64_t)x86_context_start;
+	*--sp = 0;
+	*--sp = 0;
+	*--sp = (uint64_t)fn;
+	*--sp = (uint64_t)arg;
+	*--sp = 0;
+	*--sp = 0;
+	c->sp = (uint64_t)sp;
+}
+
+void
+arch_context_prepare(uintptr_t stack_top, uint64_t tls)
+{
+	struct arch_pcpu *p = arch_this_pcpu();
+
+	p->kstack_top = stack_top;
+	p->x86->tss.rsp[0] = stack_top;
+	if (p->fs_base != tls) {
+		p->fs_base = tls;
+		wrmsr(MSR_FS_BASE, tls);
+	}
+}
+
+uint64_t
+arch_kernel_phys(void)
+{
+	extern char __kernel_start[];
+	return (uint64_t)__kernel_start - ARCH_KERNEL_BASE;
+}
+
+void
+arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root)
+{
+	memcpy(root + 256, kernel_root + 256, 256 * sizeof(*root));
+}
+
+void
+arch_mmu_switch(uint64_t root)
+{
+	uint64_t old;
+
+	__asm__ volatile("mov %%cr3, %0" : "=r"(old));
+	if (old != root)
+		__asm__ volatile("mov %0, %%cr3" : : "r"(root) : "memory");
+}
+
+void
+arch_tlb_flush_page(uintptr_t va)
+{
+	__asm__ volatile("invlpg (%0)" : : "r"(va) : "memory");
+}
+
+void
+arch_tlb_flush_all(void)
+{
+	uint64_t cr4;
+
+	/* Toggling PGE drops global entries too (SDM vol. 3A, 4.10.4.1). */
+	__asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
+	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4 & ~CR4_PGE) : "memory");
+	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4) : "memory");
+}
+
+void
+arch_machine_print(void)
+{
+	uint32_t r[4];
+	char brand[49] = "";
+
+	cpuid(0x80000000, 0, r);
+	if (r[0] >= 0x80000004)
+		for (unsigned i = 0; i < 3; i++)
+			cpuid(0x80000002 + i, 0, (uint32_t *)(brand + 16 * i));
+	printk("cpu: %s, NX%s%s\n", brand, x86_smep ? " SMEP" : "", x86_smap ? " SMAP" : "");
+}

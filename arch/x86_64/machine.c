@@ -1,0 +1,122 @@
+/*
+ * machine.c - the PC as a whole: set-up in order, serial lines, the ways to end it; unwinding.
+ */
+#include "arch/machine.h"
+#include "arch/debug.h"
+#include "arch/irq.h"
+#include "arch/pio.h"
+#include "arch/uaccess.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/boot_info.h"
+#include "kernel/sched/thread.h"
+
+void
+arch_machine_init(void)
+{
+	acpi_init(boot_info.rsdp);
+	lapic_map();
+	lapic_init();
+	ioapic_init();
+}
+
+unsigned
+arch_elf_machine(void)
+{
+	return 62; /* EM_X86_64 */
+}
+
+bool
+arch_uart_port(unsigned n, uint16_t *port, unsigned *gsi)
+{
+	/* COM1 and COM2: fixed since the PC/AT. */
+	static const struct {
+		uint16_t port;
+		uint8_t line;
+	} com[] = {{0x3f8, 4}, {0x2f8, 3}};
+
+	if (n >= 2)
+		return false;
+	*port = com[n].port;
+	*gsi = acpi.isa[com[n].line].gsi;
+	return true;
+}
+
+static void
+out16(uint16_t port, uint16_t v)
+{
+	__asm__ volatile("outw %0, %1" : : "a"(v), "Nd"(port));
+}
+
+void
+arch_poweroff(unsigned status)
+{
+	arch_irq_disable();
+	/* QEMU's isa-debug-exit: the process ends with (value << 1) | 1. Nobody answers elsewhere. */
+	__asm__ volatile("outl %0, %1" : : "a"(status), "Nd"((uint16_t)0xf4));
+	/* SLP_TYPa and SLP_EN (ACPI 4.8.3.2.1). */
+	if (acpi.s5_known)
+		out16(acpi.pm1a_cnt, (uint16_t)(acpi.s5_typa << 10 | 1 << 13));
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}
+
+void
+arch_reboot(void)
+{
+	struct {
+		uint16_t limit;
+		uint64_t base;
+	} __attribute__((packed)) none = {0, 0};
+
+	arch_irq_disable();
+	if (acpi.reset_value != 0) {
+		arch_pio_out8(acpi.reset_port, acpi.reset_value);
+		x86_delay_ns(50000000);
+	}
+	arch_pio_out8(0x64, 0xfe); /* keyboard controller: pulse reset */
+	x86_delay_ns(50000000);
+	/* A fault with no interrupt table is a triple fault. */
+	__asm__ volatile("lidt %0; int3" : : "m"(none));
+	for (;;)
+		__asm__ volatile("hlt");
+}
+
+bool
+arch_unwind(uintptr_t *fp, uintptr_t *pc)
+{
+	uint64_t next, ret;
+
+	/* Frames are aligned, in the kernel half, and only ever lie further up. */
+	if (*fp % 8 != 0 || *fp < 0xffff800000000000ul || !arch_probe_read(&next, (void *)*fp) ||
+	    !arch_probe_read(&ret, (void *)(*fp + 8)) || ret == 0)
+		return false;
+	*pc = ret;
+	*fp = next > *fp ? next : 0;
+	return true;
+}
+
+void
+arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *fp)
+{
+	/* As arch_context_switch() left it: r15 r14 r13 r12 rbx rbp, return address. */
+	uint64_t v = 0;
+
+	*pc = *fp = 0;
+	if (arch_probe_read(&v, (void *)(t->ctx.sp + 40)))
+		*fp = v;
+	if (arch_probe_read(&v, (void *)(t->ctx.sp + 48)))
+		*pc = v;
+}
+
+uintptr_t
+arch_fault_fixup(uintptr_t pc)
+{
+	extern const struct {
+		uintptr_t from, to;
+	} __start_ex_table[], __stop_ex_table[];
+
+	for (size_t i = 0; &__start_ex_table[i] < __stop_ex_table; i++)
+		if (__start_ex_table[i].from == pc)
+			return __start_ex_table[i].to;
+	return 0;
+}

@@ -1,0 +1,8 @@
+/* md/context.h - x86_64: callee-saved registers are on the stack, so the context is its pointer. */
+#pragma once
+
+#include <stdint.h>
+
+struct arch_context {
+	uint64_t sp;
+};

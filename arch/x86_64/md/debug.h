@@ -1,0 +1,18 @@
+/* md/debug.h - x86_64. */
+#pragma once
+
+#include <stdint.h>
+
+static inline void
+arch_breakpoint(void)
+{
+	__asm__ volatile("int3" ::: "memory");
+}
+
+static inline uintptr_t
+arch_frame_pointer(void)
+{
+	uintptr_t fp;
+	__asm__ volatile("mov %%rbp, %0" : "=r"(fp));
+	return fp;
+}

@@ -1,0 +1,65 @@
+/* md/mmu.h - x86_64: 4-level paging (SDM vol. 3A, 4.5), NX always on. */
+#pragma once
+
+#include <stdint.h>
+
+#define ARCH_KERNEL_BASE  0xffffffff80000000ul
+#define ARCH_DIRECT_BASE  0xffff800000000000ul
+#define ARCH_VMALLOC_BASE 0xffffc00000000000ul
+#define ARCH_VMALLOC_END  0xffffc08000000000ul
+#define ARCH_USER_END     0x00007ffffffff000ul /* the last page stays free: SYSRET needs it */
+
+#define X86_PTE_P      (1ul << 0)
+#define X86_PTE_W      (1ul << 1)
+#define X86_PTE_U      (1ul << 2)
+#define X86_PTE_PWT    (1ul << 3)
+#define X86_PTE_PCD    (1ul << 4)
+#define X86_PTE_PS     (1ul << 7)
+#define X86_PTE_G      (1ul << 8)
+#define X86_PTE_NX     (1ul << 63)
+#define X86_PTE_PA     0x000ffffffffff000ul
+
+static inline uint64_t
+arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level)
+{
+	return pa | X86_PTE_P | (prot & MMU_WRITE ? X86_PTE_W : 0) | (prot & MMU_USER ? X86_PTE_U : 0) |
+	       (prot & MMU_EXEC ? 0 : X86_PTE_NX) |
+	       (prot & MMU_DEVICE ? X86_PTE_PCD | X86_PTE_PWT : 0) |
+	       (prot & MMU_GLOBAL ? X86_PTE_G : 0) | (level ? X86_PTE_PS : 0);
+}
+
+static inline uint64_t
+arch_pte_table(uint64_t pa)
+{
+	return pa | X86_PTE_P | X86_PTE_W | X86_PTE_U;
+}
+
+static inline bool
+arch_pte_present(uint64_t pte)
+{
+	return pte & X86_PTE_P;
+}
+
+static inline bool
+arch_pte_block(uint64_t pte)
+{
+	return pte & X86_PTE_PS;
+}
+
+static inline uint64_t
+arch_pte_pa(uint64_t pte)
+{
+	return pte & X86_PTE_PA;
+}
+
+static inline bool
+arch_pte_writable(uint64_t pte)
+{
+	return pte & X86_PTE_W;
+}
+
+static inline bool
+arch_pte_executable(uint64_t pte)
+{
+	return !(pte & X86_PTE_NX);
+}

@@ -1,0 +1,61 @@
+/* md/pcpu.h - x86_64: the per-CPU block hangs on GS; trap.S knows the first three offsets. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct x86_cpu;
+
+struct arch_pcpu {
+	struct arch_pcpu *self;
+	uint64_t kstack_top; /* where SYSCALL finds the current thread's kernel stack */
+	uint64_t user_sp;    /* scratch of the SYSCALL entry */
+	struct thread *curthread;
+	uint64_t ktr_head;
+	uint32_t ktr_ident;
+	unsigned cpu;
+	uint32_t apic_id;
+	uint64_t fs_base;    /* value of the FS base register, to skip writes */
+	struct x86_cpu *x86; /* descriptor tables and fault stacks */
+};
+
+_Static_assert(offsetof(struct arch_pcpu, kstack_top) == 8, "trap.S");
+_Static_assert(offsetof(struct arch_pcpu, user_sp) == 16, "trap.S");
+
+#define X86_GS_READ(v, member) \
+	__asm__ volatile("mov %%gs:%c1, %0" \
+			 : "=r"(v) \
+			 : "i"(offsetof(struct arch_pcpu, member)))
+
+static inline struct thread *
+arch_curthread(void)
+{
+	struct thread *t;
+	X86_GS_READ(t, curthread);
+	return t;
+}
+
+static inline void
+arch_set_curthread(struct thread *t)
+{
+	__asm__ volatile("movq %0, %%gs:%c1"
+			 :
+			 : "r"(t), "i"(offsetof(struct arch_pcpu, curthread))
+			 : "memory");
+}
+
+static inline struct arch_pcpu *
+arch_this_pcpu(void)
+{
+	struct arch_pcpu *p;
+	X86_GS_READ(p, self);
+	return p;
+}
+
+static inline unsigned
+arch_cpu(void)
+{
+	unsigned n;
+	X86_GS_READ(n, cpu);
+	return n;
+}

@@ -1,0 +1,18 @@
+/* md/pio.h - x86_64: IN and OUT. */
+#pragma once
+
+#include <stdint.h>
+
+static inline uint8_t
+arch_pio_in8(uint16_t port)
+{
+	uint8_t v;
+	__asm__ volatile("inb %1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
+
+static inline void
+arch_pio_out8(uint16_t port, uint8_t v)
+{
+	__asm__ volatile("outb %0, %1" : : "a"(v), "Nd"(port));
+}

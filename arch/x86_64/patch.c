@@ -1,0 +1,88 @@
+/*
+ * patch.c - changing 5-byte trace sites while other CPUs run them.
+ *
+ * Cross-modifying code (SDM vol. 3A, 8.1.3) in three steps for a whole batch, with every CPU made to
+ * serialise after each: a breakpoint over the first byte; the last four bytes; the first byte. A CPU
+ * that meets the breakpoint goes on as the new code would, so an NMI in mid-patch is harmless.
+ *
+ * Locking: the caller serialises; `active` and `active_count` are read by the trap on any CPU.
+ */
+#include "arch/patch.h"
+#include "arch/irq.h"
+#include "arch/smp.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/entry.h"
+#include "kernel/lib/string.h"
+
+#define SITE_SIZE 5
+#define BATCH	  64
+
+static const uint8_t nop5[SITE_SIZE] = {0x0f, 0x1f, 0x44, 0x00, 0x00}; /* SDM vol. 2B, NOP */
+
+static const struct arch_patch *active;
+static size_t active_count; /* release: pairs with the acquire in x86_patch_trap() */
+
+static void
+new_code(const struct arch_patch *p, uint8_t code[SITE_SIZE])
+{
+	int32_t rel = (int32_t)(p->target - (p->addr + SITE_SIZE));
+
+	if (!p->on) {
+		memcpy(code, nop5, SITE_SIZE);
+		return;
+	}
+	code[0] = 0xe9; /* JMP rel32 */
+	memcpy(code + 1, &rel, sizeof(rel));
+}
+
+bool
+x86_patch_trap(struct arch_trapframe *tf)
+{
+	uintptr_t addr = tf->rip - 1;
+	size_t n = __atomic_load_n(&active_count, __ATOMIC_ACQUIRE);
+
+	for (size_t i = 0; i < n; i++) {
+		if (active[i].addr == addr) {
+			tf->rip = active[i].on ? active[i].target : addr + SITE_SIZE;
+			return true;
+		}
+	}
+	/* A CPU may have fetched a breakpoint that has just gone: look again, and go on from there. */
+	if (!arch_tf_user(tf) && *(volatile uint8_t *)addr != 0xcc) {
+		tf->rip = addr;
+		return true;
+	}
+	return false;
+}
+
+static void
+patch_batch(const struct arch_patch *p, size_t n)
+{
+	static const uint8_t int3 = 0xcc;
+	uint8_t code[SITE_SIZE];
+
+	active = p;
+	__atomic_store_n(&active_count, n, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < n; i++)
+		entry_text_write(p[i].addr, &int3, 1);
+	entry_sync_cpus();
+	for (size_t i = 0; i < n; i++) {
+		new_code(&p[i], code);
+		entry_text_write(p[i].addr + 1, code + 1, SITE_SIZE - 1);
+	}
+	entry_sync_cpus();
+	for (size_t i = 0; i < n; i++) {
+		new_code(&p[i], code);
+		entry_text_write(p[i].addr, code, 1);
+	}
+	entry_sync_cpus();
+	/* After that no CPU can still be on its way into the trap with one of these addresses. */
+	__atomic_store_n(&active_count, 0, __ATOMIC_RELEASE);
+}
+
+void
+arch_patch(const struct arch_patch *p, size_t n)
+{
+	for (size_t i = 0; i < n; i += BATCH)
+		patch_batch(p + i, n - i < BATCH ? n - i : BATCH);
+}

@@ -1,0 +1,178 @@
+/*
+ * smp.c - starting the other CPUs, interrupts between CPUs, stopping all by NMI.
+ *
+ * Starting is serial: ap_pcpu and ap_stack_top belong to the one CPU that is being started.
+ */
+#include "arch/smp.h"
+#include "arch/clock.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+
+#define AP_PAGE 0x8000ul /* boot.S; the first MiB is never given out */
+
+extern struct pcpu *ap_pcpu;
+extern uintptr_t ap_stack_top;
+extern char ap_code[], ap_code_end[];
+void x86_start_secondary(void);
+
+static bool stop_wanted;
+
+static uint32_t tsc_turn; /* who reads next in the agreement check; atomic */
+static uint64_t tsc_theirs;
+
+#define TSC_ROUNDS 20
+
+unsigned
+arch_cpu_probe(unsigned max)
+{
+	uint32_t self = lapic_id();
+
+	/* The boot CPU is number 0, wherever the table has it. */
+	for (unsigned i = 1; i < acpi.cpu_count; i++)
+		if (acpi.apic_ids[i] == self) {
+			acpi.apic_ids[i] = acpi.apic_ids[0];
+			acpi.apic_ids[0] = self;
+		}
+	if (acpi.cpu_count == 0) {
+		acpi.apic_ids[0] = self;
+		acpi.cpu_count = 1;
+	}
+	return acpi.cpu_count < max ? acpi.cpu_count : max;
+}
+
+static bool
+wait_turn(uint32_t turn, uint64_t ns)
+{
+	for (uint64_t waited = 0; waited < ns; waited += 1000) {
+		if (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) == turn)
+			return true;
+		x86_delay_ns(1000);
+	}
+	return false;
+}
+
+/* Each reading of theirs must lie between two of ours, taken before and after it. */
+static void
+check_tsc(unsigned n)
+{
+	uint64_t worst = 0;
+
+	for (uint32_t i = 0; i < TSC_ROUNDS; i++) {
+		uint64_t before = arch_clock_read(), after;
+
+		__atomic_store_n(&tsc_turn, 2 * i + 1, __ATOMIC_RELEASE);
+		if (!wait_turn(2 * i + 2, 1000000000))
+			return;
+		after = arch_clock_read();
+		if (tsc_theirs < before && before - tsc_theirs > worst)
+			worst = before - tsc_theirs;
+		if (tsc_theirs > after && tsc_theirs - after > worst)
+			worst = tsc_theirs - after;
+	}
+	__atomic_store_n(&tsc_turn, 2 * TSC_ROUNDS + 1, __ATOMIC_RELEASE);
+	if (worst != 0)
+		warnk("smp: CPU %u: time-stamp counter is off by %lu ticks: times of different CPUs do "
+		      "not compare\n",
+		      n, worst);
+}
+
+void
+x86_start_secondary(void)
+{
+	struct pcpu *pc = (struct pcpu *)arch_this_pcpu();
+
+	x86_cpu_init(pc->md.x86);
+	arch_mmu_switch(entry_kernel_root());
+	lapic_init();
+	for (uint32_t i = 0; i < TSC_ROUNDS; i++) {
+		while (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) != 2 * i + 1)
+			arch_relax();
+		tsc_theirs = arch_clock_read();
+		__atomic_store_n(&tsc_turn, 2 * i + 2, __ATOMIC_RELEASE);
+	}
+	entry_secondary();
+}
+
+bool
+arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
+{
+	uint32_t id = acpi.apic_ids[n];
+
+	memcpy(phys_to_virt(AP_PAGE), ap_code, (size_t)(ap_code_end - ap_code));
+	pc->md.apic_id = id;
+	ap_pcpu = pc;
+	ap_stack_top = stack_top;
+	__atomic_store_n(&tsc_turn, 0, __ATOMIC_RELEASE);
+
+	/* INIT, 10 ms, STARTUP twice (SDM vol. 3A, 8.4.4.1). */
+	lapic_send(id, ICR_INIT | ICR_ASSERT);
+	x86_delay_ns(10000000);
+	for (unsigned i = 0; i < 2; i++) {
+		lapic_send(id, ICR_STARTUP | ICR_ASSERT | (AP_PAGE >> 12));
+		x86_delay_ns(200000);
+	}
+	check_tsc(n);
+	for (unsigned i = 0; i < 1000; i++) {
+		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
+			return true;
+		x86_delay_ns(1000000);
+	}
+	return false;
+}
+
+void
+arch_ipi_send(unsigned cpu, enum arch_ipi ipi)
+{
+	lapic_send(acpi.apic_ids[cpu], ICR_FIXED | ICR_ASSERT | (VEC_IPI + ipi));
+}
+
+unsigned
+arch_stop_others(void)
+{
+	unsigned self, stopped = 0;
+
+	self = arch_cpu();
+	__atomic_store_n(&stop_wanted, true, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < ncpus; n++)
+		if (n != self && pcpus[n] != NULL && pcpus[n]->online)
+			lapic_send(acpi.apic_ids[n], ICR_NMI | ICR_ASSERT);
+	for (unsigned n = 0; n < ncpus; n++) {
+		if (n == self || pcpus[n] == NULL || !pcpus[n]->online)
+			continue;
+		for (unsigned i = 0; i < 1000; i++) {
+			if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL) {
+				stopped++;
+				break;
+			}
+			x86_delay_ns(1000000);
+		}
+	}
+	return stopped;
+}
+
+void
+arch_resume_others(void)
+{
+	__atomic_store_n(&stop_wanted, false, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < ncpus; n++)
+		while (pcpus[n] != NULL && __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
+			arch_relax();
+}
+
+bool
+arch_stop_wanted(void)
+{
+	return __atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE);
+}
+
+bool
+arch_nmi_self(void)
+{
+	lapic_send(lapic_id(), ICR_NMI | ICR_ASSERT);
+	return true;
+}

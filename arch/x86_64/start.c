@@ -1,0 +1,183 @@
+/*
+ * start.c - first C code: turns what Multiboot2 or PVH told into boot_info, and calls kernel_main().
+ *
+ * Runs on the boot tables, which map the first 4 GiB in the direct map. Sources: Multiboot2
+ * Specification 2.0, 3.6; Xen public/arch-x86/hvm/start_info.h.
+ */
+#include "arch/mmu.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/boot_info.h"
+#include "kernel/entry.h"
+#include "kernel/lib/string.h"
+
+enum { X86_BOOT_MULTIBOOT2 = 1, X86_BOOT_PVH = 2 };
+
+struct boot_info boot_info;
+
+struct mb2_tag {
+	uint32_t type, size;
+};
+
+enum {
+	MB2_END = 0,
+	MB2_CMDLINE = 1,
+	MB2_LOADER = 2,
+	MB2_MODULE = 3,
+	MB2_MMAP = 6,
+	MB2_ACPI_OLD = 14,
+	MB2_ACPI_NEW = 15,
+};
+
+struct mb2_module {
+	struct mb2_tag tag;
+	uint32_t start, end;
+	char name[];
+};
+
+struct mb2_mmap {
+	struct mb2_tag tag;
+	uint32_t entry_size, entry_version;
+	uint8_t entries[];
+};
+
+struct mb2_mmap_entry {
+	uint64_t addr, len;
+	uint32_t type, reserved;
+};
+
+struct pvh_start_info {
+	uint32_t magic, version, flags, nr_modules;
+	uint64_t modlist_pa, cmdline_pa, rsdp_pa;
+	uint64_t memmap_pa; /* version 1 on */
+	uint32_t memmap_entries, reserved;
+};
+
+struct pvh_module {
+	uint64_t pa, size, cmdline_pa, reserved;
+};
+
+extern char __kernel_end[];
+
+void x86_start(uint64_t kind, uint64_t info);
+
+static void
+add_range(uint64_t start, uint64_t len, uint32_t e820_type)
+{
+	struct boot_info *bi = &boot_info;
+
+	if (len == 0 || start + len < start)
+		return;
+	if (bi->range_count == BOOT_MAX_RANGES) {
+		bi->ranges_cut = true;
+		return;
+	}
+	/* Types as in ACPI 6.4, 15: 1 memory; the others may hold tables that we read. */
+	bi->ranges[bi->range_count++] = (struct boot_range){
+	    start, start + len, e820_type == 1 ? BOOT_RAM : BOOT_FIRMWARE};
+}
+
+static void
+reserve(uint64_t start, uint64_t end)
+{
+	boot_info.reserved[boot_info.reserved_count++] = (struct boot_range){start, end, BOOT_RAM};
+}
+
+static void
+add_module(const char *name, uint64_t pa, uint64_t size)
+{
+	struct boot_info *bi = &boot_info;
+	const char *slash = strrchr(name, '/');
+
+	if (bi->module_count == BOOT_MAX_MODULES)
+		return;
+	bi->modules[bi->module_count++] =
+	    (struct boot_module){slash ? slash + 1 : name, phys_to_virt(pa), size};
+}
+
+static void
+read_mmap(const struct mb2_mmap *m)
+{
+	if (m->entry_size < sizeof(struct mb2_mmap_entry))
+		return;
+	for (uint32_t off = sizeof(*m); off + m->entry_size <= m->tag.size; off += m->entry_size) {
+		const struct mb2_mmap_entry *e = (const void *)((const char *)m + off);
+		add_range(e->addr, e->len, e->type);
+	}
+}
+
+static void
+read_multiboot2(const uint8_t *info)
+{
+	struct boot_info *bi = &boot_info;
+	uint32_t total = *(const uint32_t *)info;
+
+	bi->loader = "Multiboot2";
+	/* The information itself stays: names and the command line are read in place. */
+	reserve(virt_to_phys(info), virt_to_phys(info) + total);
+	for (uint32_t off = 8; off + sizeof(struct mb2_tag) <= total;) {
+		const struct mb2_tag *t = (const void *)(info + off);
+
+		if (t->type == MB2_END || t->size < sizeof(*t) || t->size > total - off)
+			break;
+		switch (t->type) {
+		case MB2_CMDLINE:
+			bi->cmdline = (const char *)(t + 1);
+			break;
+		case MB2_LOADER:
+			bi->loader = (const char *)(t + 1);
+			break;
+		case MB2_MODULE: {
+			const struct mb2_module *m = (const void *)t;
+			add_module(m->name, m->start, m->end - m->start);
+			break;
+		}
+		case MB2_MMAP:
+			read_mmap((const void *)t);
+			break;
+		case MB2_ACPI_NEW:
+			bi->rsdp = virt_to_phys(t + 1); /* a copy of the RSDP */
+			break;
+		case MB2_ACPI_OLD:
+			if (bi->rsdp == 0)
+				bi->rsdp = virt_to_phys(t + 1);
+			break;
+		}
+		off += (t->size + 7) & ~7u;
+	}
+}
+
+static void
+read_pvh(const struct pvh_start_info *si)
+{
+	struct boot_info *bi = &boot_info;
+
+	bi->loader = "PVH";
+	bi->rsdp = si->rsdp_pa;
+	if (si->cmdline_pa != 0) {
+		bi->cmdline = phys_to_virt(si->cmdline_pa);
+		reserve(si->cmdline_pa, si->cmdline_pa + strlen(bi->cmdline) + 1);
+	}
+	const struct pvh_module *mods = phys_to_virt(si->modlist_pa);
+	for (uint32_t i = 0; i < si->nr_modules; i++)
+		add_module(mods[i].cmdline_pa ? phys_to_virt(mods[i].cmdline_pa) : "", mods[i].pa,
+			   mods[i].size);
+	const struct mb2_mmap_entry *map = phys_to_virt(si->memmap_pa); /* the same layout */
+	if (si->version >= 1)
+		for (uint32_t i = 0; i < si->memmap_entries; i++)
+			add_range(map[i].addr, map[i].len, map[i].type);
+}
+
+void
+x86_start(uint64_t kind, uint64_t info)
+{
+	boot_info.loader = "?";
+	boot_info.cmdline = "";
+	x86_cpu_init(&x86_boot_cpu);
+	/* The first MiB belongs to firmware and to starting CPUs; the image lies right above it. */
+	reserve(0, (uint64_t)__kernel_end - ARCH_KERNEL_BASE);
+	if (kind == X86_BOOT_MULTIBOOT2)
+		read_multiboot2(phys_to_virt(info));
+	else
+		read_pvh(phys_to_virt(info));
+	kernel_main();
+}

@@ -1,0 +1,194 @@
+/*
+ * trap.S - every way into the kernel, the way out, and the context switch.
+ *
+ * All entries build a struct arch_trapframe (md/trap.h). GS holds the per-CPU block in the kernel and
+ * is swapped at the border to user mode. NMI, double fault, machine check and debug come on stacks of
+ * their own (IST) and may strike inside that border, so they look at the GS base itself.
+ */
+#include "arch/x86_64/asm.h"
+
+	.macro SAVE_REGS
+	push %rax
+	push %rbx
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	push %rbp
+	push %r8
+	push %r9
+	push %r10
+	push %r11
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	.endm
+
+	.macro RESTORE_REGS
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %r11
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rbp
+	pop %rdi
+	pop %rsi
+	pop %rdx
+	pop %rcx
+	pop %rbx
+	pop %rax
+	.endm
+
+	.text
+	.balign 16
+	.globl x86_vectors
+	/* 256 stubs of 16 bytes. Vectors 8, 10-14, 17, 21, 29, 30 push an error code themselves. */
+x86_vectors:
+	.set vec, 0
+	.rept 256
+	.balign 16
+	.if (vec != 8) && ((vec < 10) || (vec > 14)) && (vec != 17) && (vec != 21) && (vec != 29) && (vec != 30)
+	push $0
+	.endif
+	.if vec < 128
+	push $vec
+	.else
+	pushq $vec
+	.endif
+	.if (vec == 1) || (vec == 2) || (vec == 8) || (vec == 18)
+	jmp paranoid_entry
+	.else
+	jmp trap_entry
+	.endif
+	.set vec, vec + 1
+	.endr
+
+	.balign 16
+trap_entry:
+	testb $3, 24(%rsp)		/* cs, above vector, error and rip */
+	jz 1f
+	swapgs
+1:	SAVE_REGS
+	cld
+	mov %rsp, %rdi
+	call x86_trap
+
+	.globl trap_return
+trap_return:				/* interrupts are off */
+	testb $3, TF_CS(%rsp)
+	jz 1f
+	RESTORE_REGS
+	swapgs
+	add $16, %rsp
+	iretq
+1:	cmpq $3, TF_VECTOR(%rsp)
+	je breakpoint_return
+	RESTORE_REGS
+	add $16, %rsp
+	iretq
+
+	/*
+	 * A breakpoint in the kernel may be a trace site that is being patched, hit inside an NMI handler;
+	 * IRET would let the next NMI in too early (SDM vol. 3A, 6.7.1). So return by RET: the interrupted
+	 * stack gets flags and address just below its top, where nothing lives (there is no red zone).
+	 */
+breakpoint_return:
+	mov TF_RSP(%rsp), %rax
+	mov TF_RIP(%rsp), %rcx
+	mov TF_RFLAGS(%rsp), %rdx
+	sub $16, %rax
+	mov %rcx, 8(%rax)
+	mov %rdx, (%rax)
+	mov %rax, TF_ERROR(%rsp)
+	RESTORE_REGS
+	mov 8(%rsp), %rsp		/* error slot: the new stack pointer */
+	popfq
+	ret
+
+	.balign 16
+paranoid_entry:
+	SAVE_REGS
+	cld
+	mov $0xc0000101, %ecx		/* GS base: kernel addresses have bit 63 */
+	rdmsr
+	xor %ebx, %ebx
+	test %edx, %edx
+	js 1f
+	swapgs
+	inc %ebx
+1:	mov %rsp, %rdi
+	call x86_trap
+	test %ebx, %ebx			/* callee-saved */
+	jz 1f
+	swapgs
+1:	RESTORE_REGS
+	add $16, %rsp
+	iretq
+
+	/* SYSCALL: rcx holds the user's rip, r11 its flags; interrupts are off by SFMASK. */
+	.balign 16
+	.globl x86_syscall_entry
+x86_syscall_entry:
+	swapgs
+	mov %rsp, %gs:16
+	mov %gs:8, %rsp
+	push $SEL_UDATA
+	push %gs:16
+	push %r11
+	push $SEL_UCODE
+	push %rcx
+	push $0
+	push $VEC_SYSCALL
+	SAVE_REGS
+	mov %rsp, %rdi
+	call x86_syscall
+	/* SYSRET where the frame still is what SYSCALL made of it; else (execve) IRET. */
+	mov TF_RIP(%rsp), %rcx
+	cmp %rcx, TF_RCX(%rsp)
+	jne trap_return
+	mov TF_RFLAGS(%rsp), %r11
+	cmp %r11, TF_R11(%rsp)
+	jne trap_return
+	RESTORE_REGS
+	mov 40(%rsp), %rsp		/* the user's; vector error rip cs rflags lie below */
+	swapgs
+	sysretq
+
+	/* void arch_return_to_user(struct arch_trapframe *tf) */
+	.globl arch_return_to_user
+arch_return_to_user:
+	mov %rdi, %rsp
+	jmp trap_return
+
+	/* void arch_context_switch(struct arch_context *from, struct arch_context *to) */
+	.globl arch_context_switch
+arch_context_switch:
+	push %rbp
+	push %rbx
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	mov %rsp, (%rdi)
+	mov (%rsi), %rsp
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbx
+	pop %rbp
+	ret
+
+	/* First code of a new context: r12 function, r13 argument. */
+	.globl x86_context_start
+x86_context_start:
+	xor %ebp, %ebp
+	mov %r13, %rdi
+	call *%r12
+	ud2
+
+	.section .note.GNU-stack, "", @progbits

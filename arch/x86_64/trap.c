@@ -1,0 +1,211 @@
+/*
+ * trap.c - the interrupt table, and which upcall each vector becomes.
+ */
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/smp.h"
+#include "arch/trap.h"
+#include "arch/uaccess.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/abi/signal.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+
+_Static_assert(offsetof(struct arch_trapframe, r11) == TF_R11, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, rcx) == TF_RCX, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, vector) == TF_VECTOR, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, rip) == TF_RIP, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, cs) == TF_CS, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, rflags) == TF_RFLAGS, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, rsp) == TF_RSP, "asm.h");
+
+struct gate { /* SDM vol. 3A, 6.14.1 */
+	uint16_t offset0, selector;
+	uint8_t ist, type;
+	uint16_t offset1;
+	uint32_t offset2, reserved;
+};
+
+static struct gate idt[256];
+
+static const struct {
+	const char *name;
+	int sig;
+} exceptions[32] = {
+    [0] = {"divide error", SIGFPE},	       [1] = {"debug", SIGTRAP},
+    [3] = {"breakpoint", SIGTRAP},	       [4] = {"overflow", SIGSEGV},
+    [5] = {"bound range exceeded", SIGSEGV},   [6] = {"invalid opcode", SIGILL},
+    [7] = {"device not available", SIGILL},    [8] = {"double fault", 0},
+    [10] = {"invalid TSS", SIGSEGV},	       [11] = {"segment not present", SIGBUS},
+    [12] = {"stack-segment fault", SIGBUS},    [13] = {"general protection", SIGSEGV},
+    [14] = {"page fault", SIGSEGV},	       [16] = {"x87 error", SIGFPE},
+    [17] = {"alignment check", SIGBUS},	       [18] = {"machine check", 0},
+    [19] = {"SIMD floating-point", SIGFPE},
+};
+
+void
+x86_idt_load(void)
+{
+	struct {
+		uint16_t limit;
+		uint64_t base;
+	} __attribute__((packed)) idtr = {sizeof(idt) - 1, (uint64_t)idt};
+
+	for (unsigned v = 0; v < 256 && idt[255].type == 0; v++) {
+		uint64_t h = (uint64_t)x86_vectors + 16 * v;
+		uint8_t ist = v == VEC_NMI  ? IST_NMI
+			      : v == VEC_DF ? IST_DF
+			      : v == VEC_MC ? IST_MC
+			      : v == VEC_DB ? IST_DB
+					    : 0;
+		/* 0x8e: present, interrupt gate. Breakpoint and overflow may come from user mode. */
+		idt[v] = (struct gate){.offset0 = (uint16_t)h,
+				       .selector = SEL_KCODE,
+				       .ist = ist,
+				       .type = v == VEC_BP || v == 4 ? 0xee : 0x8e,
+				       .offset1 = (uint16_t)(h >> 16),
+				       .offset2 = (uint32_t)(h >> 32)};
+	}
+	__asm__ volatile("lidt %0" : : "m"(idtr));
+}
+
+static void
+page_fault(struct arch_trapframe *tf)
+{
+	uintptr_t va, fixup;
+	unsigned access = tf->error & 16 ? MMU_EXEC : tf->error & 2 ? MMU_WRITE : MMU_READ;
+
+	__asm__ volatile("mov %%cr2, %0" : "=r"(va));
+	fixup = arch_tf_user(tf) ? 0 : arch_fault_fixup(tf->rip);
+	/* With interrupts off nothing may sleep: then only a fix-up helps. */
+	if (arch_tf_irq_on(tf) && va < ARCH_USER_END && (arch_tf_user(tf) || fixup != 0)) {
+		bool served;
+		arch_irq_enable();
+		served = entry_page_fault(tf, va, access);
+		arch_irq_disable();
+		if (served)
+			return;
+	}
+	if (fixup != 0)
+		tf->rip = fixup;
+	else
+		entry_fault(tf, SIGSEGV, "page fault", va);
+}
+
+static void
+nmi(struct arch_trapframe *tf)
+{
+	if (arch_stop_wanted())
+		entry_stopped(tf);
+	else
+		entry_nmi(tf);
+}
+
+static void
+exception(struct arch_trapframe *tf)
+{
+	unsigned v = (unsigned)tf->vector;
+	uintptr_t fixup;
+
+	switch (v) {
+	case VEC_NMI:
+		nmi(tf);
+		return;
+	case VEC_PF:
+		page_fault(tf);
+		return;
+	case VEC_BP:
+		if (x86_patch_trap(tf))
+			return;
+		__attribute__((fallthrough));
+	case VEC_DB:
+		if (!arch_tf_user(tf)) {
+			entry_breakpoint(tf, exceptions[v].name);
+			return;
+		}
+		break;
+	case VEC_DF:
+	case VEC_MC:
+		arch_tf_print(tf);
+		panic("%s at %#lx, stack %#lx", exceptions[v].name, tf->rip, tf->rsp);
+	}
+	fixup = arch_tf_user(tf) ? 0 : arch_fault_fixup(tf->rip);
+	if (fixup != 0)
+		tf->rip = fixup;
+	else
+		entry_fault(tf, exceptions[v].sig ? exceptions[v].sig : SIGILL,
+			    exceptions[v].name ? exceptions[v].name : "reserved exception", 0);
+}
+
+static void
+interrupt(struct arch_trapframe *tf)
+{
+	unsigned v = (unsigned)tf->vector;
+	uint32_t cookie;
+
+	if (v == VEC_SPURIOUS)
+		return;
+	cookie = entry_irq_enter(v, tf);
+	lapic_eoi(); /* handlers run with interrupts off, so none nests before we are done */
+	if (v == VEC_TIMER)
+		entry_timer();
+	else if (v >= VEC_IPI && v < VEC_IPI + IPI_COUNT)
+		entry_ipi(v - VEC_IPI, tf);
+	else if (v >= VEC_GSI && v < VEC_GSI_END)
+		entry_irq(v - VEC_GSI);
+	entry_irq_exit(v, cookie, tf);
+}
+
+void
+x86_trap(struct arch_trapframe *tf)
+{
+	/* A fault inside a user copy leaves user memory open (SDM vol. 2A, CLAC). */
+	if (x86_smap)
+		__asm__ volatile("clac" ::: "cc", "memory");
+	if (tf->vector < 32)
+		exception(tf);
+	else
+		interrupt(tf);
+	if (arch_tf_user(tf) && tf->vector != VEC_NMI && tf->vector != VEC_MC)
+		entry_user_return(tf);
+}
+
+void
+x86_syscall(struct arch_trapframe *tf)
+{
+	arch_irq_enable();
+	entry_syscall(tf);
+	arch_irq_disable();
+	entry_user_return(tf);
+}
+
+void
+arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp)
+{
+	memset(tf, 0, sizeof(*tf));
+	tf->rip = pc;
+	tf->rsp = sp;
+	tf->cs = SEL_UCODE;
+	tf->ss = SEL_UDATA;
+	tf->rflags = 0x202; /* IF, and the bit that is always 1 */
+}
+
+struct arch_trapframe *
+arch_user_frame(uintptr_t stack_top)
+{
+	return (struct arch_trapframe *)stack_top - 1;
+}
+
+void
+arch_tf_print(const struct arch_trapframe *tf)
+{
+	warnk("rip %016lx cs %04lx flags %08lx rsp %016lx ss %04lx\n", tf->rip, tf->cs, tf->rflags,
+	      tf->rsp, tf->ss);
+	warnk("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", tf->rax, tf->rbx, tf->rcx, tf->rdx);
+	warnk("rsi %016lx rdi %016lx rbp %016lx r8  %016lx\n", tf->rsi, tf->rdi, tf->rbp, tf->r8);
+	warnk("r9  %016lx r10 %016lx r11 %016lx r12 %016lx\n", tf->r9, tf->r10, tf->r11, tf->r12);
+	warnk("r13 %016lx r14 %016lx r15 %016lx vec %3lu err %#lx\n", tf->r13, tf->r14, tf->r15,
+	      tf->vector, tf->error);
+}

@@ -1,0 +1,215 @@
+/*
+ * kdb.c - the debugger: stopping the machine, the prompt, and going on.
+ *
+ * kdb.owner names the CPU inside; it is taken by compare-and-swap, and only then are the others
+ * stopped, so that two CPUs that enter together come one after the other. While inside, this CPU's
+ * recorder refuses events. Commands may fault: they are left by a jump back to the prompt.
+ */
+#include "kernel/debug/kdb.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/debug.h"
+#include "arch/irq.h"
+#include "arch/ktr.h"
+#include "arch/machine.h"
+#include "arch/pcpu.h"
+#include "arch/smp.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sysctl/sysctl.h"
+#include "kernel/sysctl/tunable.h"
+#include "ktr/ktr.h"
+
+#define IDENT_SLOW 0x80000000u
+
+struct kdb_state kdb = {.owner = KDB_NO_CPU};
+
+static const char *kdb_why;	  /* atomic: set by kdb_request() for the breakpoint that follows */
+static uint32_t kdb_saved_ident;  /* of the CPU inside */
+static int kdb_on_panic = -1;	  /* -1: ask unless a script runs */
+static unsigned kdb_saved_locks;  /* of the CPU inside, for the jump back to the prompt */
+static int kdb_saved_irq_depth;
+
+bool
+kdb_active(void)
+{
+	return __atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) != KDB_NO_CPU;
+}
+
+bool
+kdb_panicked(void)
+{
+	return __atomic_load_n(&kdb.panicked, __ATOMIC_ACQUIRE);
+}
+
+bool
+kdb_ask_on_panic(void)
+{
+	if (kdb_on_panic >= 0)
+		return kdb_on_panic != 0;
+	return tunable_get("init.script") == NULL && tunable_get("kern.test") == NULL;
+}
+
+void
+kdb_stop_machine(void)
+{
+	int none = KDB_NO_CPU;
+
+	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu())
+		return; /* a panic inside the debugger: all is stopped */
+	while (!__atomic_compare_exchange_n(&kdb.owner, &none, (int)arch_cpu(), false,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		none = KDB_NO_CPU;
+		arch_relax();
+	}
+	kdb_saved_ident = arch_ktr_ident();
+	arch_ktr_set_ident(kdb_saved_ident | IDENT_SLOW);
+	kdb.stopped = ncpus > 1 ? arch_stop_others() : 0;
+}
+
+static void
+kdb_resume_machine(void)
+{
+	arch_ktr_set_ident(kdb_saved_ident);
+	if (ncpus > 1)
+		arch_resume_others();
+	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
+}
+
+void
+kdb_recover(const char *what, uintptr_t pc)
+{
+	if (!kdb.recoverable)
+		return;
+	kdb_printf("\n%s, in the debugger at ", what);
+	kdb_print_symbol(pc);
+	kdb_printf("\n");
+	this_pcpu()->locks = kdb_saved_locks;
+	this_pcpu()->irq_depth = kdb_saved_irq_depth;
+	__builtin_longjmp(kdb.recover, 1);
+}
+
+void
+kdb_loop(void)
+{
+	static char line[KDB_LINE_MAX]; /* static: keeps its value over the jump */
+
+	kdb.leave = false;
+	kdb_saved_locks = this_pcpu()->locks;
+	kdb_saved_irq_depth = this_pcpu()->irq_depth;
+	(void)__builtin_setjmp(kdb.recover);
+	kdb.recoverable = true;
+	while (!kdb.leave) {
+		kdb.quit = kdb.pager = false;
+		kdb_readline("db> ", line);
+		kdb.row = 0;
+		kdb.pager = true;
+		kdb_run(line);
+	}
+	kdb.recoverable = kdb.pager = false;
+}
+
+void
+kdb_enter(const struct kdb_place *place, const char *why)
+{
+	kdb_stop_machine();
+	kdb.place = *place;
+	kdb_printf("\n%s on cpu %d, at ", why, kdb.owner);
+	kdb_print_symbol(place->pc);
+	kdb_printf("\n");
+	if (kdb.stopped + 1 < ncpus)
+		kdb_printf("%u of %u other CPUs did not stop\n", ncpus - 1 - kdb.stopped,
+			   ncpus - 1);
+	kdb_printf("help lists the commands; continue goes on\n");
+	kdb_loop();
+	kdb_resume_machine();
+}
+
+void
+kdb_trap(struct arch_trapframe *tf, const char *why)
+{
+	struct kdb_place place = {
+	    .pc = arch_tf_pc(tf), .fp = arch_tf_fp(tf), .sp = arch_tf_sp(tf), .tf = tf};
+	const char *asked = __atomic_exchange_n(&kdb_why, NULL, __ATOMIC_ACQ_REL);
+
+	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu()) {
+		kdb_recover(why, place.pc);
+		return;
+	}
+	kdb_enter(&place, asked != NULL ? asked : why);
+}
+
+void
+kdb_request(const char *why)
+{
+	irq_push();
+	__atomic_store_n(&kdb_why, why, __ATOMIC_RELEASE);
+	CTR1(KTR_GEN, "debugger: %s", why);
+	arch_breakpoint();
+	irq_pop();
+}
+
+static void
+kdb_zero_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_puts(out, "0");
+}
+
+static int
+kdb_enter_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	if (strcmp(val, "1") != 0 && strcmp(val, "0") != 0) {
+		snprintf(err, errlen, "\"%s\": expected 1 to enter the debugger", val);
+		return -EINVAL;
+	}
+	if (val[0] == '1')
+		kdb_request(s->name);
+	return 0;
+}
+
+static int
+kdb_panic_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	if (strcmp(val, "1") != 0 && strcmp(val, "0") != 0) {
+		snprintf(err, errlen, "\"%s\": expected 1 to panic", val);
+		return -EINVAL;
+	}
+	if (val[0] == '1')
+		panic("asked for by %s", s->name);
+	return 0;
+}
+
+static void
+kdb_on_panic_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_puts(out, kdb_ask_on_panic() ? "1" : "0");
+}
+
+static int
+kdb_on_panic_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	(void)s;
+	if (strcmp(val, "1") != 0 && strcmp(val, "0") != 0) {
+		snprintf(err, errlen, "\"%s\": expected 1 (debugger) or 0 (power off)", val);
+		return -EINVAL;
+	}
+	kdb_on_panic = val[0] - '0';
+	return 0;
+}
+
+SYSCTL_PROC(debug_kdb_enter, "debug.kdb.enter", SYSCTL_TYPE_INT, SYSCTL_WR, kdb_zero_get,
+	    kdb_enter_set, "write 1 to enter the debugger");
+SYSCTL_PROC(debug_kdb_panic, "debug.kdb.panic", SYSCTL_TYPE_INT, SYSCTL_WR, kdb_zero_get,
+	    kdb_panic_set, "write 1 to panic");
+SYSCTL_PROC(debug_debugger_on_panic, "debug.debugger_on_panic", SYSCTL_TYPE_INT,
+	    SYSCTL_WR | SYSCTL_TUN, kdb_on_panic_get, kdb_on_panic_set,
+	    "a panic asks an operator (1), or reports and powers off with status 101 (0)");

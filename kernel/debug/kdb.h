@@ -1,0 +1,42 @@
+/*
+ * kdb.h - entering the kernel debugger; and what panics do.
+ *
+ * One CPU at a time is inside. The others are stopped by a non-maskable interrupt, wherever they are,
+ * so nothing inside may wait for a lock. No event is recorded meanwhile.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "kernel/lib/printf.h"
+
+struct arch_trapframe;
+
+/*
+ * Enters the debugger as soon as can be: at once, through a breakpoint trap. why is read-only data
+ * and is printed. Returns when the operator continues. Any context.
+ */
+void kdb_request(const char *why);
+/*
+ * A trap that can be continued from (breakpoint, single step, operator's NMI): the db> prompt.
+ * why is read-only data. Interrupts off.
+ */
+void kdb_trap(struct arch_trapframe *tf, const char *why);
+/*
+ * As panic(), for a fault in the kernel that nothing handles: registers and backtrace are those of tf.
+ * A fault inside a debugger command goes back to the prompt instead.
+ */
+_Noreturn void panic_trap(struct arch_trapframe *tf, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Is the machine stopped in the debugger or by a panic? Then locks mean nothing. Any context. */
+bool kdb_active(void);
+/* Has it panicked? Any context. */
+bool kdb_panicked(void);
+
+/*
+ * Settings made in the debugger that need a running machine (debug.ktr.mask=… patches code on all
+ * CPUs) are kept until it runs. kdb_deferred(): are there any? Any context. kdb_apply_deferred()
+ * makes them: thread context; the trace's flush thread calls it.
+ */
+bool kdb_deferred(void);
+void kdb_apply_deferred(void);

@@ -1,0 +1,170 @@
+/*
+ * kdb_io.c - the debugger's terminal: polled keys, line editing with history, a pager.
+ * No locks: only the CPU inside the debugger comes here.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "arch/irq.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/dev/console.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+
+#define KDB_HISTORY 8
+#define KEY_UP	    0x100
+#define KEY_DOWN    0x101
+#define CTRL(c)	    ((c) - '@')
+
+static char history[KDB_HISTORY][KDB_LINE_MAX];
+static unsigned history_count; /* lines ever kept; line n stands at n % KDB_HISTORY */
+
+int
+kdb_getc(void)
+{
+	int c;
+
+	while ((c = console_getc_polled()) < 0)
+		arch_relax();
+	return c;
+}
+
+static void
+kdb_puts(const char *s)
+{
+	for (; *s != '\0'; s++)
+		console_putc(*s);
+}
+
+static void
+kdb_more(void)
+{
+	int c;
+
+	kdb_puts("--More--");
+	do
+		c = kdb_getc();
+	while (c != ' ' && c != '\r' && c != '\n' && c != 'q' && c != 'Q' && c != CTRL('C'));
+	kdb_puts("\r        \r");
+	if (c == ' ')
+		kdb.row = 0;
+	else if (c == '\r' || c == '\n')
+		kdb.row = KDB_ROWS - 2;
+	else
+		kdb.quit = true;
+}
+
+static void
+kdb_put(char c)
+{
+	if (kdb.quit)
+		return;
+	if (c != '\n') {
+		console_putc(c);
+		return;
+	}
+	console_putc('\n');
+	if (kdb.pager && ++kdb.row >= KDB_ROWS - 1)
+		kdb_more();
+}
+
+void
+kdb_vprintf(const char *fmt, va_list ap)
+{
+	static char text[512]; /* static: the stack may be what is broken */
+	static const char cut[] = "...\n";
+	int n = vsnprintf(text, sizeof(text), fmt, ap);
+
+	if (n >= (int)sizeof(text))
+		memcpy(text + sizeof(text) - sizeof(cut), cut, sizeof(cut));
+	for (const char *s = text; *s != '\0'; s++)
+		kdb_put(*s);
+}
+
+void
+kdb_printf(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	kdb_vprintf(fmt, ap);
+	va_end(ap);
+}
+
+/* A key, with the arrow keys' sequences as one. */
+static int
+kdb_key(void)
+{
+	int c = kdb_getc();
+
+	if (c != 0x1b)
+		return c;
+	c = kdb_getc();
+	if (c != '[' && c != 'O')
+		return 0;
+	c = kdb_getc();
+	return c == 'A' ? KEY_UP : c == 'B' ? KEY_DOWN : 0;
+}
+
+static void
+kdb_erase(size_t n)
+{
+	while (n-- > 0)
+		kdb_puts("\b \b");
+}
+
+/* Shows the line that is `back` lines ago (0: an empty one) in place of buf; returns its length. */
+static size_t
+kdb_recall(char *buf, size_t len, unsigned back)
+{
+	kdb_erase(len);
+	buf[0] = '\0';
+	if (back > 0)
+		strlcpy(buf, history[(history_count - back) % KDB_HISTORY], KDB_LINE_MAX);
+	kdb_puts(buf);
+	return strlen(buf);
+}
+
+static void
+kdb_remember(const char *line)
+{
+	if (line[0] == '\0')
+		return;
+	if (history_count > 0 &&
+	    strcmp(history[(history_count - 1) % KDB_HISTORY], line) == 0)
+		return;
+	strlcpy(history[history_count++ % KDB_HISTORY], line, KDB_LINE_MAX);
+}
+
+void
+kdb_readline(const char *prompt, char *buf)
+{
+	unsigned kept = history_count < KDB_HISTORY ? history_count : KDB_HISTORY, back = 0;
+	size_t len = 0;
+
+	kdb_puts(prompt);
+	for (;;) {
+		int c = kdb_key();
+
+		if (c == '\r' || c == '\n')
+			break;
+		if ((c == '\b' || c == 0x7f) && len > 0) {
+			kdb_erase(1);
+			len--;
+		} else if (c == CTRL('U') || c == CTRL('C')) {
+			len = kdb_recall(buf, len, back = 0);
+		} else if ((c == KEY_UP || c == CTRL('P')) && back < kept) {
+			buf[len] = '\0';
+			len = kdb_recall(buf, len, ++back);
+		} else if ((c == KEY_DOWN || c == CTRL('N')) && back > 0) {
+			len = kdb_recall(buf, len, --back);
+		} else if (c >= ' ' && c < 0x7f && len + 1 < KDB_LINE_MAX) {
+			buf[len++] = (char)c;
+			console_putc((char)c);
+		}
+	}
+	buf[len] = '\0';
+	kdb_puts("\n");
+	kdb_remember(buf);
+}

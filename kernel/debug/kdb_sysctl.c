@@ -1,0 +1,150 @@
+/*
+ * kdb_sysctl.c - sysctls at the debugger's prompt.
+ *
+ * A stopped machine cannot take the sysctl mutex, nor patch code on all CPUs: plain numbers are
+ * written at once, what has a handler is kept and done by a thread as soon as the machine runs.
+ * Locking: `pending` is filled while the machine is stopped and emptied by one thread, entry by
+ * entry, with interrupts off.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/debug/kdb.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/sysctl.h"
+
+#define PENDING_MAX 8
+
+struct kdb_setting {
+	const struct sysctl *s;
+	char value[KDB_LINE_MAX];
+};
+
+static struct kdb_setting pending[PENDING_MAX];
+static unsigned pending_count; /* atomic */
+
+bool
+kdb_deferred(void)
+{
+	return __atomic_load_n(&pending_count, __ATOMIC_RELAXED) > 0;
+}
+
+void
+kdb_apply_deferred(void)
+{
+	struct kdb_setting one;
+	char err[160];
+	int error;
+
+	while (kdb_deferred()) {
+		irq_push(); /* the debugger must not come between */
+		one = pending[0];
+		pending_count--;
+		memmove(&pending[0], &pending[1], pending_count * sizeof(pending[0]));
+		irq_pop();
+		err[0] = '\0';
+		error = sysctl_set_text(one.s->name, one.value, err, sizeof(err));
+		if (error < 0)
+			warnk("debugger: %s=%s: %s (error %d)\n", one.s->name, one.value, err,
+			      -error);
+	}
+}
+
+static void
+kdb_sysctl_print(const struct sysctl *s)
+{
+	static char text[4096];
+	struct sbuf out;
+
+	sbuf_init(&out, text, sizeof(text));
+	if (s->get != NULL)
+		s->get(s, &out);
+	else if (s->type == SYSCTL_TYPE_U64)
+		sbuf_printf(&out, "%#llx", (unsigned long long)*(uint64_t *)s->var);
+	else
+		sbuf_printf(&out, "%d", *(int *)s->var);
+	kdb_printf("%s: ", s->name);
+	for (const char *p = text; *p != '\0'; p++)
+		kdb_printf("%c", *p);
+	kdb_printf("%s\n", sbuf_is_cut(&out) ? "..." : "");
+}
+
+static void
+kdb_sysctl_defer(const struct sysctl *s, const char *value)
+{
+	if (pending_count == PENDING_MAX) {
+		kdb_printf("%s: %d settings wait already; continue first\n", s->name, PENDING_MAX);
+		return;
+	}
+	pending[pending_count].s = s;
+	strlcpy(pending[pending_count].value, value, KDB_LINE_MAX);
+	pending_count++;
+	kdb_printf("%s: will be set when the machine goes on\n", s->name);
+}
+
+static void
+kdb_sysctl_set(const struct sysctl *s, const char *value)
+{
+	bool minus = value[0] == '-';
+	uint64_t v;
+
+	if ((s->flags & SYSCTL_WR) == 0) {
+		kdb_printf("%s: is read-only\n", s->name);
+		return;
+	}
+	if (s->var == NULL || s->set != NULL) {
+		kdb_sysctl_defer(s, value);
+		return;
+	}
+	if (!kdb_number(value + minus, &v)) {
+		kdb_printf("%s: \"%s\": expected a number\n", s->name, value);
+		return;
+	}
+	if (s->type == SYSCTL_TYPE_U64 && !minus) {
+		*(uint64_t *)s->var = v;
+	} else if (v > INT32_MAX || (minus ? -(int64_t)v : (int64_t)v) < s->min ||
+		   (minus ? -(int64_t)v : (int64_t)v) > s->max) {
+		kdb_printf("%s: \"%s\": expected %lld to %lld\n", s->name, value,
+			   (long long)s->min, (long long)s->max);
+		return;
+	} else {
+		*(int *)s->var = minus ? -(int)v : (int)v;
+	}
+	kdb_sysctl_print(s);
+}
+
+void
+kdb_command_sysctl(char *mod, char *args)
+{
+	const struct sysctl *s;
+	char *name = kdb_word(&args), *value;
+	size_t len;
+
+	(void)mod;
+	if (name == NULL) {
+		kdb_printf("sysctl: expected NAME or NAME=VALUE\n");
+		return;
+	}
+	value = strchr(name, '=');
+	if (value != NULL)
+		*value++ = '\0';
+	len = strlen(name);
+	if (len > 0 && name[len - 1] == '.' && value == NULL) {
+		for (s = sysctl_next(NULL); s != NULL && !kdb.quit; s = sysctl_next(s))
+			if (strncmp(s->name, name, len) == 0)
+				kdb_printf("%s\n", s->name);
+		return;
+	}
+	s = sysctl_find(name);
+	if (s == NULL)
+		kdb_printf("sysctl: no variable \"%s\"; a name that ends in . lists\n", name);
+	else if (value == NULL)
+		kdb_sysctl_print(s);
+	else
+		kdb_sysctl_set(s, value);
+}

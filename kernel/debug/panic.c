@@ -1,0 +1,105 @@
+/*
+ * panic.c - the end of a machine that found itself wrong.
+ *
+ * The first CPU to panic has the word; others that panic meanwhile wait to be stopped by it. A panic
+ * inside a debugger command goes back to the prompt; a panic inside a panic powers off at once.
+ * No locks: the machine is stopped.
+ */
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "arch/debug.h"
+#include "arch/irq.h"
+#include "arch/machine.h"
+#include "arch/pcpu.h"
+#include "arch/smp.h"
+#include "arch/trap.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/thread.h"
+#include "kernel/trace/flush.h"
+#include "ktr/ktr.h"
+
+#define PANIC_STATUS 101
+#define PANIC_EVENTS 32
+
+static int panic_cpu = KDB_NO_CPU; /* atomic */
+static char panic_text[256];
+
+/* What a script reads: the message, where, and the last events; then the stream's end. */
+static _Noreturn void
+panic_report(void)
+{
+	struct thread *t = curthread();
+	char name[32];
+
+	if (t != NULL)
+		kdb_printf("cpu %d, thread %s tid %u\n", kdb.owner,
+			   kdb_text(t->name, name, sizeof(name)), t->tid);
+	kdb_backtrace(kdb.place.pc, kdb.place.fp);
+	kdb_print_events(PANIC_EVENTS);
+	ktr_flush_finish();
+	arch_poweroff(PANIC_STATUS);
+}
+
+static _Noreturn void
+panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
+{
+	int none = KDB_NO_CPU, cpu;
+
+	arch_irq_disable();
+	cpu = (int)arch_cpu();
+	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == cpu) {
+		vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
+		kdb_recover(panic_text, place->pc);
+	}
+	if (!__atomic_compare_exchange_n(&panic_cpu, &none, cpu, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED)) {
+		if (none == cpu) {
+			kdb_printf("panic inside a panic, at ");
+			kdb_print_symbol(place->pc);
+			kdb_printf("; the first: %s\n", panic_text);
+			arch_poweroff(PANIC_STATUS);
+		}
+		for (;;)
+			arch_relax();
+	}
+	vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
+	CTR1(KTR_GEN, "panic: %s", ktr_intern(panic_text));
+	kdb_stop_machine();
+	kdb.place = *place;
+	__atomic_store_n(&kdb.panicked, true, __ATOMIC_RELEASE);
+	kdb_printf("\npanic: %s\n", panic_text);
+	if (place->tf != NULL)
+		arch_tf_print(place->tf);
+	if (kdb_ask_on_panic())
+		kdb_loop(); /* has no way out but power: continue is refused */
+	panic_report();
+}
+
+void
+panic(const char *fmt, ...)
+{
+	struct kdb_place place = {
+	    .pc = (uintptr_t)__builtin_return_address(0),
+	    .fp = *(uintptr_t *)__builtin_frame_address(0),
+	    .sp = (uintptr_t)__builtin_frame_address(0),
+	};
+	va_list ap;
+
+	va_start(ap, fmt);
+	panic_stop(&place, fmt, ap);
+}
+
+void
+panic_trap(struct arch_trapframe *tf, const char *fmt, ...)
+{
+	struct kdb_place place = {
+	    .pc = arch_tf_pc(tf), .fp = arch_tf_fp(tf), .sp = arch_tf_sp(tf), .tf = tf};
+	va_list ap;
+
+	va_start(ap, fmt);
+	panic_stop(&place, fmt, ap);
+}

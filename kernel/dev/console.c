@@ -1,0 +1,132 @@
+/*
+ * console.c - the first serial line as the machine's console.
+ *
+ * Locking: console_owner, a lock of its own kind. It knows its CPU, so that an interrupt or NMI inside
+ * console output is turned away instead of waiting for itself; it records no event, since recording may
+ * print; and a stopped machine ignores it. Held with interrupts off, for one piece of a line at a time.
+ */
+#include "kernel/dev/console.h"
+#include "arch/irq.h"
+#include "arch/pcpu.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/dev/tty.h"
+#include "kernel/dev/uart16550.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+#define CONSOLE_NOBODY (-1)
+
+static struct uart *console_uart; /* constant after boot; NULL: none */
+static int console_owner = CONSOLE_NOBODY; /* atomic: CPU inside */
+
+enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
+
+static enum console_claim
+console_claim(void)
+{
+	int me, nobody;
+
+	irq_push();
+	me = (int)arch_cpu();
+	if (__atomic_load_n(&console_owner, __ATOMIC_RELAXED) == me && !kdb_active()) {
+		irq_pop();
+		return CONSOLE_BUSY;
+	}
+	for (;;) {
+		if (kdb_active())
+			return CONSOLE_IGNORED;
+		nobody = CONSOLE_NOBODY;
+		/* acquire: pairs with the release in console_release() */
+		if (__atomic_compare_exchange_n(&console_owner, &nobody, me, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return CONSOLE_TAKEN;
+		arch_relax();
+	}
+}
+
+static void
+console_release(enum console_claim claim)
+{
+	if (claim == CONSOLE_TAKEN)
+		__atomic_store_n(&console_owner, CONSOLE_NOBODY, __ATOMIC_RELEASE);
+	irq_pop();
+}
+
+void
+console_early_init(void)
+{
+	console_uart = uart_get(0);
+}
+
+static void
+console_input(void *arg, uint8_t c, bool brk)
+{
+	(void)arg;
+	if (brk) {
+		CTR0(KTR_DEV, "console: break");
+		kdb_request("serial break");
+	} else {
+		tty_input((char)c);
+	}
+}
+
+void
+console_init(void)
+{
+	if (console_uart != NULL)
+		uart_listen(console_uart, console_input, NULL, "console");
+}
+
+void
+console_putc(char c)
+{
+	if (console_uart == NULL)
+		return;
+	if (c == '\n')
+		uart_put(console_uart, '\r');
+	uart_put(console_uart, (uint8_t)c);
+}
+
+int
+console_getc_polled(void)
+{
+	int c = console_uart != NULL ? uart_poll(console_uart) : -1;
+
+	return c == UART_BREAK ? -1 : c;
+}
+
+bool
+console_write(const char *text, size_t len)
+{
+	enum console_claim claim = console_claim();
+
+	if (claim == CONSOLE_BUSY)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		console_putc(text[i]);
+	console_release(claim);
+	return true;
+}
+
+size_t
+console_write_some(const char *buf, size_t len)
+{
+	enum console_claim claim;
+	size_t n;
+
+	if (console_uart == NULL)
+		return len;
+	claim = console_claim();
+	if (claim == CONSOLE_BUSY)
+		return 0;
+	n = uart_write_some(console_uart, buf, len);
+	console_release(claim);
+	return n;
+}
+
+uint64_t
+console_dropped(void)
+{
+	return console_uart != NULL ? __atomic_load_n(&console_uart->dropped, __ATOMIC_RELAXED) : 0;
+}

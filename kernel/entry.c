@@ -1,0 +1,144 @@
+/*
+ * entry.c - what the port calls on traps and interrupts.
+ */
+#include "kernel/entry.h"
+
+#include <ktr_port.h>
+
+#include "arch/debug.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/smp.h"
+#include "arch/trap.h"
+#include "kernel/abi/signal.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/lib/printf.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+extern char __ktr_record_start[], __ktr_record_end[];
+
+uint32_t
+entry_irq_enter(unsigned vector, struct arch_trapframe *tf)
+{
+	struct thread *t = curthread();
+	bool unsuppress = t->ktr_suppress;
+
+	/* An interrupt is not the flush thread's doing: its events count. */
+	if (unsuppress)
+		ktr_port_set_ident(t->tid, false);
+	CTR3(KTR_INTR, "interrupt enter: vector %#x pc %#lx user %d", vector, arch_tf_pc(tf),
+	     arch_tf_user(tf));
+	return unsuppress;
+}
+
+/*
+ * May the interrupted thread lose its CPU here? Not inside the record text: so no thread is ever switched
+ * out in mid-record, which is what smp_ktr_quiesce() rests on.
+ */
+static bool
+preemptible(struct arch_trapframe *tf)
+{
+	uintptr_t pc = arch_tf_pc(tf);
+
+	return arch_tf_irq_on(tf) && this_pcpu()->irq_depth == 0 && this_pcpu()->idle != curthread() &&
+	       !(pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end);
+}
+
+void
+entry_irq_exit(unsigned vector, uint32_t cookie, struct arch_trapframe *tf)
+{
+	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
+	if (cookie)
+		sched_set_ident(curthread());
+	/* A return to user mode looks by itself: entry_user_return(). */
+	if (!arch_tf_user(tf) && preemptible(tf) &&
+	    __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED))
+		sched_preempt_irq();
+}
+
+bool
+entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
+{
+	struct proc *p = curproc();
+	bool served;
+
+	CTR4(KTR_TRAP, "page fault: va %#lx access %u pc %#lx user %d", va, access, arch_tf_pc(tf),
+	     arch_tf_user(tf));
+	if (p == NULL || p->vm == NULL || va >= ARCH_USER_END)
+		return false;
+	served = vm_fault(p->vm, va, access);
+	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, served);
+	return served;
+}
+
+void
+entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
+{
+	struct proc *p = curproc();
+
+	CTR5(KTR_TRAP, "trap: what %s sig %d va %#lx pc %#lx user %d", what, sig, va, arch_tf_pc(tf),
+	     arch_tf_user(tf));
+	if (!arch_tf_user(tf)) {
+		kdb_fault(tf, what, va);
+		return;
+	}
+	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what, arch_tf_pc(tf),
+	       va, sig);
+	/* A fault cannot be held off: it would only come again. */
+	spin_lock(&proc_lock);
+	p->sig_blocked &= ~(1ul << (sig - 1));
+	p->sig_ignored &= ~(1ul << (sig - 1));
+	if (p->pid == 1)
+		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
+	proc_signal_locked(p, sig);
+	spin_unlock(&proc_lock);
+}
+
+void
+entry_breakpoint(struct arch_trapframe *tf, const char *what)
+{
+	CTR2(KTR_TRAP, "breakpoint: what %s pc %#lx", what, arch_tf_pc(tf));
+	kdb_trap(tf, what);
+}
+
+void
+entry_user_return(struct arch_trapframe *tf)
+{
+	(void)tf;
+	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED)) {
+		arch_irq_enable();
+		proc_deliver_signals();
+		sched_preempt();
+		arch_irq_disable();
+	}
+}
+
+void
+entry_stopped(struct arch_trapframe *tf)
+{
+	struct pcpu *pc = this_pcpu();
+
+	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELEASE);
+	while (arch_stop_wanted())
+		arch_relax();
+	__atomic_store_n(&pc->stopped, NULL, __ATOMIC_RELEASE);
+}
+
+void
+entry_nmi(struct arch_trapframe *tf)
+{
+	struct pcpu *pc = this_pcpu();
+
+	pc->nmi++;
+	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
+	     arch_tf_user(tf));
+	pc->nmi--;
+}

@@ -1,0 +1,61 @@
+/*
+ * sbuf.c - text appended to a buffer of fixed size.
+ * Invariant: buf[sbuf_stored(s)] is NUL whenever size > 0. Locking: the owner's.
+ */
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+
+void
+sbuf_init(struct sbuf *s, char *buf, size_t size)
+{
+	*s = (struct sbuf){.buf = buf, .size = size};
+	if (size > 0)
+		buf[0] = '\0';
+}
+
+void
+sbuf_write(struct sbuf *s, const void *data, size_t n)
+{
+	size_t at = sbuf_stored(s), room = s->size > 0 ? s->size - 1 - at : 0;
+	size_t keep = n < room ? n : room;
+
+	/* What was cut once stays the end: a later, shorter piece must not follow the hole. */
+	if (s->len == at && keep > 0) {
+		memcpy(s->buf + at, data, keep);
+		s->buf[at + keep] = '\0';
+	}
+	s->len += n;
+}
+
+void
+sbuf_putc(struct sbuf *s, char c)
+{
+	sbuf_write(s, &c, 1);
+}
+
+void
+sbuf_puts(struct sbuf *s, const char *text)
+{
+	sbuf_write(s, text, strlen(text));
+}
+
+void
+sbuf_vprintf(struct sbuf *s, const char *fmt, va_list ap)
+{
+	size_t at = sbuf_stored(s);
+	bool room = s->size > 0 && s->len == at;
+	int n = room ? vsnprintf(s->buf + at, s->size - at, fmt, ap) : vsnprintf(NULL, 0, fmt, ap);
+
+	if (n > 0)
+		s->len += (size_t)n;
+}
+
+void
+sbuf_printf(struct sbuf *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	sbuf_vprintf(s, fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,99 @@
+/*
+ * main.c - the boot, in order. What each step needs is what the steps above it made.
+ */
+#include "arch/irq.h"
+#include "arch/machine.h"
+#include "kernel/boot_info.h"
+#include "kernel/dev/console.h"
+#include "kernel/entry.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/proc/init.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sched/smp.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq_private.h"
+#include "kernel/sysctl/sysctl.h"
+#include "kernel/sysctl/tunable.h"
+#include "kernel/trace/flush.h"
+#include "ktr/control.h"
+#include "ktr/ktr.h"
+
+static uint64_t physmem;
+SYSCTL_U64(hw_physmem, "hw.physmem", 0, &physmem, "bytes of memory that the page allocator has");
+
+/* loader.conf from its own module, or from the archive. */
+static void
+read_tunables(void)
+{
+	const char *conf = NULL;
+	size_t size = 0;
+
+	for (unsigned i = 0; i < boot_info.module_count; i++) {
+		const struct boot_module *m = &boot_info.modules[i];
+		if (strcmp(m->name, "loader.conf") == 0) {
+			conf = m->data;
+			size = m->size;
+		} else if (conf == NULL) {
+			cpio_find(m->data, m->size, "boot/loader.conf", &conf, &size);
+		}
+	}
+	tunable_init(conf, size, boot_info.cmdline);
+}
+
+/* The boot goes on as a thread, so that it can sleep; the boot stack's context is the idle thread. */
+static void
+boot_thread(void *arg)
+{
+	const char *test = tunable_get("kern.test");
+
+	(void)arg;
+	thread_init();
+	smp_init();
+	vfs_init();
+	console_init();
+	for (unsigned i = 0; i < boot_info.module_count; i++)
+		if (strcmp(boot_info.modules[i].name, "loader.conf") != 0)
+			vfs_unpack(&boot_info.modules[i]);
+	ktr_trace_init();
+	tunable_apply_late();
+	CTR0(KTR_INIT, "boot: kernel is up");
+	printk("up after %lu ms\n", clock_ns() / 1000000);
+	if (test != NULL)
+		ktest_run(test);
+	else
+		proc_start_init(tunable_get("init.script"));
+}
+
+void
+kernel_main(void)
+{
+	pcpus[0] = this_pcpu();
+	console_early_init();
+	printk("Kestrel, %s, by %s\n", arch_name, boot_info.loader);
+	read_tunables();
+	CTR0(KTR_INIT, "boot: tunables read");
+	if (boot_info.ranges_cut)
+		warnk("boot: more than %d memory ranges, the rest is not used\n", BOOT_MAX_RANGES);
+	page_init(&boot_info);
+	physmem = page_count_total() * PAGE_SIZE;
+	heap_init();
+	kmap_init(&boot_info);
+	printk("memory: %lu MiB\n", physmem >> 20);
+	sleepq_init();
+	callout_init_cpu(0);
+	arch_machine_init();
+	arch_machine_print();
+	clock_init();
+	sched_init();
+	ktr_cpu_init(0);
+	clock_init_cpu();
+	if (thread_create("boot", PRIO_KERN, boot_thread, NULL) == NULL)
+		panic("no memory for the boot thread");
+	sched_idle();
+}

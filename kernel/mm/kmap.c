@@ -1,0 +1,317 @@
+/*
+ * kmap.c - the kernel's address space.
+ *
+ * Text is mapped read-execute, read-only data read, all else read-write and never executable; so also
+ * the aliases of text and read-only data in the direct map. Text is changed through a window that is
+ * mapped for that moment.
+ *
+ * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE. The window belongs
+ * to whoever may call entry_text_write(), one at a time.
+ */
+#include "kernel/mm/kmap.h"
+
+#include <stdbool.h>
+
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "kernel/boot_info.h"
+#include "kernel/entry.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/sched/smp.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+#define WINDOW (ARCH_VMALLOC_END - PAGE_SIZE)
+
+struct area { /* [start, end) is mapped or about to be; sorted by address */
+	struct list link;
+	uintptr_t start, end;
+	bool owned; /* the pages are ours to free */
+};
+
+extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
+    __bss_end[], __ksyms_start[], __ksyms_end[], __kernel_start[];
+
+static struct spinlock kmap_lock = SPINLOCK_INIT("kmap");
+static struct list areas = LIST_INIT(areas); /* kmap_lock */
+static uint64_t root;			     /* 0 until kmap_init() */
+
+uint64_t
+kmap_root(void)
+{
+	return root;
+}
+
+static uint64_t
+image_phys(const char *p)
+{
+	return (uint64_t)(p - __kernel_start) + arch_kernel_phys();
+}
+
+static void
+must_map(uintptr_t va, uint64_t pa, uint64_t size, unsigned prot)
+{
+	if (pagetable_map(root, va, pa, size, prot | MMU_GLOBAL) != 0)
+		panic("kmap: no memory for page tables");
+}
+
+static void
+map_image(const char *start, const char *end, unsigned prot)
+{
+	must_map((uintptr_t)start, image_phys(start), page_round_up((uint64_t)(end - start)), prot);
+}
+
+/* The direct map of [start, end), pages that hold text or read-only data without write. */
+static void
+map_direct(uint64_t start, uint64_t end)
+{
+	const struct {
+		uint64_t start, end;
+	} fixed[] = {{image_phys(__text_start), image_phys(__rodata_end)},
+		     {image_phys(__ksyms_start), image_phys(__ksyms_end)}};
+
+	start = page_round_down(start);
+	end = page_round_up(end);
+	while (start < end) {
+		uint64_t next = end;
+		unsigned prot = MMU_READ | MMU_WRITE;
+
+		for (unsigned i = 0; i < 2; i++) {
+			if (start >= fixed[i].start && start < fixed[i].end) {
+				prot = MMU_READ;
+				next = end < fixed[i].end ? end : fixed[i].end;
+			} else if (start < fixed[i].start && fixed[i].start < next) {
+				next = fixed[i].start;
+			}
+		}
+		must_map(ARCH_DIRECT_BASE + start, start, next - start, prot);
+		start = next;
+	}
+}
+
+void
+kmap_init(const struct boot_info *bi)
+{
+	void *top = page_alloc_zero();
+
+	if (top == NULL)
+		panic("kmap: no memory for page tables");
+	root = virt_to_phys(top);
+	for (unsigned i = 0; i < bi->range_count; i++)
+		map_direct(bi->ranges[i].start, bi->ranges[i].end);
+	map_image(__text_start, __text_end, MMU_READ | MMU_EXEC);
+	map_image(__rodata_start, __rodata_end, MMU_READ);
+	map_image(__data_start, __bss_end, MMU_READ | MMU_WRITE);
+	map_image(__ksyms_start, __ksyms_end, MMU_READ);
+	/* Makes the top entry that every user table copies; the window's own tables with it. */
+	if (pagetable_entry(root, WINDOW, 0, true) == NULL)
+		panic("kmap: no memory for page tables");
+	arch_mmu_switch(root);
+	CTR1(KTR_INIT, "kmap_init: root %#lx", root);
+}
+
+/* Reserves size bytes with an unmapped page on both sides; NULL: none. kmap_lock held, area given. */
+static struct area *
+reserve(struct area *a, size_t size)
+{
+	struct list *after = &areas;
+	uintptr_t at = ARCH_VMALLOC_BASE + PAGE_SIZE;
+
+	list_for_each(l, &areas) {
+		struct area *b = list_entry(l, struct area, link);
+		if (b->start - at >= size + PAGE_SIZE)
+			break;
+		at = b->end + PAGE_SIZE;
+		after = l;
+	}
+	if (at + size + PAGE_SIZE > WINDOW)
+		return NULL;
+	a->start = at;
+	a->end = at + size;
+	list_insert_after(after, &a->link);
+	return a;
+}
+
+static struct area *
+new_area(size_t size, bool owned)
+{
+	struct area *a = kmalloc(sizeof(*a)), *got;
+
+	if (a == NULL || size == 0 || size > ARCH_VMALLOC_END - ARCH_VMALLOC_BASE) {
+		kfree(a);
+		return NULL;
+	}
+	a->owned = owned;
+	spin_lock(&kmap_lock);
+	got = reserve(a, size);
+	spin_unlock(&kmap_lock);
+	if (got == NULL)
+		kfree(a);
+	return got;
+}
+
+static void
+free_page(uint64_t *pte, uintptr_t va, void *list)
+{
+	void *page = phys_to_virt(arch_pte_pa(*pte)), **head = list;
+
+	(void)va;
+	*pte = 0;
+	*(void **)page = *head; /* freed only when no CPU can reach it */
+	*head = page;
+}
+
+static void
+flush_all(void *arg)
+{
+	(void)arg;
+	arch_tlb_flush_all();
+}
+
+static void
+release(struct area *a)
+{
+	void *pages = NULL;
+
+	spin_lock(&kmap_lock);
+	pagetable_each(root, a->start, a->end, free_page, &pages);
+	spin_unlock(&kmap_lock);
+	CTR2(KTR_PMAP, "tlb shootdown: start %#lx end %#lx", a->start, a->end);
+	smp_call_all(flush_all, NULL);
+	spin_lock(&kmap_lock);
+	list_remove(&a->link);
+	spin_unlock(&kmap_lock);
+	while (pages != NULL) {
+		void *next = *(void **)pages;
+		page_free(pages, 0);
+		pages = next;
+	}
+	kfree(a);
+}
+
+void *
+kmap_alloc(size_t size)
+{
+	struct area *a = new_area(page_round_up(size), true);
+
+	if (a == NULL)
+		return NULL;
+	for (uintptr_t va = a->start; va < a->end; va += PAGE_SIZE) {
+		void *page = page_alloc_zero();
+		int r = -1;
+
+		if (page != NULL) {
+			spin_lock(&kmap_lock);
+			r = pagetable_map(root, va, virt_to_phys(page), PAGE_SIZE,
+					  MMU_READ | MMU_WRITE | MMU_GLOBAL);
+			spin_unlock(&kmap_lock);
+		}
+		if (r != 0) {
+			if (page != NULL)
+				page_free(page, 0);
+			release(a);
+			return NULL;
+		}
+	}
+	CTR2(KTR_PMAP, "kmap_alloc: addr %#lx size %lu", a->start, size);
+	return (void *)a->start;
+}
+
+void
+kmap_free(void *va)
+{
+	struct area *found = NULL;
+
+	if (va == NULL)
+		return;
+	spin_lock(&kmap_lock);
+	list_for_each(l, &areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (a->start == (uintptr_t)va && a->owned) {
+			a->owned = false; /* a second free finds nothing */
+			found = a;
+			break;
+		}
+	}
+	spin_unlock(&kmap_lock);
+	if (found == NULL)
+		panic("kmap_free: %p is not from kmap_alloc", va);
+	CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va, found->end - found->start);
+	release(found);
+}
+
+void *
+kmap_phys(uint64_t pa, size_t size, unsigned prot)
+{
+	uint64_t off = pa & (PAGE_SIZE - 1);
+	struct area *a = new_area(page_round_up(off + size), false);
+
+	if (a == NULL)
+		return NULL;
+	spin_lock(&kmap_lock);
+	int r = pagetable_map(root, a->start, pa - off, a->end - a->start, prot | MMU_GLOBAL);
+	spin_unlock(&kmap_lock);
+	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->start + off);
+	return r == 0 ? (void *)(a->start + off) : NULL;
+}
+
+void *
+entry_map_device(uint64_t pa, size_t size)
+{
+	return kmap_phys(pa, size, MMU_READ | MMU_WRITE | MMU_DEVICE);
+}
+
+const void *
+entry_map_firmware(uint64_t pa, size_t size)
+{
+	unsigned level;
+
+	/* Most tables lie in memory that the loader told of, and so in the direct map. */
+	for (uint64_t at = page_round_down(pa); at < pa + size; at += PAGE_SIZE)
+		if (pagetable_lookup(root, ARCH_DIRECT_BASE + at, &level) == 0)
+			return kmap_phys(pa, size, MMU_READ);
+	return phys_to_virt(pa);
+}
+
+void *
+entry_alloc(size_t size)
+{
+	return kzalloc(size);
+}
+
+uint64_t
+entry_kernel_root(void)
+{
+	return root;
+}
+
+void
+entry_text_write(uintptr_t addr, const void *bytes, size_t n)
+{
+	uint64_t pa = image_phys((const char *)addr), *pte;
+
+	if (root == 0) { /* the boot tables map everything writable */
+		memcpy(phys_to_virt(pa), bytes, n);
+		return;
+	}
+	/* The window is this CPU's until it is closed: no other CPU ever touches it. */
+	irq_push();
+	pte = pagetable_entry(root, WINDOW, 0, false);
+	for (size_t done = 0; done < n;) {
+		uint64_t off = (pa + done) & (PAGE_SIZE - 1);
+		size_t part = n - done < PAGE_SIZE - off ? n - done : PAGE_SIZE - off;
+
+		*pte = arch_pte_leaf(page_round_down(pa + done), MMU_READ | MMU_WRITE, 0);
+		arch_tlb_flush_page(WINDOW);
+		memcpy((char *)WINDOW + off, (const char *)bytes + done, part);
+		*pte = 0;
+		arch_tlb_flush_page(WINDOW);
+		done += part;
+	}
+	irq_pop();
+}

@@ -1,0 +1,247 @@
+/*
+ * page.c - the buddy allocator: free blocks of 2^order pages, one list an order.
+ *
+ * Invariants: a free block is aligned to its size, and no two free buddies stand side by side; only the
+ * first page of a block carries its order. Pages that were never given to the allocator have refs 1.
+ *
+ * Locking: page_lock guards lists, orders and `free`; reference counts are atomic.
+ */
+#include "kernel/mm/page.h"
+
+#include "arch/mmu.h"
+#include "kernel/boot_info.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page_private.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+static struct spinlock page_lock = SPINLOCK_INIT("page");
+static struct list free_lists[PAGE_MAX_ORDER + 1]; /* page_lock */
+static struct page *pages;			   /* one for each page below top */
+static uint64_t page_top;			   /* first page number beyond memory */
+static uint64_t total_pages, free_pages;	   /* page_lock */
+
+struct page *
+page_of(const void *va)
+{
+	uint64_t n = virt_to_phys(va) >> PAGE_SHIFT;
+
+	return n < page_top ? &pages[n] : NULL;
+}
+
+static void *
+page_address(const struct page *p)
+{
+	return phys_to_virt((uint64_t)(p - pages) << PAGE_SHIFT);
+}
+
+/* Puts a block on its list, joined with its free buddies. page_lock held. */
+static void
+free_block(uint64_t n, unsigned order)
+{
+	while (order < PAGE_MAX_ORDER) {
+		uint64_t buddy = n ^ (1ul << order);
+
+		if (buddy >= page_top || !pages[buddy].free || pages[buddy].order != order)
+			break;
+		list_remove(&pages[buddy].link);
+		pages[buddy].free = false;
+		n &= ~(1ul << order);
+		order++;
+	}
+	pages[n].free = true;
+	pages[n].order = (uint8_t)order;
+	list_append(&free_lists[order], &pages[n].link);
+}
+
+void *
+page_alloc(unsigned order)
+{
+	struct page *p = NULL;
+	unsigned o;
+
+	if (order > PAGE_MAX_ORDER)
+		return NULL;
+	spin_lock(&page_lock);
+	for (o = order; o <= PAGE_MAX_ORDER; o++)
+		if (!list_empty(&free_lists[o]))
+			break;
+	if (o <= PAGE_MAX_ORDER) {
+		p = list_entry(free_lists[o].next, struct page, link);
+		list_remove(&p->link);
+		p->free = false;
+		while (o-- > order) { /* give the upper halves back */
+			struct page *half = p + (1ul << o);
+			half->free = true;
+			half->order = (uint8_t)o;
+			list_append(&free_lists[o], &half->link);
+		}
+		p->order = (uint8_t)order;
+		p->refs = 1;
+		p->kind = PAGE_PLAIN;
+		free_pages -= 1ul << order;
+	}
+	spin_unlock(&page_lock);
+	if (p == NULL) {
+		CTR1(KTR_VM, "page_alloc: order %u failed", order);
+		return NULL;
+	}
+	CTR2(KTR_VM, "page_alloc: order %u page %p", order, page_address(p));
+	return page_address(p);
+}
+
+void *
+page_alloc_zero(void)
+{
+	void *va = page_alloc(0);
+
+	return va != NULL ? memset(va, 0, PAGE_SIZE) : NULL;
+}
+
+void
+page_free(void *va, unsigned order)
+{
+	struct page *p = page_of(va);
+
+	if (p == NULL || p->free || p->order != order || ((uint64_t)va & ((PAGE_SIZE << order) - 1)))
+		panic("page_free: %p order %u: not such a block", va, order);
+	CTR2(KTR_VM, "page_free: order %u page %p", order, va);
+	spin_lock(&page_lock);
+	p->refs = 0;
+	free_block((uint64_t)(p - pages), order);
+	free_pages += 1ul << order;
+	spin_unlock(&page_lock);
+}
+
+void
+page_ref(void *va)
+{
+	__atomic_fetch_add(&page_of(va)->refs, 1, __ATOMIC_RELAXED);
+}
+
+void
+page_unref(void *va)
+{
+	/* acq_rel: whoever frees has seen the others' last uses. */
+	if (__atomic_sub_fetch(&page_of(va)->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		page_free(va, 0);
+}
+
+uint32_t
+page_refs(void *va)
+{
+	return __atomic_load_n(&page_of(va)->refs, __ATOMIC_ACQUIRE);
+}
+
+uint64_t
+page_count_total(void)
+{
+	return total_pages;
+}
+
+uint64_t
+page_count_free(void)
+{
+	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
+}
+
+/* The first range in use that overlaps [start, end), widened to pages; false if none does. */
+static bool
+in_use(const struct boot_info *bi, uint64_t start, uint64_t end, struct boot_range *r)
+{
+	for (unsigned i = 0; i < bi->reserved_count + bi->module_count; i++) {
+		uint64_t s, e;
+
+		if (i < bi->reserved_count) {
+			s = bi->reserved[i].start;
+			e = bi->reserved[i].end;
+		} else {
+			s = virt_to_phys(bi->modules[i - bi->reserved_count].data);
+			e = s + bi->modules[i - bi->reserved_count].size;
+		}
+		s = page_round_down(s);
+		e = page_round_up(e);
+		if (s < end && e > start) {
+			*r = (struct boot_range){s, e, BOOT_RAM};
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Room for the page array: below 4 GiB, where the boot tables reach. */
+static uint64_t
+place_array(const struct boot_info *bi, uint64_t size)
+{
+	struct boot_range r;
+
+	for (unsigned i = 0; i < bi->range_count; i++) {
+		uint64_t at = page_round_up(bi->ranges[i].start);
+
+		if (bi->ranges[i].kind != BOOT_RAM)
+			continue;
+		while (at + size <= bi->ranges[i].end && at + size <= 1ul << 32) {
+			if (!in_use(bi, at, at + size, &r))
+				return at;
+			at = r.end;
+		}
+	}
+	panic("no room for %lu bytes of page descriptors below 4 GiB", size);
+}
+
+/* Gives [start, end) to the allocator, in the largest aligned blocks, around what is in use. */
+static void
+add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
+{
+	struct boot_range r;
+
+	while (start < end) {
+		unsigned order = PAGE_MAX_ORDER;
+
+		if (in_use(bi, start, start + PAGE_SIZE, &r)) {
+			start = r.end;
+			continue;
+		}
+		while (order > 0 &&
+		       ((start & ((PAGE_SIZE << order) - 1)) || start + (PAGE_SIZE << order) > end ||
+			in_use(bi, start, start + (PAGE_SIZE << order), &r)))
+			order--;
+		free_block(start >> PAGE_SHIFT, order);
+		total_pages += 1ul << order;
+		start += PAGE_SIZE << order;
+	}
+}
+
+void
+page_init(const struct boot_info *bi)
+{
+	struct boot_info own = *bi; /* with the array as one more range in use */
+	uint64_t size, at, top = 0;
+
+	for (unsigned i = 0; i < bi->range_count; i++)
+		if (bi->ranges[i].kind == BOOT_RAM && bi->ranges[i].end > top)
+			top = bi->ranges[i].end;
+	page_top = top >> PAGE_SHIFT;
+	size = page_round_up(page_top * sizeof(struct page));
+	at = place_array(bi, size);
+	pages = phys_to_virt(at);
+	memset(pages, 0, size);
+	if (own.reserved_count == BOOT_MAX_RESERVED)
+		panic("too many reserved ranges");
+	own.reserved[own.reserved_count++] = (struct boot_range){at, at + size, BOOT_RAM};
+
+	for (unsigned o = 0; o <= PAGE_MAX_ORDER; o++)
+		list_init(&free_lists[o]);
+	for (uint64_t n = 0; n < page_top; n++)
+		pages[n].refs = 1;
+	spin_lock(&page_lock);
+	for (unsigned i = 0; i < bi->range_count; i++)
+		if (bi->ranges[i].kind == BOOT_RAM)
+			add_memory(&own, page_round_up(bi->ranges[i].start),
+				   page_round_down(bi->ranges[i].end));
+	free_pages = total_pages;
+	spin_unlock(&page_lock);
+	CTR2(KTR_INIT, "page_init: pages %lu top %#lx", total_pages, top);
+}

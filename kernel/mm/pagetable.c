@@ -1,0 +1,112 @@
+/*
+ * pagetable.c - walking, filling and freeing page tables of both architectures.
+ */
+#include "kernel/mm/pagetable.h"
+
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/mm/page.h"
+
+#define TOP_LEVEL  3
+#define BLOCK_SIZE (1ul << 21)
+
+static unsigned
+index_at(uintptr_t va, unsigned level)
+{
+	return va >> (PAGE_SHIFT + 9 * level) & 511;
+}
+
+uint64_t *
+pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create)
+{
+	uint64_t *table = phys_to_virt(root);
+
+	for (unsigned l = TOP_LEVEL; l > level; l--) {
+		uint64_t *pte = &table[index_at(va, l)];
+
+		if (!arch_pte_present(*pte)) {
+			void *page = create ? page_alloc_zero() : NULL;
+			if (page == NULL)
+				return NULL;
+			*pte = arch_pte_table(virt_to_phys(page));
+		} else if (arch_pte_block(*pte)) {
+			return NULL;
+		}
+		table = phys_to_virt(arch_pte_pa(*pte));
+	}
+	return &table[index_at(va, level)];
+}
+
+int
+pagetable_map(uint64_t root, uintptr_t va, uint64_t pa, uint64_t size, unsigned prot)
+{
+	while (size > 0) {
+		unsigned level = ((va | pa) & (BLOCK_SIZE - 1)) == 0 && size >= BLOCK_SIZE;
+		uint64_t step = level ? BLOCK_SIZE : PAGE_SIZE;
+		uint64_t *pte = pagetable_entry(root, va, level, true);
+
+		if (pte == NULL)
+			return -ENOMEM;
+		*pte = arch_pte_leaf(pa, prot, level);
+		va += step;
+		pa += step;
+		size -= step;
+	}
+	return 0;
+}
+
+uint64_t
+pagetable_lookup(uint64_t root, uintptr_t va, unsigned *level)
+{
+	for (unsigned l = 0; l <= 1; l++) {
+		uint64_t *pte = pagetable_entry(root, va, l, false);
+		if (pte != NULL && arch_pte_present(*pte) && (l == 0 || arch_pte_block(*pte))) {
+			*level = l;
+			return *pte;
+		}
+	}
+	return 0;
+}
+
+static void
+each(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start, uintptr_t end,
+     void (*f)(uint64_t *, uintptr_t, void *), void *arg)
+{
+	uint64_t step = 1ul << (PAGE_SHIFT + 9 * level);
+
+	for (unsigned i = 0; i < 512; i++) {
+		uintptr_t va = base + i * step;
+
+		if (va >= end)
+			break;
+		if (va + step <= start || !arch_pte_present(table[i]))
+			continue;
+		if (level == 0)
+			f(&table[i], va, arg);
+		else if (!arch_pte_block(table[i]))
+			each(phys_to_virt(arch_pte_pa(table[i])), level - 1, va, start, end, f, arg);
+	}
+}
+
+void
+pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
+	       void (*f)(uint64_t *, uintptr_t, void *), void *arg)
+{
+	each(phys_to_virt(root), TOP_LEVEL, 0, start, end, f, arg);
+}
+
+static void
+destroy(uint64_t *table, unsigned level, unsigned entries)
+{
+	for (unsigned i = 0; level > 0 && i < entries; i++)
+		if (arch_pte_present(table[i]))
+			destroy(phys_to_virt(arch_pte_pa(table[i])), level - 1, 512);
+	page_free(table, 0);
+}
+
+void
+pagetable_destroy_user(uint64_t root)
+{
+	destroy(phys_to_virt(root), TOP_LEVEL,
+		index_at(ARCH_USER_END, TOP_LEVEL) + 1);
+}

@@ -1,0 +1,400 @@
+/*
+ * vm.c - areas, demand-zero pages, copy on write.
+ *
+ * Invariant: a page that more than one space maps (page_refs > 1) is mapped read-only everywhere.
+ */
+#include "kernel/mm/vm.h"
+
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "ktr/ktr.h"
+
+#define MMAP_BASE 0x0000700000000000ul
+#define VM_LOWEST 0x10000ul /* the lowest pages stay free: null pointers fault */
+
+struct area { /* sorted by address, never overlapping */
+	struct list link;
+	uint64_t start, end;
+	unsigned prot;
+};
+
+struct vmspace {
+	uint64_t root;
+	struct list areas;
+	uint64_t brk_start, brk_end;
+	uint64_t resident;
+};
+
+uint64_t
+vm_root(const struct vmspace *vm)
+{
+	return vm->root;
+}
+
+uint64_t
+vm_resident(const struct vmspace *vm)
+{
+	return vm->resident;
+}
+
+struct vmspace *
+vm_create(void)
+{
+	struct vmspace *vm = kzalloc(sizeof(*vm));
+	uint64_t *table = page_alloc_zero();
+
+	if (vm == NULL || table == NULL) {
+		kfree(vm);
+		if (table != NULL)
+			page_free(table, 0);
+		return NULL;
+	}
+	arch_mmu_user_root(table, phys_to_virt(kmap_root()));
+	vm->root = virt_to_phys(table);
+	list_init(&vm->areas);
+	return vm;
+}
+
+static struct area *
+find(const struct vmspace *vm, uint64_t va)
+{
+	list_for_each(l, &vm->areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (va < a->end)
+			return va >= a->start ? a : NULL;
+	}
+	return NULL;
+}
+
+static bool
+overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	list_for_each(l, &vm->areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (a->start < end && a->end > start)
+			return true;
+	}
+	return false;
+}
+
+static bool
+good_range(uint64_t start, uint64_t size)
+{
+	return size != 0 && (start & (PAGE_SIZE - 1)) == 0 && start >= VM_LOWEST &&
+	       start < ARCH_USER_END && size <= ARCH_USER_END - start;
+}
+
+static struct area *
+insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
+{
+	struct area *a = kmalloc(sizeof(*a));
+	struct list *after = &vm->areas;
+
+	if (a == NULL)
+		return NULL;
+	*a = (struct area){.start = start, .end = end, .prot = prot};
+	list_for_each(l, &vm->areas) {
+		if (list_entry(l, struct area, link)->start > start)
+			break;
+		after = l;
+	}
+	list_insert_after(after, &a->link);
+	return a;
+}
+
+int
+vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	size = page_round_up(size);
+	if (!good_range(start, size))
+		return -EINVAL;
+	if (overlaps(vm, start, start + size))
+		return -EEXIST;
+	if (insert(vm, start, start + size, prot) == NULL)
+		return -ENOMEM;
+	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
+	return 0;
+}
+
+/* Cuts areas so that one begins at va if any covers it. */
+static int
+split(struct vmspace *vm, uint64_t va)
+{
+	struct area *a = find(vm, va);
+	uint64_t end;
+
+	if (a == NULL || a->start == va)
+		return 0;
+	end = a->end;
+	a->end = va;
+	if (insert(vm, va, end, a->prot) == NULL) {
+		a->end = end;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void
+drop_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct vmspace *vm = arg;
+	uint64_t pa = arch_pte_pa(*pte);
+
+	*pte = 0;
+	arch_tlb_flush_page(va);
+	vm->resident--;
+	page_unref(phys_to_virt(pa));
+}
+
+int
+vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	size = page_round_up(size);
+	if (!good_range(start, size))
+		return -EINVAL;
+	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+		return -ENOMEM;
+	list_for_each_safe(l, &vm->areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (a->start >= start && a->end <= start + size) {
+			list_remove(&a->link);
+			kfree(a);
+		}
+	}
+	pagetable_each(vm->root, start, start + size, drop_page, vm);
+	CTR2(KTR_VM, "unmap: start %#lx size %#lx", start, size);
+	return 0;
+}
+
+static void
+protect_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	unsigned prot = *(unsigned *)arg;
+	uint64_t pa = arch_pte_pa(*pte);
+
+	/* Write comes back by a fault, which looks whether the page is shared. */
+	*pte = prot & (MMU_READ | MMU_WRITE | MMU_EXEC)
+		   ? arch_pte_leaf(pa, (prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0)
+		   : arch_pte_leaf(pa, MMU_READ, 0);
+	arch_tlb_flush_page(va);
+}
+
+int
+vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	uint64_t at = start;
+
+	size = page_round_up(size);
+	if (!good_range(start, size))
+		return -EINVAL;
+	while (at < start + size) {
+		struct area *a = find(vm, at);
+		if (a == NULL)
+			return -ENOMEM;
+		at = a->end;
+	}
+	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+		return -ENOMEM;
+	list_for_each(l, &vm->areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (a->start >= start && a->end <= start + size)
+			a->prot = prot;
+	}
+	pagetable_each(vm->root, start, start + size, protect_page, &prot);
+	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, size, prot);
+	return 0;
+}
+
+uint64_t
+vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
+{
+	uint64_t at = MMAP_BASE;
+
+	size = page_round_up(size);
+	if (good_range(hint, size) && !overlaps(vm, hint, hint + size))
+		return hint;
+	list_for_each(l, &vm->areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (a->end <= at)
+			continue;
+		if (a->start >= at && a->start - at >= size)
+			break;
+		at = a->end;
+	}
+	return good_range(at, size) && !overlaps(vm, at, at + size) ? at : 0;
+}
+
+void
+vm_set_brk_start(struct vmspace *vm, uint64_t start)
+{
+	vm->brk_start = vm->brk_end = page_round_up(start);
+}
+
+uint64_t
+vm_brk(struct vmspace *vm, uint64_t end)
+{
+	uint64_t old = page_round_up(vm->brk_end), new = page_round_up(end);
+
+	if (end < vm->brk_start || end > MMAP_BASE)
+		return vm->brk_end;
+	if (new > old) {
+		struct area *heap = old > vm->brk_start ? find(vm, old - 1) : NULL;
+
+		if (overlaps(vm, old, new))
+			return vm->brk_end;
+		if (heap != NULL && heap->end == old && heap->prot == (MMU_READ | MMU_WRITE))
+			heap->end = new;
+		else if (vm_map(vm, old, new - old, MMU_READ | MMU_WRITE) != 0)
+			return vm->brk_end;
+	} else if (new < old && vm_unmap(vm, new, old - new) != 0) {
+		return vm->brk_end;
+	}
+	CTR2(KTR_VM, "brk: from %#lx to %#lx", vm->brk_end, end);
+	return vm->brk_end = end;
+}
+
+/* The page is shared, or was: gives this space one of its own, or the right to write. */
+static bool
+copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
+{
+	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
+
+	if (page_refs(old) > 1) {
+		new = page_alloc(0);
+		if (new == NULL)
+			return false;
+		memcpy(new, old, PAGE_SIZE);
+		CTR3(KTR_VM, "cow copy: va %#lx from %p to %p", va, old, new);
+	} else {
+		CTR1(KTR_VM, "cow reuse: va %#lx", va);
+	}
+	*pte = arch_pte_leaf(virt_to_phys(new), prot | MMU_USER, 0);
+	arch_tlb_flush_page(va);
+	if (new != old)
+		page_unref(old);
+	return true;
+}
+
+bool
+vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
+{
+	struct area *a = find(vm, va);
+	uint64_t *pte;
+
+	va = page_round_down(va);
+	if (a == NULL || !(a->prot & access)) {
+		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
+		return false;
+	}
+	pte = pagetable_entry(vm->root, va, 0, true);
+	if (pte == NULL)
+		return false;
+	if (!arch_pte_present(*pte)) {
+		void *page = page_alloc_zero();
+
+		if (page == NULL)
+			return false;
+		CTR3(KTR_VM, "zero fill: va %#lx access %u page %p", va, access, page);
+		*pte = arch_pte_leaf(virt_to_phys(page), a->prot | MMU_USER, 0);
+		arch_tlb_flush_page(va);
+		vm->resident++;
+		return true;
+	}
+	if (access == MMU_WRITE && !arch_pte_writable(*pte))
+		return copy_on_write(pte, va, a->prot);
+	/* The page is there as it should be: another look at the table serves. */
+	if (page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
+		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0);
+	else
+		*pte = arch_pte_leaf(arch_pte_pa(*pte), a->prot | MMU_USER, 0);
+	arch_tlb_flush_page(va);
+	return true;
+}
+
+int
+vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
+{
+	while (n > 0) {
+		uint64_t off = va & (PAGE_SIZE - 1);
+		uint64_t part = n < PAGE_SIZE - off ? n : PAGE_SIZE - off;
+		unsigned level;
+		uint64_t pte = pagetable_lookup(vm->root, va, &level);
+
+		if (pte == 0) {
+			struct area *a = find(vm, va);
+			if (a == NULL)
+				return -EFAULT;
+			if (!vm_fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot))
+				return -ENOMEM;
+			pte = pagetable_lookup(vm->root, va, &level);
+		}
+		memcpy((char *)phys_to_virt(arch_pte_pa(pte)) + off, src, part);
+		va += part;
+		src = (const char *)src + part;
+		n -= part;
+	}
+	return 0;
+}
+
+struct fork_arg {
+	struct vmspace *child;
+	bool failed;
+};
+
+static void
+share_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct fork_arg *f = arg;
+	uint64_t *copy = pagetable_entry(f->child->root, va, 0, true);
+	uint64_t pa = arch_pte_pa(*pte);
+
+	if (copy == NULL) {
+		f->failed = true;
+		return;
+	}
+	if (arch_pte_writable(*pte)) {
+		unsigned exec = arch_pte_executable(*pte) ? MMU_EXEC : 0;
+		*pte = arch_pte_leaf(pa, MMU_READ | MMU_USER | exec, 0);
+		arch_tlb_flush_page(va);
+	}
+	page_ref(phys_to_virt(pa));
+	*copy = *pte;
+	f->child->resident++;
+}
+
+struct vmspace *
+vm_fork(struct vmspace *vm)
+{
+	struct fork_arg f = {.child = vm_create()};
+
+	if (f.child == NULL)
+		return NULL;
+	f.child->brk_start = vm->brk_start;
+	f.child->brk_end = vm->brk_end;
+	list_for_each(l, &vm->areas) {
+		struct area *a = list_entry(l, struct area, link);
+		if (insert(f.child, a->start, a->end, a->prot) == NULL)
+			f.failed = true;
+	}
+	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
+	if (f.failed) {
+		vm_destroy(f.child);
+		return NULL;
+	}
+	return f.child;
+}
+
+void
+vm_destroy(struct vmspace *vm)
+{
+	pagetable_each(vm->root, 0, ARCH_USER_END, drop_page, vm);
+	list_for_each_safe(l, &vm->areas) kfree(list_entry(l, struct area, link));
+	pagetable_destroy_user(vm->root);
+	kfree(vm);
+}

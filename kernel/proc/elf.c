@@ -1,0 +1,100 @@
+/*
+ * elf.c - checking an executable's headers.
+ */
+#include "kernel/proc/elf.h"
+
+#include <stdbool.h>
+
+#include "arch/machine.h"
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+
+struct elf64_ehdr {
+	uint8_t ident[16];
+	uint16_t type, machine;
+	uint32_t version;
+	uint64_t entry, phoff, shoff;
+	uint32_t flags;
+	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+};
+
+enum { ET_EXEC = 2, PT_LOAD = 1, PT_INTERP = 3, PF_X = 1, PF_W = 2, PF_R = 4 };
+
+static int
+add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_size)
+{
+	struct elf_segment *seg;
+
+	if (ph->memsz == 0)
+		return 0;
+	if (img->count == ELF_MAX_SEGMENTS || ph->filesz > ph->memsz || ph->offset > file_size ||
+	    ph->filesz > file_size - ph->offset || ph->vaddr >= ARCH_USER_END ||
+	    ph->memsz > ARCH_USER_END - ph->vaddr || (ph->flags & (PF_W | PF_X)) == (PF_W | PF_X))
+		return -ENOEXEC;
+	for (unsigned i = 0; i < img->count; i++) {
+		const struct elf_segment *o = &img->segments[i];
+		if (page_round_down(ph->vaddr) < page_round_up(o->vaddr + o->memsz) &&
+		    page_round_up(ph->vaddr + ph->memsz) > page_round_down(o->vaddr))
+			return -ENOEXEC;
+	}
+	seg = &img->segments[img->count++];
+	*seg = (struct elf_segment){ph->vaddr, ph->memsz, ph->offset, ph->filesz, 0};
+	seg->prot = (ph->flags & PF_R ? MMU_READ : 0) | (ph->flags & PF_W ? MMU_WRITE : 0) |
+		    (ph->flags & PF_X ? MMU_EXEC : 0);
+	return 0;
+}
+
+int
+elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
+	  struct elf_image *img)
+{
+	struct elf64_ehdr eh;
+	bool entry_ok = false;
+
+	memset(img, 0, sizeof(*img));
+	if (size < sizeof(eh))
+		return -ENOEXEC;
+	memcpy(&eh, data, sizeof(eh));
+	/* Magic, 64 bits, little endian, version 1. */
+	if (memcmp(eh.ident, "\177ELF\2\1\1", 7) != 0 || eh.type != ET_EXEC || eh.machine != machine ||
+	    eh.phentsize != sizeof(struct elf64_phdr) || eh.phoff > size ||
+	    eh.phnum > (size - eh.phoff) / sizeof(struct elf64_phdr))
+		return -ENOEXEC;
+	img->entry = eh.entry;
+	img->phnum = eh.phnum;
+	for (unsigned i = 0; i < eh.phnum; i++) {
+		struct elf64_phdr ph;
+
+		memcpy(&ph, (const char *)data + eh.phoff + i * sizeof(ph), sizeof(ph));
+		if (ph.type == PT_INTERP)
+			return -ENOEXEC;
+		if (ph.type != PT_LOAD)
+			continue;
+		if (add_segment(img, &ph, file_size) != 0)
+			return -ENOEXEC;
+		if (eh.phoff >= ph.offset && eh.phoff - ph.offset < ph.filesz)
+			img->phdr = ph.vaddr + (eh.phoff - ph.offset);
+		if ((ph.flags & PF_X) && eh.entry >= ph.vaddr && eh.entry - ph.vaddr < ph.memsz)
+			entry_ok = true;
+	}
+	return entry_ok ? 0 : -ENOEXEC;
+}
+
+int
+elf_read(struct vnode *vn, struct elf_image *img)
+{
+	void *page = page_alloc(0);
+	int64_t n;
+	int r;
+
+	if (page == NULL)
+		return -ENOMEM;
+	n = vnode_read(vn, page, PAGE_SIZE, 0);
+	r = n < 0 ? (int)n
+		  : elf_check(page, (uint64_t)n, vnode_size(vn), arch_elf_machine(), img);
+	page_free(page, 0);
+	return r;
+}

@@ -1,0 +1,266 @@
+/*
+ * exec.c - execve: static ELF64 executables (System V ABI, ELF-64 Object File Format 1.5).
+ *
+ * The file comes from anyone, so every field is checked before use. The new space is complete before the old
+ * one is let go: an error leaves the caller as it was.
+ */
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/elf.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+#define MAX_ARG_STRINGS 256
+#define MAX_ARG_BYTES	(64 * 1024)
+
+struct args { /* argument and environment strings, copied from wherever they were */
+	unsigned argc, envc;
+	size_t used;
+	char *strings; /* MAX_ARG_BYTES */
+	uint32_t offset[MAX_ARG_STRINGS];
+};
+
+static int
+args_add(struct args *s, const char *text)
+{
+	size_t n = strlen(text) + 1;
+
+	if (s->argc + s->envc == MAX_ARG_STRINGS || n > MAX_ARG_BYTES - s->used)
+		return -E2BIG;
+	s->offset[s->argc + s->envc] = (uint32_t)s->used;
+	memcpy(s->strings + s->used, text, n);
+	s->used += n;
+	return 0;
+}
+
+/* One NULL-terminated vector of user strings. */
+static int
+args_copy_in(struct args *s, uint64_t vector, unsigned *count)
+{
+	for (; vector != 0; vector += 8) {
+		uint64_t str;
+		int n;
+
+		if (copy_in(&str, vector, sizeof(str)) != 0)
+			return -EFAULT;
+		if (str == 0)
+			return 0;
+		if (s->argc + s->envc == MAX_ARG_STRINGS || s->used == MAX_ARG_BYTES)
+			return -E2BIG;
+		n = copy_in_str(s->strings + s->used, str, MAX_ARG_BYTES - s->used);
+		if (n < 0)
+			return n == -ENAMETOOLONG ? -E2BIG : n;
+		s->offset[s->argc + s->envc] = (uint32_t)s->used;
+		s->used += (size_t)n + 1;
+		(*count)++;
+	}
+	return 0;
+}
+
+static int
+load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg)
+{
+	uint64_t start = page_round_down(seg->vaddr);
+	uint64_t done = 0;
+	char *buf;
+	int r = vm_map(vm, start, page_round_up(seg->vaddr + seg->memsz) - start, seg->prot);
+
+	if (r != 0)
+		return r == -EEXIST || r == -EINVAL ? -ENOEXEC : r;
+	buf = page_alloc(0);
+	if (buf == NULL)
+		return -ENOMEM;
+	while (r == 0 && done < seg->filesz) {
+		uint64_t want = seg->filesz - done < PAGE_SIZE ? seg->filesz - done : PAGE_SIZE;
+		int64_t n = vnode_read(vn, buf, want, seg->offset + done);
+
+		if (n <= 0)
+			r = n < 0 ? (int)n : -ENOEXEC;
+		else
+			r = vm_write(vm, seg->vaddr + done, buf, (uint64_t)n);
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	page_free(buf, 0);
+	return r;
+}
+
+/*
+ * The stack as the System V ABI wants it at the entry: argc, argv, NULL, envp, NULL, auxiliary vector,
+ * with the strings above. *sp gets its address.
+ */
+static int
+build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *img, uint64_t *sp)
+{
+	uint64_t strings = (VM_STACK_TOP - s->used) & ~15ul;
+	uint64_t words = 1 + s->argc + 1 + s->envc + 1 + 2 * 6;
+	uint64_t at = (strings - words * 8) & ~15ul, n = 0;
+	uint64_t *w = kmalloc(words * 8);
+	int r;
+
+	if (w == NULL)
+		return -ENOMEM;
+	w[n++] = s->argc;
+	for (unsigned i = 0; i < s->argc; i++)
+		w[n++] = strings + s->offset[i];
+	w[n++] = 0;
+	for (unsigned i = 0; i < s->envc; i++)
+		w[n++] = strings + s->offset[s->argc + i];
+	w[n++] = 0;
+	/* AT_PHDR 3, AT_PHENT 4, AT_PHNUM 5, AT_PAGESZ 6, AT_ENTRY 9, AT_NULL 0 (Linux auxvec.h). */
+	const uint64_t aux[] = {3, img->phdr, 4, sizeof(struct elf64_phdr), 5, img->phnum,
+				6, PAGE_SIZE, 9, img->entry,		    0, 0};
+	memcpy(&w[n], aux, sizeof(aux));
+	r = vm_write(vm, strings, s->strings, s->used);
+	if (r == 0)
+		r = vm_write(vm, at, w, words * 8);
+	kfree(w);
+	*sp = at;
+	return r;
+}
+
+static int
+load(struct vmspace *vm, struct vnode *vn, struct elf_image *img)
+{
+	int r = elf_read(vn, img);
+	uint64_t end = 0;
+
+	for (unsigned i = 0; r == 0 && i < img->count; i++) {
+		r = load_segment(vm, vn, &img->segments[i]);
+		if (img->segments[i].vaddr + img->segments[i].memsz > end)
+			end = img->segments[i].vaddr + img->segments[i].memsz;
+	}
+	if (r == 0)
+		r = vm_map(vm, VM_STACK_TOP - VM_STACK_SIZE, VM_STACK_SIZE, MMU_READ | MMU_WRITE);
+	vm_set_brk_start(vm, end);
+	return r == -EEXIST ? -ENOEXEC : r;
+}
+
+/* The point of no return: the current process becomes the new image. */
+static void
+become(struct proc *p, struct vmspace *vm, const char *path)
+{
+	struct vmspace *old = p->vm;
+	const char *slash = strrchr(path, '/');
+
+	irq_push();
+	p->vm = vm;
+	arch_mmu_switch(vm_root(vm));
+	curthread()->tls = 0;
+	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
+	irq_pop();
+	if (old != NULL)
+		vm_destroy(old);
+	filetable_close_on_exec(p->files);
+	thread_rename(curthread(), slash != NULL ? slash + 1 : path);
+	p->name = curthread()->name;
+}
+
+static int
+exec_args(struct proc *p, const char *path, const struct args *s, struct arch_trapframe *tf)
+{
+	struct elf_image img;
+	struct vmspace *vm;
+	struct vnode *vn;
+	uint64_t sp = 0;
+	int r;
+
+	vn = vnode_lookup(p->cwd, path, &r);
+	if (vn == NULL)
+		return r;
+	r = vnode_may_execute(vn);
+	vm = r == 0 ? vm_create() : NULL;
+	if (vm == NULL) {
+		vnode_unref(vn);
+		return r == 0 ? -ENOMEM : r;
+	}
+	r = load(vm, vn, &img);
+	vnode_unref(vn);
+	if (r == 0)
+		r = build_stack(vm, s, &img, &sp);
+	if (r != 0) {
+		vm_destroy(vm);
+		return r;
+	}
+	become(p, vm, path);
+	arch_tf_init_user(tf, img.entry, sp);
+	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", p->pid, p->name, img.entry, s->argc);
+	return 0;
+}
+
+static struct args *
+args_create(void)
+{
+	struct args *s = kzalloc(sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->strings = kmalloc(MAX_ARG_BYTES);
+	if (s->strings == NULL) {
+		kfree(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void
+args_destroy(struct args *s)
+{
+	kfree(s->strings);
+	kfree(s);
+}
+
+int
+exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
+	   struct arch_trapframe *tf)
+{
+	struct args *s = args_create();
+	int r = 0;
+
+	if (s == NULL)
+		return -ENOMEM;
+	for (; r == 0 && argv[s->argc] != NULL; s->argc++)
+		r = args_add(s, argv[s->argc]);
+	for (; r == 0 && envp[s->envc] != NULL; s->envc++)
+		r = args_add(s, envp[s->envc]);
+	if (r == 0)
+		r = exec_args(p, path, s, tf);
+	args_destroy(s);
+	return r;
+}
+
+int64_t
+sys_execve(const uint64_t a[6])
+{
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	struct args *s = args_create();
+	char *path = kmalloc(PATH_MAX);
+	int r = -ENOMEM;
+
+	if (s != NULL && path != NULL) {
+		r = copy_in_str(path, a[0], PATH_MAX);
+		if (r >= 0)
+			r = args_copy_in(s, a[1], &s->argc);
+		if (r == 0)
+			r = args_copy_in(s, a[2], &s->envc);
+		if (r == 0)
+			r = exec_args(curproc(), path, s, tf);
+	}
+	kfree(path);
+	if (s != NULL)
+		args_destroy(s);
+	return r;
+}

@@ -1,0 +1,357 @@
+/*
+ * proc.c - processes: birth by fork, death, and waiting for it.
+ *
+ * Locking: proc_lock, a spin lock, guards the tree, states and signals. A zombie is touched by its parent
+ * only; the dying thread lets go of its process (thread.proc = NULL) under proc_lock as its last act on it.
+ */
+#include "kernel/proc/proc.h"
+
+#include "arch/context.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/wait.h"
+#include "kernel/entry.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/init.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/ktr.h"
+
+struct spinlock proc_lock = SPINLOCK_INIT("proc");
+struct list procs = LIST_INIT(procs);
+static struct proc *init_proc;
+
+struct proc *
+curproc(void)
+{
+	struct thread *t = curthread();
+
+	return t != NULL ? t->proc : NULL;
+}
+
+/* A process with a thread that will run fn; not in the tree yet. */
+static struct proc *
+proc_alloc(const char *name, void (*fn)(void *))
+{
+	struct proc *p = kzalloc(sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->thread = thread_alloc(name, PRIO_USER, fn, p);
+	if (p->thread == NULL) {
+		kfree(p);
+		return NULL;
+	}
+	p->thread->proc = p;
+	p->pid = p->thread->tid;
+	p->name = p->thread->name;
+	list_init(&p->children);
+	list_init(&p->sibling);
+	list_init(&p->all);
+	return p;
+}
+
+static void
+proc_discard(struct proc *p)
+{
+	if (p->vm != NULL)
+		vm_destroy(p->vm);
+	if (p->files != NULL)
+		filetable_destroy(p->files);
+	if (p->cwd != NULL)
+		vnode_unref(p->cwd);
+	thread_discard(p->thread);
+	kfree(p);
+}
+
+/* First code of a forked child: its frame has been copied to the top of its stack. */
+static void
+fork_return(void *arg)
+{
+	struct arch_trapframe *tf =
+	    arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+
+	(void)arg;
+	arch_irq_disable();
+	entry_user_return(tf);
+	arch_return_to_user(tf);
+}
+
+static int64_t
+fork_current(void)
+{
+	struct proc *parent = curproc(), *p;
+	struct arch_trapframe *tf, *mine = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+
+	p = proc_alloc(parent->name, fork_return);
+	if (p == NULL)
+		return -ENOMEM;
+	p->vm = vm_fork(parent->vm);
+	p->files = filetable_clone(parent->files);
+	if (p->vm == NULL || p->files == NULL) {
+		proc_discard(p);
+		return -ENOMEM;
+	}
+	p->cwd = vnode_ref(parent->cwd);
+	p->uid = parent->uid;
+	p->thread->tls = curthread()->tls;
+	tf = arch_user_frame((uintptr_t)p->thread->kstack + KSTACK_SIZE);
+	memcpy(tf, mine, sizeof(*tf));
+	arch_tf_set_return(tf, 0);
+
+	spin_lock(&proc_lock);
+	p->pgid = parent->pgid;
+	p->sig_ignored = parent->sig_ignored;
+	p->sig_blocked = parent->sig_blocked;
+	p->parent = parent;
+	list_append(&parent->children, &p->sibling);
+	list_append(&procs, &p->all);
+	spin_unlock(&proc_lock);
+	CTR3(KTR_PROC, "fork: parent %u child %u name %s", parent->pid, p->pid, p->name);
+	uint32_t pid = p->pid; /* once it runs, it may be gone before we look */
+	sched_start(p->thread);
+	return pid;
+}
+
+int64_t
+sys_fork(const uint64_t a[6])
+{
+	(void)a;
+	return fork_current();
+}
+
+int64_t
+sys_clone(const uint64_t a[6])
+{
+	/* Processes have one thread and share nothing: clone is fork. Bits 0-7 are the exit signal. */
+	if ((a[0] & ~0xfful) != 0 || (a[0] & 0xff) != SIGCHLD || a[1] != 0)
+		return -EINVAL;
+	return fork_current();
+}
+
+/* Orphans go to process 1. proc_lock held. */
+static void
+give_children_away(struct proc *p)
+{
+	bool zombies = false;
+
+	list_for_each_safe(l, &p->children) {
+		struct proc *c = list_entry(l, struct proc, sibling);
+		list_remove(l);
+		c->parent = init_proc;
+		list_append(&init_proc->children, &c->sibling);
+		zombies |= c->state == PROC_ZOMBIE;
+	}
+	if (zombies)
+		wakeup(init_proc);
+}
+
+void
+proc_exit(int wait_status)
+{
+	struct proc *p = curproc();
+	struct vmspace *vm = p->vm;
+
+	if (p == init_proc)
+		panic("process 1 ended with wait status %#x", wait_status);
+	filetable_destroy(p->files);
+	p->files = NULL;
+	vnode_unref(p->cwd);
+	p->cwd = NULL;
+	irq_push(); /* from here on a switch back to us must not load the old space */
+	p->vm = NULL;
+	arch_mmu_switch(kmap_root());
+	irq_pop();
+	vm_destroy(vm);
+	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, p->name);
+	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d", curthread()->prio);
+
+	spin_lock(&proc_lock);
+	give_children_away(p);
+	p->wait_status = wait_status;
+	p->thread = NULL;
+	p->state = PROC_ZOMBIE;
+	curthread()->proc = NULL;
+	proc_signal_locked(p->parent, SIGCHLD);
+	wakeup(p->parent);
+	spin_unlock(&proc_lock);
+	thread_exit();
+}
+
+int64_t
+sys_exit(const uint64_t a[6])
+{
+	proc_exit((int)(a[0] & 0xff) << 8);
+}
+
+int64_t
+sys_exit_group(const uint64_t a[6])
+{
+	return sys_exit(a);
+}
+
+/* A child that `want` (as in wait4's pid) names. */
+static bool
+wanted(const struct proc *c, int64_t want)
+{
+	if (want > 0)
+		return c->pid == (uint32_t)want;
+	if (want == 0)
+		return c->pgid == curproc()->pgid;
+	return want == -1 || c->pgid == (uint32_t)-want;
+}
+
+/* Looks for something to report: the child (off the tree when it is a zombie), or NULL. proc_lock held. */
+static struct proc *
+find_child(int64_t want, int options, bool *any)
+{
+	*any = false;
+	list_for_each(l, &curproc()->children) {
+		struct proc *c = list_entry(l, struct proc, sibling);
+		if (!wanted(c, want))
+			continue;
+		*any = true;
+		if (c->state == PROC_ZOMBIE) {
+			list_remove(&c->sibling);
+			list_remove(&c->all);
+			return c;
+		}
+		if (c->status_new &&
+		    (options & (WIFSTOPPED(c->wait_status) ? WUNTRACED : WCONTINUED))) {
+			c->status_new = false;
+			return c;
+		}
+	}
+	return NULL;
+}
+
+int64_t
+sys_wait4(const uint64_t a[6])
+{
+	int64_t want = (int32_t)a[0], pid;
+	int options = (int)a[2], status;
+	struct proc *c;
+	bool any, gone;
+
+	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED))
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	while ((c = find_child(want, options, &any)) == NULL) {
+		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
+		if (r == 1 && (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR,
+					    DEADLINE_NEVER)) == 0)
+			continue;
+		spin_unlock(&proc_lock);
+		return r;
+	}
+	pid = c->pid;
+	status = c->wait_status;
+	gone = c->state == PROC_ZOMBIE;
+	spin_unlock(&proc_lock);
+	CTR3(KTR_PROC, "wait: pid %d status %#x by %u", (int)pid, status, curproc()->pid);
+	if (gone)
+		kfree(c);
+	if (a[1] != 0 && copy_out(a[1], &status, sizeof(status)) != 0)
+		return -EFAULT;
+	return pid;
+}
+
+static void
+init_main(void *arg)
+{
+	static char *const env[] = {"PATH=/bin", "HOME=/", NULL};
+	const char *script = arg;
+	char *const argv[] = {"init", (char *)(uintptr_t)script, NULL};
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	int r = exec_image(curproc(), "/bin/init", argv, env, tf);
+
+	if (r != 0)
+		panic("/bin/init: cannot be executed, error %d", -r);
+	arch_irq_disable();
+	entry_user_return(tf);
+	arch_return_to_user(tf);
+}
+
+void
+proc_start_init(const char *script)
+{
+	struct proc *p = proc_alloc("init", init_main);
+	int err;
+
+	if (p == NULL)
+		panic("no memory for process 1");
+	p->thread->arg = (void *)(uintptr_t)script;
+	p->pid = p->pgid = p->thread->tid = 1;
+	thread_rename(p->thread, "init");
+	p->files = filetable_create();
+	p->cwd = vnode_lookup(NULL, "/", &err);
+	if (p->files == NULL || p->cwd == NULL)
+		panic("no memory for process 1");
+	init_proc = p->parent = p;
+	spin_lock(&proc_lock);
+	list_append(&procs, &p->all);
+	spin_unlock(&proc_lock);
+	CTR1(KTR_PROC, "init: pid %u", p->pid);
+	sched_start(p->thread);
+}
+
+static const char *
+state_name(const struct proc *p)
+{
+	static const char *const names[] = {"runnable", "run", "sleep", "dead"};
+
+	if (p->state == PROC_ZOMBIE)
+		return "zombie";
+	if (p->state == PROC_STOPPED)
+		return "stop";
+	return names[p->thread->state];
+}
+
+static int
+print_kernel_thread(struct thread *t, void *arg)
+{
+	if (t->proc == NULL && t->state != THREAD_DEAD)
+		sbuf_printf(arg, "%u 0 0 0 %s %u %u %lu %s %s\n", t->tid,
+			    t->state == THREAD_SLEEPING ? "sleep"
+			    : t->state == THREAD_RUNNING ? "run"
+							 : "runnable",
+			    t->prio, t->cpu, t->runtime_ns / 1000000,
+			    t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-", t->name);
+	return 0;
+}
+
+static void
+get_procs(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	thread_each(print_kernel_thread, out);
+	spin_lock(&proc_lock);
+	list_for_each(l, &procs) {
+		struct proc *p = list_entry(l, struct proc, all);
+		struct thread *t = p->thread;
+
+		sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", p->pid, p->parent->pid, p->pgid,
+			    p->uid, state_name(p), t ? t->prio : 0, t ? t->cpu : 0,
+			    t ? t->runtime_ns / 1000000 : 0,
+			    t && t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-",
+			    p->name);
+	}
+	spin_unlock(&proc_lock);
+}
+SYSCTL_PROC(kern_proc, "kern.proc", SYSCTL_TYPE_TEXT, 0, get_procs, NULL,
+	    "processes and kernel threads: PID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

@@ -1,0 +1,22 @@
+/* proc_private.h - between the files of kernel/proc. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arch_trapframe;
+struct proc;
+struct vmspace;
+
+extern struct spinlock proc_lock;
+extern struct list procs; /* proc_lock */
+
+/* Builds a new image for the current process and fills tf. On error the old image is intact. */
+int exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
+	       struct arch_trapframe *tf);
+/* The current process ends with a wait status. */
+_Noreturn void proc_exit(int wait_status);
+/* Sends sig to one process. proc_lock held. */
+void proc_signal_locked(struct proc *p, int sig);
+/* Acts on pending signals of the current process, before it returns to user mode. */
+void proc_deliver_signals(void);

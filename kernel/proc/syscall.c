@@ -1,0 +1,38 @@
+/*
+ * syscall.c - dispatch. Each call has trace sites of its own, made from the table, so that one event
+ * carries the name and all six argument registers, and single calls can be switched on:
+ * `ktr on 'syscall write:*'`.
+ */
+#include "kernel/proc/syscall.h"
+
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/entry.h"
+#include "ktr/ktr.h"
+
+void
+entry_syscall(struct arch_trapframe *tf)
+{
+	uint64_t nr = arch_tf_syscall(tf), a[6];
+	int64_t r;
+
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = arch_tf_arg(tf, i);
+	switch (nr) {
+#define SYSCALL(number, name, nargs) \
+	case number: \
+		CTR6(KTR_SYSC, \
+		     "syscall " #name ": arg0 %#lx arg1 %#lx arg2 %#lx arg3 %#lx arg4 %#lx arg5 %#lx", \
+		     a[0], a[1], a[2], a[3], a[4], a[5]); \
+		r = sys_##name(a); \
+		CTR1(KTR_SYSC, "sysret " #name ": ret %ld", r); \
+		break;
+#include <syscalls.def>
+#undef SYSCALL
+	default:
+		CTR1(KTR_SYSC, "syscall unknown: number %lu", nr);
+		r = -ENOSYS;
+		CTR1(KTR_SYSC, "sysret unknown: ret %ld", r);
+	}
+	arch_tf_set_return(tf, (uint64_t)r);
+}

@@ -1,0 +1,132 @@
+/*
+ * callout.c - per-CPU lists of callouts, sorted by deadline, run from the timer interrupt.
+ *
+ * Locking: queue lock of the CPU. `running` is what the CPU executes just now, without the lock.
+ */
+#include "kernel/sched/callout.h"
+
+#include "arch/irq.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+
+static struct queue {
+	struct spinlock lock;
+	struct list pending;
+	struct callout *running; /* atomic; cleared with release after the function returned */
+	const char *ident;	 /* interned "callwheel cpu n" */
+} queues[MAX_CPUS];
+
+void
+callout_init_cpu(unsigned cpu)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "callwheel cpu %u", cpu);
+	queues[cpu].ident = ktr_intern(name);
+	spin_init(&queues[cpu].lock, "callout");
+	list_init(&queues[cpu].pending);
+}
+
+void
+callout_init(struct callout *c, void (*fn)(void *), void *arg)
+{
+	list_init(&c->link);
+	c->fn = fn;
+	c->arg = arg;
+	c->deadline_ns = 0;
+	c->cpu = -1;
+}
+
+/* Takes c off its queue if it is pending. */
+static bool
+remove(struct callout *c)
+{
+	for (;;) {
+		int cpu = __atomic_load_n(&c->cpu, __ATOMIC_ACQUIRE);
+		bool pending;
+
+		if (cpu < 0)
+			return false;
+		spin_lock(&queues[cpu].lock);
+		pending = c->cpu == cpu;
+		if (pending) {
+			list_remove(&c->link);
+			__atomic_store_n(&c->cpu, -1, __ATOMIC_RELEASE);
+		}
+		spin_unlock(&queues[cpu].lock);
+		if (pending)
+			return true;
+	}
+}
+
+void
+callout_set(struct callout *c, uint64_t deadline_ns)
+{
+	struct queue *q;
+	struct list *at;
+
+	remove(c);
+	irq_push();
+	q = &queues[arch_cpu()];
+	spin_lock(&q->lock);
+	c->deadline_ns = deadline_ns;
+	at = q->pending.prev; /* most are set for later than those before them */
+	while (at != &q->pending && list_entry(at, struct callout, link)->deadline_ns > deadline_ns)
+		at = at->prev;
+	list_insert_after(at, &c->link);
+	__atomic_store_n(&c->cpu, (int)arch_cpu(), __ATOMIC_RELEASE);
+	CTR3(KTR_CALLOUT, "callout set: func %p arg %p deadline %lu", c->fn, c->arg, deadline_ns);
+	if (at == &q->pending)
+		clock_arm(deadline_ns);
+	spin_unlock(&q->lock);
+	irq_pop();
+}
+
+bool
+callout_stop(struct callout *c)
+{
+	bool stopped = remove(c);
+
+	CTR3(KTR_CALLOUT, "callout stop: func %p arg %p pending %d", c->fn, c->arg, stopped);
+	for (unsigned i = 0; !stopped && i < ncpus; i++)
+		while (__atomic_load_n(&queues[i].running, __ATOMIC_ACQUIRE) == c)
+			arch_relax();
+	return stopped;
+}
+
+uint64_t
+callout_run(uint64_t now_ns)
+{
+	struct queue *q = &queues[arch_cpu()];
+	uint64_t next = UINT64_MAX;
+	struct list *l;
+
+	spin_lock(&q->lock);
+	while ((l = list_first(&q->pending)) != NULL) {
+		struct callout *c = list_entry(l, struct callout, link);
+		void (*fn)(void *) = c->fn;
+		void *arg = c->arg;
+
+		if (c->deadline_ns > now_ns) {
+			next = c->deadline_ns;
+			break;
+		}
+		list_remove(l);
+		__atomic_store_n(&q->running, c, __ATOMIC_RELAXED);
+		__atomic_store_n(&c->cpu, -1, __ATOMIC_RELEASE);
+		KTR_STATE3(KTR_SCHED, "callout", q->ident, "running", "func:%p", fn, "arg:%p", arg,
+			   "direct:%d", 1);
+		spin_unlock(&q->lock);
+		fn(arg);
+		spin_lock(&q->lock);
+		/* release: pairs with the acquire in callout_stop() */
+		__atomic_store_n(&q->running, NULL, __ATOMIC_RELEASE);
+		KTR_STATE0(KTR_SCHED, "callout", q->ident, "idle");
+	}
+	spin_unlock(&q->lock);
+	return next;
+}

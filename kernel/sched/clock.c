@@ -1,0 +1,94 @@
+/*
+ * clock.c - time since boot, clock ticks, and the one-shot timer behind both ticks and callouts.
+ *
+ * The timer of a CPU is always set for the earlier of its next tick and its first callout. mult and
+ * boot_ticks are written once, by the boot CPU before others run.
+ */
+#include "kernel/sched/clock.h"
+
+#include "arch/clock.h"
+#include "kernel/entry.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/sysctl.h"
+#include "kernel/trace/flush.h"
+#include "ktr/ktr.h"
+
+#define HZ	100
+#define TICK_NS (1000000000ul / HZ)
+
+static uint64_t boot_ticks, hz = 1;
+static uint64_t mult; /* ns per tick, 32 fraction bits */
+
+static int hz_value = HZ;
+SYSCTL_INT(kern_hz, "kern.hz", 0, &hz_value, HZ, HZ, "clock ticks a second");
+
+void
+clock_init(void)
+{
+	arch_clock_init();
+	hz = arch_clock_hz();
+	boot_ticks = arch_clock_read();
+	mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
+	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, boot_ticks);
+}
+
+uint64_t
+clock_ticks_to_ns(uint64_t ticks)
+{
+	/* Events may be a little older than the moment that we call boot. */
+	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32) : 0;
+}
+
+uint64_t
+clock_ns(void)
+{
+	return clock_ticks_to_ns(arch_clock_read());
+}
+
+uint64_t
+clock_hz(void)
+{
+	return hz;
+}
+
+uint64_t
+clock_boot_ticks(void)
+{
+	return boot_ticks;
+}
+
+void
+clock_arm(uint64_t deadline_ns)
+{
+	uint64_t now = clock_ns(), at = this_pcpu()->tick_ns;
+
+	if (deadline_ns < at)
+		at = deadline_ns;
+	arch_timer_set(at > now ? at - now : 0);
+}
+
+void
+clock_init_cpu(void)
+{
+	this_pcpu()->tick_ns = clock_ns() + TICK_NS;
+	clock_arm(UINT64_MAX);
+}
+
+void
+entry_timer(void)
+{
+	struct pcpu *pc = this_pcpu();
+	uint64_t now = clock_ns();
+
+	if (now >= pc->tick_ns) {
+		/* A CPU that was stopped or starved does not make up for lost ticks. */
+		pc->tick_ns += TICK_NS;
+		if (pc->tick_ns <= now)
+			pc->tick_ns = now + TICK_NS;
+		sched_tick();
+		ktr_flush_tick();
+	}
+	clock_arm(callout_run(now));
+}

@@ -1,0 +1,508 @@
+/*
+ * sched.c - per-CPU run queues.
+ *
+ * Each CPU runs the best thread of its own queue; one that would idle steals from the longest queue.
+ * User threads drop a little each time they use up a slice and rise again when they sleep, or when a
+ * second has passed, so that nobody waits for ever.
+ *
+ * Locking: the run-queue lock of a CPU guards its queue and the [r] fields of its threads. It is held
+ * across the context switch and let go by the thread that comes in, so that a thread on a queue is always
+ * wholly switched out. Two run-queue locks are never held at once.
+ */
+#include "kernel/sched/sched.h"
+
+#include <ktr_port.h>
+
+#include "arch/context.h"
+#include "arch/irq.h"
+#include "arch/ktr.h"
+#include "arch/mmu.h"
+#include "arch/smp.h"
+#include "kernel/lib/printf.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+
+#define LEVELS	  64 /* priorities 4n to 4n+3 share a level */
+#define SLICE	  5  /* ticks */
+#define AGE_TICKS 100
+
+static struct runq {
+	struct spinlock lock;
+	struct list levels[LEVELS];
+	uint64_t occupied;  /* bit n: level n has threads */
+	unsigned load;	    /* threads queued; read without the lock as a hint */
+	bool idle;	    /* read without the lock as a hint */
+	struct thread *cur; /* runs here */
+	struct thread *prev; /* switched out by the switch in progress */
+	uint64_t idle_ns;
+	const char *ident; /* interned "CPU n load" */
+} __attribute__((aligned(64))) runqs[MAX_CPUS];
+
+static struct runq *
+this_runq(void)
+{
+	return &runqs[arch_cpu()];
+}
+
+static void
+trace_load(const struct runq *rq)
+{
+	KTR_COUNTER0(KTR_SCHED, "load", rq->ident, (int)rq->load);
+}
+
+static void
+enqueue(struct runq *rq, struct thread *t)
+{
+	unsigned level = t->prio / 4;
+
+	list_append(&rq->levels[level], &t->runq);
+	rq->occupied |= 1ul << level;
+	rq->load++;
+	CTR3(KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid, t->prio);
+	trace_load(rq);
+}
+
+static void
+dequeue(struct runq *rq, struct thread *t)
+{
+	unsigned level = t->prio / 4;
+
+	list_remove(&t->runq);
+	if (list_empty(&rq->levels[level]))
+		rq->occupied &= ~(1ul << level);
+	rq->load--;
+	CTR3(KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid, t->prio);
+	trace_load(rq);
+}
+
+static struct thread *
+best(const struct runq *rq)
+{
+	if (rq->occupied == 0)
+		return NULL;
+	return list_entry(rq->levels[__builtin_ctzl(rq->occupied)].next, struct thread, runq);
+}
+
+/* Asks CPU n to look at its queue. Its lock held. */
+static void
+request_resched(unsigned n)
+{
+	if (__atomic_exchange_n(&pcpus[n]->resched, true, __ATOMIC_RELAXED) || n == arch_cpu())
+		return;
+	CTR1(KTR_SMP, "ipi send: resched cpu %u", n);
+	arch_ipi_send(n, IPI_RESCHED);
+}
+
+/* Puts a runnable thread on rq, which may preempt what runs there. rq->lock held. */
+static void
+make_runnable(struct runq *rq, struct thread *t)
+{
+	unsigned n = (unsigned)(rq - runqs);
+
+	t->state = THREAD_RUNNABLE;
+	t->cpu = n;
+	KTR_STATE2(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio, KTR_ATTR_LINKED,
+		   curthread()->ident);
+	enqueue(rq, t);
+	if (rq->idle || t->prio < rq->cur->prio)
+		request_resched(n);
+}
+
+/* Where a woken thread should go: its last CPU if that is free, another free one, else its last. */
+static unsigned
+choose_cpu(const struct thread *t)
+{
+	if (t->pinned || (runqs[t->cpu].idle && runqs[t->cpu].load == 0))
+		return t->cpu;
+	for (unsigned i = 0; i < ncpus; i++)
+		if (pcpus[i] != NULL && pcpus[i]->online && runqs[i].idle && runqs[i].load == 0)
+			return i;
+	return t->cpu;
+}
+
+void
+sched_wakeup(struct thread *t)
+{
+	struct runq *rq = &runqs[t->cpu];
+	unsigned n;
+
+	/* With this lock we know that it is switched out; until it is queued nobody else touches it. */
+	spin_lock(&rq->lock);
+	if (t->proc != NULL)
+		t->prio = t->base_prio;
+	t->slice = SLICE;
+	KTR_POINT1(KTR_SCHED, "thread", curthread()->ident, "wokeup", KTR_ATTR_LINKED, t->ident);
+	n = choose_cpu(t);
+	if (n != t->cpu) {
+		spin_unlock(&rq->lock);
+		rq = &runqs[n];
+		spin_lock(&rq->lock);
+	}
+	make_runnable(rq, t);
+	spin_unlock(&rq->lock);
+}
+
+void
+sched_start(struct thread *t)
+{
+	irq_push();
+	if (!t->pinned)
+		t->cpu = arch_cpu();
+	irq_pop();
+	sched_wakeup(t);
+}
+
+void
+sched_set_ident(const struct thread *t)
+{
+	ktr_port_set_ident(t->tid, t->ktr_suppress);
+}
+
+/* The other side of a switch: on the new thread's stack, with the queue that it runs on locked. */
+static void
+finish_switch(void)
+{
+	struct runq *rq = this_runq();
+	struct thread *prev = rq->prev;
+	bool dead = prev->state == THREAD_DEAD;
+
+	rq->prev = NULL;
+	spin_unlock(&rq->lock);
+	if (dead)
+		thread_reap(prev);
+}
+
+static void
+account(struct runq *rq, struct thread *prev, struct thread *next)
+{
+	uint64_t now = clock_ns();
+
+	prev->runtime_ns += now - prev->since_ns;
+	if (prev == this_pcpu()->idle)
+		rq->idle_ns += now - prev->since_ns;
+	next->since_ns = now;
+	next->switches++;
+}
+
+static void
+load_space(const struct thread *t)
+{
+	struct proc *p = t->proc;
+
+	arch_mmu_switch(p != NULL && p->vm != NULL ? vm_root(p->vm) : kmap_root());
+}
+
+/*
+ * Runs the best thread; the current one has been put where it belongs. rq->lock held and interrupts off;
+ * on return (perhaps on another CPU) it is released.
+ */
+static void
+switch_out(struct runq *rq)
+{
+	struct pcpu *pc = this_pcpu();
+	struct thread *prev = rq->cur, *next = best(rq);
+	bool irq_was_on = pc->irq_was_on;
+
+	__atomic_store_n(&pc->resched, false, __ATOMIC_RELAXED);
+	if (next != NULL)
+		dequeue(rq, next);
+	else
+		next = pc->idle;
+	rq->idle = next == pc->idle;
+	next->state = THREAD_RUNNING;
+	next->cpu = (unsigned)(rq - runqs);
+	if (next == prev) {
+		KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
+		spin_unlock(&rq->lock);
+		return;
+	}
+	account(rq, prev, next);
+	rq->cur = next;
+	rq->prev = prev;
+	/* The space first: an exiting process frees its own next. */
+	load_space(next);
+	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
+	arch_set_curthread(next);
+	sched_set_ident(next);
+	KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
+	arch_context_switch(&prev->ctx, &next->ctx);
+
+	this_pcpu()->irq_was_on = irq_was_on;
+	finish_switch();
+}
+
+void
+sched_first(void)
+{
+	this_pcpu()->irq_was_on = true;
+	finish_switch();
+}
+
+void
+sched_sleep(struct spinlock *lk)
+{
+	struct thread *t = curthread();
+	struct runq *rq = this_runq(); /* interrupts are off: lk is held */
+
+	spin_lock(&rq->lock);
+	if (this_pcpu()->locks != 2)
+		panic("thread %u sleeps on %s with %u spin locks held", t->tid, t->wmesg,
+		      this_pcpu()->locks - 2);
+	spin_unlock(lk);
+	t->state = THREAD_SLEEPING;
+	if (t->lockname != NULL)
+		KTR_STATE2(KTR_SCHED, "thread", t->ident, "blocked", "prio:%d", t->prio,
+			   "lockname:\"%s\"", t->lockname);
+	else
+		KTR_STATE2(KTR_SCHED, "thread", t->ident, "sleep", "prio:%d", t->prio, "wmesg:\"%s\"",
+			   t->wmesg);
+	switch_out(rq);
+}
+
+void
+sched_exit(void)
+{
+	struct thread *t = curthread();
+	struct runq *rq;
+
+	irq_push();
+	rq = this_runq();
+	spin_lock(&rq->lock);
+	this_pcpu()->irq_depth--; /* the lock's own nesting stays */
+	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
+	t->state = THREAD_DEAD;
+	switch_out(rq);
+	panic("thread %u runs after its end", t->tid);
+}
+
+/* Back onto the queue; the idle thread never stands on one. rq->lock held. */
+static void
+requeue_current(struct runq *rq)
+{
+	struct thread *t = rq->cur;
+
+	if (t == this_pcpu()->idle) {
+		t->state = THREAD_RUNNABLE;
+		return;
+	}
+	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
+	t->state = THREAD_RUNNABLE;
+	enqueue(rq, t);
+}
+
+static void
+give_away(void)
+{
+	struct runq *rq;
+
+	irq_push(); /* the lock below is this CPU's */
+	rq = this_runq();
+	spin_lock(&rq->lock);
+	this_pcpu()->irq_depth--;
+	requeue_current(rq);
+	switch_out(rq);
+}
+
+void
+sched_yield(void)
+{
+	CTR1(KTR_SCHED, "yield: tid %u", curthread()->tid);
+	give_away();
+}
+
+void
+sched_preempt(void)
+{
+	if (sched_need_resched())
+		give_away();
+}
+
+void
+sched_preempt_irq(void)
+{
+	CTR1(KTR_SCHED, "preempt: tid %u", curthread()->tid);
+	give_away();
+}
+
+bool
+sched_need_resched(void)
+{
+	bool r;
+
+	irq_push();
+	r = __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED);
+	irq_pop();
+	return r;
+}
+
+/* All waiting user threads rise to their base again. rq->lock held. */
+static void
+age(struct runq *rq)
+{
+	for (unsigned level = PRIO_USER / 4 + 1; level < LEVELS; level++) {
+		list_for_each_safe(l, &rq->levels[level]) {
+			struct thread *t = list_entry(l, struct thread, runq);
+			if (t->prio == t->base_prio)
+				continue;
+			dequeue(rq, t);
+			KTR_POINT2(KTR_SCHED, "thread", t->ident, "prio", "prio:%d", t->prio,
+				   "new prio:%d", t->base_prio);
+			t->prio = t->base_prio;
+			enqueue(rq, t);
+		}
+	}
+}
+
+void
+sched_tick(void)
+{
+	struct pcpu *pc = this_pcpu();
+	struct runq *rq = this_runq();
+	struct thread *t;
+
+	spin_lock(&rq->lock);
+	t = rq->cur;
+	KTR_POINT2(KTR_SCHED, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d", 100);
+	if (++pc->ticks % AGE_TICKS == 0)
+		age(rq);
+	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {
+		t->slice = SLICE;
+		if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
+			uint8_t lower = (uint8_t)(t->prio + 4);
+			KTR_POINT2(KTR_SCHED, "thread", t->ident, "prio", "prio:%d", t->prio,
+				   "new prio:%d", lower);
+			t->prio = lower;
+		}
+		if (rq->load > 0 && best(rq)->prio <= t->prio)
+			request_resched(arch_cpu());
+	}
+	spin_unlock(&rq->lock);
+}
+
+/* A thread that CPU n has waiting and may give away. Its lock held. */
+static struct thread *
+stealable(struct runq *rq)
+{
+	for (uint64_t left = rq->occupied; left != 0; left &= left - 1)
+		list_for_each(l, &rq->levels[__builtin_ctzl(left)])
+		{
+			struct thread *t = list_entry(l, struct thread, runq);
+			if (!t->pinned)
+				return t;
+		}
+	return NULL;
+}
+
+/* Takes a thread from the CPU that has most waiting. True when something is on our queue now. */
+static bool
+steal(void)
+{
+	unsigned self = arch_cpu(), from = self, most = 0;
+	struct thread *t;
+
+	for (unsigned i = 0; i < ncpus; i++) {
+		unsigned load = __atomic_load_n(&runqs[i].load, __ATOMIC_RELAXED);
+		if (i != self && load > most) {
+			most = load;
+			from = i;
+		}
+	}
+	if (from == self || !spin_trylock(&runqs[from].lock))
+		return false;
+	t = stealable(&runqs[from]);
+	if (t != NULL)
+		dequeue(&runqs[from], t);
+	spin_unlock(&runqs[from].lock);
+	if (t == NULL)
+		return false;
+	CTR3(KTR_SCHED, "steal: tid %u from cpu %u to cpu %u", t->tid, from, self);
+	spin_lock(&runqs[self].lock);
+	make_runnable(&runqs[self], t);
+	spin_unlock(&runqs[self].lock);
+	return true;
+}
+
+void
+sched_idle(void)
+{
+	struct runq *rq;
+
+	arch_irq_disable();
+	rq = this_runq();
+	for (;;) {
+		if (__atomic_load_n(&rq->load, __ATOMIC_RELAXED) > 0 || steal()) {
+			give_away();
+		} else {
+			__atomic_store_n(&this_pcpu()->resched, false, __ATOMIC_RELAXED);
+			if (__atomic_load_n(&rq->load, __ATOMIC_RELAXED) == 0)
+				arch_irq_enable_and_wait();
+		}
+		arch_irq_disable();
+	}
+}
+
+uint64_t
+sched_idle_ns(unsigned cpu)
+{
+	return __atomic_load_n(&runqs[cpu].idle_ns, __ATOMIC_RELAXED);
+}
+
+static void
+init_runq(unsigned n, struct thread *idle)
+{
+	struct runq *rq = &runqs[n];
+	char name[24];
+
+	snprintf(name, sizeof(name), "CPU %u load", n);
+	rq->ident = ktr_intern(name);
+	spin_init(&rq->lock, "runq");
+	for (unsigned i = 0; i < LEVELS; i++)
+		list_init(&rq->levels[i]);
+	rq->cur = idle;
+	rq->idle = true;
+	idle->cpu = n;
+	idle->pinned = true;
+	idle->state = THREAD_RUNNING;
+}
+
+void
+sched_init(void)
+{
+	struct thread *idle = thread_make("idle/0", PRIO_IDLE, NULL, NULL);
+
+	if (idle == NULL)
+		panic("no memory for the first thread");
+	irq_push();
+	init_runq(0, idle);
+	this_pcpu()->idle = idle;
+	arch_set_curthread(idle);
+	sched_set_ident(idle);
+	irq_pop();
+}
+
+uintptr_t
+sched_prepare_cpu(unsigned cpu)
+{
+	char name[16];
+	struct thread *idle;
+
+	snprintf(name, sizeof(name), "idle/%u", cpu);
+	idle = thread_make(name, PRIO_IDLE, NULL, NULL);
+	if (idle == NULL)
+		return 0;
+	init_runq(cpu, idle);
+	pcpus[cpu]->idle = idle;
+	pcpus[cpu]->md.curthread = idle;
+	pcpus[cpu]->md.ktr_ident = idle->tid;
+	return (uintptr_t)idle->kstack + KSTACK_SIZE;
+}

@@ -1,0 +1,213 @@
+/*
+ * smp.c - starting the other CPUs, and work that all of them do.
+ *
+ * One call is in progress at a time; its turn is waited for
+ * with interrupts on, so that two callers never block each other.
+ *
+ * Locking: call_busy guards `call`; each CPU acknowledges by its pcpu's call_done.
+ */
+#include "kernel/sched/smp.h"
+
+#include <stdbool.h>
+
+#include "arch/irq.h"
+#include "arch/smp.h"
+#include "arch/trap.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/control.h"
+#include "ktr/ktr.h"
+
+struct pcpu *pcpus[MAX_CPUS];
+unsigned ncpus = 1;
+
+static int ncpus_value = 1;
+SYSCTL_INT(hw_ncpu, "hw.ncpu", 0, &ncpus_value, 1, MAX_CPUS, "CPUs that run");
+
+static int maxcpus = MAX_CPUS;
+SYSCTL_INT(hw_maxcpus, "hw.maxcpus", SYSCTL_TUN, &maxcpus, 1, MAX_CPUS, "CPUs to use at most");
+
+static struct {
+	void (*fn)(void *);
+	void *arg;
+	uint64_t generation; /* release: pairs with the acquire in run_call() */
+	bool stop;	     /* the others only wait */
+	uint64_t released;   /* those that wait in a call up to this generation may go on; atomic */
+	uint32_t in_record;  /* of those, how many were interrupted inside the record text; atomic */
+} call;
+
+static bool call_busy; /* atomic */
+
+extern char __ktr_record_start[], __ktr_record_end[];
+
+static bool
+in_record_text(uintptr_t pc)
+{
+	return pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end;
+}
+
+/* Takes part in the call in progress, once. Interrupts off. */
+static void
+run_call(struct arch_trapframe *tf)
+{
+	struct pcpu *pc = this_pcpu();
+	uint64_t g = __atomic_load_n(&call.generation, __ATOMIC_ACQUIRE);
+	bool stop = call.stop; /* once answered, the next call may overwrite it */
+
+	if (pc->call_done == g)
+		return;
+	if (stop && in_record_text(arch_tf_pc(tf)))
+		__atomic_fetch_add(&call.in_record, 1, __ATOMIC_RELAXED);
+	if (!stop && call.fn != NULL)
+		call.fn(call.arg);
+	/* release: pairs with the acquire in post() */
+	__atomic_store_n(&pc->call_done, g, __ATOMIC_RELEASE);
+	while (stop && __atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
+		arch_relax();
+}
+
+static bool
+takes_part(unsigned n)
+{
+	return n != arch_cpu() && pcpus[n] != NULL &&
+	       __atomic_load_n(&pcpus[n]->online, __ATOMIC_ACQUIRE);
+}
+
+/* Posts the call and waits until every other CPU has answered. Interrupts off, call_busy ours. */
+static void
+post(void)
+{
+	uint64_t g = call.generation + 1;
+
+	__atomic_store_n(&call.generation, g, __ATOMIC_RELEASE);
+	this_pcpu()->call_done = g;
+	for (unsigned n = 0; n < ncpus; n++)
+		if (takes_part(n)) {
+			CTR1(KTR_SMP, "ipi send: call cpu %u", n);
+			arch_ipi_send(n, IPI_CALL);
+		}
+	for (unsigned n = 0; n < ncpus; n++)
+		while (takes_part(n) &&
+		       __atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g)
+			arch_relax();
+}
+
+static void
+begin(void)
+{
+	if (this_pcpu()->locks != 0)
+		panic("smp call with %u spin locks held", this_pcpu()->locks);
+	for (;;) {
+		irq_push();
+		if (!__atomic_exchange_n(&call_busy, true, __ATOMIC_ACQUIRE))
+			return;
+		/* Interrupts are on between two tries: the one before us needs our answer. */
+		irq_pop();
+		arch_relax();
+	}
+}
+
+static void
+end(void)
+{
+	__atomic_store_n(&call_busy, false, __ATOMIC_RELEASE);
+	irq_pop();
+}
+
+void
+smp_call_all(void (*fn)(void *), void *arg)
+{
+	begin();
+	call.fn = fn;
+	call.arg = arg;
+	call.stop = false;
+	post();
+	if (fn != NULL)
+		fn(arg);
+	end();
+}
+
+void
+smp_stop_run(void (*fn)(void *), void *arg)
+{
+	bool done;
+
+	do {
+		begin();
+		call.stop = true;
+		call.in_record = 0;
+		post();
+		done = __atomic_load_n(&call.in_record, __ATOMIC_RELAXED) == 0;
+		if (done && fn != NULL)
+			fn(arg);
+		__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
+		end();
+	} while (!done);
+}
+
+void
+smp_ktr_quiesce(void)
+{
+	smp_stop_run(NULL, NULL);
+}
+
+void
+entry_sync_cpus(void)
+{
+	smp_call_all(NULL, NULL); /* the return from the interrupt serialises */
+}
+
+void
+entry_ipi(unsigned ipi, struct arch_trapframe *tf)
+{
+	if (ipi == IPI_CALL)
+		run_call(tf);
+	/* IPI_RESCHED: entry_irq_exit() looks at resched. */
+}
+
+void
+entry_secondary(void)
+{
+	struct pcpu *pc = this_pcpu();
+
+	CTR1(KTR_SMP, "cpu start: cpu %u", arch_cpu());
+	clock_init_cpu();
+	pc->call_done = call.generation;
+	__atomic_store_n(&pc->online, true, __ATOMIC_RELEASE);
+	sched_idle();
+}
+
+void
+smp_init(void)
+{
+	unsigned found = arch_cpu_probe(MAX_CPUS);
+
+	for (unsigned n = 1; n < found && n < (unsigned)maxcpus; n++) {
+		uintptr_t stack;
+
+		pcpus[n] = kzalloc(sizeof(struct pcpu));
+		if (pcpus[n] == NULL)
+			panic("CPU %u: no memory", n);
+		arch_pcpu_init(pcpus[n], n);
+		callout_init_cpu(n);
+		stack = sched_prepare_cpu(n);
+		if (stack == 0 || ktr_cpu_init(n) != 0)
+			panic("CPU %u: no memory for its idle thread and ring", n);
+		ncpus = n + 1;
+		CTR1(KTR_SMP, "cpu prepare: cpu %u", n);
+		if (!arch_cpu_start(n, pcpus[n], stack)) {
+			warnk("smp: CPU %u did not start, going on without it and those after it\n", n);
+			ncpus = n;
+			break;
+		}
+	}
+	ncpus_value = (int)ncpus;
+	printk("smp: %u CPUs\n", ncpus);
+}

@@ -1,0 +1,202 @@
+/*
+ * thread.c - making, naming, listing and burying threads.
+ *
+ * Locking: threads_lock guards the list of all threads and the list of the dead.
+ */
+#include "kernel/sched/thread.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+
+#define STACK_CACHE 16 /* stacks kept for the next thread: making one costs a TLB shoot-down later */
+
+static struct spinlock threads_lock = SPINLOCK_INIT("threads");
+static struct list threads = LIST_INIT(threads);
+static struct list dead = LIST_INIT(dead);
+static uint32_t next_tid = 2; /* atomic; 1 is process 1's */
+static void *stack_cache[STACK_CACHE];
+static unsigned stacks_cached; /* threads_lock */
+
+static void *
+stack_alloc(void)
+{
+	void *stack = NULL;
+
+	spin_lock(&threads_lock);
+	if (stacks_cached > 0)
+		stack = stack_cache[--stacks_cached];
+	spin_unlock(&threads_lock);
+	return stack != NULL ? stack : kmap_alloc(KSTACK_SIZE);
+}
+
+static void
+stack_free(void *stack)
+{
+	bool kept;
+
+	spin_lock(&threads_lock);
+	kept = stacks_cached < STACK_CACHE;
+	if (kept)
+		stack_cache[stacks_cached++] = stack;
+	spin_unlock(&threads_lock);
+	if (!kept)
+		kmap_free(stack);
+}
+
+static void
+start(void *arg)
+{
+	struct thread *t = arg;
+
+	sched_first();
+	t->fn(t->arg);
+	thread_exit();
+}
+
+void
+thread_rename(struct thread *t, const char *name)
+{
+	char ident[64];
+
+	t->name = ktr_intern(name);
+	snprintf(ident, sizeof(ident), "%s tid %u", name, t->tid);
+	t->ident = ktr_intern(ident);
+	ktr_thread_name(t->tid, t->name);
+}
+
+struct thread *
+thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
+{
+	struct thread *t = kzalloc(sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->kstack = stack_alloc();
+	if (t->kstack == NULL) {
+		kfree(t);
+		return NULL;
+	}
+	/* 0 is never drawn, nor anything with the sign that asks ktr for its slow path. */
+	t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
+	t->prio = t->base_prio = prio;
+	t->fn = fn;
+	t->arg = arg;
+	list_init(&t->runq);
+	list_init(&t->sleepq);
+	callout_init(&t->sleep_timer, NULL, NULL);
+	thread_rename(t, name);
+	arch_context_init(&t->ctx, t->kstack, KSTACK_SIZE, start, t);
+	spin_lock(&threads_lock);
+	list_append(&threads, &t->all);
+	spin_unlock(&threads_lock);
+	CTR2(KTR_PROC, "thread create: tid %u name %s", t->tid, t->name);
+	return t;
+}
+
+struct thread *
+thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
+{
+	return thread_make(name, prio, fn, arg);
+}
+
+struct thread *
+thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
+{
+	struct thread *t = thread_make(name, prio, fn, arg);
+
+	if (t != NULL)
+		sched_start(t);
+	return t;
+}
+
+void
+thread_discard(struct thread *t)
+{
+	spin_lock(&threads_lock);
+	list_remove(&t->all);
+	spin_unlock(&threads_lock);
+	stack_free(t->kstack);
+	kfree(t);
+}
+
+void
+thread_exit(void)
+{
+	CTR1(KTR_PROC, "thread exit: tid %u", curthread()->tid);
+	sched_exit();
+}
+
+/* Called by the thread that runs next, perhaps in the middle of an interrupt: only notes it. */
+void
+thread_reap(struct thread *t)
+{
+	spin_lock(&threads_lock);
+	list_append(&dead, &t->runq);
+	spin_unlock(&threads_lock);
+	wakeup(&dead);
+}
+
+static void
+reaper(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		struct list *l;
+
+		spin_lock(&threads_lock);
+		while ((l = list_first(&dead)) == NULL)
+			sleep_on(&dead, &threads_lock, "reaper", 0, DEADLINE_NEVER);
+		list_remove(l);
+		spin_unlock(&threads_lock);
+		thread_discard(list_entry(l, struct thread, runq));
+	}
+}
+
+void
+thread_init(void)
+{
+	if (thread_create("reaper", PRIO_KERN, reaper, NULL) == NULL)
+		panic("no memory for the reaper thread");
+}
+
+int
+thread_each(int (*f)(struct thread *, void *), void *arg)
+{
+	int r = 0;
+
+	spin_lock(&threads_lock);
+	list_for_each(l, &threads) {
+		r = f(list_entry(l, struct thread, all), arg);
+		if (r != 0)
+			break;
+	}
+	spin_unlock(&threads_lock);
+	return r;
+}
+
+struct thread *
+thread_next_unlocked(struct thread *t)
+{
+	struct list *l = t == NULL ? threads.next : t->all.next;
+
+	return l == &threads || l == NULL ? NULL : list_entry(l, struct thread, all);
+}
+
+int
+thread_sleep_ns(uint64_t ns, int flags, const char *wmesg)
+{
+	static char never_woken;
+	int r = sleep_on(&never_woken, NULL, wmesg, flags, clock_ns() + ns);
+
+	return r == -ETIMEDOUT ? 0 : r;
+}

@@ -1,0 +1,130 @@
+/*
+ * mutex.c - sleep mutexes: one compare-and-swap when free; condition variables over them.
+ */
+#include "kernel/sync/mutex.h"
+
+#include "kernel/lib/printf.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq_private.h"
+#include "ktr/ktr.h"
+
+void
+mutex_init(struct mutex *m, const char *name)
+{
+	*m = (struct mutex)MUTEX_INIT(name);
+}
+
+bool
+mutex_held(const struct mutex *m)
+{
+	return __atomic_load_n(&m->owner, __ATOMIC_RELAXED) == curthread();
+}
+
+static bool
+take(struct mutex *m)
+{
+	struct thread *none = NULL;
+
+	/* acquire: pairs with the release in mutex_unlock() */
+	return __atomic_compare_exchange_n(&m->owner, &none, curthread(), false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+static bool
+is_owned(void *arg)
+{
+	struct mutex *m = arg;
+
+	return __atomic_load_n(&m->owner, __ATOMIC_SEQ_CST) != NULL;
+}
+
+static __attribute__((noinline)) void
+mutex_contended(struct mutex *m)
+{
+	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
+	/* seq_cst: mutex_unlock() clears the owner, then looks here; we write here, then look there. */
+	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
+	while (!take(m))
+		sleepq_wait(&(struct sleep_request){.chan = m,
+						    .still = is_owned,
+						    .arg = m,
+						    .wmesg = "mutex",
+						    .lockname = m->name,
+						    .deadline_ns = DEADLINE_NEVER});
+	__atomic_fetch_sub(&m->waiters, 1, __ATOMIC_RELAXED);
+}
+
+void
+mutex_lock(struct mutex *m)
+{
+	if (mutex_held(m))
+		panic("mutex %s: thread %u holds it already", m->name, curthread()->tid);
+	if (!take(m))
+		mutex_contended(m);
+	CTR2(KTR_LOCK, "mutex acquire: lock %s addr %p", m->name, m);
+}
+
+bool
+mutex_trylock(struct mutex *m)
+{
+	if (!take(m))
+		return false;
+	CTR2(KTR_LOCK, "mutex acquire: lock %s addr %p", m->name, m);
+	return true;
+}
+
+void
+mutex_unlock(struct mutex *m)
+{
+	if (!mutex_held(m))
+		panic("mutex %s: unlocked by thread %u, which does not hold it", m->name,
+		      curthread()->tid);
+	CTR2(KTR_LOCK, "mutex release: lock %s addr %p", m->name, m);
+	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0)
+		wakeup_one(m);
+}
+
+struct cond_arg {
+	struct cond *c;
+	uint32_t seq;
+};
+
+static bool
+not_signalled(void *arg)
+{
+	struct cond_arg *a = arg;
+
+	return __atomic_load_n(&a->c->seq, __ATOMIC_ACQUIRE) == a->seq;
+}
+
+int
+cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_t deadline_ns)
+{
+	struct cond_arg a = {c, __atomic_load_n(&c->seq, __ATOMIC_RELAXED)};
+	int r;
+
+	mutex_unlock(m);
+	r = sleepq_wait(&(struct sleep_request){.chan = c,
+						.still = not_signalled,
+						.arg = &a,
+						.wmesg = wmesg,
+						.flags = flags,
+						.deadline_ns = deadline_ns});
+	mutex_lock(m);
+	return r;
+}
+
+void
+cond_signal(struct cond *c)
+{
+	__atomic_fetch_add(&c->seq, 1, __ATOMIC_RELEASE);
+	wakeup_one(c);
+}
+
+void
+cond_broadcast(struct cond *c)
+{
+	__atomic_fetch_add(&c->seq, 1, __ATOMIC_RELEASE);
+	wakeup(c);
+}

@@ -1,0 +1,172 @@
+/*
+ * sleepq.c - hashed sleep queues.
+ *
+ * A sleeper goes onto its queue under the queue's lock and takes its CPU's run-queue lock before it lets
+ * that lock go, so whoever takes it off the queue (each does so once) finds it switched out as soon as it
+ * gets that run-queue lock: sched_wakeup().
+ *
+ * Locking: queue lock inside the caller's lock, outside run-queue locks. thread.chan is written under the
+ * queue lock and read without it by sleepq_interrupt(), which looks again under the lock.
+ */
+#include "kernel/sync/sleepq.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/printf.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq_private.h"
+#include "ktr/ktr.h"
+
+#define QUEUES 64
+
+static struct sleepq {
+	struct spinlock lock;
+	struct list threads;
+} queues[QUEUES];
+
+void
+sleepq_init(void)
+{
+	for (unsigned i = 0; i < QUEUES; i++) {
+		spin_init(&queues[i].lock, "sleepq");
+		list_init(&queues[i].threads);
+	}
+}
+
+static struct sleepq *
+queue_of(const void *chan)
+{
+	uint64_t h = (uint64_t)chan * 0x9e3779b97f4a7c15ul; /* Fibonacci hashing */
+	return &queues[h >> 58];
+}
+
+/* Takes t off its queue. Queue lock held. */
+static void
+dequeue(struct thread *t, int result)
+{
+	list_remove(&t->sleepq);
+	t->sleep_result = result;
+	__atomic_store_n(&t->chan, NULL, __ATOMIC_SEQ_CST);
+}
+
+/* Ends t's sleep if it still sleeps on chan and has all of `flags`. */
+static bool
+abort_sleep(struct thread *t, const void *chan, int flags, int result)
+{
+	struct sleepq *q = queue_of(chan);
+	bool ours;
+
+	spin_lock(&q->lock);
+	ours = t->chan == chan && (t->sleep_flags & flags) == flags;
+	if (ours)
+		dequeue(t, result);
+	spin_unlock(&q->lock);
+	if (ours)
+		sched_wakeup(t);
+	return ours;
+}
+
+static void
+timed_out(void *arg)
+{
+	struct thread *t = arg;
+	const void *chan = __atomic_load_n(&t->chan, __ATOMIC_SEQ_CST);
+
+	if (chan != NULL)
+		abort_sleep(t, chan, 0, -ETIMEDOUT);
+}
+
+void
+sleepq_interrupt(struct thread *t)
+{
+	const void *chan = __atomic_load_n(&t->chan, __ATOMIC_SEQ_CST);
+
+	if (chan != NULL)
+		abort_sleep(t, chan, SLEEP_INTR, -EINTR);
+}
+
+int
+sleepq_wait(const struct sleep_request *r)
+{
+	struct sleepq *q = queue_of(r->chan);
+	struct thread *t = curthread();
+	int early = 1;
+
+	callout_init(&t->sleep_timer, timed_out, t);
+	spin_lock(&q->lock);
+	t->wmesg = r->wmesg;
+	t->lockname = r->lockname;
+	t->sleep_flags = r->flags;
+	t->sleep_result = 0;
+	list_append(&q->threads, &t->sleepq);
+	/* seq_cst: pairs with a sender that sets the signal, then looks at chan. */
+	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
+	if ((r->flags & SLEEP_INTR) && proc_signal_pending())
+		early = -EINTR;
+	else if (r->still != NULL && !r->still(r->arg))
+		early = 0;
+	if (early != 1) {
+		dequeue(t, early);
+		spin_unlock(&q->lock);
+		return early;
+	}
+	if (r->lk != NULL)
+		spin_unlock(r->lk);
+	if (r->deadline_ns != DEADLINE_NEVER)
+		callout_set(&t->sleep_timer, r->deadline_ns);
+	sched_sleep(&q->lock); /* unlocks it */
+	if (r->deadline_ns != DEADLINE_NEVER)
+		callout_stop(&t->sleep_timer);
+	if (r->lk != NULL)
+		spin_lock(r->lk);
+	return t->sleep_result;
+}
+
+int
+sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, uint64_t deadline_ns)
+{
+	return sleepq_wait(&(struct sleep_request){.chan = chan,
+						   .lk = lk,
+						   .wmesg = wmesg,
+						   .flags = flags,
+						   .deadline_ns = deadline_ns});
+}
+
+static unsigned
+wake(const void *chan, unsigned max)
+{
+	struct sleepq *q = queue_of(chan);
+	struct list woken = LIST_INIT(woken);
+	unsigned n = 0;
+
+	spin_lock(&q->lock);
+	list_for_each_safe(l, &q->threads) {
+		struct thread *t = list_entry(l, struct thread, sleepq);
+		if (t->chan == chan && n < max) {
+			dequeue(t, 0);
+			list_append(&woken, &t->sleepq);
+			n++;
+		}
+	}
+	spin_unlock(&q->lock);
+	list_for_each_safe(l, &woken) {
+		list_remove(l);
+		sched_wakeup(list_entry(l, struct thread, sleepq));
+	}
+	return n;
+}
+
+unsigned
+wakeup(const void *chan)
+{
+	return wake(chan, UINT32_MAX);
+}
+
+unsigned
+wakeup_one(const void *chan)
+{
+	return wake(chan, 1);
+}
