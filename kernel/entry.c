@@ -86,10 +86,8 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 
 	CTR5(KTR_TRAP, "trap: what %s sig %d va %#lx pc %#lx user %d", what, sig, va, arch_tf_pc(tf),
 	     arch_tf_user(tf));
-	if (!arch_tf_user(tf)) {
-		kdb_fault(tf, what, va);
-		return;
-	}
+	if (!arch_tf_user(tf))
+		panic_trap(tf, "%s, address %#lx", what, va);
 	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what, arch_tf_pc(tf),
 	       va, sig);
 	/* A fault cannot be held off: it would only come again. */

@@ -146,6 +146,8 @@ high_entry:
 	call x86_start
 	ud2
 secondary:
+	mov ap_root(%rip), %rax		/* its stack is not in the boot tables */
+	mov %rax, %cr3
 	mov ap_pcpu(%rip), %rax
 	mov ap_stack_top(%rip), %rsp
 	call set_gs
@@ -167,7 +169,8 @@ kernel_boot_stack_guard: .skip 4096
 kernel_boot_stack: .skip 16384
 	.globl kernel_boot_stack_top
 kernel_boot_stack_top:
-	.globl ap_pcpu, ap_stack_top
+	.globl ap_pcpu, ap_stack_top, ap_root
+ap_root:	.quad 0
 ap_pcpu:	.quad 0
 ap_stack_top:	.quad 0
 

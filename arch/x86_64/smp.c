@@ -1,7 +1,7 @@
 /*
  * smp.c - starting the other CPUs, interrupts between CPUs, stopping all by NMI.
  *
- * Starting is serial: ap_pcpu and ap_stack_top belong to the one CPU that is being started.
+ * Starting is serial: ap_pcpu, ap_root and ap_stack_top belong to the one CPU that is being started.
  */
 #include "arch/smp.h"
 #include "arch/clock.h"
@@ -17,6 +17,7 @@
 
 extern struct pcpu *ap_pcpu;
 extern uintptr_t ap_stack_top;
+extern uint64_t ap_root;
 extern char ap_code[], ap_code_end[];
 void x86_start_secondary(void);
 
@@ -87,7 +88,6 @@ x86_start_secondary(void)
 	struct pcpu *pc = (struct pcpu *)arch_this_pcpu();
 
 	x86_cpu_init(pc->md.x86);
-	arch_mmu_switch(entry_kernel_root());
 	lapic_init();
 	for (uint32_t i = 0; i < TSC_ROUNDS; i++) {
 		while (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) != 2 * i + 1)
@@ -105,6 +105,7 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 
 	memcpy(phys_to_virt(AP_PAGE), ap_code, (size_t)(ap_code_end - ap_code));
 	pc->md.apic_id = id;
+	ap_root = entry_kernel_root();
 	ap_pcpu = pc;
 	ap_stack_top = stack_top;
 	__atomic_store_n(&tsc_turn, 0, __ATOMIC_RELEASE);

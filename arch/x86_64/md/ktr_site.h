@@ -7,25 +7,66 @@
  */
 #pragma once
 
-#define KTR_PORT_SITE_ON(site) \
-	__extension__({ \
-		__label__ ktr_on_, ktr_end_; \
-		_Bool ktr_hit_ = 0; \
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/pcpu.h"
+
+/*
+ * The claim with just three registers, which leaves every parameter where the call put it. The same
+ * as arch_ktr_head(), arch_clock_read() and arch_ktr_claim() until it succeeds.
+ */
+static inline __attribute__((always_inline)) uint64_t
+x86_ktr_claim_now(uint64_t *now)
+{
+	/* R11: no parameter comes in it, and the allocator would move one away for RCX. */
+	register uint64_t next __asm__("r11");
+	uint64_t ticks;
+	__asm__ volatile("1:\tmovq %%gs:%c2, %0\n\t"
+			 "rdtsc\n\t"
+			 "shlq $32, %%rdx\n\t"
+			 "orq %%rax, %%rdx\n\t"
+			 "movq %0, %%rax\n\t"
+			 "incq %0\n\t"
+			 "cmpxchgq %0, %%gs:%c2\n\t"
+			 "jne 1b"
+			 : "=&r"(next), "=&d"(ticks)
+			 : "i"(offsetof(struct arch_pcpu, ktr_head))
+			 : "rax", "memory", "cc");
+	*now = ticks;
+	return next;
+}
+#define KTR_PORT_CLAIM_NOW(now) x86_ktr_claim_now(now)
+
+/* Bit 31 of this CPU's ident, without loading it. */
+#define KTR_PORT_SLOW()                                                         \
+	__extension__({                                                         \
+		_Bool ktr_slow_;                                                \
+		__asm__ volatile("cmpl $0, %%gs:%c1"                            \
+				 : "=@ccs"(ktr_slow_)                           \
+				 : "i"(offsetof(struct arch_pcpu, ktr_ident))); \
+		ktr_slow_;                                                      \
+	})
+
+#define KTR_PORT_SITE_ON(site)                                            \
+	__extension__({                                                   \
+		__label__ ktr_on_, ktr_end_;                              \
+		_Bool ktr_hit_ = 0;                                       \
 		__asm__ goto("1:\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t" \
-			     ".pushsection ktr_patch, \"a\"\n\t" \
-			     ".balign 4\n\t" \
-			     ".long 1b - .\n\t" \
-			     ".long %l[ktr_on_] - .\n\t" \
-			     ".long %c0 - .\n\t" \
-			     ".popsection" \
-			     : \
-			     : "i"(site) \
-			     : \
-			     : ktr_on_); \
-		goto ktr_end_; \
-	ktr_on_: \
-		__attribute__((cold)); \
-		ktr_hit_ = 1; \
-	ktr_end_:; \
-		ktr_hit_; \
+			     ".pushsection ktr_patch, \"a\"\n\t"          \
+			     ".balign 4\n\t"                              \
+			     ".long 1b - .\n\t"                           \
+			     ".long %l[ktr_on_] - .\n\t"                  \
+			     ".long %c0 - .\n\t"                          \
+			     ".popsection"                                \
+			     :                                            \
+			     : "i"(site)                                  \
+			     :                                            \
+			     : ktr_on_);                                  \
+		goto ktr_end_;                                            \
+	ktr_on_:                                                          \
+		__attribute__((cold));                                    \
+		ktr_hit_ = 1;                                             \
+	ktr_end_:;                                                        \
+		ktr_hit_;                                                 \
 	})
