@@ -23,6 +23,7 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/pcpu.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
 #include "kernel/sysctl/tunable.h"
 #include "ktr/ktr.h"
@@ -31,10 +32,10 @@
 
 struct kdb_state kdb = {.owner = KDB_NO_CPU};
 
-static const char *kdb_why;	  /* atomic: set by kdb_request() for the breakpoint that follows */
-static uint32_t kdb_saved_ident;  /* of the CPU inside */
-static int kdb_on_panic = -1;	  /* -1: ask unless a script runs */
-static unsigned kdb_saved_locks;  /* of the CPU inside, for the jump back to the prompt */
+static const char *kdb_why;      /* atomic: set by kdb_request() for the breakpoint that follows */
+static uint32_t kdb_saved_ident; /* of the CPU inside */
+static int kdb_on_panic = -1;    /* -1: ask unless a script runs */
+static unsigned kdb_saved_locks; /* of the CPU inside, for the jump back to the prompt */
 static int kdb_saved_irq_depth;
 
 bool
@@ -135,8 +136,10 @@ kdb_enter(const struct kdb_place *place, const char *why)
 void
 kdb_trap(struct arch_trapframe *tf, const char *why)
 {
-	struct kdb_place place = {
-	    .pc = arch_tf_pc(tf), .fp = arch_tf_fp(tf), .sp = arch_tf_sp(tf), .tf = tf};
+	struct kdb_place place = {.pc = arch_tf_pc(tf),
+				  .fp = arch_tf_fp(tf),
+				  .sp = arch_tf_sp(tf),
+				  .tf = tf};
 	const char *asked = __atomic_exchange_n(&kdb_why, NULL, __ATOMIC_ACQ_REL);
 
 	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu()) {

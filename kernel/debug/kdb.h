@@ -1,8 +1,8 @@
 /*
  * kdb.h - entering the kernel debugger; and what panics do.
  *
- * One CPU at a time is inside. The others are stopped by a non-maskable interrupt, wherever they are,
- * so nothing inside may wait for a lock. No event is recorded meanwhile.
+ * One CPU at a time is inside. The others are stopped by a non-maskable interrupt, wherever they
+ * are, so nothing inside may wait for a lock. No event is recorded meanwhile.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ void kdb_request(const char *why);
  */
 void kdb_trap(struct arch_trapframe *tf, const char *why);
 /*
- * As panic(), for a fault in the kernel that nothing handles: registers and backtrace are those of tf.
- * A fault inside a debugger command goes back to the prompt instead.
+ * As panic(), for a fault in the kernel that nothing handles: registers and backtrace are those of
+ * tf. A fault inside a debugger command goes back to the prompt instead.
  */
 _Noreturn void panic_trap(struct arch_trapframe *tf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

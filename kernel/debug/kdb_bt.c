@@ -85,8 +85,7 @@ kdb_backtrace_cpu(unsigned cpu)
 	if (tf == NULL)
 		kdb_printf("cpu %u did not stop; its stack is unknown\n", cpu);
 	else if (arch_tf_user(tf))
-		kdb_printf("cpu %u runs user code at %#lx\n", cpu,
-			   (unsigned long)arch_tf_pc(tf));
+		kdb_printf("cpu %u runs user code at %#lx\n", cpu, (unsigned long)arch_tf_pc(tf));
 	else
 		kdb_backtrace(arch_tf_pc(tf), arch_tf_fp(tf));
 }
@@ -191,8 +190,8 @@ kdb_command_ps(char *mod, char *args)
 
 	(void)mod;
 	(void)args;
-	kdb_printf("%6s %4s %3s %-8s %-12s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE", "WAITS FOR",
-		   "PGRP", "UID", "NAME");
+	kdb_printf("%6s %4s %3s %-8s %-12s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE",
+		   "WAITS FOR", "PGRP", "UID", "NAME");
 	while (!kdb.quit && n++ < PS_THREADS && (t = thread_next_unlocked(t)) != NULL) {
 		if (!arch_probe_copy(&copy, t, sizeof(copy))) {
 			kdb_printf("the list of threads is broken: %p is not readable\n",

@@ -76,8 +76,8 @@ static const struct kdb_command commands[] = {
      kdb_command_print},
     {"ps", "", "threads", kdb_command_ps},
     {"reboot", "", "ends the trace stream and starts anew", kdb_command_reboot},
-    {"show", "ktr[/vVa] [-c CPU] [-n COUNT]", "events, newest first; v: time and file.line, V: time, a: no pager",
-     kdb_command_show},
+    {"show", "ktr[/vVa] [-c CPU] [-n COUNT]",
+     "events, newest first; v: time and file.line, V: time, a: no pager", kdb_command_show},
     {"show", "ktr stats", "accounting of events, by CPU", kdb_command_show},
     {"show", "pcpu [N]", "what each CPU does", kdb_command_show},
     {"show", "registers", "registers where the machine was stopped", kdb_command_show},
@@ -97,8 +97,9 @@ kdb_command_help(char *mod, char *args)
 		const struct kdb_command *c = &commands[i];
 		size_t len = strlen(c->name) + strlen(c->args) + 1;
 
-		kdb_printf("%s%s%s%*s%s\n", c->name, c->args[0] == '[' && c->args[1] == '/' ? "" : " ",
-			   c->args, len < 36 ? (int)(36 - len) : 1, "", c->help);
+		kdb_printf("%s%s%s%*s%s\n", c->name,
+			   c->args[0] == '[' && c->args[1] == '/' ? "" : " ", c->args,
+			   len < 36 ? (int)(36 - len) : 1, "", c->help);
 	}
 }
 

@@ -1,5 +1,6 @@
 /*
- * kdb_expr.c - words, numbers and expressions that an operator types. No locks; reads memory by probes.
+ * kdb_expr.c - words, numbers and expressions that an operator types. No locks; reads memory by
+ * probes.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,9 +13,9 @@
 #include "kernel/lib/string.h"
 
 #define KDB_HISTORY 8
-#define KEY_UP	    0x100
+#define KEY_UP      0x100
 #define KEY_DOWN    0x101
-#define CTRL(c)	    ((c) - '@')
+#define CTRL(c)     ((c) - '@')
 
 static char history[KDB_HISTORY][KDB_LINE_MAX];
 static unsigned history_count; /* lines ever kept; line n stands at n % KDB_HISTORY */
@@ -131,8 +131,7 @@ kdb_remember(const char *line)
 {
 	if (line[0] == '\0')
 		return;
-	if (history_count > 0 &&
-	    strcmp(history[(history_count - 1) % KDB_HISTORY], line) == 0)
+	if (history_count > 0 && strcmp(history[(history_count - 1) % KDB_HISTORY], line) == 0)
 		return;
 	strlcpy(history[history_count++ % KDB_HISTORY], line, KDB_LINE_MAX);
 }

@@ -1,6 +1,6 @@
 /*
- * kdb_private.h - what the files of the debugger share. All of it: only the CPU that is inside, with
- * the others stopped; no locks.
+ * kdb_private.h - what the files of the debugger share. All of it: only the CPU that is inside,
+ * with the others stopped; no locks.
  */
 #pragma once
 
@@ -24,15 +24,15 @@ struct kdb_place {
 };
 
 struct kdb_state {
-	int owner;	       /* atomic: CPU inside, KDB_NO_CPU */
-	bool panicked;	       /* atomic */
-	bool leave;	       /* the operator continues */
-	bool quit;	       /* the operator wants no more output of this command */
-	bool pager;	       /* stop after each screen */
-	bool recoverable;      /* recover is valid */
-	unsigned row;	       /* lines printed since the last stop */
-	unsigned stopped;      /* other CPUs that did stop */
-	void *recover[5];      /* __builtin_setjmp: back to the prompt */
+	int owner;        /* atomic: CPU inside, KDB_NO_CPU */
+	bool panicked;    /* atomic */
+	bool leave;       /* the operator continues */
+	bool quit;        /* the operator wants no more output of this command */
+	bool pager;       /* stop after each screen */
+	bool recoverable; /* recover is valid */
+	unsigned row;     /* lines printed since the last stop */
+	unsigned stopped; /* other CPUs that did stop */
+	void *recover[5]; /* __builtin_setjmp: back to the prompt */
 	struct kdb_place place;
 };
 
@@ -60,8 +60,8 @@ void kdb_readline(const char *prompt, char *buf);
 /* kdb_expr.c */
 /*
  * Value of the expression at *text, which ends at white space: number (decimal, 0x…, or hexadecimal
- * digits that are no symbol), symbol, $pc $sp $fp, *TERM (8 bytes from memory), with + and - between.
- * On false an error line was printed.
+ * digits that are no symbol), symbol, $pc $sp $fp, *TERM (8 bytes from memory), with + and -
+ * between. On false an error line was printed.
  */
 bool kdb_expr(const char **text, uint64_t *v);
 /* Next word of *text, cut out of it by a NUL; NULL when there is none. */

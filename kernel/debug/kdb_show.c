@@ -15,7 +15,7 @@
 #include "kernel/sched/thread.h"
 
 #define X_COUNT_MAX 65536
-#define X_LINE	    16 /* bytes */
+#define X_LINE      16 /* bytes */
 
 static void
 kdb_show_pcpu(unsigned cpu)
@@ -27,9 +27,9 @@ kdb_show_pcpu(unsigned cpu)
 
 	kdb_printf("cpu %u%s: %s%s, %s\n", cpu, cpu == 0 ? " (boot)" : "",
 		   pc->online ? "online" : "offline", pc->resched ? ", wants to reschedule" : "",
-		   (int)cpu == kdb.owner ? "in the debugger" :
-		   tf != NULL		 ? "stopped" :
-					   "did not stop");
+		   (int)cpu == kdb.owner ? "in the debugger"
+		   : tf != NULL          ? "stopped"
+					 : "did not stop");
 	kdb_printf("  thread ");
 	if (arch_probe_copy(&t, pc->md.curthread, sizeof(t)))
 		kdb_printf("%s tid %u%s\n", kdb_text(t.name, name, sizeof(name)), t.tid,
@@ -150,9 +150,10 @@ kdb_x_format(const char *mod, struct x_format *f)
 			break;
 		default:
 			if (*mod < '0' || *mod > '9' || f->count > X_COUNT_MAX) {
-				kdb_printf("x: format \"%c\": expected digits, a size of b h w g, a "
-					   "kind of x d u o c a s\n",
-					   *mod);
+				kdb_printf(
+				    "x: format \"%c\": expected digits, a size of b h w g, a "
+				    "kind of x d u o c a s\n",
+				    *mod);
 				return false;
 			}
 			f->count = f->count * 10 + (unsigned)(*mod - '0');

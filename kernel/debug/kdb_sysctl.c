@@ -109,8 +109,8 @@ kdb_sysctl_set(const struct sysctl *s, const char *value)
 		*(uint64_t *)s->var = v;
 	} else if (v > INT32_MAX || (minus ? -(int64_t)v : (int64_t)v) < s->min ||
 		   (minus ? -(int64_t)v : (int64_t)v) > s->max) {
-		kdb_printf("%s: \"%s\": expected %lld to %lld\n", s->name, value,
-			   (long long)s->min, (long long)s->max);
+		kdb_printf("%s: \"%s\": expected %lld to %lld\n", s->name, value, (long long)s->min,
+			   (long long)s->max);
 		return;
 	} else {
 		*(int *)s->var = minus ? -(int)v : (int)v;

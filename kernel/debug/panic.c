@@ -1,9 +1,9 @@
 /*
  * panic.c - the end of a machine that found itself wrong.
  *
- * The first CPU to panic has the word; others that panic meanwhile wait to be stopped by it. A panic
- * inside a debugger command goes back to the prompt; a panic inside a panic powers off at once.
- * No locks: the machine is stopped.
+ * The first CPU to panic has the word; others that panic meanwhile wait to be stopped by it. A
+ * panic inside a debugger command goes back to the prompt; a panic inside a panic powers off at
+ * once. No locks: the machine is stopped.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -20,6 +20,7 @@
 #include "kernel/sched/clock.h"
 #include "kernel/sched/thread.h"
 #include "kernel/trace/flush.h"
+#include "ktr/intern.h"
 #include "ktr/ktr.h"
 
 #define PANIC_STATUS 101
@@ -96,8 +97,10 @@ panic(const char *fmt, ...)
 void
 panic_trap(struct arch_trapframe *tf, const char *fmt, ...)
 {
-	struct kdb_place place = {
-	    .pc = arch_tf_pc(tf), .fp = arch_tf_fp(tf), .sp = arch_tf_sp(tf), .tf = tf};
+	struct kdb_place place = {.pc = arch_tf_pc(tf),
+				  .fp = arch_tf_fp(tf),
+				  .sp = arch_tf_sp(tf),
+				  .tf = tf};
 	va_list ap;
 
 	va_start(ap, fmt);

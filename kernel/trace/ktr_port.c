@@ -1,0 +1,142 @@
+/*
+ * ktr_port.c - what ktr asks of this kernel (ktr/port.h).
+ *
+ * Locking: the control lock is a sleep mutex. Before threads exist one CPU runs; with the machine
+ * stopped in the debugger one CPU runs too: then there is nobody to lock out.
+ */
+#include <ktr_port.h>
+
+#include <stddef.h>
+
+#include "arch/irq.h"
+#include "arch/patch.h"
+#include "arch/pcpu.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/sched/smp.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/port.h"
+
+#define PATCH_BATCH 64
+
+extern const char __rodata_start[], __rodata_end[];
+
+uint64_t ktr_port_slow_cpus;
+bool ktr_port_refused[KTR_PORT_MAXCPU];
+
+static struct mutex control_lock = MUTEX_INIT("ktr control");
+
+static bool
+ktr_port_alone(void)
+{
+	return curthread() == NULL || kdb_active();
+}
+
+void
+ktr_port_lock(void)
+{
+	if (!ktr_port_alone())
+		mutex_lock(&control_lock);
+}
+
+void
+ktr_port_unlock(void)
+{
+	if (!ktr_port_alone())
+		mutex_unlock(&control_lock);
+}
+
+void
+ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
+{
+	static struct arch_patch batch[PATCH_BATCH]; /* the control lock's */
+
+	for (unsigned done = 0; done < count;) {
+		unsigned n = 0;
+
+		for (; n < PATCH_BATCH && done < count; n++, done++)
+			batch[n] = (struct arch_patch){.addr = ktr_patch_at(patches[done]),
+						       .target = ktr_patch_target(patches[done]),
+						       .on = on};
+		arch_patch(batch, n);
+	}
+}
+
+bool
+ktr_port_quiesce(void)
+{
+	/* After a panic no other CPU will ever go on with what it was at. */
+	if (kdb_panicked())
+		return true;
+	if (ktr_port_alone())
+		return curthread() == NULL;
+	smp_ktr_quiesce();
+	return true;
+}
+
+void
+ktr_port_exchange(void (*fn)(void *), void *arg)
+{
+	if (ktr_port_alone())
+		fn(arg);
+	else
+		smp_stop_run(fn, arg);
+}
+
+void *
+ktr_port_alloc(size_t size)
+{
+	return kmap_alloc(page_round_up(size));
+}
+
+void
+ktr_port_free(void *p, size_t size)
+{
+	(void)size;
+	kmap_free(p);
+}
+
+bool
+ktr_port_string_ok(const char *p)
+{
+	return p >= __rodata_start && p < __rodata_end;
+}
+
+bool
+ktr_port_suppressed(void)
+{
+	return kdb_active() || ktr_port_refused[arch_cpu()];
+}
+
+/* Gives this CPU's ident its bit 31 as it must be now. */
+static void
+refresh_ident(void *arg)
+{
+	unsigned cpu = arch_cpu();
+
+	(void)arg;
+	ktr_port_set_ident(ktr_port_ident() & ~KTR_PORT_IDENT_SLOW, ktr_port_refused[cpu]);
+}
+
+void
+ktr_port_set_slow(unsigned cpu, bool slow)
+{
+	uint64_t bit = 1ull << cpu;
+	uint64_t old = slow ? __atomic_fetch_or(&ktr_port_slow_cpus, bit, __ATOMIC_RELAXED)
+			    : __atomic_fetch_and(&ktr_port_slow_cpus, ~bit, __ATOMIC_RELAXED);
+
+	if (slow == ((old & bit) != 0))
+		return;
+	if (pcpus[cpu] == NULL || (cpu != 0 && !pcpus[cpu]->online))
+		return; /* its first thread brings it */
+	if (ncpus > 1 && !ktr_port_alone()) {
+		smp_call_all(refresh_ident, NULL);
+	} else {
+		irq_push();
+		refresh_ident(NULL);
+		irq_pop();
+	}
+}
