@@ -1,0 +1,214 @@
+# Makefile - builds, runs and tests Kestrel. `make help` lists the targets.
+#
+#	ARCH=x86_64              the machine
+#	KTR_COMPILE=SCHED,PROC   event classes to compile in (default: all)
+#	SMP= MEM= MASK= TRACE= ARGS=   for run and debug: CPUs, memory, event mask, trace file,
+#	                               further loader parameters
+
+ARCH        ?= x86_64
+SMP         ?= 4
+MEM         ?= 256M
+MASK        ?=
+TRACE       ?= build/$(ARCH)/run.ktr
+ARGS        ?=
+KTR_COMPILE ?=
+
+B := build/$(ARCH)
+H := build/host
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/sh
+
+include arch/$(ARCH)/arch.mk
+include ktr/sources.mk
+
+CC     := $(CROSS)gcc
+LD     := $(CROSS)ld
+AR     := $(CROSS)gcc-ar
+HOSTCC := gcc
+
+WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
+REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)/= -Wdate-time
+KTR_DEFS = $(if $(KTR_COMPILE),'-DKTR_COMPILE_MASK=(KTR_$(subst $(comma),|KTR_,$(subst |,$(comma),$(KTR_COMPILE))))')
+comma := ,
+
+KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-pointer \
+	-fno-optimize-sibling-calls -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+	-fno-strict-aliasing -fwrapv $(WARN) $(REPRODUCIBLE) $(KTR_DEFS) \
+	-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -Ikernel/trace
+USER_CFLAGS_ALL = -std=gnu11 -O2 -g -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include) \
+	$(USER_CFLAGS) -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+	-ffunction-sections -fdata-sections $(WARN) $(REPRODUCIBLE) \
+	-I. -Iuserland/libc/include -Ikernel/abi/$(ARCH)
+HOST_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -Iktr/port/host
+
+# ---- the kernel -------------------------------------------------------------------------------
+
+KERNEL_SRCS := $(wildcard kernel/*.c kernel/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS)
+KERNEL_OBJS := $(KERNEL_SRCS:%=$B/obj/%.o)
+KTEST_OBJS  := $(patsubst %,$B/obj/%.o,$(wildcard tests/kernel/*.c))
+LDSCRIPT    := arch/$(ARCH)/kernel.ld
+KERNEL_LDFLAGS := -nostdlib -static -z noexecstack -z max-page-size=4096 --no-warn-rwx-segments \
+	--build-id=sha1 --orphan-handling=error -T $(LDSCRIPT)
+
+# Objects depend on the flags, by a file that changes only when they do.
+FLAGS := $B/flags
+$(shell mkdir -p $B; printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS))' | cmp -s - $(FLAGS) 2>/dev/null || \
+	printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS))' > $(FLAGS))
+
+$B/obj/%.c.o: %.c $(FLAGS)
+	@mkdir -p $(@D)
+	$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
+
+$B/obj/%.S.o: %.S $(FLAGS)
+	@mkdir -p $(@D)
+	$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
+
+# Two links: the second adds the symbols of the first, behind everything else.
+define link_kernel
+	$(LD) $(KERNEL_LDFLAGS) -o $@.1 $(filter %.o,$^)
+	kernel/debug/mksyms.py '$(CROSS)' $@.1 $@.ksyms
+	printf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
+	$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.ksyms.o
+	kernel/debug/mksyms.py --check '$(CROSS)' $@.1 $@.2
+	@rm -f $@.1 $@.ksyms $@.ksyms.o
+	@mv $@.2 $@
+endef
+
+$B/kestrel: $(KERNEL_OBJS) $(LDSCRIPT) kernel/debug/mksyms.py
+	$(link_kernel)
+
+$B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LDSCRIPT) kernel/debug/mksyms.py
+	$(link_kernel)
+
+# ---- userland ---------------------------------------------------------------------------------
+
+LIBC_SRCS := $(wildcard userland/libc/*.c userland/libc/$(ARCH)/*.c userland/libc/$(ARCH)/*.S) ktr/fmt.c
+LIBC_OBJS := $(patsubst %,$B/user/%.o,$(filter-out %/crt0.S,$(LIBC_SRCS)))
+CRT0      := $B/user/userland/libc/$(ARCH)/crt0.S.o
+
+# A tool is one file of userland/bin, or a folder of them; ktrdump is the host's, with its guest's default.
+TOOLS_1   := $(patsubst userland/bin/%.c,%,$(wildcard userland/bin/*.c))
+TOOLS_N   := $(patsubst userland/bin/%/,%,$(wildcard userland/bin/*/))
+USER_BINS := $(addprefix $B/root/bin/,$(TOOLS_1) $(TOOLS_N) ktrdump)
+KTRDUMP_GUEST_OBJS := $(patsubst %,$B/user/%.o,$(filter-out ktr/fmt.c,$(KTR_TOOL_SRCS)))
+
+UFLAGS := $B/user.flags
+$(shell printf '%s\n' '$(USER_CFLAGS_ALL)' | cmp -s - $(UFLAGS) 2>/dev/null || \
+	printf '%s\n' '$(USER_CFLAGS_ALL)' > $(UFLAGS))
+
+$B/user/%.o: % $(UFLAGS)
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS_ALL) $(if $(filter ktr/%,$<),-DKTRDUMP_DEFAULT_INPUT='"/dev/ktr"') -MMD -MP -c $< -o $@
+
+$B/user/libc.a: $(LIBC_OBJS)
+	@rm -f $@
+	$(AR) rcsD $@ $^
+
+define link_user
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) -nostdlib -static -Wl,-z,separate-code,-z,noexecstack,-z,max-page-size=4096 \
+		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-s -o $@ $(filter %.o,$^) $B/user/libc.a -lgcc
+endef
+
+.SECONDEXPANSION:
+$(addprefix $B/root/bin/,$(TOOLS_1)): $B/root/bin/%: $(CRT0) $B/user/userland/bin/%.c.o $B/user/libc.a
+	$(link_user)
+
+$(addprefix $B/root/bin/,$(TOOLS_N)): $B/root/bin/%: $(CRT0) \
+		$$(patsubst $$(percent),$B/user/$$(percent).o,$$(wildcard userland/bin/$$*/*.c)) $B/user/libc.a
+	$(link_user)
+percent := %
+
+$B/root/bin/ktrdump: $(CRT0) $(KTRDUMP_GUEST_OBJS) $B/user/libc.a
+	$(link_user)
+
+# The initial RAM disk: a newc archive, the same bytes from the same files.
+ROOT_FILES := $(shell find userland/root -type f)
+$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
+	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp
+	@cp -R userland/root/. $B/stage/
+	@cp $(USER_BINS) $B/stage/bin/
+	@ln -f $B/stage/bin/test '$B/stage/bin/['
+	@find $B/stage -exec touch -h -d @0 {} +
+	(cd $B/stage && find . -mindepth 1 | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet) > $@
+
+# ---- the boot image ---------------------------------------------------------------------------
+
+$B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf
+	@rm -rf $B/iso && mkdir -p $B/iso/boot/grub
+	@cp $B/kestrel $B/initrd.cpio userland/root/boot/loader.conf $B/iso/boot/
+	@cp qemu/grub/grub.cfg $B/iso/boot/grub/
+	grub-mkrescue -o $@ $B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
+
+# ---- host tools and unit tests ----------------------------------------------------------------
+
+$H/obj/%.o: %
+	@mkdir -p $(@D)
+	$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
+
+KTRDUMP_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_TOOL_SRCS))
+$H/ktrdump: $(KTRDUMP_OBJS)
+	$(HOSTCC) -o $@ $^
+
+# Every tests/unit/*_test.c is a program over all of ktr's host sources and the kernel's pure parsers.
+UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
+UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
+PURE_SRCS  := kernel/sysctl/loader_conf.c kernel/fs/cpio.c
+UNIT_LIB_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_HOST_SRCS) $(PURE_SRCS))
+UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c))
+
+$H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
+	@mkdir -p $(@D)
+	$(HOSTCC) -o $@ $^ -lcmocka -lpthread
+
+# ---- targets ----------------------------------------------------------------------------------
+
+.PHONY: all run debug test lint format clean help tools unit-tests
+.SECONDARY:
+
+all: $B/kestrel $B/kestrel.iso $H/ktrdump ## build the kernel, its boot image and the host's ktrdump
+
+BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
+	$(if $(ARGS),--append '$(ARGS)')
+
+run: all ## boot the image in QEMU, console here: SMP= MEM= MASK= TRACE= ARGS=
+	qemu/boot $(BOOT_OPTIONS)
+
+debug: all ## the same machine, waiting for gdb, which starts here with symbols
+	qemu/gdb/debug $B/kestrel $(BOOT_OPTIONS)
+
+unit-tests: $(UNIT_TESTS) $(UNIT_GENS) ## build the host's unit tests
+
+test: all unit-tests $B/kestrel-test ## run every test; TESTS='GLOB…' for some of them
+	tests/run --arch $(ARCH) $(TESTS)
+
+lint: ## formatting, layers, headers that compile alone, cppcheck, shellcheck
+	tests/lint/run
+
+format: ## format all C sources
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+compile_commands.json: ## a compilation database for editors
+	@tests/lint/compile_commands.py '$(CC) $(subst ','\'',$(KERNEL_CFLAGS))' $(filter %.c,$(KERNEL_SRCS)) \
+		-- '$(HOSTCC) $(HOST_CFLAGS)' $(KTR_TOOL_SRCS) $(UNIT_SRCS) > $@
+
+clean: ## remove everything built
+	rm -rf build compile_commands.json
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "%-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# A missing tool: install it and say so. Debian only; elsewhere install-tools prints the list.
+ifeq ($(filter clean help,$(MAKECMDGOALS)),)
+ifneq ($(shell command -v $(CC) >/dev/null && command -v cpio >/dev/null && command -v grub-mkrescue >/dev/null && \
+	command -v xorriso >/dev/null && command -v qemu-system-$(ARCH) >/dev/null && echo yes),yes)
+$(info make: a tool is missing)
+$(info $(shell qemu/install-tools >&2 || echo "make: qemu/install-tools failed"))
+endif
+endif
+
+-include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(LIBC_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d)
+-include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d)

@@ -1,0 +1,93 @@
+/*
+ * ksyms.c - looking up symbols and lines by bisection.
+ */
+#include "kernel/debug/ksyms.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/string.h"
+
+extern const char __ksyms_start[], __ksyms_end[];
+
+struct tables {
+	const struct ksyms_header *h;
+	const struct ksyms_sym *syms;
+	const struct ksyms_line *lines;
+	const uint32_t *files;
+	const char *names;
+};
+
+static bool
+tables(struct tables *t)
+{
+	t->h = (const struct ksyms_header *)__ksyms_start;
+	if ((size_t)(__ksyms_end - __ksyms_start) < sizeof(*t->h) || t->h->magic != KSYMS_MAGIC)
+		return false;
+	t->syms = (const void *)(t->h + 1);
+	t->lines = (const void *)(t->syms + t->h->sym_count);
+	t->files = (const void *)(t->lines + t->h->line_count);
+	t->names = (const void *)(t->files + t->h->file_count);
+	return true;
+}
+
+/* Index of the last of n 8-byte records, each beginning with its address, at or below addr; -1: none. */
+static long
+last_at_or_below(const void *records, uint32_t n, uint32_t addr)
+{
+	const struct ksyms_sym *r = records;
+	uint32_t lo = 0, hi = n;
+
+	_Static_assert(sizeof(struct ksyms_sym) == 8 && sizeof(struct ksyms_line) == 8, "one search");
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		if (r[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return (long)lo - 1;
+}
+
+const char *
+ksym_lookup(uintptr_t pc, uintptr_t *offset)
+{
+	struct tables t;
+	long i;
+
+	if (!tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
+		return NULL;
+	i = last_at_or_below(t.syms, t.h->sym_count, (uint32_t)(pc - t.h->base));
+	if (i < 0)
+		return NULL;
+	*offset = pc - t.h->base - t.syms[i].addr;
+	return t.names + t.syms[i].name;
+}
+
+bool
+ksym_line(uintptr_t pc, const char **file, unsigned *line)
+{
+	struct tables t;
+	long i;
+
+	if (!tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
+		return false;
+	i = last_at_or_below(t.lines, t.h->line_count, (uint32_t)(pc - t.h->base));
+	if (i < 0 || t.lines[i].line == 0)
+		return false;
+	*file = t.names + t.files[t.lines[i].file];
+	*line = t.lines[i].line;
+	return true;
+}
+
+uintptr_t
+ksym_address(const char *name)
+{
+	struct tables t;
+
+	if (!tables(&t))
+		return 0;
+	for (uint32_t i = 0; i < t.h->sym_count; i++)
+		if (strcmp(t.names + t.syms[i].name, name) == 0)
+			return t.h->base + t.syms[i].addr;
+	return 0;
+}

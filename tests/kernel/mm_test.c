@@ -1,0 +1,258 @@
+/*
+ * mm_test.c - pages, heap, kernel mappings, user address spaces.
+ */
+#include "arch/mmu.h"
+#include "arch/uaccess.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/mm/vm.h"
+#include "tests/kernel/ktest.h"
+
+KTEST(page_alloc_gives_aligned_blocks_that_do_not_overlap)
+{
+	enum { N = 64 };
+	static char *blocks[N];
+	uint64_t before = page_count_free();
+
+	for (unsigned i = 0; i < N; i++) {
+		unsigned order = i % 5;
+		blocks[i] = page_alloc(order);
+		KT_ASSERT(blocks[i] != NULL);
+		KT_EQ((uint64_t)blocks[i] & ((PAGE_SIZE << order) - 1), 0);
+		memset(blocks[i], (int)i + 1, PAGE_SIZE << order);
+	}
+	for (unsigned i = 0; i < N; i++)
+		for (uint64_t off = 0; off < PAGE_SIZE << (i % 5); off += 512)
+			KT_EQ((uint8_t)blocks[i][off], i + 1);
+	for (unsigned i = 0; i < N; i++)
+		page_free(blocks[i], i % 5);
+	KT_EQ(page_count_free(), before);
+}
+
+KTEST(page_alloc_of_all_memory_fails_and_everything_comes_back)
+{
+	uint64_t before = page_count_free(), taken = 0;
+	void *chain = NULL, *p;
+
+	while ((p = page_alloc(4)) != NULL) {
+		*(void **)p = chain;
+		chain = p;
+		taken++;
+	}
+	KT_ASSERT(taken > 0);
+	KT_ASSERT(page_alloc(PAGE_MAX_ORDER + 1) == NULL);
+	while (chain != NULL) {
+		p = chain;
+		chain = *(void **)p;
+		page_free(p, 4);
+	}
+	KT_EQ(page_count_free(), before);
+	/* Buddies were joined again: a large block is to be had. */
+	p = page_alloc(8);
+	KT_ASSERT(p != NULL);
+	page_free(p, 8);
+}
+
+KTEST(page_unref_frees_with_the_last_reference)
+{
+	uint64_t before = page_count_free();
+	void *p = page_alloc(0);
+
+	KT_ASSERT(p != NULL);
+	page_ref(p);
+	KT_EQ(page_refs(p), 2);
+	page_unref(p);
+	KT_EQ(page_count_free(), before - 1);
+	page_unref(p);
+	KT_EQ(page_count_free(), before);
+}
+
+KTEST(kmalloc_of_every_size_keeps_its_bytes)
+{
+	static uint8_t *p[300];
+	size_t used = heap_bytes_used();
+
+	for (unsigned i = 0; i < 300; i++) {
+		size_t size = 1 + (i * 37) % 5000;
+		p[i] = kmalloc(size);
+		KT_ASSERT(p[i] != NULL);
+		KT_EQ((uint64_t)p[i] % 16, 0);
+		memset(p[i], (int)i, size);
+	}
+	for (unsigned i = 0; i < 300; i++) {
+		size_t size = 1 + (i * 37) % 5000;
+		KT_EQ(p[i][0], i & 0xff);
+		KT_EQ(p[i][size - 1], i & 0xff);
+		kfree(p[i]);
+	}
+	KT_EQ(heap_bytes_used(), used);
+}
+
+KTEST(kmalloc_beyond_the_limit_fails)
+{
+	KT_ASSERT(kmalloc(1ul << 40) == NULL);
+}
+
+KTEST(kzalloc_is_zero_after_reuse)
+{
+	uint8_t *p = kmalloc(128);
+
+	KT_ASSERT(p != NULL);
+	memset(p, 0xff, 128);
+	kfree(p);
+	p = kzalloc(128);
+	KT_ASSERT(p != NULL);
+	for (unsigned i = 0; i < 128; i++)
+		KT_EQ(p[i], 0);
+	kfree(p);
+}
+
+KTEST(kmap_alloc_has_unmapped_pages_around_it)
+{
+	uint64_t v, before = page_count_free();
+	char *p = kmap_alloc(3 * PAGE_SIZE);
+
+	KT_ASSERT(p != NULL);
+	memset(p, 1, 3 * PAGE_SIZE);
+	KT_ASSERT(!arch_probe_read(&v, p - 8));
+	KT_ASSERT(arch_probe_read(&v, p));
+	KT_ASSERT(arch_probe_read(&v, p + 3 * PAGE_SIZE - 8));
+	KT_ASSERT(!arch_probe_read(&v, p + 3 * PAGE_SIZE));
+	kmap_free(p);
+	KT_ASSERT(!arch_probe_read(&v, p));
+	KT_ASSERT(page_count_free() + 4 >= before); /* tables may stay */
+}
+
+/* No mapping of the kernel, whatever its address, is writable and executable. */
+static unsigned wx_pages, exec_pages;
+
+static void
+look(uint64_t *table, unsigned level, unsigned first)
+{
+	for (unsigned i = first; i < 512; i++) {
+		uint64_t pte = table[i];
+		if (!arch_pte_present(pte))
+			continue;
+		if (level > 0 && !arch_pte_block(pte)) {
+			look(phys_to_virt(arch_pte_pa(pte)), level - 1, 0);
+			continue;
+		}
+		exec_pages += arch_pte_executable(pte);
+		wx_pages += arch_pte_executable(pte) && arch_pte_writable(pte);
+	}
+}
+
+KTEST(no_kernel_page_is_writable_and_executable)
+{
+	look(phys_to_virt(kmap_root()), 3, 256);
+	KT_ASSERT(exec_pages > 0);
+	KT_EQ(wx_pages, 0);
+}
+
+KTEST(text_and_rodata_are_read_only_also_in_the_direct_map)
+{
+	extern char __text_start[], __rodata_end[], __kernel_start[];
+	unsigned level;
+
+	for (const char *p = __text_start; p < __rodata_end; p += PAGE_SIZE) {
+		uint64_t pa = (uint64_t)(p - __kernel_start) + arch_kernel_phys();
+		KT_ASSERT(!arch_pte_writable(pagetable_lookup(kmap_root(), (uintptr_t)p, &level)));
+		KT_ASSERT(!arch_pte_writable(
+		    pagetable_lookup(kmap_root(), (uintptr_t)phys_to_virt(pa), &level)));
+	}
+}
+
+KTEST(vm_pages_come_on_demand_and_go_with_unmap)
+{
+	uint64_t before = page_count_free();
+	struct vmspace *vm = vm_create();
+
+	KT_ASSERT(vm != NULL);
+	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(vm_map(vm, 0x108000, 0x1000, MMU_READ), -EEXIST);
+	KT_EQ(vm_map(vm, 0x100001, 0x1000, MMU_READ), -EINVAL);
+	KT_EQ(vm_map(vm, 0, 0x1000, MMU_READ), -EINVAL);
+	KT_EQ(vm_map(vm, ARCH_USER_END - 0x1000, 0x2000, MMU_READ), -EINVAL);
+	KT_EQ(vm_resident(vm), 0);
+	KT_ASSERT(vm_fault(vm, 0x100123, MMU_WRITE));
+	KT_ASSERT(vm_fault(vm, 0x10ffff, MMU_READ));
+	KT_ASSERT(!vm_fault(vm, 0x110000, MMU_READ));
+	KT_ASSERT(!vm_fault(vm, 0x100000, MMU_EXEC));
+	KT_EQ(vm_resident(vm), 2);
+	KT_EQ(vm_unmap(vm, 0x100000, 0x8000), 0);
+	KT_EQ(vm_resident(vm), 1);
+	KT_ASSERT(!vm_fault(vm, 0x100123, MMU_READ));
+	vm_destroy(vm);
+	KT_EQ(page_count_free(), before);
+}
+
+static uint8_t
+peek(struct vmspace *vm, uint64_t va)
+{
+	unsigned level;
+
+	return *((uint8_t *)phys_to_virt(arch_pte_pa(pagetable_lookup(vm_root(vm), va, &level))) +
+		 (va & (PAGE_SIZE - 1)));
+}
+
+KTEST(vm_fork_shares_until_one_side_writes)
+{
+	uint64_t before = page_count_free();
+	struct vmspace *a = vm_create(), *b;
+	static const char one[] = "one", two[] = "two";
+
+	KT_ASSERT(a != NULL);
+	KT_EQ(vm_map(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(vm_write(a, 0x200000, one, 3), 0);
+	b = vm_fork(a);
+	KT_ASSERT(b != NULL);
+	KT_EQ(vm_resident(b), 1);
+	KT_EQ(peek(b, 0x200000), 'o');
+	KT_ASSERT(vm_fault(b, 0x200000, MMU_WRITE)); /* the copy */
+	KT_EQ(vm_write(b, 0x200000, two, 3), 0);
+	KT_EQ(peek(a, 0x200000), 'o');
+	KT_EQ(peek(b, 0x200000), 't');
+	KT_ASSERT(vm_fault(a, 0x200000, MMU_WRITE)); /* alone again: no copy */
+	vm_destroy(a);
+	KT_EQ(peek(b, 0x200000), 't');
+	vm_destroy(b);
+	KT_EQ(page_count_free(), before);
+}
+
+KTEST(vm_brk_grows_and_shrinks)
+{
+	struct vmspace *vm = vm_create();
+	uint64_t start = 0x500000;
+
+	KT_ASSERT(vm != NULL);
+	vm_set_brk_start(vm, start);
+	KT_EQ(vm_brk(vm, 0), start);
+	KT_EQ(vm_brk(vm, start + 100), start + 100);
+	KT_ASSERT(vm_fault(vm, start + 50, MMU_WRITE));
+	KT_EQ(vm_brk(vm, start + 0x5000), start + 0x5000);
+	KT_ASSERT(vm_fault(vm, start + 0x4fff, MMU_WRITE));
+	KT_EQ(vm_brk(vm, start + 100), start + 100);
+	KT_ASSERT(!vm_fault(vm, start + 0x4fff, MMU_WRITE));
+	KT_EQ(vm_resident(vm), 1);
+	vm_destroy(vm);
+}
+
+KTEST(vm_protect_takes_write_away_and_gives_it_back)
+{
+	struct vmspace *vm = vm_create();
+
+	KT_ASSERT(vm != NULL);
+	KT_EQ(vm_map(vm, 0x300000, 0x3000, MMU_READ | MMU_WRITE), 0);
+	KT_ASSERT(vm_fault(vm, 0x301000, MMU_WRITE));
+	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ), 0);
+	KT_ASSERT(!vm_fault(vm, 0x301000, MMU_WRITE));
+	KT_ASSERT(vm_fault(vm, 0x302000, MMU_WRITE));
+	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ | MMU_WRITE), 0);
+	KT_ASSERT(vm_fault(vm, 0x301000, MMU_WRITE));
+	KT_EQ(vm_protect(vm, 0x302000, 0x2000, MMU_READ), -ENOMEM);
+	vm_destroy(vm);
+}

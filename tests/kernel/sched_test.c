@@ -1,0 +1,209 @@
+/*
+ * sched_test.c - threads, preemption, the timer, callouts, work on all CPUs.
+ */
+#include "arch/irq.h"
+#include "arch/pcpu.h"
+#include "kernel/sched/callout.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/smp.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/sync/spinlock.h"
+#include "tests/kernel/ktest.h"
+
+#define MS 1000000ul
+
+static uint32_t flag; /* atomic */
+
+static bool
+wait_flag(uint32_t value)
+{
+	uint64_t end = clock_ns() + 20000 * MS;
+
+	while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) != value) {
+		if (clock_ns() > end)
+			return false;
+		thread_sleep_ns(MS, 0, "flag");
+	}
+	return true;
+}
+
+static void
+raise_flag(void *arg)
+{
+	(void)arg;
+	__atomic_fetch_add(&flag, 1, __ATOMIC_RELEASE);
+}
+
+KTEST(clock_never_goes_back_and_agrees_with_sleeps)
+{
+	uint64_t last = clock_ns(), start = last;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t now = clock_ns();
+		KT_ASSERT(now >= last);
+		last = now;
+	}
+	thread_sleep_ns(50 * MS, 0, "test");
+	KT_ASSERT(clock_ns() - start >= 50 * MS);
+}
+
+static bool spin_on;
+
+static void
+spinner(void *arg)
+{
+	(void)arg;
+	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE))
+		arch_relax();
+	raise_flag(NULL);
+}
+
+KTEST(a_better_thread_preempts_spinning_ones_on_every_cpu)
+{
+	unsigned n = ncpus + 2;
+
+	flag = 0;
+	spin_on = true;
+	for (unsigned i = 0; i < n; i++)
+		KT_ASSERT(thread_create("spinner", PRIO_USER, spinner, NULL) != NULL);
+	for (unsigned i = 0; i < 20; i++) /* we would never come back */
+		thread_sleep_ns(MS, 0, "test");
+	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
+	KT_ASSERT(wait_flag(n));
+}
+
+KTEST(threads_of_one_priority_share_a_cpu)
+{
+	/* One more spinner than CPUs: all end only if each gets its turn. */
+	flag = 0;
+	spin_on = true;
+	for (unsigned i = 0; i < ncpus + 1; i++)
+		KT_ASSERT(thread_create("sharer", PRIO_USER, spinner, NULL) != NULL);
+	KT_ASSERT(thread_create("switch", PRIO_USER, raise_flag, NULL) != NULL);
+	KT_ASSERT(wait_flag(1));
+	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
+	KT_ASSERT(wait_flag(ncpus + 2));
+}
+
+KTEST(callouts_run_in_order_and_not_early)
+{
+	static struct callout c[3];
+	uint64_t now = clock_ns();
+
+	flag = 0;
+	for (unsigned i = 0; i < 3; i++)
+		callout_init(&c[i], raise_flag, NULL);
+	callout_set(&c[2], now + 30 * MS);
+	callout_set(&c[0], now + 10 * MS);
+	callout_set(&c[1], now + 20 * MS);
+	KT_ASSERT(wait_flag(3));
+	KT_ASSERT(clock_ns() >= now + 30 * MS);
+}
+
+KTEST(a_stopped_callout_does_not_run)
+{
+	static struct callout c;
+
+	flag = 0;
+	callout_init(&c, raise_flag, NULL);
+	callout_set(&c, clock_ns() + 20 * MS);
+	KT_ASSERT(callout_stop(&c));
+	KT_ASSERT(!callout_stop(&c));
+	thread_sleep_ns(40 * MS, 0, "test");
+	KT_EQ(__atomic_load_n(&flag, __ATOMIC_ACQUIRE), 0);
+}
+
+static uint32_t visited[MAX_CPUS];
+
+static void
+visit(void *arg)
+{
+	(void)arg;
+	visited[arch_cpu()]++;
+}
+
+KTEST(smp_call_all_runs_once_on_every_cpu)
+{
+	for (unsigned n = 0; n < ncpus; n++)
+		visited[n] = 0;
+	for (unsigned i = 0; i < 50; i++)
+		smp_call_all(visit, NULL);
+	for (unsigned n = 0; n < ncpus; n++)
+		KT_EQ(visited[n], 50);
+}
+
+static void
+caller(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < 50; i++) {
+		smp_call_all(visit, NULL);
+		smp_stop_run(NULL, NULL);
+	}
+	raise_flag(NULL);
+}
+
+KTEST(smp_calls_from_many_threads_at_once_all_return)
+{
+	flag = 0;
+	for (unsigned i = 0; i < 4; i++)
+		KT_ASSERT(thread_create("caller", PRIO_USER, caller, NULL) != NULL);
+	KT_ASSERT(wait_flag(4));
+}
+
+static uint64_t before_stop[MAX_CPUS], moved;
+static uint64_t beats[MAX_CPUS]; /* each written by one thread */
+
+static void
+beater(void *arg)
+{
+	uint64_t *beat = arg;
+
+	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE))
+		__atomic_store_n(beat, *beat + 1, __ATOMIC_RELEASE);
+	raise_flag(NULL);
+}
+
+static void
+look_twice(void *arg)
+{
+	(void)arg;
+	for (unsigned n = 0; n < ncpus; n++)
+		before_stop[n] = __atomic_load_n(&beats[n], __ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < 100000; i++)
+		arch_relax();
+	for (unsigned n = 0; n < ncpus; n++)
+		moved += __atomic_load_n(&beats[n], __ATOMIC_ACQUIRE) != before_stop[n];
+}
+
+KTEST(smp_stop_run_stands_everything_else_still)
+{
+	flag = 0;
+	moved = 0;
+	spin_on = true;
+	for (unsigned n = 0; n < ncpus; n++)
+		KT_ASSERT(thread_create("beater", PRIO_USER, beater, &beats[n]) != NULL);
+	thread_sleep_ns(20 * MS, 0, "test");
+	for (unsigned i = 0; i < 10; i++)
+		smp_stop_run(look_twice, NULL);
+	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
+	KT_ASSERT(wait_flag(ncpus));
+	KT_EQ(moved, 0);
+}
+
+static void
+short_life(void *arg)
+{
+	raise_flag(arg);
+}
+
+KTEST(many_threads_are_born_and_buried)
+{
+	flag = 0;
+	for (unsigned i = 0; i < 200; i++)
+		KT_ASSERT(thread_create("short", PRIO_KERN, short_life, NULL) != NULL);
+	KT_ASSERT(wait_flag(200));
+}

@@ -1,0 +1,181 @@
+/*
+ * sync_test.c - spin locks, mutexes, condition variables, sleeping and waking.
+ */
+#include "arch/irq.h"
+#include "arch/pcpu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/sync/spinlock.h"
+#include "tests/kernel/ktest.h"
+
+#define WORKERS 8
+#define ROUNDS	3000
+
+static struct spinlock test_spin = SPINLOCK_INIT("test spin");
+static struct mutex test_mutex = MUTEX_INIT("test mutex");
+static struct cond test_cond;
+static unsigned counter, done; /* by the lock under test; done is atomic */
+
+static void
+run_workers(void (*fn)(void *))
+{
+	counter = done = 0;
+	for (unsigned i = 0; i < WORKERS; i++)
+		KT_ASSERT(thread_create("worker", PRIO_USER, fn, NULL) != NULL);
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != WORKERS)
+		thread_sleep_ns(1000000, 0, "workers");
+}
+
+static void
+finished(void)
+{
+	__atomic_fetch_add(&done, 1, __ATOMIC_RELEASE);
+}
+
+static void
+spin_worker(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		spin_lock(&test_spin);
+		unsigned v = counter; /* a lost update would show */
+		arch_relax();
+		counter = v + 1;
+		spin_unlock(&test_spin);
+	}
+	finished();
+}
+
+KTEST(spin_lock_excludes_on_all_cpus)
+{
+	run_workers(spin_worker);
+	KT_EQ(counter, WORKERS * ROUNDS);
+}
+
+KTEST(spin_lock_knows_its_owner_and_turns_interrupts_off)
+{
+	KT_ASSERT(arch_irq_enabled());
+	KT_ASSERT(!spin_held(&test_spin));
+	spin_lock(&test_spin);
+	KT_ASSERT(spin_held(&test_spin));
+	KT_ASSERT(!arch_irq_enabled());
+	KT_ASSERT(!spin_trylock(&test_spin));
+	irq_push();
+	irq_pop();
+	KT_ASSERT(!arch_irq_enabled());
+	spin_unlock(&test_spin);
+	KT_ASSERT(arch_irq_enabled());
+}
+
+static void
+mutex_worker(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		mutex_lock(&test_mutex);
+		unsigned v = counter;
+		if (i % 64 == 0)
+			sched_yield();
+		counter = v + 1;
+		mutex_unlock(&test_mutex);
+	}
+	finished();
+}
+
+KTEST(mutex_excludes_also_when_its_owner_is_switched_out)
+{
+	run_workers(mutex_worker);
+	KT_EQ(counter, WORKERS * ROUNDS);
+	KT_ASSERT(test_mutex.owner == NULL);
+}
+
+KTEST(mutex_trylock_fails_while_held)
+{
+	mutex_lock(&test_mutex);
+	KT_ASSERT(mutex_held(&test_mutex));
+	KT_ASSERT(!mutex_trylock(&test_mutex));
+	mutex_unlock(&test_mutex);
+	KT_ASSERT(mutex_trylock(&test_mutex));
+	mutex_unlock(&test_mutex);
+}
+
+static void
+cond_worker(void *arg)
+{
+	(void)arg;
+	mutex_lock(&test_mutex);
+	while (counter == 0)
+		cond_wait(&test_cond, &test_mutex, "test", 0, DEADLINE_NEVER);
+	counter--;
+	mutex_unlock(&test_mutex);
+	finished();
+}
+
+KTEST(cond_signal_wakes_for_each_item_and_none_is_lost)
+{
+	counter = done = 0;
+	for (unsigned i = 0; i < WORKERS; i++)
+		KT_ASSERT(thread_create("waiter", PRIO_USER, cond_worker, NULL) != NULL);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		mutex_lock(&test_mutex);
+		counter++;
+		cond_signal(&test_cond);
+		mutex_unlock(&test_mutex);
+	}
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != WORKERS)
+		thread_sleep_ns(1000000, 0, "waiters");
+	KT_EQ(counter, 0);
+}
+
+KTEST(sleep_ends_at_its_deadline)
+{
+	static char chan;
+	uint64_t before = clock_ns();
+
+	KT_EQ(sleep_on(&chan, NULL, "test", 0, before + 20000000), -ETIMEDOUT);
+	KT_ASSERT(clock_ns() >= before + 20000000);
+}
+
+static char ping, pong;
+static unsigned ball; /* test_spin */
+
+static void
+ping_worker(void *arg)
+{
+	(void)arg;
+	spin_lock(&test_spin);
+	while (ball < 2000) {
+		if (ball % 2 == 0)
+			sleep_on(&ping, &test_spin, "ping", 0, DEADLINE_NEVER);
+		if (ball % 2 == 1) {
+			ball++;
+			wakeup(&pong);
+		}
+	}
+	spin_unlock(&test_spin);
+	finished();
+}
+
+KTEST(no_wakeup_is_lost_between_two_that_take_turns)
+{
+	ball = done = 0;
+	KT_ASSERT(thread_create("ping", PRIO_KERN, ping_worker, NULL) != NULL);
+	spin_lock(&test_spin);
+	while (ball < 2000) {
+		if (ball % 2 == 0) {
+			ball++;
+			wakeup(&ping);
+		}
+		if (ball % 2 == 1)
+			sleep_on(&pong, &test_spin, "pong", 0, DEADLINE_NEVER);
+	}
+	wakeup(&ping);
+	spin_unlock(&test_spin);
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 1)
+		thread_sleep_ns(1000000, 0, "ping");
+}
