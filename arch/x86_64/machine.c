@@ -51,8 +51,11 @@ void
 arch_poweroff(unsigned status)
 {
 	arch_irq_disable();
-	/* QEMU's isa-debug-exit: the process ends with (value << 1) | 1. Nobody answers elsewhere. */
-	__asm__ volatile("outl %0, %1" : : "a"(status), "Nd"((uint16_t)0xf4));
+	/*
+	 * QEMU's isa-debug-exit: the process ends with (value << 1) | 1. One is added so that status 0
+	 * differs from QEMU's own failure. Nobody answers elsewhere.
+	 */
+	__asm__ volatile("outl %0, %w1" : : "a"(status + 1), "d"(0xf4));
 	/* SLP_TYPa and SLP_EN (ACPI 4.8.3.2.1). */
 	if (acpi.s5_known)
 		out16(acpi.pm1a_cnt, (uint16_t)(acpi.s5_typa << 10 | 1 << 13));
