@@ -1,0 +1,11 @@
+/* false.c - fails. */
+#include <stdio.h>
+#include <string.h>
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		puts("usage: false");
+	return 1;
+}

@@ -1,0 +1,168 @@
+/* load.c - runs a workload that is worth tracing, checks it, and says how long it took. */
+#include "userland/bin/load/load.h"
+
+#include <err.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <tool.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "load NAME [-n COUNT] [-j JOBS]\n"
+    "  switch   two processes a job hand a number back and forth over pipes, COUNT times\n"
+    "  lock     JOBS processes fight for one pipe and one file, COUNT turns each\n"
+    "  fork     COUNT children are born, exit and are waited for\n"
+    "  pipe     COUNT blocks of 4096 bytes go through a pipe a job\n"
+    "  fault    COUNT fresh pages are touched, checked and unmapped\n"
+    "  syscall  COUNT calls of getppid\n"
+    "  malloc   COUNT allocations in the program, and in the kernel by pipes\n"
+    "  mix      all of them, each with COUNT, the jobs in different orders\n";
+
+#define COUNT_MAX 1000000000
+#define JOBS_MAX  64
+
+const struct load load_table[] = {
+    {"switch", 1000, 1, load_switch},  {"lock", 1000, 2, load_lock},
+    {"fork", 100, 1, load_fork},       {"pipe", 1000, 1, load_pipe},
+    {"fault", 1000, 1, load_fault},    {"syscall", 10000, 1, load_syscall},
+    {"malloc", 10000, 1, load_malloc}, {"mix", 100, 1, load_mix},
+};
+const unsigned int load_table_len = sizeof(load_table) / sizeof(load_table[0]);
+
+static const struct load *
+load_find(const char *name)
+{
+	for (unsigned int i = 0; i < load_table_len; i++) {
+		if (strcmp(load_table[i].name, name) == 0)
+			return &load_table[i];
+	}
+	return NULL;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &ts) < 0)
+		err(1, "clock");
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct load *load = NULL;
+	uint64_t n = 0, jobs = 0, start, ns;
+	const char *name = NULL;
+	bool ok;
+
+	/* The name may stand before or behind the options. */
+	while (optind < argc) {
+		int c = tool_getopt(argc, argv, "n:j:", usage);
+
+		if (c == 'n')
+			n = tool_number("count", optarg, 1, COUNT_MAX);
+		else if (c == 'j')
+			jobs = tool_number("jobs", optarg, 1, JOBS_MAX);
+		else if (optind < argc && name == NULL)
+			name = argv[optind++];
+		else if (optind < argc)
+			tool_usage(usage);
+	}
+	if (name == NULL)
+		tool_usage(usage);
+	load = load_find(name);
+	if (load == NULL)
+		errx(2, "found \"%s\", expected a workload (load --help lists them)", name);
+	n = n != 0 ? n : load->count;
+	jobs = jobs != 0 ? jobs : load->jobs;
+	start = now_ns();
+	ok = load->run(n, jobs);
+	ns = now_ns() - start;
+	printf("load %s: n=%lu jobs=%lu %s, %lu ms\n", load->name, n, jobs, ok ? "ok" : "FAILED",
+	       ns / 1000000);
+	return tool_finish(!ok);
+}
+
+bool
+load_expect_exit(int pid, int expected)
+{
+	int status, got;
+
+	got = waitpid(pid, &status, 0);
+	if (got != pid) {
+		warn("wait for process %d", pid);
+		return false;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == expected)
+		return true;
+	if (WIFSIGNALED(status))
+		warnx("process %d was killed by signal %d", pid, WTERMSIG(status));
+	else if (WEXITSTATUS(status) != 1 || expected != 0) /* else it said what was wrong */
+		warnx("process %d: found exit status %d, expected %d", pid, WEXITSTATUS(status),
+		      expected);
+	return false;
+}
+
+bool
+load_run_jobs(bool (*work)(uint64_t job, uint64_t n, void *arg), uint64_t n, uint64_t jobs,
+	      bool split, void *arg)
+{
+	pid_t pids[JOBS_MAX];
+	uint64_t started;
+	bool ok = true;
+
+	if (jobs == 1)
+		return work(0, n, arg);
+	for (started = 0; started < jobs; started++) {
+		uint64_t part = split ? n / jobs + (started < n % jobs) : n;
+
+		pids[started] = fork();
+		if (pids[started] == 0)
+			_exit(work(started, part, arg) ? 0 : 1);
+		if (pids[started] < 0) {
+			warn("fork job %lu", started);
+			ok = false;
+			break;
+		}
+	}
+	while (started > 0)
+		ok &= load_expect_exit(pids[--started], 0);
+	return ok;
+}
+
+uint32_t
+load_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005UL + 1442695040888963407UL;
+	return (uint32_t)(*state >> 33);
+}
+
+void
+load_fill(void *buf, uint64_t len, uint64_t seed)
+{
+	uint8_t *p = buf;
+
+	for (uint64_t i = 0; i < len; i++)
+		p[i] = (uint8_t)(seed + i * 7 + (i >> 8));
+}
+
+bool
+load_check(const void *buf, uint64_t len, uint64_t seed)
+{
+	const uint8_t *p = buf;
+
+	for (uint64_t i = 0; i < len; i++) {
+		uint8_t expected = (uint8_t)(seed + i * 7 + (i >> 8));
+
+		if (p[i] != expected) {
+			warnx("byte %lu of %lu: found %#x, expected %#x", i, len, p[i], expected);
+			return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,189 @@
+/*
+ * complete.c - what the word at the cursor may become: a command, a file, a sysctl, an event class.
+ */
+#include <dirent.h>
+#include <kestrel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "userland/bin/sh/sh.h"
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void
+add_unique(struct argv *out, char *s)
+{
+	for (int i = 0; i < out->count; i++) {
+		if (strcmp(out->v[i], s) == 0)
+			return;
+	}
+	argv_add(out, s);
+}
+
+/* Names in a directory that begin with `prefix`; each is put behind `shown` (what stands before
+ * it). */
+static void
+add_files(const char *dir, const char *shown, const char *prefix, bool programs, struct argv *out)
+{
+	DIR *d = opendir(dir);
+	size_t len = strlen(prefix);
+	struct dirent *e;
+
+	if (d == NULL)
+		return;
+	while ((e = readdir(d)) != NULL) {
+		struct stat st;
+		bool is_dir;
+
+		if (strncmp(e->d_name, prefix, len) != 0 || (e->d_name[0] == '.' && len == 0))
+			continue;
+		if (stat(arena_printf("%s/%s", dir, e->d_name), &st) < 0)
+			continue;
+		is_dir = S_ISDIR(st.st_mode);
+		if (programs && (is_dir || (st.st_mode & 0111) == 0))
+			continue;
+		add_unique(out, arena_printf("%s%s%s", shown, e->d_name, is_dir ? "/" : ""));
+	}
+	closedir(d);
+}
+
+static void
+complete_file(const char *word, struct argv *out)
+{
+	const char *slash = strrchr(word, '/');
+	char *dir;
+
+	if (slash == NULL) {
+		add_files(".", "", word, false, out);
+		return;
+	}
+	dir = arena_strndup(word, (size_t)(slash - word) + 1);
+	add_files(dir, dir, slash + 1, false, out);
+}
+
+static void
+complete_command(const char *word, struct argv *out)
+{
+	const char *path = var_get("PATH");
+	size_t len = strlen(word);
+
+	for (const struct builtin *b = NULL; (b = builtin_next(b)) != NULL;) {
+		if (strncmp(b->name, word, len) == 0)
+			add_unique(out, (char *)b->name);
+	}
+	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
+		size_t n = strcspn(path, ":");
+
+		add_files(arena_strndup(path, n), "", word, true, out);
+		path += n + (path[n] == ':');
+	}
+}
+
+static void
+complete_sysctl(const char *word, struct argv *out)
+{
+	char name[128] = "", next[128];
+	size_t len = strlen(word);
+
+	while (sysctl_next(name, next, sizeof(next)) >= 0) {
+		if (strncmp(next, word, len) == 0)
+			argv_add(out, arena_strndup(next, strlen(next)));
+		strlcpy(name, next, sizeof(name));
+	}
+}
+
+/* The first words of the lines of debug.ktr.classes. */
+static void
+complete_class(const char *word, struct argv *out)
+{
+	char *text = sysctl_get_text("debug.ktr.classes"), *rest = text, *line;
+	size_t len = strlen(word);
+
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
+		size_t n = strcspn(line, " \t");
+
+		if (n > 0 && strncasecmp(line, word, len) == 0 && n >= len)
+			argv_add(out, arena_strndup(line, n));
+	}
+	free(text);
+}
+
+/* Cuts the command that ends at the cursor into words; the last one is what is to be completed. */
+static void
+split_command(const char *line, size_t len, size_t *start, struct argv *words)
+{
+	size_t at = 0;
+
+	*start = len;
+	for (size_t i = len; i > 0 && strchr(" \t;|&(<>", line[i - 1]) == NULL; i--)
+		*start = i - 1;
+	for (size_t i = 0; i < *start; i++) {
+		if (strchr(";|&(", line[i]) != NULL)
+			at = i + 1;
+	}
+	while (at < *start) {
+		size_t n = strcspn(line + at, " \t");
+
+		if (n > *start - at)
+			n = *start - at;
+		if (n > 0)
+			argv_add(words, arena_strndup(line + at, n));
+		at += n + 1;
+	}
+}
+
+/* Words behind which a command stands. */
+static bool
+starts_command(const char *word)
+{
+	static const char *const words[] = {"if", "then", "else", "elif", "while", "until",
+					    "do", "!",    "time", "{",    "exec"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+complete_line(const char *line, size_t len, size_t *start, struct argv *out)
+{
+	struct argv words = {0};
+	const char *word, *last, *mask = "debug.ktr.mask=";
+	bool goes_on = false; /* more may follow in the same word */
+
+	split_command(line, len, start, &words);
+	word = arena_strndup(line + *start, len - *start);
+	last = words.count > 0 ? words.v[words.count - 1] : NULL;
+	if (last == NULL || starts_command(last)) {
+		if (strchr(word, '/') != NULL)
+			complete_file(word, out);
+		else
+			complete_command(word, out);
+	} else if (strcmp(words.v[0], "sysctl") == 0 && strncmp(word, mask, strlen(mask)) == 0) {
+		size_t n = strlen(word);
+
+		while (strchr("=,|", word[n - 1]) == NULL)
+			n--;
+		*start += n;
+		goes_on = true;
+		complete_class(word + n, out);
+	} else if (strcmp(words.v[0], "sysctl") == 0 && strchr(word, '=') == NULL) {
+		goes_on = true;
+		complete_sysctl(word, out);
+	} else if (strcmp(words.v[0], "ktr") == 0 && words.count == 2) {
+		complete_class(word, out);
+	} else {
+		complete_file(word, out);
+	}
+	if (out->count > 1)
+		qsort(out->v, (size_t)out->count, sizeof(*out->v), compare);
+	if (out->count == 1 && !goes_on && out->v[0][strlen(out->v[0]) - 1] != '/')
+		out->v[0] = arena_printf("%s ", out->v[0]);
+}

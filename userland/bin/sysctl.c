@@ -1,0 +1,199 @@
+/* sysctl.c - shows and sets the kernel's variables. */
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <kestrel.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tool.h>
+
+static const char usage[] = "sysctl [-dn] NAME[=VALUE]...    (a NAME may be a prefix: debug.ktr)\n"
+			    "       sysctl [-dn] -a\n"
+			    "  -a  all variables\n"
+			    "  -d  what they are, instead of their values\n"
+			    "  -n  without names\n";
+
+#define NAME_SIZE 128
+
+static bool show_all, describe, bare;
+
+/* Splits "TYPE FLAGS DESCRIPTION". */
+static int
+read_info(const char *name, char *buf, size_t size, const char **flags, const char **text)
+{
+	char *p;
+
+	if (sysctl_info(name, buf, size) < 0)
+		return -1;
+	p = strchr(buf, ' ');
+	*flags = p != NULL ? p + 1 : "";
+	if (p != NULL)
+		p = strchr(p + 1, ' ');
+	*text = p != NULL ? p + 1 : "";
+	if (p != NULL)
+		*p = '\0';
+	return 0;
+}
+
+static int
+print_description(const char *name)
+{
+	char buf[512];
+	const char *flags, *text;
+
+	if (read_info(name, buf, sizeof(buf), &flags, &text) < 0) {
+		warn("%s", name);
+		return 1;
+	}
+	printf("%s%s%s\n", bare ? "" : name, bare ? "" : ": ", text);
+	return 0;
+}
+
+/* Prints `name: value`; a value of several lines starts on a line of its own. */
+static void
+print_value(const char *name, char *value)
+{
+	size_t len = strlen(value);
+	const char *gap;
+
+	while (len > 0 && value[len - 1] == '\n')
+		value[--len] = '\0';
+	gap = strchr(value, '\n') != NULL ? ":\n" : ": ";
+	printf("%s%s%s\n", bare ? "" : name, bare ? "" : gap, value);
+}
+
+/* One of many: those that can only be written are passed over, long texts are only measured. */
+static int
+print_listed(const char *name)
+{
+	char buf[512], *value;
+	const char *flags, *text;
+	size_t lines = 0;
+
+	if (describe)
+		return print_description(name);
+	if (read_info(name, buf, sizeof(buf), &flags, &text) == 0 && strchr(flags, 'r') == NULL)
+		return 0;
+	value = sysctl_get_text(name);
+	if (value == NULL) {
+		warn("%s", name);
+		return 1;
+	}
+	for (const char *p = value; (p = strchr(p, '\n')) != NULL; p++)
+		lines++;
+	if (lines > 16)
+		printf("%s%s(%lu lines)\n", bare ? "" : name, bare ? "" : ": ", lines);
+	else
+		print_value(name, value);
+	free(value);
+	return 0;
+}
+
+/* Lists the variables below `prefix` ("" for all). Returns how many there are; *status gets errors.
+ */
+static int
+list(const char *prefix, int *status)
+{
+	char name[NAME_SIZE], next[NAME_SIZE];
+	size_t len = strlen(prefix);
+	int count = 0;
+
+	strlcpy(name, prefix, sizeof(name));
+	while (sysctl_next(name, next, sizeof(next)) >= 0) {
+		if (len > 0 && (strncmp(next, prefix, len) != 0 || next[len] != '.')) {
+			/* "debug.ktr-x" sorts before "debug.ktr.mask"; behind the prefix is the
+			 * end. */
+			if (strncmp(next, prefix, len) != 0)
+				return count;
+		} else {
+			*status |= print_listed(next);
+			count++;
+		}
+		strlcpy(name, next, sizeof(name));
+	}
+	if (errno != ENOENT) {
+		warn("%s", *name != '\0' ? name : "all");
+		*status = 1;
+	}
+	return count;
+}
+
+static int
+show(const char *name)
+{
+	char *value = NULL;
+	int status = 0, error;
+
+	if (describe) {
+		char buf[16];
+
+		if (sysctl_info(name, buf, sizeof(buf)) >= 0)
+			return print_description(name);
+	} else if ((value = sysctl_get_text(name)) != NULL) {
+		print_value(name, value);
+		free(value);
+		return 0;
+	}
+	error = errno;
+	if (error == ENOENT && *name != '\0' && list(name, &status) > 0)
+		return status;
+	if (error == ENOENT)
+		warnx("%s: no such variable (sysctl -a lists them)", name);
+	else
+		warnx("%s: %s", name, strerror(error));
+	return 1;
+}
+
+/* Sets `name` and says what it was and is; variables that can only be written say nothing. */
+static int
+set(const char *name, const char *value)
+{
+	char why[512], *before = sysctl_get_text(name), *after;
+
+	if (sysctl_set(name, value, why, sizeof(why)) < 0) {
+		warnx("%s: %s", name, why);
+		free(before);
+		return 1;
+	}
+	after = sysctl_get_text(name);
+	if (after != NULL && before != NULL) {
+		before[strcspn(before, "\n")] = '\0';
+		after[strcspn(after, "\n")] = '\0';
+		if (bare)
+			puts(after);
+		else
+			printf("%s: %s -> %s\n", name, before, after);
+	}
+	free(before);
+	free(after);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	int c, status = 0;
+
+	while ((c = tool_getopt(argc, argv, "adn", usage)) != -1) {
+		show_all |= c == 'a';
+		describe |= c == 'd';
+		bare |= c == 'n';
+	}
+	if (show_all ? optind < argc : optind == argc)
+		tool_usage(usage);
+	if (show_all)
+		list("", &status);
+	for (; optind < argc; optind++) {
+		char *equals = strchr(argv[optind], '=');
+
+		if (equals != NULL) {
+			*equals = '\0';
+			status |= set(argv[optind], equals + 1);
+		} else {
+			status |= show(argv[optind]);
+		}
+	}
+	return tool_finish(status);
+}

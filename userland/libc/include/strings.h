@@ -1,0 +1,4 @@
+/* strings.h - where POSIX keeps strcasecmp. */
+#pragma once
+
+#include <string.h>
