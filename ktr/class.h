@@ -1,0 +1,57 @@
+/*
+ * class.h - the event classes: constants, names, and the one parser of masks.
+ *
+ * The tables are constant; nothing here needs a lock, and everything may be called in any context.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** One bit per class: KTR_GEN … KTR_PTRACE. The mask is 64 bits wide. */
+enum ktr_class_bit {
+#define KTR_CLASS(name, bit, text) KTR_##name = bit,
+#include "ktr/classes.def"
+#undef KTR_CLASS
+	/** Not a class: makes every constant 64 bits wide. */
+	KTR_CLASS_WIDE = 0x8000000000000000ull
+};
+
+/** Every bit of the mask, with a name or without. */
+#define KTR_ALL (~(uint64_t)0)
+
+/** What the tools and the metadata know about a class. */
+struct ktr_class {
+	uint64_t bit;     /* exactly one bit */
+	const char *name; /* without "KTR_" */
+	const char *text; /* one line */
+};
+
+extern const struct ktr_class ktr_classes[];
+extern const unsigned ktr_class_count;
+
+/**
+ * Parses a mask: class names separated by ',' or '|' (spaces allowed), each with or without "KTR_",
+ * in either case; numbers in decimal or 0x form; ALL and NONE. An empty text is an error, NONE is
+ * 0.
+ *
+ * @mask is set only on success. @err (may be NULL) receives one sentence that says what was found
+ * and what was expected, for example `no class "SCHD"; did you mean SCHED?`. Returns 0, or -EINVAL
+ * (-22).
+ */
+int ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen);
+
+/**
+ * Prints @mask as names separated by ',', bits without a name as one 0x number, "NONE" when it is
+ * 0. Returns the length that the whole text has, as snprintf does.
+ */
+int ktr_mask_print(uint64_t mask, char *buf, size_t len);
+
+/**
+ * Parses a set of CPUs: "all", "none", "0-3,5", or a 0x number whose bit N stands for CPU N (N <
+ * 64). Same errors as ktr_mask_parse().
+ */
+int ktr_cpumask_parse(const char *text, uint64_t *cpus, char *err, size_t errlen);
+
+/** Prints a set of CPUs in the form "0-3,5", "none" when empty. Returns as snprintf does. */
+int ktr_cpumask_print(uint64_t cpus, char *buf, size_t len);

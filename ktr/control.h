@@ -1,0 +1,107 @@
+/*
+ * control.h - what is recorded, where, and how much of it there is: masks, sites, ring sizes,
+ * accounting.
+ *
+ * Locking: functions that change something take the control lock (ktr_port_lock()) and may sleep,
+ * but for that before threads exist and after a panic any context will do. Functions that only ask
+ * take no lock. Errors are negative errno values.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ktr/class.h"
+#include "ktr/site.h"
+
+/** Layout version: debug.ktr.version. */
+#define KTR_VERSION 3
+
+#define KTR_ENOENT 2
+#define KTR_ENOMEM 12
+#define KTR_EINVAL 22
+#define KTR_ENOSPC 28
+
+/** CPUs that record, bit N = CPU N (CPUs from 64 on always do). Read it; write by
+ * ktr_cpumask_set(). */
+extern uint64_t ktr_cpumask;
+/** 0, 1 or 2: print events on the console too. Read it; write by ktr_verbose_set(). */
+extern int ktr_verbose;
+
+/** Classes that are on: debug.ktr.mask. */
+uint64_t ktr_mask_get(void);
+/** Switches classes: sites follow. Works from the first C instruction on. */
+void ktr_mask_set(uint64_t mask);
+void ktr_cpumask_set(uint64_t cpus);
+/** -EINVAL: not 0, 1 or 2. */
+int ktr_verbose_set(int level);
+
+/** Classes compiled into the core: debug.ktr.compile. */
+uint64_t ktr_compile_get(void);
+
+/*
+ * Owners: a site is on while any owner wants it, so that one's "off" never blinds another. Two are
+ * built in; others (debugger commands, later tracers) register.
+ */
+#define KTR_OWNER_MASK    0u /* the class mask */
+#define KTR_OWNER_COMMAND 1u /* per-site switches of the `ktr` command */
+#define KTR_OWNER_MAX     32u
+
+/** A new owner; name must stay valid. Returns its number, or -ENOSPC. */
+int ktr_owner_register(const char *name);
+/** The owner's name, NULL when there is no such owner. */
+const char *ktr_owner_name(unsigned owner);
+/** Number of sites that the owner wants on. */
+unsigned ktr_owner_sites(unsigned owner);
+
+/** What a selection found. */
+struct ktr_selection {
+	unsigned matched; /* sites that SPEC names */
+	unsigned on;      /* of these: on afterwards, whoever wants them */
+};
+
+/**
+ * Switches for one owner the sites that spec names: class names as ktr_mask_parse() reads them, or
+ * a glob over file:line (also without folders), function or format (ktr/glob.h).
+ *
+ * With KTR_OWNER_COMMAND, classes set or clear bits of the mask (KTR_OWNER_MASK) instead, as a
+ * person expects of `ktr off SCHED`. *found may be NULL. err (may be NULL) receives one sentence.
+ * Returns the number of sites that match; -ENOENT: none; -EINVAL: no such owner, or an empty spec.
+ */
+int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
+	       size_t errlen);
+/** Switches one site for one owner. */
+void ktr_select_site(unsigned owner, struct ktr_site *site, bool on);
+/** True: spec names the site, by glob over file:line, function or format. */
+bool ktr_site_matches(const struct ktr_site *site, const char *glob);
+
+/** Gives a CPU its ring of ktr_entries_get() entries, before it records. 0 or -ENOMEM. May sleep.
+ */
+int ktr_cpu_init(unsigned cpu);
+
+/** Entries of each ring. */
+unsigned ktr_entries_get(void);
+/**
+ * Changes the size of all rings: 4 to 2^24 entries, rounded up to a power of two. The newest
+ * entries that fit stay; sequence numbers run on. -EINVAL: out of range. -ENOMEM: the old rings
+ * stay, nothing is lost.
+ */
+int ktr_resize(unsigned entries);
+/** Empties all rings. What was in them counts as overwritten. */
+void ktr_clear(void);
+
+/** A CPU's accounting, in events: recorded = delivered + resident + overwritten + torn. */
+struct ktr_stats {
+	uint64_t recorded;    /* claimed since start-up */
+	uint64_t delivered;   /* handed to the accounting stream (ktr/stream.h) */
+	uint64_t resident;    /* in the ring, not yet delivered */
+	uint64_t overwritten; /* lost to newer ones, to a smaller ring, or to clearing */
+	uint64_t torn;        /* claimed but never published */
+	uint64_t
+	    suppressed;   /* refused: CPU masked off, or the flush thread's own; not in recorded */
+	uint64_t cleared; /* of overwritten: by ktr_clear() or a smaller ring */
+};
+
+/** False: no such CPU. Any context. Exact while nothing is being recorded on it. */
+bool ktr_stats_get(unsigned cpu, struct ktr_stats *stats);

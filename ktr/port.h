@@ -1,0 +1,90 @@
+/*
+ * port.h - what ktr asks of the kernel or program around it.
+ *
+ * The port's <ktr_port.h> supplies, as macros and static inline functions:
+ *
+ *	KTR_PORT_MAXCPU		CPUs are numbered below it; at most 256
+ *	KTR_PORT_PATCH		1: it defines KTR_PORT_SITE_ON(site) by asm goto, and
+ *ktr_port_patch() exists; 0: sites are loaded and tested uint64_t ktr_port_time(void)
+ *raw clock; agrees between CPUs, never runs backwards
+ *	uint64_t ktr_port_head(void)		this CPU's head word (ktr/ring.h)
+ *	bool ktr_port_claim(uint64_t head)	this CPU's head word from head to head + 1 if it
+ *still is head; atomic against this CPU's interrupts and NMIs uint64_t *ktr_port_head_of(unsigned
+ *cpu) that CPU's head word; NULL: no such CPU (yet)
+ *	uint32_t ktr_port_ident(void)		thread id; bit 31 asks for the slow path
+ *	KTR_PORT_SLOW()		optional: bit 31 of ktr_port_ident() as a condition, where that is
+ *cheaper KTR_PORT_CLAIM_NOW(&now) optional: the claim loop of ring.c in one piece; sets now,
+ *returns head + 1
+ *	void ktr_port_wmb(void)			orders stores before it before stores after it
+ *
+ * The head word of CPU n starts as (uint64_t)n << 56. Before a CPU has its own ring
+ *(ktr_cpu_init()) it may record too: CPU 0 into the boot ring, others into nothing, which is
+ *counted.
+ *
+ * The functions below are the port's as well. None of them is called while an event is recorded,
+ *but for the two that the slow path asks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ktr_port.h>
+
+#include "ktr/ring.h"
+#include "ktr/site.h"
+
+/** The functions of this section are "inside the record text", as ktr_port_quiesce() says. */
+#define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline))
+
+#ifndef KTR_PORT_SLOW
+#define KTR_PORT_SLOW() ((int32_t)ktr_port_ident() < 0)
+#endif
+
+/** The control lock. May sleep; not taken before threads exist, nor after a panic. Not recursive.
+ */
+void ktr_port_lock(void);
+void ktr_port_unlock(void);
+
+/**
+ * Makes each instruction jump to its target (on) or fall through (!on), safely while other CPUs run
+ * it. Control lock held. Before other CPUs run it must work in any context. Only with
+ * KTR_PORT_PATCH 1.
+ */
+void ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on);
+
+/**
+ * Waits until every record call that began before this call has finished: each CPU has been outside
+ * of the record text once. May sleep. False: cannot tell. Control lock held.
+ */
+bool ktr_port_quiesce(void);
+
+/** Runs fn(arg) while no CPU is inside the record text, nor enters it. fn is short and does not
+ * sleep. */
+void ktr_port_exchange(void (*fn)(void *), void *arg);
+
+/** Zeroed memory, aligned to 64, or NULL. May sleep. */
+void *ktr_port_alloc(size_t size);
+void ktr_port_free(void *p, size_t size);
+
+/** True: p points into read-only data of the program, where a NUL follows. Any context. */
+bool ktr_port_string_ok(const char *p);
+
+/** Slow path: the current thread's events are refused. Any context, also NMI. */
+bool ktr_port_suppressed(void);
+
+/**
+ * Slow path: prints one event, which was just recorded, on the console; best effort, any context.
+ * level is debug.ktr.verbose: 1 cpu and message, 2 also file.line. Not called while the same CPU is
+ * in it.
+ */
+void ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_entry *entry,
+		      int level);
+
+/**
+ * From now on (or no more) ktr_port_ident() on that CPU has bit 31 set whatever thread runs: its
+ * events are to be printed or refused. Control lock held. Called for each CPU when it gets its
+ * ring, too.
+ */
+void ktr_port_set_slow(unsigned cpu, bool slow);

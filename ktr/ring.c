@@ -1,0 +1,217 @@
+/*
+ * ring.c - recording an event, and reading one back.
+ *
+ * Recording: head, clock, claim (again when an interrupt or a migration came between), then the
+ * slot of the claimed number: invalidate, fill, publish. The clock is read inside the claim, so
+ * slot order is time order on each CPU. The slot is invalidated first because the writer may be
+ * late: nested interrupts may have gone round the whole ring meanwhile and published a newer event
+ * in this slot, and a reader must not see that one's lap over our words.
+ *
+ * Locking: none. Everything in section .text.ktr_record may run in any context, calls nothing
+ * outside but the port's slow path, and is never preempted there by the scheduler.
+ */
+#include "ktr/ring.h"
+
+#include "ktr/control.h"
+#include "ktr/ktr.h"
+#include "ktr/port.h"
+
+static struct ktr_entry ktr_boot_slots[KTR_ENTRIES_BOOT];
+/* Where CPUs without a ring record: shared and never read, so that a head word is all they need. */
+static struct ktr_entry ktr_no_slots[KTR_ENTRIES_MIN];
+
+#define KTR_LAP_MUL(shift) (1ull << (48 - (shift)))
+
+_Static_assert(KTR_ENTRIES_BOOT == 1u << 10, "lap_mul of the boot ring");
+_Static_assert(KTR_ENTRIES_MIN == 1u << 2, "lap_mul of the ring of CPUs without one");
+_Static_assert(KTR_PORT_MAXCPU <= 256, "a head word has 8 bits for the CPU");
+
+struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
+    [0] = {.slots = ktr_boot_slots,
+	   .mask = KTR_ENTRIES_BOOT - 1,
+	   .lap_mul = KTR_LAP_MUL(10),
+	   .owned = 1},
+    [1 ... KTR_PORT_MAXCPU -
+	1] = {.slots = ktr_no_slots, .mask = KTR_ENTRIES_MIN - 1, .lap_mul = KTR_LAP_MUL(2)},
+};
+
+/* Words of an entry are written and read while others do the same: each access is a whole word. */
+#define PUT(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+#define UNLIKELY(c) __builtin_expect((c), 0)
+
+#if defined(__GNUC__) && !defined(__clang__)
+/* These are leaves: a frame would be three of their forty instructions. */
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+
+/*
+ * Claims a number and reads the clock inside the claim. Returns the advanced head word: from there
+ * on it stands for the claim, so that the old one needs no register.
+ */
+#ifndef KTR_PORT_CLAIM_NOW
+static inline __attribute__((always_inline)) uint64_t
+ktr_ring_claim(uint64_t *now)
+{
+	uint64_t head;
+	do {
+		head = ktr_port_head();
+		*now = ktr_port_time();
+	} while (UNLIKELY(!ktr_port_claim(head)));
+	return head + 1;
+}
+#define KTR_PORT_CLAIM_NOW(now) ktr_ring_claim(now)
+#endif
+
+static inline __attribute__((always_inline)) void
+ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64_t a2, uint64_t a3,
+		uint64_t a4, struct ktr_pair *more)
+{
+	uint64_t now;
+	uint64_t head = KTR_PORT_CLAIM_NOW(&now);
+	const struct ktr_ring *ring = &ktr_rings[ktr_head_cpu(head)];
+	struct ktr_entry *e = &ring->slots[head & ring->mask];
+	uint16_t lap = (uint16_t)((head * ring->lap_mul >> 48) | KTR_LAP_VALID);
+
+	PUT(e->lap, 0);
+	ktr_port_wmb();
+	PUT(e->ticks, now);
+	PUT(e->tid, ktr_port_ident());
+	/* ktr_entry_copy() makes it a number. */
+	PUT(e->site, (uint16_t)((uintptr_t)site / sizeof(*site)));
+	if (nargs > 0)
+		PUT(e->args[0], a1);
+	if (nargs > 1)
+		PUT(e->args[1], a2);
+	if (nargs > 2)
+		PUT(e->args[2], a3);
+	if (nargs > 3)
+		PUT(e->args[3], a4);
+	if (nargs > 4) {
+		/* Where the convention passes them in memory they stay there until now. */
+		__asm__("" : "+m"(*more));
+		PUT(e->args[4], more->a5);
+	}
+	if (nargs > 5)
+		PUT(e->args[5], more->a6);
+	/* release: pairs with the acquire in ktr_ring_read() */
+	__atomic_store_n(&e->lap, lap, __ATOMIC_RELEASE);
+}
+
+/* The port asked for a closer look: the event may be refused, or is printed as well. */
+static KTR_RECORD_TEXT void
+ktr_record_slow(const struct ktr_site *site, unsigned nargs, const uint64_t *a)
+{
+	unsigned cpu = ktr_head_cpu(ktr_port_head());
+	uint64_t cpus = __atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED);
+	if ((cpu < 64 && (cpus >> cpu & 1) == 0) || ktr_port_suppressed()) {
+		__atomic_fetch_add(&ktr_rings[cpu].suppressed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	struct ktr_pair more = {a[4], a[5]};
+	ktr_ring_record(site, KTR_MAXARGS, a[0], a[1], a[2], a[3], &more);
+
+	int level = __atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED);
+	if (level == 0 || __atomic_exchange_n(&ktr_rings[cpu].printing, 1, __ATOMIC_ACQUIRE) != 0)
+		return;
+	struct ktr_entry e = {.ticks = ktr_port_time(),
+			      .tid = ktr_port_ident() & KTR_TID_MASK,
+			      .site = ktr_site_number(site)};
+	for (unsigned i = 0; i < nargs; i++)
+		e.args[i] = a[i];
+	ktr_port_verbose(cpu, site, &e, level);
+	__atomic_store_n(&ktr_rings[cpu].printing, 0, __ATOMIC_RELEASE);
+}
+
+/* One pair a number of parameters; the same signature, so that up to four the slow one is a jump
+ * away. */
+#define RECORD(n, params, names, list, ...)                     \
+	static KTR_RECORD_TEXT void ktr_record##n##_slow params \
+	{                                                       \
+		uint64_t args[KTR_MAXARGS] = list;              \
+		ktr_record_slow(site, n, args);                 \
+	}                                                       \
+	KTR_RECORD_TEXT void ktr_record##n params               \
+	{                                                       \
+		if (UNLIKELY(KTR_PORT_SLOW())) {                \
+			ktr_record##n##_slow names;             \
+			return;                                 \
+		}                                               \
+		ktr_ring_record(site, n, __VA_ARGS__);          \
+	}
+#define LIST(...)           \
+	{                   \
+		__VA_ARGS__ \
+	}
+#define S const struct ktr_site *site
+
+/* clang-format off */
+RECORD(0, (S), (site), LIST(0), 0, 0, 0, 0, NULL)
+RECORD(1, (S, uint64_t a1), (site, a1), LIST(a1), a1, 0, 0, 0, NULL)
+RECORD(2, (S, uint64_t a1, uint64_t a2), (site, a1, a2), LIST(a1, a2), a1, a2, 0, 0, NULL)
+RECORD(3, (S, uint64_t a1, uint64_t a2, uint64_t a3), (site, a1, a2, a3), LIST(a1, a2, a3),
+       a1, a2, a3, 0, NULL)
+RECORD(4, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4), (site, a1, a2, a3, a4),
+       LIST(a1, a2, a3, a4), a1, a2, a3, a4, NULL)
+RECORD(5, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pair more),
+       (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5), a1, a2, a3, a4, &more)
+RECORD(6, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pair more),
+       (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5, more.a6),
+       a1, a2, a3, a4, &more)
+/* clang-format on */
+
+bool
+ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
+{
+	const uint64_t *word = cpu < KTR_PORT_MAXCPU ? ktr_port_head_of(cpu) : NULL;
+	if (word == NULL)
+		return false;
+	const struct ktr_ring *ring = &ktr_rings[cpu];
+	uint64_t seq = ktr_head_seq(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+	uint64_t oldest = seq > ring->mask + 1 ? seq - (ring->mask + 1) : 0;
+	uint64_t base = ring->owned ? ring->base : seq;
+	*head = seq;
+	*tail = oldest > base ? oldest : base;
+	return true;
+}
+
+static void
+ktr_entry_copy(struct ktr_entry *to, const struct ktr_entry *from)
+{
+	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_RELAXED);
+	to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED) & KTR_TID_MASK;
+	uint16_t site = __atomic_load_n(&from->site, __ATOMIC_RELAXED);
+	to->site = (uint16_t)(site - (uintptr_t)__start_ktr_sites / sizeof(struct ktr_site));
+	for (unsigned i = 0; i < KTR_MAXARGS; i++)
+		to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);
+}
+
+enum ktr_read_status
+ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry)
+{
+	uint64_t tail, head;
+	if (!ktr_ring_window(cpu, &tail, &head))
+		return KTR_READ_NOCPU;
+	if (seq >= head)
+		return KTR_READ_FUTURE;
+	if (seq < tail)
+		return KTR_READ_GONE;
+
+	const struct ktr_ring *ring = &ktr_rings[cpu];
+	const struct ktr_entry *e = ktr_ring_slot(ring, seq);
+	uint16_t lap = ktr_ring_lap(ring, seq);
+	/* acquire: pairs with the release in ktr_ring_record() */
+	uint16_t before = __atomic_load_n(&e->lap, __ATOMIC_ACQUIRE);
+	ktr_entry_copy(entry, e);
+	/* The words were read before the lap is looked at again. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	uint16_t after = __atomic_load_n(&e->lap, __ATOMIC_RELAXED);
+	entry->lap = before;
+	if (before == lap && after == lap) {
+		/* A lap has 15 bits: the head says whether it is this turn or one 32768 later. */
+		ktr_ring_window(cpu, &tail, &head);
+		return seq < tail ? KTR_READ_GONE : KTR_READ_OK;
+	}
+	ktr_ring_window(cpu, &tail, &head);
+	return seq < tail ? KTR_READ_GONE : KTR_READ_UNPUBLISHED;
+}

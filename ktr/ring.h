@@ -1,0 +1,120 @@
+/*
+ * ring.h - one overwriting ring per CPU; writers never wait, readers get an entry whole or not at
+ * all.
+ *
+ * Invariants
+ *  - A head word is a CPU number (top 8 bits) and that CPU's sequence number: the number of events
+ * it has claimed. Claiming advances it; slot and turn follow from the claimed value alone.
+ *  - In a ring of n entries the event with sequence number s stands in slot (s + 1) mod n; the
+ * slot's lap says in which turn of the ring it was published there, or 0 that nothing is.
+ *  - Sequence numbers run on over resizing and clearing; events below `base` are gone.
+ *  - recorded = delivered + resident + overwritten + torn, at every moment at which no event is
+ * being recorded; `suppressed` stands beside it.
+ *
+ * Locking: recording takes none. All else that changes a struct ktr_ring holds the control lock
+ * (ktr_port_lock()). Reading an entry needs it only against ktr_resize().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ktr_port.h>
+
+#include "ktr/site.h"
+
+#define KTR_MAXARGS         6
+#define KTR_HEAD_CPU_SHIFT  56
+#define KTR_SEQ_MASK        ((1ull << KTR_HEAD_CPU_SHIFT) - 1)
+#define KTR_LAP_VALID       0x8000u
+#define KTR_TID_MASK        0x7fffffffu
+#define KTR_ENTRIES_MIN     4u
+#define KTR_ENTRIES_MAX     (1u << 24)
+#define KTR_ENTRIES_BOOT    1024u
+#define KTR_ENTRIES_DEFAULT 4096u
+
+/**
+ * One event. Parameters from the site's nargs on are what an older event left there. In the ring
+ * itself, which only ktr_ring_read() and debuggers look into, site is the low half of the site's
+ * address / 64, and bit 31 of tid is noise.
+ */
+struct ktr_entry {
+	uint64_t ticks;             /* raw clock (ktr_port_time()) */
+	uint32_t tid;               /* thread id, 31 bits */
+	uint16_t site;              /* number: index into ktr_sites */
+	uint16_t lap;               /* turn of the ring | KTR_LAP_VALID; 0 = not published */
+	uint64_t args[KTR_MAXARGS]; /* sign-extended from their C types */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct ktr_entry) == 64, "one cache line");
+_Static_assert(offsetof(struct ktr_entry, tid) == 8, "layout read by debuggers");
+_Static_assert(offsetof(struct ktr_entry, site) == 12, "layout read by debuggers");
+_Static_assert(offsetof(struct ktr_entry, lap) == 14, "layout read by debuggers");
+_Static_assert(offsetof(struct ktr_entry, args) == 16, "layout read by debuggers");
+
+/** A CPU's ring. The first line is what recording reads; the rest belongs to control and readers.
+ */
+struct ktr_ring {
+	struct ktr_entry *slots; /* changed only while no CPU records (ktr_port_exchange()) */
+	uint64_t mask;           /* entries - 1 */
+	uint64_t lap_mul;        /* 2^(48 - log2 entries): (seq + 1) * lap_mul >> 48 is the turn */
+	uint64_t reserved_[5];
+
+	uint64_t base;        /* first sequence number that may still be in the slots */
+	uint64_t cursor;      /* next one that the accounting stream looks at */
+	uint64_t delivered;   /* of those before cursor: handed to the accounting stream */
+	uint64_t overwritten; /* … gone before it came, by newer events or by clearing */
+	uint64_t torn;        /* … claimed, never published */
+	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
+	uint64_t suppressed;  /* refused; atomic, any context */
+	uint32_t owned;       /* 1: slots are this ring's own (boot ring or allocated) */
+	uint32_t printing;    /* 1: an event of this CPU is being printed; atomic */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct ktr_ring) == 128, "indexed by a shift");
+
+extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];
+
+static inline unsigned
+ktr_head_cpu(uint64_t head)
+{
+	return (unsigned)(head >> KTR_HEAD_CPU_SHIFT);
+}
+
+static inline uint64_t
+ktr_head_seq(uint64_t head)
+{
+	return head & KTR_SEQ_MASK;
+}
+
+/** The lap under which sequence number seq is published in this ring. */
+static inline uint16_t
+ktr_ring_lap(const struct ktr_ring *ring, uint64_t seq)
+{
+	return (uint16_t)(((seq + 1) * ring->lap_mul >> 48) | KTR_LAP_VALID);
+}
+
+static inline struct ktr_entry *
+ktr_ring_slot(const struct ktr_ring *ring, uint64_t seq)
+{
+	return &ring->slots[(seq + 1) & ring->mask];
+}
+
+enum ktr_read_status {
+	KTR_READ_OK,          /* the entry is whole */
+	KTR_READ_UNPUBLISHED, /* claimed, not published: being written, or torn */
+	KTR_READ_GONE,        /* overwritten or cleared */
+	KTR_READ_FUTURE,      /* not claimed yet */
+	KTR_READ_NOCPU        /* no such CPU */
+};
+
+/** Sequence numbers [*tail, *head) may be read now. False: no such CPU. Any context. */
+bool ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head);
+
+/**
+ * Copies the event seq of a CPU. Any context, no lock: for the debugger and after a panic, and
+ * under the control lock otherwise. Whatever runs meanwhile, KTR_READ_OK means an entry that was
+ * published whole.
+ */
+enum ktr_read_status ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry);

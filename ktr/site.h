@@ -1,0 +1,85 @@
+/*
+ * site.h - a trace point in the program's text, and the records that say where to patch it.
+ *
+ * Sites stand in the linker section ktr_sites, which is one array: a site's number is its index.
+ * The compiler may copy a trace point (inlining, unrolling), so that one site may have several
+ * patch records, or none.
+ *
+ * Locking legend: [c] constant, [k] written under the control lock, read anywhere.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ktr_site {
+	const char *file;  /* [c] as the compiler was given it */
+	const char *func;  /* [c] */
+	const char *fmt;   /* [c] printf format of the parameters */
+	uint64_t classes;  /* [c] one or more KTR_… bits */
+	uint32_t line;     /* [c] */
+	uint32_t owners;   /* [k] bit N: owner N wants it on */
+	uint8_t nargs;     /* [c] 0 to 6 */
+	uint8_t on;        /* [k] any owner wants it; what the fallback test loads */
+	uint8_t strings;   /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
+	uint8_t reserved_; /* zero */
+	uint32_t reserved2_[3];
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(void *) != 8 || sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
+
+/**
+ * One place to patch: three offsets, each from its own address. Written by the port's
+ * KTR_PORT_SITE_ON() into the linker section ktr_patch.
+ */
+struct ktr_patch {
+	int32_t at;     /* the instruction */
+	int32_t target; /* where it jumps when the site is on */
+	int32_t site;   /* its struct ktr_site */
+};
+
+_Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
+
+static inline uintptr_t
+ktr_patch_at(const struct ktr_patch *p)
+{
+	return (uintptr_t)&p->at + (uintptr_t)(intptr_t)p->at;
+}
+
+static inline uintptr_t
+ktr_patch_target(const struct ktr_patch *p)
+{
+	return (uintptr_t)&p->target + (uintptr_t)(intptr_t)p->target;
+}
+
+static inline struct ktr_site *
+ktr_patch_site(const struct ktr_patch *p)
+{
+	return (struct ktr_site *)((uintptr_t)&p->site + (uintptr_t)(intptr_t)p->site);
+}
+
+/* The linker's. Weak: a program may have no site. Hidden: reached without a table of addresses. */
+#define KTR_LINKER_ __attribute__((weak, visibility("hidden")))
+extern struct ktr_site __start_ktr_sites[] KTR_LINKER_;
+extern struct ktr_site __stop_ktr_sites[] KTR_LINKER_;
+
+/** Sites in the program, at most 65536; numbers run from 0. Any context. */
+static inline unsigned
+ktr_site_count(void)
+{
+	return (unsigned)(((uintptr_t)__stop_ktr_sites - (uintptr_t)__start_ktr_sites) /
+			  sizeof(struct ktr_site));
+}
+
+/** The site with that number, NULL when there is none. Any context. */
+static inline struct ktr_site *
+ktr_site_get(unsigned number)
+{
+	return number < ktr_site_count() ? &__start_ktr_sites[number] : NULL;
+}
+
+static inline uint16_t
+ktr_site_number(const struct ktr_site *site)
+{
+	return (uint16_t)(((uintptr_t)site - (uintptr_t)__start_ktr_sites) / sizeof(*site));
+}
