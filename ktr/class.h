@@ -53,5 +53,6 @@ int ktr_mask_print(uint64_t mask, char *buf, size_t len);
  */
 int ktr_cpumask_parse(const char *text, uint64_t *cpus, char *err, size_t errlen);
 
-/** Prints a set of CPUs in the form "0-3,5", "none" when empty. Returns as snprintf does. */
+/** Prints a set of CPUs in the form "0-3,5"; "none" when empty, "all" when it is every bit. Returns
+ * as snprintf does. */
 int ktr_cpumask_print(uint64_t cpus, char *buf, size_t len);

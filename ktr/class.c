@@ -1,0 +1,315 @@
+/*
+ * class.c - the table of classes, and the one parser of masks and CPU sets.
+ * Locking: none.
+ */
+#include "ktr/class.h"
+
+#include <stdbool.h>
+
+#include "ktr/fmt.h"
+#include "ktr/str.h"
+
+#define EINVAL_ 22
+
+const struct ktr_class ktr_classes[] = {
+#define KTR_CLASS(name, bit, text) {bit, #name, text},
+#include "ktr/classes.def"
+#undef KTR_CLASS
+};
+const unsigned ktr_class_count = sizeof(ktr_classes) / sizeof(ktr_classes[0]);
+
+/* A word of the text that is parsed: not NUL-terminated. */
+struct word {
+	const char *text;
+	size_t len;
+};
+
+static bool
+word_is(struct word w, const char *name)
+{
+	size_t i = 0;
+	while (i < w.len && name[i] != '\0' && ktr_upper(w.text[i]) == name[i])
+		i++;
+	return i == w.len && name[i] == '\0';
+}
+
+static struct word
+word_without_prefix(struct word w)
+{
+	const char *prefix = "KTR_";
+	for (size_t i = 0; i < 4; i++) {
+		if (i >= w.len || ktr_upper(w.text[i]) != prefix[i])
+			return w;
+	}
+	return (struct word){w.text + 4, w.len - 4};
+}
+
+/* Decimal or 0x. False: not a number, or more than 64 bits. */
+static bool
+word_number(struct word w, uint64_t *value)
+{
+	unsigned base = 10;
+	if (w.len > 2 && w.text[0] == '0' && ktr_upper(w.text[1]) == 'X') {
+		base = 16;
+		w = (struct word){w.text + 2, w.len - 2};
+	}
+	if (w.len == 0)
+		return false;
+	uint64_t v = 0;
+	for (size_t i = 0; i < w.len; i++) {
+		char c = ktr_upper(w.text[i]);
+		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+							: 99;
+		if (digit >= base || v > (UINT64_MAX - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*value = v;
+	return true;
+}
+
+static const struct ktr_class *
+class_find(struct word w)
+{
+	for (unsigned i = 0; i < ktr_class_count; i++) {
+		if (word_is(w, ktr_classes[i].name))
+			return &ktr_classes[i];
+	}
+	return NULL;
+}
+
+/* Insertions, deletions, changes and swaps of neighbours that make one word of the other. */
+static unsigned
+word_distance(struct word w, const char *name)
+{
+	enum { MAX = 16 };
+	unsigned d[3][MAX + 1];
+	size_t len = ktr_strlen(name);
+	if (len > MAX || w.len > MAX)
+		return MAX;
+	for (unsigned j = 0; j <= len; j++)
+		d[0][j] = j;
+	for (unsigned i = 1; i <= w.len; i++) {
+		unsigned *row = d[i % 3], *up = d[(i + 2) % 3], *up2 = d[(i + 1) % 3];
+		char c = ktr_upper(w.text[i - 1]);
+		row[0] = i;
+		for (unsigned j = 1; j <= len; j++) {
+			unsigned best = up[j - 1] + (c != name[j - 1]);
+			if (up[j] + 1 < best)
+				best = up[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			if (i > 1 && j > 1 && c == name[j - 2] &&
+			    ktr_upper(w.text[i - 2]) == name[j - 1] && up2[j - 2] + 1 < best)
+				best = up2[j - 2] + 1;
+			row[j] = best;
+		}
+	}
+	return d[w.len % 3][len];
+}
+
+/* The class that was probably meant, NULL when none is near. */
+static const char *
+class_suggest(struct word w)
+{
+	const char *best = NULL;
+	unsigned least = w.len <= 3 ? 2 : 3;
+	for (unsigned i = 0; i < ktr_class_count; i++) {
+		unsigned d = word_distance(w, ktr_classes[i].name);
+		if (d < least) {
+			least = d;
+			best = ktr_classes[i].name;
+		}
+	}
+	return best;
+}
+
+static int
+mask_error(struct word w, char *err, size_t errlen)
+{
+	int shown = w.len > 40 ? 40 : (int)w.len;
+	const char *dots = w.len > 40 ? "…" : "";
+	const char *meant = class_suggest(word_without_prefix(w));
+	if (err == NULL)
+		return -EINVAL_;
+	if (w.len == 0)
+		fmt_snprintf(err, errlen,
+			     "empty class name; expected names such as SCHED,PROC, a number, ALL "
+			     "or NONE");
+	else if (w.text[0] >= '0' && w.text[0] <= '9')
+		fmt_snprintf(err, errlen,
+			     "\"%.*s%s\" is not a number of at most 64 bits, decimal or 0x…", shown,
+			     w.text, dots);
+	else if (meant != NULL)
+		fmt_snprintf(err, errlen, "no class \"%.*s%s\"; did you mean %s?", shown, w.text,
+			     dots, meant);
+	else
+		fmt_snprintf(
+		    err, errlen,
+		    "no class \"%.*s%s\"; expected names such as SCHED,PROC, a number, ALL "
+		    "or NONE",
+		    shown, w.text, dots);
+	return -EINVAL_;
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The next word of a list, without spaces around; *text moves behind its separator, or to the NUL.
+ */
+static struct word
+word_next(const char **text, const char *separators)
+{
+	const char *p = *text;
+	while (is_space(*p))
+		p++;
+	const char *start = p;
+	while (*p != '\0' && *p != separators[0] && *p != separators[1])
+		p++;
+	const char *end = p;
+	while (end > start && is_space(end[-1]))
+		end--;
+	*text = p;
+	return (struct word){start, (size_t)(end - start)};
+}
+
+int
+ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen)
+{
+	uint64_t sum = 0;
+	for (;; text++) {
+		uint64_t value;
+		struct word w = word_next(&text, ",|");
+		struct word name = word_without_prefix(w);
+		const struct ktr_class *class = class_find(name);
+		if (class != NULL)
+			sum |= class->bit;
+		else if (word_is(name, "ALL"))
+			sum |= KTR_ALL;
+		else if (word_number(w, &value))
+			sum |= value;
+		else if (!word_is(name, "NONE"))
+			return mask_error(w, err, errlen);
+		if (*text == '\0')
+			break;
+	}
+	*mask = sum;
+	return 0;
+}
+
+/* A buffer that is filled piece by piece, as snprintf would. */
+struct text {
+	char *buf;
+	size_t len;
+	int used;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+text_add(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	size_t at = (size_t)t->used < t->len ? (size_t)t->used : t->len;
+	t->used += fmt_vsnprintf(t->len == 0 ? NULL : t->buf + at, t->len - at, fmt, ap);
+	va_end(ap);
+}
+
+int
+ktr_mask_print(uint64_t mask, char *buf, size_t len)
+{
+	struct text t = {buf, len, 0};
+	if (mask == KTR_ALL || mask == 0) {
+		text_add(&t, "%s", mask == 0 ? "NONE" : "ALL");
+		return t.used;
+	}
+	for (unsigned i = 0; i < ktr_class_count; i++) {
+		if ((mask & ktr_classes[i].bit) == 0)
+			continue;
+		text_add(&t, "%s%s", t.used > 0 ? "," : "", ktr_classes[i].name);
+		mask &= ~ktr_classes[i].bit;
+	}
+	if (mask != 0)
+		text_add(&t, "%s0x%llx", t.used > 0 ? "," : "", (unsigned long long)mask);
+	return t.used;
+}
+
+static int
+cpumask_error(struct word w, const char *what, char *err, size_t errlen)
+{
+	if (err != NULL)
+		fmt_snprintf(err, errlen, "\"%.*s\": %s; expected CPUs such as 0-3,5, all, or 0x…",
+			     w.len > 40 ? 40 : (int)w.len, w.text, what);
+	return -EINVAL_;
+}
+
+/* "N" or "N-M" */
+static const char *
+cpumask_range(struct word w, uint64_t *cpus)
+{
+	size_t dash = 0;
+	while (dash < w.len && w.text[dash] != '-')
+		dash++;
+	uint64_t low, high;
+	if (!word_number((struct word){w.text, dash}, &low))
+		return "not a CPU number";
+	high = low;
+	if (dash < w.len && !word_number((struct word){w.text + dash + 1, w.len - dash - 1}, &high))
+		return "not a range of CPU numbers";
+	if (low > 63 || high > 63)
+		return "CPUs are numbered 0 to 63";
+	if (low > high)
+		return "the range runs backwards";
+	for (; low <= high; low++)
+		*cpus |= 1ull << low;
+	return NULL;
+}
+
+int
+ktr_cpumask_parse(const char *text, uint64_t *cpus, char *err, size_t errlen)
+{
+	uint64_t sum = 0;
+	for (;; text++) {
+		uint64_t value;
+		struct word w = word_next(&text, ",,");
+		const char *what = NULL;
+		if (word_is(w, "ALL"))
+			sum = ~(uint64_t)0;
+		else if (w.len > 2 && w.text[0] == '0' && ktr_upper(w.text[1]) == 'X' &&
+			 word_number(w, &value))
+			sum |= value;
+		else if (!word_is(w, "NONE"))
+			what = cpumask_range(w, &sum);
+		if (what != NULL)
+			return cpumask_error(w, what, err, errlen);
+		if (*text == '\0')
+			break;
+	}
+	*cpus = sum;
+	return 0;
+}
+
+int
+ktr_cpumask_print(uint64_t cpus, char *buf, size_t len)
+{
+	struct text t = {buf, len, 0};
+	if (cpus == 0 || cpus == ~(uint64_t)0) {
+		text_add(&t, "%s", cpus == 0 ? "none" : "all");
+		return t.used;
+	}
+	for (unsigned cpu = 0; cpu < 64; cpu++) {
+		if ((cpus >> cpu & 1) == 0)
+			continue;
+		unsigned last = cpu;
+		while (last < 63 && (cpus >> (last + 1) & 1) != 0)
+			last++;
+		text_add(&t, "%s%u", t.used > 0 ? "," : "", cpu);
+		if (last > cpu)
+			text_add(&t, "-%u", last);
+		cpu = last;
+	}
+	return t.used;
+}

@@ -1,0 +1,71 @@
+/*
+ * fmt.h - the one printf engine: kernel output, the user C library and the event decoder share it.
+ *
+ * Understands %[-+ #0'][width|*][.precision|.*][hh|h|l|ll|j|z|t]{d i u x X o c s p %}, as C99 does
+ * without floating point (' is accepted and ignored). An unknown conversion is printed as it
+ * stands.
+ *
+ * No locks, no state, no allocation; any context.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Type of an argument, as its length modifier gives it. */
+enum fmt_type {
+	FMT_CHAR,  /* hh */
+	FMT_SHORT, /* h */
+	FMT_INT,
+	FMT_LONG,     /* l */
+	FMT_LONGLONG, /* ll */
+	FMT_INTMAX,   /* j */
+	FMT_SIZE,     /* z */
+	FMT_PTRDIFF,  /* t */
+	FMT_POINTER,  /* p */
+	FMT_STRING    /* s */
+};
+
+/** One conversion of a format, as fmt_scan() finds it. */
+struct fmt_spec {
+	char conv;          /* d u x X o c s p %; i reads as d; 0: the format is malformed here */
+	enum fmt_type type; /* of the argument; none for % */
+	bool left, plus, space, alt, zero;
+	bool star_width, star_precision; /* an int argument each, before the value */
+	int width;                       /* 0 none */
+	int precision;                   /* -1 none */
+};
+
+/**
+ * Where characters go, and where arguments come from.
+ *
+ * put is called with pieces of the output, never with n 0. fetch returns the next argument: the
+ * value sign-extended or zero-extended to 64 bits; a pointer as a number. string turns a FMT_STRING
+ * argument into text that may be read up to its NUL; NULL prints `(bad 0x…)`. A NULL `string` takes
+ * the number as a pointer. A null pointer prints `(null)` in any case.
+ */
+struct fmt_ops {
+	void (*put)(void *arg, const char *text, size_t n);
+	uint64_t (*fetch)(void *arg, enum fmt_type type);
+	const char *(*string)(void *arg, uint64_t value);
+};
+
+/** Formats; arg is passed to all of ops. Returns the number of characters put. */
+size_t fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt);
+
+/**
+ * Finds the conversions of a format. *fmt points behind '%' and is advanced behind the conversion;
+ * at a malformed one conv is 0 and *fmt stays.
+ */
+void fmt_scan(const char **fmt, struct fmt_spec *spec);
+
+/** fmt_format() with the arguments of a va_list. put as in struct fmt_ops. */
+size_t fmt_vprint(void (*put)(void *arg, const char *text, size_t n), void *arg, const char *fmt,
+		  va_list ap);
+
+/** As C99's vsnprintf: at most size bytes with the NUL; returns the length the whole text has. */
+int fmt_vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
+__attribute__((format(printf, 3, 4))) int fmt_snprintf(char *buf, size_t size, const char *fmt,
+						       ...);

@@ -1,0 +1,92 @@
+/*
+ * glob.c - the shell's patterns, without recursion: at a mismatch the last * takes one character
+ * more, which is enough since an earlier * never has to. Locking: none.
+ */
+#include "ktr/glob.h"
+
+#include <stddef.h>
+
+/* Matches c with the set that begins behind '['. Returns the place behind ']', NULL when there is
+ * none. */
+static const char *
+glob_set(const char *p, char c, bool *hit)
+{
+	bool invert = *p == '!' || *p == '^';
+	bool found = false;
+	if (invert)
+		p++;
+	for (bool first = true; *p != ']' || first; first = false) {
+		if (*p == '\0')
+			return NULL;
+		unsigned char low = (unsigned char)*p++;
+		unsigned char high = low;
+		if (p[0] == '-' && p[1] != ']' && p[1] != '\0') {
+			high = (unsigned char)p[1];
+			p += 2;
+		}
+		if ((unsigned char)c >= low && (unsigned char)c <= high)
+			found = true;
+	}
+	*hit = found != invert;
+	return p + 1;
+}
+
+/* Matches one character with one element. Returns the place behind the element, NULL: no match. */
+static const char *
+glob_one(const char *p, char c)
+{
+	bool hit;
+	const char *end;
+	switch (*p) {
+	case '\0':
+		return NULL;
+	case '?':
+		return p + 1;
+	case '[':
+		end = glob_set(p + 1, c, &hit);
+		if (end != NULL)
+			return hit ? end : NULL;
+		break;
+	case '\\':
+		if (p[1] != '\0')
+			p++;
+		break;
+	}
+	return *p == c ? p + 1 : NULL;
+}
+
+bool
+ktr_glob(const char *p, const char *text)
+{
+	const char *star = NULL, *resume = NULL;
+	while (*text != '\0') {
+		if (*p == '*') {
+			star = ++p;
+			resume = text;
+			continue;
+		}
+		const char *next = glob_one(p, *text);
+		if (next != NULL) {
+			p = next;
+			text++;
+		} else if (star != NULL) {
+			p = star;
+			text = ++resume;
+		} else {
+			return false;
+		}
+	}
+	while (*p == '*')
+		p++;
+	return *p == '\0';
+}
+
+bool
+ktr_glob_is_pattern(const char *p)
+{
+	for (; *p != '\0'; p++) {
+		if (*p == '*' || *p == '?' || *p == '[' || *p == '\\')
+			return true;
+	}
+	return false;
+}
