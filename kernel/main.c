@@ -4,6 +4,7 @@
 #include "arch/irq.h"
 #include "arch/machine.h"
 #include "kernel/boot_info.h"
+#include "kernel/debug/ktest.h"
 #include "kernel/dev/console.h"
 #include "kernel/entry.h"
 #include "kernel/fs/cpio.h"

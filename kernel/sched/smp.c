@@ -20,6 +20,7 @@
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched_private.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
 #include "ktr/control.h"
@@ -177,6 +178,7 @@ entry_secondary(void)
 {
 	struct pcpu *pc = this_pcpu();
 
+	sched_set_ident(curthread());
 	CTR1(KTR_SMP, "cpu start: cpu %u", arch_cpu());
 	clock_init_cpu();
 	pc->call_done = call.generation;
