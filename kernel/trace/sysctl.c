@@ -1,0 +1,287 @@
+/*
+ * sysctl.c - debug.ktr.*: what is recorded, where, how much of it; and what there is to record.
+ *
+ * The file flush's own variables, debug.ktr.alq_*, are in alq.c.
+ * Locking: ktr's control lock, taken inside its functions; printing takes none.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sysctl/sysctl.h"
+#include "kernel/trace/trace_private.h"
+#include "ktr/class.h"
+#include "ktr/control.h"
+#include "ktr/ring.h"
+#include "ktr/site.h"
+
+#define MASK_TEXT 512 /* all class names */
+
+static int version = KTR_VERSION;
+SYSCTL_INT(debug_ktr_version, "debug.ktr.version", 0, &version, 0, INT32_MAX,
+	   "layout version of the event log");
+
+int
+trace_parse_int(const struct sysctl *s, const char *val, int64_t min, int64_t max, int *v,
+		char *err, size_t errlen)
+{
+	struct sysctl one = {
+	    .name = s->name, .type = SYSCTL_TYPE_INT, .var = v, .min = min, .max = max};
+
+	return sysctl_apply(&one, val, err, errlen);
+}
+
+static void
+print_mask(uint64_t mask, struct sbuf *out)
+{
+	char text[MASK_TEXT];
+
+	ktr_mask_print(mask, text, sizeof(text));
+	sbuf_puts(out, text);
+}
+
+static void
+mask_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	print_mask(ktr_mask_get(), out);
+}
+
+static int
+mask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	uint64_t mask;
+	int error = ktr_mask_parse(val, &mask, err, errlen);
+
+	(void)s;
+	if (error == 0)
+		ktr_mask_set(mask);
+	return error;
+}
+
+static void
+compile_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	print_mask(ktr_compile_get(), out);
+}
+
+static void
+cpumask_get(const struct sysctl *s, struct sbuf *out)
+{
+	char text[MASK_TEXT];
+
+	(void)s;
+	ktr_cpumask_print(__atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED), text, sizeof(text));
+	sbuf_puts(out, text);
+}
+
+static int
+cpumask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	uint64_t cpus;
+	int error = ktr_cpumask_parse(val, &cpus, err, errlen);
+
+	(void)s;
+	if (error == 0)
+		ktr_cpumask_set(cpus);
+	return error;
+}
+
+static void
+entries_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_printf(out, "%u", ktr_entries_get());
+}
+
+static int
+entries_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int n = 0, error;
+
+	error = trace_parse_int(s, val, KTR_ENTRIES_MIN, KTR_ENTRIES_MAX, &n, err, errlen);
+	if (error == 0)
+		error = ktr_resize((unsigned)n);
+	if (error == -ENOMEM)
+		snprintf(
+		    err, errlen,
+		    "no memory for %u CPUs times %d entries of 64 bytes; the rings keep their %u",
+		    ncpus, n, ktr_entries_get());
+	return error;
+}
+
+static void
+verbose_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_printf(out, "%d", __atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED));
+}
+
+static int
+verbose_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int level = 0, error = trace_parse_int(s, val, 0, 2, &level, err, errlen);
+
+	return error == 0 ? ktr_verbose_set(level) : error;
+}
+
+static void
+clear_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_putc(out, '0');
+}
+
+static int
+clear_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int clear = 0, error = trace_parse_int(s, val, 0, 1, &clear, err, errlen);
+
+	if (error == 0 && clear)
+		ktr_clear();
+	return error;
+}
+
+static void
+stats_get(const struct sysctl *s, struct sbuf *out)
+{
+	struct ktr_stats st;
+
+	(void)s;
+	sbuf_puts(out, "cpu recorded delivered resident overwritten torn suppressed");
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+		if (ktr_stats_get(cpu, &st))
+			sbuf_printf(out, "\n%u %llu %llu %llu %llu %llu %llu", cpu,
+				    (unsigned long long)st.recorded,
+				    (unsigned long long)st.delivered,
+				    (unsigned long long)st.resident,
+				    (unsigned long long)st.overwritten, (unsigned long long)st.torn,
+				    (unsigned long long)st.suppressed);
+}
+
+static void
+classes_get(const struct sysctl *s, struct sbuf *out)
+{
+	uint64_t mask = ktr_mask_get();
+
+	(void)s;
+	for (unsigned i = 0; i < ktr_class_count; i++) {
+		const struct ktr_class *c = &ktr_classes[i];
+		unsigned sites = 0;
+
+		for (unsigned n = 0; n < ktr_site_count(); n++)
+			sites += (ktr_site_get(n)->classes & c->bit) != 0;
+		sbuf_printf(out, "%s%s 0x%llx %s %u %s", i > 0 ? "\n" : "", c->name,
+			    (unsigned long long)c->bit, mask & c->bit ? "on" : "off", sites,
+			    c->text);
+	}
+}
+
+/* Names of the owners that want a site on, with commas; "-" when none does. */
+static void
+print_owners(uint32_t owners, struct sbuf *out)
+{
+	const char *comma = "";
+
+	if (owners == 0)
+		sbuf_putc(out, '-');
+	for (unsigned n = 0; n < KTR_OWNER_MAX; n++) {
+		const char *name = ktr_owner_name(n);
+
+		if ((owners >> n & 1) == 0)
+			continue;
+		sbuf_printf(out, "%s%s", comma, name != NULL ? name : "?");
+		comma = ",";
+	}
+}
+
+/* As in C source: the formats of the graph macros have quotes. */
+static void
+print_quoted(const char *text, struct sbuf *out)
+{
+	sbuf_putc(out, '"');
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			sbuf_putc(out, '\\');
+		if (*text == '\n')
+			sbuf_puts(out, "\\n");
+		else
+			sbuf_putc(out, *text);
+	}
+	sbuf_putc(out, '"');
+}
+
+static void
+sites_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
+
+		sbuf_printf(out, "%s%u %s ", n > 0 ? "\n" : "", n, owners != 0 ? "on" : "off");
+		print_owners(owners, out);
+		sbuf_putc(out, ' ');
+		print_mask(site->classes, out);
+		sbuf_printf(out, " %s:%u %s ", site->file, site->line, site->func);
+		print_quoted(site->fmt, out);
+	}
+}
+
+/* How many sites are on by name: what debug.ktr.on and .off changed. */
+static void
+select_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_printf(out, "%u sites on by name", ktr_owner_sites(KTR_OWNER_COMMAND));
+}
+
+static int
+select_on(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int n = ktr_select(KTR_OWNER_COMMAND, val, true, NULL, err, errlen);
+
+	(void)s;
+	return n < 0 ? n : 0;
+}
+
+static int
+select_off(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int n = ktr_select(KTR_OWNER_COMMAND, val, false, NULL, err, errlen);
+
+	(void)s;
+	return n < 0 ? n : 0;
+}
+
+SYSCTL_PROC(debug_ktr_mask, "debug.ktr.mask", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN, mask_get,
+	    mask_set,
+	    "event classes that are recorded: names with commas between, ALL, NONE, a number");
+SYSCTL_PROC(debug_ktr_compile, "debug.ktr.compile", SYSCTL_TYPE_TEXT, 0, compile_get, NULL,
+	    "event classes compiled in");
+SYSCTL_PROC(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN,
+	    cpumask_get, cpumask_set, "CPUs that record: 0-3,5 or all or a hexadecimal number");
+SYSCTL_PROC(debug_ktr_entries, "debug.ktr.entries", SYSCTL_TYPE_INT,
+	    SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, entries_get, entries_set,
+	    "events in each CPU's ring, rounded up to a power of two; the newest stay at a change");
+SYSCTL_PROC(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_TYPE_INT, SYSCTL_WR | SYSCTL_TUN,
+	    verbose_get, verbose_set,
+	    "print events on the console: 1 cpu and message, 2 also file and line");
+SYSCTL_PROC(debug_ktr_clear, "debug.ktr.clear", SYSCTL_TYPE_INT, SYSCTL_WR, clear_get, clear_set,
+	    "write 1 to empty the rings");
+SYSCTL_PROC(debug_ktr_stats, "debug.ktr.stats", SYSCTL_TYPE_TEXT, 0, stats_get, NULL,
+	    "events by CPU: recorded = delivered + resident + overwritten + torn; suppressed");
+SYSCTL_PROC(debug_ktr_classes, "debug.ktr.classes", SYSCTL_TYPE_TEXT, 0, classes_get, NULL,
+	    "event classes: NAME VALUE on|off SITES DESCRIPTION");
+SYSCTL_PROC(debug_ktr_sites, "debug.ktr.sites", SYSCTL_TYPE_TEXT, 0, sites_get, NULL,
+	    "trace points: ID on|off OWNERS CLASS FILE:LINE FUNC \"FORMAT\"");
+SYSCTL_PROC(debug_ktr_on, "debug.ktr.on", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN, select_get,
+	    select_on, "switches on: a class, or a glob over file:line, function or format");
+SYSCTL_PROC(debug_ktr_off, "debug.ktr.off", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN, select_get,
+	    select_off, "switches off: a class, or a glob over file:line, function or format");

@@ -1,0 +1,54 @@
+/* trace_private.h - what the files of kernel/trace share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/sysctl/sysctl_private.h"
+
+/* A number in [min, max] for s: 0 and *v, or -EINVAL, -ERANGE with a sentence in err. */
+int trace_parse_int(const struct sysctl *s, const char *val, int64_t min, int64_t max, int *v,
+		    char *err, size_t errlen);
+
+struct file;
+struct uart;
+
+/*
+ * Where the stream goes. The trace's serial line is driven directly, so that it works without
+ * threads too and never waits; everything else is a file. At most one of the two is set.
+ */
+struct trace_sink {
+	struct uart *uart;
+	struct file *file;
+};
+
+#define TRACE_SINK_SERIAL "/dev/ttyS1"
+
+/* Opens path for appending; a file is made. 0, or -ENXIO, -ENOENT, … Thread context. */
+int trace_sink_open(struct trace_sink *k, const char *path);
+/* Thread context. */
+void trace_sink_close(struct trace_sink *k);
+/*
+ * Writes at most len bytes, as many as go without waiting: 0 when the line is busy or dead; -errno.
+ * Thread context, unless the sink is the serial line: then any.
+ */
+int64_t trace_sink_write(struct trace_sink *k, const void *buf, size_t len);
+
+/* Settings of the flush, for alq.c; thread context, or boot. Results are 0 or -errno. */
+#define TRACE_PATH_MAX 128
+
+int flush_set_enabled(bool on);
+bool flush_enabled(void);
+int flush_set_file(const char *path);
+const char *flush_file(void);
+int flush_set_depth(unsigned kib);
+unsigned flush_depth(void);
+void flush_set_max(uint64_t events);
+uint64_t flush_max(void);
+/* Events written since it was enabled last, and lost meanwhile because it came too late. */
+uint64_t flush_written(void);
+uint64_t flush_failed(void);
+
+/* ktrdev.c: registers /dev/ktr. 0 or -errno. */
+int ktrdev_init(void);
