@@ -36,6 +36,8 @@ void ktr_mask_set(uint64_t mask);
 void ktr_cpumask_set(uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
 int ktr_verbose_set(int level);
+/** What ktr_port_set_slow() was, or would be, told of that CPU. Any context. */
+bool ktr_cpu_slow(unsigned cpu);
 
 /** Classes compiled into the core: debug.ktr.compile. */
 uint64_t ktr_compile_get(void);
@@ -67,7 +69,8 @@ struct ktr_selection {
  *
  * With KTR_OWNER_COMMAND, classes set or clear bits of the mask (KTR_OWNER_MASK) instead, as a
  * person expects of `ktr off SCHED`. *found may be NULL. err (may be NULL) receives one sentence.
- * Returns the number of sites that match; -ENOENT: none; -EINVAL: no such owner, or an empty spec.
+ * Returns the number of sites that match (0 for a class without any); -ENOENT: a glob that matches
+ * none; -EINVAL: no such owner, or an empty spec.
  */
 int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
 	       size_t errlen);

@@ -1,0 +1,259 @@
+/*
+ * control.c - which sites are on, and why: the class mask, owners, CPU mask and console printing.
+ *
+ * Invariant, outside of the control lock: site->on == (site->owners != 0), and so is each of its
+ * patch records; bit 0 of owners says that the mask has one of the site's classes.
+ *
+ * Locking: everything that changes holds the control lock.
+ */
+#include "ktr/control.h"
+
+#include "ktr/event.h"
+#include "ktr/fmt.h"
+#include "ktr/glob.h"
+#include "ktr/ktr.h"
+#include "ktr/port.h"
+#include "ktr/str.h"
+
+#define BATCH 128
+
+uint64_t ktr_cpumask = ~(uint64_t)0;
+int ktr_verbose;
+
+static uint64_t ktr_mask; /* [control lock] read anywhere */
+static const char *ktr_owner_names[KTR_OWNER_MAX] = {"mask", "command"}; /* [control lock] */
+
+uint64_t
+ktr_mask_get(void)
+{
+	return __atomic_load_n(&ktr_mask, __ATOMIC_RELAXED);
+}
+
+uint64_t
+ktr_compile_get(void)
+{
+	return KTR_COMPILE;
+}
+
+#if KTR_PORT_PATCH
+extern const struct ktr_patch __start_ktr_patch[] KTR_LINKER_;
+extern const struct ktr_patch __stop_ktr_patch[] KTR_LINKER_;
+
+/* Patches the sites that are to change into one direction. */
+static void
+sites_patch(bool on)
+{
+	static const struct ktr_patch *batch[BATCH]; /* [control lock] */
+	unsigned n = 0;
+	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++) {
+		const struct ktr_site *site = ktr_patch_site(p);
+		bool want = site->owners != 0;
+		if (want != on || site->on == on)
+			continue;
+		batch[n++] = p;
+		if (n == BATCH) {
+			ktr_port_patch(batch, n, on);
+			n = 0;
+		}
+	}
+	if (n > 0)
+		ktr_port_patch(batch, n, on);
+}
+#else
+static void
+sites_patch(bool on)
+{
+	(void)on;
+}
+#endif
+
+/* Makes the code follow the owners. */
+static void
+sites_apply(void)
+{
+	sites_patch(false);
+	sites_patch(true);
+	for (unsigned i = 0; i < ktr_site_count(); i++) {
+		struct ktr_site *site = &__start_ktr_sites[i];
+		__atomic_store_n(&site->on, site->owners != 0, __ATOMIC_RELAXED);
+	}
+}
+
+static void
+site_own(struct ktr_site *site, unsigned owner, bool on)
+{
+	if (on)
+		site->owners |= 1u << owner;
+	else
+		site->owners &= ~(1u << owner);
+}
+
+static void
+mask_set_locked(uint64_t mask)
+{
+	__atomic_store_n(&ktr_mask, mask, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < ktr_site_count(); i++) {
+		struct ktr_site *site = &__start_ktr_sites[i];
+		site_own(site, KTR_OWNER_MASK, (site->classes & mask) != 0);
+	}
+	sites_apply();
+}
+
+void
+ktr_mask_set(uint64_t mask)
+{
+	ktr_port_lock();
+	mask_set_locked(mask);
+	ktr_port_unlock();
+}
+
+/* Control lock held. */
+static void
+slow_apply(void)
+{
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		if (ktr_port_head_of(cpu) != NULL)
+			ktr_port_set_slow(cpu, ktr_cpu_slow(cpu));
+	}
+}
+
+bool
+ktr_cpu_slow(unsigned cpu)
+{
+	return ktr_verbose != 0 || (cpu < 64 && (ktr_cpumask >> cpu & 1) == 0);
+}
+
+void
+ktr_cpumask_set(uint64_t cpus)
+{
+	ktr_port_lock();
+	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_RELAXED);
+	slow_apply();
+	ktr_port_unlock();
+}
+
+int
+ktr_verbose_set(int level)
+{
+	if (level < 0 || level > 2)
+		return -KTR_EINVAL;
+	ktr_port_lock();
+	__atomic_store_n(&ktr_verbose, level, __ATOMIC_RELAXED);
+	slow_apply();
+	ktr_port_unlock();
+	return 0;
+}
+
+int
+ktr_owner_register(const char *name)
+{
+	int owner = -KTR_ENOSPC;
+	ktr_port_lock();
+	for (unsigned i = 0; i < KTR_OWNER_MAX && owner < 0; i++) {
+		if (ktr_owner_names[i] == NULL) {
+			ktr_owner_names[i] = name;
+			owner = (int)i;
+		}
+	}
+	ktr_port_unlock();
+	return owner;
+}
+
+const char *
+ktr_owner_name(unsigned owner)
+{
+	return owner < KTR_OWNER_MAX ? ktr_owner_names[owner] : NULL;
+}
+
+unsigned
+ktr_owner_sites(unsigned owner)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; owner < KTR_OWNER_MAX && i < ktr_site_count(); i++)
+		n += __start_ktr_sites[i].owners >> owner & 1;
+	return n;
+}
+
+bool
+ktr_site_matches(const struct ktr_site *site, const char *glob)
+{
+	char place[256];
+	const char *file = site->file;
+	fmt_snprintf(place, sizeof(place), "%s:%u", file, (unsigned)site->line);
+	return ktr_glob(glob, file) || ktr_glob(glob, ktr_basename(file)) ||
+	       ktr_glob(glob, place) || ktr_glob(glob, ktr_basename(place)) ||
+	       ktr_glob(glob, site->func) || ktr_glob(glob, site->fmt);
+}
+
+/* Switches what matches; classes 0: by glob. Control lock held. */
+static struct ktr_selection
+select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
+{
+	struct ktr_selection found = {0};
+	bool by_mask = classes != 0 && (owner == KTR_OWNER_COMMAND || owner == KTR_OWNER_MASK);
+	for (unsigned i = 0; i < ktr_site_count() && !by_mask; i++) {
+		struct ktr_site *site = &__start_ktr_sites[i];
+		if (classes != 0 ? (site->classes & classes) != 0 : ktr_site_matches(site, glob))
+			site_own(site, owner, on);
+	}
+	if (by_mask)
+		mask_set_locked(on ? ktr_mask | classes : ktr_mask & ~classes);
+	else
+		sites_apply();
+	for (unsigned i = 0; i < ktr_site_count(); i++) {
+		const struct ktr_site *site = &__start_ktr_sites[i];
+		if (classes != 0 ? (site->classes & classes) == 0 : !ktr_site_matches(site, glob))
+			continue;
+		found.matched++;
+		found.on += site->owners != 0;
+	}
+	return found;
+}
+
+int
+ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
+	   size_t errlen)
+{
+	char ignored[1];
+	if (err == NULL) {
+		err = ignored;
+		errlen = sizeof(ignored);
+	}
+	if (ktr_owner_name(owner) == NULL || spec[0] == '\0') {
+		fmt_snprintf(err, errlen,
+			     spec[0] == '\0'
+				 ? "empty selection; expected classes, or a glob over file:line, "
+				   "function or format"
+				 : "no such owner");
+		return -KTR_EINVAL;
+	}
+	uint64_t classes = 0;
+	int is_class = ktr_mask_parse(spec, &classes, err, errlen);
+	if (is_class == 0 && classes == 0) {
+		fmt_snprintf(err, errlen, "\"%.60s\" selects nothing", spec);
+		return -KTR_ENOENT;
+	}
+	ktr_port_lock();
+	struct ktr_selection sites = select_sites(owner, classes, spec, on);
+	ktr_port_unlock();
+	if (found != NULL)
+		*found = sites;
+	if (sites.matched > 0 || is_class == 0) {
+		err[0] = '\0';
+		return (int)sites.matched;
+	}
+	/* A word that could be a class keeps the mask parser's sentence. */
+	if (ktr_glob_is_pattern(spec) || ktr_strlen(spec) > 16)
+		fmt_snprintf(err, errlen,
+			     "no site matches \"%.60s\" by file:line, function or format", spec);
+	return -KTR_ENOENT;
+}
+
+void
+ktr_select_site(unsigned owner, struct ktr_site *site, bool on)
+{
+	ktr_port_lock();
+	site_own(site, owner % KTR_OWNER_MAX, on);
+	sites_apply();
+	ktr_port_unlock();
+}

@@ -1,0 +1,52 @@
+/*
+ * intern.h - strings that an event may name: kept for ever, found again by address after a thread
+ * is gone.
+ *
+ * Everything here may be called in any context: no locks, nothing waits.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Bytes of text that can be interned, with their NULs. */
+#define KTR_INTERN_BYTES (64u * 1024)
+
+/**
+ * The one copy of a text; equal texts give equal pointers, but for a race between two CPUs, which
+ * may give two. Cut at 255 characters. When the arena is full: a constant "(intern full)".
+ */
+const char *ktr_intern(const char *text);
+
+/** Bytes in use, at most KTR_INTERN_BYTES. */
+size_t ktr_intern_used(void);
+
+/** Remembers a thread's name for the stream and the tools. The name is interned by the call. */
+void ktr_thread_name(uint32_t tid, const char *name);
+
+/**
+ * The name of a thread that ran not too long ago: a thread's place is taken by another with the
+ * same tid modulo 1024. NULL: not known.
+ */
+const char *ktr_thread_name_get(uint32_t tid);
+
+/**
+ * A %s parameter that decodes as "NAME tid N" with the thread's name of the time when it is
+ * decoded; takes no memory, unlike interning such a text for every thread. It is a number in the
+ * place of a pointer: never read through it.
+ */
+static inline const char *
+ktr_thread_ident(uint32_t tid)
+{
+	return (const char *)(uintptr_t)(0x7a5c000000000000ull | tid);
+}
+
+/** Room for ktr_string_text(). */
+#define KTR_STRING_MAX 256u
+
+/**
+ * The text of a %s parameter: an interned string, a thread ident, or read-only data. buf has room
+ * for KTR_STRING_MAX bytes and may or may not be used. NULL: a pointer that must not be followed.
+ */
+const char *ktr_string_text(uint64_t value, char *buf);
