@@ -1,9 +1,10 @@
 /*
  * console.c - the first serial line as the machine's console.
  *
- * Locking: console_owner, a lock of its own kind. It knows its CPU, so that an interrupt or NMI inside
- * console output is turned away instead of waiting for itself; it records no event, since recording may
- * print; and a stopped machine ignores it. Held with interrupts off, for one piece of a line at a time.
+ * Locking: console_owner, a lock of its own kind. It knows its CPU, so that an interrupt or NMI
+ * inside console output is turned away instead of waiting for itself; it records no event, since
+ * recording may print; and a stopped machine ignores it. Held with interrupts off, for one piece of
+ * a line at a time.
  */
 #include "kernel/dev/console.h"
 #include "arch/irq.h"
@@ -17,7 +18,7 @@
 
 #define CONSOLE_NOBODY (-1)
 
-static struct uart *console_uart; /* constant after boot; NULL: none */
+static struct uart *console_uart;          /* constant after boot; NULL: none */
 static int console_owner = CONSOLE_NOBODY; /* atomic: CPU inside */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };

@@ -1,6 +1,6 @@
 /*
- * console.h - the first serial line as the machine's console: where the kernel's messages, the debugger
- * and /dev/console meet.
+ * console.h - the first serial line as the machine's console: where the kernel's messages, the
+ * debugger and /dev/console meet.
  */
 #pragma once
 
@@ -14,11 +14,12 @@ void console_early_init(void);
 void console_init(void);
 
 /*
- * Writes text, with \r before each \n, whole lines not mixed with those of other CPUs. False: this CPU
- * was interrupted inside console output, and nothing was written. Any context.
+ * Writes text, with \r before each \n, whole lines not mixed with those of other CPUs. False: this
+ * CPU was interrupted inside console output, and nothing was written. Any context.
  */
 bool console_write(const char *text, size_t len);
-/* Writes bytes as they are: at most what the line takes without waiting. Returns how many. Any context. */
+/* Writes bytes as they are: at most what the line takes without waiting. Returns how many. Any
+ * context. */
 size_t console_write_some(const char *buf, size_t len);
 
 /* For the debugger, with all else stopped: no lock. \n becomes \r\n. */

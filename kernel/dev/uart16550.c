@@ -1,9 +1,9 @@
 /*
  * uart16550.c - the 16550 serial port.
  *
- * The transmit FIFO is filled in one go whenever it is empty: the chip only tells "empty", not "room".
- * Locking: none here. Writers of a line exclude each other (console.c, devices.c); input is taken by the
- * interrupt handler, or by the debugger while nothing else runs.
+ * The transmit FIFO is filled in one go whenever it is empty: the chip only tells "empty", not
+ * "room". Locking: none here. Writers of a line exclude each other (console.c, devices.c); input is
+ * taken by the interrupt handler, or by the debugger while nothing else runs.
  */
 #include "kernel/dev/uart16550.h"
 #include "arch/irq.h"
@@ -32,7 +32,7 @@ enum {
 #define IIR_NONE     0x01
 #define IIR_FIFO     0xc0
 #define FCR_ON_CLEAR 0x07 /* enable, clear both FIFOs, interrupt with the first character */
-#define LCR_8N1	     0x03
+#define LCR_8N1      0x03
 #define LCR_DLAB     0x80
 #define MCR_READY    0x0b /* DTR, RTS, OUT2: the PC's gate for the interrupt line */
 #define MCR_LOOP     0x1b
@@ -40,11 +40,11 @@ enum {
 #define LSR_BREAK    0x10
 #define LSR_EMPTY    0x20 /* transmitter takes more */
 
-#define UART_LINES	 2
-#define UART_SOME_SPINS	 8	/* a status read takes about 1 µs */
-#define UART_PUT_SPINS	 20000	/* 14 times what 16 characters take at 115200 baud */
-#define UART_IRQ_ROUNDS	 256	/* a line that never stops must not hold the CPU */
-#define UART_POLL_NS	 10000000ull
+#define UART_LINES      2
+#define UART_SOME_SPINS 8     /* a status read takes about 1 µs */
+#define UART_PUT_SPINS  20000 /* 14 times what 16 characters take at 115200 baud */
+#define UART_IRQ_ROUNDS 256   /* a line that never stops must not hold the CPU */
+#define UART_POLL_NS    10000000ull
 
 static struct uart uarts[UART_LINES];
 static enum { UART_UNKNOWN, UART_ABSENT, UART_PRESENT } uart_state[UART_LINES];

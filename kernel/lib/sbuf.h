@@ -1,8 +1,8 @@
 /*
  * sbuf.h - text appended to a buffer of fixed size; what does not fit is cut, but counted.
  *
- * The length that the whole text has is known at the end, so that a caller can come again with room.
- * Locking: the owner's. Any context.
+ * The length that the whole text has is known at the end, so that a caller can come again with
+ * room. Locking: the owner's. Any context.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * string.c - the freestanding subset of the C string functions.
  *
- * The copies go word by word: without vector registers that is what is left. The compiler calls these
- * functions for structure copies too, so they depend on nothing and work from the first instruction.
- * Locking: none.
+ * The copies go word by word: without vector registers that is what is left. The compiler calls
+ * these functions for structure copies too, so they depend on nothing and work from the first
+ * instruction. Locking: none.
  */
 #include "kernel/lib/string.h"
 
@@ -17,7 +17,7 @@ struct word {
 	uint64_t v;
 } __attribute__((packed, may_alias));
 
-#define WORD(p) (((struct word *)(p))->v)
+#define WORD(p)  (((struct word *)(p))->v)
 #define CWORD(p) (((const struct word *)(p))->v)
 
 static void

@@ -1,15 +1,30 @@
 /*
- * tunable.h - loader parameters: the kernel's command line and /boot/loader.conf set sysctls that are
- * marked SYSCTL_TUN; the command line wins. What makes no sense is reported on the console with file,
- * line and what was expected, and boot goes on.
+ * tunable.h - loader parameters: the kernel's command line and /boot/loader.conf set sysctls that
+ * are marked SYSCTL_TUN; the command line wins. What makes no sense is reported on the console with
+ * file, line and what was expected, and boot goes on.
  */
 #pragma once
 
 #include <stddef.h>
 
-/* Parses loader.conf (name="value" lines, # comments; NULL: none), then the command line. Early boot. */
+/*
+ * Declares a parameter that is no sysctl but read by name, so that it is known when it is set, and
+ * others are known to be misspelt. On the command line its name alone means "1".
+ *
+ *   TUNABLE(init_script, "init.script", "script that init runs instead of a shell");
+ */
+struct tunable {
+	const char *name, *descr;
+};
+
+#define TUNABLE(ident, nm, ds)                      \
+	static const struct tunable tunable_##ident \
+	    __attribute__((section("tunables"), used, aligned(8))) = {.name = nm, .descr = ds}
+
+/* Parses loader.conf (name="value" lines, # comments; NULL: none), then the command line. Early
+ * boot. */
 void tunable_init(const char *conf, size_t conf_size, const char *cmdline);
 /* Applies those marked SYSCTL_LATE. Thread context. */
 void tunable_apply_late(void);
-/* Words that are no sysctl but read by name, like init.script: NULL if not given. */
+/* Value of a TUNABLE(); NULL if not given. Any context after tunable_init(). */
 const char *tunable_get(const char *name);

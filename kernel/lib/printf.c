@@ -1,0 +1,167 @@
+/*
+ * printf.c - kernel output: the message buffer (dmesg) and the console. The formats are
+ * ktr/fmt.c's.
+ *
+ * The message buffer is a ring of text that always holds the newest. A writer claims room by one
+ * atomic addition and then copies, so any context may write at any time, an NMI inside a write too;
+ * a reader may meet, in the piece that is being written just then, what stood there one turn
+ * before. Locking: none here; the console has its own.
+ */
+#include "kernel/lib/printf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/dev/console.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/fmt.h"
+
+#define MSGBUF_SIZE  65536u /* a power of two */
+#define PRINTK_PIECE 192    /* what goes out at once: a line stays whole up to this */
+
+static char msgbuf[MSGBUF_SIZE];
+static uint64_t msgbuf_head;  /* atomic: bytes ever claimed */
+static bool msgbuf_line_open; /* atomic: the last piece did not end its line */
+static int printk_quiet;      /* kern.quiet */
+
+struct printk_out {
+	bool console;
+	size_t len;
+	char buf[PRINTK_PIECE];
+};
+
+static void
+msgbuf_copy(uint64_t at, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		msgbuf[(at + i) % MSGBUF_SIZE] = text[i];
+}
+
+/* Appends a line, or a piece of one; the first piece gets the time. */
+static void
+msgbuf_append(const char *text, size_t n)
+{
+	char stamp[32];
+	size_t stamp_len = 0;
+	uint64_t at, us = clock_ns() / 1000;
+
+	if (!__atomic_exchange_n(&msgbuf_line_open, text[n - 1] != '\n', __ATOMIC_RELAXED))
+		stamp_len = (size_t)snprintf(stamp, sizeof(stamp), "[%5llu.%06llu] ",
+					     (unsigned long long)(us / 1000000),
+					     (unsigned long long)(us % 1000000));
+	at = __atomic_fetch_add(&msgbuf_head, stamp_len + n, __ATOMIC_RELAXED);
+	msgbuf_copy(at, stamp, stamp_len);
+	msgbuf_copy(at + stamp_len, text, n);
+}
+
+static void
+printk_flush(struct printk_out *o)
+{
+	size_t at = 0, n;
+
+	for (n = 0; n < o->len; n++) {
+		if (o->buf[n] == '\n' || n == o->len - 1) {
+			msgbuf_append(o->buf + at, n + 1 - at);
+			at = n + 1;
+		}
+	}
+	if (o->console)
+		console_write(o->buf, o->len);
+	o->len = 0;
+}
+
+static void
+printk_put(void *arg, const char *text, size_t n)
+{
+	struct printk_out *o = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		o->buf[o->len++] = text[i];
+		if (o->len == sizeof(o->buf))
+			printk_flush(o);
+	}
+}
+
+static void
+printk_emit(bool console, const char *fmt, va_list ap)
+{
+	struct printk_out o = {.console = console};
+
+	fmt_vprint(printk_put, &o, fmt, ap);
+	printk_flush(&o);
+}
+
+void
+vprintk(const char *fmt, va_list ap)
+{
+	printk_emit(!__atomic_load_n(&printk_quiet, __ATOMIC_RELAXED), fmt, ap);
+}
+
+void
+printk(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintk(fmt, ap);
+	va_end(ap);
+}
+
+void
+warnk(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	printk_emit(true, fmt, ap);
+	va_end(ap);
+}
+
+int
+vsnprintf(char *buf, size_t size, const char *fmt, va_list ap)
+{
+	return fmt_vsnprintf(buf, size, fmt, ap);
+}
+
+int
+snprintf(char *buf, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = fmt_vsnprintf(buf, size, fmt, ap);
+	va_end(ap);
+	return n;
+}
+
+static void
+msgbuf_get(const struct sysctl *s, struct sbuf *out)
+{
+	uint64_t head = __atomic_load_n(&msgbuf_head, __ATOMIC_RELAXED), at = 0;
+
+	(void)s;
+	if (head > MSGBUF_SIZE) {
+		/* The oldest line is cut: start behind it. */
+		at = head - MSGBUF_SIZE;
+		while (at < head && msgbuf[at % MSGBUF_SIZE] != '\n')
+			at++;
+		at++;
+	}
+	while (at < head) {
+		uint64_t run = MSGBUF_SIZE - at % MSGBUF_SIZE;
+
+		if (run > head - at)
+			run = head - at;
+		sbuf_write(out, msgbuf + at % MSGBUF_SIZE, run);
+		at += run;
+	}
+}
+
+SYSCTL_PROC(kern_msgbuf, "kern.msgbuf", SYSCTL_TYPE_TEXT, 0, msgbuf_get, NULL,
+	    "the kernel's messages, oldest first");
+SYSCTL_INT(kern_quiet, "kern.quiet", SYSCTL_WR | SYSCTL_TUN, &printk_quiet, 0, 1,
+	   "1: messages that are no warnings stay off the console");

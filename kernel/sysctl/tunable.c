@@ -1,0 +1,224 @@
+/*
+ * tunable.c - loader parameters: what the parser finds sets sysctls, or is kept to be asked for by
+ * name.
+ *
+ * Everything works before the heap exists: values that are needed later are kept in a fixed arena.
+ * Each name is kept once, and the last setting counts: loader.conf comes first, then the command
+ * line. Locking: none. Written by the boot CPU alone before other threads run; read-only
+ * afterwards.
+ */
+#include "kernel/sysctl/tunable.h"
+
+#include <stdint.h>
+
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sysctl/loader_conf.h"
+#include "kernel/sysctl/suggest.h"
+#include "kernel/sysctl/sysctl_private.h"
+#include "ktr/ktr.h"
+
+#define TUNABLE_KEPT_MAX       64
+#define TUNABLE_ARENA          8192
+#define TUNABLE_COMPLAINTS_MAX 10
+#define TUNABLE_SHOW_MAX       40                   /* bytes of nonsense that a complaint shows */
+#define TUNABLE_WORDS          ((const char *)NULL) /* source: the command line */
+
+extern const struct tunable __start_tunables[], __stop_tunables[];
+
+/* A setting kept: of a TUNABLE(), or of a sysctl that waits for the heap. */
+struct kept {
+	const char *name;   /* the declaration's own string */
+	const char *value;  /* in the arena */
+	const char *source; /* "loader.conf", or TUNABLE_WORDS */
+	unsigned line;
+};
+
+static struct kept kept[TUNABLE_KEPT_MAX];
+static unsigned kept_count;
+static char arena[TUNABLE_ARENA];
+static size_t arena_used;
+static unsigned complaints;
+
+/* "loader.conf:3: " or "command line: ", then the sentence; at most a handful, the rest is counted.
+ */
+static void PRINTF_LIKE(3, 4) complain(const char *source, unsigned line, const char *fmt, ...)
+{
+	char text[320];
+	va_list ap;
+
+	if (complaints++ >= TUNABLE_COMPLAINTS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (source == TUNABLE_WORDS)
+		warnk("command line: %s\n", text);
+	else
+		warnk("%s:%u: %s\n", source, line, text);
+}
+
+static struct kept *
+kept_find(const char *name)
+{
+	for (unsigned i = 0; i < kept_count; i++) {
+		if (strcmp(kept[i].name, name) == 0)
+			return &kept[i];
+	}
+	return NULL;
+}
+
+static void
+keep(const char *name, const char *value, const char *source, unsigned line)
+{
+	struct kept *k = kept_find(name);
+	size_t n = strlen(value) + 1;
+
+	if ((k == NULL && kept_count == TUNABLE_KEPT_MAX) || n > TUNABLE_ARENA - arena_used) {
+		complain(source, line,
+			 "%s: no room left, expected at most %d parameters with %d bytes", name,
+			 TUNABLE_KEPT_MAX, TUNABLE_ARENA);
+		return;
+	}
+	if (k == NULL)
+		k = &kept[kept_count++];
+	memcpy(arena + arena_used, value, n);
+	*k = (struct kept){name, arena + arena_used, source, line};
+	arena_used += n;
+}
+
+static const struct tunable *
+declared_find(const char *name)
+{
+	for (const struct tunable *t = __start_tunables; t < __stop_tunables; t++) {
+		if (strcmp(t->name, name) == 0)
+			return t;
+	}
+	return NULL;
+}
+
+static void
+apply(const struct sysctl *s, const char *value, const char *source, unsigned line)
+{
+	char err[192] = "";
+	int error = sysctl_apply(s, value, err, sizeof(err));
+
+	if (error < 0 && err[0] != '\0')
+		complain(source, line, "%s: %s", s->name, err);
+	else if (error < 0)
+		complain(source, line, "%s: \"%s\" refused with error %d", s->name, value, -error);
+}
+
+static void
+complain_unknown(const char *source, unsigned line, const char *name)
+{
+	struct suggestion sug;
+
+	/* The search is not for free: a megabyte of nonsense must not hold the boot. */
+	if (complaints >= TUNABLE_COMPLAINTS_MAX) {
+		complaints++;
+		return;
+	}
+	suggest_init(&sug, name);
+	sysctl_suggest(&sug, SYSCTL_TUN);
+	for (const struct tunable *t = __start_tunables; t < __stop_tunables; t++)
+		suggest_try(&sug, t->name);
+	if (sug.best != NULL)
+		complain(source, line, "%s: no such parameter; did you mean %s?", name, sug.best);
+	else
+		complain(source, line, "%s: no such parameter", name);
+}
+
+static void
+tunable_set(void *arg, unsigned line, const char *name, const char *value)
+{
+	const char *source = arg;
+	const struct tunable *t = declared_find(name);
+	const struct sysctl *s = t == NULL ? sysctl_find(name) : NULL;
+
+	if (t != NULL)
+		keep(t->name, value != NULL ? value : "1", source, line);
+	else if (s == NULL)
+		complain_unknown(source, line, name);
+	else if (value == NULL)
+		complain(source, line, "%s: no value, expected %s=value", name, name);
+	else if (!(s->flags & SYSCTL_TUN))
+		complain(source, line, "%s: not a loader parameter, expected sysctl %s=%s later",
+			 name, name, value);
+	else if (s->flags & SYSCTL_LATE)
+		keep(s->name, value, source, line);
+	else
+		apply(s, value, source, line);
+	CTR2(KTR_INIT, "tunable: line %u name %s", line,
+	     t != NULL   ? t->name
+	     : s != NULL ? s->name
+			 : "(unknown)");
+}
+
+/* The bytes found, made printable and cut. */
+static void
+tunable_complain(void *arg, unsigned line, const char *found, size_t n, const char *expected)
+{
+	char shown[TUNABLE_SHOW_MAX * 4 + 8];
+	struct sbuf out;
+
+	sbuf_init(&out, shown, sizeof(shown));
+	for (size_t i = 0; i < n && i < TUNABLE_SHOW_MAX; i++) {
+		if ((uint8_t)found[i] < 0x20 || (uint8_t)found[i] >= 0x7f)
+			sbuf_printf(&out, "\\x%02x", (uint8_t)found[i]);
+		else
+			sbuf_putc(&out, found[i]);
+	}
+	if (n > TUNABLE_SHOW_MAX)
+		sbuf_puts(&out, "...");
+	if (n == 0)
+		complain(arg, line, "found the end of the line, expected %s", expected);
+	else
+		complain(arg, line, "found \"%s\", expected %s", shown, expected);
+}
+
+static void
+complain_total(void)
+{
+	if (complaints > TUNABLE_COMPLAINTS_MAX)
+		warnk("loader parameters: %u more complaints\n",
+		      complaints - TUNABLE_COMPLAINTS_MAX);
+	complaints = 0;
+}
+
+void
+tunable_init(const char *conf, size_t conf_size, const char *cmdline)
+{
+	static char conf_name[] = "loader.conf";
+	struct loader_sink sink = {.set = tunable_set, .complain = tunable_complain};
+
+	sink.arg = conf_name;
+	if (conf != NULL)
+		loader_conf_parse(conf, conf_size, &sink);
+	sink.arg = NULL;
+	if (cmdline != NULL)
+		loader_words_parse(cmdline, strlen(cmdline), &sink);
+	complain_total();
+}
+
+void
+tunable_apply_late(void)
+{
+	sysctl_start();
+	for (unsigned i = 0; i < kept_count; i++) {
+		const struct sysctl *s = sysctl_find(kept[i].name);
+
+		if (s != NULL)
+			apply(s, kept[i].value, kept[i].source, kept[i].line);
+	}
+	complain_total();
+}
+
+const char *
+tunable_get(const char *name)
+{
+	const struct kept *k = kept_find(name);
+
+	return k != NULL ? k->value : NULL;
+}
