@@ -20,6 +20,9 @@ H := build/host
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/sh
+# `make V=1` shows whole commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) '$@')
 
 include arch/$(ARCH)/arch.mk
 include ktr/sources.mk
@@ -60,19 +63,22 @@ $(shell mkdir -p $B; printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS))' | cmp -s -
 
 $B/obj/%.c.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)
+	$Q$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
 
 $B/obj/%.S.o: %.S $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)
+	$Q$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
 
 # Two links: the second adds the symbols of the first, behind everything else.
 define link_kernel
-	$(LD) $(KERNEL_LDFLAGS) -o $@.1 $(filter %.o,$^)
-	kernel/debug/mksyms.py '$(CROSS)' $@.1 $@.ksyms
-	printf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
-	$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.ksyms.o
-	kernel/debug/mksyms.py --check '$(CROSS)' $@.1 $@.2
+	$(call say,LINK)
+	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.1 $(filter %.o,$^)
+	$Qkernel/debug/mksyms.py '$(CROSS)' $@.1 $@.ksyms
+	$Qprintf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
+	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.ksyms.o
+	$Qkernel/debug/mksyms.py --check '$(CROSS)' $@.1 $@.2
 	@rm -f $@.1 $@.ksyms $@.ksyms.o
 	@mv $@.2 $@
 endef
@@ -101,15 +107,18 @@ $(shell printf '%s\n' '$(USER_CFLAGS_ALL)' | cmp -s - $(UFLAGS) 2>/dev/null || \
 
 $B/user/%.o: % $(UFLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS_ALL) $(if $(filter ktr/%,$<),-DKTRDUMP_DEFAULT_INPUT='"/dev/ktr"') -MMD -MP -c $< -o $@
+	$(call say,CC)
+	$Q$(CC) $(USER_CFLAGS_ALL) $(if $(filter ktr/%,$<),-DKTRDUMP_DEFAULT_INPUT='"/dev/ktr"') -MMD -MP -c $< -o $@
 
 $B/user/libc.a: $(LIBC_OBJS)
 	@rm -f $@
-	$(AR) rcsD $@ $^
+	$(call say,AR)
+	$Q$(AR) rcsD $@ $^
 
 define link_user
 	@mkdir -p $(@D)
-	$(CC) $(USER_CFLAGS) -nostdlib -static -Wl,-z,separate-code,-z,noexecstack,-z,max-page-size=4096 \
+	$(call say,LINK)
+	$Q$(CC) $(USER_CFLAGS) -nostdlib -static -Wl,-z,separate-code,-z,noexecstack,-z,max-page-size=4096 \
 		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-s -o $@ $(filter %.o,$^) $B/user/libc.a -lgcc
 endef
 
@@ -133,7 +142,8 @@ $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
 	@cp $(USER_BINS) $B/stage/bin/
 	@ln -f $B/stage/bin/test '$B/stage/bin/['
 	@find $B/stage -exec touch -h -d @0 {} +
-	(cd $B/stage && find . -mindepth 1 | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet) > $@
+	$(call say,CPIO)
+	$Q(cd $B/stage && find . -mindepth 1 | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet) > $@
 
 # ---- the boot image ---------------------------------------------------------------------------
 
@@ -141,17 +151,20 @@ $B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/
 	@rm -rf $B/iso && mkdir -p $B/iso/boot/grub
 	@cp $B/kestrel $B/initrd.cpio userland/root/boot/loader.conf $B/iso/boot/
 	@cp qemu/grub/grub.cfg $B/iso/boot/grub/
-	grub-mkrescue -o $@ $B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
+	$(call say,ISO)
+	$Qgrub-mkrescue -o $@ $B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
 
 # ---- host tools and unit tests ----------------------------------------------------------------
 
 $H/obj/%.o: %
 	@mkdir -p $(@D)
-	$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
 
 KTRDUMP_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_TOOL_SRCS))
 $H/ktrdump: $(KTRDUMP_OBJS)
-	$(HOSTCC) -o $@ $^
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -o $@ $^
 
 # Every tests/unit/*_test.c is a program over all of ktr's host sources and the kernel's pure parsers.
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
@@ -162,7 +175,8 @@ UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c)
 
 $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	@mkdir -p $(@D)
-	$(HOSTCC) -o $@ $^ -lcmocka -lpthread
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -o $@ $^ -lcmocka -lpthread
 
 # ---- targets ----------------------------------------------------------------------------------
 
