@@ -11,8 +11,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
-#include "kernel/trace/event.h"
 #include "ktr/control.h"
+#include "ktr/event.h"
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
@@ -89,7 +89,7 @@ kdb_print_event(unsigned cpu, uint64_t seq, const struct ktr_entry *e, struct kd
 	}
 	if (style.place)
 		kdb_printf(" %s.%u", site->file, site->line);
-	trace_event_text(site, e, text, sizeof(text));
+	ktr_entry_text(text, sizeof(text), site, e);
 	kdb_printf(": %s\n", text);
 }
 

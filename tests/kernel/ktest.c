@@ -1,0 +1,210 @@
+/*
+ * ktest.c - finds the tests in section ktests, runs them one after the other, prints TAP.
+ *
+ * Locking: `failed`, `skipped`, `running` and `helpers` are atomic; the rest is the runner's.
+ */
+#include "tests/kernel/ktest.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "kernel/debug/ktest.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/shutdown.h"
+#include "ktr/control.h"
+#include "ktr/glob.h"
+
+#define POLL_NS     1000000ul
+#define HELPERS_MAX 64
+#define LINE_MAX    256
+
+extern const struct ktest __start_ktests[], __stop_ktests[];
+
+struct helper {
+	void (*fn)(unsigned i, void *arg);
+	void *arg;
+	unsigned i;
+};
+
+static bool failed;
+static const char *skipped;
+static bool running;     /* the test's own thread has not ended */
+static unsigned helpers; /* threads of ktest_start() that have not ended */
+static struct helper helper_args[HELPERS_MAX];
+static struct thread *test_thread;
+
+void
+ktest_note(const char *fmt, ...)
+{
+	char line[LINE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	warnk("# %s\n", line);
+}
+
+static _Noreturn void
+ktest_leave(void)
+{
+	if (curthread() == test_thread)
+		__atomic_store_n(&running, false, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_sub(&helpers, 1, __ATOMIC_RELEASE);
+	thread_exit();
+}
+
+void
+ktest_fail(const char *file, int line, const char *fmt, ...)
+{
+	char text[LINE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	warnk("# %s:%d: %s\n", file, line, text);
+	__atomic_store_n(&failed, true, __ATOMIC_RELEASE);
+	ktest_leave();
+}
+
+void
+ktest_skip(const char *why)
+{
+	__atomic_store_n(&skipped, why, __ATOMIC_RELEASE);
+	ktest_leave();
+}
+
+void
+ktest_check_str(const char *file, int line, const char *what, const char *found,
+		const char *expected)
+{
+	if (strcmp(found, expected) != 0)
+		ktest_fail(file, line, "%s: found \"%s\", expected \"%s\"", what, found, expected);
+}
+
+bool
+ktest_wait(bool (*cond)(void *arg), void *arg, unsigned seconds)
+{
+	uint64_t deadline = clock_ns() + seconds * 1000000000ull;
+
+	while (!cond(arg)) {
+		if (clock_ns() > deadline)
+			return false;
+		thread_sleep_ns(POLL_NS, 0, "ktest");
+	}
+	return true;
+}
+
+static void
+helper_main(void *arg)
+{
+	struct helper *h = arg;
+
+	h->fn(h->i, h->arg);
+	ktest_leave();
+}
+
+void
+ktest_start(unsigned n, bool cpu_of_thread, void (*fn)(unsigned i, void *arg), void *arg)
+{
+	if (n > HELPERS_MAX)
+		ktest_fail(__FILE__, __LINE__, "%u threads, expected at most %d", n, HELPERS_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		struct thread *t;
+
+		helper_args[i] = (struct helper){fn, arg, i};
+		t = thread_alloc("ktest helper", PRIO_KERN, helper_main, &helper_args[i]);
+		if (t == NULL)
+			ktest_fail(__FILE__, __LINE__, "no memory for helper thread %u", i);
+		if (cpu_of_thread) {
+			t->cpu = i;
+			t->pinned = true;
+		}
+		__atomic_fetch_add(&helpers, 1, __ATOMIC_RELAXED);
+		sched_start(t);
+	}
+}
+
+static bool
+helpers_gone(void *arg)
+{
+	(void)arg;
+	return __atomic_load_n(&helpers, __ATOMIC_ACQUIRE) == 0;
+}
+
+void
+ktest_join(void)
+{
+	if (!ktest_wait(helpers_gone, NULL, KTEST_DEADLINE_S))
+		ktest_fail(__FILE__, __LINE__, "%u helper threads did not return", helpers);
+	if (__atomic_load_n(&failed, __ATOMIC_ACQUIRE))
+		ktest_leave();
+}
+
+static void
+test_main(void *arg)
+{
+	const struct ktest *t = arg;
+
+	test_thread = curthread();
+	t->fn();
+	ktest_leave();
+}
+
+static bool
+test_done(void *arg)
+{
+	(void)arg;
+	return !__atomic_load_n(&running, __ATOMIC_ACQUIRE) && helpers_gone(NULL);
+}
+
+/* True: passed or skipped. */
+static bool
+ktest_one(const struct ktest *t, unsigned number)
+{
+	uint64_t start = clock_ns();
+
+	failed = false;
+	skipped = NULL;
+	running = true;
+	if (thread_create("ktest", PRIO_KERN, test_main, (void *)t) == NULL)
+		panic("test %s: no memory for its thread", t->name);
+	if (!ktest_wait(test_done, NULL, KTEST_DEADLINE_S)) {
+		warnk("# not done after %d seconds: its thread %s, %u helpers left\n"
+		      "not ok %u - %s\nBail out! %s hangs\n",
+		      KTEST_DEADLINE_S, running ? "runs" : "ended", helpers, number, t->name,
+		      t->name);
+		shutdown_poweroff(1);
+	}
+	if (skipped != NULL)
+		warnk("ok %u - %s # SKIP %s\n", number, t->name, skipped);
+	else
+		warnk("%sok %u - %s # %llu ms\n", failed ? "not " : "", number, t->name,
+		      (unsigned long long)(clock_ns() - start) / 1000000);
+	return !failed;
+}
+
+void
+ktest_run(const char *glob)
+{
+	unsigned count = 0, number = 0, bad = 0;
+
+	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+		count += ktr_glob(glob, t->name);
+	warnk("TAP version 13\n1..%u\n", count);
+	if (count == 0)
+		warnk("# no test matches \"%s\"; there are %lu\n", glob,
+		      (unsigned long)(__stop_ktests - __start_ktests));
+	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
+		if (ktr_glob(glob, t->name))
+			bad += !ktest_one(t, ++number);
+	warnk("# %u of %u failed\n", bad, count);
+	shutdown_poweroff(bad > 0 || count == 0 ? 1 : 0);
+}
