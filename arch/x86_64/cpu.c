@@ -107,10 +107,12 @@ void x86_context_start(void);
 void
 arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(void *), void *arg)
 {
-	uint64_t *sp = (uint64_t *)((char *)stack + size);
+	/* Above it stays room for the frame of a user thread's entries. */
+	uint64_t *sp = (uint64_t *)arch_user_frame((uintptr_t)stack + size);
 
 	/* What arch_context_switch() pops: r15 r14 r13 r12 rbx rbp, return address. */
-	*--sp = 0; /* aligns, and ends a chain of frames */
+	*--sp = 0;
+	*--sp = 0; /* align, and end a chain of frames */
 	*--sp = (uint64_t)x86_context_start;
 	*--sp = 0;
 	*--sp = 0;

@@ -46,5 +46,7 @@ struct proc *curproc(void);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);
+/* Signals the current process (SIGPIPE). Thread context of a process. */
+void proc_signal_self(int sig);
 /* Does the current process have a signal to act on? Long kernel loops and sleeps ask. Any context. */
 bool proc_signal_pending(void);

@@ -75,6 +75,14 @@ proc_signal_group(uint32_t pgid, int sig)
 	return n;
 }
 
+void
+proc_signal_self(int sig)
+{
+	spin_lock(&proc_lock);
+	proc_signal_locked(curproc(), sig);
+	spin_unlock(&proc_lock);
+}
+
 static uint64_t
 deliverable(const struct proc *p)
 {
