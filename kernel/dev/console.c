@@ -10,10 +10,13 @@
 #include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "kernel/debug/kdb.h"
+#include "kernel/dev/serial_dev.h"
 #include "kernel/dev/tty.h"
 #include "kernel/dev/uart16550.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/sysctl.h"
 #include "ktr/ktr.h"
 
 #define CONSOLE_NOBODY (-1)
@@ -75,6 +78,8 @@ console_input(void *arg, uint8_t c, bool brk)
 void
 console_init(void)
 {
+	tty_init();
+	serial_dev_init();
 	if (console_uart != NULL)
 		uart_listen(console_uart, console_input, NULL, "console");
 }
@@ -110,6 +115,18 @@ console_write(const char *text, size_t len)
 	return true;
 }
 
+void
+console_echo(const char *text, size_t len)
+{
+	enum console_claim claim = console_claim();
+
+	if (claim == CONSOLE_BUSY)
+		return;
+	for (size_t i = 0; i < len && console_uart != NULL; i++)
+		uart_put(console_uart, (uint8_t)text[i]);
+	console_release(claim);
+}
+
 size_t
 console_write_some(const char *buf, size_t len)
 {
@@ -126,8 +143,15 @@ console_write_some(const char *buf, size_t len)
 	return n;
 }
 
-uint64_t
-console_dropped(void)
+static void
+console_get_dropped(const struct sysctl *s, struct sbuf *out)
 {
-	return console_uart != NULL ? __atomic_load_n(&console_uart->dropped, __ATOMIC_RELAXED) : 0;
+	(void)s;
+	sbuf_printf(out, "%llu",
+		    console_uart == NULL
+			? 0ull
+			: (unsigned long long)__atomic_load_n(&console_uart->dropped,
+							      __ATOMIC_RELAXED));
 }
+SYSCTL_PROC(kern_console_dropped, "kern.console.dropped", SYSCTL_TYPE_U64, 0, console_get_dropped,
+	    NULL, "characters that the console's serial line did not take in time");

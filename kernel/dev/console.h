@@ -10,7 +10,10 @@
 
 /* Finds the line; before it, and on a machine without one, output is thrown away. Boot. */
 void console_early_init(void);
-/* Input feeds /dev/console from now on, and a BREAK enters the debugger. Thread context. */
+/*
+ * Makes /dev/console and /dev/ttyS1; input feeds the former from now on, and a BREAK enters the
+ * debugger. Thread context, after vfs_init().
+ */
 void console_init(void);
 
 /*
@@ -21,11 +24,10 @@ bool console_write(const char *text, size_t len);
 /* Writes bytes as they are: at most what the line takes without waiting. Returns how many. Any
  * context. */
 size_t console_write_some(const char *buf, size_t len);
+/* Writes bytes as they are, waiting a bounded time; for echo. Any context. */
+void console_echo(const char *text, size_t len);
 
 /* For the debugger, with all else stopped: no lock. \n becomes \r\n. */
 void console_putc(char c);
 /* A key, -1 when there is none. */
 int console_getc_polled(void);
-
-/* Characters given up since boot, because the line did not take them. */
-uint64_t console_dropped(void);

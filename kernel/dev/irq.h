@@ -5,7 +5,7 @@
 #pragma once
 
 /*
- * Calls fn(arg) in interrupt context when line gsi is raised, and unmasks the line. name is read-only data.
- * -EINVAL no such line, -EBUSY taken. Thread context or boot.
+ * Calls fn(arg) in interrupt context when line gsi is raised, and unmasks the line. name is
+ * read-only data. -EINVAL no such line, -EBUSY taken. Thread context or boot.
  */
 int irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name);

@@ -1,0 +1,212 @@
+/*
+ * ldisc.c - the line discipline.
+ * Invariants: ldisc.h. Locking: the owner's.
+ */
+#include "kernel/dev/ldisc.h"
+
+#include "kernel/abi/signal.h"
+
+#define CTRL(c)   ((c)&0x1f)
+#define CS8       0000060
+#define CREAD     0000200
+#define B115200   0010002
+#define ECHOK     0000040
+#define ISIG_KEYS (sizeof(signal_keys) / sizeof(signal_keys[0]))
+
+static const struct {
+	uint8_t index; /* of c_cc */
+	uint8_t sig;
+} signal_keys[] = {{VINTR, SIGINT}, {VQUIT, SIGQUIT}, {VSUSP, SIGTSTP}};
+
+void
+ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *arg)
+{
+	*l = (struct ldisc){.echo = echo, .arg = arg};
+	l->t.c_iflag = ICRNL;
+	l->t.c_oflag = OPOST | ONLCR;
+	l->t.c_cflag = CS8 | CREAD | B115200;
+	l->t.c_lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK;
+	l->t.c_cc[VINTR] = CTRL('C');
+	l->t.c_cc[VQUIT] = CTRL('\\');
+	l->t.c_cc[VSUSP] = CTRL('Z');
+	l->t.c_cc[VERASE] = 0x7f;
+	l->t.c_cc[VKILL] = CTRL('U');
+	l->t.c_cc[VEOF] = CTRL('D');
+	l->t.c_cc[VMIN] = 1;
+}
+
+/* Is c that control character? 0 switches one off. */
+static bool
+is_key(const struct ldisc *l, char c, unsigned index)
+{
+	return l->t.c_cc[index] != 0 && l->t.c_cc[index] == (uint8_t)c;
+}
+
+static char *
+slot(struct ldisc *l, uint64_t at)
+{
+	return &l->buf[at % LDISC_SIZE];
+}
+
+static bool
+is_control(char c)
+{
+	return ((uint8_t)c < 0x20 && c != '\t') || c == 0x7f;
+}
+
+/* Control characters show as ^X. */
+static void
+echo(const struct ldisc *l, char c)
+{
+	char shown[2] = {'^', (char)(c ^ 0x40)};
+
+	if (!(l->t.c_lflag & ECHO))
+		return;
+	if (c == '\n' && (l->t.c_oflag & OPOST) && (l->t.c_oflag & ONLCR))
+		l->echo(l->arg, "\r\n", 2);
+	else if (c == '\n' || !is_control(c))
+		l->echo(l->arg, &c, 1);
+	else
+		l->echo(l->arg, shown, 2);
+}
+
+/* A tab's width on the screen is not known here: the line is shown anew by the one who types. */
+static void
+erase_one(struct ldisc *l)
+{
+	char gone = *slot(l, --l->edit);
+
+	if ((l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
+		return;
+	l->echo(l->arg, "\b \b", 3);
+	if (is_control(gone))
+		l->echo(l->arg, "\b \b", 3);
+}
+
+/* The bytes of a UTF-8 character go together. */
+static void
+erase_char(struct ldisc *l)
+{
+	while (l->edit - l->committed > 1 && ((uint8_t)*slot(l, l->edit - 1) & 0xc0) == 0x80)
+		l->edit--;
+	erase_one(l);
+}
+
+static bool
+store(struct ldisc *l, char c, unsigned reserve)
+{
+	if (l->edit - l->read + reserve >= LDISC_SIZE) {
+		l->lost++;
+		return false;
+	}
+	*slot(l, l->edit++) = c;
+	return true;
+}
+
+static void
+canonical_input(struct ldisc *l, char c, bool *wake)
+{
+	if (is_key(l, c, VERASE) || c == '\b') {
+		if (l->edit != l->committed)
+			erase_char(l);
+	} else if (is_key(l, c, VKILL)) {
+		while (l->edit != l->committed)
+			erase_char(l);
+	} else if (is_key(l, c, VEOF) || c == '\n') {
+		/* A line always finds room for its end: the others leave one byte. */
+		if (!store(l, c, 0))
+			return;
+		if (c == '\n')
+			echo(l, c);
+		l->committed = l->edit;
+		*wake = true;
+	} else if (store(l, c, 1)) {
+		echo(l, c);
+	}
+}
+
+int
+ldisc_input(struct ldisc *l, char c, bool *wake)
+{
+	*wake = false;
+	for (unsigned i = 0; (l->t.c_lflag & ISIG) && i < ISIG_KEYS; i++) {
+		if (is_key(l, c, signal_keys[i].index)) {
+			ldisc_flush(l);
+			echo(l, c);
+			return signal_keys[i].sig;
+		}
+	}
+	if (c == '\r' && (l->t.c_iflag & ICRNL))
+		c = '\n';
+	if (l->t.c_lflag & ICANON) {
+		canonical_input(l, c, wake);
+	} else if (store(l, c, 0)) {
+		echo(l, c);
+		l->committed = l->edit;
+		*wake = true;
+	}
+	return 0;
+}
+
+size_t
+ldisc_read(struct ldisc *l, char *buf, size_t n, bool *eof)
+{
+	bool canonical = l->t.c_lflag & ICANON;
+	size_t done = 0;
+
+	*eof = false;
+	while (done < n && l->read != l->committed) {
+		char c = *slot(l, l->read);
+
+		if (canonical && is_key(l, c, VEOF)) {
+			/* Ends what stands before it; alone it is the end of the file. */
+			l->read++;
+			*eof = true;
+			break;
+		}
+		buf[done++] = c;
+		l->read++;
+		if (canonical && c == '\n')
+			break;
+	}
+	return done;
+}
+
+size_t
+ldisc_ready(const struct ldisc *l)
+{
+	return l->committed - l->read;
+}
+
+void
+ldisc_flush(struct ldisc *l)
+{
+	l->read = l->committed = l->edit;
+}
+
+void
+ldisc_set(struct ldisc *l, const struct termios *t)
+{
+	l->t = *t;
+	if (!(t->c_lflag & ICANON))
+		l->committed = l->edit;
+}
+
+size_t
+ldisc_output(const struct ldisc *l, const char *text, size_t *n, char *out, size_t size)
+{
+	bool cook = (l->t.c_oflag & OPOST) && (l->t.c_oflag & ONLCR);
+	size_t used = 0, made = 0;
+
+	while (used < *n) {
+		bool pair = cook && text[used] == '\n';
+
+		if (made + (pair ? 2 : 1) > size)
+			break;
+		if (pair)
+			out[made++] = '\r';
+		out[made++] = text[used++];
+	}
+	*n = used;
+	return made;
+}

@@ -1,0 +1,88 @@
+/*
+ * serial_dev.c - /dev/ttyS1: bytes to the second serial line, as they are.
+ *
+ * A writer waits, interruptibly and without bound, for a line that is full; with O_NONBLOCK it gets
+ * -EAGAIN.
+ * Locking: serial_lock around each piece; not while waiting for the line, where no signal would
+ * reach the next writer.
+ */
+#include "kernel/dev/serial_dev.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/dev/uart16550.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/sleepq.h"
+#include "ktr/ktr.h"
+
+#define SERIAL_PIECE    256
+#define SERIAL_RETRY_NS 1000000ull
+
+static struct mutex serial_lock = MUTEX_INIT("ttyS1");
+
+static int
+serial_open(struct file *f)
+{
+	f->priv = uart_get(1);
+	return f->priv != NULL ? 0 : -ENXIO;
+}
+
+/* Bytes of buf that went out; *error says why not all. */
+static size_t
+serial_send(const struct file *f, const char *buf, size_t n, int *error)
+{
+	size_t done = 0;
+
+	while (done < n && *error == 0) {
+		size_t some;
+
+		mutex_lock(&serial_lock);
+		some = uart_write_some(f->priv, buf + done, n - done);
+		mutex_unlock(&serial_lock);
+		done += some;
+		if (some == 0 && (f->flags & O_NONBLOCK))
+			*error = -EAGAIN;
+		else if (some == 0)
+			*error = thread_sleep_ns(SERIAL_RETRY_NS, SLEEP_INTR, "ttyout");
+	}
+	return done;
+}
+
+static int64_t
+serial_write(struct file *f, struct uio *u)
+{
+	char buf[SERIAL_PIECE];
+	size_t done = 0;
+	int error = 0;
+
+	while (u->resid > 0 && error == 0) {
+		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
+
+		error = uio_take(u, buf, n);
+		if (error == 0)
+			done += serial_send(f, buf, n, &error);
+	}
+	CTR2(KTR_DEV, "serial write: bytes %lu error %d", done, -error);
+	return done > 0 ? (int64_t)done : error;
+}
+
+void
+serial_dev_init(void)
+{
+	static const struct dev_ops ops = {
+	    .open = serial_open,
+	    .write = serial_write,
+	    .mode = 0200,
+	    .root_only = true,
+	};
+	int error;
+
+	error = devfs_register("ttyS1", &ops, NULL);
+	if (error < 0)
+		warnk("serial: /dev/ttyS1: error %d\n", -error);
+}

@@ -1,0 +1,277 @@
+/*
+ * tty.c - /dev/console: the console line with a line discipline and a foreground process group.
+ *
+ * Locking: tty.lock, a spin lock, guards everything; input arrives in interrupts. It is not held
+ * while bytes move to or from user memory, nor while a signal is sent. Writers exclude each other
+ * only for a piece, in console.c: one that waits for a slow line must not keep the others where no
+ * signal gets at them.
+ */
+#include "kernel/dev/tty.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/ioctl.h"
+#include "kernel/dev/console.h"
+#include "kernel/dev/ldisc.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
+#include "kernel/lib/printf.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+#define TTY_PIECE    256        /* bytes moved at once */
+#define TTY_RETRY_NS 1000000ull /* the line is full: FIFOs empty within 1.4 ms at 115200 baud */
+#define VTIME_NS     100000000ull
+
+static struct {
+	struct spinlock lock;
+	struct ldisc ldisc;
+	uint32_t fg_pgid; /* 0: none yet */
+} tty = {.lock = SPINLOCK_INIT("tty")};
+
+/* Echo, in whatever context the character came; under tty.lock. */
+static void
+tty_echo(void *arg, const char *text, size_t n)
+{
+	(void)arg;
+	console_echo(text, n);
+}
+
+void
+tty_input(char c)
+{
+	bool wake;
+	uint32_t pgid;
+	int sig;
+
+	spin_lock(&tty.lock);
+	sig = ldisc_input(&tty.ldisc, c, &wake);
+	pgid = tty.fg_pgid;
+	spin_unlock(&tty.lock);
+	CTR3(KTR_BUF, "tty input: char %#x wake %d sig %d", (uint8_t)c, wake, sig);
+	if (wake)
+		wakeup(&tty);
+	if (sig != 0 && pgid != 0) {
+		unsigned n = proc_signal_group(pgid, sig);
+
+		CTR3(KTR_SIG, "tty signal: sig %d pgid %u processes %u", sig, pgid, n);
+	}
+}
+
+static int
+tty_open(struct file *f)
+{
+	struct proc *p = curproc();
+
+	(void)f;
+	spin_lock(&tty.lock);
+	if (tty.fg_pgid == 0 && p != NULL)
+		tty.fg_pgid = p->pgid;
+	spin_unlock(&tty.lock);
+	return 0;
+}
+
+/*
+ * Waits until a read of n bytes has what it wants (termios' VMIN and VTIME in raw mode). tty.lock
+ * held. 0, or -errno.
+ */
+static int
+tty_wait(const struct file *f, size_t n)
+{
+	uint64_t started = clock_ns(), deadline = DEADLINE_NEVER;
+	size_t seen = 0, want;
+	int error;
+
+	for (;;) {
+		const struct termios *t = &tty.ldisc.t;
+		bool raw = !(t->c_lflag & ICANON);
+		size_t ready = ldisc_ready(&tty.ldisc);
+
+		want = raw ? t->c_cc[VMIN] : 1;
+		if (ready >= (want < n ? want : n))
+			return 0;
+		if (f->flags & O_NONBLOCK)
+			return ready > 0 ? 0 : -EAGAIN;
+		if (raw && t->c_cc[VTIME] > 0) {
+			/* VMIN 0: from the start of the read; else after each byte. */
+			if (ready != seen)
+				started = clock_ns();
+			seen = ready;
+			if (want == 0 || ready > 0)
+				deadline = started + t->c_cc[VTIME] * VTIME_NS;
+		}
+		error = sleep_on(&tty, &tty.lock, "ttyin", SLEEP_INTR, deadline);
+		if (error == -ETIMEDOUT)
+			return 0;
+		if (error < 0)
+			return error;
+	}
+}
+
+static int64_t
+tty_read(struct file *f, struct uio *u)
+{
+	char buf[TTY_PIECE];
+	size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
+	int64_t error;
+	bool eof;
+
+	if (n == 0)
+		return 0;
+	spin_lock(&tty.lock);
+	error = tty_wait(f, n);
+	n = error == 0 ? ldisc_read(&tty.ldisc, buf, n, &eof) : 0;
+	spin_unlock(&tty.lock);
+	CTR2(KTR_BUF, "tty read: bytes %lu error %d", n, (int)-error);
+	if (error == 0)
+		error = uio_put(u, buf, n);
+	return error < 0 ? error : (int64_t)n;
+}
+
+/* Sends all of it, sleeping while the line is full. 0, or -EINTR with *done bytes sent. */
+static int
+tty_send(const char *text, size_t n, size_t *done)
+{
+	int error = 0;
+
+	*done = 0;
+	while (*done < n && error == 0) {
+		size_t some = console_write_some(text + *done, n - *done);
+
+		*done += some;
+		if (some == 0)
+			error = thread_sleep_ns(TTY_RETRY_NS, SLEEP_INTR, "ttyout");
+	}
+	return error;
+}
+
+/* One piece of at most TTY_PIECE bytes. Bytes of text that went out whole; error set on a signal.
+ */
+static size_t
+tty_write_piece(const char *text, size_t n, int *error)
+{
+	char out[TTY_PIECE];
+	size_t used = 0;
+
+	while (used < n && *error == 0) {
+		size_t now = n - used, made, sent;
+
+		spin_lock(&tty.lock);
+		made = ldisc_output(&tty.ldisc, text + used, &now, out, sizeof(out));
+		spin_unlock(&tty.lock);
+		*error = tty_send(out, made, &sent);
+		if (*error == 0)
+			used += now;
+		else
+			used += sent < now ? sent : now; /* never more than the reader saw begin */
+	}
+	return used;
+}
+
+static int64_t
+tty_write(struct file *f, struct uio *u)
+{
+	char buf[TTY_PIECE];
+	size_t done = 0;
+	int error = 0;
+
+	(void)f;
+	while (u->resid > 0 && error == 0) {
+		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
+
+		error = uio_take(u, buf, n);
+		if (error == 0)
+			done += tty_write_piece(buf, n, &error);
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR;
+	}
+	CTR2(KTR_BUF, "tty write: bytes %lu error %d", done, -error);
+	return done > 0 ? (int64_t)done : error;
+}
+
+static int64_t
+tty_set(unsigned request, uint64_t arg)
+{
+	struct termios t;
+
+	if (copy_in(&t, arg, sizeof(t)) < 0)
+		return -EFAULT;
+	spin_lock(&tty.lock);
+	if (request == TCSETSF)
+		ldisc_flush(&tty.ldisc);
+	ldisc_set(&tty.ldisc, &t);
+	spin_unlock(&tty.lock);
+	wakeup(&tty); /* a reader waits under the old rules */
+	CTR2(KTR_BUF, "tty set: lflag %#o iflag %#o", t.c_lflag, t.c_iflag);
+	return 0;
+}
+
+static int64_t
+tty_set_group(uint64_t arg)
+{
+	int32_t pgid;
+
+	if (copy_in(&pgid, arg, sizeof(pgid)) < 0)
+		return -EFAULT;
+	if (pgid <= 0)
+		return -EINVAL;
+	spin_lock(&tty.lock);
+	tty.fg_pgid = (uint32_t)pgid;
+	spin_unlock(&tty.lock);
+	CTR1(KTR_BUF, "tty foreground: pgid %d", pgid);
+	return 0;
+}
+
+static int64_t
+tty_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	static const struct winsize size = {.ws_row = 24, .ws_col = 80};
+	struct termios t;
+	int32_t pgid;
+
+	(void)f;
+	spin_lock(&tty.lock);
+	t = tty.ldisc.t;
+	pgid = (int32_t)tty.fg_pgid;
+	spin_unlock(&tty.lock);
+	switch (request) {
+	case TCGETS:
+		return copy_out(arg, &t, sizeof(t));
+	case TCSETS:
+	case TCSETSW: /* output is never kept back, so there is nothing to wait for */
+	case TCSETSF:
+		return tty_set(request, arg);
+	case TIOCGPGRP:
+		return copy_out(arg, &pgid, sizeof(pgid));
+	case TIOCSPGRP:
+		return tty_set_group(arg);
+	case TIOCGWINSZ:
+		return copy_out(arg, &size, sizeof(size));
+	default:
+		return -ENOTTY;
+	}
+}
+
+void
+tty_init(void)
+{
+	static const struct dev_ops ops = {
+	    .open = tty_open,
+	    .read = tty_read,
+	    .write = tty_write,
+	    .ioctl = tty_ioctl,
+	    .mode = 0666,
+	};
+	int error;
+
+	ldisc_init(&tty.ldisc, tty_echo, NULL);
+	error = devfs_register("console", &ops, NULL);
+	if (error < 0)
+		panic("tty: /dev/console: error %d", -error);
+}

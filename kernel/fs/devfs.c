@@ -1,0 +1,154 @@
+/*
+ * devfs.c - /dev: registered devices as vnodes; null and zero.
+ * Invariant: /dev is fixed, so its vnodes live for ever, and so do their struct dev.
+ * Locking: none beyond the VFS's.
+ */
+#include "kernel/fs/devfs.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
+#include "ktr/ktr.h"
+
+#define ZERO_PIECE 65536u /* bytes moved between looks for a signal */
+
+struct dev {
+	const char *name;
+	const struct dev_ops *ops;
+	void *arg;
+};
+
+static struct vnode *devfs_dir;
+static uint64_t devfs_count; /* atomic; minor numbers */
+
+static int
+dev_open(struct file *f)
+{
+	const struct dev *d = f->vn->data;
+	int error;
+
+	f->priv = d->arg;
+	error = d->ops->open != NULL ? d->ops->open(f) : 0;
+	CTR3(KTR_DEV, "device open: name %s flags %#x error %d", d->name, f->flags, -error);
+	return error;
+}
+
+static void
+dev_release(struct file *f)
+{
+	const struct dev *d = f->vn->data;
+
+	CTR1(KTR_DEV, "device release: name %s", d->name);
+	if (d->ops->release != NULL)
+		d->ops->release(f);
+}
+
+static int64_t
+dev_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	const struct dev *d = vn->data;
+
+	(void)off;
+	return d->ops->read != NULL ? d->ops->read(f, u) : -EINVAL;
+}
+
+static int64_t
+dev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	const struct dev *d = vn->data;
+
+	(void)off;
+	return d->ops->write != NULL ? d->ops->write(f, u) : -EINVAL;
+}
+
+static int64_t
+dev_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	const struct dev *d = f->vn->data;
+
+	CTR2(KTR_DEV, "device ioctl: name %s request %#x", d->name, request);
+	return d->ops->ioctl != NULL ? d->ops->ioctl(f, request, arg) : -ENOTTY;
+}
+
+static const struct vnode_ops dev_vnode_ops = {
+    .open = dev_open,
+    .release = dev_release,
+    .read = dev_read,
+    .write = dev_write,
+    .ioctl = dev_ioctl,
+};
+
+int
+devfs_register(const char *name, const struct dev_ops *ops, void *arg)
+{
+	struct dev *d = kzalloc(sizeof(*d));
+	struct vnode *vn;
+	int error;
+
+	if (d == NULL)
+		return -ENOMEM;
+	*d = (struct dev){name, ops, arg};
+	vn = vnode_add(devfs_dir, name, S_IFCHR | (ops->mode & 0777), &dev_vnode_ops, d, &error);
+	if (vn == NULL) {
+		kfree(d);
+		return error;
+	}
+	vn->root_only = ops->root_only;
+	vn->rdev = 0x500 + __atomic_add_fetch(&devfs_count, 1, __ATOMIC_RELAXED);
+	CTR1(KTR_DEV, "device register: name %s", name);
+	vnode_unref(vn);
+	return 0;
+}
+
+static int64_t
+null_read(struct file *f, struct uio *u)
+{
+	(void)f;
+	(void)u;
+	return 0;
+}
+
+static int64_t
+null_write(struct file *f, struct uio *u)
+{
+	size_t n = u->resid;
+
+	(void)f;
+	u->resid = 0;
+	return (int64_t)n;
+}
+
+static int64_t
+zero_read(struct file *f, struct uio *u)
+{
+	size_t start = u->resid;
+	int error = 0;
+
+	(void)f;
+	while (u->resid > 0 && error == 0) {
+		error = uio_put_zero(u, ZERO_PIECE);
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR;
+	}
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+void
+devfs_init(struct vnode *dir)
+{
+	static const struct dev_ops null_ops = {.read = null_read,
+						.write = null_write,
+						.mode = 0666};
+	static const struct dev_ops zero_ops = {.read = zero_read,
+						.write = null_write,
+						.mode = 0666};
+
+	devfs_dir = dir;
+	if (devfs_register("null", &null_ops, NULL) < 0 ||
+	    devfs_register("zero", &zero_ops, NULL) < 0)
+		panic("devfs: no memory for /dev/null and /dev/zero");
+}

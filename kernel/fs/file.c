@@ -1,0 +1,222 @@
+/*
+ * file.c - open files: opening, moving bytes, closing.
+ * Invariant: an open file on a pipe or device is never locked while it waits, or a second user of
+ * it could not be interrupted. Locking: file.h.
+ */
+#include "kernel/fs/file.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
+#include "ktr/ktr.h"
+
+#define UMASK 022 /* of every process: group and others do not write */
+
+static bool
+is_seekable(const struct file *f)
+{
+	return S_ISREG(f->vn->mode) || S_ISDIR(f->vn->mode);
+}
+
+/* May the user open it so? */
+static int
+check_open(const struct vnode *vn, int flags)
+{
+	int how = flags & O_ACCMODE;
+	unsigned want = how == O_RDONLY   ? VNODE_READ
+			: how == O_WRONLY ? VNODE_WRITE
+					  : VNODE_READ | VNODE_WRITE;
+
+	if (how == O_ACCMODE)
+		return -EINVAL;
+	if (S_ISDIR(vn->mode) && how != O_RDONLY)
+		return -EISDIR;
+	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
+		return -ENOTDIR;
+	return vnode_access(vn, want);
+}
+
+int
+file_open_vnode(struct vnode *vn, int flags, struct file **out)
+{
+	struct file *f = kzalloc(sizeof(*f));
+	int error = 0;
+
+	if (f == NULL)
+		return -ENOMEM;
+	f->refs = 1;
+	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK);
+	f->vn = vn;
+	f->priv = vn->data;
+	mutex_init(&f->lock, "file");
+	if (vn->ops->open != NULL)
+		error = vn->ops->open(f);
+	if (error < 0) {
+		kfree(f);
+		return error;
+	}
+	*out = f;
+	return 0;
+}
+
+/* The vnode to open, made if need be. *made: the user may do with it what it asked for. */
+static struct vnode *
+open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *made, int *err)
+{
+	struct vnode *vn;
+
+	*made = false;
+	for (;;) {
+		vn = vnode_lookup(cwd, path, err);
+		if (vn != NULL && (flags & O_CREAT) && (flags & O_EXCL)) {
+			vnode_unref(vn);
+			*err = -EEXIST;
+			return NULL;
+		}
+		if (vn != NULL || *err != -ENOENT || !(flags & O_CREAT))
+			return vn;
+		vn = vnode_create(cwd, path, S_IFREG | (mode & 07777 & ~UMASK), err);
+		*made = vn != NULL;
+		/* Another made it between the two: look again. */
+		if (vn != NULL || *err != -EEXIST || (flags & O_EXCL))
+			return vn;
+	}
+}
+
+int
+file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out)
+{
+	bool made;
+	int error;
+	struct vnode *vn = open_vnode(cwd, path, flags, mode, &made, &error);
+
+	if (vn == NULL)
+		return error;
+	error = made ? 0 : check_open(vn, flags);
+	if (error == 0 && (flags & O_CREAT) && S_ISDIR(vn->mode))
+		error = -EISDIR;
+	if (error == 0 && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
+	    vn->ops->truncate != NULL)
+		error = vn->ops->truncate(vn);
+	if (error == 0)
+		error = file_open_vnode(vn, flags, out);
+	CTR3(KTR_VFS, "open: path %s flags %#x error %d", vfs_trace_name(path), flags, -error);
+	if (error < 0)
+		vnode_unref(vn);
+	return error;
+}
+
+int
+file_open(const char *path, int flags, uint32_t mode, struct file **out)
+{
+	struct proc *p = curproc();
+
+	return file_open_at(p != NULL ? p->cwd : NULL, path, flags, mode, out);
+}
+
+struct file *
+file_ref(struct file *f)
+{
+	__atomic_fetch_add(&f->refs, 1, __ATOMIC_RELAXED);
+	return f;
+}
+
+void
+file_unref(struct file *f)
+{
+	if (f == NULL || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	CTR2(KTR_VFS, "release: ino %lu flags %#x", f->vn->ino, f->flags);
+	if (f->vn->ops->release != NULL)
+		f->vn->ops->release(f);
+	vnode_unref(f->vn);
+	kfree(f);
+}
+
+int64_t
+file_read_uio(struct file *f, struct uio *u)
+{
+	struct vnode *vn = f->vn;
+	uint64_t off = 0;
+	int64_t n;
+
+	if ((f->flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	if (vn->ops->read == NULL)
+		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
+	if (!is_seekable(f)) {
+		n = vn->ops->read(vn, f, u, &off);
+	} else {
+		mutex_lock(&f->lock);
+		n = vn->ops->read(vn, f, u, &f->off);
+		mutex_unlock(&f->lock);
+	}
+	CTR3(KTR_VOP, "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
+	return n;
+}
+
+int64_t
+file_write_uio(struct file *f, struct uio *u)
+{
+	struct vnode *vn = f->vn;
+	uint64_t off = 0;
+	int64_t n;
+
+	if ((f->flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	if (vn->ops->write == NULL)
+		return -EINVAL;
+	if (!is_seekable(f)) {
+		n = vn->ops->write(vn, f, u, &off);
+	} else {
+		mutex_lock(&f->lock);
+		n = vn->ops->write(vn, f, u, &f->off);
+		mutex_unlock(&f->lock);
+	}
+	CTR3(KTR_VOP, "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
+	return n;
+}
+
+int64_t
+file_read(struct file *f, void *buf, size_t len)
+{
+	struct uio_vec v;
+	struct uio u;
+
+	uio_init(&u, &v, UIO_KERNEL, buf, len);
+	return file_read_uio(f, &u);
+}
+
+int64_t
+file_write(struct file *f, const void *buf, size_t len)
+{
+	struct uio_vec v;
+	struct uio u;
+
+	uio_init(&u, &v, UIO_KERNEL, buf, len);
+	return file_write_uio(f, &u);
+}
+
+int64_t
+file_seek(struct file *f, int64_t off, int whence)
+{
+	int64_t to = 0, base = 0;
+
+	if (!is_seekable(f))
+		return -ESPIPE;
+	mutex_lock(&f->lock);
+	if (whence == SEEK_CUR)
+		base = (int64_t)f->off;
+	else if (whence == SEEK_END)
+		base = (int64_t)vnode_size(f->vn);
+	if (whence < SEEK_SET || whence > SEEK_END || __builtin_add_overflow(base, off, &to) ||
+	    to < 0)
+		to = -EINVAL;
+	else
+		f->off = (uint64_t)to;
+	mutex_unlock(&f->lock);
+	return to;
+}

@@ -1,0 +1,279 @@
+/*
+ * file_syscalls.c - system calls on descriptors.
+ * Linux's semantics for what is there. Locking: none here.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/pipe.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/syscall.h"
+#include "ktr/ktr.h"
+
+#define RW_MAX  0x7ffff000ul /* bytes of one transfer, as Linux's */
+#define IOV_MAX 1024
+
+static struct file *
+get_file(uint64_t fd)
+{
+	return filetable_get(curproc()->files, (uint32_t)fd);
+}
+
+static void
+user_uio(struct uio *u, struct uio_vec *v, uint64_t addr, uint64_t len)
+{
+	uio_init(u, v, UIO_USER, (const void *)addr, len < RW_MAX ? len : RW_MAX);
+}
+
+int64_t
+sys_read(const uint64_t a[6])
+{
+	struct file *f = get_file(a[0]);
+	struct uio_vec v;
+	struct uio u;
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	user_uio(&u, &v, a[1], a[2]);
+	n = file_read_uio(f, &u);
+	CTR3(KTR_VFS, "read: fd %d size %lu result %ld", (int)a[0], a[2], n);
+	return n;
+}
+
+int64_t
+sys_write(const uint64_t a[6])
+{
+	struct file *f = get_file(a[0]);
+	struct uio_vec v;
+	struct uio u;
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	user_uio(&u, &v, a[1], a[2]);
+	n = file_write_uio(f, &u);
+	CTR3(KTR_VFS, "write: fd %d size %lu result %ld", (int)a[0], a[2], n);
+	return n;
+}
+
+/* Adds up the pieces, and cuts them at RW_MAX. 0 or -EINVAL. */
+static int
+sum_pieces(struct uio_vec *v, unsigned count, size_t *total)
+{
+	*total = 0;
+	for (unsigned i = 0; i < count; i++) {
+		if (v[i].len > INT64_MAX)
+			return -EINVAL;
+		if (v[i].len > RW_MAX - *total)
+			v[i].len = RW_MAX - *total;
+		*total += v[i].len;
+	}
+	return 0;
+}
+
+int64_t
+sys_writev(const uint64_t a[6])
+{
+	struct file *f = get_file(a[0]);
+	struct uio u = {.space = UIO_USER};
+	struct uio_vec *v;
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	if (a[2] > IOV_MAX)
+		return -EINVAL;
+	v = kmalloc((a[2] + 1) * sizeof(*v));
+	if (v == NULL)
+		return -ENOMEM;
+	n = copy_in(v, a[1], a[2] * sizeof(*v));
+	if (n == 0)
+		n = sum_pieces(v, (unsigned)a[2], &u.resid);
+	if (n == 0) {
+		u.vec = v;
+		n = file_write_uio(f, &u);
+	}
+	kfree(v);
+	CTR3(KTR_VFS, "writev: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
+	return n;
+}
+
+int64_t
+sys_close(const uint64_t a[6])
+{
+	return filetable_close(curproc()->files, (uint32_t)a[0]);
+}
+
+int64_t
+sys_lseek(const uint64_t a[6])
+{
+	struct file *f = get_file(a[0]);
+	int64_t to;
+
+	if (f == NULL)
+		return -EBADF;
+	to = file_seek(f, (int64_t)a[1], (int)a[2]);
+	CTR4(KTR_VFS, "lseek: fd %d offset %ld whence %d result %ld", (int)a[0], (int64_t)a[1],
+	     (int)a[2], to);
+	return to;
+}
+
+int64_t
+sys_getdents64(const uint64_t a[6])
+{
+	struct file *f = get_file(a[0]);
+	struct uio_vec v;
+	struct uio u;
+	int64_t n;
+
+	if (f == NULL)
+		return -EBADF;
+	user_uio(&u, &v, a[1], (uint32_t)a[2]);
+	mutex_lock(&f->lock);
+	n = vnode_read_dir(f->vn, &u, &f->off);
+	mutex_unlock(&f->lock);
+	return n;
+}
+
+static int64_t
+pipe_to_user(uint64_t ufds, int flags)
+{
+	struct filetable *ft = curproc()->files;
+	struct file *end[2];
+	int fd[2], error;
+
+	if (flags & ~(O_CLOEXEC | O_NONBLOCK))
+		return -EINVAL;
+	error = pipe_create(flags & O_NONBLOCK, end);
+	if (error < 0)
+		return error;
+	fd[0] = filetable_add(ft, end[0], 0, flags);
+	fd[1] = fd[0] < 0 ? fd[0] : filetable_add(ft, end[1], 0, flags);
+	CTR3(KTR_VFS, "pipe: read fd %d write fd %d flags %#x", fd[0], fd[1], flags);
+	if (fd[1] < 0) {
+		if (fd[0] >= 0)
+			filetable_close(ft, (unsigned)fd[0]);
+		else
+			file_unref(end[0]);
+		file_unref(end[1]);
+		return -EMFILE;
+	}
+	error = copy_out(ufds, fd, sizeof(fd));
+	if (error < 0) {
+		filetable_close(ft, (unsigned)fd[0]);
+		filetable_close(ft, (unsigned)fd[1]);
+	}
+	return error;
+}
+
+int64_t
+sys_pipe(const uint64_t a[6])
+{
+	return pipe_to_user(a[0], 0);
+}
+
+int64_t
+sys_pipe2(const uint64_t a[6])
+{
+	return pipe_to_user(a[0], (int)a[1]);
+}
+
+static int64_t
+dup_from(uint64_t old, unsigned min, int flags)
+{
+	struct file *f = get_file(old);
+	int fd;
+
+	if (f == NULL)
+		return -EBADF;
+	fd = filetable_add(curproc()->files, file_ref(f), min, flags);
+	if (fd < 0)
+		file_unref(f);
+	CTR2(KTR_VFS, "dup: fd %d to %d", (int)old, fd);
+	return fd;
+}
+
+static int64_t
+dup_to(uint64_t old, uint64_t to, int flags)
+{
+	struct file *f = get_file(old);
+
+	if (f == NULL || (uint32_t)to >= FILES_MAX)
+		return -EBADF;
+	filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags);
+	CTR3(KTR_VFS, "dup: fd %d to %d flags %#x", (int)old, (int)to, flags);
+	return (int64_t)(uint32_t)to;
+}
+
+int64_t
+sys_dup(const uint64_t a[6])
+{
+	return dup_from(a[0], 0, 0);
+}
+
+int64_t
+sys_dup2(const uint64_t a[6])
+{
+	if ((uint32_t)a[0] == (uint32_t)a[1])
+		return get_file(a[0]) != NULL ? (int64_t)(uint32_t)a[0] : -EBADF;
+	return dup_to(a[0], a[1], 0);
+}
+
+int64_t
+sys_dup3(const uint64_t a[6])
+{
+	if ((uint32_t)a[0] == (uint32_t)a[1] || ((int)a[2] & ~O_CLOEXEC))
+		return -EINVAL;
+	return dup_to(a[0], a[1], (int)a[2]);
+}
+
+static int64_t
+set_status(struct file *f, int flags)
+{
+	int keep = __atomic_load_n(&f->flags, __ATOMIC_RELAXED) & O_ACCMODE;
+
+	__atomic_store_n(&f->flags, keep | (flags & (O_APPEND | O_NONBLOCK)), __ATOMIC_RELAXED);
+	return 0;
+}
+
+int64_t
+sys_fcntl(const uint64_t a[6])
+{
+	struct filetable *ft = curproc()->files;
+	struct file *f = get_file(a[0]);
+	uint64_t bit;
+
+	if (f == NULL)
+		return -EBADF;
+	bit = 1ull << (uint32_t)a[0];
+	switch ((int)a[1]) {
+	case F_DUPFD:
+		return a[2] < FILES_MAX ? dup_from(a[0], (unsigned)a[2], 0) : -EINVAL;
+	case F_GETFD:
+		return ft->close_on_exec & bit ? FD_CLOEXEC : 0;
+	case F_SETFD:
+		ft->close_on_exec =
+		    a[2] & FD_CLOEXEC ? ft->close_on_exec | bit : ft->close_on_exec & ~bit;
+		return 0;
+	case F_GETFL:
+		return f->flags;
+	case F_SETFL:
+		return set_status(f, (int)a[2]);
+	default:
+		return -EINVAL;
+	}
+}
+
+int64_t
+sys_ioctl(const uint64_t a[6])
+{
+	struct file *f = get_file(a[0]);
+
+	if (f == NULL)
+		return -EBADF;
+	return f->vn->ops->ioctl != NULL ? f->vn->ops->ioctl(f, (unsigned)a[1], a[2]) : -ENOTTY;
+}

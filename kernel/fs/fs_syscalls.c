@@ -1,0 +1,238 @@
+/*
+ * fs_syscalls.c - system calls on paths.
+ * Linux's semantics for what is there; no links of either kind. Locking: none here.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/stat.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/syscall.h"
+#include "ktr/ktr.h"
+
+#define UMASK 022
+
+/* Where a path from the user starts, and the path. */
+struct user_path {
+	struct vnode *cwd; /* no reference: the process's own, or its open file's */
+	char text[PATH_MAX];
+};
+
+/* Directory that *at calls name: 0, -EBADF or -ENOTDIR. */
+static int
+at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
+{
+	const struct file *f;
+
+	*dir = curproc()->cwd;
+	if ((int)dirfd == AT_FDCWD || *path == '/')
+		return 0;
+	f = filetable_get(curproc()->files, (uint32_t)dirfd);
+	if (f == NULL)
+		return -EBADF;
+	*dir = f->vn;
+	return S_ISDIR(f->vn->mode) || *path == '\0' ? 0 : -ENOTDIR;
+}
+
+static int
+take_path(struct user_path *p, uint64_t dirfd, uint64_t upath)
+{
+	int n = copy_in_str(p->text, upath, sizeof(p->text));
+
+	return n < 0 ? n : at_directory(dirfd, p->text, &p->cwd);
+}
+
+static int64_t
+open_at(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
+{
+	struct user_path p;
+	struct file *f;
+	int fd, error = take_path(&p, dirfd, upath);
+
+	if (error == 0)
+		error = file_open_at(p.cwd, p.text, flags, mode, &f);
+	if (error < 0)
+		return error;
+	fd = filetable_add(curproc()->files, f, 0, flags);
+	if (fd < 0)
+		file_unref(f);
+	CTR2(KTR_VFS, "open: path %s fd %d", vfs_trace_name(p.text), fd);
+	return fd;
+}
+
+int64_t
+sys_open(const uint64_t a[6])
+{
+	return open_at((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]);
+}
+
+int64_t
+sys_openat(const uint64_t a[6])
+{
+	return open_at(a[0], a[1], (int)a[2], (uint32_t)a[3]);
+}
+
+static int64_t
+stat_vnode(struct vnode *vn, uint64_t ustat)
+{
+	struct stat st;
+
+	vnode_stat(vn, &st);
+	CTR3(KTR_VFS, "stat: ino %lu mode %#o size %ld", st.st_ino, st.st_mode, st.st_size);
+	return copy_out(ustat, &st, sizeof(st));
+}
+
+static int64_t
+stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
+{
+	struct user_path p;
+	struct vnode *vn;
+	int64_t result;
+	int error = take_path(&p, dirfd, upath);
+
+	if (error < 0)
+		return error;
+	if ((flags & AT_EMPTY_PATH) && p.text[0] == '\0')
+		return stat_vnode(p.cwd, ustat);
+	vn = vnode_lookup(p.cwd, p.text, &error);
+	if (vn == NULL)
+		return error;
+	result = stat_vnode(vn, ustat);
+	vnode_unref(vn);
+	return result;
+}
+
+int64_t
+sys_stat(const uint64_t a[6])
+{
+	return stat_at((uint64_t)AT_FDCWD, a[0], a[1], 0);
+}
+
+int64_t
+sys_newfstatat(const uint64_t a[6])
+{
+	return stat_at(a[0], a[1], a[2], a[3]);
+}
+
+int64_t
+sys_fstat(const uint64_t a[6])
+{
+	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+
+	return f != NULL ? stat_vnode(f->vn, a[1]) : -EBADF;
+}
+
+static int64_t
+mkdir_at(uint64_t dirfd, uint64_t upath, uint32_t mode)
+{
+	struct user_path p;
+	int error = take_path(&p, dirfd, upath);
+
+	if (error == 0)
+		vnode_unref(vnode_create(p.cwd, p.text, S_IFDIR | (mode & 01777 & ~UMASK), &error));
+	return error;
+}
+
+int64_t
+sys_mkdir(const uint64_t a[6])
+{
+	return mkdir_at((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1]);
+}
+
+int64_t
+sys_mkdirat(const uint64_t a[6])
+{
+	return mkdir_at(a[0], a[1], (uint32_t)a[2]);
+}
+
+static int64_t
+remove_at(uint64_t dirfd, uint64_t upath, bool dir)
+{
+	struct user_path p;
+	int error = take_path(&p, dirfd, upath);
+
+	return error == 0 ? vnode_remove(p.cwd, p.text, dir) : error;
+}
+
+int64_t
+sys_rmdir(const uint64_t a[6])
+{
+	return remove_at((uint64_t)AT_FDCWD, a[0], true);
+}
+
+int64_t
+sys_unlink(const uint64_t a[6])
+{
+	return remove_at((uint64_t)AT_FDCWD, a[0], false);
+}
+
+int64_t
+sys_unlinkat(const uint64_t a[6])
+{
+	if (a[2] & ~(uint64_t)AT_REMOVEDIR)
+		return -EINVAL;
+	return remove_at(a[0], a[1], a[2] & AT_REMOVEDIR);
+}
+
+static int64_t
+rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto)
+{
+	struct user_path from, to;
+	int error = take_path(&from, from_fd, ufrom);
+
+	if (error == 0)
+		error = take_path(&to, to_fd, uto);
+	return error == 0 ? vnode_rename(from.cwd, from.text, to.cwd, to.text) : error;
+}
+
+int64_t
+sys_rename(const uint64_t a[6])
+{
+	return rename_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1]);
+}
+
+int64_t
+sys_renameat(const uint64_t a[6])
+{
+	return rename_at(a[0], a[1], a[2], a[3]);
+}
+
+int64_t
+sys_getcwd(const uint64_t a[6])
+{
+	char path[PATH_MAX];
+	int n = vnode_path(curproc()->cwd, path, sizeof(path));
+
+	if (n < 0)
+		return n;
+	if ((uint64_t)n + 1 > a[1])
+		return -ERANGE;
+	return copy_out(a[0], path, (size_t)n + 1) < 0 ? -EFAULT : n + 1;
+}
+
+int64_t
+sys_chdir(const uint64_t a[6])
+{
+	struct user_path p;
+	struct vnode *vn, *old;
+	int error = take_path(&p, (uint64_t)AT_FDCWD, a[0]);
+
+	if (error < 0)
+		return error;
+	vn = vnode_lookup(p.cwd, p.text, &error);
+	if (vn == NULL)
+		return error;
+	error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
+	CTR2(KTR_VFS, "chdir: path %s error %d", vfs_trace_name(p.text), -error);
+	if (error < 0) {
+		vnode_unref(vn);
+		return error;
+	}
+	old = curproc()->cwd;
+	curproc()->cwd = vn;
+	vnode_unref(old);
+	return 0;
+}

@@ -1,0 +1,180 @@
+/*
+ * initrd.c - unpacks the loader's archives into the tree.
+ *
+ * What is sound is kept, what is not is reported: a machine with half its files is better than
+ * none. Locking: none; boot, one thread.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/boot_info.h"
+#include "kernel/fs/cpio.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "ktr/ktr.h"
+
+#define LINKS_MAX      32 /* names that wait for their data */
+#define COMPLAINTS_MAX 10
+
+/* A hard link whose data comes with the file's last name. Links become copies: a vnode has one
+ * name. */
+struct link {
+	struct vnode *vn; /* a reference; NULL: free */
+	uint32_t ino;
+	unsigned archive;
+};
+
+struct unpack {
+	const char *module;
+	unsigned complaints, files;
+	struct link links[LINKS_MAX];
+};
+
+static void PRINTF_LIKE(2, 3) complain(struct unpack *u, const char *fmt, ...)
+{
+	char text[192];
+	va_list ap;
+
+	if (u->complaints++ >= COMPLAINTS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	warnk("%s: %s\n", u->module, text);
+}
+
+/* Makes the directories above path. */
+static void
+make_parents(const char *path)
+{
+	char part[PATH_MAX];
+	int ignored; /* what is missing shows when the file itself is made */
+
+	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		if ((size_t)(slash - path) >= sizeof(part))
+			return;
+		memcpy(part, path, (size_t)(slash - path));
+		part[slash - path] = '\0';
+		vnode_unref(vnode_create(NULL, part, S_IFDIR | 0755, &ignored));
+	}
+}
+
+/* An empty file or directory with the entry's name; what had the name before is replaced. */
+static struct vnode *
+make_node(const struct cpio_entry *e, int *err)
+{
+	uint32_t mode = e->mode & (S_IFMT | 07777);
+	struct vnode *vn = vnode_lookup(NULL, e->name, err);
+
+	if (vn != NULL && S_ISDIR(vn->mode) && S_ISDIR(mode))
+		return vn;
+	if (vn != NULL) {
+		*err = vnode_remove(NULL, e->name, S_ISDIR(vn->mode));
+		vnode_unref(vn);
+		if (*err < 0)
+			return NULL;
+	}
+	make_parents(e->name);
+	vn = vnode_create(NULL, e->name, mode, err);
+	if (vn != NULL)
+		vn->uid = e->uid;
+	return vn;
+}
+
+static void
+fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
+{
+	struct uio_vec v;
+	struct uio io;
+	uint64_t off = 0;
+	int64_t n;
+
+	uio_init(&io, &v, UIO_KERNEL, e->data, e->size);
+	n = e->size > 0 ? vn->ops->write(vn, NULL, &io, &off) : 0;
+	if (n != (int64_t)e->size)
+		complain(u, "%s: %lu of %lu bytes kept, error %d", e->name, off, e->size,
+			 n < 0 ? (int)-n : ENOSPC);
+	CTR2(KTR_VFS, "cpio file: name %s size %lu", vfs_trace_name(e->name), e->size);
+}
+
+/* Keeps a name that waits for its data. Takes over the reference. */
+static void
+link_wait(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		if (u->links[i].vn == NULL) {
+			u->links[i] = (struct link){vn, e->ino, e->archive};
+			return;
+		}
+	}
+	complain(u, "%s: empty, more than %d hard links wait for their data", e->name, LINKS_MAX);
+	vnode_unref(vn);
+}
+
+static void
+links_fill(struct unpack *u, const struct cpio_entry *e)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		struct link *l = &u->links[i];
+
+		if (l->vn != NULL && l->ino == e->ino && l->archive == e->archive) {
+			fill(u, l->vn, e);
+			vnode_unref(l->vn);
+			l->vn = NULL;
+		}
+	}
+}
+
+static void
+unpack_entry(struct unpack *u, const struct cpio_entry *e)
+{
+	struct vnode *vn;
+	int error;
+
+	if (e->name[0] == '\0')
+		return; /* the root is there */
+	if (!S_ISREG(e->mode) && !S_ISDIR(e->mode)) {
+		complain(u, "%s: mode %#o, expected a file or directory", e->name, e->mode);
+		return;
+	}
+	vn = make_node(e, &error);
+	if (vn == NULL) {
+		complain(u, "%s: error %d", e->name, -error);
+		return;
+	}
+	u->files++;
+	if (S_ISREG(e->mode) && e->nlink > 1 && e->size == 0) {
+		link_wait(u, vn, e);
+		return;
+	}
+	if (S_ISREG(e->mode)) {
+		fill(u, vn, e);
+		if (e->nlink > 1)
+			links_fill(u, e);
+	}
+	vnode_unref(vn);
+}
+
+void
+vfs_unpack(const struct boot_module *m)
+{
+	struct unpack u = {.module = m->name[0] != '\0' ? m->name : "initrd"};
+	struct cpio_entry e;
+	struct cpio c;
+	int got;
+
+	cpio_init(&c, m->data, m->size);
+	while ((got = cpio_next(&c, &e)) != 0) {
+		if (got > 0)
+			unpack_entry(&u, &e);
+		else
+			complain(&u, "offset %lu: expected %s", c.error_at, c.expected);
+	}
+	/* Those left are files that are empty indeed. */
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		vnode_unref(u.links[i].vn);
+	if (u.complaints > COMPLAINTS_MAX)
+		warnk("%s: %u more complaints\n", u.module, u.complaints - COMPLAINTS_MAX);
+	printk("%s: %u files and directories\n", u.module, u.files);
+	CTR2(KTR_INIT, "unpack: bytes %lu files %u", m->size, u.files);
+}

@@ -1,0 +1,225 @@
+/*
+ * pipe.c - pipes: a ring of bytes with a sleeping end on either side.
+ *
+ * Invariants: tail <= head <= tail + PIPE_SIZE; a reader sleeps only while the ring is empty and
+ * somebody may write, a writer only while it is too full and somebody may read. Locking: the
+ * vnode's mutex for everything, also while bytes move to and from user memory.
+ */
+#include "kernel/fs/pipe.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/signal.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sync/sleepq.h"
+#include "ktr/ktr.h"
+
+struct pipe {
+	char *ring;                /* PIPE_SIZE bytes */
+	uint64_t head, tail;       /* bytes ever written, read */
+	unsigned readers, writers; /* open files */
+	struct cond can_read, can_write;
+};
+
+static size_t
+pipe_used(const struct pipe *p)
+{
+	return p->head - p->tail;
+}
+
+static int
+pipe_open(struct file *f)
+{
+	struct pipe *p = f->vn->data;
+
+	mutex_lock(&f->vn->lock);
+	if ((f->flags & O_ACCMODE) == O_WRONLY)
+		p->writers++;
+	else
+		p->readers++;
+	mutex_unlock(&f->vn->lock);
+	return 0;
+}
+
+static void
+pipe_release(struct file *f)
+{
+	struct pipe *p = f->vn->data;
+
+	mutex_lock(&f->vn->lock);
+	if ((f->flags & O_ACCMODE) == O_WRONLY)
+		p->writers--;
+	else
+		p->readers--;
+	CTR3(KTR_BUF, "pipe close: ino %lu readers %u writers %u", f->vn->ino, p->readers,
+	     p->writers);
+	/* End of file for those, a broken pipe for these. */
+	cond_broadcast(&p->can_read);
+	cond_broadcast(&p->can_write);
+	mutex_unlock(&f->vn->lock);
+}
+
+/* Waits until there is something to read: 1; 0 at the end; or -errno. */
+static int
+pipe_wait_data(struct vnode *vn, const struct file *f)
+{
+	struct pipe *p = vn->data;
+	int error;
+
+	while (pipe_used(p) == 0) {
+		if (p->writers == 0)
+			return 0;
+		if (f->flags & O_NONBLOCK)
+			return -EAGAIN;
+		CTR1(KTR_BUF, "pipe empty: ino %lu", vn->ino);
+		error = cond_wait(&p->can_read, &vn->lock, "piperd", SLEEP_INTR, DEADLINE_NEVER);
+		if (error < 0)
+			return error;
+	}
+	return 1;
+}
+
+static int64_t
+pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	struct pipe *p = vn->data;
+	size_t start = u->resid;
+	int error;
+
+	(void)off;
+	if (start == 0)
+		return 0;
+	mutex_lock(&vn->lock);
+	error = pipe_wait_data(vn, f);
+	if (error == 1) {
+		error = 0;
+		/* At most two pieces: the ring may turn over. */
+		while (error == 0 && u->resid > 0 && pipe_used(p) > 0) {
+			size_t at = p->tail % PIPE_SIZE, n = PIPE_SIZE - at, before = u->resid;
+
+			n = n < pipe_used(p) ? n : pipe_used(p);
+			error = uio_put(u, p->ring + at, n);
+			p->tail += before - u->resid;
+		}
+		cond_broadcast(&p->can_write);
+	}
+	CTR3(KTR_BUF, "pipe read: ino %lu bytes %lu left %lu", vn->ino, start - u->resid,
+	     pipe_used(p));
+	mutex_unlock(&vn->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+/* Waits until `room` bytes fit. 0, or -errno. */
+static int
+pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
+{
+	struct pipe *p = vn->data;
+	int error;
+
+	for (;;) {
+		if (p->readers == 0)
+			return -EPIPE;
+		if (PIPE_SIZE - pipe_used(p) >= room)
+			return 0;
+		if (f->flags & O_NONBLOCK)
+			return -EAGAIN;
+		CTR2(KTR_BUF, "pipe full: ino %lu wanted %lu", vn->ino, room);
+		error = cond_wait(&p->can_write, &vn->lock, "pipewr", SLEEP_INTR, DEADLINE_NEVER);
+		if (error < 0)
+			return error;
+	}
+}
+
+static int
+pipe_fill(struct pipe *p, struct uio *u)
+{
+	int error = 0;
+
+	while (error == 0 && u->resid > 0 && pipe_used(p) < PIPE_SIZE) {
+		size_t at = p->head % PIPE_SIZE, n = PIPE_SIZE - at, before = u->resid;
+
+		n = n < PIPE_SIZE - pipe_used(p) ? n : PIPE_SIZE - pipe_used(p);
+		error = uio_take(u, p->ring + at, n);
+		p->head += before - u->resid;
+	}
+	return error;
+}
+
+static int64_t
+pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	struct pipe *p = vn->data;
+	size_t start = u->resid, together = start <= PIPE_BUF ? start : 1;
+	int error = 0;
+
+	(void)off;
+	if (start == 0)
+		return 0;
+	mutex_lock(&vn->lock);
+	while (error == 0 && u->resid > 0) {
+		error = pipe_wait_room(vn, f, together);
+		if (error == 0)
+			error = pipe_fill(p, u);
+		cond_broadcast(&p->can_read);
+	}
+	CTR4(KTR_BUF, "pipe write: ino %lu bytes %lu used %lu error %d", vn->ino, start - u->resid,
+	     pipe_used(p), -error);
+	mutex_unlock(&vn->lock);
+	if (error == -EPIPE)
+		proc_signal_self(SIGPIPE);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static void
+pipe_free(struct pipe *p)
+{
+	kfree(p->ring);
+	kfree(p);
+}
+
+static void
+pipe_destroy(struct vnode *vn)
+{
+	pipe_free(vn->data);
+}
+
+static const struct vnode_ops pipe_ops = {
+    .open = pipe_open,
+    .release = pipe_release,
+    .read = pipe_read,
+    .write = pipe_write,
+    .destroy = pipe_destroy,
+};
+
+int
+pipe_create(int flags, struct file *end[2])
+{
+	struct pipe *p = kzalloc(sizeof(*p));
+	struct vnode *vn;
+	int error;
+
+	if (p == NULL)
+		return -ENOMEM;
+	p->ring = kmalloc(PIPE_SIZE);
+	vn = p->ring != NULL ? vnode_alloc(S_IFIFO | 0600, &pipe_ops, p) : NULL;
+	if (vn == NULL) {
+		pipe_free(p);
+		return -ENOMEM;
+	}
+	error = file_open_vnode(vn, O_RDONLY | flags, &end[0]);
+	if (error < 0) {
+		vnode_unref(vn);
+		return error;
+	}
+	error = file_open_vnode(vnode_ref(vn), O_WRONLY | flags, &end[1]);
+	if (error < 0) {
+		vnode_unref(vn);
+		file_unref(end[0]);
+		return error;
+	}
+	CTR1(KTR_BUF, "pipe: ino %lu", vn->ino);
+	return 0;
+}

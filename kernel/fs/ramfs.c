@@ -1,0 +1,202 @@
+/*
+ * ramfs.c - regular files, in pages.
+ *
+ * vn->data is a growing array of page pointers; NULL is a hole and reads as zeroes. Bytes behind
+ * the size in the last page are zero, so growing need not clear them. Locking: vn->lock for
+ * everything, also while bytes move to and from user memory: serving a fault there needs no file.
+ * It is let go between pages' worth of work only at the end, so a read or write is atomic.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/clock.h"
+#include "ktr/ktr.h"
+
+#define RAMFS_SIZE_MAX  (1ull << 30)
+#define RAMFS_RESERVE   32 /* files leave 1/32 of all memory to others */
+#define RAMFS_SIG_PAGES 16 /* pages moved between looks for a signal */
+
+struct ramfs_file {
+	size_t count; /* page pointers that pages[] has */
+	void *pages[];
+};
+
+static void
+ramfs_free_pages(struct ramfs_file *rf)
+{
+	for (size_t i = 0; rf != NULL && i < rf->count; i++) {
+		if (rf->pages[i] != NULL)
+			page_free(rf->pages[i], 0);
+	}
+	kfree(rf);
+}
+
+static void *
+ramfs_page(const struct vnode *vn, uint64_t index)
+{
+	const struct ramfs_file *rf = vn->data;
+
+	return rf != NULL && index < rf->count ? rf->pages[index] : NULL;
+}
+
+/* Makes room for the pointer of page `index`. */
+static int
+ramfs_reserve(struct vnode *vn, uint64_t index)
+{
+	struct ramfs_file *old = vn->data, *rf;
+	size_t count = old != NULL ? old->count : 4;
+
+	if (old != NULL && index < old->count)
+		return 0;
+	while (count <= index)
+		count *= 2;
+	rf = kzalloc(sizeof(*rf) + count * sizeof(rf->pages[0]));
+	if (rf == NULL)
+		return -ENOSPC;
+	rf->count = count;
+	if (old != NULL)
+		memcpy(rf->pages, old->pages, old->count * sizeof(rf->pages[0]));
+	kfree(old);
+	vn->data = rf;
+	CTR3(KTR_VOP, "ramfs grow: ino %lu size %lu pages %lu", vn->ino, vn->size, count);
+	return 0;
+}
+
+/* The page to write to, which may be new. */
+static int
+ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
+{
+	struct ramfs_file *rf;
+	int error;
+
+	*page = ramfs_page(vn, index);
+	if (*page != NULL)
+		return 0;
+	if (page_count_free() < page_count_total() / RAMFS_RESERVE)
+		return -ENOSPC;
+	error = ramfs_reserve(vn, index);
+	if (error < 0)
+		return error;
+	*page = page_alloc_zero();
+	if (*page == NULL)
+		return -ENOSPC;
+	rf = vn->data;
+	rf->pages[index] = *page;
+	return 0;
+}
+
+/* After that many pages: is there a signal to act on? */
+static bool
+ramfs_interrupted(unsigned pages)
+{
+	return pages % RAMFS_SIG_PAGES == 0 && pages > 0 && proc_signal_pending();
+}
+
+static int64_t
+ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t start = u->resid;
+	int error = 0;
+
+	(void)f;
+	mutex_lock(&vn->lock);
+	for (unsigned n = 0; u->resid > 0 && *off < vn->size && error == 0; n++) {
+		uint64_t in_page = *off % PAGE_SIZE, left = vn->size - *off;
+		size_t piece = PAGE_SIZE - in_page, before = u->resid;
+		const char *page = ramfs_page(vn, *off / PAGE_SIZE);
+
+		if (ramfs_interrupted(n)) {
+			error = -EINTR;
+			break;
+		}
+		piece = piece < left ? piece : left;
+		error = page != NULL ? uio_put(u, page + in_page, piece) : uio_put_zero(u, piece);
+		*off += before - u->resid;
+	}
+	mutex_unlock(&vn->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+/* A copy that failed half way may have left bytes behind the size: they must read as zeroes later.
+ */
+static void
+ramfs_clear_tail(const struct vnode *vn, char *page, uint64_t index)
+{
+	uint64_t start = index * PAGE_SIZE, from = vn->size > start ? vn->size - start : 0;
+
+	if (from < PAGE_SIZE)
+		memset(page + from, 0, PAGE_SIZE - from);
+}
+
+/* One page's worth at *off. vn->lock held. */
+static int
+ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
+{
+	uint64_t index = *off / PAGE_SIZE, in_page = *off % PAGE_SIZE;
+	size_t before = u->resid;
+	char *page;
+	int error = ramfs_get_page(vn, index, &page);
+
+	if (error < 0)
+		return error;
+	error = uio_take(u, page + in_page, PAGE_SIZE - in_page);
+	*off += before - u->resid;
+	if (before != u->resid && *off > vn->size)
+		vn->size = *off;
+	if (error < 0)
+		ramfs_clear_tail(vn, page, index);
+	return error;
+}
+
+static int64_t
+ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t start = u->resid;
+	int error = 0;
+
+	mutex_lock(&vn->lock);
+	if (f != NULL && (f->flags & O_APPEND))
+		*off = vn->size;
+	if (*off >= RAMFS_SIZE_MAX || u->resid > RAMFS_SIZE_MAX - *off)
+		error = -EFBIG;
+	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
+		error = ramfs_interrupted(n) ? -EINTR : ramfs_write_page(vn, u, off);
+	vn->mtime_ns = clock_ns();
+	mutex_unlock(&vn->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static int
+ramfs_truncate(struct vnode *vn)
+{
+	struct ramfs_file *rf;
+
+	mutex_lock(&vn->lock);
+	CTR2(KTR_VOP, "ramfs truncate: ino %lu size %lu", vn->ino, vn->size);
+	rf = vn->data;
+	vn->data = NULL;
+	vn->size = 0;
+	vn->mtime_ns = clock_ns();
+	mutex_unlock(&vn->lock);
+	ramfs_free_pages(rf);
+	return 0;
+}
+
+static void
+ramfs_destroy(struct vnode *vn)
+{
+	CTR2(KTR_VOP, "ramfs free: ino %lu size %lu", vn->ino, vn->size);
+	ramfs_free_pages(vn->data);
+}
+
+const struct vnode_ops ramfs_file_ops = {
+    .read = ramfs_read,
+    .write = ramfs_write,
+    .truncate = ramfs_truncate,
+    .destroy = ramfs_destroy,
+};

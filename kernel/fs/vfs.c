@@ -1,0 +1,341 @@
+/*
+ * vfs.c - the tree of names: walking paths, making, removing and renaming.
+ *
+ * A path is walked part by part under vfs_lock, so a change of the tree is seen whole or not at
+ * all. Invariant: vnodes that leave the tree are released after the lock, for freeing may take
+ * long. Locking: vfs.h.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "ktr/ktr.h"
+
+#define STICKY \
+	01000 /* directory: names are removed by the owner of the file or of the directory only */
+
+struct mutex vfs_lock = MUTEX_INIT("vfs");
+struct vnode *vfs_root;
+
+static const struct vnode_ops dir_ops;
+
+/* Where a path leads: the directory that its last part is in, and that part. */
+struct walk {
+	struct vnode *dir;
+	bool want_dir;           /* the path ends with a slash */
+	char name[NAME_MAX + 1]; /* "" when the path is the root itself */
+};
+
+/* Cuts the next part off *path. Its length, 0 at the end, or -ENAMETOOLONG. */
+static int
+next_part(const char **path, char *name)
+{
+	size_t n = 0;
+
+	while (**path == '/')
+		(*path)++;
+	while ((*path)[n] != '\0' && (*path)[n] != '/')
+		n++;
+	if (n > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, *path, n);
+	name[n] = '\0';
+	*path += n;
+	return (int)n;
+}
+
+/* What name leads to in dir, which the user must be allowed to search. */
+static int
+step(struct vnode *dir, const char *name, struct vnode **to)
+{
+	int error = !S_ISDIR(dir->mode) ? -ENOTDIR : vnode_access(dir, VNODE_EXEC);
+
+	if (error < 0)
+		return error;
+	if (strcmp(name, ".") == 0)
+		*to = dir;
+	else if (strcmp(name, "..") == 0)
+		*to = dir->parent;
+	else
+		*to = dir_find(dir, name);
+	return *to != NULL ? 0 : -ENOENT;
+}
+
+/* Walks all but the last part. vfs_lock held. */
+static int
+walk(struct vnode *cwd, const char *path, struct walk *w)
+{
+	char name[NAME_MAX + 1];
+	int n;
+
+	if (*path == '\0')
+		return -ENOENT;
+	w->dir = *path == '/' || cwd == NULL ? vfs_root : cwd;
+	w->want_dir = false;
+	w->name[0] = '\0';
+	while ((n = next_part(&path, name)) > 0) {
+		int error = w->name[0] != '\0' ? step(w->dir, w->name, &w->dir) : 0;
+
+		if (error < 0)
+			return error;
+		memcpy(w->name, name, (size_t)n + 1);
+		w->want_dir = *path == '/';
+	}
+	return n;
+}
+
+/* The last step. vfs_lock held; no reference. */
+static int
+walk_end(const struct walk *w, struct vnode **vn)
+{
+	int error = 0;
+
+	*vn = w->dir;
+	if (w->name[0] != '\0')
+		error = step(w->dir, w->name, vn);
+	if (error == 0 && w->want_dir && !S_ISDIR((*vn)->mode))
+		error = -ENOTDIR;
+	return error;
+}
+
+struct vnode *
+vnode_lookup(struct vnode *cwd, const char *path, int *err)
+{
+	struct vnode *vn = NULL;
+	struct walk w;
+
+	mutex_lock(&vfs_lock);
+	*err = walk(cwd, path, &w);
+	if (*err == 0)
+		*err = walk_end(&w, &vn);
+	if (*err == 0)
+		vnode_ref(vn);
+	mutex_unlock(&vfs_lock);
+	if (*err == 0)
+		CTR2(KTR_VFS, "lookup hit: name %s ino %lu", vfs_trace_name(path), vn->ino);
+	else
+		CTR2(KTR_VFS, "lookup miss: name %s error %d", vfs_trace_name(path), -*err);
+	return *err == 0 ? vn : NULL;
+}
+
+/* May the user add names to w->dir, and remove them? vfs_lock held. */
+static int
+may_change(const struct walk *w)
+{
+	if (!S_ISDIR(w->dir->mode))
+		return -ENOTDIR;
+	if (w->dir->fixed)
+		return -EPERM;
+	if (w->dir->parent == NULL)
+		return -ENOENT;
+	return vnode_access(w->dir, VNODE_WRITE | VNODE_EXEC);
+}
+
+static bool
+is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* vfs_lock held. The vnode gets a reference for the tree and one for the caller. */
+static int
+create_locked(const struct walk *w, uint32_t mode, struct vnode **vn)
+{
+	int error = may_change(w);
+
+	if (w->name[0] == '\0' || is_dot(w->name))
+		return -EEXIST;
+	if (error == -ENOTDIR || error == -ENOENT)
+		return error;
+	if (dir_find(w->dir, w->name) != NULL)
+		return -EEXIST;
+	if (error < 0)
+		return error;
+	if (w->want_dir && !S_ISDIR(mode))
+		return -EISDIR;
+	*vn = vnode_alloc(mode, S_ISDIR(mode) ? &dir_ops : &ramfs_file_ops, NULL);
+	if (*vn == NULL)
+		return -ENOSPC;
+	error = dir_link(w->dir, *vn, w->name);
+	if (error == 0)
+		vnode_ref(*vn);
+	else
+		vnode_unref(*vn);
+	return error;
+}
+
+struct vnode *
+vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
+{
+	struct vnode *vn = NULL;
+	struct walk w;
+
+	mutex_lock(&vfs_lock);
+	*err = walk(cwd, path, &w);
+	if (*err == 0)
+		*err = create_locked(&w, mode, &vn);
+	mutex_unlock(&vfs_lock);
+	CTR3(KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
+	return *err == 0 ? vn : NULL;
+}
+
+struct vnode *
+vnode_add(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
+	  void *data, int *err)
+{
+	struct vnode *vn = vnode_alloc(mode, ops != NULL ? ops : &dir_ops, data);
+
+	*err = -ENOMEM;
+	if (vn == NULL)
+		return NULL;
+	mutex_lock(&vfs_lock);
+	*err = dir_find(dir, name) != NULL ? -EEXIST : dir_link(dir, vn, name);
+	if (*err == 0)
+		vnode_ref(vn);
+	mutex_unlock(&vfs_lock);
+	if (*err == 0)
+		return vn;
+	kfree(vn->name);
+	kfree(vn);
+	return NULL;
+}
+
+static int
+may_remove(const struct walk *w, const struct vnode *vn)
+{
+	uint32_t user = vfs_user();
+
+	if ((w->dir->mode & STICKY) && user != 0 && user != vn->uid && user != w->dir->uid)
+		return -EPERM;
+	return vn->fixed ? -EBUSY : 0;
+}
+
+/* What w leads to, if its name may be taken away. vfs_lock held. */
+static int
+find_removable(const struct walk *w, struct vnode **vn)
+{
+	int error;
+
+	if (w->name[0] == '\0')
+		return -EBUSY; /* the root */
+	if (is_dot(w->name))
+		return -EINVAL;
+	error = walk_end(w, vn);
+	if (error == 0)
+		error = may_change(w);
+	return error == 0 ? may_remove(w, *vn) : error;
+}
+
+int
+vnode_remove(struct vnode *cwd, const char *path, bool dir)
+{
+	struct vnode *vn = NULL;
+	struct walk w;
+	int error;
+
+	mutex_lock(&vfs_lock);
+	error = walk(cwd, path, &w);
+	if (error == 0)
+		error = find_removable(&w, &vn);
+	if (error == 0 && dir && !S_ISDIR(vn->mode))
+		error = -ENOTDIR;
+	else if (error == 0 && !dir && S_ISDIR(vn->mode))
+		error = -EISDIR;
+	else if (error == 0 && !list_empty(&vn->children))
+		error = -ENOTEMPTY;
+	if (error == 0)
+		dir_unlink(vn);
+	mutex_unlock(&vfs_lock);
+	CTR2(KTR_VOP, "remove: name %s error %d", vfs_trace_name(path), -error);
+	if (error == 0)
+		vnode_unref(vn);
+	return error;
+}
+
+/* May `from` take the place of `to`? */
+static int
+may_replace(const struct vnode *from, const struct vnode *to)
+{
+	if (S_ISDIR(from->mode) != S_ISDIR(to->mode))
+		return S_ISDIR(to->mode) ? -EISDIR : -ENOTDIR;
+	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
+}
+
+/* vfs_lock held. *gone gets what lost its name, with a reference. */
+static int
+rename_locked(const struct walk *from, const struct walk *to, struct vnode **gone)
+{
+	struct vnode *vn, *old;
+	int error = find_removable(from, &vn);
+
+	if (error < 0)
+		return error;
+	if (to->name[0] == '\0' || is_dot(to->name))
+		return -EBUSY;
+	error = may_change(to);
+	if (error < 0)
+		return error;
+	if (to->want_dir && !S_ISDIR(vn->mode))
+		return -ENOTDIR;
+	for (struct vnode *d = to->dir; d != vfs_root; d = d->parent) {
+		if (d == vn)
+			return -EINVAL; /* into itself */
+	}
+	old = dir_find(to->dir, to->name);
+	if (old == vn)
+		return 0;
+	if (old != NULL && (error = may_replace(vn, old)) == 0)
+		error = may_remove(to, old);
+	if (error < 0)
+		return error;
+	error = dir_link(to->dir, vn, to->name);
+	if (error < 0)
+		return -ENOSPC;
+	if (old != NULL)
+		dir_unlink(old);
+	*gone = old;
+	return 0;
+}
+
+int
+vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to)
+{
+	struct vnode *gone = NULL;
+	struct walk a, b;
+	int error;
+
+	mutex_lock(&vfs_lock);
+	error = walk(cwd_from, from, &a);
+	if (error == 0)
+		error = walk(cwd_to, to, &b);
+	if (error == 0)
+		error = rename_locked(&a, &b, &gone);
+	mutex_unlock(&vfs_lock);
+	CTR3(KTR_VOP, "rename: from %s to %s error %d", vfs_trace_name(from), vfs_trace_name(to),
+	     -error);
+	vnode_unref(gone);
+	return error;
+}
+
+void
+vfs_init(void)
+{
+	struct vnode *dev;
+	int error;
+
+	vfs_root = vnode_alloc(S_IFDIR | 0755, &dir_ops, NULL);
+	if (vfs_root == NULL)
+		panic("vfs: no memory for the root directory");
+	vfs_root->name = kstrdup("");
+	vfs_root->parent = vfs_root;
+	dev = vnode_add(vfs_root, "dev", S_IFDIR | 0755, NULL, NULL, &error);
+	if (dev == NULL)
+		panic("vfs: /dev: error %d", -error);
+	dev->fixed = true;
+	devfs_init(dev);
+	vnode_unref(dev);
+}
