@@ -16,12 +16,12 @@ struct counts {
 static bool want_lines, want_words, want_bytes;
 
 static void
-print_counts(const struct counts *n, const char *name)
+print_counts(const struct counts *n, const char *name, bool aligned)
 {
 	const uint64_t values[] = {n->lines, n->words, n->bytes};
 	const bool wanted[] = {want_lines, want_words, want_bytes};
 	/* A single number stands alone, for scripts. */
-	int width = want_lines + want_words + want_bytes > 1 || name != NULL ? 7 : 1;
+	int width = want_lines + want_words + want_bytes > 1 || aligned ? 7 : 1;
 	const char *gap = "";
 
 	for (int i = 0; i < 3; i++) {
@@ -34,7 +34,7 @@ print_counts(const struct counts *n, const char *name)
 }
 
 static int
-count_file(const char *path, struct counts *total)
+count_file(const char *path, struct counts *total, bool aligned)
 {
 	bool is_stdin = path == NULL || strcmp(path, "-") == 0, in_word = false;
 	FILE *f = is_stdin ? stdin : fopen(path, "r");
@@ -57,7 +57,7 @@ count_file(const char *path, struct counts *total)
 	}
 	if (!is_stdin)
 		fclose(f);
-	print_counts(&n, path);
+	print_counts(&n, path, aligned);
 	total->lines += n.lines;
 	total->words += n.words;
 	total->bytes += n.bytes;
@@ -79,10 +79,10 @@ main(int argc, char **argv)
 		want_lines = want_words = want_bytes = true;
 	files = argc - optind;
 	if (files == 0)
-		return tool_finish(count_file(NULL, &total));
+		return tool_finish(count_file(NULL, &total, false));
 	for (; optind < argc; optind++)
-		status |= count_file(argv[optind], &total);
+		status |= count_file(argv[optind], &total, files > 1);
 	if (files > 1)
-		print_counts(&total, "total");
+		print_counts(&total, "total", true);
 	return tool_finish(status);
 }

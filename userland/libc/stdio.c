@@ -14,22 +14,25 @@
 #include <string.h>
 #include <unistd.h>
 
-struct file_stream {
-	int fd;
-	int mode; /* _IOFBF, _IOLBF, _IONBF, or -1: decided at the first output */
-	bool can_read, can_write, writing, eof, error;
-	bool is_static; /* stdin, stdout, stderr: not freed */
-	int pushed;     /* by ungetc, else EOF */
-	size_t pos, end;
-	FILE *next;
-	char buf[BUFSIZ];
-};
+#include "userland/libc/stream.h"
 
-static FILE stderr_file = {
-    .fd = 2, .mode = _IONBF, .can_write = true, .is_static = true, .pushed = EOF};
-static FILE stdout_file = {
-    .fd = 1, .mode = -1, .can_write = true, .is_static = true, .pushed = EOF, .next = &stderr_file};
+static char stdin_buf[BUFSIZ], stdout_buf[BUFSIZ], stderr_buf[BUFSIZ];
+
+static FILE stderr_file = {.fd = 2,
+			   .buf = stderr_buf,
+			   .mode = _IONBF,
+			   .can_write = true,
+			   .is_static = true,
+			   .pushed = EOF};
+static FILE stdout_file = {.fd = 1,
+			   .buf = stdout_buf,
+			   .mode = -1,
+			   .can_write = true,
+			   .is_static = true,
+			   .pushed = EOF,
+			   .next = &stderr_file};
 static FILE stdin_file = {.fd = 0,
+			  .buf = stdin_buf,
 			  .mode = _IOFBF,
 			  .can_read = true,
 			  .is_static = true,
@@ -79,10 +82,11 @@ fdopen(int fd, const char *mode)
 
 	if (flags < 0)
 		return NULL;
-	f = malloc(sizeof(*f));
+	f = malloc(sizeof(*f) + BUFSIZ);
 	if (f == NULL)
 		return NULL;
-	memset(f, 0, offsetof(FILE, buf));
+	memset(f, 0, sizeof(*f));
+	f->buf = (char *)(f + 1);
 	f->fd = fd;
 	f->mode = -1;
 	f->can_read = (flags & O_ACCMODE) != O_WRONLY;
@@ -210,9 +214,9 @@ put_bytes(FILE *f, const char *s, size_t len)
 	size_t done = 0;
 
 	while (done < len) {
-		size_t room = sizeof(f->buf) - f->pos, n = len - done < room ? len - done : room;
+		size_t room = BUFSIZ - f->pos, n = len - done < room ? len - done : room;
 
-		if (f->pos == 0 && len - done >= sizeof(f->buf)) { /* no use in copying */
+		if (f->pos == 0 && len - done >= BUFSIZ) { /* no use in copying */
 			if (write_all(f->fd, s + done, len - done) < 0) {
 				f->error = true;
 				return done;
@@ -222,7 +226,7 @@ put_bytes(FILE *f, const char *s, size_t len)
 		memcpy(f->buf + f->pos, s + done, n);
 		f->pos += n;
 		done += n;
-		if (f->pos == sizeof(f->buf) && flush_one(f) != 0)
+		if (f->pos == BUFSIZ && flush_one(f) != 0)
 			return done - n;
 	}
 	if (f->mode == _IONBF || (f->mode == _IOLBF && memchr(s, '\n', len) != NULL))
@@ -243,7 +247,7 @@ fputc(int c, FILE *f)
 {
 	char byte = (char)c;
 
-	if (f->writing && f->mode == _IOFBF && f->pos < sizeof(f->buf) - 1) {
+	if (f->writing && f->mode == _IOFBF && f->pos < BUFSIZ - 1) {
 		f->buf[f->pos++] = byte;
 		return (unsigned char)byte;
 	}
@@ -307,7 +311,7 @@ fgetc(FILE *f)
 		if (!begin_read(f))
 			return EOF;
 		f->pos = 0;
-		f->end = fill(f, f->buf, sizeof(f->buf));
+		f->end = fill(f, f->buf, BUFSIZ);
 		if (f->end == 0)
 			return EOF;
 	}
@@ -356,11 +360,11 @@ fread(void *buf, size_t size, size_t count, FILE *f)
 		if (n > 0) {
 			memcpy(p + done, f->buf + f->pos, n);
 			f->pos += n;
-		} else if (len - done >= sizeof(f->buf)) { /* no use in copying */
+		} else if (len - done >= BUFSIZ) { /* no use in copying */
 			n = fill(f, p + done, len - done);
 		} else {
 			f->pos = 0;
-			f->end = fill(f, f->buf, sizeof(f->buf));
+			f->end = fill(f, f->buf, BUFSIZ);
 			if (f->end == 0)
 				break;
 			continue;

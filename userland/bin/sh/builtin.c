@@ -343,12 +343,19 @@ static int
 run_eval(int argc, char **argv)
 {
 	struct text t = {0};
+	int status;
 
 	for (int i = 1; i < argc; i++) {
 		text_puts(&t, argv[i]);
 		text_putc(&t, i + 1 < argc ? ' ' : '\n');
 	}
-	return t.s != NULL ? exec_text("eval", t.s) : 0;
+	if (t.s == NULL)
+		return 0;
+	if (!call_enter("eval"))
+		return 1;
+	status = exec_text("eval", t.s);
+	sh.call_depth--;
+	return status;
 }
 
 static int
@@ -358,7 +365,8 @@ run_source(int argc, char **argv)
 
 	if (argc != 2)
 		return usage_error(". FILE");
-	sh.call_depth++; /* return is fine in it */
+	if (!call_enter(argv[1])) /* so that return is fine in it */
+		return 1;
 	status = exec_file(argv[1]);
 	sh.call_depth--;
 	if (sh.unwind == U_RETURN)

@@ -16,8 +16,6 @@
 
 #include "userland/bin/sh/sh.h"
 
-#define CALL_DEPTH_MAX 200
-
 char *
 exec_find(const char *name)
 {
@@ -101,20 +99,28 @@ exec_assigns(struct node *n)
 	return sh.subst_status >= 0 ? sh.subst_status : 0;
 }
 
+bool
+call_enter(const char *name)
+{
+	if (sh.call_depth == CALL_DEPTH_MAX) {
+		sh_error("%s: found more than %d calls within calls", name, CALL_DEPTH_MAX);
+		return false;
+	}
+	sh.call_depth++;
+	return true;
+}
+
 static int
 call_function(struct node *body, struct argv *argv)
 {
 	char **args = sh.args;
 	int arg_count = sh.arg_count, loops = sh.loop_depth, status;
 
-	if (sh.call_depth == CALL_DEPTH_MAX) {
-		sh_error("%s: found more than %d calls within calls", argv->v[0], CALL_DEPTH_MAX);
+	if (!call_enter(argv->v[0]))
 		return 1;
-	}
 	sh.args = argv->v + 1;
 	sh.arg_count = argv->count - 1;
 	sh.loop_depth = 0;
-	sh.call_depth++;
 	status = exec_node(body, false);
 	if (sh.unwind == U_RETURN)
 		sh.unwind = U_NONE;

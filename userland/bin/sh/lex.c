@@ -22,8 +22,10 @@ lex_error(struct lexer *lx, int line, const char *found, const char *expected)
 {
 	if (!lx->failed && !sh.interrupted) {
 		fflush(stdout);
-		fprintf(stderr, "sh: %s:%d: found %s, expected %s\n", lx->in->name, line, found,
-			expected);
+		fprintf(stderr, "sh: ");
+		if (!lx->in->editor)
+			fprintf(stderr, "%s:%d: ", lx->in->name, line);
+		fprintf(stderr, "found %s, expected %s\n", found, expected);
 	}
 	lx->failed = true;
 }

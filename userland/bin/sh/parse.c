@@ -12,6 +12,8 @@
 
 #include "userland/bin/sh/sh.h"
 
+#define DEPTH_MAX 64 /* of commands within commands: what fits a small stack */
+
 static struct node *parse_list(struct lexer *lx, bool one_line);
 static struct node *parse_command(struct lexer *lx);
 
@@ -321,33 +323,46 @@ parse_enclosed(struct lexer *lx, enum node_type type)
 	return n;
 }
 
+/* Anything but a simple command; NULL after an error, or with *simple set when it is one. */
+static struct node *
+parse_compound(struct lexer *lx, bool *simple)
+{
+	*simple = false;
+	if (lex_peek(lx)->type == T_OPEN)
+		return parse_enclosed(lx, N_SUBSHELL);
+	if (at_word(lx, "{"))
+		return parse_enclosed(lx, N_GROUP);
+	if (at_word(lx, "if"))
+		return parse_if(lx);
+	if (at_word(lx, "while"))
+		return parse_while(lx, N_WHILE);
+	if (at_word(lx, "until"))
+		return parse_while(lx, N_UNTIL);
+	if (at_word(lx, "for"))
+		return parse_for(lx);
+	if (at_word(lx, "case"))
+		return parse_case(lx);
+	*simple = true;
+	return NULL;
+}
+
 static struct node *
 parse_command(struct lexer *lx)
 {
 	struct redir **redirs;
 	struct node *n;
+	bool simple;
 
 	lx->in_command = true;
-	if (lex_peek(lx)->type == T_OPEN)
-		n = parse_enclosed(lx, N_SUBSHELL);
-	else if (at_word(lx, "{"))
-		n = parse_enclosed(lx, N_GROUP);
-	else if (at_word(lx, "if"))
-		n = parse_if(lx);
-	else if (at_word(lx, "while"))
-		n = parse_while(lx, N_WHILE);
-	else if (at_word(lx, "until"))
-		n = parse_while(lx, N_UNTIL);
-	else if (at_word(lx, "for"))
-		n = parse_for(lx);
-	else if (at_word(lx, "case"))
-		n = parse_case(lx);
-	else if (at_list_end(lx))
-		return unexpected(lx, "a command");
-	else
-		return parse_simple(lx);
-	if (n == NULL)
-		return NULL;
+	if (lx->depth == DEPTH_MAX)
+		return unexpected(lx, "less nesting");
+	lx->depth++;
+	n = parse_compound(lx, &simple);
+	if (simple)
+		n = at_list_end(lx) ? unexpected(lx, "a command") : parse_simple(lx);
+	lx->depth--;
+	if (n == NULL || simple)
+		return n;
 	for (redirs = &n->redirs; lex_peek(lx)->type == T_REDIR;) {
 		if (!parse_redir(lx, &redirs))
 			return NULL;
@@ -439,6 +454,7 @@ parse_line(struct lexer *lx, struct node **out)
 	lx->in_command = false;
 	lx->failed = false;
 	lx->here_count = 0;
+	lx->depth = 0;
 	tok = lex_peek(lx);
 	if (tok->type == T_END)
 		return PARSE_END;

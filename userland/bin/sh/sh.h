@@ -106,6 +106,7 @@ struct lexer {
 	char *p; /* in the line read last; NULL before the first */
 	bool ended;
 	bool failed;        /* a message has been printed; the rest of the line is void */
+	unsigned int depth; /* of commands within commands */
 	bool in_command;    /* a command has begun: further lines continue it */
 	struct token token; /* the one at hand, when have_token */
 	bool have_token;
@@ -214,6 +215,10 @@ int exec_node(struct node *n, bool in_child);
 int exec_input(struct input *in);
 int exec_text(const char *name, const char *text);
 int exec_file(const char *path);
+/* Nesting of functions, sourced files and eval: what fits a small stack. */
+#define CALL_DEPTH_MAX 64
+/* Goes one deeper in sh.call_depth; false after a message. */
+bool call_enter(const char *name);
 /* Starts a program instead of this process: returns only the status for its failure. */
 int exec_program(char **argv, char **env);
 /* Where a program would be found: in the current arena, or NULL. */

@@ -12,7 +12,7 @@
 #include "kernel/abi/fcntl.h" /* SEEK_… */
 
 #define EOF          (-1)
-#define BUFSIZ       4096
+#define BUFSIZ       4096U
 #define FOPEN_MAX    64
 #define FILENAME_MAX PATH_MAX
 
