@@ -84,7 +84,7 @@ print_listed(const char *name)
 	for (const char *p = value; (p = strchr(p, '\n')) != NULL; p++)
 		lines++;
 	if (lines > 16)
-		printf("%s%s(%lu lines)\n", bare ? "" : name, bare ? "" : ": ", lines);
+		printf("%s%s(%zu lines)\n", bare ? "" : name, bare ? "" : ": ", lines);
 	else
 		print_value(name, value);
 	free(value);
@@ -146,7 +146,7 @@ show(const char *name)
 	return 1;
 }
 
-/* Sets `name` and says what it was and is; variables that can only be written say nothing. */
+/* Sets `name` and says what it was and is; variables that are commands (no value) say nothing. */
 static int
 set(const char *name, const char *value)
 {
@@ -163,7 +163,7 @@ set(const char *name, const char *value)
 		after[strcspn(after, "\n")] = '\0';
 		if (bare)
 			puts(after);
-		else
+		else if (*before != '\0' || *after != '\0')
 			printf("%s: %s -> %s\n", name, before, after);
 	}
 	free(before);

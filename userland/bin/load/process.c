@@ -19,7 +19,7 @@ read_exactly(int fd, void *buf, size_t len, const char *what)
 	if (n < 0)
 		warn("%s", what);
 	else
-		warnx("%s: found %ld bytes, expected %lu", what, n, len);
+		warnx("%s: found %zd bytes, expected %zu", what, n, len);
 	return false;
 }
 

@@ -62,7 +62,7 @@ redraw(struct editor *e)
 	n = snprintf(buf, sizeof(buf), "\r%.100s%.*s\033[K\r", e->prompt, (int)shown,
 		     e->line + e->scroll);
 	write_all(1, buf, (size_t)n);
-	n = snprintf(buf, sizeof(buf), "\033[%luC", strlen(e->prompt) + e->pos - e->scroll);
+	n = snprintf(buf, sizeof(buf), "\033[%zuC", strlen(e->prompt) + e->pos - e->scroll);
 	write_all(1, buf, (size_t)n);
 }
 
@@ -152,7 +152,7 @@ history_add(const char *line)
 static void
 list_completions(struct editor *e, const struct argv *found)
 {
-	size_t width = 0, columns;
+	size_t width = 1, columns;
 
 	for (int i = 0; i < found->count; i++) {
 		if (strlen(found->v[i]) + 2 > width)

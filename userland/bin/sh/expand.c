@@ -302,7 +302,7 @@ put_braced(struct build *b, const char *inside, bool in_quotes)
 		sh_error("found \"${%s}\", expected a variable", inside);
 		b->failed = true;
 	} else if (length) {
-		put_value(b, arena_printf("%lu", strlen(value_or_empty(b, name, value))),
+		put_value(b, arena_printf("%zu", strlen(value_or_empty(b, name, value))),
 			  in_quotes);
 	} else if (*op == '\0' && (*name == '@' || *name == '*')) {
 		put_args(b, *name, in_quotes);
