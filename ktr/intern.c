@@ -17,7 +17,6 @@
 #define INTERN_SLOTS 4096u /* power of two */
 #define INTERN_TEXT  255u
 #define THREAD_SLOTS 1024u /* power of two */
-#define IDENT_TAG    0x7a5cu
 
 static char intern_arena[KTR_INTERN_BYTES];
 static uint32_t intern_used;                /* atomic */
@@ -120,7 +119,7 @@ const char *
 ktr_string_text(uint64_t value, char *buf)
 {
 	const char *p = (const char *)(uintptr_t)value;
-	if (value >> 48 == IDENT_TAG) {
+	if (value >> 48 == KTR_IDENT_TAG) {
 		const char *name = ktr_thread_name_get((uint32_t)value);
 		fmt_snprintf(buf, KTR_STRING_MAX, "%s%stid %u", name != NULL ? name : "",
 			     name != NULL ? " " : "", (unsigned)value);

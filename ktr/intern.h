@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Top 16 bits of a thread ident: an address that no CPU of ours can have. */
+#define KTR_IDENT_TAG 0x7a5cull
+
 /** Bytes of text that can be interned, with their NULs. */
 #define KTR_INTERN_BYTES (64u * 1024)
 
@@ -39,7 +42,7 @@ const char *ktr_thread_name_get(uint32_t tid);
 static inline const char *
 ktr_thread_ident(uint32_t tid)
 {
-	return (const char *)(uintptr_t)(0x7a5c000000000000ull | tid);
+	return (const char *)(uintptr_t)(KTR_IDENT_TAG << 48 | tid);
 }
 
 /** Room for ktr_string_text(). */

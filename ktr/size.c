@@ -171,11 +171,14 @@ ktr_clear(void)
 bool
 ktr_stats_get(unsigned cpu, struct ktr_stats *stats)
 {
+	if (cpu >= KTR_PORT_MAXCPU)
+		return false;
+	/* First, so that it is not ahead of the head. */
+	const struct ktr_ring *ring = &ktr_rings[cpu];
+	uint64_t cursor = __atomic_load_n(&ring->cursor, __ATOMIC_ACQUIRE);
 	uint64_t tail, head;
 	if (!ktr_ring_window(cpu, &tail, &head))
 		return false;
-	const struct ktr_ring *ring = &ktr_rings[cpu];
-	uint64_t cursor = ring->cursor;
 	*stats = (struct ktr_stats){
 	    .recorded = head,
 	    .delivered = ring->delivered,

@@ -1,0 +1,426 @@
+/*
+ * encode.c - frames: type, length, body, checksum, then COBS and a zero byte.
+ *
+ * Invariants: a frame is complete in `out` or not there; a batch needs nothing from another batch;
+ * the metadata that a batch names stands before it in `out`. ktr_encoder_room() leaves room for the
+ * batch in the making and for one event's metadata. Locking: the stream's user.
+ */
+#include "ktr/encode.h"
+
+#include "ktr/class.h"
+#include "ktr/control.h"
+#include "ktr/crc32c.h"
+#include "ktr/event.h"
+#include "ktr/intern.h"
+#include "ktr/port.h"
+#include "ktr/str.h"
+
+/* One event: site, thread and six strings; every frame's overhead is far below 16. */
+#define ENCODE_METADATA_MAX                                              \
+	(KTR_WIRE_FILE_MAX + KTR_WIRE_FUNC_MAX + KTR_WIRE_FMT_MAX + 64 + \
+	 7 * (KTR_WIRE_STRING_MAX + 32))
+/* The longest event: first byte, site, time, thread, six parameters. */
+#define ENCODE_EVENT_MAX (1 + 3 + 10 + 5 + 6 * 10)
+
+_Static_assert(KTR_ENCODER_BATCH + 128 >= KTR_ENCODER_BATCH + ENCODE_EVENT_MAX, "batch buffer");
+_Static_assert(KTR_ENCODER_BATCH + 128 + 64 <= KTR_WIRE_BODY_MAX, "a batch fits a frame");
+_Static_assert(ENCODE_METADATA_MAX + 2 * KTR_WIRE_COBS_MAX <= KTR_ENCODER_OUT,
+	       "room for one event");
+_Static_assert(KTR_PORT_MAXCPU <= 64 || KTR_PORT_MAXCPU * 61 < KTR_WIRE_BODY_MAX, "tables fit");
+
+static void
+copy_bytes(uint8_t *to, const void *from, size_t n)
+{
+	const uint8_t *p = from;
+	for (size_t i = 0; i < n; i++)
+		to[i] = p[i];
+}
+
+static void
+zero_bytes(void *to, size_t n)
+{
+	uint8_t *p = to;
+	for (size_t i = 0; i < n; i++)
+		p[i] = 0;
+}
+
+void
+ktr_encoder_forget(struct ktr_encoder *e)
+{
+	zero_bytes(e->sites, sizeof(e->sites));
+	zero_bytes(e->strings, sizeof(e->strings));
+	zero_bytes(e->threads, sizeof(e->threads));
+}
+
+void
+ktr_encoder_init(struct ktr_encoder *e)
+{
+	ktr_encoder_forget(e);
+	e->out_len = 0;
+	e->total = 0;
+	e->frame_len = 0;
+	e->batch_count = 0;
+	e->batch_len = 0;
+}
+
+bool
+ktr_encoder_room(const struct ktr_encoder *e)
+{
+	return e->out_len + 2 * KTR_WIRE_COBS_MAX + ENCODE_METADATA_MAX <= KTR_ENCODER_OUT;
+}
+
+static void
+frame_begin(struct ktr_encoder *e, enum ktr_wire_type type)
+{
+	e->frame[0] = (uint8_t)type;
+	e->frame_len = 3;
+}
+
+static void
+put_byte(struct ktr_encoder *e, uint8_t v)
+{
+	e->frame[e->frame_len++] = v;
+}
+
+static void
+put_varint(struct ktr_encoder *e, uint64_t v)
+{
+	e->frame_len += ktr_varint_put(e->frame + e->frame_len, v);
+}
+
+static void
+put_text(struct ktr_encoder *e, const char *text, size_t max)
+{
+	size_t n = 0;
+	while (n < max && text[n] != '\0')
+		n++;
+	put_varint(e, n);
+	copy_bytes(e->frame + e->frame_len, text, n);
+	e->frame_len += n;
+}
+
+/* Appends the frame in COBS form: each zero byte becomes the distance to the next one. */
+static void
+frame_end(struct ktr_encoder *e)
+{
+	size_t body = e->frame_len - 3;
+	e->frame[1] = (uint8_t)body;
+	e->frame[2] = (uint8_t)(body >> 8);
+	uint32_t crc = ktr_crc32c(e->frame, e->frame_len);
+	for (unsigned i = 0; i < 4; i++)
+		put_byte(e, (uint8_t)(crc >> 8 * i));
+
+	uint8_t *out = e->out + e->out_len;
+	uint8_t *code = out++;
+	uint8_t run = 1;
+	for (size_t i = 0; i < e->frame_len; i++) {
+		if (e->frame[i] != 0) {
+			*out++ = e->frame[i];
+			run++;
+		}
+		if (e->frame[i] == 0 || run == 0xff) {
+			*code = run;
+			code = out++;
+			run = 1;
+		}
+	}
+	*code = run;
+	*out++ = 0;
+	e->total += (uint64_t)(out - (e->out + e->out_len));
+	e->out_len = (size_t)(out - e->out);
+	e->frame_len = 0;
+}
+
+void
+ktr_encode_delimiter(struct ktr_encoder *e)
+{
+	e->out[e->out_len++] = 0;
+	e->total++;
+}
+
+void
+ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *info,
+		  const struct ktr_wire_cpu *cpus, unsigned n)
+{
+	frame_begin(e, KTR_WIRE_HEADER);
+	copy_bytes(e->frame + e->frame_len, KTR_WIRE_MAGIC, 4);
+	e->frame_len += 4;
+	put_varint(e, KTR_WIRE_VERSION);
+	put_varint(e, flags);
+	copy_bytes(e->frame + e->frame_len, info->boot_id, 16);
+	e->frame_len += 16;
+	put_text(e, info->arch, 63);
+	put_text(e, info->build, 255);
+	put_varint(e, info->hz);
+	put_varint(e, info->boot_ticks);
+	put_varint(e, info->ncpu);
+	put_varint(e, n);
+	for (unsigned i = 0; i < n; i++) {
+		put_varint(e, cpus[i].cpu);
+		put_varint(e, cpus[i].next);
+	}
+	put_varint(e, ktr_class_count);
+	for (unsigned i = 0; i < ktr_class_count; i++) {
+		put_varint(e, (unsigned)__builtin_ctzll(ktr_classes[i].bit));
+		put_text(e, ktr_classes[i].name, 31);
+	}
+	frame_end(e);
+}
+
+void
+ktr_encode_loss(struct ktr_encoder *e, unsigned cpu, uint64_t first, uint64_t count,
+		uint64_t from_ticks, uint64_t to_ticks, enum ktr_wire_loss reason)
+{
+	frame_begin(e, KTR_WIRE_LOSS);
+	put_varint(e, cpu);
+	put_varint(e, first);
+	put_varint(e, count);
+	put_varint(e, from_ticks);
+	put_varint(e, to_ticks > from_ticks ? to_ticks - from_ticks : 0);
+	put_byte(e, (uint8_t)reason);
+	frame_end(e);
+}
+
+void
+ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks)
+{
+	frame_begin(e, KTR_WIRE_MARK);
+	put_varint(e, ticks);
+	frame_end(e);
+}
+
+void
+ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks)
+{
+	struct ktr_stats s;
+	unsigned n = 0;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		n += ktr_stats_get(cpu, &s);
+	frame_begin(e, KTR_WIRE_STATS);
+	put_varint(e, ticks);
+	put_varint(e, n);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU && n > 0; cpu++) {
+		if (!ktr_stats_get(cpu, &s))
+			continue;
+		put_varint(e, cpu);
+		put_varint(e, s.recorded);
+		put_varint(e, s.delivered);
+		put_varint(e, s.resident);
+		put_varint(e, s.overwritten);
+		put_varint(e, s.torn);
+		put_varint(e, s.suppressed);
+		n--;
+	}
+	frame_end(e);
+}
+
+void
+ktr_encode_truncated(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n)
+{
+	frame_begin(e, KTR_WIRE_TRUNCATED);
+	put_varint(e, n);
+	for (unsigned i = 0; i < n; i++) {
+		put_varint(e, cpus[i].cpu);
+		put_varint(e, cpus[i].next);
+		put_varint(e, cpus[i].left);
+	}
+	frame_end(e);
+}
+
+void
+ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n)
+{
+	frame_begin(e, KTR_WIRE_END);
+	put_varint(e, n);
+	for (unsigned i = 0; i < n; i++) {
+		put_varint(e, cpus[i].cpu);
+		put_varint(e, cpus[i].first);
+		put_varint(e, cpus[i].next);
+		put_varint(e, cpus[i].delivered);
+		put_varint(e, cpus[i].overwritten);
+		put_varint(e, cpus[i].torn);
+		put_varint(e, cpus[i].cleared);
+		put_varint(e, cpus[i].suppressed);
+	}
+	frame_end(e);
+}
+
+static void
+encode_site(struct ktr_encoder *e, unsigned number)
+{
+	uint8_t bit = (uint8_t)(1u << number % 8);
+	const struct ktr_site *site = ktr_site_get(number);
+	if ((e->sites[number / 8] & bit) != 0 || site == NULL)
+		return;
+	e->sites[number / 8] |= bit;
+	frame_begin(e, KTR_WIRE_SITE);
+	put_varint(e, number);
+	put_varint(e, site->line);
+	put_varint(e, site->classes);
+	put_varint(e, site->nargs);
+	put_text(e, site->file, KTR_WIRE_FILE_MAX);
+	put_text(e, site->func, KTR_WIRE_FUNC_MAX);
+	put_text(e, site->fmt, KTR_WIRE_FMT_MAX);
+	frame_end(e);
+}
+
+/* Texts of thread idents may change; all others never do, and need no second look. */
+static void
+encode_string(struct ktr_encoder *e, uint64_t value)
+{
+	char buf[KTR_STRING_MAX];
+	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
+	unsigned slot = (unsigned)(mixed >> 54) % KTR_ENCODER_STRINGS;
+	bool known = e->strings[slot].value == value;
+	bool fixed = value >> 48 != KTR_IDENT_TAG;
+	if (value == 0 || (known && fixed))
+		return;
+	const char *text = ktr_string_text(value, buf);
+	if (text == NULL)
+		return;
+	uint32_t hash = fixed ? 0 : ktr_crc32c(text, ktr_strlen(text));
+	if (known && e->strings[slot].hash == hash)
+		return;
+	e->strings[slot].value = value;
+	e->strings[slot].hash = hash;
+	frame_begin(e, KTR_WIRE_STRING);
+	put_varint(e, value);
+	put_text(e, text, KTR_WIRE_STRING_MAX);
+	frame_end(e);
+}
+
+static void
+encode_thread(struct ktr_encoder *e, uint32_t tid)
+{
+	const char *name = ktr_thread_name_get(tid);
+	unsigned slot = tid % KTR_ENCODER_THREADS;
+	if (name == NULL || (e->threads[slot].tid == tid && e->threads[slot].name == name))
+		return;
+	e->threads[slot].tid = tid;
+	e->threads[slot].name = name;
+	frame_begin(e, KTR_WIRE_THREAD);
+	put_varint(e, tid);
+	put_text(e, name, KTR_WIRE_STRING_MAX);
+	frame_end(e);
+}
+
+static uint8_t
+site_strings(unsigned number)
+{
+	struct ktr_site *site = ktr_site_get(number);
+	if (site == NULL)
+		return 0;
+	uint8_t strings = __atomic_load_n(&site->strings, __ATOMIC_RELAXED);
+	if ((strings & 0x80) == 0) {
+		strings = ktr_event_strings(site->fmt) | 0x80;
+		__atomic_store_n(&site->strings, strings, __ATOMIC_RELAXED);
+	}
+	return strings & 0x7f;
+}
+
+static void
+batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_entry *entry)
+{
+	e->batch_cpu = cpu;
+	e->batch_first = seq;
+	e->batch_base = e->batch_ticks = entry->ticks;
+	e->batch_tid0 = e->batch_tid = entry->tid;
+	e->batch_site = 0;
+	e->batch_len = 0;
+	zero_bytes(e->slots, sizeof(e->slots));
+}
+
+/* The site's slot, emptied when another site had it; the previous event's slot learns who followed.
+ */
+static struct ktr_wire_slot *
+batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)
+{
+	*predicted = false;
+	if (e->batch_site != 0) {
+		struct ktr_wire_slot *last = &e->slots[(e->batch_site - 1) % KTR_WIRE_SLOTS];
+		*predicted = last->successor == site + 1;
+		last->successor = site + 1;
+	}
+	struct ktr_wire_slot *slot = &e->slots[site % KTR_WIRE_SLOTS];
+	if (slot->site != site + 1) {
+		zero_bytes(slot, sizeof(*slot));
+		slot->site = site + 1;
+	}
+	e->batch_site = site + 1;
+	return slot;
+}
+
+static void
+batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
+{
+	bool predicted;
+	struct ktr_wire_slot *slot = batch_slot(e, entry->site, &predicted);
+	uint8_t *start = e->batch + e->batch_len;
+	uint8_t *p = start + 1;
+	uint8_t first = 0;
+	if (!predicted) {
+		first |= KTR_WIRE_EVENT_SITE;
+		p += ktr_varint_put(p, entry->site);
+	}
+	/* A clock that goes backwards within a CPU is the port's fault; do not make it 2^64 of it.
+	 */
+	uint64_t delta = entry->ticks > e->batch_ticks ? entry->ticks - e->batch_ticks : 0;
+	e->batch_ticks += delta;
+	p += ktr_varint_put(p, delta);
+	if (entry->tid != e->batch_tid) {
+		first |= KTR_WIRE_EVENT_TID;
+		p += ktr_varint_put(p, entry->tid);
+		e->batch_tid = entry->tid;
+	}
+	for (unsigned i = 0; i < nargs; i++) {
+		if (entry->args[i] == slot->args[i])
+			continue;
+		first |= (uint8_t)(1u << i);
+		p += ktr_varint_put(p, ktr_zigzag(entry->args[i] - slot->args[i]));
+		slot->args[i] = entry->args[i];
+	}
+	*start = first;
+	e->batch_len += (size_t)(p - start);
+	e->batch_count++;
+}
+
+bool
+ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_entry *entry)
+{
+	if (!ktr_encoder_room(e))
+		return false;
+	if (e->batch_count > 0 && (e->batch_cpu != cpu || e->batch_first + e->batch_count != seq ||
+				   e->batch_len >= KTR_ENCODER_BATCH))
+		return false;
+	const struct ktr_site *site = ktr_site_get(entry->site);
+	unsigned nargs = site != NULL ? site->nargs : KTR_MAXARGS;
+	encode_site(e, entry->site);
+	encode_thread(e, entry->tid);
+	uint8_t strings = site_strings(entry->site);
+	for (unsigned i = 0; i < nargs && strings >> i != 0; i++) {
+		if ((strings >> i & 1) != 0)
+			encode_string(e, entry->args[i]);
+	}
+	if (e->batch_count == 0)
+		batch_begin(e, cpu, seq, entry);
+	batch_add(e, entry, nargs);
+	return true;
+}
+
+void
+ktr_encode_batch(struct ktr_encoder *e)
+{
+	if (e->batch_count == 0)
+		return;
+	frame_begin(e, KTR_WIRE_BATCH);
+	put_varint(e, e->batch_cpu);
+	put_varint(e, e->batch_first);
+	put_varint(e, e->batch_count);
+	put_varint(e, e->batch_base);
+	put_varint(e, e->batch_tid0);
+	copy_bytes(e->frame + e->frame_len, e->batch, e->batch_len);
+	e->frame_len += e->batch_len;
+	frame_end(e);
+	e->batch_count = 0;
+	e->batch_len = 0;
+}

@@ -1,0 +1,100 @@
+/*
+ * encode.h - turns events and metadata into frames (ktr/WIRE.md), in buffers of fixed size.
+ *
+ * An encoder belongs to one stream and is used by one thread at a time; it allocates nothing and
+ * waits for nothing, so that it works after a panic.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ktr/ring.h"
+#include "ktr/wire.h"
+
+#define KTR_ENCODER_OUT     16384u
+#define KTR_ENCODER_BATCH   2048u /* a batch ends when its events take as much */
+#define KTR_ENCODER_STRINGS 1024u
+#define KTR_ENCODER_THREADS 256u
+
+/** What a stream says about the machine. Texts must stay valid. */
+struct ktr_info {
+	const char *arch;    /* "x86_64" */
+	const char *build;   /* anything that names the build */
+	uint8_t boot_id[16]; /* differs from boot to boot */
+	uint64_t hz;         /* ticks of ktr_port_time() a second; 0 not known yet */
+	uint64_t boot_ticks; /* ktr_port_time() at second 0 */
+	uint32_t ncpu;
+};
+
+struct ktr_encoder {
+	uint8_t out[KTR_ENCODER_OUT]; /* finished frames */
+	size_t out_len;
+	uint64_t total; /* bytes of frames since ktr_encoder_init() */
+
+	uint8_t frame[KTR_WIRE_FRAME_MAX]; /* the frame that is being built */
+	size_t frame_len;
+
+	uint8_t batch[KTR_ENCODER_BATCH + 128]; /* the batch's events */
+	size_t batch_len;
+	uint32_t batch_count;
+	uint32_t batch_cpu;
+	uint64_t batch_first; /* sequence number */
+	uint64_t batch_base;  /* ticks */
+	uint64_t batch_ticks; /* of the last event */
+	uint32_t batch_tid0;
+	uint32_t batch_tid;
+	uint32_t batch_site; /* of the last event, + 1 */
+	struct ktr_wire_slot slots[KTR_WIRE_SLOTS];
+
+	uint8_t sites[65536 / 8]; /* bit N: SITE N was sent */
+	struct {
+		uint64_t value;
+		uint32_t hash;
+	} strings[KTR_ENCODER_STRINGS];
+	struct {
+		const char *name;
+		uint32_t tid;
+	} threads[KTR_ENCODER_THREADS];
+};
+
+/** Per-CPU numbers of a stream, in its HEADER, TRUNCATED and END frames. */
+struct ktr_wire_cpu {
+	uint32_t cpu;
+	uint64_t first;     /* sequence number that the stream began with */
+	uint64_t next;      /* … that it would go on with */
+	uint64_t delivered; /* next - first = delivered + overwritten + torn + cleared */
+	uint64_t overwritten;
+	uint64_t torn;
+	uint64_t cleared;
+	uint64_t suppressed; /* since start-up */
+	uint64_t left;       /* TRUNCATED: recorded, from next on, but not in the stream */
+};
+
+void ktr_encoder_init(struct ktr_encoder *e);
+/** Forgets which metadata was sent, so that it is sent again. */
+void ktr_encoder_forget(struct ktr_encoder *e);
+
+/** False: take e->out away before the next ktr_encode_…() call. */
+bool ktr_encoder_room(const struct ktr_encoder *e);
+
+/* Each appends to e->out, which must have room. Those with a table take n rows. */
+void ktr_encode_delimiter(struct ktr_encoder *e);
+void ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *info,
+		       const struct ktr_wire_cpu *cpus, unsigned n);
+void ktr_encode_loss(struct ktr_encoder *e, unsigned cpu, uint64_t first, uint64_t count,
+		     uint64_t from_ticks, uint64_t to_ticks, enum ktr_wire_loss reason);
+void ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks);
+void ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks);
+void ktr_encode_truncated(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);
+void ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);
+
+/**
+ * Adds an event to the batch of its CPU, before it what metadata it needs. False: not added, the
+ * batch has to end first (it is full, or of another CPU, or seq does not follow).
+ */
+bool ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq,
+		      const struct ktr_entry *entry);
+/** Ends the batch, if there is one: its frame is appended. */
+void ktr_encode_batch(struct ktr_encoder *e);

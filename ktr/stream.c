@@ -1,0 +1,352 @@
+/*
+ * stream.c - drains the rings into frames, pass by pass.
+ *
+ * A pass: note the clock; note the heads; wait until all record calls of before have finished; note
+ * the heads again. Then an event that is unpublished below the first heads is torn, and every event
+ * whose clock was read before the noted time lies below the second heads: that is what MARK
+ * promises.
+ *
+ * Invariants: s->cpu[].cursor only grows; each sequence number below it was delivered or reported
+ * lost, once. The ring's own cursor and counts follow those of the accounting stream.
+ *
+ * Locking: the control lock while frames are made, since ktr_resize() exchanges the rings.
+ */
+#include "ktr/stream.h"
+
+#include "ktr/control.h"
+#include "ktr/port.h"
+
+static struct ktr_info ktr_info = {.arch = "unknown", .build = "unknown", .ncpu = 1};
+
+void
+ktr_info_set(const struct ktr_info *info)
+{
+	ktr_info = *info;
+}
+
+const struct ktr_info *
+ktr_info_get(void)
+{
+	return &ktr_info;
+}
+
+static void
+stream_lock(const struct ktr_stream *s)
+{
+	if ((s->flags & KTR_STREAM_STOPPED) == 0)
+		ktr_port_lock();
+}
+
+static void
+stream_unlock(const struct ktr_stream *s)
+{
+	if ((s->flags & KTR_STREAM_STOPPED) == 0)
+		ktr_port_unlock();
+}
+
+/* A CPU that the stream sees for the first time. */
+static void
+stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
+{
+	uint64_t tail, head;
+	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	if (c->exists || !ktr_ring_window(cpu, &tail, &head))
+		return;
+	*c = (struct ktr_stream_cpu){.exists = true};
+	if ((s->flags & KTR_STREAM_ACCOUNT) != 0)
+		c->first = ktr_rings[cpu].cursor;
+	else
+		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
+	c->cursor = c->sure = c->end = c->first;
+}
+
+void
+ktr_stream_open(struct ktr_stream *s, unsigned flags)
+{
+	ktr_encoder_init(&s->enc);
+	s->out_pos = 0;
+	s->flags = flags;
+	s->state = KTR_STREAM_IDLE;
+	s->turn = 0;
+	s->mark = 0;
+	s->header_at = 0;
+	s->quiesced = false;
+	s->first_pass = true;
+	s->truncated = false;
+	stream_lock(s);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		s->cpu[cpu].exists = false;
+		stream_cpu_begin(s, cpu);
+	}
+	stream_unlock(s);
+}
+
+static unsigned
+stream_table(const struct ktr_stream *s, struct ktr_wire_cpu *rows)
+{
+	unsigned n = 0;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		const struct ktr_stream_cpu *c = &s->cpu[cpu];
+		uint64_t tail, head = c->cursor;
+		if (!c->exists)
+			continue;
+		ktr_ring_window(cpu, &tail, &head);
+		rows[n++] = (struct ktr_wire_cpu){
+		    .cpu = cpu,
+		    .first = c->first,
+		    .next = c->cursor,
+		    .delivered = c->delivered,
+		    .overwritten = c->overwritten,
+		    .torn = c->torn,
+		    .cleared = c->cleared,
+		    .suppressed = __atomic_load_n(&ktr_rings[cpu].suppressed, __ATOMIC_RELAXED),
+		    .left = head - c->cursor,
+		};
+	}
+	return n;
+}
+
+static void
+stream_header(struct ktr_stream *s)
+{
+	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU];
+	unsigned n = stream_table(s, rows);
+	unsigned flags = (s->flags & KTR_STREAM_LIVE) != 0 ? KTR_WIRE_LIVE : 0;
+	if (s->enc.total == 0) {
+		/* Ends whatever an unfinished writer left in the file. */
+		ktr_encode_delimiter(&s->enc);
+		flags |= KTR_WIRE_START;
+	}
+	ktr_encoder_forget(&s->enc);
+	ktr_encode_header(&s->enc, flags, &ktr_info, rows, n);
+	s->header_at = s->enc.total;
+}
+
+/* What happened to `count` events from the cursor on; the accounting follows. */
+static void
+stream_advance(struct ktr_stream *s, unsigned cpu, uint64_t count, uint64_t *here, uint64_t *ring)
+{
+	s->cpu[cpu].cursor += count;
+	*here += count;
+	if ((s->flags & KTR_STREAM_ACCOUNT) == 0)
+		return;
+	*ring += count;
+	/* release: pairs with the acquire in ktr_stats_get() */
+	__atomic_store_n(&ktr_rings[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELEASE);
+}
+
+/* Starts a pass when there is something to drain. Control lock held. */
+static bool
+stream_pass_begin(struct ktr_stream *s)
+{
+	bool any = false;
+	s->mark = ktr_port_time();
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		uint64_t tail;
+		struct ktr_stream_cpu *c = &s->cpu[cpu];
+		stream_cpu_begin(s, cpu);
+		if (!c->exists)
+			continue;
+		ktr_ring_window(cpu, &tail, &c->sure);
+		any |= c->sure > c->cursor;
+	}
+	if (!any && !s->first_pass)
+		return false;
+	s->quiesced = (s->flags & KTR_STREAM_STOPPED) != 0 || ktr_port_quiesce();
+	if (!s->quiesced)
+		s->mark = 0;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		uint64_t tail;
+		if (s->cpu[cpu].exists)
+			ktr_ring_window(cpu, &tail, &s->cpu[cpu].end);
+	}
+	s->first_pass = false;
+	s->turn = 0;
+	return true;
+}
+
+/* The clock of the first event from seq on that can be read; the pass's time when there is none. */
+static uint64_t
+stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
+{
+	struct ktr_entry entry;
+	for (unsigned tries = 0; tries < 4 && seq < s->cpu[cpu].end; tries++, seq++) {
+		if (ktr_ring_read(cpu, seq, &entry) == KTR_READ_OK)
+			return entry.ticks;
+	}
+	return s->mark != 0 ? s->mark : ktr_port_time();
+}
+
+/* Events up to the ring's tail are gone. */
+static void
+stream_gone(struct ktr_stream *s, unsigned cpu)
+{
+	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	struct ktr_ring *ring = &ktr_rings[cpu];
+	uint64_t tail, head, first = c->cursor;
+	ktr_ring_window(cpu, &tail, &head);
+	bool cleared = ring->owned && tail == ring->base;
+	uint64_t to = stream_next_ticks(s, cpu, tail);
+	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
+	ktr_encode_loss(&s->enc, cpu, first, tail - first, from, to,
+			cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN);
+	stream_advance(s, cpu, tail - first, cleared ? &c->cleared : &c->overwritten,
+		       &ring->overwritten);
+}
+
+/* The run of events from the cursor on that were claimed and never published. */
+static void
+stream_torn(struct ktr_stream *s, unsigned cpu)
+{
+	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	struct ktr_entry entry;
+	uint64_t first = c->cursor, seq = first;
+	while (seq < c->sure && ktr_ring_read(cpu, seq, &entry) == KTR_READ_UNPUBLISHED)
+		seq++;
+	if (seq == first)
+		return;
+	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
+	ktr_encode_loss(&s->enc, cpu, first, seq - first, from, stream_next_ticks(s, cpu, seq),
+			KTR_LOSS_TORN);
+	stream_advance(s, cpu, seq - first, &c->torn, &ktr_rings[cpu].torn);
+}
+
+/* Makes one batch of a CPU's events, or reports one loss. False: nothing is left of it in this
+ * pass. */
+static bool
+stream_cpu_batch(struct ktr_stream *s, unsigned cpu)
+{
+	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	uint64_t start = c->cursor;
+	while (c->exists && c->cursor < c->end) {
+		struct ktr_entry entry;
+		enum ktr_read_status status = ktr_ring_read(cpu, c->cursor, &entry);
+		if (status == KTR_READ_OK) {
+			if (!ktr_encode_event(&s->enc, cpu, c->cursor, &entry))
+				break;
+			c->ticks = entry.ticks;
+			stream_advance(s, cpu, 1, &c->delivered, &ktr_rings[cpu].delivered);
+			continue;
+		}
+		bool torn = s->quiesced && c->cursor < c->sure;
+		if (c->cursor != start || !(status == KTR_READ_GONE || torn))
+			break;
+		if (status == KTR_READ_GONE)
+			stream_gone(s, cpu);
+		else
+			stream_torn(s, cpu);
+		return c->cursor != start;
+	}
+	ktr_encode_batch(&s->enc);
+	return c->cursor != start;
+}
+
+/* A batch of the next CPU that has one. False: the pass is over. */
+static bool
+stream_batch(struct ktr_stream *s)
+{
+	for (unsigned tries = 0; tries < KTR_PORT_MAXCPU; tries++) {
+		unsigned cpu = s->turn;
+		s->turn = (s->turn + 1) % KTR_PORT_MAXCPU;
+		if (stream_cpu_batch(s, cpu))
+			return true;
+	}
+	return false;
+}
+
+static void
+stream_end(struct ktr_stream *s)
+{
+	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU];
+	unsigned n = stream_table(s, rows);
+	if (s->enc.total == 0)
+		stream_header(s);
+	if (s->truncated)
+		ktr_encode_truncated(&s->enc, rows, n);
+	ktr_encode_stats(&s->enc, ktr_port_time());
+	ktr_encode_end(&s->enc, rows, n);
+	s->state = KTR_STREAM_ENDED;
+}
+
+/* Makes some frames. False: the pass is over, nothing was made. */
+static bool
+stream_fill(struct ktr_stream *s)
+{
+	if (s->state == KTR_STREAM_ENDED)
+		return false;
+	if (s->state == KTR_STREAM_CLOSING) {
+		stream_end(s);
+		return true;
+	}
+	if (s->state == KTR_STREAM_IDLE) {
+		if (!stream_pass_begin(s))
+			return false;
+		s->state = KTR_STREAM_PASS;
+		if (s->enc.total == 0) {
+			stream_header(s);
+			return true;
+		}
+	}
+	if (s->enc.total - s->header_at > KTR_STREAM_REPEAT) {
+		stream_header(s);
+		ktr_encode_stats(&s->enc, ktr_port_time());
+		return true;
+	}
+	if (s->state == KTR_STREAM_PASS && stream_batch(s))
+		return true;
+	ktr_encode_mark(&s->enc, s->mark);
+	s->state = KTR_STREAM_IDLE;
+	return true;
+}
+
+size_t
+ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
+{
+	uint8_t *to = buf;
+	size_t done = 0;
+	bool pass_over = false;
+	while (done < len) {
+		if (s->out_pos == s->enc.out_len) {
+			s->out_pos = s->enc.out_len = 0;
+			/* One call does not run on into the next pass. */
+			if (pass_over)
+				break;
+			stream_lock(s);
+			bool made = stream_fill(s);
+			stream_unlock(s);
+			if (!made)
+				break;
+			pass_over = s->state == KTR_STREAM_IDLE;
+		}
+		size_t n = s->enc.out_len - s->out_pos;
+		if (n > len - done)
+			n = len - done;
+		for (size_t i = 0; i < n; i++)
+			to[done + i] = s->enc.out[s->out_pos + i];
+		s->out_pos += n;
+		done += n;
+	}
+	return done;
+}
+
+uint64_t
+ktr_stream_pending(const struct ktr_stream *s)
+{
+	uint64_t sum = 0;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		uint64_t tail, head;
+		if (s->cpu[cpu].exists && ktr_ring_window(cpu, &tail, &head) &&
+		    head > s->cpu[cpu].cursor)
+			sum += head - s->cpu[cpu].cursor;
+	}
+	return sum;
+}
+
+void
+ktr_stream_close(struct ktr_stream *s, bool truncated)
+{
+	if (s->state == KTR_STREAM_ENDED)
+		return;
+	s->truncated = truncated;
+	s->state = KTR_STREAM_CLOSING;
+}

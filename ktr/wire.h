@@ -1,0 +1,83 @@
+/*
+ * wire.h - constants of the stream; ktr/WIRE.md is its specification. Any context.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KTR_WIRE_MAGIC   "KTRW"
+#define KTR_WIRE_VERSION 1u
+
+/** Longest frame before COBS: type, length, body, checksum. */
+#define KTR_WIRE_FRAME_MAX 4096u
+#define KTR_WIRE_OVERHEAD  7u /* type 1, length 2, checksum 4 */
+#define KTR_WIRE_BODY_MAX  (KTR_WIRE_FRAME_MAX - KTR_WIRE_OVERHEAD)
+/** Longest frame after COBS, with its delimiter. */
+#define KTR_WIRE_COBS_MAX (KTR_WIRE_FRAME_MAX + KTR_WIRE_FRAME_MAX / 254u + 2u)
+
+/** Longest texts; longer ones are cut by the encoder. */
+#define KTR_WIRE_FILE_MAX   255u
+#define KTR_WIRE_FUNC_MAX   127u
+#define KTR_WIRE_FMT_MAX    1023u
+#define KTR_WIRE_STRING_MAX 255u
+
+/** Frame types. */
+enum ktr_wire_type {
+	KTR_WIRE_HEADER = 1,
+	KTR_WIRE_SITE = 2,
+	KTR_WIRE_STRING = 3,
+	KTR_WIRE_THREAD = 4,
+	KTR_WIRE_BATCH = 5,
+	KTR_WIRE_LOSS = 6,
+	KTR_WIRE_STATS = 7,
+	KTR_WIRE_MARK = 8,
+	KTR_WIRE_TRUNCATED = 9,
+	KTR_WIRE_END = 10
+};
+
+/** HEADER flags. */
+#define KTR_WIRE_START 1u /* a stream begins: what was known before does not hold */
+#define KTR_WIRE_LIVE  2u /* the stream may end in good order behind any MARK */
+
+/** LOSS reasons. */
+enum ktr_wire_loss { KTR_LOSS_OVERWRITTEN = 0, KTR_LOSS_TORN = 1, KTR_LOSS_CLEARED = 2 };
+
+/** An event's first byte: bits 0 to 5 say which parameters follow. */
+#define KTR_WIRE_EVENT_TID  0x40u /* a thread id follows */
+#define KTR_WIRE_EVENT_SITE 0x80u /* a site number follows; else it is the predicted one */
+
+/** What encoder and decoder remember of recent sites within a batch: one slot a site number mod 64.
+ */
+#define KTR_WIRE_SLOTS 64u
+struct ktr_wire_slot {
+	uint32_t site;      /* number + 1; 0: empty */
+	uint32_t successor; /* number + 1 of the site that last followed; 0: none yet */
+	uint64_t args[6];   /* of its last event; 0 before the first */
+};
+
+static inline uint64_t
+ktr_zigzag(uint64_t delta)
+{
+	return delta << 1 ^ (uint64_t) - (int64_t)(delta >> 63);
+}
+
+static inline uint64_t
+ktr_unzigzag(uint64_t v)
+{
+	return v >> 1 ^ (uint64_t) - (int64_t)(v & 1);
+}
+
+/**
+ * Writes a varint (LEB128: 7 bits a byte, least significant first, bit 7 = more follow), at most 10
+ * bytes. Returns its length.
+ */
+static inline size_t
+ktr_varint_put(uint8_t *p, uint64_t v)
+{
+	size_t n = 0;
+	for (; v >= 0x80; v >>= 7)
+		p[n++] = (uint8_t)(v | 0x80);
+	p[n++] = (uint8_t)v;
+	return n;
+}
