@@ -30,6 +30,8 @@
 static uint64_t physmem;
 SYSCTL_U64(hw_physmem, "hw.physmem", 0, &physmem, "bytes of memory that the page allocator has");
 
+TUNABLE(init_script, "init.script", "a shell script that process 1 runs; then the machine powers off");
+
 /* loader.conf from its own module, or from the archive. */
 static void
 read_tunables(void)
@@ -78,8 +80,8 @@ kernel_main(void)
 {
 	pcpus[0] = this_pcpu();
 	console_early_init();
+	read_tunables(); /* kern.quiet among them: nothing is said before */
 	printk("Kestrel, %s, by %s\n", arch_name, boot_info.loader);
-	read_tunables();
 	CTR0(KTR_INIT, "boot: tunables read");
 	if (boot_info.ranges_cut)
 		warnk("boot: more than %d memory ranges, the rest is not used\n", BOOT_MAX_RANGES);
