@@ -5,14 +5,15 @@
  */
 #include "kernel/fs/cpio.h"
 
-#include "kernel/abi/fcntl.h"
 #include "kernel/lib/string.h"
 
 #define HEADER_SIZE 110
 #define MAGIC       "070701"
 #define MAGIC_CRC   "070702" /* the same with checksums, which cover the data only: not checked */
 #define MAGIC_SIZE  6
-#define NAME_LIMIT  PATH_MAX
+#define NAME_LIMIT  1024
+#define MODE_TYPE   0170000 /* S_IFMT, S_IFREG: the format's own, whatever the kernel's are */
+#define MODE_FILE   0100000
 #define TRAILER     "TRAILER!!!"
 
 /* Fields of eight hexadecimal digits behind the magic. */
@@ -174,7 +175,7 @@ cpio_find(const void *data, size_t size, const char *name, const char **file, si
 
 	cpio_init(&c, data, size);
 	while ((got = cpio_next(&c, &e)) != 0) {
-		if (got > 0 && S_ISREG(e.mode) && strcmp(e.name, name) == 0) {
+		if (got > 0 && (e.mode & MODE_TYPE) == MODE_FILE && strcmp(e.name, name) == 0) {
 			*file = e.data;
 			*file_size = e.size;
 			found = true;

@@ -1,0 +1,214 @@
+/*
+ * ldisc_test.c - the terminal's line discipline: editing, lines, end of file, raw mode, signals,
+ * echo.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernel/dev/ldisc.c"
+
+static struct ldisc l;
+static char shown[65536];
+static size_t shown_len;
+
+static void
+show(void *arg, const char *text, size_t n)
+{
+	(void)arg;
+	assert_true(shown_len + n < sizeof(shown));
+	memcpy(shown + shown_len, text, n);
+	shown_len += n;
+	shown[shown_len] = '\0';
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	shown_len = 0;
+	shown[0] = '\0';
+	ldisc_init(&l, show, NULL);
+	return 0;
+}
+
+/* Types; returns the last signal. */
+static int
+type(const char *text)
+{
+	int sig = 0;
+	bool wake;
+
+	for (; *text != '\0'; text++) {
+		int s = ldisc_input(&l, *text, &wake);
+
+		sig = s != 0 ? s : sig;
+	}
+	return sig;
+}
+
+static void
+reads(const char *expected)
+{
+	char buf[LDISC_SIZE + 1];
+	bool eof;
+	size_t n = ldisc_read(&l, buf, LDISC_SIZE, &eof);
+
+	buf[n] = '\0';
+	assert_string_equal(buf, expected);
+}
+
+static void
+a_line_is_readable_only_when_it_is_whole(void **state)
+{
+	(void)state;
+	type("abc");
+	assert_int_equal(ldisc_ready(&l), 0);
+	type("d\rnext");
+	assert_int_equal(ldisc_ready(&l), 5);
+	reads("abcd\n");
+	reads("");
+	assert_string_equal(shown, "abcd\r\nnext");
+}
+
+static void
+a_read_gets_one_line_or_what_fits(void **state)
+{
+	char two[2];
+	bool eof;
+
+	(void)state;
+	type("one\ntwo\n");
+	assert_int_equal(ldisc_read(&l, two, 2, &eof), 2);
+	assert_memory_equal(two, "on", 2);
+	reads("e\n");
+	reads("two\n");
+}
+
+static void
+erase_and_kill_edit_the_line_but_not_the_one_before(void **state)
+{
+	(void)state;
+	type("ab\n\x7f\x7fxy\x7fz\n");
+	reads("ab\n");
+	reads("xz\n");
+	type("gone\x15kept\n");
+	reads("kept\n");
+	setup(NULL);
+	type("a\x7f");
+	assert_string_equal(shown, "a\b \b");
+	setup(NULL);
+	type("\xc3\xa4\x7f!\n"); /* two bytes, one character */
+	reads("!\n");
+}
+
+static void
+end_of_file_ends_a_read(void **state)
+{
+	char buf[8];
+	bool eof;
+
+	(void)state;
+	type("\x04");
+	assert_int_equal(ldisc_ready(&l), 1);
+	assert_int_equal(ldisc_read(&l, buf, sizeof(buf), &eof), 0);
+	assert_true(eof);
+	assert_int_equal(ldisc_ready(&l), 0);
+	type("ab\x04");
+	assert_int_equal(ldisc_read(&l, buf, sizeof(buf), &eof), 2);
+	assert_true(eof);
+}
+
+static void
+keys_mean_signals_and_drop_the_input(void **state)
+{
+	(void)state;
+	assert_int_equal(type("line\npart\x03"), SIGINT);
+	assert_int_equal(ldisc_ready(&l), 0);
+	assert_string_equal(shown, "line\r\npart^C");
+	assert_int_equal(type("\x1c"), SIGQUIT);
+	assert_int_equal(type("\x1a"), SIGTSTP);
+	type("ok\n");
+	reads("ok\n");
+	l.t.c_lflag &= ~ISIG;
+	assert_int_equal(type("\x03\n"), 0);
+	reads("\x03\n");
+}
+
+static void
+raw_mode_gives_every_byte_at_once(void **state)
+{
+	struct termios t = l.t;
+
+	(void)state;
+	type("typed");
+	t.c_lflag &= ~(ICANON | ECHO | ISIG);
+	t.c_iflag &= ~ICRNL;
+	ldisc_set(&l, &t);
+	reads("typed"); /* typed ahead is not lost */
+	shown_len = shown[0] = 0;
+	type("\r\x7f\x04\x03");
+	reads("\r\x7f\x04\x03");
+	assert_string_equal(shown, "");
+}
+
+static void
+a_full_buffer_still_takes_the_end_of_the_line(void **state)
+{
+	char buf[LDISC_SIZE];
+	bool wake, eof;
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * LDISC_SIZE; i++)
+		ldisc_input(&l, 'x', &wake);
+	assert_int_equal(l.lost, LDISC_SIZE + 1);
+	ldisc_input(&l, '\n', &wake);
+	assert_true(wake);
+	assert_int_equal(ldisc_read(&l, buf, sizeof(buf), &eof), LDISC_SIZE);
+	assert_int_equal(buf[LDISC_SIZE - 1], '\n');
+	/* The ring has turned over: the next line is whole. */
+	type("next\n");
+	reads("next\n");
+}
+
+static void
+output_gets_carriage_returns_and_fits(void **state)
+{
+	char out[4];
+	size_t n = 4;
+
+	(void)state;
+	assert_int_equal(ldisc_output(&l, "a\nb\n", &n, out, sizeof(out)), 4);
+	assert_int_equal(n, 3);
+	assert_memory_equal(out, "a\r\nb", 4);
+	n = 1; /* a pair is not torn */
+	assert_int_equal(ldisc_output(&l, "\n", &n, out, 1), 0);
+	assert_int_equal(n, 0);
+	l.t.c_oflag = 0;
+	n = 2;
+	assert_int_equal(ldisc_output(&l, "a\n", &n, out, sizeof(out)), 2);
+	assert_memory_equal(out, "a\n", 2);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(a_line_is_readable_only_when_it_is_whole, setup),
+	    cmocka_unit_test_setup(a_read_gets_one_line_or_what_fits, setup),
+	    cmocka_unit_test_setup(erase_and_kill_edit_the_line_but_not_the_one_before, setup),
+	    cmocka_unit_test_setup(end_of_file_ends_a_read, setup),
+	    cmocka_unit_test_setup(keys_mean_signals_and_drop_the_input, setup),
+	    cmocka_unit_test_setup(raw_mode_gives_every_byte_at_once, setup),
+	    cmocka_unit_test_setup(a_full_buffer_still_takes_the_end_of_the_line, setup),
+	    cmocka_unit_test_setup(output_gets_carriage_returns_and_fits, setup),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("ldisc", tests, NULL, NULL);
+}
