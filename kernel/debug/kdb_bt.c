@@ -37,30 +37,40 @@ kdb_text(const char *src, char *buf, size_t size)
 	return buf;
 }
 
-void
-kdb_print_symbol(uintptr_t pc)
+/* back: 1 for a return address, which may be the next function's or line's; else 0. */
+static void
+kdb_print_place(uintptr_t pc, unsigned back)
 {
 	const char *name, *file;
 	uintptr_t offset;
 	unsigned line;
 
-	name = ksym_lookup(pc, &offset);
+	name = ksym_lookup(pc - back, &offset);
 	if (name == NULL) {
 		kdb_printf("%#lx", (unsigned long)pc);
 		return;
 	}
-	kdb_printf("%s+%#lx", name, (unsigned long)offset);
-	if (ksym_line(pc, &file, &line))
+	kdb_printf("%s+%#lx", name, (unsigned long)offset + back);
+	if (ksym_line(pc - back, &file, &line))
 		kdb_printf(" (%s:%u)", file, line);
 }
 
 void
-kdb_backtrace(uintptr_t pc, uintptr_t fp)
+kdb_print_symbol(uintptr_t pc)
 {
+	kdb_print_place(pc, 0);
+}
+
+void
+kdb_backtrace(uintptr_t pc, uintptr_t fp, bool trapped)
+{
+	unsigned back = trapped ? 0 : 1;
+
 	for (unsigned n = 0; n < BT_DEPTH && !kdb.quit; n++) {
 		kdb_printf("#%-2u 0x%016lx ", n, (unsigned long)pc);
-		kdb_print_symbol(pc);
+		kdb_print_place(pc, back);
 		kdb_printf("\n");
+		back = 1;
 		if (!arch_unwind(&fp, &pc))
 			return;
 	}
@@ -78,7 +88,7 @@ kdb_backtrace_cpu(unsigned cpu)
 		return;
 	}
 	if ((int)cpu == kdb.owner) {
-		kdb_backtrace(kdb.place.pc, kdb.place.fp);
+		kdb_backtrace(kdb.place.pc, kdb.place.fp, kdb.place.tf != NULL);
 		return;
 	}
 	tf = __atomic_load_n(&pc->stopped, __ATOMIC_ACQUIRE);
@@ -87,7 +97,7 @@ kdb_backtrace_cpu(unsigned cpu)
 	else if (arch_tf_user(tf))
 		kdb_printf("cpu %u runs user code at %#lx\n", cpu, (unsigned long)arch_tf_pc(tf));
 	else
-		kdb_backtrace(arch_tf_pc(tf), arch_tf_fp(tf));
+		kdb_backtrace(arch_tf_pc(tf), arch_tf_fp(tf), true);
 }
 
 /* CPU on which t runs just now, KDB_NO_CPU when it is switched out. */
@@ -119,7 +129,7 @@ kdb_backtrace_tid(uint32_t tid)
 			return;
 		}
 		arch_context_frame(t, &pc, &fp);
-		kdb_backtrace(pc, fp);
+		kdb_backtrace(pc, fp, false);
 		return;
 	}
 	kdb_printf("no thread %u; ps lists them\n", tid);
@@ -134,7 +144,7 @@ kdb_command_bt(char *mod, char *args)
 
 	(void)mod;
 	if (word == NULL) {
-		kdb_backtrace(kdb.place.pc, kdb.place.fp);
+		kdb_backtrace(kdb.place.pc, kdb.place.fp, kdb.place.tf != NULL);
 		return;
 	}
 	if (cpu)

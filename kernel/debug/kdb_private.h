@@ -70,7 +70,8 @@ char *kdb_word(char **text);
 bool kdb_number(const char *text, uint64_t *v);
 
 /* kdb_bt.c */
-void kdb_backtrace(uintptr_t pc, uintptr_t fp);
+/* trapped: pc is the instruction itself, not where a call returns to. */
+void kdb_backtrace(uintptr_t pc, uintptr_t fp, bool trapped);
 /* Prints "name+0x12 (file:line)", or the number. */
 void kdb_print_symbol(uintptr_t pc);
 void kdb_command_bt(char *mod, char *args);

@@ -39,7 +39,7 @@ panic_report(void)
 	if (t != NULL)
 		kdb_printf("cpu %d, thread %s tid %u\n", kdb.owner,
 			   kdb_text(t->name, name, sizeof(name)), t->tid);
-	kdb_backtrace(kdb.place.pc, kdb.place.fp);
+	kdb_backtrace(kdb.place.pc, kdb.place.fp, kdb.place.tf != NULL);
 	kdb_print_events(PANIC_EVENTS);
 	ktr_flush_finish();
 	arch_poweroff(PANIC_STATUS);

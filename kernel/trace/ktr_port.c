@@ -25,6 +25,7 @@
 extern const char __rodata_start[], __rodata_end[];
 
 uint64_t ktr_port_slow_cpus;
+bool ktr_port_final;
 bool ktr_port_refused[KTR_PORT_MAXCPU];
 
 static struct mutex control_lock = MUTEX_INIT("ktr control");
@@ -68,8 +69,8 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 bool
 ktr_port_quiesce(void)
 {
-	/* After a panic no other CPU will ever go on with what it was at. */
-	if (kdb_panicked())
+	/* No other CPU will ever go on with what it was at. */
+	if (ktr_port_final || kdb_panicked())
 		return true;
 	if (ktr_port_alone())
 		return curthread() == NULL;

@@ -24,6 +24,9 @@
 extern uint64_t ktr_port_slow_cpus;            /* atomic; bit N: CPU N always takes the slow path */
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* the thread that runs there wants no events */
 
+/* The machine ends: CPUs that are stopped will not go on. Written once, by the last CPU. */
+extern bool ktr_port_final;
+
 static inline uint64_t
 ktr_port_time(void)
 {

@@ -50,5 +50,8 @@ uint64_t flush_max(void);
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
+/* info.c: what the streams say about the machine. Thread context, after smp_init(). */
+void trace_info_init(void);
+
 /* ktrdev.c: registers /dev/ktr. 0 or -errno. */
 int ktrdev_init(void);

@@ -1,0 +1,447 @@
+/*
+ * flush.c - the flush thread: drains the rings into alq_file, by watermark or timer, never once per
+ * event.
+ *
+ * The thread encodes into one buffer and writes that out piece by piece; flush.lock is held for a
+ * piece at a time, never while waiting for the line, so a slow or dead line holds up nothing else:
+ * the rings go round, and what was lost stands in the stream. Its own events are refused
+ * (ktr_suppress).
+ *
+ * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. With the machine stopped
+ * by a panic or the debugger one CPU runs, and goes on without it; `encoding` tells it whether the
+ * stream's state was left in the middle of a change.
+ */
+#include "kernel/trace/flush.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/trace/trace_private.h"
+#include "ktr/control.h"
+#include "ktr/ring.h"
+#include "ktr/stream.h"
+
+#define FLUSH_PERIOD_NS  50000000ull /* between passes, when no ring fills */
+#define FLUSH_PIECE      4096u       /* bytes written with the lock held once */
+#define FLUSH_WAIT_MIN   1000000ull  /* for a busy line, doubled up to */
+#define FLUSH_WAIT_MAX   100000000ull
+#define FINISH_STALL_NS  1000000000ull  /* a line that takes nothing for so long is dead */
+#define FINISH_TOTAL_NS  20000000000ull /* and at most so long in all */
+#define FLUSH_DEPTH_INIT 64
+
+enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
+
+static struct {
+	struct mutex lock;
+	bool on;                /* [l] written; read anywhere */
+	bool encoding;          /* atomic: inside the encoder */
+	bool sleeping;          /* atomic: the thread waits to be woken */
+	bool kick;              /* atomic: wake the thread at the next tick */
+	bool pass_over;         /* [l] what is in buf ends a pass */
+	struct trace_sink sink; /* [l] */
+	uint8_t *buf;           /* [l] size bytes, NULL before the first use */
+	size_t size, at, len;   /* [l] buf[at, len) is to be written */
+	unsigned depth;         /* [l] KiB, for the next buffer */
+	uint64_t max;           /* [l] 0: no end */
+	uint64_t base_written;  /* [l] sums of the accounting when it was enabled */
+	uint64_t base_failed;
+	char path[TRACE_PATH_MAX]; /* [l] */
+	struct ktr_stream stream;  /* [l] */
+} flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT, .path = TRACE_SINK_SERIAL};
+
+static void
+flush_sums(uint64_t *written, uint64_t *failed)
+{
+	struct ktr_stats s;
+
+	*written = *failed = 0;
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+		if (ktr_stats_get(cpu, &s)) {
+			*written += s.delivered;
+			*failed += s.overwritten + s.torn;
+		}
+}
+
+uint64_t
+flush_written(void)
+{
+	uint64_t written, failed;
+
+	flush_sums(&written, &failed);
+	return written - flush.base_written;
+}
+
+uint64_t
+flush_failed(void)
+{
+	uint64_t written, failed;
+
+	flush_sums(&written, &failed);
+	return failed - flush.base_failed;
+}
+
+/* Encodes up to a buffer's worth, not beyond the end of a pass; false when the stream has nothing.
+ */
+static bool
+flush_encode(void)
+{
+	flush.at = flush.len = 0;
+	flush.pass_over = false;
+	__atomic_store_n(&flush.encoding, true, __ATOMIC_RELEASE);
+	/* In pieces: should the machine stop in the middle, what was finished is not lost. */
+	while (flush.len < flush.size && !flush.pass_over) {
+		size_t room = flush.size - flush.len;
+		size_t want = room < FLUSH_PIECE ? room : FLUSH_PIECE;
+		size_t n = ktr_stream_read(&flush.stream, flush.buf + flush.len, want);
+
+		flush.pass_over = n < want;
+		__atomic_store_n(&flush.len, flush.len + n, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
+	return flush.len > 0;
+}
+
+/*
+ * Writes a piece, and encodes first when there is nothing to write; without `on` it rests after
+ * each pass. Lock held, or machine stopped.
+ */
+static enum flush_result
+flush_step(bool on)
+{
+	size_t done = 0;
+
+	if (flush.at == flush.len) {
+		bool rest = flush.pass_over && !on;
+
+		flush.pass_over = false;
+		if (rest || !flush_encode())
+			return FLUSH_IDLE;
+	}
+	while (flush.at < flush.len && done < FLUSH_PIECE) {
+		int64_t n =
+		    trace_sink_write(&flush.sink, flush.buf + flush.at, flush.len - flush.at);
+
+		if (n < 0)
+			return FLUSH_FAILED;
+		if (n == 0)
+			break;
+		flush.at += (size_t)n;
+		done += (size_t)n;
+	}
+	return done > 0 ? FLUSH_MORE : FLUSH_BUSY;
+}
+
+/* Writes until the stream has nothing more to say; false when the line died or time is up. */
+static bool
+flush_drain(uint64_t deadline_ns)
+{
+	uint64_t moved_ns = clock_ns();
+
+	for (;;) {
+		enum flush_result r = flush_step(true);
+		uint64_t now = clock_ns();
+
+		if (r == FLUSH_IDLE)
+			return true;
+		if (r == FLUSH_MORE)
+			moved_ns = now;
+		if (r == FLUSH_FAILED || now - moved_ns > FINISH_STALL_NS || now > deadline_ns)
+			return false;
+	}
+}
+
+/* Writes what is encoded, and encodes nothing. Machine stopped. */
+static void
+flush_drain_buffer(void)
+{
+	uint64_t start_ns = clock_ns();
+
+	while (flush.at < flush.len && clock_ns() - start_ns < FINISH_STALL_NS)
+		flush.at += (size_t)trace_sink_write(&flush.sink, flush.buf + flush.at,
+						     flush.len - flush.at);
+	flush.at = flush.len = 0;
+}
+
+/* Ends the stream in good order, or says in it that it was cut. Lock held, or machine stopped. */
+static void
+flush_end(void)
+{
+	uint64_t deadline = clock_ns() + FINISH_TOTAL_NS;
+	bool whole = flush_drain(deadline);
+
+	ktr_stream_close(&flush.stream, !whole);
+	flush_drain(clock_ns() + FINISH_STALL_NS);
+	flush.on = false;
+}
+
+/* Opens the sink, and begins a stream in it. Lock held. */
+static int
+flush_begin(const char *path)
+{
+	struct trace_sink sink;
+	uint8_t *buf = flush.buf;
+	int error;
+
+	if (buf == NULL || flush.size != flush.depth * 1024ul) {
+		buf = kmap_alloc(flush.depth * 1024ul);
+		if (buf == NULL)
+			return -ENOMEM;
+	}
+	error = trace_sink_open(&sink, path);
+	if (error < 0) {
+		if (buf != flush.buf)
+			kmap_free(buf);
+		return error;
+	}
+	if (flush.on)
+		flush_end();
+	trace_sink_close(&flush.sink);
+	if (buf != flush.buf && flush.buf != NULL)
+		kmap_free(flush.buf);
+	flush.buf = buf;
+	flush.size = flush.depth * 1024ul;
+	flush.at = flush.len = 0;
+	flush.pass_over = false;
+	flush.sink = sink;
+	flush_sums(&flush.base_written, &flush.base_failed);
+	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
+	flush.on = true;
+	__atomic_store_n(&flush.kick, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int
+flush_set_enabled(bool on)
+{
+	int error = 0;
+
+	mutex_lock(&flush.lock);
+	if (on && !flush.on) {
+		error = flush_begin(flush.path);
+	} else if (!on && flush.on) {
+		flush_end();
+		trace_sink_close(&flush.sink);
+	}
+	mutex_unlock(&flush.lock);
+	return error;
+}
+
+bool
+flush_enabled(void)
+{
+	return __atomic_load_n(&flush.on, __ATOMIC_RELAXED);
+}
+
+/* Can it be opened? A file is made, so that the answer holds. */
+static int
+flush_try_file(const char *path)
+{
+	struct trace_sink sink;
+	int error = trace_sink_open(&sink, path);
+
+	if (error == 0)
+		trace_sink_close(&sink);
+	return error;
+}
+
+int
+flush_set_file(const char *path)
+{
+	int error = 0;
+
+	if (path[0] != '/' || strlen(path) >= TRACE_PATH_MAX)
+		return -EINVAL;
+	if (curthread() == NULL) { /* at boot: alq_enable opens it later */
+		strlcpy(flush.path, path, sizeof(flush.path));
+		return 0;
+	}
+	mutex_lock(&flush.lock);
+	error = flush.on ? flush_begin(path) : flush_try_file(path);
+	if (error == 0)
+		strlcpy(flush.path, path, sizeof(flush.path));
+	mutex_unlock(&flush.lock);
+	return error;
+}
+
+const char *
+flush_file(void)
+{
+	return flush.path;
+}
+
+int
+flush_set_depth(unsigned kib)
+{
+	uint8_t *buf;
+	int error = 0;
+
+	if (curthread() == NULL || flush.buf == NULL) {
+		flush.depth = kib; /* flush_begin() makes it */
+		return 0;
+	}
+	mutex_lock(&flush.lock);
+	buf = kmap_alloc(kib * 1024ul);
+	if (buf == NULL) {
+		error = -ENOMEM;
+	} else if (flush.len - flush.at > kib * 1024ul) {
+		kmap_free(buf); /* what waits does not fit: the next enabling makes it */
+		flush.depth = kib;
+	} else {
+		memcpy(buf, flush.buf + flush.at, flush.len - flush.at);
+		kmap_free(flush.buf);
+		flush.buf = buf;
+		flush.len -= flush.at;
+		flush.at = 0;
+		flush.depth = kib;
+		flush.size = kib * 1024ul;
+	}
+	mutex_unlock(&flush.lock);
+	return error;
+}
+
+unsigned
+flush_depth(void)
+{
+	return flush.depth;
+}
+
+void
+flush_set_max(uint64_t events)
+{
+	__atomic_store_n(&flush.max, events, __ATOMIC_RELAXED);
+}
+
+uint64_t
+flush_max(void)
+{
+	return __atomic_load_n(&flush.max, __ATOMIC_RELAXED);
+}
+
+/* One piece of work for the thread. */
+static enum flush_result
+flush_work(void)
+{
+	enum flush_result r = FLUSH_IDLE;
+
+	mutex_lock(&flush.lock);
+	if (flush.on) {
+		r = flush_step(false);
+		if (r == FLUSH_FAILED) {
+			warnk("ktr: %s does not take the stream any more; the flush ends\n",
+			      flush.path);
+			flush.on = false;
+			trace_sink_close(&flush.sink);
+		} else if (flush.max != 0 && flush_written() >= flush.max) {
+			flush_end();
+			trace_sink_close(&flush.sink);
+		}
+	}
+	mutex_unlock(&flush.lock);
+	return r;
+}
+
+static void
+flush_thread(void *arg)
+{
+	uint64_t busy_ns = FLUSH_WAIT_MIN;
+
+	(void)arg;
+	for (;;) {
+		enum flush_result r;
+		uint64_t deadline = DEADLINE_NEVER;
+
+		__atomic_store_n(&flush.kick, false, __ATOMIC_RELEASE);
+		kdb_apply_deferred();
+		r = flush_work();
+		if (r == FLUSH_MORE) {
+			busy_ns = FLUSH_WAIT_MIN;
+			continue;
+		}
+		if (r == FLUSH_BUSY) {
+			thread_sleep_ns(busy_ns, 0, "ktrline");
+			busy_ns = busy_ns * 2 < FLUSH_WAIT_MAX ? busy_ns * 2 : FLUSH_WAIT_MAX;
+			continue;
+		}
+		if (flush_enabled())
+			deadline = clock_ns() + FLUSH_PERIOD_NS;
+		__atomic_store_n(&flush.sleeping, true, __ATOMIC_RELEASE);
+		sleep_on(&flush, NULL, "ktrflush", 0, deadline);
+		__atomic_store_n(&flush.sleeping, false, __ATOMIC_RELEASE);
+	}
+}
+
+/* Is this CPU's ring a quarter full of what the stream has not seen? */
+static bool
+flush_watermark(void)
+{
+	const struct ktr_ring *ring = &ktr_rings[arch_cpu()];
+	uint64_t seen = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED);
+
+	return ktr_head_seq(ktr_port_head()) - seen > (ring->mask + 1) / 4;
+}
+
+void
+ktr_flush_tick(void)
+{
+	if (!__atomic_load_n(&flush.sleeping, __ATOMIC_RELAXED))
+		return;
+	/* A wakeup that comes too early for the sleeper comes again with the next tick. */
+	if (__atomic_load_n(&flush.kick, __ATOMIC_RELAXED) || kdb_deferred() ||
+	    (flush_enabled() && flush_watermark()))
+		wakeup(&flush);
+}
+
+void
+ktr_flush_finish(void)
+{
+	bool stopped = kdb_active();
+
+	if (!flush_enabled())
+		return;
+	if (!stopped) {
+		/* Nobody records any more, so that the end record is the last word. */
+		ktr_cpumask_set(0);
+		mutex_lock(&flush.lock);
+		if (flush.on)
+			flush_end();
+		mutex_unlock(&flush.lock);
+		return;
+	}
+	ktr_port_final = true;
+	if (flush.sink.uart == NULL)
+		return; /* a file would need threads, and ends with the machine */
+	if (__atomic_load_n(&flush.encoding, __ATOMIC_ACQUIRE)) {
+		/* Stopped inside the encoder: a stream that goes on from the ring's own count
+		 * follows. */
+		flush_drain_buffer();
+		ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
+	}
+	flush_end();
+}
+
+void
+ktr_trace_init(void)
+{
+	struct thread *t = thread_alloc("ktrflush", PRIO_KERN, flush_thread, NULL);
+	int error = ktrdev_init();
+
+	trace_info_init();
+	if (error < 0)
+		warnk("ktr: no /dev/ktr (error %d)\n", -error);
+	if (t == NULL)
+		panic("ktr: no memory for the flush thread");
+	t->ktr_suppress = true;
+	sched_start(t);
+}

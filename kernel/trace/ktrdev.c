@@ -1,0 +1,96 @@
+/*
+ * ktrdev.c - /dev/ktr: the stream, live from the rings, to whoever opens it.
+ *
+ * Each open file has a stream of its own, from the oldest event that is still there; it takes
+ * nothing from the flush thread's nor from other readers. A read returns 0 at the end of a pass:
+ * all that had been recorded when the pass began was delivered; the next read begins another.
+ * Locking: the reader's mutex, around its stream.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/trace/trace_private.h"
+#include "ktr/ktr.h"
+#include "ktr/stream.h"
+
+#define READER_PIECE 4096u
+
+struct ktr_reader {
+	struct mutex lock;
+	uint64_t bytes; /* delivered */
+	bool pass_over; /* the next read returns 0 */
+	struct ktr_stream stream;
+	uint8_t piece[READER_PIECE];
+};
+
+static int
+ktrdev_open(struct file *f)
+{
+	struct ktr_reader *r = kmap_alloc(sizeof(*r));
+
+	if (r == NULL)
+		return -ENOMEM;
+	mutex_init(&r->lock, "ktr reader");
+	ktr_stream_open(&r->stream, KTR_STREAM_LIVE);
+	f->priv = r;
+	CTR1(KTR_SUBSYS, "ktrdev open: reader %p", r);
+	return 0;
+}
+
+static void
+ktrdev_release(struct file *f)
+{
+	struct ktr_reader *r = f->priv;
+
+	CTR2(KTR_SUBSYS, "ktrdev release: reader %p bytes %lu", r, r->bytes);
+	kmap_free(r);
+}
+
+static int64_t
+ktrdev_read(struct file *f, struct uio *u)
+{
+	struct ktr_reader *r = f->priv;
+	size_t start = u->resid, want, n;
+	bool end;
+	int error = 0;
+
+	mutex_lock(&r->lock);
+	end = r->pass_over;
+	r->pass_over = false;
+	while (!end && u->resid > 0 && error == 0 && !proc_signal_pending()) {
+		want = u->resid < READER_PIECE ? u->resid : READER_PIECE;
+		n = ktr_stream_read(&r->stream, r->piece, want);
+		/* A short count is the end of the pass: the reader's own doing would fill the next.
+		 */
+		end = r->pass_over = n < want;
+		error = n > 0 ? uio_put(u, r->piece, n) : 0;
+	}
+	if (end && start == u->resid)
+		r->pass_over = false; /* this read tells it */
+	r->bytes += start - u->resid;
+	mutex_unlock(&r->lock);
+	if (start != u->resid)
+		return (int64_t)(start - u->resid);
+	return error < 0 ? error : proc_signal_pending() ? -EINTR : 0;
+}
+
+int
+ktrdev_init(void)
+{
+	static const struct dev_ops ops = {
+	    .open = ktrdev_open,
+	    .release = ktrdev_release,
+	    .read = ktrdev_read,
+	    .mode = 0400,
+	    .root_only = true,
+	};
+
+	return devfs_register("ktr", &ops, NULL);
+}
