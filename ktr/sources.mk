@@ -1,4 +1,42 @@
-# sources.mk - which files make the event log, the tools and the hosted port.
-KTR_KERNEL_SRCS := $(wildcard ktr/*.c)
-KTR_TOOL_SRCS := $(wildcard ktr/tools/*.c) ktr/fmt.c
-KTR_HOST_SRCS := $(wildcard ktr/*.c)
+# sources.mk - which files of ktr/ belong to what. An embedder compiles KTR_KERNEL_SRCS with a ktr_port.h
+# of its own; all paths are from the root of the repository.
+
+# The log itself, its control, and the stream's encoder. Freestanding.
+KTR_KERNEL_SRCS := \
+	ktr/class.c \
+	ktr/control.c \
+	ktr/crc32c.c \
+	ktr/encode.c \
+	ktr/event.c \
+	ktr/event_local.c \
+	ktr/fmt.c \
+	ktr/glob.c \
+	ktr/intern.c \
+	ktr/ring.c \
+	ktr/size.c \
+	ktr/stream.c
+
+# The stream's decoder. Freestanding, but for the allocator that it is given.
+KTR_DECODE_SRCS := \
+	ktr/class.c \
+	ktr/crc32c.c \
+	ktr/decode.c \
+	ktr/decode_frame.c \
+	ktr/decode_store.c \
+	ktr/event.c \
+	ktr/fmt.c \
+	ktr/glob.c
+
+# The program ktrdump, on the host and in the guest. Needs a C library with getopt_long().
+KTR_TOOL_SRCS := \
+	$(KTR_DECODE_SRCS) \
+	ktr/tools/ktrdump.c \
+	ktr/tools/ktrdump_filter.c \
+	ktr/tools/ktrdump_input.c \
+	ktr/tools/ktrdump_json.c \
+	ktr/tools/ktrdump_stats.c \
+	ktr/tools/ktrdump_text.c \
+	ktr/tools/merge.c
+
+# Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
+KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

@@ -72,6 +72,7 @@ ktr_stream_open(struct ktr_stream *s, unsigned flags)
 	s->header_at = 0;
 	s->quiesced = false;
 	s->first_pass = true;
+	s->pass_over = false;
 	s->truncated = false;
 	stream_lock(s);
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
@@ -82,8 +83,9 @@ ktr_stream_open(struct ktr_stream *s, unsigned flags)
 }
 
 static unsigned
-stream_table(const struct ktr_stream *s, struct ktr_wire_cpu *rows)
+stream_table(struct ktr_stream *s)
 {
+	struct ktr_wire_cpu *rows = s->rows;
 	unsigned n = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		const struct ktr_stream_cpu *c = &s->cpu[cpu];
@@ -109,8 +111,7 @@ stream_table(const struct ktr_stream *s, struct ktr_wire_cpu *rows)
 static void
 stream_header(struct ktr_stream *s)
 {
-	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU];
-	unsigned n = stream_table(s, rows);
+	unsigned n = stream_table(s);
 	unsigned flags = (s->flags & KTR_STREAM_LIVE) != 0 ? KTR_WIRE_LIVE : 0;
 	if (s->enc.total == 0) {
 		/* Ends whatever an unfinished writer left in the file. */
@@ -118,7 +119,7 @@ stream_header(struct ktr_stream *s)
 		flags |= KTR_WIRE_START;
 	}
 	ktr_encoder_forget(&s->enc);
-	ktr_encode_header(&s->enc, flags, &ktr_info, rows, n);
+	ktr_encode_header(&s->enc, flags, &ktr_info, s->rows, n);
 	s->header_at = s->enc.total;
 }
 
@@ -257,14 +258,13 @@ stream_batch(struct ktr_stream *s)
 static void
 stream_end(struct ktr_stream *s)
 {
-	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU];
-	unsigned n = stream_table(s, rows);
+	unsigned n = stream_table(s);
 	if (s->enc.total == 0)
 		stream_header(s);
 	if (s->truncated)
-		ktr_encode_truncated(&s->enc, rows, n);
+		ktr_encode_truncated(&s->enc, s->rows, n);
 	ktr_encode_stats(&s->enc, ktr_port_time());
-	ktr_encode_end(&s->enc, rows, n);
+	ktr_encode_end(&s->enc, s->rows, n);
 	s->state = KTR_STREAM_ENDED;
 }
 
@@ -304,19 +304,20 @@ ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
 {
 	uint8_t *to = buf;
 	size_t done = 0;
-	bool pass_over = false;
 	while (done < len) {
 		if (s->out_pos == s->enc.out_len) {
 			s->out_pos = s->enc.out_len = 0;
-			/* One call does not run on into the next pass. */
-			if (pass_over)
+			/* A reader that goes on until 0 gets one pass, however busy the rings. */
+			if (s->pass_over) {
+				s->pass_over = done > 0;
 				break;
+			}
 			stream_lock(s);
 			bool made = stream_fill(s);
 			stream_unlock(s);
 			if (!made)
 				break;
-			pass_over = s->state == KTR_STREAM_IDLE;
+			s->pass_over = s->state == KTR_STREAM_IDLE;
 		}
 		size_t n = s->enc.out_len - s->out_pos;
 		if (n > len - done)
@@ -348,5 +349,6 @@ ktr_stream_close(struct ktr_stream *s, bool truncated)
 	if (s->state == KTR_STREAM_ENDED)
 		return;
 	s->truncated = truncated;
+	s->pass_over = false;
 	s->state = KTR_STREAM_CLOSING;
 }

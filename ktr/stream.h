@@ -41,7 +41,7 @@ enum ktr_stream_state {
 	KTR_STREAM_ENDED
 };
 
-/** About 50 KiB: not for a stack. Private to stream.c, but for allocation. */
+/** About 70 KiB: not for a stack. Private to stream.c, but for allocation. */
 struct ktr_stream {
 	struct ktr_encoder enc;
 	size_t out_pos; /* of enc.out: handed out already */
@@ -52,7 +52,9 @@ struct ktr_stream {
 	uint64_t header_at; /* enc.total at the last HEADER */
 	bool quiesced;      /* of the pass */
 	bool first_pass;
+	bool pass_over; /* its last byte is made; a read of 0 is due */
 	bool truncated;
+	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU]; /* scratch */
 	struct ktr_stream_cpu {
 		bool exists;
 		uint64_t first;  /* sequence number at open */

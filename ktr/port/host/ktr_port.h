@@ -1,0 +1,98 @@
+/*
+ * ktr_port.h - the hosted port: CPUs are numbers that threads take, so that the same ring runs
+ * under pthreads, in unit tests, fuzzers and benchmarks.
+ *
+ * A thread says by ktr_host_cpu on which CPU it "runs", and may change it at any time, as a
+ * migration. Several threads may run on one CPU: the claim is a real compare-and-swap here.
+ *
+ * A thread that records while others drain or resize registers itself, and calls ktr_host_pass()
+ * between events, never inside one: that is how ktr_port_quiesce() and ktr_port_exchange() know.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define KTR_PORT_MAXCPU 64
+#define KTR_PORT_PATCH  0
+
+extern _Thread_local unsigned ktr_host_cpu;
+extern _Thread_local uint32_t ktr_host_tid; /* bit 31: take the slow path */
+extern uint64_t ktr_host_heads[KTR_PORT_MAXCPU];
+extern unsigned ktr_host_cpus;                    /* CPUs that exist, from 0 */
+extern uint64_t ktr_host_slow;                    /* bit N: CPU N was told to be slow */
+extern _Thread_local bool ktr_host_refuse;        /* the thread's events are refused */
+extern uint64_t (*volatile ktr_host_clock)(void); /* NULL: CLOCK_MONOTONIC */
+
+/** Places inside a record call where a test can step in, as an interrupt does. */
+enum ktr_host_step {
+	KTR_HOST_READ_HEAD, /* the head was read, the clock is about to be */
+	KTR_HOST_CLAIM,     /* the clock was read, the claim is about to be tried */
+	KTR_HOST_CLAIMED    /* claimed and invalidated, nothing filled yet */
+};
+extern void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
+
+/** Registers and unregisters the calling thread; true when there was room. */
+bool ktr_host_enter(void);
+void ktr_host_leave(void);
+/** "I am in no record call": may wait for an exchange to end. */
+void ktr_host_pass(void);
+
+/** Counts calls, for tests of the console printing. */
+extern unsigned ktr_host_verbose_calls;
+
+static inline void
+ktr_host_step(enum ktr_host_step step)
+{
+	if (__builtin_expect(ktr_host_interrupt != NULL, 0))
+		ktr_host_interrupt(step);
+}
+
+static inline uint64_t
+ktr_port_head(void)
+{
+	uint64_t head = __atomic_load_n(&ktr_host_heads[ktr_host_cpu], __ATOMIC_RELAXED);
+	ktr_host_step(KTR_HOST_READ_HEAD);
+	return head;
+}
+
+static inline uint64_t
+ktr_port_time(void)
+{
+	if (ktr_host_clock != NULL)
+		return ktr_host_clock();
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static inline bool
+ktr_port_claim(uint64_t head)
+{
+	ktr_host_step(KTR_HOST_CLAIM);
+	/* release: what the thread did before is seen by who reads this head */
+	return __atomic_compare_exchange_n(&ktr_host_heads[ktr_host_cpu], &head, head + 1, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t *
+ktr_port_head_of(unsigned cpu)
+{
+	return cpu < ktr_host_cpus ? &ktr_host_heads[cpu] : NULL;
+}
+
+static inline uint32_t
+ktr_port_ident(void)
+{
+	uint32_t slow = (uint32_t)(ktr_host_slow >> ktr_host_cpu & 1) << 31;
+	return ktr_host_tid | slow | (uint32_t)ktr_host_refuse << 31;
+}
+
+static inline void
+ktr_port_wmb(void)
+{
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	ktr_host_step(KTR_HOST_CLAIMED);
+}
