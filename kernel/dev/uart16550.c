@@ -208,10 +208,14 @@ uart_poll_again(void *arg)
 int
 uart_listen(struct uart *u, void (*input)(void *, uint8_t, bool), void *arg, const char *name)
 {
+	uint16_t port;
 	int err;
 
 	u->input = input;
 	u->arg = arg;
+	/* Ask again: the line is early, firmware's tables, which say where its interrupt goes, are
+	 * not. */
+	arch_uart_port((unsigned)(u - uarts), &port, &u->gsi);
 	err = irq_register(u->gsi, uart_interrupt, u, name);
 	if (err < 0) {
 		warnk("%s: interrupt line %u: error %d; polled instead\n", name, u->gsi, -err);

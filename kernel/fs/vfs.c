@@ -321,20 +321,30 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	return error;
 }
 
+/* A directory in the root that is there before any archive, so that its mode is the kernel's
+ * choice. */
+static struct vnode *
+make_root_dir(const char *name, uint32_t mode)
+{
+	int error;
+	struct vnode *vn = vnode_add(vfs_root, name, S_IFDIR | mode, NULL, NULL, &error);
+
+	if (vn == NULL)
+		panic("vfs: /%s: error %d", name, -error);
+	return vn;
+}
+
 void
 vfs_init(void)
 {
 	struct vnode *dev;
-	int error;
 
 	vfs_root = vnode_alloc(S_IFDIR | 0755, &dir_ops, NULL);
 	if (vfs_root == NULL)
 		panic("vfs: no memory for the root directory");
-	vfs_root->name = kstrdup("");
 	vfs_root->parent = vfs_root;
-	dev = vnode_add(vfs_root, "dev", S_IFDIR | 0755, NULL, NULL, &error);
-	if (dev == NULL)
-		panic("vfs: /dev: error %d", -error);
+	vnode_unref(make_root_dir("tmp", STICKY | 0777));
+	dev = make_root_dir("dev", 0755);
 	dev->fixed = true;
 	devfs_init(dev);
 	vnode_unref(dev);

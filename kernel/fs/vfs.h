@@ -60,7 +60,7 @@ struct vnode {
 	void *data;                  /* [c] the file system's */
 	uint64_t rdev;               /* [c] device number, 0 none */
 
-	char *name; /* [v] "" for the root, pipes and what is removed */
+	char *name; /* [v] NULL for the root and pipes */
 	/*
 	 * [v] Root: itself. NULL: removed, or never in the tree. No reference: a directory that has
 	 * children is never removed.
@@ -76,7 +76,7 @@ struct vnode {
 	uint64_t mtime_ns; /* [d] in clock_ns() time */
 };
 
-/* Makes the root, /dev and what stands in it. Once, at boot. */
+/* Makes the root, /tmp, /dev and what stands in it. Once, at boot. */
 void vfs_init(void);
 /*
  * Unpacks an archive (cpio.h) into the tree; a later file replaces an earlier one. What is damaged

@@ -146,8 +146,8 @@ tunable_set(void *arg, unsigned line, const char *name, const char *value)
 	else if (value == NULL)
 		complain(source, line, "%s: no value, expected %s=value", name, name);
 	else if (!(s->flags & SYSCTL_TUN))
-		complain(source, line, "%s: not a loader parameter, expected sysctl %s=%s later",
-			 name, name, value);
+		complain(source, line, "%s: %s, expected the name of a loader parameter", name,
+			 s->flags & SYSCTL_WR ? "a sysctl for later" : "a read-only sysctl");
 	else if (s->flags & SYSCTL_LATE)
 		keep(s->name, value, source, line);
 	else
@@ -180,12 +180,12 @@ tunable_complain(void *arg, unsigned line, const char *found, size_t n, const ch
 		complain(arg, line, "found \"%s\", expected %s", shown, expected);
 }
 
+/* Each source has its own handful: garbage in the file must not hide a slip on the command line. */
 static void
-complain_total(void)
+complain_total(const char *what)
 {
 	if (complaints > TUNABLE_COMPLAINTS_MAX)
-		warnk("loader parameters: %u more complaints\n",
-		      complaints - TUNABLE_COMPLAINTS_MAX);
+		warnk("%s: %u more complaints\n", what, complaints - TUNABLE_COMPLAINTS_MAX);
 	complaints = 0;
 }
 
@@ -198,10 +198,11 @@ tunable_init(const char *conf, size_t conf_size, const char *cmdline)
 	sink.arg = conf_name;
 	if (conf != NULL)
 		loader_conf_parse(conf, conf_size, &sink);
+	complain_total(conf_name);
 	sink.arg = NULL;
 	if (cmdline != NULL)
 		loader_words_parse(cmdline, strlen(cmdline), &sink);
-	complain_total();
+	complain_total("command line");
 }
 
 void
@@ -214,7 +215,7 @@ tunable_apply_late(void)
 		if (s != NULL)
 			apply(s, kept[i].value, kept[i].source, kept[i].line);
 	}
-	complain_total();
+	complain_total("loader parameters");
 }
 
 const char *
