@@ -54,7 +54,7 @@ KERNEL_OBJS := $(KERNEL_SRCS:%=$B/obj/%.o)
 KTEST_OBJS  := $(patsubst %,$B/obj/%.o,$(wildcard tests/kernel/*.c))
 LDSCRIPT    := arch/$(ARCH)/kernel.ld
 KERNEL_LDFLAGS := -nostdlib -static -z noexecstack -z max-page-size=4096 --no-warn-rwx-segments \
-	--build-id=sha1 --orphan-handling=error -T $(LDSCRIPT)
+	--build-id=sha1 -T $(LDSCRIPT)
 
 # Objects depend on the flags, by a file that changes only when they do.
 FLAGS := $B/flags

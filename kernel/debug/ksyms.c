@@ -30,14 +30,16 @@ tables(struct tables *t)
 	return true;
 }
 
-/* Index of the last of n 8-byte records, each beginning with its address, at or below addr; -1: none. */
+/* Index of the last of n 8-byte records, each beginning with its address, at or below addr; -1:
+ * none. */
 static long
 last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 {
 	const struct ksyms_sym *r = records;
 	uint32_t lo = 0, hi = n;
 
-	_Static_assert(sizeof(struct ksyms_sym) == 8 && sizeof(struct ksyms_line) == 8, "one search");
+	_Static_assert(sizeof(struct ksyms_sym) == 8 && sizeof(struct ksyms_line) == 8,
+		       "one search");
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 		if (r[mid].addr <= addr)

@@ -1,11 +1,11 @@
 /*
  * ksyms.h - the kernel's own symbols and lines.
  *
- * kernel/debug/mksyms.py writes them into section .ksyms after the first link; the final link adds them
- * behind everything else, so no address moves. Any context; nothing is locked or changed.
+ * kernel/debug/mksyms.py writes them into section .ksyms after the first link; the final link adds
+ * them behind everything else, so no address moves. Any context; nothing is locked or changed.
  *
- * The section, little endian: struct ksyms_header; syms (by address); lines (by address; line 0 ends a
- * run of code that has lines); offsets of file names; names, NUL-terminated.
+ * The section, little endian: struct ksyms_header; syms (by address); lines (by address; line 0
+ * ends a run of code that has lines); offsets of file names; names, NUL-terminated.
  */
 #pragma once
 
