@@ -1,8 +1,5 @@
 /*
- * spinlock.c - ticket locks: served in the order of arrival, so nobody starves.
- *
- * owner is written by the holder only; another CPU may read it a moment late, never its own number
- * while it does not hold the lock.
+ * spinlock.c - the lock word is taken by compare-and-swap from -1 to the CPU's number.
  */
 #include "kernel/sync/spinlock.h"
 
@@ -53,25 +50,35 @@ spin_held(const struct spinlock *l)
 	return held;
 }
 
-static void
-taken(struct spinlock *l)
+/* acquire: pairs with the release in spin_unlock() */
+static bool
+take(struct spinlock *l)
 {
-	__atomic_store_n(&l->owner, (int32_t)arch_cpu(), __ATOMIC_RELAXED);
+	int32_t none = -1;
+
+	if (!__atomic_compare_exchange_n(&l->owner, &none, (int32_t)arch_cpu(), false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
 	this_pcpu()->locks++;
-	CTR2(KTR_LOCK, "spin acquire: lock %s addr %p", l->name, l);
+	return true;
 }
 
 static __attribute__((noinline)) void
-spin_contended(struct spinlock *l, uint32_t ticket)
+spin_contended(struct spinlock *l)
 {
 	struct thread *t = curthread();
+	int32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
 
+	if (owner == (int32_t)arch_cpu())
+		panic("spin lock %s: CPU %u holds it already", l->name, arch_cpu());
 	if (t != NULL)
 		KTR_STATE1(KTR_LOCK, "thread", t->ident, "spinning", "lockname:\"%s\"", l->name);
-	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, l->owner);
-	/* acquire: pairs with the release in spin_unlock() */
-	while (__atomic_load_n(&l->serving, __ATOMIC_ACQUIRE) != ticket)
-		arch_relax();
+	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, owner);
+	do {
+		/* Only look until it is free: a failed swap takes the cache line from its owner. */
+		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
+			arch_relax();
+	} while (!take(l));
 	if (t != NULL)
 		KTR_STATE0(KTR_LOCK, "thread", t->ident, "running");
 }
@@ -79,30 +86,21 @@ spin_contended(struct spinlock *l, uint32_t ticket)
 void
 spin_lock(struct spinlock *l)
 {
-	uint32_t ticket;
-
 	irq_push();
-	if (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) == (int32_t)arch_cpu())
-		panic("spin lock %s: CPU %u holds it already", l->name, arch_cpu());
-	ticket = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
-	if (__atomic_load_n(&l->serving, __ATOMIC_ACQUIRE) != ticket)
-		spin_contended(l, ticket);
-	taken(l);
+	if (!take(l))
+		spin_contended(l);
+	CTR2(KTR_LOCK, "spin acquire: lock %s addr %p", l->name, l);
 }
 
 bool
 spin_trylock(struct spinlock *l)
 {
-	uint32_t ticket;
-
 	irq_push();
-	ticket = __atomic_load_n(&l->serving, __ATOMIC_ACQUIRE);
-	if (!__atomic_compare_exchange_n(&l->next, &ticket, ticket + 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED)) {
+	if (!take(l)) {
 		irq_pop();
 		return false;
 	}
-	taken(l);
+	CTR2(KTR_LOCK, "spin acquire: lock %s addr %p", l->name, l);
 	return true;
 }
 
@@ -113,8 +111,6 @@ spin_unlock(struct spinlock *l)
 		panic("spin lock %s: unlocked by CPU %u, held by %d", l->name, arch_cpu(), l->owner);
 	CTR2(KTR_LOCK, "spin release: lock %s addr %p", l->name, l);
 	this_pcpu()->locks--;
-	__atomic_store_n(&l->owner, -1, __ATOMIC_RELAXED);
-	/* release: pairs with the acquire in spin_lock() */
-	__atomic_store_n(&l->serving, l->serving + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->owner, -1, __ATOMIC_RELEASE); /* pairs with the acquire in take() */
 	irq_pop();
 }

@@ -1,5 +1,8 @@
 /*
- * spinlock.h - ticket spin locks that know their owner.
+ * spinlock.h - spin locks that know their owner: the lock word is the owner's number.
+ *
+ * Not fair on purpose: a lock that is handed over in the order of arrival stands still whenever a virtual
+ * CPU in the queue is not running, and virtual CPUs are where this kernel lives.
  *
  * A holder runs with interrupts off on its CPU, so it is neither preempted nor migrated, and must not
  * sleep. Locks nest; interrupts come back on with the last unlock, if they were on before the first.
@@ -12,9 +15,7 @@
 #include <stdint.h>
 
 struct spinlock {
-	uint32_t next;    /* ticket to draw */
-	uint32_t serving; /* release: pairs with the acquire in spin_lock() */
-	int32_t owner;    /* CPU that holds it, -1 none */
+	int32_t owner;    /* CPU that holds it, -1 none; atomic */
 	const char *name; /* read-only data: traced by %s */
 };
 
