@@ -16,6 +16,9 @@
 /** Longest frame after COBS, with its delimiter. */
 #define KTR_WIRE_COBS_MAX (KTR_WIRE_FRAME_MAX + KTR_WIRE_FRAME_MAX / 254u + 2u)
 
+/** Sequence numbers have 56 bits. */
+#define KTR_WIRE_SEQ_MAX (1ull << 56)
+
 /** Longest texts; longer ones are cut by the encoder. */
 #define KTR_WIRE_FILE_MAX   255u
 #define KTR_WIRE_FUNC_MAX   127u

@@ -1,0 +1,117 @@
+/*
+ * decode.h - reads a stream (ktr/WIRE.md) from bytes that come in pieces, and says what it found.
+ *
+ * Whatever the bytes are, the decoder neither reads nor writes outside of its memory, and goes on
+ * behind damage with the next sound frame. It needs no C library but the allocator that it is
+ * given. One decoder is used by one thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ktr/wire.h"
+
+#define KTR_DECODE_CPUS 256u
+
+/** What a HEADER said. Stays valid until ktr_decoder_destroy(). */
+struct ktr_decode_header {
+	unsigned flags; /* KTR_WIRE_START, KTR_WIRE_LIVE */
+	const char *arch;
+	const char *build;
+	uint8_t boot_id[16];
+	uint64_t hz; /* 0: not known, ticks are taken for nanoseconds */
+	uint64_t boot_ticks;
+	uint64_t ncpu;
+	const char *classes[64]; /* names by bit; NULL: none */
+};
+
+/** What a SITE said. Valid as long. */
+struct ktr_decode_site {
+	uint32_t number, line;
+	uint64_t classes;
+	uint32_t nargs;
+	uint8_t strings; /* bit N: parameter N is a %s */
+	const char *file, *func, *fmt;
+};
+
+/** One event. Its pointers are valid as long. */
+struct ktr_decode_event {
+	const struct ktr_decode_header *header; /* never NULL */
+	const struct ktr_decode_site *site;     /* NULL: its SITE frame was lost */
+	const char *thread;                     /* name; NULL: not known */
+	uint64_t seq, ticks;
+	uint32_t cpu, tid;
+	uint32_t site_number;
+	unsigned nargs; /* of args: the site's, or up to the last that is not 0 */
+	uint64_t args[6];
+	const char *strings[6]; /* texts of %s parameters; NULL: not a string, or not known */
+};
+
+enum ktr_gap_reason {
+	KTR_GAP_OVERWRITTEN = KTR_LOSS_OVERWRITTEN,
+	KTR_GAP_TORN = KTR_LOSS_TORN,
+	KTR_GAP_CLEARED = KTR_LOSS_CLEARED,
+	KTR_GAP_DAMAGED, /* in frames that could not be read */
+	KTR_GAP_LEFT     /* left in the ring when the stream was cut off */
+};
+/** One word for it. */
+const char *ktr_gap_reason_name(enum ktr_gap_reason reason);
+
+/** Events first to first + count - 1 of a CPU are missing. */
+struct ktr_decode_gap {
+	const struct ktr_decode_header *header;
+	uint32_t cpu;
+	enum ktr_gap_reason reason;
+	uint64_t first, count;
+	uint64_t from_ticks, to_ticks; /* between these times */
+};
+
+/** A CPU's accounting, as a STATS frame said it. */
+struct ktr_decode_stats {
+	uint32_t cpu;
+	uint64_t recorded, delivered, resident, overwritten, torn, suppressed;
+};
+
+/**
+ * What the decoder calls. All but realloc may be NULL. arg is the one of ktr_decoder_create().
+ * Events of a CPU come in the order of their sequence numbers; those of different CPUs come in any
+ * order between two calls of mark.
+ */
+struct ktr_decoder_ops {
+	/** As realloc; size 0 frees. */
+	void *(*realloc)(void *p, size_t size);
+	/** flags has KTR_WIRE_START: a new stream begins, everything of the old one is out. */
+	void (*header)(void *arg, const struct ktr_decode_header *header);
+	void (*event)(void *arg, const struct ktr_decode_event *event);
+	void (*gap)(void *arg, const struct ktr_decode_gap *gap);
+	/** Every event before ticks, on every CPU, has come. ticks 0: nothing is promised. */
+	void (*mark)(void *arg, uint64_t ticks);
+	void (*stats)(void *arg, const struct ktr_decode_stats *stats);
+	/** The stream ended in good order (END). */
+	void (*end)(void *arg);
+	/** Bytes [offset, offset + bytes) could not be read; text says why. bytes 0: something is
+	 * missing. */
+	void (*damage)(void *arg, uint64_t offset, uint64_t bytes, const char *text);
+};
+
+struct ktr_decoder;
+
+/** NULL: no memory. */
+struct ktr_decoder *ktr_decoder_create(const struct ktr_decoder_ops *ops, void *arg);
+void ktr_decoder_destroy(struct ktr_decoder *d);
+
+/** The next bytes. 0, or -ENOMEM (-12), after which the decoder can only be destroyed. */
+int ktr_decoder_push(struct ktr_decoder *d, const void *bytes, size_t len);
+/** The input has ended: reports what is cut off. Same results. */
+int ktr_decoder_finish(struct ktr_decoder *d);
+
+/** Frames with a right checksum so far. */
+uint64_t ktr_decoder_frames(const struct ktr_decoder *d);
+
+/** Nanoseconds since boot. */
+int64_t ktr_decode_ns(const struct ktr_decode_header *header, uint64_t ticks);
+
+/** The text of an event, `(site N)` with its parameters when the site is not known. As snprintf. */
+int ktr_decode_text(char *buf, size_t len, const struct ktr_decode_event *event);

@@ -1,0 +1,397 @@
+/*
+ * ktrdump.c - prints a trace stream: from a file, a pipe, a file that grows, or /dev/ktr.
+ *
+ * Events go from the decoder through the merge into one of the writers. What is wrong with the
+ * input goes to standard error, by offset, and makes the exit status 1; all that is sound is still
+ * printed.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ktr/class.h"
+#include "ktr/tools/ktrdump.h"
+
+#define TEXT_MAX 4096
+
+#ifdef KTRDUMP_DEFAULT_INPUT
+#define DEFAULT_INPUT_TEXT "the default is " KTRDUMP_DEFAULT_INPUT
+#else
+#define KTRDUMP_DEFAULT_INPUT NULL
+#define DEFAULT_INPUT_TEXT    "the default is a pipe on standard input"
+#endif
+
+static const char usage_text[] =
+    "usage: ktrdump [-cfHlqrt] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
+    "Prints a trace stream, oldest event first. FILE is a stream's file, - for standard input;\n" DEFAULT_INPUT_TEXT
+    ".\n"
+    "\n"
+    "Columns\n"
+    "  -c            CPU\n"
+    "  -t            time: seconds since boot, to the nanosecond\n"
+    "      --ticks   time: the raw clock\n"
+    "  -r            time: since the event printed before\n"
+    "  -f            file and line\n"
+    "  -H            thread\n"
+    "  -q            no column header\n"
+    "Which events\n"
+    "      --class CLASSES   such as SCHED,PROC\n"
+    "      --cpu CPUS        such as 0-3,5\n"
+    "      --thread THREAD   a thread id, or a glob over names\n"
+    "      --grep TEXT       whose text contains TEXT, which may have * ? [a-z]\n"
+    "      --since TIME      TIME since boot: 1.5, 20ms, 300us, 7ns\n"
+    "      --until TIME\n"
+    "Output\n"
+    "      --format text|jsonl\n"
+    "      --stats   events by class, site and CPU, and what was lost, instead of events\n"
+    "  -o FILE       write there\n"
+    "Input\n"
+    "  -i FILE       read there\n"
+    "  -l            follow: go on when the file grows\n"
+    "\n"
+    "Status: 0 clean, 1 damaged or cut-off input (what is sound is printed), 2 usage or no input.\n";
+
+static int
+usage_error(const char *what, const char *value)
+{
+	fprintf(stderr, "ktrdump: %s%s%s\n", what, value != NULL ? ": " : "",
+		value != NULL ? value : "");
+	fprintf(stderr, "ktrdump: try --help\n");
+	return DUMP_USAGE;
+}
+
+enum {
+	OPT_CLASS = 256,
+	OPT_CPU,
+	OPT_THREAD,
+	OPT_GREP,
+	OPT_SINCE,
+	OPT_UNTIL,
+	OPT_STATS,
+	OPT_FORMAT,
+	OPT_TICKS,
+	OPT_HELP
+};
+
+static const struct option long_options[] = {
+    {"class", required_argument, NULL, OPT_CLASS},
+    {"cpu", required_argument, NULL, OPT_CPU},
+    {"thread", required_argument, NULL, OPT_THREAD},
+    {"grep", required_argument, NULL, OPT_GREP},
+    {"since", required_argument, NULL, OPT_SINCE},
+    {"until", required_argument, NULL, OPT_UNTIL},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"ticks", no_argument, NULL, OPT_TICKS},
+    {"follow", no_argument, NULL, 'l'},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+/* One option with a value. Returns 0, or an exit status. */
+static int
+option_value(struct dump_options *o, int option)
+{
+	char err[160];
+	switch (option) {
+	case OPT_CLASS:
+		if (ktr_mask_parse(optarg, &o->filter.classes, err, sizeof(err)) != 0)
+			return usage_error("--class", err);
+		return 0;
+	case OPT_CPU:
+		if (ktr_cpumask_parse(optarg, &o->filter.cpus, err, sizeof(err)) != 0)
+			return usage_error("--cpu", err);
+		return 0;
+	case OPT_SINCE:
+		if (!dump_parse_time(optarg, &o->filter.since_ns))
+			return usage_error("--since: expected a time such as 1.5, 20ms, 300us",
+					   optarg);
+		return 0;
+	case OPT_UNTIL:
+		if (!dump_parse_time(optarg, &o->filter.until_ns))
+			return usage_error("--until: expected a time such as 1.5, 20ms, 300us",
+					   optarg);
+		return 0;
+	case OPT_FORMAT:
+		if (strcmp(optarg, "jsonl") != 0 && strcmp(optarg, "text") != 0)
+			return usage_error("--format: expected text or jsonl", optarg);
+		o->json = strcmp(optarg, "jsonl") == 0;
+		return 0;
+	case OPT_THREAD:
+		o->filter.thread = optarg;
+		return 0;
+	case OPT_GREP:
+		o->filter.grep = optarg;
+		return 0;
+	case 'i':
+		o->input = optarg;
+		return 0;
+	default:
+		o->output = optarg;
+		return 0;
+	}
+}
+
+/* -1: go on; else an exit status. */
+static int
+option_take(struct dump_options *o, int option)
+{
+	int status;
+	switch (option) {
+	case 'c':
+		o->cpu = true;
+		break;
+	case 'f':
+		o->file_line = true;
+		break;
+	case 'H':
+		o->thread = true;
+		break;
+	case 'l':
+		o->follow = true;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case 'r':
+		o->relative = o->time = true;
+		break;
+	case 't':
+		o->time = true;
+		break;
+	case OPT_TICKS:
+		o->ticks = o->time = true;
+		break;
+	case OPT_STATS:
+		o->stats = true;
+		break;
+	case OPT_HELP:
+		fputs(usage_text, stdout);
+		return DUMP_CLEAN;
+	case 'N':
+	case 'e':
+	case 'M':
+	case 'm':
+		return usage_error("no kernel image or core is needed: a stream describes itself",
+				   NULL);
+	case '?':
+		fprintf(stderr, "ktrdump: try --help\n");
+		return DUMP_USAGE;
+	default:
+		status = option_value(o, option);
+		return status == 0 ? -1 : status;
+	}
+	return -1;
+}
+
+/* -1: go on; else an exit status. */
+static int
+options_parse(struct dump_options *o, int argc, char **argv)
+{
+	int option;
+	while ((option = getopt_long(argc, argv, "cfHlqrti:o:N:e:M:m:", long_options, NULL)) !=
+	       -1) {
+		int status = option_take(o, option);
+		if (status >= 0)
+			return status;
+	}
+	if (optind < argc)
+		o->input = argv[optind++];
+	if (optind < argc)
+		return usage_error("one input file is enough", argv[optind]);
+	if (o->json && o->stats)
+		return usage_error("--stats prints text only", NULL);
+	if (o->stats && o->follow)
+		return usage_error("--stats needs an end, -l has none", NULL);
+	if (o->input == NULL) {
+		if (isatty(STDIN_FILENO))
+			return usage_error("no input: name a file, or pipe a stream in", NULL);
+		o->input = "-";
+	}
+	return -1;
+}
+
+static void
+on_merged_event(void *arg, const struct ktr_decode_event *e)
+{
+	struct dump *d = arg;
+	char text[TEXT_MAX];
+	uint64_t index = d->index++;
+	bool wanted = !d->opts.stats || dump_match_needs_text(&d->opts.filter);
+	if (d->failed)
+		return;
+	text[0] = '\0';
+	if (wanted)
+		ktr_decode_text(text, sizeof(text), e);
+	if (!dump_match_event(&d->opts.filter, e, text))
+		return;
+	d->index = index;
+	if (d->opts.stats)
+		dump_stats_event(d, e);
+	else if (d->opts.json)
+		dump_json_event(d, e, text);
+	else
+		dump_text_event(d, e, text);
+	d->index = index + 1;
+	d->failed |= ferror(d->out) != 0;
+}
+
+static void
+on_merged_gap(void *arg, const struct ktr_decode_gap *g)
+{
+	struct dump *d = arg;
+	if (g->reason == KTR_GAP_DAMAGED || g->reason == KTR_GAP_LEFT)
+		d->status = DUMP_DAMAGED;
+	if (d->failed || !dump_match_gap(&d->opts.filter, g))
+		return;
+	if (d->opts.stats)
+		dump_stats_gap(d, g);
+	else if (d->opts.json)
+		dump_json_gap(d, g);
+	else
+		dump_text_gap(d, g);
+	d->failed |= ferror(d->out) != 0;
+}
+
+static void
+no_memory(struct dump *d)
+{
+	if (!d->failed)
+		fprintf(stderr, "ktrdump: not enough memory\n");
+	d->failed = true;
+	d->status = DUMP_USAGE;
+}
+
+static void
+on_header(void *arg, const struct ktr_decode_header *h)
+{
+	struct dump *d = arg;
+	if ((h->flags & KTR_WIRE_START) != 0)
+		merge_flush(d->merge);
+}
+
+static void
+on_event(void *arg, const struct ktr_decode_event *e)
+{
+	struct dump *d = arg;
+	if (merge_event(d->merge, e) != 0)
+		no_memory(d);
+}
+
+static void
+on_gap(void *arg, const struct ktr_decode_gap *g)
+{
+	struct dump *d = arg;
+	if (merge_gap(d->merge, g) != 0)
+		no_memory(d);
+}
+
+static void
+on_mark(void *arg, uint64_t ticks)
+{
+	struct dump *d = arg;
+	merge_mark(d->merge, ticks);
+}
+
+static void
+on_end(void *arg)
+{
+	struct dump *d = arg;
+	merge_flush(d->merge);
+}
+
+static void
+on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
+{
+	struct dump *d = arg;
+	if (bytes > 0)
+		fprintf(stderr, "ktrdump: %s: offset %llu: %llu bytes skipped: %s\n", d->name,
+			(unsigned long long)offset, (unsigned long long)bytes, text);
+	else
+		fprintf(stderr, "ktrdump: %s: offset %llu: %s\n", d->name,
+			(unsigned long long)offset, text);
+	d->status = DUMP_DAMAGED;
+}
+
+static void *
+dump_realloc(void *p, size_t size)
+{
+	if (size == 0) {
+		free(p);
+		return NULL;
+	}
+	return realloc(p, size);
+}
+
+static bool
+dump_open(struct dump *d)
+{
+	static const struct ktr_decoder_ops decoder_ops = {
+	    .realloc = dump_realloc,
+	    .header = on_header,
+	    .event = on_event,
+	    .gap = on_gap,
+	    .mark = on_mark,
+	    .end = on_end,
+	    .damage = on_damage,
+	};
+	static const struct merge_ops merge_ops = {on_merged_event, on_merged_gap};
+	d->decoder = ktr_decoder_create(&decoder_ops, d);
+	d->merge = merge_create(&merge_ops, d);
+	if (d->opts.stats)
+		d->stats = dump_stats_create();
+	if (d->decoder == NULL || d->merge == NULL || (d->opts.stats && d->stats == NULL)) {
+		no_memory(d);
+		return false;
+	}
+	d->out = stdout;
+	if (d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
+		d->out = fopen(d->opts.output, "w");
+		if (d->out == NULL) {
+			fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
+			return false;
+		}
+	}
+	return true;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct dump d = {
+	    .opts = {.input = KTRDUMP_DEFAULT_INPUT,
+		     .filter = {.classes = KTR_ALL,
+				.cpus = ~(uint64_t)0,
+				.since_ns = INT64_MIN,
+				.until_ns = INT64_MAX}},
+	    .status = DUMP_CLEAN,
+	};
+	int status = options_parse(&d.opts, argc, argv);
+	if (status >= 0)
+		return status;
+	d.name = strcmp(d.opts.input, "-") == 0 ? "standard input" : d.opts.input;
+	if (!dump_open(&d))
+		return DUMP_USAGE;
+	if (!d.opts.stats && !d.opts.json)
+		dump_text_header(&d);
+	status = dump_input(&d);
+	merge_flush(d.merge);
+	if (d.opts.stats && status != DUMP_USAGE)
+		dump_stats_print(&d);
+
+	bool written = fflush(d.out) == 0 && ferror(d.out) == 0;
+	if (d.out != stdout)
+		written = fclose(d.out) == 0 && written;
+	if (!written && errno != EPIPE) {
+		fprintf(stderr, "ktrdump: cannot write: %s\n", strerror(errno));
+		d.status = DUMP_USAGE;
+	}
+	if (status > d.status)
+		d.status = status;
+	dump_stats_destroy(d.stats);
+	merge_destroy(d.merge);
+	ktr_decoder_destroy(d.decoder);
+	return d.status;
+}

@@ -1,0 +1,82 @@
+/*
+ * ktrdump.h - what the files of ktrdump share: options, counts, and the writers of each format.
+ *
+ * The same source is built for the host and for the guest, so it keeps to what both C libraries
+ * have.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ktr/decode.h"
+#include "ktr/tools/merge.h"
+
+/** Exit statuses. */
+#define DUMP_CLEAN   0
+#define DUMP_DAMAGED 1
+#define DUMP_USAGE   2
+
+struct dump_filter {
+	uint64_t classes;   /* an event passes that has one of them; ~0: all */
+	uint64_t cpus;      /* bit N; CPUs from 64 on pass when all bits are set */
+	const char *thread; /* NULL: all; a number, or a glob over names */
+	const char *grep;   /* NULL: all; text, or a glob */
+	int64_t since_ns, until_ns;
+};
+
+struct dump_options {
+	bool cpu, file_line, time, relative, ticks, thread; /* columns */
+	bool quiet, follow, stats, json;
+	const char *input;  /* "-": standard input */
+	const char *output; /* NULL: standard output */
+	struct dump_filter filter;
+};
+
+struct dump_stats;
+
+struct dump {
+	struct dump_options opts;
+	FILE *out;
+	struct ktr_decoder *decoder;
+	struct merge *merge;
+	struct dump_stats *stats;
+	const char *name;    /* of the input, for messages */
+	uint64_t index;      /* of the next event, filtered ones included */
+	bool any_time;       /* last_ticks means something */
+	uint64_t last_ticks; /* of the event that was printed last */
+	bool header_done;
+	int status;
+	bool failed; /* output or memory: stop */
+};
+
+/* ktrdump_filter.c: parsers return false and print what is wrong; matchers. */
+bool dump_parse_time(const char *text, int64_t *ns);
+bool dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e,
+		      const char *text);
+bool dump_match_gap(const struct dump_filter *f, const struct ktr_decode_gap *g);
+/* True: text is needed to decide. */
+bool dump_match_needs_text(const struct dump_filter *f);
+
+/* ktrdump_input.c: reads all of the input into d->decoder, following it when asked. An exit status.
+ */
+int dump_input(struct dump *d);
+
+/* ktrdump_text.c */
+void dump_text_header(struct dump *d);
+void dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *text);
+void dump_text_gap(struct dump *d, const struct ktr_decode_gap *g);
+/** "SCHED,PROC"; numbers for bits that have no name. */
+void dump_classes(const struct ktr_decode_header *h, uint64_t classes, char *buf, size_t len);
+
+/* ktrdump_json.c */
+void dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *text);
+void dump_json_gap(struct dump *d, const struct ktr_decode_gap *g);
+
+/* ktrdump_stats.c */
+struct dump_stats *dump_stats_create(void);
+void dump_stats_event(struct dump *d, const struct ktr_decode_event *e);
+void dump_stats_gap(struct dump *d, const struct ktr_decode_gap *g);
+void dump_stats_print(struct dump *d);
+void dump_stats_destroy(struct dump_stats *s);

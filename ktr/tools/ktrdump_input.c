@@ -1,0 +1,125 @@
+/*
+ * ktrdump_input.c - reads the input, waits for more when following, and shows how far it is.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ktr/tools/ktrdump.h"
+
+#define CHUNK              65536
+#define FOLLOW_INTERVAL_NS 100000000
+#define PROGRESS_AFTER_NS  1000000000ull
+#define PROGRESS_EVERY_NS  200000000ull
+
+/* What a terminal shows while a long file is read. */
+struct progress {
+	bool on;
+	bool shown;
+	uint64_t size; /* 0: not known */
+	uint64_t done;
+	uint64_t next_ns;
+};
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void
+progress_show(struct progress *p)
+{
+	if (!p->on || now_ns() < p->next_ns)
+		return;
+	p->next_ns = now_ns() + PROGRESS_EVERY_NS;
+	p->shown = true;
+	if (p->size > 0)
+		fprintf(stderr, "\rktrdump: %3llu%% of %llu MB",
+			(unsigned long long)(p->done * 100 / p->size),
+			(unsigned long long)(p->size >> 20));
+	else
+		fprintf(stderr, "\rktrdump: %llu MB", (unsigned long long)(p->done >> 20));
+	fflush(stderr);
+}
+
+static void
+progress_clear(struct progress *p)
+{
+	if (p->shown)
+		fprintf(stderr, "\r%40s\r", "");
+	p->shown = false;
+}
+
+static int
+unreadable(struct dump *d, int fd)
+{
+	fprintf(stderr, "ktrdump: %s: %s\n", d->name, strerror(errno));
+	if (fd > 0)
+		close(fd);
+	return DUMP_USAGE;
+}
+
+/* The input is at its end for now. False: for good. */
+static bool
+follow_wait(struct dump *d, bool is_pipe)
+{
+	struct timespec pause = {.tv_nsec = FOLLOW_INTERVAL_NS};
+	if (!d->opts.follow || is_pipe)
+		return false;
+	if (fflush(d->out) != 0)
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+int
+dump_input(struct dump *d)
+{
+	static uint8_t chunk[CHUNK];
+	bool from_stdin = strcmp(d->opts.input, "-") == 0;
+	int fd = from_stdin ? STDIN_FILENO : open(d->opts.input, O_RDONLY);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return unreadable(d, fd);
+	if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return unreadable(d, fd);
+	}
+	struct progress progress = {
+	    .on = isatty(STDERR_FILENO) && !isatty(fileno(d->out)) && !d->opts.follow,
+	    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
+	    .next_ns = now_ns() + PROGRESS_AFTER_NS,
+	};
+	while (!d->failed) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			progress_clear(&progress);
+			return unreadable(d, fd);
+		}
+		if (n == 0) {
+			if (follow_wait(d, S_ISFIFO(st.st_mode)))
+				continue;
+			break;
+		}
+		if (ktr_decoder_push(d->decoder, chunk, (size_t)n) != 0) {
+			fprintf(stderr, "ktrdump: not enough memory\n");
+			d->failed = true;
+		}
+		progress.done += (uint64_t)n;
+		progress_show(&progress);
+	}
+	progress_clear(&progress);
+	if (!from_stdin)
+		close(fd);
+	if (!d->failed)
+		ktr_decoder_finish(d->decoder);
+	return d->failed && d->status == DUMP_USAGE ? DUMP_USAGE : DUMP_CLEAN;
+}

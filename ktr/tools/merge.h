@@ -1,0 +1,31 @@
+/*
+ * merge.h - puts the events of all CPUs into one order, by time, as they come out of a decoder.
+ *
+ * The stream's MARK frames say up to what time everything has come; what is older is handed on, the
+ * rest waits. Memory is bounded by what one pass of the writer holds: its rings.
+ */
+#pragma once
+
+#include "ktr/decode.h"
+
+struct merge;
+
+/** event and gap are called in the order of time; within a CPU, in the order of sequence numbers.
+ */
+struct merge_ops {
+	void (*event)(void *arg, const struct ktr_decode_event *event);
+	void (*gap)(void *arg, const struct ktr_decode_gap *gap);
+};
+
+/** NULL: no memory. */
+struct merge *merge_create(const struct merge_ops *ops, void *arg);
+void merge_destroy(struct merge *m);
+
+/* From the decoder. 0, or -1: no memory. */
+int merge_event(struct merge *m, const struct ktr_decode_event *event);
+int merge_gap(struct merge *m, const struct ktr_decode_gap *gap);
+
+/** Everything before ticks has come. */
+void merge_mark(struct merge *m, uint64_t ticks);
+/** Everything has come. */
+void merge_flush(struct merge *m);
