@@ -27,8 +27,6 @@
 
 extern const struct tunable __start_tunables[], __stop_tunables[];
 
-TUNABLE(init_script, "init.script", "script that process 1 runs, instead of a shell");
-
 /* A setting kept: of a TUNABLE(), or of a sysctl that waits for the heap. */
 struct kept {
 	const char *name;   /* the declaration's own string */
