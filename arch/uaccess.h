@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* True when all n bytes were copied. User memory is opened (SMAP, PAN) only inside. */
 bool arch_copy_user(void *dst, const void *src, size_t n);

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""layers.py - holds the includes of every C source to the layer table, and prints TAP.
+
+usage: tests/lint/layers.py [ROOT]
+
+Checked: who may include whom (LAYERS); quoted includes are rooted at the repository and exist; headers
+begin with `#pragma once`; no circle among headers; no `#if` on an architecture outside the ports; a file
+opens with a comment.
+"""
+import os
+import re
+import subprocess
+import sys
+
+FREESTANDING = {"stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "limits.h"}
+
+# Longest prefix first: (folder, quoted includes allowed, angle includes allowed; None: any).
+# A pattern ends in "/" (a folder), or is one file.
+LAYERS = [
+    ("ktr/tools/", ["ktr/"], None),
+    ("ktr/port/host/", ["ktr/"], None),
+    ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
+    ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
+    # arch/README.md names the few kernel headers that a port may use beside entry.h.
+    ("arch/*/", ["arch/", "kernel/entry.h", "kernel/boot_info.h", "kernel/lib/", "kernel/abi/",
+                 "kernel/sched/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
+    ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
+    ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
+    ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h"], None),
+    ("tests/", None, None),
+]
+NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/")
+ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")
+ARCH_FOLDERS = re.compile(r"^(arch/[^/]+/|kernel/abi/[^/]+/|userland/libc/[^/]+/|ktr/port/|tests/)")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+
+
+def sources(root):
+    out = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "*.c", "*.h", "*.S"],
+                         check=True, capture_output=True, text=True).stdout
+    return sorted(f for f in out.split("\n") if f and os.path.exists(os.path.join(root, f)))
+
+
+def match(pattern, path):
+    if pattern.endswith("*.h"):
+        return os.path.dirname(path) + "/" == pattern[:-3] and path.endswith(".h")
+    if pattern == "md/*":
+        return path.startswith("md/")
+    if pattern == "arch/*/":
+        return path.startswith("arch/") and path.count("/") > 1
+    return path.startswith(pattern) if pattern.endswith("/") else path == pattern
+
+
+def check_layer(path, line, kind, target):
+    """None, or what was found and expected."""
+    layer = next((l for l in LAYERS if match(l[0], path)), None)
+    if layer is None:
+        return f"{path}:{line}: in no layer of the table"
+    folder, quoted, angle = layer
+    allowed = quoted if kind == '"' else angle
+    ok = allowed is None or any(match(p, target) for p in allowed)
+    if ok and kind == '"' and target.startswith(NOT_KTR_TOOLS):
+        ok = path.startswith(("tests/",) + NOT_KTR_TOOLS)
+    if ok:
+        return None
+    return f"{path}:{line}: found {kind}{target}, expected one of {', '.join(sorted(allowed))} ({folder})"
+
+
+def circles(graph):
+    """Include circles among headers, each once."""
+    found, state, stack = [], {}, []
+
+    def visit(node):
+        state[node] = "open"
+        stack.append(node)
+        for to in graph.get(node, ()):
+            if state.get(to) == "open":
+                found.append(" -> ".join(stack[stack.index(to):] + [to]))
+            elif to not in state:
+                visit(to)
+        stack.pop()
+        state[node] = "done"
+
+    for node in sorted(graph):
+        if node not in state:
+            visit(node)
+    return found
+
+
+def examine(root):
+    bad = {"layers": [], "includes are rooted and exist": [], "pragma once": [], "no include circles": [],
+           "no architecture #if outside the ports": [], "files open with a comment": []}
+    graph = {}
+    for path in sources(root):
+        with open(os.path.join(root, path), encoding="utf-8") as f:
+            text = f.read()
+        if not text.startswith(("/*", "//")):
+            bad["files open with a comment"].append(f"{path}:1: found {text.splitlines()[:1]}")
+        if path.endswith(".h"):
+            code = re.sub(r"/\*.*?\*/", "", text, flags=re.S).strip()
+            if not code.startswith("#pragma once"):
+                bad["pragma once"].append(f"{path}: found {code.splitlines()[:1]}, expected #pragma once")
+        for number, line in enumerate(text.splitlines(), 1):
+            m = INCLUDE.match(line)
+            if m:
+                error = check_layer(path, number, *m.groups())
+                if error:
+                    bad["layers"].append(error)
+                if m.group(1) == '"':
+                    if not os.path.exists(os.path.join(root, m.group(2))):
+                        bad["includes are rooted and exist"].append(
+                            f'{path}:{number}: no file {m.group(2)}, expected a path from the root')
+                    elif path.endswith(".h"):
+                        graph.setdefault(path, []).append(m.group(2))
+            elif re.match(r"^\s*#\s*(if|elif|ifdef|ifndef)\b", line) and ARCH_WORDS.search(line):
+                if not ARCH_FOLDERS.match(path):
+                    bad["no architecture #if outside the ports"].append(f"{path}:{number}: {line.strip()}")
+    bad["no include circles"] = circles(graph)
+    return bad
+
+
+def main(argv):
+    root = argv[1] if len(argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "..")
+    bad = examine(root)
+    print(f"1..{len(bad)}")
+    for n, (name, errors) in enumerate(bad.items(), 1):
+        for error in errors:
+            print(f"# {error}")
+        print(f"{'not ok' if errors else 'ok'} {n} - {name}")
+    return any(bad.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
