@@ -168,7 +168,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	CTR4(KTR_BUF, "pipe write: ino %lu bytes %lu used %lu error %d", vn->ino, start - u->resid,
 	     pipe_used(p), -error);
 	mutex_unlock(&vn->lock);
-	if (error == -EPIPE)
+	if (error == -EPIPE && curproc() != NULL)
 		proc_signal_self(SIGPIPE);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }

@@ -1,0 +1,405 @@
+/*
+ * fs_test.c - the tree of names, RAM files, pipes and devices, seen from the kernel.
+ */
+#include "kernel/abi/dirent.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/stat.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/pipe.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "tests/kernel/ktest.h"
+
+static struct file *
+opened(const char *path, int flags)
+{
+	struct file *f = NULL;
+
+	KT_EQ(file_open(path, flags, 0644, &f), 0);
+	return f;
+}
+
+static void
+make_dir(const char *path)
+{
+	int err;
+	struct vnode *vn = vnode_create(NULL, path, S_IFDIR | 0755, &err);
+
+	KT_EQ(err, 0);
+	vnode_unref(vn);
+}
+
+static void
+make_file(const char *path, const char *text)
+{
+	struct file *f = opened(path, O_WRONLY | O_CREAT | O_TRUNC);
+
+	KT_EQ(file_write(f, text, strlen(text)), strlen(text));
+	file_unref(f);
+}
+
+static int
+lookup_error(const char *path)
+{
+	int err;
+
+	vnode_unref(vnode_lookup(NULL, path, &err));
+	return err;
+}
+
+static int
+create_error(const char *path, uint32_t mode)
+{
+	int err;
+
+	vnode_unref(vnode_create(NULL, path, mode, &err));
+	return err;
+}
+
+KTEST(vfs_lookup_walks_dots_and_slashes)
+{
+	int err;
+	struct vnode *root = vnode_lookup(NULL, "/", &err), *vn;
+
+	make_dir("/tmp/w");
+	make_file("/tmp/w/f", "x");
+	static const char *const same[] = {"/../..", "//", "/tmp/..", "/tmp/w/../../.",
+					   "/./tmp/../"};
+	for (unsigned i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		vn = vnode_lookup(NULL, same[i], &err);
+		KT_ASSERT(vn == root);
+		vnode_unref(vn);
+	}
+	KT_EQ(lookup_error("/tmp/w//f"), 0);
+	KT_EQ(lookup_error("/tmp/w/f/"), -ENOTDIR);
+	KT_EQ(lookup_error("/tmp/w/f/.."), -ENOTDIR);
+	KT_EQ(lookup_error("/tmp/w/none/f"), -ENOENT);
+	KT_EQ(lookup_error(""), -ENOENT);
+	char name[NAME_MAX + 8];
+	memset(name, 'n', sizeof(name));
+	name[0] = '/';
+	name[NAME_MAX + 2] = '\0';
+	KT_EQ(lookup_error(name), -ENAMETOOLONG);
+	name[NAME_MAX + 1] = '\0';
+	KT_EQ(lookup_error(name), -ENOENT);
+	KT_EQ(vnode_remove(NULL, "/tmp/w/f", false), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/w", true), 0);
+	vnode_unref(root);
+}
+
+KTEST(vfs_refuses_what_would_break_the_tree)
+{
+	make_dir("/tmp/d");
+	make_dir("/tmp/d/sub");
+	make_file("/tmp/f", "f");
+	KT_EQ(create_error("/tmp/d", S_IFDIR | 0755), -EEXIST);
+	KT_EQ(create_error("/", S_IFDIR | 0755), -EEXIST);
+	KT_EQ(create_error("/tmp/f/x", S_IFREG | 0644), -ENOTDIR);
+	KT_EQ(create_error("/dev/x", S_IFREG | 0644), -EPERM);
+	KT_EQ(vnode_remove(NULL, "/tmp/d", true), -ENOTEMPTY);
+	KT_EQ(vnode_remove(NULL, "/tmp/d", false), -EISDIR);
+	KT_EQ(vnode_remove(NULL, "/tmp/f", true), -ENOTDIR);
+	KT_EQ(vnode_remove(NULL, "/", true), -EBUSY);
+	KT_EQ(vnode_remove(NULL, "/dev", true), -EBUSY);
+	KT_EQ(vnode_remove(NULL, "/dev/null", false), -EPERM);
+	KT_EQ(vnode_remove(NULL, "/tmp/d/.", true), -EINVAL);
+	KT_EQ(vnode_rename(NULL, "/tmp/d", NULL, "/tmp/d/sub/in"), -EINVAL);
+	KT_EQ(vnode_rename(NULL, "/tmp/f", NULL, "/tmp/d"), -EISDIR);
+	KT_EQ(vnode_rename(NULL, "/tmp/d", NULL, "/tmp/f"), -ENOTDIR);
+	KT_EQ(vnode_rename(NULL, "/tmp/none", NULL, "/tmp/x"), -ENOENT);
+	KT_EQ(vnode_remove(NULL, "/tmp/d/sub", true), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/d", true), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/f", false), 0);
+}
+
+KTEST(vfs_rename_replaces_and_moves)
+{
+	char buf[8];
+	struct file *f;
+
+	make_dir("/tmp/from");
+	make_file("/tmp/from/a", "new");
+	make_file("/tmp/b", "old");
+	KT_EQ(vnode_rename(NULL, "/tmp/from/a", NULL, "/tmp/b"), 0);
+	KT_EQ(lookup_error("/tmp/from/a"), -ENOENT);
+	f = opened("/tmp/b", O_RDONLY);
+	KT_EQ(file_read(f, buf, sizeof(buf)), 3);
+	KT_EQ(memcmp(buf, "new", 3), 0);
+	file_unref(f);
+	KT_EQ(vnode_rename(NULL, "/tmp/b", NULL, "/tmp/b"), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/b", false), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/from", true), 0);
+}
+
+KTEST(vfs_a_removed_file_lives_while_it_is_open)
+{
+	struct file *f;
+	struct stat st;
+	char buf[4];
+
+	make_file("/tmp/gone", "data");
+	f = opened("/tmp/gone", O_RDONLY);
+	KT_EQ(vnode_remove(NULL, "/tmp/gone", false), 0);
+	KT_EQ(lookup_error("/tmp/gone"), -ENOENT);
+	vnode_stat(f->vn, &st);
+	KT_EQ(st.st_nlink, 0);
+	KT_EQ(file_read(f, buf, 4), 4);
+	KT_EQ(memcmp(buf, "data", 4), 0);
+	file_unref(f);
+}
+
+KTEST(vfs_nothing_can_be_made_in_a_removed_directory)
+{
+	int err;
+	struct vnode *dir;
+	char path[16];
+
+	make_dir("/tmp/cwd");
+	dir = vnode_lookup(NULL, "/tmp/cwd", &err);
+	KT_EQ(vnode_path(dir, path, sizeof(path)), 8);
+	KT_STR_EQ(path, "/tmp/cwd");
+	KT_EQ(vnode_path(dir, path, 8), -ERANGE);
+	KT_EQ(vnode_remove(NULL, "/tmp/cwd", true), 0);
+	KT_EQ(vnode_path(dir, path, sizeof(path)), -ENOENT);
+	KT_ASSERT(vnode_create(dir, "x", S_IFREG | 0644, &err) == NULL);
+	KT_EQ(err, -ENOENT);
+	KT_ASSERT(vnode_lookup(dir, "..", &err) == NULL);
+	KT_EQ(err, -ENOENT);
+	vnode_unref(dir);
+}
+
+KTEST(vfs_listing_survives_changes_in_between)
+{
+	static const char *const names[] = {"/tmp/l/a", "/tmp/l/b", "/tmp/l/c"};
+	struct linux_dirent64 *d = kmalloc(32);
+	struct vnode *dir;
+	struct uio_vec v;
+	struct uio u;
+	uint64_t cookie = 0;
+	char seen[16] = "";
+	int err;
+
+	make_dir("/tmp/l");
+	for (unsigned i = 0; i < 3; i++)
+		make_file(names[i], "");
+	dir = vnode_lookup(NULL, "/tmp/l", &err);
+	uio_init(&u, &v, UIO_KERNEL, d, 8);
+	KT_EQ(vnode_read_dir(dir, &u, &cookie), -EINVAL); /* not even one fits */
+	for (;;) {
+		uio_init(&u, &v, UIO_KERNEL, d, 32); /* one at a time */
+		if (vnode_read_dir(dir, &u, &cookie) == 0)
+			break;
+		strlcpy(seen + strlen(seen), d->d_name, sizeof(seen) - strlen(seen));
+		if (strcmp(d->d_name, "a") == 0) {
+			KT_EQ(vnode_remove(NULL, "/tmp/l/a", false), 0);
+			KT_EQ(vnode_remove(NULL, "/tmp/l/b", false), 0);
+			make_file("/tmp/l/d", "");
+		}
+	}
+	KT_STR_EQ(seen, "...acd");
+	KT_EQ(vnode_remove(NULL, "/tmp/l/c", false), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/l/d", false), 0);
+	vnode_unref(dir);
+	KT_EQ(vnode_remove(NULL, "/tmp/l", true), 0);
+	kfree(d);
+}
+
+KTEST(ramfs_holes_read_as_zeroes_and_pages_come_back)
+{
+	uint64_t free_before;
+	struct file *f;
+	char buf[16];
+
+	make_file("/tmp/h", "start");
+	free_before = page_count_free();
+	f = opened("/tmp/h", O_RDWR);
+	KT_EQ(file_seek(f, 100 * PAGE_SIZE - 2, SEEK_SET), 100 * PAGE_SIZE - 2);
+	KT_EQ(file_write(f, "end!", 4), 4);
+	KT_EQ(vnode_size(f->vn), 100 * PAGE_SIZE + 2);
+	KT_EQ(file_seek(f, 3, SEEK_SET), 3);
+	KT_EQ(file_read(f, buf, 6), 6);
+	KT_EQ(memcmp(buf, "rt\0\0\0\0", 6), 0);
+	KT_EQ(file_seek(f, -6, SEEK_END), 100 * PAGE_SIZE - 4);
+	KT_EQ(file_read(f, buf, sizeof(buf)), 6);
+	KT_EQ(memcmp(buf, "\0\0end!", 6), 0);
+	KT_EQ(file_read(f, buf, sizeof(buf)), 0);
+	/* The hole has no pages; others may free or take a few meanwhile. */
+	KT_LT((int64_t)(free_before - page_count_free()), 50);
+	KT_EQ(file_seek(f, -1, SEEK_SET), -EINVAL);
+	KT_EQ(file_seek(f, 0, 9), -EINVAL);
+	KT_EQ(file_seek(f, 1ll << 40, SEEK_SET), 1ll << 40);
+	KT_EQ(file_read(f, buf, 1), 0);
+	KT_EQ(file_write(f, "x", 1), -EFBIG);
+	file_unref(f);
+	KT_EQ(vnode_remove(NULL, "/tmp/h", false), 0);
+}
+
+KTEST(ramfs_open_flags_do_what_they_say)
+{
+	struct file *f, *g;
+	char buf[8];
+
+	make_file("/tmp/o", "one");
+	KT_EQ(file_open("/tmp/o", O_WRONLY | O_CREAT | O_EXCL, 0644, &f), -EEXIST);
+	KT_EQ(file_open("/tmp/o", O_RDONLY | O_DIRECTORY, 0, &f), -ENOTDIR);
+	KT_EQ(file_open("/tmp", O_WRONLY, 0, &f), -EISDIR);
+	KT_EQ(file_open("/tmp/none", O_RDONLY, 0, &f), -ENOENT);
+	f = opened("/tmp/o", O_WRONLY | O_APPEND);
+	g = opened("/tmp/o", O_RDONLY);
+	KT_EQ(file_write(f, "two", 3), 3);
+	KT_EQ(file_read(f, buf, 1), -EBADF);
+	KT_EQ(file_write(g, "x", 1), -EBADF);
+	KT_EQ(file_read(g, buf, sizeof(buf)), 6);
+	KT_EQ(memcmp(buf, "onetwo", 6), 0);
+	file_unref(f);
+	f = opened("/tmp/o", O_WRONLY | O_TRUNC);
+	KT_EQ(vnode_size(f->vn), 0);
+	file_unref(f);
+	file_unref(g);
+	KT_EQ(vnode_remove(NULL, "/tmp/o", false), 0);
+}
+
+KTEST(devices_null_and_zero)
+{
+	struct file *f = opened("/dev/null", O_RDWR);
+	char buf[700];
+
+	KT_EQ(file_write(f, buf, sizeof(buf)), sizeof(buf));
+	KT_EQ(file_read(f, buf, sizeof(buf)), 0);
+	KT_EQ(file_seek(f, 0, SEEK_SET), -ESPIPE);
+	file_unref(f);
+	f = opened("/dev/zero", O_RDWR);
+	memset(buf, 1, sizeof(buf));
+	KT_EQ(file_read(f, buf, sizeof(buf)), sizeof(buf));
+	for (unsigned i = 0; i < sizeof(buf); i++)
+		KT_EQ(buf[i], 0);
+	file_unref(f);
+}
+
+KTEST(pipe_ends_know_when_the_other_is_gone)
+{
+	struct file *end[2];
+	char buf[4];
+
+	KT_EQ(pipe_create(O_NONBLOCK, end), 0);
+	KT_EQ(file_read(end[0], buf, 4), -EAGAIN);
+	KT_EQ(file_write(end[1], "ab", 2), 2);
+	file_unref(end[1]);
+	KT_EQ(file_read(end[0], buf, 4), 2);
+	KT_EQ(file_read(end[0], buf, 4), 0);
+	file_unref(end[0]);
+	KT_EQ(pipe_create(0, end), 0);
+	file_unref(end[0]);
+	KT_EQ(file_write(end[1], "x", 1), -EPIPE);
+	file_unref(end[1]);
+}
+
+KTEST(pipe_small_writes_are_whole_or_not_at_all)
+{
+	struct file *end[2];
+	char *buf = kzalloc(PIPE_SIZE);
+
+	KT_ASSERT(buf != NULL);
+	KT_EQ(pipe_create(O_NONBLOCK, end), 0);
+	KT_EQ(file_write(end[1], buf, PIPE_SIZE - 100), PIPE_SIZE - 100);
+	KT_EQ(file_write(end[1], buf, 101), -EAGAIN);
+	KT_EQ(file_write(end[1], buf, PIPE_BUF + 1), 100); /* larger ones may be cut */
+	KT_EQ(file_read(end[0], buf, PIPE_SIZE), PIPE_SIZE);
+	file_unref(end[0]);
+	file_unref(end[1]);
+	kfree(buf);
+}
+
+#define PIPE_TEST_BYTES (1u << 20)
+
+/* Thread 0 writes a sequence in odd pieces, thread 1 reads and compares. */
+static void
+pipe_worker(unsigned i, void *arg)
+{
+	struct file **end = arg;
+	uint8_t *buf = kmalloc(7777);
+	uint32_t at = 0;
+
+	KT_ASSERT(buf != NULL);
+	while (at < PIPE_TEST_BYTES) {
+		size_t n = 1 + at % 7777;
+		int64_t got;
+
+		n = n < PIPE_TEST_BYTES - at ? n : PIPE_TEST_BYTES - at;
+		for (size_t k = 0; i == 0 && k < n; k++)
+			buf[k] = (uint8_t)((at + k) * 31 >> 3);
+		got = i == 0 ? file_write(end[1], buf, n) : file_read(end[0], buf, n);
+		KT_GT(got, 0);
+		for (int64_t k = 0; i == 1 && k < got; k++)
+			KT_EQ(buf[k], (uint8_t)((at + (uint32_t)k) * 31 >> 3));
+		at += (uint32_t)got;
+	}
+	kfree(buf);
+}
+
+KTEST(pipe_keeps_bytes_in_order_under_load)
+{
+	struct file *end[2];
+
+	KT_EQ(pipe_create(0, end), 0);
+	ktest_start(2, false, pipe_worker, end);
+	ktest_join();
+	file_unref(end[0]);
+	file_unref(end[1]);
+}
+
+/* Every thread makes, renames and removes its own names in one directory. */
+static void
+tree_worker(unsigned i, void *arg)
+{
+	char a[] = "/tmp/t/a0", b[] = "/tmp/t/b0";
+
+	(void)arg;
+	a[8] = b[8] = (char)('0' + i);
+	for (unsigned n = 0; n < 200; n++) {
+		make_file(a, "x");
+		KT_EQ(vnode_rename(NULL, a, NULL, b), 0);
+		KT_EQ(lookup_error(a), -ENOENT);
+		KT_EQ(vnode_remove(NULL, b, false), 0);
+	}
+}
+
+KTEST(vfs_tree_stands_concurrent_changes)
+{
+	size_t used = heap_bytes_used();
+
+	make_dir("/tmp/t");
+	ktest_start(4, false, tree_worker, NULL);
+	ktest_join();
+	KT_EQ(vnode_remove(NULL, "/tmp/t", true), 0); /* only an empty one goes */
+	KT_LE(heap_bytes_used(), used + 65536);       /* threads that are not reaped yet */
+}
+
+KTEST(filetable_slots_and_clones)
+{
+	struct filetable *ft = filetable_create(), *copy;
+	struct file *f = opened("/dev/null", O_RDWR);
+
+	KT_ASSERT(ft != NULL);
+	KT_EQ(filetable_add(ft, f, 0, O_CLOEXEC), 0);
+	for (unsigned i = 1; i < FILES_MAX; i++)
+		KT_EQ(filetable_add(ft, file_ref(f), 0, 0), i);
+	KT_EQ(filetable_add(ft, f, 0, 0), -EMFILE);
+	KT_EQ(filetable_close(ft, 5), 0);
+	KT_EQ(filetable_close(ft, 5), -EBADF);
+	KT_EQ(filetable_close(ft, FILES_MAX), -EBADF);
+	KT_EQ(filetable_add(ft, file_ref(f), 3, 0), 5);
+	copy = filetable_clone(ft);
+	KT_ASSERT(copy != NULL);
+	KT_EQ(f->refs, 2 * FILES_MAX);
+	filetable_close_on_exec(copy);
+	KT_ASSERT(filetable_get(copy, 0) == NULL);
+	KT_ASSERT(filetable_get(copy, 1) == f);
+	KT_ASSERT(filetable_get(ft, 0) == f);
+	filetable_destroy(copy);
+	KT_EQ(f->refs, FILES_MAX);
+	filetable_destroy(ft);
+}
