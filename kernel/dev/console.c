@@ -60,7 +60,14 @@ console_release(enum console_claim claim)
 void
 console_early_init(void)
 {
+	/*
+	 * Firmware and GRUB may have left colours and half a line on the terminal: attributes off, rest
+	 * of the line erased. qemu/boot knows by these bytes where the kernel's output begins.
+	 */
+	static const char reset[] = "\033[0m\033[K\r";
+
 	console_uart = uart_get(0);
+	console_write(reset, sizeof(reset) - 1);
 }
 
 static void

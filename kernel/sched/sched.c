@@ -454,7 +454,12 @@ sched_idle(void)
 uint64_t
 sched_idle_ns(unsigned cpu)
 {
-	return __atomic_load_n(&runqs[cpu].idle_ns, __ATOMIC_RELAXED);
+	const struct runq *rq = &runqs[cpu];
+	const struct thread *idle = pcpus[cpu]->idle;
+	uint64_t ns = __atomic_load_n(&rq->idle_ns, __ATOMIC_RELAXED);
+
+	/* The span that it is in counts too; a switch just now can only make this a little stale. */
+	return rq->cur == idle ? ns + clock_ns() - idle->since_ns : ns;
 }
 
 static void
