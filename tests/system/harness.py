@@ -1,0 +1,197 @@
+"""harness.py - what the system tests share: booting guests, decoding traces, printing TAP.
+
+A test file registers functions with @test("what it promises") and ends in main(). Each function fails by
+an exception; check() and check_eq() make one with what was found and what was expected. No test sleeps:
+every guest has a deadline, every wait a pattern and a deadline.
+
+environment, set by tests/run: KESTREL_ARCH; without it x86_64. Arguments of a test file: globs over the
+names of its tests; --list prints them.
+"""
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ARCH = os.environ.get("KESTREL_ARCH", "x86_64")
+BUILD = ROOT / "build" / ARCH
+BOOT = ROOT / "qemu" / "boot"
+KTRDUMP = ROOT / "build" / "host" / "ktrdump"
+DEADLINE_S = 90
+
+_tests = []
+
+
+class Failed(Exception):
+    """A promise that was not kept."""
+
+
+class Skipped(Exception):
+    """A test that this machine cannot run, and why."""
+
+
+def test(name):
+    """Registers a function under the sentence that it promises."""
+    def register(fn):
+        _tests.append((name, fn))
+        return fn
+    return register
+
+
+def check(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+def check_eq(found, expected, what):
+    if found != expected:
+        raise Failed(f"{what}: found {found!r}, expected {expected!r}")
+
+
+def check_match(pattern, text, what):
+    """The match of a pattern that must occur in the text."""
+    m = re.search(pattern, text, re.M)
+    if m is None:
+        raise Failed(f"{what}: expected /{pattern}/, found:\n{text[-3000:]}")
+    return m
+
+
+class Run:
+    """A guest that ended: status, out (its console), err (what qemu/boot said), trace (a path or None)."""
+
+    def __init__(self, command, status, out, err, trace, seconds):
+        self.command, self.status, self.out, self.err = command, status, out, err
+        self.trace, self.seconds = trace, seconds
+        self._decoded = None
+
+    def expect(self, status=0):
+        if self.status != status:
+            raise Failed(f"exit status: found {self.status}, expected {status}\ncommand: "
+                         f"{' '.join(self.command)}\nstderr: {self.err}\nconsole:\n{self.out[-4000:]}")
+        return self
+
+    @property
+    def decoded(self):
+        if self._decoded is None:
+            self._decoded = decode(self.trace)
+        return self._decoded
+
+    @property
+    def events(self):
+        return [e for e in self.decoded if "gap" not in e]
+
+    @property
+    def gaps(self):
+        return [e for e in self.decoded if "gap" in e]
+
+
+_scratch = None
+
+
+def scratch():
+    """A folder that goes away with the program."""
+    global _scratch
+    if _scratch is None:
+        _scratch = pathlib.Path(tempfile.mkdtemp(prefix="kestrel-test-"))
+    return _scratch
+
+
+_count = 0
+
+
+def scratch_file(suffix):
+    global _count
+    _count += 1
+    return scratch() / f"{_count}{suffix}"
+
+
+def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(), trace=False, timeout=DEADLINE_S,
+         options=(), raw_script=None):
+    """Runs a script in a guest to its end and returns a Run; without one, what the options say."""
+    command = [str(BOOT), "--arch", ARCH, "--firmware", firmware, "--smp", str(smp), "--mem", mem,
+               "--timeout", str(timeout)]
+    if mask:
+        command += ["--mask", mask]
+    for word in sets:
+        command += ["--set", word]
+    path = None
+    if trace:
+        path = scratch_file(".ktr")
+        command += ["--trace", str(path)]
+    data = b""
+    if script is not None or raw_script is not None:
+        command += ["--script", "-"]
+        data = raw_script if raw_script is not None else script.encode()
+    command += options
+    start = time.monotonic()
+    p = subprocess.run(command, input=data, capture_output=True, timeout=timeout + 30)
+    return Run(command, p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace"), path,
+               time.monotonic() - start)
+
+
+def ktrdump(*args, stdin=None):
+    """The host's ktrdump: (status, stdout, stderr)."""
+    p = subprocess.run([str(KTRDUMP), *map(str, args)], input=stdin, capture_output=True, timeout=DEADLINE_S)
+    return p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
+
+
+def decode(path, status=0):
+    """Events and gaps of a trace, as dictionaries, in ktrdump's order."""
+    found, out, err = ktrdump("--format", "jsonl", "-i", path)
+    check_eq(found, status, f"ktrdump's exit status ({err.strip()})")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+STAT_NAMES = ("recorded", "delivered", "resident", "overwritten", "torn", "suppressed")
+
+
+def ktr_stats(out):
+    """{cpu: {name: count}} of the last table that `sysctl debug.ktr.stats` printed."""
+    table = {}
+    for line in out.splitlines():
+        if line.startswith("cpu recorded"):
+            table = {}
+        elif re.fullmatch(r"\d+( \d+){6}", line):
+            cpu, *counts = map(int, line.split())
+            table[cpu] = dict(zip(STAT_NAMES, counts))
+    check(table, f"no table of debug.ktr.stats in:\n{out[-2000:]}")
+    return table
+
+
+def run_one(number, name, fn):
+    start = time.monotonic()
+    try:
+        fn()
+        verdict, note = "ok", f" # {time.monotonic() - start:.1f} s"
+    except Skipped as e:
+        verdict, note = "ok", f" # SKIP {e}"
+    except Failed as e:
+        verdict, note = "not ok", ""
+        print("".join(f"# {line}\n" for line in str(e).splitlines()), end="")
+    except Exception:
+        verdict, note = "not ok", ""
+        print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="")
+    print(f"{verdict} {number} - {name}{note}", flush=True)
+    return verdict == "ok"
+
+
+def main():
+    globs = sys.argv[1:]
+    if globs == ["--list"]:
+        print("\n".join(name for name, _ in _tests))
+        return
+    chosen = [t for t in _tests if not globs or any(fnmatch.fnmatch(t[0], g) for g in globs)]
+    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    try:
+        good = [run_one(n, name, fn) for n, (name, fn) in enumerate(chosen, 1)]
+    finally:
+        if _scratch is not None:
+            shutil.rmtree(_scratch, ignore_errors=True)
+    sys.exit(0 if all(good) and chosen else 1)

@@ -1,0 +1,128 @@
+"""tracecheck.py - what every decoded trace must keep, whatever the workload: order, pairs, accounting.
+
+A gap in the trace ends what is known about the CPU's threads, so that these checks hold for lossy traces too;
+a test that must not lose anything says so with no_gaps().
+"""
+import re
+
+from harness import check, check_eq
+
+GRAPH = re.compile(r'KTRGRAPH group:"(?P<group>[^"]*)", id:"(?P<id>[^"]*)", (?P<type>\w+):(?:"(?P<text>[^"]*)"|(?P<value>\S+)),')
+# These never return to their caller.
+NO_RETURN = {"exit", "exit_group", "shutdown"}
+
+
+def no_gaps(run):
+    check_eq(run.gaps, [], "gaps in the trace")
+
+
+def timestamps_ascend(run):
+    """Within each CPU, times never fall and sequence numbers count up, by one but for gaps."""
+    last, gap = {}, {}
+    for e in run.decoded:
+        cpu = e["cpu"]
+        if "gap" in e:
+            check(e["from_ns"] <= e["to_ns"], f"gap from after to: {e}")
+            gap[cpu] = gap.get(cpu, 0) + e["gap"]
+            continue
+        if cpu in last:
+            before = last[cpu]
+            check(e["ns"] >= before["ns"], f"time falls on cpu {cpu}: {before['text']} at {before['ns']}, then "
+                                           f"{e['text']} at {e['ns']}")
+            check_eq(e["seq"], before["seq"] + 1 + gap.get(cpu, 0),
+                     f"sequence number on cpu {cpu} after {before['seq']} and {gap.get(cpu, 0)} lost")
+        gap[cpu] = 0
+        last[cpu] = e
+
+
+def merged_by_time(run):
+    """ktrdump prints all CPUs in the order of time."""
+    ns = -1
+    for e in run.events:
+        check(e["ns"] >= ns, f"output not in the order of time: {e['ns']} after {ns}: {e['text']}")
+        ns = e["ns"]
+
+
+def syscalls_pair(run):
+    """Every entry has its return on the same thread, before that thread's next entry."""
+    check_eq(run.gaps, [], "gaps, which would hide returns")
+    open_call, pairs, known = {}, 0, set()
+    for e in run.events:
+        m = re.match(r"(syscall|sysret) (\w+):", e["text"])
+        if not m or "SYSC" not in e["class"].split(","):
+            continue
+        what, name, tid = m.group(1), m.group(2), e["tid"]
+        if what == "syscall":
+            check(tid not in open_call, f"thread {tid} enters {name} at {e['ns']} ns while "
+                                        f"{open_call.get(tid)} has not returned")
+            open_call[tid] = name
+            known.add(tid)
+        elif tid in known:
+            check_eq(open_call.pop(tid, None), name, f"call that returns on thread {tid} at {e['ns']} ns")
+            pairs += 1
+        known.add(tid)
+    # What is open at the end never returns by design, or sleeps while the machine is switched off.
+    asleep = {"wait4", "read", "nanosleep", "clock_nanosleep", "pause"}
+    for tid, name in open_call.items():
+        check(name in NO_RETURN | asleep, f"{name} of thread {tid} never returned")
+    return pairs
+
+
+def graph_states(run):
+    """(event, thread id, state) of the scheduler's thread states, in the order of time."""
+    for e in run.events:
+        m = GRAPH.match(e["text"])
+        if m and m.group("group") == "thread" and m.group("type") == "state":
+            yield e, m.group("id"), m.group("text")
+
+
+def runs_after_runq_add(run):
+    """A thread runs only after it was put on a run queue; the idle threads never stand on one."""
+    check_eq(run.gaps, [], "gaps, which would hide queueing")
+    state, since, switches, adds = {}, {}, 0, {}
+    for e, _, what in [x for x in graph_states(run)]:
+        if what == "runq add":
+            adds.setdefault(GRAPH.match(e["text"]).group("id"), set()).add(e["ns"])
+    for e, ident, what in graph_states(run):
+        if ident.startswith("idle/"):
+            check(what != "runq add", f"{ident} is put on a run queue at {e['ns']} ns")
+            continue
+        if what == "running":
+            switches += 1
+            # Two CPUs may note the same nanosecond; then their order is not known.
+            same_time = e["ns"] in adds.get(ident, ())
+            check(state.get(ident) in (None, "runq add") or same_time,
+                  f"{ident} runs at {e['ns']} ns after state {state.get(ident)!r} at {since.get(ident)} ns, expected "
+                  f"a runq add between")
+        state[ident], since[ident] = what, e["ns"]
+    return switches
+
+
+def one_thread_runs_at_a_time(run):
+    """A CPU that makes a thread run has taken the one before off: each CPU's current thread is the tid of its events."""
+    current = {}
+    for e in run.events:
+        m = GRAPH.match(e["text"])
+        if m and m.group("group") == "thread" and m.group("type") == "state" and m.group("text") == "running":
+            current[e["cpu"]] = int(m.group("id").rsplit(" ", 1)[1])
+        elif e["cpu"] in current:
+            # Between the ident's change and the note of it there is nothing that records.
+            check_eq(e["tid"], current[e["cpu"]], f"thread of the event at {e['ns']} ns on cpu {e['cpu']} ({e['text']})")
+
+
+def accounting_holds(stats):
+    """recorded = delivered + resident + overwritten + torn, on every CPU."""
+    for cpu, s in stats.items():
+        check_eq(s["delivered"] + s["resident"] + s["overwritten"] + s["torn"], s["recorded"],
+                 f"delivered + resident + overwritten + torn of cpu {cpu} ({s})")
+
+
+def named(run, pattern):
+    """Matches of a pattern at the start of events' texts, with their events."""
+    regex = re.compile(pattern)
+    return [(e, m) for e in run.events if (m := regex.match(e["text"]))]
+
+
+def processes(run, program):
+    """Process ids that executed a program."""
+    return [int(m.group(1)) for _, m in named(run, rf"exec: pid (\d+) name {program} ")]
