@@ -35,6 +35,21 @@ struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
 	1] = {.slots = ktr_no_slots, .mask = KTR_ENTRIES_MIN - 1, .lap_mul = KTR_LAP_MUL(2)},
 };
 
+struct ktr_ring_columns ktr_ring_columns __attribute__((aligned(64))) = {
+    .slots = {[0] = ktr_boot_slots, [1 ... KTR_PORT_MAXCPU - 1] = ktr_no_slots},
+    .mask = {[0] = KTR_ENTRIES_BOOT - 1, [1 ... KTR_PORT_MAXCPU - 1] = KTR_ENTRIES_MIN - 1},
+    .lap_mul = {[0] = KTR_LAP_MUL(10), [1 ... KTR_PORT_MAXCPU - 1] = KTR_LAP_MUL(2)},
+};
+
+void
+ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
+{
+	ktr_rings[cpu] = *ring;
+	ktr_ring_columns.slots[cpu] = ring->slots;
+	ktr_ring_columns.mask[cpu] = ring->mask;
+	ktr_ring_columns.lap_mul[cpu] = ring->lap_mul;
+}
+
 /* Words of an entry are written and read while others do the same: each access is a whole word. */
 #define PUT(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
@@ -42,7 +57,13 @@ struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
 
 #if defined(__GNUC__) && !defined(__clang__)
 /* These are leaves: a frame would be three of their forty instructions. */
-#pragma GCC optimize("omit-frame-pointer")
+#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
+#endif
+
+/* Where parameters five and six are. A port may know better than the compiler, which loads them
+ * early. */
+#ifndef KTR_PORT_STACK_PAIR
+#define KTR_PORT_STACK_PAIR(pair) (pair)
 #endif
 
 /*
@@ -51,27 +72,28 @@ struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
  */
 #ifndef KTR_PORT_CLAIM_NOW
 static inline __attribute__((always_inline)) uint64_t
-ktr_ring_claim(uint64_t *now)
+ktr_ring_claim(uint64_t *now, uint64_t *cpu)
 {
 	uint64_t head;
 	do {
 		head = ktr_port_head();
 		*now = ktr_port_time();
 	} while (UNLIKELY(!ktr_port_claim(head)));
+	*cpu = ktr_head_cpu(head);
 	return head + 1;
 }
-#define KTR_PORT_CLAIM_NOW(now) ktr_ring_claim(now)
+#define KTR_PORT_CLAIM_NOW(now, cpu) ktr_ring_claim(now, cpu)
 #endif
 
 static inline __attribute__((always_inline)) void
 ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64_t a2, uint64_t a3,
-		uint64_t a4, struct ktr_pair *more)
+		uint64_t a4, const volatile struct ktr_pair *more)
 {
-	uint64_t now;
-	uint64_t head = KTR_PORT_CLAIM_NOW(&now);
-	const struct ktr_ring *ring = &ktr_rings[ktr_head_cpu(head)];
-	struct ktr_entry *e = &ring->slots[head & ring->mask];
-	uint16_t lap = (uint16_t)((head * ring->lap_mul >> 48) | KTR_LAP_VALID);
+	uint64_t now, cpu;
+	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &cpu);
+	const struct ktr_ring_columns *rings = &ktr_ring_columns;
+	struct ktr_entry *e = &rings->slots[cpu][head & rings->mask[cpu]];
+	uint16_t lap = (uint16_t)((head * rings->lap_mul[cpu] >> 48) | KTR_LAP_VALID);
 
 	PUT(e->lap, 0);
 	ktr_port_wmb();
@@ -79,19 +101,18 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	PUT(e->tid, ktr_port_ident());
 	/* ktr_entry_copy() makes it a number. */
 	PUT(e->site, (uint16_t)((uintptr_t)site / sizeof(*site)));
-	if (nargs > 0)
-		PUT(e->args[0], a1);
+	/* The second before the first saves a move of the first on x86_64, where the clock takes
+	 * RDX. */
 	if (nargs > 1)
 		PUT(e->args[1], a2);
+	if (nargs > 0)
+		PUT(e->args[0], a1);
 	if (nargs > 2)
 		PUT(e->args[2], a3);
 	if (nargs > 3)
 		PUT(e->args[3], a4);
-	if (nargs > 4) {
-		/* Where the convention passes them in memory they stay there until now. */
-		__asm__("" : "+m"(*more));
+	if (nargs > 4)
 		PUT(e->args[4], more->a5);
-	}
 	if (nargs > 5)
 		PUT(e->args[5], more->a6);
 	/* release: pairs with the acquire in ktr_ring_read() */
@@ -154,10 +175,10 @@ RECORD(3, (S, uint64_t a1, uint64_t a2, uint64_t a3), (site, a1, a2, a3), LIST(a
 RECORD(4, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4), (site, a1, a2, a3, a4),
        LIST(a1, a2, a3, a4), a1, a2, a3, a4, NULL)
 RECORD(5, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pair more),
-       (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5), a1, a2, a3, a4, &more)
+       (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5), a1, a2, a3, a4, KTR_PORT_STACK_PAIR(&more))
 RECORD(6, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pair more),
        (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5, more.a6),
-       a1, a2, a3, a4, &more)
+       a1, a2, a3, a4, KTR_PORT_STACK_PAIR(&more))
 /* clang-format on */
 
 bool

@@ -53,13 +53,11 @@ _Static_assert(offsetof(struct ktr_entry, site) == 12, "layout read by debuggers
 _Static_assert(offsetof(struct ktr_entry, lap) == 14, "layout read by debuggers");
 _Static_assert(offsetof(struct ktr_entry, args) == 16, "layout read by debuggers");
 
-/** A CPU's ring. The first line is what recording reads; the rest belongs to control and readers.
- */
+/** A CPU's ring, as control and readers see it. */
 struct ktr_ring {
 	struct ktr_entry *slots; /* changed only while no CPU records (ktr_port_exchange()) */
 	uint64_t mask;           /* entries - 1 */
 	uint64_t lap_mul;        /* 2^(48 - log2 entries): (seq + 1) * lap_mul >> 48 is the turn */
-	uint64_t reserved_[5];
 
 	uint64_t base;        /* first sequence number that may still be in the slots */
 	uint64_t cursor;      /* next one that the accounting stream looks at */
@@ -72,9 +70,22 @@ struct ktr_ring {
 	uint32_t printing;    /* 1: an event of this CPU is being printed; atomic */
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(struct ktr_ring) == 128, "indexed by a shift");
-
 extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];
+
+/**
+ * The same of all rings as recording reads it: columns, since a CPU number scaled by 8 is an
+ * addressing mode. Changed together with ktr_rings, by ktr_ring_set().
+ */
+struct ktr_ring_columns {
+	struct ktr_entry *slots[KTR_PORT_MAXCPU];
+	uint64_t mask[KTR_PORT_MAXCPU];
+	uint64_t lap_mul[KTR_PORT_MAXCPU];
+};
+
+extern struct ktr_ring_columns ktr_ring_columns;
+
+/** Gives a CPU a ring. Nobody records. */
+void ktr_ring_set(unsigned cpu, const struct ktr_ring *ring);
 
 static inline unsigned
 ktr_head_cpu(uint64_t head)

@@ -68,7 +68,7 @@ size_exchange_ring(unsigned cpu, struct size_change *c)
 	}
 	c->old_entries[cpu] = ring->owned ? ring->mask + 1 : 0;
 	c->slots[cpu] = ring->slots;
-	*ring = next;
+	ktr_ring_set(cpu, &next);
 }
 
 static void

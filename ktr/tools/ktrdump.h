@@ -67,6 +67,8 @@ int dump_input(struct dump *d);
 void dump_text_header(struct dump *d);
 void dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *text);
 void dump_text_gap(struct dump *d, const struct ktr_decode_gap *g);
+/** Control characters as \n, \t, \x7f: they would take the row, or the terminal, apart. */
+void dump_put_printable(FILE *out, const char *text);
 /** "SCHED,PROC"; numbers for bits that have no name. */
 void dump_classes(const struct ktr_decode_header *h, uint64_t classes, char *buf, size_t len);
 

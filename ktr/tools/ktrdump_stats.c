@@ -177,8 +177,10 @@ print_sites(struct dump *d, size_t rows)
 		const struct ktr_decode_site *site = s->sites[i].site;
 		char place[300];
 		snprintf(place, sizeof(place), "%s:%u", site->file, (unsigned)site->line);
-		fprintf(d->out, "%12llu %-40s %-24s %s\n", (unsigned long long)s->sites[i].events,
-			place, site->func, site->fmt);
+		fprintf(d->out, "%12llu %-40s %-24s ", (unsigned long long)s->sites[i].events,
+			place, site->func);
+		dump_put_printable(d->out, site->fmt);
+		putc('\n', d->out);
 	}
 	if (s->unknown.events > 0)
 		fprintf(d->out, "%12llu %s\n", (unsigned long long)s->unknown.events,

@@ -60,9 +60,8 @@ time_column(struct dump *d, const struct ktr_decode_header *h, uint64_t ticks)
 	d->last_ticks = ticks;
 }
 
-/* A control character in the text of an event would take the row, or the terminal, apart. */
-static void
-put_printable(FILE *out, const char *text)
+void
+dump_put_printable(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++) {
 		size_t n = 0;
@@ -103,7 +102,7 @@ dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 			 e->thread != NULL ? e->thread : "");
 		fprintf(d->out, "%-18s ", buf);
 	}
-	put_printable(d->out, text);
+	dump_put_printable(d->out, text);
 	putc('\n', d->out);
 }
 
@@ -122,9 +121,9 @@ dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 		fprintf(d->out, "%-40s ", "-");
 	if (d->opts.thread)
 		fprintf(d->out, "%-18s ", "-");
-	fprintf(d->out, "--- %llu events %s on cpu %u between %s and %s ---\n",
-		(unsigned long long)g->count, ktr_gap_reason_name(g->reason), (unsigned)g->cpu,
-		from, to);
+	fprintf(d->out, "--- %llu event%s %s on cpu %u between %s and %s ---\n",
+		(unsigned long long)g->count, g->count == 1 ? "" : "s",
+		ktr_gap_reason_name(g->reason), (unsigned)g->cpu, from, to);
 }
 
 void

@@ -13,30 +13,40 @@
 #include "arch/pcpu.h"
 
 /*
- * The claim with just three registers, which leaves every parameter where the call put it. The same
- * as arch_ktr_head(), arch_clock_read() and arch_ktr_claim() until it succeeds.
+ * The claim in registers in which no parameter comes (but RDX, where RDTSC leaves its half), so
+ * that all parameters can stay where the call put them. The same as arch_ktr_head(),
+ * arch_clock_read() and arch_ktr_claim() until it succeeds.
  */
 static inline __attribute__((always_inline)) uint64_t
-x86_ktr_claim_now(uint64_t *now)
+x86_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 {
-	/* R11: no parameter comes in it, and the allocator would move one away for RCX. */
 	register uint64_t next __asm__("r11");
+	register uint64_t index __asm__("r9");
 	uint64_t ticks;
-	__asm__ volatile("1:\tmovq %%gs:%c2, %0\n\t"
+	__asm__ volatile("1:\tmovq %%gs:%c3, %0\n\t"
 			 "rdtsc\n\t"
 			 "shlq $32, %%rdx\n\t"
 			 "orq %%rax, %%rdx\n\t"
 			 "movq %0, %%rax\n\t"
 			 "incq %0\n\t"
-			 "cmpxchgq %0, %%gs:%c2\n\t"
-			 "jne 1b"
-			 : "=&r"(next), "=&d"(ticks)
+			 "cmpxchgq %0, %%gs:%c3\n\t"
+			 "jne 1b\n\t"
+			 "movq %0, %1\n\t"
+			 "shrq $56, %1"
+			 : "=&r"(next), "=r"(index), "=&d"(ticks)
 			 : "i"(offsetof(struct arch_pcpu, ktr_head))
 			 : "rax", "memory", "cc");
 	*now = ticks;
+	*cpu = index;
 	return next;
 }
-#define KTR_PORT_CLAIM_NOW(now) x86_ktr_claim_now(now)
+#define KTR_PORT_CLAIM_NOW(now, cpu) x86_ktr_claim_now(now, cpu)
+
+/*
+ * A struct of two that no registers are left for is on the stack, where a function without a frame
+ * finds it at the frame's address (System V ABI, 3.2.3): read from there when it is stored.
+ */
+#define KTR_PORT_STACK_PAIR(pair) ((const volatile struct ktr_pair *)__builtin_dwarf_cfa())
 
 /* Bit 31 of this CPU's ident, without loading it. */
 #define KTR_PORT_SLOW()                                                         \
