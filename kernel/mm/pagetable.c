@@ -92,7 +92,8 @@ void
 pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
 	       void (*f)(uint64_t *, uintptr_t, void *), void *arg)
 {
-	each(phys_to_virt(root), TOP_LEVEL, 0, start, end, f, arg);
+	/* The bits above the walk's own: all ones in the kernel's half. */
+	each(phys_to_virt(root), TOP_LEVEL, start & ~((1ul << 48) - 1), start, end, f, arg);
 }
 
 static void
