@@ -106,7 +106,7 @@ flush_encode(void)
 		size_t want = room < FLUSH_PIECE ? room : FLUSH_PIECE;
 		size_t n = ktr_stream_read(&flush.stream, flush.buf + flush.len, want);
 
-		flush.pass_over = n < want;
+		flush.pass_over = n == 0;
 		__atomic_store_n(&flush.len, flush.len + n, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
@@ -123,10 +123,13 @@ flush_step(bool on)
 	size_t done = 0;
 
 	if (flush.at == flush.len) {
-		bool rest = flush.pass_over && !on;
+		bool ended = flush.pass_over;
 
 		flush.pass_over = false;
-		if (rest || !flush_encode())
+		if (ended && !on)
+			return FLUSH_IDLE;
+		/* Nothing may be just the end of a pass that filled the buffer to the last byte. */
+		if (!flush_encode() && (!on || ended || !flush_encode()))
 			return FLUSH_IDLE;
 	}
 	while (flush.at < flush.len && done < FLUSH_PIECE) {
@@ -181,6 +184,9 @@ flush_end(void)
 	uint64_t deadline = clock_ns() + FINISH_TOTAL_NS;
 	bool whole = flush_drain(deadline);
 
+	if (!whole)
+		warnk("ktr: %s did not take %llu events\n", flush.path,
+		      (unsigned long long)ktr_stream_pending(&flush.stream));
 	ktr_stream_close(&flush.stream, !whole);
 	flush_drain(clock_ns() + FINISH_STALL_NS);
 	flush.on = false;

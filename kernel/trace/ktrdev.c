@@ -57,23 +57,24 @@ static int64_t
 ktrdev_read(struct file *f, struct uio *u)
 {
 	struct ktr_reader *r = f->priv;
-	size_t start = u->resid, want, n;
-	bool end;
+	size_t start = u->resid, n;
 	int error = 0;
 
 	mutex_lock(&r->lock);
-	end = r->pass_over;
-	r->pass_over = false;
-	while (!end && u->resid > 0 && error == 0 && !proc_signal_pending()) {
-		want = u->resid < READER_PIECE ? u->resid : READER_PIECE;
-		n = ktr_stream_read(&r->stream, r->piece, want);
-		/* A short count is the end of the pass: the reader's own doing would fill the next.
-		 */
-		end = r->pass_over = n < want;
-		error = n > 0 ? uio_put(u, r->piece, n) : 0;
+	if (r->pass_over) {
+		r->pass_over = false;
+		mutex_unlock(&r->lock);
+		return 0;
 	}
-	if (end && start == u->resid)
-		r->pass_over = false; /* this read tells it */
+	while (u->resid > 0 && error == 0 && !proc_signal_pending()) {
+		n = ktr_stream_read(&r->stream, r->piece,
+				    u->resid < READER_PIECE ? u->resid : READER_PIECE);
+		if (n == 0) {
+			r->pass_over = start != u->resid; /* else this read tells it */
+			break;
+		}
+		error = uio_put(u, r->piece, n);
+	}
 	r->bytes += start - u->resid;
 	mutex_unlock(&r->lock);
 	if (start != u->resid)

@@ -1,0 +1,299 @@
+/*
+ * ktr_control_test.c - what is recorded: switching sites in running code, CPUs masked off, threads
+ * that are refused; and the debug.ktr sysctls.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/event.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/ktr_help.h"
+
+#define SWITCH_NS     2000000000ull
+#define SWITCH_MAX_NS 40000000000ull
+
+static bool stop;         /* atomic */
+static uint64_t on_calls; /* atomic: argument evaluations, that is, records */
+
+static void
+run_sites(unsigned i, void *arg)
+{
+	uint64_t end = clock_ns() + SWITCH_MAX_NS; /* should the test fail before it stops us */
+
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE) && clock_ns() < end) {
+		CTR1(KTR_SPARE2, "test: switched a %u",
+		     (__atomic_fetch_add(&on_calls, 1, __ATOMIC_RELAXED), i));
+		CTR2(KTR_SPARE3, "test: switched b %u %u", i, i + 1);
+		CTR0(KTR_SPARE2 | KTR_SPARE3, "test: switched c");
+	}
+}
+
+KTEST(ktr_sites_switch_while_all_cpus_run_them)
+{
+	struct ktr_stats off, still_off, on;
+	uint64_t calls, end;
+	unsigned rounds = 0;
+
+	ktr_test_begin(1024);
+	stop = false;
+	on_calls = 0;
+	ktest_start(ncpus, true, run_sites, NULL);
+	/* Each change interrupts every CPU several times, which an emulator's host may take long
+	 * for. */
+	end = clock_ns() + SWITCH_NS;
+	for (; rounds < 3 || (rounds < 50 && clock_ns() < end); rounds++) {
+		thread_sleep_ns(1000000, 0, "ktest"); /* with one CPU, the others' turn */
+		ktr_mask_set(KTR_SPARE2);
+		ktr_mask_set(KTR_SPARE3);
+		ktr_mask_set(KTR_SPARE2 | KTR_SPARE3);
+		thread_sleep_ns(1000000, 0, "ktest");
+		ktr_mask_set(0);
+	}
+	ktest_note("%u times on and off", rounds);
+	calls = __atomic_load_n(&on_calls, __ATOMIC_ACQUIRE);
+	KT_GT(calls, 0);
+	ktr_test_sum(&off);
+	thread_sleep_ns(20000000, 0, "ktest");
+	ktr_test_sum(&still_off);
+	/* A record that was under way when the last site went off may end; each CPU had at most
+	 * one. */
+	KT_LE(still_off.recorded - off.recorded, ncpus);
+	KT_LE(__atomic_load_n(&on_calls, __ATOMIC_ACQUIRE) - calls, ncpus);
+	KT_GT(ktr_select(KTR_OWNER_COMMAND, "*switched b*", true, NULL, NULL, 0), 0);
+	thread_sleep_ns(20000000, 0, "ktest");
+	ktr_test_sum(&on);
+	KT_GT(on.recorded, still_off.recorded);
+	KT_LE(__atomic_load_n(&on_calls, __ATOMIC_ACQUIRE) - calls, ncpus);
+	KT_GT(ktr_select(KTR_OWNER_COMMAND, "*switched b*", false, NULL, NULL, 0), 0);
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	ktest_join();
+	ktr_test_accounting();
+	ktr_test_end();
+}
+
+#define SITE_EVENTS 100u
+
+static void
+record_some(unsigned i, void *arg)
+{
+	(void)arg;
+	for (unsigned n = 0; n < SITE_EVENTS; n++)
+		CTR2(KTR_SPARE2, "test: some %u %u", i, n);
+}
+
+KTEST(ktr_cpumask_refuses_events_of_other_cpus_and_counts_them)
+{
+	struct ktr_stats before[MAX_CPUS], s;
+
+	ktr_test_begin(1024);
+	ktr_mask_set(KTR_SPARE2);
+	ktr_cpumask_set(1);
+	for (unsigned cpu = 0; cpu < ncpus; cpu++)
+		KT_ASSERT(ktr_stats_get(cpu, &before[cpu]));
+	ktest_start(ncpus, true, record_some, NULL);
+	ktest_join();
+	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
+		KT_ASSERT(ktr_stats_get(cpu, &s));
+		KT_EQ(s.recorded - before[cpu].recorded, cpu == 0 ? SITE_EVENTS : 0);
+		KT_EQ(s.suppressed - before[cpu].suppressed, cpu == 0 ? 0 : SITE_EVENTS);
+	}
+	ktr_cpumask_set(~0ull);
+	ktest_start(ncpus, true, record_some, NULL);
+	ktest_join();
+	ktr_mask_set(0);
+	for (unsigned cpu = 1; cpu < ncpus; cpu++) {
+		KT_ASSERT(ktr_stats_get(cpu, &s));
+		KT_EQ(s.recorded - before[cpu].recorded, SITE_EVENTS);
+		KT_EQ(s.suppressed - before[cpu].suppressed, SITE_EVENTS);
+	}
+	ktr_test_accounting();
+	ktr_test_end();
+}
+
+static bool refused_done; /* atomic */
+
+static void
+refused_thread(void *arg)
+{
+	(void)arg;
+	for (unsigned n = 0; n < SITE_EVENTS; n++) {
+		CTR1(KTR_SPARE2, "test: refused %u", n);
+		if (n % 10 == 0)
+			sched_yield(); /* it is refused also after a switch */
+	}
+	__atomic_store_n(&refused_done, true, __ATOMIC_RELEASE);
+}
+
+static bool
+refused_is_done(void *arg)
+{
+	(void)arg;
+	return __atomic_load_n(&refused_done, __ATOMIC_ACQUIRE);
+}
+
+KTEST(ktr_suppressed_threads_record_nothing_and_are_counted)
+{
+	struct ktr_stats before, after;
+	struct thread *t;
+
+	ktr_test_begin(1024);
+	ktr_mask_set(KTR_SPARE2);
+	refused_done = false;
+	ktr_test_sum(&before);
+	t = thread_alloc("refused", PRIO_KERN, refused_thread, NULL);
+	KT_ASSERT(t != NULL);
+	t->ktr_suppress = true;
+	sched_start(t);
+	KT_ASSERT(ktest_wait(refused_is_done, NULL, 10));
+	ktr_mask_set(0);
+	ktr_test_sum(&after);
+	KT_EQ(after.recorded, before.recorded);
+	KT_EQ(after.suppressed - before.suppressed, SITE_EVENTS);
+	ktr_test_end();
+}
+
+KTEST(ktr_strings_of_events_are_read_only_data_or_interned)
+{
+	char text[64], local[] = "on the stack";
+	struct ktr_site site = {.fmt = "a %s b %s", .nargs = 2};
+	struct ktr_entry e = {.args = {(uintptr_t)local, (uintptr_t)ktr_intern(local)}};
+
+	ktr_entry_text(text, sizeof(text), &site, &e);
+	KT_ASSERT(strstr(text, "a (bad 0x") == text);
+	KT_ASSERT(strstr(text, ") b on the stack") != NULL);
+	e.args[0] = (uintptr_t) "constant";
+	ktr_entry_text(text, sizeof(text), &site, &e);
+	KT_STR_EQ(text, "a constant b on the stack");
+}
+
+static void
+check_get(const char *name, const char *expected)
+{
+	const struct sysctl *s = sysctl_find(name);
+	char text[256];
+	struct sbuf out;
+
+	KT_ASSERT(s != NULL);
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(s, &out);
+	if (strcmp(text, expected) != 0)
+		ktest_fail(__FILE__, __LINE__, "%s: found \"%s\", expected \"%s\"", name, text,
+			   expected);
+}
+
+KTEST(ktr_sysctls_round_trip)
+{
+	static const struct {
+		const char *name, *set, *get;
+	} cases[] = {
+	    {"debug.ktr.mask", "SYSC | ktr_proc", "PROC,SYSC"},
+	    {"debug.ktr.mask", "0x20000000", "SCHED"},
+	    {"debug.ktr.mask", "ALL", "ALL"},
+	    {"debug.ktr.mask", "NONE", "NONE"},
+	    {"debug.ktr.cpumask", "0-1,5", "0-1,5"},
+	    {"debug.ktr.cpumask", "all", "all"},
+	    {"debug.ktr.entries", "1000", "1024"},
+	    {"debug.ktr.entries", "4", "4"},
+	    {"debug.ktr.entries", "4096", "4096"},
+	    {"debug.ktr.verbose", "1", "1"},
+	    {"debug.ktr.verbose", "0", "0"},
+	    {"debug.ktr.clear", "1", "0"},
+	    {"debug.ktr.alq_depth", "32", "32"},
+	    {"debug.ktr.alq_depth", "64", "64"},
+	    {"debug.ktr.alq_max", "12345678901", "12345678901"},
+	    {"debug.ktr.alq_max", "0", "0"},
+	    {"debug.ktr.alq_file", "/tmp/ktest.ktr", "/tmp/ktest.ktr"},
+	    {"debug.ktr.alq_enable", "0", "0"},
+	    {"debug.ktr.on", "*switched c*", "1 sites on by name"},
+	    {"debug.ktr.off", "*switched c*", "0 sites on by name"},
+	    {"debug.ktr.on", "SPARE2", "0 sites on by name"},
+	    {"debug.ktr.off", "SPARE2", "0 sites on by name"},
+	};
+	char err[160];
+
+	ktr_test_begin(4096);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int error = sysctl_set_text(cases[i].name, cases[i].set, err, sizeof(err));
+
+		if (error != 0)
+			ktest_fail(__FILE__, __LINE__, "%s=%s: error %d, %s", cases[i].name,
+				   cases[i].set, -error, err);
+		check_get(cases[i].name, cases[i].get);
+	}
+	ktr_test_end();
+}
+
+KTEST(ktr_sysctls_refuse_nonsense_with_a_sentence)
+{
+	static const struct {
+		const char *name, *set;
+		int error;
+		const char *sentence; /* must occur in it */
+	} cases[] = {
+	    {"debug.ktr.mask", "SCHD", -EINVAL, "no class \"SCHD\"; did you mean SCHED?"},
+	    {"debug.ktr.mask", "", -EINVAL, ""},
+	    {"debug.ktr.cpumask", "0-", -EINVAL, ""},
+	    {"debug.ktr.cpumask", "four", -EINVAL, ""},
+	    {"debug.ktr.entries", "3", -ERANGE, "expected 4 to 16777216"},
+	    {"debug.ktr.entries", "many", -EINVAL, "expected a number"},
+	    {"debug.ktr.verbose", "3", -ERANGE, "expected 0 to 2"},
+	    {"debug.ktr.clear", "yes", -EINVAL, "expected a number"},
+	    {"debug.ktr.on", "no/such/file.c:1", -ENOENT, ""},
+	    {"debug.ktr.version", "1", -EPERM, ""},
+	    {"debug.ktr.compile", "ALL", -EPERM, ""},
+	    {"debug.ktr.stats", "0", -EPERM, ""},
+	    {"debug.ktr.alq_cnt", "0", -EPERM, ""},
+	    {"debug.ktr.alq_failed", "0", -EPERM, ""},
+	    {"debug.ktr.alq_enable", "2", -ERANGE, "expected 0 to 1"},
+	    {"debug.ktr.alq_depth", "1", -ERANGE, "expected 4 to 4096"},
+	    {"debug.ktr.alq_max", "-1", -EINVAL, "expected a number"},
+	    {"debug.ktr.alq_file", "relative", -EINVAL, "absolute path"},
+	    {"debug.ktr.alq_file", "/no/such/dir/x", -ENOENT, "cannot open /no/such/dir/x"},
+	};
+	char err[160];
+
+	ktr_test_begin(256);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int error;
+
+		err[0] = '\0';
+		error = sysctl_set_text(cases[i].name, cases[i].set, err, sizeof(err));
+		if (error != cases[i].error || err[0] == '\0' ||
+		    strstr(err, cases[i].sentence) == NULL)
+			ktest_fail(__FILE__, __LINE__,
+				   "%s=%s: found error %d, \"%s\"; expected error %d, \"%s\"",
+				   cases[i].name, cases[i].set, -error, err, -cases[i].error,
+				   cases[i].sentence);
+	}
+	KT_EQ(ktr_mask_get(), 0);
+	KT_EQ(ktr_entries_get(), 256);
+	ktr_test_end();
+}
+
+KTEST(ktr_sysctl_lists_have_a_line_for_each)
+{
+	static char text[65536];
+	static const char *names[] = {"debug.ktr.sites", "debug.ktr.classes", "debug.ktr.stats"};
+	unsigned expected[] = {ktr_site_count(), ktr_class_count, ncpus + 1};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct sbuf out;
+		unsigned lines = 1;
+
+		sbuf_init(&out, text, sizeof(text));
+		sysctl_get_text(sysctl_find(names[i]), &out);
+		KT_ASSERT(!sbuf_is_cut(&out));
+		for (const char *p = text; *p != '\0'; p++)
+			lines += *p == '\n';
+		KT_EQ(lines, expected[i]);
+	}
+}

@@ -1,0 +1,199 @@
+/*
+ * ktr_flush_test.c - the streams that leave the kernel: the flush to a file, and /dev/ktr.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/ktr.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/ktr_help.h"
+
+#define FILE_NAME "/tmp/ktest.ktr"
+#define EVENTS    3000u
+
+static void
+set(const char *name, const char *value)
+{
+	char err[160] = "";
+	int error = sysctl_set_text(name, value, err, sizeof(err));
+
+	if (error != 0)
+		ktest_fail(__FILE__, __LINE__, "%s=%s: error %d, %s", name, value, -error, err);
+}
+
+/* Ends a flush that an earlier, failed test left, and takes its file away. */
+static void
+flush_reset(void)
+{
+	set("debug.ktr.alq_enable", "0");
+	set("debug.ktr.alq_file", FILE_NAME);
+	set("debug.ktr.alq_max", "0");
+	vnode_remove(NULL, FILE_NAME, false);
+}
+
+static void
+record_events(unsigned i, void *arg)
+{
+	(void)arg;
+	for (unsigned n = 0; n < EVENTS; n++) {
+		CTR3(KTR_SPARE2, "test: flushed %u %u %s", i, n, "text");
+		if (n % 256 == 0)
+			thread_sleep_ns(1000000, 0, "ktest");
+	}
+}
+
+KTEST(ktr_flush_to_a_file_has_every_event_and_an_end)
+{
+	struct ktr_test_stream s;
+	struct ktr_stats before, after;
+
+	flush_reset();
+	ktr_test_begin(16384);
+	set("debug.ktr.alq_enable", "1");
+	ktr_mask_set(KTR_SPARE2);
+	ktr_test_sum(&before);
+	ktest_start(ncpus, true, record_events, NULL);
+	ktest_join();
+	ktr_mask_set(0);
+	set("debug.ktr.alq_enable", "0");
+	ktr_test_sum(&after);
+	KT_EQ(after.recorded - before.recorded, ncpus * EVENTS);
+	KT_EQ(after.delivered - before.delivered, ncpus * EVENTS);
+	KT_EQ(after.overwritten, before.overwritten);
+	KT_EQ(after.resident, 0);
+	ktr_test_accounting();
+	ktr_test_read_stream(FILE_NAME, &s);
+	KT_EQ(s.damaged, 0);
+	KT_GE(s.headers, 1);
+	KT_EQ(s.ends, 1);
+	KT_EQ(s.truncated, 0);
+	KT_EQ(s.events, ncpus * EVENTS);
+	ktest_note("%lu bytes for %lu events", s.len, s.events);
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+KTEST(ktr_flush_says_what_was_lost)
+{
+	struct ktr_test_stream s;
+
+	flush_reset();
+	ktr_test_begin(64);
+	set("debug.ktr.alq_enable", "1");
+	set("debug.ktr.alq_enable", "0"); /* takes what clearing left */
+	vnode_remove(NULL, FILE_NAME, false);
+	ktr_mask_set(KTR_SPARE2);
+	ktest_start(ncpus, true, record_events, NULL);
+	ktest_join();
+	ktr_mask_set(0);
+	set("debug.ktr.alq_enable", "1");
+	set("debug.ktr.alq_enable", "0");
+	ktr_test_read_stream(FILE_NAME, &s);
+	KT_EQ(s.damaged, 0);
+	KT_EQ(s.events, ncpus * 64);
+	KT_EQ(s.lost, ncpus * (EVENTS - 64));
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+KTEST(ktr_flush_streams_follow_each_other_in_one_file)
+{
+	struct ktr_test_stream s;
+
+	flush_reset();
+	ktr_test_begin(1024);
+	for (unsigned i = 0; i < 3; i++) {
+		set("debug.ktr.alq_enable", "1");
+		ktr_mask_set(KTR_SPARE2);
+		CTR1(KTR_SPARE2, "test: stream %u", i);
+		ktr_mask_set(0);
+		set("debug.ktr.alq_enable", "0");
+	}
+	ktr_test_read_stream(FILE_NAME, &s);
+	KT_EQ(s.damaged, 0);
+	KT_EQ(s.headers, 3);
+	KT_EQ(s.ends, 3);
+	KT_EQ(s.events, 3);
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+static bool
+flush_is_off(void *arg)
+{
+	int *on = arg;
+	struct sbuf out;
+	char text[8];
+
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(sysctl_find("debug.ktr.alq_enable"), &out);
+	*on = text[0] == '1';
+	return !*on;
+}
+
+KTEST(ktr_flush_ends_after_alq_max_events)
+{
+	struct ktr_test_stream s;
+	int on;
+
+	flush_reset();
+	ktr_test_begin(1024);
+	set("debug.ktr.alq_max", "100");
+	set("debug.ktr.alq_enable", "1");
+	ktr_mask_set(KTR_SPARE2);
+	for (unsigned i = 0; i < 200; i++)
+		CTR1(KTR_SPARE2, "test: max %u", i);
+	ktr_mask_set(0);
+	KT_ASSERT(ktest_wait(flush_is_off, &on, 10));
+	ktr_test_read_stream(FILE_NAME, &s);
+	KT_EQ(s.ends, 1);
+	KT_GE(s.events, 100);
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+KTEST(ktr_dev_gives_a_snapshot_and_takes_nothing_away)
+{
+	struct ktr_test_stream s;
+	struct ktr_stats before, after;
+
+	ktr_test_begin(1024);
+	ktr_mask_set(KTR_SPARE2);
+	for (unsigned i = 0; i < 500; i++)
+		CTR1(KTR_SPARE2, "test: snapshot %u", i);
+	ktr_mask_set(0);
+	ktr_test_sum(&before);
+	for (unsigned i = 0; i < 2; i++) { /* the second reader gets the same */
+		ktr_test_read_stream("/dev/ktr", &s);
+		KT_EQ(s.damaged, 0);
+		KT_EQ(s.headers, 1);
+		KT_EQ(s.events, 500);
+		ktr_test_free_stream(&s);
+	}
+	ktr_test_sum(&after);
+	KT_EQ(after.delivered, before.delivered);
+	KT_EQ(after.resident, before.resident);
+	ktr_test_end();
+}
+
+KTEST(ktr_dev_ends_though_reading_makes_events)
+{
+	struct ktr_test_stream s;
+
+	ktr_test_begin(1024);
+	ktr_mask_set(KTR_VOP | KTR_DEV | KTR_LOCK | KTR_VFS);
+	ktr_test_read_stream("/dev/ktr", &s); /* returns at all */
+	ktr_mask_set(0);
+	KT_EQ(s.damaged, 0);
+	ktr_test_free_stream(&s);
+	ktr_test_end();
+}
