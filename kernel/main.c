@@ -78,6 +78,7 @@ boot_thread(void *arg)
 void
 kernel_main(void)
 {
+	clock_note_boot();
 	pcpus[0] = this_pcpu();
 	console_early_init();
 	read_tunables(); /* kern.quiet among them: nothing is said before */

@@ -25,11 +25,16 @@ static int hz_value = HZ;
 SYSCTL_INT(kern_hz, "kern.hz", 0, &hz_value, HZ, HZ, "clock ticks a second");
 
 void
+clock_note_boot(void)
+{
+	boot_ticks = arch_clock_read();
+}
+
+void
 clock_init(void)
 {
 	arch_clock_init();
 	hz = arch_clock_hz();
-	boot_ticks = arch_clock_read();
 	mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
 	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, boot_ticks);
 }
@@ -37,7 +42,7 @@ clock_init(void)
 uint64_t
 clock_ticks_to_ns(uint64_t ticks)
 {
-	/* Events may be a little older than the moment that we call boot. */
+	/* A counter read on another CPU may be a little older than the moment that we call boot. */
 	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32) : 0;
 }
 
