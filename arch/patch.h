@@ -8,6 +8,7 @@
 /*
  * Makes each of n sites jump to its target (on) or fall through (off). Before other CPUs run, any
  * context; later thread context with interrupts on and no spin lock held. The caller serialises.
+ * Each call interrupts every CPU a few times, whatever n is.
  */
 struct arch_patch {
 	uintptr_t addr;	  /* the site's instruction */

@@ -15,7 +15,6 @@
 #include "kernel/lib/string.h"
 
 #define SITE_SIZE 5
-#define BATCH	  64
 
 static const uint8_t nop5[SITE_SIZE] = {0x0f, 0x1f, 0x44, 0x00, 0x00}; /* SDM vol. 2B, NOP */
 
@@ -55,8 +54,8 @@ x86_patch_trap(struct arch_trapframe *tf)
 	return false;
 }
 
-static void
-patch_batch(const struct arch_patch *p, size_t n)
+void
+arch_patch(const struct arch_patch *p, size_t n)
 {
 	static const uint8_t int3 = 0xcc;
 	uint8_t code[SITE_SIZE];
@@ -78,11 +77,4 @@ patch_batch(const struct arch_patch *p, size_t n)
 	entry_sync_cpus();
 	/* After that no CPU can still be on its way into the trap with one of these addresses. */
 	__atomic_store_n(&active_count, 0, __ATOMIC_RELEASE);
-}
-
-void
-arch_patch(const struct arch_patch *p, size_t n)
-{
-	for (size_t i = 0; i < n; i += BATCH)
-		patch_batch(p + i, n - i < BATCH ? n - i : BATCH);
 }

@@ -20,7 +20,8 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/port.h"
 
-#define PATCH_BATCH 64
+/* Each batch stops at every CPU three times: one should do for all sites. */
+#define PATCH_BATCH 512
 
 extern const char __rodata_start[], __rodata_end[];
 
