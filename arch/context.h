@@ -11,8 +11,8 @@ struct arch_context; /* the port's */
 #include <md/context.h>
 
 /*
- * Prepares a context that, when switched to, calls fn(arg) on the stack [stack, stack + size), below the
- * place of arch_user_frame(), with interrupts off. fn must not return.
+ * Prepares a context that, when switched to, calls fn(arg) on the stack [stack, stack + size),
+ * below the place of arch_user_frame(), with interrupts off. fn must not return.
  */
 void arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(void *),
 		       void *arg);

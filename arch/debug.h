@@ -15,8 +15,8 @@ static inline uintptr_t arch_frame_pointer(void);
 #include <md/debug.h>
 
 /*
- * One step up a chain of frames: reads *fp and the return address. False at its end or when unreadable.
- * Any context.
+ * One step up a chain of frames: reads *fp and the return address. False at its end or when
+ * unreadable. Any context.
  */
 bool arch_unwind(uintptr_t *fp, uintptr_t *pc);
 /* Where a thread that is switched out goes on. */

@@ -9,9 +9,9 @@
 /* This CPU's head word: CPU number in the top 8 bits, sequence number below. */
 static inline uint64_t arch_ktr_head(void);
 /*
- * Advances this CPU's head word from head to head + 1 if it still is head: atomic against this CPU's
- * own interrupts. False: it was not. It never touches another CPU's word, since words of different
- * CPUs are never equal.
+ * Advances this CPU's head word from head to head + 1 if it still is head: atomic against this
+ * CPU's own interrupts. False: it was not. It never touches another CPU's word, since words of
+ * different CPUs are never equal.
  */
 static inline bool arch_ktr_claim(uint64_t head);
 /* Thread id on this CPU; bit 31 asks for the slow path. */

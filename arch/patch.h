@@ -11,7 +11,7 @@
  * Each call interrupts every CPU a few times, whatever n is.
  */
 struct arch_patch {
-	uintptr_t addr;	  /* the site's instruction */
+	uintptr_t addr;   /* the site's instruction */
 	uintptr_t target; /* where it goes when on */
 	bool on;
 };

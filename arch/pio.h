@@ -1,4 +1,5 @@
-/* pio.h - contract: I/O ports, or the window through which a PCI bridge reaches them. Any context. */
+/* pio.h - contract: I/O ports, or the window through which a PCI bridge reaches them. Any context.
+ */
 #pragma once
 
 #include <stdint.h>

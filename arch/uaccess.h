@@ -1,6 +1,6 @@
 /*
- * uaccess.h - contract: copies where a fault that cannot be served ends the copy. kernel/mm checks the
- * range first. Thread context, no spin lock held (faults may sleep).
+ * uaccess.h - contract: copies where a fault that cannot be served ends the copy. kernel/mm checks
+ * the range first. Thread context, no spin lock held (faults may sleep).
  */
 #pragma once
 
@@ -10,7 +10,8 @@
 
 /* True when all n bytes were copied. User memory is opened (SMAP, PAN) only inside. */
 bool arch_copy_user(void *dst, const void *src, size_t n);
-/* Copies up to and with the NUL; length without it, n when there is none in n bytes, -1 on a fault. */
+/* Copies up to and with the NUL; length without it, n when there is none in n bytes, -1 on a fault.
+ */
 long arch_copy_user_str(char *dst, const char *src, size_t n);
 /* 8 bytes of kernel memory, for the debugger; false if not readable. Any context. */
 bool arch_probe_read(uint64_t *v, const void *src);

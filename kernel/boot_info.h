@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BOOT_MAX_RANGES  64
+#define BOOT_MAX_RANGES   64
 #define BOOT_MAX_MODULES  8
 #define BOOT_MAX_RESERVED 8
 
@@ -22,7 +22,8 @@ struct boot_range {
 };
 
 struct boot_module {
-	const char *name; /* file name without folders: "initrd.cpio", "loader.conf"; "" if not told */
+	const char
+	    *name; /* file name without folders: "initrd.cpio", "loader.conf"; "" if not told */
 	const void *data; /* direct-map address */
 	uint64_t size;    /* bytes */
 };
@@ -32,8 +33,9 @@ struct boot_info {
 	const char *cmdline; /* loader parameters; "" if none */
 	uint64_t rsdp;       /* physical address of ACPI's RSDP, 0: none found */
 	unsigned range_count, module_count;
-	bool ranges_cut;	  /* the loader told of more ranges than fit: memory is lost, warn */
-	/* Physical memory that is in use: the kernel image, the strings above, what firmware keeps. */
+	bool ranges_cut; /* the loader told of more ranges than fit: memory is lost, warn */
+	/* Physical memory that is in use: the kernel image, the strings above, what firmware keeps.
+	 */
 	unsigned reserved_count;
 	struct boot_range reserved[BOOT_MAX_RESERVED];
 	struct boot_range ranges[BOOT_MAX_RANGES];

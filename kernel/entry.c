@@ -40,15 +40,16 @@ entry_irq_enter(unsigned vector, struct arch_trapframe *tf)
 }
 
 /*
- * May the interrupted thread lose its CPU here? Not inside the record text: so no thread is ever switched
- * out in mid-record, which is what smp_ktr_quiesce() rests on.
+ * May the interrupted thread lose its CPU here? Not inside the record text: so no thread is ever
+ * switched out in mid-record, which is what smp_ktr_quiesce() rests on.
  */
 static bool
 preemptible(struct arch_trapframe *tf)
 {
 	uintptr_t pc = arch_tf_pc(tf);
 
-	return arch_tf_irq_on(tf) && this_pcpu()->irq_depth == 0 && this_pcpu()->idle != curthread() &&
+	return arch_tf_irq_on(tf) && this_pcpu()->irq_depth == 0 &&
+	       this_pcpu()->idle != curthread() &&
 	       !(pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end);
 }
 
@@ -84,12 +85,12 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
 	struct proc *p = curproc();
 
-	CTR5(KTR_TRAP, "trap: what %s sig %d va %#lx pc %#lx user %d", what, sig, va, arch_tf_pc(tf),
-	     arch_tf_user(tf));
+	CTR5(KTR_TRAP, "trap: what %s sig %d va %#lx pc %#lx user %d", what, sig, va,
+	     arch_tf_pc(tf), arch_tf_user(tf));
 	if (!arch_tf_user(tf))
 		panic_trap(tf, "%s, address %#lx", what, va);
-	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what, arch_tf_pc(tf),
-	       va, sig);
+	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
+	       arch_tf_pc(tf), va, sig);
 	/* A fault cannot be held off: it would only come again. */
 	spin_lock(&proc_lock);
 	p->sig_blocked &= ~(1ul << (sig - 1));

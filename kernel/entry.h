@@ -13,7 +13,8 @@ struct pcpu;
 
 /* First C function of the kernel: boot CPU, boot stack, interrupts off; boot_info is filled. */
 _Noreturn void kernel_main(void);
-/* Another CPU arrives: its own idle stack, traps and local interrupt controller set up, interrupts off. */
+/* Another CPU arrives: its own idle stack, traps and local interrupt controller set up, interrupts
+ * off. */
 _Noreturn void entry_secondary(void);
 
 /* All of these run with interrupts off on the thread's kernel stack unless said. */
@@ -24,23 +25,26 @@ void entry_timer(void);
 void entry_irq(unsigned gsi);
 /* An interprocessor interrupt; ipi is enum arch_ipi; tf is what it interrupted. */
 void entry_ipi(unsigned ipi, struct arch_trapframe *tf);
-/* Every device, timer and interprocessor interrupt is bracketed by these; exit may switch threads. */
+/* Every device, timer and interprocessor interrupt is bracketed by these; exit may switch threads.
+ */
 uint32_t entry_irq_enter(unsigned vector, struct arch_trapframe *tf);
 void entry_irq_exit(unsigned vector, uint32_t cookie, struct arch_trapframe *tf);
 /* System call from tf; interrupts on. */
 void entry_syscall(struct arch_trapframe *tf);
 /*
- * Page fault at va; interrupts as in the interrupted context. `access` is one MMU_ bit. True: served.
- * False: the port looks for a fix-up, else calls entry_fault().
+ * Page fault at va; interrupts as in the interrupted context. `access` is one MMU_ bit. True:
+ * served. False: the port looks for a fix-up, else calls entry_fault().
  */
 bool entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
-/* Any other fault. From user mode: sig is sent. From the kernel: the debugger. what is read-only data. */
+/* Any other fault. From user mode: sig is sent. From the kernel: the debugger. what is read-only
+ * data. */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
 /* Breakpoint or single step in the kernel. True: the debugger took it. */
 void entry_breakpoint(struct arch_trapframe *tf, const char *what);
 /* Before return to user mode, interrupts off: signals and rescheduling. */
 void entry_user_return(struct arch_trapframe *tf);
-/* This CPU was stopped by arch_stop_others(): remembers tf for the debugger (NULL: goes on). NMI. */
+/* This CPU was stopped by arch_stop_others(): remembers tf for the debugger (NULL: goes on). NMI.
+ */
 void entry_stopped(struct arch_trapframe *tf);
 /*
  * Services for the port.

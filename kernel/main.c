@@ -30,7 +30,8 @@
 static uint64_t physmem;
 SYSCTL_U64(hw_physmem, "hw.physmem", 0, &physmem, "bytes of memory that the page allocator has");
 
-TUNABLE(init_script, "init.script", "a shell script that process 1 runs; then the machine powers off");
+TUNABLE(init_script, "init.script",
+	"a shell script that process 1 runs; then the machine powers off");
 
 /* loader.conf from its own module, or from the archive. */
 static void
@@ -51,7 +52,8 @@ read_tunables(void)
 	tunable_init(conf, size, boot_info.cmdline);
 }
 
-/* The boot goes on as a thread, so that it can sleep; the boot stack's context is the idle thread. */
+/* The boot goes on as a thread, so that it can sleep; the boot stack's context is the idle thread.
+ */
 static void
 boot_thread(void *arg)
 {

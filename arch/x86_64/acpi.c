@@ -2,8 +2,8 @@
  * acpi.c - the few facts that this port takes from ACPI 6.4: CPUs and interrupt controllers (MADT,
  * 5.2.12), power-off and reset registers (FADT, 5.2.9; the \_S5 package of the DSDT).
  *
- * Tables come from firmware and are checked (length, sum) before use; a bad one is left out with a line
- * on the console. Boot only, one CPU.
+ * Tables come from firmware and are checked (length, sum) before use; a bad one is left out with a
+ * line on the console. Boot only, one CPU.
  */
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
@@ -103,8 +103,8 @@ read_madt(const struct sdt *t)
 }
 
 /*
- * \_S5 is a package of small constants; without an AML interpreter, find its name and read the first
- * one: NameOp "_S5_" PackageOp PkgLength NumElements (ACPI 20.2.5.4).
+ * \_S5 is a package of small constants; without an AML interpreter, find its name and read the
+ * first one: NameOp "_S5_" PackageOp PkgLength NumElements (ACPI 20.2.5.4).
  */
 static void
 read_dsdt(const struct sdt *t)
@@ -116,7 +116,7 @@ read_dsdt(const struct sdt *t)
 			continue;
 		const uint8_t *e = p + i + 5;
 		e += (e[0] >> 6) + 1 + 1; /* package length, element count */
-		if (e[0] == 0x0a)	  /* BytePrefix */
+		if (e[0] == 0x0a)         /* BytePrefix */
 			e++;
 		acpi.s5_typa = e[0] & 7;
 		acpi.s5_known = true;
@@ -132,7 +132,7 @@ read_fadt(const struct sdt *t)
 
 	if (t->length < 76)
 		return;
-	acpi.pm1a_cnt = (uint16_t)*(const uint32_t *)(p + 64);
+	acpi.pm1a_cnt = (uint16_t) * (const uint32_t *)(p + 64);
 	/* RESET_REG when the flag says so and it is an I/O port (ACPI 4.8.3.6). */
 	if (t->length >= 129 && (*(const uint32_t *)(p + 112) & 1 << 10) && p[116] == 1) {
 		acpi.reset_port = (uint16_t)(*(const uint64_t *)(p + 120));

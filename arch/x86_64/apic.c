@@ -1,8 +1,8 @@
 /*
  * apic.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
  *
- * Locking: a local APIC belongs to its CPU; the interrupt command register's two halves are written with
- * interrupts off. I/O APIC registers are indirect: written at boot only, by one CPU.
+ * Locking: a local APIC belongs to its CPU; the interrupt command register's two halves are written
+ * with interrupts off. I/O APIC registers are indirect: written at boot only, by one CPU.
  */
 #include "arch/intc.h"
 #include "arch/irq.h"
@@ -13,23 +13,23 @@
 #include "kernel/lib/printf.h"
 
 enum { /* local APIC registers, byte offsets */
-	LAPIC_ID = 0x20,
-	LAPIC_TPR = 0x80,
-	LAPIC_EOI = 0xb0,
-	LAPIC_SVR = 0xf0,
-	LAPIC_ICR_LOW = 0x300,
-	LAPIC_ICR_HIGH = 0x310,
-	LAPIC_LVT_TIMER = 0x320,
-	LAPIC_LVT_LINT0 = 0x350,
-	LAPIC_LVT_LINT1 = 0x360,
-	LAPIC_LVT_ERROR = 0x370,
-	LAPIC_TIMER_INITIAL = 0x380,
-	LAPIC_TIMER_CURRENT = 0x390,
-	LAPIC_TIMER_DIVIDE = 0x3e0,
+       LAPIC_ID = 0x20,
+       LAPIC_TPR = 0x80,
+       LAPIC_EOI = 0xb0,
+       LAPIC_SVR = 0xf0,
+       LAPIC_ICR_LOW = 0x300,
+       LAPIC_ICR_HIGH = 0x310,
+       LAPIC_LVT_TIMER = 0x320,
+       LAPIC_LVT_LINT0 = 0x350,
+       LAPIC_LVT_LINT1 = 0x360,
+       LAPIC_LVT_ERROR = 0x370,
+       LAPIC_TIMER_INITIAL = 0x380,
+       LAPIC_TIMER_CURRENT = 0x390,
+       LAPIC_TIMER_DIVIDE = 0x3e0,
 };
 
 #define LVT_MASKED   (1u << 16)
-#define LVT_NMI	     (4u << 8)
+#define LVT_NMI      (4u << 8)
 #define ICR_PENDING  (1u << 12)
 #define DIVIDE_BY_16 3
 
@@ -136,12 +136,13 @@ ioapic_lines(volatile uint32_t *io)
 void
 ioapic_init(void)
 {
-	/* The legacy controllers: moved off the exception vectors, then silent (8259A data sheet). */
+	/* The legacy controllers: moved off the exception vectors, then silent (8259A data sheet).
+	 */
 	static const struct {
 		uint16_t port;
 		uint8_t v;
 	} pic[] = {{0x20, 0x11}, {0xa0, 0x11}, {0x21, 0xe0}, {0xa1, 0xe8}, {0x21, 4},
-		   {0xa1, 2},	 {0x21, 1},    {0xa1, 1},    {0x21, 0xff}, {0xa1, 0xff}};
+		   {0xa1, 2},    {0x21, 1},    {0xa1, 1},    {0x21, 0xff}, {0xa1, 0xff}};
 	for (unsigned i = 0; i < sizeof(pic) / sizeof(pic[0]); i++)
 		arch_pio_out8(pic[i].port, pic[i].v);
 

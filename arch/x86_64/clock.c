@@ -1,6 +1,6 @@
 /*
- * clock.c - the time-stamp counter's and the APIC timer's rates, measured against the 8254 (its data
- * sheet; 1,193,182 Hz); the one-shot timer.
+ * clock.c - the time-stamp counter's and the APIC timer's rates, measured against the 8254 (its
+ * data sheet; 1,193,182 Hz); the one-shot timer.
  */
 #include "arch/clock.h"
 #include "arch/irq.h"
@@ -35,7 +35,8 @@ pit_read(void)
 	return lo | (uint32_t)arch_pio_in8(0x42) << 8;
 }
 
-/* Reads all clocks close together: of some tries, the one least stretched by whatever came between. */
+/* Reads all clocks close together: of some tries, the one least stretched by whatever came between.
+ */
 static struct sample
 sample(void)
 {

@@ -36,11 +36,11 @@ load_tables(struct x86_cpu *x)
 	/* Flat 64-bit segments (SDM vol. 3A, 3.4.5): type, S, DPL, P, L or D/B, G. */
 	x->gdt[1] = 0x00af9a000000ffff; /* kernel code */
 	x->gdt[2] = 0x00cf92000000ffff; /* kernel data */
-	x->gdt[3] = 0;			/* SYSRET's 32-bit code: none */
+	x->gdt[3] = 0;                  /* SYSRET's 32-bit code: none */
 	x->gdt[4] = 0x00cff2000000ffff; /* user data */
 	x->gdt[5] = 0x00affa000000ffff; /* user code */
-	x->gdt[6] = (sizeof(x->tss) - 1) | (tss & 0xffffff) << 16 | 0x89ul << 40 |
-		    (tss >> 24 & 0xff) << 56;
+	x->gdt[6] =
+	    (sizeof(x->tss) - 1) | (tss & 0xffffff) << 16 | 0x89ul << 40 | (tss >> 24 & 0xff) << 56;
 	x->gdt[7] = tss >> 32;
 	for (unsigned i = 0; i < 4; i++)
 		x->tss.ist[i] = (uint64_t)x->stacks[i] + sizeof(x->stacks[i]);

@@ -52,8 +52,8 @@ arch_poweroff(unsigned status)
 {
 	arch_irq_disable();
 	/*
-	 * QEMU's isa-debug-exit: the process ends with (value << 1) | 1. One is added so that status 0
-	 * differs from QEMU's own failure. Nobody answers elsewhere.
+	 * QEMU's isa-debug-exit: the process ends with (value << 1) | 1. One is added so that
+	 * status 0 differs from QEMU's own failure. Nobody answers elsewhere.
 	 */
 	__asm__ volatile("outl %0, %w1" : : "a"(status + 1), "d"(0xf4));
 	/* SLP_TYPa and SLP_EN (ACPI 4.8.3.2.1). */

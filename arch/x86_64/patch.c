@@ -1,9 +1,9 @@
 /*
  * patch.c - changing 5-byte trace sites while other CPUs run them.
  *
- * Cross-modifying code (SDM vol. 3A, 8.1.3) in three steps for a whole batch, with every CPU made to
- * serialise after each: a breakpoint over the first byte; the last four bytes; the first byte. A CPU
- * that meets the breakpoint goes on as the new code would, so an NMI in mid-patch is harmless.
+ * Cross-modifying code (SDM vol. 3A, 8.1.3) in three steps for a whole batch, with every CPU made
+ * to serialise after each: a breakpoint over the first byte; the last four bytes; the first byte. A
+ * CPU that meets the breakpoint goes on as the new code would, so an NMI in mid-patch is harmless.
  *
  * Locking: the caller serialises; `active` and `active_count` are read by the trap on any CPU.
  */
@@ -46,7 +46,8 @@ x86_patch_trap(struct arch_trapframe *tf)
 			return true;
 		}
 	}
-	/* A CPU may have fetched a breakpoint that has just gone: look again, and go on from there. */
+	/* A CPU may have fetched a breakpoint that has just gone: look again, and go on from there.
+	 */
 	if (!arch_tf_user(tf) && *(volatile uint8_t *)addr != 0xcc) {
 		tf->rip = addr;
 		return true;

@@ -1,7 +1,8 @@
 /*
  * smp.c - starting the other CPUs, interrupts between CPUs, stopping all by NMI.
  *
- * Starting is serial: ap_pcpu, ap_root and ap_stack_top belong to the one CPU that is being started.
+ * Starting is serial: ap_pcpu, ap_root and ap_stack_top belong to the one CPU that is being
+ * started.
  */
 #include "arch/smp.h"
 #include "arch/clock.h"
@@ -77,9 +78,10 @@ check_tsc(unsigned n)
 	}
 	__atomic_store_n(&tsc_turn, 2 * TSC_ROUNDS + 1, __ATOMIC_RELEASE);
 	if (worst != 0)
-		warnk("smp: CPU %u: time-stamp counter is off by %lu ticks: times of different CPUs do "
-		      "not compare\n",
-		      n, worst);
+		warnk(
+		    "smp: CPU %u: time-stamp counter is off by %lu ticks: times of different CPUs do "
+		    "not compare\n",
+		    n, worst);
 }
 
 void
@@ -161,7 +163,8 @@ arch_resume_others(void)
 {
 	__atomic_store_n(&stop_wanted, false, __ATOMIC_RELEASE);
 	for (unsigned n = 0; n < ncpus; n++)
-		while (pcpus[n] != NULL && __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
+		while (pcpus[n] != NULL &&
+		       __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
 			arch_relax();
 }
 

@@ -1,5 +1,6 @@
 /*
- * start.c - first C code: turns what Multiboot2 or PVH told into boot_info, and calls kernel_main().
+ * start.c - first C code: turns what Multiboot2 or PVH told into boot_info, and calls
+ * kernel_main().
  *
  * Runs on the boot tables, which map the first 4 GiB in the direct map. Sources: Multiboot2
  * Specification 2.0, 3.6; Xen public/arch-x86/hvm/start_info.h.
@@ -72,8 +73,8 @@ add_range(uint64_t start, uint64_t len, uint32_t e820_type)
 		return;
 	}
 	/* Types as in ACPI 6.4, 15: 1 memory; the others may hold tables that we read. */
-	bi->ranges[bi->range_count++] = (struct boot_range){
-	    start, start + len, e820_type == 1 ? BOOT_RAM : BOOT_FIRMWARE};
+	bi->ranges[bi->range_count++] =
+	    (struct boot_range){start, start + len, e820_type == 1 ? BOOT_RAM : BOOT_FIRMWARE};
 }
 
 static void

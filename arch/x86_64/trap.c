@@ -1,10 +1,10 @@
 /*
  * trap.c - the interrupt table, and which upcall each vector becomes.
  */
+#include "arch/trap.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
-#include "arch/trap.h"
 #include "arch/uaccess.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/abi/signal.h"
@@ -34,14 +34,14 @@ static const struct {
 	const char *name;
 	int sig;
 } exceptions[32] = {
-    [0] = {"divide error", SIGFPE},	       [1] = {"debug", SIGTRAP},
-    [3] = {"breakpoint", SIGTRAP},	       [4] = {"overflow", SIGSEGV},
-    [5] = {"bound range exceeded", SIGSEGV},   [6] = {"invalid opcode", SIGILL},
-    [7] = {"device not available", SIGILL},    [8] = {"double fault", 0},
-    [10] = {"invalid TSS", SIGSEGV},	       [11] = {"segment not present", SIGBUS},
-    [12] = {"stack-segment fault", SIGBUS},    [13] = {"general protection", SIGSEGV},
-    [14] = {"page fault", SIGSEGV},	       [16] = {"x87 error", SIGFPE},
-    [17] = {"alignment check", SIGBUS},	       [18] = {"machine check", 0},
+    [0] = {"divide error", SIGFPE},          [1] = {"debug", SIGTRAP},
+    [3] = {"breakpoint", SIGTRAP},           [4] = {"overflow", SIGSEGV},
+    [5] = {"bound range exceeded", SIGSEGV}, [6] = {"invalid opcode", SIGILL},
+    [7] = {"device not available", SIGILL},  [8] = {"double fault", 0},
+    [10] = {"invalid TSS", SIGSEGV},         [11] = {"segment not present", SIGBUS},
+    [12] = {"stack-segment fault", SIGBUS},  [13] = {"general protection", SIGSEGV},
+    [14] = {"page fault", SIGSEGV},          [16] = {"x87 error", SIGFPE},
+    [17] = {"alignment check", SIGBUS},      [18] = {"machine check", 0},
     [19] = {"SIMD floating-point", SIGFPE},
 };
 
@@ -60,7 +60,8 @@ x86_idt_load(void)
 			      : v == VEC_MC ? IST_MC
 			      : v == VEC_DB ? IST_DB
 					    : 0;
-		/* 0x8e: present, interrupt gate. Breakpoint and overflow may come from user mode. */
+		/* 0x8e: present, interrupt gate. Breakpoint and overflow may come from user mode.
+		 */
 		idt[v] = (struct gate){.offset0 = (uint16_t)h,
 				       .selector = SEL_KCODE,
 				       .ist = ist,

@@ -12,6 +12,6 @@ struct linux_dirent64 {
 };
 
 #define DT_FIFO 1
-#define DT_CHR 2
-#define DT_DIR 4
-#define DT_REG 8
+#define DT_CHR  2
+#define DT_DIR  4
+#define DT_REG  8

@@ -3,41 +3,41 @@
 
 #include <abi_md.h> /* O_DIRECTORY, O_NOFOLLOW: they differ by architecture */
 
-#define O_RDONLY 0
-#define O_WRONLY 1
-#define O_RDWR 2
-#define O_ACCMODE 3
-#define O_CREAT 0100
-#define O_EXCL 0200
-#define O_NOCTTY 0400
-#define O_TRUNC 01000
-#define O_APPEND 02000
+#define O_RDONLY   0
+#define O_WRONLY   1
+#define O_RDWR     2
+#define O_ACCMODE  3
+#define O_CREAT    0100
+#define O_EXCL     0200
+#define O_NOCTTY   0400
+#define O_TRUNC    01000
+#define O_APPEND   02000
 #define O_NONBLOCK 04000
-#define O_CLOEXEC 02000000
+#define O_CLOEXEC  02000000
 
-#define AT_FDCWD (-100)
-#define AT_REMOVEDIR 0x200
+#define AT_FDCWD      (-100)
+#define AT_REMOVEDIR  0x200
 #define AT_EMPTY_PATH 0x1000
 
 #define SEEK_SET 0
 #define SEEK_CUR 1
 #define SEEK_END 2
 
-#define F_DUPFD 0
-#define F_GETFD 1
-#define F_SETFD 2
-#define F_GETFL 3
-#define F_SETFL 4
+#define F_DUPFD    0
+#define F_GETFD    1
+#define F_SETFD    2
+#define F_GETFL    3
+#define F_SETFL    4
 #define FD_CLOEXEC 1
 
-#define S_IFMT 0170000
-#define S_IFIFO 0010000
-#define S_IFCHR 0020000
-#define S_IFDIR 0040000
-#define S_IFREG 0100000
-#define S_ISDIR(m) (((m)&S_IFMT) == S_IFDIR)
-#define S_ISREG(m) (((m)&S_IFMT) == S_IFREG)
-#define S_ISCHR(m) (((m)&S_IFMT) == S_IFCHR)
+#define S_IFMT      0170000
+#define S_IFIFO     0010000
+#define S_IFCHR     0020000
+#define S_IFDIR     0040000
+#define S_IFREG     0100000
+#define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
+#define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)
+#define S_ISCHR(m)  (((m)&S_IFMT) == S_IFCHR)
 #define S_ISFIFO(m) (((m)&S_IFMT) == S_IFIFO)
 
 #define PATH_MAX 1024

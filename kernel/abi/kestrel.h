@@ -21,10 +21,10 @@
  */
 #pragma once
 
-#define SYSCTL_GET 0
-#define SYSCTL_SET 1
+#define SYSCTL_GET  0
+#define SYSCTL_SET  1
 #define SYSCTL_NEXT 2
 #define SYSCTL_INFO 3
 
 #define SHUTDOWN_POWEROFF 0
-#define SHUTDOWN_REBOOT 1
+#define SHUTDOWN_REBOOT   1

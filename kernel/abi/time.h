@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#define CLOCK_REALTIME 0
+#define CLOCK_REALTIME  0
 #define CLOCK_MONOTONIC 1
 
 struct timespec {

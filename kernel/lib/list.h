@@ -1,4 +1,5 @@
-/* list.h - the kernel's one list: circular, doubly linked, intrusive. The caller brings the lock. */
+/* list.h - the kernel's one list: circular, doubly linked, intrusive. The caller brings the lock.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,13 +9,17 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define LIST_INIT(l)             {&(l), &(l)}
-#define container_of(p, type, m) ((type *)((char *)(p) - offsetof(type, m)))
+#define LIST_INIT(l)       \
+	{                  \
+		&(l), &(l) \
+	}
+#define container_of(p, type, m) ((type *)((char *)(p)-offsetof(type, m)))
 #define list_entry(p, type, m)   container_of(p, type, m)
 #define list_for_each(p, l)      for (struct list *p = (l)->next; p != (l); p = p->next)
 /* The current element may be removed and freed inside the loop. */
-#define list_for_each_safe(p, l) \
-	for (struct list *p = (l)->next, *p##_next = p->next; p != (l); p = p##_next, p##_next = p->next)
+#define list_for_each_safe(p, l)                                        \
+	for (struct list *p = (l)->next, *p##_next = p->next; p != (l); \
+	     p = p##_next, p##_next = p->next)
 
 static inline void
 list_init(struct list *l)

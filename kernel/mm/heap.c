@@ -1,6 +1,6 @@
 /*
- * heap.c - kmalloc: power-of-two size classes over single pages; larger blocks straight from the page
- * allocator. A page's descriptor knows its class, so objects carry no header.
+ * heap.c - kmalloc: power-of-two size classes over single pages; larger blocks straight from the
+ * page allocator. A page's descriptor knows its class, so objects carry no header.
  *
  * Locking: each class has a spin lock over its partial pages, their free objects and counts.
  */
@@ -18,7 +18,7 @@
 
 #define MIN_SHIFT 4
 #define MAX_SHIFT 11
-#define CLASSES	  (MAX_SHIFT - MIN_SHIFT + 1)
+#define CLASSES   (MAX_SHIFT - MIN_SHIFT + 1)
 
 /* What a free object holds. The mark makes a second free stand out. */
 struct object {

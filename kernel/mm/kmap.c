@@ -1,12 +1,12 @@
 /*
  * kmap.c - the kernel's address space.
  *
- * Text is mapped read-execute, read-only data read, all else read-write and never executable; so also
- * the aliases of text and read-only data in the direct map. Text is changed through a window that is
- * mapped for that moment.
+ * Text is mapped read-execute, read-only data read, all else read-write and never executable; so
+ * also the aliases of text and read-only data in the direct map. Text is changed through a window
+ * that is mapped for that moment.
  *
- * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE. The window belongs
- * to whoever may call entry_text_write(), one at a time.
+ * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE. The window
+ * belongs to whoever may call entry_text_write(), one at a time.
  */
 #include "kernel/mm/kmap.h"
 
@@ -39,7 +39,7 @@ extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __da
 
 static struct spinlock kmap_lock = SPINLOCK_INIT("kmap");
 static struct list areas = LIST_INIT(areas); /* kmap_lock */
-static uint64_t root;			     /* 0 until kmap_init() */
+static uint64_t root;                        /* 0 until kmap_init() */
 
 uint64_t
 kmap_root(void)
@@ -115,14 +115,15 @@ kmap_init(const struct boot_info *bi)
 	CTR1(KTR_INIT, "kmap_init: root %#lx", root);
 }
 
-/* Reserves size bytes with an unmapped page on both sides; NULL: none. kmap_lock held, area given. */
+/* Reserves size bytes with an unmapped page on both sides; NULL: none. kmap_lock held, area given.
+ */
 static struct area *
 reserve(struct area *a, size_t size)
 {
 	struct list *after = &areas;
 	uintptr_t at = ARCH_VMALLOC_BASE + PAGE_SIZE;
 
-	list_for_each(l, &areas) {
+	list_for_each (l, &areas) {
 		struct area *b = list_entry(l, struct area, link);
 		if (b->start - at >= size + PAGE_SIZE)
 			break;
@@ -230,7 +231,7 @@ kmap_free(void *va)
 	if (va == NULL)
 		return;
 	spin_lock(&kmap_lock);
-	list_for_each(l, &areas) {
+	list_for_each (l, &areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (a->start == (uintptr_t)va && a->owned) {
 			a->owned = false; /* a second free finds nothing */

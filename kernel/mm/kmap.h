@@ -14,9 +14,9 @@ void kmap_init(const struct boot_info *bi);
 uint64_t kmap_root(void);
 
 /*
- * Zeroed memory of any size, page aligned, in pages of its own, with an unmapped page before and after it.
- * NULL: out of memory or address space. Thread context (or boot); no spin lock held. Freeing makes all
- * CPUs forget the addresses.
+ * Zeroed memory of any size, page aligned, in pages of its own, with an unmapped page before and
+ * after it. NULL: out of memory or address space. Thread context (or boot); no spin lock held.
+ * Freeing makes all CPUs forget the addresses.
  */
 void *kmap_alloc(size_t size);
 void kmap_free(void *va);

@@ -1,8 +1,9 @@
 /*
  * page.c - the buddy allocator: free blocks of 2^order pages, one list an order.
  *
- * Invariants: a free block is aligned to its size, and no two free buddies stand side by side; only the
- * first page of a block carries its order. Pages that were never given to the allocator have refs 1.
+ * Invariants: a free block is aligned to its size, and no two free buddies stand side by side; only
+ * the first page of a block carries its order. Pages that were never given to the allocator have
+ * refs 1.
  *
  * Locking: page_lock guards lists, orders and `free`; reference counts are atomic.
  */
@@ -19,9 +20,9 @@
 
 static struct spinlock page_lock = SPINLOCK_INIT("page");
 static struct list free_lists[PAGE_MAX_ORDER + 1]; /* page_lock */
-static struct page *pages;			   /* one for each page below top */
-static uint64_t page_top;			   /* first page number beyond memory */
-static uint64_t total_pages, free_pages;	   /* page_lock */
+static struct page *pages;                         /* one for each page below top */
+static uint64_t page_top;                          /* first page number beyond memory */
+static uint64_t total_pages, free_pages;           /* page_lock */
 
 struct page *
 page_of(const void *va)
@@ -105,7 +106,8 @@ page_free(void *va, unsigned order)
 {
 	struct page *p = page_of(va);
 
-	if (p == NULL || p->free || p->order != order || ((uint64_t)va & ((PAGE_SIZE << order) - 1)))
+	if (p == NULL || p->free || p->order != order ||
+	    ((uint64_t)va & ((PAGE_SIZE << order) - 1)))
 		panic("page_free: %p order %u: not such a block", va, order);
 	CTR2(KTR_VM, "page_free: order %u page %p", order, va);
 	spin_lock(&page_lock);
@@ -204,9 +206,9 @@ add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
 			start = r.end;
 			continue;
 		}
-		while (order > 0 &&
-		       ((start & ((PAGE_SIZE << order) - 1)) || start + (PAGE_SIZE << order) > end ||
-			in_use(bi, start, start + (PAGE_SIZE << order), &r)))
+		while (order > 0 && ((start & ((PAGE_SIZE << order) - 1)) ||
+				     start + (PAGE_SIZE << order) > end ||
+				     in_use(bi, start, start + (PAGE_SIZE << order), &r)))
 			order--;
 		free_block(start >> PAGE_SHIFT, order);
 		total_pages += 1ul << order;

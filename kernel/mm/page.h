@@ -28,7 +28,8 @@ page_round_down(uint64_t n)
 
 /* Takes over all usable memory that bi names, but for the kernel, its modules and the first MiB. */
 void page_init(const struct boot_info *bi);
-/* 2^order pages, aligned to their size, by their direct-map address; not zeroed. NULL: none left. */
+/* 2^order pages, aligned to their size, by their direct-map address; not zeroed. NULL: none left.
+ */
 void *page_alloc(unsigned order);
 /* One zeroed page. */
 void *page_alloc_zero(void);

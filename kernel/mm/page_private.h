@@ -10,13 +10,13 @@ enum page_kind { PAGE_PLAIN, PAGE_SLAB, PAGE_LARGE };
 
 struct page {
 	struct list link; /* free list (page.c), or the class's partial pages (heap.c) */
-	void *objects;	  /* heap: free objects of a slab page, linked through themselves */
+	void *objects;    /* heap: free objects of a slab page, linked through themselves */
 	uint32_t refs;
 	uint16_t used; /* heap: objects in use */
 	uint8_t order;
-	uint8_t class;	 /* heap: size class */
-	uint8_t kind;	 /* enum page_kind */
-	bool free;	 /* first page of a free block */
+	uint8_t class; /* heap: size class */
+	uint8_t kind;  /* enum page_kind */
+	bool free;     /* first page of a free block */
 };
 
 /* NULL beyond memory. */

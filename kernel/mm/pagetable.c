@@ -84,7 +84,8 @@ each(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start, uintptr_t
 		if (level == 0)
 			f(&table[i], va, arg);
 		else if (!arch_pte_block(table[i]))
-			each(phys_to_virt(arch_pte_pa(table[i])), level - 1, va, start, end, f, arg);
+			each(phys_to_virt(arch_pte_pa(table[i])), level - 1, va, start, end, f,
+			     arg);
 	}
 }
 
@@ -108,6 +109,5 @@ destroy(uint64_t *table, unsigned level, unsigned entries)
 void
 pagetable_destroy_user(uint64_t root)
 {
-	destroy(phys_to_virt(root), TOP_LEVEL,
-		index_at(ARCH_USER_END, TOP_LEVEL) + 1);
+	destroy(phys_to_virt(root), TOP_LEVEL, index_at(ARCH_USER_END, TOP_LEVEL) + 1);
 }

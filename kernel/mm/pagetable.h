@@ -9,8 +9,8 @@
 
 /* A table is named by its physical address. */
 
-/* The entry for va at level (0 page, 1 block); with create, missing tables are made. NULL: none, or out
- * of memory, or a larger block covers va. */
+/* The entry for va at level (0 page, 1 block); with create, missing tables are made. NULL: none, or
+ * out of memory, or a larger block covers va. */
 uint64_t *pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create);
 /* Maps [va, va + size) to pa, page multiples, by 2 MiB blocks where both allow. -ENOMEM. */
 int pagetable_map(uint64_t root, uintptr_t va, uint64_t pa, uint64_t size, unsigned prot);

@@ -30,7 +30,9 @@ copy_out(uint64_t udst, const void *src, size_t n)
 int
 copy_in_str(char *dst, uint64_t usrc, size_t size)
 {
-	size_t room = user_range(usrc, size) ? size : usrc < ARCH_USER_END ? ARCH_USER_END - usrc : 0;
+	size_t room = user_range(usrc, size) ? size
+		      : usrc < ARCH_USER_END ? ARCH_USER_END - usrc
+					     : 0;
 	long n;
 
 	if (room == 0)

@@ -64,7 +64,7 @@ vm_create(void)
 static struct area *
 find(const struct vmspace *vm, uint64_t va)
 {
-	list_for_each(l, &vm->areas) {
+	list_for_each (l, &vm->areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (va < a->end)
 			return va >= a->start ? a : NULL;
@@ -75,7 +75,7 @@ find(const struct vmspace *vm, uint64_t va)
 static bool
 overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 {
-	list_for_each(l, &vm->areas) {
+	list_for_each (l, &vm->areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (a->start < end && a->end > start)
 			return true;
@@ -99,7 +99,7 @@ insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
 	if (a == NULL)
 		return NULL;
 	*a = (struct area){.start = start, .end = end, .prot = prot};
-	list_for_each(l, &vm->areas) {
+	list_for_each (l, &vm->areas) {
 		if (list_entry(l, struct area, link)->start > start)
 			break;
 		after = l;
@@ -160,7 +160,7 @@ vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
 		return -EINVAL;
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
 		return -ENOMEM;
-	list_for_each_safe(l, &vm->areas) {
+	list_for_each_safe (l, &vm->areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (a->start >= start && a->end <= start + size) {
 			list_remove(&a->link);
@@ -201,7 +201,7 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	}
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
 		return -ENOMEM;
-	list_for_each(l, &vm->areas) {
+	list_for_each (l, &vm->areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (a->start >= start && a->end <= start + size)
 			a->prot = prot;
@@ -219,7 +219,7 @@ vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 	size = page_round_up(size);
 	if (good_range(hint, size) && !overlaps(vm, hint, hint + size))
 		return hint;
-	list_for_each(l, &vm->areas) {
+	list_for_each (l, &vm->areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (a->end <= at)
 			continue;
@@ -310,7 +310,8 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		return copy_on_write(pte, va, a->prot);
 	/* The page is there as it should be: another look at the table serves. */
 	if (page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
-		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0);
+		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER,
+				     0);
 	else
 		*pte = arch_pte_leaf(arch_pte_pa(*pte), a->prot | MMU_USER, 0);
 	arch_tlb_flush_page(va);
@@ -377,7 +378,7 @@ vm_fork(struct vmspace *vm)
 		return NULL;
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
-	list_for_each(l, &vm->areas) {
+	list_for_each (l, &vm->areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (insert(f.child, a->start, a->end, a->prot) == NULL)
 			f.failed = true;
@@ -394,7 +395,8 @@ void
 vm_destroy(struct vmspace *vm)
 {
 	pagetable_each(vm->root, 0, ARCH_USER_END, drop_page, vm);
-	list_for_each_safe(l, &vm->areas) kfree(list_entry(l, struct area, link));
+	list_for_each_safe (l, &vm->areas)
+		kfree(list_entry(l, struct area, link));
 	pagetable_destroy_user(vm->root);
 	kfree(vm);
 }

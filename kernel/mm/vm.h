@@ -1,8 +1,8 @@
 /*
  * vm.h - user address spaces: areas of anonymous private memory, filled on demand, copied on write.
  *
- * Locking: none. A space belongs to the one thread of its process; fork and exec touch a space that no
- * other thread runs on. All functions: thread context.
+ * Locking: none. A space belongs to the one thread of its process; fork and exec touch a space that
+ * no other thread runs on. All functions: thread context.
  */
 #pragma once
 
@@ -36,7 +36,8 @@ void vm_set_brk_start(struct vmspace *vm, uint64_t start);
 /* Moves the heap's end; returns the end as it is then (Linux: unchanged on failure). */
 uint64_t vm_brk(struct vmspace *vm, uint64_t end);
 
-/* Serves a fault of the current space. access is one MMU_ bit. False: nothing there, or not allowed. */
+/* Serves a fault of the current space. access is one MMU_ bit. False: nothing there, or not
+ * allowed. */
 bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into a space that is not current (exec): demand pages are made. -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);

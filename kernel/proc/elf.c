@@ -59,8 +59,8 @@ elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 		return -ENOEXEC;
 	memcpy(&eh, data, sizeof(eh));
 	/* Magic, 64 bits, little endian, version 1. */
-	if (memcmp(eh.ident, "\177ELF\2\1\1", 7) != 0 || eh.type != ET_EXEC || eh.machine != machine ||
-	    eh.phentsize != sizeof(struct elf64_phdr) || eh.phoff > size ||
+	if (memcmp(eh.ident, "\177ELF\2\1\1", 7) != 0 || eh.type != ET_EXEC ||
+	    eh.machine != machine || eh.phentsize != sizeof(struct elf64_phdr) || eh.phoff > size ||
 	    eh.phnum > (size - eh.phoff) / sizeof(struct elf64_phdr))
 		return -ENOEXEC;
 	img->entry = eh.entry;
@@ -93,8 +93,7 @@ elf_read(struct vnode *vn, struct elf_image *img)
 	if (page == NULL)
 		return -ENOMEM;
 	n = vnode_read(vn, page, PAGE_SIZE, 0);
-	r = n < 0 ? (int)n
-		  : elf_check(page, (uint64_t)n, vnode_size(vn), arch_elf_machine(), img);
+	r = n < 0 ? (int)n : elf_check(page, (uint64_t)n, vnode_size(vn), arch_elf_machine(), img);
 	page_free(page, 0);
 	return r;
 }

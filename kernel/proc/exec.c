@@ -1,8 +1,8 @@
 /*
  * exec.c - execve: static ELF64 executables (System V ABI, ELF-64 Object File Format 1.5).
  *
- * The file comes from anyone, so every field is checked before use. The new space is complete before the old
- * one is let go: an error leaves the caller as it was.
+ * The file comes from anyone, so every field is checked before use. The new space is complete
+ * before the old one is let go: an error leaves the caller as it was.
  */
 #include "arch/irq.h"
 #include "arch/mmu.h"
@@ -25,7 +25,7 @@
 #include "ktr/ktr.h"
 
 #define MAX_ARG_STRINGS 256
-#define MAX_ARG_BYTES	(64 * 1024)
+#define MAX_ARG_BYTES   (64 * 1024)
 
 struct args { /* argument and environment strings, copied from wherever they were */
 	unsigned argc, envc;
@@ -99,8 +99,8 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
 }
 
 /*
- * The stack as the System V ABI wants it at the entry: argc, argv, NULL, envp, NULL, auxiliary vector,
- * with the strings above. *sp gets its address.
+ * The stack as the System V ABI wants it at the entry: argc, argv, NULL, envp, NULL, auxiliary
+ * vector, with the strings above. *sp gets its address.
  */
 static int
 build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *img, uint64_t *sp)
@@ -120,9 +120,11 @@ build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *im
 	for (unsigned i = 0; i < s->envc; i++)
 		w[n++] = strings + s->offset[s->argc + i];
 	w[n++] = 0;
-	/* AT_PHDR 3, AT_PHENT 4, AT_PHNUM 5, AT_PAGESZ 6, AT_ENTRY 9, AT_NULL 0 (Linux auxvec.h). */
-	const uint64_t aux[] = {3, img->phdr, 4, sizeof(struct elf64_phdr), 5, img->phnum,
-				6, PAGE_SIZE, 9, img->entry,		    0, 0};
+	/* AT_PHDR 3, AT_PHENT 4, AT_PHNUM 5, AT_PAGESZ 6, AT_ENTRY 9, AT_NULL 0 (Linux auxvec.h).
+	 */
+	const uint64_t aux[] = {3, img->phdr,  4, sizeof(struct elf64_phdr),
+				5, img->phnum, 6, PAGE_SIZE,
+				9, img->entry, 0, 0};
 	memcpy(&w[n], aux, sizeof(aux));
 	r = vm_write(vm, strings, s->strings, s->used);
 	if (r == 0)
@@ -197,7 +199,8 @@ exec_args(struct proc *p, const char *path, const struct args *s, struct arch_tr
 	}
 	become(p, vm, path);
 	arch_tf_init_user(tf, img.entry, sp);
-	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", p->pid, p->name, img.entry, s->argc);
+	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", p->pid, p->name, img.entry,
+	     s->argc);
 	return 0;
 }
 

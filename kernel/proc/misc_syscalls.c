@@ -32,8 +32,8 @@ mmu_prot(uint64_t prot, unsigned *out)
 		return -EINVAL;
 	if ((prot & (PROT_WRITE | PROT_EXEC)) == (PROT_WRITE | PROT_EXEC))
 		return -EACCES; /* W^X holds for programs too */
-	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) | (prot & PROT_WRITE ? MMU_WRITE : 0) |
-	       (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
+	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) |
+	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ self_or_child(uint64_t pid)
 
 	if (pid == 0 || pid == p->pid)
 		return p;
-	list_for_each(l, &p->children) {
+	list_for_each (l, &p->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 		if (c->pid == pid && c->state != PROC_ZOMBIE)
 			return c;
@@ -222,7 +222,7 @@ sys_getpgid(const uint64_t a[6])
 	int64_t r = -ESRCH;
 
 	spin_lock(&proc_lock);
-	list_for_each(l, &procs) {
+	list_for_each (l, &procs) {
 		struct proc *p = list_entry(l, struct proc, all);
 		if (a[0] == 0 ? p == curproc() : p->pid == (uint32_t)a[0])
 			r = p->pgid;

@@ -1,8 +1,9 @@
 /*
  * proc.c - processes: birth by fork, death, and waiting for it.
  *
- * Locking: proc_lock, a spin lock, guards the tree, states and signals. A zombie is touched by its parent
- * only; the dying thread lets go of its process (thread.proc = NULL) under proc_lock as its last act on it.
+ * Locking: proc_lock, a spin lock, guards the tree, states and signals. A zombie is touched by its
+ * parent only; the dying thread lets go of its process (thread.proc = NULL) under proc_lock as its
+ * last act on it.
  */
 #include "kernel/proc/proc.h"
 
@@ -83,8 +84,7 @@ proc_discard(struct proc *p)
 static void
 fork_return(void *arg)
 {
-	struct arch_trapframe *tf =
-	    arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
 	(void)arg;
 	arch_irq_disable();
@@ -96,7 +96,8 @@ static int64_t
 fork_current(void)
 {
 	struct proc *parent = curproc(), *p;
-	struct arch_trapframe *tf, *mine = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	struct arch_trapframe *tf,
+	    *mine = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
 	p = proc_alloc(parent->name, fork_return);
 	if (p == NULL)
@@ -138,7 +139,8 @@ sys_fork(const uint64_t a[6])
 int64_t
 sys_clone(const uint64_t a[6])
 {
-	/* Processes have one thread and share nothing: clone is fork. Bits 0-7 are the exit signal. */
+	/* Processes have one thread and share nothing: clone is fork. Bits 0-7 are the exit signal.
+	 */
 	if ((a[0] & ~0xfful) != 0 || (a[0] & 0xff) != SIGCHLD || a[1] != 0)
 		return -EINVAL;
 	return fork_current();
@@ -150,7 +152,7 @@ give_children_away(struct proc *p)
 {
 	bool zombies = false;
 
-	list_for_each_safe(l, &p->children) {
+	list_for_each_safe (l, &p->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 		list_remove(l);
 		c->parent = init_proc;
@@ -179,7 +181,8 @@ proc_exit(int wait_status)
 	irq_pop();
 	vm_destroy(vm);
 	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, p->name);
-	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d", curthread()->prio);
+	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",
+		   curthread()->prio);
 
 	spin_lock(&proc_lock);
 	give_children_away(p);
@@ -216,12 +219,13 @@ wanted(const struct proc *c, int64_t want)
 	return want == -1 || c->pgid == (uint32_t)-want;
 }
 
-/* Looks for something to report: the child (off the tree when it is a zombie), or NULL. proc_lock held. */
+/* Looks for something to report: the child (off the tree when it is a zombie), or NULL. proc_lock
+ * held. */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
 	*any = false;
-	list_for_each(l, &curproc()->children) {
+	list_for_each (l, &curproc()->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 		if (!wanted(c, want))
 			continue;
@@ -253,8 +257,8 @@ sys_wait4(const uint64_t a[6])
 	spin_lock(&proc_lock);
 	while ((c = find_child(want, options, &any)) == NULL) {
 		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
-		if (r == 1 && (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR,
-					    DEADLINE_NEVER)) == 0)
+		if (r == 1 &&
+		    (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER)) == 0)
 			continue;
 		spin_unlock(&proc_lock);
 		return r;
@@ -327,11 +331,12 @@ print_kernel_thread(struct thread *t, void *arg)
 {
 	if (t->proc == NULL && t->state != THREAD_DEAD)
 		sbuf_printf(arg, "%u 0 0 0 %s %u %u %lu %s %s\n", t->tid,
-			    t->state == THREAD_SLEEPING ? "sleep"
+			    t->state == THREAD_SLEEPING  ? "sleep"
 			    : t->state == THREAD_RUNNING ? "run"
 							 : "runnable",
 			    t->prio, t->cpu, t->runtime_ns / 1000000,
-			    t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-", t->name);
+			    t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-",
+			    t->name);
 	return 0;
 }
 
@@ -341,12 +346,12 @@ get_procs(const struct sysctl *s, struct sbuf *out)
 	(void)s;
 	thread_each(print_kernel_thread, out);
 	spin_lock(&proc_lock);
-	list_for_each(l, &procs) {
+	list_for_each (l, &procs) {
 		struct proc *p = list_entry(l, struct proc, all);
 		struct thread *t = p->thread;
 
-		sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", p->pid, p->parent->pid, p->pgid,
-			    p->uid, state_name(p), t ? t->prio : 0, t ? t->cpu : 0,
+		sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", p->pid, p->parent->pid,
+			    p->pgid, p->uid, state_name(p), t ? t->prio : 0, t ? t->cpu : 0,
 			    t ? t->runtime_ns / 1000000 : 0,
 			    t && t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-",
 			    p->name);

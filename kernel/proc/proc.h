@@ -21,24 +21,24 @@ struct vnode;
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE };
 
 struct proc {
-	uint32_t pid;		 /* [c] also its thread's tid */
-	uint32_t pgid;		 /* [p] */
-	uint32_t uid;		 /* [t] written; read by anyone */
-	const char *name;	 /* [t] interned; last part of the executed path */
-	enum proc_state state;	 /* [p] */
-	struct proc *parent;	 /* [p] */
-	struct list children;	 /* [p] */
-	struct list sibling;	 /* [p] */
-	struct list all;	 /* [p] */
-	struct thread *thread;	 /* [p] NULL when it has ended */
-	struct vmspace *vm;	 /* [t] */
+	uint32_t pid;            /* [c] also its thread's tid */
+	uint32_t pgid;           /* [p] */
+	uint32_t uid;            /* [t] written; read by anyone */
+	const char *name;        /* [t] interned; last part of the executed path */
+	enum proc_state state;   /* [p] */
+	struct proc *parent;     /* [p] */
+	struct list children;    /* [p] */
+	struct list sibling;     /* [p] */
+	struct list all;         /* [p] */
+	struct thread *thread;   /* [p] NULL when it has ended */
+	struct vmspace *vm;      /* [t] */
 	struct filetable *files; /* [t] NULL when it has ended */
-	struct vnode *cwd;	 /* [t] a reference */
-	int wait_status;	 /* [p] as wait4 reports */
-	bool status_new;	 /* [p] a stop or continue not yet reported */
-	uint64_t sig_pending;	 /* [p] bit n-1 is signal n */
-	uint64_t sig_ignored;	 /* [p] SIG_IGN */
-	uint64_t sig_blocked;	 /* [p] */
+	struct vnode *cwd;       /* [t] a reference */
+	int wait_status;         /* [p] as wait4 reports */
+	bool status_new;         /* [p] a stop or continue not yet reported */
+	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
+	uint64_t sig_ignored;    /* [p] SIG_IGN */
+	uint64_t sig_blocked;    /* [p] */
 };
 
 /* The process that runs here; NULL in kernel threads. Any context. */
@@ -48,5 +48,6 @@ struct proc *curproc(void);
 unsigned proc_signal_group(uint32_t pgid, int sig);
 /* Signals the current process (SIGPIPE). Thread context of a process. */
 void proc_signal_self(int sig);
-/* Does the current process have a signal to act on? Long kernel loops and sleeps ask. Any context. */
+/* Does the current process have a signal to act on? Long kernel loops and sleeps ask. Any context.
+ */
 bool proc_signal_pending(void);

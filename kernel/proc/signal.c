@@ -1,8 +1,8 @@
 /*
  * signal.c - default actions and ignoring.
  *
- * A signal is a bit in sig_pending, set under proc_lock, acted on by the process itself on its way back to
- * user mode. sig_pending is also read without the lock, as a hint to look.
+ * A signal is a bit in sig_pending, set under proc_lock, acted on by the process itself on its way
+ * back to user mode. sig_pending is also read without the lock, as a hint to look.
  */
 #include "kernel/abi/signal.h"
 
@@ -63,7 +63,7 @@ proc_signal_group(uint32_t pgid, int sig)
 	unsigned n = 0;
 
 	spin_lock(&proc_lock);
-	list_for_each(l, &procs) {
+	list_for_each (l, &procs) {
 		struct proc *p = list_entry(l, struct proc, all);
 		if (p->pgid == pgid && p->state != PROC_ZOMBIE) {
 			if (sig != 0)
@@ -86,8 +86,7 @@ proc_signal_self(int sig)
 static uint64_t
 deliverable(const struct proc *p)
 {
-	return __atomic_load_n(&p->sig_pending, __ATOMIC_SEQ_CST) &
-	       (~p->sig_blocked | UNSTOPPABLE);
+	return __atomic_load_n(&p->sig_pending, __ATOMIC_SEQ_CST) & (~p->sig_blocked | UNSTOPPABLE);
 }
 
 bool
@@ -154,9 +153,9 @@ sys_kill(const uint64_t a[6])
 	if (sig < 0 || sig > NSIG)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	list_for_each(l, &procs) {
+	list_for_each (l, &procs) {
 		struct proc *p = list_entry(l, struct proc, all);
-		bool match = pid > 0	 ? p->pid == (uint32_t)pid
+		bool match = pid > 0     ? p->pid == (uint32_t)pid
 			     : pid == -1 ? p->pid != 1 && p != curproc()
 					 : p->pgid == group;
 		if (!match)
@@ -187,7 +186,8 @@ sys_rt_sigaction(const uint64_t a[6])
 	if (a[1] != 0) {
 		if (copy_in(&act, a[1], sizeof(act)) != 0)
 			return -EFAULT;
-		if ((BIT(sig) & UNSTOPPABLE) || (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN))
+		if ((BIT(sig) & UNSTOPPABLE) ||
+		    (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN))
 			return -EINVAL;
 		spin_lock(&proc_lock);
 		if (act.sa_handler == SIG_IGN)

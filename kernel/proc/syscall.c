@@ -1,7 +1,7 @@
 /*
- * syscall.c - dispatch. Each call has trace sites of its own, made from the table, so that one event
- * carries the name and all six argument registers, and single calls can be switched on:
- * `ktr on 'syscall write:*'`.
+ * syscall.c - dispatch. Each call has trace sites of its own, made from the table, so that one
+ * event carries the name and all six argument registers, and single calls can be switched on: `ktr
+ * on 'syscall write:*'`.
  */
 #include "kernel/proc/syscall.h"
 
@@ -19,13 +19,14 @@ entry_syscall(struct arch_trapframe *tf)
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = arch_tf_arg(tf, i);
 	switch (nr) {
-#define SYSCALL(number, name, nargs) \
-	case number: \
-		CTR6(KTR_SYSC, \
-		     "syscall " #name ": arg0 %#lx arg1 %#lx arg2 %#lx arg3 %#lx arg4 %#lx arg5 %#lx", \
-		     a[0], a[1], a[2], a[3], a[4], a[5]); \
-		r = sys_##name(a); \
-		CTR1(KTR_SYSC, "sysret " #name ": ret %ld", r); \
+#define SYSCALL(number, name, nargs)                                                  \
+	case number:                                                                  \
+		CTR6(KTR_SYSC,                                                        \
+		     "syscall " #name                                                 \
+		     ": arg0 %#lx arg1 %#lx arg2 %#lx arg3 %#lx arg4 %#lx arg5 %#lx", \
+		     a[0], a[1], a[2], a[3], a[4], a[5]);                             \
+		r = sys_##name(a);                                                    \
+		CTR1(KTR_SYSC, "sysret " #name ": ret %ld", r);                       \
 		break;
 #include <syscalls.def>
 #undef SYSCALL

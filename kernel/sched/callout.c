@@ -17,7 +17,7 @@ static struct queue {
 	struct spinlock lock;
 	struct list pending;
 	struct callout *running; /* atomic; cleared with release after the function returned */
-	const char *ident;	 /* interned "callwheel cpu n" */
+	const char *ident;       /* interned "callwheel cpu n" */
 } queues[MAX_CPUS];
 
 void

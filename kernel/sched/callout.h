@@ -15,15 +15,15 @@ struct callout {
 	uint64_t deadline_ns;
 	void (*fn)(void *); /* interrupt context, no lock held; must not sleep */
 	void *arg;
-	int cpu;	    /* queue it is on; -1 none */
+	int cpu; /* queue it is on; -1 none */
 };
 
 void callout_init(struct callout *c, void (*fn)(void *), void *arg);
 /* Calls fn once, at deadline_ns of clock_ns() or soon after. Replaces an earlier time. Not NMI. */
 void callout_set(struct callout *c, uint64_t deadline_ns);
 /*
- * True: it was pending and will not run. False: it was not pending; when it was just then running on
- * another CPU, it has finished on return. Must not be called by the callout, nor with a lock held that
- * the function takes. Not NMI.
+ * True: it was pending and will not run. False: it was not pending; when it was just then running
+ * on another CPU, it has finished on return. Must not be called by the callout, nor with a lock
+ * held that the function takes. Not NMI.
  */
 bool callout_stop(struct callout *c);

@@ -15,7 +15,7 @@
 #include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
 
-#define HZ	100
+#define HZ      100
 #define TICK_NS (1000000000ul / HZ)
 
 static uint64_t boot_ticks, hz = 1;
@@ -43,7 +43,8 @@ uint64_t
 clock_ticks_to_ns(uint64_t ticks)
 {
 	/* A counter read on another CPU may be a little older than the moment that we call boot. */
-	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32) : 0;
+	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32)
+				  : 0;
 }
 
 uint64_t

@@ -14,22 +14,22 @@ struct thread;
 struct pcpu {
 	struct arch_pcpu md; /* first: the port finds the whole by it */
 	struct thread *idle;
-	int irq_depth;	    /* nested irq_push(); touched with interrupts off */
+	int irq_depth;      /* nested irq_push(); touched with interrupts off */
 	bool irq_was_on;    /* state before the outermost irq_push() */
-	bool online;	    /* takes threads and interprocessor calls */
-	bool resched;	    /* atomic: give the CPU away when possible */
-	unsigned locks;	    /* spin locks held */
-	unsigned nmi;	    /* depth of NMI handlers */
+	bool online;        /* takes threads and interprocessor calls */
+	bool resched;       /* atomic: give the CPU away when possible */
+	unsigned locks;     /* spin locks held */
+	unsigned nmi;       /* depth of NMI handlers */
 	uint64_t nmi_count; /* NMIs that were not a stop */
 	uint64_t tick_ns;   /* time of the next clock tick */
-	uint64_t ticks;	    /* clock ticks taken */
+	uint64_t ticks;     /* clock ticks taken */
 	uint64_t call_done; /* generation of the last smp_call run */
 	/* Frame of a CPU that arch_stop_others() stopped; NULL while it runs. Atomic. */
 	struct arch_trapframe *stopped;
 };
 
 extern struct pcpu *pcpus[MAX_CPUS]; /* NULL: no such CPU. Filled before the CPU starts */
-extern unsigned ncpus;		     /* CPUs that exist */
+extern unsigned ncpus;               /* CPUs that exist */
 
 /* This CPU. Interrupts off. */
 static inline struct pcpu *

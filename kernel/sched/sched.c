@@ -1,13 +1,13 @@
 /*
  * sched.c - per-CPU run queues.
  *
- * Each CPU runs the best thread of its own queue; one that would idle steals from the longest queue.
- * User threads drop a little each time they use up a slice and rise again when they sleep, or when a
- * second has passed, so that nobody waits for ever.
+ * Each CPU runs the best thread of its own queue; one that would idle steals from the longest
+ * queue. User threads drop a little each time they use up a slice and rise again when they sleep,
+ * or when a second has passed, so that nobody waits for ever.
  *
- * Locking: the run-queue lock of a CPU guards its queue and the [r] fields of its threads. It is held
- * across the context switch and let go by the thread that comes in, so that a thread on a queue is always
- * wholly switched out. Two run-queue locks are never held at once.
+ * Locking: the run-queue lock of a CPU guards its queue and the [r] fields of its threads. It is
+ * held across the context switch and let go by the thread that comes in, so that a thread on a
+ * queue is always wholly switched out. Two run-queue locks are never held at once.
  */
 #include "kernel/sched/sched.h"
 
@@ -32,17 +32,17 @@
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
-#define LEVELS	  64 /* priorities 4n to 4n+3 share a level */
-#define SLICE	  5  /* ticks */
+#define LEVELS    64 /* priorities 4n to 4n+3 share a level */
+#define SLICE     5  /* ticks */
 #define AGE_TICKS 100
 
 static struct runq {
 	struct spinlock lock;
 	struct list levels[LEVELS];
-	uint64_t occupied;  /* bit n: level n has threads */
-	unsigned load;	    /* threads queued; read without the lock as a hint */
-	bool idle;	    /* read without the lock as a hint */
-	struct thread *cur; /* runs here */
+	uint64_t occupied;   /* bit n: level n has threads */
+	unsigned load;       /* threads queued; read without the lock as a hint */
+	bool idle;           /* read without the lock as a hint */
+	struct thread *cur;  /* runs here */
 	struct thread *prev; /* switched out by the switch in progress */
 	uint64_t idle_ns;
 	const char *ident; /* interned "CPU n load" */
@@ -68,7 +68,8 @@ enqueue(struct runq *rq, struct thread *t)
 	list_append(&rq->levels[level], &t->runq);
 	rq->occupied |= 1ul << level;
 	rq->load++;
-	CTR3(KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid, t->prio);
+	CTR3(KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid,
+	     t->prio);
 	trace_load(rq);
 }
 
@@ -81,7 +82,8 @@ dequeue(struct runq *rq, struct thread *t)
 	if (list_empty(&rq->levels[level]))
 		rq->occupied &= ~(1ul << level);
 	rq->load--;
-	CTR3(KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid, t->prio);
+	CTR3(KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid,
+	     t->prio);
 	trace_load(rq);
 }
 
@@ -136,7 +138,8 @@ sched_wakeup(struct thread *t)
 	struct runq *rq = &runqs[t->cpu];
 	unsigned n;
 
-	/* With this lock we know that it is switched out; until it is queued nobody else touches it. */
+	/* With this lock we know that it is switched out; until it is queued nobody else touches
+	 * it. */
 	spin_lock(&rq->lock);
 	if (t->proc != NULL)
 		t->prio = t->base_prio;
@@ -203,8 +206,8 @@ load_space(const struct thread *t)
 }
 
 /*
- * Runs the best thread; the current one has been put where it belongs. rq->lock held and interrupts off;
- * on return (perhaps on another CPU) it is released.
+ * Runs the best thread; the current one has been put where it belongs. rq->lock held and interrupts
+ * off; on return (perhaps on another CPU) it is released.
  */
 static void
 switch_out(struct runq *rq)
@@ -264,8 +267,8 @@ sched_sleep(struct spinlock *lk)
 		KTR_STATE2(KTR_SCHED, "thread", t->ident, "blocked", "prio:%d", t->prio,
 			   "lockname:\"%s\"", t->lockname);
 	else
-		KTR_STATE2(KTR_SCHED, "thread", t->ident, "sleep", "prio:%d", t->prio, "wmesg:\"%s\"",
-			   t->wmesg);
+		KTR_STATE2(KTR_SCHED, "thread", t->ident, "sleep", "prio:%d", t->prio,
+			   "wmesg:\"%s\"", t->wmesg);
 	switch_out(rq);
 }
 
@@ -350,7 +353,7 @@ static void
 age(struct runq *rq)
 {
 	for (unsigned level = PRIO_USER / 4 + 1; level < LEVELS; level++) {
-		list_for_each_safe(l, &rq->levels[level]) {
+		list_for_each_safe (l, &rq->levels[level]) {
 			struct thread *t = list_entry(l, struct thread, runq);
 			if (t->prio == t->base_prio)
 				continue;
@@ -372,7 +375,8 @@ sched_tick(void)
 
 	spin_lock(&rq->lock);
 	t = rq->cur;
-	KTR_POINT2(KTR_SCHED, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d", 100);
+	KTR_POINT2(KTR_SCHED, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d",
+		   100);
 	if (++pc->ticks % AGE_TICKS == 0)
 		age(rq);
 	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {
@@ -394,8 +398,7 @@ static struct thread *
 stealable(struct runq *rq)
 {
 	for (uint64_t left = rq->occupied; left != 0; left &= left - 1)
-		list_for_each(l, &rq->levels[__builtin_ctzl(left)])
-		{
+		list_for_each (l, &rq->levels[__builtin_ctzl(left)]) {
 			struct thread *t = list_entry(l, struct thread, runq);
 			if (!t->pinned)
 				return t;
@@ -458,7 +461,8 @@ sched_idle_ns(unsigned cpu)
 	const struct thread *idle = pcpus[cpu]->idle;
 	uint64_t ns = __atomic_load_n(&rq->idle_ns, __ATOMIC_RELAXED);
 
-	/* The span that it is in counts too; a switch just now can only make this a little stale. */
+	/* The span that it is in counts too; a switch just now can only make this a little stale.
+	 */
 	return rq->cur == idle ? ns + clock_ns() - idle->since_ns : ns;
 }
 

@@ -39,9 +39,9 @@ static struct {
 	void (*fn)(void *);
 	void *arg;
 	uint64_t generation; /* release: pairs with the acquire in run_call() */
-	bool stop;	     /* the others only wait */
+	bool stop;           /* the others only wait */
 	uint64_t released;   /* those that wait in a call up to this generation may go on; atomic */
-	uint32_t in_record;  /* of those, how many were interrupted inside the record text; atomic */
+	uint32_t in_record; /* of those, how many were interrupted inside the record text; atomic */
 } call;
 
 static bool call_busy; /* atomic */
@@ -205,7 +205,8 @@ smp_init(void)
 		ncpus = n + 1;
 		CTR1(KTR_SMP, "cpu prepare: cpu %u", n);
 		if (!arch_cpu_start(n, pcpus[n], stack)) {
-			warnk("smp: CPU %u did not start, going on without it and those after it\n", n);
+			warnk("smp: CPU %u did not start, going on without it and those after it\n",
+			      n);
 			ncpus = n;
 			break;
 		}

@@ -1,6 +1,6 @@
 /*
- * smp.h - work on all CPUs. Thread context, interrupts on, no spin lock held (another CPU that waits for
- * that lock with interrupts off would never answer). Early boot with one CPU: any state.
+ * smp.h - work on all CPUs. Thread context, interrupts on, no spin lock held (another CPU that
+ * waits for that lock with interrupts off would never answer). Early boot with one CPU: any state.
  */
 #pragma once
 

@@ -18,7 +18,8 @@
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
-#define STACK_CACHE 16 /* stacks kept for the next thread: making one costs a TLB shoot-down later */
+#define STACK_CACHE \
+	16 /* stacks kept for the next thread: making one costs a TLB shoot-down later */
 
 static struct spinlock threads_lock = SPINLOCK_INIT("threads");
 static struct list threads = LIST_INIT(threads);
@@ -175,7 +176,7 @@ thread_each(int (*f)(struct thread *, void *), void *arg)
 	int r = 0;
 
 	spin_lock(&threads_lock);
-	list_for_each(l, &threads) {
+	list_for_each (l, &threads) {
 		r = f(list_entry(l, struct thread, all), arg);
 		if (r != 0)
 			break;

@@ -23,29 +23,29 @@ struct proc;
 enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEAD };
 
 /* Priorities: a lower number runs first. */
-#define PRIO_KERN 40  /* kernel threads */
-#define PRIO_USER 120 /* time-sharing, 120 best to 180 worst */
-#define PRIO_IDLE 255
+#define PRIO_KERN     40  /* kernel threads */
+#define PRIO_USER     120 /* time-sharing, 120 best to 180 worst */
+#define PRIO_IDLE     255
 #define PRIO_USER_MAX 180
 
 #define KSTACK_SIZE 16384ul
 
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
-	void *kstack;		 /* [c] lowest address of the kernel stack; a guard page lies below */
-	uint32_t tid;		 /* [c] user threads: equal to the pid */
-	bool ktr_suppress;	 /* [c] its events are refused and counted: the flush thread */
-	const char *name;	 /* interned */
-	const char *ident;	 /* interned "NAME tid N", schedgraph's id */
-	struct proc *proc;	 /* [c] NULL: kernel thread */
+	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
+	uint32_t tid;      /* [c] user threads: equal to the pid */
+	bool ktr_suppress; /* [c] its events are refused and counted: the flush thread */
+	const char *name;  /* interned */
+	const char *ident; /* interned "NAME tid N", schedgraph's id */
+	struct proc *proc; /* [c] NULL: kernel thread */
 	enum thread_state state; /* [r] */
-	uint8_t prio;		 /* [r] */
-	uint8_t base_prio;	 /* [r] */
-	uint16_t slice;		 /* [r] ticks left */
-	unsigned cpu;		 /* [r] CPU it runs on, or ran on last */
-	bool pinned;		 /* [c] never leaves its CPU */
-	struct list runq;	 /* [r] */
-	struct list all;	 /* [a] */
+	uint8_t prio;            /* [r] */
+	uint8_t base_prio;       /* [r] */
+	uint16_t slice;          /* [r] ticks left */
+	unsigned cpu;            /* [r] CPU it runs on, or ran on last */
+	bool pinned;             /* [c] never leaves its CPU */
+	struct list runq;        /* [r] */
+	struct list all;         /* [a] */
 
 	const void *chan;     /* [s] what it sleeps on, NULL none */
 	const char *wmesg;    /* [s] why it sleeps, read-only data */
@@ -55,13 +55,13 @@ struct thread {
 	struct list sleepq;   /* [s] */
 	struct callout sleep_timer;
 
-	uint64_t tls;	     /* [t] user thread pointer */
+	uint64_t tls;        /* [t] user thread pointer */
 	uint64_t runtime_ns; /* [r] time on a CPU */
 	uint64_t since_ns;   /* [r] when it got the CPU */
 	uint64_t switches;   /* [r] */
 
 	void (*fn)(void *); /* [c] kernel thread's function */
-	void *arg;	    /* [c] */
+	void *arg;          /* [c] */
 };
 
 /* The thread that runs here. Any context. */
@@ -81,7 +81,8 @@ struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), 
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
-/* Calls f for every thread, under the list lock: f must not sleep. Returns the first nonzero result. */
+/* Calls f for every thread, under the list lock: f must not sleep. Returns the first nonzero
+ * result. */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
 /* For the debugger only, no lock taken: the next thread after t, NULL starts and ends. */
 struct thread *thread_next_unlocked(struct thread *t);

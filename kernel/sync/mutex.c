@@ -42,7 +42,8 @@ static __attribute__((noinline)) void
 mutex_contended(struct mutex *m)
 {
 	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
-	/* seq_cst: mutex_unlock() clears the owner, then looks here; we write here, then look there. */
+	/* seq_cst: mutex_unlock() clears the owner, then looks here; we write here, then look
+	 * there. */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
 	while (!take(m))
 		sleepq_wait(&(struct sleep_request){.chan = m,

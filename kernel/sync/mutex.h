@@ -15,7 +15,10 @@ struct mutex {
 	const char *name;     /* read-only data */
 };
 
-#define MUTEX_INIT(n) {.name = (n)}
+#define MUTEX_INIT(n)       \
+	{                   \
+		.name = (n) \
+	}
 
 void mutex_init(struct mutex *m, const char *name);
 void mutex_lock(struct mutex *m);

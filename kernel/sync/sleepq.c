@@ -1,12 +1,12 @@
 /*
  * sleepq.c - hashed sleep queues.
  *
- * A sleeper goes onto its queue under the queue's lock and takes its CPU's run-queue lock before it lets
- * that lock go, so whoever takes it off the queue (each does so once) finds it switched out as soon as it
- * gets that run-queue lock: sched_wakeup().
+ * A sleeper goes onto its queue under the queue's lock and takes its CPU's run-queue lock before it
+ * lets that lock go, so whoever takes it off the queue (each does so once) finds it switched out as
+ * soon as it gets that run-queue lock: sched_wakeup().
  *
- * Locking: queue lock inside the caller's lock, outside run-queue locks. thread.chan is written under the
- * queue lock and read without it by sleepq_interrupt(), which looks again under the lock.
+ * Locking: queue lock inside the caller's lock, outside run-queue locks. thread.chan is written
+ * under the queue lock and read without it by sleepq_interrupt(), which looks again under the lock.
  */
 #include "kernel/sync/sleepq.h"
 
@@ -128,11 +128,8 @@ sleepq_wait(const struct sleep_request *r)
 int
 sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, uint64_t deadline_ns)
 {
-	return sleepq_wait(&(struct sleep_request){.chan = chan,
-						   .lk = lk,
-						   .wmesg = wmesg,
-						   .flags = flags,
-						   .deadline_ns = deadline_ns});
+	return sleepq_wait(&(struct sleep_request){
+	    .chan = chan, .lk = lk, .wmesg = wmesg, .flags = flags, .deadline_ns = deadline_ns});
 }
 
 static unsigned
@@ -143,7 +140,7 @@ wake(const void *chan, unsigned max)
 	unsigned n = 0;
 
 	spin_lock(&q->lock);
-	list_for_each_safe(l, &q->threads) {
+	list_for_each_safe (l, &q->threads) {
 		struct thread *t = list_entry(l, struct thread, sleepq);
 		if (t->chan == chan && n < max) {
 			dequeue(t, 0);
@@ -152,7 +149,7 @@ wake(const void *chan, unsigned max)
 		}
 	}
 	spin_unlock(&q->lock);
-	list_for_each_safe(l, &woken) {
+	list_for_each_safe (l, &woken) {
 		list_remove(l);
 		sched_wakeup(list_entry(l, struct thread, sleepq));
 	}

@@ -108,7 +108,8 @@ void
 spin_unlock(struct spinlock *l)
 {
 	if (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != (int32_t)arch_cpu())
-		panic("spin lock %s: unlocked by CPU %u, held by %d", l->name, arch_cpu(), l->owner);
+		panic("spin lock %s: unlocked by CPU %u, held by %d", l->name, arch_cpu(),
+		      l->owner);
 	CTR2(KTR_LOCK, "spin release: lock %s addr %p", l->name, l);
 	this_pcpu()->locks--;
 	__atomic_store_n(&l->owner, -1, __ATOMIC_RELEASE); /* pairs with the acquire in take() */

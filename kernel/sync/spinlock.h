@@ -1,13 +1,13 @@
 /*
  * spinlock.h - spin locks that know their owner: the lock word is the owner's number.
  *
- * Not fair on purpose: a lock that is handed over in the order of arrival stands still whenever a virtual
- * CPU in the queue is not running, and virtual CPUs are where this kernel lives.
+ * Not fair on purpose: a lock that is handed over in the order of arrival stands still whenever a
+ * virtual CPU in the queue is not running, and virtual CPUs are where this kernel lives.
  *
- * A holder runs with interrupts off on its CPU, so it is neither preempted nor migrated, and must not
- * sleep. Locks nest; interrupts come back on with the last unlock, if they were on before the first.
- * Taking a lock that this CPU holds already is a panic.
- * Trace: class LOCK: acquire, spinning (contended), release, with the lock's name.
+ * A holder runs with interrupts off on its CPU, so it is neither preempted nor migrated, and must
+ * not sleep. Locks nest; interrupts come back on with the last unlock, if they were on before the
+ * first. Taking a lock that this CPU holds already is a panic. Trace: class LOCK: acquire, spinning
+ * (contended), release, with the lock's name.
  */
 #pragma once
 
@@ -19,7 +19,10 @@ struct spinlock {
 	const char *name; /* read-only data: traced by %s */
 };
 
-#define SPINLOCK_INIT(n) {.owner = -1, .name = (n)}
+#define SPINLOCK_INIT(n)                 \
+	{                                \
+		.owner = -1, .name = (n) \
+	}
 
 void spin_init(struct spinlock *l, const char *name);
 void spin_lock(struct spinlock *l);

@@ -1,6 +1,7 @@
 /*
- * md/ktr.h - x86_64: the head word and the thread id sit in the GS block, so one instruction reaches
- * the CPU that executes it, and an unlocked CMPXCHG is atomic against that CPU's interrupts.
+ * md/ktr.h - x86_64: the head word and the thread id sit in the GS block, so one instruction
+ * reaches the CPU that executes it, and an unlocked CMPXCHG is atomic against that CPU's
+ * interrupts.
  */
 #pragma once
 

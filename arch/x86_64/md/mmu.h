@@ -9,21 +9,21 @@
 #define ARCH_VMALLOC_END  0xffffc08000000000ul
 #define ARCH_USER_END     0x00007ffffffff000ul /* the last page stays free: SYSRET needs it */
 
-#define X86_PTE_P      (1ul << 0)
-#define X86_PTE_W      (1ul << 1)
-#define X86_PTE_U      (1ul << 2)
-#define X86_PTE_PWT    (1ul << 3)
-#define X86_PTE_PCD    (1ul << 4)
-#define X86_PTE_PS     (1ul << 7)
-#define X86_PTE_G      (1ul << 8)
-#define X86_PTE_NX     (1ul << 63)
-#define X86_PTE_PA     0x000ffffffffff000ul
+#define X86_PTE_P   (1ul << 0)
+#define X86_PTE_W   (1ul << 1)
+#define X86_PTE_U   (1ul << 2)
+#define X86_PTE_PWT (1ul << 3)
+#define X86_PTE_PCD (1ul << 4)
+#define X86_PTE_PS  (1ul << 7)
+#define X86_PTE_G   (1ul << 8)
+#define X86_PTE_NX  (1ul << 63)
+#define X86_PTE_PA  0x000ffffffffff000ul
 
 static inline uint64_t
 arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level)
 {
-	return pa | X86_PTE_P | (prot & MMU_WRITE ? X86_PTE_W : 0) | (prot & MMU_USER ? X86_PTE_U : 0) |
-	       (prot & MMU_EXEC ? 0 : X86_PTE_NX) |
+	return pa | X86_PTE_P | (prot & MMU_WRITE ? X86_PTE_W : 0) |
+	       (prot & MMU_USER ? X86_PTE_U : 0) | (prot & MMU_EXEC ? 0 : X86_PTE_NX) |
 	       (prot & MMU_DEVICE ? X86_PTE_PCD | X86_PTE_PWT : 0) |
 	       (prot & MMU_GLOBAL ? X86_PTE_G : 0) | (level ? X86_PTE_PS : 0);
 }

@@ -23,9 +23,7 @@ _Static_assert(offsetof(struct arch_pcpu, kstack_top) == 8, "trap.S");
 _Static_assert(offsetof(struct arch_pcpu, user_sp) == 16, "trap.S");
 
 #define X86_GS_READ(v, member) \
-	__asm__ volatile("mov %%gs:%c1, %0" \
-			 : "=r"(v) \
-			 : "i"(offsetof(struct arch_pcpu, member)))
+	__asm__ volatile("mov %%gs:%c1, %0" : "=r"(v) : "i"(offsetof(struct arch_pcpu, member)))
 
 static inline struct thread *
 arch_curthread(void)

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #define O_DIRECTORY 0200000
-#define O_NOFOLLOW 0400000
+#define O_NOFOLLOW  0400000
 
 struct stat { /* Linux arch/x86/include/uapi/asm/stat.h */
 	uint64_t st_dev;
