@@ -61,8 +61,8 @@ void
 console_early_init(void)
 {
 	/*
-	 * Firmware and GRUB may have left colours and half a line on the terminal: attributes off, rest
-	 * of the line erased. qemu/boot knows by these bytes where the kernel's output begins.
+	 * Firmware and GRUB may have left colours and half a line on the terminal: attributes off,
+	 * rest of the line erased. qemu/boot knows by these bytes where the kernel's output begins.
 	 */
 	static const char reset[] = "\033[0m\033[K\r";
 

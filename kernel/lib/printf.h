@@ -1,9 +1,9 @@
 /*
  * printf.h - kernel output. Formats as in C without floating point; the engine is ktr/fmt.c.
  *
- * printk() and warnk() write to the message buffer (dmesg) and to the console. Any context, also NMI
- * and panic: they never sleep; when the console lock is taken by the same CPU the text goes to the
- * message buffer only.
+ * printk() and warnk() write to the message buffer (dmesg) and to the console. Any context, also
+ * NMI and panic: they never sleep; when the console lock is taken by the same CPU the text goes to
+ * the message buffer only.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
  */
 _Noreturn void panic(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-#define kassert(c) \
-	do { \
-		if (__builtin_expect(!(c), 0)) \
+#define kassert(c)                                                                    \
+	do {                                                                          \
+		if (__builtin_expect(!(c), 0))                                        \
 			panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #c); \
 	} while (0)
