@@ -23,6 +23,8 @@ _Thread_local bool ktr_host_refuse;
 uint64_t ktr_host_slow;
 unsigned ktr_host_cpus = 1;
 unsigned ktr_host_verbose_calls;
+bool ktr_host_quiet;
+int ktr_host_alloc_left = -1;
 uint64_t (*volatile ktr_host_clock)(void);
 void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
 
@@ -134,6 +136,10 @@ ktr_port_exchange(void (*fn)(void *), void *arg)
 void *
 ktr_port_alloc(size_t size)
 {
+	if (ktr_host_alloc_left == 0)
+		return NULL;
+	if (ktr_host_alloc_left > 0)
+		ktr_host_alloc_left--;
 	void *p = aligned_alloc(64, (size + 63) / 64 * 64);
 	for (size_t i = 0; p != NULL && i < size; i++)
 		((char *)p)[i] = 0;
@@ -168,12 +174,14 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 		 int level)
 {
 	char text[512];
+	__atomic_fetch_add(&ktr_host_verbose_calls, 1, __ATOMIC_RELAXED);
+	if (ktr_host_quiet)
+		return;
 	ktr_entry_text(text, sizeof(text), site, entry);
 	if (level > 1)
 		fprintf(stderr, "cpu%u %s.%u %s\n", cpu, site->file, (unsigned)site->line, text);
 	else
 		fprintf(stderr, "cpu%u %s\n", cpu, text);
-	__atomic_fetch_add(&ktr_host_verbose_calls, 1, __ATOMIC_RELAXED);
 }
 
 void

@@ -42,6 +42,10 @@ void ktr_host_pass(void);
 
 /** Counts calls, for tests of the console printing. */
 extern unsigned ktr_host_verbose_calls;
+/** Prints nothing. */
+extern bool ktr_host_quiet;
+/** Allocations that still succeed; -1: all. */
+extern int ktr_host_alloc_left;
 
 static inline void
 ktr_host_step(enum ktr_host_step step)
