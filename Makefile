@@ -134,6 +134,11 @@ percent := %
 $B/root/bin/ktrdump: $(CRT0) $(KTRDUMP_GUEST_OBJS) $B/user/libc.a
 	$(link_user)
 
+# A program of tests that runs in the guest; tests/system/test_user.py brings it there.
+USER_TEST_OBJS := $(patsubst %,$B/user/%.o,$(wildcard tests/user/*.c tests/user/$(ARCH)/*.c))
+$B/user_test: $(CRT0) $(USER_TEST_OBJS) $B/user/libc.a
+	$(link_user)
+
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f)
 $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
@@ -196,7 +201,7 @@ debug: all ## the same machine, waiting for gdb, which starts here with symbols
 
 unit-tests: $(UNIT_TESTS) $(UNIT_GENS) ## build the host's unit tests
 
-test: all unit-tests $B/kestrel-test ## run every test; TESTS='GLOB…' for some of them
+test: all unit-tests $B/kestrel-test $B/user_test ## run every test; TESTS='GLOB…' for some of them
 	tests/run --arch $(ARCH) $(TESTS)
 
 lint: ## formatting, layers, headers that compile alone, cppcheck, shellcheck
@@ -224,5 +229,5 @@ $(info $(shell qemu/install-tools >&2 || echo "make: qemu/install-tools failed")
 endif
 endif
 
--include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(LIBC_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d)
+-include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(LIBC_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
 -include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d)

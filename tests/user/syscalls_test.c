@@ -1,0 +1,235 @@
+/*
+ * syscalls_test.c - runs in the guest as an ordinary program and tries what programs should not do.
+ * TAP.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/abi/kestrel.h"
+#include "kernel/abi/syscall.h"
+#include "tests/user/faults.h"
+#include "userland/libc/libc.h"
+
+static int tests, failures;
+
+static void
+is(const char *what, long found, long expected)
+{
+	tests++;
+	if (found == expected) {
+		printf("ok %d - %s\n", tests, what);
+		return;
+	}
+	failures++;
+	printf("not ok %d - %s\n# found %ld, expected %ld\n", tests, what, found, expected);
+}
+
+static const struct {
+	const char *name;
+	long value;
+} bad[] = {
+    {"null", 0x8},
+    {"unmapped", 0x123456789000},
+    {"kernel text", (long)0xffffffff80200000},
+    {"direct map", (long)0xffff800000100000},
+    {"not canonical", 0x00ff800000000000},
+    {"end of user space", 0x7ffffffff000 - 4},
+    {"all ones", -1},
+};
+
+#define BAD (sizeof(bad) / sizeof(bad[0]))
+
+static void
+bad_pointers(void)
+{
+	int fd = open("/tmp/bad", O_RDWR | O_CREAT, 0644), pipes[2];
+	char text[80];
+
+	if (fd < 0 || write(fd, "0123456789abcdef", 16) != 16 || pipe(pipes) != 0) {
+		is("set-up", -1, 0);
+		return;
+	}
+	for (unsigned i = 0; i < BAD; i++) {
+		long p = bad[i].value;
+		const struct {
+			const char *name;
+			long r;
+		} calls[] = {
+		    {"read", (lseek(fd, 0, SEEK_SET), syscall_raw(NR_read, fd, p, 16, 0, 0, 0))},
+		    {"write", syscall_raw(NR_write, pipes[1], p, 16, 0, 0, 0)},
+		    {"openat", syscall_raw(NR_openat, -100, p, 0, 0, 0, 0)},
+		    {"fstat", syscall_raw(NR_fstat, fd, p, 0, 0, 0, 0)},
+		    {"pipe2", syscall_raw(NR_pipe2, p, 0, 0, 0, 0, 0)},
+		    {"execve", syscall_raw(NR_execve, p, 0, 0, 0, 0, 0)},
+		    {"execve argv", syscall_raw(NR_execve, (long)"/bin/true", p, 0, 0, 0, 0)},
+		    {"nanosleep", syscall_raw(NR_nanosleep, p, 0, 0, 0, 0, 0)},
+		    {"clock_gettime", syscall_raw(NR_clock_gettime, 1, p, 0, 0, 0, 0)},
+		    {"rt_sigaction", syscall_raw(NR_rt_sigaction, SIGINT, p, 0, 8, 0, 0)},
+		    {"writev", syscall_raw(NR_writev, pipes[1], p, 1, 0, 0, 0)},
+		    {"chdir", syscall_raw(NR_chdir, p, 0, 0, 0, 0, 0)},
+		    {"sysctl name", syscall_raw(NR_sysctl, SYSCTL_GET, p, (long)text, 80, 0, 0)},
+		    {"sysctl buffer",
+		     syscall_raw(NR_sysctl, SYSCTL_GET, (long)"hw.ncpu", p, 80, 0, 0)},
+		};
+		for (unsigned c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
+			snprintf(text, sizeof(text), "%s with a pointer that is %s: EFAULT",
+				 calls[c].name, bad[i].name);
+			is(text, calls[c].r, -EFAULT);
+		}
+	}
+	close(fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void
+unknown_numbers(void)
+{
+	static const long numbers[] = {6, 999, 1023, 1026, 0x7fffffff, -1};
+
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		char text[60];
+		snprintf(text, sizeof(text), "system call number %ld: ENOSYS", numbers[i]);
+		is(text, syscall_raw(numbers[i], 0, 0, 0, 0, 0, 0), -ENOSYS);
+	}
+}
+
+static void
+odd_arguments(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(page, 'x', 4096);
+	is("munmap of half a map", munmap(page + 4096, 4096), 0);
+	is("a path that runs over the edge of a map: EFAULT",
+	   syscall_raw(NR_openat, -100, (long)page + 4000, 0, 0, 0, 0), -EFAULT);
+	is("mmap of nothing: EINVAL", syscall_raw(NR_mmap, 0, 0, 3, 0x22, -1, 0), -EINVAL);
+	is("mmap of all there is: ENOMEM", syscall_raw(NR_mmap, 0, 0x7fffffffffff, 3, 0x22, -1, 0),
+	   -ENOMEM);
+	is("mmap whose size wraps: refused", syscall_raw(NR_mmap, 0, -1, 3, 0x22, -1, 0) < 0, 1);
+	is("mmap into the kernel: EINVAL",
+	   syscall_raw(NR_mmap, (long)0xffff800000000000, 4096, 3, 0x32, -1, 0), -EINVAL);
+	is("mmap writable and executable: EACCES", syscall_raw(NR_mmap, 0, 4096, 7, 0x22, -1, 0),
+	   -EACCES);
+	is("munmap not aligned: EINVAL", syscall_raw(NR_munmap, 0x1001, 4096, 0, 0, 0, 0), -EINVAL);
+	is("munmap that wraps: EINVAL", syscall_raw(NR_munmap, 0x10000, -4096, 0, 0, 0, 0),
+	   -EINVAL);
+	is("mprotect of nothing mapped: ENOMEM",
+	   syscall_raw(NR_mprotect, 0x600000000000, 4096, 1, 0, 0, 0), -ENOMEM);
+	is("read of a descriptor that is not open: EBADF", syscall_raw(NR_read, 63, 0, 0, 0, 0, 0),
+	   -EBADF);
+	is("read of a huge descriptor: EBADF", syscall_raw(NR_read, 0x7fffffff, 0, 0, 0, 0, 0),
+	   -EBADF);
+	is("kill of nobody: ESRCH", syscall_raw(NR_kill, 99999, 0, 0, 0, 0, 0), -ESRCH);
+	is("kill with no such signal: EINVAL", syscall_raw(NR_kill, 1, 65, 0, 0, 0, 0), -EINVAL);
+	is("wait4 without children: ECHILD", syscall_raw(NR_wait4, -1, 0, 0, 0, 0, 0), -ECHILD);
+	is("execve of a text: ENOEXEC",
+	   syscall_raw(NR_execve, (long)"/etc/motd", 0, 0, 0, 0, 0) < 0, 1);
+	is("nanosleep with 10^9 ns: EINVAL",
+	   syscall_raw(NR_nanosleep, (long)(int64_t[]){0, 1000000000}, 0, 0, 0, 0, 0), -EINVAL);
+	is("arch_prctl with a kernel address: refused",
+	   syscall_raw(NR_arch_prctl, 0x1002, (long)0xffff800000000000, 0, 0, 0, 0) < 0, 1);
+	is("poweroff with a status of 64: EINVAL", syscall_raw(NR_shutdown, 0, 64, 0, 0, 0, 0),
+	   -EINVAL);
+}
+
+/* How a child ends that runs fn: its wait status. */
+static int
+child(void (*fn)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		fn();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* Through a variable that the compiler cannot see through, so that it has no opinion. */
+static char *
+place(uintptr_t addr)
+{
+	__asm__("" : "+r"(addr));
+	return (char *)addr;
+}
+
+static void
+read_null(void)
+{
+	(void)*(volatile char *)place(8);
+}
+
+static void
+write_text(void)
+{
+	*(volatile char *)place((uintptr_t)write_text) = 0;
+}
+
+static void
+read_kernel(void)
+{
+	(void)*(volatile char *)place(0xffffffff80200000);
+}
+
+static void
+read_not_canonical(void)
+{
+	(void)*(volatile char *)place(0x00ff800000000000);
+}
+
+static void
+jump_to_data(void)
+{
+	static char code[16] = {(char)0xc3};
+	((void (*)(void))(uintptr_t)place((uintptr_t)code))();
+}
+
+static void
+endless_stack(void)
+{
+	char here;
+
+	for (volatile char *p = place((uintptr_t)&here);; p -= 4096)
+		*p = 1;
+}
+
+static void
+faults(void)
+{
+	static const struct fault all[] = {
+	    {"a read through a null pointer: SIGSEGV", read_null, SIGSEGV},
+	    {"a write into text: SIGSEGV", write_text, SIGSEGV},
+	    {"a read of kernel memory: SIGSEGV", read_kernel, SIGSEGV},
+	    {"a read that is not canonical: SIGSEGV", read_not_canonical, SIGSEGV},
+	    {"a jump into data: SIGSEGV", jump_to_data, SIGSEGV},
+	    {"a stack without end: SIGSEGV", endless_stack, SIGSEGV},
+	};
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		is(all[i].name, child(all[i].fn), all[i].sig);
+	for (const struct fault *f = arch_faults; f->name != NULL; f++)
+		is(f->name, child(f->fn), f->sig);
+}
+
+int
+main(void)
+{
+	bad_pointers();
+	unknown_numbers();
+	odd_arguments();
+	faults();
+	printf("1..%d\n", tests);
+	return failures != 0;
+}

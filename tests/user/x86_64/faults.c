@@ -1,0 +1,60 @@
+/*
+ * faults.c - x86_64: instructions that user programs must not execute.
+ */
+#include "tests/user/faults.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static void
+use_io_port(void)
+{
+	__asm__ volatile("outb %%al, $0xf4" : : "a"(0));
+}
+
+static void
+halt(void)
+{
+	__asm__ volatile("hlt");
+}
+
+static void
+undefined(void)
+{
+	__asm__ volatile("ud2");
+}
+
+static void
+use_fpu(void)
+{
+	__asm__ volatile("pxor %%xmm0, %%xmm0" :::);
+}
+
+static void
+divide(void)
+{
+	__asm__ volatile("xor %%ecx, %%ecx; div %%ecx" ::: "eax", "ecx", "edx");
+}
+
+static void
+breakpoint(void)
+{
+	__asm__ volatile("int3");
+}
+
+static void
+call_kernel_vector(void)
+{
+	__asm__ volatile("int $0xf0");
+}
+
+const struct fault arch_faults[] = {
+    {"an I/O port: SIGSEGV", use_io_port, SIGSEGV},
+    {"HLT: SIGSEGV", halt, SIGSEGV},
+    {"an undefined instruction: SIGILL", undefined, SIGILL},
+    {"the FPU, which programs have not: SIGILL", use_fpu, SIGILL},
+    {"a division by zero: SIGFPE", divide, SIGFPE},
+    {"a breakpoint: SIGTRAP", breakpoint, SIGTRAP},
+    {"an interrupt vector of the kernel: SIGSEGV", call_kernel_vector, SIGSEGV},
+    {NULL, NULL, 0},
+};
