@@ -73,8 +73,9 @@ class Run:
 
     def expect(self, status=0):
         if self.status != status:
-            raise Failed(f"exit status: found {self.status}, expected {status}\ncommand: "
-                         f"{' '.join(self.command)}\nstderr: {self.err}\nconsole:\n{self.out[-4000:]}")
+            command = " ".join(word if len(word) < 200 else word[:200] + "..." for word in self.command)
+            raise Failed(f"exit status: found {self.status}, expected {status}\ncommand: {command}\n"
+                         f"stderr: {self.err[-2000:]}\nconsole:\n{self.out[-4000:]}")
         return self
 
     @property

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""test_badinput.py - what makes no sense is reported with what was expected, and the machine goes on."""
+import random
+import socket
+
+from harness import boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test
+
+SENTENCES = [
+    (r'debug.ktr.mask="SCHD"', r'^loader\.conf:1: debug\.ktr\.mask: no class "SCHD"; did you mean SCHED\?'),
+    (r'debug.ktr.mask="PROC', r'^loader\.conf:1: .*expected a closing "'),
+    (r'nonsense', r'^loader\.conf:1: found "nonsense", expected name="value"'),
+    (r'foo.bar="1"', r'^loader\.conf:1: foo\.bar: no such parameter'),
+    (r'debug.ktr.maks="PROC"', r'^loader\.conf:1: debug\.ktr\.maks: no such parameter; did you mean debug\.ktr\.mask\?'),
+    (r'debug.ktr.entries="zz"', r'^loader\.conf:1: debug\.ktr\.entries: found "zz", expected a number from 4 to \d+'),
+    (r'debug.ktr.entries="2"', r'^loader\.conf:1: debug\.ktr\.entries: .*4 to \d+'),
+    (r'debug.ktr.entries="99999999999999999999"', r'^loader\.conf:1: debug\.ktr\.entries: .*expected 4 to \d+'),
+    (r'debug.ktr.verbose="-1"', r'^loader\.conf:1: debug\.ktr\.verbose: .*0 to 2'),
+    (r'debug.ktr.cpumask="3-1"', r'^loader\.conf:1: debug\.ktr\.cpumask: .*expected'),
+    (r'kern.hz="1000"', r'^loader\.conf:1: kern\.hz: .*read-only'),
+    (r'debug.ktr.mask="PROC" trailing', r'^loader\.conf:1: .*expected nothing but a # comment'),
+    (r'="value"', r'^loader\.conf:1: .*expected name="value"'),
+]
+
+
+def still_works(run):
+    """After whatever was wrong, the rest of the boot was as always."""
+    run.expect(5)
+    check_match(r"^alive NONE$", run.out, "the script's output")
+
+
+SCRIPT = "echo alive $(sysctl -n debug.ktr.mask)\nexit 5\n"
+
+
+@test("each senseless line of loader.conf gets its sentence with file and line, and boot goes on")
+def loader_conf_sentences():
+    conf = scratch_file(".conf")
+    for line, pattern in SENTENCES:
+        conf.write_text(line + "\n")
+        run = boot(SCRIPT, options=["--loader-conf", str(conf)])
+        still_works(run)
+        check_match(pattern, run.out, f"message for {line}")
+
+
+@test("the same on the command line, named as such")
+def command_line():
+    for words, pattern in (
+            ("debug.ktr.mask=SCHD", r'^command line: debug\.ktr\.mask: no class "SCHD"; did you mean SCHED\?'),
+            ("noequals", r"^command line: noequals: no such parameter"),
+            ("debug.ktr.entries=1e3", r'^command line: debug\.ktr\.entries: found "1e3", expected a number'),
+            ('debug.ktr.mask="PROC', r"^command line: .*expected a closing quote"),
+            ("=5", r"^command line: .*expected name=value"),
+            ("debug.ktr.mask", r"^command line: debug\.ktr\.mask: no value, expected debug\.ktr\.mask=value")):
+        run = boot(SCRIPT, options=["--append", words])
+        still_works(run)
+        check_match(pattern, run.out, f"message for {words}")
+
+
+@test("line numbers count every line, and at most a handful of complaints is printed")
+def line_numbers():
+    conf = scratch_file(".conf")
+    conf.write_text("# one\n\n" + "bad line\n" * 30 + 'debug.ktr.entries="512"\n')
+    run = boot("sysctl -n debug.ktr.entries\n", options=["--loader-conf", str(conf)]).expect()
+    lines = [int(line.split(":")[1]) for line in run.out.splitlines() if line.startswith("loader.conf:") and "found" in line]
+    check(3 <= len(lines) <= 12, f"{len(lines)} complaints printed, expected about 10")
+    check_eq(lines, list(range(3, 3 + len(lines))), "line numbers")
+    check_match(r"^loader\.conf: \d+ more complaints$", run.out, "the count of the others")
+    check_eq(run.out.splitlines()[-1], "512", "the good line behind the bad ones")
+
+
+@test("a loader.conf of random bytes is survived, ten times")
+def random_conf():
+    rng = random.Random(1)
+    conf = scratch_file(".conf")
+    for n in range(10):
+        conf.write_bytes(rng.randbytes(rng.choice((1, 100, 4096, 100000))))
+        still_works(boot(SCRIPT, options=["--loader-conf", str(conf)], firmware="bios" if n == 9 else "none"))
+
+
+@test("as long a command line as the loader hands on is taken whole: the last word counts")
+def long_command_line():
+    for firmware, length in (("none", 3800), ("bios", 7800), ("uefi", 7800)):
+        words = " ".join(f"word{i}=x" for i in range(2000))[:length].rpartition(" ")[0]
+        run = boot("sysctl -n debug.ktr.entries\n", firmware=firmware,
+                   options=["--append", words + " debug.ktr.entries=256"]).expect()
+        check_match(r"^command line: word0: no such parameter", run.out, "the first complaint")
+        check_match(r"^command line: \d+ more complaints$", run.out, "the count of the others")
+        check_eq(run.out.splitlines()[-1], "256", f"debug.ktr.entries ({firmware})")
+
+
+@test("a longer one, which loaders cut or hang on, is refused by qemu/boot with what to do instead")
+def too_long_command_line():
+    run = boot("true\n", options=["--append", "x" * 100000]).expect(2)
+    check_match(r"expected at most \d+ .*--loader-conf FILE", run.err, "the message")
+
+
+@test("a loader.conf of a megabyte is read to its end")
+def long_loader_conf():
+    conf = scratch_file(".conf")
+    lines = [f'word{i}="x"' for i in range(90000)]
+    conf.write_text("\n".join(lines) + '\ndebug.ktr.entries="256"\n')
+    check(conf.stat().st_size > 1 << 20, f"only {conf.stat().st_size} bytes")
+    run = boot("sysctl -n debug.ktr.entries\n", options=["--loader-conf", str(conf)]).expect()
+    check_match(r"^loader\.conf: 8\d{4} more complaints$", run.out, "the count of the complaints not printed")
+    check_eq(run.out.splitlines()[-1], "256", "debug.ktr.entries")
+
+
+@test("sysctl: unknown, read-only, ill-typed and forbidden each get status 1 and a message that fits")
+def sysctl_errors():
+    cases = [
+        ("sysctl no.such.name", "no such variable"),
+        ("sysctl no.such.name=1", r"no such|No such"),
+        ("sysctl kern.hz=50", "read-only"),
+        ("sysctl debug.ktr.mask=SCHD", 'no class "SCHD"; did you mean SCHED'),
+        ("sysctl debug.ktr.entries=many", 'found "many", expected a number'),
+        ("sysctl debug.ktr.entries=3", r"4 to \d+"),
+        ("sysctl debug.ktr.verbose=3", r"0 to 2"),
+        ("sysctl debug.ktr.cpumask=x", "expected"),
+        ("sysctl debug.ktr.on=nosuchthing_*", r"no (trace point|site)"),
+        ("su 7 sysctl debug.ktr.mask=SCHED", "user 7 may not set it, expected user 0"),
+        ("su 7 sysctl no.such.name", "no such variable"),
+        ("su 7 cat /dev/ktr", "not permitted"),
+        ("su 7 poweroff 1", "not permitted"),
+        ("su 7 reboot", "not permitted"),
+    ]
+    script = "".join(f"echo case {n}\n{command}\necho status $?\n" for n, (command, _) in enumerate(cases))
+    run = boot(script + "su 7 sysctl -n hw.ncpu\necho status $?\n").expect()
+    parts = run.out.split("case ")[1:]
+    check_eq(len(parts), len(cases), "cases that ran")
+    for (command, pattern), part in zip(cases, parts):
+        check_match(pattern, part, f"message of `{command}`")
+        check_match(r"^status 1$", part, f"status of `{command}`")
+    check_match(r"^1\nstatus 0$", parts[-1], "reading as another user")
+
+
+@test("debug.ktr.entries beyond memory: ENOMEM, the old ring stays and nothing is lost")
+def entries_beyond_memory():
+    script = """
+sysctl debug.ktr.mask=PROC
+load fork -n 5
+sysctl -n debug.ktr.entries
+sysctl debug.ktr.entries=16777216
+echo status $?
+sysctl -n debug.ktr.entries
+sysctl debug.ktr.mask=NONE
+sysctl debug.ktr.stats
+ktrdump -c | grep -c 'fork: '
+"""
+    run = boot(script, smp=4, mem="128M").expect()
+    check_match(r"entries: no memory for 4 CPUs times 16777216 entries", run.out, "the message")
+    check_match(r"^status 1$", run.out, "status")
+    sizes = [line for line in run.out.splitlines() if line.isdigit()]
+    check_eq(sizes[0], sizes[1], "debug.ktr.entries before and after")
+    for cpu, s in ktr_stats(run.out).items():
+        check_eq((s["resident"], s["overwritten"]), (s["recorded"], 0), f"resident and overwritten of cpu {cpu}")
+    check(int(sizes[2]) >= 5, f"{sizes[2]} forks in the ring, expected 5 of load at least")
+
+
+@test("an alq_file that cannot be opened: an error, and tracing goes on in the ring")
+def alq_file():
+    script = """
+sysctl debug.ktr.mask=PROC
+sysctl debug.ktr.alq_file=/no/such/file
+echo status $?
+sysctl debug.ktr.alq_enable=1
+echo status $?
+load fork -n 3
+ktrdump -c | grep -c 'fork: '
+"""
+    run = boot(script).expect()
+    check_match(r"alq_file: cannot open /no/such/file", run.out, "message of alq_file")
+    check_match(r"alq_enable: /dev/ttyS1: this machine has no second serial line", run.out, "message of alq_enable")
+    check_eq([line for line in run.out.splitlines() if line.startswith("status")], ["status 1"] * 2, "statuses")
+    check(int(run.out.splitlines()[-1]) >= 3, "the ring does not hold the forks")
+
+
+@test("tracing to a missing second serial port is refused at boot too, and the kernel comes up")
+def no_second_port():
+    run = boot(SCRIPT, sets=["debug.ktr.alq_enable=1"])
+    still_works(run)
+    check_match(r"alq_enable: /dev/ttyS1: this machine has no second serial line", run.out, "the message")
+
+
+@test("a reader of the serial port that is slow or gone never stops the guest; loss is counted")
+def slow_reader():
+    path = str(scratch_file(".sock"))
+    # QEMU waits for nobody, and nobody ever reads: the port's transmitter fills up.
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    try:
+        run = boot("load syscall -n 3000\nload mix -n 5\nsysctl debug.ktr.stats\nexit 5\n", smp=2,
+                   sets=["debug.ktr.entries=256", "debug.ktr.alq_enable=1"], mask="SYSC,SCHED",
+                   options=["--", "-chardev", f"socket,id=slow,path={path}", "-serial", "chardev:slow"])
+    finally:
+        listener.close()
+    run.expect(5)
+    check_match(r"^load mix: n=5 jobs=1 ok", run.out, "the workload")
+    stats = ktr_stats(run.out)
+    check(sum(s["overwritten"] for s in stats.values()) > 0, f"nothing was lost, though nobody read: {stats}")
+    for cpu, s in stats.items():
+        check_eq(s["delivered"] + s["resident"] + s["overwritten"] + s["torn"], s["recorded"], f"the sum of cpu {cpu}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""test_exit.py - what qemu/boot's exit status says, and that nothing is lost on the way out."""
+import subprocess
+import time
+
+from harness import (ARCH, BOOT, DEADLINE_S, boot, check, check_eq, check_match, ktr_stats, main, scratch_file,
+                     test)
+
+
+def status_of(script, expected, **more):
+    return boot(script, **more).expect(expected)
+
+
+for n in (0, 1, 7, 63):
+    test(f"poweroff {n} ends with status {n}")(lambda n=n: status_of(f"poweroff {n}\n", n))
+    test(f"a script whose last status is {n} ends with it")(lambda n=n: status_of(f"exit {n}\n", n))
+
+
+@test("a script's last command gives the status, and a status above 63 becomes 63")
+def last():
+    status_of("true\nfalse\n", 1)
+    status_of("false\ntrue\n", 0)
+    status_of("exit 200\n", 63)
+
+
+@test("poweroff 64 is refused, and the machine stays up")
+def too_high():
+    run = status_of("poweroff 64\necho status $?\npoweroff 5\n", 5)
+    check_match(r"^status [12]$", run.out, "status of poweroff 64")
+
+
+@test("poweroff ends at once by BIOS and UEFI too")
+def firmware():
+    for fw in ("bios", "uefi"):
+        status_of("poweroff 9\n", 9, firmware=fw, smp=2)
+
+
+@test("a panic ends with status 101, its message, a backtrace and the last events")
+def panic():
+    for smp in (1, 4):
+        run = status_of("sysctl debug.kdb.panic=1\n", 101, smp=smp, mask="SYSC,PROC", trace=True)
+        check_match(r"^panic: .+", run.out, "the panic's message")
+        check_match(r"sysctl\w*\+0x[0-9a-f]+.*kernel/.+\.c:\d+", run.out, "a line of the backtrace with file and line")
+        check_match(r"syscall sysctl: arg0", run.out, "the last events")
+        # The trace ends cleanly all the same: decoding it would fail otherwise.
+        check_match(r"panic: ", run.events[-1]["text"] + "\n" + "\n".join(e["text"] for e in run.events[-20:]),
+                    "the panic in the trace")
+
+
+@test("a guest that does not end is stopped at the deadline with status 124")
+def deadline():
+    start = time.monotonic()
+    run = boot("while true; do sleep 1; done\n", timeout=3)
+    run.expect(124)
+    check_match(r"3 s", run.err, "the message")
+    check(time.monotonic() - start < 20, "it took longer than 20 s")
+
+
+@test("a guest that resets itself ends with status 125")
+def reset():
+    run = boot("reboot\n").expect(125)
+    check_match(r"boot: .+", run.err, "the message")
+
+
+@test("bad usage ends with status 2 and says what was expected")
+def usage():
+    for options, pattern in (
+            (["--smp", "0"], "expected 1 to"), (["--smp", "x"], "invalid int"), (["--set", "novalue"], "NAME=VALUE"),
+            (["--firmware", "coreboot"], "invalid choice"), (["--nonsense"], "unrecognized arguments"),
+            (["--script", "/nonexistent"], "no such file"), (["--loader-conf", "/nonexistent"], "no such file"),
+            (["--timeout", "-1"], "above 0"), (["--kernel", "/nonexistent/elf", "--script", "/dev/null"], "")):
+        p = subprocess.run([str(BOOT), *options], capture_output=True, text=True, timeout=DEADLINE_S,
+                           stdin=subprocess.DEVNULL)
+        check(p.returncode in ((2,) if pattern else (2, 3)), f"{options}: found status {p.returncode}, expected 2")
+        check_match(pattern, p.stderr, f"message for {options}")
+        check(p.stdout == "", f"{options}: found output {p.stdout!r}")
+
+
+@test("QEMU that does not start gives status 3 and QEMU's own words")
+def no_start():
+    run = boot("true\n", options=["--machine", "nosuchmachine"]).expect(3)
+    check_match(r"unsupported machine type", run.err, "the message")
+
+
+@test("--console writes the console to a file, and nothing to stdout")
+def console():
+    path = scratch_file(".txt")
+    run = boot("echo over there; exit 3\n", options=["--console", str(path)]).expect(3)
+    check_eq(run.out, "", "stdout")
+    check_match(r"^over there\r?$", path.read_text(), "the console file")
+
+
+@test("--script FILE, with blanks, quotes and no newline at the end, runs as it stands")
+def script_file():
+    path = scratch_file(" with 'blank.sh")
+    path.write_text("x='a  b'\nif true; then\n\techo \"<$x>\"\nfi\nexit 4")
+    p = subprocess.run([str(BOOT), "--arch", ARCH, "--smp", "1", "--script", str(path)], capture_output=True,
+                       timeout=DEADLINE_S)
+    check_eq((p.returncode, p.stdout), (4, b"<a  b>\n"), "status and output")
+
+
+@test("without --trace the machine has no second serial port; with it, the flush is on")
+def second_port():
+    run = boot("sysctl -n debug.ktr.alq_enable\n").expect()
+    check_eq(run.out.strip(), "0", "debug.ktr.alq_enable without --trace")
+    run = boot("sysctl -n debug.ktr.alq_enable\n", trace=True).expect()
+    check_eq(run.out.strip(), "1", "debug.ktr.alq_enable with --trace")
+    check(run.trace.stat().st_size > 0, "the trace file is empty, expected a header and an end")
+
+
+@test("power-off delivers what the rings hold: the last system call is in the file")
+def clean_end():
+    for smp in (1, 4):
+        run = boot("load syscall -n 300\nsysctl debug.ktr.stats\npoweroff 11\n", smp=smp, mask="SYSC,PROC",
+                   trace=True, sets=["debug.ktr.entries=16384"]).expect(11)
+        check_eq(run.gaps, [], "gaps")
+        calls = [e for e in run.events if e["text"].startswith("syscall shutdown:")]
+        check_eq([e["args"][1] for e in calls], [11], "status in the shutdown's arguments")
+        for cpu, s in ktr_stats(run.out).items():
+            check(sum(e["cpu"] == cpu for e in run.events) >= s["recorded"], f"cpu {cpu}: fewer events than recorded")
+
+
+@test("a full pipe to qemu/boot's reader does not hold the guest's end for ever")
+def closed_stdout():
+    p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--smp", "1", "--timeout", "60", "--script", "-"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdin.write(b"while true; do echo y; done\n")
+    p.stdin.close()
+    check_eq(p.stdout.readline(), b"y\n", "first line")
+    p.stdout.close()
+    status = p.wait(timeout=DEADLINE_S)
+    check(status not in (0, 124), f"found status {status}, expected that of a broken pipe")
+
+
+if __name__ == "__main__":
+    main()
