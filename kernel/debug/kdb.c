@@ -45,6 +45,18 @@ kdb_active(void)
 }
 
 bool
+kdb_inside(void)
+{
+	bool on = arch_irq_enabled(), inside;
+
+	arch_irq_disable(); /* else arch_cpu() might be of another CPU by the time it is compared */
+	inside = __atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu();
+	if (on)
+		arch_irq_enable();
+	return inside;
+}
+
+bool
 kdb_panicked(void)
 {
 	return __atomic_load_n(&kdb.panicked, __ATOMIC_ACQUIRE);
@@ -63,7 +75,7 @@ kdb_stop_machine(void)
 {
 	int none = KDB_NO_CPU;
 
-	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu())
+	if (kdb_inside())
 		return; /* a panic inside the debugger: all is stopped */
 	while (!__atomic_compare_exchange_n(&kdb.owner, &none, (int)arch_cpu(), false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -79,9 +91,10 @@ static void
 kdb_resume_machine(void)
 {
 	arch_ktr_set_ident(kdb_saved_ident);
+	/* First: a CPU that goes on must not find the debugger active. */
+	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
 	if (ncpus > 1)
 		arch_resume_others();
-	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
 }
 
 void
@@ -142,7 +155,7 @@ kdb_trap(struct arch_trapframe *tf, const char *why)
 				  .tf = tf};
 	const char *asked = __atomic_exchange_n(&kdb_why, NULL, __ATOMIC_ACQ_REL);
 
-	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu()) {
+	if (kdb_inside()) {
 		kdb_recover(why, place.pc);
 		return;
 	}

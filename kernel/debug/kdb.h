@@ -28,8 +28,14 @@ void kdb_trap(struct arch_trapframe *tf, const char *why);
  */
 _Noreturn void panic_trap(struct arch_trapframe *tf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Is the machine stopped in the debugger or by a panic? Then locks mean nothing. Any context. */
+/* Is a CPU inside the debugger or a panic, the others being stopped? Any context. */
 bool kdb_active(void);
+/*
+ * Is it this CPU that is inside? Then nobody else runs, and locks need not, must not be taken.
+ * Unlike kdb_active() it never changes between two calls in one thread but by entering. Any
+ * context.
+ */
+bool kdb_inside(void);
 /* Has it panicked? Any context. */
 bool kdb_panicked(void);
 

@@ -11,6 +11,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/trace/flush.h"
 
+#define HELP_COLUMN 36
+
 struct kdb_command {
 	const char *name, *args, *help;
 	void (*fn)(char *mod, char *args); /* mod: what follows "/" in the command word, or NULL */
@@ -95,11 +97,11 @@ kdb_command_help(char *mod, char *args)
 	(void)args;
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		const struct kdb_command *c = &commands[i];
-		size_t len = strlen(c->name) + strlen(c->args) + 1;
+		const char *gap = c->args[0] == '[' && c->args[1] == '/' ? "" : " ";
+		size_t len = strlen(c->name) + strlen(gap) + strlen(c->args);
 
-		kdb_printf("%s%s%s%*s%s\n", c->name,
-			   c->args[0] == '[' && c->args[1] == '/' ? "" : " ", c->args,
-			   len < 36 ? (int)(36 - len) : 1, "", c->help);
+		kdb_printf("%s%s%s%*s%s\n", c->name, gap, c->args,
+			   len < HELP_COLUMN ? (int)(HELP_COLUMN - len) : 1, "", c->help);
 	}
 }
 

@@ -52,7 +52,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 
 	arch_irq_disable();
 	cpu = (int)arch_cpu();
-	if (__atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == cpu) {
+	if (kdb_inside()) {
 		vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
 		kdb_recover(panic_text, place->pc);
 	}
@@ -68,7 +68,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 			arch_relax();
 	}
 	vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
-	CTR1(KTR_GEN, "panic: %s", ktr_intern(panic_text));
+	CTR1(KTR_GEN | KTR_TRAP | KTR_PROC | KTR_SCHED, "panic: %s", ktr_intern(panic_text));
 	kdb_stop_machine();
 	kdb.place = *place;
 	__atomic_store_n(&kdb.panicked, true, __ATOMIC_RELEASE);

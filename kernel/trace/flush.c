@@ -412,7 +412,7 @@ ktr_flush_tick(void)
 void
 ktr_flush_finish(void)
 {
-	bool stopped = kdb_active();
+	bool stopped = kdb_inside();
 
 	if (!flush_enabled())
 		return;

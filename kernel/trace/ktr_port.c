@@ -34,7 +34,7 @@ static struct mutex control_lock = MUTEX_INIT("ktr control");
 static bool
 ktr_port_alone(void)
 {
-	return curthread() == NULL || kdb_active();
+	return curthread() == NULL || kdb_inside();
 }
 
 void
@@ -110,7 +110,7 @@ ktr_port_string_ok(const char *p)
 bool
 ktr_port_suppressed(void)
 {
-	return kdb_active() || ktr_port_refused[arch_cpu()];
+	return kdb_inside() || ktr_port_refused[arch_cpu()];
 }
 
 /* Gives this CPU's ident its bit 31 as it must be now. */
