@@ -176,9 +176,12 @@ def run_one(number, name, fn):
     except Failed as e:
         verdict, note = "not ok", ""
         print("".join(f"# {line}\n" for line in str(e).splitlines()), end="")
-    except Exception:
+    except Exception as e:
         verdict, note = "not ok", ""
-        print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="")
+        text = traceback.format_exc()
+        if type(e).__module__.startswith("pexpect"):  # its own text is long and repeats itself
+            text = "\n".join(line for line in text.splitlines() if re.match(r"\s+File .*tests/system|before|buffer| +0: ", line))
+        print("".join(f"# {line}\n" for line in text.splitlines()), end="")
     print(f"{verdict} {number} - {name}{note}", flush=True)
     return verdict == "ok"
 

@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+"""test_shell.py - the shell and the tools: at a terminal, as a person uses them, and in scripts."""
+import contextlib
+
+import pexpect
+
+from harness import ARCH, BOOT, boot, check, check_eq, check_match, main, test
+
+PROMPT = "kestrel# "
+CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A: QEMU's own, so doubled
+UP, LEFT, TAB = "\x1b[A", "\x1b[D", "\t"
+
+
+@contextlib.contextmanager
+def terminal(*options, smp=2):
+    """A guest whose console is a terminal of ours, at the first prompt."""
+    c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "120", *options], encoding="utf-8",
+                      codec_errors="replace", timeout=60, dimensions=(25, 80))
+    try:
+        c.expect_exact(PROMPT)
+        yield c
+    finally:
+        c.close(force=True)
+
+
+def ask(c, line, pattern):
+    """Types a line, expects the pattern in the output and then the prompt; returns the match."""
+    c.send(line + "\r")
+    c.expect(r"\n")  # the echo of the line ends
+    c.expect(pattern)
+    m = c.match
+    c.expect_exact(PROMPT)
+    return m
+
+
+def leave(c, status):
+    c.send(f"poweroff {status}\r")
+    c.expect(pexpect.EOF)
+    c.wait()
+    check_eq(c.exitstatus, status, "exit status of qemu/boot")
+
+
+@test("the tour: set a mask, run a workload, look at the events, power off")
+def tour():
+    with terminal("--firmware", "bios", smp=4) as c:
+        ask(c, "sysctl debug.ktr.mask=SCHED,SYSC,PROC", r"debug\.ktr\.mask: NONE -> ")
+        ask(c, "load fork -n 20", r"load fork: n=20 jobs=1 ok, \d+ ms")
+        ask(c, "ktrdump -ct | head", r"index +cpu +timestamp +trace")
+        leave(c, 0)
+
+
+@test("^C ends the program in the foreground, and the shell lives on")
+def interrupt():
+    with terminal("--firmware", "none") as c:
+        # What says that it runs is in the foreground already: the ^C cannot come too early.
+        c.send("sh -c 'echo started $((40 + 2)); exec sleep 1000'\r")
+        c.expect_exact("started 42")
+        c.send(CTRL_C)
+        c.expect_exact(PROMPT)
+        ask(c, "echo status $?", r"status 130\r")
+        c.send("while true; do echo turn; done\r")
+        c.expect(r"turn\r+\nturn\r+\n")
+        c.send(CTRL_C)
+        c.expect_exact(PROMPT)
+        c.send("sh -c 'echo started $((40 + 2)) >&2; cat' | cat | wc\r")
+        c.expect_exact("started 42")
+        c.send(CTRL_C)
+        c.expect_exact(PROMPT)
+        c.send("echo thrown away" + CTRL_C)
+        c.expect_exact(PROMPT)
+        ask(c, "ps", r"init")
+        leave(c, 5)
+
+
+@test("^D ends a program's input at the terminal")
+def end_of_file():
+    with terminal("--firmware", "none") as c:
+        c.send("wc -l\r")
+        c.expect(r"\n")
+        c.send("one\rtwo\r" + CTRL_D)
+        c.expect(r"\b2\b")
+        c.expect_exact(PROMPT)
+        leave(c, 0)
+
+
+@test("line editing: erase, arrows, start and end of the line, kill, history")
+def editing():
+    with terminal("--firmware", "none") as c:
+        ask(c, "echo helxx\x7f\x7flo", r"hello\r")
+        ask(c, "echo ac" + LEFT + "b", r"abc\r")
+        ask(c, "cho front" + CTRL_A + "e", r"front\r")
+        ask(c, "garbage" + CTRL_U + "echo clean", r"clean\r")
+        ask(c, "echo kept and more" + LEFT * 9 + CTRL_K, r"kept\r")
+        ask(c, "echo first", r"first\r")
+        ask(c, "echo second", r"second\r")
+        ask(c, UP + UP, r"first\r")
+        leave(c, 0)
+
+
+@test("tab completes commands, files, sysctl names and event classes")
+def completion():
+    with terminal("--firmware", "none") as c:
+        ask(c, "upti" + TAB, r"up \d+:\d\d:\d\d")
+        ask(c, "ls /boot/load" + TAB, r"/boot/loader\.conf")
+        ask(c, "sysctl debug.ktr.ma" + TAB, r"debug\.ktr\.mask: NONE")
+        ask(c, "sysctl debug.ktr.mask=SCH" + TAB, r"debug\.ktr\.mask: NONE -> SCHED")
+        leave(c, 0)
+
+
+@test("a shell that dies is started again")
+def crash():
+    with terminal("--firmware", "none") as c:
+        ask(c, "kill -SEGV $$ && echo no", r"the shell ended with status 139")
+        ask(c, "echo again", r"again\r")
+        leave(c, 3)
+
+
+# Each line of a script and what it prints; run in one guest.
+SCRIPT = r"""
+a=5; echo $((a * 3 + 2)) ${a}x "$a b" '$a'              => 17 5x 5 b $a
+echo one two three | wc -w                              => 3
+echo hello > /tmp/f; cat < /tmp/f                       => hello
+echo more >> /tmp/f; wc -l < /tmp/f                     => 2
+false || echo or; true && echo and                      => or;and
+if test -f /tmp/f; then echo yes; else echo no; fi      => yes
+for i in 1 2 3; do echo -n $i; done; echo               => 123
+i=0; while [ $i -lt 3 ]; do i=$((i + 1)); done; echo $i => 3
+(exit 7); echo $?                                       => 7
+! false; echo $?                                        => 0
+{ echo a; echo b; } | tail -n 1                         => b
+sleep 0.1 & wait; echo waited                           => waited
+echo $(echo sub $(echo sub))                            => sub sub
+ls /boot/*.conf                                         => /boot/loader.conf
+nosuchcommand 2> /tmp/e; echo $?                        => 127
+cat /nosuch 2> /dev/null; echo $?                       => 1
+mkdir -p /tmp/d/e; cp /tmp/f /tmp/d/e/g; ls /tmp/d/e    => g
+mv /tmp/d/e/g /tmp/d/h; rm -r /tmp/d/e; ls /tmp/d       => h
+rm -r /tmp/d; ls /tmp/d 2> /dev/null; echo $?           => 1
+printf 2> /dev/null || echo abc | grep -c b             => 1
+echo b a | grep -v a; echo $?                           => 1
+head -n 1 /tmp/f; tail -n 1 /tmp/f                      => hello;more
+echo -n AB | hexdump -C | head -n 1                     => 00000000  41 42                                             |AB|
+sleep 100 & kill $!; wait $!; echo $?                   => 143
+su 7 cat /dev/ktr 2> /dev/null; echo $?                 => 1
+x=$(seq 5 | wc -l); echo $((x))                         => 5
+case abc in x*) echo x;; a*) echo a;; esac              => a
+true; echo $?                                           => 0
+echo x | cat | cat | cat | cat                          => x
+"""
+
+
+@test("scripts: variables, arithmetic, pipes, redirections, loops, and every file tool")
+def scripts():
+    lines = [line.rpartition("=>") for line in SCRIPT.strip().splitlines()]
+    script = "".join(f"echo '=== {n}'\n{command.strip()}\n" for n, (command, _, _) in enumerate(lines))
+    for smp in (1, 4):
+        out = boot(script, smp=smp).expect().out
+        parts = out.split("=== ")[1:]
+        check_eq(len(parts), len(lines), f"lines that ran (smp {smp})")
+        for (command, _, expected), part in zip(lines, parts):
+            found = ";".join(part.strip().splitlines()[1:])
+            check_eq(found, expected.strip(), f"output of `{command.strip()}`")
+
+
+@test("a syntax error names file and line, what was found, and ends with status 2")
+def syntax():
+    run = boot("echo fine\nif true; then\necho x\ndone\n").expect(2)
+    check_match(r"sh: /boot/script\.sh:\d+: .*done", run.out, "the message")
+
+
+@test("every tool explains itself with --help and refuses what it does not know with status 2")
+def usage():
+    tools = ("sysctl ktrdump ktr ps dmesg ls cat cp mv rm mkdir echo head tail wc grep hexdump sleep kill uptime nproc "
+             "su poweroff reboot load sh").split()
+    script = "".join(f"{t} --help > /tmp/out 2>&1; s=$?; echo {t} help $s $(grep -c . /tmp/out)\n"
+                     f"{t} --nonsense > /tmp/out 2>&1; echo {t} bad $?\n"
+                     for t in tools if t not in ("echo",))
+    out = boot(script).expect().out
+    for tool in tools:
+        if tool == "echo":
+            continue
+        m = check_match(rf"^{tool} help 0 (\d+)$", out, f"{tool} --help")
+        check(int(m.group(1)) > 0, f"{tool} --help printed nothing")
+        check_match(rf"^{tool} bad 2$", out, f"{tool} --nonsense")
+
+
+@test("programs that do wrong die by their signal; the kernel stays up")
+def faults():
+    run = boot("""
+sh -c 'kill -SEGV $$'; echo segv $?
+sh -c 'kill -TERM $$'; echo term $?
+sh -c 'kill -KILL $$'; echo kill $?
+cat /bin > /dev/null 2>&1; echo directory $?
+load fork -n 3
+""", smp=2).expect()
+    for name, status in (("segv", 139), ("term", 143), ("kill", 137), ("directory", 1)):
+        check_match(rf"^{name} {status}$", run.out, f"status after {name}")
+    check_match(r"^load fork: n=3 jobs=1 ok", run.out, "load after it")
+
+
+@test("ps, dmesg, uptime, nproc and sysctl -a tell of the machine that runs")
+def status_tools():
+    run = boot("ps\nuptime\nnproc\ndmesg\nsysctl -a\nsysctl -d debug.ktr.mask\nsysctl debug.ktr\n", smp=3).expect()
+    check_match(r"^ +1 +1 +1 +0 +\w+ .* init$", run.out, "init in ps")
+    check_match(r"^up \d+:\d\d:\d\d.*3 CPUs$", run.out, "uptime")
+    check_match(r"^3$", run.out, "nproc")
+    check_match(r"^\[ *0\.\d+\] Kestrel, ", run.out, "dmesg")
+    check_match(r"^hw\.ncpu: 3$", run.out, "sysctl -a")
+    check_match(r"^debug\.ktr\.mask: .+ALL.+$", run.out, "sysctl -d")
+    for name in ("version compile mask cpumask entries clear verbose alq_enable alq_file alq_depth alq_max alq_cnt "
+                 "alq_failed stats").split():
+        check_match(rf"^debug\.ktr\.{name}:", run.out, f"debug.ktr.{name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+#!/usr/bin/python3
+"""test_tools.py - ktrdump on the host and in the guest, and ktr: columns, filters, formats, damage, status."""
+import json
+import random
+import re
+import subprocess
+
+import tracecheck as tc
+from harness import KTRDUMP, boot, check, check_eq, check_match, decode, ktrdump, main, scratch_file, test
+
+KEYS = ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "text"]
+_sample = None
+
+
+def sample():
+    """One trace for all tests of this file: 2 CPUs, several classes, nothing lost."""
+    global _sample
+    if _sample is None:
+        _sample = boot("load fork -n 10\nload syscall -n 100\n", smp=2, mask="SCHED,PROC,SYSC", trace=True,
+                       sets=["debug.ktr.entries=16384"]).expect()
+        check_eq(_sample.gaps, [], "gaps")
+    return _sample
+
+
+def rows(*options):
+    status, out, err = ktrdump("-q", *options, "-i", sample().trace)
+    check_eq((status, err), (0, ""), f"status and stderr of ktrdump {' '.join(options)}")
+    return out.splitlines()
+
+
+@test("FreeBSD's options give FreeBSD's columns: header words, widths, dashes, rows")
+def columns():
+    events = sample().events
+    status, out, _ = ktrdump("-ctfH", "-i", sample().trace)
+    check_eq(status, 0, "status")
+    header, dashes, *lines = out.splitlines()
+    check_eq(header.split()[:4] + header.split()[-1:], ["index", "cpu", "timestamp", "file", "trace"], "header words")
+    check(set(dashes.replace(" ", "")) == {"-"}, f"second line: {dashes!r}")
+    check_eq(len(lines), len(events), "rows")
+    for n in (0, 1, len(lines) // 2, len(lines) - 1):
+        e, line = events[n], lines[n]
+        m = check_match(r"^ *(\d+) +(\d+) +(\d+\.\d{9}) +(\S+:\d+) +(\d+) (\S* *) *(.*)$", line, f"row {n}")
+        check_eq((int(m.group(2)), m.group(4)), (e["cpu"], f"{e['file']}:{e['line']}"), f"cpu and place of row {n}")
+        check_eq(round(float(m.group(3)) * 1e9), e["ns"], f"nanoseconds of row {n}")
+        check(line.endswith(e["text"]), f"row {n} ends with {line[-80:]!r}, expected {e['text']!r}")
+
+
+@test("-q leaves out the header; without options there are index and trace only")
+def bare():
+    lines = rows()
+    check_eq(len(lines), len(sample().events), "rows")
+    check_match(r"^ *\d+ +" + re.escape(sample().events[0]["text"]) + "$", lines[0], "first row")
+
+
+@test("-r prints times since the row before, --ticks the raw clock")
+def times():
+    ns = [e["ns"] for e in sample().events]
+    relative = [round(float(line.split()[1]) * 1e9) for line in rows("-tr")]
+    check_eq(relative[1:50], [b - a for a, b in zip(ns, ns[1:50])], "relative times")
+    ticks = [int(line.split()[1]) for line in rows("--ticks")]
+    check(all(a <= b for a, b in zip(ticks, ticks[1:])), "ticks fall")
+    check(ticks[-1] - ticks[0] >= ns[-1] - ns[0] or ticks[-1] > ticks[0], "ticks do not advance")
+
+
+@test("-o writes to a file, a pipe is read like a file, and the file may stand without -i")
+def input_output():
+    path = scratch_file(".txt")
+    status, out, _ = ktrdump("-ct", "-i", sample().trace, "-o", path)
+    check_eq((status, out), (0, ""), "status and stdout with -o")
+    expected = path.read_text()
+    for args, data in ((["-ct"], sample().trace.read_bytes()), (["-ct", "-i", "-"], sample().trace.read_bytes()),
+                       (["-ct", str(sample().trace)], None)):
+        status, out, err = ktrdump(*args, stdin=data)
+        check_eq((status, out == expected), (0, True), f"status, same output of {args[:3]} ({err})")
+
+
+@test("jsonl objects have exactly the keys that are promised, and args are the format's")
+def jsonl():
+    for e in sample().events:
+        check_eq(list(e), KEYS, "keys")
+    forks = tc.named(sample(), r"fork: parent (\d+) child (\d+) name (\S+)")
+    check(len(forks) >= 10, f"{len(forks)} forks")
+    e, m = forks[0]
+    check_eq(e["args"], [int(m.group(1)), int(m.group(2)), m.group(3)], "args of a fork")
+    check_eq((e["class"], e["fmt"]), ("PROC", "fork: parent %u child %u name %s"), "class and format")
+    calls = tc.named(sample(), r"syscall getppid:")
+    check_eq(len(calls[0][0]["args"]), 6, "arguments of a system call")
+
+
+@test("--class, --cpu, --thread, --grep, --since and --until choose what the events say")
+def filters():
+    events = sample().events
+
+    def texts(*options):
+        return [json.loads(line)["text"] for line in rows("--format", "jsonl", *options)]
+
+    tid = tc.processes(sample(), "load")[0]
+    middle = events[len(events) // 2]["ns"]
+    for options, keep in (
+            (["--class", "PROC"], lambda e: e["class"] == "PROC"),
+            (["--class", "proc,KTR_SYSC"], lambda e: e["class"] in ("PROC", "SYSC")),
+            (["--cpu", "1"], lambda e: e["cpu"] == 1),
+            (["--cpu", "0-1"], lambda e: True),
+            (["--thread", str(tid)], lambda e: e["tid"] == tid),
+            (["--thread", "lo*d"], lambda e: e["thread"] == "load"),
+            (["--grep", "child"], lambda e: "child" in e["text"]),
+            (["--until", f"{middle}ns"], lambda e: e["ns"] <= middle),
+            (["--since", f"{middle}ns"], lambda e: e["ns"] >= middle),
+            (["--class", "SYSC", "--cpu", "0", "--grep", "getppid"],
+             lambda e: e["class"] == "SYSC" and e["cpu"] == 0 and "getppid" in e["text"])):
+        check_eq(texts(*options), [e["text"] for e in events if keep(e)], f"events with {' '.join(options)}")
+
+
+@test("--stats counts events by class, site and CPU, and what was lost")
+def stats():
+    events = sample().events
+    status, out, _ = ktrdump("--stats", "-i", sample().trace)
+    check_eq(status, 0, "status")
+    check_match(rf"^events {len(events)}, sites \d+, lost 0 in 0 gaps$", out, "first line")
+    for name in ("PROC", "SYSC", "SCHED"):
+        check_match(rf"^{name} +{sum(e['class'] == name for e in events)}$", out, f"count of {name}")
+    for cpu in (0, 1):
+        check_match(rf"^{cpu} +{sum(e['cpu'] == cpu for e in events)} +0 ", out, f"count of cpu {cpu}")
+
+
+@test("a file cut anywhere: what is sound is printed, the damage is named by offset, status 1")
+def truncated():
+    data = sample().trace.read_bytes()
+    whole = [e["text"] for e in sample().events]
+    rng = random.Random(2)
+    for size in [len(data) - 1] + [rng.randrange(200, len(data) - 1) for _ in range(15)]:
+        status, out, err = ktrdump("--format", "jsonl", stdin=data[:size])
+        check_eq(status, 1, f"status of a file cut at {size}")
+        check_match(r"\b\d+\b", err, f"message for a file cut at {size}")
+        texts = [o["text"] for o in map(json.loads, out.splitlines()) if "gap" not in o]
+        check(len(texts) <= len(whole), "more events than the whole file has")
+        check(set(texts) <= set(whole), "events that the whole file does not have")
+
+
+@test("flipped bits: the frame that is hit is lost and accounted for, all others are printed, status 1")
+def flipped():
+    data = sample().trace.read_bytes()
+    whole = {(e["cpu"], e["seq"]): e["text"] for e in sample().events}
+    rng = random.Random(3)
+    for _ in range(25):
+        damaged = bytearray(data)
+        at = rng.randrange(len(data))
+        damaged[at] ^= 1 << rng.randrange(8)
+        status, out, err = ktrdump("--format", "jsonl", stdin=bytes(damaged))
+        check_eq(status, 1, f"status with a bit flipped at {at}")
+        check(err.strip() != "", f"no message with a bit flipped at {at}")
+        objects = [json.loads(line) for line in out.splitlines()]
+        events = [o for o in objects if "gap" not in o]
+        check(len(events) >= len(whole) // 2, f"only {len(events)} of {len(whole)} events with a bit flipped at {at}")
+        wrong = [e for e in events if e["fmt"] is not None and "(bad" not in e["text"] and
+                 whole.get((e["cpu"], e["seq"])) != e["text"]]
+        check_eq(wrong[:1], [], f"an event that is not in the whole file, bit flipped at {at}")
+
+
+@test("a foreign, an empty and a missing file; two files joined; bad usage")
+def foreign():
+    status, out, err = ktrdump(stdin=random.Random(4).randbytes(100000))
+    check_eq(status, 1, "status of random bytes")
+    check(err.strip() != "", "no message for random bytes")
+    check_eq(ktrdump("-i", KTRDUMP)[0], 1, "status of an ELF file")
+    check_eq(ktrdump("-i", "/nonexistent")[0], 2, "status of a missing file")
+    check_eq(ktrdump("--nonsense")[0], 2, "status of an unknown option")
+    check_eq(ktrdump("--class", "SCHD", "-i", sample().trace)[0], 2, "status of an unknown class")
+    data = sample().trace.read_bytes()
+    status, out, err = ktrdump("--format", "jsonl", stdin=data + data)
+    check_eq(status, 0, f"status of two files joined ({err})")
+    check_eq(len(out.splitlines()), 2 * len(sample().events), "events of two files joined")
+    check_eq(ktrdump(stdin=b"")[0], 1, "status of an empty file")
+
+
+@test("-l follows a file that grows, to the end of the stream")
+def follow():
+    data = sample().trace.read_bytes()
+    path = scratch_file(".ktr")
+    path.write_bytes(data[:len(data) // 2])
+    p = subprocess.Popen([str(KTRDUMP), "-l", "-q", "-i", str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        first = p.stdout.readline()
+        check_match(r"\S", first, "the first row, while the file is not whole")
+        with open(path, "ab") as f:
+            f.write(data[len(data) // 2:])
+        last = sample().events[-1]["text"]
+        seen = 1
+        for line in p.stdout:  # the runner's deadline ends this, should the last row never come
+            seen += 1
+            if line.rstrip("\n").endswith(last) and seen == len(sample().events):
+                break
+        check_eq(seen, len(sample().events), "rows")
+    finally:
+        p.kill()
+        p.wait()
+
+
+@test("in the guest, ktrdump prints from the live rings what the host prints from the same bytes")
+def guest_ktrdump():
+    run = boot("""
+sysctl debug.ktr.mask=PROC > /dev/null
+load fork -n 5 > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+ktrdump -q --class PROC
+echo ===
+ktrdump --stats | head -n 1
+ktrdump -ctf | head -n 2
+ktrdump --format jsonl | head -n 1
+cat /dev/ktr > /tmp/stream
+ktrdump -q -i /tmp/stream | wc -l
+""", smp=2).expect()
+    live, rest = run.out.split("===\n")
+    forks = [line for line in live.splitlines() if "fork: parent" in line]
+    check(len(forks) >= 5, f"{len(forks)} forks from the live rings, expected 5 and more")
+    check_match(r"^events \d+, sites \d+, lost 0", rest, "--stats")
+    check_match(r"^index +cpu +timestamp +file", rest, "the header")
+    check_match(r'^\{"seq":0,"cpu":\d,"ns":\d+,', rest, "jsonl")
+    check_eq(int(rest.splitlines()[-1]), len(live.splitlines()), "rows from a copy of the stream")
+
+
+@test("ktr: classes and single trace points go on and off, and nobody's off blinds another")
+def ktr():
+    run = boot("""
+ktr status | head -n 1
+ktr on 'fork: *'
+echo on $?
+load fork -n 4 > /dev/null
+ktr off 'fork: *'
+ktrdump -q | wc -l
+ktr clear
+load fork -n 4 > /dev/null
+ktrdump -q | wc -l
+sysctl -n debug.ktr.mask=PROC
+ktr on 'fork: *'
+ktr off 'fork: *'
+ktr sites 'fork: *'
+ktr off PROC
+sysctl -n debug.ktr.mask
+ktr on nosuchfunction_at_all
+echo status $?
+ktr sites 'kernel/proc/proc.c:*' | wc -l
+ktr classes | wc -l
+""").expect()
+    lines = run.out.splitlines()
+    check_match(r"^mask +NONE$", lines[0], "ktr status")
+    check_eq(lines[1], "on 0", "ktr on")
+    # The script's sh forks for load and for the tools too, 4 and a few.
+    check(4 <= int(lines[2]) <= 8, f"{lines[2]} events of one trace point, expected 4 forks of load and few of sh")
+    check_eq(lines[3], "0", "events while it is off")
+    check_match(r"^\d+ on \S+ PROC kernel/proc/\S+ \w+ \"fork: ", run.out, "the mask keeps the site on")
+    check_match(r"^NONE$", run.out, "ktr off of a class clears the mask's bit")
+    check_match(r"^status 1$", run.out, "status of a SPEC that matches nothing")
+    check(int(lines[-2]) >= 4, f"{lines[-2]} trace points in proc.c")
+    check_eq(int(lines[-1]), 32, "classes")
+
+
+@test("there are at least 120 trace points, over at least 15 classes")
+def sites():
+    run = boot("sysctl -n debug.ktr.sites\n").expect()
+    lines = [line.split() for line in run.out.splitlines()]
+    check(len(lines) >= 120, f"{len(lines)} trace points")
+    classes = {name for line in lines for name in line[3].split(",")}
+    check(len(classes) >= 15, f"{len(classes)} classes: {classes}")
+    named = [line[4] for line in lines]
+    odd = [place for place in named if not re.fullmatch(r"(kernel|arch|ktr)/\S+\.(c|h|def):\d+", place)]
+    check_eq(odd, [], "places that are no file:line")
+
+
+@test("the stream goes to a RAM file as well as to the serial port, and decodes on the host")
+def ram_file():
+    run = boot("""
+sysctl debug.ktr.alq_file=/tmp/log > /dev/null
+sysctl debug.ktr.alq_enable=1 > /dev/null
+sysctl debug.ktr.mask=PROC > /dev/null
+load fork -n 5 > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+sysctl debug.ktr.alq_enable=0 > /dev/null
+ktrdump -q --grep 'fork: parent' -i /tmp/log | wc -l
+sysctl -n debug.ktr.alq_cnt
+hexdump -C /tmp/log
+""", smp=2).expect()
+    lines = run.out.splitlines()
+    check(int(lines[0]) >= 5, f"{lines[0]} forks in the file")
+    check(int(lines[1]) > 0, "debug.ktr.alq_cnt is 0")
+    data = b"".join(bytes.fromhex("".join(m.group(1).split())) for line in lines[2:]
+                    if (m := re.match(r"[0-9a-f]{8}  ([0-9a-f ]{48,50})", line)))
+    path = scratch_file(".ktr")
+    path.write_bytes(data)
+    forks = [e for e in decode(path) if "fork: parent" in e.get("text", "")]
+    check_eq(len(forks), int(lines[0]), "forks that the host decodes from the same bytes")
+
+
+@test("KTR_VERBOSE prints events on the console as they happen")
+def verbose():
+    run = boot("sysctl debug.ktr.mask=PROC > /dev/null\nsysctl debug.ktr.verbose=2 > /dev/null\nload fork -n 2\n"
+               "sysctl debug.ktr.verbose=0 > /dev/null\n", smp=2).expect()
+    check_match(r"cpu\d.*kernel/proc/proc\.c.*fork: parent \d+ child \d+", run.out, "an event on the console")
+
+
+if __name__ == "__main__":
+    main()
