@@ -42,6 +42,8 @@ void ktr_host_pass(void);
 
 /** Counts calls, for tests of the console printing. */
 extern unsigned ktr_host_verbose_calls;
+/** False: ktr_port_quiesce() cannot tell. */
+extern bool ktr_host_quiescent;
 /** Prints nothing. */
 extern bool ktr_host_quiet;
 /** Allocations that still succeed; -1: all. */
