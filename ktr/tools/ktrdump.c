@@ -374,8 +374,6 @@ main(int argc, char **argv)
 	d.name = strcmp(d.opts.input, "-") == 0 ? "standard input" : d.opts.input;
 	if (!dump_open(&d))
 		return DUMP_USAGE;
-	if (!d.opts.stats && !d.opts.json)
-		dump_text_header(&d);
 	status = dump_input(&d);
 	merge_flush(d.merge);
 	if (d.opts.stats && status != DUMP_USAGE)

@@ -46,7 +46,6 @@ struct dump {
 	uint64_t index;      /* of the next event, filtered ones included */
 	bool any_time;       /* last_ticks means something */
 	uint64_t last_ticks; /* of the event that was printed last */
-	bool header_done;
 	int status;
 	bool failed; /* output or memory: stop */
 };

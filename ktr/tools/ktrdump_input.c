@@ -91,6 +91,8 @@ dump_input(struct dump *d)
 		errno = EISDIR;
 		return unreadable(d, fd);
 	}
+	if (!d->opts.stats && !d->opts.json)
+		dump_text_header(d);
 	struct progress progress = {
 	    .on = isatty(STDERR_FILENO) && !isatty(fileno(d->out)) && !d->opts.follow,
 	    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,

@@ -1,0 +1,281 @@
+/*
+ * ktr_control_test.c - switching sites by class, owner and glob, and the strings that events may
+ * name.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/event.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+#include "ktr/ring.h"
+
+static unsigned line_of_alpha;
+
+static void
+alpha(void)
+{
+	line_of_alpha = __LINE__ + 1;
+	CTR1(KTR_SCHED, "alpha switches to %d", 1);
+}
+
+static void
+beta(void)
+{
+	CTR1(KTR_PROC | KTR_SIG, "beta signals %d", 2);
+}
+
+static void
+gamma_(void)
+{
+	CTR0(KTR_PROC, "gamma exits");
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	ktr_mask_set(0);
+	ktr_select(KTR_OWNER_COMMAND, "*", false, NULL, NULL, 0);
+	return 0;
+}
+
+static uint64_t
+head(void)
+{
+	uint64_t tail, seq;
+	assert_true(ktr_ring_window(0, &tail, &seq));
+	return seq;
+}
+
+/* Which of the three record: bits 0, 1, 2. */
+static unsigned
+on(void)
+{
+	unsigned mask = 0;
+	void (*const calls[])(void) = {alpha, beta, gamma_};
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t before = head();
+		calls[i]();
+		mask |= (unsigned)(head() - before) << i;
+	}
+	return mask;
+}
+
+static int
+command(const char *spec, bool enable)
+{
+	return ktr_select(KTR_OWNER_COMMAND, spec, enable, NULL, NULL, 0);
+}
+
+static void
+mask_switches_classes(void **state)
+{
+	(void)state;
+	assert_int_equal(on(), 0);
+	ktr_mask_set(KTR_SCHED);
+	assert_int_equal(on(), 1);
+	ktr_mask_set(KTR_SIG);
+	assert_int_equal(on(), 2);
+	ktr_mask_set(KTR_PROC);
+	assert_int_equal(on(), 6);
+	assert_int_equal(ktr_mask_get(), KTR_PROC);
+	ktr_mask_set(0);
+	assert_int_equal(on(), 0);
+}
+
+static void
+command_switches_sites_by_glob(void **state)
+{
+	(void)state;
+	char spec[80];
+	assert_int_equal(command("alpha", true), 1);
+	assert_int_equal(on(), 1);
+	assert_int_equal(command("alpha", false), 1);
+	assert_int_equal(on(), 0);
+	assert_int_equal(command("*signals*", true), 1);
+	assert_int_equal(on(), 2);
+	assert_int_equal(command("ktr_control_test.c", true), (int)ktr_site_count());
+	assert_int_equal(on(), 7);
+	assert_int_equal(command("*", false), (int)ktr_site_count());
+	assert_int_equal(on(), 0);
+	snprintf(spec, sizeof(spec), "ktr_control_test.c:%u", line_of_alpha);
+	assert_int_equal(command(spec, true), 1);
+	assert_int_equal(on(), 1);
+	snprintf(spec, sizeof(spec), "*/ktr_control_test.c:%u", line_of_alpha);
+	assert_int_equal(command(spec, false), 1);
+	assert_int_equal(on(), 0);
+}
+
+static void
+command_with_a_class_changes_the_mask(void **state)
+{
+	(void)state;
+	ktr_mask_set(KTR_NET);
+	assert_int_equal(command("PROC,sched", true), 3);
+	assert_int_equal(ktr_mask_get(), KTR_NET | KTR_PROC | KTR_SCHED);
+	assert_int_equal(on(), 7);
+	assert_int_equal(command("KTR_PROC", false), 2);
+	assert_int_equal(ktr_mask_get(), KTR_NET | KTR_SCHED);
+	assert_int_equal(on(), 1);
+	assert_int_equal(command("GEOM", true), 0); /* a class without sites */
+}
+
+static void
+one_owner_s_off_never_blinds_another(void **state)
+{
+	(void)state;
+	struct ktr_selection found;
+	int owner = ktr_owner_register("test");
+	assert_true(owner >= 2);
+	assert_string_equal(ktr_owner_name((unsigned)owner), "test");
+	ktr_mask_set(KTR_SCHED);
+	assert_int_equal(ktr_select((unsigned)owner, "alpha", true, NULL, NULL, 0), 1);
+	assert_int_equal(ktr_owner_sites((unsigned)owner), 1);
+	assert_int_equal(ktr_owner_sites(KTR_OWNER_MASK), 1);
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "alpha", false, &found, NULL, 0), 1);
+	assert_int_equal(found.on, 1);
+	assert_int_equal(on(), 1);
+	ktr_mask_set(0);
+	assert_int_equal(on(), 1);
+	/* An owner's classes are its own: the mask stays. */
+	assert_int_equal(ktr_select((unsigned)owner, "PROC", true, &found, NULL, 0), 2);
+	assert_int_equal(found.on, 2);
+	assert_int_equal(on(), 7);
+	assert_int_equal(ktr_mask_get(), 0);
+	assert_int_equal(ktr_select((unsigned)owner, "*", false, &found, NULL, 0),
+			 (int)ktr_site_count());
+	assert_int_equal(found.on, 0);
+	assert_int_equal(on(), 0);
+}
+
+static void
+selection_errors_say_what_was_expected(void **state)
+{
+	(void)state;
+	char err[200];
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "SCHD", true, NULL, err, sizeof(err)),
+			 -KTR_ENOENT);
+	assert_string_equal(err, "no class \"SCHD\"; did you mean SCHED?");
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "nothing*", true, NULL, err, sizeof(err)),
+			 -KTR_ENOENT);
+	assert_string_equal(err, "no site matches \"nothing*\" by file:line, function or format");
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "", true, NULL, err, sizeof(err)),
+			 -KTR_EINVAL);
+	assert_non_null(strstr(err, "expected classes"));
+	assert_int_equal(ktr_select(31, "alpha", true, NULL, err, sizeof(err)), -KTR_EINVAL);
+	assert_int_equal(on(), 0);
+}
+
+static void
+sites_are_numbered_without_holes(void **state)
+{
+	(void)state;
+	assert_int_equal(ktr_site_count(), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(ktr_site_number(ktr_site_get(i)), i);
+		assert_string_equal(ktr_site_get(i)->file, __FILE__);
+	}
+	assert_null(ktr_site_get(3));
+}
+
+static void
+interned_strings_are_one_and_resolve(void **state)
+{
+	(void)state;
+	char buf[KTR_STRING_MAX], text[40], local[] = "local";
+	const char *first = ktr_intern("hello");
+	snprintf(text, sizeof(text), "%s", "hello");
+	assert_ptr_equal(ktr_intern(text), first);
+	assert_string_equal(ktr_string_text((uintptr_t)first, buf), "hello");
+	assert_ptr_not_equal(ktr_intern("hell"), first);
+	assert_string_equal(ktr_string_text((uintptr_t) "read-only", buf), "read-only");
+	assert_null(ktr_string_text((uintptr_t)local, buf));
+	assert_null(ktr_string_text(1, buf));
+	assert_null(ktr_string_text(UINT64_MAX, buf));
+}
+
+static void
+thread_names_follow_their_threads(void **state)
+{
+	(void)state;
+	char buf[KTR_STRING_MAX];
+	assert_null(ktr_thread_name_get(5));
+	assert_string_equal(ktr_string_text((uintptr_t)ktr_thread_ident(5), buf), "tid 5");
+	ktr_thread_name(5, "sh");
+	assert_string_equal(ktr_thread_name_get(5), "sh");
+	assert_string_equal(ktr_string_text((uintptr_t)ktr_thread_ident(5), buf), "sh tid 5");
+	ktr_thread_name(5, "load");
+	assert_string_equal(ktr_thread_name_get(5), "load");
+	ktr_thread_name(5 + 1024, "other");
+	assert_null(ktr_thread_name_get(5));
+	assert_string_equal(ktr_thread_name_get(5 + 1024), "other");
+}
+
+static void
+full_arena_gives_one_text_and_goes_on(void **state)
+{
+	(void)state;
+	char text[300], buf[KTR_STRING_MAX];
+	const char *kept = ktr_intern("kept");
+	const char *p = "";
+	for (unsigned i = 0; i < 20000 && strcmp(p, "(intern full)") != 0; i++) {
+		snprintf(text, sizeof(text), "string number %u", i);
+		p = ktr_intern(text);
+	}
+	assert_string_equal(p, "(intern full)");
+	assert_true(ktr_intern_used() <= KTR_INTERN_BYTES);
+	assert_ptr_equal(ktr_intern("kept"), kept);
+	assert_string_equal(ktr_string_text((uintptr_t)p, buf), "(intern full)");
+	ktr_thread_name(7, "a name that is new");
+	assert_null(ktr_thread_name_get(7));
+}
+
+static void
+long_strings_are_cut(void **state)
+{
+	(void)state;
+	char text[400];
+	memset(text, 'x', sizeof(text));
+	text[399] = '\0';
+	assert_int_equal(strlen(ktr_intern(text)), 255);
+}
+
+static void
+entry_text_prints_an_event_of_this_program(void **state)
+{
+	(void)state;
+	char buf[100];
+	ktr_mask_set(KTR_SCHED);
+	alpha();
+	struct ktr_entry e;
+	assert_int_equal(ktr_ring_read(0, head() - 1, &e), KTR_READ_OK);
+	ktr_entry_text(buf, sizeof(buf), ktr_site_get(e.site), &e);
+	assert_string_equal(buf, "alpha switches to 1");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(mask_switches_classes, begin),
+	    cmocka_unit_test_setup(command_switches_sites_by_glob, begin),
+	    cmocka_unit_test_setup(command_with_a_class_changes_the_mask, begin),
+	    cmocka_unit_test_setup(one_owner_s_off_never_blinds_another, begin),
+	    cmocka_unit_test_setup(selection_errors_say_what_was_expected, begin),
+	    cmocka_unit_test_setup(sites_are_numbered_without_holes, begin),
+	    cmocka_unit_test(interned_strings_are_one_and_resolve),
+	    cmocka_unit_test(thread_names_follow_their_threads),
+	    cmocka_unit_test(long_strings_are_cut),
+	    cmocka_unit_test_setup(entry_text_prints_an_event_of_this_program, begin),
+	    cmocka_unit_test(full_arena_gives_one_text_and_goes_on),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+#!/usr/bin/python3
+"""ktrdump_test.py - what ktrdump prints, and with which status it ends, for sound, damaged and foreign input.
+
+Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
+"""
+import json
+import os
+import pathlib
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
+KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
+DEADLINE_S = 20
+
+
+def gen(*args):
+    return subprocess.run([KTR_GEN, *args], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
+
+
+class Run:
+    """One run of ktrdump: status, standard output and standard error."""
+
+    def __init__(self, *args, data=None):
+        done = subprocess.run([KTRDUMP, *args], input=data, stdin=None if data is not None else subprocess.DEVNULL,
+                              capture_output=True, timeout=DEADLINE_S, check=False)
+        self.status = done.returncode
+        self.out = done.stdout.decode("utf-8")
+        self.err = done.stderr.decode("utf-8", "replace")
+        self.lines = self.out.splitlines()
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(found, expected, what="value"):
+    expect(found == expected, f"{what}: found {found!r}, expected {expected!r}")
+
+
+def prints_freebsd_columns(_):
+    r = Run("-ctfH", data=gen("sample"))
+    equal(r.status, 0, "status")
+    equal(r.lines[0], "index  cpu timestamp        file and line                            "
+                      "tid                trace")
+    equal(r.lines[1], "------ --- ---------------- ---------------------------------------- "
+                      "------------------ -----")
+    expect(re.fullmatch(r" {5}1   0      0\.000002000 tests/unit/ktr_gen\.c:\d+ +7 sh {15}"
+                        r"fork parent 7 child 8", r.lines[3]), r.lines[3])
+    equal(len(r.lines), 12)
+
+
+def prints_index_and_text_alone_without_options(_):
+    r = Run(data=gen("sample"))
+    equal(r.lines[0], "index  trace")
+    equal(r.lines[2], "     0 boot")
+    equal(Run("-q", data=gen("sample")).lines[0], "     0 boot")
+
+
+def merges_cpus_by_time(_):
+    for kind in (("sample",), ("mix", "20000"), ("boots",)):
+        r = Run("-qct", data=gen(*kind))
+        times = [float(line.split()[2]) for line in r.lines]
+        equal(times, sorted(times), "times")
+        equal(r.status, 0, "status")
+
+
+def prints_strings_idents_and_bad_pointers(_):
+    text = Run("-q", data=gen("sample")).out
+    for want in ('KTRGRAPH group:"thread", id:"load tid 8", state:"running", attributes: prio:120',
+                 'KTRGRAPH group:"load", id:"CPU 1 load", counter:2, attributes: none',
+                 'open "/etc/motd" mode r    ab', "null (null)", "percent 100% of 18446744073709551615",
+                 r'quote " and \ and tab\tand newline\n-1'):
+        expect(want in text, f"{want!r} is not in the output")
+    expect(re.search(r"wild \(bad 0x[0-9a-f]+\)", text), "a wild pointer's text")
+
+
+def relative_times_and_ticks(_):
+    r = Run("-qr", data=gen("sample"))
+    equal([line.split()[1] for line in r.lines[:3]], ["0.000000000", "0.000001000", "0.000001000"])
+    r = Run("-q", "--ticks", data=gen("sample"))
+    equal(r.lines[0].split()[1], "1001000")
+
+
+def filters_events(_):
+    data = gen("sample")
+
+    def count(*args):
+        r = Run("-q", *args, data=data)
+        equal(r.status, 0, f"status of {args}")
+        return len(r.lines)
+
+    equal(count(), 10)
+    equal(count("--cpu", "0"), 6)
+    equal(count("--cpu", "0-1"), 10)
+    equal(count("--class", "SCHED"), 2)
+    equal(count("--class", "sched,KTR_PROC"), 3)
+    equal(count("--class", "VOP"), 1)
+    equal(count("--thread", "8"), 2)
+    equal(count("--thread", "sh"), 6)
+    equal(count("--thread", "l*"), 2)
+    equal(count("--grep", "fork"), 1)
+    equal(count("--grep", "group:*prio"), 1)
+    equal(count("--grep", "FORK"), 0)
+    equal(count("--since", "0.000003"), 8)
+    equal(count("--until", "3us"), 3)
+    equal(count("--since", "3000ns", "--until", ".000004"), 2)
+    # The index counts what was left out too.
+    equal(Run("-q", "--grep", "fork", data=data).lines[0].split()[0], "1")
+
+
+def jsonl_has_exactly_the_fields(_):
+    r = Run("--format", "jsonl", data=gen("sample"))
+    objects = [json.loads(line) for line in r.lines]
+    for o in objects:
+        equal(list(o), ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "text"])
+    for cpu in (0, 1):
+        seqs = [o["seq"] for o in objects if o["cpu"] == cpu]
+        equal(seqs, list(range(len(seqs))), "sequence numbers")
+    equal([o["args"] for o in objects if o["func"] == "gen_events"][1], [7, 8])
+    equal(objects[2]["args"], ["load tid 8", "running", 120])
+    equal(objects[3]["args"][:5], [1, 16, 2**64 - 1, 3, -4])
+    equal(objects[4]["args"], ["/etc/motd", ord("r"), "abc"])
+    equal(objects[6]["args"], [None])
+    equal(objects[4]["class"], "VFS,VOP")
+    equal(objects[0]["thread"], "sh")
+    equal(objects[8]["thread"], None)
+    equal(objects[8]["text"], 'quote " and \\ and tab\tand newline\n-1')
+    equal(objects[1]["ns"], 2000)
+
+
+def gaps_are_lines_of_their_own(_):
+    data = gen("loss")
+    r = Run("-qct", data=data)
+    equal(r.status, 0, "loss is no damage: status")
+    gaps = [line for line in r.lines if "---" in line]
+    equal(len(gaps), 1)
+    lost = int(re.search(r"--- (\d+) events overwritten on cpu 0 between 0\.000001000 and", gaps[0]).group(1))
+    equal(lost + len(r.lines) - 1, 5001, "events and lost events")
+    objects = [json.loads(line) for line in Run("--format", "jsonl", data=data).lines]
+    gap = [o for o in objects if "gap" in o]
+    equal([list(o) for o in gap], [["gap", "cpu", "from_ns", "to_ns"]])
+    equal(gap[0]["gap"], lost)
+    expect("1 event torn on cpu 0" in Run("-q", data=gen("torn")).out, "torn event")
+
+
+def stats_count_classes_sites_cpus_and_loss(_):
+    r = Run("--stats", data=gen("mix", "8000"))
+    equal(r.status, 0, "status")
+    expect(r.lines[0].startswith("events 8000, sites 8, lost 0 in 0 gaps"), r.lines[0])
+    counts = dict(line.split() for line in r.lines if re.fullmatch(r"[A-Z]+ +\d+", line))
+    equal(counts, {"LOCK": "1000", "SYSC": "2000", "SCHED": "5000"})
+    per_cpu = [int(line.split()[1]) for line in r.lines if re.match(r"[01] +\d", line)]
+    equal(sum(per_cpu), 8000, "events of CPUs")
+    r = Run("--stats", "--class", "LOCK", data=gen("mix", "8000"))
+    expect(r.lines[0].startswith("events 1000, sites 1,"), r.lines[0])
+    lost = Run("--stats", data=gen("loss")).lines[0]
+    expect(re.fullmatch(r"events \d+, sites 2, lost \d+ in 1 gaps", lost), lost)
+
+
+def stream_is_small(_):
+    data = gen("mix", "100000")
+    expect(len(data) <= 10 * 100000, f"{len(data) / 100000} bytes an event, expected at most 10")
+    equal(len(Run("-q", data=data).lines), 100000)
+
+
+def reads_files_pipes_and_dash(tmp):
+    path = tmp / "sample.ktr"
+    path.write_bytes(gen("sample"))
+    want = Run("-ct", data=path.read_bytes()).out
+    equal(Run("-ct", "-i", str(path)).out, want)
+    equal(Run("-ct", str(path)).out, want)
+    equal(Run("-ct", "-i", "-", data=path.read_bytes()).out, want)
+    out = tmp / "out.txt"
+    equal(Run("-ct", "-o", str(out), str(path)).out, "")
+    equal(out.read_text(), want)
+
+
+def several_streams_in_a_file_decode(_):
+    r = Run("-q", data=gen("boots"))
+    equal((r.status, len(r.lines)), (0, 20))
+    r = Run("-q", data=gen("sample") + gen("loss") + gen("sample"))
+    equal(r.status, 0, "status")
+
+
+def live_stream_ends_clean_behind_a_pass(_):
+    r = Run("-q", data=gen("live"))
+    equal((r.status, len(r.lines), r.err), (0, 10, ""))
+
+
+def truncated_input_has_status_1_and_prints_what_is_there(_):
+    data = gen("mix", "2000")
+    last = 0
+    for cut in range(0, len(data), 97):
+        r = Run("-q", data=data[:cut])
+        equal(r.status, 1, f"status of {cut} bytes")
+        expect(re.search(r"^ktrdump: standard input: offset \d+: ", r.err, re.M), r.err)
+        events = sum("---" not in line for line in r.lines)
+        expect(events >= last, f"{events} events of {cut} bytes, {last} of less")
+        last = events
+    r = Run("-q", data=gen("truncated"))
+    equal(r.status, 1, "status of a stream that says it is cut off")
+    expect("6 events left on cpu 0" in r.out, r.out)
+
+
+def flipped_bits_have_status_1_and_are_named_by_offset(_):
+    data = gen("mix", "2000")
+    for at in range(1, len(data), 211):
+        hurt = bytearray(data)
+        hurt[at] ^= 0x10
+        r = Run("-q", data=bytes(hurt))
+        equal(r.status, 1, f"status with byte {at} changed")
+        offsets = [(int(m[1]), int(m[2])) for m in
+                   re.finditer(r"offset (\d+): (\d+) bytes skipped: ", r.err)]
+        expect(any(a <= at <= a + n for a, n in offsets), f"byte {at} is in none of {offsets}: {r.err}")
+        events = sum("---" not in line for line in r.lines)
+        lost = sum(int(m[1]) for m in re.finditer(r"--- (\d+) events? damaged", r.out))
+        equal(events + lost, 2000, f"events and lost ones with byte {at} changed")
+
+
+def foreign_and_empty_input_have_status_1(_):
+    for data in (b"", b"\0" * 1000, b"\x7fELF" * 5000, os.urandom(100000), b"hello\n"):
+        r = Run("-q", data=data)
+        equal((r.status, r.out), (1, ""), f"status and output of {data[:8]!r}")
+        expect("no KTR stream" in r.err, r.err)
+
+
+def usage_errors_have_status_2(tmp):
+    path = tmp / "sample.ktr"
+    path.write_bytes(gen("sample"))
+    for args, want in ((["--class", "SCHD"], 'no class "SCHD"; did you mean SCHED?'),
+                       (["--cpu", "99"], "CPUs are numbered 0 to 63"),
+                       (["--since", "soon"], "expected a time"),
+                       (["--since", "1.5.2"], "expected a time"),
+                       (["--format", "xml"], "expected text or jsonl"),
+                       (["--nonsense"], "try --help"),
+                       (["-N", "kernel"], "no kernel image"),
+                       (["--stats", "--format", "jsonl"], "text only"),
+                       (["--stats", "-l"], "-l has none"),
+                       ([str(path), "another"], "one input file")):
+        r = Run("-q", *args, *([] if str(path) in args else [str(path)]))
+        equal((r.status, r.out), (2, ""), f"status and output of {args}")
+        expect(want in r.err, f"{args}: {r.err}")
+    for missing in (tmp / "missing", tmp):
+        r = Run(str(missing))
+        equal((r.status, r.out), (2, ""), f"status and output of {missing}")
+        expect(r.err.startswith(f"ktrdump: {missing}: "), r.err)
+    r = Run("-o", str(tmp / "no" / "such"), str(path))
+    equal(r.status, 2, "status of an output that cannot be opened")
+    r = Run("--help")
+    equal((r.status, r.err), (0, ""))
+    expect(r.out.startswith("usage: ktrdump "), r.out)
+
+
+def full_output_has_status_2(tmp):
+    path = tmp / "mix.ktr"
+    path.write_bytes(gen("mix", "5000"))
+    r = Run("-o", "/dev/full", str(path))
+    equal(r.status, 2, "status")
+    expect("cannot write: No space left" in r.err, r.err)
+
+
+def follows_a_file_that_grows(tmp):
+    path = tmp / "growing.ktr"
+    data = gen("boots")
+    half = len(data) // 2
+    path.write_bytes(data[:half])
+    with subprocess.Popen([KTRDUMP, "-ql", "-i", str(path)], stdout=subprocess.PIPE) as p:
+        got = b""
+
+        def wait_for(lines):
+            nonlocal got
+            deadline = time.monotonic() + DEADLINE_S
+            while got.count(b"\n") < lines:
+                ready = select.select([p.stdout], [], [], max(0, deadline - time.monotonic()))[0]
+                expect(ready, f"{lines} lines did not come: {got!r}")
+                got += os.read(p.stdout.fileno(), 65536)
+        wait_for(10)
+        with open(path, "ab") as f:
+            f.write(data[half:])
+        wait_for(20)
+        p.kill()
+    equal(got.decode().splitlines(), Run("-q", data=data).lines)
+
+
+TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, merges_cpus_by_time,
+         prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events,
+         jsonl_has_exactly_the_fields, gaps_are_lines_of_their_own, stats_count_classes_sites_cpus_and_loss,
+         stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
+         live_stream_ends_clean_behind_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
+         flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
+         usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows]
+
+
+def main():
+    failed = 0
+    print(f"1..{len(TESTS)}")
+    for number, test in enumerate(TESTS, 1):
+        try:
+            with tempfile.TemporaryDirectory() as tmp:
+                test(pathlib.Path(tmp))
+            print(f"ok {number} - {test.__name__}")
+        except (AssertionError, OSError, subprocess.SubprocessError, LookupError, ValueError) as e:
+            failed += 1
+            print(f"not ok {number} - {test.__name__}")
+            for line in str(e).splitlines():
+                print(f"# {line}")
+        sys.stdout.flush()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
