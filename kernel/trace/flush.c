@@ -113,25 +113,12 @@ flush_encode(void)
 	return flush.len > 0;
 }
 
-/*
- * Writes a piece, and encodes first when there is nothing to write; without `on` it rests after
- * each pass. Lock held, or machine stopped.
- */
+/* Writes a piece of what is encoded. Lock held, or machine stopped. */
 static enum flush_result
-flush_step(bool on)
+flush_write(void)
 {
 	size_t done = 0;
 
-	if (flush.at == flush.len) {
-		bool ended = flush.pass_over;
-
-		flush.pass_over = false;
-		if (ended && !on)
-			return FLUSH_IDLE;
-		/* Nothing may be just the end of a pass that filled the buffer to the last byte. */
-		if (!flush_encode() && (!on || ended || !flush_encode()))
-			return FLUSH_IDLE;
-	}
 	while (flush.at < flush.len && done < FLUSH_PIECE) {
 		int64_t n =
 		    trace_sink_write(&flush.sink, flush.buf + flush.at, flush.len - flush.at);
@@ -146,18 +133,43 @@ flush_step(bool on)
 	return done > 0 ? FLUSH_MORE : FLUSH_BUSY;
 }
 
-/* Writes until the stream has nothing more to say; false when the line died or time is up. */
+/* The thread's piece of work: it rests after each pass. Lock held. */
+static enum flush_result
+flush_step(void)
+{
+	if (flush.at == flush.len) {
+		bool rest = flush.pass_over;
+
+		flush.pass_over = false;
+		if (rest || !flush_encode())
+			return FLUSH_IDLE;
+	}
+	return flush_write();
+}
+
+/*
+ * Writes what had been recorded when it was called: to the end of the pass that is under way, and
+ * one more. Not until there is nothing, for writing may itself make events. False when the line
+ * died or time is up. Lock held, or machine stopped.
+ */
 static bool
 flush_drain(uint64_t deadline_ns)
 {
-	uint64_t moved_ns = clock_ns();
+	uint64_t moved_ns = clock_ns(), now = moved_ns;
+	unsigned passes = 0;
 
 	for (;;) {
-		enum flush_result r = flush_step(true);
-		uint64_t now = clock_ns();
+		enum flush_result r = FLUSH_MORE;
 
-		if (r == FLUSH_IDLE)
+		if (flush.at < flush.len) {
+			r = flush_write();
+		} else if (passes == 2) {
 			return true;
+		} else {
+			flush_encode();
+			passes += flush.pass_over;
+		}
+		now = clock_ns();
 		if (r == FLUSH_MORE)
 			moved_ns = now;
 		if (r == FLUSH_FAILED || now - moved_ns > FINISH_STALL_NS || now > deadline_ns)
@@ -343,7 +355,7 @@ flush_work(void)
 
 	mutex_lock(&flush.lock);
 	if (flush.on) {
-		r = flush_step(false);
+		r = flush_step();
 		if (r == FLUSH_FAILED) {
 			warnk("ktr: %s does not take the stream any more; the flush ends\n",
 			      flush.path);
