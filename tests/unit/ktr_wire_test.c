@@ -112,7 +112,7 @@ counted_realloc(void *p, size_t size)
 }
 
 static const struct ktr_decoder_ops ops = {counted_realloc, on_header, on_event, on_gap,
-					   on_mark,      NULL,      on_end,   on_damage};
+					   on_mark,         NULL,      on_end,   on_damage};
 
 /* Decodes bytes in pieces of a size; the result's text is overwritten by the next call. */
 static struct said
