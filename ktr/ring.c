@@ -95,12 +95,14 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	struct ktr_entry *e = &rings->slots[cpu][head & rings->mask[cpu]];
 	uint16_t lap = (uint16_t)((head * rings->lap_mul[cpu] >> 48) | KTR_LAP_VALID);
 
-	PUT(e->lap, 0);
+	/*
+	 * Invalidates, and says the site: its address / 64, which ktr_entry_copy() makes a number.
+	 * Bits 26 to 31 of a 32-bit quotient by 64 are zero, so the lap has no KTR_LAP_VALID.
+	 */
+	PUT(e->site_lap, (uint32_t)(uintptr_t)site / sizeof(*site));
 	ktr_port_wmb();
 	PUT(e->ticks, now);
 	PUT(e->tid, ktr_port_ident());
-	/* ktr_entry_copy() makes it a number. */
-	PUT(e->site, (uint16_t)((uintptr_t)site / sizeof(*site)));
 	/* The second before the first saves a move of the first on x86_64, where the clock takes
 	 * RDX. */
 	if (nargs > 1)

@@ -40,13 +40,19 @@
  * address / 64, and bit 31 of tid is noise.
  */
 struct ktr_entry {
-	uint64_t ticks;             /* raw clock (ktr_port_time()) */
-	uint32_t tid;               /* thread id, 31 bits */
-	uint16_t site;              /* number: index into ktr_sites */
-	uint16_t lap;               /* turn of the ring | KTR_LAP_VALID; 0 = not published */
+	uint64_t ticks; /* raw clock (ktr_port_time()) */
+	uint32_t tid;   /* thread id, 31 bits */
+	union {
+		struct {
+			uint16_t site; /* number: index into ktr_sites */
+			uint16_t lap;  /* turn of the ring | KTR_LAP_VALID; else not published */
+		};
+		uint32_t site_lap; /* both */
+	};
 	uint64_t args[KTR_MAXARGS]; /* sign-extended from their C types */
 } __attribute__((aligned(64)));
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "site_lap: site is its low half");
 _Static_assert(sizeof(struct ktr_entry) == 64, "one cache line");
 _Static_assert(offsetof(struct ktr_entry, tid) == 8, "layout read by debuggers");
 _Static_assert(offsetof(struct ktr_entry, site) == 12, "layout read by debuggers");

@@ -21,8 +21,8 @@ static inline __attribute__((always_inline)) uint64_t
 x86_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 {
 	register uint64_t next __asm__("r11");
-	register uint64_t index __asm__("r9");
-	uint64_t ticks;
+	/* A claim that succeeds leaves the old head word in RAX, and with it the CPU. */
+	uint64_t index, ticks;
 	__asm__ volatile("1:\tmovq %%gs:%c3, %0\n\t"
 			 "rdtsc\n\t"
 			 "shlq $32, %%rdx\n\t"
@@ -31,11 +31,10 @@ x86_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 			 "incq %0\n\t"
 			 "cmpxchgq %0, %%gs:%c3\n\t"
 			 "jne 1b\n\t"
-			 "movq %0, %1\n\t"
-			 "shrq $56, %1"
-			 : "=&r"(next), "=r"(index), "=&d"(ticks)
+			 "shrq $56, %%rax"
+			 : "=&r"(next), "=&a"(index), "=&d"(ticks)
 			 : "i"(offsetof(struct arch_pcpu, ktr_head))
-			 : "rax", "memory", "cc");
+			 : "memory", "cc");
 	*now = ticks;
 	*cpu = index;
 	return next;
