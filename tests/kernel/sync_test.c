@@ -14,7 +14,7 @@
 #include "tests/kernel/ktest.h"
 
 #define WORKERS 8
-#define ROUNDS	3000
+#define ROUNDS  3000
 
 static struct spinlock test_spin = SPINLOCK_INIT("test spin");
 static struct mutex test_mutex = MUTEX_INIT("test mutex");
