@@ -33,7 +33,7 @@ AR     := $(CROSS)gcc-ar
 HOSTCC := gcc
 
 WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
-REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)/= -Wdate-time
+REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=. -Wdate-time
 KTR_DEFS = $(if $(KTR_COMPILE),'-DKTR_COMPILE_MASK=(KTR_$(subst $(comma),|KTR_,$(subst |,$(comma),$(KTR_COMPILE))))')
 comma := ,
 
