@@ -1,7 +1,6 @@
-# kestrel.gdb - what `make debug` runs in gdb: symbols, and the machine that waits.
+# kestrel.gdb - what `make debug` runs in gdb: up to the kernel's first C function, then the prompt.
 set pagination off
 set confirm off
 set disassemble-next-line auto
-target remote localhost:1234
-hbreak kernel_main
+thbreak kernel_main
 continue

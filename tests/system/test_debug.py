@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""test_debug.py - the machine from outside: gdb by `make debug`'s script, and QMP."""
+import json
+import os
+import socket
+import subprocess
+
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, main, scratch_file, test
+
+
+def gdb(commands, *options):
+    """Output of gdb commands in a machine that stands at the kernel's first C function."""
+    path = scratch_file(".gdb")
+    path.write_text(commands)
+    p = subprocess.run([str(ROOT / "qemu/gdb/debug"), str(BUILD / "kestrel"), "--arch", ARCH, *options],
+                       env=dict(os.environ, GDBFLAGS=f"-batch -x {path}"), stdin=subprocess.DEVNULL,
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, cwd=ROOT)
+    return p.stdout
+
+
+@test("gdb stops at the kernel's first function, with source lines, by every firmware")
+def first_function():
+    for firmware in ("none", "bios"):
+        out = gdb("bt\nnext\n", "--firmware", firmware, "--smp", "2")
+        check_match(r"breakpoint 1, kernel_main \(\) at kernel/main\.c:\d+", out, f"the stop ({firmware})")
+        check_match(r"^#1 .*\w+_start .*arch/.+\.c:\d+", out, "the caller")
+
+
+@test("gdb breaks in the running kernel, and sees arguments and callers up to the system call")
+def system_call():
+    out = gdb("thbreak sys_openat\ncontinue\nbt\nprint a[1] != 0\n", "--firmware", "none", "--smp", "4")
+    check_match(r"^#0 .*sys_openat \(a=0x[0-9a-f]+\) at kernel/fs/.+\.c:\d+", out, "the stop")
+    check_match(r"^#1 .*entry_syscall \(tf=", out, "the caller")
+    check_match(r"^\$1 = 1$", out, "the argument")
+
+
+@test("QMP answers on its socket, and quits the machine")
+def qmp():
+    path = scratch_file(".qmp")
+    p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "60", "--qmp",
+                          str(path), "--console", str(scratch_file(".txt"))], stdin=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE)
+    try:
+        connection = None
+        while connection is None:
+            check(p.poll() is None, "QEMU ended before it could be asked")  # at its deadline at the latest
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.connect(str(path))
+            except OSError:
+                connection = None
+        connection.settimeout(DEADLINE_S)
+        lines = connection.makefile("rw")
+        check("QMP" in json.loads(lines.readline()), "no greeting")
+        for command in ("qmp_capabilities", "query-status", "quit"):
+            lines.write(json.dumps({"execute": command}) + "\n")
+            lines.flush()
+            answer = json.loads(lines.readline())
+            while "event" in answer:
+                answer = json.loads(lines.readline())
+            check("return" in answer, f"{command}: found {answer}")
+        check_eq(p.wait(DEADLINE_S), 0, "exit status")
+    finally:
+        p.kill()
+        p.wait()
+
+
+if __name__ == "__main__":
+    main()
