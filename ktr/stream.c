@@ -1,10 +1,11 @@
 /*
  * stream.c - drains the rings into frames, pass by pass.
  *
- * A pass: note the clock; note the heads; wait until all record calls of before have finished; note
- * the heads again. Then an event that is unpublished below the first heads is torn, and every event
- * whose clock was read before the noted time lies below the second heads: that is what MARK
- * promises.
+ * A pass: note the clock and the heads, then wait until all record calls of before have finished.
+ * Then events below those heads are whole or torn for good: not even a recorder that was
+ * interrupted by a whole turn of the ring can still write into their slots. That the clock was
+ * noted before a wait that is over is what the next pass's MARK needs: events with an earlier clock
+ * lie below the next heads.
  *
  * Invariants: s->cpu[].cursor only grows; each sequence number below it was delivered or reported
  * lost, once. The ring's own cursor and counts follow those of the accounting stream.
@@ -57,7 +58,7 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 		c->first = ktr_rings[cpu].cursor;
 	else
 		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
-	c->cursor = c->sure = c->end = c->first;
+	c->cursor = c->end = c->first;
 }
 
 void
@@ -68,7 +69,7 @@ ktr_stream_open(struct ktr_stream *s, unsigned flags)
 	s->flags = flags;
 	s->state = KTR_STREAM_IDLE;
 	s->turn = 0;
-	s->mark = 0;
+	s->mark = s->settled = s->started = 0;
 	s->header_at = 0;
 	s->quiesced = false;
 	s->first_pass = true;
@@ -141,26 +142,24 @@ static bool
 stream_pass_begin(struct ktr_stream *s)
 {
 	bool any = false;
-	s->mark = ktr_port_time();
+	s->started = ktr_port_time();
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		uint64_t tail;
 		struct ktr_stream_cpu *c = &s->cpu[cpu];
 		stream_cpu_begin(s, cpu);
 		if (!c->exists)
 			continue;
-		ktr_ring_window(cpu, &tail, &c->sure);
-		any |= c->sure > c->cursor;
+		ktr_ring_window(cpu, &tail, &c->end);
+		any |= c->end > c->cursor;
 	}
-	if (!any && !s->first_pass)
+	/* A pass without events still has a mark to give, if the last one left it. */
+	if (!any && !s->first_pass && s->settled <= s->mark)
 		return false;
-	s->quiesced = (s->flags & KTR_STREAM_STOPPED) != 0 || ktr_port_quiesce();
-	if (!s->quiesced)
-		s->mark = 0;
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		uint64_t tail;
-		if (s->cpu[cpu].exists)
-			ktr_ring_window(cpu, &tail, &s->cpu[cpu].end);
-	}
+	bool stopped = (s->flags & KTR_STREAM_STOPPED) != 0;
+	s->mark = stopped ? s->started : s->settled;
+	s->quiesced = stopped || (any && ktr_port_quiesce());
+	if (s->quiesced)
+		s->settled = s->started;
 	s->first_pass = false;
 	s->turn = 0;
 	return true;
@@ -175,7 +174,7 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 		if (ktr_ring_read(cpu, seq, &entry) == KTR_READ_OK)
 			return entry.ticks;
 	}
-	return s->mark != 0 ? s->mark : ktr_port_time();
+	return s->started;
 }
 
 /* Events up to the ring's tail are gone. */
@@ -202,7 +201,7 @@ stream_torn(struct ktr_stream *s, unsigned cpu)
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	struct ktr_entry entry;
 	uint64_t first = c->cursor, seq = first;
-	while (seq < c->sure && ktr_ring_read(cpu, seq, &entry) == KTR_READ_UNPUBLISHED)
+	while (seq < c->end && ktr_ring_read(cpu, seq, &entry) == KTR_READ_UNPUBLISHED)
 		seq++;
 	if (seq == first)
 		return;
@@ -229,8 +228,7 @@ stream_cpu_batch(struct ktr_stream *s, unsigned cpu)
 			stream_advance(s, cpu, 1, &c->delivered, &ktr_rings[cpu].delivered);
 			continue;
 		}
-		bool torn = s->quiesced && c->cursor < c->sure;
-		if (c->cursor != start || !(status == KTR_READ_GONE || torn))
+		if (c->cursor != start || !(status == KTR_READ_GONE || s->quiesced))
 			break;
 		if (status == KTR_READ_GONE)
 			stream_gone(s, cpu);

@@ -48,7 +48,9 @@ struct ktr_stream {
 	unsigned flags;
 	enum ktr_stream_state state;
 	unsigned turn;      /* CPU whose batch is next */
+	uint64_t started;   /* ticks at the start of the pass */
 	uint64_t mark;      /* of the pass: ticks, 0 when nothing can be promised */
+	uint64_t settled;   /* start of the last pass that was quiesced: the next one's mark */
 	uint64_t header_at; /* enc.total at the last HEADER */
 	bool quiesced;      /* of the pass */
 	bool first_pass;
@@ -59,7 +61,6 @@ struct ktr_stream {
 		bool exists;
 		uint64_t first;  /* sequence number at open */
 		uint64_t cursor; /* next sequence number */
-		uint64_t sure;   /* of the pass: unpublished events below it are torn */
 		uint64_t end;    /* of the pass: events below it belong to it */
 		uint64_t ticks;  /* of the last event delivered; 0 none */
 		uint64_t delivered, overwritten, torn, cleared;
