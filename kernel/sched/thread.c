@@ -67,11 +67,8 @@ start(void *arg)
 void
 thread_rename(struct thread *t, const char *name)
 {
-	char ident[64];
-
 	t->name = ktr_intern(name);
-	snprintf(ident, sizeof(ident), "%s tid %u", name, t->tid);
-	t->ident = ktr_intern(ident);
+	t->ident = ktr_thread_ident(t->tid);
 	ktr_thread_name(t->tid, t->name);
 }
 

@@ -36,7 +36,7 @@ struct thread {
 	uint32_t tid;      /* [c] user threads: equal to the pid */
 	bool ktr_suppress; /* [c] its events are refused and counted: the flush thread */
 	const char *name;  /* interned */
-	const char *ident; /* interned "NAME tid N", schedgraph's id */
+	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc; /* [c] NULL: kernel thread */
 	enum thread_state state; /* [r] */
 	uint8_t prio;            /* [r] */

@@ -18,7 +18,6 @@
 
 #define KTR_PORT_MAXCPU     MAX_CPUS
 #define KTR_PORT_PATCH      1
-#define KTR_PORT_REG_ARGS   6
 #define KTR_PORT_IDENT_SLOW 0x80000000u
 
 extern uint64_t ktr_port_slow_cpus;            /* atomic; bit N: CPU N always takes the slow path */
