@@ -30,6 +30,8 @@
 #include "kernel/sync/sleepq.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
 #include "ktr/ring.h"
 #include "ktr/stream.h"
 
@@ -199,6 +201,8 @@ flush_end(void)
 	if (!whole)
 		warnk("ktr: %s did not take %llu events\n", flush.path,
 		      (unsigned long long)ktr_stream_pending(&flush.stream));
+	CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", whole, flush_written(),
+	     flush_failed());
 	ktr_stream_close(&flush.stream, !whole);
 	flush_drain(clock_ns() + FINISH_STALL_NS);
 	flush.on = false;
@@ -237,6 +241,7 @@ flush_begin(const char *path)
 	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
 	flush.on = true;
 	__atomic_store_n(&flush.kick, true, __ATOMIC_RELEASE);
+	CTR2(KTR_SUBSYS, "ktr flush on: file %s depth %u", ktr_intern(path), flush.depth);
 	return 0;
 }
 

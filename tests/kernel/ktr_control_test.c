@@ -50,7 +50,7 @@ KTEST(ktr_sites_switch_while_all_cpus_run_them)
 	/* Each change interrupts every CPU several times, which an emulator's host may take long
 	 * for. */
 	end = clock_ns() + SWITCH_NS;
-	for (; rounds < 3 || (rounds < 50 && clock_ns() < end); rounds++) {
+	for (; rounds < 2 || (rounds < 50 && clock_ns() < end); rounds++) {
 		thread_sleep_ns(1000000, 0, "ktest"); /* with one CPU, the others' turn */
 		ktr_mask_set(KTR_SPARE2);
 		ktr_mask_set(KTR_SPARE3);
