@@ -16,12 +16,15 @@
 
 #define INTERN_SLOTS 4096u /* power of two */
 #define INTERN_TEXT  255u
-#define THREAD_SLOTS 1024u /* power of two */
+#define THREAD_SETS  256u /* power of two */
+#define THREAD_WAYS  4u
+#define THREAD_GONE  0x80000000u /* in the lower half of a slot: the thread has ended */
 
 static char intern_arena[KTR_INTERN_BYTES];
 static uint32_t intern_used;                /* atomic */
 static uint32_t intern_table[INTERN_SLOTS]; /* offset + 1; 0 free; written once */
-static uint64_t thread_names[THREAD_SLOTS]; /* tid in the upper half, offset + 1 in the lower */
+/* tid in the upper half, offset + 1 in the lower; 0 free */
+static uint64_t thread_names[THREAD_SETS][THREAD_WAYS];
 
 static const char intern_full[] = "(intern full)";
 
@@ -94,25 +97,70 @@ ktr_intern_used(void)
 	return __atomic_load_n(&intern_used, __ATOMIC_RELAXED);
 }
 
+/* The slot of a thread in its set; NULL: none. */
+static uint64_t *
+thread_find(uint32_t tid, uint64_t *word)
+{
+	uint64_t *set = thread_names[tid & (THREAD_SETS - 1)];
+	for (unsigned i = 0; i < THREAD_WAYS; i++) {
+		/* acquire: pairs with the release in ktr_thread_name() */
+		*word = __atomic_load_n(&set[i], __ATOMIC_ACQUIRE);
+		if ((uint32_t)*word != 0 && *word >> 32 == tid)
+			return &set[i];
+	}
+	return NULL;
+}
+
+/* Where a new thread's name goes: a free slot, one of a thread that has ended, else any. */
+static uint64_t *
+thread_victim(uint32_t tid, uint64_t *word)
+{
+	uint64_t *set = thread_names[tid & (THREAD_SETS - 1)];
+	unsigned turn = tid / THREAD_SETS;
+	for (unsigned i = 0; i < THREAD_WAYS; i++) {
+		uint64_t *slot = &set[(turn + i) % THREAD_WAYS];
+		*word = __atomic_load_n(slot, __ATOMIC_RELAXED);
+		if ((uint32_t)*word == 0 || (*word & THREAD_GONE) != 0)
+			return slot;
+	}
+	*word = __atomic_load_n(&set[turn % THREAD_WAYS], __ATOMIC_RELAXED);
+	return &set[turn % THREAD_WAYS];
+}
+
 void
 ktr_thread_name(uint32_t tid, const char *name)
 {
 	const char *text = ktr_intern(name);
-	uint64_t word = 0;
+	uint64_t word = (uint64_t)tid << 32, old;
+	uint64_t *slot;
 	if (text != intern_full)
-		word = (uint64_t)tid << 32 | (uint32_t)(text - intern_arena + 1);
-	/* release: pairs with the acquire in ktr_thread_name_get() */
-	__atomic_store_n(&thread_names[tid & (THREAD_SLOTS - 1)], word, __ATOMIC_RELEASE);
+		word |= (uint32_t)(text - intern_arena + 1);
+	do {
+		slot = thread_find(tid, &old);
+		if (slot == NULL)
+			slot = thread_victim(tid, &old);
+		/* release: pairs with the acquire in thread_find() */
+	} while (!__atomic_compare_exchange_n(slot, &old, word, false, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
+
+void
+ktr_thread_gone(uint32_t tid)
+{
+	uint64_t word;
+	uint64_t *slot = thread_find(tid, &word);
+	if (slot != NULL)
+		__atomic_compare_exchange_n(slot, &word, word | THREAD_GONE, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 const char *
 ktr_thread_name_get(uint32_t tid)
 {
-	/* acquire: pairs with the release in ktr_thread_name() */
-	uint64_t word = __atomic_load_n(&thread_names[tid & (THREAD_SLOTS - 1)], __ATOMIC_ACQUIRE);
-	if ((uint32_t)word == 0 || word >> 32 != tid)
+	uint64_t word;
+	if (thread_find(tid, &word) == NULL)
 		return NULL;
-	return &intern_arena[(uint32_t)word - 1];
+	return &intern_arena[((uint32_t)word & ~THREAD_GONE) - 1];
 }
 
 const char *

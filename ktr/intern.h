@@ -29,9 +29,12 @@ size_t ktr_intern_used(void);
 void ktr_thread_name(uint32_t tid, const char *name);
 
 /**
- * The name of a thread that ran not too long ago: a thread's place is taken by another with the
- * same tid modulo 1024. NULL: not known.
+ * The thread has ended: its name stays until another thread needs the place. Living threads keep
+ * theirs, up to 4 with the same tid modulo 256. Any context.
  */
+void ktr_thread_gone(uint32_t tid);
+
+/** The name of a thread that runs, or ran not too long ago. NULL: not known. Any context. */
 const char *ktr_thread_name_get(uint32_t tid);
 
 /**

@@ -136,11 +136,16 @@ void
 sched_wakeup(struct thread *t)
 {
 	struct runq *rq = &runqs[t->cpu];
+	struct thread *self = curthread();
 	unsigned n;
 
+	irq_push(); /* also between the two locks: we stay here, with the identity that we set */
 	/* With this lock we know that it is switched out; until it is queued nobody else touches
 	 * it. */
 	spin_lock(&rq->lock);
+	/* What happens to t is t's story: it is told even where the waker's own is not. */
+	if (self->ktr_suppress)
+		ktr_port_set_ident(self->tid, false);
 	if (t->proc != NULL)
 		t->prio = t->base_prio;
 	t->slice = SLICE;
@@ -152,7 +157,10 @@ sched_wakeup(struct thread *t)
 		spin_lock(&rq->lock);
 	}
 	make_runnable(rq, t);
+	if (self->ktr_suppress)
+		sched_set_ident(self);
 	spin_unlock(&rq->lock);
+	irq_pop();
 }
 
 void

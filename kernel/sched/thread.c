@@ -18,8 +18,11 @@
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
-#define STACK_CACHE \
-	16 /* stacks kept for the next thread: making one costs a TLB shoot-down later */
+/*
+ * Stacks kept for the next threads. Giving one back costs an interrupt on every CPU, which is much
+ * dearer than making a thread: with too few, dead threads pile up faster than they can be buried.
+ */
+#define STACK_CACHE 128
 
 static struct spinlock threads_lock = SPINLOCK_INIT("threads");
 static struct list threads = LIST_INIT(threads);
@@ -138,6 +141,7 @@ thread_exit(void)
 void
 thread_reap(struct thread *t)
 {
+	ktr_thread_gone(t->tid);
 	spin_lock(&threads_lock);
 	list_append(&dead, &t->runq);
 	spin_unlock(&threads_lock);

@@ -214,9 +214,19 @@ thread_names_follow_their_threads(void **state)
 	assert_string_equal(ktr_string_text((uintptr_t)ktr_thread_ident(5), buf), "sh tid 5");
 	ktr_thread_name(5, "load");
 	assert_string_equal(ktr_thread_name_get(5), "load");
-	ktr_thread_name(5 + 1024, "other");
+	/* Thousands of others come and go: a living thread keeps its name. */
+	for (uint32_t tid = 1000; tid < 9000; tid++) {
+		ktr_thread_name(tid, "other");
+		assert_string_equal(ktr_thread_name_get(tid), "other");
+		ktr_thread_gone(tid);
+		assert_string_equal(ktr_thread_name_get(tid), "other");
+	}
+	assert_string_equal(ktr_thread_name_get(5), "load");
+	/* Once it is gone too, its place is taken. */
+	ktr_thread_gone(5);
+	for (uint32_t tid = 5 + 256; tid <= 5 + 256 * 8; tid += 256)
+		ktr_thread_name(tid, "late");
 	assert_null(ktr_thread_name_get(5));
-	assert_string_equal(ktr_thread_name_get(5 + 1024), "other");
 }
 
 static void
