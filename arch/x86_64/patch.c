@@ -19,6 +19,7 @@
 static const uint8_t nop5[SITE_SIZE] = {0x0f, 0x1f, 0x44, 0x00, 0x00}; /* SDM vol. 2B, NOP */
 
 static const struct arch_patch *active;
+static uint32_t generation; /* atomic: changes begun */
 static size_t active_count; /* release: pairs with the acquire in x86_patch_trap() */
 
 static void
@@ -34,11 +35,12 @@ new_code(const struct arch_patch *p, uint8_t code[SITE_SIZE])
 	memcpy(code + 1, &rel, sizeof(rel));
 }
 
-bool
-x86_patch_trap(struct arch_trapframe *tf)
+static bool
+patch_go_on(struct arch_trapframe *tf, uintptr_t addr)
 {
-	uintptr_t addr = tf->rip - 1;
 	size_t n = __atomic_load_n(&active_count, __ATOMIC_ACQUIRE);
+	const uint8_t *code = (const uint8_t *)addr;
+	int32_t rel;
 
 	for (size_t i = 0; i < n; i++) {
 		if (active[i].addr == addr) {
@@ -46,12 +48,37 @@ x86_patch_trap(struct arch_trapframe *tf)
 			return true;
 		}
 	}
-	/* A CPU may have fetched a breakpoint that has just gone: look again, and go on from there.
+	/*
+	 * This CPU may have fetched a breakpoint that has just gone. What stands there now is
+	 * followed, not run: an emulator may go on with its translation of the breakpoint for ever
+	 * (QEMU 7.2 can miss a store that comes while another of its threads translates the page).
 	 */
-	if (!arch_tf_user(tf) && *(volatile uint8_t *)addr != 0xcc) {
+	if (memcmp(code, nop5, SITE_SIZE) == 0) {
+		tf->rip = addr + SITE_SIZE;
+	} else if (code[0] == 0xe9) {
+		memcpy(&rel, code + 1, sizeof(rel));
+		tf->rip = addr + SITE_SIZE + (uint64_t)(int64_t)rel;
+	} else if (*(const volatile uint8_t *)code != 0xcc) {
 		tf->rip = addr;
-		return true;
+	} else {
+		return false;
 	}
+	return true;
+}
+
+bool
+x86_patch_trap(struct arch_trapframe *tf)
+{
+	uint32_t g;
+
+	if (arch_tf_user(tf))
+		return false;
+	/* The breakpoint may be one of a change that began after we looked for it. */
+	do {
+		g = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+		if (patch_go_on(tf, tf->rip - 1))
+			return true;
+	} while (__atomic_load_n(&generation, __ATOMIC_ACQUIRE) != g);
 	return false;
 }
 
@@ -61,6 +88,7 @@ arch_patch(const struct arch_patch *p, size_t n)
 	static const uint8_t int3 = 0xcc;
 	uint8_t code[SITE_SIZE];
 
+	__atomic_fetch_add(&generation, 1, __ATOMIC_ACQ_REL);
 	active = p;
 	__atomic_store_n(&active_count, n, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < n; i++)

@@ -35,13 +35,18 @@ SYSCTL_INT(hw_ncpu, "hw.ncpu", 0, &ncpus_value, 1, MAX_CPUS, "CPUs that run");
 static int maxcpus = MAX_CPUS;
 SYSCTL_INT(hw_maxcpus, "hw.maxcpus", SYSCTL_TUN, &maxcpus, 1, MAX_CPUS, "CPUs to use at most");
 
+enum call_mode {
+	CALL_RUN,     /* every CPU runs fn */
+	CALL_QUIESCE, /* every CPU is seen outside the record text */
+	CALL_STOP,    /* the same, and waits there until it is released */
+};
+
 static struct {
+	enum call_mode mode;
 	void (*fn)(void *);
 	void *arg;
 	uint64_t generation; /* release: pairs with the acquire in run_call() */
-	bool stop;           /* the others only wait */
-	uint64_t released;   /* those that wait in a call up to this generation may go on; atomic */
-	uint32_t in_record; /* of those, how many were interrupted inside the record text; atomic */
+	uint64_t released;   /* CPUs that wait in a call up to this one may go on; atomic */
 } call;
 
 static bool call_busy; /* atomic */
@@ -60,17 +65,19 @@ run_call(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 	uint64_t g = __atomic_load_n(&call.generation, __ATOMIC_ACQUIRE);
-	bool stop = call.stop; /* once answered, the next call may overwrite it */
+	enum call_mode mode = call.mode; /* once answered, the next call may overwrite it */
 
 	if (pc->call_done == g)
 		return;
-	if (stop && in_record_text(arch_tf_pc(tf)))
-		__atomic_fetch_add(&call.in_record, 1, __ATOMIC_RELAXED);
-	if (!stop && call.fn != NULL)
+	if (mode != CALL_RUN && in_record_text(arch_tf_pc(tf))) {
+		__atomic_store_n(&pc->call_again, true, __ATOMIC_RELEASE);
+		return;
+	}
+	if (mode == CALL_RUN && call.fn != NULL)
 		call.fn(call.arg);
-	/* release: pairs with the acquire in post() */
+	/* release: pairs with the acquire in wait_for() */
 	__atomic_store_n(&pc->call_done, g, __ATOMIC_RELEASE);
-	while (stop && __atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
+	while (mode == CALL_STOP && __atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
 		arch_relax();
 }
 
@@ -81,23 +88,36 @@ takes_part(unsigned n)
 	       __atomic_load_n(&pcpus[n]->online, __ATOMIC_ACQUIRE);
 }
 
+/* Waits for a CPU's answer; one that was inside the record text is asked again. */
+static void
+wait_for(unsigned n, uint64_t g)
+{
+	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g) {
+		if (__atomic_exchange_n(&pcpus[n]->call_again, false, __ATOMIC_ACQUIRE))
+			arch_ipi_send(n, IPI_CALL);
+		arch_relax();
+	}
+}
+
 /* Posts the call and waits until every other CPU has answered. Interrupts off, call_busy ours. */
 static void
-post(void)
+post(enum call_mode mode, void (*fn)(void *), void *arg)
 {
 	uint64_t g = call.generation + 1;
 
+	call.mode = mode;
+	call.fn = fn;
+	call.arg = arg;
 	__atomic_store_n(&call.generation, g, __ATOMIC_RELEASE);
 	this_pcpu()->call_done = g;
 	for (unsigned n = 0; n < ncpus; n++)
 		if (takes_part(n)) {
-			CTR1(KTR_SMP, "ipi send: call cpu %u", n);
+			CTR2(KTR_SMP, "ipi send: call cpu %u generation %lu", n, g);
 			arch_ipi_send(n, IPI_CALL);
 		}
 	for (unsigned n = 0; n < ncpus; n++)
-		while (takes_part(n) &&
-		       __atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g)
-			arch_relax();
+		if (takes_part(n))
+			wait_for(n, g);
 }
 
 static void
@@ -126,10 +146,7 @@ void
 smp_call_all(void (*fn)(void *), void *arg)
 {
 	begin();
-	call.fn = fn;
-	call.arg = arg;
-	call.stop = false;
-	post();
+	post(CALL_RUN, fn, arg);
 	if (fn != NULL)
 		fn(arg);
 	end();
@@ -138,25 +155,19 @@ smp_call_all(void (*fn)(void *), void *arg)
 void
 smp_stop_run(void (*fn)(void *), void *arg)
 {
-	bool done;
-
-	do {
-		begin();
-		call.stop = true;
-		call.in_record = 0;
-		post();
-		done = __atomic_load_n(&call.in_record, __ATOMIC_RELAXED) == 0;
-		if (done && fn != NULL)
-			fn(arg);
-		__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
-		end();
-	} while (!done);
+	begin();
+	post(CALL_STOP, NULL, NULL);
+	fn(arg);
+	__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
+	end();
 }
 
 void
 smp_ktr_quiesce(void)
 {
-	smp_stop_run(NULL, NULL);
+	begin();
+	post(CALL_QUIESCE, NULL, NULL);
+	end();
 }
 
 void

@@ -141,7 +141,8 @@ caller(void *arg)
 	(void)arg;
 	for (unsigned i = 0; i < 50; i++) {
 		smp_call_all(visit, NULL);
-		smp_stop_run(NULL, NULL);
+		smp_stop_run(visit, NULL);
+		smp_ktr_quiesce();
 	}
 	raise_flag(NULL);
 }
