@@ -26,6 +26,7 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
 #include "kernel/sysctl/tunable.h"
+#include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
 
 #define IDENT_SLOW 0x80000000u
@@ -84,6 +85,7 @@ kdb_stop_machine(void)
 	}
 	kdb_saved_ident = arch_ktr_ident();
 	arch_ktr_set_ident(kdb_saved_ident | IDENT_SLOW);
+	ktr_flush_hold();
 	kdb.stopped = ncpus > 1 ? arch_stop_others() : 0;
 }
 
@@ -91,6 +93,7 @@ static void
 kdb_resume_machine(void)
 {
 	arch_ktr_set_ident(kdb_saved_ident);
+	ktr_flush_release();
 	/* First: a CPU that goes on must not find the debugger active. */
 	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
 	if (ncpus > 1)

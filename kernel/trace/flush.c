@@ -7,9 +7,14 @@
  * the rings go round, and what was lost stands in the stream. Its own events are refused
  * (ktr_suppress).
  *
+ * A machine that stops must not leave a frame half made, or bytes that went out but are not
+ * counted: the stream's end would be damaged when it is wanted most. So whoever stops the machine
+ * holds the flush first (ktr_flush_hold), which waits for the piece that is under way, and pieces
+ * are short.
+ *
  * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. With the machine stopped
  * by a panic or the debugger one CPU runs, and goes on without it; `encoding` tells it whether the
- * stream's state was left in the middle of a change.
+ * stream's state was left in the middle of a change all the same.
  */
 #include "kernel/trace/flush.h"
 
@@ -17,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/lib/printf.h"
@@ -35,9 +41,11 @@
 #include "ktr/ring.h"
 #include "ktr/stream.h"
 
-#define FLUSH_PERIOD_NS  50000000ull /* between passes, when no ring fills */
-#define FLUSH_PIECE      4096u       /* bytes written with the lock held once */
-#define FLUSH_WAIT_MIN   1000000ull  /* for a busy line, doubled up to */
+#define FLUSH_PERIOD_NS  50000000ull  /* between passes, when no ring fills */
+#define FLUSH_PIECE      4096u        /* bytes written with the lock held once */
+#define FLUSH_BURST      16u          /* bytes given to the line with interrupts off */
+#define FLUSH_HOLD_NS    500000000ull /* for a piece to end; emulators take long */
+#define FLUSH_WAIT_MIN   1000000ull   /* for a busy line, doubled up to */
 #define FLUSH_WAIT_MAX   100000000ull
 #define FINISH_STALL_NS  1000000000ull  /* a line that takes nothing for so long is dead */
 #define FINISH_TOTAL_NS  20000000000ull /* and at most so long in all */
@@ -49,6 +57,9 @@ static struct {
 	struct mutex lock;
 	bool on;                /* [l] written; read anywhere */
 	bool encoding;          /* atomic: inside the encoder */
+	bool busy;              /* atomic: inside a piece of work that is not to be cut */
+	bool hold;              /* atomic: begin none */
+	struct thread *encoder; /* atomic: whose encoding it is */
 	bool sleeping;          /* atomic: the thread waits to be woken */
 	bool kick;              /* atomic: wake the thread at the next tick */
 	bool pass_over;         /* [l] what is in buf ends a pass */
@@ -94,6 +105,65 @@ flush_failed(void)
 	return failed - flush.base_failed;
 }
 
+/* Begins a piece of work; false when the machine is about to stop. */
+static bool
+flush_piece_begin(void)
+{
+	if (kdb_inside())
+		return true;
+	/* seq_cst, as in ktr_flush_hold(): of both sides one at least sees the other. */
+	__atomic_store_n(&flush.busy, true, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&flush.hold, __ATOMIC_SEQ_CST))
+		return true;
+	__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
+	return false;
+}
+
+static void
+flush_piece_end(void)
+{
+	if (!kdb_inside())
+		__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
+}
+
+void
+ktr_flush_hold(void)
+{
+	uint64_t start_ns = clock_ns();
+
+	__atomic_store_n(&flush.hold, true, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&flush.encoder, __ATOMIC_ACQUIRE) == curthread() && flush.encoding)
+		return; /* the trouble is in the encoder itself */
+	while (__atomic_load_n(&flush.busy, __ATOMIC_SEQ_CST) &&
+	       clock_ns() - start_ns < FLUSH_HOLD_NS)
+		arch_relax();
+}
+
+void
+ktr_flush_release(void)
+{
+	__atomic_store_n(&flush.hold, false, __ATOMIC_RELEASE);
+}
+
+bool
+ktr_flush_rest_begin(void)
+{
+	if (!flush.encoding || __atomic_load_n(&flush.encoder, __ATOMIC_RELAXED) != curthread() ||
+	    kdb_inside())
+		return false;
+	__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
+	return true;
+}
+
+void
+ktr_flush_rest_end(void)
+{
+	while (!flush_piece_begin())
+		arch_relax(); /* the machine stops any moment, and may go on */
+	__atomic_store_n(&flush.encoding, true, __ATOMIC_RELEASE);
+}
+
 /* Encodes up to a buffer's worth, not beyond the end of a pass; false when the stream has nothing.
  */
 static bool
@@ -101,18 +171,48 @@ flush_encode(void)
 {
 	flush.at = flush.len = 0;
 	flush.pass_over = false;
-	__atomic_store_n(&flush.encoding, true, __ATOMIC_RELEASE);
-	/* In pieces: should the machine stop in the middle, what was finished is not lost. */
-	while (flush.len < flush.size && !flush.pass_over) {
+	/* In pieces: a machine that stops waits for one of them only. */
+	while (flush.len < flush.size && !flush.pass_over && flush_piece_begin()) {
 		size_t room = flush.size - flush.len;
 		size_t want = room < FLUSH_PIECE ? room : FLUSH_PIECE;
-		size_t n = ktr_stream_read(&flush.stream, flush.buf + flush.len, want);
+		size_t n;
 
+		__atomic_store_n(&flush.encoder, curthread(), __ATOMIC_RELEASE);
+		__atomic_store_n(&flush.encoding, true, __ATOMIC_RELEASE);
+		n = ktr_stream_read(&flush.stream, flush.buf + flush.len, want);
 		flush.pass_over = n == 0;
 		__atomic_store_n(&flush.len, flush.len + n, __ATOMIC_RELEASE);
+		__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
+		flush_piece_end();
 	}
-	__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
 	return flush.len > 0;
+}
+
+/*
+ * Gives the sink some bytes, and counts them. A file's writing is not held: with the machine
+ * stopped, nobody goes on with it.
+ */
+static int64_t
+flush_write_some(void)
+{
+	size_t left = flush.len - flush.at;
+	int64_t n = 0;
+
+	if (flush.sink.uart == NULL) {
+		n = trace_sink_write(&flush.sink, flush.buf + flush.at, left);
+		flush.at += n > 0 ? (size_t)n : 0;
+		return n;
+	}
+	/* Interrupts off: one of them may be what stops the machine. */
+	irq_push();
+	if (flush_piece_begin()) {
+		n = trace_sink_write(&flush.sink, flush.buf + flush.at,
+				     left < FLUSH_BURST ? left : FLUSH_BURST);
+		flush.at += n > 0 ? (size_t)n : 0;
+		flush_piece_end();
+	}
+	irq_pop();
+	return n;
 }
 
 /* Writes a piece of what is encoded. Lock held, or machine stopped. */
@@ -122,14 +222,12 @@ flush_write(void)
 	size_t done = 0;
 
 	while (flush.at < flush.len && done < FLUSH_PIECE) {
-		int64_t n =
-		    trace_sink_write(&flush.sink, flush.buf + flush.at, flush.len - flush.at);
+		int64_t n = flush_write_some();
 
 		if (n < 0)
 			return FLUSH_FAILED;
 		if (n == 0)
 			break;
-		flush.at += (size_t)n;
 		done += (size_t)n;
 	}
 	return done > 0 ? FLUSH_MORE : FLUSH_BUSY;

@@ -18,6 +18,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/trace/flush.h"
 #include "ktr/port.h"
 
 /* Each batch stops at every CPU three times: one should do for all sites. */
@@ -70,12 +71,17 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 bool
 ktr_port_quiesce(void)
 {
+	bool flush;
+
 	/* No other CPU will ever go on with what it was at. */
 	if (ktr_port_final || kdb_panicked())
 		return true;
 	if (ktr_port_alone())
 		return curthread() == NULL;
+	flush = ktr_flush_rest_begin();
 	smp_ktr_quiesce();
+	if (flush)
+		ktr_flush_rest_end();
 	return true;
 }
 
