@@ -47,6 +47,14 @@ def panic():
                     "the panic in the trace")
 
 
+@test("a panic in the middle of the work leaves a trace without damage, whatever the flush was at")
+def busy_panic():
+    for smp in (1, 2, 4, 2, 4, 2, 4):
+        run = boot("load mix -n 3 -j 2 > /tmp/out &\nsysctl debug.kdb.panic=1\n", smp=smp, mask="SYSC,PROC,SCHED,LOCK",
+                   trace=True).expect(101)
+        check(any(e["text"].startswith("panic: ") for e in run.events), "no panic in the trace")
+
+
 @test("a guest that does not end is stopped at the deadline with status 124")
 def deadline():
     start = time.monotonic()
