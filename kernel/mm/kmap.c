@@ -31,7 +31,8 @@
 struct area { /* [start, end) is mapped or about to be; sorted by address */
 	struct list link;
 	uintptr_t start, end;
-	bool owned; /* the pages are ours to free */
+	bool owned;        /* the pages are ours to free */
+	struct area *gone; /* next of those that are being released */
 };
 
 extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
@@ -148,6 +149,7 @@ new_area(size_t size, bool owned)
 		return NULL;
 	}
 	a->owned = owned;
+	a->gone = NULL;
 	spin_lock(&kmap_lock);
 	got = reserve(a, size);
 	spin_unlock(&kmap_lock);
@@ -174,25 +176,34 @@ flush_all(void *arg)
 	arch_tlb_flush_all();
 }
 
+/* Takes areas (linked by `gone`) off the map: one shoot-down for all of them. */
 static void
-release(struct area *a)
+release(struct area *list)
 {
 	void *pages = NULL;
 
 	spin_lock(&kmap_lock);
-	pagetable_each(root, a->start, a->end, free_page, &pages);
+	for (struct area *a = list; a != NULL; a = a->gone) {
+		CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->start, a->end);
+		pagetable_each(root, a->start, a->end, free_page, &pages);
+	}
 	spin_unlock(&kmap_lock);
-	CTR2(KTR_PMAP, "tlb shootdown: start %#lx end %#lx", a->start, a->end);
+	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->start);
 	smp_call_all(flush_all, NULL);
-	spin_lock(&kmap_lock);
-	list_remove(&a->link);
-	spin_unlock(&kmap_lock);
+	while (list != NULL) {
+		struct area *next = list->gone;
+
+		spin_lock(&kmap_lock);
+		list_remove(&list->link);
+		spin_unlock(&kmap_lock);
+		kfree(list);
+		list = next;
+	}
 	while (pages != NULL) {
 		void *next = *(void **)pages;
 		page_free(pages, 0);
 		pages = next;
 	}
-	kfree(a);
 }
 
 void *
@@ -223,27 +234,48 @@ kmap_alloc(size_t size)
 	return (void *)a->start;
 }
 
-void
-kmap_free(void *va)
+/* The area that begins at va, which from now on nobody else frees; NULL: there is none. */
+static struct area *
+claim_area(const void *va)
 {
 	struct area *found = NULL;
 
-	if (va == NULL)
-		return;
 	spin_lock(&kmap_lock);
 	list_for_each (l, &areas) {
 		struct area *a = list_entry(l, struct area, link);
 		if (a->start == (uintptr_t)va && a->owned) {
-			a->owned = false; /* a second free finds nothing */
+			a->owned = false;
 			found = a;
 			break;
 		}
 	}
 	spin_unlock(&kmap_lock);
-	if (found == NULL)
-		panic("kmap_free: %p is not from kmap_alloc", va);
-	CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va, found->end - found->start);
-	release(found);
+	return found;
+}
+
+void
+kmap_free_all(void *const *va, unsigned n)
+{
+	struct area *list = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct area *a = claim_area(va[i]);
+
+		if (a == NULL)
+			panic("kmap_free: %p is not from kmap_alloc", va[i]);
+		CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va[i], a->end - a->start);
+		a->gone = list;
+		list = a;
+	}
+	if (list != NULL)
+		release(list);
+}
+
+void
+kmap_free(void *va)
+{
+	if (va != NULL)
+		kmap_free_all(&va, 1);
 }
 
 void *

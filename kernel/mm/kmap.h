@@ -20,5 +20,7 @@ uint64_t kmap_root(void);
  */
 void *kmap_alloc(size_t size);
 void kmap_free(void *va);
+/* The same for n blocks at the price of one. */
+void kmap_free_all(void *const *va, unsigned n);
 /* Maps physical memory; never unmapped. prot: MMU_ bits. NULL: out of memory. */
 void *kmap_phys(uint64_t pa, size_t size, unsigned prot);

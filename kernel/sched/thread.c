@@ -43,8 +43,9 @@ stack_alloc(void)
 	return stack != NULL ? stack : kmap_alloc(KSTACK_SIZE);
 }
 
-static void
-stack_free(void *stack)
+/* False: there are enough, the caller gives it back to kmap. */
+static bool
+stack_keep(void *stack)
 {
 	bool kept;
 
@@ -53,8 +54,7 @@ stack_free(void *stack)
 	if (kept)
 		stack_cache[stacks_cached++] = stack;
 	spin_unlock(&threads_lock);
-	if (!kept)
-		kmap_free(stack);
+	return kept;
 }
 
 static void
@@ -120,14 +120,26 @@ thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	return t;
 }
 
-void
-thread_discard(struct thread *t)
+/* Takes t apart but for its stack, which it returns. */
+static void *
+thread_dissolve(struct thread *t)
 {
+	void *stack = t->kstack;
+
 	spin_lock(&threads_lock);
 	list_remove(&t->all);
 	spin_unlock(&threads_lock);
-	stack_free(t->kstack);
 	kfree(t);
+	return stack;
+}
+
+void
+thread_discard(struct thread *t)
+{
+	ktr_thread_gone(t->tid);
+	void *stack = thread_dissolve(t);
+	if (!stack_keep(stack))
+		kmap_free(stack);
 }
 
 void
@@ -148,19 +160,38 @@ thread_reap(struct thread *t)
 	wakeup(&dead);
 }
 
+/* The next dead thread; NULL when there is none and `wait` is false. */
+static struct thread *
+next_dead(bool wait)
+{
+	struct list *l;
+
+	spin_lock(&threads_lock);
+	while ((l = list_first(&dead)) == NULL && wait)
+		sleep_on(&dead, &threads_lock, "reaper", 0, DEADLINE_NEVER);
+	if (l != NULL)
+		list_remove(l);
+	spin_unlock(&threads_lock);
+	return l != NULL ? list_entry(l, struct thread, runq) : NULL;
+}
+
 static void
 reaper(void *arg)
 {
+	static void *stacks[64]; /* on their way back to kmap: many at the price of one */
+	unsigned n = 0;
+
 	(void)arg;
 	for (;;) {
-		struct list *l;
+		struct thread *t = next_dead(n == 0);
+		void *stack = t != NULL ? thread_dissolve(t) : NULL;
 
-		spin_lock(&threads_lock);
-		while ((l = list_first(&dead)) == NULL)
-			sleep_on(&dead, &threads_lock, "reaper", 0, DEADLINE_NEVER);
-		list_remove(l);
-		spin_unlock(&threads_lock);
-		thread_discard(list_entry(l, struct thread, runq));
+		if (stack != NULL && !stack_keep(stack))
+			stacks[n++] = stack;
+		if (n == sizeof(stacks) / sizeof(stacks[0]) || (t == NULL && n > 0)) {
+			kmap_free_all(stacks, n);
+			n = 0;
+		}
 	}
 }
 
