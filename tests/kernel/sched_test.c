@@ -20,7 +20,7 @@ static uint32_t flag; /* atomic */
 static bool
 wait_flag(uint32_t value)
 {
-	uint64_t end = clock_ns() + 20000 * MS;
+	uint64_t end = clock_ns() + 50000 * MS;
 
 	while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) != value) {
 		if (clock_ns() > end)
