@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""The build: nothing is done twice, a header rebuilds its users only, classes can be left out."""
+import json
+import subprocess
+
+from harness import ARCH, BUILD, ROOT, boot, check, check_eq, main, scratch, test
+
+
+def make(*args):
+    return subprocess.run(["make", "--no-print-directory", f"ARCH={ARCH}", *args], cwd=ROOT, capture_output=True,
+                          text=True, timeout=300)
+
+
+@test("a second make does nothing")
+def second():
+    check_eq(make("-q", "all").returncode, 0, "make -q all")
+
+
+@test("touching a header rebuilds its users only")
+def header():
+    plan = make("-n", "V=1", "-W", "kernel/fs/pipe.h", f"build/{ARCH}/kestrel").stdout
+    built = {word for line in plan.splitlines() for word in line.split() if word.endswith(".c.o") and " -c " in line}
+    names = {b.split("/obj/")[1] for b in built}
+    check("kernel/fs/pipe.c.o" in names, f"pipe.c is not rebuilt, but {sorted(names)}")
+    check("kernel/lib/string.c.o" not in names and "kernel/mm/page.c.o" not in names,
+          f"files that do not include it are rebuilt: {sorted(names)}")
+
+
+@test("make help lists every target, one line each")
+def helps():
+    text = make("help").stdout
+    for target in ("all", "run", "debug", "test", "lint", "format", "clean", "help", "compile_commands.json"):
+        lines = [line for line in text.splitlines() if line.split(None, 1)[0] == target]
+        check_eq(len(lines), 1, f"lines of make help for {target}")
+
+
+@test("make compile_commands.json gives a command for each kernel source")
+def commands():
+    p = make("-B", "compile_commands.json")
+    check_eq(p.returncode, 0, f"make compile_commands.json: {p.stderr}")
+    entries = json.loads((ROOT / "compile_commands.json").read_text())
+    files = {e["file"] for e in entries}
+    check(any(f.endswith("kernel/main.c") for f in files), "kernel/main.c has no entry")
+    check(all("command" in e or "arguments" in e for e in entries), "an entry has no command")
+
+
+@test("KTR_COMPILE leaves all other classes out: no site, no code")
+def compile_mask():
+    tree = scratch() / "tree"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
+    p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC", f"build/{ARCH}/kestrel"], cwd=tree,
+                       capture_output=True, text=True, timeout=300)
+    check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr[-2000:]}")
+    run = boot("sysctl debug.ktr.compile\nsysctl debug.ktr.mask=ALL\nload fork -n 3\nsysctl -n debug.ktr.sites\n",
+               options=["--kernel", str(tree / "build" / ARCH / "kestrel"), "--initrd", str(BUILD / "initrd.cpio")])
+    run.expect(0)
+    check("debug.ktr.compile: PROC,SCHED" in run.out, f"debug.ktr.compile: {run.out}")
+    classes = {line.split()[3] for line in run.out.splitlines() if line[:1].isdigit() and '"' in line}
+    check(classes and all(set(c.split(",")) & {"SCHED", "PROC"} for c in classes), f"classes of the sites: {classes}")
+
+
+if __name__ == "__main__":
+    main()
