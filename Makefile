@@ -185,7 +185,7 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 
 # ---- targets ----------------------------------------------------------------------------------
 
-.PHONY: all run debug test lint format clean help tools unit-tests
+.PHONY: all run debug test lint format clean help unit-tests
 .SECONDARY:
 
 all: $B/kestrel $B/kestrel.iso $H/ktrdump ## build the kernel, its boot image and the host's ktrdump
