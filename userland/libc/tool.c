@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tool.h>
 #include <unistd.h>
 
@@ -76,4 +77,30 @@ tool_join_path(char *buf, size_t size, const char *dir, const char *name)
 	errno = ENAMETOOLONG;
 	warn("%s/%s", dir, name);
 	return -1;
+}
+
+int
+tool_each_to(int argc, char **argv, const char *usage, int (*f)(const char *, const char *))
+{
+	struct stat st;
+	const char *target;
+	int status = 0;
+
+	if (argc < 2)
+		tool_usage(usage);
+	target = argv[argc - 1];
+	if (stat(target, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		if (argc > 2)
+			errx(1, "%s: not a directory", target);
+		return f(argv[0], target);
+	}
+	for (int i = 0; i < argc - 1; i++) {
+		const char *slash = strrchr(argv[i], '/');
+		char path[PATH_MAX];
+
+		status |= tool_join_path(path, sizeof(path), target,
+					 slash != NULL ? slash + 1 : argv[i]) < 0 ||
+			  f(argv[i], path);
+	}
+	return status;
 }

@@ -20,6 +20,12 @@ int tool_finish(int status);
 int tool_join_path(char *buf, size_t size, const char *dir, const char *name);
 
 /*
+ * Operands "SOURCE TARGET" or "SOURCE… FOLDER": calls f(source, target) for each, with a target
+ * inside the folder. Returns f's results or-ed. Fewer than two operands: usage, exit 2.
+ */
+int tool_each_to(int argc, char **argv, const char *usage, int (*f)(const char *, const char *));
+
+/*
  * Judges a test(1) expression, argv[0..argc) without the name and without a closing ].
  * Returns 0 true, 1 false, 2 after a message about a bad expression.
  */
