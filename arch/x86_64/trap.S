@@ -59,7 +59,9 @@ x86_vectors:
 	.else
 	pushq $vec
 	.endif
-	.if (vec == 1) || (vec == 2) || (vec == 8) || (vec == 18)
+	.if vec == 1
+	jmp debug_entry
+	.elseif (vec == 2) || (vec == 8) || (vec == 18)
 	jmp paranoid_entry
 	.else
 	jmp trap_entry
@@ -70,9 +72,10 @@ x86_vectors:
 	.balign 16
 trap_entry:
 	testb $3, 24(%rsp)		/* cs, above vector, error and rip */
-	jz 1f
+	jz trap_on_kernel_stack
 	swapgs
-1:	SAVE_REGS
+trap_on_kernel_stack:
+	SAVE_REGS
 	cld
 	mov %rsp, %rdi
 	call x86_trap
@@ -108,6 +111,28 @@ breakpoint_return:
 	mov 8(%rsp), %rsp		/* error slot: the new stack pointer */
 	popfq
 	ret
+
+	/*
+	 * A program that single-steps itself: its thread may be switched out on the way back, so the frame moves
+	 * from the CPU's debug stack, which the next such thread will use, to the thread's own.
+	 */
+	.balign 16
+debug_entry:
+	testb $3, 24(%rsp)
+	jz paranoid_entry
+	swapgs
+	push %rax
+	push %rbx
+	mov %gs:8, %rax
+	sub $56, %rax
+	.irp word, 0, 8, 16, 24, 32, 40, 48
+	mov 16+\word(%rsp), %rbx
+	mov %rbx, \word(%rax)
+	.endr
+	pop %rbx
+	xchg %rax, (%rsp)
+	pop %rsp
+	jmp trap_on_kernel_stack
 
 	.balign 16
 paranoid_entry:

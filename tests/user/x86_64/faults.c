@@ -43,6 +43,19 @@ breakpoint(void)
 }
 
 static void
+single_step(void)
+{
+	__asm__ volatile("pushf; orq $0x100, (%%rsp); popf; nop; nop" ::: "cc", "memory");
+}
+
+static void
+single_step_system_call(void)
+{
+	__asm__ volatile("pushf; orq $0x100, (%%rsp); popf; syscall; nop" ::"a"(39)
+			 : "cc", "memory", "rcx", "r11");
+}
+
+static void
 call_kernel_vector(void)
 {
 	__asm__ volatile("int $0xf0");
@@ -55,6 +68,8 @@ const struct fault arch_faults[] = {
     {"the FPU, which programs have not: SIGILL", use_fpu, SIGILL},
     {"a division by zero: SIGFPE", divide, SIGFPE},
     {"a breakpoint: SIGTRAP", breakpoint, SIGTRAP},
+    {"a single step: SIGTRAP", single_step, SIGTRAP},
+    {"a single step over a system call: SIGTRAP", single_step_system_call, SIGTRAP},
     {"an interrupt vector of the kernel: SIGSEGV", call_kernel_vector, SIGSEGV},
     {NULL, NULL, 0},
 };
