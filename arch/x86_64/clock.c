@@ -53,29 +53,69 @@ sample(void)
 	return best;
 }
 
-void
-arch_clock_init(void)
+/* Counter 2 begins to fall from 65535: false when it never does. */
+static bool
+pit_start(void)
 {
-	struct sample a, b;
-	uint64_t pit;
-
-	/* Counter 2: gate on, speaker off; mode 0, low byte then high byte. */
+	/* Gate on, speaker off; mode 0, low byte then high byte. */
 	arch_pio_out8(0x61, (arch_pio_in8(0x61) & ~2u) | 1);
 	arch_pio_out8(0x43, 0xb0);
 	arch_pio_out8(0x42, 0xff);
 	arch_pio_out8(0x42, 0xff);
-	lapic_timer_start(UINT32_MAX);
-	while (pit_read() > 65500) /* it takes the new count with its next clock */
-		;
-	a = sample();
-	while (pit_read() > 65500 - PIT_HZ / 40)
-		arch_relax();
-	b = sample();
+	for (unsigned i = 0; i < 1000000; i++)
+		if (pit_read() <= 65500) /* it takes the new count with its next clock */
+			return true;
+	return false;
+}
+
+/*
+ * Two samples about 25 ms apart. False when this CPU stood still in between (a virtual one that its
+ * host did not run) for so long that the interval timer, which comes round every 55 ms, may have
+ * done so unseen.
+ */
+static bool
+measure(struct sample *a, struct sample *b)
+{
+	uint64_t last, longest = 0;
+	uint32_t left;
+
+	*a = sample();
+	last = a->tsc;
+	left = a->pit;
+	while (left > 65500 - PIT_HZ / 40) {
+		uint32_t pit = pit_read();
+		uint64_t now = arch_clock_read();
+
+		if (pit > left)
+			return false;
+		if (now - last > longest)
+			longest = now - last;
+		left = pit;
+		last = now;
+	}
+	*b = sample();
+	if (b->tsc - last > longest)
+		longest = b->tsc - last;
+	return a->pit > 60000 && b->pit <= left && longest < (b->tsc - a->tsc) / 2;
+}
+
+void
+arch_clock_init(void)
+{
+	struct sample a, b;
+	unsigned tries = 0;
+	uint64_t pit;
+
+	do {
+		if (!pit_start())
+			panic("the interval timer does not count");
+		if (tries++ == 100)
+			panic("the interval timer gives no two readings that fit, in 100 tries");
+		lapic_timer_start(UINT32_MAX);
+	} while (!measure(&a, &b));
 	lapic_timer_start(0);
 
 	pit = a.pit - b.pit;
-	if (pit == 0 || a.pit <= b.pit)
-		panic("the interval timer does not count");
 	tsc_hz = (b.tsc - a.tsc) * PIT_HZ / pit;
 	apic_hz = (uint64_t)(a.apic - b.apic) * PIT_HZ / pit;
 }
