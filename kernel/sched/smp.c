@@ -51,6 +51,8 @@ static struct {
 
 static bool call_busy; /* atomic */
 
+_Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
+
 extern char __ktr_record_start[], __ktr_record_end[];
 
 static bool
@@ -104,6 +106,7 @@ static void
 post(enum call_mode mode, void (*fn)(void *), void *arg)
 {
 	uint64_t g = call.generation + 1;
+	uint64_t asked = 0; /* bit n: CPU n; one that comes up meanwhile takes no part */
 
 	call.mode = mode;
 	call.fn = fn;
@@ -112,21 +115,21 @@ post(enum call_mode mode, void (*fn)(void *), void *arg)
 	this_pcpu()->call_done = g;
 	for (unsigned n = 0; n < ncpus; n++)
 		if (takes_part(n)) {
+			asked |= 1ul << n;
 			CTR2(KTR_SMP, "ipi send: call cpu %u generation %lu", n, g);
 			arch_ipi_send(n, IPI_CALL);
 		}
-	for (unsigned n = 0; n < ncpus; n++)
-		if (takes_part(n))
-			wait_for(n, g);
+	for (; asked != 0; asked &= asked - 1)
+		wait_for((unsigned)__builtin_ctzl(asked), g);
 }
 
 static void
 begin(void)
 {
-	if (this_pcpu()->locks != 0)
-		panic("smp call with %u spin locks held", this_pcpu()->locks);
 	for (;;) {
 		irq_push();
+		if (this_pcpu()->locks != 0)
+			panic("smp call with %u spin locks held", this_pcpu()->locks);
 		if (!__atomic_exchange_n(&call_busy, true, __ATOMIC_ACQUIRE))
 			return;
 		/* Interrupts are on between two tries: the one before us needs our answer. */
