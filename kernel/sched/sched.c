@@ -99,7 +99,7 @@ best(const struct runq *rq)
 static void
 request_resched(unsigned n)
 {
-	if (__atomic_exchange_n(&pcpus[n]->resched, true, __ATOMIC_RELAXED) || n == arch_cpu())
+	if (__atomic_exchange_n(&pcpus[n]->resched, true, __ATOMIC_SEQ_CST) || n == arch_cpu())
 		return;
 	CTR1(KTR_SMP, "ipi send: resched cpu %u", n);
 	arch_ipi_send(n, IPI_RESCHED);
@@ -454,8 +454,12 @@ sched_idle(void)
 		if (__atomic_load_n(&rq->load, __ATOMIC_RELAXED) > 0 || steal()) {
 			give_away();
 		} else {
-			__atomic_store_n(&this_pcpu()->resched, false, __ATOMIC_RELAXED);
-			if (__atomic_load_n(&rq->load, __ATOMIC_RELAXED) == 0)
+			/*
+			 * seq_cst: who queues a thread raises load, then looks at resched, and
+			 * sends no interrupt when that is set already.
+			 */
+			__atomic_store_n(&this_pcpu()->resched, false, __ATOMIC_SEQ_CST);
+			if (__atomic_load_n(&rq->load, __ATOMIC_SEQ_CST) == 0)
 				arch_irq_enable_and_wait();
 		}
 		arch_irq_disable();
