@@ -151,8 +151,13 @@ sys_set_tid_address(const uint64_t a[6])
 int64_t
 sys_getppid(const uint64_t a[6])
 {
+	uint32_t pid;
+
 	(void)a;
-	return __atomic_load_n(&curproc()->parent, __ATOMIC_RELAXED)->pid;
+	spin_lock(&proc_lock); /* without it the parent may end and be freed between two looks */
+	pid = curproc()->parent->pid;
+	spin_unlock(&proc_lock);
+	return pid;
 }
 
 int64_t
