@@ -87,8 +87,10 @@ thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
 		kfree(t);
 		return NULL;
 	}
-	/* 0 is never drawn, nor anything with the sign that asks ktr for its slow path. */
-	t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
+	do /* neither 0 nor process 1's, nor anything with the sign that asks ktr for its slow path
+	    */
+		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
+	while (t->tid < 2);
 	t->prio = t->base_prio = prio;
 	t->fn = fn;
 	t->arg = arg;
