@@ -125,6 +125,8 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 			return true;
 		x86_delay_ns(1000000);
 	}
+	/* It must not turn up later, when nobody counts with it: back to waiting for a STARTUP. */
+	lapic_send(id, ICR_INIT | ICR_ASSERT);
 	return false;
 }
 
