@@ -85,8 +85,8 @@ common:
 
 	.globl boot_long_mode
 boot_long_mode:				/* secondary CPUs join here: %edi 0, %esp theirs */
-	mov %cr4, %eax
-	or $(1 << 5), %eax		/* PAE */
+	/* PAE, and nothing that a loader left: five levels, or RDGSBASE for programs (trap.S). */
+	mov $(1 << 5), %eax
 	mov %eax, %cr4
 	mov $boot_pml4, %eax
 	mov %eax, %cr3

@@ -64,7 +64,10 @@ protection_bits(void)
 {
 	uint32_t r[4];
 	uint64_t cr4;
+	bool mce;
 
+	cpuid(1, 0, r);
+	mce = r[3] & (1u << 7);
 	cpuid(0, 0, r);
 	if (r[0] >= 7) {
 		cpuid(7, 0, r);
@@ -72,7 +75,8 @@ protection_bits(void)
 		x86_smap = r[1] & (1u << 20);
 	}
 	__asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
-	cr4 |= CR4_PGE | (x86_smep ? CR4_SMEP : 0) | (x86_smap ? CR4_SMAP : 0);
+	cr4 |=
+	    CR4_PGE | (mce ? CR4_MCE : 0) | (x86_smep ? CR4_SMEP : 0) | (x86_smap ? CR4_SMAP : 0);
 	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4));
 }
 
@@ -130,10 +134,8 @@ arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 
 	p->kstack_top = stack_top;
 	p->x86->tss.rsp[0] = stack_top;
-	if (p->fs_base != tls) {
-		p->fs_base = tls;
-		wrmsr(MSR_FS_BASE, tls);
-	}
+	/* Always: a program changes the base behind our back when it loads the FS selector. */
+	wrmsr(MSR_FS_BASE, tls);
 }
 
 uint64_t

@@ -46,6 +46,7 @@
 #define EFER_SCE 1
 
 #define CR0_WP   (1ul << 16)
+#define CR4_MCE  (1ul << 6)
 #define CR4_PGE  (1ul << 7)
 #define CR4_SMEP (1ul << 20)
 #define CR4_SMAP (1ul << 21)

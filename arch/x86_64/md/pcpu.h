@@ -15,7 +15,6 @@ struct arch_pcpu {
 	uint32_t ktr_ident;
 	unsigned cpu;
 	uint32_t apic_id;
-	uint64_t fs_base;    /* value of the FS base register, to skip writes */
 	struct x86_cpu *x86; /* descriptor tables and fault stacks */
 };
 
