@@ -78,6 +78,8 @@ map_direct(uint64_t start, uint64_t end)
 
 	start = page_round_down(start);
 	end = page_round_up(end);
+	if (end > ARCH_VMALLOC_BASE - ARCH_DIRECT_BASE) /* firmware may reserve any address */
+		end = ARCH_VMALLOC_BASE - ARCH_DIRECT_BASE;
 	while (start < end) {
 		uint64_t next = end;
 		unsigned prot = MMU_READ | MMU_WRITE;
