@@ -23,6 +23,8 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
+#define OOM_TRIES 100 /* of 10 ms each */
+
 extern char __ktr_record_start[], __ktr_record_end[];
 
 uint32_t
@@ -65,6 +67,17 @@ entry_irq_exit(unsigned vector, uint32_t cookie, struct arch_trapframe *tf)
 		sched_preempt_irq();
 }
 
+/* A fault that only wants for memory. True: it is served, or comes again after a signal. */
+static bool
+serve_without_memory(struct vmspace *vm, uintptr_t va, unsigned access, bool user)
+{
+	/* Not for ever: what must die may wait for something that we hold. */
+	for (unsigned i = 0; i < OOM_TRIES && proc_out_of_memory(); i++)
+		if (vm_fault(vm, va, access))
+			return true;
+	return user && proc_signal_pending();
+}
+
 bool
 entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
@@ -76,6 +89,8 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	if (p == NULL || p->vm == NULL || va >= ARCH_USER_END)
 		return false;
 	served = vm_fault(p->vm, va, access);
+	if (!served && vm_allows(p->vm, va, access))
+		served = serve_without_memory(p->vm, va, access, arch_tf_user(tf));
 	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, served);
 	return served;
 }

@@ -40,7 +40,7 @@ vm_root(const struct vmspace *vm)
 uint64_t
 vm_resident(const struct vmspace *vm)
 {
-	return vm->resident;
+	return __atomic_load_n(&vm->resident, __ATOMIC_RELAXED);
 }
 
 struct vmspace *
@@ -279,6 +279,14 @@ copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
 	if (new != old)
 		page_unref(old);
 	return true;
+}
+
+bool
+vm_allows(const struct vmspace *vm, uint64_t va, unsigned access)
+{
+	const struct area *a = find(vm, va);
+
+	return a != NULL && (a->prot & access);
 }
 
 bool

@@ -39,7 +39,9 @@ uint64_t vm_brk(struct vmspace *vm, uint64_t end);
 /* Serves a fault of the current space. access is one MMU_ bit. False: nothing there, or not
  * allowed. */
 bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
+/* Is access allowed there? When vm_fault() failed nevertheless, memory is out. */
+bool vm_allows(const struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into a space that is not current (exec): demand pages are made. -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
-/* Pages mapped now. */
+/* Pages mapped now; also of a space that its own thread changes meanwhile. */
 uint64_t vm_resident(const struct vmspace *vm);

@@ -4,7 +4,6 @@
  * The file comes from anyone, so every field is checked before use. The new space is complete
  * before the old one is let go: an error leaves the caller as it was.
  */
-#include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
@@ -158,12 +157,12 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	struct vmspace *old = p->vm;
 	const char *slash = strrchr(path, '/');
 
-	irq_push();
+	spin_lock(&proc_lock);
 	p->vm = vm;
 	arch_mmu_switch(vm_root(vm));
 	curthread()->tls = 0;
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
-	irq_pop();
+	spin_unlock(&proc_lock);
 	if (old != NULL)
 		vm_destroy(old);
 	filetable_close_on_exec(p->files);

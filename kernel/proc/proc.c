@@ -175,10 +175,10 @@ proc_exit(int wait_status)
 	p->files = NULL;
 	vnode_unref(p->cwd);
 	p->cwd = NULL;
-	irq_push(); /* from here on a switch back to us must not load the old space */
+	spin_lock(&proc_lock); /* from here on a switch back to us must not load the old space */
 	p->vm = NULL;
 	arch_mmu_switch(kmap_root());
-	irq_pop();
+	spin_unlock(&proc_lock);
 	vm_destroy(vm);
 	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, p->name);
 	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",

@@ -31,11 +31,12 @@ struct proc {
 	struct list sibling;     /* [p] */
 	struct list all;         /* [p] */
 	struct thread *thread;   /* [p] NULL when it has ended */
-	struct vmspace *vm;      /* [t] */
+	struct vmspace *vm;      /* [t] changed under proc_lock; others ask for its size under it */
 	struct filetable *files; /* [t] NULL when it has ended */
 	struct vnode *cwd;       /* [t] a reference */
 	int wait_status;         /* [p] as wait4 reports */
 	bool status_new;         /* [p] a stop or continue not yet reported */
+	bool doomed;             /* [p] killed for its memory */
 	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
 	uint64_t sig_ignored;    /* [p] SIG_IGN */
 	uint64_t sig_blocked;    /* [p] */

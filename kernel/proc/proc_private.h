@@ -18,5 +18,11 @@ int exec_image(struct proc *p, const char *path, char *const argv[], char *const
 _Noreturn void proc_exit(int wait_status);
 /* Sends sig to one process. proc_lock held. */
 void proc_signal_locked(struct proc *p, int sig);
+/*
+ * A page fault of the current process found no memory: kills a process (oom.c) and waits a little
+ * for it to go. True: try again. False: no use, or the current process is to die itself. Thread
+ * context, no spin lock held.
+ */
+bool proc_out_of_memory(void);
 /* Acts on pending signals of the current process, before it returns to user mode. */
 void proc_deliver_signals(void);

@@ -206,6 +206,20 @@ endless_stack(void)
 }
 
 static void
+take_all_memory(void)
+{
+	for (;;) {
+		char *p =
+		    mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			_exit(1);
+		for (unsigned i = 0; i < 1 << 20; i += 4096)
+			p[i] = 1;
+	}
+}
+
+static void
 faults(void)
 {
 	static const struct fault all[] = {
@@ -215,6 +229,7 @@ faults(void)
 	    {"a read that is not canonical: SIGSEGV", read_not_canonical, SIGSEGV},
 	    {"a jump into data: SIGSEGV", jump_to_data, SIGSEGV},
 	    {"a stack without end: SIGSEGV", endless_stack, SIGSEGV},
+	    {"more memory than there is: SIGKILL", take_all_memory, SIGKILL},
 	};
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
