@@ -5,14 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Makes each of n sites jump to its target (on) or fall through (off). Before other CPUs run, any
- * context; later thread context with interrupts on and no spin lock held. The caller serialises.
- * Each call interrupts every CPU a few times, whatever n is.
- */
+/* One change. */
 struct arch_patch {
 	uintptr_t addr;   /* the site's instruction */
 	uintptr_t target; /* where it goes when on */
 	bool on;
 };
+
+/*
+ * Makes each of n sites jump to its target (on) or fall through (off). Before other CPUs run, any
+ * context; later thread context with interrupts on and no spin lock held. The caller serialises.
+ * Each call interrupts every CPU a few times, whatever n is.
+ */
 void arch_patch(const struct arch_patch *p, size_t n);

@@ -39,7 +39,7 @@ bool entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
 /* Any other fault. From user mode: sig is sent. From the kernel: the debugger. what is read-only
  * data. */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
-/* Breakpoint or single step in the kernel. True: the debugger took it. */
+/* Breakpoint or single step in the kernel: enters the debugger, and goes on when that lets it. */
 void entry_breakpoint(struct arch_trapframe *tf, const char *what);
 /* Before return to user mode, interrupts off: signals and rescheduling. */
 void entry_user_return(struct arch_trapframe *tf);

@@ -1,8 +1,8 @@
 /*
  * smp.c - starting the other CPUs, and work that all of them do.
  *
- * One call is in progress at a time; its turn is waited for
- * with interrupts on, so that two callers never block each other.
+ * One call is in progress at a time; its turn is waited for with interrupts on, so that two callers
+ * never block each other.
  *
  * Locking: call_busy guards `call`; each CPU acknowledges by its pcpu's call_done.
  */
