@@ -83,10 +83,10 @@ define link_kernel
 	@mv $@.2 $@
 endef
 
-$B/kestrel: $(KERNEL_OBJS) $(LDSCRIPT) kernel/debug/mksyms.py
+$B/kestrel: $(KERNEL_OBJS) $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py
 	$(link_kernel)
 
-$B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LDSCRIPT) kernel/debug/mksyms.py
+$B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py
 	$(link_kernel)
 
 # ---- userland ---------------------------------------------------------------------------------

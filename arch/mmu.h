@@ -5,7 +5,10 @@
  * The port's header also gives the constants
  *   ARCH_DIRECT_BASE   all RAM is mapped from here, ARCH_DIRECT_BASE + physical address
  *   ARCH_VMALLOC_BASE, ARCH_VMALLOC_END   kernel mappings made at run time
- *   ARCH_USER_END      first address beyond user space
+ *   ARCH_USER_END      first address beyond user space, of which a table's first half is enough
+ *
+ * An entry that is present may change what it allows; it changes where it points only by way of one
+ * that is not present, with a flush between (Arm ARM D8.14.1, break-before-make).
  */
 #pragma once
 
@@ -30,6 +33,11 @@ static inline bool arch_pte_block(uint64_t pte);
 static inline uint64_t arch_pte_pa(uint64_t pte);
 static inline bool arch_pte_writable(uint64_t pte);
 static inline bool arch_pte_executable(uint64_t pte);
+/*
+ * Entries stored before are what any CPU's walk finds after. Needed between making an entry that
+ * was not present and its first use where no fault may come; not after a flush.
+ */
+static inline void arch_mmu_sync(void);
 
 #include <md/mmu.h>
 
@@ -50,9 +58,17 @@ virt_to_phys(const void *va)
 void arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root);
 /* Physical address of the kernel image's own first byte, __kernel_start. */
 uint64_t arch_kernel_phys(void);
-/* Makes `root` (physical) this CPU's table; user entries of the old one are forgotten. */
+/*
+ * Makes `root` (physical) this CPU's table: the kernel's, or one that arch_mmu_user_root() made.
+ * Nothing that the space lost by arch_tlb_flush_page(), here or elsewhere, is remembered.
+ */
 void arch_mmu_switch(uint64_t root);
-/* Forgets one page on this CPU. */
+/*
+ * Forgets one page. A kernel's: on this CPU. A user's: in the current space, on this CPU, and on
+ * any other before that runs the space again.
+ */
 void arch_tlb_flush_page(uintptr_t va);
 /* Forgets everything on this CPU, global entries too. */
 void arch_tlb_flush_all(void);
+/* [va, va + size) was written as data and will be executed, at whatever address. Any context. */
+void arch_icache_sync(const void *va, uint64_t size);

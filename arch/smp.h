@@ -25,13 +25,8 @@ void arch_pcpu_init(struct pcpu *pc, unsigned n);
 /* Interrupts one CPU. Any context. */
 void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);
 /*
- * Stops all other CPUs, also those with interrupts off, wherever they are; waits a bounded time and
- * returns how many stopped. Any context. Their frames are then entry_stopped_frame()'s.
+ * Makes one CPU, this one too, call entry_nmi(), whether its interrupts are on or not. False: this
+ * machine has nothing that reaches a CPU with interrupts off, so that it comes when they are on.
+ * Any context.
  */
-unsigned arch_stop_others(void);
-void arch_resume_others(void);
-/* entry_stopped() waits while this is true. NMI. */
-bool arch_stop_wanted(void);
-
-/* A non-maskable interrupt on this CPU, where the hardware has one; false where not. For tests. */
-bool arch_nmi_self(void);
+bool arch_nmi_send(unsigned cpu);

@@ -1,6 +1,7 @@
 /*
- * uaccess.h - contract: copies where a fault that cannot be served ends the copy. kernel/mm checks
- * the range first. Thread context, no spin lock held (faults may sleep).
+ * uaccess.h - contract: copies where a fault that cannot be served ends the copy: each instruction
+ * that may fault has a pair of addresses in section ex_table, its own and where to go on. kernel/mm
+ * checks the range first. Thread context, no spin lock held (faults may sleep).
  */
 #pragma once
 
@@ -17,5 +18,3 @@ long arch_copy_user_str(char *dst, const char *src, size_t n);
 bool arch_probe_read(uint64_t *v, const void *src);
 /* A copy that never sleeps and never serves a fault. False if any byte is not readable. */
 bool arch_probe_copy(void *dst, const void *src, size_t n);
-/* When pc lies in one of the above: the place to go on after a fault, else 0. */
-uintptr_t arch_fault_fixup(uintptr_t pc);

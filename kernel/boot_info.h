@@ -9,7 +9,7 @@
 
 #define BOOT_MAX_RANGES   64
 #define BOOT_MAX_MODULES  8
-#define BOOT_MAX_RESERVED 8
+#define BOOT_MAX_RESERVED 32
 
 enum boot_memory_kind {
 	BOOT_RAM,      /* free to use */
@@ -29,11 +29,12 @@ struct boot_module {
 };
 
 struct boot_info {
-	const char *loader;  /* "GRUB 2.06", "PVH" */
+	const char *loader;  /* "GRUB 2.06", "PVH", "device tree" */
 	const char *cmdline; /* loader parameters; "" if none */
-	uint64_t rsdp;       /* physical address of ACPI's RSDP, 0: none found */
+	uint64_t firmware;   /* physical address of ACPI's RSDP or the device tree, 0: none */
 	unsigned range_count, module_count;
-	bool ranges_cut; /* the loader told of more ranges than fit: memory is lost, warn */
+	bool ranges_cut;     /* the loader told of more ranges than fit: memory is lost, warn */
+	uint64_t mapped_end; /* physical: what the boot tables map directly ends here */
 	/* Physical memory that is in use: the kernel image, the strings above, what firmware keeps.
 	 */
 	unsigned reserved_count;

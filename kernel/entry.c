@@ -19,6 +19,7 @@
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
+#include "kernel/sched/smp.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
@@ -78,15 +79,15 @@ serve_without_memory(struct vmspace *vm, uintptr_t va, unsigned access, bool use
 	return user && proc_signal_pending();
 }
 
-bool
-entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
+static bool
+serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
 	struct proc *p = curproc();
 	bool served;
 
 	CTR4(KTR_TRAP, "page fault: va %#lx access %u pc %#lx user %d", va, access, arch_tf_pc(tf),
 	     arch_tf_user(tf));
-	if (p == NULL || p->vm == NULL || va >= ARCH_USER_END)
+	if (p == NULL || p->vm == NULL)
 		return false;
 	served = vm_fault(p->vm, va, access);
 	if (!served && vm_allows(p->vm, va, access))
@@ -95,11 +96,46 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	return served;
 }
 
+/* Where an instruction of the port's that may fault goes on, 0 for all others. */
+static uintptr_t
+fixup(const struct arch_trapframe *tf)
+{
+	extern const struct {
+		uintptr_t from, to;
+	} __start_ex_table[], __stop_ex_table[];
+
+	for (size_t i = 0; !arch_tf_user(tf) && &__start_ex_table[i] < __stop_ex_table; i++)
+		if (__start_ex_table[i].from == arch_tf_pc(tf))
+			return __start_ex_table[i].to;
+	return 0;
+}
+
+void
+entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
+{
+	/* With interrupts off nothing may sleep: then only a fix-up helps. */
+	if (arch_tf_irq_on(tf) && va < ARCH_USER_END && (arch_tf_user(tf) || fixup(tf) != 0)) {
+		bool served;
+
+		arch_irq_enable();
+		served = serve(tf, va, access);
+		arch_irq_disable();
+		if (served)
+			return;
+	}
+	entry_fault(tf, SIGSEGV, "page fault", va);
+}
+
 void
 entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
 	struct proc *p = curproc();
+	uintptr_t go_on = fixup(tf);
 
+	if (go_on != 0) {
+		arch_tf_set_pc(tf, go_on);
+		return;
+	}
 	CTR5(KTR_TRAP, "trap: what %s sig %d va %#lx pc %#lx user %d", what, sig, va,
 	     arch_tf_pc(tf), arch_tf_user(tf));
 	if (!arch_tf_user(tf))
@@ -136,21 +172,12 @@ entry_user_return(struct arch_trapframe *tf)
 }
 
 void
-entry_stopped(struct arch_trapframe *tf)
-{
-	struct pcpu *pc = this_pcpu();
-
-	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELEASE);
-	while (arch_stop_wanted())
-		arch_relax();
-	__atomic_store_n(&pc->stopped, NULL, __ATOMIC_RELEASE);
-}
-
-void
 entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 
+	if (smp_stopped(tf))
+		return;
 	pc->nmi++;
 	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
 	     arch_tf_user(tf));

@@ -29,23 +29,24 @@ void entry_ipi(unsigned ipi, struct arch_trapframe *tf);
  */
 uint32_t entry_irq_enter(unsigned vector, struct arch_trapframe *tf);
 void entry_irq_exit(unsigned vector, uint32_t cookie, struct arch_trapframe *tf);
+/* An interrupt that stops CPUs, or another that no masking holds off. NMI context. */
+void entry_nmi(struct arch_trapframe *tf);
 /* System call from tf; interrupts on. */
 void entry_syscall(struct arch_trapframe *tf);
 /*
- * Page fault at va; interrupts as in the interrupted context. `access` is one MMU_ bit. True:
- * served. False: the port looks for a fix-up, else calls entry_fault().
+ * Page fault at va; `access` is one MMU_ bit. Served, with interrupts on meanwhile, when va is a
+ * user's and the interrupted context may sleep; else as entry_fault().
  */
-bool entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
-/* Any other fault. From user mode: sig is sent. From the kernel: the debugger. what is read-only
- * data. */
+void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
+/*
+ * Any other fault. From user mode: sig is sent. From the kernel: tf goes on at the fix-up of an
+ * access that may fault (ex_table, arch/uaccess.h), else the debugger. what is read-only data.
+ */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
 /* Breakpoint or single step in the kernel: enters the debugger, and goes on when that lets it. */
 void entry_breakpoint(struct arch_trapframe *tf, const char *what);
 /* Before return to user mode, interrupts off: signals and rescheduling. */
 void entry_user_return(struct arch_trapframe *tf);
-/* This CPU was stopped by arch_stop_others(): remembers tf for the debugger (NULL: goes on). NMI.
- */
-void entry_stopped(struct arch_trapframe *tf);
 /*
  * Services for the port.
  */
@@ -57,10 +58,10 @@ const void *entry_map_firmware(uint64_t pa, size_t size);
 void *entry_alloc(size_t size);
 /* Physical address of the kernel's own page table. */
 uint64_t entry_kernel_root(void);
-/* Stores into kernel text, which is mapped read-only. One caller at a time, within one page. */
+/*
+ * Stores into kernel text, which is mapped read-only; an aligned word of 4 bytes in one store. One
+ * caller at a time.
+ */
 void entry_text_write(uintptr_t addr, const void *bytes, size_t n);
 /* Every CPU executes a serialising interrupt before this returns. As smp_call_all(). */
 void entry_sync_cpus(void);
-
-/* NMI context; another reason for an NMI than stopping: e.g. pressed by an operator. */
-void entry_nmi(struct arch_trapframe *tf);

@@ -132,12 +132,3 @@ arch_timer_set(uint64_t delta_ns)
 	count = delta_ns * (apic_hz / 1000) / 1000000;
 	lapic_timer_start(count == 0 ? 1 : (uint32_t)count);
 }
-
-void
-x86_delay_ns(uint64_t ns)
-{
-	uint64_t end = arch_clock_read() + ns * (tsc_hz / 1000) / 1000000;
-
-	while (arch_clock_read() < end)
-		arch_relax();
-}

@@ -162,6 +162,13 @@ arch_mmu_switch(uint64_t root)
 }
 
 void
+arch_icache_sync(const void *va, uint64_t size)
+{
+	/* Instruction caches follow stores (SDM vol. 3A, 11.6). */
+	(void)va, (void)size;
+}
+
+void
 arch_tlb_flush_page(uintptr_t va)
 {
 	__asm__ volatile("invlpg (%0)" : : "r"(va) : "memory");

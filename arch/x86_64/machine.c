@@ -8,12 +8,13 @@
 #include "arch/uaccess.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/boot_info.h"
+#include "kernel/sched/clock.h"
 #include "kernel/sched/thread.h"
 
 void
 arch_machine_init(void)
 {
-	acpi_init(boot_info.rsdp);
+	acpi_init(boot_info.firmware);
 	lapic_map();
 	lapic_init();
 	ioapic_init();
@@ -74,28 +75,14 @@ arch_reboot(void)
 	arch_irq_disable();
 	if (acpi.reset_value != 0) {
 		arch_pio_out8(acpi.reset_port, acpi.reset_value);
-		x86_delay_ns(50000000);
+		clock_delay_ns(50000000);
 	}
 	arch_pio_out8(0x64, 0xfe); /* keyboard controller: pulse reset */
-	x86_delay_ns(50000000);
+	clock_delay_ns(50000000);
 	/* A fault with no interrupt table is a triple fault. */
 	__asm__ volatile("lidt %0; int3" : : "m"(none));
 	for (;;)
 		__asm__ volatile("hlt");
-}
-
-bool
-arch_unwind(uintptr_t *fp, uintptr_t *pc)
-{
-	uint64_t next, ret;
-
-	/* Frames are aligned, in the kernel half, and only ever lie further up. */
-	if (*fp % 8 != 0 || *fp < 0xffff800000000000ul || !arch_probe_read(&next, (void *)*fp) ||
-	    !arch_probe_read(&ret, (void *)(*fp + 8)) || ret == 0)
-		return false;
-	*pc = ret;
-	*fp = next > *fp ? next : 0;
-	return true;
 }
 
 void
@@ -109,17 +96,4 @@ arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *fp)
 		*fp = v;
 	if (arch_probe_read(&v, (void *)(t->ctx.sp + 48)))
 		*pc = v;
-}
-
-uintptr_t
-arch_fault_fixup(uintptr_t pc)
-{
-	extern const struct {
-		uintptr_t from, to;
-	} __start_ex_table[], __stop_ex_table[];
-
-	for (size_t i = 0; &__start_ex_table[i] < __stop_ex_table; i++)
-		if (__start_ex_table[i].from == pc)
-			return __start_ex_table[i].to;
-	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * smp.c - starting the other CPUs, interrupts between CPUs, stopping all by NMI.
+ * smp.c - starting the other CPUs, interrupts between CPUs, the NMI.
  *
  * Starting is serial: ap_pcpu, ap_root and ap_stack_top belong to the one CPU that is being
  * started.
@@ -12,6 +12,7 @@
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 
 #define AP_PAGE 0x8000ul /* boot.S; the first MiB is never given out */
@@ -21,8 +22,6 @@ extern uintptr_t ap_stack_top;
 extern uint64_t ap_root;
 extern char ap_code[], ap_code_end[];
 void x86_start_secondary(void);
-
-static bool stop_wanted;
 
 static uint32_t tsc_turn; /* who reads next in the agreement check; atomic */
 static uint64_t tsc_theirs;
@@ -53,7 +52,7 @@ wait_turn(uint32_t turn, uint64_t ns)
 	for (uint64_t waited = 0; waited < ns; waited += 1000) {
 		if (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) == turn)
 			return true;
-		x86_delay_ns(1000);
+		clock_delay_ns(1000);
 	}
 	return false;
 }
@@ -114,16 +113,16 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 
 	/* INIT, 10 ms, STARTUP twice (SDM vol. 3A, 8.4.4.1). */
 	lapic_send(id, ICR_INIT | ICR_ASSERT);
-	x86_delay_ns(10000000);
+	clock_delay_ns(10000000);
 	for (unsigned i = 0; i < 2; i++) {
 		lapic_send(id, ICR_STARTUP | ICR_ASSERT | (AP_PAGE >> 12));
-		x86_delay_ns(200000);
+		clock_delay_ns(200000);
 	}
 	check_tsc(n);
 	for (unsigned i = 0; i < 1000; i++) {
 		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
 			return true;
-		x86_delay_ns(1000000);
+		clock_delay_ns(1000000);
 	}
 	/* It must not turn up later, when nobody counts with it: back to waiting for a STARTUP. */
 	lapic_send(id, ICR_INIT | ICR_ASSERT);
@@ -136,49 +135,9 @@ arch_ipi_send(unsigned cpu, enum arch_ipi ipi)
 	lapic_send(acpi.apic_ids[cpu], ICR_FIXED | ICR_ASSERT | (VEC_IPI + ipi));
 }
 
-unsigned
-arch_stop_others(void)
-{
-	unsigned self, stopped = 0;
-
-	self = arch_cpu();
-	__atomic_store_n(&stop_wanted, true, __ATOMIC_RELEASE);
-	for (unsigned n = 0; n < ncpus; n++)
-		if (n != self && pcpus[n] != NULL && pcpus[n]->online)
-			lapic_send(acpi.apic_ids[n], ICR_NMI | ICR_ASSERT);
-	for (unsigned n = 0; n < ncpus; n++) {
-		if (n == self || pcpus[n] == NULL || !pcpus[n]->online)
-			continue;
-		for (unsigned i = 0; i < 1000; i++) {
-			if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL) {
-				stopped++;
-				break;
-			}
-			x86_delay_ns(1000000);
-		}
-	}
-	return stopped;
-}
-
-void
-arch_resume_others(void)
-{
-	__atomic_store_n(&stop_wanted, false, __ATOMIC_RELEASE);
-	for (unsigned n = 0; n < ncpus; n++)
-		while (pcpus[n] != NULL &&
-		       __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
-			arch_relax();
-}
-
 bool
-arch_stop_wanted(void)
+arch_nmi_send(unsigned cpu)
 {
-	return __atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE);
-}
-
-bool
-arch_nmi_self(void)
-{
-	lapic_send(lapic_id(), ICR_NMI | ICR_ASSERT);
+	lapic_send(acpi.apic_ids[cpu], ICR_NMI | ICR_ASSERT);
 	return true;
 }

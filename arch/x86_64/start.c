@@ -80,6 +80,7 @@ add_range(uint64_t start, uint64_t len, uint32_t e820_type)
 static void
 reserve(uint64_t start, uint64_t end)
 {
+	/* A few, as the callers show: they always fit. */
 	boot_info.reserved[boot_info.reserved_count++] = (struct boot_range){start, end, BOOT_RAM};
 }
 
@@ -136,11 +137,11 @@ read_multiboot2(const uint8_t *info)
 			read_mmap((const void *)t);
 			break;
 		case MB2_ACPI_NEW:
-			bi->rsdp = virt_to_phys(t + 1); /* a copy of the RSDP */
+			bi->firmware = virt_to_phys(t + 1); /* a copy of the RSDP */
 			break;
 		case MB2_ACPI_OLD:
-			if (bi->rsdp == 0)
-				bi->rsdp = virt_to_phys(t + 1);
+			if (bi->firmware == 0)
+				bi->firmware = virt_to_phys(t + 1);
 			break;
 		}
 		off += (t->size + 7) & ~7u;
@@ -153,7 +154,7 @@ read_pvh(const struct pvh_start_info *si)
 	struct boot_info *bi = &boot_info;
 
 	bi->loader = "PVH";
-	bi->rsdp = si->rsdp_pa;
+	bi->firmware = si->rsdp_pa;
 	if (si->cmdline_pa != 0) {
 		bi->cmdline = phys_to_virt(si->cmdline_pa);
 		reserve(si->cmdline_pa, si->cmdline_pa + strlen(bi->cmdline) + 1);
@@ -173,6 +174,7 @@ x86_start(uint64_t kind, uint64_t info)
 {
 	boot_info.loader = "?";
 	boot_info.cmdline = "";
+	boot_info.mapped_end = 1ul << 32;
 	x86_cpu_init(&x86_boot_cpu);
 	/* The first MiB belongs to firmware and to starting CPUs; the image lies right above it. */
 	reserve(0, (uint64_t)__kernel_end - ARCH_KERNEL_BASE);

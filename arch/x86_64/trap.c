@@ -5,13 +5,11 @@
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
-#include "arch/uaccess.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/abi/signal.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/pcpu.h"
 
 _Static_assert(offsetof(struct arch_trapframe, r11) == TF_R11, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, rcx) == TF_RCX, "asm.h");
@@ -75,44 +73,20 @@ x86_idt_load(void)
 static void
 page_fault(struct arch_trapframe *tf)
 {
-	uintptr_t va, fixup;
-	unsigned access = tf->error & 16 ? MMU_EXEC : tf->error & 2 ? MMU_WRITE : MMU_READ;
+	uintptr_t va;
 
 	__asm__ volatile("mov %%cr2, %0" : "=r"(va));
-	fixup = arch_tf_user(tf) ? 0 : arch_fault_fixup(tf->rip);
-	/* With interrupts off nothing may sleep: then only a fix-up helps. */
-	if (arch_tf_irq_on(tf) && va < ARCH_USER_END && (arch_tf_user(tf) || fixup != 0)) {
-		bool served;
-		arch_irq_enable();
-		served = entry_page_fault(tf, va, access);
-		arch_irq_disable();
-		if (served)
-			return;
-	}
-	if (fixup != 0)
-		tf->rip = fixup;
-	else
-		entry_fault(tf, SIGSEGV, "page fault", va);
-}
-
-static void
-nmi(struct arch_trapframe *tf)
-{
-	if (arch_stop_wanted())
-		entry_stopped(tf);
-	else
-		entry_nmi(tf);
+	entry_page_fault(tf, va, tf->error & 16 ? MMU_EXEC : tf->error & 2 ? MMU_WRITE : MMU_READ);
 }
 
 static void
 exception(struct arch_trapframe *tf)
 {
 	unsigned v = (unsigned)tf->vector;
-	uintptr_t fixup;
 
 	switch (v) {
 	case VEC_NMI:
-		nmi(tf);
+		entry_nmi(tf);
 		return;
 	case VEC_PF:
 		page_fault(tf);
@@ -132,12 +106,8 @@ exception(struct arch_trapframe *tf)
 		arch_tf_print(tf);
 		panic("%s at %#lx, stack %#lx", exceptions[v].name, tf->rip, tf->rsp);
 	}
-	fixup = arch_tf_user(tf) ? 0 : arch_fault_fixup(tf->rip);
-	if (fixup != 0)
-		tf->rip = fixup;
-	else
-		entry_fault(tf, exceptions[v].sig ? exceptions[v].sig : SIGILL,
-			    exceptions[v].name ? exceptions[v].name : "reserved exception", 0);
+	entry_fault(tf, exceptions[v].sig ? exceptions[v].sig : SIGILL,
+		    exceptions[v].name ? exceptions[v].name : "reserved exception", 0);
 }
 
 static void

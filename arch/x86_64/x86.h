@@ -121,7 +121,7 @@ struct acpi_facts {
 extern struct acpi_facts acpi;
 void acpi_init(uint64_t rsdp_pa);
 
-/* apic.c */
+/* intc.c */
 void lapic_map(void);
 /* This CPU's controller: enabled, timer quiet. */
 void lapic_init(void);
@@ -137,9 +137,6 @@ void ioapic_init(void);
 #define ICR_INIT    0x500
 #define ICR_STARTUP 0x600
 #define ICR_ASSERT  0x4000
-
-/* clock.c */
-void x86_delay_ns(uint64_t ns);
 
 /* patch.c: a breakpoint that patching put there. True: tf goes on as the site's new code would. */
 bool x86_patch_trap(struct arch_trapframe *tf);

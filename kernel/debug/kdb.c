@@ -16,13 +16,13 @@
 #include "arch/ktr.h"
 #include "arch/machine.h"
 #include "arch/pcpu.h"
-#include "arch/smp.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/pcpu.h"
+#include "kernel/sched/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
 #include "kernel/sysctl/tunable.h"
@@ -86,7 +86,7 @@ kdb_stop_machine(void)
 	kdb_saved_ident = arch_ktr_ident();
 	arch_ktr_set_ident(kdb_saved_ident | IDENT_SLOW);
 	ktr_flush_hold();
-	kdb.stopped = ncpus > 1 ? arch_stop_others() : 0;
+	kdb.stopped = ncpus > 1 ? smp_stop_others() : 0;
 }
 
 static void
@@ -97,7 +97,7 @@ kdb_resume_machine(void)
 	/* First: a CPU that goes on must not find the debugger active. */
 	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
 	if (ncpus > 1)
-		arch_resume_others();
+		smp_resume_others();
 }
 
 void

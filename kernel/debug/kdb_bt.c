@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "arch/debug.h"
+#include "arch/mmu.h"
 #include "arch/trap.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
@@ -61,6 +62,21 @@ kdb_print_symbol(uintptr_t pc)
 	kdb_print_place(pc, 0);
 }
 
+/* One step up a chain of frames. False at its end, or where it is broken. */
+static bool
+unwind(uintptr_t *fp, uintptr_t *pc)
+{
+	uint64_t next, ret;
+
+	/* Frames are aligned, in the kernel's half, and only ever lie further up. */
+	if (*fp % 8 != 0 || *fp < ARCH_DIRECT_BASE || !arch_probe_read(&next, (void *)*fp) ||
+	    !arch_probe_read(&ret, (void *)(*fp + 8)) || ret == 0)
+		return false;
+	*pc = ret;
+	*fp = next > *fp ? next : 0;
+	return true;
+}
+
 void
 kdb_backtrace(uintptr_t pc, uintptr_t fp, bool trapped)
 {
@@ -71,7 +87,7 @@ kdb_backtrace(uintptr_t pc, uintptr_t fp, bool trapped)
 		kdb_print_place(pc, back);
 		kdb_printf("\n");
 		back = 1;
-		if (!arch_unwind(&fp, &pc))
+		if (!unwind(&fp, &pc))
 			return;
 	}
 	kdb_printf("... more than %d frames\n", BT_DEPTH);

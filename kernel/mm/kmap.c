@@ -325,13 +325,27 @@ entry_kernel_root(void)
 	return root;
 }
 
+/* An instruction that other CPUs may fetch meanwhile is stored whole. */
+static void
+store(void *to, const void *bytes, size_t n)
+{
+	uint32_t word;
+
+	if (n != sizeof(word) || (uintptr_t)to % sizeof(word) != 0) {
+		memcpy(to, bytes, n);
+		return;
+	}
+	memcpy(&word, bytes, sizeof(word));
+	__atomic_store_n((uint32_t *)to, word, __ATOMIC_RELAXED);
+}
+
 void
 entry_text_write(uintptr_t addr, const void *bytes, size_t n)
 {
 	uint64_t pa = image_phys((const char *)addr), *pte;
 
 	if (root == 0) { /* the boot tables map everything writable */
-		memcpy(phys_to_virt(pa), bytes, n);
+		store(phys_to_virt(pa), bytes, n);
 		return;
 	}
 	/* The window is this CPU's until it is closed: no other CPU ever touches it. */
@@ -343,7 +357,7 @@ entry_text_write(uintptr_t addr, const void *bytes, size_t n)
 
 		*pte = arch_pte_leaf(page_round_down(pa + done), MMU_READ | MMU_WRITE, 0);
 		arch_tlb_flush_page(WINDOW);
-		memcpy((char *)WINDOW + off, (const char *)bytes + done, part);
+		store((char *)WINDOW + off, (const char *)bytes + done, part);
 		*pte = 0;
 		arch_tlb_flush_page(WINDOW);
 		done += part;

@@ -20,22 +20,28 @@
 
 static struct spinlock page_lock = SPINLOCK_INIT("page");
 static struct list free_lists[PAGE_MAX_ORDER + 1]; /* page_lock */
-static struct page *pages;                         /* one for each page below top */
-static uint64_t page_top;                          /* first page number beyond memory */
+static struct page *pages;                         /* one for each page from base to top */
+static uint64_t page_base, page_top;               /* first page number of memory, first beyond */
 static uint64_t total_pages, free_pages;           /* page_lock */
+
+static struct page *
+page_at(uint64_t n)
+{
+	return &pages[n - page_base];
+}
 
 struct page *
 page_of(const void *va)
 {
 	uint64_t n = virt_to_phys(va) >> PAGE_SHIFT;
 
-	return n < page_top ? &pages[n] : NULL;
+	return n >= page_base && n < page_top ? page_at(n) : NULL;
 }
 
 static void *
 page_address(const struct page *p)
 {
-	return phys_to_virt((uint64_t)(p - pages) << PAGE_SHIFT);
+	return phys_to_virt((page_base + (uint64_t)(p - pages)) << PAGE_SHIFT);
 }
 
 /* Puts a block on its list, joined with its free buddies. page_lock held. */
@@ -45,16 +51,17 @@ free_block(uint64_t n, unsigned order)
 	while (order < PAGE_MAX_ORDER) {
 		uint64_t buddy = n ^ (1ul << order);
 
-		if (buddy >= page_top || !pages[buddy].free || pages[buddy].order != order)
+		if (buddy < page_base || buddy >= page_top || !page_at(buddy)->free ||
+		    page_at(buddy)->order != order)
 			break;
-		list_remove(&pages[buddy].link);
-		pages[buddy].free = false;
+		list_remove(&page_at(buddy)->link);
+		page_at(buddy)->free = false;
 		n &= ~(1ul << order);
 		order++;
 	}
-	pages[n].free = true;
-	pages[n].order = (uint8_t)order;
-	list_append(&free_lists[order], &pages[n].link);
+	page_at(n)->free = true;
+	page_at(n)->order = (uint8_t)order;
+	list_append(&free_lists[order], &page_at(n)->link);
 }
 
 void *
@@ -112,7 +119,7 @@ page_free(void *va, unsigned order)
 	CTR2(KTR_VM, "page_free: order %u page %p", order, va);
 	spin_lock(&page_lock);
 	p->refs = 0;
-	free_block((uint64_t)(p - pages), order);
+	free_block(page_base + (uint64_t)(p - pages), order);
 	free_pages += 1ul << order;
 	spin_unlock(&page_lock);
 }
@@ -173,7 +180,7 @@ in_use(const struct boot_info *bi, uint64_t start, uint64_t end, struct boot_ran
 	return false;
 }
 
-/* Room for the page array: below 4 GiB, where the boot tables reach. */
+/* Room for the page array, where the boot tables reach. */
 static uint64_t
 place_array(const struct boot_info *bi, uint64_t size)
 {
@@ -184,13 +191,13 @@ place_array(const struct boot_info *bi, uint64_t size)
 
 		if (bi->ranges[i].kind != BOOT_RAM)
 			continue;
-		while (at + size <= bi->ranges[i].end && at + size <= 1ul << 32) {
+		while (at + size <= bi->ranges[i].end && at + size <= bi->mapped_end) {
 			if (!in_use(bi, at, at + size, &r))
 				return at;
 			at = r.end;
 		}
 	}
-	panic("no room for %lu bytes of page descriptors below 4 GiB", size);
+	panic("no room for %lu bytes of page descriptors below %#lx", size, bi->mapped_end);
 }
 
 /* Gives [start, end) to the allocator, in the largest aligned blocks, around what is in use. */
@@ -220,13 +227,20 @@ void
 page_init(const struct boot_info *bi)
 {
 	struct boot_info own = *bi; /* with the array as one more range in use */
-	uint64_t size, at, top = 0;
+	uint64_t size, at, bottom = UINT64_MAX, top = 0;
 
 	for (unsigned i = 0; i < bi->range_count; i++)
-		if (bi->ranges[i].kind == BOOT_RAM && bi->ranges[i].end > top)
-			top = bi->ranges[i].end;
+		if (bi->ranges[i].kind == BOOT_RAM) {
+			if (bi->ranges[i].start < bottom)
+				bottom = bi->ranges[i].start;
+			if (bi->ranges[i].end > top)
+				top = bi->ranges[i].end;
+		}
+	if (bottom > top)
+		panic("%s told of no memory", bi->loader);
+	page_base = bottom >> PAGE_SHIFT;
 	page_top = top >> PAGE_SHIFT;
-	size = page_round_up(page_top * sizeof(struct page));
+	size = page_round_up((page_top - page_base) * sizeof(struct page));
 	at = place_array(bi, size);
 	pages = phys_to_virt(at);
 	memset(pages, 0, size);
@@ -236,8 +250,8 @@ page_init(const struct boot_info *bi)
 
 	for (unsigned o = 0; o <= PAGE_MAX_ORDER; o++)
 		list_init(&free_lists[o]);
-	for (uint64_t n = 0; n < page_top; n++)
-		pages[n].refs = 1;
+	for (uint64_t n = page_base; n < page_top; n++)
+		page_at(n)->refs = 1;
 	spin_lock(&page_lock);
 	for (unsigned i = 0; i < bi->range_count; i++)
 		if (bi->ranges[i].kind == BOOT_RAM)

@@ -52,6 +52,7 @@ pagetable_map(uint64_t root, uintptr_t va, uint64_t pa, uint64_t size, unsigned 
 		pa += step;
 		size -= step;
 	}
+	arch_mmu_sync();
 	return 0;
 }
 

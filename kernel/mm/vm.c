@@ -141,15 +141,26 @@ split(struct vmspace *vm, uint64_t va)
 }
 
 static void
-drop_page(uint64_t *pte, uintptr_t va, void *arg)
+forget_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct vmspace *vm = arg;
 	uint64_t pa = arch_pte_pa(*pte);
 
+	(void)va;
 	*pte = 0;
-	arch_tlb_flush_page(va);
 	vm->resident--;
 	page_unref(phys_to_virt(pa));
+}
+
+static void
+drop_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	void *page = phys_to_virt(arch_pte_pa(*pte));
+
+	page_ref(page); /* nobody gets it before the flush */
+	forget_page(pte, va, arg);
+	arch_tlb_flush_page(va);
+	page_unref(page);
 }
 
 int
@@ -178,6 +189,8 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 	unsigned prot = *(unsigned *)arg;
 	uint64_t pa = arch_pte_pa(*pte);
 
+	if (prot & MMU_EXEC)
+		arch_icache_sync(phys_to_virt(pa), PAGE_SIZE);
 	/* Write comes back by a fault, which looks whether the page is shared. */
 	*pte = prot & (MMU_READ | MMU_WRITE | MMU_EXEC)
 		   ? arch_pte_leaf(pa, (prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0)
@@ -259,6 +272,15 @@ vm_brk(struct vmspace *vm, uint64_t end)
 	return vm->brk_end = end;
 }
 
+/* Only what may be executed must be fetched as it was written. */
+static void
+enter_page(uint64_t *pte, void *page, unsigned prot)
+{
+	if (prot & MMU_EXEC)
+		arch_icache_sync(page, PAGE_SIZE);
+	*pte = arch_pte_leaf(virt_to_phys(page), prot | MMU_USER, 0);
+}
+
 /* The page is shared, or was: gives this space one of its own, or the right to write. */
 static bool
 copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
@@ -274,7 +296,11 @@ copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
 	} else {
 		CTR1(KTR_VM, "cow reuse: va %#lx", va);
 	}
-	*pte = arch_pte_leaf(virt_to_phys(new), prot | MMU_USER, 0);
+	if (new != old) {
+		*pte = 0;
+		arch_tlb_flush_page(va);
+	}
+	enter_page(pte, new, prot);
 	arch_tlb_flush_page(va);
 	if (new != old)
 		page_unref(old);
@@ -309,8 +335,8 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		if (page == NULL)
 			return false;
 		CTR3(KTR_VM, "zero fill: va %#lx access %u page %p", va, access, page);
-		*pte = arch_pte_leaf(virt_to_phys(page), a->prot | MMU_USER, 0);
-		arch_tlb_flush_page(va);
+		enter_page(pte, page, a->prot);
+		arch_mmu_sync();
 		vm->resident++;
 		return true;
 	}
@@ -344,6 +370,8 @@ vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
 			pte = pagetable_lookup(vm->root, va, &level);
 		}
 		memcpy((char *)phys_to_virt(arch_pte_pa(pte)) + off, src, part);
+		if (arch_pte_executable(pte))
+			arch_icache_sync((char *)phys_to_virt(arch_pte_pa(pte)) + off, part);
 		va += part;
 		src = (const char *)src + part;
 		n -= part;
@@ -402,7 +430,8 @@ vm_fork(struct vmspace *vm)
 void
 vm_destroy(struct vmspace *vm)
 {
-	pagetable_each(vm->root, 0, ARCH_USER_END, drop_page, vm);
+	/* No CPU runs it, and none will: there is nothing to flush. */
+	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
 	list_for_each_safe (l, &vm->areas)
 		kfree(list_entry(l, struct area, link));
 	pagetable_destroy_user(vm->root);

@@ -7,6 +7,7 @@
 #include "kernel/sched/clock.h"
 
 #include "arch/clock.h"
+#include "arch/irq.h"
 #include "kernel/entry.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched_private.h"
@@ -51,6 +52,15 @@ uint64_t
 clock_ns(void)
 {
 	return clock_ticks_to_ns(arch_clock_read());
+}
+
+void
+clock_delay_ns(uint64_t ns)
+{
+	uint64_t end = arch_clock_read() + ns * (arch_clock_hz() / 1000) / 1000000;
+
+	while (arch_clock_read() < end)
+		arch_relax();
 }
 
 uint64_t

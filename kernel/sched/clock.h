@@ -7,6 +7,8 @@
 uint64_t clock_ns(void);
 /* Raw ticks of the architecture's counter (arch_clock_read()) as nanoseconds since boot. */
 uint64_t clock_ticks_to_ns(uint64_t ticks);
+/* Spins; for hardware that needs a moment. */
+void clock_delay_ns(uint64_t ns);
 /* Ticks a second, and the counter's value at clock_ns() == 0. */
 uint64_t clock_hz(void);
 uint64_t clock_boot_ticks(void);

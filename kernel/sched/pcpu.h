@@ -25,7 +25,7 @@ struct pcpu {
 	uint64_t ticks;     /* clock ticks taken */
 	uint64_t call_done; /* generation of the last smp_call run */
 	bool call_again;    /* atomic: it was inside the record text, ask it again */
-	/* Frame of a CPU that arch_stop_others() stopped; NULL while it runs. Atomic. */
+	/* Frame of a CPU that smp_stop_others() stopped; NULL while it runs. Atomic. */
 	struct arch_trapframe *stopped;
 };
 

@@ -49,7 +49,10 @@ static struct {
 	uint64_t released;   /* CPUs that wait in a call up to this one may go on; atomic */
 } call;
 
-static bool call_busy; /* atomic */
+static bool call_busy;   /* atomic */
+static bool stop_wanted; /* atomic: whoever gets an NMI waits while it is true */
+
+#define STOP_WAIT_MS 1000 /* for each CPU, when the machine is to be stopped */
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
@@ -171,6 +174,50 @@ smp_ktr_quiesce(void)
 	begin();
 	post(CALL_QUIESCE, NULL, NULL);
 	end();
+}
+
+unsigned
+smp_stop_others(void)
+{
+	unsigned stopped = 0;
+
+	__atomic_store_n(&stop_wanted, true, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < ncpus; n++)
+		if (takes_part(n))
+			arch_nmi_send(n);
+	for (unsigned n = 0; n < ncpus; n++)
+		for (unsigned i = 0; takes_part(n) && i < STOP_WAIT_MS; i++) {
+			if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL) {
+				stopped++;
+				break;
+			}
+			clock_delay_ns(1000000);
+		}
+	return stopped;
+}
+
+void
+smp_resume_others(void)
+{
+	__atomic_store_n(&stop_wanted, false, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < ncpus; n++)
+		while (pcpus[n] != NULL &&
+		       __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
+			arch_relax();
+}
+
+bool
+smp_stopped(struct arch_trapframe *tf)
+{
+	struct pcpu *pc = this_pcpu();
+
+	if (!__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
+		return false;
+	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
+		arch_relax();
+	__atomic_store_n(&pc->stopped, NULL, __ATOMIC_RELEASE);
+	return true;
 }
 
 void

@@ -4,6 +4,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+struct arch_trapframe;
+
 /* Starts the other CPUs. */
 void smp_init(void);
 /* Runs fn on every CPU, with interrupts off, and returns when all have. */
@@ -18,3 +22,12 @@ void smp_stop_run(void (*fn)(void *), void *arg);
  * Rests on the scheduler, which never preempts a thread there.
  */
 void smp_ktr_quiesce(void);
+/*
+ * Stops all other CPUs, wherever they are, also with interrupts off where arch_nmi_send() reaches
+ * them; waits a second for each and returns how many stopped. Interrupts off, any context. Their
+ * frames are then in pcpu's `stopped`.
+ */
+unsigned smp_stop_others(void);
+void smp_resume_others(void);
+/* NMI: this CPU is wanted to stop, did so, and goes on now. False: it is not. */
+bool smp_stopped(struct arch_trapframe *tf);

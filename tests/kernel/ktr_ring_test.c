@@ -132,7 +132,7 @@ KTEST(ktr_ring_takes_events_from_nmis_and_loses_none)
 	irq_push();
 	before = this_pcpu()->nmi_count;
 	for (unsigned i = 0; i < N; i++) {
-		if (!arch_nmi_self()) {
+		if (!arch_nmi_send(arch_cpu())) {
 			irq_pop();
 			ktest_skip("this machine has no NMI");
 		}

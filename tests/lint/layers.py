@@ -23,7 +23,7 @@ LAYERS = [
     ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
     # arch/README.md names the few kernel headers that a port may use beside entry.h.
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/boot_info.h", "kernel/lib/", "kernel/abi/",
-                 "kernel/sched/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
+                 "kernel/sched/clock.h", "kernel/sched/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h"], None),

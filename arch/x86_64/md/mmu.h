@@ -63,3 +63,10 @@ arch_pte_executable(uint64_t pte)
 {
 	return !(pte & X86_PTE_NX);
 }
+
+static inline void
+arch_mmu_sync(void)
+{
+	/* Walks obey the order of memory (SDM vol. 3A, 4.10.2.3). */
+	__asm__ volatile("" ::: "memory");
+}

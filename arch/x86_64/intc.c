@@ -1,5 +1,5 @@
 /*
- * apic.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
+ * intc.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
  *
  * Locking: a local APIC belongs to its CPU; the interrupt command register's two halves are written
  * with interrupts off. I/O APIC registers are indirect: written at boot only, by one CPU.
