@@ -153,6 +153,12 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 }
 
 void
+entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va)
+{
+	panic_trap(tf, "%s, address %#lx", what, va);
+}
+
+void
 entry_breakpoint(struct arch_trapframe *tf, const char *what)
 {
 	CTR2(KTR_TRAP, "breakpoint: what %s pc %#lx", what, arch_tf_pc(tf));

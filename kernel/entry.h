@@ -43,6 +43,8 @@ void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
  * access that may fault (ex_table, arch/uaccess.h), else the debugger. what is read-only data.
  */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
+/* A fault that nobody survives, wherever it struck: panics. what is read-only data. Any context. */
+_Noreturn void entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va);
 /* Breakpoint or single step in the kernel: enters the debugger, and goes on when that lets it. */
 void entry_breakpoint(struct arch_trapframe *tf, const char *what);
 /* Before return to user mode, interrupts off: signals and rescheduling. */

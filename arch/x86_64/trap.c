@@ -103,8 +103,7 @@ exception(struct arch_trapframe *tf)
 		break;
 	case VEC_DF:
 	case VEC_MC:
-		arch_tf_print(tf);
-		panic("%s at %#lx, stack %#lx", exceptions[v].name, tf->rip, tf->rsp);
+		entry_dead(tf, exceptions[v].name, tf->rsp);
 	}
 	entry_fault(tf, exceptions[v].sig ? exceptions[v].sig : SIGILL,
 		    exceptions[v].name ? exceptions[v].name : "reserved exception", 0);

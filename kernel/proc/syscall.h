@@ -10,3 +10,15 @@
 #define SYSCALL(nr, name, nargs) int64_t sys_##name(const uint64_t a[6]);
 #include <syscalls.def>
 #undef SYSCALL
+
+/* Older forms, which only the older architectures' tables have; and x86_64's own. */
+int64_t sys_open(const uint64_t a[6]);
+int64_t sys_stat(const uint64_t a[6]);
+int64_t sys_pipe(const uint64_t a[6]);
+int64_t sys_dup2(const uint64_t a[6]);
+int64_t sys_fork(const uint64_t a[6]);
+int64_t sys_rename(const uint64_t a[6]);
+int64_t sys_mkdir(const uint64_t a[6]);
+int64_t sys_rmdir(const uint64_t a[6]);
+int64_t sys_unlink(const uint64_t a[6]);
+int64_t sys_arch_prctl(const uint64_t a[6]);

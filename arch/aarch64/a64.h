@@ -1,0 +1,110 @@
+/* a64.h - what the files of this port share. Sections are of the Arm ARM (DDI 0487). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/aarch64/asm.h"
+#include "arch/pcpu.h"
+#include "arch/trap.h"
+
+struct pcpu;
+
+#define READ_SYSREG(name)                                      \
+	__extension__({                                        \
+		uint64_t v_;                                   \
+		__asm__ volatile("mrs %0, " #name : "=r"(v_)); \
+		v_;                                            \
+	})
+#define WRITE_SYSREG(name, value) \
+	__asm__ volatile("msr " #name ", %0" : : "r"((uint64_t)(value)) : "memory")
+
+#define ISB()       __asm__ volatile("isb" ::: "memory")
+#define DSB(domain) __asm__ volatile("dsb " #domain ::: "memory")
+
+#define MPIDR_AFFINITY 0xff00fffffful /* Aff3 to Aff0 */
+
+/* Interrupts between CPUs: software generated ones (GIC), by number. */
+#define SGI_IPI 0 /* + enum arch_ipi */
+#define SGI_NMI 8
+
+/* start.c: where the image was loaded, and the physical address of something in it. */
+extern uint64_t aarch64_kernel_phys;
+
+static inline uint64_t
+aarch64_image_phys(const void *p)
+{
+	return (uint64_t)p - KERNEL_BASE + aarch64_kernel_phys;
+}
+
+/* Facts from the device tree, after devtree_init(). Addresses are physical. */
+struct devtree_region {
+	uint64_t base, size;
+};
+
+#define DEVTREE_CPUS   64
+#define DEVTREE_REDIST 8
+
+struct devtree_facts {
+	char model[64];
+	unsigned cpu_count;
+	uint64_t cpus[DEVTREE_CPUS]; /* MPIDR affinity; those that PSCI can start, and this one */
+	bool psci_smc;               /* the conduit: SMC, else HVC */
+	bool psci;                   /* version 0.2 or later is there */
+	unsigned gic;                /* 2 or 3; 0: none known */
+	struct devtree_region gicd, gicc;
+	unsigned redist_count;
+	struct devtree_region redist[DEVTREE_REDIST];
+	uint64_t redist_stride; /* 0: as GICR_TYPER says */
+	unsigned timer_intid;   /* of the virtual timer */
+	uint32_t timer_hz;      /* 0: CNTFRQ_EL0 is right */
+	uint64_t console_pa;    /* PL011; 0: none */
+	unsigned console_intid; /* ARCH_NO_IRQ: none */
+	struct devtree_region ecam;
+	uint8_t bus_first, bus_last;
+	uint64_t pci_io_pa; /* CPU address of I/O port pci_io_first */
+	uint32_t pci_io_first, pci_io_size;
+};
+extern struct devtree_facts devtree;
+/*
+ * Reads the blob into boot_info (memory, command line, RAM disk) and into the facts above. What is
+ * wrong with it is said later, when there is a console, by devtree_complain().
+ */
+void devtree_init(const void *blob);
+void devtree_complain(void);
+
+/* cpu.c: this CPU's system registers. Interrupts off. */
+void aarch64_cpu_init(void);
+extern bool aarch64_pan;
+
+/* mmu.c: the console's registers through the boot tables, before and after kmap_init(). */
+volatile void *aarch64_map_early(uint64_t pa);
+void aarch64_mmu_init_cpu(void);
+
+/* intc.c */
+void intc_init(void);
+/* This CPU's interface and private interrupts. Interrupts off. */
+void intc_init_cpu(void);
+/* Interrupt number, or one of 1020 and above: none. *token goes to intc_eoi(). */
+unsigned intc_ack(uint32_t *token);
+void intc_eoi(uint32_t token);
+/* The same of what came as FIQ. */
+unsigned intc_ack_fiq(uint32_t *token);
+void intc_eoi_fiq(uint32_t token);
+/* A private interrupt of this CPU. */
+void intc_unmask_private(unsigned intid);
+
+/* clock.c: the timer's line is level: quiet it before it is answered. */
+void aarch64_timer_quiet(void);
+void aarch64_timer_init_cpu(void);
+
+/* psci.c */
+/* 0, or PSCI's negative error. */
+int psci_cpu_on(uint64_t mpidr, uint64_t entry_pa, uint64_t context);
+void psci_system_off(void);
+void psci_system_reset(void);
+
+/* trap.c, trap.S, boot.S */
+void aarch64_trap(struct arch_trapframe *tf, unsigned kind);
+extern char aarch64_vectors[], aarch64_secondary_entry[], aarch64_context_start[];

@@ -1,0 +1,253 @@
+/*
+ * boot.S - from the loader's state (MMU off, EL2 or EL1, x0: device tree) to kernel C at its high
+ * address; and the same for CPUs that PSCI starts.
+ *
+ * The image runs wherever it was loaded: until the MMU is on, every address here comes from ADRP,
+ * which is relative. Boot tables map the kernel image (TTBR1), what lies around it and the device
+ * tree in the direct map, and the 1 GiB block of this code to itself (TTBR0).
+ */
+#include "arch/aarch64/asm.h"
+
+	.section .head, "ax"
+	/* Linux Documentation/arm64/booting.rst, 4. */
+	.globl _start
+_start:
+	b start
+	.long 0
+	.quad 0				/* offset from a 2 MiB boundary */
+	.quad __image_size
+	.quad 1 << 3 | 1 << 1		/* anywhere in memory; 4 KiB pages; little-endian */
+	.quad 0, 0, 0
+	.ascii "ARM\x64"
+	.long 0
+
+start:
+	mov x20, x0			/* the device tree */
+	bl enter_el1
+
+	/* Nothing says that memory behind the file was cleared. */
+	adrp x0, __bss_start
+	adrp x1, __bss_end
+1:	stp xzr, xzr, [x0], #16
+	cmp x0, x1
+	b.lo 1b
+
+	/* The block of 1 GiB in which this code lies, where it lies. */
+	adrp x21, _start
+	adrp x0, boot_id_l0
+	adrp x1, boot_id_l1
+	orr x2, x1, #BOOT_TABLE
+	ubfx x3, x21, #39, #9
+	str x2, [x0, x3, lsl #3]
+	lsr x4, x21, #30
+	lsl x4, x4, #30
+	mov x5, #BOOT_BLOCK
+	orr x6, x4, x5
+	ubfx x3, x21, #30, #9
+	str x6, [x1, x3, lsl #3]
+
+	/* Top table: direct map first, device window 510, image 511. */
+	adrp x0, boot_l0
+	adrp x1, boot_direct_l1
+	orr x2, x1, #BOOT_TABLE
+	str x2, [x0]
+	str x6, [x1, x3, lsl #3]
+	ubfx x3, x20, #30, #9		/* and the device tree's block: it is within the first 512 GiB */
+	lsl x4, x3, #30
+	orr x4, x4, x5
+	str x4, [x1, x3, lsl #3]
+	adrp x1, boot_device_l1
+	orr x2, x1, #BOOT_TABLE
+	str x2, [x0, #510 * 8]
+	adrp x1, boot_image_l1
+	orr x2, x1, #BOOT_TABLE
+	str x2, [x0, #511 * 8]
+	adrp x2, boot_image_l2
+	orr x2, x2, #BOOT_TABLE
+	str x2, [x1, #510 * 8]
+	adrp x1, boot_image_l2
+	adrp x2, __kernel_end
+	orr x3, x21, x5
+1:	str x3, [x1], #8		/* blocks of 2 MiB; the loader put the image on such a boundary */
+	add x3, x3, #0x200000
+	add x21, x21, #0x200000
+	cmp x21, x2
+	b.lo 1b
+
+	/* The tables were written past the caches: no older line may hide them. */
+	adrp x0, boot_tables
+	adrp x1, boot_tables_end
+	mrs x3, ctr_el0
+	ubfx x3, x3, #16, #4		/* DminLine: log2 of words */
+	mov x2, #4
+	lsl x2, x2, x3
+	dmb sy
+1:	dc ivac, x0
+	add x0, x0, x2
+	cmp x0, x1
+	b.lo 1b
+	dsb sy
+
+	adrp x1, boot_l0
+	bl mmu_on
+	adrp x21, _start		/* physical until the jump */
+	ldr x1, =1f
+	br x1
+1:	ldr x0, =aarch64_boot_pcpu
+	msr tpidr_el1, x0
+	msr sp_el0, xzr			/* no thread yet */
+	ldr x0, =kernel_boot_stack_top
+	mov sp, x0
+	mov x29, xzr
+	mov x30, xzr
+	mov x0, x20
+	mov x1, x21
+	bl aarch64_start
+	brk #1
+
+	/* A CPU that PSCI turned on: x0 is the physical address of its struct aarch64_secondary. */
+	.globl aarch64_secondary_entry
+aarch64_secondary_entry:
+	mov x20, x0
+	bl enter_el1
+	ldr x1, [x20]			/* the kernel's own tables */
+	ldp x21, x22, [x20, #8]		/* pcpu, stack */
+	bl mmu_on
+	ldr x1, =1f
+	br x1
+1:	msr tpidr_el1, x21
+	ldr x0, [x21, #PCPU_CURTHREAD]
+	msr sp_el0, x0
+	mov sp, x22
+	mov x29, xzr
+	mov x30, xzr
+	bl aarch64_start_secondary
+	brk #1
+
+	/*
+	 * From EL2 to EL1, where the loader entered at EL2: EL1 owns the machine, nothing traps, and the
+	 * virtual count is the physical one. Uses x0 to x2. Arm ARM D17.2.
+	 */
+enter_el1:
+	msr daifset, #15
+	mrs x0, CurrentEL
+	cmp x0, #2 << 2
+	b.ne 2f
+	mov x0, #1 << 31		/* HCR_EL2.RW: EL1 is AArch64 */
+	msr hcr_el2, x0
+	isb
+	mov x0, #3			/* EL1PCTEN, EL1PCEN */
+	msr cnthctl_el2, x0
+	msr cntvoff_el2, xzr
+	mov x0, #0x33ff			/* CPTR_EL2: its bits that are 1 */
+	msr cptr_el2, x0
+	msr hstr_el2, xzr
+	msr vttbr_el2, xzr
+	mrs x0, midr_el1
+	msr vpidr_el2, x0
+	mrs x0, mpidr_el1
+	msr vmpidr_el2, x0
+	mrs x0, mdcr_el2		/* HPMN stays, all traps go */
+	and x0, x0, #0x1f
+	msr mdcr_el2, x0
+	mrs x0, id_aa64mmfr0_el1
+	ubfx x0, x0, #56, #4		/* FEAT_FGT: fine-grained traps have no reset value */
+	cbz x0, 1f
+	msr S3_4_C1_C1_4, xzr		/* HFGRTR_EL2 */
+	msr S3_4_C1_C1_5, xzr		/* HFGWTR_EL2 */
+	msr S3_4_C1_C1_6, xzr		/* HFGITR_EL2 */
+	msr S3_4_C3_C1_4, xzr		/* HDFGRTR_EL2 */
+	msr S3_4_C3_C1_5, xzr		/* HDFGWTR_EL2 */
+1:	mrs x0, id_aa64pfr0_el1
+	ubfx x0, x0, #24, #4		/* a GICv3 CPU interface: EL1 may use its registers */
+	cbz x0, 1f
+	mrs x0, S3_4_C12_C9_5		/* ICC_SRE_EL2 */
+	orr x0, x0, #1			/* SRE */
+	orr x0, x0, #8			/* Enable */
+	msr S3_4_C12_C9_5, x0
+	isb
+	mrs x0, S3_4_C12_C9_5
+	tbz x0, #0, 1f			/* this GIC is used by memory only */
+	msr S3_4_C12_C11_0, xzr		/* ICH_HCR_EL2 */
+1:	mov x0, #SCTLR_RES1 & 0xffff
+	movk x0, #SCTLR_RES1 >> 16, lsl #16
+	msr sctlr_el1, x0
+	mov x0, #0x3c5			/* EL1h, all masked */
+	msr spsr_el2, x0
+	msr elr_el2, x30
+	eret
+2:	ret
+
+	/* x1: physical address of TTBR1's table. Returns with the MMU on. Uses x0 to x4. */
+mmu_on:
+	msr spsel, #1
+	adrp x0, boot_id_l0
+	msr ttbr0_el1, x0
+	msr ttbr1_el1, x1
+	ldr x0, =MAIR_VALUE
+	msr mair_el1, x0
+	/*
+	 * TCR_EL1 (D17.2.131): 48 bits and 4 KiB granule in both halves, walks through write-back inner
+	 * shareable memory, physical size and ASID size as this CPU has them.
+	 */
+	ldr x0, =(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30)
+	mrs x2, id_aa64mmfr0_el1
+	and x3, x2, #7
+	cmp x3, #5			/* 48 bits are the most that a 4 KiB granule gives here */
+	mov x4, #5
+	csel x3, x3, x4, lo
+	bfi x0, x3, #32, #3
+	ubfx x3, x2, #4, #4
+	cmp x3, #2
+	cset x3, eq
+	bfi x0, x3, #36, #1		/* AS: 16-bit ASIDs */
+	msr tcr_el1, x0
+	isb
+	tlbi vmalle1
+	dsb nsh
+	ic iallu
+	dsb nsh
+	isb
+	ldr x0, =SCTLR_ON
+	msr sctlr_el1, x0
+	isb
+	ret
+
+	/*
+	 * void aarch64_replace_ttbr1(uint64_t root, uint64_t empty), called at its physical address: nothing
+	 * is translated by TTBR1 while the old tables' entries are thrown away (Arm ARM D8.14.1).
+	 */
+	.globl aarch64_replace_ttbr1
+aarch64_replace_ttbr1:
+	mrs x2, daif
+	msr daifset, #15
+	msr ttbr1_el1, x1
+	isb
+	tlbi vmalle1
+	dsb nsh
+	isb
+	msr ttbr1_el1, x0
+	isb
+	msr daif, x2
+	ret
+
+	.ltorg
+
+	.bss
+	.balign 4096
+	.globl boot_l0, boot_direct_l1, boot_device_l1
+boot_tables:
+boot_id_l0:	.skip 4096
+boot_id_l1:	.skip 4096
+boot_l0:	.skip 4096
+boot_direct_l1:	.skip 4096
+boot_device_l1:	.skip 4096
+boot_image_l1:	.skip 4096
+boot_image_l2:	.skip 4096
+boot_tables_end:
+kernel_boot_stack_guard: .skip 4096
+	.globl kernel_boot_stack, kernel_boot_stack_top
+kernel_boot_stack: .skip 16384
+kernel_boot_stack_top:
+
+	.section .note.GNU-stack, "", @progbits

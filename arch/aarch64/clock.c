@@ -1,0 +1,56 @@
+/*
+ * clock.c - the Generic Timer (Arm ARM D11): the virtual count, and each CPU's virtual timer.
+ */
+#include "arch/clock.h"
+#include "arch/aarch64/a64.h"
+#include "kernel/lib/printf.h"
+
+#define CTL_ENABLE 1u
+
+static uint64_t count_hz = 62500000; /* until arch_clock_init() */
+
+uint64_t
+arch_clock_hz(void)
+{
+	return count_hz;
+}
+
+void
+arch_clock_init(void)
+{
+	uint64_t told = READ_SYSREG(cntfrq_el0);
+
+	count_hz = devtree.timer_hz != 0 ? devtree.timer_hz : told;
+	if (count_hz == 0)
+		panic("neither CNTFRQ_EL0 nor the device tree tells the counter's rate");
+	aarch64_timer_init_cpu();
+}
+
+void
+aarch64_timer_init_cpu(void)
+{
+	aarch64_timer_quiet();
+	intc_unmask_private(devtree.timer_intid);
+}
+
+void
+aarch64_timer_quiet(void)
+{
+	WRITE_SYSREG(cntv_ctl_el0, 0);
+	ISB();
+}
+
+void
+arch_timer_set(uint64_t delta_ns)
+{
+	uint64_t count;
+
+	if (delta_ns < 1000)
+		delta_ns = 1000;
+	if (delta_ns > 1000000000)
+		delta_ns = 1000000000; /* it comes early, and is set again */
+	count = delta_ns * (count_hz / 1000) / 1000000;
+	WRITE_SYSREG(cntv_cval_el0, arch_clock_read() + (count == 0 ? 1 : count));
+	WRITE_SYSREG(cntv_ctl_el0, CTL_ENABLE);
+	ISB();
+}

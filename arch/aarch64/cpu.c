@@ -1,0 +1,111 @@
+/*
+ * cpu.c - one CPU's own set-up: vectors, traps, protection; and thread contexts.
+ */
+#include "arch/aarch64/a64.h"
+#include "arch/context.h"
+#include "arch/machine.h"
+#include "arch/smp.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+
+#define OVERFLOW_STACK 8192
+
+bool aarch64_pan;
+const char arch_name[] = "aarch64";
+
+extern struct pcpu aarch64_boot_pcpu;
+extern char kernel_boot_stack[];
+
+static uint8_t boot_overflow_stack[OVERFLOW_STACK] __attribute__((aligned(16)));
+
+/* In place before the first instruction of C, which may record an event. */
+struct pcpu aarch64_boot_pcpu = {
+    .md = {.kstack = (uintptr_t)kernel_boot_stack,
+	   .overflow_top = (uintptr_t)boot_overflow_stack + OVERFLOW_STACK},
+    .online = true,
+};
+
+void
+aarch64_cpu_init(void)
+{
+	uint64_t sctlr = READ_SYSREG(sctlr_el1);
+
+	WRITE_SYSREG(vbar_el1, aarch64_vectors);
+	WRITE_SYSREG(cpacr_el1, 0);   /* floating point and vectors trap, here and in programs */
+	WRITE_SYSREG(cntkctl_el1, 2); /* EL0VCTEN: programs may read the virtual count */
+	WRITE_SYSREG(mdscr_el1, 0);
+	WRITE_SYSREG(tpidrro_el0, 0);
+	/* PAN (ID_AA64MMFR1_EL1, bits 23:20): set by every exception, cleared by user copies. */
+	aarch64_pan = (READ_SYSREG(id_aa64mmfr1_el1) >> 20 & 15) != 0;
+	if (aarch64_pan) {
+		WRITE_SYSREG(sctlr_el1, sctlr & ~(uint64_t)SCTLR_SPAN);
+		__asm__ volatile(".inst 0xd500419f" ::: "memory"); /* MSR PAN, #1 */
+	}
+	ISB();
+	/* FIQ, SError and debug exceptions from now on; not interrupts. */
+	__asm__ volatile("msr daifclr, #13" ::: "memory");
+}
+
+void
+arch_pcpu_init(struct pcpu *pc, unsigned n)
+{
+	uint8_t *stack = entry_alloc(OVERFLOW_STACK);
+
+	if (stack == NULL)
+		panic("CPU %u: no memory for its overflow stack", n);
+	pc->md.overflow_top = (uintptr_t)stack + OVERFLOW_STACK;
+	pc->md.cpu = n;
+	pc->md.ktr_head = (uint64_t)n << 56;
+}
+
+void
+arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(void *), void *arg)
+{
+	*c = (struct arch_context){
+	    .x19_x29 = {(uint64_t)fn, (uint64_t)arg},
+	    .sp = (uint64_t)arch_user_frame((uintptr_t)stack + size),
+	    .pc = (uint64_t)aarch64_context_start,
+	};
+}
+
+void
+arch_context_prepare(uintptr_t stack_top, uint64_t tls)
+{
+	(void)tls; /* programs set it by themselves: it is in their frames */
+	arch_this_pcpu()->kstack = stack_top - KSTACK_SIZE;
+}
+
+static const char *
+core_name(uint64_t midr)
+{
+	/* Implementer and part (MIDR_EL1), of those that QEMU has. */
+	static const struct {
+		unsigned implementer, part;
+		const char *name;
+	} cores[] = {
+	    {0x41, 0xd03, "Cortex-A53"},  {0x41, 0xd04, "Cortex-A35"}, {0x41, 0xd05, "Cortex-A55"},
+	    {0x41, 0xd07, "Cortex-A57"},  {0x41, 0xd08, "Cortex-A72"}, {0x41, 0xd0b, "Cortex-A76"},
+	    {0x41, 0xd0c, "Neoverse-N1"}, {0x46, 0x001, "A64FX"},      {0, 0x051, "QEMU max"},
+	};
+
+	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i++)
+		if (cores[i].implementer == (midr >> 24 & 0xff) &&
+		    cores[i].part == (midr >> 4 & 0xfff))
+			return cores[i].name;
+	return "unknown core";
+}
+
+void
+arch_machine_print(void)
+{
+	uint64_t midr = READ_SYSREG(midr_el1);
+
+	printk("cpu: %s (MIDR %#lx), PXN%s, %u-bit ASIDs, GICv%u\n", core_name(midr), midr,
+	       aarch64_pan ? " PAN" : "", (READ_SYSREG(id_aa64mmfr0_el1) >> 4 & 15) == 2 ? 16 : 8,
+	       devtree.gic);
+	if (devtree.model[0] != '\0')
+		printk("machine: %s\n", devtree.model);
+	devtree_complain();
+}

@@ -1,0 +1,42 @@
+/*
+ * md/irq.h - aarch64: PSTATE.I. FIQ stays unmasked in the kernel, but for the first and last
+ * instructions of an exception: it carries what must reach a CPU with interrupts off (intc.c).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define AARCH64_PSTATE_I (1ul << 7)
+
+static inline bool
+arch_irq_enabled(void)
+{
+	uint64_t daif;
+	__asm__ volatile("mrs %0, daif" : "=r"(daif));
+	return !(daif & AARCH64_PSTATE_I);
+}
+
+static inline void
+arch_irq_disable(void)
+{
+	__asm__ volatile("msr daifset, #2" ::: "memory");
+}
+
+static inline void
+arch_irq_enable(void)
+{
+	__asm__ volatile("msr daifclr, #2" ::: "memory");
+}
+
+static inline void
+arch_irq_enable_and_wait(void)
+{
+	/* WFI wakes for an interrupt that is masked, too (Arm ARM D1.6.2): none is missed. */
+	__asm__ volatile("dsb sy\n\twfi\n\tmsr daifclr, #2" ::: "memory");
+}
+
+static inline void
+arch_relax(void)
+{
+	__asm__ volatile("yield" ::: "memory");
+}

@@ -1,0 +1,70 @@
+/*
+ * md/ktr_site.h - aarch64: a trace point is a NOP that is rewritten to a B.
+ *
+ * The record in section ktr_patch is struct ktr_patch (ktr/site.h).
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/pcpu.h"
+
+/* This CPU's block; the compiler may keep it, which only the record text (see md/ktr.h) allows. */
+static inline __attribute__((always_inline)) struct arch_pcpu *
+aarch64_ktr_pcpu(void)
+{
+	struct arch_pcpu *p;
+	__asm__("mrs %0, tpidr_el1" : "=r"(p));
+	return p;
+}
+
+/*
+ * The claim with the clock read inside it: the exclusive pair fails when an interrupt came between,
+ * since returning from one clears the monitor (Arm ARM B2.12.2). The ISB keeps the count from being
+ * read early: slot order is time order.
+ */
+static inline __attribute__((always_inline)) uint64_t
+aarch64_ktr_claim_now(uint64_t *now, uint64_t *cpu)
+{
+	struct arch_pcpu *p = aarch64_ktr_pcpu();
+	uint64_t next, ticks;
+	uint32_t failed;
+
+	__asm__ volatile("1:\tldxr %0, [%3]\n\t"
+			 "isb\n\t"
+			 "mrs %1, cntvct_el0\n\t"
+			 "add %0, %0, #1\n\t"
+			 "stxr %w2, %0, [%3]\n\t"
+			 "cbnz %w2, 1b"
+			 : "=&r"(next), "=&r"(ticks), "=&r"(failed)
+			 : "r"(&p->ktr_head)
+			 : "memory");
+	*now = ticks;
+	*cpu = next >> 56;
+	return next;
+}
+#define KTR_PORT_CLAIM_NOW(now, cpu) aarch64_ktr_claim_now(now, cpu)
+
+#define KTR_PORT_SITE_ON(site)                                   \
+	__extension__({                                          \
+		__label__ ktr_on_, ktr_end_;                     \
+		_Bool ktr_hit_ = 0;                              \
+		__asm__ goto("1:\tnop\n\t"                       \
+			     ".pushsection ktr_patch, \"a\"\n\t" \
+			     ".balign 4\n\t"                     \
+			     ".long 1b - .\n\t"                  \
+			     ".long %l[ktr_on_] - .\n\t"         \
+			     ".long %c0 - .\n\t"                 \
+			     ".popsection"                       \
+			     :                                   \
+			     : "i"(site)                         \
+			     :                                   \
+			     : ktr_on_);                         \
+		goto ktr_end_;                                   \
+	ktr_on_:                                                 \
+		__attribute__((cold));                           \
+		ktr_hit_ = 1;                                    \
+	ktr_end_:;                                               \
+		ktr_hit_;                                        \
+	})

@@ -1,0 +1,80 @@
+/*
+ * md/mmu.h - aarch64: VMSAv8-64, 4 KiB granule, 48-bit addresses (Arm ARM D8). TTBR1 has the
+ * kernel's half, TTBR0 the user's.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define ARCH_DIRECT_BASE  0xffff000000000000ul
+#define ARCH_VMALLOC_BASE 0xffffc00000000000ul
+#define ARCH_VMALLOC_END  0xffffc08000000000ul
+#define ARCH_USER_END     0x00007ffffffff000ul
+
+/* Descriptor bits (D8.3.2). */
+#define A64_PTE_VALID  (1ul << 0)
+#define A64_PTE_TABLE  (1ul << 1) /* also of a page */
+#define A64_PTE_DEVICE (1ul << 2) /* attribute 1 of MAIR_EL1 (asm.h) */
+#define A64_PTE_USER   (1ul << 6)
+#define A64_PTE_RDONLY (1ul << 7)
+#define A64_PTE_INNER  (3ul << 8)
+#define A64_PTE_AF     (1ul << 10)
+#define A64_PTE_NG     (1ul << 11)
+#define A64_PTE_PXN    (1ul << 53)
+#define A64_PTE_UXN    (1ul << 54)
+#define A64_PTE_PA     0x0000fffffffff000ul
+
+static inline uint64_t
+arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level)
+{
+	/* What one level may execute the other must not. */
+	uint64_t xn = !(prot & MMU_EXEC) ? A64_PTE_PXN | A64_PTE_UXN
+		      : prot & MMU_USER  ? A64_PTE_PXN
+					 : A64_PTE_UXN;
+
+	return pa | A64_PTE_VALID | (level ? 0 : A64_PTE_TABLE) | A64_PTE_AF | A64_PTE_INNER | xn |
+	       (prot & MMU_WRITE ? 0 : A64_PTE_RDONLY) | (prot & MMU_USER ? A64_PTE_USER : 0) |
+	       (prot & MMU_DEVICE ? A64_PTE_DEVICE : 0) | (prot & MMU_GLOBAL ? 0 : A64_PTE_NG);
+}
+
+static inline uint64_t
+arch_pte_table(uint64_t pa)
+{
+	return pa | A64_PTE_VALID | A64_PTE_TABLE;
+}
+
+static inline bool
+arch_pte_present(uint64_t pte)
+{
+	return pte & A64_PTE_VALID;
+}
+
+static inline bool
+arch_pte_block(uint64_t pte)
+{
+	return !(pte & A64_PTE_TABLE);
+}
+
+static inline uint64_t
+arch_pte_pa(uint64_t pte)
+{
+	return pte & A64_PTE_PA;
+}
+
+static inline bool
+arch_pte_writable(uint64_t pte)
+{
+	return !(pte & A64_PTE_RDONLY);
+}
+
+static inline bool
+arch_pte_executable(uint64_t pte)
+{
+	return (pte & (A64_PTE_PXN | A64_PTE_UXN)) != (A64_PTE_PXN | A64_PTE_UXN);
+}
+
+static inline void
+arch_mmu_sync(void)
+{
+	__asm__ volatile("dsb ishst\n\tisb" ::: "memory");
+}

@@ -1,0 +1,176 @@
+/*
+ * mmu.c - translation tables in use, and what the TLB remembers of them.
+ *
+ * An address space carries a number, in the last entry of its top table, which no address of
+ * ARCH_USER_END or below reaches. A CPU keeps the numbers of the spaces that it ran lately, one an
+ * ASID. When a space loses a translation its number changes: this CPU forgets the page, and all
+ * others find, when they run the space next, that they know nothing of it. So no invalidation of
+ * user entries is ever sent to another CPU; a space runs on one CPU at a time.
+ *
+ * Locking: struct arch_pcpu's fields are its CPU's, with interrupts off; a space's number is
+ * changed only where it runs.
+ */
+#include "arch/mmu.h"
+#include "arch/aarch64/a64.h"
+#include "arch/irq.h"
+#include "kernel/lib/string.h"
+
+#define NUMBER_ENTRY 511
+#define DEVICE_ENTRY 510 /* of the kernel's top table; boot.S */
+#define DEVICE_BASE  0xffffff0000000000ul
+#define GIB          (1ul << 30)
+
+extern uint64_t boot_l0[512], boot_device_l1[512];
+void aarch64_replace_ttbr1(uint64_t root, uint64_t empty);
+
+static const uint64_t no_user[512] __attribute__((aligned(4096))); /* TTBR0 of kernel threads */
+static uint64_t kernel_root;
+static uint64_t
+    numbers; /* atomic: given out so far; shifted by one, so that the entry is invalid */
+
+static uint64_t
+new_number(void)
+{
+	return __atomic_add_fetch(&numbers, 2, __ATOMIC_RELAXED);
+}
+
+uint64_t
+arch_kernel_phys(void)
+{
+	return aarch64_kernel_phys;
+}
+
+void
+arch_mmu_user_root(uint64_t *root, const uint64_t *kernel)
+{
+	(void)kernel; /* it has a register of its own */
+	root[NUMBER_ENTRY] = new_number();
+}
+
+static void
+set_ttbr0(uint64_t root, unsigned asid)
+{
+	WRITE_SYSREG(ttbr0_el1, root | (uint64_t)asid << 48);
+	ISB();
+}
+
+static void
+switch_to_user(struct arch_pcpu *p, uint64_t root)
+{
+	uint64_t number = ((uint64_t *)phys_to_virt(root))[NUMBER_ENTRY];
+
+	p->root = root;
+	for (unsigned i = 0; i < AARCH64_SPACES; i++)
+		if (p->space[i] == number) {
+			p->asid = i + 1;
+			set_ttbr0(root, p->asid);
+			return;
+		}
+	p->last_asid = p->asid = p->last_asid % AARCH64_SPACES + 1;
+	p->space[p->asid - 1] = number;
+	/* What the ASID stood for goes when the table that could bring it back is gone. */
+	set_ttbr0(root, p->asid);
+	__asm__ volatile("tlbi aside1, %0" : : "r"((uint64_t)p->asid << 48) : "memory");
+	DSB(nsh);
+	ISB();
+}
+
+/* From the boot tables, whose blocks overlap the new pages: by way of no table at all (boot.S). */
+static void
+leave_boot_tables(uint64_t root)
+{
+	void (*replace)(uint64_t, uint64_t) =
+	    (void (*)(uint64_t, uint64_t))aarch64_image_phys((const void *)aarch64_replace_ttbr1);
+
+	((uint64_t *)phys_to_virt(root))[DEVICE_ENTRY] = boot_l0[DEVICE_ENTRY];
+	kernel_root = root;
+	DSB(ishst);
+	replace(root, aarch64_image_phys(no_user));
+}
+
+void
+arch_mmu_switch(uint64_t root)
+{
+	bool on = arch_irq_enabled();
+	struct arch_pcpu *p;
+
+	arch_irq_disable();
+	p = arch_this_pcpu();
+	if (kernel_root == 0)
+		leave_boot_tables(root);
+	if (root == kernel_root) {
+		p->root = 0;
+		set_ttbr0(aarch64_image_phys(no_user), 0);
+	} else if (root != p->root) {
+		switch_to_user(p, root);
+	}
+	if (on)
+		arch_irq_enable();
+}
+
+void
+aarch64_mmu_init_cpu(void)
+{
+	set_ttbr0(aarch64_image_phys(no_user), 0);
+	arch_tlb_flush_all();
+}
+
+void
+arch_tlb_flush_page(uintptr_t va)
+{
+	bool on = arch_irq_enabled();
+	struct arch_pcpu *p;
+
+	arch_irq_disable();
+	p = arch_this_pcpu();
+	DSB(ishst);
+	__asm__ volatile("tlbi vaae1, %0" : : "r"(va >> 12 & 0xfffffffffff) : "memory");
+	DSB(nsh);
+	ISB();
+	if (va < ARCH_USER_END && p->root != 0) {
+		uint64_t number = new_number();
+
+		((uint64_t *)phys_to_virt(p->root))[NUMBER_ENTRY] = number;
+		p->space[p->asid - 1] = number;
+	}
+	if (on)
+		arch_irq_enable();
+}
+
+void
+arch_tlb_flush_all(void)
+{
+	DSB(ishst);
+	__asm__ volatile("tlbi vmalle1" ::: "memory");
+	DSB(nsh);
+	ISB();
+}
+
+/* Sizes of cache lines are in CTR_EL0, as a power of two of words. */
+void
+arch_icache_sync(const void *va, uint64_t size)
+{
+	uint64_t ctr = READ_SYSREG(ctr_el0);
+	uint64_t dline = 4ul << (ctr >> 16 & 15), iline = 4ul << (ctr & 15);
+	uintptr_t start = (uintptr_t)va, end = start + size;
+
+	/* B2.4.4: clean to the point of unification, then invalidate, each for all CPUs. */
+	for (uintptr_t at = start & ~(dline - 1); at < end; at += dline)
+		__asm__ volatile("dc cvau, %0" : : "r"(at) : "memory");
+	DSB(ish);
+	for (uintptr_t at = start & ~(iline - 1); at < end; at += iline)
+		__asm__ volatile("ic ivau, %0" : : "r"(at) : "memory");
+	DSB(ish);
+	ISB();
+}
+
+volatile void *
+aarch64_map_early(uint64_t pa)
+{
+	uint64_t block = pa & ~(GIB - 1);
+
+	/* One block of 1 GiB; in the kernel's half, and kept for good. */
+	boot_device_l1[0] = block | BOOT_DEVICE | A64_PTE_PXN | A64_PTE_UXN;
+	arch_mmu_sync();
+	return (volatile void *)(DEVICE_BASE + (pa - block));
+}

@@ -1,0 +1,74 @@
+/*
+ * smp.c - starting the other CPUs.
+ *
+ * Starting is serial: `start` belongs to the one CPU that is being started.
+ */
+#include "arch/smp.h"
+#include "arch/aarch64/a64.h"
+#include "arch/irq.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+
+#define START_WAIT_MS 1000
+
+/* What boot.S reads before the caches are on; a cache line of its own. */
+static struct aarch64_secondary {
+	uint64_t root; /* physical */
+	struct pcpu *pcpu;
+	uintptr_t stack_top;
+} start __attribute__((aligned(2048)));
+
+_Static_assert(offsetof(struct aarch64_secondary, pcpu) == 8, "boot.S");
+
+void aarch64_start_secondary(void);
+
+unsigned
+arch_cpu_probe(unsigned max)
+{
+	/* The boot CPU is number 0, wherever the tree has it. */
+	for (unsigned i = 1; i < devtree.cpu_count; i++)
+		if (devtree.cpus[i] == pcpus[0]->md.mpidr) {
+			devtree.cpus[i] = devtree.cpus[0];
+			devtree.cpus[0] = pcpus[0]->md.mpidr;
+		}
+	if (devtree.gic == 2 && max > 8)
+		max = 8; /* as many as it has interfaces for */
+	return devtree.cpu_count < max ? devtree.cpu_count : max;
+}
+
+void
+aarch64_start_secondary(void)
+{
+	aarch64_cpu_init();
+	aarch64_mmu_init_cpu();
+	intc_init_cpu();
+	aarch64_timer_init_cpu();
+	entry_secondary();
+}
+
+bool
+arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
+{
+	uint64_t image = aarch64_image_phys(aarch64_secondary_entry);
+	int error;
+
+	pc->md.mpidr = devtree.cpus[n];
+	pc->md.kstack = stack_top - KSTACK_SIZE;
+	start = (struct aarch64_secondary){entry_kernel_root(), pc, stack_top};
+	/* To memory, where a CPU with its caches off looks. */
+	__asm__ volatile("dsb sy\n\tdc civac, %0\n\tdsb sy" : : "r"(&start) : "memory");
+	error = psci_cpu_on(pc->md.mpidr, image, aarch64_image_phys(&start));
+	if (error != 0) {
+		warnk("smp: CPU %u (affinity %#lx): PSCI error %d\n", n, pc->md.mpidr, error);
+		return false;
+	}
+	for (unsigned i = 0; i < START_WAIT_MS; i++) {
+		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
+			return true;
+		clock_delay_ns(1000000);
+	}
+	return false;
+}

@@ -1,0 +1,26 @@
+/*
+ * start.c - first C code: what the device tree tells becomes boot_info, and kernel_main() is
+ * called.
+ */
+#include "arch/aarch64/a64.h"
+#include "arch/mmu.h"
+#include "kernel/boot_info.h"
+#include "kernel/entry.h"
+
+struct boot_info boot_info;
+uint64_t aarch64_kernel_phys;
+
+void aarch64_start(uint64_t tree_pa, uint64_t kernel_pa);
+
+void
+aarch64_start(uint64_t tree_pa, uint64_t kernel_pa)
+{
+	aarch64_kernel_phys = kernel_pa;
+	aarch64_cpu_init();
+	arch_this_pcpu()->mpidr = READ_SYSREG(mpidr_el1) & MPIDR_AFFINITY;
+	boot_info.loader = "device tree";
+	boot_info.cmdline = "";
+	boot_info.firmware = tree_pa;
+	devtree_init(phys_to_virt(tree_pa));
+	kernel_main();
+}

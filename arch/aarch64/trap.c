@@ -1,0 +1,213 @@
+/*
+ * trap.c - which upcall each exception becomes (Arm ARM D17.2.37, ESR_EL1).
+ */
+#include "arch/trap.h"
+#include "arch/aarch64/a64.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/smp.h"
+#include "kernel/abi/signal.h"
+#include "kernel/entry.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+
+_Static_assert(offsetof(struct arch_trapframe, x[30]) == TF_X30, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, sp) == TF_SP, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, pc) == TF_PC, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, esr) == TF_ESR, "asm.h");
+_Static_assert(offsetof(struct arch_trapframe, tls) == TF_TLS, "asm.h");
+_Static_assert(sizeof(struct arch_trapframe) == TF_SIZE, "asm.h");
+
+enum { /* exception classes with a meaning of their own here */
+       EC_SVC64 = 0x15,
+       EC_IABORT_EL0 = 0x20,
+       EC_IABORT = 0x21,
+       EC_DABORT_EL0 = 0x24,
+       EC_DABORT = 0x25,
+       EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
+       EC_WATCHPT = 0x35,
+       EC_BRK64 = 0x3c,
+};
+
+#define PSTATE_D  (1ul << 9)
+#define ISS_WNR   (1u << 6) /* data abort: by a write */
+#define ISS_CM    (1u << 8) /* by cache maintenance, which counts as a read */
+#define BRK_BYTES 4
+
+static const struct {
+	const char *name;
+	int sig;
+} classes[64] = {
+    [0x00] = {"undefined instruction", SIGILL},
+    [0x01] = {"trapped WFI or WFE", SIGILL},
+    [0x07] = {"floating point not available", SIGILL},
+    [0x0d] = {"branch target", SIGILL},
+    [0x0e] = {"illegal execution state", SIGILL},
+    [0x15] = {"system call", SIGILL},
+    [0x18] = {"trapped system register", SIGILL},
+    [0x19] = {"SVE not available", SIGILL},
+    [0x1c] = {"pointer authentication", SIGILL},
+    [0x1d] = {"SME not available", SIGILL},
+    [0x20] = {"instruction abort", SIGBUS},
+    [0x21] = {"instruction abort", SIGBUS},
+    [0x22] = {"PC alignment", SIGBUS},
+    [0x24] = {"data abort", SIGBUS},
+    [0x25] = {"data abort", SIGBUS},
+    [0x26] = {"SP alignment", SIGBUS},
+    [0x2c] = {"floating-point exception", SIGFPE},
+    [0x30] = {"breakpoint", SIGTRAP},
+    [0x31] = {"breakpoint", SIGTRAP},
+    [0x32] = {"single step", SIGTRAP},
+    [0x33] = {"single step", SIGTRAP},
+    [0x34] = {"watchpoint", SIGTRAP},
+    [0x35] = {"watchpoint", SIGTRAP},
+    [0x3c] = {"breakpoint", SIGTRAP},
+};
+
+static void
+memory_abort(struct arch_trapframe *tf, unsigned ec)
+{
+	unsigned iss = (unsigned)tf->esr & 0x1ffffff;
+	unsigned access = ec == EC_IABORT_EL0 || ec == EC_IABORT  ? MMU_EXEC
+			  : (iss & (ISS_WNR | ISS_CM)) == ISS_WNR ? MMU_WRITE
+								  : MMU_READ;
+
+	switch (iss & 0x3c) { /* fault status but for the level */
+	case 0x04:            /* translation */
+	case 0x08:            /* access flag */
+	case 0x0c:            /* permission */
+		entry_page_fault(tf, tf->far, access);
+		return;
+	case 0x20:
+		entry_fault(tf, SIGBUS, "alignment", tf->far);
+		return;
+	case 0x00: /* an address that no table can hold: as one that none does */
+		entry_fault(tf, SIGSEGV, "address size", tf->far);
+		return;
+	}
+	entry_fault(tf, SIGBUS, classes[ec].name, tf->far);
+}
+
+static void
+synchronous(struct arch_trapframe *tf)
+{
+	unsigned ec = tf->esr >> 26 & 0x3f;
+
+	/* A debug exception is handled with debug exceptions held off. */
+	if (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64)
+		__asm__ volatile("msr daifclr, #8" ::: "memory");
+	switch (ec) {
+	case EC_SVC64:
+		if (!arch_tf_user(tf))
+			break;
+		arch_irq_enable();
+		entry_syscall(tf);
+		arch_irq_disable();
+		return;
+	case EC_IABORT_EL0:
+	case EC_IABORT:
+	case EC_DABORT_EL0:
+	case EC_DABORT:
+		memory_abort(tf, ec);
+		return;
+	case EC_BRK64:
+		if (arch_tf_user(tf))
+			break;
+		tf->pc += BRK_BYTES; /* behind it, as on other machines */
+		entry_breakpoint(tf, classes[ec].name);
+		return;
+	default:
+		if (ec < EC_BREAKPT_EL0 || ec > EC_WATCHPT || arch_tf_user(tf))
+			break;
+		entry_breakpoint(tf, classes[ec].name);
+		return;
+	}
+	entry_fault(tf, classes[ec].sig != 0 ? classes[ec].sig : SIGILL,
+		    classes[ec].name != NULL ? classes[ec].name : "reserved exception", tf->far);
+}
+
+static void
+interrupt(struct arch_trapframe *tf)
+{
+	uint32_t token, cookie;
+	unsigned intid = intc_ack(&token);
+
+	if (intid >= 1020) /* spurious, or it has gone */
+		return;
+	cookie = entry_irq_enter(intid, tf);
+	if (intid == devtree.timer_intid)
+		aarch64_timer_quiet();
+	intc_eoi(token); /* handlers run with interrupts off, so none nests before we are done */
+	if (intid == devtree.timer_intid)
+		entry_timer();
+	else if (intid < SGI_IPI + IPI_COUNT)
+		entry_ipi(intid - SGI_IPI, tf);
+	else if (intid == SGI_NMI) /* where nothing is non-maskable */
+		entry_nmi(tf);
+	else
+		entry_irq(intid);
+	entry_irq_exit(intid, cookie, tf);
+}
+
+static void
+fast_interrupt(struct arch_trapframe *tf)
+{
+	uint32_t token;
+
+	if (intc_ack_fiq(&token) >= 1020)
+		return;
+	intc_eoi_fiq(token);
+	entry_nmi(tf);
+}
+
+void
+aarch64_trap(struct arch_trapframe *tf, unsigned kind)
+{
+	switch (kind) {
+	case TRAP_SYNC:
+		__asm__ volatile("msr daifclr, #5" ::: "memory"); /* SError, FIQ */
+		synchronous(tf);
+		break;
+	case TRAP_IRQ:
+		__asm__ volatile("msr daifclr, #13" ::: "memory"); /* and debug */
+		interrupt(tf);
+		break;
+	case TRAP_FIQ:
+		fast_interrupt(tf);
+		return; /* to what it interrupted, whatever that is */
+	case TRAP_STACK:
+		entry_dead(tf, "kernel stack overflow", tf->far);
+	case TRAP_SERROR:
+		entry_dead(tf, "SError", tf->far);
+	default:
+		entry_dead(tf, "exception from a state that never is", tf->far);
+	}
+	if (arch_tf_user(tf))
+		entry_user_return(tf);
+}
+
+void
+arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp)
+{
+	memset(tf, 0, sizeof(*tf)); /* PSTATE 0: EL0, nothing masked */
+	tf->pc = pc;
+	tf->sp = sp;
+}
+
+struct arch_trapframe *
+arch_user_frame(uintptr_t stack_top)
+{
+	return (struct arch_trapframe *)stack_top - 1;
+}
+
+void
+arch_tf_print(const struct arch_trapframe *tf)
+{
+	warnk("pc  %016lx sp  %016lx pstate %08lx esr %08lx far %016lx\n", tf->pc, tf->sp,
+	      tf->pstate, tf->esr, tf->far);
+	for (unsigned i = 0; i < 30; i += 5)
+		warnk("x%-2u %016lx x%-2u %016lx x%-2u %016lx x%-2u %016lx x%-2u %016lx\n", i,
+		      tf->x[i], i + 1, tf->x[i + 1], i + 2, tf->x[i + 2], i + 3, tf->x[i + 3],
+		      i + 4, tf->x[i + 4]);
+	warnk("lr  %016lx\n", tf->x[30]);
+}

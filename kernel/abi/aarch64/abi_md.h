@@ -1,0 +1,31 @@
+/* abi_md.h - what differs by architecture in the Linux ABI: aarch64. */
+#pragma once
+
+#include <stdint.h>
+
+#define O_DIRECTORY 040000 /* Linux arch/arm64/include/uapi/asm/fcntl.h */
+#define O_NOFOLLOW  0100000
+
+struct stat { /* Linux include/uapi/asm-generic/stat.h */
+	uint64_t st_dev;
+	uint64_t st_ino;
+	uint32_t st_mode;
+	uint32_t st_nlink;
+	uint32_t st_uid;
+	uint32_t st_gid;
+	uint64_t st_rdev;
+	uint64_t st_pad1;
+	int64_t st_size;
+	int32_t st_blksize;
+	int32_t st_pad2;
+	int64_t st_blocks;
+	int64_t st_atime;
+	uint64_t st_atime_nsec;
+	int64_t st_mtime;
+	uint64_t st_mtime_nsec;
+	int64_t st_ctime;
+	uint64_t st_ctime_nsec;
+	uint32_t st_unused[2];
+};
+
+_Static_assert(sizeof(struct stat) == 128, "Linux's aarch64 struct stat");
