@@ -12,5 +12,5 @@ static inline uint64_t arch_clock_read(void);
 uint64_t arch_clock_hz(void);
 /* Finds the counter's rate against a known clock. Boot CPU, interrupts off. */
 void arch_clock_init(void);
-/* This CPU's timer interrupts once, delta_ns from now (at least 1 µs). Interrupts off. */
+/* This CPU's timer interrupts once, delta_ns (1,000 to 1,000,000,000) from now. Interrupts off. */
 void arch_timer_set(uint64_t delta_ns);

@@ -17,7 +17,5 @@ _Noreturn void arch_poweroff(unsigned status);
 _Noreturn void arch_reboot(void);
 /* "q35", CPU features in use: one line for the boot log, by printk. */
 void arch_machine_print(void);
-/* e_machine of executables that run here. */
-unsigned arch_elf_machine(void);
 /* Word that the trace stream carries: "x86_64". */
 extern const char arch_name[];

@@ -2,10 +2,8 @@
  * mmu.h - contract: page tables of four levels with 512 entries of 8 bytes, 4 KiB pages and 2 MiB
  * blocks (true of both ports). The walk is kernel/mm/pagetable.c, over these.
  *
- * The port's header also gives the constants
- *   ARCH_DIRECT_BASE   all RAM is mapped from here, ARCH_DIRECT_BASE + physical address
- *   ARCH_VMALLOC_BASE, ARCH_VMALLOC_END   kernel mappings made at run time
- *   ARCH_USER_END      first address beyond user space, of which a table's first half is enough
+ * The port's header also gives ARCH_DIRECT_BASE, the start of the kernel's half: all RAM is mapped
+ * from here, at ARCH_DIRECT_BASE + physical address.
  *
  * An entry that is present may change what it allows; it changes where it points only by way of one
  * that is not present, with a flush between (Arm ARM D8.14.1, break-before-make).
@@ -14,6 +12,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define ARCH_VMALLOC_BASE 0xffffc00000000000ul /* kernel mappings made at run time */
+#define ARCH_VMALLOC_END  0xffffc08000000000ul
+#define ARCH_USER_END     0x00007ffffffff000ul /* x86_64's last page stays free: SYSRET needs it */
 
 /* Protection bits. */
 #define MMU_READ   1

@@ -16,12 +16,12 @@ enum arch_ipi {
 /* CPUs that firmware tells of, boot CPU included; at most max. */
 unsigned arch_cpu_probe(unsigned max);
 /*
- * Starts CPU n (1..): it runs on the idle stack given and calls entry_secondary(). Returns false
- * when it did not come up within a second. Thread context.
+ * Starts CPU n (1..): it runs on the idle stack given and calls entry_secondary(). False when it
+ * cannot be started, as entry_wait_online() says. Thread context.
  */
 bool arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top);
-/* Fills the port's part of a pcpu before its CPU runs. */
-void arch_pcpu_init(struct pcpu *pc, unsigned n);
+/* Fills the rest of the port's part of a pcpu before its CPU runs; cpu and ktr_head are set. */
+void arch_pcpu_init(struct pcpu *pc);
 /* Interrupts one CPU. Any context. */
 void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);
 /*

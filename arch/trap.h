@@ -21,10 +21,15 @@ static inline void arch_tf_set_return(struct arch_trapframe *tf, uint64_t v);
 
 #include <md/trap.h>
 
+/* The frame of a thread's entry from user mode: at the top of its kernel stack. */
+static inline struct arch_trapframe *
+arch_user_frame(uintptr_t stack_top)
+{
+	return (struct arch_trapframe *)stack_top - 1;
+}
+
 /* A frame that starts a user program: all registers 0 but pc and sp. */
 void arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp);
-/* The frame of the current thread's entry from user mode: at the top of its kernel stack. */
-struct arch_trapframe *arch_user_frame(uintptr_t stack_top);
 /* Leaves the kernel through tf. Interrupts off. */
 _Noreturn void arch_return_to_user(struct arch_trapframe *tf);
 /* One line per register group, by printk. For panics and the debugger. */

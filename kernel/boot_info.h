@@ -44,3 +44,10 @@ struct boot_info {
 };
 
 extern struct boot_info boot_info;
+
+/* For the port: adds physical memory of a kind; a range that wraps or is empty is left out. */
+void boot_add_range(uint64_t start, uint64_t size, enum boot_memory_kind kind);
+/* Memory of these ranges that is in use. */
+void boot_reserve(uint64_t start, uint64_t size);
+/* name stays where it is; folders in it count for nothing. */
+void boot_add_module(const char *name, uint64_t start, uint64_t size);

@@ -65,5 +65,7 @@ uint64_t entry_kernel_root(void);
  * caller at a time.
  */
 void entry_text_write(uintptr_t addr, const void *bytes, size_t n);
+/* Waits a second for a CPU that was started to call entry_secondary(). False: it did not. */
+bool entry_wait_online(struct pcpu *pc);
 /* Every CPU executes a serialising interrupt before this returns. As smp_call_all(). */
 void entry_sync_cpus(void);

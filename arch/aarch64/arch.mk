@@ -1,6 +1,6 @@
 # arch.mk - what the build needs to know of this port.
 CROSS        := aarch64-linux-gnu-
-ARCH_CFLAGS  := -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -mcmodel=small -fno-pic -fno-pie
+ARCH_CFLAGS  := -Wa,--noexecstack -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -mcmodel=small -fno-pic -fno-pie
 USER_CFLAGS  := -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -fno-pic -fno-pie
 # What loaders take is the raw image, with Linux's header (Linux Documentation/arm64/booting.rst).
 IMAGE_SUFFIX := .img

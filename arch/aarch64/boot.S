@@ -96,7 +96,7 @@ start:
 1:	ldr x0, =aarch64_boot_pcpu
 	msr tpidr_el1, x0
 	msr sp_el0, xzr			/* no thread yet */
-	ldr x0, =kernel_boot_stack_top
+	ldr x0, =__boot_stack_top
 	mov sp, x0
 	mov x29, xzr
 	mov x30, xzr
@@ -245,9 +245,3 @@ boot_device_l1:	.skip 4096
 boot_image_l1:	.skip 4096
 boot_image_l2:	.skip 4096
 boot_tables_end:
-kernel_boot_stack_guard: .skip 4096
-	.globl kernel_boot_stack, kernel_boot_stack_top
-kernel_boot_stack: .skip 16384
-kernel_boot_stack_top:
-
-	.section .note.GNU-stack, "", @progbits

@@ -45,10 +45,6 @@ arch_timer_set(uint64_t delta_ns)
 {
 	uint64_t count;
 
-	if (delta_ns < 1000)
-		delta_ns = 1000;
-	if (delta_ns > 1000000000)
-		delta_ns = 1000000000; /* it comes early, and is set again */
 	count = delta_ns * (count_hz / 1000) / 1000000;
 	WRITE_SYSREG(cntv_cval_el0, arch_clock_read() + (count == 0 ? 1 : count));
 	WRITE_SYSREG(cntv_ctl_el0, CTL_ENABLE);

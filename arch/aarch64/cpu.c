@@ -16,13 +16,13 @@ bool aarch64_pan;
 const char arch_name[] = "aarch64";
 
 extern struct pcpu aarch64_boot_pcpu;
-extern char kernel_boot_stack[];
+extern char __boot_stack[];
 
 static uint8_t boot_overflow_stack[OVERFLOW_STACK] __attribute__((aligned(16)));
 
 /* In place before the first instruction of C, which may record an event. */
 struct pcpu aarch64_boot_pcpu = {
-    .md = {.kstack = (uintptr_t)kernel_boot_stack,
+    .md = {.kstack = (uintptr_t)__boot_stack,
 	   .overflow_top = (uintptr_t)boot_overflow_stack + OVERFLOW_STACK},
     .online = true,
 };
@@ -49,15 +49,13 @@ aarch64_cpu_init(void)
 }
 
 void
-arch_pcpu_init(struct pcpu *pc, unsigned n)
+arch_pcpu_init(struct pcpu *pc)
 {
 	uint8_t *stack = entry_alloc(OVERFLOW_STACK);
 
 	if (stack == NULL)
-		panic("CPU %u: no memory for its overflow stack", n);
+		panic("CPU %u: no memory for its overflow stack", pc->md.cpu);
 	pc->md.overflow_top = (uintptr_t)stack + OVERFLOW_STACK;
-	pc->md.cpu = n;
-	pc->md.ktr_head = (uint64_t)n << 56;
 }
 
 void

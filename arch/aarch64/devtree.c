@@ -43,36 +43,17 @@ devtree_complain(void)
 }
 
 static void
-reserve(uint64_t start, uint64_t size)
-{
-	struct boot_info *bi = &boot_info;
-
-	if (size == 0 || start + size < start)
-		return;
-	if (bi->reserved_count == BOOT_MAX_RESERVED - 1) /* one is the page allocator's */
-		panic("the device tree reserves more than %d ranges", BOOT_MAX_RESERVED - 1);
-	bi->reserved[bi->reserved_count++] = (struct boot_range){start, start + size, BOOT_RAM};
-}
-
-static void
 add_memory(uint64_t start, uint64_t size)
 {
-	struct boot_info *bi = &boot_info;
 	uint64_t end = start + size;
 
-	if (size == 0 || end < start)
-		return;
-	if (end > BOOT_REACH) {
+	if (end < start || end > BOOT_REACH) {
 		complain("memory beyond 512 GiB is left out");
 		end = BOOT_REACH;
 	}
 	if (start >= end)
 		return;
-	if (bi->range_count == BOOT_MAX_RANGES) {
-		bi->ranges_cut = true;
-		return;
-	}
-	bi->ranges[bi->range_count++] = (struct boot_range){start, end, BOOT_RAM};
+	boot_add_range(start, end - start, BOOT_RAM);
 	for (uint64_t at = start & ~(GIB - 1); at < end; at += GIB)
 		boot_direct_l1[at / GIB] = at | BOOT_BLOCK;
 	arch_mmu_sync();
@@ -90,13 +71,13 @@ read_memory(const struct fdt *f)
 		     i++)
 			add_memory(base, size);
 	for (unsigned i = 0; fdt_memreserve(f, i, &base, &size); i++)
-		reserve(base, size);
+		boot_reserve(base, size);
 	node = fdt_path(f, "/reserved-memory");
 	for (node = node >= 0 ? fdt_first_child(f, node) : -1; node >= 0;
 	     node = fdt_next_sibling(f, node))
 		for (unsigned i = 0; fdt_available(f, node) && fdt_reg(f, node, i, &base, &size);
 		     i++)
-			reserve(base, size);
+			boot_reserve(base, size);
 }
 
 /* A property of one or two cells. */
@@ -117,7 +98,6 @@ number(const struct fdt *f, int node, const char *name, uint64_t *v)
 static void
 read_chosen(const struct fdt *f)
 {
-	struct boot_info *bi = &boot_info;
 	int node = fdt_path(f, "/chosen");
 	uint64_t start, end;
 	const char *args;
@@ -128,7 +108,7 @@ read_chosen(const struct fdt *f)
 	}
 	args = fdt_prop_string(f, node, "bootargs");
 	if (args != NULL)
-		bi->cmdline = args;
+		boot_info.cmdline = args;
 	if (!number(f, node, "linux,initrd-start", &start) ||
 	    !number(f, node, "linux,initrd-end", &end))
 		return;
@@ -136,8 +116,7 @@ read_chosen(const struct fdt *f)
 		complain("linux,initrd-start and -end are not a range of memory");
 		return;
 	}
-	bi->modules[bi->module_count++] =
-	    (struct boot_module){"initrd.cpio", phys_to_virt(start), end - start};
+	boot_add_module("initrd.cpio", start, end - start);
 }
 
 static void
@@ -297,12 +276,12 @@ devtree_init(const void *blob)
 	struct fdt f;
 	int error;
 
-	reserve(aarch64_kernel_phys, (uint64_t)(__kernel_end - __kernel_start));
+	boot_reserve(aarch64_kernel_phys, (uint64_t)(__kernel_end - __kernel_start));
 	boot_info.mapped_end = BOOT_REACH;
 	error = fdt_open(&f, blob, BLOB_MAX);
 	if (error != 0)
 		panic("no device tree at %#lx", virt_to_phys(blob));
-	reserve(virt_to_phys(blob), f.size);
+	boot_reserve(virt_to_phys(blob), f.size);
 	model = fdt_prop_string(&f, fdt_root(&f), "model");
 	if (model != NULL)
 		strlcpy(devtree.model, model, sizeof(devtree.model));

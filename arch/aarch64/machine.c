@@ -5,6 +5,7 @@
 #include "arch/machine.h"
 #include "arch/aarch64/a64.h"
 #include "arch/debug.h"
+#include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/pci.h"
 #include "arch/pio.h"
@@ -22,12 +23,6 @@ arch_machine_init(void)
 		if (window != NULL)
 			aarch64_pio = window - devtree.pci_io_first;
 	}
-}
-
-unsigned
-arch_elf_machine(void)
-{
-	return 183; /* EM_AARCH64 */
 }
 
 struct arch_uart
@@ -69,11 +64,7 @@ semihosting_exit(uint64_t status)
 	register uint64_t x1 __asm__("x1") = (uint64_t)block;
 
 	__asm__ volatile("1:\thlt #0xf000\n"
-			 "2:\n\t"
-			 ".pushsection ex_table, \"a\"\n\t"
-			 ".balign 8\n\t"
-			 ".quad 1b, 2b\n\t"
-			 ".popsection"
+			 "2:\n" ARCH_FIXUP("1b", "2b")
 			 : "+r"(x0)
 			 : "r"(x1)
 			 : "memory");

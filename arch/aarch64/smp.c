@@ -5,14 +5,10 @@
  */
 #include "arch/smp.h"
 #include "arch/aarch64/a64.h"
-#include "arch/irq.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
-
-#define START_WAIT_MS 1000
 
 /* What boot.S reads before the caches are on; a cache line of its own. */
 static struct aarch64_secondary {
@@ -65,10 +61,5 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 		warnk("smp: CPU %u (affinity %#lx): PSCI error %d\n", n, pc->md.mpidr, error);
 		return false;
 	}
-	for (unsigned i = 0; i < START_WAIT_MS; i++) {
-		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
-			return true;
-		clock_delay_ns(1000000);
-	}
-	return false;
+	return entry_wait_online(pc);
 }

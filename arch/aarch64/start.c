@@ -7,7 +7,6 @@
 #include "kernel/boot_info.h"
 #include "kernel/entry.h"
 
-struct boot_info boot_info;
 uint64_t aarch64_kernel_phys;
 
 void aarch64_start(uint64_t tree_pa, uint64_t kernel_pa);
@@ -19,7 +18,6 @@ aarch64_start(uint64_t tree_pa, uint64_t kernel_pa)
 	aarch64_cpu_init();
 	arch_this_pcpu()->mpidr = READ_SYSREG(mpidr_el1) & MPIDR_AFFINITY;
 	boot_info.loader = "device tree";
-	boot_info.cmdline = "";
 	boot_info.firmware = tree_pa;
 	devtree_init(phys_to_virt(tree_pa));
 	kernel_main();

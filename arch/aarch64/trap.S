@@ -189,5 +189,3 @@ aarch64_context_start:
 	mov x30, xzr
 	blr x19
 	brk #1
-
-	.section .note.GNU-stack, "", @progbits

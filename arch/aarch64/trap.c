@@ -194,12 +194,6 @@ arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp)
 	tf->sp = sp;
 }
 
-struct arch_trapframe *
-arch_user_frame(uintptr_t stack_top)
-{
-	return (struct arch_trapframe *)stack_top - 1;
-}
-
 void
 arch_tf_print(const struct arch_trapframe *tf)
 {

@@ -2,12 +2,7 @@
  * uaccess.S - copies that may fault. Each instruction that touches the foreign memory has an entry in
  * ex_table: its address, and where to go on. User memory is open (PAN clear) only in the first two.
  */
-	.macro FIXUP from, to
-	.pushsection ex_table, "a"
-	.balign 8
-	.quad \from, \to
-	.popsection
-	.endm
+#include "arch/fixup.h"
 
 	/* MSR PAN, #value, encoded by hand for assemblers that are set to ARMv8.0; x9 is scratch. */
 	.macro SET_PAN value
@@ -41,10 +36,10 @@ arch_copy_user:
 7:	SET_PAN 1
 	mov x0, #0
 	ret
-	FIXUP 1b, 7b
-	FIXUP 2b, 7b
-	FIXUP 4b, 7b
-	FIXUP 5b, 7b
+	ARCH_FIXUP 1b, 7b
+	ARCH_FIXUP 2b, 7b
+	ARCH_FIXUP 4b, 7b
+	ARCH_FIXUP 5b, 7b
 
 	/* long arch_copy_user_str(char *dst, const char *src, size_t n) */
 	.globl arch_copy_user_str
@@ -64,7 +59,7 @@ arch_copy_user_str:
 4:	SET_PAN 1
 	mov x0, #-1
 	ret
-	FIXUP 2b, 4b
+	ARCH_FIXUP 2b, 4b
 
 	/* bool arch_probe_read(uint64_t *v, const void *src) */
 	.globl arch_probe_read
@@ -75,7 +70,7 @@ arch_probe_read:
 	ret
 2:	mov x0, #0
 	ret
-	FIXUP 1b, 2b
+	ARCH_FIXUP 1b, 2b
 
 	/* bool arch_probe_copy(void *dst, const void *src, size_t n) */
 	.globl arch_probe_copy
@@ -89,6 +84,4 @@ arch_probe_copy:
 	ret
 3:	mov x0, #0
 	ret
-	FIXUP 1b, 3b
-
-	.section .note.GNU-stack, "", @progbits
+	ARCH_FIXUP 1b, 3b

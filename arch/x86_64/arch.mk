@@ -1,4 +1,4 @@
 # arch.mk - what the build needs to know of this port.
 CROSS        :=
-ARCH_CFLAGS  := -m64 -mno-red-zone -mgeneral-regs-only -mcmodel=kernel -fno-pic -fno-pie
+ARCH_CFLAGS  := -Wa,--noexecstack -m64 -mno-red-zone -mgeneral-regs-only -mcmodel=kernel -fno-pic -fno-pie
 USER_CFLAGS  := -m64 -mgeneral-regs-only -fno-pic -fno-pie

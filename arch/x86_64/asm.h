@@ -10,6 +10,8 @@
 #define TF_RFLAGS (19 * 8)
 #define TF_RSP    (20 * 8)
 
+#define KERNEL_BASE 0xffffffff80000000
+
 #define SEL_UDATA   0x23
 #define SEL_UCODE   0x2b
 #define VEC_SYSCALL 0x100

@@ -6,7 +6,8 @@
  * its physical address, but for high_entry. Boot tables map the first 4 GiB three times: identity (dropped
  * when kernel/mm builds the real tables), the direct map, and the kernel image.
  */
-#define KERNEL_BASE 0xffffffff80000000
+#include "arch/x86_64/asm.h"
+
 #define PTE_P 0x1
 #define PTE_W 0x2
 #define PTE_PS 0x80
@@ -139,7 +140,7 @@ boot_stack_top:
 high_entry:
 	test %edi, %edi
 	jz secondary
-	mov $kernel_boot_stack_top, %rsp
+	mov $__boot_stack_top, %rsp
 	mov $x86_boot_pcpu, %rax	/* GS base, before the first C instruction */
 	call set_gs
 	xor %ebp, %ebp
@@ -163,12 +164,6 @@ set_gs:
 	ret
 
 	.bss
-	.balign 4096
-kernel_boot_stack_guard: .skip 4096
-	.globl kernel_boot_stack
-kernel_boot_stack: .skip 16384
-	.globl kernel_boot_stack_top
-kernel_boot_stack_top:
 	.globl ap_pcpu, ap_stack_top, ap_root
 ap_root:	.quad 0
 ap_pcpu:	.quad 0
@@ -208,5 +203,3 @@ ap_gdt_pointer:
 	.short . - ap_gdt - 1
 	.long ap_gdt - ap_code + AP_PAGE
 ap_code_end:
-
-	.section .note.GNU-stack, "", @progbits

@@ -125,10 +125,6 @@ arch_timer_set(uint64_t delta_ns)
 {
 	uint64_t count;
 
-	if (delta_ns < 1000)
-		delta_ns = 1000;
-	if (delta_ns > 1000000000)
-		delta_ns = 1000000000; /* it comes early, and is set again */
 	count = delta_ns * (apic_hz / 1000) / 1000000;
 	lapic_timer_start(count == 0 ? 1 : (uint32_t)count);
 }

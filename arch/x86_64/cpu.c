@@ -16,7 +16,6 @@ struct x86_cpu x86_boot_cpu;
 const char arch_name[] = "x86_64";
 
 extern struct pcpu x86_boot_pcpu;
-extern char kernel_boot_stack_top[];
 
 /* In place before the first instruction of C, which may record an event. */
 struct pcpu x86_boot_pcpu = {
@@ -94,16 +93,14 @@ x86_cpu_init(struct x86_cpu *x)
 }
 
 void
-arch_pcpu_init(struct pcpu *pc, unsigned n)
+arch_pcpu_init(struct pcpu *pc)
 {
 	struct x86_cpu *x = entry_alloc(sizeof(*x));
 
 	if (x == NULL)
-		panic("CPU %u: no memory for its tables", n);
+		panic("CPU %u: no memory for its tables", pc->md.cpu);
 	pc->md.self = &pc->md;
 	pc->md.x86 = x;
-	pc->md.cpu = n;
-	pc->md.ktr_head = (uint64_t)n << 56;
 }
 
 void x86_context_start(void);
@@ -142,7 +139,7 @@ uint64_t
 arch_kernel_phys(void)
 {
 	extern char __kernel_start[];
-	return (uint64_t)__kernel_start - ARCH_KERNEL_BASE;
+	return (uint64_t)__kernel_start - KERNEL_BASE;
 }
 
 void

@@ -20,12 +20,6 @@ arch_machine_init(void)
 	ioapic_init();
 }
 
-unsigned
-arch_elf_machine(void)
-{
-	return 62; /* EM_X86_64 */
-}
-
 bool
 arch_uart_port(unsigned n, uint16_t *port, unsigned *gsi)
 {

@@ -119,11 +119,8 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 		clock_delay_ns(200000);
 	}
 	check_tsc(n);
-	for (unsigned i = 0; i < 1000; i++) {
-		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
-			return true;
-		clock_delay_ns(1000000);
-	}
+	if (entry_wait_online(pc))
+		return true;
 	/* It must not turn up later, when nobody counts with it: back to waiting for a STARTUP. */
 	lapic_send(id, ICR_INIT | ICR_ASSERT);
 	return false;

@@ -13,8 +13,6 @@
 
 enum { X86_BOOT_MULTIBOOT2 = 1, X86_BOOT_PVH = 2 };
 
-struct boot_info boot_info;
-
 struct mb2_tag {
 	uint32_t type, size;
 };
@@ -61,39 +59,11 @@ extern char __kernel_end[];
 
 void x86_start(uint64_t kind, uint64_t info);
 
+/* Types as in ACPI 6.4, 15: 1 memory; the others may hold tables that we read. */
 static void
-add_range(uint64_t start, uint64_t len, uint32_t e820_type)
+add_range(uint64_t start, uint64_t size, uint32_t e820_type)
 {
-	struct boot_info *bi = &boot_info;
-
-	if (len == 0 || start + len < start)
-		return;
-	if (bi->range_count == BOOT_MAX_RANGES) {
-		bi->ranges_cut = true;
-		return;
-	}
-	/* Types as in ACPI 6.4, 15: 1 memory; the others may hold tables that we read. */
-	bi->ranges[bi->range_count++] =
-	    (struct boot_range){start, start + len, e820_type == 1 ? BOOT_RAM : BOOT_FIRMWARE};
-}
-
-static void
-reserve(uint64_t start, uint64_t end)
-{
-	/* A few, as the callers show: they always fit. */
-	boot_info.reserved[boot_info.reserved_count++] = (struct boot_range){start, end, BOOT_RAM};
-}
-
-static void
-add_module(const char *name, uint64_t pa, uint64_t size)
-{
-	struct boot_info *bi = &boot_info;
-	const char *slash = strrchr(name, '/');
-
-	if (bi->module_count == BOOT_MAX_MODULES)
-		return;
-	bi->modules[bi->module_count++] =
-	    (struct boot_module){slash ? slash + 1 : name, phys_to_virt(pa), size};
+	boot_add_range(start, size, e820_type == 1 ? BOOT_RAM : BOOT_FIRMWARE);
 }
 
 static void
@@ -115,7 +85,7 @@ read_multiboot2(const uint8_t *info)
 
 	bi->loader = "Multiboot2";
 	/* The information itself stays: names and the command line are read in place. */
-	reserve(virt_to_phys(info), virt_to_phys(info) + total);
+	boot_reserve(virt_to_phys(info), total);
 	for (uint32_t off = 8; off + sizeof(struct mb2_tag) <= total;) {
 		const struct mb2_tag *t = (const void *)(info + off);
 
@@ -130,7 +100,7 @@ read_multiboot2(const uint8_t *info)
 			break;
 		case MB2_MODULE: {
 			const struct mb2_module *m = (const void *)t;
-			add_module(m->name, m->start, m->end - m->start);
+			boot_add_module(m->name, m->start, m->end - m->start);
 			break;
 		}
 		case MB2_MMAP:
@@ -157,12 +127,12 @@ read_pvh(const struct pvh_start_info *si)
 	bi->firmware = si->rsdp_pa;
 	if (si->cmdline_pa != 0) {
 		bi->cmdline = phys_to_virt(si->cmdline_pa);
-		reserve(si->cmdline_pa, si->cmdline_pa + strlen(bi->cmdline) + 1);
+		boot_reserve(si->cmdline_pa, strlen(bi->cmdline) + 1);
 	}
 	const struct pvh_module *mods = phys_to_virt(si->modlist_pa);
 	for (uint32_t i = 0; i < si->nr_modules; i++)
-		add_module(mods[i].cmdline_pa ? phys_to_virt(mods[i].cmdline_pa) : "", mods[i].pa,
-			   mods[i].size);
+		boot_add_module(mods[i].cmdline_pa ? phys_to_virt(mods[i].cmdline_pa) : "",
+				mods[i].pa, mods[i].size);
 	const struct mb2_mmap_entry *map = phys_to_virt(si->memmap_pa); /* the same layout */
 	if (si->version >= 1)
 		for (uint32_t i = 0; i < si->memmap_entries; i++)
@@ -172,12 +142,10 @@ read_pvh(const struct pvh_start_info *si)
 void
 x86_start(uint64_t kind, uint64_t info)
 {
-	boot_info.loader = "?";
-	boot_info.cmdline = "";
 	boot_info.mapped_end = 1ul << 32;
 	x86_cpu_init(&x86_boot_cpu);
 	/* The first MiB belongs to firmware and to starting CPUs; the image lies right above it. */
-	reserve(0, (uint64_t)__kernel_end - ARCH_KERNEL_BASE);
+	boot_reserve(0, (uint64_t)__kernel_end - KERNEL_BASE);
 	if (kind == X86_BOOT_MULTIBOOT2)
 		read_multiboot2(phys_to_virt(info));
 	else

@@ -215,5 +215,3 @@ x86_context_start:
 	mov %r13, %rdi
 	call *%r12
 	ud2
-
-	.section .note.GNU-stack, "", @progbits

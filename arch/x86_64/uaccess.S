@@ -2,12 +2,7 @@
  * uaccess.S - copies that may fault. Each instruction that touches the foreign memory has an entry in
  * ex_table: its address, and where to go on (SMAP is opened with STAC, closed with CLAC, when there).
  */
-	.macro FIXUP from, to
-	.pushsection ex_table, "a"
-	.balign 8
-	.quad \from, \to
-	.popsection
-	.endm
+#include "arch/fixup.h"
 
 	.macro USER_OPEN
 	cmpb $0, x86_smap(%rip)
@@ -40,8 +35,8 @@ arch_copy_user:
 3:	USER_CLOSE
 	xor %eax, %eax
 	ret
-	FIXUP 1b, 3b
-	FIXUP 2b, 3b
+	ARCH_FIXUP 1b, 3b
+	ARCH_FIXUP 2b, 3b
 
 	/* long arch_copy_user_str(char *dst, const char *src, size_t n) */
 	.globl arch_copy_user_str
@@ -61,7 +56,7 @@ arch_copy_user_str:
 4:	USER_CLOSE
 	mov $-1, %rax
 	ret
-	FIXUP 2b, 4b
+	ARCH_FIXUP 2b, 4b
 
 	/* bool arch_probe_read(uint64_t *v, const void *src) */
 	.globl arch_probe_read
@@ -72,7 +67,7 @@ arch_probe_read:
 	ret
 2:	xor %eax, %eax
 	ret
-	FIXUP 1b, 2b
+	ARCH_FIXUP 1b, 2b
 
 	/* bool arch_probe_copy(void *dst, const void *src, size_t n) */
 	.globl arch_probe_copy
@@ -83,6 +78,4 @@ arch_probe_copy:
 	ret
 2:	xor %eax, %eax
 	ret
-	FIXUP 1b, 2b
-
-	.section .note.GNU-stack, "", @progbits
+	ARCH_FIXUP 1b, 2b

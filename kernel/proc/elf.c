@@ -3,9 +3,9 @@
  */
 #include "kernel/proc/elf.h"
 
+#include <abi_md.h>
 #include <stdbool.h>
 
-#include "arch/machine.h"
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/vfs.h"
@@ -93,7 +93,7 @@ elf_read(struct vnode *vn, struct elf_image *img)
 	if (page == NULL)
 		return -ENOMEM;
 	n = vnode_read(vn, page, PAGE_SIZE, 0);
-	r = n < 0 ? (int)n : elf_check(page, (uint64_t)n, vnode_size(vn), arch_elf_machine(), img);
+	r = n < 0 ? (int)n : elf_check(page, (uint64_t)n, vnode_size(vn), ELF_MACHINE, img);
 	page_free(page, 0);
 	return r;
 }

@@ -19,6 +19,9 @@
 #define HZ      100
 #define TICK_NS (1000000000ul / HZ)
 
+#define TIMER_MIN_NS 1000ul
+#define TIMER_MAX_NS 1000000000ul
+
 static uint64_t boot_ticks, hz = 1;
 static uint64_t mult; /* ns per tick, 32 fraction bits */
 
@@ -82,7 +85,9 @@ clock_arm(uint64_t deadline_ns)
 
 	if (deadline_ns < at)
 		at = deadline_ns;
-	arch_timer_set(at > now ? at - now : 0);
+	/* Too early does no harm: it is set again. */
+	at = at > now + TIMER_MIN_NS ? at - now : TIMER_MIN_NS;
+	arch_timer_set(at < TIMER_MAX_NS ? at : TIMER_MAX_NS);
 }
 
 void

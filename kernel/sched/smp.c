@@ -52,7 +52,8 @@ static struct {
 static bool call_busy;   /* atomic */
 static bool stop_wanted; /* atomic: whoever gets an NMI waits while it is true */
 
-#define STOP_WAIT_MS 1000 /* for each CPU, when the machine is to be stopped */
+#define STOP_WAIT_MS  1000 /* for each CPU, when the machine is to be stopped */
+#define START_WAIT_MS 1000
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
@@ -234,6 +235,17 @@ entry_ipi(unsigned ipi, struct arch_trapframe *tf)
 	/* IPI_RESCHED: entry_irq_exit() looks at resched. */
 }
 
+bool
+entry_wait_online(struct pcpu *pc)
+{
+	for (unsigned i = 0; i < START_WAIT_MS; i++) {
+		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
+			return true;
+		clock_delay_ns(1000000);
+	}
+	return false;
+}
+
 void
 entry_secondary(void)
 {
@@ -258,7 +270,9 @@ smp_init(void)
 		pcpus[n] = kzalloc(sizeof(struct pcpu));
 		if (pcpus[n] == NULL)
 			panic("CPU %u: no memory", n);
-		arch_pcpu_init(pcpus[n], n);
+		pcpus[n]->md.cpu = n;
+		pcpus[n]->md.ktr_head = (uint64_t)n << 56; /* ktr/ring.h */
+		arch_pcpu_init(pcpus[n]);
 		callout_init_cpu(n);
 		stack = sched_prepare_cpu(n);
 		if (stack == 0 || ktr_cpu_init(n) != 0)

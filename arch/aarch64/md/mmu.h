@@ -6,10 +6,7 @@
 
 #include <stdint.h>
 
-#define ARCH_DIRECT_BASE  0xffff000000000000ul
-#define ARCH_VMALLOC_BASE 0xffffc00000000000ul
-#define ARCH_VMALLOC_END  0xffffc08000000000ul
-#define ARCH_USER_END     0x00007ffffffff000ul
+#define ARCH_DIRECT_BASE 0xffff000000000000ul
 
 /* Descriptor bits (D8.3.2). */
 #define A64_PTE_VALID  (1ul << 0)

@@ -3,11 +3,7 @@
 
 #include <stdint.h>
 
-#define ARCH_KERNEL_BASE  0xffffffff80000000ul
-#define ARCH_DIRECT_BASE  0xffff800000000000ul
-#define ARCH_VMALLOC_BASE 0xffffc00000000000ul
-#define ARCH_VMALLOC_END  0xffffc08000000000ul
-#define ARCH_USER_END     0x00007ffffffff000ul /* the last page stays free: SYSRET needs it */
+#define ARCH_DIRECT_BASE 0xffff800000000000ul
 
 #define X86_PTE_P   (1ul << 0)
 #define X86_PTE_W   (1ul << 1)

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#define ELF_MACHINE 183 /* EM_AARCH64 */
+
 #define O_DIRECTORY 040000 /* Linux arch/arm64/include/uapi/asm/fcntl.h */
 #define O_NOFOLLOW  0100000
 

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#define ELF_MACHINE 62 /* EM_X86_64 */
+
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 
