@@ -19,5 +19,5 @@
 	".balign 8\n\t"                    \
 	".quad " from ", " to "\n\t"       \
 	".popsection\n\t"
+/* clang-format on */
 #endif
-									     /* clang-format on */
