@@ -50,8 +50,15 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 	ktr_ring_columns.lap_mul[cpu] = ring->lap_mul;
 }
 
-/* Words of an entry are written and read while others do the same: each access is a whole word. */
+/*
+ * Words of an entry are written and read while others do the same: each access is a whole word. A
+ * port may say that otherwise than by atomics, for which GCC knows no address with an offset.
+ */
+#ifdef KTR_PORT_PUT
+#define PUT(field, value) KTR_PORT_PUT(field, value)
+#else
 #define PUT(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#endif
 
 #define UNLIKELY(c) __builtin_expect((c), 0)
 

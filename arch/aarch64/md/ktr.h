@@ -26,7 +26,7 @@ arch_ktr_claim(uint64_t head)
 static inline uint32_t
 arch_ktr_ident(void)
 {
-	return __atomic_load_n(&aarch64_ktr_pcpu()->ktr_ident, __ATOMIC_RELAXED);
+	return *(volatile uint32_t *)&aarch64_ktr_pcpu()->ktr_ident;
 }
 
 static inline void

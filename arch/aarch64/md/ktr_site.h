@@ -28,8 +28,10 @@ static inline __attribute__((always_inline)) uint64_t
 aarch64_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 {
 	struct arch_pcpu *p = aarch64_ktr_pcpu();
-	uint64_t next, ticks;
-	uint32_t failed;
+	/* In registers in which no parameter comes. */
+	register uint64_t next __asm__("x9");
+	register uint64_t ticks __asm__("x10");
+	register uint32_t failed __asm__("w11");
 
 	__asm__ volatile("1:\tldxr %0, [%3]\n\t"
 			 "isb\n\t"
@@ -45,6 +47,9 @@ aarch64_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 	return next;
 }
 #define KTR_PORT_CLAIM_NOW(now, cpu) aarch64_ktr_claim_now(now, cpu)
+
+/* One store, with its offset in the instruction. */
+#define KTR_PORT_PUT(field, value) (*(volatile __typeof__(field) *)&(field) = (value))
 
 #define KTR_PORT_SITE_ON(site)                                   \
 	__extension__({                                          \
