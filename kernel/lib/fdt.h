@@ -84,5 +84,5 @@ bool fdt_range(const struct fdt *f, int node, unsigned i, struct fdt_range *rang
  */
 bool fdt_interrupt(const struct fdt *f, int node, unsigned i, uint32_t cells[FDT_INTERRUPT_CELLS],
 		   unsigned *cell_count, int *controller);
-/* Entry i of the memory reservation block, in bytes. False: that was all. */
+/* Entry i of the memory reservation block, in bytes, as it stands there. False: that was all. */
 bool fdt_memreserve(const struct fdt *f, unsigned i, uint64_t *address, uint64_t *size);
