@@ -1,10 +1,11 @@
 # Makefile - builds, runs and tests Kestrel. `make help` lists the targets.
 #
-#	ARCH=x86_64              the machine
+#	ARCH=x86_64 or aarch64   the machine (default: x86_64; `make test` without it: both)
 #	KTR_COMPILE=SCHED,PROC   event classes to compile in (default: all)
 #	SMP= MEM= MASK= TRACE= ARGS=   for run and debug: CPUs, memory, event mask, trace file,
 #	                               further loader parameters
 
+ARCHS       := x86_64 aarch64
 ARCH        ?= x86_64
 SMP         ?= 4
 MEM         ?= 256M
@@ -24,12 +25,16 @@ SHELL := /bin/sh
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) '$@')
 
+ifeq ($(filter $(ARCH),$(ARCHS)),)
+$(error ARCH=$(ARCH): expected one of $(ARCHS))
+endif
 include arch/$(ARCH)/arch.mk
 include ktr/sources.mk
 
 CC     := $(CROSS)gcc
 LD     := $(CROSS)ld
 AR     := $(CROSS)gcc-ar
+OBJCOPY := $(CROSS)objcopy
 HOSTCC := gcc
 
 WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
@@ -88,6 +93,13 @@ $B/kestrel: $(KERNEL_OBJS) $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py
 
 $B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py
 	$(link_kernel)
+
+# Where loaders take a raw image: the loaded sections as they lie in memory.
+ifneq ($(IMAGE_SUFFIX),)
+$B/%$(IMAGE_SUFFIX): $B/%
+	$(call say,IMAGE)
+	$Q$(OBJCOPY) -O binary $< $@
+endif
 
 # ---- userland ---------------------------------------------------------------------------------
 
@@ -185,15 +197,17 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 
 # ---- targets ----------------------------------------------------------------------------------
 
-.PHONY: all run debug test lint format clean help unit-tests
+.PHONY: all run debug test test-guests stress lint format clean help unit-tests
 .SECONDARY:
 
-all: $B/kestrel $B/kestrel.iso $H/ktrdump ## build the kernel, its boot image and the host's ktrdump
+BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso)
+
+all: $B/kestrel $(BOOT_FILES) $H/ktrdump ## build the kernel, what boots it and the host's ktrdump
 
 BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
 	$(if $(ARGS),--append '$(ARGS)')
 
-run: all ## boot the image in QEMU, console here: SMP= MEM= MASK= TRACE= ARGS=
+run: all ## boot it in QEMU, console here: SMP= MEM= MASK= TRACE= ARGS=
 	qemu/boot $(BOOT_OPTIONS)
 
 debug: all ## the same machine, waiting for gdb, which starts here with symbols
@@ -201,8 +215,22 @@ debug: all ## the same machine, waiting for gdb, which starts here with symbols
 
 unit-tests: $(UNIT_TESTS) $(UNIT_GENS) ## build the host's unit tests
 
-test: all unit-tests $B/kestrel-test $B/user_test ## run every test; TESTS='GLOB…' for some of them
-	tests/run --arch $(ARCH) $(TESTS)
+# The architectures to test: the one that was asked for, or all. What the host runs is built once, and first.
+TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))
+GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
+.PHONY: $(GUESTS_BUILT)
+
+$(GUESTS_BUILT): guests-of-%: $H/ktrdump unit-tests
+	@$(MAKE) --no-print-directory ARCH=$* test-guests
+
+test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test
+
+test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TESTS='GLOB…' for some of them
+	tests/run $(TEST_ARCHS:%=--arch %) $(TESTS)
+
+SECONDS ?= 60
+stress: $(GUESTS_BUILT) ## all classes, all workloads, four CPUs for SECONDS=60: is every event accounted for?
+	KESTREL_STRESS_SECONDS=$(SECONDS) tests/run $(TEST_ARCHS:%=--arch %) --jobs 1 system/test_stress
 
 lint: ## formatting, layers, headers that compile alone, cppcheck, shellcheck
 	tests/lint/run
@@ -222,9 +250,10 @@ help: ## this list
 
 # A missing tool: install it and say so. Debian only; elsewhere install-tools prints the list.
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
-ifneq ($(shell command -v $(CC) >/dev/null && command -v cpio >/dev/null && command -v grub-mkrescue >/dev/null && \
-	command -v xorriso >/dev/null && command -v qemu-system-$(ARCH) >/dev/null && echo yes),yes)
-$(info make: a tool is missing)
+TOOLS := $(CC) cpio qemu-system-$(ARCH) $(if $(GRUB_BOOTS),grub-mkrescue xorriso)
+MISSING := $(shell for t in $(TOOLS); do command -v $$t >/dev/null || printf '%s ' $$t; done)
+ifneq ($(MISSING),)
+$(info make: missing: $(MISSING))
 $(info $(shell qemu/install-tools >&2 || echo "make: qemu/install-tools failed"))
 endif
 endif

@@ -2,3 +2,5 @@
 CROSS        :=
 ARCH_CFLAGS  := -Wa,--noexecstack -m64 -mno-red-zone -mgeneral-regs-only -mcmodel=kernel -fno-pic -fno-pie
 USER_CFLAGS  := -m64 -mgeneral-regs-only -fno-pic -fno-pie
+IMAGE_SUFFIX :=
+GRUB_BOOTS   := yes
