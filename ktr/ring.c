@@ -16,38 +16,43 @@
 #include "ktr/ktr.h"
 #include "ktr/port.h"
 
-static struct ktr_entry ktr_boot_slots[KTR_ENTRIES_BOOT];
+struct ktr_entry ktr_boot_slots[KTR_ENTRIES_BOOT];
 /* Where CPUs without a ring record: shared and never read, so that a head word is all they need. */
 static struct ktr_entry ktr_no_slots[KTR_ENTRIES_MIN];
 
-#define KTR_LAP_MUL(shift) (1ull << (48 - (shift)))
-
-_Static_assert(KTR_ENTRIES_BOOT == 1u << 10, "lap_mul of the boot ring");
 _Static_assert(KTR_ENTRIES_MIN == 1u << 2, "lap_mul of the ring of CPUs without one");
 _Static_assert(KTR_PORT_MAXCPU <= 256, "a head word has 8 bits for the CPU");
 
 struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
     [0] = {.slots = ktr_boot_slots,
 	   .mask = KTR_ENTRIES_BOOT - 1,
-	   .lap_mul = KTR_LAP_MUL(10),
+	   .lap_mul = KTR_LAP_MUL(KTR_BOOT_SHIFT),
 	   .owned = 1},
     [1 ... KTR_PORT_MAXCPU -
 	1] = {.slots = ktr_no_slots, .mask = KTR_ENTRIES_MIN - 1, .lap_mul = KTR_LAP_MUL(2)},
 };
 
+#ifdef KTR_PORT_HOT
+#define SET_HOT(cpu, member, value) (*KTR_PORT_HOT_OF(cpu, member) = (value))
+#define HOT(at, member)             KTR_PORT_HOT(at, member)
+#else
+#define SET_HOT(cpu, member, value) (ktr_ring_columns.member[cpu] = (value))
+#define HOT(at, member)             (ktr_ring_columns.member[at])
+
 struct ktr_ring_columns ktr_ring_columns __attribute__((aligned(64))) = {
     .slots = {[0] = ktr_boot_slots, [1 ... KTR_PORT_MAXCPU - 1] = ktr_no_slots},
     .mask = {[0] = KTR_ENTRIES_BOOT - 1, [1 ... KTR_PORT_MAXCPU - 1] = KTR_ENTRIES_MIN - 1},
-    .lap_mul = {[0] = KTR_LAP_MUL(10), [1 ... KTR_PORT_MAXCPU - 1] = KTR_LAP_MUL(2)},
+    .lap_mul = {[0] = KTR_LAP_MUL(KTR_BOOT_SHIFT), [1 ... KTR_PORT_MAXCPU - 1] = KTR_LAP_MUL(2)},
 };
+#endif
 
 void
 ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 {
 	ktr_rings[cpu] = *ring;
-	ktr_ring_columns.slots[cpu] = ring->slots;
-	ktr_ring_columns.mask[cpu] = ring->mask;
-	ktr_ring_columns.lap_mul[cpu] = ring->lap_mul;
+	SET_HOT(cpu, slots, ring->slots);
+	SET_HOT(cpu, mask, ring->mask);
+	SET_HOT(cpu, lap_mul, ring->lap_mul);
 }
 
 /*
@@ -58,6 +63,16 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 #define PUT(field, value) KTR_PORT_PUT(field, value)
 #else
 #define PUT(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#endif
+
+/*
+ * Two neighbours. The second before the first saves a move of the first on x86_64, where the clock
+ * takes RDX.
+ */
+#ifdef KTR_PORT_PUT_PAIR
+#define PUT_PAIR(at, first, second) KTR_PORT_PUT_PAIR(at, first, second)
+#else
+#define PUT_PAIR(at, first, second) (PUT((at)[1], second), PUT((at)[0], first))
 #endif
 
 #define UNLIKELY(c) __builtin_expect((c), 0)
@@ -75,32 +90,32 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 
 /*
  * Claims a number and reads the clock inside the claim. Returns the advanced head word: from there
- * on it stands for the claim, so that the old one needs no register.
+ * on it stands for the claim, so that the old one needs no register; and in *at what leads HOT() to
+ * the ring: the CPU, which follows from the claim itself.
  */
 #ifndef KTR_PORT_CLAIM_NOW
 static inline __attribute__((always_inline)) uint64_t
-ktr_ring_claim(uint64_t *now, uint64_t *cpu)
+ktr_ring_claim(uint64_t *now, uint64_t *at)
 {
 	uint64_t head;
 	do {
 		head = ktr_port_head();
 		*now = ktr_port_time();
 	} while (UNLIKELY(!ktr_port_claim(head)));
-	*cpu = ktr_head_cpu(head);
+	*at = ktr_head_cpu(head);
 	return head + 1;
 }
-#define KTR_PORT_CLAIM_NOW(now, cpu) ktr_ring_claim(now, cpu)
+#define KTR_PORT_CLAIM_NOW(now, at) ktr_ring_claim(now, at)
 #endif
 
 static inline __attribute__((always_inline)) void
 ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64_t a2, uint64_t a3,
 		uint64_t a4, const volatile struct ktr_pair *more)
 {
-	uint64_t now, cpu;
-	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &cpu);
-	const struct ktr_ring_columns *rings = &ktr_ring_columns;
-	struct ktr_entry *e = &rings->slots[cpu][head & rings->mask[cpu]];
-	uint16_t lap = (uint16_t)((head * rings->lap_mul[cpu] >> 48) | KTR_LAP_VALID);
+	uint64_t now, at;
+	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &at);
+	struct ktr_entry *e = &HOT(at, slots)[head & HOT(at, mask)];
+	uint16_t lap = (uint16_t)((head * HOT(at, lap_mul) >> 48) | KTR_LAP_VALID);
 
 	/*
 	 * Invalidates, and says the site: its address / 64, which ktr_entry_copy() makes a number.
@@ -110,20 +125,18 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	ktr_port_wmb();
 	PUT(e->ticks, now);
 	PUT(e->tid, ktr_port_ident());
-	/* The second before the first saves a move of the first on x86_64, where the clock takes
-	 * RDX. */
 	if (nargs > 1)
-		PUT(e->args[1], a2);
-	if (nargs > 0)
+		PUT_PAIR(&e->args[0], a1, a2);
+	else if (nargs > 0)
 		PUT(e->args[0], a1);
-	if (nargs > 2)
-		PUT(e->args[2], a3);
 	if (nargs > 3)
-		PUT(e->args[3], a4);
-	if (nargs > 4)
-		PUT(e->args[4], more->a5);
+		PUT_PAIR(&e->args[2], a3, a4);
+	else if (nargs > 2)
+		PUT(e->args[2], a3);
 	if (nargs > 5)
-		PUT(e->args[5], more->a6);
+		PUT_PAIR(&e->args[4], more->a5, more->a6);
+	else if (nargs > 4)
+		PUT(e->args[4], more->a5);
 	/* release: pairs with the acquire in ktr_ring_read() */
 	__atomic_store_n(&e->lap, lap, __ATOMIC_RELEASE);
 }

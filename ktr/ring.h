@@ -31,7 +31,8 @@
 #define KTR_TID_MASK        0x7fffffffu
 #define KTR_ENTRIES_MIN     4u
 #define KTR_ENTRIES_MAX     (1u << 24)
-#define KTR_ENTRIES_BOOT    1024u
+#define KTR_BOOT_SHIFT      10
+#define KTR_ENTRIES_BOOT    (1u << KTR_BOOT_SHIFT)
 #define KTR_ENTRIES_DEFAULT 4096u
 
 /**
@@ -78,9 +79,15 @@ struct ktr_ring {
 
 extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];
 
+#define KTR_LAP_MUL(shift) (1ull << (48 - (shift)))
+
+/** CPU 0's ring before there is memory. */
+extern struct ktr_entry ktr_boot_slots[1u << KTR_BOOT_SHIFT];
+
 /**
- * The same of all rings as recording reads it: columns, since a CPU number scaled by 8 is an
- * addressing mode. Changed together with ktr_rings, by ktr_ring_set().
+ * The same of all rings as recording reads it, unless the port keeps it nearer (KTR_PORT_HOT):
+ * columns, since a CPU number scaled by 8 is an addressing mode. Changed together with ktr_rings,
+ * by ktr_ring_set().
  */
 struct ktr_ring_columns {
 	struct ktr_entry *slots[KTR_PORT_MAXCPU];

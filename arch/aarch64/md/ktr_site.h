@@ -25,7 +25,7 @@ aarch64_ktr_pcpu(void)
  * read early: slot order is time order.
  */
 static inline __attribute__((always_inline)) uint64_t
-aarch64_ktr_claim_now(uint64_t *now, uint64_t *cpu)
+aarch64_ktr_claim_now(uint64_t *now, uint64_t *at)
 {
 	struct arch_pcpu *p = aarch64_ktr_pcpu();
 	/* In registers in which no parameter comes. */
@@ -43,13 +43,22 @@ aarch64_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 			 : "r"(&p->ktr_head)
 			 : "memory");
 	*now = ticks;
-	*cpu = next >> 56;
+	*at = (uint64_t)p;
 	return next;
 }
-#define KTR_PORT_CLAIM_NOW(now, cpu) aarch64_ktr_claim_now(now, cpu)
+#define KTR_PORT_CLAIM_NOW(now, at) aarch64_ktr_claim_now(now, at)
+
+/* The ring stands beside the head word that was claimed. */
+#define KTR_PORT_HOT(at, member)     (((const struct arch_pcpu *)(at))->ktr_##member)
+#define KTR_PORT_HOT_OF(cpu, member) (&pcpus[cpu]->md.ktr_##member)
 
 /* One store, with its offset in the instruction. */
 #define KTR_PORT_PUT(field, value) (*(volatile __typeof__(field) *)&(field) = (value))
+/* Each half is single-copy atomic (Arm ARM B2.2.1). */
+#define KTR_PORT_PUT_PAIR(at, first, second)             \
+	__asm__ volatile("stp %x1, %x2, %0"              \
+			 : "=Ump"(*(uint64_t(*)[2])(at)) \
+			 : "r"(first), "r"(second))
 
 #define KTR_PORT_SITE_ON(site)                                   \
 	__extension__({                                          \

@@ -10,13 +10,18 @@
 
 #define AARCH64_SPACES 32 /* address spaces whose translations a CPU keeps; ASIDs 1 to this */
 
+struct ktr_entry;
+
 struct arch_pcpu {
 	uint64_t ktr_head; /* first: exclusives have no offset */
 	uint32_t ktr_ident;
 	unsigned cpu;
-	struct thread *curthread;       /* what SP_EL0 becomes on entry from EL0 */
-	uintptr_t kstack;               /* lowest address of the current thread's kernel stack */
-	uintptr_t overflow_top;         /* where the frame of a stack overflow goes */
+	struct thread *curthread; /* what SP_EL0 becomes on entry from EL0 */
+	uintptr_t kstack;         /* lowest address of the current thread's kernel stack */
+	uintptr_t overflow_top;   /* where the frame of a stack overflow goes */
+	/* This CPU's ring, as recording reads it (struct ktr_ring). */
+	struct ktr_entry *ktr_slots;
+	uint64_t ktr_mask, ktr_lap_mul;
 	uint64_t mpidr;                 /* affinity fields of MPIDR_EL1 */
 	uint64_t root;                  /* TTBR0's table; 0: none */
 	uint64_t space[AARCH64_SPACES]; /* mmu.c: which space ASID i + 1 stands for */
