@@ -40,6 +40,33 @@ struct ktr_patch {
 
 _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 
+/**
+ * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
+ * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
+ */
+#define KTR_PATCH_SITE_ON(insn, site)                            \
+	__extension__({                                          \
+		__label__ ktr_on_, ktr_end_;                     \
+		_Bool ktr_hit_ = 0;                              \
+		__asm__ goto("1:\t" insn "\n\t"                  \
+			     ".pushsection ktr_patch, \"a\"\n\t" \
+			     ".balign 4\n\t"                     \
+			     ".long 1b - .\n\t"                  \
+			     ".long %l[ktr_on_] - .\n\t"         \
+			     ".long %c0 - .\n\t"                 \
+			     ".popsection"                       \
+			     :                                   \
+			     : "i"(site)                         \
+			     :                                   \
+			     : ktr_on_);                         \
+		goto ktr_end_;                                   \
+	ktr_on_:                                                 \
+		__attribute__((cold));                           \
+		ktr_hit_ = 1;                                    \
+	ktr_end_:;                                               \
+		ktr_hit_;                                        \
+	})
+
 static inline uintptr_t
 ktr_patch_at(const struct ktr_patch *p)
 {

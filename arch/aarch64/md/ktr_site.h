@@ -60,25 +60,4 @@ aarch64_ktr_claim_now(uint64_t *now, uint64_t *at)
 			 : "=Ump"(*(uint64_t(*)[2])(at)) \
 			 : "r"(first), "r"(second))
 
-#define KTR_PORT_SITE_ON(site)                                   \
-	__extension__({                                          \
-		__label__ ktr_on_, ktr_end_;                     \
-		_Bool ktr_hit_ = 0;                              \
-		__asm__ goto("1:\tnop\n\t"                       \
-			     ".pushsection ktr_patch, \"a\"\n\t" \
-			     ".balign 4\n\t"                     \
-			     ".long 1b - .\n\t"                  \
-			     ".long %l[ktr_on_] - .\n\t"         \
-			     ".long %c0 - .\n\t"                 \
-			     ".popsection"                       \
-			     :                                   \
-			     : "i"(site)                         \
-			     :                                   \
-			     : ktr_on_);                         \
-		goto ktr_end_;                                   \
-	ktr_on_:                                                 \
-		__attribute__((cold));                           \
-		ktr_hit_ = 1;                                    \
-	ktr_end_:;                                               \
-		ktr_hit_;                                        \
-	})
+#define KTR_PORT_SITE_ON(site) KTR_PATCH_SITE_ON("nop", site)
