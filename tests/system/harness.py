@@ -4,10 +4,15 @@ A test file registers functions with @test("what it promises") and ends in main(
 an exception; check() and check_eq() make one with what was found and what was expected. No test sleeps:
 every guest has a deadline, every wait a pattern and a deadline.
 
+The same tests run on every architecture. What differs comes from qemu/boot's own table, as MACHINE; a test that
+only makes sense on one says so: @test("…", arch=("x86_64", "why")), and is skipped elsewhere.
+
 environment, set by tests/run: KESTREL_ARCH; without it x86_64. Arguments of a test file: globs over the
 names of its tests; --list prints them.
 """
 import fnmatch
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -20,12 +25,28 @@ import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ARCH = os.environ.get("KESTREL_ARCH", "x86_64")
+ARCHS = ("x86_64", "aarch64")
+ARCH = os.environ.get("KESTREL_ARCH") or "x86_64"
 BUILD = ROOT / "build" / ARCH
 BOOT = ROOT / "qemu" / "boot"
 KTRDUMP = ROOT / "build" / "host" / "ktrdump"
 DEADLINE_S = 90
 
+
+
+def _load_boot():
+    """qemu/boot as a module: it knows the machines."""
+    sys.dont_write_bytecode = True  # no file beside the script
+    loader = importlib.machinery.SourceFileLoader("qemu_boot", str(BOOT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("qemu_boot", loader))
+    loader.exec_module(module)
+    return module
+
+
+MACHINES = _load_boot().MACHINES
+MACHINE = MACHINES[ARCH]
+FIRMWARE = MACHINE.firmware  # the default first
+GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")
 _tests = []
 
 
@@ -37,10 +58,13 @@ class Skipped(Exception):
     """A test that this machine cannot run, and why."""
 
 
-def test(name):
-    """Registers a function under the sentence that it promises."""
+def test(name, arch=None):
+    """Registers a function under the sentence that it promises; arch: (the only one where it is tried, why)."""
+    def elsewhere():
+        raise Skipped(arch[1])
+
     def register(fn):
-        _tests.append((name, fn))
+        _tests.append((name, fn if arch is None or arch[0] == ARCH else elsewhere))
         return fn
     return register
 
@@ -114,9 +138,9 @@ def scratch_file(suffix):
 
 
 def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(), trace=False, timeout=DEADLINE_S,
-         options=(), raw_script=None):
+         options=(), raw_script=None, arch=ARCH):
     """Runs a script in a guest to its end and returns a Run; without one, what the options say."""
-    command = [str(BOOT), "--arch", ARCH, "--firmware", firmware, "--smp", str(smp), "--mem", mem,
+    command = [str(BOOT), "--arch", arch, "--firmware", firmware, "--smp", str(smp), "--mem", mem,
                "--timeout", str(timeout)]
     if mask:
         command += ["--mask", mask]

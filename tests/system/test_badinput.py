@@ -3,7 +3,7 @@
 import random
 import socket
 
-from harness import boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test
+from harness import FIRMWARE, MACHINE, boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test
 
 SENTENCES = [
     (r'debug.ktr.mask="SCHD"', r'^loader\.conf:1: debug\.ktr\.mask: no class "SCHD"; did you mean SCHED\?'),
@@ -73,13 +73,14 @@ def random_conf():
     conf = scratch_file(".conf")
     for n in range(10):
         conf.write_bytes(rng.randbytes(rng.choice((1, 100, 4096, 100000))))
-        still_works(boot(SCRIPT, options=["--loader-conf", str(conf)], firmware="bios" if n == 9 else "none"))
+        still_works(boot(SCRIPT, options=["--loader-conf", str(conf)], firmware=FIRMWARE[0] if n == 9 else "none"))
 
 
 @test("as long a command line as the loader hands on is taken whole: the last word counts")
 def long_command_line():
-    for firmware, length in (("none", 3800), ("bios", 7800), ("uefi", 7800)):
-        words = " ".join(f"word{i}=x" for i in range(2000))[:length].rpartition(" ")[0]
+    for firmware in FIRMWARE:
+        length = MACHINE.words_max[firmware] - 200
+        words = " ".join(f"word{i}=x" for i in range(length // 8))[:length].rpartition(" ")[0]
         run = boot("sysctl -n debug.ktr.entries\n", firmware=firmware,
                    options=["--append", words + " debug.ktr.entries=256"]).expect()
         check_match(r"^command line: word0: no such parameter", run.out, "the first complaint")
@@ -173,11 +174,15 @@ ktrdump -c | grep -c 'fork: '
     check(int(run.out.splitlines()[-1]) >= 3, "the ring does not hold the forks")
 
 
-@test("tracing to a missing second serial port is refused at boot too, and the kernel comes up")
+@test("tracing to a missing second serial port is refused at boot too, once, and goes on in the rings")
 def no_second_port():
-    run = boot(SCRIPT, sets=["debug.ktr.alq_enable=1"])
+    run = boot("load fork -n 3\nktrdump -q | grep -c 'fork: '\nsysctl debug.ktr.mask=NONE\n" + SCRIPT,
+               sets=["debug.ktr.alq_enable=1"], mask="PROC")
     still_works(run)
-    check_match(r"alq_enable: /dev/ttyS1: this machine has no second serial line", run.out, "the message")
+    message = "alq_enable: /dev/ttyS1: this machine has no second serial line"
+    check_eq(run.out.count(message), 1, f"times that the console says `{message}`")
+    check_eq(run.out.count("/dev/ttyS1"), 1, "times that the console speaks of the line at all")
+    check(int(check_match(r"^(\d+)$", run.out, "a count of forks").group(1)) >= 3, "the forks are not in the ring")
 
 
 @test("a reader of the serial port that is slow or gone never stops the guest; loss is counted")
@@ -191,7 +196,7 @@ def slow_reader():
     try:
         run = boot("load syscall -n 3000\nload mix -n 5\nsysctl debug.ktr.stats\nexit 5\n", smp=2,
                    sets=["debug.ktr.entries=256", "debug.ktr.alq_enable=1"], mask="SYSC,SCHED",
-                   options=["--", "-chardev", f"socket,id=slow,path={path}", "-serial", "chardev:slow"])
+                   options=["--", "-chardev", f"socket,id=trace,path={path}", *MACHINE.trace_device])
     finally:
         listener.close()
     run.expect(5)

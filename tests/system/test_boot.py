@@ -3,11 +3,12 @@
 
 Not the full product but a set in which every value meets several of the others.
 """
-from harness import boot, check, check_eq, check_match, main, scratch_file, test
+import tracecheck as tc
+from harness import ARCH, FIRMWARE, boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test
 
 MIB = 1 << 20
 # firmware, machine, memory in MiB, CPU model, CPUs
-BOOTS = [
+BOOTS_X86_64 = [
     ("none", "q35", 64, "qemu64", 1),
     ("none", "pc", 64, "max", 8),
     ("none", "q35", 4096, "max", 8),
@@ -24,7 +25,29 @@ BOOTS = [
     ("uefi", "pc", 128, "qemu64", 1),
     ("uefi", "q35", 4096, "qemu64", 8),
 ]
-LOADER = {"none": "by PVH", "bios": "by GRUB", "uefi": "by GRUB"}
+VIRT2, VIRT3 = "virt,gic-version=2", "virt,gic-version=3"
+EL2 = ",virtualization=on"  # the kernel is entered at EL2
+BOOTS_AARCH64 = [
+    ("none", VIRT3, 128, "cortex-a53", 1),
+    ("none", VIRT2, 128, "max", 8),
+    ("none", VIRT2 + EL2, 1024, "cortex-a53", 2),
+    ("none", VIRT3 + EL2, 4096, "max", 4),
+    ("none", VIRT3, 1024, "cortex-a72", 8),
+    ("none", VIRT2, 4096, "cortex-a72", 1),
+    ("none", VIRT3, 4096, "max", 2),
+    ("none", VIRT2, 1024, "max", 4),
+    ("none", VIRT3 + EL2, 128, "cortex-a72", 2),
+    ("none", VIRT2 + EL2, 128, "cortex-a72", 4),
+    ("none", VIRT3, 4096, "cortex-a53", 4),
+    ("none", VIRT2, 1024, "cortex-a53", 8),
+    ("none", VIRT3 + EL2, 1024, "max", 8),
+    ("none", VIRT2 + EL2, 4096, "max", 1),
+    ("none", VIRT3, 3000, "cortex-a72", 3),
+    ("none", "virt", 64, "max", 5),
+]
+BOOTS = {"x86_64": BOOTS_X86_64, "aarch64": BOOTS_AARCH64}[ARCH]
+LOADER = {"x86_64": {"none": "by PVH", "bios": "by GRUB", "uefi": "by GRUB"},
+          "aarch64": {"none": "by device tree"}}[ARCH]
 
 SCRIPT = """
 nproc
@@ -32,13 +55,14 @@ sysctl hw.physmem
 dmesg | head -1
 load fork -n 3
 load mix -n 2 -j 2
+sysctl debug.ktr.stats
 exit 5
 """
 
 
 def boots(firmware, machine, mib, cpu, smp):
     run = boot(SCRIPT, firmware=firmware, smp=smp, mem=f"{mib}M", options=["--machine", machine, "--cpu", cpu],
-               trace=True, mask="PROC", timeout=120).expect(5)
+               trace=True, mask="PROC,SCHED", sets=["debug.ktr.entries=8192"], timeout=120).expect(5)
     check_eq(run.out.splitlines()[0], str(smp), "CPUs that run")
     physmem = int(check_match(r"^hw\.physmem: (\d+)$", run.out, "memory").group(1))
     # Firmware, the image and the page tables' own array take a share, UEFI more than the others.
@@ -49,6 +73,10 @@ def boots(firmware, machine, mib, cpu, smp):
     check_match(r"^load mix: n=2 jobs=2 ok", run.out, "load mix")
     check_eq({e["cpu"] for e in run.events} - set(range(smp)), set(), "CPUs in the trace that do not exist")
     check_eq(run.events[0]["seq"], 0, "sequence number of the first event")
+    stats = ktr_stats(run.out)
+    check_eq(sorted(stats), list(range(smp)), "CPUs in debug.ktr.stats")
+    tc.accounting_holds(stats)
+    tc.timestamps_ascend(run)
 
 
 for values in BOOTS:
@@ -75,7 +103,7 @@ def early_mask():
 def loader_conf():
     conf = scratch_file(".conf")
     conf.write_text('# a comment\ndebug.ktr.mask="SCHED,PROC"\ndebug.ktr.entries = 8192 # another\n')
-    for firmware in ("none", "bios", "uefi"):
+    for firmware in FIRMWARE:
         run = boot("sysctl -n debug.ktr.mask debug.ktr.entries", firmware=firmware, mask="SYSC",
                    options=["--loader-conf", str(conf)]).expect()
         check_eq(run.out.split(), ["SYSC", "8192"], f"mask and entries ({firmware})")

@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from harness import ARCH, BUILD, ROOT, boot, check, check_eq, main, scratch, test
+from harness import ARCH, BUILD, MACHINE, ROOT, boot, check, check_eq, main, scratch, test
 
 
 def make(*args):
@@ -29,7 +29,7 @@ def header():
 @test("make help lists every target, one line each")
 def helps():
     text = make("help").stdout
-    for target in ("all", "run", "debug", "test", "lint", "format", "clean", "help", "compile_commands.json"):
+    for target in ("all", "run", "debug", "test", "stress", "lint", "format", "clean", "help", "compile_commands.json"):
         lines = [line for line in text.splitlines() if line.split(None, 1)[0] == target]
         check_eq(len(lines), 1, f"lines of make help for {target}")
 
@@ -48,8 +48,8 @@ def commands():
 def compile_mask():
     tree = scratch() / "tree"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
-    p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC", f"build/{ARCH}/kestrel"], cwd=tree,
-                       capture_output=True, text=True, timeout=300)
+    p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC",
+                        f"build/{ARCH}/kestrel{MACHINE.image}"], cwd=tree, capture_output=True, text=True, timeout=300)
     check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr[-2000:]}")
     run = boot("sysctl debug.ktr.compile\nsysctl debug.ktr.mask=ALL\nload fork -n 3\nsysctl -n debug.ktr.sites\n",
                options=["--kernel", str(tree / "build" / ARCH / "kestrel"), "--initrd", str(BUILD / "initrd.cpio")])

@@ -4,7 +4,7 @@ import contextlib
 
 import pexpect
 
-from harness import ARCH, BOOT, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BOOT, FIRMWARE, boot, check, check_eq, check_match, main, test
 
 PROMPT = "kestrel# "
 CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A: QEMU's own, so doubled
@@ -42,7 +42,7 @@ def leave(c, status):
 
 @test("the tour: set a mask, run a workload, look at the events, power off")
 def tour():
-    with terminal("--firmware", "bios", smp=4) as c:
+    with terminal("--firmware", FIRMWARE[0], smp=4) as c:
         ask(c, "sysctl debug.ktr.mask=SCHED,SYSC,PROC", r"debug\.ktr\.mask: NONE -> ")
         ask(c, "load fork -n 20", r"load fork: n=20 jobs=1 ok, \d+ ms")
         ask(c, "ktrdump -ct | head", r"index +cpu +timestamp +trace")
