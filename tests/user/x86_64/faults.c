@@ -5,6 +5,10 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
+
+#include "kernel/abi/syscall.h"
+#include "userland/libc/libc.h"
 
 static void
 use_io_port(void)
@@ -61,6 +65,14 @@ call_kernel_vector(void)
 	__asm__ volatile("int $0xf0");
 }
 
+static void
+thread_pointer_into_kernel(void)
+{
+	/* ARCH_SET_FS */
+	if (syscall_raw(NR_arch_prctl, 0x1002, (long)0xffff800000000000, 0, 0, 0, 0) >= 0)
+		_exit(1);
+}
+
 const struct fault arch_faults[] = {
     {"an I/O port: SIGSEGV", use_io_port, SIGSEGV},
     {"HLT: SIGSEGV", halt, SIGSEGV},
@@ -71,5 +83,6 @@ const struct fault arch_faults[] = {
     {"a single step: SIGTRAP", single_step, SIGTRAP},
     {"a single step over a system call: SIGTRAP", single_step_system_call, SIGTRAP},
     {"an interrupt vector of the kernel: SIGSEGV", call_kernel_vector, SIGSEGV},
+    {"a thread pointer into the kernel: refused", thread_pointer_into_kernel, 0},
     {NULL, NULL, 0},
 };
