@@ -1,27 +1,37 @@
 #!/bin/sh
-# headers.sh - every header compiles alone, with the flags of its layer; TAP.
+# headers.sh - every header compiles alone, with the compiler of an architecture and the flags of its layer; TAP.
 #
 # usage: tests/lint/headers.sh [ARCH]
 set -eu
 
 cd "$(dirname "$0")/../.."
 arch=${1:-x86_64}
-kernel="-I. -Iarch/$arch -Ikernel/abi/$arch -Ikernel/trace -ffreestanding -mgeneral-regs-only -mno-red-zone"
-user="-I. -Iuserland/libc/include -Ikernel/abi/$arch -ffreestanding -nostdinc -isystem $(gcc -print-file-name=include)"
-host="-I. -Iktr/port/host"
+of_port() {
+    sed -n "s/^$1 *:= *//p" "arch/$arch/arch.mk"
+}
+cc=$(of_port CROSS)gcc
+command -v "$cc" >/dev/null || {
+    echo "# $cc: not installed; run qemu/install-tools"
+    exit 1
+}
+kernel="$cc -I. -Iarch/$arch -Ikernel/abi/$arch -Ikernel/trace -ffreestanding $(of_port ARCH_CFLAGS)"
+user="$cc -I. -Iuserland/libc/include -Ikernel/abi/$arch -ffreestanding -nostdinc
+    -isystem $("$cc" -print-file-name=include) $(of_port USER_CFLAGS)"
+host="gcc -I. -Iktr/port/host"
 
-flags_of() {
+compiler_of() {
     case $1 in
     ktr/tools/* | ktr/port/host/* | tests/unit/*) echo "$host" ;;
-    userland/*) echo "$user" ;;
+    userland/* | tests/user/*) echo "$user" ;;
     *) echo "$kernel" ;;
     esac
 }
 
 list=$(git ls-files -co --exclude-standard '*.h' | while read -r f; do [ -e "$f" ] && echo "$f"; done |
-    grep -vE "^(arch|kernel/abi|userland/libc)/(aarch64|x86_64)/" || true)
+    grep -vE "^(arch|kernel/abi|userland/libc|tests/user)/(aarch64|x86_64)/" || true)
 list="$list
-$(git ls-files -co --exclude-standard "arch/$arch/*.h" "kernel/abi/$arch/*.h" "userland/libc/$arch/*.h")"
+$(git ls-files -co --exclude-standard "arch/$arch/*.h" "kernel/abi/$arch/*.h" "userland/libc/$arch/*.h" \
+    "tests/user/$arch/*.h")"
 
 bad=0
 n=0
@@ -32,9 +42,9 @@ for h in $list; do
     arch/*/md/*) name=arch/${h##*/}; [ -e "$name" ] || name=$h ;;
     *) name=$h ;;
     esac
-    # shellcheck disable=SC2046  # a list of flags
+    # shellcheck disable=SC2046  # a list of words
     if out=$(printf '#include "%s"\n#include "%s"\n' "$name" "$name" |
-        gcc -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wundef -fsyntax-only $(flags_of "$h") -x c - 2>&1); then
+        $(compiler_of "$h") -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wundef -fsyntax-only -x c - 2>&1); then
         echo "ok $n - $h"
     else
         printf '%s\n' "$out" | sed 's/^/# /'
