@@ -19,6 +19,7 @@
 #define RUN_MAX_NS 40000000000ull /* should the test fail before it ends the run */
 
 static bool run_over; /* atomic */
+static unsigned other_work = OTHER_WORK;
 
 /* Records until run_over. */
 static void
@@ -33,7 +34,7 @@ record_a_while(unsigned i, void *arg)
 		     n ^ 0x5a, ~n, n * 3);
 		counts[i] = n + 1;
 		/* Stopping all CPUs outside of the record text is a matter of chance: leave one. */
-		for (unsigned k = 0; k < OTHER_WORK; k++)
+		for (unsigned k = 0; k < other_work; k++)
 			arch_relax();
 	}
 }
@@ -79,6 +80,48 @@ KTEST(ktr_ring_stays_whole_and_ordered_under_timer_interrupts)
 	ktr_test_each(check_whole, &w);
 	ktr_test_accounting();
 	KT_GT(w.events, 0);
+	ktr_test_end();
+}
+
+/* Reads all rings while they are written; returns how many entries were whole. */
+static uint64_t
+read_a_while(uint64_t run_ns)
+{
+	uint64_t tail, head, end = clock_ns() + run_ns;
+	struct whole w = {0};
+	struct ktr_entry e;
+
+	for (unsigned cpu = 0; clock_ns() < end; cpu = (cpu + 1) % ncpus) {
+		KT_ASSERT(ktr_ring_window(cpu, &tail, &head));
+		for (uint64_t seq = tail; seq < head; seq++)
+			if (ktr_ring_read(cpu, seq, &e) == KTR_READ_OK)
+				check_whole(cpu, &e, &w);
+	}
+	return w.events;
+}
+
+KTEST(ktr_ring_gives_readers_whole_entries_while_all_cpus_record)
+{
+	static const unsigned sizes[] = {4, 16, 64, 1024};
+	static uint64_t counts[MAX_CPUS];
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t whole;
+
+		ktr_test_begin(sizes[i]);
+		ktr_mask_set(KTR_SPARE2);
+		run_over = false;
+		other_work = 0; /* the faster entries are overwritten, the better */
+		ktest_start(ncpus, true, record_a_while, counts);
+		whole = read_a_while(RUN_NS);
+		__atomic_store_n(&run_over, true, __ATOMIC_RELAXED);
+		ktest_join();
+		other_work = OTHER_WORK;
+		ktr_mask_set(0);
+		ktest_note("rings of %u: %lu entries read whole", sizes[i], whole);
+		KT_GT(whole, 0);
+		ktr_test_accounting();
+	}
 	ktr_test_end();
 }
 
