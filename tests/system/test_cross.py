@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""test_cross.py - the same script on every architecture: what the traces say must be the same, thread by thread.
+
+Compared are the process, system call and file events of each thread that the script starts, in order, but for times,
+ids (processes, threads, inodes), addresses and what is documented to differ: system call numbers (events carry
+names), argument registers beyond a call's arguments, the bit of O_DIRECTORY, and the sizes of program files.
+"""
+import re
+
+from harness import ARCHS, MACHINES, ROOT, Failed, Skipped, boot, check, check_eq, check_match, ktrdump, main, test
+
+SCRIPT = """
+mkdir /tmp/d
+echo hello world > /tmp/d/a
+sysctl debug.ktr.mask=PROC,SYSC,VFS > /dev/null
+cp /tmp/d/a /tmp/d/b
+sh -c 'cat /tmp/d/b | wc -c; cat /nosuch 2> /dev/null; ls /tmp/d; (exit 7); echo $?; kill -TERM $$'
+grep -n world /tmp/d/b | tee /tmp/d/c | cat
+mv /tmp/d/b /tmp/d/e; head -n 1 /tmp/d/e; touch /tmp/d/e/f 2> /dev/null; rm -r /tmp/d
+load fork -n 3 > /dev/null
+load pipe -n 20 > /dev/null
+load malloc -n 200 > /dev/null
+load fault -n 64 > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+"""
+ADDRESSES = range(0x400000, 1 << 47)  # of user programs, from where they are linked to
+IDS = {"pid", "parent", "child", "tid", "by"}
+# Results and arguments of system calls that are ids.
+ID_RESULTS = {"clone", "wait4", "getpid", "getppid", "gettid", "set_tid_address", "getpgid"}
+ID_ARGS = {("kill", 0), ("wait4", 0), ("setpgid", 0), ("setpgid", 1), ("getpgid", 0)}
+FLAG_ARGS = {("openat", 2)}
+_runs = {}
+
+
+def need(arch):
+    image = ROOT / "build" / arch / ("kestrel" + MACHINES[arch].image)
+    for path in (image, ROOT / "build" / arch / "initrd.cpio"):
+        if not path.exists():
+            raise Skipped(f"{path.relative_to(ROOT)} is not built; make ARCH={arch}")
+
+
+def run(arch, smp):
+    """The script's run on an architecture, once."""
+    need(arch)
+    if (arch, smp) not in _runs:
+        _runs[arch, smp] = boot(SCRIPT, smp=smp, trace=True, sets=["debug.ktr.entries=65536"], arch=arch).expect()
+        check_eq(_runs[arch, smp].gaps, [], f"gaps in the trace of {arch}")
+    return _runs[arch, smp]
+
+
+class Names:
+    """Ids in the order in which they are seen: the same on all machines, whatever the numbers are."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def __call__(self, kind, number):
+        if number <= 0:
+            return number  # none, any, or an error
+        return self.seen.setdefault((kind, number), f"{kind}{sum(k == kind for k, _ in self.seen)}")
+
+
+class Plain:
+    """Events of one architecture, without what may differ."""
+
+    def __init__(self, arch):
+        self.names = Names()
+        table = (ROOT / "kernel/abi" / arch / "syscalls.def").read_text()
+        self.nargs = {m.group(2): int(m.group(3))
+                      for m in re.finditer(r"^SYSCALL\((\d+), (\w+), (\d+)\)", table, re.M)}
+        abi = (ROOT / "kernel/abi" / arch / "abi_md.h").read_text()
+        self.directory = int(re.search(r"#define O_DIRECTORY +(0\d+)", abi).group(1), 8)
+
+    def flags(self, value):
+        return ("O_DIRECTORY", value & ~self.directory) if value & self.directory else value
+
+    def value(self, word, value):
+        """A parameter by the word before it in the format."""
+        if word in IDS:
+            return self.names("process", value)
+        if word == "ino":
+            return self.names("inode", value)
+        if word == "flags":
+            return self.flags(value)
+        if isinstance(value, int) and value in ADDRESSES:
+            return "address"
+        return value
+
+    def __call__(self, e):
+        """The event as a list of strings and numbers."""
+        what, _, rest = e["fmt"].partition(": ")
+        args = e["args"]
+        if "SYSC" in e["class"].split(","):
+            kind, name = what.split()
+            if kind == "sysret":
+                return [what, self.names("process", args[0]) if name in ID_RESULTS else self.value("", args[0])]
+            return [what] + [self.names("process", signed(v)) if (name, n) in ID_ARGS
+                             else self.flags(v) if (name, n) in FLAG_ARGS else self.value("", v)
+                             for n, v in enumerate(args[:self.nargs[name]])]
+        words = re.findall(r"(\S+) %", rest)
+        check_eq(len(words), len(args), f"parameters of {e['fmt']!r}")
+        plain = [self.value(word, value) for word, value in zip(words, args)]
+        if what == "stat" and args[1] & 0o111 and args[1] & 0o170000 == 0o100000:
+            plain[2] = "size of a program"
+        return [what] + plain
+
+
+def signed(value):
+    return value - (1 << 64) if value >= 1 << 63 else value - (1 << 32) if 1 << 31 <= value < 1 << 32 else value
+
+
+def threads(arch, smp):
+    """[(name, [plain event])] of the script's threads in the order of birth."""
+    plain, found, order = Plain(arch), {}, []
+    events = [e for e in run(arch, smp).events if set(e["class"].split(",")) & {"PROC", "SYSC", "VFS"}]
+    for e in events:
+        if m := re.match(r"fork: parent (\d+) child (\d+) ", e["text"]):
+            order.append(int(m.group(2)))
+            plain.names("process", order[-1])
+    for e in events:
+        if e["tid"] in order:
+            found.setdefault(e["tid"], []).append(plain(e))
+    last_name = {}
+    for e in events:
+        if m := re.match(r"exec: pid (\d+) name (\S+) ", e["text"]):
+            last_name[int(m.group(1))] = m.group(2)
+    return [(last_name.get(tid, "sh"), found[tid]) for tid in order]
+
+
+def same(arch, smp, only=None):
+    """Compares an architecture with the first one."""
+    here, there = threads(arch, smp), threads(ARCHS[0], smp)
+    if only is not None:
+        here, there = [t for t in here if t[0] == only], [t for t in there if t[0] == only]
+        check_eq(len(here), 1, f"threads that execute {only}")
+    check_eq([name for name, _ in here], [name for name, _ in there], f"programs, in the order of birth ({arch})")
+    check(sum(len(events) for _, events in here) > (30 if only else 500), "hardly any events")
+    for n, ((name, mine), (_, theirs)) in enumerate(zip(here, there)):
+        for at, (a, b) in enumerate(zip(mine + [None], theirs + [None])):
+            if a != b:
+                raise Failed(f"{name}, thread {n}, event {at}: found {a} on {arch}, expected {b} as on {ARCHS[0]}\n"
+                             f"before it: {mine[max(0, at - 5):at]}\nafter it, {arch}: {mine[at + 1:at + 4]}\n"
+                             f"after it, {ARCHS[0]}: {theirs[at + 1:at + 4]}")
+
+
+def on_each_other(name):
+    def register(fn):
+        for arch in ARCHS[1:]:
+            test(f"{name} ({arch} and {ARCHS[0]})")(lambda arch=arch: fn(arch))
+        return fn
+    return register
+
+
+@on_each_other("the events of every thread of a script are the same, on one CPU")
+def every_thread(arch):
+    check_eq(run(arch, 1).out, run(ARCHS[0], 1).out, f"output on {arch}")
+    same(arch, 1)
+
+
+@on_each_other("the events of one thread are the same, on four CPUs")
+def one_thread(arch):
+    check_eq(run(arch, 4).out, run(ARCHS[0], 4).out, f"output on {arch}")
+    for program in ("cp", "ls", "rm"):
+        same(arch, 4, program)
+
+
+@on_each_other("a stream says which architecture wrote it, and one ktrdump reads all")
+def says_which(arch):
+    for a in (arch, ARCHS[0]):
+        status, out, err = ktrdump("--stats", "-i", run(a, 1).trace)
+        check_eq((status, err), (0, ""), f"ktrdump of a stream of {a}")
+        check_match(rf"^events {len(run(a, 1).events)}\b", out, "ktrdump --stats")
+        # ktr/WIRE.md: a text of the header, which comes first; its length in front.
+        head = run(a, 1).trace.read_bytes()[:256]
+        check(bytes([len(a)]) + a.encode() in head, f"no text {a} in the stream's header: {head}")
+
+
+def listing(arch, command):
+    need(arch)
+    return set(boot(command + "\n", arch=arch).expect().out.splitlines())
+
+
+@on_each_other("sysctls have the same names and descriptions")
+def sysctls(arch):
+    check_eq(listing(arch, "sysctl -da") ^ listing(ARCHS[0], "sysctl -da"), set(), "lines of sysctl -d on one of them only")
+
+
+@on_each_other("the portable kernel has the same trace points")
+def sites(arch):
+    def portable(a):
+        rows = [line.split(None, 6) for line in listing(a, "sysctl -n debug.ktr.sites")]
+        return {(row[4], row[-1]) for row in rows if row[4].startswith(("kernel/", "ktr/")) and "/abi/" not in row[4]}
+
+    check(len(portable(arch)) > 100, "hardly any trace points")
+    check_eq(portable(arch) ^ portable(ARCHS[0]), set(), "trace points of one of them only")
+
+
+if __name__ == "__main__":
+    main()

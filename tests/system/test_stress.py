@@ -1,0 +1,126 @@
+#!/usr/bin/python3
+"""test_stress.py - every class on, every workload, four CPUs, for a while: what the log then says of itself is exact.
+
+environment: KESTREL_STRESS_SECONDS, how long each test keeps the guest busy; without it 4. `make stress SECONDS=60`.
+"""
+import json
+import os
+import re
+import subprocess
+import time
+
+import tracecheck as tc
+from harness import BOOT, BUILD, KTRDUMP, ARCH, boot, check, check_eq, check_match, ktr_stats, main, test
+
+SECONDS_GIVEN = os.environ.get("KESTREL_STRESS_SECONDS")
+try:
+    SECONDS = float(SECONDS_GIVEN or 4)
+except ValueError:
+    SECONDS = 0.0
+CPUS = 4
+SCRIPT = """
+sysctl debug.ktr.mask=ALL > /dev/null
+(sleep {seconds}; touch /tmp/over) &
+n=0
+while [ ! -e /tmp/over ]; do
+    load mix -n 20 -j {jobs} > /tmp/out || {{ cat /tmp/out; exit 9; }}
+    n=$((n + 1))
+done
+wait
+sysctl debug.ktr.mask=NONE > /dev/null
+echo rounds $n
+sysctl debug.ktr.stats
+"""
+# What an event says of the thread that recorded it: text, and which number is its id.
+OWN = [re.compile(p) for p in (r"fork: parent (\d+) child", r"exit: pid (\d+) ")]
+
+
+class Seen:
+    """What a stream told of one CPU."""
+
+    def __init__(self):
+        self.events = self.lost = 0
+        self.ns, self.next_seq = 0, 0
+
+
+def stream(path):
+    """Events and gaps of a trace, one after the other; long ones do not fit into memory."""
+    p = subprocess.Popen([str(KTRDUMP), "--format", "jsonl", "-i", str(path)], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, errors="replace")
+    try:
+        for line in p.stdout:
+            yield json.loads(line)
+        check_eq((p.wait(60), p.stderr.read()), (0, ""), "ktrdump's status and messages")
+    finally:
+        p.kill()
+        p.wait()
+
+
+def event_is_whole(e):
+    """What only an entry that one recorder wrote alone can show."""
+    text = e["text"]
+    check("(bad" not in text, f"a parameter that is no string of the kernel's: {e}")
+    check(e["fmt"] is not None and e["func"] is not None, f"an event of no known site: {e}")
+    # A thread that ended before the flush came to its events has no name.
+    check(e["thread"] is None or re.fullmatch(r"[\w/. :\[\]-]+", e["thread"]), f"an odd thread's name: {e}")
+    for pattern in OWN:
+        if m := pattern.match(text):
+            check_eq(int(m.group(1)), e["tid"], f"thread of the event {text}")
+
+
+def read(path):
+    """{cpu: Seen} of a stream whose events are whole, in the order of time and counted up."""
+    cpus = {}
+    for e in stream(path):
+        cpu = cpus.setdefault(e["cpu"], Seen())
+        if "gap" in e:
+            check(cpu.ns <= e["from_ns"] <= e["to_ns"], f"a gap that is not behind {cpu.ns} ns: {e}")
+            cpu.lost += e["gap"]
+            cpu.next_seq += e["gap"]
+            continue
+        check_eq(e["seq"], cpu.next_seq, f"sequence number on cpu {e['cpu']} at {e['ns']} ns")
+        check(e["ns"] >= cpu.ns, f"time falls on cpu {e['cpu']} from {cpu.ns}: {e}")
+        event_is_whole(e)
+        cpu.events += 1
+        cpu.ns, cpu.next_seq = e["ns"], e["seq"] + 1
+    return cpus
+
+
+@test("load mix with every class on, on four CPUs: all events are delivered whole or counted as lost, to the last one")
+def mix():
+    check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
+    run = boot(SCRIPT.format(seconds=SECONDS, jobs=CPUS), smp=CPUS, trace=True, timeout=60 + 4 * SECONDS).expect()
+    rounds = int(check_match(r"^rounds (\d+)$", run.out, "rounds of load mix").group(1))
+    check(rounds > 0, "not one round of load mix")
+    stats, cpus = ktr_stats(run.out), read(run.trace)
+    check_eq(sorted(stats), list(range(CPUS)), "CPUs in debug.ktr.stats")
+    tc.accounting_holds(stats)
+    total = 0
+    for n, s in stats.items():
+        cpu = cpus.get(n, Seen())
+        check_eq(s["torn"], 0, f"torn entries of cpu {n} ({s})")
+        check_eq(cpu.events + cpu.lost, s["recorded"], f"events and lost events in the stream of cpu {n} ({s})")
+        check_eq(cpu.lost, s["overwritten"], f"lost events in the stream of cpu {n} ({s})")
+        check(cpu.events > 0, f"no event of cpu {n} was delivered ({s})")
+        total += s["recorded"]
+    print(f"# {rounds} rounds, {total} events recorded, {sum(c.events for c in cpus.values())} delivered")
+
+
+def readers():
+    check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
+    end, turns = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        p = subprocess.run([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", str(CPUS), "--timeout", "100",
+                            "--kernel", str(BUILD / "kestrel-test"), "--set", "kern.test=ktr_ring_gives_readers*"],
+                           capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=130)
+        check_eq(p.returncode, 0, f"exit status of turn {turns}; the console:\n{p.stdout[-2000:]}")
+        check_match(r"^ok 1 - ktr_ring_gives_readers", p.stdout.replace("\r", ""), "the test's line")
+        turns += 1
+    print(f"# {turns} turns")
+
+
+if SECONDS_GIVEN:  # else ARCH/kernel/smpN's one turn is enough
+    test("readers of rings that four CPUs overwrite get entries whole or not at all, again and again")(readers)
+
+if __name__ == "__main__":
+    main()
