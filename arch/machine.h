@@ -9,8 +9,23 @@
  * Boot CPU, interrupts off.
  */
 void arch_machine_init(void);
-/* I/O port and interrupt line of serial line n: 0 console, 1 trace. False: none known. Any time. */
-bool arch_uart_port(unsigned n, uint16_t *port, unsigned *gsi);
+
+enum arch_uart_kind { ARCH_UART_NONE, ARCH_UART_16550, ARCH_UART_PL011 };
+
+#define ARCH_NO_IRQ (~0u)
+
+struct arch_uart {
+	enum arch_uart_kind kind;
+	uint16_t port;       /* 16550: the first of its I/O ports */
+	volatile void *regs; /* PL011: its registers, mapped */
+	unsigned gsi;        /* interrupt line, or ARCH_NO_IRQ */
+};
+
+/*
+ * Serial line n: 0 console, 1 trace. ARCH_UART_NONE: the platform names none; the trace's is then
+ * looked for on PCI. Any time; gsi is right after arch_machine_init().
+ */
+struct arch_uart arch_uart(unsigned n);
 
 /* Ends the machine with an exit status 0..127 where the platform takes one. Any context. */
 _Noreturn void arch_poweroff(unsigned status);

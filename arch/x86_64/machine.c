@@ -1,9 +1,10 @@
 /*
- * machine.c - the PC as a whole: set-up in order, serial lines, the ways to end it; unwinding.
+ * machine.c - the PC as a whole: set-up in order, serial lines, the ways to end it.
  */
 #include "arch/machine.h"
 #include "arch/debug.h"
 #include "arch/irq.h"
+#include "arch/pci.h"
 #include "arch/pio.h"
 #include "arch/uaccess.h"
 #include "arch/x86_64/x86.h"
@@ -20,8 +21,8 @@ arch_machine_init(void)
 	ioapic_init();
 }
 
-bool
-arch_uart_port(unsigned n, uint16_t *port, unsigned *gsi)
+struct arch_uart
+arch_uart(unsigned n)
 {
 	/* COM1 and COM2: fixed since the PC/AT. */
 	static const struct {
@@ -30,10 +31,17 @@ arch_uart_port(unsigned n, uint16_t *port, unsigned *gsi)
 	} com[] = {{0x3f8, 4}, {0x2f8, 3}};
 
 	if (n >= 2)
-		return false;
-	*port = com[n].port;
-	*gsi = acpi.isa[com[n].line].gsi;
-	return true;
+		return (struct arch_uart){.kind = ARCH_UART_NONE, .gsi = ARCH_NO_IRQ};
+	return (struct arch_uart){.kind = ARCH_UART_16550,
+				  .port = com[n].port,
+				  .gsi = acpi.isa[com[n].line].gsi};
+}
+
+bool
+arch_pci_host(struct arch_pci_host *h)
+{
+	(void)h; /* both serial lines are where they always are */
+	return false;
 }
 
 static void

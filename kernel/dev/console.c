@@ -12,7 +12,7 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/dev/serial_dev.h"
 #include "kernel/dev/tty.h"
-#include "kernel/dev/uart16550.h"
+#include "kernel/dev/uart.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/sync/spinlock.h"

@@ -10,7 +10,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
-#include "kernel/dev/uart16550.h"
+#include "kernel/dev/uart.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"

@@ -4,7 +4,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
-#include "kernel/dev/uart16550.h"
+#include "kernel/dev/uart.h"
 #include "kernel/fs/file.h"
 #include "kernel/lib/string.h"
 #include "kernel/trace/trace_private.h"
