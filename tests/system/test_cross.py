@@ -3,7 +3,7 @@
 
 Compared are the process, system call and file events of each thread that the script starts, in order, but for times,
 ids (processes, threads, inodes), addresses and what is documented to differ: system call numbers (events carry
-names), argument registers beyond a call's arguments, the bit of O_DIRECTORY, and the sizes of program files.
+names), argument registers beyond a call's arguments, the bits of O_DIRECTORY and O_NOFOLLOW, and the sizes of program files.
 """
 import re
 
@@ -69,10 +69,12 @@ class Plain:
         self.nargs = {m.group(2): int(m.group(3))
                       for m in re.finditer(r"^SYSCALL\((\d+), (\w+), (\d+)\)", table, re.M)}
         abi = (ROOT / "kernel/abi" / arch / "abi_md.h").read_text()
-        self.directory = int(re.search(r"#define O_DIRECTORY +(0\d+)", abi).group(1), 8)
+        self.own = {name: int(value, 8) for name, value in re.findall(r"#define (O_\w+) +(0\d+)", abi)}
 
     def flags(self, value):
-        return ("O_DIRECTORY", value & ~self.directory) if value & self.directory else value
+        """Flags whose bits are the architecture's by name, and the rest."""
+        names = tuple(sorted(name for name, bit in self.own.items() if value & bit))
+        return names + (value & ~sum(self.own.values()),) if names else value
 
     def value(self, word, value):
         """A parameter by the word before it in the format."""
