@@ -3,6 +3,7 @@
  */
 #include "arch/irq.h"
 #include "arch/pcpu.h"
+#include "arch/smp.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
@@ -194,6 +195,48 @@ KTEST(smp_stop_run_stands_everything_else_still)
 	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
 	KT_ASSERT(wait_flag(ncpus));
 	KT_EQ(moved, 0);
+}
+
+/* Keeps its CPU with interrupts off, so that nothing but an NMI gets through. */
+static void
+deaf_beater(void *arg)
+{
+	uint64_t *beat = arg;
+
+	irq_push();
+	raise_flag(NULL);
+	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE))
+		__atomic_store_n(beat, *beat + 1, __ATOMIC_RELEASE);
+	irq_pop();
+	raise_flag(NULL);
+}
+
+KTEST(smp_stop_others_reaches_cpus_with_interrupts_off)
+{
+	unsigned stopped;
+	bool reaches;
+
+	irq_push();
+	reaches = arch_nmi_send(arch_cpu());
+	irq_pop();
+	flag = 0;
+	moved = 0;
+	spin_on = true;
+	for (unsigned n = 1; n < ncpus; n++)
+		KT_ASSERT(thread_create("deaf", PRIO_USER, deaf_beater, &beats[n]) != NULL);
+	/* Each takes a CPU for good. Ours would have no timer to sleep by, if one took it. */
+	while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) != ncpus - 1)
+		arch_relax();
+	irq_push();
+	stopped = smp_stop_others();
+	look_twice(NULL);
+	smp_resume_others();
+	irq_pop();
+	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
+	KT_ASSERT(wait_flag(2 * (ncpus - 1)));
+	KT_EQ(stopped, reaches ? ncpus - 1 : 0);
+	if (reaches)
+		KT_EQ(moved, 0);
 }
 
 static void
