@@ -7,6 +7,15 @@
 struct arch_trapframe;
 struct thread;
 
+/* A place that hardware watches. */
+enum arch_point_kind { ARCH_POINT_EXEC, ARCH_POINT_WRITE, ARCH_POINT_ACCESS };
+
+struct arch_point {
+	enum arch_point_kind kind;
+	uintptr_t addr; /* of data: a multiple of size */
+	unsigned size;  /* of data: 1, 2, 4 or 8 */
+};
+
 /* Enters the debugger through a breakpoint trap, so that it has a frame. */
 static inline void arch_breakpoint(void);
 /*
@@ -15,7 +24,22 @@ static inline void arch_breakpoint(void);
  */
 static inline uintptr_t arch_frame_pointer(void);
 
+/* Also ARCH_WATCH_BEFORE: 1 where a watched access is told of before it is made, 0 after. */
 #include <md/debug.h>
 
 /* Where a thread that is switched out goes on. */
 void arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *fp);
+
+/*
+ * Makes this CPU watch these places in the kernel and no others; entry_debug() tells of a hit,
+ * before the instruction that an ARCH_POINT_EXEC names. False, and then it watches none: there are
+ * not so many registers. Interrupts off.
+ */
+bool arch_points_set(const struct arch_point *p, unsigned n);
+/* How many places of a kind the hardware can watch at most. */
+unsigned arch_points_max(enum arch_point_kind kind);
+/*
+ * tf, a frame of the kernel, goes on for one instruction, with no interrupt but an NMI, and then
+ * traps into entry_debug(); or (on false) as it was. One CPU at a time; interrupts off.
+ */
+void arch_step(struct arch_trapframe *tf, bool on);

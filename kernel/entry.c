@@ -159,10 +159,10 @@ entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va)
 }
 
 void
-entry_breakpoint(struct arch_trapframe *tf, const char *what)
+entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 {
-	CTR2(KTR_TRAP, "breakpoint: what %s pc %#lx", what, arch_tf_pc(tf));
-	kdb_trap(tf, what);
+	CTR3(KTR_TRAP, "debug exception: kind %d pc %#lx data %#lx", why, arch_tf_pc(tf), data);
+	kdb_trap(tf, why, data);
 }
 
 void
@@ -182,8 +182,12 @@ entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 
-	if (smp_stopped(tf))
+	kdb_points_load(false);
+	if (smp_stopped(tf)) {
+		kdb_points_load(true);
 		return;
+	}
+	kdb_points_load(true);
 	pc->nmi++;
 	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
 	     arch_tf_user(tf));

@@ -45,8 +45,14 @@ void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
 /* A fault that nobody survives, wherever it struck: panics. what is read-only data. Any context. */
 _Noreturn void entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va);
-/* Breakpoint or single step in the kernel: enters the debugger, and goes on when that lets it. */
-void entry_breakpoint(struct arch_trapframe *tf, const char *what);
+enum entry_debug {
+	ENTRY_BREAKPOINT, /* an instruction that traps; tf is behind it */
+	ENTRY_STEP,       /* arch_step(); or nobody knows why */
+	ENTRY_POINT,      /* tf is at a place of arch_points_set() */
+	ENTRY_WATCH,      /* data that arch_points_set() names: at the address `data`, or near it */
+};
+/* A debug exception in the kernel: enters the debugger, and goes on when that lets it. */
+void entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
 /* Before return to user mode, interrupts off: signals and rescheduling. */
 void entry_user_return(struct arch_trapframe *tf);
 /*

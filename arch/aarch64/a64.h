@@ -92,6 +92,8 @@ void intc_eoi(uint32_t token);
 /* The same of what came as FIQ. */
 unsigned intc_ack_fiq(uint32_t *token);
 void intc_eoi_fiq(uint32_t token);
+/* No interrupt gets through to this CPU but the NMI, whatever PSTATE says. Interrupts off. */
+void intc_mask(bool on);
 /* A private interrupt of this CPU. */
 void intc_unmask_private(unsigned intid);
 

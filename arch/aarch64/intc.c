@@ -251,6 +251,19 @@ intc_unmask_private(unsigned intid)
 	}
 }
 
+void
+intc_mask(bool on)
+{
+	uint32_t priority = on ? PRIO_NORMAL : PRIO_ALL; /* those above it get through */
+
+	if (devtree.gic == 2) {
+		write32(gicc, GICC_PMR, priority);
+	} else {
+		ICC_WRITE(ICC_PMR_EL1, priority);
+		ISB();
+	}
+}
+
 unsigned
 intc_ack(uint32_t *token)
 {

@@ -25,6 +25,8 @@ enum { /* exception classes with a meaning of their own here */
        EC_DABORT_EL0 = 0x24,
        EC_DABORT = 0x25,
        EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
+       EC_BREAKPT = 0x31,
+       EC_STEP = 0x33,
        EC_WATCHPT = 0x35,
        EC_BRK64 = 0x3c,
 };
@@ -114,12 +116,16 @@ synchronous(struct arch_trapframe *tf)
 		if (arch_tf_user(tf))
 			break;
 		tf->pc += BRK_BYTES; /* behind it, as on other machines */
-		entry_breakpoint(tf, classes[ec].name);
+		entry_debug(tf, ENTRY_BREAKPOINT, 0);
 		return;
-	default:
-		if (ec < EC_BREAKPT_EL0 || ec > EC_WATCHPT || arch_tf_user(tf))
-			break;
-		entry_breakpoint(tf, classes[ec].name);
+	case EC_BREAKPT:
+		entry_debug(tf, ENTRY_POINT, tf->pc);
+		return;
+	case EC_STEP:
+		entry_debug(tf, ENTRY_STEP, 0);
+		return;
+	case EC_WATCHPT: /* FAR: where the access begins, or any byte of it (D2.10.7) */
+		entry_debug(tf, ENTRY_WATCH, tf->far);
 		return;
 	}
 	entry_fault(tf, classes[ec].sig != 0 ? classes[ec].sig : SIGILL,

@@ -97,7 +97,10 @@ exception(struct arch_trapframe *tf)
 		__attribute__((fallthrough));
 	case VEC_DB:
 		if (!arch_tf_user(tf)) {
-			entry_breakpoint(tf, exceptions[v].name);
+			if (v == VEC_DB)
+				x86_debug_exception(tf);
+			else
+				entry_debug(tf, ENTRY_BREAKPOINT, 0);
 			return;
 		}
 		break;

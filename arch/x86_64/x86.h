@@ -141,6 +141,9 @@ void ioapic_init(void);
 /* patch.c: a breakpoint that patching put there. True: tf goes on as the site's new code would. */
 bool x86_patch_trap(struct arch_trapframe *tf);
 
+/* debug.c */
+void x86_debug_exception(struct arch_trapframe *tf);
+
 /* trap.c, trap.S */
 void x86_idt_load(void);
 void x86_trap(struct arch_trapframe *tf);

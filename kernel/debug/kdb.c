@@ -133,36 +133,81 @@ kdb_loop(void)
 	kdb.recoverable = kdb.pager = false;
 }
 
-void
-kdb_enter(const struct kdb_place *place, const char *why)
+static struct kdb_place
+place_of(struct arch_trapframe *tf)
 {
-	kdb_stop_machine();
-	kdb.place = *place;
-	kdb_printf("\n%s on cpu %d, at ", why, kdb.owner);
-	kdb_print_symbol(place->pc);
+	return (struct kdb_place){.pc = arch_tf_pc(tf),
+				  .fp = arch_tf_fp(tf),
+				  .sp = arch_tf_sp(tf),
+				  .tf = tf};
+}
+
+/* Asks the operator, and goes on with the machine or with one instruction. The machine is stopped.
+ */
+static void
+kdb_ask(const char *why, int point)
+{
+	kdb_printf("\n");
+	if (point >= 0)
+		kdb_print_point(point);
+	else
+		kdb_printf("%s", why);
+	kdb_printf(" on cpu %d, at ", kdb.owner);
+	kdb_print_symbol(kdb.place.pc);
 	kdb_printf("\n");
 	if (kdb.stopped + 1 < ncpus)
 		kdb_printf("%u of %u other CPUs did not stop\n", ncpus - 1 - kdb.stopped,
 			   ncpus - 1);
-	kdb_printf("help lists the commands; continue goes on\n");
+	if (point < 0 && !kdb.stepped)
+		kdb_printf("help lists the commands; continue goes on\n");
+	kdb.stepped = false;
 	kdb_loop();
-	kdb_resume_machine();
+	if (kdb_go_on(kdb.place.tf))
+		kdb_resume_machine();
 }
 
 void
-kdb_trap(struct arch_trapframe *tf, const char *why)
+kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 {
-	struct kdb_place place = {.pc = arch_tf_pc(tf),
-				  .fp = arch_tf_fp(tf),
-				  .sp = arch_tf_sp(tf),
-				  .tf = tf};
-	const char *asked = __atomic_exchange_n(&kdb_why, NULL, __ATOMIC_ACQ_REL);
+	static const char *const names[] = {[ENTRY_BREAKPOINT] = "breakpoint",
+					    [ENTRY_STEP] = "single step",
+					    [ENTRY_POINT] = "breakpoint",
+					    [ENTRY_WATCH] = "watchpoint"};
+	const char *asked;
+	int point;
 
 	if (kdb_inside()) {
-		kdb_recover(why, place.pc);
+		switch (kdb_step_done(tf, &point)) {
+		case KDB_NOT_STEPPED:
+			kdb_recover(names[why], arch_tf_pc(tf));
+			return;
+		case KDB_STEPPED_AGAIN:
+			return;
+		case KDB_STEPPED_GO:
+			kdb_resume_machine();
+			return;
+		case KDB_STEPPED_PROMPT:
+			kdb.place = place_of(tf);
+			kdb.stepped = true;
+			kdb_ask(names[why], point);
+			return;
+		}
+	}
+	kdb_stop_machine();
+	kdb_points_load(false);
+	kdb.place = place_of(tf);
+	point = kdb_point_hit(tf, why, data);
+	if ((why == ENTRY_POINT || why == ENTRY_WATCH) && point < 0) {
+		/* It was deleted while this CPU waited for its turn. */
+		kdb_points_load(true);
+		kdb_resume_machine();
 		return;
 	}
-	kdb_enter(&place, asked != NULL ? asked : why);
+	if (kdb_step_to_see(tf, point))
+		return;
+	asked =
+	    why == ENTRY_BREAKPOINT ? __atomic_exchange_n(&kdb_why, NULL, __ATOMIC_ACQ_REL) : NULL;
+	kdb_ask(asked != NULL ? asked : names[why], point);
 }
 
 void

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 
 struct arch_trapframe;
@@ -17,11 +18,13 @@ struct arch_trapframe;
  * and is printed. Returns when the operator continues. Any context.
  */
 void kdb_request(const char *why);
+/* A trap that can be continued from: the db> prompt. As entry_debug(). Interrupts off. */
+void kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
 /*
- * A trap that can be continued from (breakpoint, single step, operator's NMI): the db> prompt.
- * why is read-only data. Interrupts off.
+ * This CPU watches the operator's places (on), or none: off while it is stopped. Any context, also
+ * NMI.
  */
-void kdb_trap(struct arch_trapframe *tf, const char *why);
+void kdb_points_load(bool on);
 /*
  * As panic(), for a fault in the kernel that nothing handles: registers and backtrace are those of
  * tf. A fault inside a debugger command goes back to the prompt instead.

@@ -70,8 +70,11 @@ kdb_command_print(char *mod, char *args)
 }
 
 static const struct kdb_command commands[] = {
+    {"break", "[ADDR]", "stops where ADDR is executed; alone: lists what is watched",
+     kdb_command_break},
     {"bt", "[TID | cpu N]", "backtrace: of here, of a thread, of a CPU", kdb_command_bt},
     {"continue", "", "goes on where the machine was stopped", kdb_command_continue},
+    {"delete", "N | all", "no longer stops there", kdb_command_delete},
     {"help", "", "this list", kdb_command_help},
     {"poweroff", "[STATUS]", "ends the trace stream and the machine", kdb_command_poweroff},
     {"print", "EXPR", "value of an expression: 0x12, 18, symbol+0x4, $pc, *addr",
@@ -83,8 +86,11 @@ static const struct kdb_command commands[] = {
     {"show", "ktr stats", "accounting of events, by CPU", kdb_command_show},
     {"show", "pcpu [N]", "what each CPU does", kdb_command_show},
     {"show", "registers", "registers where the machine was stopped", kdb_command_show},
+    {"step", "[N]", "executes N instructions here, with all other CPUs stopped", kdb_command_step},
     {"sysctl", "NAME[=VALUE]", "reads or sets a variable; a name that ends in . lists",
      kdb_command_sysctl},
+    {"watch", "ADDR [1|2|4|8] [w|rw]", "stops when memory is written, or read, too",
+     kdb_command_watch},
     {"x", "[/FORMAT] ADDR [COUNT]", "memory; format: count, size b h w g, kind x d u o c a s",
      kdb_command_x},
 };

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 
 struct arch_trapframe;
@@ -27,6 +28,7 @@ struct kdb_state {
 	int owner;        /* atomic: CPU inside, KDB_NO_CPU */
 	bool panicked;    /* atomic */
 	bool leave;       /* the operator continues */
+	bool stepped;     /* the prompt that comes is after a step */
 	bool quit;        /* the operator wants no more output of this command */
 	bool pager;       /* stop after each screen */
 	bool recoverable; /* recover is valid */
@@ -38,8 +40,6 @@ struct kdb_state {
 
 extern struct kdb_state kdb;
 
-/* Stops the machine around the debugger; panics never leave. */
-void kdb_enter(const struct kdb_place *place, const char *why);
 /* Claims the debugger for this CPU and stops the others; waits for a CPU that is inside. */
 void kdb_stop_machine(void);
 /* The prompt, until the operator continues. */
@@ -78,6 +78,28 @@ void kdb_command_bt(char *mod, char *args);
 void kdb_command_ps(char *mod, char *args);
 /* Text at a kernel address, never faulting; "?" when unreadable. buf is returned. */
 const char *kdb_text(const char *src, char *buf, size_t size);
+
+/* kdb_break.c */
+enum kdb_stepped {
+	KDB_NOT_STEPPED,    /* this trap is no step of ours */
+	KDB_STEPPED_AGAIN,  /* one more has begun: go on with tf, the machine stays stopped */
+	KDB_STEPPED_GO,     /* the machine goes on */
+	KDB_STEPPED_PROMPT, /* the operator is asked */
+};
+/* The operator leaves the prompt. False: tf is stepped, and the machine stays stopped. */
+bool kdb_go_on(struct arch_trapframe *tf);
+/* Which of the operator's places a trap is about, -1: none. */
+int kdb_point_hit(const struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
+/* True: a watched access has not been made yet; it is stepped, and told of after that. */
+bool kdb_step_to_see(struct arch_trapframe *tf, int point);
+/* A trap while the machine is stopped: *point is what was hit, -1 none. */
+enum kdb_stepped kdb_step_done(struct arch_trapframe *tf, int *point);
+/* "breakpoint 2", "watchpoint 1: name: old 1 new 2", no newline. */
+void kdb_print_point(int point);
+void kdb_command_break(char *mod, char *args);
+void kdb_command_delete(char *mod, char *args);
+void kdb_command_step(char *mod, char *args);
+void kdb_command_watch(char *mod, char *args);
 
 /* kdb_show.c */
 void kdb_command_show(char *mod, char *args);

@@ -5,7 +5,8 @@ import re
 
 import pexpect
 
-from harness import ARCH, BOOT, boot, check, check_eq, check_match, ktrdump, main, scratch_file, test
+from harness import (ARCH, BOOT, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file,
+                     test)
 
 PROMPT = "kestrel# "
 DB = r"db> $"
@@ -193,6 +194,149 @@ def reboot():
         c.expect_exact(PROMPT)
         c.sendline("poweroff 4")
         check_eq(ended(c), 4, "exit status")
+
+
+def stopped_by_request(c):
+    c.sendline("sysctl debug.kdb.enter=1")
+    c.expect(r"debug\.kdb\.enter on cpu \d")
+    c.expect(DB)
+
+
+@test("break: stops each time a function is called, on whatever CPU; delete ends it")
+def breakpoints():
+    for smp in (1, 4):
+        with guest(smp=smp) as c:
+            stopped_by_request(c)
+            check_match(r"^breakpoint 1 at sys_getcwd\+0 \(", db(c, "break sys_getcwd"), "break")
+            check_match(r"^breakpoint 2 at spin_unlock\+0 \(", db(c, "break spin_unlock"), "break")
+            check_match(r"^1 +break +sys_getcwd.*\n2 +break +spin_unlock", db(c, "break"), "the list")
+            c.sendline("continue")
+            # One that is called with interrupts off and a lock held, all the time.
+            for _ in range(20):
+                c.expect(r"breakpoint 2 on cpu \d, at spin_unlock\+0")
+                c.expect(DB)
+                c.sendline("continue")
+            c.expect(r"breakpoint 2 on cpu")
+            c.expect(DB)
+            db(c, "delete 2")
+            c.sendline("continue")
+            c.expect_exact(PROMPT)
+            for _ in range(3):
+                c.sendline("pwd")
+                c.expect(r"breakpoint 1 on cpu \d, at sys_getcwd\+0")
+                c.expect(DB)
+                check_match(r"^#0 .* sys_getcwd\+0 ", db(c, "bt"), "bt")
+                c.sendline("continue")
+                c.expect(r"\n/\r+\n")
+                c.expect_exact(PROMPT)
+            stopped_by_request(c)
+            db(c, "delete all")
+            check_match(r"^none$", db(c, "break"), "the list")
+            c.sendline("continue")
+            c.expect_exact(PROMPT)
+            check_match(r"^/\r+$", shell(c, "pwd"), "pwd with no breakpoint")
+            c.sendline("poweroff 3")
+            check_eq(ended(c), 3, "exit status")
+
+
+@test("break inside a record, with every class on: the log goes on and accounts for all")
+def break_in_record():
+    with guest(smp=4) as c:
+        shell(c, "sysctl debug.ktr.mask=all")
+        stopped_by_request(c)
+        check_match("^breakpoint 1", db(c, "break ktr_record2"), "break")
+        c.sendline("continue")
+        for _ in range(10):
+            c.expect(r"breakpoint 1 on cpu \d, at ktr_record2\+0")
+            c.expect(DB)
+            c.sendline("continue")
+        c.expect("breakpoint 1")
+        c.expect(DB)
+        db(c, "delete all")
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        shell(c, "sysctl debug.ktr.mask=0")
+        for cpu, n in ktr_stats(shell(c, "sysctl debug.ktr.stats").replace("\r", "")).items():
+            check_eq(n["recorded"], n["delivered"] + n["resident"] + n["overwritten"] + n["torn"], f"CPU {cpu}")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+@test("watch: stops when a variable is written, with its old and new value")
+def watchpoints():
+    for smp in (1, 4):
+        with guest(smp=smp) as c:
+            shell(c, "sysctl debug.ktr.verbose=0")
+            stopped_by_request(c)
+            check_match(r"^watchpoint 1 at ktr_verbose", db(c, "watch ktr_verbose 4"), "watch")
+            c.sendline("continue")
+            c.expect_exact(PROMPT)
+            c.sendline("sysctl debug.ktr.verbose=1")
+            c.expect(r"watchpoint 1: ktr_verbose.*: old 0 new 0x1 on cpu \d, at ")
+            c.expect(DB)
+            check_match("sys_sysctl", db(c, "bt"), "bt")
+            db(c, "delete 1")
+            c.sendline("continue")
+            c.expect_exact(PROMPT)
+            shell(c, "sysctl debug.ktr.verbose=0")
+            c.sendline("poweroff 0")
+            check_eq(ended(c), 0, "exit status")
+
+
+@test("step: one instruction, or many, and the machine goes on afterwards")
+def steps():
+    for smp in (1, 4):
+        with guest(smp=smp) as c:
+            stopped_by_request(c)
+            db(c, "break sys_getcwd")
+            c.sendline("continue")
+            c.expect_exact(PROMPT)
+            c.sendline("pwd")
+            c.expect("breakpoint 1 on cpu")
+            c.expect(DB)
+            places = []
+            for _ in range(5):
+                c.sendline("step")
+                c.expect(r"single step on cpu \d, at (\S+) \(")
+                places.append(c.match.group(1))
+                c.expect(DB)
+            check_eq(len(set(places)), 5, f"places of five steps, {places}")
+            check(all(p.startswith("sys_getcwd+0x") for p in places), f"places of five steps: {places}")
+            # Through calls, locks and interrupt masking, to where the kernel leaves the thread.
+            c.sendline("step 10000")
+            c.expect(r"single step on cpu \d, at (entry_user_return|arch_context_switch)\+0")
+            c.expect(DB)
+            check_match("about to leave this thread", db(c, "step"), "a step further")
+            db(c, "delete all")
+            c.sendline("continue")
+            c.expect(r"\n/\r+\n")
+            c.expect_exact(PROMPT)
+            check_match("load fork: n=50", shell(c, "load fork -n 50 -j 4"), "the machine afterwards")
+            c.sendline("poweroff 0")
+            check_eq(ended(c), 0, "exit status")
+
+
+@test("break, watch, delete and step say what was wrong with nonsense")
+def bad_points():
+    with guest(smp=2) as c:
+        stopped_by_request(c)
+        for line, answer in (("break 0x10", "expected an address in the kernel's text"),
+                             ("break ktr_verbose", "expected an address in the kernel's text"),
+                             ("break nosuchname", "nosuchname"),
+                             ("watch 0x10", "expected kernel memory"),
+                             ("watch ktr_verbose+1 4", "expected a multiple of the size, 4"),
+                             ("watch ktr_verbose 3", "expected a size of 1, 2, 4 or 8"),
+                             ("delete", "expected a number that break lists"),
+                             ("delete 77", "expected a number that break lists"),
+                             ("step 0", "expected 1 to 10000 instructions"),
+                             ("step x", "expected 1 to 10000 instructions")):
+            check_match(re.escape(answer), db(c, line), line)
+        out = "".join(db(c, f"break sys_getcwd+{4 * n}") for n in range(9))
+        check_match("no register is free: this machine has 4 for breakpoints", out, "too many")
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
 
 
 if __name__ == "__main__":

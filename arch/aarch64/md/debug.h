@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#define ARCH_WATCH_BEFORE 1 /* Arm ARM D2.10: the access is not made */
+
 static inline void
 arch_breakpoint(void)
 {

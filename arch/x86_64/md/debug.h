@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#define ARCH_WATCH_BEFORE 0 /* SDM vol. 3B, 17.2.4: data breakpoints are traps */
+
 static inline void
 arch_breakpoint(void)
 {

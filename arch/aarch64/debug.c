@@ -1,0 +1,157 @@
+/*
+ * debug.c - breakpoint and watchpoint registers, and software step (Arm ARM D2.8 to D2.12).
+ *
+ * The kernel runs with debug exceptions unmasked (PSTATE.D clear) but for the handlers of debug
+ * exceptions themselves. A place is watched at EL1 only.
+ */
+#include "arch/debug.h"
+#include "arch/aarch64/a64.h"
+#include "arch/mmu.h"
+
+#define REGISTERS 4  /* of each kind, of at least 2 that there are */
+#define LOOP_MAX  16 /* instructions of a loop of exclusives */
+
+#define MDSCR_SS  (1ul << 0)
+#define MDSCR_KDE (1ul << 13)
+#define MDSCR_MDE (1ul << 15)
+#define PSTATE_SS (1ul << 21)
+#define CR_ENABLE 1ul
+#define CR_EL1    (1ul << 1)   /* PMC, PAC */
+#define BCR_WORD  (0xful << 5) /* BAS: a whole instruction */
+#define WCR_STORE (2ul << 3)   /* LSC */
+#define WCR_BOTH  (3ul << 3)
+
+unsigned
+arch_points_max(enum arch_point_kind kind)
+{
+	uint64_t dfr = READ_SYSREG(id_aa64dfr0_el1);
+	unsigned n = (kind == ARCH_POINT_EXEC ? dfr >> 12 & 15 : dfr >> 20 & 15) + 1;
+
+	return n < REGISTERS ? n : REGISTERS;
+}
+
+static void
+set_breakpoint(unsigned n, uint64_t control, uint64_t addr)
+{
+#define SET(i)                                          \
+	case i:                                         \
+		WRITE_SYSREG(dbgbcr##i##_el1, 0);       \
+		WRITE_SYSREG(dbgbvr##i##_el1, addr);    \
+		WRITE_SYSREG(dbgbcr##i##_el1, control); \
+		break
+	switch (n) {
+		SET(0);
+		SET(1);
+		SET(2);
+		SET(3);
+	}
+#undef SET
+}
+
+static void
+set_watchpoint(unsigned n, uint64_t control, uint64_t addr)
+{
+#define SET(i)                                          \
+	case i:                                         \
+		WRITE_SYSREG(dbgwcr##i##_el1, 0);       \
+		WRITE_SYSREG(dbgwvr##i##_el1, addr);    \
+		WRITE_SYSREG(dbgwcr##i##_el1, control); \
+		break
+	switch (n) {
+		SET(0);
+		SET(1);
+		SET(2);
+		SET(3);
+	}
+#undef SET
+}
+
+/* Bytes of the doubleword that a watchpoint looks at (D2.10.3). */
+static uint64_t
+byte_select(const struct arch_point *p)
+{
+	return ((1ul << p->size) - 1) << (p->addr & 7) << 5;
+}
+
+bool
+arch_points_set(const struct arch_point *p, unsigned n)
+{
+	unsigned breaks = 0, watches = 0;
+
+	WRITE_SYSREG(oslar_el1, 0);
+	WRITE_SYSREG(mdscr_el1, 0);
+	for (unsigned i = 0; i < arch_points_max(ARCH_POINT_EXEC); i++)
+		set_breakpoint(i, 0, 0);
+	for (unsigned i = 0; i < arch_points_max(ARCH_POINT_WRITE); i++)
+		set_watchpoint(i, 0, 0);
+	ISB();
+	for (unsigned i = 0; i < n; i++)
+		if (p[i].kind == ARCH_POINT_EXEC ? ++breaks > arch_points_max(p[i].kind)
+						 : ++watches > arch_points_max(p[i].kind))
+			return false;
+	breaks = watches = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (p[i].kind == ARCH_POINT_EXEC)
+			set_breakpoint(breaks++, BCR_WORD | CR_EL1 | CR_ENABLE, p[i].addr);
+		else
+			set_watchpoint(watches++,
+				       byte_select(&p[i]) | CR_EL1 | CR_ENABLE |
+					   (p[i].kind == ARCH_POINT_WRITE ? WCR_STORE : WCR_BOTH),
+				       p[i].addr & ~7ul);
+	}
+	if (n > 0)
+		WRITE_SYSREG(mdscr_el1, MDSCR_KDE | MDSCR_MDE);
+	ISB();
+	return true;
+}
+
+/*
+ * A load-exclusive begins a loop that never ends when it is stepped, since every exception clears
+ * the monitor (B2.12.2): it runs as a whole, to breakpoints where it can be left. Returns how many
+ * places that are; 0: not such a loop.
+ */
+static unsigned
+exclusive_exits(uintptr_t pc, struct arch_point *exits)
+{
+	const uint32_t *insn = (const uint32_t *)pc;
+	unsigned n = 0, end = 0;
+
+	/* Load or store exclusive: C4.1.66; bit 22 is set in loads. */
+	if ((insn[0] & 0x3fc00000) != 0x08400000)
+		return 0;
+	for (unsigned i = 1; i < LOOP_MAX && end == 0; i++)
+		if ((insn[i] & 0x3fc00000) == 0x08000000)
+			end = i + 1;
+	if (end == 0)
+		return 0;
+	if ((insn[end] & 0x7e000000) == 0x34000000) /* CBZ, CBNZ: again, if it failed */
+		end++;
+	exits[n++] = (struct arch_point){.kind = ARCH_POINT_EXEC, .addr = pc + 4 * end};
+	for (unsigned i = 1; i < end && n < REGISTERS; i++) {
+		int64_t words = (int32_t)(insn[i] << 8) >> 13;
+		bool branches = (insn[i] & 0xff000010) == 0x54000000 || /* B.cond */
+				(insn[i] & 0x7e000000) == 0x34000000;
+
+		if (branches && (i + words < 0 || i + words > end))
+			exits[n++] = (struct arch_point){.kind = ARCH_POINT_EXEC,
+							 .addr = pc + 4 * (uint64_t)(i + words)};
+	}
+	return n;
+}
+
+void
+arch_step(struct arch_trapframe *tf, bool on)
+{
+	struct arch_point exits[REGISTERS];
+	unsigned n = on ? exclusive_exits(tf->pc, exits) : 0;
+
+	intc_mask(on);
+	/* With SS set, unmasking debug exceptions here would step this function. */
+	__asm__ volatile("msr daifset, #8" ::: "memory");
+	if (!arch_points_set(exits, n))
+		n = 0;
+	if (n == 0)
+		WRITE_SYSREG(mdscr_el1, on ? MDSCR_SS | MDSCR_KDE : 0);
+	ISB();
+	tf->pstate = on && n == 0 ? tf->pstate | PSTATE_SS : tf->pstate & ~PSTATE_SS;
+}

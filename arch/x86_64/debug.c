@@ -1,0 +1,118 @@
+/*
+ * debug.c - debug registers and single step (SDM vol. 3B, 17.2 and 17.3).
+ */
+#include "arch/debug.h"
+#include "arch/x86_64/x86.h"
+#include "kernel/entry.h"
+
+#define POINTS    4
+#define DR6_STEP  (1ul << 14)
+#define DR7_FIXED (1ul << 10) /* reads as 1 */
+#define RFLAGS_TF (1ul << 8)
+#define PUSHF     0x9c
+#define CR8_ALL   15ul /* task priority: no interrupt is above it */
+
+static uintptr_t stepped; /* the instruction that is being stepped */
+
+unsigned
+arch_points_max(enum arch_point_kind kind)
+{
+	(void)kind; /* any of them, together */
+	return POINTS;
+}
+
+static void
+set_address(unsigned n, uintptr_t addr)
+{
+	switch (n) {
+	case 0:
+		__asm__ volatile("mov %0, %%dr0" : : "r"(addr));
+		break;
+	case 1:
+		__asm__ volatile("mov %0, %%dr1" : : "r"(addr));
+		break;
+	case 2:
+		__asm__ volatile("mov %0, %%dr2" : : "r"(addr));
+		break;
+	default:
+		__asm__ volatile("mov %0, %%dr3" : : "r"(addr));
+	}
+}
+
+bool
+arch_points_set(const struct arch_point *p, unsigned n)
+{
+	/* R/W and LEN fields (17.2.4): a length of 8 is 2. */
+	static const uint8_t rw[] = {
+	    [ARCH_POINT_EXEC] = 0, [ARCH_POINT_WRITE] = 1, [ARCH_POINT_ACCESS] = 3};
+	uint64_t dr7 = DR7_FIXED;
+
+	__asm__ volatile("mov %0, %%dr7" : : "r"(dr7));
+	if (n > POINTS)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t len = p[i].kind == ARCH_POINT_EXEC ? 0
+			       : p[i].size == 8             ? 2
+							    : p[i].size - 1;
+
+		set_address(i, p[i].addr);
+		dr7 |= 2ul << 2 * i | (uint64_t)(rw[p[i].kind] | len << 2) << (16 + 4 * i);
+	}
+	__asm__ volatile("mov %0, %%dr7" : : "r"(dr7));
+	return true;
+}
+
+void
+arch_step(struct arch_trapframe *tf, bool on)
+{
+	uint64_t priority = on ? CR8_ALL : 0;
+
+	__asm__ volatile("mov %0, %%cr8" : : "r"(priority) : "memory");
+	if (on) {
+		stepped = tf->rip;
+		tf->rflags |= RFLAGS_TF;
+		return;
+	}
+	tf->rflags &= ~RFLAGS_TF;
+	/* PUSHF stored the flag that only we set. */
+	if (*(const uint8_t *)stepped == PUSHF)
+		*(uint64_t *)tf->rsp &= ~RFLAGS_TF;
+}
+
+static uintptr_t
+address(unsigned n)
+{
+	uintptr_t addr;
+
+	switch (n) {
+	case 0:
+		__asm__ volatile("mov %%dr0, %0" : "=r"(addr));
+		break;
+	case 1:
+		__asm__ volatile("mov %%dr1, %0" : "=r"(addr));
+		break;
+	case 2:
+		__asm__ volatile("mov %%dr2, %0" : "=r"(addr));
+		break;
+	default:
+		__asm__ volatile("mov %%dr3, %0" : "=r"(addr));
+	}
+	return addr;
+}
+
+void
+x86_debug_exception(struct arch_trapframe *tf)
+{
+	uint64_t dr6, dr7;
+
+	__asm__ volatile("mov %%dr6, %0" : "=r"(dr6));
+	__asm__ volatile("mov %%dr7, %0" : "=r"(dr7));
+	__asm__ volatile("mov %0, %%dr6" : : "r"(0ul));
+	for (unsigned i = 0; !(dr6 & DR6_STEP) && i < POINTS; i++) {
+		if (!(dr6 >> i & 1))
+			continue;
+		entry_debug(tf, dr7 >> (16 + 4 * i) & 3 ? ENTRY_WATCH : ENTRY_POINT, address(i));
+		return;
+	}
+	entry_debug(tf, ENTRY_STEP, 0);
+}

@@ -1,0 +1,344 @@
+/*
+ * kdb_break.c - breakpoints, watchpoints and single steps.
+ *
+ * Places are watched by hardware, the same ones on every CPU, and by none while it is stopped or
+ * inside the debugger. To go on from a breakpoint, and on some machines to see what a watched
+ * access did, one instruction is stepped with the places off and all other CPUs still stopped.
+ *
+ * Locking: the tables are written by the CPU inside the debugger; others read them when they go on.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/context.h"
+#include "arch/debug.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "arch/uaccess.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+
+#define POINTS   8
+#define STEP_MAX 10000
+
+extern const char __text_start[], __text_end[];
+extern const struct {
+	uintptr_t from, to;
+} __start_ex_table[], __stop_ex_table[];
+
+static struct arch_point points[POINTS];
+static struct point_info {
+	unsigned number;
+	uint64_t old; /* of data: what was there when it was looked at last */
+} infos[POINTS];
+static unsigned point_count, last_number;
+static bool points_used; /* ever; CPUs that never saw one have nothing to load */
+
+static enum { STEP_NONE, STEP_PROMPT, STEP_GO, STEP_WATCHED } stepping;
+static unsigned steps_left;
+static int watched; /* STEP_WATCHED: the point */
+
+void
+kdb_points_load(bool on)
+{
+	bool was_on;
+
+	if (!__atomic_load_n(&points_used, __ATOMIC_ACQUIRE))
+		return;
+	was_on = arch_irq_enabled();
+	arch_irq_disable();
+	arch_points_set(points, on ? point_count : 0);
+	if (was_on)
+		arch_irq_enable();
+}
+
+/* The bytes that a point looks at; false when they cannot be read. */
+static bool
+look(const struct arch_point *p, uint64_t *v)
+{
+	*v = 0;
+	return arch_probe_copy(v, (const void *)p->addr, p->size);
+}
+
+static void
+start_step(struct arch_trapframe *tf, int why)
+{
+	stepping = why;
+	arch_step(tf, true);
+}
+
+static bool
+at_breakpoint(uintptr_t pc)
+{
+	for (unsigned i = 0; i < point_count; i++)
+		if (points[i].kind == ARCH_POINT_EXEC && points[i].addr == pc)
+			return true;
+	return false;
+}
+
+int
+kdb_point_hit(const struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
+{
+	int near = -1;
+
+	for (unsigned i = 0; i < point_count; i++) {
+		const struct arch_point *p = &points[i];
+
+		if (why == ENTRY_POINT && p->kind == ARCH_POINT_EXEC && p->addr == arch_tf_pc(tf))
+			return (int)i;
+		if (why != ENTRY_WATCH || p->kind == ARCH_POINT_EXEC)
+			continue;
+		if (data >= p->addr && data < p->addr + p->size)
+			return (int)i;
+		if (near < 0 || (p->addr & ~15ul) == (data & ~15ul))
+			near = (int)i; /* an access that begins before it */
+	}
+	return near;
+}
+
+/* Steps end here: in a program, in another thread, in an idle CPU no step would come back. */
+static bool
+last_stop(uintptr_t pc)
+{
+	return pc == (uintptr_t)entry_user_return || pc == (uintptr_t)arch_return_to_user ||
+	       pc == (uintptr_t)arch_context_switch;
+}
+
+bool
+kdb_go_on(struct arch_trapframe *tf)
+{
+	if (steps_left > 0) {
+		start_step(tf, STEP_PROMPT);
+		return false;
+	}
+	if (tf != NULL && at_breakpoint(arch_tf_pc(tf))) {
+		start_step(tf, STEP_GO);
+		return false;
+	}
+	kdb_points_load(true);
+	return true;
+}
+
+bool
+kdb_step_to_see(struct arch_trapframe *tf, int point)
+{
+	if (!ARCH_WATCH_BEFORE || point < 0 || points[point].kind == ARCH_POINT_EXEC)
+		return false;
+	watched = point;
+	start_step(tf, STEP_WATCHED);
+	return true;
+}
+
+enum kdb_stepped
+kdb_step_done(struct arch_trapframe *tf, int *point)
+{
+	int why = stepping;
+
+	*point = -1;
+	if (why == STEP_NONE)
+		return KDB_NOT_STEPPED;
+	stepping = STEP_NONE;
+	arch_step(tf, false);
+	if (why == STEP_GO) {
+		kdb_points_load(true);
+		return KDB_STEPPED_GO;
+	}
+	if (last_stop(arch_tf_pc(tf)))
+		steps_left = 0;
+	if (why == STEP_PROMPT && steps_left > 0 && --steps_left > 0) {
+		start_step(tf, STEP_PROMPT);
+		return KDB_STEPPED_AGAIN;
+	}
+	if (why == STEP_WATCHED)
+		*point = watched;
+	return KDB_STEPPED_PROMPT;
+}
+
+void
+kdb_print_point(int point)
+{
+	struct arch_point *p = &points[point];
+	struct point_info *info = &infos[point];
+	uint64_t v;
+
+	if (p->kind == ARCH_POINT_EXEC) {
+		kdb_printf("breakpoint %u", info->number);
+		return;
+	}
+	kdb_printf("watchpoint %u: ", info->number);
+	kdb_print_symbol(p->addr);
+	if (look(p, &v))
+		kdb_printf(": old %#llx new %#llx", (unsigned long long)info->old,
+			   (unsigned long long)v);
+	info->old = v;
+}
+
+static void
+list(void)
+{
+	static const char *const kinds[] = {[ARCH_POINT_EXEC] = "break",
+					    [ARCH_POINT_WRITE] = "watch w",
+					    [ARCH_POINT_ACCESS] = "watch rw"};
+
+	for (unsigned i = 0; i < point_count; i++) {
+		kdb_printf("%-3u %-8s ", infos[i].number, kinds[points[i].kind]);
+		kdb_print_symbol(points[i].addr);
+		if (points[i].kind != ARCH_POINT_EXEC)
+			kdb_printf(" size %u", points[i].size);
+		kdb_printf("\n");
+	}
+	if (point_count == 0)
+		kdb_printf("none\n");
+}
+
+static void
+add(const struct arch_point *p)
+{
+	struct point_info *info = &infos[point_count];
+
+	points[point_count] = *p;
+	/* Tried here, and off again while we are inside. */
+	if (point_count == POINTS || !arch_points_set(points, point_count + 1)) {
+		kdb_printf("no register is free: this machine has %u for breakpoints and %u for "
+			   "watchpoints%s; delete one\n",
+			   arch_points_max(ARCH_POINT_EXEC), arch_points_max(ARCH_POINT_WRITE),
+			   ARCH_WATCH_BEFORE ? "" : ", the same ones");
+		return;
+	}
+	arch_points_set(points, 0);
+	info->number = ++last_number;
+	if (p->kind != ARCH_POINT_EXEC)
+		look(p, &info->old);
+	point_count++;
+	__atomic_store_n(&points_used, true, __ATOMIC_RELEASE);
+	kdb_printf("%s %u at ", p->kind == ARCH_POINT_EXEC ? "breakpoint" : "watchpoint",
+		   info->number);
+	kdb_print_symbol(p->addr);
+	kdb_printf("\n");
+}
+
+/* Can the instruction be stepped? One that may fault by design might wait for a stopped CPU. */
+static bool
+may_fault(uintptr_t addr)
+{
+	for (size_t i = 0; &__start_ex_table[i] < __stop_ex_table; i++)
+		if (__start_ex_table[i].from == addr)
+			return true;
+	return false;
+}
+
+void
+kdb_command_break(char *mod, char *args)
+{
+	struct arch_point p = {.kind = ARCH_POINT_EXEC};
+	const char *text = args;
+	uint64_t addr;
+
+	(void)mod;
+	while (*text == ' ')
+		text++;
+	if (*text == '\0') {
+		list();
+		return;
+	}
+	if (!kdb_expr(&text, &addr))
+		return;
+	p.addr = addr;
+	if (addr < (uintptr_t)__text_start || addr >= (uintptr_t)__text_end)
+		kdb_printf("break: %#llx: expected an address in the kernel's text, %p to %p\n",
+			   (unsigned long long)addr, (const void *)__text_start,
+			   (const void *)__text_end);
+	else if (may_fault(addr))
+		kdb_printf("break: %#llx: this instruction copies from or to a program; choose the "
+			   "one before\n",
+			   (unsigned long long)addr);
+	else if (at_breakpoint(addr))
+		kdb_printf("break: %#llx: has a breakpoint\n", (unsigned long long)addr);
+	else
+		add(&p);
+}
+
+void
+kdb_command_watch(char *mod, char *args)
+{
+	struct arch_point p = {.kind = ARCH_POINT_WRITE, .size = 8};
+	const char *text = args;
+	uint64_t addr, size, v;
+	char *rest, *word;
+
+	(void)mod;
+	if (!kdb_expr(&text, &addr))
+		return;
+	rest = args + (text - args);
+	while ((word = kdb_word(&rest)) != NULL) {
+		if (strcmp(word, "rw") == 0) {
+			p.kind = ARCH_POINT_ACCESS;
+		} else if (strcmp(word, "w") != 0) {
+			if (!kdb_number(word, &size) ||
+			    (size != 1 && size != 2 && size != 4 && size != 8)) {
+				kdb_printf("watch: \"%s\": expected a size of 1, 2, 4 or 8, or w "
+					   "or rw\n",
+					   word);
+				return;
+			}
+			p.size = (unsigned)size;
+		}
+	}
+	p.addr = addr;
+	if (addr % p.size != 0)
+		kdb_printf("watch: %#llx: expected a multiple of the size, %u\n",
+			   (unsigned long long)addr, p.size);
+	else if (addr < ARCH_DIRECT_BASE || !look(&p, &v))
+		kdb_printf("watch: %#llx: expected kernel memory\n", (unsigned long long)addr);
+	else
+		add(&p);
+}
+
+void
+kdb_command_delete(char *mod, char *args)
+{
+	char *word = kdb_word(&args);
+	uint64_t number;
+
+	(void)mod;
+	if (word != NULL && strcmp(word, "all") == 0) {
+		point_count = 0;
+		return;
+	}
+	for (unsigned i = 0; word != NULL && kdb_number(word, &number) && i < point_count; i++) {
+		if (infos[i].number != number)
+			continue;
+		point_count--;
+		memmove(&points[i], &points[i + 1], (point_count - i) * sizeof(points[0]));
+		memmove(&infos[i], &infos[i + 1], (point_count - i) * sizeof(infos[0]));
+		return;
+	}
+	kdb_printf("delete: \"%s\": expected a number that break lists, or all\n",
+		   word != NULL ? word : "");
+}
+
+void
+kdb_command_step(char *mod, char *args)
+{
+	char *word = kdb_word(&args);
+	uint64_t n = 1;
+
+	(void)mod;
+	if (kdb_panicked())
+		kdb_printf("step: there is no way on after a panic; use poweroff or reboot\n");
+	else if (word != NULL && (!kdb_number(word, &n) || n == 0 || n > STEP_MAX))
+		kdb_printf("step: \"%s\": expected 1 to %d instructions\n", word, STEP_MAX);
+	else if (kdb.place.tf == NULL || arch_tf_user(kdb.place.tf))
+		kdb_printf("step: the machine was not stopped in kernel code by a trap\n");
+	else if (last_stop(kdb.place.pc) || curthread() == this_pcpu()->idle)
+		kdb_printf("step: the kernel is about to leave this thread; use continue\n");
+	else {
+		steps_left = (unsigned)n;
+		kdb.leave = true;
+	}
+}
