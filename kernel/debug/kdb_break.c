@@ -199,11 +199,15 @@ list(void)
 static void
 add(const struct arch_point *p)
 {
-	struct point_info *info = &infos[point_count];
+	struct point_info *info;
+	bool fits = point_count < POINTS;
 
-	points[point_count] = *p;
-	/* Tried here, and off again while we are inside. */
-	if (point_count == POINTS || !arch_points_set(points, point_count + 1)) {
+	if (fits) {
+		points[point_count] = *p;
+		/* Tried here, and off again while we are inside. */
+		fits = arch_points_set(points, point_count + 1);
+	}
+	if (!fits) {
 		kdb_printf("no register is free: this machine has %u for breakpoints and %u for "
 			   "watchpoints%s; delete one\n",
 			   arch_points_max(ARCH_POINT_EXEC), arch_points_max(ARCH_POINT_WRITE),
@@ -211,6 +215,7 @@ add(const struct arch_point *p)
 		return;
 	}
 	arch_points_set(points, 0);
+	info = &infos[point_count];
 	info->number = ++last_number;
 	if (p->kind != ARCH_POINT_EXEC)
 		look(p, &info->old);

@@ -43,7 +43,9 @@ def run(arch, smp):
     """The script's run on an architecture, once."""
     need(arch)
     if (arch, smp) not in _runs:
-        _runs[arch, smp] = boot(SCRIPT, smp=smp, trace=True, sets=["debug.ktr.entries=65536"], arch=arch).expect()
+        # One CPU counts instructions: when processes take turns depends on nothing outside.
+        _runs[arch, smp] = boot(SCRIPT, smp=smp, trace=True, sets=["debug.ktr.entries=65536"], arch=arch,
+                                options=["--icount"] if smp == 1 else []).expect()
         check_eq(_runs[arch, smp].gaps, [], f"gaps in the trace of {arch}")
     return _runs[arch, smp]
 
@@ -51,8 +53,8 @@ def run(arch, smp):
 class Names:
     """Ids in the order in which they are seen: the same on all machines, whatever the numbers are."""
 
-    def __init__(self):
-        self.seen = {}
+    def __init__(self, seen=()):
+        self.seen = dict(seen)
 
     def __call__(self, kind, number):
         if number <= 0:
@@ -119,9 +121,10 @@ def threads(arch, smp):
         if m := re.match(r"fork: parent (\d+) child (\d+) ", e["text"]):
             order.append(int(m.group(2)))
             plain.names("process", order[-1])
-    for e in events:
-        if e["tid"] in order:
-            found.setdefault(e["tid"], []).append(plain(e))
+    born = plain.names.seen
+    for tid in order:
+        plain.names = Names(born)  # what a thread saw first does not depend on the others
+        found[tid] = [plain(e) for e in events if e["tid"] == tid]
     last_name = {}
     for e in events:
         if m := re.match(r"exec: pid (\d+) name (\S+) ", e["text"]):
