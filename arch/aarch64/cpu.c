@@ -40,6 +40,8 @@ aarch64_cpu_init(void)
 	WRITE_SYSREG(cpacr_el1, 0);   /* floating point and vectors trap, here and in programs */
 	WRITE_SYSREG(cntkctl_el1, 2); /* EL0VCTEN: programs may read the virtual count */
 	WRITE_SYSREG(mdscr_el1, 0);
+	if ((READ_SYSREG(id_aa64dfr0_el1) >> 8 & 15) % 15 != 0) /* PMUVer: there is one */
+		WRITE_SYSREG(pmuserenr_el0, 0);
 	WRITE_SYSREG(tpidrro_el0, 0);
 	/* PAN (ID_AA64MMFR1_EL1, bits 23:20): set by every exception, cleared by user copies. */
 	aarch64_pan = (READ_SYSREG(id_aa64mmfr1_el1) >> 20 & 15) != 0;
