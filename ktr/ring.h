@@ -75,6 +75,7 @@ struct ktr_ring {
 	uint64_t suppressed;  /* refused; atomic, any context */
 	uint32_t owned;       /* 1: slots are this ring's own (boot ring or allocated) */
 	uint32_t printing;    /* 1: an event of this CPU is being printed; atomic */
+	uint32_t moving; /* odd: cursor and the counts of what is before it are being changed */
 } __attribute__((aligned(64)));
 
 extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];

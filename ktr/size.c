@@ -9,6 +9,8 @@
 #include "ktr/port.h"
 #include "ktr/ring.h"
 
+#define STATS_TRIES 1000
+
 static unsigned ktr_entries = KTR_ENTRIES_DEFAULT; /* [control lock] */
 static struct ktr_entry
     *size_boot_slots; /* the boot ring's, which cannot be freed [control lock] */
@@ -168,25 +170,41 @@ ktr_clear(void)
 	ktr_port_unlock();
 }
 
+static bool
+stats_read(const struct ktr_ring *ring, unsigned cpu, struct ktr_stats *stats)
+{
+	uint64_t tail, head;
+	/* Before the head, so that it is not ahead of it. */
+	uint64_t cursor = __atomic_load_n(&ring->cursor, __ATOMIC_ACQUIRE);
+	if (!ktr_ring_window(cpu, &tail, &head))
+		return false;
+	*stats = (struct ktr_stats){
+	    .recorded = head,
+	    .delivered = __atomic_load_n(&ring->delivered, __ATOMIC_RELAXED),
+	    .resident = head - size_max(tail, cursor),
+	    .overwritten = __atomic_load_n(&ring->overwritten, __ATOMIC_RELAXED) +
+			   (tail > cursor ? tail - cursor : 0),
+	    .torn = __atomic_load_n(&ring->torn, __ATOMIC_RELAXED),
+	    .suppressed = __atomic_load_n(&ring->suppressed, __ATOMIC_RELAXED),
+	    .cleared = ring->cleared,
+	};
+	return true;
+}
+
 bool
 ktr_stats_get(unsigned cpu, struct ktr_stats *stats)
 {
 	if (cpu >= KTR_PORT_MAXCPU)
 		return false;
-	/* First, so that it is not ahead of the head. */
 	const struct ktr_ring *ring = &ktr_rings[cpu];
-	uint64_t cursor = __atomic_load_n(&ring->cursor, __ATOMIC_ACQUIRE);
-	uint64_t tail, head;
-	if (!ktr_ring_window(cpu, &tail, &head))
-		return false;
-	*stats = (struct ktr_stats){
-	    .recorded = head,
-	    .delivered = ring->delivered,
-	    .resident = head - size_max(tail, cursor),
-	    .overwritten = ring->overwritten + (tail > cursor ? tail - cursor : 0),
-	    .torn = ring->torn,
-	    .suppressed = __atomic_load_n(&ring->suppressed, __ATOMIC_RELAXED),
-	    .cleared = ring->cleared,
-	};
+	/* Not for ever: the machine may be stopped in the middle of a change. */
+	for (unsigned i = 0; i < STATS_TRIES; i++) {
+		uint32_t moving = __atomic_load_n(&ring->moving, __ATOMIC_ACQUIRE);
+		if (!stats_read(ring, cpu, stats))
+			return false;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (moving % 2 == 0 && __atomic_load_n(&ring->moving, __ATOMIC_RELAXED) == moving)
+			break;
+	}
 	return true;
 }

@@ -132,9 +132,14 @@ stream_advance(struct ktr_stream *s, unsigned cpu, uint64_t count, uint64_t *her
 	*here += count;
 	if ((s->flags & KTR_STREAM_ACCOUNT) == 0)
 		return;
-	*ring += count;
+	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
+	uint32_t *moving = &ktr_rings[cpu].moving;
+	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* odd before any change is seen */
+	__atomic_store_n(ring, *ring + count, __ATOMIC_RELAXED);
+	__atomic_store_n(&ktr_rings[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in ktr_stats_get() */
-	__atomic_store_n(&ktr_rings[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELEASE);
+	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
 }
 
 /* Starts a pass when there is something to drain. Control lock held. */
