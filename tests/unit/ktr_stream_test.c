@@ -471,6 +471,20 @@ stress_writer(void *arg)
 	return NULL;
 }
 
+static bool stress_over;
+
+/* Who asks in the middle gets sums that are exact, too. */
+static void *
+stress_accountant(void *arg)
+{
+	uint64_t *wrong = arg;
+	for (unsigned cpu = 0; !__atomic_load_n(&stress_over, __ATOMIC_ACQUIRE); cpu = !cpu) {
+		struct ktr_stats s = stats(cpu);
+		*wrong += s.recorded != s.delivered + s.resident + s.overwritten + s.torn;
+	}
+	return NULL;
+}
+
 static void
 stress_accounts_hold_to_the_last_event(void **state)
 {
@@ -482,6 +496,10 @@ stress_accounts_hold_to_the_last_event(void **state)
 	for (uintptr_t i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&writers[i], NULL, stress_writer, (void *)(i + 2)),
 				 0);
+	pthread_t accountant;
+	uint64_t wrong = 0;
+	stress_over = false;
+	assert_int_equal(pthread_create(&accountant, NULL, stress_accountant, &wrong), 0);
 	uint64_t recorded = 0;
 	for (unsigned round = 0; recorded < 2 * STRESS_EVENTS; round++) {
 		drain(&account, 4096);
@@ -495,6 +513,9 @@ stress_accounts_hold_to_the_last_event(void **state)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(writers[i], NULL);
+	__atomic_store_n(&stress_over, true, __ATOMIC_RELEASE);
+	pthread_join(accountant, NULL);
+	assert_int_equal(wrong, 0);
 	drain(&account, 4096);
 	ktr_stream_close(&account, false);
 	drain(&account, 4096);
