@@ -15,6 +15,7 @@
  *	KTR_PORT_SLOW()		optional: bit 31 of ktr_port_ident() as a condition, where that is
  *cheaper KTR_PORT_CLAIM_NOW(&now) optional: the claim loop of ring.c in one piece; sets now,
  *returns head + 1
+ *	KTR_PORT_ENTRY_KEEP(e)	optional: puts the slot's address into the register that suits it
  *	KTR_PORT_STACK_PAIR(&p)	optional: where ktr_record6() finds its last two parameters (ring.c)
  *	void ktr_port_wmb(void)			orders stores before it before stores after it
  *

@@ -88,6 +88,11 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 #define KTR_PORT_STACK_PAIR(pair) (pair)
 #endif
 
+/* A port may say in which register the slot's address is best. */
+#ifndef KTR_PORT_ENTRY_KEEP
+#define KTR_PORT_ENTRY_KEEP(e) ((void)0)
+#endif
+
 /*
  * Claims a number and reads the clock inside the claim. Returns the advanced head word: from there
  * on it stands for the claim, so that the old one needs no register; and in *at what leads HOT() to
@@ -115,6 +120,7 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	uint64_t now, at;
 	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &at);
 	struct ktr_entry *e = &HOT(at, slots)[head & HOT(at, mask)];
+	KTR_PORT_ENTRY_KEEP(e);
 	uint16_t lap = (uint16_t)((head * HOT(at, lap_mul) >> 48) | KTR_LAP_VALID);
 
 	/*

@@ -41,6 +41,15 @@ x86_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 }
 #define KTR_PORT_CLAIM_NOW(now, cpu) x86_ktr_claim_now(now, cpu)
 
+/* Left to itself GCC takes RCX for it, and moves the parameters out of RCX and RSI. */
+#define KTR_PORT_ENTRY_KEEP(e)                                    \
+	do {                                                      \
+		register struct ktr_entry *ktr_e_ __asm__("r10"); \
+		ktr_e_ = (e);                                     \
+		__asm__("" : "+r"(ktr_e_));                       \
+		(e) = ktr_e_;                                     \
+	} while (0)
+
 /*
  * A struct of two that no registers are left for is on the stack, where a function without a frame
  * finds it at the frame's address (System V ABI, 3.2.3): read from there when it is stored.
