@@ -11,7 +11,8 @@
  *
  * A test runs in a kernel thread of its own, which a failed assertion ends. Results are TAP on the
  * console, with found and expected values as diagnostics. A test that takes longer than
- * KTEST_DEADLINE_S seconds ends the run.
+ * KTEST_DEADLINE_S seconds ends the run. Tests whose names begin with KTEST_BENCH are benchmarks,
+ * which only a glob that begins so chooses: kern.test=bench_*.
  */
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #define KTEST_DEADLINE_S 60
+#define KTEST_BENCH      "bench_"
 
 struct ktest {
 	const char *name;

@@ -1,6 +1,6 @@
 /*
  * syscalls_test.c - runs in the guest as an ordinary program and tries what programs should not do.
- * TAP.
+ * TAP. `user_test bench WHAT` measures instead (bench.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/syscall.h"
+#include "tests/user/bench.h"
 #include "tests/user/faults.h"
 #include "userland/libc/libc.h"
 
@@ -253,8 +254,10 @@ faults(void)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "bench") == 0)
+		return bench_main(argc - 1, argv + 1);
 	bad_pointers();
 	unknown_numbers();
 	odd_arguments();

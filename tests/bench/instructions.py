@@ -1,0 +1,64 @@
+"""instructions.py - rows that count instructions: one CPU, qemu/boot --icount, where a nanosecond is one instruction.
+
+The same build gives the same numbers on every host. Sources: tests/kernel/bench_record.c, tests/user/bench.c.
+"""
+import re
+import sys
+
+from rows import ROOT, BenchError, Row
+
+sys.path.insert(0, str(ROOT / "tests" / "system"))
+from harness import boot  # noqa: E402
+
+KERNEL = "icount; difference of two loops of 160,000 rounds"
+HOW = {
+    "site_off": f"{KERNEL}: a trace point without parameters that is off",
+    "site_off6": f"{KERNEL}: one with six parameters that is off",
+    "ctr0": f"{KERNEL}: on, ring only, from the patched instruction to the one after the site",
+    "ctr1": f"{KERNEL}: the same with one parameter",
+    "ctr3": f"{KERNEL}: the same with three",
+    "ctr6": f"{KERNEL}: the same with six, in registers",
+    "ctr6_constants": f"{KERNEL}: the same with six, of which the two on the stack are constants",
+    "switch_off": "icount; two kernel threads yield to each other 16,000 times, nothing traced",
+    "switch_sched": "the same with SCHED on",
+    "switch_delta": "switch_sched less switch_off",
+    "syscall_off": "icount; getppid() in a loop of 1,000, the best of 64, nothing traced",
+    "syscall_sysc": "the same with SYSC on: entry and return are recorded",
+    "syscall_delta": "syscall_sysc less syscall_off",
+    "encode": "icount; one pass over /dev/ktr after `load mix -n 2 -j 2` with SCHED, SYSC, LOCK, PROC, VM, INTR on,"
+              " for each event; the copy to the reader included",
+}
+MIX = "SCHED,SYSC,LOCK,PROC,VM,INTR"
+SCRIPT = f"""
+user_test bench syscall
+sysctl debug.ktr.mask={MIX} > /dev/null
+load mix -n 2 -j 2 > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+user_test bench encode
+"""
+LINE = re.compile(r"^bench (\w+) (\d+\.\d\d) instructions\r?$", re.M)
+DELTAS = {"switch_delta": ("switch_sched", "switch_off"), "syscall_delta": ("syscall_sysc", "syscall_off")}
+
+
+def guest_lines(run, expected):
+    """{name: value} of the rows that a guest printed, which have to be those expected."""
+    if run.status != 0:
+        raise BenchError(f"status {run.status}, expected 0; {run.err}\n{run.out[-2000:]}")
+    found = {name: float(value) for name, value in LINE.findall(run.out)}
+    if missing := set(expected) - set(found):
+        raise BenchError(f"no row {', '.join(sorted(missing))} in:\n{run.out[-2000:]}")
+    return found
+
+
+def measure(arch):
+    """All rows of an architecture: what its kernel and its programs counted."""
+    build = ROOT / "build" / arch
+    kernel = boot(arch=arch, sets=["kern.test=bench_*"], options=["--kernel", str(build / "kestrel-test"), "--icount"])
+    user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
+                options=["--icount", "--file", f"/bin/user_test={build}/user_test"])
+    in_kernel = [n for n in HOW if n.startswith(("site", "ctr", "switch")) and n not in DELTAS]
+    in_user = [n for n in HOW if n not in in_kernel and n not in DELTAS]
+    values = guest_lines(kernel, in_kernel) | guest_lines(user, in_user)
+    for name, (on, off) in DELTAS.items():
+        values[name] = round(values[on] - values[off], 2)
+    return [Row(name, arch, values[name], "instructions", how) for name, how in HOW.items()]

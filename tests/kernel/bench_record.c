@@ -1,0 +1,224 @@
+/*
+ * bench_record.c - instructions that trace points and context switches take. Run it with one CPU
+ * under qemu/boot --icount, where the clock counts instructions; tests/bench/run does.
+ *
+ * Each row is what a loop takes more than the same loop without the thing measured, with interrupts
+ * off: an exact number, which is measured twice and must be the same. It is printed as
+ * `bench NAME VALUE UNIT`.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/clock.h"
+#include "arch/irq.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/ktr_help.h"
+
+#define ROUNDS     160000ull
+#define SWITCHES   16000ull
+#define HUNDREDTHS 100ull
+
+/* Hundredths of an instruction that one of n rounds takes, of so many clock ticks. */
+static uint64_t
+each_of(uint64_t ticks, uint64_t n)
+{
+	/* x86_64's rate is measured, and a little off; both are whole fractions of a nanosecond. */
+	uint64_t insn_per_tick = (1000000000ull + clock_hz() / 2) / clock_hz();
+
+	return (ticks * insn_per_tick * HUNDREDTHS + n / 2) / n;
+}
+
+static void
+print_row(const char *name, uint64_t hundredths)
+{
+	warnk("bench %s %lu.%02lu instructions\n", name, (unsigned long)(hundredths / HUNDREDTHS),
+	      (unsigned long)(hundredths % HUNDREDTHS));
+}
+
+/*
+ * The count is in memory, and at most four values are in registers, so that what is measured is the
+ * site and not a caller that has more in its hands than a call preserves.
+ */
+#define REPEAT(n) for (volatile uint64_t left = (n); left > 0; left--)
+
+static __attribute__((noipa)) void
+loop_empty(uint64_t n)
+{
+	REPEAT(n)
+	{
+	}
+}
+
+static __attribute__((noipa)) void
+loop_ctr0(uint64_t n)
+{
+	REPEAT(n)
+	{
+		CTR0(KTR_SPARE2, "bench: no parameter");
+	}
+}
+
+static __attribute__((noipa)) void
+loop_ctr1(uint64_t n, uint64_t a)
+{
+	REPEAT(n)
+	{
+		CTR1(KTR_SPARE2, "bench: a %lu", a);
+	}
+}
+
+static __attribute__((noipa)) void
+loop_ctr3(uint64_t n, uint64_t a, uint64_t b, uint64_t c)
+{
+	REPEAT(n)
+	{
+		CTR3(KTR_SPARE2, "bench: a %lu b %lu c %lu", a, b, c);
+	}
+}
+
+static __attribute__((noipa)) void
+loop_ctr6(uint64_t n, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	REPEAT(n)
+	{
+		CTR6(KTR_SPARE2, "bench: a %lu b %lu c %lu d %lu e %lu f %lu", a, b, c, d, c, b);
+	}
+}
+
+static __attribute__((noipa)) void
+loop_ctr6_constants(uint64_t n, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	REPEAT(n)
+	{
+		CTR6(KTR_SPARE2, "bench: a %lu b %lu c %lu d %lu e %d f %d", a, b, c, d, 7, 8);
+	}
+}
+
+enum loop { EMPTY, LOOP_CTR0, LOOP_CTR1, LOOP_CTR3, LOOP_CTR6, LOOP_CTR6_CONSTANTS };
+
+static uint64_t
+ticks_of(enum loop loop)
+{
+	uint64_t start = arch_clock_read();
+
+	switch (loop) {
+	case EMPTY:
+		loop_empty(ROUNDS);
+		break;
+	case LOOP_CTR0:
+		loop_ctr0(ROUNDS);
+		break;
+	case LOOP_CTR1:
+		loop_ctr1(ROUNDS, 2);
+		break;
+	case LOOP_CTR3:
+		loop_ctr3(ROUNDS, 2, 3, 4);
+		break;
+	case LOOP_CTR6:
+		loop_ctr6(ROUNDS, 2, 3, 4, 5);
+		break;
+	case LOOP_CTR6_CONSTANTS:
+		loop_ctr6_constants(ROUNDS, 2, 3, 4, 5);
+		break;
+	}
+	return arch_clock_read() - start;
+}
+
+static uint64_t
+more_than_empty(enum loop loop)
+{
+	uint64_t empty, full;
+
+	irq_push();
+	empty = ticks_of(EMPTY);
+	full = ticks_of(loop);
+	irq_pop();
+	return each_of(full - empty, ROUNDS);
+}
+
+static void
+bench_loop(const char *name, enum loop loop, uint64_t mask)
+{
+	uint64_t first;
+
+	ktr_test_begin(KTR_ENTRIES_DEFAULT);
+	ktr_mask_set(mask);
+	first = more_than_empty(loop);
+	KT_EQ(more_than_empty(loop), first);
+	ktr_test_end();
+	print_row(name, first);
+}
+
+KTEST(bench_site_off)
+{
+	bench_loop("site_off", LOOP_CTR0, 0);
+	bench_loop("site_off6", LOOP_CTR6, 0);
+}
+
+KTEST(bench_site_on)
+{
+	bench_loop("ctr0", LOOP_CTR0, KTR_SPARE2);
+	bench_loop("ctr1", LOOP_CTR1, KTR_SPARE2);
+	bench_loop("ctr3", LOOP_CTR3, KTR_SPARE2);
+	bench_loop("ctr6", LOOP_CTR6, KTR_SPARE2);
+	bench_loop("ctr6_constants", LOOP_CTR6_CONSTANTS, KTR_SPARE2);
+}
+
+static bool partner_runs, measured; /* atomic */
+static uint64_t switch_cost;        /* hundredths */
+
+/* Thread 0 measures, thread 1 takes turns with it; without interrupts nobody else gets one. */
+static void
+take_turns(unsigned i, void *arg)
+{
+	uint64_t start;
+
+	(void)arg;
+	arch_irq_disable();
+	if (i == 0) {
+		while (!__atomic_load_n(&partner_runs, __ATOMIC_RELAXED))
+			sched_yield();
+		start = arch_clock_read();
+		for (uint64_t n = 0; n < SWITCHES / 2; n++)
+			sched_yield();
+		switch_cost = each_of(arch_clock_read() - start, SWITCHES);
+		__atomic_store_n(&measured, true, __ATOMIC_RELAXED);
+	} else {
+		__atomic_store_n(&partner_runs, true, __ATOMIC_RELAXED);
+		while (!__atomic_load_n(&measured, __ATOMIC_RELAXED))
+			sched_yield();
+	}
+	arch_irq_enable();
+}
+
+static uint64_t
+measure_switch(uint64_t mask)
+{
+	ktr_test_begin(KTR_ENTRIES_DEFAULT);
+	partner_runs = measured = false;
+	ktr_mask_set(mask);
+	ktest_start(2, false, take_turns, NULL);
+	ktest_join();
+	ktr_test_end();
+	return switch_cost;
+}
+
+KTEST(bench_context_switch)
+{
+	uint64_t off, on;
+
+	if (ncpus != 1)
+		ktest_skip("two threads take turns on one CPU");
+	off = measure_switch(0);
+	KT_EQ(measure_switch(0), off);
+	on = measure_switch(KTR_SCHED);
+	KT_EQ(measure_switch(KTR_SCHED), on);
+	print_row("switch_off", off);
+	print_row("switch_sched", on);
+}

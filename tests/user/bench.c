@@ -1,0 +1,129 @@
+/*
+ * bench.c - what a system call and the making of the stream cost, in instructions: run in a guest
+ * with one CPU under qemu/boot --icount, where a nanosecond is an instruction. tests/bench/run
+ * does.
+ */
+#include "tests/user/bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <kestrel.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALLS  1000u
+#define ROUNDS 64u
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void
+print_row(const char *name, uint64_t total, uint64_t n)
+{
+	uint64_t hundredths = (total * 100 + n / 2) / n;
+
+	printf("bench %s %lu.%02lu instructions\n", name, hundredths / 100, hundredths % 100);
+}
+
+/* The shortest of many rounds is one without a timer interrupt. */
+static uint64_t
+round_of_calls(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint64_t start = now_ns(), took;
+
+		for (unsigned i = 0; i < CALLS; i++)
+			getppid();
+		took = now_ns() - start;
+		if (took < best)
+			best = took;
+	}
+	return best;
+}
+
+static int
+bench_syscall(void)
+{
+	static const struct {
+		const char *mask, *name;
+	} rows[] = {{"NONE", "syscall_off"}, {"SYSC", "syscall_sysc"}};
+	char why[128];
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (sysctl_set("debug.ktr.mask", rows[i].mask, why, sizeof(why)) < 0) {
+			fprintf(stderr, "bench: debug.ktr.mask=%s: %s\n", rows[i].mask, why);
+			return 1;
+		}
+		print_row(rows[i].name, round_of_calls(), CALLS);
+	}
+	return 0;
+}
+
+/* Events in the rings: the fourth column of debug.ktr.stats. 0 after an error. */
+static uint64_t
+events_resident(void)
+{
+	char *text = sysctl_get_text("debug.ktr.stats"), *line = text;
+	uint64_t sum = 0;
+
+	while (line != NULL && (line = strchr(line, '\n')) != NULL) {
+		char *at = ++line;
+
+		for (unsigned column = 0; column < 3; column++)
+			strtoul(at, &at, 10);
+		sum += strtoul(at, &at, 10);
+	}
+	free(text);
+	return sum;
+}
+
+/* One pass over all rings through /dev/ktr, as the flush thread makes it, and the bytes to here. */
+static int
+bench_encode(void)
+{
+	static char buf[65536];
+	uint64_t events = events_resident(), bytes = 0, start, took;
+	int fd = open("/dev/ktr", O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0 || events == 0) {
+		fprintf(stderr, "bench: /dev/ktr: %s; %lu events, expected some\n",
+			fd < 0 ? strerror(errno) : "open", events);
+		return 1;
+	}
+	start = now_ns();
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		bytes += (uint64_t)n;
+	took = now_ns() - start;
+	if (n < 0) {
+		fprintf(stderr, "bench: reading /dev/ktr: %s\n", strerror(errno));
+		return 1;
+	}
+	close(fd);
+	print_row("encode", took, events);
+	printf("bench encode_events %lu events\nbench encode_bytes %lu bytes\n", events, bytes);
+	return 0;
+}
+
+int
+bench_main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "syscall") == 0)
+		return bench_syscall();
+	if (argc == 2 && strcmp(argv[1], "encode") == 0)
+		return bench_encode();
+	fprintf(stderr, "usage: user_test bench syscall|encode\n");
+	return 2;
+}
