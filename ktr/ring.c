@@ -75,6 +75,11 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 #define PUT_PAIR(at, first, second) (PUT((at)[1], second), PUT((at)[0], first))
 #endif
 
+/* Between any two loads of a reader; a hosted port lets writers in here. */
+#ifndef KTR_PORT_READ_STEP
+#define KTR_PORT_READ_STEP() ((void)0)
+#endif
+
 #define UNLIKELY(c) __builtin_expect((c), 0)
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -227,12 +232,17 @@ ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
 static void
 ktr_entry_copy(struct ktr_entry *to, const struct ktr_entry *from)
 {
+	KTR_PORT_READ_STEP();
 	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_RELAXED);
+	KTR_PORT_READ_STEP();
 	to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED) & KTR_TID_MASK;
+	KTR_PORT_READ_STEP();
 	uint16_t site = __atomic_load_n(&from->site, __ATOMIC_RELAXED);
 	to->site = (uint16_t)(site - (uintptr_t)__start_ktr_sites / sizeof(struct ktr_site));
-	for (unsigned i = 0; i < KTR_MAXARGS; i++)
+	for (unsigned i = 0; i < KTR_MAXARGS; i++) {
+		KTR_PORT_READ_STEP();
 		to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);
+	}
 }
 
 enum ktr_read_status
@@ -249,12 +259,15 @@ ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry)
 	const struct ktr_ring *ring = &ktr_rings[cpu];
 	const struct ktr_entry *e = ktr_ring_slot(ring, seq);
 	uint16_t lap = ktr_ring_lap(ring, seq);
+	KTR_PORT_READ_STEP();
 	/* acquire: pairs with the release in ktr_ring_record() */
 	uint16_t before = __atomic_load_n(&e->lap, __ATOMIC_ACQUIRE);
 	ktr_entry_copy(entry, e);
 	/* The words were read before the lap is looked at again. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	KTR_PORT_READ_STEP();
 	uint16_t after = __atomic_load_n(&e->lap, __ATOMIC_RELAXED);
+	KTR_PORT_READ_STEP();
 	entry->lap = before;
 	if (before == lap && after == lap) {
 		/* A lap has 15 bits: the head says whether it is this turn or one 32768 later. */

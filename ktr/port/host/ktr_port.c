@@ -25,6 +25,7 @@ unsigned ktr_host_cpus = 1;
 unsigned ktr_host_verbose_calls;
 bool ktr_host_quiet;
 bool ktr_host_quiescent = true;
+void (*ktr_host_wait)(void);
 int ktr_host_alloc_left = -1;
 uint64_t (*volatile ktr_host_clock)(void);
 void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
@@ -103,6 +104,10 @@ ktr_port_quiesce(void)
 	uint64_t seen[HOST_THREADS];
 	if (!ktr_host_quiescent)
 		return false;
+	if (ktr_host_wait != NULL) {
+		ktr_host_wait();
+		return true;
+	}
 	pthread_mutex_lock(&host_lock);
 	for (unsigned i = 0; i < HOST_THREADS; i++)
 		seen[i] = __atomic_load_n(&host_threads[i].passes, __ATOMIC_SEQ_CST);

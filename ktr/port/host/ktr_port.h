@@ -26,11 +26,18 @@ extern uint64_t ktr_host_slow;                    /* bit N: CPU N was told to be
 extern _Thread_local bool ktr_host_refuse;        /* the thread's events are refused */
 extern uint64_t (*volatile ktr_host_clock)(void); /* NULL: CLOCK_MONOTONIC */
 
-/** Places inside a record call where a test can step in, as an interrupt does. */
+/**
+ * Places where a test can step in: inside a record call as an interrupt or a migration does, inside
+ * a reader as a writer does. A program that measures defines KTR_HOST_NO_STEPS.
+ */
 enum ktr_host_step {
+	KTR_HOST_BEGIN,     /* the head is about to be read */
 	KTR_HOST_READ_HEAD, /* the head was read, the clock is about to be */
 	KTR_HOST_CLAIM,     /* the clock was read, the claim is about to be tried */
-	KTR_HOST_CLAIMED    /* claimed and invalidated, nothing filled yet */
+	KTR_HOST_CLAIMED,   /* claimed and invalidated, nothing filled yet */
+	KTR_HOST_OWNED,     /* claimed, nothing stored yet */
+	KTR_HOST_STORED,    /* one word was stored; the first one invalidates */
+	KTR_HOST_READ       /* a reader is about to load another word */
 };
 extern void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
 
@@ -44,6 +51,8 @@ void ktr_host_pass(void);
 extern unsigned ktr_host_verbose_calls;
 /** False: ktr_port_quiesce() cannot tell. */
 extern bool ktr_host_quiescent;
+/** Not NULL: waits in place of ktr_port_quiesce(), for tests that schedule writers themselves. */
+extern void (*ktr_host_wait)(void);
 /** Prints nothing. */
 extern bool ktr_host_quiet;
 /** Allocations that still succeed; -1: all. */
@@ -52,13 +61,31 @@ extern int ktr_host_alloc_left;
 static inline void
 ktr_host_step(enum ktr_host_step step)
 {
+#ifdef KTR_HOST_NO_STEPS
+	(void)step;
+#else
 	if (__builtin_expect(ktr_host_interrupt != NULL, 0))
 		ktr_host_interrupt(step);
+#endif
 }
+
+/* The steps of ktr/ring.c. */
+#define KTR_PORT_READ_STEP() ktr_host_step(KTR_HOST_READ)
+#define KTR_PORT_PUT(field, value)                                     \
+	do {                                                           \
+		__atomic_store_n(&(field), (value), __ATOMIC_RELAXED); \
+		ktr_host_step(KTR_HOST_STORED);                        \
+	} while (0)
+#define KTR_PORT_PUT_PAIR(at, first, second)   \
+	do {                                   \
+		KTR_PORT_PUT((at)[1], second); \
+		KTR_PORT_PUT((at)[0], first);  \
+	} while (0)
 
 static inline uint64_t
 ktr_port_head(void)
 {
+	ktr_host_step(KTR_HOST_BEGIN);
 	uint64_t head = __atomic_load_n(&ktr_host_heads[ktr_host_cpu], __ATOMIC_RELAXED);
 	ktr_host_step(KTR_HOST_READ_HEAD);
 	return head;
@@ -79,8 +106,11 @@ ktr_port_claim(uint64_t head)
 {
 	ktr_host_step(KTR_HOST_CLAIM);
 	/* release: what the thread did before is seen by who reads this head */
-	return __atomic_compare_exchange_n(&ktr_host_heads[ktr_host_cpu], &head, head + 1, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&ktr_host_heads[ktr_host_cpu], &head, head + 1, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	ktr_host_step(KTR_HOST_OWNED);
+	return true;
 }
 
 static inline uint64_t *

@@ -1,0 +1,426 @@
+/*
+ * ktr_inject_test.c - interrupts and migrations at every step of the record path, and writers at
+ * every step of a reader; what readers and the stream get must be whole, in order and accounted
+ * for.
+ *
+ * Single and double points are exhaustive for rings of 4; nesting to depth 3 is random, with the
+ * seed that KTR_TEST_SEED says, and KTR_TEST_ROUNDS rounds.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/decode.h"
+#include "ktr/stream.h"
+#include "tests/unit/ktr_shadow.h"
+
+#define ENTRIES     4u
+#define DEPTH       4u /* a thread, and interrupts three deep */
+#define STRIKES_MAX 6u
+#define ROUNDS      20000u
+
+/* At the step numbered `at` of the run: so many events from an interrupt; or the thread moves. */
+struct strike {
+	unsigned at;
+	unsigned events;
+	bool migrate; /* then others record on the old CPU, and interrupts on the new one */
+	bool fired;
+};
+
+static struct strike strikes[STRIKES_MAX];
+static unsigned strike_count, steps, scenarios, mixes, deepest;
+
+__attribute__((format(printf, 1, 2))) static void
+scenario_fail(const char *fmt, ...)
+{
+	va_list ap;
+	char text[200];
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ktr_host_interrupt = NULL;
+	for (unsigned i = 0; i < strike_count; i++)
+		print_message("# strike at step %u: %u events%s%s\n", strikes[i].at,
+			      strikes[i].events, strikes[i].migrate ? ", migrates" : "",
+			      strikes[i].fired ? "" : " (not reached)");
+	fail_msg("at step %u: %s", steps, text);
+}
+
+/* A reader on another CPU, here and now. */
+static void
+check_rings(void)
+{
+	for (unsigned cpu = 0; cpu < SHADOW_CPUS; cpu++) {
+		uint64_t tail, head, last = 0;
+		ktr_ring_window(cpu, &tail, &head);
+		for (uint64_t seq = tail; seq < head; seq++) {
+			struct ktr_entry e;
+			enum ktr_read_status status = ktr_ring_read(cpu, seq, &e);
+			const char *wrong = shadow_read_wrong(cpu, seq, status, &e);
+			if (wrong != NULL)
+				scenario_fail("cpu %u: event %llu %s (read status %d)", cpu,
+					      (unsigned long long)seq, wrong, status);
+			if (status != KTR_READ_OK)
+				continue;
+			bool mix = shadow_mix_possible(cpu, seq);
+			mixes += mix && shadow_entry_differs(cpu, seq, &e) != NULL;
+			if (!mix && e.ticks <= last)
+				scenario_fail("cpu %u: event %llu is older than the one before",
+					      cpu, (unsigned long long)seq);
+			if (!mix)
+				last = e.ticks;
+		}
+	}
+}
+
+static void
+strike_now(struct strike *s)
+{
+	unsigned here = ktr_host_cpu;
+	s->fired = true;
+	for (unsigned i = 0; i < s->events; i++)
+		shadow_record(i % 7);
+	/* Only a thread is moved, and interrupts record where they strike. */
+	if (!s->migrate || shadow_depth > 1)
+		return;
+	ktr_host_cpu = 1 - here;
+	for (unsigned i = 0; i < s->events; i++)
+		shadow_record(6 - i % 7);
+}
+
+static void
+on_step(enum ktr_host_step step)
+{
+	if (step == KTR_HOST_READ)
+		return;
+	unsigned n = steps++;
+	shadow_step(step);
+	check_rings();
+	if (shadow_depth > deepest)
+		deepest = shadow_depth;
+	for (unsigned i = 0; i < strike_count && shadow_depth < DEPTH; i++) {
+		if (strikes[i].at == n && !strikes[i].fired)
+			strike_now(&strikes[i]);
+	}
+}
+
+/* What the accounting stream delivered of a scenario. */
+static struct ktr_stream account;
+static uint8_t bytes[1 << 16];
+static uint64_t got_events, got_torn, got_lost, got_ticks[SHADOW_CPUS];
+
+static void
+on_event(void *arg, const struct ktr_decode_event *e)
+{
+	(void)arg;
+	const char *wrong = shadow_differs(e->cpu, e->seq, e->ticks, e->tid, e->args, e->nargs);
+	if (wrong == NULL && shadow_of(e->cpu, e->seq)->spoiled)
+		wrong = "was written over by a late writer";
+	if (wrong == NULL && e->ticks <= got_ticks[e->cpu])
+		wrong = "is older than the one before";
+	if (wrong != NULL)
+		scenario_fail("stream, cpu %u: event %llu %s", (unsigned)e->cpu,
+			      (unsigned long long)e->seq, wrong);
+	got_ticks[e->cpu] = e->ticks;
+	got_events++;
+}
+
+static void
+on_gap(void *arg, const struct ktr_decode_gap *g)
+{
+	(void)arg;
+	for (uint64_t i = 0; g->reason == KTR_GAP_TORN && i < g->count; i++) {
+		if (!shadow_of(g->cpu, g->first + i)->spoiled)
+			scenario_fail("stream, cpu %u: event %llu is whole, reported as torn",
+				      (unsigned)g->cpu, (unsigned long long)(g->first + i));
+	}
+	got_torn += g->reason == KTR_GAP_TORN ? g->count : 0;
+	got_lost += g->reason == KTR_GAP_OVERWRITTEN ? g->count : 0;
+}
+
+static void
+on_damage(void *arg, uint64_t offset, uint64_t length, const char *text)
+{
+	(void)arg;
+	scenario_fail("stream: damage at %llu, %llu bytes: %s", (unsigned long long)offset,
+		      (unsigned long long)length, text);
+}
+
+static void *
+decode_realloc(void *p, size_t size)
+{
+	if (size != 0)
+		return realloc(p, size);
+	free(p);
+	return NULL;
+}
+
+static void
+drain_and_decode(void)
+{
+	static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
+						   .event = on_event,
+						   .gap = on_gap,
+						   .damage = on_damage};
+	size_t len = 0, n;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	while ((n = ktr_stream_read(&account, bytes + len, sizeof(bytes) - len)) > 0)
+		len += n;
+	ktr_stream_close(&account, false);
+	while ((n = ktr_stream_read(&account, bytes + len, sizeof(bytes) - len)) > 0)
+		len += n;
+	struct ktr_decoder *d = ktr_decoder_create(&ops, NULL);
+	assert_int_equal(ktr_decoder_push(d, bytes, len), 0);
+	assert_int_equal(ktr_decoder_finish(d), 0);
+	ktr_decoder_destroy(d);
+}
+
+static struct ktr_stats
+stats_sum(void)
+{
+	struct ktr_stats sum = {0}, s;
+	for (unsigned cpu = 0; cpu < SHADOW_CPUS; cpu++) {
+		assert_true(ktr_stats_get(cpu, &s));
+		if (s.recorded != s.delivered + s.resident + s.overwritten + s.torn)
+			scenario_fail("cpu %u: %llu recorded, %llu accounted for", cpu,
+				      (unsigned long long)s.recorded,
+				      (unsigned long long)(s.delivered + s.resident +
+							   s.overwritten + s.torn));
+		sum.recorded += s.recorded;
+		sum.delivered += s.delivered;
+		sum.resident += s.resident;
+		sum.overwritten += s.overwritten;
+		sum.torn += s.torn;
+	}
+	return sum;
+}
+
+/* No call is in progress: all that was recorded since `before` is delivered or counted as lost. */
+static void
+settle(const struct ktr_stats *before, uint64_t ids)
+{
+	uint64_t events = got_events, torn = got_torn, lost = got_lost;
+	ktr_host_interrupt = NULL;
+	ktr_host_cpu = 0;
+	check_rings();
+	stats_sum();
+	drain_and_decode();
+	struct ktr_stats s = stats_sum();
+	events = got_events - events;
+	torn = got_torn - torn;
+	lost = got_lost - lost;
+	if (s.recorded - before->recorded != shadow_ids - ids || s.resident != 0 ||
+	    s.delivered - before->delivered != events || s.torn - before->torn != torn ||
+	    s.overwritten - before->overwritten != lost || events + torn + lost != shadow_ids - ids)
+		scenario_fail("%llu recorded; %llu delivered, %llu torn, %llu overwritten",
+			      (unsigned long long)(shadow_ids - ids), (unsigned long long)events,
+			      (unsigned long long)torn, (unsigned long long)lost);
+	scenarios++;
+}
+
+/* One event, struck as said. Returns the number of steps. */
+static unsigned
+run(unsigned nargs)
+{
+	struct ktr_stats before = stats_sum();
+	uint64_t ids = shadow_ids;
+	steps = 0;
+	for (unsigned i = 0; i < strike_count; i++)
+		strikes[i].fired = false;
+	ktr_host_interrupt = on_step;
+	shadow_record(nargs);
+	settle(&before, ids);
+	return steps;
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	ktr_host_interrupt = NULL;
+	ktr_host_clock = shadow_clock;
+	shadow_depth = 0; /* of a test that failed in mid-call */
+	ktr_host_cpus = SHADOW_CPUS;
+	ktr_host_cpu = 0;
+	for (unsigned cpu = 0; cpu < SHADOW_CPUS; cpu++)
+		assert_int_equal(ktr_cpu_init(cpu), 0);
+	assert_int_equal(ktr_resize(ENTRIES), 0);
+	ktr_mask_set(KTR_GEN);
+	drain_and_decode();
+	scenarios = mixes = deepest = 0;
+	return 0;
+}
+
+static void
+any_one_interruption_or_migration(void **state)
+{
+	(void)state;
+	for (unsigned way = 0; way < 2; way++) {
+		for (unsigned nargs = 0; nargs <= KTR_MAXARGS; nargs++) {
+			strike_count = 0;
+			unsigned undisturbed = run(nargs);
+			/* begin, head, clock, claim, invalidate, barrier; time, thread; parameters
+			 */
+			assert_int_equal(undisturbed, 8 + nargs);
+			strike_count = 1;
+			for (unsigned at = 0; at < undisturbed; at++) {
+				for (unsigned events = 0; events <= 3 * ENTRIES + 1; events++) {
+					strikes[0] = (struct strike){.at = at,
+								     .events = events,
+								     .migrate = way != 0};
+					run(nargs);
+					assert_true(strikes[0].fired);
+				}
+			}
+		}
+	}
+	print_message("# %u scenarios; %u mixed reads under a late writer\n", scenarios, mixes);
+	assert_true(mixes > 0);
+}
+
+/* The second point is anywhere behind the first: in the same call or in the interrupt's. */
+static void
+any_two_interruptions_or_migrations(void **state)
+{
+	(void)state;
+	static const unsigned counts[] = {1, ENTRIES - 1, ENTRIES, ENTRIES + 1};
+	for (unsigned variant = 0; variant < 4 * 4 * 4; variant++) {
+		struct strike one = {.events = counts[variant % 4], .migrate = variant / 16 % 2};
+		struct strike two = {.events = counts[variant / 4 % 4], .migrate = variant / 32};
+		bool more = true;
+		for (one.at = 0; more; one.at++) {
+			for (two.at = one.at; true; two.at++) {
+				strike_count = 2;
+				strikes[0] = one;
+				strikes[1] = two;
+				run(KTR_MAXARGS);
+				if (!strikes[1].fired)
+					break;
+			}
+			more = strikes[0].fired;
+		}
+	}
+	print_message("# %u scenarios; %u mixed reads under a late writer\n", scenarios, mixes);
+	assert_int_equal(deepest, 3);
+}
+
+static uint64_t
+env_number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	return text != NULL ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static uint64_t random_state;
+
+static unsigned
+random_below(unsigned n)
+{
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(random_state >> 33) % n;
+}
+
+static void
+interrupts_three_deep_and_migrations_at_random(void **state)
+{
+	(void)state;
+	uint64_t seed = env_number("KTR_TEST_SEED", 1);
+	uint64_t rounds = env_number("KTR_TEST_ROUNDS", ROUNDS);
+	random_state = seed;
+	print_message("# KTR_TEST_SEED=%llu KTR_TEST_ROUNDS=%llu\n", (unsigned long long)seed,
+		      (unsigned long long)rounds);
+	for (uint64_t round = 0; round < rounds; round++) {
+		strike_count = 1 + random_below(STRIKES_MAX);
+		unsigned reach = 8u << random_below(5);
+		for (unsigned i = 0; i < strike_count; i++)
+			strikes[i] = (struct strike){.at = random_below(reach),
+						     .events = random_below(2 * ENTRIES + 2),
+						     .migrate = random_below(3) == 0};
+		run(random_below(KTR_MAXARGS + 1));
+	}
+	assert_int_equal(deepest, DEPTH);
+}
+
+/* Writers in the middle of a reader. */
+static void
+on_read_step(enum ktr_host_step step)
+{
+	shadow_step(step);
+	if (step != KTR_HOST_READ)
+		return;
+	unsigned n = steps++;
+	for (unsigned i = 0; i < strike_count; i++) {
+		if (strikes[i].at == n && !strikes[i].fired) {
+			strikes[i].fired = true;
+			for (unsigned k = 0; k < strikes[i].events; k++)
+				shadow_record(KTR_MAXARGS - k % 7);
+		}
+	}
+}
+
+/* The heads may move here: what was read is the event, or is said to be unreadable. */
+static void
+read_struck(unsigned back)
+{
+	uint64_t tail, head;
+	struct ktr_entry e;
+	struct ktr_stats before = stats_sum();
+	uint64_t ids = shadow_ids;
+	ktr_host_interrupt = on_read_step;
+	for (unsigned i = 0; i < ENTRIES; i++)
+		shadow_record(KTR_MAXARGS);
+	ktr_ring_window(0, &tail, &head);
+	uint64_t seq = head - 1 - back;
+	steps = 0;
+	enum ktr_read_status status = ktr_ring_read(0, seq, &e);
+	ktr_host_interrupt = NULL;
+	ktr_ring_window(0, &tail, &head);
+	const struct shadow_event ev = *shadow_of(0, seq);
+	if (status == KTR_READ_OK) {
+		const char *wrong = shadow_entry_differs(0, seq, &e);
+		if (wrong != NULL)
+			scenario_fail("event %llu %s", (unsigned long long)seq, wrong);
+	} else if (status != KTR_READ_GONE || seq >= tail || ev.published == 0) {
+		scenario_fail("event %llu: read status %d, tail %llu", (unsigned long long)seq,
+			      status, (unsigned long long)tail);
+	}
+	settle(&before, ids);
+}
+
+static void
+writers_at_any_two_points_of_a_reader(void **state)
+{
+	(void)state;
+	strike_count = 2;
+	for (unsigned back = 0; back < ENTRIES; back++) {
+		for (unsigned one = 0; one <= 12; one++) {
+			for (unsigned two = one; two <= 12; two++) {
+				for (unsigned n = 0; n < 81; n++) {
+					strikes[0] = (struct strike){.at = one, .events = n % 9};
+					strikes[1] = (struct strike){.at = two, .events = n / 9};
+					read_struck(back);
+				}
+			}
+		}
+	}
+	assert_int_equal(steps, 12);
+	print_message("# %u scenarios\n", scenarios);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(any_one_interruption_or_migration, begin),
+	    cmocka_unit_test_setup(any_two_interruptions_or_migrations, begin),
+	    cmocka_unit_test_setup(interrupts_three_deep_and_migrations_at_random, begin),
+	    cmocka_unit_test_setup(writers_at_any_two_points_of_a_reader, begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
