@@ -134,8 +134,8 @@ stream_advance(struct ktr_stream *s, unsigned cpu, uint64_t count, uint64_t *her
 		return;
 	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
 	uint32_t *moving = &ktr_rings[cpu].moving;
-	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE); /* odd before any change is seen */
+	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
+	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
 	__atomic_store_n(ring, *ring + count, __ATOMIC_RELAXED);
 	__atomic_store_n(&ktr_rings[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in ktr_stats_get() */

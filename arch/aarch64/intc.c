@@ -362,6 +362,7 @@ arch_irq_unmask(unsigned gsi)
 	} else {
 		*(volatile uint64_t *)(gicd + GICD_IROUTER + 8 * gsi) = pcpus[0]->md.mpidr;
 	}
+	DSB(ishst); /* the handler is in its table before it can be needed */
 	write32(gicd, GICD_ISENABLER + gsi / 32 * 4, 1u << gsi % 32);
 	return 0;
 }

@@ -158,8 +158,12 @@ arch_icache_sync(const void *va, uint64_t size)
 	for (uintptr_t at = start & ~(dline - 1); at < end; at += dline)
 		__asm__ volatile("dc cvau, %0" : : "r"(at) : "memory");
 	DSB(ish);
-	for (uintptr_t at = start & ~(iline - 1); at < end; at += iline)
-		__asm__ volatile("ic ivau, %0" : : "r"(at) : "memory");
+	/* By address only where the address does not matter: L1Ip says PIPT (D17.2.34). */
+	if ((ctr >> 14 & 3) != 3)
+		__asm__ volatile("ic ialluis" ::: "memory");
+	else
+		for (uintptr_t at = start & ~(iline - 1); at < end; at += iline)
+			__asm__ volatile("ic ivau, %0" : : "r"(at) : "memory");
 	DSB(ish);
 	ISB();
 }

@@ -82,6 +82,7 @@ serial_dev_init(void)
 	};
 	int error;
 
+	uart_get(1); /* looked for now, while there is one thread */
 	error = devfs_register("ttyS1", &ops, NULL);
 	if (error < 0)
 		warnk("serial: /dev/ttyS1: error %d\n", -error);

@@ -50,9 +50,8 @@ uart_get(unsigned n)
 
 		uart_looked[n] = true;
 		u->at = uart_find(n);
-		u->chip = chips[u->at.kind];
-		if (u->chip != NULL && !u->chip->init(u))
-			u->chip = NULL;
+		if (chips[u->at.kind] != NULL && chips[u->at.kind]->init(u))
+			u->chip = chips[u->at.kind];
 	}
 	return uarts[n].chip != NULL ? &uarts[n] : NULL;
 }

@@ -355,8 +355,10 @@ entry_text_write(uintptr_t addr, const void *bytes, size_t n)
 		uint64_t off = (pa + done) & (PAGE_SIZE - 1);
 		size_t part = n - done < PAGE_SIZE - off ? n - done : PAGE_SIZE - off;
 
-		*pte = arch_pte_leaf(page_round_down(pa + done), MMU_READ | MMU_WRITE, 0);
+		/* What this CPU may know of another's use goes before the entry comes. */
 		arch_tlb_flush_page(WINDOW);
+		*pte = arch_pte_leaf(page_round_down(pa + done), MMU_READ | MMU_WRITE, 0);
+		arch_mmu_sync();
 		store((char *)WINDOW + off, (const char *)bytes + done, part);
 		*pte = 0;
 		arch_tlb_flush_page(WINDOW);

@@ -28,7 +28,8 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create)
 			void *page = create ? page_alloc_zero() : NULL;
 			if (page == NULL)
 				return NULL;
-			*pte = arch_pte_table(virt_to_phys(page));
+			/* release: a walk that finds the table finds it zeroed */
+			__atomic_store_n(pte, arch_pte_table(virt_to_phys(page)), __ATOMIC_RELEASE);
 		} else if (arch_pte_block(*pte)) {
 			return NULL;
 		}

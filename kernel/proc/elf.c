@@ -44,6 +44,8 @@ add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_si
 	*seg = (struct elf_segment){ph->vaddr, ph->memsz, ph->offset, ph->filesz, 0};
 	seg->prot = (ph->flags & PF_R ? MMU_READ : 0) | (ph->flags & PF_W ? MMU_WRITE : 0) |
 		    (ph->flags & PF_X ? MMU_EXEC : 0);
+	if (seg->prot == 0) /* nothing could be loaded there */
+		return -ENOEXEC;
 	return 0;
 }
 

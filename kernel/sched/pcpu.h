@@ -11,11 +11,16 @@
 struct arch_trapframe;
 struct thread;
 
+/* Whoever changes it from PCPU_STARTING decides: the CPU that comes, or the one that waited long.
+ */
+enum pcpu_start { PCPU_STARTING, PCPU_CAME, PCPU_REFUSED };
+
 struct pcpu {
 	struct arch_pcpu md; /* first: the port finds the whole by it */
 	struct thread *idle;
 	int irq_depth;      /* nested irq_push(); touched with interrupts off */
 	bool irq_was_on;    /* state before the outermost irq_push() */
+	uint32_t start;     /* atomic: enum pcpu_start, while it is being started */
 	bool online;        /* takes threads and interprocessor calls */
 	bool resched;       /* atomic: give the CPU away when possible */
 	unsigned locks;     /* spin locks held */

@@ -235,6 +235,15 @@ entry_ipi(unsigned ipi, struct arch_trapframe *tf)
 	/* IPI_RESCHED: entry_irq_exit() looks at resched. */
 }
 
+static bool
+start_decide(struct pcpu *pc, uint32_t outcome)
+{
+	uint32_t starting = PCPU_STARTING;
+
+	return __atomic_compare_exchange_n(&pc->start, &starting, outcome, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
 bool
 entry_wait_online(struct pcpu *pc)
 {
@@ -243,7 +252,12 @@ entry_wait_online(struct pcpu *pc)
 			return true;
 		clock_delay_ns(1000000);
 	}
-	return false;
+	/* It must not turn up later, when nobody counts with it. */
+	if (start_decide(pc, PCPU_REFUSED))
+		return false;
+	while (!__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
+		arch_relax();
+	return true;
 }
 
 void
@@ -251,6 +265,8 @@ entry_secondary(void)
 {
 	struct pcpu *pc = this_pcpu();
 
+	while (!start_decide(pc, PCPU_CAME))
+		arch_relax(); /* for ever */
 	sched_set_ident(curthread());
 	CTR1(KTR_SMP, "cpu start: cpu %u", arch_cpu());
 	clock_init_cpu();
@@ -277,7 +293,7 @@ smp_init(void)
 		stack = sched_prepare_cpu(n);
 		if (stack == 0 || ktr_cpu_init(n) != 0)
 			panic("CPU %u: no memory for its idle thread and ring", n);
-		ncpus = n + 1;
+		__atomic_store_n(&ncpus, n + 1, __ATOMIC_RELEASE);
 		CTR1(KTR_SMP, "cpu prepare: cpu %u", n);
 		if (!arch_cpu_start(n, pcpus[n], stack)) {
 			warnk("smp: CPU %u did not start, going on without it and those after it\n",
