@@ -134,6 +134,7 @@ enter_el1:
 	cmp x0, #2 << 2
 	b.ne 2f
 	mov x0, #1 << 31		/* HCR_EL2.RW: EL1 is AArch64 */
+	orr x0, x0, #3 << 40		/* APK, API: pointer authentication does not trap */
 	msr hcr_el2, x0
 	isb
 	mov x0, #3			/* EL1PCTEN, EL1PCEN */

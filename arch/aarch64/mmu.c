@@ -86,6 +86,9 @@ leave_boot_tables(uint64_t root)
 	kernel_root = root;
 	DSB(ishst);
 	replace(root, aarch64_image_phys(no_user));
+	/* What TTBR0 mapped to itself is global, and must not be taken for a program's. */
+	set_ttbr0(aarch64_image_phys(no_user), 0);
+	arch_tlb_flush_all();
 }
 
 void
