@@ -28,28 +28,12 @@ _Static_assert(ENCODE_METADATA_MAX + 2 * KTR_WIRE_COBS_MAX <= KTR_ENCODER_OUT,
 	       "room for one event");
 _Static_assert(KTR_PORT_MAXCPU <= 64 || KTR_PORT_MAXCPU * 61 < KTR_WIRE_BODY_MAX, "tables fit");
 
-static void
-copy_bytes(uint8_t *to, const void *from, size_t n)
-{
-	const uint8_t *p = from;
-	for (size_t i = 0; i < n; i++)
-		to[i] = p[i];
-}
-
-static void
-zero_bytes(void *to, size_t n)
-{
-	uint8_t *p = to;
-	for (size_t i = 0; i < n; i++)
-		p[i] = 0;
-}
-
 void
 ktr_encoder_forget(struct ktr_encoder *e)
 {
-	zero_bytes(e->sites, sizeof(e->sites));
-	zero_bytes(e->strings, sizeof(e->strings));
-	zero_bytes(e->threads, sizeof(e->threads));
+	ktr_zero(e->sites, sizeof(e->sites));
+	ktr_zero(e->strings, sizeof(e->strings));
+	ktr_zero(e->threads, sizeof(e->threads));
 }
 
 void
@@ -95,7 +79,7 @@ put_text(struct ktr_encoder *e, const char *text, size_t max)
 	while (n < max && text[n] != '\0')
 		n++;
 	put_varint(e, n);
-	copy_bytes(e->frame + e->frame_len, text, n);
+	ktr_copy(e->frame + e->frame_len, text, n);
 	e->frame_len += n;
 }
 
@@ -143,11 +127,11 @@ ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *
 		  const struct ktr_wire_cpu *cpus, unsigned n)
 {
 	frame_begin(e, KTR_WIRE_HEADER);
-	copy_bytes(e->frame + e->frame_len, KTR_WIRE_MAGIC, 4);
+	ktr_copy(e->frame + e->frame_len, KTR_WIRE_MAGIC, 4);
 	e->frame_len += 4;
 	put_varint(e, KTR_WIRE_VERSION);
 	put_varint(e, flags);
-	copy_bytes(e->frame + e->frame_len, info->boot_id, 16);
+	ktr_copy(e->frame + e->frame_len, info->boot_id, 16);
 	e->frame_len += 16;
 	put_text(e, info->arch, 63);
 	put_text(e, info->build, 255);
@@ -246,11 +230,10 @@ ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned 
 }
 
 static void
-encode_site(struct ktr_encoder *e, unsigned number)
+encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 {
 	uint8_t bit = (uint8_t)(1u << number % 8);
-	const struct ktr_site *site = ktr_site_get(number);
-	if ((e->sites[number / 8] & bit) != 0 || site == NULL)
+	if ((e->sites[number / 8] & bit) != 0)
 		return;
 	e->sites[number / 8] |= bit;
 	frame_begin(e, KTR_WIRE_SITE);
@@ -264,25 +247,25 @@ encode_site(struct ktr_encoder *e, unsigned number)
 	frame_end(e);
 }
 
-/* Texts of thread idents may change; all others never do, and need no second look. */
+/*
+ * Texts never change, but for those of thread idents, and these only with the thread's name: names
+ * are interned, so that another name is another address.
+ */
 static void
 encode_string(struct ktr_encoder *e, uint64_t value)
 {
 	char buf[KTR_STRING_MAX];
 	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
 	unsigned slot = (unsigned)(mixed >> 54) % KTR_ENCODER_STRINGS;
-	bool known = e->strings[slot].value == value;
-	bool fixed = value >> 48 != KTR_IDENT_TAG;
-	if (value == 0 || (known && fixed))
+	bool ident = value >> 48 == KTR_IDENT_TAG;
+	const char *name = ident ? ktr_thread_name_get((uint32_t)value) : NULL;
+	if (value == 0 || (e->strings[slot].value == value && e->strings[slot].name == name))
 		return;
 	const char *text = ktr_string_text(value, buf);
 	if (text == NULL)
 		return;
-	uint32_t hash = fixed ? 0 : ktr_crc32c(text, ktr_strlen(text));
-	if (known && e->strings[slot].hash == hash)
-		return;
 	e->strings[slot].value = value;
-	e->strings[slot].hash = hash;
+	e->strings[slot].name = name;
 	frame_begin(e, KTR_WIRE_STRING);
 	put_varint(e, value);
 	put_text(e, text, KTR_WIRE_STRING_MAX);
@@ -304,12 +287,10 @@ encode_thread(struct ktr_encoder *e, uint32_t tid)
 	frame_end(e);
 }
 
-static uint8_t
-site_strings(unsigned number)
+/* Which parameters are strings: found out once for each site. */
+static unsigned
+site_strings(struct ktr_site *site)
 {
-	struct ktr_site *site = ktr_site_get(number);
-	if (site == NULL)
-		return 0;
 	uint8_t strings = __atomic_load_n(&site->strings, __ATOMIC_RELAXED);
 	if ((strings & 0x80) == 0) {
 		strings = ktr_event_strings(site->fmt) | 0x80;
@@ -327,7 +308,7 @@ batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_
 	e->batch_tid0 = e->batch_tid = entry->tid;
 	e->batch_site = 0;
 	e->batch_len = 0;
-	zero_bytes(e->slots, sizeof(e->slots));
+	ktr_zero(e->slots, sizeof(e->slots));
 }
 
 /* The site's slot, emptied when another site had it; the previous event's slot learns who followed.
@@ -342,10 +323,8 @@ batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)
 		last->successor = site + 1;
 	}
 	struct ktr_wire_slot *slot = &e->slots[site % KTR_WIRE_SLOTS];
-	if (slot->site != site + 1) {
-		zero_bytes(slot, sizeof(*slot));
-		slot->site = site + 1;
-	}
+	if (slot->site != site + 1)
+		*slot = (struct ktr_wire_slot){.site = site + 1};
 	e->batch_site = site + 1;
 	return slot;
 }
@@ -384,6 +363,25 @@ batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
 	e->batch_count++;
 }
 
+/* What must be known before the event is. Returns how many parameters it has. */
+static unsigned
+encode_metadata(struct ktr_encoder *e, const struct ktr_entry *entry)
+{
+	struct ktr_site *site = ktr_site_get(entry->site);
+	/* A thread that goes on has its name in the stream; a new one is seen with the next batch.
+	 */
+	if (e->batch_count == 0 || entry->tid != e->batch_tid)
+		encode_thread(e, entry->tid);
+	if (site == NULL)
+		return KTR_MAXARGS;
+	encode_site(e, site, entry->site);
+	for (unsigned i = 0, left = site_strings(site); left != 0; i++, left >>= 1) {
+		if ((left & 1) != 0 && i < site->nargs)
+			encode_string(e, entry->args[i]);
+	}
+	return site->nargs;
+}
+
 bool
 ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_entry *entry)
 {
@@ -392,15 +390,7 @@ ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct
 	if (e->batch_count > 0 && (e->batch_cpu != cpu || e->batch_first + e->batch_count != seq ||
 				   e->batch_len >= KTR_ENCODER_BATCH))
 		return false;
-	const struct ktr_site *site = ktr_site_get(entry->site);
-	unsigned nargs = site != NULL ? site->nargs : KTR_MAXARGS;
-	encode_site(e, entry->site);
-	encode_thread(e, entry->tid);
-	uint8_t strings = site_strings(entry->site);
-	for (unsigned i = 0; i < nargs && strings >> i != 0; i++) {
-		if ((strings >> i & 1) != 0)
-			encode_string(e, entry->args[i]);
-	}
+	unsigned nargs = encode_metadata(e, entry);
 	if (e->batch_count == 0)
 		batch_begin(e, cpu, seq, entry);
 	batch_add(e, entry, nargs);
@@ -418,7 +408,7 @@ ktr_encode_batch(struct ktr_encoder *e)
 	put_varint(e, e->batch_count);
 	put_varint(e, e->batch_base);
 	put_varint(e, e->batch_tid0);
-	copy_bytes(e->frame + e->frame_len, e->batch, e->batch_len);
+	ktr_copy(e->frame + e->frame_len, e->batch, e->batch_len);
 	e->frame_len += e->batch_len;
 	frame_end(e);
 	e->batch_count = 0;

@@ -51,7 +51,7 @@ struct ktr_encoder {
 	uint8_t sites[65536 / 8]; /* bit N: SITE N was sent */
 	struct {
 		uint64_t value;
-		uint32_t hash;
+		const char *name; /* in the text of a thread's ident; NULL: of others, or none */
 	} strings[KTR_ENCODER_STRINGS];
 	struct {
 		const char *name;

@@ -214,7 +214,8 @@ RECORD(6, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pai
        a1, a2, a3, a4, KTR_PORT_STACK_PAIR(&more))
 /* clang-format on */
 
-bool
+/* Part of every read. */
+inline __attribute__((always_inline)) bool
 ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
 {
 	const uint64_t *word = cpu < KTR_PORT_MAXCPU ? ktr_port_head_of(cpu) : NULL;

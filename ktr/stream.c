@@ -16,6 +16,7 @@
 
 #include "ktr/control.h"
 #include "ktr/port.h"
+#include "ktr/str.h"
 
 static struct ktr_info ktr_info = {.arch = "unknown", .build = "unknown", .ncpu = 1};
 
@@ -216,6 +217,27 @@ stream_torn(struct ktr_stream *s, unsigned cpu)
 	stream_advance(s, cpu, seq - first, &c->torn, &ktr_rings[cpu].torn);
 }
 
+/* The run of whole events from the cursor on that fits into one batch. Returns how it ended. */
+static enum ktr_read_status
+stream_run(struct ktr_stream *s, unsigned cpu)
+{
+	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	enum ktr_read_status status = KTR_READ_OK;
+	struct ktr_entry entry;
+	uint64_t seq = c->cursor;
+	while (seq < c->end) {
+		status = ktr_ring_read(cpu, seq, &entry);
+		if (status != KTR_READ_OK || !ktr_encode_event(&s->enc, cpu, seq, &entry))
+			break;
+		c->ticks = entry.ticks;
+		seq++;
+	}
+	if (seq != c->cursor)
+		stream_advance(s, cpu, seq - c->cursor, &c->delivered, &ktr_rings[cpu].delivered);
+	ktr_encode_batch(&s->enc);
+	return status;
+}
+
 /* Makes one batch of a CPU's events, or reports one loss. False: nothing is left of it in this
  * pass. */
 static bool
@@ -223,25 +245,15 @@ stream_cpu_batch(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	uint64_t start = c->cursor;
-	while (c->exists && c->cursor < c->end) {
-		struct ktr_entry entry;
-		enum ktr_read_status status = ktr_ring_read(cpu, c->cursor, &entry);
-		if (status == KTR_READ_OK) {
-			if (!ktr_encode_event(&s->enc, cpu, c->cursor, &entry))
-				break;
-			c->ticks = entry.ticks;
-			stream_advance(s, cpu, 1, &c->delivered, &ktr_rings[cpu].delivered);
-			continue;
-		}
-		if (c->cursor != start || !(status == KTR_READ_GONE || s->quiesced))
-			break;
-		if (status == KTR_READ_GONE)
-			stream_gone(s, cpu);
-		else
-			stream_torn(s, cpu);
-		return c->cursor != start;
-	}
-	ktr_encode_batch(&s->enc);
+	if (!c->exists || c->cursor >= c->end)
+		return false;
+	enum ktr_read_status status = stream_run(s, cpu);
+	if (c->cursor != start)
+		return true;
+	if (status == KTR_READ_GONE)
+		stream_gone(s, cpu);
+	else if (status != KTR_READ_OK && s->quiesced)
+		stream_torn(s, cpu);
 	return c->cursor != start;
 }
 
@@ -325,8 +337,7 @@ ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
 		size_t n = s->enc.out_len - s->out_pos;
 		if (n > len - done)
 			n = len - done;
-		for (size_t i = 0; i < n; i++)
-			to[done + i] = s->enc.out[s->out_pos + i];
+		ktr_copy(to + done, s->enc.out + s->out_pos, n);
 		s->out_pos += n;
 		done += n;
 	}
