@@ -131,8 +131,9 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	/*
 	 * Invalidates, and says the site: its address / 64, which ktr_entry_copy() makes a number.
 	 * Bits 26 to 31 of a 32-bit quotient by 64 are zero, so the lap has no KTR_LAP_VALID.
+	 * release: who finds the slot invalid finds a head that says why.
 	 */
-	PUT(e->site_lap, (uint32_t)(uintptr_t)site / sizeof(*site));
+	__atomic_store_n(&e->site_lap, (uint32_t)(uintptr_t)site / sizeof(*site), __ATOMIC_RELEASE);
 	ktr_port_wmb();
 	PUT(e->ticks, now);
 	PUT(e->tid, ktr_port_ident());
@@ -267,7 +268,8 @@ ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry)
 	/* The words were read before the lap is looked at again. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	KTR_PORT_READ_STEP();
-	uint16_t after = __atomic_load_n(&e->lap, __ATOMIC_RELAXED);
+	/* acquire: pairs with the release that invalidates, so that the head says who did it */
+	uint16_t after = __atomic_load_n(&e->lap, __ATOMIC_ACQUIRE);
 	KTR_PORT_READ_STEP();
 	entry->lap = before;
 	if (before == lap && after == lap) {

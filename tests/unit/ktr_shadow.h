@@ -68,7 +68,7 @@ shadow_step(enum ktr_host_step step)
 		f->seq = ktr_head_seq(ktr_host_heads[f->cpu]) - 1;
 		*shadow_of(f->cpu, f->seq) =
 		    (struct shadow_event){.id = f->id, .ticks = f->ticks, .nargs = f->nargs};
-	} else if (step == KTR_HOST_STORED && f->invalidated == 0) {
+	} else if (step == KTR_HOST_CLAIMED) {
 		f->invalidated = ++shadow_moment;
 	}
 }

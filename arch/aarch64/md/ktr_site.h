@@ -22,7 +22,9 @@ aarch64_ktr_pcpu(void)
 /*
  * The claim with the clock read inside it: the exclusive pair fails when an interrupt came between,
  * since returning from one clears the monitor (Arm ARM B2.12.2). The ISB keeps the count from being
- * read early: slot order is time order.
+ * read earlier than what was done before; it stands outside of the pair, which must hold no barrier
+ * of that kind if it is to make progress (B2.12.5). An interrupt behind it does no harm: exception
+ * entry and return synchronise as well. So slot order is time order.
  */
 static inline __attribute__((always_inline)) uint64_t
 aarch64_ktr_claim_now(uint64_t *now, uint64_t *at)
@@ -33,8 +35,8 @@ aarch64_ktr_claim_now(uint64_t *now, uint64_t *at)
 	register uint64_t ticks __asm__("x10");
 	register uint32_t failed __asm__("w11");
 
-	__asm__ volatile("1:\tldxr %0, [%3]\n\t"
-			 "isb\n\t"
+	__asm__ volatile("isb\n"
+			 "1:\tldxr %0, [%3]\n\t"
 			 "mrs %1, cntvct_el0\n\t"
 			 "add %0, %0, #1\n\t"
 			 "stxr %w2, %0, [%3]\n\t"

@@ -36,7 +36,7 @@ enum ktr_host_step {
 	KTR_HOST_CLAIM,     /* the clock was read, the claim is about to be tried */
 	KTR_HOST_CLAIMED,   /* claimed and invalidated, nothing filled yet */
 	KTR_HOST_OWNED,     /* claimed, nothing stored yet */
-	KTR_HOST_STORED,    /* one word was stored; the first one invalidates */
+	KTR_HOST_STORED,    /* one word was filled */
 	KTR_HOST_READ       /* a reader is about to load another word */
 };
 extern void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
