@@ -1,6 +1,6 @@
 /*
  * intern.c - an arena of texts that only grows, a hash of offsets into it, and the names of
- * threads.
+ * threads: one struct, without pointers.
  *
  * Invariants: a text is complete before its offset is published in the table; nothing in the arena
  * or the table is ever changed afterwards; the last byte of the arena is NUL, so that reading a
@@ -14,17 +14,10 @@
 #include "ktr/port.h"
 #include "ktr/str.h"
 
-#define INTERN_SLOTS 4096u /* power of two */
-#define INTERN_TEXT  255u
-#define THREAD_SETS  256u /* power of two */
-#define THREAD_WAYS  4u
-#define THREAD_GONE  0x80000000u /* in the lower half of a slot: the thread has ended */
+#define INTERN_TEXT 255u
 
-static char intern_arena[KTR_INTERN_BYTES];
-static uint32_t intern_used;                /* atomic */
-static uint32_t intern_table[INTERN_SLOTS]; /* offset + 1; 0 free; written once */
-/* tid in the upper half, offset + 1 in the lower; 0 free */
-static uint64_t thread_names[THREAD_SETS][THREAD_WAYS];
+static struct ktr_names ktr_names_first;
+static struct ktr_names *names = &ktr_names_first;
 
 static const char intern_full[] = "(intern full)";
 
@@ -40,7 +33,7 @@ intern_hash(const char *text, size_t len)
 static bool
 intern_is(uint32_t offset, const char *text, size_t len)
 {
-	const char *s = &intern_arena[offset];
+	const char *s = &names->arena[offset];
 	size_t i = 0;
 	while (i < len && s[i] == text[i])
 		i++;
@@ -51,15 +44,15 @@ intern_is(uint32_t offset, const char *text, size_t len)
 static uint32_t
 intern_add(const char *text, size_t len)
 {
-	uint32_t used = __atomic_load_n(&intern_used, __ATOMIC_RELAXED);
+	uint32_t used = __atomic_load_n(&names->used, __ATOMIC_RELAXED);
 	uint32_t need = (uint32_t)len + 1;
 	do {
 		if (used + need > KTR_INTERN_BYTES - 1)
 			return 0;
-	} while (!__atomic_compare_exchange_n(&intern_used, &used, used + need, true,
+	} while (!__atomic_compare_exchange_n(&names->used, &used, used + need, true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	for (size_t i = 0; i < len; i++)
-		intern_arena[used + i] = text[i];
+		names->arena[used + i] = text[i];
 	return used + 1;
 }
 
@@ -71,8 +64,8 @@ ktr_intern(const char *text)
 		len = INTERN_TEXT;
 	uint32_t added = 0;
 	uint32_t h = intern_hash(text, len);
-	for (uint32_t i = 0; i < INTERN_SLOTS; i++) {
-		uint32_t *slot = &intern_table[(h + i) & (INTERN_SLOTS - 1)];
+	for (uint32_t i = 0; i < KTR_INTERN_SLOTS; i++) {
+		uint32_t *slot = &names->table[(h + i) & (KTR_INTERN_SLOTS - 1)];
 		/* acquire: pairs with the release below, so that the text is there */
 		uint32_t found = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 		if (found == 0) {
@@ -83,26 +76,39 @@ ktr_intern(const char *text)
 			/* release: pairs with the acquires here; acquire: another's text */
 			if (__atomic_compare_exchange_n(slot, &found, added, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-				return &intern_arena[added - 1];
+				return &names->arena[added - 1];
 		}
 		if (intern_is(found - 1, text, len))
-			return &intern_arena[found - 1];
+			return &names->arena[found - 1];
 	}
-	return added != 0 ? &intern_arena[added - 1] : intern_full;
+	return added != 0 ? &names->arena[added - 1] : intern_full;
+}
+
+const struct ktr_names *
+ktr_names_get(void)
+{
+	return names;
+}
+
+void
+ktr_names_move(struct ktr_names *to)
+{
+	ktr_copy(to, names, sizeof(*to));
+	names = to;
 }
 
 size_t
 ktr_intern_used(void)
 {
-	return __atomic_load_n(&intern_used, __ATOMIC_RELAXED);
+	return __atomic_load_n(&names->used, __ATOMIC_RELAXED);
 }
 
 /* The slot of a thread in its set; NULL: none. */
 static uint64_t *
 thread_find(uint32_t tid, uint64_t *word)
 {
-	uint64_t *set = thread_names[tid & (THREAD_SETS - 1)];
-	for (unsigned i = 0; i < THREAD_WAYS; i++) {
+	uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	for (unsigned i = 0; i < KTR_THREAD_WAYS; i++) {
 		/* acquire: pairs with the release in ktr_thread_name() */
 		*word = __atomic_load_n(&set[i], __ATOMIC_ACQUIRE);
 		if ((uint32_t)*word != 0 && *word >> 32 == tid)
@@ -115,16 +121,16 @@ thread_find(uint32_t tid, uint64_t *word)
 static uint64_t *
 thread_victim(uint32_t tid, uint64_t *word)
 {
-	uint64_t *set = thread_names[tid & (THREAD_SETS - 1)];
-	unsigned turn = tid / THREAD_SETS;
-	for (unsigned i = 0; i < THREAD_WAYS; i++) {
-		uint64_t *slot = &set[(turn + i) % THREAD_WAYS];
+	uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	unsigned turn = tid / KTR_THREAD_SETS;
+	for (unsigned i = 0; i < KTR_THREAD_WAYS; i++) {
+		uint64_t *slot = &set[(turn + i) % KTR_THREAD_WAYS];
 		*word = __atomic_load_n(slot, __ATOMIC_RELAXED);
-		if ((uint32_t)*word == 0 || (*word & THREAD_GONE) != 0)
+		if ((uint32_t)*word == 0 || (*word & KTR_THREAD_GONE) != 0)
 			return slot;
 	}
-	*word = __atomic_load_n(&set[turn % THREAD_WAYS], __ATOMIC_RELAXED);
-	return &set[turn % THREAD_WAYS];
+	*word = __atomic_load_n(&set[turn % KTR_THREAD_WAYS], __ATOMIC_RELAXED);
+	return &set[turn % KTR_THREAD_WAYS];
 }
 
 void
@@ -134,7 +140,7 @@ ktr_thread_name(uint32_t tid, const char *name)
 	uint64_t word = (uint64_t)tid << 32, old;
 	uint64_t *slot;
 	if (text != intern_full)
-		word |= (uint32_t)(text - intern_arena + 1);
+		word |= (uint32_t)(text - names->arena + 1);
 	do {
 		slot = thread_find(tid, &old);
 		if (slot == NULL)
@@ -150,7 +156,7 @@ ktr_thread_gone(uint32_t tid)
 	uint64_t word;
 	uint64_t *slot = thread_find(tid, &word);
 	if (slot != NULL)
-		__atomic_compare_exchange_n(slot, &word, word | THREAD_GONE, false,
+		__atomic_compare_exchange_n(slot, &word, word | KTR_THREAD_GONE, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
@@ -160,7 +166,13 @@ ktr_thread_name_get(uint32_t tid)
 	uint64_t word;
 	if (thread_find(tid, &word) == NULL)
 		return NULL;
-	return &intern_arena[((uint32_t)word & ~THREAD_GONE) - 1];
+	return &names->arena[((uint32_t)word & ~KTR_THREAD_GONE) - 1];
+}
+
+static bool
+names_hold(const struct ktr_names *n, uint64_t value)
+{
+	return value >= (uintptr_t)n->arena && value < (uintptr_t)n->arena + sizeof(n->arena) - 1;
 }
 
 const char *
@@ -173,9 +185,8 @@ ktr_string_text(uint64_t value, char *buf)
 			     name != NULL ? " " : "", (unsigned)value);
 		return buf;
 	}
-	bool interned = value >= (uintptr_t)intern_arena &&
-			value < (uintptr_t)intern_arena + sizeof(intern_arena) - 1;
-	if (interned || p == intern_full || ktr_port_string_ok(p))
+	if (names_hold(names, value) || names_hold(&ktr_names_first, value) || p == intern_full ||
+	    ktr_port_string_ok(p))
 		return p;
 	return NULL;
 }

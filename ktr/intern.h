@@ -15,6 +15,23 @@
 
 /** Bytes of text that can be interned, with their NULs. */
 #define KTR_INTERN_BYTES (64u * 1024)
+#define KTR_INTERN_SLOTS 4096u /* power of two */
+#define KTR_THREAD_SETS  256u  /* power of two */
+#define KTR_THREAD_WAYS  4u
+#define KTR_THREAD_GONE  0x80000000u /* in the lower half of a slot: the thread has ended */
+
+/**
+ * All texts and names. It holds offsets and no pointers, so that it means the same wherever it
+ * lies, and is sound at every moment: whoever finds it in a memory dump, or after a reset, reads
+ * it (ktr/image.h).
+ */
+struct ktr_names {
+	uint32_t used;                    /* bytes of arena; atomic */
+	uint32_t table[KTR_INTERN_SLOTS]; /* offset + 1; 0 free; written once */
+	/* Thread id in the upper half, offset + 1 in the lower; 0 free. Set: id modulo sets. */
+	uint64_t threads[KTR_THREAD_SETS][KTR_THREAD_WAYS];
+	char arena[KTR_INTERN_BYTES]; /* texts with their NULs; the last byte is NUL */
+};
 
 /**
  * The one copy of a text; equal texts give equal pointers, but for a race between two CPUs, which
@@ -56,3 +73,11 @@ ktr_thread_ident(uint32_t tid)
  * for KTR_STRING_MAX bytes and may or may not be used. NULL: a pointer that must not be followed.
  */
 const char *ktr_string_text(uint64_t value, char *buf);
+
+/** Where the names are now. Any context. */
+const struct ktr_names *ktr_names_get(void);
+/**
+ * Goes on with the names at `to`, which has room for them and stays; texts that were handed out
+ * before stay where they are, and valid. Early boot: one CPU, no interrupts.
+ */
+void ktr_names_move(struct ktr_names *to);

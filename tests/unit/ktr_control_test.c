@@ -271,6 +271,28 @@ entry_text_prints_an_event_of_this_program(void **state)
 	assert_string_equal(buf, "alpha switches to 1");
 }
 
+/* Before the one that fills it. */
+static void
+names_move_and_keep_what_they_held(void **state)
+{
+	(void)state;
+	static struct ktr_names elsewhere;
+	char buf[KTR_STRING_MAX], *was = (char *)ktr_names_get()->arena;
+	const char *old = ktr_intern("from before");
+	ktr_thread_name(77, "mover");
+	ktr_names_move(&elsewhere);
+	assert_ptr_equal(ktr_names_get(), &elsewhere);
+	assert_string_equal(ktr_thread_name_get(77), "mover");
+	const char *again = ktr_intern("from before");
+	assert_true(again >= elsewhere.arena && again < elsewhere.arena + KTR_INTERN_BYTES);
+	assert_ptr_equal(again - elsewhere.arena, old - was);
+	/* What was handed out before is still a text, and so are new ones. */
+	assert_ptr_equal(ktr_string_text((uintptr_t)old, buf), old);
+	assert_ptr_equal(ktr_string_text((uintptr_t)again, buf), again);
+	assert_ptr_equal(ktr_string_text((uintptr_t)ktr_intern("later"), buf), ktr_intern("later"));
+	assert_int_equal(elsewhere.arena[KTR_INTERN_BYTES - 1], 0);
+}
+
 int
 main(void)
 {
@@ -284,6 +306,7 @@ main(void)
 	    cmocka_unit_test(interned_strings_are_one_and_resolve),
 	    cmocka_unit_test(thread_names_follow_their_threads),
 	    cmocka_unit_test(long_strings_are_cut),
+	    cmocka_unit_test(names_move_and_keep_what_they_held),
 	    cmocka_unit_test_setup(entry_text_prints_an_event_of_this_program, begin),
 	    cmocka_unit_test(full_arena_gives_one_text_and_goes_on),
 	};
