@@ -21,7 +21,7 @@ host="gcc -I. -Iktr/port/host"
 
 compiler_of() {
     case $1 in
-    ktr/tools/* | ktr/port/host/* | tests/unit/*) echo "$host" ;;
+    ktr/tools/* | ktr/port/host/* | tests/unit/* | tests/bench/*) echo "$host" ;;
     userland/* | tests/user/*) echo "$user" ;;
     *) echo "$kernel" ;;
     esac
