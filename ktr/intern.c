@@ -11,6 +11,7 @@
 #include "ktr/intern.h"
 
 #include "ktr/fmt.h"
+#include "ktr/image.h"
 #include "ktr/port.h"
 #include "ktr/str.h"
 
@@ -95,6 +96,7 @@ ktr_names_move(struct ktr_names *to)
 {
 	ktr_copy(to, names, sizeof(*to));
 	names = to;
+	ktr_image_refresh();
 }
 
 size_t

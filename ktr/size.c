@@ -6,6 +6,7 @@
  * overwritten. Locking: the control lock, but for ktr_stats_get().
  */
 #include "ktr/control.h"
+#include "ktr/image.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
 
@@ -81,6 +82,7 @@ size_exchange(void *arg)
 		if (c->slots[cpu] != NULL)
 			size_exchange_ring(cpu, c);
 	}
+	ktr_image_refresh();
 }
 
 static bool
@@ -167,6 +169,7 @@ ktr_clear(void)
 		ring->cleared += head > seen ? head - seen : 0;
 		__atomic_store_n(&ring->base, head, __ATOMIC_RELAXED);
 	}
+	ktr_image_refresh();
 	ktr_port_unlock();
 }
 

@@ -15,6 +15,7 @@
 #include "ktr/stream.h"
 
 #include "ktr/control.h"
+#include "ktr/image.h"
 #include "ktr/port.h"
 #include "ktr/str.h"
 
@@ -24,6 +25,7 @@ void
 ktr_info_set(const struct ktr_info *info)
 {
 	ktr_info = *info;
+	ktr_image_refresh();
 }
 
 const struct ktr_info *

@@ -1,0 +1,73 @@
+/*
+ * image.h - how a log is found by someone who has nothing but the memory of its kernel: a memory
+ * dump, a debugger, the boot after a reset.
+ *
+ * One struct, the root, says where everything is. It is always right while the kernel runs, so that
+ * nothing has to be done when it dies. All addresses are virtual ones of the kernel that wrote
+ * them. A reader of another build trusts the sizes here rather than its own, and none of it before
+ * it is checked.
+ *
+ * Locking: the control lock for changes; ktr_image_move() early in the boot.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ktr_port.h>
+
+#define KTR_IMAGE_MAGIC   "KTRIMAGE"
+#define KTR_IMAGE_VERSION 1u
+#define KTR_IMAGE_TEXTS   4u
+#define KTR_IMAGE_ARCH    16u
+#define KTR_IMAGE_BUILD   96u
+
+/** A CPU's ring. A reader may find it in the middle of a change, and the head word gone. */
+struct ktr_image_ring {
+	uint64_t slots;   /* address of its struct ktr_entry */
+	uint64_t entries; /* a power of two; 0: the CPU has no ring */
+	uint64_t base;    /* first sequence number that may still be there */
+	uint64_t head;    /* address of the head word (ktr/ring.h); 0: none */
+};
+
+struct ktr_image_root {
+	char magic[8];
+	uint32_t version;
+	uint32_t size;       /* of this struct, rings included */
+	uint32_t entry_size; /* sizeof(struct ktr_entry) … */
+	uint32_t ring_size;  /* … of a row of rings below */
+	uint32_t ring_count; /* rows of rings, one a CPU */
+	uint32_t site_size;  /* sizeof(struct ktr_site) */
+	uint32_t site_count;
+	uint32_t names_size;    /* of struct ktr_names (ktr/intern.h) … */
+	uint32_t names_threads; /* … and where its members are in it */
+	uint32_t names_arena;
+	uint32_t thread_sets, thread_ways;
+	uint64_t sites; /* address of ktr_sites */
+	uint64_t names; /* address of the struct ktr_names in use */
+	/* Where a %s parameter may point, and a site's texts. size 0: unused. */
+	struct {
+		uint64_t start, size;
+	} texts[KTR_IMAGE_TEXTS];
+	/* As in struct ktr_info; NUL-terminated. */
+	uint8_t boot_id[16];
+	uint64_t hz;
+	uint64_t boot_ticks;
+	uint64_t ncpu;
+	char arch[KTR_IMAGE_ARCH];
+	char build[KTR_IMAGE_BUILD];
+	struct ktr_image_ring rings[KTR_PORT_MAXCPU];
+};
+
+/** The root in use. Debuggers look for this symbol. */
+extern struct ktr_image_root *ktr_image;
+
+/** Goes on with the root at `to`, which has room for it and stays. Early boot. */
+void ktr_image_move(struct ktr_image_root *to);
+/**
+ * Read-only data to which parameters and sites point; interned texts need not be said. At most
+ * KTR_IMAGE_TEXTS times. Early boot.
+ */
+void ktr_image_add_text(const void *start, size_t size);
+/** Something that the root tells of has changed. For the other files of ktr/; control lock. */
+void ktr_image_refresh(void);

@@ -1,0 +1,85 @@
+/*
+ * image_root.c - keeps the root right (ktr/image.h).
+ * Locking: the control lock, or early boot. Readers take none: each word is right by itself.
+ */
+#include "ktr/image.h"
+
+#include "ktr/intern.h"
+#include "ktr/port.h"
+#include "ktr/ring.h"
+#include "ktr/site.h"
+#include "ktr/str.h"
+#include "ktr/stream.h"
+
+static struct ktr_image_root image_first = {
+    .magic = KTR_IMAGE_MAGIC,
+    .version = KTR_IMAGE_VERSION,
+    .size = sizeof(struct ktr_image_root),
+    .entry_size = sizeof(struct ktr_entry),
+    .ring_size = sizeof(struct ktr_image_ring),
+    .ring_count = KTR_PORT_MAXCPU,
+    .site_size = sizeof(struct ktr_site),
+    .names_size = sizeof(struct ktr_names),
+    .names_threads = offsetof(struct ktr_names, threads),
+    .names_arena = offsetof(struct ktr_names, arena),
+    .thread_sets = KTR_THREAD_SETS,
+    .thread_ways = KTR_THREAD_WAYS,
+};
+struct ktr_image_root *ktr_image = &image_first;
+
+static void
+copy_text(char *to, const char *from, size_t size)
+{
+	size_t n = ktr_strlen(from);
+	if (n >= size)
+		n = size - 1;
+	ktr_copy(to, from, n);
+	to[n] = '\0';
+}
+
+void
+ktr_image_refresh(void)
+{
+	struct ktr_image_root *r = ktr_image;
+	const struct ktr_info *info = ktr_info_get();
+	r->sites = (uintptr_t)__start_ktr_sites;
+	r->site_count = ktr_site_count();
+	r->names = (uintptr_t)ktr_names_get();
+	ktr_copy(r->boot_id, info->boot_id, sizeof(r->boot_id));
+	r->hz = info->hz;
+	r->boot_ticks = info->boot_ticks;
+	r->ncpu = info->ncpu;
+	copy_text(r->arch, info->arch, sizeof(r->arch));
+	copy_text(r->build, info->build, sizeof(r->build));
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		const struct ktr_ring *ring = &ktr_rings[cpu];
+		struct ktr_image_ring *row = &r->rings[cpu];
+		row->entries = 0;
+		row->slots = (uintptr_t)ring->slots;
+		row->base = ring->base;
+		row->head = (uintptr_t)ktr_port_head_of(cpu);
+		/* release: who reads entries meanwhile finds the slots that have as many */
+		__atomic_store_n(&row->entries, ring->owned ? ring->mask + 1 : 0, __ATOMIC_RELEASE);
+	}
+}
+
+void
+ktr_image_add_text(const void *start, size_t size)
+{
+	for (unsigned i = 0; i < KTR_IMAGE_TEXTS; i++) {
+		if (ktr_image->texts[i].size != 0)
+			continue;
+		ktr_image->texts[i].start = (uintptr_t)start;
+		ktr_image->texts[i].size = size;
+		break;
+	}
+	ktr_image_refresh();
+}
+
+void
+ktr_image_move(struct ktr_image_root *to)
+{
+	ktr_copy(to, ktr_image, sizeof(*to));
+	ktr_image = to;
+	ktr_image_refresh();
+}
