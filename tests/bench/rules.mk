@@ -1,6 +1,39 @@
 # rules.mk - make bench.
 
-.PHONY: bench
+.PHONY: bench bench-programs
 
-bench: $(ARCHS:%=guests-of-%) ## measure: instructions, bytes, rates; one table, and build/bench.json
+bench: $(ARCHS:%=guests-of-%) bench-programs ## measure: instructions, bytes, rates; one table, and build/bench.json
 	tests/bench/run
+
+# The record benchmark: KTR with a port of its own, which is x86_64's; not position independent, for the sites.
+BENCH := $H/bench
+ifeq ($(shell uname -m),x86_64)
+BENCH_PROGRAMS += $(BENCH)/record
+# With LTTng's development files (liblttng-ust-dev), to compare.
+BENCH_PROGRAMS += $(if $(wildcard /usr/include/*/lttng/tracepoint.h),$(BENCH)/record_lttng.so)
+endif
+BENCH_RECORD_SRCS := tests/bench/record.c tests/bench/record_shared.c tests/bench/port/ktr_port.c $(KTR_KERNEL_SRCS)
+# No vector registers, as kernels are built: else GCC reads two parameters as one vector, which has to wait for both.
+BENCH_CFLAGS := -std=gnu11 -O2 -g -fno-pie -mgeneral-regs-only $(WARN) -I. -Itests/bench/port
+
+bench-programs: $(BENCH_PROGRAMS)
+
+$(BENCH)/obj/%.o: %
+	@mkdir -p $(@D)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) $(BENCH_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BENCH)/record: $(BENCH_RECORD_SRCS:%=$(BENCH)/obj/%.o)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -no-pie -o $@ $^ -lpthread -ldl
+
+$(BENCH)/lttng_tp.h: tests/bench/lttng.tp
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$Qlttng-gen-tp -o $@ -o $(@:.h=.c) $<
+
+$(BENCH)/record_lttng.so: tests/bench/record_lttng.c $(BENCH)/lttng_tp.h
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -std=gnu11 -O2 -fPIC -shared -Wall -Wextra -Werror -I. -I$(BENCH) -o $@ $< $(BENCH)/lttng_tp.c -llttng-ust -ldl
+
+-include $(BENCH_RECORD_SRCS:%=$(BENCH)/obj/%.d)
