@@ -6,6 +6,7 @@
 #include "arch/mmu.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
 
 struct boot_info boot_info = {.loader = "?", .cmdline = ""};
 
@@ -46,4 +47,27 @@ boot_add_module(const char *name, uint64_t start, uint64_t size)
 		return;
 	bi->modules[bi->module_count++] =
 	    (struct boot_module){slash != NULL ? slash + 1 : name, phys_to_virt(start), size};
+}
+
+bool
+boot_in_use(const struct boot_info *bi, uint64_t start, uint64_t end, struct boot_range *r)
+{
+	for (unsigned i = 0; i < bi->reserved_count + bi->module_count; i++) {
+		uint64_t s, e;
+
+		if (i < bi->reserved_count) {
+			s = bi->reserved[i].start;
+			e = bi->reserved[i].end;
+		} else {
+			s = virt_to_phys(bi->modules[i - bi->reserved_count].data);
+			e = s + bi->modules[i - bi->reserved_count].size;
+		}
+		s = page_round_down(s);
+		e = page_round_up(e);
+		if (s < end && e > start) {
+			*r = (struct boot_range){s, e, BOOT_RAM};
+			return true;
+		}
+	}
+	return false;
 }

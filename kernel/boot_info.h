@@ -51,3 +51,9 @@ void boot_add_range(uint64_t start, uint64_t size, enum boot_memory_kind kind);
 void boot_reserve(uint64_t start, uint64_t size);
 /* name stays where it is; folders in it count for nothing. */
 void boot_add_module(const char *name, uint64_t start, uint64_t size);
+
+/*
+ * The first range in use, modules included, that overlaps [start, end); *r is widened to pages.
+ * False: all of it is free.
+ */
+bool boot_in_use(const struct boot_info *bi, uint64_t start, uint64_t end, struct boot_range *r);

@@ -24,11 +24,9 @@
 #include "kernel/sysctl/sysctl.h"
 #include "kernel/sysctl/tunable.h"
 #include "kernel/trace/flush.h"
+#include "kernel/trace/persist.h"
 #include "ktr/control.h"
-#include "ktr/image.h"
 #include "ktr/ktr.h"
-
-extern const char __rodata_start[], __rodata_end[];
 
 static uint64_t physmem;
 SYSCTL_U64(hw_physmem, "hw.physmem", 0, &physmem, "bytes of memory that the page allocator has");
@@ -86,8 +84,8 @@ kernel_main(void)
 	clock_note_boot();
 	pcpus[0] = this_pcpu();
 	console_early_init();
-	ktr_image_add_text(__rodata_start, (size_t)(__rodata_end - __rodata_start));
 	read_tunables(); /* kern.quiet among them: nothing is said before */
+	trace_persist_init();
 	printk("Kestrel, %s, by %s\n", arch_name, boot_info.loader);
 	CTR0(KTR_INIT, "boot: tunables read");
 	if (boot_info.ranges_cut)

@@ -13,6 +13,7 @@ KTR_KERNEL_SRCS := \
 	ktr/glob.c \
 	ktr/image_root.c \
 	ktr/intern.c \
+	ktr/persist.c \
 	ktr/ring.c \
 	ktr/size.c \
 	ktr/stream.c

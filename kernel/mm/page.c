@@ -156,30 +156,6 @@ page_count_free(void)
 	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
 }
 
-/* The first range in use that overlaps [start, end), widened to pages; false if none does. */
-static bool
-in_use(const struct boot_info *bi, uint64_t start, uint64_t end, struct boot_range *r)
-{
-	for (unsigned i = 0; i < bi->reserved_count + bi->module_count; i++) {
-		uint64_t s, e;
-
-		if (i < bi->reserved_count) {
-			s = bi->reserved[i].start;
-			e = bi->reserved[i].end;
-		} else {
-			s = virt_to_phys(bi->modules[i - bi->reserved_count].data);
-			e = s + bi->modules[i - bi->reserved_count].size;
-		}
-		s = page_round_down(s);
-		e = page_round_up(e);
-		if (s < end && e > start) {
-			*r = (struct boot_range){s, e, BOOT_RAM};
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Room for the page array, where the boot tables reach. */
 static uint64_t
 place_array(const struct boot_info *bi, uint64_t size)
@@ -192,7 +168,7 @@ place_array(const struct boot_info *bi, uint64_t size)
 		if (bi->ranges[i].kind != BOOT_RAM)
 			continue;
 		while (at + size <= bi->ranges[i].end && at + size <= bi->mapped_end) {
-			if (!in_use(bi, at, at + size, &r))
+			if (!boot_in_use(bi, at, at + size, &r))
 				return at;
 			at = r.end;
 		}
@@ -209,13 +185,13 @@ add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
 	while (start < end) {
 		unsigned order = PAGE_MAX_ORDER;
 
-		if (in_use(bi, start, start + PAGE_SIZE, &r)) {
+		if (boot_in_use(bi, start, start + PAGE_SIZE, &r)) {
 			start = r.end;
 			continue;
 		}
 		while (order > 0 && ((start & ((PAGE_SIZE << order) - 1)) ||
 				     start + (PAGE_SIZE << order) > end ||
-				     in_use(bi, start, start + (PAGE_SIZE << order), &r)))
+				     boot_in_use(bi, start, start + (PAGE_SIZE << order), &r)))
 			order--;
 		free_block(start >> PAGE_SHIFT, order);
 		total_pages += 1ul << order;

@@ -1,6 +1,6 @@
 /*
  * info.c - what the header of every stream says about this machine.
- * Locking: written once, before the first stream.
+ * Locking: written before the first stream.
  */
 #include <stdint.h>
 
@@ -56,6 +56,7 @@ void
 trace_info_init(void)
 {
 	static char build[64];
+	static uint8_t boot_id[16];
 	struct ktr_info info = {
 	    .arch = arch_name,
 	    .build = build,
@@ -64,7 +65,10 @@ trace_info_init(void)
 	    .ncpu = ncpus,
 	};
 
-	info_build(build, sizeof(build));
-	info_boot_id(info.boot_id);
+	if (build[0] == '\0') {
+		info_build(build, sizeof(build));
+		info_boot_id(boot_id);
+	}
+	memcpy(info.boot_id, boot_id, sizeof(boot_id));
 	ktr_info_set(&info);
 }

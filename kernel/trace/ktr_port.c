@@ -19,6 +19,7 @@
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/trace/flush.h"
+#include "ktr/persist.h"
 #include "ktr/port.h"
 
 /* Each batch stops at every CPU three times: one should do for all sites. */
@@ -97,14 +98,17 @@ ktr_port_exchange(void (*fn)(void *), void *arg)
 void *
 ktr_port_alloc(size_t size)
 {
-	return kmap_alloc(page_round_up(size));
+	void *p = ktr_persist_alloc(size);
+
+	return p != NULL ? p : kmap_alloc(page_round_up(size));
 }
 
 void
 ktr_port_free(void *p, size_t size)
 {
 	(void)size;
-	kmap_free(p);
+	if (!ktr_persist_free(p))
+		kmap_free(p);
 }
 
 bool

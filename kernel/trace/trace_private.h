@@ -50,7 +50,10 @@ uint64_t flush_max(void);
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
-/* info.c: what the streams say about the machine. Thread context, after smp_init(). */
+/*
+ * info.c: what the streams say about the machine: early in the boot, and when clocks and CPUs are
+ * known. One thread.
+ */
 void trace_info_init(void);
 
 /* ktrdev.c: registers /dev/ktr. 0 or -errno. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "ktr/event.h"
+#include "ktr/persist.h"
 #include "ktr/port.h"
 
 #define HOST_THREADS 64
@@ -148,6 +149,9 @@ ktr_port_alloc(size_t size)
 		return NULL;
 	if (ktr_host_alloc_left > 0)
 		ktr_host_alloc_left--;
+	void *region = ktr_persist_alloc(size);
+	if (region != NULL)
+		return region;
 	void *p = aligned_alloc(64, (size + 63) / 64 * 64);
 	for (size_t i = 0; p != NULL && i < size; i++)
 		((char *)p)[i] = 0;
@@ -158,7 +162,8 @@ void
 ktr_port_free(void *p, size_t size)
 {
 	(void)size;
-	free(p);
+	if (!ktr_persist_free(p))
+		free(p);
 }
 
 /* The linker's: text and read-only data lie between the first and the second. */

@@ -1,0 +1,258 @@
+/*
+ * persist.c - laying out the region that survives a reset, giving its rings out, and finding one's
+ * way in that of an earlier boot.
+ *
+ * From its start: header, checksums and copies, names, root, rings.
+ */
+#include "ktr/persist.h"
+
+#include "ktr/crc32c.h"
+#include "ktr/image.h"
+#include "ktr/intern.h"
+#include "ktr/port.h"
+#include "ktr/site.h"
+#include "ktr/str.h"
+
+#define ALIGN     64u                    /* of everything in the region */
+#define RINGS_MAX (2u * KTR_PORT_MAXCPU) /* the old ones and the new, while they change */
+
+static struct ktr_persist *persist; /* written once */
+
+/* [control lock] What is given out, by ascending offset. */
+static struct {
+	uint64_t at, end;
+} rings[RINGS_MAX];
+static unsigned ring_count;
+
+static uint64_t
+round_up(uint64_t v)
+{
+	return (v + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void *
+part(const struct ktr_persist *h, uint64_t at)
+{
+	return (char *)(uintptr_t)h + at;
+}
+
+static uint32_t
+header_crc(const struct ktr_persist *h)
+{
+	size_t from = offsetof(struct ktr_persist, version);
+	return ktr_crc32c((const char *)h + from, sizeof(*h) - from);
+}
+
+static uint64_t
+window_blocks(const struct ktr_persist_window *w)
+{
+	return (w->size + KTR_PERSIST_BLOCK - 1) / KTR_PERSIST_BLOCK;
+}
+
+static uint32_t
+block_crc(const struct ktr_persist *h, const struct ktr_persist_window *w, uint64_t block)
+{
+	uint64_t from = block * KTR_PERSIST_BLOCK;
+	uint64_t n = w->size - from < KTR_PERSIST_BLOCK ? w->size - from : KTR_PERSIST_BLOCK;
+	return ktr_crc32c(part(h, w->at + from), n);
+}
+
+/* Adds a window of size bytes at h->rings, which moves behind it. */
+static struct ktr_persist_window *
+window_add(struct ktr_persist *h, uint64_t va, uint64_t size)
+{
+	struct ktr_persist_window *w = h->windows;
+	while (w->size != 0)
+		w++;
+	*w = (struct ktr_persist_window){.va = va, .size = size, .at = h->rings};
+	h->rings = round_up(h->rings + size);
+	return w;
+}
+
+/* What never changes: the window, and a place for its checksums. */
+static void
+window_add_copy(struct ktr_persist *h, const struct ktr_persist_text *text)
+{
+	struct ktr_persist_window *w = window_add(h, (uintptr_t)text->start, text->size);
+	w->crcs = h->rings;
+	h->rings = round_up(h->rings + window_blocks(w) * sizeof(uint32_t));
+}
+
+static void
+copies_fill(struct ktr_persist *h)
+{
+	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
+		const struct ktr_persist_window *w = &h->windows[i];
+		uint32_t *crcs = part(h, w->crcs);
+		if (w->crcs == 0)
+			continue;
+		ktr_copy(part(h, w->at), (const void *)(uintptr_t)w->va, w->size);
+		for (uint64_t b = 0; b < window_blocks(w); b++)
+			crcs[b] = block_crc(h, w, b);
+	}
+}
+
+bool
+ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
+		 const struct ktr_persist_text *texts, unsigned count)
+{
+	const struct ktr_persist_text sites = {__start_ktr_sites, (uintptr_t)__stop_ktr_sites -
+								      (uintptr_t)__start_ktr_sites};
+	const struct ktr_names *old = ktr_names_get();
+	struct ktr_persist h = {.version = KTR_PERSIST_VERSION,
+				.size = size,
+				.phys = phys,
+				.boot = boot,
+				.rings = round_up(sizeof(h))};
+	uint64_t blocks = 0;
+	if (count > KTR_PERSIST_TEXTS)
+		return false;
+
+	window_add_copy(&h, &sites);
+	for (unsigned i = 0; i < count; i++)
+		window_add_copy(&h, &texts[i]);
+	for (unsigned i = 0; i < count + 1; i++)
+		blocks += window_blocks(&h.windows[i]);
+	/* Texts that were handed out before keep their addresses; the new ones have the region's.
+	 */
+	uint64_t names = window_add(&h, (uintptr_t)old, sizeof(*old))->at;
+	uint64_t root = h.rings;
+	h.root = (uintptr_t)p + root;
+	h.rings = round_up(h.rings + sizeof(struct ktr_image_root));
+	if (h.rings > size || blocks > KTR_PERSIST_BLOCKS)
+		return false;
+	*window_add(&h, (uintptr_t)p, 0) =
+	    (struct ktr_persist_window){.va = (uintptr_t)p, .size = size};
+
+	h.crc = header_crc(&h);
+	ktr_copy(p, &h, sizeof(h));
+	copies_fill(p);
+	ktr_names_move(part(p, names));
+	ktr_image_move(part(p, root));
+	/* Complete: now it may be found. */
+	ktr_copy(((struct ktr_persist *)p)->magic, KTR_PERSIST_MAGIC, sizeof(h.magic));
+	persist = p;
+	return true;
+}
+
+const struct ktr_persist *
+ktr_persist_get(void)
+{
+	return persist;
+}
+
+void *
+ktr_persist_alloc(size_t size)
+{
+	if (persist == NULL || ring_count == RINGS_MAX || size == 0 || size > persist->size)
+		return NULL;
+	uint64_t at = persist->rings, n = round_up(size);
+	unsigned i = 0;
+	/* The first gap that holds it. */
+	while (i < ring_count && rings[i].at - at < n)
+		at = rings[i++].end;
+	if (at > persist->size || n > persist->size - at)
+		return NULL;
+	for (unsigned j = ring_count++; j > i; j--)
+		rings[j] = rings[j - 1];
+	rings[i].at = at;
+	rings[i].end = at + n;
+	ktr_zero(part(persist, at), n);
+	return part(persist, at);
+}
+
+bool
+ktr_persist_free(void *p)
+{
+	uint64_t at = (uintptr_t)p - (uintptr_t)persist;
+	for (unsigned i = 0; i < ring_count; i++) {
+		if (rings[i].at != at)
+			continue;
+		for (ring_count--; i < ring_count; i++)
+			rings[i] = rings[i + 1];
+		return true;
+	}
+	return false;
+}
+
+/* [at, at + size) is in the region. */
+static bool
+inside(const struct ktr_persist *h, uint64_t at, uint64_t size)
+{
+	return size <= h->size && at <= h->size - size;
+}
+
+bool
+ktr_persist_valid(const void *p, uint64_t phys, size_t room)
+{
+	const struct ktr_persist *h = p;
+	uint64_t blocks = 0;
+	if (room < sizeof(*h))
+		return false;
+	for (size_t i = 0; i < sizeof(h->magic); i++) {
+		if (h->magic[i] != KTR_PERSIST_MAGIC[i])
+			return false;
+	}
+	if (h->version != KTR_PERSIST_VERSION || h->crc != header_crc(h) || h->phys != phys ||
+	    h->size > room || h->size < sizeof(*h))
+		return false;
+	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
+		const struct ktr_persist_window *w = &h->windows[i];
+		if (!inside(h, w->at, w->size) || w->va + w->size < w->va)
+			return false;
+		if (w->crcs == 0)
+			continue;
+		blocks += window_blocks(w);
+		if (blocks > KTR_PERSIST_BLOCKS || w->crcs % sizeof(uint32_t) != 0 ||
+		    !inside(h, w->crcs, window_blocks(w) * sizeof(uint32_t)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+block_is_bad(const struct ktr_persist_reader *r, uint64_t n)
+{
+	return (r->bad[n / 64] >> n % 64 & 1) != 0;
+}
+
+void
+ktr_persist_reader_init(struct ktr_persist_reader *r, const struct ktr_persist *region)
+{
+	uint64_t n = 0;
+	*r = (struct ktr_persist_reader){.region = region};
+	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
+		const struct ktr_persist_window *w = &region->windows[i];
+		const uint32_t *crcs = part(region, w->crcs);
+		for (uint64_t b = 0; w->crcs != 0 && b < window_blocks(w); b++, n++) {
+			if (crcs[b] == block_crc(region, w, b))
+				continue;
+			r->bad[n / 64] |= 1ull << n % 64;
+			r->bad_count++;
+		}
+	}
+}
+
+bool
+ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n)
+{
+	const struct ktr_persist_reader *r = reader;
+	uint64_t block = 0; /* the window's first, of all */
+	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
+		const struct ktr_persist_window *w = &r->region->windows[i];
+		uint64_t from = va - w->va;
+		if (n <= w->size && from <= w->size - n) {
+			uint64_t first = from / KTR_PERSIST_BLOCK;
+			uint64_t last = (from + n - (n > 0)) / KTR_PERSIST_BLOCK;
+			for (uint64_t b = first; w->crcs != 0 && b <= last; b++) {
+				if (block_is_bad(r, block + b))
+					return false;
+			}
+			ktr_copy(buf, part(r->region, w->at + from), n);
+			return true;
+		}
+		if (w->crcs != 0)
+			block += window_blocks(w);
+	}
+	return false;
+}
