@@ -49,7 +49,14 @@ struct ktr_ring_columns ktr_ring_columns __attribute__((aligned(64))) = {
 void
 ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 {
-	ktr_rings[cpu] = *ring;
+	struct ktr_ring *to = &ktr_rings[cpu];
+	to->slots = ring->slots;
+	to->lap_mul = ring->lap_mul;
+	/* ktr_stats_get() reads these meanwhile, without the lock */
+	__atomic_store_n(&to->mask, ring->mask, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->base, ring->base, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->cleared, ring->cleared, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->owned, ring->owned, __ATOMIC_RELAXED);
 	SET_HOT(cpu, slots, ring->slots);
 	SET_HOT(cpu, mask, ring->mask);
 	SET_HOT(cpu, lap_mul, ring->lap_mul);
@@ -224,8 +231,10 @@ ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
 		return false;
 	const struct ktr_ring *ring = &ktr_rings[cpu];
 	uint64_t seq = ktr_head_seq(__atomic_load_n(word, __ATOMIC_ACQUIRE));
-	uint64_t oldest = seq > ring->mask + 1 ? seq - (ring->mask + 1) : 0;
-	uint64_t base = ring->owned ? ring->base : seq;
+	uint64_t entries = __atomic_load_n(&ring->mask, __ATOMIC_RELAXED) + 1;
+	uint64_t oldest = seq > entries ? seq - entries : 0;
+	bool owned = __atomic_load_n(&ring->owned, __ATOMIC_RELAXED) != 0;
+	uint64_t base = owned ? __atomic_load_n(&ring->base, __ATOMIC_RELAXED) : seq;
 	*head = seq;
 	*tail = oldest > base ? oldest : base;
 	return true;

@@ -98,7 +98,7 @@ struct ktr_ring_columns {
 
 extern struct ktr_ring_columns ktr_ring_columns;
 
-/** Gives a CPU a ring. Nobody records. */
+/** Gives a CPU a ring: slots, mask, lap_mul, base, cleared, owned. Nobody records. */
 void ktr_ring_set(unsigned cpu, const struct ktr_ring *ring);
 
 static inline unsigned

@@ -166,7 +166,8 @@ ktr_clear(void)
 		if (!ktr_ring_window(cpu, &tail, &head))
 			continue;
 		uint64_t seen = size_max(tail, ring->cursor);
-		ring->cleared += head > seen ? head - seen : 0;
+		uint64_t cleared = ring->cleared + (head > seen ? head - seen : 0);
+		__atomic_store_n(&ring->cleared, cleared, __ATOMIC_RELAXED);
 		__atomic_store_n(&ring->base, head, __ATOMIC_RELAXED);
 	}
 	ktr_image_refresh();
@@ -189,7 +190,7 @@ stats_read(const struct ktr_ring *ring, unsigned cpu, struct ktr_stats *stats)
 			   (tail > cursor ? tail - cursor : 0),
 	    .torn = __atomic_load_n(&ring->torn, __ATOMIC_RELAXED),
 	    .suppressed = __atomic_load_n(&ring->suppressed, __ATOMIC_RELAXED),
-	    .cleared = ring->cleared,
+	    .cleared = __atomic_load_n(&ring->cleared, __ATOMIC_RELAXED),
 	};
 	return true;
 }

@@ -338,14 +338,6 @@ dump_open(struct dump *d)
 	    .damage = on_damage,
 	};
 	static const struct merge_ops merge_ops = {on_merged_event, on_merged_gap};
-	d->decoder = ktr_decoder_create(&decoder_ops, d);
-	d->merge = merge_create(&merge_ops, d);
-	if (d->opts.stats)
-		d->stats = dump_stats_create();
-	if (d->decoder == NULL || d->merge == NULL || (d->opts.stats && d->stats == NULL)) {
-		no_memory(d);
-		return false;
-	}
 	d->out = stdout;
 	if (d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
 		d->out = fopen(d->opts.output, "w");
@@ -353,6 +345,14 @@ dump_open(struct dump *d)
 			fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
 			return false;
 		}
+	}
+	d->decoder = ktr_decoder_create(&decoder_ops, d);
+	d->merge = merge_create(&merge_ops, d);
+	if (d->opts.stats)
+		d->stats = dump_stats_create();
+	if (d->decoder == NULL || d->merge == NULL || (d->opts.stats && d->stats == NULL)) {
+		no_memory(d);
+		return false;
 	}
 	return true;
 }

@@ -109,12 +109,5 @@ def loader_conf():
         check_eq(run.out.split(), ["SYSC", "8192"], f"mask and entries ({firmware})")
 
 
-@test("--icount: the same guest counts the same instructions twice")
-def icount():
-    script = "load syscall -n 50\nsysctl -n debug.ktr.stats"
-    runs = [boot(script, mask="SYSC", options=["--icount"]).expect() for _ in range(2)]
-    check_eq(runs[0].out, runs[1].out, "output of the second run")
-
-
 if __name__ == "__main__":
     main()

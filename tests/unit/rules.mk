@@ -1,0 +1,35 @@
+# rules.mk - the unit tests again, under sanitizers: build/host-asan, build/host-tsan.
+
+.PHONY: sanitized-tests
+
+# AddressSanitizer and UndefinedBehaviorSanitizer for everything that runs on the host; ThreadSanitizer for what has
+# threads. TSan takes fences for nothing, and GCC warns of them: here all that they order is atomic by itself.
+asan_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+tsan_FLAGS := -fsanitize=thread -Wno-tsan
+asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump
+tsan_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l pthread_create $(UNIT_SRCS)))
+
+define sanitized
+$H-$(1)/obj/%.o: %
+	@mkdir -p $$(@D)
+	$$(call say,HOSTCC)
+	$$Q$$(HOSTCC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c $$< -o $$@
+
+$H-$(1)/unit/%: $H-$(1)/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS:$H/%=$H-$(1)/%)
+	@mkdir -p $$(@D)
+	$$(call say,HOSTCC)
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ -lcmocka -lpthread
+
+$H-$(1)/ktrdump: $(KTRDUMP_OBJS:$H/%=$H-$(1)/%)
+	$$(call say,HOSTCC)
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^
+
+sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
+
+-include $$(wildcard $H-$(1)/obj/*/*.d $H-$(1)/obj/*/*/*.d $H-$(1)/obj/*/*/*/*.d)
+endef
+$(eval $(call sanitized,asan))
+$(eval $(call sanitized,tsan))
+
+sanitized-tests: ## build the unit tests with AddressSanitizer, UBSan and ThreadSanitizer
+test: sanitized-tests
