@@ -32,13 +32,51 @@ void
 ktr_encoder_forget(struct ktr_encoder *e)
 {
 	ktr_zero(e->sites, sizeof(e->sites));
+	ktr_zero(e->recent, sizeof(e->recent));
 	ktr_zero(e->strings, sizeof(e->strings));
 	ktr_zero(e->threads, sizeof(e->threads));
 }
 
-void
-ktr_encoder_init(struct ktr_encoder *e)
+static struct ktr_site *
+own_site(void *arg, unsigned number)
 {
+	(void)arg;
+	return ktr_site_get(number);
+}
+
+static const char *
+own_thread_name(void *arg, uint32_t tid)
+{
+	(void)arg;
+	return ktr_thread_name_get(tid);
+}
+
+static const char *
+own_string_text(void *arg, uint64_t value, char *buf)
+{
+	(void)arg;
+	return ktr_string_text(value, buf);
+}
+
+static bool
+own_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
+{
+	(void)arg;
+	return ktr_stats_get(cpu, stats);
+}
+
+static const struct ktr_encode_source own_log = {
+    .site = own_site,
+    .thread_name = own_thread_name,
+    .string_text = own_string_text,
+    .stats = own_stats,
+};
+
+void
+ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, void *arg)
+{
+	e->source = source != NULL ? source : &own_log;
+	e->source_arg = arg;
 	ktr_encoder_forget(e);
 	e->out_len = 0;
 	e->total = 0;
@@ -179,12 +217,12 @@ ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks)
 	struct ktr_stats s;
 	unsigned n = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
-		n += ktr_stats_get(cpu, &s);
+		n += e->source->stats(e->source_arg, cpu, &s);
 	frame_begin(e, KTR_WIRE_STATS);
 	put_varint(e, ticks);
 	put_varint(e, n);
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU && n > 0; cpu++) {
-		if (!ktr_stats_get(cpu, &s))
+		if (!e->source->stats(e->source_arg, cpu, &s))
 			continue;
 		put_varint(e, cpu);
 		put_varint(e, s.recorded);
@@ -258,10 +296,10 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
 	unsigned slot = (unsigned)(mixed >> 54) % KTR_ENCODER_STRINGS;
 	bool ident = value >> 48 == KTR_IDENT_TAG;
-	const char *name = ident ? ktr_thread_name_get((uint32_t)value) : NULL;
+	const char *name = ident ? e->source->thread_name(e->source_arg, (uint32_t)value) : NULL;
 	if (value == 0 || (e->strings[slot].value == value && e->strings[slot].name == name))
 		return;
-	const char *text = ktr_string_text(value, buf);
+	const char *text = e->source->string_text(e->source_arg, value, buf);
 	if (text == NULL)
 		return;
 	e->strings[slot].value = value;
@@ -275,7 +313,7 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 static void
 encode_thread(struct ktr_encoder *e, uint32_t tid)
 {
-	const char *name = ktr_thread_name_get(tid);
+	const char *name = e->source->thread_name(e->source_arg, tid);
 	unsigned slot = tid % KTR_ENCODER_THREADS;
 	if (name == NULL || (e->threads[slot].tid == tid && e->threads[slot].name == name))
 		return;
@@ -363,20 +401,34 @@ batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
 	e->batch_count++;
 }
 
+/* What is known of a site, whose frame is in the stream by then. */
+static const struct ktr_encoder_site *
+known_site(struct ktr_encoder *e, unsigned number)
+{
+	struct ktr_encoder_site *known = &e->recent[number % KTR_WIRE_SLOTS];
+	if (known->site == number + 1)
+		return known;
+	struct ktr_site *site = e->source->site(e->source_arg, number);
+	*known = (struct ktr_encoder_site){.site = number + 1, .nargs = KTR_MAXARGS};
+	if (site != NULL) {
+		encode_site(e, site, number);
+		known->nargs = site->nargs;
+		known->strings = (uint8_t)(site_strings(site) & ((1u << site->nargs) - 1));
+	}
+	return known;
+}
+
 /* What must be known before the event is. Returns how many parameters it has. */
 static unsigned
 encode_metadata(struct ktr_encoder *e, const struct ktr_entry *entry)
 {
-	struct ktr_site *site = ktr_site_get(entry->site);
+	const struct ktr_encoder_site *site = known_site(e, entry->site);
 	/* A thread that goes on has its name in the stream; a new one is seen with the next batch.
 	 */
 	if (e->batch_count == 0 || entry->tid != e->batch_tid)
 		encode_thread(e, entry->tid);
-	if (site == NULL)
-		return KTR_MAXARGS;
-	encode_site(e, site, entry->site);
-	for (unsigned i = 0, left = site_strings(site); left != 0; i++, left >>= 1) {
-		if ((left & 1) != 0 && i < site->nargs)
+	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1) {
+		if ((left & 1) != 0)
 			encode_string(e, entry->args[i]);
 	}
 	return site->nargs;

@@ -28,7 +28,24 @@ struct ktr_info {
 	uint32_t ncpu;
 };
 
+struct ktr_stats;
+
+/** Where an encoder has metadata from, if it is not this program's own log. */
+struct ktr_encode_source {
+	/** NULL: no such site. It may change with the next call. */
+	struct ktr_site *(*site)(void *arg, unsigned number);
+	/** NULL: not known. The same address is the same name. */
+	const char *(*thread_name)(void *arg, uint32_t tid);
+	/** As ktr_string_text(). */
+	const char *(*string_text)(void *arg, uint64_t value, char *buf);
+	/** As ktr_stats_get(). */
+	bool (*stats)(void *arg, unsigned cpu, struct ktr_stats *stats);
+};
+
 struct ktr_encoder {
+	const struct ktr_encode_source *source;
+	void *source_arg;
+
 	uint8_t out[KTR_ENCODER_OUT]; /* finished frames */
 	size_t out_len;
 	uint64_t total; /* bytes of frames since ktr_encoder_init() */
@@ -49,6 +66,11 @@ struct ktr_encoder {
 	struct ktr_wire_slot slots[KTR_WIRE_SLOTS];
 
 	uint8_t sites[65536 / 8]; /* bit N: SITE N was sent */
+	struct ktr_encoder_site {
+		uint32_t site; /* number + 1; 0: empty */
+		uint8_t nargs;
+		uint8_t strings; /* bit N: parameter N is a %s */
+	} recent[KTR_WIRE_SLOTS];
 	struct {
 		uint64_t value;
 		const char *name; /* in the text of a thread's ident; NULL: of others, or none */
@@ -72,7 +94,8 @@ struct ktr_wire_cpu {
 	uint64_t left;       /* TRUNCATED: recorded, from next on, but not in the stream */
 };
 
-void ktr_encoder_init(struct ktr_encoder *e);
+/** source NULL: this program's log. It stays. */
+void ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, void *arg);
 /** Forgets which metadata was sent, so that it is sent again. */
 void ktr_encoder_forget(struct ktr_encoder *e);
 

@@ -67,7 +67,7 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 void
 ktr_stream_open(struct ktr_stream *s, unsigned flags)
 {
-	ktr_encoder_init(&s->enc);
+	ktr_encoder_init(&s->enc, NULL, NULL);
 	s->out_pos = 0;
 	s->flags = flags;
 	s->state = KTR_STREAM_IDLE;

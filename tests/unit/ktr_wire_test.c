@@ -163,7 +163,7 @@ static void
 vector_make(const char *name)
 {
 	bool all = strcmp(name, "stream") == 0;
-	ktr_encoder_init(&enc);
+	ktr_encoder_init(&enc, NULL, NULL);
 	if (all)
 		ktr_encode_delimiter(&enc);
 	if (all || strcmp(name, "header") == 0)
