@@ -235,6 +235,7 @@ stress: $(GUESTS_BUILT) ## all classes, all workloads, four CPUs for SECONDS=60:
 lint: ## formatting, layers, headers that compile alone, cppcheck, shellcheck
 	tests/lint/run
 
+include ktr/rules.mk
 -include $(wildcard tests/*/rules.mk)
 
 format: ## format all C sources

@@ -23,13 +23,17 @@ static struct ktr_entry ktr_no_slots[KTR_ENTRIES_MIN];
 _Static_assert(KTR_ENTRIES_MIN == 1u << 2, "lap_mul of the ring of CPUs without one");
 _Static_assert(KTR_PORT_MAXCPU <= 256, "a head word has 8 bits for the CPU");
 
+/* CPU 0 begins otherwise than all, and may be the only one. */
+#define EVERY [0 ... KTR_PORT_MAXCPU - 1]
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+
 struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
+    EVERY = {.slots = ktr_no_slots, .mask = KTR_ENTRIES_MIN - 1, .lap_mul = KTR_LAP_MUL(2)},
     [0] = {.slots = ktr_boot_slots,
 	   .mask = KTR_ENTRIES_BOOT - 1,
 	   .lap_mul = KTR_LAP_MUL(KTR_BOOT_SHIFT),
 	   .owned = 1},
-    [1 ... KTR_PORT_MAXCPU -
-	1] = {.slots = ktr_no_slots, .mask = KTR_ENTRIES_MIN - 1, .lap_mul = KTR_LAP_MUL(2)},
 };
 
 #ifdef KTR_PORT_HOT
@@ -40,11 +44,12 @@ struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
 #define HOT(at, member)             (ktr_ring_columns.member[at])
 
 struct ktr_ring_columns ktr_ring_columns __attribute__((aligned(64))) = {
-    .slots = {[0] = ktr_boot_slots, [1 ... KTR_PORT_MAXCPU - 1] = ktr_no_slots},
-    .mask = {[0] = KTR_ENTRIES_BOOT - 1, [1 ... KTR_PORT_MAXCPU - 1] = KTR_ENTRIES_MIN - 1},
-    .lap_mul = {[0] = KTR_LAP_MUL(KTR_BOOT_SHIFT), [1 ... KTR_PORT_MAXCPU - 1] = KTR_LAP_MUL(2)},
+    .slots = {EVERY = ktr_no_slots, [0] = ktr_boot_slots},
+    .mask = {EVERY = KTR_ENTRIES_MIN - 1, [0] = KTR_ENTRIES_BOOT - 1},
+    .lap_mul = {EVERY = KTR_LAP_MUL(2), [0] = KTR_LAP_MUL(KTR_BOOT_SHIFT)},
 };
 #endif
+#pragma GCC diagnostic pop
 
 void
 ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)

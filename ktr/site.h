@@ -40,31 +40,37 @@ struct ktr_patch {
 
 _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 
+/* How the compiler is asked to print the site's address bare; RISC-V's is asked by "%0". */
+#ifndef KTR_PORT_SITE_OPERAND
+#define KTR_PORT_SITE_OPERAND "%c0"
+#endif
+
 /**
  * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
  * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
+ * An insn with a label 1 of its own means the instruction behind that one.
  */
-#define KTR_PATCH_SITE_ON(insn, site)                            \
-	__extension__({                                          \
-		__label__ ktr_on_, ktr_end_;                     \
-		_Bool ktr_hit_ = 0;                              \
-		__asm__ goto("1:\t" insn "\n\t"                  \
-			     ".pushsection ktr_patch, \"a\"\n\t" \
-			     ".balign 4\n\t"                     \
-			     ".long 1b - .\n\t"                  \
-			     ".long %l[ktr_on_] - .\n\t"         \
-			     ".long %c0 - .\n\t"                 \
-			     ".popsection"                       \
-			     :                                   \
-			     : "i"(site)                         \
-			     :                                   \
-			     : ktr_on_);                         \
-		goto ktr_end_;                                   \
-	ktr_on_:                                                 \
-		__attribute__((cold));                           \
-		ktr_hit_ = 1;                                    \
-	ktr_end_:;                                               \
-		ktr_hit_;                                        \
+#define KTR_PATCH_SITE_ON(insn, site)                                  \
+	__extension__({                                                \
+		__label__ ktr_on_, ktr_end_;                           \
+		_Bool ktr_hit_ = 0;                                    \
+		__asm__ goto("1:\t" insn "\n\t"                        \
+			     ".pushsection ktr_patch, \"a\"\n\t"       \
+			     ".balign 4\n\t"                           \
+			     ".long 1b - .\n\t"                        \
+			     ".long %l[ktr_on_] - .\n\t"               \
+			     ".long " KTR_PORT_SITE_OPERAND " - .\n\t" \
+			     ".popsection"                             \
+			     :                                         \
+			     : "i"(site)                               \
+			     :                                         \
+			     : ktr_on_);                               \
+		goto ktr_end_;                                         \
+	ktr_on_:                                                       \
+		__attribute__((cold));                                 \
+		ktr_hit_ = 1;                                          \
+	ktr_end_:;                                                     \
+		ktr_hit_;                                              \
 	})
 
 static inline uintptr_t

@@ -192,7 +192,8 @@ stream_gone(struct ktr_stream *s, unsigned cpu)
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	struct ktr_ring *ring = &ktr_rings[cpu];
 	uint64_t tail, head, first = c->cursor;
-	ktr_ring_window(cpu, &tail, &head);
+	if (!ktr_ring_window(cpu, &tail, &head))
+		return;
 	bool cleared = ring->owned && tail == ring->base;
 	uint64_t to = stream_next_ticks(s, cpu, tail);
 	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;

@@ -18,11 +18,13 @@ kernel="$cc -I. -Iarch/$arch -Ikernel/abi/$arch -Ikernel/trace -ffreestanding $(
 user="$cc -I. -Iuserland/libc/include -Ikernel/abi/$arch -ffreestanding -nostdinc
     -isystem $("$cc" -print-file-name=include) $(of_port USER_CFLAGS)"
 host="gcc -I. -Iktr/port/host"
+example="riscv64-unknown-elf-gcc -ffreestanding -DHARTS=1 -DKTR_PORT_PATCH=1"
 
 compiler_of() {
     case $1 in
     ktr/tools/* | ktr/port/host/* | tests/unit/* | tests/bench/*) echo "$host" ;;
     userland/* | tests/user/*) echo "$user" ;;
+    ktr/examples/*) echo "$example" ;;
     *) echo "$kernel" ;;
     esac
 }

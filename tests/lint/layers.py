@@ -19,6 +19,7 @@ FREESTANDING = {"stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", 
 LAYERS = [
     ("ktr/tools/", ["ktr/"], None),
     ("ktr/port/host/", ["ktr/"], None),
+    ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h"}),
     ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
     ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
     # arch/README.md names the few kernel headers that a port may use beside entry.h.

@@ -1,0 +1,24 @@
+# rules.mk - the log as two files, for other kernels, and the example of such a one: ktr/README.md.
+
+.PHONY: ktr-amalgamation ktr-example
+
+ktr-amalgamation: build/ktr/ktr.c ## write build/ktr/ktr.c and ktr.h, the log as two files for other kernels
+
+build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(wildcard ktr/*.h ktr/*.def)
+	$(call say,GEN)
+	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS)
+
+# A bare-metal program for riscv64, on one hart or four, with text patching or without: riscv64-virt-HARTS-PATCH.
+KTR_EXAMPLE   := ktr/examples/riscv64-virt
+KTR_EXAMPLES  := $(foreach n,1 4,$(foreach p,0 1,build/ktr/riscv64-virt-$n-$p))
+KTR_EXAMPLE_CC = riscv64-unknown-elf-gcc -std=gnu11 -O2 -g -ffreestanding -nostdinc \
+	-isystem $(shell riscv64-unknown-elf-gcc -print-file-name=include) -march=rv64imac -mabi=lp64 -misa-spec=2.2 \
+	-mcmodel=medany -fno-tree-loop-distribute-patterns -fno-strict-aliasing -fwrapv $(WARN) $(REPRODUCIBLE) -Ibuild/ktr -I$(KTR_EXAMPLE)
+
+ktr-example: $(KTR_EXAMPLES) ## build ktr/examples: the log in a bare-metal riscv64 program
+
+build/ktr/riscv64-virt-%: build/ktr/ktr.c $(wildcard $(KTR_EXAMPLE)/*)
+	$(call say,LINK)
+	$Q$(KTR_EXAMPLE_CC) -DHARTS=$(word 1,$(subst -, ,$*)) -DKTR_PORT_PATCH=$(word 2,$(subst -, ,$*)) \
+		-nostdlib -static -T $(KTR_EXAMPLE)/kernel.ld -Wl,--defsym=HARTS=$(word 1,$(subst -, ,$*)) \
+		-Wl,--no-warn-rwx-segments -o $@ $(filter %.c %.S,$^) -lgcc
