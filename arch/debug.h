@@ -27,8 +27,14 @@ static inline uintptr_t arch_frame_pointer(void);
 /* Also ARCH_WATCH_BEFORE: 1 where a watched access is told of before it is made, 0 after. */
 #include <md/debug.h>
 
-/* Where a thread that is switched out goes on. */
-void arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *fp);
+/* Where a thread that is switched out goes on, with which stack and frame pointer; 0: unreadable.
+ */
+void arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+/*
+ * The frame of what was interrupted, when pc is where the first C function of a trap, interrupt or
+ * system call returns to, with that stack pointer; else NULL.
+ */
+const struct arch_trapframe *arch_unwind_trap(uintptr_t pc, uintptr_t sp);
 
 /*
  * Makes this CPU watch these places in the kernel and no others; entry_debug() tells of a hit,

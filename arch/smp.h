@@ -27,6 +27,6 @@ void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);
 /*
  * Makes one CPU, this one too, call entry_nmi(), whether its interrupts are on or not. False: this
  * machine has nothing that reaches a CPU with interrupts off, so that it comes when they are on.
- * Any context.
+ * Sets the CPU's nmi_sent, for entry_nmi() to tell it from the operator's. Any context.
  */
 bool arch_nmi_send(unsigned cpu);

@@ -11,6 +11,8 @@ static inline void arch_tf_set_pc(struct arch_trapframe *tf, uintptr_t pc);
 static inline uintptr_t arch_tf_sp(const struct arch_trapframe *tf);
 /* Frame pointer, for unwinding. */
 static inline uintptr_t arch_tf_fp(const struct arch_trapframe *tf);
+/* The link register; 0 where calls leave the return address on the stack. */
+static inline uintptr_t arch_tf_link(const struct arch_trapframe *tf);
 static inline bool arch_tf_user(const struct arch_trapframe *tf);
 /* Were interrupts on in the interrupted context? */
 static inline bool arch_tf_irq_on(const struct arch_trapframe *tf);
@@ -32,5 +34,7 @@ arch_user_frame(uintptr_t stack_top)
 void arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp);
 /* Leaves the kernel through tf. Interrupts off. */
 _Noreturn void arch_return_to_user(struct arch_trapframe *tf);
+/* The value of a register by its name, as arch_tf_print() has it. False: no such register. */
+bool arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v);
 /* One line per register group, by printk. For panics and the debugger. */
 void arch_tf_print(const struct arch_trapframe *tf);

@@ -12,10 +12,12 @@
 #include "arch/trap.h"
 #include "kernel/abi/signal.h"
 #include "kernel/debug/kdb.h"
+#include "kernel/debug/watchdog.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
@@ -24,7 +26,8 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
-#define OOM_TRIES 100 /* of 10 ms each */
+#define OOM_TRIES    100 /* of 10 ms each */
+#define NMI_STALE_NS 10000000ull
 
 extern char __ktr_record_start[], __ktr_record_end[];
 
@@ -181,6 +184,7 @@ void
 entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
+	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
 
 	kdb_points_load(false);
 	if (smp_stopped(tf)) {
@@ -192,4 +196,11 @@ entry_nmi(struct arch_trapframe *tf)
 	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
 	     arch_tf_user(tf));
 	pc->nmi--;
+	/* One that stopped us twice, or came while we stood, is no news. */
+	if (kdb_inside() || clock_ns() - pc->resumed_ns < NMI_STALE_NS)
+		return;
+	if (watchdog_hung())
+		kdb_alarm(tf, "watchdog: no timer interrupt");
+	else if (!sent)
+		kdb_alarm(tf, "NMI");
 }

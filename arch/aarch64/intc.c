@@ -343,6 +343,7 @@ arch_ipi_send(unsigned cpu, enum arch_ipi ipi)
 bool
 arch_nmi_send(unsigned cpu)
 {
+	__atomic_store_n(&pcpus[cpu]->nmi_sent, true, __ATOMIC_RELEASE);
 	send(cpu, SGI_NMI, fiq_is_nmi);
 	return fiq_is_nmi;
 }

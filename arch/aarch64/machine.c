@@ -91,8 +91,9 @@ arch_reboot(void)
 }
 
 void
-arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *fp)
+arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
 	*pc = t->ctx.pc;
+	*sp = t->ctx.sp;
 	*fp = t->ctx.x19_x29[10];
 }

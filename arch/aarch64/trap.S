@@ -96,6 +96,8 @@ from_el0:
 	mov x30, xzr
 	mov x0, sp
 	bl aarch64_trap
+	.globl user_trap_return
+user_trap_return:
 	b trap_return
 
 from_el1:
@@ -153,6 +155,8 @@ stack_overflow:
 	mov x0, sp
 	mov x1, #TRAP_STACK
 	bl aarch64_trap
+	.globl stack_overflow_return
+stack_overflow_return:			/* never: for backtraces */
 	brk #1
 
 	/* void arch_return_to_user(struct arch_trapframe *tf): tf is at the top of the kernel stack */

@@ -3,6 +3,7 @@
  */
 #include "arch/trap.h"
 #include "arch/aarch64/a64.h"
+#include "arch/debug.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
@@ -200,6 +201,29 @@ arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp)
 	tf->sp = sp;
 }
 
+bool
+arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
+{
+	static const char others[][8] = {"lr", "sp", "pc", "pstate", "esr", "far"};
+	char x[8];
+
+	_Static_assert(offsetof(struct arch_trapframe, far) == (30 + 5) * 8,
+		       "behind x29, in order");
+	for (unsigned i = 0; i < 31; i++) {
+		snprintf(x, sizeof(x), "x%u", i);
+		if (strcmp(x, name) == 0) {
+			*v = tf->x[i];
+			return true;
+		}
+	}
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(others[i], name) == 0) {
+			*v = ((const uint64_t *)tf)[30 + i];
+			return true;
+		}
+	return false;
+}
+
 void
 arch_tf_print(const struct arch_trapframe *tf)
 {
@@ -210,4 +234,15 @@ arch_tf_print(const struct arch_trapframe *tf)
 		      tf->x[i], i + 1, tf->x[i + 1], i + 2, tf->x[i + 2], i + 3, tf->x[i + 3],
 		      i + 4, tf->x[i + 4]);
 	warnk("lr  %016lx\n", tf->x[30]);
+}
+
+const struct arch_trapframe *
+arch_unwind_trap(uintptr_t pc, uintptr_t sp)
+{
+	extern const char trap_return[], user_trap_return[], stack_overflow_return[];
+
+	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)user_trap_return ||
+	    pc == (uintptr_t)stack_overflow_return)
+		return (const struct arch_trapframe *)sp;
+	return NULL;
 }

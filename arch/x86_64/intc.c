@@ -66,7 +66,8 @@ lapic_init(void)
 	wrmsr(MSR_APIC_BASE, (base & ~(1ul << 10)) | 1 << 11);
 	lapic_write(LAPIC_SVR, 0x100 | VEC_SPURIOUS);
 	lapic_write(LAPIC_LVT_LINT0, LVT_MASKED);
-	lapic_write(LAPIC_LVT_LINT1, LVT_NMI);
+	/* The machine's NMI line goes to every CPU at once: one is enough. */
+	lapic_write(LAPIC_LVT_LINT1, arch_cpu() == 0 ? LVT_NMI : LVT_MASKED);
 	lapic_write(LAPIC_LVT_ERROR, LVT_MASKED);
 	lapic_write(LAPIC_TIMER_DIVIDE, DIVIDE_BY_16);
 	lapic_write(LAPIC_LVT_TIMER, VEC_TIMER);

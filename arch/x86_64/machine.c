@@ -9,6 +9,7 @@
 #include "arch/uaccess.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/boot_info.h"
+#include "kernel/lib/string.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/thread.h"
 
@@ -88,14 +89,14 @@ arch_reboot(void)
 }
 
 void
-arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *fp)
+arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
 	/* As arch_context_switch() left it: r15 r14 r13 r12 rbx rbp, return address. */
-	uint64_t v = 0;
+	uint64_t saved[7];
 
-	*pc = *fp = 0;
-	if (arch_probe_read(&v, (void *)(t->ctx.sp + 40)))
-		*fp = v;
-	if (arch_probe_read(&v, (void *)(t->ctx.sp + 48)))
-		*pc = v;
+	if (!arch_probe_copy(saved, (void *)t->ctx.sp, sizeof(saved)))
+		memset(saved, 0, sizeof(saved));
+	*fp = saved[5];
+	*pc = saved[6];
+	*sp = t->ctx.sp + sizeof(saved);
 }

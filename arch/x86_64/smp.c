@@ -135,6 +135,7 @@ arch_ipi_send(unsigned cpu, enum arch_ipi ipi)
 bool
 arch_nmi_send(unsigned cpu)
 {
+	__atomic_store_n(&pcpus[cpu]->nmi_sent, true, __ATOMIC_RELEASE);
 	lapic_send(acpi.apic_ids[cpu], ICR_NMI | ICR_ASSERT);
 	return true;
 }

@@ -147,6 +147,8 @@ paranoid_entry:
 	inc %ebx
 1:	mov %rsp, %rdi
 	call x86_trap
+	.globl paranoid_return
+paranoid_return:
 	test %ebx, %ebx			/* callee-saved */
 	jz 1f
 	swapgs
@@ -171,6 +173,8 @@ x86_syscall_entry:
 	SAVE_REGS
 	mov %rsp, %rdi
 	call x86_syscall
+	.globl syscall_return
+syscall_return:
 	/* SYSRET where the frame still is what SYSCALL made of it; else (execve) IRET. */
 	mov TF_RIP(%rsp), %rcx
 	cmp %rcx, TF_RCX(%rsp)

@@ -2,6 +2,7 @@
  * trap.c - the interrupt table, and which upcall each vector becomes.
  */
 #include "arch/trap.h"
+#include "arch/debug.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
@@ -79,6 +80,21 @@ page_fault(struct arch_trapframe *tf)
 	entry_page_fault(tf, va, tf->error & 16 ? MMU_EXEC : tf->error & 2 ? MMU_WRITE : MMU_READ);
 }
 
+/*
+ * In an NMI handler that faults, as the debugger may, the fault's IRET lets the next NMI in (SDM
+ * vol. 3A, 6.7.1), which must not begin on the same stack.
+ */
+static void
+nmi(struct arch_trapframe *tf)
+{
+	struct x86_cpu *x = arch_this_pcpu()->x86;
+	uint64_t top = x->tss.ist[IST_NMI - 1];
+
+	x->tss.ist[IST_NMI - 1] = (uint64_t)x->stacks[4] + sizeof(x->stacks[4]);
+	entry_nmi(tf);
+	x->tss.ist[IST_NMI - 1] = top;
+}
+
 static void
 exception(struct arch_trapframe *tf)
 {
@@ -86,7 +102,7 @@ exception(struct arch_trapframe *tf)
 
 	switch (v) {
 	case VEC_NMI:
-		entry_nmi(tf);
+		nmi(tf);
 		return;
 	case VEC_PF:
 		page_fault(tf);
@@ -165,6 +181,23 @@ arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp)
 	tf->rflags = 0x202; /* IF, and the bit that is always 1 */
 }
 
+bool
+arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
+{
+	static const char names[][8] = {"r15", "r14",   "r13", "r12",    "r11",   "r10",
+					"r9",  "r8",    "rbp", "rdi",    "rsi",   "rdx",
+					"rcx", "rbx",   "rax", "vector", "error", "rip",
+					"cs",  "flags", "rsp", "ss"};
+
+	_Static_assert(sizeof(*tf) == sizeof(names), "a name for each, in their order");
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], name) == 0) {
+			*v = ((const uint64_t *)tf)[i];
+			return true;
+		}
+	return false;
+}
+
 void
 arch_tf_print(const struct arch_trapframe *tf)
 {
@@ -175,4 +208,15 @@ arch_tf_print(const struct arch_trapframe *tf)
 	warnk("r9  %016lx r10 %016lx r11 %016lx r12 %016lx\n", tf->r9, tf->r10, tf->r11, tf->r12);
 	warnk("r13 %016lx r14 %016lx r15 %016lx vec %3lu err %#lx\n", tf->r13, tf->r14, tf->r15,
 	      tf->vector, tf->error);
+}
+
+const struct arch_trapframe *
+arch_unwind_trap(uintptr_t pc, uintptr_t sp)
+{
+	extern const char trap_return[], paranoid_return[], syscall_return[];
+
+	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)paranoid_return ||
+	    pc == (uintptr_t)syscall_return)
+		return (const struct arch_trapframe *)sp;
+	return NULL;
 }

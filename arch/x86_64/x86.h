@@ -65,7 +65,8 @@ _Static_assert(sizeof(struct x86_tss) == 104, "hardware layout");
 struct x86_cpu {
 	uint64_t gdt[8];
 	struct x86_tss tss;
-	uint8_t stacks[4][8192] __attribute__((aligned(16)));
+	uint8_t stacks[5][16384]
+	    __attribute__((aligned(16))); /* IST 1 to 4, and an NMI's in an NMI */
 };
 
 static inline uint64_t

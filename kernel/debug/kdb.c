@@ -17,15 +17,13 @@
 #include "arch/machine.h"
 #include "arch/pcpu.h"
 #include "arch/trap.h"
-#include "kernel/abi/errno.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
+#include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/smp.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/sysctl/sysctl.h"
-#include "kernel/sysctl/tunable.h"
 #include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
 
@@ -35,9 +33,10 @@ struct kdb_state kdb = {.owner = KDB_NO_CPU};
 
 static const char *kdb_why;      /* atomic: set by kdb_request() for the breakpoint that follows */
 static uint32_t kdb_saved_ident; /* of the CPU inside */
-static int kdb_on_panic = -1;    /* -1: ask unless a script runs */
-static unsigned kdb_saved_locks; /* of the CPU inside, for the jump back to the prompt */
-static int kdb_saved_irq_depth;
+static struct {
+	unsigned locks, mutexes;
+	int irq_depth;
+} kdb_saved; /* of the CPU inside, for the jump back to the prompt */
 
 bool
 kdb_active(void)
@@ -64,15 +63,13 @@ kdb_panicked(void)
 }
 
 bool
-kdb_ask_on_panic(void)
+kdb_must_not_wait(void)
 {
-	if (kdb_on_panic >= 0)
-		return kdb_on_panic != 0;
-	return tunable_get("init.script") == NULL && tunable_get("kern.test") == NULL;
+	return kdb_active() && kdb_inside() && (kdb.recoverable || kdb_panicked());
 }
 
 void
-kdb_stop_machine(void)
+kdb_stop_machine(struct arch_trapframe *tf)
 {
 	int none = KDB_NO_CPU;
 
@@ -81,7 +78,9 @@ kdb_stop_machine(void)
 	while (!__atomic_compare_exchange_n(&kdb.owner, &none, (int)arch_cpu(), false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		none = KDB_NO_CPU;
-		arch_relax();
+		/* Who is inside may be unable to reach us: in an NMI handler no other NMI comes. */
+		if (tf == NULL || !smp_stopped(tf))
+			arch_relax();
 	}
 	kdb_saved_ident = arch_ktr_ident();
 	arch_ktr_set_ident(kdb_saved_ident | IDENT_SLOW);
@@ -98,6 +97,7 @@ kdb_resume_machine(void)
 	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
 	if (ncpus > 1)
 		smp_resume_others();
+	this_pcpu()->resumed_ns = clock_ns();
 }
 
 void
@@ -105,11 +105,14 @@ kdb_recover(const char *what, uintptr_t pc)
 {
 	if (!kdb.recoverable)
 		return;
+	kdb.quit = false;
 	kdb_printf("\n%s, in the debugger at ", what);
 	kdb_print_symbol(pc);
 	kdb_printf("\n");
-	this_pcpu()->locks = kdb_saved_locks;
-	this_pcpu()->irq_depth = kdb_saved_irq_depth;
+	spin_abandon(kdb_saved.locks);
+	mutex_abandon(kdb_saved.mutexes);
+	this_pcpu()->irq_depth = kdb_saved.irq_depth;
+	arch_irq_disable();
 	__builtin_longjmp(kdb.recover, 1);
 }
 
@@ -119,18 +122,19 @@ kdb_loop(void)
 	static char line[KDB_LINE_MAX]; /* static: keeps its value over the jump */
 
 	kdb.leave = false;
-	kdb_saved_locks = this_pcpu()->locks;
-	kdb_saved_irq_depth = this_pcpu()->irq_depth;
+	kdb_saved.locks = this_pcpu()->locks;
+	kdb_saved.mutexes = curthread() != NULL ? curthread()->mutexes : 0;
+	kdb_saved.irq_depth = this_pcpu()->irq_depth;
 	(void)__builtin_setjmp(kdb.recover);
 	kdb.recoverable = true;
 	while (!kdb.leave) {
-		kdb.quit = kdb.pager = false;
+		kdb.quit = kdb.pager = kdb.running = false;
 		kdb_readline("db> ", line);
 		kdb.row = 0;
-		kdb.pager = true;
+		kdb.pager = kdb.running = true;
 		kdb_run(line);
 	}
-	kdb.recoverable = kdb.pager = false;
+	kdb.recoverable = kdb.pager = kdb.running = kdb.quit = false;
 }
 
 static struct kdb_place
@@ -161,6 +165,7 @@ kdb_ask(const char *why, int point)
 	if (point < 0 && !kdb.stepped)
 		kdb_printf("help lists the commands; continue goes on\n");
 	kdb.stepped = false;
+	kdb_temporary_clear();
 	kdb_loop();
 	if (kdb_go_on(kdb.place.tf))
 		kdb_resume_machine();
@@ -193,9 +198,21 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 			return;
 		}
 	}
-	kdb_stop_machine();
+	kdb_stop_machine(tf);
 	kdb_points_load(false);
 	kdb.place = place_of(tf);
+	switch (kdb_temporary_hit(tf, why, &asked)) {
+	case KDB_TEMPORARY_OTHER:
+		if (kdb_go_on(tf))
+			kdb_resume_machine();
+		return;
+	case KDB_TEMPORARY_HIT:
+		kdb.stepped = true;
+		kdb_ask(asked, -1);
+		return;
+	case KDB_TEMPORARY_NO:
+		break;
+	}
 	point = kdb_point_hit(tf, why, data);
 	if ((why == ENTRY_POINT || why == ENTRY_WATCH) && point < 0) {
 		/* It was deleted while this CPU waited for its turn. */
@@ -211,6 +228,17 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 }
 
 void
+kdb_alarm(struct arch_trapframe *tf, const char *why)
+{
+	if (kdb_panic_action() != KDB_ACTION_DEBUG)
+		panic_trap(tf, "%s", why);
+	kdb_stop_machine(tf);
+	kdb_points_load(false);
+	kdb.place = place_of(tf);
+	kdb_ask(why, -1);
+}
+
+void
 kdb_request(const char *why)
 {
 	irq_push();
@@ -219,61 +247,3 @@ kdb_request(const char *why)
 	arch_breakpoint();
 	irq_pop();
 }
-
-static void
-kdb_zero_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_puts(out, "0");
-}
-
-static int
-kdb_enter_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	if (strcmp(val, "1") != 0 && strcmp(val, "0") != 0) {
-		snprintf(err, errlen, "\"%s\": expected 1 to enter the debugger", val);
-		return -EINVAL;
-	}
-	if (val[0] == '1')
-		kdb_request(s->name);
-	return 0;
-}
-
-static int
-kdb_panic_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	if (strcmp(val, "1") != 0 && strcmp(val, "0") != 0) {
-		snprintf(err, errlen, "\"%s\": expected 1 to panic", val);
-		return -EINVAL;
-	}
-	if (val[0] == '1')
-		panic("asked for by %s", s->name);
-	return 0;
-}
-
-static void
-kdb_on_panic_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_puts(out, kdb_ask_on_panic() ? "1" : "0");
-}
-
-static int
-kdb_on_panic_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	(void)s;
-	if (strcmp(val, "1") != 0 && strcmp(val, "0") != 0) {
-		snprintf(err, errlen, "\"%s\": expected 1 (debugger) or 0 (power off)", val);
-		return -EINVAL;
-	}
-	kdb_on_panic = val[0] - '0';
-	return 0;
-}
-
-SYSCTL_PROC(debug_kdb_enter, "debug.kdb.enter", SYSCTL_TYPE_INT, SYSCTL_WR, kdb_zero_get,
-	    kdb_enter_set, "write 1 to enter the debugger");
-SYSCTL_PROC(debug_kdb_panic, "debug.kdb.panic", SYSCTL_TYPE_INT, SYSCTL_WR, kdb_zero_get,
-	    kdb_panic_set, "write 1 to panic");
-SYSCTL_PROC(debug_debugger_on_panic, "debug.debugger_on_panic", SYSCTL_TYPE_INT,
-	    SYSCTL_WR | SYSCTL_TUN, kdb_on_panic_get, kdb_on_panic_set,
-	    "a panic asks an operator (1), or reports and powers off with status 101 (0)");

@@ -21,6 +21,15 @@ void kdb_request(const char *why);
 /* A trap that can be continued from: the db> prompt. As entry_debug(). Interrupts off. */
 void kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
 /*
+ * Something outside the program's course says that the kernel is sick (the watchdog, an NMI that
+ * nobody sent): as kdb_request(), with tf as the place; or a panic where no operator is to be
+ * asked. why is read-only data. Any context, also NMI.
+ */
+void kdb_alarm(struct arch_trapframe *tf, const char *why);
+/* A character came from the console: true when it ends the chord that asks for the debugger, CR ~
+ * ^B. Interrupt context, one line only. */
+bool kdb_chord(char c);
+/*
  * This CPU watches the operator's places (on), or none: off while it is stopped. Any context, also
  * NMI.
  */
@@ -39,6 +48,11 @@ bool kdb_active(void);
  * context.
  */
 bool kdb_inside(void);
+/*
+ * Is this CPU inside, in a command or a panic, where what waits for another CPU or thread waits for
+ * ever? Then panic(): it goes back to the prompt. False during a single step. Any context.
+ */
+bool kdb_must_not_wait(void);
 /* Has it panicked? Any context. */
 bool kdb_panicked(void);
 

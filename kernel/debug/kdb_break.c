@@ -1,5 +1,5 @@
 /*
- * kdb_break.c - breakpoints, watchpoints and single steps.
+ * kdb_break.c - breakpoints, watchpoints and the engine of single steps.
  *
  * Places are watched by hardware, the same ones on every CPU, and by none while it is stopped or
  * inside the debugger. To go on from a breakpoint, and on some machines to see what a watched
@@ -23,15 +23,15 @@
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
 
-#define POINTS   8
-#define STEP_MAX 10000
+#define POINTS     8
+#define CALL_BYTES 16 /* no call is longer */
 
 extern const char __text_start[], __text_end[];
 extern const struct {
 	uintptr_t from, to;
 } __start_ex_table[], __stop_ex_table[];
 
-static struct arch_point points[POINTS];
+static struct arch_point points[POINTS + 1]; /* the temporary one behind the operator's */
 static struct point_info {
 	unsigned number;
 	uint64_t old; /* of data: what was there when it was looked at last */
@@ -39,9 +39,19 @@ static struct point_info {
 static unsigned point_count, last_number;
 static bool points_used; /* ever; CPUs that never saw one have nothing to load */
 
-static enum { STEP_NONE, STEP_PROMPT, STEP_GO, STEP_WATCHED } stepping;
+static enum { STEP_NONE, STEP_PROMPT, STEP_NEXT, STEP_GO, STEP_WATCHED } stepping;
 static unsigned steps_left;
-static int watched; /* STEP_WATCHED: the point */
+static bool next_wanted;
+static struct kdb_frame next_from; /* STEP_NEXT: what is stepped */
+static int watched;                /* STEP_WATCHED: the point */
+
+/* Where next and until stop: one thread only, and not in a deeper call of the same function. */
+static struct {
+	bool on;
+	const char *why;
+	const struct thread *thread;
+	uintptr_t sp; /* at least */
+} temporary;
 
 void
 kdb_points_load(bool on)
@@ -52,7 +62,7 @@ kdb_points_load(bool on)
 		return;
 	was_on = arch_irq_enabled();
 	arch_irq_disable();
-	arch_points_set(points, on ? point_count : 0);
+	arch_points_set(points, on ? point_count + temporary.on : 0);
 	if (was_on)
 		arch_irq_enable();
 }
@@ -75,10 +85,49 @@ start_step(struct arch_trapframe *tf, int why)
 static bool
 at_breakpoint(uintptr_t pc)
 {
-	for (unsigned i = 0; i < point_count; i++)
+	for (unsigned i = 0; i < point_count + temporary.on; i++)
 		if (points[i].kind == ARCH_POINT_EXEC && points[i].addr == pc)
 			return true;
 	return false;
+}
+
+bool
+kdb_temporary_set(const struct kdb_frame *at, const char *why)
+{
+	points[point_count] = (struct arch_point){.kind = ARCH_POINT_EXEC, .addr = at->pc};
+	temporary.on = point_count < POINTS && arch_points_set(points, point_count + 1);
+	arch_points_set(points, 0);
+	temporary.why = why;
+	temporary.thread = curthread();
+	temporary.sp = at->sp;
+	if (temporary.on)
+		__atomic_store_n(&points_used, true, __ATOMIC_RELEASE);
+	return temporary.on;
+}
+
+void
+kdb_temporary_clear(void)
+{
+	temporary.on = false;
+}
+
+enum kdb_temporary
+kdb_temporary_hit(const struct arch_trapframe *tf, enum entry_debug why, const char **text)
+{
+	if (!temporary.on || why != ENTRY_POINT || points[point_count].addr != arch_tf_pc(tf))
+		return KDB_TEMPORARY_NO;
+	if (curthread() != temporary.thread || arch_tf_sp(tf) < temporary.sp)
+		return KDB_TEMPORARY_OTHER;
+	*text = temporary.why;
+	return KDB_TEMPORARY_HIT;
+}
+
+void
+kdb_step_want(unsigned steps, bool over_calls)
+{
+	steps_left = steps;
+	next_wanted = over_calls;
+	kdb.leave = true;
 }
 
 int
@@ -101,9 +150,8 @@ kdb_point_hit(const struct arch_trapframe *tf, enum entry_debug why, uintptr_t d
 	return near;
 }
 
-/* Steps end here: in a program, in another thread, in an idle CPU no step would come back. */
-static bool
-last_stop(uintptr_t pc)
+bool
+kdb_last_stop(uintptr_t pc)
 {
 	return pc == (uintptr_t)entry_user_return || pc == (uintptr_t)arch_return_to_user ||
 	       pc == (uintptr_t)arch_context_switch;
@@ -112,6 +160,12 @@ last_stop(uintptr_t pc)
 bool
 kdb_go_on(struct arch_trapframe *tf)
 {
+	if (next_wanted) {
+		next_wanted = false;
+		next_from = kdb_frame_of_trap(tf);
+		start_step(tf, STEP_NEXT);
+		return false;
+	}
 	if (steps_left > 0) {
 		start_step(tf, STEP_PROMPT);
 		return false;
@@ -134,6 +188,17 @@ kdb_step_to_see(struct arch_trapframe *tf, int point)
 	return true;
 }
 
+/* The instruction that was stepped is a call: goes on to where that returns. */
+static bool
+runs_call(const struct arch_trapframe *tf)
+{
+	struct kdb_frame f = kdb_frame_of_trap(tf);
+
+	return kdb_unwind(&f) && !f.exact && f.pc > next_from.pc &&
+	       f.pc - next_from.pc <= CALL_BYTES && f.sp == next_from.sp &&
+	       kdb_temporary_set(&f, "next");
+}
+
 enum kdb_stepped
 kdb_step_done(struct arch_trapframe *tf, int *point)
 {
@@ -148,8 +213,12 @@ kdb_step_done(struct arch_trapframe *tf, int *point)
 		kdb_points_load(true);
 		return KDB_STEPPED_GO;
 	}
-	if (last_stop(arch_tf_pc(tf)))
+	if (kdb_last_stop(arch_tf_pc(tf)))
 		steps_left = 0;
+	else if (why == STEP_NEXT && runs_call(tf)) {
+		kdb_points_load(true);
+		return KDB_STEPPED_GO;
+	}
 	if (why == STEP_PROMPT && steps_left > 0 && --steps_left > 0) {
 		start_step(tf, STEP_PROMPT);
 		return KDB_STEPPED_AGAIN;
@@ -227,9 +296,8 @@ add(const struct arch_point *p)
 	kdb_printf("\n");
 }
 
-/* Can the instruction be stepped? One that may fault by design might wait for a stopped CPU. */
-static bool
-may_fault(uintptr_t addr)
+bool
+kdb_may_fault(uintptr_t addr)
 {
 	for (size_t i = 0; &__start_ex_table[i] < __stop_ex_table; i++)
 		if (__start_ex_table[i].from == addr)
@@ -258,7 +326,7 @@ kdb_command_break(char *mod, char *args)
 		kdb_printf("break: %#llx: expected an address in the kernel's text, %p to %p\n",
 			   (unsigned long long)addr, (const void *)__text_start,
 			   (const void *)__text_end);
-	else if (may_fault(addr))
+	else if (kdb_may_fault(addr))
 		kdb_printf("break: %#llx: this instruction copies from or to a program; choose the "
 			   "one before\n",
 			   (unsigned long long)addr);
@@ -325,25 +393,4 @@ kdb_command_delete(char *mod, char *args)
 	}
 	kdb_printf("delete: \"%s\": expected a number that break lists, or all\n",
 		   word != NULL ? word : "");
-}
-
-void
-kdb_command_step(char *mod, char *args)
-{
-	char *word = kdb_word(&args);
-	uint64_t n = 1;
-
-	(void)mod;
-	if (kdb_panicked())
-		kdb_printf("step: there is no way on after a panic; use poweroff or reboot\n");
-	else if (word != NULL && (!kdb_number(word, &n) || n == 0 || n > STEP_MAX))
-		kdb_printf("step: \"%s\": expected 1 to %d instructions\n", word, STEP_MAX);
-	else if (kdb.place.tf == NULL || arch_tf_user(kdb.place.tf))
-		kdb_printf("step: the machine was not stopped in kernel code by a trap\n");
-	else if (last_stop(kdb.place.pc) || curthread() == this_pcpu()->idle)
-		kdb_printf("step: the kernel is about to leave this thread; use continue\n");
-	else {
-		steps_left = (unsigned)n;
-		kdb.leave = true;
-	}
 }

@@ -11,25 +11,15 @@
 #include "kernel/lib/string.h"
 #include "kernel/trace/flush.h"
 
-#define HELP_COLUMN 36
+#define HELP_COLUMN 31
 
 struct kdb_command {
 	const char *name, *args, *help;
+	const char *more;                  /* lines, for help of this one */
 	void (*fn)(char *mod, char *args); /* mod: what follows "/" in the command word, or NULL */
 };
 
 static void kdb_command_help(char *mod, char *args);
-
-static void
-kdb_command_continue(char *mod, char *args)
-{
-	(void)mod;
-	(void)args;
-	if (kdb_panicked())
-		kdb_printf("continue: there is no way on after a panic; use poweroff or reboot\n");
-	else
-		kdb.leave = true;
-}
 
 static void
 kdb_command_reboot(char *mod, char *args)
@@ -69,46 +59,110 @@ kdb_command_print(char *mod, char *args)
 	kdb_printf("\n");
 }
 
+#define EXPR                                                                                   \
+	"A number is 18, 0x12 or 12f; a symbol its address; $pc, $sp, $fp and all of `show\n"  \
+	"registers' are registers; *X is 8 bytes at X; ( ) - ~ * / % + << >> & ^ | as in C.\n" \
+	"White space ends it.\n"
+
 static const struct kdb_command commands[] = {
     {"break", "[ADDR]", "stops where ADDR is executed; alone: lists what is watched",
-     kdb_command_break},
-    {"bt", "[TID | cpu N]", "backtrace: of here, of a thread, of a CPU", kdb_command_bt},
-    {"continue", "", "goes on where the machine was stopped", kdb_command_continue},
-    {"delete", "N | all", "no longer stops there", kdb_command_delete},
-    {"help", "", "this list", kdb_command_help},
-    {"poweroff", "[STATUS]", "ends the trace stream and the machine", kdb_command_poweroff},
-    {"print", "EXPR", "value of an expression: 0x12, 18, symbol+0x4, $pc, *addr",
+     "Uses the machine's breakpoint registers, 4 or so; on all CPUs.\n", kdb_command_break},
+    {"bt", "[THREAD | cpu N]", "backtrace: of here, of a thread, of a CPU",
+     "THREAD is its id or address. Lines of --- stand where an interrupt or a trap struck.\n",
+     kdb_command_bt},
+    {"call", "FUNCTION [ARG...]", "calls it with up to 6 numbers, and prints its result",
+     "All other CPUs stand, and interrupts are off: what waits, or faults, comes back here.\n",
+     kdb_command_call},
+    {"capture", "", "prints the rings as a stream, for `ktrdump' to find in the console's log",
+     "In lines of base64 between BEGIN and END; `ktrdump -i LOG' reads it. ^C ends it.\n",
+     kdb_command_capture},
+    {"continue", "", "goes on where the machine was stopped (c)", "", kdb_command_continue},
+    {"delete", "N | all", "no longer stops there", "`break' alone lists the numbers.\n",
+     kdb_command_delete},
+    {"help", "[COMMAND]", "this list, or more about a command", "", kdb_command_help},
+    {"lines", "[N]", "lines of the terminal, for the pager; 0 turns it off",
+     "At --More--: space shows a page, return a line, q or ^C ends the command.\n",
+     kdb_command_lines},
+    {"mark", "[CPU:SEQ | off]", "the event that /r and search count from",
+     "Alone: the one that `search' found, or `show ktr' printed first.\n", kdb_command_mark},
+    {"next", "", "executes one instruction; a call with all that it calls (n)",
+     "The machine runs meanwhile; it stops when this thread has returned from the call.\n",
+     kdb_command_next},
+    {"poweroff", "[STATUS]", "ends the trace stream and the machine", "STATUS: 0 to 127.\n",
+     kdb_command_poweroff},
+    {"print", "EXPR", "value of an expression: 0x12, 18, symbol+0x4, $pc, *addr (p)", EXPR,
      kdb_command_print},
-    {"ps", "", "threads", kdb_command_ps},
-    {"reboot", "", "ends the trace stream and starts anew", kdb_command_reboot},
-    {"show", "ktr[/vVa] [-c CPU] [-n COUNT]",
-     "events, newest first; v: time and file.line, V: time, a: no pager", kdb_command_show},
-    {"show", "ktr stats", "accounting of events, by CPU", kdb_command_show},
-    {"show", "pcpu [N]", "what each CPU does", kdb_command_show},
-    {"show", "registers", "registers where the machine was stopped", kdb_command_show},
-    {"step", "[N]", "executes N instructions here, with all other CPUs stopped", kdb_command_step},
+    {"ps", "", "threads", "", kdb_command_ps},
+    {"reboot", "", "ends the trace stream and starts anew", "", kdb_command_reboot},
+    {"search", "[-f] [FILTERS]", "the next older (-f: newer) event that FILTERS let through",
+     "From the last one found, the mark, or the newest. Without filters: the last ones again.\n"
+     "Filters as of `show ktr'.\n",
+     kdb_command_search},
+    {"show", "alllocks", "locks that CPUs and threads hold", "", kdb_command_show},
+    {"show", "callout [CPU]", "functions that wait for their time", "", kdb_command_show},
+    {"show", "ktr[/vVar] [FILTERS]", "events, newest first",
+     "v: time and file.line, V: time, r: time relative to the mark, else to the newest; a: no\n"
+     "pager. Filters: -c CPU, -m CLASS,CLASS, -t THREAD (id or name), -n COUNT, /TEXT/ (may have\n"
+     "the shell's * and ?), -p (from where `search' or `mark' is).\n",
+     kdb_command_show},
+    {"show", "ktr stats", "accounting of events, by CPU", "", kdb_command_show},
+    {"show", "lock ADDR", "a spin lock or mutex: owner, waiters", "", kdb_command_show},
+    {"show", "map [THREAD | kernel]", "areas of an address space", "", kdb_command_show},
+    {"show", "page [ADDR]", "what an address is mapped to; alone: how many pages are free", "",
+     kdb_command_show},
+    {"show", "pcpu [CPU]", "what each CPU does", "", kdb_command_show},
+    {"show", "proc [PID]", "a process; alone: the current one", "", kdb_command_show},
+    {"show", "registers", "registers where the machine was stopped", "", kdb_command_show},
+    {"show", "runq [CPU]", "threads that wait for a CPU", "", kdb_command_show},
+    {"show", "sleepq", "threads that sleep, and on what", "", kdb_command_show},
+    {"show", "thread [THREAD]", "a thread; alone: the current one", "", kdb_command_show},
+    {"step", "[N]", "executes N instructions here, with all other CPUs stopped (s)",
+     "Ends where the kernel leaves the thread.\n", kdb_command_step},
     {"sysctl", "NAME[=VALUE]", "reads or sets a variable; a name that ends in . lists",
-     kdb_command_sysctl},
-    {"watch", "ADDR [1|2|4|8] [w|rw]", "stops when memory is written, or read, too",
+     "What needs a running machine is set when it goes on.\n", kdb_command_sysctl},
+    {"until", "[ADDR]", "goes on until this thread is at ADDR; alone: until this function returned",
+     "", kdb_command_until},
+    {"watch", "ADDR [1|2|4|8] [w|rw]", "stops when memory is written, or read, too", "",
      kdb_command_watch},
+    {"write", "[/SIZE] ADDR VALUE...", "stores into kernel memory; size b h w g (w)", "",
+     kdb_command_write},
     {"x", "[/FORMAT] ADDR [COUNT]", "memory; format: count, size b h w g, kind x d u o c a s",
+     "x hexadecimal, d signed, u unsigned, o octal, c characters, a addresses with symbols,\n"
+     "s text. `x/4a $sp': four words of the stack.\n",
      kdb_command_x},
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* DDB's short forms of what would else be ambiguous. */
+static const char *const aliases[][2] = {{"c", "continue"}, {"d", "delete"}, {"n", "next"},
+					 {"p", "print"},    {"s", "step"},   {"w", "write"}};
+
+static void
+kdb_help_line(const struct kdb_command *c)
+{
+	const char *gap = c->args[0] == '[' && c->args[1] == '/' ? "" : " ";
+	size_t len = strlen(c->name) + strlen(gap) + strlen(c->args);
+
+	kdb_printf("%s%s%s%*s%s\n", c->name, gap, c->args,
+		   len < HELP_COLUMN ? (int)(HELP_COLUMN - len) : 1, "", c->help);
+}
+
 static void
 kdb_command_help(char *mod, char *args)
 {
-	(void)mod;
-	(void)args;
-	for (size_t i = 0; i < NCOMMANDS; i++) {
-		const struct kdb_command *c = &commands[i];
-		const char *gap = c->args[0] == '[' && c->args[1] == '/' ? "" : " ";
-		size_t len = strlen(c->name) + strlen(gap) + strlen(c->args);
+	const char *word = kdb_word(&args);
+	bool found = false;
 
-		kdb_printf("%s%s%s%*s%s\n", c->name, gap, c->args,
-			   len < HELP_COLUMN ? (int)(HELP_COLUMN - len) : 1, "", c->help);
-	}
+	(void)mod;
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		if (word == NULL || strcmp(commands[i].name, word) == 0) {
+			found = true;
+			kdb_help_line(&commands[i]);
+			if (word != NULL)
+				kdb_printf("%s", commands[i].more);
+		}
+	if (!found)
+		kdb_printf("help: \"%s\": no such command\n", word);
 }
 
 /* A command by its name or an unambiguous beginning; NULL when there is none, or more. */
@@ -119,6 +173,9 @@ kdb_find(const char *name, bool *several)
 	size_t n = strlen(name);
 
 	*several = false;
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (strcmp(aliases[i][0], name) == 0)
+			name = aliases[i][1];
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		if (strcmp(commands[i].name, name) == 0)
 			return &commands[i];

@@ -1,17 +1,17 @@
 /*
- * kdb_expr.c - words, numbers and expressions that an operator types. No locks; reads memory by
- * probes.
+ * kdb_expr.c - words, numbers and expressions that an operator types: C's, by descent, one level of
+ * precedence a row of the table. No locks; reads memory by probes.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/lib/string.h"
 
 #define KDB_NAME_MAX 80
+#define KDB_DEPTH    16 /* of parentheses */
 
 static bool
 is_name(char c)
@@ -75,58 +75,143 @@ kdb_word(char **text)
 	return start;
 }
 
-static bool
-kdb_register(const char *name, uint64_t *v)
+bool
+kdb_more_words(const char **text)
 {
-	if (strcmp(name, "pc") == 0)
-		*v = kdb.place.pc;
-	else if (strcmp(name, "fp") == 0)
-		*v = kdb.place.fp;
-	else if (strcmp(name, "sp") == 0)
-		*v = kdb.place.sp;
-	else
+	while (**text == ' ' || **text == '\t')
+		(*text)++;
+	return **text != '\0';
+}
+
+static bool kdb_binary(const char **text, unsigned level, unsigned depth, uint64_t *v);
+
+/* A number, a symbol or a register. */
+static bool
+kdb_atom(const char **text, uint64_t *v)
+{
+	char name[KDB_NAME_MAX];
+	bool reg = **text == '$';
+	size_t n = 0;
+
+	*text += reg;
+	while (is_name((*text)[n]) && n + 1 < sizeof(name)) {
+		name[n] = (*text)[n];
+		n++;
+	}
+	name[n] = '\0';
+	if (n == 0) {
+		kdb_printf("\"%s\": expected a number, a symbol or a register as $pc\n", *text);
 		return false;
+	}
+	*text += n;
+	if (reg) {
+		if (kdb_register(name, v))
+			return true;
+		kdb_printf("no register $%s; expected $pc, $sp, $fp, or one of show registers\n",
+			   name);
+		return false;
+	}
+	if (kdb_number(name, v) || (*v = ksym_address(name)) != 0 || kdb_parse(name, 16, v))
+		return true;
+	kdb_printf("no symbol \"%s\", nor is it a number\n", name);
+	return false;
+}
+
+static bool
+kdb_unary(const char **text, unsigned depth, uint64_t *v)
+{
+	char op = **text;
+
+	if (op == '(' || op == '*' || op == '-' || op == '~') {
+		(*text)++;
+		if (depth == KDB_DEPTH) {
+			kdb_printf("\"%s\": more than %d levels\n", *text, KDB_DEPTH);
+			return false;
+		}
+	}
+	if (op == '(') {
+		if (!kdb_binary(text, 0, depth + 1, v))
+			return false;
+		if (**text != ')') {
+			kdb_printf("\"%s\": expected )\n", *text);
+			return false;
+		}
+		(*text)++;
+		return true;
+	}
+	if (op == '*' || op == '-' || op == '~') {
+		uint64_t at;
+
+		if (!kdb_unary(text, depth + 1, &at))
+			return false;
+		*v = op == '-' ? -at : ~at;
+		if (op == '*' && !kdb_read(v, at, sizeof(*v))) {
+			kdb_printf("%#llx is not readable\n", (unsigned long long)at);
+			return false;
+		}
+		return true;
+	}
+	return kdb_atom(text, v);
+}
+
+static bool
+kdb_apply(char op, uint64_t *v, uint64_t rhs)
+{
+	switch (op) {
+	case '|':
+		*v |= rhs;
+		break;
+	case '^':
+		*v ^= rhs;
+		break;
+	case '&':
+		*v &= rhs;
+		break;
+	case '<':
+		*v = rhs < 64 ? *v << rhs : 0;
+		break;
+	case '>':
+		*v = rhs < 64 ? *v >> rhs : 0;
+		break;
+	case '+':
+		*v += rhs;
+		break;
+	case '-':
+		*v -= rhs;
+		break;
+	case '*':
+		*v *= rhs;
+		break;
+	default:
+		if (rhs == 0) {
+			kdb_printf("division by 0\n");
+			return false;
+		}
+		*v = op == '/' ? *v / rhs : *v % rhs;
+	}
 	return true;
 }
 
 static bool
-kdb_term(const char **text, uint64_t *v)
+kdb_binary(const char **text, unsigned level, unsigned depth, uint64_t *v)
 {
-	char name[KDB_NAME_MAX];
-	bool reg = false;
-	unsigned deref = 0;
-	size_t n = 0;
+	static const char *const levels[] = {"|", "^", "&", "<>", "+-", "*/%"};
+	uint64_t rhs;
 
-	for (; **text == '*'; (*text)++)
-		deref++;
-	if (**text == '$') {
-		reg = true;
-		(*text)++;
-	}
-	while (is_name(**text) && n + 1 < sizeof(name))
-		name[n++] = *(*text)++;
-	name[n] = '\0';
-	if (n == 0) {
-		kdb_printf("\"%s\": expected a number, a symbol or $pc\n", *text);
+	if (level == sizeof(levels) / sizeof(levels[0]))
+		return kdb_unary(text, depth, v);
+	if (!kdb_binary(text, level + 1, depth, v))
 		return false;
-	}
-	if (reg) {
-		if (!kdb_register(name, v)) {
-			kdb_printf("no register $%s; expected $pc, $sp or $fp\n", name);
+	while (**text != '\0' && strchr(levels[level], **text) != NULL) {
+		char op = **text;
+
+		if ((op == '<' || op == '>') && (*text)[1] != op) {
+			kdb_printf("\"%s\": expected << or >>\n", *text);
 			return false;
 		}
-	} else if (!kdb_number(name, v) && (*v = ksym_address(name)) == 0 &&
-		   !kdb_parse(name, 16, v)) {
-		kdb_printf("no symbol \"%s\", nor is it a number\n", name);
-		return false;
-	}
-	for (; deref > 0; deref--) {
-		uint64_t at = *v;
-
-		if (!arch_probe_read(v, (const void *)at)) {
-			kdb_printf("%#lx is not readable\n", (unsigned long)at);
+		*text += op == '<' || op == '>' ? 2 : 1;
+		if (!kdb_binary(text, level + 1, depth, &rhs) || !kdb_apply(op, v, rhs))
 			return false;
-		}
 	}
 	return true;
 }
@@ -134,21 +219,11 @@ kdb_term(const char **text, uint64_t *v)
 bool
 kdb_expr(const char **text, uint64_t *v)
 {
-	uint64_t rhs;
-
-	while (**text == ' ')
-		(*text)++;
-	if (!kdb_term(text, v))
+	kdb_more_words(text);
+	if (!kdb_binary(text, 0, 0, v))
 		return false;
-	while (**text == '+' || **text == '-') {
-		char op = *(*text)++;
-
-		if (!kdb_term(text, &rhs))
-			return false;
-		*v = op == '+' ? *v + rhs : *v - rhs;
-	}
 	if (**text != '\0' && **text != ' ') {
-		kdb_printf("\"%s\": expected + or - or a space\n", *text);
+		kdb_printf("\"%s\": expected an operator or a space\n", *text);
 		return false;
 	}
 	return true;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "arch/irq.h"
 #include "kernel/debug/kdb_private.h"
@@ -17,24 +18,49 @@
 #define KEY_DOWN    0x101
 #define CTRL(c)     ((c) - '@')
 
+#define KDB_TYPED 64 /* keys taken while a command prints, power of two */
+
+static uint8_t typed[KDB_TYPED];
+static unsigned typed_in, typed_out; /* counted for ever */
+static unsigned rows = 24;           /* of the terminal; 0: no pager */
+
 static char history[KDB_HISTORY][KDB_LINE_MAX];
 static unsigned history_count; /* lines ever kept; line n stands at n % KDB_HISTORY */
-
-int
-kdb_getc(void)
-{
-	int c;
-
-	while ((c = console_getc_polled()) < 0)
-		arch_relax();
-	return c;
-}
 
 static void
 kdb_puts(const char *s)
 {
 	for (; *s != '\0'; s++)
 		console_putc(*s);
+}
+
+int
+kdb_getc(void)
+{
+	int c;
+
+	if (typed_out != typed_in)
+		return typed[typed_out++ % KDB_TYPED];
+	while ((c = console_getc_polled()) < 0)
+		arch_relax();
+	return c;
+}
+
+void
+kdb_poll(void)
+{
+	int c;
+
+	while (typed_in - typed_out < KDB_TYPED && (c = console_getc_polled()) >= 0) {
+		if (c == CTRL('C')) {
+			typed_out = typed_in;
+			if (!kdb.quit)
+				kdb_puts("^C\n");
+			kdb.quit = true;
+		} else {
+			typed[typed_in++ % KDB_TYPED] = (uint8_t)c;
+		}
+	}
 }
 
 static void
@@ -50,7 +76,7 @@ kdb_more(void)
 	if (c == ' ')
 		kdb.row = 0;
 	else if (c == '\r' || c == '\n')
-		kdb.row = KDB_ROWS - 2;
+		kdb.row = rows - 2;
 	else
 		kdb.quit = true;
 }
@@ -65,7 +91,9 @@ kdb_put(char c)
 		return;
 	}
 	console_putc('\n');
-	if (kdb.pager && ++kdb.row >= KDB_ROWS - 1)
+	if (kdb.running)
+		kdb_poll();
+	if (kdb.pager && !kdb.quit && rows != 0 && ++kdb.row >= rows - 1)
 		kdb_more();
 }
 
@@ -166,4 +194,19 @@ kdb_readline(const char *prompt, char *buf)
 	buf[len] = '\0';
 	kdb_puts("\n");
 	kdb_remember(buf);
+}
+
+void
+kdb_command_lines(char *mod, char *args)
+{
+	char *word = kdb_word(&args);
+	uint64_t n;
+
+	(void)mod;
+	if (word == NULL)
+		kdb_printf("%u\n", rows);
+	else if (!kdb_number(word, &n) || n > 1000 || (n > 0 && n < 3))
+		kdb_printf("lines: \"%s\": expected 3 to 1000, or 0 for no pager\n", word);
+	else
+		rows = (unsigned)n;
 }

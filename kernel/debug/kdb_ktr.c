@@ -1,12 +1,13 @@
 /*
- * kdb_ktr.c - show ktr: the events of all CPUs merged by time, newest first, straight from the
- * rings. No locks: the machine is stopped, and ktr_ring_read() tells a whole entry from one in the
- * making.
+ * kdb_ktr.c - the events of all CPUs as one list by time, straight from the rings: show ktr,
+ * search, mark. No locks: the machine is stopped, and ktr_ring_read() tells a whole entry from one
+ * in the making.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/debug/kdb_filter.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/clock.h"
@@ -16,188 +17,201 @@
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
-#define EVENT_TEXT   384
-#define PANIC_EVENTS 64 /* at most; more than a screen helps nobody */
+#define EVENT_TEXT 384
+#define POLL_EVERY 1024 /* events looked at between two looks for ^C */
 
-/* Going back through one CPU's ring. */
-struct kdb_cursor {
-	uint64_t seq, tail; /* [tail, seq) is still to be looked at; the newest of it is in entry */
-	bool valid;         /* entry is whole, and has number seq */
+/* Going through one CPU's ring. */
+struct cursor {
+	uint64_t tail, head; /* what is there */
+	uint64_t seq;        /* where it is */
+	bool valid;          /* entry is whole, and has number seq */
 	struct ktr_entry entry;
 };
 
-static struct kdb_cursor cursors[MAX_CPUS]; /* static: too large for a stack that may be full */
+static struct cursor cursors[MAX_CPUS]; /* static: too large for a stack that may be full */
 
-/* Steps to the next older whole entry of the CPU. */
+/* One event, and whether it is chosen. */
+struct place {
+	bool set;
+	unsigned cpu;
+	uint64_t seq, ticks;
+};
+
+static struct place marked, found;
+static struct kdb_filter last_filter;
+
 static void
-kdb_cursor_step(unsigned cpu)
+step(unsigned cpu, bool newer)
 {
-	struct kdb_cursor *c = &cursors[cpu];
+	static unsigned steps;
+	struct cursor *c = &cursors[cpu];
 
+	if (++steps % POLL_EVERY == 0 && kdb.running)
+		kdb_poll();
 	c->valid = false;
-	while (c->seq > c->tail && !c->valid) {
-		c->seq--;
+	while (!c->valid && (newer ? c->seq + 1 < c->head : c->seq > c->tail)) {
+		c->seq = newer ? c->seq + 1 : c->seq - 1;
 		c->valid = ktr_ring_read(cpu, c->seq, &c->entry) == KTR_READ_OK;
 	}
 }
 
-/* only: one CPU, or KDB_NO_CPU for all. */
+/* All cursors to their newest events. */
 static void
-kdb_cursor_start(int only)
+start_newest(void)
 {
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
-		struct kdb_cursor *c = &cursors[cpu];
+		struct cursor *c = &cursors[cpu];
 
-		c->valid = false;
-		c->seq = c->tail = 0;
-		if ((only == KDB_NO_CPU || only == (int)cpu) &&
-		    ktr_ring_window(cpu, &c->tail, &c->seq))
-			kdb_cursor_step(cpu);
+		*c = (struct cursor){0};
+		if (ktr_ring_window(cpu, &c->tail, &c->head)) {
+			c->seq = c->head;
+			step(cpu, false);
+		}
 	}
 }
 
-/* CPU with the newest event that was not taken yet, KDB_NO_CPU at the end. */
+/* Of two events with the same time, the lower CPU's counts as newer. */
+static bool
+is_newer(uint64_t ticks, unsigned cpu, uint64_t than_ticks, unsigned than_cpu)
+{
+	return ticks > than_ticks || (ticks == than_ticks && cpu < than_cpu);
+}
+
+/* All cursors to the place itself and what is older, or (newer) to what is newer than it. */
+static void
+start_at(const struct place *p, bool newer)
+{
+	start_newest();
+	for (unsigned cpu = 0; cpu < MAX_CPUS && !kdb.quit; cpu++) {
+		struct cursor *c = &cursors[cpu];
+
+		while (c->valid && !kdb.quit &&
+		       (cpu == p->cpu ? c->seq > p->seq
+				      : is_newer(c->entry.ticks, cpu, p->ticks, p->cpu)))
+			step(cpu, false);
+		if (!newer)
+			continue;
+		if (!c->valid)
+			c->seq = c->tail - 1; /* none is older: the first is the next */
+		step(cpu, true);
+	}
+}
+
+/* CPU whose cursor has the newest event, or the oldest; KDB_NO_CPU at the end. */
 static int
-kdb_cursor_newest(void)
+extreme(bool oldest)
 {
 	int best = KDB_NO_CPU;
 
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (cursors[cpu].valid &&
-		    (best == KDB_NO_CPU || cursors[cpu].entry.ticks > cursors[best].entry.ticks))
+		    (best == KDB_NO_CPU ||
+		     is_newer(cursors[cpu].entry.ticks, cpu, cursors[best].entry.ticks,
+			      (unsigned)best) != oldest))
 			best = (int)cpu;
 	return best;
 }
 
-struct kdb_event_style {
-	bool time, place;
+struct style {
+	bool time, place, relative;
+	uint64_t zero; /* ticks that relative times count from */
 };
 
 static void
-kdb_print_event(unsigned cpu, uint64_t seq, const struct ktr_entry *e, struct kdb_event_style style)
+print_time(uint64_t ticks, const struct style *style)
+{
+	unsigned long long ns = clock_ticks_to_ns(ticks), zero = 0;
+	const char *sign = "";
+
+	if (style->relative) {
+		zero = clock_ticks_to_ns(style->zero);
+		sign = ns < zero ? "-" : "+";
+	}
+	ns = ns < zero ? zero - ns : ns - zero;
+	kdb_printf(" %s%llu.%09llu", sign, ns / 1000000000, ns % 1000000000);
+}
+
+static const char *
+event_text(const struct ktr_entry *e)
 {
 	static char text[EVENT_TEXT];
 	const struct ktr_site *site = ktr_site_get(e->site);
-	unsigned long long ns = clock_ticks_to_ns(e->ticks);
 
-	kdb_printf("%llu (%u:cpu%u)", (unsigned long long)seq, e->tid, cpu);
-	if (style.time)
-		kdb_printf(" %llu.%09llu", ns / 1000000000, ns % 1000000000);
-	if (site == NULL) {
-		kdb_printf(": (no site %u)\n", e->site);
-		return;
-	}
-	if (style.place)
+	if (site == NULL)
+		snprintf(text, sizeof(text), "(no site %u)", e->site);
+	else
+		ktr_entry_text(text, sizeof(text), site, e);
+	return text;
+}
+
+static void
+print_event(unsigned cpu, const struct style *style)
+{
+	const struct cursor *c = &cursors[cpu];
+	const struct ktr_site *site = ktr_site_get(c->entry.site);
+
+	kdb_printf("%llu (%u:cpu%u)", (unsigned long long)c->seq, c->entry.tid, cpu);
+	if (style->time || style->relative)
+		print_time(c->entry.ticks, style);
+	if (style->place && site != NULL)
 		kdb_printf(" %s.%u", site->file, site->line);
-	ktr_entry_text(text, sizeof(text), site, e);
-	kdb_printf(": %s\n", text);
-}
-
-void
-kdb_print_events(unsigned count)
-{
-	static struct {
-		unsigned cpu;
-		uint64_t seq;
-		struct ktr_entry entry;
-	} last[PANIC_EVENTS];
-	unsigned n = 0;
-	int cpu;
-
-	kdb_cursor_start(KDB_NO_CPU);
-	while (n < count && n < PANIC_EVENTS && (cpu = kdb_cursor_newest()) != KDB_NO_CPU) {
-		last[n].cpu = (unsigned)cpu;
-		last[n].seq = cursors[cpu].seq;
-		last[n++].entry = cursors[cpu].entry;
-		kdb_cursor_step((unsigned)cpu);
-	}
-	if (n == 0) {
-		kdb_printf("no events: debug.ktr.mask was clear\n");
-		return;
-	}
-	kdb_printf("last %u events:\n", n);
-	while (n-- > 0)
-		kdb_print_event(last[n].cpu, last[n].seq, &last[n].entry,
-				(struct kdb_event_style){.time = true});
-}
-
-struct kdb_show_ktr {
-	struct kdb_event_style style;
-	int cpu;
-	uint64_t count;
-};
-
-/* "-c 1" or "-c1". False: an error line was printed. */
-static bool
-kdb_option(char *word, char **args, uint64_t *v)
-{
-	char *value = word[2] != '\0' ? word + 2 : kdb_word(args);
-
-	if (value == NULL || !kdb_number(value, v)) {
-		kdb_printf("show ktr: %.2s \"%s\": expected a number\n", word,
-			   value != NULL ? value : "");
-		return false;
-	}
-	return true;
+	if (marked.set && marked.cpu == cpu && marked.seq == c->seq)
+		kdb_printf(" [mark]");
+	kdb_printf(": %s\n", event_text(&c->entry));
 }
 
 static bool
-kdb_show_ktr_args(char *mod, char *args, struct kdb_show_ktr *o)
+wanted(unsigned cpu, const struct kdb_filter *f)
 {
-	char *word;
-	uint64_t v;
+	const struct ktr_entry *e = &cursors[cpu].entry;
+	const struct ktr_site *site = ktr_site_get(e->site);
 
+	return kdb_filter_match(f, cpu, e->tid, site != NULL ? site->classes : UINT64_MAX,
+				f->pattern[0] != '\0' ? event_text(e) : "");
+}
+
+static void
+set_place(struct place *p, unsigned cpu)
+{
+	*p = (struct place){true, cpu, cursors[cpu].seq, cursors[cpu].entry.ticks};
+}
+
+/* Is a chosen event still there? Says so when it is gone. */
+static bool
+still_there(struct place *p)
+{
+	struct ktr_entry e;
+
+	if (p->set && ktr_ring_read(p->cpu, p->seq, &e) != KTR_READ_OK) {
+		kdb_printf("event %llu of cpu %u has been overwritten\n",
+			   (unsigned long long)p->seq, p->cpu);
+		p->set = false;
+	}
+	return p->set;
+}
+
+static bool
+show_modifiers(const char *mod, struct style *style)
+{
 	for (; mod != NULL && *mod != '\0'; mod++) {
 		if (*mod == 'v') {
-			o->style.time = o->style.place = true;
+			style->time = style->place = true;
 		} else if (*mod == 'V') {
-			o->style.time = true;
+			style->time = true;
+		} else if (*mod == 'r') {
+			style->relative = true;
 		} else if (*mod == 'a') {
 			kdb.pager = false;
 		} else if (*mod != '/') {
-			kdb_printf("show ktr: modifier \"%c\": expected v, V or a\n", *mod);
-			return false;
-		}
-	}
-	while ((word = kdb_word(&args)) != NULL) {
-		if (strncmp(word, "-c", 2) == 0) {
-			if (!kdb_option(word, &args, &v))
-				return false;
-			if (v >= MAX_CPUS || pcpus[v] == NULL) {
-				kdb_printf("show ktr: no cpu %llu; there are 0 to %u\n",
-					   (unsigned long long)v, ncpus - 1);
-				return false;
-			}
-			o->cpu = (int)v;
-		} else if (strncmp(word, "-n", 2) == 0) {
-			if (!kdb_option(word, &args, &o->count))
-				return false;
-		} else {
-			kdb_printf("show ktr: \"%s\": expected -c CPU or -n COUNT\n", word);
+			kdb_printf("show ktr: modifier \"%c\": expected v, V, r or a\n", *mod);
 			return false;
 		}
 	}
 	return true;
 }
 
-void
-kdb_command_show_ktr(char *mod, char *args)
-{
-	struct kdb_show_ktr o = {.cpu = KDB_NO_CPU, .count = UINT64_MAX};
-	int cpu;
-
-	if (!kdb_show_ktr_args(mod, args, &o))
-		return;
-	kdb_cursor_start(o.cpu);
-	for (; o.count > 0 && !kdb.quit && (cpu = kdb_cursor_newest()) != KDB_NO_CPU; o.count--) {
-		kdb_print_event((unsigned)cpu, cursors[cpu].seq, &cursors[cpu].entry, o.style);
-		kdb_cursor_step((unsigned)cpu);
-	}
-	kdb_printf("--- End of trace buffer ---\n");
-}
-
-void
-kdb_command_show_ktr_stats(void)
+static void
+show_stats(void)
 {
 	struct ktr_stats s;
 
@@ -210,4 +224,171 @@ kdb_command_show_ktr_stats(void)
 				   (unsigned long long)s.resident,
 				   (unsigned long long)s.overwritten, (unsigned long long)s.torn,
 				   (unsigned long long)s.suppressed);
+}
+
+static void
+show_events(const struct kdb_filter *f, struct style *style)
+{
+	uint64_t left = f->count;
+	bool first = true;
+	int cpu;
+
+	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != KDB_NO_CPU) {
+		if (wanted((unsigned)cpu, f)) {
+			if (first) {
+				style->zero = marked.set ? marked.ticks : cursors[cpu].entry.ticks;
+				set_place(&found, (unsigned)cpu);
+			}
+			first = false;
+			print_event((unsigned)cpu, style);
+			left--;
+		}
+		step((unsigned)cpu, f->newer);
+	}
+}
+
+void
+kdb_command_show_ktr(char *mod, char *args)
+{
+	struct style style = {0};
+	struct kdb_filter f;
+	struct place *from;
+
+	while (*args == ' ')
+		args++;
+	if (strcmp(args, "stats") == 0) {
+		show_stats();
+		return;
+	}
+	if (!show_modifiers(mod, &style) || !kdb_filter_parse("show ktr", args, &f))
+		return;
+	if (f.cpu >= 0 && pcpus[f.cpu] == NULL) {
+		kdb_printf("show ktr: no cpu %d; there are 0 to %u\n", f.cpu, ncpus - 1);
+		return;
+	}
+	from = found.set ? &found : &marked;
+	if (f.from_place && still_there(from))
+		start_at(from, f.newer);
+	else if (f.newer)
+		start_at(&(struct place){0}, true);
+	else
+		start_newest();
+	show_events(&f, &style);
+	kdb_printf("--- End of trace buffer ---\n");
+}
+
+void
+kdb_command_search(char *mod, char *args)
+{
+	const struct style style = {.time = true};
+	struct kdb_filter f = last_filter;
+	struct place *from;
+	int cpu;
+
+	(void)mod;
+	if (!kdb_filter_parse("search", args, &f))
+		return;
+	if (f.cpu < 0 && f.classes == UINT64_MAX && f.thread == KDB_FILTER_ANY &&
+	    f.pattern[0] == '\0' && last_filter.classes != 0) {
+		last_filter.newer = f.newer;
+		f = last_filter;
+	}
+	last_filter = f;
+	from = found.set ? &found : &marked;
+	if (still_there(from)) {
+		start_at(from, f.newer);
+		if (!f.newer)
+			step(from->cpu, false); /* not itself again */
+	} else {
+		start_newest();
+	}
+	while (!kdb.quit && (cpu = extreme(f.newer)) != KDB_NO_CPU) {
+		if (wanted((unsigned)cpu, &f)) {
+			set_place(&found, (unsigned)cpu);
+			print_event((unsigned)cpu, &style);
+			return;
+		}
+		step((unsigned)cpu, f.newer);
+	}
+	kdb_printf("search: no %s event is like that\n", f.newer ? "newer" : "older");
+}
+
+/* "1:95"; false: an error line was printed. */
+static bool
+parse_place(char *word, struct place *p)
+{
+	char *colon = strchr(word, ':');
+	struct ktr_entry e;
+	uint64_t cpu, seq;
+
+	if (colon != NULL)
+		*colon++ = '\0';
+	if (colon == NULL || !kdb_number(word, &cpu) || !kdb_number(colon, &seq) ||
+	    cpu >= MAX_CPUS) {
+		kdb_printf("mark: \"%s\": expected CPU:SEQ, as 1:95, or off\n", word);
+		return false;
+	}
+	if (ktr_ring_read((unsigned)cpu, seq, &e) != KTR_READ_OK) {
+		kdb_printf("mark: cpu %llu has no event %llu\n", (unsigned long long)cpu,
+			   (unsigned long long)seq);
+		return false;
+	}
+	*p = (struct place){true, (unsigned)cpu, seq, e.ticks};
+	return true;
+}
+
+void
+kdb_command_mark(char *mod, char *args)
+{
+	char *word = kdb_word(&args);
+
+	(void)mod;
+	if (word != NULL && strcmp(word, "off") == 0) {
+		marked.set = false;
+		return;
+	}
+	if (word != NULL && !parse_place(word, &marked))
+		return;
+	if (word == NULL) {
+		if (!still_there(&found)) {
+			kdb_printf("mark: search for an event first, or name it as CPU:SEQ\n");
+			return;
+		}
+		marked = found;
+	}
+	found = marked;
+	kdb_printf("mark at %u:%llu\n", marked.cpu, (unsigned long long)marked.seq);
+}
+
+void
+kdb_print_events(unsigned count)
+{
+	const struct style style = {.time = true};
+	uint64_t n = 0;
+	int cpu;
+
+	start_newest();
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		struct cursor *c = &cursors[i];
+		unsigned whole = 0;
+
+		for (; c->valid && whole < count; whole++)
+			step(i, false);
+		if (whole == 0)
+			continue;
+		/* One too far, or at the end. */
+		if (!c->valid)
+			c->seq = c->tail - 1;
+		step(i, true);
+		n += whole;
+	}
+	if (n == 0) {
+		kdb_printf("no events: debug.ktr.mask was clear\n");
+		return;
+	}
+	kdb_printf("last %llu events:\n", (unsigned long long)n);
+	for (; n > 0 && (cpu = extreme(true)) != KDB_NO_CPU; n--) {
+		print_event((unsigned)cpu, &style);
+		step((unsigned)cpu, true);
+	}
 }

@@ -3,8 +3,9 @@
  *
  * A stopped machine cannot take the sysctl mutex, nor patch code on all CPUs: plain numbers are
  * written at once, what has a handler is kept and done by a thread as soon as the machine runs.
- * Locking: `pending` is filled while the machine is stopped and emptied by one thread, entry by
- * entry, with interrupts off.
+ * Locking: `pending` is a ring that only the debugger fills, while the machine is stopped, and only
+ * one thread empties. That thread may be stopped at any instruction: an entry is its own until it
+ * counts it as taken.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +16,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
 
 #define PENDING_MAX 8
@@ -26,12 +26,13 @@ struct kdb_setting {
 };
 
 static struct kdb_setting pending[PENDING_MAX];
-static unsigned pending_count; /* atomic */
+static unsigned pending_put, pending_taken; /* atomic; counted for ever */
 
 bool
 kdb_deferred(void)
 {
-	return __atomic_load_n(&pending_count, __ATOMIC_RELAXED) > 0;
+	return __atomic_load_n(&pending_put, __ATOMIC_ACQUIRE) !=
+	       __atomic_load_n(&pending_taken, __ATOMIC_ACQUIRE);
 }
 
 void
@@ -42,11 +43,8 @@ kdb_apply_deferred(void)
 	int error;
 
 	while (kdb_deferred()) {
-		irq_push(); /* the debugger must not come between */
-		one = pending[0];
-		pending_count--;
-		memmove(&pending[0], &pending[1], pending_count * sizeof(pending[0]));
-		irq_pop();
+		one = pending[pending_taken % PENDING_MAX];
+		__atomic_store_n(&pending_taken, pending_taken + 1, __ATOMIC_RELEASE);
 		err[0] = '\0';
 		error = sysctl_set_text(one.s->name, one.value, err, sizeof(err));
 		if (error < 0)
@@ -77,13 +75,13 @@ kdb_sysctl_print(const struct sysctl *s)
 static void
 kdb_sysctl_defer(const struct sysctl *s, const char *value)
 {
-	if (pending_count == PENDING_MAX) {
+	if (pending_put - pending_taken == PENDING_MAX) {
 		kdb_printf("%s: %d settings wait already; continue first\n", s->name, PENDING_MAX);
 		return;
 	}
-	pending[pending_count].s = s;
-	strlcpy(pending[pending_count].value, value, KDB_LINE_MAX);
-	pending_count++;
+	pending[pending_put % PENDING_MAX].s = s;
+	strlcpy(pending[pending_put % PENDING_MAX].value, value, KDB_LINE_MAX);
+	__atomic_store_n(&pending_put, pending_put + 1, __ATOMIC_RELEASE);
 	kdb_printf("%s: will be set when the machine goes on\n", s->name);
 }
 

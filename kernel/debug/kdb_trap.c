@@ -6,10 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/callout.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
 
 static void
@@ -63,6 +69,91 @@ stack_overflow_set(const struct sysctl *s, const char *val, char *err, size_t er
 	return error;
 }
 
+/* As long as it is true they hang: an operator at db> can write it. */
+static volatile bool kdb_hanging;
+
+static void
+hang(void *arg)
+{
+	(void)arg;
+	irq_push();
+	while (kdb_hanging)
+		arch_relax();
+	irq_pop();
+}
+
+static int
+hang_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int error;
+
+	(void)s;
+	if (asked(val, err, errlen, &error)) {
+		kdb_hanging = true;
+		hang(NULL);
+	}
+	return error;
+}
+
+static int
+hang_interrupt_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	static struct callout c;
+	int error;
+
+	(void)s;
+	if (asked(val, err, errlen, &error)) {
+		kdb_hanging = true;
+		callout_init(&c, hang, NULL);
+		callout_set(&c, clock_ns());
+	}
+	return error;
+}
+
+static struct spinlock deadlock_a = SPINLOCK_INIT("deadlock a");
+static struct spinlock deadlock_b = SPINLOCK_INIT("deadlock b");
+
+/* Takes its own lock, and when both are held, the other's. */
+static void
+embrace(struct spinlock *mine, struct spinlock *other)
+{
+	spin_lock(mine);
+	while (__atomic_load_n(&other->owner, __ATOMIC_ACQUIRE) < 0)
+		arch_relax();
+	spin_lock(other);
+}
+
+static void
+deadlock_thread(void *arg)
+{
+	(void)arg;
+	embrace(&deadlock_b, &deadlock_a);
+}
+
+static int
+deadlock_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	int error;
+
+	(void)s;
+	if (!asked(val, err, errlen, &error))
+		return error;
+	if (ncpus < 2) {
+		snprintf(err, errlen, "takes 2 CPUs, and there is %u", ncpus);
+		return -EINVAL;
+	}
+	if (thread_create("deadlock", PRIO_KERN, deadlock_thread, NULL) == NULL)
+		return -ENOMEM;
+	embrace(&deadlock_a, &deadlock_b);
+	return 0;
+}
+
+SYSCTL_PROC(debug_kdb_hang, "debug.kdb.hang", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get, hang_set,
+	    "write 1 to hang a CPU with interrupts off");
+SYSCTL_PROC(debug_kdb_hang_interrupt, "debug.kdb.hang_interrupt", SYSCTL_TYPE_INT, SYSCTL_WR,
+	    zero_get, hang_interrupt_set, "write 1 to hang a CPU in an interrupt handler");
+SYSCTL_PROC(debug_kdb_deadlock, "debug.kdb.deadlock", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get,
+	    deadlock_set, "write 1 to have two CPUs wait for each other's spin lock");
 SYSCTL_PROC(debug_kdb_trap, "debug.kdb.trap", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get, trap_set,
 	    "write 1 to write through a bad pointer in the kernel");
 SYSCTL_PROC(debug_kdb_stack_overflow, "debug.kdb.stack_overflow", SYSCTL_TYPE_INT, SYSCTL_WR,

@@ -1,5 +1,5 @@
 /*
- * ksyms.c - looking up symbols and lines by bisection.
+ * ksyms.c - looking up symbols, lines and frames by bisection.
  */
 #include "kernel/debug/ksyms.h"
 
@@ -13,6 +13,7 @@ struct tables {
 	const struct ksyms_header *h;
 	const struct ksyms_sym *syms;
 	const struct ksyms_line *lines;
+	const struct ksyms_frame *frames;
 	const uint32_t *files;
 	const char *names;
 };
@@ -25,7 +26,8 @@ tables(struct tables *t)
 		return false;
 	t->syms = (const void *)(t->h + 1);
 	t->lines = (const void *)(t->syms + t->h->sym_count);
-	t->files = (const void *)(t->lines + t->h->line_count);
+	t->frames = (const void *)(t->lines + t->h->line_count);
+	t->files = (const void *)(t->frames + t->h->frame_count);
 	t->names = (const void *)(t->files + t->h->file_count);
 	return true;
 }
@@ -38,7 +40,8 @@ last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 	const struct ksyms_sym *r = records;
 	uint32_t lo = 0, hi = n;
 
-	_Static_assert(sizeof(struct ksyms_sym) == 8 && sizeof(struct ksyms_line) == 8,
+	_Static_assert(sizeof(struct ksyms_sym) == 8 && sizeof(struct ksyms_line) == 8 &&
+			   sizeof(struct ksyms_frame) == 8,
 		       "one search");
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
@@ -78,6 +81,21 @@ ksym_line(uintptr_t pc, const char **file, unsigned *line)
 		return false;
 	*file = t.names + t.files[t.lines[i].file];
 	*line = t.lines[i].line;
+	return true;
+}
+
+bool
+ksym_frame(uintptr_t pc, struct ksyms_frame *frame)
+{
+	struct tables t;
+	long i;
+
+	if (!tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
+		return false;
+	i = last_at_or_below(t.frames, t.h->frame_count, (uint32_t)(pc - t.h->base));
+	if (i < 0 || t.frames[i].cfa == 0)
+		return false;
+	*frame = t.frames[i];
 	return true;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""mksyms.py - writes the symbol and line tables of a kernel image (format: kernel/debug/ksyms.h).
+"""mksyms.py - writes the symbol, line and frame tables of a kernel image (format: kernel/debug/ksyms.h).
 
 usage: mksyms.py CROSS IMAGE OUTPUT       makes the tables
        mksyms.py --check CROSS ONE OTHER  fails when a symbol moved between two links
@@ -48,10 +48,63 @@ def lines(cross, image):
     return flat
 
 
+CFA_FROM_FP = 0x8000  # as kernel/debug/ksyms.h
+
+
+def saved(rule):
+    """Where a register is: 0 still in itself, n: at CFA - 8n, None: by a rule that the table cannot hold."""
+    m = re.fullmatch(r"c-(\d+)", rule)
+    if m is None:
+        return 0 if rule in ("u", "s") else None
+    return int(m.group(1)) // 8 if int(m.group(1)) <= 8 * 255 else None
+
+
+def frame_rule(names, words):
+    """(cfa, ra, fp) of a row of readelf's table; (0, 0, 0) when the table cannot hold it."""
+    row = dict(zip(names, words))
+    m = re.fullmatch(r"(\w+)\+(\d+)", row["CFA"])
+    ra = saved(row.get("ra", "u"))
+    fp = saved(row.get("rbp", row.get("x29", "u")))
+    if m is None or m.group(1) not in ("rsp", "sp", "rbp", "x29") or int(m.group(2)) > 8 * 0x7ffe or None in (ra, fp):
+        return 0, 0, 0
+    # An offset of 0 counts as one word more than it is: 0 says that nothing is known.
+    return int(m.group(2)) // 8 + 1 | (CFA_FROM_FP if m.group(1) in ("rbp", "x29") else 0), ra, fp
+
+
+def frames(cross, image):
+    """(address, cfa, ra, fp) rows of the call frame information, by address."""
+    out = subprocess.run([cross + "readelf", "--debug-dump=frames-interp", "-W", image], check=True,
+                         capture_output=True, text=True, errors="replace").stdout
+    initial, rows, names, cie = {}, {}, [], None
+    for line in out.splitlines():
+        m = re.match(r"^([0-9a-f]{8}) [0-9a-f]+ [0-9a-f]+ (CIE|FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+))", line)
+        if m and m.group(2) == "CIE":
+            cie = m.group(1)
+        elif m:
+            cie = None
+            start, end = int(m.group(4), 16), int(m.group(5), 16)
+            rows[start] = initial.get(m.group(3), (0, 0, 0))
+            rows.setdefault(end, (0, 0, 0))
+        elif line.split()[:1] == ["LOC"]:
+            names = line.split()
+        elif re.match(r"^[0-9a-f]{16} ", line):
+            rule = frame_rule(names, line.split())
+            if cie is not None:
+                initial[cie] = rule
+            else:
+                rows[int(line.split()[0], 16)] = rule
+    flat = []
+    for addr, rule in sorted(rows.items()):
+        if not flat or flat[-1][1:] != rule:
+            flat.append((addr, *rule))
+    return flat
+
+
 def make(cross, image, output):
     syms = symbols(cross, image)
     base = syms[0][0]
     rows = [r for r in lines(cross, image) if r[0] >= base]
+    rules = [r for r in frames(cross, image) if r[0] >= base]
     names, offsets = bytearray(), {}
 
     def name(text):
@@ -64,8 +117,9 @@ def make(cross, image, output):
     number = {f: i for i, f in enumerate(files)}
     data = b"".join(struct.pack("<II", a - base, name(n)) for a, n in syms)
     data += b"".join(struct.pack("<IHH", a - base, number[f], min(l, 65535)) for a, f, l in rows)
+    data += b"".join(struct.pack("<IHBB", a - base, cfa, ra, fp) for a, cfa, ra, fp in rules)
     data += b"".join(struct.pack("<I", name(f)) for f in files)
-    head = struct.pack("<IIIIQQ", 0x4D59534B, len(syms), len(rows), len(files), base, len(names))
+    head = struct.pack("<IIIIIIQQ", 0x324D534B, len(syms), len(rows), len(rules), len(files), 0, base, len(names))
     with open(output, "wb") as f:
         f.write(head + data + names)
 

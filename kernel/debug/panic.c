@@ -17,14 +17,13 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
 #include "kernel/trace/flush.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
 #define PANIC_STATUS 101
-#define PANIC_EVENTS 32
 
 static int panic_cpu = KDB_NO_CPU; /* atomic */
 static char panic_text[256];
@@ -33,14 +32,18 @@ static char panic_text[256];
 static _Noreturn void
 panic_report(void)
 {
-	struct thread *t = curthread();
-	char name[32];
-
-	if (t != NULL)
-		kdb_printf("cpu %d, thread %s tid %u\n", kdb.owner,
-			   kdb_text(t->name, name, sizeof(name)), t->tid);
-	kdb_backtrace(kdb.place.pc, kdb.place.fp, kdb.place.tf != NULL);
-	kdb_print_events(PANIC_EVENTS);
+	kdb_printf("cpu %d, thread ", kdb.owner);
+	kdb_print_thread(curthread());
+	kdb_printf("\n");
+	kdb_backtrace();
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+		if (pcpus[cpu] != NULL && (int)cpu != kdb.owner) {
+			kdb_printf("cpu %u, thread ", cpu);
+			kdb_print_thread(pcpus[cpu]->md.curthread);
+			kdb_printf("\n");
+			kdb_backtrace_cpu(cpu);
+		}
+	kdb_print_events((unsigned)kdb_panic_events);
 	ktr_flush_finish();
 	arch_poweroff(PANIC_STATUS);
 }
@@ -69,14 +72,22 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 	}
 	vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
 	CTR1(KTR_GEN | KTR_TRAP | KTR_PROC | KTR_SCHED, "panic: %s", ktr_intern(panic_text));
-	kdb_stop_machine();
+	kdb_stop_machine(place->tf);
 	kdb.place = *place;
 	__atomic_store_n(&kdb.panicked, true, __ATOMIC_RELEASE);
 	kdb_printf("\npanic: %s\n", panic_text);
 	if (place->tf != NULL)
 		arch_tf_print(place->tf);
-	if (kdb_ask_on_panic())
-		kdb_loop(); /* has no way out but power: continue is refused */
+	switch (kdb_panic_action()) {
+	case KDB_ACTION_DEBUG:
+		for (;;)
+			kdb_loop(); /* has no way out but power: continue is refused */
+	case KDB_ACTION_REBOOT:
+		ktr_flush_finish();
+		arch_reboot();
+	case KDB_ACTION_DUMP:
+		break;
+	}
 	panic_report();
 }
 
@@ -86,7 +97,7 @@ panic(const char *fmt, ...)
 	struct kdb_place place = {
 	    .pc = (uintptr_t)__builtin_return_address(0),
 	    .fp = *(uintptr_t *)__builtin_frame_address(0),
-	    .sp = (uintptr_t)__builtin_frame_address(0),
+	    .sp = (uintptr_t)__builtin_dwarf_cfa(),
 	};
 	va_list ap;
 

@@ -77,6 +77,9 @@ console_input(void *arg, uint8_t c, bool brk)
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
 		kdb_request("serial break");
+	} else if (kdb_chord((char)c)) {
+		CTR0(KTR_DEV, "console: key chord");
+		kdb_request("key chord");
 	} else {
 		tty_input((char)c);
 	}

@@ -11,8 +11,8 @@
 /* Finds the line; before it, and on a machine without one, output is thrown away. Boot. */
 void console_early_init(void);
 /*
- * Makes /dev/console and /dev/ttyS1; input feeds the former from now on, and a BREAK enters the
- * debugger. Thread context, after vfs_init().
+ * Makes /dev/console and /dev/ttyS1; input feeds the former from now on, and a BREAK, or
+ * the keys CR ~ ^B, enter the debugger. Thread context, after vfs_init().
  */
 void console_init(void);
 

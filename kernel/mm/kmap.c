@@ -295,6 +295,21 @@ kmap_phys(uint64_t pa, size_t size, unsigned prot)
 	return r == 0 ? (void *)(a->start + off) : NULL;
 }
 
+bool
+kmap_next_unlocked(uintptr_t *start, uintptr_t *end)
+{
+	list_for_each (l, &areas) {
+		const struct area *a = list_entry(l, struct area, link);
+
+		if (a->end <= *start)
+			continue;
+		*start = a->start;
+		*end = a->end;
+		return true;
+	}
+	return false;
+}
+
 void *
 entry_map_device(uint64_t pa, size_t size)
 {

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,9 @@ void *kmap_alloc(size_t size);
 void kmap_free(void *va);
 /* The same for n blocks at the price of one. */
 void kmap_free_all(void *const *va, unsigned n);
+/* For the debugger only, no lock taken: the first area that ends above *start. False: there is
+ * none.
+ */
+bool kmap_next_unlocked(uintptr_t *start, uintptr_t *end);
 /* Maps physical memory; never unmapped. prot: MMU_ bits. NULL: out of memory. */
 void *kmap_phys(uint64_t pa, size_t size, unsigned prot);

@@ -437,3 +437,19 @@ vm_destroy(struct vmspace *vm)
 	pagetable_destroy_user(vm->root);
 	kfree(vm);
 }
+
+bool
+vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot)
+{
+	list_for_each (l, &vm->areas) {
+		const struct area *a = list_entry(l, struct area, link);
+
+		if (a->end <= *start)
+			continue;
+		*start = a->start;
+		*end = a->end;
+		*prot = a->prot;
+		return true;
+	}
+	return false;
+}

@@ -43,5 +43,10 @@ bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
 bool vm_allows(const struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into a space that is not current (exec): demand pages are made. -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
+/*
+ * For the debugger only, no lock taken: the first area that ends above *start. False: there is
+ * none.
+ */
+bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
 /* Pages mapped now; also of a space that its own thread changes meanwhile. */
 uint64_t vm_resident(const struct vmspace *vm);

@@ -130,3 +130,11 @@ callout_run(uint64_t now_ns)
 	spin_unlock(&q->lock);
 	return next;
 }
+
+const struct callout *
+callout_next_unlocked(unsigned cpu, const struct callout *c)
+{
+	const struct list *head = &queues[cpu].pending, *l = c == NULL ? head->next : c->link.next;
+
+	return l == head || l == NULL ? NULL : list_entry(l, struct callout, link);
+}

@@ -27,3 +27,6 @@ void callout_set(struct callout *c, uint64_t deadline_ns);
  * held that the function takes. Not NMI.
  */
 bool callout_stop(struct callout *c);
+/* For the debugger only, no lock taken: the next pending one of a CPU after c; NULL starts and
+ * ends. */
+const struct callout *callout_next_unlocked(unsigned cpu, const struct callout *c);

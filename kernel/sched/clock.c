@@ -8,6 +8,7 @@
 
 #include "arch/clock.h"
 #include "arch/irq.h"
+#include "kernel/debug/watchdog.h"
 #include "kernel/entry.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched_private.h"
@@ -16,7 +17,6 @@
 #include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
 
-#define HZ      100
 #define TICK_NS (1000000000ul / HZ)
 
 #define TIMER_MIN_NS 1000ul
@@ -110,6 +110,7 @@ entry_timer(void)
 			pc->tick_ns = now + TICK_NS;
 		sched_tick();
 		ktr_flush_tick();
+		watchdog_tick();
 	}
 	clock_arm(callout_run(now));
 }

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#define HZ 100 /* clock ticks a second */
+
 /* Monotonic, agreed between CPUs; 0 at boot. */
 uint64_t clock_ns(void);
 /* Raw ticks of the architecture's counter (arch_clock_read()) as nanoseconds since boot. */

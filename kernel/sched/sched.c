@@ -18,6 +18,7 @@
 #include "arch/ktr.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
+#include "kernel/debug/kdb.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
@@ -327,6 +328,8 @@ give_away(void)
 void
 sched_yield(void)
 {
+	if (kdb_must_not_wait())
+		panic("yield: nobody else runs while the machine is stopped");
 	CTR1(KTR_SCHED, "yield: tid %u", curthread()->tid);
 	give_away();
 }

@@ -217,6 +217,7 @@ smp_stopped(struct arch_trapframe *tf)
 	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
 		arch_relax();
+	pc->resumed_ns = clock_ns();
 	__atomic_store_n(&pc->stopped, NULL, __ATOMIC_RELEASE);
 	return true;
 }

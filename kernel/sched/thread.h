@@ -18,6 +18,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
 
+struct mutex;
 struct proc;
 
 enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEAD };
@@ -29,6 +30,8 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 #define PRIO_USER_MAX 180
 
 #define KSTACK_SIZE 16384ul
+
+#define THREAD_MUTEXES 6 /* that are remembered; it may hold more */
 
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
@@ -54,6 +57,9 @@ struct thread {
 	int sleep_result;     /* [s] */
 	struct list sleepq;   /* [s] */
 	struct callout sleep_timer;
+
+	unsigned mutexes;                   /* [t] held */
+	struct mutex *held[THREAD_MUTEXES]; /* [t] the first of them */
 
 	uint64_t tls;        /* [t] user thread pointer */
 	uint64_t runtime_ns; /* [r] time on a CPU */

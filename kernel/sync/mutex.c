@@ -3,6 +3,7 @@
  */
 #include "kernel/sync/mutex.h"
 
+#include "kernel/debug/kdb.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/sleepq_private.h"
@@ -23,11 +24,42 @@ mutex_held(const struct mutex *m)
 static bool
 take(struct mutex *m)
 {
-	struct thread *none = NULL;
+	struct thread *none = NULL, *t = curthread();
 
 	/* acquire: pairs with the release in mutex_unlock() */
-	return __atomic_compare_exchange_n(&m->owner, &none, curthread(), false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&m->owner, &none, t, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (t->mutexes < THREAD_MUTEXES)
+		t->held[t->mutexes] = m;
+	t->mutexes++;
+	return true;
+}
+
+/* The newest held mutex goes where an older one is released. */
+static void
+forget(struct thread *t, const struct mutex *m)
+{
+	unsigned n = --t->mutexes;
+
+	if (n >= THREAD_MUTEXES || t->held[n] == m)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (t->held[i] == m)
+			t->held[i] = t->held[n];
+}
+
+void
+mutex_abandon(unsigned keep)
+{
+	struct thread *t = curthread();
+
+	while (t != NULL && t->mutexes > keep) {
+		unsigned n = --t->mutexes;
+
+		if (n < THREAD_MUTEXES)
+			__atomic_store_n(&t->held[n]->owner, NULL, __ATOMIC_SEQ_CST);
+	}
 }
 
 static bool
@@ -41,6 +73,8 @@ is_owned(void *arg)
 static __attribute__((noinline)) void
 mutex_contended(struct mutex *m)
 {
+	if (kdb_must_not_wait())
+		panic("mutex %s: held by another thread, and all are stopped", m->name);
 	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
 	/* seq_cst: mutex_unlock() clears the owner, then looks here; we write here, then look
 	 * there. */
@@ -81,6 +115,7 @@ mutex_unlock(struct mutex *m)
 		panic("mutex %s: unlocked by thread %u, which does not hold it", m->name,
 		      curthread()->tid);
 	CTR2(KTR_LOCK, "mutex release: lock %s addr %p", m->name, m);
+	forget(curthread(), m);
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0)
 		wakeup_one(m);

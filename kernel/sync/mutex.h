@@ -26,6 +26,11 @@ bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 /* Does the current thread own it? */
 bool mutex_held(const struct mutex *m);
+/*
+ * Lets go of all mutexes that the current thread took after the first `keep`, and wakes nobody: for
+ * the debugger, when a command is left in the middle.
+ */
+void mutex_abandon(unsigned keep);
 
 struct cond {
 	uint32_t seq; /* atomic; counts signals, so that none is missed on the way to sleep */

@@ -11,6 +11,7 @@
 #include "kernel/sync/sleepq.h"
 
 #include "kernel/abi/errno.h"
+#include "kernel/debug/kdb.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/printf.h"
 #include "kernel/proc/proc.h"
@@ -95,6 +96,8 @@ sleepq_wait(const struct sleep_request *r)
 	struct thread *t = curthread();
 	int early = 1;
 
+	if (kdb_must_not_wait())
+		panic("%s: nobody sleeps in the debugger", r->wmesg);
 	callout_init(&t->sleep_timer, timed_out, t);
 	spin_lock(&q->lock);
 	t->wmesg = r->wmesg;

@@ -4,6 +4,7 @@
 #include "kernel/sync/spinlock.h"
 
 #include "arch/irq.h"
+#include "kernel/debug/kdb.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
@@ -55,11 +56,15 @@ static bool
 take(struct spinlock *l)
 {
 	int32_t none = -1;
+	struct pcpu *pc;
 
 	if (!__atomic_compare_exchange_n(&l->owner, &none, (int32_t)arch_cpu(), false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
-	this_pcpu()->locks++;
+	pc = this_pcpu();
+	if (pc->locks < PCPU_LOCKS)
+		pc->held[pc->locks] = l;
+	pc->locks++;
 	return true;
 }
 
@@ -71,6 +76,8 @@ spin_contended(struct spinlock *l)
 
 	if (owner == (int32_t)arch_cpu())
 		panic("spin lock %s: CPU %u holds it already", l->name, arch_cpu());
+	if (kdb_must_not_wait())
+		panic("spin lock %s: held by CPU %d, which is stopped", l->name, owner);
 	if (t != NULL)
 		KTR_STATE1(KTR_LOCK, "thread", t->ident, "spinning", "lockname:\"%s\"", l->name);
 	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, owner);
@@ -104,6 +111,32 @@ spin_trylock(struct spinlock *l)
 	return true;
 }
 
+/* The newest held lock goes where an older one is released. */
+static void
+forget(struct pcpu *pc, const struct spinlock *l)
+{
+	unsigned n = --pc->locks;
+
+	if (n >= PCPU_LOCKS || pc->held[n] == l)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (pc->held[i] == l)
+			pc->held[i] = pc->held[n];
+}
+
+void
+spin_abandon(unsigned keep)
+{
+	struct pcpu *pc = this_pcpu();
+
+	while (pc->locks > keep) {
+		unsigned n = --pc->locks;
+
+		if (n < PCPU_LOCKS)
+			__atomic_store_n(&pc->held[n]->owner, -1, __ATOMIC_RELEASE);
+	}
+}
+
 void
 spin_unlock(struct spinlock *l)
 {
@@ -111,7 +144,7 @@ spin_unlock(struct spinlock *l)
 		panic("spin lock %s: unlocked by CPU %u, held by %d", l->name, arch_cpu(),
 		      l->owner);
 	CTR2(KTR_LOCK, "spin release: lock %s addr %p", l->name, l);
-	this_pcpu()->locks--;
+	forget(this_pcpu(), l);
 	__atomic_store_n(&l->owner, -1, __ATOMIC_RELEASE); /* pairs with the acquire in take() */
 	irq_pop();
 }

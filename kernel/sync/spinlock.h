@@ -32,6 +32,12 @@ void spin_unlock(struct spinlock *l);
 /* Does this CPU hold it? */
 bool spin_held(const struct spinlock *l);
 
+/*
+ * Lets go of all locks that this CPU took after the first `keep`: for the debugger, when a command
+ * is left in the middle. Interrupts off.
+ */
+void spin_abandon(unsigned keep);
+
 /* The same nesting without a lock: interrupts are off from the first push to the last pop. */
 void irq_push(void);
 void irq_pop(void);

@@ -179,7 +179,7 @@ def panic_batch():
     r = boot("load fork -n 3\nsysctl debug.kdb.panic=1\n", smp=4, mask="PROC,SCHED", trace=True).expect(101)
     check_match(r"^panic: asked for by debug\.kdb\.panic$", r.out, "console")
     check_match(r"^#\d+ +0x[0-9a-f]+ sys_sysctl\+", r.out, "backtrace")
-    check_match(r"^last 32 events:$", r.out, "events")
+    check_match(r"^last \d+ events:$", r.out, "events")
     check(any(e["text"].startswith("panic: asked for") for e in r.events), "no panic event in the trace")
     check_eq(sum(e["text"].startswith("fork: ") for e in r.events) >= 3, True, "forks in the trace")
 

@@ -42,6 +42,12 @@ arch_tf_fp(const struct arch_trapframe *tf)
 	return tf->x[29];
 }
 
+static inline uintptr_t
+arch_tf_link(const struct arch_trapframe *tf)
+{
+	return tf->x[30];
+}
+
 static inline bool
 arch_tf_user(const struct arch_trapframe *tf)
 {

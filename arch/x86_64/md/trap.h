@@ -37,6 +37,13 @@ arch_tf_fp(const struct arch_trapframe *tf)
 	return tf->rbp;
 }
 
+static inline uintptr_t
+arch_tf_link(const struct arch_trapframe *tf)
+{
+	(void)tf;
+	return 0;
+}
+
 static inline bool
 arch_tf_user(const struct arch_trapframe *tf)
 {

@@ -1,0 +1,145 @@
+/*
+ * kdb_lock.c - locks: who holds which, who waits. From what CPUs and threads remember of the locks
+ * that they took; every pointer is followed by a probe. No locks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/uaccess.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/spinlock.h"
+
+#define THREADS_MAX 65536
+
+extern const char __rodata_start[], __rodata_end[];
+
+/* "at 0x… name+0 " */
+static void
+print_at(const void *lock)
+{
+	uintptr_t offset;
+
+	kdb_printf("at %p", lock);
+	if (ksym_lookup((uintptr_t)lock, &offset) != NULL) {
+		kdb_printf(" ");
+		kdb_print_symbol((uintptr_t)lock);
+	}
+}
+
+static void
+spin_locks_of(unsigned cpu)
+{
+	const struct pcpu *pc = pcpus[cpu];
+	char name[KDB_NAMELEN];
+	struct spinlock l;
+
+	for (unsigned i = 0; i < pc->locks && i < PCPU_LOCKS; i++) {
+		if (!arch_probe_copy(&l, pc->held[i], sizeof(l)))
+			continue;
+		kdb_printf("cpu %u holds spin lock %s ", cpu, kdb_text(l.name, name, sizeof(name)));
+		print_at(pc->held[i]);
+		kdb_printf("%s\n", l.owner == (int32_t)cpu ? "" : ", which says that it does not");
+	}
+	if (pc->locks > PCPU_LOCKS)
+		kdb_printf("cpu %u holds %u more\n", cpu, pc->locks - PCPU_LOCKS);
+}
+
+static void
+mutexes_of(const struct thread *t, const struct thread *copy)
+{
+	char name[KDB_NAMELEN];
+	struct mutex m;
+
+	for (unsigned i = 0; i < copy->mutexes && i < THREAD_MUTEXES && !kdb.quit; i++) {
+		if (!arch_probe_copy(&m, copy->held[i], sizeof(m)))
+			continue;
+		kdb_print_thread(t);
+		kdb_printf(" holds mutex %s ", kdb_text(m.name, name, sizeof(name)));
+		print_at(copy->held[i]);
+		kdb_printf(", waiters %u\n", m.waiters);
+	}
+}
+
+void
+kdb_show_alllocks(char *args)
+{
+	const struct thread *t = NULL;
+	struct thread copy;
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < MAX_CPUS; i++)
+		if (pcpus[i] != NULL) {
+			found += pcpus[i]->locks;
+			spin_locks_of(i);
+		}
+	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++) {
+		found += copy.mutexes;
+		mutexes_of(t, &copy);
+	}
+	(void)args;
+	if (found == 0)
+		kdb_printf("no lock is held\n");
+}
+
+/* Is it the name of a lock? Then it is read-only data that prints. */
+static bool
+is_name(const char *p)
+{
+	char text[KDB_NAMELEN];
+
+	return p >= __rodata_start && p < __rodata_end &&
+	       kdb_text(p, text, sizeof(text))[0] > ' ' && strchr(text, '?') == NULL;
+}
+
+static void
+show_waiters(uint64_t addr)
+{
+	const struct thread *t = NULL;
+	struct thread copy;
+
+	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++)
+		if ((uintptr_t)copy.chan == addr) {
+			kdb_printf("  waits: ");
+			kdb_print_thread(t);
+			kdb_printf("\n");
+		}
+}
+
+void
+kdb_show_lock(char *args)
+{
+	const char *text = args;
+	struct spinlock s;
+	struct mutex m;
+	uint64_t addr;
+
+	if (!kdb_expr(&text, &addr))
+		return;
+	if (!arch_probe_copy(&s, (void *)addr, sizeof(s))) {
+		kdb_printf("show lock: %#llx is not readable\n", (unsigned long long)addr);
+	} else if (s.owner >= -1 && s.owner < MAX_CPUS && is_name(s.name)) {
+		kdb_printf("spin lock %s ", s.name);
+		print_at((void *)addr);
+		if (s.owner < 0)
+			kdb_printf(": free\n");
+		else
+			kdb_printf(": held by cpu %d\n", s.owner);
+	} else if (arch_probe_copy(&m, (void *)addr, sizeof(m)) && is_name(m.name)) {
+		kdb_printf("mutex %s ", m.name);
+		print_at((void *)addr);
+		kdb_printf(": %s", m.owner != NULL ? "held by " : "free");
+		if (m.owner != NULL)
+			kdb_print_thread(m.owner);
+		kdb_printf(", waiters %u\n", m.waiters);
+		show_waiters(addr);
+	} else {
+		kdb_printf("show lock: %#llx is neither a spin lock nor a mutex\n",
+			   (unsigned long long)addr);
+	}
+}

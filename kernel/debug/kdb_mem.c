@@ -1,0 +1,286 @@
+/*
+ * kdb_mem.c - memory and addresses: x, write, and how an address prints. Every access is a probe.
+ * No locks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/mmu.h"
+#include "arch/uaccess.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/lib/string.h"
+
+#define X_COUNT_MAX 65536
+#define X_LINE      16 /* bytes */
+
+bool
+kdb_read(void *to, uint64_t addr, size_t n)
+{
+	/* The space of the thread that was stopped; a page that is not there now stays so. */
+	if (addr < ARCH_USER_END && n <= ARCH_USER_END - addr)
+		return arch_copy_user(to, (const void *)addr, n);
+	return arch_probe_copy(to, (const void *)addr, n);
+}
+
+const char *
+kdb_text(const char *src, char *buf, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (!arch_probe_copy(&buf[i], src + i, 1)) {
+			strlcpy(buf, "?", size);
+			return buf;
+		}
+		if (buf[i] == '\0')
+			return buf;
+		if (buf[i] < ' ' || buf[i] > '~')
+			buf[i] = '?';
+	}
+	buf[size - 1] = '\0';
+	return buf;
+}
+
+void
+kdb_print_place(uintptr_t pc, bool called)
+{
+	const char *name, *file;
+	uintptr_t offset;
+	unsigned line;
+
+	name = ksym_lookup(pc - called, &offset);
+	if (name == NULL) {
+		kdb_printf("%#lx", (unsigned long)pc);
+		return;
+	}
+	kdb_printf("%s+%#lx", name, (unsigned long)offset + called);
+	if (ksym_line(pc - called, &file, &line))
+		kdb_printf(" (%s:%u)", file, line);
+}
+
+void
+kdb_print_symbol(uintptr_t pc)
+{
+	kdb_print_place(pc, false);
+}
+
+struct x_format {
+	unsigned size; /* bytes an item; 0: a string */
+	char kind;     /* x d u o c a s */
+	uint64_t count;
+};
+
+static bool
+kdb_x_format(const char *mod, struct x_format *f)
+{
+	*f = (struct x_format){.size = 8, .kind = 'x', .count = 0};
+	for (; mod != NULL && *mod != '\0'; mod++) {
+		switch (*mod) {
+		case 'b':
+			f->size = 1;
+			break;
+		case 'h':
+			f->size = 2;
+			break;
+		case 'w':
+			f->size = 4;
+			break;
+		case 'g':
+			f->size = 8;
+			break;
+		case 'c':
+			f->size = 1;
+			f->kind = 'c';
+			break;
+		case 's':
+			f->size = 0;
+			f->kind = 's';
+			break;
+		case 'a':
+			f->size = 8;
+			f->kind = 'a';
+			break;
+		case 'x':
+		case 'd':
+		case 'u':
+		case 'o':
+			f->kind = *mod;
+			break;
+		default:
+			if (*mod < '0' || *mod > '9' || f->count > X_COUNT_MAX) {
+				kdb_printf(
+				    "x: format \"%c\": expected digits, a size of b h w g, a "
+				    "kind of x d u o c a s\n",
+				    *mod);
+				return false;
+			}
+			f->count = f->count * 10 + (unsigned)(*mod - '0');
+		}
+	}
+	return true;
+}
+
+static void
+kdb_x_item(const struct x_format *f, uint64_t v)
+{
+	int bits = (int)f->size * 8;
+	int64_t sv = bits == 0 ? 0 : (int64_t)(v << (64 - bits)) >> (64 - bits);
+
+	switch (f->kind) {
+	case 'x':
+		kdb_printf(" 0x%0*llx", (int)f->size * 2, (unsigned long long)v);
+		break;
+	case 'd':
+		kdb_printf(" %lld", (long long)sv);
+		break;
+	case 'u':
+		kdb_printf(" %llu", (unsigned long long)v);
+		break;
+	case 'o':
+		kdb_printf(" %#llo", (unsigned long long)v);
+		break;
+	case 'c':
+		kdb_printf(v >= ' ' && v <= '~' ? " '%c'" : " \\x%02x", (int)v);
+		break;
+	default:
+		kdb_printf(" ");
+		kdb_print_symbol((uintptr_t)v);
+	}
+}
+
+/* Prints the label of an address: its number and, where known, its symbol. */
+static void
+kdb_x_label(uint64_t addr)
+{
+	uintptr_t offset;
+	const char *name = ksym_lookup((uintptr_t)addr, &offset);
+
+	kdb_printf("0x%016llx", (unsigned long long)addr);
+	if (name != NULL)
+		kdb_printf(" <%s+%#lx>", name, (unsigned long)offset);
+	kdb_printf(":");
+}
+
+static bool
+kdb_x_string(uint64_t *addr)
+{
+	char text[128], c;
+	size_t n = 0;
+
+	do {
+		if (!kdb_read(&c, *addr, 1))
+			return false;
+		(*addr)++;
+		text[n++] = c == '\0' || (c >= ' ' && c <= '~') ? c : '?';
+	} while (c != '\0' && n < sizeof(text) - 1);
+	text[n] = '\0';
+	kdb_printf(" \"%s\"%s", text, c == '\0' ? "" : "...");
+	return true;
+}
+
+static void
+kdb_examine(const struct x_format *f, uint64_t addr)
+{
+	unsigned per_line = f->kind == 'a' || f->kind == 's' ? 1 : X_LINE / f->size;
+
+	for (uint64_t i = 0; i < f->count && !kdb.quit; i++) {
+		uint64_t v = 0;
+		bool ok = true;
+
+		if (i % per_line == 0)
+			kdb_x_label(addr);
+		if (f->kind == 's') {
+			ok = kdb_x_string(&addr);
+		} else if ((ok = kdb_read(&v, addr, f->size))) {
+			kdb_x_item(f, v); /* little-endian, as both ports are */
+			addr += f->size;
+		}
+		if (!ok) {
+			kdb_printf(" not readable\n");
+			return;
+		}
+		if (i % per_line == per_line - 1 || i + 1 == f->count)
+			kdb_printf("\n");
+	}
+}
+
+void
+kdb_command_x(char *mod, char *args)
+{
+	const char *text = args;
+	struct x_format f;
+	uint64_t addr;
+	char *word;
+
+	if (!kdb_x_format(mod, &f))
+		return;
+	while (*text == ' ')
+		text++;
+	if (*text == '\0') {
+		kdb_printf("x: expected x[/FORMAT] ADDRESS [COUNT]\n");
+		return;
+	}
+	if (!kdb_expr(&text, &addr))
+		return;
+	args += text - args;
+	word = kdb_word(&args);
+	if (word != NULL && (!kdb_number(word, &f.count) || f.count > X_COUNT_MAX)) {
+		kdb_printf("x: count \"%s\": expected 1 to %d\n", word, X_COUNT_MAX);
+		return;
+	}
+	if (f.count == 0)
+		f.count = f.kind == 'a' || f.kind == 's' ? 1 : X_LINE / f.size;
+	kdb_examine(&f, addr);
+}
+
+/* The size that a modifier of one letter names, 8 without one; 0: none. */
+static unsigned
+item_size(const char *mod)
+{
+	static const char letters[] = "bhwg";
+	const char *at = mod == NULL || *mod == '\0' ? "g" : strchr(letters, *mod);
+
+	return at == NULL || (mod != NULL && mod[0] != '\0' && mod[1] != '\0')
+		   ? 0
+		   : 1u << (mod == NULL || *mod == '\0' ? 3 : at - letters);
+}
+
+void
+kdb_command_write(char *mod, char *args)
+{
+	unsigned size = item_size(mod);
+	const char *text = args;
+	uint64_t addr, value, old;
+	bool any = false;
+
+	if (size == 0) {
+		kdb_printf("write: size \"%s\": expected b, h, w or g\n", mod);
+		return;
+	}
+	if (!kdb_expr(&text, &addr))
+		return;
+	while (kdb_more_words(&text)) {
+		any = true;
+		old = 0;
+		if (!kdb_expr(&text, &value))
+			return;
+		if (size < 8 && value >> 8 * size != 0 && ~value >> (8 * size - 1) != 0) {
+			kdb_printf("write: %#llx: expected a number of %u bytes\n",
+				   (unsigned long long)value, size);
+			return;
+		}
+		if (addr < ARCH_DIRECT_BASE || !arch_probe_copy(&old, (void *)addr, size) ||
+		    !arch_probe_copy((void *)addr, &value, size)) {
+			kdb_printf("write: %#llx is not writable kernel memory\n",
+				   (unsigned long long)addr);
+			return;
+		}
+		kdb_x_label(addr);
+		kdb_printf(" %#llx = %#llx\n", (unsigned long long)old,
+			   (unsigned long long)(size < 8 ? value & ((1ull << 8 * size) - 1)
+							 : value));
+		addr += size;
+	}
+	if (!any)
+		kdb_printf("write: expected write[/SIZE] ADDR VALUE...\n");
+}

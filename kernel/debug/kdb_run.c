@@ -1,0 +1,131 @@
+/*
+ * kdb_run.c - going on under control: continue, step, next, until, call. No locks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/irq.h"
+#include "arch/trap.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+
+#define STEP_MAX  10000
+#define CALL_ARGS 6
+
+extern const char __text_start[], __text_end[];
+
+void
+kdb_command_continue(char *mod, char *args)
+{
+	(void)mod;
+	(void)args;
+	if (kdb_panicked())
+		kdb_printf("continue: there is no way on after a panic; use poweroff or reboot\n");
+	else
+		kdb.leave = true;
+}
+
+/* Says so when the place where the machine was stopped cannot be gone on from by instructions. */
+static bool
+cannot_step(const char *command)
+{
+	if (kdb_panicked())
+		kdb_printf("%s: there is no way on after a panic; use poweroff or reboot\n",
+			   command);
+	else if (kdb.place.tf == NULL || arch_tf_user(kdb.place.tf))
+		kdb_printf("%s: the machine was not stopped in kernel code by a trap\n", command);
+	else if (kdb_last_stop(kdb.place.pc) || curthread() == this_pcpu()->idle)
+		kdb_printf("%s: the kernel is about to leave this thread; use continue\n", command);
+	else
+		return false;
+	return true;
+}
+
+void
+kdb_command_step(char *mod, char *args)
+{
+	char *word = kdb_word(&args);
+	uint64_t n = 1;
+
+	(void)mod;
+	if (word != NULL && (!kdb_number(word, &n) || n == 0 || n > STEP_MAX))
+		kdb_printf("step: \"%s\": expected 1 to %d instructions\n", word, STEP_MAX);
+	else if (!cannot_step("step"))
+		kdb_step_want((unsigned)n, false);
+}
+
+void
+kdb_command_next(char *mod, char *args)
+{
+	(void)mod;
+	(void)args;
+	if (!cannot_step("next"))
+		kdb_step_want(0, true);
+}
+
+void
+kdb_command_until(char *mod, char *args)
+{
+	const char *text = args;
+	struct kdb_frame at = {0};
+	uint64_t addr;
+
+	(void)mod;
+	if (cannot_step("until"))
+		return;
+	if (kdb_more_words(&text)) {
+		if (!kdb_expr(&text, &addr))
+			return;
+		at.pc = addr;
+	} else {
+		at = kdb_frame_of_trap(kdb.place.tf);
+		if (!kdb_unwind(&at)) {
+			kdb_printf("until: where this function returns to is not known\n");
+			return;
+		}
+	}
+	if (at.user || at.pc < (uintptr_t)__text_start || at.pc >= (uintptr_t)__text_end)
+		kdb_printf("until: %#lx: expected an address in the kernel's text\n",
+			   (unsigned long)at.pc);
+	else if (kdb_may_fault(at.pc))
+		kdb_printf("until: %#lx: this instruction copies from or to a program; choose the "
+			   "one before\n",
+			   (unsigned long)at.pc);
+	else if (!kdb_temporary_set(&at, "until"))
+		kdb_printf("until: no breakpoint register is free; delete one\n");
+	else
+		kdb.leave = true;
+}
+
+void
+kdb_command_call(char *mod, char *args)
+{
+	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+	uint64_t addr, a[CALL_ARGS] = {0}, result;
+	const char *text = args;
+	unsigned n = 0;
+
+	(void)mod;
+	if (!kdb_expr(&text, &addr))
+		return;
+	for (; kdb_more_words(&text); n++)
+		if (n == CALL_ARGS) {
+			kdb_printf("call: \"%s\": expected at most %d arguments\n", text,
+				   CALL_ARGS);
+			return;
+		} else if (!kdb_expr(&text, &a[n])) {
+			return;
+		}
+	if (addr < (uintptr_t)__text_start || addr >= (uintptr_t)__text_end) {
+		kdb_printf("call: %#llx: expected a function of the kernel\n",
+			   (unsigned long long)addr);
+		return;
+	}
+	fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))addr;
+	result = fn(a[0], a[1], a[2], a[3], a[4], a[5]);
+	arch_irq_disable(); /* whatever it did */
+	kdb_printf("%#llx %lld\n", (unsigned long long)result, (long long)result);
+}

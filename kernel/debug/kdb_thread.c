@@ -1,0 +1,258 @@
+/*
+ * kdb_thread.c - threads and processes as the stopped machine has them: ps, show thread, show proc,
+ * show sleepq, show runq. Every pointer is followed by a probe, every list has an end. No locks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/debug.h"
+#include "arch/uaccess.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/mutex.h"
+
+#define THREADS_MAX 65536
+
+const struct thread *
+kdb_thread_next(const struct thread *t, struct thread *copy)
+{
+	const struct thread *next = thread_next_unlocked((struct thread *)t);
+
+	if (kdb.quit || next == NULL)
+		return NULL;
+	if (!arch_probe_copy(copy, next, sizeof(*copy))) {
+		kdb_printf("the list of threads is broken: %p is not readable\n",
+			   (const void *)next);
+		return NULL;
+	}
+	return next;
+}
+
+int
+kdb_thread_cpu(const struct thread *t)
+{
+	for (unsigned i = 0; i < MAX_CPUS; i++)
+		if (pcpus[i] != NULL && pcpus[i]->md.curthread == t)
+			return (int)i;
+	return KDB_NO_CPU;
+}
+
+const struct thread *
+kdb_thread_find(const char *command, const char *word)
+{
+	const struct thread *t = NULL;
+	struct thread copy;
+	uint64_t n;
+
+	if (!kdb_expr(&word, &n))
+		return NULL;
+	for (unsigned i = 0; i < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; i++)
+		if (copy.tid == n || (uintptr_t)t == n)
+			return t;
+	kdb_printf("%s: no thread %llu; ps lists them\n", command, (unsigned long long)n);
+	return NULL;
+}
+
+static const char *
+state_name(const struct thread *t)
+{
+	switch (t->state) {
+	case THREAD_RUNNABLE:
+		return "ready";
+	case THREAD_RUNNING:
+		return "run";
+	case THREAD_SLEEPING:
+		return t->lockname != NULL ? "blocked" : "sleep";
+	case THREAD_DEAD:
+		return "dead";
+	}
+	return "?";
+}
+
+/* What it sleeps for, "-" when it does not. */
+static const char *
+waits_for(const struct thread *t, char *buf, size_t size)
+{
+	const char *why = t->lockname != NULL ? t->lockname : t->wmesg;
+
+	if (t->state != THREAD_SLEEPING || why == NULL)
+		return "-";
+	return kdb_text(why, buf, size);
+}
+
+static void
+ps_line(const struct thread *t)
+{
+	char name[KDB_NAMELEN], why[KDB_NAMELEN];
+	struct proc p;
+
+	kdb_printf("%6u %4u %3u %-8s %-12s ", t->tid, t->prio, t->cpu, state_name(t),
+		   waits_for(t, why, sizeof(why)));
+	kdb_text(t->name, name, sizeof(name));
+	if (t->proc != NULL && arch_probe_copy(&p, t->proc, sizeof(p)))
+		kdb_printf("%6u %5u %s\n", p.pgid, p.uid, name);
+	else
+		kdb_printf("%6s %5s [%s]\n", "-", "-", name);
+}
+
+void
+kdb_command_ps(char *mod, char *args)
+{
+	const struct thread *t = NULL;
+	struct thread copy;
+
+	(void)mod;
+	(void)args;
+	kdb_printf("%6s %4s %3s %-8s %-12s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE",
+		   "WAITS FOR", "PGRP", "UID", "NAME");
+	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++)
+		ps_line(&copy);
+}
+
+void
+kdb_print_thread(const struct thread *t)
+{
+	char name[KDB_NAMELEN];
+	struct thread copy;
+
+	if (t == NULL)
+		kdb_printf("none");
+	else if (!arch_probe_copy(&copy, t, sizeof(copy)))
+		kdb_printf("%p", (const void *)t);
+	else
+		kdb_printf("%s tid %u", kdb_text(copy.name, name, sizeof(name)), copy.tid);
+}
+
+static void
+print_held(const struct thread *t)
+{
+	char name[KDB_NAMELEN];
+	struct mutex m;
+
+	for (unsigned i = 0; i < t->mutexes && i < THREAD_MUTEXES; i++)
+		if (arch_probe_copy(&m, t->held[i], sizeof(m)))
+			kdb_printf("  holds mutex %s at %p\n", kdb_text(m.name, name, sizeof(name)),
+				   (void *)t->held[i]);
+}
+
+void
+kdb_show_thread(char *args)
+{
+	char *word = kdb_word(&args), name[KDB_NAMELEN], why[KDB_NAMELEN];
+	const struct thread *t;
+	struct thread c;
+	int cpu;
+
+	t = word != NULL ? kdb_thread_find("show thread", word) : curthread();
+	if (t == NULL || !arch_probe_copy(&c, t, sizeof(c)))
+		return;
+	cpu = kdb_thread_cpu(t);
+	kdb_printf("thread %u at %p: %s\n", c.tid, (const void *)t,
+		   kdb_text(c.name, name, sizeof(name)));
+	kdb_printf("  state %s, priority %u of base %u, slice %u ticks, cpu %u%s%s\n",
+		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu, c.pinned ? " (pinned)" : "",
+		   cpu != KDB_NO_CPU ? ", runs there" : "");
+	if (c.chan != NULL) {
+		kdb_printf("  waits for %s, channel ", waits_for(&c, why, sizeof(why)));
+		kdb_print_symbol((uintptr_t)c.chan);
+		kdb_printf("\n");
+	}
+	print_held(&c);
+	kdb_printf("  kernel stack %p to %#lx, process %p\n", c.kstack,
+		   (unsigned long)c.kstack + KSTACK_SIZE, (void *)c.proc);
+	kdb_printf("  ran %llu us, switched to %llu times%s\n",
+		   (unsigned long long)(c.runtime_ns / 1000), (unsigned long long)c.switches,
+		   c.ktr_suppress ? ", its events are refused" : "");
+	if (c.fn != NULL) {
+		kdb_printf("  began in ");
+		kdb_print_symbol((uintptr_t)c.fn);
+		kdb_printf(", argument %p\n", c.arg);
+	}
+}
+
+/* The process named by a pid, or that of the current thread; false: an error line was printed. */
+bool
+kdb_proc_find(const char *command, char *args, struct proc *copy)
+{
+	char *word = kdb_word(&args);
+	const struct thread *t = word != NULL ? kdb_thread_find(command, word) : curthread();
+	struct thread c;
+
+	if (t == NULL || !arch_probe_copy(&c, t, sizeof(c)))
+		return false;
+	if (c.proc != NULL && arch_probe_copy(copy, c.proc, sizeof(*copy)))
+		return true;
+	kdb_printf("%s: thread %u is the kernel's own, and of no process\n", command, c.tid);
+	return false;
+}
+
+void
+kdb_show_proc(char *args)
+{
+	static const char *const states[] = {"alive", "stopped", "zombie"};
+	char name[KDB_NAMELEN];
+	struct proc p, parent;
+
+	if (!kdb_proc_find("show proc", args, &p))
+		return;
+	kdb_printf("process %u: %s, %s\n", p.pid, kdb_text(p.name, name, sizeof(name)),
+		   p.state <= PROC_ZOMBIE ? states[p.state] : "?");
+	kdb_printf("  parent %u, group %u, user %u\n",
+		   p.parent != NULL && arch_probe_copy(&parent, p.parent, sizeof(parent))
+		       ? parent.pid
+		       : 0,
+		   p.pgid, p.uid);
+	kdb_printf("  signals pending %#llx, blocked %#llx, ignored %#llx\n",
+		   (unsigned long long)p.sig_pending, (unsigned long long)p.sig_blocked,
+		   (unsigned long long)p.sig_ignored);
+	kdb_printf("  thread %p, address space %p, files %p\n", (void *)p.thread, (void *)p.vm,
+		   (void *)p.files);
+}
+
+void
+kdb_show_sleepq(char *args)
+{
+	const struct thread *t = NULL;
+	char why[KDB_NAMELEN];
+	struct thread c;
+
+	(void)args;
+	kdb_printf("%-18s %-12s %s\n", "CHANNEL", "WAITS FOR", "THREAD");
+	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &c)) != NULL; n++) {
+		if (c.chan == NULL)
+			continue;
+		kdb_printf("0x%016lx %-12s ", (unsigned long)c.chan,
+			   waits_for(&c, why, sizeof(why)));
+		kdb_print_thread(t);
+		kdb_printf("\n");
+	}
+}
+
+/* What waits for a CPU, from the threads: a queue that is broken hides none. */
+static void
+show_runq(unsigned cpu)
+{
+	const struct thread *t = NULL;
+	struct thread c;
+
+	kdb_printf("cpu %u: runs ", cpu);
+	kdb_print_thread(pcpus[cpu]->md.curthread);
+	kdb_printf("\n");
+	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &c)) != NULL; n++) {
+		if (c.state != THREAD_RUNNABLE || c.cpu != cpu || t == pcpus[cpu]->idle)
+			continue;
+		kdb_printf("  priority %3u: ", c.prio);
+		kdb_print_thread(t);
+		kdb_printf("\n");
+	}
+}
+
+void
+kdb_show_runq(char *args)
+{
+	kdb_each_cpu("show runq", args, show_runq);
+}

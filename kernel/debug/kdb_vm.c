@@ -1,0 +1,138 @@
+/*
+ * kdb_vm.c - address spaces and pages of the stopped machine. Every pointer is followed by a probe.
+ * No locks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/mmu.h"
+#include "arch/uaccess.h"
+#include "kernel/debug/kdb_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/page_private.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/thread.h"
+
+#define AREAS_MAX 65536
+
+extern const char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
+    __bss_end[], __ksyms_start[], __ksyms_end[];
+
+static void
+print_area(uint64_t start, uint64_t end, unsigned prot, const char *what)
+{
+	kdb_printf("%016llx-%016llx %c%c%c %8llu KiB %s\n", (unsigned long long)start,
+		   (unsigned long long)end, prot & MMU_READ ? 'r' : '-',
+		   prot & MMU_WRITE ? 'w' : '-', prot & MMU_EXEC ? 'x' : '-',
+		   (unsigned long long)(end - start) / 1024, what);
+}
+
+static void
+show_kernel_map(void)
+{
+	uintptr_t start = 0, end;
+
+	print_area(ARCH_DIRECT_BASE, ARCH_VMALLOC_BASE, MMU_READ | MMU_WRITE, "all memory");
+	while (!kdb.quit && kmap_next_unlocked(&start, &end)) {
+		print_area(start, end, MMU_READ | MMU_WRITE, "kmap");
+		start = end;
+	}
+	print_area((uintptr_t)__text_start, (uintptr_t)__text_end, MMU_READ | MMU_EXEC, "text");
+	print_area((uintptr_t)__rodata_start, (uintptr_t)__rodata_end, MMU_READ, "read-only data");
+	print_area((uintptr_t)__data_start, (uintptr_t)__bss_end, MMU_READ | MMU_WRITE, "data");
+	print_area((uintptr_t)__ksyms_start, (uintptr_t)__ksyms_end, MMU_READ, "symbols");
+}
+
+void
+kdb_show_map(char *args)
+{
+	uint64_t start = 0, end;
+	unsigned prot;
+	struct proc p;
+
+	while (*args == ' ')
+		args++;
+	if (strcmp(args, "kernel") == 0) {
+		show_kernel_map();
+		return;
+	}
+	if (!kdb_proc_find("show map", args, &p))
+		return;
+	if (p.vm == NULL) {
+		kdb_printf("show map: process %u has no address space any more\n", p.pid);
+		return;
+	}
+	kdb_printf("process %u, %llu pages resident, table at %#llx\n", p.pid,
+		   (unsigned long long)vm_resident(p.vm), (unsigned long long)vm_root(p.vm));
+	for (unsigned n = 0; n < AREAS_MAX && !kdb.quit; n++) {
+		if (!vm_next_unlocked(p.vm, &start, &end, &prot))
+			return;
+		print_area(start, end, prot, "");
+		start = end;
+	}
+}
+
+static void
+print_page(const void *va)
+{
+	static const char *const kinds[] = {
+	    [PAGE_PLAIN] = "plain", [PAGE_SLAB] = "slab of the heap", [PAGE_LARGE] = "large, heap"};
+	struct page *at = page_of(va), p;
+
+	if (at == NULL || !arch_probe_copy(&p, at, sizeof(p))) {
+		kdb_printf("  not memory that the page allocator knows\n");
+		return;
+	}
+	kdb_printf("  descriptor %p: %s, order %u, references %u, %s\n", (void *)at,
+		   p.free ? "free" : "in use", p.order, p.refs,
+		   p.kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[p.kind] : "?");
+	if (p.kind == PAGE_SLAB && !p.free)
+		kdb_printf("  size class %u, objects in use %u, first free %p\n", p.class, p.used,
+			   p.objects);
+}
+
+static void
+show_translation(uint64_t va)
+{
+	struct thread *t = curthread();
+	uint64_t root = kmap_root(), pte;
+	unsigned level;
+	struct proc p;
+
+	if (va < ARCH_USER_END && t != NULL && t->proc != NULL &&
+	    arch_probe_copy(&p, t->proc, sizeof(p)) && p.vm != NULL)
+		root = vm_root(p.vm);
+	pte = pagetable_lookup(root, va, &level);
+	if (pte == 0) {
+		kdb_printf("%#llx is not mapped\n", (unsigned long long)va);
+		return;
+	}
+	kdb_printf("%#llx: physical %#llx, %s, %s%s, entry %#llx\n", (unsigned long long)va,
+		   (unsigned long long)(arch_pte_pa(pte) +
+					(va & (level == 0 ? PAGE_SIZE - 1 : (2ul << 20) - 1))),
+		   level == 0 ? "a page" : "a block of 2 MiB",
+		   arch_pte_writable(pte) ? "writable" : "read-only",
+		   arch_pte_executable(pte) ? ", executable" : "", (unsigned long long)pte);
+	va = (uintptr_t)phys_to_virt(arch_pte_pa(pte) +
+				     (va & (level == 0 ? 0 : (2ul << 20) - PAGE_SIZE)));
+	print_page((void *)va);
+}
+
+void
+kdb_show_page(char *args)
+{
+	const char *text = args;
+	uint64_t va;
+
+	if (!kdb_more_words(&text)) {
+		kdb_printf("%llu pages, %llu free\n", (unsigned long long)page_count_total(),
+			   (unsigned long long)page_count_free());
+	} else if (kdb_expr(&text, &va)) {
+		show_translation(va);
+	}
+}

@@ -1,0 +1,69 @@
+/*
+ * watchdog.c - each CPU watches the next one: a circle, so that who watches is watched.
+ *
+ * Time is counted in the watcher's own ticks, of which a stopped machine, or one that its host does
+ * not run, has none. The CPU that hangs is made to tell by itself, through an NMI, so that the
+ * debugger stands where it hangs; when not even that reaches it, its watcher tells.
+ *
+ * Locking: a CPU's watch_… belong to its timer interrupt.
+ */
+#include "kernel/debug/watchdog.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/pcpu.h"
+#include "arch/smp.h"
+#include "kernel/debug/kdb.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sysctl/sysctl.h"
+#include "ktr/ktr.h"
+
+static int seconds = 5;
+SYSCTL_INT(debug_watchdog_seconds, "debug.watchdog.seconds", SYSCTL_WR | SYSCTL_TUN, &seconds, 0,
+	   3600,
+	   "a CPU that takes no timer interrupt for so long enters the debugger; 0: none does");
+
+/* The CPU after self that runs, or self. */
+static unsigned
+next_cpu(unsigned self)
+{
+	unsigned n = self;
+
+	do
+		n = (n + 1) % MAX_CPUS;
+	while (n != self &&
+	       (pcpus[n] == NULL || !__atomic_load_n(&pcpus[n]->online, __ATOMIC_ACQUIRE)));
+	return n;
+}
+
+void
+watchdog_tick(void)
+{
+	struct pcpu *pc = this_pcpu();
+	unsigned n = next_cpu(arch_cpu());
+	uint64_t ticks = __atomic_load_n(&pcpus[n]->ticks, __ATOMIC_RELAXED);
+	uint64_t limit = (uint64_t)seconds * HZ;
+
+	if (n != pc->watch_cpu || ticks != pc->watch_ticks || limit == 0) {
+		pc->watch_cpu = n;
+		pc->watch_ticks = ticks;
+		pc->watch_stuck = 0;
+		return;
+	}
+	if (++pc->watch_stuck == limit) {
+		CTR2(KTR_GEN, "watchdog: cpu %u took no timer interrupt for %d s", n, seconds);
+		__atomic_store_n(&pcpus[n]->watch_wanted, true, __ATOMIC_RELEASE);
+		arch_nmi_send(n);
+	} else if (pc->watch_stuck == limit + HZ &&
+		   __atomic_exchange_n(&pcpus[n]->watch_wanted, false, __ATOMIC_ACQ_REL)) {
+		kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
+	}
+}
+
+bool
+watchdog_hung(void)
+{
+	return __atomic_exchange_n(&this_pcpu()->watch_wanted, false, __ATOMIC_ACQ_REL);
+}
