@@ -50,15 +50,21 @@ def guest_lines(run, expected):
     return found
 
 
+def in_kernel(arch, tests, cpus=1, expected=()):
+    """{name: value} of the rows that tests in the kernel print."""
+    run = boot(arch=arch, smp=cpus, sets=[f"kern.test={tests}"],
+               options=["--kernel", str(ROOT / "build" / arch / "kestrel-test"), "--icount"])
+    return guest_lines(run, expected)
+
+
 def measure(arch):
     """All rows of an architecture: what its kernel and its programs counted."""
     build = ROOT / "build" / arch
-    kernel = boot(arch=arch, sets=["kern.test=bench_*"], options=["--kernel", str(build / "kestrel-test"), "--icount"])
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"])
-    in_kernel = [n for n in HOW if n.startswith(("site", "ctr", "switch")) and n not in DELTAS]
-    in_user = [n for n in HOW if n not in in_kernel and n not in DELTAS]
-    values = guest_lines(kernel, in_kernel) | guest_lines(user, in_user)
+    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "switch")) and n not in DELTAS]
+    of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
+    values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)
     for name, (on, off) in DELTAS.items():
         values[name] = round(values[on] - values[off], 2)
     return [Row(name, arch, values[name], "instructions", how) for name, how in HOW.items()]

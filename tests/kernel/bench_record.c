@@ -24,6 +24,8 @@
 #define SWITCHES   16000ull
 #define HUNDREDTHS 100ull
 
+#define TURNS_HUNDREDTHS 10
+
 /* Hundredths of an instruction that one of n rounds takes, of so many clock ticks. */
 static uint64_t
 each_of(uint64_t ticks, uint64_t n)
@@ -145,12 +147,14 @@ more_than_empty(enum loop loop)
 static void
 bench_loop(const char *name, enum loop loop, uint64_t mask)
 {
-	uint64_t first;
+	uint64_t first, again;
 
 	ktr_test_begin(KTR_ENTRIES_DEFAULT);
 	ktr_mask_set(mask);
 	first = more_than_empty(loop);
-	KT_EQ(more_than_empty(loop), first);
+	again = more_than_empty(loop);
+	/* Where other CPUs take turns with this one, the clock may be off by some of theirs. */
+	KT_LE(again > first ? again - first : first - again, ncpus == 1 ? 0 : TURNS_HUNDREDTHS);
 	ktr_test_end();
 	print_row(name, first);
 }
