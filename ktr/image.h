@@ -43,8 +43,9 @@ struct ktr_image_root {
 	uint32_t names_threads; /* … and where its members are in it */
 	uint32_t names_arena;
 	uint32_t thread_sets, thread_ways;
-	uint64_t sites; /* address of ktr_sites */
-	uint64_t names; /* address of the struct ktr_names in use */
+	uint64_t sites;       /* address of ktr_sites */
+	uint64_t names;       /* address of the struct ktr_names in use */
+	uint64_t names_first; /* … and where they were before ktr_names_move() */
 	/* Where a %s parameter may point, and a site's texts. size 0: unused. */
 	struct {
 		uint64_t start, size;

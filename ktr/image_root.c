@@ -45,6 +45,7 @@ ktr_image_refresh(void)
 	r->sites = (uintptr_t)__start_ktr_sites;
 	r->site_count = ktr_site_count();
 	r->names = (uintptr_t)ktr_names_get();
+	r->names_first = (uintptr_t)ktr_names_get_first();
 	ktr_copy(r->boot_id, info->boot_id, sizeof(r->boot_id));
 	r->hz = info->hz;
 	r->boot_ticks = info->boot_ticks;

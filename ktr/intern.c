@@ -91,6 +91,12 @@ ktr_names_get(void)
 	return names;
 }
 
+const struct ktr_names *
+ktr_names_get_first(void)
+{
+	return &ktr_names_first;
+}
+
 void
 ktr_names_move(struct ktr_names *to)
 {

@@ -74,8 +74,9 @@ ktr_thread_ident(uint32_t tid)
  */
 const char *ktr_string_text(uint64_t value, char *buf);
 
-/** Where the names are now. Any context. */
+/** Where the names are now, and where they were before they moved. Any context. */
 const struct ktr_names *ktr_names_get(void);
+const struct ktr_names *ktr_names_get_first(void);
 /**
  * Goes on with the names at `to`, which has room for them and stays; texts that were handed out
  * before stay where they are, and valid. Early boot: one CPU, no interrupts.

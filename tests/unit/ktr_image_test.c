@@ -1,0 +1,451 @@
+/*
+ * ktr_image_test.c - a log read through its root says what the log's own stream says; found after a
+ * reset, without head words, it says the same; and whatever bytes are damaged, only sound events
+ * come, and nearly all of them. The seed of the damage is KTR_TEST_SEED's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/decode.h"
+#include "ktr/image_read.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+#include "ktr/persist.h"
+#include "ktr/stream.h"
+
+#define SIZE       (2u << 20)
+#define PHYS       0x4000000u
+#define ENTRIES    64u
+#define CPUS       3u
+#define EVENTS_MAX (CPUS * ENTRIES)
+
+struct event {
+	uint64_t seq, ticks, args[6];
+	unsigned cpu, tid, nargs, line;
+	char text[100], thread[20];
+};
+
+struct log {
+	struct event events[EVENTS_MAX];
+	unsigned count, torn, gaps, ends, damages;
+};
+
+static struct ktr_persist *region; /* in use */
+static char *left;                 /* as a reset left it, maybe damaged */
+static struct ktr_image *image;
+static uint64_t now;
+
+static uint64_t
+tick(void)
+{
+	return now += 10;
+}
+
+static void *
+decode_realloc(void *p, size_t size)
+{
+	if (size != 0)
+		return realloc(p, size);
+	free(p);
+	return NULL;
+}
+
+static void
+on_event(void *arg, const struct ktr_decode_event *e)
+{
+	struct log *log = arg;
+	assert_true(log->count < EVENTS_MAX);
+	struct event *to = &log->events[log->count++];
+	memset(to, 0, sizeof(*to));
+	to->seq = e->seq;
+	to->ticks = e->ticks;
+	to->cpu = e->cpu;
+	to->tid = e->tid;
+	to->nargs = e->nargs;
+	to->line = e->site != NULL ? e->site->line : 0;
+	memcpy(to->args, e->args, sizeof(to->args[0]) * e->nargs);
+	ktr_decode_text(to->text, sizeof(to->text), e);
+	snprintf(to->thread, sizeof(to->thread), "%s", e->thread != NULL ? e->thread : "");
+}
+
+static void
+on_gap(void *arg, const struct ktr_decode_gap *g)
+{
+	struct log *log = arg;
+	log->gaps++;
+	log->torn += g->reason == KTR_GAP_TORN ? (unsigned)g->count : 0;
+}
+
+static void
+on_end(void *arg)
+{
+	((struct log *)arg)->ends++;
+}
+
+static void
+on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
+{
+	print_message("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
+		      (unsigned long long)bytes, text);
+	((struct log *)arg)->damages++;
+}
+
+static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
+					   .event = on_event,
+					   .gap = on_gap,
+					   .end = on_end,
+					   .damage = on_damage};
+
+/* The log's own stream: what is right. */
+static void
+own_log(struct log *log)
+{
+	static struct ktr_stream stream;
+	static uint8_t bytes[1000];
+	size_t n;
+	memset(log, 0, sizeof(*log));
+	struct ktr_decoder *d = ktr_decoder_create(&ops, log);
+	ktr_stream_open(&stream, KTR_STREAM_STOPPED);
+	while ((n = ktr_stream_read(&stream, bytes, sizeof(bytes))) > 0)
+		ktr_decoder_push(d, bytes, n);
+	ktr_stream_close(&stream, false);
+	while ((n = ktr_stream_read(&stream, bytes, sizeof(bytes))) > 0)
+		ktr_decoder_push(d, bytes, n);
+	assert_int_equal(ktr_decoder_finish(d), 0);
+	ktr_decoder_destroy(d);
+}
+
+/* The image's stream, in pieces of a size. */
+static void
+image_log(struct log *log, size_t piece)
+{
+	uint8_t bytes[1000];
+	size_t n;
+	memset(log, 0, sizeof(*log));
+	struct ktr_decoder *d = ktr_decoder_create(&ops, log);
+	while ((n = ktr_image_stream(image, bytes, piece)) > 0)
+		ktr_decoder_push(d, bytes, n);
+	assert_int_equal(ktr_image_stream(image, bytes, piece), 0);
+	assert_int_equal(ktr_decoder_finish(d), 0);
+	ktr_decoder_destroy(d);
+	assert_int_equal(log->ends, 1);
+	assert_int_equal(log->damages, 0);
+}
+
+static void
+assert_same(const struct log *found, const struct log *right)
+{
+	assert_int_equal(found->count, right->count);
+	assert_int_equal(found->torn, right->torn);
+	for (unsigned i = 0; i < right->count; i++) {
+		assert_string_equal(found->events[i].text, right->events[i].text);
+		assert_memory_equal(&found->events[i], &right->events[i], sizeof(struct event));
+	}
+}
+
+/* A dump of a running program: all of its memory. */
+static bool
+read_memory(void *arg, uint64_t va, void *buf, size_t n)
+{
+	(void)arg;
+	memcpy(buf, (const void *)(uintptr_t)va, n);
+	return true;
+}
+
+static int
+open_left(struct ktr_persist_reader *r)
+{
+	char err[200];
+	if (!ktr_persist_valid(left, PHYS, SIZE))
+		return -1;
+	ktr_persist_reader_init(r, (struct ktr_persist *)left);
+	return ktr_image_open(image, ktr_persist_read, r, r->region->root, err, sizeof(err));
+}
+
+static void
+record(unsigned cpu, unsigned events)
+{
+	static const char *const words[] = {"first", "second"};
+	char name[20];
+	ktr_host_cpu = cpu;
+	for (unsigned i = 0; i < events; i++) {
+		ktr_host_tid = 10 + i % 3;
+		snprintf(name, sizeof(name), "interned %u", i % 5);
+		switch (i % 4) {
+		case 0:
+			CTR0(KTR_GEN, "nothing");
+			break;
+		case 1:
+			CTR2(KTR_GEN, "string %s number %u", ktr_intern(name), i);
+			break;
+		case 2:
+			CTR1(KTR_GEN, "word %s", words[i / 4 % 2]);
+			break;
+		default:
+			CTR6(KTR_GEN, "%s %u %u %u %u %u", ktr_thread_ident(11), i, i, i, i, i);
+		}
+	}
+	ktr_host_cpu = 0;
+}
+
+static int
+make(void **state)
+{
+	(void)state;
+	/* The program's own constants, in place of a kernel's. */
+	extern const char __executable_start[], __data_start[];
+	const struct ktr_persist_text texts[] = {
+	    {__executable_start, (size_t)(__data_start - __executable_start)}};
+	static const struct ktr_info info = {.arch = "host",
+					     .build = "a build",
+					     .boot_id = {1, 2, 3},
+					     .hz = 1000000000,
+					     .boot_ticks = 5,
+					     .ncpu = CPUS};
+#ifdef __SANITIZE_ADDRESS__
+	void __asan_unpoison_memory_region(const volatile void *, size_t);
+	__asan_unpoison_memory_region(texts[0].start,
+				      texts[0].size); /* what is between them, too */
+#endif
+	region = aligned_alloc(4096, SIZE);
+	left = aligned_alloc(4096, SIZE);
+	image = aligned_alloc(64, (sizeof(*image) + 63) / 64 * 64);
+	assert_true(ktr_persist_make(region, SIZE, PHYS, 3, texts, 1));
+	ktr_image_add_text(texts[0].start, texts[0].size);
+	ktr_info_set(&info);
+	ktr_host_clock = tick;
+	ktr_host_cpus = CPUS;
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		ktr_host_heads[cpu] = (uint64_t)cpu << KTR_HEAD_CPU_SHIFT;
+		assert_int_equal(ktr_cpu_init(cpu), 0);
+	}
+	assert_int_equal(ktr_resize(ENTRIES), 0);
+	ktr_mask_set(KTR_GEN);
+	ktr_thread_name(10, "ten");
+	ktr_thread_name(11, "eleven");
+	/* One CPU wrapped often, one is not full, one has nothing. */
+	record(0, 5 * ENTRIES + 7);
+	record(1, ENTRIES / 2);
+	return 0;
+}
+
+static int
+reset(void **state)
+{
+	(void)state;
+	memcpy(left, region, SIZE);
+	return 0;
+}
+
+static void
+a_dump_says_what_the_stream_says(void **state)
+{
+	(void)state;
+	static struct log right, found;
+	char err[200];
+	own_log(&right);
+	assert_int_equal(right.count, ENTRIES + ENTRIES / 2);
+	uint64_t root = (uintptr_t)ktr_image, sound, torn;
+	assert_int_equal(ktr_image_open(image, read_memory, NULL, root, err, sizeof(err)), 0);
+	assert_string_equal(image->info.arch, "host");
+	assert_string_equal(image->info.build, "a build");
+	assert_int_equal(image->info.hz, 1000000000);
+	ktr_image_count(image, &sound, &torn);
+	assert_int_equal(sound, right.count);
+	assert_int_equal(torn, 0);
+	for (size_t piece = 1; piece <= 1000; piece += 333) {
+		ktr_image_rewind(image);
+		image_log(&found, piece);
+		assert_same(&found, &right);
+	}
+}
+
+static void
+what_a_reset_left_says_it_too(void **state)
+{
+	(void)state;
+	static struct log right, found;
+	struct ktr_persist_reader r;
+	own_log(&right);
+	assert_int_equal(open_left(&r), 0);
+	image_log(&found, 500);
+	assert_same(&found, &right);
+}
+
+static void
+at_any_number_of_events_the_newest_is_found(void **state)
+{
+	(void)state;
+	static struct log right, found;
+	struct ktr_persist_reader r;
+	for (unsigned i = 0; i < 3 * ENTRIES; i++) {
+		record(2, 1);
+		reset(NULL);
+		own_log(&right);
+		assert_int_equal(open_left(&r), 0);
+		image_log(&found, 1000);
+		assert_same(&found, &right);
+	}
+	/* After a clearing and another size the numbers go on from a base. */
+	ktr_clear();
+	assert_int_equal(ktr_resize(ENTRIES / 2), 0);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		reset(NULL);
+		own_log(&right);
+		assert_int_equal(open_left(&r), 0);
+		image_log(&found, 1000);
+		assert_same(&found, &right);
+		record(2, 1);
+	}
+	assert_int_equal(ktr_resize(ENTRIES), 0);
+	record(0, 5 * ENTRIES + 7);
+	record(1, ENTRIES / 2);
+}
+
+static struct ktr_entry *
+left_slot(unsigned cpu, unsigned i)
+{
+	return (struct ktr_entry *)(left + ((uintptr_t)ktr_rings[cpu].slots - (uintptr_t)region)) +
+	       i;
+}
+
+static void
+a_torn_entry_is_a_gap_and_not_an_event(void **state)
+{
+	(void)state;
+	static struct log right, found;
+	struct ktr_persist_reader r;
+	own_log(&right);
+	left_slot(0, 20)->lap = 0;
+	left_slot(0, 21)->lap = 0;
+	left_slot(1, 40)->ticks = UINT64_MAX; /* no time of its neighbours */
+	assert_int_equal(open_left(&r), 0);
+	image_log(&found, 1000);
+	assert_int_equal(found.count, right.count - 3);
+	assert_int_equal(found.torn, 3);
+	assert_int_equal(found.gaps, 2);
+}
+
+static const struct event *
+right_event(const struct log *right, const struct event *e)
+{
+	for (unsigned i = 0; i < right->count; i++) {
+		if (right->events[i].cpu == e->cpu && right->events[i].seq == e->seq)
+			return &right->events[i];
+	}
+	return NULL;
+}
+
+/* Damage costs what it hits, and invents nothing; but parameters have no checksum. */
+static void
+damage_anywhere_costs_no_more_than_what_it_hit(void **state)
+{
+	(void)state;
+	static struct log right, found;
+	const char *text = getenv("KTR_TEST_SEED");
+	unsigned seed = text != NULL ? (unsigned)atoi(text) : 1, opened = 0;
+	print_message("# KTR_TEST_SEED=%u\n", seed);
+	own_log(&right);
+	size_t used = (uintptr_t)ktr_rings[2].slots - (uintptr_t)region + ENTRIES * 64;
+	for (unsigned round = 0; round < 3000; round++) {
+		struct ktr_persist_reader r;
+		reset(NULL);
+		unsigned flips = round % 10 == 0 ? 100 : 1, wrong = 0;
+		size_t at = 0;
+		for (unsigned i = 0; i < flips; i++) {
+			seed = seed * 1103515245 + 12345;
+			at = (size_t)(seed / 65536 * 32768u + seed % 32768u) % used;
+			left[at] = (char)(left[at] ^ (1 << seed / 256 % 8));
+		}
+		if (open_left(&r) != 0)
+			continue;
+		opened++;
+		image_log(&found, 1000);
+		uint64_t last[CPUS] = {0};
+		assert_true(found.count <= right.count);
+		for (unsigned i = 0; i < found.count; i++) {
+			const struct event *e = &found.events[i];
+			assert_true(e->cpu < CPUS && e->ticks >= last[e->cpu]);
+			last[e->cpu] = e->ticks;
+			const struct event *same = right_event(&right, e);
+			wrong += same == NULL || memcmp(same, e, sizeof(*e)) != 0;
+		}
+		/* A name or a site is in many events, a slot in one. */
+		if (flips == 1 && at >= r.region->rings)
+			assert_true(right.count - found.count + wrong <= 1);
+	}
+	print_message("# %u of 3000 were opened\n", opened);
+	assert_true(opened > 2000);
+}
+
+/* Nothing but noise behind a good header. */
+static void
+noise_in_place_of_everything_is_survived(void **state)
+{
+	(void)state;
+	static struct log found;
+	unsigned seed = 1;
+	for (unsigned round = 0; round < 100; round++) {
+		struct ktr_persist_reader r;
+		reset(NULL);
+		for (size_t at = sizeof(struct ktr_persist); at < SIZE; at++) {
+			seed = seed * 1103515245 + 12345;
+			left[at] = (char)(round % 2 == 0 ? seed >> 16 : 0xff);
+		}
+		/* The root may be right. */
+		const struct ktr_persist *h = (const struct ktr_persist *)left;
+		size_t root = h->root - (uintptr_t)region;
+		if (round % 3 != 0)
+			memcpy(left + root, (char *)region + root, sizeof(struct ktr_image_root));
+		if (open_left(&r) == 0)
+			image_log(&found, 1000);
+		else
+			assert_true(round % 3 == 0);
+	}
+}
+
+static void
+a_root_that_is_none_is_refused_with_a_sentence(void **state)
+{
+	(void)state;
+	char err[200];
+	struct ktr_persist_reader r;
+	struct ktr_image_root *root =
+	    (struct ktr_image_root *)(left + ((uintptr_t)ktr_image - (uintptr_t)region));
+	root->entry_size = 88;
+	ktr_persist_reader_init(&r, (struct ktr_persist *)left);
+	uint64_t va = r.region->root;
+	assert_int_equal(ktr_image_open(image, ktr_persist_read, &r, va, err, sizeof(err)),
+			 -KTR_EINVAL);
+	assert_string_equal(err, "the event log's size of an entry is 88, expected 64");
+	root->magic[0] = 'x';
+	assert_int_equal(ktr_image_open(image, ktr_persist_read, &r, va, err, sizeof(err)),
+			 -KTR_EINVAL);
+	assert_string_equal(err, "no root of an event log there: expected KTRIMAGE");
+	assert_int_equal(ktr_image_open(image, ktr_persist_read, &r, 8, err, sizeof(err)),
+			 -KTR_EINVAL);
+	assert_string_equal(err, "the event log's root at 0x8 cannot be read");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(a_dump_says_what_the_stream_says, reset),
+	    cmocka_unit_test_setup(what_a_reset_left_says_it_too, reset),
+	    cmocka_unit_test_setup(at_any_number_of_events_the_newest_is_found, reset),
+	    cmocka_unit_test_setup(a_torn_entry_is_a_gap_and_not_an_event, reset),
+	    cmocka_unit_test_setup(damage_anywhere_costs_no_more_than_what_it_hit, reset),
+	    cmocka_unit_test_setup(noise_in_place_of_everything_is_survived, reset),
+	    cmocka_unit_test_setup(a_root_that_is_none_is_refused_with_a_sentence, reset),
+	};
+	return cmocka_run_group_tests(tests, make, NULL);
+}
