@@ -156,6 +156,33 @@ page_count_free(void)
 	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
 }
 
+/* Gives [start, end) to the lists, in the largest aligned blocks; no part of it is in use.
+ * page_lock held. */
+static void
+add_free(uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		unsigned order = PAGE_MAX_ORDER;
+
+		while (order > 0 &&
+		       ((start & ((PAGE_SIZE << order) - 1)) || start + (PAGE_SIZE << order) > end))
+			order--;
+		free_block(start >> PAGE_SHIFT, order);
+		total_pages += 1ul << order;
+		free_pages += 1ul << order;
+		start += PAGE_SIZE << order;
+	}
+}
+
+void
+page_add(uint64_t start, uint64_t end)
+{
+	CTR2(KTR_VM, "page_add: pages %lu at %#lx", (end - start) >> PAGE_SHIFT, start);
+	spin_lock(&page_lock);
+	add_free(start, end);
+	spin_unlock(&page_lock);
+}
+
 /* Room for the page array, where the boot tables reach. */
 static uint64_t
 place_array(const struct boot_info *bi, uint64_t size)
@@ -176,26 +203,24 @@ place_array(const struct boot_info *bi, uint64_t size)
 	panic("no room for %lu bytes of page descriptors below %#lx", size, bi->mapped_end);
 }
 
-/* Gives [start, end) to the allocator, in the largest aligned blocks, around what is in use. */
+/* Gives [start, end) to the allocator, around what is in use. page_lock held. */
 static void
 add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
 {
 	struct boot_range r;
 
 	while (start < end) {
-		unsigned order = PAGE_MAX_ORDER;
+		uint64_t stop = end;
 
 		if (boot_in_use(bi, start, start + PAGE_SIZE, &r)) {
 			start = r.end;
 			continue;
 		}
-		while (order > 0 && ((start & ((PAGE_SIZE << order) - 1)) ||
-				     start + (PAGE_SIZE << order) > end ||
-				     boot_in_use(bi, start, start + (PAGE_SIZE << order), &r)))
-			order--;
-		free_block(start >> PAGE_SHIFT, order);
-		total_pages += 1ul << order;
-		start += PAGE_SIZE << order;
+		/* The first page from here on that is in use. */
+		while (boot_in_use(bi, start, stop, &r))
+			stop = r.start;
+		add_free(start, stop);
+		start = stop;
 	}
 }
 
@@ -233,7 +258,6 @@ page_init(const struct boot_info *bi)
 		if (bi->ranges[i].kind == BOOT_RAM)
 			add_memory(&own, page_round_up(bi->ranges[i].start),
 				   page_round_down(bi->ranges[i].end));
-	free_pages = total_pages;
 	spin_unlock(&page_lock);
 	CTR2(KTR_INIT, "page_init: pages %lu top %#lx", total_pages, top);
 }

@@ -28,6 +28,9 @@ page_round_down(uint64_t n)
 
 /* Takes over all usable memory that bi names, but for the kernel, its modules and the first MiB. */
 void page_init(const struct boot_info *bi);
+/* Takes [start, end), whole pages that were in use at page_init() and are no longer. Any context.
+ */
+void page_add(uint64_t start, uint64_t end);
 /* 2^order pages, aligned to their size, by their direct-map address; not zeroed. NULL: none left.
  */
 void *page_alloc(unsigned order);

@@ -35,6 +35,7 @@ SYSCTL_INT(debug_ktr_region, "debug.ktr.region", SYSCTL_TUN, &region_mib, -1, 40
 	   "MiB for rings that survive a reset; 0 none; at boot: -1 a sixteenth of memory");
 
 static struct ktr_persist *prev; /* the newest region of another boot */
+static bool prev_own;            /* loader and firmware put nothing into it */
 
 /* The RAM of range n that the boot tables reach. */
 static bool
@@ -117,8 +118,11 @@ trace_persist_init(void)
 
 	ktr_image_add_text(rodata.start, rodata.size);
 	find_prev();
-	if (prev != NULL)
+	if (prev != NULL) {
+		prev_own = !boot_in_use(&boot_info, prev->phys, prev->phys + prev->size,
+					&(struct boot_range){0});
 		boot_reserve(prev->phys, prev->size);
+	}
 	region_mib = 0;
 	if (size == 0)
 		return;
@@ -132,4 +136,11 @@ trace_persist_init(void)
 	region_mib = (int)(size / MIB);
 	trace_info_init();
 	ktr_cpu_init(0);
+}
+
+struct ktr_persist *
+trace_persist_prev(bool *own)
+{
+	*own = prev_own;
+	return prev;
 }

@@ -56,5 +56,15 @@ uint64_t flush_failed(void);
  */
 void trace_info_init(void);
 
+/*
+ * persist.c: the region of the boot before, NULL when there is none; *own: all of it is only that,
+ * and may be given to the page allocator. Any context.
+ */
+struct ktr_persist;
+struct ktr_persist *trace_persist_prev(bool *own);
+
+/* prev.c: looks at what the boot before left, and registers /dev/ktr.prev. Thread context. */
+int trace_prev_init(void);
+
 /* ktrdev.c: registers /dev/ktr. 0 or -errno. */
 int ktrdev_init(void);
