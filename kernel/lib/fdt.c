@@ -105,11 +105,12 @@ static bool
 check_structure(const struct fdt *f)
 {
 	uint32_t at = f->struct_at;
+	uint32_t last = FDT_BEGIN_NODE;
 	unsigned depth = 0;
 	struct token t;
 	bool root = false;
 
-	for (; take_token(f, at, &t); at = t.next) {
+	for (; take_token(f, at, &t); at = t.next, last = t.kind) {
 		if (t.kind == FDT_END)
 			return root && depth == 0;
 		if (t.kind == FDT_BEGIN_NODE) {
@@ -117,8 +118,8 @@ check_structure(const struct fdt *f)
 				return false;
 			root = true;
 			depth++;
-		} else if (depth == 0) {
-			return false;
+		} else if (depth == 0 || (t.kind == FDT_PROP && last == FDT_END_NODE)) {
+			return false; /* properties come before children: 5.4.2 */
 		} else if (t.kind == FDT_END_NODE) {
 			depth--;
 		}

@@ -1,14 +1,13 @@
 /*
- * elf.c - checking an executable's headers.
+ * elf.c - checking an executable's headers: a pure function over bytes that come from anyone.
+ * Locking: none.
  */
 #include "kernel/proc/elf.h"
 
-#include <abi_md.h>
 #include <stdbool.h>
 
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
-#include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 
@@ -28,8 +27,6 @@ add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_si
 {
 	struct elf_segment *seg;
 
-	if (ph->memsz == 0)
-		return 0;
 	if (img->count == ELF_MAX_SEGMENTS || ph->filesz > ph->memsz || ph->offset > file_size ||
 	    ph->filesz > file_size - ph->offset || ph->vaddr >= ARCH_USER_END ||
 	    ph->memsz > ARCH_USER_END - ph->vaddr || (ph->flags & (PF_W | PF_X)) == (PF_W | PF_X))
@@ -73,29 +70,15 @@ elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 		memcpy(&ph, (const char *)data + eh.phoff + i * sizeof(ph), sizeof(ph));
 		if (ph.type == PT_INTERP)
 			return -ENOEXEC;
-		if (ph.type != PT_LOAD)
+		if (ph.type != PT_LOAD || ph.memsz == 0)
 			continue;
 		if (add_segment(img, &ph, file_size) != 0)
 			return -ENOEXEC;
-		if (eh.phoff >= ph.offset && eh.phoff - ph.offset < ph.filesz)
+		if (eh.phoff >= ph.offset && eh.phoff - ph.offset <= ph.filesz &&
+		    eh.phnum * sizeof(ph) <= ph.filesz - (eh.phoff - ph.offset))
 			img->phdr = ph.vaddr + (eh.phoff - ph.offset);
 		if ((ph.flags & PF_X) && eh.entry >= ph.vaddr && eh.entry - ph.vaddr < ph.memsz)
 			entry_ok = true;
 	}
 	return entry_ok ? 0 : -ENOEXEC;
-}
-
-int
-elf_read(struct vnode *vn, struct elf_image *img)
-{
-	void *page = page_alloc(0);
-	int64_t n;
-	int r;
-
-	if (page == NULL)
-		return -ENOMEM;
-	n = vnode_read(vn, page, PAGE_SIZE, 0);
-	r = n < 0 ? (int)n : elf_check(page, (uint64_t)n, vnode_size(vn), ELF_MACHINE, img);
-	page_free(page, 0);
-	return r;
 }

@@ -3,8 +3,6 @@
 
 #include <stdint.h>
 
-struct vnode;
-
 struct elf64_phdr {
 	uint32_t type, flags;
 	uint64_t offset, vaddr, paddr, filesz, memsz, align;
@@ -19,18 +17,17 @@ struct elf_segment {
 
 struct elf_image {
 	uint64_t entry;
-	uint64_t phdr; /* address of the program headers in memory, 0: not loaded */
+	uint64_t phdr; /* address of the program headers in memory, 0: not loaded whole */
 	unsigned phnum;
 	unsigned count;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
 };
 
 /*
- * Reads and checks the headers. 0; -ENOEXEC: not a static executable of this machine, or malformed
- * (segments that overlap, lie outside user space or the file, or are writable and executable);
- * -ENOMEM; errors of vnode_read(). Thread context.
+ * Checks the headers in a file's first `size` bytes; the file has file_size. machine as in
+ * e_machine. 0, or -ENOEXEC: not a static executable of that machine, or malformed (segments that
+ * overlap, lie outside user space or the file, or are writable and executable; headers beyond
+ * `size`). Any context.
  */
-int elf_read(struct vnode *vn, struct elf_image *img);
-/* The check alone, over a file's first bytes: for tests and fuzzing. machine as in e_machine. */
 int elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 	      struct elf_image *img);

@@ -4,6 +4,8 @@
  * The file comes from anyone, so every field is checked before use. The new space is complete
  * before the old one is let go: an error leaves the caller as it was.
  */
+#include <abi_md.h>
+
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
@@ -133,10 +135,26 @@ build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *im
 	return r;
 }
 
+/* The headers have to lie in the file's first page. */
+static int
+read_headers(struct vnode *vn, struct elf_image *img)
+{
+	void *page = page_alloc(0);
+	int64_t n;
+	int r;
+
+	if (page == NULL)
+		return -ENOMEM;
+	n = vnode_read(vn, page, PAGE_SIZE, 0);
+	r = n < 0 ? (int)n : elf_check(page, (uint64_t)n, vnode_size(vn), ELF_MACHINE, img);
+	page_free(page, 0);
+	return r;
+}
+
 static int
 load(struct vmspace *vm, struct vnode *vn, struct elf_image *img)
 {
-	int r = elf_read(vn, img);
+	int r = read_headers(vn, img);
 	uint64_t end = 0;
 
 	for (unsigned i = 0; r == 0 && i < img->count; i++) {

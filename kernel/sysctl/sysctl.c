@@ -13,6 +13,7 @@
 #include "kernel/sync/mutex.h"
 #include "kernel/sysctl/suggest.h"
 #include "kernel/sysctl/sysctl_private.h"
+#include "kernel/sysctl/value.h"
 #include "ktr/ktr.h"
 
 extern const struct sysctl __start_sysctls[], __stop_sysctls[];
@@ -95,93 +96,6 @@ sysctl_get_text(const struct sysctl *s, struct sbuf *out)
 	sysctl_leave(locked);
 }
 
-/* Decimal with a sign, or 0x; the whole of text. */
-static bool
-parse_number(const char *text, bool *negative, uint64_t *v)
-{
-	unsigned base = 10, digit;
-	uint64_t n = 0;
-
-	*negative = *text == '-';
-	if (*text == '-' || *text == '+')
-		text++;
-	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-		base = 16;
-		text += 2;
-	}
-	if (*text == '\0')
-		return false;
-	for (; *text != '\0'; text++) {
-		char c = *text;
-
-		if (c >= '0' && c <= '9')
-			digit = (unsigned)(c - '0');
-		else if (base == 16 && ((c | 32) >= 'a' && (c | 32) <= 'f'))
-			digit = (unsigned)((c | 32) - 'a' + 10);
-		else
-			return false;
-		if (__builtin_mul_overflow(n, base, &n) || __builtin_add_overflow(n, digit, &n))
-			n = UINT64_MAX; /* stays out of every range, until the end */
-	}
-	*v = n;
-	return true;
-}
-
-static int
-set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	bool negative;
-	uint64_t n;
-	int64_t v;
-
-	if (!parse_number(val, &negative, &n)) {
-		snprintf(err, errlen, "found \"%s\", expected a number from %lld to %lld", val,
-			 (long long)s->min, (long long)s->max);
-		return -EINVAL;
-	}
-	v = n > INT64_MAX ? INT64_MAX : (int64_t)n;
-	v = negative ? -v : v;
-	if (v < s->min || v > s->max) {
-		snprintf(err, errlen, "%s is out of range, expected %lld to %lld", val,
-			 (long long)s->min, (long long)s->max);
-		return -ERANGE;
-	}
-	__atomic_store_n((int *)s->var, (int)v, __ATOMIC_RELAXED);
-	return 0;
-}
-
-static int
-set_u64(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	bool negative;
-	uint64_t n;
-
-	if (!parse_number(val, &negative, &n) || negative) {
-		snprintf(err, errlen, "found \"%s\", expected a number from 0", val);
-		return -EINVAL;
-	}
-	__atomic_store_n((uint64_t *)s->var, n, __ATOMIC_RELAXED);
-	return 0;
-}
-
-/* Copies val without blanks around; false when it is longer than out. */
-static bool
-trim(char *out, size_t size, const char *val)
-{
-	size_t n;
-
-	while (*val == ' ' || *val == '\t' || *val == '\n')
-		val++;
-	n = strlen(val);
-	while (n > 0 && (val[n - 1] == ' ' || val[n - 1] == '\t' || val[n - 1] == '\n'))
-		n--;
-	if (n >= size)
-		return false;
-	memcpy(out, val, n);
-	out[n] = '\0';
-	return true;
-}
-
 int
 sysctl_apply(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
@@ -189,7 +103,7 @@ sysctl_apply(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	bool locked;
 	int error;
 
-	if (!trim(text, sizeof(text), val)) {
+	if (!sysctl_value_trim(text, sizeof(text), val)) {
 		snprintf(err, errlen, "value of %zu characters, expected less than %d", strlen(val),
 			 SYSCTL_VALUE_MAX);
 		return -EINVAL;
@@ -197,10 +111,8 @@ sysctl_apply(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	locked = sysctl_enter();
 	if (s->set != NULL)
 		error = s->set(s, text, err, errlen);
-	else if (s->type == SYSCTL_TYPE_U64)
-		error = set_u64(s, text, err, errlen);
 	else
-		error = set_int(s, text, err, errlen);
+		error = sysctl_value_set(s, text, err, errlen);
 	CTR2(KTR_SUBSYS, "sysctl set: name %s error %d", s->name, -error);
 	sysctl_leave(locked);
 	return error;

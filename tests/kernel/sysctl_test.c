@@ -62,6 +62,10 @@ KTEST(sysctl_set_says_what_was_expected)
 	set_fails("test.int", "", -EINVAL, "found \"\", expected a number from -3 to 30");
 	set_fails("test.int", "5x", -EINVAL, "found \"5x\", expected a number from -3 to 30");
 	set_fails("test.u64", "-1", -EINVAL, "found \"-1\", expected a number from 0");
+	test_u64 = 7;
+	set_fails("test.u64", "18446744073709551616", -ERANGE,
+		  "18446744073709551616 is out of range, expected at most 64 bits");
+	KT_EQ(test_u64, 7);
 	set_fails("test.const", "1", -EPERM, "read-only");
 	set_fails("test.imt", "1", -ENOENT, "no such sysctl; did you mean test.int?");
 	set_fails("zzzzzzzz", "1", -ENOENT, "no such sysctl; sysctl -a lists all");

@@ -22,7 +22,7 @@ example="riscv64-unknown-elf-gcc -ffreestanding -DHARTS=1 -DKTR_PORT_PATCH=1"
 
 compiler_of() {
     case $1 in
-    ktr/tools/* | ktr/port/host/* | tests/unit/* | tests/bench/*) echo "$host" ;;
+    ktr/tools/* | ktr/port/host/* | tests/unit/* | tests/bench/* | tests/fuzz/*) echo "$host" ;;
     userland/* | tests/user/*) echo "$user" ;;
     ktr/examples/*) echo "$example" ;;
     *) echo "$kernel" ;;

@@ -1,0 +1,34 @@
+# rules.mk - make fuzz: every tests/fuzz/NAME_fuzz.c is a libFuzzer program with AddressSanitizer and
+# UndefinedBehaviorSanitizer, over all of ktr's host sources and the kernel's pure parsers.
+
+FUZZ_SECONDS ?= 60
+FUZZ_CC      := clang-14
+F            := build/fuzz
+FUZZ_SRCS    := $(wildcard tests/fuzz/*_fuzz.c)
+FUZZ_TARGETS := $(FUZZ_SRCS:tests/fuzz/%.c=$F/%)
+FUZZ_LIB_SRCS := $(KTR_HOST_SRCS) kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/proc/elf.c \
+	kernel/sysctl/loader_conf.c kernel/sysctl/value.c
+FUZZ_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+# The check of ELF headers is every port's; the first port's headers say where user space ends.
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \
+	-I. -Iktr/port/host -Iarch/$(firstword $(ARCHS)) -Ikernel/abi/$(firstword $(ARCHS))
+
+$F/obj/%.o: %
+	@mkdir -p $(@D)
+	$(call say,FUZZCC)
+	$Q$(FUZZ_CC) $(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
+
+$(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
+	$(call say,LINK)
+	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $^ -lpthread
+
+.PHONY: fuzz fuzz-targets
+
+fuzz-targets: $(FUZZ_TARGETS) $(UNIT_GENS) ## build the fuzz targets (tests/fuzz)
+
+fuzz: fuzz-targets ## fuzz every target for FUZZ_SECONDS=60
+	tests/fuzz/run --seconds $(FUZZ_SECONDS)
+
+test: fuzz-targets
+
+-include $(wildcard $F/obj/tests/fuzz/*.d $F/obj/ktr/*.d $F/obj/ktr/*/*.d $F/obj/ktr/*/*/*.d $F/obj/kernel/*/*.d)
