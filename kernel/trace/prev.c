@@ -180,6 +180,7 @@ trace_prev_init(void)
 	};
 	struct prev_reader *r;
 	char err[128];
+	int error = 0;
 
 	prev = trace_persist_prev(&prev_own);
 	if (prev == NULL)
@@ -197,6 +198,8 @@ trace_prev_init(void)
 		warnk("ktr: the log of the boot before is lost: %s\n", err);
 		prev_forget();
 	}
+	if (prev != NULL)
+		error = devfs_register("ktr.prev", &ops, NULL);
 	kmap_free(r);
-	return devfs_register("ktr.prev", &ops, NULL);
+	return error;
 }

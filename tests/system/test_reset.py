@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+"""test_reset.py - the log survives a reset: what the next boot finds is what the dead one recorded, event by event;
+another kernel reads it too; and no damage to it hurts the boot."""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
+                     scratch_file, test)
+
+MIB = 1 << 20
+CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
+# The boot that dies, and the one that tells: whether there is a log says which one this is.
+SCRIPT = """
+if test $(sysctl -n debug.ktr.prev.events) = 0; then
+sysctl debug.panic.action=reboot > /dev/null
+sysctl debug.ktr.mask={classes} > /dev/null
+sysctl debug.ktr.alq_enable=1 > /dev/null
+load mix -n 2 -j 2 > /dev/null
+{death}
+sleep 60
+fi
+sysctl debug.ktr.prev
+cat /dev/ktr.prev > /dev/ttyS1
+poweroff 7
+"""
+KEYS = ("cpu", "seq", "ns", "tid", "file", "line", "func", "class", "text")
+IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the thread's name of when it was written out
+
+
+def streams(path):
+    """Paths of the streams in a file, which begin with a header that says START."""
+    data = path.read_bytes()
+    starts = [data.rindex(b"\0", 0, m.start()) for m in re.finditer(rb"KTRW\x01[\x01\x03]", data)]
+    parts = []
+    for start, end in zip(starts, [*starts[1:], len(data)]):
+        parts.append(scratch_file(".ktr"))
+        parts[-1].write_bytes(data[start:end])
+    return parts
+
+
+def events(path, status=(0,)):
+    p = subprocess.run([str(BUILD.parent / "host" / "ktrdump"), "--format", "jsonl", "-i", str(path)],
+                       capture_output=True, timeout=DEADLINE_S)
+    check(p.returncode in status, f"ktrdump: status {p.returncode}, expected {status}: {p.stderr.decode()}")
+    found = [json.loads(line) for line in p.stdout.decode().splitlines()]
+    for e in found:
+        e["text"] = IDENT.sub(r"tid \1", e.get("text", ""))
+    return {(e["cpu"], e["seq"]): {k: e[k] for k in KEYS} for e in found if "gap" not in e}
+
+
+def compare(trace, at_least=100):
+    """The line's stream of the boot that died, against what the next one found: equal where both have an event."""
+    parts = streams(trace)
+    check_eq(len(parts), 2, "streams on the line")
+    line, prev = events(parts[0], (0, 1)), events(parts[1])
+    check(len(prev) >= at_least, f"{len(prev)} events were found, expected {at_least} or more")
+    both = line.keys() & prev.keys()
+    for key in sorted(both):
+        check_eq(prev[key], line[key], f"event {key}")
+    # Nothing of the line's end is missing behind the reset.
+    for cpu in {cpu for cpu, _ in line}:
+        last = max(seq for c, seq in line if c == cpu)
+        if any(c == cpu for c, _ in prev):
+            check((cpu, last) in prev or last < min(seq for c, seq in prev if c == cpu),
+                  f"cpu {cpu}: event {last} was on the line, but not in the ring")
+    return line, prev, both
+
+
+def dies(death, smp=4, firmware="none", **how):
+    trace = scratch_file(".ktr")
+    # Without --trace: the second boot writes no stream of its own.
+    r = boot(SCRIPT.format(classes=CLASSES, death=death), smp=smp, firmware=firmware,
+             options=["--reboot", "--trace", str(trace), "--set", "debug.ktr.alq_enable=0"], **how).expect(7)
+    count = int(check_match(r"^debug\.ktr\.prev\.events: (\d+)$", r.out, "sysctl debug.ktr.prev").group(1))
+    check_match(r"^debug\.ktr\.prev\.build: kestrel [0-9a-f]{40}$", r.out, "sysctl debug.ktr.prev")
+    line, prev, both = compare(trace)
+    check_eq(len(prev), count, "events in the stream, and as debug.ktr.prev.events says")
+    return line, prev, both
+
+
+@test("reboot: every event of the boot before is found, on 1 CPU and on 4")
+def reboot():
+    for smp in (1, 4):
+        _, prev, both = dies("reboot", smp=smp)
+        check(len(both) >= 100, f"{len(both)} events are both on the line and in the ring")
+
+
+@test("reboot, by GRUB under BIOS and UEFI", arch=GRUB_ONLY)
+def reboot_by_grub():
+    for firmware in ("bios", "uefi"):
+        dies("reboot", firmware=firmware)
+
+
+@test("panic with debug.panic.action=reboot: the panic's own event is the last but few")
+def panic():
+    for smp in (1, 4):
+        _, prev, _ = dies("sysctl debug.kdb.trap=1", smp=smp)
+        check(any(e["text"].startswith("panic: ") for e in prev.values()), "no event of the panic")
+
+
+@test("a hang with interrupts off: the watchdog ends it, and what was before it is found")
+def hang():
+    _, prev, _ = dies("sysctl debug.watchdog.seconds=1 > /dev/null\nsysctl debug.kdb.hang=1")
+    check(any(e["text"].startswith("watchdog: cpu ") for e in prev.values()), "no event of the watchdog")
+
+
+@test("a deadlock of two spin locks with interrupts off")
+def deadlock():
+    dies("sysctl debug.watchdog.seconds=1 > /dev/null\nsysctl debug.kdb.deadlock=1")
+
+
+@test("a stack that runs over")
+def stack_overflow():
+    dies("sysctl debug.kdb.stack_overflow=1")
+
+
+class Ram:
+    """A machine's memory as a file: it outlives QEMU, as it would a reset, and anything may be done to it."""
+
+    SIZE = 128 * MIB
+
+    def __init__(self):
+        self.path = scratch_file(".ram")
+        with open(self.path, "wb") as f:
+            f.truncate(self.SIZE)
+
+    def options(self):
+        return ["--mem", "128M", "--machine", f"{MACHINE.machine},memory-backend=ram", "--", "-object",
+                f"memory-backend-file,id=ram,size=128M,share=on,mem-path={self.path}"]
+
+    def boot(self, script, **how):
+        options = how.pop("options", []) + self.options()
+        return boot(script, smp=4, options=options, **how)
+
+    def regions(self):
+        """(offset, size) of each region: a header at a whole MiB."""
+        found = []
+        with open(self.path, "rb") as f:
+            for at in range(0, self.SIZE, MIB):
+                f.seek(at)
+                head = f.read(24)
+                if head[:8] == b"KTRSTAYS":
+                    found.append((at, int.from_bytes(head[16:24], "little")))
+        return found
+
+    def copy(self):
+        other = Ram()
+        subprocess.run(["cp", "--sparse=always", self.path, other.path], check=True)
+        return other
+
+    def damage(self, rng, places, longest, spare):
+        """Random bytes at random places of the regions' used parts, but for the first `spare` bytes."""
+        with open(self.path, "r+b") as f:
+            for at, size in self.regions():
+                for _ in range(places):
+                    n = rng.randint(1, longest)
+                    f.seek(at + rng.randrange(spare, min(size, 2 * MIB) - n))
+                    f.write(rng.randbytes(n))
+
+
+RECORD = f"sysctl debug.ktr.mask={CLASSES} > /dev/null\nload mix -n 2 -j 2 > /dev/null\n"
+LOOK = """
+sysctl debug.ktr.prev
+test -e /dev/ktr.prev || poweroff 0
+ktrdump --stats -i /dev/ktr.prev > /tmp/stats || test $? = 1 || exit 9
+ktrdump -i /dev/ktr.prev > /dev/null || test $? = 1 || exit 9
+load mix -n 1 > /dev/null || exit 9
+"""
+
+
+def found_events(r):
+    return int(check_match(r"^debug\.ktr\.prev\.events: (\d+)$", r.out, "sysctl debug.ktr.prev").group(1))
+
+
+@test("a kernel of another build reads it: sites and texts come with it")
+def other_build():
+    ram = Ram()
+    ram.boot(RECORD + "reboot\n").expect(125)
+    trace = scratch_file(".ktr")
+    r = ram.boot("sysctl debug.ktr.prev\ncat /dev/ktr.prev > /dev/ttyS1\n",
+                 options=["--kernel", str(BUILD / "kestrel-test"), "--trace", str(trace), "--set",
+                          "debug.ktr.alq_enable=0"]).expect(0)
+    check(found_events(r) > 1000, f"{found_events(r)} events, expected more than 1,000")
+    found = events(trace)
+    check_eq(len(found), found_events(r), "events in the stream")
+    check(all(e["file"] and "(bad" not in e["text"] for e in found.values()), "an event without its texts")
+
+
+@test("clear gives the memory back, and there is no log any more")
+def clear():
+    r = boot("""
+if test $(sysctl -n debug.ktr.prev.events) = 0; then
+""" + RECORD + """
+reboot
+fi
+cat < /dev/ktr.prev > /dev/null || exit 8
+sysctl vm.pages.free
+sysctl debug.ktr.prev.clear=1
+sysctl vm.pages.free
+sysctl debug.ktr.prev
+cat /dev/ktr.prev || true
+""", options=["--reboot"], smp=2).expect(0)
+    check_match(r"^debug\.ktr\.prev\.events: 0$", r.out, "after clear")
+    check_match(r"^cat: /dev/ktr.prev: No such device or address$", r.out, "reading what was cleared")
+    before, after = map(int, re.findall(r"vm\.pages\.free: (\d+)$", r.out, re.M))
+    check(after > before + 2000, f"free pages: {before}, after clear {after}, expected 8 MiB more or so")
+
+
+@test("thousands of damaged bytes, or none but those: the boot goes on, with what is sound")
+def damage():
+    seed = int(os.environ.get("KTR_TEST_SEED", "1"))
+    print(f"# KTR_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    ram = Ram()
+    ram.boot(RECORD + "reboot\n").expect(125)
+    whole = found_events(ram.copy().boot(LOOK).expect(0))
+    check(whole > 1000, f"{whole} events, expected more than 1,000")
+    counts = []
+    header = 512
+    for places, longest, spare in ((1, 1, header), (100, 1, 0), (1000, 1, header), (5000, 8, header), (30, 65536, 0),
+                                   (30, 65536, header), (2000, 2000, header), (2000, 2000, 0)):
+        copy = ram.copy()
+        copy.damage(rng, places, longest, spare)
+        counts.append(found_events(copy.boot(LOOK).expect(0)))
+        check(counts[-1] <= whole, f"{counts[-1]} events of {whole} after damage")
+        os.unlink(copy.path)
+    print(f"# of {whole} events there were left: {counts}")
+    check(counts[0] >= whole - 1, f"one byte cost {whole - counts[0]} events")
+    check(counts[2] > whole // 2, f"1,000 bytes cost {whole - counts[2]} of {whole} events")
+
+
+if __name__ == "__main__":
+    main()
