@@ -25,7 +25,10 @@
 #define MMU_DEVICE 16 /* uncached */
 #define MMU_GLOBAL 32 /* same in every address space */
 
-/* An entry that maps pa with the given protection at a level (0: page, 1: 2 MiB block). */
+/*
+ * An entry that maps pa with the given protection at a level (0: page, 1: 2 MiB block). With none
+ * it keeps pa and is not present, but is not 0 either.
+ */
 static inline uint64_t arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level);
 /* An entry that points to the next table. */
 static inline uint64_t arch_pte_table(uint64_t pa);

@@ -182,7 +182,7 @@ ktr_decode_ns(const struct ktr_decode_header *h, uint64_t ticks)
 {
 	bool before = ticks < h->boot_ticks;
 	uint64_t t = before ? h->boot_ticks - ticks : ticks - h->boot_ticks;
-	if (h->hz != 0 && h->hz <= 18000000000ull) {
+	if (h->hz != 0 && h->hz != 1000000000u && h->hz <= 18000000000ull) {
 		/* The remainder is below hz, so that its product fits. */
 		t = t / h->hz * 1000000000u + t % h->hz * 1000000000u / h->hz;
 	}

@@ -4,6 +4,7 @@
 #include "ktr/event.h"
 
 #include "ktr/fmt.h"
+#include "ktr/str.h"
 
 struct event_text {
 	char *buf;
@@ -18,8 +19,11 @@ static void
 event_put(void *arg, const char *text, size_t n)
 {
 	struct event_text *e = arg;
-	for (size_t i = 0; i < n && e->used + 1 < e->len; i++)
-		e->buf[e->used++] = text[i];
+	size_t room = e->len > 0 ? e->len - 1 - e->used : 0;
+	if (n > room)
+		n = room;
+	ktr_copy(e->buf + e->used, text, n);
+	e->used += n;
 }
 
 static uint64_t

@@ -29,6 +29,8 @@ static void
 fmt_pad(struct fmt_out *o, char c, long n)
 {
 	char pad[16];
+	if (n <= 0)
+		return;
 	for (size_t i = 0; i < sizeof(pad); i++)
 		pad[i] = c;
 	for (; n > 0; n -= (long)sizeof(pad))
@@ -181,8 +183,13 @@ static int
 fmt_digits(char *end, uint64_t v, unsigned base, const char *set)
 {
 	char *p = end;
-	for (; v != 0; v /= base)
-		*--p = set[v % base];
+	/* Divisions by constants are multiplications and shifts. */
+	if (base == 10)
+		for (; v != 0; v /= 10)
+			*--p = set[v % 10];
+	else
+		for (unsigned shift = base == 16 ? 4 : 3; v != 0; v >>= shift)
+			*--p = set[v & (base - 1)];
 	return (int)(end - p);
 }
 

@@ -7,6 +7,8 @@
  * it has claimed. Claiming advances it; slot and turn follow from the claimed value alone.
  *  - In a ring of n entries the event with sequence number s stands in slot (s + 1) mod n; the
  * slot's lap says in which turn of the ring it was published there, or 0 that nothing is.
+ *  - A lap has 15 bits, and readers look at the head as well. What remains: a record call that is
+ * interrupted while exactly 32768 turns go by, 131072 events or more, passes for an event of now.
  *  - Sequence numbers run on over resizing and clearing; events below `base` are gone.
  *  - recorded = delivered + resident + overwritten + torn, at every moment at which no event is
  * being recorded; `suppressed` stands beside it.

@@ -100,9 +100,9 @@ take_token(const struct fdt *f, uint32_t at, struct token *t)
 	}
 }
 
-/* Is the structure block one root, soundly nested, with an end? */
+/* Is the structure block one root, soundly nested, with an end? There it ends. */
 static bool
-check_structure(const struct fdt *f)
+check_structure(struct fdt *f)
 {
 	uint32_t at = f->struct_at;
 	uint32_t last = FDT_BEGIN_NODE;
@@ -111,8 +111,10 @@ check_structure(const struct fdt *f)
 	bool root = false;
 
 	for (; take_token(f, at, &t); at = t.next, last = t.kind) {
-		if (t.kind == FDT_END)
+		if (t.kind == FDT_END) {
+			f->struct_end = t.next;
 			return root && depth == 0;
+		}
 		if (t.kind == FDT_BEGIN_NODE) {
 			if ((root && depth == 0) || depth == FDT_DEPTH)
 				return false;

@@ -81,7 +81,7 @@ each(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start, uintptr_t
 
 		if (va >= end)
 			break;
-		if (va + step <= start || !arch_pte_present(table[i]))
+		if (va + step <= start || table[i] == 0)
 			continue;
 		if (level == 0)
 			f(&table[i], va, arg);

@@ -16,7 +16,7 @@ uint64_t *pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool crea
 int pagetable_map(uint64_t root, uintptr_t va, uint64_t pa, uint64_t size, unsigned prot);
 /* The leaf entry that maps va, 0 when none does; *level gets its level. */
 uint64_t pagetable_lookup(uint64_t root, uintptr_t va, unsigned *level);
-/* Calls f(entry, va) for each present page (level 0) in [start, end). */
+/* Calls f(entry, va) for each page (level 0) in [start, end), also one that nobody may touch. */
 void pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
 		    void (*f)(uint64_t *pte, uintptr_t va, void *arg), void *arg);
 /* Frees the tables (not the pages) of user space, and the root. */

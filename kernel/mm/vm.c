@@ -1,7 +1,9 @@
 /*
  * vm.c - areas, demand-zero pages, copy on write.
  *
- * Invariant: a page that more than one space maps (page_refs > 1) is mapped read-only everywhere.
+ * Invariants: a page that more than one space maps (page_refs > 1) is mapped read-only everywhere;
+ * one that its area denies to all is kept by an entry that is not present, so that copies on the
+ * program's behalf fault too.
  */
 #include "kernel/mm/vm.h"
 
@@ -192,9 +194,7 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 	if (prot & MMU_EXEC)
 		arch_icache_sync(phys_to_virt(pa), PAGE_SIZE);
 	/* Write comes back by a fault, which looks whether the page is shared. */
-	*pte = prot & (MMU_READ | MMU_WRITE | MMU_EXEC)
-		   ? arch_pte_leaf(pa, (prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0)
-		   : arch_pte_leaf(pa, MMU_READ, 0);
+	*pte = arch_pte_leaf(pa, prot != 0 ? (prot & ~(unsigned)MMU_WRITE) | MMU_USER : 0, 0);
 	arch_tlb_flush_page(va);
 }
 
@@ -329,7 +329,7 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 	pte = pagetable_entry(vm->root, va, 0, true);
 	if (pte == NULL)
 		return false;
-	if (!arch_pte_present(*pte)) {
+	if (*pte == 0) {
 		void *page = page_alloc_zero();
 
 		if (page == NULL)

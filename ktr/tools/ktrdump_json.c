@@ -7,6 +7,7 @@
 #include "ktr/event.h"
 #include "ktr/fmt.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/line.h"
 
 /* Length of the UTF-8 sequence at p, 0 when it is none. */
 static size_t
@@ -29,42 +30,62 @@ utf8_length(const unsigned char *p)
 	return n;
 }
 
-static void
-json_string(FILE *out, const char *text)
+/* Length of the text at p that stands as it is. */
+static size_t
+plain_length(const unsigned char *p)
 {
-	if (text == NULL) {
-		fputs("null", out);
-		return;
-	}
-	putc('"', out);
-	const unsigned char *p = (const unsigned char *)text;
-	while (*p != '\0') {
-		size_t n = utf8_length(p);
-		if (n == 0) {
-			fputs("\\ufffd", out);
-			n = 1;
-		} else if (*p == '"' || *p == '\\') {
-			putc('\\', out);
-			putc(*p, out);
-		} else if (*p == '\n') {
-			fputs("\\n", out);
-		} else if (*p == '\t') {
-			fputs("\\t", out);
-		} else if (*p < 0x20 || *p == 0x7f) {
-			fprintf(out, "\\u%04x", (unsigned)*p);
-		} else {
-			fwrite(p, 1, n, out);
-		}
-		p += n;
-	}
-	putc('"', out);
+	size_t n = 0;
+	while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+		n++;
+	return n;
 }
 
 static void
-json_member(FILE *out, const char *name, const char *text)
+json_string(struct line *l, const char *text)
 {
-	fprintf(out, ",\"%s\":", name);
-	json_string(out, text);
+	if (text == NULL) {
+		line_text(l, "null");
+		return;
+	}
+	line_char(l, '"');
+	const unsigned char *p = (const unsigned char *)text;
+	while (*p != '\0') {
+		size_t n = plain_length(p);
+		if (n > 0) {
+			line_put(l, (const char *)p, n);
+			p += n;
+			continue;
+		}
+		n = utf8_length(p);
+		if (n == 0) {
+			line_text(l, "\\ufffd");
+			n = 1;
+		} else if (*p == '"' || *p == '\\') {
+			line_char(l, '\\');
+			line_char(l, (char)*p);
+		} else if (*p == '\n') {
+			line_text(l, "\\n");
+		} else if (*p == '\t') {
+			line_text(l, "\\t");
+		} else if (*p < 0x20 || *p == 0x7f) {
+			char text[8];
+			snprintf(text, sizeof(text), "\\u%04x", (unsigned)*p);
+			line_text(l, text);
+		} else {
+			line_put(l, (const char *)p, n);
+		}
+		p += n;
+	}
+	line_char(l, '"');
+}
+
+static void
+json_member(struct line *l, const char *name, const char *text)
+{
+	line_text(l, ",\"");
+	line_text(l, name);
+	line_text(l, "\":");
+	json_string(l, text);
 }
 
 static const char *
@@ -77,7 +98,7 @@ no_string(void *arg, uint64_t value)
 
 /* A number as its conversion's C type has it, in decimal. */
 static void
-json_number(FILE *out, const struct fmt_spec *s, uint64_t value)
+json_number(struct line *l, const struct fmt_spec *s, uint64_t value)
 {
 	static const char *const modifiers[] = {
 	    [FMT_CHAR] = "hh",     [FMT_SHORT] = "h",   [FMT_INT] = "",   [FMT_LONG] = "l",
@@ -88,22 +109,22 @@ json_number(FILE *out, const struct fmt_spec *s, uint64_t value)
 	snprintf(fmt, sizeof(fmt), "%%%s%c", modifiers[s->type],
 		 s->conv == 'd' || s->conv == 'c' ? 'd' : 'u');
 	ktr_event_text(text, sizeof(text), fmt, &value, 1, no_string, NULL);
-	fputs(text, out);
+	line_text(l, text);
 }
 
 static void
-json_arg(FILE *out, unsigned n, const struct fmt_spec *s, const struct ktr_decode_event *e)
+json_arg(struct line *l, unsigned n, const struct fmt_spec *s, const struct ktr_decode_event *e)
 {
 	if (n > 0)
-		putc(',', out);
+		line_char(l, ',');
 	if (s->conv == 's' && (e->strings[n] != NULL || e->args[n] == 0))
-		json_string(out, e->strings[n]);
+		json_string(l, e->strings[n]);
 	else
-		json_number(out, s, e->args[n]);
+		json_number(l, s, e->args[n]);
 }
 
 static void
-json_args(FILE *out, const struct ktr_decode_event *e)
+json_args(struct line *l, const struct ktr_decode_event *e)
 {
 	static const struct fmt_spec number = {.conv = 'u', .type = FMT_LONGLONG};
 	static const struct fmt_spec star = {.conv = 'd', .type = FMT_INT};
@@ -118,12 +139,12 @@ json_args(FILE *out, const struct ktr_decode_event *e)
 			continue;
 		for (int stars = s.star_width + s.star_precision; stars > 0 && n < e->nargs;
 		     stars--)
-			json_arg(out, n++, &star, e);
+			json_arg(l, n++, &star, e);
 		if (n < e->nargs)
-			json_arg(out, n++, &s, e);
+			json_arg(l, n++, &s, e);
 	}
 	while (n < e->nargs)
-		json_arg(out, n++, &number, e);
+		json_arg(l, n++, &number, e);
 }
 
 void
@@ -131,26 +152,35 @@ dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 {
 	const struct ktr_decode_site *site = e->site;
 	char classes[512];
-	FILE *out = d->out;
-	fprintf(out, "{\"seq\":%llu,\"cpu\":%u,\"ns\":%lld,\"tid\":%u", (unsigned long long)e->seq,
-		(unsigned)e->cpu, (long long)ktr_decode_ns(e->header, e->ticks), (unsigned)e->tid);
-	json_member(out, "thread", e->thread);
+	struct line line, *l = &line;
+	line_begin(l, d->out);
+	line_text(l, "{\"seq\":");
+	line_number(l, e->seq, 0, ' ');
+	line_text(l, ",\"cpu\":");
+	line_number(l, e->cpu, 0, ' ');
+	line_text(l, ",\"ns\":");
+	line_signed(l, ktr_decode_ns(e->header, e->ticks));
+	line_text(l, ",\"tid\":");
+	line_number(l, e->tid, 0, ' ');
+	json_member(l, "thread", e->thread);
 	if (site != NULL) {
 		dump_classes(e->header, site->classes, classes, sizeof(classes));
-		json_member(out, "class", classes);
-		json_member(out, "file", site->file);
-		fprintf(out, ",\"line\":%u", (unsigned)site->line);
-		json_member(out, "func", site->func);
-		json_member(out, "fmt", site->fmt);
+		json_member(l, "class", classes);
+		json_member(l, "file", site->file);
+		line_text(l, ",\"line\":");
+		line_number(l, site->line, 0, ' ');
+		json_member(l, "func", site->func);
+		json_member(l, "fmt", site->fmt);
 	} else {
-		fputs(",\"class\":null,\"file\":null,\"line\":null,\"func\":null,\"fmt\":null",
-		      out);
+		line_text(l, ",\"class\":null,\"file\":null,\"line\":null,\"func\":null,"
+			     "\"fmt\":null");
 	}
-	fputs(",\"args\":[", out);
-	json_args(out, e);
-	putc(']', out);
-	json_member(out, "text", text);
-	fputs("}\n", out);
+	line_text(l, ",\"args\":[");
+	json_args(l, e);
+	line_char(l, ']');
+	json_member(l, "text", text);
+	line_text(l, "}\n");
+	line_flush(l);
 }
 
 void

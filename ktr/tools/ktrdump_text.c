@@ -4,15 +4,29 @@
 #include <string.h>
 
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/line.h"
 
+#define TIME_WIDTH 16
+#define FILE_WIDTH 40
+#define TID_WIDTH  18
+#define FRACTION   9 /* digits of a second */
+
+/* Seconds to the nanosecond, of at least so many characters. */
 static void
-time_format(char *buf, size_t len, int64_t ns)
+put_time(struct line *l, int64_t ns, size_t width)
 {
-	uint64_t t = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
-	char seconds[24];
-	snprintf(seconds, sizeof(seconds), "%s%llu", ns < 0 ? "-" : "",
-		 (unsigned long long)(t / 1000000000u));
-	snprintf(buf, len, "%s.%09llu", seconds, (unsigned long long)(t % 1000000000u));
+	uint64_t t = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	uint64_t seconds = t / 1000000000u;
+	size_t least = l->count + width, n = FRACTION + 2 + (ns < 0);
+	for (uint64_t rest = seconds; rest >= 10; rest /= 10)
+		n++;
+	if (width > n)
+		line_pad(l, least - n);
+	if (ns < 0)
+		line_char(l, '-');
+	line_number(l, seconds, 0, ' ');
+	line_char(l, '.');
+	line_number(l, t % 1000000000u, FRACTION, '0');
 }
 
 void
@@ -43,87 +57,145 @@ dump_text_header(struct dump *d)
 }
 
 static void
-time_column(struct dump *d, const struct ktr_decode_header *h, uint64_t ticks)
+put_time_column(struct line *l, struct dump *d, const struct ktr_decode_header *h, uint64_t ticks)
 {
-	char buf[48];
 	uint64_t last = d->any_time ? d->last_ticks : ticks;
-	if (d->opts.ticks && d->opts.relative)
-		snprintf(buf, sizeof(buf), "%llu", (unsigned long long)(ticks - last));
-	else if (d->opts.ticks)
-		snprintf(buf, sizeof(buf), "%llu", (unsigned long long)ticks);
+	if (d->opts.ticks)
+		line_number(l, d->opts.relative ? ticks - last : ticks, TIME_WIDTH, ' ');
 	else if (d->opts.relative)
-		time_format(buf, sizeof(buf), ktr_decode_ns(h, ticks) - ktr_decode_ns(h, last));
+		put_time(l, ktr_decode_ns(h, ticks) - ktr_decode_ns(h, last), TIME_WIDTH);
 	else
-		time_format(buf, sizeof(buf), ktr_decode_ns(h, ticks));
-	fprintf(d->out, "%16s ", buf);
+		put_time(l, ktr_decode_ns(h, ticks), TIME_WIDTH);
+	line_char(l, ' ');
 	d->any_time = true;
 	d->last_ticks = ticks;
+}
+
+static void
+put_printable(struct line *l, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+	for (; *text != '\0'; text++) {
+		size_t n = 0;
+		while ((unsigned char)text[n] >= 0x20 && text[n] != 0x7f)
+			n++;
+		line_put(l, text, n);
+		text += n;
+		if (*text == '\0')
+			return;
+		if (*text == '\n') {
+			line_put(l, "\\n", 2);
+		} else if (*text == '\t') {
+			line_put(l, "\\t", 2);
+		} else {
+			line_put(l, "\\x", 2);
+			line_char(l, hex[(unsigned char)*text >> 4]);
+			line_char(l, hex[*text & 15]);
+		}
+	}
 }
 
 void
 dump_put_printable(FILE *out, const char *text)
 {
-	for (; *text != '\0'; text++) {
-		size_t n = 0;
-		while ((unsigned char)text[n] >= 0x20 && text[n] != 0x7f)
-			n++;
-		fwrite(text, 1, n, out);
-		text += n;
-		if (*text == '\0')
-			return;
-		if (*text == '\n')
-			fputs("\\n", out);
-		else if (*text == '\t')
-			fputs("\\t", out);
-		else
-			fprintf(out, "\\x%02x", (unsigned)(unsigned char)*text);
+	struct line l;
+	line_begin(&l, out);
+	put_printable(&l, text);
+	line_flush(&l);
+}
+
+static void
+put_file_column(struct line *l, const struct ktr_decode_event *e)
+{
+	size_t end = l->count + FILE_WIDTH;
+	line_text(l, e->site != NULL ? e->site->file : "site ");
+	if (e->site != NULL)
+		line_char(l, ':');
+	line_number(l, e->site != NULL ? e->site->line : e->site_number, 0, ' ');
+	line_pad(l, end);
+	line_char(l, ' ');
+}
+
+static void
+put_tid_column(struct line *l, const struct ktr_decode_event *e)
+{
+	size_t end = l->count + TID_WIDTH;
+	line_number(l, e->tid, 0, ' ');
+	if (e->thread != NULL) {
+		line_char(l, ' ');
+		line_text(l, e->thread);
 	}
+	line_pad(l, end);
+	line_char(l, ' ');
 }
 
 void
 dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *text)
 {
 	const struct dump_options *o = &d->opts;
-	char buf[300];
-	fprintf(d->out, "%6llu ", (unsigned long long)d->index);
-	if (o->cpu)
-		fprintf(d->out, "%3u ", (unsigned)e->cpu);
+	struct line l;
+	line_begin(&l, d->out);
+	line_number(&l, d->index, 6, ' ');
+	line_char(&l, ' ');
+	if (o->cpu) {
+		line_number(&l, e->cpu, 3, ' ');
+		line_char(&l, ' ');
+	}
 	if (o->time)
-		time_column(d, e->header, e->ticks);
-	if (o->file_line) {
-		if (e->site != NULL)
-			snprintf(buf, sizeof(buf), "%s:%u", e->site->file, (unsigned)e->site->line);
-		else
-			snprintf(buf, sizeof(buf), "site %u", (unsigned)e->site_number);
-		fprintf(d->out, "%-40s ", buf);
-	}
-	if (o->thread) {
-		snprintf(buf, sizeof(buf), "%u%s%s", (unsigned)e->tid, e->thread != NULL ? " " : "",
-			 e->thread != NULL ? e->thread : "");
-		fprintf(d->out, "%-18s ", buf);
-	}
-	dump_put_printable(d->out, text);
-	putc('\n', d->out);
+		put_time_column(&l, d, e->header, e->ticks);
+	if (o->file_line)
+		put_file_column(&l, e);
+	if (o->thread)
+		put_tid_column(&l, e);
+	put_printable(&l, text);
+	line_char(&l, '\n');
+	line_flush(&l);
+}
+
+static void
+put_none(struct line *l, const char *none, size_t width, bool right)
+{
+	size_t end = l->count + width;
+	if (right)
+		line_pad(l, end - strlen(none));
+	line_text(l, none);
+	line_pad(l, end);
+	line_char(l, ' ');
 }
 
 void
 dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 {
-	char from[48], to[48];
-	time_format(from, sizeof(from), ktr_decode_ns(g->header, g->from_ticks));
-	time_format(to, sizeof(to), ktr_decode_ns(g->header, g->to_ticks));
-	fprintf(d->out, "%6s ", "-");
-	if (d->opts.cpu)
-		fprintf(d->out, "%3u ", (unsigned)g->cpu);
-	if (d->opts.time)
-		fprintf(d->out, "%16s ", d->opts.relative ? "-" : from);
+	int64_t from = ktr_decode_ns(g->header, g->from_ticks);
+	struct line l;
+	line_begin(&l, d->out);
+	put_none(&l, "-", 6, true);
+	if (d->opts.cpu) {
+		line_number(&l, g->cpu, 3, ' ');
+		line_char(&l, ' ');
+	}
+	if (d->opts.time && d->opts.relative) {
+		put_none(&l, "-", TIME_WIDTH, true);
+	} else if (d->opts.time) {
+		put_time(&l, from, TIME_WIDTH);
+		line_char(&l, ' ');
+	}
 	if (d->opts.file_line)
-		fprintf(d->out, "%-40s ", "-");
+		put_none(&l, "-", FILE_WIDTH, false);
 	if (d->opts.thread)
-		fprintf(d->out, "%-18s ", "-");
-	fprintf(d->out, "--- %llu event%s %s on cpu %u between %s and %s ---\n",
-		(unsigned long long)g->count, g->count == 1 ? "" : "s",
-		ktr_gap_reason_name(g->reason), (unsigned)g->cpu, from, to);
+		put_none(&l, "-", TID_WIDTH, false);
+	line_text(&l, "--- ");
+	line_number(&l, g->count, 0, ' ');
+	line_text(&l, g->count == 1 ? " event " : " events ");
+	line_text(&l, ktr_gap_reason_name(g->reason));
+	line_text(&l, " on cpu ");
+	line_number(&l, g->cpu, 0, ' ');
+	line_text(&l, " between ");
+	put_time(&l, from, 0);
+	line_text(&l, " and ");
+	put_time(&l, ktr_decode_ns(g->header, g->to_ticks), 0);
+	line_text(&l, " ---\n");
+	line_flush(&l);
 }
 
 void

@@ -223,6 +223,36 @@ KTEST(vm_fork_shares_until_one_side_writes)
 	KT_EQ(page_count_free(), before);
 }
 
+KTEST(vm_denied_pages_are_kept_and_freed)
+{
+	uint64_t before = page_count_free();
+	struct vmspace *a = vm_create(), *b;
+	unsigned level;
+
+	KT_ASSERT(a != NULL);
+	KT_EQ(vm_map(a, 0x200000, 0x3000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(vm_write(a, 0x200ffe, "four", 4), 0);
+	KT_EQ(vm_protect(a, 0x200000, 0x2000, 0), 0);
+	KT_EQ(pagetable_lookup(vm_root(a), 0x200000, &level), 0);
+	KT_ASSERT(!vm_fault(a, 0x200000, MMU_READ) && !vm_fault(a, 0x200000, MMU_WRITE));
+	b = vm_fork(a);
+	KT_ASSERT(b != NULL);
+	KT_EQ(vm_resident(b), 2);
+	KT_EQ(vm_protect(b, 0x200000, 0x2000, MMU_READ | MMU_WRITE), 0);
+	KT_ASSERT(vm_fault(b, 0x201000, MMU_WRITE)); /* the copy */
+	KT_EQ(vm_write(b, 0x201000, "x", 1), 0);
+	KT_EQ(vm_unmap(a, 0x200000, 0x1000), 0);
+	KT_EQ(vm_resident(a), 1);
+	KT_EQ(vm_protect(a, 0x201000, 0x1000, MMU_READ), 0);
+	KT_EQ(peek(a, 0x201000), 'u');
+	KT_EQ(peek(b, 0x200fff), 'o');
+	KT_EQ(peek(b, 0x201000), 'x');
+	KT_EQ(vm_protect(a, 0x201000, 0x1000, 0), 0);
+	vm_destroy(a);
+	vm_destroy(b);
+	KT_EQ(page_count_free(), before);
+}
+
 KTEST(vm_brk_grows_and_shrinks)
 {
 	struct vmspace *vm = vm_create();

@@ -197,6 +197,60 @@ jump_to_data(void)
 	((void (*)(void))(uintptr_t)place((uintptr_t)code))();
 }
 
+static char *no_access;
+
+static void
+read_no_access(void)
+{
+	(void)*(volatile char *)no_access;
+}
+
+static void
+own_copy_of_no_access(void)
+{
+	bool same = mprotect(no_access, 4096, PROT_READ | PROT_WRITE) == 0 && *no_access == 'A';
+
+	*no_access = 'C';
+	_exit(same ? 0 : 1);
+}
+
+/* A page that was written, then denied to everyone: nobody reads it, the kernel for us neither. */
+static void
+denied_page(void)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int pipes[2];
+	char got = 0;
+
+	if (page == MAP_FAILED || pipe(pipes) != 0) {
+		is("set-up", -1, 0);
+		return;
+	}
+	*page = 'A';
+	no_access = page;
+	is("mprotect PROT_NONE", mprotect(page, 4096, PROT_NONE), 0);
+	is("write from a page without access: EFAULT",
+	   syscall_raw(NR_write, pipes[1], (long)page, 1, 0, 0, 0), -EFAULT);
+	is("a path in a page without access: EFAULT",
+	   syscall_raw(NR_openat, -100, (long)page, 0, 0, 0, 0), -EFAULT);
+	is("a read of a page without access: SIGSEGV", child(read_no_access), SIGSEGV);
+	is("a child finds in it what its parent left", child(own_copy_of_no_access), 0);
+	is("read into a page without access: EFAULT",
+	   write(pipes[1], "B", 1) == 1 ? syscall_raw(NR_read, pipes[0], (long)page, 1, 0, 0, 0)
+					: -1,
+	   -EFAULT);
+	is("mprotect PROT_READ", mprotect(page, 4096, PROT_READ), 0);
+	is("its byte is still there", *page, 'A');
+	is("write from it", write(pipes[1], page, 1), 1);
+	while (got != 'A' && read(pipes[0], &got, 1) == 1)
+		;
+	is("what was written", got, 'A');
+	mprotect(page, 4096, PROT_NONE);
+	is("munmap of a page without access", munmap(page, 4096), 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 static void
 jump_to_null(void)
 {
@@ -261,6 +315,7 @@ main(int argc, char **argv)
 	bad_pointers();
 	unknown_numbers();
 	odd_arguments();
+	denied_page();
 	faults();
 	printf("1..%d\n", tests);
 	return failures != 0;

@@ -29,9 +29,10 @@ arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level)
 		      : prot & MMU_USER  ? A64_PTE_PXN
 					 : A64_PTE_UXN;
 
-	return pa | A64_PTE_VALID | (level ? 0 : A64_PTE_TABLE) | A64_PTE_AF | A64_PTE_INNER | xn |
-	       (prot & MMU_WRITE ? 0 : A64_PTE_RDONLY) | (prot & MMU_USER ? A64_PTE_USER : 0) |
-	       (prot & MMU_DEVICE ? A64_PTE_DEVICE : 0) | (prot & MMU_GLOBAL ? 0 : A64_PTE_NG);
+	return pa | (prot ? A64_PTE_VALID : 0) | (level ? 0 : A64_PTE_TABLE) | A64_PTE_AF |
+	       A64_PTE_INNER | xn | (prot & MMU_WRITE ? 0 : A64_PTE_RDONLY) |
+	       (prot & MMU_USER ? A64_PTE_USER : 0) | (prot & MMU_DEVICE ? A64_PTE_DEVICE : 0) |
+	       (prot & MMU_GLOBAL ? 0 : A64_PTE_NG);
 }
 
 static inline uint64_t

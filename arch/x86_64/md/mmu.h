@@ -18,7 +18,7 @@
 static inline uint64_t
 arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level)
 {
-	return pa | X86_PTE_P | (prot & MMU_WRITE ? X86_PTE_W : 0) |
+	return pa | (prot ? X86_PTE_P : 0) | (prot & MMU_WRITE ? X86_PTE_W : 0) |
 	       (prot & MMU_USER ? X86_PTE_U : 0) | (prot & MMU_EXEC ? 0 : X86_PTE_NX) |
 	       (prot & MMU_DEVICE ? X86_PTE_PCD | X86_PTE_PWT : 0) |
 	       (prot & MMU_GLOBAL ? X86_PTE_G : 0) | (level ? X86_PTE_PS : 0);
