@@ -65,6 +65,19 @@ in_record_text(uintptr_t pc)
 	return pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end;
 }
 
+/* Stays outside of the record text until it is released; an NMI would enter it again. */
+static void
+wait_outside(uint64_t g)
+{
+	bool refused = ktr_port_refuse(true);
+
+	/* release: pairs with the acquire in wait_for() */
+	__atomic_store_n(&this_pcpu()->call_done, g, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
+		arch_relax();
+	ktr_port_refuse(refused);
+}
+
 /* Takes part in the call in progress, once. Interrupts off. */
 static void
 run_call(struct arch_trapframe *tf)
@@ -79,12 +92,14 @@ run_call(struct arch_trapframe *tf)
 		__atomic_store_n(&pc->call_again, true, __ATOMIC_RELEASE);
 		return;
 	}
+	if (mode == CALL_STOP) {
+		wait_outside(g);
+		return;
+	}
 	if (mode == CALL_RUN && call.fn != NULL)
 		call.fn(call.arg);
 	/* release: pairs with the acquire in wait_for() */
 	__atomic_store_n(&pc->call_done, g, __ATOMIC_RELEASE);
-	while (mode == CALL_STOP && __atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
-		arch_relax();
 }
 
 static bool
@@ -162,9 +177,13 @@ smp_call_all(void (*fn)(void *), void *arg)
 void
 smp_stop_run(void (*fn)(void *), void *arg)
 {
+	bool refused;
+
 	begin();
 	post(CALL_STOP, NULL, NULL);
+	refused = ktr_port_refuse(true);
 	fn(arg);
+	ktr_port_refuse(refused);
 	__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
 	end();
 }

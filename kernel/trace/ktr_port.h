@@ -76,3 +76,13 @@ ktr_port_set_ident(uint32_t tid, bool refuse)
 	ktr_port_refused[cpu] = refuse;
 	arch_ktr_set_ident(tid | (slow ? KTR_PORT_IDENT_SLOW : 0));
 }
+
+/* Refuses this CPU's events, those of an NMI too, or no more. Returns what was. Interrupts off. */
+static inline bool
+ktr_port_refuse(bool refuse)
+{
+	bool before = ktr_port_refused[arch_cpu()];
+
+	ktr_port_set_ident(ktr_port_ident() & ~KTR_PORT_IDENT_SLOW, refuse);
+	return before;
+}
