@@ -178,10 +178,10 @@ $H/obj/%.o: %
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c $< -o $@
 
-KTRDUMP_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_TOOL_SRCS))
+KTRDUMP_OBJS := $(patsubst %,$H/obj/%.o,$(sort $(KTR_TOOL_SRCS) $(KTR_TOOL_HOST_SRCS) $(KTR_HOST_SRCS)))
 $H/ktrdump: $(KTRDUMP_OBJS)
 	$(call say,HOSTCC)
-	$Q$(HOSTCC) -o $@ $^
+	$Q$(HOSTCC) -o $@ $^ -lelf -lpthread
 
 # Every tests/unit/*_test.c is a program over all of ktr's host sources and the kernel's pure parsers.
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
@@ -243,7 +243,7 @@ format: ## format all C sources
 
 compile_commands.json: ## a compilation database for editors
 	@tests/lint/compile_commands.py '$(CC) $(subst ','\'',$(KERNEL_CFLAGS))' $(filter %.c,$(KERNEL_SRCS)) \
-		-- '$(HOSTCC) $(HOST_CFLAGS)' $(KTR_TOOL_SRCS) $(UNIT_SRCS) > $@
+		-- '$(HOSTCC) $(HOST_CFLAGS)' $(KTR_TOOL_SRCS) $(KTR_TOOL_HOST_SRCS) $(UNIT_SRCS) > $@
 
 clean: ## remove everything built
 	rm -rf build compile_commands.json

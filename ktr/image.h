@@ -34,6 +34,7 @@ struct ktr_image_root {
 	char magic[8];
 	uint32_t version;
 	uint32_t size;       /* of this struct, rings included */
+	uint64_t self;       /* its address */
 	uint32_t entry_size; /* sizeof(struct ktr_entry) … */
 	uint32_t ring_size;  /* … of a row of rings below */
 	uint32_t ring_count; /* rows of rings, one a CPU */
@@ -55,6 +56,7 @@ struct ktr_image_root {
 	uint64_t hz;
 	uint64_t boot_ticks;
 	uint64_t ncpu;
+	uint64_t tables; /* physical address of the kernel's top page table; 0: not told */
 	char arch[KTR_IMAGE_ARCH];
 	char build[KTR_IMAGE_BUILD];
 	struct ktr_image_ring rings[KTR_PORT_MAXCPU];
@@ -70,5 +72,7 @@ void ktr_image_move(struct ktr_image_root *to);
  * KTR_IMAGE_TEXTS times. Early boot.
  */
 void ktr_image_add_text(const void *start, size_t size);
+/** Where the page tables are by which the addresses here are meant. Control lock, or early boot. */
+void ktr_image_set_tables(uint64_t phys);
 /** Something that the root tells of has changed. For the other files of ktr/; control lock. */
 void ktr_image_refresh(void);

@@ -42,6 +42,7 @@ ktr_image_refresh(void)
 {
 	struct ktr_image_root *r = ktr_image;
 	const struct ktr_info *info = ktr_info_get();
+	r->self = (uintptr_t)r;
 	r->sites = (uintptr_t)__start_ktr_sites;
 	r->site_count = ktr_site_count();
 	r->names = (uintptr_t)ktr_names_get();
@@ -83,4 +84,10 @@ ktr_image_move(struct ktr_image_root *to)
 	ktr_copy(to, ktr_image, sizeof(*to));
 	ktr_image = to;
 	ktr_image_refresh();
+}
+
+void
+ktr_image_set_tables(uint64_t phys)
+{
+	ktr_image->tables = phys;
 }

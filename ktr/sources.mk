@@ -41,5 +41,9 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_text.c \
 	ktr/tools/merge.c
 
+# What only the host's ktrdump has: memory dumps. Needs libelf.
+KTR_TOOL_HOST_SRCS := \
+	ktr/tools/core.c
+
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

@@ -9,9 +9,11 @@
 #include "arch/mmu.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/trace/trace_private.h"
+#include "ktr/image.h"
 #include "ktr/stream.h"
 
 #define BUILD_ID_HEADER 16 /* of the ELF note: three words and "GNU" */
@@ -71,4 +73,5 @@ trace_info_init(void)
 	}
 	memcpy(info.boot_id, boot_id, sizeof(boot_id));
 	ktr_info_set(&info);
+	ktr_image_set_tables(kmap_root());
 }

@@ -50,6 +50,10 @@ static const char usage_text[] =
     "Input\n"
     "  -i FILE       read there\n"
     "  -l            follow: go on when the file grows\n"
+#ifdef KTRDUMP_CORES
+    "  -M CORE       read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"
+    "  -N KERNEL     the kernel that was dumped; a dump of another one is refused\n"
+#endif
     "\n"
     "Status: 0 clean, 1 damaged or cut-off input (what is sound is printed), 2 usage or no input.\n";
 
@@ -128,6 +132,12 @@ option_value(struct dump_options *o, int option)
 	case 'i':
 		o->input = optarg;
 		return 0;
+	case 'M':
+		o->core = optarg;
+		return 0;
+	case 'N':
+		o->kernel = optarg;
+		return 0;
 	default:
 		o->output = optarg;
 		return 0;
@@ -170,9 +180,11 @@ option_take(struct dump_options *o, int option)
 	case OPT_HELP:
 		fputs(usage_text, stdout);
 		return DUMP_CLEAN;
+#ifndef KTRDUMP_CORES
 	case 'N':
-	case 'e':
 	case 'M':
+#endif
+	case 'e':
 	case 'm':
 		return usage_error("no kernel image or core is needed: a stream describes itself",
 				   NULL);
@@ -205,6 +217,12 @@ options_parse(struct dump_options *o, int argc, char **argv)
 		return usage_error("--stats prints text only", NULL);
 	if (o->stats && o->follow)
 		return usage_error("--stats needs an end, -l has none", NULL);
+	if (o->kernel != NULL && o->core == NULL)
+		return usage_error("-N names the kernel of a memory dump: expected -M too", NULL);
+	if (o->core != NULL && (o->input != NULL || o->follow))
+		return usage_error("-M is the input: expected no other, and no -l", NULL);
+	if (o->core != NULL)
+		o->input = o->core;
 	if (o->input == NULL) {
 		if (isatty(STDIN_FILENO))
 			return usage_error("no input: name a file, or pipe a stream in", NULL);

@@ -13,6 +13,11 @@
 #include "ktr/decode.h"
 #include "ktr/tools/merge.h"
 
+/* The guest's ktrdump is told where its input is; the host's reads memory dumps. */
+#ifndef KTRDUMP_DEFAULT_INPUT
+#define KTRDUMP_CORES
+#endif
+
 /** Exit statuses. */
 #define DUMP_CLEAN   0
 #define DUMP_DAMAGED 1
@@ -30,6 +35,8 @@ struct dump_options {
 	bool cpu, file_line, time, relative, ticks, thread; /* columns */
 	bool quiet, follow, stats, json;
 	const char *input;  /* "-": standard input */
+	const char *core;   /* a memory dump in place of input; NULL: none */
+	const char *kernel; /* what was dumped; NULL: not told */
 	const char *output; /* NULL: standard output */
 	struct dump_filter filter;
 };

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ktr/tools/core.h"
 #include "ktr/tools/ktrdump.h"
 
 #define CHUNK              65536
@@ -78,10 +79,46 @@ follow_wait(struct dump *d, bool is_pipe)
 	return true;
 }
 
+static void
+push(struct dump *d, const void *bytes, size_t n)
+{
+	if (ktr_decoder_push(d->decoder, bytes, n) == 0)
+		return;
+	fprintf(stderr, "ktrdump: not enough memory\n");
+	d->failed = true;
+}
+
+#ifdef KTRDUMP_CORES
+static int
+dump_core(struct dump *d)
+{
+	static uint8_t chunk[CHUNK];
+	char err[300];
+	size_t n;
+	struct core *core = core_open(d->opts.core, d->opts.kernel, err, sizeof(err));
+	if (core == NULL) {
+		fprintf(stderr, "ktrdump: %s\n", err);
+		return DUMP_USAGE;
+	}
+	if (!d->opts.stats && !d->opts.json)
+		dump_text_header(d);
+	while (!d->failed && (n = core_read(core, chunk, sizeof(chunk))) > 0)
+		push(d, chunk, n);
+	core_close(core);
+	if (!d->failed)
+		ktr_decoder_finish(d->decoder);
+	return d->failed && d->status == DUMP_USAGE ? DUMP_USAGE : DUMP_CLEAN;
+}
+#endif
+
 int
 dump_input(struct dump *d)
 {
 	static uint8_t chunk[CHUNK];
+#ifdef KTRDUMP_CORES
+	if (d->opts.core != NULL)
+		return dump_core(d);
+#endif
 	bool from_stdin = strcmp(d->opts.input, "-") == 0;
 	int fd = from_stdin ? STDIN_FILENO : open(d->opts.input, O_RDONLY);
 	struct stat st;
@@ -111,10 +148,7 @@ dump_input(struct dump *d)
 				continue;
 			break;
 		}
-		if (ktr_decoder_push(d->decoder, chunk, (size_t)n) != 0) {
-			fprintf(stderr, "ktrdump: not enough memory\n");
-			d->failed = true;
-		}
+		push(d, chunk, (size_t)n);
 		progress.done += (uint64_t)n;
 		progress_show(&progress);
 	}

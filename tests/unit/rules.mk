@@ -22,7 +22,7 @@ $H-$(1)/unit/%: $H-$(1)/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS:$H/%=$H-$(1)/%)
 
 $H-$(1)/ktrdump: $(KTRDUMP_OBJS:$H/%=$H-$(1)/%)
 	$$(call say,HOSTCC)
-	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ -lelf -lpthread
 
 sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
 

@@ -1,0 +1,23 @@
+/*
+ * core.h - the log in a memory dump: an ELF core of physical memory, as QEMU's dump-guest-memory
+ * makes it, of a kernel that runs, hangs or is dead.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+
+/**
+ * Opens a dump. kernel: the ELF file of the kernel that was dumped, which is checked against it;
+ * NULL: the log says itself what it is, if it is in memory that survives a reset. NULL: a sentence
+ * in err says what was found and what was expected.
+ */
+struct core *core_open(const char *path, const char *kernel, char *err, size_t errlen);
+
+/** The log's stream (ktr/WIRE.md): up to len bytes. Returns how many; 0: it has ended. */
+size_t core_read(struct core *c, void *buf, size_t len);
+
+void core_close(struct core *c);
