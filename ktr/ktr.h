@@ -1,16 +1,17 @@
 /*
  * ktr.h - the macros that record events: CTR0–CTR6, TR0–TR6 and the graph macros, with FreeBSD's
- *names and argument order.
+ * names and argument order.
  *
  *	CTR2(KTR_PROC, "fork: parent %d child %d", parent, child);
  *
  * The first argument is one or more class bits (a constant); the format is a string literal,
- *checked like printf's, whose number of conversions is the macro's number. Parameters are integers
- *or pointers. A %s parameter must point to read-only data or be an interned string (ktr/intern.h):
- *anything else decodes as "(bad 0x…)".
+ * checked like printf's, whose number of conversions is the macro's number. Parameters are integers
+ * or pointers. A %s parameter must point to read-only data or be an interned string (ktr/intern.h):
+ * anything else decodes as "(bad 0x…)".
  *
  * A macro may be used in any context: threads, interrupts, NMI, inside the scheduler and spin
- *locks, before other CPUs run. While its site is off it costs one no-op and evaluates no parameter.
+ * locks, before other CPUs run. While its site is off it costs one no-op; no parameter is
+ * evaluated.
  *
  * -DKTR_COMPILE_MASK='(KTR_SCHED|KTR_PROC)' leaves out the code and the sites of all other classes.
  */
@@ -111,8 +112,8 @@ ktr_check_format(const char *fmt, ...)
 
 /*
  * Graph events, for schedgraph: states, points, counters and intervals of something that has an
- *ident, with up to four attributes. group, attribute formats and the fixed texts are string
- *literals; ident and state are %s parameters and obey the rule for these.
+ * ident, with up to four attributes. group, attribute formats and the fixed texts are string
+ * literals; ident and state are %s parameters and obey the rule for these.
  *
  *	KTR_STATE1(KTR_SCHED, "thread", td->ident, "running", "prio:%d", td->prio);
  */

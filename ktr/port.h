@@ -1,30 +1,42 @@
 /*
- * port.h - what ktr asks of the kernel or program around it.
+ * port.h - what ktr asks of the kernel or program around it; ktr/README.md goes through it.
  *
- * The port's <ktr_port.h> supplies, as macros and static inline functions:
+ * The port's <ktr_port.h> supplies, as macros and static inline functions that any context calls:
  *
- *	KTR_PORT_MAXCPU		CPUs are numbered below it; at most 256
- *	KTR_PORT_PATCH		1: it defines KTR_PORT_SITE_ON(site) by asm goto, and
- *ktr_port_patch() exists; 0: sites are loaded and tested uint64_t ktr_port_time(void)
- *raw clock; agrees between CPUs, never runs backwards
- *	uint64_t ktr_port_head(void)		this CPU's head word (ktr/ring.h)
- *	bool ktr_port_claim(uint64_t head)	this CPU's head word from head to head + 1 if it
- *still is head; atomic against this CPU's interrupts and NMIs uint64_t *ktr_port_head_of(unsigned
- *cpu) that CPU's head word; NULL: no such CPU (yet)
- *	uint32_t ktr_port_ident(void)		thread id; bit 31 asks for the slow path
- *	KTR_PORT_SLOW()		optional: bit 31 of ktr_port_ident() as a condition, where that is
- *cheaper KTR_PORT_CLAIM_NOW(&now) optional: the claim loop of ring.c in one piece; sets now,
- *returns head + 1
- *	KTR_PORT_ENTRY_KEEP(e)	optional: puts the slot's address into the register that suits it
- *	KTR_PORT_STACK_PAIR(&p)	optional: where ktr_record6() finds its last two parameters (ring.c)
- *	void ktr_port_wmb(void)			orders stores before it before stores after it
+ *	KTR_PORT_MAXCPU   CPUs are numbered below it: a number, 1 to 256
+ *	KTR_PORT_PATCH    1: it defines KTR_PORT_SITE_ON(site) by asm goto (KTR_PATCH_SITE_ON of
+ *	                  ktr/site.h), and ktr_port_patch() exists; 0: sites are loaded and tested
+ *	uint64_t ktr_port_time(void)
+ *	                  raw clock; agrees between CPUs, never runs backwards
+ *	uint64_t ktr_port_head(void)
+ *	                  this CPU's head word (ktr/ring.h)
+ *	bool ktr_port_claim(uint64_t head)
+ *	                  this CPU's head word from head to head + 1 if it still is head; atomic
+ *	                  against this CPU's interrupts and NMIs
+ *	uint64_t *ktr_port_head_of(unsigned cpu)
+ *	                  that CPU's head word; NULL: no such CPU (yet)
+ *	uint32_t ktr_port_ident(void)
+ *	                  thread id; bit 31 asks for the slow path
+ *	void ktr_port_wmb(void)
+ *	                  orders stores before it before stores after it
  *
- * The head word of CPU n starts as (uint64_t)n << 56. Before a CPU has its own ring
- *(ktr_cpu_init()) it may record too: CPU 0 into the boot ring, others into nothing, which is
- *counted.
+ * and, where it knows better than what stands here and in ring.c:
+ *
+ *	KTR_PORT_SLOW()                bit 31 of ktr_port_ident() as a condition
+ *	KTR_PORT_CLAIM_NOW(&now, &at)  the claim loop in one piece; returns head + 1
+ *	KTR_PORT_HOT(at, member)       slots, mask or lap_mul of the ring that the claim left at
+ *	KTR_PORT_HOT_OF(cpu, member)   … and where they are, to be changed
+ *	KTR_PORT_ENTRY_KEEP(e)         puts the slot's address into its register
+ *	KTR_PORT_STACK_PAIR(&p)        where the last two parameters are
+ *	KTR_PORT_PUT(field, value), KTR_PORT_PUT_PAIR(at, first, second)
+ *	                               store words of an entry, each in one piece
+ *
+ * The head word of CPU n starts as (uint64_t)n << 56. Before a CPU has its own ring, which
+ * ktr_cpu_init() gives it, it may record too: CPU 0 into the boot ring, others into nothing, which
+ * is counted.
  *
  * The functions below are the port's as well. None of them is called while an event is recorded,
- *but for the two that the slow path asks.
+ * but for the two that the slow path asks.
  */
 #pragma once
 

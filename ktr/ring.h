@@ -55,7 +55,6 @@ struct ktr_entry {
 	uint64_t args[KTR_MAXARGS]; /* sign-extended from their C types */
 } __attribute__((aligned(64)));
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "site_lap: site is its low half");
 _Static_assert(sizeof(struct ktr_entry) == 64, "one cache line");
 _Static_assert(offsetof(struct ktr_entry, tid) == 8, "layout read by debuggers");
 _Static_assert(offsetof(struct ktr_entry, site) == 12, "layout read by debuggers");

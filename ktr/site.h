@@ -12,6 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Refused rather than wrong. */
+_Static_assert(sizeof(void *) == 8,
+	       "ktr needs a 64-bit machine: head words and parameters are single 64-bit words");
+_Static_assert(
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+    "ktr needs a little-endian machine: one store sets an entry's site and unsets its lap");
+
 struct ktr_site {
 	const char *file;  /* [c] as the compiler was given it */
 	const char *func;  /* [c] */
@@ -26,7 +33,7 @@ struct ktr_site {
 	uint32_t reserved2_[3];
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(void *) != 8 || sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
+_Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
 
 /**
  * One place to patch: three offsets, each from its own address. Written by the port's

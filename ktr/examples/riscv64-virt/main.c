@@ -88,7 +88,8 @@ drain(void)
 	}
 }
 
-static void
+/* Returns how often it went round. */
+static unsigned
 record_loop(void)
 {
 	unsigned n = 0;
@@ -104,8 +105,15 @@ record_loop(void)
 		if (this_hart == harts && ktr_stream_pending(&stream) >= DRAIN)
 			drain();
 	}
+	return n;
+}
+
+/* The hart's last event. */
+static void
+record_done(unsigned loops)
+{
 	CSR_CLEAR(mie, MIE_MTIE);
-	CTR2(KTR_PROC, "done: loops %u ticks %u", n, this_hart->ticks);
+	CTR2(KTR_PROC, "done: loops %u ticks %u", loops, this_hart->ticks);
 }
 
 static void
@@ -136,9 +144,9 @@ boot(void)
 	__atomic_store_n(&harts_go, true, __ATOMIC_RELEASE);
 }
 
-/* Hart 0, when it has done its loops: waits for the others, loses some events, ends the stream. */
+/* Hart 0: waits for the others, records more than a ring holds, and ends the stream. */
 static void
-finish(void)
+finish(unsigned loops)
 {
 	for (unsigned i = 1; i < HARTS; i++) {
 		while (__atomic_load_n(&harts[i].state, __ATOMIC_ACQUIRE) != HART_DONE)
@@ -146,7 +154,9 @@ finish(void)
 	}
 	drain();
 	for (unsigned i = 0; i < BURST; i++)
-		CTR1(KTR_GEN, "burst %u", i); /* more than a ring holds: the stream says so */
+		CTR1(KTR_GEN, "burst %u",
+		     i); /* what nobody drains is lost, and the stream says so */
+	record_done(loops);
 	drain();
 	ktr_stream_close(&stream, false);
 	drain();
@@ -166,9 +176,10 @@ hart_main(unsigned hart)
 	timer_arm();
 	CSR_SET(mie, MIE_MTIE);
 	CSR_SET(mstatus, MSTATUS_MIE);
-	record_loop();
+	unsigned loops = record_loop();
 	if (hart == 0)
-		finish();
+		finish(loops);
+	record_done(loops);
 	/* release: pairs with the acquires in finish() and in ktr_port_quiesce() */
 	__atomic_store_n(&this_hart->state, HART_DONE, __ATOMIC_RELEASE);
 	for (;;)

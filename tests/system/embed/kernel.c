@@ -1,0 +1,155 @@
+/*
+ * kernel.c - runs what ktr/README.md shows on the host: records on two CPUs, flushes, loses events,
+ * prints one, and ends as after a panic. The stream goes to standard output.
+ */
+#include <kernel.h>
+#include <ktr.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS 1000u
+#define EVERY  100u /* between passes */
+#define BURST  (KTR_ENTRIES_DEFAULT + 500u)
+
+void trace_early(void);
+void trace_init(void);
+void trace_flush(void);
+void trace_panic(void);
+
+struct cpu cpus[MAX_CPUS];
+unsigned cpu_now;
+static unsigned evaluated; /* parameters of sites that were on */
+
+uint64_t
+clock_read(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void
+fail(const char *why)
+{
+	fprintf(stderr, "kernel: %s\n", why);
+	exit(1);
+}
+
+void
+mutex_lock(struct mutex *m)
+{
+	if (m->held)
+		fail("control lock: found held, expected free");
+	m->held = true;
+}
+
+void
+mutex_unlock(struct mutex *m)
+{
+	if (!m->held)
+		fail("control lock: found free, expected held");
+	m->held = false;
+}
+
+void *
+memory_alloc(size_t size)
+{
+	void *p = aligned_alloc(64, (size + 63) / 64 * 64);
+	return p != NULL ? memset(p, 0, size) : NULL;
+}
+
+void
+memory_free(void *p, size_t size)
+{
+	(void)size;
+	free(p);
+}
+
+/* One thread runs, and it is in no event here. */
+bool
+cpus_quiesce(void)
+{
+	return true;
+}
+
+void
+cpus_stop_run(void (*fn)(void *), void *arg)
+{
+	fn(arg);
+}
+
+void
+console_print(unsigned cpu, const char *file, const char *text)
+{
+	fprintf(stderr, "cpu%u %s %s\n", cpu, file, text);
+}
+
+void
+line_write(const void *data, size_t len)
+{
+	if (fwrite(data, 1, len, stdout) != len)
+		fail("standard output: cannot write");
+}
+
+#if KTR_PORT_PATCH
+/* x86_64, one thread: no other CPU is on the instruction. */
+void
+ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
+{
+	static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	for (unsigned i = 0; i < count; i++) {
+		uintptr_t at = ktr_patch_at(patches[i]);
+		int32_t distance = (int32_t)(ktr_patch_target(patches[i]) - (at + sizeof(nop)));
+		uint8_t jump[5] = {0xe9};
+		memcpy(jump + 1, &distance, sizeof(distance));
+		if (memcmp((void *)at, on ? nop : jump, sizeof(nop)) != 0)
+			fail("a trace point that is to change is not what it was");
+		if (mprotect((void *)(at & -page), 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) !=
+		    0)
+			fail("mprotect");
+		memcpy((void *)at, on ? jump : nop, sizeof(nop));
+	}
+}
+#endif
+
+static unsigned
+evaluate(unsigned n)
+{
+	evaluated++;
+	return n;
+}
+
+int
+main(void)
+{
+	trace_early();
+	trace_init();
+	for (unsigned n = 0; n < EVENTS; n++) {
+		cpu_now = n % MAX_CPUS;
+		cpus[cpu_now].ktr_ident = 1 + n % 2;
+		CTR2(KTR_SCHED, "event %u of %s", n, ktr_intern(n % 3 != 0 ? "all" : "third"));
+		CTR1(KTR_VM, "never %u", evaluate(n));
+		CTR6(KTR_PROC, "six %u %d %#lx %c %s %p", evaluate(n), -1, ~0ul, 'x', "text", NULL);
+		if (n % EVERY == 0)
+			trace_flush();
+	}
+	if (evaluated != EVENTS)
+		fail("a trace point that is off evaluated its parameter");
+	cpu_now = 0;
+	ktr_verbose_set(1);
+	CTR0(KTR_PROC, "printed");
+	ktr_verbose_set(0);
+	ktr_mask_set(KTR_NET);
+	CTR0(KTR_PROC, "masked");
+	ktr_mask_set(KTR_PROC);
+	cpu_now = 1;
+	for (unsigned n = 0; n < BURST; n++)
+		CTR1(KTR_PROC, "burst %u", n);
+	trace_panic();
+	return 0;
+}
