@@ -240,7 +240,9 @@ def usage_errors_have_status_2(tmp):
                        (["--since", "1.5.2"], "expected a time"),
                        (["--format", "xml"], "expected text or jsonl"),
                        (["--nonsense"], "try --help"),
-                       (["-N", "kernel"], "no kernel image"),
+                       (["-e", "kernel"], "no kernel image"),
+                       (["-N", "kernel"], "expected -M too"), (["-M", "core", "-i", "file"], "expected no other"),
+                       (["-M", "/nonexistent"], "No such file"), (["-M", str(path)], "expected an ELF core"),
                        (["--stats", "--format", "jsonl"], "text only"),
                        (["--stats", "-l"], "-l has none"),
                        ([str(path), "another"], "one input file")):
