@@ -20,6 +20,8 @@ event_put(void *arg, const char *text, size_t n)
 {
 	struct event_text *e = arg;
 	size_t room = e->len > 0 ? e->len - 1 - e->used : 0;
+	if (room == 0)
+		return; /* buf may be NULL */
 	if (n > room)
 		n = room;
 	ktr_copy(e->buf + e->used, text, n);

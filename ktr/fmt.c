@@ -31,6 +31,8 @@ fmt_pad(struct fmt_out *o, char c, long n)
 	char pad[16];
 	if (n <= 0)
 		return;
+	if (n > FMT_PAD_MAX)
+		n = FMT_PAD_MAX;
 	for (size_t i = 0; i < sizeof(pad); i++)
 		pad[i] = c;
 	for (; n > 0; n -= (long)sizeof(pad))

@@ -3,7 +3,7 @@
  *
  * Understands %[-+ #0'][width|*][.precision|.*][hh|h|l|ll|j|z|t]{d i u x X o c s p %}, as C99 does
  * without floating point (' is accepted and ignored). An unknown conversion is printed as it
- * stands.
+ * stands. Padding, with blanks or zeros, is cut at FMT_PAD_MAX characters.
  *
  * No locks, no state, no allocation; any context.
  */
@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define FMT_PAD_MAX 4095
 
 /** Type of an argument, as its length modifier gives it. */
 enum fmt_type {

@@ -65,15 +65,14 @@ static bool
 match_text(const char *want, const char *text)
 {
 	char pattern[512];
+	size_t n = strlen(want), slashes = 0;
 	if (!ktr_glob_is_pattern(want))
 		return strstr(text, want) != NULL;
-	size_t n = strlen(want);
-	if (n + 3 > sizeof(pattern))
-		return false;
-	pattern[0] = '*';
-	memcpy(pattern + 1, want, n);
-	memcpy(pattern + 1 + n, "*", 2);
-	return ktr_glob(pattern, text);
+	while (slashes < n && want[n - 1 - slashes] == '\\')
+		slashes++;
+	/* A last \ is itself, not the end of what the last * means. */
+	int len = snprintf(pattern, sizeof(pattern), "*%s%s*", want, slashes % 2 ? "\\" : "");
+	return (size_t)len < sizeof(pattern) && ktr_glob(pattern, text);
 }
 
 bool

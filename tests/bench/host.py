@@ -22,7 +22,7 @@ SESSION = "kestrel-bench"
 # As much as our rings have: 4096 entries of 64 bytes, of which six integers fill nearly all.
 LTTNG_SUBBUFFERS = ("--num-subbuf", "4", "--subbuf-size", "65536")
 
-SETTING = f"{ROUNDS} interleaved rounds of 20,000 events, threads pinned; "
+SETTING = f"{ROUNDS} interleaved rounds of 10,000 events, threads pinned; "
 NAMES = {
     "floor": "RDTSC and a 64-byte store, in line: the floor",
     "floor_called": "the same as a function with six parameters",

@@ -48,4 +48,4 @@ $(BENCH)/record_lttng.so: tests/bench/record_lttng.c $(BENCH)/lttng_tp.h
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) -std=gnu11 -O2 -fPIC -shared -Wall -Wextra -Werror -I. -I$(BENCH) -o $@ $< $(BENCH)/lttng_tp.c -llttng-ust -ldl
 
--include $(wildcard $(BENCH)/obj/*.d $(BENCH)/obj/*/*.d $(BENCH)/obj/*/*/*.d)
+-include $(wildcard $(BENCH)/obj/*.d $(BENCH)/obj/*/*.d $(BENCH)/obj/*/*/*.d $(BENCH)/obj/*/*/*/*.d)

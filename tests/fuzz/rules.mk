@@ -7,7 +7,7 @@ F            := build/fuzz
 FUZZ_SRCS    := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZ_TARGETS := $(FUZZ_SRCS:tests/fuzz/%.c=$F/%)
 FUZZ_LIB_SRCS := $(KTR_HOST_SRCS) kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/proc/elf.c \
-	kernel/sysctl/loader_conf.c kernel/sysctl/value.c
+	kernel/sysctl/loader_conf.c kernel/sysctl/value.c ktr/tools/ktrdump_filter.c
 FUZZ_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The check of ELF headers is every port's; the first port's headers say where user space ends.
 FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \

@@ -132,6 +132,21 @@ fmt_stars_take_arguments_in_order(void **state)
 }
 
 static void
+fmt_padding_has_an_end(void **state)
+{
+	(void)state;
+	char text[8];
+	/* 2^31 - 1 each by the arguments: the length would not even fit an int. */
+	assert_int_equal(fmt_snprintf(text, sizeof(text), "%*d%.*d", INT_MAX, 1, INT_MAX, 2),
+			 FMT_PAD_MAX + 1 + FMT_PAD_MAX + 1);
+	assert_string_equal(text, "       ");
+	assert_int_equal(fmt_snprintf(text, sizeof(text), "%-*d", INT_MIN, 1), FMT_PAD_MAX + 1);
+	assert_string_equal(text, "1      ");
+	/* A precision of a string is no padding. */
+	assert_int_equal(fmt_snprintf(text, sizeof(text), "%.*s", INT_MAX, "six"), 3);
+}
+
+static void
 fmt_mixed_types_are_fetched_by_their_types(void **state)
 {
 	(void)state;
@@ -205,6 +220,7 @@ main(void)
 	    cmocka_unit_test(fmt_strings_and_characters_print_as_the_c_library_prints_them),
 	    cmocka_unit_test(fmt_pointers_print_as_the_c_library_prints_them),
 	    cmocka_unit_test(fmt_stars_take_arguments_in_order),
+	    cmocka_unit_test(fmt_padding_has_an_end),
 	    cmocka_unit_test(fmt_mixed_types_are_fetched_by_their_types),
 	    cmocka_unit_test(fmt_cuts_at_the_buffer_and_returns_the_whole_length),
 	    cmocka_unit_test(fmt_null_string_and_malformed_conversions_print),
