@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 #include <cmocka.h>
 
@@ -412,6 +413,107 @@ writers_at_any_two_points_of_a_reader(void **state)
 	print_message("# %u scenarios\n", scenarios);
 }
 
+static void
+laps_that_wrap_in_the_middle_of_a_reader(void **state)
+{
+	(void)state;
+	strike_count = 1;
+	for (unsigned at = 1; at < 12; at += 5) {
+		strikes[0] = (struct strike){.at = at, .events = 32768 * ENTRIES};
+		read_struck(0);
+	}
+}
+
+/*
+ * A writer on a stack of its own, which goes on a step at a time: what it interrupted on its CPU
+ * records here, and a reader on another CPU lets it go on between any two of its loads.
+ */
+static ucontext_t writer_context, here_context;
+static bool writer_runs, writer_done;
+static unsigned resume_at, resume_steps;
+
+static void
+writer_main(void)
+{
+	shadow_record(KTR_MAXARGS);
+	writer_done = true;
+}
+
+static void
+writer_go_on(unsigned n)
+{
+	for (; n > 0 && !writer_done; n--) {
+		writer_runs = true;
+		swapcontext(&here_context, &writer_context);
+		writer_runs = false;
+	}
+}
+
+static void
+on_late_step(enum ktr_host_step step)
+{
+	if (step == KTR_HOST_READ) {
+		if (steps++ == resume_at)
+			writer_go_on(resume_steps);
+		return;
+	}
+	shadow_step(step);
+	if (writer_runs)
+		swapcontext(&writer_context, &here_context);
+}
+
+/* The newest event is read while a writer that claimed before it goes on. */
+static bool
+read_beside_late_writer(unsigned writer_at, unsigned events)
+{
+	static uint8_t stack[1 << 16];
+	struct ktr_stats before = stats_sum();
+	uint64_t tail, head, ids = shadow_ids;
+	struct ktr_entry e;
+	getcontext(&writer_context);
+	writer_context.uc_stack.ss_sp = stack;
+	writer_context.uc_stack.ss_size = sizeof(stack);
+	writer_context.uc_link = &here_context;
+	makecontext(&writer_context, writer_main, 0);
+	writer_done = false;
+	ktr_host_interrupt = on_late_step;
+	writer_go_on(writer_at);
+	bool reached = !writer_done;
+	for (unsigned i = 0; i < events; i++)
+		shadow_record(KTR_MAXARGS);
+	ktr_ring_window(0, &tail, &head);
+	bool mix = shadow_mix_possible(0, head - 1);
+	steps = 0;
+	if (ktr_ring_read(0, head - 1, &e) == KTR_READ_OK && !mix) {
+		const char *wrong = shadow_entry_differs(0, head - 1, &e);
+		if (wrong != NULL)
+			scenario_fail(
+			    "writer at step %u, %u events, %u more steps at load %u: event %llu %s",
+			    writer_at, events, resume_steps, resume_at,
+			    (unsigned long long)head - 1, wrong);
+	}
+	writer_go_on(100);
+	settle(&before, ids);
+	return reached;
+}
+
+static void
+late_writer_goes_on_at_any_point_of_a_reader(void **state)
+{
+	(void)state;
+	strike_count = 0;
+	for (unsigned events = ENTRIES - 1; events <= ENTRIES + 1; events++) {
+		bool reached = true;
+		for (unsigned at = 1; reached; at++) {
+			for (resume_at = 0; resume_at <= 12; resume_at++) {
+				for (resume_steps = 1; resume_steps <= 14; resume_steps++)
+					reached = read_beside_late_writer(at, events);
+			}
+		}
+	}
+	print_message("# %u scenarios\n", scenarios);
+}
+
 int
 main(void)
 {
@@ -420,6 +522,8 @@ main(void)
 	    cmocka_unit_test_setup(any_two_interruptions_or_migrations, begin),
 	    cmocka_unit_test_setup(interrupts_three_deep_and_migrations_at_random, begin),
 	    cmocka_unit_test_setup(writers_at_any_two_points_of_a_reader, begin),
+	    cmocka_unit_test_setup(laps_that_wrap_in_the_middle_of_a_reader, begin),
+	    cmocka_unit_test_setup(late_writer_goes_on_at_any_point_of_a_reader, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,13 @@ static struct {
 	uint64_t events_below_mark; /* of the last mark */
 	uint64_t before_mark;       /* events whose time is below an earlier mark */
 	bool bad_order;
+	/* of the last event */
+	bool known; /* its site */
+	char thread[32];
+	size_t fmt_len;
 } seen;
 
+static bool damage_expected;
 static uint64_t seen_ticks[64]; /* of the first events */
 static size_t seen_times;
 
@@ -54,6 +59,9 @@ on_event(void *arg, const struct ktr_decode_event *e)
 	seen.bad_order |= e->nargs > 0 && e->args[0] < seen.value[e->cpu];
 	if (e->nargs > 0)
 		seen.value[e->cpu] = e->args[0];
+	seen.known = e->site != NULL;
+	seen.fmt_len = e->site != NULL ? strlen(e->site->fmt) : 0;
+	snprintf(seen.thread, sizeof(seen.thread), "%s", e->thread != NULL ? e->thread : "");
 }
 
 static void
@@ -85,8 +93,9 @@ static void
 on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 {
 	(void)arg;
-	printf("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
-	       (unsigned long long)bytes, text);
+	if (!damage_expected)
+		printf("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
+		       (unsigned long long)bytes, text);
 	seen.damages++;
 }
 
@@ -450,8 +459,69 @@ metadata_comes_again_so_that_a_reader_may_begin_in_the_middle(void **state)
 	decode();
 	assert_true(seen.damages <= 1); /* the frame that was cut; the header came later */
 	assert_true(seen.events[0] > 10000);
+	assert_true(seen.known);
 	assert_false(seen.bad_order);
 	assert_int_equal(seen.gaps[KTR_GAP_DAMAGED], 0);
+}
+
+static void
+thread_s_new_name_is_told(void **state)
+{
+	(void)state;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ktr_thread_name(1, "before");
+	record(1);
+	drain(&account, 1000);
+	decode();
+	assert_string_equal(seen.thread, "before");
+	ktr_thread_name(1, "after");
+	record(2);
+	drain(&account, 1000);
+	decode();
+	assert_string_equal(seen.thread, "after");
+}
+
+#define TEXT_64 "a text that has 64 bytes and none of them is zero, four times o"
+static void
+frame_with_a_long_run_of_bytes_that_are_not_zero_is_read(void **state)
+{
+	(void)state;
+	static const char text[] = TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	CTR0(KTR_GEN, TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64);
+	drain(&account, 1000);
+	ktr_stream_close(&account, false);
+	drain(&account, 1000);
+	decode();
+	assert_int_equal(seen.damages, 0);
+	assert_int_equal(seen.fmt_len,
+			 strlen(text) < KTR_WIRE_FMT_MAX ? strlen(text) : KTR_WIRE_FMT_MAX);
+}
+
+static void
+every_event_of_a_damaged_frame_is_missed(void **state)
+{
+	(void)state;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	drain(&account, 1000);
+	size_t header = len;
+	for (uint64_t i = 0; i < 3; i++) {
+		record(i);
+		drain(&account, 1000);
+	}
+	ktr_stream_close(&account, false);
+	drain(&account, 1000);
+	unsigned missed = 0;
+	damage_expected = true;
+	for (size_t at = header; at < len; at++) {
+		buf[at] ^= 0x10;
+		decode();
+		buf[at] ^= 0x10;
+		assert_int_equal(seen.events[0] + seen.gaps[KTR_GAP_DAMAGED], 3);
+		missed += seen.gaps[KTR_GAP_DAMAGED] == 1;
+	}
+	damage_expected = false;
+	assert_true(missed > 0);
 }
 
 /* Recorders run while the accounting stream drains, and another thread resizes and clears. */
@@ -554,6 +624,9 @@ main(void)
 	    cmocka_unit_test_setup(reopened_stream_goes_on_where_the_last_one_stopped, begin),
 	    cmocka_unit_test_setup(metadata_comes_again_so_that_a_reader_may_begin_in_the_middle,
 				   begin),
+	    cmocka_unit_test_setup(thread_s_new_name_is_told, begin),
+	    cmocka_unit_test_setup(frame_with_a_long_run_of_bytes_that_are_not_zero_is_read, begin),
+	    cmocka_unit_test_setup(every_event_of_a_damaged_frame_is_missed, begin),
 	    cmocka_unit_test_setup(stress_accounts_hold_to_the_last_event, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
