@@ -246,7 +246,7 @@ def usage_errors_have_status_2(tmp):
                        (["--stats", "--format", "jsonl"], "text only"),
                        (["--stats", "-l"], "-l has none"),
                        ([str(path), "another"], "one input file")):
-        r = Run("-q", *args, *([] if str(path) in args else [str(path)]))
+        r = Run("-q", *args, *([] if str(path) in args or "-M" in args else [str(path)]))
         equal((r.status, r.out), (2, ""), f"status and output of {args}")
         expect(want in r.err, f"{args}: {r.err}")
     for missing in (tmp / "missing", tmp):
