@@ -34,6 +34,7 @@ KTR_DECODE_SRCS := \
 KTR_TOOL_SRCS := \
 	$(KTR_DECODE_SRCS) \
 	ktr/tools/ktrdump.c \
+	ktr/tools/ktrdump_armor.c \
 	ktr/tools/ktrdump_filter.c \
 	ktr/tools/ktrdump_input.c \
 	ktr/tools/ktrdump_json.c \

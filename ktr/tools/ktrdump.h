@@ -65,6 +65,22 @@ bool dump_match_gap(const struct dump_filter *f, const struct ktr_decode_gap *g)
 /* True: text is needed to decide. */
 bool dump_match_needs_text(const struct dump_filter *f);
 
+#define DUMP_CHUNK 65536
+
+/* ktrdump_armor.c */
+struct dump_armor {
+	enum { DUMP_ARMOR_UNKNOWN, DUMP_ARMOR_NONE, DUMP_ARMOR_LOG } kind;
+	bool inside;    /* between BEGIN and END */
+	char line[128]; /* what there is of it; the rest of a longer one is dropped */
+	size_t len;
+};
+
+/** Do the first n bytes of an input tell a stream from a log? At the input's end, any do. */
+bool dump_armor_decided(const uint8_t *bytes, size_t n);
+/** At most DUMP_CHUNK of the input's bytes to the stream's; *n is how many they are, before and
+ * after. */
+const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n);
+
 /* ktrdump_input.c: reads all of the input into d->decoder, following it when asked. An exit status.
  */
 int dump_input(struct dump *d);

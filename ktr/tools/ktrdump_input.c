@@ -11,7 +11,6 @@
 #include "ktr/tools/core.h"
 #include "ktr/tools/ktrdump.h"
 
-#define CHUNK              65536
 #define FOLLOW_INTERVAL_NS 100000000
 #define PROGRESS_AFTER_NS  1000000000ull
 #define PROGRESS_EVERY_NS  200000000ull
@@ -79,6 +78,23 @@ follow_wait(struct dump *d, bool is_pipe)
 	return true;
 }
 
+/* As read(), but the first one goes on until the bytes tell what they are. */
+static ssize_t
+read_chunk(int fd, uint8_t *chunk, bool first)
+{
+	size_t have = 0;
+	for (;;) {
+		ssize_t n = read(fd, chunk + have, DUMP_CHUNK - have);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return n;
+		have += (size_t)n;
+		if (n == 0 || !first || dump_armor_decided(chunk, have))
+			return (ssize_t)have;
+	}
+}
+
 static void
 push(struct dump *d, const void *bytes, size_t n)
 {
@@ -92,7 +108,7 @@ push(struct dump *d, const void *bytes, size_t n)
 static int
 dump_core(struct dump *d)
 {
-	static uint8_t chunk[CHUNK];
+	static uint8_t chunk[DUMP_CHUNK];
 	char err[300];
 	size_t n;
 	struct core *core = core_open(d->opts.core, d->opts.kernel, err, sizeof(err));
@@ -114,7 +130,7 @@ dump_core(struct dump *d)
 int
 dump_input(struct dump *d)
 {
-	static uint8_t chunk[CHUNK];
+	static uint8_t chunk[DUMP_CHUNK];
 #ifdef KTRDUMP_CORES
 	if (d->opts.core != NULL)
 		return dump_core(d);
@@ -135,10 +151,9 @@ dump_input(struct dump *d)
 	    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 	    .next_ns = now_ns() + PROGRESS_AFTER_NS,
 	};
+	struct dump_armor armor = {.len = 0};
 	while (!d->failed) {
-		ssize_t n = read(fd, chunk, sizeof(chunk));
-		if (n < 0 && errno == EINTR)
-			continue;
+		ssize_t n = read_chunk(fd, chunk, armor.kind == DUMP_ARMOR_UNKNOWN);
 		if (n < 0) {
 			progress_clear(&progress);
 			return unreadable(d, fd);
@@ -148,7 +163,9 @@ dump_input(struct dump *d)
 				continue;
 			break;
 		}
-		push(d, chunk, (size_t)n);
+		size_t len = (size_t)n;
+		const uint8_t *bytes = dump_armor(&armor, chunk, &len);
+		push(d, bytes, len);
 		progress.done += (uint64_t)n;
 		progress_show(&progress);
 	}
