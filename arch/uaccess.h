@@ -16,5 +16,6 @@ bool arch_copy_user(void *dst, const void *src, size_t n);
 long arch_copy_user_str(char *dst, const char *src, size_t n);
 /* 8 bytes of kernel memory, for the debugger; false if not readable. Any context. */
 bool arch_probe_read(uint64_t *v, const void *src);
-/* A copy that never sleeps and never serves a fault. False if any byte is not readable. */
+/* A copy that never sleeps and never serves a fault. False if any byte is not readable, or not
+ * writable where it goes. */
 bool arch_probe_copy(void *dst, const void *src, size_t n);

@@ -186,6 +186,8 @@ entry_nmi(struct arch_trapframe *tf)
 	struct pcpu *pc = this_pcpu();
 	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
 
+	if (kdb_inside())
+		return; /* it asks for what is there */
 	kdb_points_load(false);
 	if (smp_stopped(tf)) {
 		kdb_points_load(true);
@@ -196,8 +198,8 @@ entry_nmi(struct arch_trapframe *tf)
 	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
 	     arch_tf_user(tf));
 	pc->nmi--;
-	/* One that stopped us twice, or came while we stood, is no news. */
-	if (kdb_inside() || clock_ns() - pc->resumed_ns < NMI_STALE_NS)
+	/* One that came while we stood, or stopped us twice, is no news. */
+	if (clock_ns() - pc->resumed_ns < NMI_STALE_NS)
 		return;
 	if (watchdog_hung())
 		kdb_alarm(tf, "watchdog: no timer interrupt");

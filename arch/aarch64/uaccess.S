@@ -77,7 +77,7 @@ arch_probe_read:
 arch_probe_copy:
 	cbz x2, 2f
 1:	ldrb w3, [x1], #1
-	strb w3, [x0], #1
+4:	strb w3, [x0], #1
 	subs x2, x2, #1
 	b.ne 1b
 2:	mov x0, #1
@@ -85,3 +85,4 @@ arch_probe_copy:
 3:	mov x0, #0
 	ret
 	ARCH_FIXUP 1b, 3b
+	ARCH_FIXUP 4b, 3b

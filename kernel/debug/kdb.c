@@ -194,7 +194,8 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 		case KDB_STEPPED_PROMPT:
 			kdb.place = place_of(tf);
 			kdb.stepped = true;
-			kdb_ask(names[why], point);
+			/* Also where it took a breakpoint to step: a loop of exclusives. */
+			kdb_ask(names[ENTRY_STEP], point);
 			return;
 		}
 	}

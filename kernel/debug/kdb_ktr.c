@@ -70,6 +70,21 @@ start_newest(void)
 	}
 }
 
+/* All cursors to their oldest. */
+static void
+start_oldest(void)
+{
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+		struct cursor *c = &cursors[cpu];
+
+		*c = (struct cursor){0};
+		if (ktr_ring_window(cpu, &c->tail, &c->head)) {
+			c->seq = c->tail - 1;
+			step(cpu, true);
+		}
+	}
+}
+
 /* Of two events with the same time, the lower CPU's counts as newer. */
 static bool
 is_newer(uint64_t ticks, unsigned cpu, uint64_t than_ticks, unsigned than_cpu)
@@ -270,7 +285,7 @@ kdb_command_show_ktr(char *mod, char *args)
 	if (f.from_place && still_there(from))
 		start_at(from, f.newer);
 	else if (f.newer)
-		start_at(&(struct place){0}, true);
+		start_oldest();
 	else
 		start_newest();
 	show_events(&f, &style);

@@ -14,6 +14,7 @@
 #include "kernel/sched/callout.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
@@ -82,32 +83,54 @@ hang(void *arg)
 	irq_pop();
 }
 
+static void
+hang_interrupt(void *arg)
+{
+	static struct callout c;
+
+	(void)arg;
+	callout_init(&c, hang, NULL);
+	callout_set(&c, clock_ns());
+	while (kdb_hanging)
+		arch_relax();
+}
+
+/* A thread of the CPU that val names runs fn. */
+static int
+hang_on(const char *val, void (*fn)(void *), char *err, size_t errlen)
+{
+	unsigned cpu = MAX_CPUS;
+	struct thread *t;
+
+	if (val[0] >= '0' && val[0] <= '9' && val[1] == '\0')
+		cpu = (unsigned)(val[0] - '0');
+	if (cpu >= ncpus) {
+		snprintf(err, errlen, "\"%s\": expected a CPU, 0 to %u", val,
+			 ncpus < 10 ? ncpus - 1 : 9);
+		return -EINVAL;
+	}
+	t = thread_alloc("hang", PRIO_KERN, fn, NULL);
+	if (t == NULL)
+		return -ENOMEM;
+	t->cpu = cpu;
+	t->pinned = true;
+	kdb_hanging = true;
+	sched_start(t);
+	return 0;
+}
+
 static int
 hang_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	int error;
-
 	(void)s;
-	if (asked(val, err, errlen, &error)) {
-		kdb_hanging = true;
-		hang(NULL);
-	}
-	return error;
+	return hang_on(val, hang, err, errlen);
 }
 
 static int
 hang_interrupt_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	static struct callout c;
-	int error;
-
 	(void)s;
-	if (asked(val, err, errlen, &error)) {
-		kdb_hanging = true;
-		callout_init(&c, hang, NULL);
-		callout_set(&c, clock_ns());
-	}
-	return error;
+	return hang_on(val, hang_interrupt, err, errlen);
 }
 
 static struct spinlock deadlock_a = SPINLOCK_INIT("deadlock a");
@@ -149,9 +172,10 @@ deadlock_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 }
 
 SYSCTL_PROC(debug_kdb_hang, "debug.kdb.hang", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get, hang_set,
-	    "write 1 to hang a CPU with interrupts off");
+	    "write a CPU's number to hang it with interrupts off");
 SYSCTL_PROC(debug_kdb_hang_interrupt, "debug.kdb.hang_interrupt", SYSCTL_TYPE_INT, SYSCTL_WR,
-	    zero_get, hang_interrupt_set, "write 1 to hang a CPU in an interrupt handler");
+	    zero_get, hang_interrupt_set,
+	    "write a CPU's number to hang it in an interrupt handler");
 SYSCTL_PROC(debug_kdb_deadlock, "debug.kdb.deadlock", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get,
 	    deadlock_set, "write 1 to have two CPUs wait for each other's spin lock");
 SYSCTL_PROC(debug_kdb_trap, "debug.kdb.trap", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get, trap_set,

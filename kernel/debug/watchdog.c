@@ -56,9 +56,10 @@ watchdog_tick(void)
 		CTR2(KTR_GEN, "watchdog: cpu %u took no timer interrupt for %d s", n, seconds);
 		__atomic_store_n(&pcpus[n]->watch_wanted, true, __ATOMIC_RELEASE);
 		arch_nmi_send(n);
-	} else if (pc->watch_stuck == limit + HZ &&
-		   __atomic_exchange_n(&pcpus[n]->watch_wanted, false, __ATOMIC_ACQ_REL)) {
-		kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
+	} else if (pc->watch_stuck == limit + HZ) {
+		pc->watch_stuck = 0; /* and again, as long as it hangs */
+		if (__atomic_exchange_n(&pcpus[n]->watch_wanted, false, __ATOMIC_ACQ_REL))
+			kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
 	}
 }
 

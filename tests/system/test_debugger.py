@@ -1,52 +1,9 @@
 #!/usr/bin/python3
 """The kernel debugger and what panics leave behind, over the guest's console."""
-import contextlib
 import re
 
-import pexpect
-
-from harness import (ARCH, BOOT, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file,
-                     test)
-
-PROMPT = "kestrel# "
-DB = r"db> $"
-BREAK = "\x01b"  # QEMU's terminal: send a break
-
-
-@contextlib.contextmanager
-def guest(*options, smp=4, deadline=("--timeout", "150")):
-    """A guest with its console as a terminal, at the shell's prompt."""
-    c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
-                      encoding="utf-8", codec_errors="replace", timeout=60)
-    try:
-        c.expect_exact(PROMPT)
-        yield c
-    finally:
-        c.close(force=True)
-
-
-def shell(c, line):
-    c.sendline(line)
-    c.expect_exact(PROMPT)
-    return c.before
-
-
-def db(c, line):
-    """What a debugger command prints, all pages of it."""
-    c.sendline(line)
-    out = ""
-    while True:
-        found = c.expect([DB, "--More--"])
-        out += c.before
-        if found == 0:
-            return out.replace("\r", "")
-        c.send(" ")
-
-
-def ended(c):
-    c.expect(pexpect.EOF)
-    c.close()
-    return c.exitstatus
+from console import BREAK, DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from harness import boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 
 
 @test("sysctl debug.kdb.enter stops the machine and continue goes on")
@@ -194,12 +151,6 @@ def reboot():
         c.expect_exact(PROMPT)
         c.sendline("poweroff 4")
         check_eq(ended(c), 4, "exit status")
-
-
-def stopped_by_request(c):
-    c.sendline("sysctl debug.kdb.enter=1")
-    c.expect(r"debug\.kdb\.enter on cpu \d")
-    c.expect(DB)
 
 
 @test("break: stops each time a function is called, on whatever CPU; delete ends it")

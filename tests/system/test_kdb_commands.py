@@ -1,0 +1,284 @@
+#!/usr/bin/python3
+"""db>'s commands: each on its own, and what none of them may do: change a ring, or leave the prompt for good."""
+import random
+import re
+
+from console import DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from harness import check, check_eq, check_match, ktrdump, main, scratch_file, test
+
+EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
+
+
+def stopped(c, *lines):
+    """Into the debugger by a command, without the pager."""
+    stopped_by_request(c)
+    db(c, "lines 0")
+    return [db(c, line) for line in lines]
+
+
+def leave(c, status=0):
+    c.sendline(f"poweroff {status}")
+    check_eq(ended(c), status, "exit status")
+
+
+@test("help lists every command, and tells of each; lines sets the pager, and 0 turns it off")
+def help_and_pager():
+    with guest(smp=1) as c:
+        stopped_by_request(c)
+        c.sendline("help")
+        c.expect_exact("--More--")
+        c.send("q")
+        c.expect(DB)
+        db(c, "lines 5")
+        c.sendline("ps")
+        c.expect_exact("--More--")
+        check_eq(c.before.count("\n"), 5, "lines before --More--, the command's own among them")
+        c.send("\r")
+        c.expect_exact("--More--")
+        c.send(" ")
+        c.expect(["--More--", DB])
+        c.send("\x03")
+        c.sendline("lines 0")
+        c.expect(DB)
+        out = db(c, "help")
+        names = re.findall(r"^(\w+)", out, re.M)[1:]
+        for name in ("break", "bt", "call", "capture", "continue", "delete", "help", "lines", "mark", "next", "poweroff",
+                     "print", "ps", "reboot", "search", "show", "step", "sysctl", "until", "watch", "write", "x"):
+            check(name in names, f"help does not list {name}:\n{out}")
+            check_match(rf"^{name}", db(c, f"help {name}"), f"help {name}")
+        check_match("no such command", db(c, "help zork"), "help zork")
+        check_match("expected 3 to 1000", db(c, "lines 1"), "lines 1")
+        leave(c)
+
+
+@test("show ktr: filters by CPU, class, thread and text, counts, and relative times")
+def filters():
+    with guest("--mask", "SCHED,PROC,SYSC", smp=4) as c:
+        shell(c, "load fork -n 20 -j 4")
+        every, = (EVENT.findall(out) for out in stopped(c, "show ktr/a"))
+        check(len(every) > 200, f"{len(every)} events, expected more than 200")
+
+        def rows(line):
+            out = db(c, line)
+            check_match(r"^--- End of trace buffer ---$", out, line)
+            return EVENT.findall(out)
+
+        def shows(line, expected):
+            found = rows(line)
+            differ = next((p for p in zip(found, expected) if p[0] != p[1]), "the number")
+            check(found == expected, f"{line}: found {len(found)}, expected {len(expected)}; what differs: {differ}")
+
+        shows("show ktr -c 1", [e for e in every if e[2] == "1"])
+        shows("show ktr /fork: parent/", [e for e in every if "fork: parent" in e[5]])
+        shows("show ktr -m SYSC -n 30", [e for e in every if e[5].startswith(("syscall ", "sysret "))][:30])
+        tid = next(e[1] for e in every if "fork: parent" in e[5])
+        shows(f"show ktr -t {tid} -c 0 /sys*:/",
+              [e for e in every if e[1] == tid and e[2] == "0" and re.search("sys.*:", e[5])])
+        check(len(rows("show ktr -t idle*")) > 0, "no event of idle*")
+        times = [float(e[3]) for e in rows("show ktr/r -n 50")]
+        check(times[0] == 0 and times == sorted(times, reverse=True), f"relative times {times}")
+        check(all(e[4].startswith(("kernel/", "ktr/")) for e in rows("show ktr/v -n 20")), "no file and line")
+        shows("show ktr -f", every[::-1])
+        leave(c)
+
+
+@test("search goes back and forth, mark stays, and times count from it")
+def search():
+    with guest("--mask", "PROC", smp=4) as c:
+        shell(c, "load fork -n 20 -j 2")
+        every, = (EVENT.findall(out) for out in stopped(c, "show ktr/a"))
+        forks = [e for e in every if e[5].startswith("fork: parent")]
+
+        def one(line):
+            return EVENT.findall(db(c, line))[0]
+
+        def same(found, expected, what):
+            check_eq((found[0], found[2], found[5]), (expected[0], expected[2], expected[5]), what)
+
+        # show ktr stands at the newest event.
+        for n in range(5):
+            same(one("search /fork: parent/" if n == 0 else "search"), forks[n], f"search {n}")
+        same(one("search -f"), forks[3], "search -f")
+        check_match(rf"^mark at {forks[3][2]}:{forks[3][0]}$", db(c, "mark"), "mark")
+        out = db(c, "show ktr/r -p -n 3")
+        check_match(r"^\d+ \(\d+:cpu\d\) \+0\.000000000 \[mark\]: fork: parent", out, "show ktr/r -p")
+        at = every.index(forks[3])
+        check_eq([e[5] for e in EVENT.findall(out)], [e[5] for e in every[at:at + 3]], "events from the mark on")
+        later = float(one("show ktr/r -n 1")[3])
+        check(later > 0, f"the newest event is {later} s from the mark")
+        check_match("has no event", db(c, "mark 0:99999999"), "a mark that is none")
+        check_match("expected CPU:SEQ", db(c, "mark x"), "a mark that is none")
+        check_match("no older event", db(c, "search /no such text at all/"), "search")
+        leave(c)
+
+
+@test("a backtrace is right at every instruction of a function, its first and last too")
+def every_instruction():
+    with guest(smp=1) as c:
+        stopped(c, "break sys_getcwd")
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        c.sendline("pwd")
+        c.expect("breakpoint 1 on cpu")
+        c.expect(DB)
+        callers, depths, places = None, set(), set()
+        for n in range(150):
+            out = db(c, "bt")
+            frames = re.findall(r"^#\d+ +0x[0-9a-f]+ (\w+)\+", out, re.M)
+            if "sys_getcwd" not in frames:
+                break
+            tail = frames[frames.index("sys_getcwd") + 1:]
+            callers = callers or tail
+            check_eq(tail, callers, f"callers of sys_getcwd after {n} steps, in\n{out}")
+            check_match(r"^--- from user mode, pc 0x[0-9a-f]+ sp 0x[0-9a-f]+ ---$", out, "bt's end")
+            depths.add(len(frames) - len(tail))
+            places.add(frames[0])
+            c.sendline("s")
+            c.expect("single step on cpu")
+            c.expect(DB)
+        check_eq(callers[0], "entry_syscall", "the caller")
+        check(n > 50 and len(depths) > 1 and len(places) > 1, f"{n} steps, depths {depths}, functions {places}")
+        leave(c)
+
+
+@test("next steps over calls, until leaves a function or reaches an address, in this thread only")
+def next_until():
+    for smp in (1, 4):
+        with guest(smp=smp) as c:
+            shell(c, "load switch -n 1000000 -j 4 &")
+            stopped(c, "break sys_getcwd")
+            c.sendline("continue")
+            c.sendline("pwd")
+            c.expect("breakpoint 1 on cpu")
+            c.expect(DB)
+            db(c, "delete all")
+            over = 0
+            for n in range(60):
+                c.sendline("next")
+                kind = c.expect([r"single step on cpu \d, at (\S+)\+", r"next on cpu \d, at (\S+)\+"])
+                check_eq(c.match.group(1), "sys_getcwd", f"function after {n} nexts")
+                c.expect(DB)
+                over += kind
+                if over == 2:
+                    break
+            check_eq(over, 2, "calls gone over")
+            out = db(c, "bt")
+            here = int(re.search(r"^#0 +(0x\w+)", out, re.M)[1], 16)
+            c.sendline("until")
+            c.expect(r"until on cpu \d, at entry_syscall\+")
+            c.expect(DB)
+            check(int(re.search(r"^#0 +(0x\w+)", db(c, "bt"), re.M)[1], 16) != here, "it is where it was")
+            check_match("expected an address in the kernel's text", db(c, "until 0x10"), "until 0x10")
+            c.sendline("until entry_user_return")
+            c.expect(r"until on cpu \d, at entry_user_return\+0")
+            c.expect(DB)
+            check_match("about to leave", db(c, "next"), "next")
+            c.sendline("continue")
+            c.expect(r"\n/\r+\n")
+            c.sendline("poweroff 0")
+            check_eq(ended(c), 0, "exit status")
+
+
+@test("print, write, x and call: values, memory, and symbols for numbers")
+def values():
+    with guest(smp=1) as c:
+        stopped(c)
+        for line, answer in (("p (1+2)*4", r"^0xc 12 "), ("print kernel_main+4", r"kernel_main\+0x4 \(kernel/main\.c:\d+\)"),
+                             ("write/w ktr_verbose 2", r"<ktr_verbose\+0>: 0 = 0x2$"), ("x/w ktr_verbose 1", "0x00000002"),
+                             ("w/w ktr_verbose 0", "0x2 = 0"), ("write/b ktr_verbose 256", "expected a number of 1 bytes"),
+                             ("write 0x10 1", "not writable"), ("write kernel_main 1", "not writable"),
+                             ("write/q 0 0", "size"), ("write", "expected a number"), ("write ktr_verbose", "expected write"),
+                             ("call clock_hz", r"^0x[0-9a-f]+ [1-9]\d+$"), ("call 0x1000", "expected a function"),
+                             ("call clock_hz 1 2 3 4 5 6 7", "at most 6"), ("call strlen arch_name", "^0x[67] [67]$"),
+                             ("call strlen 0x10", "page fault, .*in the debugger"),
+                             ("call panic arch_name", "in the debugger"), ("call sched_yield", "nobody else runs"),
+                             ("call kdb_request 0", "breakpoint, in the debugger"),
+                             ("x/s arch_name", '"'), ("p $zork", "no register"), ("p *0x10", "not readable"),
+                             ("show thread 99999", "no thread"), ("show proc 2", "kernel's own"), ("show map 99999", "no thread"),
+                             ("show page 0xffff900000000000", "not mapped"), ("show page kernel_main", "read-only, executable"),
+                             ("show lock 0x10", "not readable"), ("show lock arch_name", "neither"),
+                             ("show lock proc_lock", "spin lock proc .*free"), ("show lock sysctl_lock", "mutex sysctl .*held by sysctl"),
+                             ("show thread", r"holds mutex sysctl"), ("show proc", "^process"), ("show map", "rw-"),
+                             ("show map kernel", "r-x .*text"), ("show sleepq", "init tid 1"), ("show runq", "^cpu 0: runs sysctl"),
+                             ("show callout", "^CPU"), ("show page", r"pages, \d+ free"), ("show zork", "Expected ktr")):
+            check_match(answer, db(c, line), line)
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        check_match("load fork: n=50", shell(c, "load fork -n 50"), "the machine afterwards")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+@test("any line of nonsense gets an answer and the prompt again, and changes no ring")
+def nonsense():
+    rng = random.Random(5)
+    words = ["x", "x/s", "x/4gx", "print", "bt", "bt cpu", "show", "show ktr", "show ktr/vr", "show lock", "show page", "show map",
+             "show thread", "search", "mark", "break", "delete", "watch", "write/b", "help", "sysctl", "ps", "lines",
+             "0", "-1", "0xffff800000000000", "0xffffffffffffffff", "$sp", "$fp", "*$sp", "(((", "/", "//", "/a*/", "-c", "-n", "-t",
+             "-m", "5", "kern.proc", "debug.", "zork", "\"", "\x7f", "\x10", "\x15", "=", "%s%n", "%", "~", "proc_lock", "kernel_main"]
+    with guest("--mask", "SCHED,PROC", smp=2) as c:
+        shell(c, "load fork -n 20")
+        before = stopped(c, "show ktr/va", "show ktr stats")
+        for n in range(300):
+            line = " ".join(rng.choice(words) for _ in range(rng.randint(1, 4)))
+            if line.startswith("lines"):
+                line = "lines 0"
+            db(c, line)
+            if re.match("break|watch", line):
+                db(c, "delete all")
+        check_eq(db(c, "show ktr stats"), before[1], "accounting after 300 lines of nonsense")
+        db(c, "mark off")
+        check(db(c, "show ktr/va") == before[0], "the rings are not what they were")
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        check_match("load fork: n=50", shell(c, "load fork -n 50 -j 2"), "the machine afterwards")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+@test("^C ends a long listing, one that prints and one that only looks")
+def interrupt():
+    with guest("--mask", "all", "--set", "debug.ktr.entries=65536", smp=2) as c:
+        shell(c, "load fork -n 100 -j 2")
+        shell(c, "sysctl debug.ktr.mask=0")
+        stopped(c)
+        for line in ("show ktr/v", "show ktr /no such text/", "x/60000bx $sp&~0xfff", "capture"):
+            c.sendline(line)
+            c.expect_exact(line)
+            c.send("\x03")
+            c.expect_exact("^C")
+            c.expect(DB)
+            check_match(r"0x7 7", db(c, "print 7"), f"the prompt after {line}")
+        leave(c)
+
+
+@test("capture prints the rings so that ktrdump finds them in the console's log, the same events as show ktr")
+def capture():
+    for smp in (1, 4):
+        log, trace = scratch_file(".log"), scratch_file(".ktr")
+        with guest("--mask", "SCHED,PROC", smp=smp) as c:
+            with open(log, "w", encoding="utf-8") as f:
+                c.logfile_read = f
+                shell(c, "load fork -n 5 -j 2")
+                every, _ = stopped(c, "show ktr/Va", "capture")
+                leave(c)
+        events = EVENT.findall(every)
+        status, out, err = ktrdump("--format", "jsonl", "-i", log)
+        check_eq(status, 0, f"ktrdump's status ({err.strip()})")
+        found = re.findall(r'"seq":(\d+),"cpu":(\d+),"ns":(\d+),"tid":(\d+),.*"text":"((?:[^"\\]|\\.)*)"', out)
+        check_eq({(cpu, seq): tid for seq, cpu, _, tid, _ in found}, {(e[2], e[0]): e[1] for e in events},
+                 "events in ktrdump's and show ktr's list")
+        texts = {(cpu, seq): text.replace('\\"', '"') for seq, cpu, _, _, text in found}
+        check_eq(texts, {(e[2], e[0]): e[5] for e in events}, "their texts")
+        # A log without one, and one that is cut, are told of.
+        trace.write_text("kestrel# echo\n" * 1000)
+        status, out, err = ktrdump("-i", trace)
+        check_eq(status, 1, "status of a log without a stream")
+        check_match("no KTR stream", err, "message")
+        text = log.read_text()
+        trace.write_text(text[:text.index("-----END")][:-200])
+        check_eq(ktrdump("-q", "-i", trace)[0], 1, "status of a stream that is cut")
+
+
+if __name__ == "__main__":
+    main()

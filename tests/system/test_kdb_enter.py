@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+"""The ways into the debugger when nobody asked by a command: keys, NMI, the watchdog; and what panics do."""
+import json
+import re
+import socket
+
+from console import BREAK, DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from harness import DEADLINE_S, boot, check, check_eq, check_match, main, scratch_file, test
+
+BARK = r"watchdog: no timer interrupt on cpu (\d), at "
+
+
+@test("the keys CR ~ ^B enter the debugger; parts of them do not")
+def chord():
+    with guest(smp=2) as c:
+        for half in ("\r~x\x02", "\r\x02~\x02", "\r\r\x02"):
+            c.send(half)
+            c.sendline("\x15echo alive")
+            check_eq(c.expect(["\nalive", DB]), 0, "what half a chord brings (0: the shell)")
+        for _ in range(3):
+            c.send("\r~\x02")
+            c.expect(r"key chord on cpu \d, at ")
+            c.expect(DB)
+            c.sendline("continue")
+            c.sendline("\x15echo back")
+            c.expect("\nback")
+        c.sendline("poweroff 4")
+        check_eq(ended(c), 4, "exit status")
+
+
+def barks(c, cpu):
+    """Waits for the watchdog to stop a hung CPU, which must be where it is."""
+    c.expect(BARK)
+    check_eq(int(c.match.group(1)), cpu, "the CPU that the watchdog found")
+    c.expect(DB)
+
+
+@test("the watchdog stops a CPU that hangs with interrupts off where it hangs, the boot CPU too")
+def watchdog():
+    for smp in (2, 4):
+        with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
+            for cpu in (0, smp - 1):
+                c.sendline(f"sysctl debug.kdb.hang={cpu}")
+                barks(c, cpu)
+                out = db(c, "bt")
+                check_match(r"^#0 .* hang\+", out, "bt")
+                check_match(r"^#\d .* start\+", out, "bt, down to the thread's first function")
+                check_eq(db(c, "show pcpu").count(", stopped"), smp - 1, "other CPUs that stand")
+                c.sendline("continue")  # it hangs on, and is found again
+                barks(c, cpu)
+                db(c, "write/b kdb_hanging 0")
+                c.sendline("continue")
+                c.sendline(f"echo alive{cpu}")
+                c.expect(f"\nalive{cpu}")
+                c.expect_exact(PROMPT)
+            c.sendline("poweroff 2")
+            check_eq(ended(c), 2, "exit status")
+
+
+@test("a hang in an interrupt handler: the backtrace goes through it to what was interrupted")
+def watchdog_interrupt():
+    with guest("--set", "debug.watchdog.seconds=1", smp=2) as c:
+        c.sendline("sysctl debug.kdb.hang_interrupt=1")
+        barks(c, 1)
+        out = db(c, "bt")
+        check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* entry_timer\+(?:.*\n)+?"
+                    r"--- interrupted, sp 0x[0-9a-f]+ ---\n(?:#.*\n)*?#\d+ .* hang_interrupt\+.*\n#\d+ .* start\+", out, "bt")
+        db(c, "write/b kdb_hanging 0")
+        c.sendline("continue")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+@test("debug.watchdog.seconds=0 turns the watchdog off; a break still finds the CPU that hangs")
+def watchdog_off():
+    with guest("--set", "debug.watchdog.seconds=1", smp=4) as c:
+        shell(c, "sysctl debug.watchdog.seconds=0")
+        shell(c, "sysctl debug.kdb.hang=2")
+        for n in range(4):
+            check_match(r"^ok", shell(c, "sleep 1; echo ok"), "the shell")
+        c.send(BREAK)
+        c.expect("serial break on cpu")
+        c.expect(DB)
+        check_match(r"^#0 .* hang\+", db(c, "bt cpu 2"), "bt of the CPU that hangs")
+        db(c, "write/b kdb_hanging 0")
+        c.sendline("continue")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+@test("two CPUs that wait for each other's spin lock: found, shown, and asking for such a lock is an error line")
+def deadlock():
+    for smp in (3, 4):  # of two, none would be left to watch
+        with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
+            c.sendline("sysctl debug.kdb.deadlock=1")
+            c.expect(BARK)
+            c.expect(DB)
+            out = db(c, "show alllocks")
+            owners = dict(re.findall(r"^cpu (\d) holds spin lock deadlock ([ab]) at \S+ deadlock_[ab]\+0$", out, re.M))
+            check_eq(sorted(owners.values()), ["a", "b"], f"locks held, in\n{out}")
+            check_match(r"holds mutex sysctl at \S+ sysctl_lock\+0", out, "show alllocks")
+            for cpu, name in owners.items():
+                check_match(rf"^spin lock deadlock {name} at .*: held by cpu {cpu}$",
+                            db(c, f"show lock deadlock_{name}"), "show lock")
+                out = db(c, f"bt cpu {cpu}")
+                check_match(r"^#\d .* spin_contended\+(?:.*\n)+?#\d .* deadlock_(?:set|thread)\+", out, "bt")
+                check_match(rf"^spin lock deadlock {name}: .*cpu {cpu}", db(c, f"call spin_lock deadlock_{name}").lower(),
+                            "call spin_lock")
+            check_match(r"mutex sysctl: .*, in the debugger at ", db(c, "call mutex_lock sysctl_lock"), "call mutex_lock")
+            check_match(r"^ *\d+ .* init$", db(c, "ps"), "ps after all that")
+            c.sendline("poweroff 7")
+            check_eq(ended(c), 7, "exit status")
+
+
+@test("locks that a command took are free again when it failed in the middle")
+def abandoned():
+    with guest(smp=2) as c:
+        stopped_by_request(c)
+        # It takes the lock, and calls address 0.
+        check_match("page fault, .*in the debugger at ", db(c, "call thread_each 0 0"), "a call that faults")
+        check_match("spin lock threads at .*: free$", db(c, "show lock threads_lock"), "its lock")
+        check_match(r"\Asysctl tid \d+ holds mutex sysctl at .*\n\Z", db(c, "show alllocks").partition("\n")[2], "locks")
+        db(c, "call spin_lock threads_lock")
+        check_match("held by cpu", db(c, "show lock threads_lock"), "a lock that a command leaves taken")
+        db(c, "call spin_unlock threads_lock")
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        check_match("init", shell(c, "ps"), "ps in the shell")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+@test("without an operator a hung CPU ends in a panic's report and status 101")
+def watchdog_batch():
+    for smp in (2, 4):
+        r = boot("sysctl debug.kdb.hang=1\nsleep 100\n", smp=smp, mask="PROC,SCHED",
+                 sets=["debug.watchdog.seconds=1"]).expect(101)
+        check_match(r"^panic: watchdog: no timer interrupt$", r.out, "console")
+        check_match(r"^cpu 1, thread hang tid \d+$", r.out, "the thread")
+        for cpu in set(range(smp)) - {1}:
+            check_match(rf"^cpu {cpu}, thread .* tid \d+$", r.out, "the other CPUs")
+        check_match(r"^last \d+ events:$", r.out, "events")
+
+
+@test("debug.panic.action: a loader parameter and a sysctl; debug, dump and reboot do what they say")
+def panic_action():
+    with guest("--set", "debug.panic.action=dump", "--mask", "SCHED", smp=4) as c:
+        check_match(r"^debug\.panic\.action: dump", shell(c, "sysctl debug.panic.action"), "sysctl")
+        check_match("expected debug, dump or reboot", shell(c, "sysctl debug.panic.action=halt"), "a wrong action")
+        shell(c, "sysctl debug.panic.events=7")
+        c.sendline("sysctl debug.kdb.panic=1")
+        c.expect(r"last (\d+) events:")
+        check(7 <= int(c.match.group(1)) <= 28, f"{c.match.group(1)} events, expected 7 of each CPU at most")
+        check_eq(ended(c), 101, "exit status")
+    with guest("--set", "debug.panic.action=reboot", smp=2, deadline=()) as c:
+        c.sendline("sysctl debug.kdb.panic=1")
+        c.expect("panic: asked for")
+        c.expect_exact("Kestrel, ")
+        c.expect_exact(PROMPT)
+        c.sendline("poweroff 5")
+        check_eq(ended(c), 5, "exit status")
+    with guest("--set", "debug.panic.action=dump", smp=2) as c:
+        shell(c, "sysctl debug.panic.action=debug")
+        c.sendline("sysctl debug.kdb.trap=1")
+        c.expect("panic: page fault")
+        c.expect(DB)
+        check_match(r"^#0 .* trap_set\+", db(c, "bt"), "bt")
+        c.sendline("poweroff")
+        check_eq(ended(c), 101, "exit status")
+
+
+@test("a panic's report has each CPU's backtrace and the last events in order of time")
+def panic_dump():
+    for smp in (1, 4):
+        r = boot("load fork -n 5 -j 4\nsysctl debug.kdb.panic=1\n", smp=smp, mask="PROC,SCHED").expect(101)
+        report = r.out[r.out.index("panic: asked for"):].replace("\r", "")
+        for cpu in range(smp):
+            check_match(rf"^cpu {cpu}, thread ", report, "report")
+        n = int(check_match(r"^last (\d+) events:$", report, "report")[1])
+        rows = re.findall(r"^\d+ \(\d+:cpu(\d)\) (\d+\.\d{9}): ", report[report.index(f"last {n} events"):], re.M)
+        check_eq(len(rows), n, "events printed")
+        times = [float(t) for _, t in rows]
+        check(times == sorted(times), "times do not ascend")
+        counts = [sum(int(cpu) == i for cpu, _ in rows) for i in range(smp)]
+        check(max(counts) == 100, f"events by CPU {counts}: expected 100 of one at least, and of none more")
+
+
+class Qmp:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(DEADLINE_S)
+        self.socket.connect(str(path))
+        self.lines = self.socket.makefile("rw")
+        self.lines.readline()
+        self.ask("qmp_capabilities")
+
+    def ask(self, command):
+        self.lines.write(json.dumps({"execute": command}) + "\n")
+        self.lines.flush()
+        answer = json.loads(self.lines.readline())
+        while "event" in answer:
+            answer = json.loads(self.lines.readline())
+        check("return" in answer, f"{command}: found {answer}")
+
+
+@test("an NMI from QMP enters the debugger, each time, and inside it does nothing",
+      arch=("x86_64", "QEMU's virt has no NMI"))
+def qmp_nmi():
+    for smp in (1, 4):
+        path = scratch_file(".qmp")
+        with guest("--qmp", str(path), "--mask", "SCHED", smp=smp) as c:
+            qmp = Qmp(path)
+            shell(c, f"load switch -n 1000000 -j {smp} &")
+            for n in range(5):
+                qmp.ask("inject-nmi")
+                c.expect(r"\nNMI on cpu 0, at ")
+                c.expect(DB)
+                for _ in range(3):
+                    check_match("not readable", db(c, "x 0"), "a fault in an NMI")  # its IRET lets NMIs in
+                    qmp.ask("inject-nmi")
+                check_match(r"^#0 |^---", db(c, "bt"), "bt")
+                c.sendline("continue")
+                c.sendline(f"\x15echo alive{n}")
+                while c.expect([f"\nalive{n}", DB]) == 1:
+                    c.sendline("continue")  # one of the three may have waited until now
+            c.sendline("poweroff 6")
+            check_eq(ended(c), 6, "exit status")
+
+
+if __name__ == "__main__":
+    main()
