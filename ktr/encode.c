@@ -78,11 +78,24 @@ ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, 
 	e->source = source != NULL ? source : &own_log;
 	e->source_arg = arg;
 	ktr_encoder_forget(e);
-	e->out_len = 0;
+	e->out_len = e->out_pos = 0;
 	e->total = 0;
 	e->frame_len = 0;
 	e->batch_count = 0;
 	e->batch_len = 0;
+}
+
+size_t
+ktr_encoder_take(struct ktr_encoder *e, void *buf, size_t len)
+{
+	size_t n = e->out_len - e->out_pos;
+	if (n > len)
+		n = len;
+	ktr_copy(buf, e->out + e->out_pos, n);
+	e->out_pos += n;
+	if (e->out_pos == e->out_len)
+		e->out_len = e->out_pos = 0;
+	return n;
 }
 
 bool

@@ -48,6 +48,7 @@ struct ktr_encoder {
 
 	uint8_t out[KTR_ENCODER_OUT]; /* finished frames */
 	size_t out_len;
+	size_t out_pos; /* of out: taken away already */
 	uint64_t total; /* bytes of frames since ktr_encoder_init() */
 
 	uint8_t frame[KTR_WIRE_FRAME_MAX]; /* the frame that is being built */
@@ -98,6 +99,12 @@ struct ktr_wire_cpu {
 void ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, void *arg);
 /** Forgets which metadata was sent, so that it is sent again. */
 void ktr_encoder_forget(struct ktr_encoder *e);
+
+/**
+ * Moves up to len bytes of finished frames to buf. Returns how many; 0: all are taken, and there is
+ * all the room again.
+ */
+size_t ktr_encoder_take(struct ktr_encoder *e, void *buf, size_t len);
 
 /** False: take e->out away before the next ktr_encode_…() call. */
 bool ktr_encoder_room(const struct ktr_encoder *e);

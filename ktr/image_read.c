@@ -387,7 +387,6 @@ void
 ktr_image_rewind(struct ktr_image *im)
 {
 	ktr_encoder_init(&im->enc, &image_source, im);
-	im->out_pos = 0;
 	im->turn = 0;
 	im->ended = false;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
@@ -477,16 +476,9 @@ ktr_image_stream(struct ktr_image *im, void *buf, size_t len)
 	uint8_t *to = buf;
 	size_t done = 0;
 	while (done < len) {
-		if (im->out_pos == im->enc.out_len) {
-			im->out_pos = im->enc.out_len = 0;
-			if (!image_fill(im))
-				break;
-		}
-		size_t n = im->enc.out_len - im->out_pos;
-		if (n > len - done)
-			n = len - done;
-		ktr_copy(to + done, im->enc.out + im->out_pos, n);
-		im->out_pos += n;
+		size_t n = ktr_encoder_take(&im->enc, to + done, len - done);
+		if (n == 0 && !image_fill(im))
+			break;
 		done += n;
 	}
 	return done;

@@ -55,7 +55,6 @@ struct ktr_image {
 		char fmt[KTR_WIRE_FMT_MAX + 1];
 	} sites[KTR_IMAGE_SITES];
 	struct ktr_encoder enc;
-	size_t out_pos;
 	unsigned turn; /* CPU whose batch is next; KTR_PORT_MAXCPU: all are done */
 	bool ended;
 	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU];

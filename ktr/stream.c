@@ -68,7 +68,6 @@ void
 ktr_stream_open(struct ktr_stream *s, unsigned flags)
 {
 	ktr_encoder_init(&s->enc, NULL, NULL);
-	s->out_pos = 0;
 	s->flags = flags;
 	s->state = KTR_STREAM_IDLE;
 	s->turn = 0;
@@ -323,26 +322,21 @@ ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
 	uint8_t *to = buf;
 	size_t done = 0;
 	while (done < len) {
-		if (s->out_pos == s->enc.out_len) {
-			s->out_pos = s->enc.out_len = 0;
-			/* A reader that goes on until 0 gets one pass, however busy the rings. */
-			if (s->pass_over) {
-				s->pass_over = done > 0;
-				break;
-			}
-			stream_lock(s);
-			bool made = stream_fill(s);
-			stream_unlock(s);
-			if (!made)
-				break;
-			s->pass_over = s->state == KTR_STREAM_IDLE;
-		}
-		size_t n = s->enc.out_len - s->out_pos;
-		if (n > len - done)
-			n = len - done;
-		ktr_copy(to + done, s->enc.out + s->out_pos, n);
-		s->out_pos += n;
+		size_t n = ktr_encoder_take(&s->enc, to + done, len - done);
 		done += n;
+		if (n > 0)
+			continue;
+		/* A reader that goes on until 0 gets one pass, however busy the rings. */
+		if (s->pass_over) {
+			s->pass_over = done > 0;
+			break;
+		}
+		stream_lock(s);
+		bool made = stream_fill(s);
+		stream_unlock(s);
+		if (!made)
+			break;
+		s->pass_over = s->state == KTR_STREAM_IDLE;
 	}
 	return done;
 }

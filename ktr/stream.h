@@ -44,7 +44,6 @@ enum ktr_stream_state {
 /** About 70 KiB: not for a stack. Private to stream.c, but for allocation. */
 struct ktr_stream {
 	struct ktr_encoder enc;
-	size_t out_pos; /* of enc.out: handed out already */
 	unsigned flags;
 	enum ktr_stream_state state;
 	unsigned turn;      /* CPU whose batch is next */

@@ -20,6 +20,7 @@
 #include "ktr/ktr.h"
 #include "ktr/persist.h"
 #include "ktr/stream.h"
+#include "tests/unit/ktr_decode_help.h"
 
 #define SIZE       (2u << 20)
 #define PHYS       0x4000000u
@@ -47,15 +48,6 @@ static uint64_t
 tick(void)
 {
 	return now += 10;
-}
-
-static void *
-decode_realloc(void *p, size_t size)
-{
-	if (size != 0)
-		return realloc(p, size);
-	free(p);
-	return NULL;
 }
 
 static void

@@ -19,6 +19,7 @@
 #include "ktr/control.h"
 #include "ktr/decode.h"
 #include "ktr/stream.h"
+#include "tests/unit/ktr_decode_help.h"
 #include "tests/unit/ktr_shadow.h"
 
 #define ENTRIES     4u
@@ -151,15 +152,6 @@ on_damage(void *arg, uint64_t offset, uint64_t length, const char *text)
 	(void)arg;
 	scenario_fail("stream: damage at %llu, %llu bytes: %s", (unsigned long long)offset,
 		      (unsigned long long)length, text);
-}
-
-static void *
-decode_realloc(void *p, size_t size)
-{
-	if (size != 0)
-		return realloc(p, size);
-	free(p);
-	return NULL;
 }
 
 static void

@@ -19,6 +19,7 @@
 #include "ktr/ktr.h"
 #include "ktr/port.h"
 #include "ktr/stream.h"
+#include "tests/unit/ktr_decode_help.h"
 
 static uint64_t ticks;
 
@@ -97,15 +98,6 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 		printf("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
 		       (unsigned long long)bytes, text);
 	seen.damages++;
-}
-
-static void *
-decode_realloc(void *p, size_t size)
-{
-	if (size != 0)
-		return realloc(p, size);
-	free(p);
-	return NULL;
 }
 
 static void

@@ -20,6 +20,7 @@
 #include "ktr/ktr.h"
 #include "ktr/port.h"
 #include "ktr/stream.h"
+#include "tests/unit/ktr_decode_help.h"
 
 #define WRITERS 4u
 #define READERS 2u
@@ -122,15 +123,6 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 	print_message("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
 		      (unsigned long long)bytes, text);
 	streamed.damages++;
-}
-
-static void *
-decode_realloc(void *p, size_t size)
-{
-	if (size != 0)
-		return realloc(p, size);
-	free(p);
-	return NULL;
 }
 
 static struct ktr_stream stream;
