@@ -243,8 +243,9 @@ ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n)
 		uint64_t from = va - w->va;
 		if (n <= w->size && from <= w->size - n) {
 			uint64_t first = from / KTR_PERSIST_BLOCK;
-			uint64_t last = (from + n - (n > 0)) / KTR_PERSIST_BLOCK;
-			for (uint64_t b = first; w->crcs != 0 && b <= last; b++) {
+			uint64_t last = (from + n - 1) / KTR_PERSIST_BLOCK;
+			/* Nothing at a window's end is in no block. */
+			for (uint64_t b = first; n > 0 && w->crcs != 0 && b <= last; b++) {
 				if (block_is_bad(r, block + b))
 					return false;
 			}
