@@ -255,7 +255,7 @@ flush_step(void)
 static bool
 flush_drain(uint64_t deadline_ns)
 {
-	uint64_t moved_ns = clock_ns(), now = moved_ns;
+	uint64_t moved_ns = kdb_running_ns(), now = moved_ns;
 	unsigned passes = 0;
 
 	for (;;) {
@@ -269,7 +269,7 @@ flush_drain(uint64_t deadline_ns)
 			flush_encode();
 			passes += flush.pass_over;
 		}
-		now = clock_ns();
+		now = kdb_running_ns();
 		if (r == FLUSH_MORE)
 			moved_ns = now;
 		if (r == FLUSH_FAILED || now - moved_ns > FINISH_STALL_NS || now > deadline_ns)
@@ -281,9 +281,9 @@ flush_drain(uint64_t deadline_ns)
 static void
 flush_drain_buffer(void)
 {
-	uint64_t start_ns = clock_ns();
+	uint64_t start_ns = kdb_running_ns();
 
-	while (flush.at < flush.len && clock_ns() - start_ns < FINISH_STALL_NS)
+	while (flush.at < flush.len && kdb_running_ns() - start_ns < FINISH_STALL_NS)
 		flush.at += (size_t)trace_sink_write(&flush.sink, flush.buf + flush.at,
 						     flush.len - flush.at);
 	flush.at = flush.len = 0;
@@ -293,7 +293,7 @@ flush_drain_buffer(void)
 static void
 flush_end(void)
 {
-	uint64_t deadline = clock_ns() + FINISH_TOTAL_NS;
+	uint64_t deadline = kdb_running_ns() + FINISH_TOTAL_NS;
 	bool whole = flush_drain(deadline);
 
 	if (!whole)
@@ -302,7 +302,7 @@ flush_end(void)
 	CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", whole, flush_written(),
 	     flush_failed());
 	ktr_stream_close(&flush.stream, !whole);
-	flush_drain(clock_ns() + FINISH_STALL_NS);
+	flush_drain(kdb_running_ns() + FINISH_STALL_NS);
 	flush.on = false;
 }
 

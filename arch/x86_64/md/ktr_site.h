@@ -18,11 +18,10 @@
  * arch_clock_read() and arch_ktr_claim() until it succeeds.
  */
 static inline __attribute__((always_inline)) uint64_t
-x86_ktr_claim_now(uint64_t *now, uint64_t *cpu)
+x86_ktr_claim_now(uint64_t *now, uint64_t *at)
 {
 	register uint64_t next __asm__("r11");
-	/* A claim that succeeds leaves the old head word in RAX, and with it the CPU. */
-	uint64_t index, ticks;
+	uint64_t old, ticks;
 	__asm__ volatile("1:\tmovq %%gs:%c3, %0\n\t"
 			 "rdtsc\n\t"
 			 "shlq $32, %%rdx\n\t"
@@ -30,16 +29,25 @@ x86_ktr_claim_now(uint64_t *now, uint64_t *cpu)
 			 "movq %0, %%rax\n\t"
 			 "incq %0\n\t"
 			 "cmpxchgq %0, %%gs:%c3\n\t"
-			 "jne 1b\n\t"
-			 "shrq $56, %%rax"
-			 : "=&r"(next), "=&a"(index), "=&d"(ticks)
+			 "jne 1b"
+			 : "=&r"(next), "=&a"(old), "=&d"(ticks)
 			 : "i"(offsetof(struct arch_pcpu, ktr_head))
 			 : "memory", "cc");
 	*now = ticks;
-	*cpu = index;
+	*at = 0;
 	return next;
 }
-#define KTR_PORT_CLAIM_NOW(now, cpu) x86_ktr_claim_now(now, cpu)
+#define KTR_PORT_CLAIM_NOW(now, at) x86_ktr_claim_now(now, at)
+
+/*
+ * The ring stands beside the head word, in the block of the CPU that executes: nothing waits for
+ * the claim to say which CPU it is. In GCC's address space of GS the loads are operands.
+ */
+#define KTR_PORT_HOT(at, member)                                                                   \
+	((void)(at),                                                                               \
+	 *(__typeof__(((struct arch_pcpu *)0)->ktr_##member) __seg_gs *)offsetof(struct arch_pcpu, \
+										 ktr_##member))
+#define KTR_PORT_HOT_OF(cpu, member) (&pcpus[cpu]->md.ktr_##member)
 
 /* Left to itself GCC takes RCX for it, and moves the parameters out of RCX and RSI. */
 #define KTR_PORT_ENTRY_KEEP(e)                                    \

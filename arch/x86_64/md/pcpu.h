@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct x86_cpu;
+struct ktr_entry;
 
 struct arch_pcpu {
 	struct arch_pcpu *self;
@@ -12,6 +13,8 @@ struct arch_pcpu {
 	uint64_t user_sp;    /* scratch of the SYSCALL entry */
 	struct thread *curthread;
 	uint64_t ktr_head;
+	struct ktr_entry *ktr_slots;
+	uint64_t ktr_mask, ktr_lap_mul;
 	uint32_t ktr_ident;
 	unsigned cpu;
 	uint32_t apic_id;
