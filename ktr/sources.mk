@@ -28,7 +28,8 @@ KTR_DECODE_SRCS := \
 	ktr/decode_store.c \
 	ktr/event.c \
 	ktr/fmt.c \
-	ktr/glob.c
+	ktr/glob.c \
+	ktr/param.c
 
 # The program ktrdump, on the host and in the guest. Needs a C library with getopt_long().
 KTR_TOOL_SRCS := \

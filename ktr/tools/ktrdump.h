@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "ktr/decode.h"
+#include "ktr/param.h"
 #include "ktr/tools/merge.h"
 
 /* The guest's ktrdump is told where its input is; the host's reads memory dumps. */
@@ -43,16 +44,25 @@ struct dump_options {
 
 struct dump_stats;
 
+#define DUMP_PARAMS 256u
+
+/* The parameters of a site: names, and how their values are read. */
+struct dump_params {
+	const struct ktr_decode_site *site; /* NULL: none, or one that is not known */
+	struct ktr_param params[KTR_PARAM_MAX];
+};
+
 struct dump {
 	struct dump_options opts;
 	FILE *out;
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_stats *stats;
-	const char *name;    /* of the input, for messages */
-	uint64_t index;      /* of the next event, filtered ones included */
-	bool any_time;       /* last_ticks means something */
-	uint64_t last_ticks; /* of the event that was printed last */
+	const char *name;                       /* of the input, for messages */
+	struct dump_params params[DUMP_PARAMS]; /* by site number */
+	uint64_t index;                         /* of the next event, filtered ones included */
+	bool any_time;                          /* last_ticks means something */
+	uint64_t last_ticks;                    /* of the event that was printed last */
 	int status;
 	bool failed; /* output or memory: stop */
 };

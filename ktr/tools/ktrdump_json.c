@@ -4,8 +4,6 @@
  */
 #include <string.h>
 
-#include "ktr/event.h"
-#include "ktr/fmt.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/line.h"
 
@@ -88,63 +86,42 @@ json_member(struct line *l, const char *name, const char *text)
 	json_string(l, text);
 }
 
-static const char *
-no_string(void *arg, uint64_t value)
+/* What formats say of parameters, each read once for as long as its place here is its own. */
+static const struct ktr_param *
+json_params(struct dump *d, const struct ktr_decode_event *e)
 {
-	(void)arg;
-	(void)value;
-	return "";
-}
-
-/* A number as its conversion's C type has it, in decimal. */
-static void
-json_number(struct line *l, const struct fmt_spec *s, uint64_t value)
-{
-	static const char *const modifiers[] = {
-	    [FMT_CHAR] = "hh",     [FMT_SHORT] = "h",   [FMT_INT] = "",   [FMT_LONG] = "l",
-	    [FMT_LONGLONG] = "ll", [FMT_INTMAX] = "j",  [FMT_SIZE] = "z", [FMT_PTRDIFF] = "t",
-	    [FMT_POINTER] = "ll",  [FMT_STRING] = "ll",
-	};
-	char fmt[8], text[32];
-	snprintf(fmt, sizeof(fmt), "%%%s%c", modifiers[s->type],
-		 s->conv == 'd' || s->conv == 'c' ? 'd' : 'u');
-	ktr_event_text(text, sizeof(text), fmt, &value, 1, no_string, NULL);
-	line_text(l, text);
-}
-
-static void
-json_arg(struct line *l, unsigned n, const struct fmt_spec *s, const struct ktr_decode_event *e)
-{
-	if (n > 0)
-		line_char(l, ',');
-	if (s->conv == 's' && (e->strings[n] != NULL || e->args[n] == 0))
-		json_string(l, e->strings[n]);
-	else
-		json_number(l, s, e->args[n]);
-}
-
-static void
-json_args(struct line *l, const struct ktr_decode_event *e)
-{
-	static const struct fmt_spec number = {.conv = 'u', .type = FMT_LONGLONG};
-	static const struct fmt_spec star = {.conv = 'd', .type = FMT_INT};
-	const char *fmt = e->site != NULL ? e->site->fmt : "";
-	unsigned n = 0;
-	while (*fmt != '\0' && n < e->nargs) {
-		struct fmt_spec s;
-		if (*fmt++ != '%')
-			continue;
-		fmt_scan(&fmt, &s);
-		if (s.conv == 0 || s.conv == '%')
-			continue;
-		for (int stars = s.star_width + s.star_precision; stars > 0 && n < e->nargs;
-		     stars--)
-			json_arg(l, n++, &star, e);
-		if (n < e->nargs)
-			json_arg(l, n++, &s, e);
+	struct dump_params *known = &d->params[e->site_number % DUMP_PARAMS];
+	if (e->site == NULL || known->site != e->site) {
+		ktr_params_scan(e->site != NULL ? e->site->fmt : "", known->params, KTR_PARAM_MAX);
+		known->site = e->site;
 	}
-	while (n < e->nargs)
-		json_arg(l, n++, &number, e);
+	return known->params;
+}
+
+static void
+json_args(struct line *l, const struct ktr_decode_event *e, const struct ktr_param *p)
+{
+	for (unsigned n = 0; n < e->nargs; n++) {
+		if (n > 0)
+			line_char(l, ',');
+		uint64_t value = ktr_param_value(&p[n], e->args[n]);
+		if (p[n].string && (e->strings[n] != NULL || value == 0))
+			json_string(l, e->strings[n]);
+		else if (p[n].is_signed)
+			line_signed(l, (int64_t)value);
+		else
+			line_number(l, value, 0, ' ');
+	}
+}
+
+static void
+json_names(struct line *l, const struct ktr_decode_event *e, const struct ktr_param *p)
+{
+	for (unsigned n = 0; n < e->nargs; n++) {
+		if (n > 0)
+			line_char(l, ',');
+		json_string(l, p[n].name);
+	}
 }
 
 void
@@ -176,7 +153,10 @@ dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 			     "\"fmt\":null");
 	}
 	line_text(l, ",\"args\":[");
-	json_args(l, e);
+	const struct ktr_param *params = json_params(d, e);
+	json_args(l, e, params);
+	line_text(l, "],\"names\":[");
+	json_names(l, e, params);
 	line_char(l, ']');
 	json_member(l, "text", text);
 	line_text(l, "}\n");

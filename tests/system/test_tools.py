@@ -10,7 +10,7 @@ import threading
 import tracecheck as tc
 from harness import DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, ktrdump, main, scratch_file, test
 
-KEYS = ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "text"]
+KEYS = ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "names", "text"]
 _sample = None
 
 

@@ -119,12 +119,13 @@ def jsonl_has_exactly_the_fields(_):
     r = Run("--format", "jsonl", data=gen("sample"))
     objects = [json.loads(line) for line in r.lines]
     for o in objects:
-        equal(list(o), ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "text"])
+        equal(list(o), ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "names", "text"])
     for cpu in (0, 1):
         seqs = [o["seq"] for o in objects if o["cpu"] == cpu]
         equal(seqs, list(range(len(seqs))), "sequence numbers")
     equal([o["args"] for o in objects if o["func"] == "gen_events"][1], [7, 8])
     equal(objects[2]["args"], ["load tid 8", "running", 120])
+    equal(objects[2]["names"], ["id", "state", "prio"])
     equal(objects[3]["args"][:5], [1, 16, 2**64 - 1, 3, -4])
     equal(objects[4]["args"], ["/etc/motd", ord("r"), "abc"])
     equal(objects[6]["args"], [None])
