@@ -243,9 +243,8 @@ def interrupt():
         shell(c, "sysctl debug.ktr.mask=0")
         stopped(c)
         for line in ("show ktr/v", "show ktr /no such text/", "x/60000bx $sp&~0xfff", "capture"):
-            c.sendline(line)
+            c.send(line + "\r\x03")  # at once: it must not be done before the key comes
             c.expect_exact(line)
-            c.send("\x03")
             c.expect_exact("^C")
             c.expect(DB)
             check_match(r"0x7 7", db(c, "print 7"), f"the prompt after {line}")
