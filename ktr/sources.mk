@@ -43,9 +43,11 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_text.c \
 	ktr/tools/merge.c
 
-# What only the host's ktrdump has: memory dumps. Needs libelf.
+# What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
 KTR_TOOL_HOST_SRCS := \
-	ktr/tools/core.c
+	ktr/tools/core.c \
+	ktr/tools/export.c \
+	ktr/tools/export_ctf.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

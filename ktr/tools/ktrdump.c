@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ktr/class.h"
+#include "ktr/tools/export.h"
 #include "ktr/tools/ktrdump.h"
 
 #define TEXT_MAX 4096
@@ -44,13 +45,13 @@ static const char usage_text[] =
     "      --since TIME      TIME since boot: 1.5, 20ms, 300us, 7ns\n"
     "      --until TIME\n"
     "Output\n"
-    "      --format text|jsonl\n"
+    "      --format FORMAT   text, jsonl, or another tool's\n"
     "      --stats   events by class, site and CPU, and what was lost, instead of events\n"
     "  -o FILE       write there\n"
     "Input\n"
     "  -i FILE       read there\n"
     "  -l            follow: go on when the file grows\n"
-#ifdef KTRDUMP_CORES
+#ifdef KTRDUMP_HOST
     "  -M CORE       read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"
     "  -N KERNEL     the kernel that was dumped; a dump of another one is refused\n"
 #endif
@@ -94,6 +95,41 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+#ifdef KTRDUMP_HOST
+static const char formats_text[] = "--format: expected text, jsonl, or one of --help";
+
+static void
+print_usage(void)
+{
+	const struct export_format *f;
+	fputs(usage_text, stdout);
+	printf("\nFormats for --format, besides text and jsonl:\n");
+	for (unsigned n = 0; (f = export_nth(n)) != NULL; n++)
+		printf("  %-13s %s%s\n", f->name, f->what, f->needs_path ? "; needs -o" : "");
+}
+#else
+static const char formats_text[] = "--format: expected text or jsonl";
+
+static void
+print_usage(void)
+{
+	fputs(usage_text, stdout);
+}
+#endif
+
+static int
+option_format(struct dump_options *o)
+{
+	o->json = strcmp(optarg, "jsonl") == 0;
+	o->format = NULL;
+	if (o->json || strcmp(optarg, "text") == 0)
+		return 0;
+#ifdef KTRDUMP_HOST
+	o->format = export_find(optarg);
+#endif
+	return o->format != NULL ? 0 : usage_error(formats_text, optarg);
+}
+
 /* One option with a value. Returns 0, or an exit status. */
 static int
 option_value(struct dump_options *o, int option)
@@ -119,10 +155,7 @@ option_value(struct dump_options *o, int option)
 					   optarg);
 		return 0;
 	case OPT_FORMAT:
-		if (strcmp(optarg, "jsonl") != 0 && strcmp(optarg, "text") != 0)
-			return usage_error("--format: expected text or jsonl", optarg);
-		o->json = strcmp(optarg, "jsonl") == 0;
-		return 0;
+		return option_format(o);
 	case OPT_THREAD:
 		o->filter.thread = optarg;
 		return 0;
@@ -178,9 +211,9 @@ option_take(struct dump_options *o, int option)
 		o->stats = true;
 		break;
 	case OPT_HELP:
-		fputs(usage_text, stdout);
+		print_usage();
 		return DUMP_CLEAN;
-#ifndef KTRDUMP_CORES
+#ifndef KTRDUMP_HOST
 	case 'N':
 	case 'M':
 #endif
@@ -213,8 +246,17 @@ options_parse(struct dump_options *o, int argc, char **argv)
 		o->input = argv[optind++];
 	if (optind < argc)
 		return usage_error("one input file is enough", argv[optind]);
-	if (o->json && o->stats)
+	if ((o->json || o->format != NULL) && o->stats)
 		return usage_error("--stats prints text only", NULL);
+#ifdef KTRDUMP_HOST
+	if (o->format != NULL && o->follow)
+		return usage_error("-l has no end: expected text or jsonl with it",
+				   o->format->name);
+	if (o->format != NULL && o->format->needs_path &&
+	    (o->output == NULL || strcmp(o->output, "-") == 0))
+		return usage_error("the format needs a name to write to: expected -o",
+				   o->format->name);
+#endif
 	if (o->stats && o->follow)
 		return usage_error("--stats needs an end, -l has none", NULL);
 	if (o->kernel != NULL && o->core == NULL)
@@ -231,13 +273,65 @@ options_parse(struct dump_options *o, int argc, char **argv)
 	return -1;
 }
 
+#ifdef KTRDUMP_HOST
+static void
+export_failed(struct dump *d, const char *err)
+{
+	if (!d->failed)
+		fprintf(stderr, "ktrdump: %s\n", err);
+	d->failed = true;
+	d->status = DUMP_USAGE;
+}
+
+static void
+export_event(struct dump *d, const struct ktr_decode_event *e)
+{
+	char err[300];
+	if (!d->opts.format->event(d->export, e, err, sizeof(err)))
+		export_failed(d, err);
+}
+
+static void
+export_gap(struct dump *d, const struct ktr_decode_gap *g)
+{
+	char err[300];
+	if (!d->opts.format->gap(d->export, g, err, sizeof(err)))
+		export_failed(d, err);
+}
+
+static bool
+export_open(struct dump *d)
+{
+	char err[300];
+	d->export = d->opts.format->open(d->opts.output, err, sizeof(err));
+	if (d->export == NULL)
+		export_failed(d, err);
+	return d->export != NULL;
+}
+
+static void
+export_close(struct dump *d, bool complete)
+{
+	char err[300];
+	if (d->export != NULL &&
+	    !d->opts.format->close(d->export, complete && !d->failed, err, sizeof(err)) && complete)
+		export_failed(d, err);
+}
+#else
+#define export_event(d, e)        ((void)(e))
+#define export_gap(d, g)          ((void)(g))
+#define export_open(d)            false
+#define export_close(d, complete) ((void)(d))
+#endif
+
 static void
 on_merged_event(void *arg, const struct ktr_decode_event *e)
 {
 	struct dump *d = arg;
 	char text[TEXT_MAX];
 	uint64_t index = d->index++;
-	bool wanted = !d->opts.stats || dump_match_needs_text(&d->opts.filter);
+	bool wanted =
+	    (!d->opts.stats && d->export == NULL) || dump_match_needs_text(&d->opts.filter);
 	if (d->failed)
 		return;
 	text[0] = '\0';
@@ -246,7 +340,9 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 	if (!dump_match_event(&d->opts.filter, e, text))
 		return;
 	d->index = index;
-	if (d->opts.stats)
+	if (d->export != NULL)
+		export_event(d, e);
+	else if (d->opts.stats)
 		dump_stats_event(d, e);
 	else if (d->opts.json)
 		dump_json_event(d, e, text);
@@ -264,7 +360,9 @@ on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 		d->status = DUMP_DAMAGED;
 	if (d->failed || !dump_match_gap(&d->opts.filter, g))
 		return;
-	if (d->opts.stats)
+	if (d->export != NULL)
+		export_gap(d, g);
+	else if (d->opts.stats)
 		dump_stats_gap(d, g);
 	else if (d->opts.json)
 		dump_json_gap(d, g);
@@ -357,7 +455,9 @@ dump_open(struct dump *d)
 	};
 	static const struct merge_ops merge_ops = {on_merged_event, on_merged_gap};
 	d->out = stdout;
-	if (d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
+	if (d->opts.format != NULL && !export_open(d))
+		return false;
+	if (d->export == NULL && d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
 		d->out = fopen(d->opts.output, "w");
 		if (d->out == NULL) {
 			fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
@@ -394,6 +494,7 @@ main(int argc, char **argv)
 		return DUMP_USAGE;
 	status = dump_input(&d);
 	merge_flush(d.merge);
+	export_close(&d, status != DUMP_USAGE);
 	if (d.opts.stats && status != DUMP_USAGE)
 		dump_stats_print(&d);
 

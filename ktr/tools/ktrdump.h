@@ -14,9 +14,9 @@
 #include "ktr/param.h"
 #include "ktr/tools/merge.h"
 
-/* The guest's ktrdump is told where its input is; the host's reads memory dumps. */
+/* The guest's ktrdump is told where its input is; the host's reads memory dumps and exports. */
 #ifndef KTRDUMP_DEFAULT_INPUT
-#define KTRDUMP_CORES
+#define KTRDUMP_HOST
 #endif
 
 /** Exit statuses. */
@@ -35,10 +35,11 @@ struct dump_filter {
 struct dump_options {
 	bool cpu, file_line, time, relative, ticks, thread; /* columns */
 	bool quiet, follow, stats, json;
-	const char *input;  /* "-": standard input */
-	const char *core;   /* a memory dump in place of input; NULL: none */
-	const char *kernel; /* what was dumped; NULL: not told */
-	const char *output; /* NULL: standard output */
+	const char *input;                  /* "-": standard input */
+	const char *core;                   /* a memory dump in place of input; NULL: none */
+	const char *kernel;                 /* what was dumped; NULL: not told */
+	const char *output;                 /* NULL: standard output */
+	const struct export_format *format; /* NULL: text or jsonl */
 	struct dump_filter filter;
 };
 
@@ -58,6 +59,7 @@ struct dump {
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_stats *stats;
+	struct export *export;                  /* of opts.format */
 	const char *name;                       /* of the input, for messages */
 	struct dump_params params[DUMP_PARAMS]; /* by site number */
 	uint64_t index;                         /* of the next event, filtered ones included */

@@ -104,7 +104,7 @@ push(struct dump *d, const void *bytes, size_t n)
 	d->failed = true;
 }
 
-#ifdef KTRDUMP_CORES
+#ifdef KTRDUMP_HOST
 static int
 dump_core(struct dump *d)
 {
@@ -116,7 +116,7 @@ dump_core(struct dump *d)
 		fprintf(stderr, "ktrdump: %s\n", err);
 		return DUMP_USAGE;
 	}
-	if (!d->opts.stats && !d->opts.json)
+	if (!d->opts.stats && !d->opts.json && d->export == NULL)
 		dump_text_header(d);
 	while (!d->failed && (n = core_read(core, chunk, sizeof(chunk))) > 0)
 		push(d, chunk, n);
@@ -131,7 +131,7 @@ int
 dump_input(struct dump *d)
 {
 	static uint8_t chunk[DUMP_CHUNK];
-#ifdef KTRDUMP_CORES
+#ifdef KTRDUMP_HOST
 	if (d->opts.core != NULL)
 		return dump_core(d);
 #endif
@@ -144,7 +144,7 @@ dump_input(struct dump *d)
 		errno = EISDIR;
 		return unreadable(d, fd);
 	}
-	if (!d->opts.stats && !d->opts.json)
+	if (!d->opts.stats && !d->opts.json && d->export == NULL)
 		dump_text_header(d);
 	struct progress progress = {
 	    .on = isatty(STDERR_FILENO) && !isatty(fileno(d->out)) && !d->opts.follow,
