@@ -220,6 +220,11 @@ ktr_decode_text(char *buf, size_t len, const struct ktr_decode_event *e)
 	    "(site %u) %#llx %#llx %#llx %#llx %#llx",
 	    "(site %u) %#llx %#llx %#llx %#llx %#llx %#llx",
 	};
+	int n = e->site == NULL ? -1
+				: ktr_event_plan_text(buf, len, &e->site->plan, e->site->fmt,
+						      e->args, e->nargs, e->strings);
+	if (n >= 0)
+		return n;
 	if (e->site != NULL)
 		return ktr_event_text(buf, len, e->site->fmt, e->args, e->nargs, decode_string,
 				      (void *)(uintptr_t)e);

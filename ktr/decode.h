@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ktr/event.h"
 #include "ktr/wire.h"
 
 #define KTR_DECODE_CPUS 256u
@@ -34,6 +35,7 @@ struct ktr_decode_site {
 	uint32_t nargs;
 	uint8_t strings; /* bit N: parameter N is a %s */
 	const char *file, *func, *fmt;
+	struct ktr_event_plan plan; /* of fmt, for ktr_decode_text() */
 };
 
 /** One event. Its pointers are valid as long. */

@@ -210,6 +210,7 @@ frame_site(struct ktr_decoder *d, struct body *b)
 	if (b->bad || s->nargs > 6 || s->number > 65535)
 		return "malformed site";
 	s->strings = ktr_event_strings(s->fmt);
+	ktr_event_plan(&s->plan, s->fmt);
 	decode_map_put(d, &d->sites, s->number, s);
 	return NULL;
 }

@@ -4,7 +4,6 @@
 #include "ktr/event.h"
 
 #include "ktr/fmt.h"
-#include "ktr/str.h"
 
 struct event_text {
 	char *buf;

@@ -15,18 +15,23 @@
 static void
 put_time(struct line *l, int64_t ns, size_t width)
 {
-	uint64_t t = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-	uint64_t seconds = t / 1000000000u;
-	size_t least = l->count + width, n = FRACTION + 2 + (ns < 0);
-	for (uint64_t rest = seconds; rest >= 10; rest /= 10)
-		n++;
-	if (width > n)
-		line_pad(l, least - n);
+	char text[LINE_DIGITS + FRACTION + 2];
+	uint64_t t = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, seconds = t / 1000000000u;
+	uint32_t fraction = (uint32_t)(t % 1000000000u);
+	char *p = text + sizeof(text);
+	for (unsigned i = 0; i < FRACTION; i++, fraction /= 10)
+		*--p = (char)('0' + fraction % 10);
+	*--p = '.';
+	do {
+		*--p = (char)('0' + seconds % 10);
+		seconds /= 10;
+	} while (seconds != 0);
 	if (ns < 0)
-		line_char(l, '-');
-	line_number(l, seconds, 0, ' ');
-	line_char(l, '.');
-	line_number(l, t % 1000000000u, FRACTION, '0');
+		*--p = '-';
+	size_t n = (size_t)(text + sizeof(text) - p);
+	if (n < width)
+		line_fill(l, ' ', width - n);
+	line_put(l, p, n);
 }
 
 void
@@ -71,17 +76,34 @@ put_time_column(struct line *l, struct dump *d, const struct ktr_decode_header *
 	d->last_ticks = ticks;
 }
 
+/* Length of what needs no escape, at most n: eight characters at a time. */
+static size_t
+printable_length(const char *text, size_t n)
+{
+	const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+	size_t i = 0;
+	for (uint64_t w; i + 8 <= n; i += 8) {
+		memcpy(&w, text + i, 8);
+		uint64_t del = w ^ ones * 0x7f;
+		/* A byte below 0x20, or one that was 0x7f; wrong only behind such a one. */
+		if ((((w - ones * 0x20) & ~w) | ((del - ones) & ~del)) & tops)
+			break;
+	}
+	while (i < n && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f)
+		i++;
+	return i;
+}
+
 static void
 put_printable(struct line *l, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
-	for (; *text != '\0'; text++) {
-		size_t n = 0;
-		while ((unsigned char)text[n] >= 0x20 && text[n] != 0x7f)
-			n++;
+	for (size_t left = strlen(text); left > 0; text++, left--) {
+		size_t n = printable_length(text, left);
 		line_put(l, text, n);
 		text += n;
-		if (*text == '\0')
+		left -= n;
+		if (left == 0)
 			return;
 		if (*text == '\n') {
 			line_put(l, "\\n", 2);
@@ -107,7 +129,7 @@ dump_put_printable(FILE *out, const char *text)
 static void
 put_file_column(struct line *l, const struct ktr_decode_event *e)
 {
-	size_t end = l->count + FILE_WIDTH;
+	size_t end = line_count(l) + FILE_WIDTH;
 	line_text(l, e->site != NULL ? e->site->file : "site ");
 	if (e->site != NULL)
 		line_char(l, ':');
@@ -119,7 +141,7 @@ put_file_column(struct line *l, const struct ktr_decode_event *e)
 static void
 put_tid_column(struct line *l, const struct ktr_decode_event *e)
 {
-	size_t end = l->count + TID_WIDTH;
+	size_t end = line_count(l) + TID_WIDTH;
 	line_number(l, e->tid, 0, ' ');
 	if (e->thread != NULL) {
 		line_char(l, ' ');
@@ -155,7 +177,7 @@ dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 static void
 put_none(struct line *l, const char *none, size_t width, bool right)
 {
-	size_t end = l->count + width;
+	size_t end = line_count(l) + width;
 	if (right)
 		line_pad(l, end - strlen(none));
 	line_text(l, none);

@@ -16,8 +16,8 @@
 
 struct line {
 	FILE *out;
-	size_t count; /* characters so far */
-	size_t used;  /* of them in buf */
+	size_t gone; /* characters handed on already */
+	size_t used; /* … in buf */
 	char buf[LINE_BUFFER];
 };
 
@@ -25,7 +25,7 @@ static inline void
 line_begin(struct line *l, FILE *out)
 {
 	l->out = out;
-	l->count = l->used = 0;
+	l->gone = l->used = 0;
 }
 
 /** Hands on what there is: at the end, or before something else is written. */
@@ -33,17 +33,25 @@ static inline void
 line_flush(struct line *l)
 {
 	fwrite(l->buf, 1, l->used, l->out);
+	l->gone += l->used;
 	l->used = 0;
+}
+
+/** Characters so far. */
+static inline size_t
+line_count(const struct line *l)
+{
+	return l->gone + l->used;
 }
 
 static inline void
 line_put(struct line *l, const char *text, size_t n)
 {
-	l->count += n;
 	if (n > LINE_BUFFER - l->used) {
 		line_flush(l);
 		if (n > LINE_BUFFER) {
 			fwrite(text, 1, n, l->out);
+			l->gone += n;
 			return;
 		}
 	}
@@ -57,7 +65,6 @@ line_char(struct line *l, char c)
 	if (l->used == LINE_BUFFER)
 		line_flush(l);
 	l->buf[l->used++] = c;
-	l->count++;
 }
 
 static inline void
@@ -66,12 +73,26 @@ line_text(struct line *l, const char *text)
 	line_put(l, text, strlen(text));
 }
 
+/** n times the same character. */
+static inline void
+line_fill(struct line *l, char c, size_t n)
+{
+	while (n > 0) {
+		size_t part = n < LINE_BUFFER - l->used ? n : LINE_BUFFER - l->used;
+		memset(l->buf + l->used, c, part);
+		l->used += part;
+		n -= part;
+		if (n > 0)
+			line_flush(l);
+	}
+}
+
 /** Spaces until the line has that many characters. */
 static inline void
 line_pad(struct line *l, size_t count)
 {
-	while (l->count < count)
-		line_char(l, ' ');
+	if (line_count(l) < count)
+		line_fill(l, ' ', count - line_count(l));
 }
 
 /** A decimal number of at least so many characters: zeros in front, or spaces. */
@@ -80,12 +101,15 @@ line_number(struct line *l, uint64_t v, size_t width, char fill)
 {
 	char digits[LINE_DIGITS];
 	size_t n = 0;
-	do {
+	/* Two digits a division. */
+	for (; v >= 10; v /= 100) {
 		digits[LINE_DIGITS - ++n] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v != 0);
-	for (size_t i = n; i < width; i++)
-		line_char(l, fill);
+		digits[LINE_DIGITS - ++n] = (char)('0' + v / 10 % 10);
+	}
+	if (v > 0 || n == 0)
+		digits[LINE_DIGITS - ++n] = (char)('0' + v);
+	if (n < width)
+		line_fill(l, fill, width - n);
 	line_put(l, digits + LINE_DIGITS - n, n);
 }
 

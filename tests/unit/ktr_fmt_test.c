@@ -212,6 +212,77 @@ event_strings_counts_parameters_of_stars(void **state)
 	assert_int_equal(ktr_event_strings("%d%d%d%d%d%d%s"), 0);
 }
 
+static const char *
+plan_string(void *arg, uint64_t value)
+{
+	const char *const *strings = arg;
+	return value == 7 ? strings[0] : NULL;
+}
+
+/* Whatever a plan prints, reading the format each time prints too. */
+static void
+a_plan_prints_what_its_format_prints(void **state)
+{
+	(void)state;
+	static const char *const planned[] = {"",
+					      "no parameter",
+					      "%d",
+					      "a %d b %i",
+					      "%u",
+					      "%ld %lu %lld %llu",
+					      "%x %#x",
+					      "%lx %#lx %#llx",
+					      "%p at %p",
+					      "%s",
+					      "x %s y %s z %d",
+					      "%zu %td",
+					      "%d%d%d%d%d%d",
+					      "%jd and %ju"};
+	static const char *const read[] = {"%5d", "%-5d|", "%05d", "%.3d", "%c", "%o",    "%X",
+					   "%hd", "%hhu",  "%%",   "%*d",  "%q", "%5.2s", "100%"};
+	static const uint64_t values[] = {0,          1,          7,          9,
+					  10,         99,         100,        101,
+					  0x7fffffff, 0x80000000, UINT32_MAX, 1ull << 32,
+					  UINT64_MAX, INT64_MAX,  1ull << 63, 0xffffffff80001234};
+	const char *const strings[6] = {"text", NULL, "text", NULL, NULL, NULL};
+	struct ktr_event_plan plan;
+	char found[200], right[200];
+	for (unsigned i = 0; i < sizeof(planned) / sizeof(planned[0]); i++) {
+		ktr_event_plan(&plan, planned[i]);
+		assert_true(plan.count > 0);
+		for (unsigned j = 0; j < 16 * 16; j++) {
+			uint64_t args[6] = {values[j % 16], values[j / 16], 7, 8, 5, 6};
+			/* A string is known by its value there, by its place here. */
+			const char *const known[6] = {args[0] == 7 ? "text" : NULL,
+						      args[1] == 7 ? "text" : NULL,
+						      "text",
+						      NULL,
+						      NULL,
+						      NULL};
+			int n = ktr_event_text(right, sizeof(right), planned[i], args, 6,
+					       plan_string, (void *)strings);
+			assert_int_equal(ktr_event_plan_text(found, sizeof(found), &plan,
+							     planned[i], args, 6, known),
+					 n);
+			assert_string_equal(found, right);
+		}
+	}
+	for (unsigned i = 0; i < sizeof(read) / sizeof(read[0]); i++) {
+		ktr_event_plan(&plan, read[i]);
+		assert_int_equal(plan.count, 0);
+	}
+	/* Too little room is told, and nothing is written beyond it. */
+	uint64_t args[6] = {7, 12345};
+	ktr_event_plan(&plan, "x %s %d");
+	for (size_t len = 0; len < 60; len++) {
+		memset(found, '#', sizeof(found));
+		int n = ktr_event_plan_text(found, len, &plan, "x %s %d", args, 2, strings);
+		assert_true(n == -1 || (n == 12 && strcmp(found, "x text 12345") == 0));
+		assert_int_equal(found[len], '#');
+	}
+	assert_int_equal(ktr_event_plan_text(found, 60, &plan, "x %s %d", args, 2, strings), 12);
+}
+
 int
 main(void)
 {
@@ -224,6 +295,7 @@ main(void)
 	    cmocka_unit_test(fmt_mixed_types_are_fetched_by_their_types),
 	    cmocka_unit_test(fmt_cuts_at_the_buffer_and_returns_the_whole_length),
 	    cmocka_unit_test(fmt_null_string_and_malformed_conversions_print),
+	    cmocka_unit_test(a_plan_prints_what_its_format_prints),
 	    cmocka_unit_test(event_text_narrows_numbers_and_resolves_strings),
 	    cmocka_unit_test(event_strings_counts_parameters_of_stars),
 	};
