@@ -132,14 +132,24 @@ struct style {
 	uint64_t zero; /* ticks that relative times count from */
 };
 
+/* As ktrdump has it, to the nanosecond: clock_ticks_to_ns() is faster, and a little less. */
+static unsigned long long
+ticks_to_ns(uint64_t ticks)
+{
+	uint64_t boot = clock_boot_ticks(), hz = clock_hz();
+	uint64_t t = ticks > boot ? ticks - boot : 0;
+
+	return t / hz * 1000000000 + t % hz * 1000000000 / hz;
+}
+
 static void
 print_time(uint64_t ticks, const struct style *style)
 {
-	unsigned long long ns = clock_ticks_to_ns(ticks), zero = 0;
+	unsigned long long ns = ticks_to_ns(ticks), zero = 0;
 	const char *sign = "";
 
 	if (style->relative) {
-		zero = clock_ticks_to_ns(style->zero);
+		zero = ticks_to_ns(style->zero);
 		sign = ns < zero ? "-" : "+";
 	}
 	ns = ns < zero ? zero - ns : ns - zero;

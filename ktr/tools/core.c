@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ktr/image_read.h"
@@ -29,6 +30,7 @@ struct segment {
 
 struct core {
 	int fd;
+	bool cut; /* the file ends before its segments do */
 	unsigned count;
 	struct segment segments[SEGMENTS_MAX];
 	uint64_t tables; /* physical address of the top page table; 0: not known yet */
@@ -65,7 +67,7 @@ elf_open(const char *path, int type, const char *expected, int *fd, char *err, s
 	return NULL;
 }
 
-/* Notes where the dump has which physical memory. */
+/* Notes where the dump has which physical memory, as far as the file goes. */
 static bool
 dump_open(struct core *c, const char *path, char *err, size_t errlen)
 {
@@ -73,14 +75,19 @@ dump_open(struct core *c, const char *path, char *err, size_t errlen)
 			    "an ELF core, as QEMU's dump-guest-memory makes it without a format",
 			    &c->fd, err, errlen);
 	GElf_Phdr ph;
+	struct stat st;
 	size_t n = 0;
 	if (elf == NULL)
 		return false;
+	uint64_t end = fstat(c->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 	elf_getphdrnum(elf, &n);
 	for (size_t i = 0; i < n && c->count < SEGMENTS_MAX; i++) {
-		if (gelf_getphdr(elf, (int)i, &ph) != NULL && ph.p_type == PT_LOAD)
-			c->segments[c->count++] =
-			    (struct segment){ph.p_paddr, ph.p_offset, ph.p_filesz};
+		if (gelf_getphdr(elf, (int)i, &ph) == NULL || ph.p_type != PT_LOAD)
+			continue;
+		uint64_t room = ph.p_offset < end ? end - ph.p_offset : 0;
+		uint64_t size = ph.p_filesz < room ? ph.p_filesz : room;
+		c->cut |= size < ph.p_filesz;
+		c->segments[c->count++] = (struct segment){ph.p_paddr, ph.p_offset, size};
 	}
 	elf_end(elf);
 	return true;
@@ -295,6 +302,12 @@ core_open(const char *path, const char *kernel, char *err, size_t errlen)
 		return NULL;
 	}
 	return c;
+}
+
+bool
+core_is_cut(const struct core *c)
+{
+	return c->cut;
 }
 
 size_t

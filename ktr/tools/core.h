@@ -17,6 +17,10 @@ struct core;
  */
 struct core *core_open(const char *path, const char *kernel, char *err, size_t errlen);
 
+/** The file ends before the memory that its headers tell of: what is read there is torn, or
+ * missing. */
+bool core_is_cut(const struct core *c);
+
 /** The log's stream (ktr/WIRE.md): up to len bytes. Returns how many; 0: it has ended. */
 size_t core_read(struct core *c, void *buf, size_t len);
 

@@ -116,6 +116,11 @@ dump_core(struct dump *d)
 		fprintf(stderr, "ktrdump: %s\n", err);
 		return DUMP_USAGE;
 	}
+	if (core_is_cut(core)) {
+		fprintf(stderr, "ktrdump: %s: the file ends before the memory in it does\n",
+			d->name);
+		d->status = DUMP_DAMAGED;
+	}
 	if (!d->opts.stats && !d->opts.json && d->export == NULL)
 		dump_text_header(d);
 	while (!d->failed && (n = core_read(core, chunk, sizeof(chunk))) > 0)

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """test_debug.py - the machine from outside: gdb by `make debug`'s script, and QMP."""
-import json
+import contextlib
 import os
-import socket
 import subprocess
 
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, main, scratch_file, test
+from qmp import Qmp
 
 
 def gdb(commands, *options):
@@ -41,24 +41,14 @@ def qmp():
                           str(path), "--console", str(scratch_file(".txt"))], stdin=subprocess.DEVNULL,
                          stderr=subprocess.PIPE)
     try:
-        connection = None
-        while connection is None:
+        machine = None
+        while machine is None:
             check(p.poll() is None, "QEMU ended before it could be asked")  # at its deadline at the latest
-            connection = socket.socket(socket.AF_UNIX)
-            try:
-                connection.connect(str(path))
-            except OSError:
-                connection = None
-        connection.settimeout(DEADLINE_S)
-        lines = connection.makefile("rw")
-        check("QMP" in json.loads(lines.readline()), "no greeting")
-        for command in ("qmp_capabilities", "query-status", "quit"):
-            lines.write(json.dumps({"execute": command}) + "\n")
-            lines.flush()
-            answer = json.loads(lines.readline())
-            while "event" in answer:
-                answer = json.loads(lines.readline())
-            check("return" in answer, f"{command}: found {answer}")
+            with contextlib.suppress(OSError):
+                machine = Qmp(path)
+        check("QMP" in machine.greeting, f"greeting: found {machine.greeting}")
+        for command in ("query-status", "quit"):
+            machine.command(command)
         check_eq(p.wait(DEADLINE_S), 0, "exit status")
     finally:
         p.kill()

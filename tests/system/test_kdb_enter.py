@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 """The ways into the debugger when nobody asked by a command: keys, NMI, the watchdog; and what panics do."""
-import json
 import re
-import socket
 
 from console import BREAK, DB, PROMPT, db, ended, guest, shell, stopped_by_request
-from harness import DEADLINE_S, boot, check, check_eq, check_match, main, scratch_file, test
+from harness import boot, check, check_eq, check_match, main, scratch_file, test
+from qmp import Qmp
 
 BARK = r"watchdog: no timer interrupt on cpu (\d), at "
 
@@ -185,24 +184,6 @@ def panic_dump():
         check(max(counts) == 100, f"events by CPU {counts}: expected 100 of one at least, and of none more")
 
 
-class Qmp:
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(DEADLINE_S)
-        self.socket.connect(str(path))
-        self.lines = self.socket.makefile("rw")
-        self.lines.readline()
-        self.ask("qmp_capabilities")
-
-    def ask(self, command):
-        self.lines.write(json.dumps({"execute": command}) + "\n")
-        self.lines.flush()
-        answer = json.loads(self.lines.readline())
-        while "event" in answer:
-            answer = json.loads(self.lines.readline())
-        check("return" in answer, f"{command}: found {answer}")
-
-
 @test("an NMI from QMP enters the debugger, each time, and inside it does nothing",
       arch=("x86_64", "QEMU's virt has no NMI"))
 def qmp_nmi():
@@ -212,12 +193,12 @@ def qmp_nmi():
             qmp = Qmp(path)
             shell(c, f"load switch -n 1000000 -j {smp} &")
             for n in range(5):
-                qmp.ask("inject-nmi")
+                qmp.command("inject-nmi")
                 c.expect(r"\nNMI on cpu 0, at ")
                 c.expect(DB)
                 for _ in range(3):
                     check_match("not readable", db(c, "x 0"), "a fault in an NMI")  # its IRET lets NMIs in
-                    qmp.ask("inject-nmi")
+                    qmp.command("inject-nmi")
                 check_match(r"^#0 |^---", db(c, "bt"), "bt")
                 c.sendline("continue")
                 c.sendline(f"\x15echo alive{n}")

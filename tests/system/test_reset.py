@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """test_reset.py - the log survives a reset: what the next boot finds is what the dead one recorded, event by event;
 another kernel reads it too; and no damage to it hurts the boot."""
-import json
 import os
 import random
 import re
@@ -11,6 +10,7 @@ import sys
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
                      scratch_file, test)
+from tracecheck import by_number, decoded_lines  # noqa: E402
 
 MIB = 1 << 20
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
@@ -28,8 +28,6 @@ sysctl debug.ktr.prev
 cat /dev/ktr.prev > /dev/ttyS1
 poweroff 7
 """
-KEYS = ("cpu", "seq", "ns", "tid", "file", "line", "func", "class", "text")
-IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the thread's name of when it was written out
 
 
 def streams(path):
@@ -47,10 +45,7 @@ def events(path, status=(0,)):
     p = subprocess.run([str(BUILD.parent / "host" / "ktrdump"), "--format", "jsonl", "-i", str(path)],
                        capture_output=True, timeout=DEADLINE_S)
     check(p.returncode in status, f"ktrdump: status {p.returncode}, expected {status}: {p.stderr.decode()}")
-    found = [json.loads(line) for line in p.stdout.decode().splitlines()]
-    for e in found:
-        e["text"] = IDENT.sub(r"tid \1", e.get("text", ""))
-    return {(e["cpu"], e["seq"]): {k: e[k] for k in KEYS} for e in found if "gap" not in e}
+    return by_number(decoded_lines(p.stdout.decode()))
 
 
 def compare(trace, at_least=100):

@@ -3,13 +3,27 @@
 A gap in the trace ends what is known about the CPU's threads, so that these checks hold for lossy traces too;
 a test that must not lose anything says so with no_gaps().
 """
+import json
 import re
 
 from harness import check, check_eq
 
 GRAPH = re.compile(r'KTRGRAPH group:"(?P<group>[^"]*)", id:"(?P<id>[^"]*)", (?P<type>\w+):(?:"(?P<text>[^"]*)"|(?P<value>\S+)),')
+IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the thread's name of when it was written out
+KEYS = ("cpu", "seq", "ns", "tid", "file", "line", "func", "class", "text")
 # These never return to their caller.
 NO_RETURN = {"exit", "exit_group", "shutdown"}
+
+
+def decoded_lines(jsonl):
+    """ktrdump's --format jsonl as dictionaries."""
+    return [json.loads(line) for line in jsonl.splitlines()]
+
+
+def by_number(decoded):
+    """{(cpu, seq): event} with all that an event has wherever it is read; threads by number, for they may be renamed."""
+    return {(e["cpu"], e["seq"]): {k: IDENT.sub(r"tid \1", e[k]) if k == "text" else e[k] for k in KEYS}
+            for e in decoded if "gap" not in e}
 
 
 def no_gaps(run):
