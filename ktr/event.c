@@ -4,6 +4,7 @@
 #include "ktr/event.h"
 
 #include "ktr/fmt.h"
+#include "ktr/str.h"
 
 struct event_text {
 	char *buf;
