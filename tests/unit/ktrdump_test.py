@@ -239,7 +239,7 @@ def usage_errors_have_status_2(tmp):
                        (["--cpu", "99"], "CPUs are numbered 0 to 63"),
                        (["--since", "soon"], "expected a time"),
                        (["--since", "1.5.2"], "expected a time"),
-                       (["--format", "xml"], "expected text or jsonl"),
+                       (["--format", "xml"], "expected text, jsonl"),
                        (["--nonsense"], "try --help"),
                        (["-e", "kernel"], "no kernel image"),
                        (["-N", "kernel"], "expected -M too"), (["-M", "core", "-i", "file"], "expected no other"),
