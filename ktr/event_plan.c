@@ -146,9 +146,9 @@ int
 ktr_event_plan_text(char *buf, size_t len, const struct ktr_event_plan *plan, const char *fmt,
 		    const uint64_t *args, unsigned nargs, const char *const *strings)
 {
-	char *to = buf, *end = buf + len;
-	if (plan->count == 0)
+	if (plan->count == 0 || len == 0)
 		return -1;
+	char *to = buf, *end = buf + len;
 	for (unsigned i = 0; i < plan->count; i++) {
 		const struct ktr_plan_piece *piece = &plan->pieces[i];
 		uint64_t v = i < nargs ? args[i] : 0;
