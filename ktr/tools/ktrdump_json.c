@@ -110,7 +110,7 @@ json_args(struct line *l, const struct ktr_decode_event *e, const struct ktr_par
 		else if (p[n].is_signed)
 			line_signed(l, (int64_t)value);
 		else
-			line_number(l, value, 0, ' ');
+			line_number(l, value, 0);
 	}
 }
 
@@ -132,20 +132,20 @@ dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 	struct line line, *l = &line;
 	line_begin(l, d->out);
 	line_text(l, "{\"seq\":");
-	line_number(l, e->seq, 0, ' ');
+	line_number(l, e->seq, 0);
 	line_text(l, ",\"cpu\":");
-	line_number(l, e->cpu, 0, ' ');
+	line_number(l, e->cpu, 0);
 	line_text(l, ",\"ns\":");
 	line_signed(l, ktr_decode_ns(e->header, e->ticks));
 	line_text(l, ",\"tid\":");
-	line_number(l, e->tid, 0, ' ');
+	line_number(l, e->tid, 0);
 	json_member(l, "thread", e->thread);
 	if (site != NULL) {
 		dump_classes(e->header, site->classes, classes, sizeof(classes));
 		json_member(l, "class", classes);
 		json_member(l, "file", site->file);
 		line_text(l, ",\"line\":");
-		line_number(l, site->line, 0, ' ');
+		line_number(l, site->line, 0);
 		json_member(l, "func", site->func);
 		json_member(l, "fmt", site->fmt);
 	} else {

@@ -15,10 +15,12 @@
 static void
 put_time(struct line *l, int64_t ns, size_t width)
 {
-	char text[LINE_DIGITS + FRACTION + 2];
 	uint64_t t = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, seconds = t / 1000000000u;
 	uint32_t fraction = (uint32_t)(t % 1000000000u);
-	char *p = text + sizeof(text);
+	size_t n = (ns < 0) + line_digits(seconds) + 1 + FRACTION;
+	if (n < width)
+		line_fill(l, ' ', width - n);
+	char *start = line_room(l, n), *p = start + n;
 	for (unsigned i = 0; i < FRACTION; i++, fraction /= 10)
 		*--p = (char)('0' + fraction % 10);
 	*--p = '.';
@@ -28,10 +30,6 @@ put_time(struct line *l, int64_t ns, size_t width)
 	} while (seconds != 0);
 	if (ns < 0)
 		*--p = '-';
-	size_t n = (size_t)(text + sizeof(text) - p);
-	if (n < width)
-		line_fill(l, ' ', width - n);
-	line_put(l, p, n);
 }
 
 void
@@ -66,7 +64,7 @@ put_time_column(struct line *l, struct dump *d, const struct ktr_decode_header *
 {
 	uint64_t last = d->any_time ? d->last_ticks : ticks;
 	if (d->opts.ticks)
-		line_number(l, d->opts.relative ? ticks - last : ticks, TIME_WIDTH, ' ');
+		line_number(l, d->opts.relative ? ticks - last : ticks, TIME_WIDTH);
 	else if (d->opts.relative)
 		put_time(l, ktr_decode_ns(h, ticks) - ktr_decode_ns(h, last), TIME_WIDTH);
 	else
@@ -133,7 +131,7 @@ put_file_column(struct line *l, const struct ktr_decode_event *e)
 	line_text(l, e->site != NULL ? e->site->file : "site ");
 	if (e->site != NULL)
 		line_char(l, ':');
-	line_number(l, e->site != NULL ? e->site->line : e->site_number, 0, ' ');
+	line_number(l, e->site != NULL ? e->site->line : e->site_number, 0);
 	line_pad(l, end);
 	line_char(l, ' ');
 }
@@ -142,7 +140,7 @@ static void
 put_tid_column(struct line *l, const struct ktr_decode_event *e)
 {
 	size_t end = line_count(l) + TID_WIDTH;
-	line_number(l, e->tid, 0, ' ');
+	line_number(l, e->tid, 0);
 	if (e->thread != NULL) {
 		line_char(l, ' ');
 		line_text(l, e->thread);
@@ -157,10 +155,10 @@ dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 	const struct dump_options *o = &d->opts;
 	struct line l;
 	line_begin(&l, d->out);
-	line_number(&l, d->index, 6, ' ');
+	line_number(&l, d->index, 6);
 	line_char(&l, ' ');
 	if (o->cpu) {
-		line_number(&l, e->cpu, 3, ' ');
+		line_number(&l, e->cpu, 3);
 		line_char(&l, ' ');
 	}
 	if (o->time)
@@ -193,7 +191,7 @@ dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 	line_begin(&l, d->out);
 	put_none(&l, "-", 6, true);
 	if (d->opts.cpu) {
-		line_number(&l, g->cpu, 3, ' ');
+		line_number(&l, g->cpu, 3);
 		line_char(&l, ' ');
 	}
 	if (d->opts.time && d->opts.relative) {
@@ -207,11 +205,11 @@ dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 	if (d->opts.thread)
 		put_none(&l, "-", TID_WIDTH, false);
 	line_text(&l, "--- ");
-	line_number(&l, g->count, 0, ' ');
+	line_number(&l, g->count, 0);
 	line_text(&l, g->count == 1 ? " event " : " events ");
 	line_text(&l, ktr_gap_reason_name(g->reason));
 	line_text(&l, " on cpu ");
-	line_number(&l, g->cpu, 0, ' ');
+	line_number(&l, g->cpu, 0);
 	line_text(&l, " between ");
 	put_time(&l, from, 0);
 	line_text(&l, " and ");
