@@ -65,5 +65,5 @@ def measure(folder):
             rows.append(Row(f"text_to_{name}", HOST, None, "times", f"not measured: {why[name]}"))
         else:
             rows.append(Row(f"text_to_{name}", HOST, statistics.median(r[name] / r["text_columns"] for r in rounds), "times",
-                            "CPU time on the same events, ktrdump with all its columns"))
+                            "CPU time on the same events; ktrdump with -ct"))
     return rows
