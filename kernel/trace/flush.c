@@ -48,7 +48,7 @@
 #define FLUSH_WAIT_MIN   1000000ull   /* for a busy line, doubled up to */
 #define FLUSH_WAIT_MAX   100000000ull
 #define FINISH_STALL_NS  1000000000ull  /* a line that takes nothing for so long is dead */
-#define FINISH_TOTAL_NS  20000000000ull /* and at most so long in all */
+#define FINISH_TOTAL_NS  60000000000ull /* and at most so long in all */
 #define FLUSH_DEPTH_INIT 64
 
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
@@ -302,7 +302,8 @@ flush_end(void)
 	CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", whole, flush_written(),
 	     flush_failed());
 	ktr_stream_close(&flush.stream, !whole);
-	flush_drain(kdb_running_ns() + FINISH_STALL_NS);
+	/* What is half written must be whole, however slow the line: only a dead one ends it. */
+	flush_drain(kdb_running_ns() + FINISH_TOTAL_NS);
 	flush.on = false;
 }
 

@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
                      scratch_file, test)
+from tracecheck import streams  # noqa: E402
 from tracecheck import by_number, decoded_lines  # noqa: E402
 
 MIB = 1 << 20
@@ -28,17 +29,6 @@ sysctl debug.ktr.prev
 cat /dev/ktr.prev > /dev/ttyS1
 poweroff 7
 """
-
-
-def streams(path):
-    """Paths of the streams in a file, which begin with a header that says START."""
-    data = path.read_bytes()
-    starts = [data.rindex(b"\0", 0, m.start()) for m in re.finditer(rb"KTRW\x01[\x01\x03]", data)]
-    parts = []
-    for start, end in zip(starts, [*starts[1:], len(data)]):
-        parts.append(scratch_file(".ktr"))
-        parts[-1].write_bytes(data[start:end])
-    return parts
 
 
 def events(path, status=(0,)):

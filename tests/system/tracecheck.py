@@ -6,7 +6,7 @@ a test that must not lose anything says so with no_gaps().
 import json
 import re
 
-from harness import check, check_eq
+from harness import check, check_eq, scratch_file
 
 GRAPH = re.compile(r'KTRGRAPH group:"(?P<group>[^"]*)", id:"(?P<id>[^"]*)", (?P<type>\w+):(?:"(?P<text>[^"]*)"|(?P<value>\S+)),')
 IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the thread's name of when it was written out
@@ -24,6 +24,17 @@ def by_number(decoded):
     """{(cpu, seq): event} with all that an event has wherever it is read; threads by number, for they may be renamed."""
     return {(e["cpu"], e["seq"]): {k: IDENT.sub(r"tid \1", e[k]) if k == "text" else e[k] for k in KEYS}
             for e in decoded if "gap" not in e}
+
+
+def streams(path):
+    """Paths of the streams in a file, which begin with a header that says START."""
+    data = path.read_bytes()
+    starts = [data.rindex(b"\0", 0, m.start()) for m in re.finditer(rb"KTRW\x01[\x01\x03]", data)]
+    parts = []
+    for start, end in zip(starts, [*starts[1:], len(data)]):
+        parts.append(scratch_file(".ktr"))
+        parts[-1].write_bytes(data[start:end])
+    return parts
 
 
 def no_gaps(run):

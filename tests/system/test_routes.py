@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""test_routes.py - death by route: whatever kills or hangs the kernel, each way to its last events tells the same ones.
+
+The ways: db> (its `capture`, over the console), a memory dump (ktrdump -M), the boot after a reset (/dev/ktr.prev), and
+the serial line, which has what was flushed before. Each test prints a row of the table in README.md.
+"""
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+import pexpect
+
+from console import DB, PROMPT, db, ended, guest, shell  # noqa: E402
+from harness import (BUILD, DEADLINE_S, check, check_eq, check_match, ktrdump, main, scratch_file,  # noqa: E402
+                     test)
+from qmp import Qmp  # noqa: E402
+from tracecheck import by_number, decoded_lines, streams  # noqa: E402
+
+CLASSES = "GEN,TRAP,SCHED,PROC,SYSC,LOCK"
+LAST = 100
+WATCHED = "sysctl debug.watchdog.seconds=1 > /dev/null"
+
+
+def read(*args, status=(0,)):
+    found, out, err = ktrdump("--format", "jsonl", *args)
+    check(found in status, f"ktrdump {' '.join(map(str, args))}: status {found}, expected {status}: {err}")
+    return by_number(decoded_lines(out))
+
+
+class Death:
+    """A guest that records, and then dies."""
+
+    def __init__(self, c, qmp, trace):
+        self.c, self.qmp, self.trace = c, qmp, trace
+        self.log = scratch_file(".log")
+
+    def at_db(self):
+        """The rings as the debugger tells them."""
+        with open(self.log, "w", encoding="utf-8") as f:
+            self.c.logfile_read = f
+            db(self.c, "capture")
+            self.c.logfile_read = None
+        return read("-i", self.log)
+
+    def dumped(self):
+        core = self.qmp.dump(scratch_file(".core"))
+        found = read("-N", BUILD / "kestrel", "-M", core)
+        os.unlink(core)
+        return found
+
+    def after_reset(self, reset=True):
+        """What the next boot has of them, and what the line had before."""
+        if reset:
+            self.qmp.command("system_reset")
+        self.c.expect_exact(PROMPT)
+        shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
+        parts = streams(self.trace)
+        check_eq(len(parts), 2, "streams on the line: that of the boot that died, and what the next one found")
+        return read("-i", parts[1]), read("-i", parts[0], status=(0, 1))
+
+
+@contextlib.contextmanager
+def dying(smp):
+    socket, trace = scratch_file(".qmp"), scratch_file(".ktr")
+    with guest("--mem", "64M", "--qmp", str(socket), "--reboot", "--trace", str(trace), "--set", "debug.ktr.alq_enable=0",
+               "--set", "debug.ktr.entries=1024", "--file", f"/bin/user_test={BUILD / 'user_test'}", smp=smp) as c:
+        qmp = Qmp(socket)
+        shell(c, "sysctl debug.ktr.alq_enable=1 > /dev/null")
+        shell(c, f"sysctl debug.ktr.mask={CLASSES} > /dev/null")
+        shell(c, "load mix -n 2 -j 2 > /dev/null")
+        yield Death(c, qmp, trace)
+        qmp.close()
+
+
+def agree(name, smp, routes, line):
+    """The last events by the first route are those by the others, field by field; the line agrees as far as it came."""
+    (first, right), *others = routes.items()
+    last = sorted(right, key=lambda k: (right[k]["ns"], k))[-LAST:]
+    check_eq(len(last), LAST, f"{name}, {smp} CPUs: events by {first}")
+    for route, found in others:
+        for key in last:
+            check(key in found, f"{name}, {smp} CPUs: event {key} is known by {first}, not by {route}")
+            check_eq(found[key], right[key], f"{name}, {smp} CPUs: event {key} by {route}, and by {first}")
+    for key in right.keys() & line.keys():
+        check_eq(line[key], right[key], f"{name}, {smp} CPUs: event {key} on the line, and by {first}")
+    shown = {route: sum(key in found for key in last) for route, found in routes.items()}
+    row = " | ".join(str(shown.get(route, "–")) for route in ("db>", "dump", "reset"))
+    print(f"# | {name} | {smp} | {row} | {len(line):,} before |")
+
+
+def dies_into_db(name, command, smps=(1, 4), setup=None):
+    for smp in smps:
+        with dying(smp) as death:
+            if setup:
+                shell(death.c, setup)
+            death.c.sendline(command)
+            death.c.expect(DB)
+            routes = {"dump": death.dumped(), "db>": death.at_db()}
+            routes["reset"], line = death.after_reset()
+            agree(name, smp, routes, line)
+
+
+@test("panic")
+def panic():
+    dies_into_db("panic", "sysctl debug.kdb.panic=1")
+
+
+@test("panic with debug.panic.action=dump: the line has everything, the panic last; then status 101")
+def panic_dump():
+    for smp in (1, 4):
+        with dying(smp) as death:
+            shell(death.c, "sysctl debug.panic.action=dump > /dev/null")
+            death.c.sendline("sysctl debug.kdb.panic=1")
+            check_eq(ended(death.c), 101, "exit status")
+            parts = streams(death.trace)
+            check_eq(len(parts), 1, "streams on the line")
+            line = read("-i", parts[0])
+            last = sorted(line, key=lambda k: (line[k]["ns"], k))[-LAST:]
+            check(any(line[k]["text"].startswith("panic: ") for k in last), "no event of the panic among the last 100")
+            print(f"# | panic, debug.panic.action=dump | {smp} | – | – | – | {len(last)} |")
+
+
+@test("power cut, by QMP's quit, of a machine whose file is flushed: the line has what was before")
+def power_cut():
+    for smp in (1, 4):
+        with dying(smp) as death:
+            shell(death.c, "sysctl debug.ktr.mask=NONE > /dev/null")
+            shell(death.c, "sysctl debug.ktr.alq_enable=0 > /dev/null")  # returns when all is written
+            dumped = death.dumped()
+            death.qmp.command("quit")
+            death.c.expect(pexpect.EOF)
+            line = read("-i", death.trace)
+            last = sorted(dumped, key=lambda k: (dumped[k]["ns"], k))[-LAST:]
+            for key in last:
+                check(key in line, f"event {key} is not on the line")
+                check_eq(line[key], dumped[key], f"event {key} on the line, and in the dump")
+            print(f"# | power cut after a flush | {smp} | – | {len(last)} | – | {len(last)} |")
+
+
+@test("null dereference in the kernel")
+def null_dereference():
+    dies_into_db("null dereference in the kernel", "sysctl debug.kdb.trap=1")
+
+
+@test("stack overflow into the guard page (a double fault on x86_64)")
+def stack_overflow():
+    dies_into_db("stack overflow into the guard page", "sysctl debug.kdb.stack_overflow=1")
+
+
+@test("deadlock of two spin locks with interrupts off, found by the watchdog")
+def deadlock():
+    dies_into_db("deadlock of two spin locks", "sysctl debug.kdb.deadlock=1", smps=(4,), setup=WATCHED)
+
+
+@test("hang in an interrupt handler, found by the watchdog")
+def hang_in_interrupt():
+    dies_into_db("hang in an interrupt handler", "sysctl debug.kdb.hang_interrupt=2", smps=(4,), setup=WATCHED)
+
+
+@test("hangs that nobody notices, with interrupts off and in a handler: dump and reset")
+def hang_unnoticed():
+    symbols = subprocess.run(["nm", "-S", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
+    start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t hang$", symbols, "nm").groups())
+    for knob, name in (("hang", "hang with interrupts off"), ("hang_interrupt", "hang in an interrupt handler")):
+        with dying(1) as death:
+            shell(death.c, "sysctl debug.watchdog.seconds=0 > /dev/null")
+            death.c.sendline(f"sysctl debug.kdb.{knob}=0")
+            deadline = time.monotonic() + DEADLINE_S
+            while not start <= death.qmp.pc() < start + size:
+                check(time.monotonic() < deadline, "the CPU does not come to hang()")
+            routes = {"dump": death.dumped()}
+            routes["reset"], line = death.after_reset()
+            agree(f"{name}, no watchdog", 1, routes, line)
+
+
+@test("reset without notice, in the middle of work")
+def reset():
+    for smp in (1, 4):
+        with dying(smp) as death:
+            death.c.sendline("load mix -n 1000 -j 4 > /dev/null")
+            death.c.expect_exact("> /dev/null")  # or the next boot's shell would read of it
+            death.qmp.command("stop")
+            dumped = death.dumped()
+            death.qmp.command("system_reset")
+            death.qmp.command("cont")
+            found, line = death.after_reset(reset=False)
+            agree("reset without notice", smp, {"dump": dumped, "reset": found}, line)
+
+
+@test("a program that crashes while it is traced: the machine goes on, and so does its log")
+def user_crash():
+    for smp in (1, 4):
+        with dying(smp) as death:
+            shell(death.c, "user_test null")
+            death.c.sendline("sysctl debug.kdb.enter=1")
+            death.c.expect(DB)
+            routes = {"dump": death.dumped(), "db>": death.at_db()}
+            routes["reset"], line = death.after_reset()
+            agree("crash of a program", smp, routes, line)
+
+
+if __name__ == "__main__":
+    main()
