@@ -210,8 +210,8 @@ BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(M
 run: all ## boot it in QEMU, console here: SMP= MEM= MASK= TRACE= ARGS=
 	qemu/boot $(BOOT_OPTIONS)
 
-debug: all ## the same machine, waiting for gdb, which starts here with symbols
-	qemu/gdb/debug $B/kestrel $(BOOT_OPTIONS)
+debug: all ## the same machine, waiting for gdb, which starts here with symbols; CORE=FILE: gdb on a memory dump
+	qemu/gdb/debug $B/kestrel $(if $(CORE),--core $(CORE),$(BOOT_OPTIONS))
 
 unit-tests: $(UNIT_TESTS) $(UNIT_GENS) ## build the host's unit tests
 

@@ -3,7 +3,8 @@
  *
  * The log is found by its root (ktr/image.h): in the newest region that survives a reset
  * (ktr/persist.h), or, if there is none, by its magic anywhere in memory. From there on addresses
- * are translated as the CPU would, by the kernel's page tables, whose place the root tells.
+ * are translated as the CPU would, by the kernel's page tables, whose place the root tells; but
+ * what the dump itself places at an address is there, as in one that a debugger wrote.
  */
 #include "ktr/tools/core.h"
 
@@ -23,9 +24,10 @@
 #define ID_MAX       20u
 #define BUILD_PREFIX "kestrel "
 
-/* A piece of physical memory, at an offset of the dump. */
+/* A piece of memory, at an offset of the dump. */
 struct segment {
-	uint64_t phys, at, size;
+	uint64_t virt, phys; /* virt is phys where QEMU does not tell */
+	uint64_t at, size;
 };
 
 struct core {
@@ -87,7 +89,8 @@ dump_open(struct core *c, const char *path, char *err, size_t errlen)
 		uint64_t room = ph.p_offset < end ? end - ph.p_offset : 0;
 		uint64_t size = ph.p_filesz < room ? ph.p_filesz : room;
 		c->cut |= size < ph.p_filesz;
-		c->segments[c->count++] = (struct segment){ph.p_paddr, ph.p_offset, size};
+		c->segments[c->count++] =
+		    (struct segment){ph.p_vaddr, ph.p_paddr, ph.p_offset, size};
 	}
 	elf_end(elf);
 	return true;
@@ -137,6 +140,19 @@ read_phys(const struct core *c, uint64_t phys, void *buf, size_t n)
 	return false;
 }
 
+/* A kernel's addresses are never physical ones: they are in the upper half. */
+static bool
+read_virt(const struct core *c, uint64_t va, void *buf, size_t n)
+{
+	for (unsigned i = 0; i < c->count; i++) {
+		const struct segment *s = &c->segments[i];
+		uint64_t from = va - s->virt;
+		if (from < s->size && n <= s->size - from)
+			return pread(c->fd, buf, n, (off_t)(s->at + from)) == (ssize_t)n;
+	}
+	return false;
+}
+
 /*
  * The physical address of a kernel's address: four levels of tables of 512 entries, 4 KiB pages
  * (SDM vol. 3A, 4.5; Arm ARM D8.3). What differs is how a table entry is told from a large page.
@@ -169,12 +185,13 @@ read_kernel(void *arg, uint64_t va, void *buf, size_t n)
 	uint8_t *to = buf;
 	while (n > 0) {
 		uint64_t phys = 0, part = 4096 - va % 4096;
-		bool known = translate(c, va, &phys);
 		if (part > n)
 			part = n;
 		/* Before the tables are known there is the region. */
-		if (known ? !read_phys(c, phys, to, part)
-			  : c->region == NULL || !ktr_persist_read(&c->reader, va, to, part))
+		if (!read_virt(c, va, to, part) &&
+		    (translate(c, va, &phys)
+			 ? !read_phys(c, phys, to, part)
+			 : c->region == NULL || !ktr_persist_read(&c->reader, va, to, part)))
 			return false;
 		va += part;
 		to += part;

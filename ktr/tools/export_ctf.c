@@ -304,7 +304,8 @@ put(uint8_t *p, const void *v, size_t n)
 static uint8_t *
 put_string(uint8_t *p, const char *text)
 {
-	size_t n = strnlen(text, STRING_MAX);
+	size_t n = strlen(text);
+	n = n < STRING_MAX ? n : STRING_MAX;
 	memcpy(p, text, n);
 	p[n] = '\0';
 	return p + n + 1;

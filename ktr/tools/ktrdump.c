@@ -45,7 +45,7 @@ static const char usage_text[] =
     "      --since TIME      TIME since boot: 1.5, 20ms, 300us, 7ns\n"
     "      --until TIME\n"
     "Output\n"
-    "      --format FORMAT   text, jsonl, or another tool's\n"
+    "      --format FORMAT   text, jsonl, stream (the input's own, unfiltered), or another tool's\n"
     "      --stats   events by class, site and CPU, and what was lost, instead of events\n"
     "  -o FILE       write there\n"
     "Input\n"
@@ -96,19 +96,19 @@ static const struct option long_options[] = {
 };
 
 #ifdef KTRDUMP_HOST
-static const char formats_text[] = "--format: expected text, jsonl, or one of --help";
+static const char formats_text[] = "--format: expected text, jsonl, stream, or one of --help";
 
 static void
 print_usage(void)
 {
 	const struct export_format *f;
 	fputs(usage_text, stdout);
-	printf("\nFormats for --format, besides text and jsonl:\n");
+	printf("\nFormats for --format, besides text, jsonl and stream:\n");
 	for (unsigned n = 0; (f = export_nth(n)) != NULL; n++)
 		printf("  %-13s %s%s\n", f->name, f->what, f->needs_path ? "; needs -o" : "");
 }
 #else
-static const char formats_text[] = "--format: expected text or jsonl";
+static const char formats_text[] = "--format: expected text, jsonl or stream";
 
 static void
 print_usage(void)
@@ -121,8 +121,9 @@ static int
 option_format(struct dump_options *o)
 {
 	o->json = strcmp(optarg, "jsonl") == 0;
+	o->stream = strcmp(optarg, "stream") == 0;
 	o->format = NULL;
-	if (o->json || strcmp(optarg, "text") == 0)
+	if (o->json || o->stream || strcmp(optarg, "text") == 0)
 		return 0;
 #ifdef KTRDUMP_HOST
 	o->format = export_find(optarg);
@@ -246,7 +247,7 @@ options_parse(struct dump_options *o, int argc, char **argv)
 		o->input = argv[optind++];
 	if (optind < argc)
 		return usage_error("one input file is enough", argv[optind]);
-	if ((o->json || o->format != NULL) && o->stats)
+	if ((o->json || o->stream || o->format != NULL) && o->stats)
 		return usage_error("--stats prints text only", NULL);
 #ifdef KTRDUMP_HOST
 	if (o->format != NULL && o->follow)
@@ -332,7 +333,7 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 	uint64_t index = d->index++;
 	bool wanted =
 	    (!d->opts.stats && d->export == NULL) || dump_match_needs_text(&d->opts.filter);
-	if (d->failed)
+	if (d->failed || d->opts.stream)
 		return;
 	text[0] = '\0';
 	if (wanted)
@@ -358,7 +359,7 @@ on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 	struct dump *d = arg;
 	if (g->reason == KTR_GAP_DAMAGED || g->reason == KTR_GAP_LEFT)
 		d->status = DUMP_DAMAGED;
-	if (d->failed || !dump_match_gap(&d->opts.filter, g))
+	if (d->failed || d->opts.stream || !dump_match_gap(&d->opts.filter, g))
 		return;
 	if (d->export != NULL)
 		export_gap(d, g);

@@ -35,6 +35,7 @@ struct dump_filter {
 struct dump_options {
 	bool cpu, file_line, time, relative, ticks, thread; /* columns */
 	bool quiet, follow, stats, json;
+	bool stream;                        /* the input's stream, as it is */
 	const char *input;                  /* "-": standard input */
 	const char *core;                   /* a memory dump in place of input; NULL: none */
 	const char *kernel;                 /* what was dumped; NULL: not told */

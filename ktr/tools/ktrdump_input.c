@@ -95,9 +95,19 @@ read_chunk(int fd, uint8_t *chunk, bool first)
 	}
 }
 
+/* What is above the first event. */
+static void
+begin(struct dump *d)
+{
+	if (!d->opts.stats && !d->opts.json && !d->opts.stream && d->export == NULL)
+		dump_text_header(d);
+}
+
 static void
 push(struct dump *d, const void *bytes, size_t n)
 {
+	if (d->opts.stream && fwrite(bytes, 1, n, d->out) != n)
+		d->failed = true;
 	if (ktr_decoder_push(d->decoder, bytes, n) == 0)
 		return;
 	fprintf(stderr, "ktrdump: not enough memory\n");
@@ -121,8 +131,7 @@ dump_core(struct dump *d)
 			d->name);
 		d->status = DUMP_DAMAGED;
 	}
-	if (!d->opts.stats && !d->opts.json && d->export == NULL)
-		dump_text_header(d);
+	begin(d);
 	while (!d->failed && (n = core_read(core, chunk, sizeof(chunk))) > 0)
 		push(d, chunk, n);
 	core_close(core);
@@ -149,8 +158,7 @@ dump_input(struct dump *d)
 		errno = EISDIR;
 		return unreadable(d, fd);
 	}
-	if (!d->opts.stats && !d->opts.json && d->export == NULL)
-		dump_text_header(d);
+	begin(d);
 	struct progress progress = {
 	    .on = isatty(STDERR_FILENO) && !isatty(fileno(d->out)) && !d->opts.follow,
 	    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,

@@ -1,5 +1,6 @@
 """console.py - a guest's console as a terminal: the shell's prompt, and the debugger's."""
 import contextlib
+import re
 
 import pexpect
 
@@ -7,6 +8,8 @@ from harness import ARCH, BOOT
 
 PROMPT = "kestrel# "
 DB = r"db> $"
+# show ktr/v: sequence number, thread, CPU, time, file and line, text.
+DB_EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\) (\d+)\.(\d{9}) (\S+)\.(\d+): (.*)$", re.M)
 BREAK = "\x01b"  # QEMU's terminal: send a break
 
 
@@ -38,6 +41,12 @@ def db(c, line):
         if found == 0:
             return out.replace("\r", "")
         c.send(" ")
+
+
+def db_events(c):
+    """{(cpu, seq): (tid, ns, file, line, text)} of all events that the debugger shows."""
+    return {(int(cpu), int(seq)): (int(tid), int(s) * 10**9 + int(ns), file, int(line), text.strip())
+            for seq, tid, cpu, s, ns, file, line, text in DB_EVENT.findall(db(c, "show ktr/va"))}
 
 
 def ended(c):

@@ -10,17 +10,15 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import DB, db, ended, guest, shell, stopped_by_request  # noqa: E402
+from console import DB, db_events, ended, guest, shell, stopped_by_request  # noqa: E402
 from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktrdump, main,  # noqa: E402
                      scratch_file, test)
 from qmp import Qmp  # noqa: E402
-from tracecheck import by_number, decoded_lines  # noqa: E402
+from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
 
 KERNEL = BUILD / "kestrel"
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
 BUSY = "load mix -n 200 -j 4 > /dev/null &"
-# db>'s show ktr/v: sequence number, thread, CPU, time, file and line, text.
-EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\) (\d+)\.(\d{9}) (\S+)\.(\d+): (.*)$", re.M)
 ASAN_KTRDUMP = ROOT / "build" / "host-asan" / "ktrdump"
 DAMAGES = 150
 
@@ -51,14 +49,7 @@ def core_events(core, kernel=KERNEL):
 
 def same_as_db(c, core):
     """Event by event what the stopped machine itself prints, no more and no less."""
-    found = {(e["cpu"], e["seq"]): (e["tid"], e["ns"], e["file"], e["line"], e["text"]) for e in core_events(core)
-             if "gap" not in e}
-    shown = {(int(cpu), int(seq)): (int(tid), int(s) * 10**9 + int(ns), file, int(line), text.strip())
-             for seq, tid, cpu, s, ns, file, line, text in EVENT.findall(db(c, "show ktr/va"))}
-    check(len(shown) > 100, f"show ktr prints {len(shown)} events, expected more than 100")
-    check_eq(found.keys() ^ shown.keys(), set(), "(cpu, number) of events that only one of the two has")
-    for key in sorted(shown):
-        check_eq(found[key], shown[key], f"event {key} in the dump, and as show ktr prints it")
+    same_events(core_events(core), db_events(c))
 
 
 def same_as_line(core, trace, at_least=100):

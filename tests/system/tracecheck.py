@@ -37,6 +37,16 @@ def streams(path):
     return parts
 
 
+def same_events(decoded, shown):
+    """What ktrdump found is what the debugger shows (console.db_events()), no more and no less."""
+    found = {(e["cpu"], e["seq"]): (e["tid"], e["ns"], e["file"], e["line"], e["text"]) for e in decoded
+             if "gap" not in e}
+    check(len(shown) > 100, f"show ktr prints {len(shown)} events, expected more than 100")
+    check_eq(found.keys() ^ shown.keys(), set(), "(cpu, number) of events that only one of the two has")
+    for key in sorted(shown):
+        check_eq(found[key], shown[key], f"event {key} as ktrdump found it, and as show ktr prints it")
+
+
 def no_gaps(run):
     check_eq(run.gaps, [], "gaps in the trace")
 

@@ -232,6 +232,15 @@ def foreign_and_empty_input_have_status_1(_):
         expect("no KTR stream" in r.err, r.err)
 
 
+def format_stream_is_the_input_itself(tmp):
+    path, copy = tmp / "sample.ktr", tmp / "copy.ktr"
+    for data, status in ((gen("sample"), 0), (gen("sample")[:-20], 1)):
+        path.write_bytes(data)
+        r = Run("--format", "stream", "-o", str(copy), str(path))
+        equal((r.status, r.out), (status, ""), "status and output")
+        expect(copy.read_bytes() == data, "the stream is not the input's")
+
+
 def usage_errors_have_status_2(tmp):
     path = tmp / "sample.ktr"
     path.write_bytes(gen("sample"))
@@ -298,7 +307,7 @@ TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, me
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
          live_stream_ends_clean_behind_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
-         usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows]
+         format_stream_is_the_input_itself, usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows]
 
 
 def main():

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""test_gdb.py - qemu/gdb/kestrel.py: over the gdb stub of a machine that runs, stands or hangs, and on a memory dump."""
+import contextlib
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from console import db_events, guest, shell, stopped_by_request  # noqa: E402
+from harness import BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, ktrdump, main, scratch_file, test  # noqa: E402
+from qmp import Qmp  # noqa: E402
+from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
+
+KERNEL = BUILD / "kestrel"
+SCRIPT = ROOT / "qemu" / "gdb" / "kestrel.py"
+CLASSES = "GEN,SCHED,PROC,SYSC"
+
+
+def gdb(*commands, kernel=KERNEL, socket=None):
+    """What gdb prints, connected to a machine or alone."""
+    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-x", SCRIPT]
+    for word in ([f"target remote {socket}"] if socket else []) + list(commands):
+        command += ["-ex", word]
+    return subprocess.run([*command, kernel], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=DEADLINE_S).stdout
+
+
+@contextlib.contextmanager
+def machine(*options, mem="64M", smp=4, mask=CLASSES, tail=()):
+    """A guest, and the socket of its gdb stub, which lets it run until gdb comes."""
+    socket, qmp = scratch_file(".gdb"), scratch_file(".qmp")
+    with guest("--mem", mem, "--mask", mask, "--qmp", str(qmp), *options, "--", "-gdb",
+               f"unix:{socket},server=on,wait=off", smp=smp) as c:
+        yield c, socket, qmp
+
+
+def saved(socket, *before):
+    path = scratch_file(".ktr")
+    out = gdb(*before, f"ktr save {path}", socket=socket)
+    check_match(rf"^\d+ bytes in {path}$", out, "ktr save")
+    status, out, err = ktrdump("--format", "jsonl", "-i", path)
+    check_eq((status, err), (0, ""), "ktrdump of what was saved: status and messages")
+    return decoded_lines(out)
+
+
+def lists_threads(out):
+    check_match(r"^ *TID PRIO CPU STATE +WAITS FOR +PGRP +UID NAME$", out, "ps")
+    check_match(r"^ +1 +\d+ +\d+ sleeping wait +1 +0 init$", out, "ps: init, which waits")
+    check_match(r"^ +\d+ +\d+ +0 \w+ .*\[idle/0\]$", out, "ps: a thread of the kernel")
+
+
+@test("a machine that stands at db>: what ktr save writes is what show ktr prints, event by event")
+def save():
+    with machine("--set", "debug.ktr.entries=512") as (c, socket, _):
+        shell(c, "load mix -n 2 -j 2 > /dev/null")
+        stopped_by_request(c)
+        events = saved(socket)
+        same_events(events, db_events(c))
+
+
+@test("rings outside the region that survives a reset: no less")
+def save_outside():
+    with machine("--set", "debug.ktr.region=0", "--set", "debug.ktr.entries=256", smp=2) as (c, socket, _):
+        stopped_by_request(c)
+        events = saved(socket)
+        same_events(events, db_events(c))
+
+
+@test("a busy machine goes on behind gdb; show, stats, sites, ps and bt all tell of it")
+def live():
+    with machine() as (c, socket, _):
+        shell(c, "load mix -n 1000 -j 4 > /dev/null &")
+        out = gdb("ktr show 5", socket=socket)
+        rows = re.findall(r"^ *\d+ +\d+ +\d+\.\d{9} \S.*$", out, re.M)
+        check_eq(len(rows), 5, f"events of ktr show 5 in:\n{out}")
+        out = gdb("ktr show 7 --format jsonl --class PROC", socket=socket)
+        events = decoded_lines("\n".join(line for line in out.splitlines() if line.startswith("{")))
+        check(1 <= len(events) <= 7, f"{len(events)} rows of ktr show 7")
+        check_eq({e["class"] for e in events if "gap" not in e}, {"PROC"}, "classes of ktr show --class PROC")
+        check_match(r"^ *\d+ .*kernel/.+\.c:\d+", gdb("ktr stats", socket=socket), "ktr stats: sites")
+        out = gdb("ktr sites fork*", "ktr sites kernel/mm/*", socket=socket)
+        check_match(r"^ *\d+ on  kernel/proc/proc\.c:\d+ fork: parent %u", out, "ktr sites: one that is on")
+        check_match(r"^ *\d+ off kernel/mm/\S+:\d+ ", out, "ktr sites: one that is off")
+        lists_threads(gdb("ps", socket=socket))
+        out = gdb("bt all", "bt 1", socket=socket)
+        check_eq(re.findall(r"^cpu (\d)$", out, re.M), list("0123"), f"CPUs in bt all:\n{out}")
+        check_match(r"^alive\s*$", shell(c, "echo alive"), "the shell, after gdb has gone")
+
+
+@test("a machine that hangs with interrupts off: gdb says where, and its last events")
+def hung():
+    with machine("--set", "debug.watchdog.seconds=0", smp=1) as (c, socket, qmp):
+        c.sendline("sysctl debug.kdb.hang=0")
+        control = Qmp(qmp)
+        start, size = (int(x, 16) for x in check_match(
+            r"^(\w+) (\w+) t hang$", subprocess.run(["nm", "-S", KERNEL], capture_output=True, text=True).stdout,
+            "nm").groups())
+        while not start <= control.pc() < start + size:
+            pass  # the console's deadline ends it
+        control.close()
+        out = gdb("bt all", "ps", "ktr show 200", socket=socket)
+        check_match(r"^cpu 0\n#0 .*\bhang \(", out, "bt all")
+        check_match(r"^ +\d+ +\d+ +0 running .*\[hang\]$", out, "ps")
+        check_match(r'id:"hang tid \d+", state:"running"', out, "the newest events")
+
+
+@test("a program that spins in user mode, on the only CPU: the kernel is read all the same")
+def user_mode():
+    with machine("--set", "debug.ktr.entries=256", smp=1) as (c, socket, _):
+        c.sendline("load malloc -n 1000000000")
+        out, deadline = "", time.monotonic() + DEADLINE_S
+        while re.search(r"^at 0x[0-9a-f]{1,12}$", out, re.M) is None:
+            check(time.monotonic() < deadline, f"gdb never finds it in user mode, but {out}")
+            out = gdb('printf "at %#lx\\n", (long)$pc', "ktr show 5", "ps", socket=socket)
+        check_eq(len(re.findall(r"^ *\d+ +\d+ +\d+\.\d{9} \S.*$", out, re.M)), 5, f"events of ktr show 5 in:\n{out}")
+        lists_threads(out)
+
+
+@test("a memory dump: ktr core opens it, and tells what ktrdump -M does; another kernel's is refused")
+def core():
+    with machine("--set", "debug.ktr.entries=512", smp=2) as (c, _, qmp):
+        shell(c, "load mix -n 2 -j 2 > /dev/null")
+        stopped_by_request(c)
+        control = Qmp(qmp)
+        dump = control.dump(scratch_file(".core"))
+        control.close()
+        path = scratch_file(".ktr")
+        out = gdb(f"ktr core {dump}", "bt all", "ps", f"ktr save {path}", "print ncpus")
+        check_match(r"^#\d .*\bkdb_\w+ \(", out, "bt all: the CPU at the prompt")
+        check_eq(re.findall(r"^cpu (\d)$", out, re.M), ["0", "1"], f"CPUs in bt all:\n{out}")
+        check_match(r"^\$1 = 2$", out, "print ncpus")
+        lists_threads(out)
+        found, expected = (by_number(decoded_lines(ktrdump("--format", "jsonl", *where)[1]))
+                           for where in (("-i", path), ("-M", dump)))
+        check(len(expected) > 100, f"{len(expected)} events in the dump, expected more than 100")
+        check_eq(found, expected, "what ktr save writes, and what ktrdump -M finds")
+        # make debug CORE=FILE
+        out = subprocess.run([ROOT / "qemu/gdb/debug", KERNEL, "--core", dump], env={"GDBFLAGS": "-batch -ex ps",
+                             "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=DEADLINE_S).stdout
+        lists_threads(out)
+        out = gdb(f"ktr core {dump}", kernel=BUILD / "kestrel-test")
+        check_match(r"it is of kestrel ([0-9a-f]{40}), but .* is kestrel (?!\1)[0-9a-f]{40}", out, "another kernel")
+        dump.unlink()
+
+
+@test("what cannot be is an error that says so: no machine, no dump, no such file, no kernel's memory")
+def errors():
+    junk = scratch_file(".junk")
+    junk.write_bytes(b"\x7fELF\x02\x01\x01" + b"\xff" * 5000)
+    for command, expected in (("ktr show", "memory"), ("ktr core /nonexistent", "No such file"), ("ps x", "usage: ps"),
+                              (f"ktr core {junk}", "expected an ELF core"), ("ktr core /dev/null", "/dev/null"),
+                              ("ktr save", "usage: ktr save FILE"), ("ktr stats x", "usage: ktr stats"),
+                              ("bt all", "no machine"), (f"ktr core {KERNEL}", "expected an ELF core")):
+        out = gdb(command)
+        check(expected in out and "Traceback" not in out, f"{command}: expected {expected!r}, found {out!r}")
+
+
+@test("each command has a help text, and completes")
+def helps():
+    for command in ("show", "stats", "sites", "save", "core"):
+        check_match(rf"^usage: ktr {command}", gdb(f"help ktr {command}"), f"help ktr {command}")
+    check_match(r"^usage: ps$", gdb("help ps"), "help ps")
+    check_match(r"^usage: bt all", gdb("help bt"), "help bt")
+    check_eq(gdb("complete ktr s").split("\n")[:-1], ["ktr save", "ktr show", "ktr sites", "ktr stats"], "completions")
+    check_match(r"^ktr show --class$", gdb("complete ktr show --c"), "completions of an option")
+    check_match(r"^ktr show -- Print the newest events", gdb("help ktr"), "help ktr")
+
+
+if __name__ == "__main__":
+    main()
