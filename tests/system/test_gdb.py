@@ -72,7 +72,7 @@ def live():
     with machine() as (c, socket, _):
         shell(c, "load mix -n 1000 -j 4 > /dev/null &")
         out = gdb("ktr show 5", socket=socket)
-        rows = re.findall(r"^ *\d+ +\d+ +\d+\.\d{9} \S.*$", out, re.M)
+        rows = re.findall(r"^ *(?:\d+|-) +\d+ +\d+\.\d{9} \S.*$", out, re.M)
         check_eq(len(rows), 5, f"events of ktr show 5 in:\n{out}")
         out = gdb("ktr show 7 --format jsonl --class PROC", socket=socket)
         events = decoded_lines("\n".join(line for line in out.splitlines() if line.startswith("{")))
@@ -113,7 +113,7 @@ def user_mode():
         while re.search(r"^at 0x[0-9a-f]{1,12}$", out, re.M) is None:
             check(time.monotonic() < deadline, f"gdb never finds it in user mode, but {out}")
             out = gdb('printf "at %#lx\\n", (long)$pc', "ktr show 5", "ps", socket=socket)
-        check_eq(len(re.findall(r"^ *\d+ +\d+ +\d+\.\d{9} \S.*$", out, re.M)), 5, f"events of ktr show 5 in:\n{out}")
+        check_eq(len(re.findall(r"^ *(?:\d+|-) +\d+ +\d+\.\d{9} \S.*$", out, re.M)), 5, f"events of ktr show 5 in:\n{out}")
         lists_threads(out)
 
 
