@@ -48,7 +48,9 @@ KTR_TOOL_SRCS := \
 KTR_TOOL_HOST_SRCS := \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
-	ktr/tools/export_ctf.c
+	ktr/tools/export_ctf.c \
+	ktr/tools/export_tracedat.c \
+	ktr/tools/export_tracedat_head.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

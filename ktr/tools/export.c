@@ -5,6 +5,7 @@
 
 static const struct export_format *const formats[] = {
     &export_ctf,
+    &export_tracedat,
 };
 
 const struct export_format *

@@ -6,6 +6,7 @@ Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,54 @@ def ctf_says_what_jsonl_says(tmp):
         equal(noise, [], f"{kind}: babeltrace2's standard error")
 
 
+ROW = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] +(\d+)\.(\d{9}): (\S+): *(.*)$")
+DROPPED = re.compile(r"^CPU:(\d+) \[(\d+) EVENTS DROPPED\]$")
+
+
+def tracedat(path):
+    """The events of a trace.dat, as trace-cmd reports them, and {cpu: how many it says were dropped}."""
+    p = subprocess.run(["trace-cmd", "report", "-t", "-i", path], capture_output=True, timeout=DEADLINE_S, check=False)
+    equal((p.returncode, p.stderr), (0, b""), "trace-cmd report: status and standard error")
+    events, lost = [], {}
+    for line in p.stdout.decode().splitlines()[1:]:
+        row, dropped = ROW.match(line), DROPPED.match(line)
+        expect(row or dropped, f"a line that is neither event nor loss: {line!r}")
+        if dropped:
+            cpu = int(dropped[1])
+            lost[cpu] = lost.get(cpu, 0) + int(dropped[2])
+        else:
+            comm, tid, cpu, s, ns, _, text = row.groups()
+            events.append((int(cpu), int(s) * 10**9 + int(ns), int(tid), comm, text.rstrip()))
+    return events, lost
+
+
+def tracedat_says_what_jsonl_says(tmp):
+    for kind in STREAMS:
+        data, out = gen(*kind), tmp / "-".join(kind)
+        status, _, err = ktrdump("--format", "tracedat", "-o", out, "-", data=data)
+        equal(status, ktrdump("--format", "jsonl", "-", data=data)[0], f"{kind}: status, as for jsonl; {err}")
+        right, lost = jsonl(data)
+        found, dropped = tracedat(out)
+        equal(len(found), len(right), f"{kind}: events")
+        for f, r in zip(found, right):
+            # Threads have one name there, the last.
+            equal(f[:3], (r["cpu"], r["ns"], r["tid"]), f"{kind}: event")
+            # Control characters are as in ktrdump's text; libtraceevent knows no %c: it is a number there.
+            text = r["text"].strip().replace("\t", "\\t").replace("\n", "\\n")
+            if "%c" in r["fmt"]:
+                text = text.replace("mode r", f"mode {ord('r')}")
+            equal(f[4], text, f"{kind}: text")
+        # What is lost behind the last event of a CPU has no page to stand in.
+        for cpu, n in dropped.items():
+            expect(n <= lost.get(cpu, 0), f"{kind}: cpu {cpu}: {n} dropped, expected {lost.get(cpu, 0)} at most")
+        if kind[0] in ("loss", "torn"):
+            equal(dropped, lost, f"{kind}: dropped events by CPU")
+        p = subprocess.run(["trace-cmd", "dump", "--validate", "-i", out], capture_output=True, timeout=DEADLINE_S,
+                           check=False)
+        equal((p.returncode, p.stderr), (0, b""), f"{kind}: trace-cmd dump --validate")
+        expect(b"is a valid trace-cmd file" in p.stdout, f"{kind}: {p.stdout!r}")
+
+
 def ctf_of_a_filtered_stream_has_what_passed(tmp):
     data = gen("mix", "5000")
     status, _, err = ktrdump("--format", "ctf", "--cpu", "0", "-o", tmp / "cpu0", "-", data=data)
@@ -134,7 +183,7 @@ def an_export_is_whole_or_not_there(tmp):
 
 
 def main():
-    tests = [ctf_says_what_jsonl_says, ctf_of_a_filtered_stream_has_what_passed, an_export_is_whole_or_not_there]
+    tests = [ctf_says_what_jsonl_says, tracedat_says_what_jsonl_says, ctf_of_a_filtered_stream_has_what_passed, an_export_is_whole_or_not_there]
     print(f"TAP version 13\n1..{len(tests)}")
     failed = 0
     for n, test in enumerate(tests, 1):

@@ -1,0 +1,280 @@
+/*
+ * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
+ * events, names of the threads, options. All in the byte order of x86_64 and aarch64, little.
+ *
+ * An event class has the name function_line and the parameters' names; its `print fmt` makes the
+ * readers print the text that ktrdump prints, but for %c, which they do not know: it is a number.
+ */
+#define _GNU_SOURCE /* tdestroy(), twalk_r() */
+#include <ctype.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/fmt.h"
+#include "ktr/tools/export_tracedat.h"
+
+#define NAME_BYTES     (KTR_WIRE_FUNC_MAX + 32u)
+#define OPTION_CPUSTAT 2u
+#define OPTION_UNAME   5u
+
+static void
+put_u16(FILE *f, unsigned v)
+{
+	fwrite(&(uint16_t){(uint16_t)v}, 2, 1, f);
+}
+
+static void
+put_u32(FILE *f, size_t v)
+{
+	fwrite(&(uint32_t){(uint32_t)v}, 4, 1, f);
+}
+
+static void
+put_u64(FILE *f, uint64_t v)
+{
+	fwrite(&v, 8, 1, f);
+}
+
+/* A text with its size before it. */
+static void
+put_text(FILE *f, const char *text, size_t n)
+{
+	put_u64(f, n);
+	fwrite(text, 1, n, f);
+}
+
+static void
+put_option(FILE *f, unsigned id, const char *text)
+{
+	put_u16(f, id);
+	put_u32(f, strlen(text) + 1);
+	fwrite(text, 1, strlen(text) + 1, f);
+}
+
+/* A character of a C string literal, as the readers know it: nothing that does not print. */
+static void
+put_literal(FILE *f, char c)
+{
+	if (c == '"' || c == '\\')
+		fprintf(f, "\\%c", c);
+	else if (isprint((unsigned char)c))
+		fputc(c, f);
+	else if (c == '\n' || c == '\t')
+		fprintf(f, "\\\\%c", c == '\n' ? 'n' : 't');
+	else
+		fprintf(f, "\\\\x%02x", (unsigned char)c);
+}
+
+/* A conversion, of 64 bits, in the terms of the readers, who know no ' ', and one '*' at most. */
+static void
+put_conversion(FILE *f, const struct fmt_spec *s)
+{
+	bool stars = s->star_width && s->star_precision;
+	fprintf(f, "%s%%%s%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
+		s->plus ? "+" : "", s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "",
+		s->zero ? "0" : "");
+	if (s->star_width && !stars)
+		fputc('*', f);
+	else if (s->width > 0)
+		fprintf(f, "%d", s->width);
+	if (s->star_precision && !stars)
+		fputs(".*", f);
+	else if (s->precision >= 0)
+		fprintf(f, ".%d", s->precision);
+	if (s->conv == 's')
+		fputc('s', f);
+	else
+		fprintf(f, "ll%c", s->conv == 'p' ? 'x' : s->conv == 'c' ? 'd' : s->conv);
+}
+
+/* The format into f, what it takes into args. */
+static void
+put_print_fmt(FILE *f, FILE *args, const struct tracedat_class *c)
+{
+	unsigned n = 0, nargs = c->site->nargs;
+	for (const char *fmt = c->site->fmt; *fmt != '\0';) {
+		struct fmt_spec s;
+		if (*fmt != '%') {
+			put_literal(f, *fmt++);
+			continue;
+		}
+		fmt++;
+		fmt_scan(&fmt, &s);
+		unsigned stars = (unsigned)s.star_width + s.star_precision;
+		if (s.conv == 0 || s.conv == '%') {
+			fputs("%%", f);
+		} else if (n + stars >= nargs) { /* what is missing is 0 */
+			fputs(s.conv == 's' ? "(null)" : s.conv == 'p' ? "0x0" : "0", f);
+		} else {
+			put_conversion(f, &s);
+			if (stars == 1)
+				fprintf(args, ", REC->%s", c->params[n].name);
+			n += stars;
+			fprintf(args, s.conv == 's' ? ", __get_str(%s)" : ", REC->%s",
+				c->params[n].name);
+			n++;
+		}
+	}
+}
+
+/* function_line; a second class of that name has its number behind. */
+static void
+put_class_name(FILE *f, void **names, const struct tracedat_class *c, size_t number)
+{
+	char *name = malloc(NAME_BYTES);
+	if (name == NULL)
+		return;
+	snprintf(name, NAME_BYTES, "%.*s_%u", (int)KTR_WIRE_FUNC_MAX, c->site->func,
+		 (unsigned)c->site->line);
+	for (char *p = name; *p != '\0'; p++) {
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	}
+	fputs(name, f);
+	char **found = tsearch(name, names, (int (*)(const void *, const void *))strcmp);
+	if (found == NULL || *found != name) {
+		fprintf(f, "_%zu", number);
+		free(name);
+	}
+}
+
+static void
+put_class(FILE *f, void **names, const struct tracedat_class *c, size_t number)
+{
+	char *args = NULL;
+	size_t args_size = 0;
+	unsigned at = TRACEDAT_COMMON;
+	fputs("name: ", f);
+	put_class_name(f, names, c, number);
+	fprintf(f,
+		"\nID: %zu\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
+		number);
+	for (unsigned i = 0; i < c->site->nargs; i++) {
+		const struct ktr_param *p = &c->params[i];
+		unsigned size = p->string ? 4 : 8;
+		fprintf(f, "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%d;\n",
+			p->string      ? "__data_loc char[]"
+			: p->is_signed ? "s64"
+				       : "u64",
+			p->name, at, size, p->is_signed);
+		at += size;
+	}
+	fputs("\nprint fmt: \"", f);
+	FILE *a = open_memstream(&args, &args_size);
+	if (a == NULL)
+		return;
+	put_print_fmt(f, a, c);
+	fclose(a);
+	fprintf(f, "\"%s\n", args);
+	free(args);
+}
+
+static bool
+put_classes(FILE *out, const struct tracedat_head *h)
+{
+	void *names = NULL;
+	put_u32(out, h->class_count > 0);
+	if (h->class_count == 0)
+		return true;
+	fputs("kestrel", out);
+	fputc('\0', out);
+	put_u32(out, h->class_count);
+	bool good = true;
+	for (size_t i = 0; i < h->class_count && good; i++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *f = open_memstream(&text, &size);
+		if (f != NULL)
+			put_class(f, &names, &h->classes[i], i + 1);
+		good = f != NULL && fclose(f) == 0;
+		if (good)
+			put_text(out, text, size);
+		free(text);
+	}
+	tdestroy(names, free);
+	return good;
+}
+
+static void
+put_thread(const void *node, VISIT order, void *f)
+{
+	const struct tracedat_thread *t = *(const struct tracedat_thread *const *)node;
+	if (order != postorder && order != leaf)
+		return;
+	fprintf(f, "%u ", t->tid);
+	for (const char *p = t->name; *p != '\0'; p++)
+		fputc(*p == '\n' ? '?' : *p, f);
+	fputc('\n', f);
+}
+
+static bool
+put_threads(FILE *out, void *threads)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	if (f == NULL)
+		return false;
+	twalk_r(threads, put_thread, f);
+	fputc('\0', f);
+	bool good = fclose(f) == 0;
+	if (good)
+		put_text(out, text, size);
+	free(text);
+	return good;
+}
+
+static void
+put_options(FILE *f, const struct tracedat_head *h)
+{
+	char text[256];
+	fwrite("options  ", 1, 10, f);
+	for (unsigned n = 0; n < h->cpu_count; n++) {
+		snprintf(text, sizeof(text), "CPU: %u\noverrun: %" PRIu64 "\n", n, h->lost[n]);
+		put_option(f, OPTION_CPUSTAT, text);
+	}
+	snprintf(text, sizeof(text), "Kestrel %.200s %.32s", h->header->build, h->header->arch);
+	put_option(f, OPTION_UNAME, text);
+	put_u16(f, 0);
+}
+
+static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+static const char header_event[] = "# compressed entry header\n"
+				   "\ttype_len    :    5 bits\n"
+				   "\ttime_delta  :   27 bits\n"
+				   "\tarray       :   32 bits\n\n"
+				   "\tpadding     : type == 29\n"
+				   "\ttime_extend : type == 30\n"
+				   "\ttime_stamp : type == 31\n"
+				   "\tdata max type_len  == 28\n";
+
+bool
+tracedat_put_head(FILE *f, const struct tracedat_head *h)
+{
+	fwrite("\x17\x08\x44tracing6", 1, 12, f);
+	fwrite("\0\x08", 1, 2, f); /* little-endian, a long of 8 bytes */
+	put_u32(f, TRACEDAT_PAGE);
+	fwrite("header_page", 1, 12, f);
+	put_text(f, header_page, sizeof(header_page) - 1);
+	fwrite("header_event", 1, 13, f);
+	put_text(f, header_event, sizeof(header_event) - 1);
+	put_u32(f, 0); /* ftrace's own formats */
+	if (!put_classes(f, h))
+		return false;
+	put_u32(f, 0); /* kallsyms */
+	put_u32(f, 0); /* printk */
+	if (!put_threads(f, h->threads))
+		return false;
+	put_u32(f, h->cpu_count);
+	put_options(f, h);
+	return true;
+}
