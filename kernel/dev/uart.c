@@ -8,6 +8,7 @@
 
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"
+#include "kernel/debug/kdb.h"
 #include "kernel/dev/irq.h"
 #include "kernel/dev/pci.h"
 #include "kernel/lib/printf.h"
@@ -86,8 +87,9 @@ void
 uart_put(struct uart *u, uint8_t c)
 {
 	bool stuck = __atomic_load_n(&u->stuck, __ATOMIC_RELAXED);
+	unsigned spins = kdb_inside() ? UART_STOPPED_SPINS : UART_PUT_SPINS;
 
-	if (uart_wait_room(u, stuck ? 1 : UART_PUT_SPINS) == 0) {
+	if (uart_wait_room(u, stuck ? 1 : spins) == 0) {
 		__atomic_store_n(&u->stuck, true, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&u->dropped, 1, __ATOMIC_RELAXED);
 		return;

@@ -50,6 +50,8 @@ struct uart {
 
 /* How long a chip may take, in looks at its status of about 1 µs. */
 #define UART_PUT_SPINS 20000 /* 14 times what 16 characters take at 115200 baud */
+/* With the machine stopped nobody is kept waiting, but for an operator whose terminal is slow. */
+#define UART_STOPPED_SPINS (200 * UART_PUT_SPINS)
 
 extern const struct uart_chip uart_16550, uart_pl011;
 

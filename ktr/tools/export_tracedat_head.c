@@ -67,14 +67,14 @@ put_literal(FILE *f, char c)
 		fprintf(f, "\\\\x%02x", (unsigned char)c);
 }
 
-/* A conversion, of 64 bits, in the terms of the readers, who know no ' ', and one '*' at most. */
+/* A conversion, of 64 bits, in the terms of the readers, who know no ' ' and '+', and one '*' at
+ * most. */
 static void
 put_conversion(FILE *f, const struct fmt_spec *s)
 {
 	bool stars = s->star_width && s->star_precision;
-	fprintf(f, "%s%%%s%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
-		s->plus ? "+" : "", s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "",
-		s->zero ? "0" : "");
+	fprintf(f, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
+		s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "", s->zero ? "0" : "");
 	if (s->star_width && !stars)
 		fputc('*', f);
 	else if (s->width > 0)

@@ -279,5 +279,19 @@ def capture():
         check_eq(ktrdump("-q", "-i", trace)[0], 1, "status of a stream that is cut")
 
 
+@test("a terminal that does not read for a while loses nothing of a listing")
+def late_terminal():
+    with guest("--mask", "SCHED,PROC,SYSC", smp=1) as c:
+        shell(c, "load fork -n 20 -j 2")
+        whole, = (EVENT.findall(out) for out in stopped(c, "show ktr/Va"))
+        check(len(whole) > 300, f"{len(whole)} events, expected more than 300")
+        c.sendline("show ktr/Va")
+        for _ in range(200):
+            ktrdump("--help")  # nobody reads meanwhile, and what is between the guest and us is full
+        c.expect(DB)
+        check_eq(EVENT.findall(c.before.replace("\r", "")), whole, "events of a listing that is read late")
+        leave(c)
+
+
 if __name__ == "__main__":
     main()
