@@ -1,6 +1,8 @@
-/* export.c - the table of formats. */
+/* export.c - the table of formats, and what their writers share. */
 #include "ktr/tools/export.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct export_format *const formats[] = {
@@ -22,4 +24,14 @@ export_find(const char *name)
 			return formats[n];
 	}
 	return NULL;
+}
+
+bool
+export_fail(char *err, size_t errlen, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(err, errlen, fmt, ap);
+	va_end(ap);
+	return false;
 }

@@ -35,3 +35,7 @@ extern const struct export_format export_tracedat; /* export_tracedat.c */
 const struct export_format *export_find(const char *name);
 /** Format number n, from 0; NULL behind the last. */
 const struct export_format *export_nth(unsigned n);
+
+/** Puts a sentence into err. Returns false, for writers to return. */
+__attribute__((format(printf, 3, 4))) bool export_fail(char *err, size_t errlen, const char *fmt,
+						       ...);

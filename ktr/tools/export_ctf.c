@@ -13,7 +13,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,19 +68,9 @@ struct export
 };
 
 static bool
-fail(char *err, size_t errlen, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(err, errlen, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-static bool
 write_failed(struct export *x, const char *name, char *err, size_t errlen)
 {
-	return fail(err, errlen, "%s/%s: %s", x->part, name, strerror(errno));
+	return export_fail(err, errlen, "%s/%s: %s", x->part, name, strerror(errno));
 }
 
 /* ---- metadata -----------------------------------------------------------------------------------
@@ -256,8 +245,9 @@ header_seen(struct export *x, const struct ktr_decode_header *h, char *err, size
 	if (h == x->header)
 		return true;
 	if (x->header != NULL && memcmp(h->boot_id, x->boot_id, sizeof(x->boot_id)) != 0)
-		return fail(err, errlen,
-			    "the stream has more than one boot, whose times overlap: expected one");
+		return export_fail(
+		    err, errlen,
+		    "the stream has more than one boot, whose times overlap: expected one");
 	if (x->header == NULL) {
 		memcpy(x->boot_id, h->boot_id, sizeof(x->boot_id));
 		metadata_begin(x, h);
@@ -279,7 +269,7 @@ class_of(struct export *x, const struct ktr_decode_event *e, uint16_t *id, char 
 		size_t room = x->class_room * 2 + 256;
 		struct class *more = realloc(x->classes, room * sizeof(*more));
 		if (more == NULL || x->class_count == 65536) {
-			fail(err, errlen, "%zu event classes are too many", x->class_count);
+			export_fail(err, errlen, "%zu event classes are too many", x->class_count);
 			return NULL;
 		}
 		x->classes = more;
@@ -374,8 +364,8 @@ ctf_open(const char *path, char *err, size_t errlen)
 	struct stat st;
 	char name[PATH_BYTES + 32];
 	if (x == NULL || strlen(path) >= PATH_BYTES - 16) {
-		fail(err, errlen, "%.60s: %s", path,
-		     x == NULL ? "not enough memory" : "a shorter path");
+		export_fail(err, errlen, "%.60s: %s", path,
+			    x == NULL ? "not enough memory" : "a shorter path");
 		free(x);
 		return NULL;
 	}
@@ -383,9 +373,9 @@ ctf_open(const char *path, char *err, size_t errlen)
 	snprintf(x->part, sizeof(x->part), "%s.part", path);
 	if (stat(path, &st) == 0 || mkdir(x->part, 0777) != 0) {
 		bool there = stat(path, &st) == 0;
-		fail(err, errlen, "%s: %s", there ? path : x->part,
-		     there ? "it is there; expected the name of a directory to be made"
-			   : strerror(errno));
+		export_fail(err, errlen, "%s: %s", there ? path : x->part,
+			    there ? "it is there; expected the name of a directory to be made"
+				  : strerror(errno));
 		free(x);
 		return NULL;
 	}
@@ -429,7 +419,7 @@ ctf_close(struct export *x, bool complete, char *err, size_t errlen)
 	if (!file_end(x->metadata) && good)
 		good = write_failed(x, "metadata", err, errlen);
 	if (good && rename(x->part, x->path) != 0)
-		good = fail(err, errlen, "%s: %s", x->path, strerror(errno));
+		good = export_fail(err, errlen, "%s: %s", x->path, strerror(errno));
 	for (unsigned n = 0; n <= KTR_DECODE_CPUS && !good; n++) {
 		if (n < KTR_DECODE_CPUS)
 			snprintf(name, sizeof(name), "%s/channel0_%u", x->part, n);

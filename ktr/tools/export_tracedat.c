@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <search.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,19 +63,9 @@ struct export
 };
 
 static bool
-fail(char *err, size_t errlen, const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(err, errlen, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-static bool
 write_failed(struct export *x, char *err, size_t errlen)
 {
-	return fail(err, errlen, "%.200s: %s", x->part, strerror(errno));
+	return export_fail(err, errlen, "%.200s: %s", x->part, strerror(errno));
 }
 
 /* ---- pages --------------------------------------------------------------------------------------
@@ -186,8 +175,9 @@ header_seen(struct export *x, const struct ktr_decode_header *h, char *err, size
 	if (x->header.arch == NULL)
 		x->header = *h;
 	if (memcmp(h->boot_id, x->header.boot_id, sizeof(h->boot_id)) != 0)
-		return fail(err, errlen,
-			    "the stream has more than one boot, whose times overlap: expected one");
+		return export_fail(
+		    err, errlen,
+		    "the stream has more than one boot, whose times overlap: expected one");
 	return true;
 }
 
@@ -211,7 +201,7 @@ class_of(struct export *x, const struct ktr_decode_event *e, char *err, size_t e
 		struct tracedat_class *more =
 		    room > UINT16_MAX ? NULL : realloc(x->classes, room * sizeof(*more));
 		if (more == NULL) {
-			fail(err, errlen, "%zu event classes are too many", x->class_count);
+			export_fail(err, errlen, "%zu event classes are too many", x->class_count);
 			return 0;
 		}
 		x->classes = more;
@@ -322,7 +312,7 @@ tracedat_event(struct export *x, const struct ktr_decode_event *e, char *err, si
 	if ((number = class_of(x, e, err, errlen)) == 0)
 		return false;
 	if (!thread_seen(x, c, e))
-		return fail(err, errlen, "not enough memory");
+		return export_fail(err, errlen, "not enough memory");
 	const struct tracedat_class *class = &x->classes[number - 1];
 	size_t size = event_size(e, class, bad, texts, lengths);
 	uint64_t ns = time_of(c, e);
@@ -412,17 +402,17 @@ tracedat_open(const char *path, char *err, size_t errlen)
 {
 	struct stat st;
 	if (strlen(path) >= PATH_BYTES - 16) {
-		fail(err, errlen, "%.60s…: the name is too long", path);
+		export_fail(err, errlen, "%.60s…: the name is too long", path);
 		return NULL;
 	}
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		fail(err, errlen, "%.200s: expected the name of a file, found something else",
-		     path);
+		export_fail(err, errlen,
+			    "%.200s: expected the name of a file, found something else", path);
 		return NULL;
 	}
 	struct export *x = calloc(1, sizeof(*x));
 	if (x == NULL) {
-		fail(err, errlen, "not enough memory");
+		export_fail(err, errlen, "not enough memory");
 		return NULL;
 	}
 	snprintf(x->path, sizeof(x->path), "%s", path);
@@ -453,7 +443,7 @@ tracedat_close(struct export *x, bool complete, char *err, size_t errlen)
 	if ((fclose(x->out) != 0 || !written) && good)
 		good = write_failed(x, err, errlen);
 	if (good && rename(x->part, x->path) != 0)
-		good = fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
+		good = export_fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
 	if (!good)
 		unlink(x->part);
 	for (unsigned n = 0; n < KTR_DECODE_CPUS; n++) {
