@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
+from harness import (BUILD, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
                      scratch_file, test)
-from tracecheck import streams  # noqa: E402
-from tracecheck import by_number, decoded_lines  # noqa: E402
+from tracecheck import read_events, streams  # noqa: E402
 
 MIB = 1 << 20
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
@@ -31,18 +30,11 @@ poweroff 7
 """
 
 
-def events(path, status=(0,)):
-    p = subprocess.run([str(BUILD.parent / "host" / "ktrdump"), "--format", "jsonl", "-i", str(path)],
-                       capture_output=True, timeout=DEADLINE_S)
-    check(p.returncode in status, f"ktrdump: status {p.returncode}, expected {status}: {p.stderr.decode()}")
-    return by_number(decoded_lines(p.stdout.decode()))
-
-
 def compare(trace, at_least=100):
     """The line's stream of the boot that died, against what the next one found: equal where both have an event."""
     parts = streams(trace)
     check_eq(len(parts), 2, "streams on the line")
-    line, prev = events(parts[0], (0, 1)), events(parts[1])
+    line, prev = read_events("-i", parts[0], status=(0, 1)), read_events("-i", parts[1])
     check(len(prev) >= at_least, f"{len(prev)} events were found, expected {at_least} or more")
     both = line.keys() & prev.keys()
     for key in sorted(both):
@@ -171,7 +163,7 @@ def other_build():
                  options=["--kernel", str(BUILD / "kestrel-test"), "--trace", str(trace), "--set",
                           "debug.ktr.alq_enable=0"]).expect(0)
     check(found_events(r) > 1000, f"{found_events(r)} events, expected more than 1,000")
-    found = events(trace)
+    found = read_events("-i", trace)
     check_eq(len(found), found_events(r), "events in the stream")
     check(all(e["file"] and "(bad" not in e["text"] for e in found.values()), "an event without its texts")
 

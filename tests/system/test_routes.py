@@ -14,20 +14,14 @@ sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import pexpect
 
 from console import DB, PROMPT, db, ended, guest, shell  # noqa: E402
-from harness import (BUILD, DEADLINE_S, check, check_eq, check_match, ktrdump, main, scratch_file,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, check, check_eq, check_match, main, scratch_file,  # noqa: E402
                      test)
 from qmp import Qmp  # noqa: E402
-from tracecheck import by_number, decoded_lines, streams  # noqa: E402
+from tracecheck import read_events, streams  # noqa: E402
 
 CLASSES = "GEN,TRAP,SCHED,PROC,SYSC,LOCK"
 LAST = 100
 WATCHED = "sysctl debug.watchdog.seconds=1 > /dev/null"
-
-
-def read(*args, status=(0,)):
-    found, out, err = ktrdump("--format", "jsonl", *args)
-    check(found in status, f"ktrdump {' '.join(map(str, args))}: status {found}, expected {status}: {err}")
-    return by_number(decoded_lines(out))
 
 
 class Death:
@@ -43,11 +37,11 @@ class Death:
             self.c.logfile_read = f
             db(self.c, "capture")
             self.c.logfile_read = None
-        return read("-i", self.log)
+        return read_events("-i", self.log)
 
     def dumped(self):
         core = self.qmp.dump(scratch_file(".core"))
-        found = read("-N", BUILD / "kestrel", "-M", core)
+        found = read_events("-N", BUILD / "kestrel", "-M", core)
         os.unlink(core)
         return found
 
@@ -59,7 +53,7 @@ class Death:
         shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
         parts = streams(self.trace)
         check_eq(len(parts), 2, "streams on the line: that of the boot that died, and what the next one found")
-        return read("-i", parts[1]), read("-i", parts[0], status=(0, 1))
+        return read_events("-i", parts[1]), read_events("-i", parts[0], status=(0, 1))
 
 
 @contextlib.contextmanager
@@ -117,7 +111,7 @@ def panic_dump():
             check_eq(ended(death.c), 101, "exit status")
             parts = streams(death.trace)
             check_eq(len(parts), 1, "streams on the line")
-            line = read("-i", parts[0])
+            line = read_events("-i", parts[0])
             last = sorted(line, key=lambda k: (line[k]["ns"], k))[-LAST:]
             check(any(line[k]["text"].startswith("panic: ") for k in last), "no event of the panic among the last 100")
             print(f"# | panic, debug.panic.action=dump | {smp} | – | – | – | {len(last)} |")
@@ -132,7 +126,7 @@ def power_cut():
             dumped = death.dumped()
             death.qmp.command("quit")
             death.c.expect(pexpect.EOF)
-            line = read("-i", death.trace)
+            line = read_events("-i", death.trace)
             last = sorted(dumped, key=lambda k: (dumped[k]["ns"], k))[-LAST:]
             for key in last:
                 check(key in line, f"event {key} is not on the line")

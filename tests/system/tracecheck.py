@@ -6,7 +6,7 @@ a test that must not lose anything says so with no_gaps().
 import json
 import re
 
-from harness import check, check_eq, scratch_file
+from harness import check, check_eq, ktrdump, scratch_file
 
 GRAPH = re.compile(r'KTRGRAPH group:"(?P<group>[^"]*)", id:"(?P<id>[^"]*)", (?P<type>\w+):(?:"(?P<text>[^"]*)"|(?P<value>\S+)),')
 IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the thread's name of when it was written out
@@ -24,6 +24,13 @@ def by_number(decoded):
     """{(cpu, seq): event} with all that an event has wherever it is read; threads by number, for they may be renamed."""
     return {(e["cpu"], e["seq"]): {k: IDENT.sub(r"tid \1", e[k]) if k == "text" else e[k] for k in KEYS}
             for e in decoded if "gap" not in e}
+
+
+def read_events(*args, status=(0,)):
+    """by_number() of what ktrdump reads; status: those that it may end with."""
+    found, out, err = ktrdump("--format", "jsonl", *args)
+    check(found in status, f"ktrdump {' '.join(map(str, args))}: status {found}, expected {status}: {err}")
+    return by_number(decoded_lines(out))
 
 
 def streams(path):
