@@ -91,12 +91,8 @@ image_string_text(void *arg, uint64_t value, char *buf)
 	struct ktr_image *im = arg;
 	uint64_t arena = im->root.names + offsetof(struct ktr_names, arena);
 	uint64_t first = im->root.names_first + offsetof(struct ktr_names, arena);
-	if (value >> 48 == KTR_IDENT_TAG) {
-		const char *name = image_thread_name(im, (uint32_t)value);
-		fmt_snprintf(buf, KTR_STRING_MAX, "%s%stid %u", name != NULL ? name : "",
-			     name != NULL ? " " : "", (unsigned)value);
-		return buf;
-	}
+	if (value >> 48 == KTR_IDENT_TAG)
+		return ktr_ident_text(value, image_thread_name(im, (uint32_t)value), buf);
 	if (value - arena < KTR_INTERN_BYTES)
 		return image_name(im, value - arena);
 	if (value - first < KTR_INTERN_BYTES)

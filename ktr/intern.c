@@ -184,15 +184,19 @@ names_hold(const struct ktr_names *n, uint64_t value)
 }
 
 const char *
+ktr_ident_text(uint64_t ident, const char *name, char *buf)
+{
+	fmt_snprintf(buf, KTR_STRING_MAX, "%s%stid %u", name != NULL ? name : "",
+		     name != NULL ? " " : "", (unsigned)ident);
+	return buf;
+}
+
+const char *
 ktr_string_text(uint64_t value, char *buf)
 {
 	const char *p = (const char *)(uintptr_t)value;
-	if (value >> 48 == KTR_IDENT_TAG) {
-		const char *name = ktr_thread_name_get((uint32_t)value);
-		fmt_snprintf(buf, KTR_STRING_MAX, "%s%stid %u", name != NULL ? name : "",
-			     name != NULL ? " " : "", (unsigned)value);
-		return buf;
-	}
+	if (value >> 48 == KTR_IDENT_TAG)
+		return ktr_ident_text(value, ktr_thread_name_get((uint32_t)value), buf);
 	if (names_hold(names, value) || names_hold(&ktr_names_first, value) || p == intern_full ||
 	    ktr_port_string_ok(p))
 		return p;

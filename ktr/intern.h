@@ -68,6 +68,9 @@ ktr_thread_ident(uint32_t tid)
 /** Room for ktr_string_text(). */
 #define KTR_STRING_MAX 256u
 
+/** The text of a thread ident whose thread has that name, NULL: not known. buf as below. */
+const char *ktr_ident_text(uint64_t ident, const char *name, char *buf);
+
 /**
  * The text of a %s parameter: an interned string, a thread ident, or read-only data. buf has room
  * for KTR_STRING_MAX bytes and may or may not be used. NULL: a pointer that must not be followed.
