@@ -8,6 +8,7 @@ from harness import ARCH, BOOT
 
 PROMPT = "kestrel# "
 DB = r"db> $"
+MORE = r"(?<=\n)--More--$"  # not the one in a help text
 # show ktr/v: sequence number, thread, CPU, time, file and line, text.
 DB_EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\) (\d+)\.(\d{9}) (\S+)\.(\d+): (.*)$", re.M)
 BREAK = "\x01b"  # QEMU's terminal: send a break
@@ -36,7 +37,7 @@ def db(c, line):
     c.sendline(line)
     out = ""
     while True:
-        found = c.expect([DB, "--More--"])
+        found = c.expect([DB, MORE])
         out += c.before
         if found == 0:
             return out.replace("\r", "")
