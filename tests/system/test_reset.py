@@ -86,16 +86,6 @@ def hang():
     check(any(e["text"].startswith("watchdog: cpu ") for e in prev.values()), "no event of the watchdog")
 
 
-@test("a deadlock of two spin locks with interrupts off")
-def deadlock():
-    dies("sysctl debug.watchdog.seconds=1 > /dev/null\nsysctl debug.kdb.deadlock=1")
-
-
-@test("a stack that runs over")
-def stack_overflow():
-    dies("sysctl debug.kdb.stack_overflow=1")
-
-
 class Ram:
     """A machine's memory as a file: it outlives QEMU, as it would a reset, and anything may be done to it."""
 

@@ -184,6 +184,22 @@ def reset():
             agree("reset without notice", smp, {"dump": dumped, "reset": found}, line)
 
 
+@test("triple fault: a page fault whose gate is gone, and the double fault's too, resets the machine",
+      arch=("x86_64", "aarch64 has no such thing: a vector that faults is entered for ever"))
+def triple_fault():
+    for smp in (1, 4):
+        with dying(smp) as death:
+            death.c.sendline("sysctl debug.kdb.enter=1; load mix -n 2")  # the first page fault after it is the end
+            death.c.expect(DB)
+            routes = {"dump": death.dumped(), "db>": death.at_db()}
+            for vector in (8, 14):  # gates of 16 bytes each
+                out = db(death.c, f"write/g idt+{16 * vector:#x} 0")
+                check_match(r"<idt\+0x\w+>: 0x\w+ = 0$", out, "write")
+            death.c.sendline("continue")
+            routes["reset"], line = death.after_reset(reset=False)
+            agree("triple fault", smp, routes, line)
+
+
 @test("a program that crashes while it is traced: the machine goes on, and so does its log")
 def user_crash():
     for smp in (1, 4):
