@@ -1,9 +1,13 @@
 /* export.c - the table of formats, and what their writers share. */
 #include "ktr/tools/export.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const struct export_format *const formats[] = {
     &export_ctf,
@@ -34,4 +38,97 @@ export_fail(char *err, size_t errlen, const char *fmt, ...)
 	vsnprintf(err, errlen, fmt, ap);
 	va_end(ap);
 	return false;
+}
+
+bool
+export_file_failed(const struct export_file *file, char *err, size_t errlen)
+{
+	return export_fail(err, errlen, "%.200s: %s",
+			   file->part[0] != '\0' ? file->part : "standard output", strerror(errno));
+}
+
+bool
+export_file_open(struct export_file *file, const char *path, char *err, size_t errlen)
+{
+	struct stat st;
+	file->path[0] = file->part[0] = '\0';
+	file->f = stdout;
+	if (path == NULL || strcmp(path, "-") == 0)
+		return true;
+	if (strlen(path) >= EXPORT_PATH)
+		return export_fail(err, errlen, "%.60s…: the name is too long", path);
+	snprintf(file->path, sizeof(file->path), "%s", path);
+	/* What is no plain file, such as /dev/null or a pipe, is written as it is. */
+	bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+	snprintf(file->part, sizeof(file->part), "%s%s", path, special ? "" : ".part");
+	file->f = fopen(file->part, "wb");
+	return file->f != NULL || export_file_failed(file, err, errlen);
+}
+
+bool
+export_file_close(struct export_file *file, bool complete, char *err, size_t errlen)
+{
+	bool written = ferror(file->f) == 0;
+	if (file->part[0] == '\0') {
+		written = fflush(file->f) == 0 && written;
+		return written ? complete : export_file_failed(file, err, errlen);
+	}
+	written = fclose(file->f) == 0 && written;
+	bool good = complete && (written || export_file_failed(file, err, errlen));
+	if (strcmp(file->part, file->path) == 0)
+		return good;
+	if (good && rename(file->part, file->path) != 0)
+		good = export_fail(err, errlen, "%.200s: %s", file->path, strerror(errno));
+	if (!good)
+		unlink(file->part);
+	return good;
+}
+
+/* Sites are told again in a stream that is read again: what they say makes them the same. */
+static bool
+site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
+{
+	return a == b ||
+	       (a->line == b->line && a->nargs == b->nargs && strcmp(a->fmt, b->fmt) == 0 &&
+		strcmp(a->func, b->func) == 0 && strcmp(a->file, b->file) == 0);
+}
+
+const struct export_class *
+export_class_of(struct export_classes *c, const struct ktr_decode_event *e, size_t *number,
+		bool *is_new)
+{
+	uint32_t *known = &c->by_number[e->site_number & 0xffff];
+	*is_new = *known == 0 || !site_same(c->all[*known - 1].site, e->site);
+	if (*is_new && c->count == c->room) {
+		size_t room = c->room * 2 + 256;
+		struct export_class *more =
+		    c->count < 65536 ? realloc(c->all, room * sizeof(*more)) : NULL;
+		if (more == NULL)
+			return NULL;
+		c->all = more;
+		c->room = room;
+	}
+	if (*is_new) {
+		struct export_class *class = &c->all[c->count++];
+		class->site = e->site;
+		ktr_params_scan(e->site->fmt, class->params, e->site->nargs);
+		*known = (uint32_t)c->count;
+	}
+	*number = *known - 1;
+	return &c->all[*number];
+}
+
+void
+export_classes_free(struct export_classes *c)
+{
+	free(c->all);
+}
+
+const char *
+export_string(const struct ktr_decode_event *e, unsigned i, char *buf)
+{
+	if (e->strings[i] != NULL)
+		return e->strings[i];
+	snprintf(buf, 32, e->args[i] == 0 ? "(null)" : "(bad 0x%" PRIx64 ")", e->args[i]);
+	return buf;
 }

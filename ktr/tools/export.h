@@ -6,24 +6,55 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "ktr/decode.h"
+#include "ktr/param.h"
+#include "ktr/tools/activity.h"
 
-struct export; /* a writer's own */
+struct dump_filter; /* ktrdump.h */
+struct export;      /* a writer's own */
+
+struct export_options {
+	const char *path; /* NULL or "-": standard output */
+	const struct dump_filter *filter;
+	unsigned width; /* of a picture, pixels; 0: the format's own */
+};
+
+/** An event, and what it means. */
+struct export_event {
+	const struct ktr_decode_event *e;
+	uint64_t ns;    /* since boot; never less than before */
+	bool passes;    /* the filter; only formats with sees_all see what does not */
+	unsigned count; /* of activities */
+	const struct activity *activities;
+};
+
+struct export_gap {
+	const struct ktr_decode_gap *g;
+	uint64_t from_ns, to_ns;
+	bool passes;
+	const struct activity_thread *thread; /* ran there; NULL: not known, or none */
+};
 
 /**
  * A format. Events come in the order of time, within a CPU in that of their numbers, and gaps where
- * they belong. Functions that return bool: false, with a sentence in err that says what failed.
+ * they belong; all are of one boot. Functions that return bool: false, with a sentence in err that
+ * says what failed.
  */
 struct export_format {
 	const char *name; /* of --format */
 	const char *what; /* one line of the help text */
 	bool
 	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
+	bool sees_all;  /* what the filter keeps out, too */
 	/** NULL: it cannot be begun. What is written goes to another name until it is complete. */
-	struct export *(*open)(const char *path, char *err, size_t errlen);
-	bool (*event)(struct export *x, const struct ktr_decode_event *e, char *err, size_t errlen);
-	bool (*gap)(struct export *x, const struct ktr_decode_gap *g, char *err, size_t errlen);
+	struct export *(*open)(const struct export_options *o, char *err, size_t errlen);
+	/** Once, before all events and gaps; also when there are none. h stays valid. */
+	bool (*begin)(struct export *x, const struct ktr_decode_header *h, char *err,
+		      size_t errlen);
+	bool (*event)(struct export *x, const struct export_event *ev, char *err, size_t errlen);
+	bool (*gap)(struct export *x, const struct export_gap *gap, char *err, size_t errlen);
 	/** Ends it: under its final name when complete is true, else nothing stays. Frees x. */
 	bool (*close)(struct export *x, bool complete, char *err, size_t errlen);
 };
@@ -39,3 +70,41 @@ const struct export_format *export_nth(unsigned n);
 /** Puts a sentence into err. Returns false, for writers to return. */
 __attribute__((format(printf, 3, 4))) bool export_fail(char *err, size_t errlen, const char *fmt,
 						       ...);
+
+#define EXPORT_PATH 4096u /* bytes of a name, with the NUL */
+
+/** One file that is written: standard output, or a file that has another name until it is whole. */
+struct export_file {
+	FILE *f;
+	char path[EXPORT_PATH], part[EXPORT_PATH + 8]; /* "" for standard output */
+};
+
+bool export_file_open(struct export_file *file, const char *path, char *err, size_t errlen);
+/** `PATH: why`, by errno. Returns false. */
+bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
+/** False: it could not all be written, and nothing stays; as with complete false, quietly. */
+bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
+
+/** An event class: a site, numbered from 0 in the order of what came first. */
+struct export_class {
+	const struct ktr_decode_site *site;
+	struct ktr_param params[KTR_PARAM_MAX];
+};
+
+struct export_classes {
+	struct export_class *all;
+	size_t count, room;
+	uint32_t by_number[65536]; /* the class that a site number had last, + 1 */
+};
+
+/**
+ * The class of an event whose site is known; *is_new when it had none. NULL: there is no room.
+ * Valid until the next call. There are at most 65,536.
+ */
+const struct export_class *export_class_of(struct export_classes *c,
+					   const struct ktr_decode_event *e, size_t *number,
+					   bool *is_new);
+void export_classes_free(struct export_classes *c);
+
+/** The text of a %s parameter, `(null)`, or `(bad 0x…)`, for which buf has 32 bytes. */
+const char *export_string(const struct ktr_decode_event *e, unsigned i, char *buf);

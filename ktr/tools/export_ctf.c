@@ -48,23 +48,14 @@ struct cpu {
 	uint64_t packets, discarded, first_ns, last_ns;
 };
 
-/* An event class: a site, when it was seen first. */
-struct class
-{
-	const struct ktr_decode_site *site;
-	struct ktr_param params[KTR_PARAM_MAX];
-};
-
 struct export
 {
 	char path[PATH_BYTES], part[PATH_BYTES + 8];
 	FILE *metadata;
-	const struct ktr_decode_header *header; /* NULL: nothing came yet */
+	const struct ktr_decode_header *header;
 	uint8_t boot_id[16];
 	struct cpu cpus[KTR_DECODE_CPUS];
-	struct class *classes;
-	size_t class_count, class_room;
-	uint32_t by_number[65536]; /* the class that a site number had last, + 1 */
+	struct export_classes classes;
 };
 
 static bool
@@ -162,7 +153,7 @@ class_name(const struct ktr_decode_site *s, char *name, size_t size)
 }
 
 static void
-metadata_class(struct export *x, size_t id, const struct class *c)
+metadata_class(struct export *x, size_t id, const struct export_class *c)
 {
 	FILE *f = x->metadata;
 	const struct ktr_decode_site *s = c->site;
@@ -229,58 +220,30 @@ cpu_open(struct export *x, unsigned n, uint64_t ns, char *err, size_t errlen)
 	return packet_end(x, n, err, errlen);
 }
 
-/* Time, never backwards. */
-static uint64_t
-time_of(const struct cpu *c, const struct ktr_decode_header *h, uint64_t ticks)
-{
-	int64_t ns = ktr_decode_ns(h, ticks);
-	uint64_t at = ns < 0 ? 0 : (uint64_t)ns;
-	return c->file != NULL && at < c->last_ns ? c->last_ns : at;
-}
-
-/* The first event or gap; and no other boot. */
 static bool
-header_seen(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+ctf_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
-	if (h == x->header)
-		return true;
-	if (x->header != NULL && memcmp(h->boot_id, x->boot_id, sizeof(x->boot_id)) != 0)
-		return export_fail(
-		    err, errlen,
-		    "the stream has more than one boot, whose times overlap: expected one");
-	if (x->header == NULL) {
-		memcpy(x->boot_id, h->boot_id, sizeof(x->boot_id));
-		metadata_begin(x, h);
-	}
+	(void)err, (void)errlen;
+	memcpy(x->boot_id, h->boot_id, sizeof(x->boot_id));
+	metadata_begin(x, h);
 	x->header = h;
 	return true;
 }
 
 /* The event class of a site, told in the metadata when it is new. */
-static const struct class *
+static const struct export_class *
 class_of(struct export *x, const struct ktr_decode_event *e, uint16_t *id, char *err, size_t errlen)
 {
-	uint32_t known = x->by_number[e->site_number & 0xffff];
-	if (known != 0 && x->classes[known - 1].site == e->site) {
-		*id = (uint16_t)(known - 1);
-		return &x->classes[known - 1];
+	size_t number;
+	bool is_new;
+	const struct export_class *c = export_class_of(&x->classes, e, &number, &is_new);
+	if (c == NULL) {
+		export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
+		return NULL;
 	}
-	if (x->class_count == x->class_room) {
-		size_t room = x->class_room * 2 + 256;
-		struct class *more = realloc(x->classes, room * sizeof(*more));
-		if (more == NULL || x->class_count == 65536) {
-			export_fail(err, errlen, "%zu event classes are too many", x->class_count);
-			return NULL;
-		}
-		x->classes = more;
-		x->class_room = room;
-	}
-	struct class *c = &x->classes[x->class_count];
-	c->site = e->site;
-	ktr_params_scan(e->site->fmt, c->params, e->site->nargs);
-	*id = (uint16_t)x->class_count++;
-	x->by_number[e->site_number & 0xffff] = (uint32_t)*id + 1;
-	metadata_class(x, *id, c);
+	*id = (uint16_t)number;
+	if (is_new)
+		metadata_class(x, number, c);
 	return c;
 }
 
@@ -302,17 +265,18 @@ put_string(uint8_t *p, const char *text)
 }
 
 static bool
-ctf_event(struct export *x, const struct ktr_decode_event *e, char *err, size_t errlen)
+ctf_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
+	const struct ktr_decode_event *e = ev->e;
 	struct cpu *c = &x->cpus[e->cpu];
-	uint64_t ns = time_of(c, e->header, e->ticks);
+	uint64_t ns = ev->ns;
 	char unknown[32];
 	uint16_t id;
 	if (e->site == NULL)
 		return true; /* counted as a gap is: its site was in a frame that is damaged */
-	if (!header_seen(x, e->header, err, errlen) || !cpu_open(x, e->cpu, ns, err, errlen))
+	if (!cpu_open(x, e->cpu, ns, err, errlen))
 		return false;
-	const struct class *class = class_of(x, e, &id, err, errlen);
+	const struct export_class *class = class_of(x, e, &id, err, errlen);
 	if (class == NULL ||
 	    (c->used + EVENT_MAX > PACKET_BYTES && !packet_end(x, e->cpu, err, errlen)))
 		return false;
@@ -334,32 +298,31 @@ ctf_event(struct export *x, const struct ktr_decode_event *e, char *err, size_t 
 			p = put(p, &v, sizeof(v));
 			continue;
 		}
-		snprintf(unknown, sizeof(unknown),
-			 e->args[i] == 0 ? "(null)" : "(bad 0x%" PRIx64 ")", e->args[i]);
-		p = put_string(p, e->strings[i] != NULL ? e->strings[i] : unknown);
+		p = put_string(p, export_string(e, i, unknown));
 	}
 	c->used = (size_t)(p - c->buf);
 	return true;
 }
 
 static bool
-ctf_gap(struct export *x, const struct ktr_decode_gap *g, char *err, size_t errlen)
+ctf_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
 {
+	const struct ktr_decode_gap *g = gap->g;
 	struct cpu *c = &x->cpus[g->cpu];
-	uint64_t ns = time_of(c, g->header, g->from_ticks);
-	if (!header_seen(x, g->header, err, errlen) || !cpu_open(x, g->cpu, ns, err, errlen) ||
+	if (!cpu_open(x, g->cpu, gap->from_ns, err, errlen) ||
 	    (c->used > 0 && !packet_end(x, g->cpu, err, errlen)))
 		return false;
 	/* An empty packet at the end of the gap tells it, also when no event follows. */
 	c->discarded += g->count;
 	c->first_ns = c->last_ns;
-	c->last_ns = time_of(c, g->header, g->to_ticks);
+	c->last_ns = gap->to_ns;
 	return packet_end(x, g->cpu, err, errlen);
 }
 
 static struct export *
-ctf_open(const char *path, char *err, size_t errlen)
+ctf_open(const struct export_options *o, char *err, size_t errlen)
 {
+	const char *path = o->path;
 	struct export *x = calloc(1, sizeof(*x));
 	struct stat st;
 	char name[PATH_BYTES + 32];
@@ -401,11 +364,8 @@ file_end(FILE *f)
 static bool
 ctf_close(struct export *x, bool complete, char *err, size_t errlen)
 {
-	static const struct ktr_decode_header none = {.arch = "unknown", .build = "unknown"};
 	char name[PATH_BYTES + 32];
 	bool good = complete;
-	if (x->header == NULL)
-		good = header_seen(x, &none, err, errlen) && good;
 	for (unsigned n = 0; n < KTR_DECODE_CPUS; n++) {
 		struct cpu *c = &x->cpus[n];
 		if (c->file == NULL)
@@ -429,7 +389,7 @@ ctf_close(struct export *x, bool complete, char *err, size_t errlen)
 	}
 	if (!good)
 		rmdir(x->part);
-	free(x->classes);
+	export_classes_free(&x->classes);
 	free(x);
 	return good;
 }
@@ -439,6 +399,7 @@ const struct export_format export_ctf = {
     .what = "a CTF 1.8 directory: babeltrace2, Trace Compass",
     .needs_path = true,
     .open = ctf_open,
+    .begin = ctf_begin,
     .event = ctf_event,
     .gap = ctf_gap,
     .close = ctf_close,

@@ -52,14 +52,12 @@ struct export
 {
 	char path[PATH_BYTES], part[PATH_BYTES + 8];
 	FILE *out;
-	struct ktr_decode_header header; /* arch NULL: nothing came yet */
+	const struct ktr_decode_header *header;
 	struct cpu cpus[KTR_DECODE_CPUS];
 	uint64_t lost[KTR_DECODE_CPUS]; /* in all */
 	unsigned cpu_count;             /* the highest seen, + 1 */
 	void *threads;
-	struct tracedat_class *classes;
-	size_t class_count, class_room;
-	uint32_t by_number[65536]; /* the class that a site number had last, + 1 */
+	struct export_classes classes;
 };
 
 static bool
@@ -125,15 +123,6 @@ page_end(struct export *x, struct cpu *c, char *err, size_t errlen)
 	return fwrite(c->page, TRACEDAT_PAGE, 1, c->pages) == 1 || write_failed(x, err, errlen);
 }
 
-/* Time, never backwards. */
-static uint64_t
-time_of(const struct cpu *c, const struct ktr_decode_event *e)
-{
-	int64_t ns = ktr_decode_ns(e->header, e->ticks);
-	uint64_t at = ns < 0 ? 0 : (uint64_t)ns;
-	return at < c->last_ns ? c->last_ns : at;
-}
-
 /* Room for a record of up to n bytes at time ns: in this page, unless something was lost. */
 static bool
 page_reserve(struct export *x, struct cpu *c, size_t n, uint64_t ns, char *err, size_t errlen)
@@ -168,50 +157,12 @@ put_head(uint8_t *p, const struct cpu *c, uint64_t ns, size_t n)
 /* ---- events -------------------------------------------------------------------------------------
  */
 
-/* No other boot than that of the first event or gap. */
 static bool
-header_seen(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+tracedat_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
-	if (x->header.arch == NULL)
-		x->header = *h;
-	if (memcmp(h->boot_id, x->header.boot_id, sizeof(h->boot_id)) != 0)
-		return export_fail(
-		    err, errlen,
-		    "the stream has more than one boot, whose times overlap: expected one");
+	(void)err, (void)errlen;
+	x->header = h;
 	return true;
-}
-
-static bool
-site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
-{
-	return a == b ||
-	       (a->line == b->line && a->nargs == b->nargs && strcmp(a->fmt, b->fmt) == 0 &&
-		strcmp(a->func, b->func) == 0 && strcmp(a->file, b->file) == 0);
-}
-
-/* The number of the event class of a site; 0: there is no room. */
-static size_t
-class_of(struct export *x, const struct ktr_decode_event *e, char *err, size_t errlen)
-{
-	uint32_t *known = &x->by_number[e->site_number & 0xffff];
-	if (*known != 0 && site_same(x->classes[*known - 1].site, e->site))
-		return *known;
-	if (x->class_count == x->class_room) {
-		size_t room = x->class_room * 2 + 256;
-		struct tracedat_class *more =
-		    room > UINT16_MAX ? NULL : realloc(x->classes, room * sizeof(*more));
-		if (more == NULL) {
-			export_fail(err, errlen, "%zu event classes are too many", x->class_count);
-			return 0;
-		}
-		x->classes = more;
-		x->class_room = room;
-	}
-	struct tracedat_class *c = &x->classes[x->class_count++];
-	c->site = e->site;
-	ktr_params_scan(e->site->fmt, c->params, e->site->nargs);
-	*known = (uint32_t)x->class_count;
-	return x->class_count;
 }
 
 static int
@@ -248,7 +199,7 @@ thread_seen(struct export *x, struct cpu *c, const struct ktr_decode_event *e)
 
 /* What an event's %s parameters are, with their lengths; returns the size of the event. */
 static size_t
-event_size(const struct ktr_decode_event *e, const struct tracedat_class *class, char bad[][32],
+event_size(const struct ktr_decode_event *e, const struct export_class *class, char bad[][32],
 	   const char **texts, size_t *lengths)
 {
 	size_t size = TRACEDAT_COMMON;
@@ -257,12 +208,7 @@ event_size(const struct ktr_decode_event *e, const struct tracedat_class *class,
 			size += 8;
 			continue;
 		}
-		texts[i] = e->strings[i];
-		if (texts[i] == NULL) {
-			snprintf(bad[i], 32, e->args[i] == 0 ? "(null)" : "(bad 0x%" PRIx64 ")",
-				 e->args[i]);
-			texts[i] = bad[i];
-		}
+		texts[i] = export_string(e, i, bad[i]);
 		lengths[i] = strnlen(texts[i], STRING_MAX);
 		size += 4 + lengths[i] + 1;
 	}
@@ -270,7 +216,7 @@ event_size(const struct ktr_decode_event *e, const struct tracedat_class *class,
 }
 
 static uint8_t *
-put_fields(uint8_t *p, const struct ktr_decode_event *e, const struct tracedat_class *class,
+put_fields(uint8_t *p, const struct ktr_decode_event *e, const struct export_class *class,
 	   const char *const *texts, const size_t *lengths)
 {
 	unsigned nargs = e->site->nargs, at = TRACEDAT_COMMON;
@@ -296,31 +242,33 @@ put_fields(uint8_t *p, const struct ktr_decode_event *e, const struct tracedat_c
 }
 
 static bool
-tracedat_event(struct export *x, const struct ktr_decode_event *e, char *err, size_t errlen)
+tracedat_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
+	const struct ktr_decode_event *e = ev->e;
 	struct cpu *c = &x->cpus[e->cpu];
 	const char *texts[KTR_PARAM_MAX];
 	size_t lengths[KTR_PARAM_MAX], number;
 	char bad[KTR_PARAM_MAX][32];
-	if (!header_seen(x, e->header, err, errlen) || !cpu_open(x, e->cpu, err, errlen))
+	bool is_new;
+	if (!cpu_open(x, e->cpu, err, errlen))
 		return false;
 	if (e->site == NULL) { /* its site was in a frame that is damaged */
 		c->lost++;
 		x->lost[e->cpu]++;
 		return true;
 	}
-	if ((number = class_of(x, e, err, errlen)) == 0)
-		return false;
+	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);
+	if (class == NULL || number + 1 >= UINT16_MAX)
+		return export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
 	if (!thread_seen(x, c, e))
 		return export_fail(err, errlen, "not enough memory");
-	const struct tracedat_class *class = &x->classes[number - 1];
 	size_t size = event_size(e, class, bad, texts, lengths);
-	uint64_t ns = time_of(c, e);
+	uint64_t ns = ev->ns;
 	if (!page_reserve(x, c, size, ns, err, errlen))
 		return false;
 	uint8_t *begin = c->page + TRACEDAT_PAGE_HEAD + c->used, *p = put_head(begin, c, ns, size);
 	uint8_t *data = p;
-	uint32_t type = (uint32_t)number; /* and no flags */
+	uint32_t type = (uint32_t)number + 1; /* and no flags */
 	p = put(put(p, &type, 4), &e->tid, 4);
 	p = put_fields(p, e, class, texts, lengths);
 	memset(p, 0, (size_t)(data + size - p));
@@ -330,12 +278,13 @@ tracedat_event(struct export *x, const struct ktr_decode_event *e, char *err, si
 }
 
 static bool
-tracedat_gap(struct export *x, const struct ktr_decode_gap *g, char *err, size_t errlen)
+tracedat_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
 {
+	const struct ktr_decode_gap *g = gap->g;
 	struct cpu *c = &x->cpus[g->cpu];
 	c->lost += g->count;
 	x->lost[g->cpu] += g->count;
-	return header_seen(x, g->header, err, errlen) && cpu_open(x, g->cpu, err, errlen);
+	return cpu_open(x, g->cpu, err, errlen);
 }
 
 /* ---- the file -----------------------------------------------------------------------------------
@@ -375,18 +324,15 @@ put_pages(struct export *x)
 static bool
 put_file(struct export *x)
 {
-	static const struct ktr_decode_header none = {.arch = "unknown", .build = "unknown"};
-	uint64_t ncpu = x->header.ncpu;
-	if (x->header.arch == NULL)
-		x->header = none;
+	uint64_t ncpu = x->header->ncpu;
 	if (ncpu > x->cpu_count && ncpu <= KTR_DECODE_CPUS)
 		x->cpu_count = (unsigned)ncpu;
 	if (x->cpu_count == 0)
 		x->cpu_count = 1;
 	const struct tracedat_head head = {
-	    .header = &x->header,
-	    .classes = x->classes,
-	    .class_count = x->class_count,
+	    .header = x->header,
+	    .classes = x->classes.all,
+	    .class_count = x->classes.count,
 	    .threads = x->threads,
 	    .cpu_count = x->cpu_count,
 	    .lost = x->lost,
@@ -398,8 +344,9 @@ put_file(struct export *x)
  */
 
 static struct export *
-tracedat_open(const char *path, char *err, size_t errlen)
+tracedat_open(const struct export_options *o, char *err, size_t errlen)
 {
+	const char *path = o->path;
 	struct stat st;
 	if (strlen(path) >= PATH_BYTES - 16) {
 		export_fail(err, errlen, "%.60s…: the name is too long", path);
@@ -452,7 +399,7 @@ tracedat_close(struct export *x, bool complete, char *err, size_t errlen)
 		free(x->cpus[n].page);
 	}
 	tdestroy(x->threads, free);
-	free(x->classes);
+	export_classes_free(&x->classes);
 	free(x);
 	return good;
 }
@@ -462,6 +409,7 @@ const struct export_format export_tracedat = {
     .what = "a trace.dat, version 6: trace-cmd, KernelShark",
     .needs_path = true,
     .open = tracedat_open,
+    .begin = tracedat_begin,
     .event = tracedat_event,
     .gap = tracedat_gap,
     .close = tracedat_close,

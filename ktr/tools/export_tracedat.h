@@ -9,18 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "ktr/decode.h"
-#include "ktr/param.h"
+#include "ktr/tools/export.h"
 
 #define TRACEDAT_PAGE      4096u /* bytes */
 #define TRACEDAT_PAGE_HEAD 16u   /* time and commit, 8 bytes each */
 #define TRACEDAT_COMMON    8u    /* the fields that all events have: type, flags, count, pid */
-
-/** An event class: a site. Its number is its place, from 1. */
-struct tracedat_class {
-	const struct ktr_decode_site *site;
-	struct ktr_param params[KTR_PARAM_MAX];
-};
 
 /** The last name of a thread: a node of a tree of tsearch(3). */
 struct tracedat_thread {
@@ -30,7 +23,7 @@ struct tracedat_thread {
 
 struct tracedat_head {
 	const struct ktr_decode_header *header;
-	const struct tracedat_class *classes;
+	const struct export_class *classes; /* an event's number is its place, from 1 */
 	size_t class_count;
 	void *threads; /* the tree */
 	unsigned cpu_count;

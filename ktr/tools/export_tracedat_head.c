@@ -91,7 +91,7 @@ put_conversion(FILE *f, const struct fmt_spec *s)
 
 /* The format into f, what it takes into args. */
 static void
-put_print_fmt(FILE *f, FILE *args, const struct tracedat_class *c)
+put_print_fmt(FILE *f, FILE *args, const struct export_class *c)
 {
 	unsigned n = 0, nargs = c->site->nargs;
 	for (const char *fmt = c->site->fmt; *fmt != '\0';) {
@@ -121,7 +121,7 @@ put_print_fmt(FILE *f, FILE *args, const struct tracedat_class *c)
 
 /* function_line; a second class of that name has its number behind. */
 static void
-put_class_name(FILE *f, void **names, const struct tracedat_class *c, size_t number)
+put_class_name(FILE *f, void **names, const struct export_class *c, size_t number)
 {
 	char *name = malloc(NAME_BYTES);
 	if (name == NULL)
@@ -141,7 +141,7 @@ put_class_name(FILE *f, void **names, const struct tracedat_class *c, size_t num
 }
 
 static void
-put_class(FILE *f, void **names, const struct tracedat_class *c, size_t number)
+put_class(FILE *f, void **names, const struct export_class *c, size_t number)
 {
 	char *args = NULL;
 	size_t args_size = 0;

@@ -15,7 +15,9 @@
 #include "ktr/tools/export.h"
 #include "ktr/tools/ktrdump.h"
 
-#define TEXT_MAX 4096
+#define TEXT_MAX  4096
+#define WIDTH_MIN 300
+#define WIDTH_MAX 20000
 
 #ifdef KTRDUMP_DEFAULT_INPUT
 #define DEFAULT_INPUT_TEXT "the default is " KTRDUMP_DEFAULT_INPUT
@@ -48,6 +50,9 @@ static const char usage_text[] =
     "      --format FORMAT   text, jsonl, stream (the input's own, unfiltered), or another tool's\n"
     "      --stats   events by class, site and CPU, and what was lost, instead of events\n"
     "  -o FILE       write there\n"
+#ifdef KTRDUMP_HOST
+    "      --width PIXELS    of a picture\n"
+#endif
     "Input\n"
     "  -i FILE       read there\n"
     "  -l            follow: go on when the file grows\n"
@@ -77,6 +82,7 @@ enum {
 	OPT_STATS,
 	OPT_FORMAT,
 	OPT_TICKS,
+	OPT_WIDTH,
 	OPT_HELP
 };
 
@@ -90,6 +96,7 @@ static const struct option long_options[] = {
     {"stats", no_argument, NULL, OPT_STATS},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"ticks", no_argument, NULL, OPT_TICKS},
+    {"width", required_argument, NULL, OPT_WIDTH},
     {"follow", no_argument, NULL, 'l'},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
@@ -131,6 +138,17 @@ option_format(struct dump_options *o)
 	return o->format != NULL ? 0 : usage_error(formats_text, optarg);
 }
 
+static int
+option_width(struct dump_options *o)
+{
+	char *end;
+	unsigned long width = strtoul(optarg, &end, 10);
+	if (*end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
+		return usage_error("--width: expected 300 to 20000 pixels", optarg);
+	o->width = (unsigned)width;
+	return 0;
+}
+
 /* One option with a value. Returns 0, or an exit status. */
 static int
 option_value(struct dump_options *o, int option)
@@ -157,6 +175,8 @@ option_value(struct dump_options *o, int option)
 		return 0;
 	case OPT_FORMAT:
 		return option_format(o);
+	case OPT_WIDTH:
+		return option_width(o);
 	case OPT_THREAD:
 		o->filter.thread = optarg;
 		return 0;
@@ -274,57 +294,6 @@ options_parse(struct dump_options *o, int argc, char **argv)
 	return -1;
 }
 
-#ifdef KTRDUMP_HOST
-static void
-export_failed(struct dump *d, const char *err)
-{
-	if (!d->failed)
-		fprintf(stderr, "ktrdump: %s\n", err);
-	d->failed = true;
-	d->status = DUMP_USAGE;
-}
-
-static void
-export_event(struct dump *d, const struct ktr_decode_event *e)
-{
-	char err[300];
-	if (!d->opts.format->event(d->export, e, err, sizeof(err)))
-		export_failed(d, err);
-}
-
-static void
-export_gap(struct dump *d, const struct ktr_decode_gap *g)
-{
-	char err[300];
-	if (!d->opts.format->gap(d->export, g, err, sizeof(err)))
-		export_failed(d, err);
-}
-
-static bool
-export_open(struct dump *d)
-{
-	char err[300];
-	d->export = d->opts.format->open(d->opts.output, err, sizeof(err));
-	if (d->export == NULL)
-		export_failed(d, err);
-	return d->export != NULL;
-}
-
-static void
-export_close(struct dump *d, bool complete)
-{
-	char err[300];
-	if (d->export != NULL &&
-	    !d->opts.format->close(d->export, complete && !d->failed, err, sizeof(err)) && complete)
-		export_failed(d, err);
-}
-#else
-#define export_event(d, e)        ((void)(e))
-#define export_gap(d, g)          ((void)(g))
-#define export_open(d)            false
-#define export_close(d, complete) ((void)(d))
-#endif
-
 static void
 on_merged_event(void *arg, const struct ktr_decode_event *e)
 {
@@ -338,12 +307,13 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 	text[0] = '\0';
 	if (wanted)
 		ktr_decode_text(text, sizeof(text), e);
-	if (!dump_match_event(&d->opts.filter, e, text))
+	bool passes = dump_match_event(&d->opts.filter, e, text);
+	if (d->export != NULL)
+		dump_export_event(d, e, passes);
+	if (!passes || d->export != NULL)
 		return;
 	d->index = index;
-	if (d->export != NULL)
-		export_event(d, e);
-	else if (d->opts.stats)
+	if (d->opts.stats)
 		dump_stats_event(d, e);
 	else if (d->opts.json)
 		dump_json_event(d, e, text);
@@ -359,11 +329,14 @@ on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 	struct dump *d = arg;
 	if (g->reason == KTR_GAP_DAMAGED || g->reason == KTR_GAP_LEFT)
 		d->status = DUMP_DAMAGED;
-	if (d->failed || d->opts.stream || !dump_match_gap(&d->opts.filter, g))
+	if (d->failed || d->opts.stream)
 		return;
+	bool passes = dump_match_gap(&d->opts.filter, g);
 	if (d->export != NULL)
-		export_gap(d, g);
-	else if (d->opts.stats)
+		dump_export_gap(d, g, passes);
+	if (!passes || d->export != NULL)
+		return;
+	if (d->opts.stats)
 		dump_stats_gap(d, g);
 	else if (d->opts.json)
 		dump_json_gap(d, g);
@@ -387,6 +360,8 @@ on_header(void *arg, const struct ktr_decode_header *h)
 	struct dump *d = arg;
 	if ((h->flags & KTR_WIRE_START) != 0)
 		merge_flush(d->merge);
+	if (d->header == NULL)
+		d->header = h;
 }
 
 static void
@@ -456,7 +431,7 @@ dump_open(struct dump *d)
 	};
 	static const struct merge_ops merge_ops = {on_merged_event, on_merged_gap};
 	d->out = stdout;
-	if (d->opts.format != NULL && !export_open(d))
+	if (d->opts.format != NULL && !dump_export_open(d))
 		return false;
 	if (d->export == NULL && d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
 		d->out = fopen(d->opts.output, "w");
@@ -495,7 +470,7 @@ main(int argc, char **argv)
 		return DUMP_USAGE;
 	status = dump_input(&d);
 	merge_flush(d.merge);
-	export_close(&d, status != DUMP_USAGE);
+	dump_export_close(&d, status != DUMP_USAGE);
 	if (d.opts.stats && status != DUMP_USAGE)
 		dump_stats_print(&d);
 

@@ -41,6 +41,7 @@ struct dump_options {
 	const char *kernel;                 /* what was dumped; NULL: not told */
 	const char *output;                 /* NULL: standard output */
 	const struct export_format *format; /* NULL: text or jsonl */
+	unsigned width;                     /* of a picture, pixels; 0: the format's own */
 	struct dump_filter filter;
 };
 
@@ -60,7 +61,8 @@ struct dump {
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_stats *stats;
-	struct export *export;                  /* of opts.format */
+	struct dump_export *export;             /* of opts.format; NULL: none */
+	const struct ktr_decode_header *header; /* the first; NULL: none yet */
 	const char *name;                       /* of the input, for messages */
 	struct dump_params params[DUMP_PARAMS]; /* by site number */
 	uint64_t index;                         /* of the next event, filtered ones included */
@@ -117,3 +119,16 @@ void dump_stats_event(struct dump *d, const struct ktr_decode_event *e);
 void dump_stats_gap(struct dump *d, const struct ktr_decode_gap *g);
 void dump_stats_print(struct dump *d);
 void dump_stats_destroy(struct dump_stats *s);
+
+/* ktrdump_export.c: into another tool's format. passes: the filter. */
+#ifdef KTRDUMP_HOST
+bool dump_export_open(struct dump *d);
+void dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes);
+void dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes);
+void dump_export_close(struct dump *d, bool complete);
+#else
+#define dump_export_open(d)             false
+#define dump_export_event(d, e, passes) ((void)(e))
+#define dump_export_gap(d, g, passes)   ((void)(g))
+#define dump_export_close(d, complete)  ((void)(d))
+#endif

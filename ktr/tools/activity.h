@@ -1,0 +1,97 @@
+/*
+ * activity.h - what threads, CPUs, interrupts and system calls do, as the events tell it: the one
+ * place that knows what Kestrel's trace points mean. Host only.
+ *
+ * It is fed with the events and gaps in the order of time, and keeps the state of every thread and
+ * CPU as of the event before. Not every event means something, and a few mean two things.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ktr/decode.h"
+
+#define ACTIVITY_NAME 32u /* bytes of a thread's name, with the NUL */
+#define ACTIVITY_MAX  2u  /* of one event */
+
+enum activity_state {
+	ACTIVITY_UNKNOWN,  /* not seen yet, or it ran where events were lost */
+	ACTIVITY_RUNNING,  /* on thread->cpu */
+	ACTIVITY_SPINNING, /* the same, for the lock `why` */
+	ACTIVITY_RUNNABLE, /* on the run queue of thread->cpu's CPU or another */
+	ACTIVITY_SLEEPING, /* on `why` */
+	ACTIVITY_BLOCKED,  /* on the lock `why` */
+	ACTIVITY_DEAD
+};
+
+struct activity_thread {
+	uint32_t tid;
+	bool idle; /* a CPU's idle thread */
+	enum activity_state state;
+	const char *why;   /* wait message or lock; NULL: none. Valid as the decoder's texts */
+	uint64_t since_ns; /* when state and why began */
+	bool woken;        /* WAKE came, and it is on no run queue yet */
+	uint32_t cpu;      /* where it ran last */
+	int prio;          /* as last told; less is better */
+	const char *call;  /* the system call that it is in; NULL: none, or not known */
+	uint64_t call_ns;  /* since when */
+	char name[ACTIVITY_NAME]; /* the last known; "" when none is */
+};
+
+enum activity_kind {
+	ACTIVITY_SWITCH, /* cpu runs thread from here on, and ran other (NULL: not known) */
+	ACTIVITY_STATE,  /* thread's state is another, or has another cause; it was `before` */
+	ACTIVITY_WAKE, /* thread was woken, by other (in an interrupt: that of the thread there) */
+	ACTIVITY_IRQ_ENTER, /* interrupt `number`, called `text`, interrupts thread */
+	ACTIVITY_IRQ_EXIT,  /* … and is over */
+	ACTIVITY_SYS_ENTER, /* thread enters system call `text` with the parameters args[0..5] */
+	ACTIVITY_SYS_EXIT,  /* thread leaves it; value is what it returns, or -errno */
+	ACTIVITY_FORK,      /* other made thread */
+	ACTIVITY_EXEC,      /* thread runs another program; its name is that one's */
+	ACTIVITY_EXIT,      /* thread's process ends; value is the wait status */
+	ACTIVITY_COUNTER,   /* counter `text` has `value` */
+};
+
+struct activity {
+	enum activity_kind kind;
+	uint32_t cpu;
+	uint64_t ns; /* since boot, never less than before */
+	const struct ktr_decode_event *event;
+	const struct activity_thread *thread, *other; /* as they are from now on */
+	enum activity_state before;                   /* thread's */
+	bool fresh;    /* STATE: RUNNABLE for the first time, made by other */
+	bool inferred; /* a SWITCH that no event told, but the next one of that CPU */
+	uint32_t number;
+	int64_t value;
+	const char *text; /* valid as the decoder's texts */
+	uint64_t args[6];
+};
+
+struct activity_model;
+
+/** NULL: no memory. */
+struct activity_model *activity_create(void);
+void activity_destroy(struct activity_model *m);
+
+/** How many activities the event is, in out; -1: no memory. Their threads stay where they are. */
+int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
+		   struct activity out[ACTIVITY_MAX]);
+/**
+ * Events of a CPU are missing: what runs there is not known until the next event of that CPU. The
+ * thread that ran there, whose state is UNKNOWN from now on, or NULL.
+ */
+const struct activity_thread *activity_gap(struct activity_model *m,
+					   const struct ktr_decode_gap *g);
+
+/** Nanoseconds since boot; never less than the time of the last event. */
+uint64_t activity_ns(const struct activity_model *m, const struct ktr_decode_header *h,
+		     uint64_t ticks);
+/** What runs on a CPU; NULL: not known. */
+const struct activity_thread *activity_running(const struct activity_model *m, uint32_t cpu);
+/** Calls fn for every thread seen, in no order. */
+void activity_threads(const struct activity_model *m,
+		      void (*fn)(void *arg, const struct activity_thread *t), void *arg);
+/** One word: "running", "runnable", … */
+const char *activity_state_name(enum activity_state state);

@@ -1,0 +1,152 @@
+/*
+ * ktrdump_export.c - leads events into another tool's format (export.h), with what they mean.
+ *
+ * The model of activities sees every event, also those that the filter keeps out: who runs on a CPU
+ * does not depend on what is shown.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export.h"
+#include "ktr/tools/ktrdump.h"
+
+#define ERR_BYTES 400
+
+struct dump_export {
+	const struct export_format *format;
+	struct export *x;
+	struct activity_model *model;
+	const struct ktr_decode_header *header; /* NULL: not begun */
+};
+
+static const struct ktr_decode_header no_header = {.arch = "unknown", .build = "unknown"};
+static volatile sig_atomic_t interrupted; /* by that signal; 0: not */
+
+static void
+on_signal(int sig)
+{
+	interrupted = sig;
+}
+
+static void
+failed(struct dump *d, const char *err)
+{
+	if (!d->failed)
+		fprintf(stderr, "ktrdump: %s\n", err);
+	d->failed = true;
+	d->status = DUMP_USAGE;
+}
+
+bool
+dump_export_open(struct dump *d)
+{
+	const struct export_options options = {
+	    .path = d->opts.output,
+	    .filter = &d->opts.filter,
+	    .width = d->opts.width,
+	};
+	const struct sigaction catch = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+	char err[ERR_BYTES] = "not enough memory";
+	d->export = calloc(1, sizeof(*d->export));
+	if (d->export != NULL) {
+		d->export->format = d->opts.format;
+		d->export->model = activity_create();
+		if (d->export->model != NULL)
+			d->export->x = d->opts.format->open(&options, err, sizeof(err));
+	}
+	if (d->export == NULL || d->export->x == NULL) {
+		failed(d, err);
+		dump_export_close(d, false);
+		return false;
+	}
+	/* Nothing of an export that is interrupted stays. */
+	sigaction(SIGINT, &catch, NULL);
+	sigaction(SIGTERM, &catch, NULL);
+	sigaction(SIGHUP, &catch, NULL);
+	return true;
+}
+
+/* The first event or gap, and no other boot than its. */
+static bool
+begun(struct dump *d, const struct ktr_decode_header *h)
+{
+	struct dump_export *x = d->export;
+	char err[ERR_BYTES];
+	if (h == x->header)
+		return true;
+	if (interrupted != 0)
+		return false;
+	if (x->header != NULL && memcmp(h->boot_id, x->header->boot_id, sizeof(h->boot_id)) != 0) {
+		failed(d, "the stream has more than one boot, whose times overlap: expected one");
+		return false;
+	}
+	bool first = x->header == NULL;
+	x->header = h;
+	if (!first || x->format->begin(x->x, h, err, sizeof(err)))
+		return true;
+	failed(d, err);
+	return false;
+}
+
+void
+dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
+{
+	struct dump_export *x = d->export;
+	struct activity activities[ACTIVITY_MAX];
+	char err[ERR_BYTES];
+	if (!begun(d, e->header))
+		return;
+	int n = activity_event(x->model, e, activities);
+	if (n < 0) {
+		failed(d, "not enough memory");
+		return;
+	}
+	const struct export_event ev = {
+	    .e = e,
+	    .ns = activity_ns(x->model, e->header, e->ticks),
+	    .passes = passes,
+	    .count = (unsigned)n,
+	    .activities = activities,
+	};
+	d->failed |= interrupted != 0;
+	if ((passes || x->format->sees_all) && !d->failed &&
+	    !x->format->event(x->x, &ev, err, sizeof(err)))
+		failed(d, err);
+}
+
+void
+dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
+{
+	struct dump_export *x = d->export;
+	char err[ERR_BYTES];
+	if (!begun(d, g->header))
+		return;
+	struct export_gap gap = {.g = g, .passes = passes};
+	gap.from_ns = activity_ns(x->model, g->header, g->from_ticks);
+	gap.thread = activity_gap(x->model, g);
+	gap.to_ns = activity_ns(x->model, g->header, g->to_ticks);
+	if ((passes || x->format->sees_all) && !x->format->gap(x->x, &gap, err, sizeof(err)))
+		failed(d, err);
+}
+
+void
+dump_export_close(struct dump *d, bool complete)
+{
+	struct dump_export *x = d->export;
+	char err[ERR_BYTES];
+	if (x == NULL)
+		return;
+	complete = complete && !d->failed;
+	if (x->x != NULL && complete && x->header == NULL)
+		complete = begun(d, d->header != NULL ? d->header : &no_header);
+	if (x->x != NULL && !x->format->close(x->x, complete, err, sizeof(err)) && complete)
+		failed(d, err);
+	activity_destroy(x->model);
+	free(x);
+	d->export = NULL;
+	if (interrupted != 0) {
+		fprintf(stderr, "ktrdump: interrupted: nothing is left of the export\n");
+		raise(interrupted);
+	}
+}

@@ -1,0 +1,344 @@
+/* linux.c - the table behind linux.h. */
+#include "ktr/tools/linux.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/wire.h"
+
+#define COMM(f, l)                 \
+	{                          \
+		f, l, LINUX_COMM16 \
+	}
+#define NUMBER(f, l)            \
+	{                       \
+		f, l, LINUX_INT \
+	}
+#define ARRAY(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct linux_class sched_switch = {
+    "sched",
+    "sched_switch",
+    "sched_switch",
+    "prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%ld ==> next_comm=%s next_pid=%d "
+    "next_prio=%d",
+    7,
+    {COMM("prev_comm", "prev_comm"),
+     NUMBER("prev_pid", "prev_tid"),
+     NUMBER("prev_prio", "prev_prio"),
+     {"prev_state", "prev_state", LINUX_LONG},
+     COMM("next_comm", "next_comm"),
+     NUMBER("next_pid", "next_tid"),
+     NUMBER("next_prio", "next_prio")},
+};
+
+#define WAKEUP(event)                                                            \
+	static const struct linux_class event = {                                \
+	    "sched",                                                             \
+	    #event,                                                              \
+	    #event,                                                              \
+	    "comm=%s pid=%d prio=%d target_cpu=%03d",                            \
+	    4,                                                                   \
+	    {COMM("comm", "comm"), NUMBER("pid", "tid"), NUMBER("prio", "prio"), \
+	     NUMBER("target_cpu", "target_cpu")},                                \
+	}
+WAKEUP(sched_waking);
+WAKEUP(sched_wakeup);
+WAKEUP(sched_wakeup_new);
+
+static const struct linux_class sched_process_fork = {
+    "sched",
+    "sched_process_fork",
+    "sched_process_fork",
+    "comm=%s pid=%d child_comm=%s child_pid=%d",
+    6,
+    {COMM("parent_comm", "parent_comm"), NUMBER("parent_pid", "parent_tid"),
+     COMM("child_comm", "child_comm"), NUMBER("child_pid", "child_tid"), NUMBER(NULL, "parent_pid"),
+     NUMBER(NULL, "child_pid")},
+};
+static const struct linux_class sched_process_exec = {
+    "sched",
+    "sched_process_exec",
+    "sched_process_exec",
+    "filename=%s pid=%d old_pid=%d",
+    3,
+    {{"filename", "filename", LINUX_STRING}, NUMBER("pid", "tid"), NUMBER("old_pid", "old_tid")},
+};
+static const struct linux_class sched_process_exit = {
+    "sched",
+    "sched_process_exit",
+    "sched_process_exit",
+    "comm=%s pid=%d prio=%d",
+    3,
+    {COMM("comm", "comm"), NUMBER("pid", "tid"), NUMBER("prio", "prio")},
+};
+
+static const struct linux_class irq_handler_entry = {
+    "irq",
+    "irq_handler_entry",
+    "irq_handler_entry",
+    "irq=%d name=%s",
+    2,
+    {NUMBER("irq", "irq"), {"name", "name", LINUX_STRING}},
+};
+static const struct linux_class irq_handler_exit = {
+    "irq",
+    "irq_handler_exit",
+    "irq_handler_exit",
+    "irq=%d ret=%d",
+    2,
+    {NUMBER("irq", "irq"), NUMBER("ret", "ret")},
+};
+
+/* ---- system calls -------------------------------------------------------------------------------
+ */
+
+struct call {
+	const char *name;
+	int x86_64, aarch64; /* number; -1: none */
+	struct linux_class enter, leave;
+};
+
+#define INT(f)                    \
+	{                         \
+#f, #f, LINUX_INT \
+	}
+#define LONG(f)                    \
+	{                          \
+#f, #f, LINUX_LONG \
+	}
+#define ULONG(f)                    \
+	{                           \
+#f, #f, LINUX_ULONG \
+	}
+#define STRING(f)                    \
+	{                            \
+#f, #f, LINUX_STRING \
+	}
+#define NR                                      \
+	{                                       \
+		"__syscall_nr", NULL, LINUX_INT \
+	}
+#define FIELDS(...)                                         \
+	ARRAY(((const struct linux_field[]){__VA_ARGS__})), \
+	{                                                   \
+		__VA_ARGS__                                 \
+	}
+#define CALL(name_, x86, arm, ...)                                        \
+	{#name_,                                                          \
+	 x86,                                                             \
+	 arm,                                                             \
+	 {"syscalls", "sys_enter_" #name_, "syscall_entry_" #name_, NULL, \
+	  FIELDS(NR, __VA_ARGS__)},                                       \
+	 {"syscalls", "sys_exit_" #name_, "syscall_exit_" #name_, NULL, FIELDS(NR, LONG(ret))}},
+
+static const struct call calls[] = {
+#include "ktr/tools/linux_syscalls.def"
+};
+
+/* Kestrel's own calls, and those of a later Kestrel: with Linux's way to name them. */
+struct own_call {
+	struct own_call *next;
+	char call[32], enter[64], leave[64], lttng_enter[64], lttng_leave[64];
+	struct linux_class classes[2];
+};
+
+static const struct linux_class *
+own_call(const char *name, bool leave)
+{
+	static const struct linux_field args[] = {NR,          ULONG(arg0), ULONG(arg1),
+						  ULONG(arg2), ULONG(arg3), ULONG(arg4),
+						  ULONG(arg5)};
+	static const struct linux_field ret[] = {NR, LONG(ret)};
+	static struct own_call *all;
+	struct own_call *c = all;
+	while (c != NULL && strcmp(c->call, name) != 0)
+		c = c->next;
+	if (c != NULL)
+		return &c->classes[leave];
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	snprintf(c->call, sizeof(c->call), "%s", name);
+	snprintf(c->enter, sizeof(c->enter), "sys_enter_kestrel_%s", name);
+	snprintf(c->leave, sizeof(c->leave), "sys_exit_kestrel_%s", name);
+	snprintf(c->lttng_enter, sizeof(c->lttng_enter), "syscall_entry_kestrel_%s", name);
+	snprintf(c->lttng_leave, sizeof(c->lttng_leave), "syscall_exit_kestrel_%s", name);
+	c->classes[0] =
+	    (struct linux_class){"syscalls", c->enter, c->lttng_enter, NULL, ARRAY(args), {NR}};
+	memcpy(c->classes[0].fields, args, sizeof(args));
+	c->classes[1] =
+	    (struct linux_class){"syscalls", c->leave, c->lttng_leave, NULL, ARRAY(ret), {NR}};
+	memcpy(c->classes[1].fields, ret, sizeof(ret));
+	c->next = all;
+	all = c;
+	return &c->classes[leave];
+}
+
+static int
+call_compare(const void *name, const void *call)
+{
+	return strcmp(name, ((const struct call *)call)->name);
+}
+
+/* The class; *number is the call's in that architecture. NULL: no memory. */
+static const struct linux_class *
+call_class(const struct activity *a, bool leave, int64_t *number)
+{
+	const char *arch = a->event->header->arch;
+	*number = -1;
+	const struct call *call =
+	    bsearch(a->text, calls, ARRAY(calls), sizeof(calls[0]), call_compare);
+	if (call == NULL)
+		return own_call(a->text, leave);
+	*number = strcmp(arch, "aarch64") == 0 ? call->aarch64 : call->x86_64;
+	return leave ? &call->leave : &call->enter;
+}
+
+/* ---- events -------------------------------------------------------------------------------------
+ */
+
+uint32_t
+linux_tid(const struct activity_thread *t)
+{
+	return t->idle ? 0 : t->tid;
+}
+
+void
+linux_comm(const struct activity_thread *t, char *buf)
+{
+	memset(buf, 0, LINUX_COMM);
+	if (t->idle)
+		snprintf(buf, LINUX_COMM, "swapper/%.7s", strchr(t->name, '/') + 1);
+	else if (t->name[0] == '\0')
+		snprintf(buf, LINUX_COMM, "<...>");
+	else
+		memcpy(buf, t->name, strnlen(t->name, LINUX_COMM - 1));
+}
+
+/* prev_state as in include/linux/sched.h: TASK_RUNNING, TASK_INTERRUPTIBLE,
+ * TASK_UNINTERRUPTIBLE, EXIT_DEAD. */
+static int64_t
+linux_state(const struct activity_thread *t)
+{
+	switch (t->state) {
+	case ACTIVITY_SLEEPING:
+		return 1;
+	case ACTIVITY_BLOCKED:
+		return 2;
+	case ACTIVITY_DEAD:
+		return 16;
+	default:
+		return 0;
+	}
+}
+
+static void
+put_switch(const struct activity *a, struct linux_event *out, char comms[2][LINUX_COMM])
+{
+	out->class = &sched_switch;
+	snprintf(comms[0], LINUX_COMM, "<...>");
+	if (a->other != NULL)
+		linux_comm(a->other, comms[0]);
+	linux_comm(a->thread, comms[1]);
+	out->texts[0] = comms[0];
+	out->values[1] = a->other != NULL ? (int64_t)linux_tid(a->other) : -1;
+	out->values[2] = a->other != NULL ? a->other->prio : 0;
+	out->values[3] = a->other != NULL ? linux_state(a->other) : 0;
+	out->texts[4] = comms[1];
+	out->values[5] = linux_tid(a->thread);
+	out->values[6] = a->thread->prio;
+}
+
+static void
+put_thread(const struct linux_class *class, const struct activity *a, struct linux_event *out,
+	   char comms[2][LINUX_COMM])
+{
+	out->class = class;
+	linux_comm(a->thread, comms[0]);
+	out->texts[0] = comms[0];
+	out->values[1] = linux_tid(a->thread);
+	out->values[2] = a->thread->prio;
+	out->values[3] = a->thread->cpu;
+}
+
+static void
+put_fork(const struct activity *a, struct linux_event *out, char comms[2][LINUX_COMM])
+{
+	out->class = &sched_process_fork;
+	linux_comm(a->other, comms[0]);
+	linux_comm(a->thread, comms[1]);
+	out->texts[0] = comms[0];
+	out->values[1] = out->values[4] = linux_tid(a->other);
+	out->texts[2] = comms[1];
+	out->values[3] = out->values[5] = linux_tid(a->thread);
+}
+
+static bool
+put_call(const struct activity *a, bool leave, struct linux_event *out)
+{
+	static char pointers[LINUX_FIELDS][24];
+	out->class = call_class(a, leave, &out->values[0]);
+	if (out->class == NULL)
+		return false;
+	for (unsigned i = 1; i < out->class->nfields; i++) {
+		uint64_t v = leave ? (uint64_t)a->value : a->args[i - 1];
+		out->values[i] = out->class->fields[i].type == LINUX_INT ? (int32_t)v : (int64_t)v;
+		/* What it points to is not in the trace. */
+		snprintf(pointers[i], sizeof(pointers[i]), "0x%" PRIx64, v);
+		out->texts[i] = pointers[i];
+	}
+	return true;
+}
+
+bool
+linux_event(const struct activity *a, struct linux_event *out)
+{
+	static char comms[2][LINUX_COMM];
+	switch (a->kind) {
+	case ACTIVITY_SWITCH:
+		if (a->inferred)
+			return false;
+		put_switch(a, out, comms);
+		return true;
+	case ACTIVITY_WAKE:
+		put_thread(&sched_waking, a, out, comms);
+		return true;
+	case ACTIVITY_STATE: /* put onto a run queue by another; from one run queue to another not
+			      */
+		if (a->thread->state != ACTIVITY_RUNNABLE || a->other == NULL ||
+		    a->before == ACTIVITY_RUNNABLE || a->before == ACTIVITY_RUNNING)
+			return false;
+		put_thread(a->fresh ? &sched_wakeup_new : &sched_wakeup, a, out, comms);
+		return true;
+	case ACTIVITY_FORK:
+		put_fork(a, out, comms);
+		return true;
+	case ACTIVITY_EXEC:
+		out->class = &sched_process_exec;
+		out->texts[0] = a->text;
+		out->values[1] = out->values[2] = linux_tid(a->thread);
+		return true;
+	case ACTIVITY_EXIT:
+		put_thread(&sched_process_exit, a, out, comms);
+		return true;
+	case ACTIVITY_IRQ_ENTER:
+		out->class = &irq_handler_entry;
+		out->values[0] = a->number;
+		out->texts[1] = a->text;
+		return true;
+	case ACTIVITY_IRQ_EXIT:
+		out->class = &irq_handler_exit;
+		out->values[0] = a->number;
+		out->values[1] = 1; /* IRQ_HANDLED */
+		return true;
+	case ACTIVITY_SYS_ENTER:
+		return put_call(a, false, out);
+	case ACTIVITY_SYS_EXIT:
+		return put_call(a, true, out);
+	default:
+		return false;
+	}
+}
