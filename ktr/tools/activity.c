@@ -111,7 +111,8 @@ thread_get(struct activity_model *m, uint32_t tid)
 	t->tid = tid;
 	t->since_ns = m->last_ns;
 	m->count++;
-	return m->table[slot_of(m, tid)] = t;
+	m->table[slot_of(m, tid)] = t;
+	return t;
 }
 
 static void

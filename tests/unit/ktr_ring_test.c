@@ -544,7 +544,8 @@ stress_every_entry_is_whole_and_counted(void **state)
 	for (uintptr_t i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&writers[i], NULL, stress_writer, (void *)(i + 1)),
 				 0);
-	for (unsigned i = 0; i < 100; i++) /* 4 to 65536: some hold what is recorded while it waits */
+	for (unsigned i = 0; i < 100;
+	     i++) /* 4 to 65536: some hold what is recorded while it waits */
 		assert_int_equal(ktr_resize(4u << i % 8 * 2), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		void *arg;
