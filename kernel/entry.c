@@ -13,6 +13,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/watchdog.h"
+#include "kernel/dev/irq.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
@@ -31,18 +32,44 @@
 
 extern char __ktr_record_start[], __ktr_record_end[];
 
-uint32_t
-entry_irq_enter(unsigned vector, struct arch_trapframe *tf)
+static const char *
+irq_name(enum entry_irq what, unsigned number)
 {
-	struct thread *t = curthread();
-	bool unsuppress = t->ktr_suppress;
+	static const char *const ipis[IPI_COUNT] = {[IPI_RESCHED] = "resched", [IPI_CALL] = "call"};
 
-	/* An interrupt is not the flush thread's doing: its events count. */
-	if (unsuppress)
-		ktr_port_set_ident(t->tid, false);
-	CTR3(KTR_INTR, "interrupt enter: vector %#x pc %#lx user %d", vector, arch_tf_pc(tf),
-	     arch_tf_user(tf));
-	return unsuppress;
+	switch (what) {
+	case ENTRY_IRQ_TIMER:
+		return "timer";
+	case ENTRY_IRQ_IPI:
+		return ipis[number];
+	case ENTRY_IRQ_LINE:
+		return irq_line_name(number);
+	case ENTRY_IRQ_NMI:
+		return "nmi";
+	default:
+		return "stray";
+	}
+}
+
+static void
+irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
+{
+	switch (what) {
+	case ENTRY_IRQ_TIMER:
+		clock_interrupt();
+		break;
+	case ENTRY_IRQ_IPI:
+		smp_ipi(number, tf);
+		break;
+	case ENTRY_IRQ_LINE:
+		irq_line_raised(number);
+		break;
+	case ENTRY_IRQ_NMI:
+		entry_nmi(tf);
+		break;
+	case ENTRY_IRQ_STRAY:
+		break;
+	}
 }
 
 /*
@@ -60,10 +87,19 @@ preemptible(struct arch_trapframe *tf)
 }
 
 void
-entry_irq_exit(unsigned vector, uint32_t cookie, struct arch_trapframe *tf)
+entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
+	struct thread *t = curthread();
+	bool unsuppress = t->ktr_suppress;
+
+	/* An interrupt is not the flush thread's doing: its events count. */
+	if (unsuppress)
+		ktr_port_set_ident(t->tid, false);
+	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
+	     irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
+	irq_serve(what, number, tf);
 	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
-	if (cookie)
+	if (unsuppress)
 		sched_set_ident(curthread());
 	/* A return to user mode looks by itself: entry_user_return(). */
 	if (!arch_tf_user(tf) && preemptible(tf) &&

@@ -19,16 +19,20 @@ _Noreturn void entry_secondary(void);
 
 /* All of these run with interrupts off on the thread's kernel stack unless said. */
 
-/* The one-shot timer fired. */
-void entry_timer(void);
-/* Line gsi was raised. */
-void entry_irq(unsigned gsi);
-/* An interprocessor interrupt; ipi is enum arch_ipi; tf is what it interrupted. */
-void entry_ipi(unsigned ipi, struct arch_trapframe *tf);
-/* Every device, timer and interprocessor interrupt is bracketed by these; exit may switch threads.
+/* What has interrupted. */
+enum entry_irq {
+	ENTRY_IRQ_TIMER, /* the one-shot timer */
+	ENTRY_IRQ_IPI,   /* number is enum arch_ipi */
+	ENTRY_IRQ_LINE,  /* number is the line (GSI, INTID) */
+	ENTRY_IRQ_NMI,   /* entry_nmi() by other means */
+	ENTRY_IRQ_STRAY  /* nobody knows */
+};
+/*
+ * Every device, timer and interprocessor interrupt, when the controller was told that it is taken:
+ * none nests. vector is what the machine calls it. May switch threads.
  */
-uint32_t entry_irq_enter(unsigned vector, struct arch_trapframe *tf);
-void entry_irq_exit(unsigned vector, uint32_t cookie, struct arch_trapframe *tf);
+void entry_interrupt(unsigned vector, enum entry_irq what, unsigned number,
+		     struct arch_trapframe *tf);
 /* An interrupt that stops CPUs, or another that no masking holds off. NMI context. */
 void entry_nmi(struct arch_trapframe *tf);
 /* System call from tf; interrupts on. */

@@ -136,24 +136,22 @@ synchronous(struct arch_trapframe *tf)
 static void
 interrupt(struct arch_trapframe *tf)
 {
-	uint32_t token, cookie;
+	uint32_t token;
 	unsigned intid = intc_ack(&token);
 
 	if (intid >= 1020) /* spurious, or it has gone */
 		return;
-	cookie = entry_irq_enter(intid, tf);
 	if (intid == devtree.timer_intid)
 		aarch64_timer_quiet();
 	intc_eoi(token); /* handlers run with interrupts off, so none nests before we are done */
 	if (intid == devtree.timer_intid)
-		entry_timer();
+		entry_interrupt(intid, ENTRY_IRQ_TIMER, 0, tf);
 	else if (intid < SGI_IPI + IPI_COUNT)
-		entry_ipi(intid - SGI_IPI, tf);
+		entry_interrupt(intid, ENTRY_IRQ_IPI, intid - SGI_IPI, tf);
 	else if (intid == SGI_NMI) /* where nothing is non-maskable */
-		entry_nmi(tf);
+		entry_interrupt(intid, ENTRY_IRQ_NMI, 0, tf);
 	else
-		entry_irq(intid);
-	entry_irq_exit(intid, cookie, tf);
+		entry_interrupt(intid, ENTRY_IRQ_LINE, intid, tf);
 }
 
 static void

@@ -132,19 +132,18 @@ static void
 interrupt(struct arch_trapframe *tf)
 {
 	unsigned v = (unsigned)tf->vector;
-	uint32_t cookie;
 
 	if (v == VEC_SPURIOUS)
 		return;
-	cookie = entry_irq_enter(v, tf);
 	lapic_eoi(); /* handlers run with interrupts off, so none nests before we are done */
 	if (v == VEC_TIMER)
-		entry_timer();
+		entry_interrupt(v, ENTRY_IRQ_TIMER, 0, tf);
 	else if (v >= VEC_IPI && v < VEC_IPI + IPI_COUNT)
-		entry_ipi(v - VEC_IPI, tf);
+		entry_interrupt(v, ENTRY_IRQ_IPI, v - VEC_IPI, tf);
 	else if (v >= VEC_GSI && v < VEC_GSI_END)
-		entry_irq(v - VEC_GSI);
-	entry_irq_exit(v, cookie, tf);
+		entry_interrupt(v, ENTRY_IRQ_LINE, v - VEC_GSI, tf);
+	else
+		entry_interrupt(v, ENTRY_IRQ_STRAY, 0, tf);
 }
 
 void

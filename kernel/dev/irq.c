@@ -34,7 +34,7 @@ irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 }
 
 void
-entry_irq(unsigned gsi)
+irq_line_raised(unsigned gsi)
 {
 	void (*fn)(void *) = gsi < LINES ? __atomic_load_n(&lines[gsi].fn, __ATOMIC_ACQUIRE) : NULL;
 
@@ -44,4 +44,13 @@ entry_irq(unsigned gsi)
 	}
 	CTR2(KTR_INTR, "irq: line %u name %s", gsi, lines[gsi].name);
 	fn(lines[gsi].arg);
+}
+
+const char *
+irq_line_name(unsigned gsi)
+{
+	/* acquire: pairs with irq_register() */
+	if (gsi >= LINES || __atomic_load_n(&lines[gsi].fn, __ATOMIC_ACQUIRE) == NULL)
+		return "stray";
+	return lines[gsi].name;
 }

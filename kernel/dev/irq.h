@@ -9,3 +9,7 @@
  * read-only data. -EINVAL no such line, -EBUSY taken. Thread context or boot.
  */
 int irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name);
+/* What the line's handler is called, "stray" when it has none: read-only data. Any context. */
+const char *irq_line_name(unsigned gsi);
+/* The line was raised: calls its handler. Interrupt context. */
+void irq_line_raised(unsigned gsi);

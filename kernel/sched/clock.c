@@ -98,7 +98,7 @@ clock_init_cpu(void)
 }
 
 void
-entry_timer(void)
+clock_interrupt(void)
 {
 	struct pcpu *pc = this_pcpu();
 	uint64_t now = clock_ns();

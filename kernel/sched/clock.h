@@ -14,3 +14,5 @@ void clock_delay_ns(uint64_t ns);
 /* Ticks a second, and the counter's value at clock_ns() == 0. */
 uint64_t clock_hz(void);
 uint64_t clock_boot_ticks(void);
+/* The one-shot timer fired. Interrupt context. */
+void clock_interrupt(void);

@@ -248,11 +248,11 @@ entry_sync_cpus(void)
 }
 
 void
-entry_ipi(unsigned ipi, struct arch_trapframe *tf)
+smp_ipi(unsigned ipi, struct arch_trapframe *tf)
 {
 	if (ipi == IPI_CALL)
 		run_call(tf);
-	/* IPI_RESCHED: entry_irq_exit() looks at resched. */
+	/* IPI_RESCHED: entry_interrupt() looks at resched. */
 }
 
 static bool

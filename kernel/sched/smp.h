@@ -31,3 +31,5 @@ unsigned smp_stop_others(void);
 void smp_resume_others(void);
 /* NMI: this CPU is wanted to stop, did so, and goes on now. False: it is not. */
 bool smp_stopped(struct arch_trapframe *tf);
+/* An interprocessor interrupt; ipi is enum arch_ipi; tf is what it interrupted. */
+void smp_ipi(unsigned ipi, struct arch_trapframe *tf);
