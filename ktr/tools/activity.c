@@ -110,7 +110,7 @@ thread_get(struct activity_model *m, uint32_t tid)
 		return NULL;
 	t->tid = tid;
 	t->since_ns = m->last_ns;
-	m->count++;
+	t->number = (uint32_t)m->count++;
 	m->table[slot_of(m, tid)] = t;
 	return t;
 }

@@ -28,7 +28,8 @@ enum activity_state {
 
 struct activity_thread {
 	uint32_t tid;
-	bool idle; /* a CPU's idle thread */
+	uint32_t number; /* 0, 1, 2, … in the order of what was seen first */
+	bool idle;       /* a CPU's idle thread */
 	enum activity_state state;
 	const char *why;   /* wait message or lock; NULL: none. Valid as the decoder's texts */
 	uint64_t since_ns; /* when state and why began */

@@ -76,6 +76,8 @@ struct dump {
 bool dump_parse_time(const char *text, int64_t *ns);
 bool dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e,
 		      const char *text);
+bool dump_match_cpu(const struct dump_filter *f, uint32_t cpu);
+bool dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name);
 bool dump_match_gap(const struct dump_filter *f, const struct ktr_decode_gap *g);
 /* True: text is needed to decide. */
 bool dump_match_needs_text(const struct dump_filter *f);

@@ -45,20 +45,22 @@ dump_parse_time(const char *text, int64_t *ns)
 	return any && digits == unit;
 }
 
-static bool
-match_cpu(const struct dump_filter *f, uint32_t cpu)
+bool
+dump_match_cpu(const struct dump_filter *f, uint32_t cpu)
 {
 	return cpu < 64 ? (f->cpus >> cpu & 1) != 0 : f->cpus == ~(uint64_t)0;
 }
 
-static bool
-match_thread(const char *want, const struct ktr_decode_event *e)
+bool
+dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name)
 {
 	char *end;
-	unsigned long long tid = strtoull(want, &end, 0);
-	if (want[0] != '\0' && *end == '\0')
-		return tid == e->tid;
-	return e->thread != NULL && ktr_glob(want, e->thread);
+	if (f->thread == NULL)
+		return true;
+	unsigned long long wanted = strtoull(f->thread, &end, 0);
+	if (f->thread[0] != '\0' && *end == '\0')
+		return wanted == tid;
+	return name != NULL && ktr_glob(f->thread, name);
 }
 
 static bool
@@ -85,11 +87,11 @@ bool
 dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e, const char *text)
 {
 	int64_t ns = ktr_decode_ns(e->header, e->ticks);
-	if (!match_cpu(f, e->cpu) || ns < f->since_ns || ns > f->until_ns)
+	if (!dump_match_cpu(f, e->cpu) || ns < f->since_ns || ns > f->until_ns)
 		return false;
 	if (f->classes != ~(uint64_t)0 && (e->site == NULL || (e->site->classes & f->classes) == 0))
 		return false;
-	if (f->thread != NULL && !match_thread(f->thread, e))
+	if (!dump_match_thread(f, e->tid, e->thread))
 		return false;
 	return f->grep == NULL || match_text(f->grep, text);
 }
@@ -97,6 +99,6 @@ dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e, 
 bool
 dump_match_gap(const struct dump_filter *f, const struct ktr_decode_gap *g)
 {
-	return match_cpu(f, g->cpu) && ktr_decode_ns(g->header, g->to_ticks) >= f->since_ns &&
+	return dump_match_cpu(f, g->cpu) && ktr_decode_ns(g->header, g->to_ticks) >= f->since_ns &&
 	       ktr_decode_ns(g->header, g->from_ticks) <= f->until_ns;
 }
