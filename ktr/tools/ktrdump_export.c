@@ -4,6 +4,7 @@
  * The model of activities sees every event, also those that the filter keeps out: who runs on a CPU
  * does not depend on what is shown.
  */
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,12 @@ struct dump_export {
 };
 
 static const struct ktr_decode_header no_header = {.arch = "unknown", .build = "unknown"};
-static volatile sig_atomic_t interrupted; /* by that signal; 0: not */
+volatile sig_atomic_t dump_interrupted;
 
 static void
 on_signal(int sig)
 {
-	interrupted = sig;
+	dump_interrupted = sig;
 }
 
 static void
@@ -75,7 +76,7 @@ begun(struct dump *d, const struct ktr_decode_header *h)
 	char err[ERR_BYTES];
 	if (h == x->header)
 		return true;
-	if (interrupted != 0)
+	if (dump_interrupted != 0)
 		return false;
 	if (x->header != NULL && memcmp(h->boot_id, x->header->boot_id, sizeof(h->boot_id)) != 0) {
 		failed(d, "the stream has more than one boot, whose times overlap: expected one");
@@ -109,7 +110,7 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	    .count = (unsigned)n,
 	    .activities = activities,
 	};
-	d->failed |= interrupted != 0;
+	d->failed |= dump_interrupted != 0;
 	if ((passes || x->format->sees_all) && !d->failed &&
 	    !x->format->event(x->x, &ev, err, sizeof(err)))
 		failed(d, err);
@@ -130,6 +131,16 @@ dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 		failed(d, err);
 }
 
+bool
+dump_export_wait(int fd)
+{
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	/* A signal may come before the wait: it is looked for ten times a second. */
+	while (dump_interrupted == 0 && poll(&ready, 1, 100) == 0)
+		;
+	return dump_interrupted == 0;
+}
+
 void
 dump_export_close(struct dump *d, bool complete)
 {
@@ -145,8 +156,8 @@ dump_export_close(struct dump *d, bool complete)
 	activity_destroy(x->model);
 	free(x);
 	d->export = NULL;
-	if (interrupted != 0) {
+	if (dump_interrupted != 0) {
 		fprintf(stderr, "ktrdump: interrupted: nothing is left of the export\n");
-		raise(interrupted);
+		raise(dump_interrupted);
 	}
 }

@@ -84,6 +84,8 @@ read_chunk(int fd, uint8_t *chunk, bool first)
 {
 	size_t have = 0;
 	for (;;) {
+		if (!dump_export_wait(fd))
+			return -1;
 		ssize_t n = read(fd, chunk + have, DUMP_CHUNK - have);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -159,8 +161,9 @@ dump_input(struct dump *d)
 		return unreadable(d, fd);
 	}
 	begin(d);
+	bool to_stdout = d->opts.output == NULL || strcmp(d->opts.output, "-") == 0;
 	struct progress progress = {
-	    .on = isatty(STDERR_FILENO) && !isatty(fileno(d->out)) && !d->opts.follow,
+	    .on = isatty(STDERR_FILENO) && !(to_stdout && isatty(STDOUT_FILENO)) && !d->opts.follow,
 	    .size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 	    .next_ns = now_ns() + PROGRESS_AFTER_NS,
 	};
@@ -169,7 +172,7 @@ dump_input(struct dump *d)
 		ssize_t n = read_chunk(fd, chunk, armor.kind == DUMP_ARMOR_UNKNOWN);
 		if (n < 0) {
 			progress_clear(&progress);
-			return unreadable(d, fd);
+			return dump_interrupted != 0 ? DUMP_USAGE : unreadable(d, fd);
 		}
 		if (n == 0) {
 			if (follow_wait(d, S_ISFIFO(st.st_mode)))
