@@ -50,10 +50,12 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
 	ktr/tools/export_ctf.c \
+	ktr/tools/export_folded.c \
 	ktr/tools/export_tracedat.c \
 	ktr/tools/export_tracedat_head.c \
 	ktr/tools/ktrdump_export.c \
-	ktr/tools/linux.c
+	ktr/tools/linux.c \
+	ktr/tools/span.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

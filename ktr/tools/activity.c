@@ -398,6 +398,10 @@ meaning_find(struct meaning *mean, const struct ktr_decode_site *s)
 		return;
 	const char *name = strchr(s->fmt, ' ') + 1;
 	size_t len = strcspn(name, ":");
+	if (memchr(name, '%', len) != NULL) { /* a number, not a name */
+		mean->fn = NULL;
+		return;
+	}
 	len = len < CALL_NAME - 1 ? len : CALL_NAME - 1;
 	memcpy(mean->call, name, len);
 	mean->call[len] = '\0';

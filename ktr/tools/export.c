@@ -11,6 +11,7 @@
 
 static const struct export_format *const formats[] = {
     &export_ctf,
+    &export_folded,
     &export_tracedat,
 };
 

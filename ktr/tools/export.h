@@ -60,6 +60,7 @@ struct export_format {
 };
 
 extern const struct export_format export_ctf;      /* export_ctf.c */
+extern const struct export_format export_folded;   /* export_folded.c */
 extern const struct export_format export_tracedat; /* export_tracedat.c */
 
 /** NULL: no such format. */

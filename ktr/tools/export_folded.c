@@ -1,0 +1,187 @@
+/*
+ * export_folded.c - folded stacks (Brendan Gregg's FlameGraph: `frame;frame COUNT` a line), as
+ * flamegraph.pl, inferno and speedscope read them. COUNT is nanoseconds.
+ *
+ * A stack is `THREAD;STATE[;SYSCALL][;WHY]`: all threads of one name together, WHY what it sleeps
+ * on or which lock it waits for. A CPU that idles is `idle;cpuN`. Time in which a thread's state
+ * is not known, before its first event or where events were lost, is left out. An interrupt is
+ * counted for the thread that it interrupted.
+ */
+#define _GNU_SOURCE /* tdestroy() */
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/ktrdump.h"
+#include "ktr/tools/span.h"
+#include "ktr/tools/utf8.h"
+
+#define STACK_BYTES 2048u
+
+struct stack {
+	uint64_t ns;
+	char text[];
+};
+
+struct export
+{
+	struct export_file file;
+	const struct dump_filter *filter;
+	struct spans *spans;
+	void *stacks; /* by their texts */
+	char scratch[sizeof(struct stack) + STACK_BYTES];
+};
+
+static int
+stack_compare(const void *a, const void *b)
+{
+	const struct stack *l = a, *r = b;
+	return strcmp(l->text, r->text);
+}
+
+static bool
+stack_add(struct export *x, const struct stack *stack, uint64_t ns)
+{
+	struct stack **found = tfind(stack, &x->stacks, stack_compare);
+	if (found == NULL) {
+		size_t size = sizeof(*stack) + strlen(stack->text) + 1;
+		struct stack *copy = malloc(size);
+		if (copy == NULL)
+			return false;
+		memcpy(copy, stack, size);
+		copy->ns = 0;
+		found = tsearch(copy, &x->stacks, stack_compare);
+		if (found == NULL) {
+			free(copy);
+			return false;
+		}
+	}
+	(*found)->ns += ns;
+	return true;
+}
+
+/* A frame, cut to the room: a ';' in it becomes ':', what is no text '?'. Returns its end. */
+static char *
+frame_put(char *p, const char *end, const char *text)
+{
+	const unsigned char *from = (const unsigned char *)text;
+	while (*from != '\0') {
+		size_t n = utf8_length(from);
+		bool text_byte = n > 0 && *from >= ' ' && *from != 0x7f;
+		if (p + n + 1 >= end)
+			break;
+		if (text_byte && *from != ';')
+			memcpy(p, from, n);
+		else
+			*p = text_byte ? ':' : '?';
+		p += text_byte ? n : 1;
+		from += n > 0 ? n : 1;
+	}
+	*p = '\0';
+	return p;
+}
+
+static bool
+folded_span(void *arg, const struct span *span)
+{
+	struct export *x = arg;
+	bool runs = span->state == ACTIVITY_RUNNING || span->state == ACTIVITY_SPINNING;
+	struct stack *stack = (struct stack *)(void *)x->scratch;
+	char *p = stack->text, *end = x->scratch + sizeof(x->scratch);
+	uint64_t ns = span->to_ns - span->from_ns;
+	if (span->state == ACTIVITY_UNKNOWN || span->state == ACTIVITY_DEAD ||
+	    (span->thread->idle && !runs) ||
+	    !dump_match_thread(x->filter, span->thread->tid, span->name) ||
+	    (x->filter->cpus != ~(uint64_t)0 && !(runs && dump_match_cpu(x->filter, span->cpu))))
+		return true;
+	if (span->thread->idle) {
+		snprintf(p, STACK_BYTES, "idle;cpu%" PRIu32, span->cpu);
+		return stack_add(x, stack, ns);
+	}
+	if (span->name[0] != '\0')
+		p = frame_put(p, end, span->name);
+	else
+		p += snprintf(p, STACK_BYTES, "tid %" PRIu32, span->thread->tid);
+	const char *const frames[] = {activity_state_name(span->state), span->call, span->why};
+	for (unsigned i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+		if (frames[i] == NULL || end - p < 3)
+			continue;
+		*p++ = ';';
+		p = frame_put(p, end, frames[i]);
+	}
+	return stack_add(x, stack, ns);
+}
+
+static struct export *
+folded_open(const struct export_options *o, char *err, size_t errlen)
+{
+	static const struct span_ops ops = {.thread = folded_span};
+	struct export *x = calloc(1, sizeof(*x));
+	export_fail(err, errlen, "not enough memory");
+	if (x == NULL)
+		return NULL;
+	x->filter = o->filter;
+	x->spans = spans_create(&ops, x, o->filter);
+	if (x->spans != NULL && export_file_open(&x->file, o->path, err, errlen))
+		return x;
+	spans_destroy(x->spans);
+	free(x);
+	return NULL;
+}
+
+static bool
+folded_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+{
+	(void)err, (void)errlen;
+	spans_begin(x->spans, h);
+	return true;
+}
+
+static bool
+folded_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+{
+	return spans_event(x->spans, ev) || export_fail(err, errlen, "not enough memory");
+}
+
+static bool
+folded_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+{
+	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
+}
+
+static void
+stack_print(const void *node, VISIT visit, void *out)
+{
+	const struct stack *stack = *(const struct stack *const *)node;
+	if (visit == postorder || visit == leaf)
+		fprintf(out, "%s %" PRIu64 "\n", stack->text, stack->ns);
+}
+
+static bool
+folded_close(struct export *x, bool complete, char *err, size_t errlen)
+{
+	bool told = !complete || spans_end(x->spans);
+	if (!told)
+		export_fail(err, errlen, "not enough memory");
+	else if (complete)
+		twalk_r(x->stacks, stack_print, x->file.f);
+	char why[160];
+	bool good = export_file_close(&x->file, complete && told, told ? err : why,
+				      told ? errlen : sizeof(why));
+	tdestroy(x->stacks, free);
+	spans_destroy(x->spans);
+	free(x);
+	return good;
+}
+
+const struct export_format export_folded = {
+    .name = "folded",
+    .what = "folded stacks: nanoseconds by thread, state and system call, for flame graphs",
+    .sees_all = true,
+    .open = folded_open,
+    .begin = folded_begin,
+    .event = folded_event,
+    .gap = folded_gap,
+    .close = folded_close,
+};

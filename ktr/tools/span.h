@@ -1,0 +1,49 @@
+/*
+ * span.h - who did what from when to when, out of the activities (activity.h): for formats that
+ * show times and not events. Host only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ktr/tools/export.h"
+
+/** A thread was in one state, for one cause, in one system call or none, under one name. */
+struct span {
+	const struct activity_thread *thread; /* as it is now */
+	enum activity_state state;
+	const char *why, *call; /* as of activity_thread */
+	const char *name;       /* "" when it has none; valid during the call */
+	uint32_t cpu;           /* where it ran last */
+	uint64_t from_ns, to_ns;
+};
+
+/** What is told, in the order of the ends. All but thread may be NULL; false: no memory. */
+struct span_ops {
+	bool (*thread)(void *arg, const struct span *span);
+	/** A CPU ran t; NULL: not known. Without holes from the trace's begin on. */
+	bool (*cpu)(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns,
+		    uint64_t to_ns);
+	bool (*irq)(void *arg, uint32_t cpu, uint32_t number, const char *name, uint64_t from_ns,
+		    uint64_t to_ns);
+	/** Is told at its begin. */
+	bool (*lost)(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_ns);
+};
+
+struct spans;
+
+/** Only what lies in the filter's times is told, cut to them. NULL: no memory. */
+struct spans *spans_create(const struct span_ops *ops, void *arg, const struct dump_filter *filter);
+void spans_destroy(struct spans *s);
+
+/** False: no memory. The header, once, before all else; all events and gaps; the end. */
+void spans_begin(struct spans *s, const struct ktr_decode_header *h);
+bool spans_event(struct spans *s, const struct export_event *ev);
+bool spans_gap(struct spans *s, const struct export_gap *gap);
+bool spans_end(struct spans *s);
+
+/** From the first event to the last, within the filter's times; both 0 without events. */
+void spans_range(const struct spans *s, uint64_t *from_ns, uint64_t *to_ns);
+/** CPUs that the machine has, or that were seen. */
+unsigned spans_cpus(const struct spans *s);
