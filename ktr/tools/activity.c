@@ -468,6 +468,12 @@ activity_gap(struct activity_model *m, const struct ktr_decode_gap *g)
 	return t;
 }
 
+const struct activity_thread *
+activity_thread(const struct activity_model *m, uint32_t tid)
+{
+	return m->table[slot_of(m, tid)];
+}
+
 uint64_t
 activity_ns(const struct activity_model *m, const struct ktr_decode_header *h, uint64_t ticks)
 {

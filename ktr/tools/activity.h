@@ -86,6 +86,9 @@ int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 const struct activity_thread *activity_gap(struct activity_model *m,
 					   const struct ktr_decode_gap *g);
 
+/** The thread with that number; NULL: not seen. */
+const struct activity_thread *activity_thread(const struct activity_model *m, uint32_t tid);
+
 /** Nanoseconds since boot; never less than the time of the last event. */
 uint64_t activity_ns(const struct activity_model *m, const struct ktr_decode_header *h,
 		     uint64_t ticks);

@@ -24,7 +24,8 @@ struct export_options {
 /** An event, and what it means. */
 struct export_event {
 	const struct ktr_decode_event *e;
-	uint64_t ns;    /* since boot; never less than before */
+	uint64_t ns;                          /* since boot; never less than before */
+	const struct activity_thread *thread; /* that recorded it; never NULL */
 	bool passes;    /* the filter; only formats with sees_all see what does not */
 	unsigned count; /* of activities */
 	const struct activity *activities;

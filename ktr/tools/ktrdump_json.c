@@ -18,8 +18,8 @@ plain_length(const unsigned char *p)
 	return n;
 }
 
-static void
-json_string(struct line *l, const char *text)
+void
+line_json(struct line *l, const char *text)
 {
 	if (text == NULL) {
 		line_text(l, "null");
@@ -63,7 +63,7 @@ json_member(struct line *l, const char *name, const char *text)
 	line_text(l, ",\"");
 	line_text(l, name);
 	line_text(l, "\":");
-	json_string(l, text);
+	line_json(l, text);
 }
 
 /* What formats say of parameters, each read once for as long as its place here is its own. */
@@ -86,7 +86,7 @@ json_args(struct line *l, const struct ktr_decode_event *e, const struct ktr_par
 			line_char(l, ',');
 		uint64_t value = ktr_param_value(&p[n], e->args[n]);
 		if (p[n].string && (e->strings[n] != NULL || value == 0))
-			json_string(l, e->strings[n]);
+			line_json(l, e->strings[n]);
 		else if (p[n].is_signed)
 			line_signed(l, (int64_t)value);
 		else
@@ -100,7 +100,7 @@ json_names(struct line *l, const struct ktr_decode_event *e, const struct ktr_pa
 	for (unsigned n = 0; n < e->nargs; n++) {
 		if (n > 0)
 			line_char(l, ',');
-		json_string(l, p[n].name);
+		line_json(l, p[n].name);
 	}
 }
 

@@ -135,6 +135,9 @@ line_number(struct line *l, uint64_t v, size_t width)
 	} while (p > start);
 }
 
+/** A string of JSON, in its quotes, or null; bytes that are no UTF-8 are U+FFFD: ktrdump_json.c. */
+void line_json(struct line *l, const char *text);
+
 static inline void
 line_signed(struct line *l, int64_t v)
 {
