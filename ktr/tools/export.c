@@ -12,6 +12,7 @@
 static const struct export_format *const formats[] = {
     &export_ctf,
     &export_folded,
+    &export_schedgraph,
     &export_tracedat,
 };
 
@@ -64,6 +65,23 @@ export_file_open(struct export_file *file, const char *path, char *err, size_t e
 	snprintf(file->part, sizeof(file->part), "%s%s", path, special ? "" : ".part");
 	file->f = fopen(file->part, "wb");
 	return file->f != NULL || export_file_failed(file, err, errlen);
+}
+
+FILE *
+export_file_scratch(const struct export_file *file)
+{
+	char name[sizeof(file->part) + 8];
+	if (strcmp(file->part, file->path) == 0) /* standard output, or no plain file */
+		return tmpfile();
+	snprintf(name, sizeof(name), "%s.XXXXXX", file->part);
+	int fd = mkstemp(name);
+	if (fd < 0)
+		return NULL;
+	unlink(name);
+	FILE *f = fdopen(fd, "w+b");
+	if (f == NULL)
+		close(fd);
+	return f;
 }
 
 bool

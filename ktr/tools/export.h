@@ -60,9 +60,10 @@ struct export_format {
 	bool (*close)(struct export *x, bool complete, char *err, size_t errlen);
 };
 
-extern const struct export_format export_ctf;      /* export_ctf.c */
-extern const struct export_format export_folded;   /* export_folded.c */
-extern const struct export_format export_tracedat; /* export_tracedat.c */
+extern const struct export_format export_ctf;        /* export_ctf.c */
+extern const struct export_format export_folded;     /* export_folded.c */
+extern const struct export_format export_schedgraph; /* export_schedgraph.c */
+extern const struct export_format export_tracedat;   /* export_tracedat.c */
 
 /** NULL: no such format. */
 const struct export_format *export_find(const char *name);
@@ -82,6 +83,8 @@ struct export_file {
 };
 
 bool export_file_open(struct export_file *file, const char *path, char *err, size_t errlen);
+/** A nameless file, for what has to wait; beside the output, where there is room. NULL: errno. */
+FILE *export_file_scratch(const struct export_file *file);
 /** `PATH: why`, by errno. Returns false. */
 bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
 /** False: it could not all be written, and nothing stays; as with complete false, quietly. */
