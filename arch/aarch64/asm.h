@@ -14,6 +14,9 @@
 #define PCPU_KSTACK       24
 #define PCPU_OVERFLOW_TOP 32
 
+/* The program counter, to debuggers (DWARF for the Arm 64-bit architecture, 4.1). */
+#define DWARF_PC 32
+
 /* struct arch_context */
 #define CTX_SP 88
 #define CTX_PC 96

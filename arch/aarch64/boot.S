@@ -8,6 +8,17 @@
  */
 #include "arch/aarch64/asm.h"
 
+	/* The first C function of a CPU: debuggers are told that nothing called it. */
+	.macro CALL_FIRST function
+	.cfi_startproc
+	.cfi_undefined x30
+	bl \function
+	brk #1
+	.cfi_endproc
+	.endm
+
+	.cfi_sections .debug_frame
+
 	.section .head, "ax"
 	/* Linux Documentation/arm64/booting.rst, 4. */
 	.globl _start
@@ -102,8 +113,7 @@ start:
 	mov x30, xzr
 	mov x0, x20
 	mov x1, x21
-	bl aarch64_start
-	brk #1
+	CALL_FIRST aarch64_start
 
 	/* A CPU that PSCI turned on: x0 is the physical address of its struct aarch64_secondary. */
 	.globl aarch64_secondary_entry
@@ -121,8 +131,7 @@ aarch64_secondary_entry:
 	mov sp, x22
 	mov x29, xzr
 	mov x30, xzr
-	bl aarch64_start_secondary
-	brk #1
+	CALL_FIRST aarch64_start_secondary
 
 	/*
 	 * From EL2 to EL1, where the loader entered at EL2: EL1 owns the machine, nothing traps, and the

@@ -63,6 +63,23 @@
 	b from_el1
 	.endm
 
+	/*
+	 * For gdb: from here on, and behind a call, the frame is at the stack pointer, and its caller is what the trap
+	 * struck. (The kernel's own debugger asks arch_unwind_trap().)
+	 */
+	.macro CFI_TRAP
+	.cfi_startproc simple
+	.cfi_signal_frame
+	.cfi_return_column DWARF_PC
+	.cfi_def_cfa sp, TF_SIZE
+	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30
+	.cfi_offset x\n, 8 * \n - TF_SIZE
+	.endr
+	.cfi_offset sp, TF_SP - TF_SIZE
+	.cfi_offset DWARF_PC, TF_PC - TF_SIZE
+	.endm
+
+	.cfi_sections .debug_frame
 	.text
 	.balign 0x800
 	.globl aarch64_vectors
@@ -94,17 +111,20 @@ from_el0:
 	msr sp_el0, x0
 	mov x29, xzr			/* a backtrace ends here */
 	mov x30, xzr
+	CFI_TRAP
 	mov x0, sp
 	bl aarch64_trap
 	.globl user_trap_return
 user_trap_return:
 	b trap_return
+	.cfi_endproc
 
 from_el1:
 	SAVE_REGS
 	add x21, sp, #TF_SIZE
 	mov x22, xzr
 	SAVE_STATE
+	CFI_TRAP
 	mov x0, sp
 	bl aarch64_trap
 
@@ -136,6 +156,7 @@ trap_return:				/* sp: the frame */
 	ldp x26, x27, [sp, #16 * 13]
 	ldp x28, x29, [sp, #16 * 14]
 	ldr x30, [sp, #TF_X30]
+	.cfi_endproc
 	add sp, sp, #TF_SIZE
 	eret
 
@@ -152,12 +173,14 @@ stack_overflow:
 	mrs x21, tpidrro_el0
 	mov x22, xzr
 	SAVE_STATE
+	CFI_TRAP
 	mov x0, sp
 	mov x1, #TRAP_STACK
 	bl aarch64_trap
 	.globl stack_overflow_return
 stack_overflow_return:			/* never: for backtraces */
 	brk #1
+	.cfi_endproc
 
 	/* void arch_return_to_user(struct arch_trapframe *tf): tf is at the top of the kernel stack */
 	.globl arch_return_to_user
@@ -168,6 +191,7 @@ arch_return_to_user:
 	/* void arch_context_switch(struct arch_context *from, struct arch_context *to) */
 	.globl arch_context_switch
 arch_context_switch:
+	.cfi_startproc
 	stp x19, x20, [x0, #16 * 0]
 	stp x21, x22, [x0, #16 * 1]
 	stp x23, x24, [x0, #16 * 2]
@@ -185,11 +209,17 @@ arch_context_switch:
 	ldr x30, [x1, #CTX_PC]
 	mov sp, x9
 	ret
+	.cfi_endproc
 
 	/* First code of a new context: x19 function, x20 argument. */
+	.cfi_startproc
+	.cfi_undefined x30		/* nothing called it */
+context_start:
+	nop				/* debuggers look for the call before the address */
 	.globl aarch64_context_start
 aarch64_context_start:
 	mov x0, x20
 	mov x30, xzr
 	blr x19
 	brk #1
+	.cfi_endproc

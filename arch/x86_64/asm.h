@@ -9,6 +9,7 @@
 #define TF_CS     (18 * 8)
 #define TF_RFLAGS (19 * 8)
 #define TF_RSP    (20 * 8)
+#define TF_SIZE   (22 * 8)
 
 #define KERNEL_BASE 0xffffffff80000000
 

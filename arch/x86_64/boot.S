@@ -8,6 +8,17 @@
  */
 #include "arch/x86_64/asm.h"
 
+	/* The first C function of a CPU: debuggers are told that nothing called it. */
+	.macro CALL_FIRST function
+	.cfi_startproc
+	.cfi_undefined %rip
+	call \function
+	ud2
+	.cfi_endproc
+	.endm
+
+	.cfi_sections .debug_frame
+
 #define PTE_P 0x1
 #define PTE_W 0x2
 #define PTE_PS 0x80
@@ -144,8 +155,7 @@ high_entry:
 	mov $x86_boot_pcpu, %rax	/* GS base, before the first C instruction */
 	call set_gs
 	xor %ebp, %ebp
-	call x86_start
-	ud2
+	CALL_FIRST x86_start
 secondary:
 	mov ap_root(%rip), %rax		/* its stack is not in the boot tables */
 	mov %rax, %cr3
@@ -153,8 +163,7 @@ secondary:
 	mov ap_stack_top(%rip), %rsp
 	call set_gs
 	xor %ebp, %ebp
-	call x86_start_secondary
-	ud2
+	CALL_FIRST x86_start_secondary
 
 set_gs:
 	mov %rax, %rdx

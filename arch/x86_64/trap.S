@@ -43,6 +43,36 @@
 	pop %rax
 	.endm
 
+	/*
+	 * For gdb: from here on, and behind a call, the frame is at the stack pointer, and its caller is what the trap
+	 * struck. (The kernel's own debugger asks arch_unwind_trap().)
+	 */
+	.macro CFI_TRAP
+	.cfi_startproc simple
+	.cfi_signal_frame
+	.cfi_def_cfa %rsp, TF_SIZE
+	.set at, -TF_SIZE
+	.irp reg, %r15, %r14, %r13, %r12, %r11, %r10, %r9, %r8, %rbp, %rdi, %rsi, %rdx, %rcx, %rbx, %rax
+	.cfi_offset \reg, at
+	.set at, at + 8
+	.endr
+	.cfi_offset %rip, TF_RIP - TF_SIZE
+	.cfi_offset %rsp, TF_RSP - TF_SIZE
+	.endm
+
+	.macro SAVE reg
+	push \reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+	.endm
+
+	.macro RESTORE reg
+	pop \reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
+	.endm
+
+	.cfi_sections .debug_frame
 	.text
 	.balign 16
 	.globl x86_vectors
@@ -77,6 +107,7 @@ trap_entry:
 trap_on_kernel_stack:
 	SAVE_REGS
 	cld
+	CFI_TRAP
 	mov %rsp, %rdi
 	call x86_trap
 
@@ -84,6 +115,7 @@ trap_on_kernel_stack:
 trap_return:				/* interrupts are off */
 	testb $3, TF_CS(%rsp)
 	jz 1f
+	.cfi_endproc
 	RESTORE_REGS
 	swapgs
 	add $16, %rsp
@@ -145,13 +177,15 @@ paranoid_entry:
 	js 1f
 	swapgs
 	inc %ebx
-1:	mov %rsp, %rdi
+1:	CFI_TRAP
+	mov %rsp, %rdi
 	call x86_trap
 	.globl paranoid_return
 paranoid_return:
 	test %ebx, %ebx			/* callee-saved */
 	jz 1f
 	swapgs
+	.cfi_endproc
 1:	RESTORE_REGS
 	add $16, %rsp
 	iretq
@@ -171,6 +205,7 @@ x86_syscall_entry:
 	push $0
 	push $VEC_SYSCALL
 	SAVE_REGS
+	CFI_TRAP
 	mov %rsp, %rdi
 	call x86_syscall
 	.globl syscall_return
@@ -182,6 +217,7 @@ syscall_return:
 	mov TF_RFLAGS(%rsp), %r11
 	cmp %r11, TF_R11(%rsp)
 	jne trap_return
+	.cfi_endproc
 	RESTORE_REGS
 	mov 40(%rsp), %rsp		/* the user's; vector error rip cs rflags lie below */
 	swapgs
@@ -196,26 +232,35 @@ arch_return_to_user:
 	/* void arch_context_switch(struct arch_context *from, struct arch_context *to) */
 	.globl arch_context_switch
 arch_context_switch:
-	push %rbp
-	push %rbx
-	push %r12
-	push %r13
-	push %r14
-	push %r15
+	.cfi_startproc
+	SAVE %rbp
+	SAVE %rbx
+	SAVE %r12
+	SAVE %r13
+	SAVE %r14
+	SAVE %r15
 	mov %rsp, (%rdi)
 	mov (%rsi), %rsp
-	pop %r15
-	pop %r14
-	pop %r13
-	pop %r12
-	pop %rbx
-	pop %rbp
+	.globl x86_context_resumed
+x86_context_resumed:			/* for gdb: where a thread is that does not run */
+	RESTORE %r15
+	RESTORE %r14
+	RESTORE %r13
+	RESTORE %r12
+	RESTORE %rbx
+	RESTORE %rbp
 	ret
+	.cfi_endproc
 
 	/* First code of a new context: r12 function, r13 argument. */
+	.cfi_startproc
+	.cfi_undefined %rip		/* nothing called it */
+context_start:
+	nop				/* debuggers look for the call before the address */
 	.globl x86_context_start
 x86_context_start:
 	xor %ebp, %ebp
 	mov %r13, %rdi
 	call *%r12
 	ud2
+	.cfi_endproc

@@ -19,6 +19,7 @@ _Static_assert(offsetof(struct arch_trapframe, rip) == TF_RIP, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, cs) == TF_CS, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, rflags) == TF_RFLAGS, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, rsp) == TF_RSP, "asm.h");
+_Static_assert(sizeof(struct arch_trapframe) == TF_SIZE, "asm.h");
 
 struct gate { /* SDM vol. 3A, 6.14.1 */
 	uint16_t offset0, selector;

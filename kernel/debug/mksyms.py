@@ -65,6 +65,9 @@ def frame_rule(names, words):
     m = re.fullmatch(r"(\w+)\+(\d+)", row["CFA"])
     ra = saved(row.get("ra", "u"))
     fp = saved(row.get("rbp", row.get("x29", "u")))
+    # A trap's frame has the stack pointer, too; the port knows those (arch_unwind_trap()).
+    if row.get("rsp", row.get("sp", "u")) != "u":
+        return 0, 0, 0
     if m is None or m.group(1) not in ("rsp", "sp", "rbp", "x29") or int(m.group(2)) > 8 * 0x7ffe or None in (ra, fp):
         return 0, 0, 0
     # An offset of 0 counts as one word more than it is: 0 says that nothing is known.

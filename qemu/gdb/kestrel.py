@@ -1,28 +1,29 @@
 """kestrel.py - gdb commands for a Kestrel that runs, hangs or is dead, over QEMU's gdb stub or on a memory dump:
-ktr show, ktr stats, ktr sites, ktr save, ktr core, ps, bt all. `make debug` loads it; else: source qemu/gdb/kestrel.py.
+ktr show, ktr stats, ktr sites, ktr save, ktr core, ps, bt all, bt tid. `make debug` loads it; else: source qemu/gdb/kestrel.py.
 
 What is where in memory comes from the kernel's debugging information. The log is decoded by ktrdump and by nothing
 else: the memory that the log's root tells of becomes a small ELF core, which ktrdump -M reads.
 """
 import contextlib
 import fnmatch
-import mmap
 import os
 import pathlib
 import re
-import struct
 import subprocess
+import sys
 import tempfile
 
 import gdb
+import gdb.unwinder
 
-KTRDUMP = pathlib.Path(__file__).resolve().parent.parent.parent / "build" / "host" / "ktrdump"
-LOG_MAX = 256 << 20  # more than that is a damaged root
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True  # no file beside the script
+from kestrel_core import Dump, kernel_file, write_core  # noqa: E402
+
+KTRDUMP = HERE.parent.parent / "build" / "host" / "ktrdump"
 LIST_MAX = 65536
 SHOW_DEFAULT = 50
-ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-ELF_SEGMENT = struct.Struct("<IIQQQQQQ")
-ET_CORE, PT_LOAD = 4, 1
 _scratch = None
 
 
@@ -69,13 +70,6 @@ def text(value, otherwise="-"):
         return f"(bad {int(value):#x})"
 
 
-def kernel_file():
-    name = gdb.current_progspace().filename
-    if name is None:
-        raise gdb.GdbError("no kernel is loaded: file build/ARCH/kestrel")
-    return name
-
-
 # ---- the log ---------------------------------------------------------------------------------------------------------
 
 def image_root():
@@ -105,27 +99,11 @@ def log_ranges(root):
             yield int(ring["head"]), 8
 
 
-def write_core(path, ranges):
-    """An ELF core with that memory, at the kernel's own addresses."""
-    ranges = [(va, size) for va, size in ranges if va != 0 and size != 0]
-    if sum(size for _, size in ranges) > LOG_MAX:
-        raise gdb.GdbError(f"the log's root tells of more than {LOG_MAX >> 20} MiB: it is damaged")
-    at = ELF_HEADER.size + len(ranges) * ELF_SEGMENT.size
-    with open(path, "wb") as f:
-        f.write(ELF_HEADER.pack(b"\x7fELF\x02\x01\x01", ET_CORE, 0, 1, 0, ELF_HEADER.size, 0, 0, ELF_HEADER.size,
-                                ELF_SEGMENT.size, len(ranges), 0, 0, 0))
-        for va, size in ranges:
-            f.write(ELF_SEGMENT.pack(PT_LOAD, 0, at, va, va, size, size, 0))
-            at += size
-        for va, size in ranges:
-            f.write(read(va, size))
-
-
 def ktrdump(*options):
     """What ktrdump prints of the log."""
     core = scratch("log.core")
     with kernel_memory():
-        write_core(core, log_ranges(image_root()))
+        write_core(core, log_ranges(image_root()), read)
     try:
         p = subprocess.run([KTRDUMP, *options, "-N", kernel_file(), "-M", core], capture_output=True)
     except OSError as e:
@@ -234,98 +212,6 @@ GLOB: only those whose format, function or file it matches.
 
 # ---- dumps -----------------------------------------------------------------------------------------------------------
 
-class Dump:
-    """A memory dump of QEMU's dump-guest-memory. It has physical addresses, and gdb wants the kernel's: so gdb gets a copy
-with segments for the kernel's pages, as its page tables have them."""
-
-    def __init__(self, path):
-        self.path = path
-        with open(path, "rb") as f:
-            self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
-        try:
-            self.header = list(ELF_HEADER.unpack_from(self.data))
-            if not self.data[:6] == b"\x7fELF\x02\x01" or self.header[1] != ET_CORE:
-                raise ValueError
-            offset, size, count = self.header[5], self.header[9], self.header[10]
-            self.segments = [ELF_SEGMENT.unpack_from(self.data, offset + i * size) for i in range(count)]
-        except (struct.error, ValueError):
-            raise gdb.GdbError(f"{path}: expected an ELF core, as QEMU's dump-guest-memory makes it without a format")
-
-    def find(self, phys):
-        """(offset in the file, bytes from there on) of a physical address; None: not in the dump."""
-        for kind, _, at, _, start, size, _, _ in self.segments:
-            if kind == PT_LOAD and start <= phys < start + size:
-                return at + phys - start, start + size - phys
-        return None
-
-    def table(self, phys):
-        place = self.find(phys)
-        if place is None or place[0] + 4096 > len(self.data):
-            return ()
-        return struct.unpack_from("<512Q", self.data, place[0])
-
-    def root(self):
-        """The log's root, which tells where the page tables are."""
-        kind = gdb.lookup_type("struct ktr_image_root")
-        at = self.data.find(b"KTRIMAGE")
-        while at >= 0 and at + kind.sizeof <= len(self.data):
-            root = gdb.Value(self.data[at:at + kind.sizeof], kind)
-            if int(root["version"]) == 1 and int(root["self"]) >> 47 and int(root["tables"]):
-                return root
-            at = self.data.find(b"KTRIMAGE", at + 8)
-        raise gdb.GdbError(f"{self.path}: no event log is in the dumped memory, whose root tells of page tables")
-
-    def pages(self, table, level, va, x86):
-        """(virtual, physical, size) of what the kernel maps."""
-        for index, entry in enumerate(self.table(table)):
-            shift = 12 + 9 * level
-            if not entry & 1 or (level == 3 and x86 and index < 256):
-                continue
-            target, here = entry & 0x0000fffffffff000, va | index << shift
-            leaf = level == 0 or (level < 3 and (entry >> 7 & 1 if x86 else not entry >> 1 & 1))
-            if leaf:
-                yield here, target & ~((1 << shift) - 1), 1 << shift
-            else:
-                yield from self.pages(target, level - 1, here, x86)
-
-    def mapped(self, root):
-        """As pages(), but joined, and cut to what the dump has: (virtual, physical, offset in the file, size)."""
-        runs = []
-        x86 = bytes(int(root["arch"][i]) & 0xff for i in range(6)) == b"x86_64"
-        for va, phys, size in self.pages(int(root["tables"]), 3, 0xffff << 48, x86):
-            place = self.find(phys)
-            if place is None:
-                continue
-            at, room = place
-            size = min(size, room)
-            if runs and runs[-1][0] + runs[-1][3] == va and runs[-1][2] + runs[-1][3] == at:
-                runs[-1][3] += size
-            else:
-                runs.append([va, phys, at, size])
-        return runs
-
-    def convert(self, path):
-        root = self.root()
-        found = bytes(int(root["build"][i]) & 0xff for i in range(root["build"].type.sizeof)).split(b"\0")[0].decode()
-        expected = f"kestrel {gdb.objfiles()[0].build_id}"
-        if found != expected:
-            raise gdb.GdbError(f"{self.path}: it is of {found}, but {kernel_file()} is {expected}")
-        runs = self.mapped(root)
-        notes = [s for s in self.segments if s[0] != PT_LOAD]
-        subprocess.run(["cp", "--reflink=auto", "--sparse=always", self.path, path], check=True)
-        os.chmod(path, 0o600)
-        with open(path, "r+b") as f:
-            self.header[5] = f.seek(0, os.SEEK_END)
-            for note in notes:
-                f.write(ELF_SEGMENT.pack(*note))
-            for va, phys, at, size in runs:
-                f.write(ELF_SEGMENT.pack(PT_LOAD, 7, at, va, phys, size, size, 0))
-            # No sections: the dump has none that tell anything.
-            self.header[6], self.header[10], self.header[11:] = 0, len(notes) + len(runs), [0, 0, 0]
-            f.seek(0)
-            f.write(ELF_HEADER.pack(*self.header))
-
-
 class KtrCore(gdb.Command):
     """Open a memory dump of QEMU's dump-guest-memory, for all commands: bt, print, ktr show, ps.
 usage: ktr core FILE
@@ -362,6 +248,28 @@ def listed(head, kind, member):
     gdb.write(f"the list of {kind} at {end:#x} has no end\n")
 
 
+def threads():
+    return listed(gdb.parse_and_eval("'kernel/sched/thread.c'::threads"), "struct thread", "all")
+
+
+def on_cpus():
+    """{address of a thread: the CPU that it is on}"""
+    found = {}
+    for cpu in range(int(gdb.parse_and_eval("ncpus"))):
+        block = gdb.parse_and_eval("pcpus")[cpu]
+        if int(block):
+            found[int(block["md"]["curthread"])] = cpu
+    return found
+
+
+def state_of(t):
+    """(state, what it waits for), in the words of ps at db>."""
+    state = str(t["state"])
+    if state == "THREAD_SLEEPING":
+        return ("blocked", text(t["lockname"])) if int(t["lockname"]) else ("sleep", text(t["wmesg"]))
+    return {"THREAD_RUNNABLE": "ready", "THREAD_RUNNING": "run", "THREAD_DEAD": "dead"}.get(state, "?"), "-"
+
+
 class Ps(gdb.Command):
     """List threads: state, what they wait for, process group and user, name.
 usage: ps"""
@@ -374,16 +282,12 @@ usage: ps"""
             raise gdb.GdbError("usage: ps")
         with kernel_memory():
             gdb.write(f"{'TID':>6} {'PRIO':>4} {'CPU':>3} {'STATE':8} {'WAITS FOR':12} {'PGRP':>6} {'UID':>5} NAME\n")
-            for t in listed(gdb.parse_and_eval("'kernel/sched/thread.c'::threads"), "struct thread", "all"):
+            for t in threads():
                 self.line(t)
 
     @staticmethod
     def line(t):
-        state = str(t["state"]).removeprefix("THREAD_").lower()
-        why = "-"
-        if state == "sleeping":
-            state = "blocked" if int(t["lockname"]) else "sleeping"
-            why = text(t["lockname"] if int(t["lockname"]) else t["wmesg"])
+        state, why = state_of(t)
         group, uid, name = "-", "-", f"[{text(t['name'])}]"
         if int(t["proc"]):
             p = t["proc"].dereference()
@@ -391,31 +295,152 @@ usage: ps"""
         gdb.write(f"{int(t['tid']):6} {int(t['prio']):4} {int(t['cpu']):3} {state:8} {why:12} {group:>6} {uid:>5} {name}\n")
 
 
+# ---- backtraces ------------------------------------------------------------------------------------------------------
+
+def registers_of(t):
+    """What the context switch left of a thread that is not on a CPU, as it will go on."""
+    ctx = t["ctx"]
+    fields = {f.name: f.type for f in ctx.type.fields()}
+    if "x19_x29" not in fields:
+        # The others are on its stack, as trap.S tells the debugger.
+        return {"rsp": int(ctx["sp"]), "rip": int(gdb.parse_and_eval("(unsigned long)&x86_context_resumed"))}
+    saved = {f"x{19 + n}": int(ctx["x19_x29"][n]) for n in range(fields["x19_x29"].range()[1] + 1)}
+    return {**saved, "sp": int(ctx["sp"]), "pc": int(ctx["pc"])}
+
+
+class FrameId:
+    """For gdb.unwinder."""
+
+    def __init__(self, sp, pc):
+        self.sp, self.pc = gdb.Value(sp), gdb.Value(pc)
+
+
+class Asleep(gdb.unwinder.Unwinder):
+    """Shows a thread that is not on a CPU: as the caller of what the CPU does that is selected."""
+
+    def __init__(self):
+        super().__init__("kestrel-asleep")
+        self.registers = None
+
+    def __call__(self, pending):
+        registers, self.registers = self.registers, None
+        if registers is None:  # only the first that is asked for is the innermost frame
+            return None
+        info = pending.create_unwind_info(FrameId(*self.position(registers)))
+        for name, value in registers.items():
+            kind = pending.read_register(name).type
+            info.add_saved_register(name, gdb.Value(value & (1 << 64) - 1).cast(kind))
+        return info
+
+    @staticmethod
+    def position(registers):
+        """(stack pointer, program counter)"""
+        return [next(registers[name] for name in names if name in registers) for names in (("sp", "rsp"), ("pc", "rip"))]
+
+    @contextlib.contextmanager
+    def shown(self, registers):
+        """Yields the address from which on the frames are the thread's."""
+        gdb.invalidate_cached_frames()
+        self.registers = registers
+        try:
+            yield self.position(registers)[1]
+        finally:
+            self.registers = None
+            gdb.invalidate_cached_frames()
+
+
+_asleep = Asleep()
+gdb.unwinder.register_unwinder(None, _asleep, replace=True)
+
+
+def backtrace(start=None):
+    """Of the selected CPU, to where a program begins; with start: of the frames from that address on."""
+    hidden, frame = 0, gdb.newest_frame()
+    if start is not None:
+        while frame is not None and (frame.pc() != start or frame.name() == "arch_context_switch"):
+            if frame.pc() == start:
+                start = frame.older().pc()
+            hidden, frame = hidden + 1, frame.older()
+        if frame is None:
+            raise gdb.error("its stack cannot be read")
+    count = hidden
+    with contextlib.suppress(gdb.error):  # the rest of a stack that is broken
+        while frame is not None:
+            count += 1
+            frame = frame.older() if frame.pc() >> 63 else None
+    lines = gdb.execute(f"backtrace {count}", to_string=True)
+    lines = re.sub(r"^#(\d+)", lambda m: f"#{int(m[1]) - hidden:<{len(m[1])}}", lines, flags=re.M)
+    gdb.write(lines[re.search(r"^#0", lines, re.M).start():])
+
+
 class Bt(gdb.Command):
-    """Print a backtrace, as backtrace does; `bt all`: of every CPU.
-usage: bt all | bt [ARGUMENT of backtrace]..."""
+    """Print a backtrace, as backtrace does; `bt all`: of every CPU, then of every other thread; `bt tid N`: of one.
+usage: bt all | bt tid N | bt [ARGUMENT of backtrace]..."""
 
     def __init__(self):
         super().__init__("bt", gdb.COMMAND_STACK)
 
     def invoke(self, argument, _):
-        if argument.strip() != "all":
+        words = gdb.string_to_argv(argument)
+        if words[:1] not in (["all"], ["tid"]):
             gdb.execute(f"backtrace {argument}")
             return
+        if words[0] == "tid" and (len(words) != 2 or not words[1].isdigit()):
+            raise gdb.GdbError("bt tid: expected a number that ps lists")
         before = gdb.selected_thread()
         if before is None:
             raise gdb.GdbError("no machine, and no dump: target remote, or ktr core FILE")
-        for cpu, thread in enumerate(sorted(gdb.selected_inferior().threads(), key=lambda t: t.num)):
-            thread.switch()
-            gdb.write(f"cpu {cpu}\n")
-            try:
-                gdb.execute("backtrace")
-            except gdb.error as e:  # one that does not run yet, or has no stack, costs the others nothing
-                gdb.write(f"{e}\n")
-        before.switch()
+        cpus = sorted(gdb.selected_inferior().threads(), key=lambda t: t.num)
+        try:
+            if words[0] == "all":
+                self.all(cpus)
+            else:
+                self.one(cpus, int(words[1]))
+        finally:
+            before.switch()
 
-    def complete(self, _, word):
-        return ["all"] if "all".startswith(word) else gdb.COMPLETE_EXPRESSION
+    def all(self, cpus):
+        for cpu in range(len(cpus)):
+            self.cpu(cpus, cpu)
+        cpus[0].switch()
+        with kernel_memory():
+            running = on_cpus()
+            for t in threads():
+                if int(t.address) not in running:
+                    self.thread(t)
+
+    def one(self, cpus, tid):
+        with kernel_memory():
+            t = next((t for t in threads() if int(t["tid"]) == tid), None)
+            if t is None:
+                raise gdb.GdbError(f"bt tid: no thread {tid}; ps lists them")
+            cpu = on_cpus().get(int(t.address))
+            if cpu is None:
+                self.thread(t)
+        if cpu is not None:
+            self.cpu(cpus, cpu)
+
+    @staticmethod
+    def cpu(cpus, n):
+        cpus[n].switch()
+        gdb.write(f"cpu {n}\n")
+        try:
+            backtrace()
+        except gdb.error as e:  # one that does not run yet, or has no stack, costs the others nothing
+            gdb.write(f"{e}\n")
+
+    @staticmethod
+    def thread(t):
+        state, why = state_of(t)
+        gdb.write(f"{text(t['name'])} tid {int(t['tid'])}: {state}{' ' + why if why != '-' else ''}\n")
+        try:
+            with _asleep.shown(registers_of(t)) as pc:
+                backtrace(pc)
+        except gdb.error as e:
+            gdb.write(f"{e}\n")
+
+    def complete(self, line, word):
+        return [w for w in ("all", "tid") if w.startswith(word)] if line == word else gdb.COMPLETE_NONE
 
 
 for command in (Ktr, KtrShow, KtrStats, KtrSites, KtrSave, KtrCore, Ps, Bt):

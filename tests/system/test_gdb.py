@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import db_events, guest, shell, stopped_by_request  # noqa: E402
+from console import db, db_events, guest, shell, stopped_by_request  # noqa: E402
 from harness import BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, ktrdump, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
@@ -46,7 +46,7 @@ def saved(socket, *before):
 
 def lists_threads(out):
     check_match(r"^ *TID PRIO CPU STATE +WAITS FOR +PGRP +UID NAME$", out, "ps")
-    check_match(r"^ +1 +\d+ +\d+ sleeping wait +1 +0 init$", out, "ps: init, which waits")
+    check_match(r"^ +1 +\d+ +\d+ sleep +wait +1 +0 init$", out, "ps: init, which waits")
     check_match(r"^ +\d+ +\d+ +0 \w+ .*\[idle/0\]$", out, "ps: a thread of the kernel")
 
 
@@ -88,6 +88,55 @@ def live():
         check_match(r"^alive\s*$", shell(c, "echo alive"), "the shell, after gdb has gone")
 
 
+def addresses(backtrace):
+    """Of its frames; those of functions that the compiler put into others have none."""
+    return re.findall(r"^#\d+ +(0x[0-9a-f]{16}) ", backtrace, re.M)
+
+
+def of_threads(out):
+    """{thread: addresses}, {CPU: addresses} of what bt prints."""
+    threads, cpus = {}, {}
+    for head, trace in re.findall(r"^(\S+ tid \d+: .*|cpu \d)\n((?:#.*\n)*)", out, re.M):
+        m = re.search(r" tid (\d+): ", head)
+        (threads if m else cpus)[m[1] if m else head[4:]] = addresses(trace)
+    return threads, cpus
+
+
+@test("at db>, over the stub and in a dump: ps and the backtraces of all threads and CPUs are those that db> prints")
+def threads():
+    with machine() as (c, socket, qmp):
+        shell(c, "sleep 1000 & load mix -n 1000 -j 4 > /dev/null &")
+        stopped_by_request(c)
+        db(c, "lines 0")
+        ps = db(c, "ps").partition("\n")[2]
+        tids = re.findall(r"^ *(\d+) ", ps, re.M)
+        known = {tid: addresses(db(c, f"bt {tid}")) for tid in tids}
+        stopped = {str(cpu): addresses(db(c, f"bt cpu {cpu}")) for cpu in range(4)}
+        check(sum(len(trace) > 2 for trace in known.values()) > 5, f"backtraces of db>: {known}")
+        check(sum(len(trace) for trace in stopped.values()) > 8, f"backtraces of CPUs at db>: {stopped}")
+        control = Qmp(qmp)
+        dump = control.dump(scratch_file(".core"))
+        control.close()
+        for how in ({"socket": socket}, {"before": f"ktr core {dump}"}):
+            before = [how.pop("before")] if "before" in how else []
+            check(ps.strip() in gdb(*before, "ps", **how), f"ps, and as db> has it:\n{ps}")
+            out = gdb(*before, "bt all", **how)
+            found, cpus = of_threads(out)
+            check_eq((len(found), len(cpus)), (len(tids) - 4, 4), f"threads and CPUs of bt all:\n{out}")
+            for tid, trace in found.items():
+                # gdb ends in the program, if there is one.
+                check_eq([a for a in trace if a.startswith("0xffff")], known[tid], f"bt of thread {tid}, and as db> has it:\n{out}")
+            for cpu, trace in stopped.items():
+                # db> begins where the CPU was stopped, gdb where it is; and gdb shows no address where a line begins.
+                callers = trace[1:]
+                check_eq([a for a in cpus[cpu] if a in callers], callers, f"cpu {cpu}, and as db> has it:\n{out}")
+            waiting = next(iter(found))
+            check_eq(of_threads(gdb(*before, f"bt tid {waiting}", **how))[0], {waiting: found[waiting]}, "bt tid")
+            busy = next(tid for tid in tids if tid not in found)
+            check_match(r"^cpu \d\n#0 ", gdb(*before, f"bt tid {busy}", **how), "bt tid of one that runs")
+        dump.unlink()
+
+
 @test("a machine that hangs with interrupts off: gdb says where, and its last events")
 def hung():
     with machine("--set", "debug.watchdog.seconds=0", smp=1) as (c, socket, qmp):
@@ -101,7 +150,7 @@ def hung():
         control.close()
         out = gdb("bt all", "ps", "ktr show 200", socket=socket)
         check_match(r"^cpu 0\n#0 .*\bhang \(", out, "bt all")
-        check_match(r"^ +\d+ +\d+ +0 running .*\[hang\]$", out, "ps")
+        check_match(r"^ +\d+ +\d+ +0 run .*\[hang\]$", out, "ps")
         check_match(r'id:"hang tid \d+", state:"running"', out, "the newest events")
 
 
@@ -151,7 +200,7 @@ def errors():
     for command, expected in (("ktr show", "memory"), ("ktr core /nonexistent", "No such file"), ("ps x", "usage: ps"),
                               (f"ktr core {junk}", "expected an ELF core"), ("ktr core /dev/null", "/dev/null"),
                               ("ktr save", "usage: ktr save FILE"), ("ktr stats x", "usage: ktr stats"),
-                              ("bt all", "no machine"), (f"ktr core {KERNEL}", "expected an ELF core")):
+                              ("bt all", "no machine"), ("bt tid x", "expected a number"), (f"ktr core {KERNEL}", "expected an ELF core")):
         out = gdb(command)
         check(expected in out and "Traceback" not in out, f"{command}: expected {expected!r}, found {out!r}")
 
