@@ -181,6 +181,8 @@ option_value(struct dump_options *o, int option)
 		o->filter.thread = optarg;
 		return 0;
 	case OPT_GREP:
+		if (strlen(optarg) > DUMP_GREP_MAX)
+			return usage_error("--grep: expected at most 500 characters", NULL);
 		o->filter.grep = optarg;
 		return 0;
 	case 'i':

@@ -25,11 +25,13 @@
 #define DUMP_DAMAGED 1
 #define DUMP_USAGE   2
 
+#define DUMP_GREP_MAX 500u
+
 struct dump_filter {
 	uint64_t classes;   /* an event passes that has one of them; ~0: all */
 	uint64_t cpus;      /* bit N; CPUs from 64 on pass when all bits are set */
 	const char *thread; /* NULL: all; a number, or a glob over names */
-	const char *grep;   /* NULL: all; text, or a glob */
+	const char *grep;   /* NULL: all; text, or a glob; at most DUMP_GREP_MAX characters */
 	int64_t since_ns, until_ns;
 };
 

@@ -66,15 +66,15 @@ dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name)
 static bool
 match_text(const char *want, const char *text)
 {
-	char pattern[512];
+	char pattern[DUMP_GREP_MAX + 4];
 	size_t n = strlen(want), slashes = 0;
 	if (!ktr_glob_is_pattern(want))
 		return strstr(text, want) != NULL;
 	while (slashes < n && want[n - 1 - slashes] == '\\')
 		slashes++;
 	/* A last \ is itself, not the end of what the last * means. */
-	int len = snprintf(pattern, sizeof(pattern), "*%s%s*", want, slashes % 2 ? "\\" : "");
-	return (size_t)len < sizeof(pattern) && ktr_glob(pattern, text);
+	snprintf(pattern, sizeof(pattern), "*%s%s*", want, slashes % 2 ? "\\" : "");
+	return ktr_glob(pattern, text);
 }
 
 bool
