@@ -46,6 +46,25 @@ struct core {
 /* ---- files --------------------------------------------------------------------------------------
  */
 
+/* What a file that is not the expected one seems to be. */
+static const char *
+kind_of(int fd)
+{
+	static const struct {
+		const char *magic, *name;
+	} kinds[] = {{"makedumpfile", "a kdump-compressed dump, flattened"},
+		     {"KDUMP   ", "a kdump-compressed dump"},
+		     {"DISKDUMP", "a kdump-compressed dump"},
+		     {ELFMAG, "an ELF file of another kind"}};
+	char start[16] = "";
+	if (pread(fd, start, sizeof(start), 0) <= 0)
+		return "nothing to read";
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (memcmp(start, kinds[i].magic, strlen(kinds[i].magic)) == 0)
+			return kinds[i].name;
+	return "no ELF file";
+}
+
 /* Opens an ELF file of a type; expected says what for. */
 static Elf *
 elf_open(const char *path, int type, const char *expected, int *fd, char *err, size_t errlen)
@@ -62,7 +81,7 @@ elf_open(const char *path, int type, const char *expected, int *fd, char *err, s
 	if (elf != NULL && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) != NULL &&
 	    header.e_type == type)
 		return elf;
-	snprintf(err, errlen, "%s: expected %s", path, expected);
+	snprintf(err, errlen, "%s: found %s, expected %s", path, kind_of(*fd), expected);
 	elf_end(elf);
 	close(*fd);
 	*fd = -1;
@@ -74,7 +93,8 @@ static bool
 dump_open(struct core *c, const char *path, char *err, size_t errlen)
 {
 	Elf *elf = elf_open(path, ET_CORE,
-			    "an ELF core, as QEMU's dump-guest-memory makes it without a format",
+			    "an ELF core; QEMU's dump-guest-memory makes one when it is asked for "
+			    "no format (not -z, -l or -s)",
 			    &c->fd, err, errlen);
 	GElf_Phdr ph;
 	struct stat st;

@@ -151,6 +151,21 @@ def other_kernel():
         check("expected the ELF file of a kernel" in err, err)
 
 
+@test("what is no ELF core is refused, and the message says what it is: QEMU's kdump-compressed dumps, an ELF program, nothing")
+def other_kinds():
+    flat, raw, empty = (scratch_file(".kdump") for _ in range(3))
+    with machine(mem="32M", smp=1) as (c, qmp):
+        qmp.command("dump-guest-memory", paging=False, protocol=f"file:{flat}", format="kdump-zlib")
+    raw.write_bytes(b"KDUMP   " + bytes(8192))
+    empty.write_bytes(b"")
+    for path, what in ((flat, "a kdump-compressed dump, flattened"), (raw, "a kdump-compressed dump"), (empty, "nothing to read"),
+                       (KERNEL, "an ELF file of another kind"), (BUILD / "initrd.cpio", "no ELF file")):
+        status, out, err = ktrdump("-N", KERNEL, "-M", path)
+        check_eq((status, out), (2, ""), f"{what}: status and output")
+        check_match(rf"^ktrdump: {re.escape(str(path))}: found {what}, expected an ELF core; .*dump-guest-memory", err,
+                    what)
+
+
 def program():
     """ktrdump, under AddressSanitizer where that is built."""
     fresh = ASAN_KTRDUMP.exists() and ASAN_KTRDUMP.stat().st_mtime >= KTRDUMP.stat().st_mtime
