@@ -37,8 +37,9 @@ kdb_command_poweroff(char *mod, char *args)
 	char *word = kdb_word(&args);
 
 	(void)mod;
-	if (word != NULL && (!kdb_number(word, &status) || status > 127)) {
-		kdb_printf("poweroff: status \"%s\": expected 0 to 127\n", word);
+	/* As for programs: more means something else outside (qemu/boot). */
+	if (word != NULL && (!kdb_number(word, &status) || status > 63)) {
+		kdb_printf("poweroff: status \"%s\": expected 0 to 63\n", word);
 		return;
 	}
 	ktr_flush_finish();
@@ -71,7 +72,8 @@ static const struct kdb_command commands[] = {
      "THREAD is its id or address. Lines of --- stand where an interrupt or a trap struck.\n",
      kdb_command_bt},
     {"call", "FUNCTION [ARG...]", "calls it with up to 6 numbers, and prints its result",
-     "All other CPUs stand, and interrupts are off: what waits, or faults, comes back here.\n",
+     "All other CPUs stand, and interrupts are off: what waits, or faults, comes back here. What\n"
+     "loops does not: then reset the machine; the next boot has the log in /dev/ktr.prev.\n",
      kdb_command_call},
     {"capture", "", "prints the rings as a stream, for `ktrdump' to find in the console's log",
      "In lines of base64 between BEGIN and END; `ktrdump -i LOG' reads it. ^C ends it.\n",
@@ -88,8 +90,8 @@ static const struct kdb_command commands[] = {
     {"next", "", "executes one instruction; a call with all that it calls (n)",
      "The machine runs meanwhile; it stops when this thread has returned from the call.\n",
      kdb_command_next},
-    {"poweroff", "[STATUS]", "ends the trace stream and the machine", "STATUS: 0 to 127.\n",
-     kdb_command_poweroff},
+    {"poweroff", "[STATUS]", "ends the trace stream and the machine",
+     "STATUS: 0 to 63; else 0, or 101 after a panic.\n", kdb_command_poweroff},
     {"print", "EXPR", "value of an expression: 0x12, 18, symbol+0x4, $pc, *addr (p)", EXPR,
      kdb_command_print},
     {"ps", "", "threads", "", kdb_command_ps},

@@ -117,9 +117,11 @@ show_registers(char *args)
 	if (kdb.place.tf != NULL)
 		arch_tf_print(kdb.place.tf);
 	else
-		kdb_printf("entered by a call: pc %#lx sp %#lx fp %#lx\n",
-			   (unsigned long)kdb.place.pc, (unsigned long)kdb.place.sp,
+		kdb_printf("entered by a call: sp %#lx fp %#lx\n", (unsigned long)kdb.place.sp,
 			   (unsigned long)kdb.place.fp);
+	kdb_printf("at ");
+	kdb_print_symbol(kdb.place.pc);
+	kdb_printf("\n");
 }
 
 static const struct {

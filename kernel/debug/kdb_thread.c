@@ -228,6 +228,8 @@ kdb_show_sleepq(char *args)
 		kdb_printf("0x%016lx %-12s ", (unsigned long)c.chan,
 			   waits_for(&c, why, sizeof(why)));
 		kdb_print_thread(t);
+		kdb_printf(" at ");
+		kdb_print_symbol((uintptr_t)c.chan);
 		kdb_printf("\n");
 	}
 }

@@ -7,8 +7,10 @@ import pexpect
 from harness import ARCH, BOOT
 
 PROMPT = "kestrel# "
-DB = r"db> $"
-MORE = r"(?<=\n)--More--$"  # not the one in a help text
+# At the beginning of a line, and with nothing behind: not the same words in a text. A pattern that ends in what may go
+# on needs what comes after it, too, for the output arrives in pieces.
+DB = r"(?<![^\r\n])db> $"
+MORE = r"(?<![^\r\n])--More--$"
 # show ktr/v: sequence number, thread, CPU, time, file and line, text.
 DB_EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\) (\d+)\.(\d{9}) (\S+)\.(\d+): (.*)$", re.M)
 BREAK = "\x01b"  # QEMU's terminal: send a break
@@ -19,6 +21,7 @@ def guest(*options, smp=4, deadline=("--timeout", "150")):
     """A guest with its console as a terminal, at the shell's prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
                       encoding="utf-8", codec_errors="replace", timeout=60)
+    c.delaybeforesend = None  # pexpect's 50 ms are for programs that switch their terminal
     try:
         c.expect_exact(PROMPT)
         yield c

@@ -3,7 +3,7 @@
 import random
 import re
 
-from console import DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from console import DB, MORE, PROMPT, db, ended, guest, shell, stopped_by_request
 from harness import check, check_eq, check_match, ktrdump, main, scratch_file, test
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
@@ -26,20 +26,20 @@ def help_and_pager():
     with guest(smp=1) as c:
         stopped_by_request(c)
         c.sendline("help")
-        c.expect_exact("--More--")
+        c.expect(MORE)
         c.send("q")
         c.expect(DB)
         db(c, "lines 5")
-        c.sendline("ps")
-        c.expect_exact("--More--")
+        c.sendline("help")
+        c.expect(MORE)
         check_eq(c.before.count("\n"), 5, "lines before --More--, the command's own among them")
         c.send("\r")
-        c.expect_exact("--More--")
+        c.expect(MORE)
         c.send(" ")
-        c.expect(["--More--", DB])
+        c.expect(MORE)
         c.send("\x03")
-        c.sendline("lines 0")
         c.expect(DB)
+        db(c, "lines 0")
         out = db(c, "help")
         names = re.findall(r"^(\w+)", out, re.M)[1:]
         for name in ("break", "bt", "call", "capture", "continue", "delete", "help", "lines", "mark", "next", "poweroff",

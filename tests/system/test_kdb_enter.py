@@ -200,10 +200,10 @@ def qmp_nmi():
                     check_match("not readable", db(c, "x 0"), "a fault in an NMI")  # its IRET lets NMIs in
                     qmp.command("inject-nmi")
                 check_match(r"^#0 |^---", db(c, "bt"), "bt")
-                c.sendline("continue")
-                c.sendline(f"\x15echo alive{n}")
+                go_on = f"continue\r\x15sleep 0.02; echo alive{n}"  # sooner, the next would be taken for one from before
+                c.sendline(go_on)
                 while c.expect([f"\nalive{n}", DB]) == 1:
-                    c.sendline("continue")  # one of the three may have waited until now
+                    c.sendline(go_on)  # one of the three may have waited until now, and read what was typed ahead
             c.sendline("poweroff 6")
             check_eq(ended(c), 6, "exit status")
 
