@@ -51,7 +51,10 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export.c \
 	ktr/tools/export_ctf.c \
 	ktr/tools/export_folded.c \
+	ktr/tools/export_fxt.c \
+	ktr/tools/export_fxt_record.c \
 	ktr/tools/export_schedgraph.c \
+	ktr/tools/export_timeline.c \
 	ktr/tools/export_tracedat.c \
 	ktr/tools/export_tracedat_head.c \
 	ktr/tools/ktrdump_export.c \

@@ -62,6 +62,7 @@ struct export_format {
 
 extern const struct export_format export_ctf;        /* export_ctf.c */
 extern const struct export_format export_folded;     /* export_folded.c */
+extern const struct export_format export_fxt;        /* export_fxt.c */
 extern const struct export_format export_schedgraph; /* export_schedgraph.c */
 extern const struct export_format export_tracedat;   /* export_tracedat.c */
 

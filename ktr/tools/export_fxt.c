@@ -1,0 +1,456 @@
+/*
+ * export_fxt.c - the Fuchsia trace format (fuchsia.dev, "Fuchsia trace format"), as Perfetto reads
+ * it.
+ *
+ * Each event is one record, with its parameters for arguments by their names: a context switch or a
+ * wakeup (scheduling records), a system call's or interrupt's beginning and end (duration events of
+ * the thread), a counter, or else an instant of the thread. Events tell their CPU in the record, or
+ * in the argument "on cpu" ("exit on cpu" for an end); a counter, in its id. What was lost is an
+ * instant `lost`.
+ *
+ * Times are nanoseconds since boot. A thread's koid is its tid, and its process has the same. Where
+ * a CPU runs what is not known, or nothing, the thread is 0, and idle. What has no event of its own
+ * has no arguments but weights: a switch that another event tells, and what ends durations where
+ * events were lost and at the end.
+ *
+ * Threads are registered while their table has room, and then stand in each record;
+ * export_fxt_record.c makes the records.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export_fxt.h"
+#include "ktr/tools/export_timeline.h"
+#include "ktr/tools/ktrdump.h"
+
+#define THREADS_MAX  255u
+#define IDLE_WEIGHT  INT32_MIN
+#define OUTPUT_BYTES (256u * 1024)
+
+struct fxt_class {
+	struct timeline_name name;
+	uint16_t name_ref, category, params[KTR_PARAM_MAX];
+};
+
+struct thread {
+	const struct activity_thread *t;
+	uint8_t ref; /* 0: none */
+	bool call;   /* in a system call, which has begun */
+	unsigned interrupts;
+	char name[ACTIVITY_NAME]; /* as it was told */
+};
+
+struct export
+{
+	struct export_file file;
+	const struct ktr_decode_header *header;
+	struct export_classes known;
+	struct fxt_class *classes; /* by the number of known */
+	size_t class_room;
+	struct thread *threads; /* by activity_thread.number */
+	size_t thread_room, thread_count;
+	uint64_t last_ns;
+	uint16_t lost, on_cpu, exit_on_cpu, process, waker, incoming, outgoing, events, until,
+	    value, syscall, interrupt;
+
+	struct fxt_out out;
+};
+
+/* ---- arguments ----------------------------------------------------------------------------------
+ */
+
+/* An event's class, known from now on; NULL: no memory. Its own, for what has no site. */
+static const struct fxt_class *
+class_of(struct export *x, const struct ktr_decode_event *e, const struct export_class **known)
+{
+	bool is_new;
+	size_t number = 0;
+	*known = e->site != NULL ? export_class_of(&x->known, e, &number, &is_new)
+				 : timeline_unknown_class();
+	number = e->site != NULL ? number + 1 : 0;
+	if (*known == NULL)
+		return NULL;
+	if (number >= x->class_room) {
+		size_t room = number * 2 + 256;
+		struct fxt_class *more = realloc(x->classes, room * sizeof(*more));
+		if (more == NULL)
+			return NULL;
+		memset(more + x->class_room, 0, (room - x->class_room) * sizeof(*more));
+		x->classes = more;
+		x->class_room = room;
+	}
+	struct fxt_class *c = &x->classes[number];
+	if (e->site == NULL) { /* each its own */
+		snprintf(c->name.text, sizeof(c->name.text), "site %u", (unsigned)e->site_number);
+		c->name.param = -1;
+	} else if (c->name.text[0] != '\0') {
+		return c;
+	} else {
+		char category[512];
+		timeline_name_find(&c->name, *known);
+		dump_classes(e->header, e->site->classes, category, sizeof(category));
+		category[TIMELINE_NAME] = '\0';
+		c->category = fxt_name_ref(&x->out, category);
+	}
+	c->name_ref = fxt_name_ref(&x->out, c->name.text);
+	for (unsigned i = 0; i < e->nargs; i++)
+		c->params[i] = fxt_name_ref(&x->out, (*known)->params[i].name);
+	return c;
+}
+
+/* The event's parameters: with argument names that were registered before the record began. */
+static void
+put_params(struct export *x, const struct ktr_decode_event *e, const struct fxt_class *c,
+	   const struct export_class *known)
+{
+	for (unsigned i = 0; i < e->nargs; i++) {
+		const struct ktr_param *p = &known->params[i];
+		if (p->string)
+			fxt_put_string(&x->out, c->params[i], p->name, e, i);
+		else
+			fxt_put_number(&x->out, c->params[i], p->name,
+				       ktr_param_value(p, e->args[i]), p->is_signed);
+	}
+}
+
+/* ---- threads ------------------------------------------------------------------------------------
+ */
+
+static void
+put_object(struct export *x, enum fxt_object_type type, uint32_t tid, const char *name)
+{
+	uint16_t ref = fxt_name_ref(&x->out, name);
+	unsigned nargs = type == FXT_OBJECT_THREAD;
+	fxt_record_begin(&x->out, FXT_RECORD_KERNEL_OBJECT,
+			 (uint64_t)type << 16 | (uint64_t)ref << 24 | (uint64_t)nargs << 40);
+	fxt_record_word(&x->out, tid);
+	fxt_put_inline(&x->out, ref, name);
+	if (nargs > 0)
+		fxt_put_argument(&x->out, FXT_ARG_KOID, x->process, "process", tid);
+	fxt_record_end(&x->out);
+}
+
+/* The thread, known to the reader from now on; NULL: no memory. */
+static struct thread *
+thread_of(struct export *x, const struct activity_thread *t)
+{
+	if (t->number >= x->thread_room) {
+		size_t room = t->number * 2 + 256;
+		struct thread *more = realloc(x->threads, room * sizeof(*more));
+		if (more == NULL)
+			return NULL;
+		memset(more + x->thread_room, 0, (room - x->thread_room) * sizeof(*more));
+		x->threads = more;
+		x->thread_room = room;
+	}
+	struct thread *thread = &x->threads[t->number];
+	if (thread->t == NULL) {
+		thread->t = t;
+		if (x->thread_count < THREADS_MAX) {
+			thread->ref = (uint8_t)++x->thread_count;
+			fxt_record_begin(&x->out, FXT_RECORD_THREAD, (uint64_t)thread->ref << 16);
+			fxt_record_word(&x->out, t->tid);
+			fxt_record_word(&x->out, t->tid);
+			fxt_record_end(&x->out);
+		}
+	}
+	if (strcmp(thread->name, t->name) != 0) {
+		memcpy(thread->name, t->name, sizeof(thread->name));
+		put_object(x, FXT_OBJECT_PROCESS, t->tid, t->name);
+		put_object(x, FXT_OBJECT_THREAD, t->tid, t->name);
+	}
+	return thread;
+}
+
+/* ---- events -------------------------------------------------------------------------------------
+ */
+
+/* All of an event record but its arguments. No thread: 0. */
+static void
+event_begin(struct export *x, enum fxt_event_type type, const struct thread *thread, uint64_t ns,
+	    uint16_t category, uint16_t name, const char *name_text, unsigned nargs)
+{
+	uint64_t ref = thread != NULL ? thread->ref : 0;
+	if ((category & FXT_INLINE) != 0)
+		category = 0; /* it is not worth its place in each event */
+	fxt_record_begin(&x->out, FXT_RECORD_EVENT,
+			 (uint64_t)type << 16 | (uint64_t)nargs << 20 | ref << 24 |
+			     (uint64_t)category << 32 | (uint64_t)name << 48);
+	fxt_record_word(&x->out, ns);
+	if (ref == 0) {
+		fxt_record_word(&x->out, thread != NULL ? thread->t->tid : 0);
+		fxt_record_word(&x->out, thread != NULL ? thread->t->tid : 0);
+	}
+	fxt_put_inline(&x->out, name, name_text);
+}
+
+/* Ends what the thread has begun: its interrupts, and perhaps its system call. */
+static void
+durations_end(struct export *x, struct thread *thread, uint64_t ns, bool call)
+{
+	for (; thread->interrupts > 0; thread->interrupts--) {
+		event_begin(x, FXT_EVENT_END, thread, ns, x->interrupt, 0, "", 0);
+		fxt_record_end(&x->out);
+	}
+	if (call && thread->call) {
+		event_begin(x, FXT_EVENT_END, thread, ns, x->syscall, 0, "", 0);
+		fxt_record_end(&x->out);
+		thread->call = false;
+	}
+}
+
+/* New, as Fuchsia has what is ready to run; also what is not known. */
+static uint64_t
+thread_state(const struct activity_thread *t)
+{
+	enum { NEW, BLOCKED = 3, DEAD = 5 };
+	if (t == NULL)
+		return NEW;
+	if (t->state == ACTIVITY_SLEEPING || t->state == ACTIVITY_BLOCKED)
+		return BLOCKED;
+	return t->state == ACTIVITY_DEAD ? DEAD : NEW;
+}
+
+/* Nothing, the idle thread, or thread 0, which runs before there are threads. */
+static bool
+is_idle(const struct activity_thread *t)
+{
+	return t == NULL || t->idle || t->tid == 0;
+}
+
+/* From one thread to another; NULL: none that is known. The event may be NULL. */
+static void
+put_switch(struct export *x, uint32_t cpu, uint64_t ns, const struct activity_thread *from,
+	   const struct activity_thread *to, const struct ktr_decode_event *e,
+	   const struct fxt_class *c, const struct export_class *known)
+{
+	bool out_idle = is_idle(from), in_idle = is_idle(to);
+	uint64_t nargs = (e != NULL ? e->nargs : 0) + out_idle + in_idle;
+	fxt_record_begin(&x->out, FXT_RECORD_SCHEDULING,
+			 nargs << 16 | (uint64_t)cpu << 20 | thread_state(from) << 36 |
+			     (uint64_t)1 << 60);
+	fxt_record_word(&x->out, ns);
+	fxt_record_word(&x->out, from != NULL ? from->tid : 0);
+	fxt_record_word(&x->out, to != NULL ? to->tid : 0);
+	if (e != NULL)
+		put_params(x, e, c, known);
+	if (out_idle)
+		fxt_put_argument(&x->out, FXT_ARG_INT32, x->outgoing, "outgoing_weight",
+				 (uint32_t)IDLE_WEIGHT);
+	if (in_idle)
+		fxt_put_argument(&x->out, FXT_ARG_INT32, x->incoming, "incoming_weight",
+				 (uint32_t)IDLE_WEIGHT);
+	fxt_record_end(&x->out);
+}
+
+static void
+put_wakeup(struct export *x, const struct activity *a, const struct fxt_class *c,
+	   const struct export_class *known)
+{
+	bool waker = !is_idle(a->other);
+	fxt_record_begin(&x->out, FXT_RECORD_SCHEDULING,
+			 (uint64_t)(a->event->nargs + waker) << 16 | (uint64_t)a->cpu << 20 |
+			     (uint64_t)2 << 60);
+	fxt_record_word(&x->out, a->ns);
+	fxt_record_word(&x->out, a->thread->tid);
+	put_params(x, a->event, c, known);
+	if (waker)
+		fxt_put_argument(&x->out, FXT_ARG_KOID, x->waker, "waker", a->other->tid);
+	fxt_record_end(&x->out);
+}
+
+static void
+put_event(struct export *x, enum fxt_event_type type, const struct thread *thread,
+	  const struct export_event *ev, const char *name, uint16_t category,
+	  const struct fxt_class *c, const struct export_class *known)
+{
+	const struct ktr_decode_event *e = ev->e;
+	bool end = type == FXT_EVENT_END;
+	char bad[32];
+	uint16_t ref = c->name_ref;
+	if (name == NULL)
+		name = timeline_event_name(&c->name, e, bad);
+	if (name[0] == '\0')
+		name = c->name.text;
+	if (end)
+		ref = 0;
+	else if (name == bad)
+		ref = (uint16_t)(FXT_INLINE | strlen(bad));
+	else if (name != c->name.text)
+		ref = fxt_value_ref(&x->out, name);
+	event_begin(x, type, thread, ev->ns, category, ref, name, e->nargs + 1);
+	put_params(x, e, c, known);
+	fxt_put_number(&x->out, end ? x->exit_on_cpu : x->on_cpu, end ? "exit on cpu" : "on cpu",
+		       e->cpu, false);
+	fxt_record_end(&x->out);
+}
+
+static void
+put_counter(struct export *x, const struct thread *thread, const struct activity *a)
+{
+	const char *name = a->text[0] != '\0' ? a->text : "counter";
+	uint16_t ref = fxt_value_ref(&x->out, name);
+	event_begin(x, FXT_EVENT_COUNTER, thread, a->ns, 0, ref, name, 1);
+	fxt_put_number(&x->out, x->value, "value", (uint64_t)a->value, true);
+	fxt_record_word(&x->out, a->cpu);
+	fxt_record_end(&x->out);
+}
+
+/* True: the activity's record is that of the event. */
+static bool
+put_activity(struct export *x, const struct export_event *ev, const struct activity *a,
+	     struct thread *thread, const struct fxt_class *c, const struct export_class *known)
+{
+	switch (a->kind) {
+	case ACTIVITY_SWITCH:
+		put_switch(x, a->cpu, a->ns, a->other, a->thread, a->inferred ? NULL : a->event, c,
+			   known);
+		return !a->inferred;
+	case ACTIVITY_WAKE:
+		put_wakeup(x, a, c, known);
+		return true;
+	case ACTIVITY_IRQ_ENTER:
+		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->interrupt, c, known);
+		thread->interrupts++;
+		return true;
+	case ACTIVITY_IRQ_EXIT:
+		if (thread->interrupts == 0)
+			return false;
+		put_event(x, FXT_EVENT_END, thread, ev, NULL, x->interrupt, c, known);
+		thread->interrupts--;
+		return true;
+	case ACTIVITY_SYS_ENTER:
+		durations_end(x, thread, a->ns, true);
+		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->syscall, c, known);
+		thread->call = true;
+		return true;
+	case ACTIVITY_SYS_EXIT:
+		if (!thread->call)
+			return false;
+		durations_end(x, thread, a->ns, false);
+		put_event(x, FXT_EVENT_END, thread, ev, NULL, x->syscall, c, known);
+		thread->call = false;
+		return true;
+	case ACTIVITY_COUNTER:
+		put_counter(x, thread, a);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+fxt_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+{
+	const struct export_class *known;
+	const struct fxt_class *c = class_of(x, ev->e, &known);
+	bool told = false, good = c != NULL && thread_of(x, ev->thread) != NULL;
+	x->last_ns = ev->ns;
+	for (unsigned i = 0; i < ev->count && good; i++) {
+		const struct activity *a = &ev->activities[i];
+		good = (a->other == NULL || thread_of(x, a->other) != NULL) &&
+		       thread_of(x, a->thread) != NULL;
+		if (good)
+			told |= put_activity(x, ev, a, thread_of(x, ev->thread), c, known);
+		if (good && a->thread->state == ACTIVITY_DEAD)
+			durations_end(x, thread_of(x, a->thread), a->ns, true);
+	}
+	if (!good)
+		return export_fail(err, errlen, "not enough memory");
+	if (!told)
+		put_event(x, FXT_EVENT_INSTANT, thread_of(x, ev->thread), ev, NULL, c->category, c,
+			  known);
+	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+static bool
+fxt_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+{
+	struct thread *thread = gap->thread != NULL ? thread_of(x, gap->thread) : NULL;
+	if (gap->thread != NULL && thread == NULL)
+		return export_fail(err, errlen, "not enough memory");
+	x->last_ns = gap->from_ns;
+	if (thread != NULL) {
+		durations_end(x, thread, gap->from_ns, true);
+		put_switch(x, gap->g->cpu, gap->from_ns, gap->thread, NULL, NULL, NULL, NULL);
+	}
+	event_begin(x, FXT_EVENT_INSTANT, thread, gap->from_ns, x->lost, x->lost, "lost", 3);
+	fxt_put_number(&x->out, x->events, "events", gap->g->count, false);
+	fxt_put_number(&x->out, x->until, "until", gap->to_ns, false);
+	fxt_put_number(&x->out, x->on_cpu, "on cpu", gap->g->cpu, false);
+	fxt_record_end(&x->out);
+	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+/* ---- begin and end ------------------------------------------------------------------------------
+ */
+
+static bool
+fxt_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+{
+	static const char provider[] = "kestrel";
+	x->header = h;
+	fxt_record_begin(&x->out, FXT_RECORD_METADATA,
+			 UINT64_C(0x16547846) << 24 | 4 << 16); /* magic number */
+	fxt_record_end(&x->out);
+	fxt_record_begin(&x->out, FXT_RECORD_METADATA, /* provider 1 */
+			 1 << 16 | 1 << 20 | (uint64_t)(sizeof(provider) - 1) << 52);
+	fxt_record_text(&x->out, provider, sizeof(provider) - 1);
+	fxt_record_end(&x->out);
+	fxt_record_begin(&x->out, FXT_RECORD_INITIALIZATION, 0);
+	fxt_record_word(&x->out, 1000000000); /* ticks a second */
+	fxt_record_end(&x->out);
+	x->lost = fxt_name_ref(&x->out, "lost");
+	x->on_cpu = fxt_name_ref(&x->out, "on cpu");
+	x->exit_on_cpu = fxt_name_ref(&x->out, "exit on cpu");
+	x->process = fxt_name_ref(&x->out, "process");
+	x->waker = fxt_name_ref(&x->out, "waker");
+	x->incoming = fxt_name_ref(&x->out, "incoming_weight");
+	x->outgoing = fxt_name_ref(&x->out, "outgoing_weight");
+	x->events = fxt_name_ref(&x->out, "events");
+	x->until = fxt_name_ref(&x->out, "until");
+	x->value = fxt_name_ref(&x->out, "value");
+	x->syscall = fxt_name_ref(&x->out, "syscall");
+	x->interrupt = fxt_name_ref(&x->out, "interrupt");
+	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+static bool
+fxt_close(struct export *x, bool complete, char *err, size_t errlen)
+{
+	for (size_t i = 0; complete && i < x->thread_room; i++)
+		durations_end(x, &x->threads[i], x->last_ns, true);
+	bool good = export_file_close(&x->file, complete, err, errlen);
+	fxt_out_free(&x->out);
+	export_classes_free(&x->known);
+	free(x->classes);
+	free(x->threads);
+	free(x);
+	return good;
+}
+
+static struct export *
+fxt_open(const struct export_options *o, char *err, size_t errlen)
+{
+	struct export *x = calloc(1, sizeof(*x));
+	export_fail(err, errlen, "not enough memory");
+	if (x == NULL)
+		return NULL;
+	if (!export_file_open(&x->file, o->path, err, errlen)) {
+		free(x);
+		return NULL;
+	}
+	x->out.f = x->file.f;
+	setvbuf(x->file.f, NULL, _IOFBF, OUTPUT_BYTES);
+	return x;
+}
+
+const struct export_format export_fxt = {
+    .name = "fxt",
+    .what = "the Fuchsia trace format: Perfetto",
+    .open = fxt_open,
+    .begin = fxt_begin,
+    .event = fxt_event,
+    .gap = fxt_gap,
+    .close = fxt_close,
+};

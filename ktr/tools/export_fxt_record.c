@@ -1,0 +1,190 @@
+/* export_fxt_record.c - the records of the Fuchsia trace format. */
+#include "ktr/tools/export_fxt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export.h"
+#include "ktr/tools/line.h"
+#include "ktr/tools/utf8.h"
+
+#define STRINGS_LEFT 4096u /* of them, for names: values leave these */
+
+_Static_assert((KTR_PARAM_MAX + 3) * (8 + KTR_PARAM_NAME + FXT_TEXT_MAX + 8) < FXT_RECORD_WORDS * 8,
+	       "a record has room");
+
+/* ---- records ------------------------------------------------------------------------------------
+ */
+
+void
+fxt_record_begin(struct fxt_out *o, enum fxt_record_type type, uint64_t rest)
+{
+	o->words[0] = type | rest;
+	o->used = 1;
+}
+
+void
+fxt_record_word(struct fxt_out *o, uint64_t word)
+{
+	o->words[o->used++] = word;
+}
+
+void
+fxt_record_text(struct fxt_out *o, const char *text, size_t n)
+{
+	size_t words = (n + 7) / 8;
+	if (words == 0)
+		return;
+	o->words[o->used + words - 1] = 0;
+	memcpy(&o->words[o->used], text, n);
+	o->used += words;
+}
+
+void
+fxt_record_end(struct fxt_out *o)
+{
+	o->words[0] |= (uint64_t)o->used << 4;
+	LINE_WRITE(o->words, 8, o->used, o->f);
+}
+
+/* ---- strings ------------------------------------------------------------------------------------
+ */
+
+/* The text as UTF-8, in buf when it is not; *n becomes its length. */
+static const char *
+text_clean(const char *text, char *buf, size_t *n)
+{
+	static const char none[] = "\xef\xbf\xbd"; /* U+FFFD */
+	const unsigned char *from = (const unsigned char *)text;
+	size_t length, used = 0, same = 0;
+	while (from[same] != '\0' && (length = utf8_length(from + same)) > 0)
+		same += length;
+	*n = same;
+	if (from[same] == '\0' && same < FXT_TEXT_MAX)
+		return text;
+	for (; *from != '\0' && used + 4 <= FXT_TEXT_MAX; used += length > 0 ? length : 3) {
+		length = utf8_length(from);
+		memcpy(buf + used, length > 0 ? (const char *)from : none, length > 0 ? length : 3);
+		from += length > 0 ? length : 1;
+	}
+	*n = used;
+	return buf;
+}
+
+/* The index of a text, which is registered if there is room; 0: there is none. */
+static uint16_t
+string_index(struct fxt_out *o, const char *text, size_t n, uint32_t room)
+{
+	uint32_t hash = 2166136261u;
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+	uint32_t at = hash % FXT_STRING_SLOTS;
+	for (; o->slots[at] != 0; at = (at + 1) % FXT_STRING_SLOTS) {
+		const char *s = o->strings[o->slots[at]];
+		if (strncmp(s, text, n) == 0 && s[n] == '\0')
+			return o->slots[at];
+	}
+	char *copy = o->string_count + 1 < room ? strndup(text, n) : NULL;
+	if (copy == NULL)
+		return 0;
+	uint32_t index = ++o->string_count;
+	o->strings[index] = copy;
+	o->slots[at] = (uint16_t)index;
+	const uint64_t head[] = {FXT_RECORD_STRING | (1 + (n + 7) / 8) << 4 |
+				 (uint64_t)index << 16 | (uint64_t)n << 32};
+	char padded[FXT_TEXT_MAX + 8] = "";
+	memcpy(padded, text, n);
+	LINE_WRITE(head, 8, 1, o->f);
+	LINE_WRITE(padded, 8, (n + 7) / 8, o->f);
+	return (uint16_t)index;
+}
+
+/* A reference to a text; fxt_put_inline() follows where the text may stand. */
+static uint16_t
+string_ref(struct fxt_out *o, const char *text, uint32_t room)
+{
+	char buf[FXT_TEXT_MAX];
+	size_t n;
+	text = text_clean(text, buf, &n);
+	uint16_t ref = n > 0 ? string_index(o, text, n, room) : 0;
+	return n == 0 || ref != 0 ? ref : (uint16_t)(FXT_INLINE | n);
+}
+
+uint16_t
+fxt_name_ref(struct fxt_out *o, const char *text)
+{
+	return string_ref(o, text, FXT_STRINGS_MAX);
+}
+
+/* The same, of a text that stays where it is. */
+uint16_t
+fxt_value_ref(struct fxt_out *o, const char *text)
+{
+	size_t at = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 15) % FXT_SEEN_SLOTS;
+	if (o->seen[at].text != text) {
+		o->seen[at].text = text;
+		o->seen[at].ref = string_ref(o, text, FXT_STRINGS_MAX - STRINGS_LEFT);
+	}
+	return o->seen[at].ref;
+}
+
+void
+fxt_put_inline(struct fxt_out *o, uint16_t ref, const char *text)
+{
+	char buf[FXT_TEXT_MAX];
+	size_t n;
+	if ((ref & FXT_INLINE) == 0)
+		return;
+	text = text_clean(text, buf, &n);
+	fxt_record_text(o, text, n);
+}
+
+/* ---- arguments ---------------------------------------------------------------------------------
+ */
+
+void
+fxt_put_argument(struct fxt_out *o, enum fxt_argument_type type, uint16_t ref, const char *name,
+		 uint64_t value)
+{
+	bool wide = type == FXT_ARG_INT64 || type == FXT_ARG_UINT64 || type == FXT_ARG_KOID;
+	size_t words = 1 + wide;
+	if ((ref & FXT_INLINE) != 0)
+		words += ((ref & ~FXT_INLINE) + 7u) / 8;
+	fxt_record_word(o, type | words << 4 | (uint64_t)ref << 16 | (wide ? 0 : value << 32));
+	fxt_put_inline(o, ref, name);
+	if (wide)
+		fxt_record_word(o, value);
+}
+
+void
+fxt_put_number(struct fxt_out *o, uint16_t ref, const char *name, uint64_t v, bool is_signed)
+{
+	if (is_signed && (int64_t)v == (int32_t)v)
+		fxt_put_argument(o, FXT_ARG_INT32, ref, name, (uint32_t)v);
+	else if (!is_signed && v == (uint32_t)v)
+		fxt_put_argument(o, FXT_ARG_UINT32, ref, name, v);
+	else
+		fxt_put_argument(o, is_signed ? FXT_ARG_INT64 : FXT_ARG_UINT64, ref, name, v);
+}
+
+void
+fxt_put_string(struct fxt_out *o, uint16_t ref, const char *name, const struct ktr_decode_event *e,
+	       unsigned i)
+{
+	char bad[32];
+	size_t head = o->used;
+	const char *text = export_string(e, i, bad);
+	uint16_t value =
+	    text == bad ? (uint16_t)(FXT_INLINE | strlen(bad)) : fxt_value_ref(o, text);
+	fxt_record_word(o, FXT_ARG_STRING | (uint64_t)ref << 16 | (uint64_t)value << 32);
+	fxt_put_inline(o, ref, name);
+	fxt_put_inline(o, value, text);
+	o->words[head] |= (o->used - head) << 4;
+}
+
+void
+fxt_out_free(struct fxt_out *o)
+{
+	for (uint32_t i = 1; i <= o->string_count; i++)
+		free(o->strings[i]);
+}
