@@ -370,9 +370,12 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 			const struct event *same = right_event(&right, e);
 			wrong += same == NULL || memcmp(same, e, sizeof(*e)) != 0;
 		}
-		/* A name or a site is in many events, a slot in one. */
+		/*
+		 * A name or a site is in many events, a slot in one; but of the last two, nothing
+		 * tells which one's time is the wrong one.
+		 */
 		if (flips == 1 && at >= r.region->rings)
-			assert_true(right.count - found.count + wrong <= 1);
+			assert_true(right.count - found.count + wrong <= 2);
 	}
 	print_message("# %u of 3000 were opened\n", opened);
 	assert_true(opened > 2000);
