@@ -54,10 +54,14 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_fxt.c \
 	ktr/tools/export_fxt_record.c \
 	ktr/tools/export_schedgraph.c \
+	ktr/tools/export_svg.c \
+	ktr/tools/export_svg_draw.c \
+	ktr/tools/export_svg_page.c \
 	ktr/tools/export_timeline.c \
 	ktr/tools/export_tracedat.c \
 	ktr/tools/export_tracedat_head.c \
 	ktr/tools/ktrdump_export.c \
+	ktr/tools/lane.c \
 	ktr/tools/linux.c \
 	ktr/tools/span.c
 

@@ -11,6 +11,7 @@
 
 static const struct export_format *const formats[] = {
     &export_ctf, &export_folded, &export_fxt, &export_schedgraph, &export_tracedat,
+    &export_svg,
 };
 
 const struct export_format *

@@ -64,6 +64,7 @@ extern const struct export_format export_ctf;        /* export_ctf.c */
 extern const struct export_format export_folded;     /* export_folded.c */
 extern const struct export_format export_fxt;        /* export_fxt.c */
 extern const struct export_format export_schedgraph; /* export_schedgraph.c */
+extern const struct export_format export_svg;        /* export_svg.c */
 extern const struct export_format export_tracedat;   /* export_tracedat.c */
 
 /** NULL: no such format. */

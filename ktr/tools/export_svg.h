@@ -1,0 +1,95 @@
+/*
+ * export_svg.h - what the picture's three files share: export_svg.c collects, export_svg_page.c
+ * writes the page around the lanes, export_svg_draw.c the lanes. Host only.
+ */
+#pragma once
+
+#include "ktr/tools/export.h"
+#include "ktr/tools/ktrdump.h"
+#include "ktr/tools/lane.h"
+#include "ktr/tools/span.h"
+
+#define SVG_LANES       24u /* threads that are drawn; with a filter on threads: */
+#define SVG_LANES_ASKED 64u
+#define SVG_CPUS        64u
+#define SVG_COLOURS     24u /* of threads: 8, then lighter ones, then darker */
+#define SVG_NONE        UINT32_MAX
+
+/* Keys of a thread's lane. */
+enum {
+	SVG_STATE = LANE_KEY,                       /* + enum activity_state */
+	SVG_CALLING = SVG_STATE + ACTIVITY_DEAD + 1 /* running, in the system call `why` */
+};
+
+struct svg_thread {
+	const struct activity_thread *t; /* NULL: not seen */
+	uint64_t ns[ACTIVITY_DEAD + 1];  /* in each state */
+	struct lane lane;
+	uint32_t row;  /* SVG_NONE: it is not drawn */
+	uint32_t rank; /* its colour: 0 ran most */
+};
+
+/* Keys of runs are LANE_KEY + the thread's number; of irqs, LANE_KEY + the interrupt's. */
+struct svg_cpu {
+	struct lane runs, irqs, lost;
+	uint64_t busy_ns, idle_ns;
+	uint64_t irq_count, irq_ns, lost_count;
+};
+
+struct svg_wake {
+	uint64_t ns;
+	uint32_t waker, woken, cpu; /* numbers of threads */
+};
+
+struct export
+{
+	struct export_file file;
+	const struct dump_filter *filter;
+	const struct ktr_decode_header *header;
+	struct spans *spans;
+	struct svg_cpu cpus[KTR_DECODE_CPUS];
+	struct svg_thread *threads; /* by their numbers */
+	size_t thread_count, thread_room;
+	size_t parts_max, parts; /* of a lane; of all threads' lanes, about */
+	struct svg_wake *wakes;
+	size_t wake_count;
+	uint64_t wakes_seen, wakes_every; /* one of so many is kept */
+	uint64_t events, lost, switches;
+
+	/* the page */
+	FILE *f;
+	unsigned width, left, right, top; /* pixels; of the first lane */
+	unsigned rows;                    /* of threads */
+	uint32_t *row_threads;            /* their numbers */
+	unsigned cpu_rows, threads_left_out;
+	uint64_t from_ns, to_ns;
+	double px_per_ns;
+	double bin_px; /* what is shorter is drawn together */
+	unsigned wakes_drawn;
+	bool binned;
+};
+
+#define SVG_CPU     30u /* of a CPU's lane to the next */
+#define SVG_THREAD  20u
+#define SVG_SECTION 34u /* between the two kinds of lanes */
+
+/* export_svg_page.c: the measures, then the whole page to f around what was drawn. */
+void svg_page_measure(struct export *x);
+void svg_page(struct export *x, FILE *f, const char *drawn, size_t size);
+/** Escaped; at most max characters, with … for the rest; 0: all. */
+void svg_text(FILE *f, const char *text, size_t max);
+/** `load (tid 12)`. */
+void svg_thread_name(FILE *f, const struct activity_thread *t, size_t max);
+/** `1.234 ms` */
+const char *svg_duration(char buf[32], uint64_t ns);
+/** `374.912910 ms`, to the nanosecond. */
+const char *svg_time(char buf[32], uint64_t ns);
+/** `11,994` */
+const char *svg_count(char buf[32], uint64_t n);
+double svg_x(const struct export *x, uint64_t ns);
+unsigned svg_plot_width(const struct export *x);
+unsigned svg_threads_top(const struct export *x);
+unsigned svg_bottom(const struct export *x);
+
+/* export_svg_draw.c */
+void svg_draw(struct export *x);

@@ -1,0 +1,499 @@
+/*
+ * export_svg_draw.c - the lanes of a picture. A group of a lane that is short (lane.h) is a bin: a
+ * pile of its parts, each as high as its share of the time, at least a pixel.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export_svg.h"
+
+#define BAR_CPU    16u /* height, under the strip of interrupts */
+#define STRIP      4u
+#define STRIP_GAP  2u
+#define BAR_THREAD 12u
+#define LABEL_PX   6.6 /* of a character in a bar */
+#define TICK_PX    1.5 /* interrupts that are closer are one */
+#define WAKE_PX    6   /* in which there are at most WAKE_MAX wakeups, or none is drawn */
+#define WAKE_MAX   3u
+
+/* A part of a group that is being drawn. */
+struct piece {
+	const struct lane_part *parts;
+	size_t count;
+	uint64_t from_ns, ns;
+	double x, width;
+};
+
+typedef void piece_fn(struct export *x, const struct piece *p);
+
+static void
+lane_draw(struct export *x, struct lane *l, double bin_px, piece_fn *fn)
+{
+	uint64_t at = l->from_ns;
+	struct piece p;
+	lane_merge(l, (uint64_t)(bin_px / x->px_per_ns));
+	for (size_t i = 0; i < l->count; i += p.count) {
+		p.parts = &l->parts[i];
+		p.count = lane_group(l, i, &p.ns);
+		p.from_ns = at;
+		p.x = svg_x(x, at);
+		p.width = (double)p.ns * x->px_per_ns;
+		at += p.ns;
+		x->binned |= p.count > 1 && bin_px >= x->bin_px;
+		fn(x, &p);
+	}
+}
+
+static void
+bar(FILE *f, const char *class, double px, double y, double width, double height)
+{
+	fprintf(f, "<path class=\"%s\" d=\"M%.1f %.4gh%.1fv%.4gh-%.1fz\"/>", class, px, y, width,
+		height, width);
+}
+
+/* … with what it says when it is pointed at: opens the title. */
+static void
+bar_titled(FILE *f, const char *class, double px, double y, double width, double height)
+{
+	fprintf(f, "<path class=\"%s\" d=\"M%.1f %.4gh%.1fv%.4gh-%.1fz\"><title>", class, px, y,
+		width, height, width);
+}
+
+static void
+title_end(struct export *x, const struct piece *p)
+{
+	char a[32], b[32];
+	fprintf(x->f, " %s at %s</title></path>\n", svg_duration(a, p->ns),
+		svg_time(b, p->from_ns));
+}
+
+static double
+visible(double width)
+{
+	return width < 1 ? 1 : width;
+}
+
+/* The pile of a bin's parts: class_of tells which are drawn, and as what; "" leaves room. */
+static void
+pile(struct export *x, const struct piece *p, double y, double height,
+     const char *(*class_of)(const struct export *x, uint32_t key, char *buf))
+{
+	double base = y + height, width = visible(p->width);
+	char buf[16];
+	for (size_t i = 0; i < p->count; i++) {
+		const char *class = class_of(x, p->parts[i].key, buf);
+		double share = p->ns > 0 ? height * (double)p->parts[i].ns / (double)p->ns : height;
+		if (class == NULL || p->parts[i].count == 0)
+			continue;
+		share = share < 1 ? 1 : share;
+		share = share < base - y ? share : base - y;
+		if (share <= 0)
+			break;
+		base -= share;
+		bar(x->f, class, p->x, base, width, share);
+	}
+}
+
+/* ---- CPUs ---------------------------------------------------------------------------------------
+ */
+
+static const struct svg_thread *
+thread_of_key(const struct export *x, uint32_t key)
+{
+	return key >= LANE_KEY ? &x->threads[key - LANE_KEY] : NULL;
+}
+
+/* `t3`; those that ran least share one. */
+static const char *
+colour(const struct svg_thread *t, char buf[16])
+{
+	if (t == NULL || t->row == SVG_NONE || t->rank >= SVG_COLOURS)
+		return "to";
+	snprintf(buf, 16, "t%u", t->rank);
+	return buf;
+}
+
+/* In the thread's colour; NULL: not to be drawn. */
+static const char *
+run_class(const struct export *x, uint32_t key, char *buf)
+{
+	const struct svg_thread *t = thread_of_key(x, key);
+	char name[16];
+	if (key == LANE_NOTHING || (t != NULL && t->t->idle))
+		return NULL;
+	snprintf(buf, 16, "r %.12s", colour(t, name));
+	return buf;
+}
+
+/* What can be read on the thread's colour: in light mode on bright ones, in dark mode on dark ones.
+ */
+static const char *
+label_class(const struct svg_thread *t)
+{
+	bool own = t->row != SVG_NONE && t->rank < SVG_COLOURS;
+	if (own && t->rank >= 16)
+		return "l n";
+	return !own || t->rank >= 8 || t->rank == 1 || t->rank == 4 ? "l y" : "l";
+}
+
+static void
+run_name(struct export *x, uint32_t key)
+{
+	const struct svg_thread *t = thread_of_key(x, key);
+	if (t != NULL && t->t->idle)
+		fputs("idle", x->f);
+	else if (t != NULL)
+		svg_thread_name(x->f, t->t, 0);
+	else
+		fputs(key == LANE_NOTHING ? "not known" : "others", x->f);
+}
+
+/* In the order of their colours, so that neighbours look alike. */
+static void
+run_sort(const struct export *x, struct lane_part *parts, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		for (size_t k = i; k > 0; k--) {
+			const struct svg_thread *l = thread_of_key(x, parts[k - 1].key),
+						*r = thread_of_key(x, parts[k].key);
+			if (r == NULL || (l != NULL && l->rank <= r->rank))
+				break;
+			struct lane_part swap = parts[k];
+			parts[k] = parts[k - 1];
+			parts[k - 1] = swap;
+		}
+	}
+}
+
+static void
+run_bin(struct export *x, const struct piece *p, double y)
+{
+	struct lane_part parts[LANE_PARTS];
+	struct piece sorted = *p;
+	char buf[32];
+	memcpy(parts, p->parts, p->count * sizeof(parts[0]));
+	run_sort(x, parts, p->count);
+	sorted.parts = parts;
+	fputs("<g><title>", x->f);
+	fprintf(x->f, "%s at ", svg_duration(buf, p->ns));
+	fputs(svg_time(buf, p->from_ns), x->f);
+	for (size_t i = 0; i < p->count; i++) {
+		fputs(i == 0 ? ": " : ", ", x->f);
+		run_name(x, p->parts[i].key);
+		fprintf(x->f, " %s", svg_duration(buf, p->parts[i].ns));
+	}
+	fputs("</title>", x->f);
+	bar(x->f, "z", p->x, y, p->width, BAR_CPU);
+	pile(x, &sorted, y, BAR_CPU, run_class);
+	fputs("</g>\n", x->f);
+}
+
+static void
+run_draw(struct export *x, const struct piece *p)
+{
+	const double y = STRIP + STRIP_GAP;
+	const struct svg_thread *t = thread_of_key(x, p->parts[0].key);
+	char buf[16];
+	if (p->count > 1) {
+		run_bin(x, p, y);
+		return;
+	}
+	const char *class = run_class(x, p->parts[0].key, buf);
+	if (p->parts[0].key == LANE_NOTHING)
+		return;
+	bar_titled(x->f, class != NULL ? class : "z", p->x, y,
+		   class != NULL ? visible(p->width) : p->width, BAR_CPU);
+	run_name(x, p->parts[0].key);
+	title_end(x, p);
+	size_t room = p->width > 12 ? (size_t)((p->width - 8) / LABEL_PX) : 0;
+	if (class == NULL || t == NULL ||
+	    (room < 5 && (t->t->name[0] == '\0' || strlen(t->t->name) > room)))
+		return;
+	fprintf(x->f, "<text class=\"%s\" x=\"%.1f\" y=\"%.4g\">", label_class(t), p->x + 4,
+		y + 12);
+	svg_thread_name(x->f, t->t, room);
+	fputs("</text>\n", x->f);
+}
+
+static void
+irq_draw(struct export *x, const struct piece *p)
+{
+	uint64_t count = 0, ns = 0;
+	char buf[32];
+	for (size_t i = 0; i < p->count; i++) {
+		count += p->parts[i].count;
+		ns += p->parts[i].key != LANE_NOTHING ? p->parts[i].ns : 0;
+	}
+	if (count == 0 || (p->count == 1 && p->parts[0].key == LANE_NOTHING))
+		return;
+	bar_titled(x->f, p->count > 1 ? "im" : "i", p->x, 0, visible(p->width), STRIP);
+	if (count > 1)
+		fprintf(x->f, "%s interrupts, %s in", svg_count(buf, count),
+			svg_duration((char[32]){0}, ns));
+	else
+		svg_text(x->f, p->parts[0].why != NULL ? p->parts[0].why : "interrupt", 0);
+	title_end(x, p);
+}
+
+static void
+lost_draw(struct export *x, const struct piece *p)
+{
+	uint64_t count = 0;
+	char buf[32];
+	for (size_t i = 0; i < p->count; i++)
+		count += p->parts[i].count;
+	if (count == 0)
+		return;
+	bar_titled(x->f, "lo", p->x, STRIP + STRIP_GAP, p->width < 2 ? 2 : p->width, BAR_CPU);
+	fprintf(x->f, "%s event%s lost in", svg_count(buf, count), count == 1 ? "" : "s");
+	title_end(x, p);
+}
+
+static void
+section(struct export *x, unsigned y, const char *what, const char *column)
+{
+	fprintf(x->f, "<text class=\"dim head\" x=\"20\" y=\"%u\">%s</text>", y, what);
+	if (x->right > 40)
+		fprintf(x->f, "<text class=\"dim head e\" x=\"%u\" y=\"%u\">%s</text>\n",
+			x->width - 20, y, column);
+}
+
+static void
+share_put(struct export *x, unsigned y, uint64_t ns, uint64_t of)
+{
+	if (x->right <= 40 || of == 0)
+		return;
+	double share = 100.0 * (double)ns / (double)of;
+	bool tiny = share < 0.05 && ns > 0;
+	fprintf(x->f, "<text class=\"dim e\" x=\"%u\" y=\"%u\">%s%.*f %%</text>\n", x->width - 20,
+		y, tiny ? "&lt; " : "", share < 9.95 && ns > 0 ? 1 : 0, tiny ? 0.1 : share);
+}
+
+static void
+cpu_draw(struct export *x, unsigned cpu, unsigned y)
+{
+	struct svg_cpu *c = &x->cpus[cpu];
+	char a[32], b[32], d[32], e[32], g[32];
+	fprintf(x->f,
+		"<g id=\"cpu%u\"><text class=\"ink\" x=\"20\" y=\"%u\">cpu %u<title>cpu %u: busy "
+		"%s, idle %s, %s interrupts in %s, %s events lost</title></text>\n",
+		cpu, y + STRIP + STRIP_GAP + 12, cpu, cpu, svg_time(a, c->busy_ns),
+		svg_time(b, c->idle_ns), svg_count(d, c->irq_count), svg_time(e, c->irq_ns),
+		svg_count(g, c->lost_count));
+	share_put(x, y + STRIP + STRIP_GAP + 12, c->busy_ns, c->busy_ns + c->idle_ns);
+	fprintf(x->f, "<g transform=\"translate(%u %u)\">\n", x->left, y);
+	lane_draw(x, &c->runs, x->bin_px, run_draw);
+	lane_draw(x, &c->irqs, TICK_PX, irq_draw);
+	lane_draw(x, &c->lost, x->bin_px, lost_draw);
+	fputs("</g></g>\n", x->f);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------
+ */
+
+static const char *
+state_class(const struct export *x, uint32_t key, char *buf)
+{
+	(void)x, (void)buf;
+	switch (key) {
+	case SVG_CALLING:
+	case SVG_STATE + ACTIVITY_RUNNING:
+		return "r";
+	case SVG_STATE + ACTIVITY_SPINNING:
+		return "x";
+	case SVG_STATE + ACTIVITY_RUNNABLE:
+		return "q";
+	case SVG_STATE + ACTIVITY_BLOCKED:
+		return "bl";
+	default:
+		return NULL;
+	}
+}
+
+static void
+state_name(struct export *x, const struct lane_part *p)
+{
+	enum activity_state state =
+	    p->key == SVG_CALLING ? ACTIVITY_RUNNING : (enum activity_state)(p->key - SVG_STATE);
+	if (p->key < SVG_STATE) {
+		fputs("not known", x->f);
+		return;
+	}
+	fputs(activity_state_name(state), x->f);
+	if (p->key == SVG_CALLING && p->why == NULL)
+		fputs(" in system calls", x->f);
+	if (p->why == NULL)
+		return;
+	fputs(p->key == SVG_CALLING ? " in " : state == ACTIVITY_SPINNING ? " for " : " on ", x->f);
+	svg_text(x->f, p->why, 0);
+}
+
+static uint64_t
+key_ns(const struct piece *p, uint32_t key)
+{
+	uint64_t ns = 0;
+	for (size_t i = 0; i < p->count; i++)
+		ns += p->parts[i].key == key ? p->parts[i].ns : 0;
+	return ns;
+}
+
+static void
+state_bin(struct export *x, const struct piece *p)
+{
+	/* What runs stands at the bottom. */
+	static const uint32_t order[] = {SVG_STATE + ACTIVITY_RUNNING, SVG_CALLING,
+					 SVG_STATE + ACTIVITY_SPINNING,
+					 SVG_STATE + ACTIVITY_BLOCKED,
+					 SVG_STATE + ACTIVITY_RUNNABLE};
+	struct lane_part parts[LANE_PARTS];
+	struct piece sorted = *p;
+	char buf[32];
+	sorted.parts = parts;
+	sorted.count = 0;
+	fprintf(x->f, "<g><title>%s at ", svg_duration(buf, p->ns));
+	fputs(svg_time(buf, p->from_ns), x->f);
+	for (size_t i = 0; i < p->count; i++) {
+		fputs(i == 0 ? ": " : ", ", x->f);
+		state_name(x, &p->parts[i]);
+		fprintf(x->f, " %s", svg_duration(buf, p->parts[i].ns));
+	}
+	fputs("</title>", x->f);
+	for (unsigned o = 0; o < sizeof(order) / sizeof(order[0]); o++) {
+		for (size_t i = 0; i < p->count; i++) {
+			if (p->parts[i].key == order[o])
+				parts[sorted.count++] = p->parts[i];
+		}
+	}
+	bar(x->f, "zz", p->x, 0, p->width, BAR_THREAD);
+	if (key_ns(p, SVG_STATE + ACTIVITY_SLEEPING) > 0)
+		bar(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
+	pile(x, &sorted, 0, BAR_THREAD, state_class);
+	fputs("</g>\n", x->f);
+}
+
+static void
+state_draw(struct export *x, const struct piece *p)
+{
+	if (p->count > 1) {
+		state_bin(x, p);
+		return;
+	}
+	const struct lane_part *part = &p->parts[0];
+	const char *class = state_class(x, part->key, NULL);
+	if (part->key == LANE_NOTHING)
+		return;
+	if (class == NULL)
+		bar_titled(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
+	else
+		bar_titled(x->f, class, p->x, 0, visible(p->width), BAR_THREAD);
+	state_name(x, part);
+	title_end(x, p);
+	if (part->key == SVG_CALLING)
+		bar(x->f, "k", p->x, BAR_THREAD - 2, visible(p->width), 2);
+}
+
+static void
+thread_draw(struct export *x, unsigned row, unsigned y)
+{
+	struct svg_thread *t = &x->threads[x->row_threads[row]];
+	unsigned chars = (unsigned)((x->left - 28) / 6.8);
+	char buf[32];
+	fprintf(x->f, "<g id=\"tid%" PRIu32 "\"><text class=\"ink\" x=\"20\" y=\"%u\">", t->t->tid,
+		y + 10);
+	/* Its number, too, if there is room. */
+	unsigned digits = (unsigned)snprintf(buf, sizeof(buf), "%" PRIu32, t->t->tid);
+	svg_thread_name(x->f, t->t, chars - digits - 1);
+	if (t->t->name[0] != '\0')
+		fprintf(x->f, " <tspan class=\"dim\">%s</tspan>", buf);
+	fputs("<title>", x->f);
+	svg_thread_name(x->f, t->t, 0);
+	for (unsigned s = ACTIVITY_RUNNING; s < ACTIVITY_DEAD; s++)
+		fprintf(x->f, "%s %s %s", s == ACTIVITY_RUNNING ? ":" : ",",
+			activity_state_name((enum activity_state)s), svg_time(buf, t->ns[s]));
+	fputs("</title></text>\n", x->f);
+	share_put(x, y + 10, t->ns[ACTIVITY_RUNNING] + t->ns[ACTIVITY_SPINNING],
+		  x->to_ns - x->from_ns);
+	fprintf(x->f, "<g class=\"%s\" transform=\"translate(%u %u)\">\n", colour(t, buf), x->left,
+		y);
+	lane_draw(x, &t->lane, x->bin_px, state_draw);
+	fputs("</g></g>\n", x->f);
+}
+
+/* ---- wakeups ------------------------------------------------------------------------------------
+ */
+
+static uint32_t
+row_of(const struct export *x, uint32_t number)
+{
+	return number < x->thread_count ? x->threads[number].row : SVG_NONE;
+}
+
+static void
+wake_draw(struct export *x, const struct svg_wake *w, double px)
+{
+	unsigned top = svg_threads_top(x);
+	uint32_t to_row = row_of(x, w->woken), from_row = row_of(x, w->waker);
+	double to = (double)top + (double)(to_row * SVG_THREAD) + 1, from = to - 8;
+	double tip = 3;
+	char buf[32];
+	if (from_row != SVG_NONE && from_row != to_row) {
+		bool down = from_row < to_row;
+		from = (double)top + from_row * SVG_THREAD + (down ? BAR_THREAD : 0);
+		to += down ? 0 : BAR_THREAD - 2;
+		tip = down ? 3 : -3;
+	}
+	fprintf(x->f, "<path class=\"w\" d=\"M%.1f %.4gV%.4gm-2.5 %.4gl2.5 %.4gl2.5 %.4g\"><title>",
+		px + x->left, from, to, -tip, tip, -tip);
+	if (w->waker < x->thread_count && x->threads[w->waker].t != NULL)
+		svg_thread_name(x->f, x->threads[w->waker].t, 0);
+	fputs(" wakes ", x->f);
+	svg_thread_name(x->f, x->threads[w->woken].t, 0);
+	fprintf(x->f, " on cpu %" PRIu32 " at %s</title></path>\n", w->cpu, svg_time(buf, w->ns));
+	x->wakes_drawn++;
+}
+
+/* Wakeups of threads that are drawn, from wakes[i] on within WAKE_PX. */
+static size_t
+wakes_near(const struct export *x, size_t i, size_t *end)
+{
+	double px = svg_x(x, x->wakes[i].ns) + WAKE_PX;
+	size_t n = 0;
+	for (*end = i; *end < x->wake_count && svg_x(x, x->wakes[*end].ns) < px; ++*end)
+		n += row_of(x, x->wakes[*end].woken) != SVG_NONE;
+	return n;
+}
+
+/* Only where they are few: else the picture is all arrows. */
+static void
+wakes_draw(struct export *x)
+{
+	size_t end;
+	for (size_t i = 0; i < x->wake_count; i = end) {
+		if (wakes_near(x, i, &end) * x->wakes_every > WAKE_MAX)
+			continue;
+		for (size_t k = i; k < end; k++) {
+			if (row_of(x, x->wakes[k].woken) != SVG_NONE)
+				wake_draw(x, &x->wakes[k], svg_x(x, x->wakes[k].ns));
+		}
+	}
+}
+
+void
+svg_draw(struct export *x)
+{
+	unsigned y = x->top;
+	section(x, x->top - 14, "CPUS", "BUSY");
+	for (unsigned cpu = 0, row = 0; cpu < KTR_DECODE_CPUS && row < x->cpu_rows; cpu++) {
+		if (!dump_match_cpu(x->filter, cpu))
+			continue;
+		cpu_draw(x, cpu, y);
+		y += SVG_CPU;
+		row++;
+	}
+	if (x->rows > 0)
+		section(x, svg_threads_top(x) - 10, "THREADS", "RUNNING");
+	for (unsigned row = 0; row < x->rows; row++)
+		thread_draw(x, row, svg_threads_top(x) + row * SVG_THREAD);
+	wakes_draw(x);
+}
