@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 static const struct export_format *const formats[] = {
-    &export_ctf, &export_folded, &export_fxt, &export_schedgraph, &export_tracedat,
-    &export_svg,
+    &export_ctf, &export_folded, &export_fxt, &export_schedgraph, &export_svg, &export_tracedat,
 };
 
 const struct export_format *
