@@ -32,8 +32,6 @@
 struct kdb_state kdb = {.owner = KDB_NO_CPU};
 
 static const char *kdb_why;      /* atomic: set by kdb_request() for the breakpoint that follows */
-static uint64_t kdb_stopped_at;  /* clock_ns(); the owner's */
-static uint64_t kdb_stood_ns;    /* atomic: until the last time that the machine went on */
 static uint32_t kdb_saved_ident; /* of the CPU inside */
 static struct {
 	unsigned locks, mutexes;
@@ -70,12 +68,6 @@ kdb_must_not_wait(void)
 	return kdb_active() && kdb_inside() && (kdb.recoverable || kdb_panicked());
 }
 
-uint64_t
-kdb_running_ns(void)
-{
-	return clock_ns() - __atomic_load_n(&kdb_stood_ns, __ATOMIC_RELAXED);
-}
-
 void
 kdb_stop_machine(struct arch_trapframe *tf)
 {
@@ -90,7 +82,6 @@ kdb_stop_machine(struct arch_trapframe *tf)
 		if (tf == NULL || !smp_stopped(tf))
 			arch_relax();
 	}
-	kdb_stopped_at = clock_ns();
 	kdb_saved_ident = arch_ktr_ident();
 	arch_ktr_set_ident(kdb_saved_ident | IDENT_SLOW);
 	ktr_flush_hold();
@@ -100,7 +91,6 @@ kdb_stop_machine(struct arch_trapframe *tf)
 static void
 kdb_resume_machine(void)
 {
-	__atomic_fetch_add(&kdb_stood_ns, clock_ns() - kdb_stopped_at, __ATOMIC_RELAXED);
 	arch_ktr_set_ident(kdb_saved_ident);
 	ktr_flush_release();
 	/* First: a CPU that goes on must not find the debugger active. */

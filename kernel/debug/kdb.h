@@ -41,11 +41,6 @@ void kdb_points_load(bool on);
  */
 _Noreturn void panic_trap(struct arch_trapframe *tf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/*
- * clock_ns() less what the machine stood in the debugger before now: for deadlines, which must not
- * pass meanwhile. While it stands, it goes on. Any context.
- */
-uint64_t kdb_running_ns(void);
 /* Is a CPU inside the debugger or a panic, the others being stopped? Any context. */
 bool kdb_active(void);
 /*

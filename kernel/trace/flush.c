@@ -47,8 +47,9 @@
 #define FLUSH_HOLD_NS    500000000ull /* for a piece to end; emulators take long */
 #define FLUSH_WAIT_MIN   1000000ull   /* for a busy line, doubled up to */
 #define FLUSH_WAIT_MAX   100000000ull
-#define FINISH_STALL_NS  1000000000ull  /* a line that takes nothing for so long is dead */
-#define FINISH_TOTAL_NS  60000000000ull /* and at most so long in all */
+#define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
+#define FINISH_STALL     10000u    /* tries in a row: a line that takes nothing for 1 s is dead */
+#define FINISH_TRIES     600000u   /* in all: it gets no more than a minute */
 #define FLUSH_DEPTH_INIT 64
 
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
@@ -247,54 +248,67 @@ flush_step(void)
 	return flush_write();
 }
 
+/* Tries at a busy line: those since it took something, and all. */
+struct flush_tries {
+	unsigned stalled, all;
+};
+
 /*
- * Writes what had been recorded when it was called: to the end of the pass that is under way, and
- * one more. Not until there is nothing, for writing may itself make events. False when the line
- * died or time is up. Lock held, or machine stopped.
+ * Before a busy line is tried again; false when it is dead or had its time. That is counted in
+ * tries, not read off a clock: between any two steps the debugger may stop this CPU, or the
+ * scheduler take it away, and a line that nobody tried is not dead. Nor is it when a stop of the
+ * machine is what keeps us from it.
  */
 static bool
-flush_drain(uint64_t deadline_ns)
+flush_try_again(struct flush_tries *t)
 {
-	uint64_t moved_ns = kdb_running_ns(), now = moved_ns;
-	unsigned passes = 0;
-
-	for (;;) {
-		enum flush_result r = FLUSH_MORE;
-
-		if (flush.at < flush.len) {
-			r = flush_write();
-		} else if (passes == 2) {
-			return true;
-		} else {
-			flush_encode();
-			passes += flush.pass_over;
-		}
-		now = kdb_running_ns();
-		if (r == FLUSH_MORE)
-			moved_ns = now;
-		if (r == FLUSH_FAILED || now - moved_ns > FINISH_STALL_NS || now > deadline_ns)
-			return false;
+	if (__atomic_load_n(&flush.hold, __ATOMIC_RELAXED) && !kdb_inside()) {
+		arch_relax();
+		return true;
 	}
+	clock_delay_ns(FINISH_TRY_NS);
+	return ++t->stalled < FINISH_STALL && ++t->all < FINISH_TRIES;
 }
 
-/* Writes what is encoded, and encodes nothing. Machine stopped. */
-static void
-flush_drain_buffer(void)
+/* Writes what is encoded. False when the line is dead or had its time. Lock held, or machine
+ * stopped. */
+static bool
+flush_write_all(struct flush_tries *t)
 {
-	uint64_t start_ns = kdb_running_ns();
+	while (flush.at < flush.len) {
+		enum flush_result r = flush_write();
 
-	while (flush.at < flush.len && kdb_running_ns() - start_ns < FINISH_STALL_NS)
-		flush.at += (size_t)trace_sink_write(&flush.sink, flush.buf + flush.at,
-						     flush.len - flush.at);
-	flush.at = flush.len = 0;
+		if (r == FLUSH_MORE)
+			t->stalled = 0;
+		else if (r == FLUSH_FAILED || !flush_try_again(t))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Writes what had been recorded when it was called: to the end of the pass that is under way, and
+ * one more. Not until there is nothing, for writing may itself make events. False as
+ * flush_write_all().
+ */
+static bool
+flush_drain(void)
+{
+	struct flush_tries tries = {0};
+
+	for (unsigned passes = 0; flush_write_all(&tries); passes += flush.pass_over) {
+		if (passes == 2)
+			return true;
+		flush_encode();
+	}
+	return false;
 }
 
 /* Ends the stream in good order, or says in it that it was cut. Lock held, or machine stopped. */
 static void
 flush_end(void)
 {
-	uint64_t deadline = kdb_running_ns() + FINISH_TOTAL_NS;
-	bool whole = flush_drain(deadline);
+	bool whole = flush_drain();
 
 	if (!whole)
 		warnk("ktr: %s did not take %llu events\n", flush.path,
@@ -303,7 +317,7 @@ flush_end(void)
 	     flush_failed());
 	ktr_stream_close(&flush.stream, !whole);
 	/* What is half written must be whole, however slow the line: only a dead one ends it. */
-	flush_drain(kdb_running_ns() + FINISH_TOTAL_NS);
+	flush_drain();
 	flush.on = false;
 }
 
@@ -547,7 +561,8 @@ ktr_flush_finish(void)
 	if (__atomic_load_n(&flush.encoding, __ATOMIC_ACQUIRE)) {
 		/* Stopped inside the encoder: a stream that goes on from the ring's own count
 		 * follows. */
-		flush_drain_buffer();
+		flush_write_all(&(struct flush_tries){0});
+		flush.at = flush.len = 0;
 		ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
 	}
 	flush_end();

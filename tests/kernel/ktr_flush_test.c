@@ -3,9 +3,12 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sysctl/sysctl.h"
@@ -156,6 +159,78 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 	ktr_test_read_stream(FILE_NAME, &s);
 	KT_EQ(s.ends, 1);
 	KT_GE(s.events, 100);
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+/*
+ * /dev/ktest.line: takes nothing until `ender` has tried it `busy` times, and between two of these
+ * tries more time passes than a line may be silent that is tried all the while: the debugger, the
+ * scheduler or the host took the CPU away.
+ */
+#define LINE_AWAY_NS 1100000000ull
+
+static struct {
+	const struct thread *ender;
+	unsigned busy;
+	size_t len, at; /* written, and read again */
+	uint8_t data[65536];
+} test_line;
+
+static int64_t
+line_write(struct file *f, struct uio *u)
+{
+	size_t n = u->resid;
+
+	(void)f;
+	if (test_line.busy > 0) {
+		if (curthread() == test_line.ender) {
+			test_line.busy--;
+			clock_delay_ns(LINE_AWAY_NS);
+		}
+		return -EAGAIN;
+	}
+	if (n > sizeof(test_line.data) - test_line.len)
+		return -ENOSPC;
+	test_line.len += n;
+	return uio_take(u, test_line.data + test_line.len - n, n) < 0 ? -EFAULT : (int64_t)n;
+}
+
+static int64_t
+line_read(struct file *f, struct uio *u)
+{
+	size_t n = test_line.len - test_line.at;
+
+	(void)f;
+	n = n < u->resid ? n : u->resid;
+	test_line.at += n;
+	return uio_put(u, test_line.data + test_line.at - n, n) < 0 ? -EFAULT : (int64_t)n;
+}
+
+KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
+{
+	static const struct dev_ops ops = {.read = line_read, .write = line_write, .mode = 0600};
+	struct ktr_test_stream s;
+
+	KT_EQ(devfs_register("ktest.line", &ops, NULL), 0);
+	flush_reset();
+	set("debug.ktr.alq_file", "/dev/ktest.line");
+	ktr_test_begin(1024);
+	test_line.busy = 2; /* one for each time that the end is written */
+	test_line.ender = curthread();
+	set("debug.ktr.alq_enable", "1");
+	ktr_mask_set(KTR_SPARE2);
+	for (unsigned i = 0; i < 200; i++)
+		CTR1(KTR_SPARE2, "test: late %u", i);
+	ktr_mask_set(0);
+	set("debug.ktr.alq_enable", "0");
+	KT_EQ(test_line.busy, 0);
+	ktr_test_read_stream("/dev/ktest.line", &s);
+	KT_EQ(s.damaged, 0);
+	KT_EQ(s.truncated, 0);
+	KT_EQ(s.ends, 1);
+	KT_EQ(s.events, 200);
 	ktr_test_free_stream(&s);
 	flush_reset();
 	ktr_test_end();

@@ -1,9 +1,13 @@
 #!/usr/bin/python3
 """test_badinput.py - what makes no sense is reported with what was expected, and the machine goes on."""
+import contextlib
+import io
 import random
 import socket
+import threading
 
-from harness import FIRMWARE, MACHINE, boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test
+from console import DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from harness import FIRMWARE, MACHINE, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 
 SENTENCES = [
     (r'debug.ktr.mask="SCHD"', r'^loader\.conf:1: debug\.ktr\.mask: no class "SCHD"; did you mean SCHED\?'),
@@ -185,26 +189,97 @@ def no_second_port():
     check(int(check_match(r"^(\d+)$", run.out, "a count of forks").group(1)) >= 3, "the forks are not in the ring")
 
 
+@contextlib.contextmanager
+def slow_line():
+    """A listening socket for the trace's line, and the words for QEMU: nobody reads, so that it fills up soon."""
+    path = str(scratch_file(".sock"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        yield listener, ["--", "-chardev", f"socket,id=trace,path={path}", *MACHINE.trace_device]
+
+
 @test("a reader of the serial port that is slow or gone never stops the guest; loss is counted")
 def slow_reader():
-    path = str(scratch_file(".sock"))
-    # QEMU waits for nobody, and nobody ever reads: the port's transmitter fills up.
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen(1)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    try:
+    with slow_line() as (_, words):
         run = boot("load syscall -n 3000\nload mix -n 5\nsysctl debug.ktr.stats\nexit 5\n", smp=2,
-                   sets=["debug.ktr.entries=256", "debug.ktr.alq_enable=1"], mask="SYSC,SCHED",
-                   options=["--", "-chardev", f"socket,id=trace,path={path}", *MACHINE.trace_device])
-    finally:
-        listener.close()
+                   sets=["debug.ktr.entries=256", "debug.ktr.alq_enable=1"], mask="SYSC,SCHED", options=words)
     run.expect(5)
     check_match(r"^load mix: n=5 jobs=1 ok", run.out, "the workload")
     stats = ktr_stats(run.out)
     check(sum(s["overwritten"] for s in stats.values()) > 0, f"nothing was lost, though nobody read: {stats}")
     for cpu, s in stats.items():
         check_eq(s["delivered"] + s["resident"] + s["overwritten"] + s["torn"], s["recorded"], f"the sum of cpu {cpu}")
+
+
+def stopped_at(c, function):
+    """Waits for the breakpoint there; returns the CPU that struck it."""
+    c.expect(rf"on cpu (\d), at {function}\+0 ")
+    cpu = int(c.match.group(1))
+    c.expect(DB)
+    return cpu
+
+
+def line_is_tried(c, cpu):
+    """Goes on until the CPU has tried the line, in vain, and thought over what that means."""
+    db(c, "delete all")
+    db(c, "break uart_write_some")
+    for _ in range(2):
+        c.sendline("continue")
+        check_eq(stopped_at(c, "uart_write_some"), cpu, "the CPU that tries the line")
+    db(c, "delete all")
+
+
+def other_cpus_stop(c, cpu, times):
+    """Goes on until CPUs other than the one that ends the flush came into the debugger so many times."""
+    db(c, "break ktr_flush_tick")
+    for _ in range(50):
+        c.sendline("continue")
+        times -= stopped_at(c, "ktr_flush_tick") != cpu
+        check_match(r"flush_end\+", db(c, f"bt cpu {cpu}"), f"bt of cpu {cpu}, which ends the flush")
+        if times == 0:
+            return
+    check_eq(times, 0, f"stops by other CPUs than {cpu} that are missing after 50")
+
+
+@test("the debugger, entered by other CPUs while one ends the flush on a slow line, costs the stream nothing")
+def stopped_flush():
+    read = bytearray()
+
+    def reader(line):
+        while data := line.recv(65536):
+            read.extend(data)
+
+    with slow_line() as (listener, words), guest("--set", "debug.ktr.alq_enable=1", "--mask", "SYSC,SCHED", *words) as c:
+        line, _ = listener.accept()
+        shell(c, "load syscall -n 3000")
+        shell(c, "sysctl debug.ktr.mask=NONE")
+        stopped_by_request(c)
+        db(c, "break flush_end")
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        c.logfile_read = io.StringIO()
+        c.sendline("sysctl debug.ktr.alq_enable=0")
+        ends = stopped_at(c, "flush_end")
+        line_is_tried(c, ends)
+        other_cpus_stop(c, ends, 4)
+        db(c, "call clock_delay_ns 2000000000")  # twice what the line may take nothing
+        line_is_tried(c, ends)
+        thread = threading.Thread(target=reader, args=(line,), daemon=True)
+        thread.start()
+        c.sendline("continue")
+        c.expect_exact(PROMPT)
+        check("did not take" not in c.logfile_read.getvalue(), f"the line was given up:\n{c.before}")
+        c.sendline("poweroff 5")
+        check_eq(ended(c), 5, "exit status")
+        thread.join(60)
+    path = scratch_file(".ktr")
+    path.write_bytes(read)
+    status, out, err = ktrdump("--stats", "-i", path)
+    check_eq((status, err), (0, ""), "status and messages of ktrdump")
+    events, lost = check_match(r"^events (\d+), sites \d+, lost (\d+) ", out, "ktrdump --stats").groups()
+    check(int(events) + int(lost) >= 6000, f"{events} events and {lost} lost, expected 6000 of load at least")
 
 
 if __name__ == "__main__":
