@@ -50,6 +50,7 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
 	ktr/tools/export_ctf.c \
+	ktr/tools/export_ctf_head.c \
 	ktr/tools/export_folded.c \
 	ktr/tools/export_fxt.c \
 	ktr/tools/export_fxt_record.c \

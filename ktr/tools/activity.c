@@ -396,13 +396,15 @@ meaning_find(struct meaning *mean, const struct ktr_decode_site *s)
 	}
 	if (mean->fn != mean_sys_enter && mean->fn != mean_sys_exit)
 		return;
+	/* `syscall NAME: …`, which is a name in other tools' formats, too. */
 	const char *name = strchr(s->fmt, ' ') + 1;
-	size_t len = strcspn(name, ":");
-	if (memchr(name, '%', len) != NULL) { /* a number, not a name */
+	size_t len = 0;
+	while (isalnum((unsigned char)name[len]) || name[len] == '_')
+		len++;
+	if (len == 0 || len >= CALL_NAME || name[len] != ':') {
 		mean->fn = NULL;
 		return;
 	}
-	len = len < CALL_NAME - 1 ? len : CALL_NAME - 1;
 	memcpy(mean->call, name, len);
 	mean->call[len] = '\0';
 }

@@ -109,29 +109,62 @@ site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
 		strcmp(a->func, b->func) == 0 && strcmp(a->file, b->file) == 0);
 }
 
+/* One more class, all of it 0. NULL: there is no room. */
+static struct export_class *
+class_add(struct export_classes *c)
+{
+	if (c->count == c->room) {
+		size_t room = c->room * 2 + 256;
+		struct export_class *more = realloc(c->all, room * sizeof(*more));
+		if (more == NULL)
+			return NULL;
+		c->all = more;
+		c->room = room;
+	}
+	if (c->count == EXPORT_CLASSES)
+		return NULL;
+	memset(&c->all[c->count], 0, sizeof(c->all[0]));
+	return &c->all[c->count++];
+}
+
 const struct export_class *
 export_class_of(struct export_classes *c, const struct ktr_decode_event *e, size_t *number,
 		bool *is_new)
 {
 	uint32_t *known = &c->by_number[e->site_number & 0xffff];
 	*is_new = *known == 0 || !site_same(c->all[*known - 1].site, e->site);
-	if (*is_new && c->count == c->room) {
-		size_t room = c->room * 2 + 256;
-		struct export_class *more =
-		    c->count < 65536 ? realloc(c->all, room * sizeof(*more)) : NULL;
-		if (more == NULL)
-			return NULL;
-		c->all = more;
-		c->room = room;
-	}
 	if (*is_new) {
-		struct export_class *class = &c->all[c->count++];
+		struct export_class *class = class_add(c);
+		if (class == NULL)
+			return NULL;
 		class->site = e->site;
 		ktr_params_scan(e->site->fmt, class->params, e->site->nargs);
 		*known = (uint32_t)c->count;
 	}
 	*number = *known - 1;
 	return &c->all[*number];
+}
+
+const struct export_class *
+export_class_linux(struct export_classes *c, const struct linux_class *class, size_t *number,
+		   bool *is_new)
+{
+	size_t at = ((uintptr_t) class >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	for (at %= EXPORT_LINUX; c->of_linux[at] != 0; at = (at + 1) % EXPORT_LINUX) {
+		*number = c->of_linux[at] - 1;
+		*is_new = false;
+		if (c->all[*number].of_linux == class)
+			return &c->all[*number];
+	}
+	struct export_class *added = c->of_linux_count < EXPORT_LINUX / 2 ? class_add(c) : NULL;
+	if (added == NULL)
+		return NULL;
+	added->of_linux = class;
+	c->of_linux_count++;
+	c->of_linux[at] = (uint32_t)c->count;
+	*number = c->count - 1;
+	*is_new = true;
+	return added;
 }
 
 void

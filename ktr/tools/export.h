@@ -11,6 +11,7 @@
 #include "ktr/decode.h"
 #include "ktr/param.h"
 #include "ktr/tools/activity.h"
+#include "ktr/tools/linux.h"
 
 struct dump_filter; /* ktrdump.h */
 struct export;      /* a writer's own */
@@ -18,7 +19,8 @@ struct export;      /* a writer's own */
 struct export_options {
 	const char *path; /* NULL or "-": standard output */
 	const struct dump_filter *filter;
-	unsigned width; /* of a picture, pixels; 0: the format's own */
+	unsigned width;                     /* of a picture, pixels; 0: the format's own */
+	const struct activity_model *model; /* for its threads; there until after close */
 };
 
 /** An event, and what it means. */
@@ -30,6 +32,13 @@ struct export_event {
 	unsigned count; /* of activities */
 	const struct activity *activities;
 };
+
+/** In whose time Linux has an activity: that of a switch is the last event of who ran. */
+static inline const struct activity_thread *
+export_linux_thread(const struct export_event *ev, const struct activity *a)
+{
+	return a->kind == ACTIVITY_SWITCH && a->other != NULL ? a->other : ev->thread;
+}
 
 struct export_gap {
 	const struct ktr_decode_gap *g;
@@ -92,25 +101,35 @@ bool export_file_failed(const struct export_file *file, char *err, size_t errlen
 /** False: it could not all be written, and nothing stays; as with complete false, quietly. */
 bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
 
-/** An event class: a site, numbered from 0 in the order of what came first. */
+#define EXPORT_CLASSES 65536u
+#define EXPORT_LINUX   2048u /* twice as many as there may be of Linux's; a power of two */
+
+/** An event class: a site, or one of Linux's; numbered from 0 in the order of what came first. */
 struct export_class {
-	const struct ktr_decode_site *site;
+	const struct ktr_decode_site *site; /* NULL: Linux's */
+	const struct linux_class *of_linux; /* NULL: a site's */
 	struct ktr_param params[KTR_PARAM_MAX];
 };
 
 struct export_classes {
 	struct export_class *all;
 	size_t count, room;
-	uint32_t by_number[65536]; /* the class that a site number had last, + 1 */
+	uint32_t by_number[65536];       /* the class that a site number had last, + 1 */
+	uint32_t of_linux[EXPORT_LINUX]; /* + 1, by address, open addressing; half are 0 */
+	size_t of_linux_count;
 };
 
 /**
  * The class of an event whose site is known; *is_new when it had none. NULL: there is no room.
- * Valid until the next call. There are at most 65,536.
+ * Valid until the next call. There are at most EXPORT_CLASSES.
  */
 const struct export_class *export_class_of(struct export_classes *c,
 					   const struct ktr_decode_event *e, size_t *number,
 					   bool *is_new);
+/** The same of one of Linux's. */
+const struct export_class *export_class_linux(struct export_classes *c,
+					      const struct linux_class *class, size_t *number,
+					      bool *is_new);
 void export_classes_free(struct export_classes *c);
 
 /** The text of a %s parameter, `(null)`, or `(bad 0x…)`, for which buf has 32 bytes. */

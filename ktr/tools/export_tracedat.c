@@ -1,26 +1,23 @@
 /*
- * export_tracedat.c - trace.dat version 6 (trace-cmd.dat.v6(5); pages and
- * records as in Linux's include/linux/ring_buffer.h), as trace-cmd and
- * KernelShark read it.
+ * export_tracedat.c - trace.dat version 6 (trace-cmd.dat.v6(5); pages and records as in Linux's
+ * include/linux/ring_buffer.h), as trace-cmd and KernelShark read it.
  *
  * An event class is a site, its fields are the parameters by their names (ktr/param.h), 64 bits
- * each. A thread has one name, the last that it had. Times are nanoseconds since boot.
+ * each. What an event means stands before it as the event of Linux that means the same (linux.h),
+ * at the same time. An idle thread is pid 0 and "swapper/N" in all of them. A thread has one name,
+ * the last that it had. Times are nanoseconds since boot.
  *
  * What was lost is told in the header of the next page, so a gap ends a page; and by CPU in the
- * option CPUSTAT. A page carries its CPU's records in the order of time. The head of the file names
- * all classes, so that pages wait in one nameless file a CPU until the end;
- * export_tracedat_head.c writes it.
+ * option CPUSTAT. Behind the last event of a CPU, a record that says so makes the page. A page
+ * carries its CPU's records in the order of time. The head of the file names all classes, so that
+ * pages wait in one nameless file a CPU until the end; export_tracedat_head.c writes it.
  */
-#define _GNU_SOURCE /* tdestroy() */
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ktr/tools/export.h"
@@ -32,9 +29,9 @@
 #define DELTA_BITS  27u
 #define TIME_EXTEND 30u
 #define STRING_MAX  KTR_WIRE_STRING_MAX
-#define PATH_BYTES  4096u
+#define VALUES_MAX  LINUX_FIELDS
 
-_Static_assert(RECORD_HEAD + TRACEDAT_COMMON + 6 * (4 + STRING_MAX + 1) <= PAGE_ROOM,
+_Static_assert(RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1) <= PAGE_ROOM,
 	       "a record has room");
 
 struct cpu {
@@ -43,28 +40,20 @@ struct cpu {
 	size_t used;
 	uint64_t first_ns, last_ns;
 	uint64_t page_lost, lost; /* before this page; since the last event */
+	uint64_t lost_ns;         /* the end of the last gap */
 	uint64_t bytes;           /* of all pages */
-	uint32_t tid;             /* whose name is known: that of the event before */
-	const char *thread;
 };
 
 struct export
 {
-	char path[PATH_BYTES], part[PATH_BYTES + 8];
-	FILE *out;
+	struct export_file out;
+	const struct activity_model *model;
 	const struct ktr_decode_header *header;
 	struct cpu cpus[KTR_DECODE_CPUS];
 	uint64_t lost[KTR_DECODE_CPUS]; /* in all */
 	unsigned cpu_count;             /* the highest seen, + 1 */
-	void *threads;
 	struct export_classes classes;
 };
-
-static bool
-write_failed(struct export *x, char *err, size_t errlen)
-{
-	return export_fail(err, errlen, "%.200s: %s", x->part, strerror(errno));
-}
 
 /* ---- pages --------------------------------------------------------------------------------------
  */
@@ -76,12 +65,14 @@ put(uint8_t *p, const void *v, size_t n)
 	return p + n;
 }
 
-/* A file without a name, beside the output, for the pages of a CPU. */
+/* A file without a name for the pages of a CPU: beside the output, where there is room for both. */
 static FILE *
 pages_create(const struct export *x)
 {
-	char name[PATH_BYTES + 16];
-	snprintf(name, sizeof(name), "%s.XXXXXX", x->part);
+	char name[sizeof(x->out.part) + 8];
+	if (strcmp(x->out.part, x->out.path) == 0) /* no plain file */
+		return tmpfile();
+	snprintf(name, sizeof(name), "%s.XXXXXX", x->out.part);
 	int fd = mkstemp(name);
 	if (fd < 0)
 		return NULL;
@@ -101,7 +92,7 @@ cpu_open(struct export *x, unsigned n, char *err, size_t errlen)
 	c->pages = pages_create(x);
 	c->page = malloc(TRACEDAT_PAGE);
 	if (c->pages == NULL || c->page == NULL)
-		return write_failed(x, err, errlen);
+		return export_file_failed(&x->out, err, errlen);
 	if (n >= x->cpu_count)
 		x->cpu_count = n + 1;
 	return true;
@@ -120,7 +111,8 @@ page_end(struct export *x, struct cpu *c, char *err, size_t errlen)
 	c->bytes += TRACEDAT_PAGE;
 	c->used = 0;
 	c->page_lost = 0;
-	return fwrite(c->page, TRACEDAT_PAGE, 1, c->pages) == 1 || write_failed(x, err, errlen);
+	return fwrite(c->page, TRACEDAT_PAGE, 1, c->pages) == 1 ||
+	       export_file_failed(&x->out, err, errlen);
 }
 
 /* Room for a record of up to n bytes at time ns: in this page, unless something was lost. */
@@ -165,76 +157,70 @@ tracedat_begin(struct export *x, const struct ktr_decode_header *h, char *err, s
 	return true;
 }
 
-static int
-thread_compare(const void *a, const void *b)
-{
-	const struct tracedat_thread *l = a, *r = b;
-	return (l->tid > r->tid) - (l->tid < r->tid);
-}
+/* A field's value in a record. */
+struct value {
+	enum {
+		NUMBER,
+		CHARS,
+		STRING
+	} kind;      /* STRING: behind the fields, one of which says where */
+	size_t size; /* bytes; a STRING's with its NUL */
+	uint64_t number;
+	const char *text;
+};
 
-/* Keeps the name of an event's thread. */
-static bool
-thread_seen(struct export *x, struct cpu *c, const struct ktr_decode_event *e)
+static unsigned
+site_values(const struct ktr_decode_event *e, const struct export_class *class, char bad[][32],
+	    struct value *v)
 {
-	if (e->thread == NULL || (c->tid == e->tid && c->thread == e->thread))
-		return true;
-	struct tracedat_thread key = {.tid = e->tid};
-	struct tracedat_thread **found = tfind(&key, &x->threads, thread_compare);
-	if (found == NULL) {
-		struct tracedat_thread *t = malloc(sizeof(*t));
-		if (t == NULL)
-			return false;
-		*t = key;
-		found = tsearch(t, &x->threads, thread_compare);
-		if (found == NULL) {
-			free(t);
-			return false;
-		}
-	}
-	(*found)->name = e->thread;
-	c->tid = e->tid;
-	c->thread = e->thread;
-	return true;
-}
-
-/* What an event's %s parameters are, with their lengths; returns the size of the event. */
-static size_t
-event_size(const struct ktr_decode_event *e, const struct export_class *class, char bad[][32],
-	   const char **texts, size_t *lengths)
-{
-	size_t size = TRACEDAT_COMMON;
 	for (unsigned i = 0; i < e->site->nargs; i++) {
-		if (!class->params[i].string) {
-			size += 8;
-			continue;
-		}
-		texts[i] = export_string(e, i, bad[i]);
-		lengths[i] = strnlen(texts[i], STRING_MAX);
-		size += 4 + lengths[i] + 1;
+		const struct ktr_param *p = &class->params[i];
+		v[i].kind = p->string ? STRING : NUMBER;
+		v[i].number = ktr_param_value(p, e->args[i]);
+		v[i].text = p->string ? export_string(e, i, bad[i]) : NULL;
+		v[i].size = p->string ? strnlen(v[i].text, STRING_MAX) + 1 : 8;
 	}
-	return (size + 3) & ~(size_t)3;
+	return e->site->nargs;
 }
 
-static uint8_t *
-put_fields(uint8_t *p, const struct ktr_decode_event *e, const struct export_class *class,
-	   const char *const *texts, const size_t *lengths)
+static unsigned
+linux_values(const struct linux_event *l, struct value *v)
 {
-	unsigned nargs = e->site->nargs, at = TRACEDAT_COMMON;
-	for (unsigned i = 0; i < nargs; i++)
-		at += class->params[i].string ? 4 : 8;
-	for (unsigned i = 0; i < nargs; i++) {
-		if (class->params[i].string) {
-			uint32_t where = at | (uint32_t)(lengths[i] + 1) << 16;
-			p = put(p, &where, 4);
-			at += (unsigned)lengths[i] + 1;
+	unsigned n = 0;
+	for (unsigned i = 0; i < l->class->nfields; i++) {
+		const struct linux_field *field = &l->class->fields[i];
+		if (field->name == NULL)
 			continue;
-		}
-		uint64_t v = ktr_param_value(&class->params[i], e->args[i]);
-		p = put(p, &v, 8);
+		v[n].kind = field->type == LINUX_STRING   ? STRING
+			    : field->type == LINUX_COMM16 ? CHARS
+							  : NUMBER;
+		v[n].number = (uint64_t)l->values[i];
+		v[n].text = l->texts[i];
+		v[n].size = tracedat_field_size(field->type);
+		if (v[n].kind == STRING)
+			v[n].size = strnlen(v[n].text, STRING_MAX) + 1;
+		n++;
 	}
-	for (unsigned i = 0; i < nargs; i++) {
-		if (class->params[i].string) {
-			p = put(p, texts[i], lengths[i]);
+	return n;
+}
+
+/* The fields; at is where the strings begin, counted from the record's data. */
+static uint8_t *
+put_values(uint8_t *p, const struct value *v, unsigned n, size_t at)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t where = (uint32_t)at | (uint32_t)v[i].size << 16;
+		if (v[i].kind == STRING) {
+			p = put(p, &where, 4);
+			at += v[i].size;
+		} else {
+			p = put(p, v[i].kind == CHARS ? (const void *)v[i].text : &v[i].number,
+				v[i].size);
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (v[i].kind == STRING) {
+			p = put(p, v[i].text, v[i].size - 1);
 			*p++ = '\0';
 		}
 	}
@@ -242,39 +228,80 @@ put_fields(uint8_t *p, const struct ktr_decode_event *e, const struct export_cla
 }
 
 static bool
+put_record(struct export *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t pid,
+	   const struct value *v, unsigned n, char *err, size_t errlen)
+{
+	struct cpu *c = &x->cpus[cpu];
+	size_t fixed = TRACEDAT_COMMON, size = 0;
+	for (unsigned i = 0; i < n; i++) {
+		fixed += v[i].kind == STRING ? 4 : v[i].size;
+		size += v[i].kind == STRING ? v[i].size : 0;
+	}
+	size = (fixed + size + 3) & ~(size_t)3;
+	if (!page_reserve(x, c, size, ns, err, errlen))
+		return false;
+	uint8_t *begin = c->page + TRACEDAT_PAGE_HEAD + c->used;
+	uint8_t *data = put_head(begin, c, ns, size), *end = data + size;
+	uint8_t *p = put(put(data, &id, 4), &pid, 4); /* an id is 16 bits; and no flags */
+	p = put_values(p, v, n, fixed);
+	memset(p, 0, (size_t)(end - p));
+	c->used += (size_t)(end - begin);
+	c->last_ns = ns;
+	return true;
+}
+
+static bool
+class_found(struct export *x, const struct export_class *class, size_t number, char *err,
+	    size_t errlen)
+{
+	return (class != NULL && TRACEDAT_ID(number) <= UINT16_MAX) ||
+	       export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
+}
+
+/* Linux's event of an activity, if there is one. */
+static bool
+put_activity(struct export *x, const struct export_event *ev, const struct activity *a, char *err,
+	     size_t errlen)
+{
+	struct value values[VALUES_MAX];
+	struct linux_event l;
+	size_t number;
+	bool is_new;
+	if (!linux_event(a, &l) || l.class->name == NULL)
+		return true;
+	const struct export_class *class =
+	    export_class_linux(&x->classes, l.class, &number, &is_new);
+	return class_found(x, class, number, err, errlen) &&
+	       put_record(x, ev->e->cpu, ev->ns, TRACEDAT_ID(number),
+			  linux_tid(export_linux_thread(ev, a)), values, linux_values(&l, values),
+			  err, errlen);
+}
+
+static bool
 tracedat_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
 	const struct ktr_decode_event *e = ev->e;
 	struct cpu *c = &x->cpus[e->cpu];
-	const char *texts[KTR_PARAM_MAX];
-	size_t lengths[KTR_PARAM_MAX], number;
+	struct value values[VALUES_MAX];
 	char bad[KTR_PARAM_MAX][32];
+	size_t number;
 	bool is_new;
 	if (!cpu_open(x, e->cpu, err, errlen))
 		return false;
 	if (e->site == NULL) { /* its site was in a frame that is damaged */
 		c->lost++;
+		c->lost_ns = ev->ns;
 		x->lost[e->cpu]++;
 		return true;
 	}
+	for (unsigned i = 0; i < ev->count; i++) {
+		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
+			return false;
+	}
 	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);
-	if (class == NULL || number + 1 >= UINT16_MAX)
-		return export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
-	if (!thread_seen(x, c, e))
-		return export_fail(err, errlen, "not enough memory");
-	size_t size = event_size(e, class, bad, texts, lengths);
-	uint64_t ns = ev->ns;
-	if (!page_reserve(x, c, size, ns, err, errlen))
-		return false;
-	uint8_t *begin = c->page + TRACEDAT_PAGE_HEAD + c->used, *p = put_head(begin, c, ns, size);
-	uint8_t *data = p;
-	uint32_t type = (uint32_t)number + 1; /* and no flags */
-	p = put(put(p, &type, 4), &e->tid, 4);
-	p = put_fields(p, e, class, texts, lengths);
-	memset(p, 0, (size_t)(data + size - p));
-	c->used += (size_t)(data + size - begin);
-	c->last_ns = ns;
-	return true;
+	return class_found(x, class, number, err, errlen) &&
+	       put_record(x, e->cpu, ev->ns, TRACEDAT_ID(number), linux_tid(ev->thread), values,
+			  site_values(e, class, bad, values), err, errlen);
 }
 
 static bool
@@ -283,6 +310,7 @@ tracedat_gap(struct export *x, const struct export_gap *gap, char *err, size_t e
 	const struct ktr_decode_gap *g = gap->g;
 	struct cpu *c = &x->cpus[g->cpu];
 	c->lost += g->count;
+	c->lost_ns = gap->to_ns;
 	x->lost[g->cpu] += g->count;
 	return cpu_open(x, g->cpu, err, errlen);
 }
@@ -290,54 +318,79 @@ tracedat_gap(struct export *x, const struct export_gap *gap, char *err, size_t e
 /* ---- the file -----------------------------------------------------------------------------------
  */
 
-/* The pages of the CPUs, and where they are before that. */
-static bool
-put_pages(struct export *x)
+/* All that comes before the table of pages, in memory: its size says where they are. */
+static char *
+make_head(struct export *x, size_t *size)
 {
-	fwrite("flyrecord", 1, 10, x->out);
-	long here = ftell(x->out);
-	if (here < 0)
-		return false;
-	uint64_t at = (uint64_t)here + 16 * (uint64_t)x->cpu_count;
-	at = (at + TRACEDAT_PAGE - 1) / TRACEDAT_PAGE * TRACEDAT_PAGE;
-	off_t first = (off_t)at;
-	for (unsigned n = 0; n < x->cpu_count; n++) {
-		fwrite(&at, 8, 1, x->out);
-		fwrite(&x->cpus[n].bytes, 8, 1, x->out);
-		at += x->cpus[n].bytes;
-	}
-	if (fflush(x->out) != 0 || ftruncate(fileno(x->out), first) != 0 ||
-	    lseek(fileno(x->out), first, SEEK_SET) != first)
-		return false;
-	for (unsigned n = 0; n < x->cpu_count; n++) {
-		struct cpu *c = &x->cpus[n];
-		off_t from = 0;
-		while ((uint64_t)from < c->bytes) {
-			if (sendfile(fileno(x->out), fileno(c->pages), &from,
-				     c->bytes - (uint64_t)from) <= 0)
-				return false;
-		}
-	}
-	return true;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, size);
+	const struct tracedat_head head = {
+	    .header = x->header,
+	    .model = x->model,
+	    .classes = x->classes.all,
+	    .class_count = x->classes.count,
+	    .cpu_count = x->cpu_count,
+	    .lost = x->lost,
+	};
+	bool good = f != NULL && tracedat_put_head(f, &head);
+	if (f != NULL && fclose(f) == 0 && good)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* False: the pages could not be read. */
+static bool
+copy_pages(const struct cpu *c, FILE *out)
+{
+	char buf[16 * TRACEDAT_PAGE];
+	size_t n;
+	if (c->pages == NULL)
+		return true;
+	rewind(c->pages);
+	while ((n = fread(buf, 1, sizeof(buf), c->pages)) > 0)
+		fwrite(buf, 1, n, out);
+	return ferror(c->pages) == 0;
 }
 
 static bool
 put_file(struct export *x)
 {
+	static const char zeros[TRACEDAT_PAGE];
+	FILE *f = x->out.f;
 	uint64_t ncpu = x->header->ncpu;
+	size_t size;
 	if (ncpu > x->cpu_count && ncpu <= KTR_DECODE_CPUS)
 		x->cpu_count = (unsigned)ncpu;
 	if (x->cpu_count == 0)
 		x->cpu_count = 1;
-	const struct tracedat_head head = {
-	    .header = x->header,
-	    .classes = x->classes.all,
-	    .class_count = x->classes.count,
-	    .threads = x->threads,
-	    .cpu_count = x->cpu_count,
-	    .lost = x->lost,
-	};
-	return tracedat_put_head(x->out, &head) && put_pages(x);
+	char *head = make_head(x, &size);
+	if (head == NULL)
+		return false;
+	fwrite(head, 1, size, f);
+	free(head);
+	uint64_t from = size + 16 * (uint64_t)x->cpu_count;
+	uint64_t at = (from + TRACEDAT_PAGE - 1) / TRACEDAT_PAGE * TRACEDAT_PAGE, pad = at - from;
+	for (unsigned n = 0; n < x->cpu_count; n++) {
+		fwrite(&at, 8, 1, f);
+		fwrite(&x->cpus[n].bytes, 8, 1, f);
+		at += x->cpus[n].bytes;
+	}
+	fwrite(zeros, 1, pad, f);
+	bool good = true;
+	for (unsigned n = 0; n < x->cpu_count && good; n++)
+		good = copy_pages(&x->cpus[n], f);
+	return good && ferror(f) == 0;
+}
+
+/* What was lost behind the last event of a CPU gets a page by a record that tells it. */
+static bool
+put_last_loss(struct export *x, unsigned n, char *err, size_t errlen)
+{
+	struct cpu *c = &x->cpus[n];
+	struct value v = {.kind = NUMBER, .size = 8, .number = c->lost};
+	return c->lost == 0 ||
+	       put_record(x, n, c->lost_ns, TRACEDAT_LOST_ID, 0, &v, 1, err, errlen);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------
@@ -346,59 +399,37 @@ put_file(struct export *x)
 static struct export *
 tracedat_open(const struct export_options *o, char *err, size_t errlen)
 {
-	const char *path = o->path;
-	struct stat st;
-	if (strlen(path) >= PATH_BYTES - 16) {
-		export_fail(err, errlen, "%.60s…: the name is too long", path);
-		return NULL;
-	}
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		export_fail(err, errlen,
-			    "%.200s: expected the name of a file, found something else", path);
-		return NULL;
-	}
 	struct export *x = calloc(1, sizeof(*x));
 	if (x == NULL) {
 		export_fail(err, errlen, "not enough memory");
 		return NULL;
 	}
-	snprintf(x->path, sizeof(x->path), "%s", path);
-	snprintf(x->part, sizeof(x->part), "%s.part", path);
-	x->out = fopen(x->part, "wb");
-	if (x->out == NULL) {
-		write_failed(x, err, errlen);
-		free(x);
-		return NULL;
-	}
-	return x;
+	x->model = o->model;
+	if (export_file_open(&x->out, o->path, err, errlen))
+		return x;
+	free(x);
+	return NULL;
 }
 
 static bool
 tracedat_close(struct export *x, bool complete, char *err, size_t errlen)
 {
 	bool good = complete;
-	for (unsigned n = 0; n < KTR_DECODE_CPUS && good; n++) {
+	for (unsigned n = 0; n < x->cpu_count && good; n++) {
 		struct cpu *c = &x->cpus[n];
 		if (c->pages == NULL)
 			continue;
-		good = page_end(x, c, err, errlen) &&
-		       (fflush(c->pages) == 0 || write_failed(x, err, errlen));
+		good = put_last_loss(x, n, err, errlen) && page_end(x, c, err, errlen) &&
+		       (fflush(c->pages) == 0 || export_file_failed(&x->out, err, errlen));
 	}
 	if (good && !put_file(x))
-		good = write_failed(x, err, errlen);
-	bool written = ferror(x->out) == 0;
-	if ((fclose(x->out) != 0 || !written) && good)
-		good = write_failed(x, err, errlen);
-	if (good && rename(x->part, x->path) != 0)
-		good = export_fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
-	if (!good)
-		unlink(x->part);
+		good = export_file_failed(&x->out, err, errlen);
+	good = export_file_close(&x->out, good, err, errlen);
 	for (unsigned n = 0; n < KTR_DECODE_CPUS; n++) {
 		if (x->cpus[n].pages != NULL)
 			fclose(x->cpus[n].pages);
 		free(x->cpus[n].page);
 	}
-	tdestroy(x->threads, free);
 	export_classes_free(&x->classes);
 	free(x);
 	return good;
@@ -407,7 +438,6 @@ tracedat_close(struct export *x, bool complete, char *err, size_t errlen)
 const struct export_format export_tracedat = {
     .name = "tracedat",
     .what = "a trace.dat, version 6: trace-cmd, KernelShark",
-    .needs_path = true,
     .open = tracedat_open,
     .begin = tracedat_begin,
     .event = tracedat_event,

@@ -15,20 +15,27 @@
 #define TRACEDAT_PAGE_HEAD 16u   /* time and commit, 8 bytes each */
 #define TRACEDAT_COMMON    8u    /* the fields that all events have: type, flags, count, pid */
 
-/** The last name of a thread: a node of a tree of tsearch(3). */
-struct tracedat_thread {
-	uint32_t tid;
-	const char *name;
-};
+/* Numbers of events: from the number of a class, and of what was lost behind all events. */
+#define TRACEDAT_LOST_ID       1u
+#define TRACEDAT_ID(class_num) ((uint32_t)(class_num) + 2)
 
 struct tracedat_head {
 	const struct ktr_decode_header *header;
-	const struct export_class *classes; /* an event's number is its place, from 1 */
+	const struct activity_model *model; /* the threads */
+	const struct export_class *classes;
 	size_t class_count;
-	void *threads; /* the tree */
 	unsigned cpu_count;
 	const uint64_t *lost; /* events, by CPU */
 };
+
+/** Bytes of a field of Linux's in a record; of a string, where and how long it is. */
+static inline size_t
+tracedat_field_size(enum linux_type type)
+{
+	return type == LINUX_COMM16                        ? LINUX_COMM
+	       : type == LINUX_INT || type == LINUX_STRING ? 4
+							   : 8;
+}
 
 /**
  * Writes all before the table of pages. False: no memory. What could not be written, f's error

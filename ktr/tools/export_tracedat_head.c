@@ -2,10 +2,11 @@
  * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
  * events, names of the threads, options. All in the byte order of x86_64 and aarch64, little.
  *
- * An event class has the name function_line and the parameters' names; its `print fmt` makes the
+ * A site's class has the name function_line and the parameters' names; its `print fmt` makes the
  * readers print the text that ktrdump prints, but for %c, which they do not know: it is a number.
+ * Linux's classes are in Linux's systems, with the fields and formats that its readers know.
  */
-#define _GNU_SOURCE /* tdestroy(), twalk_r() */
+#define _GNU_SOURCE /* tdestroy() */
 #include <ctype.h>
 #include <inttypes.h>
 #include <search.h>
@@ -141,71 +142,166 @@ put_class_name(FILE *f, void **names, const struct export_class *c, size_t numbe
 }
 
 static void
-put_class(FILE *f, void **names, const struct export_class *c, size_t number)
+put_begin(FILE *f, size_t id)
 {
-	char *args = NULL;
-	size_t args_size = 0;
-	unsigned at = TRACEDAT_COMMON;
-	fputs("name: ", f);
-	put_class_name(f, names, c, number);
 	fprintf(f,
 		"\nID: %zu\nformat:\n"
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
 		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-		number);
+		id);
+}
+
+static void
+put_field(FILE *f, const char *type, const char *name, const char *array, unsigned *at,
+	  unsigned size, bool is_signed)
+{
+	fprintf(f, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", type, name, array, *at,
+		size, is_signed);
+	*at += size;
+}
+
+static bool
+put_site(FILE *f, const struct export_class *c)
+{
+	char *args = NULL;
+	size_t args_size = 0;
+	unsigned at = TRACEDAT_COMMON;
 	for (unsigned i = 0; i < c->site->nargs; i++) {
 		const struct ktr_param *p = &c->params[i];
-		unsigned size = p->string ? 4 : 8;
-		fprintf(f, "\tfield:%s %s;\toffset:%u;\tsize:%u;\tsigned:%d;\n",
-			p->string      ? "__data_loc char[]"
-			: p->is_signed ? "s64"
-				       : "u64",
-			p->name, at, size, p->is_signed);
-		at += size;
+		if (p->string)
+			put_field(f, "__data_loc char[]", p->name, "", &at, 4, false);
+		else
+			put_field(f, p->is_signed ? "s64" : "u64", p->name, "", &at, 8,
+				  p->is_signed);
 	}
 	fputs("\nprint fmt: \"", f);
 	FILE *a = open_memstream(&args, &args_size);
 	if (a == NULL)
-		return;
+		return false;
 	put_print_fmt(f, a, c);
-	fclose(a);
-	fprintf(f, "\"%s\n", args);
+	bool good = fclose(a) == 0;
+	if (good)
+		fprintf(f, "\"%s\n", args);
 	free(args);
+	return good;
 }
 
+static void
+put_linux(FILE *f, const struct linux_class *c)
+{
+	static const struct {
+		const char *type, *array, *print;
+		bool is_signed;
+	} types[] = {
+	    [LINUX_INT] = {"int", "", "%d", true},
+	    [LINUX_LONG] = {"long", "", "%lld", true},
+	    [LINUX_ULONG] = {"unsigned long", "", "0x%llx", false},
+	    [LINUX_COMM16] = {"char", "[16]", "%s", false},
+	    [LINUX_STRING] = {"__data_loc char[]", "", "%s", false},
+	};
+	unsigned at = TRACEDAT_COMMON;
+	const char *between = "";
+	for (unsigned i = 0; i < c->nfields; i++) {
+		const struct linux_field *l = &c->fields[i];
+		if (l->name != NULL)
+			put_field(f, types[l->type].type, l->name, types[l->type].array, &at,
+				  (unsigned)tracedat_field_size(l->type), types[l->type].is_signed);
+	}
+	fprintf(f, "\nprint fmt: \"%s", c->print != NULL ? c->print : "");
+	unsigned first = c->print != NULL ? 0 : 1; /* not the number of a system call */
+	for (unsigned i = first; i < c->nfields && c->print == NULL; i++) {
+		fprintf(f, "%s%s: %s", between, c->fields[i].name, types[c->fields[i].type].print);
+		between = ", ";
+	}
+	fputc('"', f);
+	for (unsigned i = first; i < c->nfields; i++) {
+		const struct linux_field *l = &c->fields[i];
+		if (l->name != NULL)
+			fprintf(f, l->type == LINUX_STRING ? ", __get_str(%s)" : ", REC->%s",
+				l->name);
+	}
+	fputc('\n', f);
+}
+
+/* The format of class number n, or of what was lost. */
 static bool
-put_classes(FILE *out, const struct tracedat_head *h)
+put_format(FILE *out, const struct tracedat_head *h, void **names, size_t n, bool lost)
+{
+	const struct export_class *c = &h->classes[n];
+	char *text = NULL;
+	unsigned at = TRACEDAT_COMMON;
+	size_t size = 0;
+	bool good = true;
+	FILE *f = open_memstream(&text, &size);
+	if (f == NULL)
+		return false;
+	fputs("name: ", f);
+	if (lost) {
+		fputs("events_lost", f);
+		put_begin(f, TRACEDAT_LOST_ID);
+		put_field(f, "u64", "count", "", &at, 8, false);
+		fputs("\nprint fmt: \"%llu events are missing\", REC->count\n", f);
+	} else if (c->site != NULL) {
+		put_class_name(f, names, c, n);
+		put_begin(f, TRACEDAT_ID(n));
+		good = put_site(f, c);
+	} else {
+		fputs(c->of_linux->name, f);
+		put_begin(f, TRACEDAT_ID(n));
+		put_linux(f, c->of_linux);
+	}
+	good = fclose(f) == 0 && good;
+	if (good)
+		put_text(out, text, size);
+	free(text);
+	return good;
+}
+
+/* The classes of a system, which are Linux's unless it is our own. */
+static bool
+put_system(FILE *out, const struct tracedat_head *h, const char *system, bool own)
 {
 	void *names = NULL;
-	put_u32(out, h->class_count > 0);
-	if (h->class_count == 0)
-		return true;
-	fputs("kestrel", out);
-	fputc('\0', out);
-	put_u32(out, h->class_count);
+	unsigned count = own;
 	bool good = true;
-	for (size_t i = 0; i < h->class_count && good; i++) {
-		char *text = NULL;
-		size_t size = 0;
-		FILE *f = open_memstream(&text, &size);
-		if (f != NULL)
-			put_class(f, &names, &h->classes[i], i + 1);
-		good = f != NULL && fclose(f) == 0;
-		if (good)
-			put_text(out, text, size);
-		free(text);
+	for (size_t pass = 0; pass < 2 && good; pass++) {
+		for (size_t i = 0; i < h->class_count && good; i++) {
+			const struct linux_class *l = h->classes[i].of_linux;
+			if (own ? l != NULL : l == NULL || strcmp(l->system, system) != 0)
+				continue;
+			if (pass == 0)
+				count++;
+			else
+				good = put_format(out, h, &names, i, false);
+		}
+		if (pass == 0) {
+			fwrite(system, 1, strlen(system) + 1, out);
+			put_u32(out, count);
+			good = !own || put_format(out, h, &names, 0, true);
+		}
 	}
 	tdestroy(names, free);
 	return good;
 }
 
-static void
-put_thread(const void *node, VISIT order, void *f)
+static bool
+put_classes(FILE *out, const struct tracedat_head *h)
 {
-	const struct tracedat_thread *t = *(const struct tracedat_thread *const *)node;
-	if (order != postorder && order != leaf)
+	static const char *const systems[] = {"ktr", "sched", "irq", "syscalls"};
+	const unsigned n = sizeof(systems) / sizeof(systems[0]);
+	bool good = true;
+	put_u32(out, n);
+	for (unsigned i = 0; i < n && good; i++)
+		good = put_system(out, h, systems[i], i == 0);
+	return good;
+}
+
+static void
+put_thread(void *f, const struct activity_thread *t)
+{
+	if (t->idle || t->name[0] == '\0')
 		return;
 	fprintf(f, "%u ", t->tid);
 	for (const char *p = t->name; *p != '\0'; p++)
@@ -214,14 +310,14 @@ put_thread(const void *node, VISIT order, void *f)
 }
 
 static bool
-put_threads(FILE *out, void *threads)
+put_threads(FILE *out, const struct activity_model *model)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
 	if (f == NULL)
 		return false;
-	twalk_r(threads, put_thread, f);
+	activity_threads(model, put_thread, f);
 	fputc('\0', f);
 	bool good = fclose(f) == 0;
 	if (good)
@@ -272,9 +368,10 @@ tracedat_put_head(FILE *f, const struct tracedat_head *h)
 		return false;
 	put_u32(f, 0); /* kallsyms */
 	put_u32(f, 0); /* printk */
-	if (!put_threads(f, h->threads))
+	if (!put_threads(f, h->model))
 		return false;
 	put_u32(f, h->cpu_count);
 	put_options(f, h);
+	fwrite("flyrecord", 1, 10, f);
 	return true;
 }

@@ -42,7 +42,7 @@ failed(struct dump *d, const char *err)
 bool
 dump_export_open(struct dump *d)
 {
-	const struct export_options options = {
+	struct export_options options = {
 	    .path = d->opts.output,
 	    .filter = &d->opts.filter,
 	    .width = d->opts.width,
@@ -53,7 +53,8 @@ dump_export_open(struct dump *d)
 	if (d->export != NULL) {
 		d->export->format = d->opts.format;
 		d->export->model = activity_create();
-		if (d->export->model != NULL)
+		options.model = d->export->model;
+		if (options.model != NULL)
 			d->export->x = d->opts.format->open(&options, err, sizeof(err));
 	}
 	if (d->export == NULL || d->export->x == NULL) {

@@ -209,13 +209,22 @@ linux_tid(const struct activity_thread *t)
 void
 linux_comm(const struct activity_thread *t, char *buf)
 {
+	static const char idle[] = "idle/", swapper[] = "swapper/", unknown[] = "<...>";
+	const char *name = t->name[0] != '\0' ? t->name : unknown;
+	size_t at = 0, n;
 	memset(buf, 0, LINUX_COMM);
-	if (t->idle)
-		snprintf(buf, LINUX_COMM, "swapper/%.7s", strchr(t->name, '/') + 1);
-	else if (t->name[0] == '\0')
-		snprintf(buf, LINUX_COMM, "<...>");
-	else
-		memcpy(buf, t->name, strnlen(t->name, LINUX_COMM - 1));
+	if (t->idle) {
+		name += sizeof(idle) - 1;
+		at = sizeof(swapper) - 1;
+		memcpy(buf, swapper, at);
+	}
+	n = strnlen(name, LINUX_COMM - at);
+	if (n == LINUX_COMM - at) { /* cut, but not within a character of UTF-8 */
+		n--;
+		while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
+			n--;
+	}
+	memcpy(buf + at, name, n);
 }
 
 /* prev_state as in include/linux/sched.h: TASK_RUNNING, TASK_INTERRUPTIBLE,
@@ -239,9 +248,8 @@ static void
 put_switch(const struct activity *a, struct linux_event *out, char comms[2][LINUX_COMM])
 {
 	out->class = &sched_switch;
-	snprintf(comms[0], LINUX_COMM, "<...>");
-	if (a->other != NULL)
-		linux_comm(a->other, comms[0]);
+	static const struct activity_thread unknown;
+	linux_comm(a->other != NULL ? a->other : &unknown, comms[0]);
 	linux_comm(a->thread, comms[1]);
 	out->texts[0] = comms[0];
 	out->values[1] = a->other != NULL ? (int64_t)linux_tid(a->other) : -1;
@@ -286,6 +294,8 @@ put_call(const struct activity *a, bool leave, struct linux_event *out)
 	for (unsigned i = 1; i < out->class->nfields; i++) {
 		uint64_t v = leave ? (uint64_t)a->value : a->args[i - 1];
 		out->values[i] = out->class->fields[i].type == LINUX_INT ? (int32_t)v : (int64_t)v;
+		if (out->class->fields[i].type != LINUX_STRING)
+			continue;
 		/* What it points to is not in the trace. */
 		snprintf(pointers[i], sizeof(pointers[i]), "0x%" PRIx64, v);
 		out->texts[i] = pointers[i];

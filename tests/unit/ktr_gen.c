@@ -1,7 +1,7 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|loss|torn|truncated|live|boots
+ * usage: ktr_gen sample|mix N|guest N|odd|empty|one|loss|wrapped|torn|truncated|live|boots
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -121,6 +121,121 @@ gen_mix(unsigned long events)
 }
 
 static void
+gen_switch(uint32_t next, int prio)
+{
+	ktr_host_tid = next;
+	KTR_STATE1(KTR_SCHED, "thread", ktr_thread_ident(next), "running", "prio:%d", prio);
+}
+
+/* An interrupt, here in the idle thread, wakes one that sleeps, if any. */
+static void
+gen_interrupt(unsigned vector, const char *name, uint32_t wakes)
+{
+	const char *self = ktr_thread_ident(ktr_host_tid);
+	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector, name,
+	     0xffffffff80001234ul, 0);
+	if (wakes != 0) {
+		KTR_POINT1(KTR_SCHED, "thread", self, "wokeup", KTR_ATTR_LINKED,
+			   ktr_thread_ident(wakes));
+		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(wakes), "runq add", "prio:%d", 20,
+			   KTR_ATTR_LINKED, self);
+	}
+	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
+}
+
+#define GEN_CALL(name, arg0, arg1, arg2)                                                       \
+	CTR6(KTR_SYSC,                                                                         \
+	     "syscall " #name ": arg0 %#lx arg1 %#lx arg2 %#lx arg3 %#lx arg4 %#lx arg5 %#lx", \
+	     (unsigned long)(arg0), (unsigned long)(arg1), (unsigned long)(arg2), 0ul, 0ul, 0ul)
+
+/* A new process, from its making to its end. */
+static void
+gen_process(uint32_t parent, uint32_t child)
+{
+	GEN_CALL(fork, 0, 0, 0);
+	ktr_thread_name(child, "load");
+	CTR2(KTR_PROC, "thread create: tid %u name %s", child, "load");
+	CTR3(KTR_PROC, "fork: parent %u child %u name %s", parent, child, "load");
+	KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(child), "runq add", "prio:%d", 30,
+		   KTR_ATTR_LINKED, ktr_thread_ident(parent));
+	CTR1(KTR_SYSC, "sysret fork: ret %ld", (long)child);
+	KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(parent), "blocked", "prio:%d", 20,
+		   "lockname:\"%s\"", "proc");
+	gen_switch(child, 30);
+	GEN_CALL(execve, 0x4000, 0x5000, 0x6000);
+	ktr_thread_name(child, "a \"long\" name of a program");
+	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", child, "/bin/true", 0x400000ul,
+	     1u);
+	GEN_CALL(trace_me, 1, 2, 3);
+	CTR1(KTR_SYSC, "sysret trace_me: ret %ld", -38l);
+	GEN_CALL(exit, 1, 0, 0);
+	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", child, 0x100, "true");
+	KTR_STATE1(KTR_SCHED, "thread", ktr_thread_ident(child), "thread exit", "prio:%d", 30);
+	gen_switch(parent, 20);
+}
+
+/* What the kernel's own trace points say: two CPUs, each with an idle thread, and one to work. */
+static void
+gen_guest(unsigned long rounds, bool drains)
+{
+	gen_step = 700;
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		ktr_thread_name(1 + cpu, cpu == 0 ? "idle/0" : "idle/1");
+		gen_run_on(cpu, 1 + cpu);
+		gen_switch(1 + cpu, 255);
+	}
+	for (unsigned long n = 0; n < rounds; n++) {
+		uint32_t cpu = n % 2, tid = 7 + cpu;
+		gen_run_on(cpu, 1 + cpu);
+		gen_ticks += (n * 7919) % 100000;
+		gen_interrupt(0x20, "timer", 0);
+		gen_ticks += (n * 104729) % 50000;
+		gen_interrupt(0x24, "uart", tid);
+		gen_switch(tid, 20);
+		if (n >= 2)
+			CTR1(KTR_SYSC, "sysret read: ret %ld", (long)n);
+		GEN_CALL(openat, -100, 0x7fff1000, 0);
+		CTR1(KTR_SYSC, "sysret openat: ret %ld", n % 3 == 0 ? -2l : 3l);
+		if (n % 16 == 3)
+			gen_process(tid, (uint32_t)(100 + n % 64));
+		gen_interrupt(0x20, "timer", 0);
+		GEN_CALL(read, 3, 0x7fff2000, 4096);
+		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(tid), "sleep", "prio:%d", 20,
+			   "wmesg:\"%s\"", "ttyin");
+		gen_switch(1 + cpu, 255);
+		if (drains && n % 64 == 0)
+			gen_drain();
+	}
+}
+
+/* Names and texts that quote, end, or are no text at all where they go. */
+static void
+gen_odd(void)
+{
+	static const char *const odd[] = {"\"q\" \\ 'a' {b} %d, <&>",
+					  "tab\tnew\nline\x1b[31m\x7f",
+					  "Zürich 東京 für alle",
+					  "\xff\xfe not UTF-8 \xc3",
+					  "",
+					  "a;b c|d $e `f`"};
+	for (uint32_t n = 0; n < sizeof(odd) / sizeof(odd[0]); n++) {
+		const char *text = ktr_intern(odd[n]);
+		ktr_thread_name(20 + n, odd[n]);
+		gen_run_on(n % 2, 20 + n);
+		gen_switch(20 + n, 10);
+		CTR2(KTR_GEN, "odd: text %s number %u", text, n);
+		CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", n, text, 0ul,
+		     1);
+		CTR1(KTR_INTR, "interrupt exit: vector %#x", n);
+		CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", 20 + n, text, 0ul, 1u);
+		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(20 + n), "sleep", "prio:%d", 10,
+			   "wmesg:\"%s\"", text);
+	}
+	CTR1(KTR_GEN, "sched_switch: event %u, string", 1u);
+	CTR3(KTR_GEN, "sys_enter_read: string %u int %u struct %u", 1u, 2u, 3u);
+}
+
+static void
 gen_loss(void)
 {
 	gen_run_on(0, 7);
@@ -128,6 +243,16 @@ gen_loss(void)
 	gen_drain();
 	for (int i = 0; i < 5000; i++)
 		CTR1(KTR_GEN, "many %d", i);
+}
+
+/* A reader that comes by now and then: the rings are overwritten in between, again and again. */
+static void
+gen_wrapped(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		gen_guest(50000, false);
+		gen_drain();
+	}
 }
 
 static jmp_buf gen_jump;
@@ -183,6 +308,14 @@ main(int argc, char **argv)
 			strcmp(kind, "live") == 0 ? KTR_STREAM_LIVE : KTR_STREAM_ACCOUNT);
 	if (strcmp(kind, "mix") == 0 && argc > 2)
 		gen_mix(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "guest") == 0 && argc > 2)
+		gen_guest(strtoul(argv[2], NULL, 0), true);
+	else if (strcmp(kind, "odd") == 0)
+		gen_odd();
+	else if (strcmp(kind, "one") == 0)
+		CTR1(KTR_GEN, "one: event %d", 1);
+	else if (strcmp(kind, "wrapped") == 0)
+		gen_wrapped();
 	else if (strcmp(kind, "loss") == 0)
 		gen_loss();
 	else if (strcmp(kind, "torn") == 0)
@@ -190,7 +323,7 @@ main(int argc, char **argv)
 	else if (strcmp(kind, "sample") == 0 || strcmp(kind, "live") == 0 ||
 		 strcmp(kind, "truncated") == 0)
 		gen_events();
-	else
+	else if (strcmp(kind, "empty") != 0)
 		return 2;
 	gen_drain();
 	if (strcmp(kind, "truncated") == 0)

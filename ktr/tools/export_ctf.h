@@ -1,0 +1,13 @@
+/* export_ctf.h - what the two halves of the CTF writer share. Host only. */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "ktr/tools/export.h"
+
+/** What the metadata says before any event class. What could not be written, f's error flag says.
+ */
+void ctf_put_head(FILE *f, const struct ktr_decode_header *h);
+/** An event class, whose events have this id. */
+void ctf_put_class(FILE *f, size_t id, const struct export_class *c);

@@ -1,0 +1,231 @@
+"""export_help.py - what the tests of ktrdump's exports share: streams, what jsonl says of them, and what follows from it."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
+KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
+DEADLINE_S = 120
+# Arguments of ktr_gen: with and without loss, of no event and of one, cut off, wrapped, odd bytes in names.
+STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "torn", "truncated", "live")
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(found, expected, what="value"):
+    expect(found == expected, f"{what}: found {found!r}, expected {expected!r}")
+
+
+def run(*command):
+    """(status, output, errors) of a program; bytes that are no UTF-8 are as Python escapes them."""
+    p = subprocess.run([str(c) for c in command], capture_output=True, timeout=DEADLINE_S, check=False)
+    return p.returncode, p.stdout.decode("utf-8", "surrogateescape"), p.stderr.decode("utf-8", "surrogateescape")
+
+
+def run_bytes(*command):
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, timeout=DEADLINE_S, check=True).stdout
+
+
+def ktrdump(*args):
+    return run(KTRDUMP, *args)
+
+
+def gen(tmp, kind):
+    """The path of a stream that ktr_gen makes."""
+    path = tmp / f"{kind.replace(' ', '-')}.ktr"
+    with open(path, "wb") as f:
+        subprocess.run([KTR_GEN, *kind.split()], stdout=f, check=True, timeout=DEADLINE_S)
+    return path
+
+
+def export(form, path, out, *args):
+    """Makes the export; its status must be that of jsonl."""
+    status, _, err = ktrdump("--format", form, "-o", out, *args, "-i", path)
+    equal(status, ktrdump("--format", "jsonl", *args, "-i", path)[0], f"{form} of {path}: status, as for jsonl; {err}")
+
+
+def jsonl(path, *args):
+    """Events and gaps, in their order; what an event is, is said by its keys."""
+    text = ktrdump("--format", "jsonl", *args, "-i", path)[1]
+    return [json.loads(line, strict=False) for line in text.split("\n") if line]
+
+
+def events_of(rows):
+    return [row for row in rows if "gap" not in row]
+
+
+def lost_of(rows):
+    lost = {}
+    for row in rows:
+        if "gap" in row:
+            lost[row["cpu"]] = lost.get(row["cpu"], 0) + row["gap"]
+    return lost
+
+
+def is_idle(thread):
+    return re.match(r"idle/\d", thread or "") is not None
+
+
+def linux_tid(tid, thread):
+    return 0 if is_idle(thread) else tid
+
+
+def comm(row):
+    """The first 15 bytes of a thread's name, in whole characters."""
+    if is_idle(row["thread"]):
+        return "swapper/" + row["thread"][5:12]
+    name = (row["thread"] or "<...>").encode("utf-8", "surrogateescape")[:15]
+    while True:
+        try:
+            return name.decode()
+        except UnicodeDecodeError as e:
+            if e.reason == "unexpected end of data":
+                name = name[:e.start]
+            else:
+                return name.decode("utf-8", "surrogateescape")
+
+
+def same_text(found, expected):
+    """Is it that text? What is no UTF-8, each reader tells in its own way, and cuts elsewhere."""
+    odd = any(c == "\ufffd" or "\udc80" <= c <= "\udcff" for c in found + expected)
+
+    def plain(text):
+        return "".join(c for c in text if c.isascii())
+    return found == expected or (odd and plain(found).startswith(plain(expected)))
+
+
+class Model:
+    """Linux's events that follow from the rows of jsonl, by what Kestrel's trace points mean: (name, fields) each."""
+
+    def __init__(self):
+        self.running, self.state, self.names, self.woken = {}, {}, {}, set()
+        self.consistent = True  # nothing is lost, and no thread runs that no switch told
+
+    def tid(self, tid):
+        return linux_tid(tid, self.names.get(tid))
+
+    def ident(self, text):
+        m = re.fullmatch(r"(.*) tid (\d+)", text, re.S)
+        if m[1]:
+            self.names[int(m[2])] = m[1]
+        return int(m[2])
+
+    def switch(self, cpu, tid):
+        prev = self.running.get(cpu)
+        if prev is not None and prev != tid and self.state.get(prev) == "running":
+            self.state[prev] = "runnable" if is_idle(self.names.get(prev)) else None
+        self.running[cpu] = tid
+        self.state[tid] = "running"
+        return prev
+
+    def of(self, row):
+        """The events before this one; None for a gap."""
+        if "gap" in row:
+            self.consistent = False
+            tid = self.running.pop(row["cpu"], None)
+            if tid is not None:
+                self.state[tid] = None
+            return None
+        cpu, tid, fmt = row["cpu"], row["tid"], row["fmt"]
+        arg = dict(zip(row["names"], row["args"]))
+        if row["thread"] is not None:
+            self.names[tid] = row["thread"]
+        graph = re.match(r'KTRGRAPH group:"thread", id:"%s", (state|point):"%s",', fmt)
+        what = arg.get("state") if graph else None
+        if self.running.get(cpu) != tid and what != "running":
+            self.consistent &= cpu not in self.running
+            self.switch(cpu, tid)
+        if graph:
+            return self.thread(cpu, arg)
+        if fmt.startswith("interrupt enter: "):
+            return [("irq_handler_entry", {"irq": arg["vector"], "name": arg.get("name", "interrupt")})]
+        if fmt.startswith("interrupt exit: "):
+            return [("irq_handler_exit", {"irq": arg["vector"], "ret": 1})]
+        call = re.match(r"(syscall|sysret) (\w+):", fmt)
+        if call and call[1] == "syscall":
+            return [("enter_" + call[2], {})]
+        if call:
+            return [("exit_" + call[2], {"ret": arg["ret"]})]
+        named = re.match(r"(thread create|fork|exec|exit): ", fmt)
+        if named and "name" in arg:
+            self.names[arg[{"thread create": "tid", "fork": "child"}.get(named[1], "pid")]] = arg["name"]
+        if fmt.startswith("fork: "):
+            return [("sched_process_fork", {"parent_tid": self.tid(arg["parent"]), "child_tid": arg["child"]})]
+        if fmt.startswith("exec: "):
+            return [("sched_process_exec", {"filename": arg["name"], "tid": arg["pid"]})]
+        if fmt.startswith("exit: "):
+            return [("sched_process_exit", {"tid": arg["pid"]})]
+        return []
+
+    def thread(self, cpu, arg):
+        tid = self.ident(arg["id"])
+        other = self.ident(arg["linkedto"]) if "linkedto" in arg else None
+        if arg.get("point") == "wokeup":
+            self.woken.add(other)
+            return [("sched_waking", {"tid": self.tid(other)})]
+        before, state = self.state.get(tid), arg.get("state")
+        if state == "running":
+            prev = self.running.get(cpu)
+            prev_state = {"sleep": 1, "blocked": 2, "thread exit": 16}.get(self.state.get(prev), 0)
+            self.switch(cpu, tid)
+            if prev == tid:
+                return []
+            known = -1 if prev is None else self.tid(prev)
+            return [("sched_switch", {"prev_tid": known, "prev_state": prev_state, "next_tid": self.tid(tid),
+                                      "next_prio": arg["prio"]})]
+        if state not in ("runq add", "sleep", "blocked", "spinning", "thread exit"):
+            return []
+        self.state[tid] = {"runq add": "runnable", "spinning": "running"}.get(state, state)
+        fresh = before is None and tid not in self.woken
+        self.woken.discard(tid)
+        if state == "runq add" and other is not None and before not in ("runnable", "running"):
+            return [("sched_wakeup_new" if fresh else "sched_wakeup", {"tid": self.tid(tid), "prio": arg["prio"]})]
+        return []
+
+
+def consistent(rows):
+    model = Model()
+    for row in rows:
+        model.of(row)
+    return model.consistent
+
+
+def named_events(rows):
+    """The events, each with the name that its thread has after it: an exec gives it another."""
+    model, found = Model(), []
+    for row in rows:
+        model.of(row)
+        if "gap" not in row:
+            found.append({**row, "thread": model.names.get(row["tid"])})
+    return found
+
+
+def linux_events(rows):
+    """[(cpu, ns, name, fields)] in the order of the rows."""
+    model, found = Model(), []
+    for row in rows:
+        found += [(row["cpu"], row["ns"], name, fields) for name, fields in model.of(row) or []]
+    return found
+
+
+def main(tests):
+    print(f"TAP version 13\n1..{len(tests)}")
+    failed = 0
+    for n, test in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as tmp:
+            try:
+                test(pathlib.Path(tmp))
+                print(f"ok {n} - {test.__name__}")
+            except Exception as e:  # pylint: disable=broad-except
+                failed += 1
+                text = "\n# ".join(f"{type(e).__name__}: {e}".splitlines())
+                print(f"not ok {n} - {test.__name__}\n# {text}")
+    sys.exit(1 if failed else 0)
