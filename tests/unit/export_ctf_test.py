@@ -85,8 +85,8 @@ def quiet(err, what):
 
 
 def analysis(name, path):
-    """{class: rows} of a table of an LTTng analysis."""
-    status, out, err = x.run("/usr/bin/" + name, path)
+    """{class: rows} of a table of an LTTng analysis; tops are of all, not of the first ten."""
+    status, out, err = x.run("/usr/bin/" + name, *(["--limit", "100000"] if "top" in name else []), path)
     quiet(err, name)
     result = json.loads(out.splitlines()[-1])
     equal((status, result.get("error-message")), (0, None), f"{name}: status and error")

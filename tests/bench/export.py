@@ -1,0 +1,65 @@
+"""export.py - how fast ktrdump writes other tools' formats, beside babeltrace2, which writes CTF too.
+
+Each round writes every format once, one after the other, of the same events; rates are of CPU time.
+"""
+import shutil
+import statistics
+import subprocess
+
+from growth import GENERATOR, KTRDUMP, cpu_time
+from rows import HOST, Row
+
+EVENTS = 2_000_000
+ROUNDS = 3
+MANY = 10_000_000  # for the picture
+
+
+def formats():
+    """Those of `ktrdump --help`."""
+    text = subprocess.run([KTRDUMP, "--help"], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in text[text.index("Formats for --format"):].splitlines()[1:] if line.strip()]
+
+
+def generate(path, events):
+    with open(path, "wb") as out:
+        cpu_time([GENERATOR, "mix", str(events)], stdout=out)
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+def size(path):
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(f.stat().st_size for f in files)
+
+
+def timed(command, out):
+    remove(out)
+    return cpu_time(command)
+
+
+def measure(folder):
+    trace, many = folder / "export.ktr", folder / "many.ktr"
+    generate(trace, EVENTS)
+    generate(many, MANY)
+    outs = {name: folder / f"export.{name}" for name in formats()}
+    commands = {name: [KTRDUMP, "--format", name, "-o", out, "-i", trace] for name, out in outs.items()}
+    if shutil.which("babeltrace2"):
+        outs["babeltrace2"] = folder / "babeltrace2"
+        commands["babeltrace2"] = ["babeltrace2", "--output-format", "ctf", "--output", outs["babeltrace2"], outs["ctf"]]
+    rounds = [{name: timed(command, outs[name]) for name, command in commands.items()} for _ in range(ROUNDS)]
+    rows = []
+    for name in commands:
+        seconds = statistics.median(r[name] for r in rounds)
+        how = "`babeltrace2`, CTF to CTF," if name == "babeltrace2" else f"`ktrdump --format {name}`"
+        rows.append(Row(f"export_{name}", HOST, EVENTS / seconds / 1e6, "M events/s",
+                        f"{how} of CPU time, {EVENTS:,} events of the mix of ktr_gen; {size(outs[name]) / EVENTS:.1f} bytes "
+                        f"an event; median of {ROUNDS} rounds"))
+    picture = folder / "many.svg"
+    seconds = cpu_time([KTRDUMP, "--format", "svg", "-o", picture, "-i", many])
+    rows.append(Row("export_svg_10m", HOST, seconds, "s", f"CPU time of a picture of {MANY:,} events"))
+    rows.append(Row("export_svg_10m_bytes", HOST, picture.stat().st_size / 1e6, "MB", "its size"))
+    return rows

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""test_export.py - real traces in other tools' formats: what their readers see is what jsonl says, event by event.
+
+What a format's readers must see is told by check(trace, folder) of tests/unit/export_NAME_test.py, which has the small
+streams; here come those of guests: every workload of `load`, on 1 and 4 CPUs, whole, with losses, and cut.
+"""
+import functools
+import importlib
+import pathlib
+import sys
+import tempfile
+
+import tracecheck as tc
+from harness import ROOT, boot, check, main, scratch_file, test
+
+UNIT = ROOT / "tests/unit"
+sys.path.insert(0, str(UNIT))
+FORMATS = [importlib.import_module(p.stem) for p in sorted(UNIT.glob("export_*_test.py"))]
+assert FORMATS, f"{UNIT}: no export_*_test.py"
+WORKLOADS = ("switch -n 30", "lock -n 30", "fork -n 5", "pipe -n 30", "fault -n 30", "syscall -n 50", "malloc -n 100",
+             "mix -n 3")
+MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG"
+# Rings that hold everything; and such that the last workload goes round a hundred times.
+RINGS = {"whole": 65536, "lossy": 64}
+LONG = "syscall -n 3000"
+
+
+@functools.cache
+def traces(smp, ring):
+    """A guest's two streams: one has every workload, the other one that goes on for long."""
+    script = f"sysctl debug.ktr.entries={RINGS[ring]}\nsysctl debug.ktr.mask={MASK}\n"
+    for loads in (WORKLOADS, (LONG,)):
+        script += "\n".join(["sysctl debug.ktr.alq_enable=1", *(f"load {words}" for words in loads),
+                             "sysctl debug.ktr.alq_enable=0\n"])
+    run = boot(script, smp=smp, trace=True, sets=["debug.ktr.alq_enable=0"]).expect()
+    found = tc.streams(run.trace)
+    check(len(found) == 2, f"{len(found)} streams, expected 2")
+    lost = [any("gap" in e for e in tc.decoded_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1])) for path in found]
+    check(any(lost) == (ring == "lossy"), f"{ring}: streams with losses: {lost}")
+    return found
+
+
+def cut(path):
+    """Its first half: the end of a frame and of the stream is missing."""
+    half = scratch_file(".ktr")
+    data = path.read_bytes()
+    half.write_bytes(data[:len(data) // 2 + 3])
+    return half
+
+
+def all_of(module, paths):
+    for path in paths:
+        with tempfile.TemporaryDirectory(prefix="kestrel-export-") as folder:
+            module.check(pathlib.Path(path), pathlib.Path(folder))
+
+
+def register():
+    for module in FORMATS:
+        name = module.__name__.removeprefix("export_").removesuffix("_test")
+        for smp in (1, 4):
+            for ring in RINGS:
+                test(f"{name}: every workload, {ring}, on {smp} CPUs, as jsonl has it")(
+                    lambda module=module, smp=smp, ring=ring: all_of(module, traces(smp, ring)))
+        test(f"{name}: streams that are cut in the middle, as jsonl has them")(
+            lambda module=module: all_of(module, [cut(traces(4, "whole")[-1]), cut(traces(4, "lossy")[-1])]))
+
+
+register()
+if __name__ == "__main__":
+    main()

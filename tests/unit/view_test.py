@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""view_test.py - ktr/tools/view makes the file that a viewer reads, and starts it; with viewers that only say so.
+
+Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+VIEW = ROOT / "ktr/tools/view"
+KTR_GEN = ROOT / "build/host/unit/ktr_gen"
+DEADLINE_S = 60
+BEGINS = {"browser": b"<", "kernelshark": b"\x17\x08\x44tracing", "perfetto": b"\x10\x00\x04\x46\x78\x54\x16\x00"}
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(found, expected, what="value"):
+    expect(found == expected, f"{what}: found {found!r}, expected {expected!r}")
+
+
+def stub(folder, name, status=0):
+    """A program that notes its last argument."""
+    path = folder / name
+    path.write_text(f'#!/bin/sh\nfor last; do :; done\necho "$last" > {folder}/called\nexit {status}\n')
+    path.chmod(0o755)
+
+
+def view(*args, path):
+    env = {**os.environ, "PATH": str(path)}
+    env.pop("BROWSER", None)
+    p = subprocess.run([sys.executable, VIEW, *map(str, args)], capture_output=True, text=True, timeout=DEADLINE_S, env=env,
+                       check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
+def trace(tmp):
+    path = tmp / "some.ktr"
+    path.write_bytes(subprocess.run([KTR_GEN, "mix", "1000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout)
+    return path
+
+
+def each_viewer_gets_the_file_that_it_reads(tmp):
+    for viewer, program in (("browser", "xdg-open"), ("kernelshark", "kernelshark")):
+        stub(tmp, program)
+        status, _, err = view("--viewer", viewer, trace(tmp), path=tmp)
+        equal(status, 0, f"{viewer}: status ({err})")
+        opened = pathlib.Path((tmp / "called").read_text().strip())
+        expect(opened.read_bytes().startswith(BEGINS[viewer]), f"{viewer}: {opened} is something else")
+        expect(str(opened) in err, f"{viewer}: the file is not named: {err}")
+    # A page of the network, where the file can be dropped.
+    equal(view("--viewer", "perfetto", trace(tmp), path=tmp)[0], 0, "perfetto: status")
+    equal((tmp / "called").read_text().strip(), "https://ui.perfetto.dev", "perfetto: page")
+    made = ROOT / "build/view/some.fxt"
+    expect(made.read_bytes().startswith(BEGINS["perfetto"]), f"{made} is something else")
+
+
+def options_for_ktrdump_go_there(tmp):
+    status, _, err = view("--keep", "--viewer", "kernelshark", trace(tmp), "--", "--cpu", "99", path=tmp)
+    equal(status, 1, "status of a CPU that cannot be")
+    expect("--cpu" in err, err)
+    equal(view("--keep", "--viewer", "kernelshark", trace(tmp), "--", "--cpu", "1", path=tmp)[0], 0, "status")
+
+
+def what_goes_wrong_is_told(tmp):
+    stub(tmp, "kernelshark", status=3)
+    for args, status, text in ((["--viewer", "vi", "x"], 2, "expected one of browser kernelshark"), ([], 2, "TRACE=FILE"),
+                               ([tmp / "no-such.ktr"], 1, "No such file"),
+                               (["--viewer", "kernelshark", trace(tmp)], 1, "status 3, expected 0"),
+                               (["--viewer", "browser", trace(tmp)], 1, "not installed")):
+        found, _, err = view(*args, path=tmp)
+        equal(found, status, f"status of {args} ({err})")
+        expect(text in err, f"{args}: {err!r}")
+
+
+def main():
+    tests = [each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_told]
+    print(f"TAP version 13\n1..{len(tests)}")
+    failed = 0
+    for n, test in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as tmp:
+            try:
+                test(pathlib.Path(tmp))
+                print(f"ok {n} - {test.__name__}", flush=True)
+            except Exception as e:  # pylint: disable=broad-except
+                failed += 1
+                print(f"not ok {n} - {test.__name__}\n# {type(e).__name__}: {e}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
