@@ -19,6 +19,7 @@ KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
 DEADLINE_S = 60
 FILE_MAX = 8192  # bytes that a full disk takes
+MEMORY_KB = 1024  # that may come and go
 MIX = subprocess.run([KTR_GEN, "mix", "200000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
 
 
@@ -119,6 +120,26 @@ def pipe_gets_what_a_file_gets(tmp):
         (tmp / "out").unlink()
 
 
+def peak_kb(command, data):
+    """The most memory that a command has at a time."""
+    with tempfile.TemporaryFile() as source:
+        source.write(data)
+        source.seek(0)
+        p = subprocess.Popen(list(map(str, command)), stdin=source, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        equal(p.returncode, 0, f"{command}: status")
+    return usage.ru_maxrss
+
+
+def long_stream_takes_no_more_memory(tmp):
+    """Ten times the events, the same memory: a gigabyte of stream would have it too."""
+    long = subprocess.run([KTR_GEN, "mix", "2000000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
+    for name, _ in formats():
+        small, big = (peak_kb([KTRDUMP, "--format", name, "-o", tmp / f"{name}{len(data)}", "-"], data) for data in (MIX, long))
+        expect(big < small + MEMORY_KB, f"{name}: {small} KB for {len(MIX):,} bytes, {big} KB for {len(long):,}")
+
+
 def terminal_sees_how_far_a_long_export_is(tmp):
     ours, theirs = pty.openpty()
     with subprocess.Popen([KTRDUMP, "--format", "ctf", "-o", tmp / "out", "-"], stdin=subprocess.PIPE, stdout=theirs,
@@ -148,7 +169,8 @@ def width_of_a_picture_is_checked(_):
 
 def main():
     tests = [there_are_formats, interrupted_export_leaves_nothing, full_disk_is_told_and_leaves_nothing,
-             output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets, terminal_sees_how_far_a_long_export_is,
+             output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets, long_stream_takes_no_more_memory,
+             terminal_sees_how_far_a_long_export_is,
              width_of_a_picture_is_checked]
     print(f"TAP version 13\n1..{len(tests)}")
     failed = 0
