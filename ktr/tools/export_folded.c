@@ -105,7 +105,7 @@ folded_span(void *arg, const struct span *span)
 		p += snprintf(p, STACK_BYTES, "tid %" PRIu32, span->thread->tid);
 	const char *const frames[] = {activity_state_name(span->state), span->call, span->why};
 	for (unsigned i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-		if (frames[i] == NULL || end - p < 3)
+		if (frames[i] == NULL || frames[i][0] == '\0' || end - p < 3)
 			continue;
 		*p++ = ';';
 		p = frame_put(p, end, frames[i]);

@@ -76,6 +76,10 @@ struct export
 /* export_svg_page.c: the measures, then the whole page to f around what was drawn. */
 void svg_page_measure(struct export *x);
 void svg_page(struct export *x, FILE *f, const char *drawn, size_t size);
+/** What a kind of lanes and the column beside them are called. */
+void svg_section(const struct export *x, unsigned y, const char *what, const char *column);
+/** In that column: ns as a share. */
+void svg_share(const struct export *x, unsigned y, uint64_t ns, uint64_t of);
 /** Escaped; at most max characters, with … for the rest; 0: all. */
 void svg_text(FILE *f, const char *text, size_t max);
 /** `load (tid 12)`. */

@@ -45,19 +45,34 @@ lane_draw(struct export *x, struct lane *l, double bin_px, piece_fn *fn)
 	}
 }
 
+/* Tenths of a pixel. */
+static double
+tenths(double px)
+{
+	return (double)(int64_t)(px * 10 + 0.5) / 10;
+}
+
+static void
+bar_open(FILE *f, const char *class, double px, double y, double width, double height)
+{
+	width = tenths(width);
+	fprintf(f, "<path class=\"%s\" d=\"M%.7g %gh%.7gv%gh-%.7gz\"", class, tenths(px), tenths(y),
+		width, tenths(height), width);
+}
+
 static void
 bar(FILE *f, const char *class, double px, double y, double width, double height)
 {
-	fprintf(f, "<path class=\"%s\" d=\"M%.1f %.4gh%.1fv%.4gh-%.1fz\"/>", class, px, y, width,
-		height, width);
+	bar_open(f, class, px, y, width, height);
+	fputs("/>", f);
 }
 
 /* … with what it says when it is pointed at: opens the title. */
 static void
 bar_titled(FILE *f, const char *class, double px, double y, double width, double height)
 {
-	fprintf(f, "<path class=\"%s\" d=\"M%.1f %.4gh%.1fv%.4gh-%.1fz\"><title>", class, px, y,
-		width, height, width);
+	bar_open(f, class, px, y, width, height);
+	fputs("><title>", f);
 }
 
 static void
@@ -251,26 +266,6 @@ lost_draw(struct export *x, const struct piece *p)
 }
 
 static void
-section(struct export *x, unsigned y, const char *what, const char *column)
-{
-	fprintf(x->f, "<text class=\"dim head\" x=\"20\" y=\"%u\">%s</text>", y, what);
-	if (x->right > 40)
-		fprintf(x->f, "<text class=\"dim head e\" x=\"%u\" y=\"%u\">%s</text>\n",
-			x->width - 20, y, column);
-}
-
-static void
-share_put(struct export *x, unsigned y, uint64_t ns, uint64_t of)
-{
-	if (x->right <= 40 || of == 0)
-		return;
-	double share = 100.0 * (double)ns / (double)of;
-	bool tiny = share < 0.05 && ns > 0;
-	fprintf(x->f, "<text class=\"dim e\" x=\"%u\" y=\"%u\">%s%.*f %%</text>\n", x->width - 20,
-		y, tiny ? "&lt; " : "", share < 9.95 && ns > 0 ? 1 : 0, tiny ? 0.1 : share);
-}
-
-static void
 cpu_draw(struct export *x, unsigned cpu, unsigned y)
 {
 	struct svg_cpu *c = &x->cpus[cpu];
@@ -281,7 +276,7 @@ cpu_draw(struct export *x, unsigned cpu, unsigned y)
 		cpu, y + STRIP + STRIP_GAP + 12, cpu, cpu, svg_time(a, c->busy_ns),
 		svg_time(b, c->idle_ns), svg_count(d, c->irq_count), svg_time(e, c->irq_ns),
 		svg_count(g, c->lost_count));
-	share_put(x, y + STRIP + STRIP_GAP + 12, c->busy_ns, c->busy_ns + c->idle_ns);
+	svg_share(x, y + STRIP + STRIP_GAP + 12, c->busy_ns, c->busy_ns + c->idle_ns);
 	fprintf(x->f, "<g transform=\"translate(%u %u)\">\n", x->left, y);
 	lane_draw(x, &c->runs, x->bin_px, run_draw);
 	lane_draw(x, &c->irqs, TICK_PX, irq_draw);
@@ -412,7 +407,7 @@ thread_draw(struct export *x, unsigned row, unsigned y)
 		fprintf(x->f, "%s %s %s", s == ACTIVITY_RUNNING ? ":" : ",",
 			activity_state_name((enum activity_state)s), svg_time(buf, t->ns[s]));
 	fputs("</title></text>\n", x->f);
-	share_put(x, y + 10, t->ns[ACTIVITY_RUNNING] + t->ns[ACTIVITY_SPINNING],
+	svg_share(x, y + 10, t->ns[ACTIVITY_RUNNING] + t->ns[ACTIVITY_SPINNING],
 		  x->to_ns - x->from_ns);
 	fprintf(x->f, "<g class=\"%s\" transform=\"translate(%u %u)\">\n", colour(t, buf), x->left,
 		y);
@@ -483,7 +478,7 @@ void
 svg_draw(struct export *x)
 {
 	unsigned y = x->top;
-	section(x, x->top - 14, "CPUS", "BUSY");
+	svg_section(x, x->top - 14, "CPUS", "BUSY");
 	for (unsigned cpu = 0, row = 0; cpu < KTR_DECODE_CPUS && row < x->cpu_rows; cpu++) {
 		if (!dump_match_cpu(x->filter, cpu))
 			continue;
@@ -492,7 +487,7 @@ svg_draw(struct export *x)
 		row++;
 	}
 	if (x->rows > 0)
-		section(x, svg_threads_top(x) - 10, "THREADS", "RUNNING");
+		svg_section(x, svg_threads_top(x) - 10, "THREADS", "RUNNING");
 	for (unsigned row = 0; row < x->rows; row++)
 		thread_draw(x, row, svg_threads_top(x) + row * SVG_THREAD);
 	wakes_draw(x);

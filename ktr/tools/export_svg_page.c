@@ -307,6 +307,30 @@ axis(struct export *x)
 	}
 }
 
+/* ---- columns beside the lanes
+ * --------------------------------------------------------------------
+ */
+
+void
+svg_section(const struct export *x, unsigned y, const char *what, const char *column)
+{
+	fprintf(x->f, "<text class=\"dim head\" x=\"20\" y=\"%u\">%s</text>", y, what);
+	if (x->right > 40)
+		fprintf(x->f, "<text class=\"dim head e\" x=\"%u\" y=\"%u\">%s</text>\n",
+			x->width - 20, y, column);
+}
+
+void
+svg_share(const struct export *x, unsigned y, uint64_t ns, uint64_t of)
+{
+	if (x->right <= 40 || of == 0)
+		return;
+	double share = 100.0 * (double)ns / (double)of;
+	bool tiny = share < 0.05 && ns > 0;
+	fprintf(x->f, "<text class=\"dim e\" x=\"%u\" y=\"%u\">%s%.*f %%</text>\n", x->width - 20,
+		y, tiny ? "&lt; " : "", share < 9.95 && ns > 0 ? 1 : 0, tiny ? 0.1 : share);
+}
+
 /* ---- title and notes ----------------------------------------------------------------------------
  */
 

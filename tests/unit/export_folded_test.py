@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+"""export_folded_test.py - the sums of ktrdump --format folded are those of an independent model over jsonl's rows. Prints TAP."""
+import re
+
+import export_help as x
+import span_model
+from export_help import equal, expect
+
+STATES = ("running", "spinning", "runnable", "sleeping", "blocked")
+
+
+def frame(text):
+    return re.sub("[\x00-\x1f\x7f\ufffd]", "?", text).replace(";", ":")
+
+
+def folded(path):
+    sums = {}
+    with open(path, encoding="utf-8", newline="\n") as f:
+        for line in f.read().split("\n")[:-1]:
+            m = re.fullmatch(r"([^;]+(?:;[^;]+)+) ([1-9]\d*)", line)
+            expect(m, f"a line that is no stack and count: {line!r}")
+            expect(m[1] not in sums, f"a stack twice: {m[1]!r}")
+            sums[m[1]] = int(m[2])
+    equal(list(sums), sorted(sums, key=lambda s: s.encode()), "stacks in order")
+    return sums
+
+
+def expected(spans, wanted=lambda tid, name: True, cpus=None):
+    sums = {}
+    for tid, state, why, call, name, cpu, begin, end in spans.threads:
+        runs, idle = state in ("running", "spinning"), spans.all[tid].is_idle()
+        if state not in STATES or (idle and not runs) or not wanted(tid, name):
+            continue
+        if cpus is not None and not (runs and cpu in cpus):
+            continue
+        stack = (name or f"tid {tid}", state, call, why)
+        key = f"idle;cpu{cpu}" if idle else ";".join(frame(part) for part in stack if part)
+        sums[key] = sums.get(key, 0) + end - begin
+    return sums
+
+
+def check(path, tmp):
+    """Of any stream: sums, and no CPU ran for longer than the trace."""
+    out = tmp / "folded"
+    x.export("folded", path, out)
+    rows = x.jsonl(path)
+    spans, sums = span_model.Spans(rows), folded(out)
+    equal(sums, expected(spans), "nanoseconds by stack")
+    length = spans.last - (spans.first or 0)
+    per_cpu = {}
+    for span in spans.threads:
+        if span[1] in ("running", "spinning"):
+            per_cpu[span[5]] = per_cpu.get(span[5], 0) + span[-1] - span[-2]
+    for cpu, ns in per_cpu.items():
+        expect(ns <= length, f"cpu {cpu} ran {ns} ns of {length}")
+    told = sum(ns for stack, ns in sums.items() if re.match(r"idle;cpu|[^;]*;(running|spinning)(;|$)", stack))
+    equal(told, sum(per_cpu.values()), "time on CPUs")
+
+
+def every_stream_adds_up(tmp):
+    for kind in x.STREAMS:
+        try:
+            check(x.gen(tmp, kind), tmp)
+        except AssertionError as e:
+            raise AssertionError(f"{kind}: {e}") from e
+
+
+def what_a_guest_does_has_its_stacks(tmp):
+    path = x.gen(tmp, "guest 200")
+    x.export("folded", path, tmp / "out")
+    sums = folded(tmp / "out")
+    for stack in ("idle;cpu0", "idle;cpu1", "sh;sleeping;read;ttyin", "sh;running;openat", "load;blocked;proc"):
+        expect(stack in sums, f"no {stack!r} in {sorted(sums)}")
+
+
+def filters_cut(tmp):
+    path = x.gen(tmp, "guest 200")
+    rows = x.jsonl(path)
+    first, last = rows[0]["ns"], rows[-1]["ns"]
+    since, until = first + (last - first) // 3 + 1, last - (last - first) // 3 - 1
+    x.export("folded", path, tmp / "times", "--since", f"{since}ns", "--until", f"{until}ns")
+    equal(folded(tmp / "times"), expected(span_model.Spans(rows, since, until)), "--since, --until")
+    spans = span_model.Spans(rows)
+    x.export("folded", path, tmp / "thread", "--thread", "7")
+    equal(folded(tmp / "thread"), expected(spans, wanted=lambda tid, _: tid == 7), "--thread 7")
+    x.export("folded", path, tmp / "name", "--thread", "idle/*")
+    equal(folded(tmp / "name"), expected(spans, wanted=lambda _, name: name.startswith("idle/")), "--thread idle/*")
+    x.export("folded", path, tmp / "cpu", "--cpu", "1")
+    equal(folded(tmp / "cpu"), expected(spans, cpus=(1,)), "--cpu 1")
+
+
+def a_pipe_gets_the_same(tmp):
+    path = x.gen(tmp, "mix 8000")
+    x.export("folded", path, tmp / "out")
+    equal(x.ktrdump("--format", "folded", "-i", path), (0, (tmp / "out").read_text(), ""), "on standard output")
+
+
+def output_that_fails_is_told(tmp):
+    path = x.gen(tmp, "mix 8000")
+    for out, why in (("/dev/full", "No space left on device"), (tmp / "no/such", "No such file or directory")):
+        status, _, err = x.ktrdump("--format", "folded", "-o", out, "-i", path)
+        equal(status, 2, f"status of {out}")
+        expect(why in err and str(out) in err, f"{out}: {err}")
+
+
+if __name__ == "__main__":
+    x.main([every_stream_adds_up, what_a_guest_does_has_its_stacks, filters_cut, a_pipe_gets_the_same,
+            output_that_fails_is_told])

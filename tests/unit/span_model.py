@@ -1,0 +1,158 @@
+"""span_model.py - who did what from when to when, as the rows of jsonl tell it: what ktr/tools/span.c must say too."""
+import re
+
+STATES = {"runq add": ("runnable", None), "sleep": ("sleeping", "wmesg"), "blocked": ("blocked", "lockname"),
+          "spinning": ("spinning", "lockname"), "thread exit": ("dead", None)}
+NAMED = {"thread create": "tid", "fork": "child", "exec": "pid", "exit": "pid"}
+
+
+class Thread:
+    """As its last event left it."""
+
+    def __init__(self, tid):
+        self.tid, self.state, self.why, self.call, self.name, self.cpu = tid, "unknown", None, None, "", 0
+        self.open, self.since = None, 0
+
+    def is_idle(self):
+        return re.match(r"idle/\d", self.name) is not None
+
+    def told(self):
+        return (self.state, self.why, self.call, self.name, self.cpu)
+
+
+class Spans:
+    """threads: (tid, state, why, call, name, cpu, from, to); cpus: (cpu, tid or None, from, to); irqs: (cpu, name, from,
+    to); lost: (cpu, count, from, to). All times are ns, cut to since and until."""
+
+    def __init__(self, rows, since=0, until=1 << 63):
+        self.since, self.until = since, until
+        self.threads, self.cpus, self.irqs, self.lost = [], [], [], []
+        self.all, self.running, self.nested, self.now = {}, {}, {}, 0
+        self.first, self.last, self.events = None, 0, 0
+        for row in rows:
+            (self.gap if "gap" in row else self.event)(row)
+        for t in self.all.values():
+            self.end(t, self.last)
+        for cpu in list(self.running):
+            self.irqs_end(cpu, self.last)
+            self.run(cpu, None, self.last)
+
+    def cut(self, begin, end):
+        return max(begin, self.since), min(end, self.until)
+
+    def put(self, where, what, begin, end, empty=False):
+        begin, end = self.cut(begin, end)
+        if begin < end or (empty and begin == end):
+            where.append((*what, begin, end))
+
+    def thread(self, tid):
+        return self.all.setdefault(tid, Thread(tid))
+
+    def end(self, t, ns):
+        if t.open is not None:
+            state, why, call, name, cpu = t.open
+            self.put(self.threads, (t.tid, state, why, call, name, cpu), t.since, ns)
+        t.open, t.since = t.told(), ns
+
+    def seen(self, *threads):
+        for t in threads:
+            if t is not None and t.open != t.told():
+                self.end(t, self.now)
+
+    def run(self, cpu, t, ns):
+        tid, since = self.running.get(cpu, (None, self.first))
+        self.put(self.cpus, (cpu, tid), since, ns)
+        self.running[cpu] = (t.tid if t else None, ns)
+
+    def irqs_end(self, cpu, ns):
+        for name, since in reversed(self.nested.pop(cpu, [])):
+            self.put(self.irqs, (cpu, name), since, ns, empty=True)
+
+    def ident(self, text):
+        m = re.fullmatch(r"(.*) tid (\d+)", text, re.S) if isinstance(text, str) else None
+        if m and m[1]:
+            self.thread(int(m[2])).name = m[1]
+        return self.thread(int(m[2])) if m else None
+
+    def switch(self, cpu, t):
+        """The threads that this changes."""
+        prev = self.all.get(self.running.get(cpu, (None, 0))[0])
+        if prev is not None and prev is not t and prev.state in ("running", "spinning"):
+            prev.state, prev.why = ("runnable" if prev.is_idle() else "unknown"), None
+        t.state, t.why, t.cpu = "running", None, cpu
+        if prev is not t:
+            self.run(cpu, t, self.now)
+        return t, prev
+
+    def gap(self, row):
+        cpu, begin, end = row["cpu"], max(row["from_ns"], self.now), max(row["to_ns"], self.now)
+        self.times(begin, end)
+        t = self.all.get(self.running.get(cpu, (None, 0))[0])
+        if t is not None:
+            t.state, t.why = "unknown", None
+            if t.open != t.told():
+                self.end(t, begin)
+        self.run(cpu, None, begin)
+        self.irqs_end(cpu, begin)
+        self.put(self.lost, (cpu, row["gap"]), begin, end, empty=True)
+
+    def times(self, begin, end):
+        self.first = begin if self.first is None else min(self.first, begin)
+        self.last = max(self.last, end)
+
+    def event(self, row):
+        self.now = max(self.now, row["ns"])
+        self.times(self.now, self.now)
+        self.events += self.since <= self.now <= self.until
+        cpu, fmt, t = row["cpu"], row["fmt"] or "", self.thread(row["tid"])
+        arg = dict(zip(row.get("names") or [], row["args"]))
+        if row["thread"] is not None:
+            t.name = row["thread"]
+        graph = re.match(r'KTRGRAPH group:"thread", id:"%s", (state|point):"%s",', fmt)
+        changed = []
+        if self.running.get(cpu, (None, 0))[0] != t.tid and not (graph and arg.get("state") == "running"):
+            changed += self.switch(cpu, t)
+        changed += self.means(cpu, t, fmt, arg, graph)
+        self.seen(*changed)
+
+    def means(self, cpu, t, fmt, arg, graph):
+        """What the event itself says; the threads that it names as it does."""
+        if graph:
+            return self.graph(cpu, self.ident(arg["id"]), arg)
+        irq, call = re.match("interrupt (enter|exit): ", fmt), re.match(r"(syscall|sysret) ([^:%]*)(:|$)", fmt)
+        named = re.match(r"(thread create|fork|exec|exit): ", fmt)
+        if irq and irq[1] == "enter":
+            self.nested.setdefault(cpu, []).append((arg.get("name", "interrupt"), self.now))
+        elif irq and self.nested.get(cpu):
+            name, since = self.nested[cpu].pop()
+            self.put(self.irqs, (cpu, name), since, self.now, empty=True)
+        elif call:
+            t.call = call[2] if call[1] == "syscall" else None
+        elif named:
+            other = self.thread(arg[NAMED[named[1]]])
+            parent = self.thread(arg["parent"]) if named[1] == "fork" else None
+            other.name = arg["name"] if isinstance(arg.get("name"), str) else other.name
+            return [other, parent] if named[1] != "thread create" else []
+        return [t] if irq or call else []
+
+    def graph(self, cpu, t, arg):
+        other = self.ident(arg.get("linkedto"))
+        if t is None:
+            return []
+        if arg.get("point") == "wokeup":
+            return [other, t]
+        if arg.get("state") == "running":
+            return list(self.switch(cpu, t))
+        if arg.get("state") not in STATES:
+            return []
+        t.state, why = STATES[arg["state"]]
+        t.why = arg.get(why) if isinstance(arg.get(why), str) else None
+        t.call = None if t.state == "dead" else t.call
+        return [t, other]
+
+    def sums(self, what, key):
+        """{key(span): ns} of threads, cpus, irqs or lost."""
+        sums = {}
+        for span in what:
+            sums[key(span)] = sums.get(key(span), 0) + span[-1] - span[-2]
+        return sums
