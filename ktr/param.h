@@ -7,6 +7,9 @@
  * A word is a C identifier. Without one, and for the '*' of a width or precision, it is p1, p2…,
  * by its place. A name that stands already gets _2, _3… behind it: `"cpu %u to cpu %u"` has
  * cpu and cpu_2.
+ *
+ * In Kestrel's own trace points every parameter has a word, and no two the same one: `make lint`
+ * (tests/lint/params.py) holds them to it.
  */
 #pragma once
 

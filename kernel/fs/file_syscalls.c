@@ -153,7 +153,7 @@ pipe_to_user(uint64_t ufds, int flags)
 		return error;
 	fd[0] = filetable_add(ft, end[0], 0, flags);
 	fd[1] = fd[0] < 0 ? fd[0] : filetable_add(ft, end[1], 0, flags);
-	CTR3(KTR_VFS, "pipe: read fd %d write fd %d flags %#x", fd[0], fd[1], flags);
+	CTR3(KTR_VFS, "pipe: reader %d writer %d flags %#x", fd[0], fd[1], flags);
 	if (fd[1] < 0) {
 		if (fd[0] >= 0)
 			filetable_close(ft, (unsigned)fd[0]);

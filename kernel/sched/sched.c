@@ -439,7 +439,7 @@ steal(void)
 	spin_unlock(&runqs[from].lock);
 	if (t == NULL)
 		return false;
-	CTR3(KTR_SCHED, "steal: tid %u from cpu %u to cpu %u", t->tid, from, self);
+	CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from, self);
 	spin_lock(&runqs[self].lock);
 	make_runnable(&runqs[self], t);
 	spin_unlock(&runqs[self].lock);
