@@ -60,7 +60,7 @@ text_clean(const char *text, char *buf, size_t *n)
 	while (from[same] != '\0' && (length = utf8_length(from + same)) > 0)
 		same += length;
 	*n = same;
-	if (from[same] == '\0' && same < FXT_TEXT_MAX)
+	if (same < FXT_TEXT_MAX && from[same] == '\0')
 		return text;
 	for (; *from != '\0' && used + 4 <= FXT_TEXT_MAX; used += length > 0 ? length : 3) {
 		length = utf8_length(from);
