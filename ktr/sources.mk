@@ -49,6 +49,8 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/activity.c \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
+	ktr/tools/export_chrome.c \
+	ktr/tools/export_chrome_entry.c \
 	ktr/tools/export_ctf.c \
 	ktr/tools/export_ctf_head.c \
 	ktr/tools/export_folded.c \

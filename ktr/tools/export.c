@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 static const struct export_format *const formats[] = {
-    &export_ctf, &export_folded, &export_fxt, &export_schedgraph, &export_svg, &export_tracedat,
+    &export_chrome,     &export_ctf, &export_folded,   &export_fxt,
+    &export_schedgraph, &export_svg, &export_tracedat,
 };
 
 const struct export_format *

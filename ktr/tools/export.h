@@ -69,6 +69,7 @@ struct export_format {
 	bool (*close)(struct export *x, bool complete, char *err, size_t errlen);
 };
 
+extern const struct export_format export_chrome;     /* export_chrome.c */
 extern const struct export_format export_ctf;        /* export_ctf.c */
 extern const struct export_format export_folded;     /* export_folded.c */
 extern const struct export_format export_fxt;        /* export_fxt.c */

@@ -1,0 +1,478 @@
+/*
+ * export_chrome.c - Chrome's trace event JSON ("Trace Event Format", the array form), as Perfetto,
+ * catapult's trace viewer and speedscope read it.
+ *
+ * Two processes. `CPUs` has a track for each CPU: who runs, interrupts within that, what was lost;
+ * and the counters. `threads` has a track for each thread: its system calls, and its states, but
+ * that it runs only outside of them; what a system call begins or ends within a state cuts that in
+ * two, so that all nest. An arrow leads from a wakeup to where the woken thread runs. Each event is
+ * an instant of its thread besides, with its parameters for arguments by their names, and "on cpu";
+ * but a counter, which has its value alone.
+ *
+ * Readers know a thread by its tid alone, whatever the process, and take 0 for the idle one: CPUs
+ * and thread 0 have numbers that no thread has. One of them pairs begins and ends by name and
+ * arguments, whatever their order where times are equal: they have a name each, no arguments, and
+ * nothing ends when another of its name begins. Integers above 2^53 are strings. Ends are written
+ * when they come, so that a file that is cut off is still read; the others end with the trace.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export_chrome.h"
+#include "ktr/tools/ktrdump.h"
+
+#define PID_THREADS  0xfffe0000u
+#define PID_CPUS     0xfffe0001u
+#define TID_ZERO     0xfffe0002u
+#define TID_CPU      0xffff0000u
+#define OUTPUT_BYTES (256u * 1024)
+
+#define STATE_BYTES (16u + KTR_WIRE_STRING_MAX)
+#define NEST_MAX    8u /* interrupts within each other that are shown */
+
+struct track {
+	const struct activity_thread *t;
+	uint64_t flow;            /* of an arrow that is to end here; 0: none */
+	char call[ACTIVITY_NAME]; /* what has begun; "": nothing */
+	char state[STATE_BYTES];
+	char name[ACTIVITY_NAME]; /* as it was told */
+};
+
+struct cpu {
+	bool known;
+	char runs[ACTIVITY_NAME + 16]; /* what has begun; "": nothing */
+	const char *interrupts[NEST_MAX];
+	unsigned nested;
+	uint64_t lost_until;
+};
+
+struct export
+{
+	struct export_file file;
+	struct chrome_out out; /* to the file */
+	struct export_classes known;
+	struct timeline_name *names; /* by the number of known */
+	size_t name_room;
+	struct track *tracks; /* by activity_thread.number */
+	size_t track_room;
+	struct cpu cpus[KTR_DECODE_CPUS];
+	uint64_t last_ns, flows;
+};
+
+static struct chrome_place
+place_of_cpu(uint32_t cpu)
+{
+	return (struct chrome_place){PID_CPUS, TID_CPU + cpu};
+}
+
+static struct chrome_place
+place_of(const struct track *track)
+{
+	return (struct chrome_place){PID_THREADS, track->t->tid != 0 ? track->t->tid : TID_ZERO};
+}
+
+/* ---- tracks -------------------------------------------------------------------------------------
+ */
+
+/* A thread's track, known to the reader from now on; NULL: no memory. */
+static struct track *
+track_of(struct export *x, const struct activity_thread *t)
+{
+	if (t->number >= x->track_room) {
+		size_t room = t->number * 2 + 256;
+		struct track *more = realloc(x->tracks, room * sizeof(*more));
+		if (more == NULL)
+			return NULL;
+		memset(more + x->track_room, 0, (room - x->track_room) * sizeof(*more));
+		x->tracks = more;
+		x->track_room = room;
+	}
+	struct track *track = &x->tracks[t->number];
+	bool known = track->t != NULL;
+	track->t = t;
+	if (known && strcmp(track->name, t->name) == 0)
+		return track;
+	memcpy(track->name, t->name, sizeof(track->name));
+	char unnamed[32];
+	snprintf(unnamed, sizeof(unnamed), t->tid != 0 ? "thread %" PRIu32 : "no thread", t->tid);
+	chrome_put_meta(&x->out, "thread", place_of(track), t->name[0] != '\0' ? t->name : unnamed,
+			t->tid);
+	return track;
+}
+
+static struct cpu *
+cpu_of(struct export *x, uint32_t number)
+{
+	struct cpu *cpu = &x->cpus[number];
+	char name[32];
+	if (!cpu->known) {
+		snprintf(name, sizeof(name), "CPU %" PRIu32, number);
+		chrome_put_meta(&x->out, "thread", place_of_cpu(number), name, number);
+	}
+	cpu->known = true;
+	return cpu;
+}
+
+static void
+put_begin(struct export *x, struct chrome_place at, uint64_t ns, const char *name,
+	  const char *category)
+{
+	struct line l;
+	chrome_entry_begin(&x->out, &l, 'B', at, ns);
+	chrome_entry_name(&l, name, category);
+	chrome_entry_end(&l);
+}
+
+/* Ends what has that name, if anything has, which becomes "". */
+static void
+put_end(struct export *x, struct chrome_place at, uint64_t ns, char *name, const char *category)
+{
+	struct line l;
+	if (name[0] == '\0')
+		return;
+	chrome_entry_begin(&x->out, &l, 'E', at, ns);
+	chrome_entry_name(&l, name, category);
+	chrome_entry_end(&l);
+	name[0] = '\0';
+}
+
+static void
+put_flow(struct export *x, char phase, struct chrome_place at, uint64_t ns, uint64_t flow)
+{
+	struct line l;
+	chrome_entry_begin(&x->out, &l, phase, at, ns);
+	chrome_entry_name(&l, "wakeup", "wakeup");
+	line_text(&l, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
+	line_number(&l, flow, 0);
+	chrome_entry_end(&l);
+}
+
+/* The arrow that is to end here, if any, ends within what there is. */
+static void
+flow_end(struct export *x, struct track *track, uint64_t ns)
+{
+	if (track->flow != 0)
+		put_flow(x, 'f', place_of(track), ns, track->flow);
+	track->flow = 0;
+}
+
+/* What the thread's state is called; "": nothing is shown. */
+static void
+state_name(const struct track *track, char *name)
+{
+	const struct activity_thread *t = track->t;
+	bool shown = t->state != ACTIVITY_UNKNOWN && t->state != ACTIVITY_DEAD &&
+		     (t->state != ACTIVITY_RUNNING || track->call[0] == '\0');
+	snprintf(name, STATE_BYTES, "%s%s%s", shown ? activity_state_name(t->state) : "",
+		 shown && t->why != NULL ? ": " : "", shown && t->why != NULL ? t->why : "");
+}
+
+/* The thread is in the state that the model says. */
+static void
+state_put(struct export *x, struct track *track, uint64_t ns)
+{
+	enum activity_state state = track->t->state;
+	char name[STATE_BYTES];
+	if (state == ACTIVITY_UNKNOWN || state == ACTIVITY_DEAD) {
+		flow_end(x, track, ns);
+		put_end(x, place_of(track), ns, track->state, "state");
+		put_end(x, place_of(track), ns, track->call, "syscall");
+	}
+	state_name(track, name);
+	if (strcmp(name, track->state) != 0) {
+		put_end(x, place_of(track), ns, track->state, "state");
+		memcpy(track->state, name, sizeof(name));
+		if (name[0] != '\0')
+			put_begin(x, place_of(track), ns, name, "state");
+	}
+	if (state == ACTIVITY_RUNNING)
+		flow_end(x, track, ns);
+}
+
+static void
+cpu_clear(struct export *x, uint32_t number, uint64_t ns)
+{
+	struct cpu *cpu = cpu_of(x, number);
+	char name[STATE_BYTES];
+	while (cpu->nested > 0) {
+		snprintf(name, sizeof(name), "%s", cpu->interrupts[--cpu->nested]);
+		put_end(x, place_of_cpu(number), ns, name, "interrupt");
+	}
+	put_end(x, place_of_cpu(number), ns, cpu->runs, "cpu");
+}
+
+/* ---- activities ---------------------------------------------------------------------------------
+ */
+
+static void
+put_switch(struct export *x, const struct activity *a)
+{
+	struct cpu *cpu = cpu_of(x, a->cpu);
+	cpu_clear(x, a->cpu, a->ns);
+	if (a->other != NULL)
+		state_put(x, track_of(x, a->other), a->ns);
+	if (!a->thread->idle && a->thread->tid != 0) {
+		snprintf(cpu->runs, sizeof(cpu->runs), "%s %" PRIu32, a->thread->name,
+			 a->thread->tid);
+		put_begin(x, place_of_cpu(a->cpu), a->ns, cpu->runs, "cpu");
+	}
+	state_put(x, track_of(x, a->thread), a->ns);
+}
+
+static void
+put_wakeup(struct export *x, const struct activity *a)
+{
+	struct track *waker = track_of(x, a->other), *woken = track_of(x, a->thread);
+	if ((waker->state[0] == '\0' && waker->call[0] == '\0') || woken->flow != 0)
+		return;
+	if (woken->state[0] == '\0' && woken->call[0] == '\0') { /* an arrow ends in something */
+		snprintf(woken->state, sizeof(woken->state), "woken");
+		put_begin(x, place_of(woken), a->ns, woken->state, "state");
+	}
+	woken->flow = ++x->flows;
+	put_flow(x, 's', place_of(waker), a->ns, woken->flow);
+}
+
+static void
+put_interrupt(struct export *x, const struct activity *a)
+{
+	struct cpu *cpu = cpu_of(x, a->cpu);
+	char name[STATE_BYTES];
+	if (a->kind == ACTIVITY_IRQ_ENTER && cpu->nested < NEST_MAX) {
+		const char *text = a->text[0] != '\0' ? a->text : "interrupt";
+		cpu->interrupts[cpu->nested++] = text;
+		put_begin(x, place_of_cpu(a->cpu), a->ns, text, "interrupt");
+	} else if (a->kind == ACTIVITY_IRQ_EXIT && cpu->nested > 0) {
+		snprintf(name, sizeof(name), "%s", cpu->interrupts[--cpu->nested]);
+		put_end(x, place_of_cpu(a->cpu), a->ns, name, "interrupt");
+	}
+}
+
+static void
+put_call(struct export *x, const struct activity *a)
+{
+	struct track *track = track_of(x, a->thread);
+	struct chrome_place at = place_of(track);
+	if (a->kind == ACTIVITY_SYS_EXIT && track->call[0] == '\0')
+		return;
+	put_end(x, at, a->ns, track->state, "state");
+	put_end(x, at, a->ns, track->call, "syscall");
+	if (a->kind == ACTIVITY_SYS_ENTER) {
+		snprintf(track->call, sizeof(track->call), "%s",
+			 a->text[0] != '\0' ? a->text : "syscall");
+		put_begin(x, at, a->ns, track->call, "syscall");
+	}
+	state_put(x, track, a->ns);
+}
+
+static void
+put_counter(struct export *x, const struct activity *a)
+{
+	struct line l;
+	cpu_of(x, a->cpu);
+	chrome_entry_begin(&x->out, &l, 'C', place_of_cpu(a->cpu), a->ns);
+	chrome_entry_name(&l, a->text[0] != '\0' ? a->text : "counter", "counter");
+	line_text(&l, ",\"args\":{\"value\":");
+	line_signed(&l, a->value);
+	line_char(&l, '}');
+	chrome_entry_end(&l);
+}
+
+static void
+put_activity(struct export *x, const struct activity *a)
+{
+	switch (a->kind) {
+	case ACTIVITY_SWITCH:
+		put_switch(x, a);
+		break;
+	case ACTIVITY_STATE:
+		state_put(x, track_of(x, a->thread), a->ns);
+		break;
+	case ACTIVITY_WAKE:
+		put_wakeup(x, a);
+		break;
+	case ACTIVITY_IRQ_ENTER:
+	case ACTIVITY_IRQ_EXIT:
+		put_interrupt(x, a);
+		break;
+	case ACTIVITY_SYS_ENTER:
+	case ACTIVITY_SYS_EXIT:
+		put_call(x, a);
+		break;
+	case ACTIVITY_COUNTER:
+		put_counter(x, a);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- events -------------------------------------------------------------------------------------
+ */
+
+/* False: no memory. unknown is for what has no site. */
+static bool
+told_find(struct export *x, const struct ktr_decode_event *e, struct chrome_told *told,
+	  struct timeline_name *unknown)
+{
+	bool is_new;
+	size_t number;
+	told->e = e;
+	if (e->site == NULL) {
+		unknown->param = -1;
+		snprintf(unknown->text, sizeof(unknown->text), "site %" PRIu32, e->site_number);
+		told->class = timeline_unknown_class();
+		told->name = unknown;
+		return true;
+	}
+	told->class = export_class_of(&x->known, e, &number, &is_new);
+	if (told->class == NULL)
+		return false;
+	if (number >= x->name_room) {
+		size_t room = number * 2 + 256;
+		struct timeline_name *more = realloc(x->names, room * sizeof(*more));
+		if (more == NULL)
+			return false;
+		x->names = more;
+		x->name_room = room;
+	}
+	if (is_new)
+		timeline_name_find(&x->names[number], told->class);
+	told->name = &x->names[number];
+	return true;
+}
+
+static void
+put_instant(struct export *x, const struct track *track, const struct export_event *ev,
+	    const struct chrome_told *told)
+{
+	const struct ktr_decode_event *e = ev->e;
+	char bad[32], category[512] = "";
+	struct line l;
+	if (e->site != NULL)
+		dump_classes(e->header, e->site->classes, category, sizeof(category));
+	chrome_entry_begin(&x->out, &l, 'i', place_of(track), ev->ns);
+	chrome_entry_name(&l, timeline_event_name(told->name, e, bad), category);
+	line_text(&l, ",\"s\":\"t\"");
+	chrome_put_args(&l, told);
+	chrome_entry_end(&l);
+}
+
+static bool
+chrome_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+{
+	struct chrome_told told;
+	struct timeline_name unknown;
+	bool counter = false;
+	bool good = told_find(x, ev->e, &told, &unknown) && track_of(x, ev->thread) != NULL;
+	x->last_ns = ev->ns;
+	for (unsigned i = 0; i < ev->count && good; i++) {
+		const struct activity *a = &ev->activities[i];
+		good = track_of(x, a->thread) != NULL &&
+		       (a->other == NULL || track_of(x, a->other) != NULL);
+		if (good)
+			put_activity(x, a);
+		counter |= a->kind == ACTIVITY_COUNTER;
+	}
+	if (!good)
+		return export_fail(err, errlen, "not enough memory");
+	if (!counter)
+		put_instant(x, track_of(x, ev->thread), ev, &told);
+	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+static bool
+chrome_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+{
+	const struct ktr_decode_gap *g = gap->g;
+	struct cpu *cpu = cpu_of(x, g->cpu);
+	uint64_t from = gap->from_ns > cpu->lost_until ? gap->from_ns : cpu->lost_until;
+	uint64_t ns = gap->to_ns > from ? gap->to_ns - from : 0;
+	struct line l;
+	x->last_ns = gap->from_ns;
+	cpu_clear(x, g->cpu, gap->from_ns);
+	if (gap->thread != NULL) {
+		struct track *track = track_of(x, gap->thread);
+		if (track == NULL)
+			return export_fail(err, errlen, "not enough memory");
+		state_put(x, track, gap->from_ns);
+	}
+	chrome_entry_begin(&x->out, &l, 'X', place_of_cpu(g->cpu), from);
+	chrome_entry_name(&l, "lost", "lost");
+	ns -= ns > 0; /* it ends before the next begins, whatever a reader's sum of the two is */
+	line_text(&l, ",\"dur\":");
+	chrome_put_time(&l, ns);
+	line_text(&l, ",\"args\":{\"events\":");
+	chrome_put_integer(&l, g->count, false);
+	line_text(&l, ",\"why\":");
+	line_json(&l, ktr_gap_reason_name(g->reason));
+	line_char(&l, '}');
+	chrome_entry_end(&l);
+	cpu->lost_until = gap->to_ns;
+	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+/* ---- begin and end ------------------------------------------------------------------------------
+ */
+
+static bool
+chrome_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+{
+	(void)h;
+	chrome_put_meta(&x->out, "process", (struct chrome_place){PID_CPUS, TID_CPU}, "CPUs", 0);
+	chrome_put_meta(&x->out, "process", (struct chrome_place){PID_THREADS, TID_ZERO}, "threads",
+			1);
+	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+static bool
+chrome_close(struct export *x, bool complete, char *err, size_t errlen)
+{
+	for (size_t i = 0; complete && i < x->track_room; i++) {
+		struct track *track = &x->tracks[i];
+		if (track->t == NULL)
+			continue;
+		flow_end(x, track, x->last_ns);
+		put_end(x, place_of(track), x->last_ns, track->state, "state");
+		put_end(x, place_of(track), x->last_ns, track->call, "syscall");
+	}
+	for (uint32_t n = 0; complete && n < KTR_DECODE_CPUS; n++) {
+		if (x->cpus[n].known)
+			cpu_clear(x, n, x->last_ns);
+	}
+	if (complete)
+		fputs("\n]\n", x->file.f);
+	bool good = export_file_close(&x->file, complete, err, errlen);
+	export_classes_free(&x->known);
+	free(x->names);
+	free(x->tracks);
+	free(x);
+	return good;
+}
+
+static struct export *
+chrome_open(const struct export_options *o, char *err, size_t errlen)
+{
+	struct export *x = calloc(1, sizeof(*x));
+	export_fail(err, errlen, "not enough memory");
+	if (x == NULL)
+		return NULL;
+	if (!export_file_open(&x->file, o->path, err, errlen)) {
+		free(x);
+		return NULL;
+	}
+	x->out.f = x->file.f;
+	setvbuf(x->file.f, NULL, _IOFBF, OUTPUT_BYTES);
+	return x;
+}
+
+const struct export_format export_chrome = {
+    .name = "chrome",
+    .what = "trace event JSON: Perfetto, chrome://tracing, speedscope",
+    .open = chrome_open,
+    .begin = chrome_begin,
+    .event = chrome_event,
+    .gap = chrome_gap,
+    .close = chrome_close,
+};
