@@ -1,7 +1,8 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|guest N|odd|empty|one|loss|wrapped|torn|truncated|live|boots
+ * usage: ktr_gen sample|mix N|guest N|ticks N|threads
+ * N|odd|empty|one|loss|wrapped|torn|truncated|live|boots
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -208,6 +209,39 @@ gen_guest(unsigned long rounds, bool drains)
 	}
 }
 
+/* A statistics clock of 100 Hz on both CPUs, which count their loads. */
+static void
+gen_statclock(unsigned long ticks)
+{
+	gen_step = 100;
+	for (unsigned long n = 0; n < ticks; n++) {
+		gen_ticks = (n + 1) * 10000000;
+		for (uint32_t cpu = 0; cpu < 2; cpu++) {
+			const char *load = cpu == 0 ? "CPU 0 load" : "CPU 1 load";
+			const char *self = ktr_thread_ident(7 + cpu);
+			gen_run_on(cpu, 7 + cpu);
+			KTR_POINT2(KTR_SCHED, "thread", self, "statclock", "prio:%d", 20,
+				   "stathz:%d", 100);
+			KTR_COUNTER0(KTR_SCHED, "load", ktr_intern(load), (int)(n % 3));
+			KTR_COUNTER0(KTR_SCHED, "nothing", ktr_intern("never above 0"), 0);
+			KTR_STATE0(KTR_SCHED, "thread", self, "running");
+		}
+		gen_drain();
+	}
+}
+
+/* More threads than a reader's table may have. */
+static void
+gen_threads(unsigned long threads)
+{
+	for (uint32_t n = 0; n < threads; n++) {
+		gen_run_on(n % 2, 1000 + n);
+		CTR1(KTR_GEN, "thread: number %u", n);
+		if (n % 64 == 0)
+			gen_drain();
+	}
+}
+
 /* Names and texts that quote, end, or are no text at all where they go. */
 static void
 gen_odd(void)
@@ -310,6 +344,10 @@ main(int argc, char **argv)
 		gen_mix(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "guest") == 0 && argc > 2)
 		gen_guest(strtoul(argv[2], NULL, 0), true);
+	else if (strcmp(kind, "ticks") == 0 && argc > 2)
+		gen_statclock(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "threads") == 0 && argc > 2)
+		gen_threads(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""export_schedgraph_test.py - ktrdump's schedgraph export keeps every rule of FreeBSD's schedgraph.py, and says what jsonl says.
+
+The reader below is strict where schedgraph.py complains, drops a line, or stops. Prints TAP.
+"""
+import re
+
+import export_help as x
+from export_help import equal, expect
+from export_timeline_help import each_stream, exported, two_boots_are_refused
+
+QUOTED = r'"([^"]*)"'
+LINE = re.compile(rf"\s*(\d+)\s+(\d+)\s+(\d+)\s+KTRGRAPH group:{QUOTED}, id:{QUOTED}, ([^:]+):(?:{QUOTED}|([^,]+)), "
+                  r"attributes: (.*)")
+ATTRIBUTE = re.compile(rf'(?:"[^"]*"|[^:]+)\s*:\s*(?:(?:{QUOTED}|([^,]+)), (.*)|{QUOTED}|(.*))')
+CONVERSION = re.compile(r'(\w+):("?)%([#0-9.l]*j?)([a-zA-Z])')
+DROPPED_NS = 2048
+
+
+class Row:
+    def __init__(self, index, cpu, ns, group, name, kind, value, attributes):
+        self.index, self.cpu, self.ns = int(index), int(cpu), int(ns)
+        self.group, self.id, self.kind, self.value, self.attributes = group, name, kind, value, attributes
+
+    def key(self):
+        return self.cpu, self.ns, self.group, self.id, self.kind, self.value, self.attributes
+
+
+def attributes(text):
+    """[(name, value)], as schedgraph.py takes them apart."""
+    found = []
+    while text is not None:
+        m = ATTRIBUTE.match(text.strip())
+        if m is None:
+            break
+        name = text.strip()[:m.end()].split(":", 1)[0]
+        quoted, plain, text, last_quoted, last = m.groups()
+        found.append((name, next((v for v in (quoted, plain, last_quoted, last) if v is not None), None)))
+    return found
+
+
+def read(text):
+    """The rows, oldest first."""
+    rows, before = [], None
+    for line in text.splitlines():
+        m = LINE.fullmatch(line)
+        expect(m, f"a line that schedgraph.py cannot parse: {line!r}")
+        index, cpu, ns, group, name, kind, quoted, plain, rest = m.groups()
+        rows.append(Row(index, cpu, ns, group, name, kind, plain if quoted is None else quoted, attributes(rest)))
+        expect(before is None or int(ns) <= before, f"newer than the line before: {line!r}")
+        before = int(ns)
+    return rows[::-1]
+
+
+def keeps_the_rules(rows):
+    """What makes schedgraph.py stop, or show something else."""
+    expect(rows and rows[-1].ns > rows[0].ns, "no time between the first and the last line")
+    span = rows[-1].ns - rows[0].ns
+    equal([r.index for r in rows], sorted({r.index for r in rows}), "indexes")
+    kinds, states, most, ids, ticks = {}, {}, {}, {r.id for r in rows}, {}
+    for r in rows:
+        expect(r.kind in ("state", "point", "counter"), f"unknown type {r.kind!r}")
+        equal(kinds.setdefault(r.group + r.id, r.kind == "counter"), r.kind == "counter", f"is {r.id!r} a counter")
+        if r.kind == "state":
+            states[r.group + r.id] = states.get(r.group + r.id, 0) + 1
+        if r.kind == "counter":
+            most[r.group] = max(most.get(r.group, 0), int(r.value))
+        for name, value in r.attributes:
+            if name == "linkedto":
+                expect(value in ids, f"linked to {value!r}, which is not there")
+            if name == "stathz":
+                ticks.setdefault(r.cpu, []).append(int(value))
+    expect(max(states.values(), default=0) >= 2, "no source has two states")
+    equal([g for g, n in most.items() if n <= 0], [], "groups of counters that are never above 0")
+    if ticks:
+        expect(0 in ticks, "stathz is there, but not on CPU 0")
+        clock = span // len(ticks[0]) * ticks[0][0]
+        expect(abs(clock - 10**9) <= 10**7, f"the clock found is {clock} Hz, times are nanoseconds")
+    return bool(ticks)
+
+
+def number(flags, conversion, value):
+    if conversion in "di":
+        return str(value)
+    value &= 2**64 - 1
+    if conversion in "xXp":
+        digits = f"{value:{conversion if conversion != 'p' else 'x'}}"
+        return ("0x" if "#" in flags and value != 0 or conversion == "p" else "") + digits
+    return str(value)
+
+
+def expected(event):
+    """The row that a row of jsonl should be, or None."""
+    fmt = event["fmt"] or ""
+    m = re.match(r'KTRGRAPH group:"([^"%]*)", id:"%s", (state|point|counter):("%s"|%d), attributes: ', fmt)
+    if m is None:
+        return None
+    values = list(event["args"])
+    name = values.pop(0)
+    value = values.pop(0) if "%" in m[3] else None
+    pairs = [(word, (value if q else number(flags, c, value)))
+             for (word, q, flags, c), value in zip(CONVERSION.findall(fmt[m.end():]), values)]
+    text = lambda v: str(v).replace('"', "'").replace(",", ";")
+    return (event["cpu"], event["ns"], m[1], text(name), m[2], text(value), [(n, text(v)) for n, v in pairs])
+
+
+def plain(row):
+    """With what stands for bytes that are no text as jsonl has it."""
+    def text(v):
+        return re.sub(r"\\x([0-9a-f]{2})", lambda m: chr(int(m[1], 16)) if int(m[1], 16) < 0x80 else "\ufffd", v)
+    cpu, ns, group, name, kind, value, attrs = row.key()
+    return cpu, ns, text(group), text(name), kind, text(value), [(n, text(v)) for n, v in attrs]
+
+
+def check(path, tmp, *args):
+    """A stream of any kind: its export keeps the rules, and says what its jsonl says. Returns the rows."""
+    out = tmp / "out.schedgraph"
+    said = exported("schedgraph", path, out, *args)
+    rows = read(out.read_bytes().decode("utf-8"))
+    with_stathz = keeps_the_rules(rows)
+    ids = {r.id for r in rows}
+    lost = [(r.cpu, int(dict(r.attributes)["events"]), int(dict(r.attributes)["until"]))
+            for r in rows if r.group == "lost"]
+    equal(sorted(lost), sorted((g["cpu"], g["gap"], max(0, g["to_ns"])) for g in said if "gap" in g), "what was lost")
+    trace = [r for r in rows if r.group == "trace"]
+    expect(len(trace) in (0, 2), f"{len(trace)} lines about the trace, expected none or two")
+    right = [r for r in map(expected, (e for e in said if "gap" not in e)) if r]
+    most = {}
+    for r in right:
+        if r[4] == "counter":
+            most[r[2]] = max(most.get(r[2], 0), int(r[5]))
+    right = [r for r in right if r[4] != "counter" or most[r[2]] > 0]
+    clean_ids = {plain(r)[3] for r in rows} | ids
+    right = [r[:6] + ([(n, v) for n, v in r[6] if (n != "stathz" or with_stathz) and
+                       (n != "linkedto" or v in clean_ids)],) for r in right]
+    found = [plain(r) for r in rows if r.group not in ("lost", "trace")]
+    equal(len(found), len(right), "lines")
+    for f, r in zip(found, right):
+        equal(f, r, "line")
+    return rows
+
+
+def empty_trace_can_be_drawn(tmp):
+    path = x.gen(tmp, "empty")
+    equal([(r.group, r.kind, r.value) for r in check(path, tmp)], [("trace", "state", "idle"), ("trace", "state", "end")],
+          "lines of an empty trace")
+
+
+def busy_trace_needs_no_help(tmp):
+    rows = check(x.gen(tmp, "guest 300"), tmp)
+    equal([r for r in rows if r.group == "trace"], [], "lines about the trace")
+    equal({r.kind for r in rows}, {"state", "point"}, "kinds")
+    expect(any(n == "linkedto" for r in rows for n, _ in r.attributes), "no link")
+
+
+def clock_is_told_where_it_is_right(tmp):
+    rows = check(x.gen(tmp, "ticks 1000"), tmp)
+    equal({v for r in rows for n, v in r.attributes if n == "stathz"}, {"100"}, "stathz")
+    equal({r.id for r in rows if r.kind == "counter"}, {"CPU 0 load", "CPU 1 load"}, "counters")
+    # A few ticks make no clock, and those of CPU 1 are not looked at.
+    for args in (("--until", "35ms"), ("--cpu", "1")):
+        rows = check(x.gen(tmp, "ticks 1000"), tmp, *args)
+        expect(not any(n == "stathz" for r in rows for n, _ in r.attributes), f"stathz with {args}")
+
+
+def filter_keeps_the_rules(tmp):
+    path = x.gen(tmp, "mix 5000")
+    rows = check(path, tmp, "--cpu", "1")
+    expect(rows and all(r.cpu == 1 for r in rows), "a line of another CPU")
+
+
+def many_blocks_come_out_in_order(tmp):
+    path = x.gen(tmp, "mix 200000")
+    equal(len([r for r in check(path, tmp) if r.group == "thread"]), 125000, "lines")
+
+
+if __name__ == "__main__":
+    x.main([each_stream(check), empty_trace_can_be_drawn, busy_trace_needs_no_help, clock_is_told_where_it_is_right, filter_keeps_the_rules,
+                  many_blocks_come_out_in_order, two_boots_are_refused("schedgraph")])
