@@ -383,7 +383,10 @@ usage: bt all | bt tid N | bt [ARGUMENT of backtrace]..."""
     def invoke(self, argument, _):
         words = gdb.string_to_argv(argument)
         if words[:1] not in (["all"], ["tid"]):
-            gdb.execute(f"backtrace {argument}")
+            try:
+                gdb.execute(f"backtrace {argument}")
+            except gdb.error as e:
+                raise gdb.GdbError(str(e))
             return
         if words[0] == "tid" and (len(words) != 2 or not words[1].isdigit()):
             raise gdb.GdbError("bt tid: expected a number that ps lists")
