@@ -20,6 +20,14 @@ lane_group(const struct lane *l, size_t i, uint64_t *ns)
 	return n;
 }
 
+/* There is room for 31 bits. */
+static void
+count_add(struct lane_part *p, uint32_t more)
+{
+	uint32_t sum = (uint32_t)p->count + more;
+	p->count = sum < INT32_MAX ? sum : INT32_MAX;
+}
+
 static void
 group_add(struct group *g, const struct lane_part *p)
 {
@@ -43,7 +51,7 @@ group_add(struct group *g, const struct lane_part *p)
 	if (same->why != p->why)
 		same->why = NULL;
 	same->ns += p->ns;
-	same->count += p->count;
+	count_add(same, p->count);
 }
 
 /* Never more parts than went into the group: there is room where they stood. */
@@ -51,7 +59,8 @@ static size_t
 group_end(struct group *g, struct lane_part *to)
 {
 	size_t n = g->count;
-	memcpy(to, g->parts, n * sizeof(*to));
+	if (n > 0) /* else there may be no memory at all */
+		memcpy(to, g->parts, n * sizeof(*to));
 	g->count = 0;
 	g->ns = 0;
 	return n;
@@ -97,7 +106,7 @@ lane_room(struct lane *l, size_t max)
 	}
 	uint64_t width = (l->to_ns - l->from_ns) / max;
 	lane_merge(l, width > l->width_ns ? width : l->width_ns);
-	while (l->count > l->room / 2 && l->width_ns < l->to_ns - l->from_ns)
+	while (l->count > l->room / 2 && l->width_ns <= l->to_ns - l->from_ns)
 		lane_merge(l, l->width_ns * 2 + 1);
 	return l->count < l->room;
 }
@@ -109,7 +118,7 @@ lane_put(struct lane *l, size_t max, struct lane_part part)
 	l->to_ns += part.ns;
 	if (last != NULL && !last->more && last->key == part.key && last->why == part.why) {
 		last->ns += part.ns;
-		last->count += part.count;
+		count_add(last, part.count);
 		return true;
 	}
 	if (!lane_room(l, max))

@@ -18,7 +18,7 @@ struct lane_part {
 	uint64_t ns;
 	const char *why; /* NULL: none, or several */
 	uint32_t key;
-	uint32_t count : 31; /* how many were put in */
+	uint32_t count : 31; /* how many were put in; no more than fit */
 	uint32_t more : 1;   /* in one group with the part before */
 };
 
