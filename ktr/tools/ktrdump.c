@@ -325,12 +325,20 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 	d->failed |= ferror(d->out) != 0;
 }
 
+/* Unless something worse was found. */
+static void
+damaged(struct dump *d)
+{
+	if (d->status != DUMP_USAGE)
+		d->status = DUMP_DAMAGED;
+}
+
 static void
 on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 {
 	struct dump *d = arg;
 	if (g->reason == KTR_GAP_DAMAGED || g->reason == KTR_GAP_LEFT)
-		d->status = DUMP_DAMAGED;
+		damaged(d);
 	if (d->failed || d->opts.stream)
 		return;
 	bool passes = dump_match_gap(&d->opts.filter, g);
@@ -406,7 +414,7 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 	else
 		fprintf(stderr, "ktrdump: %s: offset %llu: %s\n", d->name,
 			(unsigned long long)offset, text);
-	d->status = DUMP_DAMAGED;
+	damaged(d);
 }
 
 static void *

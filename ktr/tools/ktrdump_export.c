@@ -30,6 +30,19 @@ on_signal(int sig)
 	dump_interrupted = sig;
 }
 
+/* Nothing of an export that is interrupted stays. What is ignored, as by nohup, stays so. */
+static void
+signals_catch(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	const struct sigaction catch = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+	struct sigaction before;
+	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &catch, NULL);
+	}
+}
+
 static void
 failed(struct dump *d, const char *err)
 {
@@ -47,7 +60,6 @@ dump_export_open(struct dump *d)
 	    .filter = &d->opts.filter,
 	    .width = d->opts.width,
 	};
-	const struct sigaction catch = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 	char err[ERR_BYTES] = "not enough memory";
 	d->export = calloc(1, sizeof(*d->export));
 	if (d->export != NULL) {
@@ -62,10 +74,7 @@ dump_export_open(struct dump *d)
 		dump_export_close(d, false);
 		return false;
 	}
-	/* Nothing of an export that is interrupted stays. */
-	sigaction(SIGINT, &catch, NULL);
-	sigaction(SIGTERM, &catch, NULL);
-	sigaction(SIGHUP, &catch, NULL);
+	signals_catch();
 	return true;
 }
 
@@ -129,6 +138,8 @@ dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 	gap.from_ns = activity_ns(x->model, g->header, g->from_ticks);
 	gap.thread = activity_gap(x->model, g);
 	gap.to_ns = activity_ns(x->model, g->header, g->to_ticks);
+	if (gap.to_ns < gap.from_ns) /* what is damaged may say so */
+		gap.to_ns = gap.from_ns;
 	if ((passes || x->format->sees_all) && !x->format->gap(x->x, &gap, err, sizeof(err)))
 		failed(d, err);
 }
@@ -153,12 +164,13 @@ dump_export_close(struct dump *d, bool complete)
 	complete = complete && !d->failed;
 	if (x->x != NULL && complete && x->header == NULL)
 		complete = begun(d, d->header != NULL ? d->header : &no_header);
-	if (x->x != NULL && !x->format->close(x->x, complete, err, sizeof(err)) && complete)
+	bool whole = x->x != NULL && x->format->close(x->x, complete, err, sizeof(err));
+	if (x->x != NULL && complete && !whole)
 		failed(d, err);
 	activity_destroy(x->model);
 	free(x);
 	d->export = NULL;
-	if (dump_interrupted != 0) {
+	if (dump_interrupted != 0 && !whole) { /* else it came too late */
 		fprintf(stderr, "ktrdump: interrupted: nothing is left of the export\n");
 		raise(dump_interrupted);
 	}
