@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ktr/tools/export.h"
 #include "ktr/tools/export_tracedat.h"
@@ -65,31 +64,13 @@ put(uint8_t *p, const void *v, size_t n)
 	return p + n;
 }
 
-/* A file without a name for the pages of a CPU: beside the output, where there is room for both. */
-static FILE *
-pages_create(const struct export *x)
-{
-	char name[sizeof(x->out.part) + 8];
-	if (strcmp(x->out.part, x->out.path) == 0) /* no plain file */
-		return tmpfile();
-	snprintf(name, sizeof(name), "%s.XXXXXX", x->out.part);
-	int fd = mkstemp(name);
-	if (fd < 0)
-		return NULL;
-	unlink(name);
-	FILE *f = fdopen(fd, "w+b");
-	if (f == NULL)
-		close(fd);
-	return f;
-}
-
 static bool
 cpu_open(struct export *x, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[n];
 	if (c->pages != NULL)
 		return true;
-	c->pages = pages_create(x);
+	c->pages = export_file_scratch(&x->out);
 	c->page = malloc(TRACEDAT_PAGE);
 	if (c->pages == NULL || c->page == NULL)
 		return export_file_failed(&x->out, err, errlen);
