@@ -192,6 +192,9 @@ mean_running(struct activity_model *m, struct activity *a, struct activity_threa
 				     a->ns);
 		m->running[a->cpu] = t;
 	}
+	/* It runs on one CPU: what the other runs, no event has told. */
+	if (t->cpu != a->cpu && m->running[t->cpu] == t)
+		m->running[t->cpu] = NULL;
 	t->cpu = a->cpu;
 	thread_state(t, ACTIVITY_RUNNING, NULL, a->ns);
 	return true;

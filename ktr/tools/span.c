@@ -178,10 +178,17 @@ cpu_seen(struct spans *s, uint32_t cpu)
 static bool
 activity_seen(struct spans *s, const struct activity *a)
 {
+	const struct open_thread *o = thread_open(s, a->thread->number);
+	uint32_t left = o != NULL && o->thread != NULL ? o->cpu : a->cpu;
 	if (!thread_seen(s, a->thread, a->ns) || !thread_seen(s, a->other, a->ns))
 		return false;
-	if (a->kind == ACTIVITY_SWITCH)
+	if (a->kind == ACTIVITY_SWITCH) {
+		/* No event told that it left the other CPU. */
+		if (left != a->cpu && s->cpus[left].thread == a->thread &&
+		    !cpu_runs(s, left, NULL, a->ns))
+			return false;
 		return cpu_runs(s, a->cpu, a->thread, a->ns);
+	}
 	if (a->kind == ACTIVITY_IRQ_ENTER)
 		irq_begins(&s->cpus[a->cpu], a);
 	return a->kind != ACTIVITY_IRQ_EXIT || irq_ends(s, a->cpu, a->ns);

@@ -178,6 +178,22 @@ first_event_of_a_cpu_tells_who_runs_there(void **state)
 }
 
 static void
+thread_that_moves_without_a_word_runs_on_one_cpu(void **state)
+{
+	(void)state;
+	event(0, 7, "cat", "hello", 0);
+	event(1, 7, "cat", "hello", 0);
+	assert_null(activity_running(m, 0));
+	/* It did not stop because another runs where it was. */
+	assert_string_equal(event(0, 8, "dd", "hello", 0),
+			    "(inferred) switch dd:running other ? 0 0 -");
+	assert_int_equal(activity_running(m, 1)->state, ACTIVITY_RUNNING);
+	assert_string_equal(event(0, 7, "cat", "hello", 0),
+			    "(inferred) switch cat:running other dd 0 0 -");
+	assert_null(activity_running(m, 1));
+}
+
+static void
 gap_makes_unknown_what_ran(void **state)
 {
 	(void)state;
@@ -349,6 +365,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(switch_knows_who_ran_before_and_why_it_stopped, begin),
 	    cmocka_unit_test_setup(first_event_of_a_cpu_tells_who_runs_there, begin),
+	    cmocka_unit_test_setup(thread_that_moves_without_a_word_runs_on_one_cpu, begin),
 	    cmocka_unit_test_setup(gap_makes_unknown_what_ran, begin),
 	    cmocka_unit_test_setup(woken_thread_goes_from_sleep_to_the_run_queue, begin),
 	    cmocka_unit_test_setup(locks_are_blocked_on_and_spun_for, begin),

@@ -122,6 +122,9 @@ class Model:
         prev = self.running.get(cpu)
         if prev is not None and prev != tid and self.state.get(prev) == "running":
             self.state[prev] = "runnable" if is_idle(self.names.get(prev)) else None
+        for other in [c for c in self.running if c != cpu and self.running[c] == tid]:
+            del self.running[other]
+            self.consistent = False
         self.running[cpu] = tid
         self.state[tid] = "running"
         return prev

@@ -79,6 +79,8 @@ class Spans:
         prev = self.all.get(self.running.get(cpu, (None, 0))[0])
         if prev is not None and prev is not t and prev.state in ("running", "spinning"):
             prev.state, prev.why = ("runnable" if prev.is_idle() else "unknown"), None
+        if t.cpu != cpu and self.running.get(t.cpu, (None, 0))[0] == t.tid:
+            self.run(t.cpu, None, self.now)
         t.state, t.why, t.cpu = "running", None, cpu
         if prev is not t:
             self.run(cpu, t, self.now)
