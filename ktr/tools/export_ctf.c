@@ -250,10 +250,13 @@ ctf_event(struct export *x, const struct export_event *ev, char *err, size_t err
 	struct cpu *c = &x->cpus[e->cpu];
 	size_t number;
 	bool is_new;
-	if (e->site == NULL)
-		return true; /* counted as a gap is: its site was in a frame that is damaged */
 	if (!cpu_at(x, e->cpu, ev->ns, err, errlen))
 		return false;
+	if (e->site == NULL) { /* its site was in a frame that is damaged */
+		bool good = c->used == 0 || packet_end(x, e->cpu, err, errlen);
+		c->discarded++;
+		return good;
+	}
 	for (unsigned i = 0; i < ev->count; i++) {
 		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
 			return false;

@@ -104,11 +104,12 @@ static void
 put_site(FILE *f, const struct export_class *c)
 {
 	const struct ktr_decode_site *s = c->site;
-	char name[64], place[320];
+	char name[64], full[sizeof(name) + 4], place[416];
 	class_name(s, name, sizeof(name));
+	snprintf(full, sizeof(full), "ktr:%s", name);
 	snprintf(place, sizeof(place), "file:%s?line=%u&func=%s", s->file, (unsigned)s->line,
 		 s->func);
-	fprintf(f, "\"ktr:%s\"", name);
+	put_literal(f, full);
 	fputs(";\n\tstream_id = 0;\n\tmodel.emf.uri = ", f);
 	put_literal(f, place);
 	fputs(";\n\tfields := struct {\n", f);
