@@ -243,6 +243,19 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 	return p != NULL;
 }
 
+/* An empty packet at the end of a gap tells what was lost, also when no event follows. */
+static bool
+put_loss(struct export *x, unsigned cpu, uint64_t count, uint64_t to_ns, char *err, size_t errlen)
+{
+	struct cpu *c = &x->cpus[cpu];
+	if (c->used > 0 && !packet_end(x, cpu, err, errlen))
+		return false;
+	c->discarded += count;
+	c->first_ns = c->last_ns;
+	c->last_ns = to_ns;
+	return packet_end(x, cpu, err, errlen);
+}
+
 static bool
 ctf_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
@@ -252,11 +265,8 @@ ctf_event(struct export *x, const struct export_event *ev, char *err, size_t err
 	bool is_new;
 	if (!cpu_at(x, e->cpu, ev->ns, err, errlen))
 		return false;
-	if (e->site == NULL) { /* its site was in a frame that is damaged */
-		bool good = c->used == 0 || packet_end(x, e->cpu, err, errlen);
-		c->discarded++;
-		return good;
-	}
+	if (e->site == NULL) /* its site was in a frame that is damaged */
+		return put_loss(x, e->cpu, 1, ev->ns, err, errlen);
 	for (unsigned i = 0; i < ev->count; i++) {
 		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
 			return false;
@@ -274,16 +284,9 @@ static bool
 ctf_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
 {
 	const struct ktr_decode_gap *g = gap->g;
-	struct cpu *c = &x->cpus[g->cpu];
-	if (!cpu_at(x, g->cpu, gap->from_ns, err, errlen) ||
-	    !cpu_at(x, g->cpu, gap->to_ns, err, errlen) ||
-	    (c->used > 0 && !packet_end(x, g->cpu, err, errlen)))
-		return false;
-	/* An empty packet at the end of the gap tells it, also when no event follows. */
-	c->discarded += g->count;
-	c->first_ns = c->last_ns;
-	c->last_ns = gap->to_ns;
-	return packet_end(x, g->cpu, err, errlen);
+	return cpu_at(x, g->cpu, gap->from_ns, err, errlen) &&
+	       cpu_at(x, g->cpu, gap->to_ns, err, errlen) &&
+	       put_loss(x, g->cpu, g->count, gap->to_ns, err, errlen);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #define NAME_BYTES     (KTR_WIRE_FUNC_MAX + 32u)
 #define OPTION_CPUSTAT 2u
 #define OPTION_UNAME   5u
+#define OWN_SYSTEM     "ktr"
 
 static void
 put_u16(FILE *f, unsigned v)
@@ -225,11 +226,10 @@ put_linux(FILE *f, const struct linux_class *c)
 	fputc('\n', f);
 }
 
-/* The format of class number n, or of what was lost. */
+/* The format of class number n; c NULL: of what was lost. */
 static bool
-put_format(FILE *out, const struct tracedat_head *h, void **names, size_t n, bool lost)
+put_class(FILE *out, const struct export_class *c, size_t n, void **names)
 {
-	const struct export_class *c = &h->classes[n];
 	char *text = NULL;
 	unsigned at = TRACEDAT_COMMON;
 	size_t size = 0;
@@ -238,7 +238,7 @@ put_format(FILE *out, const struct tracedat_head *h, void **names, size_t n, boo
 	if (f == NULL)
 		return false;
 	fputs("name: ", f);
-	if (lost) {
+	if (c == NULL) {
 		fputs("events_lost", f);
 		put_begin(f, TRACEDAT_LOST_ID);
 		put_field(f, "u64", "count", "", &at, 8, false);
@@ -259,28 +259,26 @@ put_format(FILE *out, const struct tracedat_head *h, void **names, size_t n, boo
 	return good;
 }
 
-/* The classes of a system, which are Linux's unless it is our own. */
 static bool
-put_system(FILE *out, const struct tracedat_head *h, const char *system, bool own)
+is_of(const struct export_class *c, const char *system)
 {
+	return strcmp(c->site != NULL ? OWN_SYSTEM : c->of_linux->system, system) == 0;
+}
+
+static bool
+put_system(FILE *out, const struct tracedat_head *h, const char *system)
+{
+	const bool own = strcmp(system, OWN_SYSTEM) == 0;
+	size_t count = own; /* what was lost */
 	void *names = NULL;
-	unsigned count = own;
-	bool good = true;
-	for (size_t pass = 0; pass < 2 && good; pass++) {
-		for (size_t i = 0; i < h->class_count && good; i++) {
-			const struct linux_class *l = h->classes[i].of_linux;
-			if (own ? l != NULL : l == NULL || strcmp(l->system, system) != 0)
-				continue;
-			if (pass == 0)
-				count++;
-			else
-				good = put_format(out, h, &names, i, false);
-		}
-		if (pass == 0) {
-			fwrite(system, 1, strlen(system) + 1, out);
-			put_u32(out, count);
-			good = !own || put_format(out, h, &names, 0, true);
-		}
+	for (size_t n = 0; n < h->class_count; n++)
+		count += is_of(&h->classes[n], system);
+	fwrite(system, 1, strlen(system) + 1, out);
+	put_u32(out, count);
+	bool good = !own || put_class(out, NULL, 0, NULL);
+	for (size_t n = 0; n < h->class_count && good; n++) {
+		if (is_of(&h->classes[n], system))
+			good = put_class(out, &h->classes[n], n, &names);
 	}
 	tdestroy(names, free);
 	return good;
@@ -289,12 +287,13 @@ put_system(FILE *out, const struct tracedat_head *h, const char *system, bool ow
 static bool
 put_classes(FILE *out, const struct tracedat_head *h)
 {
-	static const char *const systems[] = {"ktr", "sched", "irq", "syscalls"};
+	/* Ours, and those of linux.c. */
+	static const char *const systems[] = {OWN_SYSTEM, "sched", "irq", "syscalls"};
 	const unsigned n = sizeof(systems) / sizeof(systems[0]);
 	bool good = true;
 	put_u32(out, n);
 	for (unsigned i = 0; i < n && good; i++)
-		good = put_system(out, h, systems[i], i == 0);
+		good = put_system(out, h, systems[i]);
 	return good;
 }
 

@@ -72,6 +72,9 @@ lane_merge(struct lane *l, uint64_t width_ns)
 	struct group open = {.count = 0};
 	size_t to = 0, n;
 	uint64_t ns;
+	l->width_ns = width_ns;
+	if (l->count == 0)
+		return;
 	for (size_t i = 0; i < l->count; i += n) {
 		n = lane_group(l, i, &ns);
 		if (ns >= width_ns) {
@@ -87,7 +90,6 @@ lane_merge(struct lane *l, uint64_t width_ns)
 	}
 	to += group_end(&open, l->parts + to);
 	l->count = to;
-	l->width_ns = width_ns;
 }
 
 static bool

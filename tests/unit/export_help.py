@@ -11,8 +11,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
 DEADLINE_S = 120
-# Arguments of ktr_gen: with and without loss, of no event and of one, cut off, wrapped, odd bytes in names.
-STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "torn", "truncated", "live")
+# Arguments of ktr_gen, and one of them with holes: with and without loss, of no event and of one, cut off, wrapped, odd
+# bytes in names.
+STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "torn", "truncated", "live",
+           "damaged")
 
 
 def expect(condition, what):
@@ -42,7 +44,13 @@ def gen(tmp, kind):
     """The path of a stream that ktr_gen makes."""
     path = tmp / f"{kind.replace(' ', '-')}.ktr"
     with open(path, "wb") as f:
-        subprocess.run([KTR_GEN, *kind.split()], stdout=f, check=True, timeout=DEADLINE_S)
+        if kind == "damaged":
+            data = bytearray(run_bytes(KTR_GEN, "guest", "400"))
+            for at in (700, len(data) // 2, len(data) * 3 // 4):  # what some sites are, and events
+                data[at:at + 8] = bytes(8)
+            f.write(data)
+        else:
+            subprocess.run([KTR_GEN, *kind.split()], stdout=f, check=True, timeout=DEADLINE_S)
     return path
 
 
@@ -59,14 +67,14 @@ def jsonl(path, *args):
 
 
 def events_of(rows):
-    return [row for row in rows if "gap" not in row]
+    return [row for row in rows if row.get("fmt") is not None]
 
 
 def lost_of(rows):
     lost = {}
     for row in rows:
-        if "gap" in row:
-            lost[row["cpu"]] = lost.get(row["cpu"], 0) + row["gap"]
+        if row.get("fmt") is None:  # an event whose site was lost is lost, too
+            lost[row["cpu"]] = lost.get(row["cpu"], 0) + row.get("gap", 1)
     return lost
 
 
@@ -113,7 +121,9 @@ class Model:
         return linux_tid(tid, self.names.get(tid))
 
     def ident(self, text):
-        m = re.fullmatch(r"(.*) tid (\d+)", text, re.S)
+        m = re.fullmatch(r"(.*) tid (\d+)", text, re.S) if isinstance(text, str) else None
+        if m is None:
+            return None  # its text was in a frame that is damaged
         if m[1]:
             self.names[int(m[2])] = m[1]
         return int(m[2])
@@ -137,19 +147,24 @@ class Model:
             if tid is not None:
                 self.state[tid] = None
             return None
-        cpu, tid, fmt = row["cpu"], row["tid"], row["fmt"]
-        arg = dict(zip(row["names"], row["args"]))
+        cpu, tid, fmt = row["cpu"], row["tid"], row.get("fmt")
+        strings = re.findall(r"%[^a-zA-Z%]*[hlzj]*([a-zA-Z])", fmt or "")
+        arg = {name: None if conversion == "s" and not isinstance(value, str) else value for name, value, conversion
+               in zip(row.get("names") or [], row.get("args") or [], strings)}
         if row["thread"] is not None:
             self.names[tid] = row["thread"]
-        graph = re.match(r'KTRGRAPH group:"thread", id:"%s", (state|point):"%s",', fmt)
+        graph = re.match(r'KTRGRAPH group:"thread", id:"%s", (state|point):"%s",', fmt or "")
         what = arg.get("state") if graph else None
         if self.running.get(cpu) != tid and what != "running":
             self.consistent &= cpu not in self.running
             self.switch(cpu, tid)
         if graph:
             return self.thread(cpu, arg)
+        if fmt is None:
+            return []
         if fmt.startswith("interrupt enter: "):
-            return [("irq_handler_entry", {"irq": arg["vector"], "name": arg.get("name", "interrupt")})]
+            name = arg.get("name")
+            return [("irq_handler_entry", {"irq": arg["vector"], "name": "interrupt" if name is None else name})]
         if fmt.startswith("interrupt exit: "):
             return [("irq_handler_exit", {"irq": arg["vector"], "ret": 1})]
         call = re.match(r"(syscall|sysret) (\w+):", fmt)
@@ -158,11 +173,11 @@ class Model:
         if call:
             return [("exit_" + call[2], {"ret": arg["ret"]})]
         named = re.match(r"(thread create|fork|exec|exit): ", fmt)
-        if named and "name" in arg:
+        if named and arg.get("name") is not None:
             self.names[arg[{"thread create": "tid", "fork": "child"}.get(named[1], "pid")]] = arg["name"]
         if fmt.startswith("fork: "):
             return [("sched_process_fork", {"parent_tid": self.tid(arg["parent"]), "child_tid": arg["child"]})]
-        if fmt.startswith("exec: "):
+        if fmt.startswith("exec: ") and arg["name"] is not None:
             return [("sched_process_exec", {"filename": arg["name"], "tid": arg["pid"]})]
         if fmt.startswith("exit: "):
             return [("sched_process_exit", {"tid": arg["pid"]})]
@@ -171,6 +186,8 @@ class Model:
     def thread(self, cpu, arg):
         tid = self.ident(arg["id"])
         other = self.ident(arg["linkedto"]) if "linkedto" in arg else None
+        if tid is None or (arg.get("point") == "wokeup" and other is None):
+            return []
         if arg.get("point") == "wokeup":
             self.woken.add(other)
             return [("sched_waking", {"tid": self.tid(other)})]
@@ -206,7 +223,7 @@ def named_events(rows):
     model, found = Model(), []
     for row in rows:
         model.of(row)
-        if "gap" not in row:
+        if row.get("fmt") is not None:
             found.append({**row, "thread": model.names.get(row["tid"])})
     return found
 

@@ -17,6 +17,7 @@ UNITS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 STATES = ("running", "spinning", "runnable", "sleeping", "blocked")
 DURATION = r"([\d.]+) (s|ms|µs|ns)"
 SIZE_MAX, MEMORY_MAX, LANES, ASKED = 5 << 20, 300 << 20, 24, 64
+BIN_PX, BIN_LANES = 3, 32
 
 
 def ns_of(text):
@@ -60,9 +61,12 @@ class Picture:
         return [t.text for e in self.lanes[lane].find(SVG + "g") for t in e.findall(SVG + "title")]
 
     def fits(self):
-        """Every bar is in the picture."""
+        """Every bar is in the picture, and bins are narrow: what is longer has a bar of its own."""
         for name, g in self.lanes.items():
             left = float(re.match(r"translate\(([\d.]+)", g.find(SVG + "g").get("transform"))[1])
+            for path in g.find(SVG + "g").iterfind(f"{SVG}g/{SVG}path"):
+                width = float(re.search(r"h([\d.]+)v", path.get("d"))[1])
+                expect(width < 2.1 * BIN_PX or len(self.lanes) > BIN_LANES, f"{name}: a bin {width} pixels wide")
             for path in g.find(SVG + "g").iter(SVG + "path"):
                 m = re.match(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)h-([\d.]+)z$", path.get("d"))
                 expect(m, f"{name}: a bar of another form: {path.get('d')}")
