@@ -63,7 +63,6 @@ class Trace:
             expect(track in self.names, f"the track of {e} has no name")
             stack = open_slices.setdefault(track, [])
             if e["ph"] == "B":
-                # speedscope would take this for the one that ended at the same time
                 stack.append((e["name"], e["cat"], e["ts"]))
             elif e["ph"] == "E":
                 expect(stack, f"{e} ends nothing")

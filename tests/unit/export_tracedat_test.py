@@ -120,6 +120,10 @@ def same_linux(found, raw, expected):
             same_value(m[1], value, f"{what}: {field}")
         if name == "sched_switch" and values["prev_tid"] >= 0:
             equal(f["tid"], values["prev_tid"], f"{what}: whose it is")
+        if name.startswith("exit_"):
+            equal(f["text"].rstrip(), f"ret: {values['ret']}", f"{what}: text")
+        if name == "irq_handler_exit":
+            equal(f["text"].rstrip(), f"irq={values['irq']} ret={values['ret']}", f"{what}: text")
         # trace-cmd's own plugins print these, not our formats.
         if name == "sched_switch":
             expect(" ==> " in f["text"] and f":{values['next_tid']} [{values['next_prio']}]" in f["text"], f"{what}: {f['text']}")

@@ -194,7 +194,7 @@ gen_guest(unsigned long rounds, bool drains)
 		gen_interrupt(0x24, "uart", tid);
 		gen_switch(tid, 20);
 		if (n >= 2)
-			CTR1(KTR_SYSC, "sysret read: ret %ld", (long)n);
+			CTR1(KTR_SYSC, "sysret read: ret %ld", 5000000000l + (long)n);
 		GEN_CALL(openat, -100, 0x7fff1000, 0);
 		CTR1(KTR_SYSC, "sysret openat: ret %ld", n % 3 == 0 ? -2l : 3l);
 		if (n % 16 == 3)
