@@ -66,7 +66,8 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/ktrdump_export.c \
 	ktr/tools/lane.c \
 	ktr/tools/linux.c \
-	ktr/tools/span.c
+	ktr/tools/span.c \
+	ktr/tools/thread_table.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

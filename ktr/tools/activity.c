@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "ktr/param.h"
+#include "ktr/tools/thread_table.h"
 
-#define TABLE_MIN 256u /* threads, a power of two */
 #define CALL_NAME 32u
 #define NOWHERE   0xffu
 
@@ -50,8 +50,9 @@ static const char *const param_names[P_COUNT] = {
 
 struct meaning {
 	const struct ktr_decode_site *site;
-	meaning_fn *fn;      /* NULL: none */
-	uint8_t at[P_COUNT]; /* which parameter; NOWHERE */
+	struct meaning *older; /* of the same number; threads may still be in its call */
+	meaning_fn *fn;        /* NULL: none */
+	uint8_t at[P_COUNT];   /* which parameter; NOWHERE */
 	bool is_signed[6];
 	uint8_t bits[6];
 	char call[CALL_NAME];
@@ -59,8 +60,7 @@ struct meaning {
 
 struct activity_model {
 	uint64_t last_ns;
-	struct activity_thread **table; /* by tid, open addressing */
-	size_t size, count;
+	struct thread_table threads;
 	struct activity_thread *running[KTR_DECODE_CPUS];
 	struct meaning *meanings[65536]; /* by site number */
 };
@@ -68,51 +68,11 @@ struct activity_model {
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
-static size_t
-slot_of(const struct activity_model *m, uint32_t tid)
-{
-	size_t at = (tid * 2654435761u) & (m->size - 1);
-	while (m->table[at] != NULL && m->table[at]->tid != tid)
-		at = (at + 1) & (m->size - 1);
-	return at;
-}
-
-static bool
-table_grow(struct activity_model *m)
-{
-	struct activity_thread **old = m->table;
-	size_t size = m->size;
-	m->table = calloc(size * 2, sizeof(struct activity_thread *));
-	if (m->table == NULL) {
-		m->table = old;
-		return false;
-	}
-	m->size = size * 2;
-	for (size_t i = 0; i < size; i++) {
-		if (old[i] != NULL)
-			m->table[slot_of(m, old[i]->tid)] = old[i];
-	}
-	free(old);
-	return true;
-}
-
 /* NULL: no memory. */
 static struct activity_thread *
 thread_get(struct activity_model *m, uint32_t tid)
 {
-	size_t at = slot_of(m, tid);
-	if (m->table[at] != NULL)
-		return m->table[at];
-	if (m->count * 2 >= m->size && !table_grow(m))
-		return NULL;
-	struct activity_thread *t = calloc(1, sizeof(*t));
-	if (t == NULL)
-		return NULL;
-	t->tid = tid;
-	t->since_ns = m->last_ns;
-	t->number = (uint32_t)m->count++;
-	m->table[slot_of(m, tid)] = t;
-	return t;
+	return thread_table_get(&m->threads, tid, m->last_ns);
 }
 
 static void
@@ -419,11 +379,13 @@ meaning_of(struct activity_model *m, const struct ktr_decode_event *e)
 	struct meaning **mean = &m->meanings[e->site_number & 0xffff];
 	if (*mean != NULL && (*mean)->site == e->site)
 		return *mean;
-	if (*mean == NULL)
-		*mean = calloc(1, sizeof(**mean));
-	if (*mean != NULL)
-		meaning_find(*mean, e->site);
-	return *mean;
+	struct meaning *found = calloc(1, sizeof(*found));
+	if (found == NULL)
+		return NULL;
+	meaning_find(found, e->site);
+	found->older = *mean;
+	*mean = found;
+	return found;
 }
 
 /* ---- events -------------------------------------------------------------------------------------
@@ -476,7 +438,7 @@ activity_gap(struct activity_model *m, const struct ktr_decode_gap *g)
 const struct activity_thread *
 activity_thread(const struct activity_model *m, uint32_t tid)
 {
-	return m->table[slot_of(m, tid)];
+	return thread_table_find(&m->threads, tid);
 }
 
 uint64_t
@@ -496,9 +458,9 @@ void
 activity_threads(const struct activity_model *m,
 		 void (*fn)(void *arg, const struct activity_thread *t), void *arg)
 {
-	for (size_t i = 0; i < m->size; i++) {
-		if (m->table[i] != NULL)
-			fn(arg, m->table[i]);
+	for (size_t i = 0; i < m->threads.size; i++) {
+		if (m->threads.slots[i] != NULL)
+			fn(arg, m->threads.slots[i]);
 	}
 }
 
@@ -518,11 +480,7 @@ struct activity_model *
 activity_create(void)
 {
 	struct activity_model *m = calloc(1, sizeof(*m));
-	if (m == NULL)
-		return NULL;
-	m->size = TABLE_MIN;
-	m->table = calloc(m->size, sizeof(struct activity_thread *));
-	if (m->table == NULL) {
+	if (m != NULL && !thread_table_init(&m->threads)) {
 		free(m);
 		return NULL;
 	}
@@ -534,10 +492,13 @@ activity_destroy(struct activity_model *m)
 {
 	if (m == NULL)
 		return;
-	for (size_t i = 0; i < m->size; i++)
-		free(m->table[i]);
-	for (size_t i = 0; i < sizeof(m->meanings) / sizeof(m->meanings[0]); i++)
-		free(m->meanings[i]);
-	free(m->table);
+	for (size_t i = 0; i < sizeof(m->meanings) / sizeof(m->meanings[0]); i++) {
+		while (m->meanings[i] != NULL) {
+			struct meaning *older = m->meanings[i]->older;
+			free(m->meanings[i]);
+			m->meanings[i] = older;
+		}
+	}
+	thread_table_free(&m->threads);
 	free(m);
 }

@@ -82,6 +82,20 @@ export_file_scratch(const struct export_file *file)
 	return f;
 }
 
+void *
+export_create(size_t size, const struct export_options *o, char *err, size_t errlen)
+{
+	struct export_file *file = calloc(1, size);
+	if (file == NULL) {
+		export_fail(err, errlen, "not enough memory");
+		return NULL;
+	}
+	if (export_file_open(file, o->path, err, errlen))
+		return file;
+	free(file);
+	return NULL;
+}
+
 bool
 export_file_close(struct export_file *file, bool complete, char *err, size_t errlen)
 {

@@ -97,6 +97,11 @@ struct export_file {
 bool export_file_open(struct export_file *file, const char *path, char *err, size_t errlen);
 /** A nameless file, for what has to wait; beside the output, where there is room. NULL: errno. */
 FILE *export_file_scratch(const struct export_file *file);
+/**
+ * Zeroed memory of size bytes that begins with a struct export_file, which is open: most writers'
+ * struct export. NULL: it cannot be had, and err says why.
+ */
+void *export_create(size_t size, const struct export_options *o, char *err, size_t errlen);
 /** `PATH: why`, by errno. Returns false. */
 bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
 /** False: it could not all be written, and nothing stays; as with complete false, quietly. */

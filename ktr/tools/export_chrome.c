@@ -454,14 +454,9 @@ chrome_close(struct export *x, bool complete, char *err, size_t errlen)
 static struct export *
 chrome_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = calloc(1, sizeof(*x));
-	export_fail(err, errlen, "not enough memory");
+	struct export *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
-	if (!export_file_open(&x->file, o->path, err, errlen)) {
-		free(x);
-		return NULL;
-	}
 	x->out.f = x->file.f;
 	setvbuf(x->file.f, NULL, _IOFBF, OUTPUT_BYTES);
 	return x;

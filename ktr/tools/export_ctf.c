@@ -181,12 +181,14 @@ event_begin(struct export *x, const struct export_event *ev, const struct activi
 	uint32_t tid = linux_tid(t);
 	if (c->used + EVENT_MAX > PACKET_BYTES && !packet_end(x, ev->e->cpu, err, errlen))
 		return NULL;
+	/* A gap in a damaged stream may end behind what comes next: readers want time to go on. */
+	uint64_t ns = ev->ns > c->last_ns ? ev->ns : c->last_ns;
 	if (c->used == 0)
-		c->first_ns = ev->ns;
-	c->last_ns = ev->ns;
+		c->first_ns = ns;
+	c->last_ns = ns;
 	uint8_t *p = c->buf + c->used;
 	p = put(p, &id, sizeof(id));
-	p = put(p, &ev->ns, sizeof(ev->ns));
+	p = put(p, &ns, sizeof(ns));
 	p = put(p, &tid, sizeof(tid));
 	linux_comm(t, (char *)p);
 	return p + LINUX_COMM;
@@ -252,7 +254,7 @@ put_loss(struct export *x, unsigned cpu, uint64_t count, uint64_t to_ns, char *e
 		return false;
 	c->discarded += count;
 	c->first_ns = c->last_ns;
-	c->last_ns = to_ns;
+	c->last_ns = to_ns > c->last_ns ? to_ns : c->last_ns;
 	return packet_end(x, cpu, err, errlen);
 }
 

@@ -463,14 +463,9 @@ schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
 static struct export *
 schedgraph_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = calloc(1, sizeof(*x));
-	export_fail(err, errlen, "not enough memory");
+	struct export *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
-	if (!export_file_open(&x->file, o->path, err, errlen)) {
-		free(x);
-		return NULL;
-	}
 	x->block = malloc(BLOCK);
 	x->rows = export_file_scratch(&x->file);
 	if (x->block != NULL && x->rows != NULL)

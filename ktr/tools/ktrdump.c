@@ -254,6 +254,17 @@ option_take(struct dump_options *o, int option)
 	return -1;
 }
 
+static bool
+sees_all(const struct dump_options *o)
+{
+#ifdef KTRDUMP_HOST
+	return o->format != NULL && o->format->sees_all;
+#else
+	(void)o;
+	return false;
+#endif
+}
+
 /* -1: go on; else an exit status. */
 static int
 options_parse(struct dump_options *o, int argc, char **argv)
@@ -280,6 +291,10 @@ options_parse(struct dump_options *o, int argc, char **argv)
 		return usage_error("the format needs a name to write to: expected -o",
 				   o->format->name);
 #endif
+	if (sees_all(o) && (o->filter.classes != KTR_ALL || o->filter.grep != NULL))
+		return usage_error("the format shows times, not events: expected --cpu, --thread, "
+				   "--since, --until in place of --class and --grep",
+				   NULL);
 	if (o->stats && o->follow)
 		return usage_error("--stats needs an end, -l has none", NULL);
 	if (o->kernel != NULL && o->core == NULL)

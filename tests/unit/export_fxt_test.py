@@ -246,6 +246,7 @@ def switches_make_sense(records):
             equal(weights.get("outgoing_weight"), IDLE, "weight of no thread")
         if r.tid == 0:
             equal(weights.get("incoming_weight"), IDLE, "weight of no thread")
+        runs = {cpu: 0 if tid == r.tid else tid for cpu, tid in runs.items()}  # it went there without a word
         runs[r.cpu] = r.tid
 
 

@@ -236,6 +236,17 @@ def linux_events(rows):
     return found
 
 
+def every_stream(check, tmp):
+    """check(path, folder) of each of STREAMS, and says of which it failed."""
+    for kind in STREAMS:
+        sub = tmp / kind.replace(" ", "-")
+        sub.mkdir()
+        try:
+            check(gen(sub, kind), sub)
+        except Exception as e:
+            raise AssertionError(f"{kind}: {type(e).__name__}: {e}") from e
+
+
 def main(tests):
     print(f"TAP version 13\n1..{len(tests)}")
     failed = 0
@@ -243,7 +254,7 @@ def main(tests):
         with tempfile.TemporaryDirectory() as tmp:
             try:
                 test(pathlib.Path(tmp))
-                print(f"ok {n} - {test.__name__}")
+                print(f"ok {n} - {test.__name__}", flush=True)
             except Exception as e:  # pylint: disable=broad-except
                 failed += 1
                 text = "\n# ".join(f"{type(e).__name__}: {e}".splitlines())

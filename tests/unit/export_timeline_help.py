@@ -15,11 +15,7 @@ def exported(form, path, out, *args):
 def each_stream(check):
     """A test of check(path, tmp) over all streams."""
     def test(tmp):
-        for kind in x.STREAMS:
-            try:
-                check(x.gen(tmp, kind), tmp)
-            except Exception as e:
-                raise AssertionError(f"{kind}: {type(e).__name__}: {e}") from e
+        x.every_stream(check, tmp)
     test.__name__ = "each_stream_is_as_jsonl_says"
     return test
 

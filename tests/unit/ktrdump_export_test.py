@@ -4,32 +4,19 @@
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
 import os
-import pathlib
 import pty
 import resource
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
-KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
-DEADLINE_S = 60
+from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, main
+
 FILE_MAX = 8192  # bytes that a full disk takes
 MEMORY_KB = 1024  # that may come and go
 MIX = subprocess.run([KTR_GEN, "mix", "200000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def equal(found, expected, what="value"):
-    expect(found == expected, f"{what}: found {found!r}, expected {expected!r}")
 
 
 def formats():
@@ -160,6 +147,17 @@ def terminal_sees_how_far_a_long_export_is(tmp):
     os.close(ours)
 
 
+def filter_that_a_format_cannot_heed_is_refused(_):
+    refused = set()
+    for name, _ in formats():
+        for words in (["--class", "SCHED"], ["--grep", "fork"]):
+            status, _, err = ktrdump("--format", name, "-o", "/dev/null", *words, "-")
+            if "shows times, not events" in err:
+                equal(status, 2, f"{name}: status of {words}")
+                refused.add(name)
+    equal(refused, {"svg", "folded"}, "formats that refuse filters of events")
+
+
 def width_of_a_picture_is_checked(_):
     for width in ("0", "299", "20001", "x", "500x", "-1", ""):
         status, _, err = ktrdump("--format", "ctf", "-o", "/nonexistent/x", "--width", width, "-")
@@ -167,23 +165,7 @@ def width_of_a_picture_is_checked(_):
         expect("expected 300 to 20000" in err, err)
 
 
-def main():
-    tests = [there_are_formats, interrupted_export_leaves_nothing, full_disk_is_told_and_leaves_nothing,
-             output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets, long_stream_takes_no_more_memory,
-             terminal_sees_how_far_a_long_export_is,
-             width_of_a_picture_is_checked]
-    print(f"TAP version 13\n1..{len(tests)}")
-    failed = 0
-    for n, test in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as tmp:
-            try:
-                test(pathlib.Path(tmp))
-                print(f"ok {n} - {test.__name__}", flush=True)
-            except Exception as e:  # pylint: disable=broad-except
-                failed += 1
-                print(f"not ok {n} - {test.__name__}\n# {type(e).__name__}: {e}", flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main([there_are_formats, interrupted_export_leaves_nothing, full_disk_is_told_and_leaves_nothing,
+          output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets, long_stream_takes_no_more_memory,
+          terminal_sees_how_far_a_long_export_is, width_of_a_picture_is_checked])

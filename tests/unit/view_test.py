@@ -1,28 +1,17 @@
 #!/usr/bin/python3
 """view_test.py - ktr/tools/view makes the file that a viewer reads, and starts it; with viewers that only say so.
 
-Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen.
+Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTR_GEN.
 """
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from export_help import DEADLINE_S, KTR_GEN, ROOT, equal, expect, main
+
 VIEW = ROOT / "ktr/tools/view"
-KTR_GEN = ROOT / "build/host/unit/ktr_gen"
-DEADLINE_S = 60
 BEGINS = {"browser": b"<", "kernelshark": b"\x17\x08\x44tracing", "perfetto": b"\x10\x00\x04\x46\x78\x54\x16\x00"}
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def equal(found, expected, what="value"):
-    expect(found == expected, f"{what}: found {found!r}, expected {expected!r}")
 
 
 def stub(folder, name, status=0):
@@ -79,20 +68,5 @@ def what_goes_wrong_is_told(tmp):
         expect(text in err, f"{args}: {err!r}")
 
 
-def main():
-    tests = [each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_told]
-    print(f"TAP version 13\n1..{len(tests)}")
-    failed = 0
-    for n, test in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as tmp:
-            try:
-                test(pathlib.Path(tmp))
-                print(f"ok {n} - {test.__name__}", flush=True)
-            except Exception as e:  # pylint: disable=broad-except
-                failed += 1
-                print(f"not ok {n} - {test.__name__}\n# {type(e).__name__}: {e}", flush=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main([each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_told])
