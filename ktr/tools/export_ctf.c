@@ -47,6 +47,7 @@ struct cpu {
 	uint8_t *buf; /* a packet in the making, behind its header */
 	size_t used;
 	uint64_t packets, discarded, first_ns, last_ns;
+	uint64_t lost, lost_to_ns; /* not told yet */
 };
 
 struct export
@@ -181,14 +182,12 @@ event_begin(struct export *x, const struct export_event *ev, const struct activi
 	uint32_t tid = linux_tid(t);
 	if (c->used + EVENT_MAX > PACKET_BYTES && !packet_end(x, ev->e->cpu, err, errlen))
 		return NULL;
-	/* A gap in a damaged stream may end behind what comes next: readers want time to go on. */
-	uint64_t ns = ev->ns > c->last_ns ? ev->ns : c->last_ns;
 	if (c->used == 0)
-		c->first_ns = ns;
-	c->last_ns = ns;
+		c->first_ns = ev->ns;
+	c->last_ns = ev->ns;
 	uint8_t *p = c->buf + c->used;
 	p = put(p, &id, sizeof(id));
-	p = put(p, &ns, sizeof(ns));
+	p = put(p, &ev->ns, sizeof(ev->ns));
 	p = put(p, &tid, sizeof(tid));
 	linux_comm(t, (char *)p);
 	return p + LINUX_COMM;
@@ -245,17 +244,31 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 	return p != NULL;
 }
 
-/* An empty packet at the end of a gap tells what was lost, also when no event follows. */
+/*
+ * An empty packet tells what was lost, also when no event follows. It ends where the gap does, or
+ * at the next event, if that is sooner: time goes on.
+ */
 static bool
-put_loss(struct export *x, unsigned cpu, uint64_t count, uint64_t to_ns, char *err, size_t errlen)
+put_loss(struct export *x, unsigned cpu, uint64_t before_ns, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[cpu];
+	uint64_t to = c->lost_to_ns < before_ns ? c->lost_to_ns : before_ns;
+	if (c->lost == 0)
+		return true;
 	if (c->used > 0 && !packet_end(x, cpu, err, errlen))
 		return false;
-	c->discarded += count;
+	c->discarded += c->lost;
+	c->lost = 0;
 	c->first_ns = c->last_ns;
-	c->last_ns = to_ns > c->last_ns ? to_ns : c->last_ns;
+	c->last_ns = to > c->last_ns ? to : c->last_ns;
 	return packet_end(x, cpu, err, errlen);
+}
+
+static void
+lose(struct cpu *c, uint64_t count, uint64_t to_ns)
+{
+	c->lost += count;
+	c->lost_to_ns = to_ns;
 }
 
 static bool
@@ -267,8 +280,12 @@ ctf_event(struct export *x, const struct export_event *ev, char *err, size_t err
 	bool is_new;
 	if (!cpu_at(x, e->cpu, ev->ns, err, errlen))
 		return false;
-	if (e->site == NULL) /* its site was in a frame that is damaged */
-		return put_loss(x, e->cpu, 1, ev->ns, err, errlen);
+	if (e->site == NULL) { /* its site was in a frame that is damaged */
+		lose(c, 1, ev->ns);
+		return true;
+	}
+	if (!put_loss(x, e->cpu, ev->ns, err, errlen))
+		return false;
 	for (unsigned i = 0; i < ev->count; i++) {
 		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
 			return false;
@@ -286,9 +303,11 @@ static bool
 ctf_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
 {
 	const struct ktr_decode_gap *g = gap->g;
-	return cpu_at(x, g->cpu, gap->from_ns, err, errlen) &&
-	       cpu_at(x, g->cpu, gap->to_ns, err, errlen) &&
-	       put_loss(x, g->cpu, g->count, gap->to_ns, err, errlen);
+	if (!cpu_at(x, g->cpu, gap->from_ns, err, errlen) ||
+	    !cpu_at(x, g->cpu, gap->to_ns, err, errlen))
+		return false;
+	lose(&x->cpus[g->cpu], g->count, gap->to_ns);
+	return true;
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------
@@ -365,6 +384,8 @@ ctf_close(struct export *x, bool complete, char *err, size_t errlen)
 		struct cpu *c = &x->cpus[n];
 		if (c->file == NULL)
 			continue;
+		if (good)
+			good = put_loss(x, n, UINT64_MAX, err, errlen);
 		c->last_ns = x->last_ns;
 		if (good)
 			good = packet_end(x, n, err, errlen);

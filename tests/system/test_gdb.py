@@ -15,6 +15,7 @@ from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
 KERNEL = BUILD / "kestrel"
 SCRIPT = ROOT / "qemu" / "gdb" / "kestrel.py"
 CLASSES = "GEN,SCHED,PROC,SYSC"
+TRAPS = 2  # that a backtrace may go through
 
 
 def gdb(*commands, kernel=KERNEL, socket=None):
@@ -102,6 +103,13 @@ def of_threads(out):
     return threads, cpus
 
 
+def agree(found, expected, what):
+    """gdb's addresses are db>'s, in that order; it shows none where a line begins, as a trap may strike."""
+    rest = iter(expected)
+    check(all(a in rest for a in found) and len(found) >= len(expected) - TRAPS,
+          f"backtrace of {what}: found {found}, and db> has {expected}")
+
+
 @test("at db>, over the stub and in a dump: ps and the backtraces of all threads and CPUs are those that db> prints")
 def threads():
     with machine() as (c, socket, qmp):
@@ -125,11 +133,10 @@ def threads():
             check_eq((len(found), len(cpus)), (len(tids) - 4, 4), f"threads and CPUs of bt all:\n{out}")
             for tid, trace in found.items():
                 # gdb ends in the program, if there is one.
-                check_eq([a for a in trace if a.startswith("0xffff")], known[tid], f"bt of thread {tid}, and as db> has it:\n{out}")
+                agree([a for a in trace if a.startswith("0xffff")], known[tid], f"thread {tid}:\n{out}")
             for cpu, trace in stopped.items():
-                # db> begins where the CPU was stopped, gdb where it is; and gdb shows no address where a line begins.
-                callers = trace[1:]
-                check_eq([a for a in cpus[cpu] if a in callers], callers, f"cpu {cpu}, and as db> has it:\n{out}")
+                # db> begins where the CPU was stopped, gdb where it is.
+                agree([a for a in cpus[cpu] if a in trace[1:]], trace[1:], f"cpu {cpu}:\n{out}")
             waiting = next(iter(found))
             check_eq(of_threads(gdb(*before, f"bt tid {waiting}", **how))[0], {waiting: found[waiting]}, "bt tid")
             busy = next(tid for tid in tids if tid not in found)

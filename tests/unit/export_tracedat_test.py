@@ -83,17 +83,18 @@ def plain(text):
 
 
 def last_names(rows):
-    names = {}
-    for row in x.named_events(rows):
-        names[row["tid"]] = row["thread"]
-    return names
+    """What the last event that names a thread, be it its own or another's, calls it."""
+    model = x.Model()
+    for row in rows:
+        model.of(row)
+    return model.names
 
 
 def same_own(found, raw, row, names, what):
     for key in ("cpu", "ns"):
         equal(found[key], row[key], f"{what}: {key}")
     equal(found["tid"], x.linux_tid(row["tid"], row["thread"]), f"{what}: pid")
-    name = "<idle>" if found["tid"] == 0 else names[row["tid"]] or "<...>"
+    name = "<idle>" if found["tid"] == 0 else names.get(row["tid"]) or "<...>"
     equal(plain(found["thread"].replace("?", "")), plain(name.replace("?", "")), f"{what}: comm")
     name = re.sub(r"\W", "_", f"{row['func']}_{row['line']}")
     expect(re.fullmatch(name + r"(_\d+)?", found["name"]), f"{what}: {found['name']}")
