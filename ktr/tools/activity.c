@@ -131,7 +131,8 @@ ident_of(struct activity_model *m, const char *ident)
 		return NULL;
 	struct activity_thread *t =
 	    thread_get(m, (uint32_t)strtoul(at + sizeof(word) - 1, NULL, 10));
-	if (t != NULL && at > ident)
+	/* Its own events know better: an ident's text may be older, or newer. */
+	if (t != NULL && at > ident && t->name[0] == '\0')
 		thread_name(t, ident, (size_t)(at - ident));
 	return t;
 }

@@ -124,7 +124,7 @@ class Model:
         m = re.fullmatch(r"(.*) tid (\d+)", text, re.S) if isinstance(text, str) else None
         if m is None:
             return None  # its text was in a frame that is damaged
-        if m[1]:
+        if m[1] and not self.names.get(int(m[2])):
             self.names[int(m[2])] = m[1]
         return int(m[2])
 

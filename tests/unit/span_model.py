@@ -70,7 +70,7 @@ class Spans:
 
     def ident(self, text):
         m = re.fullmatch(r"(.*) tid (\d+)", text, re.S) if isinstance(text, str) else None
-        if m and m[1]:
+        if m and m[1] and not self.thread(int(m[2])).name:
             self.thread(int(m[2])).name = m[1]
         return self.thread(int(m[2])) if m else None
 
