@@ -443,6 +443,12 @@ activity_thread(const struct activity_model *m, uint32_t tid)
 }
 
 uint64_t
+activity_now(const struct activity_model *m)
+{
+	return m->last_ns;
+}
+
+uint64_t
 activity_ns(const struct activity_model *m, const struct ktr_decode_header *h, uint64_t ticks)
 {
 	int64_t ns = ktr_decode_ns(h, ticks);

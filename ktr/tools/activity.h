@@ -89,6 +89,8 @@ const struct activity_thread *activity_gap(struct activity_model *m,
 /** The thread with that number; NULL: not seen. */
 const struct activity_thread *activity_thread(const struct activity_model *m, uint32_t tid);
 
+/** The time of the last event, nanoseconds since boot. */
+uint64_t activity_now(const struct activity_model *m);
 /** Nanoseconds since boot; never less than the time of the last event. */
 uint64_t activity_ns(const struct activity_model *m, const struct ktr_decode_header *h,
 		     uint64_t ticks);

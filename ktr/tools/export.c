@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define OUTPUT_BYTES (256u * 1024)
+
 static const struct export_format *const formats[] = {
     &export_chrome,     &export_ctf, &export_folded,   &export_fxt,
     &export_schedgraph, &export_svg, &export_tracedat,
@@ -90,10 +92,12 @@ export_create(size_t size, const struct export_options *o, char *err, size_t err
 		export_fail(err, errlen, "not enough memory");
 		return NULL;
 	}
-	if (export_file_open(file, o->path, err, errlen))
-		return file;
-	free(file);
-	return NULL;
+	if (!export_file_open(file, o->path, err, errlen)) {
+		free(file);
+		return NULL;
+	}
+	setvbuf(file->f, NULL, _IOFBF, OUTPUT_BYTES);
+	return file;
 }
 
 bool

@@ -22,11 +22,10 @@
 #include "ktr/tools/export_chrome.h"
 #include "ktr/tools/ktrdump.h"
 
-#define PID_THREADS  0xfffe0000u
-#define PID_CPUS     0xfffe0001u
-#define TID_ZERO     0xfffe0002u
-#define TID_CPU      0xffff0000u
-#define OUTPUT_BYTES (256u * 1024)
+#define PID_THREADS 0xfffe0000u
+#define PID_CPUS    0xfffe0001u
+#define TID_ZERO    0xfffe0002u
+#define TID_CPU     0xffff0000u
 
 #define STATE_BYTES (16u + KTR_WIRE_STRING_MAX)
 #define NEST_MAX    8u /* interrupts within each other that are shown */
@@ -455,10 +454,8 @@ static struct export *
 chrome_open(const struct export_options *o, char *err, size_t errlen)
 {
 	struct export *x = export_create(sizeof(*x), o, err, errlen);
-	if (x == NULL)
-		return NULL;
-	x->out.f = x->file.f;
-	setvbuf(x->file.f, NULL, _IOFBF, OUTPUT_BYTES);
+	if (x != NULL)
+		x->out.f = x->file.f;
 	return x;
 }
 

@@ -23,9 +23,8 @@
 #include "ktr/tools/export_timeline.h"
 #include "ktr/tools/ktrdump.h"
 
-#define THREADS_MAX  255u
-#define IDLE_WEIGHT  INT32_MIN
-#define OUTPUT_BYTES (256u * 1024)
+#define THREADS_MAX 255u
+#define IDLE_WEIGHT INT32_MIN
 
 struct fxt_class {
 	struct timeline_name name;
@@ -433,10 +432,8 @@ static struct export *
 fxt_open(const struct export_options *o, char *err, size_t errlen)
 {
 	struct export *x = export_create(sizeof(*x), o, err, errlen);
-	if (x == NULL)
-		return NULL;
-	x->out.f = x->file.f;
-	setvbuf(x->file.f, NULL, _IOFBF, OUTPUT_BYTES);
+	if (x != NULL)
+		x->out.f = x->file.f;
 	return x;
 }
 

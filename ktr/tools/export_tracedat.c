@@ -380,16 +380,10 @@ put_last_loss(struct export *x, unsigned n, char *err, size_t errlen)
 static struct export *
 tracedat_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = calloc(1, sizeof(*x));
-	if (x == NULL) {
-		export_fail(err, errlen, "not enough memory");
-		return NULL;
-	}
-	x->model = o->model;
-	if (export_file_open(&x->out, o->path, err, errlen))
-		return x;
-	free(x);
-	return NULL;
+	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	if (x != NULL)
+		x->model = o->model;
+	return x;
 }
 
 static bool

@@ -115,7 +115,7 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	}
 	const struct export_event ev = {
 	    .e = e,
-	    .ns = activity_ns(x->model, e->header, e->ticks),
+	    .ns = activity_now(x->model),
 	    .thread = activity_thread(x->model, e->tid),
 	    .passes = passes,
 	    .count = (unsigned)n,
