@@ -1,8 +1,8 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|guest N|ticks N|threads
- * N|odd|empty|one|loss|wrapped|torn|truncated|live|boots
+ * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|
+ *                odd|empty|one|loss|wrapped|torn|truncated|live|boots
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -171,6 +171,7 @@ gen_process(uint32_t parent, uint32_t child)
 	CTR1(KTR_SYSC, "sysret trace_me: ret %ld", -38l);
 	GEN_CALL(exit, 1, 0, 0);
 	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", child, 0x100, "true");
+	CTR1(KTR_PROC, "thread exit: tid %u", child);
 	KTR_STATE1(KTR_SCHED, "thread", ktr_thread_ident(child), "thread exit", "prio:%d", 30);
 	gen_switch(parent, 20);
 }
@@ -205,6 +206,21 @@ gen_guest(unsigned long rounds, bool drains)
 			   "wmesg:\"%s\"", "ttyin");
 		gen_switch(1 + cpu, 255);
 		if (drains && n % 64 == 0)
+			gen_drain();
+	}
+}
+
+/* Processes without end, each with a number of its own: few live at a time. */
+static void
+gen_forks(unsigned long forks)
+{
+	gen_step = 700;
+	for (uint32_t n = 0; n < forks; n++) {
+		uint32_t cpu = n % 2, child = 100 + n;
+		gen_run_on(cpu, 7 + cpu);
+		gen_process(7 + cpu, child);
+		ktr_thread_gone(child);
+		if (n % 16 == 0)
 			gen_drain();
 	}
 }
@@ -348,6 +364,8 @@ main(int argc, char **argv)
 		gen_statclock(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "threads") == 0 && argc > 2)
 		gen_threads(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "forks") == 0 && argc > 2)
+		gen_forks(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)

@@ -16,6 +16,8 @@ from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, main
 
 FILE_MAX = 8192  # bytes that a full disk takes
 MEMORY_KB = 1024  # that may come and go
+DEAD = 100_000  # threads, one after the other
+DEAD_BYTES = {"text": 48, "jsonl": 48}  # that each may leave behind
 MIX = subprocess.run([KTR_GEN, "mix", "200000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
 
 
@@ -127,6 +129,16 @@ def long_stream_takes_no_more_memory(tmp):
         expect(big < small + MEMORY_KB, f"{name}: {small} KB for {len(MIX):,} bytes, {big} KB for {len(long):,}")
 
 
+def dead_threads_leave_little_behind(tmp):
+    few, many = (subprocess.run([KTR_GEN, "forks", str(n)], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
+                 for n in (DEAD // 10, DEAD))
+    for name, most in DEAD_BYTES.items():
+        kb = [peak_kb([KTRDUMP, "--format", name, *([] if name in ("text", "jsonl") else ["-o", tmp / f"{name}{len(data)}"]), "-"],
+                      data) for data in (few, many)]
+        each = (kb[1] - kb[0] - MEMORY_KB) * 1024 / (DEAD * 9 // 10)
+        expect(each < most, f"{name}: {each:.0f} bytes a thread that is dead, at most {most}: {kb[0]} KB, then {kb[1]} KB")
+
+
 def terminal_sees_how_far_a_long_export_is(tmp):
     ours, theirs = pty.openpty()
     with subprocess.Popen([KTRDUMP, "--format", "ctf", "-o", tmp / "out", "-"], stdin=subprocess.PIPE, stdout=theirs,
@@ -168,4 +180,4 @@ def width_of_a_picture_is_checked(_):
 if __name__ == "__main__":
     main([there_are_formats, interrupted_export_leaves_nothing, full_disk_is_told_and_leaves_nothing,
           output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets, long_stream_takes_no_more_memory,
-          terminal_sees_how_far_a_long_export_is, width_of_a_picture_is_checked])
+          dead_threads_leave_little_behind, terminal_sees_how_far_a_long_export_is, width_of_a_picture_is_checked])
