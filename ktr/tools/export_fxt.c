@@ -4,7 +4,8 @@
  *
  * Each event is one record, with its parameters for arguments by their names: a context switch or a
  * wakeup (scheduling records), a system call's or interrupt's beginning and end (duration events of
- * the thread), a counter, or else an instant of the thread. Events tell their CPU in the record, or
+ * the thread), a counter, or else an instant of the thread: so is the wakeup of one that runs, by
+ * which Perfetto would have its run begin. Events tell their CPU in the record, or
  * in the argument "on cpu" ("exit on cpu" for an end); a counter, in its id. What was lost is an
  * instant `lost`.
  *
@@ -35,6 +36,8 @@ struct thread {
 	const struct activity_thread *t;
 	uint8_t ref; /* 0: none */
 	bool call;   /* in a system call, which has begun */
+	bool runs;   /* on that CPU, as was told; never what is idle */
+	uint32_t cpu;
 	unsigned interrupts;
 	char name[ACTIVITY_NAME]; /* as it was told */
 };
@@ -143,7 +146,8 @@ thread_of(struct export *x, const struct activity_thread *t)
 		x->thread_room = room;
 	}
 	struct thread *thread = &x->threads[t->number];
-	if (thread->t == NULL) {
+	bool is_new = thread->t == NULL;
+	if (is_new) {
 		thread->t = t;
 		if (x->thread_count < THREADS_MAX) {
 			thread->ref = (uint8_t)++x->thread_count;
@@ -153,7 +157,7 @@ thread_of(struct export *x, const struct activity_thread *t)
 			fxt_record_end(&x->out);
 		}
 	}
-	if (strcmp(thread->name, t->name) != 0) {
+	if (is_new || strcmp(thread->name, t->name) != 0) { /* a thread without one has a process */
 		memcpy(thread->name, t->name, sizeof(thread->name));
 		put_object(x, FXT_OBJECT_PROCESS, t->tid, t->name);
 		put_object(x, FXT_OBJECT_THREAD, t->tid, t->name);
@@ -217,13 +221,26 @@ is_idle(const struct activity_thread *t)
 	return t == NULL || t->idle || t->tid == 0;
 }
 
-/* From one thread to another; NULL: none that is known. The event may be NULL. */
+/*
+ * From one thread to another; NULL: none that is known. The event may be NULL. What ran elsewhere,
+ * and went here without a word, has to end there.
+ */
 static void
 put_switch(struct export *x, uint32_t cpu, uint64_t ns, const struct activity_thread *from,
 	   const struct activity_thread *to, const struct ktr_decode_event *e,
 	   const struct fxt_class *c, const struct export_class *known)
 {
-	bool out_idle = is_idle(from), in_idle = is_idle(to);
+	struct thread *out = from != NULL ? &x->threads[from->number] : NULL;
+	bool out_idle = is_idle(from) && !(out != NULL && out->runs), in_idle = is_idle(to);
+	struct thread *in = in_idle ? NULL : &x->threads[to->number];
+	if (in != NULL && in->runs)
+		put_switch(x, in->cpu, ns, to, NULL, NULL, NULL, NULL);
+	if (out != NULL)
+		out->runs = false;
+	if (in != NULL) {
+		in->runs = true;
+		in->cpu = cpu;
+	}
 	uint64_t nargs = (e != NULL ? e->nargs : 0) + out_idle + in_idle;
 	fxt_record_begin(&x->out, FXT_RECORD_SCHEDULING,
 			 nargs << 16 | (uint64_t)cpu << 20 | thread_state(from) << 36 |
@@ -306,6 +323,8 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 			   known);
 		return !a->inferred;
 	case ACTIVITY_WAKE:
+		if (x->threads[a->thread->number].runs)
+			return false;
 		put_wakeup(x, a, c, known);
 		return true;
 	case ACTIVITY_IRQ_ENTER:
