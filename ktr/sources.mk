@@ -61,6 +61,7 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_svg.c \
 	ktr/tools/export_svg_draw.c \
 	ktr/tools/export_svg_page.c \
+	ktr/tools/export_temp.c \
 	ktr/tools/export_timeline.c \
 	ktr/tools/export_tracedat.c \
 	ktr/tools/export_tracedat_head.c \

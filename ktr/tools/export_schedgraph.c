@@ -400,11 +400,9 @@ keep(void *node)
 static bool
 schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
 {
-	char ignored[80];
 	bool put = !complete || (lost_end(x, UINT64_MAX, err, errlen) && put_rows(x)) ||
 		   export_file_failed(&x->file, err, errlen);
-	bool good = export_file_close(&x->file, complete && put, put ? err : ignored,
-				      put ? errlen : sizeof(ignored));
+	bool good = export_file_close(&x->file, complete && put, err, errlen);
 	if (x->rows != NULL)
 		fclose(x->rows);
 	free(x->block);
@@ -426,8 +424,7 @@ schedgraph_open(const struct export_options *o, char *err, size_t errlen)
 	if (x->block != NULL && x->rows != NULL)
 		return x;
 	export_file_failed(&x->file, err, errlen);
-	char ignored[80];
-	schedgraph_close(x, false, ignored, sizeof(ignored));
+	schedgraph_close(x, false, err, errlen);
 	return NULL;
 }
 

@@ -167,30 +167,6 @@ svg_free(struct export *x)
 	free(x);
 }
 
-static struct export *
-svg_open(const struct export_options *o, char *err, size_t errlen)
-{
-	static const struct span_ops ops = {on_thread, on_cpu, on_irq, on_lost};
-	struct export *x = calloc(1, sizeof(*x));
-	export_fail(err, errlen, "not enough memory");
-	if (x == NULL)
-		return NULL;
-	x->filter = o->filter;
-	x->width = o->width != 0 ? o->width : WIDTH_DEFAULT;
-	x->parts_max = (size_t)x->width * PARTS_PER_PX;
-	x->parts_max = x->parts_max > PARTS_MIN ? x->parts_max : PARTS_MIN;
-	x->parts_max = x->parts_max < PARTS_MAX ? x->parts_max : PARTS_MAX;
-	x->wakes_every = 1;
-	x->wakes = calloc(WAKES, sizeof(*x->wakes));
-	x->row_threads = calloc(SVG_LANES_ASKED, sizeof(*x->row_threads));
-	x->spans = spans_create(&ops, x, o->filter);
-	if (x->wakes != NULL && x->row_threads != NULL && x->spans != NULL &&
-	    export_file_open(&x->file, o->path, err, errlen))
-		return x;
-	svg_free(x);
-	return NULL;
-}
-
 static bool
 svg_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
@@ -304,11 +280,32 @@ svg_close(struct export *x, bool complete, char *err, size_t errlen)
 	bool told = !complete || (spans_end(x->spans) && rows_choose(x) && picture(x));
 	if (!told)
 		export_fail(err, errlen, "not enough memory");
-	char why[160];
-	bool good = export_file_close(&x->file, complete && told, told ? err : why,
-				      told ? errlen : sizeof(why));
+	bool good = export_file_close(&x->file, complete && told, err, errlen);
 	svg_free(x);
 	return good;
+}
+
+static struct export *
+svg_open(const struct export_options *o, char *err, size_t errlen)
+{
+	static const struct span_ops ops = {on_thread, on_cpu, on_irq, on_lost};
+	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	if (x == NULL)
+		return NULL;
+	x->filter = o->filter;
+	x->width = o->width != 0 ? o->width : WIDTH_DEFAULT;
+	x->parts_max = (size_t)x->width * PARTS_PER_PX;
+	x->parts_max = x->parts_max > PARTS_MIN ? x->parts_max : PARTS_MIN;
+	x->parts_max = x->parts_max < PARTS_MAX ? x->parts_max : PARTS_MAX;
+	x->wakes_every = 1;
+	x->wakes = calloc(WAKES, sizeof(*x->wakes));
+	x->row_threads = calloc(SVG_LANES_ASKED, sizeof(*x->row_threads));
+	x->spans = spans_create(&ops, x, o->filter);
+	if (x->wakes != NULL && x->row_threads != NULL && x->spans != NULL)
+		return x;
+	svg_close(x, false, err, errlen);
+	export_fail(err, errlen, "not enough memory");
+	return NULL;
 }
 
 const struct export_format export_svg = {
