@@ -20,8 +20,9 @@ struct export;      /* a writer's own */
 struct export_options {
 	const char *path; /* NULL or "-": standard output */
 	const struct dump_filter *filter;
-	unsigned width;                     /* of a picture, pixels; 0: the format's own */
-	const struct activity_model *model; /* for its threads; there until after close */
+	unsigned width; /* of a picture, pixels; 0: the format's own */
+	const struct activity_model
+	    *model; /* for its threads at the end; there until after close */
 };
 
 /** An event, and what it means. */
@@ -66,6 +67,8 @@ struct export_format {
 		      size_t errlen);
 	bool (*event)(struct export *x, const struct export_event *ev, char *err, size_t errlen);
 	bool (*gap)(struct export *x, const struct export_gap *gap, char *err, size_t errlen);
+	/** A thread will not be seen again; its number may. May be NULL. False: no memory. */
+	bool (*gone)(struct export *x, const struct activity_thread *t);
 	/** Ends it: under its final name when complete is true, else nothing stays. Frees x. */
 	bool (*close)(struct export *x, bool complete, char *err, size_t errlen);
 };

@@ -133,6 +133,12 @@ folded_gap(struct export *x, const struct export_gap *gap, char *err, size_t err
 	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
 }
 
+static bool
+folded_gone(struct export *x, const struct activity_thread *t)
+{
+	return spans_gone(x->spans, t);
+}
+
 static void
 stack_print(const void *node, VISIT visit, void *out)
 {
@@ -180,5 +186,6 @@ const struct export_format export_folded = {
     .begin = folded_begin,
     .event = folded_event,
     .gap = folded_gap,
+    .gone = folded_gone,
     .close = folded_close,
 };

@@ -14,7 +14,8 @@
  * has no arguments but weights: a switch that another event tells, and what ends durations where
  * events were lost and at the end.
  *
- * Threads are registered while their table has room, and then stand in each record;
+ * Threads are registered while their table has room, the next in the place of one that is gone, and
+ * then stand in each record;
  * export_fxt_record.c makes the records.
  */
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 
 #define THREADS_MAX 255u
 #define IDLE_WEIGHT INT32_MIN
+#define NEST_MAX    8u /* interrupts within each other */
 
 struct fxt_class {
 	struct timeline_name name;
@@ -33,10 +35,10 @@ struct fxt_class {
 };
 
 struct thread {
-	const struct activity_thread *t;
-	uint8_t ref; /* 0: none */
-	bool call;   /* in a system call, which has begun */
-	bool runs;   /* on that CPU, as was told; never what is idle */
+	const struct activity_thread *t; /* NULL: none has this number */
+	uint8_t ref;                     /* 0: none; stays with the number */
+	bool call;                       /* in a system call, which has begun */
+	bool runs;                       /* on that CPU, as was told; never what is idle */
 	uint32_t cpu;
 	unsigned interrupts;
 	char name[ACTIVITY_NAME]; /* as it was told */
@@ -149,8 +151,9 @@ thread_of(struct export *x, const struct activity_thread *t)
 	bool is_new = thread->t == NULL;
 	if (is_new) {
 		thread->t = t;
-		if (x->thread_count < THREADS_MAX) {
+		if (thread->ref == 0 && x->thread_count < THREADS_MAX)
 			thread->ref = (uint8_t)++x->thread_count;
+		if (thread->ref != 0) {
 			fxt_record_begin(&x->out, FXT_RECORD_THREAD, (uint64_t)thread->ref << 16);
 			fxt_record_word(&x->out, t->tid);
 			fxt_record_word(&x->out, t->tid);
@@ -312,6 +315,17 @@ put_counter(struct export *x, const struct thread *thread, const struct activity
 	fxt_record_end(&x->out);
 }
 
+/* Ends what is over by what the activity says, though its own end was not told. */
+static void
+overdue_end(struct export *x, const struct activity *a)
+{
+	struct thread *thread = thread_of(x, a->thread);
+	if (a->kind == ACTIVITY_SWITCH && a->other != NULL)
+		durations_end(x, thread_of(x, a->other), a->ns, false);
+	if (thread->call && a->thread->call == NULL && a->kind != ACTIVITY_SYS_EXIT)
+		durations_end(x, thread, a->ns, true);
+}
+
 /* True: the activity's record is that of the event. */
 static bool
 put_activity(struct export *x, const struct export_event *ev, const struct activity *a,
@@ -328,6 +342,8 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 		put_wakeup(x, a, c, known);
 		return true;
 	case ACTIVITY_IRQ_ENTER:
+		if (thread->interrupts == NEST_MAX) /* their ends are not told */
+			durations_end(x, thread, a->ns, false);
 		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->interrupt, c, known);
 		thread->interrupts++;
 		return true;
@@ -369,6 +385,8 @@ fxt_event(struct export *x, const struct export_event *ev, char *err, size_t err
 		good = (a->other == NULL || thread_of(x, a->other) != NULL) &&
 		       thread_of(x, a->thread) != NULL;
 		if (good)
+			overdue_end(x, a);
+		if (good)
 			told |= put_activity(x, ev, a, thread_of(x, ev->thread), c, known);
 		if (good && a->thread->state == ACTIVITY_DEAD)
 			durations_end(x, thread_of(x, a->thread), a->ns, true);
@@ -398,6 +416,17 @@ fxt_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen
 	fxt_put_number(&x->out, x->on_cpu, "on cpu", gap->g->cpu, false);
 	fxt_record_end(&x->out);
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+static bool
+fxt_gone(struct export *x, const struct activity_thread *t)
+{
+	if (t->number < x->thread_room) {
+		struct thread *thread = &x->threads[t->number];
+		durations_end(x, thread, x->last_ns, true);
+		*thread = (struct thread){.ref = thread->ref};
+	}
+	return true;
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------
@@ -463,5 +492,6 @@ const struct export_format export_fxt = {
     .begin = fxt_begin,
     .event = fxt_event,
     .gap = fxt_gap,
+    .gone = fxt_gone,
     .close = fxt_close,
 };

@@ -30,6 +30,15 @@ failed(struct dump *d, const char *err)
 	d->status = DUMP_USAGE;
 }
 
+static void
+gone(void *arg, const struct activity_thread *t)
+{
+	struct dump *d = arg;
+	const struct dump_export *x = d->export;
+	if (!d->failed && x->format->gone != NULL && !x->format->gone(x->x, t))
+		failed(d, "not enough memory");
+}
+
 bool
 dump_export_open(struct dump *d)
 {
@@ -42,7 +51,7 @@ dump_export_open(struct dump *d)
 	d->export = calloc(1, sizeof(*d->export));
 	if (d->export != NULL) {
 		d->export->format = d->opts.format;
-		d->export->model = activity_create();
+		d->export->model = activity_create(gone, d);
 		options.model = d->export->model;
 		if (options.model != NULL)
 			d->export->x = d->opts.format->open(&options, err, sizeof(err));
@@ -83,7 +92,8 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	char err[ERR_BYTES];
 	if (!begun(d, e->header))
 		return;
-	int n = activity_event(x->model, e, activities);
+	const struct activity_thread *thread;
+	int n = activity_event(x->model, e, activities, &thread);
 	if (n < 0) {
 		failed(d, "not enough memory");
 		return;
@@ -91,7 +101,7 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	const struct export_event ev = {
 	    .e = e,
 	    .ns = activity_now(x->model),
-	    .thread = activity_thread(x->model, e->tid),
+	    .thread = thread,
 	    .passes = passes,
 	    .count = (unsigned)n,
 	    .activities = activities,

@@ -180,6 +180,7 @@ gen_process(uint32_t parent, uint32_t child)
 static void
 gen_guest(unsigned long rounds, bool drains)
 {
+	static uint32_t child = 100; /* no two threads have one number */
 	gen_step = 700;
 	for (uint32_t cpu = 0; cpu < 2; cpu++) {
 		ktr_thread_name(1 + cpu, cpu == 0 ? "idle/0" : "idle/1");
@@ -199,7 +200,7 @@ gen_guest(unsigned long rounds, bool drains)
 		GEN_CALL(openat, -100, 0x7fff1000, 0);
 		CTR1(KTR_SYSC, "sysret openat: ret %ld", n % 3 == 0 ? -2l : 3l);
 		if (n % 16 == 3)
-			gen_process(tid, (uint32_t)(100 + n % 64));
+			gen_process(tid, child++);
 		gen_interrupt(0x20, "timer", 0);
 		GEN_CALL(read, 3, 0x7fff2000, 4096);
 		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(tid), "sleep", "prio:%d", 20,
