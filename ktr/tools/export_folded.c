@@ -6,6 +6,9 @@
  * on or which lock it waits for. A CPU that idles is `idle;cpuN`. Time in which a thread's state
  * is not known, before its first event or where events were lost, is left out. An interrupt is
  * counted for the thread that it interrupted.
+ *
+ * Its readers take a last word that is a number for another count, of a differential profile, and
+ * open no empty file: where no time is known, there is a nanosecond of `trace;unknown`.
  */
 #define _GNU_SOURCE /* tdestroy() */
 #include <inttypes.h>
@@ -110,6 +113,10 @@ folded_span(void *arg, const struct span *span)
 		*p++ = ';';
 		p = frame_put(p, end, frames[i]);
 	}
+	p = strrchr(stack->text, ' ');
+	size_t digits = p != NULL ? strspn(p + 1, "0123456789") : 0;
+	if (digits > 0 && (p[1 + digits] == '\0' || p[1 + digits] == '.'))
+		*p = '_';
 	return stack_add(x, stack, ns);
 }
 
@@ -153,6 +160,8 @@ folded_close(struct export *x, bool complete, char *err, size_t errlen)
 	bool told = !complete || spans_end(x->spans);
 	if (!told)
 		export_fail(err, errlen, "not enough memory");
+	else if (complete && x->stacks == NULL)
+		fputs("trace;unknown 1\n", x->file.f);
 	else if (complete)
 		twalk_r(x->stacks, stack_print, x->file.f);
 	bool good = export_file_close(&x->file, complete && told, err, errlen);

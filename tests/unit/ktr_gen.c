@@ -268,7 +268,8 @@ gen_odd(void)
 					  "Zürich 東京 für alle",
 					  "\xff\xfe not UTF-8 \xc3",
 					  "",
-					  "a;b c|d $e `f`"};
+					  "a;b c|d $e `f`",
+					  "lock 3"};
 	for (uint32_t n = 0; n < sizeof(odd) / sizeof(odd[0]); n++) {
 		const char *text = ktr_intern(odd[n]);
 		ktr_thread_name(20 + n, odd[n]);
