@@ -30,8 +30,11 @@ ktr_decoder_destroy(struct ktr_decoder *d)
 	if (d == NULL)
 		return;
 	decode_map_free(d, &d->sites);
-	decode_map_free(d, &d->strings);
-	decode_map_free(d, &d->threads);
+	decode_map_free(d, &d->strings.now);
+	decode_map_free(d, &d->strings.before);
+	decode_map_free(d, &d->threads.now);
+	decode_map_free(d, &d->threads.before);
+	decode_map_free(d, &d->texts);
 	decode_store_free(d);
 	d->ops.realloc(d, 0);
 }

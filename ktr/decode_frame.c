@@ -7,6 +7,7 @@
 #include "ktr/decode_private.h"
 
 #include "ktr/event.h"
+#include "ktr/intern.h"
 
 /* A body that is read from the front. Once bad, everything read is 0. */
 struct body {
@@ -58,34 +59,25 @@ body_cpu(struct body *b)
 	return b->bad ? 0 : cpu;
 }
 
+/* The bytes of a text in the body. */
+static const uint8_t *
+body_bytes(struct body *b, size_t *n)
+{
+	uint64_t length = body_varint(b);
+	b->bad |= length > (uint64_t)(b->end - b->p);
+	*n = b->bad ? 0 : (size_t)length;
+	b->p += *n;
+	return b->p - *n;
+}
+
 static const char *
 body_text(struct ktr_decoder *d, struct body *b)
 {
-	uint64_t n = body_varint(b);
-	if (b->bad || n > (uint64_t)(b->end - b->p)) {
-		b->bad = true;
-		return "";
-	}
-	char *text = decode_alloc(d, (size_t)n + 1);
-	if (text == NULL) {
-		b->bad = true;
-		return "";
-	}
-	for (size_t i = 0; i < n; i++)
-		text[i] = (char)b->p[i];
-	text[n] = '\0';
-	b->p += n;
-	return text;
-}
-
-static bool
-text_equal(const char *a, const char *b)
-{
-	while (*a != '\0' && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
+	size_t n;
+	const uint8_t *bytes = body_bytes(b, &n);
+	const char *text = b->bad ? "" : decode_text_once(d, bytes, n);
+	b->bad |= text == NULL;
+	return text != NULL ? text : "";
 }
 
 static void
@@ -125,7 +117,8 @@ cpu_expect(struct ktr_decoder *d, unsigned cpu, uint64_t seq, uint64_t ticks)
 static const char *
 frame_header(struct ktr_decoder *d, struct body *b)
 {
-	struct ktr_decode_header *h = decode_alloc(d, sizeof(*h));
+	struct ktr_decode_header *h =
+	    decode_alloc(d, sizeof(*h), _Alignof(struct ktr_decode_header));
 	if (h == NULL)
 		return "no memory";
 	*h = (struct ktr_decode_header){0};
@@ -163,10 +156,13 @@ frame_header(struct ktr_decoder *d, struct body *b)
 	for (unsigned i = 0; i < 16; i++)
 		same_boot = same_boot && h->boot_id[i] == d->header->boot_id[i];
 	bool start = (h->flags & KTR_WIRE_START) != 0;
+	/* What is still used will be told again: a reader may begin here. */
+	for (unsigned i = 0; i < 1u + start; i++) {
+		decode_names_age(&d->strings);
+		decode_names_age(&d->threads);
+	}
 	if (start) {
 		decode_map_clear(&d->sites);
-		decode_map_clear(&d->strings);
-		decode_map_clear(&d->threads);
 		for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
 			struct decode_cpu *c = &d->cpu[i];
 			/* After a writer that broke off, its successor may tell how much is
@@ -194,37 +190,53 @@ frame_header(struct ktr_decoder *d, struct body *b)
 	return NULL;
 }
 
+/* Texts are kept once, but for two of one hash. */
+static bool
+site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
+{
+	return a->line == b->line && a->classes == b->classes && a->nargs == b->nargs &&
+	       a->file == b->file && a->func == b->func && a->fmt == b->fmt;
+}
+
 static const char *
 frame_site(struct ktr_decoder *d, struct body *b)
 {
-	struct ktr_decode_site *s = decode_alloc(d, sizeof(*s));
+	struct ktr_decode_site site = {.number = body_u32(b), .line = body_u32(b)};
+	site.classes = body_varint(b);
+	site.nargs = body_u32(b);
+	site.file = body_text(d, b);
+	site.func = body_text(d, b);
+	site.fmt = body_text(d, b);
+	if (b->bad || site.nargs > 6 || site.number > 65535)
+		return "malformed site";
+	const struct ktr_decode_site *old = decode_map_get(&d->sites, site.number);
+	if (old != NULL && site_same(old, &site))
+		return NULL;
+	struct ktr_decode_site *s = decode_alloc(d, sizeof(*s), _Alignof(struct ktr_decode_site));
 	if (s == NULL)
 		return "no memory";
-	s->number = body_u32(b);
-	s->line = body_u32(b);
-	s->classes = body_varint(b);
-	s->nargs = body_u32(b);
-	s->file = body_text(d, b);
-	s->func = body_text(d, b);
-	s->fmt = body_text(d, b);
-	if (b->bad || s->nargs > 6 || s->number > 65535)
-		return "malformed site";
-	s->strings = ktr_event_strings(s->fmt);
-	ktr_event_plan(&s->plan, s->fmt);
+	site.strings = ktr_event_strings(site.fmt);
+	ktr_event_plan(&site.plan, site.fmt);
+	*s = site;
 	decode_map_put(d, &d->sites, s->number, s);
 	return NULL;
 }
 
 static const char *
-frame_name(struct ktr_decoder *d, struct decode_map *map, struct body *b)
+frame_name(struct ktr_decoder *d, struct decode_names *names, struct body *b)
 {
-	uint64_t key = map == &d->threads ? body_u32(b) : body_varint(b);
-	const char *text = body_text(d, b);
+	uint64_t key = names == &d->threads ? body_u32(b) : body_varint(b);
+	bool ident = names == &d->strings && key >> 48 == KTR_IDENT_TAG; /* another each */
+	size_t n;
+	const uint8_t *bytes = body_bytes(b, &n);
 	if (b->bad)
 		return "malformed name";
-	const char *old = decode_map_get(map, key);
-	if (old == NULL || !text_equal(old, text))
-		decode_map_put(d, map, key, text);
+	const char *text = decode_names_get(names, key);
+	if (text == NULL || !decode_text_is(text, bytes, n))
+		text = ident ? decode_text(d, bytes, n) : decode_text_once(d, bytes, n);
+	if (text == NULL)
+		return "no memory";
+	decode_map_put(d, &names->now, key, text);
 	return NULL;
 }
 
@@ -259,7 +271,7 @@ event_emit(struct ktr_decoder *d, struct ktr_decode_event *e, const struct ktr_w
 	e->header = d->header;
 	e->site_number = slot->site - 1;
 	e->site = decode_map_get(&d->sites, e->site_number);
-	e->thread = decode_map_get(&d->threads, e->tid);
+	e->thread = decode_names_get(&d->threads, e->tid);
 	e->nargs = e->site != NULL ? e->site->nargs : 0;
 	for (unsigned i = 0; i < 6; i++) {
 		e->args[i] = slot->args[i];
@@ -267,7 +279,7 @@ event_emit(struct ktr_decoder *d, struct ktr_decode_event *e, const struct ktr_w
 			e->nargs = i + 1;
 		e->strings[i] = NULL;
 		if (e->site != NULL && (e->site->strings >> i & 1) != 0)
-			e->strings[i] = decode_map_get(&d->strings, e->args[i]);
+			e->strings[i] = decode_names_get(&d->strings, e->args[i]);
 	}
 	if (d->ops.event != NULL)
 		d->ops.event(d->arg, e);

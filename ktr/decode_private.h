@@ -15,6 +15,11 @@ struct decode_map {
 	size_t used;
 };
 
+/** Names by number: those told since the last HEADER, and those told since the one before. */
+struct decode_names {
+	struct decode_map now, before;
+};
+
 struct decode_cpu {
 	bool known;      /* next means something */
 	uint64_t next;   /* sequence number expected */
@@ -42,18 +47,28 @@ struct ktr_decoder {
 	const struct ktr_decode_header *header;
 	bool any_header, ended, at_mark;
 	struct decode_cpu cpu[KTR_DECODE_CPUS];
-	struct decode_map sites, strings, threads;
+	struct decode_map sites;
+	struct decode_names strings, threads;
+	struct decode_map texts; /* by hash: each is kept once */
 	struct ktr_wire_slot slots[KTR_WIRE_SLOTS];
 	struct decode_chunk *chunks;
 };
 
 /** Memory that lives as long as the decoder; NULL and no_memory set when there is none. */
-void *decode_alloc(struct ktr_decoder *d, size_t size);
+void *decode_alloc(struct ktr_decoder *d, size_t size, size_t align);
+/** A text of n bytes, or up to the first NUL, which lives as long. NULL likewise. */
+const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
+/** The same, but what was said before is the same text again. */
+const char *decode_text_once(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
+bool decode_text_is(const char *text, const uint8_t *bytes, size_t n);
 const void *decode_map_get(const struct decode_map *m, uint64_t key);
 void decode_map_put(struct ktr_decoder *d, struct decode_map *m, uint64_t key, const void *value);
 void decode_map_free(struct ktr_decoder *d, struct decode_map *m);
 /** Forgets the keys; values stay valid. */
 void decode_map_clear(struct decode_map *m);
+const void *decode_names_get(const struct decode_names *names, uint64_t key);
+/** A HEADER comes: all names that are still used will be told again. */
+void decode_names_age(struct decode_names *names);
 void decode_store_free(struct ktr_decoder *d);
 
 /**

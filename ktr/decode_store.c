@@ -1,7 +1,7 @@
 /*
- * decode_store.c - the decoder's memory: chunks that live as long as it does, and maps from
- * numbers. Invariant: what was handed out stays valid and unchanged until the decoder is destroyed.
- * Locking: none.
+ * decode_store.c - the decoder's memory: chunks that live as long as it does, texts in them, and
+ * maps from numbers. Invariant: what was handed out stays valid and unchanged until the decoder is
+ * destroyed. Locking: none.
  */
 #include "ktr/decode_private.h"
 
@@ -14,11 +14,12 @@ struct decode_chunk {
 };
 
 void *
-decode_alloc(struct ktr_decoder *d, size_t size)
+decode_alloc(struct ktr_decoder *d, size_t size, size_t align)
 {
-	size = (size + 7) & ~(size_t)7;
 	struct decode_chunk *c = d->chunks;
-	if (c == NULL || c->size - c->used < size) {
+	if (c != NULL)
+		c->used = (c->used + align - 1) & ~(align - 1);
+	if (c == NULL || c->used > c->size || c->size - c->used < size) {
 		size_t room = size > CHUNK ? size : CHUNK;
 		c = d->ops.realloc(NULL, sizeof(*c) + room);
 		if (c == NULL) {
@@ -43,6 +44,52 @@ decode_store_free(struct ktr_decoder *d)
 		d->chunks = c->next;
 		d->ops.realloc(c, 0);
 	}
+}
+
+static size_t
+text_length(const uint8_t *bytes, size_t n)
+{
+	size_t length = 0;
+	while (length < n && bytes[length] != '\0')
+		length++;
+	return length;
+}
+
+bool
+decode_text_is(const char *text, const uint8_t *bytes, size_t n)
+{
+	size_t length = text_length(bytes, n), i = 0;
+	while (i < length && text[i] == (char)bytes[i])
+		i++;
+	return i == length && text[i] == '\0';
+}
+
+const char *
+decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n)
+{
+	size_t length = text_length(bytes, n);
+	char *text = decode_alloc(d, length + 1, 1);
+	if (text == NULL)
+		return NULL;
+	for (size_t i = 0; i < length; i++)
+		text[i] = (char)bytes[i];
+	text[length] = '\0';
+	return text;
+}
+
+const char *
+decode_text_once(struct ktr_decoder *d, const uint8_t *bytes, size_t n)
+{
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+	for (size_t i = 0, length = text_length(bytes, n); i < length; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3;
+	const char *text = decode_map_get(&d->texts, hash);
+	if (text != NULL && decode_text_is(text, bytes, n))
+		return text;
+	text = decode_text(d, bytes, n);
+	if (text != NULL)
+		decode_map_put(d, &d->texts, hash, text);
+	return text;
 }
 
 static size_t
@@ -98,6 +145,22 @@ decode_map_clear(struct decode_map *m)
 	for (size_t i = 0; i < m->size; i++)
 		m->pairs[i].value = NULL;
 	m->used = 0;
+}
+
+const void *
+decode_names_get(const struct decode_names *names, uint64_t key)
+{
+	const void *now = decode_map_get(&names->now, key);
+	return now != NULL ? now : decode_map_get(&names->before, key);
+}
+
+void
+decode_names_age(struct decode_names *names)
+{
+	struct decode_map oldest = names->before;
+	names->before = names->now;
+	names->now = oldest;
+	decode_map_clear(&names->now);
 }
 
 void

@@ -47,6 +47,7 @@ KTR_TOOL_SRCS := \
 # What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
 KTR_TOOL_HOST_SRCS := \
 	ktr/tools/activity.c \
+	ktr/tools/activity_meaning.c \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
 	ktr/tools/export_chrome.c \
@@ -57,11 +58,15 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_fxt.c \
 	ktr/tools/export_fxt_record.c \
 	ktr/tools/export_schedgraph.c \
+	ktr/tools/export_schedgraph_line.c \
 	ktr/tools/export_svg.c \
 	ktr/tools/export_svg_draw.c \
 	ktr/tools/export_svg_page.c \
+	ktr/tools/export_svg_thread.c \
+	ktr/tools/export_temp.c \
 	ktr/tools/export_timeline.c \
 	ktr/tools/export_tracedat.c \
+	ktr/tools/export_tracedat_comm.c \
 	ktr/tools/export_tracedat_head.c \
 	ktr/tools/ktrdump_export.c \
 	ktr/tools/lane.c \

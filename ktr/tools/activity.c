@@ -1,82 +1,29 @@
 /*
- * activity.c - the model behind activity.h.
+ * activity.c - the state of threads and CPUs, as the model behind activity.h keeps it;
+ * activity_meaning.c says what events mean.
  *
- * What a site means is looked up once, by its format: KTRGRAPH lines by their group and type
- * (FreeBSD's scheduler vocabulary), the others by their first words. Parameters are found by their
- * names (ktr/param.h), so that a trace point may gain some.
+ * Invariants: running[cpu], unless it is NULL, has that cpu, and no other CPU runs it. A thread
+ * that is dead is in the list of those, and goes with the first event that finds it off its CPU.
  */
-#include "ktr/tools/activity.h"
-
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/param.h"
-#include "ktr/tools/thread_table.h"
+#include "ktr/tools/activity_private.h"
 
-#define CALL_NAME 32u
-#define NOWHERE   0xffu
-
-struct meaning;
-struct activity_model;
-
-/* Fills in a, whose event, cpu, ns and thread (the event's) are set. False: it says nothing. */
-typedef bool meaning_fn(struct activity_model *m, const struct meaning *mean, struct activity *a);
-
-enum {
-	P_ID,
-	P_STATE,
-	P_POINT,
-	P_COUNTER,
-	P_PRIO,
-	P_PRIO_2,
-	P_WMESG,
-	P_LOCK,
-	P_LINKED,
-	P_VECTOR,
-	P_NAME,
-	P_RET,
-	P_PARENT,
-	P_CHILD,
-	P_PID,
-	P_STATUS,
-	P_TID,
-	P_COUNT
-};
-static const char *const param_names[P_COUNT] = {
-    "id",     "state", "point", "counter", "prio",  "prio_2", "wmesg",  "lockname", "linkedto",
-    "vector", "name",  "ret",   "parent",  "child", "pid",    "status", "tid",
-};
-
-struct meaning {
-	const struct ktr_decode_site *site;
-	struct meaning *older; /* of the same number; threads may still be in its call */
-	meaning_fn *fn;        /* NULL: none */
-	uint8_t at[P_COUNT];   /* which parameter; NOWHERE */
-	bool is_signed[6];
-	uint8_t bits[6];
-	char call[CALL_NAME];
-};
-
-struct activity_model {
-	uint64_t last_ns;
-	struct thread_table threads;
-	struct activity_thread *running[KTR_DECODE_CPUS];
-	struct meaning *meanings[65536]; /* by site number */
-};
+#define MANY_MIN 4096u /* threads */
 
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
-/* NULL: no memory. */
-static struct activity_thread *
-thread_get(struct activity_model *m, uint32_t tid)
+struct activity_thread *
+activity_thread_get(struct activity_model *m, uint32_t tid)
 {
 	return thread_table_get(&m->threads, tid, m->last_ns);
 }
 
-static void
-thread_name(struct activity_thread *t, const char *name, size_t len)
+void
+activity_thread_name(struct activity_thread *t, const char *name, size_t len)
 {
 	static const char idle[] = "idle/";
 	len = len < ACTIVITY_NAME - 1 ? len : ACTIVITY_NAME - 1;
@@ -88,60 +35,86 @@ thread_name(struct activity_thread *t, const char *name, size_t len)
 		  isdigit((unsigned char)t->name[sizeof(idle) - 1]);
 }
 
-static void
-thread_state(struct activity_thread *t, enum activity_state state, const char *why, uint64_t ns)
+void
+activity_thread_state(struct activity_model *m, struct activity_thread *t,
+		      enum activity_state state, const char *why, uint64_t ns)
 {
+	/* It may have left the call, and entered another, where events were lost. */
+	if (state == ACTIVITY_DEAD || t->gaps != m->gaps[t->cpu])
+		t->call = NULL;
+	t->gaps = m->gaps[t->cpu];
 	t->state = state;
 	t->why = why;
 	t->since_ns = ns;
-	if (state == ACTIVITY_DEAD)
-		t->call = NULL;
+	if (state == ACTIVITY_DEAD && !t->listed) {
+		t->listed = true;
+		t->next = m->dead;
+		m->dead = t;
+	}
 }
-
-/* ---- parameters ---------------------------------------------------------------------------------
- */
-
-static const char *
-text_of(const struct meaning *mean, const struct activity *a, unsigned p)
-{
-	return mean->at[p] != NOWHERE ? a->event->strings[mean->at[p]] : NULL;
-}
-
-static int64_t
-value_of(const struct meaning *mean, const struct activity *a, unsigned p)
-{
-	unsigned at = mean->at[p];
-	if (at == NOWHERE)
-		return 0;
-	const struct ktr_param as = {.is_signed = mean->is_signed[at], .bits = mean->bits[at]};
-	return (int64_t)ktr_param_value(&as, a->event->args[at]);
-}
-
-/* The thread of an ident, `NAME tid N`; NULL when it is none, or no memory. */
-static struct activity_thread *
-ident_of(struct activity_model *m, const char *ident)
-{
-	static const char word[] = " tid ";
-	const char *at = NULL;
-	if (ident == NULL)
-		return NULL;
-	for (const char *p = ident; (p = strstr(p, word)) != NULL; p++)
-		at = p;
-	if (at == NULL)
-		return NULL;
-	struct activity_thread *t =
-	    thread_get(m, (uint32_t)strtoul(at + sizeof(word) - 1, NULL, 10));
-	/* Its own events know better: an ident's text may be older, or newer. */
-	if (t != NULL && at > ident && t->name[0] == '\0')
-		thread_name(t, ident, (size_t)(at - ident));
-	return t;
-}
-
-/* ---- what events mean ---------------------------------------------------------------------------
- */
 
 static bool
-mean_running(struct activity_model *m, struct activity *a, struct activity_thread *t)
+runs(const struct activity_model *m, const struct activity_thread *t)
+{
+	return m->running[t->cpu] == t;
+}
+
+static void
+thread_forget(struct activity_model *m, struct activity_thread *t)
+{
+	if (m->gone != NULL)
+		m->gone(m->gone_arg, t);
+	thread_table_remove(&m->threads, t);
+}
+
+/* Those that are dead go when another runs where they ran. */
+static void
+forget_dead(struct activity_model *m)
+{
+	struct activity_thread **at = &m->dead;
+	while (*at != NULL) {
+		struct activity_thread *t = *at;
+		if (t->state == ACTIVITY_DEAD && runs(m, t)) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		t->listed = false;
+		if (t->state == ACTIVITY_DEAD)
+			thread_forget(m, t);
+	}
+}
+
+/*
+ * No event may tell that a thread is dead: then those go of which nothing has been known, or only
+ * from before events were lost, since it was looked last. It is looked again when there are twice
+ * as many as are left.
+ */
+static void
+forget_unknown(struct activity_model *m)
+{
+	struct activity_thread *unknown = NULL;
+	for (size_t i = 0; i < m->threads.size; i++) {
+		struct activity_thread *t = m->threads.slots[i];
+		bool known =
+		    t != NULL && t->state != ACTIVITY_UNKNOWN && t->gaps == m->gaps[t->cpu];
+		if (t == NULL || known || t->woken || t->listed || runs(m, t) ||
+		    t->since_ns >= m->looked_ns)
+			continue;
+		t->next = unknown;
+		unknown = t;
+	}
+	while (unknown != NULL) {
+		struct activity_thread *t = unknown;
+		unknown = t->next;
+		thread_forget(m, t);
+	}
+	m->many = m->threads.count * 2 > MANY_MIN ? m->threads.count * 2 : MANY_MIN;
+	m->looked_ns = m->last_ns;
+}
+
+void
+activity_switch(struct activity_model *m, struct activity *a, struct activity_thread *t)
 {
 	struct activity_thread *prev = m->running[a->cpu];
 	a->kind = prev == t ? ACTIVITY_STATE : ACTIVITY_SWITCH;
@@ -149,279 +122,53 @@ mean_running(struct activity_model *m, struct activity *a, struct activity_threa
 		a->other = prev;
 		if (prev != NULL &&
 		    (prev->state == ACTIVITY_RUNNING || prev->state == ACTIVITY_SPINNING))
-			thread_state(prev, prev->idle ? ACTIVITY_RUNNABLE : ACTIVITY_UNKNOWN, NULL,
-				     a->ns);
+			activity_thread_state(m, prev,
+					      prev->idle    ? ACTIVITY_RUNNABLE
+					      : prev->exits ? ACTIVITY_DEAD
+							    : ACTIVITY_UNKNOWN,
+					      NULL, a->ns);
 		m->running[a->cpu] = t;
 	}
 	/* It runs on one CPU: what the other runs, no event has told. */
-	if (t->cpu != a->cpu && m->running[t->cpu] == t)
+	if (t->cpu != a->cpu && runs(m, t)) {
 		m->running[t->cpu] = NULL;
+		a->left = (int)t->cpu;
+	}
+	activity_thread_state(m, t, ACTIVITY_RUNNING, NULL, a->ns);
 	t->cpu = a->cpu;
-	thread_state(t, ACTIVITY_RUNNING, NULL, a->ns);
-	return true;
-}
-
-static bool
-mean_state(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	static const struct {
-		const char *text;
-		enum activity_state state;
-		unsigned why;
-	} states[] = {
-	    {"runq add", ACTIVITY_RUNNABLE, P_COUNT}, {"sleep", ACTIVITY_SLEEPING, P_WMESG},
-	    {"blocked", ACTIVITY_BLOCKED, P_LOCK},    {"spinning", ACTIVITY_SPINNING, P_LOCK},
-	    {"thread exit", ACTIVITY_DEAD, P_COUNT},
-	};
-	const char *text = text_of(mean, a, P_STATE);
-	struct activity_thread *t = ident_of(m, text_of(mean, a, P_ID));
-	if (t == NULL || text == NULL)
-		return false;
-	a->thread = t;
-	a->before = t->state;
-	a->other = ident_of(m, text_of(mean, a, P_LINKED));
-	if (mean->at[P_PRIO] != NOWHERE)
-		t->prio = (int)value_of(mean, a, P_PRIO);
-	if (strcmp(text, "running") == 0)
-		return mean_running(m, a, t);
-	for (unsigned i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		if (strcmp(text, states[i].text) != 0)
-			continue;
-		const char *why = states[i].why < P_COUNT ? text_of(mean, a, states[i].why) : NULL;
-		thread_state(t, states[i].state, why, a->ns);
-		a->kind = ACTIVITY_STATE;
-		a->fresh = a->other != NULL && a->before == ACTIVITY_UNKNOWN && !t->woken;
-		t->woken = false;
-		return true;
-	}
-	return false;
-}
-
-static bool
-mean_point(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	const char *text = text_of(mean, a, P_POINT);
-	struct activity_thread *t = ident_of(m, text_of(mean, a, P_ID));
-	if (t == NULL || text == NULL)
-		return false;
-	if (strcmp(text, "prio") == 0 && mean->at[P_PRIO_2] != NOWHERE)
-		t->prio = (int)value_of(mean, a, P_PRIO_2);
-	if (strcmp(text, "wokeup") != 0)
-		return false;
-	a->kind = ACTIVITY_WAKE;
-	a->other = t;
-	a->thread = t = ident_of(m, text_of(mean, a, P_LINKED));
-	if (t == NULL)
-		return false;
-	a->before = t->state;
-	t->woken = true;
-	return true;
-}
-
-static bool
-mean_counter(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	(void)m;
-	a->kind = ACTIVITY_COUNTER;
-	a->text = text_of(mean, a, P_ID);
-	a->value = value_of(mean, a, P_COUNTER);
-	return a->text != NULL;
-}
-
-static bool
-mean_irq_enter(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	(void)m;
-	a->kind = ACTIVITY_IRQ_ENTER;
-	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
-	a->text = text_of(mean, a, P_NAME);
-	if (a->text == NULL)
-		a->text = "interrupt";
-	return true;
-}
-
-static bool
-mean_irq_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	(void)m;
-	a->kind = ACTIVITY_IRQ_EXIT;
-	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
-	return true;
-}
-
-static bool
-mean_sys_enter(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	struct activity_thread *t = thread_get(m, a->event->tid);
-	if (t == NULL)
-		return false;
-	a->kind = ACTIVITY_SYS_ENTER;
-	a->text = t->call = mean->call;
-	t->call_ns = a->ns;
-	memcpy(a->args, a->event->args, sizeof(a->args));
-	return true;
-}
-
-static bool
-mean_sys_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	struct activity_thread *t = thread_get(m, a->event->tid);
-	if (t == NULL)
-		return false;
-	a->kind = ACTIVITY_SYS_EXIT;
-	a->text = mean->call;
-	a->value = value_of(mean, a, P_RET);
-	t->call = NULL;
-	return true;
-}
-
-/* A thread that an event names by its number, and perhaps by its name. */
-static struct activity_thread *
-numbered(struct activity_model *m, const struct meaning *mean, const struct activity *a, unsigned p)
-{
-	struct activity_thread *t = thread_get(m, (uint32_t)value_of(mean, a, p));
-	const char *name = text_of(mean, a, P_NAME);
-	if (t != NULL && name != NULL)
-		thread_name(t, name, strlen(name));
-	return t;
-}
-
-static bool
-mean_fork(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	a->kind = ACTIVITY_FORK;
-	a->other = thread_get(m, (uint32_t)value_of(mean, a, P_PARENT));
-	a->thread = numbered(m, mean, a, P_CHILD);
-	return a->thread != NULL && a->other != NULL;
-}
-
-static bool
-mean_thread_create(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	numbered(m, mean, a, P_TID);
-	return false;
-}
-
-static bool
-mean_exec(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	a->kind = ACTIVITY_EXEC;
-	a->thread = numbered(m, mean, a, P_PID);
-	a->text = text_of(mean, a, P_NAME);
-	return a->thread != NULL && a->text != NULL;
-}
-
-static bool
-mean_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
-{
-	a->kind = ACTIVITY_EXIT;
-	a->thread = numbered(m, mean, a, P_PID);
-	a->value = value_of(mean, a, P_STATUS);
-	return a->thread != NULL;
-}
-
-/* The table: formats by how they begin, and what they mean. */
-static const struct {
-	const char *begins;
-	meaning_fn *fn;
-} meanings[] = {
-    {"KTRGRAPH group:\"thread\", id:\"%s\", state:\"%s\",", mean_state},
-    {"KTRGRAPH group:\"thread\", id:\"%s\", point:\"%s\",", mean_point},
-    {"KTRGRAPH group:\"load\", id:\"%s\", counter:%d,", mean_counter},
-    {"interrupt enter: ", mean_irq_enter},
-    {"interrupt exit: ", mean_irq_exit},
-    {"syscall ", mean_sys_enter},
-    {"sysret ", mean_sys_exit},
-    {"fork: ", mean_fork},
-    {"thread create: ", mean_thread_create},
-    {"exec: ", mean_exec},
-    {"exit: ", mean_exit},
-};
-
-static void
-meaning_find(struct meaning *mean, const struct ktr_decode_site *s)
-{
-	struct ktr_param params[KTR_PARAM_MAX];
-	mean->site = s;
-	mean->fn = NULL;
-	for (unsigned i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		if (strncmp(s->fmt, meanings[i].begins, strlen(meanings[i].begins)) == 0)
-			mean->fn = meanings[i].fn;
-	}
-	memset(mean->at, NOWHERE, sizeof(mean->at));
-	ktr_params_scan(s->fmt, params, s->nargs);
-	for (unsigned i = 0; i < s->nargs; i++) {
-		mean->is_signed[i] = params[i].is_signed;
-		mean->bits[i] = params[i].bits;
-		for (unsigned p = 0; p < P_COUNT; p++) {
-			if (strcmp(params[i].name, param_names[p]) == 0)
-				mean->at[p] = (uint8_t)i;
-		}
-	}
-	if (mean->fn != mean_sys_enter && mean->fn != mean_sys_exit)
-		return;
-	/* `syscall NAME: …`, which is a name in other tools' formats, too. */
-	const char *name = strchr(s->fmt, ' ') + 1;
-	size_t len = 0;
-	while (isalnum((unsigned char)name[len]) || name[len] == '_')
-		len++;
-	if (len == 0 || len >= CALL_NAME || name[len] != ':') {
-		mean->fn = NULL;
-		return;
-	}
-	memcpy(mean->call, name, len);
-	mean->call[len] = '\0';
-}
-
-/* NULL: no memory. */
-static const struct meaning *
-meaning_of(struct activity_model *m, const struct ktr_decode_event *e)
-{
-	struct meaning **mean = &m->meanings[e->site_number & 0xffff];
-	if (*mean != NULL && (*mean)->site == e->site)
-		return *mean;
-	struct meaning *found = calloc(1, sizeof(*found));
-	if (found == NULL)
-		return NULL;
-	meaning_find(found, e->site);
-	found->older = *mean;
-	*mean = found;
-	return found;
+	t->gaps = m->gaps[t->cpu];
 }
 
 /* ---- events -------------------------------------------------------------------------------------
  */
 
-/* Does the event itself tell that its thread runs here from now on? */
-static bool
-tells_switch(const struct meaning *mean, const struct activity *a)
-{
-	const char *text = mean->fn == mean_state ? text_of(mean, a, P_STATE) : NULL;
-	return text != NULL && strcmp(text, "running") == 0;
-}
-
 int
 activity_event(struct activity_model *m, const struct ktr_decode_event *e,
-	       struct activity out[ACTIVITY_MAX])
+	       struct activity out[ACTIVITY_MAX], const struct activity_thread **by)
 {
-	static const struct meaning nothing = {.fn = NULL};
 	int n = 0;
 	uint64_t ns = m->last_ns = activity_ns(m, e->header, e->ticks);
-	const struct meaning *mean = e->site != NULL ? meaning_of(m, e) : &nothing;
-	struct activity_thread *t = thread_get(m, e->tid);
+	if (m->dead != NULL)
+		forget_dead(m);
+	if (m->threads.count >= m->many)
+		forget_unknown(m);
+	const struct meaning *mean = meaning_of(m, e);
+	struct activity_thread *t = activity_thread_get(m, e->tid);
 	if (mean == NULL || t == NULL)
 		return -1;
+	*by = t;
 	if (e->thread != NULL)
-		thread_name(t, e->thread, strlen(e->thread));
-	const struct activity blank = {.cpu = e->cpu, .ns = ns, .event = e, .thread = t};
+		activity_thread_name(t, e->thread, strlen(e->thread));
+	const struct activity blank = {
+	    .cpu = e->cpu, .ns = ns, .event = e, .thread = t, .left = -1};
 	out[0] = blank;
-	if (m->running[e->cpu] != t && !tells_switch(mean, &out[0])) {
+	if (m->running[e->cpu] != t && !meaning_is_switch(mean, e)) {
 		out[0].inferred = true;
 		out[0].before = t->state;
-		mean_running(m, &out[n++], t);
+		activity_switch(m, &out[n++], t);
 	}
 	out[n] = blank;
-	if (mean->fn != NULL && mean->fn(m, mean, &out[n]))
+	if (meaning_tell(m, mean, &out[n]))
 		n++;
 	return n;
 }
@@ -431,15 +178,12 @@ activity_gap(struct activity_model *m, const struct ktr_decode_gap *g)
 {
 	struct activity_thread *t = m->running[g->cpu];
 	m->running[g->cpu] = NULL;
+	m->gaps[g->cpu]++;
 	if (t != NULL)
-		thread_state(t, ACTIVITY_UNKNOWN, NULL, activity_ns(m, g->header, g->from_ticks));
+		activity_thread_state(m, t,
+				      t->state == ACTIVITY_DEAD ? ACTIVITY_DEAD : ACTIVITY_UNKNOWN,
+				      NULL, activity_ns(m, g->header, g->from_ticks));
 	return t;
-}
-
-const struct activity_thread *
-activity_thread(const struct activity_model *m, uint32_t tid)
-{
-	return thread_table_find(&m->threads, tid);
 }
 
 uint64_t
@@ -484,12 +228,17 @@ activity_state_name(enum activity_state state)
 }
 
 struct activity_model *
-activity_create(void)
+activity_create(activity_gone_fn *gone, void *arg)
 {
 	struct activity_model *m = calloc(1, sizeof(*m));
 	if (m != NULL && !thread_table_init(&m->threads)) {
 		free(m);
 		return NULL;
+	}
+	if (m != NULL) {
+		m->gone = gone;
+		m->gone_arg = arg;
+		m->many = MANY_MIN;
 	}
 	return m;
 }
@@ -499,13 +248,7 @@ activity_destroy(struct activity_model *m)
 {
 	if (m == NULL)
 		return;
-	for (size_t i = 0; i < sizeof(m->meanings) / sizeof(m->meanings[0]); i++) {
-		while (m->meanings[i] != NULL) {
-			struct meaning *older = m->meanings[i]->older;
-			free(m->meanings[i]);
-			m->meanings[i] = older;
-		}
-	}
+	meanings_free(m);
 	thread_table_free(&m->threads);
 	free(m);
 }

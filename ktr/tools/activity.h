@@ -4,6 +4,9 @@
  *
  * It is fed with the events and gaps in the order of time, and keeps the state of every thread and
  * CPU as of the event before. Not every event means something, and a few mean two things.
+ *
+ * Memory is that of the threads that live: a thread is forgotten when it is dead, and when nothing
+ * is known of it but that it does not run, and many others have come since.
  */
 #pragma once
 
@@ -28,7 +31,7 @@ enum activity_state {
 
 struct activity_thread {
 	uint32_t tid;
-	uint32_t number; /* 0, 1, 2, … in the order of what was seen first */
+	uint32_t number; /* small: the next thread may have it when this one is gone */
 	bool idle;       /* a CPU's idle thread */
 	enum activity_state state;
 	const char *why;   /* wait message or lock; NULL: none. Valid as the decoder's texts */
@@ -36,9 +39,17 @@ struct activity_thread {
 	bool woken;        /* WAKE came, and it is on no run queue yet */
 	uint32_t cpu;      /* where it ran last */
 	int prio;          /* as last told; less is better */
-	const char *call;  /* the system call that it is in; NULL: none, or not known */
-	uint64_t call_ns;  /* since when */
+	/*
+	 * The system call that it is in; NULL: none, or not known: where it ran, events were lost,
+	 * and it has been heard of since.
+	 */
+	const char *call;
 	char name[ACTIVITY_NAME]; /* the last known; "" when none is */
+
+	/* the model's own */
+	bool exits, listed;
+	uint32_t gaps; /* of cpu, when it was last heard of */
+	struct activity_thread *next;
 };
 
 enum activity_kind {
@@ -64,6 +75,7 @@ struct activity {
 	enum activity_state before;                   /* thread's */
 	bool fresh;    /* STATE: RUNNABLE for the first time, made by other */
 	bool inferred; /* a SWITCH that no event told, but the next one of that CPU */
+	int left;      /* SWITCH: the CPU that ran thread until now, as far as was told; -1: none */
 	uint32_t number;
 	int64_t value;
 	const char *text; /* valid as the decoder's texts */
@@ -72,22 +84,26 @@ struct activity {
 
 struct activity_model;
 
-/** NULL: no memory. */
-struct activity_model *activity_create(void);
+/** Told, with its arg, of each thread that is to be forgotten, for the last time. */
+typedef void activity_gone_fn(void *arg, const struct activity_thread *t);
+
+/** gone may be NULL. NULL: no memory. */
+struct activity_model *activity_create(activity_gone_fn *gone, void *arg);
+/** Tells of no more threads. */
 void activity_destroy(struct activity_model *m);
 
-/** How many activities the event is, in out; -1: no memory. Their threads stay where they are. */
+/**
+ * How many activities the event is, in out, and which thread recorded it; -1: no memory. Threads
+ * stay where they are until they are gone, which the next call tells first.
+ */
 int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
-		   struct activity out[ACTIVITY_MAX]);
+		   struct activity out[ACTIVITY_MAX], const struct activity_thread **by);
 /**
  * Events of a CPU are missing: what runs there is not known until the next event of that CPU. The
- * thread that ran there, whose state is UNKNOWN from now on, or NULL.
+ * thread that ran there, whose state is UNKNOWN from now on unless it is dead, or NULL.
  */
 const struct activity_thread *activity_gap(struct activity_model *m,
 					   const struct ktr_decode_gap *g);
-
-/** The thread with that number; NULL: not seen. */
-const struct activity_thread *activity_thread(const struct activity_model *m, uint32_t tid);
 
 /** The time of the last event, nanoseconds since boot. */
 uint64_t activity_now(const struct activity_model *m);
@@ -96,7 +112,7 @@ uint64_t activity_ns(const struct activity_model *m, const struct ktr_decode_hea
 		     uint64_t ticks);
 /** What runs on a CPU; NULL: not known. */
 const struct activity_thread *activity_running(const struct activity_model *m, uint32_t cpu);
-/** Calls fn for every thread seen, in no order. */
+/** Calls fn for every thread that is not gone, in no order. */
 void activity_threads(const struct activity_model *m,
 		      void (*fn)(void *arg, const struct activity_thread *t), void *arg);
 /** One word: "running", "runnable", … */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define OUTPUT_BYTES (256u * 1024)
 
@@ -46,42 +45,42 @@ bool
 export_file_failed(const struct export_file *file, char *err, size_t errlen)
 {
 	return export_fail(err, errlen, "%.200s: %s",
-			   file->part[0] != '\0' ? file->part : "standard output", strerror(errno));
+			   file->path[0] != '\0' ? file->path : "standard output", strerror(errno));
 }
 
-bool
-export_file_open(struct export_file *file, const char *path, char *err, size_t errlen)
+static bool
+file_open(struct export_file *file, const char *path, char *err, size_t errlen)
 {
 	struct stat st;
-	file->path[0] = file->part[0] = '\0';
+	file->path[0] = file->temp[0] = '\0';
 	file->f = stdout;
 	if (path == NULL || strcmp(path, "-") == 0)
 		return true;
-	if (strlen(path) >= EXPORT_PATH)
-		return export_fail(err, errlen, "%.60s…: the name is too long", path);
 	snprintf(file->path, sizeof(file->path), "%s", path);
+	bool there = stat(path, &st) == 0;
+	if (!there && errno != ENOENT)
+		return export_file_failed(file, err, errlen);
+	size_t n = strlen(path);
+	if ((there && S_ISDIR(st.st_mode)) || (n > 0 && path[n - 1] == '/'))
+		return export_fail(err, errlen, "%.200s: expected a file's name, not a directory's",
+				   path);
 	/* What is no plain file, such as /dev/null or a pipe, is written as it is. */
-	bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-	snprintf(file->part, sizeof(file->part), "%s%s", path, special ? "" : ".part");
-	file->f = fopen(file->part, "wb");
+	if (there && !S_ISREG(st.st_mode)) {
+		file->f = fopen(path, "wb");
+	} else {
+		if (there && realpath(path, file->path) == NULL) /* a link stays one */
+			return export_file_failed(file, err, errlen);
+		file->f = export_temp_file(file->path, file->temp);
+	}
 	return file->f != NULL || export_file_failed(file, err, errlen);
 }
 
 FILE *
 export_file_scratch(const struct export_file *file)
 {
-	char name[sizeof(file->part) + 8];
-	if (strcmp(file->part, file->path) == 0) /* standard output, or no plain file */
+	if (file->temp[0] == '\0') /* standard output, or no plain file */
 		return tmpfile();
-	snprintf(name, sizeof(name), "%s.XXXXXX", file->part);
-	int fd = mkstemp(name);
-	if (fd < 0)
-		return NULL;
-	unlink(name);
-	FILE *f = fdopen(fd, "w+b");
-	if (f == NULL)
-		close(fd);
-	return f;
+	return export_temp_nameless(file->path);
 }
 
 void *
@@ -92,7 +91,7 @@ export_create(size_t size, const struct export_options *o, char *err, size_t err
 		export_fail(err, errlen, "not enough memory");
 		return NULL;
 	}
-	if (!export_file_open(file, o->path, err, errlen)) {
+	if (!file_open(file, o->path, err, errlen)) {
 		free(file);
 		return NULL;
 	}
@@ -104,19 +103,14 @@ bool
 export_file_close(struct export_file *file, bool complete, char *err, size_t errlen)
 {
 	bool written = ferror(file->f) == 0;
-	if (file->part[0] == '\0') {
-		written = fflush(file->f) == 0 && written;
-		return written ? complete : export_file_failed(file, err, errlen);
-	}
-	written = fclose(file->f) == 0 && written;
-	bool good = complete && (written || export_file_failed(file, err, errlen));
-	if (strcmp(file->part, file->path) == 0)
-		return good;
-	if (good && rename(file->part, file->path) != 0)
-		good = export_fail(err, errlen, "%.200s: %s", file->path, strerror(errno));
-	if (!good)
-		unlink(file->part);
-	return good;
+	written = (file->f == stdout ? fflush(stdout) : fclose(file->f)) == 0 && written;
+	bool whole =
+	    complete && written && (file->temp[0] == '\0' || export_temp_rename(file->path));
+	if (complete && !whole)
+		export_file_failed(file, err, errlen);
+	if (file->temp[0] != '\0' && !whole)
+		export_temp_remove();
+	return whole;
 }
 
 /* Sites are told again in a stream that is read again: what they say makes them the same. */

@@ -11,6 +11,7 @@
 #include "ktr/decode.h"
 #include "ktr/param.h"
 #include "ktr/tools/activity.h"
+#include "ktr/tools/export_temp.h"
 #include "ktr/tools/linux.h"
 
 struct dump_filter; /* ktrdump.h */
@@ -19,8 +20,9 @@ struct export;      /* a writer's own */
 struct export_options {
 	const char *path; /* NULL or "-": standard output */
 	const struct dump_filter *filter;
-	unsigned width;                     /* of a picture, pixels; 0: the format's own */
-	const struct activity_model *model; /* for its threads; there until after close */
+	unsigned width; /* of a picture, pixels; 0: the format's own */
+	const struct activity_model
+	    *model; /* for its threads at the end; there until after close */
 };
 
 /** An event, and what it means. */
@@ -65,6 +67,8 @@ struct export_format {
 		      size_t errlen);
 	bool (*event)(struct export *x, const struct export_event *ev, char *err, size_t errlen);
 	bool (*gap)(struct export *x, const struct export_gap *gap, char *err, size_t errlen);
+	/** A thread will not be seen again; its number may. May be NULL. False: no memory. */
+	bool (*gone)(struct export *x, const struct activity_thread *t);
 	/** Ends it: under its final name when complete is true, else nothing stays. Frees x. */
 	bool (*close)(struct export *x, bool complete, char *err, size_t errlen);
 };
@@ -86,15 +90,13 @@ const struct export_format *export_nth(unsigned n);
 __attribute__((format(printf, 3, 4))) bool export_fail(char *err, size_t errlen, const char *fmt,
 						       ...);
 
-#define EXPORT_PATH 4096u /* bytes of a name, with the NUL */
-
-/** One file that is written: standard output, or a file that has another name until it is whole. */
+/** What an export of one file is written to. */
 struct export_file {
 	FILE *f;
-	char path[EXPORT_PATH], part[EXPORT_PATH + 8]; /* "" for standard output */
+	char path[EXPORT_PATH]; /* "" for standard output */
+	char temp[EXPORT_PATH]; /* its name until it is whole; "": it has none */
 };
 
-bool export_file_open(struct export_file *file, const char *path, char *err, size_t errlen);
 /** A nameless file, for what has to wait; beside the output, where there is room. NULL: errno. */
 FILE *export_file_scratch(const struct export_file *file);
 /**
@@ -104,7 +106,8 @@ FILE *export_file_scratch(const struct export_file *file);
 void *export_create(size_t size, const struct export_options *o, char *err, size_t errlen);
 /** `PATH: why`, by errno. Returns false. */
 bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
-/** False: it could not all be written, and nothing stays; as with complete false, quietly. */
+/** False: nothing stays, for it could not all be written; or complete is false: err is as before.
+ */
 bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
 
 #define EXPORT_CLASSES 65536u

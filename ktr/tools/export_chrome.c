@@ -28,7 +28,7 @@
 #define TID_CPU     0xffff0000u
 
 #define STATE_BYTES (16u + KTR_WIRE_STRING_MAX)
-#define NEST_MAX    8u /* interrupts within each other that are shown */
+#define NEST_MAX    8u /* interrupts within each other */
 
 struct track {
 	const struct activity_thread *t;
@@ -173,8 +173,10 @@ state_put(struct export *x, struct track *track, uint64_t ns)
 {
 	enum activity_state state = track->t->state;
 	char name[STATE_BYTES];
-	if (state == ACTIVITY_UNKNOWN || state == ACTIVITY_DEAD) {
+	bool over = state == ACTIVITY_UNKNOWN || state == ACTIVITY_DEAD;
+	if (over)
 		flow_end(x, track, ns);
+	if (over || (track->t->call == NULL && track->call[0] != '\0')) {
 		put_end(x, place_of(track), ns, track->state, "state");
 		put_end(x, place_of(track), ns, track->call, "syscall");
 	}
@@ -189,16 +191,35 @@ state_put(struct export *x, struct track *track, uint64_t ns)
 		flow_end(x, track, ns);
 }
 
+/* Ends all that the track has. */
 static void
-cpu_clear(struct export *x, uint32_t number, uint64_t ns)
+track_end(struct export *x, struct track *track)
+{
+	if (track->t == NULL)
+		return;
+	flow_end(x, track, x->last_ns);
+	put_end(x, place_of(track), x->last_ns, track->state, "state");
+	put_end(x, place_of(track), x->last_ns, track->call, "syscall");
+	memset(track, 0, sizeof(*track));
+}
+
+/* Ends interrupts of the CPU, all but so many. */
+static void
+interrupts_end(struct export *x, uint32_t number, uint64_t ns, unsigned left)
 {
 	struct cpu *cpu = cpu_of(x, number);
 	char name[STATE_BYTES];
-	while (cpu->nested > 0) {
+	while (cpu->nested > left) {
 		snprintf(name, sizeof(name), "%s", cpu->interrupts[--cpu->nested]);
 		put_end(x, place_of_cpu(number), ns, name, "interrupt");
 	}
-	put_end(x, place_of_cpu(number), ns, cpu->runs, "cpu");
+}
+
+static void
+cpu_clear(struct export *x, uint32_t number, uint64_t ns)
+{
+	interrupts_end(x, number, ns, 0);
+	put_end(x, place_of_cpu(number), ns, x->cpus[number].runs, "cpu");
 }
 
 /* ---- activities ---------------------------------------------------------------------------------
@@ -209,6 +230,8 @@ put_switch(struct export *x, const struct activity *a)
 {
 	struct cpu *cpu = cpu_of(x, a->cpu);
 	cpu_clear(x, a->cpu, a->ns);
+	if (a->left >= 0 && x->cpus[a->left].known)
+		cpu_clear(x, (uint32_t)a->left, a->ns);
 	if (a->other != NULL)
 		state_put(x, track_of(x, a->other), a->ns);
 	if (!a->thread->idle && a->thread->tid != 0) {
@@ -237,14 +260,14 @@ static void
 put_interrupt(struct export *x, const struct activity *a)
 {
 	struct cpu *cpu = cpu_of(x, a->cpu);
-	char name[STATE_BYTES];
-	if (a->kind == ACTIVITY_IRQ_ENTER && cpu->nested < NEST_MAX) {
+	if (a->kind == ACTIVITY_IRQ_ENTER) {
 		const char *text = a->text[0] != '\0' ? a->text : "interrupt";
+		if (cpu->nested == NEST_MAX) /* their ends are not told */
+			interrupts_end(x, a->cpu, a->ns, 0);
 		cpu->interrupts[cpu->nested++] = text;
 		put_begin(x, place_of_cpu(a->cpu), a->ns, text, "interrupt");
-	} else if (a->kind == ACTIVITY_IRQ_EXIT && cpu->nested > 0) {
-		snprintf(name, sizeof(name), "%s", cpu->interrupts[--cpu->nested]);
-		put_end(x, place_of_cpu(a->cpu), a->ns, name, "interrupt");
+	} else if (cpu->nested > 0) {
+		interrupts_end(x, a->cpu, a->ns, cpu->nested - 1);
 	}
 }
 
@@ -412,6 +435,15 @@ chrome_gap(struct export *x, const struct export_gap *gap, char *err, size_t err
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 
+/* The track's number is another thread's from now on. */
+static bool
+chrome_gone(struct export *x, const struct activity_thread *t)
+{
+	if (t->number < x->track_room)
+		track_end(x, &x->tracks[t->number]);
+	return true;
+}
+
 /* ---- begin and end ------------------------------------------------------------------------------
  */
 
@@ -428,14 +460,8 @@ chrome_begin(struct export *x, const struct ktr_decode_header *h, char *err, siz
 static bool
 chrome_close(struct export *x, bool complete, char *err, size_t errlen)
 {
-	for (size_t i = 0; complete && i < x->track_room; i++) {
-		struct track *track = &x->tracks[i];
-		if (track->t == NULL)
-			continue;
-		flow_end(x, track, x->last_ns);
-		put_end(x, place_of(track), x->last_ns, track->state, "state");
-		put_end(x, place_of(track), x->last_ns, track->call, "syscall");
-	}
+	for (size_t i = 0; complete && i < x->track_room; i++)
+		track_end(x, &x->tracks[i]);
 	for (uint32_t n = 0; complete && n < KTR_DECODE_CPUS; n++) {
 		if (x->cpus[n].known)
 			cpu_clear(x, n, x->last_ns);
@@ -466,5 +492,6 @@ const struct export_format export_chrome = {
     .begin = chrome_begin,
     .event = chrome_event,
     .gap = chrome_gap,
+    .gone = chrome_gone,
     .close = chrome_close,
 };

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "ktr/param.h"
 #include "ktr/tools/export.h"
@@ -52,7 +51,7 @@ struct cpu {
 
 struct export
 {
-	char path[EXPORT_PATH], part[EXPORT_PATH + 8]; /* of the directory */
+	char path[EXPORT_PATH], temp[EXPORT_PATH]; /* of the directory; until it is whole */
 	FILE *metadata;
 	uint8_t boot_id[16];
 	bool any;                   /* event or gap */
@@ -61,31 +60,22 @@ struct export
 	struct export_classes classes;
 };
 
-/* The file of a CPU's stream, or the metadata. */
-static void
-file_path(const struct export *x, unsigned n, char path[PATH_BYTES])
-{
-	if (n < KTR_DECODE_CPUS)
-		snprintf(path, PATH_BYTES, "%s/kernel/channel0_%u", x->part, n);
-	else
-		snprintf(path, PATH_BYTES, "%s/kernel/metadata", x->part);
-}
-
 static bool
-file_failed(const struct export *x, unsigned n, char *err, size_t errlen)
+failed(const struct export *x, char *err, size_t errlen)
 {
-	char path[PATH_BYTES];
-	int why = errno;
-	file_path(x, n, path);
-	return export_fail(err, errlen, "%.200s: %s", path, strerror(why));
+	return export_fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
 }
 
+/* The file of a CPU's stream, or the metadata. NULL: errno. */
 static FILE *
 file_open(const struct export *x, unsigned n)
 {
 	char path[PATH_BYTES];
-	file_path(x, n, path);
-	return fopen(path, "wb");
+	if (n < KTR_DECODE_CPUS)
+		snprintf(path, sizeof(path), "%s/kernel/channel0_%u", x->temp, n);
+	else
+		snprintf(path, sizeof(path), "%s/kernel/metadata", x->temp);
+	return export_temp_add(path) ? fopen(path, "wb") : NULL;
 }
 
 /* ---- streams ------------------------------------------------------------------------------------
@@ -111,7 +101,7 @@ packet_end(struct export *x, unsigned n, char *err, size_t errlen)
 		    fwrite(c->buf, 1, c->used, c->file) == c->used;
 	c->used = 0;
 	c->first_ns = c->last_ns;
-	return good || file_failed(x, n, err, errlen);
+	return good || failed(x, err, errlen);
 }
 
 /* The CPU says something at time ns, perhaps for the first time. */
@@ -129,7 +119,7 @@ cpu_at(struct export *x, unsigned n, uint64_t ns, char *err, size_t errlen)
 	if (c->file != NULL)
 		c->buf = malloc(PACKET_BYTES);
 	if (c->buf == NULL)
-		return file_failed(x, n, err, errlen);
+		return failed(x, err, errlen);
 	c->first_ns = c->last_ns = x->first_ns;
 	return packet_end(x, n, err, errlen);
 }
@@ -313,56 +303,44 @@ ctf_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen
 /* ---- begin and end ------------------------------------------------------------------------------
  */
 
-/* Takes away what there is of the directory. */
-static void
-remove_all(const struct export *x)
-{
-	char path[PATH_BYTES];
-	for (unsigned n = 0; n <= KTR_DECODE_CPUS; n++) {
-		file_path(x, n, path);
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/kernel", x->part);
-	rmdir(path);
-	rmdir(x->part);
-}
-
 /* The directory and its metadata. */
 static bool
 directory_make(struct export *x, char *err, size_t errlen)
 {
 	char path[PATH_BYTES];
 	struct stat st;
-	if (stat(x->path, &st) == 0)
+	bool there = lstat(x->path, &st) == 0;
+	if (there)
 		return export_fail(err, errlen,
-				   "%.200s: it is there; expected the name of a "
-				   "directory to be made",
-				   x->path);
-	if (mkdir(x->part, 0777) != 0)
-		return export_fail(err, errlen, "%.200s: %s", x->part, strerror(errno));
-	snprintf(path, sizeof(path), "%s/kernel", x->part);
-	if (mkdir(path, 0777) == 0)
+				   "%.200s: there is a %s; expected a new name, for a directory",
+				   x->path, S_ISDIR(st.st_mode) ? "directory" : "file");
+	if (errno != ENOENT || export_temp_directory(x->path, x->temp) != 0)
+		return failed(x, err, errlen);
+	snprintf(path, sizeof(path), "%s/kernel", x->temp);
+	if (export_temp_add(path) && mkdir(path, 0777) == 0)
 		x->metadata = file_open(x, KTR_DECODE_CPUS);
 	if (x->metadata != NULL)
 		return true;
-	file_failed(x, KTR_DECODE_CPUS, err, errlen);
-	remove_all(x);
+	failed(x, err, errlen);
+	export_temp_remove();
 	return false;
 }
 
 static struct export *
 ctf_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = NULL;
-	if (strlen(o->path) >= EXPORT_PATH)
+	struct export *x = calloc(1, sizeof(*x));
+	size_t n = strlen(o->path);
+	export_fail(err, errlen, "not enough memory");
+	if (x == NULL)
+		return NULL;
+	while (n > 1 && o->path[n - 1] == '/')
+		n--;
+	if (n >= EXPORT_PATH)
 		export_fail(err, errlen, "%.60s…: the name is too long", o->path);
-	else if ((x = calloc(1, sizeof(*x))) == NULL)
-		export_fail(err, errlen, "not enough memory");
-	else {
-		snprintf(x->path, sizeof(x->path), "%s", o->path);
-		snprintf(x->part, sizeof(x->part), "%s.part", o->path);
-	}
-	if (x == NULL || directory_make(x, err, errlen))
+	else
+		memcpy(x->path, o->path, n);
+	if (n < EXPORT_PATH && directory_make(x, err, errlen))
 		return x;
 	free(x);
 	return NULL;
@@ -390,15 +368,15 @@ ctf_close(struct export *x, bool complete, char *err, size_t errlen)
 		if (good)
 			good = packet_end(x, n, err, errlen);
 		if (!file_end(c->file) && good)
-			good = file_failed(x, n, err, errlen);
+			good = failed(x, err, errlen);
 		free(c->buf);
 	}
 	if (!file_end(x->metadata) && good)
-		good = file_failed(x, KTR_DECODE_CPUS, err, errlen);
-	if (good && rename(x->part, x->path) != 0)
-		good = export_fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
+		good = failed(x, err, errlen);
+	if (good && !export_temp_rename(x->path))
+		good = failed(x, err, errlen);
 	if (!good)
-		remove_all(x);
+		export_temp_remove();
 	export_classes_free(&x->classes);
 	free(x);
 	return good;

@@ -113,23 +113,6 @@ folded_span(void *arg, const struct span *span)
 	return stack_add(x, stack, ns);
 }
 
-static struct export *
-folded_open(const struct export_options *o, char *err, size_t errlen)
-{
-	static const struct span_ops ops = {.thread = folded_span};
-	struct export *x = calloc(1, sizeof(*x));
-	export_fail(err, errlen, "not enough memory");
-	if (x == NULL)
-		return NULL;
-	x->filter = o->filter;
-	x->spans = spans_create(&ops, x, o->filter);
-	if (x->spans != NULL && export_file_open(&x->file, o->path, err, errlen))
-		return x;
-	spans_destroy(x->spans);
-	free(x);
-	return NULL;
-}
-
 static bool
 folded_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
@@ -150,6 +133,12 @@ folded_gap(struct export *x, const struct export_gap *gap, char *err, size_t err
 	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
 }
 
+static bool
+folded_gone(struct export *x, const struct activity_thread *t)
+{
+	return spans_gone(x->spans, t);
+}
+
 static void
 stack_print(const void *node, VISIT visit, void *out)
 {
@@ -166,13 +155,27 @@ folded_close(struct export *x, bool complete, char *err, size_t errlen)
 		export_fail(err, errlen, "not enough memory");
 	else if (complete)
 		twalk_r(x->stacks, stack_print, x->file.f);
-	char why[160];
-	bool good = export_file_close(&x->file, complete && told, told ? err : why,
-				      told ? errlen : sizeof(why));
+	bool good = export_file_close(&x->file, complete && told, err, errlen);
 	tdestroy(x->stacks, free);
 	spans_destroy(x->spans);
 	free(x);
 	return good;
+}
+
+static struct export *
+folded_open(const struct export_options *o, char *err, size_t errlen)
+{
+	static const struct span_ops ops = {.thread = folded_span};
+	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	if (x == NULL)
+		return NULL;
+	x->filter = o->filter;
+	x->spans = spans_create(&ops, x, o->filter);
+	if (x->spans != NULL)
+		return x;
+	folded_close(x, false, err, errlen);
+	export_fail(err, errlen, "not enough memory");
+	return NULL;
 }
 
 const struct export_format export_folded = {
@@ -183,5 +186,6 @@ const struct export_format export_folded = {
     .begin = folded_begin,
     .event = folded_event,
     .gap = folded_gap,
+    .gone = folded_gone,
     .close = folded_close,
 };

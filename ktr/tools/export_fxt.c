@@ -4,7 +4,8 @@
  *
  * Each event is one record, with its parameters for arguments by their names: a context switch or a
  * wakeup (scheduling records), a system call's or interrupt's beginning and end (duration events of
- * the thread), a counter, or else an instant of the thread. Events tell their CPU in the record, or
+ * the thread), a counter, or else an instant of the thread: so is the wakeup of one that runs, by
+ * which Perfetto would have its run begin. Events tell their CPU in the record, or
  * in the argument "on cpu" ("exit on cpu" for an end); a counter, in its id. What was lost is an
  * instant `lost`.
  *
@@ -13,7 +14,8 @@
  * has no arguments but weights: a switch that another event tells, and what ends durations where
  * events were lost and at the end.
  *
- * Threads are registered while their table has room, and then stand in each record;
+ * Threads are registered while their table has room, the next in the place of one that is gone, and
+ * then stand in each record;
  * export_fxt_record.c makes the records.
  */
 #include <stdlib.h>
@@ -25,6 +27,7 @@
 
 #define THREADS_MAX 255u
 #define IDLE_WEIGHT INT32_MIN
+#define NEST_MAX    8u /* interrupts within each other */
 
 struct fxt_class {
 	struct timeline_name name;
@@ -32,9 +35,11 @@ struct fxt_class {
 };
 
 struct thread {
-	const struct activity_thread *t;
-	uint8_t ref; /* 0: none */
-	bool call;   /* in a system call, which has begun */
+	const struct activity_thread *t; /* NULL: none has this number */
+	uint8_t ref;                     /* 0: none; stays with the number */
+	bool call;                       /* in a system call, which has begun */
+	bool runs;                       /* on that CPU, as was told; never what is idle */
+	uint32_t cpu;
 	unsigned interrupts;
 	char name[ACTIVITY_NAME]; /* as it was told */
 };
@@ -143,17 +148,19 @@ thread_of(struct export *x, const struct activity_thread *t)
 		x->thread_room = room;
 	}
 	struct thread *thread = &x->threads[t->number];
-	if (thread->t == NULL) {
+	bool is_new = thread->t == NULL;
+	if (is_new) {
 		thread->t = t;
-		if (x->thread_count < THREADS_MAX) {
+		if (thread->ref == 0 && x->thread_count < THREADS_MAX)
 			thread->ref = (uint8_t)++x->thread_count;
+		if (thread->ref != 0) {
 			fxt_record_begin(&x->out, FXT_RECORD_THREAD, (uint64_t)thread->ref << 16);
 			fxt_record_word(&x->out, t->tid);
 			fxt_record_word(&x->out, t->tid);
 			fxt_record_end(&x->out);
 		}
 	}
-	if (strcmp(thread->name, t->name) != 0) {
+	if (is_new || strcmp(thread->name, t->name) != 0) { /* a thread without one has a process */
 		memcpy(thread->name, t->name, sizeof(thread->name));
 		put_object(x, FXT_OBJECT_PROCESS, t->tid, t->name);
 		put_object(x, FXT_OBJECT_THREAD, t->tid, t->name);
@@ -217,13 +224,26 @@ is_idle(const struct activity_thread *t)
 	return t == NULL || t->idle || t->tid == 0;
 }
 
-/* From one thread to another; NULL: none that is known. The event may be NULL. */
+/*
+ * From one thread to another; NULL: none that is known. The event may be NULL. What ran elsewhere,
+ * and went here without a word, has to end there.
+ */
 static void
 put_switch(struct export *x, uint32_t cpu, uint64_t ns, const struct activity_thread *from,
 	   const struct activity_thread *to, const struct ktr_decode_event *e,
 	   const struct fxt_class *c, const struct export_class *known)
 {
-	bool out_idle = is_idle(from), in_idle = is_idle(to);
+	struct thread *out = from != NULL ? &x->threads[from->number] : NULL;
+	bool out_idle = is_idle(from) && !(out != NULL && out->runs), in_idle = is_idle(to);
+	struct thread *in = in_idle ? NULL : &x->threads[to->number];
+	if (in != NULL && in->runs)
+		put_switch(x, in->cpu, ns, to, NULL, NULL, NULL, NULL);
+	if (out != NULL)
+		out->runs = false;
+	if (in != NULL) {
+		in->runs = true;
+		in->cpu = cpu;
+	}
 	uint64_t nargs = (e != NULL ? e->nargs : 0) + out_idle + in_idle;
 	fxt_record_begin(&x->out, FXT_RECORD_SCHEDULING,
 			 nargs << 16 | (uint64_t)cpu << 20 | thread_state(from) << 36 |
@@ -295,6 +315,17 @@ put_counter(struct export *x, const struct thread *thread, const struct activity
 	fxt_record_end(&x->out);
 }
 
+/* Ends what is over by what the activity says, though its own end was not told. */
+static void
+overdue_end(struct export *x, const struct activity *a)
+{
+	struct thread *thread = thread_of(x, a->thread);
+	if (a->kind == ACTIVITY_SWITCH && a->other != NULL)
+		durations_end(x, thread_of(x, a->other), a->ns, false);
+	if (thread->call && a->thread->call == NULL && a->kind != ACTIVITY_SYS_EXIT)
+		durations_end(x, thread, a->ns, true);
+}
+
 /* True: the activity's record is that of the event. */
 static bool
 put_activity(struct export *x, const struct export_event *ev, const struct activity *a,
@@ -306,9 +337,13 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 			   known);
 		return !a->inferred;
 	case ACTIVITY_WAKE:
+		if (x->threads[a->thread->number].runs)
+			return false;
 		put_wakeup(x, a, c, known);
 		return true;
 	case ACTIVITY_IRQ_ENTER:
+		if (thread->interrupts == NEST_MAX) /* their ends are not told */
+			durations_end(x, thread, a->ns, false);
 		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->interrupt, c, known);
 		thread->interrupts++;
 		return true;
@@ -350,6 +385,8 @@ fxt_event(struct export *x, const struct export_event *ev, char *err, size_t err
 		good = (a->other == NULL || thread_of(x, a->other) != NULL) &&
 		       thread_of(x, a->thread) != NULL;
 		if (good)
+			overdue_end(x, a);
+		if (good)
 			told |= put_activity(x, ev, a, thread_of(x, ev->thread), c, known);
 		if (good && a->thread->state == ACTIVITY_DEAD)
 			durations_end(x, thread_of(x, a->thread), a->ns, true);
@@ -379,6 +416,17 @@ fxt_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen
 	fxt_put_number(&x->out, x->on_cpu, "on cpu", gap->g->cpu, false);
 	fxt_record_end(&x->out);
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
+}
+
+static bool
+fxt_gone(struct export *x, const struct activity_thread *t)
+{
+	if (t->number < x->thread_room) {
+		struct thread *thread = &x->threads[t->number];
+		durations_end(x, thread, x->last_ns, true);
+		*thread = (struct thread){.ref = thread->ref};
+	}
+	return true;
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------
@@ -444,5 +492,6 @@ const struct export_format export_fxt = {
     .begin = fxt_begin,
     .event = fxt_event,
     .gap = fxt_gap,
+    .gone = fxt_gone,
     .close = fxt_close,
 };

@@ -15,6 +15,9 @@
  *   characters, and no commas, which end an attribute that is the last.
  * - A file needs a source with two states, and a time between its first and last line: where there
  *   is none, a source `trace` says when the trace began and ended.
+ * - It draws from state to state: where a source begins with points, all that follows is drawn too
+ *   early, and points alone are drawn where the first is. So such a source begins with the state
+ *   `idle`, which has the colour of the background, and what was lost is a state until `idle`.
  *
  * Lines wait in a nameless file, in blocks, which are read from the last to the first.
  */
@@ -25,14 +28,13 @@
 #include <string.h>
 
 #include "ktr/tools/export.h"
+#include "ktr/tools/export_schedgraph.h"
 #include "ktr/tools/line.h"
-#include "ktr/tools/utf8.h"
 
 #define BLOCK      (256u * 1024)
-#define TEXT_MAX   8192u
-#define CLEAN_MAX  (4 * KTR_WIRE_STRING_MAX + 1) /* a byte may become \xNN */
 #define CLOCK_NS   1000000000u
 #define CLOCK_PART 100u
+#define LOST_LINE  "KTRGRAPH group:\"lost\", id:\"CPU %" PRIu32 " lost\", "
 
 struct group {
 	bool above_zero;
@@ -41,7 +43,7 @@ struct group {
 
 struct source {
 	const struct group *counters; /* NULL: states and points */
-	bool has_state;
+	bool has_row, has_state;
 	size_t id; /* where in the tag it begins */
 	char tag[];
 };
@@ -51,6 +53,7 @@ struct row {
 	uint64_t ns;
 	const struct source *source;
 	uint32_t cpu, length;
+	bool leads; /* its source, with a point; its index is that of two */
 };
 
 struct export
@@ -63,105 +66,10 @@ struct export
 	uint64_t first_ns, last_ns;
 	uint64_t ticks, stathz; /* statclock points on CPU 0; their rate */
 	bool two_states;
+	uint64_t lost_until[KTR_DECODE_CPUS],
+	    lost_next;                /* their least; 0: that is told, or nothing was */
 	void *groups, *sources, *ids; /* ids: sources, by their ids alone */
 };
-
-/* The parts of a line, in its text. */
-struct parts {
-	const char *group, *id, *type, *value, *attributes;
-	int group_length, id_length;
-};
-
-/* ---- what a line says ---------------------------------------------------------------------------
- */
-
-/* Behind `word`, when the text has it there; else NULL. */
-static const char *
-behind(const char *text, const char *word)
-{
-	size_t n = strlen(word);
-	return text != NULL && strncmp(text, word, n) == 0 ? text + n : NULL;
-}
-
-/* Behind the quote that ends a quoted text, or NULL. */
-static const char *
-behind_quote(const char *text, int *length)
-{
-	const char *quote = text != NULL ? strchr(text, '"') : NULL;
-	if (quote == NULL)
-		return NULL;
-	*length = (int)(quote - text);
-	return quote + 1;
-}
-
-/* False: no line that schedgraph.py can read and show. */
-static bool
-parts_find(const char *text, struct parts *p)
-{
-	int length;
-	p->group = behind(text, "KTRGRAPH group:\"");
-	p->id = behind(behind_quote(p->group, &p->group_length), ", id:\"");
-	p->type = behind(behind_quote(p->id, &p->id_length), ", ");
-	p->value = behind(p->type, "counter:");
-	if (p->value != NULL) {
-		const char *digits = p->value + (*p->value == '-');
-		size_t n = strspn(digits, "0123456789");
-		p->attributes = n > 0 ? behind(digits + n, ", attributes: ") : NULL;
-		return p->attributes != NULL;
-	}
-	p->value = behind(p->type, "state:\"");
-	if (p->value == NULL)
-		p->value = behind(p->type, "point:\"");
-	p->attributes = behind(behind_quote(p->value, &length), ", attributes: ");
-	return p->attributes != NULL;
-}
-
-/* The end of an attribute: the next ", " outside of quotes, or the text's. */
-static const char *
-attribute_end(const char *p)
-{
-	for (bool quoted = false; *p != '\0'; p++) {
-		quoted ^= *p == '"';
-		if (!quoted && p[0] == ',' && p[1] == ' ')
-			break;
-	}
-	return p;
-}
-
-/* A text parameter without what a quoted text cannot have. */
-static const char *
-clean(const char *text, char *buf)
-{
-	const unsigned char *from = (const unsigned char *)text;
-	char *p = buf;
-	while (*from != '\0' && p + 4 < buf + CLEAN_MAX) {
-		size_t n = utf8_length(from);
-		if (n == 0 || *from < ' ' || *from == 0x7f) {
-			p += snprintf(p, 5, "\\x%02x", (unsigned)*from++);
-		} else if (*from == '"' || *from == ',') {
-			*p++ = *from++ == '"' ? '\'' : ';';
-		} else {
-			memcpy(p, from, n);
-			p += n;
-			from += n;
-		}
-	}
-	*p = '\0';
-	return buf;
-}
-
-static void
-event_text(const struct ktr_decode_event *e, char *text)
-{
-	char cleaned[6][CLEAN_MAX];
-	struct ktr_decode_event copy = *e;
-	for (unsigned i = 0; i < e->nargs; i++) {
-		if (e->strings[i] != NULL)
-			copy.strings[i] = clean(e->strings[i], cleaned[i]);
-	}
-	ktr_decode_text(text, TEXT_MAX, &copy);
-	text[strcspn(text, "\n")] = '\0';
-}
 
 /* ---- sources ------------------------------------------------------------------------------------
  */
@@ -205,17 +113,17 @@ node_get(void **tree, const void *key, size_t size, int (*compare)(const void *,
 
 /* NULL: no memory. */
 static struct source *
-source_get(struct export *x, const struct parts *p)
+source_get(struct export *x, const struct schedgraph_parts *p)
 {
 	union {
 		struct group group;
 		struct source source;
-		char room[sizeof(struct source) + TEXT_MAX];
+		char room[sizeof(struct source) + SCHEDGRAPH_TEXT];
 	} key = {0};
 	struct group *group = NULL;
 	bool counter = *p->type == 'c';
 	if (counter) {
-		snprintf(key.group.name, TEXT_MAX, "%.*s", p->group_length, p->group);
+		snprintf(key.group.name, SCHEDGRAPH_TEXT, "%.*s", p->group_length, p->group);
 		size_t size = sizeof(key.group) + strlen(key.group.name) + 1;
 		group = node_get(&x->groups, &key, size, group_compare);
 		if (group == NULL)
@@ -225,8 +133,8 @@ source_get(struct export *x, const struct parts *p)
 	}
 	key.source.counters = group;
 	key.source.id = (size_t)p->group_length;
-	snprintf(key.source.tag, TEXT_MAX, "%.*s%.*s", p->group_length, p->group, p->id_length,
-		 p->id);
+	snprintf(key.source.tag, SCHEDGRAPH_TEXT, "%.*s%.*s", p->group_length, p->group,
+		 p->id_length, p->id);
 	size_t size = sizeof(key.source) + strlen(key.source.tag) + 1;
 	struct source *s = node_get(&x->sources, &key, size, source_compare);
 	if (s == NULL || tsearch(s, &x->ids, id_compare) == NULL)
@@ -239,9 +147,9 @@ source_known(const struct export *x, const char *id, int length)
 {
 	struct {
 		struct source source;
-		char room[TEXT_MAX];
+		char room[SCHEDGRAPH_TEXT];
 	} key = {0};
-	snprintf(key.source.tag, TEXT_MAX, "%.*s", length, id);
+	snprintf(key.source.tag, SCHEDGRAPH_TEXT, "%.*s", length, id);
 	struct source **found = tfind(&key, &x->ids, id_compare);
 	return found != NULL && ((*found)->counters == NULL || (*found)->counters->above_zero);
 }
@@ -261,15 +169,15 @@ block_end(struct export *x)
 }
 
 static void
-count_ticks(struct export *x, const struct parts *p, uint32_t cpu)
+count_ticks(struct export *x, const struct schedgraph_parts *p, uint32_t cpu)
 {
 	for (const char *a = p->attributes; cpu == 0 && *a != '\0';) {
-		const char *value = behind(a, "stathz:");
+		const char *value = schedgraph_behind(a, "stathz:");
 		if (value != NULL) {
 			x->ticks++;
 			x->stathz = strtoull(value, NULL, 10);
 		}
-		a = attribute_end(a);
+		a = schedgraph_attribute_end(a);
 		a += *a != '\0' ? 2 : 0;
 	}
 }
@@ -277,47 +185,85 @@ count_ticks(struct export *x, const struct parts *p, uint32_t cpu)
 static bool
 row_add(struct export *x, uint32_t cpu, uint64_t ns, const char *text, char *err, size_t errlen)
 {
-	struct parts p;
-	if (!parts_find(text, &p))
+	struct schedgraph_parts p;
+	if (!schedgraph_parts_find(text, &p))
 		return true;
 	struct source *s = source_get(x, &p);
 	if (s == NULL)
 		return export_fail(err, errlen, "not enough memory");
 	if ((s->counters != NULL) != (*p.type == 'c'))
 		return true;
-	const struct row row = {ns, s, cpu, (uint32_t)strlen(text)};
+	const bool leads = !s->has_row && *p.type == 'p';
+	const struct row row = {ns, s, cpu, (uint32_t)strlen(text), leads};
 	if (x->used + sizeof(row) + row.length > BLOCK && !block_end(x))
 		return export_file_failed(&x->file, err, errlen);
 	memcpy(x->block + x->used, &row, sizeof(row));
 	memcpy(x->block + x->used + sizeof(row), text, row.length);
 	x->used += sizeof(row) + row.length;
-	if (x->count++ == 0)
+	if (x->count == 0)
 		x->first_ns = ns;
+	x->count += 1 + leads;
 	x->last_ns = ns;
+	s->has_row = true;
 	x->two_states |= *p.type == 's' && s->has_state;
 	s->has_state |= *p.type == 's';
 	count_ticks(x, &p, cpu);
 	return true;
 }
 
+static void
+lost_sooner(struct export *x, uint64_t until)
+{
+	if (until != 0 && (x->lost_next == 0 || until < x->lost_next))
+		x->lost_next = until;
+}
+
+/* Says where losses ended, in the order of time, up to a time. */
+static bool
+lost_end(struct export *x, uint64_t ns, char *err, size_t errlen)
+{
+	char text[160];
+	while (x->lost_next != 0 && x->lost_next <= ns) {
+		uint64_t until = x->lost_next;
+		x->lost_next = 0;
+		for (uint32_t cpu = 0; cpu < KTR_DECODE_CPUS; cpu++) {
+			if (x->lost_until[cpu] != until) {
+				lost_sooner(x, x->lost_until[cpu]);
+				continue;
+			}
+			x->lost_until[cpu] = 0;
+			snprintf(text, sizeof(text), LOST_LINE "state:\"idle\", attributes: none",
+				 cpu);
+			if (!row_add(x, cpu, until, text, err, errlen))
+				return false;
+		}
+	}
+	return true;
+}
+
 static bool
 schedgraph_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
-	char text[TEXT_MAX];
-	if (ev->e->site == NULL || behind(ev->e->site->fmt, "KTRGRAPH ") == NULL)
+	char text[SCHEDGRAPH_TEXT];
+	if (ev->e->site == NULL || schedgraph_behind(ev->e->site->fmt, "KTRGRAPH ") == NULL)
 		return true;
-	event_text(ev->e, text);
-	return row_add(x, ev->e->cpu, ev->ns, text, err, errlen);
+	schedgraph_event_text(ev->e, text);
+	return lost_end(x, ev->ns, err, errlen) &&
+	       row_add(x, ev->e->cpu, ev->ns, text, err, errlen);
 }
 
 static bool
 schedgraph_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
 {
 	char text[160];
+	if (!lost_end(x, gap->from_ns, err, errlen))
+		return false;
 	snprintf(text, sizeof(text),
-		 "KTRGRAPH group:\"lost\", id:\"CPU %" PRIu32 " lost\", point:\"lost\", "
-		 "attributes: events:%" PRIu64 ", until:%" PRIu64,
+		 LOST_LINE "state:\"lost\", attributes: events:%" PRIu64 ", until:%" PRIu64,
 		 gap->g->cpu, gap->g->count, gap->to_ns);
+	if (x->lost_until[gap->g->cpu] < gap->to_ns)
+		x->lost_until[gap->g->cpu] = gap->to_ns;
+	lost_sooner(x, gap->to_ns);
 	return row_add(x, gap->g->cpu, gap->from_ns, text, err, errlen);
 }
 
@@ -347,25 +293,26 @@ static bool
 attribute_stays(const struct export *x, const char *a, bool with_stathz)
 {
 	int length;
-	const char *linked = behind(a, "linkedto:\"");
+	const char *linked = schedgraph_behind(a, "linkedto:\"");
 	if (linked != NULL)
-		return behind_quote(linked, &length) != NULL && source_known(x, linked, length);
-	return with_stathz || behind(a, "stathz:") == NULL;
+		return schedgraph_behind_quote(linked, &length) != NULL &&
+		       source_known(x, linked, length);
+	return with_stathz || schedgraph_behind(a, "stathz:") == NULL;
 }
 
 static void
 put_row(struct export *x, uint64_t index, const struct row *row, const char *text, bool with_stathz)
 {
 	struct line l;
-	struct parts p;
+	struct schedgraph_parts p;
 	if (row->source->counters != NULL && !row->source->counters->above_zero)
 		return;
-	parts_find(text, &p);
+	schedgraph_parts_find(text, &p);
 	put_head(x, &l, index, row->cpu, row->ns);
 	line_put(&l, text, (size_t)(p.attributes - text));
 	bool any = false;
 	for (const char *a = p.attributes, *end; *a != '\0'; a = end + (*end != '\0' ? 2 : 0)) {
-		end = attribute_end(a);
+		end = schedgraph_attribute_end(a);
 		if (!attribute_stays(x, a, with_stathz))
 			continue;
 		if (any)
@@ -374,6 +321,12 @@ put_row(struct export *x, uint64_t index, const struct row *row, const char *tex
 		any = true;
 	}
 	line_text(&l, any ? "\n" : "none\n");
+	line_flush(&l);
+	if (!row->leads || !row->source->has_state)
+		return;
+	put_head(x, &l, index - 1, row->cpu, row->ns);
+	line_put(&l, text, (size_t)(p.type - text));
+	line_text(&l, "state:\"idle\", attributes: none\n");
 	line_flush(&l);
 }
 
@@ -392,7 +345,7 @@ put_trace_line(struct export *x, uint64_t index, uint64_t ns, const char *state)
 static void
 put_block(struct export *x, uint32_t *offsets, uint64_t *index, bool with_stathz)
 {
-	char text[TEXT_MAX];
+	char text[SCHEDGRAPH_TEXT];
 	struct row row;
 	size_t n = 0;
 	for (size_t at = 0; at + sizeof(row) <= BLOCK; at += sizeof(row) + row.length) {
@@ -405,7 +358,8 @@ put_block(struct export *x, uint32_t *offsets, uint64_t *index, bool with_stathz
 		memcpy(&row, x->block + offsets[n], sizeof(row));
 		memcpy(text, x->block + offsets[n] + sizeof(row), row.length);
 		text[row.length] = '\0';
-		put_row(x, (*index)--, &row, text, with_stathz);
+		put_row(x, *index, &row, text, with_stathz);
+		*index -= 1 + row.leads;
 	}
 }
 
@@ -446,10 +400,9 @@ keep(void *node)
 static bool
 schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
 {
-	char ignored[80];
-	bool put = !complete || put_rows(x) || export_file_failed(&x->file, err, errlen);
-	bool good = export_file_close(&x->file, complete && put, put ? err : ignored,
-				      put ? errlen : sizeof(ignored));
+	bool put = !complete || (lost_end(x, UINT64_MAX, err, errlen) && put_rows(x)) ||
+		   export_file_failed(&x->file, err, errlen);
+	bool good = export_file_close(&x->file, complete && put, err, errlen);
 	if (x->rows != NULL)
 		fclose(x->rows);
 	free(x->block);
@@ -471,8 +424,7 @@ schedgraph_open(const struct export_options *o, char *err, size_t errlen)
 	if (x->block != NULL && x->rows != NULL)
 		return x;
 	export_file_failed(&x->file, err, errlen);
-	char ignored[80];
-	schedgraph_close(x, false, ignored, sizeof(ignored));
+	schedgraph_close(x, false, err, errlen);
 	return NULL;
 }
 

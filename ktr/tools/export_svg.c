@@ -2,9 +2,9 @@
  * export_svg.c - a picture of who ran when and why not (SVG 1.1, one file, no script): collects
  * lanes of CPUs and threads while the events pass, and draws them at the end.
  *
- * Memory is bounded: a lane has at most parts_max parts, and once there are PARTS_ALL parts, only
- * the sums are kept of the threads that ran least. The range of time is known only at
- * the end, so lanes merge what is short compared with what they have so far (lane.h).
+ * Memory is bounded: a lane has at most parts_max parts, and export_svg_thread.c forgets threads
+ * and their lanes. The range of time is known only at the end, so lanes merge what is short
+ * compared with what they have so far (lane.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,86 +15,16 @@
 #define PARTS_PER_PX  16u
 #define PARTS_MIN     16384u /* of a lane */
 #define PARTS_MAX     65536u
-#define PARTS_ALL     4000000u
 #define WAKES         16384u
 
-/* ---- lanes --------------------------------------------------------------------------------------
+/* ---- lanes ------------------------------------------------------------------------------------
  */
-
-static struct svg_thread *
-thread_of(struct export *x, const struct activity_thread *t)
-{
-	if (t->number >= x->thread_room) {
-		size_t room = t->number + (size_t)t->number / 2 + 64;
-		struct svg_thread *more = realloc(x->threads, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + x->thread_room, 0, (room - x->thread_room) * sizeof(*more));
-		x->threads = more;
-		x->thread_room = room;
-	}
-	if (t->number >= x->thread_count)
-		x->thread_count = t->number + 1;
-	x->threads[t->number].t = t;
-	return &x->threads[t->number];
-}
-
-static uint64_t
-active_ns(const struct svg_thread *t)
-{
-	return t->ns[ACTIVITY_RUNNING] + t->ns[ACTIVITY_SPINNING];
-}
-
-/* Most active first; then as they came. */
-static int
-thread_compare(const void *a, const void *b)
-{
-	const struct svg_thread *l = *(struct svg_thread *const *)a,
-				*r = *(struct svg_thread *const *)b;
-	if (active_ns(l) != active_ns(r))
-		return active_ns(l) < active_ns(r) ? 1 : -1;
-	return (l->t->number > r->t->number) - (l->t->number < r->t->number);
-}
-
-/* All threads that were seen, idle ones left out, in that order; NULL: no memory. */
-static struct svg_thread **
-threads_sorted(struct export *x, size_t *count)
-{
-	struct svg_thread **sorted = malloc((x->thread_count + 1) * sizeof(*sorted));
-	*count = 0;
-	if (sorted == NULL)
-		return NULL;
-	for (size_t i = 0; i < x->thread_count; i++) {
-		if (x->threads[i].t != NULL && !x->threads[i].t->idle)
-			sorted[(*count)++] = &x->threads[i];
-	}
-	qsort(sorted, *count, sizeof(struct svg_thread *), thread_compare);
-	return sorted;
-}
-
-/* Lanes of the least active threads are given up. */
-static bool
-threads_thin(struct export *x)
-{
-	size_t count;
-	struct svg_thread **sorted = threads_sorted(x, &count);
-	if (sorted == NULL)
-		return false;
-	x->parts = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (x->parts + sorted[i]->lane.room > PARTS_ALL / 2)
-			lane_clear(&sorted[i]->lane);
-		x->parts += sorted[i]->lane.room;
-	}
-	free(sorted);
-	return true;
-}
 
 static bool
 on_thread(void *arg, const struct span *span)
 {
 	struct export *x = arg;
-	struct svg_thread *t = thread_of(x, span->thread);
+	struct svg_thread *t = svg_thread_of(x, span->thread);
 	if (t == NULL)
 		return false;
 	t->ns[span->state] += span->to_ns - span->from_ns;
@@ -109,7 +39,7 @@ on_thread(void *arg, const struct span *span)
 		      span->from_ns, span->to_ns))
 		return false;
 	x->parts += t->lane.room - room;
-	return x->parts < PARTS_ALL || threads_thin(x);
+	return svg_threads_thin(x);
 }
 
 static bool
@@ -117,13 +47,14 @@ on_cpu(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_n
 {
 	struct export *x = arg;
 	struct svg_cpu *c = &x->cpus[cpu];
-	if (t != NULL && thread_of(x, t) == NULL)
+	const struct svg_thread *thread = t != NULL ? svg_thread_of(x, t) : NULL;
+	if (t != NULL && thread == NULL)
 		return false;
 	x->switches += t != NULL;
 	if (t != NULL)
 		*(t->idle ? &c->idle_ns : &c->busy_ns) += to_ns - from_ns;
-	return lane_add(&c->runs, x->parts_max, t != NULL ? LANE_KEY + t->number : LANE_NOTHING,
-			NULL, 1, from_ns, to_ns);
+	uint32_t key = t != NULL ? LANE_KEY + svg_thread_id(x, thread) : LANE_NOTHING;
+	return lane_add(&c->runs, x->parts_max, key, NULL, 1, from_ns, to_ns);
 }
 
 static bool
@@ -153,7 +84,7 @@ on_lost(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_n
 static void
 svg_free(struct export *x)
 {
-	for (size_t i = 0; i < x->thread_room; i++)
+	for (size_t i = 0; i < x->thread_count; i++)
 		lane_clear(&x->threads[i].lane);
 	for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
 		lane_clear(&x->cpus[i].runs);
@@ -162,33 +93,10 @@ svg_free(struct export *x)
 	}
 	spans_destroy(x->spans);
 	free(x->threads);
+	free(x->ids);
 	free(x->wakes);
 	free(x->row_threads);
 	free(x);
-}
-
-static struct export *
-svg_open(const struct export_options *o, char *err, size_t errlen)
-{
-	static const struct span_ops ops = {on_thread, on_cpu, on_irq, on_lost};
-	struct export *x = calloc(1, sizeof(*x));
-	export_fail(err, errlen, "not enough memory");
-	if (x == NULL)
-		return NULL;
-	x->filter = o->filter;
-	x->width = o->width != 0 ? o->width : WIDTH_DEFAULT;
-	x->parts_max = (size_t)x->width * PARTS_PER_PX;
-	x->parts_max = x->parts_max > PARTS_MIN ? x->parts_max : PARTS_MIN;
-	x->parts_max = x->parts_max < PARTS_MAX ? x->parts_max : PARTS_MAX;
-	x->wakes_every = 1;
-	x->wakes = calloc(WAKES, sizeof(*x->wakes));
-	x->row_threads = calloc(SVG_LANES_ASKED, sizeof(*x->row_threads));
-	x->spans = spans_create(&ops, x, o->filter);
-	if (x->wakes != NULL && x->row_threads != NULL && x->spans != NULL &&
-	    export_file_open(&x->file, o->path, err, errlen))
-		return x;
-	svg_free(x);
-	return NULL;
 }
 
 static bool
@@ -200,38 +108,46 @@ svg_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t
 	return true;
 }
 
-/* One of so many is kept: when there is no room, every second goes. */
-static void
+/* One of so many is kept: when there is no room, every second goes. False: no memory. */
+static bool
 wake_seen(struct export *x, const struct activity *a)
 {
 	if (x->wakes_seen++ % x->wakes_every != 0)
-		return;
+		return true;
 	if (x->wake_count == WAKES) {
 		for (size_t i = 0; i < WAKES / 2; i++)
 			x->wakes[i] = x->wakes[i * 2];
 		x->wake_count = WAKES / 2;
 		x->wakes_every *= 2;
 		if ((x->wakes_seen - 1) % x->wakes_every != 0)
-			return;
+			return true;
 	}
-	x->wakes[x->wake_count++] = (struct svg_wake){.ns = a->ns,
-						      .waker = a->other->number,
-						      .woken = a->thread->number,
-						      .cpu = a->cpu};
+	struct svg_wake *w = &x->wakes[x->wake_count];
+	const struct svg_thread *t = svg_thread_of(x, a->other);
+	w->waker = t != NULL ? svg_thread_id(x, t) : 0;
+	t = t != NULL ? svg_thread_of(x, a->thread) : NULL;
+	if (t == NULL)
+		return false;
+	w->woken = svg_thread_id(x, t);
+	w->ns = a->ns;
+	w->cpu = a->cpu;
+	x->wake_count++;
+	return true;
 }
 
 static bool
 svg_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
 	int64_t ns = (int64_t)ev->ns;
+	bool good = true;
 	if (ns >= x->filter->since_ns && ns <= x->filter->until_ns) {
 		x->events++;
-		for (unsigned i = 0; i < ev->count; i++) {
+		for (unsigned i = 0; i < ev->count && good; i++) {
 			if (ev->activities[i].kind == ACTIVITY_WAKE)
-				wake_seen(x, &ev->activities[i]);
+				good = wake_seen(x, &ev->activities[i]);
 		}
 	}
-	return spans_event(x->spans, ev) || export_fail(err, errlen, "not enough memory");
+	return (good && spans_event(x->spans, ev)) || export_fail(err, errlen, "not enough memory");
 }
 
 static bool
@@ -240,44 +156,12 @@ svg_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen
 	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
 }
 
-static uint64_t
-known_ns(const struct svg_thread *t)
-{
-	uint64_t sum = 0;
-	for (unsigned s = ACTIVITY_RUNNING; s < ACTIVITY_DEAD; s++)
-		sum += t->ns[s];
-	return sum;
-}
-
-/* Which threads have a lane: those that ran most, in the order in which they came. */
 static bool
-rows_choose(struct export *x)
+svg_gone(struct export *x, const struct activity_thread *t)
 {
-	size_t count;
-	uint32_t rank = 0;
-	struct svg_thread **sorted = threads_sorted(x, &count);
-	unsigned most = x->filter->thread != NULL ? SVG_LANES_ASKED : SVG_LANES;
-	if (sorted == NULL)
-		return false;
-	for (size_t i = 0; i < x->thread_count; i++)
-		x->threads[i].row = SVG_NONE;
-	for (size_t i = 0; i < count; i++) {
-		const struct activity_thread *t = sorted[i]->t;
-		if (sorted[i]->lane.count == 0 || known_ns(sorted[i]) == 0 ||
-		    !dump_match_thread(x->filter, t->tid, t->name))
-			continue;
-		sorted[i]->row = rank < most ? 0 : SVG_NONE;
-		sorted[i]->rank = rank++;
-	}
-	free(sorted);
-	x->threads_left_out = rank > most ? rank - most : 0;
-	for (size_t i = 0; i < x->thread_count; i++) {
-		if (x->threads[i].t == NULL || x->threads[i].row == SVG_NONE)
-			continue;
-		x->threads[i].row = x->rows;
-		x->row_threads[x->rows++] = (uint32_t)i;
-	}
-	return true;
+	bool good = spans_gone(x->spans, t);
+	svg_thread_gone(x, t);
+	return good;
 }
 
 /* What stands around the lanes depends on how they were drawn. */
@@ -301,14 +185,35 @@ picture(struct export *x)
 static bool
 svg_close(struct export *x, bool complete, char *err, size_t errlen)
 {
-	bool told = !complete || (spans_end(x->spans) && rows_choose(x) && picture(x));
+	bool told = !complete || (spans_end(x->spans) && svg_rows_choose(x) && picture(x));
 	if (!told)
 		export_fail(err, errlen, "not enough memory");
-	char why[160];
-	bool good = export_file_close(&x->file, complete && told, told ? err : why,
-				      told ? errlen : sizeof(why));
+	bool good = export_file_close(&x->file, complete && told, err, errlen);
 	svg_free(x);
 	return good;
+}
+
+static struct export *
+svg_open(const struct export_options *o, char *err, size_t errlen)
+{
+	static const struct span_ops ops = {on_thread, on_cpu, on_irq, on_lost};
+	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	if (x == NULL)
+		return NULL;
+	x->filter = o->filter;
+	x->width = o->width != 0 ? o->width : WIDTH_DEFAULT;
+	x->parts_max = (size_t)x->width * PARTS_PER_PX;
+	x->parts_max = x->parts_max > PARTS_MIN ? x->parts_max : PARTS_MIN;
+	x->parts_max = x->parts_max < PARTS_MAX ? x->parts_max : PARTS_MAX;
+	x->wakes_every = 1;
+	x->wakes = calloc(WAKES, sizeof(*x->wakes));
+	x->row_threads = calloc(SVG_LANES_ASKED, sizeof(*x->row_threads));
+	x->spans = spans_create(&ops, x, o->filter);
+	if (x->wakes != NULL && x->row_threads != NULL && x->spans != NULL)
+		return x;
+	svg_close(x, false, err, errlen);
+	export_fail(err, errlen, "not enough memory");
+	return NULL;
 }
 
 const struct export_format export_svg = {
@@ -319,5 +224,6 @@ const struct export_format export_svg = {
     .begin = svg_begin,
     .event = svg_event,
     .gap = svg_gap,
+    .gone = svg_gone,
     .close = svg_close,
 };

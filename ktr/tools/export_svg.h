@@ -1,6 +1,7 @@
 /*
- * export_svg.h - what the picture's three files share: export_svg.c collects, export_svg_page.c
- * writes the page around the lanes, export_svg_draw.c the lanes. Host only.
+ * export_svg.h - what the picture's files share: export_svg.c collects, export_svg_thread.c says of
+ * which threads, export_svg_page.c writes the page around the lanes, export_svg_draw.c the lanes.
+ * Host only.
  */
 #pragma once
 
@@ -22,14 +23,20 @@ enum {
 };
 
 struct svg_thread {
-	const struct activity_thread *t; /* NULL: not seen */
+	bool used; /* else there is none */
+	bool kept; /* while it is decided which are */
+	bool idle;
+	uint32_t tid;
+	char name[ACTIVITY_NAME];        /* as it was when it was gone, or at the end */
+	const struct activity_thread *t; /* NULL: it is gone */
+	uint64_t came;                   /* after so many others */
 	uint64_t ns[ACTIVITY_DEAD + 1];  /* in each state */
 	struct lane lane;
 	uint32_t row;  /* SVG_NONE: it is not drawn */
 	uint32_t rank; /* its colour: 0 ran most */
 };
 
-/* Keys of runs are LANE_KEY + the thread's number; of irqs, LANE_KEY + the interrupt's. */
+/* Keys of runs are LANE_KEY + the thread's id; of irqs, LANE_KEY + the interrupt's number. */
 struct svg_cpu {
 	struct lane runs, irqs, lost;
 	uint64_t busy_ns, idle_ns;
@@ -38,7 +45,7 @@ struct svg_cpu {
 
 struct svg_wake {
 	uint64_t ns;
-	uint32_t waker, woken, cpu; /* numbers of threads */
+	uint32_t waker, woken, cpu; /* ids of threads */
 };
 
 struct export
@@ -48,8 +55,15 @@ struct export
 	const struct ktr_decode_header *header;
 	struct spans *spans;
 	struct svg_cpu cpus[KTR_DECODE_CPUS];
-	struct svg_thread *threads; /* by their numbers */
+	struct svg_thread *threads; /* by their ids, which stay */
 	size_t thread_count, thread_room;
+	size_t thread_free;    /* no id below this is free */
+	size_t threads_used;   /* those that are there */
+	size_t threads_many;   /* so many make it look for those that can go */
+	uint64_t threads_came; /* in all */
+	uint64_t threads_gone; /* that had a time, and are not there any more */
+	uint32_t *ids;         /* by activity_thread.number, + 1; 0: none */
+	size_t id_room;
 	size_t parts_max, parts; /* of a lane; of all threads' lanes, about */
 	struct svg_wake *wakes;
 	size_t wake_count;
@@ -60,8 +74,9 @@ struct export
 	FILE *f;
 	unsigned width, left, right, top; /* pixels; of the first lane */
 	unsigned rows;                    /* of threads */
-	uint32_t *row_threads;            /* their numbers */
-	unsigned cpu_rows, threads_left_out;
+	uint32_t *row_threads;            /* their ids */
+	unsigned cpu_rows;
+	uint64_t threads_left_out;
 	uint64_t from_ns, to_ns;
 	double px_per_ns;
 	double bin_px; /* what is shorter is drawn together */
@@ -73,6 +88,20 @@ struct export
 #define SVG_THREAD  20u
 #define SVG_SECTION 34u /* between the two kinds of lanes */
 
+/* export_svg_thread.c */
+/** The picture's own of a thread that is not gone, valid until the next call; NULL: no memory. */
+struct svg_thread *svg_thread_of(struct export *x, const struct activity_thread *t);
+static inline uint32_t
+svg_thread_id(const struct export *x, const struct svg_thread *t)
+{
+	return (uint32_t)(t - x->threads);
+}
+void svg_thread_gone(struct export *x, const struct activity_thread *t);
+/** Gives up lanes of the least active threads, if there are too many parts. False: no memory. */
+bool svg_threads_thin(struct export *x);
+/** Which threads have a row: those that ran most, in the order in which they came. Likewise. */
+bool svg_rows_choose(struct export *x);
+
 /* export_svg_page.c: the measures, then the whole page to f around what was drawn. */
 void svg_page_measure(struct export *x);
 void svg_page(struct export *x, FILE *f, const char *drawn, size_t size);
@@ -83,7 +112,7 @@ void svg_share(const struct export *x, unsigned y, uint64_t ns, uint64_t of);
 /** Escaped; at most max characters, with … for the rest; 0: all. */
 void svg_text(FILE *f, const char *text, size_t max);
 /** `load (tid 12)`. */
-void svg_thread_name(FILE *f, const struct activity_thread *t, size_t max);
+void svg_thread_name(FILE *f, const struct svg_thread *t, size_t max);
 /** `1.234 ms` */
 const char *svg_duration(char buf[32], uint64_t ns);
 /** `374.912910 ms`, to the nanosecond. */

@@ -135,7 +135,7 @@ run_class(const struct export *x, uint32_t key, char *buf)
 {
 	const struct svg_thread *t = thread_of_key(x, key);
 	char name[16];
-	if (key == LANE_NOTHING || (t != NULL && t->t->idle))
+	if (key == LANE_NOTHING || (t != NULL && t->idle))
 		return NULL;
 	snprintf(buf, 16, "r %.12s", colour(t, name));
 	return buf;
@@ -156,10 +156,10 @@ static void
 run_name(struct export *x, uint32_t key)
 {
 	const struct svg_thread *t = thread_of_key(x, key);
-	if (t != NULL && t->t->idle)
+	if (t != NULL && t->idle)
 		fputs("idle", x->f);
 	else if (t != NULL)
-		svg_thread_name(x->f, t->t, 0);
+		svg_thread_name(x->f, t, 0);
 	else
 		fputs(key == LANE_NOTHING ? "not known" : "others", x->f);
 }
@@ -223,11 +223,11 @@ run_draw(struct export *x, const struct piece *p)
 	title_end(x, p);
 	size_t room = p->width > 12 ? (size_t)((p->width - 8) / LABEL_PX) : 0;
 	if (class == NULL || t == NULL ||
-	    (room < 5 && (t->t->name[0] == '\0' || strlen(t->t->name) > room)))
+	    (room < 5 && (t->name[0] == '\0' || strlen(t->name) > room)))
 		return;
 	fprintf(x->f, "<text class=\"%s\" x=\"%.1f\" y=\"%.4g\">", label_class(t), p->x + 4,
 		y + 12);
-	svg_thread_name(x->f, t->t, room);
+	svg_thread_name(x->f, t, room);
 	fputs("</text>\n", x->f);
 }
 
@@ -394,15 +394,15 @@ thread_draw(struct export *x, unsigned row, unsigned y)
 	struct svg_thread *t = &x->threads[x->row_threads[row]];
 	unsigned chars = (unsigned)((x->left - 28) / 6.8);
 	char buf[32];
-	fprintf(x->f, "<g id=\"tid%" PRIu32 "\"><text class=\"ink\" x=\"20\" y=\"%u\">", t->t->tid,
+	fprintf(x->f, "<g id=\"tid%" PRIu32 "\"><text class=\"ink\" x=\"20\" y=\"%u\">", t->tid,
 		y + 10);
 	/* Its number, too, if there is room. */
-	unsigned digits = (unsigned)snprintf(buf, sizeof(buf), "%" PRIu32, t->t->tid);
-	svg_thread_name(x->f, t->t, chars - digits - 1);
-	if (t->t->name[0] != '\0')
+	unsigned digits = (unsigned)snprintf(buf, sizeof(buf), "%" PRIu32, t->tid);
+	svg_thread_name(x->f, t, chars - digits - 1);
+	if (t->name[0] != '\0')
 		fprintf(x->f, " <tspan class=\"dim\">%s</tspan>", buf);
 	fputs("<title>", x->f);
-	svg_thread_name(x->f, t->t, 0);
+	svg_thread_name(x->f, t, 0);
 	for (unsigned s = ACTIVITY_RUNNING; s < ACTIVITY_DEAD; s++)
 		fprintf(x->f, "%s %s %s", s == ACTIVITY_RUNNING ? ":" : ",",
 			activity_state_name((enum activity_state)s), svg_time(buf, t->ns[s]));
@@ -419,9 +419,9 @@ thread_draw(struct export *x, unsigned row, unsigned y)
  */
 
 static uint32_t
-row_of(const struct export *x, uint32_t number)
+row_of(const struct export *x, uint32_t id)
 {
-	return number < x->thread_count ? x->threads[number].row : SVG_NONE;
+	return x->threads[id].row;
 }
 
 static void
@@ -440,10 +440,9 @@ wake_draw(struct export *x, const struct svg_wake *w, double px)
 	}
 	fprintf(x->f, "<path class=\"w\" d=\"M%.1f %.4gV%.4gm-2.5 %.4gl2.5 %.4gl2.5 %.4g\"><title>",
 		px + x->left, from, to, -tip, tip, -tip);
-	if (w->waker < x->thread_count && x->threads[w->waker].t != NULL)
-		svg_thread_name(x->f, x->threads[w->waker].t, 0);
+	svg_thread_name(x->f, &x->threads[w->waker], 0);
 	fputs(" wakes ", x->f);
-	svg_thread_name(x->f, x->threads[w->woken].t, 0);
+	svg_thread_name(x->f, &x->threads[w->woken], 0);
 	fprintf(x->f, " on cpu %" PRIu32 " at %s</title></path>\n", w->cpu, svg_time(buf, w->ns));
 	x->wakes_drawn++;
 }

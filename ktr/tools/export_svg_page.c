@@ -101,7 +101,7 @@ svg_text(FILE *f, const char *text, size_t max)
 }
 
 void
-svg_thread_name(FILE *f, const struct activity_thread *t, size_t max)
+svg_thread_name(FILE *f, const struct svg_thread *t, size_t max)
 {
 	if (t->name[0] == '\0') {
 		fprintf(f, "tid %" PRIu32, t->tid);

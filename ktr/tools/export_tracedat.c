@@ -52,6 +52,7 @@ struct export
 	uint64_t lost[KTR_DECODE_CPUS]; /* in all */
 	unsigned cpu_count;             /* the highest seen, + 1 */
 	struct export_classes classes;
+	struct tracedat_comms comms;
 };
 
 /* ---- pages --------------------------------------------------------------------------------------
@@ -299,39 +300,55 @@ tracedat_gap(struct export *x, const struct export_gap *gap, char *err, size_t e
 /* ---- the file -----------------------------------------------------------------------------------
  */
 
-/* All that comes before the table of pages, in memory: its size says where they are. */
-static char *
-make_head(struct export *x, size_t *size)
+static void
+add_comm(void *comms, const struct activity_thread *t)
 {
-	char *text = NULL;
-	FILE *f = open_memstream(&text, size);
+	tracedat_comm_add(comms, t);
+}
+
+static bool
+tracedat_gone(struct export *x, const struct activity_thread *t)
+{
+	tracedat_comm_add(&x->comms, t);
+	return !x->comms.failed;
+}
+
+/* All that comes before the table of pages, aside: its size says where they are. */
+static FILE *
+make_head(struct export *x, uint64_t *size)
+{
+	FILE *f = export_file_scratch(&x->out);
+	activity_threads(x->model, add_comm, &x->comms);
 	const struct tracedat_head head = {
 	    .header = x->header,
-	    .model = x->model,
+	    .comms = &x->comms,
 	    .classes = x->classes.all,
 	    .class_count = x->classes.count,
 	    .cpu_count = x->cpu_count,
 	    .lost = x->lost,
 	};
-	bool good = f != NULL && tracedat_put_head(f, &head);
-	if (f != NULL && fclose(f) == 0 && good)
-		return text;
-	free(text);
+	if (f == NULL)
+		return NULL;
+	if (!x->comms.failed && tracedat_put_head(f, &head) && fflush(f) == 0) {
+		*size = (uint64_t)ftello(f);
+		return f;
+	}
+	fclose(f);
 	return NULL;
 }
 
-/* False: the pages could not be read. */
+/* False: it could not be read. */
 static bool
-copy_pages(const struct cpu *c, FILE *out)
+copy_file(FILE *from, FILE *out)
 {
 	char buf[16 * TRACEDAT_PAGE];
 	size_t n;
-	if (c->pages == NULL)
+	if (from == NULL)
 		return true;
-	rewind(c->pages);
-	while ((n = fread(buf, 1, sizeof(buf), c->pages)) > 0)
+	rewind(from);
+	while ((n = fread(buf, 1, sizeof(buf), from)) > 0)
 		fwrite(buf, 1, n, out);
-	return ferror(c->pages) == 0;
+	return ferror(from) == 0;
 }
 
 static bool
@@ -340,16 +357,16 @@ put_file(struct export *x)
 	static const char zeros[TRACEDAT_PAGE];
 	FILE *f = x->out.f;
 	uint64_t ncpu = x->header->ncpu;
-	size_t size;
+	uint64_t size;
 	if (ncpu > x->cpu_count && ncpu <= KTR_DECODE_CPUS)
 		x->cpu_count = (unsigned)ncpu;
 	if (x->cpu_count == 0)
 		x->cpu_count = 1;
-	char *head = make_head(x, &size);
+	FILE *head = make_head(x, &size);
 	if (head == NULL)
 		return false;
-	fwrite(head, 1, size, f);
-	free(head);
+	bool good = copy_file(head, f);
+	fclose(head);
 	uint64_t from = size + 16 * (uint64_t)x->cpu_count;
 	uint64_t at = (from + TRACEDAT_PAGE - 1) / TRACEDAT_PAGE * TRACEDAT_PAGE, pad = at - from;
 	for (unsigned n = 0; n < x->cpu_count; n++) {
@@ -358,9 +375,8 @@ put_file(struct export *x)
 		at += x->cpus[n].bytes;
 	}
 	fwrite(zeros, 1, pad, f);
-	bool good = true;
 	for (unsigned n = 0; n < x->cpu_count && good; n++)
-		good = copy_pages(&x->cpus[n], f);
+		good = copy_file(x->cpus[n].pages, f);
 	return good && ferror(f) == 0;
 }
 
@@ -406,6 +422,7 @@ tracedat_close(struct export *x, bool complete, char *err, size_t errlen)
 		free(x->cpus[n].page);
 	}
 	export_classes_free(&x->classes);
+	tracedat_comms_free(&x->comms);
 	free(x);
 	return good;
 }
@@ -417,5 +434,6 @@ const struct export_format export_tracedat = {
     .begin = tracedat_begin,
     .event = tracedat_event,
     .gap = tracedat_gap,
+    .gone = tracedat_gone,
     .close = tracedat_close,
 };

@@ -19,9 +19,27 @@
 #define TRACEDAT_LOST_ID       1u
 #define TRACEDAT_ID(class_num) ((uint32_t)(class_num) + 2)
 
+/** The names of threads, which the head tells: 12 bytes each, and each name once. */
+struct tracedat_comms {
+	struct tracedat_comm {
+		uint32_t tid, order, name;
+	} * all;
+	size_t count, room;
+	void *names; /* by their texts */
+	const char **texts;
+	size_t name_count, name_room;
+	bool failed; /* no memory */
+};
+
+/** Of an idle thread, or one without a name, nothing. */
+void tracedat_comm_add(struct tracedat_comms *c, const struct activity_thread *t);
+/** A line each, by number, with the last name of each; the size before it. */
+void tracedat_comms_put(FILE *f, struct tracedat_comms *c);
+void tracedat_comms_free(struct tracedat_comms *c);
+
 struct tracedat_head {
 	const struct ktr_decode_header *header;
-	const struct activity_model *model; /* the threads */
+	struct tracedat_comms *comms;
 	const struct export_class *classes;
 	size_t class_count;
 	unsigned cpu_count;

@@ -298,34 +298,6 @@ put_classes(FILE *out, const struct tracedat_head *h)
 }
 
 static void
-put_thread(void *f, const struct activity_thread *t)
-{
-	if (t->idle || t->name[0] == '\0')
-		return;
-	fprintf(f, "%u ", t->tid);
-	for (const char *p = t->name; *p != '\0'; p++)
-		fputc(*p == '\n' ? '?' : *p, f);
-	fputc('\n', f);
-}
-
-static bool
-put_threads(FILE *out, const struct activity_model *model)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-	if (f == NULL)
-		return false;
-	activity_threads(model, put_thread, f);
-	fputc('\0', f);
-	bool good = fclose(f) == 0;
-	if (good)
-		put_text(out, text, size);
-	free(text);
-	return good;
-}
-
-static void
 put_options(FILE *f, const struct tracedat_head *h)
 {
 	char text[256];
@@ -367,8 +339,7 @@ tracedat_put_head(FILE *f, const struct tracedat_head *h)
 		return false;
 	put_u32(f, 0); /* kallsyms */
 	put_u32(f, 0); /* printk */
-	if (!put_threads(f, h->model))
-		return false;
+	tracedat_comms_put(f, h->comms);
 	put_u32(f, h->cpu_count);
 	put_options(f, h);
 	fwrite("flyrecord", 1, 10, f);

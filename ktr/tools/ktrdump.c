@@ -195,6 +195,8 @@ option_value(struct dump_options *o, int option)
 		o->kernel = optarg;
 		return 0;
 	default:
+		if (*optarg == '\0')
+			return usage_error("-o: expected a name", optarg);
 		o->output = optarg;
 		return 0;
 	}
@@ -491,8 +493,10 @@ main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	d.name = strcmp(d.opts.input, "-") == 0 ? "standard input" : d.opts.input;
-	if (!dump_open(&d))
+	if (!dump_open(&d)) {
+		dump_export_close(&d, false);
 		return DUMP_USAGE;
+	}
 	status = dump_input(&d);
 	merge_flush(d.merge);
 	dump_export_close(&d, status != DUMP_USAGE);

@@ -17,7 +17,6 @@
 /* The guest's ktrdump is told where its input is; the host's reads memory dumps and exports. */
 #ifndef KTRDUMP_DEFAULT_INPUT
 #define KTRDUMP_HOST
-#include <signal.h>
 #endif
 
 /** Exit statuses. */
@@ -127,18 +126,13 @@ void dump_stats_destroy(struct dump_stats *s);
 
 /* ktrdump_export.c: into another tool's format. passes: the filter. */
 #ifdef KTRDUMP_HOST
-extern volatile sig_atomic_t dump_interrupted; /* the signal that ends an export; 0: none came */
 bool dump_export_open(struct dump *d);
 void dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes);
 void dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes);
 void dump_export_close(struct dump *d, bool complete);
-/** Waits until there is something to read; false: an interrupt came first. */
-bool dump_export_wait(int fd);
 #else
-#define dump_interrupted                0
 #define dump_export_open(d)             false
 #define dump_export_event(d, e, passes) ((void)(e))
 #define dump_export_gap(d, g, passes)   ((void)(g))
 #define dump_export_close(d, complete)  ((void)(d))
-#define dump_export_wait(fd)            ((void)(fd), true)
 #endif

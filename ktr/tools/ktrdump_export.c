@@ -4,8 +4,6 @@
  * The model of activities sees every event, also those that the filter keeps out: who runs on a CPU
  * does not depend on what is shown.
  */
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,26 +20,6 @@ struct dump_export {
 };
 
 static const struct ktr_decode_header no_header = {.arch = "unknown", .build = "unknown"};
-volatile sig_atomic_t dump_interrupted;
-
-static void
-on_signal(int sig)
-{
-	dump_interrupted = sig;
-}
-
-/* Nothing of an export that is interrupted stays. What is ignored, as by nohup, stays so. */
-static void
-signals_catch(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	const struct sigaction catch = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-	struct sigaction before;
-	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &catch, NULL);
-	}
-}
 
 static void
 failed(struct dump *d, const char *err)
@@ -50,6 +28,15 @@ failed(struct dump *d, const char *err)
 		fprintf(stderr, "ktrdump: %s\n", err);
 	d->failed = true;
 	d->status = DUMP_USAGE;
+}
+
+static void
+gone(void *arg, const struct activity_thread *t)
+{
+	struct dump *d = arg;
+	const struct dump_export *x = d->export;
+	if (!d->failed && x->format->gone != NULL && !x->format->gone(x->x, t))
+		failed(d, "not enough memory");
 }
 
 bool
@@ -64,7 +51,7 @@ dump_export_open(struct dump *d)
 	d->export = calloc(1, sizeof(*d->export));
 	if (d->export != NULL) {
 		d->export->format = d->opts.format;
-		d->export->model = activity_create();
+		d->export->model = activity_create(gone, d);
 		options.model = d->export->model;
 		if (options.model != NULL)
 			d->export->x = d->opts.format->open(&options, err, sizeof(err));
@@ -74,7 +61,6 @@ dump_export_open(struct dump *d)
 		dump_export_close(d, false);
 		return false;
 	}
-	signals_catch();
 	return true;
 }
 
@@ -86,8 +72,6 @@ begun(struct dump *d, const struct ktr_decode_header *h)
 	char err[ERR_BYTES];
 	if (h == x->header)
 		return true;
-	if (dump_interrupted != 0)
-		return false;
 	if (x->header != NULL && memcmp(h->boot_id, x->header->boot_id, sizeof(h->boot_id)) != 0) {
 		failed(d, "the stream has more than one boot, whose times overlap: expected one");
 		return false;
@@ -108,7 +92,8 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	char err[ERR_BYTES];
 	if (!begun(d, e->header))
 		return;
-	int n = activity_event(x->model, e, activities);
+	const struct activity_thread *thread;
+	int n = activity_event(x->model, e, activities, &thread);
 	if (n < 0) {
 		failed(d, "not enough memory");
 		return;
@@ -116,12 +101,11 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	const struct export_event ev = {
 	    .e = e,
 	    .ns = activity_now(x->model),
-	    .thread = activity_thread(x->model, e->tid),
+	    .thread = thread,
 	    .passes = passes,
 	    .count = (unsigned)n,
 	    .activities = activities,
 	};
-	d->failed |= dump_interrupted != 0;
 	if ((passes || x->format->sees_all) && !d->failed &&
 	    !x->format->event(x->x, &ev, err, sizeof(err)))
 		failed(d, err);
@@ -144,16 +128,6 @@ dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 		failed(d, err);
 }
 
-bool
-dump_export_wait(int fd)
-{
-	struct pollfd ready = {.fd = fd, .events = POLLIN};
-	/* A signal may come before the wait: it is looked for ten times a second. */
-	while (dump_interrupted == 0 && poll(&ready, 1, 100) == 0)
-		;
-	return dump_interrupted == 0;
-}
-
 void
 dump_export_close(struct dump *d, bool complete)
 {
@@ -170,8 +144,4 @@ dump_export_close(struct dump *d, bool complete)
 	activity_destroy(x->model);
 	free(x);
 	d->export = NULL;
-	if (dump_interrupted != 0 && !whole) { /* else it came too late */
-		fprintf(stderr, "ktrdump: interrupted: nothing is left of the export\n");
-		raise(dump_interrupted);
-	}
 }

@@ -84,8 +84,6 @@ read_chunk(int fd, uint8_t *chunk, bool first)
 {
 	size_t have = 0;
 	for (;;) {
-		if (!dump_export_wait(fd))
-			return -1;
 		ssize_t n = read(fd, chunk + have, DUMP_CHUNK - have);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -172,7 +170,7 @@ dump_input(struct dump *d)
 		ssize_t n = read_chunk(fd, chunk, armor.kind == DUMP_ARMOR_UNKNOWN);
 		if (n < 0) {
 			progress_clear(&progress);
-			return dump_interrupted != 0 ? DUMP_USAGE : unreadable(d, fd);
+			return unreadable(d, fd);
 		}
 		if (n == 0) {
 			if (follow_wait(d, S_ISFIFO(st.st_mode)))

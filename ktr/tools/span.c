@@ -27,7 +27,11 @@ struct open_cpu {
 	const struct activity_thread *thread;
 	bool known; /* from_ns is set */
 	uint64_t from_ns;
-	unsigned nested; /* interrupts that are not over; the last NESTED_MAX are kept */
+	/*
+	 * Interrupts that are not over. When the CPU switches, or there would be more, they are,
+	 * but their ends are not told: these are left out.
+	 */
+	unsigned nested;
 	struct open_irq irqs[NESTED_MAX];
 };
 
@@ -130,7 +134,8 @@ cpu_runs(struct spans *s, uint32_t cpu, const struct activity_thread *t, uint64_
 static void
 irq_begins(struct open_cpu *c, const struct activity *a)
 {
-	c->irqs[c->nested++ % NESTED_MAX] =
+	c->nested = c->nested < NESTED_MAX ? c->nested : 0;
+	c->irqs[c->nested++] =
 	    (struct open_irq){.number = a->number, .name = a->text, .from_ns = a->ns};
 }
 
@@ -140,7 +145,7 @@ irq_ends(struct spans *s, uint32_t cpu, uint64_t ns)
 	struct open_cpu *c = &s->cpus[cpu];
 	if (c->nested == 0) /* its begin was lost */
 		return true;
-	const struct open_irq *o = &c->irqs[--c->nested % NESTED_MAX];
+	const struct open_irq *o = &c->irqs[--c->nested];
 	uint64_t from = o->from_ns, to = ns;
 	return s->ops.irq == NULL || !cut(s, &from, &to) ||
 	       s->ops.irq(s->arg, cpu, o->number, o->name, from, to);
@@ -178,16 +183,12 @@ cpu_seen(struct spans *s, uint32_t cpu)
 static bool
 activity_seen(struct spans *s, const struct activity *a)
 {
-	const struct open_thread *o = thread_open(s, a->thread->number);
-	uint32_t left = o != NULL && o->thread != NULL ? o->cpu : a->cpu;
 	if (!thread_seen(s, a->thread, a->ns) || !thread_seen(s, a->other, a->ns))
 		return false;
 	if (a->kind == ACTIVITY_SWITCH) {
-		/* No event told that it left the other CPU. */
-		if (left != a->cpu && s->cpus[left].thread == a->thread &&
-		    !cpu_runs(s, left, NULL, a->ns))
-			return false;
-		return cpu_runs(s, a->cpu, a->thread, a->ns);
+		s->cpus[a->cpu].nested = 0;
+		return (a->left < 0 || cpu_runs(s, (uint32_t)a->left, NULL, a->ns)) &&
+		       cpu_runs(s, a->cpu, a->thread, a->ns);
 	}
 	if (a->kind == ACTIVITY_IRQ_ENTER)
 		irq_begins(&s->cpus[a->cpu], a);
@@ -218,6 +219,16 @@ spans_gap(struct spans *s, const struct export_gap *gap)
 		return false;
 	return s->ops.lost == NULL || !cut(s, &from, &to) ||
 	       s->ops.lost(s->arg, cpu, gap->g->count, from, to);
+}
+
+bool
+spans_gone(struct spans *s, const struct activity_thread *t)
+{
+	struct open_thread *o = t->number < s->room ? &s->threads[t->number] : NULL;
+	bool good = o == NULL || o->thread == NULL || thread_ends(s, o, s->last_ns);
+	if (o != NULL)
+		o->thread = NULL;
+	return good;
 }
 
 bool

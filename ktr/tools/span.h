@@ -41,6 +41,8 @@ void spans_destroy(struct spans *s);
 void spans_begin(struct spans *s, const struct ktr_decode_header *h);
 bool spans_event(struct spans *s, const struct export_event *ev);
 bool spans_gap(struct spans *s, const struct export_gap *gap);
+/** The thread is told for the last time. */
+bool spans_gone(struct spans *s, const struct activity_thread *t);
 bool spans_end(struct spans *s);
 
 /** From the first event to the last, within the filter's times; both 0 without events. */

@@ -1,5 +1,6 @@
 /*
  * thread_table.h - the threads of the model (activity.h) by their ids. Threads stay where they are.
+ * Each has a number below the most that there were at a time.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 struct thread_table {
 	struct activity_thread **slots; /* open addressing; NULL: empty */
 	size_t size, count;             /* size: a power of two */
+	uint32_t *numbers;              /* size / 2; those from count on are free */
 };
 
 /** False: no memory. */
@@ -20,5 +22,5 @@ void thread_table_free(struct thread_table *t);
 /** The thread, which is made when it is not there, of a state not known since ns. NULL: no memory.
  */
 struct activity_thread *thread_table_get(struct thread_table *t, uint32_t tid, uint64_t ns);
-/** NULL: not there. */
-struct activity_thread *thread_table_find(const struct thread_table *t, uint32_t tid);
+/** Frees a thread that is there. */
+void thread_table_remove(struct thread_table *t, struct activity_thread *thread);

@@ -31,13 +31,24 @@ static struct activity_model *m;
 static uint64_t now;
 static struct activity got[ACTIVITY_MAX];
 static char story[1024]; /* what the last events were, a line each */
+static unsigned gone_count;
+static uint32_t gone_tid; /* the last */
+
+static void
+gone(void *arg, const struct activity_thread *t)
+{
+	assert_ptr_equal(arg, &gone_count);
+	gone_count++;
+	gone_tid = t->tid;
+}
 
 static int
 begin(void **state)
 {
 	(void)state;
 	activity_destroy(m);
-	m = activity_create();
+	m = activity_create(gone, &gone_count);
+	gone_count = 0;
 	site_count = 0;
 	now = 0;
 	return m == NULL;
@@ -106,7 +117,9 @@ event(unsigned cpu, unsigned tid, const char *name, const char *fmt, unsigned na
 	}
 	va_end(ap);
 	story[0] = '\0';
-	int n = activity_event(m, &e, got);
+	const struct activity_thread *by;
+	int n = activity_event(m, &e, got, &by);
+	assert_int_equal(by->tid, tid);
 	assert_in_range(n, 0, ACTIVITY_MAX);
 	for (int i = 0; i < n; i++)
 		tell(&got[i]);
@@ -182,7 +195,9 @@ thread_that_moves_without_a_word_runs_on_one_cpu(void **state)
 {
 	(void)state;
 	event(0, 7, "cat", "hello", 0);
+	assert_int_equal(got[0].left, -1);
 	event(1, 7, "cat", "hello", 0);
+	assert_int_equal(got[0].left, 0);
 	assert_null(activity_running(m, 0));
 	/* It did not stop because another runs where it was. */
 	assert_string_equal(event(0, 8, "dd", "hello", 0),
@@ -190,7 +205,99 @@ thread_that_moves_without_a_word_runs_on_one_cpu(void **state)
 	assert_int_equal(activity_running(m, 1)->state, ACTIVITY_RUNNING);
 	assert_string_equal(event(0, 7, "cat", "hello", 0),
 			    "(inferred) switch cat:running other dd 0 0 -");
+	assert_int_equal(got[0].left, 1);
 	assert_null(activity_running(m, 1));
+	event(1, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
+	assert_int_equal(got[0].left, 0);
+}
+
+static void
+lose(unsigned cpu)
+{
+	const struct ktr_decode_gap gap = {
+	    .header = &header, .cpu = cpu, .count = 5, .from_ticks = now, .to_ticks = now};
+	activity_gap(m, &gap);
+}
+
+static void
+calls_are_not_known_where_events_were_lost(void **state)
+{
+	(void)state;
+	/* It runs where they were lost. */
+	event(0, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
+	assert_string_equal(got[1].thread->call, "openat");
+	lose(0);
+	assert_null(got[1].thread->call);
+	/* It slept there: in the call, as far as is known, until it is heard of. */
+	event(0, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
+	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
+	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
+	const struct activity_thread *cat = got[0].other;
+	lose(1);
+	event(0, 8, "dd", ADD, 4, "cat tid 7", "runq add", 20, "dd tid 8");
+	assert_string_equal(cat->call, "openat");
+	lose(0);
+	assert_string_equal(cat->call, "openat");
+	event(1, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
+	assert_null(cat->call);
+	/* Its new CPU's losses are another matter. */
+	event(1, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
+	event(1, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
+	assert_string_equal(cat->call, "openat");
+}
+
+static void
+dead_thread_is_forgotten_once_another_runs(void **state)
+{
+	(void)state;
+	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
+	uint32_t number = got[0].thread->number;
+	event(0, 7, "cat", RUN, 3, "cat tid 7", "thread exit", 20);
+	event(0, 7, "cat", "hello", 0);
+	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
+	assert_int_equal(got[0].other->state, ACTIVITY_DEAD);
+	assert_int_equal(gone_count, 0);
+	event(0, 8, "dd", "hello", 0);
+	assert_int_equal(gone_count, 1);
+	assert_int_equal(gone_tid, 7);
+	event(1, 9, "sh", "hello", 0);
+	assert_int_equal(got[0].thread->number, number);
+	/* Without SCHED, and where events are lost before another runs. */
+	event(1, 9, "sh", "thread exit: tid %u", 1, 9);
+	event(1, 8, "dd", "hello", 0);
+	assert_int_equal(got[0].other->state, ACTIVITY_DEAD);
+	event(1, 8, "dd", RUN, 3, "dd tid 8", "thread exit", 30);
+	assert_int_equal(gone_tid, 9);
+	lose(1);
+	event(1, 10, "ls", "hello", 0);
+	assert_int_equal(gone_count, 3);
+	/* It goes on with that number: another thread. */
+	assert_string_equal(event(1, 8, NULL, "hello", 0),
+			    "(inferred) switch -:running other ls 0 0 -");
+}
+
+static void
+count_one(void *arg, const struct activity_thread *t)
+{
+	(void)t;
+	++*(unsigned *)arg;
+}
+
+static void
+threads_that_never_end_are_forgotten_but_those_that_wait(void **state)
+{
+	(void)state;
+	unsigned count = 0;
+	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
+	event(1, 8, "dd", "hello", 0);
+	for (unsigned tid = 1000; tid < 100000; tid++)
+		event(0, tid, NULL, "hello", 0);
+	activity_threads(m, count_one, &count);
+	assert_in_range(count, 3, 4 * 4096);
+	assert_int_equal(count + gone_count, 99002);
+	assert_int_equal(activity_running(m, 1)->tid, 8);
+	event(0, 7, "cat", "hello", 0);
+	assert_int_equal(got[0].before, ACTIVITY_SLEEPING);
 }
 
 static void
@@ -354,7 +461,8 @@ many_threads_and_odd_idents(void **state)
 	/* A site that got lost. */
 	const struct ktr_decode_event lost = {
 	    .header = &header, .cpu = 255, .tid = 1, .site_number = 70000, .ticks = 1};
-	assert_int_equal(activity_event(m, &lost, got), 1);
+	const struct activity_thread *by;
+	assert_int_equal(activity_event(m, &lost, got, &by), 1);
 	assert_true(got[0].inferred);
 	assert_int_equal(got[0].ns, now);
 }
@@ -366,6 +474,9 @@ main(void)
 	    cmocka_unit_test_setup(switch_knows_who_ran_before_and_why_it_stopped, begin),
 	    cmocka_unit_test_setup(first_event_of_a_cpu_tells_who_runs_there, begin),
 	    cmocka_unit_test_setup(thread_that_moves_without_a_word_runs_on_one_cpu, begin),
+	    cmocka_unit_test_setup(calls_are_not_known_where_events_were_lost, begin),
+	    cmocka_unit_test_setup(dead_thread_is_forgotten_once_another_runs, begin),
+	    cmocka_unit_test_setup(threads_that_never_end_are_forgotten_but_those_that_wait, begin),
 	    cmocka_unit_test_setup(gap_makes_unknown_what_ran, begin),
 	    cmocka_unit_test_setup(woken_thread_goes_from_sleep_to_the_run_queue, begin),
 	    cmocka_unit_test_setup(locks_are_blocked_on_and_spun_for, begin),

@@ -120,16 +120,17 @@ def tracks_follow(trace, rows):
             right.setdefault(row["tid"], []).append((m[1], row["ns"]))
     equal({t: sorted(c, key=lambda c: c[1]) for t, c in calls.items()}, right, "system calls by thread")
     now, right = {}, {}
-    gone = set()  # CPUs whose thread is seen elsewhere, though no event told that it went
     idle = {row["tid"] for row in rows if re.match(r"idle/\d", row["thread"] or "")} | {0}
     for row in rows:
         word = dict(zip(row["names"], row["args"]))
         tid, cpu = row["tid"], row["cpu"]
         if (row["fmt"] or "").startswith('KTRGRAPH group:"thread", id:"%s", state:"%s",') and word["state"] == "running":
             tid = ident_tid(word["id"]) if ident_tid(word["id"]) is not None else tid
-        if now.get(cpu, (None,))[0] != tid or cpu in gone:
-            gone |= {other for other in now if other != cpu and now[other][0] == tid}
-            gone.discard(cpu)
+        if now.get(cpu, (None,))[0] != tid:
+            for other in [c for c in now if c != cpu and now[c][0] == tid]:  # no event told that it went
+                if tid not in idle:
+                    right.setdefault(other, []).append((*now[other], row["ns"]))
+                del now[other]
             if now.get(cpu, (0,))[0] not in idle:
                 right.setdefault(cpu, []).append((*now[cpu], row["ns"]))
             now[cpu] = (tid, row["ns"])

@@ -223,9 +223,9 @@ def export_is_whole_or_not_there(tmp):
     sample, boots = x.gen(tmp, "sample"), x.gen(tmp, "boots")
     out, here = tmp / "out", tmp / "out/there"
     here.mkdir(parents=True)
-    for args, want in ((["-o", here, "-i", sample], "expected the name of a directory to be made"),
+    for args, want in ((["-o", here, "-i", sample], "expected a new name, for a directory"),
                        (["-o", out / "no" / "such", "-i", sample], "No such file or directory"),
-                       (["-o", "/dev/full", "-i", sample], "expected the name of a directory"),
+                       (["-o", "/dev/full", "-i", sample], "expected a new name"),
                        (["-o", out / "boots", "-i", boots], "more than one boot"),
                        (["-i", sample], "expected -o"),
                        (["-l", "-o", out / "x", "-i", sample], "no end"),

@@ -161,10 +161,13 @@ class Reader:
             state = head >> 36 & 15
             expect(state in (0, 3, 5) and head >> 40 & 0xfffff == 0, f"a context switch with state {state}")
             out, into = self.word(), self.word()
+            expect({out, into} <= {0, *self.names}, f"a switch from {out} to {into}: a thread whose process is not told")
             self.add(SWITCH, ns, into, None, None, self.arguments(count), cpu, out, state)
         else:
             expect(kind == 2 and head >> 36 & 0xffffff == 0, f"a scheduling record of type {kind}")
-            self.add(WAKEUP, ns, self.word(), None, None, self.arguments(count), cpu)
+            tid = self.word()
+            expect(tid in self.names, f"a wakeup of {tid}, a thread whose process is not told")
+            self.add(WAKEUP, ns, tid, None, None, self.arguments(count), cpu)
 
 
 def split(args, *names):
@@ -206,8 +209,8 @@ def is_event(record):
 
 def compare(record, row):
     kind, word = kind_of(row), dict(zip(row["names"], row["args"]))
-    # What ends without having begun, and a thread that runs already, are instants.
-    expect(record.kind == kind or (record.kind == INSTANT and kind in (END, SWITCH)),
+    # What ends without having begun, and a thread that runs already, or is woken while it does, are instants.
+    expect(record.kind == kind or (record.kind == INSTANT and kind in (END, SWITCH, WAKEUP)),
            f"a record of kind {record.kind}, expected {kind}")
     equal(record.ns, row["ns"], "time")
     args, extra = split(record.args, "on cpu", "exit on cpu", "incoming_weight", "outgoing_weight", "waker")
@@ -237,16 +240,21 @@ def compare(record, row):
 
 
 def switches_make_sense(records):
-    """On each CPU, each context switch leaves the thread that the one before went to."""
+    """On each CPU, each context switch leaves the thread that the one before went to; no thread runs twice."""
     runs = {}
-    for r in (r for r in records if r.kind == SWITCH):
+    for r in records:
+        if r.kind == WAKEUP:
+            expect(r.tid not in runs.values(), f"{r.ns} ns: thread {r.tid} is woken while it runs: {runs}")
+        if r.kind != SWITCH:
+            continue
         equal(r.other, runs.get(r.cpu, 0), f"cpu {r.cpu}, {r.ns} ns: the thread that is left")
         weights = dict(r.args)
         if r.other == 0:
             equal(weights.get("outgoing_weight"), IDLE, "weight of no thread")
         if r.tid == 0:
             equal(weights.get("incoming_weight"), IDLE, "weight of no thread")
-        runs = {cpu: 0 if tid == r.tid else tid for cpu, tid in runs.items()}  # it went there without a word
+        others = [tid for cpu, tid in runs.items() if cpu != r.cpu and weights.get("incoming_weight") != IDLE]
+        expect(r.tid not in others, f"cpu {r.cpu}, {r.ns} ns: thread {r.tid} runs elsewhere: {runs}")
         runs[r.cpu] = r.tid
 
 

@@ -40,6 +40,13 @@ def ktrdump(*args):
     return run(KTRDUMP, *args)
 
 
+def export_formats():
+    """[(name, does it need a name to write to?)] of --help."""
+    text = run(KTRDUMP, "--help")[1]
+    rows = text[text.index("Formats for --format"):].splitlines()[1:]
+    return [(row.split()[0], "needs -o" in row) for row in rows if row.strip()]
+
+
 def gen(tmp, kind):
     """The path of a stream that ktr_gen makes."""
     path = tmp / f"{kind.replace(' ', '-')}.ktr"

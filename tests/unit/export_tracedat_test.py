@@ -202,7 +202,7 @@ def export_is_whole_or_not_there(tmp):
     sample, boots, out = x.gen(tmp, "sample"), x.gen(tmp, "boots"), tmp / "out"
     out.mkdir()
     for name, path, want in (("/dev/full", sample, "No space left"), (out / "no" / "such", sample, "No such file"),
-                             (out, sample, "Is a directory"), (out / "boots", boots, "more than one boot")):
+                             (out, sample, "expected a file's name"), (out / "boots", boots, "more than one boot")):
         status, _, err = x.ktrdump("--format", "tracedat", "-o", name, "-i", path)
         equal(status, 2, f"status of {name}")
         expect(want in err, f"{name}: {err}")

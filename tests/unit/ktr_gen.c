@@ -1,8 +1,8 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|guest N|ticks N|threads
- * N|odd|empty|one|loss|wrapped|torn|truncated|live|boots
+ * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|
+ *                odd|empty|one|loss|wrapped|torn|truncated|live|boots
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -171,6 +171,7 @@ gen_process(uint32_t parent, uint32_t child)
 	CTR1(KTR_SYSC, "sysret trace_me: ret %ld", -38l);
 	GEN_CALL(exit, 1, 0, 0);
 	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", child, 0x100, "true");
+	CTR1(KTR_PROC, "thread exit: tid %u", child);
 	KTR_STATE1(KTR_SCHED, "thread", ktr_thread_ident(child), "thread exit", "prio:%d", 30);
 	gen_switch(parent, 20);
 }
@@ -179,6 +180,7 @@ gen_process(uint32_t parent, uint32_t child)
 static void
 gen_guest(unsigned long rounds, bool drains)
 {
+	static uint32_t child = 100; /* no two threads have one number */
 	gen_step = 700;
 	for (uint32_t cpu = 0; cpu < 2; cpu++) {
 		ktr_thread_name(1 + cpu, cpu == 0 ? "idle/0" : "idle/1");
@@ -198,13 +200,28 @@ gen_guest(unsigned long rounds, bool drains)
 		GEN_CALL(openat, -100, 0x7fff1000, 0);
 		CTR1(KTR_SYSC, "sysret openat: ret %ld", n % 3 == 0 ? -2l : 3l);
 		if (n % 16 == 3)
-			gen_process(tid, (uint32_t)(100 + n % 64));
+			gen_process(tid, child++);
 		gen_interrupt(0x20, "timer", 0);
 		GEN_CALL(read, 3, 0x7fff2000, 4096);
 		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(tid), "sleep", "prio:%d", 20,
 			   "wmesg:\"%s\"", "ttyin");
 		gen_switch(1 + cpu, 255);
 		if (drains && n % 64 == 0)
+			gen_drain();
+	}
+}
+
+/* Processes without end, each with a number of its own: few live at a time. */
+static void
+gen_forks(unsigned long forks)
+{
+	gen_step = 700;
+	for (uint32_t n = 0; n < forks; n++) {
+		uint32_t cpu = n % 2, child = 100 + n;
+		gen_run_on(cpu, 7 + cpu);
+		gen_process(7 + cpu, child);
+		ktr_thread_gone(child);
+		if (n % 16 == 0)
 			gen_drain();
 	}
 }
@@ -348,6 +365,8 @@ main(int argc, char **argv)
 		gen_statclock(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "threads") == 0 && argc > 2)
 		gen_threads(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "forks") == 0 && argc > 2)
+		gen_forks(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)

@@ -3,6 +3,7 @@ import re
 
 STATES = {"runq add": ("runnable", None), "sleep": ("sleeping", "wmesg"), "blocked": ("blocked", "lockname"),
           "spinning": ("spinning", "lockname"), "thread exit": ("dead", None)}
+NEST_MAX = 8
 NAMED = {"thread create": "tid", "fork": "child", "exec": "pid", "exit": "pid"}
 
 
@@ -11,6 +12,7 @@ class Thread:
 
     def __init__(self, tid):
         self.tid, self.state, self.why, self.call, self.name, self.cpu = tid, "unknown", None, None, "", 0
+        self.gaps = 0
         self.open, self.since = None, 0
 
     def is_idle(self):
@@ -27,7 +29,7 @@ class Spans:
     def __init__(self, rows, since=0, until=1 << 63):
         self.since, self.until = since, until
         self.threads, self.cpus, self.irqs, self.lost = [], [], [], []
-        self.all, self.running, self.nested, self.now = {}, {}, {}, 0
+        self.all, self.running, self.nested, self.gaps, self.now = {}, {}, {}, {}, 0
         self.first, self.last, self.events = None, 0, 0
         for row in rows:
             (self.gap if "gap" in row else self.event)(row)
@@ -78,20 +80,29 @@ class Spans:
         """The threads that this changes."""
         prev = self.all.get(self.running.get(cpu, (None, 0))[0])
         if prev is not None and prev is not t and prev.state in ("running", "spinning"):
-            prev.state, prev.why = ("runnable" if prev.is_idle() else "unknown"), None
+            self.change(prev, "runnable" if prev.is_idle() else "unknown")
         if t.cpu != cpu and self.running.get(t.cpu, (None, 0))[0] == t.tid:
             self.run(t.cpu, None, self.now)
-        t.state, t.why, t.cpu = "running", None, cpu
+        self.change(t, "running")
+        t.cpu, t.gaps = cpu, self.gaps.get(cpu, 0)
         if prev is not t:
             self.run(cpu, t, self.now)
+            self.nested.pop(cpu, None)  # their ends are not told
         return t, prev
+
+    def change(self, t, state, why=None):
+        """It may have left its call where its CPU lost events."""
+        gaps = self.gaps.get(t.cpu, 0)
+        t.call = None if state == "dead" or t.gaps != gaps else t.call
+        t.state, t.why, t.gaps = state, why, gaps
 
     def gap(self, row):
         cpu, begin, end = row["cpu"], max(row["from_ns"], self.now), max(row["to_ns"], self.now)
         self.times(begin, end)
+        self.gaps[cpu] = self.gaps.get(cpu, 0) + 1
         t = self.all.get(self.running.get(cpu, (None, 0))[0])
         if t is not None:
-            t.state, t.why = "unknown", None
+            self.change(t, "unknown")
             if t.open != t.told():
                 self.end(t, begin)
         self.run(cpu, None, begin)
@@ -124,6 +135,8 @@ class Spans:
         irq, call = re.match("interrupt (enter|exit): ", fmt), re.match(r"(syscall|sysret) ([^:%]*)(:|$)", fmt)
         named = re.match(r"(thread create|fork|exec|exit): ", fmt)
         if irq and irq[1] == "enter":
+            if len(self.nested.get(cpu, [])) == NEST_MAX:
+                del self.nested[cpu]
             self.nested.setdefault(cpu, []).append((arg.get("name", "interrupt"), self.now))
         elif irq and self.nested.get(cpu):
             name, since = self.nested[cpu].pop()
@@ -147,9 +160,8 @@ class Spans:
             return list(self.switch(cpu, t))
         if arg.get("state") not in STATES:
             return []
-        t.state, why = STATES[arg["state"]]
-        t.why = arg.get(why) if isinstance(arg.get(why), str) else None
-        t.call = None if t.state == "dead" else t.call
+        state, why = STATES[arg["state"]]
+        self.change(t, state, arg.get(why) if isinstance(arg.get(why), str) else None)
         return [t, other]
 
     def sums(self, what, key):

@@ -1,0 +1,364 @@
+/*
+ * activity_meaning.c - what trace points mean, for activity.c.
+ *
+ * What a site means is looked up once, by its format: KTRGRAPH lines by their group and type
+ * (FreeBSD's scheduler vocabulary), the others by their first words. Parameters are found by their
+ * names (ktr/param.h), so that a trace point may gain some.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/param.h"
+#include "ktr/tools/activity_private.h"
+
+#define CALL_NAME 32u
+#define NOWHERE   0xffu
+
+/* Fills in a, whose event, cpu, ns and thread (the event's) are set. False: it says nothing. */
+typedef bool meaning_fn(struct activity_model *m, const struct meaning *mean, struct activity *a);
+
+enum {
+	P_ID,
+	P_STATE,
+	P_POINT,
+	P_COUNTER,
+	P_PRIO,
+	P_PRIO_2,
+	P_WMESG,
+	P_LOCK,
+	P_LINKED,
+	P_VECTOR,
+	P_NAME,
+	P_RET,
+	P_PARENT,
+	P_CHILD,
+	P_PID,
+	P_STATUS,
+	P_TID,
+	P_COUNT
+};
+static const char *const param_names[P_COUNT] = {
+    "id",     "state", "point", "counter", "prio",  "prio_2", "wmesg",  "lockname", "linkedto",
+    "vector", "name",  "ret",   "parent",  "child", "pid",    "status", "tid",
+};
+
+struct meaning {
+	const struct ktr_decode_site *site;
+	struct meaning *older; /* of the same number; threads may still be in its call */
+	meaning_fn *fn;        /* NULL: none */
+	uint8_t at[P_COUNT];   /* which parameter; NOWHERE */
+	bool is_signed[6];
+	uint8_t bits[6];
+	char call[CALL_NAME];
+};
+
+/* ---- parameters ---------------------------------------------------------------------------------
+ */
+
+static const char *
+text_of(const struct meaning *mean, const struct activity *a, unsigned p)
+{
+	return mean->at[p] != NOWHERE ? a->event->strings[mean->at[p]] : NULL;
+}
+
+static int64_t
+value_of(const struct meaning *mean, const struct activity *a, unsigned p)
+{
+	unsigned at = mean->at[p];
+	if (at == NOWHERE)
+		return 0;
+	const struct ktr_param as = {.is_signed = mean->is_signed[at], .bits = mean->bits[at]};
+	return (int64_t)ktr_param_value(&as, a->event->args[at]);
+}
+
+/* The thread of an ident, `NAME tid N`; NULL when it is none, or no memory. */
+static struct activity_thread *
+ident_of(struct activity_model *m, const char *ident)
+{
+	static const char word[] = " tid ";
+	const char *at = NULL;
+	if (ident == NULL)
+		return NULL;
+	for (const char *p = ident; (p = strstr(p, word)) != NULL; p++)
+		at = p;
+	if (at == NULL)
+		return NULL;
+	struct activity_thread *t =
+	    activity_thread_get(m, (uint32_t)strtoul(at + sizeof(word) - 1, NULL, 10));
+	/* Its own events know better: an ident's text may be older, or newer. */
+	if (t != NULL && at > ident && t->name[0] == '\0')
+		activity_thread_name(t, ident, (size_t)(at - ident));
+	return t;
+}
+
+/* ---- what events mean ---------------------------------------------------------------------------
+ */
+
+static bool
+mean_state(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	static const struct {
+		const char *text;
+		enum activity_state state;
+		unsigned why;
+	} states[] = {
+	    {"runq add", ACTIVITY_RUNNABLE, P_COUNT}, {"sleep", ACTIVITY_SLEEPING, P_WMESG},
+	    {"blocked", ACTIVITY_BLOCKED, P_LOCK},    {"spinning", ACTIVITY_SPINNING, P_LOCK},
+	    {"thread exit", ACTIVITY_DEAD, P_COUNT},
+	};
+	const char *text = text_of(mean, a, P_STATE);
+	struct activity_thread *t = ident_of(m, text_of(mean, a, P_ID));
+	if (t == NULL || text == NULL)
+		return false;
+	a->thread = t;
+	a->before = t->state;
+	a->other = ident_of(m, text_of(mean, a, P_LINKED));
+	if (mean->at[P_PRIO] != NOWHERE)
+		t->prio = (int)value_of(mean, a, P_PRIO);
+	if (strcmp(text, "running") == 0) {
+		activity_switch(m, a, t);
+		return true;
+	}
+	for (unsigned i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		if (strcmp(text, states[i].text) != 0)
+			continue;
+		const char *why = states[i].why < P_COUNT ? text_of(mean, a, states[i].why) : NULL;
+		activity_thread_state(m, t, states[i].state, why, a->ns);
+		a->kind = ACTIVITY_STATE;
+		a->fresh = a->other != NULL && a->before == ACTIVITY_UNKNOWN && !t->woken;
+		t->woken = false;
+		return true;
+	}
+	return false;
+}
+
+static bool
+mean_point(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	const char *text = text_of(mean, a, P_POINT);
+	struct activity_thread *t = ident_of(m, text_of(mean, a, P_ID));
+	if (t == NULL || text == NULL)
+		return false;
+	if (strcmp(text, "prio") == 0 && mean->at[P_PRIO_2] != NOWHERE)
+		t->prio = (int)value_of(mean, a, P_PRIO_2);
+	if (strcmp(text, "wokeup") != 0)
+		return false;
+	a->kind = ACTIVITY_WAKE;
+	a->other = t;
+	a->thread = t = ident_of(m, text_of(mean, a, P_LINKED));
+	if (t == NULL)
+		return false;
+	a->before = t->state;
+	t->woken = true;
+	return true;
+}
+
+static bool
+mean_counter(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	(void)m;
+	a->kind = ACTIVITY_COUNTER;
+	a->text = text_of(mean, a, P_ID);
+	a->value = value_of(mean, a, P_COUNTER);
+	return a->text != NULL;
+}
+
+static bool
+mean_irq_enter(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	(void)m;
+	a->kind = ACTIVITY_IRQ_ENTER;
+	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
+	a->text = text_of(mean, a, P_NAME);
+	if (a->text == NULL)
+		a->text = "interrupt";
+	return true;
+}
+
+static bool
+mean_irq_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	(void)m;
+	a->kind = ACTIVITY_IRQ_EXIT;
+	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
+	return true;
+}
+
+static bool
+mean_sys_enter(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	struct activity_thread *t = activity_thread_get(m, a->event->tid);
+	if (t == NULL)
+		return false;
+	a->kind = ACTIVITY_SYS_ENTER;
+	a->text = t->call = mean->call;
+	memcpy(a->args, a->event->args, sizeof(a->args));
+	return true;
+}
+
+static bool
+mean_sys_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	struct activity_thread *t = activity_thread_get(m, a->event->tid);
+	if (t == NULL)
+		return false;
+	a->kind = ACTIVITY_SYS_EXIT;
+	a->text = mean->call;
+	a->value = value_of(mean, a, P_RET);
+	t->call = NULL;
+	return true;
+}
+
+/* A thread that an event names by its number, and perhaps by its name. */
+static struct activity_thread *
+numbered(struct activity_model *m, const struct meaning *mean, const struct activity *a, unsigned p)
+{
+	struct activity_thread *t = activity_thread_get(m, (uint32_t)value_of(mean, a, p));
+	const char *name = text_of(mean, a, P_NAME);
+	if (t != NULL && name != NULL)
+		activity_thread_name(t, name, strlen(name));
+	return t;
+}
+
+static bool
+mean_fork(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	a->kind = ACTIVITY_FORK;
+	a->other = activity_thread_get(m, (uint32_t)value_of(mean, a, P_PARENT));
+	a->thread = numbered(m, mean, a, P_CHILD);
+	return a->thread != NULL && a->other != NULL;
+}
+
+static bool
+mean_thread_create(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	numbered(m, mean, a, P_TID);
+	return false;
+}
+
+/* It has nothing to do any more but to be switched from. */
+static bool
+mean_thread_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	struct activity_thread *t = numbered(m, mean, a, P_TID);
+	if (t != NULL)
+		t->exits = true;
+	return false;
+}
+
+static bool
+mean_exec(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	a->kind = ACTIVITY_EXEC;
+	a->thread = numbered(m, mean, a, P_PID);
+	a->text = text_of(mean, a, P_NAME);
+	return a->thread != NULL && a->text != NULL;
+}
+
+static bool
+mean_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	a->kind = ACTIVITY_EXIT;
+	a->thread = numbered(m, mean, a, P_PID);
+	a->value = value_of(mean, a, P_STATUS);
+	return a->thread != NULL;
+}
+
+/* The table: formats by how they begin, and what they mean. */
+static const struct {
+	const char *begins;
+	meaning_fn *fn;
+} meanings[] = {
+    {"KTRGRAPH group:\"thread\", id:\"%s\", state:\"%s\",", mean_state},
+    {"KTRGRAPH group:\"thread\", id:\"%s\", point:\"%s\",", mean_point},
+    {"KTRGRAPH group:\"load\", id:\"%s\", counter:%d,", mean_counter},
+    {"interrupt enter: ", mean_irq_enter},
+    {"interrupt exit: ", mean_irq_exit},
+    {"syscall ", mean_sys_enter},
+    {"sysret ", mean_sys_exit},
+    {"fork: ", mean_fork},
+    {"thread create: ", mean_thread_create},
+    {"thread exit: ", mean_thread_exit},
+    {"exec: ", mean_exec},
+    {"exit: ", mean_exit},
+};
+
+static void
+meaning_find(struct meaning *mean, const struct ktr_decode_site *s)
+{
+	struct ktr_param params[KTR_PARAM_MAX];
+	mean->site = s;
+	mean->fn = NULL;
+	for (unsigned i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		if (strncmp(s->fmt, meanings[i].begins, strlen(meanings[i].begins)) == 0)
+			mean->fn = meanings[i].fn;
+	}
+	memset(mean->at, NOWHERE, sizeof(mean->at));
+	ktr_params_scan(s->fmt, params, s->nargs);
+	for (unsigned i = 0; i < s->nargs; i++) {
+		mean->is_signed[i] = params[i].is_signed;
+		mean->bits[i] = params[i].bits;
+		for (unsigned p = 0; p < P_COUNT; p++) {
+			if (strcmp(params[i].name, param_names[p]) == 0)
+				mean->at[p] = (uint8_t)i;
+		}
+	}
+	if (mean->fn != mean_sys_enter && mean->fn != mean_sys_exit)
+		return;
+	/* `syscall NAME: …`, which is a name in other tools' formats, too. */
+	const char *name = strchr(s->fmt, ' ') + 1;
+	size_t len = 0;
+	while (isalnum((unsigned char)name[len]) || name[len] == '_')
+		len++;
+	if (len == 0 || len >= CALL_NAME || name[len] != ':') {
+		mean->fn = NULL;
+		return;
+	}
+	memcpy(mean->call, name, len);
+	mean->call[len] = '\0';
+}
+
+const struct meaning *
+meaning_of(struct activity_model *m, const struct ktr_decode_event *e)
+{
+	static const struct meaning nothing = {.fn = NULL};
+	if (e->site == NULL)
+		return &nothing;
+	struct meaning **mean = &m->meanings[e->site_number & 0xffff];
+	if (*mean != NULL && (*mean)->site == e->site)
+		return *mean;
+	struct meaning *found = calloc(1, sizeof(*found));
+	if (found == NULL)
+		return NULL;
+	meaning_find(found, e->site);
+	found->older = *mean;
+	*mean = found;
+	return found;
+}
+
+bool
+meaning_is_switch(const struct meaning *mean, const struct ktr_decode_event *e)
+{
+	const struct activity a = {.event = e};
+	const char *text = mean->fn == mean_state ? text_of(mean, &a, P_STATE) : NULL;
+	return text != NULL && strcmp(text, "running") == 0;
+}
+
+bool
+meaning_tell(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	return mean->fn != NULL && mean->fn(m, mean, a);
+}
+
+void
+meanings_free(struct activity_model *m)
+{
+	for (size_t i = 0; i < sizeof(m->meanings) / sizeof(m->meanings[0]); i++) {
+		while (m->meanings[i] != NULL) {
+			struct meaning *older = m->meanings[i]->older;
+			free(m->meanings[i]);
+			m->meanings[i] = older;
+		}
+	}
+}

@@ -1,0 +1,247 @@
+/*
+ * export_svg_thread.c - which threads the picture keeps, and which of them it draws.
+ *
+ * Memory is bounded: once there are PARTS_ALL parts of lanes, only the sums are kept of the threads
+ * that ran least. A thread that is gone is forgotten when so many ran more that it will not be
+ * drawn, and neither a CPU's lane nor a wakeup that is kept names it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export_svg.h"
+
+#define PARTS_ALL 4000000u
+#define MANY_MIN  4096u /* threads */
+
+/* ---- the table ----------------------------------------------------------------------------------
+ */
+
+static uint64_t
+active_ns(const struct svg_thread *t)
+{
+	return t->ns[ACTIVITY_RUNNING] + t->ns[ACTIVITY_SPINNING];
+}
+
+static uint64_t
+known_ns(const struct svg_thread *t)
+{
+	uint64_t sum = 0;
+	for (unsigned s = ACTIVITY_RUNNING; s < ACTIVITY_DEAD; s++)
+		sum += t->ns[s];
+	return sum;
+}
+
+/* Could it have a lane? */
+static bool
+is_shown(const struct export *x, const struct svg_thread *t)
+{
+	return known_ns(t) > 0 && dump_match_thread(x->filter, t->tid, t->name);
+}
+
+/* Most active first; then as they came. */
+static int
+thread_compare(const void *a, const void *b)
+{
+	const struct svg_thread *l = *(struct svg_thread *const *)a,
+				*r = *(struct svg_thread *const *)b;
+	if (active_ns(l) != active_ns(r))
+		return active_ns(l) < active_ns(r) ? 1 : -1;
+	return (l->came > r->came) - (l->came < r->came);
+}
+
+/* All threads that are there, idle ones left out, in that order; NULL: no memory. */
+static struct svg_thread **
+threads_sorted(struct export *x, size_t *count)
+{
+	struct svg_thread **sorted = malloc((x->thread_count + 1) * sizeof(*sorted));
+	*count = 0;
+	if (sorted == NULL)
+		return NULL;
+	for (size_t i = 0; i < x->thread_count; i++) {
+		struct svg_thread *t = &x->threads[i];
+		if (t->used && t->t != NULL) {
+			t->idle = t->t->idle;
+			memcpy(t->name, t->t->name, sizeof(t->name));
+		}
+		if (t->used && !t->idle)
+			sorted[(*count)++] = t;
+	}
+	qsort(sorted, *count, sizeof(struct svg_thread *), thread_compare);
+	return sorted;
+}
+
+/* ---- what goes ----------------------------------------------------------------------------------
+ */
+
+/* Threads that something names are kept. */
+static void
+keep_named(struct export *x)
+{
+	for (size_t i = 0; i < x->wake_count; i++)
+		x->threads[x->wakes[i].waker].kept = x->threads[x->wakes[i].woken].kept = true;
+	for (unsigned cpu = 0; cpu < KTR_DECODE_CPUS; cpu++) {
+		const struct lane *runs = &x->cpus[cpu].runs;
+		for (size_t i = 0; i < runs->count; i++) {
+			if (runs->parts[i].key >= LANE_KEY)
+				x->threads[runs->parts[i].key - LANE_KEY].kept = true;
+		}
+	}
+}
+
+/* Those that ran least, and are gone: they have no lane any more, and perhaps no name. */
+static bool
+threads_forget(struct export *x)
+{
+	size_t count, rank = 0;
+	struct svg_thread **sorted = threads_sorted(x, &count);
+	if (sorted == NULL)
+		return false;
+	for (size_t i = 0; i < x->thread_count; i++)
+		x->threads[i].kept = x->threads[i].t != NULL;
+	keep_named(x);
+	for (size_t i = 0; i < count; i++) {
+		struct svg_thread *t = sorted[i];
+		bool shown = is_shown(x, t);
+		rank += shown;
+		if (t->t != NULL || (shown && rank <= SVG_LANES_ASKED))
+			continue;
+		x->parts -= t->lane.room;
+		lane_clear(&t->lane);
+		if (t->kept)
+			continue;
+		x->threads_gone += shown;
+		x->threads_used--;
+		t->used = false;
+	}
+	free(sorted);
+	x->thread_free = 0;
+	x->threads_many = x->threads_used * 2 > MANY_MIN ? x->threads_used * 2 : MANY_MIN;
+	return true;
+}
+
+bool
+svg_threads_thin(struct export *x)
+{
+	size_t count;
+	if (x->parts < PARTS_ALL)
+		return true;
+	struct svg_thread **sorted = threads_sorted(x, &count);
+	if (sorted == NULL)
+		return false;
+	x->parts = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (x->parts + sorted[i]->lane.room > PARTS_ALL / 2)
+			lane_clear(&sorted[i]->lane);
+		x->parts += sorted[i]->lane.room;
+	}
+	free(sorted);
+	return true;
+}
+
+/* ---- threads ------------------------------------------------------------------------------------
+ */
+
+/* Room for an element more than n; NULL: no memory. What is new is 0. */
+static void *
+grown(void *array, size_t *room, size_t n, size_t size)
+{
+	if (n < *room)
+		return array;
+	size_t more = n + n / 2 + 64;
+	char *bigger = realloc(array, more * size);
+	if (bigger == NULL)
+		return NULL;
+	memset(bigger + *room * size, 0, (more - *room) * size);
+	*room = more;
+	return bigger;
+}
+
+/* An id that is free; SVG_NONE: no memory. */
+static uint32_t
+thread_add(struct export *x, const struct activity_thread *t)
+{
+	if (x->threads_used >= (x->threads_many > MANY_MIN ? x->threads_many : MANY_MIN) &&
+	    !threads_forget(x))
+		return SVG_NONE;
+	while (x->thread_free < x->thread_count && x->threads[x->thread_free].used)
+		x->thread_free++;
+	struct svg_thread *all =
+	    grown(x->threads, &x->thread_room, x->thread_free, sizeof(*x->threads));
+	if (all == NULL)
+		return SVG_NONE;
+	x->threads = all;
+	if (x->thread_free == x->thread_count)
+		x->thread_count++;
+	x->threads_used++;
+	all[x->thread_free] =
+	    (struct svg_thread){.used = true, .tid = t->tid, .t = t, .came = x->threads_came++};
+	return (uint32_t)x->thread_free;
+}
+
+struct svg_thread *
+svg_thread_of(struct export *x, const struct activity_thread *t)
+{
+	uint32_t *ids = grown(x->ids, &x->id_room, t->number, sizeof(*ids));
+	if (ids == NULL)
+		return NULL;
+	x->ids = ids;
+	uint32_t id = ids[t->number] != 0 ? ids[t->number] - 1 : thread_add(x, t);
+	if (id == SVG_NONE)
+		return NULL;
+	ids[t->number] = id + 1;
+	return &x->threads[id];
+}
+
+void
+svg_thread_gone(struct export *x, const struct activity_thread *t)
+{
+	if (t->number >= x->id_room || x->ids[t->number] == 0)
+		return;
+	struct svg_thread *thread = &x->threads[x->ids[t->number] - 1];
+	x->ids[t->number] = 0;
+	thread->t = NULL;
+	thread->idle = t->idle;
+	memcpy(thread->name, t->name, sizeof(thread->name));
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------
+ */
+
+static int
+came_compare(const void *a, const void *b)
+{
+	const struct svg_thread *l = *(struct svg_thread *const *)a,
+				*r = *(struct svg_thread *const *)b;
+	return (l->came > r->came) - (l->came < r->came);
+}
+
+bool
+svg_rows_choose(struct export *x)
+{
+	size_t count;
+	uint32_t rank = 0;
+	struct svg_thread **sorted = threads_sorted(x, &count);
+	unsigned most = x->filter->thread != NULL ? SVG_LANES_ASKED : SVG_LANES;
+	if (sorted == NULL)
+		return false;
+	for (size_t i = 0; i < x->thread_count; i++)
+		x->threads[i].row = SVG_NONE;
+	x->threads_left_out = x->threads_gone;
+	for (size_t i = 0; i < count; i++) {
+		struct svg_thread *t = sorted[i];
+		if (!is_shown(x, t))
+			continue;
+		t->rank = rank++;
+		if (x->rows < most && t->lane.count > 0)
+			sorted[x->rows++] = t;
+		else
+			x->threads_left_out++;
+	}
+	qsort(sorted, x->rows, sizeof(struct svg_thread *), came_compare);
+	for (uint32_t row = 0; row < x->rows; row++) {
+		sorted[row]->row = row;
+		x->row_threads[row] = svg_thread_id(x, sorted[row]);
+	}
+	free(sorted);
+	return true;
+}
