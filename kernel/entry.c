@@ -26,11 +26,10 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
+#include "ktr/restart.h"
 
 #define OOM_TRIES    100 /* of 10 ms each */
 #define NMI_STALE_NS 10000000ull
-
-extern char __ktr_record_start[], __ktr_record_end[];
 
 static const char *
 irq_name(enum entry_irq what, unsigned number)
@@ -72,6 +71,15 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 	}
 }
 
+/* Where the claim began inside of which tf was interrupted; its PC, if there was none. */
+static uintptr_t
+claim_begin(const struct arch_trapframe *tf)
+{
+	uintptr_t pc = arch_tf_pc(tf);
+
+	return ktr_port_inside(pc) ? ktr_restart_pc(pc) : pc;
+}
+
 /*
  * May the interrupted thread lose its CPU here? Not inside the record text: so no thread is ever
  * switched out in mid-record, which is what smp_ktr_quiesce() rests on.
@@ -79,24 +87,23 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 static bool
 preemptible(struct arch_trapframe *tf)
 {
-	uintptr_t pc = arch_tf_pc(tf);
-
 	return arch_tf_irq_on(tf) && this_pcpu()->irq_depth == 0 &&
-	       this_pcpu()->idle != curthread() &&
-	       !(pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end);
+	       this_pcpu()->idle != curthread() && !ktr_port_inside(arch_tf_pc(tf));
 }
 
 void
 entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
 	struct thread *t = curthread();
+	uintptr_t pc = arch_tf_pc(tf);
 	bool unsuppress = t->ktr_suppress;
 
+	arch_tf_set_pc(tf, claim_begin(tf)); /* from here on we record */
 	/* An interrupt is not the flush thread's doing: its events count. */
 	if (unsuppress)
 		ktr_port_set_ident(t->tid, false);
 	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
-	     irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
+	     irq_name(what, number), pc, arch_tf_user(tf));
 	irq_serve(what, number, tf);
 	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
 	if (unsuppress)
@@ -200,8 +207,15 @@ entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va)
 void
 entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 {
-	CTR3(KTR_TRAP, "debug exception: kind %d pc %#lx data %#lx", why, arch_tf_pc(tf), data);
+	uint64_t head = ktr_port_head();
+
+	/* A claim that is stepped would never end if each step made it begin again. */
+	if (claim_begin(tf) == arch_tf_pc(tf))
+		CTR3(KTR_TRAP, "debug exception: kind %d pc %#lx data %#lx", why, arch_tf_pc(tf),
+		     data);
 	kdb_trap(tf, why, data);
+	if (ktr_port_head() != head)
+		arch_tf_set_pc(tf, claim_begin(tf));
 }
 
 void
@@ -221,7 +235,9 @@ entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
+	uintptr_t at = arch_tf_pc(tf);
 
+	arch_tf_set_pc(tf, claim_begin(tf));
 	if (kdb_inside())
 		return; /* it asks for what is there */
 	kdb_points_load(false);
@@ -231,8 +247,7 @@ entry_nmi(struct arch_trapframe *tf)
 	}
 	kdb_points_load(true);
 	pc->nmi++;
-	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
-	     arch_tf_user(tf));
+	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, at, arch_tf_user(tf));
 	pc->nmi--;
 	/* One that came while we stood, or stopped us twice, is no news. */
 	if (clock_ns() - pc->resumed_ns < NMI_STALE_NS)

@@ -23,10 +23,12 @@
  * and, where it knows better than what stands here and in ring.c:
  *
  *	KTR_PORT_SLOW()                bit 31 of ktr_port_ident() as a condition
- *	KTR_PORT_CLAIM_NOW(&now, &at)  the claim loop in one piece; returns head + 1
+ *	KTR_PORT_CLAIM_NOW(&now, &at, &e)
+ *	                               the claim in one piece: the time, what leads to the ring, the
+ *	                               slot; returns head + 1. Then ktr_port_claim() is not wanted.
+ *	                               It may be restartable (ktr/restart.h)
  *	KTR_PORT_HOT(at, member)       slots, mask or lap_mul of the ring that the claim left at
  *	KTR_PORT_HOT_OF(cpu, member)   … and where they are, to be changed
- *	KTR_PORT_ENTRY_KEEP(e)         puts the slot's address into its register
  *	KTR_PORT_STACK_PAIR(&p)        where the last two parameters are
  *	KTR_PORT_PUT(field, value), KTR_PORT_PUT_PAIR(at, first, second)
  *	                               store words of an entry, each in one piece

@@ -1,8 +1,9 @@
 /*
  * ring.c - recording an event, and reading one back.
  *
- * Recording: head, clock, claim (again when an interrupt or a migration came between), then the
- * slot of the claimed number: invalidate, fill, publish. The clock is read inside the claim, so
+ * Recording: head, clock, claim (again when an interrupt or a migration came between: a
+ * compare-and-swap finds that out, or who interrupts says it, ktr/restart.h), then the slot of the
+ * claimed number: invalidate, fill, publish. The clock is read inside the claim, so
  * slot order is time order on each CPU. The slot is invalidated first because the writer may be
  * late: nested interrupts may have gone round the whole ring meanwhile and published a newer event
  * in this slot, and a reader must not see that one's lap over our words.
@@ -105,19 +106,14 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 #define KTR_PORT_STACK_PAIR(pair) (pair)
 #endif
 
-/* A port may say in which register the slot's address is best. */
-#ifndef KTR_PORT_ENTRY_KEEP
-#define KTR_PORT_ENTRY_KEEP(e) ((void)0)
-#endif
-
 /*
  * Claims a number and reads the clock inside the claim. Returns the advanced head word: from there
- * on it stands for the claim, so that the old one needs no register; and in *at what leads HOT() to
- * the ring: the CPU, which follows from the claim itself.
+ * on it stands for the claim, so that the old one needs no register; in *e the slot, and in *at
+ * what leads HOT() to the ring: the CPU, which follows from the claim itself.
  */
 #ifndef KTR_PORT_CLAIM_NOW
 static inline __attribute__((always_inline)) uint64_t
-ktr_ring_claim(uint64_t *now, uint64_t *at)
+ktr_ring_claim(uint64_t *now, uint64_t *at, struct ktr_entry **e)
 {
 	uint64_t head;
 	do {
@@ -125,9 +121,10 @@ ktr_ring_claim(uint64_t *now, uint64_t *at)
 		*now = ktr_port_time();
 	} while (UNLIKELY(!ktr_port_claim(head)));
 	*at = ktr_head_cpu(head);
+	*e = &HOT(*at, slots)[(head + 1) & HOT(*at, mask)];
 	return head + 1;
 }
-#define KTR_PORT_CLAIM_NOW(now, at) ktr_ring_claim(now, at)
+#define KTR_PORT_CLAIM_NOW(now, at, e) ktr_ring_claim(now, at, e)
 #endif
 
 static inline __attribute__((always_inline)) void
@@ -135,10 +132,9 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 		uint64_t a4, const volatile struct ktr_pair *more)
 {
 	uint64_t now, at;
-	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &at);
-	struct ktr_entry *e = &HOT(at, slots)[head & HOT(at, mask)];
-	KTR_PORT_ENTRY_KEEP(e);
-	uint16_t lap = (uint16_t)((head * HOT(at, lap_mul) >> 48) | KTR_LAP_VALID);
+	struct ktr_entry *e;
+	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &at, &e);
+	uint32_t lap = (uint32_t)(head * HOT(at, lap_mul) >> 48) | KTR_LAP_VALID;
 
 	/*
 	 * Invalidates, and says the site: its address / 64, which ktr_entry_copy() makes a number.
@@ -162,7 +158,7 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	else if (nargs > 4)
 		PUT(e->args[4], more->a5);
 	/* release: pairs with the acquire in ktr_ring_read() */
-	__atomic_store_n(&e->lap, lap, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->lap, (uint16_t)lap, __ATOMIC_RELEASE);
 }
 
 /* The port asked for a closer look: the event may be refused, or is printed as well. */
@@ -210,7 +206,10 @@ ktr_record_slow(const struct ktr_site *site, unsigned nargs, const uint64_t *a)
 	{                   \
 		__VA_ARGS__ \
 	}
-#define S const struct ktr_site *site
+#define S    const struct ktr_site *site
+#define PAIR KTR_PORT_STACK_PAIR(&more)
+/* Read only where it is wanted, and where that is a jump. */
+#define MORE ((struct ktr_pair){PAIR->a5, PAIR->a6})
 
 /* clang-format off */
 RECORD(0, (S), (site), LIST(0), 0, 0, 0, 0, NULL)
@@ -221,10 +220,10 @@ RECORD(3, (S, uint64_t a1, uint64_t a2, uint64_t a3), (site, a1, a2, a3), LIST(a
 RECORD(4, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4), (site, a1, a2, a3, a4),
        LIST(a1, a2, a3, a4), a1, a2, a3, a4, NULL)
 RECORD(5, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pair more),
-       (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5), a1, a2, a3, a4, KTR_PORT_STACK_PAIR(&more))
+       (site, a1, a2, a3, a4, MORE), LIST(a1, a2, a3, a4, more.a5), a1, a2, a3, a4, PAIR)
 RECORD(6, (S, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, struct ktr_pair more),
-       (site, a1, a2, a3, a4, more), LIST(a1, a2, a3, a4, more.a5, more.a6),
-       a1, a2, a3, a4, KTR_PORT_STACK_PAIR(&more))
+       (site, a1, a2, a3, a4, MORE), LIST(a1, a2, a3, a4, more.a5, more.a6),
+       a1, a2, a3, a4, PAIR)
 /* clang-format on */
 
 /* Part of every read. */

@@ -57,14 +57,6 @@ static bool stop_wanted; /* atomic: whoever gets an NMI waits while it is true *
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
-extern char __ktr_record_start[], __ktr_record_end[];
-
-static bool
-in_record_text(uintptr_t pc)
-{
-	return pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end;
-}
-
 /* Stays outside of the record text until it is released; an NMI would enter it again. */
 static void
 wait_outside(uint64_t g)
@@ -88,7 +80,7 @@ run_call(struct arch_trapframe *tf)
 
 	if (pc->call_done == g)
 		return;
-	if (mode != CALL_RUN && in_record_text(arch_tf_pc(tf))) {
+	if (mode != CALL_RUN && ktr_port_inside(arch_tf_pc(tf))) {
 		__atomic_store_n(&pc->call_again, true, __ATOMIC_RELEASE);
 		return;
 	}

@@ -23,6 +23,8 @@
 extern uint64_t ktr_port_slow_cpus;            /* atomic; bit N: CPU N always takes the slow path */
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* the thread that runs there wants no events */
 
+extern const char __ktr_record_start[], __ktr_record_end[];
+
 /* The machine ends: CPUs that are stopped will not go on. Written once, by the last CPU. */
 extern bool ktr_port_final;
 
@@ -36,12 +38,6 @@ static inline uint64_t
 ktr_port_head(void)
 {
 	return arch_ktr_head();
-}
-
-static inline bool
-ktr_port_claim(uint64_t head)
-{
-	return arch_ktr_claim(head);
 }
 
 static inline uint64_t *
@@ -85,4 +81,11 @@ ktr_port_refuse(bool refuse)
 
 	ktr_port_set_ident(ktr_port_ident() & ~KTR_PORT_IDENT_SLOW, refuse);
 	return before;
+}
+
+/* Is this an address of the record text, where no thread is ever switched out? Any context. */
+static inline bool
+ktr_port_inside(uintptr_t pc)
+{
+	return pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end;
 }

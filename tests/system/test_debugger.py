@@ -5,6 +5,7 @@ import re
 
 from console import BREAK, DB, MORE, PROMPT, db, ended, guest, shell, stopped_by_request
 from harness import boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
+CLAIM_HITS = 20
 
 
 @test("sysctl debug.kdb.enter stops the machine and continue goes on")
@@ -233,6 +234,41 @@ def break_in_record():
         shell(c, "sysctl debug.ktr.mask=0")
         for cpu, n in ktr_stats(shell(c, "sysctl debug.ktr.stats").replace("\r", "")).items():
             check_eq(n["recorded"], n["delivered"] + n["resident"] + n["overwritten"] + n["torn"], f"CPU {cpu}")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
+def recorded(c):
+    return ktr_stats(db(c, "sysctl debug.ktr.stats").replace("\r", ""))[0]["recorded"]
+
+
+@test("break inside a claim, which interrupts make begin again: each time it goes on to its end, by step and by continue")
+def break_in_claim():
+    with guest(smp=1) as c:
+        shell(c, "load syscall -n 1000000000 > /dev/null &")
+        shell(c, "sysctl debug.ktr.mask=SYSC,TRAP")
+        stopped_by_request(c)
+        claims = re.findall(r": (0x\w+) (0x\w+)\r*$", db(c, "x/gx __start_ktr_restart 16"), re.M)
+        check_eq(len(claims), 8, "claims")
+        check_match("^breakpoint 1 at ktr_record6", db(c, f"break {claims[-1][1]}"), "break")
+        c.sendline("continue")
+        before = None
+        for hit in range(CLAIM_HITS):
+            c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
+            c.expect(DB)
+            now = recorded(c)
+            check(before is None or now > before, f"hit {hit}: {now} events recorded, {before} at the one before")
+            before = now
+            if hit % 2 == 1:
+                c.sendline("step")
+                c.expect(r"single step on cpu 0, at ktr_record6\+0x")
+                c.expect(DB)
+                check_eq(recorded(c), before + 1, "events recorded after the step")
+            c.sendline("continue")
+        c.expect(DB)
+        db(c, "delete all")
+        c.sendline("continue")
+        shell(c, "sysctl debug.ktr.mask=0")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
 

@@ -1,8 +1,6 @@
 /*
  * md/ktr.h - aarch64: the head word and the thread id are in the block of TPIDR_EL1. A thread is
- * never moved to another CPU inside the record text (kernel/entry.c), so both stay this CPU's; and
- * were it moved between block and claim, exclusives would make that an honest claim on the other's
- * ring.
+ * never moved to another CPU inside the record text (kernel/entry.c), so both stay this CPU's.
  */
 #pragma once
 
@@ -14,13 +12,6 @@ static inline uint64_t
 arch_ktr_head(void)
 {
 	return __atomic_load_n(&arch_this_pcpu()->ktr_head, __ATOMIC_RELAXED);
-}
-
-static inline bool
-arch_ktr_claim(uint64_t head)
-{
-	return __atomic_compare_exchange_n(&arch_this_pcpu()->ktr_head, &head, head + 1, false,
-					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "arch/pcpu.h"
+#include "ktr/restart.h"
 
 /* This CPU's block; the compiler may keep it, which only the record text (see md/ktr.h) allows. */
 static inline __attribute__((always_inline)) struct arch_pcpu *
@@ -19,36 +20,42 @@ aarch64_ktr_pcpu(void)
 	return p;
 }
 
+#define AARCH64_KTR(member) offsetof(struct arch_pcpu, ktr_##member)
+
 /*
- * The claim with the clock read inside it: the exclusive pair fails when an interrupt came between,
- * since returning from one clears the monitor (Arm ARM B2.12.2). The ISB keeps the count from being
- * read earlier than what was done before; it stands outside of the pair, which must hold no barrier
- * of that kind if it is to make progress (B2.12.5). An interrupt behind it does no harm: exception
- * entry and return synchronise as well. So slot order is time order.
+ * The claim, restartable (ktr/restart.h). The ISB keeps the count from being read earlier than what
+ * was done before; an interrupt behind it does no harm, since exception entry and return
+ * synchronise as well (Arm ARM, glossary: context synchronization event). So slot order is time
+ * order.
  */
 static inline __attribute__((always_inline)) uint64_t
-aarch64_ktr_claim_now(uint64_t *now, uint64_t *at)
+aarch64_ktr_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
 {
 	struct arch_pcpu *p = aarch64_ktr_pcpu();
 	/* In registers in which no parameter comes. */
 	register uint64_t next __asm__("x9");
 	register uint64_t ticks __asm__("x10");
-	register uint32_t failed __asm__("w11");
+	register struct ktr_entry *e __asm__("x11");
 
 	__asm__ volatile("isb\n"
-			 "1:\tldxr %0, [%3]\n\t"
-			 "mrs %1, cntvct_el0\n\t"
+			 "1:\tldr %0, [%3, %4]\n\t"
+			 "ldr %2, [%3, %5]\n\t"
+			 "ldr %1, [%3, %6]\n\t"
 			 "add %0, %0, #1\n\t"
-			 "stxr %w2, %0, [%3]\n\t"
-			 "cbnz %w2, 1b"
-			 : "=&r"(next), "=&r"(ticks), "=&r"(failed)
-			 : "r"(&p->ktr_head)
+			 "and %2, %0, %2\n\t"
+			 "add %2, %1, %2, lsl #6\n\t"
+			 "mrs %1, cntvct_el0\n"
+			 "2:\tstr %0, [%3, %4]\n\t" KTR_RESTART("1b", "2b")
+			 : "=&r"(next), "=&r"(ticks), "=&r"(e)
+			 : "r"(p), "i"(AARCH64_KTR(head)), "i"(AARCH64_KTR(mask)),
+			   "i"(AARCH64_KTR(slots))
 			 : "memory");
 	*now = ticks;
 	*at = (uint64_t)p;
+	*entry = e;
 	return next;
 }
-#define KTR_PORT_CLAIM_NOW(now, at) aarch64_ktr_claim_now(now, at)
+#define KTR_PORT_CLAIM_NOW(now, at, e) aarch64_ktr_claim_now(now, at, e)
 
 /* The ring stands beside the head word that was claimed. */
 #define KTR_PORT_HOT(at, member)     (((const struct arch_pcpu *)(at))->ktr_##member)

@@ -1,7 +1,6 @@
 /*
  * md/ktr.h - x86_64: the head word and the thread id sit in the GS block, so one instruction
- * reaches the CPU that executes it, and an unlocked CMPXCHG is atomic against that CPU's
- * interrupts.
+ * reaches the CPU that executes it.
  */
 #pragma once
 
@@ -15,17 +14,6 @@ arch_ktr_head(void)
 	uint64_t v;
 	X86_GS_READ(v, ktr_head);
 	return v;
-}
-
-static inline bool
-arch_ktr_claim(uint64_t head)
-{
-	bool ok;
-	__asm__ volatile("cmpxchgq %2, %%gs:%c3"
-			 : "=@ccz"(ok), "+a"(head)
-			 : "r"(head + 1), "i"(offsetof(struct arch_pcpu, ktr_head))
-			 : "memory");
-	return ok;
 }
 
 static inline uint32_t

@@ -11,33 +11,40 @@
 #include <stdint.h>
 
 #include "arch/pcpu.h"
+#include "ktr/restart.h"
+
+#define X86_KTR(member) offsetof(struct arch_pcpu, ktr_##member)
 
 /*
- * The claim in registers in which no parameter comes (but RDX, where RDTSC leaves its half), so
- * that all parameters can stay where the call put them. The same as arch_ktr_head(),
- * arch_clock_read() and arch_ktr_claim() until it succeeds.
+ * The claim, restartable (ktr/restart.h), in registers in which no parameter comes (but RDX, where
+ * RDTSC leaves its half). The slot's address is computed before RDTSC, behind which all waits.
  */
 static inline __attribute__((always_inline)) uint64_t
-x86_ktr_claim_now(uint64_t *now, uint64_t *at)
+x86_ktr_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
 {
 	register uint64_t next __asm__("r11");
-	uint64_t old, ticks;
+	register struct ktr_entry *e __asm__("r10");
+	uint64_t ticks;
+
 	__asm__ volatile("1:\tmovq %%gs:%c3, %0\n\t"
+			 "incq %0\n\t"
+			 "movq %%gs:%c4, %1\n\t"
+			 "andq %0, %1\n\t"
+			 "shlq $6, %1\n\t"
+			 "addq %%gs:%c5, %1\n\t"
 			 "rdtsc\n\t"
 			 "shlq $32, %%rdx\n\t"
-			 "orq %%rax, %%rdx\n\t"
-			 "movq %0, %%rax\n\t"
-			 "incq %0\n\t"
-			 "cmpxchgq %0, %%gs:%c3\n\t"
-			 "jne 1b"
-			 : "=&r"(next), "=&a"(old), "=&d"(ticks)
-			 : "i"(offsetof(struct arch_pcpu, ktr_head))
-			 : "memory", "cc");
+			 "orq %%rax, %%rdx\n"
+			 "2:\tmovq %0, %%gs:%c3\n\t" KTR_RESTART("1b", "2b")
+			 : "=&r"(next), "=&r"(e), "=&d"(ticks)
+			 : "i"(X86_KTR(head)), "i"(X86_KTR(mask)), "i"(X86_KTR(slots))
+			 : "rax", "memory", "cc");
 	*now = ticks;
 	*at = 0;
+	*entry = e;
 	return next;
 }
-#define KTR_PORT_CLAIM_NOW(now, at) x86_ktr_claim_now(now, at)
+#define KTR_PORT_CLAIM_NOW(now, at, e) x86_ktr_claim_now(now, at, e)
 
 /*
  * The ring stands beside the head word, in the block of the CPU that executes: nothing waits for
@@ -49,20 +56,12 @@ x86_ktr_claim_now(uint64_t *now, uint64_t *at)
 										 ktr_##member))
 #define KTR_PORT_HOT_OF(cpu, member) (&pcpus[cpu]->md.ktr_##member)
 
-/* Left to itself GCC takes RCX for it, and moves the parameters out of RCX and RSI. */
-#define KTR_PORT_ENTRY_KEEP(e)                                    \
-	do {                                                      \
-		register struct ktr_entry *ktr_e_ __asm__("r10"); \
-		ktr_e_ = (e);                                     \
-		__asm__("" : "+r"(ktr_e_));                       \
-		(e) = ktr_e_;                                     \
-	} while (0)
-
 /*
  * A struct of two that no registers are left for is on the stack, where a function without a frame
  * finds it at the frame's address (System V ABI, 3.2.3): read from there when it is stored.
  */
-#define KTR_PORT_STACK_PAIR(pair) ((const volatile struct ktr_pair *)__builtin_dwarf_cfa())
+#define KTR_PORT_STACK_PAIR(pair) \
+	((void)(pair), (const volatile struct ktr_pair *)__builtin_dwarf_cfa())
 
 /* Bit 31 of this CPU's ident, without loading it. */
 #define KTR_PORT_SLOW()                                                         \

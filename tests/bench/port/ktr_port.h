@@ -3,8 +3,9 @@
  *
  * It is what somebody would write who puts KTR into an x86_64 kernel of their own: the clock is
  * RDTSC, the CPU's block hangs on a segment register (FS here, where the C library keeps
- * thread-local variables), the ring stands beside the head word, the claim is a CMPXCHG without
- * LOCK, and sites are no-ops that become jumps.
+ * thread-local variables), the ring stands beside the head word, the claim is Kestrel's, which an
+ * interrupt would begin again (ktr/restart.h; none that records comes here), and sites are no-ops
+ * that become jumps.
  *
  * Locking: none; sites, masks and rings change only while no thread records.
  */
@@ -34,6 +35,8 @@ _Static_assert(offsetof(struct bench_cpu, ktr_head) == 0, "BENCH_HEAD");
 _Static_assert(offsetof(struct bench_cpu, ktr_ident) == 8, "BENCH_IDENT");
 #define BENCH_HEAD  "%%fs:bench_cpu@tpoff"
 #define BENCH_IDENT "%%fs:bench_cpu@tpoff+8"
+#define BENCH_SLOTS "%%fs:bench_cpu@tpoff+16"
+#define BENCH_MASK  "%%fs:bench_cpu@tpoff+24"
 
 /** RDTSC: constant and the same on all CPUs of any machine that runs the benchmark. */
 static inline uint64_t
@@ -46,17 +49,6 @@ static inline uint64_t
 ktr_port_head(void)
 {
 	return bench_cpu.ktr_head;
-}
-
-static inline bool
-ktr_port_claim(uint64_t head)
-{
-	bool ok;
-	__asm__ volatile("cmpxchgq %2, " BENCH_HEAD
-			 : "=@ccz"(ok), "+a"(head)
-			 : "r"(head + 1)
-			 : "memory");
-	return ok;
 }
 
 static inline uint64_t *
@@ -85,36 +77,33 @@ ktr_port_wmb(void)
 #define KTR_PORT_HOT_OF(cpu, member) (&bench_cpus[cpu]->member)
 
 static inline __attribute__((always_inline)) uint64_t
-bench_claim_now(uint64_t *now, uint64_t *at)
+bench_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
 {
 	register uint64_t next __asm__("r11");
-	uint64_t old, ticks;
+	register struct ktr_entry *e __asm__("r10");
+	uint64_t ticks;
 	__asm__ volatile("1:\tmovq " BENCH_HEAD ", %0\n\t"
+			 "incq %0\n\t"
+			 "movq " BENCH_MASK ", %1\n\t"
+			 "andq %0, %1\n\t"
+			 "shlq $6, %1\n\t"
+			 "addq " BENCH_SLOTS ", %1\n\t"
 			 "rdtsc\n\t"
 			 "shlq $32, %%rdx\n\t"
 			 "orq %%rax, %%rdx\n\t"
-			 "movq %0, %%rax\n\t"
-			 "incq %0\n\t"
-			 "cmpxchgq %0, " BENCH_HEAD "\n\t"
-			 "jne 1b"
-			 : "=&r"(next), "=&a"(old), "=&d"(ticks)
+			 "movq %0, " BENCH_HEAD
+			 : "=&r"(next), "=&r"(e), "=&d"(ticks)
 			 :
-			 : "memory", "cc");
+			 : "rax", "memory", "cc");
 	*now = ticks;
 	*at = 0;
+	*entry = e;
 	return next;
 }
-#define KTR_PORT_CLAIM_NOW(now, at) bench_claim_now(now, at)
+#define KTR_PORT_CLAIM_NOW(now, at, entry) bench_claim_now(now, at, entry)
 
-#define KTR_PORT_ENTRY_KEEP(e)                                    \
-	do {                                                      \
-		register struct ktr_entry *ktr_e_ __asm__("r10"); \
-		ktr_e_ = (e);                                     \
-		__asm__("" : "+r"(ktr_e_));                       \
-		(e) = ktr_e_;                                     \
-	} while (0)
-
-#define KTR_PORT_STACK_PAIR(pair) ((const volatile struct ktr_pair *)__builtin_dwarf_cfa())
+#define KTR_PORT_STACK_PAIR(pair) \
+	((void)(pair), (const volatile struct ktr_pair *)__builtin_dwarf_cfa())
 
 #define KTR_PORT_SLOW()                                                                   \
 	__extension__({                                                                   \
