@@ -164,22 +164,36 @@ svg_gone(struct export *x, const struct activity_thread *t)
 	return good;
 }
 
+/* With bins so wide that it is not too large. NULL: no memory. */
+static char *
+draw(struct export *x, size_t *size)
+{
+	for (;; x->bin_px *= 1.5) {
+		char *drawn = NULL;
+		x->f = open_memstream(&drawn, size);
+		if (x->f == NULL)
+			return NULL;
+		svg_draw(x);
+		bool full = svg_is_full(x), good = fclose(x->f) == 0;
+		if (good && !full)
+			return drawn;
+		free(drawn);
+		if (!good)
+			return NULL;
+	}
+}
+
 /* What stands around the lanes depends on how they were drawn. */
 static bool
 picture(struct export *x)
 {
-	char *drawn = NULL;
-	size_t size = 0;
-	x->f = open_memstream(&drawn, &size);
-	if (x->f == NULL)
-		return false;
+	size_t size;
 	svg_page_measure(x);
-	svg_draw(x);
-	bool good = fclose(x->f) == 0;
-	if (good)
+	char *drawn = draw(x, &size);
+	if (drawn != NULL)
 		svg_page(x, x->file.f, drawn, size);
 	free(drawn);
-	return good;
+	return drawn != NULL;
 }
 
 static bool

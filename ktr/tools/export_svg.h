@@ -15,6 +15,7 @@
 #define SVG_CPUS        64u
 #define SVG_COLOURS     24u /* of threads: 8, then lighter ones, then darker */
 #define SVG_NONE        UINT32_MAX
+#define SVG_BYTES       4500000u /* of what is drawn: a browser has to show it */
 
 /* Keys of a thread's lane. */
 enum {
@@ -124,5 +125,10 @@ unsigned svg_plot_width(const struct export *x);
 unsigned svg_threads_top(const struct export *x);
 unsigned svg_bottom(const struct export *x);
 
-/* export_svg_draw.c */
+/* export_svg_draw.c: what it draws is of no use once it is full. */
 void svg_draw(struct export *x);
+static inline bool
+svg_is_full(const struct export *x)
+{
+	return ftell(x->f) > (long)SVG_BYTES;
+}

@@ -13,8 +13,9 @@
 #define STRIP_GAP  2u
 #define BAR_THREAD 12u
 #define LABEL_PX   6.6 /* of a character in a bar */
-#define TICK_PX    1.5 /* interrupts that are closer are one */
-#define WAKE_PX    6   /* in which there are at most WAKE_MAX wakeups, or none is drawn */
+#define NAME_CHARS 4u  /* of a thread's name, or its number is not beside it */
+#define TICK_BINS  0.5 /* interrupts that are closer are one */
+#define WAKE_BINS  2   /* in which there are at most WAKE_MAX wakeups, or none is drawn */
 #define WAKE_MAX   3u
 
 /* A part of a group that is being drawn. */
@@ -33,7 +34,7 @@ lane_draw(struct export *x, struct lane *l, double bin_px, piece_fn *fn)
 	uint64_t at = l->from_ns;
 	struct piece p;
 	lane_merge(l, (uint64_t)(bin_px / x->px_per_ns));
-	for (size_t i = 0; i < l->count; i += p.count) {
+	for (size_t i = 0; i < l->count && !svg_is_full(x); i += p.count) {
 		p.parts = &l->parts[i];
 		p.count = lane_group(l, i, &p.ns);
 		p.from_ns = at;
@@ -279,7 +280,7 @@ cpu_draw(struct export *x, unsigned cpu, unsigned y)
 	svg_share(x, y + STRIP + STRIP_GAP + 12, c->busy_ns, c->busy_ns + c->idle_ns);
 	fprintf(x->f, "<g transform=\"translate(%u %u)\">\n", x->left, y);
 	lane_draw(x, &c->runs, x->bin_px, run_draw);
-	lane_draw(x, &c->irqs, TICK_PX, irq_draw);
+	lane_draw(x, &c->irqs, TICK_BINS * x->bin_px, irq_draw);
 	lane_draw(x, &c->lost, x->bin_px, lost_draw);
 	fputs("</g></g>\n", x->f);
 }
@@ -394,12 +395,12 @@ thread_draw(struct export *x, unsigned row, unsigned y)
 	struct svg_thread *t = &x->threads[x->row_threads[row]];
 	unsigned chars = (unsigned)((x->left - 28) / 6.8);
 	char buf[32];
+	unsigned digits = (unsigned)snprintf(buf, sizeof(buf), "%" PRIu32, t->tid);
+	bool numbered = t->name[0] != '\0' && digits + NAME_CHARS < chars;
 	fprintf(x->f, "<g id=\"tid%" PRIu32 "\"><text class=\"ink\" x=\"20\" y=\"%u\">", t->tid,
 		y + 10);
-	/* Its number, too, if there is room. */
-	unsigned digits = (unsigned)snprintf(buf, sizeof(buf), "%" PRIu32, t->tid);
-	svg_thread_name(x->f, t, chars - digits - 1);
-	if (t->name[0] != '\0')
+	svg_thread_name(x->f, t, numbered ? chars - digits - 1 : chars);
+	if (numbered)
 		fprintf(x->f, " <tspan class=\"dim\">%s</tspan>", buf);
 	fputs("<title>", x->f);
 	svg_thread_name(x->f, t, 0);
@@ -451,7 +452,7 @@ wake_draw(struct export *x, const struct svg_wake *w, double px)
 static size_t
 wakes_near(const struct export *x, size_t i, size_t *end)
 {
-	double px = svg_x(x, x->wakes[i].ns) + WAKE_PX;
+	double px = svg_x(x, x->wakes[i].ns) + WAKE_BINS * x->bin_px;
 	size_t n = 0;
 	for (*end = i; *end < x->wake_count && svg_x(x, x->wakes[*end].ns) < px; ++*end)
 		n += row_of(x, x->wakes[*end].woken) != SVG_NONE;
@@ -463,7 +464,8 @@ static void
 wakes_draw(struct export *x)
 {
 	size_t end;
-	for (size_t i = 0; i < x->wake_count; i = end) {
+	x->wakes_drawn = 0;
+	for (size_t i = 0; i < x->wake_count && !svg_is_full(x); i = end) {
 		if (wakes_near(x, i, &end) * x->wakes_every > WAKE_MAX)
 			continue;
 		for (size_t k = i; k < end; k++) {

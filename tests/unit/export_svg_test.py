@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 UNITS = {"s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 STATES = ("running", "spinning", "runnable", "sleeping", "blocked")
 DURATION = r"([\d.]+) (s|ms|µs|ns)"
-SIZE_MAX, MEMORY_MAX, LANES, ASKED = 5 << 20, 300 << 20, 24, 64
+SIZE_MAX, MEMORY_MAX, LANES, ASKED = 5 * 10**6, 300 << 20, 24, 64
 BIN_PX, BIN_LANES = 3, 32
 
 
@@ -197,6 +197,27 @@ def widths_are_kept(tmp):
         equal(x.ktrdump("--format", "svg", "--width", width, "-i", path)[0], 2, f"status of --width {width}")
 
 
+def names_have_the_room_that_there_is(tmp):
+    path = x.gen(tmp, "odd")
+    for width, tid, text in ((1200, 987654321, "a numb… 987654321"), (300, 987654321, "a number…"), (300, 25, "a;b c… 25"),
+                             (1200, 25, "a;b c|d $e `f` 25")):
+        label = draw(path, tmp / "odd.svg", "--width", str(width)).lanes[f"tid{tid}"].find(SVG + "text")
+        tspan = label.find(SVG + "tspan")
+        equal(label.text + ("" if tspan is None else tspan.text), text, f"what stands beside the lane, width {width}")
+
+
+def widest_picture_is_not_too_large(tmp):
+    path = x.gen(tmp, "mix 1000000")
+    for args in ([], ["--cpu", "0"]):
+        equal(x.ktrdump("--format", "svg", "--width", "20000", *args, "-o", tmp / "wide.svg", path), (0, "", ""), f"{args}")
+        size = (tmp / "wide.svg").stat().st_size
+        expect(SIZE_MAX // 4 < size < SIZE_MAX, f"{args}: {size:,} bytes, expected {SIZE_MAX // 4:,} to {SIZE_MAX:,}")
+        picture = Picture((tmp / "wide.svg").read_text(encoding="utf-8"))
+        for tid in range(100, 108):
+            lane_tells(picture, f"tid{tid}", picture.sums(f"tid{tid}"))
+    expect((tmp / "wide.svg").read_text().count("stands in bins") == 1, "no note on bins")
+
+
 def what_is_dense_is_binned_and_told(tmp):
     path = x.gen(tmp, "mix 1000000")
     begin = time.monotonic()
@@ -239,4 +260,4 @@ def output_that_fails_is_told(tmp):
 
 if __name__ == "__main__":
     x.main([every_stream_tells_what_the_model_does, filters_choose_times_and_lanes, widths_are_kept,
-            what_is_dense_is_binned_and_told, wakeups_are_drawn_where_they_are_few, output_that_fails_is_told])
+            names_have_the_room_that_there_is, widest_picture_is_not_too_large, what_is_dense_is_binned_and_told, wakeups_are_drawn_where_they_are_few, output_that_fails_is_told])

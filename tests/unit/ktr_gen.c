@@ -269,18 +269,20 @@ gen_odd(void)
 					  "\xff\xfe not UTF-8 \xc3",
 					  "",
 					  "a;b c|d $e `f`",
-					  "lock 3"};
+					  "lock 3",
+					  "a number of many digits"};
 	for (uint32_t n = 0; n < sizeof(odd) / sizeof(odd[0]); n++) {
 		const char *text = ktr_intern(odd[n]);
-		ktr_thread_name(20 + n, odd[n]);
-		gen_run_on(n % 2, 20 + n);
-		gen_switch(20 + n, 10);
+		uint32_t tid = n < 7 ? 20 + n : 987654321;
+		ktr_thread_name(tid, odd[n]);
+		gen_run_on(n % 2, tid);
+		gen_switch(tid, 10);
 		CTR2(KTR_GEN, "odd: text %s number %u", text, n);
 		CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", n, text, 0ul,
 		     1);
 		CTR1(KTR_INTR, "interrupt exit: vector %#x", n);
-		CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", 20 + n, text, 0ul, 1u);
-		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(20 + n), "sleep", "prio:%d", 10,
+		CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", tid, text, 0ul, 1u);
+		KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(tid), "sleep", "prio:%d", 10,
 			   "wmesg:\"%s\"", text);
 	}
 	CTR1(KTR_GEN, "sched_switch: event %u, string", 1u);
