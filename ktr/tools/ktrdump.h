@@ -74,6 +74,9 @@ struct dump {
 	bool failed; /* output or memory: stop */
 };
 
+/* ktrdump_options.c: the defaults, then the command line. -1: go on; else an exit status. */
+int dump_options_parse(struct dump_options *o, int argc, char **argv);
+
 /* ktrdump_filter.c: parsers return false and print what is wrong; matchers. */
 bool dump_parse_time(const char *text, int64_t *ns);
 bool dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e,

@@ -1,0 +1,318 @@
+/*
+ * ktrdump_options.c - the command line: what --help says, and how it is read and checked.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ktr/class.h"
+#include "ktr/tools/export.h"
+#include "ktr/tools/ktrdump.h"
+
+#define WIDTH_MIN 300
+#define WIDTH_MAX 20000
+
+#ifdef KTRDUMP_DEFAULT_INPUT
+#define DEFAULT_INPUT_TEXT "the default is " KTRDUMP_DEFAULT_INPUT
+#else
+#define KTRDUMP_DEFAULT_INPUT NULL
+#define DEFAULT_INPUT_TEXT    "the default is a pipe on standard input"
+#endif
+
+static const char usage_text[] =
+    "usage: ktrdump [-cfHlqrt] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
+    "Prints a trace stream, oldest event first. FILE is a stream's file, - for standard input;\n" DEFAULT_INPUT_TEXT
+    ".\n"
+    "\n"
+    "Columns\n"
+    "  -c            CPU\n"
+    "  -t            time: seconds since boot, to the nanosecond\n"
+    "      --ticks   time: the raw clock\n"
+    "  -r            time: since the event printed before\n"
+    "  -f            file and line\n"
+    "  -H            thread\n"
+    "  -q            no column header\n"
+    "Which events\n"
+    "      --class CLASSES   such as SCHED,PROC\n"
+    "      --cpu CPUS        such as 0-3,5\n"
+    "      --thread THREAD   a thread id, or a glob over names\n"
+    "      --grep TEXT       whose text contains TEXT, which may have * ? [a-z]\n"
+    "      --since TIME      TIME since boot: 1.5, 20ms, 300us, 7ns\n"
+    "      --until TIME\n"
+    "Output\n"
+    "      --format FORMAT   text, jsonl, or stream (the input's own, unfiltered)\n"
+#ifdef KTRDUMP_HOST
+    "                        or one of those below, that other tools read\n"
+#endif
+    "      --stats   events by class, site and CPU, and what was lost, instead of events\n"
+    "  -o FILE       write there\n"
+#ifdef KTRDUMP_HOST
+    "      --width PIXELS    of a picture, 300 to 20000; the default is 1200\n"
+#endif
+    "Input\n"
+    "  -i FILE       read there\n"
+    "  -l            follow: go on when the file grows\n"
+#ifdef KTRDUMP_HOST
+    "  -M CORE       read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"
+    "  -N KERNEL     the kernel that was dumped; a dump of another one is refused\n"
+#endif
+    "\n"
+    "Status: 0 clean, 1 damaged or cut-off input (what is sound is printed), 2 usage or no input.\n";
+
+static int
+usage_error(const char *what, const char *value)
+{
+	fprintf(stderr, "ktrdump: %s%s%s\n", what, value != NULL ? ": " : "",
+		value != NULL ? value : "");
+	fprintf(stderr, "ktrdump: try --help\n");
+	return DUMP_USAGE;
+}
+
+enum {
+	OPT_CLASS = 256,
+	OPT_CPU,
+	OPT_THREAD,
+	OPT_GREP,
+	OPT_SINCE,
+	OPT_UNTIL,
+	OPT_STATS,
+	OPT_FORMAT,
+	OPT_TICKS,
+	OPT_WIDTH,
+	OPT_HELP
+};
+
+static const struct option long_options[] = {
+    {"class", required_argument, NULL, OPT_CLASS},
+    {"cpu", required_argument, NULL, OPT_CPU},
+    {"thread", required_argument, NULL, OPT_THREAD},
+    {"grep", required_argument, NULL, OPT_GREP},
+    {"since", required_argument, NULL, OPT_SINCE},
+    {"until", required_argument, NULL, OPT_UNTIL},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"ticks", no_argument, NULL, OPT_TICKS},
+    {"width", required_argument, NULL, OPT_WIDTH},
+    {"follow", no_argument, NULL, 'l'},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+#ifdef KTRDUMP_HOST
+static const char formats_text[] = "--format: expected text, jsonl, stream, or one of --help";
+
+static void
+print_usage(void)
+{
+	const struct export_format *f;
+	fputs(usage_text, stdout);
+	printf("\nFormats for --format, besides text, jsonl and stream:\n");
+	for (unsigned n = 0; (f = export_nth(n)) != NULL; n++)
+		printf("  %-13s %s%s\n", f->name, f->what, f->needs_path ? "; needs -o" : "");
+}
+#else
+static const char formats_text[] = "--format: expected text, jsonl or stream";
+
+static void
+print_usage(void)
+{
+	fputs(usage_text, stdout);
+}
+#endif
+
+static int
+option_format(struct dump_options *o)
+{
+	o->json = strcmp(optarg, "jsonl") == 0;
+	o->stream = strcmp(optarg, "stream") == 0;
+	o->format = NULL;
+	if (o->json || o->stream || strcmp(optarg, "text") == 0)
+		return 0;
+#ifdef KTRDUMP_HOST
+	o->format = export_find(optarg);
+#endif
+	return o->format != NULL ? 0 : usage_error(formats_text, optarg);
+}
+
+static int
+option_width(struct dump_options *o)
+{
+	char *end;
+	unsigned long width = strtoul(optarg, &end, 10);
+	if (*end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
+		return usage_error("--width: expected 300 to 20000 pixels", optarg);
+	o->width = (unsigned)width;
+	return 0;
+}
+
+/* One option with a value. Returns 0, or an exit status. */
+static int
+option_value(struct dump_options *o, int option)
+{
+	char err[160];
+	switch (option) {
+	case OPT_CLASS:
+		if (ktr_mask_parse(optarg, &o->filter.classes, err, sizeof(err)) != 0)
+			return usage_error("--class", err);
+		return 0;
+	case OPT_CPU:
+		if (ktr_cpumask_parse(optarg, &o->filter.cpus, err, sizeof(err)) != 0)
+			return usage_error("--cpu", err);
+		return 0;
+	case OPT_SINCE:
+		if (!dump_parse_time(optarg, &o->filter.since_ns))
+			return usage_error("--since: expected a time such as 1.5, 20ms, 300us",
+					   optarg);
+		return 0;
+	case OPT_UNTIL:
+		if (!dump_parse_time(optarg, &o->filter.until_ns))
+			return usage_error("--until: expected a time such as 1.5, 20ms, 300us",
+					   optarg);
+		return 0;
+	case OPT_FORMAT:
+		return option_format(o);
+	case OPT_WIDTH:
+		return option_width(o);
+	case OPT_THREAD:
+		o->filter.thread = optarg;
+		return 0;
+	case OPT_GREP:
+		if (strlen(optarg) > DUMP_GREP_MAX)
+			return usage_error("--grep: expected at most 500 characters", NULL);
+		o->filter.grep = optarg;
+		return 0;
+	case 'i':
+		o->input = optarg;
+		return 0;
+	case 'M':
+		o->core = optarg;
+		return 0;
+	case 'N':
+		o->kernel = optarg;
+		return 0;
+	default:
+		if (*optarg == '\0')
+			return usage_error("-o: expected a name", optarg);
+		o->output = optarg;
+		return 0;
+	}
+}
+
+/* -1: go on; else an exit status. */
+static int
+option_take(struct dump_options *o, int option)
+{
+	int status;
+	switch (option) {
+	case 'c':
+		o->cpu = true;
+		break;
+	case 'f':
+		o->file_line = true;
+		break;
+	case 'H':
+		o->thread = true;
+		break;
+	case 'l':
+		o->follow = true;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case 'r':
+		o->relative = o->time = true;
+		break;
+	case 't':
+		o->time = true;
+		break;
+	case OPT_TICKS:
+		o->ticks = o->time = true;
+		break;
+	case OPT_STATS:
+		o->stats = true;
+		break;
+	case OPT_HELP:
+		print_usage();
+		return DUMP_CLEAN;
+#ifndef KTRDUMP_HOST
+	case 'N':
+	case 'M':
+#endif
+	case 'e':
+	case 'm':
+		return usage_error("no kernel image or core is needed: a stream describes itself",
+				   NULL);
+	case '?':
+		fprintf(stderr, "ktrdump: try --help\n");
+		return DUMP_USAGE;
+	default:
+		status = option_value(o, option);
+		return status == 0 ? -1 : status;
+	}
+	return -1;
+}
+
+static bool
+sees_all(const struct dump_options *o)
+{
+#ifdef KTRDUMP_HOST
+	return o->format != NULL && o->format->sees_all;
+#else
+	(void)o;
+	return false;
+#endif
+}
+
+int
+dump_options_parse(struct dump_options *o, int argc, char **argv)
+{
+	int option;
+	*o = (struct dump_options){
+	    .input = KTRDUMP_DEFAULT_INPUT,
+	    .filter = {.classes = KTR_ALL,
+		       .cpus = ~(uint64_t)0,
+		       .since_ns = INT64_MIN,
+		       .until_ns = INT64_MAX},
+	};
+	while ((option = getopt_long(argc, argv, "cfHlqrti:o:N:e:M:m:", long_options, NULL)) !=
+	       -1) {
+		int status = option_take(o, option);
+		if (status >= 0)
+			return status;
+	}
+	if (optind < argc)
+		o->input = argv[optind++];
+	if (optind < argc)
+		return usage_error("one input file is enough", argv[optind]);
+	if ((o->json || o->stream || o->format != NULL) && o->stats)
+		return usage_error("--stats prints text only", NULL);
+#ifdef KTRDUMP_HOST
+	if (o->format != NULL && o->follow)
+		return usage_error("-l has no end: expected text or jsonl with it",
+				   o->format->name);
+	if (o->format != NULL && o->format->needs_path &&
+	    (o->output == NULL || strcmp(o->output, "-") == 0))
+		return usage_error("the format needs a name to write to: expected -o",
+				   o->format->name);
+#endif
+	if (sees_all(o) && (o->filter.classes != KTR_ALL || o->filter.grep != NULL))
+		return usage_error("the format shows times, not events: expected --cpu, --thread, "
+				   "--since, --until in place of --class and --grep",
+				   NULL);
+	if (o->stats && o->follow)
+		return usage_error("--stats needs an end, -l has none", NULL);
+	if (o->kernel != NULL && o->core == NULL)
+		return usage_error("-N names the kernel of a memory dump: expected -M too", NULL);
+	if (o->core != NULL && (o->input != NULL || o->follow))
+		return usage_error("-M is the input: expected no other, and no -l", NULL);
+	if (o->core != NULL)
+		o->input = o->core;
+	if (o->input == NULL) {
+		if (isatty(STDIN_FILENO))
+			return usage_error("no input: name a file, or pipe a stream in", NULL);
+		o->input = "-";
+	}
+	return -1;
+}
