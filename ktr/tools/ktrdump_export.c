@@ -4,6 +4,7 @@
  * The model of activities sees every event, also those that the filter keeps out: who runs on a CPU
  * does not depend on what is shown.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,14 @@ begun(struct dump *d, const struct ktr_decode_header *h)
 		return true;
 	if (x->header != NULL && memcmp(h->boot_id, x->header->boot_id, sizeof(h->boot_id)) != 0) {
 		failed(d, "the stream has more than one boot, whose times overlap: expected one");
+		return false;
+	}
+	if (x->header != NULL && h->hz != x->header->hz) {
+		snprintf(err, sizeof(err),
+			 "the stream's clock has %" PRIu64 " Hz, and had %" PRIu64
+			 " (0: not known yet) before: times of the two do not fit together",
+			 h->hz, x->header->hz);
+		failed(d, err);
 		return false;
 	}
 	bool first = x->header == NULL;

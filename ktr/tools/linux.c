@@ -16,7 +16,8 @@
 	{                       \
 		f, l, LINUX_INT \
 	}
-#define ARRAY(a) (sizeof(a) / sizeof((a)[0]))
+#define IDLE_PRIO 120 /* MAX_PRIO - 20, as that of Linux's idle threads */
+#define ARRAY(a)  (sizeof(a) / sizeof((a)[0]))
 
 static const struct linux_class sched_switch = {
     "sched",
@@ -227,6 +228,17 @@ linux_comm(const struct activity_thread *t, char *buf)
 	memcpy(buf + at, name, n);
 }
 
+/* Whom a switch leaves; valid until the next call. */
+static const struct activity_thread *
+linux_prev(const struct activity *a)
+{
+	static struct activity_thread idle = {.idle = true, .prio = IDLE_PRIO};
+	if (a->other != NULL)
+		return a->other;
+	snprintf(idle.name, sizeof(idle.name), "idle/%" PRIu32, a->cpu);
+	return &idle;
+}
+
 /* prev_state as in include/linux/sched.h: TASK_RUNNING, TASK_INTERRUPTIBLE,
  * TASK_UNINTERRUPTIBLE, EXIT_DEAD. */
 static int64_t
@@ -248,13 +260,13 @@ static void
 put_switch(const struct activity *a, struct linux_event *out, char comms[2][LINUX_COMM])
 {
 	out->class = &sched_switch;
-	static const struct activity_thread unknown;
-	linux_comm(a->other != NULL ? a->other : &unknown, comms[0]);
+	const struct activity_thread *prev = linux_prev(a);
+	linux_comm(prev, comms[0]);
 	linux_comm(a->thread, comms[1]);
 	out->texts[0] = comms[0];
-	out->values[1] = a->other != NULL ? (int64_t)linux_tid(a->other) : -1;
-	out->values[2] = a->other != NULL ? a->other->prio : 0;
-	out->values[3] = a->other != NULL ? linux_state(a->other) : 0;
+	out->values[1] = linux_tid(prev);
+	out->values[2] = prev->prio;
+	out->values[3] = linux_state(prev);
 	out->texts[4] = comms[1];
 	out->values[5] = linux_tid(a->thread);
 	out->values[6] = a->thread->prio;

@@ -4,7 +4,9 @@
  *
  * These stand beside the trace points themselves, which keep their own names and fields; nothing is
  * told by them that the trace points do not tell. Idle threads are thread 0, "swapper/N", as Linux
- * has it.
+ * has it; and so is what a CPU ran before its first switch, or where events were lost: Linux's
+ * tools know no other number that is not a process of its own. target_cpu of a wakeup is where the
+ * thread ran last: which CPU's queue it goes to, no trace point tells.
  *
  * Names and fields: Linux 6.1, include/trace/events/{sched,irq}.h, and LTTng-modules 2.13.
  */

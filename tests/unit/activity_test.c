@@ -185,9 +185,10 @@ first_event_of_a_cpu_tells_who_runs_there(void **state)
 	assert_string_equal(event(3, 9, "sh", "hello", 0), "");
 	/* Of what ran before the trace nothing is known. */
 	event(1, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
-	assert_string_equal(in_linux(0, false),
-			    "sched_switch prev_comm=<...> prev_pid=-1 prev_prio=0 prev_state=0 "
-			    "next_comm=cat next_pid=7 next_prio=20");
+	assert_string_equal(
+	    in_linux(0, false),
+	    "sched_switch prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=0 "
+	    "next_comm=cat next_pid=7 next_prio=20");
 }
 
 static void

@@ -74,7 +74,7 @@ def same_lttng(found, expected):
             got = f["fields"][field]
             expect(x.same_text(got, value) if isinstance(value, str) else got == value,
                    f"{what}: {field}: found {got!r}, expected {value!r}")
-        if name == "sched_switch" and fields["prev_tid"] >= 0:
+        if name == "sched_switch" and (fields["prev_tid"] > 0 or f["tid"] != fields["next_tid"]):  # 0 is who is not known, too
             equal(f["tid"], fields["prev_tid"], f"{what}: whose it is")
 
 

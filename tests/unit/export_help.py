@@ -14,7 +14,7 @@ DEADLINE_S = 120
 # Arguments of ktr_gen, and one of them with holes: with and without loss, of no event and of one, cut off, wrapped, odd
 # bytes in names.
 STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "torn", "truncated", "live",
-           "damaged")
+           "damaged", "enters 60")
 
 
 def expect(condition, what):
@@ -205,7 +205,7 @@ class Model:
             self.switch(cpu, tid)
             if prev == tid:
                 return []
-            known = -1 if prev is None else self.tid(prev)
+            known = 0 if prev is None else self.tid(prev)  # Linux's tools take it for idle
             return [("sched_switch", {"prev_tid": known, "prev_state": prev_state, "next_tid": self.tid(tid),
                                       "next_prio": arg["prio"]})]
         if state not in ("runq add", "sleep", "blocked", "spinning", "thread exit"):

@@ -119,7 +119,7 @@ def same_linux(found, raw, expected):
             field = LTTNG_FIELDS.get(field, field)
             m = re.search(rf"(?:^| ){field}=(.*?)(?= [a-z_]+=|$)", r["text"], re.S)
             same_value(m[1], value, f"{what}: {field}")
-        if name == "sched_switch" and values["prev_tid"] >= 0:
+        if name == "sched_switch" and (values["prev_tid"] > 0 or f["tid"] != values["next_tid"]):  # 0 is who is not known, too
             equal(f["tid"], values["prev_tid"], f"{what}: whose it is")
         if name.startswith("exit_"):
             equal(f["text"].rstrip(), f"ret: {values['ret']}", f"{what}: text")

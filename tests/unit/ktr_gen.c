@@ -1,8 +1,8 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|
- *                odd|empty|one|loss|wrapped|torn|truncated|live|boots
+ * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|
+ *                odd|empty|one|loss|wrapped|torn|truncated|live|boots|clock
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -14,6 +14,8 @@
 #include "ktr/ktr.h"
 #include "ktr/stream.h"
 
+#define GEN_HZ 1000000000u
+
 static uint64_t gen_ticks = 1000000;
 static uint64_t gen_step = 1000;
 
@@ -24,13 +26,13 @@ gen_clock(void)
 }
 
 static void
-gen_info(unsigned boot)
+gen_info(unsigned boot, uint64_t hz)
 {
 	static struct ktr_info info = {.arch = "x86_64",
 				       .build = "ktr_gen",
-				       .hz = 1000000000,
 				       .boot_ticks = 1000000,
 				       .ncpu = 2};
+	info.hz = hz;
 	memset(info.boot_id, (int)boot, sizeof(info.boot_id));
 	ktr_info_set(&info);
 }
@@ -211,6 +213,20 @@ gen_guest(unsigned long rounds, bool drains)
 	}
 }
 
+/* Interrupts whose ends no trace point tells, as if those were off; two threads in turn. */
+static void
+gen_enters(unsigned long interrupts)
+{
+	gen_step = 700;
+	gen_run_on(0, 7);
+	for (uint32_t n = 0; n < interrupts; n++) {
+		CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", n % 3,
+		     n % 3 == 0 ? "timer" : "uart", 0ul, 0);
+		if (n % 20 == 13)
+			gen_switch(7 + n / 20 % 2, 20);
+	}
+}
+
 /* Processes without end, each with a number of its own: few live at a time. */
 static void
 gen_forks(unsigned long forks)
@@ -331,10 +347,19 @@ gen_torn(void)
 	CTR0(KTR_GEN, "whole again");
 }
 
+/* How fast the clock goes is known only after a while. */
+static void
+gen_clock_found(void)
+{
+	gen_mix(300000);
+	gen_info(1, GEN_HZ);
+	gen_mix(300000);
+}
+
 static void
 gen_boot(unsigned boot)
 {
-	gen_info(boot);
+	gen_info(boot, GEN_HZ);
 	ktr_stream_open(&gen_stream, KTR_STREAM_ACCOUNT);
 	gen_events();
 	gen_drain();
@@ -347,7 +372,7 @@ main(int argc, char **argv)
 	const char *kind = argc > 1 ? argv[1] : "";
 	ktr_host_clock = gen_clock;
 	ktr_host_cpus = 2;
-	gen_info(1);
+	gen_info(1, strcmp(kind, "clock") == 0 ? 0 : GEN_HZ);
 	ktr_cpu_init(0);
 	ktr_cpu_init(1);
 	ktr_mask_set(KTR_ALL);
@@ -370,6 +395,10 @@ main(int argc, char **argv)
 		gen_threads(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "forks") == 0 && argc > 2)
 		gen_forks(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "clock") == 0)
+		gen_clock_found();
+	else if (strcmp(kind, "enters") == 0 && argc > 2)
+		gen_enters(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)

@@ -111,6 +111,15 @@ def terminal_sees_how_far_a_long_export_is(tmp):
     os.close(ours)
 
 
+def clock_that_is_not_known_at_first_is_refused(tmp):
+    data = subprocess.run([KTR_GEN, "clock"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
+    for name, _ in export_formats():
+        status, _, err = ktrdump("--format", name, "-o", tmp / "out", "-", data=data)
+        equal(status, 2, f"{name}: status")
+        expect("clock has 1000000000 Hz, and had 0" in err, f"{name}: {err}")
+        equal(list(tmp.iterdir()), [], f"{name}: what is left")
+
+
 def filter_that_a_format_cannot_heed_is_refused(_):
     refused = set()
     for name, _ in export_formats():
@@ -132,4 +141,5 @@ def width_of_a_picture_is_checked(_):
 if __name__ == "__main__":
     main([there_are_formats, output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets,
           long_stream_takes_no_more_memory, dead_threads_leave_little_behind, terminal_sees_how_far_a_long_export_is,
-          filter_that_a_format_cannot_heed_is_refused, width_of_a_picture_is_checked])
+          clock_that_is_not_known_at_first_is_refused, filter_that_a_format_cannot_heed_is_refused,
+          width_of_a_picture_is_checked])
