@@ -17,7 +17,8 @@
  *   is none, a source `trace` says when the trace began and ended.
  * - It draws from state to state: where a source begins with points, all that follows is drawn too
  *   early, and points alone are drawn where the first is. So such a source begins with the state
- *   `idle`, which has the colour of the background, and what was lost is a state until `idle`.
+ *   `idle`, which has the colour of the background, what was lost is a state until `idle`, and so
+ *   is the time in which an idle thread ran.
  *
  * Lines wait in a nameless file, in blocks, which are read from the last to the first.
  */
@@ -241,6 +242,26 @@ lost_end(struct export *x, uint64_t ns, char *err, size_t errlen)
 	return true;
 }
 
+/* Idle threads say when they run, not when they do no more. */
+static bool
+idle_ends(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+{
+	char text[160];
+	for (unsigned i = 0; i < ev->count; i++) {
+		const struct activity *a = &ev->activities[i];
+		if (a->kind != ACTIVITY_SWITCH || a->other == NULL || !a->other->idle ||
+		    a->other == a->thread)
+			continue;
+		snprintf(text, sizeof(text),
+			 "KTRGRAPH group:\"thread\", id:\"%s tid %" PRIu32
+			 "\", state:\"idle\", attributes: none",
+			 a->other->name, a->other->tid);
+		if (!row_add(x, a->cpu, ev->ns, text, err, errlen))
+			return false;
+	}
+	return true;
+}
+
 static bool
 schedgraph_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
 {
@@ -248,7 +269,7 @@ schedgraph_event(struct export *x, const struct export_event *ev, char *err, siz
 	if (ev->e->site == NULL || schedgraph_behind(ev->e->site->fmt, "KTRGRAPH ") == NULL)
 		return true;
 	schedgraph_event_text(ev->e, text);
-	return lost_end(x, ev->ns, err, errlen) &&
+	return lost_end(x, ev->ns, err, errlen) && idle_ends(x, ev, err, errlen) &&
 	       row_add(x, ev->e->cpu, ev->ns, text, err, errlen);
 }
 

@@ -105,6 +105,30 @@ def without_beginnings(rows):
     return found[::-1]
 
 
+IDLE = re.compile(r"idle/\d+ tid \d+")
+
+
+def idle_ends(rows):
+    """[(CPU, ns, id)] of the states that say that an idle thread runs no more."""
+    return [(r.cpu, r.ns, r.id) for r in rows if IDLE.fullmatch(r.id) and (r.value, r.attributes) == ("idle", [])]
+
+
+def idle_ends_are_right(found, said):
+    """By jsonl another thread runs from there on; where none said before what ran, it may have been an idle thread."""
+    sure, perhaps, runs = [], set(), {}
+    for e in said:
+        if "gap" in e:
+            runs.pop(e["cpu"], None)
+        elif (r := expected(e)) and r[5] == "running":
+            before = runs.get(e["cpu"])
+            if before is None:
+                perhaps.add((e["cpu"], r[1]))
+            elif IDLE.fullmatch(before) and before != r[3]:
+                sure.append((e["cpu"], r[1], before))
+            runs[e["cpu"]] = r[3]
+    equal([f for f in found if f[:2] not in perhaps], [s for s in sure if s[:2] not in perhaps], "ends of what idle threads ran")
+
+
 def losses(rows):
     """[(CPU, events, until)] by the states of each CPU's source: lost, perhaps again, then idle."""
     found, until = [], {}
@@ -174,7 +198,11 @@ def check(path, tmp, *args):
     clean_ids = {plain(r)[3] for r in rows} | ids
     right = [r[:6] + ([(n, v) for n, v in r[6] if (n != "stathz" or with_stathz) and
                        (n != "linkedto" or v in clean_ids)],) for r in right]
-    found = [plain(r) for r in without_beginnings(rows) if r.group not in ("lost", "trace")]
+    ends = idle_ends(without_beginnings(rows))
+    if not args:
+        idle_ends_are_right(ends, said)
+    found = [plain(r) for r in without_beginnings(rows) if r.group not in ("lost", "trace") and
+             (r.cpu, r.ns, r.id) not in ends]
     equal(len(found), len(right), "lines")
     for f, r in zip(found, right):
         equal(f, r, "line")
