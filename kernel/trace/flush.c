@@ -1,6 +1,5 @@
 /*
- * flush.c - the flush thread: drains the rings into alq_file, by watermark or timer, never once per
- * event.
+ * flush.c - the flush: drains the rings into alq_file, when flush_thread.c says so.
  *
  * The thread encodes into one buffer and writes that out piece by piece; flush.lock is held for a
  * piece at a time, never while waiting for the line, so a slow or dead line holds up nothing else:
@@ -30,10 +29,9 @@
 #include "kernel/mm/kmap.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
-#include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
-#include "kernel/sync/sleepq.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
 #include "ktr/intern.h"
@@ -41,18 +39,13 @@
 #include "ktr/ring.h"
 #include "ktr/stream.h"
 
-#define FLUSH_PERIOD_NS  50000000ull  /* between passes, when no ring fills */
 #define FLUSH_PIECE      4096u        /* bytes written with the lock held once */
 #define FLUSH_BURST      16u          /* bytes given to the line with interrupts off */
 #define FLUSH_HOLD_NS    500000000ull /* for a piece to end; emulators take long */
-#define FLUSH_WAIT_MIN   1000000ull   /* for a busy line, doubled up to */
-#define FLUSH_WAIT_MAX   100000000ull
-#define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
-#define FINISH_STALL     10000u    /* tries in a row: a line that takes nothing for 1 s is dead */
-#define FINISH_TRIES     600000u   /* in all: it gets no more than a minute */
+#define FINISH_TRY_NS    100000ull    /* between two tries at a busy line */
+#define FINISH_STALL     10000u  /* tries in a row: a line that takes nothing for 1 s is dead */
+#define FINISH_TRIES     600000u /* in all: it gets no more than a minute */
 #define FLUSH_DEPTH_INIT 64
-
-enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
 
 static struct {
 	struct mutex lock;
@@ -61,14 +54,11 @@ static struct {
 	bool busy;              /* atomic: inside a piece of work that is not to be cut */
 	bool hold;              /* atomic: begin none */
 	struct thread *encoder; /* atomic: whose encoding it is */
-	bool sleeping;          /* atomic: the thread waits to be woken */
-	bool kick;              /* atomic: wake the thread at the next tick */
 	bool pass_over;         /* [l] what is in buf ends a pass */
 	struct trace_sink sink; /* [l] */
 	uint8_t *buf;           /* [l] size bytes, NULL before the first use */
 	size_t size, at, len;   /* [l] buf[at, len) is to be written */
 	unsigned depth;         /* [l] KiB, for the next buffer */
-	uint64_t max;           /* [l] 0: no end */
 	uint64_t base_written;  /* [l] sums of the accounting when it was enabled */
 	uint64_t base_failed;
 	char path[TRACE_PATH_MAX]; /* [l] */
@@ -353,7 +343,7 @@ flush_begin(const char *path)
 	flush_sums(&flush.base_written, &flush.base_failed);
 	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
 	flush.on = true;
-	__atomic_store_n(&flush.kick, true, __ATOMIC_RELEASE);
+	flush_kick();
 	CTR2(KTR_SUBSYS, "ktr flush on: file %s depth %u", ktr_intern(path), flush.depth);
 	return 0;
 }
@@ -453,20 +443,7 @@ flush_depth(void)
 	return flush.depth;
 }
 
-void
-flush_set_max(uint64_t events)
-{
-	__atomic_store_n(&flush.max, events, __ATOMIC_RELAXED);
-}
-
-uint64_t
-flush_max(void)
-{
-	return __atomic_load_n(&flush.max, __ATOMIC_RELAXED);
-}
-
-/* One piece of work for the thread. */
-static enum flush_result
+enum flush_result
 flush_work(void)
 {
 	enum flush_result r = FLUSH_IDLE;
@@ -479,64 +456,13 @@ flush_work(void)
 			      flush.path);
 			flush.on = false;
 			trace_sink_close(&flush.sink);
-		} else if (flush.max != 0 && flush_written() >= flush.max) {
+		} else if (flush_max() != 0 && flush_written() >= flush_max()) {
 			flush_end();
 			trace_sink_close(&flush.sink);
 		}
 	}
 	mutex_unlock(&flush.lock);
 	return r;
-}
-
-static void
-flush_thread(void *arg)
-{
-	uint64_t busy_ns = FLUSH_WAIT_MIN;
-
-	(void)arg;
-	for (;;) {
-		enum flush_result r;
-		uint64_t deadline = DEADLINE_NEVER;
-
-		__atomic_store_n(&flush.kick, false, __ATOMIC_RELEASE);
-		kdb_apply_deferred();
-		r = flush_work();
-		if (r == FLUSH_MORE) {
-			busy_ns = FLUSH_WAIT_MIN;
-			continue;
-		}
-		if (r == FLUSH_BUSY) {
-			thread_sleep_ns(busy_ns, 0, "ktrline");
-			busy_ns = busy_ns * 2 < FLUSH_WAIT_MAX ? busy_ns * 2 : FLUSH_WAIT_MAX;
-			continue;
-		}
-		if (flush_enabled())
-			deadline = clock_ns() + FLUSH_PERIOD_NS;
-		__atomic_store_n(&flush.sleeping, true, __ATOMIC_RELEASE);
-		sleep_on(&flush, NULL, "ktrflush", 0, deadline);
-		__atomic_store_n(&flush.sleeping, false, __ATOMIC_RELEASE);
-	}
-}
-
-/* Is this CPU's ring a quarter full of what the stream has not seen? */
-static bool
-flush_watermark(void)
-{
-	const struct ktr_ring *ring = &ktr_rings[arch_cpu()];
-	uint64_t seen = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED);
-
-	return ktr_head_seq(ktr_port_head()) - seen > (ring->mask + 1) / 4;
-}
-
-void
-ktr_flush_tick(void)
-{
-	if (!__atomic_load_n(&flush.sleeping, __ATOMIC_RELAXED))
-		return;
-	/* A wakeup that comes too early for the sleeper comes again with the next tick. */
-	if (__atomic_load_n(&flush.kick, __ATOMIC_RELAXED) || kdb_deferred() ||
-	    (flush_enabled() && flush_watermark()))
-		wakeup(&flush);
 }
 
 void
@@ -566,22 +492,4 @@ ktr_flush_finish(void)
 		ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
 	}
 	flush_end();
-}
-
-void
-ktr_trace_init(void)
-{
-	struct thread *t = thread_alloc("ktrflush", PRIO_KERN, flush_thread, NULL);
-	int error = ktrdev_init();
-
-	trace_info_init();
-	if (error < 0)
-		warnk("ktr: no /dev/ktr (error %d)\n", -error);
-	error = trace_prev_init();
-	if (error < 0)
-		warnk("ktr: no /dev/ktr.prev (error %d)\n", -error);
-	if (t == NULL)
-		panic("ktr: no memory for the flush thread");
-	t->ktr_suppress = true;
-	sched_start(t);
 }

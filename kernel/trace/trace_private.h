@@ -50,6 +50,12 @@ uint64_t flush_max(void);
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
+/* Work for the flush thread, a piece at a time: what came of it. Thread context. */
+enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
+enum flush_result flush_work(void);
+/* flush_thread.c: the thread looks for work soon. Any context. */
+void flush_kick(void);
+
 /*
  * info.c: what the streams say about the machine: early in the boot, and when clocks and CPUs are
  * known. One thread.

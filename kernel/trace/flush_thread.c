@@ -1,0 +1,115 @@
+/*
+ * flush_thread.c - when the flush works: in its thread, by a timer, or when the clock's tick finds
+ * a ring a quarter full, never once per event; and the beginning of all of the trace's files.
+ *
+ * The tick only looks at flags: it may not wait for flush.lock. Locking: none; what is here is
+ * atomic.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/debug/kdb.h"
+#include "kernel/lib/printf.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/sleepq.h"
+#include "kernel/trace/flush.h"
+#include "kernel/trace/trace_private.h"
+#include "ktr/ring.h"
+
+#define FLUSH_PERIOD_NS 50000000ull /* between passes, when no ring fills */
+#define FLUSH_WAIT_MIN  1000000ull  /* for a busy line, doubled up to */
+#define FLUSH_WAIT_MAX  100000000ull
+
+static bool sleeping;       /* the thread waits to be woken */
+static bool kick;           /* wake it at the next tick */
+static uint64_t max_events; /* that are written; 0: no end */
+
+void
+flush_set_max(uint64_t events)
+{
+	__atomic_store_n(&max_events, events, __ATOMIC_RELAXED);
+}
+
+uint64_t
+flush_max(void)
+{
+	return __atomic_load_n(&max_events, __ATOMIC_RELAXED);
+}
+
+void
+flush_kick(void)
+{
+	__atomic_store_n(&kick, true, __ATOMIC_RELEASE);
+}
+
+static void
+flush_thread(void *arg)
+{
+	uint64_t busy_ns = FLUSH_WAIT_MIN;
+
+	(void)arg;
+	for (;;) {
+		enum flush_result r;
+		uint64_t deadline = DEADLINE_NEVER;
+
+		__atomic_store_n(&kick, false, __ATOMIC_RELEASE);
+		kdb_apply_deferred();
+		r = flush_work();
+		if (r == FLUSH_MORE) {
+			busy_ns = FLUSH_WAIT_MIN;
+			continue;
+		}
+		if (r == FLUSH_BUSY) {
+			thread_sleep_ns(busy_ns, 0, "ktrline");
+			busy_ns = busy_ns * 2 < FLUSH_WAIT_MAX ? busy_ns * 2 : FLUSH_WAIT_MAX;
+			continue;
+		}
+		if (flush_enabled())
+			deadline = clock_ns() + FLUSH_PERIOD_NS;
+		__atomic_store_n(&sleeping, true, __ATOMIC_RELEASE);
+		sleep_on(&sleeping, NULL, "ktrflush", 0, deadline);
+		__atomic_store_n(&sleeping, false, __ATOMIC_RELEASE);
+	}
+}
+
+/* Is this CPU's ring a quarter full of what the stream has not seen? */
+static bool
+flush_watermark(void)
+{
+	const struct ktr_ring *ring = &ktr_rings[arch_cpu()];
+	uint64_t seen = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED);
+
+	return ktr_head_seq(ktr_port_head()) - seen > (ring->mask + 1) / 4;
+}
+
+void
+ktr_flush_tick(void)
+{
+	if (!__atomic_load_n(&sleeping, __ATOMIC_RELAXED))
+		return;
+	/* A wakeup that comes too early for the sleeper comes again with the next tick. */
+	if (__atomic_load_n(&kick, __ATOMIC_RELAXED) || kdb_deferred() ||
+	    (flush_enabled() && flush_watermark()))
+		wakeup(&sleeping);
+}
+
+void
+ktr_trace_init(void)
+{
+	struct thread *t = thread_alloc("ktrflush", PRIO_KERN, flush_thread, NULL);
+	int error = ktrdev_init();
+
+	trace_info_init();
+	if (error < 0)
+		warnk("ktr: no /dev/ktr (error %d)\n", -error);
+	error = trace_prev_init();
+	if (error < 0)
+		warnk("ktr: no /dev/ktr.prev (error %d)\n", -error);
+	if (t == NULL)
+		panic("ktr: no memory for the flush thread");
+	t->ktr_suppress = true;
+	sched_start(t);
+}
