@@ -119,7 +119,7 @@ def idle_ends_are_right(found, said):
     for e in said:
         if "gap" in e:
             runs.pop(e["cpu"], None)
-        elif (r := expected(e)) and r[5] == "running":
+        elif (r := expected(e)) and (r[2], r[5]) == ("thread", "running"):
             before = runs.get(e["cpu"])
             if before is None:
                 perhaps.add((e["cpu"], r[1]))
