@@ -17,6 +17,6 @@ static inline void arch_ktr_wmb(void);
 /*
  * Also KTR_PORT_SITE_ON(site), the patchable branch of a trace point (ktr/ktr.h), and
  * KTR_PORT_CLAIM_NOW(), which claims a number of this CPU's: restartable (ktr/restart.h), which
- * entry_interrupt(), entry_nmi() and entry_debug() see to.
+ * entry_kernel_return() sees to.
  */
 #include <md/ktr.h>

@@ -71,15 +71,6 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 	}
 }
 
-/* Where the claim began inside of which tf was interrupted; its PC, if there was none. */
-static uintptr_t
-claim_begin(const struct arch_trapframe *tf)
-{
-	uintptr_t pc = arch_tf_pc(tf);
-
-	return ktr_port_inside(pc) ? ktr_restart_pc(pc) : pc;
-}
-
 /*
  * May the interrupted thread lose its CPU here? Not inside the record text: so no thread is ever
  * switched out in mid-record, which is what smp_ktr_quiesce() rests on.
@@ -95,15 +86,13 @@ void
 entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
 	struct thread *t = curthread();
-	uintptr_t pc = arch_tf_pc(tf);
 	bool unsuppress = t->ktr_suppress;
 
-	arch_tf_set_pc(tf, claim_begin(tf)); /* from here on we record */
 	/* An interrupt is not the flush thread's doing: its events count. */
 	if (unsuppress)
 		ktr_port_set_ident(t->tid, false);
 	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
-	     irq_name(what, number), pc, arch_tf_user(tf));
+	     irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
 	irq_serve(what, number, tf);
 	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
 	if (unsuppress)
@@ -207,15 +196,18 @@ entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va)
 void
 entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 {
-	uint64_t head = ktr_port_head();
-
-	/* A claim that is stepped would never end if each step made it begin again. */
-	if (claim_begin(tf) == arch_tf_pc(tf))
-		CTR3(KTR_TRAP, "debug exception: kind %d pc %#lx data %#lx", why, arch_tf_pc(tf),
-		     data);
+	CTR3(KTR_TRAP, "debug exception: kind %d pc %#lx data %#lx", why, arch_tf_pc(tf), data);
 	kdb_trap(tf, why, data);
-	if (ktr_port_head() != head)
-		arch_tf_set_pc(tf, claim_begin(tf));
+}
+
+void
+entry_kernel_return(struct arch_trapframe *tf)
+{
+	const struct ktr_restart *claim =
+	    ktr_port_inside(arch_tf_pc(tf)) ? ktr_restart_find(arch_tf_pc(tf)) : NULL;
+
+	if (claim != NULL)
+		arch_tf_set_pc(tf, claim->from);
 }
 
 void
@@ -235,9 +227,7 @@ entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
-	uintptr_t at = arch_tf_pc(tf);
 
-	arch_tf_set_pc(tf, claim_begin(tf));
 	if (kdb_inside())
 		return; /* it asks for what is there */
 	kdb_points_load(false);
@@ -245,10 +235,12 @@ entry_nmi(struct arch_trapframe *tf)
 		kdb_points_load(true);
 		return;
 	}
-	kdb_points_load(true);
 	pc->nmi++;
-	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, at, arch_tf_user(tf));
+	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
+	     arch_tf_user(tf));
 	pc->nmi--;
+	/* Not before the event: a breakpoint may stand in what records it. */
+	kdb_points_load(true);
 	/* One that came while we stood, or stopped us twice, is no news. */
 	if (clock_ns() - pc->resumed_ns < NMI_STALE_NS)
 		return;

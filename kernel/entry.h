@@ -60,6 +60,12 @@ void entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data
 /* Before return to user mode, interrupts off: signals and rescheduling. */
 void entry_user_return(struct arch_trapframe *tf);
 /*
+ * Before every return to the kernel, from whatever exception, an interrupt that was none too: a
+ * claim that was interrupted begins again (ktr/restart.h). Behind it nothing of the handler
+ * records; an NMI may still come. Any context.
+ */
+void entry_kernel_return(struct arch_trapframe *tf);
+/*
  * Services for the port.
  */
 /* Device registers, uncached. Page aligned size is taken. NULL: no memory. Boot. */

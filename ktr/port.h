@@ -25,10 +25,12 @@
  *	KTR_PORT_SLOW()                bit 31 of ktr_port_ident() as a condition
  *	KTR_PORT_CLAIM_NOW(&now, &at, &e)
  *	                               the claim in one piece: the time, what leads to the ring, the
- *	                               slot; returns head + 1. Then ktr_port_claim() is not wanted.
- *	                               It may be restartable (ktr/restart.h)
+ *	                               slot: slots + ((head + 1) & mask); returns head + 1. Then
+ *	                               ktr_port_claim() is not wanted. It may be restartable
+ *	                               (ktr/restart.h), and needs the next two
  *	KTR_PORT_HOT(at, member)       slots, mask or lap_mul of the ring that the claim left at
- *	KTR_PORT_HOT_OF(cpu, member)   … and where they are, to be changed
+ *	KTR_PORT_HOT_OF(cpu, member)   … and where they are, to be changed. Before the first event
+ *	                               they are what ktr_rings has for that CPU
  *	KTR_PORT_STACK_PAIR(&p)        where the last two parameters are
  *	KTR_PORT_PUT(field, value), KTR_PORT_PUT_PAIR(at, first, second)
  *	                               store words of an entry, each in one piece
@@ -51,8 +53,15 @@
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
-/** The functions of this section are "inside the record text", as ktr_port_quiesce() says. */
+/**
+ * The functions of this section are "inside the record text", as ktr_port_quiesce() says. Nothing
+ * is assumed of their callers, for KTR_PORT_STACK_PAIR() looks where the ABI puts a parameter.
+ */
+#ifdef __clang__
 #define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline))
+#else
+#define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline, noipa))
+#endif
 
 #ifndef KTR_PORT_SLOW
 #define KTR_PORT_SLOW() ((int32_t)ktr_port_ident() < 0)

@@ -139,12 +139,10 @@ exclusive_exits(uintptr_t pc, struct arch_point *exits)
 	return n;
 }
 
-void
-arch_step(struct arch_trapframe *tf, bool on)
+/* To the exits, or where there are none, for one instruction. */
+static void
+step(struct arch_trapframe *tf, bool on, const struct arch_point *exits, unsigned n)
 {
-	struct arch_point exits[REGISTERS];
-	unsigned n = on ? exclusive_exits(tf->pc, exits) : 0;
-
 	intc_mask(on);
 	/* With SS set, unmasking debug exceptions here would step this function. */
 	__asm__ volatile("msr daifset, #8" ::: "memory");
@@ -154,4 +152,20 @@ arch_step(struct arch_trapframe *tf, bool on)
 		WRITE_SYSREG(mdscr_el1, on ? MDSCR_SS | MDSCR_KDE : 0);
 	ISB();
 	tf->pstate = on && n == 0 ? tf->pstate | PSTATE_SS : tf->pstate & ~PSTATE_SS;
+}
+
+void
+arch_step(struct arch_trapframe *tf, bool on)
+{
+	struct arch_point exits[REGISTERS];
+
+	step(tf, on, exits, on ? exclusive_exits(tf->pc, exits) : 0);
+}
+
+void
+arch_step_until(struct arch_trapframe *tf, uintptr_t until)
+{
+	struct arch_point end = {.kind = ARCH_POINT_EXEC, .addr = until};
+
+	step(tf, true, &end, 1);
 }

@@ -179,7 +179,7 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 		break;
 	case TRAP_FIQ:
 		fast_interrupt(tf);
-		return; /* to what it interrupted, whatever that is */
+		break;
 	case TRAP_STACK:
 		entry_dead(tf, "kernel stack overflow", tf->far);
 	case TRAP_SERROR:
@@ -187,7 +187,9 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 	default:
 		entry_dead(tf, "exception from a state that never is", tf->far);
 	}
-	if (arch_tf_user(tf))
+	if (!arch_tf_user(tf))
+		entry_kernel_return(tf);
+	else if (kind != TRAP_FIQ)
 		entry_user_return(tf);
 }
 

@@ -74,9 +74,20 @@ arch_step(struct arch_trapframe *tf, bool on)
 		return;
 	}
 	tf->rflags &= ~RFLAGS_TF;
+	arch_points_set(NULL, 0);
 	/* PUSHF stored the flag that only we set. */
 	if (*(const uint8_t *)stepped == PUSHF)
 		*(uint64_t *)tf->rsp &= ~RFLAGS_TF;
+}
+
+void
+arch_step_until(struct arch_trapframe *tf, uintptr_t until)
+{
+	struct arch_point end = {.kind = ARCH_POINT_EXEC, .addr = until};
+
+	arch_step(tf, true);
+	tf->rflags &= ~RFLAGS_TF;
+	arch_points_set(&end, 1);
 }
 
 static uintptr_t

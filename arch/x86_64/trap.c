@@ -157,7 +157,9 @@ x86_trap(struct arch_trapframe *tf)
 		exception(tf);
 	else
 		interrupt(tf);
-	if (arch_tf_user(tf) && tf->vector != VEC_NMI && tf->vector != VEC_MC)
+	if (!arch_tf_user(tf))
+		entry_kernel_return(tf);
+	else if (tf->vector != VEC_NMI && tf->vector != VEC_MC)
 		entry_user_return(tf);
 }
 

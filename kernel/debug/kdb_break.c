@@ -22,6 +22,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "ktr/restart.h"
 
 #define POINTS     8
 #define CALL_BYTES 16 /* no call is longer */
@@ -75,11 +76,19 @@ look(const struct arch_point *p, uint64_t *v)
 	return arch_probe_copy(v, (const void *)p->addr, p->size);
 }
 
+/* One instruction; a claim as a whole, which each exception would make begin again. */
 static void
 start_step(struct arch_trapframe *tf, int why)
 {
+	const struct ktr_restart *claim = ktr_restart_find(arch_tf_pc(tf));
+
 	stepping = why;
-	arch_step(tf, true);
+	if (claim == NULL) {
+		arch_step(tf, true);
+		return;
+	}
+	arch_tf_set_pc(tf, claim->from);
+	arch_step_until(tf, claim->end);
 }
 
 static bool
@@ -170,7 +179,9 @@ kdb_go_on(struct arch_trapframe *tf)
 		start_step(tf, STEP_PROMPT);
 		return false;
 	}
-	if (tf != NULL && at_breakpoint(arch_tf_pc(tf))) {
+	/* In a claim, what stopped us stands between its beginning and here. */
+	if (tf != NULL &&
+	    (at_breakpoint(arch_tf_pc(tf)) || ktr_restart_find(arch_tf_pc(tf)) != NULL)) {
 		start_step(tf, STEP_GO);
 		return false;
 	}

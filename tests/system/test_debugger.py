@@ -4,8 +4,9 @@ import io
 import re
 
 from console import BREAK, DB, MORE, PROMPT, db, ended, guest, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
+from harness import ARCH, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 CLAIM_HITS = 20
+FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # of the first instruction of a claim
 
 
 @test("sysctl debug.kdb.enter stops the machine and continue goes on")
@@ -250,7 +251,8 @@ def break_in_claim():
         stopped_by_request(c)
         claims = re.findall(r": (0x\w+) (0x\w+)\r*$", db(c, "x/gx __start_ktr_restart 16"), re.M)
         check_eq(len(claims), 8, "claims")
-        check_match("^breakpoint 1 at ktr_record6", db(c, f"break {claims[-1][1]}"), "break")
+        inside = int(claims[-1][0], 16) + FIRST_BYTES[ARCH]
+        check_match("^breakpoint 1 at ktr_record6", db(c, f"break {inside:#x}"), "break")
         c.sendline("continue")
         before = None
         for hit in range(CLAIM_HITS):

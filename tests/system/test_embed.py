@@ -104,6 +104,47 @@ for _arch in COMPILERS:
     test(f"the two files compile alone and ask for nothing but the port ({_arch})")(lambda arch=_arch: compiles(arch))
 
 
+# What a port header for x86_64 may have instead of ktr_port_claim(): ktr/restart.h.
+RESTARTABLE = """
+struct port_ring {
+	struct ktr_entry *slots;
+	uint64_t mask, lap_mul;
+};
+extern struct port_ring port_rings[KTR_PORT_MAXCPU];
+#define KTR_PORT_HOT(at, member)     (port_rings[at].member)
+#define KTR_PORT_HOT_OF(cpu, member) (&port_rings[cpu].member)
+
+static inline __attribute__((always_inline)) uint64_t
+port_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
+{
+	struct port_ring *ring = &port_rings[0];
+	uint64_t next, slot, ticks;
+	__asm__ volatile("1:\\tmovq %4, %0\\n\\tincq %0\\n\\tmovq %5, %1\\n\\tandq %0, %1\\n\\t"
+			 "shlq $6, %1\\n\\taddq %6, %1\\n\\trdtsc\\n\\tshlq $32, %%rdx\\n\\torq %%rax, %%rdx\\n\\t"
+			 "movq %0, %3\\n\\t" KTR_RESTART("1b")
+			 : "=&r"(next), "=&r"(slot), "=&d"(ticks), "=m"(cpus[0].ktr_head)
+			 : "m"(cpus[0].ktr_head), "m"(ring->mask), "m"(ring->slots)
+			 : "rax", "memory", "cc");
+	*now = ticks;
+	*at = 0;
+	*entry = (struct ktr_entry *)slot;
+	return next;
+}
+#define KTR_PORT_CLAIM_NOW(now, at, e) port_claim_now(now, at, e)
+"""
+
+
+@test("a port with a restartable claim compiles out of the two files, and each claim is listed")
+def restartable():
+    folder = scratch() / "restartable"
+    folder.mkdir()
+    (folder / "ktr_port.h").write_text((readme() / "ktr_port.h").read_text() + RESTARTABLE)
+    command = freestanding(COMPILERS["x86_64"]).replace(f"-I{readme()}", f"-I{folder}")
+    run(f"{command} -O2 -c {KTR}/ktr.c -o {folder}/ktr.o")
+    sections = run(f"objdump -h {folder}/ktr.o")[0].decode()
+    check_match(r" ktr_restart +00000080 ", sections, "eight claims of 16 bytes")
+
+
 @test("32-bit and big-endian machines are refused, with the reason")
 def refused():
     readme()

@@ -1,12 +1,22 @@
 #!/usr/bin/python3
-"""test_restart.py - a claim of an event's number is no atomic instruction: it begins again when an interrupt came."""
+"""test_restart.py - a claim of an event's number is no atomic instruction: it begins again when something came between."""
+import contextlib
 import re
+import sys
 
-from harness import ARCH, ROOT, boot, check, check_eq, check_match, main, test
+import pexpect
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from console import DB, db, guest, shell, stopped_by_request  # noqa: E402
+from harness import ARCH, BUILD, ROOT, boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test  # noqa: E402
+from qmp import Qmp  # noqa: E402
 
 # Places in the claim at which something of it is done: behind its first instruction, up to the store that ends it.
 PLACES = {"x86_64": 9, "aarch64": 7}
 TEST = "ktr_ring_claims_begin_again_wherever_an_interrupt_comes"
+
+
+FIRST_BYTES = 9  # of x86_64's first instruction of a claim
 
 
 @test("an interrupt at each instruction of a claim: every event is there once, in the order of time")
@@ -19,6 +29,105 @@ def everywhere():
     check(found, f"no line about the claim in:\n{run.out[-2000:]}")
     check_eq(int(found.group(1)), PLACES[ARCH], "instructions of the claim that were interrupted")
     check_eq(int(found.group(2)), 0, "rounds of which the interrupt's own events are not there")
+
+
+class Gdb:
+    """A gdb at a machine's stub, to which one command after the other is given."""
+
+    def __init__(self, socket):
+        self.gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", str(BUILD / "kestrel")], encoding="utf-8", timeout=60)
+        self.gdb.delaybeforesend = None
+        self.stopped()
+        for line in ("set pagination off", "set confirm off", "set style enabled off", f"target remote {socket}"):
+            self.run(line)
+
+    def stopped(self):
+        self.gdb.expect(r"\(gdb\) $")
+        return self.gdb.before
+
+    def send(self, line):
+        self.gdb.sendline(line)
+
+    def interrupt(self):
+        self.gdb.send("\x03")
+        self.stopped()
+
+    def run(self, line):
+        self.send(line)
+        return self.stopped()
+
+    def number(self, what):
+        return int(re.search(r"= (0x[0-9a-f]+)", self.run(f"print/x {what}"))[1], 16)
+
+
+@contextlib.contextmanager
+def machine():
+    """A guest of one CPU in system calls without end, which records those and NMIs, with gdb and QEMU's control socket."""
+    socket, control = scratch_file(".gdb"), scratch_file(".qmp")
+    with guest("--mem", "64M", "--qmp", str(control), "--", "-gdb", f"unix:{socket},server=on,wait=off", smp=1) as c:
+        shell(c, "load syscall -n 1000000000 > /dev/null &")
+        shell(c, "sysctl debug.ktr.mask=SYSC")
+        shell(c, "sysctl debug.ktr.on='nmi: count*'")
+        qmp, gdb = Qmp(control), Gdb(socket)
+        yield c, gdb, qmp
+        gdb.gdb.close(force=True)
+        qmp.close()
+
+
+def claim_of_record6(gdb):
+    """(from, end)"""
+    return tuple(gdb.number(f"__start_ktr_restart[7].{member}") for member in ("from", "end"))
+
+
+def recorded(c):
+    return ktr_stats(db(c, "sysctl debug.ktr.stats"))[0]["recorded"]
+
+
+def inject_nmi(gdb, qmp):
+    """As another CPU sends it: one of the operator's would stop the machine."""
+    gdb.run("set var pcpus[0]->nmi_sent = 1")
+    qmp.command("inject-nmi")
+
+
+if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
+
+    @test("an NMI at each instruction of a claim: its event has a number, and the claim another")
+    def nmi_everywhere():
+        with machine() as (_, gdb, qmp):
+            begin, end = claim_of_record6(gdb)
+            for n in range(1, PLACES[ARCH] + 1):
+                gdb.run(f"tbreak *{begin:#x}")
+                gdb.run("continue")
+                head = gdb.number("pcpus[0]->md.ktr_head")
+                gdb.run(f"stepi {n}")
+                check(begin < gdb.number("$pc") < end, f"{n} instructions on, at {gdb.number('$pc'):#x}: not in the claim")
+                inject_nmi(gdb, qmp)
+                gdb.run(f"tbreak *{end:#x}")
+                gdb.run("continue")
+                check_eq(gdb.number("pcpus[0]->md.ktr_head") - head, 2, f"events at an NMI after {n} instructions")
+
+    @test("an NMI in a debug exception that came inside a claim: its event has a number, and the claim another")
+    def nmi_in_debug():
+        with machine() as (c, gdb, qmp):
+            begin, _ = claim_of_record6(gdb)
+            gdb.send("continue")
+            stopped_by_request(c)
+            db(c, f"break {begin + FIRST_BYTES:#x}")
+            gdb.interrupt()
+            gdb.run("tbreak x86_debug_exception")
+            gdb.send("continue")
+            c.sendline("continue")
+            gdb.stopped()
+            head = gdb.number("pcpus[0]->md.ktr_head")
+            inject_nmi(gdb, qmp)
+            gdb.send("continue")
+            c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
+            c.expect(DB)
+            check_eq(recorded(c) - head, 1, "events at an NMI in the debug exception")
+            c.sendline("step")
+            c.expect(r"single step on cpu 0, at ktr_record6\+0x")
+            c.expect(DB)
+            check_eq(recorded(c) - head, 2, "events after the claim")
 
 
 if __name__ == "__main__":

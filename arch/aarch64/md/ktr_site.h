@@ -44,8 +44,8 @@ aarch64_ktr_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
 			 "add %0, %0, #1\n\t"
 			 "and %2, %0, %2\n\t"
 			 "add %2, %1, %2, lsl #6\n\t"
-			 "mrs %1, cntvct_el0\n"
-			 "2:\tstr %0, [%3, %4]\n\t" KTR_RESTART("1b", "2b")
+			 "mrs %1, cntvct_el0\n\t"
+			 "str %0, [%3, %4]\n\t" KTR_RESTART("1b")
 			 : "=&r"(next), "=&r"(ticks), "=&r"(e)
 			 : "r"(p), "i"(AARCH64_KTR(head)), "i"(AARCH64_KTR(mask)),
 			   "i"(AARCH64_KTR(slots))

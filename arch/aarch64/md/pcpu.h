@@ -13,7 +13,7 @@
 struct ktr_entry;
 
 struct arch_pcpu {
-	uint64_t ktr_head; /* first: exclusives have no offset */
+	uint64_t ktr_head;
 	uint32_t ktr_ident;
 	unsigned cpu;
 	struct thread *curthread; /* what SP_EL0 becomes on entry from EL0 */
@@ -29,7 +29,6 @@ struct arch_pcpu {
 	unsigned asid, last_asid;
 };
 
-_Static_assert(offsetof(struct arch_pcpu, ktr_head) == 0, "md/ktr_site.h");
 _Static_assert(offsetof(struct arch_pcpu, curthread) == 16, "asm.h");
 _Static_assert(offsetof(struct arch_pcpu, kstack) == 24, "asm.h");
 _Static_assert(offsetof(struct arch_pcpu, overflow_top) == 32, "asm.h");

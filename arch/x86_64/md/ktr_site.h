@@ -34,8 +34,8 @@ x86_ktr_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
 			 "addq %%gs:%c5, %1\n\t"
 			 "rdtsc\n\t"
 			 "shlq $32, %%rdx\n\t"
-			 "orq %%rax, %%rdx\n"
-			 "2:\tmovq %0, %%gs:%c3\n\t" KTR_RESTART("1b", "2b")
+			 "orq %%rax, %%rdx\n\t"
+			 "movq %0, %%gs:%c3\n\t" KTR_RESTART("1b")
 			 : "=&r"(next), "=&r"(e), "=&d"(ticks)
 			 : "i"(X86_KTR(head)), "i"(X86_KTR(mask)), "i"(X86_KTR(slots))
 			 : "rax", "memory", "cc");

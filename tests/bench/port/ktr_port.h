@@ -82,7 +82,7 @@ bench_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
 	register uint64_t next __asm__("r11");
 	register struct ktr_entry *e __asm__("r10");
 	uint64_t ticks;
-	__asm__ volatile("1:\tmovq " BENCH_HEAD ", %0\n\t"
+	__asm__ volatile("movq " BENCH_HEAD ", %0\n\t"
 			 "incq %0\n\t"
 			 "movq " BENCH_MASK ", %1\n\t"
 			 "andq %0, %1\n\t"
