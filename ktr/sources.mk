@@ -60,6 +60,7 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_fxt_record.c \
 	ktr/tools/export_schedgraph.c \
 	ktr/tools/export_schedgraph_line.c \
+	ktr/tools/export_schedgraph_source.c \
 	ktr/tools/export_svg.c \
 	ktr/tools/export_svg_draw.c \
 	ktr/tools/export_svg_page.c \

@@ -20,11 +20,11 @@
  *   `idle`, which has the colour of the background, what was lost is a state until `idle`, and so
  *   is the time in which an idle thread ran.
  *
- * Lines wait in a nameless file, in blocks, which are read from the last to the first.
+ * Lines wait in a nameless file, in blocks, which are read from the last to the first. Of a thread
+ * that is gone nothing is kept but what its lines need: should its ident come again, that is the
+ * beginning of a source, and a link to it that comes before is left out.
  */
-#define _GNU_SOURCE /* tdestroy() */
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,28 +33,19 @@
 #include "ktr/tools/line.h"
 
 #define BLOCK      (256u * 1024)
+#define LINKS_MAX  (SCHEDGRAPH_TEXT / sizeof("linkedto:\"\""))
 #define CLOCK_NS   1000000000u
 #define CLOCK_PART 100u
 #define LOST_LINE  "KTRGRAPH group:\"lost\", id:\"CPU %" PRIu32 " lost\", "
 
-struct group {
-	bool above_zero;
-	char name[];
-};
-
-struct source {
-	const struct group *counters; /* NULL: states and points */
-	bool has_row, has_state;
-	size_t id; /* where in the tag it begins */
-	char tag[];
-};
-
-/* A line, in a block; its text follows, without a NUL. */
+/* A line, in a block; its text follows, without a NUL, and the facts that its links are there. */
 struct row {
 	uint64_t ns;
-	const struct source *source;
-	uint32_t cpu, length;
-	bool leads; /* its source, with a point; its index is that of two */
+	uint32_t shown; /* the fact that it is in the output; SCHEDGRAPH_NEVER: the block ends */
+	uint32_t leads; /* its source, with a point, and its index is that of two: the fact that the
+			 * source has states; SCHEDGRAPH_NEVER: it does not lead */
+	uint32_t cpu;
+	uint16_t length, links;
 };
 
 struct export
@@ -68,92 +59,9 @@ struct export
 	uint64_t ticks, stathz; /* statclock points on CPU 0; their rate */
 	bool two_states;
 	uint64_t lost_until[KTR_DECODE_CPUS],
-	    lost_next;                /* their least; 0: that is told, or nothing was */
-	void *groups, *sources, *ids; /* ids: sources, by their ids alone */
+	    lost_next; /* their least; 0: that is told, or nothing was */
+	struct schedgraph_sources sources;
 };
-
-/* ---- sources ------------------------------------------------------------------------------------
- */
-
-static int
-group_compare(const void *a, const void *b)
-{
-	return strcmp(((const struct group *)a)->name, ((const struct group *)b)->name);
-}
-
-static int
-source_compare(const void *a, const void *b)
-{
-	return strcmp(((const struct source *)a)->tag, ((const struct source *)b)->tag);
-}
-
-static int
-id_compare(const void *a, const void *b)
-{
-	const struct source *l = a, *r = b;
-	return strcmp(l->tag + l->id, r->tag + r->id);
-}
-
-/* The node like key, of that size, which becomes one when there is none; NULL: no memory. */
-static void *
-node_get(void **tree, const void *key, size_t size, int (*compare)(const void *, const void *))
-{
-	void **found = tfind(key, tree, compare);
-	if (found != NULL)
-		return *found;
-	void *copy = malloc(size);
-	if (copy == NULL)
-		return NULL;
-	memcpy(copy, key, size);
-	if (tsearch(copy, tree, compare) == NULL) {
-		free(copy);
-		return NULL;
-	}
-	return copy;
-}
-
-/* NULL: no memory. */
-static struct source *
-source_get(struct export *x, const struct schedgraph_parts *p)
-{
-	union {
-		struct group group;
-		struct source source;
-		char room[sizeof(struct source) + SCHEDGRAPH_TEXT];
-	} key = {0};
-	struct group *group = NULL;
-	bool counter = *p->type == 'c';
-	if (counter) {
-		snprintf(key.group.name, SCHEDGRAPH_TEXT, "%.*s", p->group_length, p->group);
-		size_t size = sizeof(key.group) + strlen(key.group.name) + 1;
-		group = node_get(&x->groups, &key, size, group_compare);
-		if (group == NULL)
-			return NULL;
-		group->above_zero |= *p->value != '-' && strtoull(p->value, NULL, 10) > 0;
-		memset(&key, 0, sizeof(key.source));
-	}
-	key.source.counters = group;
-	key.source.id = (size_t)p->group_length;
-	snprintf(key.source.tag, SCHEDGRAPH_TEXT, "%.*s%.*s", p->group_length, p->group,
-		 p->id_length, p->id);
-	size_t size = sizeof(key.source) + strlen(key.source.tag) + 1;
-	struct source *s = node_get(&x->sources, &key, size, source_compare);
-	if (s == NULL || tsearch(s, &x->ids, id_compare) == NULL)
-		return NULL;
-	return s;
-}
-
-static bool
-source_known(const struct export *x, const char *id, int length)
-{
-	struct {
-		struct source source;
-		char room[SCHEDGRAPH_TEXT];
-	} key = {0};
-	snprintf(key.source.tag, SCHEDGRAPH_TEXT, "%.*s", length, id);
-	struct source **found = tfind(&key, &x->ids, id_compare);
-	return found != NULL && ((*found)->counters == NULL || (*found)->counters->above_zero);
-}
 
 /* ---- lines in ----------------------------------------------------------------------------------
  */
@@ -161,7 +69,7 @@ source_known(const struct export *x, const char *id, int length)
 static bool
 block_end(struct export *x)
 {
-	struct row end = {.source = NULL};
+	struct row end = {.shown = SCHEDGRAPH_NEVER};
 	if (x->used + sizeof(end) <= BLOCK)
 		memcpy(x->block + x->used, &end, sizeof(end));
 	x->used = 0;
@@ -169,46 +77,80 @@ block_end(struct export *x)
 	return fwrite(x->block, BLOCK, 1, x->rows) == 1;
 }
 
-static void
-count_ticks(struct export *x, const struct schedgraph_parts *p, uint32_t cpu)
+/* Counts ticks, and finds the facts of the links. Their count; negative: no memory. */
+static int
+attributes_look(struct export *x, const struct schedgraph_parts *p, uint32_t cpu, uint32_t *links)
 {
-	for (const char *a = p->attributes; cpu == 0 && *a != '\0';) {
-		const char *value = schedgraph_behind(a, "stathz:");
-		if (value != NULL) {
+	int n = 0, length;
+	const char *id;
+	for (const char *a = p->attributes; *a != '\0';) {
+		const char *stathz = schedgraph_behind(a, "stathz:");
+		if (stathz != NULL && cpu == 0) {
 			x->ticks++;
-			x->stathz = strtoull(value, NULL, 10);
+			x->stathz = strtoull(stathz, NULL, 10);
+		}
+		if (schedgraph_attribute_is_link(a, &id, &length) && id != NULL) {
+			links[n] = schedgraph_link_get(&x->sources, id, length);
+			if (links[n++] == SCHEDGRAPH_NEVER)
+				return -1;
 		}
 		a = schedgraph_attribute_end(a);
 		a += *a != '\0' ? 2 : 0;
 	}
+	return n;
+}
+
+static bool
+row_put(struct export *x, const struct row *row, const char *text, const uint32_t *links)
+{
+	const size_t links_size = row->links * sizeof(*links);
+	const size_t size = sizeof(*row) + row->length + links_size;
+	if (x->used + size > BLOCK && !block_end(x))
+		return false;
+	uint8_t *at = x->block + x->used;
+	memcpy(at, row, sizeof(*row));
+	memcpy(at + sizeof(*row), text, row->length);
+	memcpy(at + sizeof(*row) + row->length, links, links_size);
+	x->used += size;
+	return true;
 }
 
 static bool
 row_add(struct export *x, uint32_t cpu, uint64_t ns, const char *text, char *err, size_t errlen)
 {
 	struct schedgraph_parts p;
+	uint32_t links[LINKS_MAX];
 	if (!schedgraph_parts_find(text, &p))
 		return true;
-	struct source *s = source_get(x, &p);
+	struct schedgraph_name *s = schedgraph_source_get(&x->sources, &p);
 	if (s == NULL)
 		return export_fail(err, errlen, "not enough memory");
-	if ((s->counters != NULL) != (*p.type == 'c'))
+	if ((s->shown != SCHEDGRAPH_ALWAYS) != (*p.type == 'c'))
 		return true;
 	const bool leads = !s->has_row && *p.type == 'p';
-	const struct row row = {ns, s, cpu, (uint32_t)strlen(text), leads};
-	if (x->used + sizeof(row) + row.length > BLOCK && !block_end(x))
+	if (leads)
+		s->states = schedgraph_fact_new(&x->sources);
+	int n = attributes_look(x, &p, cpu, links);
+	if (n < 0 || (leads && s->states == SCHEDGRAPH_NEVER))
+		return export_fail(err, errlen, "not enough memory");
+	const struct row row = {.ns = ns,
+				.shown = s->shown,
+				.leads = leads ? s->states : SCHEDGRAPH_NEVER,
+				.cpu = cpu,
+				.length = (uint16_t)strlen(text),
+				.links = (uint16_t)n};
+	if (!row_put(x, &row, text, links))
 		return export_file_failed(&x->file, err, errlen);
-	memcpy(x->block + x->used, &row, sizeof(row));
-	memcpy(x->block + x->used + sizeof(row), text, row.length);
-	x->used += sizeof(row) + row.length;
 	if (x->count == 0)
 		x->first_ns = ns;
 	x->count += 1 + leads;
 	x->last_ns = ns;
 	s->has_row = true;
-	x->two_states |= *p.type == 's' && s->has_state;
-	s->has_state |= *p.type == 's';
-	count_ticks(x, &p, cpu);
+	if (*p.type == 's') {
+		x->two_states |= s->has_state;
+		s->has_state = true;
+		schedgraph_fact_set(&x->sources, s->states, SCHEDGRAPH_ALWAYS);
+	}
 	return true;
 }
 
@@ -289,6 +231,13 @@ schedgraph_gap(struct export *x, const struct export_gap *gap, char *err, size_t
 }
 
 static bool
+schedgraph_gone(struct export *x, const struct activity_thread *t)
+{
+	schedgraph_thread_forget(&x->sources, t->tid);
+	return true;
+}
+
+static bool
 schedgraph_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
 	(void)x, (void)h, (void)err, (void)errlen;
@@ -310,40 +259,50 @@ put_head(struct export *x, struct line *l, uint64_t index, uint32_t cpu, uint64_
 	line_char(l, ' ');
 }
 
-static bool
-attribute_stays(const struct export *x, const char *a, bool with_stathz)
+/* The attributes that stay, by the facts of the links. */
+static void
+put_attributes(const struct export *x, struct line *l, const char *a, const uint8_t *links,
+	       bool with_stathz)
 {
 	int length;
-	const char *linked = schedgraph_behind(a, "linkedto:\"");
-	if (linked != NULL)
-		return schedgraph_behind_quote(linked, &length) != NULL &&
-		       source_known(x, linked, length);
-	return with_stathz || schedgraph_behind(a, "stathz:") == NULL;
+	const char *id, *separator = "";
+	for (const char *end; *a != '\0'; a = end + (*end != '\0' ? 2 : 0)) {
+		bool stays = with_stathz || schedgraph_behind(a, "stathz:") == NULL;
+		end = schedgraph_attribute_end(a);
+		if (schedgraph_attribute_is_link(a, &id, &length)) {
+			uint32_t fact = SCHEDGRAPH_NEVER;
+			if (id != NULL)
+				memcpy(&fact, links, sizeof(fact));
+			links += id != NULL ? sizeof(fact) : 0;
+			stays = schedgraph_fact_is(&x->sources, fact);
+		}
+		if (!stays)
+			continue;
+		line_text(l, separator);
+		line_put(l, a, (size_t)(end - a));
+		separator = ", ";
+	}
+	line_text(l, *separator != '\0' ? "\n" : "none\n");
 }
 
+/* stored: its text, and what follows. */
 static void
-put_row(struct export *x, uint64_t index, const struct row *row, const char *text, bool with_stathz)
+put_row(struct export *x, uint64_t index, const struct row *row, const uint8_t *stored,
+	bool with_stathz)
 {
 	struct line l;
 	struct schedgraph_parts p;
-	if (row->source->counters != NULL && !row->source->counters->above_zero)
+	char text[SCHEDGRAPH_TEXT];
+	if (!schedgraph_fact_is(&x->sources, row->shown))
 		return;
+	memcpy(text, stored, row->length);
+	text[row->length] = '\0';
 	schedgraph_parts_find(text, &p);
 	put_head(x, &l, index, row->cpu, row->ns);
 	line_put(&l, text, (size_t)(p.attributes - text));
-	bool any = false;
-	for (const char *a = p.attributes, *end; *a != '\0'; a = end + (*end != '\0' ? 2 : 0)) {
-		end = schedgraph_attribute_end(a);
-		if (!attribute_stays(x, a, with_stathz))
-			continue;
-		if (any)
-			line_text(&l, ", ");
-		line_put(&l, a, (size_t)(end - a));
-		any = true;
-	}
-	line_text(&l, any ? "\n" : "none\n");
+	put_attributes(x, &l, p.attributes, stored + row->length, with_stathz);
 	line_flush(&l);
-	if (!row->leads || !row->source->has_state)
+	if (!schedgraph_fact_is(&x->sources, row->leads))
 		return;
 	put_head(x, &l, index - 1, row->cpu, row->ns);
 	line_put(&l, text, (size_t)(p.type - text));
@@ -366,21 +325,19 @@ put_trace_line(struct export *x, uint64_t index, uint64_t ns, const char *state)
 static void
 put_block(struct export *x, uint32_t *offsets, uint64_t *index, bool with_stathz)
 {
-	char text[SCHEDGRAPH_TEXT];
 	struct row row;
 	size_t n = 0;
-	for (size_t at = 0; at + sizeof(row) <= BLOCK; at += sizeof(row) + row.length) {
+	for (size_t at = 0; at + sizeof(row) <= BLOCK;
+	     at += sizeof(row) + row.length + row.links * sizeof(uint32_t)) {
 		memcpy(&row, x->block + at, sizeof(row));
-		if (row.source == NULL)
+		if (row.shown == SCHEDGRAPH_NEVER)
 			break;
 		offsets[n++] = (uint32_t)at;
 	}
 	while (n-- > 0) {
 		memcpy(&row, x->block + offsets[n], sizeof(row));
-		memcpy(text, x->block + offsets[n] + sizeof(row), row.length);
-		text[row.length] = '\0';
-		put_row(x, *index, &row, text, with_stathz);
-		*index -= 1 + row.leads;
+		put_row(x, *index, &row, x->block + offsets[n] + sizeof(row), with_stathz);
+		*index -= 1 + (row.leads != SCHEDGRAPH_NEVER);
 	}
 }
 
@@ -412,12 +369,6 @@ put_rows(struct export *x)
 /* ---- begin and end ------------------------------------------------------------------------------
  */
 
-static void
-keep(void *node)
-{
-	(void)node; /* it is in another tree */
-}
-
 static bool
 schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
 {
@@ -427,9 +378,7 @@ schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
 	if (x->rows != NULL)
 		fclose(x->rows);
 	free(x->block);
-	tdestroy(x->ids, keep);
-	tdestroy(x->sources, free);
-	tdestroy(x->groups, free);
+	schedgraph_sources_free(&x->sources);
 	free(x);
 	return good;
 }
@@ -456,5 +405,6 @@ const struct export_format export_schedgraph = {
     .begin = schedgraph_begin,
     .event = schedgraph_event,
     .gap = schedgraph_gap,
+    .gone = schedgraph_gone,
     .close = schedgraph_close,
 };

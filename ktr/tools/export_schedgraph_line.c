@@ -58,6 +58,14 @@ schedgraph_attribute_end(const char *p)
 	return p;
 }
 
+bool
+schedgraph_attribute_is_link(const char *a, const char **id, int *length)
+{
+	const char *linked = schedgraph_behind(a, "linkedto:\"");
+	*id = schedgraph_behind_quote(linked, length) != NULL ? linked : NULL;
+	return linked != NULL;
+}
+
 /* A text parameter without what a quoted text cannot have. */
 static const char *
 clean(const char *text, char *buf)

@@ -13,7 +13,7 @@ QUOTED = r'"([^"]*)"'
 LINE = re.compile(rf"\s*(\d+)\s+(\d+)\s+(\d+)\s+KTRGRAPH group:{QUOTED}, id:{QUOTED}, ([^:]+):(?:{QUOTED}|([^,]+)), "
                   r"attributes: (.*)")
 ATTRIBUTE = re.compile(rf'(?:"[^"]*"|[^:]+)\s*:\s*(?:(?:{QUOTED}|([^,]+)), (.*)|{QUOTED}|(.*))')
-CONVERSION = re.compile(r'(\w+):("?)%([#0-9.l]*j?)([a-zA-Z])')
+CONVERSION = re.compile(r'(?:^|, )([^:,"]+):("?)%([#0-9.l]*j?)([a-zA-Z])')
 DROPPED_NS = 2048
 
 

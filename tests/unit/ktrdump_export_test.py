@@ -13,8 +13,8 @@ from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_form
 
 MEMORY_KB = 1024  # that may come and go
 DEAD = 100_000  # threads, one after the other
-DEAD_BYTES = {"text": 48, "jsonl": 48, "chrome": 48, "ctf": 48, "folded": 48, "fxt": 64, "tracedat": 64,
-              "svg": 256}  # that each may leave; a picture keeps some thousands for their names
+DEAD_BYTES = {"text": 48, "jsonl": 48, "chrome": 48, "ctf": 48, "folded": 48, "fxt": 64, "schedgraph": 48,
+              "tracedat": 64, "svg": 256}  # that each may leave; a picture keeps some thousands for their names
 MIX = subprocess.run([KTR_GEN, "mix", "200000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
 
 
