@@ -232,6 +232,15 @@ def clock_is_told_where_it_is_right(tmp):
         expect(not any(n == "stathz" for r in rows for n, _ in r.attributes), f"stathz with {args}")
 
 
+def points_alone_have_no_states(tmp):
+    """Threads come and go meanwhile: each begins once. Those that were woken have no lines, so nothing links to them."""
+    rows = check(x.gen(tmp, "guest 300"), tmp, "--grep", "wokeup")
+    points = [r for r in rows if r.group != "trace"]
+    equal({r.kind for r in points}, {"point"}, "kinds")
+    equal([a for r in points for a in r.attributes if a[0] == "linkedto"], [], "links")
+    equal(rows[-1].index, len(points) + len({r.id for r in points}) + 1, "index of the last line")
+
+
 def filter_keeps_the_rules(tmp):
     path = x.gen(tmp, "mix 5000")
     rows = check(path, tmp, "--cpu", "1")
@@ -244,5 +253,5 @@ def many_blocks_come_out_in_order(tmp):
 
 
 if __name__ == "__main__":
-    x.main([each_stream(check), empty_trace_can_be_drawn, busy_trace_needs_no_help, clock_is_told_where_it_is_right, filter_keeps_the_rules,
-                  many_blocks_come_out_in_order, two_boots_are_refused("schedgraph")])
+    x.main([each_stream(check), empty_trace_can_be_drawn, busy_trace_needs_no_help, clock_is_told_where_it_is_right,
+                  points_alone_have_no_states, filter_keeps_the_rules, many_blocks_come_out_in_order, two_boots_are_refused("schedgraph")])
