@@ -16,7 +16,7 @@ import time
 from rows import HOST, ROOT, BenchError, Row
 
 PROGRAMS = ROOT / "build" / "host" / "bench"
-ROUNDS = 101
+ROUNDS = 501
 DEADLINE_S = 120
 SESSION = "kestrel-bench"
 # As much as our rings have: 4096 entries of 64 bytes, of which six integers fill nearly all.
