@@ -95,7 +95,9 @@ export_create(size_t size, const struct export_options *o, char *err, size_t err
 		free(file);
 		return NULL;
 	}
-	setvbuf(file->f, NULL, _IOFBF, OUTPUT_BYTES);
+	file->buffer = malloc(OUTPUT_BYTES);
+	if (file->buffer != NULL)
+		setvbuf(file->f, file->buffer, _IOFBF, OUTPUT_BYTES);
 	return file;
 }
 
@@ -103,7 +105,12 @@ bool
 export_file_close(struct export_file *file, bool complete, char *err, size_t errlen)
 {
 	bool written = ferror(file->f) == 0;
-	written = (file->f == stdout ? fflush(stdout) : fclose(file->f)) == 0 && written;
+	if (file->f == stdout) { /* keeps its buffer, to the end of the program */
+		written = fflush(stdout) == 0 && written;
+	} else {
+		written = fclose(file->f) == 0 && written;
+		free(file->buffer);
+	}
 	bool whole =
 	    complete && written && (file->temp[0] == '\0' || export_temp_rename(file->path));
 	if (complete && !whole)

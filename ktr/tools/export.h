@@ -93,6 +93,7 @@ __attribute__((format(printf, 3, 4))) bool export_fail(char *err, size_t errlen,
 /** What an export of one file is written to. */
 struct export_file {
 	FILE *f;
+	char *buffer;           /* its own: setvbuf() takes no size without one */
 	char path[EXPORT_PATH]; /* "" for standard output */
 	char temp[EXPORT_PATH]; /* its name until it is whole; "": it has none */
 };

@@ -27,6 +27,7 @@
 #define RECORD_HEAD 16u                                      /* time extend, header, length */
 #define DELTA_BITS  27u
 #define TIME_EXTEND 30u
+#define BUFFER      (16 * TRACEDAT_PAGE)
 #define STRING_MAX  KTR_WIRE_STRING_MAX
 #define VALUES_MAX  LINUX_FIELDS
 
@@ -35,7 +36,7 @@ _Static_assert(RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1)
 
 struct cpu {
 	FILE *pages;
-	uint8_t *page; /* in the making; used bytes behind its head */
+	uint8_t *page; /* in the making, used bytes behind its head; then the buffer of pages */
 	size_t used;
 	uint64_t first_ns, last_ns;
 	uint64_t page_lost, lost; /* before this page; since the last event */
@@ -72,9 +73,10 @@ cpu_open(struct export *x, unsigned n, char *err, size_t errlen)
 	if (c->pages != NULL)
 		return true;
 	c->pages = export_file_scratch(&x->out);
-	c->page = malloc(TRACEDAT_PAGE);
+	c->page = malloc(TRACEDAT_PAGE + BUFFER);
 	if (c->pages == NULL || c->page == NULL)
 		return export_file_failed(&x->out, err, errlen);
+	setvbuf(c->pages, (char *)c->page + TRACEDAT_PAGE, _IOFBF, BUFFER);
 	if (n >= x->cpu_count)
 		x->cpu_count = n + 1;
 	return true;
