@@ -114,12 +114,18 @@ def idle_ends(rows):
 
 
 def idle_ends_are_right(found, said):
-    """By jsonl another thread runs from there on; where none said before what ran, it may have been an idle thread."""
-    sure, perhaps, runs = [], set(), {}
+    """By jsonl another thread runs from there on; where none said before what ran, it may have been an idle thread, and
+    it was where that recorded the event before, though what was lost said that it runs."""
+    sure, perhaps, runs, last = [], set(), {}, {}
     for e in said:
+        before, last[e["cpu"]] = last.get(e["cpu"]), e
         if "gap" in e:
             runs.pop(e["cpu"], None)
-        elif (r := expected(e)) and (r[2], r[5]) == ("thread", "running"):
+            continue
+        by_idle = before is not None and (before.get("thread") or "").startswith("idle/")
+        if by_idle and not IDLE.fullmatch(runs.get(e["cpu"]) or ""):
+            perhaps.add((e["cpu"], e["ns"]))
+        if (r := expected(e)) and (r[2], r[5]) == ("thread", "running"):
             before = runs.get(e["cpu"])
             if before is None:
                 perhaps.add((e["cpu"], r[1]))
