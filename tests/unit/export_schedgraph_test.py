@@ -114,25 +114,25 @@ def idle_ends(rows):
 
 
 def idle_ends_are_right(found, said):
-    """By jsonl another thread runs from there on; where none said before what ran, it may have been an idle thread, and
-    it was where that recorded the event before, though what was lost said that it runs."""
+    """They are where jsonl says that another thread runs instead; and may be where only another's event says so."""
     sure, perhaps, runs, last = [], set(), {}, {}
     for e in said:
-        before, last[e["cpu"]] = last.get(e["cpu"]), e
+        cpu, thread = e["cpu"], e.get("thread") or ""
+        if last.get(cpu, "").startswith("idle/") and "gap" not in e and thread != last[cpu]:
+            perhaps.add((cpu, e["ns"]))
+        last[cpu] = thread
         if "gap" in e:
-            runs.pop(e["cpu"], None)
-            continue
-        by_idle = before is not None and (before.get("thread") or "").startswith("idle/")
-        if by_idle and not IDLE.fullmatch(runs.get(e["cpu"]) or ""):
-            perhaps.add((e["cpu"], e["ns"]))
-        if (r := expected(e)) and (r[2], r[5]) == ("thread", "running"):
-            before = runs.get(e["cpu"])
+            runs.pop(cpu, None)
+        elif (r := expected(e)) and (r[2], r[5]) == ("thread", "running"):
+            before = runs.get(cpu)
             if before is None:
-                perhaps.add((e["cpu"], r[1]))
+                perhaps.add((cpu, e["ns"]))
             elif IDLE.fullmatch(before) and before != r[3]:
-                sure.append((e["cpu"], r[1], before))
-            runs[e["cpu"]] = r[3]
-    equal([f for f in found if f[:2] not in perhaps], [s for s in sure if s[:2] not in perhaps], "ends of what idle threads ran")
+                sure.append((cpu, e["ns"], before))
+            runs[cpu] = r[3]
+    equal([s for s in sure if s not in found], [], "ends that are missing of what idle threads ran")
+    equal([f for f in found if f not in sure and f[:2] not in perhaps], [], "ends of what idle threads ran that jsonl does not know")
+    equal(found, sorted(found, key=lambda f: f[1]), "order of the ends")
 
 
 def losses(rows):
