@@ -4,7 +4,7 @@ import re
 
 import pexpect
 
-from harness import ARCH, BOOT
+from harness import ARCH, BOOT, ktr_stats
 
 PROMPT = "kestrel# "
 # At the beginning of a line, and with nothing behind: not the same words in a text. A pattern that ends in what may go
@@ -51,6 +51,11 @@ def db_events(c):
     """{(cpu, seq): (tid, ns, file, line, text)} of all events that the debugger shows."""
     return {(int(cpu), int(seq)): (int(tid), int(s) * 10**9 + int(ns), file, int(line), text.strip())
             for seq, tid, cpu, s, ns, file, line, text in DB_EVENT.findall(db(c, "show ktr/va"))}
+
+
+def recorded(c):
+    """How many events CPU 0 has recorded, as the debugger says."""
+    return ktr_stats(db(c, "sysctl debug.ktr.stats"))[0]["recorded"]
 
 
 def ended(c):

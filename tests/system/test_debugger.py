@@ -3,7 +3,7 @@
 import io
 import re
 
-from console import BREAK, DB, MORE, PROMPT, db, ended, guest, shell, stopped_by_request
+from console import BREAK, DB, MORE, PROMPT, db, ended, guest, recorded, shell, stopped_by_request
 from harness import ARCH, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 CLAIM_HITS = 20
 FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # of the first instruction of a claim
@@ -237,10 +237,6 @@ def break_in_record():
             check_eq(n["recorded"], n["delivered"] + n["resident"] + n["overwritten"] + n["torn"], f"CPU {cpu}")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
-
-
-def recorded(c):
-    return ktr_stats(db(c, "sysctl debug.ktr.stats").replace("\r", ""))[0]["recorded"]
 
 
 @test("break inside a claim, which interrupts make begin again: each time it goes on to its end, by step and by continue")

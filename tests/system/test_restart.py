@@ -7,8 +7,8 @@ import sys
 import pexpect
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import DB, db, guest, shell, stopped_by_request  # noqa: E402
-from harness import ARCH, BUILD, ROOT, boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test  # noqa: E402
+from console import DB, db, guest, recorded, shell, stopped_by_request  # noqa: E402
+from harness import ARCH, BUILD, ROOT, boot, check, check_eq, check_match, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 
 # Places in the claim at which something of it is done: behind its first instruction, up to the store that ends it.
@@ -77,10 +77,6 @@ def machine():
 def claim_of_record6(gdb):
     """(from, end)"""
     return tuple(gdb.number(f"__start_ktr_restart[7].{member}") for member in ("from", "end"))
-
-
-def recorded(c):
-    return ktr_stats(db(c, "sysctl debug.ktr.stats"))[0]["recorded"]
 
 
 def inject_nmi(gdb, qmp):

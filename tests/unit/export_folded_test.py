@@ -97,11 +97,7 @@ def a_pipe_gets_the_same(tmp):
 
 
 def output_that_fails_is_told(tmp):
-    path = x.gen(tmp, "mix 8000")
-    for out, why in (("/dev/full", "No space left on device"), (tmp / "no/such", "No such file or directory")):
-        status, _, err = x.ktrdump("--format", "folded", "-o", out, "-i", path)
-        equal(status, 2, f"status of {out}")
-        expect(why in err and str(out) in err, f"{out}: {err}")
+    x.bad_outputs_are_told("folded", tmp)
 
 
 if __name__ == "__main__":

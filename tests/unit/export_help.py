@@ -254,6 +254,15 @@ def every_stream(check, tmp):
             raise AssertionError(f"{kind}: {type(e).__name__}: {e}") from e
 
 
+def bad_outputs_are_told(form, tmp):
+    """A full device and a folder that is not there: status 2, and an error that names them and says why."""
+    path = gen(tmp, "mix 8000")
+    for out, why in (("/dev/full", "No space left on device"), (tmp / "no/such", "No such file or directory")):
+        status, _, err = ktrdump("--format", form, "-o", out, "-i", path)
+        equal(status, 2, f"status of {out}")
+        expect(why in err and str(out) in err, f"{out}: {err}")
+
+
 def main(tests):
     print(f"TAP version 13\n1..{len(tests)}")
     failed = 0
