@@ -49,5 +49,6 @@ unsigned arch_points_max(enum arch_point_kind kind);
  * traps into entry_debug(); or (on false) as it was. One CPU at a time; interrupts off.
  */
 void arch_step(struct arch_trapframe *tf, bool on);
-/* The same up to the instruction at `until`, which it reaches soon: not by single steps. */
-void arch_step_until(struct arch_trapframe *tf, uintptr_t until);
+/* The same up to the instruction at `a` or at `b`, one of which it reaches soon: not by single
+ * steps. */
+void arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b);

@@ -90,13 +90,13 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 
 	/* An interrupt is not the flush thread's doing: its events count. */
 	if (unsuppress)
-		ktr_port_set_ident(t->tid, false);
+		ktr_port_set_thread(t->tid, false);
 	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
 	     irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
 	irq_serve(what, number, tf);
 	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
 	if (unsuppress)
-		sched_set_ident(curthread());
+		sched_set_thread(curthread());
 	/* A return to user mode looks by itself: entry_user_return(). */
 	if (!arch_tf_user(tf) && preemptible(tf) &&
 	    __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED))

@@ -107,20 +107,12 @@ ktr_mask_set(uint64_t mask)
 	ktr_port_unlock();
 }
 
-/* Control lock held. */
+/* Every CPU's next event takes the slow path, and sees what has changed. */
 static void
-slow_apply(void)
+close_all(void)
 {
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		if (ktr_port_head_of(cpu) != NULL)
-			ktr_port_set_slow(cpu, ktr_cpu_slow(cpu));
-	}
-}
-
-bool
-ktr_cpu_slow(unsigned cpu)
-{
-	return ktr_verbose != 0 || (cpu < 64 && (ktr_cpumask >> cpu & 1) == 0);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		ktr_ring_close(cpu);
 }
 
 void
@@ -128,7 +120,7 @@ ktr_cpumask_set(uint64_t cpus)
 {
 	ktr_port_lock();
 	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_RELAXED);
-	slow_apply();
+	close_all();
 	ktr_port_unlock();
 }
 
@@ -139,7 +131,7 @@ ktr_verbose_set(int level)
 		return -KTR_EINVAL;
 	ktr_port_lock();
 	__atomic_store_n(&ktr_verbose, level, __ATOMIC_RELAXED);
-	slow_apply();
+	close_all();
 	ktr_port_unlock();
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include "ktr/site.h"
 
 /** Layout version: debug.ktr.version. */
-#define KTR_VERSION 3
+#define KTR_VERSION 4
 
 #define KTR_ENOENT 2
 #define KTR_ENOMEM 12
@@ -36,8 +36,6 @@ void ktr_mask_set(uint64_t mask);
 void ktr_cpumask_set(uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
 int ktr_verbose_set(int level);
-/** What ktr_port_set_slow() was, or would be, told of that CPU. Any context. */
-bool ktr_cpu_slow(unsigned cpu);
 
 /** Classes compiled into the core: debug.ktr.compile. */
 uint64_t ktr_compile_get(void);

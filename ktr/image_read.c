@@ -14,6 +14,7 @@
 #include "ktr/event.h"
 #include "ktr/fmt.h"
 #include "ktr/str.h"
+#include "ktr/wire.h"
 
 #define LOOK_AHEAD 3u /* later entries that may call an entry's time wrong, by a majority */
 #define LAPS_TRIED 8u /* laps that are tried as that of the last turn */
@@ -129,7 +130,6 @@ read_slot(struct ktr_image *im, const struct ktr_image_ring *ring, uint64_t slot
 {
 	if (!im->read(im->arg, ring->slots + slot * sizeof(*e), e, sizeof(*e)))
 		return false;
-	e->tid &= KTR_TID_MASK;
 	e->site = (uint16_t)(e->site - im->root.sites / sizeof(struct ktr_site));
 	return (e->lap & KTR_LAP_VALID) != 0 && e->site < im->root.site_count;
 }
@@ -143,7 +143,7 @@ ring_shift(const struct ktr_image_ring *ring)
 static uint16_t
 lap_of(const struct ktr_image_ring *ring, uint64_t seq)
 {
-	return (uint16_t)((seq + 1) >> ring_shift(ring) | KTR_LAP_VALID);
+	return (uint16_t)(seq >> ring_shift(ring) | KTR_LAP_VALID);
 }
 
 /* The event of that number, when its lap and its time are good ones. */
@@ -151,8 +151,7 @@ static bool
 read_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, struct ktr_entry *e)
 {
 	const struct ktr_image_ring *ring = &c->ring;
-	return read_slot(im, ring, (seq + 1) & (ring->entries - 1), e) &&
-	       e->lap == lap_of(ring, seq);
+	return read_slot(im, ring, seq & (ring->entries - 1), e) && e->lap == lap_of(ring, seq);
 }
 
 /* Its time fits: not before the last good one, and not after most of the next ones. */
@@ -225,10 +224,11 @@ find_head(struct ktr_image *im, const struct ktr_image_ring *ring)
 	}
 	if (best == 0)
 		return 0;
-	/* Turns run on beyond 15 bits: the first of that lap that is not before the ring's base. */
-	uint64_t turn = (ring->base + 1) >> ring_shift(ring);
+	/* Turns run on beyond 15 bits: the first of that lap that does not end before the ring's
+	 * base. */
+	uint64_t turn = (ring->base - (ring->base != 0)) >> ring_shift(ring);
 	turn += (uint64_t)(lap - turn) % LAP_TURNS;
-	return (turn << ring_shift(ring)) + slot;
+	return (turn << ring_shift(ring)) + slot + 1;
 }
 
 static uint64_t
@@ -236,7 +236,8 @@ read_head(struct ktr_image *im, unsigned cpu, const struct ktr_image_ring *ring)
 {
 	uint64_t word;
 	if (ring->head != 0 && im->read(im->arg, ring->head, &word, sizeof(word)) &&
-	    ktr_head_cpu(word) == cpu && ktr_head_seq(word) >= ring->base)
+	    ktr_head_cpu(word) == cpu && ktr_head_seq(word) >= ring->base &&
+	    ktr_head_seq(word) <= KTR_WIRE_SEQ_MAX)
 		return ktr_head_seq(word);
 	return find_head(im, ring);
 }
@@ -267,7 +268,7 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 		return;
 	/* A row that cannot be is a CPU without a ring. */
 	if ((ring->entries & (ring->entries - 1)) != 0 || ring->entries > KTR_ENTRIES_MAX ||
-	    ring->base > KTR_SEQ_MASK || !im->read(im->arg, ring->slots, &e, sizeof(e)) ||
+	    ring->base > KTR_WIRE_SEQ_MAX || !im->read(im->arg, ring->slots, &e, sizeof(e)) ||
 	    !im->read(im->arg, ring->slots + (ring->entries - 1) * sizeof(e), &e, sizeof(e)))
 		return;
 	c->exists = true;

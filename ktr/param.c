@@ -41,10 +41,20 @@ param_name(struct ktr_param *p, const char *word, size_t len, unsigned place, un
 }
 
 static bool
+same_text(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+static bool
 param_name_taken(const struct ktr_param *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (ktr_streq(p[i].name, p[n].name))
+		if (same_text(p[i].name, p[n].name))
 			return true;
 	}
 	return false;

@@ -3,39 +3,39 @@
  *
  * The port's <ktr_port.h> supplies, as macros and static inline functions that any context calls:
  *
- *	KTR_PORT_MAXCPU   CPUs are numbered below it: a number, 1 to 256
+ *	KTR_PORT_MAXCPU   CPUs are numbered below it: a number, 1 to 64
  *	KTR_PORT_PATCH    1: it defines KTR_PORT_SITE_ON(site) by asm goto (KTR_PATCH_SITE_ON of
  *	                  ktr/site.h), and ktr_port_patch() exists; 0: sites are loaded and tested
  *	uint64_t ktr_port_time(void)
  *	                  raw clock; agrees between CPUs, never runs backwards
  *	uint64_t ktr_port_head(void)
  *	                  this CPU's head word (ktr/ring.h)
- *	bool ktr_port_claim(uint64_t head)
- *	                  this CPU's head word from head to head + 1 if it still is head; atomic
+ *	bool ktr_port_claim(uint64_t head, uint64_t next)
+ *	                  this CPU's head word from head to next if it still is head; atomic
  *	                  against this CPU's interrupts and NMIs
  *	uint64_t *ktr_port_head_of(unsigned cpu)
  *	                  that CPU's head word; NULL: no such CPU (yet)
- *	uint32_t ktr_port_ident(void)
- *	                  thread id; bit 31 asks for the slow path
+ *	uint32_t ktr_port_tid(void)
+ *	                  the current thread's id
  *	void ktr_port_wmb(void)
  *	                  orders stores before it before stores after it
  *
  * and, where it knows better than what stands here and in ring.c:
  *
- *	KTR_PORT_SLOW()                bit 31 of ktr_port_ident() as a condition
- *	KTR_PORT_CLAIM_NOW(&now, &at, &e)
- *	                               the claim in one piece: the time, what leads to the ring, the
- *	                               slot: slots + ((head + 1) & mask); returns head + 1. Then
- *	                               ktr_port_claim() is not wanted. It may be restartable
- *	                               (ktr/restart.h), and needs the next two
- *	KTR_PORT_HOT(at, member)       slots, mask or lap_mul of the ring that the claim left at
- *	KTR_PORT_HOT_OF(cpu, member)   … and where they are, to be changed. Before the first event
- *	                               they are what ktr_rings has for that CPU
+ *	KTR_PORT_CLAIM_NOW(&c)         the claim in one piece, restartable: fills a struct ktr_claim
+ *	                               from the struct ktr_turn of this CPU (ktr/restart.h). False:
+ *	                               the claim would go beyond the turn's limit, and
+ *	                               nothing is claimed. It needs the next two
+ *	KTR_PORT_TURN(head, &turn)     if this CPU's head word still is head, its struct
+ *	                               ktr_turn takes bias, lap and limit from turn, the
+ *	                               limit last; restartable
+ *	KTR_PORT_TURN_OF(cpu)          that CPU's struct ktr_turn; there is one where there is a
+ *	                               head word
  *	KTR_PORT_STACK_PAIR(&p)        where the last two parameters are
  *	KTR_PORT_PUT(field, value), KTR_PORT_PUT_PAIR(at, first, second)
  *	                               store words of an entry, each in one piece
  *
- * The head word of CPU n starts as (uint64_t)n << 56. Before a CPU has its own ring, which
+ * The head word of CPU n starts as n. Before a CPU has its own ring, which
  * ktr_cpu_init() gives it, it may record too: CPU 0 into the boot ring, others into nothing, which
  * is counted.
  *
@@ -54,17 +54,14 @@
 #include "ktr/site.h"
 
 /**
- * The functions of this section are "inside the record text", as ktr_port_quiesce() says. Nothing
- * is assumed of their callers, for KTR_PORT_STACK_PAIR() looks where the ABI puts a parameter.
+ * The functions of this section are "inside the record text", as ktr_port_quiesce() says; so what
+ * they call of the port's header is inlined, whatever the compiler thinks. Nothing is assumed of
+ * their callers, for KTR_PORT_STACK_PAIR() looks where the ABI puts a parameter.
  */
 #ifdef __clang__
-#define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline))
+#define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline, flatten))
 #else
-#define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline, noipa))
-#endif
-
-#ifndef KTR_PORT_SLOW
-#define KTR_PORT_SLOW() ((int32_t)ktr_port_ident() < 0)
+#define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline, flatten, noipa))
 #endif
 
 /** The control lock. May sleep; not taken before threads exist, nor after a panic. Not recursive.
@@ -96,7 +93,11 @@ void ktr_port_free(void *p, size_t size);
 /** True: p points into read-only data of the program, where a NUL follows. Any context. */
 bool ktr_port_string_ok(const char *p);
 
-/** Slow path: the current thread's events are refused. Any context, also NMI. */
+/**
+ * Slow path: the current thread's events are refused. Any context, also NMI. Whenever that becomes
+ * so, also by a switch to the thread, the port calls ktr_ring_close() for the CPU. This rests on no
+ * thread being switched out inside the record text.
+ */
 bool ktr_port_suppressed(void);
 
 /**
@@ -106,10 +107,3 @@ bool ktr_port_suppressed(void);
  */
 void ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_entry *entry,
 		      int level);
-
-/**
- * From now on (or no more) ktr_port_ident() on that CPU has bit 31 set whatever thread runs: its
- * events are to be printed or refused. Control lock held. Called for each CPU when it gets its
- * ring, too.
- */
-void ktr_port_set_slow(unsigned cpu, bool slow);

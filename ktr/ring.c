@@ -8,27 +8,30 @@
  * late: nested interrupts may have gone round the whole ring meanwhile and published a newer event
  * in this slot, and a reader must not see that one's lap over our words.
  *
- * Locking: none. Everything in section .text.ktr_record may run in any context, calls nothing
- * outside but the port's slow path, and is never preempted there by the scheduler.
+ * Whatever is rare shares one test: a claim that goes beyond its CPU's limit takes the slow path.
+ *
+ * Locking: none. Everything in section .text.ktr_record may run in any context, and is never
+ * preempted there by the scheduler. From a claim to the event's publication nothing leaves it; the
+ * slow path does so before, to ask, and behind, to print.
  */
 #include "ktr/ring.h"
 
 #include "ktr/control.h"
 #include "ktr/ktr.h"
 #include "ktr/port.h"
+#include "ktr/restart.h"
 
 struct ktr_entry ktr_boot_slots[KTR_ENTRIES_BOOT];
 /* Where CPUs without a ring record: shared and never read, so that a head word is all they need. */
 static struct ktr_entry ktr_no_slots[KTR_ENTRIES_MIN];
 
 _Static_assert(KTR_ENTRIES_MIN == 1u << 2, "lap_mul of the ring of CPUs without one");
-_Static_assert(KTR_PORT_MAXCPU <= 256, "a head word has 8 bits for the CPU");
+_Static_assert(KTR_PORT_MAXCPU <= KTR_HEAD_STEP, "a head word has 6 bits for the CPU");
 
 /* CPU 0 begins otherwise than all, and may be the only one. */
 #define EVERY [0 ... KTR_PORT_MAXCPU - 1]
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-
 struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
     EVERY = {.slots = ktr_no_slots, .mask = KTR_ENTRIES_MIN - 1, .lap_mul = KTR_LAP_MUL(2)},
     [0] = {.slots = ktr_boot_slots,
@@ -36,21 +39,13 @@ struct ktr_ring ktr_rings[KTR_PORT_MAXCPU] = {
 	   .lap_mul = KTR_LAP_MUL(KTR_BOOT_SHIFT),
 	   .owned = 1},
 };
-
-#ifdef KTR_PORT_HOT
-#define SET_HOT(cpu, member, value) (*KTR_PORT_HOT_OF(cpu, member) = (value))
-#define HOT(at, member)             KTR_PORT_HOT(at, member)
-#else
-#define SET_HOT(cpu, member, value) (ktr_ring_columns.member[cpu] = (value))
-#define HOT(at, member)             (ktr_ring_columns.member[at])
-
-struct ktr_ring_columns ktr_ring_columns __attribute__((aligned(64))) = {
-    .slots = {EVERY = ktr_no_slots, [0] = ktr_boot_slots},
-    .mask = {EVERY = KTR_ENTRIES_MIN - 1, [0] = KTR_ENTRIES_BOOT - 1},
-    .lap_mul = {EVERY = KTR_LAP_MUL(2), [0] = KTR_LAP_MUL(KTR_BOOT_SHIFT)},
-};
-#endif
 #pragma GCC diagnostic pop
+
+#ifdef KTR_PORT_CLAIM_NOW
+#define LIMIT(cpu) (&KTR_PORT_TURN_OF(cpu)->limit)
+#else
+#define LIMIT(cpu) (&ktr_rings[cpu].limit)
+#endif
 
 void
 ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
@@ -63,9 +58,16 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 	__atomic_store_n(&to->base, ring->base, __ATOMIC_RELAXED);
 	__atomic_store_n(&to->cleared, ring->cleared, __ATOMIC_RELAXED);
 	__atomic_store_n(&to->owned, ring->owned, __ATOMIC_RELAXED);
-	SET_HOT(cpu, slots, ring->slots);
-	SET_HOT(cpu, mask, ring->mask);
-	SET_HOT(cpu, lap_mul, ring->lap_mul);
+	ktr_ring_close(cpu);
+}
+
+void
+ktr_ring_close(unsigned cpu)
+{
+	/* Why it is closed is seen by whoever opens it again, or they see it closed: see open(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (ktr_port_head_of(cpu) != NULL)
+		__atomic_store_n(LIMIT(cpu), 0, __ATOMIC_RELAXED);
 }
 
 /*
@@ -96,8 +98,11 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 #define UNLIKELY(c) __builtin_expect((c), 0)
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* These are leaves: a frame would be three of their forty instructions. */
-#pragma GCC optimize("omit-frame-pointer", "optimize-sibling-calls")
+/*
+ * These are leaves: a frame would be three of their forty instructions. For size, the register
+ * allocator leaves parameters where they came.
+ */
+#pragma GCC optimize("Os", "omit-frame-pointer", "optimize-sibling-calls")
 #endif
 
 /* Where parameters five and six are. A port may know better than the compiler, which loads them
@@ -106,45 +111,45 @@ ktr_ring_set(unsigned cpu, const struct ktr_ring *ring)
 #define KTR_PORT_STACK_PAIR(pair) (pair)
 #endif
 
-/*
- * Claims a number and reads the clock inside the claim. Returns the advanced head word: from there
- * on it stands for the claim, so that the old one needs no register; in *e the slot, and in *at
- * what leads HOT() to the ring: the CPU, which follows from the claim itself.
- */
-#ifndef KTR_PORT_CLAIM_NOW
-static inline __attribute__((always_inline)) uint64_t
-ktr_ring_claim(uint64_t *now, uint64_t *at, struct ktr_entry **e)
+/* Claims a number. False: nothing is claimed, the slow path is wanted; never so when looked at. */
+static inline bool
+ktr_ring_claim(struct ktr_claim *c, bool looked_at)
 {
-	uint64_t head;
+	const struct ktr_ring *ring;
+	uint64_t head, seq;
 	do {
 		head = ktr_port_head();
-		*now = ktr_port_time();
-	} while (UNLIKELY(!ktr_port_claim(head)));
-	*at = ktr_head_cpu(head);
-	*e = &HOT(*at, slots)[(head + 1) & HOT(*at, mask)];
-	return head + 1;
+		/* The CPU follows from the claim itself. */
+		ring = &ktr_rings[ktr_head_cpu(head)];
+		if (!looked_at && UNLIKELY(__atomic_load_n(&ring->limit, __ATOMIC_RELAXED) == 0))
+			return false;
+		c->now = ktr_port_time();
+	} while (UNLIKELY(!ktr_port_claim(head, head + KTR_HEAD_STEP)));
+	seq = ktr_head_seq(head);
+	c->e = ktr_ring_slot(ring, seq);
+	c->publish = (uint64_t)ktr_port_tid() << KTR_PUBLISH_TID_SHIFT | ktr_ring_lap(ring, seq);
+	return true;
 }
-#define KTR_PORT_CLAIM_NOW(now, at, e) ktr_ring_claim(now, at, e)
+
+#ifdef KTR_PORT_CLAIM_NOW
+#define CLAIM(c) KTR_PORT_CLAIM_NOW(c)
+#else
+#define CLAIM(c) ktr_ring_claim(c, false)
 #endif
 
-static inline __attribute__((always_inline)) void
-ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64_t a2, uint64_t a3,
-		uint64_t a4, const volatile struct ktr_pair *more)
+static inline void
+ktr_ring_fill(const struct ktr_claim *c, const struct ktr_site *site, unsigned nargs, uint64_t a1,
+	      uint64_t a2, uint64_t a3, uint64_t a4, const volatile struct ktr_pair *more)
 {
-	uint64_t now, at;
-	struct ktr_entry *e;
-	uint64_t head = KTR_PORT_CLAIM_NOW(&now, &at, &e);
-	uint32_t lap = (uint32_t)(head * HOT(at, lap_mul) >> 48) | KTR_LAP_VALID;
+	struct ktr_entry *e = c->e;
+	/* 16 bits of its address / 64, which ktr_ring_read() makes a number. */
+	uint32_t site_word =
+	    (uint32_t)((uintptr_t)site * ((1u << KTR_PUBLISH_SITE_SHIFT) / sizeof(*site)));
 
-	/*
-	 * Invalidates, and says the site: its address / 64, which ktr_entry_copy() makes a number.
-	 * Bits 26 to 31 of a 32-bit quotient by 64 are zero, so the lap has no KTR_LAP_VALID.
-	 * release: who finds the slot invalid finds a head that says why.
-	 */
-	__atomic_store_n(&e->site_lap, (uint32_t)(uintptr_t)site / sizeof(*site), __ATOMIC_RELEASE);
+	/* Invalidates: no lap. release: who finds the slot invalid finds a head that says why. */
+	__atomic_store_n(&e->publish, site_word, __ATOMIC_RELEASE);
 	ktr_port_wmb();
-	PUT(e->ticks, now);
-	PUT(e->tid, ktr_port_ident());
+	PUT(e->ticks, c->now);
 	if (nargs > 1)
 		PUT_PAIR(&e->args[0], a1, a2);
 	else if (nargs > 0)
@@ -158,32 +163,79 @@ ktr_ring_record(const struct ktr_site *site, unsigned nargs, uint64_t a1, uint64
 	else if (nargs > 4)
 		PUT(e->args[4], more->a5);
 	/* release: pairs with the acquire in ktr_ring_read() */
-	__atomic_store_n(&e->lap, (uint16_t)lap, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->publish, c->publish | site_word, __ATOMIC_RELEASE);
 }
 
-/* The port asked for a closer look: the event may be refused, or is printed as well. */
-static KTR_RECORD_TEXT void
-ktr_record_slow(const struct ktr_site *site, unsigned nargs, const uint64_t *a)
-{
-	unsigned cpu = ktr_head_cpu(ktr_port_head());
-	uint64_t cpus = __atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED);
-	if ((cpu < 64 && (cpus >> cpu & 1) == 0) || ktr_port_suppressed()) {
-		__atomic_fetch_add(&ktr_rings[cpu].suppressed, 1, __ATOMIC_RELAXED);
-		return;
-	}
-	struct ktr_pair more = {a[4], a[5]};
-	ktr_ring_record(site, KTR_MAXARGS, a[0], a[1], a[2], a[3], &more);
+/* ---- the slow path ----------------------------------------------------------------------------
+ */
 
+/* Are all events of that CPU refused? */
+static inline bool
+masked_off(unsigned cpu)
+{
+	return (__atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED) >> cpu & 1) == 0;
+}
+
+/*
+ * Lets this CPU's claims be fast until its turn of the ring ends. The thread's events are not
+ * refused, or it would not be here; all else that makes them slow is looked at behind: either we
+ * see it, or whoever closes the ring does so after us.
+ */
+static inline void
+ktr_ring_open(void)
+{
+	uint64_t head = ktr_port_head();
+	unsigned cpu = ktr_head_cpu(head);
+#ifdef KTR_PORT_CLAIM_NOW
+	const struct ktr_ring *ring = &ktr_rings[cpu];
+	uint64_t seq = ktr_head_seq(head);
+	struct ktr_turn turn = {
+	    .limit = head + ((ring->mask + 1) - (seq & ring->mask)) * KTR_HEAD_STEP,
+	    .bias = (uintptr_t)ktr_ring_slot(ring, seq) - head,
+	    .lap = ktr_ring_lap(ring, seq),
+	};
+	KTR_PORT_TURN(head, &turn);
+#else
+	__atomic_store_n(LIMIT(cpu), UINT64_MAX, __ATOMIC_RELAXED);
+#endif
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (masked_off(cpu) || __atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED) != 0)
+		__atomic_store_n(LIMIT(cpu), 0, __ATOMIC_RELAXED);
+}
+
+/* Prints what was just recorded, when that is wanted. */
+static __attribute__((noinline)) void
+ktr_record_print(unsigned cpu, const struct ktr_site *site, const struct ktr_claim *c,
+		 unsigned nargs, const uint64_t *a)
+{
 	int level = __atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED);
 	if (level == 0 || __atomic_exchange_n(&ktr_rings[cpu].printing, 1, __ATOMIC_ACQUIRE) != 0)
 		return;
-	struct ktr_entry e = {.ticks = ktr_port_time(),
-			      .tid = ktr_port_ident() & KTR_TID_MASK,
+	struct ktr_entry e = {.ticks = c->now,
+			      .tid = (uint32_t)(c->publish >> KTR_PUBLISH_TID_SHIFT),
 			      .site = ktr_site_number(site)};
 	for (unsigned i = 0; i < nargs; i++)
 		e.args[i] = a[i];
 	ktr_port_verbose(cpu, site, &e, level);
 	__atomic_store_n(&ktr_rings[cpu].printing, 0, __ATOMIC_RELEASE);
+}
+
+static KTR_RECORD_TEXT void
+ktr_record_slow(const struct ktr_site *site, unsigned nargs, const uint64_t *a)
+{
+	/* First: outside of the record text the thread may be switched out, and moved. */
+	bool suppressed = ktr_port_suppressed();
+	unsigned cpu = ktr_head_cpu(ktr_port_head());
+	if (suppressed || masked_off(cpu)) {
+		__atomic_fetch_add(&ktr_rings[cpu].suppressed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	struct ktr_claim c;
+	struct ktr_pair more = {a[4], a[5]};
+	(void)ktr_ring_claim(&c, true);
+	ktr_ring_fill(&c, site, KTR_MAXARGS, a[0], a[1], a[2], a[3], &more);
+	ktr_ring_open();
+	ktr_record_print(cpu, site, &c, nargs, a);
 }
 
 /* One pair a number of parameters; the same signature, so that up to four the slow one is a jump
@@ -196,11 +248,12 @@ ktr_record_slow(const struct ktr_site *site, unsigned nargs, const uint64_t *a)
 	}                                                       \
 	KTR_RECORD_TEXT void ktr_record##n params               \
 	{                                                       \
-		if (UNLIKELY(KTR_PORT_SLOW())) {                \
+		struct ktr_claim c;                             \
+		if (UNLIKELY(!CLAIM(&c))) {                     \
 			ktr_record##n##_slow names;             \
 			return;                                 \
 		}                                               \
-		ktr_ring_record(site, n, __VA_ARGS__);          \
+		ktr_ring_fill(&c, site, n, __VA_ARGS__);        \
 	}
 #define LIST(...)           \
 	{                   \
@@ -244,16 +297,12 @@ ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
 	return true;
 }
 
+/* All but what publishes. */
 static void
 ktr_entry_copy(struct ktr_entry *to, const struct ktr_entry *from)
 {
 	KTR_PORT_READ_STEP();
 	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_RELAXED);
-	KTR_PORT_READ_STEP();
-	to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED) & KTR_TID_MASK;
-	KTR_PORT_READ_STEP();
-	uint16_t site = __atomic_load_n(&from->site, __ATOMIC_RELAXED);
-	to->site = (uint16_t)(site - (uintptr_t)__start_ktr_sites / sizeof(struct ktr_site));
 	for (unsigned i = 0; i < KTR_MAXARGS; i++) {
 		KTR_PORT_READ_STEP();
 		to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);
@@ -275,21 +324,21 @@ ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry)
 	const struct ktr_entry *e = ktr_ring_slot(ring, seq);
 	uint16_t lap = ktr_ring_lap(ring, seq);
 	KTR_PORT_READ_STEP();
-	/* acquire: pairs with the release in ktr_ring_record() */
-	uint16_t before = __atomic_load_n(&e->lap, __ATOMIC_ACQUIRE);
+	/* acquire: pairs with the release in ktr_ring_fill() */
+	entry->publish = __atomic_load_n(&e->publish, __ATOMIC_ACQUIRE);
 	ktr_entry_copy(entry, e);
 	/* The words were read before the lap is looked at again. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	KTR_PORT_READ_STEP();
 	/* acquire: pairs with the release that invalidates, so that the head says who did it */
-	uint16_t after = __atomic_load_n(&e->lap, __ATOMIC_ACQUIRE);
+	uint64_t after = __atomic_load_n(&e->publish, __ATOMIC_ACQUIRE);
+	bool whole = entry->publish == after && entry->lap == lap;
 	KTR_PORT_READ_STEP();
-	entry->lap = before;
-	if (before == lap && after == lap) {
-		/* A lap has 15 bits: the head says whether it is this turn or one 32768 later. */
-		ktr_ring_window(cpu, &tail, &head);
-		return seq < tail ? KTR_READ_GONE : KTR_READ_OK;
-	}
+	entry->site =
+	    (uint16_t)(entry->site - (uintptr_t)__start_ktr_sites / sizeof(struct ktr_site));
+	/* A lap has 15 bits: the head says whether it is this turn or one 32768 later. */
 	ktr_ring_window(cpu, &tail, &head);
-	return seq < tail ? KTR_READ_GONE : KTR_READ_UNPUBLISHED;
+	if (seq < tail)
+		return KTR_READ_GONE;
+	return whole ? KTR_READ_OK : KTR_READ_UNPUBLISHED;
 }

@@ -3,10 +3,10 @@
  * all.
  *
  * Invariants
- *  - A head word is a CPU number (top 8 bits) and that CPU's sequence number: the number of events
- * it has claimed. Claiming advances it; slot and turn follow from the claimed value alone.
- *  - In a ring of n entries the event with sequence number s stands in slot (s + 1) mod n; the
- * slot's lap says in which turn of the ring it was published there, or 0 that nothing is.
+ *  - A head word is that CPU's sequence number, the number of events it has claimed, times 64, and
+ * the CPU's number below. Claiming advances it; slot and turn follow from the claimed value alone.
+ *  - In a ring of n entries the event with sequence number s stands in slot s mod n; the slot's lap
+ * says in which turn of the ring, s / n, it was published there, or 0 that nothing is.
  *  - A lap has 15 bits, and readers look at the head as well. What remains: a record call that is
  * interrupted while exactly 32768 turns go by, 131072 events or more, passes for an event of now.
  *  - Sequence numbers run on over resizing and clearing; events below `base` are gone.
@@ -24,13 +24,11 @@
 
 #include <ktr_port.h>
 
+#include "ktr/restart.h"
 #include "ktr/site.h"
 
 #define KTR_MAXARGS         6
-#define KTR_HEAD_CPU_SHIFT  56
-#define KTR_SEQ_MASK        ((1ull << KTR_HEAD_CPU_SHIFT) - 1)
 #define KTR_LAP_VALID       0x8000u
-#define KTR_TID_MASK        0x7fffffffu
 #define KTR_ENTRIES_MIN     4u
 #define KTR_ENTRIES_MAX     (1u << 24)
 #define KTR_BOOT_SHIFT      10
@@ -40,44 +38,46 @@
 /**
  * One event. Parameters from the site's nargs on are what an older event left there. In the ring
  * itself, which only ktr_ring_read() and debuggers look into, site is the low half of the site's
- * address / 64, and bit 31 of tid is noise.
+ * address / 64.
  */
 struct ktr_entry {
-	uint64_t ticks; /* raw clock (ktr_port_time()) */
-	uint32_t tid;   /* thread id, 31 bits */
 	union {
 		struct {
-			uint16_t site; /* number: index into ktr_sites */
 			uint16_t lap;  /* turn of the ring | KTR_LAP_VALID; else not published */
+			uint16_t site; /* number: index into ktr_sites */
+			uint32_t tid;  /* thread id */
 		};
-		uint32_t site_lap; /* both */
+		uint64_t publish; /* all three: one store */
 	};
+	uint64_t ticks;             /* raw clock (ktr_port_time()) */
 	uint64_t args[KTR_MAXARGS]; /* sign-extended from their C types */
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(struct ktr_entry) == 64, "one cache line");
-_Static_assert(offsetof(struct ktr_entry, tid) == 8, "layout read by debuggers");
-_Static_assert(offsetof(struct ktr_entry, site) == 12, "layout read by debuggers");
-_Static_assert(offsetof(struct ktr_entry, lap) == 14, "layout read by debuggers");
-_Static_assert(offsetof(struct ktr_entry, args) == 16, "layout read by debuggers");
+#define KTR_PUBLISH_SITE_SHIFT 16
+#define KTR_PUBLISH_TID_SHIFT  32
 
-/** A CPU's ring, as control and readers see it. */
+_Static_assert(sizeof(struct ktr_entry) == KTR_HEAD_STEP, "one cache line, one step of the head");
+
+/** A CPU's ring, as control and readers see it: a line that recording reads, one of the accounts.
+ */
 struct ktr_ring {
 	struct ktr_entry *slots; /* changed only while no CPU records (ktr_port_exchange()) */
 	uint64_t mask;           /* entries - 1 */
-	uint64_t lap_mul;        /* 2^(48 - log2 entries): (seq + 1) * lap_mul >> 48 is the turn */
+	uint64_t lap_mul;        /* 2^(48 - log2 entries): seq * lap_mul >> 48 is the turn */
+	uint64_t limit;          /* as struct ktr_turn's where there is none; atomic */
+	uint64_t suppressed;     /* refused; atomic, any context */
+	uint32_t owned;          /* 1: slots are this ring's own (boot ring or allocated) */
+	uint32_t printing;       /* 1: an event of this CPU is being printed; atomic */
 
-	uint64_t base;        /* first sequence number that may still be in the slots */
-	uint64_t cursor;      /* next one that the accounting stream looks at */
+	uint64_t base
+	    __attribute__((aligned(64))); /* first sequence number that may still be in the slots */
+	uint64_t cursor;                  /* next one that the accounting stream looks at */
 	uint64_t delivered;   /* of those before cursor: handed to the accounting stream */
 	uint64_t overwritten; /* … gone before it came, by newer events or by clearing */
 	uint64_t torn;        /* … claimed, never published */
 	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
-	uint64_t suppressed;  /* refused; atomic, any context */
-	uint32_t owned;       /* 1: slots are this ring's own (boot ring or allocated) */
-	uint32_t printing;    /* 1: an event of this CPU is being printed; atomic */
 	uint32_t moving; /* odd: cursor and the counts of what is before it are being changed */
-} __attribute__((aligned(64)));
+};
 
 extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];
 
@@ -86,45 +86,39 @@ extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];
 /** CPU 0's ring before there is memory. */
 extern struct ktr_entry ktr_boot_slots[1u << KTR_BOOT_SHIFT];
 
-/**
- * The same of all rings as recording reads it, unless the port keeps it nearer (KTR_PORT_HOT):
- * columns, since a CPU number scaled by 8 is an addressing mode. Changed together with ktr_rings,
- * by ktr_ring_set().
- */
-struct ktr_ring_columns {
-	struct ktr_entry *slots[KTR_PORT_MAXCPU];
-	uint64_t mask[KTR_PORT_MAXCPU];
-	uint64_t lap_mul[KTR_PORT_MAXCPU];
-};
-
-extern struct ktr_ring_columns ktr_ring_columns;
-
 /** Gives a CPU a ring: slots, mask, lap_mul, base, cleared, owned. Nobody records. */
 void ktr_ring_set(unsigned cpu, const struct ktr_ring *ring);
+
+/**
+ * The next event of that CPU takes the slow path, which looks whether events are refused or printed
+ * (and ends that when neither is so). Call it when that may have begun; claims in progress on other
+ * CPUs may still come to an end. Any CPU, any context.
+ */
+void ktr_ring_close(unsigned cpu);
 
 static inline unsigned
 ktr_head_cpu(uint64_t head)
 {
-	return (unsigned)(head >> KTR_HEAD_CPU_SHIFT);
+	return (unsigned)(head % KTR_HEAD_STEP);
 }
 
 static inline uint64_t
 ktr_head_seq(uint64_t head)
 {
-	return head & KTR_SEQ_MASK;
+	return head / KTR_HEAD_STEP;
 }
 
 /** The lap under which sequence number seq is published in this ring. */
 static inline uint16_t
 ktr_ring_lap(const struct ktr_ring *ring, uint64_t seq)
 {
-	return (uint16_t)(((seq + 1) * ring->lap_mul >> 48) | KTR_LAP_VALID);
+	return (uint16_t)((seq * ring->lap_mul >> 48) | KTR_LAP_VALID);
 }
 
 static inline struct ktr_entry *
 ktr_ring_slot(const struct ktr_ring *ring, uint64_t seq)
 {
-	return &ring->slots[(seq + 1) & ring->mask];
+	return &ring->slots[seq & ring->mask];
 }
 
 enum ktr_read_status {

@@ -57,6 +57,11 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
  * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
  * An insn with a label 1 of its own means the instruction behind that one.
  */
+#ifdef __clang__
+#define KTR_COLD_LABEL_ /* it knows none */
+#else
+#define KTR_COLD_LABEL_ __attribute__((cold))
+#endif
 #define KTR_PATCH_SITE_ON(insn, site)                                  \
 	__extension__({                                                \
 		__label__ ktr_on_, ktr_end_;                           \
@@ -74,7 +79,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 			     : ktr_on_);                               \
 		goto ktr_end_;                                         \
 	ktr_on_:                                                       \
-		__attribute__((cold));                                 \
+		KTR_COLD_LABEL_;                                       \
 		ktr_hit_ = 1;                                          \
 	ktr_end_:;                                                     \
 		ktr_hit_;                                              \

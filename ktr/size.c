@@ -129,8 +129,6 @@ ktr_cpu_init(unsigned cpu)
 	} else if (!has_ring) {
 		error = -KTR_ENOMEM;
 	}
-	if (ktr_port_head_of(cpu) != NULL)
-		ktr_port_set_slow(cpu, ktr_cpu_slow(cpu));
 	ktr_port_unlock();
 	return error;
 }

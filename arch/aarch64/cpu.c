@@ -9,7 +9,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
-#include "ktr/ring.h"
 
 #define OVERFLOW_STACK 8192
 
@@ -24,9 +23,6 @@ static uint8_t boot_overflow_stack[OVERFLOW_STACK] __attribute__((aligned(16)));
 /* In place before the first instruction of C, which may record an event. */
 struct pcpu aarch64_boot_pcpu = {
     .md = {.kstack = (uintptr_t)__boot_stack,
-	   .ktr_slots = ktr_boot_slots,
-	   .ktr_mask = KTR_ENTRIES_BOOT - 1,
-	   .ktr_lap_mul = KTR_LAP_MUL(KTR_BOOT_SHIFT),
 	   .overflow_top = (uintptr_t)boot_overflow_stack + OVERFLOW_STACK},
     .online = true,
 };

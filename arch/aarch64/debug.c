@@ -163,9 +163,10 @@ arch_step(struct arch_trapframe *tf, bool on)
 }
 
 void
-arch_step_until(struct arch_trapframe *tf, uintptr_t until)
+arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b)
 {
-	struct arch_point end = {.kind = ARCH_POINT_EXEC, .addr = until};
+	struct arch_point ends[] = {{.kind = ARCH_POINT_EXEC, .addr = a},
+				    {.kind = ARCH_POINT_EXEC, .addr = b}};
 
-	step(tf, true, &end, 1);
+	step(tf, true, ends, 2);
 }

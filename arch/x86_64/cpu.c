@@ -8,7 +8,6 @@
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/pcpu.h"
-#include "ktr/ring.h"
 
 bool x86_smap, x86_smep;
 struct x86_cpu x86_boot_cpu;
@@ -18,11 +17,7 @@ extern struct pcpu x86_boot_pcpu;
 
 /* In place before the first instruction of C, which may record an event. */
 struct pcpu x86_boot_pcpu = {
-    .md = {.self = &x86_boot_pcpu.md,
-	   .ktr_slots = ktr_boot_slots,
-	   .ktr_mask = KTR_ENTRIES_BOOT - 1,
-	   .ktr_lap_mul = KTR_LAP_MUL(KTR_BOOT_SHIFT),
-	   .x86 = &x86_boot_cpu},
+    .md = {.self = &x86_boot_pcpu.md, .x86 = &x86_boot_cpu},
     .online = true,
 };
 

@@ -81,13 +81,14 @@ arch_step(struct arch_trapframe *tf, bool on)
 }
 
 void
-arch_step_until(struct arch_trapframe *tf, uintptr_t until)
+arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b)
 {
-	struct arch_point end = {.kind = ARCH_POINT_EXEC, .addr = until};
+	struct arch_point ends[] = {{.kind = ARCH_POINT_EXEC, .addr = a},
+				    {.kind = ARCH_POINT_EXEC, .addr = b}};
 
 	arch_step(tf, true);
 	tf->rflags &= ~RFLAGS_TF;
-	arch_points_set(&end, 1);
+	arch_points_set(ends, 2);
 }
 
 static uintptr_t

@@ -13,7 +13,6 @@
 
 #include "arch/debug.h"
 #include "arch/irq.h"
-#include "arch/ktr.h"
 #include "arch/machine.h"
 #include "arch/pcpu.h"
 #include "arch/trap.h"
@@ -26,13 +25,11 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
-
-#define IDENT_SLOW 0x80000000u
+#include "ktr/ring.h"
 
 struct kdb_state kdb = {.owner = KDB_NO_CPU};
 
-static const char *kdb_why;      /* atomic: set by kdb_request() for the breakpoint that follows */
-static uint32_t kdb_saved_ident; /* of the CPU inside */
+static const char *kdb_why; /* atomic: set by kdb_request() for the breakpoint that follows */
 static struct {
 	unsigned locks, mutexes;
 	int irq_depth;
@@ -82,8 +79,7 @@ kdb_stop_machine(struct arch_trapframe *tf)
 		if (tf == NULL || !smp_stopped(tf))
 			arch_relax();
 	}
-	kdb_saved_ident = arch_ktr_ident();
-	arch_ktr_set_ident(kdb_saved_ident | IDENT_SLOW);
+	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks kdb_inside() */
 	ktr_flush_hold();
 	kdb.stopped = ncpus > 1 ? smp_stop_others() : 0;
 }
@@ -91,7 +87,6 @@ kdb_stop_machine(struct arch_trapframe *tf)
 static void
 kdb_resume_machine(void)
 {
-	arch_ktr_set_ident(kdb_saved_ident);
 	ktr_flush_release();
 	/* First: a CPU that goes on must not find the debugger active. */
 	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);

@@ -88,7 +88,7 @@ start_step(struct arch_trapframe *tf, int why)
 		return;
 	}
 	arch_tf_set_pc(tf, claim->from);
-	arch_step_until(tf, claim->end);
+	arch_step_until(tf, claim->end, claim->out);
 }
 
 static bool

@@ -146,7 +146,7 @@ sched_wakeup(struct thread *t)
 	spin_lock(&rq->lock);
 	/* What happens to t is t's story: it is told even where the waker's own is not. */
 	if (self->ktr_suppress)
-		ktr_port_set_ident(self->tid, false);
+		ktr_port_set_thread(self->tid, false);
 	if (t->proc != NULL)
 		t->prio = t->base_prio;
 	t->slice = SLICE;
@@ -159,7 +159,7 @@ sched_wakeup(struct thread *t)
 	}
 	make_runnable(rq, t);
 	if (self->ktr_suppress)
-		sched_set_ident(self);
+		sched_set_thread(self);
 	spin_unlock(&rq->lock);
 	irq_pop();
 }
@@ -175,9 +175,9 @@ sched_start(struct thread *t)
 }
 
 void
-sched_set_ident(const struct thread *t)
+sched_set_thread(const struct thread *t)
 {
-	ktr_port_set_ident(t->tid, t->ktr_suppress);
+	ktr_port_set_thread(t->tid, t->ktr_suppress);
 }
 
 /* The other side of a switch: on the new thread's stack, with the queue that it runs on locked. */
@@ -245,7 +245,7 @@ switch_out(struct runq *rq)
 	load_space(next);
 	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
 	arch_set_curthread(next);
-	sched_set_ident(next);
+	sched_set_thread(next);
 	KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
 	arch_context_switch(&prev->ctx, &next->ctx);
 
@@ -510,7 +510,7 @@ sched_init(void)
 	init_runq(0, idle);
 	this_pcpu()->idle = idle;
 	arch_set_curthread(idle);
-	sched_set_ident(idle);
+	sched_set_thread(idle);
 	irq_pop();
 }
 
@@ -527,6 +527,6 @@ sched_prepare_cpu(unsigned cpu)
 	init_runq(cpu, idle);
 	pcpus[cpu]->idle = idle;
 	pcpus[cpu]->md.curthread = idle;
-	pcpus[cpu]->md.ktr_ident = idle->tid;
+	pcpus[cpu]->md.ktr_turn.tid = idle->tid;
 	return (uintptr_t)idle->kstack + KSTACK_SIZE;
 }

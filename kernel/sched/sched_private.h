@@ -24,8 +24,8 @@ void sched_first(void);
 void sched_tick(void);
 /* Gives the CPU away at the end of an interrupt. Interrupts off. */
 void sched_preempt_irq(void);
-/* Its identity in the log, with the slow-path bit where asked. Interrupts off. */
-void sched_set_ident(const struct thread *t);
+/* Its identity in the log, and whether its events are refused. Interrupts off. */
+void sched_set_thread(const struct thread *t);
 
 /* thread.c: frees dead threads' stacks. */
 void thread_init(void);

@@ -279,7 +279,7 @@ entry_secondary(void)
 
 	while (!start_decide(pc, PCPU_CAME))
 		arch_relax(); /* for ever */
-	sched_set_ident(curthread());
+	sched_set_thread(curthread());
 	CTR1(KTR_SMP, "cpu start: cpu %u", arch_cpu());
 	clock_init_cpu();
 	pc->call_done = call.generation;
@@ -299,7 +299,7 @@ smp_init(void)
 		if (pcpus[n] == NULL)
 			panic("CPU %u: no memory", n);
 		pcpus[n]->md.cpu = n;
-		pcpus[n]->md.ktr_head = (uint64_t)n << 56; /* ktr/ring.h */
+		pcpus[n]->md.ktr_head = n; /* ktr/ring.h */
 		arch_pcpu_init(pcpus[n]);
 		callout_init_cpu(n);
 		stack = sched_prepare_cpu(n);

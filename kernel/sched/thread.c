@@ -87,8 +87,7 @@ thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
 		kfree(t);
 		return NULL;
 	}
-	do /* neither 0 nor process 1's, nor anything with the sign that asks ktr for its slow path
-	    */
+	do /* neither 0 nor process 1's, and positive as a pid_t */
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
 	t->prio = t->base_prio = prio;

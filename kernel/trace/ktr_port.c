@@ -17,7 +17,6 @@
 #include "kernel/sched/smp.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
-#include "kernel/sync/spinlock.h"
 #include "kernel/trace/flush.h"
 #include "ktr/persist.h"
 #include "ktr/port.h"
@@ -27,7 +26,6 @@
 
 extern const char __rodata_start[], __rodata_end[];
 
-uint64_t ktr_port_slow_cpus;
 bool ktr_port_final;
 bool ktr_port_refused[KTR_PORT_MAXCPU];
 
@@ -120,35 +118,11 @@ ktr_port_string_ok(const char *p)
 bool
 ktr_port_suppressed(void)
 {
-	return kdb_inside() || ktr_port_refused[arch_cpu()];
-}
+	bool on = arch_irq_enabled(), suppressed;
 
-/* Gives this CPU's ident its bit 31 as it must be now. */
-static void
-refresh_ident(void *arg)
-{
-	unsigned cpu = arch_cpu();
-
-	(void)arg;
-	ktr_port_set_ident(ktr_port_ident() & ~KTR_PORT_IDENT_SLOW, ktr_port_refused[cpu]);
-}
-
-void
-ktr_port_set_slow(unsigned cpu, bool slow)
-{
-	uint64_t bit = 1ull << cpu;
-	uint64_t old = slow ? __atomic_fetch_or(&ktr_port_slow_cpus, bit, __ATOMIC_RELAXED)
-			    : __atomic_fetch_and(&ktr_port_slow_cpus, ~bit, __ATOMIC_RELAXED);
-
-	if (slow == ((old & bit) != 0))
-		return;
-	if (pcpus[cpu] == NULL || (cpu != 0 && !pcpus[cpu]->online))
-		return; /* its first thread brings it */
-	if (ncpus > 1 && !ktr_port_alone()) {
-		smp_call_all(refresh_ident, NULL);
-	} else {
-		irq_push();
-		refresh_ident(NULL);
-		irq_pop();
-	}
+	arch_irq_disable(); /* else the flag might be one of a CPU that we have just left */
+	suppressed = kdb_inside() || ktr_port_refused[arch_cpu()];
+	if (on)
+		arch_irq_enable();
+	return suppressed;
 }

@@ -2,10 +2,9 @@
  * ktr_port.h - what recording an event means in this kernel: ktr's port header (ktr/port.h), over
  * arch/ktr.h.
  *
- * The head word and the ident of a CPU are in its arch_pcpu. Bit 31 of the ident, which leads
- * recording to its slow path, is set while the CPU's events are to be refused or looked at: because
- * of the thread (the flush thread), of the CPU (masked off, verbose), or of the debugger. Locking:
- * ktr_port_refused[n] is CPU n's own; ktr_port_slow_cpus is written under ktr's control lock.
+ * The head word, the turn of the ring and the thread id of a CPU are in its arch_pcpu. Its events
+ * are refused because of the thread (the flush thread) or of the debugger: ktr_port_refused[n], CPU
+ * n's own. Locking: none.
  */
 #pragma once
 
@@ -16,11 +15,9 @@
 #include "arch/ktr.h"
 #include "kernel/sched/pcpu.h"
 
-#define KTR_PORT_MAXCPU     MAX_CPUS
-#define KTR_PORT_PATCH      1
-#define KTR_PORT_IDENT_SLOW 0x80000000u
+#define KTR_PORT_MAXCPU MAX_CPUS
+#define KTR_PORT_PATCH  1
 
-extern uint64_t ktr_port_slow_cpus;            /* atomic; bit N: CPU N always takes the slow path */
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* the thread that runs there wants no events */
 
 extern const char __ktr_record_start[], __ktr_record_end[];
@@ -46,10 +43,16 @@ ktr_port_head_of(unsigned cpu)
 	return cpu < MAX_CPUS && pcpus[cpu] != NULL ? &pcpus[cpu]->md.ktr_head : NULL;
 }
 
-static inline uint32_t
-ktr_port_ident(void)
+static inline bool
+ktr_port_claim(uint64_t head, uint64_t next)
 {
-	return arch_ktr_ident();
+	return arch_ktr_claim(head, next);
+}
+
+static inline uint32_t
+ktr_port_tid(void)
+{
+	return arch_ktr_tid();
 }
 
 static inline void
@@ -58,29 +61,28 @@ ktr_port_wmb(void)
 	arch_ktr_wmb();
 }
 
+/* Refuses this CPU's events, those of an NMI too, or no more. Returns what was. Interrupts off. */
+static inline bool
+ktr_port_refuse(bool refuse)
+{
+	unsigned cpu = arch_cpu();
+	bool before = ktr_port_refused[cpu];
+
+	*(volatile bool *)&ktr_port_refused[cpu] = refuse;
+	if (refuse) /* as ktr_ring_close() does for any CPU */
+		__atomic_store_n(&arch_this_pcpu()->ktr_turn.limit, 0, __ATOMIC_RELAXED);
+	return before;
+}
+
 /*
  * What runs on this CPU now: a thread, and whether its events are refused. The scheduler calls it
  * at a switch, interrupts on entry and exit. Interrupts off.
  */
 static inline void
-ktr_port_set_ident(uint32_t tid, bool refuse)
+ktr_port_set_thread(uint32_t tid, bool refuse)
 {
-	unsigned cpu = arch_cpu();
-	bool slow =
-	    refuse || (__atomic_load_n(&ktr_port_slow_cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0;
-
-	ktr_port_refused[cpu] = refuse;
-	arch_ktr_set_ident(tid | (slow ? KTR_PORT_IDENT_SLOW : 0));
-}
-
-/* Refuses this CPU's events, those of an NMI too, or no more. Returns what was. Interrupts off. */
-static inline bool
-ktr_port_refuse(bool refuse)
-{
-	bool before = ktr_port_refused[arch_cpu()];
-
-	ktr_port_set_ident(ktr_port_ident() & ~KTR_PORT_IDENT_SLOW, refuse);
-	return before;
+	arch_ktr_set_tid(tid);
+	ktr_port_refuse(refuse);
 }
 
 /* Is this an address of the record text, where no thread is ever switched out? Any context. */

@@ -10,7 +10,7 @@ from rows import ROOT, BenchError, Row
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 from harness import boot  # noqa: E402
 
-KERNEL = "icount; difference of two loops of 160,000 rounds"
+KERNEL = "icount; difference of two loops of 163,840 rounds, 40 turns of the ring"
 HOW = {
     "site_off": f"{KERNEL}: a trace point without parameters that is off",
     "site_off6": f"{KERNEL}: one with six parameters that is off",
@@ -19,7 +19,7 @@ HOW = {
     "ctr3": f"{KERNEL}: the same with three",
     "ctr6": f"{KERNEL}: the same with six, in registers",
     "ctr6_constants": f"{KERNEL}: the same with six, of which the two on the stack are constants",
-    "switch_off": "icount; two kernel threads yield to each other 16,000 times, nothing traced",
+    "switch_off": "icount; two kernel threads yield to each other 16,384 times, nothing traced",
     "switch_sched": "the same with SCHED on",
     "switch_delta": "switch_sched less switch_off",
     "syscall_off": "icount; getppid() in a loop of 1,000, the best of 64, nothing traced",

@@ -55,7 +55,7 @@ some_entry(struct fuzz_input *in, const struct ktr_entry *last)
 	else
 		e.site = (uint16_t)(200 + fuzz_byte(in) % 80 * 16);
 	if (changes & 0x40)
-		e.tid = (uint32_t)fuzz_number(in) & KTR_TID_MASK;
+		e.tid = (uint32_t)fuzz_number(in);
 	e.ticks += fuzz_number(in);
 	for (unsigned i = 0; i < KTR_MAXARGS; i++)
 		if (changes >> i & 1)

@@ -258,7 +258,7 @@ begin(void)
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
 		struct ktr_ring *r = &ktr_rings[cpu];
 
-		ktr_host_heads[cpu] = (uint64_t)cpu << KTR_HEAD_CPU_SHIFT;
+		ktr_host_heads[cpu] = cpu;
 		memset(r->slots, 0, (r->mask + 1) * sizeof(*r->slots));
 		r->base = r->cursor = r->delivered = r->overwritten = r->torn = r->cleared = 0;
 	}

@@ -2,9 +2,10 @@
  * ktr_restart_test.c - a timer interrupt, which records, at each instruction of a record call.
  *
  * The timer is set, and a little later events are recorded: a little later in each round, by one
- * instruction. Under qemu/boot --icount, where an instruction is a nanosecond, the interrupt comes
- * at every instruction of the calls, and is over when the round is; otherwise where and when it
- * likes to. The note at the end says how it was: tests/system/test_restart.py looks at it.
+ * instruction; once in the middle of a turn of the ring, once on the slow path. Under qemu/boot
+ * --icount, where an instruction is a nanosecond, the interrupt comes at every instruction of the
+ * calls, and is over when the round is; otherwise where and when it likes to. The note at the end
+ * says how it was: tests/system/test_restart.py looks at it.
  */
 #include <ktr_port.h>
 
@@ -17,10 +18,14 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
-#define ROUNDS   1600u
+#define SHIFTS   1600u        /* instructions by which events are late in a round, at most */
+#define ROUNDS   (3 * SHIFTS) /* a clock's tick may be many instructions: more than once */
 #define TIMER_NS 1000u
 #define ROUND_NS 20000u
-#define CLAIM    64u /* bytes, at most */
+#define CLAIM    64u /* bytes of a sequence, at most */
+
+/* The last sequence is ktr_record6()'s, the first ones are the slow path's. */
+#define SEQUENCES 16u
 
 /* Takes n instructions more than with n = 0: as many no-ops, and loops of sixteen. */
 static __attribute__((noipa)) void
@@ -38,24 +43,31 @@ spend(unsigned n)
 		__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
 }
 
+static bool slow; /* every event of the test's takes the slow path */
+
+static inline __attribute__((always_inline)) void
+record_one(uint64_t n)
+{
+	if (slow)
+		ktr_ring_close(arch_cpu());
+	CTR6(KTR_SPARE2, "test: n %lu a %lu b %lu c %lu d %lu e %lu", n, ~n, n + 1, n + 2, n + 3,
+	     n + 4);
+}
+
 static __attribute__((noipa)) void
 record_four(uint64_t n)
 {
-	CTR6(KTR_SPARE2, "test: n %lu a %lu b %lu c %lu d %lu e %lu", n, ~n, n + 1, n + 2, n + 3,
-	     n + 4);
-	CTR6(KTR_SPARE2, "test: n %lu a %lu b %lu c %lu d %lu e %lu", n + 1, ~(n + 1), n + 2, n + 3,
-	     n + 4, n + 5);
-	CTR6(KTR_SPARE2, "test: n %lu a %lu b %lu c %lu d %lu e %lu", n + 2, ~(n + 2), n + 3, n + 4,
-	     n + 5, n + 6);
-	CTR6(KTR_SPARE2, "test: n %lu a %lu b %lu c %lu d %lu e %lu", n + 3, ~(n + 3), n + 4, n + 5,
-	     n + 6, n + 7);
+	record_one(n);
+	record_one(n + 1);
+	record_one(n + 2);
+	record_one(n + 3);
 }
 
 static struct found {
 	uint64_t events;
 	uint64_t quiet; /* rounds without an interrupt's events */
 	bool inside;    /* an interrupt, of which the end has not come */
-	bool hit[CLAIM];
+	bool hit[SEQUENCES][CLAIM];
 } found;
 
 static void
@@ -81,7 +93,7 @@ check_event(unsigned cpu, const struct ktr_entry *e, void *arg)
 	KT_EQ(site->nargs, found.inside ? 4 : 1); /* enter, exit */
 	claim = found.inside ? ktr_restart_find(e->args[2]) : NULL;
 	if (claim != NULL && e->args[2] != claim->from)
-		found.hit[e->args[2] - claim->from] = true;
+		found.hit[claim - __start_ktr_restart][e->args[2] - claim->from] = true;
 }
 
 static void
@@ -95,7 +107,7 @@ interrupt_records(unsigned i, void *arg)
 		irq_push();
 		arch_timer_set(TIMER_NS);
 		irq_pop();
-		spend(round);
+		spend(round % SHIFTS);
 		record_four(round * 4);
 		while (clock_ns() < end)
 			arch_relax();
@@ -103,12 +115,22 @@ interrupt_records(unsigned i, void *arg)
 	}
 }
 
-KTEST(ktr_ring_claims_begin_again_wherever_an_interrupt_comes)
+static unsigned
+hits(unsigned sequence)
 {
-	unsigned hits = 0;
+	unsigned n = 0;
 
-	KT_GT(__stop_ktr_restart - __start_ktr_restart, 0);
-	KT_LE(__start_ktr_restart[0].end - __start_ktr_restart[0].from, CLAIM);
+	for (unsigned i = 0; i < CLAIM; i++)
+		n += found.hit[sequence][i];
+	return n;
+}
+
+static void
+interrupt_everywhere(void)
+{
+	for (const struct ktr_restart *r = __start_ktr_restart; r < __stop_ktr_restart; r++)
+		KT_LE(r->end - r->from, CLAIM);
+	KT_LE(__stop_ktr_restart - __start_ktr_restart, SEQUENCES);
 	ktr_test_begin(32768);
 	found = (struct found){.events = 0};
 	ktr_mask_set(KTR_SPARE2 | KTR_INTR);
@@ -119,8 +141,26 @@ KTEST(ktr_ring_claims_begin_again_wherever_an_interrupt_comes)
 	ktr_test_accounting();
 	ktr_test_end();
 	KT_EQ(found.events, ROUNDS * 4);
-	for (unsigned i = 0; i < CLAIM; i++)
-		hits += found.hit[i];
+}
+
+KTEST(ktr_ring_claims_begin_again_wherever_an_interrupt_comes)
+{
+	slow = false;
+	interrupt_everywhere();
 	ktest_note("interrupted at %u instructions of the claim; %lu rounds without an interrupt",
-		   hits, found.quiet);
+		   hits((unsigned)(__stop_ktr_restart - __start_ktr_restart) - 1), found.quiet);
+}
+
+KTEST(ktr_ring_slow_path_begins_again_wherever_an_interrupt_comes)
+{
+	unsigned n = 0;
+
+	slow = true;
+	interrupt_everywhere();
+	for (unsigned i = 0; i + 1 < (unsigned)(__stop_ktr_restart - __start_ktr_restart); i++)
+		n += hits(i);
+	ktest_note(
+	    "interrupted at %u instructions of the slow path's sequences; %lu rounds without "
+	    "an interrupt",
+	    n, found.quiet);
 }

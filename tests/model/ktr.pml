@@ -2,10 +2,11 @@
  * ktr.pml - a model of ktr/ring.c and ktr/stream.c: a CPU whose record calls are interrupted, its memory, and a stream on
  * another CPU. tests/model/run says what of it is checked, and which steps it takes out to see the checks fail.
  *
- * Labels and names are those of the code's functions. An entry is its lap, the site, which is stored by what invalidates,
- * and one word, which stands for any of those that are filled: a reader that is given a wrong word has one that is
- * wrong, and the others do not matter to it. For the same reason it looks at the site or at the word, never at both. What
- * is stored in either is the number of the event that stores it.
+ * Labels and names are those of the code's functions. An entry is the word `publish`, which has its lap, and its site and
+ * thread, here `whose`: one store invalidates or publishes all of it. And it is one other word, which stands for any of those
+ * that are filled: a reader that is given a wrong word has one that is wrong, and the others do not matter to it. For the
+ * same reason it looks at `whose` or at the word, never at both. What is stored in either is the number of the event that
+ * stores it. A claim is one step, by a compare-and-swap or because it would have begun again (ktr/restart.h).
  *
  * Memory is weak: the CPU's stores wait in `buf`, and reach others in any order that the code's barriers leave
  * open. The CPU itself sees its own stores. A record call is interrupted at any step; an interrupt is over before what it
@@ -30,13 +31,13 @@
 #define LAPS EVENTS
 #endif
 
-#define SLOT(seq)  (((seq) + 1) % ENTRIES)
-#define LAP(seq)   ((((seq) + 1) / ENTRIES) % LAPS + 1) /* 0: not published */
+#define SLOT(seq)  ((seq) % ENTRIES)
+#define LAP(seq)   (((seq) / ENTRIES) % LAPS + 1) /* 0: not published */
 #define TAIL(head) ((head) > ENTRIES -> (head) - ENTRIES : 0)
 #define NOTHING    255
 
 #ifdef BREAK_LAP
-#define PUBLISHED_LAP(seq) (((seq) / ENTRIES) % LAPS + 1)
+#define PUBLISHED_LAP(seq) ((((seq) + 1) / ENTRIES) % LAPS + 1)
 #else
 #define PUBLISHED_LAP(seq) LAP(seq)
 #endif
@@ -44,8 +45,11 @@
 /* ---- memory, as other CPUs see it, and the stores that have not reached it -------------------- */
 
 byte head;
-byte lap[ENTRIES];
-byte site[ENTRIES] = NOTHING;
+typedef publish_word {
+	byte lap;
+	byte whose; /* site and thread */
+}
+publish_word publish[ENTRIES];
 byte word[ENTRIES] = NOTHING;
 
 #define NONE       0
@@ -73,9 +77,9 @@ byte stores;
 #endif
 #endif
 
-#define AT_LAP(i) (buf[i].kind == INVALIDATE || buf[i].kind == PUBLISH)
+#define AT_PUBLISH(i) (buf[i].kind == INVALIDATE || buf[i].kind == PUBLISH)
 #define SAME_PLACE(i, j)                                               \
-	((buf[i].kind == buf[j].kind || (AT_LAP(i) && AT_LAP(j))) &&   \
+	((buf[i].kind == buf[j].kind || (AT_PUBLISH(i) && AT_PUBLISH(j))) &&   \
 	 (buf[i].kind == HEAD || SLOT(buf[i].seq) == SLOT(buf[j].seq)))
 /* Store i may overtake store j, which is older. */
 #define OVERTAKES(i, j)                                                                       \
@@ -100,10 +104,14 @@ inline reach(i)
 		:: buf[i].kind == WORD -> word[SLOT(buf[i].seq)] = buf[i].seq
 		:: buf[i].kind == INVALIDATE ->
 #ifndef BREAK_INVALIDATE
-			lap[SLOT(buf[i].seq)] = 0;
+			publish[SLOT(buf[i].seq)].lap = 0;
+			publish[SLOT(buf[i].seq)].whose = buf[i].seq
+#else
+			skip
 #endif
-			site[SLOT(buf[i].seq)] = buf[i].seq
-		:: buf[i].kind == PUBLISH -> lap[SLOT(buf[i].seq)] = PUBLISHED_LAP(buf[i].seq)
+		:: buf[i].kind == PUBLISH ->
+			publish[SLOT(buf[i].seq)].lap = PUBLISHED_LAP(buf[i].seq);
+			publish[SLOT(buf[i].seq)].whose = buf[i].seq
 		:: buf[i].kind == BARRIER
 		fi;
 		at = i;
@@ -133,7 +141,7 @@ byte filling[DEPTH] = NOTHING; /* the event whose slot a context has invalidated
 bit mixed[EVENTS];             /* published where a late writer had begun to fill */
 #endif
 
-inline ktr_ring_record()
+inline ktr_record()
 {
 	atomic {
 		begun < EVENTS && depth == _pid && (_pid == 0 || running == _pid - 1) ->
@@ -145,8 +153,15 @@ inline ktr_ring_record()
 		time = own_head
 #endif
 	};
-ktr_port_head:
-	old = own_head;
+claim:
+	ktr_ring_claim();
+invalidate:
+	ktr_ring_fill()
+}
+
+inline ktr_ring_claim()
+{
+	old = own_head; /* ktr_port_head() */
 #ifndef BREAK_CLOCK
 ktr_port_time:
 	time = own_head; /* how many events have an earlier clock */
@@ -162,10 +177,13 @@ ktr_port_claim:
 			put(HEAD, own_head);
 			old = 0;
 			time = 0
-		:: else -> goto ktr_port_head
+		:: else -> goto claim
 		fi
-	};
-invalidate:
+	}
+}
+
+inline ktr_ring_fill()
+{
 	atomic {
 		stores < BUFFER;
 		put(INVALIDATE, seq)
@@ -183,7 +201,7 @@ ktr_port_wmb:
 #endif
 fill:
 	atomic { stores < BUFFER; put(WORD, seq) };
-publish:
+done:
 	atomic {
 #ifndef BREAK_FILL
 		stores < BUFFER;
@@ -214,7 +232,7 @@ active [DEPTH] proctype context() provided (running <= _pid)
 {
 	byte old, time, seq, level;
 end:	do
-	:: ktr_ring_record()
+	:: ktr_record()
 	od
 }
 
@@ -246,10 +264,16 @@ bool quiesced, drained;
 
 inline ktr_entry_copy()
 {
-	if
-	:: entry = site[SLOT(cursor)]
-	:: entry = word[SLOT(cursor)]
-	fi
+	entry = word[SLOT(cursor)]
+}
+
+/* One load. */
+inline look(look_lap, look_whose)
+{
+	atomic {
+		look_lap = publish[SLOT(cursor)].lap;
+		look_whose = publish[SLOT(cursor)].whose
+	}
 }
 
 /* Of the event at the cursor. */
@@ -261,30 +285,37 @@ inline ktr_ring_read()
 	:: else ->
 #ifdef BREAK_ACQUIRE
 		ktr_entry_copy();
-		before = lap[SLOT(cursor)];
-		after = lap[SLOT(cursor)];
+		look(before, whose);
+		look(after, whose_after);
 #else
 #ifdef BREAK_FENCE
-		before = lap[SLOT(cursor)];
-		after = lap[SLOT(cursor)];
+		look(before, whose);
+		look(after, whose_after);
 		ktr_entry_copy();
 #else
-		before = lap[SLOT(cursor)];
+		look(before, whose);
 		ktr_entry_copy();
-		after = lap[SLOT(cursor)];
+		look(after, whose_after);
 #endif
 #endif
 		atomic {
 #ifdef BREAK_RECHECK
 			after = before;
+			whose_after = whose;
 #endif
-			status = (before == LAP(cursor) && after == LAP(cursor) -> OK : UNPUBLISHED);
+			status = (before == LAP(cursor) && after == before && whose_after == whose -> OK : UNPUBLISHED);
 #ifndef BREAK_HEAD
 			status = (cursor < TAIL(head) -> GONE : status);
 #endif
+			if
+			:: entry = whose
+			:: skip
+			fi;
 			entry = (status == OK -> entry : 0);
 			before = 0;
-			after = 0
+			after = 0;
+			whose = 0;
+			whose_after = 0
 		}
 	fi
 }
@@ -350,7 +381,7 @@ inline stream_cpu_batch()
 
 active proctype stream()
 {
-	byte before, after, status, entry;
+	byte before, after, whose, whose_after, status, entry;
 	do
 	:: head > cursor ->
 stream_pass_begin:

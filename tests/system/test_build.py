@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The build: nothing is done twice, a header rebuilds its users only, classes can be left out."""
 import json
+import re
 import subprocess
 
 from harness import ARCH, BUILD, MACHINE, ROOT, boot, check, check_eq, main, scratch, test
@@ -24,6 +25,20 @@ def header():
     check("kernel/fs/pipe.c.o" in names, f"pipe.c is not rebuilt, but {sorted(names)}")
     check("kernel/lib/string.c.o" not in names and "kernel/mm/page.c.o" not in names,
           f"files that do not include it are rebuilt: {sorted(names)}")
+
+
+@test("the record text calls nothing outside of itself but what the slow path asks, and what prints")
+def record_text():
+    objdump = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}[ARCH]
+    kernel = BUILD / "kestrel"
+    symbols = subprocess.run(["nm", str(kernel)], capture_output=True, text=True, check=True).stdout
+    at = {name: int(addr, 16) for addr, _, name in (line.split() for line in symbols.splitlines() if line[0] != " ")}
+    text = subprocess.run([objdump, "-d", "--no-show-raw-insn", f"--start-address={at['__ktr_record_start']}",
+                           f"--stop-address={at['__ktr_record_end']}", str(kernel)],
+                          capture_output=True, text=True, check=True).stdout
+    targets = re.findall(r"\t(?:call|jmp|j\w+|bl?|b\.\w+|cbn?z|tbn?z)\s.*?\b([0-9a-f]{8,16}) <([\w.]+)", text)
+    outside = {name for addr, name in targets if not at["__ktr_record_start"] <= int(addr, 16) < at["__ktr_record_end"]}
+    check_eq(outside, {"ktr_port_suppressed", "ktr_record_print"}, "functions that are called")
 
 
 @test("make help lists every target, one line each")

@@ -245,9 +245,8 @@ def break_in_claim():
         shell(c, "load syscall -n 1000000000 > /dev/null &")
         shell(c, "sysctl debug.ktr.mask=SYSC,TRAP")
         stopped_by_request(c)
-        claims = re.findall(r": (0x\w+) (0x\w+)\r*$", db(c, "x/gx __start_ktr_restart 16"), re.M)
-        check_eq(len(claims), 8, "claims")
-        inside = int(claims[-1][0], 16) + FIRST_BYTES[ARCH]
+        last = db(c, "x/gx __stop_ktr_restart-24 3")
+        inside = int(re.search(r": (0x\w+)", last)[1], 16) + FIRST_BYTES[ARCH]
         check_match("^breakpoint 1 at ktr_record6", db(c, f"break {inside:#x}"), "break")
         c.sendline("continue")
         before = None
@@ -261,7 +260,8 @@ def break_in_claim():
                 c.sendline("step")
                 c.expect(r"single step on cpu 0, at ktr_record6\+0x")
                 c.expect(DB)
-                check_eq(recorded(c), before + 1, "events recorded after the step")
+                # Events are refused in the debugger: it left to the slow path, which goes on with the machine.
+                check_eq(recorded(c), before, "events recorded after the step")
             c.sendline("continue")
         c.expect(DB)
         db(c, "delete all")

@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
 from harness import DEADLINE_S, ROOT, Run, Skipped, check, check_eq, check_match, ktrdump, main, scratch, test
@@ -22,6 +23,7 @@ COMPILERS = {
     "aarch64": "aarch64-linux-gnu-gcc -mgeneral-regs-only -mno-outline-atomics -fno-pic -fno-stack-protector",
     "riscv64": "riscv64-unknown-elf-gcc -march=rv64imac -mabi=lp64 -mcmodel=medany",
 }
+HOSTED = ("gcc", "clang")  # what compiles the README's code for this machine
 REFUSED = {
     "gcc -m32": "64-bit",
     "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32": "64-bit",
@@ -104,47 +106,6 @@ for _arch in COMPILERS:
     test(f"the two files compile alone and ask for nothing but the port ({_arch})")(lambda arch=_arch: compiles(arch))
 
 
-# What a port header for x86_64 may have instead of ktr_port_claim(): ktr/restart.h.
-RESTARTABLE = """
-struct port_ring {
-	struct ktr_entry *slots;
-	uint64_t mask, lap_mul;
-};
-extern struct port_ring port_rings[KTR_PORT_MAXCPU];
-#define KTR_PORT_HOT(at, member)     (port_rings[at].member)
-#define KTR_PORT_HOT_OF(cpu, member) (&port_rings[cpu].member)
-
-static inline __attribute__((always_inline)) uint64_t
-port_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
-{
-	struct port_ring *ring = &port_rings[0];
-	uint64_t next, slot, ticks;
-	__asm__ volatile("1:\\tmovq %4, %0\\n\\tincq %0\\n\\tmovq %5, %1\\n\\tandq %0, %1\\n\\t"
-			 "shlq $6, %1\\n\\taddq %6, %1\\n\\trdtsc\\n\\tshlq $32, %%rdx\\n\\torq %%rax, %%rdx\\n\\t"
-			 "movq %0, %3\\n\\t" KTR_RESTART("1b")
-			 : "=&r"(next), "=&r"(slot), "=&d"(ticks), "=m"(cpus[0].ktr_head)
-			 : "m"(cpus[0].ktr_head), "m"(ring->mask), "m"(ring->slots)
-			 : "rax", "memory", "cc");
-	*now = ticks;
-	*at = 0;
-	*entry = (struct ktr_entry *)slot;
-	return next;
-}
-#define KTR_PORT_CLAIM_NOW(now, at, e) port_claim_now(now, at, e)
-"""
-
-
-@test("a port with a restartable claim compiles out of the two files, and each claim is listed")
-def restartable():
-    folder = scratch() / "restartable"
-    folder.mkdir()
-    (folder / "ktr_port.h").write_text((readme() / "ktr_port.h").read_text() + RESTARTABLE)
-    command = freestanding(COMPILERS["x86_64"]).replace(f"-I{readme()}", f"-I{folder}")
-    run(f"{command} -O2 -c {KTR}/ktr.c -o {folder}/ktr.o")
-    sections = run(f"objdump -h {folder}/ktr.o")[0].decode()
-    check_match(r" ktr_restart +00000080 ", sections, "eight claims of 16 bytes")
-
-
 @test("32-bit and big-endian machines are refused, with the reason")
 def refused():
     readme()
@@ -194,26 +155,65 @@ def lost(r, cpu):
     return sum(e["gap"] for e in r.gaps if e["cpu"] == cpu)
 
 
-def hosted(patch):
+def port_header(restartable):
+    """A folder with the README's port header, or with that and embed/claim.inc."""
+    if not restartable:
+        return readme()
+    folder = scratch() / "restartable"
+    folder.mkdir(exist_ok=True)
+    (folder / "ktr_port.h").write_text((readme() / "ktr_port.h").read_text() + (HERE / "claim.inc").read_text())
+    return folder
+
+
+def claims_listed(obj, restartable):
+    """Restartable: seven claims and the turn, three words each, which the linker script keeps."""
+    size = re.search(r" ktr_restart +([0-9a-f]+) ", run(f"objdump -h {obj}")[0].decode())
+    check_eq(int(size.group(1), 16) if size else 0, 8 * 24 if restartable else 0, "bytes of section ktr_restart")
+
+
+def hosted(compiler, patch, restartable):
+    if compiler == "clang" and shutil.which(compiler) is None:
+        raise Skipped("clang: not installed; run qemu/install-tools")
+    name = f"{compiler}-{patch}-{restartable}"
+    header = port_header(restartable)
     objects = []
     for source in (KTR / "ktr.c", readme() / "port.c", readme() / "trace.c"):
-        objects.append(scratch() / f"host-{patch}-{source.name}.o")
-        code = freestanding("gcc -mgeneral-regs-only -fno-pic")
+        objects.append(scratch() / f"{name}-{source.name}.o")
+        code = freestanding(f"{compiler} -mgeneral-regs-only -fno-pic").replace(f"-I{readme()}", f"-I{header}")
         run(f"{code} -O2 -DKTR_PORT_PATCH={patch} -c {source} -o {objects[-1]}")
-    program, trace = scratch() / f"host-{patch}", scratch() / f"host-{patch}.ktr"
+    claims_listed(objects[0], restartable)
+    program, trace = scratch() / name, scratch() / f"{name}.ktr"
     # What a kernel's linker script says of its read-only data.
     symbols = "-Wl,--defsym=__rodata_start=__executable_start,--defsym=__rodata_end=__data_start"
-    run(["gcc", *STRICT.split(), "-O2", "-fno-pic", "-no-pie", f"-DKTR_PORT_PATCH={patch}", f"-I{KTR}", f"-I{readme()}",
-         f"-I{HERE}", HERE / "kernel.c", *objects, "-T", readme() / "sections.ld", symbols, "-o", program])
+    steps = [HERE / "steps.c"] if os.uname().machine == "x86_64" else []
+    run([compiler, *STRICT.split(), "-O2", "-fno-pic", "-no-pie", f"-DKTR_PORT_PATCH={patch}", f"-I{KTR}", f"-I{header}",
+         f"-I{HERE}", HERE / "kernel.c", *steps, *objects, "-T", readme() / "sections.ld", symbols, "-o", program])
     out, err = run([program])
     trace.write_bytes(out)
-    r = decoded(trace, err)
-    check_eq(r.err, "cpu0  printed\n", "console")
+    kernel_events(decoded(trace, err))
+    console, *rest = err.decode().splitlines()
+    check_eq(console, "cpu0  printed", "console")
+    if steps:
+        stepped(rest, restartable)
+
+
+def stepped(lines, restartable):
+    """What embed/steps.c says at its end: an interrupt came at each instruction, and claims began again."""
+    check_eq(len(lines), 1, f"lines behind the console's: {lines}")
+    places, came, restarted = map(int, re.fullmatch(r"steps: (\d+) places, (\d+) interrupts, (\d+) restarted", lines[0]).groups())
+    check(places >= 100, f"{places} instructions of record calls, expected 100 and more")
+    # Each is reached in some phases of the ring at least: a slow path from its beginning once in a turn of four.
+    check(came >= places * 64 // 4, f"{came} interrupts at {places} instructions, expected {places * 64 // 4} and more")
+    check_eq(restarted >= 64 * 7, restartable, f"claims and turns that began again: {restarted} of {came}; {64 * 7} and more")
+
+
+def kernel_events(r):
+    """The events of embed/kernel.c."""
     texts = {cpu: [e["text"] for e in r.events if e["cpu"] == cpu] for cpu in (0, 1)}
     loop = [[text for n in range(cpu, 1000, 2)
              for text in (f"event {n} of {'third' if n % 3 == 0 else 'all'}", f"six {n} -1 0xffffffffffffffff x text 0x0")]
             for cpu in (0, 1)]
-    check_list(texts[0], ["early", *loop[0], "printed"], "events of cpu 0")
+    check_list(texts[0], ["early", *loop[0], "printed", *(f"refusal {n}" for n in range(1, 16, 2))], "events of cpu 0")
     everything = loop[1] + [f"burst {n}" for n in range(4596)]
     # What the passes took is here, then comes one gap, then as much as a ring holds.
     before = texts[1][:-4096]
@@ -225,16 +225,16 @@ def hosted(patch):
     check_eq({e["tid"] for e in r.events if e["text"].startswith("event")}, {1, 2}, "threads")
 
 
-@test("the README's code runs, without text patching")
-def hosted_test():
-    hosted(0)
+def hosted_or_skip(compiler, patch, restartable):
+    if (patch or restartable) and os.uname().machine != "x86_64":
+        raise Skipped("embed/kernel.c patches the no-ops of x86_64, and embed/claim.inc is x86_64's")
+    hosted(compiler, patch, restartable)
 
 
-@test("the README's code runs, with text patching")
-def hosted_patched():
-    if os.uname().machine != "x86_64":
-        raise Skipped("embed/kernel.c patches the no-ops of x86_64")
-    hosted(1)
+for _compiler, (_patch, _restartable, _what) in itertools.product(HOSTED, (
+        (0, False, "without text patching"), (1, False, "with text patching"), (1, True, "with restartable claims"))):
+    test(f"the README's code runs, by {_compiler}, {_what}, and an interrupt at each instruction of a record call does it "
+         "no harm")(lambda *args, of=(_compiler, _patch, _restartable): hosted_or_skip(*of))
 
 
 def example(harts, patch, options=""):

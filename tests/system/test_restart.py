@@ -11,24 +11,34 @@ from console import DB, db, guest, recorded, shell, stopped_by_request  # noqa: 
 from harness import ARCH, BUILD, ROOT, boot, check, check_eq, check_match, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 
-# Places in the claim at which something of it is done: behind its first instruction, up to the store that ends it.
-PLACES = {"x86_64": 9, "aarch64": 7}
-TEST = "ktr_ring_claims_begin_again_wherever_an_interrupt_comes"
-
+# Places at which something of a sequence is done: behind its first instruction, up to the store that ends it.
+PLACES = {"x86_64": 9, "aarch64": 7}  # of a claim
+SLOW_PLACES = {"x86_64": 4, "aarch64": 3 + 5}  # of those of the slow path: the turn; aarch64 has another claim there
+CLAIM, SLOW = ("ktr_ring_claims_begin_again_wherever_an_interrupt_comes",
+               "ktr_ring_slow_path_begins_again_wherever_an_interrupt_comes")
 
 FIRST_BYTES = 9  # of x86_64's first instruction of a claim
 
 
-@test("an interrupt at each instruction of a claim: every event is there once, in the order of time")
-def everywhere():
-    run = boot(smp=1, sets=[f"kern.test={TEST}"],
+def interrupted_everywhere(name, places):
+    run = boot(smp=1, sets=[f"kern.test={name}"],
                options=["--kernel", str(ROOT / "build" / ARCH / "kestrel-test"), "--icount"])
     check_eq(run.status, 0, "exit status")
-    check_match(rf"(?m)^ok 1 - {TEST} ", run.out, "the kernel's own test")
-    found = re.search(r"interrupted at (\d+) instructions of the claim; (\d+) rounds without an interrupt", run.out)
-    check(found, f"no line about the claim in:\n{run.out[-2000:]}")
-    check_eq(int(found.group(1)), PLACES[ARCH], "instructions of the claim that were interrupted")
+    check_match(rf"(?m)^ok 1 - {name} ", run.out, "the kernel's own test")
+    found = re.search(r"interrupted at (\d+) instructions of .*; (\d+) rounds without an interrupt", run.out)
+    check(found, f"no line about the interrupts in:\n{run.out[-2000:]}")
+    check_eq(int(found.group(1)), places, "instructions of the sequences that were interrupted")
     check_eq(int(found.group(2)), 0, "rounds of which the interrupt's own events are not there")
+
+
+@test("an interrupt at each instruction of a claim: every event is there once, in the order of time")
+def everywhere():
+    interrupted_everywhere(CLAIM, PLACES[ARCH])
+
+
+@test("an interrupt at each instruction of the slow path: every event is there once, in the order of time")
+def everywhere_slow():
+    interrupted_everywhere(SLOW, SLOW_PLACES[ARCH])
 
 
 class Gdb:
@@ -76,7 +86,7 @@ def machine():
 
 def claim_of_record6(gdb):
     """(from, end)"""
-    return tuple(gdb.number(f"__start_ktr_restart[7].{member}") for member in ("from", "end"))
+    return tuple(gdb.number(f"__stop_ktr_restart[-1].{member}") for member in ("from", "end"))
 
 
 def inject_nmi(gdb, qmp):
@@ -100,7 +110,35 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
                 inject_nmi(gdb, qmp)
                 gdb.run(f"tbreak *{end:#x}")
                 gdb.run("continue")
-                check_eq(gdb.number("pcpus[0]->md.ktr_head") - head, 2, f"events at an NMI after {n} instructions")
+                check_eq(gdb.number("pcpus[0]->md.ktr_head") - head, 2 * 64, f"events at an NMI after {n} instructions")
+
+    @test("an NMI at each instruction that brings a turn up to date, whose event ends the turn: the next one's stays")
+    def nmi_ends_turn():
+        with machine() as (c, gdb, qmp):
+            gdb.send("continue")
+            shell(c, "sysctl debug.ktr.entries=4")
+            gdb.interrupt()
+            claim, _ = claim_of_record6(gdb)
+            turn, end = (gdb.number(f"__start_ktr_restart[0].{member}") for member in ("from", "end"))
+            for n in range(SLOW_PLACES[ARCH] + 1):
+                gdb.run(f"tbreak *{claim:#x}")
+                gdb.run("continue")
+                # The third event of a turn of four takes the slow path; the NMI's is the fourth.
+                ahead = (2 - gdb.number("pcpus[0]->md.ktr_head") // 64) % 4
+                gdb.run(f"set var pcpus[0]->md.ktr_head += {ahead * 64}")
+                gdb.run("set var pcpus[0]->md.ktr_turn.limit = 0")
+                gdb.run(f"tbreak *{turn:#x}")
+                gdb.run("continue")
+                gdb.run(f"stepi {n}" if n else "print")
+                inject_nmi(gdb, qmp)
+                for _ in ("the NMI's", "the one that it struck"):
+                    gdb.run(f"tbreak *{end:#x}")
+                    gdb.run("continue")
+                head = gdb.number("pcpus[0]->md.ktr_head")
+                check_eq(head // 64 % 4, 0, "events of the turn after the NMI's")
+                check_eq(gdb.number("pcpus[0]->md.ktr_turn.limit") - head, 4 * 64, f"the turn after an NMI at {n} instructions")
+                check_eq(gdb.number("pcpus[0]->md.ktr_turn.bias") + head, gdb.number("(long)ktr_rings[0].slots"),
+                         f"where the next event goes after an NMI at {n} instructions")
 
     @test("an NMI in a debug exception that came inside a claim: its event has a number, and the claim another")
     def nmi_in_debug():
@@ -119,11 +157,16 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
             gdb.send("continue")
             c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
             c.expect(DB)
-            check_eq(recorded(c) - head, 1, "events at an NMI in the debug exception")
+            check_eq(recorded(c) - head // 64, 1, "events at an NMI in the debug exception")
             c.sendline("step")
             c.expect(r"single step on cpu 0, at ktr_record6\+0x")
             c.expect(DB)
-            check_eq(recorded(c) - head, 2, "events after the claim")
+            # In the debugger the claim leaves to the slow path, which goes on with the machine.
+            check_eq(recorded(c) - head // 64, 1, "events after the step over the claim")
+            c.sendline("continue")
+            c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
+            c.expect(DB)
+            check(recorded(c) - head // 64 >= 2, f"{recorded(c)} events at the next claim, {head // 64} before the NMI")
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ make(void **state)
 	ktr_host_clock = tick;
 	ktr_host_cpus = CPUS;
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
-		ktr_host_heads[cpu] = (uint64_t)cpu << KTR_HEAD_CPU_SHIFT;
+		ktr_host_heads[cpu] = cpu;
 		assert_int_equal(ktr_cpu_init(cpu), 0);
 	}
 	assert_int_equal(ktr_resize(ENTRIES), 0);
@@ -296,6 +296,16 @@ at_any_number_of_events_the_newest_is_found(void **state)
 		image_log(&found, 1000);
 		assert_same(&found, &right);
 		record(2, 1);
+	}
+	/* What was cleared stays so, wherever in a turn that was. */
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		record(2, 1);
+		ktr_clear();
+		reset(NULL);
+		own_log(&right);
+		assert_int_equal(open_left(&r), 0);
+		image_log(&found, 1000);
+		assert_same(&found, &right);
 	}
 	assert_int_equal(ktr_resize(ENTRIES), 0);
 	record(0, 5 * ENTRIES + 7);

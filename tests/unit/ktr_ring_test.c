@@ -418,6 +418,7 @@ suppressed_events_are_refused_and_counted(void **state)
 	(void)state;
 	struct ktr_stats before = stats(0);
 	ktr_host_refuse = true;
+	ktr_ring_close(0);
 	record(1);
 	record(2);
 	ktr_host_refuse = false;
@@ -442,6 +443,66 @@ suppressed_events_are_refused_and_counted(void **state)
 	assert_int_equal(stats(0).recorded, before.recorded + 2);
 }
 
+static void (*meanwhile)(void);
+
+/* Behind the publication of an event, when the slow path is about to let the next ones be fast. */
+static void
+behind_publication(enum ktr_host_step step)
+{
+	static bool claimed;
+
+	if (step == KTR_HOST_CLAIMED)
+		claimed = true;
+	if (step != KTR_HOST_BEGIN || !claimed || meanwhile == NULL)
+		return;
+	void (*fn)(void) = meanwhile;
+	meanwhile = NULL;
+	claimed = false;
+	fn();
+}
+
+static void
+record_with(void (*fn)(void))
+{
+	ktr_ring_close(0);
+	meanwhile = fn;
+	ktr_host_interrupt = behind_publication;
+	record(1);
+	ktr_host_interrupt = NULL;
+	assert_null(meanwhile);
+}
+
+static void
+mask_off(void)
+{
+	ktr_cpumask_set(~1ull);
+}
+
+static void
+print_all(void)
+{
+	ktr_verbose_set(1);
+}
+
+static void
+what_begins_while_the_slow_path_ends_is_so_for_the_next_event(void **state)
+{
+	(void)state;
+	struct ktr_stats before = stats(0);
+	record_with(mask_off);
+	record(2);
+	ktr_cpumask_set(~0ull);
+	assert_int_equal(stats(0).recorded, before.recorded + 1);
+	assert_int_equal(stats(0).suppressed, before.suppressed + 1);
+
+	ktr_host_quiet = true;
+	record_with(print_all);
+	ktr_host_verbose_calls = 0;
+	record(3);
+	ktr_verbose_set(0);
+	assert_int_equal(ktr_host_verbose_calls, 1);
+}
+
 static void
 slow_path_records_all_six_parameters(void **state)
 {
@@ -449,6 +510,8 @@ slow_path_records_all_six_parameters(void **state)
 	uint64_t first = head(0);
 	ktr_host_verbose_calls = 0;
 	ktr_host_quiet = true;
+	record(1); /* from here on the fast path is open */
+	first = head(0);
 	assert_int_equal(ktr_verbose_set(2), 0);
 	CTR6(KTR_GEN, "%d %d %d %d %d %d", 1, 2, 3, 4, 5, 6);
 	CTR5(KTR_GEN, "%d %d %d %d %d", 1, 2, 3, 4, 5);
@@ -580,6 +643,8 @@ main(void)
 	    cmocka_unit_test_setup(resize_without_memory_loses_nothing, begin),
 	    cmocka_unit_test_setup(clear_empties_and_counts, begin),
 	    cmocka_unit_test_setup(suppressed_events_are_refused_and_counted, begin),
+	    cmocka_unit_test_setup(what_begins_while_the_slow_path_ends_is_so_for_the_next_event,
+				   begin),
 	    cmocka_unit_test_setup(slow_path_records_all_six_parameters, begin),
 	    cmocka_unit_test_setup(stress_every_entry_is_whole_and_counted, begin),
 	};

@@ -31,7 +31,7 @@ struct shadow_event {
 struct shadow_flight {
 	uint64_t id, ticks, seq;
 	unsigned cpu, nargs;
-	bool claimed;
+	bool claimed, published;
 	uint64_t invalidated; /* moment; 0: not yet */
 };
 
@@ -56,6 +56,23 @@ shadow_clock(void)
 	return shadow_ticks;
 }
 
+/* The call has stored its last word of the entry. */
+static inline void
+shadow_published(struct shadow_flight *f)
+{
+	if (!f->claimed) /* refused */
+		return;
+	const uint64_t entries = ktr_rings[f->cpu].mask + 1;
+	uint64_t head = ktr_head_seq(ktr_host_heads[f->cpu]);
+
+	if (f->published)
+		return;
+	f->published = true;
+	shadow_of(f->cpu, f->seq)->published = ++shadow_moment;
+	if (head - f->seq > entries)
+		shadow_of(f->cpu, f->seq + (head - 1 - f->seq) / entries * entries)->spoiled = true;
+}
+
 static inline void
 shadow_step(enum ktr_host_step step)
 {
@@ -70,6 +87,8 @@ shadow_step(enum ktr_host_step step)
 		    (struct shadow_event){.id = f->id, .ticks = f->ticks, .nargs = f->nargs};
 	} else if (step == KTR_HOST_CLAIMED) {
 		f->invalidated = ++shadow_moment;
+	} else if (step == KTR_HOST_BEGIN && f->claimed) {
+		shadow_published(f); /* the slow path looks at the head once more */
 	}
 }
 
@@ -107,16 +126,11 @@ shadow_record(unsigned nargs)
 	uint32_t tid = ktr_host_tid;
 	struct shadow_flight *f = &shadow_flights[shadow_depth++];
 	*f = (struct shadow_flight){.id = ++shadow_ids, .nargs = nargs};
-	ktr_host_tid = (uint32_t)f->id & KTR_TID_MASK;
+	ktr_host_tid = (uint32_t)f->id;
 	shadow_call(nargs, f->id * 8);
 	ktr_host_tid = tid;
 	shadow_depth--;
-
-	const uint64_t entries = ktr_rings[f->cpu].mask + 1;
-	uint64_t head = ktr_head_seq(ktr_host_heads[f->cpu]);
-	shadow_of(f->cpu, f->seq)->published = ++shadow_moment;
-	if (head - f->seq > entries)
-		shadow_of(f->cpu, f->seq + (head - 1 - f->seq) / entries * entries)->spoiled = true;
+	shadow_published(f);
 }
 
 /* A call in progress owns the slot of that event, or did and will yet write there. */
@@ -125,7 +139,7 @@ shadow_slot_busy(unsigned cpu, uint64_t seq)
 {
 	for (unsigned i = 0; i < shadow_depth; i++) {
 		const struct shadow_flight *f = &shadow_flights[i];
-		if (f->claimed && f->cpu == cpu && f->seq <= seq &&
+		if (f->claimed && !f->published && f->cpu == cpu && f->seq <= seq &&
 		    ((f->seq ^ seq) & ktr_rings[cpu].mask) == 0)
 			return true;
 	}
@@ -142,8 +156,9 @@ shadow_mix_possible(unsigned cpu, uint64_t seq)
 {
 	for (unsigned i = 0; i < shadow_depth; i++) {
 		const struct shadow_flight *f = &shadow_flights[i];
-		if (f->invalidated != 0 && f->invalidated < shadow_of(cpu, seq)->published &&
-		    f->cpu == cpu && f->seq < seq && ((f->seq ^ seq) & ktr_rings[cpu].mask) == 0)
+		if (f->invalidated != 0 && !f->published &&
+		    f->invalidated < shadow_of(cpu, seq)->published && f->cpu == cpu &&
+		    f->seq < seq && ((f->seq ^ seq) & ktr_rings[cpu].mask) == 0)
 			return true;
 	}
 	return false;
@@ -159,7 +174,7 @@ shadow_differs(unsigned cpu, uint64_t seq, uint64_t ticks, uint32_t tid, const u
 		return "was not published";
 	if (nargs != ev->nargs)
 		return "has another event's site";
-	if (tid != ((uint32_t)ev->id & KTR_TID_MASK))
+	if (tid != (uint32_t)ev->id)
 		return "has another event's thread";
 	if (ticks != ev->ticks)
 		return "has another event's clock";

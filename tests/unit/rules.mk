@@ -1,12 +1,15 @@
-# rules.mk - the unit tests again, under sanitizers: build/host-asan, build/host-tsan.
+# rules.mk - the unit tests again: under sanitizers (build/host-asan, build/host-tsan), and with the hosted port's other
+# kind of claim (build/host-restart).
 
 .PHONY: sanitized-tests
 
 # AddressSanitizer and UndefinedBehaviorSanitizer for everything that runs on the host; ThreadSanitizer for what has
 # threads. TSan takes fences for nothing, and GCC warns of them: here all that they order is atomic by itself.
 asan_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+restart_FLAGS := -DKTR_HOST_RESTART
 tsan_FLAGS := -fsanitize=thread -Wno-tsan
 asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump
+restart_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l KTR_HOST_RESTART $(UNIT_SRCS)))
 tsan_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l pthread_create $(UNIT_SRCS)))
 
 define sanitized
@@ -30,6 +33,7 @@ sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
 endef
 $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
+$(eval $(call sanitized,restart))
 
-sanitized-tests: ## build the unit tests with AddressSanitizer, UBSan and ThreadSanitizer
+sanitized-tests: ## build the unit tests with AddressSanitizer, UBSan and ThreadSanitizer, and with restartable claims
 test: sanitized-tests

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "arch/pcpu.h"
 
 #include <md/ktr_site.h>
@@ -14,16 +16,32 @@ arch_ktr_head(void)
 	return __atomic_load_n(&arch_this_pcpu()->ktr_head, __ATOMIC_RELAXED);
 }
 
-static inline uint32_t
-arch_ktr_ident(void)
+/* Restartable, in place of exclusives, which an exception would have to clear. */
+static inline bool
+arch_ktr_claim(uint64_t head, uint64_t next)
 {
-	return *(volatile uint32_t *)&aarch64_ktr_pcpu()->ktr_ident;
+	uint64_t found;
+
+	__asm__ volatile("1:\tldr %0, [%1, %4]\n\t"
+			 "cmp %0, %2\n\t"
+			 "b.ne " KTR_RESTART_END "\n\t"
+			 "str %3, [%1, %4]\n\t" KTR_RESTART("1b", KTR_RESTART_END)
+			 : "=&r"(found)
+			 : "r"(arch_this_pcpu()), "r"(head), "r"(next), AARCH64_KTR(head)
+			 : "memory", "cc");
+	return found == head;
+}
+
+static inline uint32_t
+arch_ktr_tid(void)
+{
+	return __atomic_load_n(&arch_this_pcpu()->ktr_turn.tid, __ATOMIC_RELAXED);
 }
 
 static inline void
-arch_ktr_set_ident(uint32_t ident)
+arch_ktr_set_tid(uint32_t tid)
 {
-	__atomic_store_n(&arch_this_pcpu()->ktr_ident, ident, __ATOMIC_RELAXED);
+	__atomic_store_n(&arch_this_pcpu()->ktr_turn.tid, tid, __ATOMIC_RELAXED);
 }
 
 static inline void

@@ -8,20 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AARCH64_SPACES 32 /* address spaces whose translations a CPU keeps; ASIDs 1 to this */
+#include "ktr/restart.h"
 
-struct ktr_entry;
+#define AARCH64_SPACES 32 /* address spaces whose translations a CPU keeps; ASIDs 1 to this */
 
 struct arch_pcpu {
 	uint64_t ktr_head;
-	uint32_t ktr_ident;
-	unsigned cpu;
+	struct ktr_turn ktr_turn;
 	struct thread *curthread; /* what SP_EL0 becomes on entry from EL0 */
 	uintptr_t kstack;         /* lowest address of the current thread's kernel stack */
 	uintptr_t overflow_top;   /* where the frame of a stack overflow goes */
-	/* This CPU's ring, as recording reads it (struct ktr_ring). */
-	struct ktr_entry *ktr_slots;
-	uint64_t ktr_mask, ktr_lap_mul;
+	unsigned cpu;
 	uint64_t mpidr;                 /* affinity fields of MPIDR_EL1 */
 	uint64_t root;                  /* TTBR0's table; 0: none */
 	uint64_t space[AARCH64_SPACES]; /* mmu.c: which space ASID i + 1 stands for */
@@ -29,9 +26,9 @@ struct arch_pcpu {
 	unsigned asid, last_asid;
 };
 
-_Static_assert(offsetof(struct arch_pcpu, curthread) == 16, "asm.h");
-_Static_assert(offsetof(struct arch_pcpu, kstack) == 24, "asm.h");
-_Static_assert(offsetof(struct arch_pcpu, overflow_top) == 32, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, curthread) == 32, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, kstack) == 40, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, overflow_top) == 48, "asm.h");
 
 static inline struct thread *
 arch_curthread(void)

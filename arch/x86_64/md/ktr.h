@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "arch/pcpu.h"
 
 #include <md/ktr_site.h>
@@ -16,21 +18,31 @@ arch_ktr_head(void)
 	return v;
 }
 
+static inline bool
+arch_ktr_claim(uint64_t head, uint64_t next)
+{
+	bool claimed;
+
+	/* One instruction: whole for this CPU without LOCK. */
+	__asm__ volatile("cmpxchgq %2, %%gs:%c3"
+			 : "=@ccz"(claimed), "+a"(head)
+			 : "r"(next), X86_KTR(head)
+			 : "memory");
+	return claimed;
+}
+
 static inline uint32_t
-arch_ktr_ident(void)
+arch_ktr_tid(void)
 {
 	uint32_t v;
-	X86_GS_READ(v, ktr_ident);
+	X86_GS_READ(v, ktr_turn.tid);
 	return v;
 }
 
 static inline void
-arch_ktr_set_ident(uint32_t ident)
+arch_ktr_set_tid(uint32_t tid)
 {
-	__asm__ volatile("movl %0, %%gs:%c1"
-			 :
-			 : "r"(ident), "i"(offsetof(struct arch_pcpu, ktr_ident))
-			 : "memory");
+	__asm__ volatile("movl %0, %%gs:%c1" : : "r"(tid), X86_KTR(turn.tid) : "memory");
 }
 
 static inline void

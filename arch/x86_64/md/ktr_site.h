@@ -7,54 +7,63 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arch/pcpu.h"
 #include "ktr/restart.h"
 
-#define X86_KTR(member) offsetof(struct arch_pcpu, ktr_##member)
+#define X86_KTR(member) "i"(offsetof(struct arch_pcpu, ktr_##member))
 
 /*
  * The claim, restartable (ktr/restart.h), in registers in which no parameter comes (but RDX, where
  * RDTSC leaves its half). The slot's address is computed before RDTSC, behind which all waits.
  */
-static inline __attribute__((always_inline)) uint64_t
-x86_ktr_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
+static inline bool
+x86_ktr_claim_now(struct ktr_claim *c)
 {
 	register uint64_t next __asm__("r11");
 	register struct ktr_entry *e __asm__("r10");
-	uint64_t ticks;
+	uint64_t now, publish;
 
-	__asm__ volatile("1:\tmovq %%gs:%c3, %0\n\t"
-			 "incq %0\n\t"
-			 "movq %%gs:%c4, %1\n\t"
-			 "andq %0, %1\n\t"
-			 "shlq $6, %1\n\t"
-			 "addq %%gs:%c5, %1\n\t"
-			 "rdtsc\n\t"
-			 "shlq $32, %%rdx\n\t"
-			 "orq %%rax, %%rdx\n\t"
-			 "movq %0, %%gs:%c3\n\t" KTR_RESTART("1b")
-			 : "=&r"(next), "=&r"(e), "=&d"(ticks)
-			 : "i"(X86_KTR(head)), "i"(X86_KTR(mask)), "i"(X86_KTR(slots))
-			 : "rax", "memory", "cc");
-	*now = ticks;
-	*at = 0;
-	*entry = e;
-	return next;
+	__asm__ goto("1:\tmovq %%gs:%c4, %1\n\t"
+		     "leaq %c8(%1), %0\n\t"
+		     "cmpq %%gs:%c5, %0\n\t"
+		     "ja %l[slow]\n\t"
+		     "addq %%gs:%c6, %1\n\t"
+		     "rdtsc\n\t"
+		     "shlq $32, %%rdx\n\t"
+		     "orq %%rax, %%rdx\n\t"
+		     "movq %%gs:%c7, %%rax\n\t"
+		     "movq %0, %%gs:%c4\n\t" KTR_RESTART("1b", "%l[slow]")
+		     : "=&r"(next), "=&r"(e), "=&d"(now), "=&a"(publish)
+		     : X86_KTR(head), X86_KTR(turn.limit), X86_KTR(turn.bias),
+		       X86_KTR(turn.publish), "i"(KTR_HEAD_STEP)
+		     : "memory", "cc"
+		     : slow);
+	*c = (struct ktr_claim){.e = e, .now = now, .publish = publish};
+	return true;
+slow:
+	return false;
 }
-#define KTR_PORT_CLAIM_NOW(now, at, e) x86_ktr_claim_now(now, at, e)
+#define KTR_PORT_CLAIM_NOW(c) x86_ktr_claim_now(c)
 
-/*
- * The ring stands beside the head word, in the block of the CPU that executes: nothing waits for
- * the claim to say which CPU it is. In GCC's address space of GS the loads are operands.
- */
-#define KTR_PORT_HOT(at, member)                                                                   \
-	((void)(at),                                                                               \
-	 *(__typeof__(((struct arch_pcpu *)0)->ktr_##member) __seg_gs *)offsetof(struct arch_pcpu, \
-										 ktr_##member))
-#define KTR_PORT_HOT_OF(cpu, member) (&pcpus[cpu]->md.ktr_##member)
+static inline void
+x86_ktr_turn(uint64_t head, const struct ktr_turn *turn)
+{
+	__asm__ volatile("1:\tcmpq %0, %%gs:%c4\n\t"
+			 "jne " KTR_RESTART_END "\n\t"
+			 "movq %1, %%gs:%c5\n\t"
+			 "movw %w2, %%gs:%c6\n\t"
+			 "movq %3, %%gs:%c7\n\t" KTR_RESTART("1b", KTR_RESTART_END)
+			 :
+			 : "r"(head), "r"(turn->bias), "r"(turn->lap), "r"(turn->limit),
+			   X86_KTR(head), X86_KTR(turn.bias), X86_KTR(turn.lap), X86_KTR(turn.limit)
+			 : "memory", "cc");
+}
+#define KTR_PORT_TURN(head, turn) x86_ktr_turn(head, turn)
+#define KTR_PORT_TURN_OF(cpu)     (&pcpus[cpu]->md.ktr_turn)
 
 /*
  * A struct of two that no registers are left for is on the stack, where a function without a frame
@@ -62,15 +71,5 @@ x86_ktr_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
  */
 #define KTR_PORT_STACK_PAIR(pair) \
 	((void)(pair), (const volatile struct ktr_pair *)__builtin_dwarf_cfa())
-
-/* Bit 31 of this CPU's ident, without loading it. */
-#define KTR_PORT_SLOW()                                                         \
-	__extension__({                                                         \
-		_Bool ktr_slow_;                                                \
-		__asm__ volatile("cmpl $0, %%gs:%c1"                            \
-				 : "=@ccs"(ktr_slow_)                           \
-				 : "i"(offsetof(struct arch_pcpu, ktr_ident))); \
-		ktr_slow_;                                                      \
-	})
 
 #define KTR_PORT_SITE_ON(site) KTR_PATCH_SITE_ON(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00", site)

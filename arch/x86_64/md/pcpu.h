@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ktr/restart.h"
+
 struct x86_cpu;
-struct ktr_entry;
 
 struct arch_pcpu {
 	struct arch_pcpu *self;
@@ -13,9 +14,7 @@ struct arch_pcpu {
 	uint64_t user_sp;    /* scratch of the SYSCALL entry */
 	struct thread *curthread;
 	uint64_t ktr_head;
-	struct ktr_entry *ktr_slots;
-	uint64_t ktr_mask, ktr_lap_mul;
-	uint32_t ktr_ident;
+	struct ktr_turn ktr_turn;
 	unsigned cpu;
 	uint32_t apic_id;
 	struct x86_cpu *x86; /* descriptor tables and fault stacks */

@@ -14,8 +14,8 @@
 enum hart_state { HART_WAITS, HART_RUNS, HART_DONE }; /* records nothing but while it runs */
 
 struct hart {
-	uint64_t head;   /* atomic: number in the top 8 bits, events claimed below */
-	uint32_t ident;  /* thread id; bit 31, atomic: take the slow path */
+	uint64_t head;   /* atomic: ktr/ring.h */
+	uint32_t tid;    /* thread id */
 	uint32_t ticks;  /* timer interrupts taken */
 	uint64_t passes; /* atomic: times that its loop was outside of the record text */
 	uint32_t state;  /* atomic */
@@ -43,10 +43,10 @@ ktr_port_head(void)
 
 /* An SC fails when an interrupt handler's SC came between (8.2): LR/SC is atomic against both. */
 static inline bool
-ktr_port_claim(uint64_t head)
+ktr_port_claim(uint64_t head, uint64_t next)
 {
-	return __atomic_compare_exchange_n(&this_hart->head, &head, head + 1, false,
-					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&this_hart->head, &head, next, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
 }
 
 static inline uint64_t *
@@ -56,9 +56,9 @@ ktr_port_head_of(unsigned cpu)
 }
 
 static inline uint32_t
-ktr_port_ident(void)
+ktr_port_tid(void)
 {
-	return __atomic_load_n(&this_hart->ident, __ATOMIC_RELAXED);
+	return __atomic_load_n(&this_hart->tid, __ATOMIC_RELAXED);
 }
 
 static inline void

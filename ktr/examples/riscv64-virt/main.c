@@ -128,8 +128,8 @@ boot(void)
 	for (unsigned i = 0; i < sizeof(ns); i++)
 		info.boot_id[i] = (uint8_t)(ns >> 8 * i);
 	for (unsigned i = 0; i < HARTS; i++) {
-		harts[i].head = (uint64_t)i << KTR_HEAD_CPU_SHIFT;
-		harts[i].ident = i + 1;
+		harts[i].head = i;
+		harts[i].tid = i + 1;
 		ktr_thread_name(i + 1, i == 0 ? "drain" : "loop");
 	}
 	ktr_mask_set(KTR_GEN | KTR_INTR | KTR_PROC);

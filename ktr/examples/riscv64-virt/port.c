@@ -102,15 +102,6 @@ ktr_port_suppressed(void)
 	return false;
 }
 
-void
-ktr_port_set_slow(unsigned cpu, bool slow)
-{
-	if (slow)
-		__atomic_fetch_or(&harts[cpu].ident, 0x80000000u, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&harts[cpu].ident, 0x7fffffffu, __ATOMIC_RELAXED);
-}
-
 /* The only line carries the stream, where text would be damage. */
 void
 ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_entry *entry,

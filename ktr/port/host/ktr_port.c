@@ -21,7 +21,6 @@
 _Thread_local unsigned ktr_host_cpu;
 _Thread_local uint32_t ktr_host_tid;
 _Thread_local bool ktr_host_refuse;
-uint64_t ktr_host_slow;
 unsigned ktr_host_cpus = 1;
 unsigned ktr_host_verbose_calls;
 bool ktr_host_quiet;
@@ -31,12 +30,16 @@ int ktr_host_alloc_left = -1;
 uint64_t (*volatile ktr_host_clock)(void);
 void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
 
-#define HEAD(n)  (uint64_t)(n) << KTR_HEAD_CPU_SHIFT
-#define HEAD4(n) HEAD(n), HEAD((n) + 1), HEAD((n) + 2), HEAD((n) + 3)
+#define HEAD4(n) (n), (n) + 1, (n) + 2, (n) + 3
 uint64_t ktr_host_heads[KTR_PORT_MAXCPU] = {
     HEAD4(0),  HEAD4(4),  HEAD4(8),  HEAD4(12), HEAD4(16), HEAD4(20), HEAD4(24), HEAD4(28),
     HEAD4(32), HEAD4(36), HEAD4(40), HEAD4(44), HEAD4(48), HEAD4(52), HEAD4(56), HEAD4(60),
 };
+
+#ifdef KTR_HOST_RESTART
+struct ktr_turn ktr_host_turns[KTR_PORT_MAXCPU];
+unsigned ktr_host_exceptions;
+#endif
 
 static pthread_mutex_t host_control = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -195,13 +198,4 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 		fprintf(stderr, "cpu%u %s.%u %s\n", cpu, site->file, (unsigned)site->line, text);
 	else
 		fprintf(stderr, "cpu%u %s\n", cpu, text);
-}
-
-void
-ktr_port_set_slow(unsigned cpu, bool slow)
-{
-	if (slow)
-		__atomic_fetch_or(&ktr_host_slow, 1ull << cpu, __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_and(&ktr_host_slow, ~(1ull << cpu), __ATOMIC_RELAXED);
 }

@@ -100,11 +100,3 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 {
 	(void)cpu, (void)site, (void)entry, (void)level;
 }
-
-void
-ktr_port_set_slow(unsigned cpu, bool slow)
-{
-	if (bench_cpus[cpu] != NULL)
-		bench_cpus[cpu]->ktr_ident =
-		    (bench_cpus[cpu]->ktr_ident & ~(1u << 31)) | (uint32_t)slow << 31;
-}

@@ -3,9 +3,9 @@
  *
  * It is what somebody would write who puts KTR into an x86_64 kernel of their own: the clock is
  * RDTSC, the CPU's block hangs on a segment register (FS here, where the C library keeps
- * thread-local variables), the ring stands beside the head word, the claim is Kestrel's, which an
- * interrupt would begin again (ktr/restart.h; none that records comes here), and sites are no-ops
- * that become jumps.
+ * thread-local variables), the ring's turn stands beside the head word, the claim is Kestrel's,
+ * which an interrupt would begin again (ktr/restart.h; none that records comes here), and sites are
+ * no-ops that become jumps.
  *
  * Locking: none; sites, masks and rings change only while no thread records.
  */
@@ -15,30 +15,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ktr/restart.h"
+
 #define KTR_PORT_MAXCPU 2
 #define KTR_PORT_PATCH  1
 
 /** What recording touches of a CPU. */
 struct bench_cpu {
 	uint64_t ktr_head;
-	uint32_t ktr_ident;
+	struct ktr_turn turn;
 	unsigned cpu;
-	struct ktr_entry *slots;
-	uint64_t mask;
-	uint64_t lap_mul;
 };
 
 extern _Thread_local struct bench_cpu bench_cpu __attribute__((tls_model("local-exec")));
 extern struct bench_cpu *bench_cpus[KTR_PORT_MAXCPU];
 
-_Static_assert(offsetof(struct bench_cpu, ktr_head) == 0, "BENCH_HEAD");
-_Static_assert(offsetof(struct bench_cpu, ktr_ident) == 8, "BENCH_IDENT");
-_Static_assert(offsetof(struct bench_cpu, slots) == 16, "BENCH_SLOTS");
-_Static_assert(offsetof(struct bench_cpu, mask) == 24, "BENCH_MASK");
-#define BENCH_HEAD  "%%fs:bench_cpu@tpoff"
-#define BENCH_IDENT "%%fs:bench_cpu@tpoff+8"
-#define BENCH_SLOTS "%%fs:bench_cpu@tpoff+16"
-#define BENCH_MASK  "%%fs:bench_cpu@tpoff+24"
+#define BENCH_AT      "%%fs:bench_cpu@tpoff+"
+#define BENCH(member) "i"(offsetof(struct bench_cpu, member))
 
 /** RDTSC: constant and the same on all CPUs of any machine that runs the benchmark. */
 static inline uint64_t
@@ -60,9 +53,9 @@ ktr_port_head_of(unsigned cpu)
 }
 
 static inline uint32_t
-ktr_port_ident(void)
+ktr_port_tid(void)
 {
-	return bench_cpu.ktr_ident;
+	return bench_cpu.turn.tid;
 }
 
 /** Stores are seen in program order (SDM vol. 3A, 8.2.2); only the compiler must keep it. */
@@ -72,46 +65,60 @@ ktr_port_wmb(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* From here on: optional, and what makes the difference between 60 instructions and 43. */
+static inline bool
+ktr_port_claim(uint64_t head, uint64_t next)
+{
+	bool claimed;
 
-/* The ring stands beside the head word that is claimed: no table, and no number of the CPU. */
-#define KTR_PORT_HOT(at, member)     ((void)(at), bench_cpu.member)
-#define KTR_PORT_HOT_OF(cpu, member) (&bench_cpus[cpu]->member)
+	__asm__ volatile("cmpxchgq %2, " BENCH_AT "%c3"
+			 : "=@ccz"(claimed), "+a"(head)
+			 : "r"(next), BENCH(ktr_head)
+			 : "memory");
+	return claimed;
+}
 
-static inline __attribute__((always_inline)) uint64_t
-bench_claim_now(uint64_t *now, uint64_t *at, struct ktr_entry **entry)
+/* From here on: optional, and what makes the difference between 61 instructions and 37. */
+
+static inline bool
+bench_claim_now(struct ktr_claim *c)
 {
 	register uint64_t next __asm__("r11");
 	register struct ktr_entry *e __asm__("r10");
-	uint64_t ticks;
-	__asm__ volatile("movq " BENCH_HEAD ", %0\n\t"
-			 "incq %0\n\t"
-			 "movq " BENCH_MASK ", %1\n\t"
-			 "andq %0, %1\n\t"
-			 "shlq $6, %1\n\t"
-			 "addq " BENCH_SLOTS ", %1\n\t"
-			 "rdtsc\n\t"
-			 "shlq $32, %%rdx\n\t"
-			 "orq %%rax, %%rdx\n\t"
-			 "movq %0, " BENCH_HEAD
-			 : "=&r"(next), "=&r"(e), "=&d"(ticks)
-			 :
-			 : "rax", "memory", "cc");
-	*now = ticks;
-	*at = 0;
-	*entry = e;
-	return next;
+	uint64_t now, publish;
+
+	__asm__ goto("movq " BENCH_AT "%c4, %1\n\t"
+		     "leaq %c8(%1), %0\n\t"
+		     "cmpq " BENCH_AT "%c5, %0\n\t"
+		     "ja %l[slow]\n\t"
+		     "addq " BENCH_AT "%c6, %1\n\t"
+		     "rdtsc\n\t"
+		     "shlq $32, %%rdx\n\t"
+		     "orq %%rax, %%rdx\n\t"
+		     "movq " BENCH_AT "%c7, %%rax\n\t"
+		     "movq %0, " BENCH_AT "%c4"
+		     : "=&r"(next), "=&r"(e), "=&d"(now), "=&a"(publish)
+		     : BENCH(ktr_head), BENCH(turn.limit), BENCH(turn.bias), BENCH(turn.publish),
+		       "i"(KTR_HEAD_STEP)
+		     : "memory", "cc"
+		     : slow);
+	*c = (struct ktr_claim){.e = e, .now = now, .publish = publish};
+	return true;
+slow:
+	return false;
 }
-#define KTR_PORT_CLAIM_NOW(now, at, entry) bench_claim_now(now, at, entry)
+#define KTR_PORT_CLAIM_NOW(c) bench_claim_now(c)
+
+static inline void
+bench_turn(const struct ktr_turn *turn)
+{
+	bench_cpu.turn.bias = turn->bias;
+	bench_cpu.turn.lap = turn->lap;
+	bench_cpu.turn.limit = turn->limit;
+}
+#define KTR_PORT_TURN(head, next) ((void)(head), bench_turn(next))
+#define KTR_PORT_TURN_OF(cpu)     (&bench_cpus[cpu]->turn)
 
 #define KTR_PORT_STACK_PAIR(pair) \
 	((void)(pair), (const volatile struct ktr_pair *)__builtin_dwarf_cfa())
-
-#define KTR_PORT_SLOW()                                                                   \
-	__extension__({                                                                   \
-		_Bool ktr_slow_;                                                          \
-		__asm__ volatile("cmpl $0, " BENCH_IDENT : "=@ccs"(ktr_slow_)::"memory"); \
-		ktr_slow_;                                                                \
-	})
 
 #define KTR_PORT_SITE_ON(site) KTR_PATCH_SITE_ON(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00", site)

@@ -1,8 +1,8 @@
 /*
- * kernel.c - runs what ktr/README.md shows on the host: records on two CPUs, flushes, loses events,
- * prints one, and ends as after a panic. The stream goes to standard output.
+ * kernel.c - runs what ktr/README.md shows on the host: records on two CPUs, flushes, resizes,
+ * loses events, has some refused and one printed, and ends as after a panic. The stream goes to
+ * standard output. Then interrupts come at each instruction of a record call (steps.c).
  */
-#include <kernel.h>
 #include <ktr.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,25 +11,36 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS 1000u
-#define EVERY  100u /* between passes */
-#define BURST  (KTR_ENTRIES_DEFAULT + 500u)
+#define EVENTS   1000u
+#define EVERY    100u /* between passes */
+#define BURST    (KTR_ENTRIES_DEFAULT + 500u)
+#define REFUSALS 16u
 
 void trace_early(void);
 void trace_init(void);
 void trace_flush(void);
 void trace_panic(void);
+void thread_run(uint32_t tid);
+void steps(void);
 
 struct cpu cpus[MAX_CPUS];
+#ifdef KTR_PORT_CLAIM_NOW
+struct ktr_turn turns[MAX_CPUS];
+#endif
 unsigned cpu_now;
 static unsigned evaluated; /* parameters of sites that were on */
 
+/* What claim.inc reads, else nanoseconds; here nothing follows from how long one is. */
 uint64_t
 clock_read(void)
 {
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+#endif
 }
 
 static void
@@ -117,6 +128,36 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 }
 #endif
 
+/* The scheduler's part: this CPU runs that thread now. */
+void
+thread_run(uint32_t tid)
+{
+	this_cpu()->tid = tid;
+#ifdef KTR_PORT_CLAIM_NOW
+	turns[cpu_now].tid = tid;
+#endif
+}
+
+/* Every other event of these is refused, and counted; the ring is of another size each time. */
+static void
+refuse_and_resize(void)
+{
+	struct ktr_stats before, after;
+	if (!ktr_stats_get(0, &before))
+		fail("cpu 0: no accounts");
+	for (unsigned n = 0; n < REFUSALS; n++) {
+		ktr_cpumask_set(n % 2 == 0 ? ~(uint64_t)1 : ~(uint64_t)0);
+		CTR1(KTR_PROC, "refusal %u", n);
+		ktr_ring_close(0); /* it opens by itself */
+		if (n % 2 != 0 && ktr_resize(KTR_ENTRIES_DEFAULT << n / 2 % 2) != 0)
+			fail("cannot resize");
+	}
+	if (!ktr_stats_get(0, &after) || after.suppressed != before.suppressed + REFUSALS / 2)
+		fail("cpu 0: other than half of the events are refused");
+	if (ktr_resize(KTR_ENTRIES_DEFAULT) != 0)
+		fail("cannot resize back");
+}
+
 static unsigned
 evaluate(unsigned n)
 {
@@ -131,7 +172,7 @@ main(void)
 	trace_init();
 	for (unsigned n = 0; n < EVENTS; n++) {
 		cpu_now = n % MAX_CPUS;
-		cpus[cpu_now].ktr_ident = 1 + n % 2;
+		thread_run(1 + n % 2);
 		CTR2(KTR_SCHED, "event %u of %s", n, ktr_intern(n % 3 != 0 ? "all" : "third"));
 		CTR1(KTR_VM, "never %u", evaluate(n));
 		CTR6(KTR_PROC, "six %u %d %#lx %c %s %p", evaluate(n), -1, ~0ul, 'x', "text", NULL);
@@ -147,9 +188,14 @@ main(void)
 	ktr_mask_set(KTR_NET);
 	CTR0(KTR_PROC, "masked");
 	ktr_mask_set(KTR_PROC);
+	refuse_and_resize();
 	cpu_now = 1;
 	for (unsigned n = 0; n < BURST; n++)
 		CTR1(KTR_PROC, "burst %u", n);
 	trace_panic();
+#ifdef __x86_64__
+	cpu_now = 0;
+	steps();
+#endif
 	return 0;
 }

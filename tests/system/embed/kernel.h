@@ -12,7 +12,7 @@
 
 struct cpu {
 	uint64_t ktr_head;
-	uint32_t ktr_ident;
+	uint32_t tid;
 };
 
 struct mutex {
@@ -29,7 +29,7 @@ this_cpu(void)
 	return &cpus[cpu_now];
 }
 
-/** Nanoseconds. */
+/** Ticks. */
 uint64_t clock_read(void);
 /** Ends the program when it is held already, or not. */
 void mutex_lock(struct mutex *m);
