@@ -1,0 +1,102 @@
+/*
+ * ktr_hop_test.c - threads that lose their CPU, and go on on another one, wherever they are in
+ * recording an event.
+ *
+ * In rings of four entries every fourth event takes the slow path, a part of which is preemptible.
+ * On each CPU a thread of higher priority, whose own events are refused, wakes and sleeps at
+ * random. What a thread recorded is counted by it, and must be what the rings counted.
+ */
+#include <ktr_port.h>
+
+#include "arch/irq.h"
+#include "kernel/sched/clock.h"
+#include "kernel/sched/pcpu.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "ktr/ktr.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/ktr_help.h"
+
+#define ENTRIES  4
+#define HOPPERS  3u
+#define TIME_NS  1000000000ull
+#define SLEEP_NS 100000u /* up to five times as long; busy up to three times as long */
+
+static uint64_t counts[HOPPERS];
+static uint64_t end_ns;
+static unsigned shakers; /* atomic */
+
+static void
+hop(unsigned i, void *arg)
+{
+	(void)arg;
+	while (clock_ns() < end_ns) {
+		for (unsigned n = 0; n < 100; n++) {
+			CTR2(KTR_SPARE2, "test: hopper %u n %u", i, n);
+			counts[i]++;
+		}
+	}
+}
+
+static void
+shake(void *arg)
+{
+	uint64_t random = (uintptr_t)arg;
+
+	while (clock_ns() < end_ns) {
+		uint64_t busy;
+
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		thread_sleep_ns(SLEEP_NS + (random >> 40) % (4 * SLEEP_NS), 0, "shake");
+		busy = clock_ns() + SLEEP_NS + (random >> 30) % (2 * SLEEP_NS);
+		while (clock_ns() < busy) {
+			CTR0(KTR_SPARE2, "test: refused");
+			arch_relax();
+		}
+	}
+	__atomic_fetch_sub(&shakers, 1, __ATOMIC_RELEASE);
+	thread_exit();
+}
+
+static bool
+all_still(void *arg)
+{
+	(void)arg;
+	return __atomic_load_n(&shakers, __ATOMIC_ACQUIRE) == 0;
+}
+
+KTEST(ktr_ring_counts_every_event_of_threads_that_lose_their_cpu_anywhere)
+{
+	struct ktr_stats before, after;
+	uint64_t sum = 0;
+
+	if (ncpus == 1)
+		ktest_skip("threads move between CPUs");
+	ktr_test_begin(ENTRIES);
+	ktr_test_sum(&before);
+	ktr_mask_set(KTR_SPARE2);
+	end_ns = clock_ns() + TIME_NS;
+	shakers = ncpus;
+	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
+		struct thread *t =
+		    thread_alloc("shaker", PRIO_KERN - 1, shake, (void *)(uintptr_t)cpu);
+
+		KT_ASSERT(t != NULL);
+		t->cpu = cpu;
+		t->pinned = true;
+		t->ktr_suppress = true;
+		sched_start(t);
+	}
+	for (unsigned i = 0; i < HOPPERS; i++)
+		counts[i] = 0;
+	ktest_start(HOPPERS, false, hop, NULL);
+	ktest_join();
+	KT_ASSERT(ktest_wait(all_still, NULL, 10));
+	ktr_mask_set(0);
+	ktr_test_sum(&after);
+	for (unsigned i = 0; i < HOPPERS; i++)
+		sum += counts[i];
+	KT_EQ(after.recorded - before.recorded, sum);
+	KT_GT(after.suppressed - before.suppressed, 0);
+	ktr_test_end();
+}
