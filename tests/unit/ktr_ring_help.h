@@ -1,0 +1,97 @@
+/*
+ * ktr_ring_help.h - for tests over the hosted port's rings: a clock, events whole and torn, and
+ * accounts that must add up.
+ *
+ * Locking: ring_clock() is for any thread, ring_record() for those that record, the rest for the
+ * test's own.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/ktr.h"
+#include "ktr/port.h"
+#include "ktr/ring.h"
+
+#define RING_CPUS    4u
+#define RING_ENTRIES 4u
+
+static uint64_t ring_ticks;
+static jmp_buf ring_tear_jump;
+
+/* For ktr_host_clock: no two readings are the same. */
+static inline uint64_t
+ring_clock(void)
+{
+	return __atomic_add_fetch(&ring_ticks, 1, __ATOMIC_RELAXED);
+}
+
+/* A test's setup: empty rings of RING_ENTRIES on RING_CPUS, recording KTR_GEN on CPU 0. */
+static inline int
+ring_begin(void **state)
+{
+	(void)state;
+	ktr_host_clock = ring_clock;
+	ktr_host_interrupt = NULL;
+	ktr_host_cpus = RING_CPUS;
+	ktr_host_cpu = 0;
+	ktr_host_tid = 1;
+	ktr_mask_set(KTR_GEN);
+	ktr_cpumask_set(~(uint64_t)0);
+	for (unsigned cpu = 0; cpu < RING_CPUS; cpu++)
+		assert_int_equal(ktr_cpu_init(cpu), 0);
+	assert_int_equal(ktr_resize(RING_ENTRIES), 0);
+	ktr_clear();
+	return 0;
+}
+
+/* A CPU's accounts; the test fails if they do not add up. */
+static inline struct ktr_stats
+ring_stats(unsigned cpu)
+{
+	struct ktr_stats s;
+	assert_true(ktr_stats_get(cpu, &s));
+	assert_int_equal(s.recorded, s.delivered + s.resident + s.overwritten + s.torn);
+	return s;
+}
+
+/* The sequence number of the CPU's next event. */
+static inline uint64_t
+ring_head(unsigned cpu)
+{
+	uint64_t tail, head;
+	assert_true(ktr_ring_window(cpu, &tail, &head));
+	return head;
+}
+
+static inline void
+ring_record(uint64_t value)
+{
+	CTR2(KTR_GEN, "%lu %lu", value, ~value);
+}
+
+static inline void
+ring_tear(enum ktr_host_step step)
+{
+	if (step == KTR_HOST_CLAIMED) {
+		ktr_host_interrupt = NULL;
+		longjmp(ring_tear_jump, 1);
+	}
+}
+
+/* Claims an entry that is never published. */
+static inline void
+ring_record_torn(void)
+{
+	if (setjmp(ring_tear_jump) == 0) {
+		ktr_host_interrupt = ring_tear;
+		ring_record(666);
+		fail();
+	}
+}

@@ -1,0 +1,106 @@
+/*
+ * ktr_size_test.c - rings that change their size, and rings that are emptied: what stays can be
+ * read, and what goes is counted.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/port.h"
+#include "ktr/ring.h"
+#include "tests/unit/ktr_ring_help.h"
+
+static void
+resize_keeps_the_newest_that_fit(void **state)
+{
+	(void)state;
+	static const unsigned sizes[] = {64, 16, 1024, 8, 4, 32};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (unsigned n = 0; n < 20; n++)
+			ring_record(ring_head(0));
+		uint64_t tail, end, tail2, end2;
+		struct ktr_stats before = ring_stats(0);
+		ktr_ring_window(0, &tail, &end);
+		assert_int_equal(ktr_resize(sizes[i]), 0);
+		assert_int_equal(ktr_entries_get(), sizes[i]);
+		ktr_ring_window(0, &tail2, &end2);
+		assert_int_equal(end2, end);
+		uint64_t kept = end - tail < sizes[i] ? end - tail : sizes[i];
+		assert_int_equal(end2 - tail2, kept);
+		struct ktr_stats s = ring_stats(0);
+		assert_int_equal(s.recorded, before.recorded);
+		assert_int_equal(s.resident, kept);
+		assert_int_equal(s.cleared - before.cleared, before.resident - kept);
+		for (uint64_t seq = tail2; seq < end2; seq++) {
+			struct ktr_entry e;
+			assert_int_equal(ktr_ring_read(0, seq, &e), KTR_READ_OK);
+			assert_int_equal(e.args[0], seq);
+		}
+	}
+}
+
+static void
+resize_rounds_up_and_refuses_what_is_out_of_range(void **state)
+{
+	(void)state;
+	assert_int_equal(ktr_resize(5), 0);
+	assert_int_equal(ktr_entries_get(), 8);
+	assert_int_equal(ktr_resize(3), -KTR_EINVAL);
+	assert_int_equal(ktr_resize(0), -KTR_EINVAL);
+	assert_int_equal(ktr_resize((1u << 24) + 1), -KTR_EINVAL);
+	assert_int_equal(ktr_entries_get(), 8);
+}
+
+static void
+resize_without_memory_loses_nothing(void **state)
+{
+	(void)state;
+	ring_record(1);
+	ring_record(2);
+	struct ktr_stats before = ring_stats(0);
+	ktr_host_alloc_left = 2; /* of the four CPUs */
+	assert_int_equal(ktr_resize(1024), -KTR_ENOMEM);
+	ktr_host_alloc_left = -1;
+	assert_int_equal(ktr_entries_get(), 4);
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.resident, before.resident);
+	struct ktr_entry e;
+	assert_int_equal(ktr_ring_read(0, ring_head(0) - 1, &e), KTR_READ_OK);
+	assert_int_equal(e.args[0], 2);
+}
+
+static void
+clear_empties_and_counts(void **state)
+{
+	(void)state;
+	ring_record(1);
+	ring_record(2);
+	struct ktr_stats before = ring_stats(0);
+	ktr_clear();
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.resident, 0);
+	assert_int_equal(s.recorded, before.recorded);
+	assert_int_equal(s.overwritten, before.overwritten + before.resident);
+	assert_int_equal(s.cleared, before.cleared + before.resident);
+	struct ktr_entry e;
+	assert_int_equal(ktr_ring_read(0, ring_head(0) - 1, &e), KTR_READ_GONE);
+	ring_record(3);
+	assert_int_equal(ktr_ring_read(0, ring_head(0) - 1, &e), KTR_READ_OK);
+	assert_int_equal(ring_stats(0).resident, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(resize_keeps_the_newest_that_fit, ring_begin),
+	    cmocka_unit_test_setup(resize_rounds_up_and_refuses_what_is_out_of_range, ring_begin),
+	    cmocka_unit_test_setup(resize_without_memory_loses_nothing, ring_begin),
+	    cmocka_unit_test_setup(clear_empties_and_counts, ring_begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
