@@ -1,0 +1,274 @@
+/*
+ * ktr_account_test.c - accounts that hold to the event: a stream delivers each, or says why not,
+ * and the rings count the same.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/port.h"
+#include "ktr/stream.h"
+#include "tests/unit/ktr_ring_help.h"
+#include "tests/unit/ktr_stream_help.h"
+
+static void
+overwritten_events_are_reported_and_counted(void **state)
+{
+	(void)state;
+	struct ktr_stats before = ring_stats(0);
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	for (uint64_t i = 0; i < 200; i++)
+		ring_record(i);
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.resident, 64);
+	assert_int_equal(s.overwritten - before.overwritten, 136);
+	stream_drain(&account, 1000);
+	ktr_stream_close(&account, false);
+	stream_drain(&account, 1000);
+	s = ring_stats(0);
+	assert_int_equal(s.resident, 0);
+	assert_int_equal(s.delivered - before.delivered, 64);
+	assert_int_equal(s.overwritten - before.overwritten, 136);
+	stream_decode();
+	assert_int_equal(seen.events[0], 64);
+	assert_int_equal(seen.gaps[KTR_GAP_OVERWRITTEN], 136);
+	assert_int_equal(seen.damages, 0);
+}
+
+static void
+cleared_events_are_reported_as_such(void **state)
+{
+	(void)state;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	for (uint64_t i = 0; i < 10; i++)
+		ring_record(i);
+	ktr_clear();
+	ring_record(11);
+	stream_drain(&account, 1000);
+	ktr_stream_close(&account, false);
+	stream_drain(&account, 1000);
+	ring_stats(0);
+	stream_decode();
+	assert_int_equal(seen.gaps[KTR_GAP_CLEARED], 10);
+	assert_int_equal(seen.events[0], 1);
+}
+
+static struct ktr_stream other;
+
+static void
+readers_do_not_disturb_the_accounts(void **state)
+{
+	(void)state;
+	ring_record(1);
+	ring_record(2);
+	struct ktr_stats before = ring_stats(0);
+	ktr_stream_open(&other, KTR_STREAM_LIVE);
+	stream_drain(&other, 1000);
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.delivered, before.delivered);
+	assert_int_equal(s.resident, before.resident);
+	stream_decode(); /* a live stream may end behind a mark */
+	assert_int_equal(seen.damages, 0);
+	assert_true(seen.events[0] >= 2);
+	/* From now on. */
+	ktr_stream_open(&other, KTR_STREAM_LIVE | KTR_STREAM_NOW);
+	ring_record(3);
+	stream_len = 0;
+	stream_drain(&other, 1000);
+	stream_decode();
+	assert_int_equal(seen.events[0], 1);
+}
+
+static void
+torn_events_are_reported_and_do_not_stop_the_stream(void **state)
+{
+	(void)state;
+	struct ktr_stats before = ring_stats(0);
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ring_record(1);
+	ring_record_torn();
+	ring_record_torn();
+	ring_record(2);
+	ring_record_torn();
+	stream_drain(&account, 1000);
+	ktr_stream_close(&account, false);
+	stream_drain(&account, 1000);
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.torn - before.torn, 3);
+	assert_int_equal(s.delivered - before.delivered, 2);
+	assert_int_equal(s.resident, 0);
+	stream_decode();
+	assert_int_equal(seen.events[0], 2);
+	assert_int_equal(seen.gaps[KTR_GAP_TORN], 3);
+	assert_int_equal(seen.value[0], 2);
+}
+
+static void
+drain_inside(enum ktr_host_step step)
+{
+	if (step != KTR_HOST_CLAIMED)
+		return;
+	ktr_host_interrupt = NULL;
+	ring_record(2); /* a nested event, behind the unfinished one */
+	ktr_host_quiescent = false;
+	stream_drain(&account, 1000);
+	ktr_host_quiescent = true;
+}
+
+static void
+unfinished_event_is_waited_for(void **state)
+{
+	(void)state;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ktr_host_interrupt = drain_inside;
+	ring_record(1);
+	stream_drain(&account, 1000);
+	ktr_stream_close(&account, false);
+	stream_drain(&account, 1000);
+	ring_stats(0);
+	stream_decode();
+	assert_int_equal(seen.events[0], 2);
+	assert_int_equal(seen.gaps[KTR_GAP_TORN], 0);
+	assert_int_equal(seen.damages, 0);
+}
+
+static void
+stopped_machine_is_dumped_without_lock_and_wait(void **state)
+{
+	(void)state;
+	ring_record(1);
+	ring_record_torn();
+	ring_record(2);
+	ktr_port_lock();
+	ktr_host_quiescent = false;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
+	stream_drain(&account, 1000);
+	ktr_stream_close(&account, false);
+	stream_drain(&account, 1000);
+	ktr_host_quiescent = true;
+	ktr_port_unlock();
+	stream_decode();
+	assert_int_equal(seen.events[0], 2);
+	assert_int_equal(seen.gaps[KTR_GAP_TORN], 1);
+	assert_int_equal(seen.ends, 1);
+	assert_int_equal(seen.damages, 0);
+}
+
+static void
+truncated_stream_says_what_it_leaves(void **state)
+{
+	(void)state;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ring_record(1);
+	stream_drain(&account, 1000);
+	ring_record(2);
+	ring_record(3);
+	ktr_stream_close(&account, true);
+	stream_drain(&account, 1000);
+	stream_decode();
+	assert_int_equal(seen.events[0], 1);
+	assert_int_equal(seen.gaps[KTR_GAP_LEFT], 2);
+	assert_int_equal(seen.ends, 1);
+}
+
+/* Recorders run while the accounting stream is drained, and rings are resized and cleared. */
+#define STRESS_EVENTS 100000
+
+static void *
+stress_writer(void *arg)
+{
+	ktr_host_tid = (uint32_t)(uintptr_t)arg;
+	ktr_host_cpu = ktr_host_tid % 2;
+	assert_true(ktr_host_enter());
+	for (uint64_t i = 0; i < STRESS_EVENTS; i++) {
+		ring_record(i);
+		ktr_host_pass();
+	}
+	ktr_host_leave();
+	return NULL;
+}
+
+static bool stress_over;
+
+/* Who asks in the middle gets sums that are exact, too. */
+static void *
+stress_accountant(void *arg)
+{
+	uint64_t *wrong = arg;
+	for (unsigned cpu = 0; !__atomic_load_n(&stress_over, __ATOMIC_ACQUIRE); cpu = !cpu) {
+		struct ktr_stats s;
+		*wrong += !ktr_stats_get(cpu, &s) ||
+			  s.recorded != s.delivered + s.resident + s.overwritten + s.torn;
+	}
+	return NULL;
+}
+
+static void
+stress_accounts_hold_to_the_last_event(void **state)
+{
+	(void)state;
+	struct ktr_stats before[2] = {ring_stats(0), ring_stats(1)};
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	pthread_t writers[2];
+	for (uintptr_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&writers[i], NULL, stress_writer, (void *)(i + 2)),
+				 0);
+	pthread_t accountant;
+	uint64_t wrong = 0;
+	stress_over = false;
+	assert_int_equal(pthread_create(&accountant, NULL, stress_accountant, &wrong), 0);
+	uint64_t recorded = 0;
+	for (unsigned round = 0; recorded < 2 * STRESS_EVENTS; round++) {
+		stream_drain(&account, 4096);
+		if (round % 16 == 5)
+			ktr_resize(16u << round % 5);
+		if (round % 64 == 9)
+			ktr_clear();
+		recorded = ring_stats(0).recorded - before[0].recorded + ring_stats(1).recorded -
+			   before[1].recorded;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(writers[i], NULL);
+	__atomic_store_n(&stress_over, true, __ATOMIC_RELEASE);
+	pthread_join(accountant, NULL);
+	assert_int_equal(wrong, 0);
+	stream_drain(&account, 4096);
+	ktr_stream_close(&account, false);
+	stream_drain(&account, 4096);
+	stream_decode();
+	assert_int_equal(seen.damages, 0);
+	assert_false(seen.bad_order);
+	uint64_t lost = 0;
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		struct ktr_stats s = ring_stats(cpu);
+		assert_int_equal(s.recorded - before[cpu].recorded, STRESS_EVENTS);
+		assert_int_equal(s.resident, 0);
+		assert_int_equal(s.torn, before[cpu].torn);
+		assert_int_equal(s.delivered - before[cpu].delivered, seen.events[cpu]);
+		lost += s.overwritten - before[cpu].overwritten;
+	}
+	assert_int_equal(lost, seen.gaps[KTR_GAP_OVERWRITTEN] + seen.gaps[KTR_GAP_CLEARED]);
+	assert_int_equal(seen.events[0] + seen.events[1] + lost, 2 * STRESS_EVENTS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(overwritten_events_are_reported_and_counted, stream_begin),
+	    cmocka_unit_test_setup(cleared_events_are_reported_as_such, stream_begin),
+	    cmocka_unit_test_setup(readers_do_not_disturb_the_accounts, stream_begin),
+	    cmocka_unit_test_setup(torn_events_are_reported_and_do_not_stop_the_stream,
+				   stream_begin),
+	    cmocka_unit_test_setup(unfinished_event_is_waited_for, stream_begin),
+	    cmocka_unit_test_setup(stopped_machine_is_dumped_without_lock_and_wait, stream_begin),
+	    cmocka_unit_test_setup(truncated_stream_says_what_it_leaves, stream_begin),
+	    cmocka_unit_test_setup(stress_accounts_hold_to_the_last_event, stream_begin),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/*
+ * ktr_stream_help.h - for tests of streams over live rings: what a stream gave, kept in one place,
+ * and what a decoder finds in it.
+ *
+ * Locking: none; one thread reads streams.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/decode.h"
+#include "ktr/port.h"
+#include "ktr/stream.h"
+#include "tests/unit/ktr_decode_help.h"
+#include "tests/unit/ktr_ring_help.h"
+
+#define STREAM_CPUS    2u
+#define STREAM_ENTRIES 64u
+
+/* The bytes of all streams since the test began. */
+static uint8_t stream_buf[1 << 22];
+static size_t stream_len;
+
+static struct ktr_stream account; /* the one that accounts for what it delivers */
+static bool damage_expected;      /* and not worth a message */
+
+/* What the last decoder found. */
+static struct {
+	uint64_t events[STREAM_CPUS], value[STREAM_CPUS]; /* by CPU: how many, the last parameter */
+	uint64_t gaps[5];                                 /* by reason */
+	uint64_t damages, marks, last_mark, ends;
+	uint64_t first_ticks[64]; /* of the first events */
+	size_t first_count;
+	uint64_t events_below_mark; /* of those, below the last mark */
+	uint64_t before_mark;       /* events whose time is below an earlier mark */
+	bool bad_order;
+	/* of the last event */
+	bool known; /* its site */
+	char thread[32];
+	size_t fmt_len;
+} seen;
+
+static inline void
+stream_on_event(void *arg, const struct ktr_decode_event *e)
+{
+	(void)arg;
+	seen.events[e->cpu]++;
+	if (seen.first_count < sizeof(seen.first_ticks) / sizeof(seen.first_ticks[0]))
+		seen.first_ticks[seen.first_count++] = e->ticks;
+	seen.before_mark += e->ticks < seen.last_mark;
+	seen.bad_order |= e->nargs > 0 && e->args[0] < seen.value[e->cpu];
+	if (e->nargs > 0)
+		seen.value[e->cpu] = e->args[0];
+	seen.known = e->site != NULL;
+	seen.fmt_len = e->site != NULL ? strlen(e->site->fmt) : 0;
+	snprintf(seen.thread, sizeof(seen.thread), "%s", e->thread != NULL ? e->thread : "");
+}
+
+static inline void
+stream_on_gap(void *arg, const struct ktr_decode_gap *g)
+{
+	(void)arg;
+	seen.gaps[g->reason] += g->count;
+}
+
+static inline void
+stream_on_mark(void *arg, uint64_t t)
+{
+	(void)arg;
+	seen.marks++;
+	seen.last_mark = t;
+	seen.events_below_mark = 0;
+	for (size_t i = 0; i < seen.first_count; i++)
+		seen.events_below_mark += seen.first_ticks[i] < t;
+}
+
+static inline void
+stream_on_end(void *arg)
+{
+	(void)arg;
+	seen.ends++;
+}
+
+static inline void
+stream_on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
+{
+	(void)arg;
+	if (!damage_expected)
+		printf("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
+		       (unsigned long long)bytes, text);
+	seen.damages++;
+}
+
+/* Decodes what streams gave: fills `seen`. */
+static inline void
+stream_decode(void)
+{
+	static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
+						   .event = stream_on_event,
+						   .gap = stream_on_gap,
+						   .mark = stream_on_mark,
+						   .end = stream_on_end,
+						   .damage = stream_on_damage};
+	memset(&seen, 0, sizeof(seen));
+	struct ktr_decoder *d = ktr_decoder_create(&ops, NULL);
+	assert_int_equal(ktr_decoder_push(d, stream_buf, stream_len), 0);
+	assert_int_equal(ktr_decoder_finish(d), 0);
+	ktr_decoder_destroy(d);
+	assert_int_equal(seen.before_mark, 0);
+}
+
+/* One pass of a stream, in pieces; how many bytes it gave. */
+static inline size_t
+stream_drain(struct ktr_stream *s, size_t piece)
+{
+	size_t n, sum = 0;
+	while ((n = ktr_stream_read(s, stream_buf + stream_len, piece)) > 0) {
+		stream_len += n;
+		sum += n;
+	}
+	return sum;
+}
+
+/* A test's setup: rings of STREAM_ENTRIES on STREAM_CPUS; all of before is accounted for. */
+static inline int
+stream_begin(void **state)
+{
+	(void)state;
+	ktr_host_clock = ring_clock;
+	ktr_host_interrupt = NULL;
+	ktr_host_cpus = STREAM_CPUS;
+	ktr_host_cpu = 0;
+	ktr_host_tid = 1;
+	for (unsigned cpu = 0; cpu < STREAM_CPUS; cpu++)
+		assert_int_equal(ktr_cpu_init(cpu), 0);
+	assert_int_equal(ktr_resize(STREAM_ENTRIES), 0);
+	ktr_mask_set(KTR_GEN);
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	stream_len = 0;
+	stream_drain(&account, sizeof(stream_buf));
+	stream_len = 0;
+	memset(&seen, 0, sizeof(seen));
+	return 0;
+}
