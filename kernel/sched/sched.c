@@ -1,13 +1,12 @@
 /*
- * sched.c - per-CPU run queues.
+ * sched.c - which thread runs where: switching, preemption, and stealing between CPUs.
  *
  * Each CPU runs the best thread of its own queue; one that would idle steals from the longest
  * queue. User threads drop a little each time they use up a slice and rise again when they sleep,
  * or when a second has passed, so that nobody waits for ever.
  *
- * Locking: the run-queue lock of a CPU guards its queue and the [r] fields of its threads. It is
- * held across the context switch and let go by the thread that comes in, so that a thread on a
- * queue is always wholly switched out. Two run-queue locks are never held at once.
+ * Locking: the run-queue lock of a CPU (runq.h) is held across the context switch and let go by the
+ * thread that comes in, so that a thread on a queue is always wholly switched out.
  */
 #include "kernel/sched/sched.h"
 
@@ -26,74 +25,22 @@
 #include "kernel/proc/proc.h"
 #include "kernel/sched/clock.h"
 #include "kernel/sched/pcpu.h"
+#include "kernel/sched/runq.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/sysctl.h"
-#include "ktr/intern.h"
 #include "ktr/ktr.h"
 
-#define LEVELS    64 /* priorities 4n to 4n+3 share a level */
-#define SLICE     5  /* ticks */
+#define SLICE     5 /* ticks */
 #define AGE_TICKS 100
 
-static struct runq {
-	struct spinlock lock;
-	struct list levels[LEVELS];
-	uint64_t occupied;   /* bit n: level n has threads */
-	unsigned load;       /* threads queued; read without the lock as a hint */
-	bool idle;           /* read without the lock as a hint */
-	struct thread *cur;  /* runs here */
-	struct thread *prev; /* switched out by the switch in progress */
-	uint64_t idle_ns;
-	const char *ident; /* interned "CPU n load" */
-} __attribute__((aligned(64))) runqs[MAX_CPUS];
+static struct runq runqs[MAX_CPUS];
 
 static struct runq *
 this_runq(void)
 {
 	return &runqs[arch_cpu()];
-}
-
-static void
-trace_load(const struct runq *rq)
-{
-	KTR_COUNTER0(KTR_SCHED, "load", rq->ident, (int)rq->load);
-}
-
-static void
-enqueue(struct runq *rq, struct thread *t)
-{
-	unsigned level = t->prio / 4;
-
-	list_append(&rq->levels[level], &t->runq);
-	rq->occupied |= 1ul << level;
-	rq->load++;
-	CTR3(KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid,
-	     t->prio);
-	trace_load(rq);
-}
-
-static void
-dequeue(struct runq *rq, struct thread *t)
-{
-	unsigned level = t->prio / 4;
-
-	list_remove(&t->runq);
-	if (list_empty(&rq->levels[level]))
-		rq->occupied &= ~(1ul << level);
-	rq->load--;
-	CTR3(KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", (unsigned)(rq - runqs), t->tid,
-	     t->prio);
-	trace_load(rq);
-}
-
-static struct thread *
-best(const struct runq *rq)
-{
-	if (rq->occupied == 0)
-		return NULL;
-	return list_entry(rq->levels[__builtin_ctzl(rq->occupied)].next, struct thread, runq);
 }
 
 /* Asks CPU n to look at its queue. Its lock held. */
@@ -110,15 +57,13 @@ request_resched(unsigned n)
 static void
 make_runnable(struct runq *rq, struct thread *t)
 {
-	unsigned n = (unsigned)(rq - runqs);
-
 	t->state = THREAD_RUNNABLE;
-	t->cpu = n;
+	t->cpu = rq->cpu;
 	KTR_STATE2(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio, KTR_ATTR_LINKED,
 		   curthread()->ident);
-	enqueue(rq, t);
+	runq_insert(rq, t);
 	if (rq->idle || t->prio < rq->cur->prio)
-		request_resched(n);
+		request_resched(rq->cpu);
 }
 
 /* Where a woken thread should go: its last CPU if that is free, another free one, else its last. */
@@ -222,17 +167,17 @@ static void
 switch_out(struct runq *rq)
 {
 	struct pcpu *pc = this_pcpu();
-	struct thread *prev = rq->cur, *next = best(rq);
+	struct thread *prev = rq->cur, *next = runq_best(rq);
 	bool irq_was_on = pc->irq_was_on;
 
 	__atomic_store_n(&pc->resched, false, __ATOMIC_RELAXED);
 	if (next != NULL)
-		dequeue(rq, next);
+		runq_remove(rq, next);
 	else
 		next = pc->idle;
 	rq->idle = next == pc->idle;
 	next->state = THREAD_RUNNING;
-	next->cpu = (unsigned)(rq - runqs);
+	next->cpu = rq->cpu;
 	if (next == prev) {
 		KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
 		spin_unlock(&rq->lock);
@@ -309,7 +254,7 @@ requeue_current(struct runq *rq)
 	}
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
 	t->state = THREAD_RUNNABLE;
-	enqueue(rq, t);
+	runq_insert(rq, t);
 }
 
 static void
@@ -359,24 +304,6 @@ sched_need_resched(void)
 	return r;
 }
 
-/* All waiting user threads rise to their base again. rq->lock held. */
-static void
-age(struct runq *rq)
-{
-	for (unsigned level = PRIO_USER / 4 + 1; level < LEVELS; level++) {
-		list_for_each_safe (l, &rq->levels[level]) {
-			struct thread *t = list_entry(l, struct thread, runq);
-			if (t->prio == t->base_prio)
-				continue;
-			dequeue(rq, t);
-			KTR_POINT2(KTR_SCHED, "thread", t->ident, "prio", "prio:%d", t->prio,
-				   "new prio:%d", t->base_prio);
-			t->prio = t->base_prio;
-			enqueue(rq, t);
-		}
-	}
-}
-
 void
 sched_tick(void)
 {
@@ -389,7 +316,7 @@ sched_tick(void)
 	KTR_POINT2(KTR_SCHED, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d",
 		   100);
 	if (++pc->ticks % AGE_TICKS == 0)
-		age(rq);
+		runq_age(rq);
 	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {
 		t->slice = SLICE;
 		if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
@@ -398,23 +325,10 @@ sched_tick(void)
 				   "new prio:%d", lower);
 			t->prio = lower;
 		}
-		if (rq->load > 0 && best(rq)->prio <= t->prio)
+		if (rq->load > 0 && runq_best(rq)->prio <= t->prio)
 			request_resched(arch_cpu());
 	}
 	spin_unlock(&rq->lock);
-}
-
-/* A thread that CPU n has waiting and may give away. Its lock held. */
-static struct thread *
-stealable(struct runq *rq)
-{
-	for (uint64_t left = rq->occupied; left != 0; left &= left - 1)
-		list_for_each (l, &rq->levels[__builtin_ctzl(left)]) {
-			struct thread *t = list_entry(l, struct thread, runq);
-			if (!t->pinned)
-				return t;
-		}
-	return NULL;
 }
 
 /* Takes a thread from the CPU that has most waiting. True when something is on our queue now. */
@@ -433,9 +347,9 @@ steal(void)
 	}
 	if (from == self || !spin_trylock(&runqs[from].lock))
 		return false;
-	t = stealable(&runqs[from]);
+	t = runq_best_unpinned(&runqs[from]);
 	if (t != NULL)
-		dequeue(&runqs[from], t);
+		runq_remove(&runqs[from], t);
 	spin_unlock(&runqs[from].lock);
 	if (t == NULL)
 		return false;
@@ -481,24 +395,6 @@ sched_idle_ns(unsigned cpu)
 	return rq->cur == idle ? ns + clock_ns() - idle->since_ns : ns;
 }
 
-static void
-init_runq(unsigned n, struct thread *idle)
-{
-	struct runq *rq = &runqs[n];
-	char name[24];
-
-	snprintf(name, sizeof(name), "CPU %u load", n);
-	rq->ident = ktr_intern(name);
-	spin_init(&rq->lock, "runq");
-	for (unsigned i = 0; i < LEVELS; i++)
-		list_init(&rq->levels[i]);
-	rq->cur = idle;
-	rq->idle = true;
-	idle->cpu = n;
-	idle->pinned = true;
-	idle->state = THREAD_RUNNING;
-}
-
 void
 sched_init(void)
 {
@@ -507,7 +403,7 @@ sched_init(void)
 	if (idle == NULL)
 		panic("no memory for the first thread");
 	irq_push();
-	init_runq(0, idle);
+	runq_init(&runqs[0], 0, idle);
 	this_pcpu()->idle = idle;
 	arch_set_curthread(idle);
 	sched_set_thread(idle);
@@ -524,7 +420,7 @@ sched_prepare_cpu(unsigned cpu)
 	idle = thread_make(name, PRIO_IDLE, NULL, NULL);
 	if (idle == NULL)
 		return 0;
-	init_runq(cpu, idle);
+	runq_init(&runqs[cpu], cpu, idle);
 	pcpus[cpu]->idle = idle;
 	pcpus[cpu]->md.curthread = idle;
 	pcpus[cpu]->md.ktr_turn.tid = idle->tid;

@@ -3,7 +3,7 @@
  *
  * Locking legend of struct thread:
  *   [c] constant after creation
- *   [r] run-queue lock of the thread's CPU (sched.c)
+ *   [r] run-queue lock of the thread's CPU (runq.h)
  *   [s] lock of the sleep queue it is on (sleepq.c)
  *   [t] only the thread itself
  *   [a] the list lock of all threads (thread.c)
