@@ -382,7 +382,7 @@ run_exec(int argc, char **argv)
 	if (argc == 1)
 		return 0; /* its redirections stay */
 	tty_set(TTY_COOKED);
-	status = exec_program(argv + 1, var_environment());
+	status = command_exec(argv + 1, var_environment());
 	if (!sh.interactive)
 		sh.unwind = U_EXIT;
 	tty_set(TTY_RAW);
@@ -418,7 +418,7 @@ run_type(int argc, char **argv)
 			printf("%s is a function\n", argv[i]);
 		} else if (builtin_find(argv[i]) != NULL) {
 			printf("%s is a builtin\n", argv[i]);
-		} else if ((path = exec_find(argv[i])) != NULL) {
+		} else if ((path = command_find(argv[i])) != NULL) {
 			printf("%s is %s\n", argv[i], path);
 		} else {
 			sh_error("type: %s: not found", argv[i]);

@@ -1,5 +1,5 @@
 /*
- * exec.c - runs the tree.
+ * exec.c - runs the tree: pipelines, lists, loops and conditions, down to simple commands.
  *
  * break, continue, return, exit and ^C set sh.unwind; every step looks at it and returns, until
  * whoever it is meant for clears it.
@@ -10,216 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "userland/bin/sh/sh.h"
-
-char *
-exec_find(const char *name)
-{
-	const char *path = var_get("PATH");
-	struct stat st;
-
-	if (strchr(name, '/') != NULL)
-		return access(name, X_OK) == 0 ? arena_strndup(name, strlen(name)) : NULL;
-	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
-		size_t len = strcspn(path, ":");
-		char *full = arena_printf("%.*s/%s", (int)len, len > 0 ? path : ".", name);
-
-		if (stat(full, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0)
-			return full;
-		path += len + (path[len] == ':');
-	}
-	return NULL;
-}
-
-int
-exec_program(char **argv, char **env)
-{
-	const char *path = strchr(argv[0], '/') != NULL ? argv[0] : exec_find(argv[0]);
-
-	if (path == NULL) {
-		sh_error("%s: not found", argv[0]);
-		return 127;
-	}
-	execve(path, argv, env);
-	if (errno == ENOEXEC) { /* a script */
-		struct argv script = {0};
-
-		argv_add(&script, "sh");
-		argv_add(&script, (char *)path);
-		for (char **a = argv + 1; *a != NULL; a++)
-			argv_add(&script, *a);
-		execve("/bin/sh", script.v, env);
-	}
-	sh_error("%s: %s", argv[0], strerror(errno));
-	return errno == ENOENT ? 127 : 126;
-}
-
-static bool
-assign(const char *word, bool export)
-{
-	size_t len = var_assign_length(word);
-	char *name = arena_strndup(word, len), *value = expand_text(word + len + 1);
-
-	if (value == NULL)
-		return false;
-	var_set(name, value);
-	if (export)
-		var_export(name);
-	return true;
-}
-
-static void
-trace(const struct node *n, const struct argv *argv)
-{
-	fflush(stdout);
-	fputc('+', stderr);
-	for (struct word *w = n->assigns; w != NULL; w = w->next)
-		fprintf(stderr, " %s", w->text);
-	for (int i = 0; i < argv->count; i++)
-		fprintf(stderr, " %s", argv->v[i]);
-	fputc('\n', stderr);
-}
-
-/* Redirections and assignments without a command. */
-static int
-exec_assigns(struct node *n)
-{
-	struct saved_fds saved = {0};
-	bool ok = redir_apply(n->redirs, &saved);
-
-	redir_restore(&saved);
-	for (struct word *w = n->assigns; w != NULL && ok; w = w->next)
-		ok = assign(w->text, false);
-	if (!ok)
-		return 1;
-	return sh.subst_status >= 0 ? sh.subst_status : 0;
-}
-
-bool
-call_enter(const char *name)
-{
-	if (sh.call_depth == CALL_DEPTH_MAX) {
-		sh_error("%s: found more than %d calls within calls", name, CALL_DEPTH_MAX);
-		return false;
-	}
-	sh.call_depth++;
-	return true;
-}
-
-static int
-call_function(struct node *body, struct argv *argv)
-{
-	char **args = sh.args;
-	int arg_count = sh.arg_count, loops = sh.loop_depth, status;
-
-	if (!call_enter(argv->v[0]))
-		return 1;
-	sh.args = argv->v + 1;
-	sh.arg_count = argv->count - 1;
-	sh.loop_depth = 0;
-	status = exec_node(body, false);
-	if (sh.unwind == U_RETURN)
-		sh.unwind = U_NONE;
-	sh.call_depth--;
-	sh.loop_depth = loops;
-	sh.args = args;
-	sh.arg_count = arg_count;
-	return status;
-}
-
-static int
-run_builtin(const struct builtin *b, struct argv *argv)
-{
-	int status = b->run(argv->count, argv->v);
-
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		clearerr(stdout);
-		sh_error("%s: write: %s", b->name, strerror(errno));
-		return 1;
-	}
-	return status;
-}
-
-/* A builtin or a function: in this process, with redirections and assignments for as long as it
- * runs. */
-static int
-exec_inside(struct node *n, struct argv *argv, const struct builtin *b, struct node *body)
-{
-	/* exec's redirections stay. */
-	bool stay = b != NULL && strcmp(b->name, "exec") == 0;
-	struct saved_fds saved = {0};
-	struct argv names = {0}, values = {0};
-	int status = 1;
-	bool ok = redir_apply(n->redirs, stay ? NULL : &saved);
-
-	for (struct word *w = n->assigns; w != NULL && ok; w = w->next) {
-		char *name = arena_strndup(w->text, var_assign_length(w->text));
-		const char *old = var_get(name);
-
-		argv_add(&names, name);
-		argv_add(&values, old != NULL ? arena_strndup(old, strlen(old)) : NULL);
-		ok = assign(w->text, stay);
-	}
-	if (ok)
-		status = body != NULL ? call_function(body, argv) : run_builtin(b, argv);
-	for (int i = names.count - 1; i >= 0; i--) {
-		if (values.v[i] != NULL)
-			var_set(names.v[i], values.v[i]);
-		else
-			var_unset(names.v[i]);
-	}
-	fflush(stdout);
-	redir_restore(&saved);
-	return status;
-}
-
-static int
-exec_outside(struct node *n, struct argv *argv, bool in_child)
-{
-	struct job job = {0};
-
-	if (!in_child) {
-		pid_t pid = job_fork(&job);
-
-		if (pid < 0)
-			return 1;
-		if (pid > 0)
-			return job_wait(&job);
-	}
-	if (!redir_apply(n->redirs, NULL))
-		exit(1);
-	for (struct word *w = n->assigns; w != NULL; w = w->next) {
-		if (!assign(w->text, true))
-			exit(1);
-	}
-	exit(exec_program(argv->v, var_environment()));
-}
-
-static int
-exec_simple(struct node *n, bool in_child)
-{
-	struct argv argv = {0};
-	const struct builtin *b;
-	struct node *body;
-
-	sh.line = n->line;
-	sh.subst_status = -1;
-	if (!expand_words(n->words, &argv))
-		return 1;
-	if (sh.trace)
-		trace(n, &argv);
-	if (argv.count == 0)
-		return exec_assigns(n);
-	body = function_get(argv.v[0]);
-	b = body == NULL ? builtin_find(argv.v[0]) : NULL;
-	if (body != NULL || b != NULL)
-		return exec_inside(n, &argv, b, body);
-	return exec_outside(n, &argv, in_child);
-}
 
 static int
 exec_pipe(struct node *n)
@@ -485,7 +279,7 @@ exec_node(struct node *n, bool in_child)
 	struct saved_fds saved = {0};
 
 	if (n->type == N_SIMPLE)
-		sh.status = exec_simple(n, in_child);
+		sh.status = command_run(n, in_child);
 	else if (n->redirs == NULL)
 		sh.status = exec_compound(n, in_child);
 	else if (redir_apply(n->redirs, &saved))
@@ -549,4 +343,48 @@ exec_text(const char *name, const char *text)
 	status = exec_input(&in);
 	input_close(&in);
 	return status;
+}
+
+char *
+exec_output(const char *text)
+{
+	struct job job = {0};
+	struct text t = {0};
+	char buf[512];
+	int fds[2];
+	ssize_t n;
+	pid_t pid;
+	bool control = sh.job_control;
+
+	if (pipe(fds) < 0) {
+		sh_error("pipe: %s", strerror(errno));
+		return NULL;
+	}
+	tty_set(TTY_COOKED);
+	sh.job_control = false; /* in the shell's own group: it reads what the command writes */
+	pid = job_fork(&job);
+	if (pid == 0) {
+		close(fds[0]);
+		dup2(fds[1], 1);
+		if (fds[1] != 1)
+			close(fds[1]);
+		exit(exec_text(sh.input != NULL ? sh.input->name : "$(…)", text));
+	}
+	sh.job_control = control;
+	close(fds[1]);
+	while (pid > 0 && ((n = read(fds[0], buf, sizeof(buf))) > 0 || (n < 0 && errno == EINTR))) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (buf[i] != '\0')
+				text_putc(&t, buf[i]);
+		}
+	}
+	close(fds[0]);
+	if (pid > 0)
+		sh.subst_status = job_wait(&job);
+	tty_set(TTY_RAW);
+	while (t.len > 0 && t.s[t.len - 1] == '\n')
+		t.s[--t.len] = '\0';
+	if (pid < 0)
+		return NULL;
+	return t.s != NULL ? t.s : arena_strndup("", 0);
 }

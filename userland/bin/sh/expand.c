@@ -5,12 +5,9 @@
  * quoted: those are neither split at nor taken for wildcards.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "userland/bin/sh/sh.h"
 
@@ -137,51 +134,6 @@ parameter_value(const char *name)
 	default:
 		return var_get(name);
 	}
-}
-
-/* Runs a command and gives what it writes, without newlines at the end; NULL after a message. */
-static char *
-command_output(const char *command)
-{
-	struct job job = {0};
-	struct text t = {0};
-	char buf[512];
-	int fds[2];
-	ssize_t n;
-	pid_t pid;
-	bool control = sh.job_control;
-
-	if (pipe(fds) < 0) {
-		sh_error("pipe: %s", strerror(errno));
-		return NULL;
-	}
-	tty_set(TTY_COOKED);
-	sh.job_control = false; /* in the shell's own group: it reads what the command writes */
-	pid = job_fork(&job);
-	if (pid == 0) {
-		close(fds[0]);
-		dup2(fds[1], 1);
-		if (fds[1] != 1)
-			close(fds[1]);
-		exit(exec_text(sh.input != NULL ? sh.input->name : "$(…)", command));
-	}
-	sh.job_control = control;
-	close(fds[1]);
-	while (pid > 0 && ((n = read(fds[0], buf, sizeof(buf))) > 0 || (n < 0 && errno == EINTR))) {
-		for (ssize_t i = 0; i < n; i++) {
-			if (buf[i] != '\0')
-				text_putc(&t, buf[i]);
-		}
-	}
-	close(fds[0]);
-	if (pid > 0)
-		sh.subst_status = job_wait(&job);
-	tty_set(TTY_RAW);
-	while (t.len > 0 && t.s[t.len - 1] == '\n')
-		t.s[--t.len] = '\0';
-	if (pid < 0)
-		return NULL;
-	return t.s != NULL ? t.s : arena_strndup("", 0);
 }
 
 /* Removes from value what matches the pattern, at its start (#) or end (%), the longest if doubled.
@@ -341,7 +293,7 @@ put_arith(struct build *b, const char *inside, bool in_quotes)
 static void
 put_command(struct build *b, const char *command, bool in_quotes)
 {
-	char *output = command_output(command);
+	char *output = exec_output(command);
 
 	if (output == NULL)
 		b->failed = true;

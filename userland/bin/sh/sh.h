@@ -205,7 +205,7 @@ int glob_expand(const char *pattern, struct argv *out);
 char *glob_unescape(const char *pattern);
 bool arith_evaluate(const char *text, long *value);
 
-/* Running (exec.c, job.c, redir.c) */
+/* Running (exec.c, command.c, job.c, redir.c) */
 
 enum unwind { U_NONE, U_BREAK, U_CONTINUE, U_RETURN, U_EXIT, U_INTERRUPT };
 
@@ -215,14 +215,20 @@ int exec_node(struct node *n, bool in_child);
 int exec_input(struct input *in);
 int exec_text(const char *name, const char *text);
 int exec_file(const char *path);
+/* Runs a text in a child and gives what it writes, without newlines at the end, in the current
+ * arena; NULL after a message. */
+char *exec_output(const char *text);
+
+/* Runs a simple command, as exec_node() does. */
+int command_run(struct node *n, bool in_child);
 /* Nesting of functions, sourced files and eval: what fits a small stack. */
 #define CALL_DEPTH_MAX 64
 /* Goes one deeper in sh.call_depth; false after a message. */
 bool call_enter(const char *name);
 /* Starts a program instead of this process: returns only the status for its failure. */
-int exec_program(char **argv, char **env);
+int command_exec(char **argv, char **env);
 /* Where a program would be found: in the current arena, or NULL. */
-char *exec_find(const char *name);
+char *command_find(const char *name);
 
 struct saved_fds {
 	unsigned int count;
