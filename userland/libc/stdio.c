@@ -254,32 +254,6 @@ fputc(int c, FILE *f)
 	return fwrite(&byte, 1, 1, f) == 1 ? (unsigned char)byte : EOF;
 }
 
-int
-putc(int c, FILE *f)
-{
-	return fputc(c, f);
-}
-
-int
-putchar(int c)
-{
-	return fputc(c, stdout);
-}
-
-int
-fputs(const char *s, FILE *f)
-{
-	size_t len = strlen(s);
-
-	return fwrite(s, 1, len, f) == len ? 0 : EOF;
-}
-
-int
-puts(const char *s)
-{
-	return fputs(s, stdout) == EOF ? EOF : fputc('\n', stdout);
-}
-
 /* Reads into buf: a count, 0 at the end or on an error (marked). */
 static size_t
 fill(FILE *f, char *buf, size_t size)
@@ -316,18 +290,6 @@ fgetc(FILE *f)
 			return EOF;
 	}
 	return (unsigned char)f->buf[f->pos++];
-}
-
-int
-getc(FILE *f)
-{
-	return fgetc(f);
-}
-
-int
-getchar(void)
-{
-	return fgetc(stdin);
 }
 
 int
@@ -374,56 +336,6 @@ fread(void *buf, size_t size, size_t count, FILE *f)
 		done += n;
 	}
 	return done / size;
-}
-
-char *
-fgets(char *buf, int size, FILE *f)
-{
-	int n = 0, c = EOF;
-
-	while (n < size - 1 && (c = fgetc(f)) != EOF) {
-		buf[n++] = (char)c;
-		if (c == '\n')
-			break;
-	}
-	if (n == 0 || (c == EOF && f->error))
-		return NULL;
-	buf[n] = '\0';
-	return buf;
-}
-
-ssize_t
-getdelim(char **line, size_t *size, int delim, FILE *f)
-{
-	size_t n = 0;
-	int c;
-
-	if (*line == NULL)
-		*size = 0;
-	while ((c = fgetc(f)) != EOF) {
-		if (n + 2 > *size) {
-			size_t bigger = *size < 64 ? 128 : *size * 2;
-			char *p = realloc(*line, bigger);
-
-			if (p == NULL)
-				return -1;
-			*line = p;
-			*size = bigger;
-		}
-		(*line)[n++] = (char)c;
-		if (c == delim)
-			break;
-	}
-	if (n == 0 || (c == EOF && f->error))
-		return -1;
-	(*line)[n] = '\0';
-	return (ssize_t)n;
-}
-
-ssize_t
-getline(char **line, size_t *size, FILE *f)
-{
-	return getdelim(line, size, '\n', f);
 }
 
 int
