@@ -27,9 +27,7 @@ overwritten_events_are_reported_and_counted(void **state)
 	struct ktr_stats s = ring_stats(0);
 	assert_int_equal(s.resident, 64);
 	assert_int_equal(s.overwritten - before.overwritten, 136);
-	stream_drain(&account, 1000);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 1000);
+	stream_drain_to_end(&account, 1000);
 	s = ring_stats(0);
 	assert_int_equal(s.resident, 0);
 	assert_int_equal(s.delivered - before.delivered, 64);
@@ -49,9 +47,7 @@ cleared_events_are_reported_as_such(void **state)
 		ring_record(i);
 	ktr_clear();
 	ring_record(11);
-	stream_drain(&account, 1000);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 1000);
+	stream_drain_to_end(&account, 1000);
 	ring_stats(0);
 	stream_decode();
 	assert_int_equal(seen.gaps[KTR_GAP_CLEARED], 10);
@@ -95,9 +91,7 @@ torn_events_are_reported_and_do_not_stop_the_stream(void **state)
 	ring_record_torn();
 	ring_record(2);
 	ring_record_torn();
-	stream_drain(&account, 1000);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 1000);
+	stream_drain_to_end(&account, 1000);
 	struct ktr_stats s = ring_stats(0);
 	assert_int_equal(s.torn - before.torn, 3);
 	assert_int_equal(s.delivered - before.delivered, 2);
@@ -127,9 +121,7 @@ unfinished_event_is_waited_for(void **state)
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	ktr_host_interrupt = drain_inside;
 	ring_record(1);
-	stream_drain(&account, 1000);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 1000);
+	stream_drain_to_end(&account, 1000);
 	ring_stats(0);
 	stream_decode();
 	assert_int_equal(seen.events[0], 2);
@@ -147,9 +139,7 @@ stopped_machine_is_dumped_without_lock_and_wait(void **state)
 	ktr_port_lock();
 	ktr_host_quiescent = false;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
-	stream_drain(&account, 1000);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 1000);
+	stream_drain_to_end(&account, 1000);
 	ktr_host_quiescent = true;
 	ktr_port_unlock();
 	stream_decode();
@@ -237,9 +227,7 @@ stress_accounts_hold_to_the_last_event(void **state)
 	__atomic_store_n(&stress_over, true, __ATOMIC_RELEASE);
 	pthread_join(accountant, NULL);
 	assert_int_equal(wrong, 0);
-	stream_drain(&account, 4096);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 4096);
+	stream_drain_to_end(&account, 4096);
 	stream_decode();
 	assert_int_equal(seen.damages, 0);
 	assert_false(seen.bad_order);

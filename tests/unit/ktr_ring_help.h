@@ -32,21 +32,28 @@ ring_clock(void)
 	return __atomic_add_fetch(&ring_ticks, 1, __ATOMIC_RELAXED);
 }
 
+/* Rings of so many entries on so many CPUs; this thread records KTR_GEN on CPU 0. */
+static inline void
+ring_make(unsigned cpus, unsigned entries)
+{
+	ktr_host_clock = ring_clock;
+	ktr_host_interrupt = NULL;
+	ktr_host_cpus = cpus;
+	ktr_host_cpu = 0;
+	ktr_host_tid = 1;
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		assert_int_equal(ktr_cpu_init(cpu), 0);
+	assert_int_equal(ktr_resize(entries), 0);
+	ktr_mask_set(KTR_GEN);
+}
+
 /* A test's setup: empty rings of RING_ENTRIES on RING_CPUS, recording KTR_GEN on CPU 0. */
 static inline int
 ring_begin(void **state)
 {
 	(void)state;
-	ktr_host_clock = ring_clock;
-	ktr_host_interrupt = NULL;
-	ktr_host_cpus = RING_CPUS;
-	ktr_host_cpu = 0;
-	ktr_host_tid = 1;
-	ktr_mask_set(KTR_GEN);
+	ring_make(RING_CPUS, RING_ENTRIES);
 	ktr_cpumask_set(~(uint64_t)0);
-	for (unsigned cpu = 0; cpu < RING_CPUS; cpu++)
-		assert_int_equal(ktr_cpu_init(cpu), 0);
-	assert_int_equal(ktr_resize(RING_ENTRIES), 0);
 	ktr_clear();
 	return 0;
 }

@@ -130,20 +130,21 @@ stream_drain(struct ktr_stream *s, size_t piece)
 	return sum;
 }
 
+/* A last pass, and the stream's end. */
+static inline void
+stream_drain_to_end(struct ktr_stream *s, size_t piece)
+{
+	stream_drain(s, piece);
+	ktr_stream_close(s, false);
+	stream_drain(s, piece);
+}
+
 /* A test's setup: rings of STREAM_ENTRIES on STREAM_CPUS; all of before is accounted for. */
 static inline int
 stream_begin(void **state)
 {
 	(void)state;
-	ktr_host_clock = ring_clock;
-	ktr_host_interrupt = NULL;
-	ktr_host_cpus = STREAM_CPUS;
-	ktr_host_cpu = 0;
-	ktr_host_tid = 1;
-	for (unsigned cpu = 0; cpu < STREAM_CPUS; cpu++)
-		assert_int_equal(ktr_cpu_init(cpu), 0);
-	assert_int_equal(ktr_resize(STREAM_ENTRIES), 0);
-	ktr_mask_set(KTR_GEN);
+	ring_make(STREAM_CPUS, STREAM_ENTRIES);
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	stream_len = 0;
 	stream_drain(&account, sizeof(stream_buf));

@@ -56,9 +56,7 @@ stream_stops_and_goes_on_at_any_byte(void **state)
 		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 		for (uint64_t i = 0; i < 60; i++)
 			ring_record(i);
-		stream_drain(&account, piece);
-		ktr_stream_close(&account, false);
-		stream_drain(&account, piece);
+		stream_drain_to_end(&account, piece);
 		stream_decode();
 		assert_int_equal(seen.events[0], 60);
 		assert_int_equal(seen.damages, 0);
@@ -91,9 +89,7 @@ reopened_stream_goes_on_where_the_last_one_stopped(void **state)
 	for (uint64_t i = 0; i < 5; i++) {
 		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 		ring_record(i);
-		stream_drain(&account, 1000);
-		ktr_stream_close(&account, false);
-		stream_drain(&account, 1000);
+		stream_drain_to_end(&account, 1000);
 		ring_record(i);
 	}
 	stream_decode();
@@ -153,9 +149,7 @@ frame_with_a_long_run_of_bytes_that_are_not_zero_is_read(void **state)
 	static const char text[] = TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	CTR0(KTR_GEN, TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64);
-	stream_drain(&account, 1000);
-	ktr_stream_close(&account, false);
-	stream_drain(&account, 1000);
+	stream_drain_to_end(&account, 1000);
 	stream_decode();
 	assert_int_equal(seen.damages, 0);
 	assert_int_equal(seen.fmt_len,
