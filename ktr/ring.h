@@ -58,8 +58,7 @@ struct ktr_entry {
 
 _Static_assert(sizeof(struct ktr_entry) == KTR_HEAD_STEP, "one cache line, one step of the head");
 
-/** A CPU's ring, as control and readers see it: a line that recording reads, one of the accounts.
- */
+/** A CPU's ring, as control and readers see it: a line that recording reads, and the accounts. */
 struct ktr_ring {
 	struct ktr_entry *slots; /* changed only while no CPU records (ktr_port_exchange()) */
 	uint64_t mask;           /* entries - 1 */
@@ -69,9 +68,9 @@ struct ktr_ring {
 	uint32_t owned;          /* 1: slots are this ring's own (boot ring or allocated) */
 	uint32_t printing;       /* 1: an event of this CPU is being printed; atomic */
 
-	uint64_t base
-	    __attribute__((aligned(64))); /* first sequence number that may still be in the slots */
-	uint64_t cursor;                  /* next one that the accounting stream looks at */
+	/* first sequence number that may still be in the slots */
+	uint64_t base __attribute__((aligned(64)));
+	uint64_t cursor;      /* next one that the accounting stream looks at */
 	uint64_t delivered;   /* of those before cursor: handed to the accounting stream */
 	uint64_t overwritten; /* … gone before it came, by newer events or by clearing */
 	uint64_t torn;        /* … claimed, never published */

@@ -52,16 +52,17 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 #define KTR_PORT_SITE_OPERAND "%c0"
 #endif
 
-/**
- * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
- * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
- * An insn with a label 1 of its own means the instruction behind that one.
- */
 #ifdef __clang__
 #define KTR_COLD_LABEL_ /* it knows none */
 #else
 #define KTR_COLD_LABEL_ __attribute__((cold))
 #endif
+
+/**
+ * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
+ * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
+ * An insn with a label 1 of its own means the instruction behind that one.
+ */
 #define KTR_PATCH_SITE_ON(insn, site)                                  \
 	__extension__({                                                \
 		__label__ ktr_on_, ktr_end_;                           \

@@ -62,12 +62,19 @@ arch_points_set(const struct arch_point *p, unsigned n)
 	return true;
 }
 
-void
-arch_step(struct arch_trapframe *tf, bool on)
+/* No interrupt but an NMI while a step is taken. */
+static void
+mask(bool on)
 {
 	uint64_t priority = on ? CR8_ALL : 0;
 
 	__asm__ volatile("mov %0, %%cr8" : : "r"(priority) : "memory");
+}
+
+void
+arch_step(struct arch_trapframe *tf, bool on)
+{
+	mask(on);
 	if (on) {
 		stepped = tf->rip;
 		tf->rflags |= RFLAGS_TF;
@@ -86,7 +93,8 @@ arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b)
 	struct arch_point ends[] = {{.kind = ARCH_POINT_EXEC, .addr = a},
 				    {.kind = ARCH_POINT_EXEC, .addr = b}};
 
-	arch_step(tf, true);
+	mask(true);
+	stepped = tf->rip;
 	tf->rflags &= ~RFLAGS_TF;
 	arch_points_set(ends, 2);
 }
