@@ -1,7 +1,7 @@
 /*
  * pcpu.h - contract: data that each CPU reaches without a look-up.
  *
- * struct arch_pcpu is the port's; it starts struct pcpu (kernel/sched/pcpu.h) and has at least
+ * struct arch_pcpu is the port's; it starts struct pcpu (kernel/sync/pcpu.h) and has at least
  * `unsigned cpu`, `struct thread *curthread`, `uint64_t ktr_head`, `struct ktr_turn ktr_turn`.
  */
 #pragma once

@@ -7,8 +7,8 @@
 #include "arch/smp.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 
 #define OVERFLOW_STACK 8192
 

@@ -7,10 +7,10 @@
 #include "arch/aarch64/a64.h"
 #include "arch/machine.h"
 #include "arch/mmu.h"
-#include "kernel/boot_info.h"
 #include "kernel/lib/fdt.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
 
 #define BLOB_MAX   (2ul << 20) /* Linux Documentation/arm64/booting.rst, 2 */
 #define GIB        (1ul << 30)

@@ -18,7 +18,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sync/pcpu.h"
 
 enum { /* distributor, byte offsets; a redistributor's SGI frame has the same */
        GICD_CTLR = 0x000,

@@ -7,8 +7,8 @@
 #include "arch/aarch64/a64.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 
 /* What boot.S reads before the caches are on; a cache line of its own. */
 static struct aarch64_secondary {

@@ -4,8 +4,8 @@
  */
 #include "arch/aarch64/a64.h"
 #include "arch/mmu.h"
-#include "kernel/boot_info.h"
 #include "kernel/entry.h"
+#include "kernel/mm/boot_info.h"
 
 uint64_t aarch64_kernel_phys;
 

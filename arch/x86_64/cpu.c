@@ -7,7 +7,7 @@
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sync/pcpu.h"
 
 bool x86_smap, x86_smep;
 struct x86_cpu x86_boot_cpu;

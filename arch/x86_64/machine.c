@@ -8,9 +8,9 @@
 #include "arch/pio.h"
 #include "arch/uaccess.h"
 #include "arch/x86_64/x86.h"
-#include "kernel/boot_info.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
+#include "kernel/mm/boot_info.h"
 #include "kernel/sched/thread.h"
 
 void

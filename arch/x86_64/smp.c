@@ -10,10 +10,10 @@
 #include "arch/mmu.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sync/pcpu.h"
 
 #define AP_PAGE 0x8000ul /* boot.S; the first MiB is never given out */
 

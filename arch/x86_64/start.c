@@ -7,9 +7,9 @@
  */
 #include "arch/mmu.h"
 #include "arch/x86_64/x86.h"
-#include "kernel/boot_info.h"
 #include "kernel/entry.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
 
 enum { X86_BOOT_MULTIBOOT2 = 1, X86_BOOT_PVH = 2 };
 

@@ -20,8 +20,8 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/restart.h"
 
 #define POINTS     8

@@ -12,7 +12,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sysctl/tunable.h"
 
 #define CTRL(c) ((c) - '@')

@@ -9,9 +9,9 @@
 
 #include "kernel/debug/kdb_filter.h"
 #include "kernel/debug/kdb_private.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
 #include "ktr/event.h"
 #include "ktr/ring.h"

@@ -10,9 +10,9 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 
 #define THREADS_MAX 65536

@@ -9,8 +9,8 @@
 #include "arch/trap.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 
 #define STEP_MAX  10000
 #define CALL_ARGS 6

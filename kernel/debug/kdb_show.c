@@ -9,9 +9,9 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/callout.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 
 #define CALLOUTS_MAX 100000
 

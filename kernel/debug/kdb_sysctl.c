@@ -16,7 +16,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
 
 #define PENDING_MAX 8
 

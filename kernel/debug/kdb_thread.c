@@ -11,9 +11,9 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/sync/pcpu.h"
 
 #define THREADS_MAX 65536
 

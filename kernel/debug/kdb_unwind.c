@@ -18,8 +18,8 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 
 #define BT_DEPTH 64
 

@@ -4,7 +4,7 @@
 #include "kernel/debug/ktest.h"
 
 #include "kernel/lib/printf.h"
-#include "kernel/shutdown.h"
+#include "kernel/lib/shutdown.h"
 #include "kernel/sysctl/tunable.h"
 
 TUNABLE(kern_test, "kern.test", "runs the in-kernel tests whose names match, in the test kernel");

@@ -15,9 +15,9 @@
 #include "arch/pcpu.h"
 #include "arch/smp.h"
 #include "kernel/debug/kdb.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 
 static int seconds = 5;

@@ -15,8 +15,8 @@
 #include "kernel/dev/uart.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/sysctl/sysctl.h"
 #include "ktr/ktr.h"
 
 #define CONSOLE_NOBODY (-1)

@@ -15,9 +15,9 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/printf.h"
+#include "kernel/sched/mutex.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/mutex.h"
-#include "kernel/sync/sleepq.h"
 #include "ktr/ktr.h"
 
 #define SERIAL_PIECE    256

@@ -11,9 +11,9 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/dev/irq.h"
 #include "kernel/dev/pci.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/callout.h"
-#include "kernel/sched/clock.h"
 #include "ktr/ktr.h"
 
 #define UART_LINES      2

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/sync/mutex.h"
+#include "kernel/sched/mutex.h"
 
 struct uio;
 struct vnode;

@@ -6,11 +6,11 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
-#include "kernel/boot_info.h"
 #include "kernel/fs/cpio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
 #include "ktr/ktr.h"
 
 #define LINKS_MAX      32 /* names that wait for their data */

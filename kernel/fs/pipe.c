@@ -14,7 +14,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sync/sleepq.h"
+#include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
 struct pipe {

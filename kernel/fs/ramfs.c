@@ -10,11 +10,11 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sched/clock.h"
 #include "ktr/ktr.h"
 
 #define RAMFS_SIZE_MAX  (1ull << 30)

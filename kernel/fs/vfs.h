@@ -23,7 +23,7 @@
 
 #include "kernel/fs/uio.h"
 #include "kernel/lib/list.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/sched/mutex.h"
 
 struct boot_module;
 struct file;

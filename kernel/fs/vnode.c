@@ -7,11 +7,11 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sched/clock.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 

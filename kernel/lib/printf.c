@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 #include "kernel/dev/console.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
 #include "ktr/fmt.h"
 
 #define MSGBUF_SIZE  65536u /* a power of two */

@@ -14,15 +14,15 @@
 
 #include "arch/irq.h"
 #include "arch/mmu.h"
-#include "kernel/boot_info.h"
 #include "kernel/entry.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
-#include "kernel/sched/smp.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 

@@ -10,10 +10,10 @@
 #include "kernel/mm/page.h"
 
 #include "arch/mmu.h"
-#include "kernel/boot_info.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
 #include "kernel/mm/page_private.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"

@@ -12,8 +12,8 @@
 #include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/sleepq.h"
 #include "ktr/ktr.h"
 
 #define WAIT_NS     10000000ul

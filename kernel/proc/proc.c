@@ -20,6 +20,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
@@ -28,9 +29,8 @@
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/sleepq.h"
-#include "kernel/sysctl/sysctl.h"
 #include "ktr/ktr.h"
 
 struct spinlock proc_lock = SPINLOCK_INIT("proc");

@@ -12,8 +12,8 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/sleepq_private.h"
 #include "ktr/ktr.h"
 
 #define BIT(sig)     (1ul << ((sig)-1))

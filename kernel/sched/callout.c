@@ -7,8 +7,8 @@
 
 #include "arch/irq.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched_private.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"

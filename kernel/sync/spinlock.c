@@ -6,8 +6,8 @@
 #include "arch/irq.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 
 void

@@ -4,9 +4,9 @@
  */
 #include "arch/machine.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
-#include "kernel/sysctl/sysctl.h"
 
 static void
 get_ostype(const struct sysctl *s, struct sbuf *out)

@@ -15,8 +15,8 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sysctl/loader_conf.h"
+#include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/suggest.h"
-#include "kernel/sysctl/sysctl_private.h"
 #include "ktr/ktr.h"
 
 #define TUNABLE_KEPT_MAX       64

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
 
 /* Copies val without blanks around into out; false when it does not fit there with its NUL. */
 bool sysctl_value_trim(char *out, size_t size, const char *val);

@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 #include "kernel/debug/kdb.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/sleepq.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ring.h"

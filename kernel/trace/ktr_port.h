@@ -13,7 +13,7 @@
 
 #include "arch/clock.h"
 #include "arch/ktr.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sync/pcpu.h"
 
 #define KTR_PORT_MAXCPU MAX_CPUS
 #define KTR_PORT_PATCH  1

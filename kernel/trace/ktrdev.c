@@ -15,7 +15,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/sched/mutex.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ktr.h"
 #include "ktr/stream.h"

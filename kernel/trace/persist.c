@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "arch/mmu.h"
-#include "kernel/boot_info.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/boot_info.h"
 #include "kernel/mm/page.h"
-#include "kernel/sysctl/sysctl.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
 #include "ktr/image.h"

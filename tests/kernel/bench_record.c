@@ -11,10 +11,10 @@
 
 #include "arch/clock.h"
 #include "arch/irq.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"

@@ -9,13 +9,13 @@
 #include <stddef.h>
 
 #include "kernel/debug/ktest.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/shutdown.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
-#include "kernel/shutdown.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
 #include "ktr/glob.h"
 

@@ -3,14 +3,14 @@
  * that are refused; and the debug.ktr sysctls.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/sysctl/sysctl.h"
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"

@@ -2,8 +2,8 @@
  * ktr_exchange_test.c - nothing is recorded while the rings are exchanged, not even by an NMI.
  */
 #include "arch/smp.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/lib/clock.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 #include "ktr/port.h"
 #include "tests/kernel/ktest.h"

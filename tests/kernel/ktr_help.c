@@ -8,7 +8,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/crc32c.h"
 #include "ktr/wire.h"
 #include "tests/kernel/ktest.h"

@@ -9,10 +9,10 @@
 #include <ktr_port.h>
 
 #include "arch/irq.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/lib/clock.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"

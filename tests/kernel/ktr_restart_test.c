@@ -11,7 +11,7 @@
 
 #include "arch/clock.h"
 #include "arch/irq.h"
-#include "kernel/sched/clock.h"
+#include "kernel/lib/clock.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 #include "ktr/restart.h"

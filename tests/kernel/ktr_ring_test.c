@@ -4,11 +4,11 @@
  */
 #include "arch/irq.h"
 #include "arch/smp.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"

@@ -5,8 +5,8 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sysctl/sysctl.h"
 #include "kernel/sysctl/tunable.h"
 #include "tests/kernel/ktest.h"
 

@@ -23,8 +23,8 @@ LAYERS = [
     ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
     ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
     # arch/README.md names the few kernel headers that a port may use beside entry.h.
-    ("arch/*/", ["arch/", "kernel/entry.h", "kernel/boot_info.h", "kernel/lib/", "kernel/abi/",
-                 "kernel/sched/clock.h", "kernel/sched/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
+    ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
+                 "kernel/lib/clock.h", "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h"], None),

@@ -1,12 +1,12 @@
 /*
  * mutex.c - sleep mutexes: one compare-and-swap when free; condition variables over them.
  */
-#include "kernel/sync/mutex.h"
+#include "kernel/sched/mutex.h"
 
 #include "kernel/debug/kdb.h"
 #include "kernel/lib/printf.h"
+#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/sleepq_private.h"
 #include "ktr/ktr.h"
 
 void

@@ -1,7 +1,7 @@
 /* sleepq_private.h - the full form of a sleep, for mutexes and condition variables. */
 #pragma once
 
-#include "kernel/sync/sleepq.h"
+#include "kernel/sched/sleepq.h"
 
 struct thread;
 

@@ -8,7 +8,7 @@
  * Locking: queue lock inside the caller's lock, outside run-queue locks. thread.chan is written
  * under the queue lock and read without it by sleepq_interrupt(), which looks again under the lock.
  */
-#include "kernel/sync/sleepq.h"
+#include "kernel/sched/sleepq.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/debug/kdb.h"
@@ -17,8 +17,8 @@
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
+#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/sleepq_private.h"
 #include "ktr/ktr.h"
 
 #define QUEUES 64

@@ -1,7 +1,7 @@
 /*
  * boot_info.c - collecting what a loader told; for the ports, before kernel_main(). One CPU.
  */
-#include "kernel/boot_info.h"
+#include "kernel/mm/boot_info.h"
 
 #include "arch/mmu.h"
 #include "kernel/lib/printf.h"

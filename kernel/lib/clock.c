@@ -4,16 +4,16 @@
  * The timer of a CPU is always set for the earlier of its next tick and its first callout. mult and
  * boot_ticks are written once, by the boot CPU before others run.
  */
-#include "kernel/sched/clock.h"
+#include "kernel/lib/clock.h"
 
 #include "arch/clock.h"
 #include "arch/irq.h"
 #include "kernel/debug/watchdog.h"
 #include "kernel/entry.h"
-#include "kernel/sched/pcpu.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sched/sched_private.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/sysctl/sysctl.h"
 #include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
 

@@ -1,7 +1,7 @@
 /*
  * shutdown.c - the last things.
  */
-#include "kernel/shutdown.h"
+#include "kernel/lib/shutdown.h"
 
 #include "arch/machine.h"
 #include "kernel/lib/printf.h"

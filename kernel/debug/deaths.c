@@ -1,5 +1,5 @@
 /*
- * kdb_trap.c - deaths on request, under FreeBSD's names: what a kernel must be seen to survive long
+ * deaths.c - deaths on request, under FreeBSD's names: what a kernel must be seen to survive long
  * enough to tell of.
  */
 #include <stdbool.h>
@@ -8,16 +8,16 @@
 
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sched/callout.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/sysctl/sysctl.h"
 
 static void
 zero_get(const struct sysctl *s, struct sbuf *out)

@@ -1,18 +1,18 @@
 /*
- * sysctl.c - the registry of named variables: find, walk, print, set.
+ * registry.c - the registry of named variables: find, walk, print, set.
  *
  * The registry is the linker section `sysctls`; it has a hundred entries, so a look-up walks it.
  * Names are unique. Locking: sysctl_lock, a mutex, around every handler once threads exist
  * (sysctl_start()). A handler may set or get another sysctl: the lock is then held already.
  */
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sync/mutex.h"
+#include "kernel/sched/mutex.h"
+#include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/suggest.h"
-#include "kernel/sysctl/sysctl_private.h"
 #include "kernel/sysctl/value.h"
 #include "ktr/ktr.h"
 

@@ -6,7 +6,7 @@
  *
  * Locking: call_busy guards `call`; each CPU acknowledges by its pcpu's call_done.
  */
-#include "kernel/sched/smp.h"
+#include "kernel/sync/smp.h"
 
 #include <stdbool.h>
 
@@ -14,15 +14,15 @@
 #include "arch/smp.h"
 #include "arch/trap.h"
 #include "kernel/entry.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/clock.h"
-#include "kernel/sched/pcpu.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/sysctl/sysctl.h"
 #include "ktr/control.h"
 #include "ktr/ktr.h"
 

@@ -1,9 +1,9 @@
-/* sysctl_private.h - what the files of kernel/sysctl share. */
+/* registry.h - what the files of kernel/sysctl share. */
 #pragma once
 
 #include <stddef.h>
 
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
 
 struct suggestion;
 

@@ -1,5 +1,5 @@
 /*
- * sysctl.c - debug.ktr.*: what is recorded, where, how much of it; and what there is to record.
+ * ktr_sysctl.c - debug.ktr.*: what is recorded, where, how much of it; and what there is to record.
  *
  * The file flush's own variables, debug.ktr.alq_*, are in alq.c.
  * Locking: ktr's control lock, taken inside its functions; printing takes none.
@@ -12,8 +12,8 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/sched/pcpu.h"
-#include "kernel/sysctl/sysctl.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
