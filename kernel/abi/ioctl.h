@@ -21,6 +21,7 @@
 #define ICANON 0000002
 #define ECHO   0000010
 #define ECHOE  0000020
+#define TOSTOP 0000400 /* a write from the background is SIGTTOU */
 
 /* c_cc */
 #define VINTR  0

@@ -15,6 +15,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/printf.h"
+#include "kernel/proc/proc.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
@@ -66,6 +67,8 @@ serial_write(struct file *f, struct uio *u)
 		error = uio_take(u, buf, n);
 		if (error == 0)
 			done += serial_send(f, buf, n, &error);
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR; /* a line that is never full lets no writer sleep */
 	}
 	CTR2(KTR_DEV, "serial write: bytes %lu error %d", done, -error);
 	return done > 0 ? (int64_t)done : error;

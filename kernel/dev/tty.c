@@ -11,6 +11,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/ioctl.h"
+#include "kernel/abi/signal.h"
 #include "kernel/dev/console.h"
 #include "kernel/dev/ldisc.h"
 #include "kernel/fs/devfs.h"
@@ -29,10 +30,13 @@
 #define TTY_RETRY_NS 1000000ull /* the line is full: FIFOs empty within 1.4 ms at 115200 baud */
 #define VTIME_NS     100000000ull
 
+#define TTY_BACKGROUND 1 /* the process that would read is not in the foreground */
+
 static struct {
 	struct spinlock lock;
 	struct ldisc ldisc;
 	uint32_t fg_pgid; /* 0: none yet */
+	uint32_t fg_uid;  /* who chose it */
 } tty = {.lock = SPINLOCK_INIT("tty")};
 
 /* Echo, in whatever context the character came; under tty.lock. */
@@ -71,15 +75,60 @@ tty_open(struct file *f)
 
 	(void)f;
 	spin_lock(&tty.lock);
-	if (tty.fg_pgid == 0 && p != NULL)
+	if (tty.fg_pgid == 0 && p != NULL) {
 		tty.fg_pgid = p->pgid;
+		tty.fg_uid = p->uid;
+	}
 	spin_unlock(&tty.lock);
 	return 0;
 }
 
+/* Is the current process in the foreground? Kernel threads are. tty.lock held. */
+static bool
+tty_foreground(void)
+{
+	struct proc *p = curproc();
+
+	return p == NULL || tty.fg_pgid == 0 || p->pgid == tty.fg_pgid;
+}
+
+/*
+ * Waits until the current process is in the foreground, stopped by sig meanwhile. 0 it is; 1 it is
+ * not, and holds sig off; -EIO it is not, and nobody would continue it.
+ */
+static int
+tty_await_foreground(int sig)
+{
+	int error = 0;
+
+	while (error == 0) {
+		bool foreground;
+
+		spin_lock(&tty.lock);
+		foreground = tty_foreground();
+		spin_unlock(&tty.lock);
+		if (foreground)
+			break;
+		error = proc_stop_group(sig);
+	}
+	return error;
+}
+
+/* May the current process change the terminal? 0, -EIO or -EPERM. */
+static int
+tty_may_change(void)
+{
+	int error = tty_await_foreground(SIGTTOU);
+	struct proc *p = curproc();
+
+	if (error != 1)
+		return error;
+	return p->uid == 0 || p->uid == tty.fg_uid ? 0 : -EPERM;
+}
+
 /*
  * Waits until a read of n bytes has what it wants (termios' VMIN and VTIME in raw mode). tty.lock
- * held. 0, or -errno.
+ * held. 0, TTY_BACKGROUND, or -errno.
  */
 static int
 tty_wait(const struct file *f, size_t n)
@@ -91,6 +140,10 @@ tty_wait(const struct file *f, size_t n)
 	for (;;) {
 		const struct termios *t = &tty.ldisc.t;
 		bool raw = !(t->c_lflag & ICANON);
+
+		/* Each time: the foreground may have changed while we slept. */
+		if (!tty_foreground())
+			return TTY_BACKGROUND;
 		size_t ready = ldisc_ready(&tty.ldisc);
 
 		want = raw ? t->c_cc[VMIN] : 1;
@@ -119,19 +172,26 @@ tty_read(struct file *f, struct uio *u)
 {
 	char buf[TTY_PIECE];
 	size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
+	size_t got = 0;
 	int64_t error;
 	bool eof;
 
 	if (n == 0)
 		return 0;
-	spin_lock(&tty.lock);
-	error = tty_wait(f, n);
-	n = error == 0 ? ldisc_read(&tty.ldisc, buf, n, &eof) : 0;
-	spin_unlock(&tty.lock);
-	CTR2(KTR_BUF, "tty read: bytes %lu error %d", n, (int)-error);
+	do {
+		error = tty_await_foreground(SIGTTIN);
+		if (error != 0)
+			return -EIO;
+		spin_lock(&tty.lock);
+		error = tty_wait(f, n);
+		if (error == 0)
+			got = ldisc_read(&tty.ldisc, buf, n, &eof);
+		spin_unlock(&tty.lock);
+	} while (error == TTY_BACKGROUND);
+	CTR2(KTR_BUF, "tty read: bytes %lu error %d", got, (int)-error);
 	if (error == 0)
-		error = uio_put(u, buf, n);
-	return error < 0 ? error : (int64_t)n;
+		error = uio_put(u, buf, got);
+	return error < 0 ? error : (int64_t)got;
 }
 
 /* Sends all of it, sleeping while the line is full. 0, or -EINTR with *done bytes sent. */
@@ -182,6 +242,9 @@ tty_write(struct file *f, struct uio *u)
 	int error = 0;
 
 	(void)f;
+	/* Whoever holds SIGTTOU off may write. */
+	if (tty.ldisc.t.c_lflag & TOSTOP && tty_await_foreground(SIGTTOU) < 0)
+		return -EIO;
 	while (u->resid > 0 && error == 0) {
 		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
 
@@ -199,7 +262,10 @@ static int64_t
 tty_set(unsigned request, uint64_t arg)
 {
 	struct termios t;
+	int error = tty_may_change();
 
+	if (error < 0)
+		return error;
 	if (copy_in(&t, arg, sizeof(t)) < 0)
 		return -EFAULT;
 	spin_lock(&tty.lock);
@@ -216,14 +282,21 @@ static int64_t
 tty_set_group(uint64_t arg)
 {
 	int32_t pgid;
+	int error = tty_may_change();
 
+	if (error < 0)
+		return error;
 	if (copy_in(&pgid, arg, sizeof(pgid)) < 0)
 		return -EFAULT;
 	if (pgid <= 0)
 		return -EINVAL;
+	if (proc_signal_group((uint32_t)pgid, 0) == 0)
+		return -EPERM;
 	spin_lock(&tty.lock);
 	tty.fg_pgid = (uint32_t)pgid;
+	tty.fg_uid = curproc()->uid;
 	spin_unlock(&tty.lock);
+	wakeup(&tty); /* a reader may be in the background now */
 	CTR1(KTR_BUF, "tty foreground: pgid %d", pgid);
 	return 0;
 }
@@ -266,7 +339,7 @@ tty_init(void)
 	    .read = tty_read,
 	    .write = tty_write,
 	    .ioctl = tty_ioctl,
-	    .mode = 0666,
+	    .mode = 0600, /* programs inherit it open */
 	};
 	int error;
 

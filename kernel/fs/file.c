@@ -62,28 +62,21 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 	return 0;
 }
 
-/* The vnode to open, made if need be. *made: the user may do with it what it asked for. */
+/* The vnode to open. *made: it is new, and the user may do with it what it asked for. */
 static struct vnode *
 open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *made, int *err)
 {
 	struct vnode *vn;
 
+	mode = S_IFREG | (mode & 07777 & ~UMASK);
 	*made = false;
-	for (;;) {
-		vn = vnode_lookup(cwd, path, err);
-		if (vn != NULL && (flags & O_CREAT) && (flags & O_EXCL)) {
-			vnode_unref(vn);
-			*err = -EEXIST;
-			return NULL;
-		}
-		if (vn != NULL || *err != -ENOENT || !(flags & O_CREAT))
-			return vn;
-		vn = vnode_create(cwd, path, S_IFREG | (mode & 07777 & ~UMASK), err);
-		*made = vn != NULL;
-		/* Another made it between the two: look again. */
-		if (vn != NULL || *err != -EEXIST || (flags & O_EXCL))
-			return vn;
-	}
+	if (!(flags & O_CREAT))
+		return vnode_lookup(cwd, path, err);
+	if (!(flags & O_EXCL))
+		return vnode_lookup_or_create(cwd, path, mode, made, err);
+	vn = vnode_create(cwd, path, mode, err);
+	*made = vn != NULL;
+	return vn;
 }
 
 int

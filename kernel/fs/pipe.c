@@ -122,6 +122,10 @@ pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
 	for (;;) {
 		if (p->readers == 0)
 			return -EPIPE;
+		/* A reader that keeps up leaves room for ever: a writer that is killed must stop.
+		 */
+		if (proc_signal_pending())
+			return -EINTR;
 		if (PIPE_SIZE - pipe_used(p) >= room)
 			return 0;
 		if (f->flags & O_NONBLOCK)

@@ -147,6 +147,9 @@ create_locked(const struct walk *w, uint32_t mode, struct vnode **vn)
 {
 	int error = may_change(w);
 
+	/* A directory that was removed has no parent, so its ".." names nothing. */
+	if (is_dot(w->name) && w->dir->parent == NULL)
+		return -ENOENT;
 	if (w->name[0] == '\0' || is_dot(w->name))
 		return -EEXIST;
 	if (error == -ENOTDIR || error == -ENOENT)
@@ -181,6 +184,31 @@ vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 	mutex_unlock(&vfs_lock);
 	CTR3(KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
 	return *err == 0 ? vn : NULL;
+}
+
+struct vnode *
+vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made, int *err)
+{
+	struct vnode *vn = NULL;
+	struct walk w;
+	int error;
+
+	*made = false;
+	mutex_lock(&vfs_lock);
+	error = walk(cwd, path, &w);
+	if (error == 0) {
+		error = walk_end(&w, &vn);
+		if (error == 0)
+			vnode_ref(vn);
+		*made = error == -ENOENT;
+	}
+	if (*made)
+		error = create_locked(&w, mode, &vn);
+	mutex_unlock(&vfs_lock);
+	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,
+	     -error);
+	*err = error;
+	return error == 0 ? vn : NULL;
 }
 
 struct vnode *

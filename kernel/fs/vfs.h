@@ -95,6 +95,12 @@ struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
  * directory.
  */
 struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err);
+/*
+ * The vnode that path names, or a new one, with a reference; *made says which. One look decides:
+ * nobody can make or remove the name in between. Errors as of the two functions above.
+ */
+struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made,
+				     int *err);
 /* Takes a name away; the vnode lives as long as it is open. dir: only a directory, and an empty
  * one. */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);

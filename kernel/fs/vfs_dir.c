@@ -2,20 +2,16 @@
  * vfs_dir.c - listing directories, and finding a directory's path.
  *
  * Each child has a cookie, drawn from its directory's counter; the list is in that order. A listing
- * goes on behind the cookie it came to, so what is added or removed meanwhile confuses nobody.
- * Locking: vfs_lock; a record is made under it and moved to the user outside.
+ * goes on after the last cookie that it told, so names that come and go meanwhile do not disturb
+ * it. Locking: vfs_lock; records are made under it and moved to the user without it.
  */
 #include "kernel/abi/dirent.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
+#include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
-
-struct dir_record {
-	struct linux_dirent64 head;
-	char name[NAME_MAX + 1 + 8];
-} __attribute__((aligned(8)));
 
 #define DIR_NAME_AT offsetof(struct linux_dirent64, d_name)
 
@@ -29,67 +25,92 @@ _Static_assert(S_IFDIR >> 12 == DT_DIR && S_IFREG >> 12 == DT_REG && S_IFCHR >> 
 		   S_IFIFO >> 12 == DT_FIFO,
 	       "d_type");
 
-static void
-record_fill(struct dir_record *r, const struct vnode *vn, const char *name, uint64_t cookie)
+static size_t
+record_length(const char *name)
 {
-	size_t n = strlen(name);
-
-	memset(r, 0, sizeof(*r));
-	r->head.d_ino = vn->ino;
-	r->head.d_off = (int64_t)cookie;
-	r->head.d_reclen = (uint16_t)((DIR_NAME_AT + n + 1 + 7) & ~7ul);
-	r->head.d_type = dir_type(vn->mode);
-	memcpy((char *)r + DIR_NAME_AT, name, n + 1);
+	return (DIR_NAME_AT + strlen(name) + 1 + 7) & ~7ul;
 }
 
-/* The first entry behind a cookie. False at the end. */
-static bool
-record_next(struct vnode *dir, uint64_t cookie, struct dir_record *r)
+/* Writes a record; returns its length. */
+static size_t
+record_fill(char *at, const struct vnode *vn, const char *name, uint64_t cookie)
 {
-	bool found = false;
+	struct linux_dirent64 *r = (struct linux_dirent64 *)at;
+	size_t n = record_length(name);
 
+	memset(at, 0, n);
+	r->d_ino = vn->ino;
+	r->d_off = (int64_t)cookie;
+	r->d_reclen = (uint16_t)n;
+	r->d_type = dir_type(vn->mode);
+	memcpy(at + DIR_NAME_AT, name, strlen(name) + 1);
+	return n;
+}
+
+/* Where a piece of a listing is made. */
+struct dir_piece {
+	char buf[2048] __attribute__((aligned(8)));
+	size_t len, room; /* bytes used; bytes that the reader takes */
+	uint64_t cookie;  /* of the last record in it */
+	bool full;        /* the next record does not fit */
+};
+
+static bool
+piece_add(struct dir_piece *p, const struct vnode *vn, const char *name, uint64_t cookie)
+{
+	if (record_length(name) > p->room - p->len) {
+		p->full = true;
+		return false;
+	}
+	p->len += record_fill(p->buf + p->len, vn, name, cookie);
+	p->cookie = cookie;
+	return true;
+}
+
+/*
+ * Fills the piece with what comes after p->cookie. Many records for one walk along the children: a
+ * walk for each would take the square of their number.
+ */
+static void
+piece_fill(struct dir_piece *p, struct vnode *dir)
+{
 	mutex_lock(&vfs_lock);
-	if (cookie < 1) {
-		record_fill(r, dir, ".", 1);
-		found = true;
-	} else if (cookie < 2) {
-		record_fill(r, dir->parent != NULL ? dir->parent : dir, "..", 2);
-		found = true;
-	} else {
-		list_for_each (l, &dir->children) {
-			const struct vnode *vn = list_entry(l, struct vnode, sibling);
+	if (p->cookie < 1)
+		piece_add(p, dir, ".", 1);
+	if (p->cookie == 1)
+		piece_add(p, dir->parent != NULL ? dir->parent : dir, "..", 2);
+	list_for_each (l, &dir->children) {
+		const struct vnode *vn = list_entry(l, struct vnode, sibling);
 
-			if (vn->cookie > cookie) {
-				record_fill(r, vn, vn->name, vn->cookie);
-				found = true;
-				break;
-			}
-		}
+		if (p->full || (vn->cookie > p->cookie && !piece_add(p, vn, vn->name, vn->cookie)))
+			break;
 	}
 	mutex_unlock(&vfs_lock);
-	return found;
 }
 
 int64_t
 vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
 {
-	struct dir_record r;
+	struct dir_piece p = {.cookie = *cookie};
 	int64_t done = 0;
 	int error = 0;
 
 	if (!S_ISDIR(dir->mode))
 		return -ENOTDIR;
-	while (record_next(dir, *cookie, &r)) {
-		if (r.head.d_reclen > u->resid) {
+	do {
+		p.len = 0;
+		p.full = false;
+		p.room = u->resid < sizeof(p.buf) ? u->resid : sizeof(p.buf);
+		piece_fill(&p, dir);
+		if (p.len == 0 && p.full)
 			error = -EINVAL;
-			break;
-		}
-		error = uio_put(u, &r, r.head.d_reclen);
+		if (p.len > 0)
+			error = uio_put(u, p.buf, p.len);
 		if (error < 0)
 			break;
-		*cookie = (uint64_t)r.head.d_off;
-		done += r.head.d_reclen;
-	}
+		*cookie = p.cookie;
+		done += (int64_t)p.len;
+	} while (p.full && !proc_signal_pending());
 	CTR3(KTR_VFS, "readdir: ino %lu bytes %ld cookie %lu", dir->ino, done, *cookie);
 	return done > 0 ? done : error;
 }

@@ -203,22 +203,44 @@ self_or_child(uint64_t pid)
 	return NULL;
 }
 
+/*
+ * May p join the group? Its own always; another only if one of the caller's user is in it, or the
+ * caller is user 0. proc_lock held.
+ */
+static bool
+may_join(const struct proc *p, uint32_t pgid)
+{
+	if (pgid == p->pid)
+		return true;
+	list_for_each (l, &procs) {
+		struct proc *q = list_entry(l, struct proc, all);
+
+		if (q->pgid == pgid && (curproc()->uid == 0 || curproc()->uid == q->uid))
+			return true;
+	}
+	return false;
+}
+
 int64_t
 sys_setpgid(const uint64_t a[6])
 {
 	uint32_t pgid = (uint32_t)a[1];
 	struct proc *p;
+	int r = 0;
 
 	if ((int32_t)a[1] < 0)
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	p = self_or_child((uint32_t)a[0]);
-	if (p != NULL) {
+	if (p == NULL)
+		r = -ESRCH;
+	else if (pgid != 0 && !may_join(p, pgid))
+		r = -EPERM;
+	else
 		p->pgid = pgid != 0 ? pgid : p->pid;
-		CTR2(KTR_PROC, "setpgid: pid %u pgid %u", p->pid, p->pgid);
-	}
 	spin_unlock(&proc_lock);
-	return p != NULL ? 0 : -ESRCH;
+	CTR3(KTR_PROC, "setpgid: pid %u pgid %u error %d", (uint32_t)a[0], pgid, -r);
+	return r;
 }
 
 int64_t

@@ -49,6 +49,13 @@ struct proc *curproc(void);
 unsigned proc_signal_group(uint32_t pgid, int sig);
 /* Signals the current process (SIGPIPE). Thread context of a process. */
 void proc_signal_self(int sig);
+/*
+ * Job control: stops the current process's group with sig. 0: it was stopped, and has been
+ * continued since. 1: the process ignores or blocks sig. -EIO: its group is orphaned, so nobody
+ * would ever continue it. Thread context of a process, no lock held; a signal that kills does not
+ * return.
+ */
+int proc_stop_group(int sig);
 /* Does the current process have a signal to act on? Long kernel loops and sleeps ask. Any context.
  */
 bool proc_signal_pending(void);

@@ -136,6 +136,41 @@ proc_deliver_signals(void)
 	spin_unlock(&proc_lock);
 }
 
+/*
+ * Has no member of the group a parent in another group, other than process 1, that could continue
+ * it? proc_lock held.
+ */
+static bool
+is_orphaned(uint32_t pgid)
+{
+	list_for_each (l, &procs) {
+		struct proc *p = list_entry(l, struct proc, all);
+
+		if (p->pgid == pgid && p->parent->pid != 1 && p->parent->pgid != pgid)
+			return false;
+	}
+	return true;
+}
+
+int
+proc_stop_group(int sig)
+{
+	struct proc *p = curproc();
+	int r = 0;
+
+	spin_lock(&proc_lock);
+	if (is_ignored(p, sig) || (p->sig_blocked & BIT(sig)))
+		r = 1;
+	else if (is_orphaned(p->pgid))
+		r = -EIO;
+	spin_unlock(&proc_lock);
+	if (r != 0)
+		return r;
+	proc_signal_group(p->pgid, sig);
+	proc_deliver_signals();
+	return 0;
+}
+
 /* May the caller signal p? */
 static bool
 allowed(const struct proc *p)

@@ -1,6 +1,7 @@
 /*
  * syscalls_test.c - runs in the guest as an ordinary program and tries what programs should not do.
- * TAP. `user_test bench WHAT` measures instead (bench.c).
+ * TAP. `user_test bench WHAT` measures instead (bench.c), `user_test do WHAT` does one deed
+ * (deeds.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/syscall.h"
 #include "tests/user/bench.h"
+#include "tests/user/deeds.h"
 #include "tests/user/faults.h"
 #include "userland/libc/libc.h"
 
@@ -139,6 +142,93 @@ odd_arguments(void)
 	is("nanosleep with 10^9 ns: EINVAL",
 	   syscall_raw(NR_nanosleep, (long)(int64_t[]){0, 1000000000}, 0, 0, 0, 0, 0), -EINVAL);
 	is("poweroff with a status of 64: EINVAL", syscall_raw(NR_shutdown, 0, 64, 0, 0, 0, 0),
+	   -EINVAL);
+}
+
+/* A directory that was removed has no parent: its ".." is no name, and nothing can be made of it.
+ */
+static void
+removed_directory(void)
+{
+	is("mkdir", mkdir("/tmp/gone", 0755), 0);
+	is("chdir", chdir("/tmp/gone"), 0);
+	is("rmdir of the current directory", rmdir("/tmp/gone"), 0);
+	is("opening .. there: ENOENT", open("..", O_RDONLY) < 0 ? -errno : 0, -ENOENT);
+	is("making .. there: ENOENT", open("..", O_WRONLY | O_CREAT, 0644) < 0 ? -errno : 0,
+	   -ENOENT);
+	is("making .. alone there: ENOENT",
+	   open("..", O_WRONLY | O_CREAT | O_EXCL, 0644) < 0 ? -errno : 0, -ENOENT);
+	is("making a file there: ENOENT", open("x", O_WRONLY | O_CREAT, 0644) < 0 ? -errno : 0,
+	   -ENOENT);
+	is("mkdir of .. there: ENOENT", mkdir("..", 0755) < 0 ? -errno : 0, -ENOENT);
+	is("chdir back", chdir("/"), 0);
+}
+
+#define MUCH (1ul << 30)
+
+/* A writer whose reader keeps up never sleeps; a signal ends it all the same. */
+static void
+killed_writer(void)
+{
+	static char buf[65536];
+	int pipes[2], status = 0;
+	uint64_t total = 0;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe(pipes) != 0 || (pid = fork()) < 0) {
+		is("set-up", -1, 0);
+		return;
+	}
+	if (pid == 0) {
+		char *much = mmap(NULL, MUCH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		close(pipes[0]);
+		_exit(write(pipes[1], much, MUCH) != (ssize_t)MUCH);
+	}
+	close(pipes[1]);
+	while ((n = read(pipes[0], buf, sizeof(buf))) > 0) {
+		if (total == 0)
+			kill(pid, SIGKILL);
+		total += (uint64_t)n;
+	}
+	close(pipes[0]);
+	waitpid(pid, &status, 0);
+	is("a writer that never waits is killed", status, SIGKILL);
+	is("and writes no further", total < MUCH / 4, true);
+}
+
+#define NAMES 300
+
+/* Every name of a large directory is told once, whatever the size of the reader's buffer. */
+static void
+large_directory(void)
+{
+	static const unsigned sizes[] = {300, 1000, 4096, 65536};
+	static char buf[65536];
+
+	mkdir("/tmp/large", 0755);
+	for (unsigned i = 0; i < NAMES; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "/tmp/large/%0*u", 1 + (int)(i % 40), i);
+		close(open(name, O_WRONLY | O_CREAT, 0644));
+	}
+	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		int fd = open("/tmp/large", O_RDONLY);
+		unsigned found = 0;
+		long n;
+
+		while ((n = syscall_raw(NR_getdents64, fd, (long)buf, sizes[s], 0, 0, 0)) > 0) {
+			for (long at = 0; at < n; at += *(uint16_t *)(buf + at + 16))
+				found++;
+		}
+		is("names of a large directory, with . and ..", found, NAMES + 2);
+		is("the end of a large directory", n, 0);
+		close(fd);
+	}
+	is("a buffer too small for a name: EINVAL",
+	   syscall_raw(NR_getdents64, open("/tmp/large", O_RDONLY), (long)buf, 20, 0, 0, 0),
 	   -EINVAL);
 }
 
@@ -312,9 +402,14 @@ main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "bench") == 0)
 		return bench_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "do") == 0)
+		return deed_main(argc - 1, argv + 1);
 	bad_pointers();
 	unknown_numbers();
 	odd_arguments();
+	removed_directory();
+	killed_writer();
+	large_directory();
 	denied_page();
 	faults();
 	printf("1..%d\n", tests);

@@ -3,6 +3,9 @@
  *
  * With a script as its argument (the loader parameter init.script) the machine runs it and powers
  * off with its last status. Otherwise a shell runs on the console, again and again.
+ *
+ * Invariant: it never ends, for the kernel panics when it does. Whatever fails is tried again after
+ * a pause.
  */
 #include <err.h>
 #include <errno.h>
@@ -14,12 +17,37 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char usage[] = "usage: init [SCRIPT]    (process 1; the kernel starts it)\n";
 
-#define STATUS_MAX 63 /* of a power-off */
+#define STATUS_MAX   63  /* of a power-off */
+#define RETRY_MS     100 /* until something that failed is tried again */
+#define SHORT_LIFE_S 2   /* a shell that ran for less died at once */
+#define PAUSE_MAX_MS 32000
 
+static void
+pause_ms(unsigned ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l};
+
+	nanosleep(&t, NULL);
+}
+
+static time_t
+now_s(void)
+{
+	struct timespec t = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+/*
+ * Opens the console as descriptors 0 to 2, anew: flags like O_NONBLOCK belong to the open file, and
+ * whoever shared the old one may have set them.
+ */
 static void
 open_console(void)
 {
@@ -35,16 +63,23 @@ open_console(void)
 		close(fd);
 }
 
-/* Runs a program in a process group of its own, which ^C reaches; its pid, or -1 with errno. */
+/* Runs a program in a process group of its own, which ^C reaches, with a console of its own. */
 static pid_t
 start(char *const argv[])
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	while ((pid = fork()) < 0) {
+		warn("fork; trying again");
+		pause_ms(RETRY_MS);
+	}
 	if (pid != 0)
 		return pid;
+	open_console();
 	setpgid(0, 0);
+	signal(SIGTTOU, SIG_IGN); /* a new group is in the background, and may ask all the same */
 	tcsetpgrp(0, getpid());
+	signal(SIGTTOU, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	execv(argv[0], argv);
@@ -60,25 +95,25 @@ wait_for(pid_t pid)
 	pid_t ended;
 
 	while ((ended = wait(&status)) != pid) {
-		if (ended < 0 && errno != EINTR)
-			err(1, "wait for process %d", pid);
+		if (ended < 0 && errno == ECHILD)
+			return 127; /* it is gone, and nobody knows how */
+		if (ended < 0 && errno != EINTR) {
+			warn("wait for process %d", pid);
+			pause_ms(RETRY_MS);
+		}
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int
+/* Runs the script and powers off with its status. */
+static void
 run_script(char *script)
 {
 	char *const argv[] = {"/bin/sh", script, NULL};
-	pid_t pid = start(argv);
-	int status;
+	int status = wait_for(start(argv));
 
-	if (pid < 0)
-		warn("fork");
-	status = pid < 0 ? 1 : wait_for(pid);
 	machine_shutdown(SHUTDOWN_POWEROFF, status > STATUS_MAX ? STATUS_MAX : status);
 	warn("power off");
-	return status;
 }
 
 static void
@@ -92,14 +127,37 @@ print_motd(void)
 		return;
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
 		write_all(1, buf, (size_t)n);
+	if (n < 0)
+		warn("/etc/motd");
 	close(fd);
+}
+
+/* Runs the shell again and again, with growing pauses as long as it dies at once. */
+static _Noreturn void
+run_shells(void)
+{
+	static char *const shell[] = {"/bin/sh", NULL};
+	unsigned pause = 0;
+
+	for (;;) {
+		time_t started = now_s();
+		int status = wait_for(start(shell));
+
+		printf("init: the shell ended with status %d; starting it again\n", status);
+		fflush(stdout);
+		if (now_s() - started >= SHORT_LIFE_S)
+			pause = 0;
+		else
+			pause = pause == 0                 ? RETRY_MS
+				: pause * 2 < PAUSE_MAX_MS ? pause * 2
+							   : PAUSE_MAX_MS;
+		pause_ms(pause);
+	}
 }
 
 int
 main(int argc, char **argv)
 {
-	static char *const shell[] = {"/bin/sh", NULL};
-
 	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
 		fputs(usage, stdout);
 		return 0;
@@ -117,18 +175,8 @@ main(int argc, char **argv)
 	setenv("HOME", "/", 1);
 	setenv("TERM", "vt100", 1);
 	if (argc > 1)
-		return run_script(argv[1]);
-	print_motd();
-	for (;;) {
-		pid_t pid = start(shell);
-		int status;
-
-		if (pid < 0)
-			err(1, "fork");
-		status = wait_for(pid);
-		printf("init: the shell ended with status %d; starting it again\n", status);
-		fflush(stdout);
-		if (status >= 126 || !isatty(0))
-			sleep(1); /* without a shell or a console, do not spin */
-	}
+		run_script(argv[1]);
+	else
+		print_motd();
+	run_shells();
 }

@@ -271,15 +271,12 @@ static bool
 read_line(struct text *t, bool raw)
 {
 	char c;
-	ssize_t n;
 
-	while ((n = read(0, &c, 1)) == 1 || (n < 0 && errno == EINTR)) {
-		if (n < 0)
-			continue;
+	while (input_read(0, &c, 1) == 1) {
 		if (c == '\n')
 			return true;
 		if (c == '\\' && !raw) {
-			if (read(0, &c, 1) != 1)
+			if (input_read(0, &c, 1) != 1)
 				break;
 			if (c == '\n')
 				continue;

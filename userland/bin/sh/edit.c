@@ -312,7 +312,7 @@ edit_key(struct editor *e, int key)
 }
 
 char *
-edit_read_line(const char *prompt)
+edit_read_line(const char *prompt, bool *failed)
 {
 	static struct editor e;
 
@@ -334,6 +334,7 @@ edit_read_line(const char *prompt)
 			sh.interrupted = true;
 			break;
 		}
+		*failed |= key == TTY_FAILED;
 		if (key < 0 || (key == CTRL('D') && e.len == 0)) {
 			show("\n");
 			break;

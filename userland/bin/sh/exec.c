@@ -330,7 +330,7 @@ exec_input(struct input *in)
 	if (sh.unwind == U_EXIT && outer == NULL)
 		sh.unwind = U_NONE;
 	sh.input = outer;
-	return sh.status;
+	return in->failed ? 1 : sh.status;
 }
 
 int
@@ -372,7 +372,7 @@ exec_output(const char *text)
 	}
 	sh.job_control = control;
 	close(fds[1]);
-	while (pid > 0 && ((n = read(fds[0], buf, sizeof(buf))) > 0 || (n < 0 && errno == EINTR))) {
+	while (pid > 0 && (n = input_read(fds[0], buf, sizeof(buf))) > 0) {
 		for (ssize_t i = 0; i < n; i++) {
 			if (buf[i] != '\0')
 				text_putc(&t, buf[i]);

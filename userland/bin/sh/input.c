@@ -6,6 +6,7 @@
  * byte.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,17 +58,41 @@ append(struct input *in, size_t *len, char c)
 	in->out[*len] = '\0';
 }
 
-/* Reads ahead into buf; false at the end. A read error ends the input, with a message. */
+/*
+ * May a read that failed be tried again? O_NONBLOCK belongs to the open file, which others share:
+ * whoever sets it must not end our input, so it is taken away.
+ */
 static bool
-fill(struct input *in)
+try_again(int fd)
+{
+	int flags;
+
+	if (errno != EAGAIN)
+		return errno == EINTR;
+	flags = fcntl(fd, F_GETFL);
+	return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) >= 0;
+}
+
+ssize_t
+input_read(int fd, void *buf, size_t size)
 {
 	ssize_t n;
 
 	do
-		n = read(in->fd, in->buf, in->bytewise ? 1 : BUF_SIZE);
-	while (n < 0 && errno == EINTR);
+		n = read(fd, buf, size);
+	while (n < 0 && try_again(fd));
 	if (n < 0)
-		sh_error("%s", strerror(errno));
+		sh_error("read: %s", strerror(errno));
+	return n;
+}
+
+/* Reads ahead into buf; false at the end, and when reading fails. */
+static bool
+fill(struct input *in)
+{
+	ssize_t n = input_read(in->fd, in->buf, in->bytewise ? 1 : BUF_SIZE);
+
+	in->failed |= n < 0;
 	in->pos = 0;
 	in->end = n > 0 ? (size_t)n : 0;
 	return n > 0;
@@ -124,7 +149,7 @@ input_read_line(struct input *in, bool continued)
 	char *line;
 
 	if (in->editor)
-		line = edit_read_line(prompt(continued));
+		line = edit_read_line(prompt(continued), &in->failed);
 	else if (in->text != NULL)
 		line = read_text_line(in);
 	else

@@ -53,7 +53,8 @@ struct input {
 	bool seekable; /* fd is shared with commands: give back what was read ahead */
 	char *buf;     /* read ahead: [pos, end) */
 	size_t pos, end;
-	char *out; /* the line read last */
+	bool failed; /* it ended because reading failed */
+	char *out;   /* the line read last */
 	size_t out_size;
 };
 
@@ -64,6 +65,9 @@ void input_from_editor(struct input *in);
 /* The next line with its newline, valid until the next call; NULL at the end. */
 char *input_read_line(struct input *in, bool continued);
 void input_close(struct input *in);
+/* read() that goes on after a signal, and on a file that somebody made non-blocking; says why not.
+ */
+ssize_t input_read(int fd, void *buf, size_t size);
 
 /* Lexer (lex.c) */
 
@@ -282,13 +286,16 @@ bool tty_init(void);
 void tty_foreground(pid_t pgid);
 unsigned int tty_columns(void);
 void tty_set(enum tty_mode mode);
-/* The next byte; -1 at the end. Takes first what tty_interrupted() read. */
+#define TTY_END    (-1)
+#define TTY_FAILED (-2)
+/* The next byte, TTY_END, or TTY_FAILED after a message. Takes first what tty_interrupted() read.
+ */
 int tty_read_byte(void);
 /* Looks for a typed ^C without waiting; other bytes are kept for tty_read_byte(). */
 bool tty_interrupted(void);
 
 /* A line with its newline; NULL at the end of input, or after ^C with sh.interrupted set. */
-char *edit_read_line(const char *prompt);
+char *edit_read_line(const char *prompt, bool *failed);
 
 /*
  * Completions of the word that ends at line[len]: fills `out` with words to stand in its place,

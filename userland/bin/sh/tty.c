@@ -5,7 +5,6 @@
  * the shell looks for, since Kestrel's programs cannot catch signals. Other bytes found on the way
  * are kept.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -76,10 +75,8 @@ tty_read_byte(void)
 
 	if (ahead_first < ahead_end)
 		return (unsigned char)ahead[ahead_first++];
-	do
-		n = read(fd, &c, 1);
-	while (n < 0 && errno == EINTR);
-	return n == 1 ? c : -1;
+	n = input_read(fd, &c, 1);
+	return n == 1 ? c : n == 0 ? TTY_END : TTY_FAILED;
 }
 
 bool
