@@ -15,6 +15,7 @@
 #include "kernel/debug/watchdog.h"
 #include "kernel/dev/irq.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
@@ -22,9 +23,11 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 #include "ktr/restart.h"
 
@@ -55,7 +58,7 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
 	switch (what) {
 	case ENTRY_IRQ_TIMER:
-		clock_interrupt();
+		timer_interrupt();
 		break;
 	case ENTRY_IRQ_IPI:
 		smp_ipi(number, tf);
@@ -211,27 +214,15 @@ entry_kernel_return(struct arch_trapframe *tf)
 }
 
 void
-entry_user_return(struct arch_trapframe *tf)
-{
-	(void)tf;
-	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED)) {
-		arch_irq_enable();
-		proc_deliver_signals();
-		sched_preempt();
-		arch_irq_disable();
-	}
-}
-
-void
 entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
 
-	if (kdb_inside())
+	if (stop_inside())
 		return; /* it asks for what is there */
 	kdb_points_load(false);
-	if (smp_stopped(tf)) {
+	if (stop_here(tf)) {
 		kdb_points_load(true);
 		return;
 	}

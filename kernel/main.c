@@ -3,12 +3,14 @@
  */
 #include "arch/irq.h"
 #include "arch/machine.h"
+#include "kernel/debug/kdb.h"
 #include "kernel/debug/ktest.h"
 #include "kernel/dev/console.h"
 #include "kernel/entry.h"
 #include "kernel/fs/cpio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
@@ -17,11 +19,12 @@
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/init.h"
+#include "kernel/sched/cpu_start.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/sync/smp.h"
 #include "kernel/sysctl/tunable.h"
 #include "kernel/trace/flush.h"
 #include "kernel/trace/persist.h"
@@ -62,7 +65,7 @@ boot_thread(void *arg)
 
 	(void)arg;
 	thread_init();
-	smp_init();
+	cpu_start_all();
 	vfs_init();
 	console_init();
 	for (unsigned i = 0; i < boot_info.module_count; i++)
@@ -82,6 +85,7 @@ void
 kernel_main(void)
 {
 	clock_note_boot();
+	kdb_init();
 	pcpus[0] = this_pcpu();
 	console_early_init();
 	read_tunables(); /* kern.quiet among them: nothing is said before */
@@ -102,7 +106,7 @@ kernel_main(void)
 	clock_init();
 	sched_init();
 	ktr_cpu_init(0);
-	clock_init_cpu();
+	timer_init_cpu();
 	if (thread_create("boot", PRIO_KERN, boot_thread, NULL) == NULL)
 		panic("no memory for the boot thread");
 	sched_idle();

@@ -3,7 +3,7 @@
  */
 #include "arch/clock.h"
 #include "arch/aarch64/a64.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 
 #define CTL_ENABLE 1u
 

@@ -6,6 +6,7 @@
 #include "arch/machine.h"
 #include "arch/smp.h"
 #include "kernel/entry.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"

@@ -8,6 +8,7 @@
 #include "arch/machine.h"
 #include "arch/mmu.h"
 #include "kernel/lib/fdt.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/boot_info.h"

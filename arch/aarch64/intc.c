@@ -17,6 +17,7 @@
 #include "arch/smp.h"
 #include "kernel/abi/errno.h"
 #include "kernel/entry.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sync/pcpu.h"
 

@@ -6,7 +6,7 @@
 #include "arch/irq.h"
 #include "arch/pio.h"
 #include "arch/x86_64/x86.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 
 #define PIT_HZ 1193182ul
 

@@ -6,6 +6,7 @@
 #include "arch/smp.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sync/pcpu.h"
 

@@ -10,7 +10,7 @@
 #include "arch/x86_64/x86.h"
 #include "kernel/abi/errno.h"
 #include "kernel/entry.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 
 enum { /* local APIC registers, byte offsets */
        LAPIC_ID = 0x20,

@@ -1,9 +1,9 @@
 /*
  * kdb.c - the debugger: stopping the machine, the prompt, and going on.
  *
- * kdb.owner names the CPU inside; it is taken by compare-and-swap, and only then are the others
- * stopped, so that two CPUs that enter together come one after the other. While inside, this CPU's
- * recorder refuses events. Commands may fault: they are left by a jump back to the prompt.
+ * The CPU that enters claims the machine (kernel/sync/stop.h) and is `stop.owner` until it goes on.
+ * Meanwhile its recorder refuses events. A command may fault: the debugger then leaves it by a jump
+ * back to the prompt.
  */
 #include "kernel/debug/kdb.h"
 
@@ -17,17 +17,18 @@
 #include "arch/pcpu.h"
 #include "arch/trap.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/lib/clock.h"
+#include "kernel/lib/panic.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
 #include "ktr/ring.h"
 
-struct kdb_state kdb = {.owner = KDB_NO_CPU};
+struct kdb_state kdb;
 
 static const char *kdb_why; /* atomic: set by kdb_request() for the breakpoint that follows */
 static struct {
@@ -35,70 +36,28 @@ static struct {
 	int irq_depth;
 } kdb_saved; /* of the CPU inside, for the jump back to the prompt */
 
-bool
-kdb_active(void)
-{
-	return __atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) != KDB_NO_CPU;
-}
-
-bool
-kdb_inside(void)
-{
-	bool on = arch_irq_enabled(), inside;
-
-	arch_irq_disable(); /* else arch_cpu() might be of another CPU by the time it is compared */
-	inside = __atomic_load_n(&kdb.owner, __ATOMIC_RELAXED) == (int)arch_cpu();
-	if (on)
-		arch_irq_enable();
-	return inside;
-}
-
-bool
-kdb_panicked(void)
-{
-	return __atomic_load_n(&kdb.panicked, __ATOMIC_ACQUIRE);
-}
-
-bool
-kdb_must_not_wait(void)
-{
-	return kdb_active() && kdb_inside() && (kdb.recoverable || kdb_panicked());
-}
-
 void
 kdb_stop_machine(struct arch_trapframe *tf)
 {
-	int none = KDB_NO_CPU;
-
-	if (kdb_inside())
+	if (stop_inside())
 		return; /* a panic inside the debugger: all is stopped */
-	while (!__atomic_compare_exchange_n(&kdb.owner, &none, (int)arch_cpu(), false,
-					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-		none = KDB_NO_CPU;
-		/* Who is inside may be unable to reach us: in an NMI handler no other NMI comes. */
-		if (tf == NULL || !smp_stopped(tf))
-			arch_relax();
-	}
-	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks kdb_inside() */
+	stop_claim(tf);
+	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks stop_inside() */
 	ktr_flush_hold();
-	kdb.stopped = ncpus > 1 ? smp_stop_others() : 0;
+	kdb.stopped = ncpus > 1 ? stop_others() : 0;
 }
 
 static void
 kdb_resume_machine(void)
 {
 	ktr_flush_release();
-	/* First: a CPU that goes on must not find the debugger active. */
-	__atomic_store_n(&kdb.owner, KDB_NO_CPU, __ATOMIC_RELEASE);
-	if (ncpus > 1)
-		smp_resume_others();
-	this_pcpu()->resumed_ns = clock_ns();
+	stop_release();
 }
 
 void
 kdb_recover(const char *what, uintptr_t pc)
 {
-	if (!kdb.recoverable)
+	if (!stop.command)
 		return;
 	kdb.quit = false;
 	kdb_printf("\n%s, in the debugger at ", what);
@@ -121,7 +80,7 @@ kdb_loop(void)
 	kdb_saved.mutexes = curthread() != NULL ? curthread()->mutexes : 0;
 	kdb_saved.irq_depth = this_pcpu()->irq_depth;
 	(void)__builtin_setjmp(kdb.recover);
-	kdb.recoverable = true;
+	stop.command = true;
 	while (!kdb.leave) {
 		kdb.quit = kdb.pager = kdb.running = false;
 		kdb_readline("db> ", line);
@@ -129,7 +88,7 @@ kdb_loop(void)
 		kdb.pager = kdb.running = true;
 		kdb_run(line);
 	}
-	kdb.recoverable = kdb.pager = kdb.running = kdb.quit = false;
+	stop.command = kdb.pager = kdb.running = kdb.quit = false;
 }
 
 static struct kdb_place
@@ -151,7 +110,7 @@ kdb_ask(const char *why, int point)
 		kdb_print_point(point);
 	else
 		kdb_printf("%s", why);
-	kdb_printf(" on cpu %d, at ", kdb.owner);
+	kdb_printf(" on cpu %d, at ", stop.owner);
 	kdb_print_symbol(kdb.place.pc);
 	kdb_printf("\n");
 	if (kdb.stopped + 1 < ncpus)
@@ -176,7 +135,7 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 	const char *asked;
 	int point;
 
-	if (kdb_inside()) {
+	if (stop_inside()) {
 		switch (kdb_step_done(tf, &point)) {
 		case KDB_NOT_STEPPED:
 			kdb_recover(names[why], arch_tf_pc(tf));
@@ -242,4 +201,12 @@ kdb_request(const char *why)
 	CTR1(KTR_GEN, "debugger: %s", why);
 	arch_breakpoint();
 	irq_pop();
+}
+
+static const struct panic_ops kdb_panic_ops = {.stop = kdb_panic, .ask = kdb_request};
+
+void
+kdb_init(void)
+{
+	panic_register(&kdb_panic_ops);
 }

@@ -14,6 +14,8 @@
 
 struct arch_trapframe;
 
+/* From now on panics, and whoever asks below (panic_ask()), come here. Boot CPU. */
+void kdb_init(void);
 /*
  * Enters the debugger as soon as can be: at once, through a breakpoint trap. why is read-only data
  * and is printed. Returns when the operator continues. Any context.
@@ -27,9 +29,6 @@ void kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
  * asked. why is read-only data. Any context, also NMI.
  */
 void kdb_alarm(struct arch_trapframe *tf, const char *why);
-/* A character came from the console: true when it ends the chord that asks for the debugger, CR ~
- * ^B. Interrupt context, one line only. */
-bool kdb_chord(char c);
 /*
  * This CPU watches the operator's places (on), or none: off while it is stopped. Any context, also
  * NMI.
@@ -40,22 +39,6 @@ void kdb_points_load(bool on);
  * tf. A fault inside a debugger command goes back to the prompt instead.
  */
 _Noreturn void panic_trap(struct arch_trapframe *tf, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-/* Is a CPU inside the debugger or a panic, the others being stopped? Any context. */
-bool kdb_active(void);
-/*
- * Is it this CPU that is inside? Then nobody else runs, and locks need not, must not be taken.
- * Unlike kdb_active() it never changes between two calls in one thread but by entering. Any
- * context.
- */
-bool kdb_inside(void);
-/*
- * Is this CPU inside, in a command or a panic, where what waits for another CPU or thread waits for
- * ever? Then panic(): it goes back to the prompt. False during a single step. Any context.
- */
-bool kdb_must_not_wait(void);
-/* Has it panicked? Any context. */
-bool kdb_panicked(void);
 
 /*
  * Settings made in the debugger that need a running machine (debug.ktr.mask=… patches code on all

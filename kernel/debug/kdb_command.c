@@ -9,6 +9,7 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
+#include "kernel/sync/stop.h"
 #include "kernel/trace/flush.h"
 
 #define HELP_COLUMN 31
@@ -33,7 +34,7 @@ kdb_command_reboot(char *mod, char *args)
 static void
 kdb_command_poweroff(char *mod, char *args)
 {
-	uint64_t status = kdb_panicked() ? 101 : 0;
+	uint64_t status = stop_panicked() ? 101 : 0;
 	char *word = kdb_word(&args);
 
 	(void)mod;

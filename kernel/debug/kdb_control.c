@@ -1,6 +1,6 @@
 /*
  * kdb_control.c - the ways into the debugger that are asked for, and what panics do: debug.kdb.*,
- * debug.panic.*, and the key chord.
+ * debug.panic.*.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,13 +9,12 @@
 #include "kernel/abi/errno.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sysctl/tunable.h"
-
-#define CTRL(c) ((c) - '@')
 
 static const char *const actions[] = {
     [KDB_ACTION_DEBUG] = "debug", [KDB_ACTION_DUMP] = "dump", [KDB_ACTION_REBOOT] = "reboot"};
@@ -32,24 +31,6 @@ kdb_panic_action(void)
 	return tunable_get("init.script") == NULL && tunable_get("kern.test") == NULL
 		   ? KDB_ACTION_DEBUG
 		   : KDB_ACTION_DUMP;
-}
-
-bool
-kdb_chord(char c)
-{
-	static const char chord[] = {'\r', '~', CTRL('B')};
-	static unsigned seen; /* one line, and its input is taken by one CPU at a time */
-
-	if (c == '\n')
-		c = '\r';
-	if (c == chord[seen])
-		seen++;
-	else
-		seen = c == chord[0];
-	if (seen < sizeof(chord))
-		return false;
-	seen = 0;
-	return true;
 }
 
 static void

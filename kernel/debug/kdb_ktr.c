@@ -12,6 +12,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
 #include "ktr/control.h"
 #include "ktr/event.h"
 #include "ktr/ring.h"
@@ -112,15 +113,15 @@ start_at(const struct place *p, bool newer)
 	}
 }
 
-/* CPU whose cursor has the newest event, or the oldest; KDB_NO_CPU at the end. */
+/* CPU whose cursor has the newest event, or the oldest; STOP_NOBODY at the end. */
 static int
 extreme(bool oldest)
 {
-	int best = KDB_NO_CPU;
+	int best = STOP_NOBODY;
 
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (cursors[cpu].valid &&
-		    (best == KDB_NO_CPU ||
+		    (best == STOP_NOBODY ||
 		     is_newer(cursors[cpu].entry.ticks, cpu, cursors[best].entry.ticks,
 			      (unsigned)best) != oldest))
 			best = (int)cpu;
@@ -258,7 +259,7 @@ show_events(const struct kdb_filter *f, struct style *style)
 	bool first = true;
 	int cpu;
 
-	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != KDB_NO_CPU) {
+	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != STOP_NOBODY) {
 		if (wanted((unsigned)cpu, f)) {
 			if (first) {
 				style->zero = marked.set ? marked.ticks : cursors[cpu].entry.ticks;
@@ -327,7 +328,7 @@ kdb_command_search(char *mod, char *args)
 	} else {
 		start_newest();
 	}
-	while (!kdb.quit && (cpu = extreme(f.newer)) != KDB_NO_CPU) {
+	while (!kdb.quit && (cpu = extreme(f.newer)) != STOP_NOBODY) {
 		if (wanted((unsigned)cpu, &f)) {
 			set_place(&found, (unsigned)cpu);
 			print_event((unsigned)cpu, &style);
@@ -412,7 +413,7 @@ kdb_print_events(unsigned count)
 		return;
 	}
 	kdb_printf("last %llu events:\n", (unsigned long long)n);
-	for (; n > 0 && (cpu = extreme(true)) != KDB_NO_CPU; n--) {
+	for (; n > 0 && (cpu = extreme(true)) != STOP_NOBODY; n--) {
 		print_event((unsigned)cpu, &style);
 		step((unsigned)cpu, true);
 	}

@@ -10,6 +10,7 @@
 
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
+#include "kernel/sync/stop.h"
 
 struct arch_trapframe;
 struct proc;
@@ -25,17 +26,14 @@ struct kdb_place {
 };
 
 struct kdb_state {
-	int owner;        /* atomic: CPU inside, KDB_NO_CPU */
-	bool panicked;    /* atomic */
 	bool leave;       /* the operator continues */
 	bool stepped;     /* the prompt that comes is after a step */
 	bool running;     /* a command, at the prompt */
 	bool quit;        /* the operator wants no more output of this command */
 	bool pager;       /* stop after each screen */
-	bool recoverable; /* recover is valid */
 	unsigned row;     /* lines printed since the last stop */
 	unsigned stopped; /* other CPUs that did stop */
-	void *recover[5]; /* __builtin_setjmp: back to the prompt */
+	void *recover[5]; /* __builtin_setjmp: back to the prompt; valid while stop.command */
 	struct kdb_place place;
 };
 
@@ -50,6 +48,10 @@ void kdb_stop_machine(struct arch_trapframe *tf);
 void kdb_loop(void);
 /* Back to the prompt after a fault or a panic in a command; returns when there is none to go to. */
 void kdb_recover(const char *what, uintptr_t pc);
+
+/* kdb_panic.c: struct panic_ops' stop. */
+void kdb_panic(uintptr_t pc, uintptr_t fp, uintptr_t sp, const char *fmt, va_list ap);
+
 /* kdb_control.c */
 enum kdb_panic_action { KDB_ACTION_DEBUG, KDB_ACTION_DUMP, KDB_ACTION_REBOOT };
 enum kdb_panic_action kdb_panic_action(void);

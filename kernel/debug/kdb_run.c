@@ -11,6 +11,7 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
 
 #define STEP_MAX  10000
 #define CALL_ARGS 6
@@ -22,7 +23,7 @@ kdb_command_continue(char *mod, char *args)
 {
 	(void)mod;
 	(void)args;
-	if (kdb_panicked())
+	if (stop_panicked())
 		kdb_printf("continue: there is no way on after a panic; use poweroff or reboot\n");
 	else
 		kdb.leave = true;
@@ -32,7 +33,7 @@ kdb_command_continue(char *mod, char *args)
 static bool
 cannot_step(const char *command)
 {
-	if (kdb_panicked())
+	if (stop_panicked())
 		kdb_printf("%s: there is no way on after a panic; use poweroff or reboot\n",
 			   command);
 	else if (kdb.place.tf == NULL || arch_tf_user(kdb.place.tf))

@@ -12,6 +12,7 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
 
 #define CALLOUTS_MAX 100000
 
@@ -40,9 +41,9 @@ show_pcpu(unsigned cpu)
 
 	kdb_printf("cpu %u%s: %s%s, %s\n", cpu, cpu == 0 ? " (boot)" : "",
 		   pc->online ? "online" : "offline", pc->resched ? ", wants to reschedule" : "",
-		   (int)cpu == kdb.owner ? "in the debugger"
-		   : tf != NULL          ? "stopped"
-					 : "did not stop");
+		   (int)cpu == stop.owner ? "in the debugger"
+		   : tf != NULL           ? "stopped"
+					  : "did not stop");
 	kdb_printf("  thread ");
 	kdb_print_thread(pc->md.curthread);
 	kdb_printf("%s\n", pc->md.curthread == pc->idle ? " (idle)" : "");
@@ -51,7 +52,7 @@ show_pcpu(unsigned cpu)
 	kdb_printf("  clock ticks %llu, idle %llu ms\n", (unsigned long long)pc->ticks,
 		   (unsigned long long)(sched_idle_ns(cpu) / 1000000));
 	kdb_printf("  at ");
-	if ((int)cpu == kdb.owner)
+	if ((int)cpu == stop.owner)
 		kdb_print_symbol(kdb.place.pc);
 	else if (tf != NULL)
 		kdb_print_symbol(arch_tf_pc(tf));

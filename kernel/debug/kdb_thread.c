@@ -14,6 +14,7 @@
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
 
 #define THREADS_MAX 65536
 

@@ -20,6 +20,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
 
 #define BT_DEPTH 64
 
@@ -160,7 +161,7 @@ kdb_backtrace_cpu(unsigned cpu)
 		kdb_printf("no cpu %u; there are 0 to %u\n", cpu, ncpus - 1);
 		return;
 	}
-	if ((int)cpu == kdb.owner) {
+	if ((int)cpu == stop.owner) {
 		kdb_backtrace();
 		return;
 	}

@@ -15,8 +15,9 @@
 #include "arch/pcpu.h"
 #include "arch/smp.h"
 #include "kernel/debug/kdb.h"
-#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 
@@ -38,7 +39,8 @@ next_cpu(unsigned self)
 	return n;
 }
 
-void
+/* A clock tick: looks at the next CPU. */
+static void
 watchdog_tick(void)
 {
 	struct pcpu *pc = this_pcpu();
@@ -62,6 +64,8 @@ watchdog_tick(void)
 			kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
 	}
 }
+
+HOOK(clock_tick, watchdog_tick);
 
 bool
 watchdog_hung(void)

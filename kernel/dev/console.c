@@ -9,17 +9,19 @@
 #include "kernel/dev/console.h"
 #include "arch/irq.h"
 #include "arch/pcpu.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/dev/serial_dev.h"
 #include "kernel/dev/tty.h"
 #include "kernel/dev/uart.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 
 #define CONSOLE_NOBODY (-1)
+#define CTRL(c)        ((c) - '@')
 
 static struct uart *console_uart;          /* constant after boot; NULL: none */
 static int console_owner = CONSOLE_NOBODY; /* atomic: CPU inside */
@@ -33,12 +35,12 @@ console_claim(void)
 
 	irq_push();
 	me = (int)arch_cpu();
-	if (__atomic_load_n(&console_owner, __ATOMIC_RELAXED) == me && !kdb_active()) {
+	if (__atomic_load_n(&console_owner, __ATOMIC_RELAXED) == me && !stop_active()) {
 		irq_pop();
 		return CONSOLE_BUSY;
 	}
 	for (;;) {
-		if (kdb_active())
+		if (stop_active())
 			return CONSOLE_IGNORED;
 		nobody = CONSOLE_NOBODY;
 		/* acquire: pairs with the release in console_release() */
@@ -67,7 +69,27 @@ console_early_init(void)
 	static const char reset[] = "\033[0m\033[K\r";
 
 	console_uart = uart_get(0);
+	printk_set_console(console_write);
 	console_write(reset, sizeof(reset) - 1);
+}
+
+/* A character came: does it end the chord that asks for the debugger, CR ~ ^B? One line only. */
+static bool
+console_chord(char c)
+{
+	static const char chord[] = {'\r', '~', CTRL('B')};
+	static unsigned seen; /* one line, and its input is taken by one CPU at a time */
+
+	if (c == '\n')
+		c = '\r';
+	if (c == chord[seen])
+		seen++;
+	else
+		seen = c == chord[0];
+	if (seen < sizeof(chord))
+		return false;
+	seen = 0;
+	return true;
 }
 
 static void
@@ -76,10 +98,10 @@ console_input(void *arg, uint8_t c, bool brk)
 	(void)arg;
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
-		kdb_request("serial break");
-	} else if (kdb_chord((char)c)) {
+		panic_ask("serial break");
+	} else if (console_chord((char)c)) {
 		CTR0(KTR_DEV, "console: key chord");
-		kdb_request("key chord");
+		panic_ask("key chord");
 	} else {
 		tty_input((char)c);
 	}

@@ -18,7 +18,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"

@@ -8,12 +8,12 @@
 
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/dev/irq.h"
 #include "kernel/dev/pci.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/callout.h"
+#include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 
 #define UART_LINES      2
@@ -87,7 +87,7 @@ void
 uart_put(struct uart *u, uint8_t c)
 {
 	bool stuck = __atomic_load_n(&u->stuck, __ATOMIC_RELAXED);
-	unsigned spins = kdb_inside() ? UART_STOPPED_SPINS : UART_PUT_SPINS;
+	unsigned spins = stop_inside() ? UART_STOPPED_SPINS : UART_PUT_SPINS;
 
 	if (uart_wait_room(u, stuck ? 1 : spins) == 0) {
 		__atomic_store_n(&u->stuck, true, __ATOMIC_RELAXED);

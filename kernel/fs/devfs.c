@@ -9,7 +9,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"

@@ -10,7 +10,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs_private.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "ktr/ktr.h"

@@ -8,7 +8,7 @@
 #include "kernel/abi/stat.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"

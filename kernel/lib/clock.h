@@ -1,9 +1,7 @@
-/* clock.h - time since boot. Any context, also NMI. */
+/* clock.h - time since boot. Any context, also NMI, unless said. */
 #pragma once
 
 #include <stdint.h>
-
-#define HZ 100 /* clock ticks a second */
 
 /* Monotonic, agreed between CPUs; 0 at boot. */
 uint64_t clock_ns(void);
@@ -14,5 +12,8 @@ void clock_delay_ns(uint64_t ns);
 /* Ticks a second, and the counter's value at clock_ns() == 0. */
 uint64_t clock_hz(void);
 uint64_t clock_boot_ticks(void);
-/* The one-shot timer fired. Interrupt context. */
-void clock_interrupt(void);
+
+/* Time begins here: before the first event. Boot CPU. */
+void clock_note_boot(void);
+/* Finds out how fast the counter runs; before, clock_ns() means nothing. Boot CPU. */
+void clock_init(void);

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/dev/console.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -26,6 +25,7 @@ static char msgbuf[MSGBUF_SIZE];
 static uint64_t msgbuf_head;  /* atomic: bytes ever claimed */
 static bool msgbuf_line_open; /* atomic: the last piece did not end its line */
 static int printk_quiet;      /* kern.quiet */
+static bool (*printk_console)(const char *text, size_t n); /* NULL: there is none yet */
 
 struct printk_out {
 	bool console;
@@ -68,8 +68,8 @@ printk_flush(struct printk_out *o)
 			at = n + 1;
 		}
 	}
-	if (o->console)
-		console_write(o->buf, o->len);
+	if (o->console && printk_console != NULL)
+		printk_console(o->buf, o->len);
 	o->len = 0;
 }
 
@@ -83,6 +83,12 @@ printk_put(void *arg, const char *text, size_t n)
 		if (o->len == sizeof(o->buf))
 			printk_flush(o);
 	}
+}
+
+void
+printk_set_console(bool (*write)(const char *text, size_t n))
+{
+	printk_console = write;
 }
 
 static void

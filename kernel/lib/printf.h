@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
@@ -22,13 +23,7 @@ int snprintf(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
 
 /*
- * Stops the machine: records, stops the other CPUs, enters the debugger (or, with nobody to answer,
- * powers off with status 101). Any context. Put the values into the message.
+ * Where printk() and warnk() write besides the message buffer: all n bytes, from any context; false
+ * when the CPU was interrupted inside console output. Boot, once.
  */
-_Noreturn void panic(const char *fmt, ...) PRINTF_LIKE(1, 2);
-
-#define kassert(c)                                                                    \
-	do {                                                                          \
-		if (__builtin_expect(!(c), 0))                                        \
-			panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #c); \
-	} while (0)
+void printk_set_console(bool (*write)(const char *text, size_t n));

@@ -1,19 +1,22 @@
 /*
- * shutdown.c - the last things.
+ * shutdown.c - the end of the machine in good order.
+ * Locking: none; one thread ends the machine.
  */
 #include "kernel/lib/shutdown.h"
 
 #include "arch/machine.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
-#include "kernel/trace/flush.h"
 #include "ktr/ktr.h"
+
+HOOK_LIST(shutdown);
 
 void
 shutdown_poweroff(unsigned status)
 {
 	CTR1(KTR_INIT, "poweroff: status %u", status);
 	printk("power off, status %u\n", status);
-	ktr_flush_finish();
+	HOOK_RUN(shutdown);
 	arch_poweroff(status);
 }
 
@@ -22,6 +25,6 @@ shutdown_reboot(void)
 {
 	CTR0(KTR_INIT, "reboot");
 	printk("reboot\n");
-	ktr_flush_finish();
+	HOOK_RUN(shutdown);
 	arch_reboot();
 }

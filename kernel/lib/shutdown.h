@@ -1,4 +1,8 @@
-/* shutdown.h - ending the machine in good order: the trace stream gets its end record first. */
+/*
+ * shutdown.h - ending the machine in good order.
+ *
+ * HOOK(shutdown, fn): fn is called before; it may wait, for a bounded time. Thread context.
+ */
 #pragma once
 
 /* Thread context. */

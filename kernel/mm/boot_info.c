@@ -4,7 +4,7 @@
 #include "kernel/mm/boot_info.h"
 
 #include "arch/mmu.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 

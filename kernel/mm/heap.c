@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_private.h"

@@ -16,7 +16,7 @@
 #include "arch/mmu.h"
 #include "kernel/entry.h"
 #include "kernel/lib/list.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/heap.h"

@@ -176,8 +176,7 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	const char *slash = strrchr(path, '/');
 
 	spin_lock(&proc_lock);
-	p->vm = vm;
-	arch_mmu_switch(vm_root(vm));
+	proc_set_space(p, vm);
 	curthread()->tls = 0;
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
 	spin_unlock(&proc_lock);

@@ -17,7 +17,7 @@
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
@@ -29,7 +29,7 @@
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq.h"
+#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
@@ -65,6 +65,14 @@ proc_alloc(const char *name, void (*fn)(void *))
 	list_init(&p->sibling);
 	list_init(&p->all);
 	return p;
+}
+
+void
+proc_set_space(struct proc *p, struct vmspace *vm)
+{
+	p->vm = vm;
+	curthread()->root = vm != NULL ? vm_root(vm) : kmap_root();
+	arch_mmu_switch(curthread()->root);
 }
 
 static void
@@ -110,6 +118,7 @@ fork_current(void)
 	}
 	p->cwd = vnode_ref(parent->cwd);
 	p->uid = parent->uid;
+	p->thread->root = vm_root(p->vm);
 	p->thread->tls = curthread()->tls;
 	tf = arch_user_frame((uintptr_t)p->thread->kstack + KSTACK_SIZE);
 	memcpy(tf, mine, sizeof(*tf));
@@ -176,8 +185,7 @@ proc_exit(int wait_status)
 	vnode_unref(p->cwd);
 	p->cwd = NULL;
 	spin_lock(&proc_lock); /* from here on a switch back to us must not load the old space */
-	p->vm = NULL;
-	arch_mmu_switch(kmap_root());
+	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);
 	vm_destroy(vm);
 	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, p->name);
@@ -307,6 +315,7 @@ proc_start_init(const char *script)
 	if (p->files == NULL || p->cwd == NULL)
 		panic("no memory for process 1");
 	init_proc = p->parent = p;
+	sleepq_register_signals(proc_signal_pending);
 	spin_lock(&proc_lock);
 	list_append(&procs, &p->all);
 	spin_unlock(&proc_lock);

@@ -14,6 +14,11 @@ extern struct list procs; /* proc_lock */
 /* Builds a new image for the current process and fills tf. On error the old image is intact. */
 int exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
 	       struct arch_trapframe *tf);
+/*
+ * The current process, p, runs in vm from now on; NULL: in the kernel's space alone. The caller
+ * destroys the space before. proc_lock held.
+ */
+void proc_set_space(struct proc *p, struct vmspace *vm);
 /* The current process ends with a wait status. */
 _Noreturn void proc_exit(int wait_status);
 /* Sends sig to one process. proc_lock held. */

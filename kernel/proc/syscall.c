@@ -1,13 +1,19 @@
 /*
- * syscall.c - dispatch. Each call has trace sites of its own, made from the table, so that one
- * event carries the name and all six argument registers, and single calls can be switched on: `ktr
- * on 'syscall write:*'`.
+ * syscall.c - what a user program enters the kernel for, and what is due before it goes on.
+ *
+ * Each system call has trace points of its own, made from the table: so one event carries the name
+ * and all six argument registers, and single calls can be switched on: `ktr on 'syscall write:*'`.
  */
 #include "kernel/proc/syscall.h"
 
+#include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/entry.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 
 void
@@ -36,4 +42,16 @@ entry_syscall(struct arch_trapframe *tf)
 		CTR1(KTR_SYSC, "sysret unknown: ret %ld", r);
 	}
 	arch_tf_set_return(tf, (uint64_t)r);
+}
+
+void
+entry_user_return(struct arch_trapframe *tf)
+{
+	(void)tf;
+	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED)) {
+		arch_irq_enable();
+		proc_deliver_signals();
+		sched_preempt();
+		arch_irq_disable();
+	}
 }

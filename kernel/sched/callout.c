@@ -81,7 +81,7 @@ callout_set(struct callout *c, uint64_t deadline_ns)
 	__atomic_store_n(&c->cpu, (int)arch_cpu(), __ATOMIC_RELEASE);
 	CTR3(KTR_CALLOUT, "callout set: func %p arg %p deadline %lu", c->fn, c->arg, deadline_ns);
 	if (at == &q->pending)
-		clock_arm(deadline_ns);
+		timer_arm(deadline_ns);
 	spin_unlock(&q->lock);
 	irq_pop();
 }

@@ -3,10 +3,10 @@
  */
 #include "kernel/sched/mutex.h"
 
-#include "kernel/debug/kdb.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 
 void
@@ -73,7 +73,7 @@ is_owned(void *arg)
 static __attribute__((noinline)) void
 mutex_contended(struct mutex *m)
 {
-	if (kdb_must_not_wait())
+	if (stop_must_not_wait())
 		panic("mutex %s: held by another thread, and all are stopped", m->name);
 	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
 	/* seq_cst: mutex_unlock() clears the owner, then looks here; we write here, then look

@@ -17,19 +17,14 @@
 #include "arch/ktr.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/printf.h"
-#include "kernel/lib/sysctl.h"
-#include "kernel/mm/heap.h"
-#include "kernel/mm/kmap.h"
-#include "kernel/mm/vm.h"
-#include "kernel/proc/proc.h"
+#include "kernel/lib/panic.h"
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 
 #define SLICE     5 /* ticks */
@@ -151,14 +146,6 @@ account(struct runq *rq, struct thread *prev, struct thread *next)
 	next->switches++;
 }
 
-static void
-load_space(const struct thread *t)
-{
-	struct proc *p = t->proc;
-
-	arch_mmu_switch(p != NULL && p->vm != NULL ? vm_root(p->vm) : kmap_root());
-}
-
 /*
  * Runs the best thread; the current one has been put where it belongs. rq->lock held and interrupts
  * off; on return (perhaps on another CPU) it is released.
@@ -187,7 +174,7 @@ switch_out(struct runq *rq)
 	rq->cur = next;
 	rq->prev = prev;
 	/* The space first: an exiting process frees its own next. */
-	load_space(next);
+	arch_mmu_switch(next->root);
 	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
 	arch_set_curthread(next);
 	sched_set_thread(next);
@@ -273,7 +260,7 @@ give_away(void)
 void
 sched_yield(void)
 {
-	if (kdb_must_not_wait())
+	if (stop_must_not_wait())
 		panic("yield: nobody else runs while the machine is stopped");
 	CTR1(KTR_SCHED, "yield: tid %u", curthread()->tid);
 	give_away();

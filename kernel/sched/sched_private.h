@@ -35,8 +35,5 @@ struct thread *thread_make(const char *name, unsigned char prio, void (*fn)(void
 /* callout.c: runs what is due on this CPU; returns when the next one is. Timer interrupt. */
 uint64_t callout_run(uint64_t now_ns);
 void callout_init_cpu(unsigned cpu);
-/* clock.c: sets the timer for the earlier of the next tick and deadline_ns. Interrupts off. */
-void clock_arm(uint64_t deadline_ns);
-void clock_note_boot(void); /* time begins here: before the first event */
-void clock_init(void);
-void clock_init_cpu(void);
+/* timer.c: sets the timer for the earlier of the next tick and deadline_ns. Interrupts off. */
+void timer_arm(uint64_t deadline_ns);

@@ -11,14 +11,13 @@
 #include "kernel/sched/sleepq.h"
 
 #include "kernel/abi/errno.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/lib/list.h"
-#include "kernel/lib/printf.h"
-#include "kernel/proc/proc.h"
+#include "kernel/lib/panic.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 
 #define QUEUES 64
@@ -27,6 +26,20 @@ static struct sleepq {
 	struct spinlock lock;
 	struct list threads;
 } queues[QUEUES];
+
+static bool
+no_signals(void)
+{
+	return false;
+}
+
+static bool (*signal_pending)(void) = no_signals;
+
+void
+sleepq_register_signals(bool (*pending)(void))
+{
+	signal_pending = pending;
+}
 
 void
 sleepq_init(void)
@@ -96,7 +109,7 @@ sleepq_wait(const struct sleep_request *r)
 	struct thread *t = curthread();
 	int early = 1;
 
-	if (kdb_must_not_wait())
+	if (stop_must_not_wait())
 		panic("%s: nobody sleeps in the debugger", r->wmesg);
 	callout_init(&t->sleep_timer, timed_out, t);
 	spin_lock(&q->lock);
@@ -107,7 +120,7 @@ sleepq_wait(const struct sleep_request *r)
 	list_append(&q->threads, &t->sleepq);
 	/* seq_cst: pairs with a sender that sets the signal, then looks at chan. */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
-	if ((r->flags & SLEEP_INTR) && proc_signal_pending())
+	if ((r->flags & SLEEP_INTR) && signal_pending())
 		early = -EINTR;
 	else if (r->still != NULL && !r->still(r->arg))
 		early = 0;

@@ -16,6 +16,11 @@ struct sleep_request {
 };
 
 void sleepq_init(void);
+/*
+ * Who knows whether the current thread has a signal to act on, so that SLEEP_INTR ends its sleep.
+ * pending() is called under the queue lock. Boot, once.
+ */
+void sleepq_register_signals(bool (*pending)(void));
 /* As sleep_on(). */
 int sleepq_wait(const struct sleep_request *r);
 /* A signal came for t: ends its sleep if that is SLEEP_INTR. Any context but NMI. */

@@ -7,7 +7,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
@@ -91,6 +91,7 @@ thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
 	t->prio = t->base_prio = prio;
+	t->root = kmap_root();
 	t->fn = fn;
 	t->arg = arg;
 	list_init(&t->runq);

@@ -41,6 +41,7 @@ struct thread {
 	const char *name;  /* interned */
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc; /* [c] NULL: kernel thread */
+	uint64_t root;     /* [t] physical address of the page table that it runs on */
 	enum thread_state state; /* [r] */
 	uint8_t prio;            /* [r] */
 	uint8_t base_prio;       /* [r] */

@@ -8,8 +8,12 @@
 
 struct arch_trapframe;
 
-/* Starts the other CPUs. */
-void smp_init(void);
+/* This CPU takes part in calls from now on, and may be stopped and be given threads. Interrupts
+ * off.
+ */
+void smp_join(void);
+/* Is n another CPU than this one, and has it joined? Interrupts off. */
+bool smp_online(unsigned n);
 /* Runs fn on every CPU, with interrupts off, and returns when all have. */
 void smp_call_all(void (*fn)(void *), void *arg);
 /*
@@ -22,14 +26,5 @@ void smp_stop_run(void (*fn)(void *), void *arg);
  * Rests on the scheduler, which never preempts a thread there.
  */
 void smp_ktr_quiesce(void);
-/*
- * Stops all other CPUs, wherever they are, also with interrupts off where arch_nmi_send() reaches
- * them; waits a second for each and returns how many stopped. Interrupts off, any context. Their
- * frames are then in pcpu's `stopped`.
- */
-unsigned smp_stop_others(void);
-void smp_resume_others(void);
-/* NMI: this CPU is wanted to stop, did so, and goes on now. False: it is not. */
-bool smp_stopped(struct arch_trapframe *tf);
 /* An interprocessor interrupt; ipi is enum arch_ipi; tf is what it interrupted. */
 void smp_ipi(unsigned ipi, struct arch_trapframe *tf);

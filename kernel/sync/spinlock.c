@@ -4,10 +4,10 @@
 #include "kernel/sync/spinlock.h"
 
 #include "arch/irq.h"
-#include "kernel/debug/kdb.h"
-#include "kernel/lib/printf.h"
-#include "kernel/sched/thread.h"
+#include "kernel/lib/panic.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
+#include "ktr/intern.h"
 #include "ktr/ktr.h"
 
 void
@@ -71,23 +71,24 @@ take(struct spinlock *l)
 static __attribute__((noinline)) void
 spin_contended(struct spinlock *l)
 {
-	struct thread *t = curthread();
+	uint32_t tid = ktr_port_tid(); /* 0: there are no threads yet */
 	int32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
 
 	if (owner == (int32_t)arch_cpu())
 		panic("spin lock %s: CPU %u holds it already", l->name, arch_cpu());
-	if (kdb_must_not_wait())
+	if (stop_must_not_wait())
 		panic("spin lock %s: held by CPU %d, which is stopped", l->name, owner);
-	if (t != NULL)
-		KTR_STATE1(KTR_LOCK, "thread", t->ident, "spinning", "lockname:\"%s\"", l->name);
+	if (tid != 0)
+		KTR_STATE1(KTR_LOCK, "thread", ktr_thread_ident(tid), "spinning", "lockname:\"%s\"",
+			   l->name);
 	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, owner);
 	do {
 		/* Only look until it is free: a failed swap takes the cache line from its owner. */
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
 	} while (!take(l));
-	if (t != NULL)
-		KTR_STATE0(KTR_LOCK, "thread", t->ident, "running");
+	if (tid != 0)
+		KTR_STATE0(KTR_LOCK, "thread", ktr_thread_ident(tid), "running");
 }
 
 void

@@ -23,8 +23,8 @@
 
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
@@ -32,6 +32,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
 #include "ktr/intern.h"
@@ -100,7 +101,7 @@ flush_failed(void)
 static bool
 flush_piece_begin(void)
 {
-	if (kdb_inside())
+	if (stop_inside())
 		return true;
 	/* seq_cst, as in ktr_flush_hold(): of both sides one at least sees the other. */
 	__atomic_store_n(&flush.busy, true, __ATOMIC_SEQ_CST);
@@ -113,7 +114,7 @@ flush_piece_begin(void)
 static void
 flush_piece_end(void)
 {
-	if (!kdb_inside())
+	if (!stop_inside())
 		__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
 }
 
@@ -140,7 +141,7 @@ bool
 ktr_flush_rest_begin(void)
 {
 	if (!flush.encoding || __atomic_load_n(&flush.encoder, __ATOMIC_RELAXED) != curthread() ||
-	    kdb_inside())
+	    stop_inside())
 		return false;
 	__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
@@ -252,7 +253,7 @@ struct flush_tries {
 static bool
 flush_try_again(struct flush_tries *t)
 {
-	if (__atomic_load_n(&flush.hold, __ATOMIC_RELAXED) && !kdb_inside()) {
+	if (__atomic_load_n(&flush.hold, __ATOMIC_RELAXED) && !stop_inside()) {
 		arch_relax();
 		return true;
 	}
@@ -468,7 +469,7 @@ flush_work(void)
 void
 ktr_flush_finish(void)
 {
-	bool stopped = kdb_inside();
+	bool stopped = stop_inside();
 
 	if (!flush_enabled())
 		return;
@@ -493,3 +494,5 @@ ktr_flush_finish(void)
 	}
 	flush_end();
 }
+
+HOOK(shutdown, ktr_flush_finish);

@@ -8,9 +8,6 @@
 
 /* Starts the flush thread and registers /dev/ktr. Thread context, after vfs_init(). */
 void ktr_trace_init(void);
-/* From each CPU's clock tick: wakes the flush thread when it has something to do. Interrupts off.
- */
-void ktr_flush_tick(void);
 /*
  * Before the machine is stopped: no piece of the flush's work begins any more, and the one that is
  * under way ends, if it does within half a second. Any context, interrupts off.

@@ -10,6 +10,8 @@
 
 #include "kernel/debug/kdb.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
@@ -85,8 +87,9 @@ flush_watermark(void)
 	return ktr_head_seq(ktr_port_head()) - seen > (ring->mask + 1) / 4;
 }
 
-void
-ktr_flush_tick(void)
+/* The clock tick of each CPU: wakes the flush thread when it has something to do. */
+static void
+flush_tick(void)
 {
 	if (!__atomic_load_n(&sleeping, __ATOMIC_RELAXED))
 		return;
@@ -95,6 +98,8 @@ ktr_flush_tick(void)
 	    (flush_enabled() && flush_watermark()))
 		wakeup(&sleeping);
 }
+
+HOOK(clock_tick, flush_tick);
 
 void
 ktr_trace_init(void)

@@ -11,12 +11,12 @@
 #include "arch/irq.h"
 #include "arch/patch.h"
 #include "arch/pcpu.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
+#include "kernel/sync/stop.h"
 #include "kernel/trace/flush.h"
 #include "ktr/persist.h"
 #include "ktr/port.h"
@@ -34,7 +34,7 @@ static struct mutex control_lock = MUTEX_INIT("ktr control");
 static bool
 ktr_port_alone(void)
 {
-	return curthread() == NULL || kdb_inside();
+	return curthread() == NULL || stop_inside();
 }
 
 void
@@ -73,7 +73,7 @@ ktr_port_quiesce(void)
 	bool flush;
 
 	/* No other CPU will ever go on with what it was at. */
-	if (ktr_port_final || kdb_panicked())
+	if (ktr_port_final || stop_panicked())
 		return true;
 	if (ktr_port_alone())
 		return curthread() == NULL;
@@ -121,7 +121,7 @@ ktr_port_suppressed(void)
 	bool on = arch_irq_enabled(), suppressed;
 
 	arch_irq_disable(); /* else the flag might be one of a CPU that we have just left */
-	suppressed = kdb_inside() || ktr_port_refused[arch_cpu()];
+	suppressed = stop_inside() || ktr_port_refused[arch_cpu()];
 	if (on)
 		arch_irq_enable();
 	return suppressed;

@@ -10,6 +10,7 @@
 
 #include "kernel/debug/ktest.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/shutdown.h"
 #include "kernel/lib/string.h"

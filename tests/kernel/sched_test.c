@@ -12,6 +12,7 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "tests/kernel/ktest.h"
 
 #define MS 1000000ul
@@ -238,9 +239,9 @@ stop_deaf_cpus(unsigned *stopped)
 		arch_relax();
 	all = __atomic_load_n(&flag, __ATOMIC_ACQUIRE) == ncpus - 1;
 	if (all) {
-		*stopped = smp_stop_others();
+		*stopped = stop_others();
 		look_twice(NULL);
-		smp_resume_others();
+		stop_resume_others();
 	}
 	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
 	irq_pop();

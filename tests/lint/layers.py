@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""layers.py - holds the includes of every C source to the layer table, and prints TAP.
+"""layers.py - holds the includes of every C source to the layer table and the kernel's floors, and prints TAP.
 
 usage: tests/lint/layers.py [ROOT]
 
-Checked: who may include whom (LAYERS); quoted includes are rooted at the repository and exist; headers
+Checked: who may include whom (LAYERS); that no file of the kernel includes one of a higher floor (FLOORS); quoted includes are rooted at the repository and exist; headers
 begin with `#pragma once`; no circle among headers; no `#if` on an architecture outside the ports; a file
 opens with a comment.
 """
@@ -24,11 +24,36 @@ LAYERS = [
     ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
     # arch/README.md names the few kernel headers that a port may use beside entry.h.
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
-                 "kernel/lib/clock.h", "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
+                 "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h"], None),
     ("tests/", None, None),
+]
+# The kernel's floors, from the ground up. A file includes files of its own folder and of lower floors; what stands
+# above it calls by a hook or by functions that the floor above registers (kernel/lib/hook.h). entry.h is the contract
+# of the ports with all floors. The log (ktr/) stands beside the house: every floor records.
+FLOORS = [
+    ["kernel/abi/", "kernel/entry.h"],
+    ["kernel/lib/"],     # strings, lists, messages, time, panic; how a sysctl is declared
+    ["kernel/sync/"],    # what CPUs do among each other: per-CPU data, spin locks, calls, stopping the machine
+    ["kernel/mm/"],
+    ["kernel/sched/"],   # threads, and all that makes them wait: sleep queues, mutexes, callouts
+    ["kernel/sysctl/"],  # the registry: a handler may sleep
+    ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
+    ["kernel/trace/", "kernel/debug/"],
+    ["kernel/"],         # main.c: the boot in order; entry.c: traps and interrupts, shared out
+]
+# What folders of one floor may include of each other: (who, whom).
+NEIGHBOURS = [
+    ("kernel/proc/", "kernel/fs/file.h"),  # a process has open files and a working directory
+    ("kernel/proc/", "kernel/fs/vfs.h"),
+    ("kernel/fs/", "kernel/proc/proc.h"),  # whose files, whose permission; a signal ends a wait
+    ("kernel/fs/", "kernel/proc/syscall.h"),
+    ("kernel/dev/", "kernel/fs/"),         # devices are files
+    ("kernel/dev/", "kernel/proc/proc.h"),
+    ("kernel/debug/", "kernel/trace/flush.h"),               # a stopped machine holds the flush
+    ("kernel/trace/flush_thread.c", "kernel/debug/kdb.h"),   # what the debugger wants done when the machine runs
 ]
 NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/")
 ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")
@@ -67,6 +92,22 @@ def check_layer(path, line, kind, target):
     return f"{path}:{line}: found {kind}{target}, expected one of {', '.join(sorted(allowed))} ({folder})"
 
 
+def floor_of(path):
+    """(number, pattern) of a kernel file's floor."""
+    return next((n, p) for n, patterns in enumerate(FLOORS) for p in patterns if match(p, path))
+
+
+def check_floor(path, line, target):
+    """None, or what was found and expected, for an include of one kernel file by another."""
+    (here, mine), (there, theirs) = floor_of(path), floor_of(target)
+    if there < here or mine == theirs:
+        return None
+    if there == here and any(match(who, path) and match(whom, target) for who, whom in NEIGHBOURS):
+        return None
+    return (f"{path}:{line}: found {target}, of {theirs}, expected a floor below {mine}"
+            f"{' or what NEIGHBOURS lists' if there == here else ''}")
+
+
 def circles(graph):
     """Include circles among headers, each once."""
     found, state, stack = [], {}, []
@@ -89,7 +130,7 @@ def circles(graph):
 
 
 def examine(root):
-    bad = {"layers": [], "includes are rooted and exist": [], "pragma once": [], "no include circles": [],
+    bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "pragma once": [], "no include circles": [],
            "no architecture #if outside the ports": [], "files open with a comment": []}
     graph = {}
     for path in sources(root):
@@ -107,6 +148,10 @@ def examine(root):
                 error = check_layer(path, number, *m.groups())
                 if error:
                     bad["layers"].append(error)
+                if m.group(1) == '"' and path.startswith("kernel/") and m.group(2).startswith("kernel/"):
+                    error = check_floor(path, number, m.group(2))
+                    if error:
+                        bad["floors"].append(error)
                 if m.group(1) == '"':
                     if not os.path.exists(os.path.join(root, m.group(2))):
                         bad["includes are rooted and exist"].append(

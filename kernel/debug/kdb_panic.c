@@ -1,5 +1,5 @@
 /*
- * panic.c - the end of a machine that found itself wrong.
+ * kdb_panic.c - the end of a machine that found itself wrong.
  *
  * The first CPU to panic has the word; others that panic meanwhile wait to be stopped by it. A
  * panic inside a debugger command goes back to the prompt; a panic inside a panic powers off at
@@ -16,14 +16,14 @@
 #include "arch/trap.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/stop.h"
 #include "kernel/trace/flush.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
-
-#define PANIC_STATUS 101
 
 static int panic_cpu = KDB_NO_CPU; /* atomic */
 static char panic_text[256];
@@ -32,12 +32,12 @@ static char panic_text[256];
 static _Noreturn void
 panic_report(void)
 {
-	kdb_printf("cpu %d, thread ", kdb.owner);
+	kdb_printf("cpu %d, thread ", stop.owner);
 	kdb_print_thread(curthread());
 	kdb_printf("\n");
 	kdb_backtrace();
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
-		if (pcpus[cpu] != NULL && (int)cpu != kdb.owner) {
+		if (pcpus[cpu] != NULL && (int)cpu != stop.owner) {
 			kdb_printf("cpu %u, thread ", cpu);
 			kdb_print_thread(pcpus[cpu]->md.curthread);
 			kdb_printf("\n");
@@ -55,7 +55,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 
 	arch_irq_disable();
 	cpu = (int)arch_cpu();
-	if (kdb_inside()) {
+	if (stop_inside()) {
 		vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
 		kdb_recover(panic_text, place->pc);
 	}
@@ -74,7 +74,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 	CTR1(KTR_GEN | KTR_TRAP | KTR_PROC | KTR_SCHED, "panic: %s", ktr_intern(panic_text));
 	kdb_stop_machine(place->tf);
 	kdb.place = *place;
-	__atomic_store_n(&kdb.panicked, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&stop.panicked, true, __ATOMIC_RELEASE);
 	kdb_printf("\npanic: %s\n", panic_text);
 	if (place->tf != NULL)
 		arch_tf_print(place->tf);
@@ -92,17 +92,9 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 }
 
 void
-panic(const char *fmt, ...)
+kdb_panic(uintptr_t pc, uintptr_t fp, uintptr_t sp, const char *fmt, va_list ap)
 {
-	struct kdb_place place = {
-	    .pc = (uintptr_t)__builtin_return_address(0),
-	    .fp = *(uintptr_t *)__builtin_frame_address(0),
-	    .sp = (uintptr_t)__builtin_dwarf_cfa(),
-	};
-	va_list ap;
-
-	va_start(ap, fmt);
-	panic_stop(&place, fmt, ap);
+	panic_stop(&(struct kdb_place){.pc = pc, .fp = fp, .sp = sp}, fmt, ap);
 }
 
 void

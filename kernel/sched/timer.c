@@ -1,0 +1,60 @@
+/*
+ * timer.c - the one-shot timer of each CPU, which serves both clock ticks and callouts.
+ *
+ * The timer of a CPU is always set for the earlier of its next tick and its first callout.
+ * Locking: none; a CPU's timer and pcpu.tick_ns are touched by that CPU with interrupts off.
+ */
+#include "kernel/sched/timer.h"
+
+#include "arch/clock.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/sched/sched_private.h"
+#include "kernel/sync/pcpu.h"
+
+#define TICK_NS (1000000000ul / HZ)
+
+#define TIMER_MIN_NS 1000ul
+#define TIMER_MAX_NS 1000000000ul
+
+HOOK_LIST(clock_tick);
+
+static int hz_value = HZ;
+SYSCTL_INT(kern_hz, "kern.hz", 0, &hz_value, HZ, HZ, "clock ticks a second");
+
+void
+timer_arm(uint64_t deadline_ns)
+{
+	uint64_t now = clock_ns(), at = this_pcpu()->tick_ns;
+
+	if (deadline_ns < at)
+		at = deadline_ns;
+	/* Too early does no harm: it is set again. */
+	at = at > now + TIMER_MIN_NS ? at - now : TIMER_MIN_NS;
+	arch_timer_set(at < TIMER_MAX_NS ? at : TIMER_MAX_NS);
+}
+
+void
+timer_init_cpu(void)
+{
+	this_pcpu()->tick_ns = clock_ns() + TICK_NS;
+	timer_arm(UINT64_MAX);
+}
+
+void
+timer_interrupt(void)
+{
+	struct pcpu *pc = this_pcpu();
+	uint64_t now = clock_ns();
+
+	if (now >= pc->tick_ns) {
+		/* A CPU that was stopped or starved does not make up for lost ticks. */
+		pc->tick_ns += TICK_NS;
+		if (pc->tick_ns <= now)
+			pc->tick_ns = now + TICK_NS;
+		sched_tick();
+		HOOK_RUN(clock_tick);
+	}
+	timer_arm(callout_run(now));
+}

@@ -1,0 +1,120 @@
+/*
+ * stop.c - stopping the machine by an interrupt that nothing masks.
+ *
+ * Locking: stop.owner is the lock: it is taken by compare-and-swap. The other fields of `stop`, and
+ * stop_wanted, are written by the owner; a test may stop the others without claiming the machine.
+ */
+#include "kernel/sync/stop.h"
+
+#include <stddef.h>
+
+#include "arch/irq.h"
+#include "arch/smp.h"
+#include "kernel/lib/clock.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/smp.h"
+
+#define STOP_WAIT_MS 1000 /* for each CPU */
+
+struct stop stop = {.owner = STOP_NOBODY};
+
+static bool stop_wanted; /* atomic: whoever gets an NMI stands while it is true */
+
+bool
+stop_active(void)
+{
+	return __atomic_load_n(&stop.owner, __ATOMIC_RELAXED) != STOP_NOBODY;
+}
+
+bool
+stop_inside(void)
+{
+	bool on = arch_irq_enabled(), inside;
+
+	arch_irq_disable(); /* else this might be another CPU by the time arch_cpu() is compared */
+	inside = __atomic_load_n(&stop.owner, __ATOMIC_RELAXED) == (int)arch_cpu();
+	if (on)
+		arch_irq_enable();
+	return inside;
+}
+
+bool
+stop_panicked(void)
+{
+	return __atomic_load_n(&stop.panicked, __ATOMIC_ACQUIRE);
+}
+
+bool
+stop_must_not_wait(void)
+{
+	return stop_active() && stop_inside() && (stop.command || stop_panicked());
+}
+
+void
+stop_claim(struct arch_trapframe *tf)
+{
+	int none = STOP_NOBODY;
+
+	while (!__atomic_compare_exchange_n(&stop.owner, &none, (int)arch_cpu(), false,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		none = STOP_NOBODY;
+		/* In an NMI handler no other NMI comes: then the owner cannot reach us. */
+		if (tf == NULL || !stop_here(tf))
+			arch_relax();
+	}
+}
+
+void
+stop_release(void)
+{
+	/* First: a CPU that goes on must not find the machine claimed. */
+	__atomic_store_n(&stop.owner, STOP_NOBODY, __ATOMIC_RELEASE);
+	if (ncpus > 1)
+		stop_resume_others();
+	this_pcpu()->resumed_ns = clock_ns();
+}
+
+unsigned
+stop_others(void)
+{
+	unsigned stopped = 0;
+
+	__atomic_store_n(&stop_wanted, true, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < ncpus; n++)
+		if (smp_online(n))
+			arch_nmi_send(n);
+	for (unsigned n = 0; n < ncpus; n++)
+		for (unsigned i = 0; smp_online(n) && i < STOP_WAIT_MS; i++) {
+			if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL) {
+				stopped++;
+				break;
+			}
+			clock_delay_ns(1000000);
+		}
+	return stopped;
+}
+
+void
+stop_resume_others(void)
+{
+	__atomic_store_n(&stop_wanted, false, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < ncpus; n++)
+		while (pcpus[n] != NULL &&
+		       __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
+			arch_relax();
+}
+
+bool
+stop_here(struct arch_trapframe *tf)
+{
+	struct pcpu *pc = this_pcpu();
+
+	if (!__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
+		return false;
+	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
+		arch_relax();
+	pc->resumed_ns = clock_ns();
+	__atomic_store_n(&pc->stopped, NULL, __ATOMIC_RELEASE);
+	return true;
+}
