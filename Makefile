@@ -103,7 +103,9 @@ endif
 
 # ---- userland ---------------------------------------------------------------------------------
 
-LIBC_SRCS := $(wildcard userland/libc/*.c userland/libc/$(ARCH)/*.c userland/libc/$(ARCH)/*.S) ktr/fmt.c
+# What the C library has in common with the log.
+LIBC_KTR  := ktr/fmt.c ktr/glob.c
+LIBC_SRCS := $(wildcard userland/libc/*.c userland/libc/$(ARCH)/*.c userland/libc/$(ARCH)/*.S) $(LIBC_KTR)
 LIBC_OBJS := $(patsubst %,$B/user/%.o,$(filter-out %/crt0.S,$(LIBC_SRCS)))
 CRT0      := $B/user/userland/libc/$(ARCH)/crt0.S.o
 
@@ -111,7 +113,7 @@ CRT0      := $B/user/userland/libc/$(ARCH)/crt0.S.o
 TOOLS_1   := $(patsubst userland/bin/%.c,%,$(wildcard userland/bin/*.c))
 TOOLS_N   := $(patsubst userland/bin/%/,%,$(wildcard userland/bin/*/))
 USER_BINS := $(addprefix $B/root/bin/,$(TOOLS_1) $(TOOLS_N) ktrdump)
-KTRDUMP_GUEST_OBJS := $(patsubst %,$B/user/%.o,$(filter-out ktr/fmt.c,$(KTR_TOOL_SRCS)))
+KTRDUMP_GUEST_OBJS := $(patsubst %,$B/user/%.o,$(filter-out $(LIBC_KTR),$(KTR_TOOL_SRCS)))
 
 UFLAGS := $B/user.flags
 $(shell printf '%s\n' '$(USER_CFLAGS_ALL)' | cmp -s - $(UFLAGS) 2>/dev/null || \

@@ -8,6 +8,7 @@
 
 #include "ktr/fmt.h"
 #include "ktr/str.h"
+#include "ktr/word.h"
 
 #define EINVAL_ 22
 
@@ -44,29 +45,10 @@ word_without_prefix(struct word w)
 	return (struct word){w.text + 4, w.len - 4};
 }
 
-/* Decimal or 0x. False: not a number, or more than 64 bits. */
 static bool
 word_number(struct word w, uint64_t *value)
 {
-	unsigned base = 10;
-	if (w.len > 2 && w.text[0] == '0' && ktr_upper(w.text[1]) == 'X') {
-		base = 16;
-		w = (struct word){w.text + 2, w.len - 2};
-	}
-	if (w.len == 0)
-		return false;
-	uint64_t v = 0;
-	for (size_t i = 0; i < w.len; i++) {
-		char c = ktr_upper(w.text[i]);
-		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
-							: 99;
-		if (digit >= base || v > (UINT64_MAX - digit) / base)
-			return false;
-		v = v * base + digit;
-	}
-	*value = v;
-	return true;
+	return ktr_number(w.text, w.len, 0, value) == KTR_NUMBER_OK;
 }
 
 static const struct ktr_class *
@@ -79,50 +61,15 @@ class_find(struct word w)
 	return NULL;
 }
 
-/* Insertions, deletions, changes and swaps of neighbours that make one word of the other. */
-static unsigned
-word_distance(struct word w, const char *name)
-{
-	enum { MAX = 16 };
-	unsigned d[3][MAX + 1];
-	size_t len = ktr_strlen(name);
-	if (len > MAX || w.len > MAX)
-		return MAX;
-	for (unsigned j = 0; j <= len; j++)
-		d[0][j] = j;
-	for (unsigned i = 1; i <= w.len; i++) {
-		unsigned *row = d[i % 3], *up = d[(i + 2) % 3], *up2 = d[(i + 1) % 3];
-		char c = ktr_upper(w.text[i - 1]);
-		row[0] = i;
-		for (unsigned j = 1; j <= len; j++) {
-			unsigned best = up[j - 1] + (c != name[j - 1]);
-			if (up[j] + 1 < best)
-				best = up[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			if (i > 1 && j > 1 && c == name[j - 2] &&
-			    ktr_upper(w.text[i - 2]) == name[j - 1] && up2[j - 2] + 1 < best)
-				best = up2[j - 2] + 1;
-			row[j] = best;
-		}
-	}
-	return d[w.len % 3][len];
-}
-
 /* The class that was probably meant, NULL when none is near. */
 static const char *
 class_suggest(struct word w)
 {
-	const char *best = NULL;
-	unsigned least = w.len <= 3 ? 2 : 3;
-	for (unsigned i = 0; i < ktr_class_count; i++) {
-		unsigned d = word_distance(w, ktr_classes[i].name);
-		if (d < least) {
-			least = d;
-			best = ktr_classes[i].name;
-		}
-	}
-	return best;
+	struct ktr_suggestion s;
+	ktr_suggest_init(&s, w.text, w.len);
+	for (unsigned i = 0; i < ktr_class_count; i++)
+		ktr_suggest_try(&s, ktr_classes[i].name);
+	return s.best;
 }
 
 static int

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Matches c with the set that begins behind '['. Returns the place behind ']', NULL when there is
+/* Matches c with the set that begins after '['. Returns the place after its ']'; NULL: there is
  * none. */
 static const char *
 glob_set(const char *p, char c, bool *hit)
@@ -18,9 +18,13 @@ glob_set(const char *p, char c, bool *hit)
 	for (bool first = true; *p != ']' || first; first = false) {
 		if (*p == '\0')
 			return NULL;
+		if (*p == '\\' && p[1] != '\0')
+			p++;
 		unsigned char low = (unsigned char)*p++;
 		unsigned char high = low;
 		if (p[0] == '-' && p[1] != ']' && p[1] != '\0') {
+			if (p[1] == '\\' && p[2] != '\0')
+				p++;
 			high = (unsigned char)p[1];
 			p += 2;
 		}
@@ -31,7 +35,7 @@ glob_set(const char *p, char c, bool *hit)
 	return p + 1;
 }
 
-/* Matches one character with one element. Returns the place behind the element, NULL: no match. */
+/* Matches one character with one element. Returns the place after the element; NULL: no match. */
 static const char *
 glob_one(const char *p, char c)
 {

@@ -17,7 +17,8 @@ KTR_KERNEL_SRCS := \
 	ktr/persist.c \
 	ktr/ring.c \
 	ktr/size.c \
-	ktr/stream.c
+	ktr/stream.c \
+	ktr/word.c
 
 # The stream's decoder. Freestanding, but for the allocator that it is given.
 KTR_DECODE_SRCS := \
@@ -30,7 +31,8 @@ KTR_DECODE_SRCS := \
 	ktr/event_plan.c \
 	ktr/fmt.c \
 	ktr/glob.c \
-	ktr/param.c
+	ktr/param.c \
+	ktr/word.c
 
 # The program ktrdump, on the host and in the guest. Needs a C library with getopt_long().
 KTR_TOOL_SRCS := \

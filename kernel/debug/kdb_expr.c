@@ -9,6 +9,7 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/lib/string.h"
+#include "ktr/word.h"
 
 #define KDB_NAME_MAX 80
 #define KDB_DEPTH    16 /* of parentheses */
@@ -20,39 +21,10 @@ is_name(char c)
 	       c == '_' || c == '.';
 }
 
-static int
-digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
-}
-
-static bool
-kdb_parse(const char *text, unsigned base, uint64_t *v)
-{
-	uint64_t n = 0;
-
-	if (*text == '\0')
-		return false;
-	for (; *text != '\0'; text++) {
-		unsigned d = (unsigned)digit(*text);
-
-		if (d >= base || n > (UINT64_MAX - d) / base)
-			return false;
-		n = n * base + d;
-	}
-	*v = n;
-	return true;
-}
-
 bool
 kdb_number(const char *text, uint64_t *v)
 {
-	if (text[0] == '0' && (text[1] | 0x20) == 'x')
-		return kdb_parse(text + 2, 16, v);
-	return kdb_parse(text, 10, v);
+	return ktr_number(text, strlen(text), 0, v) == KTR_NUMBER_OK;
 }
 
 char *
@@ -111,7 +83,8 @@ kdb_atom(const char **text, uint64_t *v)
 			   name);
 		return false;
 	}
-	if (kdb_number(name, v) || (*v = ksym_address(name)) != 0 || kdb_parse(name, 16, v))
+	if (kdb_number(name, v) || (*v = ksym_address(name)) != 0 ||
+	    ktr_number(name, strlen(name), 16, v) == KTR_NUMBER_OK)
 		return true;
 	kdb_printf("no symbol \"%s\", nor is it a number\n", name);
 	return false;

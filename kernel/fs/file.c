@@ -13,8 +13,6 @@
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
 
-#define UMASK 022 /* of every process: group and others do not write */
-
 static bool
 is_seekable(const struct file *f)
 {

@@ -13,8 +13,6 @@
 #include "kernel/proc/syscall.h"
 #include "ktr/ktr.h"
 
-#define UMASK 022
-
 /* Where a path from the user starts, and the path. */
 struct user_path {
 	struct vnode *cwd; /* no reference: the process's own, or its open file's */

@@ -101,6 +101,8 @@ struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, i
  */
 struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made,
 				     int *err);
+/* Permissions that a program cannot give to what it makes, in every process. */
+#define UMASK 022
 /* Takes a name away; the vnode lives as long as it is open. dir: only a directory, and an empty
  * one. */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);

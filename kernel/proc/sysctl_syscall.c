@@ -14,7 +14,6 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sysctl/registry.h"
-#include "kernel/sysctl/suggest.h"
 
 #define SYSCTL_GET_MAX (4u << 20) /* larger room is not used: no value is that long */
 

@@ -12,9 +12,9 @@
 #include "kernel/lib/string.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sysctl/registry.h"
-#include "kernel/sysctl/suggest.h"
 #include "kernel/sysctl/value.h"
 #include "ktr/ktr.h"
+#include "ktr/word.h"
 
 extern const struct sysctl __start_sysctls[], __stop_sysctls[];
 
@@ -73,11 +73,11 @@ sysctl_next(const struct sysctl *s)
 }
 
 void
-sysctl_suggest(struct suggestion *sug, unsigned flags)
+sysctl_suggest(struct ktr_suggestion *sug, unsigned flags)
 {
 	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++) {
 		if ((s->flags & flags) == flags)
-			suggest_try(sug, s->name);
+			ktr_suggest_try(sug, s->name);
 	}
 }
 
@@ -122,10 +122,10 @@ int
 sysctl_set_text(const char *name, const char *val, char *err, size_t errlen)
 {
 	const struct sysctl *s = sysctl_find(name);
-	struct suggestion sug;
+	struct ktr_suggestion sug;
 
 	if (s == NULL) {
-		suggest_init(&sug, name);
+		ktr_suggest_init(&sug, name, strlen(name));
 		sysctl_suggest(&sug, 0);
 		if (sug.best != NULL)
 			snprintf(err, errlen, "no such sysctl; did you mean %s?", sug.best);

@@ -5,7 +5,7 @@
 
 #include "kernel/lib/sysctl.h"
 
-struct suggestion;
+struct ktr_suggestion;
 
 #define SYSCTL_NAME_MAX  64   /* with NUL */
 #define SYSCTL_VALUE_MAX 1024 /* of a value that is set, with NUL */
@@ -17,4 +17,4 @@ const struct sysctl *sysctl_after(const char *name);
 /* Sets s as sysctl_set_text() does, whether or not it may be written at run time. */
 int sysctl_apply(const struct sysctl *s, const char *val, char *err, size_t errlen);
 /* Tries all names that have these flags. */
-void sysctl_suggest(struct suggestion *sug, unsigned flags);
+void sysctl_suggest(struct ktr_suggestion *sug, unsigned flags);

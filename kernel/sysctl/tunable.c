@@ -16,8 +16,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/sysctl/loader_conf.h"
 #include "kernel/sysctl/registry.h"
-#include "kernel/sysctl/suggest.h"
 #include "ktr/ktr.h"
+#include "ktr/word.h"
 
 #define TUNABLE_KEPT_MAX       64
 #define TUNABLE_ARENA          8192
@@ -113,17 +113,17 @@ apply(const struct sysctl *s, const char *value, const char *source, unsigned li
 static void
 complain_unknown(const char *source, unsigned line, const char *name)
 {
-	struct suggestion sug;
+	struct ktr_suggestion sug;
 
 	/* The search is not for free: a megabyte of nonsense must not hold the boot. */
 	if (complaints >= TUNABLE_COMPLAINTS_MAX) {
 		complaints++;
 		return;
 	}
-	suggest_init(&sug, name);
+	ktr_suggest_init(&sug, name, strlen(name));
 	sysctl_suggest(&sug, SYSCTL_TUN);
 	for (const struct tunable *t = __start_tunables; t < __stop_tunables; t++)
-		suggest_try(&sug, t->name);
+		ktr_suggest_try(&sug, t->name);
 	if (sug.best != NULL)
 		complain(source, line, "%s: no such parameter; did you mean %s?", name, sug.best);
 	else

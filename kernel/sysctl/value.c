@@ -7,57 +7,37 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "ktr/word.h"
 
-struct number {
-	bool negative;
-	bool huge; /* more than 64 bits: out of every range */
-	uint64_t v;
-};
-
-/* Decimal or 0x, with a sign; the whole of text. */
-static bool
-parse_number(const char *text, struct number *n)
+/* Decimal or 0x, with a sign; the whole of text. One of more than 64 bits becomes UINT64_MAX. */
+static enum ktr_number
+parse_number(const char *text, bool *negative, uint64_t *v)
 {
-	unsigned base = 10, digit;
+	enum ktr_number kind;
 
-	*n = (struct number){.negative = *text == '-'};
+	*negative = *text == '-';
 	if (*text == '-' || *text == '+')
 		text++;
-	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-		base = 16;
-		text += 2;
-	}
-	if (*text == '\0')
-		return false;
-	for (; *text != '\0'; text++) {
-		char c = *text;
-
-		if (c >= '0' && c <= '9')
-			digit = (unsigned)(c - '0');
-		else if (base == 16 && ((c | 32) >= 'a' && (c | 32) <= 'f'))
-			digit = (unsigned)((c | 32) - 'a' + 10);
-		else
-			return false;
-		if (__builtin_mul_overflow(n->v, base, &n->v) ||
-		    __builtin_add_overflow(n->v, digit, &n->v))
-			n->huge = true;
-	}
-	return true;
+	kind = ktr_number(text, strlen(text), 0, v);
+	if (kind == KTR_NUMBER_HUGE)
+		*v = UINT64_MAX;
+	return kind;
 }
 
 static int
 set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	struct number n;
+	bool negative;
+	uint64_t n;
 	int64_t v;
 
-	if (!parse_number(val, &n)) {
+	if (parse_number(val, &negative, &n) == KTR_NUMBER_NOT) {
 		snprintf(err, errlen, "found \"%s\", expected a number from %lld to %lld", val,
 			 (long long)s->min, (long long)s->max);
 		return -EINVAL;
 	}
-	v = n.huge || n.v > INT64_MAX ? INT64_MAX : (int64_t)n.v;
-	v = n.negative ? -v : v;
+	v = n > INT64_MAX ? INT64_MAX : (int64_t)n;
+	v = negative ? -v : v;
 	if (v < s->min || v > s->max) {
 		snprintf(err, errlen, "%s is out of range, expected %lld to %lld", val,
 			 (long long)s->min, (long long)s->max);
@@ -70,17 +50,19 @@ set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
 static int
 set_u64(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	struct number n;
+	bool negative;
+	uint64_t n;
+	enum ktr_number kind = parse_number(val, &negative, &n);
 
-	if (!parse_number(val, &n) || n.negative) {
+	if (kind == KTR_NUMBER_NOT || negative) {
 		snprintf(err, errlen, "found \"%s\", expected a number from 0", val);
 		return -EINVAL;
 	}
-	if (n.huge) {
+	if (kind == KTR_NUMBER_HUGE) {
 		snprintf(err, errlen, "%s is out of range, expected at most 64 bits", val);
 		return -ERANGE;
 	}
-	__atomic_store_n((uint64_t *)s->var, n.v, __ATOMIC_RELAXED);
+	__atomic_store_n((uint64_t *)s->var, n, __ATOMIC_RELAXED);
 	return 0;
 }
 

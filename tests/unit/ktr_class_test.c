@@ -11,6 +11,7 @@
 
 #include "ktr/class.h"
 #include "ktr/glob.h"
+#include "ktr/word.h"
 
 static char err[200];
 
@@ -165,6 +166,41 @@ cpumask_reads_and_prints_sets(void **state)
 }
 
 static void
+numbers_are_whole_words_of_at_most_64_bits(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		unsigned base;
+		enum ktr_number kind;
+		uint64_t value;
+	} cases[] = {
+	    {"0", 0, KTR_NUMBER_OK, 0},
+	    {"18446744073709551615", 0, KTR_NUMBER_OK, UINT64_MAX},
+	    {"18446744073709551616", 0, KTR_NUMBER_HUGE, 0},
+	    {"99999999999999999999999", 0, KTR_NUMBER_HUGE, 0},
+	    {"0xffffffffffffffff", 0, KTR_NUMBER_OK, UINT64_MAX},
+	    {"0X1f", 0, KTR_NUMBER_OK, 31},
+	    {"0x10000000000000000", 0, KTR_NUMBER_HUGE, 0},
+	    {"0x", 0, KTR_NUMBER_NOT, 0},
+	    {"", 0, KTR_NUMBER_NOT, 0},
+	    {"12a", 0, KTR_NUMBER_NOT, 0},
+	    {"-1", 0, KTR_NUMBER_NOT, 0},
+	    {" 1", 0, KTR_NUMBER_NOT, 0},
+	    {"1f", 16, KTR_NUMBER_OK, 31},
+	    {"0x1f", 16, KTR_NUMBER_NOT, 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t v = 0;
+		enum ktr_number kind =
+		    ktr_number(cases[i].text, strlen(cases[i].text), cases[i].base, &v);
+		if (kind != cases[i].kind || v != cases[i].value)
+			fail_msg("\"%s\": found %d %#llx", cases[i].text, kind,
+				 (unsigned long long)v);
+	}
+}
+
+static void
 glob_matches_as_the_shell_does(void **state)
 {
 	(void)state;
@@ -194,6 +230,10 @@ glob_matches_as_the_shell_does(void **state)
 	    {"sched*", "sched_switch", true},
 	    {"[a-]z", "-z", true},
 	    {"**", "x", true},
+	    {"[\\]]", "]", true},
+	    {"[a\\-z]", "m", false},
+	    {"[a\\-z]", "-", true},
+	    {"[a-\\z]", "m", true},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (ktr_glob(cases[i].pattern, cases[i].text) != cases[i].match)
@@ -218,6 +258,7 @@ main(void)
 	    cmocka_unit_test(mask_prints_what_it_reads),
 	    cmocka_unit_test(classes_are_freebsd_s),
 	    cmocka_unit_test(cpumask_reads_and_prints_sets),
+	    cmocka_unit_test(numbers_are_whole_words_of_at_most_64_bits),
 	    cmocka_unit_test(glob_matches_as_the_shell_does),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
