@@ -1,23 +1,40 @@
 /*
- * fixup.h - contract: an instruction that may fault, for assembly. ARCH_FIXUP from, to: a fault at
- * `from` in the kernel goes on at `to` (kernel/entry.c finds the pair in section ex_table).
+ * fixup.h - contract: instructions of the port that may fault, and where the kernel goes on then:
+ * section ex_table, which kernel/entry.c searches by the address of the instruction.
+ *
+ * ARCH_FIXUP from, to: a fault at `from` in the kernel goes on at `to`, whatever the address that
+ * it touched. ARCH_FIXUP_USER from, to: the same, but only when that address is a user's; a bad
+ * address of the kernel's own is an error of the kernel.
  */
 #pragma once
 
 /* clang-format off */
 #ifdef __ASSEMBLER__
-	.macro ARCH_FIXUP from, to
+	.macro ARCH_FIXUP from, to, user=0
 	.pushsection ex_table, "a"
 	.balign 8
-	.quad \from, \to
+	.quad \from, \to, \user
 	.popsection
 	.endm
+
+	.macro ARCH_FIXUP_USER from, to
+	ARCH_FIXUP \from, \to, 1
+	.endm
 #else
-/* The same, inside an asm statement: a string. */
-#define ARCH_FIXUP(from, to)              \
+/* clang-format on */
+#include <stdint.h>
+
+struct arch_fixup {
+	uintptr_t from, to;
+	uint64_t user; /* 1: of ARCH_FIXUP_USER */
+};
+
+extern const struct arch_fixup __start_ex_table[], __stop_ex_table[];
+
+/* ARCH_FIXUP inside an asm statement: a string. */
+#define ARCH_FIXUP(from, to)               \
 	".pushsection ex_table, \"a\"\n\t" \
 	".balign 8\n\t"                    \
-	".quad " from ", " to "\n\t"       \
+	".quad " from ", " to ", 0\n\t"    \
 	".popsection\n\t"
-/* clang-format on */
 #endif

@@ -1,7 +1,9 @@
 /*
- * uaccess.h - contract: copies where a fault that cannot be served ends the copy: each instruction
- * that may fault has a pair of addresses in section ex_table, its own and where to go on. kernel/mm
- * checks the range first. Thread context, no spin lock held (faults may sleep).
+ * uaccess.h - contract: copies that a fault ends, when it cannot be served (arch/fixup.h).
+ *
+ * Of a copy from or to user memory, only a fault on a user's address does: kernel/mm/uaccess.c
+ * checks the user's range before, and a fault on the kernel's side is a panic. Thread context, no
+ * spin lock held: such faults may sleep.
  */
 #pragma once
 

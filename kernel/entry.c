@@ -6,6 +6,7 @@
 #include <ktr_port.h>
 
 #include "arch/debug.h"
+#include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
@@ -134,25 +135,29 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	return served;
 }
 
-/* Where an instruction of the port's that may fault goes on, 0 for all others. */
+/*
+ * Where the kernel goes on after a fault in an instruction that may fault (arch/fixup.h); 0: the
+ * instruction is none of those. user: the fault is about an address of user space.
+ */
 static uintptr_t
-fixup(const struct arch_trapframe *tf)
+fixup(const struct arch_trapframe *tf, bool user)
 {
-	extern const struct {
-		uintptr_t from, to;
-	} __start_ex_table[], __stop_ex_table[];
-
-	for (size_t i = 0; !arch_tf_user(tf) && &__start_ex_table[i] < __stop_ex_table; i++)
-		if (__start_ex_table[i].from == arch_tf_pc(tf))
-			return __start_ex_table[i].to;
+	if (arch_tf_user(tf))
+		return 0;
+	for (const struct arch_fixup *f = __start_ex_table; f < __stop_ex_table; f++)
+		if (f->from == arch_tf_pc(tf))
+			return f->user && !user ? 0 : f->to;
 	return 0;
 }
 
 void
 entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
+	bool user = va < ARCH_USER_END;
+	uintptr_t go_on = fixup(tf, user);
+
 	/* With interrupts off nothing may sleep: then only a fix-up helps. */
-	if (arch_tf_irq_on(tf) && va < ARCH_USER_END && (arch_tf_user(tf) || fixup(tf) != 0)) {
+	if (user && arch_tf_irq_on(tf) && (arch_tf_user(tf) || go_on != 0)) {
 		bool served;
 
 		arch_irq_enable();
@@ -161,14 +166,18 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 		if (served)
 			return;
 	}
-	entry_fault(tf, SIGSEGV, "page fault", va);
+	if (go_on != 0)
+		arch_tf_set_pc(tf, go_on);
+	else
+		entry_fault(tf, SIGSEGV, "page fault", va);
 }
 
 void
 entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
 	struct proc *p = curproc();
-	uintptr_t go_on = fixup(tf);
+	/* What is no page fault does not come of a user's address, which may be anything. */
+	uintptr_t go_on = fixup(tf, false);
 
 	if (go_on != 0) {
 		arch_tf_set_pc(tf, go_on);

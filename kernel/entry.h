@@ -44,7 +44,7 @@ void entry_syscall(struct arch_trapframe *tf);
 void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
 /*
  * Any other fault. From user mode: sig is sent. From the kernel: tf goes on at the fix-up of an
- * access that may fault (ex_table, arch/uaccess.h), else the debugger. what is read-only data.
+ * access that may fault (arch/fixup.h), else the debugger. what is read-only data.
  */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
 /* A fault that nobody survives, wherever it struck: panics. what is read-only data. Any context. */

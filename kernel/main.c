@@ -4,12 +4,12 @@
 #include "arch/irq.h"
 #include "arch/machine.h"
 #include "kernel/debug/kdb.h"
-#include "kernel/debug/ktest.h"
 #include "kernel/dev/console.h"
 #include "kernel/entry.h"
 #include "kernel/fs/cpio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -37,6 +37,10 @@ SYSCTL_U64(hw_physmem, "hw.physmem", 0, &physmem, "bytes of memory that the page
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
 
+/* What runs when the kernel is up, before process 1: the test kernel's tests, which do not return.
+ */
+HOOK_LIST(booted);
+
 /* loader.conf from its own module, or from the archive. */
 static void
 read_tunables(void)
@@ -61,8 +65,6 @@ read_tunables(void)
 static void
 boot_thread(void *arg)
 {
-	const char *test = tunable_get("kern.test");
-
 	(void)arg;
 	thread_init();
 	cpu_start_all();
@@ -75,10 +77,8 @@ boot_thread(void *arg)
 	tunable_apply_late();
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);
-	if (test != NULL)
-		ktest_run(test);
-	else
-		proc_start_init(tunable_get("init.script"));
+	HOOK_RUN(booted);
+	proc_start_init(tunable_get("init.script"));
 }
 
 void

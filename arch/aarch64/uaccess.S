@@ -36,10 +36,10 @@ arch_copy_user:
 7:	SET_PAN 1
 	mov x0, #0
 	ret
-	ARCH_FIXUP 1b, 7b
-	ARCH_FIXUP 2b, 7b
-	ARCH_FIXUP 4b, 7b
-	ARCH_FIXUP 5b, 7b
+	ARCH_FIXUP_USER 1b, 7b
+	ARCH_FIXUP_USER 2b, 7b
+	ARCH_FIXUP_USER 4b, 7b
+	ARCH_FIXUP_USER 5b, 7b
 
 	/* long arch_copy_user_str(char *dst, const char *src, size_t n) */
 	.globl arch_copy_user_str
@@ -59,7 +59,7 @@ arch_copy_user_str:
 4:	SET_PAN 1
 	mov x0, #-1
 	ret
-	ARCH_FIXUP 2b, 4b
+	ARCH_FIXUP_USER 2b, 4b
 
 	/* bool arch_probe_read(uint64_t *v, const void *src) */
 	.globl arch_probe_read

@@ -35,8 +35,8 @@ arch_copy_user:
 3:	USER_CLOSE
 	xor %eax, %eax
 	ret
-	ARCH_FIXUP 1b, 3b
-	ARCH_FIXUP 2b, 3b
+	ARCH_FIXUP_USER 1b, 3b
+	ARCH_FIXUP_USER 2b, 3b
 
 	/* long arch_copy_user_str(char *dst, const char *src, size_t n) */
 	.globl arch_copy_user_str
@@ -56,7 +56,7 @@ arch_copy_user_str:
 4:	USER_CLOSE
 	mov $-1, %rax
 	ret
-	ARCH_FIXUP 2b, 4b
+	ARCH_FIXUP_USER 2b, 4b
 
 	/* bool arch_probe_read(uint64_t *v, const void *src) */
 	.globl arch_probe_read

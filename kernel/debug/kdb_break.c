@@ -13,6 +13,7 @@
 
 #include "arch/context.h"
 #include "arch/debug.h"
+#include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
@@ -28,9 +29,6 @@
 #define CALL_BYTES 16 /* no call is longer */
 
 extern const char __text_start[], __text_end[];
-extern const struct {
-	uintptr_t from, to;
-} __start_ex_table[], __stop_ex_table[];
 
 static struct arch_point points[POINTS + 1]; /* the temporary one behind the operator's */
 static struct point_info {

@@ -28,9 +28,7 @@ kdb_panic_action(void)
 {
 	if (panic_action >= 0)
 		return (enum kdb_panic_action)panic_action;
-	return tunable_get("init.script") == NULL && tunable_get("kern.test") == NULL
-		   ? KDB_ACTION_DEBUG
-		   : KDB_ACTION_DUMP;
+	return tunable_get("init.script") == NULL ? KDB_ACTION_DEBUG : KDB_ACTION_DUMP;
 }
 
 static void

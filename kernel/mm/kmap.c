@@ -28,10 +28,16 @@
 
 #define WINDOW (ARCH_VMALLOC_END - PAGE_SIZE)
 
+enum area_kind {
+	AREA_PHYS,  /* maps memory or devices that are not kmap's */
+	AREA_PAGES, /* maps pages that are freed with it */
+	AREA_GOING, /* the same, and somebody frees it already */
+};
+
 struct area { /* [start, end) is mapped or about to be; sorted by address */
 	struct list link;
 	uintptr_t start, end;
-	bool owned;        /* the pages are ours to free */
+	enum area_kind kind;
 	struct area *gone; /* next of those that are being released */
 };
 
@@ -142,7 +148,7 @@ reserve(struct area *a, size_t size)
 }
 
 static struct area *
-new_area(size_t size, bool owned)
+new_area(size_t size, enum area_kind kind)
 {
 	struct area *a = kmalloc(sizeof(*a)), *got;
 
@@ -150,7 +156,7 @@ new_area(size_t size, bool owned)
 		kfree(a);
 		return NULL;
 	}
-	a->owned = owned;
+	a->kind = kind;
 	a->gone = NULL;
 	spin_lock(&kmap_lock);
 	got = reserve(a, size);
@@ -172,6 +178,14 @@ free_page(uint64_t *pte, uintptr_t va, void *list)
 }
 
 static void
+forget_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	(void)va;
+	(void)arg;
+	*pte = 0;
+}
+
+static void
 flush_all(void *arg)
 {
 	(void)arg;
@@ -187,7 +201,8 @@ release(struct area *list)
 	spin_lock(&kmap_lock);
 	for (struct area *a = list; a != NULL; a = a->gone) {
 		CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->start, a->end);
-		pagetable_each(root, a->start, a->end, free_page, &pages);
+		pagetable_each(root, a->start, a->end,
+			       a->kind == AREA_PHYS ? forget_page : free_page, &pages);
 	}
 	spin_unlock(&kmap_lock);
 	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->start);
@@ -211,7 +226,7 @@ release(struct area *list)
 void *
 kmap_alloc(size_t size)
 {
-	struct area *a = new_area(page_round_up(size), true);
+	struct area *a = new_area(page_round_up(size), AREA_PAGES);
 
 	if (a == NULL)
 		return NULL;
@@ -245,8 +260,8 @@ claim_area(const void *va)
 	spin_lock(&kmap_lock);
 	list_for_each (l, &areas) {
 		struct area *a = list_entry(l, struct area, link);
-		if (a->start == (uintptr_t)va && a->owned) {
-			a->owned = false;
+		if (a->start == (uintptr_t)va && a->kind == AREA_PAGES) {
+			a->kind = AREA_GOING;
 			found = a;
 			break;
 		}
@@ -284,15 +299,19 @@ void *
 kmap_phys(uint64_t pa, size_t size, unsigned prot)
 {
 	uint64_t off = pa & (PAGE_SIZE - 1);
-	struct area *a = new_area(page_round_up(off + size), false);
+	struct area *a = new_area(page_round_up(off + size), AREA_PHYS);
 
 	if (a == NULL)
 		return NULL;
 	spin_lock(&kmap_lock);
 	int r = pagetable_map(root, a->start, pa - off, a->end - a->start, prot | MMU_GLOBAL);
 	spin_unlock(&kmap_lock);
+	if (r != 0) {
+		release(a);
+		return NULL;
+	}
 	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->start + off);
-	return r == 0 ? (void *)(a->start + off) : NULL;
+	return (void *)(a->start + off);
 }
 
 bool

@@ -83,9 +83,9 @@ each(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start, uintptr_t
 			break;
 		if (va + step <= start || table[i] == 0)
 			continue;
-		if (level == 0)
+		if (level == 0 || arch_pte_block(table[i]))
 			f(&table[i], va, arg);
-		else if (!arch_pte_block(table[i]))
+		else
 			each(phys_to_virt(arch_pte_pa(table[i])), level - 1, va, start, end, f,
 			     arg);
 	}

@@ -1,5 +1,6 @@
 /*
- * uaccess.c - range checks in front of the port's fault-proof copies.
+ * uaccess.c - copies between kernel and user memory: the user's range is checked, then the port
+ * copies. Locking: none.
  */
 #include "kernel/mm/uaccess.h"
 
@@ -8,6 +9,7 @@
 #include "arch/mmu.h"
 #include "arch/uaccess.h"
 #include "kernel/abi/errno.h"
+#include "kernel/lib/panic.h"
 
 static bool
 user_range(uint64_t addr, size_t n)
@@ -15,15 +17,25 @@ user_range(uint64_t addr, size_t n)
 	return addr <= ARCH_USER_END && n <= ARCH_USER_END - addr;
 }
 
+/* A pointer of the kernel's that lies in user space (NULL) would be served as the user's. */
+static void
+check_kernel_side(const void *p, size_t n)
+{
+	if (n > 0 && (uintptr_t)p < ARCH_USER_END)
+		panic("user copy: %p is not the kernel's", p);
+}
+
 int
 copy_in(void *dst, uint64_t usrc, size_t n)
 {
+	check_kernel_side(dst, n);
 	return user_range(usrc, n) && arch_copy_user(dst, (const void *)usrc, n) ? 0 : -EFAULT;
 }
 
 int
 copy_out(uint64_t udst, const void *src, size_t n)
 {
+	check_kernel_side(src, n);
 	return user_range(udst, n) && arch_copy_user((void *)udst, src, n) ? 0 : -EFAULT;
 }
 
@@ -35,6 +47,7 @@ copy_in_str(char *dst, uint64_t usrc, size_t size)
 					     : 0;
 	long n;
 
+	check_kernel_side(dst, size);
 	if (room == 0)
 		return -EFAULT;
 	n = arch_copy_user_str(dst, (const char *)usrc, room);

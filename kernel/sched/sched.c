@@ -157,6 +157,11 @@ switch_out(struct runq *rq)
 	struct thread *prev = rq->cur, *next = runq_best(rq);
 	bool irq_was_on = pc->irq_was_on;
 
+	/* Only rq->lock keeps interrupts off: else the thread that comes in would run so for good.
+	 */
+	if (pc->irq_depth != 1)
+		panic("thread %u gives up its CPU with %u spin locks held, interrupts off %d deep",
+		      prev->tid, pc->locks - 1, pc->irq_depth - 1);
 	__atomic_store_n(&pc->resched, false, __ATOMIC_RELAXED);
 	if (next != NULL)
 		runq_remove(rq, next);
@@ -199,9 +204,6 @@ sched_sleep(struct spinlock *lk)
 	struct runq *rq = this_runq(); /* interrupts are off: lk is held */
 
 	spin_lock(&rq->lock);
-	if (this_pcpu()->locks != 2)
-		panic("thread %u sleeps on %s with %u spin locks held", t->tid, t->wmesg,
-		      this_pcpu()->locks - 2);
 	spin_unlock(lk);
 	t->state = THREAD_SLEEPING;
 	if (t->lockname != NULL)

@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "kernel/debug/ktest.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/shutdown.h"
@@ -17,6 +17,8 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sysctl/registry.h"
+#include "kernel/sysctl/tunable.h"
 #include "ktr/control.h"
 #include "ktr/glob.h"
 
@@ -192,17 +194,21 @@ ktest_one(const struct ktest *t, unsigned number)
 	return !failed;
 }
 
-/* Benchmarks measure, which says nothing of right and wrong: they are run when asked for. */
+/* What measures or dies says nothing of right and wrong: it is run when asked for. */
 static bool
 ktest_chosen(const struct ktest *t, const char *glob)
 {
-	if (strncmp(t->name, KTEST_BENCH, strlen(KTEST_BENCH)) == 0 &&
-	    strncmp(glob, KTEST_BENCH, strlen(KTEST_BENCH)) != 0)
-		return false;
+	static const char *const asked_for[] = {KTEST_BENCH, KTEST_DEATH};
+
+	for (unsigned i = 0; i < 2; i++)
+		if (strncmp(t->name, asked_for[i], strlen(asked_for[i])) == 0 &&
+		    strncmp(glob, asked_for[i], strlen(asked_for[i])) != 0)
+			return false;
 	return ktr_glob(glob, t->name);
 }
 
-void
+/* Runs the tests whose names match, and powers off with status 0, or 1 when one failed. */
+static void
 ktest_run(const char *glob)
 {
 	unsigned count = 0, number = 0, bad = 0;
@@ -219,3 +225,19 @@ ktest_run(const char *glob)
 	warnk("# %u of %u failed\n", bad, count);
 	shutdown_poweroff(bad > 0 || count == 0 ? 1 : 0);
 }
+
+/* Nobody sits before the console: a panic reports and ends the machine. */
+static void
+ktest_booted(void)
+{
+	const char *glob = tunable_get("kern.test");
+	char err[128];
+
+	if (glob == NULL)
+		return;
+	sysctl_set_text("debug.panic.action", "dump", err, sizeof(err));
+	ktest_run(glob);
+}
+
+HOOK(booted, ktest_booted);
+TUNABLE(kern_test, "kern.test", "runs the in-kernel tests whose names match");

@@ -12,7 +12,8 @@
  * A test runs in a kernel thread of its own, which a failed assertion ends. Results are TAP on the
  * console, with found and expected values as diagnostics. A test that takes longer than
  * KTEST_DEADLINE_S seconds ends the run. Tests whose names begin with KTEST_BENCH are benchmarks,
- * which only a glob that begins so chooses: kern.test=bench_*.
+ * which only a glob that begins so chooses: kern.test=bench_*. So are tests that end in a panic,
+ * KTEST_DEATH, which tests/system/test_deaths.py asks for one by one.
  */
 #pragma once
 
@@ -21,6 +22,7 @@
 
 #define KTEST_DEADLINE_S 60
 #define KTEST_BENCH      "bench_"
+#define KTEST_DEATH      "death_"
 
 struct ktest {
 	const char *name;

@@ -57,6 +57,47 @@ KTEST(page_alloc_of_all_memory_fails_and_everything_comes_back)
 	page_free(p, 8);
 }
 
+static unsigned
+kmap_areas(void)
+{
+	uintptr_t start = 0, end;
+	unsigned n = 0;
+
+	for (; kmap_next_unlocked(&start, &end); start = end)
+		n++;
+	return n;
+}
+
+KTEST(kmap_phys_without_memory_leaves_nothing)
+{
+	enum { BLOCKS = 8 };
+	size_t used = heap_bytes_used();
+	unsigned areas = kmap_areas();
+	void *chain = NULL, *p, *blocks[BLOCKS];
+
+	/* The descriptor of the area is to be had, the page tables are not. */
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		blocks[i] = kmalloc(64);
+		KT_ASSERT(blocks[i] != NULL);
+	}
+	while ((p = page_alloc(0)) != NULL) {
+		*(void **)p = chain;
+		chain = p;
+	}
+	kfree(blocks[BLOCKS - 1]);
+	p = kmap_phys(PAGE_SIZE, 1ul << 30, MMU_READ);
+	while (chain != NULL) {
+		void *next = *(void **)chain;
+		page_free(chain, 0);
+		chain = next;
+	}
+	for (unsigned i = 0; i < BLOCKS - 1; i++)
+		kfree(blocks[i]);
+	KT_ASSERT(p == NULL);
+	KT_EQ(kmap_areas(), areas);
+	KT_EQ(heap_bytes_used(), used);
+}
+
 KTEST(page_unref_frees_with_the_last_reference)
 {
 	uint64_t before = page_count_free();

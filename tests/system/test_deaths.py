@@ -3,7 +3,7 @@
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from harness import boot, check, check_match, main, test  # noqa: E402
+from harness import BUILD, boot, check, check_match, main, test  # noqa: E402
 
 
 def dies(sysctl, message, place):
@@ -24,6 +24,24 @@ def bad_pointer():
 @test("a kernel stack that runs over: a panic on another stack, exit status 101")
 def stack_overflow():
     dies("stack_overflow", "(double fault|kernel stack overflow), address 0x[0-9a-f]+$", r"recurse[.\w]*")
+
+
+def panics(name, message):
+    """A death of tests/kernel/death_test.c, booted in the test kernel."""
+    r = boot(sets=[f"kern.test=death_{name}"], options=["--kernel", str(BUILD / "kestrel-test")]).expect(101)
+    check_match(rf"^panic: {message}", r.out, name)
+
+
+@test("a thread that gives up its CPU while interrupts are off, or a spin lock is held, panics at once")
+def no_sleep_with_interrupts_off():
+    panics("sleep_with_interrupts_off", r"thread \d+ gives up its CPU with 0 spin locks held, interrupts off 1 deep")
+    panics("yield_with_a_spin_lock", r"thread \d+ gives up its CPU with 1 spin locks held, interrupts off 1 deep")
+
+
+@test("a user copy answers for the user's address only: a bad one of the kernel's panics")
+def user_copy_with_a_bad_kernel_address():
+    panics("user_copy_from_a_bad_kernel_address", r"page fault, address 0x[0-9a-f]+")
+    panics("user_copy_to_null", r"user copy: \S+ is not the kernel's")
 
 
 if __name__ == "__main__":

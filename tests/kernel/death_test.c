@@ -1,0 +1,40 @@
+/*
+ * death_test.c - mistakes of the kernel's own that must end in a panic, which says what was wrong:
+ * each is booted by itself, by tests/system/test_deaths.py.
+ */
+#include "arch/mmu.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sync/spinlock.h"
+#include "tests/kernel/ktest.h"
+
+KTEST(death_sleep_with_interrupts_off)
+{
+	static char chan;
+
+	irq_push();
+	sleep_on(&chan, NULL, "death", 0, 0);
+}
+
+KTEST(death_yield_with_a_spin_lock)
+{
+	static struct spinlock lock = SPINLOCK_INIT("death");
+
+	spin_lock(&lock);
+	sched_yield();
+}
+
+/* An address that the kernel might have, where nothing is. */
+#define NOWHERE (ARCH_VMALLOC_END - 2 * PAGE_SIZE)
+
+KTEST(death_user_copy_from_a_bad_kernel_address)
+{
+	copy_out(0x10000, (const void *)NOWHERE, 8);
+}
+
+KTEST(death_user_copy_to_null)
+{
+	copy_in(NULL, 0x10000, 8);
+}
