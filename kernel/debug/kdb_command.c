@@ -191,13 +191,26 @@ kdb_find(const char *name, bool *several)
 	return *several ? NULL : found;
 }
 
+/* As in the shell: a # that begins a word begins a comment. */
+static void
+kdb_cut_comment(char *line)
+{
+	char *s = line;
+
+	while (*s != '\0' && (*s != '#' || (s > line && s[-1] != ' ' && s[-1] != '\t')))
+		s++;
+	*s = '\0';
+}
+
 void
 kdb_run(char *line)
 {
 	const struct kdb_command *c;
-	char *word = kdb_word(&line), *slash;
+	char *word, *slash;
 	bool several;
 
+	kdb_cut_comment(line);
+	word = kdb_word(&line);
 	if (word == NULL)
 		return;
 	slash = strchr(word, '/');

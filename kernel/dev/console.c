@@ -73,23 +73,31 @@ console_early_init(void)
 	console_write(reset, sizeof(reset) - 1);
 }
 
-/* A character came: does it end the chord that asks for the debugger, CR ~ ^B? One line only. */
-static bool
-console_chord(char c)
+/*
+ * Return ~ ^B is the chord of keys that asks for the debugger. After Return, a ~ is held back until the
+ * next key shows whether it belongs to the chord, so that nothing of a chord reaches the program that
+ * reads. Interrupt context; there is one such line, so one CPU at a time is here.
+ */
+static void
+console_key(char c)
 {
-	static const char chord[] = {'\r', '~', CTRL('B')};
-	static unsigned seen; /* one line, and its input is taken by one CPU at a time */
+	static enum { NOTHING, RETURN, TILDE } seen;
+	bool held = seen == TILDE;
 
-	if (c == '\n')
-		c = '\r';
-	if (c == chord[seen])
-		seen++;
-	else
-		seen = c == chord[0];
-	if (seen < sizeof(chord))
-		return false;
-	seen = 0;
-	return true;
+	if (held && c == CTRL('B')) {
+		seen = NOTHING;
+		CTR0(KTR_DEV, "console: key chord");
+		panic_ask("key chord");
+		return;
+	}
+	if (seen == RETURN && c == '~') {
+		seen = TILDE;
+		return;
+	}
+	if (held)
+		tty_input('~');
+	tty_input(c);
+	seen = c == '\r' || c == '\n' ? RETURN : NOTHING;
 }
 
 static void
@@ -99,11 +107,8 @@ console_input(void *arg, uint8_t c, bool brk)
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
 		panic_ask("serial break");
-	} else if (console_chord((char)c)) {
-		CTR0(KTR_DEV, "console: key chord");
-		panic_ask("key chord");
 	} else {
-		tty_input((char)c);
+		console_key((char)c);
 	}
 }
 

@@ -179,11 +179,12 @@ def next_until():
             check_eq(ended(c), 0, "exit status")
 
 
-@test("print, write, x and call: values, memory, and symbols for numbers")
+@test("print, write, x and call: values, memory, symbols for numbers, and comments")
 def values():
     with guest(smp=1) as c:
         stopped(c)
-        for line, answer in (("p (1+2)*4", r"^0xc 12 "), ("print kernel_main+4", r"kernel_main\+0x4 \(kernel/main\.c:\d+\)"),
+        check_eq(db(c, "# a comment").splitlines()[1:], [], "what a comment prints")
+        for line, answer in (("p (1+2)*4", r"^0xc 12 "), ("p 1+2  # more", r"^0x3 3 "), ("print kernel_main+4", r"kernel_main\+0x4 \(kernel/main\.c:\d+\)"),
                              ("write/w ktr_verbose 2", r"<ktr_verbose\+0>: 0 = 0x2$"), ("x/w ktr_verbose 1", "0x00000002"),
                              ("w/w ktr_verbose 0", "0x2 = 0"), ("write/b ktr_verbose 256", "expected a number of 1 bytes"),
                              ("write 0x10 1", "not writable"), ("write kernel_main 1", "not writable"),

@@ -1,0 +1,280 @@
+"""listing.py - the console listings of a Markdown page: finding them, typing them, comparing what comes back.
+
+A listing is a fenced block whose info string begins with `console`. Renderers ignore the rest of the string:
+	terminal=NAME   another terminal than the page's first
+	skip=REASON     not typed, since it needs a display, npm or apt
+Each line of it that begins with a prompt is typed at that prompt; `$ ` is the host's shell, `kestrel# ` the guest's,
+`db> ` the kernel debugger, `(gdb) ` gdb. A line `[Return ~ ^B]` is keys that are pressed. All other lines are output. A
+terminal goes on from one listing of the page to the next, so what runs in it decides which prompt is there.
+
+A fenced block whose info string is a language and a path (`sh demo.sh`) is a file, which is written before the listings
+after it are typed; `diff` is a change of the sources. A page that has a diff, or a file in a folder, works on a copy of the
+sources; the others on links to what is built.
+
+How output is compared, line by line, in `mask()`:
+	- white space counts as one blank, runs of dashes as one; blank lines do not count
+	- a number stands for any number but 0, and 0 for 0; except that numbers with a unit of time or a decimal point, a CPU's
+	  number and the index and CPU of an event's line stand for any number, and that a number alone on its line is itself
+	- `...` stands for any lines when it is a line, and for any text when it is in a line
+"""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pexpect
+
+from harness import BOOT, ROOT, Failed, check, check_eq
+
+PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ")
+SKIPS = ("display", "npm", "apt")
+DEADLINE_S = 90
+HOST_PROMPT = "host-of-listings$ "  # what the host's shell prints for `$ `
+MORE = r"(?<![^\r\n])--More--$"
+KEYS = {"Return": "\r", "Space": " "}
+# Commands that a listing shows and that are not for this machine, or would run themselves without end.
+SHELL_SETUP = """
+PS1='{prompt}' PS2= PROMPT_COMMAND= TERM=dumb COLUMNS=400; unset MAKEFLAGS MAKELEVEL MFLAGS DEBUGINFOD_URLS
+qemu/install-tools() {{ :; }}
+make() {{ {make}; }}
+"""
+# In a folder of links `make` is the repository's; `make test` runs one item, since this is one of the others.
+MAKE_LINKED = """case " $* " in
+*" test "*) command make -C '{root}' TESTS=unit/glob_test "$@" ;;
+*) command make --no-print-directory -C '{root}' TRACE="$PWD/build/x86_64/run.ktr" "$@" ;;
+esac"""
+
+
+class Step:
+    """One line to type, or keys to press; and the output that the listing shows."""
+
+    def __init__(self, line, terminal, prompt, text, keys=False):
+        self.line, self.terminal, self.prompt, self.text, self.keys = line, terminal, prompt, text, keys
+        self.output = []
+        self.next_prompt = None  # of the same terminal
+
+
+class File:
+    """A file that the page shows, or a change."""
+
+    def __init__(self, line, path, text):
+        self.line, self.path, self.text = line, path, text  # path None: a diff
+
+
+def prompt_of(line):
+    return next((p for p in PROMPTS if line.startswith(p) and line.strip() != p.strip()), None)
+
+
+def fences(text):
+    """(line number, info string, lines) of each fenced block; of indented blocks and paragraphs: info None."""
+    block, info, start = [], None, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        m = re.match(r" {0,3}(`{3,}|~{3,})\s*(.*)$", line)
+        if m and (info is None or not m[2]):
+            if block:
+                yield start, info, block
+            block, info, start = [], m[2] if info is None else None, number
+        else:
+            block.append(line)
+    check(info is None, f"line {start}: a fenced block without an end")
+    yield start, None, block
+
+
+def parse_console(number, info, lines):
+    """The steps of a listing; none if it is skipped."""
+    words = dict(word.partition("=")[::2] for word in info.split()[1:])
+    check(set(words) <= {"terminal", "skip"}, f"line {number}: `{info}`: expected terminal= or skip=")
+    if "skip" in words:
+        check(words["skip"] in SKIPS, f"line {number}: skip={words['skip']}: expected {' or '.join(SKIPS)}")
+        return []
+    steps = []
+    for n, line in enumerate(lines, number + 1):
+        prompt, keys = prompt_of(line), re.fullmatch(r"\[([^\[\]]+)\]", line)
+        if prompt:
+            steps.append(Step(n, words.get("terminal", ""), prompt, line[len(prompt):]))
+        elif keys and all(key_bytes(k) for k in keys[1].split()):
+            steps.append(Step(n, words.get("terminal", ""), None, keys[1], keys=True))
+        else:
+            check(steps, f"line {n}: a listing begins with a prompt or keys, found: {line}")
+            steps[-1].output.append(line)
+    check(steps, f"line {number}: a listing in which nothing is typed")
+    return steps
+
+
+def key_bytes(name):
+    if re.fullmatch(r"\^[A-Z\]\\]", name):
+        return chr(ord(name[1]) - 64)
+    return KEYS.get(name, name if len(name) == 1 else None)
+
+
+def parse(path):
+    """Steps and files of a page, in their order. A prompt outside of a listing is an error."""
+    found = []
+    for number, info, lines in fences(path.read_text(encoding="utf-8")):
+        words = (info or "").split()
+        if words[:1] == ["console"]:
+            found += parse_console(number, info, lines)
+            continue
+        if words[:1] == ["diff"]:
+            found.append(File(number, None, "\n".join(lines) + "\n"))
+        elif len(words) == 2 and path.parent.name != "ktr":  # ktr/README.md's files are test_embed's
+            found.append(File(number, words[1], "\n".join(lines) + "\n"))
+        shown = next(((n, line) for n, line in enumerate(lines, number + 1) if prompt_of(line.lstrip(" >"))), None)
+        check(shown is None or found and isinstance(found[-1], File) and found[-1].line == number,
+              f"{path.name}: line {shown and shown[0]}: a prompt that no listing shows: {shown and shown[1]}")
+    steps = [s for s in found if isinstance(s, Step)]
+    for step, following in ((s, t) for i, s in enumerate(steps) for t in steps[i + 1:]):
+        if step.next_prompt is None and following.terminal == step.terminal and following.prompt:
+            step.next_prompt = following.prompt
+    return found
+
+
+def mask(line):
+    """What of a line is compared."""
+    line = line.strip()
+    if re.fullmatch(r"\d+", line):
+        return line
+    line = re.sub(r"^(\d+|-)( +\d+)? +(?=\d+\.\d{9} )", "", line)
+    line = re.sub(r'"(seq|cpu|ns|tid)":\d+', r'"\1":#', line)
+    line = re.sub(r"((?:\bcpu ?|\bCPU ?|\bidle/))\d+", r"\1#", line)
+    line = re.sub(r"(?<![\w.])(\d[\d,]*)(?= ?(?:ns|us|ms|s|min|minutes|seconds|%)(?!\w))|\d+\.\d+", "#", line)
+    line = re.sub(r"0x0*[1-9a-f][0-9a-f]*", "0x#", line)
+    line = re.sub(r"\b[0-9a-f]{12,}\b", "#", line)
+    line = re.sub(r"\d[\d,]*", lambda m: "0" if not m[0].strip("0,") else "#", line)
+    return re.sub(r"-{3,}", "---", re.sub(r"\s+", " ", line))
+
+
+def line_pattern(line):
+    return re.compile(".*".join(re.escape(part) for part in mask(line.replace("...", "\0")).split("\0")))
+
+
+def difference(expected, found):
+    """None, or a message: the listing's first line that nothing found matches."""
+    expected = [line for line in expected if line.strip()]
+    found = [mask(line) for line in found if line.strip()]
+    at, best = {0}, 0  # how many found lines the listing's lines so far may stand for
+    for line in expected:
+        if line.strip() == "...":
+            at = set(range(min(at), len(found) + 1))
+            continue
+        pattern = line_pattern(line)
+        best = min(at)
+        at = {i + 1 for i in at if i < len(found) and pattern.fullmatch(found[i])}
+        if not at:
+            return f"the page has\n  {line}\nfound there, masked:\n  " + ("\n  ".join(found[best:best + 12]) or "(nothing)")
+    if len(found) not in at:
+        return "the page ends, and more is printed, masked:\n  " + "\n  ".join(found[max(at):max(at) + 12])
+    return None
+
+
+def plain(text):
+    """Terminal output as lines without what moves the cursor."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r {8}\r", "", text)
+    return text.replace("\r", "")
+
+
+class Terminal:
+    """A pseudo-terminal with the host's shell; what is typed into it may start a guest, or gdb."""
+
+    def __init__(self, folder, make):
+        env = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb")
+        self.child = pexpect.spawn("/bin/bash", ["--norc", "--noprofile", "--noediting"], cwd=folder, env=env,
+                                   encoding="utf-8", codec_errors="replace", timeout=DEADLINE_S, dimensions=(1000, 400))
+        self.child.delaybeforesend = None
+        setup = folder / ".listing-setup"
+        setup.write_text(SHELL_SETUP.format(prompt=HOST_PROMPT, make=make))
+        self.child.sendline(". ./.listing-setup")
+        self.patterns = [rf"(?<![^\r\n]){re.escape(HOST_PROMPT if p == '$ ' else p)}$" for p in PROMPTS]
+        self.prompt = None
+        self.wait("$ ")
+
+    def wait(self, wanted):
+        """The output up to the next prompt; up to the wanted one, if one is."""
+        text = ""
+        while True:
+            try:
+                found = self.child.expect([*self.patterns, MORE, pexpect.EOF])
+            except pexpect.TIMEOUT:
+                raise Failed(f"no prompt {wanted or ''} came; found:\n{plain(text + self.child.before)[-3000:]}") from None
+            text += self.child.before
+            check(found <= len(PROMPTS), f"the terminal closed; found:\n{plain(text)[-3000:]}")
+            if found == len(PROMPTS):
+                self.child.send(" ")
+                continue
+            self.prompt = PROMPTS[found]
+            if wanted in (None, self.prompt):
+                return plain(text)
+            text += self.prompt + "\n"
+
+    def type(self, step):
+        if step.keys:
+            for key in step.text.split():
+                self.child.send(key_bytes(key))
+            return self.wait(step.next_prompt)
+        check_eq(self.prompt, step.prompt, "the prompt in this terminal")
+        self.child.sendline(step.text)
+        return self.wait(step.next_prompt).partition("\n")[2]
+
+    def close(self):
+        self.child.close(force=True)
+
+
+def link_tree(folder):
+    """The repository as a page without changes sees it: links, and a build folder that takes new files."""
+    for entry in ROOT.iterdir():
+        if entry.name not in ("build", ".git"):
+            (folder / entry.name).symlink_to(entry)
+    for build in (ROOT / "build").iterdir():
+        if build.is_dir():
+            (folder / "build" / build.name).mkdir(parents=True)
+            for entry in build.iterdir():
+                (folder / "build" / build.name / entry.name).symlink_to(entry)
+    for trace in (folder / "build").glob("*/run.ktr"):
+        trace.unlink()
+
+
+def copy_tree(folder):
+    """The sources, for a page that changes them."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+
+
+def write(file, folder):
+    if file.path is None:
+        p = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch"], cwd=folder, input=file.text, capture_output=True,
+                           text=True, timeout=DEADLINE_S)
+        check_eq(p.returncode, 0, f"line {file.line}: the change does not apply: {p.stdout}{p.stderr}")
+    else:
+        (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file.path).write_text(file.text)
+
+
+@contextlib.contextmanager
+def page(path, folder):
+    """Types all of a page, in a folder where its files are left."""
+    found = parse(path)
+    changes = any(isinstance(f, File) and (f.path is None or "/" in f.path) for f in found)
+    (copy_tree if changes else link_tree)(folder)
+    make = 'command make "$@"' if changes else MAKE_LINKED.format(root=ROOT)
+    terminals = {}
+    try:
+        for item in found:
+            if isinstance(item, File):
+                write(item, folder)
+                continue
+            if item.terminal not in terminals:
+                terminals[item.terminal] = Terminal(folder, make)
+            try:
+                out = terminals[item.terminal].type(item)
+            except Failed as e:
+                raise Failed(f"{path.name}: line {item.line}: {item.text}\n{e}") from None
+            wrong = difference(item.output, out.splitlines())
+            check(wrong is None, f"{path.name}: line {item.line}: {item.text}\n{wrong}\nall that was printed:\n{out[-6000:]}")
+        yield found
+    finally:
+        for terminal in terminals.values():
+            terminal.close()

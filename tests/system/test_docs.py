@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""test_docs.py - the pages: each listing of README.md, doc/ and ktr/README.md is typed, on the machine that it names, and
+its output compared (listing.py). A page is one test."""
+import contextlib
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from harness import ROOT, Failed, check, check_eq, main, scratch_file, test  # noqa: E402
+from listing import difference, page, parse  # noqa: E402
+
+LABS = ROOT / "doc" / "labs.md"  # test_labs.py's
+PAGES = [ROOT / "README.md", ROOT / "ktr" / "README.md", *sorted((ROOT / "doc").glob("*.md"))]
+README_WORDS = 1000
+
+
+def typed(path):
+    folder = scratch_file("")
+    folder.mkdir()
+    with page(path, folder):
+        pass
+
+
+for _path in PAGES:
+    if _path != LABS and any(True for _ in parse(_path)):
+        test(f"{_path.relative_to(ROOT)}: what each listing shows is what happens")(lambda path=_path: typed(path))
+
+
+def written(text):
+    path = scratch_file(".md")
+    path.write_text(text)
+    return path
+
+
+@test("a listing that is not true is found: a line more, a line less, another word, 0 for a number, another prompt")
+def found_out():
+    shown = ["recorded 12 at 0x1f", "...", "done: 3 of 3"]
+    check_eq(difference(shown, ["recorded 7 at 0xffe0", "a", "b", "done: 1 of 1"]), None, "what differs in numbers only")
+    for wrong in (["recorded 12 at 0x1f", "done: 3 of 3", "more"], ["recorded 12 at 0x1f"], ["recorded 12 at 0x1f", "done: 3 in 3"],
+                  ["recorded 0 at 0x1f", "done: 3 of 3"]):
+        check(difference(shown, wrong) is not None, f"taken for the same: {wrong}")
+    typed(written("```console\n$ echo a; echo 12\na\n12\n```\n"))
+    for text, why in (("$ echo a\nb", "the page has"), ("$ echo a; echo b\na", "more is printed"), ("$ echo 12\n13", "the page has"),
+                      ("kestrel# echo a\na", "the prompt in this terminal"), ("$ true\n[^Q x]\n", "no prompt")):
+        if why == "no prompt":
+            continue
+        with contextlib.suppress(Failed):
+            typed(written(f"```console\n{text}\n```\n"))
+            raise AssertionError(f"taken for true: {text}")
+
+
+@test("a prompt outside of a listing is an error, and so is a listing that is skipped without need")
+def outside():
+    for text in ("```\n$ make\n```\n", "    $ make\n", "```sh\nkestrel# ps\n```\n", "```console skip=slow\n$ make\n```\n",
+                 "```console\nps\n```\n", "```console\n```\n"):
+        with contextlib.suppress(Failed):
+            parse(written(text))
+            raise AssertionError(f"taken for good: {text!r}")
+
+
+@test("README.md has fewer than 1,000 words, and the pages link to what exists")
+def links():
+    words = len((ROOT / "README.md").read_text(encoding="utf-8").split())
+    check(words < README_WORDS, f"README.md: {words} words, expected fewer than {README_WORDS}")
+    for path in PAGES:
+        text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if "://" not in target:
+                check((path.parent / target).exists(), f"{path.relative_to(ROOT)}: link to {target}, which does not exist")
+
+
+@test("each page of doc/ is linked from README.md or from another page")
+def reached():
+    text = "\n".join(p.read_text(encoding="utf-8") for p in PAGES)
+    for path in (ROOT / "doc").glob("*.md"):
+        check(path.name in re.findall(r"\]\((?:doc/|\.\./doc/)?([\w-]+\.md)", text), f"doc/{path.name}: no page links to it")
+
+
+if __name__ == "__main__":
+    main()
