@@ -40,10 +40,11 @@ PS1='{prompt}' PS2= PROMPT_COMMAND= TERM=dumb COLUMNS=400; unset MAKEFLAGS MAKEL
 qemu/install-tools() {{ :; }}
 make() {{ {make}; }}
 """
-# In a folder of links `make` is the repository's; `make test` runs one item, since this is one of the others.
+# In a folder of links the repository is where it was built (the compiler is told where that is); `make test` runs one item,
+# since this is one of the others.
 MAKE_LINKED = """case " $* " in
-*" test "*) command make -C '{root}' TESTS=unit/glob_test "$@" ;;
-*) command make --no-print-directory -C '{root}' TRACE="$PWD/build/x86_64/run.ktr" "$@" ;;
+*" test "*) command make CURDIR='{root}' TESTS=unit/ktr_param_test "$@" ;;
+*) command make CURDIR='{root}' "$@" ;;
 esac"""
 
 
@@ -54,6 +55,7 @@ class Step:
         self.line, self.terminal, self.prompt, self.text, self.keys = line, terminal, prompt, text, keys
         self.output = []
         self.next_prompt = None  # of the same terminal
+        self.before_keys = False  # keys are pressed there next: no prompt comes first
 
 
 class File:
@@ -125,9 +127,10 @@ def parse(path):
         check(shown is None or found and isinstance(found[-1], File) and found[-1].line == number,
               f"{path.name}: line {shown and shown[0]}: a prompt that no listing shows: {shown and shown[1]}")
     steps = [s for s in found if isinstance(s, Step)]
-    for step, following in ((s, t) for i, s in enumerate(steps) for t in steps[i + 1:]):
-        if step.next_prompt is None and following.terminal == step.terminal and following.prompt:
-            step.next_prompt = following.prompt
+    for i, step in enumerate(steps):
+        later = [s for s in steps[i + 1:] if s.terminal == step.terminal]
+        step.next_prompt = next((s.prompt for s in later if not s.keys), None)
+        step.before_keys = bool(later) and later[0].keys
     return found
 
 
@@ -180,12 +183,11 @@ class Terminal:
 
     def __init__(self, folder, make):
         env = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb")
-        self.child = pexpect.spawn("/bin/bash", ["--norc", "--noprofile", "--noediting"], cwd=folder, env=env,
-                                   encoding="utf-8", codec_errors="replace", timeout=DEADLINE_S, dimensions=(1000, 400))
-        self.child.delaybeforesend = None
         setup = folder / ".listing-setup"
         setup.write_text(SHELL_SETUP.format(prompt=HOST_PROMPT, make=make))
-        self.child.sendline(". ./.listing-setup")
+        self.child = pexpect.spawn("/bin/bash", ["--rcfile", str(setup), "--noediting", "-i"], cwd=folder, env=env,
+                                   encoding="utf-8", codec_errors="replace", timeout=DEADLINE_S, dimensions=(1000, 400))
+        self.child.delaybeforesend = None
         self.patterns = [rf"(?<![^\r\n]){re.escape(HOST_PROMPT if p == '$ ' else p)}$" for p in PROMPTS]
         self.prompt = None
         self.wait("$ ")
@@ -210,11 +212,13 @@ class Terminal:
 
     def type(self, step):
         if step.keys:
-            for key in step.text.split():
-                self.child.send(key_bytes(key))
+            self.child.send("".join(key_bytes(key) for key in step.text.split()))
             return self.wait(step.next_prompt)
         check_eq(self.prompt, step.prompt, "the prompt in this terminal")
         self.child.sendline(step.text)
+        if step.before_keys:  # what the listing shows before them, and no more
+            self.child.expect_exact([line for line in [step.text, *step.output] if line.strip()][-1])
+            return "\n".join(step.output)
         return self.wait(step.next_prompt).partition("\n")[2]
 
     def close(self):
