@@ -4,8 +4,8 @@ A listing is a fenced block whose info string begins with `console`. Renderers i
 	terminal=NAME   another terminal than the page's first
 	skip=REASON     not typed, since it needs a display, npm or apt
 Each line of it that begins with a prompt is typed at that prompt; `$ ` is the host's shell, `kestrel# ` the guest's,
-`db> ` the kernel debugger, `(gdb) ` gdb. A line `[Return ~ ^B]` is keys that are pressed. All other lines are output. A
-terminal goes on from one listing of the page to the next, so what runs in it decides which prompt is there.
+`db> ` the kernel debugger, `(gdb) ` gdb, `(qemu) ` QEMU's monitor. A line `[Return ~ ^B]` is keys that are pressed: at the prompt that follows
+the command before them, or, if they are `[Return]` or begin with ^C, while that command runs. All other lines are output. A terminal goes on from one listing of the page to the next, so what runs in it decides which prompt is there.
 
 A fenced block whose info string is a language and a path (`sh demo.sh`) is a file, which is written before the listings
 after it are typed; `diff` is a change of the sources. A page that has a diff, or a file in a folder, works on a copy of the
@@ -28,7 +28,7 @@ import pexpect
 
 from harness import BOOT, ROOT, Failed, check, check_eq
 
-PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ")
+PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ", "(qemu) ")
 SKIPS = ("display", "npm", "apt")
 DEADLINE_S = 90
 HOST_PROMPT = "host-of-listings$ "  # what the host's shell prints for `$ `
@@ -55,7 +55,7 @@ class Step:
         self.line, self.terminal, self.prompt, self.text, self.keys = line, terminal, prompt, text, keys
         self.output = []
         self.next_prompt = None  # of the same terminal
-        self.before_keys = False  # keys are pressed there next: no prompt comes first
+        self.interrupted = False  # keys are pressed there next, while this runs
 
 
 class File:
@@ -130,7 +130,9 @@ def parse(path):
     for i, step in enumerate(steps):
         later = [s for s in steps[i + 1:] if s.terminal == step.terminal]
         step.next_prompt = next((s.prompt for s in later if not s.keys), None)
-        step.before_keys = bool(later) and later[0].keys
+        step.interrupted = bool(later) and later[0].keys and (later[0].text == "Return" or later[0].text.startswith("^C"))
+        if not step.interrupted and later and later[0].keys:
+            step.next_prompt = None
     return found
 
 
@@ -212,11 +214,15 @@ class Terminal:
 
     def type(self, step):
         if step.keys:
-            self.child.send("".join(key_bytes(key) for key in step.text.split()))
+            keys = step.text.split()
+            if keys[0] == "Return" and len(keys) > 1:  # an empty line: the prompt comes again
+                self.child.send(key_bytes(keys.pop(0)))
+                self.wait(self.prompt)
+            self.child.send("".join(map(key_bytes, keys)))
             return self.wait(step.next_prompt)
         check_eq(self.prompt, step.prompt, "the prompt in this terminal")
         self.child.sendline(step.text)
-        if step.before_keys:  # what the listing shows before them, and no more
+        if step.interrupted:  # as soon as it has printed what the listing shows
             self.child.expect_exact([line for line in [step.text, *step.output] if line.strip()][-1])
             return "\n".join(step.output)
         return self.wait(step.next_prompt).partition("\n")[2]
