@@ -143,7 +143,7 @@ def mask(line):
         return line
     line = re.sub(r"^(\d+|-)( +\d+)? +(?=\d+\.\d{9} )", "", line)
     line = re.sub(r'"(seq|cpu|ns|tid)":\d+', r'"\1":#', line)
-    line = re.sub(r"((?:\bcpu ?|\bCPU ?|\bidle/))\d+", r"\1#", line)
+    line = re.sub(r"(\bcpu ?|\bCPU ?|\b(?:idle|swapper)/|^\S+ +\[)\d+", r"\1#", line)
     line = re.sub(r"(?<![\w.])(\d[\d,]*)(?= ?(?:ns|us|ms|s|min|minutes|seconds|%)(?!\w))|\d+\.\d+", "#", line)
     line = re.sub(r"0x0*[1-9a-f][0-9a-f]*", "0x#", line)
     line = re.sub(r"\b[0-9a-f]{12,}\b", "#", line)

@@ -2,7 +2,7 @@
 """test_routes.py - death by route: whatever kills or hangs the kernel, each way to its last events tells the same ones.
 
 The ways: db> (its `capture`, over the console), a memory dump (ktrdump -M), the boot after a reset (/dev/ktr.prev), and
-the serial line, which has what was flushed before. Each test prints a row of the table in README.md.
+the serial line, which has what was flushed before. Each test prints a row of the table in doc/crashes.md.
 """
 import contextlib
 import os
