@@ -74,9 +74,9 @@ console_early_init(void)
 }
 
 /*
- * Return ~ ^B is the chord of keys that asks for the debugger. After Return, a ~ is held back until the
- * next key shows whether it belongs to the chord, so that nothing of a chord reaches the program that
- * reads. Interrupt context; there is one such line, so one CPU at a time is here.
+ * Return ~ ^B is the chord of keys that asks for the debugger. After Return, a ~ is held back until
+ * the next key shows whether it belongs to the chord, so that nothing of a chord reaches the
+ * program that reads. Interrupt context; there is one such line, so one CPU at a time is here.
  */
 static void
 console_key(char c)

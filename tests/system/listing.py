@@ -12,7 +12,8 @@ after it are typed; `diff` is a change of the sources. A page that has a diff, o
 sources; the others on links to what is built.
 
 How output is compared, line by line, in `mask()`:
-	- white space counts as one blank, runs of dashes as one; blank lines do not count
+	- white space counts as one blank, runs of dashes as one; blank lines, and prompts at which nothing is
+	  typed, do not count
 	- a number stands for any number but 0, and 0 for 0; except that numbers with a unit of time or a decimal point, a CPU's
 	  number and the index and CPU of an event's line stand for any number, and that a number alone on its line is itself
 	- `...` stands for any lines when it is a line, and for any text when it is in a line
@@ -75,7 +76,7 @@ def fences(text):
     for number, line in enumerate(text.splitlines(), 1):
         m = re.match(r" {0,3}(`{3,}|~{3,})\s*(.*)$", line)
         if m and (info is None or not m[2]):
-            if block:
+            if block or info is not None:
                 yield start, info, block
             block, info, start = [], m[2] if info is None else None, number
         else:
@@ -157,8 +158,9 @@ def line_pattern(line):
 
 def difference(expected, found):
     """None, or a message: the listing's first line that nothing found matches."""
-    expected = [line for line in expected if line.strip()]
-    found = [mask(line) for line in found if line.strip()]
+    nothing = {"", *(prompt.strip() for prompt in PROMPTS)}
+    expected = [line for line in expected if line.strip() not in nothing]
+    found = [mask(line) for line in found if line.strip() not in nothing]
     at, best = {0}, 0  # how many found lines the listing's lines so far may stand for
     for line in expected:
         if line.strip() == "...":
