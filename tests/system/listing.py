@@ -20,20 +20,20 @@ How output is compared, line by line, in `mask()`:
 """
 import contextlib
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 
 import pexpect
 
-from harness import BOOT, ROOT, Failed, check, check_eq
+from harness import ROOT, Failed, check, check_eq
 
 PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ", "(qemu) ")
 SKIPS = ("display", "npm", "apt")
 DEADLINE_S = 90
 HOST_PROMPT = "host-of-listings$ "  # what the host's shell prints for `$ `
 MORE = r"(?<![^\r\n])--More--$"
+BUILT = ("x86_64", "host")
 KEYS = {"Return": "\r", "Space": " "}
 # Commands that a listing shows and that are not for this machine, or would run themselves without end.
 SHELL_SETUP = """
@@ -41,9 +41,9 @@ PS1='{prompt}' PS2= PROMPT_COMMAND= TERM=dumb COLUMNS=400; unset MAKEFLAGS MAKEL
 qemu/install-tools() {{ :; }}
 make() {{ {make}; }}
 """
-# In a folder of links the repository is where it was built (the compiler is told where that is); `make test` runs one item,
+# The compiler is told that it works where everything was built, or it would all be built again. `make test` runs one item,
 # since this is one of the others.
-MAKE_LINKED = """case " $* " in
+MAKE = """case " $* " in
 *" test "*) command make CURDIR='{root}' TESTS=unit/ktr_param_test "$@" ;;
 *) command make CURDIR='{root}' "$@" ;;
 esac"""
@@ -248,11 +248,14 @@ def link_tree(folder):
 
 
 def copy_tree(folder):
-    """The sources, for a page that changes them."""
+    """The sources and what was built from them, for a page that changes them: only that is built again."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
+    (folder / "build").mkdir()
+    for name in BUILT:
+        subprocess.run(["cp", "-a", ROOT / "build" / name, folder / "build" / name], check=True, timeout=DEADLINE_S)
 
 
 def write(file, folder):
@@ -271,7 +274,7 @@ def page(path, folder):
     found = parse(path)
     changes = any(isinstance(f, File) and (f.path is None or "/" in f.path) for f in found)
     (copy_tree if changes else link_tree)(folder)
-    make = 'command make "$@"' if changes else MAKE_LINKED.format(root=ROOT)
+    make = MAKE.format(root=ROOT)
     terminals = {}
     try:
         for item in found:
