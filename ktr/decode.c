@@ -183,13 +183,16 @@ ktr_decoder_finish(struct ktr_decoder *d)
 int64_t
 ktr_decode_ns(const struct ktr_decode_header *h, uint64_t ticks)
 {
+	const uint64_t second = 1000000000u;
 	bool before = ticks < h->boot_ticks;
 	uint64_t t = before ? h->boot_ticks - ticks : ticks - h->boot_ticks;
-	if (h->hz != 0 && h->hz != 1000000000u && h->hz <= 18000000000ull) {
-		/* The remainder is below hz, so that its product fits. */
-		t = t / h->hz * 1000000000u + t % h->hz * 1000000000u / h->hz;
+	if (h->hz != 0 && h->hz != second && h->hz <= UINT64_MAX / second) {
+		uint64_t seconds = t / h->hz;
+		t = seconds > INT64_MAX / second ? UINT64_MAX
+						 : seconds * second + t % h->hz * second / h->hz;
 	}
-	return before ? -(int64_t)t : (int64_t)t;
+	int64_t ns = t > INT64_MAX ? INT64_MAX : (int64_t)t;
+	return before ? -ns : ns;
 }
 
 const char *

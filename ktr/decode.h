@@ -112,7 +112,7 @@ int ktr_decoder_finish(struct ktr_decoder *d);
 /** Frames with a right checksum so far. */
 uint64_t ktr_decoder_frames(const struct ktr_decoder *d);
 
-/** Nanoseconds since boot. */
+/** Nanoseconds since boot; a time that is further away than 292 years is cut to that. */
 int64_t ktr_decode_ns(const struct ktr_decode_header *header, uint64_t ticks);
 
 /** The text of an event, `(site N)` with its parameters when the site is not known. As snprintf. */

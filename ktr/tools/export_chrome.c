@@ -43,7 +43,10 @@ struct cpu {
 	char runs[ACTIVITY_NAME + 16]; /* what has begun; "": nothing */
 	const char *interrupts[NEST_MAX];
 	unsigned nested;
-	uint64_t lost_until;
+	/* A loss waits until it is known where it ends: at the next thing that the CPU does. */
+	bool lost;
+	uint64_t lost_from, lost_to, lost_count;
+	enum ktr_gap_reason lost_why;
 };
 
 struct export
@@ -100,8 +103,34 @@ track_of(struct export *x, const struct activity_thread *t)
 	return track;
 }
 
+/* Writes the loss that waits, if one does. It ends at `until` at the latest. */
+static void
+lost_put(struct export *x, uint32_t number, uint64_t until)
+{
+	struct cpu *cpu = &x->cpus[number];
+	struct line l;
+	if (!cpu->lost)
+		return;
+	cpu->lost = false;
+	uint64_t to = cpu->lost_to < until ? cpu->lost_to : until, ns = to - cpu->lost_from;
+	chrome_entry_begin(&x->out, &l, 'X', place_of_cpu(number), cpu->lost_from);
+	chrome_entry_name(&l, "lost", "lost");
+	/* It ends before the next slice begins, however a reader rounds the sum of start and
+	 * length. */
+	ns -= ns > 0;
+	line_text(&l, ",\"dur\":");
+	chrome_put_time(&l, ns);
+	line_text(&l, ",\"args\":{\"events\":");
+	chrome_put_integer(&l, cpu->lost_count, false);
+	line_text(&l, ",\"why\":");
+	line_json(&l, ktr_gap_reason_name(cpu->lost_why));
+	line_char(&l, '}');
+	chrome_entry_end(&l);
+}
+
+/* A CPU that does something at ns, its track known to the reader. */
 static struct cpu *
-cpu_of(struct export *x, uint32_t number)
+cpu_of(struct export *x, uint32_t number, uint64_t ns)
 {
 	struct cpu *cpu = &x->cpus[number];
 	char name[32];
@@ -110,6 +139,7 @@ cpu_of(struct export *x, uint32_t number)
 		chrome_put_meta(&x->out, "thread", place_of_cpu(number), name, number);
 	}
 	cpu->known = true;
+	lost_put(x, number, ns);
 	return cpu;
 }
 
@@ -207,7 +237,7 @@ track_end(struct export *x, struct track *track)
 static void
 interrupts_end(struct export *x, uint32_t number, uint64_t ns, unsigned left)
 {
-	struct cpu *cpu = cpu_of(x, number);
+	struct cpu *cpu = cpu_of(x, number, ns);
 	char name[STATE_BYTES];
 	while (cpu->nested > left) {
 		snprintf(name, sizeof(name), "%s", cpu->interrupts[--cpu->nested]);
@@ -228,7 +258,7 @@ cpu_clear(struct export *x, uint32_t number, uint64_t ns)
 static void
 put_switch(struct export *x, const struct activity *a)
 {
-	struct cpu *cpu = cpu_of(x, a->cpu);
+	struct cpu *cpu = cpu_of(x, a->cpu, a->ns);
 	cpu_clear(x, a->cpu, a->ns);
 	if (a->left >= 0 && x->cpus[a->left].known)
 		cpu_clear(x, (uint32_t)a->left, a->ns);
@@ -259,7 +289,7 @@ put_wakeup(struct export *x, const struct activity *a)
 static void
 put_interrupt(struct export *x, const struct activity *a)
 {
-	struct cpu *cpu = cpu_of(x, a->cpu);
+	struct cpu *cpu = cpu_of(x, a->cpu, a->ns);
 	if (a->kind == ACTIVITY_IRQ_ENTER) {
 		const char *text = a->text[0] != '\0' ? a->text : "interrupt";
 		if (cpu->nested == NEST_MAX) /* their ends are not told */
@@ -292,7 +322,7 @@ static void
 put_counter(struct export *x, const struct activity *a)
 {
 	struct line l;
-	cpu_of(x, a->cpu);
+	cpu_of(x, a->cpu, a->ns);
 	chrome_entry_begin(&x->out, &l, 'C', place_of_cpu(a->cpu), a->ns);
 	chrome_entry_name(&l, a->text[0] != '\0' ? a->text : "counter", "counter");
 	line_text(&l, ",\"args\":{\"value\":");
@@ -404,34 +434,32 @@ chrome_event(struct export *x, const struct export_event *ev, char *err, size_t 
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 
+/*
+ * Losses of one CPU may overlap. A loss that begins within another one cuts it, and lasts at least
+ * as long: slices of a track must not cross.
+ */
 static bool
 chrome_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
 {
 	const struct ktr_decode_gap *g = gap->g;
-	struct cpu *cpu = cpu_of(x, g->cpu);
-	uint64_t from = gap->from_ns > cpu->lost_until ? gap->from_ns : cpu->lost_until;
-	uint64_t ns = gap->to_ns > from ? gap->to_ns - from : 0;
-	struct line l;
-	x->last_ns = gap->from_ns;
-	cpu_clear(x, g->cpu, gap->from_ns);
+	struct cpu *cpu = &x->cpus[g->cpu];
+	uint64_t from = gap->from_ns > x->last_ns ? gap->from_ns : x->last_ns;
+	uint64_t before_to = cpu->lost ? cpu->lost_to : 0;
+	x->last_ns = from;
+	cpu_clear(x, g->cpu, from);
 	if (gap->thread != NULL) {
 		struct track *track = track_of(x, gap->thread);
 		if (track == NULL)
 			return export_fail(err, errlen, "not enough memory");
-		state_put(x, track, gap->from_ns);
+		state_put(x, track, from);
 	}
-	chrome_entry_begin(&x->out, &l, 'X', place_of_cpu(g->cpu), from);
-	chrome_entry_name(&l, "lost", "lost");
-	ns -= ns > 0; /* it ends before the next begins, whatever a reader's sum of the two is */
-	line_text(&l, ",\"dur\":");
-	chrome_put_time(&l, ns);
-	line_text(&l, ",\"args\":{\"events\":");
-	chrome_put_integer(&l, g->count, false);
-	line_text(&l, ",\"why\":");
-	line_json(&l, ktr_gap_reason_name(g->reason));
-	line_char(&l, '}');
-	chrome_entry_end(&l);
-	cpu->lost_until = gap->to_ns;
+	cpu->lost = true;
+	cpu->lost_from = from;
+	cpu->lost_to = gap->to_ns > before_to ? gap->to_ns : before_to;
+	if (cpu->lost_to < from)
+		cpu->lost_to = from;
+	cpu->lost_count = g->count;
+	cpu->lost_why = g->reason;
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 
@@ -463,6 +491,7 @@ chrome_close(struct export *x, bool complete, char *err, size_t errlen)
 	for (size_t i = 0; complete && i < x->track_room; i++)
 		track_end(x, &x->tracks[i]);
 	for (uint32_t n = 0; complete && n < KTR_DECODE_CPUS; n++) {
+		lost_put(x, n, UINT64_MAX);
 		if (x->cpus[n].known)
 			cpu_clear(x, n, x->last_ns);
 	}

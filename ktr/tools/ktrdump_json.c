@@ -146,8 +146,9 @@ dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 void
 dump_json_gap(struct dump *d, const struct ktr_decode_gap *g)
 {
-	fprintf(d->out, "{\"gap\":%llu,\"cpu\":%u,\"from_ns\":%lld,\"to_ns\":%lld}\n",
-		(unsigned long long)g->count, (unsigned)g->cpu,
+	fprintf(d->out,
+		"{\"gap\":%llu,\"cpu\":%u,\"why\":\"%s\",\"from_ns\":%lld,\"to_ns\":%lld}\n",
+		(unsigned long long)g->count, (unsigned)g->cpu, ktr_gap_reason_name(g->reason),
 		(long long)ktr_decode_ns(g->header, g->from_ticks),
 		(long long)ktr_decode_ns(g->header, g->to_ticks));
 }

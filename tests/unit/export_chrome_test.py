@@ -7,6 +7,7 @@ import json
 import re
 
 import export_help as x
+import wire
 from export_help import equal, expect
 from export_timeline_help import (each_stream, event_name, exported, ident_tid,
                                   same_thread, two_boots_are_refused, value_text)
@@ -96,6 +97,18 @@ class Trace:
         else:
             self.processes[e["args"]["name"]] = e["pid"]
 
+    def losses_nest(self):
+        """On a CPU's track, no loss crosses another, nor what runs, nor an interrupt; what was lost is shown as lost."""
+        slices = [(tid, a, b) for tid, _, a, b in self.lost]
+        slices += [(track[1], a, b) for track, cat, _, a, b, _ in self.durations if cat in ("cpu", "interrupt")]
+        for tid in {s[0] for s in slices}:
+            open_until = []
+            for _, a, b in sorted((s for s in slices if s[0] == tid), key=lambda s: (s[1], -s[2])):
+                while open_until and open_until[-1] <= a:
+                    open_until.pop()
+                expect(not open_until or b <= open_until[-1], f"tid {tid}: {a} to {b} crosses what ends at {open_until[-1:]}")
+                open_until.append(b)
+
     def no_ties(self):
         """Slices of threads that touch have different names: some readers would nest them."""
         ends = {}
@@ -178,6 +191,7 @@ def check(path, tmp, *args):
             raise AssertionError(f"{error}\n# of {row}\n# in {e}") from error
     equal(sorted((tid - 0xffff0000, n) for tid, n, _, _ in trace.lost), sorted((g["cpu"], g["gap"]) for g in gaps),
           "what was lost")
+    trace.losses_nest()
     if not gaps:
         trace.no_ties()  # a call whose end is lost ends where the next begins
     if not gaps and not args:
@@ -196,6 +210,19 @@ def guest_has_all_tracks(tmp):
     expect(trace.arrows > 100, f"{trace.arrows} arrows")
 
 
+def overlapping_losses_of_a_cpu_do_not_cross(tmp):
+    """Losses that overlap in each way, and an event before the loss before it is over."""
+    path = tmp / "losses.ktr"
+    path.write_bytes(wire.stream(
+        wire.batch(0, 0, 100, 7, [(1, 0, [])]), wire.loss(0, 1, 1, 1000, 5000), wire.loss(0, 2, 1, 2000, 3000),
+        wire.loss(0, 3, 1, 2500, 6000), wire.loss(0, 4, 1, 2200, 2300), wire.batch(1, 0, 5500, 8, [(1, 0, [])]),
+        wire.batch(0, 5, 5800, 7, [(1, 0, []), (1, 10, [])]), wire.loss(0, 7, 1, 5900, 5900), wire.loss(0, 8, 1, 9000, 9500)))
+    lost = check(path, tmp).lost
+    equal([events for _, events, _, _ in lost], [1] * 6, "losses")
+    equal([(a, b) for _, _, a, b in lost], [(1000, 1999), (2000, 2499), (2500, 2500), (2500, 5799), (5900, 5900), (9000, 9499)],
+          "what was lost")
+
+
 def cut_off_pipe_is_readable(tmp):
     path = x.gen(tmp, "mix 2000")
     whole = x.ktrdump("--format", "chrome", path)[1]
@@ -211,5 +238,5 @@ def filter_passes_on_what_it_lets_through(tmp):
 
 
 if __name__ == "__main__":
-    x.main([each_stream(check), guest_has_all_tracks, cut_off_pipe_is_readable,
+    x.main([each_stream(check), guest_has_all_tracks, overlapping_losses_of_a_cpu_do_not_cross, cut_off_pipe_is_readable,
                   filter_passes_on_what_it_lets_through, two_boots_are_refused("chrome")])

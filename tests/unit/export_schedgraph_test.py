@@ -3,7 +3,11 @@
 
 The reader below is strict where schedgraph.py complains, drops a line, or stops. Prints TAP.
 """
+import os
+import pathlib
 import re
+import subprocess
+import time
 
 import export_help as x
 from export_help import equal, expect
@@ -258,6 +262,26 @@ def many_blocks_come_out_in_order(tmp):
     equal(len([r for r in without_beginnings(check(path, tmp)) if r.group == "thread"]), 125000, "lines")
 
 
+def temporary_file_has_nothing_but_what_was_written(tmp):
+    """The memory allocator fills what it gives with a byte: none of that reaches the disk."""
+    data, fill = x.gen(tmp, "mix 40000").read_bytes(), b"\xa5"
+    env = dict(os.environ, MALLOC_PERTURB_=str(fill[0] ^ 0xff))
+    with subprocess.Popen([x.KTRDUMP, "--format", "schedgraph", "-o", tmp / "out", "-i", "-"], stdin=subprocess.PIPE, env=env) as p:
+        p.stdin.write(data)
+        p.stdin.flush()
+        deadline, written = time.monotonic() + x.DEADLINE_S, b""
+        while len(written) < 2**18:  # a block
+            expect(time.monotonic() < deadline, f"{len(written)} bytes in the temporary file")
+            for fd in pathlib.Path(f"/proc/{p.pid}/fd").iterdir():
+                if "(deleted)" in os.readlink(fd):
+                    written = fd.read_bytes()
+        p.stdin.close()
+    equal(p.returncode, 0, "status")
+    expect(b"KTRGRAPH" in written, "no lines in it")
+    expect(fill * 8 not in written, "the temporary file has what was in memory")
+
+
 if __name__ == "__main__":
     x.main([each_stream(check), empty_trace_can_be_drawn, busy_trace_needs_no_help, clock_is_told_where_it_is_right,
-                  points_alone_have_no_states, filter_keeps_the_rules, many_blocks_come_out_in_order, two_boots_are_refused("schedgraph")])
+                  points_alone_have_no_states, filter_keeps_the_rules, many_blocks_come_out_in_order,
+                  temporary_file_has_nothing_but_what_was_written, two_boots_are_refused("schedgraph")])

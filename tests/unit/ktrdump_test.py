@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+import wire
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
@@ -150,9 +152,30 @@ def gaps_are_lines_of_their_own(_):
     equal(lost + len(r.lines) - 1, 5001, "events and lost events")
     objects = [json.loads(line) for line in Run("--format", "jsonl", data=data).lines]
     gap = [o for o in objects if "gap" in o]
-    equal([list(o) for o in gap], [["gap", "cpu", "from_ns", "to_ns"]])
-    equal(gap[0]["gap"], lost)
+    equal([list(o) for o in gap], [["gap", "cpu", "why", "from_ns", "to_ns"]])
+    equal((gap[0]["gap"], gap[0]["why"]), (lost, "overwritten"))
     expect("1 event torn on cpu 0" in Run("-q", data=gen("torn")).out, "torn event")
+
+
+def gaps_say_why_in_text_and_jsonl_alike(_):
+    data = wire.stream(wire.loss(0, 0, 3, 100, 200), wire.loss(0, 3, 2, 200, 300, wire.CLEARED), wire.batch(0, 9, 900, 1, [(1, 0, [])]),
+                       wire.frame(wire.TRUNCATED, wire.varints(1, 0, 10, 7)))
+    why = ["overwritten", "cleared", "damaged", "left"]
+    equal([json.loads(line).get("why") for line in Run("--format", "jsonl", data=data).lines if "gap" in line], why)
+    equal([line.split()[4] for line in Run("-q", data=data).lines if "---" in line], why)
+
+
+def times_of_any_size_are_printed(_):
+    """Ticks from 0 to 2^64 - 1, around any boot and at any rate: in order, and without undefined arithmetic (sanitize/asan)."""
+    ticks = [0, 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
+    for hz in (0, 1, 1000, 10**9, 3 * 10**9, 2**64 - 1):
+        for boot in ticks:
+            data = wire.stream(*(wire.batch(0, n, t, 1, [(1, 0, [])]) for n, t in enumerate(ticks)), hz=hz, boot_ticks=boot)
+            for args in (("-qct",), ("--format", "jsonl"), ("--stats",)):
+                r = Run(*args, data=data)
+                equal((r.status, r.err), (0, ""), f"{args}, {hz} Hz, boot at {boot}")
+            ns = [json.loads(line)["ns"] for line in Run("--format", "jsonl", data=data).lines]
+            equal(ns, sorted(ns), f"times with {hz} Hz, boot at {boot}")
 
 
 def stats_count_classes_sites_cpus_and_loss(_):
@@ -307,7 +330,8 @@ def follows_a_file_that_grows(tmp):
 
 TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, merges_cpus_by_time,
          prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events,
-         jsonl_has_exactly_the_fields, gaps_are_lines_of_their_own, stats_count_classes_sites_cpus_and_loss,
+         jsonl_has_exactly_the_fields, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
+         times_of_any_size_are_printed, stats_count_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
          live_stream_ends_clean_behind_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
