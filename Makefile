@@ -189,7 +189,7 @@ $H/ktrdump: $(KTRDUMP_OBJS)
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
 PURE_SRCS  := kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c \
-	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/thread_table.c
+	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/memory.c
 UNIT_LIB_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_HOST_SRCS) $(PURE_SRCS))
 UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c))
 

@@ -10,6 +10,7 @@
 #include "ktr/crc32c.h"
 #include "ktr/event.h"
 #include "ktr/fmt.h"
+#include "ktr/str.h"
 
 #define ENOMEM_ 12
 
@@ -20,7 +21,11 @@ ktr_decoder_create(const struct ktr_decoder_ops *ops, void *arg)
 	struct ktr_decoder *d = ops->realloc(NULL, sizeof(*d));
 	if (d == NULL)
 		return NULL;
-	*d = (struct ktr_decoder){.ops = *ops, .arg = arg, .header = &unknown};
+	ktr_zero(d, sizeof(*d));
+	d->ops = *ops;
+	d->arg = arg;
+	d->header = &unknown;
+	decode_store_init(d);
 	return d;
 }
 
@@ -29,12 +34,6 @@ ktr_decoder_destroy(struct ktr_decoder *d)
 {
 	if (d == NULL)
 		return;
-	decode_map_free(d, &d->sites);
-	decode_map_free(d, &d->strings.now);
-	decode_map_free(d, &d->strings.before);
-	decode_map_free(d, &d->threads.now);
-	decode_map_free(d, &d->threads.before);
-	decode_map_free(d, &d->texts);
 	decode_store_free(d);
 	d->ops.realloc(d, 0);
 }
@@ -74,32 +73,47 @@ damage_add(struct ktr_decoder *d, const char *text)
 	d->bad_frames++;
 }
 
-/* Undoes COBS in place. Returns the length, 0: not COBS. */
+/* Undoes COBS. Returns the length, at most room; 0: it is not COBS, or longer. */
 static size_t
-cobs_decode(uint8_t *p, size_t len)
+cobs_decode(uint8_t *to, size_t room, const uint8_t *p, size_t len)
 {
-	size_t from = 0, to = 0;
-	while (from < len) {
-		size_t code = p[from++];
-		if (from + code - 1 > len)
+	const uint8_t *end = p + len;
+	size_t n = 0;
+	while (p < end) {
+		size_t code = *p++;
+		if (code - 1 > (size_t)(end - p) || n + code > room + 1)
 			return 0;
-		for (size_t i = 1; i < code; i++)
-			p[to++] = p[from++];
-		if (code != 0xff && from < len)
-			p[to++] = 0;
+		ktr_copy(to + n, p, code - 1);
+		p += code - 1;
+		n += code - 1;
+		if (code != 0xff && p < end) {
+			if (n == room)
+				return 0;
+			to[n++] = 0;
+		}
 	}
-	return to;
+	return n;
 }
 
-/* raw is what stood between two zero bytes. */
+static uint32_t
+little_u32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* raw is what stood between two zero bytes, the second of which is the last byte before offset. */
 static void
-frame_take(struct ktr_decoder *d)
+frame_take(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len)
 {
 	char text[100];
-	uint8_t *p = d->raw;
-	size_t len = cobs_decode(p, d->raw_len);
-	if (len < KTR_WIRE_OVERHEAD || len > KTR_WIRE_FRAME_MAX) {
-		fmt_snprintf(text, sizeof(text), "%zu bytes are no frame", d->raw_len);
+	uint8_t *p = d->frame;
+	if (raw_len > KTR_WIRE_COBS_MAX) {
+		damage_add(d, "longer than any frame");
+		return;
+	}
+	size_t len = cobs_decode(p, sizeof(d->frame), raw, raw_len);
+	if (len < KTR_WIRE_OVERHEAD) {
+		fmt_snprintf(text, sizeof(text), "%zu bytes are no frame", raw_len);
 		damage_add(d, text);
 		return;
 	}
@@ -110,10 +124,7 @@ frame_take(struct ktr_decoder *d)
 		damage_add(d, text);
 		return;
 	}
-	uint32_t found = 0;
-	for (unsigned i = 0; i < 4; i++)
-		found |= (uint32_t)p[3 + body + i] << 8 * i;
-	uint32_t expected = ktr_crc32c(p, 3 + body);
+	uint32_t found = little_u32(p + 3 + body), expected = ktr_crc32c(p, 3 + body);
 	if (found != expected) {
 		fmt_snprintf(text, sizeof(text), "frame checksum is 0x%08x, expected 0x%08x",
 			     (unsigned)found, (unsigned)expected);
@@ -129,33 +140,38 @@ frame_take(struct ktr_decoder *d)
 	}
 }
 
+/* Of a frame whose end has not come yet, keeps one byte more than fits, which says so. */
 static void
-byte_take(struct ktr_decoder *d, uint8_t byte)
+raw_add(struct ktr_decoder *d, const uint8_t *p, size_t n)
 {
-	if (d->raw_len == 0)
-		d->frame_at = d->offset;
-	d->offset++;
-	if (byte != 0) {
-		/* One more than fits marks a frame that is too long. */
-		if (d->raw_len < sizeof(d->raw))
-			d->raw[d->raw_len] = byte;
-		if (d->raw_len <= sizeof(d->raw))
-			d->raw_len++;
-		return;
-	}
-	if (d->raw_len > sizeof(d->raw))
-		damage_add(d, "longer than any frame");
-	else if (d->raw_len > 0)
-		frame_take(d);
-	d->raw_len = 0;
+	size_t room = sizeof(d->raw) - d->raw_len;
+	ktr_copy(d->raw + d->raw_len, p, n < room ? n : room);
+	d->raw_len += n < room ? n : room;
 }
 
 int
 ktr_decoder_push(struct ktr_decoder *d, const void *bytes, size_t len)
 {
-	const uint8_t *p = bytes;
-	for (size_t i = 0; i < len && !d->no_memory; i++)
-		byte_take(d, p[i]);
+	const uint8_t *p = bytes, *end = p + len;
+	while (p < end && !d->no_memory) {
+		const uint8_t *zero = ktr_find_zero(p, end);
+		size_t n = (size_t)(zero - p);
+		if (d->raw_len == 0)
+			d->frame_at = d->offset;
+		d->offset += n + (zero < end);
+		if (zero == end) {
+			raw_add(d, p, n);
+			break;
+		}
+		if (d->raw_len > 0) {
+			raw_add(d, p, n);
+			frame_take(d, d->raw, d->raw_len);
+			d->raw_len = 0;
+		} else if (n > 0) {
+			frame_take(d, p, n);
+		}
+		p = zero + 1;
+	}
 	return d->no_memory ? -ENOMEM_ : 0;
 }
 

@@ -2,8 +2,9 @@
  * decode.h - reads a stream (ktr/WIRE.md) from bytes that come in pieces, and says what it found.
  *
  * Whatever the bytes are, the decoder neither reads nor writes outside of its memory, and goes on
- * behind damage with the next sound frame. It needs no C library but the allocator that it is
- * given. One decoder is used by one thread at a time.
+ * after damage with the next sound frame. It takes time in proportion to their number, and less
+ * than 40 MB of memory: names that do not fit are damage. It needs no C library but the allocator
+ * that it is given. One decoder is used by one thread at a time.
  */
 #pragma once
 
@@ -38,7 +39,10 @@ struct ktr_decode_site {
 	struct ktr_event_plan plan; /* of fmt, for ktr_decode_text() */
 };
 
-/** One event. Its pointers are valid as long. */
+/**
+ * One event. What it points to is valid as long, but for the texts of thread idents (intern.h) in
+ * strings: those are valid until the callback returns.
+ */
 struct ktr_decode_event {
 	const struct ktr_decode_header *header; /* never NULL */
 	const struct ktr_decode_site *site;     /* NULL: its SITE frame was lost */
@@ -84,6 +88,8 @@ struct ktr_decode_stats {
 struct ktr_decoder_ops {
 	/** As realloc; size 0 frees. */
 	void *(*realloc)(void *p, size_t size);
+	/** A number that the stream's writer cannot have known: of the decoder's hash tables. */
+	uint64_t seed;
 	/** flags has KTR_WIRE_START: a new stream begins, everything of the old one is out. */
 	void (*header)(void *arg, const struct ktr_decode_header *header);
 	void (*event)(void *arg, const struct ktr_decode_event *event);

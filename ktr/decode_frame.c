@@ -7,7 +7,7 @@
 #include "ktr/decode_private.h"
 
 #include "ktr/event.h"
-#include "ktr/intern.h"
+#include "ktr/str.h"
 
 /* A body that is read from the front. Once bad, everything read is 0. */
 struct body {
@@ -15,7 +15,7 @@ struct body {
 	bool bad;
 };
 
-static uint64_t
+static inline uint64_t
 body_byte(struct body *b)
 {
 	if (b->p == b->end) {
@@ -26,7 +26,7 @@ body_byte(struct body *b)
 }
 
 static uint64_t
-body_varint(struct body *b)
+body_varint_long(struct body *b)
 {
 	uint64_t v = 0;
 	for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -39,6 +39,13 @@ body_varint(struct body *b)
 	}
 	b->bad = true;
 	return 0;
+}
+
+static inline uint64_t
+body_varint(struct body *b)
+{
+	/* Most are one byte. */
+	return b->p < b->end && *b->p < 0x80 ? *b->p++ : body_varint_long(b);
 }
 
 static uint32_t
@@ -75,7 +82,7 @@ body_text(struct ktr_decoder *d, struct body *b)
 {
 	size_t n;
 	const uint8_t *bytes = body_bytes(b, &n);
-	const char *text = b->bad ? "" : decode_text_once(d, bytes, n);
+	const char *text = b->bad ? "" : decode_text(d, bytes, n);
 	b->bad |= text == NULL;
 	return text != NULL ? text : "";
 }
@@ -114,14 +121,24 @@ cpu_expect(struct ktr_decoder *d, unsigned cpu, uint64_t seq, uint64_t ticks)
 	return !back;
 }
 
-static const char *
-frame_header(struct ktr_decoder *d, struct body *b)
+static const char no_room[] = "more texts and names than are kept";
+
+static bool
+header_same(const struct ktr_decode_header *a, const struct ktr_decode_header *b)
 {
-	struct ktr_decode_header *h =
-	    decode_alloc(d, sizeof(*h), _Alignof(struct ktr_decode_header));
-	if (h == NULL)
-		return "no memory";
-	*h = (struct ktr_decode_header){0};
+	bool same = a->flags == b->flags && a->arch == b->arch && a->build == b->build &&
+		    a->hz == b->hz && a->boot_ticks == b->boot_ticks && a->ncpu == b->ncpu;
+	for (unsigned i = 0; i < 16; i++)
+		same = same && a->boot_id[i] == b->boot_id[i];
+	for (unsigned i = 0; i < 64; i++)
+		same = same && a->classes[i] == b->classes[i];
+	return same;
+}
+
+/* Reads a HEADER. cpus becomes its list of CPUs. */
+static const char *
+header_read(struct ktr_decoder *d, struct body *b, struct ktr_decode_header *h, struct body *cpus)
+{
 	for (unsigned i = 0; i < 4; i++) {
 		if (body_byte(b) != (uint8_t)KTR_WIRE_MAGIC[i])
 			return "wrong magic";
@@ -136,7 +153,7 @@ frame_header(struct ktr_decoder *d, struct body *b)
 	h->hz = body_varint(b);
 	h->boot_ticks = body_varint(b);
 	h->ncpu = body_varint(b);
-	struct body cpus = *b;
+	*cpus = *b;
 	uint64_t n = body_varint(b);
 	for (uint64_t i = 0; i < n && !b->bad; i++) {
 		body_cpu(b);
@@ -149,35 +166,55 @@ frame_header(struct ktr_decoder *d, struct body *b)
 		if (bit < 64)
 			h->classes[bit] = name;
 	}
-	if (b->bad)
-		return "malformed header";
+	return b->bad ? "malformed header" : NULL;
+}
 
-	bool same_boot = d->any_header;
+/* A stream begins. What its CPUs have in common with the one before is still known. */
+static void
+stream_start(struct ktr_decoder *d, bool same_boot)
+{
+	decode_names_age(d, &d->strings);
+	decode_names_age(d, &d->threads);
+	ktr_map_clear(&d->sites);
+	for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
+		struct decode_cpu *c = &d->cpu[i];
+		/* After a writer that broke off, its successor may tell how much is missing. */
+		c->known = c->known && same_boot && !d->ended;
+		c->events = 0;
+	}
+}
+
+static const char *
+frame_header(struct ktr_decoder *d, struct body *b)
+{
+	struct ktr_decode_header read = {0};
+	struct body cpus;
+	const char *wrong = header_read(d, b, &read, &cpus);
+	if (wrong != NULL)
+		return wrong;
+	const struct ktr_decode_header *before = d->header;
+	if (!d->any_header || !header_same(&read, before)) {
+		struct ktr_decode_header *h = decode_alloc(d, sizeof(*h), _Alignof(uint64_t));
+		d->header_lost = h == NULL;
+		if (h == NULL)
+			return no_room;
+		*h = read;
+		d->header = h;
+	}
+	bool same_boot = d->any_header, start = (read.flags & KTR_WIRE_START) != 0;
 	for (unsigned i = 0; i < 16; i++)
-		same_boot = same_boot && h->boot_id[i] == d->header->boot_id[i];
-	bool start = (h->flags & KTR_WIRE_START) != 0;
+		same_boot = same_boot && read.boot_id[i] == before->boot_id[i];
 	/* What is still used will be told again: a reader may begin here. */
-	for (unsigned i = 0; i < 1u + start; i++) {
-		decode_names_age(&d->strings);
-		decode_names_age(&d->threads);
-	}
-	if (start) {
-		decode_map_clear(&d->sites);
-		for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
-			struct decode_cpu *c = &d->cpu[i];
-			/* After a writer that broke off, its successor may tell how much is
-			 * missing. */
-			c->known = c->known && same_boot && !d->ended;
-			c->events = 0;
-		}
-	}
-	d->header = h;
+	decode_names_age(d, &d->strings);
+	decode_names_age(d, &d->threads);
+	if (start)
+		stream_start(d, same_boot);
 	d->any_header = true;
-	d->ended = false;
+	d->ended = d->header_lost = false;
 	if (d->ops.header != NULL)
-		d->ops.header(d->arg, h);
+		d->ops.header(d->arg, d->header);
 
-	n = body_varint(&cpus);
+	uint64_t n = body_varint(&cpus);
 	for (uint64_t i = 0; i < n; i++) {
 		uint32_t cpu = body_cpu(&cpus);
 		uint64_t next = body_varint(&cpus);
@@ -190,7 +227,7 @@ frame_header(struct ktr_decoder *d, struct body *b)
 	return NULL;
 }
 
-/* Texts are kept once, but for two of one hash. */
+/* Equal texts are the same. */
 static bool
 site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
 {
@@ -209,16 +246,19 @@ frame_site(struct ktr_decoder *d, struct body *b)
 	site.fmt = body_text(d, b);
 	if (b->bad || site.nargs > 6 || site.number > 65535)
 		return "malformed site";
-	const struct ktr_decode_site *old = decode_map_get(&d->sites, site.number);
-	if (old != NULL && site_same(old, &site))
-		return NULL;
-	struct ktr_decode_site *s = decode_alloc(d, sizeof(*s), _Alignof(struct ktr_decode_site));
-	if (s == NULL)
-		return "no memory";
-	site.strings = ktr_event_strings(site.fmt);
-	ktr_event_plan(&site.plan, site.fmt);
-	*s = site;
-	decode_map_put(d, &d->sites, s->number, s);
+	struct ktr_decode_site *s = ktr_map_get(&d->sites_before, site.number);
+	ktr_map_remove(&d->sites, site.number);
+	if (s == NULL || !site_same(s, &site)) {
+		s = decode_alloc(d, sizeof(*s), _Alignof(uint64_t));
+		if (s == NULL)
+			return no_room;
+		site.strings = ktr_event_strings(site.fmt);
+		ktr_event_plan(&site.plan, site.fmt);
+		*s = site;
+	}
+	if (!ktr_map_put(&d->sites, site.number, s) ||
+	    !ktr_map_put(&d->sites_before, site.number, s))
+		d->no_memory = true;
 	return NULL;
 }
 
@@ -226,26 +266,30 @@ static const char *
 frame_name(struct ktr_decoder *d, struct decode_names *names, struct body *b)
 {
 	uint64_t key = names == &d->threads ? body_u32(b) : body_varint(b);
-	bool ident = names == &d->strings && key >> 48 == KTR_IDENT_TAG; /* another each */
 	size_t n;
 	const uint8_t *bytes = body_bytes(b, &n);
 	if (b->bad)
 		return "malformed name";
-	const char *text = decode_names_get(names, key);
-	if (text == NULL || !decode_text_is(text, bytes, n))
-		text = ident ? decode_text(d, bytes, n) : decode_text_once(d, bytes, n);
-	if (text == NULL)
-		return "no memory";
-	decode_map_put(d, &names->now, key, text);
-	return NULL;
+	return decode_name(d, names, key, bytes, n) ? NULL : no_room;
 }
 
-/* The site of the next event, its slot ready. */
-static struct ktr_wire_slot *
-batch_slot(struct ktr_decoder *d, struct body *b, bool is_explicit, uint32_t *last)
+/* A slot that another site had, or none: a site's parameters are 0 before its first event. */
+static void
+slot_begin(struct ktr_decoder *d, struct decode_slot *slot, uint32_t number)
 {
-	struct ktr_wire_slot *before = *last != 0 ? &d->slots[(*last - 1) % KTR_WIRE_SLOTS] : NULL;
-	uint32_t site;
+	const struct ktr_decode_site *site = ktr_map_get(&d->sites, number);
+	*slot = (struct decode_slot){.batch = d->batches};
+	slot->event.header = d->header;
+	slot->event.site_number = number;
+	slot->event.site = site;
+	slot->event.nargs = site != NULL ? site->nargs : 0;
+}
+
+/* The slot of the next event. before: that of the event before it, NULL: it is the first. */
+static inline struct decode_slot *
+batch_slot(struct ktr_decoder *d, struct body *b, bool is_explicit, struct decode_slot *before)
+{
+	uint32_t site = 0;
 	if (is_explicit)
 		site = body_u32(b);
 	else if (before != NULL && before->successor != 0)
@@ -258,67 +302,67 @@ batch_slot(struct ktr_decoder *d, struct body *b, bool is_explicit, uint32_t *la
 	}
 	if (before != NULL)
 		before->successor = site + 1;
-	struct ktr_wire_slot *slot = &d->slots[site % KTR_WIRE_SLOTS];
-	if (slot->site != site + 1)
-		*slot = (struct ktr_wire_slot){.site = site + 1};
-	*last = site + 1;
+	struct decode_slot *slot = &d->slots[site % KTR_WIRE_SLOTS];
+	if (slot->batch != d->batches || slot->event.site_number != site)
+		slot_begin(d, slot, site);
 	return slot;
 }
 
-static void
-event_emit(struct ktr_decoder *d, struct ktr_decode_event *e, const struct ktr_wire_slot *slot)
+/* The parameters that changed: bit N of `changed` for parameter N. */
+static inline void
+slot_args(struct ktr_decoder *d, struct body *b, struct ktr_decode_event *e, unsigned changed)
 {
-	e->header = d->header;
-	e->site_number = slot->site - 1;
-	e->site = decode_map_get(&d->sites, e->site_number);
-	e->thread = decode_names_get(&d->threads, e->tid);
-	e->nargs = e->site != NULL ? e->site->nargs : 0;
-	for (unsigned i = 0; i < 6; i++) {
-		e->args[i] = slot->args[i];
-		if (e->site == NULL && e->args[i] != 0)
-			e->nargs = i + 1;
-		e->strings[i] = NULL;
-		if (e->site != NULL && (e->site->strings >> i & 1) != 0)
+	for (; changed != 0; changed &= changed - 1) {
+		unsigned i = (unsigned)__builtin_ctz(changed);
+		e->args[i] += ktr_unzigzag(body_varint(b));
+		if (e->site == NULL)
+			continue;
+		if ((e->site->strings >> i & 1) != 0)
 			e->strings[i] = decode_names_get(&d->strings, e->args[i]);
 	}
-	if (d->ops.event != NULL)
-		d->ops.event(d->arg, e);
+	if (e->site != NULL)
+		return;
+	for (e->nargs = 6; e->nargs > 0 && e->args[e->nargs - 1] == 0;)
+		e->nargs--;
 }
 
 static const char *
 frame_batch(struct ktr_decoder *d, struct body *b)
 {
-	struct ktr_decode_event e = {0};
-	uint32_t last = 0;
-	e.cpu = body_cpu(b);
-	e.seq = body_varint(b);
+	struct decode_slot *slot = NULL;
+	uint32_t cpu = body_cpu(b);
+	uint64_t seq = body_varint(b);
 	uint64_t count = body_varint(b);
-	e.ticks = body_varint(b);
-	e.tid = body_u32(b);
+	uint64_t ticks = body_varint(b);
+	uint32_t tid = body_u32(b);
 	if (b->bad || count == 0)
 		return "malformed batch";
-	bool back = !cpu_expect(d, e.cpu, e.seq, e.ticks);
-	for (unsigned i = 0; i < KTR_WIRE_SLOTS; i++)
-		d->slots[i] = (struct ktr_wire_slot){0};
-
-	struct decode_cpu *c = &d->cpu[e.cpu];
+	bool back = !cpu_expect(d, cpu, seq, ticks);
+	struct decode_cpu *c = &d->cpu[cpu];
+	const char *thread = decode_names_get(&d->threads, tid);
+	d->batches++;
 	for (; count > 0; count--) {
-		uint64_t first = body_byte(b);
-		struct ktr_wire_slot *slot =
-		    batch_slot(d, b, (first & KTR_WIRE_EVENT_SITE) != 0, &last);
-		e.ticks += body_varint(b);
-		if ((first & KTR_WIRE_EVENT_TID) != 0)
-			e.tid = body_u32(b);
-		for (unsigned i = 0; i < 6 && slot != NULL; i++) {
-			if ((first >> i & 1) != 0)
-				slot->args[i] += ktr_unzigzag(body_varint(b));
+		unsigned first = (unsigned)body_byte(b);
+		slot = batch_slot(d, b, (first & KTR_WIRE_EVENT_SITE) != 0, slot);
+		ticks += body_varint(b);
+		if ((first & KTR_WIRE_EVENT_TID) != 0) {
+			tid = body_u32(b);
+			thread = decode_names_get(&d->threads, tid);
 		}
+		if (slot != NULL)
+			slot_args(d, b, &slot->event, first & 63);
 		if (b->bad || slot == NULL)
 			return "a batch with malformed events";
-		event_emit(d, &e, slot);
-		e.seq++;
-		c->next = e.seq;
-		c->ticks = e.ticks;
+		struct ktr_decode_event *e = &slot->event;
+		e->cpu = cpu;
+		e->seq = seq++;
+		e->ticks = ticks;
+		e->tid = tid;
+		e->thread = thread;
+		if (d->ops.event != NULL)
+			d->ops.event(d->arg, e);
+		c->next = seq;
+		c->ticks = ticks;
 		c->events++;
 	}
 	return back ? "sequence numbers go back" : NULL;
@@ -409,6 +453,8 @@ decode_frame(struct ktr_decoder *d, unsigned type, const uint8_t *body, size_t l
 	struct body b = {.p = body, .end = body + len};
 	bool after_end = d->ended && type != KTR_WIRE_HEADER;
 	const char *wrong = NULL;
+	if (d->header_lost && type != KTR_WIRE_HEADER)
+		return "follows a header that was not kept";
 	d->at_mark = type == KTR_WIRE_MARK;
 	switch (type) {
 	case KTR_WIRE_HEADER:
@@ -453,6 +499,6 @@ decode_frame(struct ktr_decoder *d, unsigned type, const uint8_t *body, size_t l
 	if (wrong == NULL && b.p != b.end)
 		wrong = "bytes are left over";
 	if (wrong == NULL && after_end)
-		wrong = "stands behind the end record";
+		wrong = "comes after the end record";
 	return wrong;
 }

@@ -4,20 +4,19 @@
 #pragma once
 
 #include "ktr/decode.h"
+#include "ktr/intern.h"
+#include "ktr/map.h"
 
-/** Number → pointer, open addressing; keys may be any number. */
-struct decode_map {
-	struct decode_pair {
-		uint64_t key;
-		const void *value; /* NULL: free */
-	} * pairs;
-	size_t size; /* a power of two, or 0 */
-	size_t used;
+/** Chunks of memory that are freed together. */
+struct decode_store {
+	struct decode_chunk *chunks;
+	size_t size;
 };
 
-/** Names by number: those told since the last HEADER, and those told since the one before. */
+/** Texts by number: those told since the last HEADER, and those told since the one before. */
 struct decode_names {
-	struct decode_map now, before;
+	struct ktr_map now, before;
+	struct decode_store idents, idents_before; /* texts of thread idents, likewise */
 };
 
 struct decode_cpu {
@@ -27,16 +26,24 @@ struct decode_cpu {
 	uint64_t events; /* since the stream's START */
 };
 
+/** The last event of a site in a batch, from which the next one differs (WIRE.md, BATCH). */
+struct decode_slot {
+	uint64_t batch;     /* the number of that batch; of another one: the slot is empty */
+	uint32_t successor; /* number + 1 of the site that last followed; 0: none yet */
+	struct ktr_decode_event event;
+};
+
 struct ktr_decoder {
 	struct ktr_decoder_ops ops;
 	void *arg;
 	bool no_memory;
 
 	/* Framing. */
-	uint8_t raw[KTR_WIRE_COBS_MAX]; /* bytes since the last delimiter */
+	uint8_t raw[KTR_WIRE_COBS_MAX + 1]; /* the beginning of a frame, of an earlier push */
+	uint8_t frame[KTR_WIRE_FRAME_MAX];  /* without COBS */
 	size_t raw_len;
 	uint64_t offset;     /* in the input, of the next byte */
-	uint64_t frame_at;   /* offset of raw[0] */
+	uint64_t frame_at;   /* offset of the frame that is looked at */
 	uint64_t frames;     /* sound ones */
 	uint64_t bad_at;     /* run of damage that is not reported yet */
 	uint64_t bad_len;    /* 0: none */
@@ -46,30 +53,49 @@ struct ktr_decoder {
 	/* The stream. */
 	const struct ktr_decode_header *header;
 	bool any_header, ended, at_mark;
+	bool header_lost; /* there was no room for the last one */
 	struct decode_cpu cpu[KTR_DECODE_CPUS];
-	struct decode_map sites;
 	struct decode_names strings, threads;
-	struct decode_map texts; /* by hash: each is kept once */
-	struct ktr_wire_slot slots[KTR_WIRE_SLOTS];
-	struct decode_chunk *chunks;
+	struct ktr_map sites, sites_before; /* by number: told since the last START, and ever */
+	uint64_t batches;                   /* so far */
+	struct decode_slot slots[KTR_WIRE_SLOTS];
+
+	/* decode_store.c */
+	struct decode_store texts;
+	struct ktr_map once; /* texts by their hash: each is kept once */
 };
 
-/** Memory that lives as long as the decoder; NULL and no_memory set when there is none. */
-void *decode_alloc(struct ktr_decoder *d, size_t size, size_t align);
-/** A text of n bytes, or up to the first NUL, which lives as long. NULL likewise. */
-const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
-/** The same, but what was said before is the same text again. */
-const char *decode_text_once(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
-bool decode_text_is(const char *text, const uint8_t *bytes, size_t n);
-const void *decode_map_get(const struct decode_map *m, uint64_t key);
-void decode_map_put(struct ktr_decoder *d, struct decode_map *m, uint64_t key, const void *value);
-void decode_map_free(struct ktr_decoder *d, struct decode_map *m);
-/** Forgets the keys; values stay valid. */
-void decode_map_clear(struct decode_map *m);
-const void *decode_names_get(const struct decode_names *names, uint64_t key);
-/** A HEADER comes: all names that are still used will be told again. */
-void decode_names_age(struct decode_names *names);
+/** Is that %s parameter a thread's ident? */
+static inline bool
+decode_is_ident(uint64_t value)
+{
+	return value >> 48 == KTR_IDENT_TAG;
+}
+
+static inline const char *
+decode_names_get(const struct decode_names *names, uint64_t key)
+{
+	const char *now = ktr_map_get(&names->now, key);
+	return now != NULL ? now : ktr_map_get(&names->before, key);
+}
+
+void decode_store_init(struct ktr_decoder *d);
 void decode_store_free(struct ktr_decoder *d);
+/**
+ * Memory that lives as long as the decoder. NULL: there is no room, and no_memory is set when that
+ * is because memory has run out.
+ */
+void *decode_alloc(struct ktr_decoder *d, size_t size, size_t align);
+/**
+ * A text of n bytes, or up to the first NUL, which lives as long; equal texts are the same. NULL
+ * likewise.
+ */
+const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
+/** A name was told. False: there is no room for it, likewise. */
+bool decode_name(struct ktr_decoder *d, struct decode_names *names, uint64_t key,
+		 const uint8_t *bytes, size_t n);
+/** A HEADER comes: all names that are still used will be told again. */
+void decode_names_age(struct ktr_decoder *d, struct decode_names *names);
 
 /**
  * Takes a frame whose checksum is right. Returns NULL, or what is wrong with it: then what could be

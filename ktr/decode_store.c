@@ -1,11 +1,22 @@
 /*
- * decode_store.c - the decoder's memory: chunks that live as long as it does, texts in them, and
- * maps from numbers. Invariant: what was handed out stays valid and unchanged until the decoder is
- * destroyed. Locking: none.
+ * decode_store.c - the decoder's memory: texts, and names by number, each in bounds.
+ *
+ * Invariant: what was handed out stays valid and unchanged until the decoder is destroyed, but for
+ * the texts of thread idents. Each thread has others, without end, so they are freed when two
+ * HEADER frames have come since: whoever keeps an event copies them.
+ * Locking: none.
  */
 #include "ktr/decode_private.h"
 
+#include "ktr/str.h"
+
 #define CHUNK (64u * 1024)
+
+/* Less than 40 MB, with 32 bytes of a table for each name and text. */
+#define TEXTS_MAX  (12u << 20) /* bytes of texts, sites and headers */
+#define IDENTS_MAX (1u << 20)  /* bytes of idents' texts since a HEADER */
+#define NAMES_MAX  (1u << 17)  /* strings or threads since a HEADER */
+#define ONCE_MAX   (1u << 17)  /* different texts */
 
 struct decode_chunk {
 	struct decode_chunk *next;
@@ -13,37 +24,45 @@ struct decode_chunk {
 	_Alignas(16) uint8_t bytes[];
 };
 
-void *
-decode_alloc(struct ktr_decoder *d, size_t size, size_t align)
+static void *
+store_alloc(struct ktr_decoder *d, struct decode_store *s, size_t most, size_t size, size_t align)
 {
-	struct decode_chunk *c = d->chunks;
+	struct decode_chunk *c = s->chunks;
 	if (c != NULL)
 		c->used = (c->used + align - 1) & ~(align - 1);
 	if (c == NULL || c->used > c->size || c->size - c->used < size) {
 		size_t room = size > CHUNK ? size : CHUNK;
+		if (s->size + room > most)
+			return NULL;
 		c = d->ops.realloc(NULL, sizeof(*c) + room);
 		if (c == NULL) {
 			d->no_memory = true;
 			return NULL;
 		}
-		c->next = d->chunks;
-		c->used = 0;
-		c->size = room;
-		d->chunks = c;
+		*c = (struct decode_chunk){.next = s->chunks, .size = room};
+		s->chunks = c;
+		s->size += room;
 	}
 	void *p = c->bytes + c->used;
 	c->used += size;
 	return p;
 }
 
-void
-decode_store_free(struct ktr_decoder *d)
+static void
+store_free(struct ktr_decoder *d, struct decode_store *s)
 {
-	while (d->chunks != NULL) {
-		struct decode_chunk *c = d->chunks;
-		d->chunks = c->next;
+	while (s->chunks != NULL) {
+		struct decode_chunk *c = s->chunks;
+		s->chunks = c->next;
 		d->ops.realloc(c, 0);
 	}
+	s->size = 0;
+}
+
+void *
+decode_alloc(struct ktr_decoder *d, size_t size, size_t align)
+{
+	return store_alloc(d, &d->texts, TEXTS_MAX, size, align);
 }
 
 static size_t
@@ -55,8 +74,8 @@ text_length(const uint8_t *bytes, size_t n)
 	return length;
 }
 
-bool
-decode_text_is(const char *text, const uint8_t *bytes, size_t n)
+static bool
+text_is(const char *text, const uint8_t *bytes, size_t n)
 {
 	size_t length = text_length(bytes, n), i = 0;
 	while (i < length && text[i] == (char)bytes[i])
@@ -64,109 +83,95 @@ decode_text_is(const char *text, const uint8_t *bytes, size_t n)
 	return i == length && text[i] == '\0';
 }
 
-const char *
-decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n)
+static const char *
+text_copy(struct ktr_decoder *d, struct decode_store *s, size_t most, const uint8_t *bytes,
+	  size_t n)
 {
 	size_t length = text_length(bytes, n);
-	char *text = decode_alloc(d, length + 1, 1);
+	char *text = store_alloc(d, s, most, length + 1, 1);
 	if (text == NULL)
 		return NULL;
-	for (size_t i = 0; i < length; i++)
-		text[i] = (char)bytes[i];
+	ktr_copy(text, bytes, length);
 	text[length] = '\0';
 	return text;
 }
 
+/* Two different texts of one hash, which nobody can make on purpose, are only kept more often. */
 const char *
-decode_text_once(struct ktr_decoder *d, const uint8_t *bytes, size_t n)
+decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n)
 {
-	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-	for (size_t i = 0, length = text_length(bytes, n); i < length; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3;
-	const char *text = decode_map_get(&d->texts, hash);
-	if (text != NULL && decode_text_is(text, bytes, n))
+	uint64_t hash = ktr_hash(d->ops.seed, bytes, text_length(bytes, n));
+	const char *text = ktr_map_get(&d->once, hash);
+	if (text != NULL && text_is(text, bytes, n))
 		return text;
-	text = decode_text(d, bytes, n);
-	if (text != NULL)
-		decode_map_put(d, &d->texts, hash, text);
+	if (d->once.used >= ONCE_MAX)
+		return NULL;
+	text = text_copy(d, &d->texts, TEXTS_MAX, bytes, n);
+	if (text != NULL && !ktr_map_put(&d->once, hash, (void *)(uintptr_t)text))
+		d->no_memory = true;
 	return text;
 }
 
-static size_t
-map_find(const struct decode_map *m, uint64_t key)
+bool
+decode_name(struct ktr_decoder *d, struct decode_names *names, uint64_t key, const uint8_t *bytes,
+	    size_t n)
 {
-	size_t i = (size_t)(key * 0x9e3779b97f4a7c15ull >> 32) & (m->size - 1);
-	while (m->pairs[i].value != NULL && m->pairs[i].key != key)
-		i = (i + 1) & (m->size - 1);
-	return i;
-}
-
-const void *
-decode_map_get(const struct decode_map *m, uint64_t key)
-{
-	return m->size == 0 ? NULL : m->pairs[map_find(m, key)].value;
-}
-
-static bool
-map_grow(struct ktr_decoder *d, struct decode_map *m)
-{
-	struct decode_map bigger = {.size = m->size == 0 ? 256 : m->size * 2};
-	bigger.pairs = d->ops.realloc(NULL, bigger.size * sizeof(*bigger.pairs));
-	if (bigger.pairs == NULL) {
-		d->no_memory = true;
+	bool ident = names == &d->strings && decode_is_ident(key);
+	const char *text = ktr_map_get(&names->now, key);
+	if (text == NULL && !ident)
+		text = ktr_map_get(&names->before, key);
+	if (text == NULL || !text_is(text, bytes, n))
+		text = ident ? text_copy(d, &names->idents, IDENTS_MAX, bytes, n)
+			     : decode_text(d, bytes, n);
+	if (text == NULL || names->now.used >= NAMES_MAX)
 		return false;
-	}
-	decode_map_clear(&bigger);
-	for (size_t i = 0; i < m->size; i++) {
-		if (m->pairs[i].value == NULL)
-			continue;
-		bigger.pairs[map_find(&bigger, m->pairs[i].key)] = m->pairs[i];
-		bigger.used++;
-	}
-	decode_map_free(d, m);
-	*m = bigger;
+	if (!ktr_map_put(&names->now, key, (void *)(uintptr_t)text))
+		d->no_memory = true;
 	return true;
 }
 
 void
-decode_map_put(struct ktr_decoder *d, struct decode_map *m, uint64_t key, const void *value)
+decode_names_age(struct ktr_decoder *d, struct decode_names *names)
 {
-	if (m->used * 2 >= m->size && !map_grow(d, m))
-		return;
-	struct decode_pair *p = &m->pairs[map_find(m, key)];
-	m->used += p->value == NULL;
-	p->key = key;
-	p->value = value;
-}
-
-void
-decode_map_clear(struct decode_map *m)
-{
-	for (size_t i = 0; i < m->size; i++)
-		m->pairs[i].value = NULL;
-	m->used = 0;
-}
-
-const void *
-decode_names_get(const struct decode_names *names, uint64_t key)
-{
-	const void *now = decode_map_get(&names->now, key);
-	return now != NULL ? now : decode_map_get(&names->before, key);
-}
-
-void
-decode_names_age(struct decode_names *names)
-{
-	struct decode_map oldest = names->before;
+	struct ktr_map oldest = names->before;
 	names->before = names->now;
 	names->now = oldest;
-	decode_map_clear(&names->now);
+	ktr_map_clear(&names->now);
+	store_free(d, &names->idents_before);
+	names->idents_before = names->idents;
+	names->idents = (struct decode_store){0};
+}
+
+static void
+names_init(struct ktr_decoder *d, struct decode_names *names)
+{
+	names->now = names->before = ktr_map_make(d->ops.realloc, d->ops.seed);
+}
+
+static void
+names_free(struct ktr_decoder *d, struct decode_names *names)
+{
+	ktr_map_free(&names->now);
+	ktr_map_free(&names->before);
+	store_free(d, &names->idents);
+	store_free(d, &names->idents_before);
 }
 
 void
-decode_map_free(struct ktr_decoder *d, struct decode_map *m)
+decode_store_init(struct ktr_decoder *d)
 {
-	if (m->pairs != NULL)
-		d->ops.realloc(m->pairs, 0);
-	*m = (struct decode_map){0};
+	names_init(d, &d->strings);
+	names_init(d, &d->threads);
+	d->once = d->sites = d->sites_before = ktr_map_make(d->ops.realloc, d->ops.seed);
+}
+
+void
+decode_store_free(struct ktr_decoder *d)
+{
+	names_free(d, &d->strings);
+	names_free(d, &d->threads);
+	ktr_map_free(&d->sites);
+	ktr_map_free(&d->sites_before);
+	ktr_map_free(&d->once);
+	store_free(d, &d->texts);
 }

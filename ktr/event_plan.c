@@ -19,8 +19,7 @@ enum plan_kind {
 	PLAN_S
 };
 
-#define PLAN_NONE   255u
-#define PLAN_DIGITS 24u /* more than any number has */
+#define PLAN_NONE 255u
 
 /* The kind of a conversion, when nothing about it is special. */
 static unsigned
@@ -83,21 +82,9 @@ ktr_event_plan(struct ktr_event_plan *plan, const char *fmt)
 static char *
 plan_decimal(char *to, uint64_t v)
 {
-	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
-				    "31323334353637383940414243444546474849505152535455565758596061"
-				    "62636465666768697071727374757677787980818283848586878889909192"
-				    "93949596979899";
-	char digits[PLAN_DIGITS];
-	char *p = digits + PLAN_DIGITS;
-	for (; v >= 100; v /= 100) {
-		const char *pair = pairs + v % 100 * 2;
-		*--p = pair[1];
-		*--p = pair[0];
-	}
-	if (v >= 10)
-		*--p = pairs[v * 2 + 1];
-	*--p = v >= 10 ? pairs[v * 2] : (char)('0' + v);
-	size_t n = (size_t)(digits + PLAN_DIGITS - p);
+	char digits[FMT_DECIMAL];
+	const char *p = fmt_decimal(digits + FMT_DECIMAL, v);
+	size_t n = (size_t)(digits + FMT_DECIMAL - p);
 	ktr_copy(to, p, n);
 	return to + n;
 }
@@ -153,7 +140,7 @@ ktr_event_plan_text(char *buf, size_t len, const struct ktr_event_plan *plan, co
 		const struct ktr_plan_piece *piece = &plan->pieces[i];
 		uint64_t v = i < nargs ? args[i] : 0;
 		/* Room for the literal and a number, or for what stands for a string. */
-		if ((size_t)(end - to) < piece->len + PLAN_DIGITS + 8)
+		if ((size_t)(end - to) < piece->len + FMT_DECIMAL + 8)
 			return -1;
 		ktr_copy(to, fmt + piece->start, piece->len);
 		to += piece->len;

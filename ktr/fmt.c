@@ -7,9 +7,6 @@
  */
 #include "ktr/fmt.h"
 
-/* 64 bits in octal are 22 digits. */
-#define FMT_DIGITS 24
-
 struct fmt_out {
 	const struct fmt_ops *ops;
 	void *arg;
@@ -180,18 +177,34 @@ fmt_narrow(uint64_t v, enum fmt_type type, bool is_signed)
 	}
 }
 
-/* Digits of v, least significant last; returns their number, 0 for 0. */
+char *
+fmt_decimal(char *p, uint64_t v)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
+				    "31323334353637383940414243444546474849505152535455565758596061"
+				    "62636465666768697071727374757677787980818283848586878889909192"
+				    "93949596979899";
+	/* Divisions by constants are multiplications and shifts. */
+	for (; v >= 100; v /= 100) {
+		p -= 2;
+		__builtin_memcpy(p, pairs + v % 100 * 2, 2);
+	}
+	if (v < 10)
+		*--p = (char)('0' + v);
+	else
+		__builtin_memcpy(p -= 2, pairs + v * 2, 2);
+	return p;
+}
+
+/* Digits of v before `end`; returns their number, 0 for 0. 64 bits in octal are 22 digits. */
 static int
 fmt_digits(char *end, uint64_t v, unsigned base, const char *set)
 {
 	char *p = end;
-	/* Divisions by constants are multiplications and shifts. */
 	if (base == 10)
-		for (; v != 0; v /= 10)
-			*--p = set[v % 10];
-	else
-		for (unsigned shift = base == 16 ? 4 : 3; v != 0; v >>= shift)
-			*--p = set[v & (base - 1)];
+		return v != 0 ? (int)(end - fmt_decimal(end, v)) : 0;
+	for (unsigned shift = base == 16 ? 4 : 3; v != 0; v >>= shift)
+		*--p = set[v & (base - 1)];
 	return (int)(end - p);
 }
 
@@ -199,9 +212,9 @@ fmt_digits(char *end, uint64_t v, unsigned base, const char *set)
 static void
 fmt_number(struct fmt_out *o, const struct fmt_spec *s, uint64_t v, bool negative, unsigned base)
 {
-	char digits[FMT_DIGITS];
+	char digits[FMT_DECIMAL];
 	const char *set = s->conv == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-	int n = fmt_digits(digits + FMT_DIGITS, v, base, set);
+	int n = fmt_digits(digits + FMT_DECIMAL, v, base, set);
 
 	const char *prefix = "";
 	if (negative)
@@ -226,7 +239,7 @@ fmt_number(struct fmt_out *o, const struct fmt_spec *s, uint64_t v, bool negativ
 		fmt_pad(o, ' ', pad);
 	fmt_put(o, prefix, (size_t)prefix_len);
 	fmt_pad(o, '0', zeros);
-	fmt_put(o, digits + FMT_DIGITS - n, (size_t)n);
+	fmt_put(o, digits + FMT_DECIMAL - n, (size_t)n);
 	if (s->left)
 		fmt_pad(o, ' ', pad);
 }

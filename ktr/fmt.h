@@ -71,3 +71,9 @@ size_t fmt_vprint(void (*put)(void *arg, const char *text, size_t n), void *arg,
 int fmt_vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
 __attribute__((format(printf, 3, 4))) int fmt_snprintf(char *buf, size_t size, const char *fmt,
 						       ...);
+
+/** More characters than a decimal number has. */
+#define FMT_DECIMAL 24u
+
+/** Writes a decimal number that ends at `end`. Returns where it begins. */
+char *fmt_decimal(char *end, uint64_t v);

@@ -31,6 +31,7 @@ KTR_DECODE_SRCS := \
 	ktr/event_plan.c \
 	ktr/fmt.c \
 	ktr/glob.c \
+	ktr/map.c \
 	ktr/param.c \
 	ktr/word.c
 
@@ -45,7 +46,9 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_options.c \
 	ktr/tools/ktrdump_stats.c \
 	ktr/tools/ktrdump_text.c \
-	ktr/tools/merge.c
+	ktr/tools/memory.c \
+	ktr/tools/merge.c \
+	ktr/tools/out.c
 
 # What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
 KTR_TOOL_HOST_SRCS := \
@@ -75,8 +78,7 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/ktrdump_export.c \
 	ktr/tools/lane.c \
 	ktr/tools/linux.c \
-	ktr/tools/span.c \
-	ktr/tools/thread_table.c
+	ktr/tools/span.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

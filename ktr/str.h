@@ -12,10 +12,19 @@ ktr_copy(void *to, const void *from, size_t n)
 {
 	uint8_t *t = to;
 	const uint8_t *f = from;
-	for (; n >= 8; n -= 8, t += 8, f += 8)
-		__builtin_memcpy(t, f, 8); /* a load and a store */
-	while (n-- > 0)
-		*t++ = *f++;
+	if (n >= 8) {
+		/* The last eight overlap those before. */
+		__builtin_memcpy(t + n - 8, f + n - 8, 8); /* a load and a store */
+		for (; n > 8; n -= 8, t += 8, f += 8)
+			__builtin_memcpy(t, f, 8);
+	} else if (n >= 4) {
+		__builtin_memcpy(t + n - 4, f + n - 4, 4);
+		__builtin_memcpy(t, f, 4);
+	} else if (n > 0) {
+		t[n - 1] = f[n - 1];
+		t[n / 2] = f[n / 2];
+		t[0] = f[0];
+	}
 }
 
 /** Zeroes n bytes, in the same way. */
@@ -28,6 +37,21 @@ ktr_zero(void *to, size_t n)
 		__builtin_memcpy(t, &zero, 8);
 	while (n-- > 0)
 		*t++ = 0;
+}
+
+/** The first zero byte of [p, end), or end: eight bytes at a time. */
+static inline const uint8_t *
+ktr_find_zero(const uint8_t *p, const uint8_t *end)
+{
+	const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+	for (uint64_t w; end - p >= 8; p += 8) {
+		__builtin_memcpy(&w, p, 8);
+		if (((w - ones) & ~w & tops) != 0)
+			break;
+	}
+	while (p < end && *p != 0)
+		p++;
+	return p;
 }
 
 static inline size_t

@@ -10,16 +10,46 @@
 #include <string.h>
 
 #include "ktr/tools/activity_private.h"
+#include "ktr/tools/memory.h"
 
 #define MANY_MIN 4096u /* threads */
 
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
+/* A number for the next thread, behind those of the threads that there are. */
+static bool
+numbers_grow(struct activity_model *m)
+{
+	size_t room = m->number_room * 2 + 256;
+	uint32_t *more = realloc(m->numbers, room * sizeof(*more));
+	if (more == NULL)
+		return false;
+	for (size_t i = m->number_room; i < room; i++)
+		more[i] = (uint32_t)i;
+	m->numbers = more;
+	m->number_room = room;
+	return true;
+}
+
+/* It is made when it is not there, in a state that is not known. */
 struct activity_thread *
 activity_thread_get(struct activity_model *m, uint32_t tid)
 {
-	return thread_table_get(&m->threads, tid, m->last_ns);
+	struct activity_thread *t = ktr_map_get(&m->threads, tid);
+	if (t != NULL)
+		return t;
+	if (m->threads.used == m->number_room && !numbers_grow(m))
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL || !ktr_map_put(&m->threads, tid, t)) {
+		free(t);
+		return NULL;
+	}
+	t->tid = tid;
+	t->since_ns = m->last_ns;
+	t->number = m->numbers[m->threads.used - 1];
+	return t;
 }
 
 void
@@ -64,7 +94,9 @@ thread_forget(struct activity_model *m, struct activity_thread *t)
 {
 	if (m->gone != NULL)
 		m->gone(m->gone_arg, t);
-	thread_table_remove(&m->threads, t);
+	ktr_map_remove(&m->threads, t->tid);
+	m->numbers[m->threads.used] = t->number;
+	free(t);
 }
 
 /* Those that are dead go when another runs where they ran. */
@@ -95,7 +127,7 @@ forget_unknown(struct activity_model *m)
 {
 	struct activity_thread *unknown = NULL;
 	for (size_t i = 0; i < m->threads.size; i++) {
-		struct activity_thread *t = m->threads.slots[i];
+		struct activity_thread *t = m->threads.pairs[i].value;
 		bool known =
 		    t != NULL && t->state != ACTIVITY_UNKNOWN && t->gaps == m->gaps[t->cpu];
 		if (t == NULL || known || t->woken || t->listed || runs(m, t) ||
@@ -109,7 +141,7 @@ forget_unknown(struct activity_model *m)
 		unknown = t->next;
 		thread_forget(m, t);
 	}
-	m->many = m->threads.count * 2 > MANY_MIN ? m->threads.count * 2 : MANY_MIN;
+	m->many = m->threads.used * 2 > MANY_MIN ? m->threads.used * 2 : MANY_MIN;
 	m->looked_ns = m->last_ns;
 }
 
@@ -150,7 +182,7 @@ activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 	uint64_t ns = m->last_ns = activity_ns(m, e->header, e->ticks);
 	if (m->dead != NULL)
 		forget_dead(m);
-	if (m->threads.count >= m->many)
+	if (m->threads.used >= m->many)
 		forget_unknown(m);
 	const struct meaning *mean = meaning_of(m, e);
 	struct activity_thread *t = activity_thread_get(m, e->tid);
@@ -210,8 +242,8 @@ activity_threads(const struct activity_model *m,
 		 void (*fn)(void *arg, const struct activity_thread *t), void *arg)
 {
 	for (size_t i = 0; i < m->threads.size; i++) {
-		if (m->threads.slots[i] != NULL)
-			fn(arg, m->threads.slots[i]);
+		if (m->threads.pairs[i].value != NULL)
+			fn(arg, m->threads.pairs[i].value);
 	}
 }
 
@@ -231,11 +263,8 @@ struct activity_model *
 activity_create(activity_gone_fn *gone, void *arg)
 {
 	struct activity_model *m = calloc(1, sizeof(*m));
-	if (m != NULL && !thread_table_init(&m->threads)) {
-		free(m);
-		return NULL;
-	}
 	if (m != NULL) {
+		m->threads = memory_map();
 		m->gone = gone;
 		m->gone_arg = arg;
 		m->many = MANY_MIN;
@@ -249,6 +278,9 @@ activity_destroy(struct activity_model *m)
 	if (m == NULL)
 		return;
 	meanings_free(m);
-	thread_table_free(&m->threads);
+	for (size_t i = 0; i < m->threads.size; i++)
+		free(m->threads.pairs[i].value);
+	ktr_map_free(&m->threads);
+	free(m->numbers);
 	free(m);
 }

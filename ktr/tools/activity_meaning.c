@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/intern.h"
 #include "ktr/param.h"
 #include "ktr/tools/activity_private.h"
 
@@ -60,6 +61,14 @@ static const char *
 text_of(const struct meaning *mean, const struct activity *a, unsigned p)
 {
 	return mean->at[p] != NOWHERE ? a->event->strings[mean->at[p]] : NULL;
+}
+
+/* The same of a text that is kept, which that of a thread's ident cannot be (ktr/decode.h). */
+static const char *
+text_kept_of(const struct meaning *mean, const struct activity *a, unsigned p)
+{
+	const char *text = text_of(mean, a, p);
+	return text != NULL && a->event->args[mean->at[p]] >> 48 != KTR_IDENT_TAG ? text : NULL;
 }
 
 static int64_t
@@ -123,7 +132,8 @@ mean_state(struct activity_model *m, const struct meaning *mean, struct activity
 	for (unsigned i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		if (strcmp(text, states[i].text) != 0)
 			continue;
-		const char *why = states[i].why < P_COUNT ? text_of(mean, a, states[i].why) : NULL;
+		const char *why =
+		    states[i].why < P_COUNT ? text_kept_of(mean, a, states[i].why) : NULL;
 		activity_thread_state(m, t, states[i].state, why, a->ns);
 		a->kind = ACTIVITY_STATE;
 		a->fresh = a->other != NULL && a->before == ACTIVITY_UNKNOWN && !t->woken;
@@ -170,7 +180,7 @@ mean_irq_enter(struct activity_model *m, const struct meaning *mean, struct acti
 	(void)m;
 	a->kind = ACTIVITY_IRQ_ENTER;
 	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
-	a->text = text_of(mean, a, P_NAME);
+	a->text = text_kept_of(mean, a, P_NAME);
 	if (a->text == NULL)
 		a->text = "interrupt";
 	return true;

@@ -3,8 +3,8 @@
  */
 #pragma once
 
+#include "ktr/map.h"
 #include "ktr/tools/activity.h"
-#include "ktr/tools/thread_table.h"
 
 struct meaning; /* of a site */
 
@@ -12,7 +12,9 @@ struct activity_model {
 	activity_gone_fn *gone;
 	void *gone_arg;
 	uint64_t last_ns;
-	struct thread_table threads;
+	struct ktr_map threads; /* by their ids */
+	uint32_t *numbers;      /* those after the first threads.used are free */
+	size_t number_room;
 	struct activity_thread *running[KTR_DECODE_CPUS];
 	uint32_t gaps[KTR_DECODE_CPUS];
 	struct activity_thread *dead;    /* to be forgotten once they do not run */

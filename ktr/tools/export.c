@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ktr/tools/memory.h"
+
 #define OUTPUT_BYTES (256u * 1024)
 
 static const struct export_format *const formats[] = {
@@ -169,27 +171,27 @@ const struct export_class *
 export_class_linux(struct export_classes *c, const struct linux_class *class, size_t *number,
 		   bool *is_new)
 {
-	size_t at = ((uintptr_t) class >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-	for (at %= EXPORT_LINUX; c->of_linux[at] != 0; at = (at + 1) % EXPORT_LINUX) {
-		*number = c->of_linux[at] - 1;
-		*is_new = false;
-		if (c->all[*number].of_linux == class)
-			return &c->all[*number];
+	uintptr_t known = (uintptr_t)ktr_map_get(&c->of_linux, (uintptr_t) class);
+	*is_new = known == 0;
+	if (*is_new) {
+		struct export_class *added = class_add(c);
+		if (added == NULL)
+			return NULL;
+		added->of_linux = class;
+		known = c->count;
+		if (c->of_linux.realloc == NULL)
+			c->of_linux = memory_map();
+		if (!ktr_map_put(&c->of_linux, (uintptr_t) class, (void *)known))
+			return NULL;
 	}
-	struct export_class *added = c->of_linux_count < EXPORT_LINUX / 2 ? class_add(c) : NULL;
-	if (added == NULL)
-		return NULL;
-	added->of_linux = class;
-	c->of_linux_count++;
-	c->of_linux[at] = (uint32_t)c->count;
-	*number = c->count - 1;
-	*is_new = true;
-	return added;
+	*number = known - 1;
+	return &c->all[*number];
 }
 
 void
 export_classes_free(struct export_classes *c)
 {
+	ktr_map_free(&c->of_linux);
 	free(c->all);
 }
 

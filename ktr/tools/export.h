@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "ktr/decode.h"
+#include "ktr/map.h"
 #include "ktr/param.h"
 #include "ktr/tools/activity.h"
 #include "ktr/tools/export_temp.h"
@@ -112,7 +113,6 @@ bool export_file_failed(const struct export_file *file, char *err, size_t errlen
 bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
 
 #define EXPORT_CLASSES 65536u
-#define EXPORT_LINUX   2048u /* twice as many as there may be of Linux's; a power of two */
 
 /** An event class: a site, or one of Linux's; numbered from 0 in the order of what came first. */
 struct export_class {
@@ -124,9 +124,8 @@ struct export_class {
 struct export_classes {
 	struct export_class *all;
 	size_t count, room;
-	uint32_t by_number[65536];       /* the class that a site number had last, + 1 */
-	uint32_t of_linux[EXPORT_LINUX]; /* + 1, by address, open addressing; half are 0 */
-	size_t of_linux_count;
+	uint32_t by_number[65536]; /* the class that a site number had last, + 1 */
+	struct ktr_map of_linux;   /* the same by the address of one of Linux's */
 };
 
 /**

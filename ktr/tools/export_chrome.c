@@ -108,24 +108,24 @@ static void
 lost_put(struct export *x, uint32_t number, uint64_t until)
 {
 	struct cpu *cpu = &x->cpus[number];
-	struct line l;
+	struct out *l = &x->out.out;
 	if (!cpu->lost)
 		return;
 	cpu->lost = false;
 	uint64_t to = cpu->lost_to < until ? cpu->lost_to : until, ns = to - cpu->lost_from;
-	chrome_entry_begin(&x->out, &l, 'X', place_of_cpu(number), cpu->lost_from);
-	chrome_entry_name(&l, "lost", "lost");
+	chrome_entry_begin(&x->out, 'X', place_of_cpu(number), cpu->lost_from);
+	chrome_entry_name(l, "lost", "lost");
 	/* It ends before the next slice begins, however a reader rounds the sum of start and
 	 * length. */
 	ns -= ns > 0;
-	line_text(&l, ",\"dur\":");
-	chrome_put_time(&l, ns);
-	line_text(&l, ",\"args\":{\"events\":");
-	chrome_put_integer(&l, cpu->lost_count, false);
-	line_text(&l, ",\"why\":");
-	line_json(&l, ktr_gap_reason_name(cpu->lost_why));
-	line_char(&l, '}');
-	chrome_entry_end(&l);
+	out_text(l, ",\"dur\":");
+	chrome_put_time(l, ns);
+	out_text(l, ",\"args\":{\"events\":");
+	chrome_put_integer(l, cpu->lost_count, false);
+	out_text(l, ",\"why\":");
+	out_json(l, ktr_gap_reason_name(cpu->lost_why));
+	out_char(l, '}');
+	chrome_entry_end(l);
 }
 
 /* A CPU that does something at ns, its track known to the reader. */
@@ -147,34 +147,34 @@ static void
 put_begin(struct export *x, struct chrome_place at, uint64_t ns, const char *name,
 	  const char *category)
 {
-	struct line l;
-	chrome_entry_begin(&x->out, &l, 'B', at, ns);
-	chrome_entry_name(&l, name, category);
-	chrome_entry_end(&l);
+	struct out *l = &x->out.out;
+	chrome_entry_begin(&x->out, 'B', at, ns);
+	chrome_entry_name(l, name, category);
+	chrome_entry_end(l);
 }
 
 /* Ends what has that name, if anything has, which becomes "". */
 static void
 put_end(struct export *x, struct chrome_place at, uint64_t ns, char *name, const char *category)
 {
-	struct line l;
+	struct out *l = &x->out.out;
 	if (name[0] == '\0')
 		return;
-	chrome_entry_begin(&x->out, &l, 'E', at, ns);
-	chrome_entry_name(&l, name, category);
-	chrome_entry_end(&l);
+	chrome_entry_begin(&x->out, 'E', at, ns);
+	chrome_entry_name(l, name, category);
+	chrome_entry_end(l);
 	name[0] = '\0';
 }
 
 static void
 put_flow(struct export *x, char phase, struct chrome_place at, uint64_t ns, uint64_t flow)
 {
-	struct line l;
-	chrome_entry_begin(&x->out, &l, phase, at, ns);
-	chrome_entry_name(&l, "wakeup", "wakeup");
-	line_text(&l, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
-	line_number(&l, flow, 0);
-	chrome_entry_end(&l);
+	struct out *l = &x->out.out;
+	chrome_entry_begin(&x->out, phase, at, ns);
+	chrome_entry_name(l, "wakeup", "wakeup");
+	out_text(l, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
+	out_number(l, flow, 0);
+	chrome_entry_end(l);
 }
 
 /* The arrow that is to end here, if any, ends within what there is. */
@@ -321,14 +321,14 @@ put_call(struct export *x, const struct activity *a)
 static void
 put_counter(struct export *x, const struct activity *a)
 {
-	struct line l;
+	struct out *l = &x->out.out;
 	cpu_of(x, a->cpu, a->ns);
-	chrome_entry_begin(&x->out, &l, 'C', place_of_cpu(a->cpu), a->ns);
-	chrome_entry_name(&l, a->text[0] != '\0' ? a->text : "counter", "counter");
-	line_text(&l, ",\"args\":{\"value\":");
-	line_signed(&l, a->value);
-	line_char(&l, '}');
-	chrome_entry_end(&l);
+	chrome_entry_begin(&x->out, 'C', place_of_cpu(a->cpu), a->ns);
+	chrome_entry_name(l, a->text[0] != '\0' ? a->text : "counter", "counter");
+	out_text(l, ",\"args\":{\"value\":");
+	out_signed(l, a->value);
+	out_char(l, '}');
+	chrome_entry_end(l);
 }
 
 static void
@@ -401,14 +401,14 @@ put_instant(struct export *x, const struct track *track, const struct export_eve
 {
 	const struct ktr_decode_event *e = ev->e;
 	char bad[32], category[512] = "";
-	struct line l;
+	struct out *l = &x->out.out;
 	if (e->site != NULL)
 		dump_classes(e->header, e->site->classes, category, sizeof(category));
-	chrome_entry_begin(&x->out, &l, 'i', place_of(track), ev->ns);
-	chrome_entry_name(&l, timeline_event_name(told->name, e, bad), category);
-	line_text(&l, ",\"s\":\"t\"");
-	chrome_put_args(&l, told);
-	chrome_entry_end(&l);
+	chrome_entry_begin(&x->out, 'i', place_of(track), ev->ns);
+	chrome_entry_name(l, timeline_event_name(told->name, e, bad), category);
+	out_text(l, ",\"s\":\"t\"");
+	chrome_put_args(l, told);
+	chrome_entry_end(l);
 }
 
 static bool
@@ -496,7 +496,8 @@ chrome_close(struct export *x, bool complete, char *err, size_t errlen)
 			cpu_clear(x, n, x->last_ns);
 	}
 	if (complete)
-		fputs("\n]\n", x->file.f);
+		out_text(&x->out.out, "\n]\n");
+	out_flush(&x->out.out);
 	bool good = export_file_close(&x->file, complete, err, errlen);
 	export_classes_free(&x->known);
 	free(x->names);
@@ -510,7 +511,7 @@ chrome_open(const struct export_options *o, char *err, size_t errlen)
 {
 	struct export *x = export_create(sizeof(*x), o, err, errlen);
 	if (x != NULL)
-		x->out.f = x->file.f;
+		x->out.out.file = x->file.f;
 	return x;
 }
 

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "ktr/tools/export_timeline.h"
-#include "ktr/tools/line.h"
+#include "ktr/tools/out.h"
 
 /** Where entries go; any: there are some. */
 struct chrome_out {
-	FILE *f;
+	struct out out;
 	bool any;
 };
 
@@ -25,18 +25,17 @@ struct chrome_told {
 };
 
 /** An entry of that phase, without its end: a line to which members are added. */
-void chrome_entry_begin(struct chrome_out *o, struct line *l, char phase, struct chrome_place at,
-			uint64_t ns);
-void chrome_entry_name(struct line *l, const char *name, const char *category);
-void chrome_entry_end(struct line *l);
+void chrome_entry_begin(struct chrome_out *o, char phase, struct chrome_place at, uint64_t ns);
+void chrome_entry_name(struct out *l, const char *name, const char *category);
+void chrome_entry_end(struct out *l);
 
 /** Entries for what a viewer calls a process or thread, and where it shows it. */
 void chrome_put_meta(struct chrome_out *o, const char *what, struct chrome_place at,
 		     const char *name, uint32_t order);
 
 /** Microseconds, to the nanosecond. */
-void chrome_put_time(struct line *l, uint64_t ns);
+void chrome_put_time(struct out *l, uint64_t ns);
 /** An integer that a reader's double holds, or its digits as a string. */
-void chrome_put_integer(struct line *l, uint64_t v, bool is_signed);
+void chrome_put_integer(struct out *l, uint64_t v, bool is_signed);
 /** The event's parameters, and its CPU. */
-void chrome_put_args(struct line *l, const struct chrome_told *told);
+void chrome_put_args(struct out *l, const struct chrome_told *told);

@@ -24,6 +24,7 @@
 #include "ktr/tools/export_fxt.h"
 #include "ktr/tools/export_timeline.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 
 #define THREADS_MAX 255u
 #define IDLE_WEIGHT INT32_MIN
@@ -480,8 +481,10 @@ static struct export *
 fxt_open(const struct export_options *o, char *err, size_t errlen)
 {
 	struct export *x = export_create(sizeof(*x), o, err, errlen);
-	if (x != NULL)
+	if (x != NULL) {
 		x->out.f = x->file.f;
+		x->out.by_hash = memory_map();
+	}
 	return x;
 }
 

@@ -11,10 +11,10 @@
 #include <stdio.h>
 
 #include "ktr/decode.h"
+#include "ktr/map.h"
 
 #define FXT_RECORD_WORDS 4095u /* the size of a record has 12 bits */
 #define FXT_STRINGS_MAX  32768u
-#define FXT_STRING_SLOTS (2 * FXT_STRINGS_MAX)
 #define FXT_SEEN_SLOTS   4096u
 #define FXT_TEXT_MAX     (3 * KTR_WIRE_STRING_MAX + 1) /* a byte may become U+FFFD */
 #define FXT_INLINE       0x8000u
@@ -45,9 +45,9 @@ struct fxt_out {
 	size_t used;
 	char *strings[FXT_STRINGS_MAX]; /* by index; 0 is the empty one */
 	uint32_t string_count;
-	uint16_t slots[FXT_STRING_SLOTS]; /* indexes by hash; 0: free */
+	struct ktr_map by_hash; /* their indexes */
 	struct {
-		const char *text; /* by its address, which stays its own */
+		const char *text; /* by its address */
 		uint16_t ref;
 	} seen[FXT_SEEN_SLOTS];
 };
@@ -60,7 +60,7 @@ void fxt_record_end(struct fxt_out *o);
 
 /** A reference to a text; fxt_put_inline() follows, where the text may stand. */
 uint16_t fxt_name_ref(struct fxt_out *o, const char *text);
-/** The same, of a text that stays where it is, such as the decoder's. */
+/** The same of a value, of which there may be many: they leave room for names. */
 uint16_t fxt_value_ref(struct fxt_out *o, const char *text);
 void fxt_put_inline(struct fxt_out *o, uint16_t ref, const char *text);
 

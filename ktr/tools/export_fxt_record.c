@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ktr/tools/export.h"
-#include "ktr/tools/line.h"
 #include "ktr/tools/utf8.h"
 
 #define STRINGS_LEFT 4096u /* of them, for names: values leave these */
@@ -44,7 +43,7 @@ void
 fxt_record_end(struct fxt_out *o)
 {
 	o->words[0] |= (uint64_t)o->used << 4;
-	LINE_WRITE(o->words, 8, o->used, o->f);
+	fwrite(o->words, 8, o->used, o->f);
 }
 
 /* ---- strings ------------------------------------------------------------------------------------
@@ -75,27 +74,24 @@ text_clean(const char *text, char *buf, size_t *n)
 static uint16_t
 string_index(struct fxt_out *o, const char *text, size_t n, uint32_t room)
 {
-	uint32_t hash = 2166136261u;
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	uint32_t at = hash % FXT_STRING_SLOTS;
-	for (; o->slots[at] != 0; at = (at + 1) % FXT_STRING_SLOTS) {
-		const char *s = o->strings[o->slots[at]];
-		if (strncmp(s, text, n) == 0 && s[n] == '\0')
-			return o->slots[at];
-	}
+	uint64_t hash = ktr_hash(o->by_hash.seed, text, n);
+	uintptr_t known = (uintptr_t)ktr_map_get(&o->by_hash, hash);
+	if (known != 0 && strncmp(o->strings[known], text, n) == 0 && o->strings[known][n] == '\0')
+		return (uint16_t)known;
 	char *copy = o->string_count + 1 < room ? strndup(text, n) : NULL;
-	if (copy == NULL)
+	uint32_t index = o->string_count + 1;
+	if (copy == NULL || !ktr_map_put(&o->by_hash, hash, (void *)(uintptr_t)index)) {
+		free(copy);
 		return 0;
-	uint32_t index = ++o->string_count;
+	}
+	o->string_count = index;
 	o->strings[index] = copy;
-	o->slots[at] = (uint16_t)index;
 	const uint64_t head[] = {FXT_RECORD_STRING | (1 + (n + 7) / 8) << 4 |
 				 (uint64_t)index << 16 | (uint64_t)n << 32};
 	char padded[FXT_TEXT_MAX + 8] = "";
 	memcpy(padded, text, n);
-	LINE_WRITE(head, 8, 1, o->f);
-	LINE_WRITE(padded, 8, (n + 7) / 8, o->f);
+	fwrite(head, 8, 1, o->f);
+	fwrite(padded, 8, (n + 7) / 8, o->f);
 	return (uint16_t)index;
 }
 
@@ -116,16 +112,18 @@ fxt_name_ref(struct fxt_out *o, const char *text)
 	return string_ref(o, text, FXT_STRINGS_MAX);
 }
 
-/* The same, of a text that stays where it is. */
 uint16_t
 fxt_value_ref(struct fxt_out *o, const char *text)
 {
 	size_t at = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 15) % FXT_SEEN_SLOTS;
-	if (o->seen[at].text != text) {
+	uint16_t ref = o->seen[at].text == text ? o->seen[at].ref : 0;
+	/* Most texts stay where they are. */
+	if (ref == 0 || (ref & FXT_INLINE) != 0 || strcmp(o->strings[ref], text) != 0) {
+		ref = string_ref(o, text, FXT_STRINGS_MAX - STRINGS_LEFT);
 		o->seen[at].text = text;
-		o->seen[at].ref = string_ref(o, text, FXT_STRINGS_MAX - STRINGS_LEFT);
+		o->seen[at].ref = ref;
 	}
-	return o->seen[at].ref;
+	return ref;
 }
 
 void
@@ -187,4 +185,5 @@ fxt_out_free(struct fxt_out *o)
 {
 	for (uint32_t i = 1; i <= o->string_count; i++)
 		free(o->strings[i]);
+	ktr_map_free(&o->by_hash);
 }

@@ -30,7 +30,7 @@
 
 #include "ktr/tools/export.h"
 #include "ktr/tools/export_schedgraph.h"
-#include "ktr/tools/line.h"
+#include "ktr/tools/out.h"
 
 #define BLOCK      (256u * 1024)
 #define LINKS_MAX  (SCHEDGRAPH_TEXT / sizeof("linkedto:\"\""))
@@ -51,6 +51,7 @@ struct row {
 struct export
 {
 	struct export_file file;
+	struct out out; /* to the file */
 	FILE *rows;
 	uint8_t *block;
 	size_t used;
@@ -248,23 +249,23 @@ schedgraph_begin(struct export *x, const struct ktr_decode_header *h, char *err,
  */
 
 static void
-put_head(struct export *x, struct line *l, uint64_t index, uint32_t cpu, uint64_t ns)
+put_head(struct export *x, uint64_t index, uint32_t cpu, uint64_t ns)
 {
-	line_begin(l, x->file.f);
-	line_number(l, index, 6);
-	line_char(l, ' ');
-	line_number(l, cpu, 3);
-	line_char(l, ' ');
-	line_number(l, ns, 16);
-	line_char(l, ' ');
+	struct out *l = &x->out;
+	out_number(l, index, 6);
+	out_char(l, ' ');
+	out_number(l, cpu, 3);
+	out_char(l, ' ');
+	out_number(l, ns, 16);
+	out_char(l, ' ');
 }
 
 /* The attributes that stay, by the facts of the links. */
 static void
-put_attributes(const struct export *x, struct line *l, const char *a, const uint8_t *links,
-	       bool with_stathz)
+put_attributes(struct export *x, const char *a, const uint8_t *links, bool with_stathz)
 {
 	int length;
+	struct out *l = &x->out;
 	const char *id, *separator = "";
 	for (const char *end; *a != '\0'; a = end + (*end != '\0' ? 2 : 0)) {
 		bool stays = with_stathz || schedgraph_behind(a, "stathz:") == NULL;
@@ -278,11 +279,11 @@ put_attributes(const struct export *x, struct line *l, const char *a, const uint
 		}
 		if (!stays)
 			continue;
-		line_text(l, separator);
-		line_put(l, a, (size_t)(end - a));
+		out_text(l, separator);
+		out_put(l, a, (size_t)(end - a));
 		separator = ", ";
 	}
-	line_text(l, *separator != '\0' ? "\n" : "none\n");
+	out_text(l, *separator != '\0' ? "\n" : "none\n");
 }
 
 /* stored: its text, and what follows. */
@@ -290,7 +291,6 @@ static void
 put_row(struct export *x, uint64_t index, const struct row *row, const uint8_t *stored,
 	bool with_stathz)
 {
-	struct line l;
 	struct schedgraph_parts p;
 	char text[SCHEDGRAPH_TEXT];
 	if (!schedgraph_fact_is(&x->sources, row->shown))
@@ -298,27 +298,23 @@ put_row(struct export *x, uint64_t index, const struct row *row, const uint8_t *
 	memcpy(text, stored, row->length);
 	text[row->length] = '\0';
 	schedgraph_parts_find(text, &p);
-	put_head(x, &l, index, row->cpu, row->ns);
-	line_put(&l, text, (size_t)(p.attributes - text));
-	put_attributes(x, &l, p.attributes, stored + row->length, with_stathz);
-	line_flush(&l);
+	put_head(x, index, row->cpu, row->ns);
+	out_put(&x->out, text, (size_t)(p.attributes - text));
+	put_attributes(x, p.attributes, stored + row->length, with_stathz);
 	if (!schedgraph_fact_is(&x->sources, row->leads))
 		return;
-	put_head(x, &l, index - 1, row->cpu, row->ns);
-	line_put(&l, text, (size_t)(p.type - text));
-	line_text(&l, "state:\"idle\", attributes: none\n");
-	line_flush(&l);
+	put_head(x, index - 1, row->cpu, row->ns);
+	out_put(&x->out, text, (size_t)(p.type - text));
+	out_text(&x->out, "state:\"idle\", attributes: none\n");
 }
 
 static void
 put_trace_line(struct export *x, uint64_t index, uint64_t ns, const char *state)
 {
-	struct line l;
-	put_head(x, &l, index, 0, ns);
-	line_text(&l, "KTRGRAPH group:\"trace\", id:\"trace\", state:\"");
-	line_text(&l, state);
-	line_text(&l, "\", attributes: none\n");
-	line_flush(&l);
+	put_head(x, index, 0, ns);
+	out_text(&x->out, "KTRGRAPH group:\"trace\", id:\"trace\", state:\"");
+	out_text(&x->out, state);
+	out_text(&x->out, "\", attributes: none\n");
 }
 
 /* The lines of the block in memory, from the last. */
@@ -358,12 +354,12 @@ put_rows(struct export *x)
 		       fread(x->block, BLOCK, 1, x->rows) == 1;
 		if (good)
 			put_block(x, offsets, &index, with_stathz);
-		good &= ferror(x->file.f) == 0;
 	}
 	if (good && trace)
 		put_trace_line(x, index, x->first_ns, "idle");
+	out_flush(&x->out);
 	free(offsets);
-	return good;
+	return good && ferror(x->file.f) == 0;
 }
 
 /* ---- begin and end ------------------------------------------------------------------------------
@@ -389,6 +385,7 @@ schedgraph_open(const struct export_options *o, char *err, size_t errlen)
 	struct export *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
+	x->out.file = x->file.f;
 	x->block = malloc(BLOCK);
 	x->rows = export_file_scratch(&x->file);
 	if (x->block != NULL && x->rows != NULL)

@@ -10,36 +10,32 @@
 #include <string.h>
 
 #include "ktr/tools/ktrdump.h"
-
-#define TEXT_MAX 4096
+#include "ktr/tools/memory.h"
 
 static void
 on_merged_event(void *arg, const struct ktr_decode_event *e)
 {
 	struct dump *d = arg;
-	char text[TEXT_MAX];
+	char made[DUMP_TEXT_MAX], *text = NULL;
 	uint64_t index = d->index++;
-	bool wanted =
-	    (!d->opts.stats && d->export == NULL) || dump_match_needs_text(&d->opts.filter);
 	if (d->failed || d->opts.stream)
 		return;
-	text[0] = '\0';
-	if (wanted)
-		ktr_decode_text(text, sizeof(text), e);
+	if (dump_match_needs_text(&d->opts.filter) || d->opts.json) {
+		text = made;
+		ktr_decode_text(text, sizeof(made), e);
+	}
 	bool passes = dump_match_event(&d->opts.filter, e, text);
 	if (d->export != NULL)
 		dump_export_event(d, e, passes);
 	if (!passes || d->export != NULL)
 		return;
-	d->index = index;
 	if (d->opts.stats)
 		dump_stats_event(d, e);
 	else if (d->opts.json)
 		dump_json_event(d, e, text);
 	else
-		dump_text_event(d, e, text);
-	d->index = index + 1;
-	d->failed |= ferror(d->out) != 0;
+		dump_text_event(d, e, index, text);
+	d->failed |= ferror(d->out.file) != 0;
 }
 
 /* Unless something worse was found. */
@@ -69,16 +65,25 @@ on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 		dump_json_gap(d, g);
 	else
 		dump_text_gap(d, g);
-	d->failed |= ferror(d->out) != 0;
+	d->failed |= ferror(d->out.file) != 0;
 }
 
 static void
-no_memory(struct dump *d)
+failed(struct dump *d, const char *what)
 {
 	if (!d->failed)
-		fprintf(stderr, "ktrdump: not enough memory\n");
+		fprintf(stderr, "ktrdump: %s\n", what);
 	d->failed = true;
 	d->status = DUMP_USAGE;
+}
+
+/* A result of the merge. */
+static void
+merged(struct dump *d, int error)
+{
+	if (error != 0)
+		failed(d, errno == ENOMEM ? "not enough memory"
+					  : "cannot keep the events that wait in a temporary file");
 }
 
 static void
@@ -86,7 +91,7 @@ on_header(void *arg, const struct ktr_decode_header *h)
 {
 	struct dump *d = arg;
 	if ((h->flags & KTR_WIRE_START) != 0)
-		merge_flush(d->merge);
+		merged(d, merge_flush(d->merge));
 	if (d->header == NULL)
 		d->header = h;
 }
@@ -95,30 +100,28 @@ static void
 on_event(void *arg, const struct ktr_decode_event *e)
 {
 	struct dump *d = arg;
-	if (merge_event(d->merge, e) != 0)
-		no_memory(d);
+	merged(d, merge_event(d->merge, e));
 }
 
 static void
 on_gap(void *arg, const struct ktr_decode_gap *g)
 {
 	struct dump *d = arg;
-	if (merge_gap(d->merge, g) != 0)
-		no_memory(d);
+	merged(d, merge_gap(d->merge, g));
 }
 
 static void
 on_mark(void *arg, uint64_t ticks)
 {
 	struct dump *d = arg;
-	merge_mark(d->merge, ticks);
+	merged(d, merge_mark(d->merge, ticks));
 }
 
 static void
 on_end(void *arg)
 {
 	struct dump *d = arg;
-	merge_flush(d->merge);
+	merged(d, merge_flush(d->merge));
 }
 
 static void
@@ -134,21 +137,12 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 	damaged(d);
 }
 
-static void *
-dump_realloc(void *p, size_t size)
-{
-	if (size == 0) {
-		free(p);
-		return NULL;
-	}
-	return realloc(p, size);
-}
-
 static bool
 dump_open(struct dump *d)
 {
-	static const struct ktr_decoder_ops decoder_ops = {
-	    .realloc = dump_realloc,
+	const struct ktr_decoder_ops decoder_ops = {
+	    .realloc = memory_realloc,
+	    .seed = memory_seed(),
 	    .header = on_header,
 	    .event = on_event,
 	    .gap = on_gap,
@@ -157,12 +151,12 @@ dump_open(struct dump *d)
 	    .damage = on_damage,
 	};
 	static const struct merge_ops merge_ops = {on_merged_event, on_merged_gap};
-	d->out = stdout;
+	d->out.file = stdout;
 	if (d->opts.format != NULL && !dump_export_open(d))
 		return false;
 	if (d->export == NULL && d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
-		d->out = fopen(d->opts.output, "w");
-		if (d->out == NULL) {
+		d->out.file = fopen(d->opts.output, "w");
+		if (d->out.file == NULL) {
 			fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
 			return false;
 		}
@@ -172,7 +166,7 @@ dump_open(struct dump *d)
 	if (d->opts.stats)
 		d->stats = dump_stats_create();
 	if (d->decoder == NULL || d->merge == NULL || (d->opts.stats && d->stats == NULL)) {
-		no_memory(d);
+		failed(d, "not enough memory");
 		return false;
 	}
 	return true;
@@ -181,7 +175,7 @@ dump_open(struct dump *d)
 int
 main(int argc, char **argv)
 {
-	struct dump d = {.status = DUMP_CLEAN};
+	static struct dump d;
 	int status = dump_options_parse(&d.opts, argc, argv);
 	if (status >= 0)
 		return status;
@@ -191,14 +185,15 @@ main(int argc, char **argv)
 		return DUMP_USAGE;
 	}
 	status = dump_input(&d);
-	merge_flush(d.merge);
+	merged(&d, merge_flush(d.merge));
 	dump_export_close(&d, status != DUMP_USAGE);
 	if (d.opts.stats && status != DUMP_USAGE)
 		dump_stats_print(&d);
 
-	bool written = fflush(d.out) == 0 && ferror(d.out) == 0;
-	if (d.out != stdout)
-		written = fclose(d.out) == 0 && written;
+	out_flush(&d.out);
+	bool written = fflush(d.out.file) == 0 && ferror(d.out.file) == 0;
+	if (d.out.file != stdout)
+		written = fclose(d.out.file) == 0 && written;
 	if (!written && errno != EPIPE) {
 		fprintf(stderr, "ktrdump: cannot write: %s\n", strerror(errno));
 		d.status = DUMP_USAGE;

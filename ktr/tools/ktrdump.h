@@ -13,6 +13,7 @@
 #include "ktr/decode.h"
 #include "ktr/param.h"
 #include "ktr/tools/merge.h"
+#include "ktr/tools/out.h"
 
 /* The guest's ktrdump is told where its input is; the host's reads memory dumps and exports. */
 #ifndef KTRDUMP_DEFAULT_INPUT
@@ -25,6 +26,7 @@
 #define DUMP_USAGE   2
 
 #define DUMP_GREP_MAX 500u
+#define DUMP_TEXT_MAX OUT_MADE /* bytes of an event's text, with the NUL */
 
 struct dump_filter {
 	uint64_t classes;   /* an event passes that has one of them; ~0: all */
@@ -59,7 +61,7 @@ struct dump_params {
 
 struct dump {
 	struct dump_options opts;
-	FILE *out;
+	struct out out;
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_stats *stats;
@@ -109,10 +111,10 @@ int dump_input(struct dump *d);
 
 /* ktrdump_text.c */
 void dump_text_header(struct dump *d);
-void dump_text_event(struct dump *d, const struct ktr_decode_event *e, const char *text);
+/** text NULL: it has not been made yet. */
+void dump_text_event(struct dump *d, const struct ktr_decode_event *e, uint64_t index,
+		     const char *text);
 void dump_text_gap(struct dump *d, const struct ktr_decode_gap *g);
-/** Control characters as \n, \t, \x7f: they would take the row, or the terminal, apart. */
-void dump_put_printable(FILE *out, const char *text);
 /** "SCHED,PROC"; numbers for bits that have no name. */
 void dump_classes(const struct ktr_decode_header *h, uint64_t classes, char *buf, size_t len);
 

@@ -86,9 +86,13 @@ dump_match_needs_text(const struct dump_filter *f)
 bool
 dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e, const char *text)
 {
-	int64_t ns = ktr_decode_ns(e->header, e->ticks);
-	if (!dump_match_cpu(f, e->cpu) || ns < f->since_ns || ns > f->until_ns)
+	if (!dump_match_cpu(f, e->cpu))
 		return false;
+	if (f->since_ns != INT64_MIN || f->until_ns != INT64_MAX) {
+		int64_t ns = ktr_decode_ns(e->header, e->ticks);
+		if (ns < f->since_ns || ns > f->until_ns)
+			return false;
+	}
 	if (f->classes != ~(uint64_t)0 && (e->site == NULL || (e->site->classes & f->classes) == 0))
 		return false;
 	if (!dump_match_thread(f, e->tid, e->thread))

@@ -72,7 +72,8 @@ follow_wait(struct dump *d, bool is_pipe)
 	struct timespec pause = {.tv_nsec = FOLLOW_INTERVAL_NS};
 	if (!d->opts.follow || is_pipe)
 		return false;
-	if (fflush(d->out) != 0)
+	out_flush(&d->out);
+	if (fflush(d->out.file) != 0)
 		return false;
 	nanosleep(&pause, NULL);
 	return true;
@@ -106,7 +107,7 @@ begin(struct dump *d)
 static void
 push(struct dump *d, const void *bytes, size_t n)
 {
-	if (d->opts.stream && fwrite(bytes, 1, n, d->out) != n)
+	if (d->opts.stream && fwrite(bytes, 1, n, d->out.file) != n)
 		d->failed = true;
 	if (ktr_decoder_push(d->decoder, bytes, n) == 0)
 		return;

@@ -1,29 +1,58 @@
 /*
  * merge.c - one queue a CPU, which is in order by itself; the oldest front goes first.
- * Locking: none.
+ *
+ * A queue is a list of blocks of records. Its first and its last block are in memory; while there
+ * are too many blocks in memory, others are written to a file as soon as they are full, and read
+ * back when they are the first.
+ *
+ * A record is an event or a gap, with the texts of the event's thread idents, which the decoder
+ * does not keep. Locking: none.
  */
 #include "ktr/tools/merge.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-struct item {
-	uint64_t ticks;
+#include "ktr/intern.h"
+#include "ktr/str.h"
+
+#define BLOCK_BYTES 32768u
+#define BLOCKS_MAX  256u /* in memory; beyond, two a CPU */
+
+struct record {
+	uint32_t size; /* in the block; a multiple of 8 */
 	bool is_gap;
+	uint8_t idents; /* bit N: strings[N] of the event is one of the texts */
 	union {
 		struct ktr_decode_event event;
 		struct ktr_decode_gap gap;
 	};
+	char texts[];
+};
+_Static_assert(BLOCK_BYTES >= sizeof(struct record) + 6 * KTR_WIRE_FRAME_MAX, "the largest record");
+
+struct block {
+	struct block *next;
+	size_t used;
+	long at;        /* in the file, if it is there */
+	uint8_t *bytes; /* NULL: it is in the file */
 };
 
 struct queue {
-	struct item *items;        /* circular */
-	size_t size, front, count; /* size is 0 or a power of two */
+	struct block *first, *last; /* NULL: empty */
+	size_t read;                /* bytes of the first that were handed on */
 };
 
 struct merge {
 	struct merge_ops ops;
 	void *arg;
-	unsigned cpus; /* queues from here on are empty */
+	unsigned cpus;             /* queues from here on are empty */
+	size_t in_memory, in_file; /* blocks */
+	uint8_t *spare;            /* the bytes of a block that is used up */
+	FILE *file;                /* NULL: not needed yet */
+	long file_end;
 	struct queue queues[KTR_DECODE_CPUS];
 };
 
@@ -38,100 +67,276 @@ merge_create(const struct merge_ops *ops, void *arg)
 	return m;
 }
 
+/* ---- blocks -------------------------------------------------------------------------------------
+ */
+
+static bool
+block_fill(struct merge *m, struct block *b)
+{
+	b->bytes = m->spare != NULL ? m->spare : malloc(BLOCK_BYTES);
+	m->spare = NULL;
+	m->in_memory += b->bytes != NULL;
+	return b->bytes != NULL;
+}
+
+static void
+block_empty(struct merge *m, struct block *b)
+{
+	if (b->bytes == NULL)
+		return;
+	free(m->spare);
+	m->spare = b->bytes;
+	b->bytes = NULL;
+	m->in_memory--;
+}
+
+#ifdef KTRDUMP_DEFAULT_INPUT
+/* The guest has no temporary files: there, blocks wait in memory. */
+static bool
+block_write(struct merge *m, struct block *b)
+{
+	(void)m, (void)b;
+	return true;
+}
+#else
+static bool
+block_write(struct merge *m, struct block *b)
+{
+	if (m->file == NULL)
+		m->file = tmpfile();
+	if (m->file == NULL || fseek(m->file, m->file_end, SEEK_SET) != 0 ||
+	    fwrite(b->bytes, 1, b->used, m->file) != b->used)
+		return false;
+	b->at = m->file_end;
+	m->file_end += (long)b->used;
+	m->in_file++;
+	block_empty(m, b);
+	return true;
+}
+#endif
+
+static bool
+block_read(struct merge *m, struct block *b)
+{
+	if (b->bytes != NULL)
+		return true;
+	if (!block_fill(m, b) || fseek(m->file, b->at, SEEK_SET) != 0 ||
+	    fread(b->bytes, 1, b->used, m->file) != b->used)
+		return false;
+	if (--m->in_file == 0)
+		m->file_end = 0;
+	return true;
+}
+
+/* Room for a record at the end of the queue. NULL: there is none. */
+static struct block *
+queue_room(struct merge *m, struct queue *q, size_t size)
+{
+	struct block *last = q->last;
+	if (last != NULL && BLOCK_BYTES - last->used >= size)
+		return last;
+	if (last != NULL && last != q->first && m->in_memory >= BLOCKS_MAX && !block_write(m, last))
+		return NULL;
+	struct block *b = calloc(1, sizeof(*b));
+	if (b == NULL || !block_fill(m, b)) {
+		free(b);
+		return NULL;
+	}
+	if (last != NULL)
+		last->next = b;
+	else
+		q->first = b;
+	q->last = b;
+	return b;
+}
+
+/* The first block is used up. */
+static bool
+queue_advance(struct merge *m, struct queue *q)
+{
+	struct block *done = q->first;
+	q->first = done->next;
+	q->read = 0;
+	if (q->first == NULL)
+		q->last = NULL;
+	block_empty(m, done);
+	free(done);
+	return q->first == NULL || block_read(m, q->first);
+}
+
 void
 merge_destroy(struct merge *m)
 {
 	if (m == NULL)
 		return;
-	for (unsigned i = 0; i < m->cpus; i++)
-		free(m->queues[i].items);
+	for (unsigned i = 0; i < m->cpus; i++) {
+		for (struct block *b = m->queues[i].first, *next; b != NULL; b = next) {
+			next = b->next;
+			free(b->bytes);
+			free(b);
+		}
+	}
+	if (m->file != NULL)
+		fclose(m->file);
+	free(m->spare);
 	free(m);
 }
 
-static int
-queue_grow(struct queue *q)
-{
-	size_t size = q->size == 0 ? 256 : q->size * 2;
-	struct item *items = malloc(size * sizeof(*items));
-	if (items == NULL)
-		return -1;
-	for (size_t i = 0; i < q->count; i++)
-		items[i] = q->items[(q->front + i) & (q->size - 1)];
-	free(q->items);
-	q->items = items;
-	q->size = size;
-	q->front = 0;
-	return 0;
-}
+/* ---- records ------------------------------------------------------------------------------------
+ */
 
-static struct item *
-merge_add(struct merge *m, unsigned cpu, uint64_t ticks)
+/* Adds a record with so many bytes of texts. NULL: there is no room. */
+static inline struct record *
+record_add(struct merge *m, unsigned cpu, size_t texts)
 {
 	struct queue *q = &m->queues[cpu];
-	if (q->count == q->size && queue_grow(q) != 0)
+	size_t size = (sizeof(struct record) + texts + 7) & ~(size_t)7;
+	struct block *b = queue_room(m, q, size);
+	if (b == NULL)
 		return NULL;
 	if (cpu >= m->cpus)
 		m->cpus = cpu + 1;
-	struct item *item = &q->items[(q->front + q->count++) & (q->size - 1)];
-	item->ticks = ticks;
-	return item;
+	struct record *r = (struct record *)(b->bytes + b->used);
+	b->used += size;
+	r->size = (uint32_t)size;
+	r->idents = 0;
+	return r;
 }
 
 int
-merge_event(struct merge *m, const struct ktr_decode_event *event)
+merge_event(struct merge *m, const struct ktr_decode_event *e)
 {
-	struct item *item = merge_add(m, event->cpu, event->ticks);
-	if (item == NULL)
+	unsigned idents = 0;
+	size_t texts = 0, lengths[6];
+	for (unsigned left = e->site != NULL ? e->site->strings : 0; left != 0; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+		if (e->args[i] >> 48 != KTR_IDENT_TAG || e->strings[i] == NULL)
+			continue;
+		idents |= 1u << i;
+		lengths[i] = strlen(e->strings[i]) + 1;
+		texts += lengths[i];
+	}
+	struct record *r = record_add(m, e->cpu, texts);
+	if (r == NULL)
 		return -1;
-	item->is_gap = false;
-	item->event = *event;
+	r->is_gap = false;
+	r->idents = (uint8_t)idents;
+	r->event = *e;
+	char *to = r->texts;
+	for (; idents != 0; idents &= idents - 1) {
+		unsigned i = (unsigned)__builtin_ctz(idents);
+		ktr_copy(to, e->strings[i], lengths[i]);
+		to += lengths[i];
+	}
 	return 0;
 }
 
 int
 merge_gap(struct merge *m, const struct ktr_decode_gap *gap)
 {
-	struct item *item = merge_add(m, gap->cpu, gap->from_ticks);
-	if (item == NULL)
+	struct record *r = record_add(m, gap->cpu, 0);
+	if (r == NULL)
 		return -1;
-	item->is_gap = true;
-	item->gap = *gap;
+	r->is_gap = true;
+	r->gap = *gap;
 	return 0;
 }
 
 static void
+record_hand_on(struct merge *m, struct record *r)
+{
+	if (r->is_gap) {
+		m->ops.gap(m->arg, &r->gap);
+		return;
+	}
+	const char *text = r->texts;
+	for (unsigned left = r->idents; left != 0; left &= left - 1) {
+		const char **string = &r->event.strings[__builtin_ctz(left)];
+		*string = text;
+		if ((left & (left - 1)) != 0)
+			text += strlen(text) + 1;
+	}
+	m->ops.event(m->arg, &r->event);
+}
+
+/* ---- order --------------------------------------------------------------------------------------
+ */
+
+static inline struct record *
+queue_front(const struct queue *q)
+{
+	return (struct record *)(q->first->bytes + q->read);
+}
+
+static inline uint64_t
+record_ticks(const struct record *r)
+{
+	return r->is_gap ? r->gap.from_ticks : r->event.ticks;
+}
+
+/* Hands on what the queue has before `until`, or up to it. 0, or -1. */
+static int
+queue_release(struct merge *m, struct queue *q, uint64_t until, bool inclusive)
+{
+	while (q->first != NULL) {
+		struct record *r = queue_front(q);
+		uint64_t ticks = record_ticks(r);
+		if (ticks > until || (ticks == until && !inclusive))
+			return 0;
+		record_hand_on(m, r);
+		q->read += r->size;
+		if (q->read == q->first->used && !queue_advance(m, q))
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * The oldest queue may go on up to the next oldest, or through it when that is the same time and of
+ * a higher CPU.
+ */
+static int
 merge_release(struct merge *m, bool all, uint64_t before)
 {
 	for (;;) {
-		struct queue *oldest = NULL;
-		uint64_t ticks = 0;
+		struct queue *oldest = NULL, *second = NULL;
+		uint64_t ticks = 0, second_ticks = 0;
 		for (unsigned i = 0; i < m->cpus; i++) {
 			struct queue *q = &m->queues[i];
-			if (q->count > 0 && (oldest == NULL || q->items[q->front].ticks < ticks)) {
+			if (q->first == NULL)
+				continue;
+			uint64_t t = record_ticks(queue_front(q));
+			if (oldest == NULL || t < ticks) {
+				second = oldest;
+				second_ticks = ticks;
 				oldest = q;
-				ticks = q->items[q->front].ticks;
+				ticks = t;
+			} else if (second == NULL || t < second_ticks) {
+				second = q;
+				second_ticks = t;
 			}
 		}
 		if (oldest == NULL || (!all && ticks >= before))
-			return;
-		struct item *item = &oldest->items[oldest->front];
-		oldest->front = (oldest->front + 1) & (oldest->size - 1);
-		oldest->count--;
-		if (item->is_gap)
-			m->ops.gap(m->arg, &item->gap);
-		else
-			m->ops.event(m->arg, &item->event);
+			return 0;
+		uint64_t until = second == NULL ? UINT64_MAX : second_ticks;
+		bool inclusive = second == NULL || oldest < second;
+		if (!all && until >= before) {
+			until = before;
+			inclusive = false;
+		}
+		if (queue_release(m, oldest, until, inclusive) != 0)
+			return -1;
 	}
 }
 
-void
+int
 merge_mark(struct merge *m, uint64_t ticks)
 {
-	merge_release(m, false, ticks);
+	return merge_release(m, false, ticks);
 }
 
-void
+int
 merge_flush(struct merge *m)
 {
-	merge_release(m, true, 0);
+	return merge_release(m, true, 0);
 }

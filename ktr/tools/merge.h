@@ -1,8 +1,9 @@
 /*
  * merge.h - puts the events of all CPUs into one order, by time, as they come out of a decoder.
  *
- * The stream's MARK frames say up to what time everything has come; what is older is handed on, the
- * rest waits. Memory is bounded by what one pass of the writer holds: its rings.
+ * The stream's MARK frames say up to what time everything has come: what is older is handed on, the
+ * rest waits. There are as many as one pass of the writer gives, which holds the rings. A few
+ * megabytes of them wait in memory, and what is more in a nameless temporary file.
  */
 #pragma once
 
@@ -10,7 +11,9 @@
 
 struct merge;
 
-/** event and gap are called in the order of time; within a CPU, in the order of sequence numbers.
+/**
+ * event and gap are called in the order of time; within a CPU, in the order of sequence numbers.
+ * Texts of thread idents are valid until the callback returns.
  */
 struct merge_ops {
 	void (*event)(void *arg, const struct ktr_decode_event *event);
@@ -21,11 +24,11 @@ struct merge_ops {
 struct merge *merge_create(const struct merge_ops *ops, void *arg);
 void merge_destroy(struct merge *m);
 
-/* From the decoder. 0, or -1: no memory. */
+/* From the decoder. 0; -1: no memory, or the temporary file cannot be written (errno). */
 int merge_event(struct merge *m, const struct ktr_decode_event *event);
 int merge_gap(struct merge *m, const struct ktr_decode_gap *gap);
 
-/** Everything before ticks has come. */
-void merge_mark(struct merge *m, uint64_t ticks);
+/** Everything before ticks has come. As above. */
+int merge_mark(struct merge *m, uint64_t ticks);
 /** Everything has come. */
-void merge_flush(struct merge *m);
+int merge_flush(struct merge *m);

@@ -255,8 +255,9 @@ check_bytes(const struct seen *s, const uint8_t *bytes)
 static struct ktr_decoder *
 decode(struct seen *s, const uint8_t *bytes, size_t size, size_t piece)
 {
-	static const struct ktr_decoder_ops ops = {counted_realloc, on_header, on_event, on_gap,
-						   on_mark,         on_stats,  on_end,   on_damage};
+	static const struct ktr_decoder_ops ops = {counted_realloc, 1,      on_header,
+						   on_event,        on_gap, on_mark,
+						   on_stats,        on_end, on_damage};
 	struct ktr_decoder *d;
 
 	*s = (struct seen){.size = size, .hash = 1};

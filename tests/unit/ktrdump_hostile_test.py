@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""ktrdump_hostile_test.py - whatever a stream says, ktrdump takes time in proportion to its bytes, and less than 64 MB of memory.
+
+Time is what the same program takes for as many bytes that a kernel may well have written: CPU time, so that it does not matter
+what else runs. Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
+"""
+import os
+import resource
+import subprocess
+import tempfile
+
+import export_help as x
+import wire
+from export_help import equal, expect
+
+BYTES = 2 << 20
+MEMORY = 64 << 20
+TIMES = 25  # of a sound stream of as many bytes: files and short frames cost more, a bad case costs hundreds
+TEXT_TIMES = 100  # where an event of ten bytes is printed as two thousand characters
+GOLDEN = 0x9e3779b97f4a7c15
+IDENT = 0x7a5c << 48
+# Under a sanitizer a program needs memory and time for itself.
+SANITIZED = "asan" in x.KTRDUMP
+
+
+def limit_memory():
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # all that is written to, but the stack
+
+
+def usage(path, *args):
+    """(status, messages, seconds of CPU time) of a run that gets no more memory than it may have."""
+    with open(os.devnull, "wb") as null, tempfile.TemporaryFile() as err:
+        p = subprocess.Popen([x.KTRDUMP, *args, "-i", str(path)], stdout=null, stderr=err, preexec_fn=limit_memory)
+        _, status, used = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        return p.returncode, err.read(300).decode(), used.ru_utime + used.ru_stime
+
+
+def whole(frames, size=BYTES):
+    """As many of the frames as make a stream of that size."""
+    out, n = [b"\0", wire.header()], 0
+    for f in frames:
+        out.append(f)
+        n += len(f)
+        if n >= size:
+            break
+    return b"".join(out)
+
+
+def colliding_strings():
+    """What collides in a table that takes the high half of a product with 2^64 / φ, as most do: values by its inverse."""
+    inverse = pow(GOLDEN, -1, 2**64)
+    n = 0
+    while True:
+        n += 1
+        yield wire.string(n * inverse, f"{n:x}")
+
+
+def texts():
+    """One value that is a new text again and again."""
+    n = 0
+    while True:
+        n += 1
+        yield wire.string(7, f"text {n}")
+
+
+def idents():
+    n = 0
+    while True:
+        n += 1
+        yield wire.string(IDENT | n, f"thread tid {n}")
+
+
+def threads():
+    n = 0
+    while True:
+        n += 1
+        yield wire.thread(n * pow(2654435761, -1, 2**32) % 2**32, f"t{n}")
+
+
+def sites():
+    n = 0
+    while True:
+        n += 1
+        yield wire.site(n % 65536, f"format number {n} %d", 1)
+
+
+def headers():
+    n = 0
+    while True:
+        n += 1
+        yield wire.header(n & 1, hz=n)
+
+
+def headers_over_a_table():
+    """A table that has grown, and is cleared again and again."""
+    for n in range(60000):
+        yield wire.string(n, "x")
+    two = wire.header(0) + wire.string(1, "y")
+    while True:
+        yield two
+
+
+def short_events(count, later):
+    """A BATCH's events, the most of which take two bytes."""
+    explicit = bytes([0x80]) + wire.varints(1, later)
+    return explicit * 2 + bytes([0, later]) * (count - 2)
+
+
+def no_mark(cpus=1):
+    """Events of two bytes, and never a word of what has come. Sequence numbers go back, which is told."""
+    ready = [wire.frame(wire.BATCH, wire.varints(cpu, 0, 2000, 5, 1) + short_events(2000, 1)) for cpu in range(cpus)]
+    while True:
+        yield from ready
+
+
+def many_texts():
+    """Events of sixty bytes and six strings each."""
+    yield wire.site(1, "%s %s %s %s %s %s", 6)
+    for n in range(6):
+        yield wire.string(IDENT | n, "long name " * 25 + f" tid {n}")
+    batch = wire.batch(3, 0, 5, 1, [(1, 1, [(IDENT | (n + i) % 6) for n in range(6)]) for i in range(60)])
+    while True:
+        yield batch
+
+
+def tiny_batches():
+    frame = wire.frame(wire.BATCH, wire.varints(0, 0, 1, 5, 1) + bytes([0x80]) + wire.varints(1, 1))
+    while True:
+        yield frame
+
+
+def bad_frames():
+    while True:
+        yield b"\x02\x01\0"
+
+
+STREAMS = {
+    "values that collide": colliding_strings, "texts": texts, "idents of threads": idents, "threads": threads,
+    "sites": sites, "headers": headers, "headers over a large table": headers_over_a_table,
+    "events without MARK": no_mark, "events without MARK on every CPU": lambda: no_mark(256), "events of many texts": many_texts,
+    "batches of one event": tiny_batches, "what is no frame": bad_frames,
+}
+
+
+def sound_seconds(tmp):
+    """CPU time of as many bytes of a sound stream."""
+    path = tmp / "sound.ktr"
+    with open(path, "wb") as f:
+        subprocess.run([x.KTR_GEN, "mix", "425000"], stdout=f, check=True, timeout=x.DEADLINE_S)
+    expect(path.stat().st_size < BYTES * 1.1, f"{path.stat().st_size} bytes")
+    return min(usage(path, "-qct")[2] for _ in range(3))
+
+
+def time_and_memory_are_bounded_whatever_the_stream(tmp):
+    sound = sound_seconds(tmp)
+    for name, frames in STREAMS.items():
+        path = tmp / "hostile.ktr"
+        path.write_bytes(whole(frames()))
+        for args in (("-qct",), ("--format", "jsonl"), ("--stats",)):
+            status, err, seconds = usage(path, *args)
+            print(f"# {name}, {args[-1]}: {seconds:.2f} s, sound {sound:.2f} s")
+            equal(status, 1, f"status of {name}; {err}")
+            most = sound * (TEXT_TIMES if frames is many_texts else TIMES)
+            expect(SANITIZED or seconds < most, f"{name}: {seconds} s, a sound stream of as many bytes {sound} s")
+
+
+def what_waits_for_a_mark_comes_in_order(tmp):
+    """More events than are kept in memory: they wait in a file, and come out as if they had not."""
+    count, cpus = 2001, 3
+    path = tmp / "wait.ktr"
+    frames, seq = [], [0] * cpus
+    for n in range(300):
+        cpu = n % cpus
+        body = wire.varints(cpu, seq[cpu], count, seq[cpu] * 10 + cpu, 1) + short_events(count, 10)
+        frames.append(wire.frame(wire.BATCH, body))
+        seq[cpu] += count
+    path.write_bytes(wire.stream(*frames, cpus=[(n, 0) for n in range(cpus)]))
+    p = x.run(x.KTRDUMP, "-q", "--ticks", "-c", path)
+    equal((p[0], p[2][:300]), (0, ""), "status and messages")
+    found = [tuple(map(int, line.split()[1:3])) for line in p[1].splitlines()]
+    equal(len(found), count * 300, "events")
+    expect(all(a[1] <= b[1] for a, b in zip(found, found[1:])), "times go back")
+    for cpu in range(cpus):
+        equal([t for c, t in found if c == cpu], [n * 10 + cpu + 10 for n in range(seq[cpu])], f"times of CPU {cpu}")
+
+
+def names_that_are_not_kept_are_told(tmp):
+    """The names that fit are printed, the others are damage; what comes after the next HEADER has room again."""
+    path = tmp / "names.ktr"
+    frames = [wire.string(IDENT | n, f"t tid {n}") for n in range(140000)]
+    batch = wire.batch(0, 0, 5, 1, [(1, 1, [IDENT | 1]), (1, 1, [IDENT | 139999])])
+    again = [wire.header(0), wire.header(0), wire.string(IDENT | 139999, "t tid 139999"), wire.batch(0, 2, 9, 1, [(1, 1, [IDENT | 139999])])]
+    path.write_bytes(wire.stream(wire.site(1, "who %s", 1), *frames, batch, *again))
+    status, out, err = x.run(x.KTRDUMP, "-q", path)
+    equal(status, 1, "status")
+    expect("more texts and names than are kept" in err, err[:300])
+    equal([line.split(None, 1)[1] for line in out.splitlines()],
+          ["who t tid 1", f"who (bad {IDENT | 139999:#x})", "who t tid 139999"], "texts")
+
+
+if __name__ == "__main__":
+    x.main([time_and_memory_are_bounded_whatever_the_stream, what_waits_for_a_mark_comes_in_order, names_that_are_not_kept_are_told])
