@@ -80,16 +80,21 @@ out_text(struct out *o, const char *text)
 	out_put(o, text, strlen(text));
 }
 
+static inline void
+out_blanks(struct out *o, size_t n)
+{
+	char *to = out_room(o, n);
+	for (size_t i = 0; i < n; i++)
+		to[i] = ' ';
+	o->used += n;
+}
+
 /** n characters, after blanks that make them at least `width`. */
 static inline void
 out_right(struct out *o, const char *text, size_t n, size_t width)
 {
-	size_t blanks = n < width ? width - n : 0;
-	char *to = out_room(o, blanks + n);
-	for (size_t i = 0; i < blanks; i++)
-		to[i] = ' ';
-	ktr_copy(to + blanks, text, n);
-	o->used += blanks + n;
+	out_blanks(o, n < width ? width - n : 0);
+	out_put(o, text, n);
 }
 
 /** Blanks until the line has so many characters. */
@@ -97,7 +102,7 @@ static inline void
 out_pad(struct out *o, size_t column)
 {
 	if (out_column(o) < column)
-		out_right(o, "", 0, column - out_column(o));
+		out_blanks(o, column - out_column(o));
 }
 
 /** A decimal number of at least so many characters. */
