@@ -1,7 +1,8 @@
-"""export.py - how fast ktrdump writes other tools' formats, beside babeltrace2, which writes CTF too.
+"""export.py - how fast ktrdump writes other tools' formats, beside babeltrace2, which copies CTF.
 
-Each round writes every format once, one after the other, of the same events; rates are of CPU time, of the least that a
-round took: a file's pages come from the machine, which only ever makes them dearer.
+Each round writes every format once, one after the other, of the same events. Rates are of CPU time, of the least that a
+round took: a file's pages come from the machine, which only ever makes them dearer. The budgets are ratios of such rates
+to babeltrace2's: a slow moment is slow for both.
 """
 import os
 import shutil
@@ -13,6 +14,7 @@ from rows import HOST, Row
 EVENTS = 2_000_000
 ROUNDS = 5
 MANY = 10_000_000  # for the picture
+PEER = "babeltrace2"
 
 
 def formats():
@@ -49,19 +51,27 @@ def measure(folder):
     generate(many, MANY)
     outs = {name: folder / f"export.{name}" for name in formats()}
     commands = {name: [KTRDUMP, "--format", name, "-o", out, "-i", trace] for name, out in outs.items()}
-    if shutil.which("babeltrace2"):
-        outs["babeltrace2"] = folder / "babeltrace2"
-        commands["babeltrace2"] = ["babeltrace2", "--output-format", "ctf", "--output", outs["babeltrace2"], outs["ctf"]]
+    if shutil.which(PEER):
+        outs[PEER] = folder / PEER
+        commands[PEER] = [PEER, "--output-format", "ctf", "--output", outs[PEER], outs["ctf"]]
     rounds = [{name: timed(command, outs[name]) for name, command in commands.items()} for _ in range(ROUNDS)]
+    rate = {name: EVENTS / min(r[name] for r in rounds) / 1e6 for name in commands}
     rows = []
     for name in commands:
-        seconds = min(r[name] for r in rounds)
-        how = "`babeltrace2`, CTF to CTF," if name == "babeltrace2" else f"`ktrdump --format {name}`"
-        rows.append(Row(f"export_{name}", HOST, EVENTS / seconds / 1e6, "M events/s",
+        how = "`babeltrace2`, CTF to CTF," if name == PEER else f"`ktrdump --format {name}`"
+        rows.append(Row(f"export_{name}", HOST, rate[name], "M events/s",
                         f"{how} of CPU time, {EVENTS:,} events of the mix of ktr_gen; {size(outs[name]) / EVENTS:.1f} bytes "
                         f"an event; the least of {ROUNDS} rounds"))
     picture = folder / "many.svg"
     seconds = cpu_time([KTRDUMP, "--format", "svg", "-o", picture, "-i", many])
+    rate["svg_10m"] = MANY / seconds / 1e6
     rows.append(Row("export_svg_10m", HOST, seconds, "s", f"CPU time of a picture of {MANY:,} events"))
     rows.append(Row("export_svg_10m_bytes", HOST, picture.stat().st_size / 1e6, "MB", "its size"))
+    for name in [*outs, "svg_10m"]:
+        if name == PEER:
+            continue
+        if PEER in rate:
+            rows.append(Row(f"{name}_to_{PEER}", HOST, rate[name] / rate[PEER], "times", "of the two rates"))
+        else:
+            rows.append(Row(f"{name}_to_{PEER}", HOST, None, "times", f"not measured: {PEER} is not installed"))
     return rows
