@@ -22,7 +22,25 @@
 
 #define SEGMENTS_MAX 64u
 #define ID_MAX       20u
-#define BUILD_PREFIX "kestrel "
+
+/*
+ * How an architecture translates addresses with pages of 4 KiB and tables of 512 entries of 8 bytes
+ * whose bit 0 says that they are valid.
+ */
+struct paging {
+	const char *arch;    /* as the kernel says it (struct ktr_info) */
+	int top;             /* the lowest bit of the index into the first table */
+	uint64_t table_mask; /* what these bits … */
+	uint64_t table;      /* … are in an entry that leads to another table */
+	unsigned shift;      /* its address: after a shift to the left … */
+	uint64_t address;    /* … these bits */
+};
+
+static const struct paging pagings[] = {
+    {"x86_64", 39, 1u << 7, 0, 0, 0x000ffffffffff000u},        /* SDM vol. 3A, 4.5 */
+    {"aarch64", 39, 1u << 1, 1u << 1, 0, 0x0000fffffffff000u}, /* Arm ARM D8.3 */
+    {"riscv64", 30, 7u << 1, 0, 2, 0x00fffffffffff000u},       /* Privileged ISA, Sv39 */
+};
 
 /* A piece of memory, at an offset of the dump. */
 struct segment {
@@ -35,10 +53,9 @@ struct core {
 	bool cut; /* the file ends before its segments do */
 	unsigned count;
 	struct segment segments[SEGMENTS_MAX];
-	uint64_t tables; /* physical address of the top page table; 0: not known yet */
-	uint64_t table_leaf,
-	    leaf; /* what of an entry says that it is no table, above the last level */
-	struct ktr_persist *region; /* a copy; NULL: none */
+	uint64_t tables;             /* physical address of the top page table; 0: there is none */
+	const struct paging *paging; /* NULL: not known yet */
+	struct ktr_persist *region;  /* a copy; NULL: none */
 	struct ktr_persist_reader reader;
 	struct ktr_image image;
 };
@@ -116,35 +133,6 @@ dump_open(struct core *c, const char *path, char *err, size_t errlen)
 	return true;
 }
 
-/* What struct ktr_info says of a kernel: the note .note.gnu.build-id of its file. */
-static bool
-kernel_build(const char *path, char *text, size_t size, char *err, size_t errlen)
-{
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-	GElf_Nhdr note;
-	size_t name, desc;
-	int fd;
-	Elf *elf = elf_open(path, ET_EXEC, "the ELF file of a kernel", &fd, err, errlen);
-	if (elf == NULL)
-		return false;
-	snprintf(text, size, "a kernel without a build id");
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		Elf_Data *data = elf_getdata(scn, NULL);
-		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_NOTE || data == NULL ||
-		    gelf_getnote(data, 0, &note, &name, &desc) == 0 ||
-		    note.n_type != NT_GNU_BUILD_ID || note.n_descsz > ID_MAX)
-			continue;
-		const uint8_t *id = (const uint8_t *)data->d_buf + desc;
-		size_t n = (size_t)snprintf(text, size, BUILD_PREFIX);
-		for (size_t i = 0; i < note.n_descsz && n + 3 < size; i++)
-			n += (size_t)snprintf(text + n, size - n, "%02x", id[i]);
-	}
-	elf_end(elf);
-	close(fd);
-	return true;
-}
-
 /* ---- memory -------------------------------------------------------------------------------------
  */
 
@@ -173,22 +161,21 @@ read_virt(const struct core *c, uint64_t va, void *buf, size_t n)
 	return false;
 }
 
-/*
- * The physical address of a kernel's address: four levels of tables of 512 entries, 4 KiB pages
- * (SDM vol. 3A, 4.5; Arm ARM D8.3). What differs is how a table entry is told from a large page.
- */
+/* The physical address of a kernel's address. Without tables, and a region, they are the same. */
 static bool
 translate(const struct core *c, uint64_t va, uint64_t *phys)
 {
+	const struct paging *p = c->paging;
 	uint64_t table = c->tables, entry;
-	if (table == 0)
-		return false;
-	for (int shift = 39; shift >= 12; shift -= 9) {
+	*phys = va;
+	if (p == NULL || table == 0)
+		return p != NULL && c->region == NULL;
+	for (int shift = p->top; shift >= 12; shift -= 9) {
 		uint64_t index = va >> shift & 511;
 		if (!read_phys(c, table + index * 8, &entry, sizeof(entry)) || (entry & 1) == 0)
 			return false;
-		table = entry & 0x0000fffffffff000u;
-		if (shift == 12 || (shift < 39 && (entry & c->table_leaf) == c->leaf)) {
+		table = entry << p->shift & p->address;
+		if (shift == 12 || (entry & p->table_mask) != p->table) {
 			uint64_t mask = (1ull << shift) - 1;
 			*phys = (table & ~mask) | (va & mask);
 			return true;
@@ -218,6 +205,81 @@ read_kernel(void *arg, uint64_t va, void *buf, size_t n)
 		n -= part;
 	}
 	return true;
+}
+
+/* ---- the kernel that was dumped ----------------------------------------------------------------
+ */
+
+/* The build id of an ELF file, in hexadecimal; "": it has none. */
+static void
+build_id(Elf *elf, char text[2 * ID_MAX + 1])
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	GElf_Nhdr note;
+	size_t name, desc;
+	text[0] = '\0';
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		Elf_Data *data = elf_getdata(scn, NULL);
+		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_NOTE || data == NULL ||
+		    gelf_getnote(data, 0, &note, &name, &desc) == 0 ||
+		    note.n_type != NT_GNU_BUILD_ID || note.n_descsz > ID_MAX)
+			continue;
+		const uint8_t *id = (const uint8_t *)data->d_buf + desc;
+		for (size_t i = 0; i < note.n_descsz; i++)
+			snprintf(text + 2 * i, 3, "%02x", id[i]);
+	}
+}
+
+/* Is the read-only data of an ELF file in the dump, at its addresses? */
+static bool
+rodata_same(struct core *c, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	char found[4096];
+	bool any = false;
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		Elf_Data *data = elf_getdata(scn, NULL);
+		if (gelf_getshdr(scn, &sh) == NULL || sh.sh_type != SHT_PROGBITS || data == NULL ||
+		    (sh.sh_flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR)) != SHF_ALLOC)
+			continue;
+		for (size_t at = 0, part; at < data->d_size; at += part) {
+			part =
+			    data->d_size - at < sizeof(found) ? data->d_size - at : sizeof(found);
+			if (!read_kernel(c, sh.sh_addr + at, found, part) ||
+			    memcmp(found, (const char *)data->d_buf + at, part) != 0)
+				return false;
+			any = true;
+		}
+	}
+	return any;
+}
+
+/*
+ * Was this kernel dumped? What it says of its build may have a build id in it, which tells. If not,
+ * its read-only data does.
+ */
+static bool
+kernel_is(struct core *c, const char *path, const char *build, char *err, size_t errlen)
+{
+	char id[2 * ID_MAX + 1];
+	int fd;
+	Elf *elf = elf_open(path, ET_EXEC, "the ELF file of a kernel", &fd, err, errlen);
+	if (elf == NULL)
+		return false;
+	build_id(elf, id);
+	size_t digits = 0;
+	for (const char *p = build; *p != '\0' && digits<2 * ID_MAX; p += digits> 0 ? digits : 1)
+		digits = strspn(p, "0123456789abcdef");
+	bool same =
+	    digits >= 2 * ID_MAX ? id[0] != '\0' && strstr(build, id) != NULL : rodata_same(c, elf);
+	if (!same)
+		snprintf(err, errlen, "it is of \"%s\", but %s is another kernel, of build id %s",
+			 build, path, id[0] != '\0' ? id : "(none)");
+	elf_end(elf);
+	close(fd);
+	return same;
 }
 
 /* ---- finding the log ----------------------------------------------------------------------------
@@ -291,30 +353,43 @@ static bool
 find_log(struct core *c, const char *kernel, uint64_t *va, char *err, size_t errlen)
 {
 	struct ktr_image_root root;
-	char build[KTR_IMAGE_BUILD];
 	find_region(c);
 	if (!find_root(c, &root)) {
 		snprintf(err, errlen, "no event log is in the dumped memory");
 		return false;
 	}
 	root.build[KTR_IMAGE_BUILD - 1] = '\0';
-	if (kernel != NULL) {
-		if (!kernel_build(kernel, build, sizeof(build), err, errlen))
-			return false;
-		if (strcmp(build, root.build) != 0) {
-			snprintf(err, errlen, "it is of %s, but %s is %s", root.build, kernel,
-				 build);
-			return false;
+	for (size_t i = 0; i < sizeof(pagings) / sizeof(pagings[0]); i++) {
+		if (strncmp(root.arch, pagings[i].arch, sizeof(root.arch)) == 0)
+			c->paging = &pagings[i];
+	}
+	c->tables = root.tables;
+	*va = root.self;
+	return kernel == NULL || kernel_is(c, kernel, root.build, err, errlen);
+}
+
+/* Where trace points have their texts, the kernel says. */
+static bool
+texts_told(struct core *c, char *err, size_t errlen)
+{
+	const struct ktr_image_root *r = &c->image.root;
+	struct ktr_site site;
+	unsigned read = 0;
+	for (uint32_t n = 0; n < r->site_count; n++) {
+		if (!read_kernel(c, r->sites + n * sizeof(site), &site, sizeof(site)))
+			continue;
+		read++;
+		for (unsigned i = 0; i < KTR_IMAGE_TEXTS; i++) {
+			if ((uintptr_t)site.fmt - r->texts[i].start < r->texts[i].size)
+				return true;
 		}
 	}
-	bool x86 = strncmp(root.arch, "x86_64", sizeof(root.arch)) == 0;
-	if (x86 || strncmp(root.arch, "aarch64", sizeof(root.arch)) == 0) {
-		c->tables = root.tables;
-		c->table_leaf = x86 ? 1u << 7 : 1u << 1; /* PS is set; the table bit is not */
-		c->leaf = x86 ? 1u << 7 : 0;
-	}
-	*va = root.self;
-	return true;
+	if (read > 0)
+		snprintf(err, errlen,
+			 "the texts of its %u trace points are not where its kernel said: "
+			 "ktr_image_add_text(start, size) has to tell where its read-only data is",
+			 read);
+	return read == 0;
 }
 
 struct core *
@@ -333,7 +408,8 @@ core_open(const char *path, const char *kernel, char *err, size_t errlen)
 		return NULL;
 	}
 	if (!find_log(c, kernel, &root, text, sizeof(text)) ||
-	    ktr_image_open(&c->image, read_kernel, c, root, text, sizeof(text)) != 0) {
+	    ktr_image_open(&c->image, read_kernel, c, root, text, sizeof(text)) != 0 ||
+	    !texts_told(c, text, sizeof(text))) {
 		snprintf(err, errlen, "%s: %s", path, text);
 		core_close(c);
 		return NULL;
