@@ -1,9 +1,9 @@
 /*
- * activity_meaning.c - what trace points mean, for activity.c.
+ * activity_meaning.c - what trace points mean, for activity.c: the tables meanings[] and states[].
  *
  * What a site means is looked up once, by its format: KTRGRAPH lines by their group and type
  * (FreeBSD's scheduler vocabulary), the others by their first words. Parameters are found by their
- * names (ktr/param.h), so that a trace point may gain some.
+ * names (ktr/param.h), so that a trace point may have more of them.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -104,18 +104,20 @@ ident_of(struct activity_model *m, const char *ident)
 /* ---- what events mean ---------------------------------------------------------------------------
  */
 
+/* The states of threads, besides "running", and which parameter says why. */
+static const struct {
+	const char *text;
+	enum activity_state state;
+	unsigned why; /* P_COUNT: none does */
+} states[] = {
+    {"runq add", ACTIVITY_RUNNABLE, P_COUNT}, {"sleep", ACTIVITY_SLEEPING, P_WMESG},
+    {"blocked", ACTIVITY_BLOCKED, P_LOCK},    {"spinning", ACTIVITY_SPINNING, P_LOCK},
+    {"thread exit", ACTIVITY_DEAD, P_COUNT},
+};
+
 static bool
 mean_state(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
-	static const struct {
-		const char *text;
-		enum activity_state state;
-		unsigned why;
-	} states[] = {
-	    {"runq add", ACTIVITY_RUNNABLE, P_COUNT}, {"sleep", ACTIVITY_SLEEPING, P_WMESG},
-	    {"blocked", ACTIVITY_BLOCKED, P_LOCK},    {"spinning", ACTIVITY_SPINNING, P_LOCK},
-	    {"thread exit", ACTIVITY_DEAD, P_COUNT},
-	};
 	const char *text = text_of(mean, a, P_STATE);
 	struct activity_thread *t = ident_of(m, text_of(mean, a, P_ID));
 	if (t == NULL || text == NULL)
@@ -275,7 +277,7 @@ mean_exit(struct activity_model *m, const struct meaning *mean, struct activity 
 	return a->thread != NULL;
 }
 
-/* The table: formats by how they begin, and what they mean. */
+/* The table: formats by how they begin, and what they mean. ktr/README.md tells kernels of it. */
 static const struct {
 	const char *begins;
 	meaning_fn *fn;
