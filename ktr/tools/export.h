@@ -16,7 +16,6 @@
 #include "ktr/tools/linux.h"
 
 struct dump_filter; /* ktrdump.h */
-struct export;      /* a writer's own */
 
 struct export_options {
 	const char *path; /* NULL or "-": standard output */
@@ -62,16 +61,15 @@ struct export_format {
 	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
 	bool sees_all;  /* what the filter keeps out, too */
 	/** NULL: it cannot be begun. What is written goes to another name until it is complete. */
-	struct export *(*open)(const struct export_options *o, char *err, size_t errlen);
+	void *(*open)(const struct export_options *o, char *err, size_t errlen);
 	/** Once, before all events and gaps; also when there are none. h stays valid. */
-	bool (*begin)(struct export *x, const struct ktr_decode_header *h, char *err,
-		      size_t errlen);
-	bool (*event)(struct export *x, const struct export_event *ev, char *err, size_t errlen);
-	bool (*gap)(struct export *x, const struct export_gap *gap, char *err, size_t errlen);
+	bool (*begin)(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen);
+	bool (*event)(void *arg, const struct export_event *ev, char *err, size_t errlen);
+	bool (*gap)(void *arg, const struct export_gap *gap, char *err, size_t errlen);
 	/** A thread will not be seen again; its number may. May be NULL. False: no memory. */
-	bool (*gone)(struct export *x, const struct activity_thread *t);
-	/** Ends it: under its final name when complete is true, else nothing stays. Frees x. */
-	bool (*close)(struct export *x, bool complete, char *err, size_t errlen);
+	bool (*gone)(void *arg, const struct activity_thread *t);
+	/** Ends it: under its final name when complete is true, else nothing stays. Frees arg. */
+	bool (*close)(void *arg, bool complete, char *err, size_t errlen);
 };
 
 extern const struct export_format export_chrome;     /* export_chrome.c */
@@ -102,8 +100,8 @@ struct export_file {
 /** A nameless file, for what has to wait; beside the output, where there is room. NULL: errno. */
 FILE *export_file_scratch(const struct export_file *file);
 /**
- * Zeroed memory of size bytes that begins with a struct export_file, which is open: most writers'
- * struct export. NULL: it cannot be had, and err says why.
+ * Zeroed memory of size bytes that begins with a struct export_file, which is open: what most
+ * writers are. NULL: it cannot be had, and err says why.
  */
 void *export_create(size_t size, const struct export_options *o, char *err, size_t errlen);
 /** `PATH: why`, by errno. Returns false. */

@@ -49,8 +49,7 @@ struct cpu {
 	enum ktr_gap_reason lost_why;
 };
 
-struct export
-{
+struct chrome {
 	struct export_file file;
 	struct chrome_out out; /* to the file */
 	struct export_classes known;
@@ -79,7 +78,7 @@ place_of(const struct track *track)
 
 /* A thread's track, known to the reader from now on; NULL: no memory. */
 static struct track *
-track_of(struct export *x, const struct activity_thread *t)
+track_of(struct chrome *x, const struct activity_thread *t)
 {
 	if (t->number >= x->track_room) {
 		size_t room = t->number * 2 + 256;
@@ -105,7 +104,7 @@ track_of(struct export *x, const struct activity_thread *t)
 
 /* Writes the loss that waits, if one does. It ends at `until` at the latest. */
 static void
-lost_put(struct export *x, uint32_t number, uint64_t until)
+lost_put(struct chrome *x, uint32_t number, uint64_t until)
 {
 	struct cpu *cpu = &x->cpus[number];
 	struct out *l = &x->out.out;
@@ -130,7 +129,7 @@ lost_put(struct export *x, uint32_t number, uint64_t until)
 
 /* A CPU that does something at ns, its track known to the reader. */
 static struct cpu *
-cpu_of(struct export *x, uint32_t number, uint64_t ns)
+cpu_of(struct chrome *x, uint32_t number, uint64_t ns)
 {
 	struct cpu *cpu = &x->cpus[number];
 	char name[32];
@@ -143,46 +142,12 @@ cpu_of(struct export *x, uint32_t number, uint64_t ns)
 	return cpu;
 }
 
-static void
-put_begin(struct export *x, struct chrome_place at, uint64_t ns, const char *name,
-	  const char *category)
-{
-	struct out *l = &x->out.out;
-	chrome_entry_begin(&x->out, 'B', at, ns);
-	chrome_entry_name(l, name, category);
-	chrome_entry_end(l);
-}
-
-/* Ends what has that name, if anything has, which becomes "". */
-static void
-put_end(struct export *x, struct chrome_place at, uint64_t ns, char *name, const char *category)
-{
-	struct out *l = &x->out.out;
-	if (name[0] == '\0')
-		return;
-	chrome_entry_begin(&x->out, 'E', at, ns);
-	chrome_entry_name(l, name, category);
-	chrome_entry_end(l);
-	name[0] = '\0';
-}
-
-static void
-put_flow(struct export *x, char phase, struct chrome_place at, uint64_t ns, uint64_t flow)
-{
-	struct out *l = &x->out.out;
-	chrome_entry_begin(&x->out, phase, at, ns);
-	chrome_entry_name(l, "wakeup", "wakeup");
-	out_text(l, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
-	out_number(l, flow, 0);
-	chrome_entry_end(l);
-}
-
 /* The arrow that is to end here, if any, ends within what there is. */
 static void
-flow_end(struct export *x, struct track *track, uint64_t ns)
+flow_end(struct chrome *x, struct track *track, uint64_t ns)
 {
 	if (track->flow != 0)
-		put_flow(x, 'f', place_of(track), ns, track->flow);
+		chrome_put_flow(&x->out, 'f', place_of(track), ns, track->flow);
 	track->flow = 0;
 }
 
@@ -199,7 +164,7 @@ state_name(const struct track *track, char *name)
 
 /* The thread is in the state that the model says. */
 static void
-state_put(struct export *x, struct track *track, uint64_t ns)
+state_put(struct chrome *x, struct track *track, uint64_t ns)
 {
 	enum activity_state state = track->t->state;
 	char name[STATE_BYTES];
@@ -207,15 +172,15 @@ state_put(struct export *x, struct track *track, uint64_t ns)
 	if (over)
 		flow_end(x, track, ns);
 	if (over || (track->t->call == NULL && track->call[0] != '\0')) {
-		put_end(x, place_of(track), ns, track->state, "state");
-		put_end(x, place_of(track), ns, track->call, "syscall");
+		chrome_put_end(&x->out, place_of(track), ns, track->state, "state");
+		chrome_put_end(&x->out, place_of(track), ns, track->call, "syscall");
 	}
 	state_name(track, name);
 	if (strcmp(name, track->state) != 0) {
-		put_end(x, place_of(track), ns, track->state, "state");
+		chrome_put_end(&x->out, place_of(track), ns, track->state, "state");
 		memcpy(track->state, name, sizeof(name));
 		if (name[0] != '\0')
-			put_begin(x, place_of(track), ns, name, "state");
+			chrome_put_begin(&x->out, place_of(track), ns, name, "state");
 	}
 	if (state == ACTIVITY_RUNNING)
 		flow_end(x, track, ns);
@@ -223,40 +188,40 @@ state_put(struct export *x, struct track *track, uint64_t ns)
 
 /* Ends all that the track has. */
 static void
-track_end(struct export *x, struct track *track)
+track_end(struct chrome *x, struct track *track)
 {
 	if (track->t == NULL)
 		return;
 	flow_end(x, track, x->last_ns);
-	put_end(x, place_of(track), x->last_ns, track->state, "state");
-	put_end(x, place_of(track), x->last_ns, track->call, "syscall");
+	chrome_put_end(&x->out, place_of(track), x->last_ns, track->state, "state");
+	chrome_put_end(&x->out, place_of(track), x->last_ns, track->call, "syscall");
 	memset(track, 0, sizeof(*track));
 }
 
 /* Ends interrupts of the CPU, all but so many. */
 static void
-interrupts_end(struct export *x, uint32_t number, uint64_t ns, unsigned left)
+interrupts_end(struct chrome *x, uint32_t number, uint64_t ns, unsigned left)
 {
 	struct cpu *cpu = cpu_of(x, number, ns);
 	char name[STATE_BYTES];
 	while (cpu->nested > left) {
 		snprintf(name, sizeof(name), "%s", cpu->interrupts[--cpu->nested]);
-		put_end(x, place_of_cpu(number), ns, name, "interrupt");
+		chrome_put_end(&x->out, place_of_cpu(number), ns, name, "interrupt");
 	}
 }
 
 static void
-cpu_clear(struct export *x, uint32_t number, uint64_t ns)
+cpu_clear(struct chrome *x, uint32_t number, uint64_t ns)
 {
 	interrupts_end(x, number, ns, 0);
-	put_end(x, place_of_cpu(number), ns, x->cpus[number].runs, "cpu");
+	chrome_put_end(&x->out, place_of_cpu(number), ns, x->cpus[number].runs, "cpu");
 }
 
 /* ---- activities ---------------------------------------------------------------------------------
  */
 
 static void
-put_switch(struct export *x, const struct activity *a)
+put_switch(struct chrome *x, const struct activity *a)
 {
 	struct cpu *cpu = cpu_of(x, a->cpu, a->ns);
 	cpu_clear(x, a->cpu, a->ns);
@@ -267,27 +232,27 @@ put_switch(struct export *x, const struct activity *a)
 	if (!a->thread->idle && a->thread->tid != 0) {
 		snprintf(cpu->runs, sizeof(cpu->runs), "%s %" PRIu32, a->thread->name,
 			 a->thread->tid);
-		put_begin(x, place_of_cpu(a->cpu), a->ns, cpu->runs, "cpu");
+		chrome_put_begin(&x->out, place_of_cpu(a->cpu), a->ns, cpu->runs, "cpu");
 	}
 	state_put(x, track_of(x, a->thread), a->ns);
 }
 
 static void
-put_wakeup(struct export *x, const struct activity *a)
+put_wakeup(struct chrome *x, const struct activity *a)
 {
 	struct track *waker = track_of(x, a->other), *woken = track_of(x, a->thread);
 	if ((waker->state[0] == '\0' && waker->call[0] == '\0') || woken->flow != 0)
 		return;
 	if (woken->state[0] == '\0' && woken->call[0] == '\0') { /* an arrow ends in something */
 		snprintf(woken->state, sizeof(woken->state), "woken");
-		put_begin(x, place_of(woken), a->ns, woken->state, "state");
+		chrome_put_begin(&x->out, place_of(woken), a->ns, woken->state, "state");
 	}
 	woken->flow = ++x->flows;
-	put_flow(x, 's', place_of(waker), a->ns, woken->flow);
+	chrome_put_flow(&x->out, 's', place_of(waker), a->ns, woken->flow);
 }
 
 static void
-put_interrupt(struct export *x, const struct activity *a)
+put_interrupt(struct chrome *x, const struct activity *a)
 {
 	struct cpu *cpu = cpu_of(x, a->cpu, a->ns);
 	if (a->kind == ACTIVITY_IRQ_ENTER) {
@@ -295,31 +260,31 @@ put_interrupt(struct export *x, const struct activity *a)
 		if (cpu->nested == NEST_MAX) /* their ends are not told */
 			interrupts_end(x, a->cpu, a->ns, 0);
 		cpu->interrupts[cpu->nested++] = text;
-		put_begin(x, place_of_cpu(a->cpu), a->ns, text, "interrupt");
+		chrome_put_begin(&x->out, place_of_cpu(a->cpu), a->ns, text, "interrupt");
 	} else if (cpu->nested > 0) {
 		interrupts_end(x, a->cpu, a->ns, cpu->nested - 1);
 	}
 }
 
 static void
-put_call(struct export *x, const struct activity *a)
+put_call(struct chrome *x, const struct activity *a)
 {
 	struct track *track = track_of(x, a->thread);
 	struct chrome_place at = place_of(track);
 	if (a->kind == ACTIVITY_SYS_EXIT && track->call[0] == '\0')
 		return;
-	put_end(x, at, a->ns, track->state, "state");
-	put_end(x, at, a->ns, track->call, "syscall");
+	chrome_put_end(&x->out, at, a->ns, track->state, "state");
+	chrome_put_end(&x->out, at, a->ns, track->call, "syscall");
 	if (a->kind == ACTIVITY_SYS_ENTER) {
 		snprintf(track->call, sizeof(track->call), "%s",
 			 a->text[0] != '\0' ? a->text : "syscall");
-		put_begin(x, at, a->ns, track->call, "syscall");
+		chrome_put_begin(&x->out, at, a->ns, track->call, "syscall");
 	}
 	state_put(x, track, a->ns);
 }
 
 static void
-put_counter(struct export *x, const struct activity *a)
+put_counter(struct chrome *x, const struct activity *a)
 {
 	struct out *l = &x->out.out;
 	cpu_of(x, a->cpu, a->ns);
@@ -332,7 +297,7 @@ put_counter(struct export *x, const struct activity *a)
 }
 
 static void
-put_activity(struct export *x, const struct activity *a)
+put_activity(struct chrome *x, const struct activity *a)
 {
 	switch (a->kind) {
 	case ACTIVITY_SWITCH:
@@ -365,7 +330,7 @@ put_activity(struct export *x, const struct activity *a)
 
 /* False: no memory. unknown is for what has no site. */
 static bool
-told_find(struct export *x, const struct ktr_decode_event *e, struct chrome_told *told,
+told_find(struct chrome *x, const struct ktr_decode_event *e, struct chrome_told *told,
 	  struct timeline_name *unknown)
 {
 	bool is_new;
@@ -396,7 +361,7 @@ told_find(struct export *x, const struct ktr_decode_event *e, struct chrome_told
 }
 
 static void
-put_instant(struct export *x, const struct track *track, const struct export_event *ev,
+put_instant(struct chrome *x, const struct track *track, const struct export_event *ev,
 	    const struct chrome_told *told)
 {
 	const struct ktr_decode_event *e = ev->e;
@@ -412,8 +377,9 @@ put_instant(struct export *x, const struct track *track, const struct export_eve
 }
 
 static bool
-chrome_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+chrome_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct chrome *x = arg;
 	struct chrome_told told;
 	struct timeline_name unknown;
 	bool counter = false;
@@ -439,8 +405,9 @@ chrome_event(struct export *x, const struct export_event *ev, char *err, size_t 
  * as long: slices of a track must not cross.
  */
 static bool
-chrome_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+chrome_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct chrome *x = arg;
 	const struct ktr_decode_gap *g = gap->g;
 	struct cpu *cpu = &x->cpus[g->cpu];
 	uint64_t from = gap->from_ns > x->last_ns ? gap->from_ns : x->last_ns;
@@ -465,8 +432,9 @@ chrome_gap(struct export *x, const struct export_gap *gap, char *err, size_t err
 
 /* The track's number is another thread's from now on. */
 static bool
-chrome_gone(struct export *x, const struct activity_thread *t)
+chrome_gone(void *arg, const struct activity_thread *t)
 {
+	struct chrome *x = arg;
 	if (t->number < x->track_room)
 		track_end(x, &x->tracks[t->number]);
 	return true;
@@ -476,8 +444,9 @@ chrome_gone(struct export *x, const struct activity_thread *t)
  */
 
 static bool
-chrome_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+chrome_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct chrome *x = arg;
 	(void)h;
 	chrome_put_meta(&x->out, "process", (struct chrome_place){PID_CPUS, TID_CPU}, "CPUs", 0);
 	chrome_put_meta(&x->out, "process", (struct chrome_place){PID_THREADS, TID_ZERO}, "threads",
@@ -486,8 +455,9 @@ chrome_begin(struct export *x, const struct ktr_decode_header *h, char *err, siz
 }
 
 static bool
-chrome_close(struct export *x, bool complete, char *err, size_t errlen)
+chrome_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct chrome *x = arg;
 	for (size_t i = 0; complete && i < x->track_room; i++)
 		track_end(x, &x->tracks[i]);
 	for (uint32_t n = 0; complete && n < KTR_DECODE_CPUS; n++) {
@@ -506,10 +476,10 @@ chrome_close(struct export *x, bool complete, char *err, size_t errlen)
 	return good;
 }
 
-static struct export *
+static void *
 chrome_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	struct chrome *x = export_create(sizeof(*x), o, err, errlen);
 	if (x != NULL)
 		x->out.out.file = x->file.f;
 	return x;

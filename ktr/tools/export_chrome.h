@@ -29,6 +29,15 @@ void chrome_entry_begin(struct chrome_out *o, char phase, struct chrome_place at
 void chrome_entry_name(struct out *l, const char *name, const char *category);
 void chrome_entry_end(struct out *l);
 
+/** A slice begins. */
+void chrome_put_begin(struct chrome_out *o, struct chrome_place at, uint64_t ns, const char *name,
+		      const char *category);
+/** The slice of that name ends, if it is not "", which it becomes. */
+void chrome_put_end(struct chrome_out *o, struct chrome_place at, uint64_t ns, char *name,
+		    const char *category);
+/** An arrow of that number begins (phase 's') or ends ('f') at a slice. */
+void chrome_put_flow(struct chrome_out *o, char phase, struct chrome_place at, uint64_t ns,
+		     uint64_t flow);
 /** Entries for what a viewer calls a process or thread, and where it shows it. */
 void chrome_put_meta(struct chrome_out *o, const char *what, struct chrome_place at,
 		     const char *name, uint32_t order);

@@ -97,3 +97,38 @@ chrome_put_args(struct out *l, const struct chrome_told *told)
 	out_number(l, e->cpu, 0);
 	out_char(l, '}');
 }
+
+void
+chrome_put_begin(struct chrome_out *o, struct chrome_place at, uint64_t ns, const char *name,
+		 const char *category)
+{
+	struct out *l = &o->out;
+	chrome_entry_begin(o, 'B', at, ns);
+	chrome_entry_name(l, name, category);
+	chrome_entry_end(l);
+}
+
+void
+chrome_put_end(struct chrome_out *o, struct chrome_place at, uint64_t ns, char *name,
+	       const char *category)
+{
+	struct out *l = &o->out;
+	if (name[0] == '\0')
+		return;
+	chrome_entry_begin(o, 'E', at, ns);
+	chrome_entry_name(l, name, category);
+	chrome_entry_end(l);
+	name[0] = '\0';
+}
+
+void
+chrome_put_flow(struct chrome_out *o, char phase, struct chrome_place at, uint64_t ns,
+		uint64_t flow)
+{
+	struct out *l = &o->out;
+	chrome_entry_begin(o, phase, at, ns);
+	chrome_entry_name(l, "wakeup", "wakeup");
+	out_text(l, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
+	out_number(l, flow, 0);
+	chrome_entry_end(l);
+}

@@ -49,8 +49,7 @@ struct cpu {
 	uint64_t lost, lost_to_ns; /* not told yet */
 };
 
-struct export
-{
+struct ctf {
 	char path[EXPORT_PATH], temp[EXPORT_PATH]; /* of the directory; until it is whole */
 	FILE *metadata;
 	uint8_t boot_id[16];
@@ -61,14 +60,14 @@ struct export
 };
 
 static bool
-failed(const struct export *x, char *err, size_t errlen)
+failed(const struct ctf *x, char *err, size_t errlen)
 {
 	return export_fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
 }
 
 /* The file of a CPU's stream, or the metadata. NULL: errno. */
 static FILE *
-file_open(const struct export *x, unsigned n)
+file_open(const struct ctf *x, unsigned n)
 {
 	char path[PATH_BYTES];
 	if (n < KTR_DECODE_CPUS)
@@ -83,7 +82,7 @@ file_open(const struct export *x, unsigned n)
 
 /* Writes the packet out, if there is one to be written, and begins the next. */
 static bool
-packet_end(struct export *x, unsigned n, char *err, size_t errlen)
+packet_end(struct ctf *x, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[n];
 	struct packet p = {
@@ -106,7 +105,7 @@ packet_end(struct export *x, unsigned n, char *err, size_t errlen)
 
 /* The CPU says something at time ns, perhaps for the first time. */
 static bool
-cpu_at(struct export *x, unsigned n, uint64_t ns, char *err, size_t errlen)
+cpu_at(struct ctf *x, unsigned n, uint64_t ns, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[n];
 	if (!x->any)
@@ -125,8 +124,9 @@ cpu_at(struct export *x, unsigned n, uint64_t ns, char *err, size_t errlen)
 }
 
 static bool
-ctf_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+ctf_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct ctf *x = arg;
 	(void)err, (void)errlen;
 	memcpy(x->boot_id, h->boot_id, sizeof(x->boot_id));
 	ctf_put_head(x->metadata, h);
@@ -152,8 +152,8 @@ put_string(uint8_t *p, const char *text)
 
 /* Is there a class, and does the metadata tell it? */
 static bool
-class_tell(struct export *x, const struct export_class *class, size_t number, bool is_new,
-	   char *err, size_t errlen)
+class_tell(struct ctf *x, const struct export_class *class, size_t number, bool is_new, char *err,
+	   size_t errlen)
 {
 	if (class == NULL)
 		return export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
@@ -164,7 +164,7 @@ class_tell(struct export *x, const struct export_class *class, size_t number, bo
 
 /* Header and contexts of an event, at the end of its CPU's packet. NULL: it failed. */
 static uint8_t *
-event_begin(struct export *x, const struct export_event *ev, const struct activity_thread *t,
+event_begin(struct ctf *x, const struct export_event *ev, const struct activity_thread *t,
 	    size_t number, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[ev->e->cpu];
@@ -215,7 +215,7 @@ put_linux(uint8_t *p, const struct linux_event *l)
 
 /* LTTng's event of an activity, if there is one. */
 static bool
-put_activity(struct export *x, const struct export_event *ev, const struct activity *a, char *err,
+put_activity(struct ctf *x, const struct export_event *ev, const struct activity *a, char *err,
 	     size_t errlen)
 {
 	struct cpu *c = &x->cpus[ev->e->cpu];
@@ -239,7 +239,7 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
  * at the next event, if that is sooner: time goes on.
  */
 static bool
-put_loss(struct export *x, unsigned cpu, uint64_t before_ns, char *err, size_t errlen)
+put_loss(struct ctf *x, unsigned cpu, uint64_t before_ns, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[cpu];
 	uint64_t to = c->lost_to_ns < before_ns ? c->lost_to_ns : before_ns;
@@ -262,8 +262,9 @@ lose(struct cpu *c, uint64_t count, uint64_t to_ns)
 }
 
 static bool
-ctf_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+ctf_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct ctf *x = arg;
 	const struct ktr_decode_event *e = ev->e;
 	struct cpu *c = &x->cpus[e->cpu];
 	size_t number;
@@ -290,8 +291,9 @@ ctf_event(struct export *x, const struct export_event *ev, char *err, size_t err
 }
 
 static bool
-ctf_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+ctf_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct ctf *x = arg;
 	const struct ktr_decode_gap *g = gap->g;
 	if (!cpu_at(x, g->cpu, gap->from_ns, err, errlen) ||
 	    !cpu_at(x, g->cpu, gap->to_ns, err, errlen))
@@ -305,7 +307,7 @@ ctf_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen
 
 /* The directory and its metadata. */
 static bool
-directory_make(struct export *x, char *err, size_t errlen)
+directory_make(struct ctf *x, char *err, size_t errlen)
 {
 	char path[PATH_BYTES];
 	struct stat st;
@@ -326,10 +328,10 @@ directory_make(struct export *x, char *err, size_t errlen)
 	return false;
 }
 
-static struct export *
+static void *
 ctf_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = calloc(1, sizeof(*x));
+	struct ctf *x = calloc(1, sizeof(*x));
 	size_t n = strlen(o->path);
 	export_fail(err, errlen, "not enough memory");
 	if (x == NULL)
@@ -355,8 +357,9 @@ file_end(FILE *f)
 }
 
 static bool
-ctf_close(struct export *x, bool complete, char *err, size_t errlen)
+ctf_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct ctf *x = arg;
 	bool good = complete;
 	for (unsigned n = 0; n < KTR_DECODE_CPUS; n++) {
 		struct cpu *c = &x->cpus[n];

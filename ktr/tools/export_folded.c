@@ -27,8 +27,7 @@ struct stack {
 	char text[];
 };
 
-struct export
-{
+struct folded {
 	struct export_file file;
 	const struct dump_filter *filter;
 	struct spans *spans;
@@ -44,7 +43,7 @@ stack_compare(const void *a, const void *b)
 }
 
 static bool
-stack_add(struct export *x, const struct stack *stack, uint64_t ns)
+stack_add(struct folded *x, const struct stack *stack, uint64_t ns)
 {
 	struct stack **found = tfind(stack, &x->stacks, stack_compare);
 	if (found == NULL) {
@@ -88,7 +87,7 @@ frame_put(char *p, const char *end, const char *text)
 static bool
 folded_span(void *arg, const struct span *span)
 {
-	struct export *x = arg;
+	struct folded *x = arg;
 	bool runs = span->state == ACTIVITY_RUNNING || span->state == ACTIVITY_SPINNING;
 	struct stack *stack = (struct stack *)(void *)x->scratch;
 	char *p = stack->text, *end = x->scratch + sizeof(x->scratch);
@@ -121,28 +120,32 @@ folded_span(void *arg, const struct span *span)
 }
 
 static bool
-folded_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+folded_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct folded *x = arg;
 	(void)err, (void)errlen;
 	spans_begin(x->spans, h);
 	return true;
 }
 
 static bool
-folded_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+folded_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct folded *x = arg;
 	return spans_event(x->spans, ev) || export_fail(err, errlen, "not enough memory");
 }
 
 static bool
-folded_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+folded_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct folded *x = arg;
 	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
 }
 
 static bool
-folded_gone(struct export *x, const struct activity_thread *t)
+folded_gone(void *arg, const struct activity_thread *t)
 {
+	struct folded *x = arg;
 	return spans_gone(x->spans, t);
 }
 
@@ -155,8 +158,9 @@ stack_print(const void *node, VISIT visit, void *out)
 }
 
 static bool
-folded_close(struct export *x, bool complete, char *err, size_t errlen)
+folded_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct folded *x = arg;
 	bool told = !complete || spans_end(x->spans);
 	if (!told)
 		export_fail(err, errlen, "not enough memory");
@@ -171,11 +175,11 @@ folded_close(struct export *x, bool complete, char *err, size_t errlen)
 	return good;
 }
 
-static struct export *
+static void *
 folded_open(const struct export_options *o, char *err, size_t errlen)
 {
 	static const struct span_ops ops = {.thread = folded_span};
-	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	struct folded *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
 	x->filter = o->filter;

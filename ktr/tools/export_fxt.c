@@ -45,8 +45,7 @@ struct thread {
 	char name[ACTIVITY_NAME]; /* as it was told */
 };
 
-struct export
-{
+struct fxt {
 	struct export_file file;
 	const struct ktr_decode_header *header;
 	struct export_classes known;
@@ -66,7 +65,7 @@ struct export
 
 /* An event's class, known from now on; NULL: no memory. Its own, for what has no site. */
 static const struct fxt_class *
-class_of(struct export *x, const struct ktr_decode_event *e, const struct export_class **known)
+class_of(struct fxt *x, const struct ktr_decode_event *e, const struct export_class **known)
 {
 	bool is_new;
 	size_t number = 0;
@@ -105,7 +104,7 @@ class_of(struct export *x, const struct ktr_decode_event *e, const struct export
 
 /* The event's parameters: with argument names that were registered before the record began. */
 static void
-put_params(struct export *x, const struct ktr_decode_event *e, const struct fxt_class *c,
+put_params(struct fxt *x, const struct ktr_decode_event *e, const struct fxt_class *c,
 	   const struct export_class *known)
 {
 	for (unsigned i = 0; i < e->nargs; i++) {
@@ -122,7 +121,7 @@ put_params(struct export *x, const struct ktr_decode_event *e, const struct fxt_
  */
 
 static void
-put_object(struct export *x, enum fxt_object_type type, uint32_t tid, const char *name)
+put_object(struct fxt *x, enum fxt_object_type type, uint32_t tid, const char *name)
 {
 	uint16_t ref = fxt_name_ref(&x->out, name);
 	unsigned nargs = type == FXT_OBJECT_THREAD;
@@ -137,7 +136,7 @@ put_object(struct export *x, enum fxt_object_type type, uint32_t tid, const char
 
 /* The thread, known to the reader from now on; NULL: no memory. */
 static struct thread *
-thread_of(struct export *x, const struct activity_thread *t)
+thread_of(struct fxt *x, const struct activity_thread *t)
 {
 	if (t->number >= x->thread_room) {
 		size_t room = t->number * 2 + 256;
@@ -174,7 +173,7 @@ thread_of(struct export *x, const struct activity_thread *t)
 
 /* All of an event record but its arguments. No thread: 0. */
 static void
-event_begin(struct export *x, enum fxt_event_type type, const struct thread *thread, uint64_t ns,
+event_begin(struct fxt *x, enum fxt_event_type type, const struct thread *thread, uint64_t ns,
 	    uint16_t category, uint16_t name, const char *name_text, unsigned nargs)
 {
 	uint64_t ref = thread != NULL ? thread->ref : 0;
@@ -193,7 +192,7 @@ event_begin(struct export *x, enum fxt_event_type type, const struct thread *thr
 
 /* Ends what the thread has begun: its interrupts, and perhaps its system call. */
 static void
-durations_end(struct export *x, struct thread *thread, uint64_t ns, bool call)
+durations_end(struct fxt *x, struct thread *thread, uint64_t ns, bool call)
 {
 	for (; thread->interrupts > 0; thread->interrupts--) {
 		event_begin(x, FXT_EVENT_END, thread, ns, x->interrupt, 0, "", 0);
@@ -230,7 +229,7 @@ is_idle(const struct activity_thread *t)
  * and went here without a word, has to end there.
  */
 static void
-put_switch(struct export *x, uint32_t cpu, uint64_t ns, const struct activity_thread *from,
+put_switch(struct fxt *x, uint32_t cpu, uint64_t ns, const struct activity_thread *from,
 	   const struct activity_thread *to, const struct ktr_decode_event *e,
 	   const struct fxt_class *c, const struct export_class *known)
 {
@@ -264,7 +263,7 @@ put_switch(struct export *x, uint32_t cpu, uint64_t ns, const struct activity_th
 }
 
 static void
-put_wakeup(struct export *x, const struct activity *a, const struct fxt_class *c,
+put_wakeup(struct fxt *x, const struct activity *a, const struct fxt_class *c,
 	   const struct export_class *known)
 {
 	bool waker = !is_idle(a->other);
@@ -280,7 +279,7 @@ put_wakeup(struct export *x, const struct activity *a, const struct fxt_class *c
 }
 
 static void
-put_event(struct export *x, enum fxt_event_type type, const struct thread *thread,
+put_event(struct fxt *x, enum fxt_event_type type, const struct thread *thread,
 	  const struct export_event *ev, const char *name, uint16_t category,
 	  const struct fxt_class *c, const struct export_class *known)
 {
@@ -306,7 +305,7 @@ put_event(struct export *x, enum fxt_event_type type, const struct thread *threa
 }
 
 static void
-put_counter(struct export *x, const struct thread *thread, const struct activity *a)
+put_counter(struct fxt *x, const struct thread *thread, const struct activity *a)
 {
 	const char *name = a->text[0] != '\0' ? a->text : "counter";
 	uint16_t ref = fxt_value_ref(&x->out, name);
@@ -318,7 +317,7 @@ put_counter(struct export *x, const struct thread *thread, const struct activity
 
 /* Ends what is over by what the activity says, though its own end was not told. */
 static void
-overdue_end(struct export *x, const struct activity *a)
+overdue_end(struct fxt *x, const struct activity *a)
 {
 	struct thread *thread = thread_of(x, a->thread);
 	if (a->kind == ACTIVITY_SWITCH && a->other != NULL)
@@ -329,7 +328,7 @@ overdue_end(struct export *x, const struct activity *a)
 
 /* True: the activity's record is that of the event. */
 static bool
-put_activity(struct export *x, const struct export_event *ev, const struct activity *a,
+put_activity(struct fxt *x, const struct export_event *ev, const struct activity *a,
 	     struct thread *thread, const struct fxt_class *c, const struct export_class *known)
 {
 	switch (a->kind) {
@@ -375,8 +374,9 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 }
 
 static bool
-fxt_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+fxt_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct fxt *x = arg;
 	const struct export_class *known;
 	const struct fxt_class *c = class_of(x, ev->e, &known);
 	bool told = false, good = c != NULL && thread_of(x, ev->thread) != NULL;
@@ -401,8 +401,9 @@ fxt_event(struct export *x, const struct export_event *ev, char *err, size_t err
 }
 
 static bool
-fxt_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+fxt_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct fxt *x = arg;
 	struct thread *thread = gap->thread != NULL ? thread_of(x, gap->thread) : NULL;
 	if (gap->thread != NULL && thread == NULL)
 		return export_fail(err, errlen, "not enough memory");
@@ -420,8 +421,9 @@ fxt_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen
 }
 
 static bool
-fxt_gone(struct export *x, const struct activity_thread *t)
+fxt_gone(void *arg, const struct activity_thread *t)
 {
+	struct fxt *x = arg;
 	if (t->number < x->thread_room) {
 		struct thread *thread = &x->threads[t->number];
 		durations_end(x, thread, x->last_ns, true);
@@ -434,8 +436,9 @@ fxt_gone(struct export *x, const struct activity_thread *t)
  */
 
 static bool
-fxt_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+fxt_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct fxt *x = arg;
 	static const char provider[] = "kestrel";
 	x->header = h;
 	fxt_record_begin(&x->out, FXT_RECORD_METADATA,
@@ -464,8 +467,9 @@ fxt_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t
 }
 
 static bool
-fxt_close(struct export *x, bool complete, char *err, size_t errlen)
+fxt_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct fxt *x = arg;
 	for (size_t i = 0; complete && i < x->thread_room; i++)
 		durations_end(x, &x->threads[i], x->last_ns, true);
 	bool good = export_file_close(&x->file, complete, err, errlen);
@@ -477,10 +481,10 @@ fxt_close(struct export *x, bool complete, char *err, size_t errlen)
 	return good;
 }
 
-static struct export *
+static void *
 fxt_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	struct fxt *x = export_create(sizeof(*x), o, err, errlen);
 	if (x != NULL) {
 		x->out.f = x->file.f;
 		x->out.by_hash = memory_map();

@@ -48,8 +48,7 @@ struct row {
 	uint16_t length, links;
 };
 
-struct export
-{
+struct schedgraph {
 	struct export_file file;
 	struct out out; /* to the file */
 	FILE *rows;
@@ -68,7 +67,7 @@ struct export
  */
 
 static bool
-block_end(struct export *x)
+block_end(struct schedgraph *x)
 {
 	/* Zeros are a row that says SCHEDGRAPH_NEVER, and what is on the disk is what was written.
 	 */
@@ -80,7 +79,8 @@ block_end(struct export *x)
 
 /* Counts ticks, and finds the facts of the links. Their count; negative: no memory. */
 static int
-attributes_look(struct export *x, const struct schedgraph_parts *p, uint32_t cpu, uint32_t *links)
+attributes_look(struct schedgraph *x, const struct schedgraph_parts *p, uint32_t cpu,
+		uint32_t *links)
 {
 	int n = 0, length;
 	const char *id;
@@ -102,7 +102,7 @@ attributes_look(struct export *x, const struct schedgraph_parts *p, uint32_t cpu
 }
 
 static bool
-row_put(struct export *x, const struct row *row, const char *text, const uint32_t *links)
+row_put(struct schedgraph *x, const struct row *row, const char *text, const uint32_t *links)
 {
 	const size_t links_size = row->links * sizeof(*links);
 	const size_t size = sizeof(*row) + row->length + links_size;
@@ -117,7 +117,7 @@ row_put(struct export *x, const struct row *row, const char *text, const uint32_
 }
 
 static bool
-row_add(struct export *x, uint32_t cpu, uint64_t ns, const char *text, char *err, size_t errlen)
+row_add(struct schedgraph *x, uint32_t cpu, uint64_t ns, const char *text, char *err, size_t errlen)
 {
 	struct schedgraph_parts p;
 	uint32_t links[LINKS_MAX];
@@ -156,7 +156,7 @@ row_add(struct export *x, uint32_t cpu, uint64_t ns, const char *text, char *err
 }
 
 static void
-lost_sooner(struct export *x, uint64_t until)
+lost_sooner(struct schedgraph *x, uint64_t until)
 {
 	if (until != 0 && (x->lost_next == 0 || until < x->lost_next))
 		x->lost_next = until;
@@ -164,7 +164,7 @@ lost_sooner(struct export *x, uint64_t until)
 
 /* Says where losses ended, in the order of time, up to a time. */
 static bool
-lost_end(struct export *x, uint64_t ns, char *err, size_t errlen)
+lost_end(struct schedgraph *x, uint64_t ns, char *err, size_t errlen)
 {
 	char text[160];
 	while (x->lost_next != 0 && x->lost_next <= ns) {
@@ -187,7 +187,7 @@ lost_end(struct export *x, uint64_t ns, char *err, size_t errlen)
 
 /* Idle threads say when they run, not when they do no more. */
 static bool
-idle_ends(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+idle_ends(struct schedgraph *x, const struct export_event *ev, char *err, size_t errlen)
 {
 	char text[160];
 	for (unsigned i = 0; i < ev->count; i++) {
@@ -206,8 +206,9 @@ idle_ends(struct export *x, const struct export_event *ev, char *err, size_t err
 }
 
 static bool
-schedgraph_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+schedgraph_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct schedgraph *x = arg;
 	char text[SCHEDGRAPH_TEXT];
 	if (ev->e->site == NULL || schedgraph_behind(ev->e->site->fmt, "KTRGRAPH ") == NULL)
 		return true;
@@ -217,8 +218,9 @@ schedgraph_event(struct export *x, const struct export_event *ev, char *err, siz
 }
 
 static bool
-schedgraph_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+schedgraph_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct schedgraph *x = arg;
 	char text[160];
 	if (!lost_end(x, gap->from_ns, err, errlen))
 		return false;
@@ -232,15 +234,17 @@ schedgraph_gap(struct export *x, const struct export_gap *gap, char *err, size_t
 }
 
 static bool
-schedgraph_gone(struct export *x, const struct activity_thread *t)
+schedgraph_gone(void *arg, const struct activity_thread *t)
 {
+	struct schedgraph *x = arg;
 	schedgraph_thread_forget(&x->sources, t->tid);
 	return true;
 }
 
 static bool
-schedgraph_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+schedgraph_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct schedgraph *x = arg;
 	(void)x, (void)h, (void)err, (void)errlen;
 	return true;
 }
@@ -249,7 +253,7 @@ schedgraph_begin(struct export *x, const struct ktr_decode_header *h, char *err,
  */
 
 static void
-put_head(struct export *x, uint64_t index, uint32_t cpu, uint64_t ns)
+put_head(struct schedgraph *x, uint64_t index, uint32_t cpu, uint64_t ns)
 {
 	struct out *l = &x->out;
 	out_number(l, index, 6);
@@ -262,7 +266,7 @@ put_head(struct export *x, uint64_t index, uint32_t cpu, uint64_t ns)
 
 /* The attributes that stay, by the facts of the links. */
 static void
-put_attributes(struct export *x, const char *a, const uint8_t *links, bool with_stathz)
+put_attributes(struct schedgraph *x, const char *a, const uint8_t *links, bool with_stathz)
 {
 	int length;
 	struct out *l = &x->out;
@@ -288,7 +292,7 @@ put_attributes(struct export *x, const char *a, const uint8_t *links, bool with_
 
 /* stored: its text, and what follows. */
 static void
-put_row(struct export *x, uint64_t index, const struct row *row, const uint8_t *stored,
+put_row(struct schedgraph *x, uint64_t index, const struct row *row, const uint8_t *stored,
 	bool with_stathz)
 {
 	struct schedgraph_parts p;
@@ -309,7 +313,7 @@ put_row(struct export *x, uint64_t index, const struct row *row, const uint8_t *
 }
 
 static void
-put_trace_line(struct export *x, uint64_t index, uint64_t ns, const char *state)
+put_trace_line(struct schedgraph *x, uint64_t index, uint64_t ns, const char *state)
 {
 	put_head(x, index, 0, ns);
 	out_text(&x->out, "KTRGRAPH group:\"trace\", id:\"trace\", state:\"");
@@ -319,7 +323,7 @@ put_trace_line(struct export *x, uint64_t index, uint64_t ns, const char *state)
 
 /* The lines of the block in memory, from the last. */
 static void
-put_block(struct export *x, uint32_t *offsets, uint64_t *index, bool with_stathz)
+put_block(struct schedgraph *x, uint32_t *offsets, uint64_t *index, bool with_stathz)
 {
 	struct row row;
 	size_t n = 0;
@@ -338,7 +342,7 @@ put_block(struct export *x, uint32_t *offsets, uint64_t *index, bool with_stathz
 }
 
 static bool
-put_rows(struct export *x)
+put_rows(struct schedgraph *x)
 {
 	uint32_t *offsets = malloc(BLOCK / sizeof(struct row) * sizeof(*offsets));
 	bool good = offsets != NULL && block_end(x) && fflush(x->rows) == 0;
@@ -366,8 +370,9 @@ put_rows(struct export *x)
  */
 
 static bool
-schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
+schedgraph_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct schedgraph *x = arg;
 	bool put = !complete || (lost_end(x, UINT64_MAX, err, errlen) && put_rows(x)) ||
 		   export_file_failed(&x->file, err, errlen);
 	bool good = export_file_close(&x->file, complete && put, err, errlen);
@@ -379,10 +384,10 @@ schedgraph_close(struct export *x, bool complete, char *err, size_t errlen)
 	return good;
 }
 
-static struct export *
+static void *
 schedgraph_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	struct schedgraph *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
 	x->out.file = x->file.f;

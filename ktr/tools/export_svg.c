@@ -23,7 +23,7 @@
 static bool
 on_thread(void *arg, const struct span *span)
 {
-	struct export *x = arg;
+	struct svg *x = arg;
 	struct svg_thread *t = svg_thread_of(x, span->thread);
 	if (t == NULL)
 		return false;
@@ -45,7 +45,7 @@ on_thread(void *arg, const struct span *span)
 static bool
 on_cpu(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns, uint64_t to_ns)
 {
-	struct export *x = arg;
+	struct svg *x = arg;
 	struct svg_cpu *c = &x->cpus[cpu];
 	const struct svg_thread *thread = t != NULL ? svg_thread_of(x, t) : NULL;
 	if (t != NULL && thread == NULL)
@@ -60,7 +60,7 @@ on_cpu(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_n
 static bool
 on_irq(void *arg, uint32_t cpu, uint32_t number, const char *name, uint64_t from_ns, uint64_t to_ns)
 {
-	struct export *x = arg;
+	struct svg *x = arg;
 	struct svg_cpu *c = &x->cpus[cpu];
 	c->irq_count++;
 	c->irq_ns += to_ns - from_ns;
@@ -70,7 +70,7 @@ on_irq(void *arg, uint32_t cpu, uint32_t number, const char *name, uint64_t from
 static bool
 on_lost(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_ns)
 {
-	struct export *x = arg;
+	struct svg *x = arg;
 	struct svg_cpu *c = &x->cpus[cpu];
 	uint32_t some = count > INT32_MAX ? INT32_MAX : (uint32_t)count;
 	c->lost_count += count;
@@ -82,7 +82,7 @@ on_lost(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_n
  */
 
 static void
-svg_free(struct export *x)
+svg_free(struct svg *x)
 {
 	for (size_t i = 0; i < x->thread_count; i++)
 		lane_clear(&x->threads[i].lane);
@@ -100,8 +100,9 @@ svg_free(struct export *x)
 }
 
 static bool
-svg_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+svg_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct svg *x = arg;
 	(void)err, (void)errlen;
 	x->header = h;
 	spans_begin(x->spans, h);
@@ -110,7 +111,7 @@ svg_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t
 
 /* One of so many is kept: when there is no room, every second goes. False: no memory. */
 static bool
-wake_seen(struct export *x, const struct activity *a)
+wake_seen(struct svg *x, const struct activity *a)
 {
 	if (x->wakes_seen++ % x->wakes_every != 0)
 		return true;
@@ -136,8 +137,9 @@ wake_seen(struct export *x, const struct activity *a)
 }
 
 static bool
-svg_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+svg_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct svg *x = arg;
 	int64_t ns = (int64_t)ev->ns;
 	bool good = true;
 	if (ns >= x->filter->since_ns && ns <= x->filter->until_ns) {
@@ -151,14 +153,16 @@ svg_event(struct export *x, const struct export_event *ev, char *err, size_t err
 }
 
 static bool
-svg_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+svg_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct svg *x = arg;
 	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
 }
 
 static bool
-svg_gone(struct export *x, const struct activity_thread *t)
+svg_gone(void *arg, const struct activity_thread *t)
 {
+	struct svg *x = arg;
 	bool good = spans_gone(x->spans, t);
 	svg_thread_gone(x, t);
 	return good;
@@ -166,7 +170,7 @@ svg_gone(struct export *x, const struct activity_thread *t)
 
 /* With bins so wide that it is not too large. NULL: no memory. */
 static char *
-draw(struct export *x, size_t *size)
+draw(struct svg *x, size_t *size)
 {
 	for (;; x->bin_px *= 1.5) {
 		char *drawn = NULL;
@@ -185,7 +189,7 @@ draw(struct export *x, size_t *size)
 
 /* What stands around the lanes depends on how they were drawn. */
 static bool
-picture(struct export *x)
+picture(struct svg *x)
 {
 	size_t size;
 	svg_page_measure(x);
@@ -197,8 +201,9 @@ picture(struct export *x)
 }
 
 static bool
-svg_close(struct export *x, bool complete, char *err, size_t errlen)
+svg_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct svg *x = arg;
 	bool told = !complete || (spans_end(x->spans) && svg_rows_choose(x) && picture(x));
 	if (!told)
 		export_fail(err, errlen, "not enough memory");
@@ -207,11 +212,11 @@ svg_close(struct export *x, bool complete, char *err, size_t errlen)
 	return good;
 }
 
-static struct export *
+static void *
 svg_open(const struct export_options *o, char *err, size_t errlen)
 {
 	static const struct span_ops ops = {on_thread, on_cpu, on_irq, on_lost};
-	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	struct svg *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
 	x->filter = o->filter;

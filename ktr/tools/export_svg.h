@@ -49,8 +49,7 @@ struct svg_wake {
 	uint32_t waker, woken, cpu; /* ids of threads */
 };
 
-struct export
-{
+struct svg {
 	struct export_file file;
 	const struct dump_filter *filter;
 	const struct ktr_decode_header *header;
@@ -91,25 +90,25 @@ struct export
 
 /* export_svg_thread.c */
 /** The picture's own of a thread that is not gone, valid until the next call; NULL: no memory. */
-struct svg_thread *svg_thread_of(struct export *x, const struct activity_thread *t);
+struct svg_thread *svg_thread_of(struct svg *x, const struct activity_thread *t);
 static inline uint32_t
-svg_thread_id(const struct export *x, const struct svg_thread *t)
+svg_thread_id(const struct svg *x, const struct svg_thread *t)
 {
 	return (uint32_t)(t - x->threads);
 }
-void svg_thread_gone(struct export *x, const struct activity_thread *t);
+void svg_thread_gone(struct svg *x, const struct activity_thread *t);
 /** Gives up lanes of the least active threads, if there are too many parts. False: no memory. */
-bool svg_threads_thin(struct export *x);
+bool svg_threads_thin(struct svg *x);
 /** Which threads have a row: those that ran most, in the order in which they came. Likewise. */
-bool svg_rows_choose(struct export *x);
+bool svg_rows_choose(struct svg *x);
 
 /* export_svg_page.c: the measures, then the whole page to f around what was drawn. */
-void svg_page_measure(struct export *x);
-void svg_page(struct export *x, FILE *f, const char *drawn, size_t size);
+void svg_page_measure(struct svg *x);
+void svg_page(struct svg *x, FILE *f, const char *drawn, size_t size);
 /** What a kind of lanes and the column beside them are called. */
-void svg_section(const struct export *x, unsigned y, const char *what, const char *column);
+void svg_section(const struct svg *x, unsigned y, const char *what, const char *column);
 /** In that column: ns as a share. */
-void svg_share(const struct export *x, unsigned y, uint64_t ns, uint64_t of);
+void svg_share(const struct svg *x, unsigned y, uint64_t ns, uint64_t of);
 /** Escaped; at most max characters, with … for the rest; 0: all. */
 void svg_text(FILE *f, const char *text, size_t max);
 /** `load (tid 12)`. */
@@ -120,15 +119,15 @@ const char *svg_duration(char buf[32], uint64_t ns);
 const char *svg_time(char buf[32], uint64_t ns);
 /** `11,994` */
 const char *svg_count(char buf[32], uint64_t n);
-double svg_x(const struct export *x, uint64_t ns);
-unsigned svg_plot_width(const struct export *x);
-unsigned svg_threads_top(const struct export *x);
-unsigned svg_bottom(const struct export *x);
+double svg_x(const struct svg *x, uint64_t ns);
+unsigned svg_plot_width(const struct svg *x);
+unsigned svg_threads_top(const struct svg *x);
+unsigned svg_bottom(const struct svg *x);
 
 /* export_svg_draw.c: what it draws is of no use once it is full. */
-void svg_draw(struct export *x);
+void svg_draw(struct svg *x);
 static inline bool
-svg_is_full(const struct export *x)
+svg_is_full(const struct svg *x)
 {
 	return ftell(x->f) > (long)SVG_BYTES;
 }

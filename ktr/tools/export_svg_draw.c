@@ -26,10 +26,10 @@ struct piece {
 	double x, width;
 };
 
-typedef void piece_fn(struct export *x, const struct piece *p);
+typedef void piece_fn(struct svg *x, const struct piece *p);
 
 static void
-lane_draw(struct export *x, struct lane *l, double bin_px, piece_fn *fn)
+lane_draw(struct svg *x, struct lane *l, double bin_px, piece_fn *fn)
 {
 	uint64_t at = l->from_ns;
 	struct piece p;
@@ -77,7 +77,7 @@ bar_titled(FILE *f, const char *class, double px, double y, double width, double
 }
 
 static void
-title_end(struct export *x, const struct piece *p)
+title_end(struct svg *x, const struct piece *p)
 {
 	char a[32], b[32];
 	fprintf(x->f, " %s at %s</title></path>\n", svg_duration(a, p->ns),
@@ -92,8 +92,8 @@ visible(double width)
 
 /* The pile of a bin's parts: class_of tells which are drawn, and as what; "" leaves room. */
 static void
-pile(struct export *x, const struct piece *p, double y, double height,
-     const char *(*class_of)(const struct export *x, uint32_t key, char *buf))
+pile(struct svg *x, const struct piece *p, double y, double height,
+     const char *(*class_of)(const struct svg *x, uint32_t key, char *buf))
 {
 	double base = y + height, width = visible(p->width);
 	char buf[16];
@@ -115,7 +115,7 @@ pile(struct export *x, const struct piece *p, double y, double height,
  */
 
 static const struct svg_thread *
-thread_of_key(const struct export *x, uint32_t key)
+thread_of_key(const struct svg *x, uint32_t key)
 {
 	return key >= LANE_KEY ? &x->threads[key - LANE_KEY] : NULL;
 }
@@ -132,7 +132,7 @@ colour(const struct svg_thread *t, char buf[16])
 
 /* In the thread's colour; NULL: not to be drawn. */
 static const char *
-run_class(const struct export *x, uint32_t key, char *buf)
+run_class(const struct svg *x, uint32_t key, char *buf)
 {
 	const struct svg_thread *t = thread_of_key(x, key);
 	char name[16];
@@ -154,7 +154,7 @@ label_class(const struct svg_thread *t)
 }
 
 static void
-run_name(struct export *x, uint32_t key)
+run_name(struct svg *x, uint32_t key)
 {
 	const struct svg_thread *t = thread_of_key(x, key);
 	if (t != NULL && t->idle)
@@ -167,7 +167,7 @@ run_name(struct export *x, uint32_t key)
 
 /* In the order of their colours, so that neighbours look alike. */
 static void
-run_sort(const struct export *x, struct lane_part *parts, size_t count)
+run_sort(const struct svg *x, struct lane_part *parts, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
 		for (size_t k = i; k > 0; k--) {
@@ -183,7 +183,7 @@ run_sort(const struct export *x, struct lane_part *parts, size_t count)
 }
 
 static void
-run_bin(struct export *x, const struct piece *p, double y)
+run_bin(struct svg *x, const struct piece *p, double y)
 {
 	struct lane_part parts[LANE_PARTS];
 	struct piece sorted = *p;
@@ -206,7 +206,7 @@ run_bin(struct export *x, const struct piece *p, double y)
 }
 
 static void
-run_draw(struct export *x, const struct piece *p)
+run_draw(struct svg *x, const struct piece *p)
 {
 	const double y = STRIP + STRIP_GAP;
 	const struct svg_thread *t = thread_of_key(x, p->parts[0].key);
@@ -233,7 +233,7 @@ run_draw(struct export *x, const struct piece *p)
 }
 
 static void
-irq_draw(struct export *x, const struct piece *p)
+irq_draw(struct svg *x, const struct piece *p)
 {
 	uint64_t count = 0, ns = 0;
 	char buf[32];
@@ -253,7 +253,7 @@ irq_draw(struct export *x, const struct piece *p)
 }
 
 static void
-lost_draw(struct export *x, const struct piece *p)
+lost_draw(struct svg *x, const struct piece *p)
 {
 	uint64_t count = 0;
 	char buf[32];
@@ -267,7 +267,7 @@ lost_draw(struct export *x, const struct piece *p)
 }
 
 static void
-cpu_draw(struct export *x, unsigned cpu, unsigned y)
+cpu_draw(struct svg *x, unsigned cpu, unsigned y)
 {
 	struct svg_cpu *c = &x->cpus[cpu];
 	char a[32], b[32], d[32], e[32], g[32];
@@ -289,7 +289,7 @@ cpu_draw(struct export *x, unsigned cpu, unsigned y)
  */
 
 static const char *
-state_class(const struct export *x, uint32_t key, char *buf)
+state_class(const struct svg *x, uint32_t key, char *buf)
 {
 	(void)x, (void)buf;
 	switch (key) {
@@ -308,7 +308,7 @@ state_class(const struct export *x, uint32_t key, char *buf)
 }
 
 static void
-state_name(struct export *x, const struct lane_part *p)
+state_name(struct svg *x, const struct lane_part *p)
 {
 	enum activity_state state =
 	    p->key == SVG_CALLING ? ACTIVITY_RUNNING : (enum activity_state)(p->key - SVG_STATE);
@@ -335,7 +335,7 @@ key_ns(const struct piece *p, uint32_t key)
 }
 
 static void
-state_bin(struct export *x, const struct piece *p)
+state_bin(struct svg *x, const struct piece *p)
 {
 	/* What runs stands at the bottom. */
 	static const uint32_t order[] = {SVG_STATE + ACTIVITY_RUNNING, SVG_CALLING,
@@ -369,7 +369,7 @@ state_bin(struct export *x, const struct piece *p)
 }
 
 static void
-state_draw(struct export *x, const struct piece *p)
+state_draw(struct svg *x, const struct piece *p)
 {
 	if (p->count > 1) {
 		state_bin(x, p);
@@ -390,7 +390,7 @@ state_draw(struct export *x, const struct piece *p)
 }
 
 static void
-thread_draw(struct export *x, unsigned row, unsigned y)
+thread_draw(struct svg *x, unsigned row, unsigned y)
 {
 	struct svg_thread *t = &x->threads[x->row_threads[row]];
 	unsigned chars = (unsigned)((x->left - 28) / 6.8);
@@ -420,13 +420,13 @@ thread_draw(struct export *x, unsigned row, unsigned y)
  */
 
 static uint32_t
-row_of(const struct export *x, uint32_t id)
+row_of(const struct svg *x, uint32_t id)
 {
 	return x->threads[id].row;
 }
 
 static void
-wake_draw(struct export *x, const struct svg_wake *w, double px)
+wake_draw(struct svg *x, const struct svg_wake *w, double px)
 {
 	unsigned top = svg_threads_top(x);
 	uint32_t to_row = row_of(x, w->woken), from_row = row_of(x, w->waker);
@@ -450,7 +450,7 @@ wake_draw(struct export *x, const struct svg_wake *w, double px)
 
 /* Wakeups of threads that are drawn, from wakes[i] on within WAKE_PX. */
 static size_t
-wakes_near(const struct export *x, size_t i, size_t *end)
+wakes_near(const struct svg *x, size_t i, size_t *end)
 {
 	double px = svg_x(x, x->wakes[i].ns) + WAKE_BINS * x->bin_px;
 	size_t n = 0;
@@ -461,7 +461,7 @@ wakes_near(const struct export *x, size_t i, size_t *end)
 
 /* Only where they are few: else the picture is all arrows. */
 static void
-wakes_draw(struct export *x)
+wakes_draw(struct svg *x)
 {
 	size_t end;
 	x->wakes_drawn = 0;
@@ -476,7 +476,7 @@ wakes_draw(struct export *x)
 }
 
 void
-svg_draw(struct export *x)
+svg_draw(struct svg *x)
 {
 	unsigned y = x->top;
 	svg_section(x, x->top - 14, "CPUS", "BUSY");

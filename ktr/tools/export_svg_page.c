@@ -195,7 +195,7 @@ static const struct {
 
 /* How many rows it has. */
 static unsigned
-legend(struct export *x, bool put)
+legend(struct svg *x, bool put)
 {
 	double at = 20;
 	unsigned rows = 1;
@@ -220,31 +220,31 @@ legend(struct export *x, bool put)
  */
 
 unsigned
-svg_plot_width(const struct export *x)
+svg_plot_width(const struct svg *x)
 {
 	return x->width - x->left - x->right;
 }
 
 double
-svg_x(const struct export *x, uint64_t ns)
+svg_x(const struct svg *x, uint64_t ns)
 {
 	return (double)(ns - x->from_ns) * x->px_per_ns;
 }
 
 unsigned
-svg_threads_top(const struct export *x)
+svg_threads_top(const struct svg *x)
 {
 	return x->top + x->cpu_rows * SVG_CPU + (x->rows > 0 ? SVG_SECTION : 0);
 }
 
 unsigned
-svg_bottom(const struct export *x)
+svg_bottom(const struct svg *x)
 {
 	return svg_threads_top(x) + x->rows * SVG_THREAD;
 }
 
 void
-svg_page_measure(struct export *x)
+svg_page_measure(struct svg *x)
 {
 	x->left = x->width >= 700 ? 150 : 92;
 	x->right = x->width >= 700 ? 72 : 20;
@@ -263,7 +263,7 @@ svg_page_measure(struct export *x)
 
 /* 1, 2 or 5 times a power of ten: so far apart that labels of that many characters fit. */
 static uint64_t
-tick_step(const struct export *x, double label_px)
+tick_step(const struct svg *x, double label_px)
 {
 	static const unsigned parts[] = {1, 2, 5};
 	for (uint64_t power = 1; power < UINT64_MAX / 100; power *= 10) {
@@ -276,7 +276,7 @@ tick_step(const struct export *x, double label_px)
 }
 
 static void
-axis(struct export *x)
+axis(struct svg *x)
 {
 	uint64_t to = x->to_ns > x->from_ns ? x->to_ns : x->from_ns + 1000, step = 1;
 	unsigned u = unit_of(to);
@@ -312,7 +312,7 @@ axis(struct export *x)
  */
 
 void
-svg_section(const struct export *x, unsigned y, const char *what, const char *column)
+svg_section(const struct svg *x, unsigned y, const char *what, const char *column)
 {
 	fprintf(x->f, "<text class=\"dim head\" x=\"20\" y=\"%u\">%s</text>", y, what);
 	if (x->right > 40)
@@ -321,7 +321,7 @@ svg_section(const struct export *x, unsigned y, const char *what, const char *co
 }
 
 void
-svg_share(const struct export *x, unsigned y, uint64_t ns, uint64_t of)
+svg_share(const struct svg *x, unsigned y, uint64_t ns, uint64_t of)
 {
 	if (x->right <= 40 || of == 0)
 		return;
@@ -336,7 +336,7 @@ svg_share(const struct export *x, unsigned y, uint64_t ns, uint64_t of)
 
 /* A line of text across the page; squeezed, if it would not fit. */
 static void
-line(struct export *x, unsigned y, const char *text)
+line(struct svg *x, unsigned y, const char *text)
 {
 	unsigned room = x->width - 40;
 	fprintf(x->f, "<text class=\"dim\" x=\"20\" y=\"%u\"", y);
@@ -346,7 +346,7 @@ line(struct export *x, unsigned y, const char *text)
 }
 
 static void
-title(struct export *x)
+title(struct svg *x)
 {
 	const struct ktr_decode_header *h = x->header;
 	char a[32], b[32], c[32], d[32], said[160] = "no events";
@@ -365,7 +365,7 @@ title(struct export *x)
 
 /* What the picture does not say; returns how many notes. */
 static unsigned
-notes(const struct export *x, char notes[NOTES][160])
+notes(const struct svg *x, char notes[NOTES][160])
 {
 	char a[32], b[32];
 	unsigned n = 0;
@@ -391,7 +391,7 @@ notes(const struct export *x, char notes[NOTES][160])
 }
 
 void
-svg_page(struct export *x, FILE *f, const char *drawn, size_t size)
+svg_page(struct svg *x, FILE *f, const char *drawn, size_t size)
 {
 	char said[NOTES][160];
 	unsigned count = notes(x, said), y = svg_bottom(x) + 28;

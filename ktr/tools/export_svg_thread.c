@@ -33,7 +33,7 @@ known_ns(const struct svg_thread *t)
 
 /* Could it have a lane? */
 static bool
-is_shown(const struct export *x, const struct svg_thread *t)
+is_shown(const struct svg *x, const struct svg_thread *t)
 {
 	return known_ns(t) > 0 && dump_match_thread(x->filter, t->tid, t->name);
 }
@@ -51,7 +51,7 @@ thread_compare(const void *a, const void *b)
 
 /* All threads that are there, idle ones left out, in that order; NULL: no memory. */
 static struct svg_thread **
-threads_sorted(struct export *x, size_t *count)
+threads_sorted(struct svg *x, size_t *count)
 {
 	struct svg_thread **sorted = malloc((x->thread_count + 1) * sizeof(*sorted));
 	*count = 0;
@@ -75,7 +75,7 @@ threads_sorted(struct export *x, size_t *count)
 
 /* Threads that something names are kept. */
 static void
-keep_named(struct export *x)
+keep_named(struct svg *x)
 {
 	for (size_t i = 0; i < x->wake_count; i++)
 		x->threads[x->wakes[i].waker].kept = x->threads[x->wakes[i].woken].kept = true;
@@ -90,7 +90,7 @@ keep_named(struct export *x)
 
 /* Those that ran least, and are gone: they have no lane any more, and perhaps no name. */
 static bool
-threads_forget(struct export *x)
+threads_forget(struct svg *x)
 {
 	size_t count, rank = 0;
 	struct svg_thread **sorted = threads_sorted(x, &count);
@@ -120,7 +120,7 @@ threads_forget(struct export *x)
 }
 
 bool
-svg_threads_thin(struct export *x)
+svg_threads_thin(struct svg *x)
 {
 	size_t count;
 	if (x->parts < PARTS_ALL)
@@ -158,7 +158,7 @@ grown(void *array, size_t *room, size_t n, size_t size)
 
 /* An id that is free; SVG_NONE: no memory. */
 static uint32_t
-thread_add(struct export *x, const struct activity_thread *t)
+thread_add(struct svg *x, const struct activity_thread *t)
 {
 	if (x->threads_used >= (x->threads_many > MANY_MIN ? x->threads_many : MANY_MIN) &&
 	    !threads_forget(x))
@@ -179,7 +179,7 @@ thread_add(struct export *x, const struct activity_thread *t)
 }
 
 struct svg_thread *
-svg_thread_of(struct export *x, const struct activity_thread *t)
+svg_thread_of(struct svg *x, const struct activity_thread *t)
 {
 	uint32_t *ids = grown(x->ids, &x->id_room, t->number, sizeof(*ids));
 	if (ids == NULL)
@@ -193,7 +193,7 @@ svg_thread_of(struct export *x, const struct activity_thread *t)
 }
 
 void
-svg_thread_gone(struct export *x, const struct activity_thread *t)
+svg_thread_gone(struct svg *x, const struct activity_thread *t)
 {
 	if (t->number >= x->id_room || x->ids[t->number] == 0)
 		return;
@@ -216,7 +216,7 @@ came_compare(const void *a, const void *b)
 }
 
 bool
-svg_rows_choose(struct export *x)
+svg_rows_choose(struct svg *x)
 {
 	size_t count;
 	uint32_t rank = 0;

@@ -44,8 +44,7 @@ struct cpu {
 	uint64_t bytes;           /* of all pages */
 };
 
-struct export
-{
+struct tracedat {
 	struct export_file out;
 	const struct activity_model *model;
 	const struct ktr_decode_header *header;
@@ -67,7 +66,7 @@ put(uint8_t *p, const void *v, size_t n)
 }
 
 static bool
-cpu_open(struct export *x, unsigned n, char *err, size_t errlen)
+cpu_open(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[n];
 	if (c->pages != NULL)
@@ -84,7 +83,7 @@ cpu_open(struct export *x, unsigned n, char *err, size_t errlen)
 
 /* Writes the page, if it says anything. */
 static bool
-page_end(struct export *x, struct cpu *c, char *err, size_t errlen)
+page_end(struct tracedat *x, struct cpu *c, char *err, size_t errlen)
 {
 	if (c->used == 0 && c->page_lost == 0)
 		return true;
@@ -101,7 +100,7 @@ page_end(struct export *x, struct cpu *c, char *err, size_t errlen)
 
 /* Room for a record of up to n bytes at time ns: in this page, unless something was lost. */
 static bool
-page_reserve(struct export *x, struct cpu *c, size_t n, uint64_t ns, char *err, size_t errlen)
+page_reserve(struct tracedat *x, struct cpu *c, size_t n, uint64_t ns, char *err, size_t errlen)
 {
 	if ((c->lost > 0 || c->used + RECORD_HEAD + n > PAGE_ROOM) && !page_end(x, c, err, errlen))
 		return false;
@@ -134,8 +133,9 @@ put_head(uint8_t *p, const struct cpu *c, uint64_t ns, size_t n)
  */
 
 static bool
-tracedat_begin(struct export *x, const struct ktr_decode_header *h, char *err, size_t errlen)
+tracedat_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
+	struct tracedat *x = arg;
 	(void)err, (void)errlen;
 	x->header = h;
 	return true;
@@ -212,7 +212,7 @@ put_values(uint8_t *p, const struct value *v, unsigned n, size_t at)
 }
 
 static bool
-put_record(struct export *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t pid,
+put_record(struct tracedat *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t pid,
 	   const struct value *v, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[cpu];
@@ -235,7 +235,7 @@ put_record(struct export *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t pi
 }
 
 static bool
-class_found(struct export *x, const struct export_class *class, size_t number, char *err,
+class_found(struct tracedat *x, const struct export_class *class, size_t number, char *err,
 	    size_t errlen)
 {
 	return (class != NULL && TRACEDAT_ID(number) <= UINT16_MAX) ||
@@ -244,7 +244,7 @@ class_found(struct export *x, const struct export_class *class, size_t number, c
 
 /* Linux's event of an activity, if there is one. */
 static bool
-put_activity(struct export *x, const struct export_event *ev, const struct activity *a, char *err,
+put_activity(struct tracedat *x, const struct export_event *ev, const struct activity *a, char *err,
 	     size_t errlen)
 {
 	struct value values[VALUES_MAX];
@@ -262,8 +262,9 @@ put_activity(struct export *x, const struct export_event *ev, const struct activ
 }
 
 static bool
-tracedat_event(struct export *x, const struct export_event *ev, char *err, size_t errlen)
+tracedat_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
+	struct tracedat *x = arg;
 	const struct ktr_decode_event *e = ev->e;
 	struct cpu *c = &x->cpus[e->cpu];
 	struct value values[VALUES_MAX];
@@ -289,8 +290,9 @@ tracedat_event(struct export *x, const struct export_event *ev, char *err, size_
 }
 
 static bool
-tracedat_gap(struct export *x, const struct export_gap *gap, char *err, size_t errlen)
+tracedat_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
+	struct tracedat *x = arg;
 	const struct ktr_decode_gap *g = gap->g;
 	struct cpu *c = &x->cpus[g->cpu];
 	c->lost += g->count;
@@ -309,15 +311,16 @@ add_comm(void *comms, const struct activity_thread *t)
 }
 
 static bool
-tracedat_gone(struct export *x, const struct activity_thread *t)
+tracedat_gone(void *arg, const struct activity_thread *t)
 {
+	struct tracedat *x = arg;
 	tracedat_comm_add(&x->comms, t);
 	return !x->comms.failed;
 }
 
 /* All that comes before the table of pages, aside: its size says where they are. */
 static FILE *
-make_head(struct export *x, uint64_t *size)
+make_head(struct tracedat *x, uint64_t *size)
 {
 	FILE *f = export_file_scratch(&x->out);
 	activity_threads(x->model, add_comm, &x->comms);
@@ -354,7 +357,7 @@ copy_file(FILE *from, FILE *out)
 }
 
 static bool
-put_file(struct export *x)
+put_file(struct tracedat *x)
 {
 	static const char zeros[TRACEDAT_PAGE];
 	FILE *f = x->out.f;
@@ -384,7 +387,7 @@ put_file(struct export *x)
 
 /* What was lost behind the last event of a CPU gets a page by a record that tells it. */
 static bool
-put_last_loss(struct export *x, unsigned n, char *err, size_t errlen)
+put_last_loss(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[n];
 	struct value v = {.kind = NUMBER, .size = 8, .number = c->lost};
@@ -395,18 +398,19 @@ put_last_loss(struct export *x, unsigned n, char *err, size_t errlen)
 /* ---- begin and end ------------------------------------------------------------------------------
  */
 
-static struct export *
+static void *
 tracedat_open(const struct export_options *o, char *err, size_t errlen)
 {
-	struct export *x = export_create(sizeof(*x), o, err, errlen);
+	struct tracedat *x = export_create(sizeof(*x), o, err, errlen);
 	if (x != NULL)
 		x->model = o->model;
 	return x;
 }
 
 static bool
-tracedat_close(struct export *x, bool complete, char *err, size_t errlen)
+tracedat_close(void *arg, bool complete, char *err, size_t errlen)
 {
+	struct tracedat *x = arg;
 	bool good = complete;
 	for (unsigned n = 0; n < x->cpu_count && good; n++) {
 		struct cpu *c = &x->cpus[n];

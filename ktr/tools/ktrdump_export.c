@@ -15,7 +15,7 @@
 
 struct dump_export {
 	const struct export_format *format;
-	struct export *x;
+	void *x; /* the writer */
 	struct activity_model *model;
 	const struct ktr_decode_header *header; /* NULL: not begun */
 };
