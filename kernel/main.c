@@ -104,6 +104,7 @@ kernel_main(void)
 	arch_machine_init();
 	arch_machine_print();
 	clock_init();
+	trace_info_init();
 	sched_init();
 	ktr_cpu_init(0);
 	timer_init_cpu();

@@ -189,6 +189,8 @@ ktr_decoder_finish(struct ktr_decoder *d)
 		missing = "no KTR stream: not one frame is sound";
 	else if (!d->any_header)
 		missing = "no header was found: times are raw ticks";
+	else if (d->header->hz == 0)
+		missing = "the clock's rate was not known yet: times are raw ticks";
 	else if (!d->ended && !live_end)
 		missing = "the stream stops without an end record";
 	if (missing != NULL && d->ops.damage != NULL)

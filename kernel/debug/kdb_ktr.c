@@ -133,13 +133,18 @@ struct style {
 	uint64_t zero; /* ticks that relative times count from */
 };
 
-/* As ktrdump has it, to the nanosecond: clock_ticks_to_ns() is faster, and a little less. */
+/*
+ * As ktrdump computes it, to the nanosecond; clock_ticks_to_ns() is faster, and may be less by one.
+ * Ticks remain ticks while the clock's rate is not known.
+ */
 static unsigned long long
 ticks_to_ns(uint64_t ticks)
 {
 	uint64_t boot = clock_boot_ticks(), hz = clock_hz();
 	uint64_t t = ticks > boot ? ticks - boot : 0;
 
+	if (hz == 0)
+		return t;
 	return t / hz * 1000000000 + t % hz * 1000000000 / hz;
 }
 
@@ -154,7 +159,10 @@ print_time(uint64_t ticks, const struct style *style)
 		sign = ns < zero ? "-" : "+";
 	}
 	ns = ns < zero ? zero - ns : ns - zero;
-	kdb_printf(" %s%llu.%09llu", sign, ns / 1000000000, ns % 1000000000);
+	if (clock_hz() == 0)
+		kdb_printf(" %s%llu ticks", sign, ns);
+	else
+		kdb_printf(" %s%llu.%09llu", sign, ns / 1000000000, ns % 1000000000);
 }
 
 static const char *

@@ -9,7 +9,7 @@
 #include "arch/irq.h"
 #include "ktr/ktr.h"
 
-static uint64_t boot_ticks, hz = 1;
+static uint64_t boot_ticks, hz;
 static uint64_t mult; /* ns per tick, 32 fraction bits */
 
 void

@@ -9,7 +9,7 @@ uint64_t clock_ns(void);
 uint64_t clock_ticks_to_ns(uint64_t ticks);
 /* Spins; for hardware that needs a moment. */
 void clock_delay_ns(uint64_t ns);
-/* Ticks a second, and the counter's value at clock_ns() == 0. */
+/* Ticks a second, 0 before clock_init(); and the counter's value at clock_ns() == 0. */
 uint64_t clock_hz(void);
 uint64_t clock_boot_ticks(void);
 

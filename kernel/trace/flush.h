@@ -6,6 +6,11 @@
 
 #include <stdbool.h>
 
+/*
+ * Tells the log what it says of the machine: its clock's rate, its number of CPUs. Called each time
+ * that one of them becomes known. Early boot, or thread context; one caller at a time.
+ */
+void trace_info_init(void);
 /* Starts the flush thread and registers /dev/ktr. Thread context, after vfs_init(). */
 void ktr_trace_init(void);
 /*

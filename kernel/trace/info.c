@@ -12,7 +12,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/trace/trace_private.h"
+#include "kernel/trace/flush.h"
 #include "ktr/image.h"
 #include "ktr/stream.h"
 

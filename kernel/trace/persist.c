@@ -19,6 +19,7 @@
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/page.h"
+#include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
 #include "ktr/image.h"

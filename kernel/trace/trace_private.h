@@ -57,12 +57,6 @@ enum flush_result flush_work(void);
 void flush_kick(void);
 
 /*
- * info.c: what the streams say about the machine: early in the boot, and when clocks and CPUs are
- * known. One thread.
- */
-void trace_info_init(void);
-
-/*
  * persist.c: the region of the boot before, NULL when there is none; *own: all of it is only that,
  * and may be given to the page allocator. Any context.
  */

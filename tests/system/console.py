@@ -1,10 +1,11 @@
-"""console.py - a guest's console as a terminal: the shell's prompt, and the debugger's."""
+"""console.py - a guest's console as a terminal: the shell's prompt, and the debugger's; and gdb on its stub."""
 import contextlib
 import re
+import subprocess
 
 import pexpect
 
-from harness import ARCH, BOOT, ktr_stats
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, ROOT, ktr_stats
 
 PROMPT = "kestrel# "
 # At the beginning of a line, and with nothing behind: not the same words in a text. A pattern that ends in what may go
@@ -62,6 +63,16 @@ def ended(c):
     c.expect(pexpect.EOF)
     c.close()
     return c.exitstatus
+
+
+def gdb(*commands, kernel=BUILD / "kestrel", socket=None):
+    """What gdb prints, connected to a machine or alone."""
+    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-x",
+               ROOT / "qemu" / "gdb" / "kestrel.py"]
+    for word in ([f"target remote {socket}"] if socket else []) + list(commands):
+        command += ["-ex", word]
+    return subprocess.run([*command, kernel], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=DEADLINE_S).stdout
 
 
 def stopped_by_request(c):

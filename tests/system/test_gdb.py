@@ -7,24 +7,14 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import db, db_events, guest, shell, stopped_by_request  # noqa: E402
+from console import db, db_events, gdb, guest, shell, stopped_by_request  # noqa: E402
 from harness import BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, ktrdump, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
 
 KERNEL = BUILD / "kestrel"
-SCRIPT = ROOT / "qemu" / "gdb" / "kestrel.py"
 CLASSES = "GEN,SCHED,PROC,SYSC"
 TRAPS = 2  # that a backtrace may go through
-
-
-def gdb(*commands, kernel=KERNEL, socket=None):
-    """What gdb prints, connected to a machine or alone."""
-    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-x", SCRIPT]
-    for word in ([f"target remote {socket}"] if socket else []) + list(commands):
-        command += ["-ex", word]
-    return subprocess.run([*command, kernel], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=ROOT,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=DEADLINE_S).stdout
 
 
 @contextlib.contextmanager

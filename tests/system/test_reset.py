@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from console import PROMPT, gdb, guest, shell  # noqa: E402
 from harness import (BUILD, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
                      scratch_file, test)
 from tracecheck import read_events, streams  # noqa: E402
@@ -84,6 +85,24 @@ def panic():
 def hang():
     _, prev, _ = dies("sysctl debug.watchdog.seconds=1 > /dev/null\nsysctl debug.kdb.hang=1")
     check(any(e["text"].startswith("watchdog: cpu ") for e in prev.values()), "no event of the watchdog")
+
+
+@test("a reset before the clock's rate is known: the log says so, and its times are ticks")
+def early():
+    socket = scratch_file(".gdb")
+    with guest("--reboot", "--mem", "64M", "--mask", "INIT", "--", "-gdb", f"unix:{socket},server=on,wait=off",
+               smp=1) as c:
+        out = gdb("hbreak heap_init", "monitor system_reset", "continue", "print hz", "delete",
+                  "monitor system_reset", "detach", socket=socket)
+        check_match(r"^\$1 = 0$", out, "gdb: the clock's rate in heap_init()")
+        c.expect_exact(PROMPT)
+        check(int(shell(c, "sysctl -n debug.ktr.prev.events").split()[-1]) > 0, "no events of the early death")
+        out = shell(c, "ktrdump -ct -i /dev/ktr.prev")
+        check_match(r"the clock's rate was not known yet: times are raw ticks", out, "ktrdump")
+        ticks = [int(s) * 10**9 + int(ns) for s, ns in re.findall(r"(\d+)\.(\d{9}) ", out)]
+        check(ticks, f"no events in: {out}")
+        # Ticks since boot. Multiplied as if the clock had 1 Hz, they are beyond 2^63 and wrap.
+        check(all(0 <= t < 60 * 10**10 for t in ticks), f"times {ticks}, expected ticks of some seconds")
 
 
 class Ram:

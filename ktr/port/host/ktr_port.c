@@ -15,6 +15,7 @@
 #include "ktr/event.h"
 #include "ktr/persist.h"
 #include "ktr/port.h"
+#include "ktr/stream.h"
 
 #define HOST_THREADS 64
 
@@ -52,6 +53,18 @@ struct host_thread {
 static struct host_thread host_threads[HOST_THREADS];
 static _Thread_local struct host_thread *host_me;
 static bool host_stop; /* atomic: passers wait */
+
+/* The host's clock counts nanoseconds, and tests' clocks pass for such. */
+__attribute__((constructor)) static void
+host_info(void)
+{
+	static const struct ktr_info info = {.arch = "host",
+					     .build = "hosted",
+					     .hz = 1000000000,
+					     .ncpu = 1};
+
+	ktr_info_set(&info);
+}
 
 void
 ktr_port_lock(void)
