@@ -94,11 +94,13 @@ void ktr_clear(void);
 
 /** A CPU's accounting, in events: recorded = delivered + resident + overwritten + torn. */
 struct ktr_stats {
-	uint64_t recorded;    /* claimed since start-up */
-	uint64_t delivered;   /* handed to the accounting stream (ktr/stream.h) */
-	uint64_t resident;    /* in the ring, not yet delivered */
-	uint64_t overwritten; /* lost to newer ones, to a smaller ring, or to clearing */
-	uint64_t torn;        /* claimed but never published */
+	uint64_t recorded;  /* claimed since start-up */
+	uint64_t delivered; /* taken by the accounting stream's sink (ktr/stream.h) */
+	uint64_t resident;  /* in the ring, not yet delivered */
+	/* Lost to newer ones, to a smaller ring, or to clearing. An event that stands in a frame is
+	 * counted here, too, until a sink takes the frame. */
+	uint64_t overwritten;
+	uint64_t torn; /* claimed but never published */
 	uint64_t
 	    suppressed;   /* refused: CPU masked off, or the flush thread's own; not in recorded */
 	uint64_t cleared; /* of overwritten: by ktr_clear() or a smaller ring */

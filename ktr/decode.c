@@ -101,41 +101,50 @@ little_u32(const uint8_t *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* raw is what stood between two zero bytes, the second of which is the last byte before offset. */
+/* Checks what stood between two zero bytes; *body is its length then. NULL: a frame; or why not. */
+static const char *
+frame_check(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, size_t *body, char *text,
+	    size_t size)
+{
+	const uint8_t *p = d->frame;
+	if (raw_len > KTR_WIRE_COBS_MAX)
+		return "longer than any frame";
+	size_t len = cobs_decode(d->frame, sizeof(d->frame), raw, raw_len);
+	if (len < KTR_WIRE_OVERHEAD) {
+		fmt_snprintf(text, size, "%zu bytes are no frame", raw_len);
+		return text;
+	}
+	*body = (size_t)p[1] | (size_t)p[2] << 8;
+	if (*body + KTR_WIRE_OVERHEAD != len) {
+		fmt_snprintf(text, size, "frame says %zu bytes of body, has %zu", *body,
+			     len - KTR_WIRE_OVERHEAD);
+		return text;
+	}
+	uint32_t found = little_u32(p + 3 + *body), expected = ktr_crc32c(p, 3 + *body);
+	if (found == expected)
+		return NULL;
+	fmt_snprintf(text, size, "frame checksum is 0x%08x, expected 0x%08x", (unsigned)found,
+		     (unsigned)expected);
+	return text;
+}
+
+/* A zero byte came, or the bytes are at their end; then `cut` says what raw is if it is no frame.
+ */
 static void
-frame_take(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len)
+frame_take(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, const char *cut)
 {
 	char text[100];
-	uint8_t *p = d->frame;
-	if (raw_len > KTR_WIRE_COBS_MAX) {
-		damage_add(d, "longer than any frame");
-		return;
-	}
-	size_t len = cobs_decode(p, sizeof(d->frame), raw, raw_len);
-	if (len < KTR_WIRE_OVERHEAD) {
-		fmt_snprintf(text, sizeof(text), "%zu bytes are no frame", raw_len);
-		damage_add(d, text);
-		return;
-	}
-	size_t body = (size_t)p[1] | (size_t)p[2] << 8;
-	if (body + KTR_WIRE_OVERHEAD != len) {
-		fmt_snprintf(text, sizeof(text), "frame says %zu bytes of body, has %zu", body,
-			     len - KTR_WIRE_OVERHEAD);
-		damage_add(d, text);
-		return;
-	}
-	uint32_t found = little_u32(p + 3 + body), expected = ktr_crc32c(p, 3 + body);
-	if (found != expected) {
-		fmt_snprintf(text, sizeof(text), "frame checksum is 0x%08x, expected 0x%08x",
-			     (unsigned)found, (unsigned)expected);
-		damage_add(d, text);
+	size_t body;
+	const char *wrong = frame_check(d, raw, raw_len, &body, text, sizeof(text));
+	if (wrong != NULL) {
+		damage_add(d, cut != NULL ? cut : wrong);
 		return;
 	}
 	damage_report(d);
 	d->frames++;
-	const char *wrong = decode_frame(d, p[0], p + 3, body);
+	wrong = decode_frame(d, d->frame[0], d->frame + 3, body);
 	if (wrong != NULL) {
-		fmt_snprintf(text, sizeof(text), "frame of type %u: %s", p[0], wrong);
+		fmt_snprintf(text, sizeof(text), "frame of type %u: %s", d->frame[0], wrong);
 		damage_add(d, text);
 	}
 }
@@ -165,10 +174,10 @@ ktr_decoder_push(struct ktr_decoder *d, const void *bytes, size_t len)
 		}
 		if (d->raw_len > 0) {
 			raw_add(d, p, n);
-			frame_take(d, d->raw, d->raw_len);
+			frame_take(d, d->raw, d->raw_len, NULL);
 			d->raw_len = 0;
 		} else if (n > 0) {
-			frame_take(d, p, n);
+			frame_take(d, p, n, NULL);
 		}
 		p = zero + 1;
 	}
@@ -178,9 +187,9 @@ ktr_decoder_push(struct ktr_decoder *d, const void *bytes, size_t len)
 int
 ktr_decoder_finish(struct ktr_decoder *d)
 {
-	bool cut = d->raw_len > 0;
-	if (cut)
-		damage_add(d, d->frames == 0 ? "no frame of a KTR stream" : "cut off in a frame");
+	if (d->raw_len > 0)
+		frame_take(d, d->raw, d->raw_len,
+			   d->frames == 0 ? "no frame of a KTR stream" : "cut off in a frame");
 	d->raw_len = 0;
 	damage_report(d);
 	const char *missing = NULL;

@@ -26,7 +26,10 @@ _Static_assert(KTR_ENCODER_BATCH + 128 >= KTR_ENCODER_BATCH + ENCODE_EVENT_MAX, 
 _Static_assert(KTR_ENCODER_BATCH + 128 + 64 <= KTR_WIRE_BODY_MAX, "a batch fits a frame");
 _Static_assert(ENCODE_METADATA_MAX + 2 * KTR_WIRE_COBS_MAX <= KTR_ENCODER_OUT,
 	       "room for one event");
-_Static_assert(KTR_PORT_MAXCPU <= 64 || KTR_PORT_MAXCPU * 61 < KTR_WIRE_BODY_MAX, "tables fit");
+/* A row of the longest table, END: the CPU, six numbers below 2^56, and one of 64 bits. */
+#define ENCODE_ROW_MAX (1 + 6 * 8 + 10)
+_Static_assert(KTR_PORT_MAXCPU <= 128 && 12 + KTR_PORT_MAXCPU * ENCODE_ROW_MAX <= KTR_WIRE_BODY_MAX,
+	       "a table fits a frame, and its CPUs are varints of one byte");
 
 void
 ktr_encoder_forget(struct ktr_encoder *e)
@@ -78,6 +81,8 @@ ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, 
 	e->source = source != NULL ? source : &own_log;
 	e->source_arg = arg;
 	ktr_encoder_forget(e);
+	e->out = e->own;
+	e->out_size = sizeof(e->own);
 	e->out_len = e->out_pos = 0;
 	e->total = 0;
 	e->frame_len = 0;
@@ -101,7 +106,7 @@ ktr_encoder_take(struct ktr_encoder *e, void *buf, size_t len)
 bool
 ktr_encoder_room(const struct ktr_encoder *e)
 {
-	return e->out_len + 2 * KTR_WIRE_COBS_MAX + ENCODE_METADATA_MAX <= KTR_ENCODER_OUT;
+	return e->out_len + 2 * KTR_WIRE_COBS_MAX + ENCODE_METADATA_MAX <= e->out_size;
 }
 
 static void

@@ -1,7 +1,7 @@
 /*
  * encode.h - turns events and metadata into frames (ktr/WIRE.md), in buffers of fixed size.
  *
- * An encoder belongs to one stream and is used by one thread at a time; it allocates nothing and
+ * An encoder belongs to one stream, and one thread at a time uses it. It allocates nothing and
  * waits for nothing, so that it works after a panic.
  */
 #pragma once
@@ -13,6 +13,7 @@
 #include "ktr/ring.h"
 #include "ktr/wire.h"
 
+/** The smallest buffer for frames: what ktr_encoder_room() asks for, and some frames more. */
 #define KTR_ENCODER_OUT     16384u
 #define KTR_ENCODER_BATCH   2048u /* a batch ends when its events take as much */
 #define KTR_ENCODER_STRINGS 1024u
@@ -46,10 +47,12 @@ struct ktr_encoder {
 	const struct ktr_encode_source *source;
 	void *source_arg;
 
-	uint8_t out[KTR_ENCODER_OUT]; /* finished frames */
-	size_t out_len;
-	size_t out_pos; /* of out: taken away already */
+	uint8_t *out; /* out_size bytes for finished frames: own, or the caller's */
+	size_t out_size;
+	size_t out_len; /* bytes of finished frames in out */
+	size_t out_pos; /* of those, already taken away */
 	uint64_t total; /* bytes of frames since ktr_encoder_init() */
+	uint8_t own[KTR_ENCODER_OUT];
 
 	uint8_t frame[KTR_WIRE_FRAME_MAX]; /* the frame that is being built */
 	size_t frame_len;
@@ -95,21 +98,21 @@ struct ktr_wire_cpu {
 	uint64_t left;       /* TRUNCATED: recorded, from next on, but not in the stream */
 };
 
-/** source NULL: this program's log. It stays. */
+/** source NULL: this program's log. Frames go into the encoder's own buffer. */
 void ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, void *arg);
 /** Forgets which metadata was sent, so that it is sent again. */
 void ktr_encoder_forget(struct ktr_encoder *e);
 
 /**
- * Moves up to len bytes of finished frames to buf. Returns how many; 0: all are taken, and there is
- * all the room again.
+ * Copies up to len bytes of finished frames to buf, which takes them away. Returns how many; 0: all
+ * are taken away, and the buffer is empty.
  */
 size_t ktr_encoder_take(struct ktr_encoder *e, void *buf, size_t len);
 
-/** False: take e->out away before the next ktr_encode_…() call. */
+/** False: e->out must be taken away before the next ktr_encode_…() call. */
 bool ktr_encoder_room(const struct ktr_encoder *e);
 
-/* Each appends to e->out, which must have room. Those with a table take n rows. */
+/* Each appends frames to e->out, which must have room. `cpus` has n rows. */
 void ktr_encode_delimiter(struct ktr_encoder *e);
 void ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *info,
 		       const struct ktr_wire_cpu *cpus, unsigned n);

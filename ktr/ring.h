@@ -70,10 +70,10 @@ struct ktr_ring {
 
 	/* first sequence number that may still be in the slots */
 	uint64_t base __attribute__((aligned(64)));
-	uint64_t cursor;      /* next one that the accounting stream looks at */
-	uint64_t delivered;   /* of those before cursor: handed to the accounting stream */
-	uint64_t overwritten; /* … gone before it came, by newer events or by clearing */
-	uint64_t torn;        /* … claimed, never published */
+	uint64_t cursor;      /* first one that no sink has taken from the accounting stream */
+	uint64_t encoded;     /* first one that stands in none of its frames */
+	uint64_t overwritten; /* of those before cursor: gone before the stream came to them */
+	uint64_t torn;        /* … claimed, never published; all others were delivered */
 	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
 	uint32_t moving; /* odd: cursor and the counts of what is before it are being changed */
 };

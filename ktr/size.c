@@ -59,7 +59,7 @@ size_exchange_ring(unsigned cpu, struct size_change *c)
 	if (!ktr_ring_window(cpu, &tail, &head))
 		tail = head = 0;
 	uint64_t first = head - tail > next.mask + 1 ? head - (next.mask + 1) : tail;
-	next.cleared += first - size_max(tail, ring->cursor < first ? ring->cursor : first);
+	next.cleared += first - size_max(tail, ring->encoded < first ? ring->encoded : first);
 	next.base = size_max(ring->owned ? ring->base : head, first);
 	for (uint64_t seq = first; seq < head; seq++) {
 		const struct ktr_entry *from = ktr_ring_slot(ring, seq);
@@ -163,7 +163,7 @@ ktr_clear(void)
 		uint64_t tail, head;
 		if (!ktr_ring_window(cpu, &tail, &head))
 			continue;
-		uint64_t seen = size_max(tail, ring->cursor);
+		uint64_t seen = size_max(tail, ring->encoded);
 		uint64_t cleared = ring->cleared + (head > seen ? head - seen : 0);
 		__atomic_store_n(&ring->cleared, cleared, __ATOMIC_RELAXED);
 		__atomic_store_n(&ring->base, head, __ATOMIC_RELAXED);
@@ -172,21 +172,26 @@ ktr_clear(void)
 	ktr_port_unlock();
 }
 
+/*
+ * Whatever is read while a stream moves the cursor, the sum is that of one moment: what is not
+ * resident, and not counted as lost, was delivered.
+ */
 static bool
 stats_read(const struct ktr_ring *ring, unsigned cpu, struct ktr_stats *stats)
 {
 	uint64_t tail, head;
 	/* Before the head, so that it is not ahead of it. */
 	uint64_t cursor = __atomic_load_n(&ring->cursor, __ATOMIC_ACQUIRE);
+	uint64_t lost = __atomic_load_n(&ring->overwritten, __ATOMIC_RELAXED);
+	uint64_t torn = __atomic_load_n(&ring->torn, __ATOMIC_RELAXED);
 	if (!ktr_ring_window(cpu, &tail, &head))
 		return false;
 	*stats = (struct ktr_stats){
 	    .recorded = head,
-	    .delivered = __atomic_load_n(&ring->delivered, __ATOMIC_RELAXED),
+	    .delivered = cursor - lost - torn,
 	    .resident = head - size_max(tail, cursor),
-	    .overwritten = __atomic_load_n(&ring->overwritten, __ATOMIC_RELAXED) +
-			   (tail > cursor ? tail - cursor : 0),
-	    .torn = __atomic_load_n(&ring->torn, __ATOMIC_RELAXED),
+	    .overwritten = lost + (tail > cursor ? tail - cursor : 0),
+	    .torn = torn,
 	    .suppressed = __atomic_load_n(&ring->suppressed, __ATOMIC_RELAXED),
 	    .cleared = __atomic_load_n(&ring->cleared, __ATOMIC_RELAXED),
 	};

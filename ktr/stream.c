@@ -1,16 +1,21 @@
 /*
- * stream.c - drains the rings into frames, pass by pass.
+ * stream.c - drains the rings into frames, pass by pass, and counts what became of the events.
  *
  * A pass: note the clock and the heads, then wait until all record calls of before have finished.
- * Then events below those heads are whole or torn for good: not even a recorder that was
- * interrupted by a whole turn of the ring can still write into their slots. That the clock was
- * noted before a wait that is over is what the next pass's MARK needs: events with an earlier clock
- * lie below the next heads.
+ * After that an event below those heads is whole, or torn for good: not even a recorder that was
+ * interrupted while the ring went round can still write into its slot. The next pass's MARK is the
+ * clock noted here: events with an earlier clock lie below the heads of that pass.
  *
- * Invariants: s->cpu[].cursor only grows; each sequence number below it was delivered or reported
- * lost, once. The ring's own cursor and counts follow those of the accounting stream.
+ * Each CPU has two counts. `made` follows the frames that were made. `taken` follows those that the
+ * sink took, and only then does the ring's own account move: it reads the frames again to see which
+ * events they hold, so that the account is right at every byte at which a sink may fail.
  *
- * Locking: the control lock while frames are made, since ktr_resize() exchanges the rings.
+ * Invariants: made.next only grows, unless frames are dropped that nobody took; each sequence
+ * number below it stands in one frame, as an event or as lost. The ring's cursor and counts are
+ * those of the accounting stream's `taken`.
+ *
+ * Locking: the control lock while frames are made, because ktr_resize() exchanges the rings. The
+ * accounts have one writer, the accounting stream's thread.
  */
 #include "ktr/stream.h"
 
@@ -57,11 +62,13 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 	if (c->exists || !ktr_ring_window(cpu, &tail, &head))
 		return;
 	*c = (struct ktr_stream_cpu){.exists = true};
-	if ((s->flags & KTR_STREAM_ACCOUNT) != 0)
+	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
 		c->first = ktr_rings[cpu].cursor;
-	else
+		__atomic_store_n(&ktr_rings[cpu].encoded, c->first, __ATOMIC_RELAXED);
+	} else {
 		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
-	c->cursor = c->end = c->first;
+	}
+	c->made.next = c->taken.next = c->end = c->first;
 }
 
 void
@@ -72,17 +79,24 @@ ktr_stream_open(struct ktr_stream *s, unsigned flags)
 	s->state = KTR_STREAM_IDLE;
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
-	s->header_at = 0;
+	s->start_end = s->header_at = 0;
+	s->frame_at = s->scanned = 0;
 	s->quiesced = false;
 	s->first_pass = true;
-	s->pass_over = false;
-	s->truncated = false;
+	s->pass_over = s->making = s->truncated = false;
 	stream_lock(s);
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		s->cpu[cpu].exists = false;
 		stream_cpu_begin(s, cpu);
 	}
 	stream_unlock(s);
+}
+
+void
+ktr_stream_buffer(struct ktr_stream *s, void *buf, size_t size)
+{
+	s->enc.out = buf;
+	s->enc.out_size = size;
 }
 
 static unsigned
@@ -92,20 +106,20 @@ stream_table(struct ktr_stream *s)
 	unsigned n = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		const struct ktr_stream_cpu *c = &s->cpu[cpu];
-		uint64_t tail, head = c->cursor;
+		uint64_t tail, head = c->made.next;
 		if (!c->exists)
 			continue;
 		ktr_ring_window(cpu, &tail, &head);
 		rows[n++] = (struct ktr_wire_cpu){
 		    .cpu = cpu,
 		    .first = c->first,
-		    .next = c->cursor,
-		    .delivered = c->delivered,
-		    .overwritten = c->overwritten,
-		    .torn = c->torn,
-		    .cleared = c->cleared,
+		    .next = c->made.next,
+		    .delivered = c->made.of[KTR_STREAM_DELIVERED],
+		    .overwritten = c->made.of[KTR_LOSS_OVERWRITTEN],
+		    .torn = c->made.of[KTR_LOSS_TORN],
+		    .cleared = c->made.of[KTR_LOSS_CLEARED],
 		    .suppressed = __atomic_load_n(&ktr_rings[cpu].suppressed, __ATOMIC_RELAXED),
-		    .left = head - c->cursor,
+		    .left = head - c->made.next,
 		};
 	}
 	return n;
@@ -116,7 +130,8 @@ stream_header(struct ktr_stream *s)
 {
 	unsigned n = stream_table(s);
 	unsigned flags = (s->flags & KTR_STREAM_LIVE) != 0 ? KTR_WIRE_LIVE : 0;
-	if (s->enc.total == 0) {
+	bool start = s->start_end == 0;
+	if (start) {
 		/* Ends whatever an unfinished writer left in the file. */
 		ktr_encode_delimiter(&s->enc);
 		flags |= KTR_WIRE_START;
@@ -124,24 +139,19 @@ stream_header(struct ktr_stream *s)
 	ktr_encoder_forget(&s->enc);
 	ktr_encode_header(&s->enc, flags, &ktr_info, s->rows, n);
 	s->header_at = s->enc.total;
+	if (start)
+		s->start_end = s->header_at;
 }
 
-/* What happened to `count` events from the cursor on; the accounting follows. */
+/* The next `count` events of a CPU stand in frames, each in one. */
 static void
-stream_advance(struct ktr_stream *s, unsigned cpu, uint64_t count, uint64_t *here, uint64_t *ring)
+stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
 {
-	s->cpu[cpu].cursor += count;
-	*here += count;
-	if ((s->flags & KTR_STREAM_ACCOUNT) == 0)
-		return;
-	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
-	uint32_t *moving = &ktr_rings[cpu].moving;
-	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
-	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
-	__atomic_store_n(ring, *ring + count, __ATOMIC_RELAXED);
-	__atomic_store_n(&ktr_rings[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELAXED);
-	/* release: pairs with the acquire in ktr_stats_get() */
-	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
+	struct ktr_stream_count *made = &s->cpu[cpu].made;
+	made->next += count;
+	made->of[what] += count;
+	if ((s->flags & KTR_STREAM_ACCOUNT) != 0)
+		__atomic_store_n(&ktr_rings[cpu].encoded, made->next, __ATOMIC_RELAXED);
 }
 
 /* Starts a pass when there is something to drain. Control lock held. */
@@ -157,14 +167,17 @@ stream_pass_begin(struct ktr_stream *s)
 		if (!c->exists)
 			continue;
 		ktr_ring_window(cpu, &tail, &c->end);
-		any |= c->end > c->cursor;
+		any |= c->end > c->made.next;
 	}
 	/* A pass without events still has a mark to give, if the last one left it. */
 	if (!any && !s->first_pass && s->settled <= s->mark)
 		return false;
 	bool stopped = (s->flags & KTR_STREAM_STOPPED) != 0;
 	s->mark = stopped ? s->started : s->settled;
+	/* There is no frame yet: a stream whose thread is stopped in this wait can go on. */
+	__atomic_store_n(&s->making, false, __ATOMIC_RELEASE);
 	s->quiesced = stopped || (any && ktr_port_quiesce());
+	__atomic_store_n(&s->making, true, __ATOMIC_RELEASE);
 	if (s->quiesced)
 		s->settled = s->started;
 	s->first_pass = false;
@@ -184,49 +197,54 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 	return s->started;
 }
 
+/* Where a loss before seq begins: at the last event before it. */
+static uint64_t
+stream_last_ticks(const struct ktr_stream_cpu *c)
+{
+	return c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
+}
+
 /* Events up to the ring's tail are gone. */
 static void
 stream_gone(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	struct ktr_ring *ring = &ktr_rings[cpu];
-	uint64_t tail, head, first = c->cursor;
+	uint64_t tail, head, first = c->made.next;
 	if (!ktr_ring_window(cpu, &tail, &head))
 		return;
-	bool cleared = ring->owned && tail == ring->base;
-	uint64_t to = stream_next_ticks(s, cpu, tail);
-	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
-	ktr_encode_loss(&s->enc, cpu, first, tail - first, from, to,
-			cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN);
-	stream_advance(s, cpu, tail - first, cleared ? &c->cleared : &c->overwritten,
-		       &ring->overwritten);
+	bool cleared = ktr_rings[cpu].owned && tail == ktr_rings[cpu].base;
+	enum ktr_wire_loss reason = cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
+	ktr_encode_loss(&s->enc, cpu, first, tail - first, stream_last_ticks(c),
+			stream_next_ticks(s, cpu, tail), reason);
+	stream_made(s, cpu, tail - first, reason);
 }
 
-/* The run of events from the cursor on that were claimed and never published. */
+/* The run of events that were claimed and never published. */
 static void
 stream_torn(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	struct ktr_entry entry;
-	uint64_t first = c->cursor, seq = first;
+	uint64_t first = c->made.next, seq = first;
 	while (seq < c->end && ktr_ring_read(cpu, seq, &entry) == KTR_READ_UNPUBLISHED)
 		seq++;
 	if (seq == first)
 		return;
-	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
-	ktr_encode_loss(&s->enc, cpu, first, seq - first, from, stream_next_ticks(s, cpu, seq),
-			KTR_LOSS_TORN);
-	stream_advance(s, cpu, seq - first, &c->torn, &ktr_rings[cpu].torn);
+	ktr_encode_loss(&s->enc, cpu, first, seq - first, stream_last_ticks(c),
+			stream_next_ticks(s, cpu, seq), KTR_LOSS_TORN);
+	stream_made(s, cpu, seq - first, KTR_LOSS_TORN);
 }
 
-/* The run of whole events from the cursor on that fits into one batch. Returns how it ended. */
-static enum ktr_read_status
-stream_run(struct ktr_stream *s, unsigned cpu)
+/* A batch of a CPU's events, or one loss. False: nothing of the CPU is left in this pass. */
+static bool
+stream_batch(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	enum ktr_read_status status = KTR_READ_OK;
 	struct ktr_entry entry;
-	uint64_t seq = c->cursor;
+	uint64_t first = c->made.next, seq = first;
+	if (!c->exists)
+		return false;
 	while (seq < c->end) {
 		status = ktr_ring_read(cpu, seq, &entry);
 		if (status != KTR_READ_OK || !ktr_encode_event(&s->enc, cpu, seq, &entry))
@@ -234,49 +252,21 @@ stream_run(struct ktr_stream *s, unsigned cpu)
 		c->ticks = entry.ticks;
 		seq++;
 	}
-	if (seq != c->cursor)
-		stream_advance(s, cpu, seq - c->cursor, &c->delivered, &ktr_rings[cpu].delivered);
 	ktr_encode_batch(&s->enc);
-	return status;
-}
-
-/* Makes one batch of a CPU's events, or reports one loss. False: nothing is left of it in this
- * pass. */
-static bool
-stream_cpu_batch(struct ktr_stream *s, unsigned cpu)
-{
-	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	uint64_t start = c->cursor;
-	if (!c->exists || c->cursor >= c->end)
-		return false;
-	enum ktr_read_status status = stream_run(s, cpu);
-	if (c->cursor != start)
-		return true;
-	if (status == KTR_READ_GONE)
+	if (seq != first)
+		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED);
+	else if (status == KTR_READ_GONE)
 		stream_gone(s, cpu);
 	else if (status != KTR_READ_OK && s->quiesced)
 		stream_torn(s, cpu);
-	return c->cursor != start;
-}
-
-/* A batch of the next CPU that has one. False: the pass is over. */
-static bool
-stream_batch(struct ktr_stream *s)
-{
-	for (unsigned tries = 0; tries < KTR_PORT_MAXCPU; tries++) {
-		unsigned cpu = s->turn;
-		s->turn = (s->turn + 1) % KTR_PORT_MAXCPU;
-		if (stream_cpu_batch(s, cpu))
-			return true;
-	}
-	return false;
+	return c->made.next != first;
 }
 
 static void
 stream_end(struct ktr_stream *s)
 {
 	unsigned n = stream_table(s);
-	if (s->enc.total == 0)
+	if (s->start_end == 0)
 		stream_header(s);
 	if (s->truncated)
 		ktr_encode_truncated(&s->enc, s->rows, n);
@@ -285,58 +275,164 @@ stream_end(struct ktr_stream *s)
 	s->state = KTR_STREAM_ENDED;
 }
 
-/* Makes some frames. False: the pass is over, nothing was made. */
+/* Makes the next frames: the header, a batch, or what ends a pass. False: there is nothing. */
 static bool
 stream_fill(struct ktr_stream *s)
 {
-	if (s->state == KTR_STREAM_ENDED)
+	if (s->state == KTR_STREAM_ENDED || (s->state == KTR_STREAM_IDLE && !stream_pass_begin(s)))
 		return false;
 	if (s->state == KTR_STREAM_CLOSING) {
 		stream_end(s);
 		return true;
 	}
-	if (s->state == KTR_STREAM_IDLE) {
-		if (!stream_pass_begin(s))
-			return false;
-		s->state = KTR_STREAM_PASS;
-		if (s->enc.total == 0) {
-			stream_header(s);
-			return true;
-		}
-	}
-	if (s->enc.total - s->header_at > KTR_STREAM_REPEAT) {
+	s->state = KTR_STREAM_PASS;
+	if (s->start_end == 0 || s->enc.total - s->header_at > KTR_STREAM_REPEAT) {
+		bool again = s->start_end != 0;
 		stream_header(s);
-		ktr_encode_stats(&s->enc, ktr_port_time());
+		if (again)
+			ktr_encode_stats(&s->enc, ktr_port_time());
 		return true;
 	}
-	if (s->state == KTR_STREAM_PASS && stream_batch(s))
-		return true;
+	for (unsigned tries = 0; tries < KTR_PORT_MAXCPU; tries++) {
+		unsigned cpu = s->turn;
+		s->turn = (s->turn + 1) % KTR_PORT_MAXCPU;
+		if (stream_batch(s, cpu))
+			return true;
+	}
 	ktr_encode_mark(&s->enc, s->mark);
 	s->state = KTR_STREAM_IDLE;
 	return true;
 }
 
 size_t
+ktr_stream_peek(struct ktr_stream *s, const uint8_t **bytes)
+{
+	struct ktr_encoder *e = &s->enc;
+	bool made = true;
+	if (e->out_pos == e->out_len) {
+		/* Who reads until 0 gets one pass, however busy the rings are. */
+		if (s->pass_over) {
+			s->pass_over = false;
+			return 0;
+		}
+		__atomic_store_n(&s->making, true, __ATOMIC_RELEASE);
+		e->out_pos = e->out_len = 0;
+		s->frame_at = s->scanned = 0;
+		while (made && !s->pass_over && ktr_encoder_room(e)) {
+			stream_lock(s);
+			made = stream_fill(s);
+			stream_unlock(s);
+			s->pass_over = made && s->state == KTR_STREAM_IDLE;
+		}
+		__atomic_store_n(&s->making, false, __ATOMIC_RELEASE);
+	}
+	*bytes = e->out + e->out_pos;
+	return e->out_len - e->out_pos;
+}
+
+/* The events that a frame holds, or says are lost. */
+struct stream_frame {
+	uint64_t cpu, first, count;
+	unsigned what; /* index of struct ktr_stream_count's `of` */
+};
+
+static const uint8_t *
+get_varint(const uint8_t *p, uint64_t *v)
+{
+	unsigned shift = 0;
+	*v = 0;
+	do {
+		*v |= (uint64_t)(*p & 0x7f) << shift;
+		shift += 7;
+	} while ((*p++ & 0x80) != 0);
+	return p;
+}
+
+/* Reads a frame of n bytes that this stream made. False: it is not about events. */
+static bool
+frame_read(const uint8_t *frame, size_t n, struct stream_frame *f)
+{
+	uint8_t
+	    head[64]; /* after COBS: more than a LOSS has, and than a BATCH has before its events */
+	size_t len = 0;
+	uint64_t from, gap;
+	for (size_t at = 0; at < n && len < sizeof(head) - 1;) {
+		size_t run = frame[at++];
+		for (size_t i = 1; i < run && at < n && len < sizeof(head) - 1; i++)
+			head[len++] = frame[at++];
+		if (run < 0xff)
+			head[len++] = 0;
+	}
+	if (len == 0 || (head[0] != KTR_WIRE_BATCH && head[0] != KTR_WIRE_LOSS))
+		return false;
+	const uint8_t *p = get_varint(head + 3, &f->cpu);
+	p = get_varint(get_varint(p, &f->first), &f->count);
+	f->what = head[0] == KTR_WIRE_BATCH ? KTR_STREAM_DELIVERED
+					    : *get_varint(get_varint(p, &from), &gap);
+	return true;
+}
+
+static void
+count_frame(struct ktr_stream_count *c, const struct stream_frame *f)
+{
+	c->next = f->first + f->count;
+	c->of[f->what] += f->count;
+}
+
+/* The sink has the whole frame: its events are accounted for. */
+static void
+stream_take_frame(struct ktr_stream *s, const uint8_t *frame, size_t n)
+{
+	struct stream_frame f;
+	if (!frame_read(frame, n, &f))
+		return;
+	struct ktr_ring *ring = &ktr_rings[f.cpu];
+	if (f.first != ring->cursor)
+		return; /* done already by a thread that the debugger stopped in here */
+	uint64_t *lost = f.what == KTR_LOSS_TORN ? &ring->torn : &ring->overwritten;
+	uint64_t count = f.what == KTR_STREAM_DELIVERED ? 0 : f.count;
+	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
+	uint32_t *moving = &ring->moving;
+	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
+	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
+	__atomic_store_n(lost, *lost + count, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->cursor, f.first + f.count, __ATOMIC_RELAXED);
+	/* release: pairs with the acquire in ktr_stats_get() */
+	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
+	count_frame(&s->cpu[f.cpu].taken, &f);
+}
+
+void
+ktr_stream_taken(struct ktr_stream *s, size_t n)
+{
+	struct ktr_encoder *e = &s->enc;
+	__atomic_store_n(&e->out_pos, e->out_pos + n, __ATOMIC_RELAXED);
+	if ((s->flags & KTR_STREAM_ACCOUNT) == 0)
+		return;
+	/* All but the zero byte will do: another one follows, or the bytes end. */
+	for (; s->scanned <= e->out_pos && s->scanned < e->out_len; s->scanned++) {
+		if (e->out[s->scanned] != 0)
+			continue;
+		stream_take_frame(s, e->out + s->frame_at, s->scanned - s->frame_at);
+		s->frame_at = s->scanned + 1;
+	}
+}
+
+size_t
 ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
 {
-	uint8_t *to = buf;
-	size_t done = 0;
+	const uint8_t *bytes;
+	size_t done = 0, n;
 	while (done < len) {
-		size_t n = ktr_encoder_take(&s->enc, to + done, len - done);
+		if (done > 0 && s->pass_over && s->enc.out_pos == s->enc.out_len)
+			break; /* the next call returns 0 */
+		n = ktr_stream_peek(s, &bytes);
+		if (n == 0)
+			break;
+		n = n < len - done ? n : len - done;
+		ktr_copy((uint8_t *)buf + done, bytes, n);
+		ktr_stream_taken(s, n);
 		done += n;
-		if (n > 0)
-			continue;
-		/* A reader that goes on until 0 gets one pass, however busy the rings. */
-		if (s->pass_over) {
-			s->pass_over = done > 0;
-			break;
-		}
-		stream_lock(s);
-		bool made = stream_fill(s);
-		stream_unlock(s);
-		if (!made)
-			break;
-		s->pass_over = s->state == KTR_STREAM_IDLE;
 	}
 	return done;
 }
@@ -346,12 +442,33 @@ ktr_stream_pending(const struct ktr_stream *s)
 {
 	uint64_t sum = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		uint64_t tail, head;
-		if (s->cpu[cpu].exists && ktr_ring_window(cpu, &tail, &head) &&
-		    head > s->cpu[cpu].cursor)
-			sum += head - s->cpu[cpu].cursor;
+		uint64_t tail, head, next = s->cpu[cpu].made.next;
+		if (s->cpu[cpu].exists && ktr_ring_window(cpu, &tail, &head) && head > next)
+			sum += head - next;
 	}
 	return sum;
+}
+
+/* Drops the frames of which nothing was taken. */
+static void
+stream_cut(struct ktr_stream *s)
+{
+	struct ktr_encoder *e = &s->enc;
+	size_t end = e->out_pos;
+	struct stream_frame f;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		s->cpu[cpu].made = s->cpu[cpu].taken;
+	if (end < e->out_len && end != s->frame_at) {
+		while (e->out[end] != 0)
+			end++;
+		if (end >= s->frame_at && frame_read(e->out + s->frame_at, end - s->frame_at, &f))
+			count_frame(&s->cpu[f.cpu].made, &f);
+		end++;
+	}
+	e->total -= e->out_len - end;
+	e->out_len = end;
+	if (e->total < s->start_end)
+		s->start_end = 0; /* nobody has seen how the stream begins */
 }
 
 void
@@ -359,6 +476,8 @@ ktr_stream_close(struct ktr_stream *s, bool truncated)
 {
 	if (s->state == KTR_STREAM_ENDED)
 		return;
+	if (truncated && (s->flags & KTR_STREAM_ACCOUNT) != 0)
+		stream_cut(s);
 	s->truncated = truncated;
 	s->pass_over = false;
 	s->state = KTR_STREAM_CLOSING;

@@ -1,11 +1,12 @@
 /*
- * stream.h - draining the rings into a byte stream (ktr/WIRE.md): the flush thread, /dev/ktr, the
- * dump after a panic.
+ * stream.h - draining the rings into a byte stream (ktr/WIRE.md): for the flush thread, /dev/ktr,
+ * and the dump after a panic.
  *
  * Each stream has its own place in every ring, and none disturbs another. One of them is the
- * accounting stream (KTR_STREAM_ACCOUNT): what it takes is what struct ktr_stats calls delivered.
+ * accounting stream (KTR_STREAM_ACCOUNT): struct ktr_stats calls an event delivered when the
+ * stream's user has said that its bytes were taken.
  *
- * A stream is used by one thread at a time. Functions take the control lock, and may sleep, unless
+ * One thread at a time uses a stream. Functions take the control lock, and may sleep, unless
  * KTR_STREAM_STOPPED is set.
  */
 #pragma once
@@ -21,8 +22,8 @@
 /** Begin with the events that are recorded from now on; else with the oldest that are resident. */
 #define KTR_STREAM_NOW 1u
 /**
- * This is the accounting stream: it goes on where the last one stopped, and what was overwritten
- * since is reported. At most one at a time.
+ * This is the accounting stream. It begins with the first event that the last one did not deliver,
+ * and reports those that were overwritten since. At most one at a time.
  */
 #define KTR_STREAM_ACCOUNT 2u
 /** A snapshot: a reader takes the end of any pass for a good end. For devices. */
@@ -34,11 +35,20 @@
 /** After so many bytes metadata is sent again, so that a reader may begin in the middle. */
 #define KTR_STREAM_REPEAT (1u << 20)
 
+/** An index of struct ktr_stream_count, after enum ktr_wire_loss. */
+#define KTR_STREAM_DELIVERED 3u
+
 enum ktr_stream_state {
 	KTR_STREAM_IDLE,    /* between passes */
 	KTR_STREAM_PASS,    /* in a pass */
 	KTR_STREAM_CLOSING, /* END is to come */
 	KTR_STREAM_ENDED
+};
+
+/** What became of a CPU's events: next = first + the sum of `of`. */
+struct ktr_stream_count {
+	uint64_t next; /* sequence number */
+	uint64_t of[KTR_STREAM_DELIVERED + 1];
 };
 
 /** About 70 KiB: not for a stack. Private to stream.c, but for allocation. */
@@ -50,19 +60,23 @@ struct ktr_stream {
 	uint64_t started;   /* ticks at the start of the pass */
 	uint64_t mark;      /* of the pass: ticks, 0 when nothing can be promised */
 	uint64_t settled;   /* start of the last pass that was quiesced: the next one's mark */
+	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
+	size_t frame_at;    /* offset in enc.out of the first frame that is not counted as taken */
+	size_t scanned;     /* offset in enc.out up to which frames' ends were looked for */
 	bool quiesced;      /* of the pass */
 	bool first_pass;
 	bool pass_over; /* its last byte is made; a read of 0 is due */
+	bool making;    /* atomic: frames are being made, none of whose bytes was taken */
 	bool truncated;
 	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU]; /* scratch */
 	struct ktr_stream_cpu {
 		bool exists;
-		uint64_t first;  /* sequence number at open */
-		uint64_t cursor; /* next sequence number */
-		uint64_t end;    /* of the pass: events below it belong to it */
-		uint64_t ticks;  /* of the last event delivered; 0 none */
-		uint64_t delivered, overwritten, torn, cleared;
+		uint64_t first;                /* sequence number at open */
+		uint64_t end;                  /* of the pass: events below it belong to it */
+		uint64_t ticks;                /* of the last event in a frame; 0 none */
+		struct ktr_stream_count made;  /* in all frames */
+		struct ktr_stream_count taken; /* in those that were taken */
 	} cpu[KTR_PORT_MAXCPU];
 };
 
@@ -73,18 +87,38 @@ const struct ktr_info *ktr_info_get(void);
 void ktr_stream_open(struct ktr_stream *s, unsigned flags);
 
 /**
- * Fills buf with up to len bytes of the stream, which may stop at any byte and goes on with the
- * next call. A pass covers the events from where the stream is to the newest at its start. Returns
- * the number of bytes; 0: the pass is finished, and the next call begins another. Never blocks for
- * events.
+ * Makes frames in buf, size >= KTR_ENCODER_OUT, instead of in the stream's own buffer of that size.
+ * The buffer stays until another takes its place, or the stream is opened again. Nothing has been
+ * read yet, or everything that was peeked at was taken.
+ */
+void ktr_stream_buffer(struct ktr_stream *s, void *buf, size_t size);
+
+/**
+ * The next bytes of the stream: *bytes points to them, and they stay until ktr_stream_taken().
+ * Returns how many. A pass covers the events from where the stream is to the newest at its start;
+ * 0: the pass is finished, and the next call begins another. Never waits for events.
+ */
+size_t ktr_stream_peek(struct ktr_stream *s, const uint8_t **bytes);
+
+/**
+ * The first n of the bytes that ktr_stream_peek() returned have been written, and are next to be
+ * counted: an event is delivered when its whole frame has been taken. What is never taken was not
+ * delivered; the next accounting stream begins there.
+ */
+void ktr_stream_taken(struct ktr_stream *s, size_t n);
+
+/**
+ * Copies up to len bytes of the stream to buf, which takes them. It may stop at any byte, and goes
+ * on with the next call. Returns how many; 0 as ktr_stream_peek().
  */
 size_t ktr_stream_read(struct ktr_stream *s, void *buf, size_t len);
 
-/** Events that are recorded, but not yet taken; for watermarks. No lock, any context. */
+/** Events that are recorded, but not yet in a frame; for watermarks. No lock, any context. */
 uint64_t ktr_stream_pending(const struct ktr_stream *s);
 
 /**
- * Ends the stream: ktr_stream_read() goes on until 0 with what is in the buffers and the END frame.
- * truncated: events are left that the stream should have had, and it says so.
+ * Ends the stream: what follows is what has been made, and the END frame; then ktr_stream_read()
+ * returns 0. truncated: the stream should have had more events. Then frames are dropped of which
+ * nothing has been taken, and the stream tells how many events it leaves.
  */
 void ktr_stream_close(struct ktr_stream *s, bool truncated);

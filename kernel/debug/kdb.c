@@ -43,14 +43,13 @@ kdb_stop_machine(struct arch_trapframe *tf)
 		return; /* a panic inside the debugger: all is stopped */
 	stop_claim(tf);
 	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks stop_inside() */
-	ktr_flush_hold();
+	ktr_flush_settle();
 	kdb.stopped = ncpus > 1 ? stop_others() : 0;
 }
 
 static void
 kdb_resume_machine(void)
 {
-	ktr_flush_release();
 	stop_release();
 }
 

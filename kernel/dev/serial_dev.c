@@ -2,9 +2,11 @@
  * serial_dev.c - /dev/ttyS1: bytes to the second serial line, as they are.
  *
  * A writer waits, interruptibly and without bound, for a line that is full; with O_NONBLOCK it gets
- * -EAGAIN.
- * Locking: serial_lock around each piece; not while waiting for the line, where no signal would
- * reach the next writer.
+ * -EAGAIN. While the kernel itself has the line (serial_take()), writers get -EBUSY: two streams of
+ * bytes would mix.
+ *
+ * Locking: serial_lock around each piece, and around taking the line. Not while a writer waits for
+ * the line, where no signal would reach the next writer.
  */
 #include "kernel/dev/serial_dev.h"
 
@@ -24,12 +26,34 @@
 #define SERIAL_PIECE    256
 #define SERIAL_RETRY_NS 1000000ull
 
+#define SERIAL_LINE 1
+
 static struct mutex serial_lock = MUTEX_INIT("ttyS1");
+static unsigned serial_taken; /* [serial_lock] how often the kernel has taken the line */
+
+struct uart *
+serial_take(void)
+{
+	struct uart *u = uart_get(SERIAL_LINE);
+
+	mutex_lock(&serial_lock);
+	serial_taken += u != NULL;
+	mutex_unlock(&serial_lock);
+	return u;
+}
+
+void
+serial_give(void)
+{
+	mutex_lock(&serial_lock);
+	serial_taken--;
+	mutex_unlock(&serial_lock);
+}
 
 static int
 serial_open(struct file *f)
 {
-	f->priv = uart_get(1);
+	f->priv = uart_get(SERIAL_LINE);
 	return f->priv != NULL ? 0 : -ENXIO;
 }
 
@@ -40,13 +64,18 @@ serial_send(const struct file *f, const char *buf, size_t n, int *error)
 	size_t done = 0;
 
 	while (done < n && *error == 0) {
-		size_t some;
+		size_t some = 0;
+		bool busy;
 
 		mutex_lock(&serial_lock);
-		some = uart_write_some(f->priv, buf + done, n - done);
+		busy = serial_taken > 0;
+		if (!busy)
+			some = uart_write_some(f->priv, buf + done, n - done);
 		mutex_unlock(&serial_lock);
 		done += some;
-		if (some == 0 && (f->flags & O_NONBLOCK))
+		if (busy)
+			*error = -EBUSY;
+		else if (some == 0 && (f->flags & O_NONBLOCK))
 			*error = -EAGAIN;
 		else if (some == 0)
 			*error = thread_sleep_ns(SERIAL_RETRY_NS, SLEEP_INTR, "ttyout");
@@ -85,7 +114,7 @@ serial_dev_init(void)
 	};
 	int error;
 
-	uart_get(1); /* looked for now, while there is one thread */
+	uart_get(SERIAL_LINE); /* looked for now, while there is one thread */
 	error = devfs_register("ttyS1", &ops, NULL);
 	if (error < 0)
 		warnk("serial: /dev/ttyS1: error %d\n", -error);

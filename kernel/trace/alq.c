@@ -66,13 +66,10 @@ depth_get(const struct sysctl *s, struct sbuf *out)
 static int
 depth_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	int kib = 0, error = trace_parse_int(s, val, 4, 4096, &kib, err, errlen);
+	int kib = 0, error = trace_parse_int(s, val, 16, 4096, &kib, err, errlen);
 
 	if (error == 0)
-		error = flush_set_depth((unsigned)kib);
-	if (error == -ENOMEM)
-		snprintf(err, errlen, "no memory for a buffer of %d KiB; it keeps %u", kib,
-			 flush_depth());
+		flush_set_depth((unsigned)kib);
 	return error;
 }
 
@@ -115,10 +112,11 @@ SYSCTL_PROC(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_TYPE_INT,
 SYSCTL_PROC(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN,
 	    file_get, file_set, "where the events go; a file is appended to");
 SYSCTL_PROC(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_TYPE_INT, SYSCTL_WR | SYSCTL_TUN,
-	    depth_get, depth_set, "KiB of encoded events that are written at once");
+	    depth_get, depth_set,
+	    "KiB of encoded events that are written at once, from the next enabling on");
 SYSCTL_PROC(debug_ktr_alq_max, "debug.ktr.alq_max", SYSCTL_TYPE_U64, SYSCTL_WR | SYSCTL_TUN,
 	    max_get, max_set, "the flush ends soon after so many events; 0 is without end");
 SYSCTL_PROC(debug_ktr_alq_cnt, "debug.ktr.alq_cnt", SYSCTL_TYPE_U64, 0, cnt_get, NULL,
-	    "events written since the flush was enabled");
+	    "events that alq_file has taken since the flush was enabled");
 SYSCTL_PROC(debug_ktr_alq_failed, "debug.ktr.alq_failed", SYSCTL_TYPE_U64, 0, failed_get, NULL,
-	    "events lost since then because the flush came too late");
+	    "events overwritten since then before alq_file took them");

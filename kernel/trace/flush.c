@@ -1,19 +1,16 @@
 /*
- * flush.c - the flush: drains the rings into alq_file, when flush_thread.c says so.
+ * flush.c - the flush: writes what is in the rings to alq_file, when flush_thread.c says so.
  *
- * The thread encodes into one buffer and writes that out piece by piece; flush.lock is held for a
- * piece at a time, never while waiting for the line, so a slow or dead line holds up nothing else:
- * the rings go round, and what was lost stands in the stream. Its own events are refused
- * (ktr_suppress).
+ * The thread makes frames into one buffer and gives that to the sink piece by piece. It holds
+ * flush.lock for a piece at a time and never while it waits for the line, so that a slow or dead
+ * line holds up nothing else: the rings go round, and the stream says what was lost. The thread's
+ * own events are refused (ktr_suppress).
  *
- * A machine that stops must not leave a frame half made, or bytes that went out but are not
- * counted: the stream's end would be damaged when it is wanted most. So whoever stops the machine
- * holds the flush first (ktr_flush_hold), which waits for the piece that is under way, and pieces
- * are short.
+ * Only what the sink has taken counts as delivered. What a sink did not take is still in the ring
+ * for the next stream, or counts as overwritten.
  *
- * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. With the machine stopped
- * by a panic or the debugger one CPU runs, and goes on without it; `encoding` tells it whether the
- * stream's state was left in the middle of a change all the same.
+ * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. When a panic or the
+ * debugger has stopped the machine, one CPU runs, and goes on without the lock.
  */
 #include "kernel/trace/flush.h"
 
@@ -21,7 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
@@ -31,7 +27,6 @@
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
@@ -40,25 +35,18 @@
 #include "ktr/ring.h"
 #include "ktr/stream.h"
 
-#define FLUSH_PIECE      4096u        /* bytes written with the lock held once */
-#define FLUSH_BURST      16u          /* bytes given to the line with interrupts off */
-#define FLUSH_HOLD_NS    500000000ull /* for a piece to end; emulators take long */
-#define FINISH_TRY_NS    100000ull    /* between two tries at a busy line */
-#define FINISH_STALL     10000u  /* tries in a row: a line that takes nothing for 1 s is dead */
-#define FINISH_TRIES     600000u /* in all: it gets no more than a minute */
+#define FLUSH_PIECE      4096u     /* bytes written with the lock held once, or a few more */
+#define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
+#define FINISH_STALL     10000u    /* tries in a row: a line that takes nothing for 1 s is dead */
+#define FINISH_TRIES     600000u   /* in all: it gets no more than a minute */
 #define FLUSH_DEPTH_INIT 64
 
 static struct {
 	struct mutex lock;
 	bool on;                /* [l] written; read anywhere */
-	bool encoding;          /* atomic: inside the encoder */
-	bool busy;              /* atomic: inside a piece of work that is not to be cut */
-	bool hold;              /* atomic: begin none */
-	struct thread *encoder; /* atomic: whose encoding it is */
-	bool pass_over;         /* [l] what is in buf ends a pass */
 	struct trace_sink sink; /* [l] */
-	uint8_t *buf;           /* [l] size bytes, NULL before the first use */
-	size_t size, at, len;   /* [l] buf[at, len) is to be written */
+	uint8_t *buf;           /* [l] the stream's, size bytes; NULL before the first use */
+	size_t size;            /* [l] */
 	unsigned depth;         /* [l] KiB, for the next buffer */
 	uint64_t base_written;  /* [l] sums of the accounting when it was enabled */
 	uint64_t base_failed;
@@ -97,146 +85,24 @@ flush_failed(void)
 	return failed - flush.base_failed;
 }
 
-/* Begins a piece of work; false when the machine is about to stop. */
-static bool
-flush_piece_begin(void)
-{
-	if (stop_inside())
-		return true;
-	/* seq_cst, as in ktr_flush_hold(): of both sides one at least sees the other. */
-	__atomic_store_n(&flush.busy, true, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&flush.hold, __ATOMIC_SEQ_CST))
-		return true;
-	__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
-	return false;
-}
-
-static void
-flush_piece_end(void)
-{
-	if (!stop_inside())
-		__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
-}
-
-void
-ktr_flush_hold(void)
-{
-	uint64_t start_ns = clock_ns();
-
-	__atomic_store_n(&flush.hold, true, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&flush.encoder, __ATOMIC_ACQUIRE) == curthread() && flush.encoding)
-		return; /* the trouble is in the encoder itself */
-	while (__atomic_load_n(&flush.busy, __ATOMIC_SEQ_CST) &&
-	       clock_ns() - start_ns < FLUSH_HOLD_NS)
-		arch_relax();
-}
-
-void
-ktr_flush_release(void)
-{
-	__atomic_store_n(&flush.hold, false, __ATOMIC_RELEASE);
-}
-
-bool
-ktr_flush_rest_begin(void)
-{
-	if (!flush.encoding || __atomic_load_n(&flush.encoder, __ATOMIC_RELAXED) != curthread() ||
-	    stop_inside())
-		return false;
-	__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
-	__atomic_store_n(&flush.busy, false, __ATOMIC_RELEASE);
-	return true;
-}
-
-void
-ktr_flush_rest_end(void)
-{
-	while (!flush_piece_begin())
-		arch_relax(); /* the machine stops any moment, and may go on */
-	__atomic_store_n(&flush.encoding, true, __ATOMIC_RELEASE);
-}
-
-/* Encodes up to a buffer's worth, not beyond the end of a pass; false when the stream has nothing.
+/* Gives the sink a piece of the stream. FLUSH_IDLE: a pass is over. Lock held, or machine stopped.
  */
-static bool
-flush_encode(void)
-{
-	flush.at = flush.len = 0;
-	flush.pass_over = false;
-	/* In pieces: a machine that stops waits for one of them only. */
-	while (flush.len < flush.size && !flush.pass_over && flush_piece_begin()) {
-		size_t room = flush.size - flush.len;
-		size_t want = room < FLUSH_PIECE ? room : FLUSH_PIECE;
-		size_t n;
-
-		__atomic_store_n(&flush.encoder, curthread(), __ATOMIC_RELEASE);
-		__atomic_store_n(&flush.encoding, true, __ATOMIC_RELEASE);
-		n = ktr_stream_read(&flush.stream, flush.buf + flush.len, want);
-		flush.pass_over = n == 0;
-		__atomic_store_n(&flush.len, flush.len + n, __ATOMIC_RELEASE);
-		__atomic_store_n(&flush.encoding, false, __ATOMIC_RELEASE);
-		flush_piece_end();
-	}
-	return flush.len > 0;
-}
-
-/*
- * Gives the sink some bytes, and counts them. A file's writing is not held: with the machine
- * stopped, nobody goes on with it.
- */
-static int64_t
-flush_write_some(void)
-{
-	size_t left = flush.len - flush.at;
-	int64_t n = 0;
-
-	if (flush.sink.uart == NULL) {
-		n = trace_sink_write(&flush.sink, flush.buf + flush.at, left);
-		flush.at += n > 0 ? (size_t)n : 0;
-		return n;
-	}
-	/* Interrupts off: one of them may be what stops the machine. */
-	irq_push();
-	if (flush_piece_begin()) {
-		n = trace_sink_write(&flush.sink, flush.buf + flush.at,
-				     left < FLUSH_BURST ? left : FLUSH_BURST);
-		flush.at += n > 0 ? (size_t)n : 0;
-		flush_piece_end();
-	}
-	irq_pop();
-	return n;
-}
-
-/* Writes a piece of what is encoded. Lock held, or machine stopped. */
 static enum flush_result
 flush_write(void)
 {
-	size_t done = 0;
+	const uint8_t *bytes;
+	size_t n, done = 0;
 
-	while (flush.at < flush.len && done < FLUSH_PIECE) {
-		int64_t n = flush_write_some();
+	while (done < FLUSH_PIECE && (n = ktr_stream_peek(&flush.stream, &bytes)) > 0) {
+		int64_t some = trace_sink_write(&flush.sink, &flush.stream, bytes, n);
 
-		if (n < 0)
+		if (some < 0)
 			return FLUSH_FAILED;
-		if (n == 0)
-			break;
-		done += (size_t)n;
+		if (some == 0)
+			return done > 0 ? FLUSH_MORE : FLUSH_BUSY;
+		done += (size_t)some;
 	}
-	return done > 0 ? FLUSH_MORE : FLUSH_BUSY;
-}
-
-/* The thread's piece of work: it rests after each pass. Lock held. */
-static enum flush_result
-flush_step(void)
-{
-	if (flush.at == flush.len) {
-		bool rest = flush.pass_over;
-
-		flush.pass_over = false;
-		if (rest || !flush_encode())
-			return FLUSH_IDLE;
-	}
-	return flush_write();
+	return done > 0 ? FLUSH_MORE : FLUSH_IDLE;
 }
 
 /* Tries at a busy line: those since it took something, and all. */
@@ -245,54 +111,37 @@ struct flush_tries {
 };
 
 /*
- * Before a busy line is tried again; false when it is dead or had its time. That is counted in
- * tries, not read off a clock: between any two steps the debugger may stop this CPU, or the
- * scheduler take it away, and a line that nobody tried is not dead. Nor is it when a stop of the
- * machine is what keeps us from it.
+ * Waits before a busy line is tried again; false when it is dead or had its time. Tries are counted
+ * rather than time: between any two steps the debugger may stop this CPU, or the scheduler take it
+ * away, and a line that nobody tried is not dead.
  */
 static bool
 flush_try_again(struct flush_tries *t)
 {
-	if (__atomic_load_n(&flush.hold, __ATOMIC_RELAXED) && !stop_inside()) {
-		arch_relax();
-		return true;
-	}
 	clock_delay_ns(FINISH_TRY_NS);
 	return ++t->stalled < FINISH_STALL && ++t->all < FINISH_TRIES;
 }
 
-/* Writes what is encoded. False when the line is dead or had its time. Lock held, or machine
- * stopped. */
-static bool
-flush_write_all(struct flush_tries *t)
-{
-	while (flush.at < flush.len) {
-		enum flush_result r = flush_write();
-
-		if (r == FLUSH_MORE)
-			t->stalled = 0;
-		else if (r == FLUSH_FAILED || !flush_try_again(t))
-			return false;
-	}
-	return true;
-}
-
 /*
  * Writes what had been recorded when it was called: to the end of the pass that is under way, and
- * one more. Not until there is nothing, for writing may itself make events. False as
- * flush_write_all().
+ * one more. Not until there is nothing, for writing may itself make events. False when the sink
+ * failed, is dead, or had its time. Lock held, or machine stopped.
  */
 static bool
 flush_drain(void)
 {
 	struct flush_tries tries = {0};
 
-	for (unsigned passes = 0; flush_write_all(&tries); passes += flush.pass_over) {
-		if (passes == 2)
-			return true;
-		flush_encode();
+	for (unsigned passes = 0; passes < 2;) {
+		enum flush_result r = flush_write();
+
+		if (r == FLUSH_FAILED || (r == FLUSH_BUSY && !flush_try_again(&tries)))
+			return false;
+		if (r != FLUSH_BUSY)
+			tries.stalled = 0;
+		passes += r == FLUSH_IDLE;
 	}
-	return false;
+	return true;
 }
 
 /* Ends the stream in good order, or says in it that it was cut. Lock held, or machine stopped. */
@@ -301,13 +150,13 @@ flush_end(void)
 {
 	bool whole = flush_drain();
 
-	if (!whole)
-		warnk("ktr: %s did not take %llu events\n", flush.path,
-		      (unsigned long long)ktr_stream_pending(&flush.stream));
 	CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", whole, flush_written(),
 	     flush_failed());
 	ktr_stream_close(&flush.stream, !whole);
-	/* What is half written must be whole, however slow the line: only a dead one ends it. */
+	if (!whole)
+		warnk("ktr: %s did not take %llu events\n", flush.path,
+		      (unsigned long long)ktr_stream_pending(&flush.stream));
+	/* The frame that is half written must become whole, however slow the line is. */
 	flush_drain();
 	flush.on = false;
 }
@@ -338,11 +187,10 @@ flush_begin(const char *path)
 		kmap_free(flush.buf);
 	flush.buf = buf;
 	flush.size = flush.depth * 1024ul;
-	flush.at = flush.len = 0;
-	flush.pass_over = false;
 	flush.sink = sink;
 	flush_sums(&flush.base_written, &flush.base_failed);
 	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
+	ktr_stream_buffer(&flush.stream, flush.buf, flush.size);
 	flush.on = true;
 	flush_kick();
 	CTR2(KTR_SUBSYS, "ktr flush on: file %s depth %u", ktr_intern(path), flush.depth);
@@ -408,34 +256,10 @@ flush_file(void)
 	return flush.path;
 }
 
-int
+void
 flush_set_depth(unsigned kib)
 {
-	uint8_t *buf;
-	int error = 0;
-
-	if (curthread() == NULL || flush.buf == NULL) {
-		flush.depth = kib; /* flush_begin() makes it */
-		return 0;
-	}
-	mutex_lock(&flush.lock);
-	buf = kmap_alloc(kib * 1024ul);
-	if (buf == NULL) {
-		error = -ENOMEM;
-	} else if (flush.len - flush.at > kib * 1024ul) {
-		kmap_free(buf); /* what waits does not fit: the next enabling makes it */
-		flush.depth = kib;
-	} else {
-		memcpy(buf, flush.buf + flush.at, flush.len - flush.at);
-		kmap_free(flush.buf);
-		flush.buf = buf;
-		flush.len -= flush.at;
-		flush.at = 0;
-		flush.depth = kib;
-		flush.size = kib * 1024ul;
-	}
-	mutex_unlock(&flush.lock);
-	return error;
+	__atomic_store_n(&flush.depth, kib, __ATOMIC_RELAXED);
 }
 
 unsigned
@@ -451,7 +275,7 @@ flush_work(void)
 
 	mutex_lock(&flush.lock);
 	if (flush.on) {
-		r = flush_step();
+		r = flush_write();
 		if (r == FLUSH_FAILED) {
 			warnk("ktr: %s does not take the stream any more; the flush ends\n",
 			      flush.path);
@@ -485,13 +309,9 @@ ktr_flush_finish(void)
 	ktr_port_final = true;
 	if (flush.sink.uart == NULL)
 		return; /* a file would need threads, and ends with the machine */
-	if (__atomic_load_n(&flush.encoding, __ATOMIC_ACQUIRE)) {
-		/* Stopped inside the encoder: a stream that goes on from the ring's own count
-		 * follows. */
-		flush_write_all(&(struct flush_tries){0});
-		flush.at = flush.len = 0;
+	/* Frames that the flush thread was stopped in are made again, in a stream of their own. */
+	if (__atomic_load_n(&flush.stream.making, __ATOMIC_ACQUIRE))
 		ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
-	}
 	flush_end();
 }
 

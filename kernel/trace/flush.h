@@ -14,19 +14,10 @@ void trace_info_init(void);
 /* Starts the flush thread and registers /dev/ktr. Thread context, after vfs_init(). */
 void ktr_trace_init(void);
 /*
- * Before the machine is stopped: no piece of the flush's work begins any more, and the one that is
- * under way ends, if it does within half a second. Any context, interrupts off.
+ * Returns when no character is on its way to the trace's line that its stream has not counted. Any
+ * context, interrupts off, after stop_claim(): no more characters begin.
  */
-void ktr_flush_hold(void);
-/* The machine goes on. Any context. */
-void ktr_flush_release(void);
-/*
- * Around a wait for all CPUs that the encoder asks for: what is stopped in it can be gone on with,
- * and whoever stops the machine would wait in vain. begin is false when it is not the flush that
- * waits, and then there is no end. Thread context.
- */
-bool ktr_flush_rest_begin(void);
-void ktr_flush_rest_end(void);
+void ktr_flush_settle(void);
 /*
  * Before the machine ends: hands on what is left, within a bounded time, and closes the stream.
  * Thread context; or any context when the machine is stopped by the debugger or a panic, then by

@@ -82,7 +82,7 @@ static bool
 flush_watermark(void)
 {
 	const struct ktr_ring *ring = &ktr_rings[arch_cpu()];
-	uint64_t seen = __atomic_load_n(&ring->cursor, __ATOMIC_RELAXED);
+	uint64_t seen = __atomic_load_n(&ring->encoded, __ATOMIC_RELAXED);
 
 	return ktr_head_seq(ktr_port_head()) - seen > (ring->mask + 1) / 4;
 }

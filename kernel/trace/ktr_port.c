@@ -17,7 +17,6 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/stop.h"
-#include "kernel/trace/flush.h"
 #include "ktr/persist.h"
 #include "ktr/port.h"
 
@@ -70,17 +69,12 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 bool
 ktr_port_quiesce(void)
 {
-	bool flush;
-
 	/* No other CPU will ever go on with what it was at. */
 	if (ktr_port_final || stop_panicked())
 		return true;
 	if (ktr_port_alone())
 		return curthread() == NULL;
-	flush = ktr_flush_rest_begin();
 	smp_ktr_quiesce();
-	if (flush)
-		ktr_flush_rest_end();
 	return true;
 }
 

@@ -20,14 +20,11 @@
 #include "ktr/ktr.h"
 #include "ktr/stream.h"
 
-#define READER_PIECE 4096u
-
 struct ktr_reader {
 	struct mutex lock;
-	uint64_t bytes; /* delivered */
+	uint64_t bytes; /* read */
 	bool pass_over; /* the next read returns 0 */
 	struct ktr_stream stream;
-	uint8_t piece[READER_PIECE];
 };
 
 static int
@@ -58,6 +55,7 @@ ktrdev_read(struct file *f, struct uio *u)
 {
 	struct ktr_reader *r = f->priv;
 	size_t start = u->resid, n;
+	const uint8_t *bytes;
 	int error = 0;
 
 	mutex_lock(&r->lock);
@@ -67,13 +65,15 @@ ktrdev_read(struct file *f, struct uio *u)
 		return 0;
 	}
 	while (u->resid > 0 && error == 0 && !proc_signal_pending()) {
-		n = ktr_stream_read(&r->stream, r->piece,
-				    u->resid < READER_PIECE ? u->resid : READER_PIECE);
+		n = ktr_stream_peek(&r->stream, &bytes);
 		if (n == 0) {
 			r->pass_over = start != u->resid; /* else this read tells it */
 			break;
 		}
-		error = uio_put(u, r->piece, n);
+		n = n < u->resid ? n : u->resid;
+		error = uio_put(u, bytes, n);
+		if (error == 0)
+			ktr_stream_taken(&r->stream, n);
 	}
 	r->bytes += start - u->resid;
 	mutex_unlock(&r->lock);

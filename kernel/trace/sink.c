@@ -1,22 +1,32 @@
 /*
  * sink.c - where the trace stream goes: the second serial line, or a file.
- * Locking: the caller's; a sink has one user.
+ * Locking: the caller's; a sink has one user. `burst` is atomic.
  */
+#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/dev/serial_dev.h"
 #include "kernel/dev/uart.h"
 #include "kernel/fs/file.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
+#include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
+#include "ktr/stream.h"
 
-#define TRACE_UART 1
+#define SERIAL_BURST 16u          /* characters: a FIFO of the chip */
+#define SETTLE_NS    500000000ull /* for a burst to end; emulators take long */
+
+static bool burst; /* atomic: characters go out that are not counted yet */
 
 int
 trace_sink_open(struct trace_sink *k, const char *path)
 {
 	*k = (struct trace_sink){0};
 	if (strcmp(path, TRACE_SINK_SERIAL) == 0) {
-		k->uart = uart_get(TRACE_UART);
+		k->uart = serial_take();
 		return k->uart != NULL ? 0 : -ENXIO;
 	}
 	return file_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0600, &k->file);
@@ -25,17 +35,52 @@ trace_sink_open(struct trace_sink *k, const char *path)
 void
 trace_sink_close(struct trace_sink *k)
 {
+	if (k->uart != NULL)
+		serial_give();
 	file_unref(k->file);
 	*k = (struct trace_sink){0};
 }
 
+/*
+ * Writes a burst. Nothing may stop the machine between a character and its count, or the frame on
+ * the line would not be what the stream goes on with: whoever stops it waits for the burst's end.
+ */
+static int64_t
+serial_write_some(struct uart *u, struct ktr_stream *s, const uint8_t *bytes, size_t len)
+{
+	size_t n = 0;
+
+	irq_push();
+	__atomic_store_n(&burst, true, __ATOMIC_RELAXED);
+	/* pairs with the fence in ktr_flush_settle(): one of the two at least sees the other */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!stop_active() || stop_inside())
+		n = uart_write_some(u, bytes, len < SERIAL_BURST ? len : SERIAL_BURST);
+	ktr_stream_taken(s, n);
+	__atomic_store_n(&burst, false, __ATOMIC_RELEASE);
+	irq_pop();
+	return (int64_t)n;
+}
+
+void
+ktr_flush_settle(void)
+{
+	uint64_t start_ns = clock_ns();
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in serial_write_some() */
+	while (__atomic_load_n(&burst, __ATOMIC_ACQUIRE) && clock_ns() - start_ns < SETTLE_NS)
+		arch_relax();
+}
+
 int64_t
-trace_sink_write(struct trace_sink *k, const void *buf, size_t len)
+trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes, size_t len)
 {
 	int64_t n;
 
 	if (k->uart != NULL)
-		return (int64_t)uart_write_some(k->uart, buf, len);
-	n = k->file != NULL ? file_write(k->file, buf, len) : -EBADF;
+		return serial_write_some(k->uart, s, bytes, len);
+	n = k->file != NULL ? file_write(k->file, bytes, len) : -EBADF;
+	if (n > 0)
+		ktr_stream_taken(s, (size_t)n);
 	return n == -EAGAIN ? 0 : n;
 }

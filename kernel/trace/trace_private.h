@@ -12,6 +12,7 @@ int trace_parse_int(const struct sysctl *s, const char *val, int64_t min, int64_
 		    char *err, size_t errlen);
 
 struct file;
+struct ktr_stream;
 struct uart;
 
 /*
@@ -30,10 +31,12 @@ int trace_sink_open(struct trace_sink *k, const char *path);
 /* Thread context. */
 void trace_sink_close(struct trace_sink *k);
 /*
- * Writes at most len bytes, as many as go without waiting: 0 when the line is busy or dead; -errno.
+ * Writes as many of the len bytes that ktr_stream_peek(s) returned as go without waiting, and says
+ * so to the stream (ktr_stream_taken()). Returns how many: 0 when the line is busy or dead; -errno.
  * Thread context, unless the sink is the serial line: then any.
  */
-int64_t trace_sink_write(struct trace_sink *k, const void *buf, size_t len);
+int64_t trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes,
+			 size_t len);
 
 /* Settings of the flush, for alq.c; thread context, or boot. Results are 0 or -errno. */
 #define TRACE_PATH_MAX 128
@@ -42,7 +45,8 @@ int flush_set_enabled(bool on);
 bool flush_enabled(void);
 int flush_set_file(const char *path);
 const char *flush_file(void);
-int flush_set_depth(unsigned kib);
+/* KiB; for the next time that the flush is enabled, or alq_file set. */
+void flush_set_depth(unsigned kib);
 unsigned flush_depth(void);
 void flush_set_max(uint64_t events);
 uint64_t flush_max(void);
@@ -50,7 +54,7 @@ uint64_t flush_max(void);
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
-/* Work for the flush thread, a piece at a time: what came of it. Thread context. */
+/* Does a piece of the flush thread's work; returns what came of it. Thread context. */
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
 enum flush_result flush_work(void);
 /* flush_thread.c: the thread looks for work soon. Any context. */

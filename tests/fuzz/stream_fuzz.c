@@ -260,7 +260,7 @@ begin(void)
 
 		ktr_host_heads[cpu] = cpu;
 		memset(r->slots, 0, (r->mask + 1) * sizeof(*r->slots));
-		r->base = r->cursor = r->delivered = r->overwritten = r->torn = r->cleared = 0;
+		r->base = r->cursor = r->encoded = r->overwritten = r->torn = r->cleared = 0;
 	}
 	for (unsigned tid = 0; tid < 8; tid++)
 		ktr_thread_name(tid, "t");

@@ -254,7 +254,7 @@ KTEST(ktr_sysctls_refuse_nonsense_with_a_sentence)
 	    {"debug.ktr.alq_cnt", "0", -EPERM, ""},
 	    {"debug.ktr.alq_failed", "0", -EPERM, ""},
 	    {"debug.ktr.alq_enable", "2", -ERANGE, "expected 0 to 1"},
-	    {"debug.ktr.alq_depth", "1", -ERANGE, "expected 4 to 4096"},
+	    {"debug.ktr.alq_depth", "1", -ERANGE, "expected 16 to 4096"},
 	    {"debug.ktr.alq_max", "-1", -EINVAL, "expected a number"},
 	    {"debug.ktr.alq_file", "relative", -EINVAL, "absolute path"},
 	    {"debug.ktr.alq_file", "/no/such/dir/x", -ENOENT, "cannot open /no/such/dir/x"},

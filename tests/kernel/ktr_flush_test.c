@@ -165,15 +165,17 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 }
 
 /*
- * /dev/ktest.line: takes nothing until `ender` has tried it `busy` times, and between two of these
- * tries more time passes than a line may be silent that is tried all the while: the debugger, the
- * scheduler or the host took the CPU away.
+ * /dev/ktest.line: takes `room` bytes, then says that it is full. Before that it is busy until
+ * `ender` has tried it `busy` times, and between two of these tries more time passes than a line
+ * may be silent that is tried all the while: the debugger, the scheduler or the host took the CPU
+ * away. After `stalls` bytes it is busy for ever.
  */
 #define LINE_AWAY_NS 1100000000ull
 
 static struct {
 	const struct thread *ender;
 	unsigned busy;
+	size_t stalls, room;
 	size_t len, at; /* written, and read again */
 	uint8_t data[65536];
 } test_line;
@@ -181,18 +183,20 @@ static struct {
 static int64_t
 line_write(struct file *f, struct uio *u)
 {
-	size_t n = u->resid;
+	size_t limit = test_line.stalls < test_line.room ? test_line.stalls : test_line.room;
+	size_t n = limit - test_line.len;
 
 	(void)f;
-	if (test_line.busy > 0) {
-		if (curthread() == test_line.ender) {
-			test_line.busy--;
-			clock_delay_ns(LINE_AWAY_NS);
-		}
+	if (test_line.busy > 0 && curthread() == test_line.ender) {
+		test_line.busy--;
+		clock_delay_ns(LINE_AWAY_NS);
 		return -EAGAIN;
 	}
-	if (n > sizeof(test_line.data) - test_line.len)
+	if (test_line.busy > 0 || test_line.len == test_line.stalls)
+		return -EAGAIN;
+	if (n == 0)
 		return -ENOSPC;
+	n = n < u->resid ? n : u->resid;
 	test_line.len += n;
 	return uio_take(u, test_line.data + test_line.len - n, n) < 0 ? -EFAULT : (int64_t)n;
 }
@@ -208,30 +212,111 @@ line_read(struct file *f, struct uio *u)
 	return uio_put(u, test_line.data + test_line.at - n, n) < 0 ? -EFAULT : (int64_t)n;
 }
 
-KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
+/* An empty line that takes `room` bytes, and stalls after `stalls`; the flush goes there. */
+static void
+line_begin(size_t room, size_t stalls)
 {
 	static const struct dev_ops ops = {.read = line_read, .write = line_write, .mode = 0600};
-	struct ktr_test_stream s;
+	static bool registered;
 
-	KT_EQ(devfs_register("ktest.line", &ops, NULL), 0);
+	if (!registered)
+		KT_EQ(devfs_register("ktest.line", &ops, NULL), 0);
+	registered = true;
 	flush_reset();
+	test_line.len = test_line.at = 0;
+	test_line.busy = 0;
+	test_line.room = room;
+	test_line.stalls = stalls;
 	set("debug.ktr.alq_file", "/dev/ktest.line");
 	ktr_test_begin(1024);
+}
+
+static void
+record_lines(void)
+{
+	ktr_mask_set(KTR_SPARE2);
+	for (unsigned i = 0; i < 700; i++)
+		CTR2(KTR_SPARE2, "test: line %u %lu", i, i * 0x9e3779b97f4a7c15ul);
+	ktr_mask_set(0);
+}
+
+/* Events that are delivered since *before are those that the line has; returns how many. */
+static uint64_t
+line_accounts(const struct ktr_stats *before)
+{
+	struct ktr_test_stream s;
+	struct ktr_stats after;
+
+	ktr_test_accounting();
+	ktr_test_sum(&after);
+	test_line.at = 0;
+	ktr_test_read_stream("/dev/ktest.line", &s);
+	KT_EQ(s.events, after.delivered - before->delivered);
+	KT_LE(s.damaged, 1); /* the frame that was cut off */
+	ktr_test_free_stream(&s);
+	return after.delivered - before->delivered;
+}
+
+KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
+{
+	struct ktr_test_stream s;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
 	test_line.busy = 2; /* one for each time that the end is written */
 	test_line.ender = curthread();
 	set("debug.ktr.alq_enable", "1");
-	ktr_mask_set(KTR_SPARE2);
-	for (unsigned i = 0; i < 200; i++)
-		CTR1(KTR_SPARE2, "test: late %u", i);
-	ktr_mask_set(0);
+	record_lines();
 	set("debug.ktr.alq_enable", "0");
 	KT_EQ(test_line.busy, 0);
 	ktr_test_read_stream("/dev/ktest.line", &s);
 	KT_EQ(s.damaged, 0);
 	KT_EQ(s.truncated, 0);
 	KT_EQ(s.ends, 1);
-	KT_EQ(s.events, 200);
+	KT_EQ(s.events, 700);
 	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+KTEST(ktr_flush_counts_as_delivered_what_a_full_file_took)
+{
+	struct ktr_stats before;
+	uint64_t first;
+	int on;
+
+	for (size_t room = 1; room < 20000; room = room * 3 + 100) {
+		line_begin(room, SIZE_MAX);
+		ktr_test_sum(&before);
+		set("debug.ktr.alq_enable", "1");
+		record_lines();
+		set("debug.ktr.alq_enable", "0"); /* may end by itself */
+		KT_ASSERT(ktest_wait(flush_is_off, &on, 10));
+		first = line_accounts(&before);
+		/* There is room again: the next stream has what the full file did not take. */
+		test_line.room = sizeof(test_line.data);
+		set("debug.ktr.alq_enable", "1");
+		set("debug.ktr.alq_enable", "0");
+		KT_EQ(line_accounts(&before), 700);
+		ktest_note("room for %lu bytes: %lu events", room, first);
+	}
+	flush_reset();
+	ktr_test_end();
+}
+
+KTEST(ktr_flush_that_is_disabled_on_a_stalled_line_drops_no_event)
+{
+	struct ktr_stats before;
+
+	line_begin(sizeof(test_line.data), 5000);
+	ktr_test_sum(&before);
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	set("debug.ktr.alq_enable", "0");
+	KT_LT(line_accounts(&before), 700);
+	test_line.stalls = SIZE_MAX;
+	set("debug.ktr.alq_enable", "1");
+	set("debug.ktr.alq_enable", "0");
+	KT_EQ(line_accounts(&before), 700);
 	flush_reset();
 	ktr_test_end();
 }

@@ -163,14 +163,15 @@ ktr_test_read_stream(const char *path, struct ktr_test_stream *s)
 	file_unref(f);
 	KT_EQ(n, 0);
 	KT_LT(s->len, s->size);
-	for (size_t at = 0, start = 0; at < s->len; at++) {
-		if (s->data[at] != 0)
+	/* The end of the bytes ends a frame, too. */
+	for (size_t at = 0, start = 0; at <= s->len; at++) {
+		if (at < s->len && s->data[at] != 0)
 			continue;
 		if (at > start)
 			check_frame(s, s->data + start, at - start);
 		start = at + 1;
 	}
-	KT_ASSERT(s->len > 0 && s->data[s->len - 1] == 0);
+	KT_GT(s->len, 0);
 }
 
 void

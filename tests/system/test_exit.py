@@ -3,7 +3,7 @@
 import subprocess
 import time
 
-from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, ktr_stats, main, scratch_file,
+from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, decode, ktr_stats, main, scratch_file,
                      test)
 
 
@@ -116,6 +116,19 @@ def second_port():
     run = boot("sysctl -n debug.ktr.alq_enable\n", trace=True).expect()
     check_eq(run.out.strip(), "1", "debug.ktr.alq_enable with --trace")
     check(run.trace.stat().st_size > 0, "the trace file is empty, expected a header and an end")
+
+
+@test("a program's bytes never mix with the stream: /dev/ttyS1 is busy while the flush has the line")
+def one_writer():
+    run = boot("(for i in 1 2 3 4 5 6 7 8; do echo mixed > /dev/ttyS1 || echo refused $i; done) &\nload mix -n 2\nwait\n"
+               "sysctl debug.ktr.alq_enable=0\necho alone > /dev/ttyS1 && echo taken\n", smp=4, mask="SCHED,SYSC",
+               trace=True).expect()
+    check_eq(run.out.count("refused"), 8, f"writes that were refused in:\n{run.out}")
+    check_match("^taken$", run.out, "the console")
+    data = run.trace.read_bytes()
+    check(data.endswith(b"alone\n") and b"mixed" not in data, f"the line's end: {data[-20:]}")
+    run.trace.write_bytes(data[:-len(b"alone\n")])
+    check(len(decode(run.trace)) > 100, "events in the stream")
 
 
 @test("power-off delivers what the rings hold: the last system call is in the file")

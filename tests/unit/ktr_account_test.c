@@ -60,6 +60,11 @@ static void
 readers_do_not_disturb_the_accounts(void **state)
 {
 	(void)state;
+	/* The readers begin where the accounts stand. */
+	ktr_clear();
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	stream_drain(&account, 1000);
+	stream_len = 0;
 	ring_record(1);
 	ring_record(2);
 	struct ktr_stats before = ring_stats(0);
@@ -166,6 +171,122 @@ truncated_stream_says_what_it_leaves(void **state)
 	assert_int_equal(seen.ends, 1);
 }
 
+/* What the account says of both CPUs since `before`; it always adds up. */
+static struct ktr_stats
+account_since(const struct ktr_stats before[2])
+{
+	struct ktr_stats sum = {0};
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		struct ktr_stats s = ring_stats(cpu);
+		sum.recorded += s.recorded - before[cpu].recorded;
+		sum.delivered += s.delivered - before[cpu].delivered;
+		sum.overwritten += s.overwritten - before[cpu].overwritten;
+		sum.resident += s.resident;
+	}
+	return sum;
+}
+
+/* Events on two CPUs: some are overwritten, some cleared, and there is a batch of a single one. */
+static void
+record_some(void)
+{
+	for (uint64_t i = 0; i < 100; i++)
+		ring_record(i);
+	ktr_host_cpu = 1;
+	for (uint64_t i = 0; i < 10; i++)
+		ring_record(i);
+	ktr_clear();
+	ring_record(10);
+	ktr_host_cpu = 0;
+	for (uint64_t i = 100; i < 130; i++)
+		ring_record(i);
+}
+
+/* A sink that takes `limit` bytes of the account stream, and then none. True: it took them all. */
+static bool
+sink_takes(size_t limit)
+{
+	const uint8_t *bytes;
+	size_t n;
+	for (unsigned piece = 1; (n = ktr_stream_peek(&account, &bytes)) > 0;
+	     piece = piece * 7 % 61) {
+		n = n < piece ? n : piece;
+		if (n > limit)
+			n = limit;
+		memcpy(stream_buf + stream_len, bytes, n);
+		stream_len += n;
+		limit -= n;
+		ktr_stream_taken(&account, n);
+		if (limit == 0)
+			return false;
+	}
+	return true;
+}
+
+/* What was taken is what a reader of those bytes finds, and nothing else. */
+static void
+account_is_what_the_bytes_say(const struct ktr_stats before[2])
+{
+	struct ktr_stats sum = account_since(before);
+	stream_decode();
+	assert_int_equal(sum.delivered, seen.events[0] + seen.events[1]);
+	assert_true(sum.overwritten >= seen.gaps[KTR_GAP_OVERWRITTEN] + seen.gaps[KTR_GAP_CLEARED]);
+	assert_false(seen.bad_order);
+}
+
+static void
+sink_that_fails_at_any_byte_leaves_right_accounts(void **state)
+{
+	bool all = false;
+	damage_expected = true;
+	for (size_t limit = 1; !all; limit++) {
+		stream_begin(state);
+		struct ktr_stats before[2] = {ring_stats(0), ring_stats(1)};
+		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+		record_some();
+		all = sink_takes(limit);
+		account_is_what_the_bytes_say(before);
+		/* Later there is another sink, or the same one takes bytes again. */
+		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+		ring_record(130);
+		stream_drain_to_end(&account, 1000);
+		account_is_what_the_bytes_say(before);
+		struct ktr_stats sum = account_since(before);
+		assert_int_equal(sum.resident, 0);
+		assert_int_equal(sum.recorded, 142);
+		assert_int_equal(sum.recorded, seen.events[0] + seen.events[1] +
+						   seen.gaps[KTR_GAP_OVERWRITTEN] +
+						   seen.gaps[KTR_GAP_CLEARED]);
+		assert_int_equal(seen.gaps[KTR_GAP_DAMAGED], 0);
+		assert_true(seen.damages <= 1);
+	}
+	damage_expected = false;
+}
+
+static void
+line_that_stalls_at_any_byte_gets_a_true_end(void **state)
+{
+	bool all = false;
+	for (size_t limit = 1; !all; limit++) {
+		stream_begin(state);
+		struct ktr_stats before[2] = {ring_stats(0), ring_stats(1)};
+		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+		record_some();
+		all = sink_takes(limit);
+		/* It is given up, but takes the stream's end after all. */
+		ktr_stream_close(&account, !all);
+		while (!sink_takes(1000))
+			;
+		struct ktr_stats sum = account_since(before);
+		account_is_what_the_bytes_say(before);
+		assert_int_equal(seen.damages, 0);
+		assert_int_equal(seen.ends, 1);
+		assert_int_equal(seen.gaps[KTR_GAP_LEFT], sum.recorded - sum.delivered -
+							      seen.gaps[KTR_GAP_OVERWRITTEN] -
+							      seen.gaps[KTR_GAP_CLEARED]);
+	}
+}
+
 /* Recorders run while the accounting stream is drained, and rings are resized and cleared. */
 #define STRESS_EVENTS 100000
 
@@ -256,6 +377,8 @@ main(void)
 	    cmocka_unit_test_setup(unfinished_event_is_waited_for, stream_begin),
 	    cmocka_unit_test_setup(stopped_machine_is_dumped_without_lock_and_wait, stream_begin),
 	    cmocka_unit_test_setup(truncated_stream_says_what_it_leaves, stream_begin),
+	    cmocka_unit_test_setup(sink_that_fails_at_any_byte_leaves_right_accounts, stream_begin),
+	    cmocka_unit_test_setup(line_that_stalls_at_any_byte_gets_a_true_end, stream_begin),
 	    cmocka_unit_test_setup(stress_accounts_hold_to_the_last_event, stream_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
