@@ -47,11 +47,11 @@ own_site(void *arg, unsigned number)
 	return ktr_site_get(number);
 }
 
-static const char *
-own_thread_name(void *arg, uint32_t tid)
+static uint64_t
+own_thread(void *arg, uint32_t tid, char *name)
 {
 	(void)arg;
-	return ktr_thread_name_get(tid);
+	return ktr_names_thread(ktr_names_get(), tid, name);
 }
 
 static const char *
@@ -70,7 +70,7 @@ own_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 
 static const struct ktr_encode_source own_log = {
     .site = own_site,
-    .thread_name = own_thread_name,
+    .thread = own_thread,
     .string_text = own_string_text,
     .stats = own_stats,
 };
@@ -303,10 +303,7 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 	frame_end(e);
 }
 
-/*
- * Texts never change, but for those of thread idents, and these only with the thread's name: names
- * are interned, so that another name is another address.
- */
+/* Texts never change, but for those of thread idents: another name has another number. */
 static void
 encode_string(struct ktr_encoder *e, uint64_t value)
 {
@@ -314,7 +311,7 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
 	unsigned slot = (unsigned)(mixed >> 54) % KTR_ENCODER_STRINGS;
 	bool ident = value >> 48 == KTR_IDENT_TAG;
-	const char *name = ident ? e->source->thread_name(e->source_arg, (uint32_t)value) : NULL;
+	uint64_t name = ident ? e->source->thread(e->source_arg, (uint32_t)value, NULL) : 0;
 	if (value == 0 || (e->strings[slot].value == value && e->strings[slot].name == name))
 		return;
 	const char *text = e->source->string_text(e->source_arg, value, buf);
@@ -331,12 +328,15 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 static void
 encode_thread(struct ktr_encoder *e, uint32_t tid)
 {
-	const char *name = e->source->thread_name(e->source_arg, tid);
-	unsigned slot = tid % KTR_ENCODER_THREADS;
-	if (name == NULL || (e->threads[slot].tid == tid && e->threads[slot].name == name))
+	char name[KTR_THREAD_NAME];
+	uint64_t *sent = &e->threads[tid % KTR_ENCODER_THREADS];
+	uint64_t number = e->source->thread(e->source_arg, tid, NULL);
+	if (number == 0 || number == *sent)
 		return;
-	e->threads[slot].tid = tid;
-	e->threads[slot].name = name;
+	number = e->source->thread(e->source_arg, tid, name);
+	if (number == 0)
+		return;
+	*sent = number;
 	frame_begin(e, KTR_WIRE_THREAD);
 	put_varint(e, tid);
 	put_text(e, name, KTR_WIRE_STRING_MAX);

@@ -35,8 +35,8 @@ struct ktr_stats;
 struct ktr_encode_source {
 	/** NULL: no such site. It may change with the next call. */
 	struct ktr_site *(*site)(void *arg, unsigned number);
-	/** NULL: not known. The same address is the same name. */
-	const char *(*thread_name)(void *arg, uint32_t tid);
+	/** As ktr_names_thread(). */
+	uint64_t (*thread)(void *arg, uint32_t tid, char *name);
 	/** As ktr_string_text(). */
 	const char *(*string_text)(void *arg, uint64_t value, char *buf);
 	/** As ktr_stats_get(). */
@@ -77,12 +77,9 @@ struct ktr_encoder {
 	} recent[KTR_WIRE_SLOTS];
 	struct {
 		uint64_t value;
-		const char *name; /* in the text of a thread's ident; NULL: of others, or none */
+		uint64_t name; /* number of the name in a thread ident's text; 0: none */
 	} strings[KTR_ENCODER_STRINGS];
-	struct {
-		const char *name;
-		uint32_t tid;
-	} threads[KTR_ENCODER_THREADS];
+	uint64_t threads[KTR_ENCODER_THREADS]; /* numbers of names by thread id; 0: empty */
 };
 
 /** Per-CPU numbers of a stream, in its HEADER, TRUNCATED and END frames. */

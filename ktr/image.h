@@ -17,7 +17,7 @@
 #include <ktr_port.h>
 
 #define KTR_IMAGE_MAGIC   "KTRIMAGE"
-#define KTR_IMAGE_VERSION 2u
+#define KTR_IMAGE_VERSION 3u
 #define KTR_IMAGE_TEXTS   4u
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u
@@ -40,13 +40,9 @@ struct ktr_image_root {
 	uint32_t ring_count; /* rows of rings, one a CPU */
 	uint32_t site_size;  /* sizeof(struct ktr_site) */
 	uint32_t site_count;
-	uint32_t names_size;    /* of struct ktr_names (ktr/intern.h) … */
-	uint32_t names_threads; /* … and where its members are in it */
-	uint32_t names_arena;
-	uint32_t thread_sets, thread_ways;
-	uint64_t sites;       /* address of ktr_sites */
-	uint64_t names;       /* address of the struct ktr_names in use */
-	uint64_t names_first; /* … and where they were before ktr_names_move() */
+	uint32_t names_size; /* sizeof(struct ktr_names) (ktr/intern.h) */
+	uint64_t sites;      /* address of ktr_sites */
+	uint64_t names;      /* address of the struct ktr_names in use */
 	/* Where a %s parameter may point, and a site's texts. size 0: unused. */
 	struct {
 		uint64_t start, size;

@@ -66,38 +66,24 @@ image_site(void *arg, unsigned number)
 	return &s->site;
 }
 
-/* The text at an offset into the arena, which ends with a NUL. */
-static const char *
-image_name(const struct ktr_image *im, uint64_t offset)
-{
-	return offset < KTR_INTERN_BYTES ? &im->names.arena[offset] : NULL;
-}
-
-static const char *
-image_thread_name(void *arg, uint32_t tid)
+static uint64_t
+image_thread(void *arg, uint32_t tid, char *name)
 {
 	const struct ktr_image *im = arg;
-	const uint64_t *set = im->names.threads[tid % KTR_THREAD_SETS];
-	for (unsigned i = 0; i < KTR_THREAD_WAYS; i++) {
-		uint32_t offset = (uint32_t)set[i] & ~KTR_THREAD_GONE;
-		if (set[i] >> 32 == tid && offset != 0)
-			return image_name(im, offset - 1);
-	}
-	return NULL;
+	return ktr_names_thread(&im->names, tid, name);
 }
 
 static const char *
 image_string_text(void *arg, uint64_t value, char *buf)
 {
 	struct ktr_image *im = arg;
-	uint64_t arena = im->root.names + offsetof(struct ktr_names, arena);
-	uint64_t first = im->root.names_first + offsetof(struct ktr_names, arena);
+	char name[KTR_THREAD_NAME];
 	if (value >> 48 == KTR_IDENT_TAG)
-		return ktr_ident_text(value, image_thread_name(im, (uint32_t)value), buf);
-	if (value - arena < KTR_INTERN_BYTES)
-		return image_name(im, value - arena);
-	if (value - first < KTR_INTERN_BYTES)
-		return image_name(im, value - first);
+		return ktr_ident_text(value,
+				      image_thread(im, (uint32_t)value, name) != 0 ? name : NULL,
+				      buf);
+	if (value >> 48 == KTR_INTERN_TAG)
+		return ktr_names_text(&im->names, value, buf);
 	return read_text(im, value, buf, KTR_STRING_MAX) ? buf : NULL;
 }
 
@@ -115,7 +101,7 @@ image_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 
 static const struct ktr_encode_source image_source = {
     .site = image_site,
-    .thread_name = image_thread_name,
+    .thread = image_thread,
     .string_text = image_string_text,
     .stats = image_stats,
 };
@@ -350,7 +336,6 @@ ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_
 		return error;
 	if (!read(arg, r->names, &im->names, sizeof(im->names)))
 		ktr_zero(&im->names, sizeof(im->names));
-	im->names.arena[KTR_INTERN_BYTES - 1] = '\0';
 	r->arch[KTR_IMAGE_ARCH - 1] = r->build[KTR_IMAGE_BUILD - 1] = '\0';
 	im->info = (struct ktr_info){.arch = r->arch,
 				     .build = r->build,

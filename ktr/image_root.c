@@ -20,10 +20,6 @@ static struct ktr_image_root image_first = {
     .ring_count = KTR_PORT_MAXCPU,
     .site_size = sizeof(struct ktr_site),
     .names_size = sizeof(struct ktr_names),
-    .names_threads = offsetof(struct ktr_names, threads),
-    .names_arena = offsetof(struct ktr_names, arena),
-    .thread_sets = KTR_THREAD_SETS,
-    .thread_ways = KTR_THREAD_WAYS,
 };
 struct ktr_image_root *ktr_image = &image_first;
 
@@ -46,7 +42,6 @@ ktr_image_refresh(void)
 	r->sites = (uintptr_t)__start_ktr_sites;
 	r->site_count = ktr_site_count();
 	r->names = (uintptr_t)ktr_names_get();
-	r->names_first = (uintptr_t)ktr_names_get_first();
 	ktr_copy(r->boot_id, info->boot_id, sizeof(r->boot_id));
 	r->hz = info->hz;
 	r->boot_ticks = info->boot_ticks;

@@ -1,12 +1,20 @@
 /*
- * intern.c - an arena of texts that only grows, a hash of offsets into it, and the names of
- * threads: one struct, without pointers.
+ * intern.c - texts in a circular buffer, found by their position, and the names of threads.
  *
- * Invariants: a text is complete before its offset is published in the table; nothing in the arena
- * or the table is ever changed afterwards; the last byte of the arena is NUL, so that reading a
- * string from any address in it ends.
+ * A text is a record: a word with its position and a checksum, then its characters and a NUL.
+ * A writer claims the room by an atomic addition, stores the characters, and the word last. Nothing
+ * keeps a slow writer from storing into a place that others have claimed since, a turn of the
+ * buffer later. So a reader believes a record only if its word has the position that the handle
+ * says, and the checksum fits the characters. All else is gone.
  *
- * Locking: none. Space is claimed by an atomic addition, table and thread slots are single words.
+ * A table finds a text again that was interned before. It is only a hint: what it says is checked
+ * like any handle.
+ *
+ * A thread's name belongs to a word, as a seqlock's data to its count: the writer marks the word
+ * busy, stores the name, and stores the word with a new number. A reader whose word has changed
+ * meanwhile does not know the name.
+ *
+ * Locking: none.
  */
 #include "ktr/intern.h"
 
@@ -15,12 +23,20 @@
 #include "ktr/port.h"
 #include "ktr/str.h"
 
-#define INTERN_TEXT 255u
+#define INTERN_TEXT  255u
+#define INTERN_TABLE 1024u /* power of two */
+#define INTERN_FIRST 8u    /* no text has position 0 */
 
-static struct ktr_names ktr_names_first;
+#define THREAD_GONE   1u /* in the lower half of a word: the thread has ended */
+#define THREAD_BUSY   1u /* the whole word: its name is being stored */
+#define THREAD_NUMBER 2u /* numbers count in such steps */
+
+_Static_assert((KTR_INTERN_BYTES & (KTR_INTERN_BYTES - 1)) == 0 && KTR_INTERN_BYTES >= 4096,
+	       "KTR_INTERN_BYTES is a power of two");
+
+static struct ktr_names ktr_names_first = {.head = KTR_INTERN_KEPT, .kept = INTERN_FIRST};
 static struct ktr_names *names = &ktr_names_first;
-
-static const char intern_full[] = "(intern full)";
+static uint64_t intern_table[INTERN_TABLE]; /* positions by hash; atomic */
 
 static uint32_t
 intern_hash(const char *text, size_t len)
@@ -31,70 +47,125 @@ intern_hash(const char *text, size_t len)
 	return h;
 }
 
-static bool
-intern_is(uint32_t offset, const char *text, size_t len)
+/* Where a position is in `texts`, in bytes. */
+static size_t
+text_at(uint64_t pos)
 {
-	const char *s = &names->arena[offset];
-	size_t i = 0;
-	while (i < len && s[i] == text[i])
-		i++;
-	return i == len && s[i] == '\0';
+	if (pos < KTR_INTERN_KEPT)
+		return (size_t)pos;
+	return KTR_INTERN_KEPT + (size_t)((pos - KTR_INTERN_KEPT) & (KTR_INTERN_BYTES - 1));
 }
 
-/* Copies the text into the arena. Returns its offset + 1, 0 when it is full. */
-static uint32_t
-intern_add(const char *text, size_t len)
+static uint64_t
+text_word(uint64_t pos, uint32_t hash)
 {
-	uint32_t used = __atomic_load_n(&names->used, __ATOMIC_RELAXED);
-	uint32_t need = (uint32_t)len + 1;
+	return (uint64_t)hash << 32 | (uint32_t)(pos / 8);
+}
+
+/* Copies the text at a position. False: it is gone. */
+static bool
+text_read(const struct ktr_names *n, uint64_t pos, char *buf)
+{
+	/* acquire: pairs with the release in text_add() */
+	uint64_t word = __atomic_load_n(&n->texts[text_at(pos) / 8], __ATOMIC_ACQUIRE);
+	size_t len = 0;
 	do {
-		if (used + need > KTR_INTERN_BYTES - 1)
-			return 0;
-	} while (!__atomic_compare_exchange_n(&names->used, &used, used + need, true,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	for (size_t i = 0; i < len; i++)
-		names->arena[used + i] = text[i];
-	return used + 1;
+		const char *c = (const char *)n->texts + text_at(pos + 8 + len);
+		buf[len] = __atomic_load_n(c, __ATOMIC_RELAXED);
+	} while (buf[len] != '\0' && ++len <= INTERN_TEXT);
+	return len <= INTERN_TEXT && word == text_word(pos, intern_hash(buf, len));
+}
+
+static void
+text_add(uint64_t pos, const char *text, size_t len, uint32_t hash)
+{
+	for (size_t i = 0; i <= len; i++) {
+		char *c = (char *)names->texts + text_at(pos + 8 + i);
+		__atomic_store_n(c, i < len ? text[i] : '\0', __ATOMIC_RELAXED);
+	}
+	/* release: pairs with the acquire in text_read() */
+	__atomic_store_n(&names->texts[text_at(pos) / 8], text_word(pos, hash), __ATOMIC_RELEASE);
+}
+
+static size_t
+text_length(const char *text)
+{
+	size_t len = 0;
+	while (len < INTERN_TEXT && text[len] != '\0')
+		len++;
+	return len;
+}
+
+/* The bytes of a text's record. */
+static uint64_t
+text_room(size_t len)
+{
+	return (8 + len + 1 + 7) & ~(uint64_t)7;
+}
+
+static const char *
+handle_of(uint64_t pos)
+{
+	return (const char *)(uintptr_t)(KTR_INTERN_TAG << 48 | pos);
+}
+
+/* Is this the text at a position? */
+static bool
+text_is(uint64_t pos, const char *text, size_t len, uint32_t hash)
+{
+	char buf[INTERN_TEXT + 1];
+	if (__atomic_load_n(&names->texts[text_at(pos) / 8], __ATOMIC_RELAXED) !=
+		text_word(pos, hash) ||
+	    !text_read(names, pos, buf))
+		return false;
+	size_t i = 0;
+	while (i < len && buf[i] == text[i])
+		i++;
+	return i == len && buf[i] == '\0';
 }
 
 const char *
 ktr_intern(const char *text)
 {
-	size_t len = ktr_strlen(text);
-	if (len > INTERN_TEXT)
-		len = INTERN_TEXT;
-	uint32_t added = 0;
-	uint32_t h = intern_hash(text, len);
-	for (uint32_t i = 0; i < KTR_INTERN_SLOTS; i++) {
-		uint32_t *slot = &names->table[(h + i) & (KTR_INTERN_SLOTS - 1)];
-		/* acquire: pairs with the release below, so that the text is there */
-		uint32_t found = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-		if (found == 0) {
-			if (added == 0)
-				added = intern_add(text, len);
-			if (added == 0)
-				return intern_full;
-			/* release: pairs with the acquires here; acquire: another's text */
-			if (__atomic_compare_exchange_n(slot, &found, added, false,
-							__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-				return &names->arena[added - 1];
-		}
-		if (intern_is(found - 1, text, len))
-			return &names->arena[found - 1];
-	}
-	return added != 0 ? &names->arena[added - 1] : intern_full;
+	size_t len = text_length(text);
+	uint32_t hash = intern_hash(text, len);
+	uint64_t *hint = &intern_table[hash & (INTERN_TABLE - 1)];
+	uint64_t pos = __atomic_load_n(hint, __ATOMIC_RELAXED);
+	uint64_t head = __atomic_load_n(&names->head, __ATOMIC_RELAXED);
+	/* One that is old is interned again: an event may name it yet for a while. */
+	if (pos != 0 && head - pos <= KTR_INTERN_BYTES / 2 && text_is(pos, text, len, hash))
+		return handle_of(pos);
+	pos = __atomic_fetch_add(&names->head, text_room(len), __ATOMIC_RELAXED);
+	text_add(pos, text, len, hash);
+	__atomic_store_n(hint, pos, __ATOMIC_RELAXED);
+	return handle_of(pos);
+}
+
+const char *
+ktr_intern_keep(const char *text)
+{
+	size_t len = text_length(text);
+	uint64_t pos = __atomic_load_n(&names->kept, __ATOMIC_RELAXED);
+	do {
+		if (pos + text_room(len) > KTR_INTERN_KEPT)
+			return ktr_intern(text);
+	} while (!__atomic_compare_exchange_n(&names->kept, &pos, pos + text_room(len), true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	text_add(pos, text, len, intern_hash(text, len));
+	return handle_of(pos);
+}
+
+const char *
+ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf)
+{
+	uint64_t pos = handle & ~(KTR_INTERN_TAG << 48);
+	return pos % 8 == 0 && text_read(n, pos, buf) ? buf : "(gone)";
 }
 
 const struct ktr_names *
 ktr_names_get(void)
 {
 	return names;
-}
-
-const struct ktr_names *
-ktr_names_get_first(void)
-{
-	return &ktr_names_first;
 }
 
 void
@@ -105,82 +176,115 @@ ktr_names_move(struct ktr_names *to)
 	ktr_image_refresh();
 }
 
-size_t
-ktr_intern_used(void)
+/* Does this word belong to a name of the thread? */
+static bool
+thread_has(uint64_t word, uint32_t tid)
 {
-	return __atomic_load_n(&names->used, __ATOMIC_RELAXED);
+	return word >> 32 == tid && (uint32_t)word >= THREAD_NUMBER;
 }
 
-/* The slot of a thread in its set; NULL: none. */
-static uint64_t *
-thread_find(uint32_t tid, uint64_t *word)
+/* The way of a thread in its set, and its word; -1: none. */
+static int
+thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 {
-	uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	const uint64_t *set = n->threads[tid & (KTR_THREAD_SETS - 1)];
 	for (unsigned i = 0; i < KTR_THREAD_WAYS; i++) {
 		/* acquire: pairs with the release in ktr_thread_name() */
 		*word = __atomic_load_n(&set[i], __ATOMIC_ACQUIRE);
-		if ((uint32_t)*word != 0 && *word >> 32 == tid)
-			return &set[i];
+		if (thread_has(*word, tid))
+			return (int)i;
 	}
-	return NULL;
+	return -1;
 }
 
-/* Where a new thread's name goes: a free slot, one of a thread that has ended, else any. */
-static uint64_t *
+/* Where a new thread's name goes: a free way, one of a thread that has ended, else any. -1: none.
+ */
+static int
 thread_victim(uint32_t tid, uint64_t *word)
 {
-	uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
-	unsigned turn = tid / KTR_THREAD_SETS;
+	const uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	int any = -1;
 	for (unsigned i = 0; i < KTR_THREAD_WAYS; i++) {
-		uint64_t *slot = &set[(turn + i) % KTR_THREAD_WAYS];
-		*word = __atomic_load_n(slot, __ATOMIC_RELAXED);
-		if ((uint32_t)*word == 0 || (*word & KTR_THREAD_GONE) != 0)
-			return slot;
+		unsigned way = (tid / KTR_THREAD_SETS + i) % KTR_THREAD_WAYS;
+		uint64_t found = __atomic_load_n(&set[way], __ATOMIC_RELAXED);
+		bool free = found == 0 || (found & THREAD_GONE) != 0;
+		if (found == THREAD_BUSY || (any >= 0 && !free))
+			continue;
+		*word = found;
+		any = (int)way;
+		if (free)
+			break;
 	}
-	*word = __atomic_load_n(&set[turn % KTR_THREAD_WAYS], __ATOMIC_RELAXED);
-	return &set[turn % KTR_THREAD_WAYS];
+	return any;
 }
 
 void
 ktr_thread_name(uint32_t tid, const char *name)
 {
-	const char *text = ktr_intern(name);
-	uint64_t word = (uint64_t)tid << 32, old;
-	uint64_t *slot;
-	if (text != intern_full)
-		word |= (uint32_t)(text - names->arena + 1);
+	uint32_t number = (uint32_t)__atomic_add_fetch(&names->renames, 1, __ATOMIC_RELAXED);
+	unsigned set = tid & (KTR_THREAD_SETS - 1);
+	uint64_t word;
+	int way;
 	do {
-		slot = thread_find(tid, &old);
-		if (slot == NULL)
-			slot = thread_victim(tid, &old);
-		/* release: pairs with the acquire in thread_find() */
-	} while (!__atomic_compare_exchange_n(slot, &old, word, false, __ATOMIC_RELEASE,
-					      __ATOMIC_RELAXED));
+		way = thread_find(names, tid, &word);
+		if (way < 0)
+			way = thread_victim(tid, &word);
+		if (way < 0)
+			return; /* others are storing names in all of them */
+	} while (!__atomic_compare_exchange_n(&names->threads[set][way], &word, THREAD_BUSY, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* busy before any of the name is seen */
+	char *to = names->thread_names[set][way];
+	for (unsigned i = 0; i < KTR_THREAD_NAME; i++) {
+		char c = i < KTR_THREAD_NAME - 1 ? *name : '\0';
+		__atomic_store_n(&to[i], c, __ATOMIC_RELAXED);
+		if (c == '\0')
+			break;
+		name++;
+	}
+	word = (uint64_t)tid << 32 | (uint32_t)(number * THREAD_NUMBER);
+	/* release: pairs with the acquire in thread_find() */
+	__atomic_store_n(&names->threads[set][way], word, __ATOMIC_RELEASE);
 }
 
 void
 ktr_thread_gone(uint32_t tid)
 {
 	uint64_t word;
-	uint64_t *slot = thread_find(tid, &word);
-	if (slot != NULL)
-		__atomic_compare_exchange_n(slot, &word, word | KTR_THREAD_GONE, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	int way = thread_find(names, tid, &word);
+	if (way >= 0)
+		__atomic_compare_exchange_n(&names->threads[tid & (KTR_THREAD_SETS - 1)][way],
+					    &word, word | THREAD_GONE, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
+}
+
+uint64_t
+ktr_names_thread(const struct ktr_names *n, uint32_t tid, char *name)
+{
+	unsigned set = tid & (KTR_THREAD_SETS - 1);
+	uint64_t word;
+	int way = thread_find(n, tid, &word);
+	if (way < 0)
+		return 0;
+	for (unsigned i = 0; name != NULL && i < KTR_THREAD_NAME; i++) {
+		name[i] = __atomic_load_n(&n->thread_names[set][way][i], __ATOMIC_RELAXED);
+		if (name[i] == '\0')
+			break;
+	}
+	if (name != NULL) {
+		name[KTR_THREAD_NAME - 1] = '\0';
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* the name before the word again */
+		uint64_t after = __atomic_load_n(&n->threads[set][way], __ATOMIC_RELAXED);
+		if ((after | THREAD_GONE) != (word | THREAD_GONE))
+			return 0;
+	}
+	return word & ~(uint64_t)THREAD_GONE;
 }
 
 const char *
-ktr_thread_name_get(uint32_t tid)
+ktr_thread_name_get(uint32_t tid, char *buf)
 {
-	uint64_t word;
-	if (thread_find(tid, &word) == NULL)
-		return NULL;
-	return &names->arena[((uint32_t)word & ~KTR_THREAD_GONE) - 1];
-}
-
-static bool
-names_hold(const struct ktr_names *n, uint64_t value)
-{
-	return value >= (uintptr_t)n->arena && value < (uintptr_t)n->arena + sizeof(n->arena) - 1;
+	return ktr_names_thread(names, tid, buf) != 0 ? buf : NULL;
 }
 
 const char *
@@ -194,11 +298,11 @@ ktr_ident_text(uint64_t ident, const char *name, char *buf)
 const char *
 ktr_string_text(uint64_t value, char *buf)
 {
-	const char *p = (const char *)(uintptr_t)value;
+	char name[KTR_THREAD_NAME];
 	if (value >> 48 == KTR_IDENT_TAG)
-		return ktr_ident_text(value, ktr_thread_name_get((uint32_t)value), buf);
-	if (names_hold(names, value) || names_hold(&ktr_names_first, value) || p == intern_full ||
-	    ktr_port_string_ok(p))
-		return p;
-	return NULL;
+		return ktr_ident_text(value, ktr_thread_name_get((uint32_t)value, name), buf);
+	if (value >> 48 == KTR_INTERN_TAG)
+		return ktr_names_text(names, value, buf);
+	const char *p = (const char *)(uintptr_t)value;
+	return ktr_port_string_ok(p) ? p : NULL;
 }

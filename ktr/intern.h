@@ -1,6 +1,11 @@
 /*
- * intern.h - strings that an event may name: kept for ever, found again by address after a thread
- * is gone.
+ * intern.h - texts and thread names that an event may name, in memory of a fixed size.
+ *
+ * A `%s` parameter may be the handle of an interned text: a number in the place of a pointer, which
+ * is never read through. The texts stand one after the other in a circular buffer, and a handle
+ * holds the position of its text, counted from the first text of all. So texts are overwritten like
+ * events, the oldest first, and no handle ever means another text: its text is there, or it
+ * decodes as "(gone)". Nobody can fill the buffer up. Names of threads have their own places.
  *
  * Everything here may be called in any context: no locks, nothing waits.
  */
@@ -10,39 +15,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Top 16 bits of a thread ident: an address that no CPU of ours can have. */
-#define KTR_IDENT_TAG 0x7a5cull
-
-/** Bytes of text that can be interned, with their NULs. */
-#define KTR_INTERN_BYTES (64u * 1024)
-#define KTR_INTERN_SLOTS 4096u /* power of two */
-#define KTR_THREAD_SETS  256u  /* power of two */
-#define KTR_THREAD_WAYS  4u
-#define KTR_THREAD_GONE  0x80000000u /* in the lower half of a slot: the thread has ended */
+/** Top 16 bits of a thread ident, and of a text's handle: no address that a CPU of ours can have.
+ */
+#define KTR_IDENT_TAG  0x7a5cull
+#define KTR_INTERN_TAG 0x7a5dull
 
 /**
- * All texts and names. It holds offsets and no pointers, so that it means the same wherever it
- * lies, and is sound at every moment: whoever finds it in a memory dump, or after a reset, reads
- * it (ktr/image.h).
+ * Bytes for texts that are overwritten, a power of two; each takes at least 9 more than it is long.
+ * A kernel may set it for all of its files and for the tools that read its memory.
+ */
+#ifndef KTR_INTERN_BYTES
+#define KTR_INTERN_BYTES (64u * 1024)
+#endif
+/** Bytes for texts that stay. */
+#define KTR_INTERN_KEPT 8192u
+
+#define KTR_THREAD_SETS 256u /* power of two */
+#define KTR_THREAD_WAYS 4u
+/** Room for the name of a thread with its NUL; longer ones are cut. */
+#define KTR_THREAD_NAME 32u
+
+/**
+ * All texts and names. It holds positions and no pointers, so that it means the same wherever it
+ * lies, and is sound at every moment: whoever finds it in a memory dump, or after a reset, reads it
+ * with the functions below (ktr/image.h).
  */
 struct ktr_names {
-	uint32_t used;                    /* bytes of arena; atomic */
-	uint32_t table[KTR_INTERN_SLOTS]; /* offset + 1; 0 free; written once */
-	/* Thread id in the upper half, offset + 1 in the lower; 0 free. Set: id modulo sets. */
+	uint64_t head;    /* position of the next text; atomic */
+	uint64_t kept;    /* … of the next text that stays; atomic */
+	uint64_t renames; /* how often a thread got a name; atomic */
+	/*
+	 * Who has the name of the same index: thread id in the upper half, a number in the lower
+	 * that differs for each name; 0 free. Set: id modulo sets. Atomic.
+	 */
 	uint64_t threads[KTR_THREAD_SETS][KTR_THREAD_WAYS];
-	char arena[KTR_INTERN_BYTES]; /* texts with their NULs; the last byte is NUL */
+	char thread_names[KTR_THREAD_SETS][KTR_THREAD_WAYS][KTR_THREAD_NAME];
+	/* Those that stay, then the circular buffer. */
+	uint64_t texts[(KTR_INTERN_KEPT + KTR_INTERN_BYTES) / 8];
 };
 
 /**
- * The one copy of a text; equal texts give equal pointers, but for a race between two CPUs, which
- * may give two. Cut at 255 characters. When the arena is full: a constant "(intern full)".
+ * The handle of a text, which is cut at 255 characters. The text stays until KTR_INTERN_BYTES / 2
+ * bytes of others have been interned, or longer. Equal texts have the same handle as long as it is
+ * not old. For an event that is recorded soon.
  */
 const char *ktr_intern(const char *text);
 
-/** Bytes in use, at most KTR_INTERN_BYTES. */
-size_t ktr_intern_used(void);
+/**
+ * The same, but the text stays. For names that the kernel itself gives, a few for each CPU or
+ * device; where there is no more room it is as ktr_intern().
+ */
+const char *ktr_intern_keep(const char *text);
 
-/** Remembers a thread's name for the stream and the tools. The name is interned by the call. */
+/** Remembers a thread's name for the stream and the tools. */
 void ktr_thread_name(uint32_t tid, const char *name);
 
 /**
@@ -51,8 +76,11 @@ void ktr_thread_name(uint32_t tid, const char *name);
  */
 void ktr_thread_gone(uint32_t tid);
 
-/** The name of a thread that runs, or ran not too long ago. NULL: not known. Any context. */
-const char *ktr_thread_name_get(uint32_t tid);
+/**
+ * The name of a thread that runs, or ran not too long ago, copied to buf, which has room for
+ * KTR_THREAD_NAME. NULL: not known. Any context.
+ */
+const char *ktr_thread_name_get(uint32_t tid, char *buf);
 
 /**
  * A %s parameter that decodes as "NAME tid N" with the thread's name of the time when it is
@@ -72,16 +100,24 @@ ktr_thread_ident(uint32_t tid)
 const char *ktr_ident_text(uint64_t ident, const char *name, char *buf);
 
 /**
- * The text of a %s parameter: an interned string, a thread ident, or read-only data. buf has room
+ * The text of a %s parameter: an interned text, a thread ident, or read-only data. buf has room
  * for KTR_STRING_MAX bytes and may or may not be used. NULL: a pointer that must not be followed.
  */
 const char *ktr_string_text(uint64_t value, char *buf);
 
-/** Where the names are now, and where they were before they moved. Any context. */
-const struct ktr_names *ktr_names_get(void);
-const struct ktr_names *ktr_names_get_first(void);
+/** The text of a handle in `n`, copied to buf, which has room for KTR_STRING_MAX; or "(gone)". */
+const char *ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf);
+
 /**
- * Goes on with the names at `to`, which has room for them and stays; texts that were handed out
- * before stay where they are, and valid. Early boot: one CPU, no interrupts.
+ * The number of a thread's name in `n`, which differs for each name; 0: not known. name, unless
+ * NULL, gets a copy; it has room for KTR_THREAD_NAME.
+ */
+uint64_t ktr_names_thread(const struct ktr_names *n, uint32_t tid, char *name);
+
+/** Where the names are now. Any context. */
+const struct ktr_names *ktr_names_get(void);
+/**
+ * Goes on with the names at `to`, which has room for them and stays; handles stay valid. Early
+ * boot: one CPU, no interrupts.
  */
 void ktr_names_move(struct ktr_names *to);

@@ -98,7 +98,6 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 {
 	const struct ktr_persist_text sites = {__start_ktr_sites, (uintptr_t)__stop_ktr_sites -
 								      (uintptr_t)__start_ktr_sites};
-	const struct ktr_names *old = ktr_names_get();
 	struct ktr_persist h = {.version = KTR_PERSIST_VERSION,
 				.size = size,
 				.phys = phys,
@@ -113,12 +112,9 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 		window_add_copy(&h, &texts[i]);
 	for (unsigned i = 0; i < count + 1; i++)
 		blocks += window_blocks(&h.windows[i]);
-	/* Texts that were handed out before keep their addresses; the new ones have the region's.
-	 */
-	uint64_t names = window_add(&h, (uintptr_t)old, sizeof(*old))->at;
-	uint64_t root = h.rings;
+	uint64_t names = h.rings, root = round_up(names + sizeof(struct ktr_names));
 	h.root = (uintptr_t)p + root;
-	h.rings = round_up(h.rings + sizeof(struct ktr_image_root));
+	h.rings = round_up(root + sizeof(struct ktr_image_root));
 	if (h.rings > size || blocks > KTR_PERSIST_BLOCKS)
 		return false;
 	*window_add(&h, (uintptr_t)p, 0) =

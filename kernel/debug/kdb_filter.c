@@ -143,15 +143,14 @@ bool
 kdb_filter_match(const struct kdb_filter *f, unsigned cpu, uint32_t tid, uint64_t classes,
 		 const char *text)
 {
-	const char *name;
+	char name[KTR_THREAD_NAME];
 
 	if ((f->cpu >= 0 && (unsigned)f->cpu != cpu) || (f->classes & classes) == 0)
 		return false;
 	if (f->thread == KDB_FILTER_TID && f->tid != tid)
 		return false;
 	if (f->thread == KDB_FILTER_NAME) {
-		name = ktr_thread_name_get(tid);
-		if (name == NULL || !ktr_glob(f->name, name))
+		if (ktr_thread_name_get(tid, name) == NULL || !ktr_glob(f->name, name))
 			return false;
 	}
 	return f->pattern[0] == '\0' || ktr_glob(f->pattern, text);

@@ -184,7 +184,7 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 		vm_destroy(old);
 	filetable_close_on_exec(p->files);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : path);
-	p->name = curthread()->name;
+	strlcpy(p->name, curthread()->name, sizeof(p->name));
 }
 
 static int
@@ -215,8 +215,8 @@ exec_args(struct proc *p, const char *path, const struct args *s, struct arch_tr
 	}
 	become(p, vm, path);
 	arch_tf_init_user(tf, img.entry, sp);
-	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", p->pid, p->name, img.entry,
-	     s->argc);
+	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", p->pid, ktr_intern(p->name),
+	     img.entry, s->argc);
 	return 0;
 }
 

@@ -51,8 +51,8 @@ proc_out_of_memory(void)
 	p = choose_victim();
 	if (p != NULL && !p->doomed) {
 		p->doomed = true;
-		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", p->pid, p->name,
-		     vm_resident(p->vm));
+		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", p->pid,
+		     ktr_intern(p->name), vm_resident(p->vm));
 		printk("out of memory: %s[%u], which has %lu pages, is killed\n", p->name, p->pid,
 		       vm_resident(p->vm));
 		proc_signal_locked(p, SIGKILL);

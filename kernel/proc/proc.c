@@ -60,7 +60,7 @@ proc_alloc(const char *name, void (*fn)(void *))
 	}
 	p->thread->proc = p;
 	p->pid = p->thread->tid;
-	p->name = p->thread->name;
+	strlcpy(p->name, p->thread->name, sizeof(p->name));
 	list_init(&p->children);
 	list_init(&p->sibling);
 	list_init(&p->all);
@@ -132,7 +132,8 @@ fork_current(void)
 	list_append(&parent->children, &p->sibling);
 	list_append(&procs, &p->all);
 	spin_unlock(&proc_lock);
-	CTR3(KTR_PROC, "fork: parent %u child %u name %s", parent->pid, p->pid, p->name);
+	CTR3(KTR_PROC, "fork: parent %u child %u name %s", parent->pid, p->pid,
+	     ktr_intern(p->name));
 	uint32_t pid = p->pid; /* once it runs, it may be gone before we look */
 	sched_start(p->thread);
 	return pid;
@@ -188,7 +189,7 @@ proc_exit(int wait_status)
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);
 	vm_destroy(vm);
-	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, p->name);
+	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
 	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",
 		   curthread()->prio);
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kernel/lib/list.h"
+#include "ktr/intern.h"
 
 struct filetable;
 struct thread;
@@ -21,10 +22,11 @@ struct vnode;
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE };
 
 struct proc {
-	uint32_t pid;            /* [c] also its thread's tid */
-	uint32_t pgid;           /* [p] */
-	uint32_t uid;            /* [t] written; read by anyone */
-	const char *name;        /* [t] interned; last part of the executed path */
+	uint32_t pid;  /* [c] also its thread's tid */
+	uint32_t pgid; /* [p] */
+	uint32_t uid;  /* [t] written; read by anyone */
+	/* [t] Last part of the executed path. There is a NUL in it at every moment. */
+	char name[KTR_THREAD_NAME];
 	enum proc_state state;   /* [p] */
 	struct proc *parent;     /* [p] */
 	struct list children;    /* [p] */

@@ -130,7 +130,8 @@ proc_deliver_signals(void)
 			continue;
 		}
 		spin_unlock(&proc_lock);
-		CTR3(KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig, p->name);
+		CTR3(KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
+		     ktr_intern(p->name));
 		proc_exit(sig);
 	}
 	spin_unlock(&proc_lock);

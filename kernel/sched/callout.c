@@ -17,7 +17,7 @@ static struct queue {
 	struct spinlock lock;
 	struct list pending;
 	struct callout *running; /* atomic; cleared with release after the function returned */
-	const char *ident;       /* interned "callwheel cpu n" */
+	const char *ident;       /* handle of "callwheel cpu n" */
 } queues[MAX_CPUS];
 
 void
@@ -26,7 +26,7 @@ callout_init_cpu(unsigned cpu)
 	char name[24];
 
 	snprintf(name, sizeof(name), "callwheel cpu %u", cpu);
-	queues[cpu].ident = ktr_intern(name);
+	queues[cpu].ident = ktr_intern_keep(name);
 	spin_init(&queues[cpu].lock, "callout");
 	list_init(&queues[cpu].pending);
 }

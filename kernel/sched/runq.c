@@ -18,7 +18,7 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 	char name[24];
 
 	snprintf(name, sizeof(name), "CPU %u load", cpu);
-	rq->ident = ktr_intern(name);
+	rq->ident = ktr_intern_keep(name);
 	rq->cpu = cpu;
 	spin_init(&rq->lock, "runq");
 	for (unsigned i = 0; i < RUNQ_LEVELS; i++)

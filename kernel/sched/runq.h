@@ -31,7 +31,7 @@ struct runq {
 	struct thread *cur;  /* [h] runs here */
 	struct thread *prev; /* switched out by the switch in progress */
 	uint64_t idle_ns;    /* [h] spent in the idle thread, up to the last switch */
-	const char *ident;   /* [c] interned "CPU n load" */
+	const char *ident;   /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
 /* An empty queue for a CPU, which runs its idle thread. Before the CPU starts: without the lock. */

@@ -70,7 +70,7 @@ start(void *arg)
 void
 thread_rename(struct thread *t, const char *name)
 {
-	t->name = ktr_intern(name);
+	strlcpy(t->name, name, sizeof(t->name));
 	t->ident = ktr_thread_ident(t->tid);
 	ktr_thread_name(t->tid, t->name);
 }
@@ -102,7 +102,7 @@ thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
 	spin_lock(&threads_lock);
 	list_append(&threads, &t->all);
 	spin_unlock(&threads_lock);
-	CTR2(KTR_PROC, "thread create: tid %u name %s", t->tid, t->name);
+	CTR2(KTR_PROC, "thread create: tid %u name %s", t->tid, ktr_intern(t->name));
 	return t;
 }
 

@@ -17,6 +17,7 @@
 #include "arch/context.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
+#include "ktr/intern.h"
 
 struct mutex;
 struct proc;
@@ -38,10 +39,11 @@ struct thread {
 	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t tid;      /* [c] user threads: equal to the pid */
 	bool ktr_suppress; /* [c] its events are refused and counted: the flush thread */
-	const char *name;  /* interned */
-	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
-	struct proc *proc; /* [c] NULL: kernel thread */
-	uint64_t root;     /* [t] physical address of the page table that it runs on */
+	/* Its own to change. There is a NUL in it at every moment. */
+	char name[KTR_THREAD_NAME];
+	const char *ident;       /* for %s only: prints as "NAME tid N", schedgraph's id */
+	struct proc *proc;       /* [c] NULL: kernel thread */
+	uint64_t root;           /* [t] physical address of the page table that it runs on */
 	enum thread_state state; /* [r] */
 	uint8_t prio;            /* [r] */
 	uint8_t base_prio;       /* [r] */

@@ -26,6 +26,39 @@ def stack_overflow():
     dies("stack_overflow", "(double fault|kernel stack overflow), address 0x[0-9a-f]+$", r"recurse[.\w]*")
 
 
+NAMES = """
+cat > /tmp/names << 'EOF'
+n=0
+while [ $n -lt {programs} ]; do
+name=/tmp/a_program_with_a_name_that_is_longer_than_it_need_be_for_what_it_does_which_is_nothing_at_all_$n
+cp /bin/true $name
+$name
+rm $name
+n=$((n+1))
+done
+n=0
+while [ $n -lt {files} ]; do
+true 2> /dev/null < /tmp/no_such_file_number_$n
+n=$((n+1))
+done
+EOF
+su 1000 sh /tmp/names
+cp /bin/true /tmp/last_program
+/tmp/last_program
+sysctl debug.kdb.trap=1
+"""
+
+
+@test("a user's thousands of names, of programs and of files, leave room for those that come after, and for the panic's")
+def names():
+    r = boot(NAMES.format(programs=300, files=10000), smp=2, mask="PROC,VFS", trace=True).expect(101)
+    texts = [e["text"] for e in r.events]
+    check(any("no_such_file_number_9999" in t for t in texts), "the last name of a file is not in the trace")
+    check(any(t.startswith("exec: ") and "name last_program" in t for t in texts), "no name of the last program")
+    check(any("page fault, address 0x10" in t for t in texts if t.startswith("panic: ")), "the panic's own text is gone")
+    check_match(r"panic: page fault, address 0x10$", r.out.split("events:")[1], "the panic's event on the console")
+
+
 def panics(name, message):
     """A death of tests/kernel/death_test.c, booted in the test kernel."""
     r = boot(sets=[f"kern.test=death_{name}"], options=["--kernel", str(BUILD / "kestrel-test")]).expect(101)

@@ -186,66 +186,142 @@ sites_are_numbered_without_holes(void **state)
 	assert_null(ktr_site_get(3));
 }
 
+static const char *
+text_of(const char *handle)
+{
+	static char buf[KTR_STRING_MAX];
+	return ktr_string_text((uintptr_t)handle, buf);
+}
+
 static void
 interned_strings_are_one_and_resolve(void **state)
 {
 	(void)state;
-	char buf[KTR_STRING_MAX], text[40], local[] = "local";
+	char text[40], local[] = "local";
 	const char *first = ktr_intern("hello");
 	snprintf(text, sizeof(text), "%s", "hello");
 	assert_ptr_equal(ktr_intern(text), first);
-	assert_string_equal(ktr_string_text((uintptr_t)first, buf), "hello");
+	assert_string_equal(text_of(first), "hello");
 	assert_ptr_not_equal(ktr_intern("hell"), first);
-	assert_string_equal(ktr_string_text((uintptr_t) "read-only", buf), "read-only");
-	assert_null(ktr_string_text((uintptr_t)local, buf));
-	assert_null(ktr_string_text(1, buf));
-	assert_null(ktr_string_text(UINT64_MAX, buf));
+	assert_string_equal(text_of(ktr_intern("")), "");
+	assert_string_equal(text_of("read-only"), "read-only");
+	assert_null(text_of(local));
+	assert_null(text_of((const char *)1));
+	assert_null(text_of((const char *)UINT64_MAX));
 }
 
 static void
 thread_names_follow_their_threads(void **state)
 {
 	(void)state;
-	char buf[KTR_STRING_MAX];
-	assert_null(ktr_thread_name_get(5));
-	assert_string_equal(ktr_string_text((uintptr_t)ktr_thread_ident(5), buf), "tid 5");
+	char buf[KTR_THREAD_NAME];
+	assert_null(ktr_thread_name_get(5, buf));
+	assert_string_equal(text_of(ktr_thread_ident(5)), "tid 5");
 	ktr_thread_name(5, "sh");
-	assert_string_equal(ktr_thread_name_get(5), "sh");
-	assert_string_equal(ktr_string_text((uintptr_t)ktr_thread_ident(5), buf), "sh tid 5");
+	assert_string_equal(ktr_thread_name_get(5, buf), "sh");
+	assert_string_equal(text_of(ktr_thread_ident(5)), "sh tid 5");
 	ktr_thread_name(5, "load");
-	assert_string_equal(ktr_thread_name_get(5), "load");
+	assert_string_equal(ktr_thread_name_get(5, buf), "load");
 	/* Thousands of others come and go: a living thread keeps its name. */
 	for (uint32_t tid = 1000; tid < 9000; tid++) {
 		ktr_thread_name(tid, "other");
-		assert_string_equal(ktr_thread_name_get(tid), "other");
+		assert_string_equal(ktr_thread_name_get(tid, buf), "other");
 		ktr_thread_gone(tid);
-		assert_string_equal(ktr_thread_name_get(tid), "other");
+		assert_string_equal(ktr_thread_name_get(tid, buf), "other");
 	}
-	assert_string_equal(ktr_thread_name_get(5), "load");
+	assert_string_equal(ktr_thread_name_get(5, buf), "load");
 	/* Once it is gone too, its place is taken. */
 	ktr_thread_gone(5);
 	for (uint32_t tid = 5 + 256; tid <= 5 + 256 * 8; tid += 256)
 		ktr_thread_name(tid, "late");
-	assert_null(ktr_thread_name_get(5));
+	assert_null(ktr_thread_name_get(5, buf));
+	ktr_thread_name(7, "a name that has more than the 31 characters for which there is room");
+	assert_string_equal(ktr_thread_name_get(7, buf), "a name that has more than the 3");
+}
+
+/* As a user does who runs program after program, each of another name. */
+#define NAMES 10000u
+
+static void
+names_without_end_leave_the_newest_readable(void **state)
+{
+	(void)state;
+	static const char *handles[NAMES];
+	char text[40], buf[KTR_THREAD_NAME];
+	unsigned gone = 0;
+	const char *kept = ktr_intern_keep("CPU 0 load");
+	ktr_thread_name(3, "init");
+	for (unsigned i = 0; i < NAMES; i++) {
+		snprintf(text, sizeof(text), "program number %u", i);
+		handles[i] = ktr_intern(text);
+		assert_string_equal(text_of(handles[i]), text);
+		assert_ptr_equal(ktr_intern(text), handles[i]);
+		ktr_thread_name(1000 + i, text);
+		ktr_thread_gone(1000 + i);
+	}
+	/* A text has its 8 bytes, a NUL, and is rounded up. */
+	unsigned stay = KTR_INTERN_BYTES / 32;
+	for (unsigned i = 0; i < NAMES; i++) {
+		snprintf(text, sizeof(text), "program number %u", i);
+		gone += strcmp(text_of(handles[i]), "(gone)") == 0;
+		if (strcmp(text_of(handles[i]), "(gone)") != 0 || i >= NAMES - stay)
+			assert_string_equal(text_of(handles[i]), text);
+	}
+	assert_in_range(gone, NAMES / 2, NAMES - stay);
+	assert_string_equal(text_of(ktr_intern("panic: the last word")), "panic: the last word");
+	/* What others do costs neither the kernel's own texts nor a living thread's name. */
+	assert_string_equal(text_of(kept), "CPU 0 load");
+	assert_string_equal(ktr_thread_name_get(3, buf), "init");
 }
 
 static void
-full_arena_gives_one_text_and_goes_on(void **state)
+text_in_use_stays_readable(void **state)
 {
 	(void)state;
-	char text[300], buf[KTR_STRING_MAX];
-	const char *kept = ktr_intern("kept");
-	const char *p = "";
-	for (unsigned i = 0; i < 20000 && strcmp(p, "(intern full)") != 0; i++) {
-		snprintf(text, sizeof(text), "string number %u", i);
-		p = ktr_intern(text);
+	char text[40];
+	unsigned handles = 0;
+	const char *last = NULL;
+	for (unsigned i = 0; i < NAMES; i++) {
+		const char *used = ktr_intern("used again and again");
+		snprintf(text, sizeof(text), "others %u", i);
+		ktr_intern(text);
+		assert_string_equal(text_of(used), "used again and again");
+		handles += used != last;
+		last = used;
 	}
-	assert_string_equal(p, "(intern full)");
-	assert_true(ktr_intern_used() <= KTR_INTERN_BYTES);
-	assert_ptr_equal(ktr_intern("kept"), kept);
-	assert_string_equal(ktr_string_text((uintptr_t)p, buf), "(intern full)");
-	ktr_thread_name(7, "a name that is new");
-	assert_null(ktr_thread_name_get(7));
+	assert_in_range(handles, 2, NAMES / 100);
+}
+
+static void
+texts_that_stay_never_take_all_room(void **state)
+{
+	(void)state;
+	char text[40];
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(text, sizeof(text), "a text that stays %u", i);
+		assert_string_equal(text_of(ktr_intern_keep(text)), text);
+	}
+}
+
+/* Every byte of the memory that a damaged handle or text may name leads to a text or to none. */
+static void
+damaged_texts_are_gone(void **state)
+{
+	(void)state;
+	static struct ktr_names hurt;
+	char buf[KTR_STRING_MAX];
+	const char *handle = ktr_intern("a text to be damaged");
+	uint64_t value = (uintptr_t)handle;
+	size_t at = KTR_INTERN_KEPT + (value - KTR_INTERN_KEPT) % KTR_INTERN_BYTES;
+	for (unsigned bit = 0; bit < 8 * 28; bit++) {
+		hurt = *ktr_names_get();
+		((uint8_t *)hurt.texts)[at + bit / 8] ^= (uint8_t)(1u << bit % 8);
+		assert_string_equal(ktr_names_text(&hurt, value, buf), "(gone)");
+	}
+	for (uint64_t off = 0; off < sizeof(hurt.texts); off++)
+		assert_non_null(ktr_names_text(&hurt, KTR_INTERN_TAG << 48 | off, buf));
+	memset(hurt.texts, 'x', sizeof(hurt.texts));
+	assert_string_equal(ktr_names_text(&hurt, value, buf), "(gone)");
 }
 
 static void
@@ -255,7 +331,7 @@ long_strings_are_cut(void **state)
 	char text[400];
 	memset(text, 'x', sizeof(text));
 	text[399] = '\0';
-	assert_int_equal(strlen(ktr_intern(text)), 255);
+	assert_int_equal(strlen(text_of(ktr_intern(text))), 255);
 }
 
 static void
@@ -271,26 +347,21 @@ entry_text_prints_an_event_of_this_program(void **state)
 	assert_string_equal(buf, "alpha switches to 1");
 }
 
-/* Before the one that fills it. */
 static void
 names_move_and_keep_what_they_held(void **state)
 {
 	(void)state;
 	static struct ktr_names elsewhere;
-	char buf[KTR_STRING_MAX], *was = (char *)ktr_names_get()->arena;
-	const char *old = ktr_intern("from before");
+	char buf[KTR_THREAD_NAME];
+	const char *old = ktr_intern("from before"), *kept = ktr_intern_keep("kept from before");
 	ktr_thread_name(77, "mover");
 	ktr_names_move(&elsewhere);
 	assert_ptr_equal(ktr_names_get(), &elsewhere);
-	assert_string_equal(ktr_thread_name_get(77), "mover");
-	const char *again = ktr_intern("from before");
-	assert_true(again >= elsewhere.arena && again < elsewhere.arena + KTR_INTERN_BYTES);
-	assert_ptr_equal(again - elsewhere.arena, old - was);
-	/* What was handed out before is still a text, and so are new ones. */
-	assert_ptr_equal(ktr_string_text((uintptr_t)old, buf), old);
-	assert_ptr_equal(ktr_string_text((uintptr_t)again, buf), again);
-	assert_ptr_equal(ktr_string_text((uintptr_t)ktr_intern("later"), buf), ktr_intern("later"));
-	assert_int_equal(elsewhere.arena[KTR_INTERN_BYTES - 1], 0);
+	assert_string_equal(ktr_thread_name_get(77, buf), "mover");
+	assert_ptr_equal(ktr_intern("from before"), old);
+	assert_string_equal(text_of(old), "from before");
+	assert_string_equal(text_of(kept), "kept from before");
+	assert_string_equal(text_of(ktr_intern("later")), "later");
 }
 
 int
@@ -308,7 +379,10 @@ main(void)
 	    cmocka_unit_test(long_strings_are_cut),
 	    cmocka_unit_test(names_move_and_keep_what_they_held),
 	    cmocka_unit_test_setup(entry_text_prints_an_event_of_this_program, begin),
-	    cmocka_unit_test(full_arena_gives_one_text_and_goes_on),
+	    cmocka_unit_test(names_without_end_leave_the_newest_readable),
+	    cmocka_unit_test(text_in_use_stays_readable),
+	    cmocka_unit_test(texts_that_stay_never_take_all_room),
+	    cmocka_unit_test(damaged_texts_are_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

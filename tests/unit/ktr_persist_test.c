@@ -115,7 +115,7 @@ a_header_that_points_outside_is_refused(void **state)
 	const struct ktr_persist good = *h;
 	seal(h);
 	assert_true(valid());
-	for (unsigned w = 0; w < 3; w++) {
+	for (unsigned w = 0; w < 2; w++) {
 		for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 			*h = good;
 			h->windows[w].at = bad[i];
@@ -125,12 +125,10 @@ a_header_that_points_outside_is_refused(void **state)
 			h->windows[w].size = bad[i];
 			seal(h);
 			assert_false(valid());
-			if (w < 2) {
-				*h = good;
-				h->windows[w].crcs = bad[i];
-				seal(h);
-				assert_false(valid());
-			}
+			*h = good;
+			h->windows[w].crcs = bad[i];
+			seal(h);
+			assert_false(valid());
 		}
 	}
 	*h = good;
@@ -162,12 +160,14 @@ addresses_of_the_writer_lead_to_what_it_had_there(void **state)
 	assert_int_equal(r.bad_count, 0);
 	assert_true(ktr_persist_read(&r, (uintptr_t)rodata, text, 22));
 	assert_string_equal(text, "a text of the program");
-	/* Interned before and after the move. */
-	assert_true(ktr_persist_read(&r, (uintptr_t)before, text, 12));
-	assert_string_equal(text, "said before");
-	assert_true(ktr_persist_read(&r, (uintptr_t)ktr_thread_name_get(3), text, 6));
-	assert_string_equal(text, "three");
 	assert_true(ktr_persist_read(&r, r.region->root, &root, sizeof(root)));
+	/* Interned before and after the move. */
+	static struct ktr_names names;
+	char buf[KTR_STRING_MAX];
+	assert_true(ktr_persist_read(&r, root.names, &names, sizeof(names)));
+	assert_string_equal(ktr_names_text(&names, (uintptr_t)before, buf), "said before");
+	assert_true(ktr_names_thread(&names, 3, buf) != 0);
+	assert_string_equal(buf, "three");
 	assert_memory_equal(root.magic, KTR_IMAGE_MAGIC, 8);
 	assert_int_equal(root.rings[0].entries, ENTRIES);
 	assert_true(ktr_persist_read(&r, root.sites, &one, sizeof(one)));
