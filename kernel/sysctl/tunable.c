@@ -2,10 +2,12 @@
  * tunable.c - loader parameters: what the parser finds sets sysctls, or is kept to be asked for by
  * name.
  *
- * Everything works before the heap exists: values that are needed later are kept in a fixed arena.
- * Each name is kept once, and the last setting counts: loader.conf comes first, then the command
- * line. Locking: none. Written by the boot CPU alone before other threads run; read-only
- * afterwards.
+ * Everything works before the heap exists: values that are needed later are kept in a fixed table.
+ * Each declared name has one place there, with room for any value, and the last setting counts:
+ * loader.conf comes first, then the command line. So nothing that stands in the one can leave no
+ * room for the other.
+ *
+ * Locking: none. Written by the boot CPU alone before other threads run; read-only afterwards.
  */
 #include "kernel/sysctl/tunable.h"
 
@@ -19,8 +21,7 @@
 #include "ktr/ktr.h"
 #include "ktr/word.h"
 
-#define TUNABLE_KEPT_MAX       64
-#define TUNABLE_ARENA          8192
+#define TUNABLE_KEPT_MAX       16
 #define TUNABLE_COMPLAINTS_MAX 10
 #define TUNABLE_SHOW_MAX       40                   /* bytes of nonsense that a complaint shows */
 #define TUNABLE_WORDS          ((const char *)NULL) /* source: the command line */
@@ -29,16 +30,14 @@ extern const struct tunable __start_tunables[], __stop_tunables[];
 
 /* A setting kept: of a TUNABLE(), or of a sysctl that waits for the heap. */
 struct kept {
-	const char *name;   /* the declaration's own string */
-	const char *value;  /* in the arena */
+	const char *name; /* the declaration's own string */
+	char value[LOADER_VALUE_MAX];
 	const char *source; /* "loader.conf", or TUNABLE_WORDS */
 	unsigned line;
 };
 
 static struct kept kept[TUNABLE_KEPT_MAX];
 static unsigned kept_count;
-static char arena[TUNABLE_ARENA];
-static size_t arena_used;
 static unsigned complaints;
 
 /* "loader.conf:3: " or "command line: ", then the sentence; at most a handful, the rest is counted.
@@ -73,19 +72,18 @@ static void
 keep(const char *name, const char *value, const char *source, unsigned line)
 {
 	struct kept *k = kept_find(name);
-	size_t n = strlen(value) + 1;
 
-	if ((k == NULL && kept_count == TUNABLE_KEPT_MAX) || n > TUNABLE_ARENA - arena_used) {
-		complain(source, line,
-			 "%s: no room left, expected at most %d parameters with %d bytes", name,
-			 TUNABLE_KEPT_MAX, TUNABLE_ARENA);
+	if (k == NULL && kept_count == TUNABLE_KEPT_MAX) {
+		complain(source, line, "%s: no room left, expected at most %d parameters", name,
+			 TUNABLE_KEPT_MAX);
 		return;
 	}
 	if (k == NULL)
 		k = &kept[kept_count++];
-	memcpy(arena + arena_used, value, n);
-	*k = (struct kept){name, arena + arena_used, source, line};
-	arena_used += n;
+	k->name = name;
+	strlcpy(k->value, value, sizeof(k->value));
+	k->source = source;
+	k->line = line;
 }
 
 static const struct tunable *

@@ -109,6 +109,15 @@ def long_loader_conf():
     check_eq(run.out.splitlines()[-1], "256", "debug.ktr.entries")
 
 
+@test("settings that loader.conf repeats thousands of times leave room for the command line's")
+def repeated_settings():
+    conf = scratch_file(".conf")
+    conf.write_text('debug.ktr.entries="64"\n' * 3000 + f'init.script="{"x" * 1000}"\n' * 30)
+    run = boot("sysctl -n debug.ktr.entries\n", sets=["debug.ktr.entries=512"],
+               options=["--loader-conf", str(conf)]).expect()
+    check_eq(run.out.split(), ["512"], "debug.ktr.entries, and nothing said")
+
+
 @test("sysctl: unknown, read-only, ill-typed and forbidden each get status 1 and a message that fits")
 def sysctl_errors():
     cases = [
