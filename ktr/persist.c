@@ -206,6 +206,16 @@ ktr_persist_valid(const void *p, uint64_t phys, size_t room)
 	return true;
 }
 
+bool
+ktr_persist_resembles(const void *p)
+{
+	const struct ktr_persist *h = p;
+	unsigned same = 0;
+	for (size_t i = 0; i < sizeof(h->magic); i++)
+		same += h->magic[i] == KTR_PERSIST_MAGIC[i];
+	return same > sizeof(h->magic) / 2;
+}
+
 static bool
 block_is_bad(const struct ktr_persist_reader *r, uint64_t n)
 {

@@ -23,7 +23,7 @@
 #define KTR_PERSIST_TEXTS   2u    /* windows of ktr_persist_make()'s caller */
 #define KTR_PERSIST_BLOCK   4096u /* bytes under one checksum */
 #define KTR_PERSIST_BLOCKS  256u  /* in all windows: 1 MiB of sites and texts */
-/** Regions begin at a multiple of it, so that they are found again. */
+/** Regions begin at a multiple of it. */
 #define KTR_PERSIST_ALIGN (1u << 20)
 
 /** Addresses [va, va + size) of the kernel that wrote the region stand at offset `at`. */
@@ -73,6 +73,9 @@ bool ktr_persist_free(void *p);
  * is.
  */
 bool ktr_persist_valid(const void *p, uint64_t phys, size_t room);
+
+/** Was there the header of a region at p, of which some bytes are damaged? */
+bool ktr_persist_resembles(const void *p);
 
 /** A region of another boot, for reading. */
 struct ktr_persist_reader {

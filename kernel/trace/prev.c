@@ -141,11 +141,11 @@ prev_forget(void)
 {
 	uint64_t start = prev->phys, size = prev->size;
 
-	memset(prev->magic, 0, sizeof(prev->magic));
+	memset(prev, 0, sizeof(*prev));
 	prev = NULL;
 	prev_sound = prev_torn = 0;
 	if (prev_own)
-		page_add(start, start + size);
+		page_add(start + PAGE_SIZE, start + size); /* but for the header's page */
 }
 
 static int

@@ -51,9 +51,9 @@ sysctl debug.kdb.trap=1
 
 @test("a user's thousands of names, of programs and of files, leave room for those that come after, and for the panic's")
 def names():
-    r = boot(NAMES.format(programs=300, files=10000), smp=2, mask="PROC,VFS", trace=True).expect(101)
+    r = boot(NAMES.format(programs=80, files=5000), smp=2, mask="PROC,VFS", trace=True).expect(101)
     texts = [e["text"] for e in r.events]
-    check(any("no_such_file_number_9999" in t for t in texts), "the last name of a file is not in the trace")
+    check(any("no_such_file_number_4999" in t for t in texts), "the last name of a file is not in the trace")
     check(any(t.startswith("exec: ") and "name last_program" in t for t in texts), "no name of the last program")
     check(any("page fault, address 0x10" in t for t in texts if t.startswith("panic: ")), "the panic's own text is gone")
     check_match(r"panic: page fault, address 0x10$", r.out.split("events:")[1], "the panic's event on the console")

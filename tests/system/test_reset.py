@@ -177,6 +177,61 @@ def other_build():
     check(all(e["file"] and "(bad" not in e["text"] for e in found.values()), "an event without its texts")
 
 
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+HEADER = 512  # bytes, or a few less, with the magic, the checksum of what comes after it, version, size, place and boot
+
+
+@test("what a program wrote into its own memory is never taken for the log of the boot before")
+def forged():
+    ram = Ram()
+    ram.boot(RECORD + "reboot\n").expect(125)
+    (at, size), = ram.regions()
+    check(found_events(ram.copy().boot(LOOK).expect(0)) > 1000, "the region is not found where it is")
+    with open(ram.path, "r+b") as f:
+        f.seek(at)
+        region = bytearray(f.read(size))
+        f.seek(at)
+        f.write(bytes(size))
+        length = next(n for n in range(64, HEADER, 8)
+                      if crc32c(region[12:n]) == int.from_bytes(region[8:12], "little"))
+        base = int.from_bytes(region[24:32], "little") - at  # where the machine's memory begins
+        region[32:40] = (1 << 60).to_bytes(8, "little")
+        # At every MiB of the upper half, as a program that got those pages would leave it; but not at the kernel's two
+        # places, whose first pages it never gives away.
+        for other in range(Ram.SIZE // 2, Ram.SIZE - size, MIB):
+            if other - at not in (0, 8 * MIB, 16 * MIB):
+                region[24:32] = (base + other).to_bytes(8, "little")
+                region[8:12] = crc32c(region[12:length]).to_bytes(4, "little")
+                f.seek(other)
+                f.write(region[:MIB])
+    check_eq(ram.boot("sysctl -n debug.ktr.prev.events\n").expect(0).out.split(), ["0"], "events that were believed")
+
+
+@test("a damaged header is told of, and the boot goes on")
+def damaged_header():
+    ram = Ram()
+    ram.boot(RECORD + "reboot\n").expect(125)
+    (at, _), = ram.regions()
+    for bit in (3, 100, 333, 1000):
+        copy = ram.copy()
+        with open(copy.path, "r+b") as f:
+            f.seek(at + bit // 8)
+            byte = f.read(1)[0] ^ 1 << bit % 8
+            f.seek(at + bit // 8)
+            f.write(bytes([byte]))
+        r = copy.boot(LOOK).expect(0)
+        check_match("ktr: the log of the boot before is lost: its header is damaged", r.out, f"bit {bit}")
+        check_eq(found_events(r), 0, "events")
+
+
 @test("clear gives the memory back, and there is no log any more")
 def clear():
     r = boot("""
