@@ -13,9 +13,13 @@
 /** Top 16 bits of a thread ident: an address that no CPU of ours can have. */
 #define KTR_IDENT_TAG 0x7a5cull
 
-/** Bytes of text that can be interned, with their NULs. */
+/** Bytes of text that can be interned, with their NULs: a power of two, at least 1024. */
+#ifndef KTR_INTERN_BYTES
 #define KTR_INTERN_BYTES (64u * 1024)
-#define KTR_INTERN_SLOTS 4096u /* power of two */
+#endif
+#define KTR_INTERN_SLOTS (KTR_INTERN_BYTES / 16)
+_Static_assert(KTR_INTERN_BYTES >= 1024 && (KTR_INTERN_BYTES & (KTR_INTERN_BYTES - 1)) == 0,
+	       "KTR_INTERN_BYTES");
 #define KTR_THREAD_SETS  256u  /* power of two */
 #define KTR_THREAD_WAYS  4u
 #define KTR_THREAD_GONE  0x80000000u /* in the lower half of a slot: the thread has ended */

@@ -4,9 +4,10 @@
 
 ktr-amalgamation: build/ktr/ktr.c ## write build/ktr/ktr.c and ktr.h, the log as two files for other kernels
 
-build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(wildcard ktr/*.h ktr/*.def)
+build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS) $(wildcard ktr/*.h ktr/*.def ktr/port/*.h)
 	$(call say,GEN)
-	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS)
+	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
+	$Qcp ktr/port/ktr_port_default.h build/ktr/
 
 # A bare-metal program for riscv64, on one hart or four, with text patching or without: riscv64-virt-HARTS-PATCH.
 KTR_EXAMPLE   := ktr/examples/riscv64-virt

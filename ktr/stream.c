@@ -1,11 +1,10 @@
 /*
  * stream.c - drains the rings into frames, pass by pass.
  *
- * A pass: note the clock and the heads, then wait until all record calls of before have finished.
- * Then events below those heads are whole or torn for good: not even a recorder that was
- * interrupted by a whole turn of the ring can still write into their slots. That the clock was
- * noted before a wait that is over is what the next pass's MARK needs: events with an earlier clock
- * lie below the next heads.
+ * A pass takes the events below the heads that it finds at its start. It ends with a MARK, a time
+ * before which no more events come. That is the time at which the last pass began, if every CPU
+ * took an interrupt after that (ktr_port_sync()): a record that had read an earlier clock by then
+ * was finished, and lies below the heads of this pass, or it began again and read the clock anew.
  *
  * Invariants: s->cpu[].cursor only grows; each sequence number below it was delivered or reported
  * lost, once. The ring's own cursor and counts follow those of the accounting stream.
@@ -54,11 +53,11 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 {
 	uint64_t tail, head;
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	if (c->exists || !ktr_ring_window(cpu, &tail, &head))
+	if (c->exists || !ktr_log_window(s->log, cpu, &tail, &head))
 		return;
 	*c = (struct ktr_stream_cpu){.exists = true};
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0)
-		c->first = ktr_rings[cpu].cursor;
+		c->first = s->log->cpu[cpu].cursor;
 	else
 		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
 	c->cursor = c->end = c->first;
@@ -67,13 +66,19 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 void
 ktr_stream_open(struct ktr_stream *s, unsigned flags)
 {
-	ktr_encoder_init(&s->enc, NULL, NULL);
+	ktr_stream_open_log(s, &ktr_main, flags);
+}
+
+void
+ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags)
+{
+	ktr_encoder_init(&s->enc, NULL, log);
+	s->log = log;
 	s->flags = flags;
 	s->state = KTR_STREAM_IDLE;
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
 	s->header_at = 0;
-	s->quiesced = false;
 	s->first_pass = true;
 	s->pass_over = false;
 	s->truncated = false;
@@ -95,16 +100,15 @@ stream_table(struct ktr_stream *s)
 		uint64_t tail, head = c->cursor;
 		if (!c->exists)
 			continue;
-		ktr_ring_window(cpu, &tail, &head);
+		ktr_log_window(s->log, cpu, &tail, &head);
 		rows[n++] = (struct ktr_wire_cpu){
 		    .cpu = cpu,
 		    .first = c->first,
 		    .next = c->cursor,
 		    .delivered = c->delivered,
 		    .overwritten = c->overwritten,
-		    .torn = c->torn,
 		    .cleared = c->cleared,
-		    .suppressed = __atomic_load_n(&ktr_rings[cpu].suppressed, __ATOMIC_RELAXED),
+		    .suppressed = __atomic_load_n(&s->log->cpu[cpu].suppressed, __ATOMIC_RELAXED),
 		    .left = head - c->cursor,
 		};
 	}
@@ -135,11 +139,11 @@ stream_advance(struct ktr_stream *s, unsigned cpu, uint64_t count, uint64_t *her
 	if ((s->flags & KTR_STREAM_ACCOUNT) == 0)
 		return;
 	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
-	uint32_t *moving = &ktr_rings[cpu].moving;
+	uint32_t *moving = &s->log->cpu[cpu].moving;
 	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
 	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
 	__atomic_store_n(ring, *ring + count, __ATOMIC_RELAXED);
-	__atomic_store_n(&ktr_rings[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->log->cpu[cpu].cursor, s->cpu[cpu].cursor, __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in ktr_stats_get() */
 	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
 }
@@ -156,7 +160,7 @@ stream_pass_begin(struct ktr_stream *s)
 		stream_cpu_begin(s, cpu);
 		if (!c->exists)
 			continue;
-		ktr_ring_window(cpu, &tail, &c->end);
+		ktr_log_window(s->log, cpu, &tail, &c->end);
 		any |= c->end > c->cursor;
 	}
 	/* A pass without events still has a mark to give, if the last one left it. */
@@ -164,8 +168,7 @@ stream_pass_begin(struct ktr_stream *s)
 		return false;
 	bool stopped = (s->flags & KTR_STREAM_STOPPED) != 0;
 	s->mark = stopped ? s->started : s->settled;
-	s->quiesced = stopped || (any && ktr_port_quiesce());
-	if (s->quiesced)
+	if (stopped || (any && ktr_port_sync()))
 		s->settled = s->started;
 	s->first_pass = false;
 	s->turn = 0;
@@ -178,7 +181,7 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 {
 	struct ktr_entry entry;
 	for (unsigned tries = 0; tries < 4 && seq < s->cpu[cpu].end; tries++, seq++) {
-		if (ktr_ring_read(cpu, seq, &entry) == KTR_READ_OK)
+		if (ktr_log_read(s->log, cpu, seq, &entry) == KTR_READ_OK)
 			return entry.ticks;
 	}
 	return s->started;
@@ -189,55 +192,39 @@ static void
 stream_gone(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	struct ktr_ring *ring = &ktr_rings[cpu];
 	uint64_t tail, head, first = c->cursor;
-	if (!ktr_ring_window(cpu, &tail, &head))
+	if (!ktr_log_window(s->log, cpu, &tail, &head))
 		return;
-	bool cleared = ring->owned && tail == ring->base;
+	bool cleared = tail == ktr_log_ring(s->log, cpu)->base;
 	uint64_t to = stream_next_ticks(s, cpu, tail);
 	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
 	ktr_encode_loss(&s->enc, cpu, first, tail - first, from, to,
 			cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN);
 	stream_advance(s, cpu, tail - first, cleared ? &c->cleared : &c->overwritten,
-		       &ring->overwritten);
+		       &s->log->cpu[cpu].overwritten);
 }
 
-/* The run of events from the cursor on that were claimed and never published. */
-static void
-stream_torn(struct ktr_stream *s, unsigned cpu)
-{
-	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	struct ktr_entry entry;
-	uint64_t first = c->cursor, seq = first;
-	while (seq < c->end && ktr_ring_read(cpu, seq, &entry) == KTR_READ_UNPUBLISHED)
-		seq++;
-	if (seq == first)
-		return;
-	uint64_t from = c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
-	ktr_encode_loss(&s->enc, cpu, first, seq - first, from, stream_next_ticks(s, cpu, seq),
-			KTR_LOSS_TORN);
-	stream_advance(s, cpu, seq - first, &c->torn, &ktr_rings[cpu].torn);
-}
-
-/* The run of whole events from the cursor on that fits into one batch. Returns how it ended. */
-static enum ktr_read_status
+/* The run of events from the cursor on that fits into one batch. False: the next one is gone. */
+static bool
 stream_run(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	enum ktr_read_status status = KTR_READ_OK;
+	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	struct ktr_entry entry;
+	bool there = true;
 	uint64_t seq = c->cursor;
 	while (seq < c->end) {
-		status = ktr_ring_read(cpu, seq, &entry);
-		if (status != KTR_READ_OK || !ktr_encode_event(&s->enc, cpu, seq, &entry))
+		there = ktr_ring_copy(ring, seq, &entry);
+		if (!there || !ktr_encode_event(&s->enc, cpu, seq, &entry))
 			break;
 		c->ticks = entry.ticks;
 		seq++;
 	}
 	if (seq != c->cursor)
-		stream_advance(s, cpu, seq - c->cursor, &c->delivered, &ktr_rings[cpu].delivered);
+		stream_advance(s, cpu, seq - c->cursor, &c->delivered,
+			       &s->log->cpu[cpu].delivered);
 	ktr_encode_batch(&s->enc);
-	return status;
+	return there;
 }
 
 /* Makes one batch of a CPU's events, or reports one loss. False: nothing is left of it in this
@@ -249,13 +236,11 @@ stream_cpu_batch(struct ktr_stream *s, unsigned cpu)
 	uint64_t start = c->cursor;
 	if (!c->exists || c->cursor >= c->end)
 		return false;
-	enum ktr_read_status status = stream_run(s, cpu);
+	bool there = stream_run(s, cpu);
 	if (c->cursor != start)
 		return true;
-	if (status == KTR_READ_GONE)
+	if (!there)
 		stream_gone(s, cpu);
-	else if (status != KTR_READ_OK && s->quiesced)
-		stream_torn(s, cpu);
 	return c->cursor != start;
 }
 
@@ -347,7 +332,7 @@ ktr_stream_pending(const struct ktr_stream *s)
 	uint64_t sum = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		uint64_t tail, head;
-		if (s->cpu[cpu].exists && ktr_ring_window(cpu, &tail, &head) &&
+		if (s->cpu[cpu].exists && ktr_log_window(s->log, cpu, &tail, &head) &&
 		    head > s->cpu[cpu].cursor)
 			sum += head - s->cpu[cpu].cursor;
 	}

@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-#include "arch/irq.h"
 #include "arch/patch.h"
 #include "arch/pcpu.h"
 #include "kernel/mm/kmap.h"
@@ -68,7 +67,7 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 }
 
 bool
-ktr_port_quiesce(void)
+ktr_port_sync(void)
 {
 	bool flush;
 
@@ -78,7 +77,7 @@ ktr_port_quiesce(void)
 	if (ktr_port_alone())
 		return curthread() == NULL;
 	flush = ktr_flush_rest_begin();
-	smp_ktr_quiesce();
+	smp_call_all(NULL, NULL);
 	if (flush)
 		ktr_flush_rest_end();
 	return true;
@@ -118,11 +117,5 @@ ktr_port_string_ok(const char *p)
 bool
 ktr_port_suppressed(void)
 {
-	bool on = arch_irq_enabled(), suppressed;
-
-	arch_irq_disable(); /* else the flag might be one of a CPU that we have just left */
-	suppressed = stop_inside() || ktr_port_refused[arch_cpu()];
-	if (on)
-		arch_irq_enable();
-	return suppressed;
+	return stop_inside() || ktr_port_refused[arch_cpu()];
 }

@@ -138,8 +138,8 @@ def decoded(trace, err=b""):
     status, out, complaints = ktrdump("--stats", "-i", trace)
     check_eq((status, complaints), (0, ""), "ktrdump --stats")
     for row in re.findall(r"^\d+(?: +\d+){6} .*$", out.split("\ncpu ")[1], re.M):
-        cpu, _, _, torn, cleared, damaged, left = map(int, row.split()[:7])
-        check_eq((torn, cleared, damaged, left), (0, 0, 0, 0), f"torn, cleared, damaged and left on cpu {cpu}")
+        cpu, _, _, corrupt, cleared, damaged, left = map(int, row.split()[:7])
+        check_eq((corrupt, cleared, damaged, left), (0, 0, 0, 0), f"corrupt, cleared, damaged and left on cpu {cpu}")
     timestamps_ascend(r)
     merged_by_time(r)
     return r
