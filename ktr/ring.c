@@ -61,7 +61,7 @@
 #define EVERY [0 ... KTR_PORT_MAXCPU - 1]
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-struct ktr_log ktr_main = {
+__extension__ struct ktr_log ktr_main = {
     .name = "main",
     .policy = KTR_POLICY_RING,
     .cpu = {EVERY = {.ring = &ktr_ring_none}, [0] = {.ring = &ktr_boot_ring.ring}},

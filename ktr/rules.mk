@@ -8,6 +8,7 @@ build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS) $(wi
 	$(call say,GEN)
 	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
 	$Qcp ktr/port/ktr_port_default.h build/ktr/
+	$Qsed '/^#include "ktr/d' ktr/port/ktr_x86_64.h > build/ktr/ktr_x86_64.h
 
 # A bare-metal program for riscv64, on one hart or four, with text patching or without: riscv64-virt-HARTS-PATCH.
 KTR_EXAMPLE   := ktr/examples/riscv64-virt
