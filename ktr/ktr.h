@@ -41,7 +41,7 @@
  * one. */
 struct ktr_pair {
 	uint64_t a5, a6;
-};
+} __attribute__((aligned(16)));
 
 /* Record one event of a site that is on; use the macros instead. Any context. */
 void ktr_record0(const struct ktr_site *site);

@@ -28,6 +28,8 @@
  *	                  ring->limit; a restartable sequence. Interrupts are off
  *	KTR_PORT_PAIR(more)
  *	                  the function's parameter `more`, when KTR_PORT_RECORD finds it by itself
+ *	KTR_PORT_THIS_RING()
+ *	                  this CPU's ring, with interrupts off; without KTR_PORT_RECORD
  *	KTR_PORT_RING_OF(cpu)
  *	                  where the pointer to the CPU's ring in the main log is; NULL: no such CPU
  *

@@ -164,12 +164,16 @@ ring_set_turn(const struct ktr_log *log, struct ktr_ring *ring, uint64_t head, u
 }
 
 #ifndef KTR_PORT_RECORD
+#ifndef KTR_PORT_THIS_RING
+#define KTR_PORT_THIS_RING() (*KTR_PORT_RING_OF(ktr_port_cpu()))
+#endif
+
 static inline bool
 ring_record_masked(unsigned n, const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3,
 		   uint64_t a4, struct ktr_pair more)
 {
 	uintptr_t irq = ktr_port_irq_save();
-	bool done = ring_record(*KTR_PORT_RING_OF(ktr_port_cpu()), n, site, a1, a2, a3, a4, more);
+	bool done = ring_record(KTR_PORT_THIS_RING(), n, site, a1, a2, a3, a4, more);
 	ktr_port_irq_restore(irq);
 	return done;
 }
@@ -297,7 +301,7 @@ ktr_record_slow4(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 #define NO_PAIR ((struct ktr_pair){0, 0})
 /* The last two parameters, where only the slow path wants them. */
 #ifndef KTR_PORT_PAIR
-#define KTR_PORT_PAIR(more) (more)
+#define KTR_PORT_PAIR(more) ((struct ktr_pair){(more).a5, (more).a6})
 #endif
 
 KTR_RECORD_TEXT void

@@ -19,8 +19,15 @@ KTR_EXAMPLE_CC = riscv64-unknown-elf-gcc -std=gnu11 -O2 -g -ffreestanding -nostd
 
 ktr-example: $(KTR_EXAMPLES) ## build ktr/examples: the log in a bare-metal riscv64 program
 
+# HARTS PATCH, then the sources
+KTR_EXAMPLE_LINK = $Q$(KTR_EXAMPLE_CC) -DHARTS=$(1) -DKTR_PORT_PATCH=$(2) -nostdlib -static -T $(KTR_EXAMPLE)/kernel.ld \
+	-Wl,--defsym=HARTS=$(1) -Wl,--no-warn-rwx-segments -o $@ $(3)
+
 build/ktr/riscv64-virt-%: build/ktr/ktr.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$Q$(KTR_EXAMPLE_CC) -DHARTS=$(word 1,$(subst -, ,$*)) -DKTR_PORT_PATCH=$(word 2,$(subst -, ,$*)) \
-		-nostdlib -static -T $(KTR_EXAMPLE)/kernel.ld -Wl,--defsym=HARTS=$(word 1,$(subst -, ,$*)) \
-		-Wl,--no-warn-rwx-segments -o $@ $(filter %.c %.S,$^) -lgcc
+	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),$(filter %.c %.S,$^))
+
+# In place of the example's main.c: what a record costs.
+build/ktr/riscv64-bench: build/ktr/ktr.c tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+	$(call say,LINK)
+	$(call KTR_EXAMPLE_LINK,1,1,$(filter-out %/main.c,$(filter %.c %.S,$^)))
