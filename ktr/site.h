@@ -69,7 +69,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 #define KTR_PATCH_SITE_ON(insn, site)                                  \
 	__extension__({                                                \
 		__label__ ktr_on_, ktr_end_;                           \
-		int ktr_hit_ = 0;                                      \
+		int ktr_hit_;                                          \
 		__asm__ goto("1:\t" insn "\n\t"                        \
 			     ".pushsection ktr_patch, \"a?\"\n\t"      \
 			     ".balign 4\n\t"                           \
@@ -81,6 +81,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 			     : "i"(site)                               \
 			     :                                         \
 			     : ktr_on_);                               \
+		ktr_hit_ = 0;                                          \
 		goto ktr_end_;                                         \
 	ktr_on_:                                                       \
 		KTR_COLD_LABEL_;                                       \
