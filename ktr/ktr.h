@@ -70,24 +70,24 @@ ktr_check_format(const char *fmt, ...)
  * GCC refuses to place a variable of an inline function or a template in a section (its bug 41091).
  * So assembly makes the site: once in each file, however often the compiler copies the function.
  */
-#define KTR_TEXT_(x)         #x
-#define KTR_SITE_NAME_(n)    ktr_site_##n
-#define KTR_SITE_AT_(n)      KTR_SITE_NAME_(n)
-#define KTR_SITE_SYMBOL_(n)  "ktr_site_" KTR_TEXT_(n)
-#define KTR_SITE_(site, symbol, m, n, format)                                                 \
-	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden")));    \
-	__asm__ volatile(".ifndef " symbol "\n\t"                                             \
-			 ".pushsection ktr_sites, \"aw\"\n\t"                                 \
-			 ".balign 64\n" symbol ":\n\t"                                        \
-			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"             \
-			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"             \
-			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                                \
-			 ".byte " KTR_PORT_OPERAND "5\n\t"                                   \
-			 ".balign 64\n\t"                                                    \
-			 ".popsection\n\t"                                                   \
-			 ".endif"                                                             \
-			 :                                                                    \
-			 : "i"(__FILE__), "i"(__func__), "i"(format), "i"((uint64_t)(m)),     \
+#define KTR_TEXT_(x)        #x
+#define KTR_SITE_NAME_(n)   ktr_site_##n
+#define KTR_SITE_AT_(n)     KTR_SITE_NAME_(n)
+#define KTR_SITE_SYMBOL_(n) "ktr_site_" KTR_TEXT_(n)
+#define KTR_SITE_(site, symbol, m, n, format)                                              \
+	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden"))); \
+	__asm__ volatile(".ifndef " symbol "\n\t"                                          \
+			 ".pushsection ktr_sites, \"aw\"\n\t"                              \
+			 ".balign 64\n" symbol ":\n\t"                                     \
+			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"          \
+			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"          \
+			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                              \
+			 ".byte " KTR_PORT_OPERAND "5\n\t"                                 \
+			 ".balign 64\n\t"                                                  \
+			 ".popsection\n\t"                                                 \
+			 ".endif"                                                          \
+			 :                                                                 \
+			 : "i"(__FILE__), "i"(__func__), "i"(format), "i"((uint64_t)(m)),  \
 			   "i"(__LINE__), "i"(n))
 #define KTR_RECORD_(m, n, format, args, cargs) \
 	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, cargs)
@@ -110,15 +110,15 @@ ktr_check_format(const char *fmt, ...)
 #endif
 
 /* n: number of parameters; args: them, in parentheses, after a comma; cargs: the same, cast. */
-#define KTR_RECORD_AT_(site, symbol, m, n, format, args, cargs)      \
-	do {                                                         \
-		if (((uint64_t)(m)&KTR_COMPILE) != 0) {              \
-			KTR_SITE_(site, symbol, m, n, format);       \
-			if (KTR_PORT_SITE_ON(&site))                 \
+#define KTR_RECORD_AT_(site, symbol, m, n, format, args, cargs)          \
+	do {                                                             \
+		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                  \
+			KTR_SITE_(site, symbol, m, n, format);           \
+			if (KTR_PORT_SITE_ON(&site))                     \
 				ktr_record##n(&site KTR_UNPAREN_ cargs); \
-		}                                                    \
-		if (0)                                               \
-			ktr_check_format(format KTR_UNPAREN_ args);  \
+		}                                                        \
+		if (0)                                                   \
+			ktr_check_format(format KTR_UNPAREN_ args);      \
 	} while (0)
 
 #define CTR0(m, format)     KTR_RECORD_(m, 0, format, (), ())

@@ -1,5 +1,6 @@
 /*
- * port.h - what ktr asks of the kernel or program around it; ktr/README.md explains how to supply it.
+ * port.h - what ktr asks of the kernel or program around it; ktr/README.md explains how to supply
+ *it.
  *
  * The port's <ktr_port.h> supplies, as macros and static inline functions for any context:
  *

@@ -74,7 +74,7 @@ struct ktr_ring ktr_ring_none;
 struct ktr_ring *
 ktr_log_ring(const struct ktr_log *log, unsigned cpu)
 {
-	struct ktr_ring *const *at = log == &ktr_main       ? KTR_PORT_RING_OF(cpu)
+	struct ktr_ring *const *at = log == &ktr_main        ? KTR_PORT_RING_OF(cpu)
 				     : cpu < KTR_PORT_MAXCPU ? &log->cpu[cpu].ring
 							     : NULL;
 	/* acquire: pairs with the release in ktr/size.c */

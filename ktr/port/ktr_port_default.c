@@ -1,6 +1,6 @@
 /*
- * ktr_port_default.c - bodies of the port's functions, for ports that use ktr_port_default.h. All are
- * weak: a function of the kernel's with the same name replaces one.
+ * ktr_port_default.c - bodies of the port's functions, for ports that use ktr_port_default.h. All
+ * are weak: a function of the kernel's with the same name replaces one.
  *
  * Locking: the control lock is a spin lock. Who holds it may be preempted, so it is for threads.
  */

@@ -68,7 +68,8 @@ hart_main(unsigned hart)
 		ktr_stats_get(0, &stats);
 		if (stats.recorded == ROUNDS) {
 			print("bench ctr6 ");
-			/* The patched instruction is a jump in one loop and a no-op in the other. */
+			/* The patched instruction is a jump in one loop and a no-op in the other.
+			 */
 			print_hundredths((on - off) * 100 / ROUNDS);
 			print(" instructions\n");
 		}

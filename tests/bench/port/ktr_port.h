@@ -66,10 +66,10 @@ ktr_port_irq_restore(uintptr_t irq)
 #define KTR_PORT_RING_OF(n) \
 	((n) < KTR_PORT_MAXCPU && bench_cpus[n] != NULL ? &bench_cpus[n]->ktr_ring : NULL)
 
-#define BENCH_CPU   "%%fs:bench_cpu@tpoff+"
+#define BENCH_CPU    "%%fs:bench_cpu@tpoff+"
 #define KTR_X86_RING "movq " BENCH_CPU "%c[ktr_ring], %%r10"
 #define KTR_X86_TID  "movl " BENCH_CPU "%c[tid], %%eax"
-#define KTR_X86_OPERANDS                                         \
+#define KTR_X86_OPERANDS                                        \
 	, [ktr_ring] "i"(offsetof(struct bench_cpu, ktr_ring)), \
 	    [tid] "i"(offsetof(struct bench_cpu, tid))
 #include "ktr/port/ktr_x86_64.h"

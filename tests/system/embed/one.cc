@@ -1,5 +1,5 @@
 /* one.cc - records in C++, beside two.cc, and prints the texts of CPU 0's events. */
-#include "cxx.h"
+#include "traced.hh"
 
 #include <cstdio>
 

@@ -3,9 +3,9 @@
  * says which these are; then a breakpoint at one after the other is the NMI.
  *
  * Its handler records, closes the ring or has events refused, and returns as a kernel must: to the
- * beginning of a restartable sequence. Its events are refused where it interrupted a record that runs
- * with interrupts off, and nowhere else. Locking: none, there is one thread; another CPU's calls, as
- * ktr_cpumask_set() is, are the handler's.
+ * beginning of a restartable sequence. Its events are refused where it interrupted a record that
+ * runs with interrupts off, and nowhere else. Locking: none, there is one thread; another CPU's
+ * calls, as ktr_cpumask_set() is, are the handler's.
  */
 #define _GNU_SOURCE
 #include <ktr.h>
@@ -17,7 +17,7 @@
 #include <ucontext.h>
 
 #define ENTRIES 8u
-#define STRIKES 4u /* 0 to 3 events of an NMI */
+#define STRIKES 4u      /* 0 to 3 events of an NMI */
 #define TF      0x100ul /* RFLAGS: a debug exception after each instruction (SDM vol. 3B, 17.3.1.4) */
 #define TID     7u
 
@@ -149,8 +149,7 @@ stats(void)
 {
 	struct ktr_stats s;
 
-	if (!ktr_stats_get(0, &s) ||
-	    s.recorded != s.resident + s.overwritten + s.delivered)
+	if (!ktr_stats_get(0, &s) || s.recorded != s.resident + s.overwritten + s.delivered)
 		fail("the accounts do not add up");
 	return s;
 }
@@ -237,6 +236,5 @@ steps(void)
 			run();
 		}
 	}
-	fprintf(stderr, "steps: %u places, %u NMIs, %u restarted\n", place_count, came,
-		restarted);
+	fprintf(stderr, "steps: %u places, %u NMIs, %u restarted\n", place_count, came, restarted);
 }

@@ -1,5 +1,5 @@
 /* two.cc - the same inline functions as in one.cc, and a template for another type. */
-#include "cxx.h"
+#include "traced.hh"
 
 void
 two(void)

@@ -1,4 +1,5 @@
-/* cxx.h - trace points that the compiler copies: of an inline function, a template, a member, a lambda. */
+/* traced.hh - trace points that the compiler copies: of an inline function, a template, a member, a
+ * lambda. */
 #pragma once
 
 #include <ktr.h>
@@ -20,7 +21,8 @@ traced_template(const char *type, T)
 
 struct traced {
 	int x;
-	void member()
+	void
+	member()
 	{
 		CTR2(KTR_SCHED, "member %d %s", x, "text");
 		auto lambda = [](int y) { CTR1(KTR_PROC, "lambda %d", y); };
