@@ -66,29 +66,41 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
  * An insn with a label 1 of its own means the instruction after that label. The record belongs to
  * the function's section group, if there is one: the linker drops both or neither ("?").
  */
-#define KTR_PATCH_SITE_ON(insn, site)                              \
-	__extension__({                                            \
-		__label__ ktr_on_, ktr_end_;                       \
-		int ktr_hit_;                                      \
-		__asm__ goto("1:\t" insn "\n\t"                    \
-			     ".pushsection ktr_patch, \"a?\"\n\t"  \
-			     ".balign 4\n\t"                       \
-			     ".long 1b - .\n\t"                    \
-			     ".long %l[ktr_on_] - .\n\t"           \
-			     ".long " KTR_PORT_OPERAND "0 - .\n\t" \
-			     ".popsection"                         \
-			     :                                     \
-			     : "i"(site)                           \
-			     :                                     \
-			     : ktr_on_);                           \
-		ktr_hit_ = 0;                                      \
-		goto ktr_end_;                                     \
-	ktr_on_:                                                   \
-		KTR_COLD_LABEL_;                                   \
-		ktr_hit_ = 1;                                      \
-	ktr_end_:;                                                 \
-		ktr_hit_;                                          \
+#define KTR_PATCH_ASM_(insn, site)                         \
+	__asm__ goto("1:\t" insn "\n\t"                    \
+		     ".pushsection ktr_patch, \"a?\"\n\t"  \
+		     ".balign 4\n\t"                       \
+		     ".long 1b - .\n\t"                    \
+		     ".long %l[ktr_on_] - .\n\t"           \
+		     ".long " KTR_PORT_OPERAND "0 - .\n\t" \
+		     ".popsection"                         \
+		     :                                     \
+		     : "i"(site)                           \
+		     :                                     \
+		     : ktr_on_)
+#ifdef __cplusplus
+/* A function of its own: Clang 14 takes each label in a function for a target of every asm goto. */
+#define KTR_PATCH_SITE_ON(insn, site)                \
+	([]() __attribute__((always_inline))->bool { \
+		KTR_PATCH_ASM_(insn, site);          \
+		return false;                        \
+	ktr_on_:                                     \
+		return true;                         \
+	}())
+#else
+#define KTR_PATCH_SITE_ON(insn, site)        \
+	__extension__({                      \
+		__label__ ktr_on_, ktr_end_; \
+		_Bool ktr_hit_ = 0;          \
+		KTR_PATCH_ASM_(insn, site);  \
+		goto ktr_end_;               \
+	ktr_on_:                             \
+		KTR_COLD_LABEL_;             \
+		ktr_hit_ = 1;                \
+	ktr_end_:;                           \
+		ktr_hit_;                    \
 	})
+#endif
 
 static inline uintptr_t
 ktr_patch_at(const struct ktr_patch *p)
