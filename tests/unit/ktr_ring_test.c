@@ -207,6 +207,39 @@ stress_every_entry_is_whole_and_counted(void **state)
 			 seen.mixed.args[4], seen.mixed.args[5]);
 }
 
+/* One event more of a log that fills. */
+static bool
+fill_record(struct ktr_log *log, uint64_t n)
+{
+	return ktr_log_record(log, ktr_site_get(0), (uint64_t[KTR_MAXARGS]){n, 1, 2, 3, 4, ~n});
+}
+
+static void
+log_that_fills_refuses_what_has_no_room(void **state)
+{
+	(void)state;
+	static struct ktr_log log = {.name = "test", .policy = KTR_POLICY_FILL};
+	struct ktr_entry e;
+	struct ktr_stats stats;
+	assert_int_equal(ktr_log_open(&log, RING_ENTRIES), 0);
+	for (unsigned n = 0; n < 2 * RING_ENTRIES; n++)
+		assert_int_equal(fill_record(&log, n), n < RING_KEPT);
+	/* A reader has taken the first event: there is room for one. */
+	__atomic_store_n(&log.cpu[0].cursor, 1, __ATOMIC_RELEASE);
+	assert_true(fill_record(&log, RING_KEPT));
+	assert_false(fill_record(&log, RING_KEPT + 1));
+	for (uint64_t seq = 1; seq <= RING_KEPT; seq++) {
+		assert_int_equal(ktr_log_read(&log, 0, seq, &e), KTR_READ_OK);
+		assert_int_equal(e.args[0], seq);
+		assert_int_equal(e.args[5], ~seq);
+	}
+	assert_true(ktr_log_stats(&log, 0, &stats));
+	assert_int_equal(stats.recorded, RING_KEPT + 1);
+	assert_int_equal(stats.resident, RING_KEPT);
+	assert_int_equal(stats.dropped, 2 * RING_ENTRIES - RING_KEPT + 1);
+	ktr_log_close(&log);
+}
+
 int
 main(void)
 {
@@ -215,6 +248,7 @@ main(void)
 	    cmocka_unit_test_setup(ring_keeps_what_was_recorded, ring_begin),
 	    cmocka_unit_test_setup(ring_overwrite_counts_every_event, ring_begin),
 	    cmocka_unit_test_setup(site_that_is_off_evaluates_nothing, ring_begin),
+	    cmocka_unit_test_setup(log_that_fills_refuses_what_has_no_room, ring_begin),
 	    cmocka_unit_test_setup(stress_every_entry_is_whole_and_counted, ring_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
