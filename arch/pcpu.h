@@ -2,7 +2,7 @@
  * pcpu.h - contract: data that each CPU reaches without a look-up.
  *
  * struct arch_pcpu is the port's; it starts struct pcpu (kernel/sync/pcpu.h) and has at least
- * `unsigned cpu`, `struct thread *curthread`, `uint64_t ktr_head`, `struct ktr_turn ktr_turn`.
+ * `unsigned cpu`, `struct thread *curthread`, `struct ktr_ring *ktr_ring` and `uint64_t ktr_tid`.
  */
 #pragma once
 

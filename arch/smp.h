@@ -20,7 +20,7 @@ unsigned arch_cpu_probe(unsigned max);
  * cannot be started, as entry_wait_online() says. Thread context.
  */
 bool arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top);
-/* Fills the rest of the port's part of a pcpu before its CPU runs; cpu and ktr_head are set. */
+/* Fills the rest of the port's part of a pcpu before its CPU runs; cpu and ktr_ring are set. */
 void arch_pcpu_init(struct pcpu *pc);
 /* Interrupts one CPU. Any context. */
 void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);

@@ -62,7 +62,7 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 		timer_interrupt();
 		break;
 	case ENTRY_IRQ_IPI:
-		smp_ipi(number, tf);
+		smp_ipi(number);
 		break;
 	case ENTRY_IRQ_LINE:
 		irq_line_raised(number);
@@ -75,15 +75,12 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 	}
 }
 
-/*
- * May the interrupted thread lose its CPU here? Not inside the record text: so no thread is ever
- * switched out in mid-record, which is what smp_ktr_quiesce() rests on.
- */
+/* May the interrupted thread lose its CPU here? */
 static bool
 preemptible(struct arch_trapframe *tf)
 {
 	return arch_tf_irq_on(tf) && this_pcpu()->irq_depth == 0 &&
-	       this_pcpu()->idle != curthread() && !ktr_port_inside(arch_tf_pc(tf));
+	       this_pcpu()->idle != curthread();
 }
 
 void
@@ -215,11 +212,11 @@ entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 void
 entry_kernel_return(struct arch_trapframe *tf)
 {
-	const struct ktr_restart *claim =
+	const struct ktr_restart *sequence =
 	    ktr_port_inside(arch_tf_pc(tf)) ? ktr_restart_find(arch_tf_pc(tf)) : NULL;
 
-	if (claim != NULL)
-		arch_tf_set_pc(tf, claim->from);
+	if (sequence != NULL)
+		arch_tf_set_pc(tf, sequence->from);
 }
 
 void

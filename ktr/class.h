@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /** One bit per class: KTR_GEN … KTR_PTRACE. The mask is 64 bits wide. */
-enum ktr_class_bit {
+__extension__ enum ktr_class_bit {
 #define KTR_CLASS(name, bit, text) KTR_##name = bit,
 #include "ktr/classes.def"
 #undef KTR_CLASS

@@ -16,7 +16,7 @@
 #include "ktr/site.h"
 
 /** Layout version: debug.ktr.version. */
-#define KTR_VERSION 4
+#define KTR_VERSION 5
 
 #define KTR_ENOENT 2
 #define KTR_ENOMEM 12
@@ -92,19 +92,22 @@ int ktr_resize(unsigned entries);
 /** Empties all rings. What was in them counts as overwritten. */
 void ktr_clear(void);
 
-/** A CPU's accounting, in events: recorded = delivered + resident + overwritten + torn. */
+/** A CPU's accounting, in events: recorded = delivered + resident + overwritten. */
 struct ktr_stats {
-	uint64_t recorded;  /* claimed since start-up */
+	uint64_t recorded;  /* since start-up */
 	uint64_t delivered; /* taken by the accounting stream's sink (ktr/stream.h) */
 	uint64_t resident;  /* in the ring, not yet delivered */
 	/* Lost to newer ones, to a smaller ring, or to clearing. An event that stands in a frame is
 	 * counted here, too, until a sink takes the frame. */
 	uint64_t overwritten;
-	uint64_t torn; /* claimed but never published */
-	uint64_t
-	    suppressed;   /* refused: CPU masked off, or the flush thread's own; not in recorded */
-	uint64_t cleared; /* of overwritten: by ktr_clear() or a smaller ring */
+	uint64_t suppressed; /* not recorded: CPU masked off, the flush thread's own, no ring */
+	uint64_t dropped;    /* not recorded: no room (KTR_POLICY_FILL) */
+	uint64_t cleared;    /* of overwritten: by ktr_clear() or a smaller ring */
 };
 
+struct ktr_log;
+
 /** False: no such CPU. Any context. Exact while nothing is being recorded on it. */
+bool ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);
+/** The same for the main log. */
 bool ktr_stats_get(unsigned cpu, struct ktr_stats *stats);

@@ -225,7 +225,7 @@ ktr_decode_ns(const struct ktr_decode_header *h, uint64_t ticks)
 const char *
 ktr_gap_reason_name(enum ktr_gap_reason reason)
 {
-	static const char *const names[] = {"overwritten", "torn", "cleared", "damaged", "left"};
+	static const char *const names[] = {"overwritten", "corrupt", "cleared", "damaged", "left"};
 	return (unsigned)reason < 5 ? names[reason] : "unknown";
 }
 

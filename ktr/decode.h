@@ -57,7 +57,7 @@ struct ktr_decode_event {
 
 enum ktr_gap_reason {
 	KTR_GAP_OVERWRITTEN = KTR_LOSS_OVERWRITTEN,
-	KTR_GAP_TORN = KTR_LOSS_TORN,
+	KTR_GAP_CORRUPT = KTR_LOSS_CORRUPT,
 	KTR_GAP_CLEARED = KTR_LOSS_CLEARED,
 	KTR_GAP_DAMAGED, /* in frames that could not be read */
 	KTR_GAP_LEFT     /* left in the ring when the stream was cut off */
@@ -77,7 +77,7 @@ struct ktr_decode_gap {
 /** A CPU's accounting, as a STATS frame said it. */
 struct ktr_decode_stats {
 	uint32_t cpu;
-	uint64_t recorded, delivered, resident, overwritten, torn, suppressed;
+	uint64_t recorded, delivered, resident, overwritten, dropped, suppressed;
 };
 
 /**

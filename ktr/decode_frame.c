@@ -397,7 +397,7 @@ frame_stats(struct ktr_decoder *d, struct body *b)
 		s.delivered = body_varint(b);
 		s.resident = body_varint(b);
 		s.overwritten = body_varint(b);
-		s.torn = body_varint(b);
+		s.dropped = body_varint(b);
 		s.suppressed = body_varint(b);
 		if (!b->bad && d->ops.stats != NULL)
 			d->ops.stats(d->arg, &s);

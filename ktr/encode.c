@@ -64,8 +64,7 @@ own_string_text(void *arg, uint64_t value, char *buf)
 static bool
 own_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 {
-	(void)arg;
-	return ktr_stats_get(cpu, stats);
+	return ktr_log_stats(arg != NULL ? arg : &ktr_main, cpu, stats);
 }
 
 static const struct ktr_encode_source own_log = {
@@ -201,7 +200,10 @@ ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *
 	}
 	put_varint(e, ktr_class_count);
 	for (unsigned i = 0; i < ktr_class_count; i++) {
-		put_varint(e, (unsigned)__builtin_ctzll(ktr_classes[i].bit));
+		unsigned bit = 0;
+		while (ktr_classes[i].bit >> bit != 1)
+			bit++;
+		put_varint(e, bit);
 		put_text(e, ktr_classes[i].name, 31);
 	}
 	frame_end(e);
@@ -247,7 +249,7 @@ ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks)
 		put_varint(e, s.delivered);
 		put_varint(e, s.resident);
 		put_varint(e, s.overwritten);
-		put_varint(e, s.torn);
+		put_varint(e, s.dropped);
 		put_varint(e, s.suppressed);
 		n--;
 	}
@@ -278,7 +280,7 @@ ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned 
 		put_varint(e, cpus[i].next);
 		put_varint(e, cpus[i].delivered);
 		put_varint(e, cpus[i].overwritten);
-		put_varint(e, cpus[i].torn);
+		put_varint(e, cpus[i].corrupt);
 		put_varint(e, cpus[i].cleared);
 		put_varint(e, cpus[i].suppressed);
 	}

@@ -87,9 +87,9 @@ struct ktr_wire_cpu {
 	uint32_t cpu;
 	uint64_t first;     /* sequence number that the stream began with */
 	uint64_t next;      /* … that it would go on with */
-	uint64_t delivered; /* next - first = delivered + overwritten + torn + cleared */
+	uint64_t delivered; /* next - first = delivered + overwritten + corrupt + cleared */
 	uint64_t overwritten;
-	uint64_t torn;
+	uint64_t corrupt; /* damaged entries of a dump, or of the boot before a reset */
 	uint64_t cleared;
 	uint64_t suppressed; /* since start-up */
 	uint64_t left;       /* TRUNCATED: recorded, from next on, but not in the stream */

@@ -22,22 +22,14 @@
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u
 
-/** A CPU's ring. A reader may find it in the middle of a change, and the head word gone. */
-struct ktr_image_ring {
-	uint64_t slots;   /* address of its struct ktr_entry */
-	uint64_t entries; /* a power of two; 0: the CPU has no ring */
-	uint64_t base;    /* first sequence number that may still be there */
-	uint64_t head;    /* address of the head word (ktr/ring.h); 0: none */
-};
-
 struct ktr_image_root {
 	char magic[8];
 	uint32_t version;
 	uint32_t size;       /* of this struct, rings included */
 	uint64_t self;       /* its address */
 	uint32_t entry_size; /* sizeof(struct ktr_entry) … */
-	uint32_t ring_size;  /* … of a row of rings below */
-	uint32_t ring_count; /* rows of rings, one a CPU */
+	uint32_t ring_size;  /* sizeof(struct ktr_ring) */
+	uint32_t ring_count; /* of rings below, one a CPU */
 	uint32_t site_size;  /* sizeof(struct ktr_site) */
 	uint32_t site_count;
 	uint32_t names_size; /* sizeof(struct ktr_names) (ktr/intern.h) */
@@ -55,7 +47,7 @@ struct ktr_image_root {
 	uint64_t tables; /* physical address of the kernel's top page table; 0: not told */
 	char arch[KTR_IMAGE_ARCH];
 	char build[KTR_IMAGE_BUILD];
-	struct ktr_image_ring rings[KTR_PORT_MAXCPU];
+	uint64_t rings[KTR_PORT_MAXCPU]; /* addresses of struct ktr_ring; 0: the CPU has none */
 };
 
 /** The root in use. Debuggers look for this symbol. */

@@ -1,10 +1,9 @@
 /*
  * image_read.c - from a root to a stream.
  *
- * The newest event: the head word says it, where it can be read (a dump). Else (after a reset) the
- * laps do: a ring's slots hold the laps of its last turn up to the newest event, and those of the
- * turn before behind it. The place where most slots agree with that is taken, so that damaged ones
- * are outvoted.
+ * A ring's header says which events its slots hold (ktr/entry.h). Events below the head are whole
+ * whenever the machine stopped. What a reset or a bad dump has damaged is found by what does not
+ * fit: the header by its check and its ranges, an entry by its site and its time.
  *
  * Locking: none.
  */
@@ -17,9 +16,6 @@
 #include "ktr/wire.h"
 
 #define LOOK_AHEAD 3u /* later entries that may call an entry's time wrong, by a majority */
-#define LAPS_TRIED 8u /* laps that are tried as that of the last turn */
-#define LAP_SAMPLE 64u
-#define LAP_TURNS  (1u << 15) /* laps have 15 bits */
 
 /* ---- texts and sites --------------------------------------------------------------------------
  */
@@ -94,8 +90,7 @@ image_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 	const struct ktr_image_cpu *c = &im->cpu[cpu];
 	*stats = (struct ktr_stats){.recorded = c->head,
 				    .resident = c->sound,
-				    .torn = c->torn,
-				    .overwritten = c->head - c->sound - c->torn};
+				    .overwritten = c->head - c->sound};
 	return c->exists;
 }
 
@@ -109,35 +104,16 @@ static const struct ktr_encode_source image_source = {
 /* ---- entries ----------------------------------------------------------------------------------
  */
 
-/* The entry in a slot, with its site's number. False: it holds none. */
-static bool
-read_slot(struct ktr_image *im, const struct ktr_image_ring *ring, uint64_t slot,
-	  struct ktr_entry *e)
-{
-	if (!im->read(im->arg, ring->slots + slot * sizeof(*e), e, sizeof(*e)))
-		return false;
-	e->site = (uint16_t)(e->site - im->root.sites / sizeof(struct ktr_site));
-	return (e->lap & KTR_LAP_VALID) != 0 && e->site < im->root.site_count;
-}
-
-static unsigned
-ring_shift(const struct ktr_image_ring *ring)
-{
-	return (unsigned)__builtin_ctzll(ring->entries);
-}
-
-static uint16_t
-lap_of(const struct ktr_image_ring *ring, uint64_t seq)
-{
-	return (uint16_t)(seq >> ring_shift(ring) | KTR_LAP_VALID);
-}
-
-/* The event of that number, when its lap and its time are good ones. */
+/* The event of that number, with its site's number. False: it cannot be one. */
 static bool
 read_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, struct ktr_entry *e)
 {
-	const struct ktr_image_ring *ring = &c->ring;
-	return read_slot(im, ring, seq & (ring->entries - 1), e) && e->lap == lap_of(ring, seq);
+	uint64_t at = c->slots + (seq & (c->entries - 1)) * sizeof(*e);
+	if (!im->read(im->arg, at, e, sizeof(*e)))
+		return false;
+	uint32_t offset = e->site - (uint32_t)im->root.sites;
+	e->site = offset / sizeof(struct ktr_site);
+	return offset % sizeof(struct ktr_site) == 0 && e->site < im->root.site_count;
 }
 
 /* Its time fits: not before the last good one, and not after most of the next ones. */
@@ -157,77 +133,6 @@ time_fits(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, uin
 	return ticks >= last && earlier * 2 <= seen;
 }
 
-/* How many slots agree with the last turn's lap being `lap`; *newest: the slot up to which it is.
- */
-static uint64_t
-lap_votes(struct ktr_image *im, const struct ktr_image_ring *ring, uint16_t lap, uint64_t *newest)
-{
-	uint16_t before = (uint16_t)((lap - 1) | KTR_LAP_VALID);
-	uint64_t with = 0, behind = 0, best = 0;
-	struct ktr_entry e;
-	for (uint64_t slot = 0; slot < ring->entries; slot++)
-		behind += read_slot(im, ring, slot, &e) && e.lap == before;
-	for (uint64_t slot = 0; slot < ring->entries; slot++) {
-		if (!read_slot(im, ring, slot, &e))
-			continue;
-		with += e.lap == lap;
-		behind -= e.lap == before;
-		if (e.lap == lap && with + behind > best) {
-			best = with + behind;
-			*newest = slot;
-		}
-	}
-	return best;
-}
-
-/* The head by the laps of the slots; 0: the ring is empty. */
-static uint64_t
-find_head(struct ktr_image *im, const struct ktr_image_ring *ring)
-{
-	uint16_t tried[2 * LAPS_TRIED];
-	uint64_t step = ring->entries > LAP_SAMPLE ? ring->entries / LAP_SAMPLE : 1;
-	uint64_t best = 0, slot = 0, newest = 0;
-	uint16_t lap = 0;
-	unsigned n = 0;
-	struct ktr_entry e;
-	for (uint64_t at = 0; at < ring->entries && n < LAPS_TRIED; at += step) {
-		/* Where there are holes, the next that is not one. */
-		uint64_t s = at;
-		while (s < at + step && !read_slot(im, ring, s, &e))
-			s++;
-		unsigned i = 0;
-		while (i < n && tried[i] != e.lap)
-			i++;
-		if (s == at + step || i < n)
-			continue;
-		tried[n++] = e.lap;
-		uint64_t votes = lap_votes(im, ring, e.lap, &newest);
-		if (votes > best) {
-			best = votes;
-			lap = e.lap;
-			slot = newest;
-		}
-	}
-	if (best == 0)
-		return 0;
-	/* Turns run on beyond 15 bits: the first of that lap that does not end before the ring's
-	 * base. */
-	uint64_t turn = (ring->base - (ring->base != 0)) >> ring_shift(ring);
-	turn += (uint64_t)(lap - turn) % LAP_TURNS;
-	return (turn << ring_shift(ring)) + slot + 1;
-}
-
-static uint64_t
-read_head(struct ktr_image *im, unsigned cpu, const struct ktr_image_ring *ring)
-{
-	uint64_t word;
-	if (ring->head != 0 && im->read(im->arg, ring->head, &word, sizeof(word)) &&
-	    ktr_head_cpu(word) == cpu && ktr_head_seq(word) >= ring->base &&
-	    ktr_head_seq(word) <= KTR_WIRE_SEQ_MAX)
-		return ktr_head_seq(word);
-	return find_head(im, ring);
-}
-
 /* The next event from *seq on that is sound; false: none below head. *seq is behind it then. */
 static bool
 next_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t *seq, uint64_t last,
@@ -241,34 +146,47 @@ next_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t *seq, u
 	return false;
 }
 
+/* Is this the header of that CPU's ring, with its slots where they can be read? */
+static bool
+ring_plausible(struct ktr_image *im, unsigned cpu, uint64_t at, const struct ktr_ring *ring)
+{
+	uint64_t head = ring->head / KTR_ENTRY_BYTES;
+	struct ktr_entry e;
+	return ring->entries >= KTR_ENTRIES_MIN && ring->entries <= KTR_ENTRIES_MAX &&
+	       (ring->entries & (ring->entries - 1)) == 0 && ring->cpu == cpu &&
+	       ring->check == ktr_ring_check(ring->entries, cpu) &&
+	       ring->head % KTR_ENTRY_BYTES == 0 && head <= KTR_WIRE_SEQ_MAX &&
+	       ring->base <= head &&
+	       im->read(im->arg, at + ktr_ring_bytes(ring->entries) - sizeof(e), &e, sizeof(e));
+}
+
 /* Looks at a CPU's ring. */
 static void
 cpu_open(struct ktr_image *im, unsigned cpu)
 {
 	struct ktr_image_cpu *c = &im->cpu[cpu];
-	struct ktr_image_ring *ring = &c->ring;
+	struct ktr_ring ring;
 	struct ktr_entry e;
-	uint64_t at = im->root_va + offsetof(struct ktr_image_root, rings);
+	uint64_t at, row = im->root_va + offsetof(struct ktr_image_root, rings) + cpu * sizeof(at);
 	*c = (struct ktr_image_cpu){.exists = false};
-	if (!im->read(im->arg, at + cpu * sizeof(*ring), ring, sizeof(*ring)) || ring->entries == 0)
+	if (!im->read(im->arg, row, &at, sizeof(at)) || at == 0 ||
+	    !im->read(im->arg, at, &ring, sizeof(ring)) || !ring_plausible(im, cpu, at, &ring))
 		return;
-	/* A row that cannot be is a CPU without a ring. */
-	if ((ring->entries & (ring->entries - 1)) != 0 || ring->entries > KTR_ENTRIES_MAX ||
-	    ring->base > KTR_WIRE_SEQ_MAX || !im->read(im->arg, ring->slots, &e, sizeof(e)) ||
-	    !im->read(im->arg, ring->slots + (ring->entries - 1) * sizeof(e), &e, sizeof(e)))
-		return;
-	c->exists = true;
-	c->head = read_head(im, cpu, ring);
-	c->tail = c->head > ring->entries ? c->head - ring->entries : 0;
-	if (c->tail < ring->base)
-		c->tail = ring->base < c->head ? ring->base : c->head;
+	uint64_t readable = ring.entries - KTR_RING_SPARE;
+	*c = (struct ktr_image_cpu){.exists = true,
+				    .slots = at + sizeof(ring),
+				    .entries = ring.entries,
+				    .head = ring.head / KTR_ENTRY_BYTES};
+	c->tail = c->head > readable ? c->head - readable : 0;
+	if (c->tail < ring.base)
+		c->tail = ring.base;
 	uint64_t seq = c->tail;
 	while (next_event(im, c, &seq, c->last_ticks, &e)) {
 		if (c->sound++ == 0)
 			c->first_ticks = e.ticks;
 		c->last_ticks = e.ticks;
 	}
-	c->torn = c->head - c->tail - c->sound;
+	c->corrupt = c->head - c->tail - c->sound;
 }
 
 static bool
@@ -290,9 +208,8 @@ root_check(const struct ktr_image_root *r, char *err, size_t errlen)
 	} sizes[] = {
 	    {"version", r->version, KTR_IMAGE_VERSION},
 	    {"size of an entry", r->entry_size, sizeof(struct ktr_entry)},
-	    {"size of a row of rings", r->ring_size, sizeof(struct ktr_image_ring)},
+	    {"size of a ring's header", r->ring_size, sizeof(struct ktr_ring)},
 	    {"size of a site", r->site_size, sizeof(struct ktr_site)},
-	    {"size of the names", r->names_size, sizeof(struct ktr_names)},
 	};
 	if (!same_text(r->magic, KTR_IMAGE_MAGIC, sizeof(r->magic))) {
 		fmt_snprintf(err, errlen,
@@ -304,6 +221,12 @@ root_check(const struct ktr_image_root *r, char *err, size_t errlen)
 			continue;
 		fmt_snprintf(err, errlen, "the event log's %s is %u, expected %u", sizes[i].what,
 			     sizes[i].found, sizes[i].expected);
+		return -KTR_EINVAL;
+	}
+	if (r->names_size > sizeof(struct ktr_names)) {
+		fmt_snprintf(err, errlen,
+			     "the event log has %u bytes of names, expected at most %u",
+			     r->names_size, (unsigned)sizeof(struct ktr_names));
 		return -KTR_EINVAL;
 	}
 	if (r->site_count > 65536 || r->ring_count > 256) {
@@ -334,7 +257,9 @@ ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_
 	int error = root_check(r, err, errlen);
 	if (error != 0)
 		return error;
-	if (!read(arg, r->names, &im->names, sizeof(im->names)))
+	ktr_zero(&im->names, sizeof(im->names));
+	if (!read(arg, r->names, &im->names, r->names_size) ||
+	    !ktr_names_sound(&im->names, r->names_size))
 		ktr_zero(&im->names, sizeof(im->names));
 	r->arch[KTR_IMAGE_ARCH - 1] = r->build[KTR_IMAGE_BUILD - 1] = '\0';
 	im->info = (struct ktr_info){.arch = r->arch,
@@ -353,12 +278,12 @@ ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_
 }
 
 void
-ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *torn)
+ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt)
 {
-	*sound = *torn = 0;
+	*sound = *corrupt = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		*sound += im->cpu[cpu].exists ? im->cpu[cpu].sound : 0;
-		*torn += im->cpu[cpu].exists ? im->cpu[cpu].torn : 0;
+		*corrupt += im->cpu[cpu].exists ? im->cpu[cpu].corrupt : 0;
 	}
 }
 
@@ -389,7 +314,7 @@ image_table(struct ktr_image *im)
 							      .first = c->tail,
 							      .next = c->cursor,
 							      .delivered = c->delivered,
-							      .torn = c->lost};
+							      .corrupt = c->lost};
 	}
 	return n;
 }
@@ -409,7 +334,7 @@ image_batch(struct ktr_image *im, unsigned cpu)
 				break;
 			ktr_encode_loss(&im->enc, cpu, c->cursor, lost,
 					c->ticks != 0 ? c->ticks : im->info.boot_ticks,
-					any ? e.ticks : c->last_ticks, KTR_LOSS_TORN);
+					any ? e.ticks : c->last_ticks, KTR_LOSS_CORRUPT);
 			c->cursor += lost;
 			c->lost += lost;
 			return true;

@@ -3,8 +3,9 @@
  * way for memory dumps, debuggers and the boot before.
  *
  * Nothing that is read is believed: counts are bounded, addresses go through the caller's read
- * function alone, and an entry is taken only when its lap, its site and its time fit those around
- * it. What does not fit, a torn entry or a damaged one, is a LOSS of kind torn in the stream.
+ * function alone, a ring only when its header is plausible, and an entry only when its site and its
+ * time fit those around it. What does not fit was damaged: it is a LOSS of kind corrupt in the
+ * stream.
  *
  * No allocation, no locks: a struct ktr_image is used by one thread, and may lie still for long.
  */
@@ -27,11 +28,12 @@ typedef bool ktr_image_read_fn(void *arg, uint64_t va, void *buf, size_t n);
 /** What a CPU has in the image. */
 struct ktr_image_cpu {
 	bool exists;
-	struct ktr_image_ring ring;
+	uint64_t slots; /* address */
+	uint64_t entries;
 	uint64_t tail,
 	    head;       /* sequence numbers: the oldest that may be there, and behind the newest */
 	uint64_t sound; /* entries that fit */
-	uint64_t torn;  /* those that do not */
+	uint64_t corrupt; /* those that do not */
 	uint64_t first_ticks, last_ticks; /* of sound entries */
 	/* The stream's. */
 	uint64_t cursor, ticks, delivered, lost;
@@ -68,8 +70,8 @@ struct ktr_image {
 int ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_t root,
 		   char *err, size_t errlen);
 
-/** Sound entries of all CPUs, and those that were torn or damaged. */
-void ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *torn);
+/** Sound entries of all CPUs, and damaged ones. */
+void ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt);
 
 /** The stream begins anew. */
 void ktr_image_rewind(struct ktr_image *im);

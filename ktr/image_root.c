@@ -16,7 +16,7 @@ static struct ktr_image_root image_first = {
     .version = KTR_IMAGE_VERSION,
     .size = sizeof(struct ktr_image_root),
     .entry_size = sizeof(struct ktr_entry),
-    .ring_size = sizeof(struct ktr_image_ring),
+    .ring_size = sizeof(struct ktr_ring),
     .ring_count = KTR_PORT_MAXCPU,
     .site_size = sizeof(struct ktr_site),
     .names_size = sizeof(struct ktr_names),
@@ -48,16 +48,8 @@ ktr_image_refresh(void)
 	r->ncpu = info->ncpu;
 	copy_text(r->arch, info->arch, sizeof(r->arch));
 	copy_text(r->build, info->build, sizeof(r->build));
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		const struct ktr_ring *ring = &ktr_rings[cpu];
-		struct ktr_image_ring *row = &r->rings[cpu];
-		row->entries = 0;
-		row->slots = (uintptr_t)ring->slots;
-		row->base = ring->base;
-		row->head = (uintptr_t)ktr_port_head_of(cpu);
-		/* release: who reads entries meanwhile finds the slots that have as many */
-		__atomic_store_n(&row->entries, ring->owned ? ring->mask + 1 : 0, __ATOMIC_RELEASE);
-	}
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		r->rings[cpu] = (uintptr_t)ktr_log_ring(&ktr_main, cpu);
 }
 
 void

@@ -31,10 +31,9 @@
 #define THREAD_BUSY   1u /* the whole word: its name is being stored */
 #define THREAD_NUMBER 2u /* numbers count in such steps */
 
-_Static_assert((KTR_INTERN_BYTES & (KTR_INTERN_BYTES - 1)) == 0 && KTR_INTERN_BYTES >= 4096,
-	       "KTR_INTERN_BYTES is a power of two");
-
-static struct ktr_names ktr_names_first = {.head = KTR_INTERN_KEPT, .kept = INTERN_FIRST};
+static struct ktr_names ktr_names_first = {.bytes = KTR_INTERN_BYTES,
+					   .head = KTR_INTERN_KEPT,
+					   .kept = INTERN_FIRST};
 static struct ktr_names *names = &ktr_names_first;
 static uint64_t intern_table[INTERN_TABLE]; /* positions by hash; atomic */
 
@@ -47,13 +46,20 @@ intern_hash(const char *text, size_t len)
 	return h;
 }
 
+bool
+ktr_names_sound(const struct ktr_names *n, size_t size)
+{
+	return size >= offsetof(struct ktr_names, texts) && n->bytes >= 1024 &&
+	       n->bytes <= KTR_INTERN_BYTES && (n->bytes & (n->bytes - 1)) == 0 &&
+	       size == offsetof(struct ktr_names, texts) + n->bytes / 8 + n->bytes;
+}
+
 /* Where a position is in `texts`, in bytes. */
 static size_t
-text_at(uint64_t pos)
+text_at(const struct ktr_names *n, uint64_t pos)
 {
-	if (pos < KTR_INTERN_KEPT)
-		return (size_t)pos;
-	return KTR_INTERN_KEPT + (size_t)((pos - KTR_INTERN_KEPT) & (KTR_INTERN_BYTES - 1));
+	uint64_t kept = n->bytes / 8;
+	return pos < kept ? (size_t)pos : (size_t)(kept + ((pos - kept) & (n->bytes - 1)));
 }
 
 static uint64_t
@@ -67,10 +73,10 @@ static bool
 text_read(const struct ktr_names *n, uint64_t pos, char *buf)
 {
 	/* acquire: pairs with the release in text_add() */
-	uint64_t word = __atomic_load_n(&n->texts[text_at(pos) / 8], __ATOMIC_ACQUIRE);
+	uint64_t word = __atomic_load_n(&n->texts[text_at(n, pos) / 8], __ATOMIC_ACQUIRE);
 	size_t len = 0;
 	do {
-		const char *c = (const char *)n->texts + text_at(pos + 8 + len);
+		const char *c = (const char *)n->texts + text_at(n, pos + 8 + len);
 		buf[len] = __atomic_load_n(c, __ATOMIC_RELAXED);
 	} while (buf[len] != '\0' && ++len <= INTERN_TEXT);
 	return len <= INTERN_TEXT && word == text_word(pos, intern_hash(buf, len));
@@ -80,11 +86,12 @@ static void
 text_add(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	for (size_t i = 0; i <= len; i++) {
-		char *c = (char *)names->texts + text_at(pos + 8 + i);
+		char *c = (char *)names->texts + text_at(names, pos + 8 + i);
 		__atomic_store_n(c, i < len ? text[i] : '\0', __ATOMIC_RELAXED);
 	}
 	/* release: pairs with the acquire in text_read() */
-	__atomic_store_n(&names->texts[text_at(pos) / 8], text_word(pos, hash), __ATOMIC_RELEASE);
+	__atomic_store_n(&names->texts[text_at(names, pos) / 8], text_word(pos, hash),
+			 __ATOMIC_RELEASE);
 }
 
 static size_t
@@ -114,7 +121,7 @@ static bool
 text_is(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	char buf[INTERN_TEXT + 1];
-	if (__atomic_load_n(&names->texts[text_at(pos) / 8], __ATOMIC_RELAXED) !=
+	if (__atomic_load_n(&names->texts[text_at(names, pos) / 8], __ATOMIC_RELAXED) !=
 		text_word(pos, hash) ||
 	    !text_read(names, pos, buf))
 		return false;
@@ -159,7 +166,7 @@ const char *
 ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf)
 {
 	uint64_t pos = handle & ~(KTR_INTERN_TAG << 48);
-	return pos % 8 == 0 && text_read(n, pos, buf) ? buf : "(gone)";
+	return n->bytes != 0 && pos % 8 == 0 && text_read(n, pos, buf) ? buf : "(gone)";
 }
 
 const struct ktr_names *

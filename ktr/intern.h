@@ -22,13 +22,15 @@
 
 /**
  * Bytes for texts that are overwritten, a power of two; each takes at least 9 more than it is long.
- * A kernel may set it for all of its files and for the tools that read its memory.
+ * A kernel may make it smaller, down to 1024.
  */
 #ifndef KTR_INTERN_BYTES
 #define KTR_INTERN_BYTES (64u * 1024)
 #endif
 /** Bytes for texts that stay. */
-#define KTR_INTERN_KEPT 8192u
+#define KTR_INTERN_KEPT (KTR_INTERN_BYTES / 8)
+_Static_assert(KTR_INTERN_BYTES >= 1024 && (KTR_INTERN_BYTES & (KTR_INTERN_BYTES - 1)) == 0,
+	       "KTR_INTERN_BYTES");
 
 #define KTR_THREAD_SETS 256u /* power of two */
 #define KTR_THREAD_WAYS 4u
@@ -41,6 +43,7 @@
  * with the functions below (ktr/image.h).
  */
 struct ktr_names {
+	uint64_t bytes;   /* KTR_INTERN_BYTES of the kernel that wrote it */
 	uint64_t head;    /* position of the next text; atomic */
 	uint64_t kept;    /* … of the next text that stays; atomic */
 	uint64_t renames; /* how often a thread got a name; atomic */
@@ -104,6 +107,9 @@ const char *ktr_ident_text(uint64_t ident, const char *name, char *buf);
  * for KTR_STRING_MAX bytes and may or may not be used. NULL: a pointer that must not be followed.
  */
 const char *ktr_string_text(uint64_t value, char *buf);
+
+/** Can a struct of `size` bytes that was found somewhere be read by the functions below? */
+bool ktr_names_sound(const struct ktr_names *n, size_t size);
 
 /** The text of a handle in `n`, copied to buf, which has room for KTR_STRING_MAX; or "(gone)". */
 const char *ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf);

@@ -41,7 +41,7 @@
  * one. */
 struct ktr_pair {
 	uint64_t a5, a6;
-};
+} __attribute__((aligned(16)));
 
 /* Record one event of a site that is on; use the macros instead. Any context. */
 void ktr_record0(const struct ktr_site *site);
@@ -63,26 +63,63 @@ ktr_check_format(const char *fmt, ...)
 
 #define KTR_SITE_SECTION_ __attribute__((section("ktr_sites"), aligned(64)))
 #define KTR_ARG_(a)       ((uint64_t)(uintptr_t)(a))
+#define KTR_UNPAREN_(...) __VA_ARGS__
+
+#ifdef __cplusplus
+/*
+ * GCC refuses to place a variable of an inline function or a template in a section (its bug 41091).
+ * So assembly makes the site: once in each file, however often the compiler copies the function.
+ */
+#define KTR_TEXT_(x)        #x
+#define KTR_SITE_NAME_(n)   ktr_site_##n
+#define KTR_SITE_AT_(n)     KTR_SITE_NAME_(n)
+#define KTR_SITE_SYMBOL_(n) "ktr_site_" KTR_TEXT_(n)
+#define KTR_SITE_(site, symbol, m, n, format)                                              \
+	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden"))); \
+	__asm__ volatile(".ifndef " symbol "\n\t"                                          \
+			 ".pushsection ktr_sites, \"aw\"\n\t"                              \
+			 ".balign 64\n" symbol ":\n\t"                                     \
+			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"          \
+			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"          \
+			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                              \
+			 ".byte " KTR_PORT_OPERAND "5\n\t"                                 \
+			 ".balign 64\n\t"                                                  \
+			 ".popsection\n\t"                                                 \
+			 ".endif"                                                          \
+			 :                                                                 \
+			 : "i"(__FILE__), "i"(__func__), "i"(format), "i"((uint64_t)(m)),  \
+			   "i"(__LINE__), "i"(n))
+#define KTR_RECORD_(m, n, format, args, cargs) \
+	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, cargs)
+#define KTR_RECORD_SITE_(id, m, n, format, args, cargs) \
+	KTR_RECORD_AT_(KTR_SITE_AT_(id), KTR_SITE_SYMBOL_(id), m, n, format, args, cargs)
+#define KTR_PAIR_(a, b) (ktr_pair{(a), (b)})
+#else
+#define KTR_SITE_(site, symbol, m, n, format)             \
+	static struct ktr_site site KTR_SITE_SECTION_ = { \
+	    .file = __FILE__,                             \
+	    .func = __func__,                             \
+	    .fmt = (format),                              \
+	    .classes = (m),                               \
+	    .line = __LINE__,                             \
+	    .nargs = (n),                                 \
+	}
+#define KTR_RECORD_(m, n, format, args, cargs) \
+	KTR_RECORD_AT_(ktr_site_, "", m, n, format, args, cargs)
+#define KTR_PAIR_(a, b) ((struct ktr_pair){(a), (b)})
+#endif
 
 /* n: number of parameters; args: them, in parentheses, after a comma; cargs: the same, cast. */
-#define KTR_RECORD_(m, n, format, args, cargs)                                 \
-	do {                                                                   \
-		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                        \
-			static struct ktr_site ktr_site_ KTR_SITE_SECTION_ = { \
-			    .file = __FILE__,                                  \
-			    .func = __func__,                                  \
-			    .fmt = (format),                                   \
-			    .classes = (m),                                    \
-			    .line = __LINE__,                                  \
-			    .nargs = (n),                                      \
-			};                                                     \
-			if (KTR_PORT_SITE_ON(&ktr_site_))                      \
-				ktr_record##n(&ktr_site_ KTR_UNPAREN_ cargs);  \
-		}                                                              \
-		if (0)                                                         \
-			ktr_check_format(format KTR_UNPAREN_ args);            \
+#define KTR_RECORD_AT_(site, symbol, m, n, format, args, cargs)          \
+	do {                                                             \
+		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                  \
+			KTR_SITE_(site, symbol, m, n, format);           \
+			if (KTR_PORT_SITE_ON(&site))                     \
+				ktr_record##n(&site KTR_UNPAREN_ cargs); \
+		}                                                        \
+		if (0)                                                   \
+			ktr_check_format(format KTR_UNPAREN_ args);      \
 	} while (0)
-#define KTR_UNPAREN_(...) __VA_ARGS__
 
 #define CTR0(m, format)     KTR_RECORD_(m, 0, format, (), ())
 #define CTR1(m, format, p1) KTR_RECORD_(m, 1, format, (, p1), (, KTR_ARG_(p1)))
@@ -96,11 +133,11 @@ ktr_check_format(const char *fmt, ...)
 #define CTR5(m, format, p1, p2, p3, p4, p5)                                    \
 	KTR_RECORD_(m, 5, format, (, p1, p2, p3, p4, p5),                      \
 		    (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), \
-		     (struct ktr_pair){KTR_ARG_(p5), 0}))
+		     KTR_PAIR_(KTR_ARG_(p5), 0)))
 #define CTR6(m, format, p1, p2, p3, p4, p5, p6)                                \
 	KTR_RECORD_(m, 6, format, (, p1, p2, p3, p4, p5, p6),                  \
 		    (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), \
-		     (struct ktr_pair){KTR_ARG_(p5), KTR_ARG_(p6)}))
+		     KTR_PAIR_(KTR_ARG_(p5), KTR_ARG_(p6))))
 
 #define TR0(format)                         CTR0(KTR_GEN, format)
 #define TR1(format, p1)                     CTR1(KTR_GEN, format, p1)

@@ -1,46 +1,41 @@
 /*
- * port.h - what ktr asks of the kernel or program around it; ktr/README.md goes through it.
+ * port.h - what ktr asks of the kernel or program around it; ktr/README.md explains how to supply
+ *it.
  *
- * The port's <ktr_port.h> supplies, as macros and static inline functions that any context calls:
+ * The port's <ktr_port.h> supplies, as macros and static inline functions for any context:
  *
  *	KTR_PORT_MAXCPU   CPUs are numbered below it: a number, 1 to 64
- *	KTR_PORT_PATCH    1: it defines KTR_PORT_SITE_ON(site) by asm goto (KTR_PATCH_SITE_ON of
- *	                  ktr/site.h), and ktr_port_patch() exists; 0: sites are loaded and tested
+ *	KTR_PORT_PATCH    1: the port defines KTR_PORT_SITE_ON(site) by asm goto
+ *	                  (KTR_PATCH_SITE_ON of ktr/site.h), and ktr_port_patch() exists;
+ *	                  0: a trace point loads and tests a flag
  *	uint64_t ktr_port_time(void)
- *	                  raw clock; agrees between CPUs, never runs backwards
- *	uint64_t ktr_port_head(void)
- *	                  this CPU's head word (ktr/ring.h)
- *	bool ktr_port_claim(uint64_t head, uint64_t next)
- *	                  this CPU's head word from head to next if it still is head; atomic
- *	                  against this CPU's interrupts and NMIs
- *	uint64_t *ktr_port_head_of(unsigned cpu)
- *	                  that CPU's head word; NULL: no such CPU (yet)
+ *	                  raw clock: the same on all CPUs, never runs backwards
+ *	unsigned ktr_port_cpu(void)
+ *	                  this CPU's number; called with interrupts off
  *	uint32_t ktr_port_tid(void)
  *	                  the current thread's id
- *	void ktr_port_wmb(void)
- *	                  orders stores before it before stores after it
+ *	uintptr_t ktr_port_irq_save(void), void ktr_port_irq_restore(uintptr_t)
+ *	                  turn this CPU's interrupts off, and back to what they were
  *
- * and, where it knows better than what stands here and in ring.c:
+ * A port may define more, to make records faster:
  *
- *	KTR_PORT_CLAIM_NOW(&c)         the claim in one piece, restartable: fills a struct ktr_claim
- *	                               from the struct ktr_turn of this CPU (ktr/restart.h). False:
- *	                               the claim would go beyond the turn's limit, and
- *	                               nothing is claimed. It needs the next two
- *	KTR_PORT_TURN(head, &turn)     if this CPU's head word still is head, its struct
- *	                               ktr_turn takes bias, lap and limit from turn, the
- *	                               limit last; restartable
- *	KTR_PORT_TURN_OF(cpu)          that CPU's struct ktr_turn; there is one where there is a
- *	                               head word
- *	KTR_PORT_STACK_PAIR(&p)        where the last two parameters are
- *	KTR_PORT_PUT(field, value), KTR_PORT_PUT_PAIR(at, first, second)
- *	                               store words of an entry, each in one piece
+ *	KTR_PORT_RECORD(n, site, a1, a2, a3, a4, more)
+ *	                  the whole record of n parameters as a restartable sequence
+ *	                  (ktr/restart.h, ktr/ring.c); `more` is a struct ktr_pair. False: this
+ *	                  CPU's head has reached its limit, nothing is recorded. Without it
+ *	                  records run with interrupts off
+ *	KTR_PORT_TURN(ring, head, bias, limit)
+ *	                  with KTR_PORT_RECORD: if ring->head is head, stores ring->bias and then
+ *	                  ring->limit; a restartable sequence. Interrupts are off
+ *	KTR_PORT_PAIR(more)
+ *	                  the function's parameter `more`, when KTR_PORT_RECORD finds it by itself
+ *	KTR_PORT_THIS_RING()
+ *	                  this CPU's ring, with interrupts off; without KTR_PORT_RECORD
+ *	KTR_PORT_RING_OF(cpu)
+ *	                  where the pointer to the CPU's ring in the main log is; NULL: no such CPU
  *
- * The head word of CPU n starts as n. Before a CPU has its own ring, which
- * ktr_cpu_init() gives it, it may record too: CPU 0 into the boot ring, others into nothing, which
- * is counted.
- *
- * The functions below are the port's as well. None of them is called while an event is recorded,
- * but for the two that the slow path asks.
+ * The functions below are the port's as well. A record calls none of them, but for the two that
+ * its slow path asks.
  */
 #pragma once
 
@@ -54,9 +49,9 @@
 #include "ktr/site.h"
 
 /**
- * The functions of this section are "inside the record text", as ktr_port_quiesce() says; so what
- * they call of the port's header is inlined, whatever the compiler thinks. Nothing is assumed of
- * their callers, for KTR_PORT_STACK_PAIR() looks where the ABI puts a parameter.
+ * The functions of this section are the record text: all restartable sequences are in it. What they
+ * use of the port's header is inlined, whatever the compiler thinks of it. Nothing is assumed of
+ * their callers, since x86_64's KTR_PORT_RECORD reads parameters where the ABI puts them.
  */
 #ifdef __clang__
 #define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline, flatten))
@@ -77,13 +72,17 @@ void ktr_port_unlock(void);
 void ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on);
 
 /**
- * Waits until every record call that began before this call has finished: each CPU has been outside
- * of the record text once. May sleep. False: cannot tell. Control lock held.
+ * Makes every CPU take an interrupt, and waits for it. A record that was under way on any CPU when
+ * this was called has then ended, or it begins again and reads the clock anew. May sleep. False:
+ * that is not known; streams then do not say up to which time they are complete. Control lock held.
  */
-bool ktr_port_quiesce(void);
+bool ktr_port_sync(void);
 
-/** Runs fn(arg) while no CPU is inside the record text, nor enters it. fn is short and does not
- * sleep. */
+/**
+ * Runs fn(arg) while every other CPU waits in an interrupt handler, with interrupts off here and
+ * the events of all CPUs refused, those of NMIs too. fn is short and does not sleep. Control lock
+ * held.
+ */
 void ktr_port_exchange(void (*fn)(void *), void *arg);
 
 /** Zeroed memory, aligned to 64, or NULL. May sleep. */
@@ -94,9 +93,9 @@ void ktr_port_free(void *p, size_t size);
 bool ktr_port_string_ok(const char *p);
 
 /**
- * Slow path: the current thread's events are refused. Any context, also NMI. Whenever that becomes
- * so, also by a switch to the thread, the port calls ktr_ring_close() for the CPU. This rests on no
- * thread being switched out inside the record text.
+ * Slow path: are the current thread's events refused? Interrupts off. Any context, also NMI.
+ * Whenever the answer becomes true, also by a switch to another thread, the port calls
+ * ktr_ring_close() for the CPU.
  */
 bool ktr_port_suppressed(void);
 

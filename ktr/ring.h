@@ -1,20 +1,16 @@
 /*
- * ring.h - one overwriting ring per CPU; writers never wait, readers get an entry whole or not at
- * all.
+ * ring.h - one ring of events per CPU: writers never wait, readers get an entry whole or not at all.
  *
  * Invariants
- *  - A head word is that CPU's sequence number, the number of events it has claimed, times 64, and
- * the CPU's number below. Claiming advances it; slot and turn follow from the claimed value alone.
- *  - In a ring of n entries the event with sequence number s stands in slot s mod n; the slot's lap
- * says in which turn of the ring, s / n, it was published there, or 0 that nothing is.
- *  - A lap has 15 bits, and readers look at the head as well. What remains: a record call that is
- * interrupted while exactly 32768 turns go by, 131072 events or more, passes for an event of now.
- *  - Sequence numbers run on over resizing and clearing; events below `base` are gone.
- *  - recorded = delivered + resident + overwritten + torn, at every moment at which no event is
- * being recorded; `suppressed` stands beside it.
+ *  - The event with sequence number s of a CPU stands in slot s mod entries of its ring.
+ *  - Events below the head are complete. Only the slots of the next KTR_RING_SPARE events may be in
+ *    the making, and a reader does not look at what these hold.
+ *  - Sequence numbers go on when a ring is resized or cleared; events below `base` are gone.
+ *  - recorded = delivered + resident + overwritten, at every moment. Events that were refused are
+ *    not recorded; they are counted as suppressed or dropped.
  *
- * Locking: recording takes none. All else that changes a struct ktr_ring holds the control lock
- * (ktr_port_lock()). Reading an entry needs it only against ktr_resize().
+ * Locking: recording takes none. What else changes a log holds the control lock (ktr_port_lock()).
+ * Reading an entry needs that lock only against ktr_resize().
  */
 #pragma once
 
@@ -24,116 +20,144 @@
 
 #include <ktr_port.h>
 
+#include "ktr/entry.h"
 #include "ktr/restart.h"
 #include "ktr/site.h"
 
-#define KTR_MAXARGS         6
-#define KTR_LAP_VALID       0x8000u
+#ifndef KTR_BOOT_SHIFT
+#define KTR_BOOT_SHIFT 10 /* log2 of the boot ring's slots */
+#endif
 #define KTR_ENTRIES_MIN     4u
 #define KTR_ENTRIES_MAX     (1u << 24)
-#define KTR_BOOT_SHIFT      10
 #define KTR_ENTRIES_BOOT    (1u << KTR_BOOT_SHIFT)
 #define KTR_ENTRIES_DEFAULT 4096u
 
 /**
- * One event. Parameters from the site's nargs on are what an older event left there. In the ring
- * itself, which only ktr_ring_read() and debuggers look into, site is the low half of the site's
- * address / 64.
+ * Slots that are never readable. A writer orders an event's words before the head that publishes
+ * it, but not the head before the next event's words: so the words of the event at `head` and of
+ * the one after it may already be visible. See ktr/ring.c.
  */
-struct ktr_entry {
-	union {
-		struct {
-			uint16_t lap;  /* turn of the ring | KTR_LAP_VALID; else not published */
-			uint16_t site; /* number: index into ktr_sites */
-			uint32_t tid;  /* thread id */
-		};
-		uint64_t publish; /* all three: one store */
-	};
-	uint64_t ticks;             /* raw clock (ktr_port_time()) */
-	uint64_t args[KTR_MAXARGS]; /* sign-extended from their C types */
-} __attribute__((aligned(64)));
+#define KTR_RING_SPARE 2u
 
-#define KTR_PUBLISH_SITE_SHIFT 16
-#define KTR_PUBLISH_TID_SHIFT  32
-
-_Static_assert(sizeof(struct ktr_entry) == KTR_HEAD_STEP, "one cache line, one step of the head");
-
-/** A CPU's ring, as control and readers see it: a line that recording reads, and the accounts. */
-struct ktr_ring {
-	struct ktr_entry *slots; /* changed only while no CPU records (ktr_port_exchange()) */
-	uint64_t mask;           /* entries - 1 */
-	uint64_t lap_mul;        /* 2^(48 - log2 entries): seq * lap_mul >> 48 is the turn */
-	uint64_t limit;          /* as struct ktr_turn's where there is none; atomic */
-	uint64_t suppressed;     /* refused; atomic, any context */
-	uint32_t owned;          /* 1: slots are this ring's own (boot ring or allocated) */
-	uint32_t printing;       /* 1: an event of this CPU is being printed; atomic */
-
-	/* first sequence number that may still be in the slots */
-	uint64_t base __attribute__((aligned(64)));
-	uint64_t cursor;      /* first one that no sink has taken from the accounting stream */
-	uint64_t encoded;     /* first one that stands in none of its frames */
-	uint64_t overwritten; /* of those before cursor: gone before the stream came to them */
-	uint64_t torn;        /* … claimed, never published; all others were delivered */
-	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
-	uint32_t moving; /* odd: cursor and the counts of what is before it are being changed */
+/** What a log does when a ring is full. */
+enum ktr_policy {
+	KTR_POLICY_RING, /* overwrites the oldest event */
+	KTR_POLICY_FILL  /* refuses the new event, and counts it as dropped */
 };
 
-extern struct ktr_ring ktr_rings[KTR_PORT_MAXCPU];
+/** One CPU of a log: its ring, and the accounts that readers keep of it. */
+struct ktr_log_cpu {
+	struct ktr_ring *ring; /* NULL or without slots: none. Ports may keep the main log's */
+	uint64_t suppressed;   /* events refused; atomic, any context */
+	uint64_t dropped;      /* KTR_POLICY_FILL: events for which there was no room; atomic */
+	uint32_t printing;     /* 1: an event of this CPU is being printed; atomic */
 
-#define KTR_LAP_MUL(shift) (1ull << (48 - (shift)))
-
-/** CPU 0's ring before there is memory. */
-extern struct ktr_entry ktr_boot_slots[1u << KTR_BOOT_SHIFT];
-
-/** Gives a CPU a ring: slots, mask, lap_mul, base, cleared, owned. Nobody records. */
-void ktr_ring_set(unsigned cpu, const struct ktr_ring *ring);
+	/* The accounting stream's. */
+	uint32_t moving;      /* odd: cursor and overwritten are being changed */
+	uint64_t cursor;      /* first event that no sink has taken from it; atomic */
+	uint64_t encoded;     /* first event that stands in none of its frames; atomic */
+	uint64_t overwritten; /* of those before cursor: gone before it came; others: delivered */
+	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
+};
 
 /**
- * The next event of that CPU takes the slow path, which looks whether events are refused or printed
- * (and ends that when neither is so). Call it when that may have begun; claims in progress on other
- * CPUs may still come to an end. Any CPU, any context.
+ * A log: rings, their accounts, and a policy. ktr_main is the one that trace points record to.
+ * Other logs are a consumer's own; ktr_log_record() writes to them.
+ */
+struct ktr_log {
+	const char *name;
+	enum ktr_policy policy;
+	struct ktr_log_cpu cpu[KTR_PORT_MAXCPU];
+};
+
+extern struct ktr_log ktr_main;
+
+/** CPU 0's ring in the main log before there is memory. */
+extern struct ktr_boot_ring {
+	struct ktr_ring ring;
+	struct ktr_entry slots[KTR_ENTRIES_BOOT];
+} ktr_boot_ring;
+/** A ring without slots, which refuses every event. */
+extern struct ktr_ring ktr_ring_none;
+
+/* A port that keeps the pointers itself starts CPU 0's with &ktr_boot_ring.ring and all others with
+ * &ktr_ring_none. */
+#ifndef KTR_PORT_RING_OF
+#define KTR_PORT_RING_OF(n) ((n) < KTR_PORT_MAXCPU ? &ktr_main.cpu[n].ring : NULL)
+#endif
+
+/** The ring of a CPU; NULL: it has none. Any context. */
+struct ktr_ring *ktr_log_ring(const struct ktr_log *log, unsigned cpu);
+
+/**
+ * Gives a log rings of `entries` slots (rounded up to a power of two, at least KTR_ENTRIES_MIN) on
+ * every CPU that has one in the main log. The log must not be ktr_main. May sleep. 0 or
+ * -KTR_ENOMEM.
+ */
+int ktr_log_open(struct ktr_log *log, unsigned entries);
+/** Frees its rings. Nobody records to it or reads it. May sleep. */
+void ktr_log_close(struct ktr_log *log);
+
+/**
+ * Records an event with six parameters in any log. Any context; an event from an NMI that
+ * interrupted a record call to the same log is refused. False: it was refused, and counted.
+ */
+bool ktr_log_record(struct ktr_log *log, const struct ktr_site *site,
+		    const uint64_t args[KTR_MAXARGS]);
+
+/**
+ * The next event of that CPU takes the slow path, which finds out whether events are to be refused
+ * or printed. Call it after that has changed. Record calls that are under way on other CPUs may
+ * still finish as before, and so may those that interrupt them. Any CPU, any context.
  */
 void ktr_ring_close(unsigned cpu);
-
-static inline unsigned
-ktr_head_cpu(uint64_t head)
-{
-	return (unsigned)(head % KTR_HEAD_STEP);
-}
-
-static inline uint64_t
-ktr_head_seq(uint64_t head)
-{
-	return head / KTR_HEAD_STEP;
-}
-
-/** The lap under which sequence number seq is published in this ring. */
-static inline uint16_t
-ktr_ring_lap(const struct ktr_ring *ring, uint64_t seq)
-{
-	return (uint16_t)((seq * ring->lap_mul >> 48) | KTR_LAP_VALID);
-}
 
 static inline struct ktr_entry *
 ktr_ring_slot(const struct ktr_ring *ring, uint64_t seq)
 {
-	return &ring->slots[seq & ring->mask];
+	return &ktr_ring_slots(ring)[seq & (ring->entries - 1)];
+}
+
+/** Sequence number of the next event. Any context. */
+static inline uint64_t
+ktr_ring_head(const struct ktr_ring *ring)
+{
+	/* acquire: pairs with the fence before the store of the head */
+	return __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) / KTR_ENTRY_BYTES;
 }
 
 enum ktr_read_status {
-	KTR_READ_OK,          /* the entry is whole */
-	KTR_READ_UNPUBLISHED, /* claimed, not published: being written, or torn */
-	KTR_READ_GONE,        /* overwritten or cleared */
-	KTR_READ_FUTURE,      /* not claimed yet */
-	KTR_READ_NOCPU        /* no such CPU */
+	KTR_READ_OK,     /* the entry is whole */
+	KTR_READ_GONE,   /* overwritten, about to be, or cleared */
+	KTR_READ_FUTURE, /* not recorded yet */
+	KTR_READ_NOCPU   /* no such CPU */
 };
 
 /** Sequence numbers [*tail, *head) may be read now. False: no such CPU. Any context. */
-bool ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head);
+bool ktr_log_window(const struct ktr_log *log, unsigned cpu, uint64_t *tail, uint64_t *head);
 
 /**
- * Copies the event seq of a CPU. Any context, no lock: for the debugger and after a panic, and
- * under the control lock otherwise. Whatever runs meanwhile, KTR_READ_OK means an entry that was
- * published whole.
+ * Copies the event seq of a CPU. KTR_READ_OK means that the copy is one event, whole, whatever ran
+ * meanwhile. Any context; no lock in the debugger and after a panic, the control lock otherwise.
  */
-enum ktr_read_status ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry);
+enum ktr_read_status ktr_log_read(const struct ktr_log *log, unsigned cpu, uint64_t seq,
+				  struct ktr_entry *entry);
+
+/**
+ * The same for an event that is known to be below the head. False: it is gone, and the copy is
+ * nothing.
+ */
+bool ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *entry);
+
+/** The same for the main log. */
+static inline bool
+ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
+{
+	return ktr_log_window(&ktr_main, cpu, tail, head);
+}
+
+static inline enum ktr_read_status
+ktr_ring_read(unsigned cpu, uint64_t seq, struct ktr_entry *entry)
+{
+	return ktr_log_read(&ktr_main, cpu, seq, entry);
+}

@@ -4,9 +4,11 @@
 
 ktr-amalgamation: build/ktr/ktr.c ## write build/ktr/ktr.c and ktr.h, the log as two files for other kernels
 
-build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(wildcard ktr/*.h ktr/*.def)
+build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS) $(wildcard ktr/*.h ktr/*.def ktr/port/*.h)
 	$(call say,GEN)
-	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS)
+	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
+	$Qcp ktr/port/ktr_port_default.h build/ktr/
+	$Qsed '/^#include "ktr/d' ktr/port/ktr_x86_64.h > build/ktr/ktr_x86_64.h
 
 # A bare-metal program for riscv64, on one hart or four, with text patching or without: riscv64-virt-HARTS-PATCH.
 KTR_EXAMPLE   := ktr/examples/riscv64-virt
@@ -17,8 +19,15 @@ KTR_EXAMPLE_CC = riscv64-unknown-elf-gcc -std=gnu11 -O2 -g -ffreestanding -nostd
 
 ktr-example: $(KTR_EXAMPLES) ## build ktr/examples: the log in a bare-metal riscv64 program
 
+# HARTS PATCH, then the sources
+KTR_EXAMPLE_LINK = $Q$(KTR_EXAMPLE_CC) -DHARTS=$(1) -DKTR_PORT_PATCH=$(2) -nostdlib -static -T $(KTR_EXAMPLE)/kernel.ld \
+	-Wl,--defsym=HARTS=$(1) -Wl,--no-warn-rwx-segments -o $@ $(3)
+
 build/ktr/riscv64-virt-%: build/ktr/ktr.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$Q$(KTR_EXAMPLE_CC) -DHARTS=$(word 1,$(subst -, ,$*)) -DKTR_PORT_PATCH=$(word 2,$(subst -, ,$*)) \
-		-nostdlib -static -T $(KTR_EXAMPLE)/kernel.ld -Wl,--defsym=HARTS=$(word 1,$(subst -, ,$*)) \
-		-Wl,--no-warn-rwx-segments -o $@ $(filter %.c %.S,$^) -lgcc
+	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),$(filter %.c %.S,$^))
+
+# In place of the example's main.c: what a record costs.
+build/ktr/riscv64-bench: build/ktr/ktr.c tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+	$(call say,LINK)
+	$(call KTR_EXAMPLE_LINK,1,1,$(filter-out %/main.c,$(filter %.c %.S,$^)))

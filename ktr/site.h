@@ -14,10 +14,9 @@
 
 /* Refused rather than wrong. */
 _Static_assert(sizeof(void *) == 8,
-	       "ktr needs a 64-bit machine: head words and parameters are single 64-bit words");
-_Static_assert(
-    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-    "ktr needs a little-endian machine: one store sets an entry's site and unsets its lap");
+	       "ktr needs a 64-bit machine: heads and parameters are single 64-bit words");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "ktr needs a little-endian machine: ports store an entry's words in parts");
 
 struct ktr_site {
 	const char *file;  /* [c] as the compiler was given it */
@@ -34,6 +33,9 @@ struct ktr_site {
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
+_Static_assert(offsetof(struct ktr_site, classes) == 24 && offsetof(struct ktr_site, line) == 32 &&
+		   offsetof(struct ktr_site, nargs) == 40,
+	       "written by assembly: ktr.h");
 
 /**
  * One place to patch: three offsets, each from its own address. Written by the port's
@@ -47,9 +49,9 @@ struct ktr_patch {
 
 _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 
-/* How the compiler is asked to print the site's address bare; RISC-V's is asked by "%0". */
-#ifndef KTR_PORT_SITE_OPERAND
-#define KTR_PORT_SITE_OPERAND "%c0"
+/* What stands before an operand's number so that assembly gets it bare; RISC-V's port says "%". */
+#ifndef KTR_PORT_OPERAND
+#define KTR_PORT_OPERAND "%c"
 #endif
 
 #ifdef __clang__
@@ -61,30 +63,44 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 /**
  * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
  * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
- * An insn with a label 1 of its own means the instruction behind that one.
+ * An insn with a label 1 of its own means the instruction after that label. The record belongs to
+ * the function's section group, if there is one: the linker drops both or neither ("?").
  */
-#define KTR_PATCH_SITE_ON(insn, site)                                  \
-	__extension__({                                                \
-		__label__ ktr_on_, ktr_end_;                           \
-		_Bool ktr_hit_ = 0;                                    \
-		__asm__ goto("1:\t" insn "\n\t"                        \
-			     ".pushsection ktr_patch, \"a\"\n\t"       \
-			     ".balign 4\n\t"                           \
-			     ".long 1b - .\n\t"                        \
-			     ".long %l[ktr_on_] - .\n\t"               \
-			     ".long " KTR_PORT_SITE_OPERAND " - .\n\t" \
-			     ".popsection"                             \
-			     :                                         \
-			     : "i"(site)                               \
-			     :                                         \
-			     : ktr_on_);                               \
-		goto ktr_end_;                                         \
-	ktr_on_:                                                       \
-		KTR_COLD_LABEL_;                                       \
-		ktr_hit_ = 1;                                          \
-	ktr_end_:;                                                     \
-		ktr_hit_;                                              \
+#define KTR_PATCH_ASM_(insn, site)                         \
+	__asm__ goto("1:\t" insn "\n\t"                    \
+		     ".pushsection ktr_patch, \"a?\"\n\t"  \
+		     ".balign 4\n\t"                       \
+		     ".long 1b - .\n\t"                    \
+		     ".long %l[ktr_on_] - .\n\t"           \
+		     ".long " KTR_PORT_OPERAND "0 - .\n\t" \
+		     ".popsection"                         \
+		     :                                     \
+		     : "i"(site)                           \
+		     :                                     \
+		     : ktr_on_)
+#ifdef __cplusplus
+/* A function of its own: Clang 14 takes each label in a function for a target of every asm goto. */
+#define KTR_PATCH_SITE_ON(insn, site)                \
+	([]() __attribute__((always_inline))->bool { \
+		KTR_PATCH_ASM_(insn, site);          \
+		return false;                        \
+	ktr_on_:                                     \
+		return true;                         \
+	}())
+#else
+#define KTR_PATCH_SITE_ON(insn, site)        \
+	__extension__({                      \
+		__label__ ktr_on_, ktr_end_; \
+		_Bool ktr_hit_ = 0;          \
+		KTR_PATCH_ASM_(insn, site);  \
+		goto ktr_end_;               \
+	ktr_on_:                             \
+		KTR_COLD_LABEL_;             \
+		ktr_hit_ = 1;                \
+	ktr_end_:;                           \
+		ktr_hit_;                    \
 	})
+#endif
 
 static inline uintptr_t
 ktr_patch_at(const struct ktr_patch *p)
@@ -124,8 +140,15 @@ ktr_site_get(unsigned number)
 	return number < ktr_site_count() ? &__start_ktr_sites[number] : NULL;
 }
 
-static inline uint16_t
+/** The number of the site whose address has this low half. */
+static inline uint32_t
+ktr_site_number_of(uint32_t low)
+{
+	return (low - (uint32_t)(uintptr_t)__start_ktr_sites) / sizeof(struct ktr_site);
+}
+
+static inline uint32_t
 ktr_site_number(const struct ktr_site *site)
 {
-	return (uint16_t)(((uintptr_t)site - (uintptr_t)__start_ktr_sites) / sizeof(*site));
+	return ktr_site_number_of((uint32_t)(uintptr_t)site);
 }

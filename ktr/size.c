@@ -1,9 +1,11 @@
 /*
  * size.c - making rings, changing their size, emptying them, and the accounting.
  *
- * Invariants: a ring changes only inside ktr_port_exchange(), while nobody records; an event keeps
- * its sequence number when it moves; what does not fit is below `base` afterwards and counts as
- * overwritten. Locking: the control lock, but for ktr_stats_get().
+ * Invariants: a CPU's ring changes only inside ktr_port_exchange(), while nobody records; the new
+ * ring is complete before the pointer to it is stored; an event keeps its sequence number. Events
+ * that do not fit are below `base` afterwards and count as overwritten.
+ *
+ * Locking: the control lock, but for ktr_log_stats().
  */
 #include "ktr/control.h"
 #include "ktr/image.h"
@@ -12,9 +14,7 @@
 
 #define STATS_TRIES 1000
 
-static unsigned ktr_entries = KTR_ENTRIES_DEFAULT; /* [control lock] */
-static struct ktr_entry
-    *size_boot_slots; /* the boot ring's, which cannot be freed [control lock] */
+static uint32_t ktr_entries = KTR_ENTRIES_DEFAULT; /* [control lock] */
 
 unsigned
 ktr_entries_get(void)
@@ -22,112 +22,101 @@ ktr_entries_get(void)
 	return __atomic_load_n(&ktr_entries, __ATOMIC_RELAXED);
 }
 
-/* Rings that are to be exchanged: those with slots here. */
-struct size_change {
-	struct ktr_entry *slots[KTR_PORT_MAXCPU]; /* in: the new ones; out: the old ones */
-	uint64_t old_entries[KTR_PORT_MAXCPU];
-	unsigned shift;
-};
-
-static unsigned
-size_shift(unsigned entries)
-{
-	unsigned shift = 2;
-	while ((1u << shift) < entries)
-		shift++;
-	return shift;
-}
-
 static uint64_t
-size_max(uint64_t a, uint64_t b)
+max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-/* Nobody records. Moves the newest events that fit; unpublished ones stay unpublished. */
-static void
-size_exchange_ring(unsigned cpu, struct size_change *c)
+static uint32_t
+round_entries(unsigned entries)
 {
-	struct ktr_ring *ring = &ktr_rings[cpu];
-	struct ktr_ring next = *ring;
-	next.slots = c->slots[cpu];
-	next.mask = (1ull << c->shift) - 1;
-	next.lap_mul = 1ull << (48 - c->shift);
-	next.owned = 1;
+	uint32_t n = KTR_ENTRIES_MIN;
+	while (n < entries)
+		n *= 2;
+	return n;
+}
 
-	uint64_t tail, head;
-	if (!ktr_ring_window(cpu, &tail, &head))
-		tail = head = 0;
-	uint64_t first = head - tail > next.mask + 1 ? head - (next.mask + 1) : tail;
-	next.cleared += first - size_max(tail, ring->encoded < first ? ring->encoded : first);
-	next.base = size_max(ring->owned ? ring->base : head, first);
-	for (uint64_t seq = first; seq < head; seq++) {
-		const struct ktr_entry *from = ktr_ring_slot(ring, seq);
-		struct ktr_entry *to = ktr_ring_slot(&next, seq);
-		if (from->lap != ktr_ring_lap(ring, seq))
-			continue;
-		*to = *from;
-		to->lap = ktr_ring_lap(&next, seq);
-	}
-	c->old_entries[cpu] = ring->owned ? ring->mask + 1 : 0;
-	c->slots[cpu] = ring->slots;
-	ktr_ring_set(cpu, &next);
+/* An empty ring; NULL: no memory. */
+static struct ktr_ring *
+ring_alloc(unsigned cpu, uint32_t entries)
+{
+	struct ktr_ring *ring = ktr_port_alloc(ktr_ring_bytes(entries));
+	if (ring == NULL)
+		return NULL;
+	*ring = (struct ktr_ring){.entries = entries,
+				  .cpu = cpu,
+				  .check = ktr_ring_check(entries, cpu)};
+	return ring;
 }
 
 static void
-size_exchange(void *arg)
+ring_free(struct ktr_ring *ring)
 {
-	struct size_change *c = arg;
+	if (ring != NULL && ring->entries != 0 && ring != &ktr_boot_ring.ring)
+		ktr_port_free(ring, ktr_ring_bytes(ring->entries));
+}
+
+/* Rings of the main log that are to be exchanged. In: the new ones; out: the old ones. */
+static struct ktr_ring *exchange_rings[KTR_PORT_MAXCPU]; /* [control lock] too big for a stack */
+
+/* Moves the newest events that fit into the new ring. Nobody records. */
+static void
+exchange_ring(unsigned cpu)
+{
+	struct ktr_ring **at = KTR_PORT_RING_OF(cpu), *old = *at, *ring = exchange_rings[cpu];
+	struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
+	uint64_t tail, head;
+	if (ktr_log_window(&ktr_main, cpu, &tail, &head)) {
+		uint64_t fit = ring->entries - KTR_RING_SPARE;
+		uint64_t first = head - tail > fit ? head - fit : tail;
+		uint64_t seen = max(tail, account->encoded);
+		account->cleared += first > seen ? first - seen : 0;
+		ring->head = old->head;
+		ring->base = max(old->base, first);
+		for (uint64_t seq = first; seq < head; seq++)
+			*ktr_ring_slot(ring, seq) = *ktr_ring_slot(old, seq);
+	}
+	/* release: pairs with the acquire in ktr_log_ring() */
+	__atomic_store_n(at, ring, __ATOMIC_RELEASE);
+	exchange_rings[cpu] = old;
+}
+
+static void
+exchange_all(void *arg)
+{
+	(void)arg;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		if (c->slots[cpu] != NULL)
-			size_exchange_ring(cpu, c);
+		if (exchange_rings[cpu] != NULL)
+			exchange_ring(cpu);
 	}
 	ktr_image_refresh();
 }
 
-static bool
-size_alloc(struct size_change *c, unsigned cpu)
-{
-	c->slots[cpu] = ktr_port_alloc(sizeof(struct ktr_entry) << c->shift);
-	return c->slots[cpu] != NULL;
-}
-
-/* Frees what the change holds: the new slots when it was not made, else the old ones. */
 static void
-size_free(struct size_change *c, bool made)
+exchange_free(void)
 {
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		uint64_t entries = made ? c->old_entries[cpu] : 1ull << c->shift;
-		if (c->slots[cpu] != NULL && entries != 0 && c->slots[cpu] != size_boot_slots)
-			ktr_port_free(c->slots[cpu], entries * sizeof(struct ktr_entry));
-		c->slots[cpu] = NULL;
+		ring_free(exchange_rings[cpu]);
+		exchange_rings[cpu] = NULL;
 	}
-}
-
-static struct size_change size_change; /* [control lock] too big for a stack */
-
-static void
-size_begin(unsigned entries)
-{
-	if (size_boot_slots == NULL)
-		size_boot_slots = ktr_rings[0].slots;
-	size_change = (struct size_change){.shift = size_shift(entries)};
 }
 
 int
 ktr_cpu_init(unsigned cpu)
 {
-	if (cpu >= KTR_PORT_MAXCPU)
+	if (cpu >= KTR_PORT_MAXCPU || KTR_PORT_RING_OF(cpu) == NULL)
 		return -KTR_EINVAL;
 	ktr_port_lock();
-	size_begin(ktr_entries);
 	int error = 0;
-	bool has_ring = ktr_rings[cpu].owned && ktr_rings[cpu].slots != size_boot_slots;
-	if (!has_ring && size_alloc(&size_change, cpu)) {
-		ktr_port_exchange(size_exchange, &size_change);
-		size_free(&size_change, true);
-	} else if (!has_ring) {
-		error = -KTR_ENOMEM;
+	const struct ktr_ring *old = ktr_log_ring(&ktr_main, cpu);
+	if (old == NULL || old == &ktr_boot_ring.ring) {
+		exchange_rings[cpu] = ring_alloc(cpu, ktr_entries);
+		if (exchange_rings[cpu] != NULL)
+			ktr_port_exchange(exchange_all, NULL);
+		else
+			error = -KTR_ENOMEM;
+		exchange_free();
 	}
 	ktr_port_unlock();
 	return error;
@@ -139,17 +128,19 @@ ktr_resize(unsigned entries)
 	if (entries < KTR_ENTRIES_MIN || entries > KTR_ENTRIES_MAX)
 		return -KTR_EINVAL;
 	ktr_port_lock();
-	size_begin(entries);
+	uint32_t n = round_entries(entries);
 	bool ok = true;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU && ok; cpu++) {
-		if (ktr_rings[cpu].owned && ktr_port_head_of(cpu) != NULL)
-			ok = size_alloc(&size_change, cpu);
+		if (ktr_log_ring(&ktr_main, cpu) == NULL)
+			continue;
+		exchange_rings[cpu] = ring_alloc(cpu, n);
+		ok = exchange_rings[cpu] != NULL;
 	}
 	if (ok) {
-		ktr_port_exchange(size_exchange, &size_change);
-		__atomic_store_n(&ktr_entries, 1u << size_change.shift, __ATOMIC_RELAXED);
+		ktr_port_exchange(exchange_all, NULL);
+		__atomic_store_n(&ktr_entries, n, __ATOMIC_RELAXED);
 	}
-	size_free(&size_change, ok);
+	exchange_free();
 	ktr_port_unlock();
 	return ok ? 0 : -KTR_ENOMEM;
 }
@@ -159,17 +150,44 @@ ktr_clear(void)
 {
 	ktr_port_lock();
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		struct ktr_ring *ring = &ktr_rings[cpu];
+		struct ktr_ring *ring = ktr_log_ring(&ktr_main, cpu);
+		struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
 		uint64_t tail, head;
-		if (!ktr_ring_window(cpu, &tail, &head))
+		if (!ktr_log_window(&ktr_main, cpu, &tail, &head))
 			continue;
-		uint64_t seen = size_max(tail, ring->encoded);
-		uint64_t cleared = ring->cleared + (head > seen ? head - seen : 0);
-		__atomic_store_n(&ring->cleared, cleared, __ATOMIC_RELAXED);
+		uint64_t seen = max(tail, account->encoded);
+		uint64_t cleared = account->cleared + (head > seen ? head - seen : 0);
+		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		__atomic_store_n(&ring->base, head, __ATOMIC_RELAXED);
 	}
-	ktr_image_refresh();
 	ktr_port_unlock();
+}
+
+int
+ktr_log_open(struct ktr_log *log, unsigned entries)
+{
+	uint32_t n = round_entries(entries);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		log->cpu[cpu] = (struct ktr_log_cpu){.ring = NULL};
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		if (ktr_log_ring(&ktr_main, cpu) == NULL)
+			continue;
+		log->cpu[cpu].ring = ring_alloc(cpu, n);
+		if (log->cpu[cpu].ring == NULL) {
+			ktr_log_close(log);
+			return -KTR_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void
+ktr_log_close(struct ktr_log *log)
+{
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		ring_free(log->cpu[cpu].ring);
+		log->cpu[cpu].ring = NULL;
+	}
 }
 
 /*
@@ -177,41 +195,48 @@ ktr_clear(void)
  * resident, and not counted as lost, was delivered.
  */
 static bool
-stats_read(const struct ktr_ring *ring, unsigned cpu, struct ktr_stats *stats)
+stats_read(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 {
+	const struct ktr_log_cpu *account = &log->cpu[cpu];
 	uint64_t tail, head;
 	/* Before the head, so that it is not ahead of it. */
-	uint64_t cursor = __atomic_load_n(&ring->cursor, __ATOMIC_ACQUIRE);
-	uint64_t lost = __atomic_load_n(&ring->overwritten, __ATOMIC_RELAXED);
-	uint64_t torn = __atomic_load_n(&ring->torn, __ATOMIC_RELAXED);
-	if (!ktr_ring_window(cpu, &tail, &head))
+	uint64_t cursor = __atomic_load_n(&account->cursor, __ATOMIC_ACQUIRE);
+	uint64_t lost = __atomic_load_n(&account->overwritten, __ATOMIC_RELAXED);
+	if (!ktr_log_window(log, cpu, &tail, &head))
 		return false;
 	*stats = (struct ktr_stats){
 	    .recorded = head,
-	    .delivered = cursor - lost - torn,
-	    .resident = head - size_max(tail, cursor),
+	    .delivered = cursor - lost,
+	    .resident = head - max(tail, cursor),
 	    .overwritten = lost + (tail > cursor ? tail - cursor : 0),
-	    .torn = torn,
-	    .suppressed = __atomic_load_n(&ring->suppressed, __ATOMIC_RELAXED),
-	    .cleared = __atomic_load_n(&ring->cleared, __ATOMIC_RELAXED),
+	    .suppressed = __atomic_load_n(&account->suppressed, __ATOMIC_RELAXED),
+	    .dropped = __atomic_load_n(&account->dropped, __ATOMIC_RELAXED),
+	    .cleared = __atomic_load_n(&account->cleared, __ATOMIC_RELAXED),
 	};
+	return true;
+}
+
+bool
+ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
+{
+	if (cpu >= KTR_PORT_MAXCPU)
+		return false;
+	const struct ktr_log_cpu *account = &log->cpu[cpu];
+	/* Not for ever: the machine may be stopped in the middle of a change. */
+	for (unsigned i = 0; i < STATS_TRIES; i++) {
+		uint32_t moving = __atomic_load_n(&account->moving, __ATOMIC_ACQUIRE);
+		if (!stats_read(log, cpu, stats))
+			return false;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (moving % 2 == 0 &&
+		    __atomic_load_n(&account->moving, __ATOMIC_RELAXED) == moving)
+			break;
+	}
 	return true;
 }
 
 bool
 ktr_stats_get(unsigned cpu, struct ktr_stats *stats)
 {
-	if (cpu >= KTR_PORT_MAXCPU)
-		return false;
-	const struct ktr_ring *ring = &ktr_rings[cpu];
-	/* Not for ever: the machine may be stopped in the middle of a change. */
-	for (unsigned i = 0; i < STATS_TRIES; i++) {
-		uint32_t moving = __atomic_load_n(&ring->moving, __ATOMIC_ACQUIRE);
-		if (!stats_read(ring, cpu, stats))
-			return false;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (moving % 2 == 0 && __atomic_load_n(&ring->moving, __ATOMIC_RELAXED) == moving)
-			break;
-	}
-	return true;
+	return ktr_log_stats(&ktr_main, cpu, stats);
 }

@@ -20,6 +20,9 @@ KTR_KERNEL_SRCS := \
 	ktr/stream.c \
 	ktr/word.c
 
+# Bodies of the port's functions, for embedders whose port uses ktr/port/ktr_port_default.h.
+KTR_PORT_SRCS := ktr/port/ktr_port_default.c
+
 # The stream's decoder. Freestanding, but for the allocator that it is given.
 KTR_DECODE_SRCS := \
 	ktr/class.c \

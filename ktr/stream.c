@@ -1,10 +1,10 @@
 /*
  * stream.c - drains the rings into frames, pass by pass, and counts what became of the events.
  *
- * A pass: note the clock and the heads, then wait until all record calls of before have finished.
- * After that an event below those heads is whole, or torn for good: not even a recorder that was
- * interrupted while the ring went round can still write into its slot. The next pass's MARK is the
- * clock noted here: events with an earlier clock lie below the heads of that pass.
+ * A pass takes the events below the heads that it finds at its start. It ends with a MARK, a time
+ * before which no more events come. That is the time at which the last pass began, if every CPU
+ * took an interrupt after that (ktr_port_sync()): a record that had read an earlier clock by then
+ * was finished, and lies below the heads of this pass, or it began again and read the clock anew.
  *
  * Each CPU has two counts. `made` follows the frames that were made. `taken` follows those that the
  * sink took, and only then does the ring's own account move: it reads the frames again to see which
@@ -59,12 +59,12 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 {
 	uint64_t tail, head;
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	if (c->exists || !ktr_ring_window(cpu, &tail, &head))
+	if (c->exists || !ktr_log_window(s->log, cpu, &tail, &head))
 		return;
 	*c = (struct ktr_stream_cpu){.exists = true};
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
-		c->first = ktr_rings[cpu].cursor;
-		__atomic_store_n(&ktr_rings[cpu].encoded, c->first, __ATOMIC_RELAXED);
+		c->first = s->log->cpu[cpu].cursor;
+		__atomic_store_n(&s->log->cpu[cpu].encoded, c->first, __ATOMIC_RELAXED);
 	} else {
 		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
 	}
@@ -74,14 +74,20 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 void
 ktr_stream_open(struct ktr_stream *s, unsigned flags)
 {
-	ktr_encoder_init(&s->enc, NULL, NULL);
+	ktr_stream_open_log(s, &ktr_main, flags);
+}
+
+void
+ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags)
+{
+	ktr_encoder_init(&s->enc, NULL, log);
+	s->log = log;
 	s->flags = flags;
 	s->state = KTR_STREAM_IDLE;
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
 	s->start_end = s->header_at = 0;
 	s->frame_at = s->scanned = 0;
-	s->quiesced = false;
 	s->first_pass = true;
 	s->pass_over = s->making = s->truncated = false;
 	stream_lock(s);
@@ -109,16 +115,15 @@ stream_table(struct ktr_stream *s)
 		uint64_t tail, head = c->made.next;
 		if (!c->exists)
 			continue;
-		ktr_ring_window(cpu, &tail, &head);
+		ktr_log_window(s->log, cpu, &tail, &head);
 		rows[n++] = (struct ktr_wire_cpu){
 		    .cpu = cpu,
 		    .first = c->first,
 		    .next = c->made.next,
 		    .delivered = c->made.of[KTR_STREAM_DELIVERED],
 		    .overwritten = c->made.of[KTR_LOSS_OVERWRITTEN],
-		    .torn = c->made.of[KTR_LOSS_TORN],
 		    .cleared = c->made.of[KTR_LOSS_CLEARED],
-		    .suppressed = __atomic_load_n(&ktr_rings[cpu].suppressed, __ATOMIC_RELAXED),
+		    .suppressed = __atomic_load_n(&s->log->cpu[cpu].suppressed, __ATOMIC_RELAXED),
 		    .left = head - c->made.next,
 		};
 	}
@@ -151,7 +156,7 @@ stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
 	made->next += count;
 	made->of[what] += count;
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0)
-		__atomic_store_n(&ktr_rings[cpu].encoded, made->next, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->log->cpu[cpu].encoded, made->next, __ATOMIC_RELAXED);
 }
 
 /* Starts a pass when there is something to drain. Control lock held. */
@@ -166,7 +171,7 @@ stream_pass_begin(struct ktr_stream *s)
 		stream_cpu_begin(s, cpu);
 		if (!c->exists)
 			continue;
-		ktr_ring_window(cpu, &tail, &c->end);
+		ktr_log_window(s->log, cpu, &tail, &c->end);
 		any |= c->end > c->made.next;
 	}
 	/* A pass without events still has a mark to give, if the last one left it. */
@@ -176,10 +181,9 @@ stream_pass_begin(struct ktr_stream *s)
 	s->mark = stopped ? s->started : s->settled;
 	/* There is no frame yet: a stream whose thread is stopped in this wait can go on. */
 	__atomic_store_n(&s->making, false, __ATOMIC_RELEASE);
-	s->quiesced = stopped || (any && ktr_port_quiesce());
-	__atomic_store_n(&s->making, true, __ATOMIC_RELEASE);
-	if (s->quiesced)
+	if (stopped || (any && ktr_port_sync()))
 		s->settled = s->started;
+	__atomic_store_n(&s->making, true, __ATOMIC_RELEASE);
 	s->first_pass = false;
 	s->turn = 0;
 	return true;
@@ -191,7 +195,7 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 {
 	struct ktr_entry entry;
 	for (unsigned tries = 0; tries < 4 && seq < s->cpu[cpu].end; tries++, seq++) {
-		if (ktr_ring_read(cpu, seq, &entry) == KTR_READ_OK)
+		if (ktr_log_read(s->log, cpu, seq, &entry) == KTR_READ_OK)
 			return entry.ticks;
 	}
 	return s->started;
@@ -210,29 +214,13 @@ stream_gone(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	uint64_t tail, head, first = c->made.next;
-	if (!ktr_ring_window(cpu, &tail, &head))
+	if (!ktr_log_window(s->log, cpu, &tail, &head))
 		return;
-	bool cleared = ktr_rings[cpu].owned && tail == ktr_rings[cpu].base;
+	bool cleared = tail == ktr_log_ring(s->log, cpu)->base;
 	enum ktr_wire_loss reason = cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
 	ktr_encode_loss(&s->enc, cpu, first, tail - first, stream_last_ticks(c),
 			stream_next_ticks(s, cpu, tail), reason);
 	stream_made(s, cpu, tail - first, reason);
-}
-
-/* The run of events that were claimed and never published. */
-static void
-stream_torn(struct ktr_stream *s, unsigned cpu)
-{
-	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	struct ktr_entry entry;
-	uint64_t first = c->made.next, seq = first;
-	while (seq < c->end && ktr_ring_read(cpu, seq, &entry) == KTR_READ_UNPUBLISHED)
-		seq++;
-	if (seq == first)
-		return;
-	ktr_encode_loss(&s->enc, cpu, first, seq - first, stream_last_ticks(c),
-			stream_next_ticks(s, cpu, seq), KTR_LOSS_TORN);
-	stream_made(s, cpu, seq - first, KTR_LOSS_TORN);
 }
 
 /* A batch of a CPU's events, or one loss. False: nothing of the CPU is left in this pass. */
@@ -240,14 +228,15 @@ static bool
 stream_batch(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
-	enum ktr_read_status status = KTR_READ_OK;
+	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	struct ktr_entry entry;
+	bool there = true;
 	uint64_t first = c->made.next, seq = first;
 	if (!c->exists)
 		return false;
 	while (seq < c->end) {
-		status = ktr_ring_read(cpu, seq, &entry);
-		if (status != KTR_READ_OK || !ktr_encode_event(&s->enc, cpu, seq, &entry))
+		there = ktr_ring_copy(ring, seq, &entry);
+		if (!there || !ktr_encode_event(&s->enc, cpu, seq, &entry))
 			break;
 		c->ticks = entry.ticks;
 		seq++;
@@ -255,10 +244,8 @@ stream_batch(struct ktr_stream *s, unsigned cpu)
 	ktr_encode_batch(&s->enc);
 	if (seq != first)
 		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED);
-	else if (status == KTR_READ_GONE)
+	else if (!there)
 		stream_gone(s, cpu);
-	else if (status != KTR_READ_OK && s->quiesced)
-		stream_torn(s, cpu);
 	return c->made.next != first;
 }
 
@@ -386,17 +373,16 @@ stream_take_frame(struct ktr_stream *s, const uint8_t *frame, size_t n)
 	struct stream_frame f;
 	if (!frame_read(frame, n, &f))
 		return;
-	struct ktr_ring *ring = &ktr_rings[f.cpu];
-	if (f.first != ring->cursor)
+	struct ktr_log_cpu *account = &s->log->cpu[f.cpu];
+	if (f.first != account->cursor)
 		return; /* done already by a thread that the debugger stopped in here */
-	uint64_t *lost = f.what == KTR_LOSS_TORN ? &ring->torn : &ring->overwritten;
 	uint64_t count = f.what == KTR_STREAM_DELIVERED ? 0 : f.count;
 	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
-	uint32_t *moving = &ring->moving;
+	uint32_t *moving = &account->moving;
 	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
 	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
-	__atomic_store_n(lost, *lost + count, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->cursor, f.first + f.count, __ATOMIC_RELAXED);
+	__atomic_store_n(&account->overwritten, account->overwritten + count, __ATOMIC_RELAXED);
+	__atomic_store_n(&account->cursor, f.first + f.count, __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in ktr_stats_get() */
 	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
 	count_frame(&s->cpu[f.cpu].taken, &f);
@@ -443,7 +429,7 @@ ktr_stream_pending(const struct ktr_stream *s)
 	uint64_t sum = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		uint64_t tail, head, next = s->cpu[cpu].made.next;
-		if (s->cpu[cpu].exists && ktr_ring_window(cpu, &tail, &head) && head > next)
+		if (s->cpu[cpu].exists && ktr_log_window(s->log, cpu, &tail, &head) && head > next)
 			sum += head - next;
 	}
 	return sum;

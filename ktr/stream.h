@@ -18,6 +18,7 @@
 #include <ktr_port.h>
 
 #include "ktr/encode.h"
+#include "ktr/ring.h"
 
 /** Begin with the events that are recorded from now on; else with the oldest that are resident. */
 #define KTR_STREAM_NOW 1u
@@ -28,8 +29,7 @@
 #define KTR_STREAM_ACCOUNT 2u
 /** A snapshot: a reader takes the end of any pass for a good end. For devices. */
 #define KTR_STREAM_LIVE 4u
-/** The machine is stopped (panic, debugger): take no lock, ask nobody; whatever is unpublished is
- * torn. */
+/** The machine is stopped (panic, debugger): take no lock, ask nobody. */
 #define KTR_STREAM_STOPPED 8u
 
 /** After so many bytes metadata is sent again, so that a reader may begin in the middle. */
@@ -54,17 +54,17 @@ struct ktr_stream_count {
 /** About 70 KiB: not for a stack. Private to stream.c, but for allocation. */
 struct ktr_stream {
 	struct ktr_encoder enc;
+	struct ktr_log *log;
 	unsigned flags;
 	enum ktr_stream_state state;
 	unsigned turn;      /* CPU whose batch is next */
 	uint64_t started;   /* ticks at the start of the pass */
 	uint64_t mark;      /* of the pass: ticks, 0 when nothing can be promised */
-	uint64_t settled;   /* start of the last pass that was quiesced: the next one's mark */
+	uint64_t settled;   /* start of the last pass after which CPUs were in sync: the next mark */
 	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
 	size_t frame_at;    /* offset in enc.out of the first frame that is not counted as taken */
 	size_t scanned;     /* offset in enc.out up to which frames' ends were looked for */
-	bool quiesced;      /* of the pass */
 	bool first_pass;
 	bool pass_over; /* its last byte is made; a read of 0 is due */
 	bool making;    /* atomic: frames are being made, none of whose bytes was taken */
@@ -84,7 +84,10 @@ struct ktr_stream {
 void ktr_info_set(const struct ktr_info *info);
 const struct ktr_info *ktr_info_get(void);
 
+/** A stream of the main log. */
 void ktr_stream_open(struct ktr_stream *s, unsigned flags);
+/** A stream of any log. */
+void ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags);
 
 /**
  * Makes frames in buf, size >= KTR_ENCODER_OUT, instead of in the stream's own buffer of that size.

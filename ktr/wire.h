@@ -44,7 +44,7 @@ enum ktr_wire_type {
 #define KTR_WIRE_LIVE  2u /* the stream may end in good order behind any MARK */
 
 /** LOSS reasons. */
-enum ktr_wire_loss { KTR_LOSS_OVERWRITTEN = 0, KTR_LOSS_TORN = 1, KTR_LOSS_CLEARED = 2 };
+enum ktr_wire_loss { KTR_LOSS_OVERWRITTEN = 0, KTR_LOSS_CORRUPT = 1, KTR_LOSS_CLEARED = 2 };
 
 /** An event's first byte: bits 0 to 5 say which parameters follow. */
 #define KTR_WIRE_EVENT_TID  0x40u /* a thread id follows */

@@ -10,9 +10,9 @@
 #define TF_SIZE (38 * 8)
 
 /* struct arch_pcpu */
-#define PCPU_CURTHREAD    32
-#define PCPU_KSTACK       40
-#define PCPU_OVERFLOW_TOP 48
+#define PCPU_CURTHREAD    16
+#define PCPU_KSTACK       24
+#define PCPU_OVERFLOW_TOP 32
 
 /* The program counter, to debuggers (DWARF for the Arm 64-bit architecture, 4.1). */
 #define DWARF_PC 32

@@ -10,6 +10,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/ring.h"
 
 #define OVERFLOW_STACK 8192
 
@@ -23,7 +24,8 @@ static uint8_t boot_overflow_stack[OVERFLOW_STACK] __attribute__((aligned(16)));
 
 /* In place before the first instruction of C, which may record an event. */
 struct pcpu aarch64_boot_pcpu = {
-    .md = {.kstack = (uintptr_t)__boot_stack,
+    .md = {.ktr_ring = &ktr_boot_ring.ring,
+	   .kstack = (uintptr_t)__boot_stack,
 	   .overflow_top = (uintptr_t)boot_overflow_stack + OVERFLOW_STACK},
     .online = true,
 };

@@ -9,6 +9,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/ring.h"
 
 bool x86_smap, x86_smep;
 struct x86_cpu x86_boot_cpu;
@@ -18,7 +19,7 @@ extern struct pcpu x86_boot_pcpu;
 
 /* In place before the first instruction of C, which may record an event. */
 struct pcpu x86_boot_pcpu = {
-    .md = {.self = &x86_boot_pcpu.md, .x86 = &x86_boot_cpu},
+    .md = {.self = &x86_boot_pcpu.md, .ktr_ring = &ktr_boot_ring.ring, .x86 = &x86_boot_cpu},
     .online = true,
 };
 

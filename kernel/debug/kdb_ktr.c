@@ -249,14 +249,14 @@ show_stats(void)
 {
 	struct ktr_stats s;
 
-	kdb_printf("%3s %12s %12s %12s %12s %6s %12s\n", "cpu", "recorded", "delivered", "resident",
-		   "overwritten", "torn", "suppressed");
+	kdb_printf("%3s %12s %12s %12s %12s %12s\n", "cpu", "recorded", "delivered", "resident",
+		   "overwritten", "suppressed");
 	for (unsigned cpu = 0; cpu < MAX_CPUS && !kdb.quit; cpu++)
 		if (ktr_stats_get(cpu, &s))
-			kdb_printf("%3u %12llu %12llu %12llu %12llu %6llu %12llu\n", cpu,
+			kdb_printf("%3u %12llu %12llu %12llu %12llu %12llu\n", cpu,
 				   (unsigned long long)s.recorded, (unsigned long long)s.delivered,
 				   (unsigned long long)s.resident,
-				   (unsigned long long)s.overwritten, (unsigned long long)s.torn,
+				   (unsigned long long)s.overwritten,
 				   (unsigned long long)s.suppressed);
 }
 

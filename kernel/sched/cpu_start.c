@@ -23,6 +23,7 @@
 #include "kernel/sync/smp.h"
 #include "ktr/control.h"
 #include "ktr/ktr.h"
+#include "ktr/ring.h"
 
 #define START_WAIT_MS 1000
 
@@ -83,7 +84,7 @@ cpu_start_all(void)
 		if (pcpus[n] == NULL)
 			panic("CPU %u: no memory", n);
 		pcpus[n]->md.cpu = n;
-		pcpus[n]->md.ktr_head = n; /* ktr/ring.h */
+		pcpus[n]->md.ktr_ring = &ktr_ring_none;
 		arch_pcpu_init(pcpus[n]);
 		callout_init_cpu(n);
 		stack = sched_prepare_cpu(n);

@@ -412,6 +412,6 @@ sched_prepare_cpu(unsigned cpu)
 	runq_init(&runqs[cpu], cpu, idle);
 	pcpus[cpu]->idle = idle;
 	pcpus[cpu]->md.curthread = idle;
-	pcpus[cpu]->md.ktr_turn.tid = idle->tid;
+	pcpus[cpu]->md.ktr_tid = idle->tid;
 	return (uintptr_t)idle->kstack + KSTACK_SIZE;
 }

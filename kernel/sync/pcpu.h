@@ -39,7 +39,6 @@ struct pcpu {
 	uint64_t watch_ticks, watch_stuck;
 	bool watch_wanted;  /* atomic: this CPU is found hung, and is to say so */
 	uint64_t call_done; /* generation of the last smp_call run */
-	bool call_again;    /* atomic: it was inside the record text, ask it again */
 	/* Frame of a CPU that smp_stop_others() stopped; NULL while it runs. Atomic. */
 	struct arch_trapframe *stopped;
 };

@@ -23,9 +23,8 @@ struct pcpu *pcpus[MAX_CPUS];
 unsigned ncpus = 1;
 
 enum call_mode {
-	CALL_RUN,     /* every CPU runs fn */
-	CALL_QUIESCE, /* every CPU is seen outside the record text */
-	CALL_STOP,    /* the same, and waits there until it is released */
+	CALL_RUN,  /* every CPU runs fn */
+	CALL_STOP, /* every CPU waits until it is released */
 };
 
 static struct {
@@ -40,9 +39,9 @@ static bool call_busy; /* atomic */
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
-/* Stays outside of the record text until it is released; an NMI would enter it again. */
+/* Waits in the interrupt handler until it is released. Events of NMIs are refused meanwhile. */
 static void
-wait_outside(uint64_t g)
+wait_released(uint64_t g)
 {
 	bool refused = ktr_port_refuse(true);
 
@@ -55,7 +54,7 @@ wait_outside(uint64_t g)
 
 /* Takes part in the call in progress, once. Interrupts off. */
 static void
-run_call(struct arch_trapframe *tf)
+run_call(void)
 {
 	struct pcpu *pc = this_pcpu();
 	uint64_t g = __atomic_load_n(&call.generation, __ATOMIC_ACQUIRE);
@@ -63,15 +62,11 @@ run_call(struct arch_trapframe *tf)
 
 	if (pc->call_done == g)
 		return;
-	if (mode != CALL_RUN && ktr_port_inside(arch_tf_pc(tf))) {
-		__atomic_store_n(&pc->call_again, true, __ATOMIC_RELEASE);
-		return;
-	}
 	if (mode == CALL_STOP) {
-		wait_outside(g);
+		wait_released(g);
 		return;
 	}
-	if (mode == CALL_RUN && call.fn != NULL)
+	if (call.fn != NULL)
 		call.fn(call.arg);
 	/* release: pairs with the acquire in wait_for() */
 	__atomic_store_n(&pc->call_done, g, __ATOMIC_RELEASE);
@@ -93,15 +88,12 @@ smp_online(unsigned n)
 	       __atomic_load_n(&pcpus[n]->online, __ATOMIC_ACQUIRE);
 }
 
-/* Waits for a CPU's answer; one that was inside the record text is asked again. */
+/* Waits for a CPU's answer. */
 static void
 wait_for(unsigned n, uint64_t g)
 {
-	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g) {
-		if (__atomic_exchange_n(&pcpus[n]->call_again, false, __ATOMIC_ACQUIRE))
-			arch_ipi_send(n, IPI_CALL);
+	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g)
 		arch_relax();
-	}
 }
 
 /* Posts the call and waits until every other CPU has answered. Interrupts off, call_busy ours. */
@@ -173,23 +165,15 @@ smp_stop_run(void (*fn)(void *), void *arg)
 }
 
 void
-smp_ktr_quiesce(void)
-{
-	begin();
-	post(CALL_QUIESCE, NULL, NULL);
-	end();
-}
-
-void
 entry_sync_cpus(void)
 {
 	smp_call_all(NULL, NULL); /* the return from the interrupt serialises */
 }
 
 void
-smp_ipi(unsigned ipi, struct arch_trapframe *tf)
+smp_ipi(unsigned ipi)
 {
 	if (ipi == IPI_CALL)
-		run_call(tf);
+		run_call();
 	/* IPI_RESCHED: entry_interrupt() looks at resched. */
 }

@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-struct arch_trapframe;
-
 /* This CPU takes part in calls from now on, and may be stopped and be given threads. Interrupts
  * off.
  */
@@ -17,14 +15,9 @@ bool smp_online(unsigned n);
 /* Runs fn on every CPU, with interrupts off, and returns when all have. */
 void smp_call_all(void (*fn)(void *), void *arg);
 /*
- * Runs fn here while all other CPUs wait with interrupts off, none of them having been interrupted
- * inside the record text [__ktr_record_start, __ktr_record_end).
+ * Runs fn here while all other CPUs wait with interrupts off, and all events are refused, those of
+ * NMIs too.
  */
 void smp_stop_run(void (*fn)(void *), void *arg);
-/*
- * Returns when every recorder that was inside the record text has left it.
- * Rests on the scheduler, which never preempts a thread there.
- */
-void smp_ktr_quiesce(void);
-/* An interprocessor interrupt; ipi is enum arch_ipi; tf is what it interrupted. */
-void smp_ipi(unsigned ipi, struct arch_trapframe *tf);
+/* An interprocessor interrupt; ipi is enum arch_ipi. */
+void smp_ipi(unsigned ipi);

@@ -81,10 +81,11 @@ flush_thread(void *arg)
 static bool
 flush_watermark(void)
 {
-	const struct ktr_ring *ring = &ktr_rings[arch_cpu()];
-	uint64_t seen = __atomic_load_n(&ring->encoded, __ATOMIC_RELAXED);
+	unsigned cpu = arch_cpu();
+	const struct ktr_ring *ring = ktr_log_ring(&ktr_main, cpu);
+	uint64_t seen = __atomic_load_n(&ktr_main.cpu[cpu].encoded, __ATOMIC_RELAXED);
 
-	return ktr_head_seq(ktr_port_head()) - seen > (ring->mask + 1) / 4;
+	return ring != NULL && ktr_ring_head(ring) - seen > ring->entries / 4;
 }
 
 /* The clock tick of each CPU: wakes the flush thread when it has something to do. */

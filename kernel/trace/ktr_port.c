@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-#include "arch/irq.h"
 #include "arch/patch.h"
 #include "arch/pcpu.h"
 #include "kernel/mm/kmap.h"
@@ -67,14 +66,14 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 }
 
 bool
-ktr_port_quiesce(void)
+ktr_port_sync(void)
 {
 	/* No other CPU will ever go on with what it was at. */
 	if (ktr_port_final || stop_panicked())
 		return true;
 	if (ktr_port_alone())
 		return curthread() == NULL;
-	smp_ktr_quiesce();
+	smp_call_all(NULL, NULL);
 	return true;
 }
 
@@ -112,11 +111,5 @@ ktr_port_string_ok(const char *p)
 bool
 ktr_port_suppressed(void)
 {
-	bool on = arch_irq_enabled(), suppressed;
-
-	arch_irq_disable(); /* else the flag might be one of a CPU that we have just left */
-	suppressed = stop_inside() || ktr_port_refused[arch_cpu()];
-	if (on)
-		arch_irq_enable();
-	return suppressed;
+	return stop_inside() || ktr_port_refused[arch_cpu()];
 }

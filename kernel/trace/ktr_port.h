@@ -2,9 +2,9 @@
  * ktr_port.h - what recording an event means in this kernel: ktr's port header (ktr/port.h), over
  * arch/ktr.h.
  *
- * The head word, the turn of the ring and the thread id of a CPU are in its arch_pcpu. Its events
- * are refused because of the thread (the flush thread) or of the debugger: ktr_port_refused[n], CPU
- * n's own. Locking: none.
+ * The pointer to a CPU's ring and the id of its thread are in its arch_pcpu. Its events are refused
+ * because of the thread (the flush thread) or of the debugger: ktr_port_refused[n], CPU n's own.
+ * Locking: none.
  */
 #pragma once
 
@@ -12,8 +12,10 @@
 #include <stdint.h>
 
 #include "arch/clock.h"
+#include "arch/irq.h"
 #include "arch/ktr.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/entry.h"
 
 #define KTR_PORT_MAXCPU MAX_CPUS
 #define KTR_PORT_PATCH  1
@@ -31,22 +33,10 @@ ktr_port_time(void)
 	return arch_clock_read();
 }
 
-static inline uint64_t
-ktr_port_head(void)
+static inline unsigned
+ktr_port_cpu(void)
 {
-	return arch_ktr_head();
-}
-
-static inline uint64_t *
-ktr_port_head_of(unsigned cpu)
-{
-	return cpu < MAX_CPUS && pcpus[cpu] != NULL ? &pcpus[cpu]->md.ktr_head : NULL;
-}
-
-static inline bool
-ktr_port_claim(uint64_t head, uint64_t next)
-{
-	return arch_ktr_claim(head, next);
+	return arch_cpu();
 }
 
 static inline uint32_t
@@ -55,11 +45,24 @@ ktr_port_tid(void)
 	return arch_ktr_tid();
 }
 
-static inline void
-ktr_port_wmb(void)
+/* Not irq_push(), which counts and checks: this must work in any context. */
+static inline uintptr_t
+ktr_port_irq_save(void)
 {
-	arch_ktr_wmb();
+	bool on = arch_irq_enabled();
+
+	arch_irq_disable();
+	return on;
 }
+
+static inline void
+ktr_port_irq_restore(uintptr_t on)
+{
+	if (on)
+		arch_irq_enable();
+}
+
+#define KTR_PORT_RING_OF(n) ((n) < MAX_CPUS && pcpus[n] != NULL ? &pcpus[n]->md.ktr_ring : NULL)
 
 /* Refuses this CPU's events, those of an NMI too, or no more. Returns what was. Interrupts off. */
 static inline bool
@@ -70,7 +73,7 @@ ktr_port_refuse(bool refuse)
 
 	*(volatile bool *)&ktr_port_refused[cpu] = refuse;
 	if (refuse) /* as ktr_ring_close() does for any CPU */
-		__atomic_store_n(&arch_this_pcpu()->ktr_turn.limit, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&arch_this_pcpu()->ktr_ring->limit, 0, __ATOMIC_RELAXED);
 	return before;
 }
 
@@ -85,7 +88,7 @@ ktr_port_set_thread(uint32_t tid, bool refuse)
 	ktr_port_refuse(refuse);
 }
 
-/* Is this an address of the record text, where no thread is ever switched out? Any context. */
+/* Is this an address of the record text, in which all restartable sequences are? Any context. */
 static inline bool
 ktr_port_inside(uintptr_t pc)
 {

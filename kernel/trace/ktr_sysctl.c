@@ -154,14 +154,14 @@ stats_get(const struct sysctl *s, struct sbuf *out)
 	struct ktr_stats st;
 
 	(void)s;
-	sbuf_puts(out, "cpu recorded delivered resident overwritten torn suppressed");
+	sbuf_puts(out, "cpu recorded delivered resident overwritten suppressed");
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (ktr_stats_get(cpu, &st))
-			sbuf_printf(out, "\n%u %llu %llu %llu %llu %llu %llu", cpu,
+			sbuf_printf(out, "\n%u %llu %llu %llu %llu %llu", cpu,
 				    (unsigned long long)st.recorded,
 				    (unsigned long long)st.delivered,
 				    (unsigned long long)st.resident,
-				    (unsigned long long)st.overwritten, (unsigned long long)st.torn,
+				    (unsigned long long)st.overwritten,
 				    (unsigned long long)st.suppressed);
 }
 
@@ -276,7 +276,7 @@ SYSCTL_PROC(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_TYPE_INT, SYSCTL_WR |
 SYSCTL_PROC(debug_ktr_clear, "debug.ktr.clear", SYSCTL_TYPE_INT, SYSCTL_WR, clear_get, clear_set,
 	    "write 1 to empty the rings");
 SYSCTL_PROC(debug_ktr_stats, "debug.ktr.stats", SYSCTL_TYPE_TEXT, 0, stats_get, NULL,
-	    "events by CPU: recorded = delivered + resident + overwritten + torn; suppressed");
+	    "events by CPU: recorded = delivered + resident + overwritten; suppressed");
 SYSCTL_PROC(debug_ktr_classes, "debug.ktr.classes", SYSCTL_TYPE_TEXT, 0, classes_get, NULL,
 	    "event classes: NAME VALUE on|off SITES DESCRIPTION");
 SYSCTL_PROC(debug_ktr_sites, "debug.ktr.sites", SYSCTL_TYPE_TEXT, 0, sites_get, NULL,

@@ -30,7 +30,7 @@ static struct mutex prev_lock = MUTEX_INIT("ktr prev");
 static struct ktr_persist *prev; /* NULL: there is none */
 static bool prev_own;            /* nothing else is in its memory */
 static unsigned readers;
-static uint64_t prev_sound, prev_torn;
+static uint64_t prev_sound, prev_corrupt;
 static char prev_build[KTR_IMAGE_BUILD];
 static uint8_t prev_id[16];
 
@@ -100,8 +100,8 @@ prevdev_read(struct file *f, struct uio *u)
 
 SYSCTL_U64(debug_ktr_prev_events, "debug.ktr.prev.events", 0, &prev_sound,
 	   "events of the boot before in /dev/ktr.prev");
-SYSCTL_U64(debug_ktr_prev_torn, "debug.ktr.prev.torn", 0, &prev_torn,
-	   "... and entries of it that were torn, or damaged by the reset");
+SYSCTL_U64(debug_ktr_prev_corrupt, "debug.ktr.prev.corrupt", 0, &prev_corrupt,
+	   "... and entries of it that the reset damaged");
 
 static void
 boot_get(const struct sysctl *s, struct sbuf *out)
@@ -143,7 +143,7 @@ prev_forget(void)
 
 	memset(prev, 0, sizeof(*prev));
 	prev = NULL;
-	prev_sound = prev_torn = 0;
+	prev_sound = prev_corrupt = 0;
 	if (prev_own)
 		page_add(start + PAGE_SIZE, start + size); /* but for the header's page */
 }
@@ -189,11 +189,11 @@ trace_prev_init(void)
 	if (r == NULL)
 		return -ENOMEM;
 	if (prev_open_image(r, err, sizeof(err)) == 0) {
-		ktr_image_count(&r->image, &prev_sound, &prev_torn);
+		ktr_image_count(&r->image, &prev_sound, &prev_corrupt);
 		memcpy(prev_id, r->image.info.boot_id, sizeof(prev_id));
 		strlcpy(prev_build, r->image.info.build, sizeof(prev_build));
-		printk("ktr: %lu events of the boot before in /dev/ktr.prev, %lu torn\n",
-		       prev_sound, prev_torn);
+		printk("ktr: %lu events of the boot before in /dev/ktr.prev, %lu damaged\n",
+		       prev_sound, prev_corrupt);
 	} else {
 		warnk("ktr: the log of the boot before is lost: %s\n", err);
 		prev_forget();

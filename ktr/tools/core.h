@@ -17,7 +17,7 @@ struct core;
  */
 struct core *core_open(const char *path, const char *kernel, char *err, size_t errlen);
 
-/** The file ends before the memory that its headers tell of: what is read there is torn, or
+/** The file ends before the memory that its headers tell of: what is read there is damaged, or
  * missing. */
 bool core_is_cut(const struct core *c);
 

@@ -187,7 +187,7 @@ print_cpus(struct dump *d)
 {
 	const struct dump_stats *s = d->stats;
 	fprintf(d->out.file, "\n%-4s %12s %12s %8s %8s %8s %8s %18s %18s\n", "cpu", "events",
-		"overwritten", "torn", "cleared", "damaged", "left", "first", "last");
+		"overwritten", "corrupt", "cleared", "damaged", "left", "first", "last");
 	for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
 		const struct cpu_count *c = &s->cpu[i];
 		uint64_t lost = 0;
@@ -198,7 +198,7 @@ print_cpus(struct dump *d)
 		fprintf(d->out.file, "%-4u %12llu %12llu %8llu %8llu %8llu %8llu", i,
 			(unsigned long long)c->events,
 			(unsigned long long)c->lost[KTR_GAP_OVERWRITTEN],
-			(unsigned long long)c->lost[KTR_GAP_TORN],
+			(unsigned long long)c->lost[KTR_GAP_CORRUPT],
 			(unsigned long long)c->lost[KTR_GAP_CLEARED],
 			(unsigned long long)c->lost[KTR_GAP_DAMAGED],
 			(unsigned long long)c->lost[KTR_GAP_LEFT]);

@@ -132,7 +132,7 @@ main(int argc, char **argv)
 	const char *what = argc == 2 ? argv[1] : "";
 	int failed = 0;
 
-	bench_cpu = (struct bench_cpu){.turn.tid = 100};
+	bench_cpu = (struct bench_cpu){.ktr_ring = &ktr_ring_none, .tid = 100};
 	bench_cpus[0] = &bench_cpu;
 	if (ktr_cpu_init(0) != 0)
 		return 1;

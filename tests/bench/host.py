@@ -26,7 +26,7 @@ SETTING = f"{ROUNDS} interleaved rounds of 10,000 events, threads pinned; "
 NAMES = {
     "floor": "RDTSC and a 64-byte store, in line: the floor",
     "floor_called": "the same as a function with six parameters",
-    "record": "CTR6 on, the core with an x86_64 port (tests/bench/port): RDTSC, restartable claim, sites patched",
+    "record": "CTR6 on, the core with an x86_64 port (tests/bench/port): RDTSC, a restartable sequence, sites patched",
     "shared_index": "one shared index and 88-byte entries, FreeBSD's algorithm written anew",
     "lttng": "an LTTng-UST tracepoint with six integers, a session in overwrite mode",
 }

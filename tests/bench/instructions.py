@@ -3,6 +3,9 @@
 The same build gives the same numbers on every host. Sources: tests/kernel/bench_record.c, tests/user/bench.c.
 """
 import re
+import shlex
+import shutil
+import subprocess
 import sys
 
 from rows import ROOT, BenchError, Row
@@ -37,6 +40,8 @@ sysctl debug.ktr.mask=NONE > /dev/null
 user_test bench encode
 """
 LINE = re.compile(r"^bench (\w+) (\d+\.\d\d) instructions\r?$", re.M)
+QEMU_RISCV64 = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults -icount shift=0 -serial stdio -kernel"
+DEADLINE_S = 120
 DELTAS = {"switch_delta": ("switch_sched", "switch_off"), "syscall_delta": ("syscall_sysc", "syscall_off")}
 
 
@@ -68,3 +73,17 @@ def measure(arch):
     for name, (on, off) in DELTAS.items():
         values[name] = round(values[on] - values[off], 2)
     return [Row(name, arch, values[name], "instructions", how) for name, how in HOW.items()]
+
+
+def riscv64():
+    """The row of the port for riscv64, on bare metal: tests/bench/riscv64.c."""
+    how = "icount; difference of two loops of 163,840 rounds: on and off; interrupts off, six parameters, each one register's"
+    command = shlex.split(QEMU_RISCV64)
+    if shutil.which(command[0]) is None:
+        return [Row("ctr6", "riscv64", None, "", f"not measured: {command[0]} is not installed")]
+    p = subprocess.run([*command, ROOT / "build/ktr/riscv64-bench"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       timeout=DEADLINE_S)
+    found = LINE.findall(p.stdout)
+    if p.returncode != 0 or [name for name, _ in found] != ["ctr6"]:
+        raise BenchError(f"{command[0]}: status {p.returncode}, expected 0 and a row ctr6: {p.stdout}{p.stderr}")
+    return [Row("ctr6", "riscv64", float(found[0][1]), "instructions", how)]

@@ -148,7 +148,7 @@ become_cpu(unsigned n)
 	CPU_SET(n, &set);
 	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0)
 		die("two CPUs are needed, 0 and 1");
-	bench_cpu = (struct bench_cpu){.ktr_head = n, .turn.tid = 100 + n, .cpu = n};
+	bench_cpu = (struct bench_cpu){.ktr_ring = &ktr_ring_none, .tid = 100 + n, .cpu = n};
 	bench_cpus[n] = &bench_cpu;
 	if (ktr_cpu_init(n) != 0 || ktr_entries_get() != BENCH_ENTRIES)
 		die("no ring of the expected size");

@@ -2,7 +2,7 @@
 
 .PHONY: bench bench-programs
 
-bench: $(ARCHS:%=guests-of-%) bench-programs ## measure: instructions, bytes, rates; one table, and build/bench.json
+bench: $(ARCHS:%=guests-of-%) bench-programs build/ktr/riscv64-bench ## measure: instructions, bytes, rates; one table, and build/bench.json
 	tests/bench/run
 
 # The record benchmark: KTR with a port of its own, which is x86_64's; not position independent, for the sites.

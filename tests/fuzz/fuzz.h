@@ -25,7 +25,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/** An input that is read from the front; behind its end everything is 0. */
+/** An input that is read from the front; after its end everything is 0. */
 struct fuzz_input {
 	const uint8_t *p;
 	size_t left;

@@ -10,7 +10,8 @@ FUZZ_LIB_SRCS := $(KTR_HOST_SRCS) kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/f
 	kernel/sysctl/loader_conf.c kernel/sysctl/value.c ktr/tools/ktrdump_filter.c
 FUZZ_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 # The check of ELF headers is every port's; the first port's headers say where user space ends.
-FUZZ_CFLAGS = -std=gnu11 -O1 -g -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \
+# Records are restartable, so that exceptions and migrations can come into their middle.
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -DKTR_HOST_RESTART -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \
 	-I. -Iktr/port/host -Iarch/$(firstword $(ARCHS)) -Ikernel/abi/$(firstword $(ARCHS))
 
 $F/obj/%.o: %

@@ -5,7 +5,8 @@
  * another time its end is cut off: no event comes out that was not recorded, and damage is
  * reported.
  *
- * The model notes each event at the moment of its claim, through the hosted port's steps.
+ * Records are restartable sequences (KTR_HOST_RESTART). The model notes each event at the step
+ * before the store of the head that publishes it.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -25,13 +26,23 @@
 #define OUT_ROOM (1u << 20)
 #define STRINGS  6
 
-/* One event as the model saw its claim. */
+/* One event as the model saw it. */
 struct model_event {
 	unsigned site;
 	uint32_t tid;
 	uint64_t ticks;
 	uint64_t args[KTR_MAXARGS];
-	bool torn;
+};
+
+/* What happens in the middle of a record, or of a read. */
+enum strike {
+	STRIKE_NONE,
+	STRIKE_EXCEPTION, /* this CPU records in an exception */
+	STRIKE_OTHER_CPU, /* others record meanwhile */
+	STRIKE_MIGRATION,
+	STRIKE_READER, /* another CPU drains */
+	STRIKE_DEATH,  /* the record never goes on */
+	STRIKES
 };
 
 static struct {
@@ -40,10 +51,8 @@ static struct {
 	uint64_t ticks, tick_step;
 	uint64_t clock_read;         /* by who records */
 	struct model_event *current; /* being recorded, innermost */
-	struct model_event *claimed; /* its place in events, from its claim on */
-	/* What strikes while it is: */
-	unsigned strike_steps; /* to go until then */
-	unsigned strike;       /* 0 none, 1 another event, 2 a migration, 3 it never returns */
+	enum strike strike;          /* what strikes */
+	unsigned strike_steps;       /* so many steps from now */
 	struct fuzz_input *in;
 	jmp_buf gone;
 
@@ -67,50 +76,65 @@ model_clock(void)
 	return model.clock_read = model.ticks;
 }
 
-static void record(struct fuzz_input *in);
+static void record(struct fuzz_input *in, unsigned cpu);
+static void drain(size_t piece);
+
+/* Others record, on this CPU in an exception or on another one. */
+static void
+strike_records(unsigned cpu)
+{
+	unsigned here = ktr_host_cpu, masked = ktr_host_masked;
+	uint32_t tid = ktr_host_tid;
+	struct model_event *current = model.current;
+
+	for (unsigned n = fuzz_byte(model.in) % 10 + 1; n > 0; n--)
+		record(model.in, cpu);
+	ktr_host_cpu = here;
+	ktr_host_masked = masked;
+	ktr_host_tid = tid;
+	model.current = current;
+}
 
 static void
-strike(void)
+strike(bool reading)
 {
-	unsigned kind = model.strike;
-	uint32_t tid = ktr_host_tid;
+	enum strike kind = model.strike;
 	uint64_t clock_read = model.clock_read;
-	struct model_event *current = model.current, *claimed = model.claimed;
 
-	model.strike = 0;
-	if (kind == 1) { /* an interrupt, or another CPU meanwhile */
-		unsigned cpu = ktr_host_cpu;
-		record(model.in);
-		ktr_host_cpu = cpu; /* interrupts return where they came */
-		ktr_host_tid = tid;
-		model.current = current;
-		model.claimed = claimed;
-		model.clock_read = clock_read;
-	} else if (kind == 2) {
+	model.strike = STRIKE_NONE;
+	if (reading) {
+		strike_records(fuzz_byte(model.in));
+	} else if (kind == STRIKE_EXCEPTION) {
+		ktr_host_exceptions++;
+		strike_records(ktr_host_cpu);
+	} else if (kind == STRIKE_OTHER_CPU) {
+		strike_records(ktr_host_cpu + 1);
+	} else if (kind == STRIKE_MIGRATION && ktr_host_masked == 0) {
+		ktr_host_exceptions++;
 		ktr_host_cpu = (ktr_host_cpu + 1) % CPUS;
-	} else if (kind == 3) {
-		if (claimed != NULL)
-			claimed->torn = true;
+	} else if (kind == STRIKE_READER) {
+		drain(777);
+	} else if (kind == STRIKE_DEATH) {
 		longjmp(model.gone, 1);
 	}
+	model.clock_read = clock_read; /* by what goes on now */
 }
 
 static void
 on_step(enum ktr_host_step step)
 {
-	if (step == KTR_HOST_OWNED) {
-		unsigned cpu = ktr_host_cpu;
-		uint64_t seq = model.recorded[cpu]++;
+	unsigned exceptions = ktr_host_exceptions, cpu = ktr_host_cpu;
 
-		FUZZ_CHECK(ktr_head_seq(ktr_host_heads[cpu]) == seq + 1, "cpu %u seq %ju", cpu,
-			   (uintmax_t)seq);
-		FUZZ_CHECK(seq < EVENTS, "%ju events", (uintmax_t)seq);
-		model.claimed = &model.events[cpu][seq];
-		*model.claimed = *model.current;
-		model.claimed->ticks = model.clock_read;
-	}
-	if (model.strike != 0 && model.strike_steps-- == 0)
-		strike();
+	if (model.strike != STRIKE_NONE && model.strike_steps-- == 0)
+		strike(step == KTR_HOST_READ);
+	if (step != KTR_HOST_PUBLISH || ktr_host_exceptions != exceptions)
+		return;
+	uint64_t seq = model.recorded[cpu]++;
+	FUZZ_CHECK(ktr_ring_head(ktr_host_rings[cpu]) == seq, "cpu %u seq %ju", cpu,
+		   (uintmax_t)seq);
+	FUZZ_CHECK(seq < EVENTS, "%ju events", (uintmax_t)seq);
+	model.events[cpu][seq] = *model.current;
+	model.events[cpu][seq].ticks = model.clock_read;
 }
 
 static uint64_t
@@ -158,40 +182,25 @@ call(const struct ktr_site *s, const uint64_t *a)
 }
 
 static void
-record(struct fuzz_input *in)
+record(struct fuzz_input *in, unsigned cpu)
 {
 	struct model_event e = {.site = fuzz_byte(in) % SITES};
 	const struct ktr_site *s = &sites[e.site];
 	bool on = (s->classes & ktr_mask_get()) != 0;
 
-	ktr_host_cpu = fuzz_byte(in) % CPUS;
+	ktr_host_cpu = cpu % CPUS;
 	ktr_host_tid = fuzz_byte(in) % 8;
 	e.tid = ktr_host_tid;
 	for (unsigned i = 0; i < s->nargs; i++)
 		e.args[i] = some_argument(in);
 	FUZZ_CHECK(KTR_PORT_SITE_ON(s) == on, "site %u with mask %#jx", e.site,
 		   (uintmax_t)ktr_mask_get());
-	for (unsigned cpu = 0; cpu < CPUS; cpu++)
-		on &= model.recorded[cpu] + 4 < EVENTS;
+	for (unsigned i = 0; i < CPUS; i++)
+		on &= model.recorded[i] + 4 < EVENTS;
 	if (!on)
 		return;
 	model.current = &e;
-	model.claimed = NULL;
 	call(s, e.args);
-}
-
-/* Something strikes while the next event is recorded. */
-static void
-record_struck(struct fuzz_input *in)
-{
-	uint8_t how = fuzz_byte(in);
-
-	model.in = in;
-	model.strike = how % 3 + 1;
-	model.strike_steps = how / 3 % 14; /* a record of six parameters has as many */
-	if (setjmp(model.gone) == 0)
-		record(in);
-	model.strike = 0;
 }
 
 static void
@@ -206,6 +215,23 @@ drain(size_t piece)
 	} while (n > 0);
 }
 
+/* Something strikes while the next event is recorded, or while a stream is read. */
+static void
+run_struck(struct fuzz_input *in, bool reading)
+{
+	uint8_t how = fuzz_byte(in);
+
+	model.in = in;
+	model.strike = how % (STRIKES - 1) + 1;
+	model.strike_steps = how / (STRIKES - 1) % (reading ? 50 : 14);
+	if (reading)
+		drain(777);
+	else if (setjmp(model.gone) == 0)
+		record(in, fuzz_byte(in));
+	model.strike = STRIKE_NONE;
+	ktr_host_masked = 0;
+}
+
 static void
 check_accounts(void)
 {
@@ -215,10 +241,10 @@ check_accounts(void)
 		FUZZ_CHECK(ktr_stats_get(cpu, &s), "cpu %u", cpu);
 		FUZZ_CHECK(s.recorded == model.recorded[cpu], "cpu %u: %ju, expected %ju", cpu,
 			   (uintmax_t)s.recorded, (uintmax_t)model.recorded[cpu]);
-		FUZZ_CHECK(s.recorded == s.delivered + s.resident + s.overwritten + s.torn,
-			   "cpu %u: %ju = %ju + %ju + %ju + %ju", cpu, (uintmax_t)s.recorded,
-			   (uintmax_t)s.delivered, (uintmax_t)s.resident, (uintmax_t)s.overwritten,
-			   (uintmax_t)s.torn);
+		FUZZ_CHECK(s.recorded == s.delivered + s.resident + s.overwritten,
+			   "cpu %u: %ju = %ju + %ju + %ju", cpu, (uintmax_t)s.recorded,
+			   (uintmax_t)s.delivered, (uintmax_t)s.resident, (uintmax_t)s.overwritten);
+		FUZZ_CHECK(s.suppressed == 0, "cpu %u: %ju", cpu, (uintmax_t)s.suppressed);
 	}
 }
 
@@ -229,9 +255,9 @@ step(struct fuzz_input *in)
 
 	model.tick_step = what % 16 == 15 ? fuzz_number(in) % (1ull << 48) : what % 16;
 	if (what < 0xc0)
-		record(in);
+		record(in, fuzz_byte(in));
 	else if (what < 0xe0)
-		record_struck(in);
+		run_struck(in, what % 4 == 0);
 	else if (what < 0xe8)
 		drain(fuzz_byte(in) * 8u + 1);
 	else if (what < 0xec)
@@ -256,11 +282,12 @@ begin(void)
 	ktr_host_interrupt = on_step;
 	FUZZ_CHECK(ktr_resize(64) == 0, "resize");
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
-		struct ktr_ring *r = &ktr_rings[cpu];
+		struct ktr_ring *ring = ktr_host_rings[cpu];
+		struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
 
-		ktr_host_heads[cpu] = cpu;
-		memset(r->slots, 0, (r->mask + 1) * sizeof(*r->slots));
-		r->base = r->cursor = r->encoded = r->overwritten = r->torn = r->cleared = 0;
+		ring->head = ring->limit = ring->base = 0;
+		memset(ktr_ring_slots(ring), 0, ring->entries * sizeof(struct ktr_entry));
+		account->cursor = account->encoded = account->overwritten = account->cleared = 0;
 	}
 	for (unsigned tid = 0; tid < 8; tid++)
 		ktr_thread_name(tid, "t");
@@ -278,7 +305,7 @@ on_event(void *arg, const struct ktr_decode_event *e)
 	FUZZ_CHECK(e->cpu < CPUS && e->seq < model.recorded[e->cpu], "cpu %u seq %ju", e->cpu,
 		   (uintmax_t)e->seq);
 	m = &model.events[e->cpu][e->seq];
-	FUZZ_CHECK(!m->torn && e->seq >= model.next_out[e->cpu], "cpu %u seq %ju", e->cpu,
+	FUZZ_CHECK(e->seq >= model.next_out[e->cpu], "cpu %u seq %ju", e->cpu,
 		   (uintmax_t)e->seq);
 	FUZZ_CHECK(e->site_number == m->site && e->tid == m->tid && e->ticks == m->ticks,
 		   "cpu %u seq %ju: site %u tid %u ticks %ju, expected %u %u %ju", e->cpu,
@@ -317,9 +344,6 @@ on_gap(void *arg, const struct ktr_decode_gap *g)
 		       (g->first == model.next_out[g->cpu] && g->reason != KTR_GAP_DAMAGED),
 		   "cpu %u: %s at %ju", g->cpu, ktr_gap_reason_name(g->reason),
 		   (uintmax_t)g->first);
-	for (uint64_t i = 0; g->reason == KTR_GAP_TORN && i < g->count; i++)
-		FUZZ_CHECK(model.events[g->cpu][g->first + i].torn, "cpu %u: %ju is whole", g->cpu,
-			   (uintmax_t)(g->first + i));
 	model.next_out[g->cpu] = g->first + g->count;
 	model.gaps_out[g->cpu][g->reason] += g->count;
 }
@@ -372,10 +396,8 @@ check_whole(bool drained)
 		ktr_stats_get(cpu, &s);
 		FUZZ_CHECK(model.next_out[cpu] == model.recorded[cpu], "cpu %u: %ju of %ju", cpu,
 			   (uintmax_t)model.next_out[cpu], (uintmax_t)model.recorded[cpu]);
-		FUZZ_CHECK(model.events_out[cpu] == s.delivered &&
-			       model.gaps_out[cpu][KTR_GAP_TORN] == s.torn,
-			   "cpu %u: %ju events, %ju torn", cpu, (uintmax_t)model.events_out[cpu],
-			   (uintmax_t)model.gaps_out[cpu][KTR_GAP_TORN]);
+		FUZZ_CHECK(model.events_out[cpu] == s.delivered, "cpu %u: %ju events, %ju delivered",
+			   cpu, (uintmax_t)model.events_out[cpu], (uintmax_t)s.delivered);
 		FUZZ_CHECK(!drained || model.gaps_out[cpu][KTR_GAP_LEFT] == 0, "cpu %u", cpu);
 	}
 }

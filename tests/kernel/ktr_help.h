@@ -11,7 +11,7 @@
 void ktr_test_begin(unsigned entries);
 /* Back to what other tests find. */
 void ktr_test_end(void);
-/* Fails unless recorded = delivered + resident + overwritten + torn, and torn = 0, on each CPU. */
+/* Fails unless recorded = delivered + resident + overwritten on each CPU. */
 void ktr_test_accounting(void);
 /* Sums over all CPUs. */
 void ktr_test_sum(struct ktr_stats *sum);

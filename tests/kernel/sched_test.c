@@ -145,7 +145,6 @@ caller(void *arg)
 	for (unsigned i = 0; i < 10; i++) {
 		smp_call_all(visit, NULL);
 		smp_stop_run(visit, NULL);
-		smp_ktr_quiesce();
 	}
 	raise_flag(NULL);
 }

@@ -18,7 +18,7 @@ kernel="$cc -I. -Iarch/$arch -Ikernel/abi/$arch -Ikernel/trace -ffreestanding $(
 user="$cc -I. -Iuserland/libc/include -Ikernel/abi/$arch -ffreestanding -nostdinc
     -isystem $("$cc" -print-file-name=include) $(of_port USER_CFLAGS)"
 host="gcc -I. -Iktr/port/host"
-example="riscv64-unknown-elf-gcc -ffreestanding -DHARTS=1 -DKTR_PORT_PATCH=1"
+example="riscv64-unknown-elf-gcc -ffreestanding -DHARTS=1 -DKTR_PORT_PATCH=1 -Iktr/port"
 
 compiler_of() {
     case $1 in
@@ -29,8 +29,9 @@ compiler_of() {
     esac
 }
 
+# What stands in ktr/port/ itself is the tail of a <ktr_port.h>.
 list=$(git ls-files -co --exclude-standard '*.h' | while read -r f; do [ -e "$f" ] && echo "$f"; done |
-    grep -vE "^(arch|kernel/abi|userland/libc|tests/user)/(aarch64|x86_64)/" || true)
+    grep -vE "^(arch|kernel/abi|userland/libc|tests/user)/(aarch64|x86_64)/|^ktr/port/ktr_" || true)
 list="$list
 $(git ls-files -co --exclude-standard "arch/$arch/*.h" "kernel/abi/$arch/*.h" "userland/libc/$arch/*.h" \
     "tests/user/$arch/*.h")"

@@ -19,7 +19,7 @@ FREESTANDING = {"stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", 
 LAYERS = [
     ("ktr/tools/", ["ktr/"], None),
     ("ktr/port/host/", ["ktr/"], None),
-    ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h"}),
+    ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h", "ktr_port_default.h"}),
     ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
     ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
     # arch/README.md names the few kernel headers that a port may use beside entry.h.
@@ -55,7 +55,7 @@ NEIGHBOURS = [
     ("kernel/debug/", "kernel/trace/flush.h"),               # a stopped machine holds the flush
     ("kernel/trace/flush_thread.c", "kernel/debug/kdb.h"),   # what the debugger wants done when the machine runs
 ]
-NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/")
+NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/host/")
 ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")
 ARCH_FOLDERS = re.compile(r"^(arch/[^/]+/|kernel/abi/[^/]+/|userland/libc/[^/]+/|ktr/port/|tests/)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

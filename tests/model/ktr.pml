@@ -1,96 +1,69 @@
 /*
- * ktr.pml - a model of ktr/ring.c and ktr/stream.c: a CPU whose record calls are interrupted, its memory, and a stream on
- * another CPU. tests/model/run says what of it is checked, and which steps it takes out to see the checks fail.
+ * ktr.pml - a model of ktr/ring.c and ktr/stream.c: a CPU whose records are interrupted, its memory, and a stream on another
+ * CPU. tests/model/run says what is checked, and which steps it takes out to see the checks fail.
  *
- * Labels and names are those of the code's functions. An entry is the word `publish`, which has its lap, and its site and
- * thread, here `whose`: one store invalidates or publishes all of it. And it is one other word, which stands for any of those
- * that are filled: a reader that is given a wrong word has one that is wrong, and the others do not matter to it. For the
- * same reason it looks at `whose` or at the word, never at both. What is stored in either is the number of the event that
- * stores it. A claim is one step, by a compare-and-swap or because it would have begun again (ktr/restart.h).
+ * Labels and names are those of the code's functions. A record is a restartable sequence: after an exception it begins again.
+ * An entry is one word, which stands for any of its eight: a reader that is given a wrong entry has a word that is wrong. The
+ * value of the word is the number of the record call that stored it.
  *
- * Memory is weak: the CPU's stores wait in `buf`, and reach others in any order that the code's barriers leave
- * open. The CPU itself sees its own stores. A record call is interrupted at any step; an interrupt is over before what it
- * interrupted goes on.
+ * Memory is weak: the CPU's stores wait in `buf`, and others see them in any order that the barrier leaves open; with TSO in
+ * the order in which they were made. The CPU itself sees its own stores. limit, refuse and cursor are not in the buffer, since
+ * whoever writes these has a full barrier or a release after it.
  *
- * Two kinds of reader: a stream, which waits for record calls to finish (ktr_port_quiesce()), and with BARE one that does
- * not. It may be given a mixed entry, if a writer is late by a turn in the middle of its fill, and goes on; and only then.
- *
- * ENTRIES slots; EVENTS record calls; DEPTH of calls in each other; LAPS turns until a lap comes again (32768 in the code;
- * so many here that none does, but where that is the question); BREAK_x takes out or moves step x.
+ * ENTRIES slots, of which SPARE are never readable; EVENTS record calls; DEPTH of calls in each other. FILL is the policy that
+ * refuses events when the ring is full. CLOSE adds another CPU, which closes the ring. SYNC adds the streams' marks. BREAK_x takes
+ * out or moves step x.
  */
-#ifndef ENTRIES
-#define ENTRIES 2
-#endif
-#ifndef EVENTS
-#define EVENTS 5
-#endif
 #ifndef DEPTH
 #define DEPTH 2
 #endif
-#ifndef LAPS
-#define LAPS EVENTS
+#ifndef SPARE
+#define SPARE 2
+#endif
+#ifdef BREAK_FULL
+#define SPARE_FULL 0
+#else
+#define SPARE_FULL SPARE
 #endif
 
 #define SLOT(seq)  ((seq) % ENTRIES)
-#define LAP(seq)   (((seq) / ENTRIES) % LAPS + 1) /* 0: not published */
-#define TAIL(head) ((head) > ENTRIES -> (head) - ENTRIES : 0)
+#define TAIL(head) ((head) + SPARE > ENTRIES -> (head) + SPARE - ENTRIES : 0)
+#define MAX(a, b)  ((a) > (b) -> (a) : (b))
+#define MIN(a, b)  ((a) < (b) -> (a) : (b))
 #define NOTHING    255
-
-#ifdef BREAK_LAP
-#define PUBLISHED_LAP(seq) ((((seq) + 1) / ENTRIES) % LAPS + 1)
-#else
-#define PUBLISHED_LAP(seq) LAP(seq)
-#endif
 
 /* ---- memory, as other CPUs see it, and the stores that have not reached it -------------------- */
 
 byte head;
-typedef publish_word {
-	byte lap;
-	byte whose; /* site and thread */
-}
-publish_word publish[ENTRIES];
 byte word[ENTRIES] = NOTHING;
+byte limit, cursor;
+bit refuse;
 
-#define NONE       0
-#define HEAD       1
-#define WORD       2
-#define INVALIDATE 3
-#define PUBLISH    4
-#define BARRIER    5
+#define NONE    0
+#define HEAD    1
+#define WORD    2
+#define BARRIER 3
 
 #define BUFFER 4
 typedef store {
 	byte kind;
-	byte seq; /* whose; of HEAD the new value */
+	byte seq;   /* of HEAD the new value */
+	byte value; /* of WORD */
 }
 store buf[BUFFER];
 byte stores;
 
-#ifdef BREAK_RELEASE_PUBLISH
-#define RELEASES(i) (buf[i].kind == INVALIDATE)
-#else
-#ifdef BREAK_RELEASE_INVALIDATE
-#define RELEASES(i) (buf[i].kind == PUBLISH)
-#else
-#define RELEASES(i) (buf[i].kind == INVALIDATE || buf[i].kind == PUBLISH)
-#endif
-#endif
-
-#define AT_PUBLISH(i) (buf[i].kind == INVALIDATE || buf[i].kind == PUBLISH)
-#define SAME_PLACE(i, j)                                               \
-	((buf[i].kind == buf[j].kind || (AT_PUBLISH(i) && AT_PUBLISH(j))) &&   \
-	 (buf[i].kind == HEAD || SLOT(buf[i].seq) == SLOT(buf[j].seq)))
 /* Store i may overtake store j, which is older. */
-#define OVERTAKES(i, j)                                                                       \
-	(i < stores && !RELEASES(i) && buf[i].kind != BARRIER && buf[j].kind != BARRIER &&   \
-	 !SAME_PLACE(i, j))
+#define SAME_PLACE(i, j) \
+	(buf[i].kind == buf[j].kind && (buf[i].kind == HEAD || SLOT(buf[i].seq) == SLOT(buf[j].seq)))
+#define OVERTAKES(i, j) (buf[i].kind != BARRIER && buf[j].kind != BARRIER && !SAME_PLACE(i, j))
 
-inline put(what, event)
+inline put(what, event, by)
 {
 	d_step {
 		buf[stores].kind = what;
 		buf[stores].seq = event;
+		buf[stores].value = by;
 		stores++
 	}
 }
@@ -101,17 +74,7 @@ inline reach(i)
 	d_step {
 		if
 		:: buf[i].kind == HEAD -> head = buf[i].seq
-		:: buf[i].kind == WORD -> word[SLOT(buf[i].seq)] = buf[i].seq
-		:: buf[i].kind == INVALIDATE ->
-#ifndef BREAK_INVALIDATE
-			publish[SLOT(buf[i].seq)].lap = 0;
-			publish[SLOT(buf[i].seq)].whose = buf[i].seq
-#else
-			skip
-#endif
-		:: buf[i].kind == PUBLISH ->
-			publish[SLOT(buf[i].seq)].lap = PUBLISHED_LAP(buf[i].seq);
-			publish[SLOT(buf[i].seq)].whose = buf[i].seq
+		:: buf[i].kind == WORD -> word[SLOT(buf[i].seq)] = buf[i].value
 		:: buf[i].kind == BARRIER
 		fi;
 		at = i;
@@ -119,11 +82,13 @@ inline reach(i)
 		:: at + 1 < stores ->
 			buf[at].kind = buf[at + 1].kind;
 			buf[at].seq = buf[at + 1].seq;
+			buf[at].value = buf[at + 1].value;
 			at++
 		:: else -> break
 		od;
 		buf[at].kind = NONE;
 		buf[at].seq = 0;
+		buf[at].value = 0;
 		at = 0;
 		stores--
 	}
@@ -131,106 +96,162 @@ inline reach(i)
 
 /* ---- the CPU that records ---------------------------------------------------------------------- */
 
-byte own_head;       /* the head word as this CPU sees it */
+byte own_head;       /* the head as this CPU sees it */
 byte begun;          /* record calls */
 byte depth;          /* record calls in progress, one inside the other */
-byte running;        /* the context that goes on: 0 the thread, 1 an interrupt, 2 one in that */
-bit spoiled[EVENTS]; /* by a writer that was late by a turn or more */
-#ifdef BARE
-byte filling[DEPTH] = NOTHING; /* the event whose slot a context has invalidated, and will yet write to */
-bit mixed[EVENTS];             /* published where a late writer had begun to fill */
+byte running;        /* the context that goes on: 0 the thread, 1 an exception, 2 one in that */
+bit again[DEPTH];    /* an exception came: the sequence begins again */
+byte whose[EVENTS];  /* the record call that recorded this event */
+byte suppressed, dropped;
+bit closed;          /* ktr_ring_close() has returned */
+byte epoch, settled; /* SYNC: the clock; no event comes any more that is older than settled */
+
+#ifdef BREAK_RESTART
+#define INTERRUPTED (false)
+#else
+#define INTERRUPTED again[_pid]
 #endif
+
+/* One instruction of a sequence that begins at `from`. */
+#define INSTRUCTION(from) \
+	if \
+	:: INTERRUPTED -> goto from \
+	:: else \
+	fi
+
+#define TURN_END(seq) (((seq) / ENTRIES + 1) * ENTRIES)
+#ifdef FILL
+#define RING_LIMIT(seq) MIN(cursor + ENTRIES - SPARE_FULL, TURN_END(seq))
+#else
+#define RING_LIMIT(seq) TURN_END(seq)
+#endif
+
+inline fill_slot()
+{
+	atomic { stores < BUFFER; INSTRUCTION(restart); put(WORD, seq, id) }
+}
+
+inline write_barrier()
+{
+	atomic { stores < BUFFER; INSTRUCTION(restart); put(BARRIER, 0, 0) }
+}
+
+/* The last instruction: claims the number and publishes the event. */
+inline store_head()
+{
+	atomic {
+		stores < BUFFER;
+		INSTRUCTION(restart);
+		assert(own_head == seq);  /* no event is lost */
+		assert(time == seq);      /* slot order is time order */
+		assert(stamp >= settled); /* marks hold */
+		assert(!late);            /* a closed ring refuses */
+		own_head = seq + 1;
+		whose[seq] = id;
+		put(HEAD, own_head, 0)
+	}
+}
 
 inline ktr_record()
 {
 	atomic {
 		begun < EVENTS && depth == _pid && (_pid == 0 || running == _pid - 1) ->
+		late = closed && depth == 0; /* a call that is under way may finish, with what interrupts it */
+		id = begun;
 		begun++;
 		depth++;
-		running = _pid
+		running = _pid;
+		if
+		:: _pid > 0 -> again[_pid - 1] = 1
+		:: else
+		fi
 #ifdef BREAK_CLOCK
 		;
-		time = own_head
+		time = own_head;
+		stamp = epoch
 #endif
 	};
-claim:
-	ktr_ring_claim();
-invalidate:
-	ktr_ring_fill()
-}
-
-inline ktr_ring_claim()
-{
-	old = own_head; /* ktr_port_head() */
-#ifndef BREAK_CLOCK
-ktr_port_time:
-	time = own_head; /* how many events have an earlier clock */
-#endif
-ktr_port_claim:
+restart:
+	atomic { again[_pid] = 0; seq = own_head };
 	atomic {
-		stores < BUFFER;
+		INSTRUCTION(restart);
 		if
-		:: own_head == old ->
-			assert(time == own_head); /* slot order is time order */
-			seq = own_head;
-			own_head++;
-			put(HEAD, own_head);
-			old = 0;
-			time = 0
-		:: else -> goto claim
+		:: seq >= limit -> goto slow
+		:: else
 		fi
-	}
-}
-
-inline ktr_ring_fill()
-{
-	atomic {
-		stores < BUFFER;
-		put(INVALIDATE, seq)
-#ifdef BARE
-		;
-		filling[_pid] = seq
-#endif
 	};
+#ifndef BREAK_CLOCK
+	/* How many events have an earlier clock. */
+	atomic { INSTRUCTION(restart); time = own_head; stamp = epoch };
+#endif
+#ifdef BREAK_ORDER
+	store_head();
+	write_barrier();
+	fill_slot();
+#else
+	fill_slot();
 #ifndef BREAK_BARRIER
-ktr_port_wmb:
-	atomic { stores < BUFFER; put(BARRIER, seq) };
+	write_barrier();
 #endif
-#ifdef BREAK_FILL
-	atomic { stores < BUFFER; put(PUBLISH, seq) };
+	store_head();
 #endif
-fill:
-	atomic { stores < BUFFER; put(WORD, seq) };
+	goto done;
+slow: /* ring_open() */
+	atomic {
+		if
+		:: refuse -> suppressed++; goto done
+		:: else
+		fi
+	};
+	atomic {
+		seq = own_head;
+		upto = RING_LIMIT(seq);
+		if
+		:: upto <= seq -> dropped++; goto done
+		:: else
+		fi
+	};
+turn: /* ring_set_turn() */
+	atomic {
+		again[_pid] = 0;
+		if
+		:: own_head != seq -> goto look_again
+		:: else
+		fi
+	};
+	atomic { INSTRUCTION(turn); limit = upto };
+look_again:
+#ifndef BREAK_LIMIT
+	atomic {
+		if
+		:: refuse -> goto close
+		:: else
+		fi
+	};
+#endif
+	goto restart;
+close:
+	limit = 0;
+	goto restart;
 done:
 	atomic {
-#ifndef BREAK_FILL
-		stores < BUFFER;
-		put(PUBLISH, seq);
-#endif
-		if
-		:: own_head - seq > ENTRIES ->
-			spoiled[seq + (own_head - 1 - seq) / ENTRIES * ENTRIES] = 1
-		:: else
-		fi;
-#ifdef BARE
-		filling[_pid] = NOTHING;
-		do
-		:: level < _pid ->
-			mixed[seq] = mixed[seq] || (filling[level] != NOTHING && SLOT(filling[level]) == SLOT(seq));
-			level++
-		:: else -> level = 0; break
-		od;
-#endif
+		id = 0;
 		seq = 0;
+		time = 0;
+		stamp = 0;
+		upto = 0;
+		late = 0;
+		again[_pid] = 0;
 		depth--;
 		running = (_pid == 0 -> 0 : _pid - 1)
 	}
 }
 
-/* The thread is context 0, and context n strikes while context n - 1 is in a record call. */
+/* The thread is context 0, and context n comes while context n - 1 is in a record call. */
 active [DEPTH] proctype context() provided (running <= _pid)
 {
-	byte old, time, seq, level;
+	byte id, seq, time, stamp, upto;
+	bit late;
 end:	do
 	:: ktr_record()
 	od
@@ -241,167 +262,128 @@ active proctype memory()
 	byte at;
 end:	do
 	:: stores > 0 -> reach(0)
-	:: OVERTAKES(1, 0) -> reach(1)
-	:: OVERTAKES(2, 0) && OVERTAKES(2, 1) -> reach(2)
-	:: OVERTAKES(3, 0) && OVERTAKES(3, 1) && OVERTAKES(3, 2) -> reach(3)
+#ifndef TSO
+	:: stores > 1 && OVERTAKES(1, 0) -> reach(1)
+	:: stores > 2 && OVERTAKES(2, 0) && OVERTAKES(2, 1) -> reach(2)
+	:: stores > 3 && OVERTAKES(3, 0) && OVERTAKES(3, 1) && OVERTAKES(3, 2) -> reach(3)
+#endif
 	od
 }
 
+#ifdef CLOSE
+active proctype ktr_ring_close()
+{
+	refuse = 1;
+	limit = 0;
+	closed = 1
+}
+#endif
+
 /* ---- the stream --------------------------------------------------------------------------------- */
 
-#define OK          1
-#define UNPUBLISHED 2
-#define GONE        3
+#define OK     1
+#define GONE   2
+#define FUTURE 3
 
-byte cursor, end, delivered, overwritten, torn; /* of struct ktr_ring and ktr_stream_cpu */
-bit was_delivered[EVENTS];
-bool quiesced, drained;
+byte delivered, overwritten;
+bool drained;
 
-/* recorded = delivered + resident + overwritten + torn, as stats_read() counts */
-#define MAX(a, b) ((a) > (b) -> (a) : (b))
+/* recorded = delivered + resident + overwritten, as stats_read() counts */
 #define ACCOUNTED \
-	(head == delivered + (head - MAX(TAIL(head), cursor)) + overwritten + (MAX(TAIL(head), cursor) - cursor) + torn)
+	(head == delivered + (head - MAX(TAIL(head), cursor)) + overwritten + (MAX(TAIL(head), cursor) - cursor))
 
-inline ktr_entry_copy()
+inline entry_copy()
 {
 	entry = word[SLOT(cursor)]
 }
 
-/* One load. */
-inline look(look_lap, look_whose)
+inline look()
 {
-	atomic {
-		look_lap = publish[SLOT(cursor)].lap;
-		look_whose = publish[SLOT(cursor)].whose
-	}
+	atomic { status = (cursor >= head -> FUTURE : (cursor < TAIL(head) -> GONE : OK)) }
 }
 
-/* Of the event at the cursor. */
-inline ktr_ring_read()
+/* Reads the event at the cursor. */
+inline ktr_log_read()
 {
-	atomic { status = (cursor < TAIL(head) -> GONE : 0) };
-	if
-	:: status == GONE
-	:: else ->
 #ifdef BREAK_ACQUIRE
-		ktr_entry_copy();
-		look(before, whose);
-		look(after, whose_after);
+	entry_copy();
+	look();
 #else
+	look();
 #ifdef BREAK_FENCE
-		look(before, whose);
-		look(after, whose_after);
-		ktr_entry_copy();
-#else
-		look(before, whose);
-		ktr_entry_copy();
-		look(after, whose_after);
+	look();
 #endif
+	entry_copy();
 #endif
-		atomic {
-#ifdef BREAK_RECHECK
-			after = before;
-			whose_after = whose;
-#endif
-			status = (before == LAP(cursor) && after == before && whose_after == whose -> OK : UNPUBLISHED);
-#ifndef BREAK_HEAD
-			status = (cursor < TAIL(head) -> GONE : status);
-#endif
-			if
-			:: entry = whose
-			:: skip
-			fi;
-			entry = (status == OK -> entry : 0);
-			before = 0;
-			after = 0;
-			whose = 0;
-			whose_after = 0
-		}
+#if !defined(BREAK_RECHECK) && !defined(BREAK_FENCE)
+	if
+	:: status == OK -> look()
+	:: else
 	fi
+#endif
 }
 
-/* ktr_encode_event() */
+/* ktr_encode_event(), stream_advance() */
 inline deliver()
 {
-#ifdef BARE
-	assert(entry == cursor || mixed[cursor]);
-#else
-	assert(entry == cursor); /* whole */
-#endif
-	assert(!was_delivered[cursor]);
-	was_delivered[cursor] = 1;
-	delivered++;
+	atomic {
+		assert(entry == whose[cursor]); /* whole */
+		delivered++;
 #ifndef BREAK_CURSOR
-	cursor++;
+		cursor++
 #endif
-	entry = 0
+	}
 }
 
 inline stream_gone()
 {
 	atomic {
-		assert(own_head - cursor > ENTRIES);
+#ifdef FILL
+		assert(cursor >= TAIL(head)); /* nothing is overwritten */
+#endif
+#ifdef BREAK_GONE
+		skip
+#else
 #ifndef BREAK_LOSS
 		overwritten = overwritten + TAIL(head) - cursor;
 #endif
 		cursor = TAIL(head)
-	}
-}
-
-/* Looks again. */
-inline stream_torn()
-{
-	ktr_ring_read();
-	atomic {
-		if
-		:: status == UNPUBLISHED ->
-			assert(spoiled[cursor]); /* a whole event is not called torn */
-			torn++;
-			cursor++
-		:: else
-		fi;
-		entry = 0
-	}
-}
-
-inline stream_cpu_batch()
-{
-	ktr_ring_read();
-	if
-	:: atomic { status == OK -> deliver() }
-	:: status == GONE -> stream_gone()
-#ifndef BREAK_TORN
-	:: status == UNPUBLISHED && quiesced -> stream_torn()
-#else
-	:: status == UNPUBLISHED && quiesced -> end = cursor
 #endif
-	:: status == UNPUBLISHED && !quiesced -> end = cursor
-	fi
+	}
+}
+
+/* Every CPU takes an interrupt: its earlier stores are visible, and a record begins again. */
+inline ktr_port_sync()
+{
+	atomic { epoch == 0 -> epoch = 1 };
+#ifndef BREAK_SYNC
+	atomic { again[0] = 1; again[DEPTH - 1] = 1 };
+#endif
+	atomic { stores == 0 -> settled = 1 }
 }
 
 active proctype stream()
 {
-	byte before, after, whose, whose_after, status, entry;
+	byte status, entry;
 	do
+#ifdef BREAK_ACQUIRE
+	:: cursor != EVENTS ->
+#else
 	:: head > cursor ->
-stream_pass_begin:
-		end = head;
-#if !defined(BREAK_QUIESCE) && !defined(BARE)
-ktr_port_quiesce: /* no record call is in progress, and the stores of those that were have been seen */
-		atomic {
-			depth == 0 && stores == 0 ->
-			quiesced = true;
-			assert(ACCOUNTED)
-		};
 #endif
-		do
-		:: cursor < end -> stream_cpu_batch()
-		:: else -> break
-		od;
-		atomic { status = 0; quiesced = false; end = 0 }
+		ktr_log_read();
+		if
+		:: status == OK -> deliver()
+		:: status == GONE -> stream_gone()
+		:: else
+		fi;
+		atomic { assert(ACCOUNTED); status = 0; entry = 0 }
+#ifdef SYNC
+	:: ktr_port_sync()
+#endif
 	:: begun == EVENTS && depth == 0 && stores == 0 && cursor == head -> break
 	od;
-	assert(ACCOUNTED && head == EVENTS);
+	assert(ACCOUNTED && head + suppressed + dropped == EVENTS);
 	drained = true
 }
 

@@ -50,9 +50,7 @@ def flip(rng):
 
 
 def resize(rng):
-    """Rings that no interrupt goes round: in one of 4 entries it can, and the event that it interrupted, which is late
-    then, takes a newer one with it; that is counted as torn."""
-    return f"sysctl debug.ktr.entries={2 ** rng.randint(8, 15)} > /dev/null || exit 1\nn=$((n + 1))\n" \
+    return f"sysctl debug.ktr.entries={2 ** rng.randint(2, 15)} > /dev/null || exit 1\nn=$((n + 1))\n" \
            f"sleep {rng.choice((0.05, 0.2, 0.5))}"
 
 

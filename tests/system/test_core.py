@@ -41,7 +41,7 @@ def core_of(qmp):
 
 
 def core_events(core, kernel=KERNEL):
-    """The dump's events, and the numbers of those that are torn."""
+    """The dump's events."""
     status, out, err = ktrdump("--format", "jsonl", "-N", kernel, "-M", core)
     check_eq((status, err), (0, ""), "ktrdump -M: status and messages")
     return decoded_lines(out)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_restart.py - a claim of an event's number is no atomic instruction: it begins again when something came between."""
+"""test_restart.py - a record is a restartable sequence: it begins again when something came between."""
 import contextlib
 import re
 import sys
@@ -12,12 +12,12 @@ from harness import ARCH, BUILD, ROOT, boot, check, check_eq, check_match, main,
 from qmp import Qmp  # noqa: E402
 
 # Places at which something of a sequence is done: behind its first instruction, up to the store that ends it.
-PLACES = {"x86_64": 9, "aarch64": 7}  # of a claim
-SLOW_PLACES = {"x86_64": 4, "aarch64": 3 + 5}  # of those of the slow path: the turn; aarch64 has another claim there
-CLAIM, SLOW = ("ktr_ring_claims_begin_again_wherever_an_interrupt_comes",
-               "ktr_ring_slow_path_begins_again_wherever_an_interrupt_comes")
+PLACES = {"x86_64": 19, "aarch64": 15}  # of a record of six parameters
+TURN_PLACES = 3  # of x86_64's store of the ring's next turn
+RECORD, SLOW = ("ktr_ring_records_begin_again_wherever_an_interrupt_comes",
+                "ktr_ring_slow_path_is_whole_wherever_an_interrupt_comes")
 
-FIRST_BYTES = 9  # of x86_64's first instruction of a claim
+FIRST_BYTES = 9  # of x86_64's first instruction of a record
 
 
 def interrupted_everywhere(name, places):
@@ -31,14 +31,14 @@ def interrupted_everywhere(name, places):
     check_eq(int(found.group(2)), 0, "rounds of which the interrupt's own events are not there")
 
 
-@test("an interrupt at each instruction of a claim: every event is there once, in the order of time")
+@test("an interrupt at each instruction of a record: every event is there once, in the order of time")
 def everywhere():
-    interrupted_everywhere(CLAIM, PLACES[ARCH])
+    interrupted_everywhere(RECORD, PLACES[ARCH])
 
 
-@test("an interrupt at each instruction of the slow path: every event is there once, in the order of time")
+@test("an interrupt at each instruction around the slow path: every event is there once, in the order of time")
 def everywhere_slow():
-    interrupted_everywhere(SLOW, SLOW_PLACES[ARCH])
+    interrupted_everywhere(SLOW, 0)  # they have interrupts off
 
 
 class Gdb:
@@ -84,7 +84,7 @@ def machine():
         qmp.close()
 
 
-def claim_of_record6(gdb):
+def sequence_of_record6(gdb):
     """(from, end)"""
     return tuple(gdb.number(f"__stop_ktr_restart[-1].{member}") for member in ("from", "end"))
 
@@ -97,20 +97,20 @@ def inject_nmi(gdb, qmp):
 
 if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
 
-    @test("an NMI at each instruction of a claim: its event has a number, and the claim another")
+    @test("an NMI at each instruction of a record: its event has a number, and the record another")
     def nmi_everywhere():
         with machine() as (_, gdb, qmp):
-            begin, end = claim_of_record6(gdb)
+            begin, end = sequence_of_record6(gdb)
             for n in range(1, PLACES[ARCH] + 1):
                 gdb.run(f"tbreak *{begin:#x}")
                 gdb.run("continue")
-                head = gdb.number("pcpus[0]->md.ktr_head")
+                head = gdb.number("pcpus[0]->md.ktr_ring->head")
                 gdb.run(f"stepi {n}")
-                check(begin < gdb.number("$pc") < end, f"{n} instructions on, at {gdb.number('$pc'):#x}: not in the claim")
+                check(begin < gdb.number("$pc") < end, f"{n} instructions on, at {gdb.number('$pc'):#x}: not in the sequence")
                 inject_nmi(gdb, qmp)
                 gdb.run(f"tbreak *{end:#x}")
                 gdb.run("continue")
-                check_eq(gdb.number("pcpus[0]->md.ktr_head") - head, 2 * 64, f"events at an NMI after {n} instructions")
+                check_eq(gdb.number("pcpus[0]->md.ktr_ring->head") - head, 2 * 64, f"events at an NMI after {n} instructions")
 
     @test("an NMI at each instruction that brings a turn up to date, whose event ends the turn: the next one's stays")
     def nmi_ends_turn():
@@ -118,32 +118,32 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
             gdb.send("continue")
             shell(c, "sysctl debug.ktr.entries=4")
             gdb.interrupt()
-            claim, _ = claim_of_record6(gdb)
+            record, _ = sequence_of_record6(gdb)
             turn, end = (gdb.number(f"__start_ktr_restart[0].{member}") for member in ("from", "end"))
-            for n in range(SLOW_PLACES[ARCH] + 1):
-                gdb.run(f"tbreak *{claim:#x}")
+            for n in range(TURN_PLACES + 1):
+                gdb.run(f"tbreak *{record:#x}")
                 gdb.run("continue")
                 # The third event of a turn of four takes the slow path; the NMI's is the fourth.
-                ahead = (2 - gdb.number("pcpus[0]->md.ktr_head") // 64) % 4
-                gdb.run(f"set var pcpus[0]->md.ktr_head += {ahead * 64}")
-                gdb.run("set var pcpus[0]->md.ktr_turn.limit = 0")
+                ahead = (2 - gdb.number("pcpus[0]->md.ktr_ring->head") // 64) % 4
+                gdb.run(f"set var pcpus[0]->md.ktr_ring->head += {ahead * 64}")
+                gdb.run("set var pcpus[0]->md.ktr_ring->limit = 0")
                 gdb.run(f"tbreak *{turn:#x}")
                 gdb.run("continue")
                 gdb.run(f"stepi {n}" if n else "print")
                 inject_nmi(gdb, qmp)
-                for _ in ("the NMI's", "the one that it struck"):
+                for _ in ("the NMI's", "the one that it struck, which finds another head", "its second try"):
                     gdb.run(f"tbreak *{end:#x}")
                     gdb.run("continue")
-                head = gdb.number("pcpus[0]->md.ktr_head")
+                head = gdb.number("pcpus[0]->md.ktr_ring->head")
                 check_eq(head // 64 % 4, 0, "events of the turn after the NMI's")
-                check_eq(gdb.number("pcpus[0]->md.ktr_turn.limit") - head, 4 * 64, f"the turn after an NMI at {n} instructions")
-                check_eq(gdb.number("pcpus[0]->md.ktr_turn.bias") + head, gdb.number("(long)ktr_rings[0].slots"),
+                check_eq(gdb.number("pcpus[0]->md.ktr_ring->limit") - head, 4 * 64, f"the turn after an NMI at {n} instructions")
+                check_eq(gdb.number("pcpus[0]->md.ktr_ring->bias") + head, gdb.number("(long)(pcpus[0]->md.ktr_ring + 1)"),
                          f"where the next event goes after an NMI at {n} instructions")
 
-    @test("an NMI in a debug exception that came inside a claim: its event has a number, and the claim another")
+    @test("an NMI in a debug exception that came inside a record: its event has a number, and the record another")
     def nmi_in_debug():
         with machine() as (c, gdb, qmp):
-            begin, _ = claim_of_record6(gdb)
+            begin, _ = sequence_of_record6(gdb)
             gdb.send("continue")
             stopped_by_request(c)
             db(c, f"break {begin + FIRST_BYTES:#x}")
@@ -152,7 +152,7 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
             gdb.send("continue")
             c.sendline("continue")
             gdb.stopped()
-            head = gdb.number("pcpus[0]->md.ktr_head")
+            head = gdb.number("pcpus[0]->md.ktr_ring->head")
             inject_nmi(gdb, qmp)
             gdb.send("continue")
             c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
@@ -161,12 +161,12 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
             c.sendline("step")
             c.expect(r"single step on cpu 0, at ktr_record6\+0x")
             c.expect(DB)
-            # In the debugger the claim leaves to the slow path, which goes on with the machine.
-            check_eq(recorded(c) - head // 64, 1, "events after the step over the claim")
+            # In the debugger the record leaves to the slow path, which goes on with the machine.
+            check_eq(recorded(c) - head // 64, 1, "events after the step over the sequence")
             c.sendline("continue")
             c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
             c.expect(DB)
-            check(recorded(c) - head // 64 >= 2, f"{recorded(c)} events at the next claim, {head // 64} before the NMI")
+            check(recorded(c) - head // 64 >= 2, f"{recorded(c)} events at the next record, {head // 64} before the NMI")
 
 
 if __name__ == "__main__":

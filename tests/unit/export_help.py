@@ -13,7 +13,7 @@ KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
 DEADLINE_S = 120
 # Arguments of ktr_gen, and one of them with holes: with and without loss, of no event and of one, cut off, wrapped, odd
 # bytes in names.
-STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "torn", "truncated", "live",
+STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "corrupt", "truncated", "live",
            "damaged", "enters 60")
 
 

@@ -2,14 +2,14 @@
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
  * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|
- *                odd|empty|one|loss|wrapped|torn|truncated|live|boots|clock
+ *                odd|empty|one|loss|wrapped|corrupt|truncated|live|boots|clock
  */
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ktr/control.h"
+#include "ktr/image_read.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 #include "ktr/stream.h"
@@ -325,26 +325,39 @@ gen_wrapped(void)
 	}
 }
 
-static jmp_buf gen_jump;
-
-static void
-gen_tear(enum ktr_host_step step)
+static bool
+gen_read_memory(void *arg, uint64_t va, void *buf, size_t n)
 {
-	if (step == KTR_HOST_CLAIMED)
-		longjmp(gen_jump, 1);
+	(void)arg;
+	memcpy(buf, (const void *)(uintptr_t)va, n);
+	return true;
 }
 
+/* An entry whose site cannot be, as a reset may leave it. */
 static void
-gen_torn(void)
+gen_corrupt(void)
 {
+	static struct ktr_image image;
+	static uint8_t buf[4096];
+	char err[200];
+	size_t n;
+	/* The program's own constants, in place of a kernel's. */
+	extern const char __executable_start[], __data_start[];
+	ktr_image_add_text(__executable_start, (size_t)(__data_start - __executable_start));
 	gen_run_on(0, 7);
 	CTR0(KTR_GEN, "whole");
-	if (setjmp(gen_jump) == 0) {
-		ktr_host_interrupt = gen_tear;
-		CTR0(KTR_GEN, "torn");
-	}
-	ktr_host_interrupt = NULL;
+	CTR0(KTR_GEN, "damaged");
+	struct ktr_ring *ring = ktr_log_ring(&ktr_main, 0);
+	ktr_ring_slot(ring, ktr_ring_head(ring) - 1)->site ^= 1;
 	CTR0(KTR_GEN, "whole again");
+	if (ktr_image_open(&image, gen_read_memory, NULL, (uintptr_t)ktr_image, err,
+			   sizeof(err)) != 0) {
+		fprintf(stderr, "ktr_gen: %s\n", err);
+		exit(1);
+	}
+	while ((n = ktr_image_stream(&image, buf, sizeof(buf))) > 0)
+		fwrite(buf, 1, n, stdout);
+	exit(fflush(stdout) != 0); /* this is all; the log itself is not drained */
 }
 
 /* How fast the clock goes is known only after a while. */
@@ -407,8 +420,8 @@ main(int argc, char **argv)
 		gen_wrapped();
 	else if (strcmp(kind, "loss") == 0)
 		gen_loss();
-	else if (strcmp(kind, "torn") == 0)
-		gen_torn();
+	else if (strcmp(kind, "corrupt") == 0)
+		gen_corrupt();
 	else if (strcmp(kind, "sample") == 0 || strcmp(kind, "live") == 0 ||
 		 strcmp(kind, "truncated") == 0)
 		gen_events();

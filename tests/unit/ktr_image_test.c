@@ -36,7 +36,7 @@ struct event {
 
 struct log {
 	struct event events[EVENTS_MAX];
-	unsigned count, torn, gaps, ends, damages;
+	unsigned count, corrupt, gaps, ends, damages;
 };
 
 static struct ktr_persist *region; /* in use */
@@ -73,7 +73,7 @@ on_gap(void *arg, const struct ktr_decode_gap *g)
 {
 	struct log *log = arg;
 	log->gaps++;
-	log->torn += g->reason == KTR_GAP_TORN ? (unsigned)g->count : 0;
+	log->corrupt += g->reason == KTR_GAP_CORRUPT ? (unsigned)g->count : 0;
 }
 
 static void
@@ -136,7 +136,7 @@ static void
 assert_same(const struct log *found, const struct log *right)
 {
 	assert_int_equal(found->count, right->count);
-	assert_int_equal(found->torn, right->torn);
+	assert_int_equal(found->corrupt, right->corrupt);
 	for (unsigned i = 0; i < right->count; i++) {
 		assert_string_equal(found->events[i].text, right->events[i].text);
 		assert_memory_equal(&found->events[i], &right->events[i], sizeof(struct event));
@@ -216,7 +216,6 @@ make(void **state)
 	ktr_host_clock = tick;
 	ktr_host_cpus = CPUS;
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
-		ktr_host_heads[cpu] = cpu;
 		assert_int_equal(ktr_cpu_init(cpu), 0);
 	}
 	assert_int_equal(ktr_resize(ENTRIES), 0);
@@ -244,15 +243,15 @@ a_dump_says_what_the_stream_says(void **state)
 	static struct log right, found;
 	char err[200];
 	own_log(&right);
-	assert_int_equal(right.count, ENTRIES + ENTRIES / 2);
-	uint64_t root = (uintptr_t)ktr_image, sound, torn;
+	assert_int_equal(right.count, ENTRIES - KTR_RING_SPARE + ENTRIES / 2);
+	uint64_t root = (uintptr_t)ktr_image, sound, corrupt;
 	assert_int_equal(ktr_image_open(image, read_memory, NULL, root, err, sizeof(err)), 0);
 	assert_string_equal(image->info.arch, "host");
 	assert_string_equal(image->info.build, "a build");
 	assert_int_equal(image->info.hz, 1000000000);
-	ktr_image_count(image, &sound, &torn);
+	ktr_image_count(image, &sound, &corrupt);
 	assert_int_equal(sound, right.count);
-	assert_int_equal(torn, 0);
+	assert_int_equal(corrupt, 0);
 	for (size_t piece = 1; piece <= 1000; piece += 333) {
 		ktr_image_rewind(image);
 		image_log(&found, piece);
@@ -315,24 +314,25 @@ at_any_number_of_events_the_newest_is_found(void **state)
 static struct ktr_entry *
 left_slot(unsigned cpu, unsigned i)
 {
-	return (struct ktr_entry *)(left + ((uintptr_t)ktr_rings[cpu].slots - (uintptr_t)region)) +
+	const struct ktr_ring *ring = ktr_log_ring(&ktr_main, cpu);
+	return (struct ktr_entry *)(left + ((uintptr_t)ktr_ring_slots(ring) - (uintptr_t)region)) +
 	       i;
 }
 
 static void
-a_torn_entry_is_a_gap_and_not_an_event(void **state)
+a_corrupt_entry_is_a_gap_and_not_an_event(void **state)
 {
 	(void)state;
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
-	left_slot(0, 20)->lap = 0;
-	left_slot(0, 21)->lap = 0;
+	left_slot(0, 20)->site = 0xfffffff0;
+	left_slot(0, 21)->site ^= 1;
 	left_slot(1, 40)->ticks = UINT64_MAX; /* no time of its neighbours */
 	assert_int_equal(open_left(&r), 0);
 	image_log(&found, 1000);
 	assert_int_equal(found.count, right.count - 3);
-	assert_int_equal(found.torn, 3);
+	assert_int_equal(found.corrupt, 3);
 	assert_int_equal(found.gaps, 2);
 }
 
@@ -346,6 +346,16 @@ right_event(const struct log *right, const struct event *e)
 	return NULL;
 }
 
+static bool
+in_header(size_t at)
+{
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		if (at - ((uintptr_t)ktr_log_ring(&ktr_main, cpu) - (uintptr_t)region) <
+		    sizeof(struct ktr_ring))
+			return true;
+	return false;
+}
+
 /* Damage costs what it hits, and invents nothing; but parameters have no checksum. */
 static void
 damage_anywhere_costs_no_more_than_what_it_hit(void **state)
@@ -356,7 +366,8 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 	unsigned seed = text != NULL ? (unsigned)atoi(text) : 2, opened = 0;
 	print_message("# KTR_TEST_SEED=%u\n", seed);
 	own_log(&right);
-	size_t used = (uintptr_t)ktr_rings[2].slots - (uintptr_t)region + ENTRIES * 64;
+	size_t used = (uintptr_t)ktr_log_ring(&ktr_main, 2) - (uintptr_t)region +
+		      ktr_ring_bytes(ENTRIES);
 	for (unsigned round = 0; round < 3000; round++) {
 		struct ktr_persist_reader r;
 		reset(NULL);
@@ -384,7 +395,7 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 		 * A name or a site is in many events, a slot in one; but of the last two, nothing
 		 * tells which one's time is the wrong one.
 		 */
-		if (flips == 1 && at >= r.region->rings)
+		if (flips == 1 && at >= r.region->rings && !in_header(at))
 			assert_true(right.count - found.count + wrong <= 2);
 	}
 	print_message("# %u of 3000 were opened\n", opened);
@@ -447,7 +458,7 @@ main(void)
 	    cmocka_unit_test_setup(a_dump_says_what_the_stream_says, reset),
 	    cmocka_unit_test_setup(what_a_reset_left_says_it_too, reset),
 	    cmocka_unit_test_setup(at_any_number_of_events_the_newest_is_found, reset),
-	    cmocka_unit_test_setup(a_torn_entry_is_a_gap_and_not_an_event, reset),
+	    cmocka_unit_test_setup(a_corrupt_entry_is_a_gap_and_not_an_event, reset),
 	    cmocka_unit_test_setup(damage_anywhere_costs_no_more_than_what_it_hit, reset),
 	    cmocka_unit_test_setup(noise_in_place_of_everything_is_survived, reset),
 	    cmocka_unit_test_setup(a_root_that_is_none_is_refused_with_a_sentence, reset),

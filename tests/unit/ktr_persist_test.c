@@ -169,12 +169,12 @@ addresses_of_the_writer_lead_to_what_it_had_there(void **state)
 	assert_true(ktr_names_thread(&names, 3, buf) != 0);
 	assert_string_equal(buf, "three");
 	assert_memory_equal(root.magic, KTR_IMAGE_MAGIC, 8);
-	assert_int_equal(root.rings[0].entries, ENTRIES);
 	assert_true(ktr_persist_read(&r, root.sites, &one, sizeof(one)));
 	assert_true(one.line == __start_ktr_sites[0].line);
 	/* The ring too; and a byte more on either side of a window is none. */
-	struct ktr_entry e;
-	assert_true(ktr_persist_read(&r, root.rings[0].slots, &e, sizeof(e)));
+	struct ktr_ring ring;
+	assert_true(ktr_persist_read(&r, root.rings[0], &ring, sizeof(ring)));
+	assert_int_equal(ring.entries, ENTRIES);
 	assert_true(ktr_persist_read(&r, (uintptr_t)rodata + sizeof(rodata) - 1, text, 1));
 	assert_false(ktr_persist_read(&r, (uintptr_t)rodata + sizeof(rodata) - 1, text, 2));
 	assert_false(ktr_persist_read(&r, (uintptr_t)rodata - 1, text, 2));

@@ -34,7 +34,7 @@
 struct strike {
 	unsigned at;
 	unsigned events;
-	bool migrate; /* then others record on the old CPU, and interrupts on the new one */
+	bool migrate; /* interrupts record on the new CPU too; only where none are masked */
 	bool close;   /* the ring */
 	bool refuse;  /* from now on, every CPU's events: somebody masks them off */
 	bool fired;
@@ -43,12 +43,15 @@ struct strike {
 static struct strike strikes[STRIKES_MAX];
 static unsigned strike_count;
 static unsigned scenario_steps;                 /* of this one so far */
-static unsigned scenario_count, scenario_mixes; /* of the test: scenarios, mixed reads */
+static unsigned scenario_count;                 /* of the test */
 
 /* To the record call that goes on, what was here is an exception. */
 static inline void
 strike_over(void)
 {
+#ifdef KTR_HOST_RESTART
+	shadow_exception();
+#endif
 #ifdef KTR_HOST_RESTART
 	ktr_host_exceptions++;
 #endif
@@ -83,19 +86,15 @@ scenario_check_rings(void)
 		for (uint64_t seq = tail; seq < head; seq++) {
 			struct ktr_entry e;
 			enum ktr_read_status status = ktr_ring_read(cpu, seq, &e);
-			const char *wrong = shadow_read_wrong(cpu, seq, status, &e);
+			const char *wrong = status == KTR_READ_OK
+						? shadow_entry_differs(cpu, seq, &e)
+						: "cannot be read";
+			if (wrong == NULL && e.ticks <= last)
+				wrong = "is older than the one before";
 			if (wrong != NULL)
 				scenario_fail("cpu %u: event %llu %s (read status %d)", cpu,
 					      (unsigned long long)seq, wrong, status);
-			if (status != KTR_READ_OK)
-				continue;
-			bool mix = shadow_mix_possible(cpu, seq);
-			scenario_mixes += mix && shadow_entry_differs(cpu, seq, &e) != NULL;
-			if (!mix && e.ticks <= last)
-				scenario_fail("cpu %u: event %llu is older than the one before",
-					      cpu, (unsigned long long)seq);
-			if (!mix)
-				last = e.ticks;
+			last = e.ticks;
 		}
 	}
 }
@@ -103,15 +102,13 @@ scenario_check_rings(void)
 /* What the accounting stream has delivered so far. */
 static struct ktr_stream scenario_stream;
 static uint8_t scenario_bytes[1 << 16];
-static uint64_t scenario_events, scenario_torn, scenario_lost, scenario_ticks[SHADOW_CPUS];
+static uint64_t scenario_events, scenario_lost, scenario_ticks[SHADOW_CPUS];
 
 static inline void
 scenario_on_event(void *arg, const struct ktr_decode_event *e)
 {
 	(void)arg;
 	const char *wrong = shadow_differs(e->cpu, e->seq, e->ticks, e->tid, e->args, e->nargs);
-	if (wrong == NULL && shadow_of(e->cpu, e->seq)->spoiled)
-		wrong = "was written over by a late writer";
 	if (wrong == NULL && e->ticks <= scenario_ticks[e->cpu])
 		wrong = "is older than the one before";
 	if (wrong != NULL)
@@ -125,13 +122,10 @@ static inline void
 scenario_on_gap(void *arg, const struct ktr_decode_gap *g)
 {
 	(void)arg;
-	for (uint64_t i = 0; g->reason == KTR_GAP_TORN && i < g->count; i++) {
-		if (!shadow_of(g->cpu, g->first + i)->spoiled)
-			scenario_fail("stream, cpu %u: event %llu is whole, reported as torn",
-				      (unsigned)g->cpu, (unsigned long long)(g->first + i));
-	}
-	scenario_torn += g->reason == KTR_GAP_TORN ? g->count : 0;
-	scenario_lost += g->reason == KTR_GAP_OVERWRITTEN ? g->count : 0;
+	if (g->reason != KTR_GAP_OVERWRITTEN)
+		scenario_fail("stream, cpu %u: a gap of kind %d at event %llu", (unsigned)g->cpu,
+			      g->reason, (unsigned long long)g->first);
+	scenario_lost += g->count;
 }
 
 static inline void
@@ -172,16 +166,15 @@ scenario_stats(void)
 	struct ktr_stats sum = {0}, s;
 	for (unsigned cpu = 0; cpu < SHADOW_CPUS; cpu++) {
 		assert_true(ktr_stats_get(cpu, &s));
-		if (s.recorded != s.delivered + s.resident + s.overwritten + s.torn)
+		if (s.recorded != s.delivered + s.resident + s.overwritten)
 			scenario_fail("cpu %u: %llu recorded, %llu accounted for", cpu,
 				      (unsigned long long)s.recorded,
 				      (unsigned long long)(s.delivered + s.resident +
-							   s.overwritten + s.torn));
+							   s.overwritten));
 		sum.recorded += s.recorded;
 		sum.delivered += s.delivered;
 		sum.resident += s.resident;
 		sum.overwritten += s.overwritten;
-		sum.torn += s.torn;
 		sum.suppressed += s.suppressed;
 	}
 	return sum;
@@ -194,7 +187,7 @@ scenario_stats(void)
 static inline void
 scenario_settle(const struct ktr_stats *before, uint64_t ids)
 {
-	uint64_t events = scenario_events, torn = scenario_torn, lost = scenario_lost;
+	uint64_t events = scenario_events, lost = scenario_lost;
 	ktr_host_interrupt = NULL;
 	ktr_host_cpu = 0;
 	scenario_check_rings();
@@ -202,15 +195,14 @@ scenario_settle(const struct ktr_stats *before, uint64_t ids)
 	scenario_drain();
 	struct ktr_stats s = scenario_stats();
 	events = scenario_events - events;
-	torn = scenario_torn - torn;
 	lost = scenario_lost - lost;
 	ids += s.suppressed - before->suppressed;
 	if (s.recorded - before->recorded != shadow_ids - ids || s.resident != 0 ||
-	    s.delivered - before->delivered != events || s.torn - before->torn != torn ||
-	    s.overwritten - before->overwritten != lost || events + torn + lost != shadow_ids - ids)
-		scenario_fail("%llu recorded; %llu delivered, %llu torn, %llu overwritten",
+	    s.delivered - before->delivered != events ||
+	    s.overwritten - before->overwritten != lost || events + lost != shadow_ids - ids)
+		scenario_fail("%llu recorded; %llu delivered, %llu overwritten",
 			      (unsigned long long)(shadow_ids - ids), (unsigned long long)events,
-			      (unsigned long long)torn, (unsigned long long)lost);
+			      (unsigned long long)lost);
 	scenario_count++;
 }
 
@@ -229,7 +221,7 @@ scenario_begin(void **state)
 	assert_int_equal(ktr_resize(SCENARIO_ENTRIES), 0);
 	ktr_mask_set(KTR_GEN);
 	scenario_drain();
-	scenario_count = scenario_mixes = 0;
+	scenario_count = 0;
 	ktr_cpumask_set(~0ull);
 	return 0;
 }

@@ -154,7 +154,7 @@ def gaps_are_lines_of_their_own(_):
     gap = [o for o in objects if "gap" in o]
     equal([list(o) for o in gap], [["gap", "cpu", "why", "from_ns", "to_ns"]])
     equal((gap[0]["gap"], gap[0]["why"]), (lost, "overwritten"))
-    expect("1 event torn on cpu 0" in Run("-q", data=gen("torn")).out, "torn event")
+    expect("1 event corrupt on cpu 0" in Run("-q", data=gen("corrupt")).out, "corrupt event")
 
 
 def gaps_say_why_in_text_and_jsonl_alike(_):

@@ -1,7 +1,8 @@
 /*
- * md/ktr_site.h - aarch64: a trace point is a NOP that is rewritten to a B.
+ * md/ktr_site.h - aarch64: how a trace point is switched, and the record of an event.
  *
- * The record in section ktr_patch is struct ktr_patch (ktr/site.h).
+ * A trace point is a NOP that is rewritten to a B. The record in section ktr_patch is
+ * struct ktr_patch (ktr/site.h).
  */
 #pragma once
 
@@ -10,79 +11,76 @@
 #include <stdint.h>
 
 #include "arch/pcpu.h"
+#include "ktr/entry.h"
 #include "ktr/restart.h"
 
-#define AARCH64_KTR(member) "i"(offsetof(struct arch_pcpu, ktr_##member))
+struct ktr_site;
+
+#define AARCH64_RING(member) [member] "i"(offsetof(struct ktr_ring, member))
 
 /* LDP loads two. */
-_Static_assert(offsetof(struct arch_pcpu, ktr_turn.limit) ==
-		   offsetof(struct arch_pcpu, ktr_head) + 8,
-	       "aarch64_ktr_claim_now()");
-_Static_assert(offsetof(struct ktr_turn, publish) == offsetof(struct ktr_turn, bias) + 8,
-	       "aarch64_ktr_claim_now()");
+_Static_assert(offsetof(struct arch_pcpu, ktr_tid) == offsetof(struct arch_pcpu, ktr_ring) + 8,
+	       "aarch64_ktr_record()");
+_Static_assert(offsetof(struct ktr_ring, limit) == offsetof(struct ktr_ring, head) + 8,
+	       "aarch64_ktr_record()");
+_Static_assert(offsetof(struct ktr_entry, site) == 12, "aarch64_ktr_record()");
 
 /*
- * The claim, restartable (ktr/restart.h). The ISB keeps the count from being read earlier than what
- * was done before; an interrupt behind it does no harm, since exception entry and return
- * synchronise as well (Arm ARM, glossary: context synchronization event). So slot order is time
- * order.
+ * The record of n parameters (ktr/ring.c), a restartable sequence in registers in which no
+ * parameter comes. The ISB keeps the counter from being read earlier than what was done before the
+ * record; an exception after it does no harm, since exception entry and return synchronise as well
+ * (Arm ARM, glossary: context synchronization event). The DMB is the one barrier of ktr/ring.c.
  */
-static inline bool
-aarch64_ktr_claim_now(struct ktr_claim *c)
+static inline __attribute__((always_inline)) bool
+aarch64_ktr_record(unsigned n, const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3,
+		   uint64_t a4, uint64_t a5, uint64_t a6)
 {
-	/* In registers in which no parameter comes. */
-	register struct arch_pcpu *p __asm__("x13") = arch_this_pcpu();
-	register uint64_t next __asm__("x9");
-	register uint64_t now __asm__("x10"); /* before: the limit */
-	register struct ktr_entry *e __asm__("x11");
-	register uint64_t publish __asm__("x12");
-
 	__asm__ goto("isb\n"
-		     "1:\tldp %0, %1, [%4, %5]\n\t"
-		     "ldp %2, %3, [%4, %6]\n\t"
-		     "add %2, %2, %0\n\t"
-		     "add %0, %0, %7\n\t"
-		     "cmp %0, %1\n\t"
-		     "b.hi %l[slow]\n\t"
-		     "mrs %1, cntvct_el0\n\t"
-		     "str %0, [%4, %5]\n\t" KTR_RESTART("1b", "%l[slow]")
-		     : "=&r"(next), "=&r"(now), "=&r"(e), "=&r"(publish)
-		     : "r"(p), AARCH64_KTR(head), AARCH64_KTR(turn.bias), "i"(KTR_HEAD_STEP)
-		     : "memory", "cc"
+		     "1:\tmrs x13, tpidr_el1\n\t"
+		     "ldp x13, x12, [x13, %[ktr_ring]]\n\t" /* ring, thread id */
+		     "ldp x9, x10, [x13, %[head]]\n\t"      /* head, limit */
+		     "ldr x11, [x13, %[bias]]\n\t"
+		     "cmp x9, x10\n\t"
+		     "b.hs %l[slow]\n\t"
+		     "add x11, x11, x9\n\t"
+		     "add x9, x9, %[step]\n\t"
+		     "mrs x10, cntvct_el0\n\t"
+		     "bfi x12, %x[site], #32, #32\n\t"
+		     "stp x10, x12, [x11]\n\t"
+		     ".if %c[n] > 0\n\tstp %x[a1], %x[a2], [x11, #16]\n\t.endif\n\t"
+		     ".if %c[n] > 2\n\tstp %x[a3], %x[a4], [x11, #32]\n\t.endif\n\t"
+		     ".if %c[n] > 4\n\tstp %x[a5], %x[a6], [x11, #48]\n\t.endif\n\t"
+		     "dmb ishst\n\t"
+		     "str x9, [x13, %[head]]\n\t" KTR_RESTART("1b", "%l[slow]")
+		     :
+		     : [n] "i"(n), [site] "r"(site), [a1] "rZ"(a1), [a2] "rZ"(a2), [a3] "rZ"(a3),
+		       [a4] "rZ"(a4), [a5] "rZ"(a5), [a6] "rZ"(a6), [step] "i"(KTR_ENTRY_BYTES),
+		       [ktr_ring] "i"(offsetof(struct arch_pcpu, ktr_ring)), AARCH64_RING(head),
+		       AARCH64_RING(bias)
+		     : "x9", "x10", "x11", "x12", "x13", "memory", "cc"
 		     : slow);
-	*c = (struct ktr_claim){.e = e, .now = now, .publish = publish};
 	return true;
 slow:
 	return false;
 }
-#define KTR_PORT_CLAIM_NOW(c) aarch64_ktr_claim_now(c)
+#define KTR_PORT_RECORD(n, site, a1, a2, a3, a4, more) \
+	aarch64_ktr_record(n, site, a1, a2, a3, a4, (more).a5, (more).a6)
 
 static inline void
-aarch64_ktr_turn(uint64_t head, const struct ktr_turn *turn)
+aarch64_ktr_turn(struct ktr_ring *ring, uint64_t head, uint64_t bias, uint64_t limit)
 {
 	uint64_t now;
 
-	__asm__ volatile("1:\tldr %0, [%1, %6]\n\t"
-			 "cmp %0, %2\n\t"
+	__asm__ volatile("1:\tldr %[now], [%[ring], %[head]]\n\t"
+			 "cmp %[now], %[h]\n\t"
 			 "b.ne " KTR_RESTART_END "\n\t"
-			 "str %3, [%1, %7]\n\t"
-			 "strh %w4, [%1, %8]\n\t"
-			 "str %5, [%1, %9]\n\t" KTR_RESTART("1b", KTR_RESTART_END)
-			 : "=&r"(now)
-			 : "r"(arch_this_pcpu()), "r"(head), "r"(turn->bias), "r"(turn->lap),
-			   "r"(turn->limit), AARCH64_KTR(head), AARCH64_KTR(turn.bias),
-			   AARCH64_KTR(turn.lap), AARCH64_KTR(turn.limit)
+			 "str %[b], [%[ring], %[bias]]\n\t"
+			 "str %[l], [%[ring], %[limit]]\n\t" KTR_RESTART("1b", KTR_RESTART_END)
+			 : [now] "=&r"(now)
+			 : [ring] "r"(ring), [h] "r"(head), [b] "r"(bias), [l] "r"(limit),
+			   AARCH64_RING(head), AARCH64_RING(limit), AARCH64_RING(bias)
 			 : "memory", "cc");
 }
-#define KTR_PORT_TURN(head, turn) aarch64_ktr_turn(head, turn)
-#define KTR_PORT_TURN_OF(cpu)     (&pcpus[cpu]->md.ktr_turn)
-
-/* One store, with its offset in the instruction. */
-#define KTR_PORT_PUT(field, value) (*(volatile __typeof__(field) *)&(field) = (value))
-/* Each half is single-copy atomic (Arm ARM B2.2.1). */
-#define KTR_PORT_PUT_PAIR(at, first, second)             \
-	__asm__ volatile("stp %x1, %x2, %0"              \
-			 : "=Ump"(*(uint64_t(*)[2])(at)) \
-			 : "r"(first), "r"(second))
+#define KTR_PORT_TURN(ring, head, bias, limit) aarch64_ktr_turn(ring, head, bias, limit)
 
 #define KTR_PORT_SITE_ON(site) KTR_PATCH_SITE_ON("nop", site)

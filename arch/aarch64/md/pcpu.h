@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ktr/restart.h"
-
 #define AARCH64_SPACES 32 /* address spaces whose translations a CPU keeps; ASIDs 1 to this */
 
+struct ktr_ring;
+
 struct arch_pcpu {
-	uint64_t ktr_head;
-	struct ktr_turn ktr_turn;
+	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */
+	uint64_t ktr_tid;          /* the current thread's id */
 	struct thread *curthread; /* what SP_EL0 becomes on entry from EL0 */
 	uintptr_t kstack;         /* lowest address of the current thread's kernel stack */
 	uintptr_t overflow_top;   /* where the frame of a stack overflow goes */
@@ -26,9 +26,9 @@ struct arch_pcpu {
 	unsigned asid, last_asid;
 };
 
-_Static_assert(offsetof(struct arch_pcpu, curthread) == 32, "asm.h");
-_Static_assert(offsetof(struct arch_pcpu, kstack) == 40, "asm.h");
-_Static_assert(offsetof(struct arch_pcpu, overflow_top) == 48, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, curthread) == 16, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, kstack) == 24, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, overflow_top) == 32, "asm.h");
 
 static inline struct thread *
 arch_curthread(void)

@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ktr/restart.h"
-
+struct ktr_ring;
 struct x86_cpu;
 
 struct arch_pcpu {
@@ -13,8 +12,8 @@ struct arch_pcpu {
 	uint64_t kstack_top; /* where SYSCALL finds the current thread's kernel stack */
 	uint64_t user_sp;    /* scratch of the SYSCALL entry */
 	struct thread *curthread;
-	uint64_t ktr_head;
-	struct ktr_turn ktr_turn;
+	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */
+	uint64_t ktr_tid;          /* the current thread's id */
 	unsigned cpu;
 	uint32_t apic_id;
 	struct x86_cpu *x86; /* descriptor tables and fault stacks */

@@ -27,7 +27,6 @@
 
 #define MCAUSE_TIMER 0x8000000000000007ull
 #define MIE_MTIE     0x80ul
-#define MSTATUS_MIE  0x8ul
 
 #define CSR_READ(csr)                                          \
 	__extension__({                                        \
@@ -43,7 +42,6 @@
 bool harts_go __attribute__((section(".data")));
 
 static struct ktr_stream stream;
-extern const char __ktr_record_start[], __ktr_record_end[]; /* kernel.ld */
 
 void hart_main(unsigned hart);
 
@@ -68,8 +66,7 @@ trap(void)
 	if (CSR_READ(mcause) != MCAUSE_TIMER)
 		machine_end(1);
 	this_hart->ticks++;
-	CTR3(KTR_INTR, "tick %u pc %p in_record %d", this_hart->ticks, (void *)pc,
-	     pc >= (uintptr_t)__ktr_record_start && pc < (uintptr_t)__ktr_record_end);
+	CTR2(KTR_INTR, "tick %u pc %p", this_hart->ticks, (void *)pc);
 	timer_arm();
 }
 
@@ -128,7 +125,7 @@ boot(void)
 	for (unsigned i = 0; i < sizeof(ns); i++)
 		info.boot_id[i] = (uint8_t)(ns >> 8 * i);
 	for (unsigned i = 0; i < HARTS; i++) {
-		harts[i].head = i;
+		harts[i].ring = i == 0 ? &ktr_boot_ring.ring : &ktr_ring_none;
 		harts[i].tid = i + 1;
 		ktr_thread_name(i + 1, i == 0 ? "drain" : "loop");
 	}
@@ -170,7 +167,7 @@ hart_main(unsigned hart)
 	CSR_WRITE(mtvec, trap);
 	if (hart == 0)
 		boot();
-	/* seq_cst, with what follows: pairs with ktr_port_quiesce() */
+	/* seq_cst, with what follows: pairs with ktr_port_sync() */
 	__atomic_exchange_n(&this_hart->state, HART_RUNS, __ATOMIC_SEQ_CST);
 	hart_pass();
 	timer_arm();
@@ -180,7 +177,7 @@ hart_main(unsigned hart)
 	if (hart == 0)
 		finish(loops);
 	record_done(loops);
-	/* release: pairs with the acquires in finish() and in ktr_port_quiesce() */
+	/* release: pairs with the acquires in finish() and in ktr_port_sync() */
 	__atomic_store_n(&this_hart->state, HART_DONE, __ATOMIC_RELEASE);
 	for (;;)
 		__asm__ volatile("wfi");

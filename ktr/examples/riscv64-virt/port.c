@@ -1,22 +1,15 @@
 /*
- * port.c - the functions that the log asks for, on bare harts.
+ * port.c - what the log asks for on bare harts, beside the defaults: a wait for all harts, and
+ * patching.
  *
- * Locking: control_lock is the log's control lock; interrupt handlers record, and take no lock.
+ * Locking: the log's control lock; interrupt handlers record, and take no lock.
  */
 #include <ktr.h>
 
-#define ARENA_BYTES (HARTS * KTR_ENTRIES_DEFAULT * sizeof(struct ktr_entry))
-
 struct hart harts[HARTS];
-
-static bool control_lock;
-static uint8_t arena[ARENA_BYTES] __attribute__((aligned(64)));
-static size_t arena_used; /* [control lock] */
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
-
-extern const char __rodata_start[], __rodata_end[]; /* kernel.ld */
 
 /* What compilers call on their own; a kernel has them already. */
 void *
@@ -35,26 +28,13 @@ memset(void *to, int byte, size_t n)
 	return to;
 }
 
-void
-ktr_port_lock(void)
-{
-	while (__atomic_test_and_set(&control_lock, __ATOMIC_ACQUIRE))
-		;
-}
-
-void
-ktr_port_unlock(void)
-{
-	__atomic_clear(&control_lock, __ATOMIC_RELEASE);
-}
-
 /*
- * Each other hart's loop has come round, or does not run; this one is here, and in no event. That
- * a hart which begins to run meanwhile is seen, or sees what was done before: seq_cst, on its side
+ * Each other hart's loop has come round, or does not run; this one is here, and in no record. A
+ * hart that begins to run meanwhile is seen, or it sees what was done before: seq_cst, on its side
  * too.
  */
 bool
-ktr_port_quiesce(void)
+ktr_port_sync(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (struct hart *h = harts; h < harts + HARTS; h++) {
@@ -65,52 +45,6 @@ ktr_port_quiesce(void)
 			;
 	}
 	return true;
-}
-
-/* Rings are made while one hart runs, with interrupts off (main.c), and stay as they are. */
-void
-ktr_port_exchange(void (*fn)(void *), void *arg)
-{
-	fn(arg);
-}
-
-void *
-ktr_port_alloc(size_t size)
-{
-	if (size > sizeof(arena) - arena_used)
-		return NULL;
-	arena_used += (size + 63) & ~(size_t)63;
-	return arena + arena_used - ((size + 63) & ~(size_t)63);
-}
-
-void
-ktr_port_free(void *p, size_t size)
-{
-	(void)p;
-	(void)size;
-}
-
-bool
-ktr_port_string_ok(const char *p)
-{
-	return p >= __rodata_start && p < __rodata_end;
-}
-
-bool
-ktr_port_suppressed(void)
-{
-	return false;
-}
-
-/* The only line carries the stream, where text would be damage. */
-void
-ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_entry *entry,
-		 int level)
-{
-	(void)cpu;
-	(void)site;
-	(void)entry;
-	(void)level;
 }
 
 #if KTR_PORT_PATCH
@@ -132,6 +66,6 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 		__atomic_store_n((uint32_t *)at, insn, __ATOMIC_RELAXED);
 	}
 	__asm__ volatile("fence rw, rw\n\tfence.i" : : : "memory");
-	ktr_port_quiesce();
+	ktr_port_sync();
 }
 #endif

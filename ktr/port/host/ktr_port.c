@@ -1,6 +1,6 @@
 /*
- * ktr_port.c - the hosted port's functions: a mutex for the control lock, and quiescence by asking
- * every registered thread to pass a point outside of record calls.
+ * ktr_port.c - the hosted port's functions: a mutex for the control lock; for sync and exchange
+ * every registered thread passes a point outside of record calls.
  *
  * Locking: host_lock guards the registry; an exchange holds it while every registered thread waits
  * in ktr_host_pass().
@@ -22,23 +22,25 @@
 _Thread_local unsigned ktr_host_cpu;
 _Thread_local uint32_t ktr_host_tid;
 _Thread_local bool ktr_host_refuse;
+_Thread_local unsigned ktr_host_masked;
 unsigned ktr_host_cpus = 1;
 unsigned ktr_host_verbose_calls;
 bool ktr_host_quiet;
-bool ktr_host_quiescent = true;
+bool ktr_host_in_sync = true;
 void (*ktr_host_wait)(void);
 int ktr_host_alloc_left = -1;
 uint64_t (*volatile ktr_host_clock)(void);
 void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
 
-#define HEAD4(n) (n), (n) + 1, (n) + 2, (n) + 3
-uint64_t ktr_host_heads[KTR_PORT_MAXCPU] = {
-    HEAD4(0),  HEAD4(4),  HEAD4(8),  HEAD4(12), HEAD4(16), HEAD4(20), HEAD4(24), HEAD4(28),
-    HEAD4(32), HEAD4(36), HEAD4(40), HEAD4(44), HEAD4(48), HEAD4(52), HEAD4(56), HEAD4(60),
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+struct ktr_ring *ktr_host_rings[KTR_PORT_MAXCPU] = {
+    [0 ... KTR_PORT_MAXCPU - 1] = &ktr_ring_none,
+    [0] = &ktr_boot_ring.ring,
 };
+#pragma GCC diagnostic pop
 
 #ifdef KTR_HOST_RESTART
-struct ktr_turn ktr_host_turns[KTR_PORT_MAXCPU];
 unsigned ktr_host_exceptions;
 #endif
 
@@ -116,10 +118,10 @@ ktr_host_leave(void)
 }
 
 bool
-ktr_port_quiesce(void)
+ktr_port_sync(void)
 {
 	uint64_t seen[HOST_THREADS];
-	if (!ktr_host_quiescent)
+	if (!ktr_host_in_sync)
 		return false;
 	if (ktr_host_wait != NULL) {
 		ktr_host_wait();

@@ -2,14 +2,16 @@
  * ktr_port.h - the hosted port: CPUs are numbers that threads take, so that the same ring runs
  * under pthreads, in unit tests, fuzzers and benchmarks.
  *
- * A thread says by ktr_host_cpu on which CPU it "runs", and may change it at any time, as a
- * migration. Several threads may run on one CPU: the claim is a real compare-and-swap here.
+ * A thread says by ktr_host_cpu on which CPU it "runs". At any time at most one thread runs on a
+ * CPU, as on a real one. Tests that want interrupts, NMIs and migrations step in by
+ * ktr_host_interrupt.
  *
- * With KTR_HOST_RESTART the claim is of the restartable kind (ktr/restart.h), in C: a CPU has one
- * thread, which stays on it, and who steps in as an interrupt counts it in ktr_host_exceptions.
+ * Records run "with interrupts off": what a step does inside of one is an NMI. With
+ * KTR_HOST_RESTART a record is a restartable sequence (ktr/restart.h), in C: who steps in as an
+ * exception counts it in ktr_host_exceptions, and the record begins again.
  *
  * A thread that records while others drain or resize registers itself, and calls ktr_host_pass()
- * between events, never inside one: that is how ktr_port_quiesce() and ktr_port_exchange() know.
+ * between events, never inside one: that is how ktr_port_sync() and ktr_port_exchange() know.
  */
 #pragma once
 
@@ -18,32 +20,31 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "ktr/restart.h"
+#include "ktr/entry.h"
 
 #define KTR_PORT_MAXCPU 64
 #define KTR_PORT_PATCH  0
 
+struct ktr_site;
+
 extern _Thread_local unsigned ktr_host_cpu;
 extern _Thread_local uint32_t ktr_host_tid;
-extern uint64_t ktr_host_heads[KTR_PORT_MAXCPU];
+extern struct ktr_ring *ktr_host_rings[KTR_PORT_MAXCPU];
+extern _Thread_local unsigned ktr_host_masked;    /* not 0: the thread has interrupts off */
 extern unsigned ktr_host_cpus;                    /* CPUs that exist, from 0 */
 extern _Thread_local bool ktr_host_refuse;        /* the thread's events are refused; then
 							 ktr_ring_close() */
 extern uint64_t (*volatile ktr_host_clock)(void); /* NULL: CLOCK_MONOTONIC */
 
 /**
- * Places where a test can step in: inside a record call as an interrupt or a migration does, inside
- * a reader as a writer does. A program that measures defines KTR_HOST_NO_STEPS.
+ * Places where a test can step in: inside a record call as an exception does, inside a reader as a
+ * writer on another CPU does. A program that measures defines KTR_HOST_NO_STEPS.
  */
 enum ktr_host_step {
-	KTR_HOST_BEGIN,     /* the head is about to be read */
-	KTR_HOST_READ_HEAD, /* the head was read, the clock is about to be */
-	KTR_HOST_CLAIM,     /* the clock was read, the claim is about to be tried */
-	KTR_HOST_CLAIMED,   /* claimed and invalidated, nothing filled yet */
-	KTR_HOST_OWNED,     /* claimed, nothing stored yet */
-	KTR_HOST_STORED,    /* one word was filled */
-	KTR_HOST_SEQUENCE,  /* inside a restartable sequence */
-	KTR_HOST_READ       /* a reader is about to load another word */
+	KTR_HOST_BEGIN,    /* the head is about to be read */
+	KTR_HOST_SEQUENCE, /* inside a record, after one of its loads or stores */
+	KTR_HOST_PUBLISH,  /* the entry is complete, its head is about to be stored */
+	KTR_HOST_READ      /* a reader is about to load another word */
 };
 extern void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
 
@@ -55,9 +56,9 @@ void ktr_host_pass(void);
 
 /** Counts calls, for tests of the console printing. */
 extern unsigned ktr_host_verbose_calls;
-/** False: ktr_port_quiesce() cannot tell. */
-extern bool ktr_host_quiescent;
-/** Not NULL: waits in place of ktr_port_quiesce(), for tests that schedule writers themselves. */
+/** False: ktr_port_sync() cannot tell. */
+extern bool ktr_host_in_sync;
+/** Not NULL: waits in place of ktr_port_sync(), for tests that schedule writers themselves. */
 extern void (*ktr_host_wait)(void);
 /** Prints nothing. */
 extern bool ktr_host_quiet;
@@ -76,26 +77,13 @@ ktr_host_step(enum ktr_host_step step)
 }
 
 /* The steps of ktr/ring.c. */
-#define KTR_PORT_READ_STEP() ktr_host_step(KTR_HOST_READ)
+#define KTR_PORT_STEP(step) ktr_host_step(step)
 #define KTR_PORT_PUT(field, value)                                     \
 	do {                                                           \
 		__atomic_store_n(&(field), (value), __ATOMIC_RELAXED); \
-		ktr_host_step(KTR_HOST_STORED);                        \
+		ktr_host_step(KTR_HOST_SEQUENCE);                      \
 	} while (0)
-#define KTR_PORT_PUT_PAIR(at, first, second)   \
-	do {                                   \
-		KTR_PORT_PUT((at)[1], second); \
-		KTR_PORT_PUT((at)[0], first);  \
-	} while (0)
-
-static inline uint64_t
-ktr_port_head(void)
-{
-	ktr_host_step(KTR_HOST_BEGIN);
-	uint64_t head = __atomic_load_n(&ktr_host_heads[ktr_host_cpu], __ATOMIC_RELAXED);
-	ktr_host_step(KTR_HOST_READ_HEAD);
-	return head;
-}
+#define KTR_PORT_RING_OF(n) ((n) < ktr_host_cpus ? &ktr_host_rings[n] : NULL)
 
 static inline uint64_t
 ktr_port_time(void)
@@ -107,22 +95,10 @@ ktr_port_time(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static inline bool
-ktr_port_claim(uint64_t head, uint64_t next)
+static inline unsigned
+ktr_port_cpu(void)
 {
-	ktr_host_step(KTR_HOST_CLAIM);
-	/* release: what the thread did before is seen by who reads this head */
-	if (!__atomic_compare_exchange_n(&ktr_host_heads[ktr_host_cpu], &head, next, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return false;
-	ktr_host_step(KTR_HOST_OWNED);
-	return true;
-}
-
-static inline uint64_t *
-ktr_port_head_of(unsigned cpu)
-{
-	return cpu < ktr_host_cpus ? &ktr_host_heads[cpu] : NULL;
+	return ktr_host_cpu;
 }
 
 static inline uint32_t
@@ -131,15 +107,19 @@ ktr_port_tid(void)
 	return ktr_host_tid;
 }
 
-static inline void
-ktr_port_wmb(void)
+static inline uintptr_t
+ktr_port_irq_save(void)
 {
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	ktr_host_step(KTR_HOST_CLAIMED);
+	return ktr_host_masked++;
+}
+
+static inline void
+ktr_port_irq_restore(uintptr_t masked)
+{
+	ktr_host_masked = (unsigned)masked;
 }
 
 #ifdef KTR_HOST_RESTART
-extern struct ktr_turn ktr_host_turns[KTR_PORT_MAXCPU];
 extern unsigned ktr_host_exceptions;
 
 /** A step in a sequence. True: there was an exception, which returns to the beginning. */
@@ -152,56 +132,60 @@ ktr_host_restart(enum ktr_host_step step)
 }
 
 static inline bool
-ktr_host_claim_now(struct ktr_claim *c)
+ktr_host_record(unsigned n, const struct ktr_site *site, const uint64_t args[KTR_MAXARGS])
 {
-	uint64_t *word = &ktr_host_heads[ktr_host_cpu];
-	struct ktr_turn *turn = &ktr_host_turns[ktr_host_cpu], now = {.tid = ktr_host_tid};
-	uint64_t head, limit;
+	struct ktr_ring *ring;
+	struct ktr_entry *e;
+	uint64_t head;
 restart:
 	ktr_host_step(KTR_HOST_BEGIN);
-	head = __atomic_load_n(word, __ATOMIC_RELAXED);
+	ring = *KTR_PORT_RING_OF(ktr_host_cpu);
 	if (ktr_host_restart(KTR_HOST_SEQUENCE))
 		goto restart;
-	limit = __atomic_load_n(&turn->limit, __ATOMIC_RELAXED);
+	head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
 	if (ktr_host_restart(KTR_HOST_SEQUENCE))
 		goto restart;
-	if (head + KTR_HEAD_STEP > limit)
+	if (head >= __atomic_load_n(&ring->limit, __ATOMIC_RELAXED))
 		return false;
-	now.bias = __atomic_load_n(&turn->bias, __ATOMIC_RELAXED);
-	if (ktr_host_restart(KTR_HOST_READ_HEAD))
-		goto restart;
-	c->now = ktr_port_time();
 	if (ktr_host_restart(KTR_HOST_SEQUENCE))
 		goto restart;
-	now.lap = __atomic_load_n(&turn->lap, __ATOMIC_RELAXED);
-	if (ktr_host_restart(KTR_HOST_CLAIM))
+	e = (struct ktr_entry *)(uintptr_t)(ring->bias + head);
+	__atomic_store_n(&e->ticks, ktr_port_time(), __ATOMIC_RELAXED);
+	if (ktr_host_restart(KTR_HOST_SEQUENCE))
 		goto restart;
-	__atomic_store_n(word, head + KTR_HEAD_STEP, __ATOMIC_RELEASE);
-	c->e = (struct ktr_entry *)(now.bias + head);
-	c->publish = now.publish;
-	ktr_host_step(KTR_HOST_OWNED);
+	__atomic_store_n(&e->tid, ktr_port_tid(), __ATOMIC_RELAXED);
+	if (ktr_host_restart(KTR_HOST_SEQUENCE))
+		goto restart;
+	__atomic_store_n(&e->site, (uint32_t)(uintptr_t)site, __ATOMIC_RELAXED);
+	if (ktr_host_restart(KTR_HOST_SEQUENCE))
+		goto restart;
+	for (unsigned i = 0; i < n; i++) {
+		__atomic_store_n(&e->args[i], args[i], __ATOMIC_RELAXED);
+		if (ktr_host_restart(KTR_HOST_SEQUENCE))
+			goto restart;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (ktr_host_restart(KTR_HOST_PUBLISH))
+		goto restart;
+	__atomic_store_n(&ring->head, head + KTR_ENTRY_BYTES, __ATOMIC_RELAXED);
 	return true;
 }
-#define KTR_PORT_CLAIM_NOW(c) ktr_host_claim_now(c)
+#define KTR_PORT_RECORD(n, site, a1, a2, a3, a4, more) \
+	ktr_host_record(n, site, (uint64_t[]){a1, a2, a3, a4, (more).a5, (more).a6})
 
 static inline void
-ktr_host_turn(uint64_t head, const struct ktr_turn *next)
+ktr_host_turn(struct ktr_ring *ring, uint64_t head, uint64_t bias, uint64_t limit)
 {
-	struct ktr_turn *turn = &ktr_host_turns[ktr_host_cpu];
 restart:
-	if (__atomic_load_n(&ktr_host_heads[ktr_host_cpu], __ATOMIC_RELAXED) != head)
+	if (__atomic_load_n(&ring->head, __ATOMIC_RELAXED) != head)
 		return;
 	if (ktr_host_restart(KTR_HOST_SEQUENCE))
 		goto restart;
-	__atomic_store_n(&turn->bias, next->bias, __ATOMIC_RELAXED);
+	ring->bias = bias;
 	if (ktr_host_restart(KTR_HOST_SEQUENCE))
 		goto restart;
-	__atomic_store_n(&turn->lap, next->lap, __ATOMIC_RELAXED);
-	if (ktr_host_restart(KTR_HOST_SEQUENCE))
-		goto restart;
-	__atomic_store_n(&turn->limit, next->limit, __ATOMIC_RELAXED);
-	ktr_host_step(KTR_HOST_STORED);
+	__atomic_store_n(&ring->limit, limit, __ATOMIC_RELAXED);
+	ktr_host_step(KTR_HOST_SEQUENCE);
 }
-#define KTR_PORT_TURN(head, turn) ktr_host_turn(head, turn)
-#define KTR_PORT_TURN_OF(cpu)     (&ktr_host_turns[cpu])
+#define KTR_PORT_TURN(ring, head, bias, limit) ktr_host_turn(ring, head, bias, limit)
 #endif

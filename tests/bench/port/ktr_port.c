@@ -55,7 +55,7 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 }
 
 bool
-ktr_port_quiesce(void)
+ktr_port_sync(void)
 {
 	return true;
 }

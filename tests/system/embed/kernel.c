@@ -13,8 +13,9 @@
 
 #define EVENTS   1000u
 #define EVERY    100u /* between passes */
-#define BURST    (KTR_ENTRIES_DEFAULT + 500u)
+#define BURST    (RING + 500u)
 #define REFUSALS 16u
+#define RING     2048u /* trace.c of ktr/README.md */
 
 void trace_early(void);
 void trace_init(void);
@@ -23,14 +24,15 @@ void trace_panic(void);
 void thread_run(uint32_t tid);
 void steps(void);
 
+#ifdef KTR_PORT_RECORD
+struct cpu cpus[MAX_CPUS] = {{.ktr_ring = &ktr_boot_ring.ring}, {.ktr_ring = &ktr_ring_none}};
+#else
 struct cpu cpus[MAX_CPUS];
-#ifdef KTR_PORT_CLAIM_NOW
-struct ktr_turn turns[MAX_CPUS];
 #endif
-unsigned cpu_now;
+unsigned cpu_now, irq_off;
 static unsigned evaluated; /* parameters of sites that were on */
 
-/* What claim.inc reads, else nanoseconds; here nothing follows from how long one is. */
+/* What record.inc reads, else nanoseconds; here nothing follows from how long one is. */
 uint64_t
 clock_read(void)
 {
@@ -80,11 +82,10 @@ memory_free(void *p, size_t size)
 	free(p);
 }
 
-/* One thread runs, and it is in no event here. */
-bool
-cpus_quiesce(void)
+/* One thread runs, and it is in no record here. */
+void
+cpus_interrupt(void)
 {
-	return true;
 }
 
 void
@@ -132,10 +133,7 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 void
 thread_run(uint32_t tid)
 {
-	this_cpu()->tid = tid;
-#ifdef KTR_PORT_CLAIM_NOW
-	turns[cpu_now].tid = tid;
-#endif
+	cpus[cpu_now].tid = tid;
 }
 
 /* Every other event of these is refused, and counted; the ring is of another size each time. */
@@ -149,12 +147,12 @@ refuse_and_resize(void)
 		ktr_cpumask_set(n % 2 == 0 ? ~(uint64_t)1 : ~(uint64_t)0);
 		CTR1(KTR_PROC, "refusal %u", n);
 		ktr_ring_close(0); /* it opens by itself */
-		if (n % 2 != 0 && ktr_resize(KTR_ENTRIES_DEFAULT << n / 2 % 2) != 0)
+		if (n % 2 != 0 && ktr_resize(RING << n / 2 % 2) != 0)
 			fail("cannot resize");
 	}
 	if (!ktr_stats_get(0, &after) || after.suppressed != before.suppressed + REFUSALS / 2)
 		fail("cpu 0: other than half of the events are refused");
-	if (ktr_resize(KTR_ENTRIES_DEFAULT) != 0)
+	if (ktr_resize(RING) != 0)
 		fail("cannot resize back");
 }
 

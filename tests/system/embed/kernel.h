@@ -10,8 +10,10 @@
 
 #define MAX_CPUS 2
 
+struct ktr_ring;
+
 struct cpu {
-	uint64_t ktr_head;
+	struct ktr_ring *ktr_ring; /* with record.inc */
 	uint32_t tid;
 };
 
@@ -23,10 +25,31 @@ extern struct cpu cpus[MAX_CPUS];
 extern unsigned cpu_now;
 extern const char __rodata_start[], __rodata_end[];
 
-static inline struct cpu *
-this_cpu(void)
+static inline unsigned
+cpu_number(void)
 {
-	return &cpus[cpu_now];
+	return cpu_now;
+}
+
+static inline uint32_t
+thread_id(void)
+{
+	return cpus[cpu_now].tid;
+}
+
+/** "Interrupts off", which nests. What comes nevertheless is an NMI. */
+extern unsigned irq_off;
+
+static inline unsigned
+irq_save(void)
+{
+	return irq_off++;
+}
+
+static inline void
+irq_restore(unsigned state)
+{
+	irq_off = state;
 }
 
 /** Ticks. */
@@ -37,7 +60,8 @@ void mutex_unlock(struct mutex *m);
 /** Zeroed, aligned to 64. */
 void *memory_alloc(size_t size);
 void memory_free(void *p, size_t size);
-bool cpus_quiesce(void);
+/** Every CPU has taken an interrupt. */
+void cpus_interrupt(void);
 void cpus_stop_run(void (*fn)(void *), void *arg);
 void console_print(unsigned cpu, const char *file, const char *text);
 /** Where the stream goes. */

@@ -1,0 +1,80 @@
+/*
+ * riscv64.c - counts the instructions of a record on riscv64, with the port of
+ * ktr/examples/riscv64-virt, whose main.c this replaces. For `qemu-system-riscv64 -icount`, where
+ * minstret is exact.
+ */
+#include <ktr.h>
+
+#define UART     (*(volatile uint8_t *)0x10000000) /* QEMU's is never full */
+#define TEST     (*(volatile uint32_t *)0x100000)  /* sifive_test: ends the machine */
+#define TEST_END 0x5555u
+#define ROUNDS   (40u * KTR_ENTRIES_DEFAULT) /* so many turns of the ring */
+
+bool harts_go; /* for start.S */
+
+void hart_main(unsigned hart);
+
+static void
+print(const char *text)
+{
+	for (; *text != '\0'; text++)
+		UART = (uint8_t)*text;
+}
+
+/* A number in hundredths. */
+static void
+print_hundredths(uint64_t n)
+{
+	char text[24], *p = text + sizeof(text);
+	*--p = '\0';
+	for (unsigned digit = 0; digit < 3 || n != 0; digit++, n /= 10) {
+		if (digit == 2)
+			*--p = '.';
+		*--p = (char)('0' + n % 10);
+	}
+	print(p);
+}
+
+static inline uint64_t
+minstret(void)
+{
+	uint64_t n;
+	__asm__ volatile("csrr %0, minstret" : "=r"(n) : : "memory");
+	return n;
+}
+
+/* Instructions of so many rounds, with a trace point that may be on in each. */
+static __attribute__((noinline)) uint64_t
+rounds(unsigned n)
+{
+	uint64_t a = n, before = minstret();
+	for (unsigned i = 0; i < n; i++) {
+		__asm__ volatile("" : "+r"(a));
+		CTR6(KTR_GEN, "%lu %lu %lu %lu %lu %lu", a, a, a, a, a, a);
+	}
+	return minstret() - before;
+}
+
+void
+hart_main(unsigned hart)
+{
+	(void)hart;
+	harts[0].ring = &ktr_boot_ring.ring;
+	uint64_t off = rounds(ROUNDS);
+	ktr_mask_set(KTR_GEN);
+	if (ktr_cpu_init(0) == 0) {
+		uint64_t on = rounds(ROUNDS);
+		struct ktr_stats stats;
+		ktr_stats_get(0, &stats);
+		if (stats.recorded == ROUNDS) {
+			print("bench ctr6 ");
+			/* The patched instruction is a jump in one loop and a no-op in the other.
+			 */
+			print_hundredths((on - off) * 100 / ROUNDS);
+			print(" instructions\n");
+		}
+	}
+	TEST = TEST_END;
+	for (;;)
+		;
+}
