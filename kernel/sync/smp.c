@@ -14,6 +14,7 @@
 #include "arch/smp.h"
 #include "arch/trap.h"
 #include "kernel/entry.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
@@ -37,6 +38,8 @@ static struct {
 } call;
 
 static bool call_busy; /* atomic */
+
+#define CALL_AGAIN_NS 100000000ull /* an answer that is due comes sooner */
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
@@ -93,13 +96,21 @@ smp_online(unsigned n)
 	       __atomic_load_n(&pcpus[n]->online, __ATOMIC_ACQUIRE);
 }
 
-/* Waits for a CPU's answer; one that was inside the record text is asked again. */
+/*
+ * Waits for a CPU's answer. Asks it again when it was inside the record text, and when the answer
+ * does not come: an interrupt that was lost must not stop the machine. One too many does no harm.
+ */
 static void
 wait_for(unsigned n, uint64_t g)
 {
+	uint64_t asked = clock_ns();
+
 	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g) {
-		if (__atomic_exchange_n(&pcpus[n]->call_again, false, __ATOMIC_ACQUIRE))
+		if (__atomic_exchange_n(&pcpus[n]->call_again, false, __ATOMIC_ACQUIRE) ||
+		    clock_ns() - asked > CALL_AGAIN_NS) {
 			arch_ipi_send(n, IPI_CALL);
+			asked = clock_ns();
+		}
 		arch_relax();
 	}
 }

@@ -34,6 +34,17 @@ def system_call():
     check_match(r"^\$1 = 1$", out, "the argument")
 
 
+@test("a call to another CPU whose interrupt is lost is sent again")
+def lost_call():
+    script = scratch_file(".sh")
+    script.write_text("sysctl debug.ktr.mask=SCHED\necho went on\n")
+    # Left at its first instruction, the function sends nothing.
+    out = gdb("thbreak *arch_ipi_send if ipi == IPI_CALL\ncontinue\nbt 1\nreturn\ncontinue\n", "--firmware", "none", "--smp", "2",
+              "--script", str(script), "--timeout", "60")
+    check_match(r"^#0 .*arch_ipi_send ", out, "the stop")
+    check_match(r"^went on$", (BUILD / "debug.console").read_text().replace("\r", ""), f"console, after gdb said\n{out}")
+
+
 @test("QMP answers on its socket, and quits the machine")
 def qmp():
     path = scratch_file(".qmp")
