@@ -166,10 +166,15 @@ debug_entry:
 	pop %rsp
 	jmp trap_on_kernel_stack
 
+	/*
+	 * These exceptions may come before the handler of a page fault has read CR2, and the debugger, which they
+	 * may enter, may fault itself: so CR2 is kept in a register that C functions preserve.
+	 */
 	.balign 16
 paranoid_entry:
 	SAVE_REGS
 	cld
+	mov %cr2, %r12
 	mov $0xc0000101, %ecx		/* GS base: kernel addresses have bit 63 */
 	rdmsr
 	xor %ebx, %ebx
@@ -182,6 +187,7 @@ paranoid_entry:
 	call x86_trap
 	.globl paranoid_return
 paranoid_return:
+	mov %r12, %cr2
 	test %ebx, %ebx			/* callee-saved */
 	jz 1f
 	swapgs

@@ -4,9 +4,10 @@ stands for an NMI: both come whatever the interrupt flag says, return by the sam
 import re
 import subprocess
 
-from console import DB, PROMPT, db, ended, guest, shell, stopped_by_request
-from harness import BUILD, check_eq, check_match, main, scratch_file, test
-from qmp import Qmp
+import pexpect
+
+from console import DB, PROMPT, db, ended, guest, stopped_by_request
+from harness import BUILD, DEADLINE_S, check_eq, check_match, main, scratch_file, test
 
 X86 = ("x86_64", "its registers are x86_64's")
 
@@ -44,6 +45,42 @@ def interrupt_command():
         c.expect("-> SCHED")
         c.sendline("poweroff 3")
         check_eq(ended(c), 3, "exit status")
+
+
+@test("a debugger command that faults, after a page fault but before its handler reads CR2, changes nothing", arch=X86)
+def fault_address():
+    read = instruction("x86_trap", r"mov +%cr2,")
+    socket = scratch_file(".gdb")
+    with guest("--", "-gdb", f"unix:{socket},server=on,wait=off", smp=1) as c:
+        stopped_by_request(c)
+        db(c, f"break {read:#x}")
+        c.sendline("continue")
+        c.sendline("cat /proc/none")
+        for _ in range(5):
+            stops_at(c, read)
+            check_match("^0x0*10: not readable", db(c, "x 0x10"), "a command that faults")
+            c.sendline("continue")
+        stops_at(c, read)
+        db(c, "delete all")
+        c.sendline("continue")
+        c.expect("cat: /proc/none: ")
+        c.expect_exact(PROMPT)
+        # The same in an NMI, which the machine's operator sends at that instruction.
+        gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
+                                              f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
+                                              str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
+        gdb.expect("breakpoint 1 at ")  # the machine stands from here to gdb's continue
+        c.sendline("cat /proc/none")
+        c.expect(r"\nNMI on cpu 0, at ")
+        c.expect(DB)
+        check_match(f"^{read:#x} ", db(c, "print $pc"), "where the NMI came")
+        check_match("^0x0*10: not readable", db(c, "x 0x10"), "a command that faults")
+        c.sendline("continue")
+        c.expect("cat: /proc/none: ")
+        c.expect_exact(PROMPT)
+        check_eq(ended(gdb), 0, "gdb's exit status")
+        c.sendline("poweroff 4")
+        check_eq(ended(c), 4, "exit status")
 
 
 if __name__ == "__main__":
