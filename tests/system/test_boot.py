@@ -44,6 +44,7 @@ BOOTS_AARCH64 = [
     ("none", VIRT2 + EL2, 4096, "max", 1),
     ("none", VIRT3, 3000, "cortex-a72", 3),
     ("none", "virt", 64, "max", 5),
+    ("none", VIRT2 + EL2, 256, "a64fx", 3),  # an ID register of which says GICv3
 ]
 BOOTS = {"x86_64": BOOTS_X86_64, "aarch64": BOOTS_AARCH64}[ARCH]
 LOADER = {"x86_64": {"none": "by PVH", "bios": "by GRUB", "uefi": "by GRUB"},
