@@ -1,8 +1,9 @@
 /*
  * intc.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
  *
- * Locking: a local APIC belongs to its CPU, which writes it with interrupts off. An NMI handler sends
- * interrupts too: lapic_send(). I/O APIC registers are indirect: one CPU writes them, at boot only.
+ * Locking: a local APIC belongs to its CPU, which writes it with interrupts off. An NMI handler
+ * sends interrupts too: lapic_send(). I/O APIC registers are indirect: one CPU writes them, at boot
+ * only.
  */
 #include "arch/intc.h"
 #include "arch/irq.h"
@@ -97,8 +98,8 @@ icr_wait_idle(void)
 
 /*
  * The high half of the interrupt command register holds the destination; the write of the low half
- * sends (SDM vol. 3A, 10.6.1). An NMI may come between the two writes, and its handler sends too. So
- * each sender leaves the register idle, with the high half as it found it.
+ * sends (SDM vol. 3A, 10.6.1). An NMI may come between the two writes, and its handler sends too.
+ * So each sender leaves the register idle, with the high half as it found it.
  */
 void
 lapic_send(uint32_t apic_id, uint32_t icr_low)

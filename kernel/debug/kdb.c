@@ -40,7 +40,7 @@ void
 kdb_stop_machine(struct arch_trapframe *tf)
 {
 	if (stop_inside())
-		return; /* a panic inside the debugger: all is stopped */
+		return;         /* a panic inside the debugger: all is stopped */
 	kdb_points_load(false); /* first: a breakpoint may stand in what stops the others */
 	stop_claim(tf);
 	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks stop_inside() */

@@ -90,8 +90,8 @@ pl011_listen(struct uart *u)
 }
 
 /*
- * Reading what was received clears INT_RX and INT_RT (3.4.2, 3.4.4). Cleared here, they would not come
- * again for what the handler leaves in the FIFO.
+ * Reading what was received clears INT_RX and INT_RT (3.4.2, 3.4.4). Cleared here, they would not
+ * come again for what the handler leaves in the FIFO.
  */
 static unsigned
 pl011_acknowledge(struct uart *u)

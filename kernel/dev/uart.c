@@ -17,8 +17,8 @@
 #include "ktr/ktr.h"
 
 #define UART_LINES      2
-#define UART_SOME_SPINS 8   /* looks at the status, of about 1 µs */
-#define UART_IRQ_ROUNDS 16  /* a line that never stops must not hold the CPU */
+#define UART_SOME_SPINS 8  /* looks at the status, of about 1 µs */
+#define UART_IRQ_ROUNDS 16 /* a line that never stops must not hold the CPU */
 #define UART_POLL_NS    10000000ull
 
 static struct uart uarts[UART_LINES];
