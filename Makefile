@@ -166,12 +166,16 @@ $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
 
 # ---- the boot image ---------------------------------------------------------------------------
 
+# What grub.cfg uses, and nothing else: GRUB unpacks all of it, and would look for more on the disk, before it boots.
+GRUB_MODULES := normal search search_fs_file test eval configfile multiboot2 boot part_msdos part_gpt iso9660 fat
+
 $B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf
 	@rm -rf $B/iso && mkdir -p $B/iso/boot/grub
 	@cp $B/kestrel $B/initrd.cpio userland/root/boot/loader.conf $B/iso/boot/
 	@cp qemu/grub/grub.cfg $B/iso/boot/grub/
 	$(call say,ISO)
-	$Qgrub-mkrescue -o $@ $B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
+	$Qgrub-mkrescue -o $@ --modules='$(GRUB_MODULES)' --install-modules='$(GRUB_MODULES)' --fonts= --locales= --themes= \
+		$B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
 
 # ---- host tools and unit tests ----------------------------------------------------------------
 
