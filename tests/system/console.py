@@ -22,6 +22,7 @@ def guest(*options, smp=4, deadline=("--timeout", "150")):
     """A guest with its console as a terminal, at the shell's prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
                       encoding="utf-8", codec_errors="replace", timeout=60)
+    c.str_last_chars = 0  # a failure shows all that was read since the last match
     c.delaybeforesend = None  # pexpect's 50 ms are for programs that switch their terminal
     try:
         c.expect_exact(PROMPT)

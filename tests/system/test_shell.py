@@ -18,6 +18,7 @@ def terminal(*options, smp=2):
     """A guest whose console is a terminal of ours, at the first prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "120", *options], encoding="utf-8",
                       codec_errors="replace", timeout=60, dimensions=(25, 80))
+    c.str_last_chars = 0  # a failure shows all that was read since the last match
     try:
         c.expect_exact(PROMPT)
         yield c
