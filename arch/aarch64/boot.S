@@ -36,7 +36,7 @@ start:
 	mov x20, x0			/* the device tree */
 	bl enter_el1
 
-	/* Nothing says that memory behind the file was cleared. */
+	/* The loader does not promise that the memory after the image is clear. */
 	adrp x0, __bss_start
 	adrp x1, __bss_end
 1:	stp xzr, xzr, [x0], #16
@@ -85,7 +85,7 @@ start:
 	cmp x21, x2
 	b.lo 1b
 
-	/* The tables were written past the caches: no older line may hide them. */
+	/* The tables were written with the caches off: no older line of the caches may hide them. */
 	adrp x0, boot_tables
 	adrp x1, boot_tables_end
 	mrs x3, ctr_el0
@@ -294,7 +294,7 @@ boot_exception:
 	msr elr_el2, x0
 	eret
 
-	/* x0 as 16 digits to x1, which is behind them afterwards. Uses x2 and x3. */
+	/* Stores x0 as 16 digits at x1, and leaves x1 after them. Uses x2 and x3. */
 boot_hex:
 	mov x2, #16
 1:	ror x0, x0, #60

@@ -2,9 +2,9 @@
  * boot_trap.S - exceptions before x86_cpu_init() has loaded the kernel's interrupt table: each is printed
  * on COM1, and ends the machine as a panic does.
  *
- * Two tables, for a table has the form of the mode that uses it (SDM vol. 3A, 6.11 and 6.14.1): one until
- * paging turns long mode on, one after. All of this is linked at its physical address. A secondary CPU has
- * the second table only.
+ * There are two tables, since 32-bit mode and long mode have different gates (SDM vol. 3A, 6.11 and
+ * 6.14.1). The boot CPU uses the first until paging turns long mode on; a secondary CPU uses the second
+ * only. All of this is linked at its physical address.
  */
 #include "arch/x86_64/asm.h"
 
@@ -15,7 +15,7 @@
 #define PANIC_STATUS  101
 #define GATE_PRESENT  0x8e00		/* an interrupt gate, for the kernel only */
 
-	/* An entry of 16 bytes for each exception: vector and error code are on the stack then. */
+	/* For each exception 16 bytes of code, which push the vector and, if the CPU did not, an error code. */
 	.macro BOOT_VECTORS bits
 	.code\bits
 	.balign 16
@@ -53,7 +53,7 @@ boot_trap\bits:
 2:	hlt
 	jmp 2b
 
-	/* The text at rsi, which is the one after it afterwards. Uses rax and rdx. */
+	/* Prints the text at rsi, and leaves rsi at the next text. Uses rax and rdx. */
 boot_puts\bits:
 	lodsb
 	test %al, %al
@@ -62,7 +62,7 @@ boot_puts\bits:
 	jmp boot_puts\bits
 1:	ret
 
-	/* The digits of rbx. Uses rax, rcx and rdx. */
+	/* Prints the digits of rbx. Uses rax, rcx and rdx. */
 boot_hex\bits:
 	mov $(2 * \word), %ecx
 1:	rol $4, %\r\()bx
