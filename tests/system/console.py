@@ -68,7 +68,7 @@ def ended(c):
 
 def gdb(*commands, kernel=BUILD / "kestrel", socket=None):
     """What gdb prints, connected to a machine or alone."""
-    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-x",
+    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-ex", f"set remotetimeout {DEADLINE_S}", "-x",
                ROOT / "qemu" / "gdb" / "kestrel.py"]
     for word in ([f"target remote {socket}"] if socket else []) + list(commands):
         command += ["-ex", word]
