@@ -20,6 +20,10 @@ H := build/host
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
+# As many jobs as there are CPUs, unless -j says otherwise.
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 SHELL := /bin/sh
 # `make V=1` shows whole commands.
 Q := $(if $(V),,@)
@@ -166,12 +170,17 @@ $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
 
 # ---- the boot image ---------------------------------------------------------------------------
 
-$B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf
+# What grub.cfg uses, and nothing else: GRUB unpacks all of it, and would look for more on the disk, before it boots.
+GRUB_MODULES := normal search search_fs_file test eval configfile multiboot2 boot part_msdos part_gpt iso9660 fat
+
+$B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf Makefile
 	@rm -rf $B/iso && mkdir -p $B/iso/boot/grub
-	@cp $B/kestrel $B/initrd.cpio userland/root/boot/loader.conf $B/iso/boot/
+	@cp $B/initrd.cpio userland/root/boot/loader.conf $B/iso/boot/
+	@$(OBJCOPY) --strip-all $B/kestrel $B/iso/boot/kestrel # GRUB would load what is for debuggers, too
 	@cp qemu/grub/grub.cfg $B/iso/boot/grub/
 	$(call say,ISO)
-	$Qgrub-mkrescue -o $@ $B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
+	$Qgrub-mkrescue -o $@ --modules='$(GRUB_MODULES)' --install-modules='$(GRUB_MODULES)' --fonts= --locales= --themes= \
+		$B/iso >$B/iso.log 2>&1 || { cat $B/iso.log; exit 1; }
 
 # ---- host tools and unit tests ----------------------------------------------------------------
 
@@ -203,7 +212,7 @@ $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
 # ---- targets ----------------------------------------------------------------------------------
 
-.PHONY: all run debug test test-guests stress lint format clean help unit-tests
+.PHONY: all run debug console test test-guests stress lint format clean help unit-tests
 .SECONDARY:
 
 BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso)
@@ -213,11 +222,14 @@ all: $B/kestrel $(BOOT_FILES) $H/ktrdump ## build the kernel, what boots it and 
 BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
 	$(if $(ARGS),--append '$(ARGS)')
 
-run: all ## boot it in QEMU, console here: SMP= MEM= MASK= TRACE= ARGS=
+run: all ## boot it in QEMU, console here, or commands from a pipe: SMP= MEM= MASK= TRACE= ARGS=
 	qemu/boot $(BOOT_OPTIONS)
 
-debug: all ## the same machine, waiting for gdb, which starts here with symbols; CORE=FILE: gdb on a memory dump
+debug: all ## the same machine under gdb, which starts here with symbols; CORE=FILE: gdb on a memory dump
 	qemu/gdb/debug $B/kestrel $(if $(CORE),--core $(CORE),$(BOOT_OPTIONS))
+
+console: ## beside `make debug`, in another terminal: the console of its guest
+	qemu/gdb/console $B/debug.socket
 
 unit-tests: $(UNIT_TESTS) $(UNIT_GENS) ## build the host's unit tests
 
@@ -263,7 +275,7 @@ TOOLS := $(CC) cpio qemu-system-$(ARCH) $(if $(GRUB_BOOTS),grub-mkrescue xorriso
 MISSING := $(shell for t in $(TOOLS); do command -v $$t >/dev/null || printf '%s ' $$t; done)
 ifneq ($(MISSING),)
 $(info make: missing: $(MISSING))
-$(info $(shell qemu/install-tools >&2 || echo "make: qemu/install-tools failed"))
+$(info $(shell qemu/install-tools $(if $(filter x86_64,$(ARCH)),run,$(ARCH)) >&2 || echo "make: qemu/install-tools failed"))
 endif
 endif
 

@@ -19,8 +19,8 @@ struct arch_point {
 /* Enters the debugger through a breakpoint trap, so that it has a frame. */
 static inline void arch_breakpoint(void);
 /*
- * The caller's own frame pointer. It points to the caller's saved frame pointer, and behind that
- * stands the return address, on every port.
+ * The caller's own frame pointer. It points to the caller's saved frame pointer, and the next word
+ * is the return address, on every port.
  */
 static inline uintptr_t arch_frame_pointer(void);
 

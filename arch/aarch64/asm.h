@@ -29,6 +29,9 @@
 #define TRAP_STACK  4 /* the kernel stack has no room */
 #define TRAP_BAD    5 /* from a state that this kernel is never in */
 
+/* A panic's 101, as arch_poweroff() hands it to the emulator. */
+#define BOOT_EXIT 103
+
 #define KERNEL_BASE 0xffffffff80000000
 
 /* SCTLR_EL1 (Arm ARM D17.2.118): bits that are 1 without their extensions. */

@@ -36,7 +36,7 @@ start:
 	mov x20, x0			/* the device tree */
 	bl enter_el1
 
-	/* Nothing says that memory behind the file was cleared. */
+	/* The loader does not promise that the memory after the image is clear. */
 	adrp x0, __bss_start
 	adrp x1, __bss_end
 1:	stp xzr, xzr, [x0], #16
@@ -85,7 +85,7 @@ start:
 	cmp x21, x2
 	b.lo 1b
 
-	/* The tables were written past the caches: no older line may hide them. */
+	/* The tables were written with the caches off: no older line of the caches may hide them. */
 	adrp x0, boot_tables
 	adrp x1, boot_tables_end
 	mrs x3, ctr_el0
@@ -135,13 +135,16 @@ aarch64_secondary_entry:
 
 	/*
 	 * From EL2 to EL1, where the loader entered at EL2: EL1 owns the machine, nothing traps, and the
-	 * virtual count is the physical one. Uses x0 to x2. Arm ARM D17.2.
+	 * virtual count is the physical one. Uses x0 to x4. Arm ARM D17.2.
 	 */
 enter_el1:
 	msr daifset, #15
+	adr x1, boot_vectors
+	msr vbar_el1, x1
 	mrs x0, CurrentEL
 	cmp x0, #2 << 2
 	b.ne 2f
+	msr vbar_el2, x1
 	mov x0, #1 << 31		/* HCR_EL2.RW: EL1 is AArch64 */
 	orr x0, x0, #3 << 40		/* APK, API: pointer authentication does not trap */
 	msr hcr_el2, x0
@@ -171,6 +174,7 @@ enter_el1:
 1:	mrs x0, id_aa64pfr0_el1
 	ubfx x0, x0, #24, #4		/* a GICv3 CPU interface: EL1 may use its registers */
 	cbz x0, 1f
+icc_sre_read:				/* undefined where the machine has a GICv2 all the same: boot_exception */
 	mrs x0, S3_4_C12_C9_5		/* ICC_SRE_EL2 */
 	orr x0, x0, #1			/* SRE */
 	orr x0, x0, #8			/* Enable */
@@ -179,7 +183,9 @@ enter_el1:
 	mrs x0, S3_4_C12_C9_5
 	tbz x0, #0, 1f			/* this GIC is used by memory only */
 	msr S3_4_C12_C11_0, xzr		/* ICH_HCR_EL2 */
-1:	mov x0, #SCTLR_RES1 & 0xffff
+1:
+no_icc_sre:
+	mov x0, #SCTLR_RES1 & 0xffff
 	movk x0, #SCTLR_RES1 >> 16, lsl #16
 	msr sctlr_el1, x0
 	mov x0, #0x3c5			/* EL1h, all masked */
@@ -240,6 +246,88 @@ aarch64_replace_ttbr1:
 	isb
 	msr daif, x2
 	ret
+
+	/*
+	 * An exception before aarch64_cpu_init() has set the kernel's vectors: says what it was by semihosting,
+	 * which needs no device, and ends the machine as a panic does. One is expected: an A64FX says that it has
+	 * the registers of a GICv3, also on a machine with a GICv2.
+	 */
+boot_exception:
+	mrs x4, CurrentEL
+	lsr x4, x4, #2
+	cmp x4, #2
+	b.eq 1f
+	mrs x5, esr_el1
+	mrs x6, elr_el1
+	mrs x7, far_el1
+	b 2f
+1:	adr x0, icc_sre_read
+	mrs x6, elr_el2
+	cmp x6, x0
+	b.eq 5f
+	mrs x5, esr_el2
+	mrs x7, far_el2
+2:	adr x0, 3f
+	cmp x6, x0
+	b.eq 4f				/* it was HLT: nobody answers semihosting here */
+	adr x1, boot_said
+	add w4, w4, #'0'
+	strb w4, [x1, #SAID_EL]
+	add x1, x1, #SAID_ESR
+	mov x0, x5
+	bl boot_hex
+	add x1, x1, #SAID_PC - SAID_ESR - 16
+	mov x0, x6
+	bl boot_hex
+	add x1, x1, #SAID_FAR - SAID_PC - 16
+	mov x0, x7
+	bl boot_hex
+	mov w0, #0x04			/* SYS_WRITE0 (Semihosting for AArch32 and AArch64, 5) */
+	adr x1, boot_said
+3:	hlt #0xf000
+	mov w0, #0x20			/* SYS_EXIT_EXTENDED */
+	adr x1, boot_exit
+	hlt #0xf000
+4:	wfi
+	b 4b
+5:	adr x0, no_icc_sre
+	msr elr_el2, x0
+	eret
+
+	/* Stores x0 as 16 digits at x1, and leaves x1 after them. Uses x2 and x3. */
+boot_hex:
+	mov x2, #16
+1:	ror x0, x0, #60
+	and x3, x0, #15
+	cmp x3, #10
+	add x3, x3, #'0'
+	b.lo 2f
+	add x3, x3, #'a' - '0' - 10
+2:	strb w3, [x1], #1
+	subs x2, x2, #1
+	b.ne 1b
+	ret
+
+boot_said:
+	.ascii "boot: exception at EL"
+	.set SAID_EL, . - boot_said
+	.ascii "1: ESR 0x"
+	.set SAID_ESR, . - boot_said
+	.ascii "0123456789abcdef, at 0x"
+	.set SAID_PC, . - boot_said
+	.ascii "0123456789abcdef, address 0x"
+	.set SAID_FAR, . - boot_said
+	.asciz "0123456789abcdef\n"
+	.balign 8
+boot_exit:
+	.quad 0x20026, BOOT_EXIT	/* ADP_Stopped_ApplicationExit */
+
+	.balign 0x800
+boot_vectors:
+	.rept 16
+	.balign 0x80
+	b boot_exception
+	.endr
 
 	.ltorg
 

@@ -106,9 +106,9 @@ arch_points_set(const struct arch_point *p, unsigned n)
 }
 
 /*
- * A load-exclusive begins a loop that never ends when it is stepped, since every exception clears
- * the monitor (B2.12.2): it runs as a whole, to breakpoints where it can be left. Returns how many
- * places that are; 0: not such a loop.
+ * A loop of load-exclusive and store-exclusive never ends while it is stepped, since each exception
+ * clears the exclusive monitor (B2.12.2). So it runs as a whole, up to breakpoints at its exits.
+ * Returns the number of exits; 0: this is no such loop.
  */
 static unsigned
 exclusive_exits(uintptr_t pc, struct arch_point *exits)
@@ -139,7 +139,7 @@ exclusive_exits(uintptr_t pc, struct arch_point *exits)
 	return n;
 }
 
-/* To the exits, or where there are none, for one instruction. */
+/* Runs to the exits of a loop of exclusives; elsewhere, for one instruction. */
 static void
 step(struct arch_trapframe *tf, bool on, const struct arch_point *exits, unsigned n)
 {

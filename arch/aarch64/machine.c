@@ -54,7 +54,7 @@ arch_pci_host(struct arch_pci_host *h)
 
 /*
  * SYS_EXIT_EXTENDED (Semihosting for AArch32 and AArch64, 5.2): the emulator ends with this status.
- * Nobody answers elsewhere: then HLT is undefined, and a fix-up goes on behind it.
+ * Without an emulator that answers, HLT is undefined; the fix-up then goes on after it.
  */
 static void
 semihosting_exit(uint64_t status)

@@ -2,10 +2,10 @@
  * patch.c - changing trace sites, one instruction each, while other CPUs run them.
  *
  * NOP and B may be changed into each other while they are executed: a CPU runs the old or the new
- * one (Arm ARM B2.2.5). Every CPU runs the new one after the caches are synchronised and it has
- * taken an exception. Everything is stored twice, with such a point between: QEMU 7.2 can miss a
- * store that comes while one of its threads translates that very instruction, and would keep the
- * old one.
+ * one (Arm ARM B2.2.5). Once the caches are synchronised, a CPU runs the new one after its next
+ * exception. QEMU 7.2 can miss a store that comes while one of its threads translates that very
+ * instruction, and would then keep the old one. So each instruction is stored twice, and every CPU
+ * takes an exception between the two stores.
  *
  * Locking: the caller serialises.
  */

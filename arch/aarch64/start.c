@@ -15,10 +15,11 @@ void
 aarch64_start(uint64_t tree_pa, uint64_t kernel_pa)
 {
 	aarch64_kernel_phys = kernel_pa;
-	aarch64_cpu_init();
-	arch_this_pcpu()->mpidr = READ_SYSREG(mpidr_el1) & MPIDR_AFFINITY;
 	boot_info.loader = "device tree";
 	boot_info.firmware = tree_pa;
+	arch_this_pcpu()->mpidr = READ_SYSREG(mpidr_el1) & MPIDR_AFFINITY;
+	/* Without its facts there is no console: an exception in it is told by boot.S. */
 	devtree_init(phys_to_virt(tree_pa));
+	aarch64_cpu_init();
 	kernel_main();
 }

@@ -1,9 +1,9 @@
 /*
  * trap.S - every way into the kernel, the way out, and the context switch.
  *
- * All entries build a struct arch_trapframe (md/trap.h) on the kernel stack, SP_EL1. In the kernel SP_EL0
- * is the current thread, and TPIDR_EL0 (the program's, kept in its frame) is scratch for the few
- * instructions at the top of an exception from EL1, when none can nest.
+ * All entries build a struct arch_trapframe (md/trap.h) on the kernel stack, SP_EL1. In the kernel, SP_EL0
+ * holds the current thread. The program's TPIDR_EL0 is saved in its frame, so the kernel may use that
+ * register: the first instructions of an exception from EL1 keep x0 there. No other exception can come then.
  */
 #include "arch/aarch64/asm.h"
 
@@ -64,8 +64,8 @@
 	.endm
 
 	/*
-	 * For gdb: from here on, and behind a call, the frame is at the stack pointer, and its caller is what the trap
-	 * struck. (The kernel's own debugger asks arch_unwind_trap().)
+	 * Call frame information for gdb: from here on, also while a function is called, the trap frame is at the stack
+	 * pointer. Its caller is the interrupted code. (The kernel's own debugger uses arch_unwind_trap() instead.)
 	 */
 	.macro CFI_TRAP
 	.cfi_startproc simple
@@ -215,7 +215,7 @@ arch_context_switch:
 	.cfi_startproc
 	.cfi_undefined x30		/* nothing called it */
 context_start:
-	nop				/* debuggers look for the call before the address */
+	nop				/* debuggers look up the instruction before a return address */
 	.globl aarch64_context_start
 aarch64_context_start:
 	mov x0, x20

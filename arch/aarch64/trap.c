@@ -116,7 +116,7 @@ synchronous(struct arch_trapframe *tf)
 	case EC_BRK64:
 		if (arch_tf_user(tf))
 			break;
-		tf->pc += BRK_BYTES; /* behind it, as on other machines */
+		tf->pc += BRK_BYTES; /* after it, as on other machines */
 		entry_debug(tf, ENTRY_BREAKPOINT, 0);
 		return;
 	case EC_BREAKPT:

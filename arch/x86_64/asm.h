@@ -13,6 +13,11 @@
 
 #define KERNEL_BASE 0xffffffff80000000
 
+/* Selectors of boot.S's own segments. */
+#define SEL_BOOT_CODE64 0x08
+#define SEL_BOOT_DATA   0x10
+#define SEL_BOOT_CODE32 0x18
+
 #define SEL_UDATA   0x23
 #define SEL_UCODE   0x2b
 #define VEC_SYSCALL 0x100

@@ -59,6 +59,13 @@ common:
 	cld
 	mov %ebx, %esi
 	mov $boot_stack_top, %esp
+	lgdt boot_gdt_pointer
+	ljmp $SEL_BOOT_CODE32, $1f
+1:	mov $SEL_BOOT_DATA, %eax
+	mov %eax, %ds
+	mov %eax, %es
+	mov %eax, %ss
+	call boot_traps_init
 
 	/* CPUs without long mode or NX (CPUID 0x80000001 EDX 29, 20) have no way on. */
 	mov $0x80000001, %eax
@@ -96,7 +103,7 @@ common:
 	mov %eax, boot_pml4 + 511 * 8
 
 	.globl boot_long_mode
-boot_long_mode:				/* secondary CPUs join here: %edi 0, %esp theirs */
+boot_long_mode:				/* secondary CPUs join here: %edi is 0 */
 	/* PAE, and nothing that a loader left: five levels, or RDGSBASE for programs (trap.S). */
 	mov $(1 << 5), %eax
 	mov %eax, %cr4
@@ -109,16 +116,17 @@ boot_long_mode:				/* secondary CPUs join here: %edi 0, %esp theirs */
 	mov %cr0, %eax
 	and $~(1 << 2 | 1 << 30 | 1 << 29), %eax
 	or $(1 << 31 | 1 << 16 | 1 << 2 | 1), %eax /* PG, WP, EM: user code has no FPU, PE */
+	lidt boot_idt64_pointer
 	mov %eax, %cr0
 	lgdt boot_gdt_pointer
-	ljmp $8, $long_entry
+	ljmp $SEL_BOOT_CODE64, $long_entry
 hang:
 	hlt
 	jmp hang
 
 	.code64
 long_entry:
-	mov $0x10, %eax
+	mov $SEL_BOOT_DATA, %eax
 	mov %eax, %ds
 	mov %eax, %es
 	mov %eax, %ss
@@ -131,7 +139,7 @@ long_entry:
 	.section .boot.data, "aw"
 	.balign 8
 boot_gdt:
-	.quad 0, 0x00af9a000000ffff, 0x00cf92000000ffff
+	.quad 0, 0x00af9a000000ffff, 0x00cf92000000ffff, 0x00cf9a000000ffff
 	.globl boot_gdt_pointer
 boot_gdt_pointer:
 	.short . - boot_gdt - 1
@@ -202,6 +210,7 @@ ap_protected:
 	mov %eax, %ds
 	mov %eax, %es
 	mov %eax, %ss
+	mov $(AP_PAGE + 0x1000), %esp	/* this page's end, for an exception */
 	xor %edi, %edi
 	mov $boot_long_mode, %eax
 	jmp *%eax

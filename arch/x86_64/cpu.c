@@ -108,7 +108,7 @@ void x86_context_start(void);
 void
 arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(void *), void *arg)
 {
-	/* Above it stays room for the frame of a user thread's entries. */
+	/* The room above it is for the frame of a user thread's entries. */
 	uint64_t *sp = (uint64_t *)arch_user_frame((uintptr_t)stack + size);
 
 	/* What arch_context_switch() pops: r15 r14 r13 r12 rbx rbp, return address. */
@@ -131,7 +131,8 @@ arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 
 	p->kstack_top = stack_top;
 	p->x86->tss.rsp[0] = stack_top;
-	/* Always: a program changes the base behind our back when it loads the FS selector. */
+	/* At every switch: a program that loads the FS selector changes the base, and no trap
+	 * tells. */
 	wrmsr(MSR_FS_BASE, tls);
 }
 

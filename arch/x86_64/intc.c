@@ -1,8 +1,9 @@
 /*
  * intc.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
  *
- * Locking: a local APIC belongs to its CPU; the interrupt command register's two halves are written
- * with interrupts off. I/O APIC registers are indirect: written at boot only, by one CPU.
+ * Locking: a local APIC belongs to its CPU, which writes it with interrupts off. An NMI handler
+ * sends interrupts too: lapic_send(). I/O APIC registers are indirect: one CPU writes them, at boot
+ * only.
  */
 #include "arch/intc.h"
 #include "arch/irq.h"
@@ -88,16 +89,31 @@ lapic_eoi(void)
 	lapic_write(LAPIC_EOI, 0);
 }
 
+static void
+icr_wait_idle(void)
+{
+	while (lapic_read(LAPIC_ICR_LOW) & ICR_PENDING)
+		arch_relax();
+}
+
+/*
+ * The high half of the interrupt command register holds the destination; the write of the low half
+ * sends (SDM vol. 3A, 10.6.1). An NMI may come between the two writes, and its handler sends too.
+ * So each sender leaves the register idle, with the high half as it found it.
+ */
 void
 lapic_send(uint32_t apic_id, uint32_t icr_low)
 {
 	bool on = arch_irq_enabled();
+	uint32_t interrupted;
 
 	arch_irq_disable();
-	while (lapic_read(LAPIC_ICR_LOW) & ICR_PENDING)
-		arch_relax();
+	icr_wait_idle();
+	interrupted = lapic_read(LAPIC_ICR_HIGH);
 	lapic_write(LAPIC_ICR_HIGH, apic_id << 24);
 	lapic_write(LAPIC_ICR_LOW, icr_low);
+	icr_wait_idle();
+	lapic_write(LAPIC_ICR_HIGH, interrupted);
 	if (on)
 		arch_irq_enable();
 }

@@ -3,7 +3,8 @@
  *
  * Cross-modifying code (SDM vol. 3A, 8.1.3) in three steps for a whole batch, with every CPU made
  * to serialise after each: a breakpoint over the first byte; the last four bytes; the first byte. A
- * CPU that meets the breakpoint goes on as the new code would, so an NMI in mid-patch is harmless.
+ * CPU that runs into the breakpoint goes on as the new code would, so an NMI during a patch does no
+ * harm.
  *
  * Locking: the caller serialises; `active` and `active_count` are read by the trap on any CPU.
  */
@@ -49,9 +50,9 @@ patch_go_on(struct arch_trapframe *tf, uintptr_t addr)
 		}
 	}
 	/*
-	 * This CPU may have fetched a breakpoint that has just gone. What stands there now is
-	 * followed, not run: an emulator may go on with its translation of the breakpoint for ever
-	 * (QEMU 7.2 can miss a store that comes while another of its threads translates the page).
+	 * This CPU may have fetched a breakpoint that was removed since. The instruction that is
+	 * there now is emulated, not executed again: QEMU 7.2 can miss a store that comes while
+	 * another of its threads translates the page, and would run the breakpoint for ever.
 	 */
 	if (memcmp(code, nop5, SITE_SIZE) == 0) {
 		tf->rip = addr + SITE_SIZE;
@@ -104,6 +105,6 @@ arch_patch(const struct arch_patch *p, size_t n)
 		entry_text_write(p[i].addr, code, 1);
 	}
 	entry_sync_cpus();
-	/* After that no CPU can still be on its way into the trap with one of these addresses. */
+	/* After that, no CPU still enters the trap with one of these addresses. */
 	__atomic_store_n(&active_count, 0, __ATOMIC_RELEASE);
 }

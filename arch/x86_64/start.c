@@ -143,12 +143,13 @@ void
 x86_start(uint64_t kind, uint64_t info)
 {
 	boot_info.mapped_end = 1ul << 32;
-	x86_cpu_init(&x86_boot_cpu);
 	/* The first MiB belongs to firmware and to starting CPUs; the image lies right above it. */
 	boot_reserve(0, (uint64_t)__kernel_end - KERNEL_BASE);
 	if (kind == X86_BOOT_MULTIBOOT2)
 		read_multiboot2(phys_to_virt(info));
 	else
 		read_pvh(phys_to_virt(info));
+	/* Not sooner: boot_trap.S prints an exception, which the kernel cannot yet. */
+	x86_cpu_init(&x86_boot_cpu);
 	kernel_main();
 }

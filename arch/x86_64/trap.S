@@ -2,8 +2,9 @@
  * trap.S - every way into the kernel, the way out, and the context switch.
  *
  * All entries build a struct arch_trapframe (md/trap.h). GS holds the per-CPU block in the kernel and
- * is swapped at the border to user mode. NMI, double fault, machine check and debug come on stacks of
- * their own (IST) and may strike inside that border, so they look at the GS base itself.
+ * is swapped (SWAPGS) on entry from user mode and on return to it. NMI, double fault, machine check and
+ * debug exceptions have stacks of their own (IST). They may come next to a SWAPGS, so their entry reads the
+ * GS base to find out whether it is the kernel's.
  */
 #include "arch/x86_64/asm.h"
 
@@ -44,8 +45,8 @@
 	.endm
 
 	/*
-	 * For gdb: from here on, and behind a call, the frame is at the stack pointer, and its caller is what the trap
-	 * struck. (The kernel's own debugger asks arch_unwind_trap().)
+	 * Call frame information for gdb: from here on, also while a function is called, the trap frame is at the stack
+	 * pointer. Its caller is the interrupted code. (The kernel's own debugger uses arch_unwind_trap() instead.)
 	 */
 	.macro CFI_TRAP
 	.cfi_startproc simple
@@ -127,9 +128,10 @@ trap_return:				/* interrupts are off */
 	iretq
 
 	/*
-	 * A breakpoint in the kernel may be a trace site that is being patched, hit inside an NMI handler;
-	 * IRET would let the next NMI in too early (SDM vol. 3A, 6.7.1). So return by RET: the interrupted
-	 * stack gets flags and address just below its top, where nothing lives (there is no red zone).
+	 * A breakpoint in the kernel may be a trace site that is being patched, and an NMI handler may have run
+	 * into it. IRET would allow the next NMI before that handler is done (SDM vol. 3A, 6.7.1). So this returns
+	 * by RET: flags and return address are stored below the top of the interrupted stack. Nothing is there,
+	 * since the kernel is compiled without a red zone.
 	 */
 breakpoint_return:
 	mov TF_RSP(%rsp), %rax
@@ -145,8 +147,8 @@ breakpoint_return:
 	ret
 
 	/*
-	 * A program that single-steps itself: its thread may be switched out on the way back, so the frame moves
-	 * from the CPU's debug stack, which the next such thread will use, to the thread's own.
+	 * A debug exception from user mode: a program steps itself. The thread may be switched out before it returns,
+	 * and then another thread may use this CPU's debug stack. So the frame is copied to the thread's own stack.
 	 */
 	.balign 16
 debug_entry:
@@ -166,10 +168,15 @@ debug_entry:
 	pop %rsp
 	jmp trap_on_kernel_stack
 
+	/*
+	 * These exceptions may come before the handler of a page fault has read CR2, and the debugger, which they
+	 * may enter, may fault itself: so CR2 is kept in a register that C functions preserve.
+	 */
 	.balign 16
 paranoid_entry:
 	SAVE_REGS
 	cld
+	mov %cr2, %r12
 	mov $0xc0000101, %ecx		/* GS base: kernel addresses have bit 63 */
 	rdmsr
 	xor %ebx, %ebx
@@ -182,6 +189,7 @@ paranoid_entry:
 	call x86_trap
 	.globl paranoid_return
 paranoid_return:
+	mov %r12, %cr2
 	test %ebx, %ebx			/* callee-saved */
 	jz 1f
 	swapgs
@@ -210,7 +218,7 @@ x86_syscall_entry:
 	call x86_syscall
 	.globl syscall_return
 syscall_return:
-	/* SYSRET where the frame still is what SYSCALL made of it; else (execve) IRET. */
+	/* SYSRET if the frame is still as SYSCALL made it; otherwise (after execve) IRET. */
 	mov TF_RIP(%rsp), %rcx
 	cmp %rcx, TF_RCX(%rsp)
 	jne trap_return
@@ -256,7 +264,7 @@ x86_context_resumed:			/* for gdb: where a thread is that does not run */
 	.cfi_startproc
 	.cfi_undefined %rip		/* nothing called it */
 context_start:
-	nop				/* debuggers look for the call before the address */
+	nop				/* debuggers look up the instruction before a return address */
 	.globl x86_context_start
 x86_context_start:
 	xor %ebp, %ebp

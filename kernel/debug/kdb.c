@@ -40,7 +40,8 @@ void
 kdb_stop_machine(struct arch_trapframe *tf)
 {
 	if (stop_inside())
-		return; /* a panic inside the debugger: all is stopped */
+		return;         /* a panic inside the debugger: all is stopped */
+	kdb_points_load(false); /* first: a breakpoint may stand in what stops the others */
 	stop_claim(tf);
 	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks stop_inside() */
 	ktr_flush_settle();
@@ -153,7 +154,6 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 		}
 	}
 	kdb_stop_machine(tf);
-	kdb_points_load(false);
 	kdb.place = place_of(tf);
 	switch (kdb_temporary_hit(tf, why, &asked)) {
 	case KDB_TEMPORARY_OTHER:
@@ -187,7 +187,6 @@ kdb_alarm(struct arch_trapframe *tf, const char *why)
 	if (kdb_panic_action() != KDB_ACTION_DEBUG)
 		panic_trap(tf, "%s", why);
 	kdb_stop_machine(tf);
-	kdb_points_load(false);
 	kdb.place = place_of(tf);
 	kdb_ask(why, -1);
 }

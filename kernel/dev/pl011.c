@@ -89,12 +89,16 @@ pl011_listen(struct uart *u)
 	pl011_write(u, PL011_IMSC, INT_RX | INT_RT | INT_BREAK);
 }
 
+/*
+ * Reading what was received clears INT_RX and INT_RT (3.4.2, 3.4.4). Cleared here, they would not
+ * come again for what the handler leaves in the FIFO.
+ */
 static unsigned
 pl011_acknowledge(struct uart *u)
 {
 	uint32_t why = pl011_read(u, PL011_MIS);
 
-	pl011_write(u, PL011_ICR, why);
+	pl011_write(u, PL011_ICR, why & INT_BREAK);
 	return why;
 }
 

@@ -17,8 +17,8 @@
 #include "ktr/ktr.h"
 
 #define UART_LINES      2
-#define UART_SOME_SPINS 8   /* looks at the status, of about 1 µs */
-#define UART_IRQ_ROUNDS 256 /* a line that never stops must not hold the CPU */
+#define UART_SOME_SPINS 8  /* looks at the status, of about 1 µs */
+#define UART_IRQ_ROUNDS 16 /* a line that never stops must not hold the CPU */
 #define UART_POLL_NS    10000000ull
 
 static struct uart uarts[UART_LINES];
@@ -105,13 +105,19 @@ uart_poll(struct uart *u)
 	return u->chip->get(u);
 }
 
-static void
+/* False: it stopped before the line had nothing more. */
+static bool
 uart_drain(struct uart *u)
 {
 	int c;
 
-	for (unsigned i = 0; i < UART_IRQ_ROUNDS && (c = uart_poll(u)) >= 0; i++)
+	for (unsigned i = 0; i < UART_IRQ_ROUNDS; i++) {
+		c = uart_poll(u);
+		if (c < 0)
+			return true;
 		u->input(u->arg, (uint8_t)c, c == UART_BREAK);
+	}
+	return false;
 }
 
 static void
@@ -121,7 +127,8 @@ uart_interrupt(void *arg)
 	unsigned why = u->chip->acknowledge(u);
 
 	CTR2(KTR_DEV, "uart interrupt: chip %s status %#x", u->chip->name, why);
-	uart_drain(u);
+	if (!uart_drain(u))
+		u->chip->listen(u);
 }
 
 static void
@@ -150,7 +157,6 @@ uart_listen(struct uart *u, void (*input)(void *, uint8_t, bool), void *arg, con
 		callout_set(&uart_poller, clock_ns() + UART_POLL_NS);
 		return err;
 	}
-	uart_drain(u); /* an edge from before would never come again */
 	u->chip->listen(u);
 	return 0;
 }

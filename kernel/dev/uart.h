@@ -26,9 +26,15 @@ struct uart_chip {
 	void (*put)(struct uart *u, uint8_t c);
 	/* A received character, -1 when there is none, UART_BREAK for a BREAK. */
 	int (*get)(struct uart *u);
-	/* Interrupts for what is received, from now on. */
+	/*
+	 * Interrupts for what is received, from now on. One comes at once when there is something
+	 * already: also on an edge-triggered line that the chip holds high.
+	 */
 	void (*listen)(struct uart *u);
-	/* Quiets an interrupt; what was received is then taken by get. Returns why it came. */
+	/*
+	 * Quiets an interrupt, but not one for what was received: that ends when get has taken all.
+	 * Returns why it came.
+	 */
 	unsigned (*acknowledge)(struct uart *u);
 };
 

@@ -123,6 +123,7 @@ uart_16550_get(struct uart *u)
 static void
 uart_16550_listen(struct uart *u)
 {
+	uart_out(u, UART_IER, 0); /* the interrupt line falls, so that it can rise */
 	uart_out(u, UART_IER, IER_RECEIVED | IER_LINE);
 }
 

@@ -14,6 +14,7 @@
 #include "arch/smp.h"
 #include "arch/trap.h"
 #include "kernel/entry.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
@@ -36,6 +37,8 @@ static struct {
 } call;
 
 static bool call_busy; /* atomic */
+
+#define CALL_AGAIN_NS 100000000ull /* an answer that is due comes sooner */
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
@@ -88,12 +91,22 @@ smp_online(unsigned n)
 	       __atomic_load_n(&pcpus[n]->online, __ATOMIC_ACQUIRE);
 }
 
-/* Waits for a CPU's answer. */
+/*
+ * Waits for a CPU's answer. Asks it again when the answer does not come: an interrupt that was lost
+ * must not stop the machine. One too many does no harm.
+ */
 static void
 wait_for(unsigned n, uint64_t g)
 {
-	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g)
+	uint64_t asked = clock_ns();
+
+	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g) {
+		if (clock_ns() - asked > CALL_AGAIN_NS) {
+			arch_ipi_send(n, IPI_CALL);
+			asked = clock_ns();
+		}
 		arch_relax();
+	}
 }
 
 /* Posts the call and waits until every other CPU has answered. Interrupts off, call_busy ours. */

@@ -11,7 +11,7 @@ of_port() {
 }
 cc=$(of_port CROSS)gcc
 command -v "$cc" >/dev/null || {
-    echo "# $cc: not installed; run qemu/install-tools"
+    echo "# $cc: not installed; run qemu/install-tools test"
     exit 1
 }
 kernel="$cc -I. -Iarch/$arch -Ikernel/abi/$arch -Ikernel/trace -ffreestanding $(of_port ARCH_CFLAGS)"

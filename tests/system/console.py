@@ -22,6 +22,7 @@ def guest(*options, smp=4, deadline=("--timeout", "150")):
     """A guest with its console as a terminal, at the shell's prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
                       encoding="utf-8", codec_errors="replace", timeout=60)
+    c.str_last_chars = 0  # a failure shows all that was read since the last match
     c.delaybeforesend = None  # pexpect's 50 ms are for programs that switch their terminal
     try:
         c.expect_exact(PROMPT)
@@ -67,7 +68,7 @@ def ended(c):
 
 def gdb(*commands, kernel=BUILD / "kestrel", socket=None):
     """What gdb prints, connected to a machine or alone."""
-    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-x",
+    command = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set pagination off", "-ex", f"set remotetimeout {DEADLINE_S}", "-x",
                ROOT / "qemu" / "gdb" / "kestrel.py"]
     for word in ([f"target remote {socket}"] if socket else []) + list(commands):
         command += ["-ex", word]

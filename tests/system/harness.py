@@ -83,7 +83,7 @@ def check_match(pattern, text, what):
     """The match of a pattern that must occur in the text."""
     m = re.search(pattern, text, re.M)
     if m is None:
-        raise Failed(f"{what}: expected /{pattern}/, found:\n{text[-3000:]}")
+        raise Failed(f"{what}: expected /{pattern}/, found:\n{text}")
     return m
 
 
@@ -99,7 +99,7 @@ class Run:
         if self.status != status:
             command = " ".join(word if len(word) < 200 else word[:200] + "..." for word in self.command)
             raise Failed(f"exit status: found {self.status}, expected {status}\ncommand: {command}\n"
-                         f"stderr: {self.err[-2000:]}\nconsole:\n{self.out[-4000:]}")
+                         f"stderr: {self.err}\nconsole:\n{self.out}")
         return self
 
     @property
@@ -204,7 +204,7 @@ def run_one(number, name, fn):
         verdict, note = "not ok", ""
         text = traceback.format_exc()
         if type(e).__module__.startswith("pexpect"):  # its own text is long and repeats itself
-            text = "\n".join(line for line in text.splitlines() if re.match(r"\s+File .*tests/system|before|buffer| +0: ", line))
+            text = "\n".join(line for line in text.splitlines() if re.match(r"\s+File .*tests/system|before| +0: ", line))
         print("".join(f"# {line}\n" for line in text.splitlines()), end="")
     print(f"{verdict} {number} - {name}{note}", flush=True)
     return verdict == "ok"

@@ -2,8 +2,10 @@
 import json
 import re
 import socket
+import subprocess
+import time
 
-from harness import DEADLINE_S, check
+from harness import BUILD, DEADLINE_S, check, check_match
 
 
 class Qmp:
@@ -31,10 +33,17 @@ class Qmp:
         self.command("dump-guest-memory", paging=False, protocol=f"file:{path}")
         return path
 
-    def pc(self):
-        """Where the first CPU is."""
-        registers = self.command("human-monitor-command", **{"command-line": "info registers"})
-        return int(re.search(r"\b(?:RIP|PC)=([0-9a-f]{16})", registers).group(1), 16)
+    def waits_for_hang(self):
+        """Waits until the first CPU is in hang() (debug.kdb.hang) with interrupts off: before, one may still take it elsewhere."""
+        symbols = subprocess.run(["nm", "-S", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
+        start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t hang$", symbols, "nm").groups())
+        pc, off, deadline = 0, False, time.monotonic() + DEADLINE_S
+        while not (start <= pc < start + size and off):
+            check(time.monotonic() < deadline, f"the CPU is at {pc:#x}, interrupts off: {off}; expected it in hang() at {start:#x}")
+            registers = self.command("human-monitor-command", **{"command-line": "info registers"})
+            pc = int(re.search(r"\b(?:RIP|PC)=([0-9a-f]{16})", registers)[1], 16)
+            flags = re.search(r"\bRFL=([0-9a-f]{8})", registers)
+            off = not int(flags[1], 16) & 0x200 if flags else bool(int(re.search(r"\bPSTATE=([0-9a-f]{8})", registers)[1], 16) & 0x80)
 
     def close(self):
         self.lines.close()

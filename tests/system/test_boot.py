@@ -3,8 +3,12 @@
 
 Not the full product but a set in which every value meets several of the others.
 """
+import re
+import subprocess
+
 import tracecheck as tc
-from harness import ARCH, FIRMWARE, boot, check, check_eq, check_match, ktr_stats, main, scratch_file, test
+from harness import (ARCH, BOOT, BUILD, FIRMWARE, GRUB_ONLY, ROOT, boot, check, check_eq, check_match, ktr_stats, main,
+                     scratch_file, test)
 
 MIB = 1 << 20
 # firmware, machine, memory in MiB, CPU model, CPUs
@@ -44,6 +48,7 @@ BOOTS_AARCH64 = [
     ("none", VIRT2 + EL2, 4096, "max", 1),
     ("none", VIRT3, 3000, "cortex-a72", 3),
     ("none", "virt", 64, "max", 5),
+    ("none", VIRT2 + EL2, 256, "a64fx", 3),  # an ID register of which says GICv3
 ]
 BOOTS = {"x86_64": BOOTS_X86_64, "aarch64": BOOTS_AARCH64}[ARCH]
 LOADER = {"x86_64": {"none": "by PVH", "bios": "by GRUB", "uefi": "by GRUB"},
@@ -107,6 +112,22 @@ def loader_conf():
         run = boot("sysctl -n debug.ktr.mask debug.ktr.entries", firmware=firmware, mask="SYSC",
                    options=["--loader-conf", str(conf)]).expect()
         check_eq(run.out.split(), ["SYSC", "8192"], f"mask and entries ({firmware})")
+
+
+@test("GRUB boots at once: it reads hardly more than kernel and RAM disk, waits for no menu, and no card has firmware of its own",
+      arch=GRUB_ONLY)
+def grub_at_once():
+    log = scratch_file(".log")
+    boot("true", firmware="bios", options=["--", "-trace", "virtio_blk_handle_read", "-D", str(log)]).expect()
+    read = 512 * sum(map(int, re.findall(r"^virtio_blk_handle_read .* nsectors (\d+)$", log.read_text(), re.M)))
+    loaded = sum((BUILD / "iso/boot" / name).stat().st_size for name in ("kestrel", "initrd.cpio"))
+    sections = subprocess.run(["objdump", "-h", BUILD / "iso/boot/kestrel"], capture_output=True, text=True, check=True).stdout
+    check(".ksyms" in sections and ".debug" not in sections, f"the image's kernel has debuggers' sections:\n{sections}")
+    check(loaded < read < loaded + 768 * 1024, f"{read} bytes are read for {loaded} of kernel and RAM disk")
+    check_match(r"^set timeout=0$", (ROOT / "qemu/grub/grub.cfg").read_text(), "grub.cfg")
+    command = subprocess.run([BOOT, "--dry-run", "--firmware", "bios"], capture_output=True, text=True, check=True).stdout
+    check_match("-nodefaults ", command, "QEMU's command line")
+    check(re.search(r"-(net|nic|netdev|vga)\b|e1000|virtio-net|ide-", command) is None, f"a card or slow disk in\n{command}")
 
 
 if __name__ == "__main__":

@@ -109,15 +109,10 @@ def panicked():
 @test("a machine that hangs with interrupts off")
 def hung():
     trace = scratch_file(".ktr")
-    # hang()'s code, as nm tells it.
-    symbols = subprocess.run(["nm", "-S", KERNEL], capture_output=True, text=True, check=True).stdout
-    start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t hang$", symbols, "nm").groups())
     with machine("--trace", str(trace), "--set", "debug.watchdog.seconds=0", smp=1) as (c, qmp):
         shell(c, "load mix -n 2 -j 2 > /dev/null")
         c.sendline("sysctl debug.kdb.hang=0")
-        deadline = time.monotonic() + DEADLINE_S
-        while not start <= qmp.pc() < start + size:
-            check(time.monotonic() < deadline, f"the CPU is at {qmp.pc():#x}, not in hang() at {start:#x}")
+        qmp.waits_for_hang()
         with core_of(qmp) as core, core_of(qmp) as later:
             check_eq(core_events(core), core_events(later), "events of a machine that hangs, and a moment later")
             same_as_line(core, trace)

@@ -4,6 +4,9 @@ import contextlib
 import os
 import subprocess
 
+import pexpect
+
+from console import PROMPT, ended
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, main, scratch_file, test
 from qmp import Qmp
 
@@ -32,6 +35,43 @@ def system_call():
     check_match(r"^#0 .*sys_openat \(a=.*\) at kernel/fs/.+\.c:\d+", out, "the stop")
     check_match(r"^#1 .*entry_syscall \(tf=", out, "the caller")
     check_match(r"^\$1 = 1$", out, "the argument")
+
+
+@test("^C is gdb's, and beside it the guest's console takes commands")
+def console_beside():
+    gdb = pexpect.spawn(str(ROOT / "qemu/gdb/debug"), [str(BUILD / "kestrel"), "--arch", ARCH, "--firmware", "none", "--smp", "2"],
+                        cwd=ROOT, encoding="utf-8", timeout=DEADLINE_S)
+    gdb.expect(r"\(gdb\) ")
+    console = pexpect.spawn(str(ROOT / "qemu/gdb/console"), [str(BUILD / "debug.socket")], encoding="utf-8", timeout=DEADLINE_S)
+    console.expect("leave with")
+    gdb.sendline("continue")
+    console.expect_exact(PROMPT)
+    for n in range(2):
+        console.sendline(f"echo alive{n}")
+        console.expect(f"\nalive{n}")
+        gdb.sendintr()
+        gdb.expect("received signal SIGINT")
+        gdb.expect(r"\(gdb\) ")
+        gdb.sendline("continue")
+    console.send("\x1d")
+    console.expect("left; the guest goes on")
+    gdb.sendintr()
+    gdb.expect(r"\(gdb\) ")
+    gdb.sendline("kill")
+    gdb.sendline("quit")
+    check_eq(ended(gdb), 0, "exit status")
+    check_match(r"^alive1\s*$", (BUILD / "debug.console").read_text(), "what the console said")
+
+
+@test("a call to another CPU whose interrupt is lost is sent again")
+def lost_call():
+    script = scratch_file(".sh")
+    script.write_text("sysctl debug.ktr.mask=SCHED\necho went on\n")
+    # Left at its first instruction, the function sends nothing.
+    out = gdb("thbreak *arch_ipi_send if ipi == IPI_CALL\ncontinue\nbt 1\nreturn\ncontinue\n", "--firmware", "none", "--smp", "2",
+              "--script", str(script), "--timeout", "60")
+    check_match(r"^#0 .*arch_ipi_send ", out, "the stop")
+    check_match(r"^went on$", (BUILD / "debug.console").read_text().replace("\r", ""), f"console, after gdb said\n{out}")
 
 
 @test("QMP answers on its socket, and quits the machine")

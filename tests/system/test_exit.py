@@ -76,14 +76,25 @@ def usage():
             (["--smp", "0"], "expected 1 to"), (["--smp", "x"], "invalid int"), (["--set", "novalue"], "NAME=VALUE"),
             (["--firmware", "coreboot"], "invalid choice"), (["--nonsense"], "unrecognized arguments"),
             (["--script", "/nonexistent"], "no such file"), (["--loader-conf", "/nonexistent"], "no such file"),
-            (["--timeout", "-1"], "above 0"), (["--kernel", "/nonexistent/elf", "--timeout", "1"], "not built"),
+            (["--timeout", "-1"], "above 0"), (["--timeout", "nan"], "above 0"), (["--timeout", "inf"], "above 0"), (["--kernel", "/nonexistent/elf", "--timeout", "1"], "not built"),
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
-            (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64")):
+            (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
+            (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware takes 64M at least"),
+            (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware takes 64M at least"),
+            (["--kernel", f"/nonexistent/{ARCH}/kestrel", "--timeout", "1"], f"not built; run make ARCH={ARCH}$")):
         p = subprocess.run([str(BOOT), "--arch", ARCH, *options], capture_output=True, text=True, timeout=DEADLINE_S,
                            stdin=subprocess.DEVNULL)
         check_eq(p.returncode, 2, f"status with {options}")
         check_match(pattern, p.stderr, f"message for {options}")
         check(p.stdout == "", f"{options}: found output {p.stdout!r}")
+
+
+@test("commands from a pipe run as a script; a pipe that is empty is a console without input")
+def piped():
+    for commands, found in (("echo from a pipe\nexit 7\n", (7, "from a pipe\n")), ("", (124, ""))):
+        p = subprocess.run([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "60" if commands else "5"],
+                           input=commands, capture_output=True, text=True, timeout=DEADLINE_S)
+        check_eq((p.returncode, p.stdout if commands else ""), found, f"status and output of {commands!r}")
 
 
 @test("QEMU that does not start gives status 3 and QEMU's own words")

@@ -139,11 +139,7 @@ def hung():
     with machine("--set", "debug.watchdog.seconds=0", smp=1) as (c, socket, qmp):
         c.sendline("sysctl debug.kdb.hang=0")
         control = Qmp(qmp)
-        start, size = (int(x, 16) for x in check_match(
-            r"^(\w+) (\w+) t hang$", subprocess.run(["nm", "-S", KERNEL], capture_output=True, text=True).stdout,
-            "nm").groups())
-        while not start <= control.pc() < start + size:
-            pass  # the console's deadline ends it
+        control.waits_for_hang()
         control.close()
         out = gdb("bt all", "ps", "ktr show 200", socket=socket)
         check_match(r"^cpu 0\n#0 .*\bhang \(", out, "bt all")

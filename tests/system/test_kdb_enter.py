@@ -3,7 +3,7 @@
 import re
 
 from console import BREAK, DB, PROMPT, db, ended, guest, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, main, scratch_file, test
+from harness import Failed, boot, check, check_eq, check_match, main, scratch_file, test
 from qmp import Qmp
 
 BARK = r"watchdog: no timer interrupt on cpu (\d), at "
@@ -209,6 +209,19 @@ def qmp_nmi():
                     c.sendline(go_on)  # one of the three may have waited until now, and read what was typed ahead
             c.sendline("poweroff 6")
             check_eq(ended(c), 6, "exit status")
+
+
+@test("QEMU's virt has no NMI, as the documents say", arch=("aarch64", "x86_64's machines have one"))
+def no_nmi():
+    path = scratch_file(".qmp")
+    with guest("--qmp", str(path), smp=1):
+        qmp = Qmp(path)
+        try:
+            qmp.command("inject-nmi")
+        except Failed as e:
+            check_match("not currently supported", str(e), "QEMU's answer")
+        else:
+            check(False, "virt has an NMI now: say so in README.md and in qemu/boot --help")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """test_shell.py - the shell and the tools: at a terminal, as a person uses them, and in scripts."""
 import contextlib
+import os
+import select
 
 import pexpect
 
-from harness import ARCH, BOOT, FIRMWARE, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BOOT, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, main, test
 
 PROMPT = "kestrel# "
 CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A: QEMU's own, so doubled
@@ -16,6 +18,7 @@ def terminal(*options, smp=2):
     """A guest whose console is a terminal of ours, at the first prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "120", *options], encoding="utf-8",
                       codec_errors="replace", timeout=60, dimensions=(25, 80))
+    c.str_last_chars = 0  # a failure shows all that was read since the last match
     try:
         c.expect_exact(PROMPT)
         yield c
@@ -210,6 +213,33 @@ def status_tools():
     for name in ("version compile mask cpumask entries clear verbose alq_enable alq_file alq_depth alq_max alq_cnt "
                  "alq_failed stats").split():
         check_match(rf"^debug\.ktr\.{name}:", run.out, f"debug.ktr.{name}")
+
+
+def pour(c, data):
+    """Types data as fast as the terminal takes it, and reads what it shows meanwhile."""
+    os.set_blocking(c.child_fd, False)
+    while data:
+        readable, writable, _ = select.select([c.child_fd], [c.child_fd], [], DEADLINE_S)
+        check(readable or writable, f"the console takes nothing more, {len(data)} characters before the end")
+        if writable:
+            data = data[os.write(c.child_fd, data[:512]):]
+        if readable:
+            c.read_nonblocking(65536)
+    os.set_blocking(c.child_fd, True)
+
+
+@test("a burst on the console, longer than what one interrupt serves, leaves the console alive")
+def burst():
+    with terminal("--firmware", "none") as c:
+        for n in range(2):
+            pour(c, b"a" * 30000)
+            for _ in range(20):  # the end of the burst may be dropped, and this with it
+                c.send(f"{CTRL_U}echo alive{n}\r")
+                if c.expect([f"\nalive{n}", pexpect.TIMEOUT], timeout=3) == 0:
+                    break
+            else:
+                check(False, f"no answer after burst {n}")
+        leave(c, 5)
 
 
 if __name__ == "__main__":

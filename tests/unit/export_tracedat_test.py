@@ -3,6 +3,7 @@
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
+import pathlib
 import re
 
 import export_help as x
@@ -12,12 +13,19 @@ ROW = re.compile(r" *(.*)-(\d+) +\[(\d+)\] +(\d+)\.(\d{9}): (\S+): *(.*)", re.S)
 DROPPED = re.compile(r"CPU:(\d+) \[(\d+) EVENTS DROPPED\]")
 LTTNG_FIELDS = {"parent_tid": "parent_pid", "child_tid": "child_pid", "prev_tid": "prev_pid", "next_tid": "next_pid",
                 "tid": "pid"}
+
+
+def tracefs():
+    return " tracefs " in pathlib.Path("/proc/self/mounts").read_text()
+
+
+MOUNTED = tracefs()
 TARGETS = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
 def report(path, *args):
     """(events, {cpu: dropped}) as trace-cmd reports them; a row that does not begin as one goes on the row before."""
-    status, out, err = x.run("trace-cmd", "report", "-t", *args, "-i", path)
+    status, out, err = x.trace_cmd("report", "-t", *args, "-i", path)
     equal((status, err), (0, ""), f"trace-cmd report {args}: status and standard error")
     rows, events, lost = [], [], {}
     for line in out.split("\n")[1:-1]:
@@ -133,7 +141,7 @@ def same_linux(found, raw, expected):
 
 
 def valid(path):
-    status, out, err = x.run("trace-cmd", "dump", "--validate", "-i", path)
+    status, out, err = x.trace_cmd("dump", "--validate", "-i", path)
     equal((status, err), (0, ""), "trace-cmd dump --validate: status and standard error")
     expect("is a valid trace-cmd file" in out, out)
 
@@ -157,7 +165,7 @@ def check(path, tmp):
     equal(sorted(e["cpu"] for e in lost), sorted(cpu for cpu, gap in last.items() if gap), "CPUs that end with a loss")
     valid(out)
     # Version 7 says the same.
-    status, _, err = x.run("trace-cmd", "convert", "-i", out, "-o", tmp / "v7.dat", "--file-version", "7")
+    status, _, err = x.trace_cmd("convert", "-i", out, "-o", tmp / "v7.dat", "--file-version", "7")
     noise = [line for line in err.splitlines() if not re.match(r"CPU\d+ data recorded| +\d+ bytes in size", line)]
     equal((status, noise), (0, []), "trace-cmd convert: status and standard error")
     valid(tmp / "v7.dat")
@@ -170,11 +178,11 @@ def every_stream_is_what_jsonl_says(tmp):
 
 def profile_and_filter_know_the_events(tmp):
     x.export("tracedat", x.gen(tmp, "guest 200"), tmp / "out")
-    status, text, err = x.run("trace-cmd", "report", "--profile", "-i", tmp / "out")
+    status, text, err = x.trace_cmd("report", "--profile", "-i", tmp / "out")
     equal((status, err), (0, ""), "trace-cmd report --profile")
     for want in ("task: sh-7", "Event: sched_switch", "Event: sched_wakeup", "Event: sys_enter_openat", "Event: irq_handler_entry"):
         expect(want.lower() in text.lower(), f"--profile: no {want}:\n{text[:2000]}")
-    status, text, err = x.run("trace-cmd", "report", "-l", "-F", "sched_switch: next_pid == 7", "-i", tmp / "out")
+    status, text, err = x.trace_cmd("report", "-l", "-F", "sched_switch: next_pid == 7", "-i", tmp / "out")
     equal((status, err), (0, ""), "trace-cmd report -l -F")
     rows = text.splitlines()[1:]
     expect(rows and all("==> sh:7 [20]" in row for row in rows), "rows of a filter over Linux's fields")
@@ -209,6 +217,11 @@ def export_is_whole_or_not_there(tmp):
     equal(list(out.iterdir()), [], "what was left behind")
 
 
+def nothing_stays_mounted(_):
+    """As the last: trace-cmd mounts tracefs when root runs it."""
+    equal(tracefs(), MOUNTED, "is tracefs mounted, as it was before")
+
+
 if __name__ == "__main__":
     x.main([every_stream_is_what_jsonl_says, profile_and_filter_know_the_events, pipe_gets_the_same_file,
-            filtered_stream_has_what_passed, export_is_whole_or_not_there])
+            filtered_stream_has_what_passed, export_is_whole_or_not_there, nothing_stays_mounted])

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""test_early.py - an exception in the first instructions, before the kernel's own vectors: it prints what it was."""
+import os
+import subprocess
+
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, check, check_eq, check_match, main, scratch_file, test
+
+LOADED = 0x40200000  # aarch64: where QEMU puts the image, which is linked at KERNEL_BASE
+KERNEL_BASE = 0xffffffff80000000
+UD2 = 0x80000  # x86_64: gdb puts one there
+# Where gdb stops the boot CPU; where it sends it; what is printed then; further options.
+PLACES = {
+    "x86_64": [
+        # 32-bit mode, then 64-bit mode: an invalid instruction.
+        ("boot_long_mode", UD2, "exception 0x0*6, error 0x0{8}, at 0x00080000, address 0x0{8}$"),
+        ("long_entry", UD2, "exception 0x0*6, error 0x0{16}, at 0x0*80000, address 0x0{16}$"),
+        # The first C function: a page fault by an instruction that is fetched.
+        ("x86_start", 0xffffa00000000000, "exception 0x0*e, error 0x0*10, at 0xffffa0{11}, address 0xffffa0{11}$")],
+    "aarch64": [
+        # An instruction abort at the same level (EC 0x21): external (IFSC 0x10) without MMU, or no translation.
+        ("no_icc_sre", 0xdead0000, "exception at EL2: ESR 0x0*86000010, at 0x0{8}dead0000, address 0x0{8}dead0000$",
+         "--machine", "virt,gic-version=3,virtualization=on"),
+        ("mmu_on", 0xdead0000, "exception at EL1: ESR 0x0*86000010, at 0x0{8}dead0000, address 0x0{8}dead0000$"),
+        ("aarch64_start", 0xffffa00000000000, "exception at EL1: ESR 0x0*8600000[4-7], at 0xffffa0{11}, address 0xffffa0{11}$"),
+        ("devtree_init", 0xffffa00000000000, "exception at EL1: ESR 0x0*8600000[4-7], at 0xffffa0{11}, address 0xffffa0{11}$")],
+}[ARCH]
+
+
+def symbol(name):
+    text = subprocess.run(["nm", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
+    return int(check_match(rf"^([0-9a-f]+) \w {name}$", text, "nm")[1], 16)
+
+
+@test("an exception before the kernel's own vectors prints what it was and where, and ends with a panic's status")
+def first_instructions():
+    script = scratch_file(".sh")
+    script.write_text("echo not reached\n")
+    for place, nowhere, expected, *options in PLACES:
+        address = symbol(place)
+        if ARCH == "aarch64" and place in ("no_icc_sre", "mmu_on"):
+            address += LOADED - KERNEL_BASE
+        socket = scratch_file(".gdb")
+        p = subprocess.Popen([BOOT, "--arch", ARCH, "--firmware", "none", "--smp", "1", "--gdb", socket, "--script", script,
+                              "--timeout", str(DEADLINE_S), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        while not os.path.exists(socket):
+            check(p.poll() is None, "QEMU ended before gdb came")  # at its deadline at the latest
+        gdb = subprocess.run(["gdb-multiarch", "-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
+                              f"thbreak *{address:#x}", "-ex", "continue", "-ex", f"set {{short}}{UD2:#x} = 0x0b0f", "-ex", f"set $pc = {nowhere:#x}", "-ex", "detach",
+                              BUILD / "kestrel"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S)
+        out = p.communicate()[0]
+        check_match(f"^boot: {expected}", out.replace("\r", ""), f"{place}, with gdb's\n{gdb.stdout}{gdb.stderr}\n")
+        check_eq(p.returncode, 101, f"exit status ({place})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""An exception that nothing masks, between two instructions that belong together. A breakpoint of the debugger there
+stands for an NMI: both come whatever the interrupt flag says, return by the same code, and stop the other CPUs."""
+import re
+import subprocess
+
+import pexpect
+
+from console import DB, PROMPT, db, ended, guest, stopped_by_request
+from harness import BUILD, DEADLINE_S, check_eq, check_match, main, scratch_file, test
+
+X86 = ("x86_64", "its registers are x86_64's")
+
+
+def instruction(function, pattern):
+    """The address of the one instruction in a kernel's function whose text matches."""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", BUILD / "kestrel"],
+                          capture_output=True, text=True, check=True).stdout
+    found = re.findall(rf"^([0-9a-f]{{16}}):\s+{pattern}", text, re.M)
+    check_eq(len(found), 1, f"instructions {pattern} in\n{text}")
+    return int(found[0], 16)
+
+
+def stops_at(c, address):
+    c.expect(rf"breakpoint \d+ on cpu \d, at .*\n")
+    c.expect(DB)
+    check_match(rf"^{address:#x} ", db(c, "print $pc"), "where it stopped")
+
+
+@test("stopping the others between the two writes of the interrupt command register sends no interrupt astray", arch=X86)
+def interrupt_command():
+    low = instruction("lapic_send", r"mov +%e\w\w,0x300\(%r\w\w\)")  # SDM vol. 3A, 10.6.1: writing the low half sends
+    with guest(smp=4) as c:
+        stopped_by_request(c)
+        check_match(r"^breakpoint 1 at lapic_send\+", db(c, f"break {low:#x}"), "break")
+        c.sendline("continue")
+        # Each change of the mask calls all other CPUs, one after the other, and waits for each.
+        c.sendline("sysctl debug.ktr.mask=SCHED")
+        for _ in range(6):
+            stops_at(c, low)
+            c.sendline("continue")
+        stops_at(c, low)
+        db(c, "delete all")
+        c.sendline("continue")
+        c.expect("-> SCHED")
+        c.sendline("poweroff 3")
+        check_eq(ended(c), 3, "exit status")
+
+
+@test("a debugger command that faults, after a page fault but before its handler reads CR2, changes nothing", arch=X86)
+def fault_address():
+    read = instruction("x86_trap", r"mov +%cr2,")
+    socket = scratch_file(".gdb")
+    with guest("--", "-gdb", f"unix:{socket},server=on,wait=off", smp=1) as c:
+        stopped_by_request(c)
+        db(c, f"break {read:#x}")
+        c.sendline("continue")
+        c.sendline("cat /proc/none")
+        for _ in range(5):
+            stops_at(c, read)
+            check_match("^0x0*10: not readable", db(c, "x 0x10"), "a command that faults")
+            c.sendline("continue")
+        stops_at(c, read)
+        db(c, "delete all")
+        c.sendline("continue")
+        c.expect("cat: /proc/none: ")
+        c.expect_exact(PROMPT)
+        # The same in an NMI, which the machine's operator sends at that instruction.
+        gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
+                                              f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
+                                              str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
+        gdb.expect("breakpoint 1 at ")  # the machine stands from here to gdb's continue
+        c.sendline("cat /proc/none")
+        c.expect(r"\nNMI on cpu 0, at ")
+        c.expect(DB)
+        check_match(f"^{read:#x} ", db(c, "print $pc"), "where the NMI came")
+        check_match("^0x0*10: not readable", db(c, "x 0x10"), "a command that faults")
+        c.sendline("continue")
+        c.expect("cat: /proc/none: ")
+        c.expect_exact(PROMPT)
+        check_eq(ended(gdb), 0, "gdb's exit status")
+        c.sendline("poweroff 4")
+        check_eq(ended(c), 4, "exit status")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""install_tools_test.py - qemu/install-tools: which packages are in which tier, and that it keeps services off.
+
+Prints TAP. dpkg-query, apt-get and the like are programs that only say how they were called.
+"""
+import os
+import subprocess
+
+from export_help import DEADLINE_S, ROOT, equal, expect, main, run
+
+TOOL = ROOT / "qemu/install-tools"
+TIERS = ("run", "aarch64", "test", "bench", "view")
+
+
+def listed(*tiers):
+    status, out, err = run(TOOL, "--list", *tiers)
+    equal((status, err), (0, ""), f"--list {tiers}: status and errors")
+    return out.split()
+
+
+def installs(tmp, installed, *tiers):
+    """(status, what was called) of an installation on a machine that has these packages."""
+    (tmp / "log").write_text("")
+    for name, body in (("dpkg-query", "".join(f"echo '{p} install ok installed'\n" for p in installed)),
+                       ("id", "echo 0"), ("apt-get", ""), ("tee", "cat > /dev/null"), ("chmod", ""), ("rm", ""), ("update-rc.d", "")):
+        (tmp / name).write_text(f'#!/bin/sh\n[ "${{0##*/}}" = dpkg-query ] || echo "${{0##*/}} $*" >> {tmp}/log\n{body}\n')
+        (tmp / name).chmod(0o755)
+    p = subprocess.run([TOOL, *tiers], env={"PATH": f"{tmp}:{os.environ['PATH']}"}, capture_output=True, text=True,
+                       timeout=DEADLINE_S, check=False)
+    return p.returncode, (tmp / "log").read_text()
+
+
+def a_tier_has_what_it_needs_once(_):
+    equal(listed(), listed("run"), "no tier")
+    for tier in TIERS:
+        packages = listed(tier)
+        equal(len(packages), len(set(packages)), f"{tier}: packages, each once")
+        expect(set(listed("run")) <= set(packages), f"{tier} lacks what run has")
+    expect(set(listed("aarch64")) < set(listed("test")) < set(listed("bench")), "test has aarch64, and bench has test")
+    equal(set(listed("aarch64", "view")), set(listed("aarch64")) | set(listed("view")), "two tiers")
+
+
+def what_only_some_need_is_in_their_tier(_):
+    for package, tier in (("qemu-system-arm", "aarch64"), ("gcc-aarch64-linux-gnu", "aarch64"), ("ovmf", "test"), ("spin", "test"),
+                          ("lttng-tools", "bench"), ("liblttng-ust-dev", "bench"), ("chromium", "view")):
+        expect(package in listed(tier), f"{package} is not in {tier}")
+        for other in {"run": (), "aarch64": ("run",), "test": ("run", "aarch64"), "bench": ("run", "aarch64", "test"),
+                      "view": ("run", "aarch64", "test", "bench")}[tier]:
+            expect(package not in listed(other), f"{package} is in {other}, expected in {tier} only")
+
+
+def nothing_is_done_when_all_is_there(tmp):
+    equal(installs(tmp, listed("test"), "test"), (0, ""), "status and calls")
+
+
+def no_service_is_started_or_stays_enabled(tmp):
+    status, calls = installs(tmp, [], "bench")
+    equal(status, 1, "status, as they are still missing")
+    lines = calls.splitlines()
+    install = next(i for i, line in enumerate(lines) if line.startswith("apt-get install"))
+    expect("--no-install-recommends" in lines[install] and " lttng-tools" in lines[install], lines[install])
+    expect("update-rc.d lttng-sessiond disable" in lines[install + 1:], f"the daemon is not disabled in\n{calls}")
+    if not os.path.exists("/usr/sbin/policy-rc.d"):
+        expect("tee /usr/sbin/policy-rc.d" in lines[:install], f"services may start in\n{calls}")
+        equal(lines[-1], "rm -f /usr/sbin/policy-rc.d", "the end")
+
+
+def what_is_wrong_is_told(_):
+    equal(run(TOOL, "nope")[::2], (2, "install-tools: nope: no such tier\n"
+                                      f"install-tools: expected tiers of: {' '.join(TIERS)} \n"), "a tier that is none")
+    equal(run(TOOL, "--nope")[0], 2, "status of an option that is none")
+
+
+if __name__ == "__main__":
+    main([a_tier_has_what_it_needs_once, what_only_some_need_is_in_their_tier, nothing_is_done_when_all_is_there,
+          no_service_is_started_or_stays_enabled, what_is_wrong_is_told])
