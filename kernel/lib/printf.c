@@ -167,7 +167,6 @@ msgbuf_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-SYSCTL_PROC(kern_msgbuf, "kern.msgbuf", SYSCTL_TYPE_TEXT, 0, msgbuf_get, NULL,
-	    "the kernel's messages, oldest first");
+SYSCTL_TEXT(kern_msgbuf, "kern.msgbuf", 0, msgbuf_get, NULL, "the kernel's messages, oldest first");
 SYSCTL_INT(kern_quiet, "kern.quiet", SYSCTL_WR | SYSCTL_TUN, &printk_quiet, 0, 1,
 	   "1: messages that are no warnings stay off the console");

@@ -368,5 +368,5 @@ get_procs(const struct sysctl *s, struct sbuf *out)
 	}
 	spin_unlock(&proc_lock);
 }
-SYSCTL_PROC(kern_proc, "kern.proc", SYSCTL_TYPE_TEXT, 0, get_procs, NULL,
+SYSCTL_TEXT(kern_proc, "kern.proc", 0, get_procs, NULL,
 	    "processes and kernel threads: PID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

@@ -65,7 +65,7 @@ def watchdog_interrupt():
         c.sendline("sysctl debug.kdb.hang_interrupt=1")
         barks(c, 1)
         out = db(c, "bt")
-        check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* clock_interrupt\+(?:.*\n)+?"
+        check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* timer_interrupt\+(?:.*\n)+?"
                     r"--- interrupted, sp 0x[0-9a-f]+ ---\n(?:#.*\n)*?#\d+ .* hang_interrupt\+.*\n#\d+ .* start\+", out, "bt")
         db(c, "write/b kdb_hanging 0")
         c.sendline("continue")
