@@ -22,26 +22,18 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 
-static int
-panic_set(int64_t v, char *err, size_t errlen)
+static void
+death_panic(void)
 {
-	(void)err;
-	(void)errlen;
-	if (v == 1)
-		panic("asked for by debug.kdb.panic");
-	return 0;
+	panic("asked for by debug.kdb.panic");
 }
 
-static int
-trap_set(int64_t v, char *err, size_t errlen)
+static void
+death_trap(void)
 {
 	volatile uint32_t *volatile nowhere = (volatile uint32_t *)16;
 
-	(void)err;
-	(void)errlen;
-	if (v == 1)
-		*nowhere = 1;
-	return 0;
+	*nowhere = 1;
 }
 
 static __attribute__((noinline)) uint64_t
@@ -53,16 +45,12 @@ recurse(volatile uint64_t *from)
 	return here[0] != 0 ? recurse(here) + here[0] : 0;
 }
 
-static int
-stack_overflow_set(int64_t v, char *err, size_t errlen)
+static void
+death_stack_overflow(void)
 {
 	volatile uint64_t start = 0;
 
-	(void)err;
-	(void)errlen;
-	if (v == 1)
-		recurse(&start);
-	return 0;
+	recurse(&start);
 }
 
 /* As long as it is true they hang: an operator at db> can write it. */
@@ -157,12 +145,11 @@ deadlock_set(int64_t v, char *err, size_t errlen)
 	return 0;
 }
 
-SYSCTL_INT_CALL(debug_kdb_panic, "debug.kdb.panic", SYSCTL_WR, NULL, panic_set, 0, 1,
-		"write 1 to panic");
-SYSCTL_INT_CALL(debug_kdb_trap, "debug.kdb.trap", SYSCTL_WR, NULL, trap_set, 0, 1,
-		"write 1 to write through a bad pointer in the kernel");
-SYSCTL_INT_CALL(debug_kdb_stack_overflow, "debug.kdb.stack_overflow", SYSCTL_WR, NULL,
-		stack_overflow_set, 0, 1, "write 1 to run out of kernel stack");
+SYSCTL_COMMAND(debug_kdb_panic, "debug.kdb.panic", death_panic, "write 1 to panic");
+SYSCTL_COMMAND(debug_kdb_trap, "debug.kdb.trap", death_trap,
+	       "write 1 to write through a bad pointer in the kernel");
+SYSCTL_COMMAND(debug_kdb_stack_overflow, "debug.kdb.stack_overflow", death_stack_overflow,
+	       "write 1 to run out of kernel stack");
 SYSCTL_INT_CALL(debug_kdb_hang, "debug.kdb.hang", SYSCTL_WR, NULL, hang_set, 0, MAX_CPUS - 1,
 		"write a CPU's number to hang it with interrupts off");
 SYSCTL_INT_CALL(debug_kdb_hang_interrupt, "debug.kdb.hang_interrupt", SYSCTL_WR, NULL,

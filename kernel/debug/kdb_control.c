@@ -30,14 +30,10 @@ kdb_panic_action(void)
 	return tunable_get("init.script") == NULL ? KDB_ACTION_DEBUG : KDB_ACTION_DUMP;
 }
 
-static int
-enter_set(int64_t v, char *err, size_t errlen)
+static void
+enter(void)
 {
-	(void)err;
-	(void)errlen;
-	if (v == 1)
-		kdb_request("debug.kdb.enter");
-	return 0;
+	kdb_request("debug.kdb.enter");
 }
 
 static void
@@ -60,8 +56,7 @@ action_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return -EINVAL;
 }
 
-SYSCTL_INT_CALL(debug_kdb_enter, "debug.kdb.enter", SYSCTL_WR, NULL, enter_set, 0, 1,
-		"write 1 to enter the debugger");
+SYSCTL_COMMAND(debug_kdb_enter, "debug.kdb.enter", enter, "write 1 to enter the debugger");
 SYSCTL_TEXT(
     debug_panic_action, "debug.panic.action", SYSCTL_WR | SYSCTL_TUN, action_get, action_set,
     "what a panic does: debug asks an operator, dump reports and powers off with status 101, "

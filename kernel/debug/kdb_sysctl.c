@@ -55,17 +55,29 @@ kdb_apply_deferred(void)
 }
 
 static void
-kdb_sysctl_print(const struct sysctl *s)
+kdb_sysctl_text(const struct sysctl *s)
 {
 	static char text[4096];
 	struct sbuf out;
 
 	sbuf_init(&out, text, sizeof(text));
 	sysctl_print(s, &out);
-	kdb_printf("%s: ", s->name);
 	for (const char *p = text; *p != '\0'; p++)
 		kdb_printf("%c", *p);
 	kdb_printf("%s\n", sbuf_is_cut(&out) ? "..." : "");
+}
+
+static void
+kdb_sysctl_print(const struct sysctl *s)
+{
+	kdb_printf("%s: ", s->name);
+	kdb_sysctl_text(s);
+}
+
+void
+kdb_sysctl_show(const char *name)
+{
+	kdb_sysctl_text(sysctl_find(name));
 }
 
 static void

@@ -32,6 +32,7 @@ struct sysctl {
 	void *var;        /* int or uint64_t */
 	int64_t min, max; /* of an int */
 	uint64_t (*value)(void);
+	void (*run)(void); /* done when 1 is written */
 	/* v is in range. 0, or a negative errno with a sentence in err, of errlen > 0 bytes. */
 	int (*apply)(int64_t v, char *err, size_t errlen);
 	/* Text: printed to out; val is NUL-terminated and trimmed, results as of apply(). */
@@ -72,6 +73,14 @@ struct sysctl {
 			       .flags = fl,                \
 			       .value = valuef,            \
 			       .apply = applyf}
+/* A command: writing 1 runs fn, and it reads 0. */
+#define SYSCTL_COMMAND(ident, nm, fn, ds)               \
+	SYSCTL_ENTRY(ident) = {.name = nm,              \
+			       .descr = ds,             \
+			       .type = SYSCTL_TYPE_INT, \
+			       .flags = SYSCTL_WR,      \
+			       .run = fn,               \
+			       .max = 1}
 /* Text by functions; setf NULL: read-only. */
 #define SYSCTL_TEXT(ident, nm, fl, getf, setf, ds)       \
 	SYSCTL_ENTRY(ident) = {.name = nm,               \

@@ -76,7 +76,7 @@ thread_rename(struct thread *t, const char *name)
 }
 
 struct thread *
-thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
+thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 {
 	struct thread *t = kzalloc(sizeof(*t));
 
@@ -107,15 +107,9 @@ thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
 }
 
 struct thread *
-thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
-{
-	return thread_make(name, prio, fn, arg);
-}
-
-struct thread *
 thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 {
-	struct thread *t = thread_make(name, prio, fn, arg);
+	struct thread *t = thread_alloc(name, prio, fn, arg);
 
 	if (t != NULL)
 		sched_start(t);

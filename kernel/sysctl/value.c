@@ -45,6 +45,11 @@ set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	}
 	if (s->apply != NULL)
 		return s->apply(v, err, errlen);
+	if (s->run != NULL) {
+		if (v == 1)
+			s->run();
+		return 0;
+	}
 	__atomic_store_n((int *)s->var, (int)v, __ATOMIC_RELAXED);
 	return 0;
 }

@@ -116,16 +116,6 @@ verbose_set(int64_t level, char *err, size_t errlen)
 	return ktr_verbose_set((int)level);
 }
 
-static int
-clear_set(int64_t clear, char *err, size_t errlen)
-{
-	(void)err;
-	(void)errlen;
-	if (clear == 1)
-		ktr_clear();
-	return 0;
-}
-
 static void
 stats_get(const struct sysctl *s, struct sbuf *out)
 {
@@ -251,8 +241,7 @@ SYSCTL_INT_CALL(
 SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose,
 		verbose_set, 0, 2,
 		"print events on the console: 1 cpu and message, 2 also file and line");
-SYSCTL_INT_CALL(debug_ktr_clear, "debug.ktr.clear", SYSCTL_WR, NULL, clear_set, 0, 1,
-		"write 1 to empty the rings");
+SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", ktr_clear, "write 1 to empty the rings");
 SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten + torn; suppressed");
 SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,

@@ -38,8 +38,15 @@ apply_even(int64_t v, char *err, size_t errlen)
 
 SYSCTL_INT_CALL(test_call, "test.call", SYSCTL_WR, applied_value, apply_even, 0, 30,
 		"a number that functions give and take");
-SYSCTL_INT_CALL(test_command, "test.command", SYSCTL_WR, NULL, apply_even, 0, 30,
-		"a number that is only taken");
+static int runs;
+
+static void
+run(void)
+{
+	runs++;
+}
+
+SYSCTL_COMMAND(test_command, "test.command", run, "a command");
 
 static const char *
 value(const char *name)
@@ -89,9 +96,19 @@ KTEST(sysctl_of_functions_takes_what_is_in_range_and_what_they_allow)
 	set_fails("test.call", "31", -ERANGE, "31 is out of range, expected 0 to 30");
 	set_fails("test.call", "5", -EINVAL, "5 is odd");
 	KT_STR_EQ(value("test.call"), "16");
-	KT_EQ(sysctl_set_text("test.command", "8", err, sizeof(err)), 0);
-	KT_EQ(applied, 8);
+}
+
+KTEST(sysctl_command_is_run_when_1_is_written)
+{
+	char err[64];
+
+	runs = 0;
+	KT_EQ(sysctl_set_text("test.command", "0", err, sizeof(err)), 0);
+	KT_EQ(runs, 0);
+	KT_EQ(sysctl_set_text("test.command", "1", err, sizeof(err)), 0);
+	KT_EQ(runs, 1);
 	KT_STR_EQ(value("test.command"), "0");
+	set_fails("test.command", "2", -ERANGE, "2 is out of range, expected 0 to 1");
 }
 
 KTEST(sysctl_set_says_what_was_expected)
@@ -123,7 +140,8 @@ KTEST(sysctl_names_are_unique_and_come_in_order)
 		KT_ASSERT(last == NULL || strcmp(last->name, s->name) < 0);
 		KT_ASSERT(sysctl_find(s->name) == s);
 		KT_ASSERT(s->descr != NULL && s->descr[0] != '\0');
-		KT_ASSERT(s->var != NULL || s->get != NULL || s->value != NULL || s->apply != NULL);
+		KT_ASSERT(s->var != NULL || s->get != NULL || s->value != NULL || s->run != NULL ||
+			  s->apply != NULL);
 		last = s;
 		n++;
 	}

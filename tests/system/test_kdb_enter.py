@@ -166,7 +166,7 @@ def panic_action():
         c.sendline("sysctl debug.kdb.trap=1")
         c.expect("panic: page fault")
         c.expect(DB)
-        check_match(r"^#0 .* trap_set\+", db(c, "bt"), "bt")
+        check_match(r"^#0 .* death_trap\+", db(c, "bt"), "bt")
         c.sendline("poweroff")
         check_eq(ended(c), 101, "exit status")
 
