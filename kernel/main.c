@@ -62,7 +62,6 @@ read_tunables(void)
 static void
 boot_thread(void *arg)
 {
-	(void)arg;
 	thread_init();
 	cpu_start_all();
 	vfs_init();

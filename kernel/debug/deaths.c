@@ -59,7 +59,6 @@ static volatile bool kdb_hanging;
 static void
 hang(void *arg)
 {
-	(void)arg;
 	irq_push();
 	while (kdb_hanging)
 		arch_relax();
@@ -71,7 +70,6 @@ hang_interrupt(void *arg)
 {
 	static struct callout c;
 
-	(void)arg;
 	callout_init(&c, hang, NULL);
 	callout_set(&c, clock_ns());
 	while (kdb_hanging)
@@ -126,7 +124,6 @@ embrace(struct spinlock *mine, struct spinlock *other)
 static void
 deadlock_thread(void *arg)
 {
-	(void)arg;
 	embrace(&deadlock_b, &deadlock_a);
 }
 

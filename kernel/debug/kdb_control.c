@@ -39,14 +39,12 @@ enter(void)
 static void
 action_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, actions[kdb_panic_action()]);
 }
 
 static int
 action_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	(void)s;
 	for (int i = 0; i < (int)(sizeof(actions) / sizeof(actions[0])); i++)
 		if (strcmp(val, actions[i]) == 0) {
 			panic_action = i;

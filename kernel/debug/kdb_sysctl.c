@@ -115,7 +115,6 @@ kdb_command_sysctl(char *mod, char *args)
 	char *name = kdb_word(&args), *value;
 	size_t len;
 
-	(void)mod;
 	if (name == NULL) {
 		kdb_printf("sysctl: expected NAME or NAME=VALUE\n");
 		return;

@@ -102,7 +102,6 @@ console_key(char c)
 static void
 console_input(void *arg, uint8_t c, bool brk)
 {
-	(void)arg;
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
 		panic_ask("serial break");

@@ -129,7 +129,6 @@ msgbuf_get(const struct sysctl *s, struct sbuf *out)
 {
 	uint64_t head = __atomic_load_n(&msgbuf_head, __ATOMIC_RELAXED), at = 0;
 
-	(void)s;
 	if (head > MSGBUF_SIZE) {
 		/* The oldest line has lost its beginning: start after it. */
 		at = head - MSGBUF_SIZE;

@@ -177,7 +177,6 @@ reaper(void *arg)
 	static void *stacks[64]; /* on their way back to kmap: many at the price of one */
 	unsigned n = 0;
 
-	(void)arg;
 	for (;;) {
 		struct thread *t = next_dead(n == 0);
 		void *stack = t != NULL ? thread_dissolve(t) : NULL;

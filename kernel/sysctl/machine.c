@@ -11,7 +11,6 @@
 static void
 get_ostype(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, "Kestrel");
 }
 SYSCTL_TEXT(kern_ostype, "kern.ostype", 0, get_ostype, NULL, "name of the operating system");
@@ -19,7 +18,6 @@ SYSCTL_TEXT(kern_ostype, "kern.ostype", 0, get_ostype, NULL, "name of the operat
 static void
 get_version(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_printf(out, "Kestrel, %s, compiled by GCC %s", arch_name, __VERSION__);
 }
 SYSCTL_TEXT(kern_version, "kern.version", 0, get_version, NULL, "what the kernel says of itself");
@@ -27,7 +25,6 @@ SYSCTL_TEXT(kern_version, "kern.version", 0, get_version, NULL, "what the kernel
 static void
 get_machine(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, arch_name);
 }
 SYSCTL_TEXT(hw_machine, "hw.machine", 0, get_machine, NULL,
