@@ -48,7 +48,7 @@ comma := ,
 
 KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-unwind-tables \
-	-fno-strict-aliasing -fwrapv $(WARN) $(REPRODUCIBLE) $(KTR_DEFS) \
+	-fno-strict-aliasing -fwrapv $(WARN) -Wno-unused-parameter $(REPRODUCIBLE) $(KTR_DEFS) \
 	-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -Ikernel/trace
 USER_CFLAGS_ALL = -std=gnu11 -O2 -g -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include) \
 	$(USER_CFLAGS) -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \

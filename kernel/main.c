@@ -31,9 +31,6 @@
 #include "ktr/control.h"
 #include "ktr/ktr.h"
 
-static uint64_t physmem;
-SYSCTL_U64(hw_physmem, "hw.physmem", 0, &physmem, "bytes of memory that the page allocator has");
-
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
 
@@ -65,7 +62,6 @@ read_tunables(void)
 static void
 boot_thread(void *arg)
 {
-	(void)arg;
 	thread_init();
 	cpu_start_all();
 	vfs_init();
@@ -95,10 +91,9 @@ kernel_main(void)
 	if (boot_info.ranges_cut)
 		warnk("boot: more than %d memory ranges, the rest is not used\n", BOOT_MAX_RANGES);
 	page_init(&boot_info);
-	physmem = page_count_total() * PAGE_SIZE;
 	heap_init();
 	kmap_init(&boot_info);
-	printk("memory: %lu MiB\n", physmem >> 20);
+	printk("memory: %lu MiB\n", page_count_total() * PAGE_SIZE >> 20);
 	sleepq_init();
 	callout_init_cpu(0);
 	arch_machine_init();

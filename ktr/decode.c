@@ -213,11 +213,8 @@ ktr_decode_ns(const struct ktr_decode_header *h, uint64_t ticks)
 	const uint64_t second = 1000000000u;
 	bool before = ticks < h->boot_ticks;
 	uint64_t t = before ? h->boot_ticks - ticks : ticks - h->boot_ticks;
-	if (h->hz != 0 && h->hz != second && h->hz <= UINT64_MAX / second) {
-		uint64_t seconds = t / h->hz;
-		t = seconds > INT64_MAX / second ? UINT64_MAX
-						 : seconds * second + t % h->hz * second / h->hz;
-	}
+	if (h->hz != 0 && h->hz != second && h->hz <= UINT64_MAX / second)
+		t = ktr_ticks_to_ns(t, h->hz);
 	int64_t ns = t > INT64_MAX ? INT64_MAX : (int64_t)t;
 	return before ? -ns : ns;
 }

@@ -7,6 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/**
+ * Nanoseconds of so many ticks of a counter of hz a second, to the nanosecond; UINT64_MAX: more
+ * than 2^63. 0 < hz <= 18 GHz.
+ */
+static inline uint64_t
+ktr_ticks_to_ns(uint64_t ticks, uint64_t hz)
+{
+	const uint64_t second = 1000000000u;
+	uint64_t seconds = ticks / hz;
+	/* The remainder is below hz, so that its product fits. */
+	return seconds > INT64_MAX / second ? UINT64_MAX
+					    : seconds * second + ticks % hz * second / hz;
+}
+
 /** Turns a %s parameter into text, NULL when it is not known: it prints as `(bad 0x…)`. */
 typedef const char *ktr_string_fn(void *arg, uint64_t value);
 

@@ -1,6 +1,10 @@
 /*
- * deaths.c - deaths on request, under FreeBSD's names: what a kernel must be seen to survive long
- * enough to tell of.
+ * deaths.c - deaths on request: debug.kdb.panic and its kin, so that everybody can see what a
+ * kernel tells of its end, and try the debugger, the watchdog and the log after a reset. The names
+ * that FreeBSD has are FreeBSD's.
+ *
+ * Each is a sysctl of root's that is written 1, or the number of a CPU. What only tests need is not
+ * here, but in tests/kernel/death_test.c. Locking: none.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,9 +13,8 @@
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
-#include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sched/sched.h"
@@ -20,33 +23,17 @@
 #include "kernel/sync/spinlock.h"
 
 static void
-zero_get(const struct sysctl *s, struct sbuf *out)
+death_panic(void)
 {
-	(void)s;
-	sbuf_puts(out, "0");
+	panic("asked for by debug.kdb.panic");
 }
 
-static bool
-asked(const char *val, char *err, size_t errlen, int *error)
-{
-	bool ok = strcmp(val, "0") == 0 || strcmp(val, "1") == 0;
-
-	if (!ok)
-		snprintf(err, errlen, "\"%s\": expected 1 to do it", val);
-	*error = ok ? 0 : -EINVAL;
-	return ok && val[0] == '1';
-}
-
-static int
-trap_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+static void
+death_trap(void)
 {
 	volatile uint32_t *volatile nowhere = (volatile uint32_t *)16;
-	int error;
 
-	(void)s;
-	if (asked(val, err, errlen, &error))
-		*nowhere = 1;
-	return error;
+	*nowhere = 1;
 }
 
 static __attribute__((noinline)) uint64_t
@@ -58,16 +45,12 @@ recurse(volatile uint64_t *from)
 	return here[0] != 0 ? recurse(here) + here[0] : 0;
 }
 
-static int
-stack_overflow_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+static void
+death_stack_overflow(void)
 {
 	volatile uint64_t start = 0;
-	int error;
 
-	(void)s;
-	if (asked(val, err, errlen, &error))
-		recurse(&start);
-	return error;
+	recurse(&start);
 }
 
 /* As long as it is true they hang: an operator at db> can write it. */
@@ -76,7 +59,6 @@ static volatile bool kdb_hanging;
 static void
 hang(void *arg)
 {
-	(void)arg;
 	irq_push();
 	while (kdb_hanging)
 		arch_relax();
@@ -88,26 +70,21 @@ hang_interrupt(void *arg)
 {
 	static struct callout c;
 
-	(void)arg;
 	callout_init(&c, hang, NULL);
 	callout_set(&c, clock_ns());
 	while (kdb_hanging)
 		arch_relax();
 }
 
-/* A thread of the CPU that val names runs fn. */
+/* A thread of that CPU runs fn. */
 static int
-hang_on(const char *val, void (*fn)(void *), char *err, size_t errlen)
+hang_on(unsigned cpu, void (*fn)(void *), char *err, size_t errlen)
 {
-	unsigned cpu = MAX_CPUS;
 	struct thread *t;
 
-	if (val[0] >= '0' && val[0] <= '9' && val[1] == '\0')
-		cpu = (unsigned)(val[0] - '0');
 	if (cpu >= ncpus) {
-		snprintf(err, errlen, "\"%s\": expected a CPU, 0 to %u", val,
-			 ncpus < 10 ? ncpus - 1 : 9);
-		return -EINVAL;
+		snprintf(err, errlen, "%u: expected a CPU, 0 to %u", cpu, ncpus - 1);
+		return -ERANGE;
 	}
 	t = thread_alloc("hang", PRIO_KERN, fn, NULL);
 	if (t == NULL)
@@ -120,17 +97,15 @@ hang_on(const char *val, void (*fn)(void *), char *err, size_t errlen)
 }
 
 static int
-hang_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+hang_set(int64_t v, char *err, size_t errlen)
 {
-	(void)s;
-	return hang_on(val, hang, err, errlen);
+	return hang_on((unsigned)v, hang, err, errlen);
 }
 
 static int
-hang_interrupt_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+hang_interrupt_set(int64_t v, char *err, size_t errlen)
 {
-	(void)s;
-	return hang_on(val, hang_interrupt, err, errlen);
+	return hang_on((unsigned)v, hang_interrupt, err, errlen);
 }
 
 static struct spinlock deadlock_a = SPINLOCK_INIT("deadlock a");
@@ -149,18 +124,14 @@ embrace(struct spinlock *mine, struct spinlock *other)
 static void
 deadlock_thread(void *arg)
 {
-	(void)arg;
 	embrace(&deadlock_b, &deadlock_a);
 }
 
 static int
-deadlock_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+deadlock_set(int64_t v, char *err, size_t errlen)
 {
-	int error;
-
-	(void)s;
-	if (!asked(val, err, errlen, &error))
-		return error;
+	if (v == 0)
+		return 0;
 	if (ncpus < 2) {
 		snprintf(err, errlen, "takes 2 CPUs, and there is %u", ncpus);
 		return -EINVAL;
@@ -171,14 +142,15 @@ deadlock_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return 0;
 }
 
-SYSCTL_PROC(debug_kdb_hang, "debug.kdb.hang", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get, hang_set,
-	    "write a CPU's number to hang it with interrupts off");
-SYSCTL_PROC(debug_kdb_hang_interrupt, "debug.kdb.hang_interrupt", SYSCTL_TYPE_INT, SYSCTL_WR,
-	    zero_get, hang_interrupt_set,
-	    "write a CPU's number to hang it in an interrupt handler");
-SYSCTL_PROC(debug_kdb_deadlock, "debug.kdb.deadlock", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get,
-	    deadlock_set, "write 1 to have two CPUs wait for each other's spin lock");
-SYSCTL_PROC(debug_kdb_trap, "debug.kdb.trap", SYSCTL_TYPE_INT, SYSCTL_WR, zero_get, trap_set,
-	    "write 1 to write through a bad pointer in the kernel");
-SYSCTL_PROC(debug_kdb_stack_overflow, "debug.kdb.stack_overflow", SYSCTL_TYPE_INT, SYSCTL_WR,
-	    zero_get, stack_overflow_set, "write 1 to run out of kernel stack");
+SYSCTL_COMMAND(debug_kdb_panic, "debug.kdb.panic", death_panic, "write 1 to panic");
+SYSCTL_COMMAND(debug_kdb_trap, "debug.kdb.trap", death_trap,
+	       "write 1 to write through a bad pointer in the kernel");
+SYSCTL_COMMAND(debug_kdb_stack_overflow, "debug.kdb.stack_overflow", death_stack_overflow,
+	       "write 1 to run out of kernel stack");
+SYSCTL_INT_CALL(debug_kdb_hang, "debug.kdb.hang", SYSCTL_WR, NULL, hang_set, 0, MAX_CPUS - 1,
+		"write a CPU's number to hang it with interrupts off");
+SYSCTL_INT_CALL(debug_kdb_hang_interrupt, "debug.kdb.hang_interrupt", SYSCTL_WR, NULL,
+		hang_interrupt_set, 0, MAX_CPUS - 1,
+		"write a CPU's number to hang it in an interrupt handler");
+SYSCTL_INT_CALL(debug_kdb_deadlock, "debug.kdb.deadlock", SYSCTL_WR, NULL, deadlock_set, 0, 1,
+		"write 1 to have two CPUs wait for each other's spin lock");

@@ -91,8 +91,8 @@ kdb_loop(void)
 	stop.command = kdb.pager = kdb.running = kdb.quit = false;
 }
 
-static struct kdb_place
-place_of(struct arch_trapframe *tf)
+struct kdb_place
+kdb_place_of(struct arch_trapframe *tf)
 {
 	return (struct kdb_place){.pc = arch_tf_pc(tf),
 				  .fp = arch_tf_fp(tf),
@@ -146,7 +146,7 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 			kdb_resume_machine();
 			return;
 		case KDB_STEPPED_PROMPT:
-			kdb.place = place_of(tf);
+			kdb.place = kdb_place_of(tf);
 			kdb.stepped = true;
 			/* Also where it took a breakpoint to step: a loop of exclusives. */
 			kdb_ask(names[ENTRY_STEP], point);
@@ -154,7 +154,7 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 		}
 	}
 	kdb_stop_machine(tf);
-	kdb.place = place_of(tf);
+	kdb.place = kdb_place_of(tf);
 	switch (kdb_temporary_hit(tf, why, &asked)) {
 	case KDB_TEMPORARY_OTHER:
 		if (kdb_go_on(tf))
@@ -187,7 +187,7 @@ kdb_alarm(struct arch_trapframe *tf, const char *why)
 	if (kdb_panic_action() != KDB_ACTION_DEBUG)
 		panic_trap(tf, "%s", why);
 	kdb_stop_machine(tf);
-	kdb.place = place_of(tf);
+	kdb.place = kdb_place_of(tf);
 	kdb_ask(why, -1);
 }
 

@@ -321,7 +321,6 @@ kdb_command_break(char *mod, char *args)
 	const char *text = args;
 	uint64_t addr;
 
-	(void)mod;
 	while (*text == ' ')
 		text++;
 	if (*text == '\0') {
@@ -353,7 +352,6 @@ kdb_command_watch(char *mod, char *args)
 	uint64_t addr, size, v;
 	char *rest, *word;
 
-	(void)mod;
 	if (!kdb_expr(&text, &addr))
 		return;
 	rest = args + (text - args);
@@ -387,7 +385,6 @@ kdb_command_delete(char *mod, char *args)
 	char *word = kdb_word(&args);
 	uint64_t number;
 
-	(void)mod;
 	if (word != NULL && strcmp(word, "all") == 0) {
 		point_count = 0;
 		return;

@@ -42,8 +42,6 @@ kdb_command_capture(char *mod, char *args)
 	size_t have = 0, n;
 	bool closed = false;
 
-	(void)mod;
-	(void)args;
 	kdb.pager = false;
 	ktr_stream_open(&stream, KTR_STREAM_STOPPED);
 	kdb_printf("-----BEGIN KTR STREAM-----\n");

@@ -25,8 +25,6 @@ static void kdb_command_help(char *mod, char *args);
 static void
 kdb_command_reboot(char *mod, char *args)
 {
-	(void)mod;
-	(void)args;
 	ktr_flush_finish();
 	arch_reboot();
 }
@@ -37,7 +35,6 @@ kdb_command_poweroff(char *mod, char *args)
 	uint64_t status = stop_panicked() ? 101 : 0;
 	char *word = kdb_word(&args);
 
-	(void)mod;
 	/* As for programs: more means something else outside (qemu/boot). */
 	if (word != NULL && (!kdb_number(word, &status) || status > 63)) {
 		kdb_printf("poweroff: status \"%s\": expected 0 to 63\n", word);
@@ -53,7 +50,6 @@ kdb_command_print(char *mod, char *args)
 	const char *text = args;
 	uint64_t v;
 
-	(void)mod;
 	if (!kdb_expr(&text, &v))
 		return;
 	kdb_printf("%#llx %lld ", (unsigned long long)v, (long long)v);
@@ -156,7 +152,6 @@ kdb_command_help(char *mod, char *args)
 	const char *word = kdb_word(&args);
 	bool found = false;
 
-	(void)mod;
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (word == NULL || strcmp(commands[i].name, word) == 0) {
 			found = true;

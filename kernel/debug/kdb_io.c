@@ -202,7 +202,6 @@ kdb_command_lines(char *mod, char *args)
 	char *word = kdb_word(&args);
 	uint64_t n;
 
-	(void)mod;
 	if (word == NULL)
 		kdb_printf("%u\n", rows);
 	else if (!kdb_number(word, &n) || n > 1000 || (n > 0 && n < 3))

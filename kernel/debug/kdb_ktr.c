@@ -113,15 +113,15 @@ start_at(const struct place *p, bool newer)
 	}
 }
 
-/* CPU whose cursor has the newest event, or the oldest; STOP_NOBODY at the end. */
+/* CPU whose cursor has the newest event, or the oldest; KDB_NO_CPU at the end. */
 static int
 extreme(bool oldest)
 {
-	int best = STOP_NOBODY;
+	int best = KDB_NO_CPU;
 
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (cursors[cpu].valid &&
-		    (best == STOP_NOBODY ||
+		    (best == KDB_NO_CPU ||
 		     is_newer(cursors[cpu].entry.ticks, cpu, cursors[best].entry.ticks,
 			      (unsigned)best) != oldest))
 			best = (int)cpu;
@@ -137,15 +137,13 @@ struct style {
  * As ktrdump computes it, to the nanosecond; clock_ticks_to_ns() is faster, and may be less by one.
  * Ticks remain ticks while the clock's rate is not known.
  */
-static unsigned long long
+static uint64_t
 ticks_to_ns(uint64_t ticks)
 {
 	uint64_t boot = clock_boot_ticks(), hz = clock_hz();
 	uint64_t t = ticks > boot ? ticks - boot : 0;
 
-	if (hz == 0)
-		return t;
-	return t / hz * 1000000000 + t % hz * 1000000000 / hz;
+	return hz != 0 ? ktr_ticks_to_ns(t, hz) : t;
 }
 
 static void
@@ -245,29 +243,13 @@ show_modifiers(const char *mod, struct style *style)
 }
 
 static void
-show_stats(void)
-{
-	struct ktr_stats s;
-
-	kdb_printf("%3s %12s %12s %12s %12s %12s\n", "cpu", "recorded", "delivered", "resident",
-		   "overwritten", "suppressed");
-	for (unsigned cpu = 0; cpu < MAX_CPUS && !kdb.quit; cpu++)
-		if (ktr_stats_get(cpu, &s))
-			kdb_printf("%3u %12llu %12llu %12llu %12llu %12llu\n", cpu,
-				   (unsigned long long)s.recorded, (unsigned long long)s.delivered,
-				   (unsigned long long)s.resident,
-				   (unsigned long long)s.overwritten,
-				   (unsigned long long)s.suppressed);
-}
-
-static void
 show_events(const struct kdb_filter *f, struct style *style)
 {
 	uint64_t left = f->count;
 	bool first = true;
 	int cpu;
 
-	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != STOP_NOBODY) {
+	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != KDB_NO_CPU) {
 		if (wanted((unsigned)cpu, f)) {
 			if (first) {
 				style->zero = marked.set ? marked.ticks : cursors[cpu].entry.ticks;
@@ -291,7 +273,7 @@ kdb_command_show_ktr(char *mod, char *args)
 	while (*args == ' ')
 		args++;
 	if (strcmp(args, "stats") == 0) {
-		show_stats();
+		kdb_sysctl_show("debug.ktr.stats");
 		return;
 	}
 	if (!show_modifiers(mod, &style) || !kdb_filter_parse("show ktr", args, &f))
@@ -336,7 +318,7 @@ kdb_command_search(char *mod, char *args)
 	} else {
 		start_newest();
 	}
-	while (!kdb.quit && (cpu = extreme(f.newer)) != STOP_NOBODY) {
+	while (!kdb.quit && (cpu = extreme(f.newer)) != KDB_NO_CPU) {
 		if (wanted((unsigned)cpu, &f)) {
 			set_place(&found, (unsigned)cpu);
 			print_event((unsigned)cpu, &style);
@@ -421,7 +403,7 @@ kdb_print_events(unsigned count)
 		return;
 	}
 	kdb_printf("last %llu events:\n", (unsigned long long)n);
-	for (; n > 0 && (cpu = extreme(true)) != STOP_NOBODY; n--) {
+	for (; n > 0 && (cpu = extreme(true)) != KDB_NO_CPU; n--) {
 		print_event((unsigned)cpu, &style);
 		step((unsigned)cpu, true);
 	}

@@ -82,7 +82,6 @@ kdb_show_alllocks(char *args)
 		found += copy.mutexes;
 		mutexes_of(t, &copy);
 	}
-	(void)args;
 	if (found == 0)
 		kdb_printf("no lock is held\n");
 }

@@ -100,10 +100,7 @@ kdb_panic(uintptr_t pc, uintptr_t fp, uintptr_t sp, const char *fmt, va_list ap)
 void
 panic_trap(struct arch_trapframe *tf, const char *fmt, ...)
 {
-	struct kdb_place place = {.pc = arch_tf_pc(tf),
-				  .fp = arch_tf_fp(tf),
-				  .sp = arch_tf_sp(tf),
-				  .tf = tf};
+	struct kdb_place place = kdb_place_of(tf);
 	va_list ap;
 
 	va_start(ap, fmt);

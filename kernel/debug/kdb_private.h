@@ -49,6 +49,9 @@ void kdb_loop(void);
 /* Back to the prompt after a fault or a panic in a command; returns when there is none to go to. */
 void kdb_recover(const char *what, uintptr_t pc);
 
+/* Where a trap struck. */
+struct kdb_place kdb_place_of(struct arch_trapframe *tf);
+
 /* kdb_panic.c: struct panic_ops' stop. */
 void kdb_panic(uintptr_t pc, uintptr_t fp, uintptr_t sp, const char *fmt, va_list ap);
 
@@ -204,6 +207,8 @@ void kdb_command_capture(char *mod, char *args);
 
 /* kdb_sysctl.c */
 void kdb_command_sysctl(char *mod, char *args);
+/* The value of a sysctl that there is. */
+void kdb_sysctl_show(const char *name);
 
 /* kdb_command.c: runs one line. */
 void kdb_run(char *line);

@@ -21,8 +21,6 @@ extern const char __text_start[], __text_end[];
 void
 kdb_command_continue(char *mod, char *args)
 {
-	(void)mod;
-	(void)args;
 	if (stop_panicked())
 		kdb_printf("continue: there is no way on after a panic; use poweroff or reboot\n");
 	else
@@ -51,7 +49,6 @@ kdb_command_step(char *mod, char *args)
 	char *word = kdb_word(&args);
 	uint64_t n = 1;
 
-	(void)mod;
 	if (word != NULL && (!kdb_number(word, &n) || n == 0 || n > STEP_MAX))
 		kdb_printf("step: \"%s\": expected 1 to %d instructions\n", word, STEP_MAX);
 	else if (!cannot_step("step"))
@@ -61,8 +58,6 @@ kdb_command_step(char *mod, char *args)
 void
 kdb_command_next(char *mod, char *args)
 {
-	(void)mod;
-	(void)args;
 	if (!cannot_step("next"))
 		kdb_step_want(0, true);
 }
@@ -74,7 +69,6 @@ kdb_command_until(char *mod, char *args)
 	struct kdb_frame at = {0};
 	uint64_t addr;
 
-	(void)mod;
 	if (cannot_step("until"))
 		return;
 	if (kdb_more_words(&text)) {
@@ -109,7 +103,6 @@ kdb_command_call(char *mod, char *args)
 	const char *text = args;
 	unsigned n = 0;
 
-	(void)mod;
 	if (!kdb_expr(&text, &addr))
 		return;
 	for (; kdb_more_words(&text); n++)

@@ -114,7 +114,6 @@ kdb_register(const char *name, uint64_t *v)
 static void
 show_registers(char *args)
 {
-	(void)args;
 	if (kdb.place.tf != NULL)
 		arch_tf_print(kdb.place.tf);
 	else
@@ -140,7 +139,6 @@ kdb_command_show(char *mod, char *args)
 {
 	char *what = kdb_word(&args), *slash;
 
-	(void)mod;
 	slash = what != NULL ? strchr(what, '/') : NULL;
 	if (slash != NULL)
 		*slash++ = '\0';

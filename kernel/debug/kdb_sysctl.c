@@ -1,8 +1,8 @@
 /*
  * kdb_sysctl.c - sysctls at the debugger's prompt.
  *
- * A stopped machine cannot take the sysctl mutex, nor patch code on all CPUs: plain numbers are
- * written at once, what has a handler is kept and done by a thread as soon as the machine runs.
+ * A stopped machine cannot take the sysctl mutex, nor patch code on all CPUs. So a variable is
+ * written at once, and what a function sets is kept, and set by a thread when the machine runs.
  * Locking: `pending` is a ring that only the debugger fills, while the machine is stopped, and only
  * one thread empties. That thread may be stopped at any instruction: an entry is its own until it
  * counts it as taken.
@@ -16,7 +16,8 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/sysctl.h"
+#include "kernel/sysctl/registry.h"
+#include "kernel/sysctl/value.h"
 
 #define PENDING_MAX 8
 
@@ -54,22 +55,29 @@ kdb_apply_deferred(void)
 }
 
 static void
-kdb_sysctl_print(const struct sysctl *s)
+kdb_sysctl_text(const struct sysctl *s)
 {
 	static char text[4096];
 	struct sbuf out;
 
 	sbuf_init(&out, text, sizeof(text));
-	if (s->get != NULL)
-		s->get(s, &out);
-	else if (s->type == SYSCTL_TYPE_U64)
-		sbuf_printf(&out, "%#llx", (unsigned long long)*(uint64_t *)s->var);
-	else
-		sbuf_printf(&out, "%d", *(int *)s->var);
-	kdb_printf("%s: ", s->name);
+	sysctl_print(s, &out);
 	for (const char *p = text; *p != '\0'; p++)
 		kdb_printf("%c", *p);
 	kdb_printf("%s\n", sbuf_is_cut(&out) ? "..." : "");
+}
+
+static void
+kdb_sysctl_print(const struct sysctl *s)
+{
+	kdb_printf("%s: ", s->name);
+	kdb_sysctl_text(s);
+}
+
+void
+kdb_sysctl_show(const char *name)
+{
+	kdb_sysctl_text(sysctl_find(name));
 }
 
 static void
@@ -88,32 +96,16 @@ kdb_sysctl_defer(const struct sysctl *s, const char *value)
 static void
 kdb_sysctl_set(const struct sysctl *s, const char *value)
 {
-	bool minus = value[0] == '-';
-	uint64_t v;
+	char err[160];
 
-	if ((s->flags & SYSCTL_WR) == 0) {
+	if ((s->flags & SYSCTL_WR) == 0)
 		kdb_printf("%s: is read-only\n", s->name);
-		return;
-	}
-	if (s->var == NULL || s->set != NULL) {
+	else if (s->var == NULL)
 		kdb_sysctl_defer(s, value);
-		return;
-	}
-	if (!kdb_number(value + minus, &v)) {
-		kdb_printf("%s: \"%s\": expected a number\n", s->name, value);
-		return;
-	}
-	if (s->type == SYSCTL_TYPE_U64 && !minus) {
-		*(uint64_t *)s->var = v;
-	} else if (v > INT32_MAX || (minus ? -(int64_t)v : (int64_t)v) < s->min ||
-		   (minus ? -(int64_t)v : (int64_t)v) > s->max) {
-		kdb_printf("%s: \"%s\": expected %lld to %lld\n", s->name, value, (long long)s->min,
-			   (long long)s->max);
-		return;
-	} else {
-		*(int *)s->var = minus ? -(int)v : (int)v;
-	}
-	kdb_sysctl_print(s);
+	else if (sysctl_value_set(s, value, err, sizeof(err)) < 0)
+		kdb_printf("%s: %s\n", s->name, err);
+	else
+		kdb_sysctl_print(s);
 }
 
 void
@@ -123,7 +115,6 @@ kdb_command_sysctl(char *mod, char *args)
 	char *name = kdb_word(&args), *value;
 	size_t len;
 
-	(void)mod;
 	if (name == NULL) {
 		kdb_printf("sysctl: expected NAME or NAME=VALUE\n");
 		return;
@@ -133,7 +124,7 @@ kdb_command_sysctl(char *mod, char *args)
 		*value++ = '\0';
 	len = strlen(name);
 	if (len > 0 && name[len - 1] == '.' && value == NULL) {
-		for (s = sysctl_next(NULL); s != NULL && !kdb.quit; s = sysctl_next(s))
+		for (s = sysctl_after(""); s != NULL && !kdb.quit; s = sysctl_after(s->name))
 			if (strncmp(s->name, name, len) == 0)
 				kdb_printf("%s\n", s->name);
 		return;

@@ -106,8 +106,6 @@ kdb_command_ps(char *mod, char *args)
 	const struct thread *t = NULL;
 	struct thread copy;
 
-	(void)mod;
-	(void)args;
 	kdb_printf("%6s %4s %3s %-8s %-12s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE",
 		   "WAITS FOR", "PGRP", "UID", "NAME");
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++)
@@ -221,7 +219,6 @@ kdb_show_sleepq(char *args)
 	char why[KDB_NAMELEN];
 	struct thread c;
 
-	(void)args;
 	kdb_printf("%-18s %-12s %s\n", "CHANNEL", "WAITS FOR", "THREAD");
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &c)) != NULL; n++) {
 		if (c.chan == NULL)

@@ -195,7 +195,6 @@ kdb_command_bt(char *mod, char *args)
 	const struct thread *t;
 	uint64_t n;
 
-	(void)mod;
 	if (word == NULL) {
 		kdb_backtrace();
 	} else if (strcmp(word, "cpu") != 0) {

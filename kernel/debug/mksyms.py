@@ -12,13 +12,15 @@ import sys
 
 
 def symbols(cross, image):
-    """(address, name) of functions and objects, by address; the first name of an address wins."""
+    """(address, name) of functions and objects, by address. The first name of an address wins, but a section's mark (__…)."""
     out = subprocess.run([cross + "nm", "-n", image], check=True, capture_output=True, text=True).stdout
     found = {}
     for line in out.splitlines():
         addr, kind, name = line.split(None, 2)
         if kind in "tTdDbBrR" and int(addr, 16) >= 1 << 63 and not name.startswith((".L", "__ksyms")):
-            found.setdefault(int(addr, 16), name)
+            known = found.setdefault(int(addr, 16), name)
+            if known.startswith("__") and not name.startswith("__"):
+                found[int(addr, 16)] = name
     return sorted(found.items())
 
 

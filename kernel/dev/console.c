@@ -14,7 +14,6 @@
 #include "kernel/dev/uart.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
-#include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
@@ -103,7 +102,6 @@ console_key(char c)
 static void
 console_input(void *arg, uint8_t c, bool brk)
 {
-	(void)arg;
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
 		panic_ask("serial break");
@@ -180,15 +178,10 @@ console_write_some(const char *buf, size_t len)
 	return n;
 }
 
-static void
-console_get_dropped(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+console_dropped(void)
 {
-	(void)s;
-	sbuf_printf(out, "%llu",
-		    console_uart == NULL
-			? 0ull
-			: (unsigned long long)__atomic_load_n(&console_uart->dropped,
-							      __ATOMIC_RELAXED));
+	return console_uart == NULL ? 0 : __atomic_load_n(&console_uart->dropped, __ATOMIC_RELAXED);
 }
-SYSCTL_PROC(kern_console_dropped, "kern.console.dropped", SYSCTL_TYPE_U64, 0, console_get_dropped,
-	    NULL, "characters that the console's serial line did not take in time");
+SYSCTL_U64_CALL(kern_console_dropped, "kern.console.dropped", 0, console_dropped, NULL,
+		"characters that the console's serial line did not take in time");

@@ -43,7 +43,6 @@ static struct {
 static void
 tty_echo(void *arg, const char *text, size_t n)
 {
-	(void)arg;
 	console_echo(text, n);
 }
 
@@ -73,7 +72,6 @@ tty_open(struct file *f)
 {
 	struct proc *p = curproc();
 
-	(void)f;
 	spin_lock(&tty.lock);
 	if (tty.fg_pgid == 0 && p != NULL) {
 		tty.fg_pgid = p->pgid;
@@ -241,7 +239,6 @@ tty_write(struct file *f, struct uio *u)
 	size_t done = 0;
 	int error = 0;
 
-	(void)f;
 	/* Whoever holds SIGTTOU off may write. */
 	if (tty.ldisc.t.c_lflag & TOSTOP && tty_await_foreground(SIGTTOU) < 0)
 		return -EIO;
@@ -308,7 +305,6 @@ tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 	struct termios t;
 	int32_t pgid;
 
-	(void)f;
 	spin_lock(&tty.lock);
 	t = tty.ldisc.t;
 	pgid = (int32_t)tty.fg_pgid;

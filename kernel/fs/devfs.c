@@ -52,7 +52,6 @@ dev_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	const struct dev *d = vn->data;
 
-	(void)off;
 	return d->ops->read != NULL ? d->ops->read(f, u) : -EINVAL;
 }
 
@@ -61,7 +60,6 @@ dev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	const struct dev *d = vn->data;
 
-	(void)off;
 	return d->ops->write != NULL ? d->ops->write(f, u) : -EINVAL;
 }
 
@@ -107,8 +105,6 @@ devfs_register(const char *name, const struct dev_ops *ops, void *arg)
 static int64_t
 null_read(struct file *f, struct uio *u)
 {
-	(void)f;
-	(void)u;
 	return 0;
 }
 
@@ -117,7 +113,6 @@ null_write(struct file *f, struct uio *u)
 {
 	size_t n = u->resid;
 
-	(void)f;
 	u->resid = 0;
 	return (int64_t)n;
 }
@@ -128,7 +123,6 @@ zero_read(struct file *f, struct uio *u)
 	size_t start = u->resid;
 	int error = 0;
 
-	(void)f;
 	while (u->resid > 0 && error == 0) {
 		error = uio_put_zero(u, ZERO_PIECE);
 		if (error == 0 && u->resid > 0 && proc_signal_pending())

@@ -89,7 +89,6 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	size_t start = u->resid;
 	int error;
 
-	(void)off;
 	if (start == 0)
 		return 0;
 	mutex_lock(&vn->lock);
@@ -159,7 +158,6 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	size_t start = u->resid, together = start <= PIPE_BUF ? start : 1;
 	int error = 0;
 
-	(void)off;
 	if (start == 0)
 		return 0;
 	mutex_lock(&vn->lock);

@@ -103,7 +103,6 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	size_t start = u->resid;
 	int error = 0;
 
-	(void)f;
 	mutex_lock(&vn->lock);
 	for (unsigned n = 0; u->resid > 0 && *off < vn->size && error == 0; n++) {
 		uint64_t in_page = *off % PAGE_SIZE, left = vn->size - *off;

@@ -1,10 +1,9 @@
 /*
- * printf.c - kernel output: the message buffer (dmesg) and the console. The formats are
- * ktr/fmt.c's.
+ * printf.c - kernel output: the message buffer (dmesg) and the console.
  *
- * The message buffer is a ring of text that always holds the newest. A writer claims room by one
- * atomic addition and then copies, so any context may write at any time, an NMI inside a write too;
- * a reader may meet, in the piece that is being written just then, what stood there one turn
+ * The message buffer is a ring that keeps the newest text. A writer claims room by one atomic
+ * addition, and then copies. So any context may write at any time, also an NMI that interrupts a
+ * writer. A reader may find, in a piece that is just being written, the text that stood there
  * before. Locking: none here; the console has its own.
  */
 #include "kernel/lib/printf.h"
@@ -16,7 +15,6 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
-#include "ktr/fmt.h"
 
 #define MSGBUF_SIZE  65536u /* a power of two */
 #define PRINTK_PIECE 192    /* what goes out at once: a line stays whole up to this */
@@ -126,32 +124,13 @@ warnk(const char *fmt, ...)
 	va_end(ap);
 }
 
-int
-vsnprintf(char *buf, size_t size, const char *fmt, va_list ap)
-{
-	return fmt_vsnprintf(buf, size, fmt, ap);
-}
-
-int
-snprintf(char *buf, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = fmt_vsnprintf(buf, size, fmt, ap);
-	va_end(ap);
-	return n;
-}
-
 static void
 msgbuf_get(const struct sysctl *s, struct sbuf *out)
 {
 	uint64_t head = __atomic_load_n(&msgbuf_head, __ATOMIC_RELAXED), at = 0;
 
-	(void)s;
 	if (head > MSGBUF_SIZE) {
-		/* The oldest line is cut: start behind it. */
+		/* The oldest line has lost its beginning: start after it. */
 		at = head - MSGBUF_SIZE;
 		while (at < head && msgbuf[at % MSGBUF_SIZE] != '\n')
 			at++;
@@ -167,7 +146,6 @@ msgbuf_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-SYSCTL_PROC(kern_msgbuf, "kern.msgbuf", SYSCTL_TYPE_TEXT, 0, msgbuf_get, NULL,
-	    "the kernel's messages, oldest first");
+SYSCTL_TEXT(kern_msgbuf, "kern.msgbuf", 0, msgbuf_get, NULL, "the kernel's messages, oldest first");
 SYSCTL_INT(kern_quiet, "kern.quiet", SYSCTL_WR | SYSCTL_TUN, &printk_quiet, 0, 1,
 	   "1: messages that are no warnings stay off the console");

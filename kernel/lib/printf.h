@@ -1,15 +1,17 @@
 /*
- * printf.h - kernel output. Formats as in C without floating point; the engine is ktr/fmt.c.
+ * printf.h - kernel output. Formats as in C without floating point (ktr/fmt.h).
  *
- * printk() and warnk() write to the message buffer (dmesg) and to the console. Any context, also
- * NMI and panic: they never sleep; when the console lock is taken by the same CPU the text goes to
- * the message buffer only.
+ * printk() and warnk() write to the message buffer (dmesg) and to the console. They never sleep:
+ * any context, also NMI and panic. A CPU that is interrupted inside the console's output, and
+ * prints again, reaches the message buffer only.
  */
 #pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "ktr/fmt.h"
 
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
@@ -18,9 +20,9 @@ void printk(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void vprintk(const char *fmt, va_list ap);
 /* Something is wrong: always on the console. */
 void warnk(const char *fmt, ...) PRINTF_LIKE(1, 2);
-/* C99 meaning: returns the length that the whole text has. */
-int snprintf(char *buf, size_t size, const char *fmt, ...) PRINTF_LIKE(3, 4);
-int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
+/* As in C99. */
+#define snprintf  fmt_snprintf
+#define vsnprintf fmt_vsnprintf
 
 /*
  * Where printk() and warnk() write besides the message buffer: all n bytes, from any context; false

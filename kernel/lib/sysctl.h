@@ -1,13 +1,14 @@
 /*
- * sysctl.h - named variables, read and written as text: by the sysctl system call, by the debugger
- * and, under the same names, as loader tunables. Each is one entry in a linker section.
+ * sysctl.h - named variables, read and written as text: by the system call sysctl, by the debugger
+ * and, under the same names, by loader parameters. Whoever has such a variable declares it; each
+ * declaration is an entry in a linker section, which kernel/sysctl/registry.h looks through.
  *
  *   static int hz = 100;
  *   SYSCTL_INT(kern_hz, "kern.hz", SYSCTL_TUN, &hz, 10, 1000, "clock ticks a second");
  *
- * Handlers run in thread context with the sysctl mutex held, except for tunables at boot: then
- * before any thread, and with no heap unless SYSCTL_LATE is given (applied again after the heap
- * exists).
+ * Functions run in thread context with the sysctl mutex held; a loader parameter sets its variable
+ * before there are threads, and before the heap unless SYSCTL_LATE is given. At the debugger's
+ * prompt value() and get() run on a stopped machine.
  */
 #pragma once
 
@@ -17,23 +18,25 @@
 
 #define SYSCTL_WR   1 /* may be written at run time */
 #define SYSCTL_TUN  2 /* may be set by a loader parameter */
-#define SYSCTL_LATE 4 /* the tunable is applied when heap and threads exist, not at once */
+#define SYSCTL_LATE 4 /* the parameter is applied when heap and threads exist, not at once */
 
 enum sysctl_type { SYSCTL_TYPE_INT, SYSCTL_TYPE_U64, SYSCTL_TYPE_TEXT };
 
-struct sbuf; /* kernel/lib/sbuf.h: text that grows, or is counted when its room is used up */
+struct sbuf; /* kernel/lib/sbuf.h */
 
 struct sysctl {
 	const char *name, *descr;
 	enum sysctl_type type;
 	uint8_t flags;
-	void *var;        /* int or uint64_t; NULL with handlers */
+	/* A number: a variable, or functions; without any it reads 0. */
+	void *var;        /* int or uint64_t */
 	int64_t min, max; /* of an int */
+	uint64_t (*value)(void);
+	void (*run)(void); /* done when 1 is written */
+	/* v is in range. 0, or a negative errno with a sentence in err, of errlen > 0 bytes. */
+	int (*apply)(int64_t v, char *err, size_t errlen);
+	/* Text: printed to out; val is NUL-terminated and trimmed, results as of apply(). */
 	void (*get)(const struct sysctl *s, struct sbuf *out);
-	/*
-	 * val is NUL-terminated and trimmed. 0, or a negative errno with a sentence in err (errlen
-	 * > 0) that says what was found and what was expected.
-	 */
 	int (*set)(const struct sysctl *s, const char *val, char *err, size_t errlen);
 };
 
@@ -41,6 +44,7 @@ struct sysctl {
 	static const struct sysctl sysctl_##ident \
 	    __attribute__((section("sysctls"), used, aligned(8)))
 
+/* An int, or a 64-bit number, in a variable. */
 #define SYSCTL_INT(ident, nm, fl, ptr, lo, hi, ds)      \
 	SYSCTL_ENTRY(ident) = {.name = nm,              \
 			       .descr = ds,             \
@@ -52,14 +56,36 @@ struct sysctl {
 #define SYSCTL_U64(ident, nm, fl, ptr, ds) \
 	SYSCTL_ENTRY(                      \
 	    ident) = {.name = nm, .descr = ds, .type = SYSCTL_TYPE_U64, .flags = fl, .var = ptr}
-/* Handlers: setf NULL is read-only. */
-#define SYSCTL_PROC(ident, nm, ty, fl, getf, setf, ds) \
-	SYSCTL_ENTRY(                                  \
-	    ident) = {.name = nm, .descr = ds, .type = ty, .flags = fl, .get = getf, .set = setf}
-
-/* All of these: thread context, or early boot. Results are negative errnos; err gets a sentence. */
-const struct sysctl *sysctl_find(const char *name);
-/* The one after s in order of names; NULL gives the first; NULL after the last. */
-const struct sysctl *sysctl_next(const struct sysctl *s);
-void sysctl_get_text(const struct sysctl *s, struct sbuf *out);
-int sysctl_set_text(const char *name, const char *val, char *err, size_t errlen);
+/* The same by functions: an int from lo to hi; a 64-bit number, applyf NULL: read-only. */
+#define SYSCTL_INT_CALL(ident, nm, fl, valuef, applyf, lo, hi, ds) \
+	SYSCTL_ENTRY(ident) = {.name = nm,                         \
+			       .descr = ds,                        \
+			       .type = SYSCTL_TYPE_INT,            \
+			       .flags = fl,                        \
+			       .value = valuef,                    \
+			       .apply = applyf,                    \
+			       .min = lo,                          \
+			       .max = hi}
+#define SYSCTL_U64_CALL(ident, nm, fl, valuef, applyf, ds) \
+	SYSCTL_ENTRY(ident) = {.name = nm,                 \
+			       .descr = ds,                \
+			       .type = SYSCTL_TYPE_U64,    \
+			       .flags = fl,                \
+			       .value = valuef,            \
+			       .apply = applyf}
+/* A command: writing 1 runs fn, and it reads 0. */
+#define SYSCTL_COMMAND(ident, nm, fn, ds)               \
+	SYSCTL_ENTRY(ident) = {.name = nm,              \
+			       .descr = ds,             \
+			       .type = SYSCTL_TYPE_INT, \
+			       .flags = SYSCTL_WR,      \
+			       .run = fn,               \
+			       .max = 1}
+/* Text by functions; setf NULL: read-only. */
+#define SYSCTL_TEXT(ident, nm, fl, getf, setf, ds)       \
+	SYSCTL_ENTRY(ident) = {.name = nm,               \
+			       .descr = ds,              \
+			       .type = SYSCTL_TYPE_TEXT, \
+			       .flags = fl,              \
+			       .get = getf,              \
+			       .set = setf}

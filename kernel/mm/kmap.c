@@ -171,7 +171,6 @@ free_page(uint64_t *pte, uintptr_t va, void *list)
 {
 	void *page = phys_to_virt(arch_pte_pa(*pte)), **head = list;
 
-	(void)va;
 	*pte = 0;
 	*(void **)page = *head; /* freed only when no CPU can reach it */
 	*head = page;
@@ -180,15 +179,12 @@ free_page(uint64_t *pte, uintptr_t va, void *list)
 static void
 forget_page(uint64_t *pte, uintptr_t va, void *arg)
 {
-	(void)va;
-	(void)arg;
 	*pte = 0;
 }
 
 static void
 flush_all(void *arg)
 {
-	(void)arg;
 	arch_tlb_flush_all();
 }
 

@@ -148,7 +148,6 @@ forget_page(uint64_t *pte, uintptr_t va, void *arg)
 	struct vmspace *vm = arg;
 	uint64_t pa = arch_pte_pa(*pte);
 
-	(void)va;
 	*pte = 0;
 	vm->resident--;
 	page_unref(phys_to_virt(pa));

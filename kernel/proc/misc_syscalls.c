@@ -86,7 +86,6 @@ sys_brk(const uint64_t a[6])
 int64_t
 sys_sched_yield(const uint64_t a[6])
 {
-	(void)a;
 	sched_yield();
 	return 0;
 }
@@ -131,14 +130,12 @@ sys_clock_gettime(const uint64_t a[6])
 int64_t
 sys_getpid(const uint64_t a[6])
 {
-	(void)a;
 	return curproc()->pid;
 }
 
 int64_t
 sys_gettid(const uint64_t a[6])
 {
-	(void)a;
 	return curthread()->tid;
 }
 
@@ -153,7 +150,6 @@ sys_getppid(const uint64_t a[6])
 {
 	uint32_t pid;
 
-	(void)a;
 	spin_lock(&proc_lock); /* without it the parent may end and be freed between two looks */
 	pid = curproc()->parent->pid;
 	spin_unlock(&proc_lock);
@@ -163,7 +159,6 @@ sys_getppid(const uint64_t a[6])
 int64_t
 sys_getuid(const uint64_t a[6])
 {
-	(void)a;
 	return curproc()->uid;
 }
 

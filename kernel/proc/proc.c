@@ -94,7 +94,6 @@ fork_return(void *arg)
 {
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
-	(void)arg;
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);
@@ -142,7 +141,6 @@ fork_current(void)
 int64_t
 sys_fork(const uint64_t a[6])
 {
-	(void)a;
 	return fork_current();
 }
 
@@ -353,7 +351,6 @@ print_kernel_thread(struct thread *t, void *arg)
 static void
 get_procs(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	thread_each(print_kernel_thread, out);
 	spin_lock(&proc_lock);
 	list_for_each (l, &procs) {
@@ -368,5 +365,5 @@ get_procs(const struct sysctl *s, struct sbuf *out)
 	}
 	spin_unlock(&proc_lock);
 }
-SYSCTL_PROC(kern_proc, "kern.proc", SYSCTL_TYPE_TEXT, 0, get_procs, NULL,
+SYSCTL_TEXT(kern_proc, "kern.proc", 0, get_procs, NULL,
 	    "processes and kernel threads: PID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

@@ -47,7 +47,6 @@ entry_syscall(struct arch_trapframe *tf)
 void
 entry_user_return(struct arch_trapframe *tf)
 {
-	(void)tf;
 	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED)) {
 		arch_irq_enable();
 		proc_deliver_signals();

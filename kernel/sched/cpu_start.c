@@ -27,8 +27,7 @@
 
 #define START_WAIT_MS 1000
 
-static int ncpus_value = 1;
-SYSCTL_INT(hw_ncpu, "hw.ncpu", 0, &ncpus_value, 1, MAX_CPUS, "CPUs that run");
+SYSCTL_INT(hw_ncpu, "hw.ncpu", 0, &ncpus, 1, MAX_CPUS, "CPUs that run");
 
 static int maxcpus = MAX_CPUS;
 SYSCTL_INT(hw_maxcpus, "hw.maxcpus", SYSCTL_TUN, &maxcpus, 1, MAX_CPUS, "CPUs to use at most");
@@ -99,6 +98,5 @@ cpu_start_all(void)
 			break;
 		}
 	}
-	ncpus_value = (int)ncpus;
 	printk("smp: %u CPUs\n", ncpus);
 }

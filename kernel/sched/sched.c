@@ -271,7 +271,12 @@ sched_yield(void)
 void
 sched_preempt(void)
 {
-	if (sched_need_resched())
+	bool wanted;
+
+	irq_push();
+	wanted = __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED);
+	irq_pop();
+	if (wanted)
 		give_away();
 }
 
@@ -280,17 +285,6 @@ sched_preempt_irq(void)
 {
 	CTR1(KTR_SCHED, "preempt: tid %u", curthread()->tid);
 	give_away();
-}
-
-bool
-sched_need_resched(void)
-{
-	bool r;
-
-	irq_push();
-	r = __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED);
-	irq_pop();
-	return r;
 }
 
 void
@@ -387,7 +381,7 @@ sched_idle_ns(unsigned cpu)
 void
 sched_init(void)
 {
-	struct thread *idle = thread_make("idle/0", PRIO_IDLE, NULL, NULL);
+	struct thread *idle = thread_alloc("idle/0", PRIO_IDLE, NULL, NULL);
 
 	if (idle == NULL)
 		panic("no memory for the first thread");
@@ -406,7 +400,7 @@ sched_prepare_cpu(unsigned cpu)
 	struct thread *idle;
 
 	snprintf(name, sizeof(name), "idle/%u", cpu);
-	idle = thread_make(name, PRIO_IDLE, NULL, NULL);
+	idle = thread_alloc(name, PRIO_IDLE, NULL, NULL);
 	if (idle == NULL)
 		return 0;
 	runq_init(&runqs[cpu], cpu, idle);

@@ -17,6 +17,5 @@ void sched_wakeup(struct thread *t);
 void sched_yield(void);
 /* Gives the CPU away if something better waits. Interrupts on, no spin lock held. */
 void sched_preempt(void);
-bool sched_need_resched(void);
 /* Share of the time that CPU has been idle since boot. */
 uint64_t sched_idle_ns(unsigned cpu);

@@ -27,10 +27,9 @@ void sched_preempt_irq(void);
 /* Its identity in the log, and whether its events are refused. Interrupts off. */
 void sched_set_thread(const struct thread *t);
 
-/* thread.c: frees dead threads' stacks. */
+/* thread.c: buries dead threads. */
 void thread_init(void);
 void thread_reap(struct thread *t);
-struct thread *thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg);
 
 /* callout.c: runs what is due on this CPU; returns when the next one is. Timer interrupt. */
 uint64_t callout_run(uint64_t now_ns);

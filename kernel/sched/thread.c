@@ -76,7 +76,7 @@ thread_rename(struct thread *t, const char *name)
 }
 
 struct thread *
-thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
+thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 {
 	struct thread *t = kzalloc(sizeof(*t));
 
@@ -107,15 +107,9 @@ thread_make(const char *name, unsigned char prio, void (*fn)(void *), void *arg)
 }
 
 struct thread *
-thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
-{
-	return thread_make(name, prio, fn, arg);
-}
-
-struct thread *
 thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 {
-	struct thread *t = thread_make(name, prio, fn, arg);
+	struct thread *t = thread_alloc(name, prio, fn, arg);
 
 	if (t != NULL)
 		sched_start(t);
@@ -183,7 +177,6 @@ reaper(void *arg)
 	static void *stacks[64]; /* on their way back to kmap: many at the price of one */
 	unsigned n = 0;
 
-	(void)arg;
 	for (;;) {
 		struct thread *t = next_dead(n == 0);
 		void *stack = t != NULL ? thread_dissolve(t) : NULL;

@@ -11,61 +11,48 @@
 static void
 get_ostype(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, "Kestrel");
 }
-SYSCTL_PROC(kern_ostype, "kern.ostype", SYSCTL_TYPE_TEXT, 0, get_ostype, NULL,
-	    "name of the operating system");
+SYSCTL_TEXT(kern_ostype, "kern.ostype", 0, get_ostype, NULL, "name of the operating system");
 
 static void
 get_version(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_printf(out, "Kestrel, %s, compiled by GCC %s", arch_name, __VERSION__);
 }
-SYSCTL_PROC(kern_version, "kern.version", SYSCTL_TYPE_TEXT, 0, get_version, NULL,
-	    "what the kernel says of itself");
+SYSCTL_TEXT(kern_version, "kern.version", 0, get_version, NULL, "what the kernel says of itself");
 
 static void
 get_machine(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, arch_name);
 }
-SYSCTL_PROC(hw_machine, "hw.machine", SYSCTL_TYPE_TEXT, 0, get_machine, NULL,
+SYSCTL_TEXT(hw_machine, "hw.machine", 0, get_machine, NULL,
 	    "architecture that the kernel is built for");
 
-static void
-get_pagesize(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+pagesize(void)
 {
-	(void)s;
-	sbuf_printf(out, "%lu", PAGE_SIZE);
+	return PAGE_SIZE;
 }
-SYSCTL_PROC(hw_pagesize, "hw.pagesize", SYSCTL_TYPE_INT, 0, get_pagesize, NULL, "bytes of a page");
 
-static void
-get_pages_total(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+physmem(void)
 {
-	(void)s;
-	sbuf_printf(out, "%lu", page_count_total());
+	return page_count_total() * PAGE_SIZE;
 }
-SYSCTL_PROC(vm_pages_total, "vm.pages.total", SYSCTL_TYPE_U64, 0, get_pages_total, NULL,
-	    "pages that the page allocator has");
 
-static void
-get_pages_free(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+heap_used(void)
 {
-	(void)s;
-	sbuf_printf(out, "%lu", page_count_free());
+	return heap_bytes_used();
 }
-SYSCTL_PROC(vm_pages_free, "vm.pages.free", SYSCTL_TYPE_U64, 0, get_pages_free, NULL,
-	    "pages that nobody uses");
 
-static void
-get_heap_used(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_printf(out, "%zu", heap_bytes_used());
-}
-SYSCTL_PROC(vm_heap_used, "vm.heap.used", SYSCTL_TYPE_U64, 0, get_heap_used, NULL,
-	    "bytes of the kernel heap that are handed out");
+SYSCTL_U64_CALL(hw_pagesize, "hw.pagesize", 0, pagesize, NULL, "bytes of a page");
+SYSCTL_U64_CALL(hw_physmem, "hw.physmem", 0, physmem, NULL,
+		"bytes of memory that the page allocator has");
+SYSCTL_U64_CALL(vm_pages_total, "vm.pages.total", 0, page_count_total, NULL,
+		"pages that the page allocator has");
+SYSCTL_U64_CALL(vm_pages_free, "vm.pages.free", 0, page_count_free, NULL, "pages that nobody uses");
+SYSCTL_U64_CALL(vm_heap_used, "vm.heap.used", 0, heap_used, NULL,
+		"bytes of the kernel heap that are handed out");

@@ -1,17 +1,16 @@
 /*
  * registry.c - the registry of named variables: find, walk, print, set.
  *
- * The registry is the linker section `sysctls`; it has a hundred entries, so a look-up walks it.
- * Names are unique. Locking: sysctl_lock, a mutex, around every handler once threads exist
- * (sysctl_start()). A handler may set or get another sysctl: the lock is then held already.
+ * The registry is the linker section `sysctls`; it has a hundred entries, and a look-up walks
+ * through it. Names are unique. Locking: sysctl_lock, a mutex, around every handler once threads
+ * exist (sysctl_start()). A handler may set or get another sysctl: the lock is then held already.
  */
-#include "kernel/lib/sysctl.h"
+#include "kernel/sysctl/registry.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/mutex.h"
-#include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/value.h"
 #include "ktr/ktr.h"
 #include "ktr/word.h"
@@ -66,12 +65,6 @@ sysctl_after(const char *name)
 	return best;
 }
 
-const struct sysctl *
-sysctl_next(const struct sysctl *s)
-{
-	return sysctl_after(s != NULL ? s->name : "");
-}
-
 void
 sysctl_suggest(struct ktr_suggestion *sug, unsigned flags)
 {
@@ -82,17 +75,25 @@ sysctl_suggest(struct ktr_suggestion *sug, unsigned flags)
 }
 
 void
+sysctl_print(const struct sysctl *s, struct sbuf *out)
+{
+	if (s->get != NULL)
+		s->get(s, out);
+	else if (s->type == SYSCTL_TYPE_INT && s->var != NULL)
+		sbuf_printf(out, "%d", __atomic_load_n((const int *)s->var, __ATOMIC_RELAXED));
+	else if (s->var != NULL)
+		sbuf_printf(out, "%llu", *(const unsigned long long *)s->var);
+	else
+		sbuf_printf(out, "%llu", s->value != NULL ? (unsigned long long)s->value() : 0ull);
+}
+
+void
 sysctl_get_text(const struct sysctl *s, struct sbuf *out)
 {
 	bool locked = sysctl_enter();
 
 	CTR1(KTR_SUBSYS, "sysctl get: name %s", s->name);
-	if (s->get != NULL)
-		s->get(s, out);
-	else if (s->type == SYSCTL_TYPE_U64)
-		sbuf_printf(out, "%llu", *(const unsigned long long *)s->var);
-	else
-		sbuf_printf(out, "%d", __atomic_load_n((const int *)s->var, __ATOMIC_RELAXED));
+	sysctl_print(s, out);
 	sysctl_leave(locked);
 }
 

@@ -1,6 +1,6 @@
 /*
  * value.c - values of sysctls that are numbers, from text.
- * Locking: none; the variable is written by one atomic store.
+ * Locking: none; a variable is written by one atomic store.
  */
 #include "kernel/sysctl/value.h"
 
@@ -43,6 +43,13 @@ set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
 			 (long long)s->min, (long long)s->max);
 		return -ERANGE;
 	}
+	if (s->apply != NULL)
+		return s->apply(v, err, errlen);
+	if (s->run != NULL) {
+		if (v == 1)
+			s->run();
+		return 0;
+	}
 	__atomic_store_n((int *)s->var, (int)v, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -62,6 +69,8 @@ set_u64(const struct sysctl *s, const char *val, char *err, size_t errlen)
 		snprintf(err, errlen, "%s is out of range, expected at most 64 bits", val);
 		return -ERANGE;
 	}
+	if (s->apply != NULL)
+		return s->apply((int64_t)n, err, errlen);
 	__atomic_store_n((uint64_t *)s->var, n, __ATOMIC_RELAXED);
 	return 0;
 }

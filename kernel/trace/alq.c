@@ -5,23 +5,14 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/trace/trace_private.h"
 
-static void
-enable_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_putc(out, flush_enabled() ? '1' : '0');
-}
-
 static int
-enable_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+enable_set(int64_t on, char *err, size_t errlen)
 {
-	int on = 0, error = trace_parse_int(s, val, 0, 1, &on, err, errlen);
+	int error = flush_set_enabled(on == 1);
 
-	if (error < 0)
-		return error;
-	error = flush_set_enabled(on);
 	if (error == -ENXIO)
 		snprintf(err, errlen, "%s: this machine has no second serial line", flush_file());
 	else if (error == -ENOMEM)
@@ -56,67 +47,46 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return error;
 }
 
-static void
-depth_get(const struct sysctl *s, struct sbuf *out)
+static int
+depth_set(int64_t kib, char *err, size_t errlen)
 {
-	(void)s;
-	sbuf_printf(out, "%u", flush_depth());
+	(void)err;
+	(void)errlen;
+	flush_set_depth((unsigned)kib);
+	return 0;
 }
 
 static int
-depth_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+max_set(int64_t events, char *err, size_t errlen)
 {
-	int kib = 0, error = trace_parse_int(s, val, 16, 4096, &kib, err, errlen);
-
-	if (error == 0)
-		flush_set_depth((unsigned)kib);
-	return error;
+	(void)err;
+	(void)errlen;
+	flush_set_max((uint64_t)events);
+	return 0;
 }
 
-static void
-max_get(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+enabled(void)
 {
-	(void)s;
-	sbuf_printf(out, "%llu", (unsigned long long)flush_max());
+	return flush_enabled();
 }
 
-static int
-max_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+static uint64_t
+depth(void)
 {
-	uint64_t max = 0;
-	struct sysctl one = {.name = s->name, .type = SYSCTL_TYPE_U64, .var = &max};
-	int error = sysctl_apply(&one, val, err, errlen);
-
-	if (error == 0)
-		flush_set_max(max);
-	return error;
+	return flush_depth();
 }
 
-static void
-cnt_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_printf(out, "%llu", (unsigned long long)flush_written());
-}
-
-static void
-failed_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_printf(out, "%llu", (unsigned long long)flush_failed());
-}
-
-SYSCTL_PROC(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_TYPE_INT,
-	    SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, enable_get, enable_set,
-	    "write the events to alq_file");
-SYSCTL_PROC(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN,
-	    file_get, file_set, "where the events go; a file is appended to");
-SYSCTL_PROC(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_TYPE_INT, SYSCTL_WR | SYSCTL_TUN,
-	    depth_get, depth_set,
-	    "KiB of encoded events that are written at once, from the next enabling on");
-SYSCTL_PROC(debug_ktr_alq_max, "debug.ktr.alq_max", SYSCTL_TYPE_U64, SYSCTL_WR | SYSCTL_TUN,
-	    max_get, max_set, "the flush ends soon after so many events; 0 is without end");
-SYSCTL_PROC(debug_ktr_alq_cnt, "debug.ktr.alq_cnt", SYSCTL_TYPE_U64, 0, cnt_get, NULL,
-	    "events that alq_file has taken since the flush was enabled");
-SYSCTL_PROC(debug_ktr_alq_failed, "debug.ktr.alq_failed", SYSCTL_TYPE_U64, 0, failed_get, NULL,
-	    "events overwritten since then before alq_file took them");
+SYSCTL_INT_CALL(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE,
+		enabled, enable_set, 0, 1, "write the events to alq_file");
+SYSCTL_TEXT(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_WR | SYSCTL_TUN, file_get, file_set,
+	    "where the events go; a file is appended to");
+SYSCTL_INT_CALL(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_WR | SYSCTL_TUN, depth,
+		depth_set, 16, 4096,
+		"KiB of encoded events that are written at once, from the next enabling on");
+SYSCTL_U64_CALL(debug_ktr_alq_max, "debug.ktr.alq_max", SYSCTL_WR | SYSCTL_TUN, flush_max, max_set,
+		"the flush ends soon after so many events; 0 is without end");
+SYSCTL_U64_CALL(debug_ktr_alq_cnt, "debug.ktr.alq_cnt", 0, flush_written, NULL,
+		"events that alq_file has taken since the flush was enabled");
+SYSCTL_U64_CALL(debug_ktr_alq_failed, "debug.ktr.alq_failed", 0, flush_failed, NULL,
+		"events overwritten since then before alq_file took them");

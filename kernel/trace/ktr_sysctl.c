@@ -26,16 +26,6 @@ static int version = KTR_VERSION;
 SYSCTL_INT(debug_ktr_version, "debug.ktr.version", 0, &version, 0, INT32_MAX,
 	   "layout version of the event log");
 
-int
-trace_parse_int(const struct sysctl *s, const char *val, int64_t min, int64_t max, int *v,
-		char *err, size_t errlen)
-{
-	struct sysctl one = {
-	    .name = s->name, .type = SYSCTL_TYPE_INT, .var = v, .min = min, .max = max};
-
-	return sysctl_apply(&one, val, err, errlen);
-}
-
 static void
 print_mask(uint64_t mask, struct sbuf *out)
 {
@@ -93,59 +83,37 @@ cpumask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return error;
 }
 
-static void
-entries_get(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+entries(void)
 {
-	(void)s;
-	sbuf_printf(out, "%u", ktr_entries_get());
+	return ktr_entries_get();
 }
 
 static int
-entries_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+entries_set(int64_t n, char *err, size_t errlen)
 {
-	int n = 0, error;
+	int error = ktr_resize((unsigned)n);
 
-	error = trace_parse_int(s, val, KTR_ENTRIES_MIN, KTR_ENTRIES_MAX, &n, err, errlen);
-	if (error == 0)
-		error = ktr_resize((unsigned)n);
 	if (error == -ENOMEM)
 		snprintf(
 		    err, errlen,
 		    "no memory for %u CPUs times %d entries of 64 bytes; the rings keep their %u",
-		    ncpus, n, ktr_entries_get());
+		    ncpus, (int)n, ktr_entries_get());
 	return error;
 }
 
-static void
-verbose_get(const struct sysctl *s, struct sbuf *out)
+static uint64_t
+verbose(void)
 {
-	(void)s;
-	sbuf_printf(out, "%d", __atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED));
+	return (uint64_t)__atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED);
 }
 
 static int
-verbose_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+verbose_set(int64_t level, char *err, size_t errlen)
 {
-	int level = 0, error = trace_parse_int(s, val, 0, 2, &level, err, errlen);
-
-	return error == 0 ? ktr_verbose_set(level) : error;
-}
-
-static void
-clear_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_putc(out, '0');
-}
-
-static int
-clear_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	int clear = 0, error = trace_parse_int(s, val, 0, 1, &clear, err, errlen);
-
-	if (error == 0 && clear)
-		ktr_clear();
-	return error;
+	(void)err;
+	(void)errlen;
+	return ktr_verbose_set((int)level);
 }
 
 static void
@@ -260,28 +228,27 @@ select_off(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return n < 0 ? n : 0;
 }
 
-SYSCTL_PROC(debug_ktr_mask, "debug.ktr.mask", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN, mask_get,
-	    mask_set,
+SYSCTL_TEXT(debug_ktr_mask, "debug.ktr.mask", SYSCTL_WR | SYSCTL_TUN, mask_get, mask_set,
 	    "event classes that are recorded: names with commas between, ALL, NONE, a number");
-SYSCTL_PROC(debug_ktr_compile, "debug.ktr.compile", SYSCTL_TYPE_TEXT, 0, compile_get, NULL,
+SYSCTL_TEXT(debug_ktr_compile, "debug.ktr.compile", 0, compile_get, NULL,
 	    "event classes compiled in");
-SYSCTL_PROC(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN,
-	    cpumask_get, cpumask_set, "CPUs that record: 0-3,5 or all or a hexadecimal number");
-SYSCTL_PROC(debug_ktr_entries, "debug.ktr.entries", SYSCTL_TYPE_INT,
-	    SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, entries_get, entries_set,
-	    "events in each CPU's ring, rounded up to a power of two; the newest stay at a change");
-SYSCTL_PROC(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_TYPE_INT, SYSCTL_WR | SYSCTL_TUN,
-	    verbose_get, verbose_set,
-	    "print events on the console: 1 cpu and message, 2 also file and line");
-SYSCTL_PROC(debug_ktr_clear, "debug.ktr.clear", SYSCTL_TYPE_INT, SYSCTL_WR, clear_get, clear_set,
-	    "write 1 to empty the rings");
-SYSCTL_PROC(debug_ktr_stats, "debug.ktr.stats", SYSCTL_TYPE_TEXT, 0, stats_get, NULL,
+SYSCTL_TEXT(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_WR | SYSCTL_TUN, cpumask_get,
+	    cpumask_set, "CPUs that record: 0-3,5 or all or a hexadecimal number");
+SYSCTL_INT_CALL(
+    debug_ktr_entries, "debug.ktr.entries", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, entries,
+    entries_set, KTR_ENTRIES_MIN, KTR_ENTRIES_MAX,
+    "events in each CPU's ring, rounded up to a power of two; the newest stay at a change");
+SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose,
+		verbose_set, 0, 2,
+		"print events on the console: 1 cpu and message, 2 also file and line");
+SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", ktr_clear, "write 1 to empty the rings");
+SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten; suppressed");
-SYSCTL_PROC(debug_ktr_classes, "debug.ktr.classes", SYSCTL_TYPE_TEXT, 0, classes_get, NULL,
+SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,
 	    "event classes: NAME VALUE on|off SITES DESCRIPTION");
-SYSCTL_PROC(debug_ktr_sites, "debug.ktr.sites", SYSCTL_TYPE_TEXT, 0, sites_get, NULL,
+SYSCTL_TEXT(debug_ktr_sites, "debug.ktr.sites", 0, sites_get, NULL,
 	    "trace points: ID on|off OWNERS CLASS FILE:LINE FUNC \"FORMAT\"");
-SYSCTL_PROC(debug_ktr_on, "debug.ktr.on", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN, select_get,
-	    select_on, "switches on: a class, or a glob over file:line, function or format");
-SYSCTL_PROC(debug_ktr_off, "debug.ktr.off", SYSCTL_TYPE_TEXT, SYSCTL_WR | SYSCTL_TUN, select_get,
-	    select_off, "switches off: a class, or a glob over file:line, function or format");
+SYSCTL_TEXT(debug_ktr_on, "debug.ktr.on", SYSCTL_WR | SYSCTL_TUN, select_get, select_on,
+	    "switches on: a class, or a glob over file:line, function or format");
+SYSCTL_TEXT(debug_ktr_off, "debug.ktr.off", SYSCTL_WR | SYSCTL_TUN, select_get, select_off,
+	    "switches off: a class, or a glob over file:line, function or format");

@@ -113,7 +113,7 @@ boot_get(const struct sysctl *s, struct sbuf *out)
 	mutex_unlock(&prev_lock);
 }
 
-SYSCTL_PROC(debug_ktr_prev_boot, "debug.ktr.prev.boot_id", SYSCTL_TYPE_TEXT, 0, boot_get, NULL,
+SYSCTL_TEXT(debug_ktr_prev_boot, "debug.ktr.prev.boot_id", 0, boot_get, NULL,
 	    "which boot it was, as in its stream's header; empty: none");
 
 static void
@@ -125,15 +125,8 @@ build_get(const struct sysctl *s, struct sbuf *out)
 	mutex_unlock(&prev_lock);
 }
 
-SYSCTL_PROC(debug_ktr_prev_build, "debug.ktr.prev.build", SYSCTL_TYPE_TEXT, 0, build_get, NULL,
+SYSCTL_TEXT(debug_ktr_prev_build, "debug.ktr.prev.build", 0, build_get, NULL,
 	    "the kernel that it was of; empty: none");
-
-static void
-clear_get(const struct sysctl *s, struct sbuf *out)
-{
-	(void)s;
-	sbuf_puts(out, "0");
-}
 
 /* prev_lock held. */
 static void
@@ -149,24 +142,24 @@ prev_forget(void)
 }
 
 static int
-clear_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+clear_set(int64_t clear, char *err, size_t errlen)
 {
-	int clear = 0, error = trace_parse_int(s, val, 0, 1, &clear, err, errlen);
+	int error = 0;
 
 	mutex_lock(&prev_lock);
-	if (error == 0 && clear == 1 && readers > 0) {
+	if (clear == 1 && readers > 0) {
 		snprintf(err, errlen, "/dev/ktr.prev is open %u times; expected it closed",
 			 readers);
 		error = -EBUSY;
-	} else if (error == 0 && clear == 1 && prev != NULL) {
+	} else if (clear == 1 && prev != NULL) {
 		prev_forget();
 	}
 	mutex_unlock(&prev_lock);
 	return error;
 }
 
-SYSCTL_PROC(debug_ktr_prev_clear, "debug.ktr.prev.clear", SYSCTL_TYPE_INT, SYSCTL_WR, clear_get,
-	    clear_set, "1: forget the log of the boot before, and use its memory");
+SYSCTL_INT_CALL(debug_ktr_prev_clear, "debug.ktr.prev.clear", SYSCTL_WR, NULL, clear_set, 0, 1,
+		"1: forget the log of the boot before, and use its memory");
 
 int
 trace_prev_init(void)

@@ -5,12 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/sysctl/registry.h"
-
-/* A number in [min, max] for s: 0 and *v, or -EINVAL, -ERANGE with a sentence in err. */
-int trace_parse_int(const struct sysctl *s, const char *val, int64_t min, int64_t max, int *v,
-		    char *err, size_t errlen);
-
 struct file;
 struct ktr_stream;
 struct uart;

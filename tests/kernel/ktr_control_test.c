@@ -11,6 +11,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/registry.h"
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"

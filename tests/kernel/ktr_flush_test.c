@@ -12,6 +12,7 @@
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sysctl/registry.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"

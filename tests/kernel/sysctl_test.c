@@ -7,14 +7,46 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/tunable.h"
 #include "tests/kernel/ktest.h"
 
 static int test_int = 5;
 static uint64_t test_u64 = 7;
+static int64_t applied = 3;
 SYSCTL_INT(test_int, "test.int", SYSCTL_WR, &test_int, -3, 30, "a number for tests");
 SYSCTL_U64(test_u64, "test.u64", SYSCTL_WR, &test_u64, "a large number for tests");
 SYSCTL_U64(test_const, "test.const", 0, &test_u64, "a number that tests cannot set");
+
+static uint64_t
+applied_value(void)
+{
+	return (uint64_t)applied;
+}
+
+/* Takes even numbers only. */
+static int
+apply_even(int64_t v, char *err, size_t errlen)
+{
+	if (v % 2 != 0) {
+		snprintf(err, errlen, "%d is odd", (int)v);
+		return -EINVAL;
+	}
+	applied = v;
+	return 0;
+}
+
+SYSCTL_INT_CALL(test_call, "test.call", SYSCTL_WR, applied_value, apply_even, 0, 30,
+		"a number that functions give and take");
+static int runs;
+
+static void
+run(void)
+{
+	runs++;
+}
+
+SYSCTL_COMMAND(test_command, "test.command", run, "a command");
 
 static const char *
 value(const char *name)
@@ -53,6 +85,32 @@ KTEST(sysctl_set_takes_what_is_in_range)
 	KT_STR_EQ(value("test.const"), "18446744073709551615");
 }
 
+KTEST(sysctl_of_functions_takes_what_is_in_range_and_what_they_allow)
+{
+	char err[64];
+
+	applied = 3;
+	KT_STR_EQ(value("test.call"), "3");
+	KT_EQ(sysctl_set_text("test.call", "0x10", err, sizeof(err)), 0);
+	KT_STR_EQ(value("test.call"), "16");
+	set_fails("test.call", "31", -ERANGE, "31 is out of range, expected 0 to 30");
+	set_fails("test.call", "5", -EINVAL, "5 is odd");
+	KT_STR_EQ(value("test.call"), "16");
+}
+
+KTEST(sysctl_command_is_run_when_1_is_written)
+{
+	char err[64];
+
+	runs = 0;
+	KT_EQ(sysctl_set_text("test.command", "0", err, sizeof(err)), 0);
+	KT_EQ(runs, 0);
+	KT_EQ(sysctl_set_text("test.command", "1", err, sizeof(err)), 0);
+	KT_EQ(runs, 1);
+	KT_STR_EQ(value("test.command"), "0");
+	set_fails("test.command", "2", -ERANGE, "2 is out of range, expected 0 to 1");
+}
+
 KTEST(sysctl_set_says_what_was_expected)
 {
 	test_int = 5;
@@ -78,11 +136,12 @@ KTEST(sysctl_names_are_unique_and_come_in_order)
 	const struct sysctl *last = NULL;
 	long n = 0;
 
-	for (const struct sysctl *s = sysctl_next(NULL); s != NULL; s = sysctl_next(s)) {
+	for (const struct sysctl *s = sysctl_after(""); s != NULL; s = sysctl_after(s->name)) {
 		KT_ASSERT(last == NULL || strcmp(last->name, s->name) < 0);
 		KT_ASSERT(sysctl_find(s->name) == s);
 		KT_ASSERT(s->descr != NULL && s->descr[0] != '\0');
-		KT_ASSERT(s->var != NULL || s->get != NULL);
+		KT_ASSERT(s->var != NULL || s->get != NULL || s->value != NULL || s->run != NULL ||
+			  s->apply != NULL);
 		last = s;
 		n++;
 	}
@@ -93,7 +152,7 @@ KTEST(sysctl_every_value_can_be_read_and_its_length_told)
 {
 	char small[8];
 
-	for (const struct sysctl *s = sysctl_next(NULL); s != NULL; s = sysctl_next(s)) {
+	for (const struct sysctl *s = sysctl_after(""); s != NULL; s = sysctl_after(s->name)) {
 		struct sbuf out;
 
 		sbuf_init(&out, small, sizeof(small));

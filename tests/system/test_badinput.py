@@ -242,10 +242,10 @@ def line_is_tried(c, cpu):
 
 def other_cpus_stop(c, cpu, times):
     """Goes on until CPUs other than the one that ends the flush came into the debugger so many times."""
-    db(c, "break ktr_flush_tick")
+    db(c, "break flush_tick")
     for _ in range(50):
         c.sendline("continue")
-        times -= stopped_at(c, "ktr_flush_tick") != cpu
+        times -= stopped_at(c, "flush_tick") != cpu
         check_match(r"flush_end\+", db(c, f"bt cpu {cpu}"), f"bt of cpu {cpu}, which ends the flush")
         if times == 0:
             return

@@ -18,7 +18,7 @@ def dies(sysctl, message, place):
 
 @test("a bad pointer in the kernel: a page fault with its address, exit status 101")
 def bad_pointer():
-    dies("trap", "page fault, address 0x10$", "trap_set")
+    dies("trap", "page fault, address 0x10$", "death_trap")
 
 
 @test("a kernel stack that runs over: a panic on another stack, exit status 101")

@@ -45,9 +45,8 @@ def show_ktr():
         check_eq(len(re.findall(r"^\d+ \(\d+:cpu0\) \d+\.\d{9} kernel/\S+\.c\.\d+: ", out, re.M)), 3,
                  "events of show ktr/v -c 0 -n 3")
         out = db(c, "show ktr stats")
-        for line in re.findall(r"^ +\d+ .*$", out, re.M):
-            cpu, recorded, delivered, resident, overwritten, _ = map(int, line.split())
-            check_eq(recorded, delivered + resident + overwritten, f"accounting of cpu {cpu}")
+        for cpu, n in ktr_stats(out).items():
+            check_eq(n["recorded"], n["delivered"] + n["resident"] + n["overwritten"], f"accounting of cpu {cpu}")
         c.sendline("show ktr")
         c.expect(MORE)
         c.send("q")

@@ -65,7 +65,7 @@ def watchdog_interrupt():
         c.sendline("sysctl debug.kdb.hang_interrupt=1")
         barks(c, 1)
         out = db(c, "bt")
-        check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* clock_interrupt\+(?:.*\n)+?"
+        check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* timer_interrupt\+(?:.*\n)+?"
                     r"--- interrupted, sp 0x[0-9a-f]+ ---\n(?:#.*\n)*?#\d+ .* hang_interrupt\+.*\n#\d+ .* start\+", out, "bt")
         db(c, "write/b kdb_hanging 0")
         c.sendline("continue")
@@ -166,7 +166,7 @@ def panic_action():
         c.sendline("sysctl debug.kdb.trap=1")
         c.expect("panic: page fault")
         c.expect(DB)
-        check_match(r"^#0 .* trap_set\+", db(c, "bt"), "bt")
+        check_match(r"^#0 .* death_trap\+", db(c, "bt"), "bt")
         c.sendline("poweroff")
         check_eq(ended(c), 101, "exit status")
 
