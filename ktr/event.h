@@ -35,7 +35,7 @@ int ktr_event_text(char *buf, size_t len, const char *fmt, const uint64_t *args,
 uint8_t ktr_event_strings(const char *fmt);
 
 /**
- * A format that was read once: literals, each with the plain conversion behind it. What is not
+ * A format that was read once: literals, each with the plain conversion after it. What is not
  * plain (a width, a precision, %c …) has no plan.
  */
 #define KTR_PLAN_PIECES 7u

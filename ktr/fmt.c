@@ -349,7 +349,7 @@ fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt)
 	return o.count;
 }
 
-/* Arguments from a va_list; the put of the caller behind it. */
+/* Arguments from a va_list; the put of the caller after it. */
 struct fmt_va {
 	void (*put)(void *arg, const char *text, size_t n);
 	void *arg;

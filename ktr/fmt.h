@@ -58,8 +58,8 @@ struct fmt_ops {
 size_t fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt);
 
 /**
- * Finds the conversions of a format. *fmt points behind '%' and is advanced behind the conversion;
- * at a malformed one conv is 0 and *fmt stays.
+ * Finds the conversions of a format. *fmt points after '%', and is advanced to what follows the
+ * conversion; at a malformed one conv is 0 and *fmt stays.
  */
 void fmt_scan(const char **fmt, struct fmt_spec *spec);
 

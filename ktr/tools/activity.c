@@ -1,5 +1,5 @@
 /*
- * activity.c - the state of threads and CPUs, as the model behind activity.h keeps it;
+ * activity.c - the state of threads and CPUs, as the model of activity.h keeps it;
  * activity_meaning.c says what events mean.
  *
  * Invariants: running[cpu], unless it is NULL, has that cpu, and no other CPU runs it. A thread
@@ -17,7 +17,7 @@
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
-/* A number for the next thread, behind those of the threads that there are. */
+/* A number for the next thread, after those of the threads that there are. */
 static bool
 numbers_grow(struct activity_model *m)
 {

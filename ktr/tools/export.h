@@ -82,7 +82,7 @@ extern const struct export_format export_tracedat;   /* export_tracedat.c */
 
 /** NULL: no such format. */
 const struct export_format *export_find(const char *name);
-/** Format number n, from 0; NULL behind the last. */
+/** Format number n, from 0; NULL after the last. */
 const struct export_format *export_nth(unsigned n);
 
 /** Puts a sentence into err. Returns false, for writers to return. */

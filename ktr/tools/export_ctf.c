@@ -43,7 +43,7 @@ struct packet {
 
 struct cpu {
 	FILE *file;
-	uint8_t *buf; /* a packet in the making, behind its header */
+	uint8_t *buf; /* a packet in the making, after its header */
 	size_t used;
 	uint64_t packets, discarded, first_ns, last_ns;
 	uint64_t lost, lost_to_ns; /* not told yet */

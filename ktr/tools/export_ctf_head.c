@@ -78,7 +78,7 @@ ctf_put_head(FILE *f, const struct ktr_decode_header *h)
 	      f);
 }
 
-/* What an event is called, behind "ktr:", which sets it apart from LTTng's; names need not differ,
+/* What an event is called, after "ktr:", which sets it apart from LTTng's; names need not differ,
  * numbers do: `fork` of "fork: parent %d", the
  * group of a KTRGRAPH line, else the function. */
 static void

@@ -85,7 +85,7 @@ attributes_look(struct schedgraph *x, const struct schedgraph_parts *p, uint32_t
 	int n = 0, length;
 	const char *id;
 	for (const char *a = p->attributes; *a != '\0';) {
-		const char *stathz = schedgraph_behind(a, "stathz:");
+		const char *stathz = schedgraph_after(a, "stathz:");
 		if (stathz != NULL && cpu == 0) {
 			x->ticks++;
 			x->stathz = strtoull(stathz, NULL, 10);
@@ -210,7 +210,7 @@ schedgraph_event(void *arg, const struct export_event *ev, char *err, size_t err
 {
 	struct schedgraph *x = arg;
 	char text[SCHEDGRAPH_TEXT];
-	if (ev->e->site == NULL || schedgraph_behind(ev->e->site->fmt, "KTRGRAPH ") == NULL)
+	if (ev->e->site == NULL || schedgraph_after(ev->e->site->fmt, "KTRGRAPH ") == NULL)
 		return true;
 	schedgraph_event_text(ev->e, text);
 	return lost_end(x, ev->ns, err, errlen) && idle_ends(x, ev, err, errlen) &&
@@ -272,7 +272,7 @@ put_attributes(struct schedgraph *x, const char *a, const uint8_t *links, bool w
 	struct out *l = &x->out;
 	const char *id, *separator = "";
 	for (const char *end; *a != '\0'; a = end + (*end != '\0' ? 2 : 0)) {
-		bool stays = with_stathz || schedgraph_behind(a, "stathz:") == NULL;
+		bool stays = with_stathz || schedgraph_after(a, "stathz:") == NULL;
 		end = schedgraph_attribute_end(a);
 		if (schedgraph_attribute_is_link(a, &id, &length)) {
 			uint32_t fact = SCHEDGRAPH_NEVER;

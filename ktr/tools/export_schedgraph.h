@@ -21,9 +21,9 @@ void schedgraph_event_text(const struct ktr_decode_event *e, char *text);
 /** False: no line that schedgraph.py can read and show. */
 bool schedgraph_parts_find(const char *text, struct schedgraph_parts *p);
 /** Behind `word`, when the text has it there; else NULL. */
-const char *schedgraph_behind(const char *text, const char *word);
+const char *schedgraph_after(const char *text, const char *word);
 /** Behind the quote that ends a quoted text, or NULL. */
-const char *schedgraph_behind_quote(const char *text, int *length);
+const char *schedgraph_after_quote(const char *text, int *length);
 /** The end of an attribute: the next ", " outside of quotes, or the text's. */
 const char *schedgraph_attribute_end(const char *p);
 /** Is it linkedto? And what it names, or NULL: its quote is missing. */
@@ -56,7 +56,7 @@ struct schedgraph_name {
  */
 struct schedgraph_sources {
 	void *names;
-	uint32_t *facts; /* from the first behind SCHEDGRAPH_ALWAYS */
+	uint32_t *facts; /* from the first after SCHEDGRAPH_ALWAYS */
 	uint32_t fact_count, fact_room;
 };
 

@@ -9,14 +9,14 @@
 #define CLEAN_MAX (4 * KTR_WIRE_STRING_MAX + 1) /* a byte may become \xNN */
 
 const char *
-schedgraph_behind(const char *text, const char *word)
+schedgraph_after(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 	return text != NULL && strncmp(text, word, n) == 0 ? text + n : NULL;
 }
 
 const char *
-schedgraph_behind_quote(const char *text, int *length)
+schedgraph_after_quote(const char *text, int *length)
 {
 	const char *quote = text != NULL ? strchr(text, '"') : NULL;
 	if (quote == NULL)
@@ -29,21 +29,21 @@ bool
 schedgraph_parts_find(const char *text, struct schedgraph_parts *p)
 {
 	int length;
-	p->group = schedgraph_behind(text, "KTRGRAPH group:\"");
-	p->id = schedgraph_behind(schedgraph_behind_quote(p->group, &p->group_length), ", id:\"");
-	p->type = schedgraph_behind(schedgraph_behind_quote(p->id, &p->id_length), ", ");
-	p->value = schedgraph_behind(p->type, "counter:");
+	p->group = schedgraph_after(text, "KTRGRAPH group:\"");
+	p->id = schedgraph_after(schedgraph_after_quote(p->group, &p->group_length), ", id:\"");
+	p->type = schedgraph_after(schedgraph_after_quote(p->id, &p->id_length), ", ");
+	p->value = schedgraph_after(p->type, "counter:");
 	if (p->value != NULL) {
 		const char *digits = p->value + (*p->value == '-');
 		size_t n = strspn(digits, "0123456789");
-		p->attributes = n > 0 ? schedgraph_behind(digits + n, ", attributes: ") : NULL;
+		p->attributes = n > 0 ? schedgraph_after(digits + n, ", attributes: ") : NULL;
 		return p->attributes != NULL;
 	}
-	p->value = schedgraph_behind(p->type, "state:\"");
+	p->value = schedgraph_after(p->type, "state:\"");
 	if (p->value == NULL)
-		p->value = schedgraph_behind(p->type, "point:\"");
+		p->value = schedgraph_after(p->type, "point:\"");
 	p->attributes =
-	    schedgraph_behind(schedgraph_behind_quote(p->value, &length), ", attributes: ");
+	    schedgraph_after(schedgraph_after_quote(p->value, &length), ", attributes: ");
 	return p->attributes != NULL;
 }
 
@@ -61,8 +61,8 @@ schedgraph_attribute_end(const char *p)
 bool
 schedgraph_attribute_is_link(const char *a, const char **id, int *length)
 {
-	const char *linked = schedgraph_behind(a, "linkedto:\"");
-	*id = schedgraph_behind_quote(linked, length) != NULL ? linked : NULL;
+	const char *linked = schedgraph_after(a, "linkedto:\"");
+	*id = schedgraph_after_quote(linked, length) != NULL ? linked : NULL;
 	return linked != NULL;
 }
 

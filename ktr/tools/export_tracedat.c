@@ -22,7 +22,7 @@
 #include "ktr/tools/export.h"
 #include "ktr/tools/export_tracedat.h"
 
-#define PAGE_ROOM   (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8) /* behind the data: a count of lost */
+#define PAGE_ROOM   (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8) /* after the data: a count of lost */
 #define PAGE_LOST   (UINT32_C(1) << 31 | UINT32_C(1) << 30)  /* in commit: lost, and counted */
 #define RECORD_HEAD 16u                                      /* time extend, header, length */
 #define DELTA_BITS  27u
@@ -36,7 +36,7 @@ _Static_assert(RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1)
 
 struct cpu {
 	FILE *pages;
-	uint8_t *page; /* in the making, used bytes behind its head; then the buffer of pages */
+	uint8_t *page; /* in the making, used bytes after its head; then the buffer of pages */
 	size_t used;
 	uint64_t first_ns, last_ns;
 	uint64_t page_lost, lost; /* before this page; since the last event */
@@ -143,12 +143,8 @@ tracedat_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t e
 
 /* A field's value in a record. */
 struct value {
-	enum {
-		NUMBER,
-		CHARS,
-		STRING
-	} kind;      /* STRING: behind the fields, one of which says where */
-	size_t size; /* bytes; a STRING's with its NUL */
+	enum { NUMBER, CHARS, STRING } kind; /* STRING: after the fields, one of which says where */
+	size_t size;                         /* bytes; a STRING's with its NUL */
 	uint64_t number;
 	const char *text;
 };
@@ -385,7 +381,7 @@ put_file(struct tracedat *x)
 	return good && ferror(f) == 0;
 }
 
-/* What was lost behind the last event of a CPU gets a page by a record that tells it. */
+/* What was lost after the last event of a CPU gets a page by a record that tells it. */
 static bool
 put_last_loss(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {

@@ -15,7 +15,7 @@
 #define TRACEDAT_PAGE_HEAD 16u   /* time and commit, 8 bytes each */
 #define TRACEDAT_COMMON    8u    /* the fields that all events have: type, flags, count, pid */
 
-/* Numbers of events: from the number of a class, and of what was lost behind all events. */
+/* Numbers of events: from the number of a class, and of what was lost after all events. */
 #define TRACEDAT_LOST_ID       1u
 #define TRACEDAT_ID(class_num) ((uint32_t)(class_num) + 2)
 

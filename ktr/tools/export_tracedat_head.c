@@ -121,7 +121,7 @@ put_print_fmt(FILE *f, FILE *args, const struct export_class *c)
 	}
 }
 
-/* function_line; a second class of that name has its number behind. */
+/* function_line; a second class of that name ends with its number. */
 static void
 put_class_name(FILE *f, void **names, const struct export_class *c, size_t number)
 {

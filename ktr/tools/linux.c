@@ -1,4 +1,4 @@
-/* linux.c - the table behind linux.h. */
+/* linux.c - the tables of linux.h. */
 #include "ktr/tools/linux.h"
 
 #include <inttypes.h>
