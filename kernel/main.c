@@ -18,6 +18,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/sched/cpu_start.h"
 #include "kernel/sched/sched_private.h"
@@ -97,6 +98,7 @@ kernel_main(void)
 	page_init(&boot_info);
 	physmem = page_count_total() * PAGE_SIZE;
 	heap_init();
+	uidinfo_init();
 	kmap_init(&boot_info);
 	printk("memory: %lu MiB\n", physmem >> 20);
 	sleepq_init();
