@@ -45,10 +45,10 @@ def limits(memory):
 
 
 def decode(program, data, form, memory):
-    """A damaged stream is reported (status 0 or 1), never a crash, whatever a sanitizer says, or an end by a limit."""
+    """A damaged stream is reported (status 1), or refused (2): never a crash, whatever a sanitizer says, or an end by a limit."""
     p = subprocess.run([program, "--format", form, "-i", "-"], input=data, capture_output=True, preexec_fn=limits(memory),
                        env={**os.environ, "ASAN_OPTIONS": "exitcode=99"})
-    if p.returncode not in (0, 1):
+    if p.returncode not in (0, 1, 2):
         keep = ROOT / "build" / "attack-stream.ktr"
         keep.write_bytes(data)
         check(False, f"{program.name} --format {form} -i {keep}: status {p.returncode}:\n{p.stderr.decode(errors='replace')[-3000:]}")
