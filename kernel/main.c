@@ -18,6 +18,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/sched/cpu_start.h"
 #include "kernel/sched/sched_private.h"
@@ -92,6 +93,7 @@ kernel_main(void)
 		warnk("boot: more than %d memory ranges, the rest is not used\n", BOOT_MAX_RANGES);
 	page_init(&boot_info);
 	heap_init();
+	uidinfo_init();
 	kmap_init(&boot_info);
 	printk("memory: %lu MiB\n", page_count_total() * PAGE_SIZE >> 20);
 	sleepq_init();

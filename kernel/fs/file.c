@@ -9,7 +9,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
-#include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
 
@@ -37,27 +37,42 @@ check_open(const struct vnode *vn, int flags)
 	return vnode_access(vn, want);
 }
 
+static void
+file_free(struct file *f)
+{
+	struct uidinfo *ui = f->ui;
+
+	uidinfo_release(ui, UIDINFO_FILE, 1);
+	uidinfo_free(ui, f);
+}
+
 int
 file_open_vnode(struct vnode *vn, int flags, struct file **out)
 {
-	struct file *f = kzalloc(sizeof(*f));
+	struct uidinfo *ui = curuidinfo();
+	struct file *f;
 	int error = 0;
 
-	if (f == NULL)
+	if (!uidinfo_charge(ui, UIDINFO_FILE, 1))
+		return -ENFILE;
+	f = uidinfo_alloc(ui, sizeof(*f));
+	if (f == NULL) {
+		uidinfo_release(ui, UIDINFO_FILE, 1);
 		return -ENOMEM;
+	}
 	f->refs = 1;
 	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK);
 	f->vn = vn;
 	f->priv = vn->data;
+	f->ui = ui;
 	mutex_init(&f->lock, "file");
 	if (vn->ops->open != NULL)
 		error = vn->ops->open(f);
-	if (error < 0) {
-		kfree(f);
-		return error;
-	}
-	*out = f;
-	return 0;
+	if (error < 0)
+		file_free(f);
+	else
+		*out = f;
+	return error;
 }
 
 /* The vnode to open. *made: it is new, and the user may do with it what it asked for. */
@@ -124,7 +139,7 @@ file_unref(struct file *f)
 	if (f->vn->ops->release != NULL)
 		f->vn->ops->release(f);
 	vnode_unref(f->vn);
-	kfree(f);
+	file_free(f);
 }
 
 int64_t

@@ -5,23 +5,33 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
-#include "kernel/mm/heap.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/uidinfo.h"
 #include "ktr/ktr.h"
 
+static int max_files = FILES_MAX;
+SYSCTL_INT(kern_maxfilesperproc, "kern.maxfilesperproc", SYSCTL_WR | SYSCTL_TUN, &max_files, 3,
+	   FILES_MAX, "descriptors that a process may open");
+
 struct filetable *
-filetable_create(void)
+filetable_create(struct uidinfo *ui)
 {
-	return kzalloc(sizeof(struct filetable));
+	struct filetable *ft = uidinfo_alloc(ui, sizeof(*ft));
+
+	if (ft != NULL)
+		ft->ui = ui;
+	return ft;
 }
 
 struct filetable *
-filetable_clone(struct filetable *ft)
+filetable_clone(struct filetable *ft, struct uidinfo *ui)
 {
-	struct filetable *copy = filetable_create();
+	struct filetable *copy = filetable_create(ui);
 
 	if (copy == NULL)
 		return NULL;
 	*copy = *ft;
+	copy->ui = ui;
 	for (unsigned fd = 0; fd < FILES_MAX; fd++) {
 		if (copy->files[fd] != NULL)
 			file_ref(copy->files[fd]);
@@ -34,7 +44,7 @@ filetable_destroy(struct filetable *ft)
 {
 	for (unsigned fd = 0; fd < FILES_MAX; fd++)
 		filetable_close(ft, fd);
-	kfree(ft);
+	uidinfo_free(ft->ui, ft);
 }
 
 void
@@ -64,7 +74,7 @@ set_flag(struct filetable *ft, unsigned fd, int flags)
 int
 filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 {
-	for (unsigned fd = min; fd < FILES_MAX; fd++) {
+	for (unsigned fd = min; fd < (unsigned)max_files; fd++) {
 		if (ft->files[fd] == NULL) {
 			ft->files[fd] = f;
 			set_flag(ft, fd, flags);

@@ -12,7 +12,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
@@ -176,16 +176,16 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 static void
-pipe_free(struct pipe *p)
+pipe_free(struct uidinfo *ui, struct pipe *p)
 {
-	kfree(p->ring);
-	kfree(p);
+	uidinfo_free(ui, p->ring);
+	uidinfo_free(ui, p);
 }
 
 static void
 pipe_destroy(struct vnode *vn)
 {
-	pipe_free(vn->data);
+	pipe_free(vn->ui, vn->data);
 }
 
 static const struct vnode_ops pipe_ops = {
@@ -199,16 +199,17 @@ static const struct vnode_ops pipe_ops = {
 int
 pipe_create(int flags, struct file *end[2])
 {
-	struct pipe *p = kzalloc(sizeof(*p));
+	struct uidinfo *ui = curuidinfo();
+	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
 	struct vnode *vn;
 	int error;
 
 	if (p == NULL)
 		return -ENOMEM;
-	p->ring = kmalloc(PIPE_SIZE);
+	p->ring = uidinfo_alloc(ui, PIPE_SIZE);
 	vn = p->ring != NULL ? vnode_alloc(S_IFIFO | 0600, &pipe_ops, p) : NULL;
 	if (vn == NULL) {
-		pipe_free(p);
+		pipe_free(ui, p);
 		return -ENOMEM;
 	}
 	error = file_open_vnode(vn, O_RDONLY | flags, &end[0]);

@@ -1,7 +1,7 @@
 /*
  * ramfs.c - regular files, in pages.
  *
- * vn->data is a growing array of page pointers; NULL is a hole and reads as zeroes. Bytes behind
+ * vn->data is a growing array of page pointers; NULL is a hole and reads as zeroes. Bytes after
  * the size in the last page are zero, so growing need not clear them. Locking: vn->lock for
  * everything, also while bytes move to and from user memory: serving a fault there needs no file.
  * It is let go between pages' worth of work only at the end, so a read or write is atomic.
@@ -12,13 +12,12 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
 
 #define RAMFS_SIZE_MAX  (1ull << 30)
-#define RAMFS_RESERVE   32 /* files leave 1/32 of all memory to others */
 #define RAMFS_SIG_PAGES 16 /* pages moved between looks for a signal */
 
 struct ramfs_file {
@@ -27,13 +26,15 @@ struct ramfs_file {
 };
 
 static void
-ramfs_free_pages(struct ramfs_file *rf)
+ramfs_free_pages(struct uidinfo *ui, struct ramfs_file *rf)
 {
 	for (size_t i = 0; rf != NULL && i < rf->count; i++) {
-		if (rf->pages[i] != NULL)
-			page_free(rf->pages[i], 0);
+		if (rf->pages[i] == NULL)
+			continue;
+		page_free(rf->pages[i], 0);
+		uidinfo_release(ui, UIDINFO_DATA, 1);
 	}
-	kfree(rf);
+	uidinfo_free(ui, rf);
 }
 
 static void *
@@ -55,13 +56,13 @@ ramfs_reserve(struct vnode *vn, uint64_t index)
 		return 0;
 	while (count <= index)
 		count *= 2;
-	rf = kzalloc(sizeof(*rf) + count * sizeof(rf->pages[0]));
+	rf = uidinfo_alloc(vn->ui, sizeof(*rf) + count * sizeof(rf->pages[0]));
 	if (rf == NULL)
 		return -ENOSPC;
 	rf->count = count;
 	if (old != NULL)
 		memcpy(rf->pages, old->pages, old->count * sizeof(rf->pages[0]));
-	kfree(old);
+	uidinfo_free(vn->ui, old);
 	vn->data = rf;
 	CTR3(KTR_VOP, "ramfs grow: ino %lu size %lu pages %lu", vn->ino, vn->size, count);
 	return 0;
@@ -77,14 +78,19 @@ ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
 	*page = ramfs_page(vn, index);
 	if (*page != NULL)
 		return 0;
-	if (page_count_free() < page_count_total() / RAMFS_RESERVE)
+	/* Files stay until somebody removes them, so user 0's too leave some memory to others. */
+	if (uidinfo_memory_short())
 		return -ENOSPC;
 	error = ramfs_reserve(vn, index);
 	if (error < 0)
 		return error;
-	*page = page_alloc_zero();
-	if (*page == NULL)
+	if (!uidinfo_charge(vn->ui, UIDINFO_DATA, 1))
 		return -ENOSPC;
+	*page = page_alloc_zero();
+	if (*page == NULL) {
+		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+		return -ENOSPC;
+	}
 	rf = vn->data;
 	rf->pages[index] = *page;
 	return 0;
@@ -182,7 +188,7 @@ ramfs_truncate(struct vnode *vn)
 	vn->size = 0;
 	vn->mtime_ns = clock_ns();
 	mutex_unlock(&vn->lock);
-	ramfs_free_pages(rf);
+	ramfs_free_pages(vn->ui, rf);
 	return 0;
 }
 
@@ -190,7 +196,7 @@ static void
 ramfs_destroy(struct vnode *vn)
 {
 	CTR2(KTR_VOP, "ramfs free: ino %lu size %lu", vn->ino, vn->size);
-	ramfs_free_pages(vn->data);
+	ramfs_free_pages(vn->ui, vn->data);
 }
 
 const struct vnode_ops ramfs_file_ops = {

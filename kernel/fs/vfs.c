@@ -12,7 +12,6 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
 #include "ktr/ktr.h"
 
 #define STICKY \
@@ -227,8 +226,7 @@ vnode_add(struct vnode *dir, const char *name, uint32_t mode, const struct vnode
 	mutex_unlock(&vfs_lock);
 	if (*err == 0)
 		return vn;
-	kfree(vn->name);
-	kfree(vn);
+	vnode_free(vn);
 	return NULL;
 }
 

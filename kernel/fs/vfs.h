@@ -28,6 +28,7 @@
 struct boot_module;
 struct file;
 struct stat;
+struct uidinfo;
 struct vnode;
 
 /* What a kind of vnode does. NULL: that request is an error. All are called without vfs_lock. */
@@ -53,6 +54,7 @@ struct vnode {
 	uint32_t refs;               /* [a] one is the tree's */
 	uint32_t mode;               /* [c] S_IF… and permission bits */
 	uint32_t uid;                /* [c] */
+	struct uidinfo *ui;          /* [c] who pays for it, its name and its data */
 	bool fixed;                  /* [c] directory: only the kernel adds and removes names */
 	bool root_only;              /* [c] others than user 0 hear EPERM, whatever the mode says */
 	uint64_t ino;                /* [c] */
@@ -66,10 +68,12 @@ struct vnode {
 	 * children is never removed.
 	 */
 	struct vnode *parent;
-	struct list sibling;  /* [v] */
-	struct list children; /* [v] directory: in order of cookie */
-	uint64_t cookie;      /* [v] place in its directory, for getdents64 */
-	uint64_t next_cookie; /* [v] directory: for the next child */
+	uint32_t name_hash;      /* [v] of name and parent */
+	struct vnode *name_next; /* [v] in the same bucket */
+	struct list sibling;     /* [v] */
+	struct list children;    /* [v] directory: in order of cookie */
+	uint64_t cookie;         /* [v] place in its directory, for getdents64 */
+	uint64_t next_cookie;    /* [v] directory: for the next child */
 
 	struct mutex lock; /* [d] */
 	uint64_t size;     /* [d] */

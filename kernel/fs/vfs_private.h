@@ -16,6 +16,9 @@ int dir_link(struct vnode *dir, struct vnode *vn, const char *name);
 /* Takes it out; the tree's reference becomes the caller's. vfs_lock held. */
 void dir_unlink(struct vnode *vn);
 
+/* Frees what vnode_alloc() made, with its name. */
+void vnode_free(struct vnode *vn);
+
 /* User that runs here: 0 in kernel threads. */
 uint32_t vfs_user(void);
 

@@ -3,6 +3,7 @@
  * Invariant: a vnode in the tree has a reference from it, so the last one never goes while it has a
  * name. Locking: vfs.h.
  */
+#include "arch/clock.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
@@ -10,7 +11,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
@@ -40,13 +41,15 @@ vfs_trace_name(const char *path)
 struct vnode *
 vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 {
-	struct vnode *vn = kzalloc(sizeof(*vn));
+	struct uidinfo *ui = curuidinfo();
+	struct vnode *vn = uidinfo_alloc(ui, sizeof(*vn));
 
 	if (vn == NULL)
 		return NULL;
 	vn->refs = 1;
 	vn->mode = mode;
 	vn->uid = vfs_user();
+	vn->ui = ui;
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
 	vn->data = data;
@@ -65,6 +68,15 @@ vnode_ref(struct vnode *vn)
 }
 
 void
+vnode_free(struct vnode *vn)
+{
+	struct uidinfo *ui = vn->ui;
+
+	uidinfo_free(ui, vn->name);
+	uidinfo_free(ui, vn);
+}
+
+void
 vnode_unref(struct vnode *vn)
 {
 	/* release, then acquire: what others did with it happened before it is freed. */
@@ -74,34 +86,61 @@ vnode_unref(struct vnode *vn)
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);
-	kfree(vn->name);
-	kfree(vn);
+	vnode_free(vn);
+}
+
+/*
+ * Every name of the tree is in one hash table, by its directory and its text. The key is drawn at
+ * boot, so that nobody can choose names that all go to one bucket.
+ */
+#define NAME_BUCKETS 4096 /* a power of two */
+
+static struct vnode *names[NAME_BUCKETS]; /* vfs_lock */
+static uint64_t name_key;                 /* constant after the first name */
+
+static uint32_t
+name_hash(const struct vnode *dir, const char *name)
+{
+	uint64_t h;
+
+	if (name_key == 0)
+		name_key = (arch_clock_read() ^ (uintptr_t)dir) * 0x9e3779b97f4a7c15ul | 1;
+	h = dir->ino * name_key;
+	for (; *name != '\0'; name++)
+		h = (h ^ h >> 29 ^ (uint8_t)*name) * name_key;
+	return (uint32_t)(h >> 32);
 }
 
 struct vnode *
 dir_find(const struct vnode *dir, const char *name)
 {
-	list_for_each (l, &dir->children) {
-		struct vnode *vn = list_entry(l, struct vnode, sibling);
+	uint32_t hash = name_hash(dir, name);
+	struct vnode *vn = names[hash % NAME_BUCKETS];
 
-		if (strcmp(vn->name, name) == 0)
-			return vn;
-	}
-	return NULL;
+	while (vn != NULL &&
+	       (vn->name_hash != hash || vn->parent != dir || strcmp(vn->name, name) != 0))
+		vn = vn->name_next;
+	return vn;
 }
 
 int
 dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 {
-	char *copy = kstrdup(name);
+	char *copy = uidinfo_alloc(vn->ui, strlen(name) + 1);
+	struct vnode **bucket;
 
 	if (copy == NULL)
 		return -ENOMEM;
+	memcpy(copy, name, strlen(name) + 1);
 	if (vn->parent != NULL)
 		dir_unlink(vn);
-	kfree(vn->name);
+	uidinfo_free(vn->ui, vn->name);
 	vn->name = copy;
 	vn->parent = dir;
+	vn->name_hash = name_hash(dir, name);
+	bucket = &names[vn->name_hash % NAME_BUCKETS];
+	vn->name_next = *bucket;
+	*bucket = vn;
 	vn->cookie = DIR_COOKIE_FIRST + dir->next_cookie++;
 	list_append(&dir->children, &vn->sibling);
 	dir->mtime_ns = clock_ns();
@@ -111,6 +150,11 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 void
 dir_unlink(struct vnode *vn)
 {
+	struct vnode **at = &names[vn->name_hash % NAME_BUCKETS];
+
+	while (*at != vn)
+		at = &(*at)->name_next;
+	*at = vn->name_next;
 	vn->parent->mtime_ns = clock_ns();
 	vn->parent = NULL;
 	list_remove(&vn->sibling);

@@ -209,6 +209,12 @@ kfree(void *va)
 	}
 }
 
+size_t
+kmalloc_size(const void *p)
+{
+	return block_size(page_of((void *)page_round_down((uint64_t)p)));
+}
+
 char *
 kstrdup(const char *s)
 {

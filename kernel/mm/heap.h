@@ -15,6 +15,8 @@ void *kmalloc(size_t size);
 void *kzalloc(size_t size);
 /* NULL is allowed. Freeing twice or freeing a foreign pointer is a panic where it can be seen. */
 void kfree(void *p);
+/* Bytes that the block at p takes up, with what was rounded up. */
+size_t kmalloc_size(const void *p);
 /* A copy of s, or NULL. */
 char *kstrdup(const char *s);
 

@@ -107,6 +107,7 @@ void
 kmap_init(const struct boot_info *bi)
 {
 	void *top = page_alloc_zero();
+	unsigned made = 0;
 
 	if (top == NULL)
 		panic("kmap: no memory for page tables");
@@ -118,7 +119,7 @@ kmap_init(const struct boot_info *bi)
 	map_image(__data_start, __bss_end, MMU_READ | MMU_WRITE);
 	map_image(__ksyms_start, __ksyms_end, MMU_READ);
 	/* Makes the top entry that every user table copies; the window's own tables with it. */
-	if (pagetable_entry(root, WINDOW, 0, true) == NULL)
+	if (pagetable_entry(root, WINDOW, 0, &made) == NULL)
 		panic("kmap: no memory for page tables");
 	arch_mmu_switch(root);
 	CTR1(KTR_INIT, "kmap_init: root %#lx", root);
@@ -380,7 +381,7 @@ entry_text_write(uintptr_t addr, const void *bytes, size_t n)
 	}
 	/* The window is this CPU's until it is closed: no other CPU ever touches it. */
 	irq_push();
-	pte = pagetable_entry(root, WINDOW, 0, false);
+	pte = pagetable_entry(root, WINDOW, 0, NULL);
 	for (size_t done = 0; done < n;) {
 		uint64_t off = (pa + done) & (PAGE_SIZE - 1);
 		size_t part = n - done < PAGE_SIZE - off ? n - done : PAGE_SIZE - off;

@@ -17,7 +17,7 @@ index_at(uintptr_t va, unsigned level)
 }
 
 uint64_t *
-pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create)
+pagetable_entry(uint64_t root, uintptr_t va, unsigned level, unsigned *made)
 {
 	uint64_t *table = phys_to_virt(root);
 
@@ -25,9 +25,10 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create)
 		uint64_t *pte = &table[index_at(va, l)];
 
 		if (!arch_pte_present(*pte)) {
-			void *page = create ? page_alloc_zero() : NULL;
+			void *page = made != NULL ? page_alloc_zero() : NULL;
 			if (page == NULL)
 				return NULL;
+			(*made)++;
 			/* release: a walk that finds the table finds it zeroed */
 			__atomic_store_n(pte, arch_pte_table(virt_to_phys(page)), __ATOMIC_RELEASE);
 		} else if (arch_pte_block(*pte)) {
@@ -41,10 +42,12 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create)
 int
 pagetable_map(uint64_t root, uintptr_t va, uint64_t pa, uint64_t size, unsigned prot)
 {
+	unsigned made = 0;
+
 	while (size > 0) {
 		unsigned level = ((va | pa) & (BLOCK_SIZE - 1)) == 0 && size >= BLOCK_SIZE;
 		uint64_t step = level ? BLOCK_SIZE : PAGE_SIZE;
-		uint64_t *pte = pagetable_entry(root, va, level, true);
+		uint64_t *pte = pagetable_entry(root, va, level, &made);
 
 		if (pte == NULL)
 			return -ENOMEM;
@@ -61,7 +64,7 @@ uint64_t
 pagetable_lookup(uint64_t root, uintptr_t va, unsigned *level)
 {
 	for (unsigned l = 0; l <= 1; l++) {
-		uint64_t *pte = pagetable_entry(root, va, l, false);
+		uint64_t *pte = pagetable_entry(root, va, l, NULL);
 		if (pte != NULL && arch_pte_present(*pte) && (l == 0 || arch_pte_block(*pte))) {
 			*level = l;
 			return *pte;

@@ -9,9 +9,11 @@
 
 /* A table is named by its physical address. */
 
-/* The entry for va at level (0 page, 1 block); with create, missing tables are made. NULL: none, or
- * out of memory, or a larger block covers va. */
-uint64_t *pagetable_entry(uint64_t root, uintptr_t va, unsigned level, bool create);
+/*
+ * The entry for va at level (0 page, 1 block). made NULL: missing tables are not made; else they
+ * are, and *made counts them. NULL: none, or out of memory, or a larger block covers va.
+ */
+uint64_t *pagetable_entry(uint64_t root, uintptr_t va, unsigned level, unsigned *made);
 /* Maps [va, va + size) to pa, page multiples, by 2 MiB blocks where both allow. -ENOMEM. */
 int pagetable_map(uint64_t root, uintptr_t va, uint64_t pa, uint64_t size, unsigned prot);
 /* The leaf entry that maps va, 0 when none does; *level gets its level. */

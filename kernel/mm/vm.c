@@ -9,29 +9,33 @@
 
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
-#include "kernel/lib/list.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/area.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
+#include "kernel/mm/uidinfo.h"
 #include "ktr/ktr.h"
 
 #define MMAP_BASE 0x0000700000000000ul
 #define VM_LOWEST 0x10000ul /* the lowest pages stay free: null pointers fault */
 
-struct area { /* sorted by address, never overlapping */
-	struct list link;
-	uint64_t start, end;
-	unsigned prot;
-};
+#define VM_FAULT_PAGES 4 /* a fault needs at most: a page and three tables */
 
 struct vmspace {
 	uint64_t root;
-	struct list areas;
+	struct area *areas;
+	unsigned area_count;
 	uint64_t brk_start, brk_end;
-	uint64_t resident;
+	uint64_t resident;  /* pages mapped */
+	uint64_t tables;    /* pages of the page table */
+	struct uidinfo *ui; /* who pays */
 };
+
+static int vm_max_areas = 65530;
+SYSCTL_INT(vm_max_map_count, "vm.max_map_count", SYSCTL_WR | SYSCTL_TUN, &vm_max_areas, 16,
+	   INT32_MAX, "areas that one address space may have");
 
 uint64_t
 vm_root(const struct vmspace *vm)
@@ -46,43 +50,42 @@ vm_resident(const struct vmspace *vm)
 }
 
 struct vmspace *
-vm_create(void)
+vm_create(struct uidinfo *ui)
 {
-	struct vmspace *vm = kzalloc(sizeof(*vm));
-	uint64_t *table = page_alloc_zero();
+	struct vmspace *vm = uidinfo_alloc(ui, sizeof(*vm));
+	uint64_t *table = NULL;
 
-	if (vm == NULL || table == NULL) {
-		kfree(vm);
-		if (table != NULL)
-			page_free(table, 0);
+	if (vm != NULL && uidinfo_charge(ui, UIDINFO_PAGE, 1)) {
+		table = page_alloc_zero();
+		if (table == NULL)
+			uidinfo_release(ui, UIDINFO_PAGE, 1);
+	}
+	if (table == NULL) {
+		uidinfo_free(ui, vm);
 		return NULL;
 	}
 	arch_mmu_user_root(table, phys_to_virt(kmap_root()));
 	vm->root = virt_to_phys(table);
-	list_init(&vm->areas);
+	vm->tables = 1;
+	vm->ui = ui;
 	return vm;
 }
 
+/* The area that va is in, or NULL. */
 static struct area *
 find(const struct vmspace *vm, uint64_t va)
 {
-	list_for_each (l, &vm->areas) {
-		struct area *a = list_entry(l, struct area, link);
-		if (va < a->end)
-			return va >= a->start ? a : NULL;
-	}
-	return NULL;
+	struct area *a = area_find(vm->areas, va);
+
+	return a != NULL && va >= a->start ? a : NULL;
 }
 
 static bool
 overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 {
-	list_for_each (l, &vm->areas) {
-		struct area *a = list_entry(l, struct area, link);
-		if (a->start < end && a->end > start)
-			return true;
-	}
-	return false;
+	const struct area *a = area_find(vm->areas, start);
+
+	return a != NULL && a->start < end;
 }
 
 static bool
@@ -95,19 +98,39 @@ good_range(uint64_t start, uint64_t size)
 static struct area *
 insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
 {
-	struct area *a = kmalloc(sizeof(*a));
-	struct list *after = &vm->areas;
+	struct area *a = NULL;
 
+	if (vm->area_count < (unsigned)vm_max_areas)
+		a = uidinfo_alloc(vm->ui, sizeof(*a));
 	if (a == NULL)
 		return NULL;
-	*a = (struct area){.start = start, .end = end, .prot = prot};
-	list_for_each (l, &vm->areas) {
-		if (list_entry(l, struct area, link)->start > start)
-			break;
-		after = l;
-	}
-	list_insert_after(after, &a->link);
+	a->start = start;
+	a->end = end;
+	a->prot = prot;
+	area_insert(&vm->areas, a);
+	vm->area_count++;
 	return a;
+}
+
+/* Moves the end of an area. */
+static void
+set_end(struct vmspace *vm, struct area *a, uint64_t end)
+{
+	unsigned prot = a->prot;
+
+	area_take(&vm->areas, a->start, a->end);
+	a->end = end;
+	a->prot = prot;
+	area_insert(&vm->areas, a);
+}
+
+static void
+forget_area(struct area *a, void *arg)
+{
+	struct vmspace *vm = arg;
+
+	vm->area_count--;
+	uidinfo_free(vm->ui, a);
 }
 
 int
@@ -134,12 +157,11 @@ split(struct vmspace *vm, uint64_t va)
 	if (a == NULL || a->start == va)
 		return 0;
 	end = a->end;
-	a->end = va;
-	if (insert(vm, va, end, a->prot) == NULL) {
-		a->end = end;
-		return -ENOMEM;
-	}
-	return 0;
+	set_end(vm, a, va);
+	if (insert(vm, va, end, a->prot) != NULL)
+		return 0;
+	set_end(vm, a, end);
+	return -ENOMEM;
 }
 
 static void
@@ -150,6 +172,7 @@ forget_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	*pte = 0;
 	vm->resident--;
+	uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
 	page_unref(phys_to_virt(pa));
 }
 
@@ -172,13 +195,7 @@ vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
 		return -EINVAL;
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
 		return -ENOMEM;
-	list_for_each_safe (l, &vm->areas) {
-		struct area *a = list_entry(l, struct area, link);
-		if (a->start >= start && a->end <= start + size) {
-			list_remove(&a->link);
-			kfree(a);
-		}
-	}
+	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
 	pagetable_each(vm->root, start, start + size, drop_page, vm);
 	CTR2(KTR_VM, "unmap: start %#lx size %#lx", start, size);
 	return 0;
@@ -197,10 +214,17 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 	arch_tlb_flush_page(va);
 }
 
+static void
+set_prot(struct area *a, void *prot)
+{
+	a->prot = *(unsigned *)prot;
+}
+
 int
 vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 {
 	uint64_t at = start;
+	struct area *taken;
 
 	size = page_round_up(size);
 	if (!good_range(start, size))
@@ -213,11 +237,9 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	}
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
 		return -ENOMEM;
-	list_for_each (l, &vm->areas) {
-		struct area *a = list_entry(l, struct area, link);
-		if (a->start >= start && a->end <= start + size)
-			a->prot = prot;
-	}
+	taken = area_take(&vm->areas, start, start + size);
+	area_each(taken, set_prot, &prot);
+	area_put(&vm->areas, taken);
 	pagetable_each(vm->root, start, start + size, protect_page, &prot);
 	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, size, prot);
 	return 0;
@@ -226,20 +248,13 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 uint64_t
 vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 {
-	uint64_t at = MMAP_BASE;
+	uint64_t at;
 
 	size = page_round_up(size);
 	if (good_range(hint, size) && !overlaps(vm, hint, hint + size))
 		return hint;
-	list_for_each (l, &vm->areas) {
-		struct area *a = list_entry(l, struct area, link);
-		if (a->end <= at)
-			continue;
-		if (a->start >= at && a->start - at >= size)
-			break;
-		at = a->end;
-	}
-	return good_range(at, size) && !overlaps(vm, at, at + size) ? at : 0;
+	at = area_gap(vm->areas, MMAP_BASE, size);
+	return good_range(at, size) ? at : 0;
 }
 
 void
@@ -261,7 +276,7 @@ vm_brk(struct vmspace *vm, uint64_t end)
 		if (overlaps(vm, old, new))
 			return vm->brk_end;
 		if (heap != NULL && heap->end == old && heap->prot == (MMU_READ | MMU_WRITE))
-			heap->end = new;
+			set_end(vm, heap, new);
 		else if (vm_map(vm, old, new - old, MMU_READ | MMU_WRITE) != 0)
 			return vm->brk_end;
 	} else if (new < old && vm_unmap(vm, new, old - new) != 0) {
@@ -314,6 +329,43 @@ vm_allows(const struct vmspace *vm, uint64_t va, unsigned access)
 	return a != NULL && (a->prot & access);
 }
 
+/* Makes the tables that the entry of va needs, and counts them with n pages on the user's account.
+ */
+static uint64_t *
+make_entry(struct vmspace *vm, uint64_t va, unsigned n)
+{
+	unsigned made = 0;
+	uint64_t *pte;
+
+	if (!uidinfo_charge(vm->ui, UIDINFO_PAGE, VM_FAULT_PAGES))
+		return NULL;
+	pte = pagetable_entry(vm->root, va, 0, &made);
+	vm->tables += made;
+	if (pte == NULL)
+		n = 0;
+	uidinfo_release(vm->ui, UIDINFO_PAGE, VM_FAULT_PAGES - made - n);
+	return pte;
+}
+
+/* A page of zeroes for va, where none is. */
+static bool
+zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
+{
+	uint64_t *pte = make_entry(vm, va, 1);
+	void *page = pte != NULL ? page_alloc_zero() : NULL;
+
+	if (page == NULL) {
+		if (pte != NULL)
+			uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
+		return false;
+	}
+	CTR3(KTR_VM, "zero fill: va %#lx access %u page %p", va, access, page);
+	enter_page(pte, page, prot);
+	arch_mmu_sync();
+	vm->resident++;
+	return true;
+}
+
 bool
 vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 {
@@ -325,20 +377,9 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
 		return false;
 	}
-	pte = pagetable_entry(vm->root, va, 0, true);
-	if (pte == NULL)
-		return false;
-	if (*pte == 0) {
-		void *page = page_alloc_zero();
-
-		if (page == NULL)
-			return false;
-		CTR3(KTR_VM, "zero fill: va %#lx access %u page %p", va, access, page);
-		enter_page(pte, page, a->prot);
-		arch_mmu_sync();
-		vm->resident++;
-		return true;
-	}
+	pte = pagetable_entry(vm->root, va, 0, NULL);
+	if (pte == NULL || *pte == 0)
+		return zero_fill(vm, va, access, a->prot);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte))
 		return copy_on_write(pte, va, a->prot);
 	/* The page is there as it should be: another look at the table serves. */
@@ -384,10 +425,19 @@ struct fork_arg {
 };
 
 static void
+copy_area(struct area *a, void *arg)
+{
+	struct fork_arg *f = arg;
+
+	if (!f->failed)
+		f->failed = insert(f->child, a->start, a->end, a->prot) == NULL;
+}
+
+static void
 share_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct fork_arg *f = arg;
-	uint64_t *copy = pagetable_entry(f->child->root, va, 0, true);
+	uint64_t *copy = f->failed ? NULL : make_entry(f->child, va, 1);
 	uint64_t pa = arch_pte_pa(*pte);
 
 	if (copy == NULL) {
@@ -405,19 +455,15 @@ share_page(uint64_t *pte, uintptr_t va, void *arg)
 }
 
 struct vmspace *
-vm_fork(struct vmspace *vm)
+vm_fork(struct vmspace *vm, struct uidinfo *ui)
 {
-	struct fork_arg f = {.child = vm_create()};
+	struct fork_arg f = {.child = vm_create(ui)};
 
 	if (f.child == NULL)
 		return NULL;
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
-	list_for_each (l, &vm->areas) {
-		struct area *a = list_entry(l, struct area, link);
-		if (insert(f.child, a->start, a->end, a->prot) == NULL)
-			f.failed = true;
-	}
+	area_each(vm->areas, copy_area, &f);
 	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
 	if (f.failed) {
 		vm_destroy(f.child);
@@ -431,24 +477,21 @@ vm_destroy(struct vmspace *vm)
 {
 	/* No CPU runs it, and none will: there is nothing to flush. */
 	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
-	list_for_each_safe (l, &vm->areas)
-		kfree(list_entry(l, struct area, link));
+	area_drop(vm->areas, forget_area, vm);
 	pagetable_destroy_user(vm->root);
-	kfree(vm);
+	uidinfo_release(vm->ui, UIDINFO_PAGE, vm->tables);
+	uidinfo_free(vm->ui, vm);
 }
 
 bool
 vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot)
 {
-	list_for_each (l, &vm->areas) {
-		const struct area *a = list_entry(l, struct area, link);
+	const struct area *a = area_find(vm->areas, *start);
 
-		if (a->end <= *start)
-			continue;
-		*start = a->start;
-		*end = a->end;
-		*prot = a->prot;
-		return true;
-	}
-	return false;
+	if (a == NULL)
+		return false;
+	*start = a->start;
+	*end = a->end;
+	*prot = a->prot;
+	return true;
 }

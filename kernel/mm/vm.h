@@ -9,17 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct uidinfo;
 struct vmspace;
 
 #define VM_STACK_SIZE (8ul << 20)
 #define VM_STACK_TOP  0x00007ffffff00000ul /* below ARCH_USER_END on every port */
 
-/* NULL: out of memory. */
-struct vmspace *vm_create(void);
+/* An empty space; its pages, tables and areas are the user's. NULL: out of memory, or too much. */
+struct vmspace *vm_create(struct uidinfo *ui);
 /* Frees every page. Must not be any CPU's current table. */
 void vm_destroy(struct vmspace *vm);
-/* A copy that shares all pages until one side writes. NULL: out of memory. */
-struct vmspace *vm_fork(struct vmspace *vm);
+/* A copy that shares all pages until one side writes; ui's. NULL: out of memory, or too much. */
+struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
 /* Physical address of its page table. */
 uint64_t vm_root(const struct vmspace *vm);
 

@@ -16,6 +16,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/elf.h"
 #include "kernel/proc/proc.h"
@@ -200,7 +201,7 @@ exec_args(struct proc *p, const char *path, const struct args *s, struct arch_tr
 	if (vn == NULL)
 		return r;
 	r = vnode_may_execute(vn);
-	vm = r == 0 ? vm_create() : NULL;
+	vm = r == 0 ? vm_create(p->ui) : NULL;
 	if (vm == NULL) {
 		vnode_unref(vn);
 		return r == 0 ? -ENOMEM : r;
@@ -223,13 +224,13 @@ exec_args(struct proc *p, const char *path, const struct args *s, struct arch_tr
 static struct args *
 args_create(void)
 {
-	struct args *s = kzalloc(sizeof(*s));
+	struct args *s = uidinfo_alloc(curproc()->ui, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
-	s->strings = kmalloc(MAX_ARG_BYTES);
+	s->strings = uidinfo_alloc(curproc()->ui, MAX_ARG_BYTES);
 	if (s->strings == NULL) {
-		kfree(s);
+		uidinfo_free(curproc()->ui, s);
 		return NULL;
 	}
 	return s;
@@ -238,8 +239,8 @@ args_create(void)
 static void
 args_destroy(struct args *s)
 {
-	kfree(s->strings);
-	kfree(s);
+	uidinfo_free(curproc()->ui, s->strings);
+	uidinfo_free(curproc()->ui, s);
 }
 
 int
@@ -266,7 +267,7 @@ sys_execve(const uint64_t a[6])
 {
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 	struct args *s = args_create();
-	char *path = kmalloc(PATH_MAX);
+	char *path = uidinfo_alloc(curproc()->ui, PATH_MAX);
 	int r = -ENOMEM;
 
 	if (s != NULL && path != NULL) {
@@ -278,7 +279,7 @@ sys_execve(const uint64_t a[6])
 		if (r == 0)
 			r = exec_args(curproc(), path, s, tf);
 	}
-	kfree(path);
+	uidinfo_free(curproc()->ui, path);
 	if (s != NULL)
 		args_destroy(s);
 	return r;

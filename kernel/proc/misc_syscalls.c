@@ -11,8 +11,10 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/shutdown.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -172,13 +174,27 @@ int64_t
 sys_setuid(const uint64_t a[6])
 {
 	struct proc *p = curproc();
+	struct uidinfo *ui, *old = p->ui;
 
 	if (a[0] > INT32_MAX)
 		return -EINVAL;
 	if (p->uid != 0 && p->uid != a[0])
 		return -EPERM;
+	ui = uidinfo_enter((uint32_t)a[0]);
+	if (ui == NULL)
+		return -EAGAIN;
+	if (!uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p))) {
+		uidinfo_leave(ui);
+		return -EAGAIN;
+	}
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, (uint32_t)a[0]);
-	p->uid = (uint32_t)a[0];
+	/* What it has open and mapped stays on the account on which it was made. */
+	spin_lock(&proc_lock);
+	p->ui = ui;
+	p->uid = ui->uid;
+	spin_unlock(&proc_lock);
+	uidinfo_release(old, UIDINFO_KMEM, kmalloc_size(p));
+	uidinfo_leave(old);
 	return 0;
 }
 
@@ -207,9 +223,7 @@ may_join(const struct proc *p, uint32_t pgid)
 {
 	if (pgid == p->pid)
 		return true;
-	list_for_each (l, &procs) {
-		struct proc *q = list_entry(l, struct proc, all);
-
+	for_each_proc (q) {
 		if (q->pgid == pgid && (curproc()->uid == 0 || curproc()->uid == q->uid))
 			return true;
 	}
@@ -244,8 +258,7 @@ sys_getpgid(const uint64_t a[6])
 	int64_t r = -ESRCH;
 
 	spin_lock(&proc_lock);
-	list_for_each (l, &procs) {
-		struct proc *p = list_entry(l, struct proc, all);
+	for_each_proc (p) {
 		if (a[0] == 0 ? p == curproc() : p->pid == (uint32_t)a[0])
 			r = p->pgid;
 	}

@@ -1,14 +1,17 @@
 /*
- * oom.c - a page fault finds no memory: a process is killed.
+ * oom.c - memory is out, or a user's share of it: a process is killed.
  *
  * Memory is promised before it is there (mmap, fork), so the want of it shows at a fault, in
- * whatever process comes first: that is seldom the one to blame, and must never be process 1.
+ * whatever process comes first: that is seldom the one to blame, and must never be process 1. First
+ * the user is found who is to blame, then one of that user's processes: no user's deed ever costs
+ * user 0 a process.
  *
  * Locking: proc_lock, under which a process's vm changes, so that others may ask for its size.
  */
 #include "kernel/abi/signal.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -17,38 +20,40 @@
 #include "ktr/ktr.h"
 
 #define WAIT_NS     10000000ul
-#define LARGE_SHARE 16 /* of memory: a process that has more is large */
+#define LARGE_SHARE 16 /* of memory: a process or a user that has more is large */
 
 /*
- * Who dies: one that is dying already; else the largest; but where many small ones hold the memory
- * (a fork bomb), it is one of them: the current. NULL: there is only process 1.
+ * Who of the user's processes dies: one that is dying already; else the largest; but where many
+ * small ones hold the memory (a fork bomb), the current if it is the user's. NULL: there is none
+ * but process 1. proc_lock held.
  */
 static struct proc *
-choose_victim(void)
+choose_victim(uint32_t uid)
 {
 	struct proc *largest = NULL;
 
-	list_for_each (l, &procs) {
-		struct proc *p = list_entry(l, struct proc, all);
-
+	for_each_proc (p) {
+		if (p->uid != uid || p->pid == 1 || p->vm == NULL)
+			continue;
 		if (p->doomed && p->state != PROC_ZOMBIE)
 			return p;
-		if (p->pid != 1 && p->vm != NULL &&
-		    (largest == NULL || vm_resident(p->vm) > vm_resident(largest->vm)))
+		if (largest == NULL || vm_resident(p->vm) > vm_resident(largest->vm))
 			largest = p;
 	}
-	if (curproc()->pid != 1 && vm_resident(largest->vm) < page_count_total() / LARGE_SHARE)
+	if (largest != NULL && curproc()->uid == uid && curproc()->pid != 1 &&
+	    vm_resident(largest->vm) < page_count_total() / LARGE_SHARE)
 		return curproc();
 	return largest;
 }
 
-bool
-proc_out_of_memory(void)
+/* Kills a process of the user's and waits a little for it to go. False: no use. */
+static bool
+kill_one(uint32_t uid)
 {
 	struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = choose_victim();
+	p = choose_victim(uid);
 	if (p != NULL && !p->doomed) {
 		p->doomed = true;
 		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", p->pid,
@@ -59,4 +64,27 @@ proc_out_of_memory(void)
 	}
 	spin_unlock(&proc_lock);
 	return p != NULL && thread_sleep_ns(WAIT_NS, SLEEP_INTR, "nomem") == 0;
+}
+
+bool
+proc_out_of_memory(void)
+{
+	struct proc *p = curproc();
+	uint32_t greediest;
+
+	if (uidinfo_is_full(p->ui))
+		return kill_one(p->uid);
+	greediest = uidinfo_greediest(LARGE_SHARE);
+	return kill_one(greediest != 0 ? greediest : p->uid);
+}
+
+bool
+proc_reclaim(void)
+{
+	uint32_t greediest;
+
+	if (curproc()->uid != 0 || !uidinfo_memory_short())
+		return false;
+	greediest = uidinfo_greediest(LARGE_SHARE);
+	return greediest != 0 && kill_one(greediest);
 }

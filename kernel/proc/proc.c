@@ -21,9 +21,9 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/mm/vm.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
@@ -45,17 +45,55 @@ curproc(void)
 	return t != NULL ? t->proc : NULL;
 }
 
-/* A process with a thread that will run fn; not in the tree yet. */
-static struct proc *
-proc_alloc(const char *name, void (*fn)(void *))
+struct uidinfo *
+curuidinfo(void)
 {
-	struct proc *p = kzalloc(sizeof(*p));
+	struct proc *p = curproc();
 
+	return p != NULL ? p->ui : &uidinfo_root;
+}
+
+struct proc *
+proc_next(const struct proc *p)
+{
+	const struct list *l = p != NULL ? &p->all : &procs;
+
+	do
+		l = l->next;
+	while (l != &procs && list_entry(l, struct proc, all)->state == PROC_CURSOR);
+	return l != &procs ? list_entry(l, struct proc, all) : NULL;
+}
+
+/* The last of a process that has neither thread nor place in the tree. */
+static void
+proc_free(struct proc *p)
+{
+	struct uidinfo *ui = p->ui;
+
+	uidinfo_free(ui, p);
+	uidinfo_leave(ui);
+}
+
+/*
+ * A process of the user's with a thread that will run fn; not in the tree yet. NULL and *err:
+ * -EAGAIN too many processes, -ENOMEM.
+ */
+static struct proc *
+proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
+{
+	struct uidinfo *ui = uidinfo_enter(uid);
+	struct proc *p = ui != NULL ? uidinfo_alloc(ui, sizeof(*p)) : NULL;
+
+	*err = ui == NULL ? -EAGAIN : -ENOMEM;
+	if (ui != NULL && p == NULL)
+		uidinfo_leave(ui);
 	if (p == NULL)
 		return NULL;
+	p->uid = uid;
+	p->ui = ui;
 	p->thread = thread_alloc(name, PRIO_USER, fn, p);
 	if (p->thread == NULL) {
-		kfree(p);
+		proc_free(p);
 		return NULL;
 	}
 	p->thread->proc = p;
@@ -85,7 +123,7 @@ proc_discard(struct proc *p)
 	if (p->cwd != NULL)
 		vnode_unref(p->cwd);
 	thread_discard(p->thread);
-	kfree(p);
+	proc_free(p);
 }
 
 /* First code of a forked child: its frame has been copied to the top of its stack. */
@@ -103,20 +141,20 @@ static int64_t
 fork_current(void)
 {
 	struct proc *parent = curproc(), *p;
+	int error;
 	struct arch_trapframe *tf,
 	    *mine = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
-	p = proc_alloc(parent->name, fork_return);
+	p = proc_alloc(parent->name, parent->uid, fork_return, &error);
 	if (p == NULL)
-		return -ENOMEM;
-	p->vm = vm_fork(parent->vm);
-	p->files = filetable_clone(parent->files);
+		return error;
+	p->vm = vm_fork(parent->vm, p->ui);
+	p->files = filetable_clone(parent->files, p->ui);
 	if (p->vm == NULL || p->files == NULL) {
 		proc_discard(p);
 		return -ENOMEM;
 	}
 	p->cwd = vnode_ref(parent->cwd);
-	p->uid = parent->uid;
 	p->thread->root = vm_root(p->vm);
 	p->thread->tls = curthread()->tls;
 	tf = arch_user_frame((uintptr_t)p->thread->kstack + KSTACK_SIZE);
@@ -276,7 +314,7 @@ sys_wait4(const uint64_t a[6])
 	spin_unlock(&proc_lock);
 	CTR3(KTR_PROC, "wait: pid %d status %#x by %u", (int)pid, status, curproc()->pid);
 	if (gone)
-		kfree(c);
+		proc_free(c);
 	if (a[1] != 0 && copy_out(a[1], &status, sizeof(status)) != 0)
 		return -EFAULT;
 	return pid;
@@ -301,15 +339,15 @@ init_main(void *arg)
 void
 proc_start_init(const char *script)
 {
-	struct proc *p = proc_alloc("init", init_main);
 	int err;
+	struct proc *p = proc_alloc("init", 0, init_main, &err);
 
 	if (p == NULL)
 		panic("no memory for process 1");
 	p->thread->arg = (void *)(uintptr_t)script;
 	p->pid = p->pgid = p->thread->tid = 1;
 	thread_rename(p->thread, "init");
-	p->files = filetable_create();
+	p->files = filetable_create(p->ui);
 	p->cwd = vnode_lookup(NULL, "/", &err);
 	if (p->files == NULL || p->cwd == NULL)
 		panic("no memory for process 1");
@@ -348,22 +386,73 @@ print_kernel_thread(struct thread *t, void *arg)
 	return 0;
 }
 
+/* What a line of kern.proc says of a process. */
+struct proc_row {
+	uint32_t pid, ppid, pgid, uid;
+	unsigned prio, cpu;
+	uint64_t runtime_ms;
+	const char *state, *wmesg; /* read-only data */
+	char name[64];
+};
+
+/* proc_lock held. */
+static void
+fill_row(struct proc_row *r, const struct proc *p)
+{
+	const struct thread *t = p->thread;
+
+	*r = (struct proc_row){.pid = p->pid,
+			       .ppid = p->parent->pid,
+			       .pgid = p->pgid,
+			       .uid = p->uid,
+			       .state = state_name(p),
+			       .wmesg = "-"};
+	if (t != NULL) {
+		r->prio = t->prio;
+		r->cpu = t->cpu;
+		r->runtime_ms = t->runtime_ns / 1000000;
+	}
+	if (t != NULL && t->state == THREAD_SLEEPING && t->wmesg != NULL)
+		r->wmesg = t->wmesg;
+	strlcpy(r->name, p->name, sizeof(r->name));
+}
+
+/* The rows after the cursor, which moves along. Returns how many. */
+static unsigned
+next_rows(struct proc *cursor, struct proc_row *rows, unsigned max)
+{
+	struct proc *last = NULL;
+	unsigned n = 0;
+
+	spin_lock(&proc_lock);
+	for (struct proc *p = proc_next(cursor); p != NULL && n < max; p = proc_next(p)) {
+		fill_row(&rows[n++], p);
+		last = p;
+	}
+	list_remove(&cursor->all);
+	if (last != NULL)
+		list_insert_after(&last->all, &cursor->all);
+	spin_unlock(&proc_lock);
+	return n;
+}
+
+/* A few rows at a time: with interrupts off nobody formats what a user can make long. */
 static void
 get_procs(const struct sysctl *s, struct sbuf *out)
 {
+	struct proc cursor = {.state = PROC_CURSOR};
+	struct proc_row rows[16];
+	unsigned n;
+
 	thread_each(print_kernel_thread, out);
 	spin_lock(&proc_lock);
-	list_for_each (l, &procs) {
-		struct proc *p = list_entry(l, struct proc, all);
-		struct thread *t = p->thread;
-
-		sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", p->pid, p->parent->pid,
-			    p->pgid, p->uid, state_name(p), t ? t->prio : 0, t ? t->cpu : 0,
-			    t ? t->runtime_ns / 1000000 : 0,
-			    t && t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-",
-			    p->name);
-	}
+	list_insert_after(&procs, &cursor.all);
 	spin_unlock(&proc_lock);
+	while ((n = next_rows(&cursor, rows, 16)) > 0)
+		for (const struct proc_row *r = rows; r < rows + n; r++)
+			sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", r->pid, r->ppid,
+				    r->pgid, r->uid, r->state, r->prio, r->cpu, r->runtime_ms,
+				    r->wmesg, r->name);
 }
 SYSCTL_TEXT(kern_proc, "kern.proc", 0, get_procs, NULL,
 	    "processes and kernel threads: PID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

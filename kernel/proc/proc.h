@@ -16,15 +16,18 @@
 
 struct filetable;
 struct thread;
+struct uidinfo;
 struct vmspace;
 struct vnode;
 
-enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE };
+/* PROC_CURSOR is no process: it keeps a reader's place in the list of all. */
+enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
 struct proc {
-	uint32_t pid;  /* [c] also its thread's tid */
-	uint32_t pgid; /* [p] */
-	uint32_t uid;  /* [t] written; read by anyone */
+	uint32_t pid;       /* [c] also its thread's tid */
+	uint32_t pgid;      /* [p] */
+	uint32_t uid;       /* [t] written; read by anyone */
+	struct uidinfo *ui; /* [t] who pays; changed under proc_lock */
 	/* [t] Last part of the executed path. There is a NUL in it at every moment. */
 	char name[KTR_THREAD_NAME];
 	enum proc_state state;   /* [p] */
@@ -46,6 +49,9 @@ struct proc {
 
 /* The process that runs here; NULL in kernel threads. Any context. */
 struct proc *curproc(void);
+
+/* Who pays for what is allocated here: the current process's user; kernel threads: user 0. */
+struct uidinfo *curuidinfo(void);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);

@@ -63,8 +63,7 @@ proc_signal_group(uint32_t pgid, int sig)
 	unsigned n = 0;
 
 	spin_lock(&proc_lock);
-	list_for_each (l, &procs) {
-		struct proc *p = list_entry(l, struct proc, all);
+	for_each_proc (p) {
 		if (p->pgid == pgid && p->state != PROC_ZOMBIE) {
 			if (sig != 0)
 				proc_signal_locked(p, sig);
@@ -144,9 +143,7 @@ proc_deliver_signals(void)
 static bool
 is_orphaned(uint32_t pgid)
 {
-	list_for_each (l, &procs) {
-		struct proc *p = list_entry(l, struct proc, all);
-
+	for_each_proc (p) {
 		if (p->pgid == pgid && p->parent->pid != 1 && p->parent->pgid != pgid)
 			return false;
 	}
@@ -189,8 +186,7 @@ sys_kill(const uint64_t a[6])
 	if (sig < 0 || sig > NSIG)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	list_for_each (l, &procs) {
-		struct proc *p = list_entry(l, struct proc, all);
+	for_each_proc (p) {
 		bool match = pid > 0     ? p->pid == (uint32_t)pid
 			     : pid == -1 ? p->pid != 1 && p != curproc()
 					 : p->pgid == group;

@@ -16,14 +16,11 @@
 #include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 
-void
-entry_syscall(struct arch_trapframe *tf)
+static int64_t
+dispatch(uint64_t nr, const uint64_t a[6])
 {
-	uint64_t nr = arch_tf_syscall(tf), a[6];
 	int64_t r;
 
-	for (unsigned i = 0; i < 6; i++)
-		a[i] = arch_tf_arg(tf, i);
 	switch (nr) {
 #define SYSCALL(number, name, nargs)                                                  \
 	case number:                                                                  \
@@ -41,6 +38,21 @@ entry_syscall(struct arch_trapframe *tf)
 		r = -ENOSYS;
 		CTR1(KTR_SYSC, "sysret unknown: ret %ld", r);
 	}
+	return r;
+}
+
+void
+entry_syscall(struct arch_trapframe *tf)
+{
+	uint64_t nr = arch_tf_syscall(tf), a[6];
+	int64_t r;
+
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = arch_tf_arg(tf, i);
+	/* A call that fails with ENOMEM has done nothing, so it can be made again. */
+	do
+		r = dispatch(nr, a);
+	while (r == -ENOMEM && proc_reclaim());
 	arch_tf_set_return(tf, (uint64_t)r);
 }
 

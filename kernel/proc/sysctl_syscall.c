@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sysctl/registry.h"
@@ -49,13 +50,13 @@ do_get(const struct sysctl_args *a)
 
 	if (s == NULL)
 		return -ENOENT;
-	buf = kmalloc(size);
+	buf = uidinfo_alloc(curproc()->ui, size);
 	if (buf == NULL)
 		return -ENOMEM;
 	sbuf_init(&out, buf, size);
 	sysctl_get_text(s, &out);
 	n = give_text(a, &out);
-	kfree(buf);
+	uidinfo_free(curproc()->ui, buf);
 	return n;
 }
 

@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "tests/kernel/ktest.h"
 
 static struct file *
@@ -380,7 +381,7 @@ KTEST(vfs_tree_stands_concurrent_changes)
 
 KTEST(filetable_slots_and_clones)
 {
-	struct filetable *ft = filetable_create(), *copy;
+	struct filetable *ft = filetable_create(&uidinfo_root), *copy;
 	struct file *f = opened("/dev/null", O_RDWR);
 
 	KT_ASSERT(ft != NULL);
@@ -392,7 +393,7 @@ KTEST(filetable_slots_and_clones)
 	KT_EQ(filetable_close(ft, 5), -EBADF);
 	KT_EQ(filetable_close(ft, FILES_MAX), -EBADF);
 	KT_EQ(filetable_add(ft, file_ref(f), 3, 0), 5);
-	copy = filetable_clone(ft);
+	copy = filetable_clone(ft, &uidinfo_root);
 	KT_ASSERT(copy != NULL);
 	KT_EQ(f->refs, 2 * FILES_MAX);
 	filetable_close_on_exec(copy);
@@ -402,4 +403,46 @@ KTEST(filetable_slots_and_clones)
 	filetable_destroy(copy);
 	KT_EQ(f->refs, FILES_MAX);
 	filetable_destroy(ft);
+}
+
+/* Renaming onto a name that is there leaves exactly one vnode of that name, and the other none. */
+KTEST(vfs_rename_replaces_what_has_the_name)
+{
+	int err;
+	struct vnode *from, *to;
+
+	make_dir("/tmp/ren");
+	make_file("/tmp/ren/a", "from");
+	make_file("/tmp/ren/b", "to");
+	from = vnode_lookup(NULL, "/tmp/ren/a", &err);
+	KT_EQ(vnode_rename(NULL, "/tmp/ren/a", NULL, "/tmp/ren/b"), 0);
+	to = vnode_lookup(NULL, "/tmp/ren/b", &err);
+	KT_ASSERT(from == to);
+	KT_EQ(lookup_error("/tmp/ren/a"), -ENOENT);
+	vnode_unref(from);
+	vnode_unref(to);
+	KT_EQ(vnode_remove(NULL, "/tmp/ren/b", false), 0);
+	KT_EQ(lookup_error("/tmp/ren/b"), -ENOENT);
+	KT_EQ(vnode_remove(NULL, "/tmp/ren", true), 0);
+}
+
+KTEST(uidinfo_counts_what_a_user_holds_until_nothing_is_left)
+{
+	struct uidinfo *ui = uidinfo_enter(4711), *again = uidinfo_enter(4711);
+	uint64_t before = heap_bytes_used();
+	void *p;
+
+	KT_ASSERT(ui != NULL && ui == again);
+	KT_EQ(ui->held[UIDINFO_PROC], 2);
+	p = uidinfo_alloc(ui, 100);
+	KT_ASSERT(p != NULL);
+	KT_EQ(ui->held[UIDINFO_KMEM], 128);
+	KT_ASSERT(!uidinfo_charge(ui, UIDINFO_PAGE, page_count_total()));
+	KT_EQ(ui->held[UIDINFO_PAGE], 0);
+	uidinfo_leave(again);
+	uidinfo_leave(ui); /* it still holds memory, so it stays */
+	KT_EQ(ui->held[UIDINFO_KMEM], 128);
+	KT_EQ(ui->held[UIDINFO_PROC], 0);
+	uidinfo_free(ui, p);
+	KT_ASSERT(heap_bytes_used() <= before);
 }

@@ -5,10 +5,12 @@
 #include "arch/uaccess.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/area.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/mm/vm.h"
 #include "tests/kernel/ktest.h"
 
@@ -210,7 +212,7 @@ KTEST(text_and_rodata_are_read_only_also_in_the_direct_map)
 KTEST(vm_pages_come_on_demand_and_go_with_unmap)
 {
 	uint64_t before = page_count_free();
-	struct vmspace *vm = vm_create();
+	struct vmspace *vm = vm_create(&uidinfo_root);
 
 	KT_ASSERT(vm != NULL);
 	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
@@ -243,13 +245,13 @@ peek(struct vmspace *vm, uint64_t va)
 KTEST(vm_fork_shares_until_one_side_writes)
 {
 	uint64_t before = page_count_free();
-	struct vmspace *a = vm_create(), *b;
+	struct vmspace *a = vm_create(&uidinfo_root), *b;
 	static const char one[] = "one", two[] = "two";
 
 	KT_ASSERT(a != NULL);
 	KT_EQ(vm_map(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
 	KT_EQ(vm_write(a, 0x200000, one, 3), 0);
-	b = vm_fork(a);
+	b = vm_fork(a, &uidinfo_root);
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 1);
 	KT_EQ(peek(b, 0x200000), 'o');
@@ -267,7 +269,7 @@ KTEST(vm_fork_shares_until_one_side_writes)
 KTEST(vm_denied_pages_are_kept_and_freed)
 {
 	uint64_t before = page_count_free();
-	struct vmspace *a = vm_create(), *b;
+	struct vmspace *a = vm_create(&uidinfo_root), *b;
 	unsigned level;
 
 	KT_ASSERT(a != NULL);
@@ -276,7 +278,7 @@ KTEST(vm_denied_pages_are_kept_and_freed)
 	KT_EQ(vm_protect(a, 0x200000, 0x2000, 0), 0);
 	KT_EQ(pagetable_lookup(vm_root(a), 0x200000, &level), 0);
 	KT_ASSERT(!vm_fault(a, 0x200000, MMU_READ) && !vm_fault(a, 0x200000, MMU_WRITE));
-	b = vm_fork(a);
+	b = vm_fork(a, &uidinfo_root);
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 2);
 	KT_EQ(vm_protect(b, 0x200000, 0x2000, MMU_READ | MMU_WRITE), 0);
@@ -296,7 +298,7 @@ KTEST(vm_denied_pages_are_kept_and_freed)
 
 KTEST(vm_brk_grows_and_shrinks)
 {
-	struct vmspace *vm = vm_create();
+	struct vmspace *vm = vm_create(&uidinfo_root);
 	uint64_t start = 0x500000;
 
 	KT_ASSERT(vm != NULL);
@@ -314,7 +316,7 @@ KTEST(vm_brk_grows_and_shrinks)
 
 KTEST(vm_protect_takes_write_away_and_gives_it_back)
 {
-	struct vmspace *vm = vm_create();
+	struct vmspace *vm = vm_create(&uidinfo_root);
 
 	KT_ASSERT(vm != NULL);
 	KT_EQ(vm_map(vm, 0x300000, 0x3000, MMU_READ | MMU_WRITE), 0);
@@ -326,4 +328,95 @@ KTEST(vm_protect_takes_write_away_and_gives_it_back)
 	KT_ASSERT(vm_fault(vm, 0x301000, MMU_WRITE));
 	KT_EQ(vm_protect(vm, 0x302000, 0x2000, MMU_READ), -ENOMEM);
 	vm_destroy(vm);
+}
+
+static unsigned
+depth(const struct area *a)
+{
+	unsigned left, right;
+
+	if (a == NULL)
+		return 0;
+	left = depth(a->left);
+	right = depth(a->right);
+	return 1 + (left > right ? left : right);
+}
+
+#define MANY_AREAS 20000u
+
+/* Areas in the order of their addresses are what makes a simple tree, or a list, slow. */
+KTEST(area_tree_stays_flat)
+{
+	struct area *all = kmap_alloc(MANY_AREAS * sizeof(*all)), *tree = NULL;
+
+	KT_ASSERT(all != NULL);
+	for (unsigned i = 0; i < MANY_AREAS; i++) {
+		all[i] =
+		    (struct area){.start = 2ul * i * PAGE_SIZE, .end = (2ul * i + 1) * PAGE_SIZE};
+		area_insert(&tree, &all[i]);
+	}
+	KT_LT(depth(tree), 64);
+	for (unsigned i = 0; i < MANY_AREAS; i++)
+		KT_ASSERT(area_find(tree, 2ul * i * PAGE_SIZE) == &all[i]);
+	kmap_free(all);
+}
+
+#define MODEL_PAGES 64
+
+static void
+count_area(struct area *a, void *arg)
+{
+	uint8_t *seen = arg;
+
+	for (uint64_t at = a->start; at < a->end; at++)
+		seen[at]++;
+}
+
+static void
+forget(struct area *a, void *arg)
+{
+	*(unsigned *)arg += 1;
+	kfree(a);
+}
+
+/* Against an array with one byte for each address, by turns that a fixed seed chooses. */
+KTEST(area_tree_does_what_an_array_does)
+{
+	uint8_t model[MODEL_PAGES] = {0}, seen[MODEL_PAGES];
+	struct area *tree = NULL;
+	uint32_t x = 1;
+	unsigned n = 0;
+
+	for (unsigned turn = 0; turn < 20000; turn++) {
+		uint64_t at, size;
+
+		x = x * 1664525 + 1013904223;
+		at = x >> 8 & (MODEL_PAGES - 1);
+		size = 1 + (x >> 16 & 3);
+		if ((x >> 20 & 3) == 0) { /* single areas only: none lies across an edge */
+			struct area *a = area_find(tree, at);
+
+			if (a != NULL && a->start <= at) {
+				memset(model + a->start, 0, a->end - a->start);
+				area_drop(area_take(&tree, a->start, a->end), forget, &n);
+			}
+			continue;
+		}
+		at = area_gap(tree, at, size);
+		for (uint64_t i = at; i < at + size && i < MODEL_PAGES; i++)
+			KT_EQ(model[i], 0);
+		if (at + size <= MODEL_PAGES) {
+			struct area *a = kzalloc(sizeof(*a));
+
+			a->start = at;
+			a->end = at + size;
+			memset(model + at, 1, size);
+			area_insert(&tree, a);
+		}
+		memset(seen, 0, sizeof(seen));
+		area_each(tree, count_area, seen);
+		KT_EQ(memcmp(seen, model, sizeof(model)), 0);
+	}
+	KT_GT(n, 100);
+	area_drop(tree, forget, &n);
 }

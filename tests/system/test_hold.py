@@ -4,7 +4,7 @@ import re
 import time
 
 from console import PROMPT, guest, shell
-from harness import BUILD, boot, check, check_eq, check_match, main, test
+from harness import BUILD, DEADLINE_S, boot, check, check_eq, check_match, main, test
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
 
@@ -80,6 +80,103 @@ def join():
         out = shell(c, "ps | grep ' sh$'")
         pgid = check_match(r"^\s*(\d+)\s", out.replace(PROMPT, ""), "the shell's process id").group(1)
         check_match(r"^join: -1\r*$", shell(c, f"su 1000 user_test do join {pgid}"), "joining root's shell")
+
+
+HOGS = ("names", "depth", "file", "holes", "memory", "tables", "maps", "pipes", "processes", "zombies")
+
+
+def held(c, uid=1000):
+    """What kern.uidinfo says of a user: [processes, open files, pages, pages of files, KiB of the kernel], or None."""
+    m = re.search(rf"^{uid} (\d+) (\d+) (\d+) (\d+) (\d+)\r*$", shell(c, "sysctl -n kern.uidinfo"), re.M)
+    return [int(n) for n in m.groups()] if m else None
+
+
+def pages_free(c):
+    return int(check_match(r"^(\d+)\r*$", shell(c, "sysctl -n vm.pages.free"), "free pages").group(1))
+
+
+def hog(c, what):
+    """User 1000 takes all of one thing; root goes on; afterwards nothing is held."""
+    c.sendline(f"su 1000 user_test do hog {what} &")
+    c.expect(rf"full: {what} \d+ errno \d+\r")
+    alive(c)
+    check(held(c) is not None, f"{what}: user 1000 holds nothing, expected something")
+    check_match(r"^load mix: .* ok,", shell(c, "load mix -n 2 -j 2"), f"{what}: root's load")
+    shell(c, "user_test do slay 1000")
+    shell(c, "rm -r /tmp/hog; wait")
+    check_eq(held(c), None, f"{what}: what user 1000 holds after its last process")
+
+
+@test("whatever user 1000 takes all of, root's shell and programs go on, and all of it comes back")
+def hogs():
+    with guest(*DEEDS, "--mem", "128M", smp=2) as c:
+        hog(c, "processes")  # also fills the kernel's caches
+        free = pages_free(c)
+        for what in HOGS:
+            hog(c, what)
+            lost, deadline = free - pages_free(c), time.monotonic() + DEADLINE_S
+            while lost >= 200 and time.monotonic() < deadline:  # a thread of the kernel's gives stacks back by and by
+                lost = free - pages_free(c)
+            check(lost < 200, f"{what}: {lost} pages are not back")
+
+
+@test("a user who took all names does not keep init from starting root's shell again")
+def init_forks():
+    with guest(*DEEDS, "--mem", "64M", smp=1) as c:
+        c.sendline("su 1000 user_test do hog depth &")
+        c.expect("full: depth")
+        alive(c)
+        c.send("\x04")
+        c.expect_exact("init: the shell ended")
+        c.expect_exact(PROMPT)
+        alive(c)
+
+
+@test("init whose fork fails tries until it does not")
+def init_retries():
+    with guest(smp=1) as c:
+        c.sendline("(sleep 1; sysctl kern.maxproc=100 > /dev/null) & sleep 0; exec sysctl kern.maxproc=3")
+        c.expect_exact("init: fork")
+        c.expect_exact(PROMPT)
+        alive(c)
+
+
+@test("the limits are sysctls: processes and descriptors end where they say")
+def limits():
+    out = boot("""
+sysctl kern.maxprocperuid=5 kern.maxfilesperproc=8 > /dev/null
+su 1000 user_test do hog processes &
+while ! ps | grep -q '1000.*user_test'; do :; done
+while [ $(ps | grep -c '1000.*user_test') -lt 5 ]; do :; done
+sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null && echo to 7'
+sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null 8</dev/null && echo to 8'
+user_test do slay 1000
+exit 0
+""", options=DEEDS).expect().out
+    check_match(r"^full: processes 4 errno 11$", out, "processes of a user who may have 5")
+    check_match(r"^to 7$", out, "descriptors below kern.maxfilesperproc")
+    check("to 8" not in out, "a descriptor beyond kern.maxfilesperproc")
+
+
+ZOMBIES = """
+su 1000 user_test do hog zombies &
+while [ $(ps | grep -c zombie) -lt 8000 ]; do sleep 0.2; done
+sysctl debug.ktr.mask=INTR > /dev/null
+ps > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+user_test do slay 1000
+exit 0
+"""
+
+
+@test("8,000 zombies are listed with interrupts off for no more than a few of them at a time")
+def zombies():
+    run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000"], trace=True, timeout=200).expect()
+    ns = [e["ns"] for e in run.events if e["text"].startswith("interrupt enter")]
+    check(len(ns) > 4, f"{len(ns)} interrupts while ps ran, expected more")
+    longest = max(b - a for a, b in zip(ns, ns[1:]))
+    # A tick is 10 ms, and a nanosecond an instruction.
+    check(longest < 12_000_000, f"{longest / 1e6:.1f} ms without a timer interrupt, expected ticks of 10 ms")
 
 
 MODES = {"console": "crw-------", "ktr": "cr--------", "null": "crw-rw-rw-", "ttyS1": "c-w-------", "zero": "crw-rw-rw-"}

@@ -6,12 +6,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <kestrel.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include "tests/user/hogs.h"
 
 /* O_NONBLOCK on the open file that the shell shares with us. */
 static int
@@ -67,6 +71,47 @@ do_join(int argc, char **argv)
 	return 0;
 }
 
+/* The process that a line of kern.proc (PID PPID PGID UID STATE ...) tells of, if it is uid's and
+ * lives. */
+static int
+pid_of(const char *line, unsigned long uid)
+{
+	char *at;
+	unsigned long pid = strtoul(line, &at, 10), owner = 0;
+
+	for (int word = 1; word < 4; word++)
+		owner = strtoul(at, &at, 10);
+	return owner == uid && strncmp(at, " zombie", 7) != 0 ? (int)pid : 0;
+}
+
+/* Kills every process of a user, until there is none. */
+static int
+do_slay(const char *user)
+{
+	unsigned long uid = strtoul(user, NULL, 10);
+	unsigned found;
+
+	do {
+		char *text = sysctl_get_text("kern.proc"), *line = text;
+
+		if (text == NULL)
+			return 1;
+		found = 0;
+		for (; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+			int pid;
+
+			line += *line == '\n';
+			pid = pid_of(line, uid);
+			if (pid > 0) {
+				found++;
+				kill(pid, SIGKILL);
+			}
+		}
+		free(text);
+	} while (found > 0);
+	return 0;
+}
+
 int
 deed_main(int argc, char **argv)
 {
@@ -80,6 +125,10 @@ deed_main(int argc, char **argv)
 		return do_read();
 	if (strcmp(what, "join") == 0)
 		return do_join(argc, argv);
-	fprintf(stderr, "usage: user_test do nonblock|steal|read|join PGID\n");
+	if (strcmp(what, "slay") == 0 && argc > 2)
+		return do_slay(argv[2]);
+	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
+		return 0;
+	fprintf(stderr, "usage: user_test do nonblock|steal|read|join PGID|slay UID|hog WHAT\n");
 	return 2;
 }

@@ -1,7 +1,7 @@
 /*
  * syscalls_test.c - runs in the guest as an ordinary program and tries what programs should not do.
  * TAP. `user_test bench WHAT` measures instead (bench.c), `user_test do WHAT` does one deed
- * (deeds.c).
+ * (deeds.c), `user_test fuzz KIND SEED ROUNDS` does random ones (fuzz.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include "tests/user/bench.h"
 #include "tests/user/deeds.h"
 #include "tests/user/faults.h"
+#include "tests/user/fuzz.h"
 #include "userland/libc/libc.h"
 
 static int tests, failures;
@@ -402,6 +403,8 @@ main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "bench") == 0)
 		return bench_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "fuzz") == 0)
+		return fuzz_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "do") == 0)
 		return deed_main(argc - 1, argv + 1);
 	bad_pointers();

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <tool.h>
@@ -14,13 +15,38 @@
 static const char usage[] =
     "rm [-rf] FILE...    (-r: directories too, -f: missing files are fine)\n";
 
-static bool recursive, force;
+#define DEPTH_MAX 16 /* directories open at a time, and how long paths get */
+#define NAMES_MAX 1000
 
-static int remove_path(const char *path);
+static bool recursive, force;
+static const char *top; /* the argument */
+
+static int remove_path(const char *path, unsigned depth);
+
+/*
+ * Moves a directory that is too deep up into the one that is removed, where a later sweep finds it:
+ * trees may be deeper than any path is long.
+ */
+static int
+move_up(const char *path)
+{
+	static unsigned n;
+	char to[PATH_MAX];
+
+	for (unsigned i = 0; i < NAMES_MAX; i++) {
+		snprintf(to, sizeof(to), "%s/.rm%u", top, n++);
+		if (rename(path, to) == 0)
+			return 0;
+		if (errno != ENOTEMPTY && errno != ENOTDIR)
+			break;
+	}
+	warn("%s", path);
+	return 1;
+}
 
 /* Removes what is in a directory. Starts again after each sweep: removing may shift the entries. */
 static int
-remove_entries(const char *path)
+remove_entries(const char *path, unsigned depth)
 {
 	bool found = true;
 	int status = 0;
@@ -41,7 +67,7 @@ remove_entries(const char *path)
 				continue;
 			found = true;
 			status |= tool_join_path(child, sizeof(child), path, e->d_name) < 0 ||
-				  remove_path(child);
+				  remove_path(child, depth);
 		}
 		closedir(d);
 	}
@@ -49,7 +75,7 @@ remove_entries(const char *path)
 }
 
 static int
-remove_path(const char *path)
+remove_path(const char *path, unsigned depth)
 {
 	struct stat st;
 
@@ -65,7 +91,11 @@ remove_path(const char *path)
 		warnx("%s: is a directory (-r removes it with all that is in it)", path);
 		return 1;
 	}
-	if (remove_entries(path) != 0)
+	if (rmdir(path) == 0)
+		return 0;
+	if (depth == DEPTH_MAX)
+		return move_up(path);
+	if (remove_entries(path, depth + 1) != 0)
 		return 1;
 	if (rmdir(path) == 0)
 		return 0;
@@ -86,7 +116,9 @@ main(int argc, char **argv)
 	}
 	if (optind == argc && !force)
 		tool_usage(usage);
-	for (; optind < argc; optind++)
-		status |= remove_path(argv[optind]);
+	for (; optind < argc; optind++) {
+		top = argv[optind];
+		status |= remove_path(top, 0);
+	}
 	return status;
 }

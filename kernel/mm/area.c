@@ -1,0 +1,171 @@
+/*
+ * area.c - the tree of areas, by cutting it in two and joining two into one.
+ *
+ * Everything recurses as deep as the tree, which is about 40 calls for 65,000 areas.
+ * Invariants and locking: area.h.
+ */
+#include "kernel/mm/area.h"
+
+#include <stddef.h>
+
+#include "arch/clock.h"
+
+/* Not to be foretold by programs, who choose the order of insertion. */
+static uint32_t
+random_rank(const struct area *a)
+{
+	uint64_t x = (arch_clock_read() ^ (uintptr_t)a) * 0x9e3779b97f4a7c15ul;
+
+	x = (x ^ x >> 32) * 0xd6e8feb86659fd93ul;
+	return (uint32_t)(x >> 32);
+}
+
+static uint64_t
+max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The children changed: computes what the node knows of them. */
+static void
+update(struct area *a)
+{
+	a->low = a->start;
+	a->high = a->end;
+	a->gap = 0;
+	if (a->left != NULL) {
+		a->low = a->left->low;
+		a->gap = max(a->left->gap, a->start - a->left->high);
+	}
+	if (a->right != NULL) {
+		a->high = a->right->high;
+		a->gap = max(a->gap, max(a->right->gap, a->right->low - a->end));
+	}
+}
+
+/* Cuts a tree into what starts below va and the rest. */
+static void
+cut(struct area *tree, uint64_t va, struct area **below, struct area **rest)
+{
+	if (tree == NULL) {
+		*below = *rest = NULL;
+	} else if (tree->start < va) {
+		cut(tree->right, va, &tree->right, rest);
+		*below = tree;
+		update(tree);
+	} else {
+		cut(tree->left, va, below, &tree->left);
+		*rest = tree;
+		update(tree);
+	}
+}
+
+/* All of a is below all of b. */
+static struct area *
+join(struct area *a, struct area *b)
+{
+	if (a == NULL || b == NULL)
+		return a != NULL ? a : b;
+	if (a->rank >= b->rank) {
+		a->right = join(a->right, b);
+		update(a);
+		return a;
+	}
+	b->left = join(a, b->left);
+	update(b);
+	return b;
+}
+
+struct area *
+area_find(struct area *tree, uint64_t va)
+{
+	struct area *found = NULL;
+
+	while (tree != NULL) {
+		if (va < tree->end) {
+			found = tree;
+			tree = tree->left;
+		} else {
+			tree = tree->right;
+		}
+	}
+	return found;
+}
+
+void
+area_put(struct area **tree, struct area *taken)
+{
+	struct area *below, *rest;
+
+	if (taken == NULL)
+		return;
+	cut(*tree, taken->low, &below, &rest);
+	*tree = join(join(below, taken), rest);
+}
+
+void
+area_insert(struct area **tree, struct area *a)
+{
+	a->left = a->right = NULL;
+	a->rank = random_rank(a);
+	update(a);
+	area_put(tree, a);
+}
+
+struct area *
+area_take(struct area **tree, uint64_t start, uint64_t end)
+{
+	struct area *below, *taken, *rest;
+
+	cut(*tree, start, &below, &taken);
+	cut(taken, end, &taken, &rest);
+	*tree = join(below, rest);
+	return taken;
+}
+
+void
+area_each(struct area *tree, void (*f)(struct area *, void *), void *arg)
+{
+	if (tree == NULL)
+		return;
+	area_each(tree->left, f, arg);
+	f(tree, arg);
+	area_each(tree->right, f, arg);
+}
+
+void
+area_drop(struct area *tree, void (*f)(struct area *, void *), void *arg)
+{
+	if (tree == NULL)
+		return;
+	area_drop(tree->left, f, arg);
+	area_drop(tree->right, f, arg);
+	f(tree, arg);
+}
+
+/* Moves *at past the areas of the tree until size bytes from it are free. True: they are. */
+static bool
+find_gap(const struct area *tree, uint64_t *at, uint64_t size)
+{
+	if (tree == NULL || tree->high <= *at)
+		return false;
+	if (tree->low >= *at && tree->low - *at >= size)
+		return true;
+	if (tree->low >= *at && tree->gap < size) {
+		*at = tree->high;
+		return false;
+	}
+	if (find_gap(tree->left, at, size))
+		return true;
+	if (tree->start >= *at && tree->start - *at >= size)
+		return true;
+	*at = max(*at, tree->end);
+	return find_gap(tree->right, at, size);
+}
+
+uint64_t
+area_gap(const struct area *tree, uint64_t from, uint64_t size)
+{
+	find_gap(tree, &from, size);
+	return from;
+}

@@ -1,0 +1,82 @@
+"""machine.py - the guest that is attacked, and what must hold after each round."""
+import pathlib
+import re
+import time
+
+import pexpect
+import tracecheck as tc
+from harness import BOOT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktr_stats  # noqa: F401
+
+PROMPT = "kestrel# "
+ANSWER_S = 120
+USER = 1000
+# What a round may leave behind: caches of stacks and heap pages, and what the log keeps (threads' names, interned
+# strings). A leak grows from round to round.
+PAGES_KEPT = 400
+
+
+class Machine:
+    """A guest with its console as a terminal."""
+
+    def __init__(self, arch, tmp, seed):
+        self.arch, self.trace = arch, pathlib.Path(tmp) / "attack.ktr"
+        self.log = open(ROOT / "build" / arch / "attack.console", "w", encoding="utf-8")
+        words = ["--arch", arch, "--firmware", "none", "--smp", "4", "--mem", "192M", "--trace", str(self.trace),
+                 "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test"]
+        self.console = pexpect.spawn(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
+                                     logfile=self.log)
+        self.console.delaybeforesend = None
+        self.seed, self.rounds, self.free = seed, 0, None
+        self.expect(PROMPT)
+        self.shell("sysctl debug.ktr.mask=PROC,SYSC,SIG > /dev/null; mkdir /tmp/fuzz")
+
+    def expect(self, text):
+        """What the console says up to that text. A panic, an end and silence are failures."""
+        found = self.console.expect_exact([text, "panic:", pexpect.EOF, pexpect.TIMEOUT])
+        if found == 1:
+            self.console.expect_exact(["db> ", pexpect.EOF, pexpect.TIMEOUT])
+        if found > 0:
+            what = ("", "a panic", "the end of the machine", f"nothing for {ANSWER_S} s")[found]
+            raise Failed(f"waiting for {text!r}: {what}; the console's end:\n{str(self.console.before)[-4000:]}")
+        return self.console.before.replace("\r", "")
+
+    def shell(self, line):
+        """What a command prints. Its end is a word of its own: a prompt may stand in what was typed before."""
+        self.rounds += 1
+        self.console.sendline(f"{line}; echo end-$(({self.rounds} + 1000000))")
+        out = self.expect(f"end-{self.rounds + 1000000}")
+        self.expect(PROMPT)
+        return out
+
+    def number(self, name):
+        return int(check_match(r"^(\d+)$", self.shell(f"sysctl -n {name}"), name).group(1))
+
+    def check(self, what, warm):
+        """Root's shell answers, its programs run, what was taken is back, and the log's account is exact."""
+        self.shell(f"user_test do slay {USER}; wait; rm -rf /tmp/hog /tmp/fuzz/* > /dev/null")
+        check_match(r"^load mix: .* ok,", self.shell("load mix -n 1 -j 4"), f"{what}: load mix")
+        held = re.search(rf"^{USER} .*$", self.shell("sysctl -n kern.uidinfo"), re.M)
+        check(held is None, f"{what}: user {USER} still holds: {held and held.group()}")
+        tc.accounting_holds(ktr_stats(self.shell("sysctl debug.ktr.stats")))
+        root = check_match(r"^0 (\d+) (\d+) ", self.shell("sysctl -n kern.uidinfo"), "kern.uidinfo").groups()
+        check(int(root[0]) < 8 and int(root[1]) < 16, f"{what}: user 0 has {root[0]} processes, {root[1]} open files")
+        free = self.number("vm.pages.free")
+        if warm or self.free is None:
+            self.free = free
+        # Stacks of the dead are given back by a thread of the kernel's, by and by.
+        deadline = time.monotonic() + ANSWER_S
+        while self.free - free >= PAGES_KEPT and time.monotonic() < deadline:
+            free = self.number("vm.pages.free")
+        check(self.free - free < PAGES_KEPT, f"{what}: {self.free - free} pages are not back")
+
+    def finish(self):
+        """The machine's end, and its stream: whole."""
+        self.shell("sysctl debug.ktr.mask=NONE > /dev/null")
+        self.console.sendline("poweroff 7")
+        self.console.expect(pexpect.EOF)
+        self.console.close()
+        check_eq(self.console.exitstatus, 7, "exit status")
+
+    def close(self):
+        self.console.close(force=True)
+        self.log.close()

@@ -1,0 +1,301 @@
+/*
+ * fuzz.c - random system calls, random programs, and executables with random damage.
+ *
+ * Each round is a process of its own, so that whatever it does to itself ends with it; a second one
+ * kills it after a while, for it may wait for ever. Both work below /tmp/fuzz. User 0 may do
+ * anything, so it leaves out what ends the machine or the test: shutdown, setting sysctls, signals
+ * to others, and the devices on which the test listens; and it runs no random programs.
+ */
+#include "tests/user/fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <kestrel.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel/abi/syscall.h"
+#include "userland/libc/libc.h"
+
+#define ROUND_MS        60
+#define CALLS_A_ROUND   600
+#define PROGRAM_SIZE    4096
+#define ELF_MAX         (256 * 1024)
+#define MUTATIONS_MAX   12
+#define SYSTEM_CALL_MAX 300
+
+static uint64_t seed;
+
+/* xorshift64* (Vigna). */
+static uint64_t
+draw(void)
+{
+	seed ^= seed >> 12;
+	seed ^= seed << 25;
+	seed ^= seed >> 27;
+	return seed * 0x2545f4914f6cdd1dull;
+}
+
+static uint64_t
+below(uint64_t n)
+{
+	return draw() % n;
+}
+
+static char buffer[65536];
+
+/* Names that mean something; none of them is the test's own, or the system's. */
+static const char *const paths[] = {"a",         "b",  "d", "d/a",  "./..",       "../fuzz/a",
+				    "d/../a",    "",   "/", "/tmp", "/nowhere/x", "/dev/null",
+				    "/dev/zero", "..", ".", "a/",   "d//",        "/dev"};
+
+static uint64_t
+argument(void)
+{
+	static const uint64_t odd[] = {0,
+				       1,
+				       2,
+				       3,
+				       7,
+				       8,
+				       63,
+				       64,
+				       4095,
+				       4096,
+				       4097,
+				       65536,
+				       0x7fffffff,
+				       0x80000000,
+				       0xffffffff,
+				       0x100000000,
+				       0x7fffffffffff,
+				       0x800000000000,
+				       0x7fffffffffffffff,
+				       0x8000000000000000,
+				       0xffff800000000000,
+				       0xffffffff80200000,
+				       (uint64_t)-1,
+				       (uint64_t)-100,
+				       (uint64_t)-4096};
+
+	switch (below(8)) {
+	case 0:
+		return draw();
+	case 1:
+		return below(16);
+	case 2:
+		return (uint64_t)buffer + below(sizeof(buffer));
+	case 3:
+	case 4:
+		return (uint64_t)paths[below(sizeof(paths) / sizeof(paths[0]))];
+	case 5:
+		return 1ull << below(64);
+	case 6:
+		return 0x700000000000 + 4096 * below(64);
+	default:
+		return odd[below(sizeof(odd) / sizeof(odd[0]))];
+	}
+}
+
+/* May this one be made? What the comment of the file says. */
+static bool
+is_allowed(long nr, const uint64_t a[6])
+{
+	bool root = getuid() == 0;
+
+	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
+		return false;
+	if (nr == NR_kill) /* neither all processes nor the group of the test */
+		return !root && (int32_t)a[0] > 1;
+	if (nr == NR_sysctl)
+		return !root || a[0] != SYSCTL_SET;
+	return nr != NR_setuid || !root;
+}
+
+static void
+one_call(void)
+{
+	static const long usual[] = {NR_openat,   NR_openat,   NR_openat,     NR_mkdirat,
+				     NR_unlinkat, NR_renameat, NR_mmap,       NR_munmap,
+				     NR_mprotect, NR_sysctl,   NR_getdents64, NR_pipe2,
+				     NR_write,    NR_read,     NR_newfstatat};
+	long nr;
+	uint64_t a[6];
+
+	switch (below(4)) {
+	case 0:
+		nr = usual[below(sizeof(usual) / sizeof(usual[0]))];
+		break;
+	case 1:
+		nr = (long)(1020 + below(10));
+		break;
+	default:
+		nr = (long)below(SYSTEM_CALL_MAX);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = argument();
+	if (nr == NR_openat && below(2))
+		a[0] = (uint64_t)-100;
+	if (is_allowed(nr, a))
+		syscall_raw(nr, (long)a[0], (long)a[1], (long)a[2], (long)a[3], (long)a[4],
+			    (long)a[5]);
+}
+
+static void
+calls_round(void)
+{
+	for (unsigned i = 0; i < CALLS_A_ROUND; i++)
+		one_call();
+}
+
+/* Random bytes as a program. */
+static void
+program_round(void)
+{
+	char *text =
+	    mmap(NULL, PROGRAM_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t word;
+
+	if (text == MAP_FAILED)
+		return;
+	for (size_t at = 0; at < PROGRAM_SIZE; at += sizeof(word)) {
+		word = draw();
+		memcpy(text + at, &word, sizeof(word));
+	}
+	if (mprotect(text, PROGRAM_SIZE, PROT_READ | PROT_EXEC) == 0)
+		((void (*)(void))(uintptr_t)(text + 64 * below(PROGRAM_SIZE / 64)))();
+}
+
+static char elf[ELF_MAX];
+static size_t elf_size;
+
+/* An executable with some bytes changed, most of them in its headers. */
+static void
+elf_round(void)
+{
+	char *const argv[] = {"elf", NULL};
+	uint64_t n = 1 + below(MUTATIONS_MAX);
+	int fd = open("elf", O_WRONLY | O_CREAT | O_TRUNC, 0755);
+
+	for (uint64_t i = 0; i < n; i++) {
+		size_t at = below(below(4) ? 64 + 56 * 6 : elf_size);
+
+		if (below(2))
+			elf[at] ^= (char)(1 << below(8));
+		else
+			elf[at] = (char)(below(2) ? draw() : (uint64_t) - (int64_t)below(2));
+	}
+	if (below(8) == 0)
+		elf_size = below(elf_size);
+	write(fd, elf, elf_size);
+	close(fd);
+	execv("./elf", argv);
+}
+
+static bool
+read_elf(void)
+{
+	int fd = open("/bin/true", O_RDONLY);
+	ssize_t n = fd >= 0 ? read(fd, elf, sizeof(elf)) : -1;
+
+	close(fd);
+	elf_size = n > 0 ? (size_t)n : 0;
+	return elf_size > 512;
+}
+
+static void
+sleep_ms(unsigned ms)
+{
+	struct timespec t = {.tv_nsec = ms * 1000000l};
+
+	nanosleep(&t, NULL);
+}
+
+/* What the children write goes nowhere, and nothing can be read. */
+static void
+quiet(void)
+{
+	int fd = open("/dev/null", O_RDWR);
+
+	for (int i = 0; i < 3; i++)
+		dup2(fd, i);
+	if (fd > 2)
+		close(fd);
+	setpgid(0, 0);
+}
+
+/* A child does the round; another kills it when it takes too long. True: a signal ended it. */
+static bool
+one_round(void (*fn)(void), uint64_t number)
+{
+	int status = 0;
+	pid_t worker = fork(), killer;
+
+	if (worker == 0) {
+		quiet();
+		seed += number * 0x9e3779b97f4a7c15ull;
+		seed |= 1;
+		for (int i = 0; i < 4; i++)
+			draw();
+		fn();
+		_exit(0);
+	}
+	killer = worker > 0 ? fork() : -1;
+	if (killer == 0) {
+		sleep_ms(ROUND_MS);
+		kill(worker, SIGKILL);
+		_exit(0);
+	}
+	if (killer < 0)
+		sleep_ms(ROUND_MS);
+	if (worker < 0)
+		return false;
+	if (killer < 0)
+		kill(worker, SIGKILL);
+	while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
+		;
+	/* What it left behind in its group goes too. */
+	kill(-worker, SIGKILL);
+	if (killer > 0) {
+		kill(killer, SIGKILL);
+		while (waitpid(killer, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	return WIFSIGNALED(status);
+}
+
+int
+fuzz_main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(void);
+	} kinds[] = {{"calls", calls_round}, {"programs", program_round}, {"elves", elf_round}};
+	unsigned kind = 0, ended = 0, rounds = 0;
+
+	while (kind < 3 && (argc < 4 || strcmp(argv[1], kinds[kind].name) != 0))
+		kind++;
+	if (kind == 3 || (kind == 1 && getuid() == 0)) {
+		fprintf(stderr, "usage: user_test fuzz calls|programs|elves SEED ROUNDS\n");
+		return 2;
+	}
+	mkdir("/tmp/fuzz", 0777);
+	if (chdir("/tmp/fuzz") < 0 || !read_elf()) {
+		fprintf(stderr, "fuzz: /tmp/fuzz, /bin/true: %s\n", strerror(errno));
+		return 1;
+	}
+	seed = strtoul(argv[2], NULL, 10);
+	for (rounds = 0; rounds < strtoul(argv[3], NULL, 10); rounds++)
+		ended += one_round(kinds[kind].fn, rounds);
+	printf("fuzz %s: %u rounds, %u ended by a signal\n", argv[1], rounds, ended);
+	return 0;
+}

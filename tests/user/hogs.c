@@ -1,0 +1,223 @@
+/*
+ * hogs.c - programs that take all they get of one thing: names, memory, processes, ...
+ *
+ * Names stand under /tmp/hog, for whoever cleans up. Where taking ends in death (memory), a child
+ * takes and its parent tells.
+ */
+#include "tests/user/hogs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB (1ul << 20)
+
+static _Noreturn void
+stay(void)
+{
+	for (;;)
+		sleep(1000);
+}
+
+/* Files with names as long as may be. */
+static unsigned
+take_names(void)
+{
+	char name[200];
+	unsigned n = 0;
+
+	for (;; n++) {
+		int fd;
+
+		snprintf(name, sizeof(name), "/tmp/hog/%0180u", n);
+		fd = open(name, O_WRONLY | O_CREAT, 0600);
+		if (fd < 0)
+			return n;
+		close(fd);
+	}
+}
+
+/* Directories, one in the other. */
+static unsigned
+take_depth(void)
+{
+	unsigned n = 0;
+
+	if (chdir("/tmp/hog") < 0)
+		return 0;
+	while (mkdir("d", 0700) == 0 && chdir("d") == 0)
+		n++;
+	return n;
+}
+
+static unsigned
+take_file(void)
+{
+	static char block[65536];
+	int fd = open("/tmp/hog/file", O_WRONLY | O_CREAT, 0600);
+	unsigned n = 0;
+
+	while (write(fd, block, sizeof(block)) == (ssize_t)sizeof(block))
+		n++;
+	return n;
+}
+
+/* Sparse files: an array of page pointers that is much larger than what stands in it. */
+static unsigned
+take_holes(void)
+{
+	char name[64];
+
+	for (unsigned n = 0;; n++) {
+		int fd;
+
+		snprintf(name, sizeof(name), "/tmp/hog/%u", n);
+		fd = open(name, O_WRONLY | O_CREAT, 0600);
+		if (fd < 0 || lseek(fd, 1000 * (off_t)MIB, SEEK_SET) < 0 || write(fd, "x", 1) != 1)
+			return n;
+		close(fd);
+	}
+}
+
+/* Touches a page every `step` bytes until it is killed. */
+static _Noreturn void
+touch(size_t step)
+{
+	for (;;) {
+		char *p = mmap(NULL, 64 * step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+
+		if (p == MAP_FAILED)
+			_exit(errno);
+		for (size_t at = 0; at < 64 * step; at += step)
+			p[at] = 1;
+	}
+}
+
+/* The signal that ended a child that touches memory; errno is its exit status. */
+static unsigned
+child_touches(size_t step)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		touch(step);
+	waitpid(pid, &status, 0);
+	errno = WEXITSTATUS(status);
+	return (unsigned)WTERMSIG(status);
+}
+
+static unsigned
+take_memory(void)
+{
+	return child_touches(4096);
+}
+
+static unsigned
+take_tables(void)
+{
+	return child_touches(2 * MIB);
+}
+
+/* Areas that cannot be one. */
+static unsigned
+take_maps(void)
+{
+	unsigned n = 0;
+
+	while (mmap(NULL, 4096, n % 2 ? PROT_READ : PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		n++;
+	return n;
+}
+
+/* Children that do `more` and stay, as many as there may be. */
+static unsigned
+take_children(void (*more)(void))
+{
+	unsigned n = 0;
+
+	for (;; n++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return n;
+		if (pid == 0) {
+			more();
+			stay();
+		}
+	}
+}
+
+static void
+nothing(void)
+{
+}
+
+static unsigned
+take_processes(void)
+{
+	return take_children(nothing);
+}
+
+static void
+leave(void)
+{
+	_exit(0);
+}
+
+static unsigned
+take_zombies(void)
+{
+	return take_children(leave);
+}
+
+static void
+open_pipes(void)
+{
+	int fds[2];
+
+	while (pipe(fds) == 0)
+		if (write(fds[1], "x", 1) != 1)
+			return;
+}
+
+static unsigned
+take_pipes(void)
+{
+	return take_children(open_pipes);
+}
+
+int
+hog_main(const char *what)
+{
+	static const struct {
+		const char *name;
+		unsigned (*take)(void);
+	} hogs[] = {{"names", take_names},         {"depth", take_depth},
+		    {"file", take_file},           {"holes", take_holes},
+		    {"memory", take_memory},       {"tables", take_tables},
+		    {"maps", take_maps},           {"pipes", take_pipes},
+		    {"processes", take_processes}, {"zombies", take_zombies}};
+
+	for (unsigned i = 0; i < sizeof(hogs) / sizeof(hogs[0]); i++) {
+		unsigned n;
+
+		if (strcmp(what, hogs[i].name) != 0)
+			continue;
+		mkdir("/tmp/hog", 0755);
+		n = hogs[i].take();
+		printf("full: %s %u errno %d\n", what, n, errno);
+		fflush(stdout);
+		stay();
+	}
+	return 2;
+}
