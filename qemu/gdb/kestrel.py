@@ -63,7 +63,9 @@ def read(va, size):
 
 
 def text(value, otherwise="-"):
-    """A C string of the guest's that may be NULL or nonsense."""
+    """A C string of the guest's: an array, or a pointer that may be NULL or nonsense."""
+    if value.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY:
+        return value.string(errors="replace")
     try:
         return value.string(errors="replace", length=-1) if int(value) != 0 else otherwise
     except gdb.error:
