@@ -252,5 +252,5 @@ get_uidinfo(const struct sysctl *s, struct sbuf *out)
 			    rows[i].held[UIDINFO_PAGE], rows[i].held[UIDINFO_DATA],
 			    (rows[i].held[UIDINFO_KMEM] + 1023) / 1024);
 }
-SYSCTL_PROC(kern_uidinfo, "kern.uidinfo", SYSCTL_TYPE_TEXT, 0, get_uidinfo, NULL,
+SYSCTL_TEXT(kern_uidinfo, "kern.uidinfo", 0, get_uidinfo, NULL,
 	    "what users hold: UID PROCESSES FILES PAGES DATA_PAGES KERNEL_KIB");
