@@ -33,7 +33,7 @@ struct ktr_image_cpu {
 	uint64_t tail,
 	    head;       /* sequence numbers: the oldest that may be there, and behind the newest */
 	uint64_t sound; /* entries that fit */
-	uint64_t corrupt; /* those that do not */
+	uint64_t corrupt;                 /* those that do not */
 	uint64_t first_ticks, last_ticks; /* of sound entries */
 	/* The stream's. */
 	uint64_t cursor, ticks, delivered, lost;

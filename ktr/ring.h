@@ -1,5 +1,6 @@
 /*
- * ring.h - one ring of events per CPU: writers never wait, readers get an entry whole or not at all.
+ * ring.h - one ring of events per CPU: writers never wait, readers get an entry whole or not at
+ * all.
  *
  * Invariants
  *  - The event with sequence number s of a CPU stands in slot s mod entries of its ring.

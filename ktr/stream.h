@@ -57,10 +57,10 @@ struct ktr_stream {
 	struct ktr_log *log;
 	unsigned flags;
 	enum ktr_stream_state state;
-	unsigned turn;      /* CPU whose batch is next */
-	uint64_t started;   /* ticks at the start of the pass */
-	uint64_t mark;      /* of the pass: ticks, 0 when nothing can be promised */
-	uint64_t settled;   /* start of the last pass after which CPUs were in sync: the next mark */
+	unsigned turn;    /* CPU whose batch is next */
+	uint64_t started; /* ticks at the start of the pass */
+	uint64_t mark;    /* of the pass: ticks, 0 when nothing can be promised */
+	uint64_t settled; /* start of the last pass after which CPUs were in sync: the next mark */
 	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
 	size_t frame_at;    /* offset in enc.out of the first frame that is not counted as taken */

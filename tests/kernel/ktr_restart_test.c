@@ -5,8 +5,8 @@
  * instruction; once in the middle of a turn of the ring, once on the slow path. Under qemu/boot
  * --icount, where an instruction is a nanosecond, the interrupt comes at every instruction of the
  * calls, and is over when the round is; otherwise where and when it likes to. The note at the end
- * says how it was: tests/system/test_restart.py looks at it. The slow path has interrupts off: there
- * the interrupt comes before or after it.
+ * says how it was: tests/system/test_restart.py looks at it. The slow path has interrupts off:
+ * there the interrupt comes before or after it.
  */
 #include <ktr_port.h>
 
@@ -103,7 +103,8 @@ interrupt_records(unsigned i, void *arg)
 	(void)i;
 	(void)arg;
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		uint64_t begin = ktr_ring_head(ktr_log_ring(&ktr_main, 0)), end = clock_ns() + ROUND_NS;
+		uint64_t begin = ktr_ring_head(ktr_log_ring(&ktr_main, 0)),
+			 end = clock_ns() + ROUND_NS;
 
 		irq_push();
 		arch_timer_set(TIMER_NS);

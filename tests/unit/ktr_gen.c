@@ -350,8 +350,8 @@ gen_corrupt(void)
 	struct ktr_ring *ring = ktr_log_ring(&ktr_main, 0);
 	ktr_ring_slot(ring, ktr_ring_head(ring) - 1)->site ^= 1;
 	CTR0(KTR_GEN, "whole again");
-	if (ktr_image_open(&image, gen_read_memory, NULL, (uintptr_t)ktr_image, err,
-			   sizeof(err)) != 0) {
+	if (ktr_image_open(&image, gen_read_memory, NULL, (uintptr_t)ktr_image, err, sizeof(err)) !=
+	    0) {
 		fprintf(stderr, "ktr_gen: %s\n", err);
 		exit(1);
 	}

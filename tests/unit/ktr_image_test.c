@@ -366,8 +366,8 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 	unsigned seed = text != NULL ? (unsigned)atoi(text) : 2, opened = 0;
 	print_message("# KTR_TEST_SEED=%u\n", seed);
 	own_log(&right);
-	size_t used = (uintptr_t)ktr_log_ring(&ktr_main, 2) - (uintptr_t)region +
-		      ktr_ring_bytes(ENTRIES);
+	size_t used =
+	    (uintptr_t)ktr_log_ring(&ktr_main, 2) - (uintptr_t)region + ktr_ring_bytes(ENTRIES);
 	for (unsigned round = 0; round < 3000; round++) {
 		struct ktr_persist_reader r;
 		reset(NULL);

@@ -103,8 +103,8 @@ run(unsigned nargs)
 	struct ktr_stats before = scenario_stats();
 	uint64_t ids = shadow_ids;
 	/* Two at least, the last of which finds the ring open. */
-	for (unsigned n = 0;
-	     n < 2 || ktr_ring_head(ktr_host_rings[0]) % SCENARIO_ENTRIES != phase; n++)
+	for (unsigned n = 0; n < 2 || ktr_ring_head(ktr_host_rings[0]) % SCENARIO_ENTRIES != phase;
+	     n++)
 		record_unstruck(0);
 	scenario_steps = 0;
 	for (unsigned i = 0; i < strike_count; i++)
@@ -166,7 +166,8 @@ any_two_interruptions_or_migrations(void **state)
 	for (unsigned variant = 0; variant < 4 * 4 * KINDS * KINDS * 3; variant++) {
 		unsigned way = variant / (16 * KINDS * KINDS);
 		struct strike one = strike_of(counts[variant % 4], variant / 16 % KINDS);
-		struct strike two = strike_of(counts[variant / 4 % 4], variant / 16 / KINDS % KINDS);
+		struct strike two =
+		    strike_of(counts[variant / 4 % 4], variant / 16 / KINDS % KINDS);
 		closed = way == 1;
 		phase = way != 0 ? SCENARIO_ENTRIES - 1 : 0;
 		bool more = true;

@@ -83,8 +83,8 @@ ring_overwrite_counts_every_event(void **state)
 			ring_record(i);
 		struct ktr_stats s = ring_stats(0);
 		assert_int_equal(s.recorded, before.recorded + n);
-		assert_int_equal(s.resident, n < RING_KEPT - before.resident ? before.resident + n
-								     : RING_KEPT);
+		assert_int_equal(s.resident,
+				 n < RING_KEPT - before.resident ? before.resident + n : RING_KEPT);
 		assert_int_equal(s.overwritten - before.overwritten,
 				 before.resident + n - s.resident);
 		for (unsigned i = 0; i < n; i++) {

@@ -42,8 +42,8 @@ struct strike {
 
 static struct strike strikes[STRIKES_MAX];
 static unsigned strike_count;
-static unsigned scenario_steps;                 /* of this one so far */
-static unsigned scenario_count;                 /* of the test */
+static unsigned scenario_steps; /* of this one so far */
+static unsigned scenario_count; /* of the test */
 
 /* To the record call that goes on, what was here is an exception. */
 static inline void

@@ -61,8 +61,8 @@ shadow_look(struct shadow_flight *f)
 {
 	if (!f->complete || ktr_ring_head(ktr_host_rings[f->cpu]) <= f->seq)
 		return;
-	*shadow_of(f->cpu, f->seq) = (struct shadow_event){
-	    .id = f->id, .ticks = f->ticks, .seq = f->seq, .nargs = f->nargs};
+	*shadow_of(f->cpu, f->seq) =
+	    (struct shadow_event){.id = f->id, .ticks = f->ticks, .seq = f->seq, .nargs = f->nargs};
 	f->complete = false;
 }
 

@@ -49,7 +49,8 @@ suppressed_events_are_refused_and_counted(void **state)
 }
 
 static void (*meanwhile)(void);
-static unsigned begins_left; /* the record looks at the head, the slow path does, the record again */
+static unsigned
+    begins_left; /* the record looks at the head, the slow path does, the record again */
 
 static void
 before_head(enum ktr_host_step step)
@@ -133,8 +134,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(suppressed_events_are_refused_and_counted, ring_begin),
-	    cmocka_unit_test_setup(what_begins_during_the_slow_path_holds_at_once,
-				   ring_begin),
+	    cmocka_unit_test_setup(what_begins_during_the_slow_path_holds_at_once, ring_begin),
 	    cmocka_unit_test_setup(slow_path_records_all_six_parameters, ring_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

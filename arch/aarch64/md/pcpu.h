@@ -15,9 +15,9 @@ struct ktr_ring;
 struct arch_pcpu {
 	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */
 	uint64_t ktr_tid;          /* the current thread's id */
-	struct thread *curthread; /* what SP_EL0 becomes on entry from EL0 */
-	uintptr_t kstack;         /* lowest address of the current thread's kernel stack */
-	uintptr_t overflow_top;   /* where the frame of a stack overflow goes */
+	struct thread *curthread;  /* what SP_EL0 becomes on entry from EL0 */
+	uintptr_t kstack;          /* lowest address of the current thread's kernel stack */
+	uintptr_t overflow_top;    /* where the frame of a stack overflow goes */
 	unsigned cpu;
 	uint64_t mpidr;                 /* affinity fields of MPIDR_EL1 */
 	uint64_t root;                  /* TTBR0's table; 0: none */
