@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""test_labs.py - doc/labs.md: each lab's listings are typed, and its answer is computed from the trace that they leave.
+
+What an answer says is its words in backquotes and its numbers in bold, in their order. A function here computes the same
+from the events, without ktrdump's text and without the page; the two must be equal.
+"""
+import re
+import sys
+from collections import Counter
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from harness import ROOT, check, check_eq, decode, main, scratch_file, test  # noqa: E402
+from listing import page, parse  # noqa: E402
+
+LABS = ROOT / "doc" / "labs.md"
+COUNT = 8
+_solvers = {}
+
+
+def lab(number):
+    def register(fn):
+        _solvers[number] = fn
+        return fn
+    return register
+
+
+class Trace:
+    """The events of a trace by their formats' names and arguments."""
+
+    def __init__(self, path):
+        self.events = [e for e in decode(path) if "gap" not in e]
+        check(self.events, f"{path.name}: no events")
+
+    def of(self, *words):
+        """Events whose format begins with one of the words."""
+        return [e for e in self.events if e["fmt"].startswith(words)]
+
+    def states(self):
+        """(time, thread, state, event) of all changes of state of threads."""
+        found = []
+        for e in self.events:
+            m = re.match(r'KTRGRAPH group:"thread", id:"(.*?)", state:"(.*?)"', e["text"])
+            if m:
+                found.append((e["ns"], m[1], m[2], e))
+        return found
+
+
+def attribute(event, name):
+    return re.search(rf'{name}:"?([^",]*)', event["text"])[1]
+
+
+@lab(1)
+def switch(folder):
+    """Of the first turn of a thread `load` that another thread `load` took over."""
+    states = [s for s in Trace(folder / "switch.ktr").states() if s[1].startswith("load ")]
+    for first, second, third in zip(states, states[1:], states[2:]):
+        if first[2] == "runq add" and second[2] == "sleep" and second[1] != first[1]:
+            check_eq(third[1], first[1], "who runs then")
+            return [first[2], second[2], attribute(second[3], "wmesg"), third[2]]
+    return []
+
+
+@lab(2)
+def contended(folder):
+    locks = Counter(e["args"][e["names"].index("lock")] for e in Trace(folder / "contended.ktr").of("spin contended", "mutex contended"))
+    return [locks.most_common(1)[0][0]]
+
+
+@lab(3)
+def hog(folder):
+    """Who ran for the longest time between seq's entry into the run queue and its run; and its priority when that ended."""
+    states = Trace(folder / "hog.ktr").states()
+    start = next(t for t, who, state, _ in states if who.startswith("seq ") and state == "runq add")
+    end = next(t for t, who, state, _ in states if who.startswith("seq ") and state == "running")
+    ran, since, runner = Counter(), start, None
+    for t, who, state, _ in states:
+        if state == "running" and t <= end:
+            if t > start:
+                ran[runner] += t - max(since, start)
+            since, runner = t, who
+    longest = ran.most_common(1)[0][0]
+    queued = next(e for t, who, state, e in states if who == longest and state == "runq add" and t > start)
+    return [longest.split(" ")[0], "seq", "runq add", attribute(queued, "prio"), "seq"]
+
+
+@lab(4)
+def late(folder):
+    """Who ran when sleep was woken, after how long, and with which priority."""
+    states = Trace(folder / "late.ktr").states()
+    slept = next(t for t, who, state, _ in states if who.startswith("sleep ") and state == "sleep")
+    woken, event = next((t, e) for t, who, state, e in states if who.startswith("sleep ") and state == "runq add" and t > slept)
+    ran = next(t for t, who, state, _ in states if who.startswith("sleep ") and state == "running" and t > woken)
+    runner, its = [(who, e) for t, who, state, e in states if state == "running" and t < woken][-1]
+    check_eq(attribute(event, "prio"), attribute(its, "prio"), "priorities of who was woken and who ran")
+    check(ran - woken > 10**7, f"it ran {ran - woken} ns after it was woken, expected more than 10 ms")
+    name = runner.split(" ")[0]
+    return [str(round((woken - slept) / 10**6)), name, attribute(its, "prio"), "sleep", name]
+
+
+@lab(5)
+def fork(folder):
+    trace = Trace(folder / "fork.ktr")
+    start = next(i for i, e in enumerate(trace.events) if e["thread"] == "load" and e["fmt"].startswith("syscall clone"))
+    end = next(i for i, e in enumerate(trace.events) if i > start and e["fmt"].startswith("sysret clone"))
+    parent, inside = trace.events[start]["tid"], trace.events[start:end]
+    exit_at = next(i for i, e in enumerate(trace.events) if i > end and e["fmt"].startswith("sysret wait4"))
+    later = [e for e in trace.events[end:exit_at] if e["fmt"].startswith("cow copy")]
+    check_eq({e["tid"] for e in later}, {parent}, "who copies")
+    copied = [e for e in inside if e["fmt"].startswith("cow copy")]
+    check_eq(copied, [], "pages that are copied while the system call runs")
+    steps = [(b["ns"] - a["ns"], a["fmt"].split(":")[0], b["fmt"].split(":")[0]) for a, b in zip(inside, inside[1:])]
+    check_eq(max(steps)[1:], ("page_alloc", "page_alloc"), "what the longest step is between")
+    check(max(steps)[0] * 2 > inside[-1]["ns"] - inside[0]["ns"], f"the longest step is not most of the time: {max(steps)}")
+    count = Counter(e["fmt"].split(":")[0] for e in inside if "failed" not in e["fmt"])
+    return [str(count["page_alloc"]), str(count["malloc"]), str(len(later))]
+
+
+@lab(6)
+def fault(folder):
+    kinds = Counter((e["tid"], e["fmt"].split(":")[0]) for e in Trace(folder / "fault.ktr").of("zero fill", "cow ", "fault:")
+                    if e["thread"] == "load")
+    first, second = sorted({tid for tid, _ in kinds})
+    more = {kind: kinds[second, kind] - kinds[first, kind] for _, kind in kinds}
+    grown = [kind for kind, n in more.items() if n != 0]
+    return [*grown, str(more[grown[0]]), "cow copy"] if len(grown) == 1 else grown
+
+
+@lab(7)
+def death(folder):
+    trace = Trace(folder / "death.ktr")
+    panic = trace.of("panic: ")[-1]
+    calls = [e for e in trace.of("syscall ", "sysret ") if e["tid"] == panic["tid"] and e["ns"] < panic["ns"]]
+    check(calls[-1]["fmt"].startswith("syscall "), f"the last system call returned: {calls[-1]['text']}")
+    return [calls[-1]["fmt"].split(" ")[1].rstrip(":"), panic["thread"]]
+
+
+@lab(8)
+def pipeline(folder):
+    """The shell's calls from pipe2 on that have to do with processes and pipes; and the same first calls of both children."""
+    calls = [(e["tid"], e["thread"], e["fmt"].split(" ")[1].rstrip(":")) for e in Trace(folder / "pipeline.ktr").of("syscall ")]
+    start = next(i for i, (_, _, name) in enumerate(calls) if name == "pipe2")
+    shell = calls[start][0]
+    made = [name for tid, _, name in calls[start:] if tid == shell and name in ("pipe2", "clone", "wait4", "execve")]
+    children = {thread: [name for _, t, name in calls[start:] if t == thread and name in ("dup3", "pipe2", "execve")]
+                for thread in ("seq", "wc")}
+    check_eq(children["seq"], children["wc"], "what the two children do")
+    return made + children["seq"]
+
+
+_page = []
+
+
+def solved():
+    """The folder in which all of the page was typed, and the answers of the page; once."""
+    if not _page:
+        folder = scratch_file("")
+        folder.mkdir()
+        _page.append(folder)
+        with page(LABS, folder):
+            pass
+        answers = re.findall(r"^## (\d+)\. .*?^\*\*Answer\.\*\* (.*?)(?=^## |\Z)", LABS.read_text(encoding="utf-8"), re.M | re.S)
+        _page.append({int(n): [code or bold for code, bold in re.findall(r"`([^`]+)`|\*\*([\d,]+)\*\*", text)] for n, text in answers})
+    check(len(_page) == 2, "the page's listings failed")
+    return _page
+
+
+@test("doc/labs.md: what each listing shows is what happens; each of eight labs has a question, commands, and an answer")
+def listings():
+    _, answers = solved()
+    check_eq(sorted(answers), list(range(1, COUNT + 1)), "labs with an answer")
+    check_eq(sorted(_solvers), sorted(answers), "labs whose answer is computed")
+    check(len([s for s in parse(LABS) if getattr(s, "prompt", None) == "$ "]) >= 2 * COUNT, "each lab has commands")
+
+
+def is_answer(number):
+    folder, answers = solved()
+    check_eq(answers[number], _solvers[number](folder), f"the answer of lab {number} on the page, and what the trace says")
+
+
+for _number in sorted(_solvers):
+    test(f"the answer of lab {_number} is what its trace says")(lambda number=_number: is_answer(number))
+
+
+if __name__ == "__main__":
+    main()
