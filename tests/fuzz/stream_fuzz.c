@@ -305,8 +305,7 @@ on_event(void *arg, const struct ktr_decode_event *e)
 	FUZZ_CHECK(e->cpu < CPUS && e->seq < model.recorded[e->cpu], "cpu %u seq %ju", e->cpu,
 		   (uintmax_t)e->seq);
 	m = &model.events[e->cpu][e->seq];
-	FUZZ_CHECK(e->seq >= model.next_out[e->cpu], "cpu %u seq %ju", e->cpu,
-		   (uintmax_t)e->seq);
+	FUZZ_CHECK(e->seq >= model.next_out[e->cpu], "cpu %u seq %ju", e->cpu, (uintmax_t)e->seq);
 	FUZZ_CHECK(e->site_number == m->site && e->tid == m->tid && e->ticks == m->ticks,
 		   "cpu %u seq %ju: site %u tid %u ticks %ju, expected %u %u %ju", e->cpu,
 		   (uintmax_t)e->seq, e->site_number, e->tid, (uintmax_t)e->ticks, m->site, m->tid,
@@ -396,8 +395,9 @@ check_whole(bool drained)
 		ktr_stats_get(cpu, &s);
 		FUZZ_CHECK(model.next_out[cpu] == model.recorded[cpu], "cpu %u: %ju of %ju", cpu,
 			   (uintmax_t)model.next_out[cpu], (uintmax_t)model.recorded[cpu]);
-		FUZZ_CHECK(model.events_out[cpu] == s.delivered, "cpu %u: %ju events, %ju delivered",
-			   cpu, (uintmax_t)model.events_out[cpu], (uintmax_t)s.delivered);
+		FUZZ_CHECK(model.events_out[cpu] == s.delivered,
+			   "cpu %u: %ju events, %ju delivered", cpu,
+			   (uintmax_t)model.events_out[cpu], (uintmax_t)s.delivered);
 		FUZZ_CHECK(!drained || model.gaps_out[cpu][KTR_GAP_LEFT] == 0, "cpu %u", cpu);
 	}
 }
