@@ -20,9 +20,9 @@
 #define KTR_INTERN_SLOTS (KTR_INTERN_BYTES / 16)
 _Static_assert(KTR_INTERN_BYTES >= 1024 && (KTR_INTERN_BYTES & (KTR_INTERN_BYTES - 1)) == 0,
 	       "KTR_INTERN_BYTES");
-#define KTR_THREAD_SETS 256u /* power of two */
-#define KTR_THREAD_WAYS 4u
-#define KTR_THREAD_GONE 0x80000000u /* in the lower half of a slot: the thread has ended */
+#define KTR_THREAD_SETS  256u  /* power of two */
+#define KTR_THREAD_WAYS  4u
+#define KTR_THREAD_GONE  0x80000000u /* in the lower half of a slot: the thread has ended */
 
 /**
  * All texts and names. It holds offsets and no pointers, so that it means the same wherever it
