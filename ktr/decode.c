@@ -158,12 +158,27 @@ raw_add(struct ktr_decoder *d, const uint8_t *p, size_t n)
 	d->raw_len += n < room ? n : room;
 }
 
+/** The first zero byte of [p, end), or end: eight bytes at a time. */
+static const uint8_t *
+find_zero(const uint8_t *p, const uint8_t *end)
+{
+	const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
+	for (uint64_t w; end - p >= 8; p += 8) {
+		__builtin_memcpy(&w, p, 8);
+		if (((w - ones) & ~w & tops) != 0)
+			break;
+	}
+	while (p < end && *p != 0)
+		p++;
+	return p;
+}
+
 int
 ktr_decoder_push(struct ktr_decoder *d, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes, *end = p + len;
 	while (p < end && !d->no_memory) {
-		const uint8_t *zero = ktr_find_zero(p, end);
+		const uint8_t *zero = find_zero(p, end);
 		size_t n = (size_t)(zero - p);
 		if (d->raw_len == 0)
 			d->frame_at = d->offset;

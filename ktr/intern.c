@@ -72,7 +72,7 @@ text_word(uint64_t pos, uint32_t hash)
 static bool
 text_read(const struct ktr_names *n, uint64_t pos, char *buf)
 {
-	/* acquire: pairs with the release in text_add() */
+	/* acquire: pairs with the release in intern_add() */
 	uint64_t word = __atomic_load_n(&n->texts[text_at(n, pos) / 8], __ATOMIC_ACQUIRE);
 	size_t len = 0;
 	do {
@@ -83,7 +83,7 @@ text_read(const struct ktr_names *n, uint64_t pos, char *buf)
 }
 
 static void
-text_add(uint64_t pos, const char *text, size_t len, uint32_t hash)
+intern_add(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	for (size_t i = 0; i <= len; i++) {
 		char *c = (char *)names->texts + text_at(names, pos + 8 + i);
@@ -143,7 +143,7 @@ ktr_intern(const char *text)
 	if (pos != 0 && head - pos <= KTR_INTERN_BYTES / 2 && text_is(pos, text, len, hash))
 		return handle_of(pos);
 	pos = __atomic_fetch_add(&names->head, text_room(len), __ATOMIC_RELAXED);
-	text_add(pos, text, len, hash);
+	intern_add(pos, text, len, hash);
 	__atomic_store_n(hint, pos, __ATOMIC_RELAXED);
 	return handle_of(pos);
 }
@@ -158,7 +158,7 @@ ktr_intern_keep(const char *text)
 			return ktr_intern(text);
 	} while (!__atomic_compare_exchange_n(&names->kept, &pos, pos + text_room(len), true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	text_add(pos, text, len, intern_hash(text, len));
+	intern_add(pos, text, len, intern_hash(text, len));
 	return handle_of(pos);
 }
 

@@ -39,21 +39,6 @@ ktr_zero(void *to, size_t n)
 		*t++ = 0;
 }
 
-/** The first zero byte of [p, end), or end: eight bytes at a time. */
-static inline const uint8_t *
-ktr_find_zero(const uint8_t *p, const uint8_t *end)
-{
-	const uint64_t ones = 0x0101010101010101u, tops = ones << 7;
-	for (uint64_t w; end - p >= 8; p += 8) {
-		__builtin_memcpy(&w, p, 8);
-		if (((w - ones) & ~w & tops) != 0)
-			break;
-	}
-	while (p < end && *p != 0)
-		p++;
-	return p;
-}
-
 static inline size_t
 ktr_strlen(const char *s)
 {

@@ -95,10 +95,10 @@ def log_ranges(root):
     for n in range(first, last + 1):
         yield int(root["texts"][n]["start"]), int(root["texts"][n]["size"])
     for n in range(min(int(root["ring_count"]), root["rings"].type.range()[1] + 1)):
-        ring = root["rings"][n]
-        if int(ring["entries"]) != 0:
-            yield int(ring["slots"]), int(ring["entries"]) * int(root["entry_size"])
-            yield int(ring["head"]), 8
+        at = int(root["rings"][n])
+        if at != 0:
+            ring = gdb.Value(at).cast(gdb.lookup_type("struct ktr_ring").pointer()).dereference()
+            yield at, int(root["ring_size"]) + int(ring["entries"]) * int(root["entry_size"])
 
 
 def ktrdump(*options):

@@ -71,7 +71,7 @@ with segments for the kernel's pages, as its page tables have them."""
         at = self.data.find(b"KTRIMAGE")
         while at >= 0 and at + kind.sizeof <= len(self.data):
             root = gdb.Value(self.data[at:at + kind.sizeof], kind)
-            if int(root["version"]) == 2 and int(root["self"]) >> 47 and int(root["tables"]):
+            if int(root["size"]) == kind.sizeof and int(root["self"]) >> 47 and int(root["tables"]):
                 return root
             at = self.data.find(b"KTRIMAGE", at + 8)
         raise gdb.GdbError(f"{self.path}: no event log is in the dumped memory, whose root tells of page tables")

@@ -119,7 +119,10 @@ step_mark(struct fuzz_input *in)
 static void
 encode(struct fuzz_input *in)
 {
-	static const struct ktr_info info = {.arch = "fuzz", .build = "encode_fuzz", .hz = 1, .ncpu = CPUS};
+	static const struct ktr_info info = {.arch = "fuzz",
+					     .build = "encode_fuzz",
+					     .hz = 1,
+					     .ncpu = CPUS};
 	struct ktr_wire_cpu rows[CPUS] = {{0}};
 	struct ktr_entry last = {0};
 

@@ -193,7 +193,7 @@ def damage():
     seed = int(os.environ.get("KTR_TEST_SEED", "1"))
     print(f"# KTR_TEST_SEED={seed} {program()}")
     rng = random.Random(seed)
-    with machine("--set", "debug.ktr.entries=256", mem="32M", smp=2) as (c, qmp), core_of(qmp) as core:
+    with machine("--set", "debug.ktr.entries=256", mem="64M", smp=2) as (c, qmp), core_of(qmp) as core:
         c.close(force=True)
         core.chmod(0o600)
         whole = survives(core, "the whole dump")

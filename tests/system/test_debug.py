@@ -33,7 +33,7 @@ def first_function():
 def system_call():
     out = gdb("thbreak sys_openat\ncontinue\nbt\nprint a[1] != 0\n", "--firmware", "none", "--smp", "4")
     check_match(r"^#0 .*sys_openat \(a=.*\) at kernel/fs/.+\.c:\d+", out, "the stop")
-    check_match(r"^#1 .*entry_syscall \(tf=", out, "the caller")
+    check_match(r"^#\d .*entry_syscall \(tf=", out, "the caller")
     check_match(r"^\$1 = 1$", out, "the argument")
 
 
