@@ -93,16 +93,21 @@ flush_write(void)
 	const uint8_t *bytes;
 	size_t n, done = 0;
 
-	while (done < FLUSH_PIECE && (n = ktr_stream_peek(&flush.stream, &bytes)) > 0) {
-		int64_t some = trace_sink_write(&flush.sink, &flush.stream, bytes, n);
+	while (done < FLUSH_PIECE) {
+		int64_t some;
 
+		/* The pass ends here, also after some bytes: the next one may have more for ever. */
+		n = ktr_stream_peek(&flush.stream, &bytes);
+		if (n == 0)
+			return FLUSH_IDLE;
+		some = trace_sink_write(&flush.sink, &flush.stream, bytes, n);
 		if (some < 0)
 			return FLUSH_FAILED;
 		if (some == 0)
 			return done > 0 ? FLUSH_MORE : FLUSH_BUSY;
 		done += (size_t)some;
 	}
-	return done > 0 ? FLUSH_MORE : FLUSH_IDLE;
+	return FLUSH_MORE;
 }
 
 /* Tries at a busy line: those since it took something, and all. */
