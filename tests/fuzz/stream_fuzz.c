@@ -63,7 +63,9 @@ static struct {
 } model;
 
 static struct ktr_site sites[SITES] KTR_SITE_SECTION_ __attribute__((used)) = {{.file = "s"}};
-static const char *strings[STRINGS];
+static const char *const texts[STRINGS] = {"a",   "an interned string", "", "running", "%s%n",
+					   "\xff"};
+static const char *strings[STRINGS]; /* their handles */
 static char formats[SITES][64];
 static struct ktr_stream stream;
 static uint8_t out[OUT_ROOM];
@@ -267,7 +269,7 @@ step(struct fuzz_input *in)
 	else if (what < 0xf4)
 		ktr_mask_set(fuzz_byte(in) | KTR_ALL << 8);
 	else if (what < 0xfa)
-		ktr_thread_name(fuzz_byte(in) % 8, strings[fuzz_byte(in) % STRINGS]);
+		ktr_thread_name(fuzz_byte(in) % 8, texts[fuzz_byte(in) % STRINGS]);
 	else
 		check_accounts();
 }
@@ -320,9 +322,9 @@ on_event(void *arg, const struct ktr_decode_event *e)
 			   (uintmax_t)e->seq, (uintmax_t)e->args[i]);
 		for (unsigned k = 0; k < STRINGS; k++)
 			if (m->args[i] == (uintptr_t)strings[k] && i % 2 == 1)
-				FUZZ_CHECK(text != NULL ? strcmp(text, strings[k]) == 0
+				FUZZ_CHECK(text != NULL ? strcmp(text, texts[k]) == 0
 							: !model.complete,
-					   "\"%s\" instead of \"%s\"", text, strings[k]);
+					   "\"%s\" instead of \"%s\"", text, texts[k]);
 	}
 	FUZZ_CHECK(!model.complete || e->seq == model.next_out[e->cpu], "cpu %u: hole at %ju",
 		   e->cpu, (uintmax_t)e->seq);
@@ -407,9 +409,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const char *const texts[] = {"a",   "an interned string", "", "running", "%s%n",
-					    "\xff"};
-
 	(void)argc;
 	(void)argv;
 	for (unsigned i = 0; i < SITES; i++) {
@@ -458,7 +457,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	decode(false, out_len);
 	FUZZ_CHECK(model.damages > 0, "byte %zu changed, and no damage", flip);
 	out[flip] ^= change != 0 ? change : 1;
-	decode(false, out_len - 1 - cut * out_len / 256);
+	/* The last byte is a delimiter, without which the stream is whole. */
+	decode(false, out_len - 2 - cut * (out_len - 1) / 256);
 	FUZZ_CHECK(model.damages > 0, "cut off at %zu of %zu, and no damage", cut, out_len);
 	return 0;
 }

@@ -227,7 +227,10 @@ class Terminal:
         if step.interrupted:  # as soon as it has printed what the listing shows
             self.child.expect_exact([line for line in [step.text, *step.output] if line.strip()][-1])
             return "\n".join(step.output)
-        return self.wait(step.next_prompt).partition("\n")[2]
+        text = self.wait(step.next_prompt)
+        while "\n" not in text:  # a line editor that draws the line again, prompt and all, before it has read Return
+            text = self.wait(step.next_prompt)
+        return text.partition("\n")[2]
 
     def close(self):
         self.child.close(force=True)
