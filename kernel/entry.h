@@ -60,9 +60,9 @@ void entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data
 /* Before return to user mode, interrupts off: signals and rescheduling. */
 void entry_user_return(struct arch_trapframe *tf);
 /*
- * Before every return to the kernel, from whatever exception, an interrupt that was none too: a
- * claim that was interrupted begins again (ktr/restart.h). Behind it nothing of the handler
- * records; an NMI may still come. Any context.
+ * Call it before every return from an exception to the kernel, also from a spurious interrupt. If
+ * the exception interrupted a record, the return goes to the record's beginning (ktr/restart.h).
+ * The handler records nothing after this call; an NMI may still come. Any context.
  */
 void entry_kernel_return(struct arch_trapframe *tf);
 /*

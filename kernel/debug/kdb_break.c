@@ -74,19 +74,19 @@ look(const struct arch_point *p, uint64_t *v)
 	return arch_probe_copy(v, (const void *)p->addr, p->size);
 }
 
-/* One instruction; a claim as a whole, which each exception would make begin again. */
+/* One instruction; a record as a whole, which each exception would make begin again. */
 static void
 start_step(struct arch_trapframe *tf, int why)
 {
-	const struct ktr_restart *claim = ktr_restart_find(arch_tf_pc(tf));
+	const struct ktr_restart *record = ktr_restart_find(arch_tf_pc(tf));
 
 	stepping = why;
-	if (claim == NULL) {
+	if (record == NULL) {
 		arch_step(tf, true);
 		return;
 	}
-	arch_tf_set_pc(tf, claim->from);
-	arch_step_until(tf, claim->end, claim->out);
+	arch_tf_set_pc(tf, record->from);
+	arch_step_until(tf, record->end, record->out);
 }
 
 static bool
@@ -177,7 +177,7 @@ kdb_go_on(struct arch_trapframe *tf)
 		start_step(tf, STEP_PROMPT);
 		return false;
 	}
-	/* In a claim, what stopped us stands between its beginning and here. */
+	/* In a record, what stopped us stands between its beginning and here. */
 	if (tf != NULL &&
 	    (at_breakpoint(arch_tf_pc(tf)) || ktr_restart_find(arch_tf_pc(tf)) != NULL)) {
 		start_step(tf, STEP_GO);
