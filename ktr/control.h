@@ -107,7 +107,9 @@ struct ktr_stats {
 
 struct ktr_log;
 
-/** False: no such CPU. Any context. Exact while nothing is being recorded on it. */
+/** False: no such CPU. Exact while nothing is being recorded on it. Takes the control lock. */
 bool ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);
-/** The same for the main log. */
+/** The same with the control lock held, or the machine stopped. */
+bool ktr_log_stats_locked(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);
+/** ktr_log_stats() for the main log. */
 bool ktr_stats_get(unsigned cpu, struct ktr_stats *stats);

@@ -64,7 +64,7 @@ own_string_text(void *arg, uint64_t value, char *buf)
 static bool
 own_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 {
-	return ktr_log_stats(arg != NULL ? arg : &ktr_main, cpu, stats);
+	return ktr_log_stats_locked(arg != NULL ? arg : &ktr_main, cpu, stats);
 }
 
 static const struct ktr_encode_source own_log = {

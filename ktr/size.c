@@ -5,7 +5,7 @@
  * ring is complete before the pointer to it is stored; an event keeps its sequence number. Events
  * that do not fit are below `base` afterwards and count as overwritten.
  *
- * Locking: the control lock, but for ktr_log_stats().
+ * Locking: the control lock.
  */
 #include "ktr/control.h"
 #include "ktr/image.h"
@@ -71,7 +71,9 @@ exchange_ring(unsigned cpu)
 		uint64_t fit = ring->entries - KTR_RING_SPARE;
 		uint64_t first = head - tail > fit ? head - fit : tail;
 		uint64_t seen = max(tail, account->encoded);
-		account->cleared += first > seen ? first - seen : 0;
+		uint64_t cleared = account->cleared + (first > seen ? first - seen : 0);
+		/* who looks at a stopped machine takes no lock */
+		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		ring->head = old->head;
 		ring->base = max(old->base, first);
 		for (uint64_t seq = first; seq < head; seq++)
@@ -217,7 +219,7 @@ stats_read(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 }
 
 bool
-ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
+ktr_log_stats_locked(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 {
 	if (cpu >= KTR_PORT_MAXCPU)
 		return false;
@@ -233,6 +235,15 @@ ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 			break;
 	}
 	return true;
+}
+
+bool
+ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
+{
+	ktr_port_lock(); /* ktr_resize() frees rings */
+	bool found = ktr_log_stats_locked(log, cpu, stats);
+	ktr_port_unlock();
+	return found;
 }
 
 bool

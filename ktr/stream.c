@@ -377,7 +377,8 @@ stream_take_frame(struct ktr_stream *s, const uint8_t *frame, size_t n)
 	if (f.first != account->cursor)
 		return; /* done already by a thread that the debugger stopped in here */
 	uint64_t count = f.what == KTR_STREAM_DELIVERED ? 0 : f.count;
-	/* The count and the cursor are one fact for ktr_stats_get(), which takes no lock. */
+	/* The count and the cursor are one fact for ktr_stats_get(), which may look at a machine
+	 * that stopped in here. */
 	uint32_t *moving = &account->moving;
 	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
 	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
@@ -427,11 +428,13 @@ uint64_t
 ktr_stream_pending(const struct ktr_stream *s)
 {
 	uint64_t sum = 0;
+	stream_lock(s); /* ktr_resize() frees rings */
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		uint64_t tail, head, next = s->cpu[cpu].made.next;
 		if (s->cpu[cpu].exists && ktr_log_window(s->log, cpu, &tail, &head) && head > next)
 			sum += head - next;
 	}
+	stream_unlock(s);
 	return sum;
 }
 

@@ -116,7 +116,7 @@ void ktr_stream_taken(struct ktr_stream *s, size_t n);
  */
 size_t ktr_stream_read(struct ktr_stream *s, void *buf, size_t len);
 
-/** Events that are recorded, but not yet in a frame; for watermarks. No lock, any context. */
+/** Events that are recorded, but not yet taken; for watermarks. Takes the control lock. */
 uint64_t ktr_stream_pending(const struct ktr_stream *s);
 
 /**

@@ -96,7 +96,7 @@ flush_write(void)
 	while (done < FLUSH_PIECE) {
 		int64_t some;
 
-		/* The pass ends here, also after some bytes: the next one may have more for ever. */
+		/* A pass ends here, also after some bytes. The next may have more, for ever. */
 		n = ktr_stream_peek(&flush.stream, &bytes);
 		if (n == 0)
 			return FLUSH_IDLE;

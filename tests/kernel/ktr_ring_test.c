@@ -136,14 +136,14 @@ KTEST(ktr_ring_counts_each_event_that_is_overwritten)
 
 	ktr_test_begin(64);
 	irq_push(); /* stays on one CPU */
-	ktr_stats_get(arch_cpu(), &before);
+	ktr_log_stats_locked(&ktr_main, arch_cpu(), &before);
 	irq_pop();
 	ktr_mask_set(KTR_SPARE2);
 	irq_push();
-	ktr_stats_get(arch_cpu(), &before);
+	ktr_log_stats_locked(&ktr_main, arch_cpu(), &before);
 	for (unsigned i = 0; i < 1000; i++)
 		CTR1(KTR_SPARE2, "test: overwritten n %u", i);
-	ktr_stats_get(arch_cpu(), &after);
+	ktr_log_stats_locked(&ktr_main, arch_cpu(), &after);
 	irq_pop();
 	ktr_mask_set(0);
 	KT_EQ(after.recorded - before.recorded, 1000);

@@ -12,6 +12,10 @@ import time
 
 from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main, run, run_bytes
 
+# Whoever runs this in the background has them ignored, and ktrdump leaves ignored signals ignored.
+for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(_signal, signal.SIG_DFL)
+
 FILE_MAX = 8192  # bytes that a full disk takes
 MIX = run_bytes(KTR_GEN, "mix", "200000")
 SOME = run_bytes(KTR_GEN, "guest", "50")

@@ -193,9 +193,8 @@ make(void **state)
 {
 	(void)state;
 	/* The program's own constants, in place of a kernel's. */
-	extern const char __executable_start[], __data_start[];
-	const struct ktr_persist_text texts[] = {
-	    {__executable_start, (size_t)(__data_start - __executable_start)}};
+	extern const char etext[], __data_start[];
+	const struct ktr_persist_text texts[] = {{etext, (size_t)(__data_start - etext)}};
 	static const struct ktr_info info = {.arch = "host",
 					     .build = "a build",
 					     .boot_id = {1, 2, 3},
