@@ -17,7 +17,7 @@ from console import DB, PROMPT, db, ended, guest, shell  # noqa: E402
 from harness import (BUILD, DEADLINE_S, check, check_eq, check_match, main, scratch_file,  # noqa: E402
                      test)
 from qmp import Qmp  # noqa: E402
-from tracecheck import read_events, streams  # noqa: E402
+from tracecheck import read_boot, read_events, streams  # noqa: E402
 
 CLASSES = "GEN,TRAP,SCHED,PROC,SYSC,LOCK"
 LAST = 100
@@ -52,8 +52,7 @@ class Death:
         self.c.expect_exact(PROMPT)
         shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
         parts = streams(self.trace)
-        check_eq(len(parts), 2, "streams on the line: that of the boot that died, and what the next one found")
-        return read_events("-i", parts[1]), read_events("-i", parts[0], status=(0, 1))
+        return read_events("-i", parts[-1]), read_boot(parts[:-1])
 
 
 @contextlib.contextmanager
@@ -110,8 +109,7 @@ def panic_dump():
             death.c.sendline("sysctl debug.kdb.panic=1")
             check_eq(ended(death.c), 101, "exit status")
             parts = streams(death.trace)
-            check_eq(len(parts), 1, "streams on the line")
-            line = read_events("-i", parts[0])
+            line = read_boot(parts)
             panics = [k for k in line if line[k]["text"].startswith("panic: ")]
             check_eq(len(panics), 1, "events of the panic")
             cpu, seq = panics[0]

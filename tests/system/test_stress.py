@@ -99,7 +99,8 @@ def mix():
     for n, s in stats.items():
         cpu = cpus.get(n, Seen())
         check_eq(cpu.events + cpu.lost, s["recorded"], f"events and lost events in the stream of cpu {n} ({s})")
-        check_eq(cpu.lost, s["overwritten"], f"lost events in the stream of cpu {n} ({s})")
+        # The line may still take frames whose events were overwritten after they had been made.
+        check(cpu.lost <= s["overwritten"], f"{cpu.lost} lost events in the stream of cpu {n} ({s})")
         check(cpu.events > 0, f"no event of cpu {n} was delivered ({s})")
         total += s["recorded"]
     print(f"# {rounds} rounds, {total} events recorded, {sum(c.events for c in cpus.values())} delivered")
