@@ -172,14 +172,11 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 	if (!im->read(im->arg, row, &at, sizeof(at)) || at == 0 ||
 	    !im->read(im->arg, at, &ring, sizeof(ring)) || !ring_plausible(im, cpu, at, &ring))
 		return;
-	uint64_t readable = ring.entries - KTR_RING_SPARE;
 	*c = (struct ktr_image_cpu){.exists = true,
 				    .slots = at + sizeof(ring),
 				    .entries = ring.entries,
 				    .head = ring.head / KTR_ENTRY_BYTES};
-	c->tail = c->head > readable ? c->head - readable : 0;
-	if (c->tail < ring.base)
-		c->tail = ring.base;
+	c->tail = ktr_ring_tail(&ring, c->head);
 	uint64_t seq = c->tail;
 	while (next_event(im, c, &seq, c->last_ticks, &e)) {
 		if (c->sound++ == 0)

@@ -358,9 +358,9 @@ ktr_record6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, 
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-/* The oldest event that may be read while the head is `head`. */
-static inline uint64_t
-ring_tail(const struct ktr_ring *ring, uint64_t head)
+/* Part of every read. */
+inline __attribute__((always_inline)) uint64_t
+ktr_ring_tail(const struct ktr_ring *ring, uint64_t head)
 {
 	uint64_t base = __atomic_load_n(&ring->base, __ATOMIC_RELAXED);
 	uint64_t readable = ring->entries - KTR_RING_SPARE;
@@ -375,7 +375,7 @@ ktr_log_window(const struct ktr_log *log, unsigned cpu, uint64_t *tail, uint64_t
 	if (ring == NULL)
 		return false;
 	*head = ktr_ring_head(ring);
-	*tail = ring_tail(ring, *head);
+	*tail = ktr_ring_tail(ring, *head);
 	return true;
 }
 
@@ -402,7 +402,7 @@ ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *entry
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	KTR_PORT_STEP(KTR_HOST_READ);
 	entry->site = ktr_site_number_of(entry->site);
-	return seq >= ring_tail(ring, ktr_ring_head(ring));
+	return seq >= ktr_ring_tail(ring, ktr_ring_head(ring));
 }
 
 enum ktr_read_status

@@ -127,6 +127,9 @@ ktr_ring_head(const struct ktr_ring *ring)
 	return __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) / KTR_ENTRY_BYTES;
 }
 
+/** Sequence number of the oldest event that may be read while that of the next is `head`. */
+uint64_t ktr_ring_tail(const struct ktr_ring *ring, uint64_t head);
+
 enum ktr_read_status {
 	KTR_READ_OK,     /* the entry is whole */
 	KTR_READ_GONE,   /* overwritten, about to be, or cleared */

@@ -109,7 +109,7 @@ def panic_dump():
             death.c.sendline("sysctl debug.kdb.panic=1")
             check_eq(ended(death.c), 101, "exit status")
             parts = streams(death.trace)
-            line = read_boot(parts)
+            line = read_boot(parts, status=(0,))
             panics = [k for k in line if line[k]["text"].startswith("panic: ")]
             check_eq(len(panics), 1, "events of the panic")
             cpu, seq = panics[0]

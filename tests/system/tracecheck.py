@@ -33,11 +33,12 @@ def read_events(*args, status=(0,)):
     return by_number(decoded_lines(out))
 
 
-def read_boot(parts):
+def read_boot(parts, status=(0, 1)):
     """by_number() of what a boot wrote on the line: one stream, or two. A machine that stops while the flush makes frames
-    makes these again, in a stream of their own."""
+    makes these again, in a stream of their own. status: those that the last stream may end with."""
     check(len(parts) in (1, 2), f"{len(parts)} streams of a boot on the line, expected 1 or 2")
-    return {key: e for part in parts for key, e in read_events("-i", part, status=(0, 1)).items()}
+    return {key: e for part in parts
+            for key, e in read_events("-i", part, status=status if part == parts[-1] else (0, 1)).items()}
 
 
 def streams(path):
