@@ -32,13 +32,38 @@ numbers_grow(struct activity_model *m)
 	return true;
 }
 
+/* What is known of it is lost with the next event that is. */
+static struct activity_thread *
+heard(struct activity_model *m, struct activity_thread *t)
+{
+	if (t->heard_at != NULL)
+		return t;
+	t->next_heard = m->heard;
+	if (m->heard != NULL)
+		m->heard->heard_at = &t->next_heard;
+	m->heard = t;
+	t->heard_at = &m->heard;
+	return t;
+}
+
+static void
+unheard(struct activity_thread *t)
+{
+	if (t->heard_at == NULL)
+		return;
+	*t->heard_at = t->next_heard;
+	if (t->next_heard != NULL)
+		t->next_heard->heard_at = t->heard_at;
+	t->heard_at = NULL;
+}
+
 /* It is made when it is not there, in a state that is not known. */
 struct activity_thread *
 activity_thread_get(struct activity_model *m, uint32_t tid)
 {
 	struct activity_thread *t = ktr_map_get(&m->threads, tid);
 	if (t != NULL)
-		return t;
+		return heard(m, t);
 	if (m->threads.used == m->number_room && !numbers_grow(m))
 		return NULL;
 	t = calloc(1, sizeof(*t));
@@ -49,7 +74,7 @@ activity_thread_get(struct activity_model *m, uint32_t tid)
 	t->tid = tid;
 	t->since_ns = m->last_ns;
 	t->number = m->numbers[m->threads.used - 1];
-	return t;
+	return heard(m, t);
 }
 
 void
@@ -69,10 +94,9 @@ void
 activity_thread_state(struct activity_model *m, struct activity_thread *t,
 		      enum activity_state state, const char *why, uint64_t ns)
 {
-	/* It may have left the call, and entered another, where events were lost. */
-	if (state == ACTIVITY_DEAD || t->gaps != m->gaps[t->cpu])
+	if (state == ACTIVITY_DEAD)
 		t->call = NULL;
-	t->gaps = m->gaps[t->cpu];
+	t->told |= state != ACTIVITY_UNKNOWN;
 	t->state = state;
 	t->why = why;
 	t->since_ns = ns;
@@ -94,6 +118,7 @@ thread_forget(struct activity_model *m, struct activity_thread *t)
 {
 	if (m->gone != NULL)
 		m->gone(m->gone_arg, t);
+	unheard(t);
 	ktr_map_remove(&m->threads, t->tid);
 	m->numbers[m->threads.used] = t->number;
 	free(t);
@@ -118,9 +143,8 @@ forget_dead(struct activity_model *m)
 }
 
 /*
- * No event may tell that a thread is dead: then those go of which nothing has been known, or only
- * from before events were lost, since it was looked last. It is looked again when there are twice
- * as many as are left.
+ * No event may tell that a thread is dead. So those go of which nothing has been known since this
+ * was called last. It is called again when there are twice as many threads as are left.
  */
 static void
 forget_unknown(struct activity_model *m)
@@ -128,10 +152,8 @@ forget_unknown(struct activity_model *m)
 	struct activity_thread *unknown = NULL;
 	for (size_t i = 0; i < m->threads.size; i++) {
 		struct activity_thread *t = m->threads.pairs[i].value;
-		bool known =
-		    t != NULL && t->state != ACTIVITY_UNKNOWN && t->gaps == m->gaps[t->cpu];
-		if (t == NULL || known || t->woken || t->listed || runs(m, t) ||
-		    t->since_ns >= m->looked_ns)
+		if (t == NULL || t->state != ACTIVITY_UNKNOWN || t->woken || t->listed ||
+		    runs(m, t) || t->since_ns >= m->looked_ns)
 			continue;
 		t->next = unknown;
 		unknown = t;
@@ -168,7 +190,6 @@ activity_switch(struct activity_model *m, struct activity *a, struct activity_th
 	}
 	activity_thread_state(m, t, ACTIVITY_RUNNING, NULL, a->ns);
 	t->cpu = a->cpu;
-	t->gaps = m->gaps[t->cpu];
 }
 
 /* ---- events -------------------------------------------------------------------------------------
@@ -206,16 +227,28 @@ activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 }
 
 const struct activity_thread *
-activity_gap(struct activity_model *m, const struct ktr_decode_gap *g)
+activity_gap(struct activity_model *m, const struct ktr_decode_gap *g,
+	     const struct activity_thread **ran)
 {
-	struct activity_thread *t = m->running[g->cpu];
+	const struct activity_thread *lost = NULL;
+	struct activity_thread *next;
+	uint64_t ns = activity_ns(m, g->header, g->from_ticks);
+	*ran = m->running[g->cpu];
 	m->running[g->cpu] = NULL;
-	m->gaps[g->cpu]++;
-	if (t != NULL)
-		activity_thread_state(m, t,
-				      t->state == ACTIVITY_DEAD ? ACTIVITY_DEAD : ACTIVITY_UNKNOWN,
-				      NULL, activity_ns(m, g->header, g->from_ticks));
-	return t;
+	for (struct activity_thread *t = m->heard; t != NULL; t = next) {
+		next = t->next_heard;
+		if (runs(m, t)) /* at most one a CPU */
+			continue;
+		unheard(t);
+		t->call = NULL;
+		t->woken = false;
+		if (t->state == ACTIVITY_DEAD)
+			continue;
+		activity_thread_state(m, t, ACTIVITY_UNKNOWN, NULL, ns);
+		t->next_lost = lost;
+		lost = t;
+	}
+	return lost;
 }
 
 uint64_t

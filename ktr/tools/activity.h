@@ -20,7 +20,7 @@
 #define ACTIVITY_MAX  2u  /* of one event */
 
 enum activity_state {
-	ACTIVITY_UNKNOWN,  /* not seen yet, or it ran where events were lost */
+	ACTIVITY_UNKNOWN,  /* no event has told it yet, or events were lost since then */
 	ACTIVITY_RUNNING,  /* on thread->cpu */
 	ACTIVITY_SPINNING, /* the same, for the lock `why` */
 	ACTIVITY_RUNNABLE, /* on the run queue of thread->cpu's CPU or another */
@@ -37,19 +37,17 @@ struct activity_thread {
 	const char *why;   /* wait message or lock; NULL: none. Valid as the decoder's texts */
 	uint64_t since_ns; /* when state and why began */
 	bool woken;        /* WAKE came, and it is on no run queue yet */
+	bool told;         /* an event told its state, if not what it is now */
 	uint32_t cpu;      /* where it ran last */
 	int prio;          /* as last told; less is better */
-	/*
-	 * The system call that it is in; NULL: none, or not known: where it ran, events were lost,
-	 * and it has been heard of since.
-	 */
-	const char *call;
-	char name[ACTIVITY_NAME]; /* the last known; "" when none is */
+	const char *call;  /* the system call that it is in; NULL: none, or not known */
+	char name[ACTIVITY_NAME];                /* the last known; "" when none is */
+	const struct activity_thread *next_lost; /* see activity_gap() */
 
 	/* the model's own */
 	bool exits, listed;
-	uint32_t gaps; /* of cpu, when it was last heard of */
 	struct activity_thread *next;
+	struct activity_thread *next_heard, **heard_at; /* NULL: it is not in the list */
 };
 
 enum activity_kind {
@@ -99,11 +97,14 @@ void activity_destroy(struct activity_model *m);
 int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 		   struct activity out[ACTIVITY_MAX], const struct activity_thread **by);
 /**
- * Events of a CPU are missing: what runs there is not known until the next event of that CPU. The
- * thread that ran there, whose state is UNKNOWN from now on unless it is dead, or NULL.
+ * Events of a CPU are missing. What runs there is not known until its next event. And since the
+ * missing events may have been about any thread that does not run on another CPU (they may have
+ * woken it, run it, and put it to sleep again), the state of all those is UNKNOWN, each until its
+ * next event. Returns the first of them; next_lost of each is the next one. *ran is the thread that
+ * ran on the CPU, or NULL.
  */
-const struct activity_thread *activity_gap(struct activity_model *m,
-					   const struct ktr_decode_gap *g);
+const struct activity_thread *activity_gap(struct activity_model *m, const struct ktr_decode_gap *g,
+					   const struct activity_thread **ran);
 
 /** The time of the last event, nanoseconds since boot. */
 uint64_t activity_now(const struct activity_model *m);

@@ -124,6 +124,7 @@ mean_state(struct activity_model *m, const struct meaning *mean, struct activity
 		return false;
 	a->thread = t;
 	a->before = t->state;
+	bool first = !t->told;
 	a->other = ident_of(m, text_of(mean, a, P_LINKED));
 	if (mean->at[P_PRIO] != NOWHERE)
 		t->prio = (int)value_of(mean, a, P_PRIO);
@@ -138,7 +139,7 @@ mean_state(struct activity_model *m, const struct meaning *mean, struct activity
 		    states[i].why < P_COUNT ? text_kept_of(mean, a, states[i].why) : NULL;
 		activity_thread_state(m, t, states[i].state, why, a->ns);
 		a->kind = ACTIVITY_STATE;
-		a->fresh = a->other != NULL && a->before == ACTIVITY_UNKNOWN && !t->woken;
+		a->fresh = a->other != NULL && first && !t->woken;
 		t->woken = false;
 		return true;
 	}

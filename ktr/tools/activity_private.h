@@ -16,16 +16,16 @@ struct activity_model {
 	uint32_t *numbers;      /* those after the first threads.used are free */
 	size_t number_room;
 	struct activity_thread *running[KTR_DECODE_CPUS];
-	uint32_t gaps[KTR_DECODE_CPUS];
-	struct activity_thread *dead;    /* to be forgotten once they do not run */
-	size_t many;                     /* so many threads make it look for more */
-	uint64_t looked_ns;              /* when it did last */
+	struct activity_thread *heard; /* those of which events have told since events were lost */
+	struct activity_thread *dead;  /* to be forgotten once they do not run */
+	size_t many;                   /* so many threads make it look for more */
+	uint64_t looked_ns;            /* when it did last */
 	struct meaning *meanings[65536]; /* by site number */
 };
 
 /* activity.c */
 
-/** NULL: no memory. */
+/** The thread of an id, which an event names. NULL: no memory. */
 struct activity_thread *activity_thread_get(struct activity_model *m, uint32_t tid);
 void activity_thread_name(struct activity_thread *t, const char *name, size_t len);
 /** t's state from a->ns on. */

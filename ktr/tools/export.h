@@ -47,6 +47,7 @@ struct export_gap {
 	uint64_t from_ns, to_ns;
 	bool passes;
 	const struct activity_thread *thread; /* ran there; NULL: not known, or none */
+	const struct activity_thread *lost;   /* those whose states are unknown from now on */
 };
 
 /**

@@ -414,8 +414,8 @@ chrome_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	uint64_t before_to = cpu->lost ? cpu->lost_to : 0;
 	x->last_ns = from;
 	cpu_clear(x, g->cpu, from);
-	if (gap->thread != NULL) {
-		struct track *track = track_of(x, gap->thread);
+	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
+		struct track *track = track_of(x, t);
 		if (track == NULL)
 			return export_fail(err, errlen, "not enough memory");
 		state_put(x, track, from);

@@ -185,21 +185,29 @@ lost_end(struct schedgraph *x, uint64_t ns, char *err, size_t errlen)
 	return true;
 }
 
+/* A line that no event tells: a thread is in a state from here on. */
+static bool
+thread_state(struct schedgraph *x, const struct activity_thread *t, const char *state, uint32_t cpu,
+	     uint64_t ns, char *err, size_t errlen)
+{
+	char name[SCHEDGRAPH_CLEAN], text[SCHEDGRAPH_CLEAN + 100];
+	snprintf(text, sizeof(text),
+		 "KTRGRAPH group:\"thread\", id:\"%s tid %" PRIu32
+		 "\", state:\"%s\", attributes: none",
+		 schedgraph_clean(t->name, name), t->tid, state);
+	return row_add(x, cpu, ns, text, err, errlen);
+}
+
 /* Idle threads say when they run, not when they do no more. */
 static bool
 idle_ends(struct schedgraph *x, const struct export_event *ev, char *err, size_t errlen)
 {
-	char text[160];
 	for (unsigned i = 0; i < ev->count; i++) {
 		const struct activity *a = &ev->activities[i];
 		if (a->kind != ACTIVITY_SWITCH || a->other == NULL || !a->other->idle ||
 		    a->other == a->thread)
 			continue;
-		snprintf(text, sizeof(text),
-			 "KTRGRAPH group:\"thread\", id:\"%s tid %" PRIu32
-			 "\", state:\"idle\", attributes: none",
-			 a->other->name, a->other->tid);
-		if (!row_add(x, a->cpu, ev->ns, text, err, errlen))
+		if (!thread_state(x, a->other, "idle", a->cpu, ev->ns, err, errlen))
 			return false;
 	}
 	return true;
@@ -224,6 +232,11 @@ schedgraph_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen
 	char text[160];
 	if (!lost_end(x, gap->from_ns, err, errlen))
 		return false;
+	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
+		if (t->told && t->name[0] != '\0' &&
+		    !thread_state(x, t, "unknown", gap->g->cpu, gap->from_ns, err, errlen))
+			return false;
+	}
 	snprintf(text, sizeof(text),
 		 LOST_LINE "state:\"lost\", attributes: events:%" PRIu64 ", until:%" PRIu64,
 		 gap->g->cpu, gap->g->count, gap->to_ns);

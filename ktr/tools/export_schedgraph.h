@@ -18,6 +18,9 @@ struct schedgraph_parts {
 /** The text of an event, in SCHEDGRAPH_TEXT bytes; parameters are without what a quoted text cannot
  * have. */
 void schedgraph_event_text(const struct ktr_decode_event *e, char *text);
+#define SCHEDGRAPH_CLEAN (4 * KTR_WIRE_STRING_MAX + 1) /* a byte may become \xNN */
+/** A text without what a quoted text cannot have, in buf, which has SCHEDGRAPH_CLEAN bytes. */
+const char *schedgraph_clean(const char *text, char *buf);
 /** False: no line that schedgraph.py can read and show. */
 bool schedgraph_parts_find(const char *text, struct schedgraph_parts *p);
 /** Behind `word`, when the text has it there; else NULL. */

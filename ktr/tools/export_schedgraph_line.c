@@ -6,8 +6,6 @@
 
 #include "ktr/tools/utf8.h"
 
-#define CLEAN_MAX (4 * KTR_WIRE_STRING_MAX + 1) /* a byte may become \xNN */
-
 const char *
 schedgraph_after(const char *text, const char *word)
 {
@@ -66,13 +64,12 @@ schedgraph_attribute_is_link(const char *a, const char **id, int *length)
 	return linked != NULL;
 }
 
-/* A text parameter without what a quoted text cannot have. */
-static const char *
-clean(const char *text, char *buf)
+const char *
+schedgraph_clean(const char *text, char *buf)
 {
 	const unsigned char *from = (const unsigned char *)text;
 	char *p = buf;
-	while (*from != '\0' && p + 4 < buf + CLEAN_MAX) {
+	while (*from != '\0' && p + 4 < buf + SCHEDGRAPH_CLEAN) {
 		size_t n = utf8_length(from);
 		if (n == 0 || *from < ' ' || *from == 0x7f) {
 			p += snprintf(p, 5, "\\x%02x", (unsigned)*from++);
@@ -91,11 +88,11 @@ clean(const char *text, char *buf)
 void
 schedgraph_event_text(const struct ktr_decode_event *e, char *text)
 {
-	char cleaned[6][CLEAN_MAX];
+	char cleaned[6][SCHEDGRAPH_CLEAN];
 	struct ktr_decode_event copy = *e;
 	for (unsigned i = 0; i < e->nargs; i++) {
 		if (e->strings[i] != NULL)
-			copy.strings[i] = clean(e->strings[i], cleaned[i]);
+			copy.strings[i] = schedgraph_clean(e->strings[i], cleaned[i]);
 	}
 	ktr_decode_text(text, SCHEDGRAPH_TEXT, &copy);
 	text[strcspn(text, "\n")] = '\0';

@@ -129,7 +129,7 @@ dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 		return;
 	struct export_gap gap = {.g = g, .passes = passes};
 	gap.from_ns = activity_ns(x->model, g->header, g->from_ticks);
-	gap.thread = activity_gap(x->model, g);
+	gap.lost = activity_gap(x->model, g, &gap.thread);
 	gap.to_ns = activity_ns(x->model, g->header, g->to_ticks);
 	if (gap.to_ns < gap.from_ns) /* what is damaged may say so */
 		gap.to_ns = gap.from_ns;

@@ -214,8 +214,11 @@ spans_gap(struct spans *s, const struct export_gap *gap)
 	uint64_t from = gap->from_ns, to = gap->to_ns;
 	time_seen(s, from, to);
 	cpu_seen(s, cpu);
-	if (!thread_seen(s, gap->thread, from) || !cpu_runs(s, cpu, NULL, from) ||
-	    !irqs_end(s, cpu, from))
+	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
+		if (!thread_seen(s, t, from))
+			return false;
+	}
+	if (!cpu_runs(s, cpu, NULL, from) || !irqs_end(s, cpu, from))
 		return false;
 	return s->ops.lost == NULL || !cut(s, &from, &to) ||
 	       s->ops.lost(s->arg, cpu, gap->g->count, from, to);

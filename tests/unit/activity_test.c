@@ -217,7 +217,8 @@ lose(unsigned cpu)
 {
 	const struct ktr_decode_gap gap = {
 	    .header = &header, .cpu = cpu, .count = 5, .from_ticks = now, .to_ticks = now};
-	activity_gap(m, &gap);
+	const struct activity_thread *ran;
+	activity_gap(m, &gap, &ran);
 }
 
 static void
@@ -229,21 +230,17 @@ calls_are_not_known_where_events_were_lost(void **state)
 	assert_string_equal(got[1].thread->call, "openat");
 	lose(0);
 	assert_null(got[1].thread->call);
-	/* It slept there: in the call, as far as is known, until it is heard of. */
+	/* It sleeps: it may have been woken and run where they were lost. */
 	event(0, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
 	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
 	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
 	const struct activity_thread *cat = got[0].other;
+	assert_string_equal(cat->call, "openat");
 	lose(1);
-	event(0, 8, "dd", ADD, 4, "cat tid 7", "runq add", 20, "dd tid 8");
-	assert_string_equal(cat->call, "openat");
-	lose(0);
-	assert_string_equal(cat->call, "openat");
-	event(1, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	assert_null(cat->call);
-	/* Its new CPU's losses are another matter. */
+	/* It runs, and its own CPU loses nothing. */
 	event(1, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
-	event(1, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
+	lose(0);
 	assert_string_equal(cat->call, "openat");
 }
 
@@ -309,8 +306,11 @@ gap_makes_unknown_what_ran(void **state)
 	event(1, 8, "dd", RUN, 3, "dd tid 8", "running", 20);
 	const struct ktr_decode_gap gap = {
 	    .header = &header, .cpu = 0, .count = 5, .from_ticks = now, .to_ticks = now + 1000};
-	assert_int_equal(activity_gap(m, &gap)->tid, 7);
-	assert_int_equal(activity_gap(m, &gap), NULL);
+	const struct activity_thread *ran;
+	assert_int_equal(activity_gap(m, &gap, &ran)->tid, 7);
+	assert_int_equal(ran->tid, 7);
+	assert_null(activity_gap(m, &gap, &ran));
+	assert_null(ran);
 	assert_null(activity_running(m, 0));
 	assert_int_equal(activity_running(m, 1)->tid, 8);
 	/* The other CPU's time goes on meanwhile. */
@@ -321,6 +321,34 @@ gap_makes_unknown_what_ran(void **state)
 	assert_string_equal(event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20),
 			    "switch cat:running other sh 0 0 -");
 	assert_int_equal(got[0].other->state, ACTIVITY_UNKNOWN);
+}
+
+static void
+gap_makes_unknown_what_waits(void **state)
+{
+	(void)state;
+	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
+	event(0, 6, "ed", "hello", 0);
+	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
+	event(1, 9, "sh", RUN, 3, "sh tid 9", "running", 30);
+	const struct ktr_decode_gap gap = {
+	    .header = &header, .cpu = 1, .count = 5, .from_ticks = now, .to_ticks = now + 1000};
+	const struct activity_thread *ran;
+	unsigned lost = 0;
+	for (const struct activity_thread *t = activity_gap(m, &gap, &ran); t != NULL;
+	     t = t->next_lost) {
+		lost |= 1u << t->tid;
+		assert_int_equal(t->state, ACTIVITY_UNKNOWN);
+		assert_null(t->why);
+	}
+	assert_int_equal(lost, 1u << 7 | 1u << 6 | 1u << 9);
+	assert_int_equal(activity_running(m, 0)->state, ACTIVITY_RUNNING);
+	/* Each is known again by its own next event. */
+	event(0, 8, "dd", ADD, 4, "cat tid 7", "runq add", 20, "dd tid 8");
+	assert_int_equal(got[0].before, ACTIVITY_UNKNOWN);
+	assert_int_equal(got[0].thread->state, ACTIVITY_RUNNABLE);
+	assert_false(got[0].fresh);
+	assert_int_equal(activity_gap(m, &gap, &ran)->tid, 7);
 }
 
 static void
@@ -479,6 +507,7 @@ main(void)
 	    cmocka_unit_test_setup(dead_thread_is_forgotten_once_another_runs, begin),
 	    cmocka_unit_test_setup(threads_that_never_end_are_forgotten_but_those_that_wait, begin),
 	    cmocka_unit_test_setup(gap_makes_unknown_what_ran, begin),
+	    cmocka_unit_test_setup(gap_makes_unknown_what_waits, begin),
 	    cmocka_unit_test_setup(woken_thread_goes_from_sleep_to_the_run_queue, begin),
 	    cmocka_unit_test_setup(locks_are_blocked_on_and_spun_for, begin),
 	    cmocka_unit_test_setup(interrupts_and_system_calls, begin),

@@ -160,9 +160,10 @@ class Model:
         """The events before this one; None for a gap."""
         if "gap" in row:
             self.consistent = False
-            tid = self.running.pop(row["cpu"], None)
-            if tid is not None:
-                self.state[tid] = None
+            self.running.pop(row["cpu"], None)
+            for tid in self.state.keys() - set(self.running.values()):  # the lost events may have been about it
+                self.state[tid] = self.state[tid] if self.state[tid] == "thread exit" else None
+            self.woken.clear()
             return None
         cpu, tid, fmt = row["cpu"], row["tid"], row.get("fmt")
         strings = re.findall(r"%[^a-zA-Z%]*[hlzj]*([a-zA-Z])", fmt or "")
@@ -220,8 +221,8 @@ class Model:
                                       "next_prio": arg["prio"]})]
         if state not in ("runq add", "sleep", "blocked", "spinning", "thread exit"):
             return []
+        fresh = tid not in self.state and tid not in self.woken
         self.state[tid] = {"runq add": "runnable", "spinning": "running"}.get(state, state)
-        fresh = before is None and tid not in self.woken
         self.woken.discard(tid)
         if state == "runq add" and other is not None and before not in ("runnable", "running"):
             return [("sched_wakeup_new" if fresh else "sched_wakeup", {"tid": self.tid(tid), "prio": arg["prio"]})]

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import export_help as x
+import span_model
 from export_help import equal, expect
 from export_timeline_help import each_stream, exported, two_boots_are_refused
 
@@ -139,6 +140,20 @@ def idle_ends_are_right(found, said):
     equal(found, sorted(found, key=lambda f: f[1]), "order of the ends")
 
 
+def unknown_is_right(found, said):
+    """Each thread that was in a known state is in the state unknown from where events were lost, if it does not run elsewhere."""
+    spans = span_model.Spans(said)
+    begins = {begin for _, _, begin, _ in spans.lost}
+    known, ends = {}, set()
+    for tid, state, _, _, name, _, begin, end in sorted(spans.threads, key=lambda s: s[-2]):
+        if state == "unknown" and begin in begins and known.get(tid) == begin:
+            ends.add((begin, f"{name} tid {tid}"))
+        known[tid] = end if state not in ("unknown", "dead") and name else None
+    told = {(plain(r)[1], plain(r)[3]) for r in found}
+    equal(sorted(e for e in ends if e not in told and '"' not in e[1] and "," not in e[1]), [], "unknown states that are missing")
+    equal([plain(r) for r in found if r.ns not in begins], [], "unknown states without a loss")
+
+
 def losses(rows):
     """[(CPU, events, until)] by the states of each CPU's source: lost, perhaps again, then idle."""
     found, until = [], {}
@@ -211,7 +226,10 @@ def check(path, tmp, *args):
     ends = idle_ends(without_beginnings(rows))
     if not args:
         idle_ends_are_right(ends, said)
-    found = [plain(r) for r in without_beginnings(rows) if r.group not in ("lost", "trace") and
+    unknown = [r for r in rows if (r.kind, r.value, r.attributes) == ("state", "unknown", [])]
+    if not args:
+        unknown_is_right(unknown, said)
+    found = [plain(r) for r in without_beginnings(rows) if r.group not in ("lost", "trace") and r not in unknown and
              (r.cpu, r.ns, r.id) not in ends]
     equal(len(found), len(right), "lines")
     for f, r in zip(found, right):

@@ -12,7 +12,6 @@ class Thread:
 
     def __init__(self, tid):
         self.tid, self.state, self.why, self.call, self.name, self.cpu = tid, "unknown", None, None, "", 0
-        self.gaps = 0
         self.open, self.since = None, 0
 
     def is_idle(self):
@@ -29,7 +28,7 @@ class Spans:
     def __init__(self, rows, since=0, until=1 << 63):
         self.since, self.until = since, until
         self.threads, self.cpus, self.irqs, self.lost = [], [], [], []
-        self.all, self.running, self.nested, self.gaps, self.now = {}, {}, {}, {}, 0
+        self.all, self.running, self.nested, self.now = {}, {}, {}, 0
         self.first, self.last, self.events = None, 0, 0
         for row in rows:
             (self.gap if "gap" in row else self.event)(row)
@@ -84,27 +83,26 @@ class Spans:
         if t.cpu != cpu and self.running.get(t.cpu, (None, 0))[0] == t.tid:
             self.run(t.cpu, None, self.now)
         self.change(t, "running")
-        t.cpu, t.gaps = cpu, self.gaps.get(cpu, 0)
+        t.cpu = cpu
         if prev is not t:
             self.run(cpu, t, self.now)
             self.nested.pop(cpu, None)  # their ends are not told
         return t, prev
 
     def change(self, t, state, why=None):
-        """It may have left its call where its CPU lost events."""
-        gaps = self.gaps.get(t.cpu, 0)
-        t.call = None if state == "dead" or t.gaps != gaps else t.call
-        t.state, t.why, t.gaps = state, why, gaps
+        t.call = None if state == "dead" else t.call
+        t.state, t.why = state, why
 
     def gap(self, row):
         cpu, begin, end = row["cpu"], max(row["from_ns"], self.now), max(row["to_ns"], self.now)
         self.times(begin, end)
-        self.gaps[cpu] = self.gaps.get(cpu, 0) + 1
-        t = self.all.get(self.running.get(cpu, (None, 0))[0])
-        if t is not None:
-            self.change(t, "unknown")
-            if t.open != t.told():
-                self.end(t, begin)
+        elsewhere = {tid for other, (tid, _) in self.running.items() if other != cpu}
+        for t in self.all.values():
+            if t.tid not in elsewhere:  # the lost events may have been about it
+                t.call = None
+                self.change(t, t.state if t.state == "dead" else "unknown")
+                if t.open is not None and t.open != t.told():
+                    self.end(t, begin)
         self.run(cpu, None, begin)
         self.irqs_end(cpu, begin)
         self.put(self.lost, (cpu, row["gap"]), begin, end, empty=True)
