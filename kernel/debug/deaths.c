@@ -1,10 +1,9 @@
 /*
- * deaths.c - deaths on request: debug.kdb.panic and its kin, so that everybody can see what a
- * kernel tells of its end, and try the debugger, the watchdog and the log after a reset. The names
- * that FreeBSD has are FreeBSD's.
+ * deaths.c - deaths on request: sysctls debug.kdb.*, to try the debugger, the watchdog, and the log
+ * after a reset. Names that FreeBSD has mean what they mean there.
  *
- * Each is a sysctl of root's that is written 1, or the number of a CPU. What only tests need is not
- * here, but in tests/kernel/death_test.c. Locking: none.
+ * Only root may write them: 1, or the number of a CPU. Deaths that only tests need are in
+ * tests/kernel/death_test.c. Locking: none.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +24,7 @@
 static void
 death_panic(void)
 {
-	panic("asked for by debug.kdb.panic");
+	panic("requested by debug.kdb.panic");
 }
 
 static void
@@ -53,7 +52,7 @@ death_stack_overflow(void)
 	recurse(&start);
 }
 
-/* As long as it is true they hang: an operator at db> can write it. */
+/* The hangs last while this is true. An operator at db> can clear it. */
 static volatile bool kdb_hanging;
 
 static void
@@ -76,7 +75,7 @@ hang_interrupt(void *arg)
 		arch_relax();
 }
 
-/* A thread of that CPU runs fn. */
+/* Makes a thread on that CPU that runs fn. */
 static int
 hang_on(unsigned cpu, void (*fn)(void *), char *err, size_t errlen)
 {
@@ -111,7 +110,7 @@ hang_interrupt_set(int64_t v, char *err, size_t errlen)
 static struct spinlock deadlock_a = SPINLOCK_INIT("deadlock a");
 static struct spinlock deadlock_b = SPINLOCK_INIT("deadlock b");
 
-/* Takes its own lock, and when both are held, the other's. */
+/* Takes one's own lock, waits until the other is held too, then takes the other. */
 static void
 embrace(struct spinlock *mine, struct spinlock *other)
 {
@@ -133,7 +132,7 @@ deadlock_set(int64_t v, char *err, size_t errlen)
 	if (v == 0)
 		return 0;
 	if (ncpus < 2) {
-		snprintf(err, errlen, "takes 2 CPUs, and there is %u", ncpus);
+		snprintf(err, errlen, "needs 2 CPUs, but there is %u", ncpus);
 		return -EINVAL;
 	}
 	if (thread_create("deadlock", PRIO_KERN, deadlock_thread, NULL) == NULL)

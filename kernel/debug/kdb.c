@@ -1,9 +1,9 @@
 /*
- * kdb.c - the debugger: stopping the machine, the prompt, and going on.
+ * kdb.c - the debugger: it stops the machine, runs the prompt, and lets the machine go on.
  *
- * The CPU that enters claims the machine (kernel/sync/stop.h) and is `stop.owner` until it goes on.
- * Meanwhile its recorder refuses events. A command may fault: the debugger then leaves it by a jump
- * back to the prompt.
+ * The CPU that enters the debugger claims the machine (kernel/sync/stop.h). It is `stop.owner`
+ * until the machine goes on, and no events are recorded meanwhile. When a command faults, the
+ * debugger jumps back to the prompt.
  */
 #include "kernel/debug/kdb.h"
 
@@ -30,20 +30,20 @@
 
 struct kdb_state kdb;
 
-static const char *kdb_why; /* atomic: set by kdb_request() for the breakpoint that follows */
+static const char *kdb_why; /* atomic: why kdb_request() executes a breakpoint */
 static struct {
 	unsigned locks, mutexes;
 	int irq_depth;
-} kdb_saved; /* of the CPU inside, for the jump back to the prompt */
+} kdb_saved; /* for the jump back to the prompt */
 
 void
 kdb_stop_machine(struct arch_trapframe *tf)
 {
 	if (stop_inside())
-		return;         /* a panic inside the debugger: all is stopped */
-	kdb_points_load(false); /* first: a breakpoint may stand in what stops the others */
+		return;         /* a panic inside the debugger: all CPUs are stopped already */
+	kdb_points_load(false); /* first, since the code below may contain a breakpoint */
 	stop_claim(tf);
-	ktr_ring_close(arch_cpu()); /* ktr_port_suppressed() asks stop_inside() */
+	ktr_ring_close(arch_cpu()); /* effective because ktr_port_suppressed() asks stop_inside() */
 	ktr_flush_settle();
 	kdb.stopped = ncpus > 1 ? stop_others() : 0;
 }
@@ -73,7 +73,7 @@ kdb_recover(const char *what, uintptr_t pc)
 void
 kdb_loop(void)
 {
-	static char line[KDB_LINE_MAX]; /* static: keeps its value over the jump */
+	static char line[KDB_LINE_MAX]; /* static: must keep its value when kdb_recover() jumps */
 
 	kdb.leave = false;
 	kdb_saved.locks = this_pcpu()->locks;
@@ -100,7 +100,8 @@ kdb_place_of(struct arch_trapframe *tf)
 				  .tf = tf};
 }
 
-/* Asks the operator, and goes on with the machine or with one instruction. The machine is stopped.
+/*
+ * Runs the prompt. Then lets the machine go on, or steps one instruction. The machine is stopped.
  */
 static void
 kdb_ask(const char *why, int point)
@@ -148,7 +149,10 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 		case KDB_STEPPED_PROMPT:
 			kdb.place = kdb_place_of(tf);
 			kdb.stepped = true;
-			/* Also where it took a breakpoint to step: a loop of exclusives. */
+			/*
+			 * A step over an exclusive-access loop ends at a breakpoint; report that as
+			 * a step, too.
+			 */
 			kdb_ask(names[ENTRY_STEP], point);
 			return;
 		}
@@ -169,7 +173,7 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 	}
 	point = kdb_point_hit(tf, why, data);
 	if ((why == ENTRY_POINT || why == ENTRY_WATCH) && point < 0) {
-		/* It was deleted while this CPU waited for its turn. */
+		/* The point was deleted while this CPU waited to enter. */
 		kdb_points_load(true);
 		kdb_resume_machine();
 		return;

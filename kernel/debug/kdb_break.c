@@ -1,11 +1,13 @@
 /*
- * kdb_break.c - breakpoints, watchpoints and the engine of single steps.
+ * kdb_break.c - breakpoints, watchpoints and single steps.
  *
- * Places are watched by hardware, the same ones on every CPU, and by none while it is stopped or
- * inside the debugger. To go on from a breakpoint, and on some machines to see what a watched
- * access did, one instruction is stepped with the places off and all other CPUs still stopped.
+ * The hardware of every CPU watches the same points. A CPU that is stopped or inside the debugger
+ * watches none. An instruction that has a breakpoint is stepped before the machine goes on: with
+ * all points off, and all other CPUs still stopped. Machines that trap before a watched access step
+ * the access in the same way, to see its effect.
  *
- * Locking: the tables are written by the CPU inside the debugger; others read them when they go on.
+ * Locking: only the CPU inside the debugger writes the tables. The others read them when they go
+ * on.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,30 +28,30 @@
 #include "ktr/restart.h"
 
 #define POINTS     8
-#define CALL_BYTES 16 /* no call is longer */
+#define CALL_BYTES 16 /* no call instruction is longer */
 
 extern const char __text_start[], __text_end[];
 
-static struct arch_point points[POINTS + 1]; /* the temporary one behind the operator's */
+static struct arch_point points[POINTS + 1]; /* the last one in use may be the temporary point */
 static struct point_info {
 	unsigned number;
-	uint64_t old; /* of data: what was there when it was looked at last */
+	uint64_t old; /* watchpoints: the value when last read */
 } infos[POINTS];
 static unsigned point_count, last_number;
-static bool points_used; /* ever; CPUs that never saw one have nothing to load */
+static bool points_used; /* a point was set at some time since the boot */
 
 static enum { STEP_NONE, STEP_PROMPT, STEP_NEXT, STEP_GO, STEP_WATCHED } stepping;
 static unsigned steps_left;
 static bool next_wanted;
-static struct kdb_frame next_from; /* STEP_NEXT: what is stepped */
-static int watched;                /* STEP_WATCHED: the point */
+static struct kdb_frame next_from; /* STEP_NEXT: the instruction that is stepped */
+static int watched;                /* STEP_WATCHED: index of the watchpoint */
 
-/* Where next and until stop: one thread only, and not in a deeper call of the same function. */
+/* The point at which `next` and `until` stop. Only this thread stops there, and no deeper call. */
 static struct {
 	bool on;
 	const char *why;
 	const struct thread *thread;
-	uintptr_t sp; /* at least */
+	uintptr_t sp; /* stack pointers below belong to a deeper call */
 } temporary;
 
 void
@@ -66,7 +68,7 @@ kdb_points_load(bool on)
 		arch_irq_enable();
 }
 
-/* The bytes that a point looks at; false when they cannot be read. */
+/* Reads the bytes that a point watches. False: they are not readable. */
 static bool
 look(const struct arch_point *p, uint64_t *v)
 {
@@ -74,7 +76,7 @@ look(const struct arch_point *p, uint64_t *v)
 	return arch_probe_copy(v, (const void *)p->addr, p->size);
 }
 
-/* One instruction; a record as a whole, which each exception would make begin again. */
+/* Steps one instruction. Steps a record as one unit: a trap inside would restart it for ever. */
 static void
 start_step(struct arch_trapframe *tf, int why)
 {
@@ -152,7 +154,7 @@ kdb_point_hit(const struct arch_trapframe *tf, enum entry_debug why, uintptr_t d
 		if (data >= p->addr && data < p->addr + p->size)
 			return (int)i;
 		if (near < 0 || (p->addr & ~15ul) == (data & ~15ul))
-			near = (int)i; /* an access that begins before it */
+			near = (int)i; /* the access may begin below the point */
 	}
 	return near;
 }
@@ -177,7 +179,7 @@ kdb_go_on(struct arch_trapframe *tf)
 		start_step(tf, STEP_PROMPT);
 		return false;
 	}
-	/* In a record, what stopped us stands between its beginning and here. */
+	/* A record is stepped from its beginning; the point that stopped it may lie after that. */
 	if (tf != NULL &&
 	    (at_breakpoint(arch_tf_pc(tf)) || ktr_restart_find(arch_tf_pc(tf)) != NULL)) {
 		start_step(tf, STEP_GO);
@@ -197,7 +199,7 @@ kdb_step_to_see(struct arch_trapframe *tf, int point)
 	return true;
 }
 
-/* The instruction that was stepped is a call: goes on to where that returns. */
+/* If the instruction just stepped was a call, lets the machine run until the call returns. */
 static bool
 runs_call(const struct arch_trapframe *tf)
 {
@@ -282,11 +284,13 @@ add(const struct arch_point *p)
 
 	if (fits) {
 		points[point_count] = *p;
-		/* Tried here, and off again while we are inside. */
+		/*
+		 * Tests whether the registers suffice. Inside the debugger no point stays active.
+		 */
 		fits = arch_points_set(points, point_count + 1);
 	}
 	if (!fits) {
-		kdb_printf("no register is free: this machine has %u for breakpoints and %u for "
+		kdb_printf("no free debug register: this machine has %u for breakpoints and %u for "
 			   "watchpoints%s; delete one\n",
 			   arch_points_max(ARCH_POINT_EXEC), arch_points_max(ARCH_POINT_WRITE),
 			   ARCH_WATCH_BEFORE ? "" : ", the same ones");
@@ -335,11 +339,11 @@ kdb_command_break(char *mod, char *args)
 			   (unsigned long long)addr, (const void *)__text_start,
 			   (const void *)__text_end);
 	else if (kdb_may_fault(addr))
-		kdb_printf("break: %#llx: this instruction copies from or to a program; choose the "
+		kdb_printf("break: %#llx: this instruction copies user memory; choose the "
 			   "one before\n",
 			   (unsigned long long)addr);
 	else if (at_breakpoint(addr))
-		kdb_printf("break: %#llx: has a breakpoint\n", (unsigned long long)addr);
+		kdb_printf("break: %#llx: has a breakpoint already\n", (unsigned long long)addr);
 	else
 		add(&p);
 }

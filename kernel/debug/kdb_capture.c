@@ -1,6 +1,6 @@
 /*
- * kdb_capture.c - the rings as a stream (ktr/WIRE.md) on the console: base64 (RFC 4648), in lines,
- * between two lines that ktrdump looks for, so that a log of the terminal keeps it whole. No locks.
+ * kdb_capture.c - prints the rings on the console as a stream (ktr/WIRE.md) in base64 (RFC 4648).
+ * ktrdump finds it in a terminal's log by the lines before and after it. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>

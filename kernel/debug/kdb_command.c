@@ -1,5 +1,5 @@
 /*
- * kdb_command.c - the debugger's commands, and running a line of them. No locks.
+ * kdb_command.c - the table of commands, and the execution of a command line. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 struct kdb_command {
 	const char *name, *args, *help;
-	const char *more;                  /* lines, for help of this one */
+	const char *more;                  /* more lines, for `help NAME' */
 	void (*fn)(char *mod, char *args); /* mod: what follows "/" in the command word, or NULL */
 };
 
@@ -35,7 +35,7 @@ kdb_command_poweroff(char *mod, char *args)
 	uint64_t status = stop_panicked() ? 101 : 0;
 	char *word = kdb_word(&args);
 
-	/* As for programs: more means something else outside (qemu/boot). */
+	/* Programs may use these exit statuses. qemu/boot gives higher ones another meaning. */
 	if (word != NULL && (!kdb_number(word, &status) || status > 63)) {
 		kdb_printf("poweroff: status \"%s\": expected 0 to 63\n", word);
 		return;
@@ -63,42 +63,43 @@ kdb_command_print(char *mod, char *args)
 	"White space ends it.\n"
 
 static const struct kdb_command commands[] = {
-    {"break", "[ADDR]", "stops where ADDR is executed; alone: lists what is watched",
-     "Uses the machine's breakpoint registers, 4 or so; on all CPUs.\n", kdb_command_break},
-    {"bt", "[THREAD | cpu N]", "backtrace: of here, of a thread, of a CPU",
-     "THREAD is its id or address. Lines of --- stand where an interrupt or a trap struck.\n",
+    {"break", "[ADDR]", "stops where ADDR is executed; alone: lists all points",
+     "Uses the CPUs' breakpoint registers, of which there are about 4.\n", kdb_command_break},
+    {"bt", "[THREAD | cpu N]", "backtrace of the current place, a thread or a CPU",
+     "THREAD is its id or address. A line with --- marks an interrupt or a trap.\n",
      kdb_command_bt},
-    {"call", "FUNCTION [ARG...]", "calls it with up to 6 numbers, and prints its result",
-     "All other CPUs stand, and interrupts are off: what waits, or faults, comes back here. What\n"
-     "loops does not: then reset the machine; the next boot has the log in /dev/ktr.prev.\n",
+    {"call", "FUNCTION [ARG...]", "calls a function with up to 6 numbers, prints its result",
+     "All other CPUs are stopped, and interrupts are off. A function that waits or faults is left.\n"
+     "One that loops is not: then reset the machine, and read the log in /dev/ktr.prev.\n",
      kdb_command_call},
-    {"capture", "", "prints the rings as a stream, for `ktrdump' to find in the console's log",
-     "In lines of base64 between BEGIN and END; `ktrdump -i LOG' reads it. ^C ends it.\n",
+    {"capture", "", "prints the rings as a stream, which `ktrdump' finds in a log of the console",
+     "Lines of base64 between BEGIN and END; `ktrdump -i LOG' reads them. ^C stops.\n",
      kdb_command_capture},
-    {"continue", "", "goes on where the machine was stopped (c)", "", kdb_command_continue},
-    {"delete", "N | all", "no longer stops there", "`break' alone lists the numbers.\n",
-     kdb_command_delete},
+    {"continue", "", "lets the machine go on (c)", "", kdb_command_continue},
+    {"delete", "N | all", "deletes a breakpoint or watchpoint",
+     "`break' alone lists the numbers.\n", kdb_command_delete},
     {"help", "[COMMAND]", "this list, or more about a command", "", kdb_command_help},
-    {"lines", "[N]", "lines of the terminal, for the pager; 0 turns it off",
-     "At --More--: space shows a page, return a line, q or ^C ends the command.\n",
+    {"lines", "[N]", "sets the lines of a page; 0 turns paging off",
+     "At --More--: space shows a page, return a line; q or ^C ends the command.\n",
      kdb_command_lines},
-    {"mark", "[CPU:SEQ | off]", "the event that /r and search count from",
-     "Alone: the one that `search' found, or `show ktr' printed first.\n", kdb_command_mark},
-    {"next", "", "executes one instruction; a call with all that it calls (n)",
-     "The machine runs meanwhile; it stops when this thread has returned from the call.\n",
+    {"mark", "[CPU:SEQ | off]", "sets the event from which /r and search count",
+     "Alone: the event that `search' found, or the first that `show ktr' printed.\n",
+     kdb_command_mark},
+    {"next", "", "executes one instruction, or a whole call (n)",
+     "During a call the whole machine runs. It stops when this thread returns from the call.\n",
      kdb_command_next},
-    {"poweroff", "[STATUS]", "ends the trace stream and the machine",
-     "STATUS: 0 to 63; else 0, or 101 after a panic.\n", kdb_command_poweroff},
-    {"print", "EXPR", "value of an expression: 0x12, 18, symbol+0x4, $pc, *addr (p)", EXPR,
+    {"poweroff", "[STATUS]", "ends the trace stream and powers off",
+     "STATUS: 0 to 63. Without it: 0, or 101 after a panic.\n", kdb_command_poweroff},
+    {"print", "EXPR", "prints the value of an expression: 18, symbol+0x4, *$sp (p)", EXPR,
      kdb_command_print},
     {"ps", "", "threads", "", kdb_command_ps},
-    {"reboot", "", "ends the trace stream and starts anew", "", kdb_command_reboot},
-    {"search", "[-f] [FILTERS]", "the next older (-f: newer) event that FILTERS let through",
-     "From the last one found, the mark, or the newest. Without filters: the last ones again.\n"
-     "Filters as of `show ktr'.\n",
+    {"reboot", "", "ends the trace stream and reboots", "", kdb_command_reboot},
+    {"search", "[-f] [FILTERS]", "finds the next older (-f: newer) event that matches FILTERS",
+     "Begins at the event found last, the mark, or the newest event. Without filters: as before.\n"
+     "Filters: see `show ktr'.\n",
      kdb_command_search},
     {"show", "alllocks", "locks that CPUs and threads hold", "", kdb_command_show},
-    {"show", "callout [CPU]", "functions that wait for their time", "", kdb_command_show},
+    {"show", "callout [CPU]", "callouts, by deadline", "", kdb_command_show},
     {"show", "ktr[/vVar] [FILTERS]", "events, newest first",
      "v: time and file.line, V: time, r: time relative to the mark, else to the newest; a: no\n"
      "pager. Filters: -c CPU, -m CLASS,CLASS, -t THREAD (id or name), -n COUNT, /TEXT/ (may have\n"
@@ -107,32 +108,33 @@ static const struct kdb_command commands[] = {
     {"show", "ktr stats", "accounting of events, by CPU", "", kdb_command_show},
     {"show", "lock ADDR", "a spin lock or mutex: owner, waiters", "", kdb_command_show},
     {"show", "map [THREAD | kernel]", "areas of an address space", "", kdb_command_show},
-    {"show", "page [ADDR]", "what an address is mapped to; alone: how many pages are free", "",
+    {"show", "page [ADDR]", "the mapping of an address; alone: the number of free pages", "",
      kdb_command_show},
-    {"show", "pcpu [CPU]", "what each CPU does", "", kdb_command_show},
+    {"show", "pcpu [CPU]", "the state of each CPU", "", kdb_command_show},
     {"show", "proc [PID]", "a process; alone: the current one", "", kdb_command_show},
-    {"show", "registers", "registers where the machine was stopped", "", kdb_command_show},
-    {"show", "runq [CPU]", "threads that wait for a CPU", "", kdb_command_show},
-    {"show", "sleepq", "threads that sleep, and on what", "", kdb_command_show},
+    {"show", "registers", "registers at the place where the machine stopped", "", kdb_command_show},
+    {"show", "runq [CPU]", "threads that wait to run", "", kdb_command_show},
+    {"show", "sleepq", "threads that sleep, and what they wait for", "", kdb_command_show},
     {"show", "thread [THREAD]", "a thread; alone: the current one", "", kdb_command_show},
     {"step", "[N]", "executes N instructions here, with all other CPUs stopped (s)",
-     "Ends where the kernel leaves the thread.\n", kdb_command_step},
-    {"sysctl", "NAME[=VALUE]", "reads or sets a variable; a name that ends in . lists",
-     "What needs a running machine is set when it goes on.\n", kdb_command_sysctl},
-    {"until", "[ADDR]", "goes on until this thread is at ADDR; alone: until this function returned",
-     "", kdb_command_until},
-    {"watch", "ADDR [1|2|4|8] [w|rw]", "stops when memory is written, or read, too", "",
-     kdb_command_watch},
-    {"write", "[/SIZE] ADDR VALUE...", "stores into kernel memory; size b h w g (w)", "",
+     "Ends early where the kernel leaves this thread.\n", kdb_command_step},
+    {"sysctl", "NAME[=VALUE]", "reads or sets a variable; a name ending in . lists",
+     "A variable that needs a running machine is set when it goes on.\n", kdb_command_sysctl},
+    {"until", "[ADDR]", "runs until this thread is at ADDR; alone: until this function returns", "",
+     kdb_command_until},
+    {"watch", "ADDR [1|2|4|8] [w|rw]", "stops when memory is written (w), or read or written (rw)",
+     "", kdb_command_watch},
+    {"write", "[/SIZE] ADDR VALUE...", "writes kernel memory; size b h w g (w)", "",
      kdb_command_write},
-    {"x", "[/FORMAT] ADDR [COUNT]", "memory; format: count, size b h w g, kind x d u o c a s",
+    {"x", "[/FORMAT] ADDR [COUNT]",
+     "prints memory; format: count, size b h w g, kind x d u o c a s",
      "x hexadecimal, d signed, u unsigned, o octal, c characters, a addresses with symbols,\n"
      "s text. `x/4a $sp': four words of the stack.\n",
      kdb_command_x},
 };
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* DDB's short forms of what would else be ambiguous. */
+/* DDB's short forms, which would otherwise be ambiguous. */
 static const char *const aliases[][2] = {{"c", "continue"}, {"d", "delete"}, {"n", "next"},
 					 {"p", "print"},    {"s", "step"},   {"w", "write"}};
 
@@ -163,7 +165,7 @@ kdb_command_help(char *mod, char *args)
 		kdb_printf("help: \"%s\": no such command\n", word);
 }
 
-/* A command by its name or an unambiguous beginning; NULL when there is none, or more. */
+/* The command with a name, or with an unambiguous beginning of one. NULL: none, or several. */
 static const struct kdb_command *
 kdb_find(const char *name, bool *several)
 {
@@ -186,7 +188,7 @@ kdb_find(const char *name, bool *several)
 	return *several ? NULL : found;
 }
 
-/* As in the shell: a # that begins a word begins a comment. */
+/* A # that begins a word begins a comment, as in the shell. */
 static void
 kdb_cut_comment(char *line)
 {
@@ -214,7 +216,7 @@ kdb_run(char *line)
 	c = kdb_find(word, &several);
 	if (c == NULL)
 		kdb_printf("%s: %s; help lists the commands\n", word,
-			   several ? "more than one command begins so" : "no such command");
+			   several ? "more than one command begins with this" : "no such command");
 	else
 		c->fn(slash, line);
 }

@@ -1,6 +1,6 @@
 /*
- * kdb_control.c - debug.kdb.enter, and debug.panic.*: what panics do.
- * Locking: none; a setting is one store.
+ * kdb_control.c - the sysctls debug.kdb.enter and debug.panic.*.
+ * Locking: none; each setting is one variable, written by one store.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 static const char *const actions[] = {
     [KDB_ACTION_DEBUG] = "debug", [KDB_ACTION_DUMP] = "dump", [KDB_ACTION_REBOOT] = "reboot"};
 
-static int panic_action = -1; /* -1: nobody said */
+static int panic_action = -1; /* -1: not set */
 
 int kdb_panic_events = 100;
 
@@ -57,7 +57,7 @@ action_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 SYSCTL_COMMAND(debug_kdb_enter, "debug.kdb.enter", enter, "write 1 to enter the debugger");
 SYSCTL_TEXT(
     debug_panic_action, "debug.panic.action", SYSCTL_WR | SYSCTL_TUN, action_get, action_set,
-    "what a panic does: debug asks an operator, dump reports and powers off with status 101, "
+    "what a panic does: debug opens the debugger, dump reports and powers off with status 101, "
     "reboot");
 SYSCTL_INT(debug_panic_events, "debug.panic.events", SYSCTL_WR | SYSCTL_TUN, &kdb_panic_events, 0,
-	   1000000, "events of each CPU that a panic's report has");
+	   1000000, "events of each CPU that a panic's report shows");

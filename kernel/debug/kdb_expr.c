@@ -1,6 +1,7 @@
 /*
- * kdb_expr.c - words, numbers and expressions that an operator types: C's, by descent, one level of
- * precedence a row of the table. No locks; reads memory by probes.
+ * kdb_expr.c - words, numbers and expressions that an operator types. The syntax is C's; a
+ * recursive descent parser reads it, by a table of operators in which each row has one precedence.
+ * No locks; memory is read by probes.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 #include "ktr/word.h"
 
 #define KDB_NAME_MAX 80
-#define KDB_DEPTH    16 /* of parentheses */
+#define KDB_DEPTH    16 /* nested parentheses and unary operators, at most */
 
 static bool
 is_name(char c)
@@ -72,7 +73,7 @@ kdb_atom(const char **text, uint64_t *v)
 	}
 	name[n] = '\0';
 	if (n == 0) {
-		kdb_printf("\"%s\": expected a number, a symbol or a register as $pc\n", *text);
+		kdb_printf("\"%s\": expected a number, a symbol or a register like $pc\n", *text);
 		return false;
 	}
 	*text += n;
@@ -98,7 +99,7 @@ kdb_unary(const char **text, unsigned depth, uint64_t *v)
 	if (op == '(' || op == '*' || op == '-' || op == '~') {
 		(*text)++;
 		if (depth == KDB_DEPTH) {
-			kdb_printf("\"%s\": more than %d levels\n", *text, KDB_DEPTH);
+			kdb_printf("\"%s\": nested more than %d deep\n", *text, KDB_DEPTH);
 			return false;
 		}
 	}

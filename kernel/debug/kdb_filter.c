@@ -1,5 +1,5 @@
 /*
- * kdb_filter.c - which events an operator wants to see. No locks.
+ * kdb_filter.c - parses and applies the filters of `show ktr' and `search'. No locks.
  */
 #include "kernel/debug/kdb_filter.h"
 
@@ -11,7 +11,7 @@
 #include "ktr/glob.h"
 #include "ktr/intern.h"
 
-/* The value of an option, "-c 1" or "-c1"; NULL: an error line was printed. */
+/* The value of an option: "-c 1" or "-c1". NULL: none; an error line was printed. */
 static char *
 option_value(const char *command, char *word, char **args, const char *expected)
 {
@@ -63,7 +63,7 @@ parse_thread(const char *command, char *word, char **args, struct kdb_filter *f)
 	return true;
 }
 
-/* "/text with spaces/", the last / may be left out. */
+/* Parses "/text with spaces/". The last / is optional. */
 static bool
 parse_pattern(const char *command, char **args, struct kdb_filter *f)
 {
@@ -72,7 +72,7 @@ parse_pattern(const char *command, char **args, struct kdb_filter *f)
 
 	*args = text + len + (end != NULL);
 	if (len == 0) {
-		kdb_printf("%s: //: expected text between\n", command);
+		kdb_printf("%s: //: expected text between the slashes\n", command);
 		return false;
 	}
 	snprintf(f->pattern, sizeof(f->pattern), "*%.*s*", (int)len, text);

@@ -1,6 +1,6 @@
 /*
  * kdb_io.c - the debugger's terminal: polled keys, line editing with history, a pager.
- * No locks: only the CPU inside the debugger comes here.
+ * No locks: only the CPU inside the debugger uses it.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,14 +18,14 @@
 #define KEY_DOWN    0x101
 #define CTRL(c)     ((c) - '@')
 
-#define KDB_TYPED 64 /* keys taken while a command prints, power of two */
+#define KDB_TYPED 64 /* capacity for keys typed while a command prints; a power of two */
 
 static uint8_t typed[KDB_TYPED];
-static unsigned typed_in, typed_out; /* counted for ever */
-static unsigned rows = 24;           /* of the terminal; 0: no pager */
+static unsigned typed_in, typed_out; /* totals; never wrap */
+static unsigned rows = 24;           /* of a page; 0: no paging */
 
 static char history[KDB_HISTORY][KDB_LINE_MAX];
-static unsigned history_count; /* lines ever kept; line n stands at n % KDB_HISTORY */
+static unsigned history_count; /* lines kept since the boot; line n is at n % KDB_HISTORY */
 
 static void
 kdb_puts(const char *s)
@@ -100,7 +100,7 @@ kdb_put(char c)
 void
 kdb_vprintf(const char *fmt, va_list ap)
 {
-	static char text[512]; /* static: the stack may be what is broken */
+	static char text[512]; /* static: the stack may be broken or full */
 	static const char cut[] = "...\n";
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
 
@@ -120,7 +120,7 @@ kdb_printf(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A key, with the arrow keys' sequences as one. */
+/* Waits for a key. An arrow key's escape sequence counts as one key. */
 static int
 kdb_key(void)
 {
@@ -142,7 +142,10 @@ kdb_erase(size_t n)
 		kdb_puts("\b \b");
 }
 
-/* Shows the line that is `back` lines ago (0: an empty one) in place of buf; returns its length. */
+/*
+ * Replaces buf by the line typed `back` lines ago (0: an empty line), and shows it. Returns its
+ * length.
+ */
 static size_t
 kdb_recall(char *buf, size_t len, unsigned back)
 {

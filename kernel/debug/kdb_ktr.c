@@ -1,7 +1,8 @@
 /*
- * kdb_ktr.c - the events of all CPUs as one list by time, straight from the rings: show ktr,
- * search, mark. No locks: the machine is stopped, and ktr_ring_read() tells a whole entry from one
- * in the making.
+ * kdb_ktr.c - the commands show ktr, search and mark: the events of all CPUs, merged by time, read
+ * straight from the rings.
+ *
+ * No locks: the machine is stopped. ktr_ring_read() rejects an entry that is not complete.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,19 +20,19 @@
 #include "ktr/site.h"
 
 #define EVENT_TEXT 384
-#define POLL_EVERY 1024 /* events looked at between two looks for ^C */
+#define POLL_EVERY 1024 /* poll for ^C once in so many events */
 
-/* Going through one CPU's ring. */
+/* A position in one CPU's ring. */
 struct cursor {
-	uint64_t tail, head; /* what is there */
-	uint64_t seq;        /* where it is */
-	bool valid;          /* entry is whole, and has number seq */
+	uint64_t tail, head; /* events that the ring holds */
+	uint64_t seq;        /* position */
+	bool valid;          /* entry holds event seq */
 	struct ktr_entry entry;
 };
 
-static struct cursor cursors[MAX_CPUS]; /* static: too large for a stack that may be full */
+static struct cursor cursors[MAX_CPUS]; /* static: the stack may be nearly full */
 
-/* One event, and whether it is chosen. */
+/* A position that names one event, if `set`. */
 struct place {
 	bool set;
 	unsigned cpu;
@@ -56,7 +57,7 @@ step(unsigned cpu, bool newer)
 	}
 }
 
-/* All cursors to their newest events. */
+/* Moves all cursors to their newest events. */
 static void
 start_newest(void)
 {
@@ -71,7 +72,7 @@ start_newest(void)
 	}
 }
 
-/* All cursors to their oldest. */
+/* Moves all cursors to their oldest events. */
 static void
 start_oldest(void)
 {
@@ -86,14 +87,14 @@ start_oldest(void)
 	}
 }
 
-/* Of two events with the same time, the lower CPU's counts as newer. */
+/* Is an event newer than another? At equal times, the event of the lower CPU counts as newer. */
 static bool
 is_newer(uint64_t ticks, unsigned cpu, uint64_t than_ticks, unsigned than_cpu)
 {
 	return ticks > than_ticks || (ticks == than_ticks && cpu < than_cpu);
 }
 
-/* All cursors to the place itself and what is older, or (newer) to what is newer than it. */
+/* Moves all cursors to p or the next older event; with `newer`, to the next newer one. */
 static void
 start_at(const struct place *p, bool newer)
 {
@@ -108,12 +109,12 @@ start_at(const struct place *p, bool newer)
 		if (!newer)
 			continue;
 		if (!c->valid)
-			c->seq = c->tail - 1; /* none is older: the first is the next */
+			c->seq = c->tail - 1; /* all are newer: the next step reaches the first */
 		step(cpu, true);
 	}
 }
 
-/* CPU whose cursor has the newest event, or the oldest; KDB_NO_CPU at the end. */
+/* The CPU whose cursor has the newest (or oldest) event. KDB_NO_CPU: no cursor has one. */
 static int
 extreme(bool oldest)
 {
@@ -130,12 +131,12 @@ extreme(bool oldest)
 
 struct style {
 	bool time, place, relative;
-	uint64_t zero; /* ticks that relative times count from */
+	uint64_t zero; /* the origin of relative times, in ticks */
 };
 
 /*
- * As ktrdump computes it, to the nanosecond; clock_ticks_to_ns() is faster, and may be less by one.
- * Ticks remain ticks while the clock's rate is not known.
+ * Converts as ktrdump does, exact to the nanosecond; clock_ticks_to_ns() is faster, but may be one
+ * too low. While the clock's rate is unknown, returns ticks.
  */
 static uint64_t
 ticks_to_ns(uint64_t ticks)
@@ -208,7 +209,7 @@ set_place(struct place *p, unsigned cpu)
 	*p = (struct place){true, cpu, cursors[cpu].seq, cursors[cpu].entry.ticks};
 }
 
-/* Is a chosen event still there? Says so when it is gone. */
+/* Is the event of p still in its ring? If not, prints an error line. */
 static bool
 still_there(struct place *p)
 {
@@ -314,7 +315,7 @@ kdb_command_search(char *mod, char *args)
 	if (still_there(from)) {
 		start_at(from, f.newer);
 		if (!f.newer)
-			step(from->cpu, false); /* not itself again */
+			step(from->cpu, false); /* skip the event itself */
 	} else {
 		start_newest();
 	}
@@ -326,10 +327,10 @@ kdb_command_search(char *mod, char *args)
 		}
 		step((unsigned)cpu, f.newer);
 	}
-	kdb_printf("search: no %s event is like that\n", f.newer ? "newer" : "older");
+	kdb_printf("search: no %s event matches\n", f.newer ? "newer" : "older");
 }
 
-/* "1:95"; false: an error line was printed. */
+/* Parses "CPU:SEQ". False: an error line was printed. */
 static bool
 parse_place(char *word, struct place *p)
 {
@@ -367,7 +368,7 @@ kdb_command_mark(char *mod, char *args)
 		return;
 	if (word == NULL) {
 		if (!still_there(&found)) {
-			kdb_printf("mark: search for an event first, or name it as CPU:SEQ\n");
+			kdb_printf("mark: first search for an event, or give CPU:SEQ\n");
 			return;
 		}
 		marked = found;
@@ -392,14 +393,14 @@ kdb_print_events(unsigned count)
 			step(i, false);
 		if (whole == 0)
 			continue;
-		/* One too far, or at the end. */
+		/* The loop went one event too far. */
 		if (!c->valid)
 			c->seq = c->tail - 1;
 		step(i, true);
 		n += whole;
 	}
 	if (n == 0) {
-		kdb_printf("no events: debug.ktr.mask was clear\n");
+		kdb_printf("no events: debug.ktr.mask was 0\n");
 		return;
 	}
 	kdb_printf("last %llu events:\n", (unsigned long long)n);

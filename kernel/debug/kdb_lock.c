@@ -1,6 +1,6 @@
 /*
- * kdb_lock.c - locks: who holds which, who waits. From what CPUs and threads remember of the locks
- * that they took; every pointer is followed by a probe. No locks.
+ * kdb_lock.c - the commands show lock and show alllocks: who holds a lock, and who waits for it.
+ * CPUs and threads keep lists of the locks that they hold. All memory is read by probes. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 extern const char __rodata_start[], __rodata_end[];
 
-/* "at 0x… name+0 " */
+/* Prints "at 0x… name+0 ". */
 static void
 print_at(const void *lock)
 {
@@ -44,7 +44,8 @@ spin_locks_of(unsigned cpu)
 			continue;
 		kdb_printf("cpu %u holds spin lock %s ", cpu, kdb_text(l.name, name, sizeof(name)));
 		print_at(pc->held[i]);
-		kdb_printf("%s\n", l.owner == (int32_t)cpu ? "" : ", which says that it does not");
+		kdb_printf("%s\n",
+			   l.owner == (int32_t)cpu ? "" : ", but the lock names another owner");
 	}
 	if (pc->locks > PCPU_LOCKS)
 		kdb_printf("cpu %u holds %u more\n", cpu, pc->locks - PCPU_LOCKS);
@@ -86,7 +87,7 @@ kdb_show_alllocks(char *args)
 		kdb_printf("no lock is held\n");
 }
 
-/* Is it the name of a lock? Then it is read-only data that prints. */
+/* Can p be the name of a lock: printable text in read-only data? */
 static bool
 is_name(const char *p)
 {

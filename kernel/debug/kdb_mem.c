@@ -1,6 +1,6 @@
 /*
- * kdb_mem.c - memory and addresses: x, write, and how an address prints. Every access is a probe.
- * No locks.
+ * kdb_mem.c - the commands x and write, and the printing of addresses. All memory is accessed by
+ * probes. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,12 +13,12 @@
 #include "kernel/lib/string.h"
 
 #define X_COUNT_MAX 65536
-#define X_LINE      16 /* bytes */
+#define X_LINE      16 /* bytes on one line */
 
 bool
 kdb_read(void *to, uint64_t addr, size_t n)
 {
-	/* The space of the thread that was stopped; a page that is not there now stays so. */
+	/* User memory of the stopped thread. Pages that are not present are not filled. */
 	if (addr < ARCH_USER_END && n <= ARCH_USER_END - addr)
 		return arch_copy_user(to, (const void *)addr, n);
 	return arch_probe_copy(to, (const void *)addr, n);
@@ -65,7 +65,7 @@ kdb_print_symbol(uintptr_t pc)
 }
 
 struct x_format {
-	unsigned size; /* bytes an item; 0: a string */
+	unsigned size; /* bytes of an item; 0: a string */
 	char kind;     /* x d u o c a s */
 	uint64_t count;
 };
@@ -148,7 +148,7 @@ kdb_x_item(const struct x_format *f, uint64_t v)
 	}
 }
 
-/* Prints the label of an address: its number and, where known, its symbol. */
+/* Prints the label of a line: the address and, if known, its symbol. */
 static void
 kdb_x_label(uint64_t addr)
 {
@@ -192,7 +192,7 @@ kdb_examine(const struct x_format *f, uint64_t addr)
 		if (f->kind == 's') {
 			ok = kdb_x_string(&addr);
 		} else if ((ok = kdb_read(&v, addr, f->size))) {
-			kdb_x_item(f, v); /* little-endian, as both ports are */
+			kdb_x_item(f, v); /* the low bytes of v: both ports are little-endian */
 			addr += f->size;
 		}
 		if (!ok) {
@@ -233,7 +233,7 @@ kdb_command_x(char *mod, char *args)
 	kdb_examine(&f, addr);
 }
 
-/* The size that a modifier of one letter names, 8 without one; 0: none. */
+/* Item size for a modifier of one letter; 8 without a modifier. 0: not a size. */
 static unsigned
 item_size(const char *mod)
 {

@@ -1,9 +1,9 @@
 /*
- * kdb_panic.c - the end of a machine that found itself wrong.
+ * kdb_panic.c - panics.
  *
- * The first CPU to panic has the word; others that panic meanwhile wait to be stopped by it. A
- * panic inside a debugger command goes back to the prompt; a panic inside a panic powers off at
- * once. No locks: the machine is stopped.
+ * The first CPU that panics reports. Other CPUs that panic at the same time wait until it stops
+ * them. A panic inside a debugger command returns to the prompt. A panic while a panic is handled
+ * powers off at once. No locks: the machine is stopped.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -28,7 +28,10 @@
 static int panic_cpu = KDB_NO_CPU; /* atomic */
 static char panic_text[256];
 
-/* What a script reads: the message, where, and the last events; then the stream's end. */
+/*
+ * Prints the report for scripts: place, backtraces and the last events. Then ends the stream and
+ * powers off.
+ */
 static _Noreturn void
 panic_report(void)
 {
@@ -81,7 +84,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 	switch (kdb_panic_action()) {
 	case KDB_ACTION_DEBUG:
 		for (;;)
-			kdb_loop(); /* has no way out but power: continue is refused */
+			kdb_loop(); /* left by poweroff and reboot only: continue is refused */
 	case KDB_ACTION_REBOOT:
 		ktr_flush_finish();
 		arch_reboot();

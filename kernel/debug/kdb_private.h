@@ -1,6 +1,6 @@
 /*
- * kdb_private.h - what the files of the debugger share. All of it: only the CPU that is inside,
- * with the others stopped; no locks.
+ * kdb_private.h - what the files of the debugger share. Only the CPU inside the debugger uses it,
+ * while the others are stopped; no locks.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ struct thread;
 /* Where the debugger was entered. */
 struct kdb_place {
 	uintptr_t pc, fp, sp;
-	struct arch_trapframe *tf; /* NULL: by a call, not by a trap */
+	struct arch_trapframe *tf; /* NULL: entered by a call, not by a trap */
 };
 
 struct kdb_state {
 	bool leave;       /* the operator continues */
-	bool stepped;     /* the prompt that comes is after a step */
-	bool running;     /* a command, at the prompt */
+	bool stepped;     /* the next prompt follows a step */
+	bool running;     /* a command runs at the prompt */
 	bool quit;        /* the operator wants no more output of this command */
 	bool pager;       /* stop after each screen */
 	unsigned row;     /* lines printed since the last stop */
@@ -40,19 +40,19 @@ struct kdb_state {
 extern struct kdb_state kdb;
 
 /*
- * Claims the debugger for this CPU and stops the others; waits for a CPU that is inside, and counts
- * as stopped meanwhile at tf, if that is not NULL.
+ * Claims the debugger for this CPU and stops the others. If another CPU is inside, waits for it;
+ * meanwhile this CPU counts as stopped, at tf if that is not NULL.
  */
 void kdb_stop_machine(struct arch_trapframe *tf);
-/* The prompt, until the operator continues. */
+/* Runs the prompt until the operator continues. */
 void kdb_loop(void);
-/* Back to the prompt after a fault or a panic in a command; returns when there is none to go to. */
+/* Jumps back to the prompt after a fault or panic in a command. Returns if no command runs. */
 void kdb_recover(const char *what, uintptr_t pc);
 
-/* Where a trap struck. */
+/* The place of a trap. */
 struct kdb_place kdb_place_of(struct arch_trapframe *tf);
 
-/* kdb_panic.c: struct panic_ops' stop. */
+/* kdb_panic.c: the stop function of struct panic_ops. */
 void kdb_panic(uintptr_t pc, uintptr_t fp, uintptr_t sp, const char *fmt, va_list ap);
 
 /* kdb_control.c */
@@ -65,7 +65,9 @@ void kdb_printf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void kdb_vprintf(const char *fmt, va_list ap);
 /* Waits for a key. */
 int kdb_getc(void);
-/* In a long command: ^C sets kdb.quit; other keys are kept for the prompt. Lines of output do it.
+/*
+ * Polls the keyboard during a long command. ^C sets kdb.quit; other keys are kept for the prompt.
+ * Printing a line polls too.
  */
 void kdb_poll(void);
 void kdb_command_lines(char *mod, char *args);
@@ -74,43 +76,47 @@ void kdb_readline(const char *prompt, char *buf);
 
 /* kdb_expr.c */
 /*
- * Value of the expression at *text, which ends at white space: number (decimal, 0x…, or hexadecimal
- * digits that are no symbol), symbol, $pc and other registers, *TERM (8 bytes from memory), -TERM,
- * ~TERM, parentheses, and * / % + - << >> & ^ | between, as in C. On false an error line was
+ * Value of the expression at *text, which ends at white space. It has numbers (decimal, 0x…, or
+ * hexadecimal digits that are not a symbol), symbols, registers ($pc …), *TERM (8 bytes of memory),
+ * -TERM, ~TERM, parentheses, and the operators * / % + - << >> & ^ | of C. False: an error line was
  * printed.
  */
 bool kdb_expr(const char **text, uint64_t *v);
-/* Goes over white space: is anything left? */
+/* Skips white space. True: words follow. */
 bool kdb_more_words(const char **text);
-/* Next word of *text, cut out of it by a NUL; NULL when there is none. */
+/* The next word of *text, ended by a NUL that is written there. NULL: none. */
 char *kdb_word(char **text);
-/* Whole of text as a decimal or 0x number. */
+/* Parses the whole text as a decimal or 0x number. */
 bool kdb_number(const char *text, uint64_t *v);
 
 /* kdb_unwind.c */
-/* A place on a stack, and what is needed to find its caller's. */
+/* A place on a stack, with what is needed to find its caller. */
 struct kdb_frame {
 	uintptr_t pc, sp, fp;
-	uintptr_t link; /* the link register, while it is known; 0 none */
-	bool exact;     /* it was interrupted at pc; else pc is where a call returns to */
-	bool user;      /* in user mode: nothing is above it */
+	uintptr_t link; /* the link register, if known; 0: not known */
+	bool exact;     /* interrupted at pc; otherwise pc is a return address */
+	bool user;      /* in user mode: it has no caller */
 };
 struct kdb_frame kdb_frame_of_trap(const struct arch_trapframe *tf);
-/* Goes on to the caller, or to what was interrupted. False: there is none, or it is not known. */
+/* Moves f to its caller, or to what it interrupted. False: there is none, or it is not known. */
 bool kdb_unwind(struct kdb_frame *f);
-/* From where the debugger was entered. */
+/* Backtrace of the place where the debugger was entered. */
 void kdb_backtrace(void);
 void kdb_backtrace_cpu(unsigned cpu);
 void kdb_command_bt(char *mod, char *args);
 
 /* kdb_mem.c */
-/* n bytes at a kernel or user address, never faulting. False: not all are readable. */
+/* Reads n bytes at a kernel or user address; does not fault. False: some are not readable. */
 bool kdb_read(void *to, uint64_t addr, size_t n);
-/* Text at a kernel address, never faulting; "?" when unreadable. buf is returned. */
+/*
+ * Copies text from a kernel address into buf, which it returns; "?" if unreadable. Does not fault.
+ */
 const char *kdb_text(const char *src, char *buf, size_t size);
-/* Prints "name+0x12 (file:line)", or the number. */
+/* Prints "name+0x12 (file:line)", or the number if pc has no symbol. */
 void kdb_print_symbol(uintptr_t pc);
-/* The same; called: pc is where a call returns to, which may be the next function's or line's. */
+/*
+ * As kdb_print_symbol(). If called, pc is a return address: then it prints the place of the call.
+ */
 void kdb_print_place(uintptr_t pc, bool called);
 void kdb_command_x(char *mod, char *args);
 void kdb_command_write(char *mod, char *args);
@@ -118,14 +124,16 @@ void kdb_command_write(char *mod, char *args);
 #define KDB_NAMELEN 32
 
 /* kdb_thread.c */
-/* The thread after t (NULL: the first), and a copy of it; NULL: that was all, or it is broken, or
- * the operator has enough. */
+/*
+ * The thread after t (NULL: the first), and a copy of it. NULL: no more threads, the list is
+ * broken, or the operator ended the command.
+ */
 const struct thread *kdb_thread_next(const struct thread *t, struct thread *copy);
-/* CPU on which t runs just now, KDB_NO_CPU when it is switched out. */
+/* The CPU on which t runs now; KDB_NO_CPU: it is switched out. */
 int kdb_thread_cpu(const struct thread *t);
-/* By its id or address, an expression; NULL: an error line was printed. */
+/* Finds a thread by its id or address, an expression. NULL: an error line was printed. */
 const struct thread *kdb_thread_find(const char *command, const char *word);
-/* "sh tid 7" */
+/* Prints "sh tid 7". */
 void kdb_print_thread(const struct thread *t);
 bool kdb_proc_find(const char *command, char *args, struct proc *copy);
 void kdb_command_ps(char *mod, char *args);
@@ -143,36 +151,44 @@ void kdb_show_page(char *args);
 
 /* kdb_break.c */
 enum kdb_stepped {
-	KDB_NOT_STEPPED,    /* this trap is no step of ours */
-	KDB_STEPPED_AGAIN,  /* one more has begun: go on with tf, the machine stays stopped */
-	KDB_STEPPED_GO,     /* the machine goes on */
-	KDB_STEPPED_PROMPT, /* the operator is asked */
+	KDB_NOT_STEPPED,   /* the trap does not end a step */
+	KDB_STEPPED_AGAIN, /* another step began: return from the trap, the machine stays stopped */
+	KDB_STEPPED_GO,    /* the machine goes on */
+	KDB_STEPPED_PROMPT, /* run the prompt */
 };
-/* The operator leaves the prompt. False: tf is stepped, and the machine stays stopped. */
+/*
+ * Prepares to leave the prompt. True: let the machine go on. False: a step begins, and the machine
+ * stays stopped.
+ */
 bool kdb_go_on(struct arch_trapframe *tf);
-/* Which of the operator's places a trap is about, -1: none. */
+/* Index of the point that a trap is about; -1: none. */
 int kdb_point_hit(const struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
-/* True: a watched access has not been made yet; it is stepped, and told of after that. */
+/*
+ * On machines that trap before a watched access: steps the access, and returns true. The prompt
+ * follows after the step.
+ */
 bool kdb_step_to_see(struct arch_trapframe *tf, int point);
-/* A trap while the machine is stopped: *point is what was hit, -1 none. */
+/* Handles a trap while the machine is stopped. *point: the watchpoint that was stepped, or -1. */
 enum kdb_stepped kdb_step_done(struct arch_trapframe *tf, int *point);
-/* "breakpoint 2", "watchpoint 1: name: old 1 new 2", no newline. */
+/* Prints "breakpoint 2" or "watchpoint 1: name: old 1 new 2", without newline. */
 void kdb_print_point(int point);
-/* Steps end here: in a program, in another thread, in an idle CPU no step would come back. */
+/*
+ * Must steps end at pc? After it comes a program or another thread, where a step would not return.
+ */
 bool kdb_last_stop(uintptr_t pc);
-/* Can the instruction not be stepped? One that may fault by design might wait for a stopped CPU. */
+/* Must this instruction not be stepped? One that may fault might wait for a stopped CPU. */
 bool kdb_may_fault(uintptr_t addr);
-/* When the operator leaves the prompt: so many steps, or one over a call. Leaves it. */
+/* Leaves the prompt, for a number of steps, or for one step over a call. */
 void kdb_step_want(unsigned steps, bool over_calls);
 /*
- * The current thread stops once at at->pc, with its stack not below at->sp; why is told. False: no
- * register is free.
+ * Sets a temporary breakpoint at at->pc, for the current thread and stack pointers at or above
+ * at->sp. The prompt prints why. False: no free register.
  */
 bool kdb_temporary_set(const struct kdb_frame *at, const char *why);
 void kdb_temporary_clear(void);
 enum kdb_temporary {
-	KDB_TEMPORARY_NO,    /* a trap has nothing to do with it */
-	KDB_TEMPORARY_OTHER, /* another thread, or a deeper call: it goes on */
+	KDB_TEMPORARY_NO,    /* the trap is not at it */
+	KDB_TEMPORARY_OTHER, /* another thread, or a deeper call, reached it: let it go on */
 	KDB_TEMPORARY_HIT,
 };
 enum kdb_temporary kdb_temporary_hit(const struct arch_trapframe *tf, enum entry_debug why,
@@ -189,10 +205,10 @@ void kdb_command_until(char *mod, char *args);
 void kdb_command_call(char *mod, char *args);
 
 /* kdb_show.c */
-/* By its name, where the machine was stopped. */
+/* Value of a register where the machine stopped. False: no such name. */
 bool kdb_register(const char *name, uint64_t *v);
 void kdb_command_show(char *mod, char *args);
-/* Calls fn for the CPU that args name, or for all that there are. */
+/* Calls fn for the CPU that args name, or for all CPUs. */
 void kdb_each_cpu(const char *command, char *args, void (*fn)(unsigned cpu));
 
 /* kdb_ktr.c */
@@ -207,8 +223,8 @@ void kdb_command_capture(char *mod, char *args);
 
 /* kdb_sysctl.c */
 void kdb_command_sysctl(char *mod, char *args);
-/* The value of a sysctl that there is. */
+/* Prints the value of an existing sysctl. */
 void kdb_sysctl_show(const char *name);
 
-/* kdb_command.c: runs one line. */
+/* kdb_command.c: runs one command line. */
 void kdb_run(char *line);

@@ -1,5 +1,5 @@
 /*
- * kdb_run.c - going on under control: continue, step, next, until, call. No locks.
+ * kdb_run.c - the commands continue, step, next, until and call. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,18 +22,20 @@ void
 kdb_command_continue(char *mod, char *args)
 {
 	if (stop_panicked())
-		kdb_printf("continue: there is no way on after a panic; use poweroff or reboot\n");
+		kdb_printf("continue: not possible after a panic; use poweroff or reboot\n");
 	else
 		kdb.leave = true;
 }
 
-/* Says so when the place where the machine was stopped cannot be gone on from by instructions. */
+/*
+ * Checks whether steps are possible from where the machine stopped. If not, prints an error line
+ * and returns true.
+ */
 static bool
 cannot_step(const char *command)
 {
 	if (stop_panicked())
-		kdb_printf("%s: there is no way on after a panic; use poweroff or reboot\n",
-			   command);
+		kdb_printf("%s: not possible after a panic; use poweroff or reboot\n", command);
 	else if (kdb.place.tf == NULL || arch_tf_user(kdb.place.tf))
 		kdb_printf("%s: the machine was not stopped in kernel code by a trap\n", command);
 	else if (kdb_last_stop(kdb.place.pc) || curthread() == this_pcpu()->idle)
@@ -78,7 +80,7 @@ kdb_command_until(char *mod, char *args)
 	} else {
 		at = kdb_frame_of_trap(kdb.place.tf);
 		if (!kdb_unwind(&at)) {
-			kdb_printf("until: where this function returns to is not known\n");
+			kdb_printf("until: the return address of this function is not known\n");
 			return;
 		}
 	}
@@ -86,11 +88,11 @@ kdb_command_until(char *mod, char *args)
 		kdb_printf("until: %#lx: expected an address in the kernel's text\n",
 			   (unsigned long)at.pc);
 	else if (kdb_may_fault(at.pc))
-		kdb_printf("until: %#lx: this instruction copies from or to a program; choose the "
+		kdb_printf("until: %#lx: this instruction copies user memory; choose the "
 			   "one before\n",
 			   (unsigned long)at.pc);
 	else if (!kdb_temporary_set(&at, "until"))
-		kdb_printf("until: no breakpoint register is free; delete one\n");
+		kdb_printf("until: no free breakpoint register; delete a breakpoint\n");
 	else
 		kdb.leave = true;
 }
@@ -120,6 +122,6 @@ kdb_command_call(char *mod, char *args)
 	}
 	fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))addr;
 	result = fn(a[0], a[1], a[2], a[3], a[4], a[5]);
-	arch_irq_disable(); /* whatever it did */
+	arch_irq_disable(); /* the function may have enabled interrupts */
 	kdb_printf("%#llx %lld\n", (unsigned long long)result, (long long)result);
 }

@@ -1,5 +1,5 @@
 /*
- * kdb_show.c - show: the table of what can be shown, and the CPUs. No locks.
+ * kdb_show.c - the command show, its table of subcommands, and what it shows of CPUs. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,13 @@
 /*
  * kdb_sysctl.c - sysctls at the debugger's prompt.
  *
- * A stopped machine cannot take the sysctl mutex, nor patch code on all CPUs. So a variable is
- * written at once, and what a function sets is kept, and set by a thread when the machine runs.
- * Locking: `pending` is a ring that only the debugger fills, while the machine is stopped, and only
- * one thread empties. That thread may be stopped at any instruction: an entry is its own until it
- * counts it as taken.
+ * Code cannot take the sysctl mutex or patch text while the machine is stopped. So a plain variable
+ * is written at once. A setting that needs a function to be called is queued, and a thread makes it
+ * when the machine runs again.
+ *
+ * Locking: `pending` is a ring. The debugger fills it while the machine is stopped; one thread
+ * empties it. The debugger may stop that thread at any instruction: an entry stays in the ring
+ * until the thread counts it as taken.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +29,7 @@ struct kdb_setting {
 };
 
 static struct kdb_setting pending[PENDING_MAX];
-static unsigned pending_put, pending_taken; /* atomic; counted for ever */
+static unsigned pending_put, pending_taken; /* atomic; totals since the boot */
 
 bool
 kdb_deferred(void)
@@ -84,7 +86,8 @@ static void
 kdb_sysctl_defer(const struct sysctl *s, const char *value)
 {
 	if (pending_put - pending_taken == PENDING_MAX) {
-		kdb_printf("%s: %d settings wait already; continue first\n", s->name, PENDING_MAX);
+		kdb_printf("%s: %d settings are queued already; continue first\n", s->name,
+			   PENDING_MAX);
 		return;
 	}
 	pending[pending_put % PENDING_MAX].s = s;
@@ -131,7 +134,7 @@ kdb_command_sysctl(char *mod, char *args)
 	}
 	s = sysctl_find(name);
 	if (s == NULL)
-		kdb_printf("sysctl: no variable \"%s\"; a name that ends in . lists\n", name);
+		kdb_printf("sysctl: no variable \"%s\"; a name ending in . lists\n", name);
 	else if (value == NULL)
 		kdb_sysctl_print(s);
 	else

@@ -1,6 +1,6 @@
 /*
- * kdb_thread.c - threads and processes as the stopped machine has them: ps, show thread, show proc,
- * show sleepq, show runq. Every pointer is followed by a probe, every list has an end. No locks.
+ * kdb_thread.c - threads and processes of the stopped machine: ps, show thread, show proc, show
+ * sleepq, show runq. All memory is read by probes, and no list is followed for ever. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ state_name(const struct thread *t)
 	return "?";
 }
 
-/* What it sleeps for, "-" when it does not. */
+/* What the thread sleeps for, or "-" if it does not sleep. */
 static const char *
 waits_for(const struct thread *t, char *buf, size_t size)
 {
@@ -173,7 +173,7 @@ kdb_show_thread(char *args)
 	}
 }
 
-/* The process named by a pid, or that of the current thread; false: an error line was printed. */
+/* Finds the process with a pid, or the current thread's. False: an error line was printed. */
 bool
 kdb_proc_find(const char *command, char *args, struct proc *copy)
 {
@@ -185,7 +185,7 @@ kdb_proc_find(const char *command, char *args, struct proc *copy)
 		return false;
 	if (c.proc != NULL && arch_probe_copy(copy, c.proc, sizeof(*copy)))
 		return true;
-	kdb_printf("%s: thread %u is the kernel's own, and of no process\n", command, c.tid);
+	kdb_printf("%s: thread %u is a kernel thread: it has no process\n", command, c.tid);
 	return false;
 }
 
@@ -232,7 +232,10 @@ kdb_show_sleepq(char *args)
 	}
 }
 
-/* What waits for a CPU, from the threads: a queue that is broken hides none. */
+/*
+ * Shows which threads wait for a CPU. It goes through all threads, not the run queue, since that
+ * may be broken.
+ */
 static void
 show_runq(unsigned cpu)
 {

@@ -1,11 +1,11 @@
 /*
- * kdb_unwind.c - backtraces, over memory that may be broken: every pointer is followed by a probe,
- * every walk has an end. No locks.
+ * kdb_unwind.c - backtraces. Memory may be broken: all of it is read by probes, and no walk goes on
+ * for ever. No locks.
  *
- * A frame is left by the compiler's call frame information (ksyms.h), which is right at every
- * instruction, the first and the last of a function too. Assembly has none: a function of it that
- * was interrupted has made no frame, or a trap's, which the port knows; else the chain of frame
- * pointers helps.
+ * The compiler's call frame information (ksyms.h) describes the frame of C code at every
+ * instruction, also at the first and the last of a function. Assembly has none. Interrupted
+ * assembly has either no frame yet or a trap frame, which the port knows. Otherwise the chain of
+ * frame pointers is followed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ kdb_frame_of_trap(const struct arch_trapframe *tf)
 				  .user = arch_tf_user(tf)};
 }
 
-/* By the call frame information. */
+/* Finds the caller by the call frame information. */
 static bool
 leave_by_rule(struct kdb_frame *f, const struct ksyms_frame *rule)
 {
@@ -51,20 +51,20 @@ leave_by_rule(struct kdb_frame *f, const struct ksyms_frame *rule)
 	uint64_t cfa = base + 8 * ((rule->cfa & ~KSYMS_CFA_FROM_FP) - 1ul);
 	uint64_t ra = f->link, fp = f->fp;
 
-	/* A frame is in the kernel's half, and only ever ends further up. */
+	/* A frame lies in kernel memory, and its caller's frame lies above it. */
 	if (cfa % 8 != 0 || cfa < ARCH_DIRECT_BASE || cfa < f->sp)
 		return false;
 	if (rule->ra != 0 && !arch_probe_read(&ra, (void *)(cfa - 8ul * rule->ra)))
 		return false;
 	if (rule->ra == 0 && !f->exact)
-		return false; /* it called, so its own return address is no longer there */
+		return false; /* a call has overwritten the link register */
 	if (rule->fp != 0 && !arch_probe_read(&fp, (void *)(cfa - 8ul * rule->fp)))
 		return false;
 	*f = (struct kdb_frame){.pc = ra, .sp = cfa, .fp = fp};
 	return true;
 }
 
-/* A function of assembly that has made no frame. */
+/* Finds the caller of an assembly function that has not made a frame. */
 static bool
 leave_leaf(struct kdb_frame *f)
 {
@@ -80,7 +80,7 @@ leave_leaf(struct kdb_frame *f)
 	return true;
 }
 
-/* By the chain of frame pointers. */
+/* Finds the caller by the chain of frame pointers. */
 static bool
 leave_by_chain(struct kdb_frame *f)
 {
@@ -110,7 +110,7 @@ kdb_unwind(struct kdb_frame *f)
 		return true;
 	}
 	if (!in_text(f->pc))
-		return f->exact && leave_leaf(f); /* a call of what is no code */
+		return f->exact && leave_leaf(f); /* a call to an address that is not code */
 	if (ksym_frame(f->pc - !f->exact, &rule))
 		return leave_by_rule(f, &rule) && f->pc != 0;
 	if (f->exact && leave_leaf(f))

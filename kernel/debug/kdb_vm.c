@@ -1,6 +1,6 @@
 /*
- * kdb_vm.c - address spaces and pages of the stopped machine. Every pointer is followed by a probe.
- * No locks.
+ * kdb_vm.c - the commands show map and show page: address spaces and pages of the stopped machine.
+ * All memory is read by probes. No locks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ print_page(const void *va)
 	struct page *at = page_of(va), p;
 
 	if (at == NULL || !arch_probe_copy(&p, at, sizeof(p))) {
-		kdb_printf("  not memory that the page allocator knows\n");
+		kdb_printf("  not managed by the page allocator\n");
 		return;
 	}
 	kdb_printf("  descriptor %p: %s, order %u, references %u, %s\n", (void *)at,

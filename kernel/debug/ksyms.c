@@ -1,5 +1,5 @@
 /*
- * ksyms.c - looking up symbols, lines and frames by bisection.
+ * ksyms.c - looks up symbols, lines and frames by binary search.
  */
 #include "kernel/debug/ksyms.h"
 
@@ -32,8 +32,10 @@ tables(struct tables *t)
 	return true;
 }
 
-/* Index of the last of n 8-byte records, each beginning with its address, at or below addr; -1:
- * none. */
+/*
+ * Index of the last of n 8-byte records whose address, its first field, is at or below addr. -1:
+ * none.
+ */
 static long
 last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 {

@@ -1,10 +1,11 @@
 /*
  * ksyms.h - the kernel's own symbols, lines and frames.
  *
- * kernel/debug/mksyms.py writes them into section .ksyms after the first link; the final link adds
- * them behind everything else, so no address moves. Any context; nothing is locked or changed.
+ * After a first link, kernel/debug/mksyms.py writes them into section .ksyms. The final link puts
+ * this section after all others, so no address changes. Any context; no locks: the data is
+ * constant.
  *
- * The section, little endian: struct ksyms_header; syms (by address); lines (by address; line 0
+ * The section, little-endian: struct ksyms_header; syms (by address); lines (by address; line 0
  * ends a run of code that has lines); frames (by address); offsets of file names; names,
  * NUL-terminated.
  */
@@ -33,21 +34,21 @@ struct ksyms_line {
 #define KSYMS_CFA_FROM_FP 0x8000u
 
 /*
- * Where the caller's registers are, from the compiler's call frame information: the CFA is what the
- * caller's stack pointer will be.
+ * Where to find the caller's registers, from the compiler's call frame information. The CFA
+ * (canonical frame address) is the stack pointer of the caller after the return.
  */
 struct ksyms_frame {
 	uint32_t addr;
-	uint16_t cfa; /* 8 bytes each, plus one, from sp or (KSYMS_CFA_FROM_FP) fp; 0: not known */
+	uint16_t cfa; /* (CFA - sp) / 8 + 1; KSYMS_CFA_FROM_FP: (CFA - fp) / 8 + 1; 0: unknown */
 	uint8_t ra;   /* return address: at CFA - 8 * ra; 0: in the link register */
 	uint8_t fp;   /* caller's frame pointer: at CFA - 8 * fp; 0: still in its register */
 };
 
-/* The function that pc lies in; *offset gets pc's distance from its start. NULL: unknown. */
+/* The function that contains pc; *offset is the distance of pc from its start. NULL: unknown. */
 const char *ksym_lookup(uintptr_t pc, uintptr_t *offset);
 /* Source file and line of the instruction at pc. False: unknown. */
 bool ksym_line(uintptr_t pc, const char **file, unsigned *line);
-/* How to leave the frame of the code at pc. False: unknown, as in assembly. */
+/* The frame of the code at pc. False: unknown, as in assembly. */
 bool ksym_frame(uintptr_t pc, struct ksyms_frame *frame);
 /* Address of a function or object by name; 0: none. */
 uintptr_t ksym_address(const char *name);

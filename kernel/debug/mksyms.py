@@ -12,7 +12,8 @@ import sys
 
 
 def symbols(cross, image):
-    """(address, name) of functions and objects, by address. The first name of an address wins, but a section's mark (__…)."""
+    """(address, name) of functions and objects, by address. Of several names the first wins, but any name wins over
+    a section's (__…)."""
     out = subprocess.run([cross + "nm", "-n", image], check=True, capture_output=True, text=True).stdout
     found = {}
     for line in out.splitlines():
@@ -54,7 +55,7 @@ CFA_FROM_FP = 0x8000  # as kernel/debug/ksyms.h
 
 
 def saved(rule):
-    """Where a register is: 0 still in itself, n: at CFA - 8n, None: by a rule that the table cannot hold."""
+    """Where a register is saved: 0 not saved, n at CFA - 8n, None by a rule that the table cannot express."""
     m = re.fullmatch(r"c-(\d+)", rule)
     if m is None:
         return 0 if rule in ("u", "s") else None
@@ -62,17 +63,17 @@ def saved(rule):
 
 
 def frame_rule(names, words):
-    """(cfa, ra, fp) of a row of readelf's table; (0, 0, 0) when the table cannot hold it."""
+    """(cfa, ra, fp) of a row of readelf's table; (0, 0, 0) if our table cannot express it."""
     row = dict(zip(names, words))
     m = re.fullmatch(r"(\w+)\+(\d+)", row["CFA"])
     ra = saved(row.get("ra", "u"))
     fp = saved(row.get("rbp", row.get("x29", "u")))
-    # A trap's frame has the stack pointer, too; the port knows those (arch_unwind_trap()).
+    # A trap frame also saves the stack pointer; arch_unwind_trap() handles those.
     if row.get("rsp", row.get("sp", "u")) != "u":
         return 0, 0, 0
     if m is None or m.group(1) not in ("rsp", "sp", "rbp", "x29") or int(m.group(2)) > 8 * 0x7ffe or None in (ra, fp):
         return 0, 0, 0
-    # An offset of 0 counts as one word more than it is: 0 says that nothing is known.
+    # The table stores the offset in words plus one, since 0 means unknown.
     return int(m.group(2)) // 8 + 1 | (CFA_FROM_FP if m.group(1) in ("rbp", "x29") else 0), ra, fp
 
 

@@ -1,11 +1,12 @@
 /*
- * watchdog.c - each CPU watches the next one: a circle, so that who watches is watched.
+ * watchdog.c - finds hung CPUs. Each CPU watches the next one, in a circle.
  *
- * Time is counted in the watcher's own ticks, of which a stopped machine, or one that its host does
- * not run, has none. The CPU that hangs is made to tell by itself, through an NMI, so that the
- * debugger stands where it hangs; when not even that reaches it, its watcher tells.
+ * Time is counted in ticks of the watching CPU: a machine that is stopped, or that its host does
+ * not run, has none. An NMI makes the hung CPU enter the debugger itself, so that the operator sees
+ * where it hangs. If even the NMI does not arrive, the watching CPU enters the debugger.
  *
- * Locking: a CPU's watch_… belong to its timer interrupt.
+ * Locking: only a CPU's timer interrupt uses its watch_… fields, except watch_wanted, which is
+ * atomic.
  */
 #include "kernel/debug/watchdog.h"
 
@@ -23,10 +24,9 @@
 
 static int seconds = 5;
 SYSCTL_INT(debug_watchdog_seconds, "debug.watchdog.seconds", SYSCTL_WR | SYSCTL_TUN, &seconds, 0,
-	   3600,
-	   "a CPU that takes no timer interrupt for so long enters the debugger; 0: none does");
+	   3600, "a CPU without a timer interrupt for so many seconds enters the debugger; 0: off");
 
-/* The CPU after self that runs, or self. */
+/* The next online CPU after self, or self. */
 static unsigned
 next_cpu(unsigned self)
 {
@@ -39,7 +39,7 @@ next_cpu(unsigned self)
 	return n;
 }
 
-/* A clock tick: looks at the next CPU. */
+/* At each clock tick: checks the next CPU. */
 static void
 watchdog_tick(void)
 {
@@ -59,7 +59,7 @@ watchdog_tick(void)
 		__atomic_store_n(&pcpus[n]->watch_wanted, true, __ATOMIC_RELEASE);
 		arch_nmi_send(n);
 	} else if (pc->watch_stuck == limit + HZ) {
-		pc->watch_stuck = 0; /* and again, as long as it hangs */
+		pc->watch_stuck = 0; /* report again each time the limit passes */
 		if (__atomic_exchange_n(&pcpus[n]->watch_wanted, false, __ATOMIC_ACQ_REL))
 			kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
 	}

@@ -3,5 +3,5 @@
 
 #include <stdbool.h>
 
-/* An NMI: has this CPU been found hung, and is it to enter the debugger? Says so once. */
+/* In an NMI: is this CPU hung, and must it enter the debugger? True once for each alarm. */
 bool watchdog_hung(void);

@@ -1,8 +1,9 @@
 /*
- * area.c - the tree of areas, by cutting it in two and joining two into one.
+ * area.c - the tree of areas. Every change splits the tree in two at an address and joins two trees
+ * into one.
  *
- * Everything recurses as deep as the tree, which is about 40 calls for 65,000 areas.
- * Invariants and locking: area.h.
+ * All functions recurse as deep as the tree: about 40 calls for 65,000 areas. Invariants and
+ * locking: area.h.
  */
 #include "kernel/mm/area.h"
 
@@ -10,7 +11,7 @@
 
 #include "arch/clock.h"
 
-/* Not to be foretold by programs, who choose the order of insertion. */
+/* A program chooses the order of insertion, so it must not be able to predict the ranks. */
 static uint32_t
 random_rank(const struct area *a)
 {
@@ -26,7 +27,7 @@ max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The children changed: computes what the node knows of them. */
+/* Recomputes low, high and gap of a node after its children changed. */
 static void
 update(struct area *a)
 {
@@ -43,7 +44,7 @@ update(struct area *a)
 	}
 }
 
-/* Cuts a tree into what starts below va and the rest. */
+/* Splits a tree into the areas that start below va, and the rest. */
 static void
 cut(struct area *tree, uint64_t va, struct area **below, struct area **rest)
 {
@@ -60,7 +61,7 @@ cut(struct area *tree, uint64_t va, struct area **below, struct area **rest)
 	}
 }
 
-/* All of a is below all of b. */
+/* Joins two trees. Every area of a lies below every area of b. */
 static struct area *
 join(struct area *a, struct area *b)
 {
@@ -143,7 +144,10 @@ area_drop(struct area *tree, void (*f)(struct area *, void *), void *arg)
 	f(tree, arg);
 }
 
-/* Moves *at past the areas of the tree until size bytes from it are free. True: they are. */
+/*
+ * Moves *at up, past areas of the tree, to where size bytes are free. Returns false when no such
+ * gap lies inside this tree; then *at is at or above its end.
+ */
 static bool
 find_gap(const struct area *tree, uint64_t *at, uint64_t size)
 {

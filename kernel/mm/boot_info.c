@@ -1,5 +1,6 @@
 /*
- * boot_info.c - collecting what a loader told; for the ports, before kernel_main(). One CPU.
+ * boot_info.c - collects what the loader reported. The ports call it before kernel_main(), on one
+ * CPU.
  */
 #include "kernel/mm/boot_info.h"
 
@@ -31,7 +32,7 @@ boot_reserve(uint64_t start, uint64_t size)
 
 	if (size == 0 || start + size < start)
 		return;
-	/* One is the page allocator's. What cannot be kept free must not be given out. */
+	/* page_init() needs one more entry. Panic rather than allocate memory that is in use. */
 	if (bi->reserved_count == BOOT_MAX_RESERVED - 1)
 		panic("boot: more than %d reserved ranges", BOOT_MAX_RESERVED - 1);
 	bi->reserved[bi->reserved_count++] = (struct boot_range){start, start + size, BOOT_RAM};

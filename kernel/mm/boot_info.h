@@ -1,6 +1,8 @@
 /*
- * boot_info.h - what any loader tells, in one portable form. The port fills it from Multiboot2, PVH
- * or a device tree before kernel_main(); everything it points to stays mapped and untouched.
+ * boot_info.h - what every loader reports, in one portable form.
+ *
+ * The port fills it from Multiboot2, PVH or a device tree before kernel_main(). All memory that it
+ * points to stays mapped and unchanged.
  */
 #pragma once
 
@@ -23,7 +25,7 @@ struct boot_range {
 
 struct boot_module {
 	const char
-	    *name; /* file name without folders: "initrd.cpio", "loader.conf"; "" if not told */
+	    *name; /* file name without folders: "initrd.cpio"; "" if the loader named none */
 	const void *data; /* direct-map address */
 	uint64_t size;    /* bytes */
 };
@@ -33,10 +35,9 @@ struct boot_info {
 	const char *cmdline; /* loader parameters; "" if none */
 	uint64_t firmware;   /* physical address of ACPI's RSDP or the device tree, 0: none */
 	unsigned range_count, module_count;
-	bool ranges_cut;     /* the loader told of more ranges than fit: memory is lost, warn */
-	uint64_t mapped_end; /* physical: what the boot tables map directly ends here */
-	/* Physical memory that is in use: the kernel image, the strings above, what firmware keeps.
-	 */
+	bool ranges_cut;     /* the loader reported more ranges than fit: some memory is unused */
+	uint64_t mapped_end; /* physical end of what the boot tables map */
+	/* Physical memory in use: the kernel image, the strings above, what firmware keeps. */
 	unsigned reserved_count;
 	struct boot_range reserved[BOOT_MAX_RESERVED];
 	struct boot_range ranges[BOOT_MAX_RANGES];
@@ -45,15 +46,15 @@ struct boot_info {
 
 extern struct boot_info boot_info;
 
-/* For the port: adds physical memory of a kind; a range that wraps or is empty is left out. */
+/* Adds physical memory of a kind. Ignores a range that is empty or wraps. For the ports. */
 void boot_add_range(uint64_t start, uint64_t size, enum boot_memory_kind kind);
-/* Memory of these ranges that is in use. */
+/* Marks a part of these ranges as in use. */
 void boot_reserve(uint64_t start, uint64_t size);
-/* name stays where it is; folders in it count for nothing. */
+/* Adds a module. name must stay valid; folders in it are dropped. */
 void boot_add_module(const char *name, uint64_t start, uint64_t size);
 
 /*
- * The first range in use, modules included, that overlaps [start, end); *r is widened to pages.
- * False: all of it is free.
+ * Finds the first range in use, modules included, that overlaps [start, end), and stores it in *r,
+ * widened to whole pages. Returns false when all of [start, end) is free.
  */
 bool boot_in_use(const struct boot_info *bi, uint64_t start, uint64_t end, struct boot_range *r);

@@ -1,6 +1,7 @@
 /*
- * heap.c - kmalloc: power-of-two size classes over single pages; larger blocks straight from the
- * page allocator. A page's descriptor knows its class, so objects carry no header.
+ * heap.c - kmalloc: size classes of powers of two, each over single pages. Larger blocks come
+ * straight from the page allocator. The descriptor of a page holds its class, so objects need no
+ * header.
  *
  * Locking: each class has a spin lock over its partial pages, their free objects and counts.
  */
@@ -20,7 +21,7 @@
 #define MAX_SHIFT 11
 #define CLASSES   (MAX_SHIFT - MIN_SHIFT + 1)
 
-/* What a free object holds. The mark makes a second free stand out. */
+/* A free object. The mark reveals a second free. */
 struct object {
 	struct object *next;
 	uint64_t mark;
@@ -178,7 +179,10 @@ free_small(struct page *p, struct object *o)
 		list_append(&classes[c].partial, &p->link);
 	p->objects = o;
 	last = --p->used == 0;
-	/* Keep one empty page a class, so that a single object back and forth costs no page. */
+	/*
+	 * Keep one empty page in each class: one object freed and allocated by turns then costs no
+	 * page.
+	 */
 	last = last && p->link.next != p->link.prev;
 	if (last)
 		list_remove(&p->link);
@@ -213,15 +217,6 @@ size_t
 kmalloc_size(const void *p)
 {
 	return block_size(page_of((void *)page_round_down((uint64_t)p)));
-}
-
-char *
-kstrdup(const char *s)
-{
-	size_t n = strlen(s) + 1;
-	char *d = alloc(n, __builtin_return_address(0));
-
-	return d != NULL ? memcpy(d, s, n) : NULL;
 }
 
 size_t

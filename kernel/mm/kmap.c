@@ -1,12 +1,12 @@
 /*
  * kmap.c - the kernel's address space.
  *
- * Text is mapped read-execute, read-only data read, all else read-write and never executable; so
- * also the aliases of text and read-only data in the direct map. Text is changed through a window
- * that is mapped for that moment.
+ * Text is mapped read and execute, read-only data read, all else read and write. The direct map
+ * also contains text and read-only data: there they are mapped read-only. No page is both writable
+ * and executable. To change text, the kernel maps it writable in a window for that moment.
  *
- * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE. The window
- * belongs to whoever may call entry_text_write(), one at a time.
+ * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE.
+ * entry_text_write() has one caller at a time, which owns the window.
  */
 #include "kernel/mm/kmap.h"
 
@@ -29,16 +29,16 @@
 #define WINDOW (ARCH_VMALLOC_END - PAGE_SIZE)
 
 enum area_kind {
-	AREA_PHYS,  /* maps memory or devices that are not kmap's */
-	AREA_PAGES, /* maps pages that are freed with it */
-	AREA_GOING, /* the same, and somebody frees it already */
+	AREA_PHYS,  /* maps devices, or memory that belongs to others */
+	AREA_PAGES, /* maps pages that are freed with the area */
+	AREA_GOING, /* as AREA_PAGES, and a kmap_free() already works on it */
 };
 
-struct area { /* [start, end) is mapped or about to be; sorted by address */
+struct area { /* [start, end) is mapped or will be; sorted by address */
 	struct list link;
 	uintptr_t start, end;
 	enum area_kind kind;
-	struct area *gone; /* next of those that are being released */
+	struct area *gone; /* next on the list that release() works on */
 };
 
 extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
@@ -73,7 +73,7 @@ map_image(const char *start, const char *end, unsigned prot)
 	must_map((uintptr_t)start, image_phys(start), page_round_up((uint64_t)(end - start)), prot);
 }
 
-/* The direct map of [start, end), pages that hold text or read-only data without write. */
+/* Maps [start, end) into the direct map: text and read-only data read-only, the rest writable. */
 static void
 map_direct(uint64_t start, uint64_t end)
 {
@@ -118,14 +118,18 @@ kmap_init(const struct boot_info *bi)
 	map_image(__rodata_start, __rodata_end, MMU_READ);
 	map_image(__data_start, __bss_end, MMU_READ | MMU_WRITE);
 	map_image(__ksyms_start, __ksyms_end, MMU_READ);
-	/* Makes the top entry that every user table copies; the window's own tables with it. */
+	/*
+	 * Makes the top-level entry, which every user table copies, and the tables of the window.
+	 */
 	if (pagetable_entry(root, WINDOW, 0, &made) == NULL)
 		panic("kmap: no memory for page tables");
 	arch_mmu_switch(root);
 	CTR1(KTR_INIT, "kmap_init: root %#lx", root);
 }
 
-/* Reserves size bytes with an unmapped page on both sides; NULL: none. kmap_lock held, area given.
+/*
+ * Finds size bytes with an unmapped page on both sides, and puts them into a. NULL: no room.
+ * kmap_lock held.
  */
 static struct area *
 reserve(struct area *a, size_t size)
@@ -173,7 +177,7 @@ free_page(uint64_t *pte, uintptr_t va, void *list)
 	void *page = phys_to_virt(arch_pte_pa(*pte)), **head = list;
 
 	*pte = 0;
-	*(void **)page = *head; /* freed only when no CPU can reach it */
+	*(void **)page = *head; /* collected here, and freed after no CPU can reach it any more */
 	*head = page;
 }
 
@@ -189,7 +193,7 @@ flush_all(void *arg)
 	arch_tlb_flush_all();
 }
 
-/* Takes areas (linked by `gone`) off the map: one shoot-down for all of them. */
+/* Unmaps and frees the areas linked by `gone`, with one TLB shoot-down for all of them. */
 static void
 release(struct area *list)
 {
@@ -248,7 +252,10 @@ kmap_alloc(size_t size)
 	return (void *)a->start;
 }
 
-/* The area that begins at va, which from now on nobody else frees; NULL: there is none. */
+/*
+ * Finds the area that begins at va, and claims it, so that nobody else frees it. NULL: there is
+ * none.
+ */
 static struct area *
 claim_area(const void *va)
 {
@@ -337,7 +344,7 @@ entry_map_firmware(uint64_t pa, size_t size)
 {
 	unsigned level;
 
-	/* Most tables lie in memory that the loader told of, and so in the direct map. */
+	/* The direct map covers what the loader reported. Most tables are there already. */
 	for (uint64_t at = page_round_down(pa); at < pa + size; at += PAGE_SIZE)
 		if (pagetable_lookup(root, ARCH_DIRECT_BASE + at, &level) == 0)
 			return kmap_phys(pa, size, MMU_READ);
@@ -356,7 +363,7 @@ entry_kernel_root(void)
 	return root;
 }
 
-/* An instruction that other CPUs may fetch meanwhile is stored whole. */
+/* Other CPUs may fetch the instruction at the same time, so a word is written with one store. */
 static void
 store(void *to, const void *bytes, size_t n)
 {
@@ -375,18 +382,18 @@ entry_text_write(uintptr_t addr, const void *bytes, size_t n)
 {
 	uint64_t pa = image_phys((const char *)addr), *pte;
 
-	if (root == 0) { /* the boot tables map everything writable */
+	if (root == 0) { /* the boot tables map all of it writable */
 		store(phys_to_virt(pa), bytes, n);
 		return;
 	}
-	/* The window is this CPU's until it is closed: no other CPU ever touches it. */
+	/* Only this CPU uses the window until it is closed. */
 	irq_push();
 	pte = pagetable_entry(root, WINDOW, 0, NULL);
 	for (size_t done = 0; done < n;) {
 		uint64_t off = (pa + done) & (PAGE_SIZE - 1);
 		size_t part = n - done < PAGE_SIZE - off ? n - done : PAGE_SIZE - off;
 
-		/* What this CPU may know of another's use goes before the entry comes. */
+		/* Another CPU may have used the window: drop what this CPU's TLB may hold of it. */
 		arch_tlb_flush_page(WINDOW);
 		*pte = arch_pte_leaf(page_round_down(pa + done), MMU_READ | MMU_WRITE, 0);
 		arch_mmu_sync();

@@ -1,9 +1,9 @@
 /*
- * page.c - the buddy allocator: free blocks of 2^order pages, one list an order.
+ * page.c - the buddy allocator: free blocks of 2^order pages, one list for each order.
  *
- * Invariants: a free block is aligned to its size, and no two free buddies stand side by side; only
- * the first page of a block carries its order. Pages that were never given to the allocator have
- * refs 1.
+ * Invariants: a free block is aligned to its size. Two buddies are never both free: they become one
+ * block. Only the first page of a free block holds its order. Pages that the allocator never had
+ * have refs 1.
  *
  * Locking: page_lock guards lists, orders and `free`; reference counts are atomic.
  */
@@ -20,9 +20,10 @@
 
 static struct spinlock page_lock = SPINLOCK_INIT("page");
 static struct list free_lists[PAGE_MAX_ORDER + 1]; /* page_lock */
-static struct page *pages;                         /* one for each page from base to top */
-static uint64_t page_base, page_top;               /* first page number of memory, first beyond */
-static uint64_t total_pages, free_pages;           /* page_lock */
+static struct page *pages; /* one descriptor for each page from page_base to page_top */
+static uint64_t page_base,
+    page_top; /* number of the first page of memory, and of the first after it */
+static uint64_t total_pages, free_pages; /* page_lock */
 
 static struct page *
 page_at(uint64_t n)
@@ -44,7 +45,7 @@ page_address(const struct page *p)
 	return phys_to_virt((page_base + (uint64_t)(p - pages)) << PAGE_SHIFT);
 }
 
-/* Puts a block on its list, joined with its free buddies. page_lock held. */
+/* Joins a block with its free buddies and puts it on its list. page_lock held. */
 static void
 free_block(uint64_t n, unsigned order)
 {
@@ -80,7 +81,7 @@ page_alloc(unsigned order)
 		p = list_entry(free_lists[o].next, struct page, link);
 		list_remove(&p->link);
 		p->free = false;
-		while (o-- > order) { /* give the upper halves back */
+		while (o-- > order) { /* put the upper halves back */
 			struct page *half = p + (1ul << o);
 			half->free = true;
 			half->order = (uint8_t)o;
@@ -115,7 +116,7 @@ page_free(void *va, unsigned order)
 
 	if (p == NULL || p->free || p->order != order ||
 	    ((uint64_t)va & ((PAGE_SIZE << order) - 1)))
-		panic("page_free: %p order %u: not such a block", va, order);
+		panic("page_free: %p order %u: not an allocated block of this order", va, order);
 	CTR2(KTR_VM, "page_free: order %u page %p", order, va);
 	spin_lock(&page_lock);
 	p->refs = 0;
@@ -133,7 +134,7 @@ page_ref(void *va)
 void
 page_unref(void *va)
 {
-	/* acq_rel: whoever frees has seen the others' last uses. */
+	/* acq_rel: the last user sees what the earlier users wrote before it frees the page */
 	if (__atomic_sub_fetch(&page_of(va)->refs, 1, __ATOMIC_ACQ_REL) == 0)
 		page_free(va, 0);
 }
@@ -156,8 +157,10 @@ page_count_free(void)
 	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
 }
 
-/* Gives [start, end) to the lists, in the largest aligned blocks; no part of it is in use.
- * page_lock held. */
+/*
+ * Puts [start, end) on the lists, in the largest aligned blocks. No part of it may be in use.
+ * page_lock held.
+ */
 static void
 add_free(uint64_t start, uint64_t end)
 {
@@ -183,7 +186,7 @@ page_add(uint64_t start, uint64_t end)
 	spin_unlock(&page_lock);
 }
 
-/* Room for the page array, where the boot tables reach. */
+/* Finds room for the page array in memory that the boot tables map. */
 static uint64_t
 place_array(const struct boot_info *bi, uint64_t size)
 {
@@ -203,7 +206,7 @@ place_array(const struct boot_info *bi, uint64_t size)
 	panic("no room for %lu bytes of page descriptors below %#lx", size, bi->mapped_end);
 }
 
-/* Gives [start, end) to the allocator, around what is in use. page_lock held. */
+/* Gives the free parts of [start, end) to the allocator. page_lock held. */
 static void
 add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
 {
@@ -216,7 +219,7 @@ add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
 			start = r.end;
 			continue;
 		}
-		/* The first page from here on that is in use. */
+		/* The first page from start on that is in use. */
 		while (boot_in_use(bi, start, stop, &r))
 			stop = r.start;
 		add_free(start, stop);
@@ -227,7 +230,7 @@ add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
 void
 page_init(const struct boot_info *bi)
 {
-	struct boot_info own = *bi; /* with the array as one more range in use */
+	struct boot_info own = *bi; /* a copy, with the page array as one more range in use */
 	uint64_t size, at, bottom = UINT64_MAX, top = 0;
 
 	for (unsigned i = 0; i < bi->range_count; i++)
@@ -238,7 +241,7 @@ page_init(const struct boot_info *bi)
 				top = bi->ranges[i].end;
 		}
 	if (bottom > top)
-		panic("%s told of no memory", bi->loader);
+		panic("%s reported no memory", bi->loader);
 	page_base = bottom >> PAGE_SHIFT;
 	page_top = top >> PAGE_SHIFT;
 	size = page_round_up((page_top - page_base) * sizeof(struct page));

@@ -26,12 +26,16 @@ page_round_down(uint64_t n)
 	return n & ~(PAGE_SIZE - 1);
 }
 
-/* Takes over all usable memory that bi names, but for the kernel, its modules and the first MiB. */
+/* Takes over all usable memory of bi except the kernel, its modules, and the first MiB. */
 void page_init(const struct boot_info *bi);
-/* Takes [start, end), whole pages that were in use at page_init() and are no longer. Any context.
+/*
+ * Takes over [start, end): whole pages that were in use at page_init() and are free now. Any
+ * context.
  */
 void page_add(uint64_t start, uint64_t end);
-/* 2^order pages, aligned to their size, by their direct-map address; not zeroed. NULL: none left.
+/*
+ * Allocates 2^order pages, aligned to their size. Returns their direct-map address; not zeroed.
+ * NULL: none left.
  */
 void *page_alloc(unsigned order);
 /* One zeroed page. */

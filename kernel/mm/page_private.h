@@ -19,5 +19,5 @@ struct page {
 	bool free;     /* first page of a free block */
 };
 
-/* NULL beyond memory. */
+/* NULL: va is not in the memory that the allocator manages. */
 struct page *page_of(const void *va);

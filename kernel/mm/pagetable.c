@@ -1,5 +1,5 @@
 /*
- * pagetable.c - walking, filling and freeing page tables of both architectures.
+ * pagetable.c - walks, fills and frees page tables; the same code for both architectures.
  */
 #include "kernel/mm/pagetable.h"
 
@@ -29,7 +29,7 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, unsigned *made)
 			if (page == NULL)
 				return NULL;
 			(*made)++;
-			/* release: a walk that finds the table finds it zeroed */
+			/* release: a walk that finds the table also finds it zeroed */
 			__atomic_store_n(pte, arch_pte_table(virt_to_phys(page)), __ATOMIC_RELEASE);
 		} else if (arch_pte_block(*pte)) {
 			return NULL;
@@ -98,7 +98,7 @@ void
 pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
 	       void (*f)(uint64_t *, uintptr_t, void *), void *arg)
 {
-	/* The bits above the walk's own: all ones in the kernel's half. */
+	/* A kernel address has ones in the bits that the walk does not use. */
 	each(phys_to_virt(root), TOP_LEVEL, start & ~((1ul << 48) - 1), start, end, f, arg);
 }
 

@@ -1,6 +1,6 @@
 /*
- * uaccess.c - copies between kernel and user memory: the user's range is checked, then the port
- * copies. Locking: none.
+ * uaccess.c - copies between kernel and user memory. It checks the user's range; the port copies.
+ * Locking: none.
  */
 #include "kernel/mm/uaccess.h"
 
@@ -17,12 +17,15 @@ user_range(uint64_t addr, size_t n)
 	return addr <= ARCH_USER_END && n <= ARCH_USER_END - addr;
 }
 
-/* A pointer of the kernel's that lies in user space (NULL) would be served as the user's. */
+/*
+ * A bad kernel pointer may lie in user space (NULL): the copy would then read or write the user's
+ * memory.
+ */
 static void
 check_kernel_side(const void *p, size_t n)
 {
 	if (n > 0 && (uintptr_t)p < ARCH_USER_END)
-		panic("user copy: %p is not the kernel's", p);
+		panic("user copy: %p is not a kernel address", p);
 }
 
 int

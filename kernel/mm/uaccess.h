@@ -1,13 +1,14 @@
 /*
- * uaccess.h - copies between kernel and user memory that fail instead of crashing.
- * Thread context of a user process; may sleep (page faults are served); no spin lock held.
+ * uaccess.h - copies between kernel and user memory. A bad user pointer is an error, not a crash.
+ *
+ * Thread context of a user process; may sleep (it serves page faults); no spin lock held.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0, or -EFAULT when any byte of the user range is not accessible (then dst is partly written). */
+/* 0, or -EFAULT when a byte of the user range is not accessible (part of dst may be written). */
 int copy_in(void *dst, uint64_t usrc, size_t n);
 int copy_out(uint64_t udst, const void *src, size_t n);
 /* Length of the string (without NUL), -EFAULT, or -ENAMETOOLONG when it has no NUL within size. */

@@ -1,8 +1,8 @@
 /*
- * uidinfo.c - counting what users hold against limits.
+ * uidinfo.c - counts what each user holds, and compares it with limits.
  *
- * Invariant: whoever has a pointer to a uidinfo has something counted there, so one whose counts
- * are all zero is known to nobody. Locking: uidinfo.h.
+ * Invariant: whoever has a pointer to a uidinfo has something counted in it. So nobody points to a
+ * uidinfo whose counts are all zero, and it may be freed. Locking: uidinfo.h.
  */
 #include "kernel/mm/uidinfo.h"
 
@@ -13,11 +13,11 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
-#define RESERVE_SHARE 32 /* of memory: the last part is user 0's */
-#define RESERVE_PROCS 10 /* the last of kern.maxproc are user 0's, as in FreeBSD */
+#define RESERVE_SHARE 32 /* one part in 32 of memory is reserved for user 0 */
+#define RESERVE_PROCS 10 /* the last 10 of kern.maxproc are reserved for user 0, as in FreeBSD */
 
 struct uidinfo uidinfo_root = {.link = LIST_INIT(uidinfo_root.link)};
-static struct list users = LIST_INIT(users); /* users_lock; without user 0 */
+static struct list users = LIST_INIT(users); /* guarded by users_lock; all but user 0 */
 static struct spinlock users_lock = SPINLOCK_INIT("uidinfo");
 
 /* 0: not set yet. */
@@ -68,7 +68,10 @@ limit_of(enum uidinfo_kind kind)
 	return kind == UIDINFO_KMEM ? limit * 1024 : limit;
 }
 
-/* Is `all` too much of a kind for all users together, when the next one is a user's? */
+/*
+ * Is `all` more of this kind than all users together may hold? `root`: user 0 asks, for whom the
+ * reserve is free.
+ */
 static bool
 exceeds_all(enum uidinfo_kind kind, uint64_t all, bool root)
 {
@@ -103,7 +106,7 @@ void
 uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n)
 {
 	__atomic_fetch_sub(&total[kind], n, __ATOMIC_RELAXED);
-	/* release: whoever finds all counts zero has seen the last use */
+	/* release: who finds all counts zero sees everything that the last user wrote */
 	__atomic_fetch_sub(&ui->held[kind], n, __ATOMIC_RELEASE);
 }
 
@@ -130,7 +133,7 @@ is_unused(const struct uidinfo *ui)
 	return held == 0;
 }
 
-/* Frees whoever holds nothing any more. users_lock held. */
+/* Frees every uidinfo that counts nothing. users_lock held. */
 static void
 sweep(void)
 {

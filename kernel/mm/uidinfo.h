@@ -1,13 +1,13 @@
 /*
- * uidinfo.h - what each user holds, and how much of it a user may hold.
+ * uidinfo.h - what each user holds, and how much a user may hold.
  *
- * User 0 is counted but bound only by the limits for all users together, and the last part of all
- * memory is kept for it: so it can always look around and end what others do. The limits are
- * sysctls; kern.uidinfo shows the counts.
+ * User 0 is counted too, but only the limits for all users together apply to it. A part of all
+ * memory is reserved for user 0, so that it can always look around and stop what others do. The
+ * limits are sysctls; kern.uidinfo shows the counts.
  *
  * A uidinfo exists as long as its user has a process or holds anything.
  *
- * Locking: one spin lock inside for the list of users; counts are atomic. Any context but NMI.
+ * Locking: one spin lock inside, for the list of users; counts are atomic. Any context but NMI.
  */
 #pragma once
 
@@ -21,38 +21,43 @@ enum uidinfo_kind {
 	UIDINFO_PROC, /* processes, with zombies */
 	UIDINFO_FILE, /* open files */
 	UIDINFO_PAGE, /* pages of programs and of their page tables */
-	UIDINFO_DATA, /* pages of files, which stay when all processes have gone */
+	UIDINFO_DATA, /* pages of files; they remain after all processes of the user ended */
 	UIDINFO_KMEM, /* bytes of the kernel heap */
 	UIDINFO_KINDS
 };
 
 struct uidinfo {
-	struct list link; /* lock of the list */
+	struct list link; /* guarded by the list's lock */
 	uint32_t uid;
 	uint64_t held[UIDINFO_KINDS]; /* atomic */
 };
 
 extern struct uidinfo uidinfo_root; /* user 0, and kernel threads */
 
-/* Sets the limits that nobody set by their share of memory. Once, after page_init(). */
+/* Sets each limit that the loader did not set to a share of memory. Once, after page_init(). */
 void uidinfo_init(void);
-/* Counts one more process of the user. NULL: the user, or all together, have too many; or no
- * memory. */
+/*
+ * Counts one process more for the user. NULL: too many processes of this user or of all, or no
+ * memory.
+ */
 struct uidinfo *uidinfo_enter(uint32_t uid);
 /* Counts one process less. */
 void uidinfo_leave(struct uidinfo *ui);
-/* Counts n more. False, and nothing is counted: it is too much, or memory is short. */
+/* Counts n more. False: a limit is reached or memory is short, and nothing is counted. */
 bool uidinfo_charge(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
-/* Counts n less. The caller may look at ui no more: others may free it. */
+/* Counts n less. ui must not be used afterwards: another CPU may free it. */
 void uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
-/* Is the user at a limit on pages? */
+/* Has the user reached its limit on pages? */
 bool uidinfo_is_full(const struct uidinfo *ui);
-/* Does less of memory remain than is kept for user 0? */
+/* Is less memory left than is reserved for user 0? */
 bool uidinfo_memory_short(void);
-/* The user other than 0 who holds most memory, and at least 1/share of all; its id, or 0: none. */
+/*
+ * The id of the user, other than 0, who holds the most memory, if that is 1/share of all or more.
+ * 0: nobody.
+ */
 uint32_t uidinfo_greediest(unsigned share);
 
-/* Zeroed heap memory on a user's account. NULL: no memory, or too much for the user. */
+/* Allocates zeroed heap memory and counts it for the user. NULL: no memory, or the user's limit. */
 void *uidinfo_alloc(struct uidinfo *ui, size_t size);
-/* Frees it. NULL is allowed. */
+/* Frees what uidinfo_alloc() returned. NULL is allowed. */
 void uidinfo_free(struct uidinfo *ui, void *p);

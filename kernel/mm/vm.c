@@ -1,9 +1,9 @@
 /*
  * vm.c - areas, demand-zero pages, copy on write.
  *
- * Invariants: a page that more than one space maps (page_refs > 1) is mapped read-only everywhere;
- * one that its area denies to all is kept by an entry that is not present, so that copies on the
- * program's behalf fault too.
+ * Invariants: a page that more than one space maps (page_refs > 1) is mapped read-only in all of
+ * them. A page in an area without any access keeps its entry, marked not present: so the kernel's
+ * copies to and from user memory fault there too.
  */
 #include "kernel/mm/vm.h"
 
@@ -19,9 +19,9 @@
 #include "ktr/ktr.h"
 
 #define MMAP_BASE 0x0000700000000000ul
-#define VM_LOWEST 0x10000ul /* the lowest pages stay free: null pointers fault */
+#define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
 
-#define VM_FAULT_PAGES 4 /* a fault needs at most: a page and three tables */
+#define VM_FAULT_PAGES 4 /* what one fault may need: a page and three tables */
 
 struct vmspace {
 	uint64_t root;
@@ -30,7 +30,7 @@ struct vmspace {
 	uint64_t brk_start, brk_end;
 	uint64_t resident;  /* pages mapped */
 	uint64_t tables;    /* pages of the page table */
-	struct uidinfo *ui; /* who pays */
+	struct uidinfo *ui; /* the user to whom the memory is counted */
 };
 
 static int vm_max_areas = 65530;
@@ -71,7 +71,7 @@ vm_create(struct uidinfo *ui)
 	return vm;
 }
 
-/* The area that va is in, or NULL. */
+/* The area that contains va, or NULL. */
 static struct area *
 find(const struct vmspace *vm, uint64_t va)
 {
@@ -147,7 +147,7 @@ vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	return 0;
 }
 
-/* Cuts areas so that one begins at va if any covers it. */
+/* If va lies inside an area, splits the area there. */
 static int
 split(struct vmspace *vm, uint64_t va)
 {
@@ -181,7 +181,7 @@ drop_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	void *page = phys_to_virt(arch_pte_pa(*pte));
 
-	page_ref(page); /* nobody gets it before the flush */
+	page_ref(page); /* keep the page until the TLB is flushed */
 	forget_page(pte, va, arg);
 	arch_tlb_flush_page(va);
 	page_unref(page);
@@ -209,7 +209,7 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	if (prot & MMU_EXEC)
 		arch_icache_sync(phys_to_virt(pa), PAGE_SIZE);
-	/* Write comes back by a fault, which looks whether the page is shared. */
+	/* The first write faults. The fault handler then checks whether the page is shared. */
 	*pte = arch_pte_leaf(pa, prot != 0 ? (prot & ~(unsigned)MMU_WRITE) | MMU_USER : 0, 0);
 	arch_tlb_flush_page(va);
 }
@@ -286,7 +286,7 @@ vm_brk(struct vmspace *vm, uint64_t end)
 	return vm->brk_end = end;
 }
 
-/* Only what may be executed must be fetched as it was written. */
+/* The instruction cache needs care only for executable pages. */
 static void
 enter_page(uint64_t *pte, void *page, unsigned prot)
 {
@@ -295,7 +295,7 @@ enter_page(uint64_t *pte, void *page, unsigned prot)
 	*pte = arch_pte_leaf(virt_to_phys(page), prot | MMU_USER, 0);
 }
 
-/* The page is shared, or was: gives this space one of its own, or the right to write. */
+/* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
 static bool
 copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
 {
@@ -329,8 +329,7 @@ vm_allows(const struct vmspace *vm, uint64_t va, unsigned access)
 	return a != NULL && (a->prot & access);
 }
 
-/* Makes the tables that the entry of va needs, and counts them with n pages on the user's account.
- */
+/* Makes the page tables for va. Counts them, and n pages more, for the user. */
 static uint64_t *
 make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 {
@@ -347,7 +346,7 @@ make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 	return pte;
 }
 
-/* A page of zeroes for va, where none is. */
+/* Maps a page of zeroes at va, which has none. */
 static bool
 zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 {
@@ -382,7 +381,7 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		return zero_fill(vm, va, access, a->prot);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte))
 		return copy_on_write(pte, va, a->prot);
-	/* The page is there as it should be: another look at the table serves. */
+	/* The page is mapped and allowed: the TLB was stale. Write the entry again and flush it. */
 	if (page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
 		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER,
 				     0);
@@ -475,7 +474,7 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 void
 vm_destroy(struct vmspace *vm)
 {
-	/* No CPU runs it, and none will: there is nothing to flush. */
+	/* No CPU uses this table any more, so the TLB needs no flush. */
 	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
 	area_drop(vm->areas, forget_area, vm);
 	pagetable_destroy_user(vm->root);

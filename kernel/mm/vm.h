@@ -1,8 +1,8 @@
 /*
  * vm.h - user address spaces: areas of anonymous private memory, filled on demand, copied on write.
  *
- * Locking: none. A space belongs to the one thread of its process; fork and exec touch a space that
- * no other thread runs on. All functions: thread context.
+ * Locking: none. A space belongs to the one thread of its process. fork() and exec() also change a
+ * space that no thread runs on yet. All functions: thread context.
  */
 #pragma once
 
@@ -15,39 +15,52 @@ struct vmspace;
 #define VM_STACK_SIZE (8ul << 20)
 #define VM_STACK_TOP  0x00007ffffff00000ul /* below ARCH_USER_END on every port */
 
-/* An empty space; its pages, tables and areas are the user's. NULL: out of memory, or too much. */
+/*
+ * An empty space. Its pages, tables and areas are counted for ui. NULL: out of memory, or the
+ * user's limit.
+ */
 struct vmspace *vm_create(struct uidinfo *ui);
-/* Frees every page. Must not be any CPU's current table. */
+/* Frees every page and the space. No CPU may use its page table. */
 void vm_destroy(struct vmspace *vm);
-/* A copy that shares all pages until one side writes; ui's. NULL: out of memory, or too much. */
+/* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
-/* Physical address of its page table. */
+/* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
 
-/* prot: MMU_READ, MMU_WRITE, MMU_EXEC. -EINVAL bad range, -EEXIST overlaps an area, -ENOMEM. */
+/*
+ * Adds an area. prot: MMU_READ, MMU_WRITE, MMU_EXEC. -EINVAL bad range, -EEXIST overlap, -ENOMEM.
+ */
 int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
-/* Removes pages and areas, or parts of them. -EINVAL, -ENOMEM. */
+/* Removes all pages and areas in the range. An area may be cut. -EINVAL, -ENOMEM. */
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
-/* -EINVAL, -ENOMEM when part of the range is not mapped, or out of memory. */
+/* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory. */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
-/* A free place for size bytes, at hint if that is free; 0: none. */
+/* Finds room for size bytes: at hint if that is free. 0: there is none. */
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
-/* Where the heap begins; set by exec. */
+/* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
-/* Moves the heap's end; returns the end as it is then (Linux: unchanged on failure). */
+/*
+ * Moves the end of the heap. Returns its end afterwards, which on failure is the old one (as
+ * Linux).
+ */
 uint64_t vm_brk(struct vmspace *vm, uint64_t end);
 
-/* Serves a fault of the current space. access is one MMU_ bit. False: nothing there, or not
- * allowed. */
+/*
+ * Handles a page fault in the current space. access: one MMU_ bit. False: no area there allows it,
+ * or out of memory.
+ */
 bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
-/* Is access allowed there? When vm_fault() failed nevertheless, memory is out. */
+/* Does an area allow this access? If so and vm_fault() failed, memory is out. */
 bool vm_allows(const struct vmspace *vm, uint64_t va, unsigned access);
-/* Writes into a space that is not current (exec): demand pages are made. -EFAULT, -ENOMEM. */
+/*
+ * Writes into a space that is not current, and makes the pages it needs. For exec(). -EFAULT,
+ * -ENOMEM.
+ */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /*
- * For the debugger only, no lock taken: the first area that ends above *start. False: there is
- * none.
+ * The first area that ends above *start. False: there is none. Takes no lock: for the debugger
+ * only.
  */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
-/* Pages mapped now; also of a space that its own thread changes meanwhile. */
+/* Pages mapped now. Other threads may ask too; then the number may be out of date. */
 uint64_t vm_resident(const struct vmspace *vm);

@@ -1,7 +1,8 @@
 /*
  * callout.c - per-CPU lists of callouts, sorted by deadline, run from the timer interrupt.
  *
- * Locking: queue lock of the CPU. `running` is what the CPU executes just now, without the lock.
+ * Locking: the lock of the CPU's queue. `running` is the callout whose function the CPU is calling;
+ * the lock is not held meanwhile.
  */
 #include "kernel/sched/callout.h"
 
@@ -74,7 +75,7 @@ callout_set(struct callout *c, uint64_t deadline_ns)
 	q = &queues[arch_cpu()];
 	spin_lock(&q->lock);
 	c->deadline_ns = deadline_ns;
-	at = q->pending.prev; /* most are set for later than those before them */
+	at = q->pending.prev; /* search from the end: most deadlines are later than all before */
 	while (at != &q->pending && list_entry(at, struct callout, link)->deadline_ns > deadline_ns)
 		at = at->prev;
 	list_insert_after(at, &c->link);

@@ -15,18 +15,23 @@ struct callout {
 	uint64_t deadline_ns;
 	void (*fn)(void *); /* interrupt context, no lock held; must not sleep */
 	void *arg;
-	int cpu; /* queue it is on; -1 none */
+	int cpu; /* whose queue it is on; -1: none */
 };
 
 void callout_init(struct callout *c, void (*fn)(void *), void *arg);
-/* Calls fn once, at deadline_ns of clock_ns() or soon after. Replaces an earlier time. Not NMI. */
+/*
+ * Calls fn once, at deadline_ns of clock_ns() or shortly after. A pending callout is moved. Not in
+ * NMI.
+ */
 void callout_set(struct callout *c, uint64_t deadline_ns);
 /*
- * True: it was pending and will not run. False: it was not pending; when it was just then running
- * on another CPU, it has finished on return. Must not be called by the callout, nor with a lock
- * held that the function takes. Not NMI.
+ * Cancels a callout. True: it was pending and will not run. False: it was not pending; if another
+ * CPU was running it, it has finished by now. Do not call from the callout itself, nor while
+ * holding a lock that its function takes. Not in NMI.
  */
 bool callout_stop(struct callout *c);
-/* For the debugger only, no lock taken: the next pending one of a CPU after c; NULL starts and
- * ends. */
+/*
+ * The pending callout of a CPU after c. NULL starts, and ends. Takes no lock: for the debugger
+ * only.
+ */
 const struct callout *callout_next_unlocked(unsigned cpu, const struct callout *c);

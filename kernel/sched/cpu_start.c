@@ -1,8 +1,8 @@
 /*
- * cpu_start.c - starting the other CPUs, one after the other.
+ * cpu_start.c - starts the other CPUs, one after the other.
  *
- * Locking: one thread starts them. pcpu.start decides between a CPU that comes late and the thread
- * that has given it up.
+ * Locking: one thread starts them. pcpu.start settles the race between a CPU that starts late and
+ * the thread that stops waiting for it.
  */
 #include "kernel/sched/cpu_start.h"
 
@@ -27,7 +27,7 @@
 
 #define START_WAIT_MS 1000
 
-SYSCTL_INT(hw_ncpu, "hw.ncpu", 0, &ncpus, 1, MAX_CPUS, "CPUs that run");
+SYSCTL_INT(hw_ncpu, "hw.ncpu", 0, &ncpus, 1, MAX_CPUS, "CPUs in use");
 
 static int maxcpus = MAX_CPUS;
 SYSCTL_INT(hw_maxcpus, "hw.maxcpus", SYSCTL_TUN, &maxcpus, 1, MAX_CPUS, "CPUs to use at most");
@@ -49,7 +49,7 @@ entry_wait_online(struct pcpu *pc)
 			return true;
 		clock_delay_ns(1000000);
 	}
-	/* It must not turn up later, when nobody counts with it. */
+	/* Refuse the CPU, so that it does not join later. If it has just joined, wait for it. */
 	if (start_decide(pc, PCPU_REFUSED))
 		return false;
 	while (!__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
@@ -63,7 +63,7 @@ entry_secondary(void)
 	struct pcpu *pc = this_pcpu();
 
 	while (!start_decide(pc, PCPU_CAME))
-		arch_relax(); /* for ever */
+		arch_relax(); /* refused: stay here for ever */
 	sched_set_thread(curthread());
 	CTR1(KTR_SMP, "cpu start: cpu %u", arch_cpu());
 	timer_init_cpu();
@@ -92,8 +92,9 @@ cpu_start_all(void)
 		__atomic_store_n(&ncpus, n + 1, __ATOMIC_RELEASE);
 		CTR1(KTR_SMP, "cpu prepare: cpu %u", n);
 		if (!arch_cpu_start(n, pcpus[n], stack)) {
-			warnk("smp: CPU %u did not start, going on without it and those after it\n",
-			      n);
+			warnk(
+			    "smp: CPU %u did not start; going on without it and the CPUs after it\n",
+			    n);
 			ncpus = n;
 			break;
 		}

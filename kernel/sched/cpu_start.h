@@ -1,5 +1,5 @@
 /* cpu_start.h - starting the other CPUs. */
 #pragma once
 
-/* Starts all that there are and hw.maxcpus allows. Thread context, one thread. */
+/* Starts all CPUs that exist, up to hw.maxcpus. Thread context, one thread. */
 void cpu_start_all(void);

@@ -1,5 +1,5 @@
 /*
- * mutex.c - sleep mutexes: one compare-and-swap when free; condition variables over them.
+ * mutex.c - sleep mutexes: a free one is taken with one compare-and-swap. Condition variables.
  */
 #include "kernel/sched/mutex.h"
 
@@ -36,7 +36,7 @@ take(struct mutex *m)
 	return true;
 }
 
-/* The newest held mutex goes where an older one is released. */
+/* Removes m from the thread's list of held mutexes; the last of the list takes its place. */
 static void
 forget(struct thread *t, const struct mutex *m)
 {
@@ -76,8 +76,10 @@ mutex_contended(struct mutex *m)
 	if (stop_must_not_wait())
 		panic("mutex %s: held by another thread, and all are stopped", m->name);
 	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
-	/* seq_cst: mutex_unlock() clears the owner, then looks here; we write here, then look
-	 * there. */
+	/*
+	 * seq_cst: mutex_unlock() clears owner, then reads waiters. We raise waiters, then read
+	 * owner.
+	 */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
 	while (!take(m))
 		sleepq_wait(&(struct sleep_request){.chan = m,

@@ -24,21 +24,21 @@ void mutex_init(struct mutex *m, const char *name);
 void mutex_lock(struct mutex *m);
 bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
-/* Does the current thread own it? */
+/* Does the current thread hold it? */
 bool mutex_held(const struct mutex *m);
 /*
- * Lets go of all mutexes that the current thread took after the first `keep`, and wakes nobody: for
- * the debugger, when a command is left in the middle.
+ * Releases all mutexes that the current thread took after the first `keep`, and wakes nobody. For
+ * the debugger, when it abandons a command.
  */
 void mutex_abandon(unsigned keep);
 
 struct cond {
-	uint32_t seq; /* atomic; counts signals, so that none is missed on the way to sleep */
+	uint32_t seq; /* atomic; counts signals, so that none is missed before the sleep begins */
 };
 
 /*
- * Releases m, sleeps until signalled, takes m again. flags and deadline as in sleep_on(), and the
- * same results. Spurious wakeups happen.
+ * Releases m, sleeps until signalled, takes m again. flags, deadline and results as in sleep_on().
+ * Wakeups can be spurious.
  */
 int cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_t deadline_ns);
 /* Wake one / all waiters. The caller holds the mutex of the waiters. */

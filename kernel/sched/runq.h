@@ -1,13 +1,13 @@
 /*
- * runq.h - a run queue: one CPU's threads, those that wait and the one that runs. Private to the
+ * runq.h - the run queue of a CPU: its waiting threads, and the one that runs. Private to the
  * scheduler.
  *
- * Invariants: bit n of `occupied` is set while level n has threads, and `load` is their sum over
- * all levels. The CPU's idle thread is never queued.
+ * Invariants: bit n of `occupied` is set while level n has threads. `load` is the number of threads
+ * on all levels. The CPU's idle thread is never queued.
  *
- * Locking: `lock`, the run-queue lock, guards the rest and the [r] fields of the queue's threads;
- * whoever calls holds it. [h] is also read without it, as a hint; [c] is constant after
- * runq_init(). Two are never held at once.
+ * Locking: `lock`, the run-queue lock, guards the fields below and the [r] fields of the queue's
+ * threads. Callers of all functions hold it. [h] is also read without the lock, as a hint; [c] is
+ * constant after runq_init(). No CPU ever holds two run-queue locks.
  */
 #pragma once
 
@@ -23,25 +23,28 @@ struct thread;
 
 struct runq {
 	struct spinlock lock;
-	unsigned cpu; /* [c] whose it is */
+	unsigned cpu; /* [c] the CPU of this queue */
 	struct list levels[RUNQ_LEVELS];
 	uint64_t occupied;
 	unsigned load;       /* [h] threads queued */
-	bool idle;           /* [h] runs the idle thread */
-	struct thread *cur;  /* [h] runs here */
+	bool idle;           /* [h] the CPU runs its idle thread */
+	struct thread *cur;  /* [h] the thread that runs */
 	struct thread *prev; /* switched out by the switch in progress */
-	uint64_t idle_ns;    /* [h] spent in the idle thread, up to the last switch */
+	uint64_t idle_ns;    /* [h] time spent in the idle thread, up to the last switch */
 	const char *ident;   /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
-/* An empty queue for a CPU, which runs its idle thread. Before the CPU starts: without the lock. */
+/*
+ * Makes an empty queue for a CPU that runs its idle thread. Before the CPU starts, so without the
+ * lock.
+ */
 void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
-/* Queues t behind those of its level. */
+/* Queues t as the last of its level. */
 void runq_insert(struct runq *rq, struct thread *t);
 void runq_remove(struct runq *rq, struct thread *t);
-/* The thread that has waited longest at the best level, which stays queued. NULL: none waits. */
+/* The thread that has waited longest on the best level. It stays queued. NULL: none waits. */
 struct thread *runq_best(const struct runq *rq);
-/* The best thread that may go to another CPU, which stays queued. NULL: none. */
+/* The best thread that may move to another CPU. It stays queued. NULL: none. */
 struct thread *runq_best_unpinned(const struct runq *rq);
-/* All user threads that wait rise to their base priority again. */
+/* Gives every waiting user thread its base priority back. */
 void runq_age(struct runq *rq);

@@ -1,12 +1,12 @@
 /*
  * sched.c - which thread runs where: switching, preemption, and stealing between CPUs.
  *
- * Each CPU runs the best thread of its own queue; one that would idle steals from the longest
- * queue. User threads drop a little each time they use up a slice and rise again when they sleep,
- * or when a second has passed, so that nobody waits for ever.
+ * Each CPU runs the best thread of its own queue. A CPU with nothing to run steals a thread from
+ * the longest queue. A user thread drops in priority each time it uses up its slice. It rises again
+ * when it sleeps, and after one second, so that no thread waits for ever.
  *
- * Locking: the run-queue lock of a CPU (runq.h) is held across the context switch and let go by the
- * thread that comes in, so that a thread on a queue is always wholly switched out.
+ * Locking: a switch holds the run-queue lock (runq.h) of its CPU, and the new thread releases it.
+ * So a thread on a queue is always completely switched out.
  */
 #include "kernel/sched/sched.h"
 
@@ -38,7 +38,7 @@ this_runq(void)
 	return &runqs[arch_cpu()];
 }
 
-/* Asks CPU n to look at its queue. Its lock held. */
+/* Asks CPU n to look at its queue. Its run-queue lock held. */
 static void
 request_resched(unsigned n)
 {
@@ -48,7 +48,7 @@ request_resched(unsigned n)
 	arch_ipi_send(n, IPI_RESCHED);
 }
 
-/* Puts a runnable thread on rq, which may preempt what runs there. rq->lock held. */
+/* Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held. */
 static void
 make_runnable(struct runq *rq, struct thread *t)
 {
@@ -61,7 +61,7 @@ make_runnable(struct runq *rq, struct thread *t)
 		request_resched(rq->cpu);
 }
 
-/* Where a woken thread should go: its last CPU if that is free, another free one, else its last. */
+/* Chooses a CPU for a woken thread: its last one if idle, else any idle one, else its last one. */
 static unsigned
 choose_cpu(const struct thread *t)
 {
@@ -80,11 +80,14 @@ sched_wakeup(struct thread *t)
 	struct thread *self = curthread();
 	unsigned n;
 
-	irq_push(); /* also between the two locks: we stay here, with the identity that we set */
-	/* With this lock we know that it is switched out; until it is queued nobody else touches
-	 * it. */
+	irq_push(); /* stay on this CPU, also between the two locks, while the identity is changed
+		     */
+	/*
+	 * A thread gives up this lock only when it is switched out. Until t is queued, nobody else
+	 * touches it.
+	 */
 	spin_lock(&rq->lock);
-	/* What happens to t is t's story: it is told even where the waker's own is not. */
+	/* Record t's wakeup even if the waker's own events are refused. */
 	if (self->ktr_suppress)
 		ktr_port_set_thread(self->tid, false);
 	if (t->proc != NULL)
@@ -120,7 +123,7 @@ sched_set_thread(const struct thread *t)
 	ktr_port_set_thread(t->tid, t->ktr_suppress);
 }
 
-/* The other side of a switch: on the new thread's stack, with the queue that it runs on locked. */
+/* The second half of a switch. Runs on the new thread's stack, with its run-queue lock held. */
 static void
 finish_switch(void)
 {
@@ -147,8 +150,8 @@ account(struct runq *rq, struct thread *prev, struct thread *next)
 }
 
 /*
- * Runs the best thread; the current one has been put where it belongs. rq->lock held and interrupts
- * off; on return (perhaps on another CPU) it is released.
+ * Runs the best thread. The caller has queued the current thread, or put it to sleep. Called with
+ * rq->lock held and interrupts off; on return, perhaps on another CPU, the lock is released.
  */
 static void
 switch_out(struct runq *rq)
@@ -157,7 +160,9 @@ switch_out(struct runq *rq)
 	struct thread *prev = rq->cur, *next = runq_best(rq);
 	bool irq_was_on = pc->irq_was_on;
 
-	/* Only rq->lock keeps interrupts off: else the thread that comes in would run so for good.
+	/*
+	 * Only rq->lock may keep interrupts off. Otherwise the next thread would run with
+	 * interrupts off.
 	 */
 	if (pc->irq_depth != 1)
 		panic("thread %u gives up its CPU with %u spin locks held, interrupts off %d deep",
@@ -178,7 +183,7 @@ switch_out(struct runq *rq)
 	account(rq, prev, next);
 	rq->cur = next;
 	rq->prev = prev;
-	/* The space first: an exiting process frees its own next. */
+	/* First the address space: an exiting process frees its own after this. */
 	arch_mmu_switch(next->root);
 	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
 	arch_set_curthread(next);
@@ -224,14 +229,14 @@ sched_exit(void)
 	irq_push();
 	rq = this_runq();
 	spin_lock(&rq->lock);
-	this_pcpu()->irq_depth--; /* the lock's own nesting stays */
+	this_pcpu()->irq_depth--; /* the lock keeps its own nesting */
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
 	t->state = THREAD_DEAD;
 	switch_out(rq);
 	panic("thread %u runs after its end", t->tid);
 }
 
-/* Back onto the queue; the idle thread never stands on one. rq->lock held. */
+/* Puts the current thread on the queue, unless it is the idle thread. rq->lock held. */
 static void
 requeue_current(struct runq *rq)
 {
@@ -251,7 +256,7 @@ give_away(void)
 {
 	struct runq *rq;
 
-	irq_push(); /* the lock below is this CPU's */
+	irq_push(); /* stay on the CPU whose lock is taken below */
 	rq = this_runq();
 	spin_lock(&rq->lock);
 	this_pcpu()->irq_depth--;
@@ -314,7 +319,7 @@ sched_tick(void)
 	spin_unlock(&rq->lock);
 }
 
-/* Takes a thread from the CPU that has most waiting. True when something is on our queue now. */
+/* Takes a thread from the longest queue of another CPU. True: a thread is on our queue now. */
 static bool
 steal(void)
 {
@@ -355,8 +360,8 @@ sched_idle(void)
 			give_away();
 		} else {
 			/*
-			 * seq_cst: who queues a thread raises load, then looks at resched, and
-			 * sends no interrupt when that is set already.
+			 * seq_cst: to queue a thread, another CPU raises load and then reads
+			 * resched. It sends no interrupt if resched is already set.
 			 */
 			__atomic_store_n(&this_pcpu()->resched, false, __ATOMIC_SEQ_CST);
 			if (__atomic_load_n(&rq->load, __ATOMIC_SEQ_CST) == 0)
@@ -373,7 +378,9 @@ sched_idle_ns(unsigned cpu)
 	const struct thread *idle = pcpus[cpu]->idle;
 	uint64_t ns = __atomic_load_n(&rq->idle_ns, __ATOMIC_RELAXED);
 
-	/* The span that it is in counts too; a switch just now can only make this a little stale.
+	/*
+	 * Add the idle period that still goes on. A switch at this moment makes the result slightly
+	 * old.
 	 */
 	return rq->cur == idle ? ns + clock_ns() - idle->since_ns : ns;
 }

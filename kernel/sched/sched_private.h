@@ -8,30 +8,39 @@ struct list;
 struct spinlock;
 struct thread;
 
-/* Boot CPU: its current context becomes the idle thread. */
+/* Boot CPU: its present context becomes its idle thread. */
 void sched_init(void);
-/* Another CPU's idle thread, before it starts. Returns its stack top. 0: out of memory. */
+/*
+ * Makes the idle thread of another CPU, before that starts. Returns its stack top. 0: out of
+ * memory.
+ */
 uintptr_t sched_prepare_cpu(unsigned cpu);
 /* The idle loop. Never returns. */
 _Noreturn void sched_idle(void);
-/* The current thread sleeps; lk is its queue's lock, released once the run-queue lock is held. */
+/*
+ * Puts the current thread to sleep. lk is its sleep queue's lock, released after the run-queue lock
+ * is taken.
+ */
 void sched_sleep(struct spinlock *lk);
-/* The current thread is gone for good. */
+/* Ends the current thread. */
 _Noreturn void sched_exit(void);
-/* First thing that a new thread does: ends the switch that led to it. */
+/* The first call of a new thread: completes the switch to it. */
 void sched_first(void);
 /* Clock tick, interrupt context. */
 void sched_tick(void);
-/* Gives the CPU away at the end of an interrupt. Interrupts off. */
+/* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
 void sched_preempt_irq(void);
-/* Its identity in the log, and whether its events are refused. Interrupts off. */
+/* Tells the log which thread runs, and whether its events are refused. Interrupts off. */
 void sched_set_thread(const struct thread *t);
 
-/* thread.c: buries dead threads. */
+/* thread.c: frees dead threads. */
 void thread_init(void);
 void thread_reap(struct thread *t);
 
-/* callout.c: runs what is due on this CPU; returns when the next one is. Timer interrupt. */
+/*
+ * callout.c: runs all callouts of this CPU that are due. Returns the next deadline. Timer
+ * interrupt.
+ */
 uint64_t callout_run(uint64_t now_ns);
 void callout_init_cpu(unsigned cpu);
 /* timer.c: sets the timer for the earlier of the next tick and deadline_ns. Interrupts off. */

@@ -1,12 +1,14 @@
 /*
  * sleepq.c - hashed sleep queues.
  *
- * A sleeper goes onto its queue under the queue's lock and takes its CPU's run-queue lock before it
- * lets that lock go, so whoever takes it off the queue (each does so once) finds it switched out as
- * soon as it gets that run-queue lock: sched_wakeup().
+ * A thread that goes to sleep puts itself on the queue under the queue's lock. Before it releases
+ * that lock it takes its CPU's run-queue lock, which it holds until it is switched out. So
+ * sched_wakeup(), which takes the run-queue lock first, always finds it switched out. Only one
+ * waker can take a sleeper off its queue.
  *
- * Locking: queue lock inside the caller's lock, outside run-queue locks. thread.chan is written
- * under the queue lock and read without it by sleepq_interrupt(), which looks again under the lock.
+ * Locking: the queue lock is taken after the caller's lock and before run-queue locks. thread.chan
+ * is written under the queue lock. sleepq_interrupt() reads it without the lock, and reads it again
+ * under the lock.
  */
 #include "kernel/sched/sleepq.h"
 
@@ -66,7 +68,7 @@ dequeue(struct thread *t, int result)
 	__atomic_store_n(&t->chan, NULL, __ATOMIC_SEQ_CST);
 }
 
-/* Ends t's sleep if it still sleeps on chan and has all of `flags`. */
+/* Ends the sleep of t if t still sleeps on chan and its sleep has all of `flags`. */
 static bool
 abort_sleep(struct thread *t, const void *chan, int flags, int result)
 {
@@ -118,7 +120,10 @@ sleepq_wait(const struct sleep_request *r)
 	t->sleep_flags = r->flags;
 	t->sleep_result = 0;
 	list_append(&q->threads, &t->sleepq);
-	/* seq_cst: pairs with a sender that sets the signal, then looks at chan. */
+	/*
+	 * seq_cst: sleepq_interrupt()'s caller sets the signal, then reads chan. We write chan,
+	 * then read signals.
+	 */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
 	if ((r->flags & SLEEP_INTR) && signal_pending())
 		early = -EINTR;

@@ -1,6 +1,7 @@
 /*
- * sleepq.h - wait for, and wake, threads by the address of what they wait for (the channel).
- * Locking: a hashed table of queues, each with a spin lock, taken inside the caller's `lk`.
+ * sleepq.h - sleep and wakeup by the address of what a thread waits for (the channel).
+ *
+ * Locking: a hash table of queues, each with a spin lock, taken after the caller's `lk`.
  */
 #pragma once
 
@@ -14,13 +15,17 @@
 #define DEADLINE_NEVER UINT64_MAX
 
 /*
- * Sleeps on chan until woken. `lk`, if not NULL, is held by the caller, released when the thread is
- * on the queue (so that no wakeup is lost) and held again on return. wmesg is read-only data, shown
- * by ps and traced. deadline_ns is in clock_ns() time. Returns 0 woken, -EINTR, -ETIMEDOUT. Thread
- * context, no other spin lock held. Wakeups can be spurious: test the condition again.
+ * Sleeps on chan until woken. `lk`, if not NULL, is held by the caller. It is released after the
+ * thread is on the queue, so that no wakeup is lost, and held again on return. wmesg is read-only
+ * data: ps shows it and the log records it. deadline_ns is a time of clock_ns(). Returns 0 (woken),
+ * -EINTR or -ETIMEDOUT. Wakeups can be spurious: test the condition again. Thread context, no other
+ * spin lock held.
  */
 int sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags,
 	     uint64_t deadline_ns);
-/* Wakes every thread, or the one that waits longest. Any context but NMI. Returns how many woke. */
+/*
+ * Wakes every thread on chan, or the one that has waited longest. Any context but NMI. Returns how
+ * many.
+ */
 unsigned wakeup(const void *chan);
 unsigned wakeup_one(const void *chan);

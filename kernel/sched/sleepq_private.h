@@ -1,4 +1,4 @@
-/* sleepq_private.h - the full form of a sleep, for mutexes and condition variables. */
+/* sleepq_private.h - sleeps with all parameters, for mutexes and condition variables. */
 #pragma once
 
 #include "kernel/sched/sleepq.h"
@@ -8,7 +8,8 @@ struct thread;
 struct sleep_request {
 	const void *chan;
 	struct spinlock *lk;
-	bool (*still)(void *); /* asked under the queue lock: false means do not sleep. NULL: do */
+	bool (*still)(
+	    void *); /* called under the queue lock; false: do not sleep. NULL: always sleep */
 	void *arg;
 	const char *wmesg, *lockname;
 	int flags;
@@ -17,11 +18,11 @@ struct sleep_request {
 
 void sleepq_init(void);
 /*
- * Who knows whether the current thread has a signal to act on, so that SLEEP_INTR ends its sleep.
- * pending() is called under the queue lock. Boot, once.
+ * Registers the function that says whether a signal is pending for the current thread, which ends a
+ * sleep with SLEEP_INTR. It is called under the queue lock. Once, at boot.
  */
 void sleepq_register_signals(bool (*pending)(void));
 /* As sleep_on(). */
 int sleepq_wait(const struct sleep_request *r);
-/* A signal came for t: ends its sleep if that is SLEEP_INTR. Any context but NMI. */
+/* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. Any context but NMI. */
 void sleepq_interrupt(struct thread *t);

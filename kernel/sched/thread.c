@@ -1,7 +1,7 @@
 /*
- * thread.c - making, naming, listing and burying threads.
+ * thread.c - creates, names, lists and frees threads.
  *
- * Locking: threads_lock guards the list of all threads and the list of the dead.
+ * Locking: threads_lock guards the list of all threads and the list of dead threads.
  */
 #include "kernel/sched/thread.h"
 
@@ -19,15 +19,15 @@
 #include "ktr/ktr.h"
 
 /*
- * Stacks kept for the next threads. Giving one back costs an interrupt on every CPU, which is much
- * dearer than making a thread: with too few, dead threads pile up faster than they can be buried.
+ * Kept for new threads. Freeing a stack interrupts every CPU, which costs much more than creating a
+ * thread: with fewer stacks kept, dead threads would pile up faster than they can be freed.
  */
 #define STACK_CACHE 128
 
 static struct spinlock threads_lock = SPINLOCK_INIT("threads");
 static struct list threads = LIST_INIT(threads);
 static struct list dead = LIST_INIT(dead);
-static uint32_t next_tid = 2; /* atomic; 1 is process 1's */
+static uint32_t next_tid = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
 static unsigned stacks_cached; /* threads_lock */
 
@@ -43,7 +43,7 @@ stack_alloc(void)
 	return stack != NULL ? stack : kmap_alloc(KSTACK_SIZE);
 }
 
-/* False: there are enough, the caller gives it back to kmap. */
+/* Keeps a stack for a later thread. False: enough are kept; the caller frees it. */
 static bool
 stack_keep(void *stack)
 {
@@ -87,7 +87,7 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 		kfree(t);
 		return NULL;
 	}
-	do /* neither 0 nor process 1's, and positive as a pid_t */
+	do /* skip 0 and 1; a tid is positive as a pid_t */
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
 	t->prio = t->base_prio = prio;
@@ -116,7 +116,7 @@ thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	return t;
 }
 
-/* Takes t apart but for its stack, which it returns. */
+/* Frees all of t but its stack, which it returns. */
 static void *
 thread_dissolve(struct thread *t)
 {
@@ -145,7 +145,7 @@ thread_exit(void)
 	sched_exit();
 }
 
-/* Called by the thread that runs next, perhaps in the middle of an interrupt: only notes it. */
+/* Only puts t on the list: the next thread calls it during the switch, perhaps in an interrupt. */
 void
 thread_reap(struct thread *t)
 {
@@ -156,7 +156,7 @@ thread_reap(struct thread *t)
 	wakeup(&dead);
 }
 
-/* The next dead thread; NULL when there is none and `wait` is false. */
+/* The next dead thread. Sleeps until there is one if `wait`, else returns NULL. */
 static struct thread *
 next_dead(bool wait)
 {
@@ -174,7 +174,7 @@ next_dead(bool wait)
 static void
 reaper(void *arg)
 {
-	static void *stacks[64]; /* on their way back to kmap: many at the price of one */
+	static void *stacks[64]; /* collected, and freed by one kmap_free_all() */
 	unsigned n = 0;
 
 	for (;;) {

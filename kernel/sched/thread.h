@@ -32,18 +32,21 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 
 #define KSTACK_SIZE 16384ul
 
-#define THREAD_MUTEXES 6 /* that are remembered; it may hold more */
+#define THREAD_MUTEXES 6 /* how many held mutexes are remembered; a thread may hold more */
 
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t tid;      /* [c] user threads: equal to the pid */
-	bool ktr_suppress; /* [c] its events are refused and counted: the flush thread */
-	/* Its own to change. There is a NUL in it at every moment. */
+	bool ktr_suppress; /* [c] its events are refused and counted: for the flush thread */
+	/*
+	 * Written by the thread itself. It contains a NUL at every moment, for readers without a
+	 * lock.
+	 */
 	char name[KTR_THREAD_NAME];
 	const char *ident;       /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc;       /* [c] NULL: kernel thread */
-	uint64_t root;           /* [t] physical address of the page table that it runs on */
+	uint64_t root;           /* [t] physical address of its page table */
 	enum thread_state state; /* [r] */
 	uint8_t prio;            /* [r] */
 	uint8_t base_prio;       /* [r] */
@@ -62,7 +65,7 @@ struct thread {
 	struct callout sleep_timer;
 
 	unsigned mutexes;                   /* [t] held */
-	struct mutex *held[THREAD_MUTEXES]; /* [t] the first of them */
+	struct mutex *held[THREAD_MUTEXES]; /* [t] the first of the mutexes that it holds */
 
 	uint64_t tls;        /* [t] user thread pointer */
 	uint64_t runtime_ns; /* [r] time on a CPU */
@@ -81,20 +84,22 @@ curthread(void)
 }
 
 /*
- * Creates a kernel thread, runnable at once. name is copied (interned). When fn returns, the thread
- * exits. NULL: out of memory. Thread context.
+ * Creates a kernel thread and makes it runnable. name is copied. The thread exits when fn returns.
+ * NULL: out of memory. Thread context.
  */
 struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
-/* The same, not yet runnable: sched_start() it, or thread_discard() it. */
+/* The same, but not runnable yet: then call sched_start() or thread_discard(). */
 struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
-/* Calls f for every thread, under the list lock: f must not sleep. Returns the first nonzero
- * result. */
+/*
+ * Calls f for every thread until it returns nonzero, and returns that. Holds the list lock: f must
+ * not sleep.
+ */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
-/* For the debugger only, no lock taken: the next thread after t, NULL starts and ends. */
+/* The thread after t. NULL starts, and ends. Takes no lock: for the debugger only. */
 struct thread *thread_next_unlocked(struct thread *t);
 
-/* Sleeps for a time. SLEEP_INTR as in sleep_on(). 0, or -EINTR. */
+/* Sleeps for ns nanoseconds. SLEEP_INTR as in sleep_on(). 0 or -EINTR. */
 int thread_sleep_ns(uint64_t ns, int flags, const char *wmesg);

@@ -1,8 +1,8 @@
 /*
- * timer.c - the one-shot timer of each CPU, which serves both clock ticks and callouts.
+ * timer.c - the one-shot timer of each CPU, for clock ticks and callouts.
  *
- * The timer of a CPU is always set for the earlier of its next tick and its first callout.
- * Locking: none; a CPU's timer and pcpu.tick_ns are touched by that CPU with interrupts off.
+ * A CPU's timer is always set for its next tick or its first callout, whichever comes first.
+ * Locking: none. Only the CPU itself uses its timer and pcpu.tick_ns, with interrupts off.
  */
 #include "kernel/sched/timer.h"
 
@@ -30,7 +30,7 @@ timer_arm(uint64_t deadline_ns)
 
 	if (deadline_ns < at)
 		at = deadline_ns;
-	/* Too early does no harm: it is set again. */
+	/* If the timer fires too early, it is set again. */
 	at = at > now + TIMER_MIN_NS ? at - now : TIMER_MIN_NS;
 	arch_timer_set(at < TIMER_MAX_NS ? at : TIMER_MAX_NS);
 }
@@ -49,7 +49,7 @@ timer_interrupt(void)
 	uint64_t now = clock_ns();
 
 	if (now >= pc->tick_ns) {
-		/* A CPU that was stopped or starved does not make up for lost ticks. */
+		/* A CPU that was stopped does not catch up on missed ticks. */
 		pc->tick_ns += TICK_NS;
 		if (pc->tick_ns <= now)
 			pc->tick_ns = now + TICK_NS;

@@ -1,4 +1,4 @@
-/* timer.h - clock ticks: the beat of the scheduler, and of those who registered for it. */
+/* timer.h - clock ticks, for the scheduler and for hooks. */
 #pragma once
 
 #include <stdint.h>
@@ -6,8 +6,8 @@
 #define HZ 100 /* clock ticks a second */
 
 /*
- * HOOK(clock_tick, fn): fn is called at each clock tick of each CPU. Timer interrupt: interrupts
- * are off, and fn must not wait.
+ * HOOK(clock_tick, fn): each CPU calls fn at each of its clock ticks, in the timer interrupt.
+ * Interrupts are off, and fn must not wait.
  */
 
 /* Starts the ticks of this CPU. Interrupts off. */

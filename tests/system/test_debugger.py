@@ -145,7 +145,7 @@ def panic_interactive():
     trace = scratch_file(".ktr")
     with guest("--mask", "PROC", "--trace", str(trace), smp=2) as c:
         c.sendline("sysctl debug.kdb.panic=1")
-        c.expect("panic: asked for by debug.kdb.panic")
+        c.expect("panic: requested by debug.kdb.panic")
         c.expect(DB)
         check_match("no way on after a panic", db(c, "continue"), "continue")
         check_match("panic: asked for", db(c, "show ktr/a -n 50"), "show ktr")
@@ -153,7 +153,7 @@ def panic_interactive():
         check_eq(ended(c), 101, "exit status")
     status, out, err = ktrdump("-i", trace)
     check_eq(status, 0, f"ktrdump's exit status ({err.strip()})")
-    check_match("panic: asked for by debug.kdb.panic", out, "the trace")
+    check_match("panic: requested by debug.kdb.panic", out, "the trace")
 
 
 @test("a panic without an operator reports, ends the stream and exits with 101")
@@ -340,7 +340,7 @@ def bad_points():
                              ("step x", "expected 1 to 10000 instructions")):
             check_match(re.escape(answer), db(c, line), line)
         out = "".join(db(c, f"break sys_getcwd+{4 * n}") for n in range(9))
-        check_match("no register is free: this machine has 4 for breakpoints", out, "too many")
+        check_match("no free debug register: this machine has 4 for breakpoints", out, "too many")
         c.sendline("continue")
         c.expect_exact(PROMPT)
         c.sendline("poweroff 0")
