@@ -1,7 +1,8 @@
 /*
  * cpio.c - reader of cpio archives in the "newc" format.
- * Invariant: at <= size, nothing behind size is read, and every call but the last moves `at`
- * forward. Locking: none.
+ * Invariant: at <= size, no byte at or after size is read, and every call but the last advances
+ * `at`.
+ * Locking: none.
  */
 #include "kernel/fs/cpio.h"
 
@@ -9,14 +10,14 @@
 
 #define HEADER_SIZE 110
 #define MAGIC       "070701"
-#define MAGIC_CRC   "070702" /* the same with checksums, which cover the data only: not checked */
+#define MAGIC_CRC   "070702" /* the same with checksums of the data, which are not checked */
 #define MAGIC_SIZE  6
 #define NAME_LIMIT  1024
-#define MODE_TYPE   0170000 /* S_IFMT, S_IFREG: the format's own, whatever the kernel's are */
+#define MODE_TYPE   0170000 /* S_IFMT and S_IFREG of the format, not of the kernel */
 #define MODE_FILE   0100000
 #define TRAILER     "TRAILER!!!"
 
-/* Fields of eight hexadecimal digits behind the magic. */
+/* Fields of eight hexadecimal digits, after the magic. */
 enum {
 	F_INO,
 	F_MODE,
@@ -57,7 +58,7 @@ is_magic(const struct cpio *c, size_t at)
 					      memcmp(c->bytes + at, MAGIC_CRC, MAGIC_SIZE) == 0);
 }
 
-/* Moves to the next magic behind `at`, or to the end. */
+/* Moves to the next magic after `at`, or to the end. */
 static void
 resync(struct cpio *c)
 {
@@ -105,7 +106,9 @@ plain_name(const char *name)
 	}
 }
 
-/* The header at c->at, with its name and data. 1 or -1; `at` is moved behind it when it is sound.
+/*
+ * Reads the header at c->at with its name and data. If it is sound, returns 1 and moves `at` after
+ * it. Otherwise returns -1.
  */
 static int
 take_entry(struct cpio *c, struct cpio_entry *e)
@@ -115,9 +118,9 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 	uint32_t f[F_COUNT];
 
 	if (!is_magic(c, c->at))
-		return damaged(c, c->at, "a header 070701");
+		return damaged(c, c->at, "a header that begins with 070701");
 	if (left < HEADER_SIZE)
-		return damaged(c, c->at, "a header of 110 bytes, the archive ends");
+		return damaged(c, c->at, "a header of 110 bytes, but the archive ends");
 	for (unsigned i = 0; i < F_COUNT; i++) {
 		if (!hex_field(h + MAGIC_SIZE + i * 8, &f[i]))
 			return damaged(c, c->at + MAGIC_SIZE + i * 8, "8 hexadecimal digits");
@@ -125,12 +128,12 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 	if (f[F_NAMESIZE] == 0 || f[F_NAMESIZE] > NAME_LIMIT)
 		return damaged(c, c->at, "a name of 1 to 1023 characters");
 	if (f[F_NAMESIZE] > left - HEADER_SIZE)
-		return damaged(c, c->at, "a whole name, the archive ends");
+		return damaged(c, c->at, "a whole name, but the archive ends");
 	if (strnlen((const char *)h + HEADER_SIZE, f[F_NAMESIZE]) != f[F_NAMESIZE] - 1)
 		return damaged(c, c->at + HEADER_SIZE, "a name that ends with NUL");
 	data_at = align4(HEADER_SIZE + f[F_NAMESIZE]);
 	if (f[F_FILESIZE] > 0 && (data_at > left || f[F_FILESIZE] > left - data_at))
-		return damaged(c, c->at, "the whole file, the archive ends");
+		return damaged(c, c->at, "the whole file, but the archive ends");
 	*e = (struct cpio_entry){
 	    .name = plain_name((const char *)h + HEADER_SIZE),
 	    .data = h + data_at,

@@ -1,8 +1,8 @@
 /*
  * cpio.h - reader of cpio archives in the "newc" format (as `cpio -H newc` writes them; cpio(5)).
  *
- * A pure parser over bytes that come from anyone: no kernel, no memory, no assumption about what it
- * reads. Archives may follow each other, with zero bytes between. Any context.
+ * A pure parser: it needs no kernel and allocates nothing. Any bytes are safe input. Archives may
+ * follow each other, with zero bytes between them. Any context.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct cpio_entry {
 	const void *data; /* in the archive */
 	size_t size;      /* bytes of data */
 	uint32_t ino, mode, uid, nlink;
-	unsigned archive; /* which of the archives that follow each other, from 0 */
+	unsigned archive; /* number of the archive, from 0, when several follow each other */
 };
 
 struct cpio {
@@ -29,10 +29,10 @@ struct cpio {
 
 void cpio_init(struct cpio *c, const void *data, size_t size);
 /*
- * The next entry: 1. The end: 0. Damage: -1, told by c->expected and c->error_at; the next call
- * goes on with the next header that can be found behind it.
+ * Reads the next entry. 1: *e is filled. 0: the end. -1: damage, described by c->expected and
+ * c->error_at; the next call goes on at the next header found after it.
  */
 int cpio_next(struct cpio *c, struct cpio_entry *e);
-/* Finds the last regular file of that name (no leading "/"). False: there is none. */
+/* Finds the last regular file with this name (no leading "/"). False: there is none. */
 bool cpio_find(const void *data, size_t size, const char *name, const char **file,
 	       size_t *file_size);

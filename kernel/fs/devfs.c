@@ -14,7 +14,7 @@
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
 
-#define ZERO_PIECE 65536u /* bytes moved between looks for a signal */
+#define ZERO_PIECE 65536u /* bytes moved before the next check for a signal */
 
 struct dev {
 	const char *name;

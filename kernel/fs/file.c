@@ -1,7 +1,7 @@
 /*
- * file.c - open files: opening, moving bytes, closing.
- * Invariant: an open file on a pipe or device is never locked while it waits, or a second user of
- * it could not be interrupted. Locking: file.h.
+ * file.c - open files: opening, reading, writing, closing.
+ * Invariant: no lock of an open pipe or device is held while its user waits. Otherwise a second
+ * user would wait for the lock, and no signal could interrupt it. Locking: file.h.
  */
 #include "kernel/fs/file.h"
 
@@ -19,7 +19,7 @@ is_seekable(const struct file *f)
 	return S_ISREG(f->vn->mode) || S_ISDIR(f->vn->mode);
 }
 
-/* May the user open it so? */
+/* May the user open vn with these flags? */
 static int
 check_open(const struct vnode *vn, int flags)
 {
@@ -75,7 +75,7 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 	return error;
 }
 
-/* The vnode to open. *made: it is new, and the user may do with it what it asked for. */
+/* Finds or makes the vnode to open. If *made, it is new: then its mode does not limit this open. */
 static struct vnode *
 open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *made, int *err)
 {

@@ -25,59 +25,64 @@ struct file {
 	uint32_t refs;      /* [a] */
 	int flags;          /* O_…; [c] but for O_APPEND and O_NONBLOCK, [a] */
 	struct vnode *vn;   /* [c] a reference */
-	struct mutex lock;  /* [f] keeps reads and writes that move the offset apart */
-	uint64_t off;       /* [f] bytes; of a directory: cookie */
-	void *priv;         /* the device's or pipe's; set by open */
-	struct uidinfo *ui; /* [c] who pays */
+	struct mutex lock;  /* [f] held during reads and writes that use the offset */
+	uint64_t off;       /* [f] bytes; for a directory, a cookie */
+	void *priv;         /* for the device or pipe; set by its open */
+	struct uidinfo *ui; /* [c] the user to whom it is counted */
 };
 
 struct filetable {
 	struct file *files[FILES_MAX];
 	uint64_t close_on_exec; /* bit n: descriptor n */
-	struct uidinfo *ui;     /* who pays for the table */
+	struct uidinfo *ui;     /* the user to whom the table is counted */
 };
 
 _Static_assert(FILES_MAX <= 64, "close_on_exec");
 
 /*
- * Opens a path, seen from the current process's directory and with its rights; kernel threads: from
- * the root, as user 0. flags O_…, mode the permission bits of a file that is made. 0 and *out with
- * a reference, or -errno; -ENFILE: all users together, or this one, have too many files open.
+ * Opens a path, relative to the current process's directory and with its rights. Kernel threads:
+ * relative to the root, as user 0. flags: O_…; mode: permission bits of a new file. 0, and *out has
+ * a reference; or -errno. -ENFILE: the user, or all users together, have too many open files.
  */
 int file_open(const char *path, int flags, uint32_t mode, struct file **out);
-/* The same, seen from the directory cwd (NULL: the root). */
+/* The same, relative to the directory cwd (NULL: the root). */
 int file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out);
-/* Opens a vnode and takes over its reference; on an error, the driver's, -ENFILE or -ENOMEM, it
- * stays the caller's. */
+/*
+ * Opens a vnode and takes over its reference. On error (the driver's, -ENFILE, -ENOMEM) the caller
+ * keeps the reference.
+ */
 int file_open_vnode(struct vnode *vn, int flags, struct file **out);
 struct file *file_ref(struct file *f);
-/* Closes with the last reference. NULL is allowed. */
+/* Drops a reference; the last one closes the file. NULL is allowed. */
 void file_unref(struct file *f);
 
-/* Bytes moved, 0 at the end, or -errno. */
+/* Bytes moved, 0 at the end of the file, or -errno. */
 int64_t file_read_uio(struct file *f, struct uio *u);
 int64_t file_write_uio(struct file *f, struct uio *u);
-/* The same with kernel memory. */
+/* The same for kernel memory. */
 int64_t file_read(struct file *f, void *buf, size_t len);
 int64_t file_write(struct file *f, const void *buf, size_t len);
 /* The new offset, or -ESPIPE, -EINVAL. */
 int64_t file_seek(struct file *f, int64_t off, int whence);
 
-/* An empty table on the user's account. NULL: no memory, or too much for the user. */
+/* An empty table, counted for ui. NULL: no memory, or the user's limit. */
 struct filetable *filetable_create(struct uidinfo *ui);
-/* A table with the same open files, or NULL. */
+/* A table with the same open files, counted for ui. NULL: as above. */
 struct filetable *filetable_clone(struct filetable *ft, struct uidinfo *ui);
-/* Closes all. */
+/* Closes all files and frees the table. */
 void filetable_destroy(struct filetable *ft);
 void filetable_close_on_exec(struct filetable *ft);
-/* The open file, NULL when there is none. No reference: the table's lasts for this system call. */
+/*
+ * The open file of a descriptor, or NULL. Takes no reference: the table's is valid during this
+ * system call.
+ */
 struct file *filetable_get(const struct filetable *ft, uint64_t fd);
 /*
- * Puts f, whose reference it takes over, at the lowest free descriptor from `min` on. The
- * descriptor, or -EMFILE; the reference is then still the caller's. flags: O_CLOEXEC or 0.
+ * Stores f at the lowest free descriptor >= min, and takes over its reference. flags: O_CLOEXEC or
+ * 0. Returns the descriptor. -EMFILE: none is free; the caller keeps the reference.
  */
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
-/* Puts f, whose reference it takes over, at fd, and closes what was there. fd < FILES_MAX. */
+/* Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX. */
 void filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
 /* 0, or -EBADF. */
 int filetable_close(struct filetable *ft, uint64_t fd);

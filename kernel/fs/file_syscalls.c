@@ -1,6 +1,5 @@
 /*
- * file_syscalls.c - system calls on descriptors.
- * Linux's semantics for what is there. Locking: none here.
+ * file_syscalls.c - system calls on descriptors, with the semantics of Linux. Locking: none here.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -13,7 +12,7 @@
 #include "kernel/proc/syscall.h"
 #include "ktr/ktr.h"
 
-#define RW_MAX  0x7ffff000ul /* bytes of one transfer, as Linux's */
+#define RW_MAX  0x7ffff000ul /* bytes of one transfer at most, as in Linux */
 #define IOV_MAX 1024
 
 static struct file *
@@ -60,7 +59,7 @@ sys_write(const uint64_t a[6])
 	return n;
 }
 
-/* Adds up the pieces, and cuts them at RW_MAX. 0 or -EINVAL. */
+/* Computes the total length, and shortens the pieces to RW_MAX together. 0 or -EINVAL. */
 static int
 sum_pieces(struct uio_vec *v, unsigned count, size_t *total)
 {

@@ -1,6 +1,6 @@
 /*
- * fs_syscalls.c - system calls on paths.
- * Linux's semantics for what is there; no links of either kind. Locking: none here.
+ * fs_syscalls.c - system calls on paths, with the semantics of Linux. There are no hard or symbolic
+ * links. Locking: none here.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -13,13 +13,13 @@
 #include "kernel/proc/syscall.h"
 #include "ktr/ktr.h"
 
-/* Where a path from the user starts, and the path. */
+/* A path from the user, and the directory it is relative to. */
 struct user_path {
-	struct vnode *cwd; /* no reference: the process's own, or its open file's */
+	struct vnode *cwd; /* no reference: the process or its open file has one */
 	char text[PATH_MAX];
 };
 
-/* Directory that *at calls name: 0, -EBADF or -ENOTDIR. */
+/* Finds the directory for the *at calls. 0, -EBADF or -ENOTDIR. */
 static int
 at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 {

@@ -1,8 +1,8 @@
 /*
  * initrd.c - unpacks the loader's archives into the tree.
  *
- * What is sound is kept, what is not is reported: a machine with half its files is better than
- * none. Locking: none; boot, one thread.
+ * Damaged parts are reported and left out; the rest is unpacked: some files are better than none.
+ * Locking: none; boot, one thread.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -13,11 +13,13 @@
 #include "kernel/mm/boot_info.h"
 #include "ktr/ktr.h"
 
-#define LINKS_MAX      32 /* names that wait for their data */
+#define LINKS_MAX      32 /* names that still wait for their data, at most */
 #define COMPLAINTS_MAX 10
 
-/* A hard link whose data comes with the file's last name. Links become copies: a vnode has one
- * name. */
+/*
+ * A hard link. The archive has the data only with the last name of a file. Each link becomes a
+ * copy, since a vnode has one name.
+ */
 struct link {
 	struct vnode *vn; /* a reference; NULL: free */
 	uint32_t ino;
@@ -43,12 +45,12 @@ static void PRINTF_LIKE(2, 3) complain(struct unpack *u, const char *fmt, ...)
 	warnk("%s: %s\n", u->module, text);
 }
 
-/* Makes the directories above path. */
+/* Makes the directories that path needs. */
 static void
 make_parents(const char *path)
 {
 	char part[PATH_MAX];
-	int ignored; /* what is missing shows when the file itself is made */
+	int ignored; /* an error shows up when the file itself is made */
 
 	for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		if ((size_t)(slash - path) >= sizeof(part))
@@ -59,7 +61,7 @@ make_parents(const char *path)
 	}
 }
 
-/* An empty file or directory with the entry's name; what had the name before is replaced. */
+/* Makes an empty file or directory for an entry. Replaces what had the name before. */
 static struct vnode *
 make_node(const struct cpio_entry *e, int *err)
 {
@@ -97,7 +99,7 @@ fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 	CTR2(KTR_VFS, "cpio file: name %s size %lu", vfs_trace_name(e->name), e->size);
 }
 
-/* Keeps a name that waits for its data. Takes over the reference. */
+/* Remembers a link until its data is found. Takes over the reference. */
 static void
 link_wait(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 {
@@ -132,7 +134,7 @@ unpack_entry(struct unpack *u, const struct cpio_entry *e)
 	int error;
 
 	if (e->name[0] == '\0')
-		return; /* the root is there */
+		return; /* the root exists already */
 	if (!S_ISREG(e->mode) && !S_ISDIR(e->mode)) {
 		complain(u, "%s: mode %#o, expected a file or directory", e->name, e->mode);
 		return;
@@ -170,7 +172,7 @@ vfs_unpack(const struct boot_module *m)
 		else
 			complain(&u, "offset %lu: expected %s", c.error_at, c.expected);
 	}
-	/* Those left are files that are empty indeed. */
+	/* What is left has no data in the archive: these files are empty. */
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		vnode_unref(u.links[i].vn);
 	if (u.complaints > COMPLAINTS_MAX)

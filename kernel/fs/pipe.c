@@ -1,9 +1,9 @@
 /*
- * pipe.c - pipes: a ring of bytes with a sleeping end on either side.
+ * pipe.c - pipes: a ring of bytes; reader and writer sleep when they cannot go on.
  *
- * Invariants: tail <= head <= tail + PIPE_SIZE; a reader sleeps only while the ring is empty and
- * somebody may write, a writer only while it is too full and somebody may read. Locking: the
- * vnode's mutex for everything, also while bytes move to and from user memory.
+ * Invariants: tail <= head <= tail + PIPE_SIZE. A reader sleeps only while the ring is empty and a
+ * writer exists. A writer sleeps only while there is too little room and a reader exists. Locking:
+ * the vnode's mutex guards everything, also while bytes move to and from user memory.
  */
 #include "kernel/fs/pipe.h"
 
@@ -19,8 +19,8 @@
 
 struct pipe {
 	char *ring;                /* PIPE_SIZE bytes */
-	uint64_t head, tail;       /* bytes ever written, read */
-	unsigned readers, writers; /* open files */
+	uint64_t head, tail;       /* total bytes written, read */
+	unsigned readers, writers; /* open files of each kind */
 	struct cond can_read, can_write;
 };
 
@@ -56,13 +56,13 @@ pipe_release(struct file *f)
 		p->readers--;
 	CTR3(KTR_BUF, "pipe close: ino %lu readers %u writers %u", f->vn->ino, p->readers,
 	     p->writers);
-	/* End of file for those, a broken pipe for these. */
+	/* Readers now see the end of the file, writers a broken pipe. */
 	cond_broadcast(&p->can_read);
 	cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);
 }
 
-/* Waits until there is something to read: 1; 0 at the end; or -errno. */
+/* Waits for data. 1: there is some. 0: end of file. Or -errno. */
 static int
 pipe_wait_data(struct vnode *vn, const struct file *f)
 {
@@ -95,7 +95,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	error = pipe_wait_data(vn, f);
 	if (error == 1) {
 		error = 0;
-		/* At most two pieces: the ring may turn over. */
+		/* At most two pieces, since the data may wrap around. */
 		while (error == 0 && u->resid > 0 && pipe_used(p) > 0) {
 			size_t at = p->tail % PIPE_SIZE, n = PIPE_SIZE - at, before = u->resid;
 
@@ -111,7 +111,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/* Waits until `room` bytes fit. 0, or -errno. */
+/* Waits until `room` bytes fit. 0 or -errno. */
 static int
 pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
 {
@@ -121,7 +121,9 @@ pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
 	for (;;) {
 		if (p->readers == 0)
 			return -EPIPE;
-		/* A reader that keeps up leaves room for ever: a writer that is killed must stop.
+		/*
+		 * With a fast reader there is always room, so check here that a killed writer
+		 * stops.
 		 */
 		if (proc_signal_pending())
 			return -EINTR;

@@ -1,10 +1,11 @@
 /*
  * ramfs.c - regular files, in pages.
  *
- * vn->data is a growing array of page pointers; NULL is a hole and reads as zeroes. Bytes after
- * the size in the last page are zero, so growing need not clear them. Locking: vn->lock for
- * everything, also while bytes move to and from user memory: serving a fault there needs no file.
- * It is let go between pages' worth of work only at the end, so a read or write is atomic.
+ * vn->data is a growing array of page pointers. NULL is a hole, which reads as zeroes. In the last
+ * page, the bytes after the size are zero, so that growing the file need not clear them.
+ *
+ * Locking: vn->lock guards everything. It is held for a whole read or write, which makes each
+ * atomic, also while bytes move to and from user memory: a page fault there needs no file.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -18,10 +19,10 @@
 #include "ktr/ktr.h"
 
 #define RAMFS_SIZE_MAX  (1ull << 30)
-#define RAMFS_SIG_PAGES 16 /* pages moved between looks for a signal */
+#define RAMFS_SIG_PAGES 16 /* pages moved before the next check for a signal */
 
 struct ramfs_file {
-	size_t count; /* page pointers that pages[] has */
+	size_t count; /* elements of pages[] */
 	void *pages[];
 };
 
@@ -45,7 +46,7 @@ ramfs_page(const struct vnode *vn, uint64_t index)
 	return rf != NULL && index < rf->count ? rf->pages[index] : NULL;
 }
 
-/* Makes room for the pointer of page `index`. */
+/* Grows the array to hold a pointer for page `index`. */
 static int
 ramfs_reserve(struct vnode *vn, uint64_t index)
 {
@@ -68,7 +69,7 @@ ramfs_reserve(struct vnode *vn, uint64_t index)
 	return 0;
 }
 
-/* The page to write to, which may be new. */
+/* Finds or allocates the page to write to. */
 static int
 ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
 {
@@ -78,7 +79,7 @@ ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
 	*page = ramfs_page(vn, index);
 	if (*page != NULL)
 		return 0;
-	/* Files stay until somebody removes them, so user 0's too leave some memory to others. */
+	/* A file stays until it is removed. So keep some memory free, even from user 0. */
 	if (uidinfo_memory_short())
 		return -ENOSPC;
 	error = ramfs_reserve(vn, index);
@@ -96,7 +97,7 @@ ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
 	return 0;
 }
 
-/* After that many pages: is there a signal to act on? */
+/* Is a signal pending? Checks once in RAMFS_SIG_PAGES pages. */
 static bool
 ramfs_interrupted(unsigned pages)
 {
@@ -127,7 +128,9 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/* A copy that failed half way may have left bytes behind the size: they must read as zeroes later.
+/*
+ * A copy that failed may have left bytes after the size. Clears them, since they must read as
+ * zeroes later.
  */
 static void
 ramfs_clear_tail(const struct vnode *vn, char *page, uint64_t index)
@@ -138,7 +141,7 @@ ramfs_clear_tail(const struct vnode *vn, char *page, uint64_t index)
 		memset(page + from, 0, PAGE_SIZE - from);
 }
 
-/* One page's worth at *off. vn->lock held. */
+/* Writes up to the end of one page at *off. vn->lock held. */
 static int
 ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 {

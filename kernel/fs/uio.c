@@ -1,7 +1,7 @@
 /*
- * uio.c - moving the bytes of a read or write.
- * Invariant: resid is the sum of what is left of vec[0] and of the pieces after it. Locking: the
- * caller's.
+ * uio.c - moves the bytes of a read or write.
+ * Invariant: resid is the sum of the unmoved bytes of vec[0] and of the pieces after it. Locking:
+ * the caller's.
  */
 #include "kernel/fs/uio.h"
 

@@ -1,9 +1,8 @@
 /*
- * uio.h - where the bytes of a read or write go to or come from: pieces of user memory, or of the
- * kernel's.
+ * uio.h - the source or destination of a read or write: pieces of user memory or kernel memory.
  *
- * File systems and devices move data through it and need not know which. Thread context; moving
- * user memory may sleep (page faults), so no spin lock may be held.
+ * File systems and devices move data with these functions and need not know which it is. Thread
+ * context. Moving user memory may sleep (page faults), so no spin lock may be held.
  */
 #pragma once
 
@@ -20,20 +19,20 @@ struct uio_vec {
 enum uio_space { UIO_KERNEL, UIO_USER };
 
 struct uio {
-	const struct uio_vec *vec; /* piece that is being moved */
+	const struct uio_vec *vec; /* the current piece */
 	size_t at;                 /* bytes of it already moved */
 	size_t resid;              /* bytes left in all pieces */
 	enum uio_space space;
 };
 
-/* One piece: fills *u, which keeps a pointer to *v. */
+/* Describes one piece. *u keeps a pointer to *v. */
 void uio_init(struct uio *u, struct uio_vec *v, enum uio_space space, const void *buf, size_t len);
 /*
- * Copies up to n bytes from kernel memory into the reader's buffer, or fewer when it has no more
- * room. 0, or -EFAULT; u->resid tells how far it came.
+ * Copies n bytes from kernel memory to the reader, or fewer when its buffer ends. 0 or -EFAULT;
+ * u->resid says how far it came.
  */
 int uio_put(struct uio *u, const void *src, size_t n);
-/* The same from the writer's buffer into kernel memory. */
+/* Copies n bytes from the writer to kernel memory; otherwise as uio_put(). */
 int uio_take(struct uio *u, void *dst, size_t n);
-/* uio_put() of zeroes. */
+/* As uio_put(), with zeroes. */
 int uio_put_zero(struct uio *u, size_t n);

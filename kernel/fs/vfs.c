@@ -1,9 +1,9 @@
 /*
  * vfs.c - the tree of names: walking paths, making, removing and renaming.
  *
- * A path is walked part by part under vfs_lock, so a change of the tree is seen whole or not at
- * all. Invariant: vnodes that leave the tree are released after the lock, for freeing may take
- * long. Locking: vfs.h.
+ * vfs_lock is held while a path is walked part by part, so a walk sees the tree before or after a
+ * change, never in between. Invariant: a vnode that leaves the tree is released after the lock,
+ * since freeing may take long. Locking: vfs.h.
  */
 #include "kernel/fs/vfs.h"
 
@@ -22,14 +22,14 @@ struct vnode *vfs_root;
 
 static const struct vnode_ops dir_ops;
 
-/* Where a path leads: the directory that its last part is in, and that part. */
+/* The result of a walk: the directory of the path's last part, and that part. */
 struct walk {
 	struct vnode *dir;
 	bool want_dir;           /* the path ends with a slash */
-	char name[NAME_MAX + 1]; /* "" when the path is the root itself */
+	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
 };
 
-/* Cuts the next part off *path. Its length, 0 at the end, or -ENAMETOOLONG. */
+/* Takes the next part off *path. Returns its length, 0 at the end, or -ENAMETOOLONG. */
 static int
 next_part(const char **path, char *name)
 {
@@ -47,7 +47,7 @@ next_part(const char **path, char *name)
 	return (int)n;
 }
 
-/* What name leads to in dir, which the user must be allowed to search. */
+/* Finds name in dir, which the user must be allowed to search. */
 static int
 step(struct vnode *dir, const char *name, struct vnode **to)
 {
@@ -64,7 +64,7 @@ step(struct vnode *dir, const char *name, struct vnode **to)
 	return *to != NULL ? 0 : -ENOENT;
 }
 
-/* Walks all but the last part. vfs_lock held. */
+/* Walks all parts of the path but the last. vfs_lock held. */
 static int
 walk(struct vnode *cwd, const char *path, struct walk *w)
 {
@@ -87,7 +87,7 @@ walk(struct vnode *cwd, const char *path, struct walk *w)
 	return n;
 }
 
-/* The last step. vfs_lock held; no reference. */
+/* Finds the last part. vfs_lock held; no reference is taken. */
 static int
 walk_end(const struct walk *w, struct vnode **vn)
 {
@@ -121,7 +121,7 @@ vnode_lookup(struct vnode *cwd, const char *path, int *err)
 	return *err == 0 ? vn : NULL;
 }
 
-/* May the user add names to w->dir, and remove them? vfs_lock held. */
+/* May the user add and remove names in w->dir? vfs_lock held. */
 static int
 may_change(const struct walk *w)
 {
@@ -140,13 +140,13 @@ is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* vfs_lock held. The vnode gets a reference for the tree and one for the caller. */
+/* Makes a vnode with a reference for the tree and one for the caller. vfs_lock held. */
 static int
 create_locked(const struct walk *w, uint32_t mode, struct vnode **vn)
 {
 	int error = may_change(w);
 
-	/* A directory that was removed has no parent, so its ".." names nothing. */
+	/* The ".." of a removed directory names nothing. */
 	if (is_dot(w->name) && w->dir->parent == NULL)
 		return -ENOENT;
 	if (w->name[0] == '\0' || is_dot(w->name))
@@ -240,7 +240,7 @@ may_remove(const struct walk *w, const struct vnode *vn)
 	return vn->fixed ? -EBUSY : 0;
 }
 
-/* What w leads to, if its name may be taken away. vfs_lock held. */
+/* Finds what w leads to, if it may be removed. vfs_lock held. */
 static int
 find_removable(const struct walk *w, struct vnode **vn)
 {
@@ -282,7 +282,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	return error;
 }
 
-/* May `from` take the place of `to`? */
+/* May `from` replace `to`? */
 static int
 may_replace(const struct vnode *from, const struct vnode *to)
 {
@@ -291,7 +291,7 @@ may_replace(const struct vnode *from, const struct vnode *to)
 	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
 }
 
-/* vfs_lock held. *gone gets what lost its name, with a reference. */
+/* Renames. *gone: the vnode that lost its name, with a reference. vfs_lock held. */
 static int
 rename_locked(const struct walk *from, const struct walk *to, struct vnode **gone)
 {
@@ -309,7 +309,7 @@ rename_locked(const struct walk *from, const struct walk *to, struct vnode **gon
 		return -ENOTDIR;
 	for (struct vnode *d = to->dir; d != vfs_root; d = d->parent) {
 		if (d == vn)
-			return -EINVAL; /* into itself */
+			return -EINVAL; /* a directory cannot move into itself */
 	}
 	old = dir_find(to->dir, to->name);
 	if (old == vn)
@@ -347,8 +347,7 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	return error;
 }
 
-/* A directory in the root that is there before any archive, so that its mode is the kernel's
- * choice. */
+/* Makes a directory in the root with the kernel's choice of mode, before archives are unpacked. */
 static struct vnode *
 make_root_dir(const char *name, uint32_t mode)
 {

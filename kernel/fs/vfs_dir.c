@@ -1,9 +1,10 @@
 /*
- * vfs_dir.c - listing directories, and finding a directory's path.
+ * vfs_dir.c - lists directories, and finds a directory's path.
  *
- * Each child has a cookie, drawn from its directory's counter; the list is in that order. A listing
- * goes on after the last cookie that it told, so names that come and go meanwhile do not disturb
- * it. Locking: vfs_lock; records are made under it and moved to the user without it.
+ * Each child gets a cookie from a counter of its directory, and the list of children is ordered by
+ * it. A listing continues after the last cookie that it returned, so added and removed names do not
+ * disturb it. Locking: vfs_lock. Records are made under the lock, and copied to the user without
+ * it.
  */
 #include "kernel/abi/dirent.h"
 #include "kernel/abi/errno.h"
@@ -18,7 +19,7 @@
 static uint8_t
 dir_type(uint32_t mode)
 {
-	return (uint8_t)((mode & S_IFMT) >> 12); /* the DT_ values are the mode's */
+	return (uint8_t)((mode & S_IFMT) >> 12); /* DT_ values are the type bits of the mode */
 }
 
 _Static_assert(S_IFDIR >> 12 == DT_DIR && S_IFREG >> 12 == DT_REG && S_IFCHR >> 12 == DT_CHR &&
@@ -47,11 +48,11 @@ record_fill(char *at, const struct vnode *vn, const char *name, uint64_t cookie)
 	return n;
 }
 
-/* Where a piece of a listing is made. */
+/* A buffer for a part of a listing. */
 struct dir_piece {
 	char buf[2048] __attribute__((aligned(8)));
-	size_t len, room; /* bytes used; bytes that the reader takes */
-	uint64_t cookie;  /* of the last record in it */
+	size_t len, room; /* bytes used; bytes that the reader's buffer holds */
+	uint64_t cookie;  /* cookie of the last record in buf */
 	bool full;        /* the next record does not fit */
 };
 
@@ -68,8 +69,8 @@ piece_add(struct dir_piece *p, const struct vnode *vn, const char *name, uint64_
 }
 
 /*
- * Fills the piece with what comes after p->cookie. Many records for one walk along the children: a
- * walk for each would take the square of their number.
+ * Adds as many records as fit, from p->cookie on, in one walk along the children. One walk for each
+ * record would take quadratic time.
  */
 static void
 piece_fill(struct dir_piece *p, struct vnode *dir)
@@ -124,7 +125,7 @@ vnode_path(struct vnode *dir, char *buf, size_t size)
 	if (error == 0)
 		buf[--at] = '\0';
 	mutex_lock(&vfs_lock);
-	/* From the end backwards. */
+	/* Build the path from its end. */
 	for (struct vnode *d = dir; error == 0 && d != vfs_root; d = d->parent) {
 		size_t n = d->parent != NULL ? strlen(d->name) : 0;
 

@@ -1,7 +1,7 @@
 /*
- * vnode.c - vnodes: making, counting, asking; the tree's links.
- * Invariant: a vnode in the tree has a reference from it, so the last one never goes while it has a
- * name. Locking: vfs.h.
+ * vnode.c - vnodes: creation, references, access rights, and links of the tree.
+ * Invariant: the tree has a reference to each vnode in it, so a vnode with a name is never freed.
+ * Locking: vfs.h.
  */
 #include "arch/clock.h"
 #include "kernel/abi/errno.h"
@@ -79,7 +79,7 @@ vnode_free(struct vnode *vn)
 void
 vnode_unref(struct vnode *vn)
 {
-	/* release, then acquire: what others did with it happened before it is freed. */
+	/* release and acquire: all users' accesses come before the vnode is freed */
 	if (vn == NULL || __atomic_sub_fetch(&vn->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	kassert(vn->parent == NULL && list_empty(&vn->children));
@@ -90,8 +90,8 @@ vnode_unref(struct vnode *vn)
 }
 
 /*
- * Every name of the tree is in one hash table, by its directory and its text. The key is drawn at
- * boot, so that nobody can choose names that all go to one bucket.
+ * All names of the tree are in one hash table, keyed by directory and name. The hash key is random,
+ * so that nobody can choose names that all fall into one bucket.
  */
 #define NAME_BUCKETS 4096 /* a power of two */
 
@@ -166,7 +166,7 @@ vnode_access(const struct vnode *vn, unsigned want)
 	uint32_t user = vfs_user(), bits = user == vn->uid ? vn->mode >> 6 : vn->mode;
 
 	if (user == 0) {
-		/* Anything, but no program is one that nobody may execute. */
+		/* User 0 may do anything, except execute a file that nobody may execute. */
 		if (!(want & VNODE_EXEC) || S_ISDIR(vn->mode) || (vn->mode & 0111) != 0)
 			return 0;
 		return -EACCES;

@@ -1,5 +1,5 @@
 /*
- * elf.c - checking an executable's headers: a pure function over bytes that come from anyone.
+ * elf.c - checks an executable's headers. A pure function; any bytes are safe input.
  * Locking: none.
  */
 #include "kernel/proc/elf.h"
@@ -41,7 +41,7 @@ add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_si
 	*seg = (struct elf_segment){ph->vaddr, ph->memsz, ph->offset, ph->filesz, 0};
 	seg->prot = (ph->flags & PF_R ? MMU_READ : 0) | (ph->flags & PF_W ? MMU_WRITE : 0) |
 		    (ph->flags & PF_X ? MMU_EXEC : 0);
-	if (seg->prot == 0) /* nothing could be loaded there */
+	if (seg->prot == 0) /* a segment without access can hold nothing */
 		return -ENOEXEC;
 	return 0;
 }
@@ -57,7 +57,7 @@ elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 	if (size < sizeof(eh))
 		return -ENOEXEC;
 	memcpy(&eh, data, sizeof(eh));
-	/* Magic, 64 bits, little endian, version 1. */
+	/* magic, 64 bits, little-endian, version 1 */
 	if (memcmp(eh.ident, "\177ELF\2\1\1", 7) != 0 || eh.type != ET_EXEC ||
 	    eh.machine != machine || eh.phentsize != sizeof(struct elf64_phdr) || eh.phoff > size ||
 	    eh.phnum > (size - eh.phoff) / sizeof(struct elf64_phdr))

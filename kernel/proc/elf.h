@@ -1,4 +1,4 @@
-/* elf.h - reading what execve needs out of an ELF64 file, with every field checked. */
+/* elf.h - reads what execve needs from an ELF64 file, and checks every field. */
 #pragma once
 
 #include <stdint.h>
@@ -17,17 +17,17 @@ struct elf_segment {
 
 struct elf_image {
 	uint64_t entry;
-	uint64_t phdr; /* address of the program headers in memory, 0: not loaded whole */
+	uint64_t phdr; /* address of the program headers in memory; 0: no segment holds them all */
 	unsigned phnum;
 	unsigned count;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
 };
 
 /*
- * Checks the headers in a file's first `size` bytes; the file has file_size. machine as in
- * e_machine. 0, or -ENOEXEC: not a static executable of that machine, or malformed (segments that
- * overlap, lie outside user space or the file, or are writable and executable; headers beyond
- * `size`). Any context.
+ * Checks the headers, in the first `size` bytes of a file of file_size bytes. machine: a value of
+ * e_machine. 0; or -ENOEXEC: not a static executable for that machine, or malformed: segments
+ * overlap, lie outside user space or the file, or are writable and executable; headers lie beyond
+ * `size`. Any context.
  */
 int elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 	      struct elf_image *img);

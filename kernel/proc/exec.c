@@ -1,8 +1,8 @@
 /*
  * exec.c - execve: static ELF64 executables (System V ABI, ELF-64 Object File Format 1.5).
  *
- * The file comes from anyone, so every field is checked before use. The new space is complete
- * before the old one is let go: an error leaves the caller as it was.
+ * Anyone can supply the file, so every field is checked before use. The new address space is
+ * complete before the old one is freed: after an error the caller continues unchanged.
  */
 #include <abi_md.h>
 
@@ -29,7 +29,7 @@
 #define MAX_ARG_STRINGS 256
 #define MAX_ARG_BYTES   (64 * 1024)
 
-struct args { /* argument and environment strings, copied from wherever they were */
+struct args { /* copies of the argument and environment strings */
 	unsigned argc, envc;
 	size_t used;
 	char *strings; /* MAX_ARG_BYTES */
@@ -49,7 +49,7 @@ args_add(struct args *s, const char *text)
 	return 0;
 }
 
-/* One NULL-terminated vector of user strings. */
+/* Copies a NULL-terminated vector of user strings. */
 static int
 args_copy_in(struct args *s, uint64_t vector, unsigned *count)
 {
@@ -101,8 +101,8 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
 }
 
 /*
- * The stack as the System V ABI wants it at the entry: argc, argv, NULL, envp, NULL, auxiliary
- * vector, with the strings above. *sp gets its address.
+ * Builds the initial stack of the System V ABI: argc, argv, NULL, envp, NULL, auxiliary vector,
+ * with the strings above. *sp: its address.
  */
 static int
 build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *img, uint64_t *sp)
@@ -136,7 +136,7 @@ build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *im
 	return r;
 }
 
-/* The headers have to lie in the file's first page. */
+/* Reads and checks the headers, which must lie in the file's first page. */
 static int
 read_headers(struct vnode *vn, struct elf_image *img)
 {
@@ -169,7 +169,7 @@ load(struct vmspace *vm, struct vnode *vn, struct elf_image *img)
 	return r == -EEXIST ? -ENOEXEC : r;
 }
 
-/* The point of no return: the current process becomes the new image. */
+/* The current process becomes the new image. There is no way back. */
 static void
 become(struct proc *p, struct vmspace *vm, const char *path)
 {

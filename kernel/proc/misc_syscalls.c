@@ -33,7 +33,7 @@ mmu_prot(uint64_t prot, unsigned *out)
 	if (prot & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC))
 		return -EINVAL;
 	if ((prot & (PROT_WRITE | PROT_EXEC)) == (PROT_WRITE | PROT_EXEC))
-		return -EACCES; /* W^X holds for programs too */
+		return -EACCES; /* W^X holds for programs, too */
 	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) |
 	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
 	return 0;
@@ -123,7 +123,7 @@ sys_clock_gettime(const uint64_t a[6])
 	uint64_t now = clock_ns();
 	struct timespec ts = {(int64_t)(now / NS_PER_S), (int64_t)(now % NS_PER_S)};
 
-	/* There is no clock of the day: both count from boot. */
+	/* There is no real-time clock: both clocks count from boot. */
 	if (a[0] != CLOCK_MONOTONIC && a[0] != CLOCK_REALTIME)
 		return -EINVAL;
 	return copy_out(a[1], &ts, sizeof(ts));
@@ -152,7 +152,7 @@ sys_getppid(const uint64_t a[6])
 {
 	uint32_t pid;
 
-	spin_lock(&proc_lock); /* without it the parent may end and be freed between two looks */
+	spin_lock(&proc_lock); /* keeps the parent from being freed in between */
 	pid = curproc()->parent->pid;
 	spin_unlock(&proc_lock);
 	return pid;
@@ -188,7 +188,7 @@ sys_setuid(const uint64_t a[6])
 		return -EAGAIN;
 	}
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, (uint32_t)a[0]);
-	/* What it has open and mapped stays on the account on which it was made. */
+	/* Files and memory that the process has already stay counted for the old user. */
 	spin_lock(&proc_lock);
 	p->ui = ui;
 	p->uid = ui->uid;
@@ -198,7 +198,7 @@ sys_setuid(const uint64_t a[6])
 	return 0;
 }
 
-/* The process with this pid: the caller (0) or one of its children. proc_lock held. */
+/* The caller (pid 0) or one of its children. NULL: not among those. proc_lock held. */
 static struct proc *
 self_or_child(uint64_t pid)
 {
@@ -215,8 +215,8 @@ self_or_child(uint64_t pid)
 }
 
 /*
- * May p join the group? Its own always; another only if one of the caller's user is in it, or the
- * caller is user 0. proc_lock held.
+ * May p join the group? Yes if it is p's own, if the caller is user 0, or if a process of the
+ * caller's user is in it. proc_lock held.
  */
 static bool
 may_join(const struct proc *p, uint32_t pgid)

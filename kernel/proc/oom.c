@@ -1,12 +1,12 @@
 /*
- * oom.c - memory is out, or a user's share of it: a process is killed.
+ * oom.c - kills a process when memory is out, or a user's share of it.
  *
- * Memory is promised before it is there (mmap, fork), so the want of it shows at a fault, in
- * whatever process comes first: that is seldom the one to blame, and must never be process 1. First
- * the user is found who is to blame, then one of that user's processes: no user's deed ever costs
- * user 0 a process.
+ * mmap and fork promise memory before it exists. So the shortage appears at a page fault, in any
+ * process; usually not in the one that caused it, and perhaps in process 1. The code first finds
+ * the user who holds too much, then a process of that user. So user 0 never loses a process because
+ * of another user.
  *
- * Locking: proc_lock, under which a process's vm changes, so that others may ask for its size.
+ * Locking: proc_lock. A process's vm changes only under it, so its size may be read under it.
  */
 #include "kernel/abi/signal.h"
 #include "kernel/lib/printf.h"
@@ -20,12 +20,12 @@
 #include "ktr/ktr.h"
 
 #define WAIT_NS     10000000ul
-#define LARGE_SHARE 16 /* of memory: a process or a user that has more is large */
+#define LARGE_SHARE 16 /* of memory: a process or user with 1/16 or more is large */
 
 /*
- * Who of the user's processes dies: one that is dying already; else the largest; but where many
- * small ones hold the memory (a fork bomb), the current if it is the user's. NULL: there is none
- * but process 1. proc_lock held.
+ * Chooses which process of the user dies: one that is dying already, else the largest. If many
+ * small ones hold the memory (a fork bomb), the current process, if it is the user's. NULL: the
+ * user has none, or only process 1. proc_lock held.
  */
 static struct proc *
 choose_victim(uint32_t uid)
@@ -46,7 +46,10 @@ choose_victim(uint32_t uid)
 	return largest;
 }
 
-/* Kills a process of the user's and waits a little for it to go. False: no use. */
+/*
+ * Kills a process of the user, and waits a short time for its end. False: nothing was or will be
+ * freed.
+ */
 static bool
 kill_one(uint32_t uid)
 {

@@ -1,9 +1,9 @@
 /*
- * proc.c - processes: birth by fork, death, and waiting for it.
+ * proc.c - processes: fork, exit and wait.
  *
- * Locking: proc_lock, a spin lock, guards the tree, states and signals. A zombie is touched by its
- * parent only; the dying thread lets go of its process (thread.proc = NULL) under proc_lock as its
- * last act on it.
+ * Locking: proc_lock, a spin lock, guards the tree, states and signals. Only the parent uses a
+ * zombie: the dying thread clears its thread.proc under proc_lock, and does not touch its process
+ * afterwards.
  */
 #include "kernel/proc/proc.h"
 
@@ -64,7 +64,7 @@ proc_next(const struct proc *p)
 	return l != &procs ? list_entry(l, struct proc, all) : NULL;
 }
 
-/* The last of a process that has neither thread nor place in the tree. */
+/* Frees a process that has no thread and is not in the tree. */
 static void
 proc_free(struct proc *p)
 {
@@ -75,8 +75,8 @@ proc_free(struct proc *p)
 }
 
 /*
- * A process of the user's with a thread that will run fn; not in the tree yet. NULL and *err:
- * -EAGAIN too many processes, -ENOMEM.
+ * Makes a process of the user, with a thread that will run fn. It is not in the tree yet. NULL and
+ * *err: -EAGAIN too many processes, -ENOMEM.
  */
 static struct proc *
 proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
@@ -126,7 +126,7 @@ proc_discard(struct proc *p)
 	proc_free(p);
 }
 
-/* First code of a forked child: its frame has been copied to the top of its stack. */
+/* A forked child starts here. Its trap frame is a copy, at the top of its stack. */
 static void
 fork_return(void *arg)
 {
@@ -171,7 +171,7 @@ fork_current(void)
 	spin_unlock(&proc_lock);
 	CTR3(KTR_PROC, "fork: parent %u child %u name %s", parent->pid, p->pid,
 	     ktr_intern(p->name));
-	uint32_t pid = p->pid; /* once it runs, it may be gone before we look */
+	uint32_t pid = p->pid; /* the child may run and be freed before we return */
 	sched_start(p->thread);
 	return pid;
 }
@@ -185,14 +185,16 @@ sys_fork(const uint64_t a[6])
 int64_t
 sys_clone(const uint64_t a[6])
 {
-	/* Processes have one thread and share nothing: clone is fork. Bits 0-7 are the exit signal.
+	/*
+	 * Processes have one thread and share nothing, so clone is fork. Bits 0-7 are the exit
+	 * signal.
 	 */
 	if ((a[0] & ~0xfful) != 0 || (a[0] & 0xff) != SIGCHLD || a[1] != 0)
 		return -EINVAL;
 	return fork_current();
 }
 
-/* Orphans go to process 1. proc_lock held. */
+/* Gives a dying process's children to process 1. proc_lock held. */
 static void
 give_children_away(struct proc *p)
 {
@@ -221,7 +223,7 @@ proc_exit(int wait_status)
 	p->files = NULL;
 	vnode_unref(p->cwd);
 	p->cwd = NULL;
-	spin_lock(&proc_lock); /* from here on a switch back to us must not load the old space */
+	spin_lock(&proc_lock); /* after this, a switch back to us must not load the old space */
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);
 	vm_destroy(vm);
@@ -253,7 +255,7 @@ sys_exit_group(const uint64_t a[6])
 	return sys_exit(a);
 }
 
-/* A child that `want` (as in wait4's pid) names. */
+/* Does `want` (wait4's pid) name this child? */
 static bool
 wanted(const struct proc *c, int64_t want)
 {
@@ -264,8 +266,10 @@ wanted(const struct proc *c, int64_t want)
 	return want == -1 || c->pgid == (uint32_t)-want;
 }
 
-/* Looks for something to report: the child (off the tree when it is a zombie), or NULL. proc_lock
- * held. */
+/*
+ * Finds a child that has something to report. A zombie is removed from the tree. NULL: none.
+ * proc_lock held.
+ */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
@@ -330,7 +334,7 @@ init_main(void *arg)
 	int r = exec_image(curproc(), "/bin/init", argv, env, tf);
 
 	if (r != 0)
-		panic("/bin/init: cannot be executed, error %d", -r);
+		panic("/bin/init: cannot execute, error %d", -r);
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);
@@ -386,7 +390,7 @@ print_kernel_thread(struct thread *t, void *arg)
 	return 0;
 }
 
-/* What a line of kern.proc says of a process. */
+/* A process, as a line of kern.proc. */
 struct proc_row {
 	uint32_t pid, ppid, pgid, uid;
 	unsigned prio, cpu;
@@ -395,7 +399,7 @@ struct proc_row {
 	char name[64];
 };
 
-/* proc_lock held. */
+/* Copies what kern.proc shows of p. proc_lock held. */
 static void
 fill_row(struct proc_row *r, const struct proc *p)
 {
@@ -417,7 +421,7 @@ fill_row(struct proc_row *r, const struct proc *p)
 	strlcpy(r->name, p->name, sizeof(r->name));
 }
 
-/* The rows after the cursor, which moves along. Returns how many. */
+/* Copies the next rows after the cursor, and moves the cursor. Returns how many. */
 static unsigned
 next_rows(struct proc *cursor, struct proc_row *rows, unsigned max)
 {
@@ -436,7 +440,10 @@ next_rows(struct proc *cursor, struct proc_row *rows, unsigned max)
 	return n;
 }
 
-/* A few rows at a time: with interrupts off nobody formats what a user can make long. */
+/*
+ * Copies a few rows at a time and formats them without the lock: a user can make the list long, and
+ * interrupts are off under the lock.
+ */
 static void
 get_procs(const struct sysctl *s, struct sbuf *out)
 {

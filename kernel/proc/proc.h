@@ -20,37 +20,40 @@ struct uidinfo;
 struct vmspace;
 struct vnode;
 
-/* PROC_CURSOR is no process: it keeps a reader's place in the list of all. */
+/* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
 struct proc {
 	uint32_t pid;       /* [c] also its thread's tid */
 	uint32_t pgid;      /* [p] */
-	uint32_t uid;       /* [t] written; read by anyone */
-	struct uidinfo *ui; /* [t] who pays; changed under proc_lock */
-	/* [t] Last part of the executed path. There is a NUL in it at every moment. */
+	uint32_t uid;       /* [t] written by its own thread, read by anyone */
+	struct uidinfo *ui; /* [t] the user who is charged; changed under proc_lock */
+	/*
+	 * [t] Last part of the executed path. It contains a NUL at every moment, for readers
+	 * without a lock.
+	 */
 	char name[KTR_THREAD_NAME];
 	enum proc_state state;   /* [p] */
 	struct proc *parent;     /* [p] */
 	struct list children;    /* [p] */
 	struct list sibling;     /* [p] */
 	struct list all;         /* [p] */
-	struct thread *thread;   /* [p] NULL when it has ended */
-	struct vmspace *vm;      /* [t] changed under proc_lock; others ask for its size under it */
-	struct filetable *files; /* [t] NULL when it has ended */
+	struct thread *thread;   /* [p] NULL: the thread has ended */
+	struct vmspace *vm;      /* [t] changed under proc_lock, so that others may read its size */
+	struct filetable *files; /* [t] NULL: the process is ending */
 	struct vnode *cwd;       /* [t] a reference */
 	int wait_status;         /* [p] as wait4 reports */
-	bool status_new;         /* [p] a stop or continue not yet reported */
-	bool doomed;             /* [p] killed for its memory */
+	bool status_new;         /* [p] a stop or continue that wait4 has not reported yet */
+	bool doomed;             /* [p] the out-of-memory code has killed it */
 	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
 	uint64_t sig_ignored;    /* [p] SIG_IGN */
 	uint64_t sig_blocked;    /* [p] */
 };
 
-/* The process that runs here; NULL in kernel threads. Any context. */
+/* The current process; NULL in kernel threads. Any context. */
 struct proc *curproc(void);
 
-/* Who pays for what is allocated here: the current process's user; kernel threads: user 0. */
+/* The user to whom allocations are counted: the current process's; user 0 for kernel threads. */
 struct uidinfo *curuidinfo(void);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
@@ -58,12 +61,11 @@ unsigned proc_signal_group(uint32_t pgid, int sig);
 /* Signals the current process (SIGPIPE). Thread context of a process. */
 void proc_signal_self(int sig);
 /*
- * Job control: stops the current process's group with sig. 0: it was stopped, and has been
- * continued since. 1: the process ignores or blocks sig. -EIO: its group is orphaned, so nobody
- * would ever continue it. Thread context of a process, no lock held; a signal that kills does not
- * return.
+ * Job control: stops the current process's group with sig. 0: it was stopped and has been
+ * continued. 1: the process ignores or blocks sig. -EIO: the group is orphaned, so nobody would
+ * continue it. Does not return if a signal kills the process. Thread context of a process, no lock
+ * held.
  */
 int proc_stop_group(int sig);
-/* Does the current process have a signal to act on? Long kernel loops and sleeps ask. Any context.
- */
+/* Is there a signal to act on? Long kernel loops and sleeps call this. Any context. */
 bool proc_signal_pending(void);

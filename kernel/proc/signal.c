@@ -1,8 +1,8 @@
 /*
- * signal.c - default actions and ignoring.
+ * signal.c - signals: default actions and ignoring.
  *
- * A signal is a bit in sig_pending, set under proc_lock, acted on by the process itself on its way
- * back to user mode. sig_pending is also read without the lock, as a hint to look.
+ * A pending signal is a bit in sig_pending, set under proc_lock. The process acts on it when it
+ * returns to user mode. sig_pending is also read without the lock, as a hint.
  */
 #include "kernel/abi/signal.h"
 
@@ -21,11 +21,11 @@
 #define NO_ACTION    (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
 #define UNSTOPPABLE  (BIT(SIGKILL) | BIT(SIGSTOP))
 
-/* Would sig do nothing to p? proc_lock held, or p is the current process. */
+/* Would sig have no effect on p? proc_lock held, or p is the current process. */
 static bool
 is_ignored(const struct proc *p, int sig)
 {
-	/* Process 1 has no default actions: nothing must be able to kill it. */
+	/* Nothing may kill process 1, so it has no default actions. */
 	if (p->pid == 1)
 		return true;
 	if (BIT(sig) & UNSTOPPABLE)
@@ -96,7 +96,7 @@ proc_signal_pending(void)
 	return p != NULL && deliverable(p) != 0;
 }
 
-/* proc_lock held, and again on return. */
+/* Stops the current process until it is continued. Called and returns with proc_lock held. */
 static void
 stop_here(struct proc *p, int sig)
 {
@@ -137,8 +137,8 @@ proc_deliver_signals(void)
 }
 
 /*
- * Has no member of the group a parent in another group, other than process 1, that could continue
- * it? proc_lock held.
+ * Is the group orphaned? It is if no member has a parent, other than process 1, in another group.
+ * Such a parent could continue it. proc_lock held.
  */
 static bool
 is_orphaned(uint32_t pgid)

@@ -1,8 +1,8 @@
 /*
- * syscall.c - what a user program enters the kernel for, and what is due before it goes on.
+ * syscall.c - calls the function of a system call.
  *
- * Each system call has trace points of its own, made from the table: so one event carries the name
- * and all six argument registers, and single calls can be switched on: `ktr on 'syscall write:*'`.
+ * The table also makes trace points for each system call. So one event has the call's name and all
+ * six argument registers, and a single call can be traced: `ktr on 'syscall write:*'`.
  */
 #include "kernel/proc/syscall.h"
 
@@ -49,7 +49,7 @@ entry_syscall(struct arch_trapframe *tf)
 
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = arch_tf_arg(tf, i);
-	/* A call that fails with ENOMEM has done nothing, so it can be made again. */
+	/* A call that fails with ENOMEM has had no effect, so it can be repeated. */
 	do
 		r = dispatch(nr, a);
 	while (r == -ENOMEM && proc_reclaim());

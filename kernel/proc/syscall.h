@@ -1,7 +1,7 @@
 /*
- * syscall.h - every system call of the kernel: int64_t sys_NAME(const uint64_t a[6]), the six
- * argument registers in, a result or -errno out. Thread context of the process, interrupts on. What
- * each does is Linux's; Kestrel's own are in kernel/abi/kestrel.h.
+ * syscall.h - every system call: int64_t sys_NAME(const uint64_t a[6]) takes the six argument
+ * registers and returns a result or -errno. Thread context of the process, interrupts on. The
+ * meanings are Linux's; kernel/abi/kestrel.h describes Kestrel's own calls.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <syscalls.def>
 #undef SYSCALL
 
-/* Older forms, which only the older architectures' tables have; and x86_64's own. */
+/* Older forms, which only the tables of older architectures have, and one of x86_64's own. */
 int64_t sys_open(const uint64_t a[6]);
 int64_t sys_stat(const uint64_t a[6]);
 int64_t sys_pipe(const uint64_t a[6]);

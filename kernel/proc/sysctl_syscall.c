@@ -1,8 +1,8 @@
 /*
- * sysctl_syscall.c - the sysctl system call; kernel/abi/kestrel.h is its contract.
+ * sysctl_syscall.c - the sysctl system call, specified in kernel/abi/kestrel.h.
  *
- * Values are made in kernel memory and copied out afterwards, so that no handler runs while a page
- * of the caller is fetched. Locking: none here.
+ * A value is built in kernel memory and copied out afterwards, so that no sysctl function runs
+ * during a page fault of the caller. Locking: none here.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
@@ -16,9 +16,9 @@
 #include "kernel/proc/syscall.h"
 #include "kernel/sysctl/registry.h"
 
-#define SYSCTL_GET_MAX (4u << 20) /* larger room is not used: no value is that long */
+#define SYSCTL_GET_MAX (4u << 20) /* limit of the buffer; no value is longer */
 
-/* What the call was given. */
+/* The call's arguments. */
 struct sysctl_args {
 	uint64_t op;
 	char name[SYSCTL_NAME_MAX];
@@ -26,7 +26,7 @@ struct sysctl_args {
 	uint64_t uval, vallen;
 };
 
-/* Stores text with its NUL as far as there is room. Returns the whole length, or -EFAULT. */
+/* Copies out text with its NUL, as much as fits. Returns the whole length, or -EFAULT. */
 static int64_t
 give_text(const struct sysctl_args *a, const struct sbuf *out)
 {
@@ -90,7 +90,7 @@ do_info(const struct sysctl_args *a)
 	return give_text(a, &out);
 }
 
-/* The value into val (SYSCTL_VALUE_MAX bytes), then set. */
+/* Copies the value into val (SYSCTL_VALUE_MAX bytes) and sets the sysctl. */
 static int
 take_and_set(const struct sysctl_args *a, char *val, char *err, size_t errlen)
 {
@@ -109,7 +109,7 @@ take_and_set(const struct sysctl_args *a, char *val, char *err, size_t errlen)
 	}
 	val[a->vallen] = '\0';
 	if (strlen(val) != a->vallen) {
-		snprintf(err, errlen, "the value has a NUL in it, expected text");
+		snprintf(err, errlen, "the value contains a NUL, expected text");
 		return -EINVAL;
 	}
 	return sysctl_set_text(a->name, val, err, errlen);
@@ -144,7 +144,7 @@ sys_sysctl(const uint64_t arg[6])
 	    .op = arg[0], .ubuf = arg[2], .buflen = arg[3], .uval = arg[4], .vallen = arg[5]};
 	int n = copy_in_str(a.name, arg[1], sizeof(a.name));
 
-	/* No name is that long: let it be reported as unknown, as any other. */
+	/* No sysctl has so long a name: cut it, and report it as unknown like any other. */
 	if (n == -ENAMETOOLONG)
 		a.name[sizeof(a.name) - 1] = '\0';
 	else if (n < 0)

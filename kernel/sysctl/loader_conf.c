@@ -1,6 +1,6 @@
 /*
  * loader_conf.c - the parser of loader parameters.
- * Invariant: no byte is read beyond text + size, and every step forward is at least one byte.
+ * Invariant: no byte at or after text + size is read, and each step consumes at least one byte.
  * Locking: none; no state.
  */
 #include "kernel/sysctl/loader_conf.h"
@@ -11,7 +11,7 @@ struct cursor {
 	const char *at, *end;
 };
 
-/* A value or word being put together. */
+/* The text of a value or word, while it is parsed. */
 struct piece {
 	char *buf;
 	size_t size, len;
@@ -31,7 +31,7 @@ is_name_char(char c)
 	       c == '.' || c == '_' || c == '-' || c == '%';
 }
 
-/* Text only: what is set here is printed later. */
+/* Only printable text is accepted: these values are printed later. */
 static bool
 is_value_char(char c)
 {
@@ -57,7 +57,7 @@ skip_blanks(struct cursor *c)
 		c->at++;
 }
 
-/* Whatever stands between *c and the end or a #, without blanks around. */
+/* Is only white space left before the end of the line or a #? Skips it. */
 static bool
 at_line_end(struct cursor *c)
 {
@@ -74,7 +74,7 @@ complain(const struct loader_sink *sink, unsigned line, const char *from, const 
 	sink->complain(sink->arg, line, from, (size_t)(to - from), expected);
 }
 
-/* Value after '='. NULL, or what was expected; then c stands at what was found. */
+/* Parses the value after '='. Returns NULL, or what was expected instead of the text at c. */
 static const char *
 conf_value(struct cursor *c, struct piece *value)
 {
@@ -103,7 +103,7 @@ conf_value(struct cursor *c, struct piece *value)
 	return at_line_end(c) ? NULL : "nothing but a # comment after the value";
 }
 
-/* Name and '='. NULL, or what was expected. */
+/* Parses a name and '='. Returns NULL, or what was expected. */
 static const char *
 conf_name(struct cursor *c, struct piece *name)
 {
@@ -163,7 +163,7 @@ is_space(char c)
 	return is_blank(c) || c == '\n' || c == '\0';
 }
 
-/* One word, quotes removed; returns the open quote that was never closed, or 0. */
+/* Takes one word, and removes quotes. Returns a quote that was not closed, or 0. */
 static char
 word_take(struct cursor *c, struct piece *word)
 {
@@ -182,7 +182,7 @@ word_take(struct cursor *c, struct piece *word)
 	return quote;
 }
 
-/* Splits the word at its first '='; NULL, or what was expected. */
+/* Splits the word at its first '='. Returns NULL, or what was expected. */
 static const char *
 word_split(char *word, const char **value)
 {

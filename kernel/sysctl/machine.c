@@ -1,6 +1,6 @@
 /*
- * machine.c - sysctls that say what kernel this is, and how its memory is doing.
- * Locking: none; each value is read from its owner.
+ * machine.c - sysctls about the kernel's version, the machine and its memory.
+ * Locking: none; each value comes from its owner.
  */
 #include "arch/machine.h"
 #include "kernel/lib/sbuf.h"
@@ -20,7 +20,8 @@ get_version(const struct sysctl *s, struct sbuf *out)
 {
 	sbuf_printf(out, "Kestrel, %s, compiled by GCC %s", arch_name, __VERSION__);
 }
-SYSCTL_TEXT(kern_version, "kern.version", 0, get_version, NULL, "what the kernel says of itself");
+SYSCTL_TEXT(kern_version, "kern.version", 0, get_version, NULL,
+	    "architecture and compiler of the kernel");
 
 static void
 get_machine(const struct sysctl *s, struct sbuf *out)
@@ -50,9 +51,9 @@ heap_used(void)
 
 SYSCTL_U64_CALL(hw_pagesize, "hw.pagesize", 0, pagesize, NULL, "bytes of a page");
 SYSCTL_U64_CALL(hw_physmem, "hw.physmem", 0, physmem, NULL,
-		"bytes of memory that the page allocator has");
+		"bytes of memory that the page allocator manages");
 SYSCTL_U64_CALL(vm_pages_total, "vm.pages.total", 0, page_count_total, NULL,
-		"pages that the page allocator has");
-SYSCTL_U64_CALL(vm_pages_free, "vm.pages.free", 0, page_count_free, NULL, "pages that nobody uses");
+		"pages that the page allocator manages");
+SYSCTL_U64_CALL(vm_pages_free, "vm.pages.free", 0, page_count_free, NULL, "free pages");
 SYSCTL_U64_CALL(vm_heap_used, "vm.heap.used", 0, heap_used, NULL,
-		"bytes of the kernel heap that are handed out");
+		"bytes allocated from the kernel heap");

@@ -1,9 +1,11 @@
 /*
  * registry.c - the registry of named variables: find, walk, print, set.
  *
- * The registry is the linker section `sysctls`; it has a hundred entries, and a look-up walks
- * through it. Names are unique. Locking: sysctl_lock, a mutex, around every handler once threads
- * exist (sysctl_start()). A handler may set or get another sysctl: the lock is then held already.
+ * The registry is the linker section `sysctls`. It has about a hundred entries, and a look-up reads
+ * them one by one. Names are unique.
+ *
+ * Locking: sysctl_lock, a mutex, is held around every sysctl's function once threads exist
+ * (sysctl_start()). Such a function may use another sysctl: the lock is then held already.
  */
 #include "kernel/sysctl/registry.h"
 
@@ -26,7 +28,7 @@ sysctl_start(void)
 	sysctl_threads = true;
 }
 
-/* True: the caller must unlock. */
+/* Takes the lock unless this thread has it or no threads exist. True: the caller must unlock. */
 static bool
 sysctl_enter(void)
 {

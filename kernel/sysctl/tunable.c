@@ -1,13 +1,12 @@
 /*
- * tunable.c - loader parameters: what the parser finds sets sysctls, or is kept to be asked for by
- * name.
+ * tunable.c - loader parameters set sysctls, or are kept for tunable_get().
  *
- * Everything works before the heap exists: values that are needed later are kept in a fixed table.
- * Each declared name has one place there, with room for any value, and the last setting counts:
- * loader.conf comes first, then the command line. So nothing that stands in the one can leave no
- * room for the other.
+ * This works before the heap exists: values that are needed later go into a fixed table. Each
+ * declared name has one slot there, large enough for any value. The last setting counts:
+ * loader.conf comes first, then the command line. So nothing in loader.conf can use up the room of
+ * the command line.
  *
- * Locking: none. Written by the boot CPU alone before other threads run; read-only afterwards.
+ * Locking: none. Only the boot CPU writes, before other threads run; afterwards all is read-only.
  */
 #include "kernel/sysctl/tunable.h"
 
@@ -23,12 +22,12 @@
 
 #define TUNABLE_KEPT_MAX       16
 #define TUNABLE_COMPLAINTS_MAX 10
-#define TUNABLE_SHOW_MAX       40                   /* bytes of nonsense that a complaint shows */
+#define TUNABLE_SHOW_MAX       40                   /* bytes of bad input that a complaint shows */
 #define TUNABLE_WORDS          ((const char *)NULL) /* source: the command line */
 
 extern const struct tunable __start_tunables[], __stop_tunables[];
 
-/* A setting kept: of a TUNABLE(), or of a sysctl that waits for the heap. */
+/* A kept setting: of a TUNABLE(), or of a sysctl that waits for the heap. */
 struct kept {
 	const char *name; /* the declaration's own string */
 	char value[LOADER_VALUE_MAX];
@@ -40,7 +39,9 @@ static struct kept kept[TUNABLE_KEPT_MAX];
 static unsigned kept_count;
 static unsigned complaints;
 
-/* "loader.conf:3: " or "command line: ", then the sentence; at most a handful, the rest is counted.
+/*
+ * Prints "loader.conf:3: " or "command line: " and the sentence. After TUNABLE_COMPLAINTS_MAX
+ * complaints it only counts them.
  */
 static void PRINTF_LIKE(3, 4) complain(const char *source, unsigned line, const char *fmt, ...)
 {
@@ -113,7 +114,7 @@ complain_unknown(const char *source, unsigned line, const char *name)
 {
 	struct ktr_suggestion sug;
 
-	/* The search is not for free: a megabyte of nonsense must not hold the boot. */
+	/* Suggestions take time: a megabyte of bad input must not delay the boot. */
 	if (complaints >= TUNABLE_COMPLAINTS_MAX) {
 		complaints++;
 		return;
@@ -154,7 +155,7 @@ tunable_set(void *arg, unsigned line, const char *name, const char *value)
 			 : "(unknown)");
 }
 
-/* The bytes found, made printable and cut. */
+/* Prints the bytes found, cut, with unprintable ones replaced, and what was expected. */
 static void
 tunable_complain(void *arg, unsigned line, const char *found, size_t n, const char *expected)
 {
@@ -176,7 +177,10 @@ tunable_complain(void *arg, unsigned line, const char *found, size_t n, const ch
 		complain(arg, line, "found \"%s\", expected %s", shown, expected);
 }
 
-/* Each source has its own handful: garbage in the file must not hide a slip on the command line. */
+/*
+ * Reports how many complaints were not printed, and starts again at 0: each source has its own
+ * limit, so errors in the file cannot hide one on the command line.
+ */
 static void
 complain_total(const char *what)
 {

@@ -1,17 +1,17 @@
 /*
  * tunable.h - loader parameters: the kernel's command line and /boot/loader.conf set sysctls that
- * are marked SYSCTL_TUN; the command line wins. What makes no sense is reported on the console with
- * file, line and what was expected, and boot goes on.
+ * are marked SYSCTL_TUN. The command line wins. Errors are reported on the console, with file, line
+ * and what was expected; the boot goes on.
  */
 #pragma once
 
 #include <stddef.h>
 
 /*
- * Declares a parameter that is no sysctl but read by name, so that it is known when it is set, and
- * others are known to be misspelt. On the command line its name alone means "1".
+ * Declares a parameter that is read by tunable_get() and is not a sysctl. Undeclared names are
+ * reported as errors. On the command line its name alone means "1".
  *
- *   TUNABLE(init_script, "init.script", "script that init runs instead of a shell");
+ * TUNABLE(init_script, "init.script", "script that init runs instead of a shell");
  */
 struct tunable {
 	const char *name, *descr;
@@ -21,10 +21,9 @@ struct tunable {
 	static const struct tunable tunable_##ident \
 	    __attribute__((section("tunables"), used, aligned(8))) = {.name = nm, .descr = ds}
 
-/* Parses loader.conf (name="value" lines, # comments; NULL: none), then the command line. Early
- * boot. */
+/* Parses loader.conf (NULL: none), then the command line. Early boot. */
 void tunable_init(const char *conf, size_t conf_size, const char *cmdline);
-/* Applies those marked SYSCTL_LATE. Thread context. */
+/* Applies parameters marked SYSCTL_LATE. Thread context. */
 void tunable_apply_late(void);
-/* Value of a TUNABLE(); NULL if not given. Any context after tunable_init(). */
+/* The value of a TUNABLE(). NULL: not set. Any context after tunable_init(). */
 const char *tunable_get(const char *name);

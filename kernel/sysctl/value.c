@@ -1,5 +1,5 @@
 /*
- * value.c - values of sysctls that are numbers, from text.
+ * value.c - parses and sets sysctls that are numbers.
  * Locking: none; a variable is written by one atomic store.
  */
 #include "kernel/sysctl/value.h"
@@ -9,7 +9,10 @@
 #include "kernel/lib/string.h"
 #include "ktr/word.h"
 
-/* Decimal or 0x, with a sign; the whole of text. One of more than 64 bits becomes UINT64_MAX. */
+/*
+ * Parses all of text as a number: decimal or 0x, with an optional sign. More than 64 bits give
+ * UINT64_MAX.
+ */
 static enum ktr_number
 parse_number(const char *text, bool *negative, uint64_t *v)
 {

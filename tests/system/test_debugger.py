@@ -103,7 +103,7 @@ def deferred_anywhere():
             if "when the machine goes on" in out:
                 kept.append(n)
             else:
-                check_match("8 settings wait already; continue first", out, "one setting more")
+                check_match("8 settings are queued already; continue first", out, "one setting more")
                 refused += 1
             c.sendline("next" if n else "continue")
             c.expect(r"(single step|next|breakpoint 1) on cpu 0, at \S+ ")
@@ -147,7 +147,7 @@ def panic_interactive():
         c.sendline("sysctl debug.kdb.panic=1")
         c.expect("panic: requested by debug.kdb.panic")
         c.expect(DB)
-        check_match("no way on after a panic", db(c, "continue"), "continue")
+        check_match("not possible after a panic", db(c, "continue"), "continue")
         check_match("panic: asked for", db(c, "show ktr/a -n 50"), "show ktr")
         c.sendline("poweroff")
         check_eq(ended(c), 101, "exit status")
@@ -159,7 +159,7 @@ def panic_interactive():
 @test("a panic without an operator reports, ends the stream and exits with 101")
 def panic_batch():
     r = boot("load fork -n 3\nsysctl debug.kdb.panic=1\n", smp=4, mask="PROC,SCHED", trace=True).expect(101)
-    check_match(r"^panic: asked for by debug\.kdb\.panic$", r.out, "console")
+    check_match(r"^panic: requested by debug\.kdb\.panic$", r.out, "console")
     check_match(r"^#\d+ +0x[0-9a-f]+ sys_sysctl\+", r.out, "backtrace")
     check_match(r"^last \d+ events:$", r.out, "events")
     check(any(e["text"].startswith("panic: asked for") for e in r.events), "no panic event in the trace")

@@ -195,7 +195,7 @@ def values():
                              ("call panic arch_name", "in the debugger"), ("call sched_yield", "nobody else runs"),
                              ("call kdb_request 0", "breakpoint, in the debugger"),
                              ("x/s arch_name", '"'), ("p $zork", "no register"), ("p *0x10", "not readable"),
-                             ("show thread 99999", "no thread"), ("show proc 2", "kernel's own"), ("show map 99999", "no thread"),
+                             ("show thread 99999", "no thread"), ("show proc 2", "is a kernel thread"), ("show map 99999", "no thread"),
                              ("show page 0xffff900000000000", "not mapped"), ("show page kernel_main", "read-only, executable"),
                              ("show lock 0x10", "not readable"), ("show lock arch_name", "neither"),
                              ("show lock proc_lock", "spin lock proc .*free"), ("show lock sysctl_lock", "mutex sysctl .*held by sysctl"),
