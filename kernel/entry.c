@@ -1,5 +1,5 @@
 /*
- * entry.c - what the port calls on traps and interrupts.
+ * entry.c - the functions that the port calls on traps and interrupts.
  */
 #include "kernel/entry.h"
 
@@ -75,7 +75,7 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 	}
 }
 
-/* May the interrupted thread lose its CPU here? */
+/* May the interrupted thread be preempted here? */
 static bool
 preemptible(struct arch_trapframe *tf)
 {
@@ -89,7 +89,7 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 	struct thread *t = curthread();
 	bool unsuppress = t->ktr_suppress;
 
-	/* An interrupt is not the flush thread's doing: its events count. */
+	/* If the flush thread was interrupted: the interrupt's events are recorded all the same. */
 	if (unsuppress)
 		ktr_port_set_thread(t->tid, false);
 	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
@@ -98,17 +98,19 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
 	if (unsuppress)
 		sched_set_thread(curthread());
-	/* A return to user mode looks by itself: entry_user_return(). */
+	/* A return to user mode checks this in entry_user_return(). */
 	if (!arch_tf_user(tf) && preemptible(tf) &&
 	    __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED))
 		sched_preempt_irq();
 }
 
-/* A fault that only wants for memory. True: it is served, or comes again after a signal. */
+/*
+ * Handles a fault for which memory is missing. True: handled, or a signal has to be handled first.
+ */
 static bool
 serve_without_memory(struct vmspace *vm, uintptr_t va, unsigned access, bool user)
 {
-	/* Not for ever: what must die may wait for something that we hold. */
+	/* Give up after a time: the process that has to die may wait for something that we hold. */
 	for (unsigned i = 0; i < OOM_TRIES && proc_out_of_memory(); i++)
 		if (vm_fault(vm, va, access))
 			return true;
@@ -133,8 +135,8 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 }
 
 /*
- * Where the kernel goes on after a fault in an instruction that may fault (arch/fixup.h); 0: the
- * instruction is none of those. user: the fault is about an address of user space.
+ * Where the kernel continues after a fault in an instruction that may fault (arch/fixup.h). 0: this
+ * instruction may not. user: the faulting address is in user space.
  */
 static uintptr_t
 fixup(const struct arch_trapframe *tf, bool user)
@@ -153,7 +155,7 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	bool user = va < ARCH_USER_END;
 	uintptr_t go_on = fixup(tf, user);
 
-	/* With interrupts off nothing may sleep: then only a fix-up helps. */
+	/* With interrupts off nothing may sleep: only a fix-up is possible. */
 	if (user && arch_tf_irq_on(tf) && (arch_tf_user(tf) || go_on != 0)) {
 		bool served;
 
@@ -173,7 +175,10 @@ void
 entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
 	struct proc *p = curproc();
-	/* What is no page fault does not come of a user's address, which may be anything. */
+	/*
+	 * Only a page fault can be blamed on a user's address; another fault needs a fix-up for any
+	 * address.
+	 */
 	uintptr_t go_on = fixup(tf, false);
 
 	if (go_on != 0) {
@@ -186,7 +191,7 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 		panic_trap(tf, "%s, address %#lx", what, va);
 	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 	       arch_tf_pc(tf), va, sig);
-	/* A fault cannot be held off: it would only come again. */
+	/* A blocked or ignored signal would leave the process faulting for ever. */
 	spin_lock(&proc_lock);
 	p->sig_blocked &= ~(1ul << (sig - 1));
 	p->sig_ignored &= ~(1ul << (sig - 1));
@@ -226,7 +231,7 @@ entry_nmi(struct arch_trapframe *tf)
 	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
 
 	if (stop_inside())
-		return; /* it asks for what is there */
+		return; /* an NMI to stop this CPU, which has the machine already */
 	kdb_points_load(false);
 	if (stop_here(tf)) {
 		kdb_points_load(true);
@@ -236,9 +241,9 @@ entry_nmi(struct arch_trapframe *tf)
 	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
 	     arch_tf_user(tf));
 	pc->nmi--;
-	/* Not before the event: a breakpoint may stand in what records it. */
+	/* only now: the code that records the event may contain a breakpoint */
 	kdb_points_load(true);
-	/* One that came while we stood, or stopped us twice, is no news. */
+	/* Ignore an NMI that was sent while this CPU was stopped. */
 	if (clock_ns() - pc->resumed_ns < NMI_STALE_NS)
 		return;
 	if (watchdog_hung())

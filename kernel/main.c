@@ -1,5 +1,5 @@
 /*
- * main.c - the boot, in order. What each step needs is what the steps above it made.
+ * main.c - the boot, in order. Each step needs only what the steps before it made.
  */
 #include "arch/irq.h"
 #include "arch/machine.h"
@@ -35,11 +35,13 @@
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
 
-/* What runs when the kernel is up, before process 1: the test kernel's tests, which do not return.
+/*
+ * Functions that run when the kernel is up, before process 1: in the test kernel the tests, which
+ * do not return.
  */
 HOOK_LIST(booted);
 
-/* loader.conf from its own module, or from the archive. */
+/* Reads loader.conf from its own module, or else from the archive. */
 static void
 read_tunables(void)
 {
@@ -58,7 +60,9 @@ read_tunables(void)
 	tunable_init(conf, size, boot_info.cmdline);
 }
 
-/* The boot goes on as a thread, so that it can sleep; the boot stack's context is the idle thread.
+/*
+ * The second part of the boot is a thread, so that it can sleep. The first context becomes the idle
+ * thread.
  */
 static void
 boot_thread(void *arg)
@@ -85,12 +89,12 @@ kernel_main(void)
 	kdb_init();
 	pcpus[0] = this_pcpu();
 	console_early_init();
-	read_tunables(); /* kern.quiet among them: nothing is said before */
+	read_tunables(); /* first, since it may set kern.quiet */
 	trace_persist_init();
 	printk("Kestrel, %s, by %s\n", arch_name, boot_info.loader);
 	CTR0(KTR_INIT, "boot: tunables read");
 	if (boot_info.ranges_cut)
-		warnk("boot: more than %d memory ranges, the rest is not used\n", BOOT_MAX_RANGES);
+		warnk("boot: more than %d memory ranges; the rest is not used\n", BOOT_MAX_RANGES);
 	page_init(&boot_info);
 	heap_init();
 	uidinfo_init();

@@ -1,10 +1,10 @@
 /*
  * console.c - the first serial line as the machine's console.
  *
- * Locking: console_owner, a lock of its own kind. It knows its CPU, so that an interrupt or NMI
- * inside console output is turned away instead of waiting for itself; it records no event, since
- * recording may print; and a stopped machine ignores it. Held with interrupts off, for one piece of
- * a line at a time.
+ * Locking: console_owner, a special lock. It holds the number of its CPU, so that an interrupt or
+ * NMI in the middle of console output is refused rather than waits for itself. Taking it records no
+ * event, since recording may print. While the machine is stopped it is ignored. It is held with
+ * interrupts off, for one piece of a line at a time.
  */
 #include "kernel/dev/console.h"
 #include "arch/irq.h"
@@ -23,7 +23,7 @@
 #define CTRL(c)        ((c) - '@')
 
 static struct uart *console_uart;          /* constant after boot; NULL: none */
-static int console_owner = CONSOLE_NOBODY; /* atomic: CPU inside */
+static int console_owner = CONSOLE_NOBODY; /* atomic: the CPU that holds it */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
@@ -62,8 +62,9 @@ void
 console_early_init(void)
 {
 	/*
-	 * Firmware and GRUB may have left colours and half a line on the terminal: attributes off,
-	 * rest of the line erased. qemu/boot knows by these bytes where the kernel's output begins.
+	 * Firmware and GRUB may have left colours and half a line on the terminal: reset the
+	 * attributes and erase the rest of the line. qemu/boot looks for these bytes to find the
+	 * start of the kernel's output.
 	 */
 	static const char reset[] = "\033[0m\033[K\r";
 
@@ -73,9 +74,9 @@ console_early_init(void)
 }
 
 /*
- * Return ~ ^B is the chord of keys that asks for the debugger. After Return, a ~ is held back until
- * the next key shows whether it belongs to the chord, so that nothing of a chord reaches the
- * program that reads. Interrupt context; there is one such line, so one CPU at a time is here.
+ * The keys Return ~ ^B enter the debugger. A ~ after Return is held until the next key shows
+ * whether it is part of this sequence, so the reading program never sees a part of it. Interrupt
+ * context; only one CPU at a time serves the console line.
  */
 static void
 console_key(char c)
@@ -184,4 +185,4 @@ console_dropped(void)
 	return console_uart == NULL ? 0 : __atomic_load_n(&console_uart->dropped, __ATOMIC_RELAXED);
 }
 SYSCTL_U64_CALL(kern_console_dropped, "kern.console.dropped", 0, console_dropped, NULL,
-		"characters that the console's serial line did not take in time");
+		"characters dropped because the console's serial line was busy too long");

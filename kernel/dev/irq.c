@@ -1,5 +1,5 @@
 /*
- * irq.c - which driver answers a line.
+ * irq.c - the handlers of interrupt lines.
  */
 #include "kernel/dev/irq.h"
 
@@ -27,7 +27,7 @@ irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 		return -EBUSY;
 	lines[gsi].arg = arg;
 	lines[gsi].name = name;
-	/* release: the handler may be called on another CPU at once. */
+	/* release: the interrupt may arrive on another CPU at once */
 	__atomic_store_n(&lines[gsi].fn, fn, __ATOMIC_RELEASE);
 	CTR2(KTR_DEV, "irq register: line %u name %s", gsi, name);
 	return arch_irq_unmask(gsi);

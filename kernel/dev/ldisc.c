@@ -1,6 +1,5 @@
 /*
- * ldisc.c - the line discipline.
- * Invariants: ldisc.h. Locking: the owner's.
+ * ldisc.c - the line discipline. Invariants: ldisc.h. Locking: the caller's.
  */
 #include "kernel/dev/ldisc.h"
 
@@ -35,7 +34,7 @@ ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *ar
 	l->t.c_cc[VMIN] = 1;
 }
 
-/* Is c that control character? 0 switches one off. */
+/* Is c the control character at `index`? One that is set to 0 is disabled. */
 static bool
 is_key(const struct ldisc *l, char c, unsigned index)
 {
@@ -54,7 +53,7 @@ is_control(char c)
 	return ((uint8_t)c < 0x20 && c != '\t') || c == 0x7f;
 }
 
-/* Control characters show as ^X. */
+/* Echoes a character; a control character as ^X. */
 static void
 echo(const struct ldisc *l, char c)
 {
@@ -70,7 +69,10 @@ echo(const struct ldisc *l, char c)
 		l->echo(l->arg, shown, 2);
 }
 
-/* A tab's width on the screen is not known here: the line is shown anew by the one who types. */
+/*
+ * Erases one column. The width of a tab on the screen is not known here: the user has to redraw the
+ * line.
+ */
 static void
 erase_one(struct ldisc *l)
 {
@@ -83,7 +85,7 @@ erase_one(struct ldisc *l)
 		l->echo(l->arg, "\b \b", 3);
 }
 
-/* The bytes of a UTF-8 character go together. */
+/* Erases all bytes of a UTF-8 character. */
 static void
 erase_char(struct ldisc *l)
 {
@@ -113,7 +115,10 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 		while (l->edit != l->committed)
 			erase_char(l);
 	} else if (is_key(l, c, VEOF) || c == '\n') {
-		/* A line always finds room for its end: the others leave one byte. */
+		/*
+		 * Other characters leave one byte free, so there is always room for the end of a
+		 * line.
+		 */
 		if (!store(l, c, 0))
 			return;
 		if (c == '\n')
@@ -159,7 +164,7 @@ ldisc_read(struct ldisc *l, char *buf, size_t n, bool *eof)
 		char c = *slot(l, l->read);
 
 		if (canonical && is_key(l, c, VEOF)) {
-			/* Ends what stands before it; alone it is the end of the file. */
+			/* ^D ends the text before it; alone, it is the end of the file. */
 			l->read++;
 			*eof = true;
 			break;

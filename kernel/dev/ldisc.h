@@ -2,12 +2,12 @@
  * ldisc.h - the line discipline: what a terminal does to characters between the line and the
  * reader.
  *
- * A pure state machine over one struct, without kernel: what it wants done it says by callbacks.
+ * A pure state machine over one struct, without kernel code: callbacks do the output.
  *
- * The buffer is a ring. Invariant: read <= committed <= edit <= read + LDISC_SIZE. Bytes up to
- * `committed` may be read; the rest is the line that is being typed. In canonical mode a line is
- * committed by newline or end of file, in raw mode each byte. Locking: the owner's, around every
- * call.
+ * The buffer is a ring. Invariant: read <= committed <= edit <= read + LDISC_SIZE. Bytes before
+ * `committed` may be read; the rest is the line that is being typed. In canonical mode a newline or
+ * end of file commits the line; in raw mode each byte is committed at once. Locking: the caller's,
+ * around every call.
  */
 #pragma once
 
@@ -22,33 +22,35 @@
 struct ldisc {
 	struct termios t;
 	uint64_t read, committed, edit;
-	uint64_t lost; /* characters that found the buffer full */
+	uint64_t lost; /* characters dropped because the buffer was full */
 	char buf[LDISC_SIZE];
 	/* Shows text on the terminal. */
 	void (*echo)(void *arg, const char *text, size_t n);
 	void *arg;
 };
 
-/* Canonical mode with echo and signals, erase DEL, kill ^U, eof ^D, intr ^C, quit ^\, susp ^Z. */
+/*
+ * Starts in canonical mode with echo and signals. Erase DEL, kill ^U, eof ^D, intr ^C, quit ^\,
+ * susp ^Z.
+ */
 void ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *arg);
 /*
- * A character arrives. Returns the signal that it means, else 0; *wake: a reader may have something
- * now.
+ * Handles a received character. Returns the signal that it causes, or 0. *wake: wake the readers.
  */
 int ldisc_input(struct ldisc *l, char c, bool *wake);
 /*
- * Takes what a read of at most n bytes gets: in canonical mode from one line. Returns how many;
- * *eof: an end of file stood there, so the read is over even with 0.
+ * Reads at most n bytes, in canonical mode from one line. Returns how many. *eof: an end of file
+ * was reached, so the read ends even with 0 bytes.
  */
 size_t ldisc_read(struct ldisc *l, char *buf, size_t n, bool *eof);
-/* Bytes committed and not read. */
+/* Bytes committed and not yet read. */
 size_t ldisc_ready(const struct ldisc *l);
-/* Forgets all input. */
+/* Drops all input. */
 void ldisc_flush(struct ldisc *l);
-/* New settings. What was typed so far becomes readable when canonical mode ends. */
+/* Changes the settings. When canonical mode ends, the unfinished line becomes readable. */
 void ldisc_set(struct ldisc *l, const struct termios *t);
 /*
- * Output processing: makes of at most *n bytes of text what goes to the line, at most size bytes,
- * and sets *n to the bytes used up. Returns bytes made.
+ * Output processing: converts at most *n bytes of text into at most size bytes for the line. Sets
+ * *n to the bytes consumed, and returns the bytes produced.
  */
 size_t ldisc_output(const struct ldisc *l, const char *text, size_t *n, char *out, size_t size);

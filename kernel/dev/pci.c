@@ -1,9 +1,9 @@
 /*
- * pci.c - a scan of the buses behind the host bridge that the port names (PCI Local Bus 3.0,
- * chapter 6; PCI Express Base 7.2.2, ECAM).
+ * pci.c - scans the PCI buses of the host bridge that the port names (PCI Local Bus 3.0, chapter 6;
+ * PCI Express Base 7.2.2, ECAM).
  *
- * Buses behind bridges are looked at where firmware has numbered them. Where it has not, and for a
- * machine that was started without firmware, there is the root bus. Boot, one CPU: no locks.
+ * Buses of bridges are scanned if firmware has numbered them. Otherwise, and on a machine started
+ * without firmware, only the root bus is scanned. Boot, one CPU: no locks.
  */
 #include "kernel/dev/pci.h"
 
@@ -34,7 +34,7 @@ enum { /* configuration registers, byte offsets */
 
 struct pci_host {
 	struct arch_pci_host md;
-	unsigned bus; /* the one that is mapped */
+	unsigned bus; /* the mapped bus */
 	volatile char *config;
 };
 
@@ -48,7 +48,10 @@ pci_reg(const struct pci_host *h, const struct pci_function *f, unsigned reg)
 	return (volatile uint32_t *)(h->config + (f->device << 15 | f->function << 12 | reg));
 }
 
-/* The port range of BAR 0, sized by writing ones (PCI Local Bus 3.0, 6.2.5.1); 0: it has none. */
+/*
+ * Size of the port range of BAR 0, found by writing ones (PCI Local Bus 3.0, 6.2.5.1). 0: BAR 0 is
+ * no port range.
+ */
 static uint32_t
 pci_io_size(const struct pci_host *h, const struct pci_function *f)
 {
@@ -69,7 +72,7 @@ pci_enable_16550(struct pci_host *h, const struct pci_function *f, uint16_t *por
 	volatile uint32_t *bar = pci_reg(h, f, PCI_BAR0), *command = pci_reg(h, f, PCI_COMMAND);
 	uint32_t size, at;
 
-	*command &= 0xffffu & ~PCI_COMMAND_IO; /* the upper half is status: zeros change nothing */
+	*command &= 0xffffu & ~PCI_COMMAND_IO; /* the upper half is status: zeroes change nothing */
 	size = pci_io_size(h, f);
 	if (size < 8) {
 		warnk("pci: %02x:%02x.%u: a 16550 without 8 I/O ports, not used\n", f->bus,
@@ -77,7 +80,7 @@ pci_enable_16550(struct pci_host *h, const struct pci_function *f, uint16_t *por
 		return false;
 	}
 	at = *bar & PCI_BAR_IO_MASK;
-	if (at == 0) { /* nobody gave it any; port 0 is nobody's */
+	if (at == 0) { /* not assigned by firmware: port 0 is never valid */
 		at = (h->md.io_first == 0 ? size : h->md.io_first + size - 1) & ~(size - 1);
 		if (at + size > h->md.io_first + h->md.io_size || at + size > 65536) {
 			warnk("pci: %02x:%02x.%u: no I/O ports left for a 16550\n", f->bus,
@@ -105,7 +108,10 @@ pci_map_bus(struct pci_host *h, unsigned bus)
 	return h->config != NULL;
 }
 
-/* Looks at one function. True: it is the one. A bridge's bus is noted in *buses. */
+/*
+ * Checks one function. True: it is the serial port, and enabled. If it is a bridge, adds its bus to
+ * buses.
+ */
 static bool
 pci_look(struct pci_host *h, const struct pci_function *f, uint64_t buses[4], uint16_t *port)
 {
@@ -148,7 +154,8 @@ bool
 pci_find_16550(uint16_t *port)
 {
 	struct pci_host h = {0};
-	uint64_t buses[4] = {0}; /* still to be looked at; a bridge's bus is above its own */
+	uint64_t buses[4] = {
+	    0}; /* bit n: scan bus n; a bridge's secondary bus has a higher number */
 
 	if (!arch_pci_host(&h.md))
 		return false;

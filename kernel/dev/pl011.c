@@ -1,8 +1,8 @@
 /*
  * pl011.c - the PrimeCell UART PL011 (Arm DDI 0183).
  *
- * Its reference clock is the board's, and so is the rate: what firmware or the emulator set stays.
- * Locking: the line's (uart.c).
+ * The rate depends on the board's reference clock, which is not known here: the rate that firmware
+ * or the emulator set is kept. Locking: the line's (uart.c).
  */
 #include "kernel/dev/uart.h"
 
@@ -11,7 +11,7 @@ enum { /* registers, byte offsets (3.2) */
        PL011_FR = 0x18,
        PL011_LCR_H = 0x2c,
        PL011_CR = 0x30,
-       PL011_IMSC = 0x38, /* interrupt mask: 1 lets through */
+       PL011_IMSC = 0x38, /* interrupt mask: 1 enables */
        PL011_MIS = 0x40,  /* masked interrupt status */
        PL011_ICR = 0x44,  /* interrupt clear */
        PL011_PERIPH_ID0 = 0xfe0,
@@ -26,7 +26,7 @@ enum { /* registers, byte offsets (3.2) */
 #define LCR_FIFO   (1u << 4)
 #define CR_ENABLE  (1u << 0 | 1u << 8 | 1u << 9) /* UART, transmitter, receiver */
 #define INT_RX     (1u << 4)
-#define INT_RT     (1u << 6) /* something received, and quiet since */
+#define INT_RT     (1u << 6) /* something was received, and nothing followed */
 #define INT_BREAK  (1u << 9)
 #define INT_ALL    0x7ffu
 #define FIFO_DEPTH 16 /* 32 from revision 3 on */
@@ -90,8 +90,8 @@ pl011_listen(struct uart *u)
 }
 
 /*
- * Reading what was received clears INT_RX and INT_RT (3.4.2, 3.4.4). Cleared here, they would not
- * come again for what the handler leaves in the FIFO.
+ * Reading the received characters clears INT_RX and INT_RT (3.4.2, 3.4.4). If this function cleared
+ * them, characters that the handler leaves in the FIFO would raise no interrupt.
  */
 static unsigned
 pl011_acknowledge(struct uart *u)

@@ -1,12 +1,12 @@
 /*
- * serial_dev.c - /dev/ttyS1: bytes to the second serial line, as they are.
+ * serial_dev.c - /dev/ttyS1: writes bytes unchanged to the second serial line.
  *
- * A writer waits, interruptibly and without bound, for a line that is full; with O_NONBLOCK it gets
- * -EAGAIN. While the kernel itself has the line (serial_take()), writers get -EBUSY: two streams of
- * bytes would mix.
+ * While the line is full, a writer sleeps until a signal; with O_NONBLOCK it gets -EAGAIN. While
+ * the kernel itself uses the line (serial_take()), writers get -EBUSY, since the two streams would
+ * mix.
  *
- * Locking: serial_lock around each piece, and around taking the line. Not while a writer waits for
- * the line, where no signal would reach the next writer.
+ * Locking: serial_lock, for each piece and for serial_take(). A writer that waits for the line does
+ * not hold it: the next writer could not be interrupted.
  */
 #include "kernel/dev/serial_dev.h"
 
@@ -29,7 +29,7 @@
 #define SERIAL_LINE 1
 
 static struct mutex serial_lock = MUTEX_INIT("ttyS1");
-static unsigned serial_taken; /* [serial_lock] how often the kernel has taken the line */
+static unsigned serial_taken; /* [serial_lock] serial_take() calls without serial_give() */
 
 struct uart *
 serial_take(void)
@@ -57,7 +57,7 @@ serial_open(struct file *f)
 	return f->priv != NULL ? 0 : -ENXIO;
 }
 
-/* Bytes of buf that went out; *error says why not all. */
+/* Sends bytes of buf. Returns how many; if not all, *error says why. */
 static size_t
 serial_send(const struct file *f, const char *buf, size_t n, int *error)
 {
@@ -97,7 +97,7 @@ serial_write(struct file *f, struct uio *u)
 		if (error == 0)
 			done += serial_send(f, buf, n, &error);
 		if (error == 0 && u->resid > 0 && proc_signal_pending())
-			error = -EINTR; /* a line that is never full lets no writer sleep */
+			error = -EINTR; /* on a fast line the writer never sleeps: check here */
 	}
 	CTR2(KTR_DEV, "serial write: bytes %lu error %d", done, -error);
 	return done > 0 ? (int64_t)done : error;
@@ -114,7 +114,7 @@ serial_dev_init(void)
 	};
 	int error;
 
-	uart_get(SERIAL_LINE); /* looked for now, while there is one thread */
+	uart_get(SERIAL_LINE); /* finds the line now, while there is one thread */
 	error = devfs_register("ttyS1", &ops, NULL);
 	if (error < 0)
 		warnk("serial: /dev/ttyS1: error %d\n", -error);

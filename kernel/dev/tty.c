@@ -3,8 +3,8 @@
  *
  * Locking: tty.lock, a spin lock, guards everything; input arrives in interrupts. It is not held
  * while bytes move to or from user memory, nor while a signal is sent. Writers exclude each other
- * only for a piece, in console.c: one that waits for a slow line must not keep the others where no
- * signal gets at them.
+ * for one piece at a time, in console.c. A writer that waits for a slow line holds no lock, since
+ * signals could not interrupt the others.
  */
 #include "kernel/dev/tty.h"
 
@@ -27,7 +27,7 @@
 #include "ktr/ktr.h"
 
 #define TTY_PIECE    256        /* bytes moved at once */
-#define TTY_RETRY_NS 1000000ull /* the line is full: FIFOs empty within 1.4 ms at 115200 baud */
+#define TTY_RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
 #define VTIME_NS     100000000ull
 
 #define TTY_BACKGROUND 1 /* the process that would read is not in the foreground */
@@ -36,10 +36,10 @@ static struct {
 	struct spinlock lock;
 	struct ldisc ldisc;
 	uint32_t fg_pgid; /* 0: none yet */
-	uint32_t fg_uid;  /* who chose it */
+	uint32_t fg_uid;  /* the user who chose it */
 } tty = {.lock = SPINLOCK_INIT("tty")};
 
-/* Echo, in whatever context the character came; under tty.lock. */
+/* Echoes text, in the context in which the character arrived. tty.lock held. */
 static void
 tty_echo(void *arg, const char *text, size_t n)
 {
@@ -81,7 +81,7 @@ tty_open(struct file *f)
 	return 0;
 }
 
-/* Is the current process in the foreground? Kernel threads are. tty.lock held. */
+/* Is the current process in the foreground? Kernel threads always are. tty.lock held. */
 static bool
 tty_foreground(void)
 {
@@ -91,8 +91,8 @@ tty_foreground(void)
 }
 
 /*
- * Waits until the current process is in the foreground, stopped by sig meanwhile. 0 it is; 1 it is
- * not, and holds sig off; -EIO it is not, and nobody would continue it.
+ * Waits until the current process is in the foreground; sig stops it until then. 0: it is. 1: it is
+ * not, and it ignores or blocks sig. -EIO: it is not, and nobody would continue it.
  */
 static int
 tty_await_foreground(int sig)
@@ -125,8 +125,8 @@ tty_may_change(void)
 }
 
 /*
- * Waits until a read of n bytes has what it wants (termios' VMIN and VTIME in raw mode). tty.lock
- * held. 0, TTY_BACKGROUND, or -errno.
+ * Waits until a read of n bytes can return (in raw mode by termios' VMIN and VTIME). tty.lock held.
+ * 0, TTY_BACKGROUND, or -errno.
  */
 static int
 tty_wait(const struct file *f, size_t n)
@@ -139,7 +139,7 @@ tty_wait(const struct file *f, size_t n)
 		const struct termios *t = &tty.ldisc.t;
 		bool raw = !(t->c_lflag & ICANON);
 
-		/* Each time: the foreground may have changed while we slept. */
+		/* Check each time: the foreground may have changed during the sleep. */
 		if (!tty_foreground())
 			return TTY_BACKGROUND;
 		size_t ready = ldisc_ready(&tty.ldisc);
@@ -150,7 +150,10 @@ tty_wait(const struct file *f, size_t n)
 		if (f->flags & O_NONBLOCK)
 			return ready > 0 ? 0 : -EAGAIN;
 		if (raw && t->c_cc[VTIME] > 0) {
-			/* VMIN 0: from the start of the read; else after each byte. */
+			/*
+			 * With VMIN 0 the time counts from the start of the read, otherwise from
+			 * each byte.
+			 */
 			if (ready != seen)
 				started = clock_ns();
 			seen = ready;
@@ -192,7 +195,7 @@ tty_read(struct file *f, struct uio *u)
 	return error < 0 ? error : (int64_t)got;
 }
 
-/* Sends all of it, sleeping while the line is full. 0, or -EINTR with *done bytes sent. */
+/* Sends all of text, and sleeps while the line is full. 0, or -EINTR with *done bytes sent. */
 static int
 tty_send(const char *text, size_t n, size_t *done)
 {
@@ -209,7 +212,9 @@ tty_send(const char *text, size_t n, size_t *done)
 	return error;
 }
 
-/* One piece of at most TTY_PIECE bytes. Bytes of text that went out whole; error set on a signal.
+/*
+ * Writes one piece of at most TTY_PIECE bytes. Returns how many bytes of text were sent completely.
+ * A signal sets *error.
  */
 static size_t
 tty_write_piece(const char *text, size_t n, int *error)
@@ -227,7 +232,8 @@ tty_write_piece(const char *text, size_t n, int *error)
 		if (*error == 0)
 			used += now;
 		else
-			used += sent < now ? sent : now; /* never more than the reader saw begin */
+			used +=
+			    sent < now ? sent : now; /* an estimate, never more than was begun */
 	}
 	return used;
 }
@@ -239,7 +245,7 @@ tty_write(struct file *f, struct uio *u)
 	size_t done = 0;
 	int error = 0;
 
-	/* Whoever holds SIGTTOU off may write. */
+	/* A process that ignores or blocks SIGTTOU may write. */
 	if (tty.ldisc.t.c_lflag & TOSTOP && tty_await_foreground(SIGTTOU) < 0)
 		return -EIO;
 	while (u->resid > 0 && error == 0) {
@@ -270,7 +276,7 @@ tty_set(unsigned request, uint64_t arg)
 		ldisc_flush(&tty.ldisc);
 	ldisc_set(&tty.ldisc, &t);
 	spin_unlock(&tty.lock);
-	wakeup(&tty); /* a reader waits under the old rules */
+	wakeup(&tty); /* a reader waits by the old settings */
 	CTR2(KTR_BUF, "tty set: lflag %#o iflag %#o", t.c_lflag, t.c_iflag);
 	return 0;
 }
@@ -293,7 +299,7 @@ tty_set_group(uint64_t arg)
 	tty.fg_pgid = (uint32_t)pgid;
 	tty.fg_uid = curproc()->uid;
 	spin_unlock(&tty.lock);
-	wakeup(&tty); /* a reader may be in the background now */
+	wakeup(&tty); /* a reader may now be in the background */
 	CTR1(KTR_BUF, "tty foreground: pgid %d", pgid);
 	return 0;
 }
@@ -313,7 +319,7 @@ tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 	case TCGETS:
 		return copy_out(arg, &t, sizeof(t));
 	case TCSETS:
-	case TCSETSW: /* output is never kept back, so there is nothing to wait for */
+	case TCSETSW: /* output is never buffered, so there is nothing to wait for */
 	case TCSETSF:
 		return tty_set(request, arg);
 	case TIOCGPGRP:

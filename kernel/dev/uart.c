@@ -1,7 +1,7 @@
 /*
- * uart.c - serial lines: which there are, and what is the same for every chip.
+ * uart.c - serial lines: which ones exist, and the code that all chips share.
  *
- * Locking: none here. Writers of a line exclude each other (console.c, devices.c); input is taken
+ * Locking: none here. Writers of a line exclude each other (console.c, serial_dev.c). Input is read
  * by the interrupt handler, or by the debugger while nothing else runs.
  */
 #include "kernel/dev/uart.h"
@@ -17,15 +17,15 @@
 #include "ktr/ktr.h"
 
 #define UART_LINES      2
-#define UART_SOME_SPINS 8  /* looks at the status, of about 1 µs */
-#define UART_IRQ_ROUNDS 16 /* a line that never stops must not hold the CPU */
+#define UART_SOME_SPINS 8  /* reads of the status, of about 1 µs each */
+#define UART_IRQ_ROUNDS 16 /* a line that never stops sending must not hold the CPU */
 #define UART_POLL_NS    10000000ull
 
 static struct uart uarts[UART_LINES];
 static bool uart_looked[UART_LINES];
 static struct callout uart_poller;
 
-/* Where line n is: the platform says, or the trace's is found on PCI. */
+/* Finds line n: where the port says, or for the trace's line a card on PCI. */
 static struct arch_uart
 uart_find(unsigned n)
 {
@@ -105,7 +105,7 @@ uart_poll(struct uart *u)
 	return u->chip->get(u);
 }
 
-/* False: it stopped before the line had nothing more. */
+/* Reads the received characters. False: it stopped before the chip was empty. */
 static bool
 uart_drain(struct uart *u)
 {
@@ -145,8 +145,10 @@ uart_listen(struct uart *u, void (*input)(void *, uint8_t, bool), void *arg, con
 
 	u->input = input;
 	u->arg = arg;
-	/* Ask again: the line is early, firmware's tables, which say where its interrupt goes, are
-	 * not. */
+	/*
+	 * Ask again: at the first call, the firmware's tables with the interrupt number were not
+	 * available.
+	 */
 	u->at.gsi = arch_uart((unsigned)(u - uarts)).gsi;
 	if (u->at.gsi != ARCH_NO_IRQ)
 		err = irq_register(u->at.gsi, uart_interrupt, u, name);

@@ -1,15 +1,15 @@
 /*
- * uart16550.c - the 16550 serial port behind eight I/O ports (National Semiconductor PC16550D data
- * sheet).
+ * uart16550.c - the 16550 serial port with its eight I/O ports (National Semiconductor PC16550D
+ * data sheet).
  *
- * The transmit FIFO is filled in one go whenever it is empty: the chip only tells "empty", not
- * "room". Locking: the line's (uart.c).
+ * The transmit FIFO is filled completely whenever it is empty, since the chip reports "empty" but
+ * not "room". Locking: the line's (uart.c).
  */
 #include "arch/irq.h"
 #include "arch/pio.h"
 #include "kernel/dev/uart.h"
 
-/* Register offsets, and the bits in use. */
+/* Register offsets, and the bits used. */
 enum {
 	UART_DATA = 0,
 	UART_IER = 1, /* interrupt enable */
@@ -27,7 +27,7 @@ enum {
 #define FCR_ON_CLEAR 0x07 /* enable, clear both FIFOs, interrupt with the first character */
 #define LCR_8N1      0x03
 #define LCR_DLAB     0x80
-#define MCR_READY    0x0b /* DTR, RTS, OUT2: the PC's gate for the interrupt line */
+#define MCR_READY    0x0b /* DTR, RTS, OUT2; OUT2 connects the interrupt line on PCs */
 #define MCR_LOOP     0x1b
 #define LSR_RECEIVED 0x01
 #define LSR_BREAK    0x10
@@ -45,7 +45,10 @@ uart_out(const struct uart *u, unsigned reg, uint8_t v)
 	arch_pio_out8((uint16_t)(u->at.port + reg), v);
 }
 
-/* An absent chip reads as all ones: the scratch register keeps nothing, and nothing loops back. */
+/*
+ * An absent chip reads as all ones: its scratch register stores nothing, and loopback returns
+ * nothing.
+ */
 static bool
 uart_detect(const struct uart *u)
 {
@@ -82,7 +85,9 @@ uart_16550_init(struct uart *u)
 	return true;
 }
 
-/* The chip tells of a BREAK once, to whoever reads the status: a writer keeps it for the reader. */
+/*
+ * The chip reports a BREAK once, to whoever reads the status. So a writer stores it for the reader.
+ */
 static uint8_t
 uart_status(struct uart *u)
 {
@@ -114,7 +119,7 @@ uart_16550_get(struct uart *u)
 	if (!received)
 		return -1;
 	c = uart_in(u, UART_DATA);
-	/* A BREAK arrives as a zero. */
+	/* A BREAK arrives as a zero byte. */
 	if (c == 0 && __atomic_exchange_n(&u->got_break, false, __ATOMIC_RELAXED))
 		return UART_BREAK;
 	return c;
@@ -123,7 +128,7 @@ uart_16550_get(struct uart *u)
 static void
 uart_16550_listen(struct uart *u)
 {
-	uart_out(u, UART_IER, 0); /* the interrupt line falls, so that it can rise */
+	uart_out(u, UART_IER, 0); /* the interrupt line falls here, so that it can rise again */
 	uart_out(u, UART_IER, IER_RECEIVED | IER_LINE);
 }
 

@@ -1,7 +1,7 @@
 /*
  * clock.c - time since boot, from the counter that all CPUs share.
  *
- * Locking: none. What is here is written once, by the boot CPU before others run.
+ * Locking: none. The boot CPU writes the variables once, before others run.
  */
 #include "kernel/lib/clock.h"
 
@@ -10,7 +10,7 @@
 #include "ktr/ktr.h"
 
 static uint64_t boot_ticks, hz;
-static uint64_t mult; /* ns per tick, 32 fraction bits */
+static uint64_t mult; /* ns per tick, with 32 fraction bits */
 
 void
 clock_note_boot(void)
@@ -30,7 +30,7 @@ clock_init(void)
 uint64_t
 clock_ticks_to_ns(uint64_t ticks)
 {
-	/* A counter read on another CPU may be a little older than the moment that we call boot. */
+	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
 	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32)
 				  : 0;
 }

@@ -3,17 +3,17 @@
 
 #include <stdint.h>
 
-/* Monotonic, agreed between CPUs; 0 at boot. */
+/* Nanoseconds since boot. Monotonic, and the same on all CPUs. */
 uint64_t clock_ns(void);
-/* Raw ticks of the architecture's counter (arch_clock_read()) as nanoseconds since boot. */
+/* Converts ticks of arch_clock_read() to nanoseconds since boot. */
 uint64_t clock_ticks_to_ns(uint64_t ticks);
-/* Spins; for hardware that needs a moment. */
+/* Busy-waits, for hardware that needs a moment. */
 void clock_delay_ns(uint64_t ns);
-/* Ticks a second, 0 before clock_init(); and the counter's value at clock_ns() == 0. */
+/* Ticks a second; 0 before clock_init(). And the counter's value at boot. */
 uint64_t clock_hz(void);
 uint64_t clock_boot_ticks(void);
 
-/* Time begins here: before the first event. Boot CPU. */
+/* Sets the start of time. Before the first event. Boot CPU. */
 void clock_note_boot(void);
-/* Finds out how fast the counter runs; before, clock_ns() means nothing. Boot CPU. */
+/* Measures the counter's rate; before this clock_ns() has no meaning. Boot CPU. */
 void clock_init(void);

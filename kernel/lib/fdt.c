@@ -1,9 +1,9 @@
 /*
  * fdt.c - nodes, names and properties of flattened device trees.
  *
- * Invariants: the structure block is read by take_token() only, which stays inside, and every token
- * is behind the one before; so any bytes end every walk. Values may lie: each use checks its
- * length. Locking: none; a tree is constant.
+ * Invariants: only take_token() reads the structure block. It stays inside the block, and each
+ * token lies after the one before. So every walk ends, whatever the bytes. A property's length may
+ * be wrong: each use checks it. Locking: none; a tree is constant.
  */
 #include "kernel/lib/fdt.h"
 
@@ -70,7 +70,9 @@ take_prop(const struct fdt *f, uint32_t at, struct token *t)
 	return true;
 }
 
-/* The token at or, behind NOPs, after `at`. False: the block ends, or that is no token. */
+/*
+ * Reads the token at `at`, or after the NOPs there. False: the block ends, or this is not a token.
+ */
 static bool
 take_token(const struct fdt *f, uint32_t at, struct token *t)
 {
@@ -100,7 +102,7 @@ take_token(const struct fdt *f, uint32_t at, struct token *t)
 	}
 }
 
-/* Is the structure block one root, soundly nested, with an end? There it ends. */
+/* Checks that the structure block is one correctly nested root with an end token. It ends there. */
 static bool
 check_structure(struct fdt *f)
 {
@@ -141,7 +143,7 @@ fdt_open(struct fdt *f, const void *blob, uint64_t max)
 	if (h[H_MAGIC] != FDT_MAGIC || h[H_VERSION] < FDT_VERSION ||
 	    h[H_LAST_COMPATIBLE] > FDT_VERSION)
 		return -EINVAL;
-	/* Nodes are ints. */
+	/* Node numbers are ints, so the size must fit into one. */
 	if (h[H_TOTALSIZE] < sizeof(h) || h[H_TOTALSIZE] > max || h[H_TOTALSIZE] > INT32_MAX)
 		return -EINVAL;
 	if (h[H_OFF_STRUCT] % 4 != 0 || h[H_OFF_STRUCT] > h[H_TOTALSIZE] ||
@@ -159,7 +161,7 @@ fdt_open(struct fdt *f, const void *blob, uint64_t max)
 	    .strings_at = h[H_OFF_STRINGS],
 	    .strings_end = h[H_OFF_STRINGS] + h[H_SIZE_STRINGS],
 	};
-	/* So every name within ends. */
+	/* Every name in the block now ends with NUL. */
 	while (f->strings_end > f->strings_at && f->blob[f->strings_end - 1] != '\0')
 		f->strings_end--;
 	return check_structure(f) ? 0 : -EINVAL;
@@ -342,7 +344,10 @@ fdt_phandle(const struct fdt *f, uint32_t phandle)
 	return node;
 }
 
-/* The child whose name begins with the n characters, and ends there or with a unit address. */
+/*
+ * The child whose name begins with these n characters, which end the name or precede a unit
+ * address.
+ */
 static int
 child_named(const struct fdt *f, int node, const char *name, size_t n)
 {
@@ -355,7 +360,7 @@ child_named(const struct fdt *f, int node, const char *name, size_t n)
 	return node;
 }
 
-/* Characters of the first component of path. */
+/* Length of the first component of path. */
 static size_t
 component(const char *path)
 {

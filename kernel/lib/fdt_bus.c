@@ -1,21 +1,21 @@
 /*
- * fdt_bus.c - what nodes of a device tree say by numbers of cells: addresses, interrupts,
- * reservations (Devicetree Specification 0.4, sections 2.3, 2.4 and 5.3).
+ * fdt_bus.c - addresses, interrupts and reservations of device trees: values whose size is given in
+ * cells (Devicetree Specification 0.4, sections 2.3, 2.4 and 5.3).
  *
- * Invariants: an entry is read only when the property holds it whole; loops end by a property's
+ * Invariants: an entry is read only if the property contains all of it. Loops end by a property's
  * length or the tree's depth. Locking: none; a tree is constant.
  */
 #include <stddef.h>
 
 #include "kernel/lib/fdt.h"
 
-#define NUMBER_CELLS  2 /* the most that a number has */
-#define ADDRESS_CELLS 2 /* where #address-cells and #size-cells are missing (2.3.5) */
+#define NUMBER_CELLS  2 /* of a number, at most */
+#define ADDRESS_CELLS 2 /* default without #address-cells (2.3.5) */
 #define SIZE_CELLS    1
-#define PCI_CELLS     3 /* a PCI bus's address: what space, and a number */
+#define PCI_CELLS     3 /* of an address on a PCI bus: address space and a number */
 #define BAD_CELLS     99
 
-/* A bus's `ranges`, and how they are laid out. */
+/* A bus's `ranges`, and the layout of its entries. */
 struct ranges {
 	const uint8_t *bytes;
 	unsigned count;
@@ -28,7 +28,7 @@ be32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* A number of 0 to 2 cells; *p moves behind it. */
+/* Reads a number of 0 to 2 cells and advances *p. */
 static uint64_t
 take_number(const uint8_t **p, unsigned cells)
 {
@@ -39,7 +39,7 @@ take_number(const uint8_t **p, unsigned cells)
 	return v;
 }
 
-/* A count of cells; BAD_CELLS when it is no number, or more than max. */
+/* The value of a property that counts cells. BAD_CELLS: not a number, or more than max. */
 static unsigned
 cells_of(const struct fdt *f, int node, const char *name, unsigned missing, unsigned max)
 {
@@ -62,7 +62,7 @@ wraps(uint64_t address, uint64_t size)
 	return size != 0 && address > UINT64_MAX - (size - 1);
 }
 
-/* False: none, or not laid out as this reads them. */
+/* False: no `ranges`, or a layout that is not supported. */
 static bool
 ranges_open(const struct fdt *f, int bus, struct ranges *r)
 {
@@ -80,7 +80,7 @@ ranges_open(const struct fdt *f, int bus, struct ranges *r)
 	return len % entry == 0;
 }
 
-/* Entry i < count, the parent's address as it stands there. */
+/* Reads entry i < count; the parent's address is not translated. */
 static void
 ranges_read(const struct ranges *r, unsigned i, struct fdt_range *out)
 {
@@ -93,7 +93,10 @@ ranges_read(const struct ranges *r, unsigned i, struct fdt_range *out)
 	out->size = take_number(&p, r->size_cells);
 }
 
-/* From a bus to its parent. False: not one range has it whole. */
+/*
+ * Translates an address from a bus to its parent. False: no range contains all of [address, address
+ * + size).
+ */
 static bool
 through_bus(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 {
@@ -114,10 +117,10 @@ through_bus(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 		*address = e.parent + offset;
 		return true;
 	}
-	return r.count == 0; /* the same addresses (2.3.8) */
+	return r.count == 0; /* an empty `ranges`: the addresses are the same (2.3.8) */
 }
 
-/* From a bus to the CPU. */
+/* Translates an address from a bus to the CPU. */
 static bool
 translate(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 {
@@ -168,7 +171,7 @@ fdt_range(const struct fdt *f, int node, unsigned i, struct fdt_range *range)
 	return true;
 }
 
-/* Cells of an interrupt of this controller; 0: none, or more than there is room for. */
+/* Cells of an interrupt of this controller. 0: not known, or too many. */
 static unsigned
 interrupt_cells(const struct fdt *f, int controller)
 {
@@ -177,7 +180,7 @@ interrupt_cells(const struct fdt *f, int controller)
 	return n != BAD_CELLS ? n : 0;
 }
 
-/* The nearest interrupt parent above that counts cells (2.4.1). */
+/* The nearest interrupt parent above that has #interrupt-cells (2.4.1). */
 static int
 interrupt_parent(const struct fdt *f, int node)
 {
@@ -192,7 +195,10 @@ interrupt_parent(const struct fdt *f, int node)
 	return -1;
 }
 
-/* Entry i of interrupts-extended: each is a phandle and as many cells as that controller counts. */
+/*
+ * Entry i of interrupts-extended. An entry is a phandle and as many cells as its controller asks
+ * for.
+ */
 static const uint8_t *
 extended_entry(const struct fdt *f, const uint8_t *p, uint32_t len, unsigned i, int *controller)
 {

@@ -1,16 +1,16 @@
 /*
- * hook.h - how a lower floor of the kernel calls the floors above it without knowing them.
+ * hook.h - how a lower layer of the kernel calls layers above it without including their headers.
  *
- * A file that wants to be called puts a function into a list, which is a linker section; the file
- * that owns the list runs through it. Nothing is registered at run time, so a list is complete from
- * the first instruction on, and needs no lock.
+ * A file that wants to be called puts a function into a list, which is a linker section. The file
+ * that owns the list calls all its functions. Nothing is registered at run time: a list is complete
+ * from the first instruction on, and needs no lock.
  *
- *   HOOK(clock_tick, watchdog_tick);        in the file above
+ * HOOK(clock_tick, watchdog_tick);        in the upper file
  *
- *   HOOK_LIST(clock_tick);                  in the file that owns the list
+ * HOOK_LIST(clock_tick);                  in the file that owns the list
  *   HOOK_RUN(clock_tick);
  *
- * The lists are in kernel/sections.ld; the header of a list's owner says when it is run.
+ * kernel/sections.ld names the lists; the header of a list's owner says when it runs.
  */
 #pragma once
 

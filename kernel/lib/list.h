@@ -1,5 +1,4 @@
-/* list.h - the kernel's one list: circular, doubly linked, intrusive. The caller brings the lock.
- */
+/* list.h - the kernel's list: circular, doubly linked, intrusive. Locking: the caller's. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,7 +48,7 @@ list_append(struct list *l, struct list *e)
 	list_insert_after(l->prev, e);
 }
 
-/* Removes e and leaves it a valid empty list, so that removing twice is harmless. */
+/* Removes e and makes it an empty list, so that removing it again is harmless. */
 static inline void
 list_remove(struct list *e)
 {

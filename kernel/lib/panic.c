@@ -1,5 +1,5 @@
 /*
- * panic.c - the way from any floor up to the debugger.
+ * panic.c - lets any layer reach the debugger, which is above.
  * Locking: none; the functions are registered once, before other CPUs run.
  */
 #include "kernel/lib/panic.h"

@@ -1,6 +1,6 @@
 /*
- * panic.h - what a kernel does that finds itself wrong: it calls the debugger, which is far above,
- * through the functions that the debugger has registered.
+ * panic.h - stops a kernel that has found an error in itself. The debugger, a layer above,
+ * registers the functions that do it.
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 
 #include "kernel/lib/printf.h"
 
-#define PANIC_STATUS 101 /* of a machine that a panic powers off */
+#define PANIC_STATUS 101 /* exit status of a machine that a panic powers off */
 
 /*
  * Stops the machine: records the message, stops the other CPUs, and enters the debugger, or reports
- * and powers off with PANIC_STATUS. Any context. Put the values into the message.
+ * and powers off with PANIC_STATUS. The message should contain the values. Any context.
  */
 _Noreturn void panic(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
@@ -23,16 +23,15 @@ _Noreturn void panic(const char *fmt, ...) PRINTF_LIKE(1, 2);
 			panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #c); \
 	} while (0)
 
-/* Enters the debugger and returns when the operator continues. why is read-only data. Any context.
- */
+/* Enters the debugger. Returns when the operator continues. why is read-only data. Any context. */
 void panic_ask(const char *why);
 
 struct panic_ops {
-	/* A panic at pc, whose frame is fp and sp. Does not return. */
+	/* A panic at pc, in the frame fp and sp. Does not return. */
 	void (*stop)(uintptr_t pc, uintptr_t fp, uintptr_t sp, const char *fmt, va_list ap);
 	/* As panic_ask(). */
 	void (*ask)(const char *why);
 };
 
-/* Who answers from now on. Before, a panic prints its message and powers off. Boot, once. */
+/* Registers the functions. Before this, a panic prints its message and powers off. Boot, once. */
 void panic_register(const struct panic_ops *ops);

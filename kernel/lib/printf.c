@@ -1,10 +1,10 @@
 /*
  * printf.c - kernel output: the message buffer (dmesg) and the console.
  *
- * The message buffer is a ring that keeps the newest text. A writer claims room by one atomic
- * addition, and then copies. So any context may write at any time, also an NMI that interrupts a
- * writer. A reader may find, in a piece that is just being written, the text that stood there
- * before. Locking: none here; the console has its own.
+ * The message buffer is a ring that keeps the newest text. A writer reserves room with one atomic
+ * addition, then copies. So any context may write at any time, also an NMI that interrupts a
+ * writer. While a piece is being copied, a reader may still find older text in its place. Locking:
+ * none here; the console has its own.
  */
 #include "kernel/lib/printf.h"
 
@@ -17,13 +17,13 @@
 #include "kernel/lib/sysctl.h"
 
 #define MSGBUF_SIZE  65536u /* a power of two */
-#define PRINTK_PIECE 192    /* what goes out at once: a line stays whole up to this */
+#define PRINTK_PIECE 192    /* bytes written at once; a line up to this length is not split */
 
 static char msgbuf[MSGBUF_SIZE];
-static uint64_t msgbuf_head;  /* atomic: bytes ever claimed */
+static uint64_t msgbuf_head;  /* atomic: bytes reserved since the boot */
 static bool msgbuf_line_open; /* atomic: the last piece did not end its line */
 static int printk_quiet;      /* kern.quiet */
-static bool (*printk_console)(const char *text, size_t n); /* NULL: there is none yet */
+static bool (*printk_console)(const char *text, size_t n); /* NULL: not set yet */
 
 struct printk_out {
 	bool console;
@@ -38,7 +38,7 @@ msgbuf_copy(uint64_t at, const char *text, size_t n)
 		msgbuf[(at + i) % MSGBUF_SIZE] = text[i];
 }
 
-/* Appends a line, or a piece of one; the first piece gets the time. */
+/* Appends a line or a part of one. The first part gets the time. */
 static void
 msgbuf_append(const char *text, size_t n)
 {
@@ -130,7 +130,7 @@ msgbuf_get(const struct sysctl *s, struct sbuf *out)
 	uint64_t head = __atomic_load_n(&msgbuf_head, __ATOMIC_RELAXED), at = 0;
 
 	if (head > MSGBUF_SIZE) {
-		/* The oldest line has lost its beginning: start after it. */
+		/* The beginning of the oldest line is overwritten: start after that line. */
 		at = head - MSGBUF_SIZE;
 		while (at < head && msgbuf[at % MSGBUF_SIZE] != '\n')
 			at++;
@@ -148,4 +148,4 @@ msgbuf_get(const struct sysctl *s, struct sbuf *out)
 
 SYSCTL_TEXT(kern_msgbuf, "kern.msgbuf", 0, msgbuf_get, NULL, "the kernel's messages, oldest first");
 SYSCTL_INT(kern_quiet, "kern.quiet", SYSCTL_WR | SYSCTL_TUN, &printk_quiet, 0, 1,
-	   "1: messages that are no warnings stay off the console");
+	   "1: only warnings go to the console");

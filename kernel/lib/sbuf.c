@@ -1,6 +1,6 @@
 /*
  * sbuf.c - text appended to a buffer of fixed size.
- * Invariant: buf[sbuf_stored(s)] is NUL whenever size > 0. Locking: the owner's.
+ * Invariant: buf[sbuf_stored(s)] is NUL whenever size > 0. Locking: the caller's.
  */
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -19,7 +19,7 @@ sbuf_write(struct sbuf *s, const void *data, size_t n)
 	size_t at = sbuf_stored(s), room = s->size > 0 ? s->size - 1 - at : 0;
 	size_t keep = n < room ? n : room;
 
-	/* What was cut once stays the end: a later, shorter piece must not follow the hole. */
+	/* After the first cut nothing more is stored: the text must not have a gap. */
 	if (s->len == at && keep > 0) {
 		memcpy(s->buf + at, data, keep);
 		s->buf[at + keep] = '\0';

@@ -1,8 +1,8 @@
 /*
- * sbuf.h - text appended to a buffer of fixed size; what does not fit is cut, but counted.
+ * sbuf.h - text appended to a buffer of fixed size. What does not fit is cut, but counted.
  *
- * The length that the whole text has is known at the end, so that a caller can come again with
- * room. Locking: the owner's. Any context.
+ * So the length of the whole text is known at the end, and the caller can try again with a larger
+ * buffer. Locking: the caller's. Any context.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct sbuf {
 	size_t len;  /* bytes appended so far, stored or not, without NUL */
 };
 
-/* buf gets the empty string at once; it is NUL-terminated after every call, if size > 0. */
+/* Starts with the empty string. If size > 0, buf is NUL-terminated after every call. */
 void sbuf_init(struct sbuf *s, char *buf, size_t size);
 void sbuf_putc(struct sbuf *s, char c);
 void sbuf_puts(struct sbuf *s, const char *text);
@@ -26,7 +26,7 @@ void sbuf_write(struct sbuf *s, const void *data, size_t n);
 void sbuf_printf(struct sbuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sbuf_vprintf(struct sbuf *s, const char *fmt, va_list ap);
 
-/* Bytes that are stored, without NUL. */
+/* Bytes stored, without NUL. */
 static inline size_t
 sbuf_stored(const struct sbuf *s)
 {

@@ -1,5 +1,5 @@
 /*
- * shutdown.c - the end of the machine in good order.
+ * shutdown.c - orderly power-off and reboot.
  * Locking: none; one thread ends the machine.
  */
 #include "kernel/lib/shutdown.h"

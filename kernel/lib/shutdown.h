@@ -1,7 +1,7 @@
 /*
- * shutdown.h - ending the machine in good order.
+ * shutdown.h - orderly power-off and reboot.
  *
- * HOOK(shutdown, fn): fn is called before; it may wait, for a bounded time. Thread context.
+ * HOOK(shutdown, fn): fn is called first, and may wait for a bounded time. Thread context.
  */
 #pragma once
 

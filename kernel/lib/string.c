@@ -1,18 +1,18 @@
 /*
  * string.c - the freestanding subset of the C string functions.
  *
- * The copies go word by word: without vector registers that is what is left. The compiler calls
- * these functions for structure copies too, so they depend on nothing and work from the first
- * instruction. Locking: none.
+ * The copies work on words, since the kernel does not use vector registers. The compiler calls
+ * these functions for structure copies too, so they must work from the first instruction on and use
+ * nothing else. Locking: none.
  */
 #include "kernel/lib/string.h"
 
 #include <stdint.h>
 
-/* Or the compiler would see what the loops do, and call memcpy from inside memcpy. */
+/* Otherwise the compiler would turn the loop in memcpy into a call of memcpy. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 
-/* May stand at any address (both ports allow it) and may alias anything. */
+/* A word at any address (both ports allow that) that may alias anything. */
 struct word {
 	uint64_t v;
 } __attribute__((packed, may_alias));
@@ -23,7 +23,7 @@ struct word {
 static void
 copy_forward(char *d, const char *s, size_t n)
 {
-	/* Loads before stores: an overlapping move whose words overlap stays right. */
+	/* All loads come before the stores, so that overlapping moves are right. */
 	for (; n >= 32; n -= 32, d += 32, s += 32) {
 		uint64_t a = CWORD(s), b = CWORD(s + 8), c = CWORD(s + 16), e = CWORD(s + 24);
 

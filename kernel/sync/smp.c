@@ -1,10 +1,10 @@
 /*
- * smp.c - work that all CPUs do.
+ * smp.c - calls that all CPUs execute.
  *
- * One call is in progress at a time; its turn is waited for with interrupts on, so that two callers
+ * One call is in progress at a time. A caller waits for its turn with interrupts on, so two callers
  * never block each other.
  *
- * Locking: call_busy guards `call`; each CPU acknowledges by its pcpu's call_done.
+ * Locking: call_busy guards `call`. Each CPU acknowledges in call_done of its pcpu.
  */
 #include "kernel/sync/smp.h"
 
@@ -33,16 +33,18 @@ static struct {
 	void (*fn)(void *);
 	void *arg;
 	uint64_t generation; /* release: pairs with the acquire in run_call() */
-	uint64_t released;   /* CPUs that wait in a call up to this one may go on; atomic */
+	uint64_t released;   /* atomic: CPUs waiting in a call up to this generation may continue */
 } call;
 
 static bool call_busy; /* atomic */
 
-#define CALL_AGAIN_NS 100000000ull /* an answer that is due comes sooner */
+#define CALL_AGAIN_NS 100000000ull /* if an answer takes longer, ask again */
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
-/* Waits in the interrupt handler until it is released. Events of NMIs are refused meanwhile. */
+/*
+ * Waits in the interrupt handler until the call is released. Events of NMIs are refused meanwhile.
+ */
 static void
 wait_released(uint64_t g)
 {
@@ -61,7 +63,7 @@ run_call(void)
 {
 	struct pcpu *pc = this_pcpu();
 	uint64_t g = __atomic_load_n(&call.generation, __ATOMIC_ACQUIRE);
-	enum call_mode mode = call.mode; /* once answered, the next call may overwrite it */
+	enum call_mode mode = call.mode; /* copy it: after the answer the next call may change it */
 
 	if (pc->call_done == g)
 		return;
@@ -92,8 +94,8 @@ smp_online(unsigned n)
 }
 
 /*
- * Waits for a CPU's answer. Asks it again when the answer does not come: an interrupt that was lost
- * must not stop the machine. One too many does no harm.
+ * Waits for a CPU's answer. If it does not come, sends the interrupt again: a lost one must not
+ * hang the machine, and a second one is harmless.
  */
 static void
 wait_for(unsigned n, uint64_t g)
@@ -109,12 +111,12 @@ wait_for(unsigned n, uint64_t g)
 	}
 }
 
-/* Posts the call and waits until every other CPU has answered. Interrupts off, call_busy ours. */
+/* Starts the call and waits until every other CPU has answered. Interrupts off; call_busy held. */
 static void
 post(enum call_mode mode, void (*fn)(void *), void *arg)
 {
 	uint64_t g = call.generation + 1;
-	uint64_t asked = 0; /* bit n: CPU n; one that comes up meanwhile takes no part */
+	uint64_t asked = 0; /* bit n: CPU n was asked; CPUs that join later take no part */
 
 	call.mode = mode;
 	call.fn = fn;
@@ -140,7 +142,9 @@ begin(void)
 			panic("smp call with %u spin locks held", this_pcpu()->locks);
 		if (!__atomic_exchange_n(&call_busy, true, __ATOMIC_ACQUIRE))
 			return;
-		/* Interrupts are on between two tries: the one before us needs our answer. */
+		/*
+		 * Interrupts are on between attempts, since the call in progress needs our answer.
+		 */
 		irq_pop();
 		arch_relax();
 	}
@@ -180,7 +184,7 @@ smp_stop_run(void (*fn)(void *), void *arg)
 void
 entry_sync_cpus(void)
 {
-	smp_call_all(NULL, NULL); /* the return from the interrupt serialises */
+	smp_call_all(NULL, NULL); /* the return from the interrupt serialises the CPU */
 }
 
 void
@@ -188,5 +192,5 @@ smp_ipi(unsigned ipi)
 {
 	if (ipi == IPI_CALL)
 		run_call();
-	/* IPI_RESCHED: entry_interrupt() looks at resched. */
+	/* IPI_RESCHED: entry_interrupt() checks resched. */
 }

@@ -1,5 +1,5 @@
 /*
- * spinlock.c - the lock word is taken by compare-and-swap from -1 to the CPU's number.
+ * spinlock.c - spin locks: a compare-and-swap changes the lock word from -1 to the CPU's number.
  */
 #include "kernel/sync/spinlock.h"
 
@@ -71,7 +71,7 @@ take(struct spinlock *l)
 static __attribute__((noinline)) void
 spin_contended(struct spinlock *l)
 {
-	uint32_t tid = ktr_port_tid(); /* 0: there are no threads yet */
+	uint32_t tid = ktr_port_tid(); /* 0: no threads yet */
 	int32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
 
 	if (owner == (int32_t)arch_cpu())
@@ -83,7 +83,10 @@ spin_contended(struct spinlock *l)
 			   l->name);
 	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, owner);
 	do {
-		/* Only look until it is free: a failed swap takes the cache line from its owner. */
+		/*
+		 * Only read until it is free: a failed swap would take the cache line from the
+		 * owner.
+		 */
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
 	} while (!take(l));
@@ -112,7 +115,7 @@ spin_trylock(struct spinlock *l)
 	return true;
 }
 
-/* The newest held lock goes where an older one is released. */
+/* Removes l from the list of held locks; the last of the list takes its place. */
 static void
 forget(struct pcpu *pc, const struct spinlock *l)
 {

@@ -1,12 +1,12 @@
 /*
- * spinlock.h - spin locks that know their owner: the lock word is the owner's number.
+ * spinlock.h - spin locks that know their owner: the lock word is the number of the owner's CPU.
  *
- * Not fair on purpose: a lock that is handed over in the order of arrival stands still whenever a
- * virtual CPU in the queue is not running, and virtual CPUs are where this kernel lives.
+ * They are unfair on purpose. A fair lock is handed over in order of arrival, so it stops whenever
+ * the next virtual CPU in line is not running; and this kernel runs on virtual CPUs.
  *
- * A holder runs with interrupts off on its CPU, so it is neither preempted nor migrated, and must
- * not sleep. Locks nest; interrupts come back on with the last unlock, if they were on before the
- * first. Taking a lock that this CPU holds already is a panic. Trace: class LOCK: acquire, spinning
+ * A holder runs with interrupts off, so it is neither preempted nor moved to another CPU, and it
+ * must not sleep. Locks nest. The last unlock turns interrupts back on if they were on before the
+ * first lock. Taking a lock twice on a CPU panics. Trace: class LOCK: acquire, spinning
  * (contended), release, with the lock's name.
  */
 #pragma once
@@ -16,7 +16,7 @@
 
 struct spinlock {
 	int32_t owner;    /* CPU that holds it, -1 none; atomic */
-	const char *name; /* read-only data: traced by %s */
+	const char *name; /* read-only data, recorded by %s */
 };
 
 #define SPINLOCK_INIT(n)                 \
@@ -26,18 +26,18 @@ struct spinlock {
 
 void spin_init(struct spinlock *l, const char *name);
 void spin_lock(struct spinlock *l);
-/* True when taken. Never waits. */
+/* Never waits. True: taken. */
 bool spin_trylock(struct spinlock *l);
 void spin_unlock(struct spinlock *l);
-/* Does this CPU hold it? */
+/* Does this CPU hold the lock? */
 bool spin_held(const struct spinlock *l);
 
 /*
- * Lets go of all locks that this CPU took after the first `keep`: for the debugger, when a command
- * is left in the middle. Interrupts off.
+ * Releases all locks that this CPU took after the first `keep`. For the debugger, when it abandons
+ * a command. Interrupts off.
  */
 void spin_abandon(unsigned keep);
 
-/* The same nesting without a lock: interrupts are off from the first push to the last pop. */
+/* Nest like locks: interrupts are off from the first push to the last pop. */
 void irq_push(void);
 void irq_pop(void);

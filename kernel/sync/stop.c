@@ -1,8 +1,8 @@
 /*
- * stop.c - stopping the machine by an interrupt that nothing masks.
+ * stop.c - stops the machine by a non-maskable interrupt.
  *
- * Locking: stop.owner is the lock: it is taken by compare-and-swap. The other fields of `stop`, and
- * stop_wanted, are written by the owner; a test may stop the others without claiming the machine.
+ * Locking: stop.owner is the lock, taken by compare-and-swap. The owner writes the other fields of
+ * `stop`, and stop_wanted. A test may stop the others without claiming the machine.
  */
 #include "kernel/sync/stop.h"
 
@@ -18,7 +18,7 @@
 
 struct stop stop = {.owner = STOP_NOBODY};
 
-static bool stop_wanted; /* atomic: whoever gets an NMI stands while it is true */
+static bool stop_wanted; /* atomic: while true, a CPU that gets an NMI stops */
 
 bool
 stop_active(void)
@@ -31,7 +31,7 @@ stop_inside(void)
 {
 	bool on = arch_irq_enabled(), inside;
 
-	arch_irq_disable(); /* else this might be another CPU by the time arch_cpu() is compared */
+	arch_irq_disable(); /* stay on this CPU during the comparison */
 	inside = __atomic_load_n(&stop.owner, __ATOMIC_RELAXED) == (int)arch_cpu();
 	if (on)
 		arch_irq_enable();
@@ -58,7 +58,10 @@ stop_claim(struct arch_trapframe *tf)
 	while (!__atomic_compare_exchange_n(&stop.owner, &none, (int)arch_cpu(), false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		none = STOP_NOBODY;
-		/* In an NMI handler no other NMI comes: then the owner cannot reach us. */
+		/*
+		 * No other NMI comes inside an NMI handler, so the owner could not stop us: do it
+		 * here.
+		 */
 		if (tf == NULL || !stop_here(tf))
 			arch_relax();
 	}
@@ -67,7 +70,7 @@ stop_claim(struct arch_trapframe *tf)
 void
 stop_release(void)
 {
-	/* First: a CPU that goes on must not find the machine claimed. */
+	/* first: a CPU that resumes must find the machine free */
 	__atomic_store_n(&stop.owner, STOP_NOBODY, __ATOMIC_RELEASE);
 	if (ncpus > 1)
 		stop_resume_others();

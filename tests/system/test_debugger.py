@@ -148,7 +148,7 @@ def panic_interactive():
         c.expect("panic: requested by debug.kdb.panic")
         c.expect(DB)
         check_match("not possible after a panic", db(c, "continue"), "continue")
-        check_match("panic: asked for", db(c, "show ktr/a -n 50"), "show ktr")
+        check_match("panic: requested", db(c, "show ktr/a -n 50"), "show ktr")
         c.sendline("poweroff")
         check_eq(ended(c), 101, "exit status")
     status, out, err = ktrdump("-i", trace)
@@ -162,7 +162,7 @@ def panic_batch():
     check_match(r"^panic: requested by debug\.kdb\.panic$", r.out, "console")
     check_match(r"^#\d+ +0x[0-9a-f]+ sys_sysctl\+", r.out, "backtrace")
     check_match(r"^last \d+ events:$", r.out, "events")
-    check(any(e["text"].startswith("panic: asked for") for e in r.events), "no panic event in the trace")
+    check(any(e["text"].startswith("panic: requested") for e in r.events), "no panic event in the trace")
     check_eq(sum(e["text"].startswith("fork: ") for e in r.events) >= 3, True, "forks in the trace")
 
 

@@ -156,7 +156,7 @@ def panic_action():
         check_eq(ended(c), 101, "exit status")
     with guest("--set", "debug.panic.action=reboot", smp=2, deadline=()) as c:
         c.sendline("sysctl debug.kdb.panic=1")
-        c.expect("panic: asked for")
+        c.expect("panic: requested")
         c.expect_exact("Kestrel, ")
         c.expect_exact(PROMPT)
         c.sendline("poweroff 5")
@@ -175,7 +175,7 @@ def panic_action():
 def panic_dump():
     for smp in (1, 4):
         r = boot("load fork -n 5 -j 4\nsysctl debug.kdb.panic=1\n", smp=smp, mask="PROC,SCHED").expect(101)
-        report = r.out[r.out.index("panic: asked for"):].replace("\r", "")
+        report = r.out[r.out.index("panic: requested"):].replace("\r", "")
         for cpu in range(smp):
             check_match(rf"^cpu {cpu}, thread ", report, "report")
         n = int(check_match(r"^last (\d+) events:$", report, "report")[1])
