@@ -124,28 +124,64 @@ word_next(const char **text, const char *separators)
 	return (struct word){start, (size_t)(end - start)};
 }
 
-int
-ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen)
+/* The classes of one word. False: it is none that we know. */
+static bool
+word_classes(struct word w, uint64_t *classes)
 {
-	uint64_t sum = 0;
-	for (;; text++) {
-		uint64_t value;
+	struct word name = word_without_prefix(w);
+	const struct ktr_class *class = class_find(name);
+	if (class != NULL)
+		*classes = class->bit;
+	else if (word_is(name, "ALL"))
+		*classes = KTR_ALL;
+	else if (word_is(name, "NONE"))
+		*classes = 0;
+	else
+		return word_number(w, classes);
+	return true;
+}
+
+int
+ktr_mask_parse_change(const char *text, uint64_t *on, uint64_t *off, char *err, size_t errlen)
+{
+	uint64_t set = 0, clear = 0;
+	bool change = false;
+	for (bool first = true;; first = false, text++) {
+		uint64_t classes;
 		struct word w = word_next(&text, ",|");
-		struct word name = word_without_prefix(w);
-		const struct ktr_class *class = class_find(name);
-		if (class != NULL)
-			sum |= class->bit;
-		else if (word_is(name, "ALL"))
-			sum |= KTR_ALL;
-		else if (word_number(w, &value))
-			sum |= value;
-		else if (!word_is(name, "NONE"))
+		char sign = w.len > 1 && (w.text[0] == '+' || w.text[0] == '-') ? w.text[0] : '\0';
+		if (sign != '\0')
+			w = (struct word){w.text + 1, w.len - 1};
+		if (!word_classes(w, &classes))
 			return mask_error(w, err, errlen);
+		if (first)
+			change = sign != '\0';
+		set = sign == '-' ? set & ~classes : set | classes;
+		clear = sign == '-' ? clear | classes : clear & ~classes;
 		if (*text == '\0')
 			break;
 	}
-	*mask = sum;
+	*on = set;
+	*off = change ? clear : ~set;
 	return 0;
+}
+
+int
+ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen)
+{
+	uint64_t on, off;
+	int error = ktr_mask_parse_change(text, &on, &off, err, errlen);
+	if (error == 0 && on != ~off) {
+		if (err != NULL)
+			fmt_snprintf(err, errlen,
+				     "\"%.40s\" changes a mask, and there is none; expected names "
+				     "such as SCHED,PROC, a number, ALL or NONE",
+				     text);
+		return -EINVAL_;
+	}
+	if (error == 0)
+		*mask = on;
+	return error;
 }
 
 /* A buffer that is filled piece by piece, as snprintf would. */

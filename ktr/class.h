@@ -32,14 +32,23 @@ extern const unsigned ktr_class_count;
 
 /**
  * Parses a mask: class names separated by ',' or '|' (spaces allowed), each with or without "KTR_",
- * in either case; numbers in decimal or 0x form; ALL and NONE. An empty text is an error, NONE is
- * 0.
+ * in either case; numbers in decimal or 0x form; ALL and NONE. A word after the first may begin
+ * with
+ * -, which takes its classes away again. An empty text is an error, NONE is 0.
  *
  * @mask is set only on success. @err (may be NULL) receives one sentence that says what was found
  * and what was expected, for example `no class "SCHD"; did you mean SCHED?`. Returns 0, or -EINVAL
  * (-22).
  */
 int ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen);
+
+/**
+ * Parses a change of a mask: words as above, each of which may begin with + or -. If the first one
+ * does, *on and *off are the classes to switch on and off, and others stay ("+LOCK,-CALLOUT").
+ * Otherwise the text says all of the mask, and *off is what *on is not ("ALL,-CALLOUT"). The last
+ * word about a class counts. Same errors as ktr_mask_parse(); both are set only on success.
+ */
+int ktr_mask_parse_change(const char *text, uint64_t *on, uint64_t *off, char *err, size_t errlen);
 
 /**
  * Prints @mask as names separated by ',', bits without a name as one 0x number, "NONE" when it is

@@ -1,8 +1,9 @@
 /*
  * control.c - which sites are on, and why: the class mask, owners, CPU mask and console printing.
  *
- * Invariant, outside of the control lock: site->on == (site->owners != 0), and so is each of its
- * patch records; bit 0 of owners says that the mask has one of the site's classes.
+ * Invariants, outside of the control lock: site->on == (site->owners != 0), and so is each of its
+ * patch records. Bit 0 of owners (the mask's) is set only if the mask has one of the site's
+ * classes; it may be clear nevertheless: the site was switched off by name.
  *
  * Locking: everything that changes holds the control lock.
  */
@@ -88,23 +89,32 @@ site_own(struct ktr_site *site, unsigned owner, bool on)
 		site->owners &= ~(1u << owner);
 }
 
+/* The mask's sites follow; sites_apply() is the caller's. */
 static void
-mask_set_locked(uint64_t mask)
+mask_change_locked(uint64_t on, uint64_t off)
 {
+	uint64_t mask = (ktr_mask & ~off) | on;
 	__atomic_store_n(&ktr_mask, mask, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < ktr_site_count(); i++) {
 		struct ktr_site *site = &__start_ktr_sites[i];
-		site_own(site, KTR_OWNER_MASK, (site->classes & mask) != 0);
+		if ((site->classes & on) != 0 || (site->classes & mask) == 0)
+			site_own(site, KTR_OWNER_MASK, (site->classes & mask) != 0);
 	}
+}
+
+void
+ktr_mask_change(uint64_t on, uint64_t off)
+{
+	ktr_port_lock();
+	mask_change_locked(on, off);
 	sites_apply();
+	ktr_port_unlock();
 }
 
 void
 ktr_mask_set(uint64_t mask)
 {
-	ktr_port_lock();
-	mask_set_locked(mask);
-	ktr_port_unlock();
+	ktr_mask_change(mask, ~mask);
 }
 
 /* Every CPU's next event takes the slow path, and sees what has changed. */
@@ -177,28 +187,45 @@ ktr_site_matches(const struct ktr_site *site, const char *glob)
 	       ktr_glob(glob, site->func) || ktr_glob(glob, site->fmt);
 }
 
+/* A class of which the mask has no site on any more leaves the mask, if names switched it off. */
+static void
+mask_drop_empty(uint64_t dropped)
+{
+	uint64_t used = 0;
+	for (unsigned i = 0; i < ktr_site_count(); i++) {
+		if ((__start_ktr_sites[i].owners >> KTR_OWNER_MASK & 1) != 0)
+			used |= __start_ktr_sites[i].classes;
+	}
+	mask_change_locked(0, used == 0 ? KTR_ALL : dropped & ~used);
+}
+
 /* Switches what matches; classes 0: by glob. Control lock held. */
 static struct ktr_selection
 select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 {
 	struct ktr_selection found = {0};
-	bool by_mask = classes != 0 && (owner == KTR_OWNER_COMMAND || owner == KTR_OWNER_MASK);
-	for (unsigned i = 0; i < ktr_site_count() && !by_mask; i++) {
-		struct ktr_site *site = &__start_ktr_sites[i];
-		if (classes != 0 ? (site->classes & classes) != 0 : ktr_site_matches(site, glob))
-			site_own(site, owner, on);
-	}
-	if (by_mask)
-		mask_set_locked(on ? ktr_mask | classes : ktr_mask & ~classes);
-	else
-		sites_apply();
+	bool person = owner == KTR_OWNER_COMMAND || owner == KTR_OWNER_MASK;
+	bool named = classes == 0, dropped = person && named && !on;
+	uint64_t matched = 0;
+	if (person && !named)
+		mask_change_locked(on ? classes : 0, on ? 0 : classes);
 	for (unsigned i = 0; i < ktr_site_count(); i++) {
-		const struct ktr_site *site = &__start_ktr_sites[i];
-		if (classes != 0 ? (site->classes & classes) == 0 : !ktr_site_matches(site, glob))
+		struct ktr_site *site = &__start_ktr_sites[i];
+		if (named ? !ktr_site_matches(site, glob) : (site->classes & classes) == 0)
 			continue;
+		if (!person || named || !on)
+			site_own(site, owner, on);
+		if (dropped)
+			site_own(site, KTR_OWNER_MASK, false);
+		matched |= site->classes;
 		found.matched++;
+		found.changed += site->on != (site->owners != 0);
 		found.on += site->owners != 0;
+		found.owners |= site->owners;
 	}
+	if (dropped)
+		mask_drop_empty(matched);
+	sites_apply();
 	return found;
 }
 

@@ -33,6 +33,8 @@ extern int ktr_verbose;
 uint64_t ktr_mask_get(void);
 /** Switches classes: sites follow. Works from the first C instruction on. */
 void ktr_mask_set(uint64_t mask);
+/** The same for the classes `on` and `off` alone, which have no bit in common. */
+void ktr_mask_change(uint64_t on, uint64_t off);
 void ktr_cpumask_set(uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
 int ktr_verbose_set(int level);
@@ -59,14 +61,21 @@ unsigned ktr_owner_sites(unsigned owner);
 struct ktr_selection {
 	unsigned matched; /* sites that SPEC names */
 	unsigned on;      /* of these: on afterwards, whoever wants them */
+	unsigned changed; /* of these: on now and off before, or the other way round */
+	uint32_t owners;  /* who wants them now, together: bit N is owner N */
 };
 
 /**
  * Switches for one owner the sites that spec names: class names as ktr_mask_parse() reads them, or
  * a glob over file:line (also without folders), function or format (ktr/glob.h).
  *
- * With KTR_OWNER_COMMAND, classes set or clear bits of the mask (KTR_OWNER_MASK) instead, as a
- * person expects of `ktr off SCHED`. *found may be NULL. err (may be NULL) receives one sentence.
+ * KTR_OWNER_COMMAND is a person, who expects of `ktr on SCHED` that it changes the mask, and of
+ * `ktr off` that it switches a site off whether the mask or a name had switched it on. So classes
+ * set or clear bits of the mask, and what is switched off is so for KTR_OWNER_MASK too. A site that
+ * was switched off by name stays off until its class is switched on; a class without any site on
+ * leaves the mask.
+ *
+ * *found may be NULL. err (may be NULL) receives one sentence.
  * Returns the number of sites that match (0 for a class without any); -ENOENT: a glob that matches
  * none; -EINVAL: no such owner, or an empty spec.
  */

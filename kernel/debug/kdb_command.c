@@ -118,7 +118,7 @@ static const struct kdb_command commands[] = {
     {"show", "thread [THREAD]", "a thread; alone: the current one", "", kdb_command_show},
     {"step", "[N]", "executes N instructions here, with all other CPUs stopped (s)",
      "Ends early where the kernel leaves this thread.\n", kdb_command_step},
-    {"sysctl", "NAME[=VALUE]", "reads or sets a variable; a name ending in . lists",
+    {"sysctl", "NAME[=VALUE]", "reads or sets a variable; a prefix (debug.ktr) lists",
      "A variable that needs a running machine is set when it goes on.\n", kdb_command_sysctl},
     {"until", "[ADDR]", "runs until this thread is at ADDR; alone: until this function returns", "",
      kdb_command_until},

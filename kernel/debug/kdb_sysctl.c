@@ -56,30 +56,50 @@ kdb_apply_deferred(void)
 	}
 }
 
+/* `name: value`, as the shell's sysctl prints it: several lines begin on a line of their own. Of
+ * one of many only that it is long. */
 static void
-kdb_sysctl_text(const struct sysctl *s)
+kdb_sysctl_print(const struct sysctl *s, bool named, bool listed)
 {
 	static char text[4096];
 	struct sbuf out;
+	unsigned lines = 0;
 
 	sbuf_init(&out, text, sizeof(text));
 	sysctl_print(s, &out);
+	for (const char *p = text; *p != '\0'; p++)
+		lines += *p == '\n';
+	if (named)
+		kdb_printf("%s:%s", s->name, lines == 0 || listed ? " " : "\n");
+	if (listed && lines > 0) {
+		kdb_printf("(%s%u lines)\n", sbuf_is_cut(&out) ? "more than " : "", lines + 1);
+		return;
+	}
 	for (const char *p = text; *p != '\0'; p++)
 		kdb_printf("%c", *p);
 	kdb_printf("%s\n", sbuf_is_cut(&out) ? "..." : "");
 }
 
-static void
-kdb_sysctl_print(const struct sysctl *s)
+/* What is below a prefix, as the shell's sysctl lists it. False: nothing. */
+static bool
+kdb_sysctl_list(const char *prefix, size_t len)
 {
-	kdb_printf("%s: ", s->name);
-	kdb_sysctl_text(s);
+	bool found = false;
+
+	for (const struct sysctl *s = sysctl_after(""); s != NULL && !kdb.quit;
+	     s = sysctl_after(s->name)) {
+		if (strncmp(s->name, prefix, len) != 0 || s->name[len] != '.')
+			continue;
+		found = true;
+		kdb_sysctl_print(s, true, true);
+	}
+	return found;
 }
 
 void
 kdb_sysctl_show(const char *name)
 {
-	kdb_sysctl_text(sysctl_find(name));
+	kdb_sysctl_print(sysctl_find(name), false, false);
 }
 
 static void
@@ -108,7 +128,7 @@ kdb_sysctl_set(const struct sysctl *s, const char *value)
 	else if (sysctl_value_set(s, value, err, sizeof(err)) < 0)
 		kdb_printf("%s: %s\n", s->name, err);
 	else
-		kdb_sysctl_print(s);
+		kdb_sysctl_print(s, true, false);
 }
 
 void
@@ -126,17 +146,14 @@ kdb_command_sysctl(char *mod, char *args)
 	if (value != NULL)
 		*value++ = '\0';
 	len = strlen(name);
-	if (len > 0 && name[len - 1] == '.' && value == NULL) {
-		for (s = sysctl_after(""); s != NULL && !kdb.quit; s = sysctl_after(s->name))
-			if (strncmp(s->name, name, len) == 0)
-				kdb_printf("%s\n", s->name);
-		return;
-	}
+	if (len > 0 && name[len - 1] == '.')
+		name[--len] = '\0';
 	s = sysctl_find(name);
-	if (s == NULL)
-		kdb_printf("sysctl: no variable \"%s\"; a name ending in . lists\n", name);
-	else if (value == NULL)
-		kdb_sysctl_print(s);
-	else
+	if (s == NULL && (value != NULL || !kdb_sysctl_list(name, len)))
+		kdb_printf("sysctl: no variable \"%s\"; \"sysctl debug\" lists those of debug\n",
+			   name);
+	else if (s != NULL && value == NULL)
+		kdb_sysctl_print(s, true, false);
+	else if (s != NULL)
 		kdb_sysctl_set(s, value);
 }

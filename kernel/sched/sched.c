@@ -301,8 +301,7 @@ sched_tick(void)
 
 	spin_lock(&rq->lock);
 	t = rq->cur;
-	KTR_POINT2(KTR_SCHED, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d",
-		   100);
+	KTR_POINT2(KTR_TICK, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d", 100);
 	if (++pc->ticks % AGE_TICKS == 0)
 		runq_age(rq);
 	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {

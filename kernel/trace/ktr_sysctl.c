@@ -45,12 +45,12 @@ mask_get(const struct sysctl *s, struct sbuf *out)
 static int
 mask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	uint64_t mask;
-	int error = ktr_mask_parse(val, &mask, err, errlen);
+	uint64_t on, off;
+	int error = ktr_mask_parse_change(val, &on, &off, err, errlen);
 
 	(void)s;
 	if (error == 0)
-		ktr_mask_set(mask);
+		ktr_mask_change(on, off);
 	return error;
 }
 
@@ -139,15 +139,15 @@ classes_get(const struct sysctl *s, struct sbuf *out)
 	uint64_t mask = ktr_mask_get();
 
 	(void)s;
+	sbuf_puts(out, "class value state sites covers");
 	for (unsigned i = 0; i < ktr_class_count; i++) {
 		const struct ktr_class *c = &ktr_classes[i];
 		unsigned sites = 0;
 
 		for (unsigned n = 0; n < ktr_site_count(); n++)
 			sites += (ktr_site_get(n)->classes & c->bit) != 0;
-		sbuf_printf(out, "%s%s 0x%llx %s %u %s", i > 0 ? "\n" : "", c->name,
-			    (unsigned long long)c->bit, mask & c->bit ? "on" : "off", sites,
-			    c->text);
+		sbuf_printf(out, "\n%s 0x%llx %s %u %s", c->name, (unsigned long long)c->bit,
+			    mask & c->bit ? "on" : "off", sites, c->text);
 	}
 }
 
@@ -189,11 +189,12 @@ static void
 sites_get(const struct sysctl *s, struct sbuf *out)
 {
 	(void)s;
+	sbuf_puts(out, "id state owners class file:line function format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
 
-		sbuf_printf(out, "%s%u %s ", n > 0 ? "\n" : "", n, owners != 0 ? "on" : "off");
+		sbuf_printf(out, "\n%u %s ", n, owners != 0 ? "on" : "off");
 		print_owners(owners, out);
 		sbuf_putc(out, ' ');
 		print_mask(site->classes, out);
@@ -202,34 +203,57 @@ sites_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-/* How many sites are on by name: what debug.ktr.on and .off changed. */
+/* What debug.ktr.on and debug.ktr.off did last. */
+static struct ktr_selection selected; /* the sysctl mutex */
+static bool selected_on;
+
 static void
 select_get(const struct sysctl *s, struct sbuf *out)
 {
+	const char *state = selected_on ? "on" : "off";
+	unsigned kept = selected_on ? 0 : selected.on, n = selected.changed;
+	unsigned before = selected.matched - selected.changed - kept;
+
 	(void)s;
-	sbuf_printf(out, "%u sites on by name", ktr_owner_sites(KTR_OWNER_COMMAND));
+	sbuf_printf(out, "%u trace point%s switched %s", n, n == 1 ? "" : "s", state);
+	if (before > 0)
+		sbuf_printf(out, "; %u %s %s", before, before == 1 ? "was" : "were", state);
+	if (kept > 0) {
+		sbuf_printf(out, "; %u kept on by ", kept);
+		print_owners(selected.owners, out);
+	}
+}
+
+static int
+select_set(const char *val, bool on, char *err, size_t errlen)
+{
+	struct ktr_selection found;
+	int n = ktr_select(KTR_OWNER_COMMAND, val, on, &found, err, errlen);
+
+	if (n < 0)
+		return n;
+	selected = found;
+	selected_on = on;
+	return 0;
 }
 
 static int
 select_on(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	int n = ktr_select(KTR_OWNER_COMMAND, val, true, NULL, err, errlen);
-
 	(void)s;
-	return n < 0 ? n : 0;
+	return select_set(val, true, err, errlen);
 }
 
 static int
 select_off(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	int n = ktr_select(KTR_OWNER_COMMAND, val, false, NULL, err, errlen);
-
 	(void)s;
-	return n < 0 ? n : 0;
+	return select_set(val, false, err, errlen);
 }
 
-SYSCTL_TEXT(debug_ktr_mask, "debug.ktr.mask", SYSCTL_WR | SYSCTL_TUN, mask_get, mask_set,
-	    "event classes that are recorded: names with commas between, ALL, NONE, a number");
+SYSCTL_TEXT(
+    debug_ktr_mask, "debug.ktr.mask", SYSCTL_WR | SYSCTL_TUN, mask_get, mask_set,
+    "event classes that are recorded: SCHED,PROC, ALL, NONE or a number; +LOCK,-VM changes it");
 SYSCTL_TEXT(debug_ktr_compile, "debug.ktr.compile", 0, compile_get, NULL,
 	    "event classes compiled in");
 SYSCTL_TEXT(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_WR | SYSCTL_TUN, cpumask_get,
@@ -245,10 +269,10 @@ SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", ktr_clear, "write 1 to empty 
 SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten; suppressed");
 SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,
-	    "event classes: NAME VALUE on|off SITES DESCRIPTION");
+	    "event classes: which are on, and how many trace points each has");
 SYSCTL_TEXT(debug_ktr_sites, "debug.ktr.sites", 0, sites_get, NULL,
-	    "trace points: ID on|off OWNERS CLASS FILE:LINE FUNC \"FORMAT\"");
+	    "trace points: which are on, and who wants them on");
 SYSCTL_TEXT(debug_ktr_on, "debug.ktr.on", SYSCTL_WR | SYSCTL_TUN, select_get, select_on,
-	    "switches on: a class, or a glob over file:line, function or format");
+	    "switches on what is written: classes, or a glob over file:line, function or format");
 SYSCTL_TEXT(debug_ktr_off, "debug.ktr.off", SYSCTL_WR | SYSCTL_TUN, select_get, select_off,
-	    "switches off: a class, or a glob over file:line, function or format");
+	    "switches off what is written, whoever had switched it on");

@@ -214,10 +214,15 @@ KTEST(ktr_sysctls_round_trip)
 	    {"debug.ktr.alq_max", "0", "0"},
 	    {"debug.ktr.alq_file", "/tmp/ktest.ktr", "/tmp/ktest.ktr"},
 	    {"debug.ktr.alq_enable", "0", "0"},
-	    {"debug.ktr.on", "*switched c*", "1 sites on by name"},
-	    {"debug.ktr.off", "*switched c*", "0 sites on by name"},
-	    {"debug.ktr.on", "SPARE2", "0 sites on by name"},
-	    {"debug.ktr.off", "SPARE2", "0 sites on by name"},
+	    {"debug.ktr.on", "*switched c*", "1 trace point switched on"},
+	    {"debug.ktr.on", "*switched c*", "0 trace points switched on; 1 was on"},
+	    {"debug.ktr.off", "*switched c*", "1 trace point switched off"},
+	    {"debug.ktr.on", "INET", "0 trace points switched on"},
+	    {"debug.ktr.off", "INET", "0 trace points switched off"},
+	    {"debug.ktr.mask", "INET,INET6", "INET,INET6"},
+	    {"debug.ktr.mask", "-INET", "INET6"},
+	    {"debug.ktr.mask", "+INET,-INET6", "INET"},
+	    {"debug.ktr.mask", "-ALL", "NONE"},
 	};
 	char err[160];
 
@@ -284,7 +289,7 @@ KTEST(ktr_sysctl_lists_have_a_line_for_each)
 {
 	static char text[65536];
 	static const char *names[] = {"debug.ktr.sites", "debug.ktr.classes", "debug.ktr.stats"};
-	unsigned expected[] = {ktr_site_count(), ktr_class_count, ncpus + 1};
+	unsigned expected[] = {ktr_site_count() + 1, ktr_class_count + 1, ncpus + 1};
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct sbuf out;

@@ -51,6 +51,25 @@ def help_and_pager():
         leave(c)
 
 
+@test("sysctl lists what is below a prefix, with its dot or without, as the shell does")
+def prefixes():
+    def lines(out):
+        return [re.sub(r"\(.*\d+ lines\)", "(lines)", line) for line in out.replace("\r", "").splitlines()[1:]]
+
+    with guest(smp=2) as c:
+        typed = {"\n".join(lines(shell(c, name))) for name in ("sysctl debug.ktr", "sysctl debug.ktr.")}
+        check_eq(len(typed), 1, f"lists by prefixes with and without a dot: {typed}")
+        listed = lines(shell(c, "sysctl debug.ktr"))
+        check(len(listed) > 15, f"{listed}")
+        check_match(r"^debug\.ktr\.mask: NONE$", "\n".join(listed), "the mask")
+        for out in stopped(c, "sysctl debug.ktr", "sysctl debug.ktr."):
+            check_eq(lines(out), listed, "the debugger's list")
+        check_match(r'no variable "debug.kt"', db(c, "sysctl debug.kt"), "a name that ends in the middle of a word")
+        check_match(r"^debug\.ktr\.stats:\ncpu recorded", db(c, "sysctl debug.ktr.stats"), "a value of several lines")
+        db(c, "lines 0")
+        leave(c)
+
+
 @test("show ktr: filters by CPU, class, thread and text, counts, and relative times")
 def filters():
     with guest("--mask", "SCHED,PROC,SYSC", smp=4) as c:

@@ -107,6 +107,10 @@ def completion():
         ask(c, "ls /boot/load" + TAB, r"/boot/loader\.conf")
         ask(c, "sysctl debug.ktr.ma" + TAB, r"debug\.ktr\.mask: NONE")
         ask(c, "sysctl debug.ktr.mask=SCH" + TAB, r"debug\.ktr\.mask: NONE -> SCHED")
+        ask(c, "sysctl debug.ktr.mask=+pro" + TAB, r"debug\.ktr\.mask: SCHED -> PROC,SCHED")
+        ask(c, "ktr of" + TAB + "PROC,SCH" + TAB, r"\d+ trace points switched off")
+        ask(c, "load mi" + TAB + "-n 1", r"load mix: n=1 ")
+        ask(c, "LONGNAME=found; echo $LONG" + TAB, r"\sfound\r")
         leave(c, 0)
 
 

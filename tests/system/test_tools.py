@@ -223,7 +223,7 @@ ktrdump -q -i /tmp/stream | wc -l
     check_eq(int(rest.splitlines()[-1]), len(live.splitlines()), "rows from a copy of the stream")
 
 
-@test("ktr: classes and single trace points go on and off, and nobody's off blinds another")
+@test("ktr: classes and single trace points go on and off, whoever switched them on, and it says how many")
 def ktr():
     run = boot("""
 ktr status | head -n 1
@@ -239,30 +239,57 @@ sysctl -n debug.ktr.mask=PROC
 ktr on 'fork: *'
 ktr off 'fork: *'
 ktr sites 'fork: *'
-ktr off PROC
-sysctl -n debug.ktr.mask
+sysctl -n debug.ktr.mask=+LOCK,-PROC
+ktr off LOCK
 ktr on nosuchfunction_at_all
 echo status $?
 ktr sites 'kernel/proc/proc.c:*' | wc -l
-ktr classes | wc -l
+ktr on SCHED
+ktr on 'fork: *'
+ktr off
+sysctl -n debug.ktr.mask
+ktrdump -q | wc -l
+ktr clear; ktr clear; sleep 0.1
+ktrdump -q | wc -l
+ktr classes
 """).expect()
     lines = run.out.splitlines()
     check_match(r"^mask +NONE$", lines[0], "ktr status")
-    check_eq(lines[1], "on 0", "ktr on")
+    check_eq(lines[1:3], ["1 trace point switched on", "on 0"], "ktr on")
+    check_eq(lines[3], "1 trace point switched off", "ktr off")
     # The script's sh forks for load and for the tools too, 4 and a few.
-    check(4 <= int(lines[2]) <= 8, f"{lines[2]} events of one trace point, expected 4 forks of load and few of sh")
-    check_eq(lines[3], "0", "events while it is off")
-    check_match(r"^\d+ on \S+ PROC kernel/proc/\S+ \w+ \"fork: ", run.out, "the mask keeps the site on")
-    check_match(r"^NONE$", run.out, "ktr off of a class clears the mask's bit")
-    check_match(r"^status 1$", run.out, "status of a SPEC that matches nothing")
-    check(int(lines[-2]) >= 4, f"{lines[-2]} trace points in proc.c")
-    check_eq(int(lines[-1]), 32, "classes")
+    check(4 <= int(lines[4]) <= 8, f"{lines[4]} events of one trace point, expected 4 forks of load and few of sh")
+    check_eq(lines[5:9], ["0", "PROC", "0 trace points switched on; 1 was on", "1 trace point switched off"],
+             "a site that a class had switched on")
+    check_match(r"^ *id +state +owners +class +file:line +function +format$", lines[9], "a heading")
+    check_match(r"^ *\d+ off +- +PROC +kernel/proc/\S+ +\w+ +\"fork: ", lines[10], "the site, under its heading")
+    check_eq(lines[10].index("kernel/"), lines[9].index("file:line"), "columns")
+    check_eq(lines[11], "LOCK", "the mask after +LOCK,-PROC")
+    check_match(r"^\d+ trace points switched off$", lines[12], "ktr off of a class")
+    check_eq(lines[14], "status 1", "status of a SPEC that matches nothing")
+    check(int(lines[15]) >= 5, f"{lines[15]} trace points in proc.c, with a heading")
+    on = int(check_match(r"^(\d+) trace points switched on$", lines[16], "ktr on of a class").group(1))
+    check_eq(lines[17], "1 trace point switched on", "ktr on of a site")
+    check_match(rf"^{on + 1} trace points switched off; \d+ were off$", lines[18], "ktr off")
+    check_eq(lines[19], "NONE", "the mask after ktr off")
+    check(int(lines[20]) > 0, "no events while they were on")
+    check_eq(lines[21], "0", "events after ktr off and ktr clear")
+    check_match(r"^class +value +state +sites +covers$", lines[22], "ktr classes: heading")
+    check_eq(len(lines) - 23, 33, "classes")
+
+
+@test("an idle second of SCHED has no clock ticks: these are a class of their own")
+def idle():
+    runs = {mask: boot("sleep 1\n", mask=mask, trace=True).expect() for mask in ("SCHED", "SCHED,TICK")}
+    ticks = {mask: sum("statclock" in e["text"] for e in run.events if "text" in e) for mask, run in runs.items()}
+    check_eq(ticks["SCHED"], 0, "clock ticks among SCHED's events")
+    check(ticks["SCHED,TICK"] >= 50, f"{ticks['SCHED,TICK']} clock ticks of TICK in a second")
 
 
 @test("there are at least 120 trace points, over at least 15 classes")
 def sites():
     run = boot("sysctl -n debug.ktr.sites\n").expect()
-    lines = [line.split() for line in run.out.splitlines()]
+    lines = [line.split() for line in run.out.splitlines()[1:]]
     check(len(lines) >= 120, f"{len(lines)} trace points")
     classes = {name for line in lines for name in line[3].split(",")}
     check(len(classes) >= 15, f"{len(classes)} classes: {classes}")

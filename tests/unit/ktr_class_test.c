@@ -61,6 +61,37 @@ mask_reads_numbers(void **state)
 }
 
 static void
+mask_changes_are_words_with_signs(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint64_t on, off;
+	} cases[] = {
+	    {"+LOCK", KTR_LOCK, 0},
+	    {"-CALLOUT", 0, KTR_CALLOUT},
+	    {"+LOCK,-CALLOUT | -proc", KTR_LOCK, KTR_CALLOUT | KTR_PROC},
+	    {"+LOCK,VM", KTR_LOCK | KTR_VM, 0},
+	    {"+LOCK,-LOCK", 0, KTR_LOCK},
+	    {"-LOCK,+LOCK", KTR_LOCK, 0},
+	    {"-ALL,+SCHED", KTR_SCHED, ~(uint64_t)KTR_SCHED},
+	    {"+0x3,-0x1", 2, 1},
+	    {"SCHED,PROC", KTR_SCHED | KTR_PROC, ~(uint64_t)(KTR_SCHED | KTR_PROC)},
+	    {"ALL,-CALLOUT", ~(uint64_t)KTR_CALLOUT, KTR_CALLOUT},
+	    {"NONE", 0, KTR_ALL},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t on = 1234, off = 1234;
+		assert_int_equal(ktr_mask_parse_change(cases[i].text, &on, &off, err, sizeof(err)),
+				 0);
+		assert_int_equal(on, cases[i].on);
+		assert_int_equal(off, cases[i].off);
+	}
+	assert_int_equal(mask("ALL,-CALLOUT"), ~(uint64_t)KTR_CALLOUT);
+	assert_int_equal(mask("SCHED,PROC,-SCHED"), KTR_PROC);
+}
+
+static void
 mask_errors_say_what_was_found_and_meant(void **state)
 {
 	(void)state;
@@ -76,7 +107,10 @@ mask_errors_say_what_was_found_and_meant(void **state)
 	    strstr(mask_error("18446744073709551616"), "is not a number of at most 64"));
 	assert_non_null(strstr(mask_error("0x"), "is not a number"));
 	assert_non_null(strstr(mask_error("12ab"), "is not a number"));
-	assert_non_null(strstr(mask_error("-1"), "no class \"-1\""));
+	assert_non_null(strstr(mask_error("-1"), "\"-1\" changes a mask, and there is none"));
+	assert_non_null(strstr(mask_error("+LOCK"), "expected names"));
+	assert_string_equal(mask_error("ALL,-SCHD"), "no class \"SCHD\"; did you mean SCHED?");
+	assert_non_null(strstr(mask_error("-"), "no class \"-\""));
 }
 
 static void
@@ -127,9 +161,10 @@ static void
 classes_are_freebsd_s(void **state)
 {
 	(void)state;
-	assert_int_equal(ktr_class_count, 32);
+	assert_int_equal(ktr_class_count, 33);
 	assert_int_equal(KTR_SCHED, 0x20000000);
 	assert_int_equal(KTR_PTRACE, 0x80000000u);
+	assert_int_equal(KTR_TICK, 0x100000000); /* ours, as all that follows */
 	for (unsigned i = 0; i < ktr_class_count; i++)
 		assert_int_equal(ktr_classes[i].bit, 1ull << i);
 }
@@ -253,6 +288,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(mask_reads_names_prefixes_case_and_separators),
 	    cmocka_unit_test(mask_reads_numbers),
+	    cmocka_unit_test(mask_changes_are_words_with_signs),
 	    cmocka_unit_test(mask_errors_say_what_was_found_and_meant),
 	    cmocka_unit_test(mask_survives_long_and_wild_text),
 	    cmocka_unit_test(mask_prints_what_it_reads),

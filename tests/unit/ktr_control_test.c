@@ -129,6 +129,41 @@ command_with_a_class_changes_the_mask(void **state)
 }
 
 static void
+off_by_name_counts_whoever_switched_on(void **state)
+{
+	(void)state;
+	struct ktr_selection found;
+	ktr_mask_set(KTR_SCHED | KTR_PROC);
+	assert_int_equal(command("gamma_", true), 1); /* on already, by its class */
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "gamma_", false, &found, NULL, 0), 1);
+	assert_int_equal(found.changed, 1);
+	assert_int_equal(found.on, 0);
+	assert_int_equal(on(), 3);
+	assert_int_equal(ktr_mask_get(), KTR_SCHED | KTR_PROC); /* beta is on */
+	/* Other classes come and go: it stays off until its own is switched on. */
+	ktr_mask_change(KTR_LOCK, KTR_SIG);
+	assert_int_equal(on(), 3);
+	assert_int_equal(command("PROC", true), 2);
+	assert_int_equal(on(), 7);
+	assert_int_equal(command("gamma_", false), 1);
+	ktr_mask_set(KTR_SCHED | KTR_PROC | KTR_LOCK);
+	assert_int_equal(on(), 7);
+	/* A class whose sites are all off is off. */
+	assert_int_equal(command("alpha", false), 1);
+	assert_int_equal(ktr_mask_get(), KTR_PROC | KTR_LOCK);
+	assert_int_equal(on(), 6);
+	/* Off by class counts for what was switched on by name. */
+	assert_int_equal(command("alpha", true), 1);
+	assert_int_equal(on(), 7);
+	assert_int_equal(command("SCHED", false), 1);
+	assert_int_equal(on(), 6);
+	assert_int_equal(command("beta", true), 1);
+	assert_int_equal(command("*", false), (int)ktr_site_count());
+	assert_int_equal(on(), 0);
+	assert_int_equal(ktr_mask_get(), 0);
+}
+
+static void
 one_owner_s_off_never_blinds_another(void **state)
 {
 	(void)state;
@@ -142,6 +177,8 @@ one_owner_s_off_never_blinds_another(void **state)
 	assert_int_equal(ktr_owner_sites(KTR_OWNER_MASK), 1);
 	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "alpha", false, &found, NULL, 0), 1);
 	assert_int_equal(found.on, 1);
+	assert_int_equal(found.changed, 0);
+	assert_int_equal(found.owners, 1u << owner);
 	assert_int_equal(on(), 1);
 	ktr_mask_set(0);
 	assert_int_equal(on(), 1);
@@ -371,6 +408,7 @@ main(void)
 	    cmocka_unit_test_setup(mask_switches_classes, begin),
 	    cmocka_unit_test_setup(command_switches_sites_by_glob, begin),
 	    cmocka_unit_test_setup(command_with_a_class_changes_the_mask, begin),
+	    cmocka_unit_test_setup(off_by_name_counts_whoever_switched_on, begin),
 	    cmocka_unit_test_setup(one_owner_s_off_never_blinds_another, begin),
 	    cmocka_unit_test_setup(selection_errors_say_what_was_expected, begin),
 	    cmocka_unit_test_setup(sites_are_numbered_without_holes, begin),

@@ -1,7 +1,7 @@
 /*
  * ktr.c - switches the event log: a thin program over the sysctls debug.ktr.*.
  *
- * A line of debug.ktr.sites is: ID on|off OWNERS CLASS FILE:LINE FUNC "FORMAT".
+ * A line of debug.ktr.sites is: ID STATE OWNERS CLASS FILE:LINE FUNCTION "FORMAT".
  */
 #include <err.h>
 #include <fnmatch.h>
@@ -17,8 +17,8 @@ static const char usage[] =
     "ktr status          what is switched on, and what each CPU's ring holds\n"
     "       ktr classes         event classes with their values\n"
     "       ktr sites [GLOB]    trace points whose class, file:line, function or format matches\n"
-    "       ktr on SPEC         switch on: a class, or a glob as for sites\n"
-    "       ktr off SPEC        switch off\n"
+    "       ktr on SPEC         switch on: classes, or a glob as for sites\n"
+    "       ktr off [SPEC]      switch off, whoever had switched on; without SPEC all\n"
     "       ktr clear           forget what was recorded\n";
 
 static char *
@@ -35,15 +35,28 @@ get(const char *name)
 	return text;
 }
 
+/* Sets a variable that reads what setting it has done; quiet: says nothing of that. */
 static int
-set(const char *name, const char *value)
+set(const char *name, const char *value, bool quiet)
 {
 	char why[512];
 
-	if (sysctl_set(name, value, why, sizeof(why)) == 0)
-		return 0;
-	warnx("%s", why);
-	return 1;
+	if (sysctl_set(name, value, why, sizeof(why)) < 0) {
+		warnx("%s", why);
+		return 1;
+	}
+	if (!quiet)
+		puts(get(name));
+	return tool_finish(0);
+}
+
+/* The text of a variable whose first line is a heading. */
+static void
+print_table(const char *name)
+{
+	char *rows = get(name), *heads = strsep(&rows, "\n");
+
+	tool_table(heads, rows != NULL ? rows : heads + strlen(heads));
 }
 
 static int
@@ -59,7 +72,8 @@ print_status(void)
 		snprintf(full, sizeof(full), "debug.ktr.%s", names[i]);
 		printf("%-10s %s\n", names[i], get(full));
 	}
-	printf("\n%s\n", get("debug.ktr.stats"));
+	putchar('\n');
+	print_table("debug.ktr.stats");
 	return 0;
 }
 
@@ -118,19 +132,21 @@ site_match(const char *glob, const char *line)
 static int
 print_sites(const char *glob)
 {
-	char *text = get("debug.ktr.sites"), *line;
-	bool found = false;
+	char *rest = get("debug.ktr.sites"), *heads = strsep(&rest, "\n"), *found = NULL, *line;
+	size_t len = 0;
 
-	while ((line = strsep(&text, "\n")) != NULL) {
-		if (glob == NULL || site_match(glob, line)) {
-			puts(line);
-			found = true;
-		}
+	if (glob == NULL)
+		glob = "*";
+	if (rest != NULL)
+		found = malloc(strlen(rest) + 2);
+	while (found != NULL && (line = strsep(&rest, "\n")) != NULL) {
+		if (site_match(glob, line))
+			len += (size_t)sprintf(found + len, "%s\n", line);
 	}
-	if (!found)
-		warnx("%s: no trace point matches (ktr sites lists them)",
-		      glob != NULL ? glob : "*");
-	return !found;
+	if (len == 0)
+		errx(1, "%s: no trace point matches (ktr sites lists them)", glob);
+	tool_table(heads, found);
+	return 0;
 }
 
 int
@@ -149,16 +165,16 @@ main(int argc, char **argv)
 	if (strcmp(verb, "status") == 0 && args == 0)
 		return tool_finish(print_status());
 	if (strcmp(verb, "classes") == 0 && args == 0) {
-		puts(get("debug.ktr.classes"));
+		print_table("debug.ktr.classes");
 		return tool_finish(0);
 	}
 	if (strcmp(verb, "sites") == 0 && args <= 1)
 		return tool_finish(print_sites(arg));
 	if (strcmp(verb, "on") == 0 && args == 1)
-		return set("debug.ktr.on", arg);
-	if (strcmp(verb, "off") == 0 && args == 1)
-		return set("debug.ktr.off", arg);
+		return set("debug.ktr.on", arg, false);
+	if (strcmp(verb, "off") == 0 && args <= 1)
+		return set("debug.ktr.off", arg != NULL ? arg : "*", false);
 	if (strcmp(verb, "clear") == 0 && args == 0)
-		return set("debug.ktr.clear", "1");
+		return set("debug.ktr.clear", "1", true);
 	tool_usage(usage);
 }

@@ -2,9 +2,8 @@
  * ps.c - lists processes.
  *
  * The kernel's text (sysctl kern.proc) has a line a process, ten words: PID PPID PGID UID STATE
- * PRIO CPU TIME_MS WMESG NAME; a line whose first word is no number is its heading.
+ * PRIO CPU TIME_MS WMESG NAME. The name may hold spaces.
  */
-#include <ctype.h>
 #include <err.h>
 #include <getopt.h>
 #include <kestrel.h>
@@ -15,45 +14,44 @@
 
 static const char usage[] = "ps\n";
 
-#define FIELDS 10
+#define TIME_MS 7 /* words before it */
 
-static void
-print_process(char *line)
+/* Copies a line, with the time in seconds. Returns the copy's end. */
+static char *
+copy_line(char *to, const char *line)
 {
-	char *field[FIELDS], *state = NULL;
-	int n = 0;
+	const char *time = line;
+	char *end;
 	uint64_t ms;
 
-	while (n < FIELDS - 1 && (field[n] = strtok_r(n == 0 ? line : NULL, " \t", &state)) != NULL)
-		n++;
-	if (n < FIELDS - 1 || state == NULL) {
-		warnx("kern.proc: found %d words in a line, expected %d", n, FIELDS);
-		return;
+	for (int i = 0; i < TIME_MS; i++) {
+		time += strcspn(time, " ");
+		time += strspn(time, " ");
 	}
-	field[FIELDS - 1] = state + strspn(state, " \t"); /* the name may hold spaces */
-	ms = strtoull(field[7], NULL, 10);
-	printf("%5s %5s %5s %5s %-6s %4s %3s %5lu.%03lu %-10s %s\n", field[0], field[1], field[2],
-	       field[3], field[4], field[5], field[6], ms / 1000, ms % 1000, field[8],
-	       field[FIELDS - 1]);
+	ms = strtoull(time, &end, 10);
+	return to + sprintf(to, "%.*s%lu.%03lu%s\n", (int)(time - line), line, ms / 1000, ms % 1000,
+			    end);
 }
 
 int
 main(int argc, char **argv)
 {
-	char *text, *line;
+	char *text, *line, *table, *end;
 
 	while (tool_getopt(argc, argv, "", usage) != -1)
 		;
 	if (optind < argc)
 		tool_usage(usage);
 	text = sysctl_get_text("kern.proc");
-	if (text == NULL)
+	/* A line gets a point, zeros before it, and an end. */
+	table = end = text != NULL ? malloc(2 * strlen(text) + 8) : NULL;
+	if (table == NULL)
 		err(1, "kern.proc");
-	printf("%5s %5s %5s %5s %-6s %4s %3s %9s %-10s %s\n", "PID", "PPID", "PGID", "UID", "STATE",
-	       "PRIO", "CPU", "TIME", "WMESG", "NAME");
+	*end = '\0';
 	while ((line = strsep(&text, "\n")) != NULL) {
-		if (isdigit((unsigned char)line[strspn(line, " ")]))
-			print_process(line);
+		if (*line != '\0')
+			end = copy_line(end, line);
 	}
+	tool_table("PID PPID PGID UID STATE PRIO CPU TIME WMESG NAME", table);
 	return tool_finish(0);
 }

@@ -9,11 +9,12 @@
 #include <string.h>
 #include <tool.h>
 
-static const char usage[] = "sysctl [-dn] NAME[=VALUE]...    (a NAME may be a prefix: debug.ktr)\n"
-			    "       sysctl [-dn] -a\n"
-			    "  -a  all variables\n"
-			    "  -d  what they are, instead of their values\n"
-			    "  -n  without names\n";
+static const char usage[] =
+    "sysctl [-dn] NAME[=VALUE]...    (a NAME may be a prefix: debug.ktr, debug.ktr.)\n"
+    "       sysctl [-dn] -a\n"
+    "  -a  all variables\n"
+    "  -d  what they are, instead of their values\n"
+    "  -n  without names\n";
 
 #define NAME_SIZE 128
 
@@ -64,13 +65,13 @@ print_value(const char *name, char *value)
 	printf("%s%s%s\n", bare ? "" : name, bare ? "" : gap, value);
 }
 
-/* One of many: those that can only be written are passed over, long texts are only measured. */
+/* One of many: those that can only be written are passed over, texts are only measured. */
 static int
 print_listed(const char *name)
 {
 	char buf[512], *value;
 	const char *flags, *text;
-	size_t lines = 0;
+	size_t lines = 1;
 
 	if (describe)
 		return print_description(name);
@@ -81,9 +82,9 @@ print_listed(const char *name)
 		warn("%s", name);
 		return 1;
 	}
-	for (const char *p = value; (p = strchr(p, '\n')) != NULL; p++)
+	for (const char *p = value; (p = strchr(p, '\n')) != NULL && p[1] != '\0'; p++)
 		lines++;
-	if (lines > 16)
+	if (lines > 1)
 		printf("%s%s(%zu lines)\n", bare ? "" : name, bare ? "" : ": ", lines);
 	else
 		print_value(name, value);
@@ -137,8 +138,15 @@ show(const char *name)
 		return 0;
 	}
 	error = errno;
-	if (error == ENOENT && *name != '\0' && list(name, &status) > 0)
-		return status;
+	if (error == ENOENT && *name != '\0') {
+		char prefix[NAME_SIZE];
+		size_t len = strlcpy(prefix, name, sizeof(prefix));
+
+		if (len < sizeof(prefix) && prefix[len - 1] == '.')
+			prefix[len - 1] = '\0';
+		if (list(prefix, &status) > 0)
+			return status;
+	}
 	if (error == ENOENT)
 		warnx("%s: no such variable (sysctl -a lists them)", name);
 	else

@@ -1,6 +1,8 @@
 /*
- * complete.c - what the word at the cursor may become: a command, a file, a sysctl, an event class.
+ * complete.c - what the word at the cursor may become: a command, a file, a variable of the shell
+ * or the kernel, an event class, what a command's help lists.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <kestrel.h>
 #include <stdlib.h>
@@ -97,20 +99,57 @@ complete_sysctl(const char *word, struct argv *out)
 	}
 }
 
-/* The first words of the lines of debug.ktr.classes. */
+/* The word at `from`, if it begins with `word` in either case. */
+static void
+add_word(const char *from, const char *word, struct argv *out)
+{
+	size_t n = strcspn(from, " \t\n"), len = strlen(word);
+
+	if (n > 0 && n >= len && strncasecmp(from, word, len) == 0)
+		add_unique(out, arena_strndup(from, n));
+}
+
+/* The first words of the lines of debug.ktr.classes, but for its heading. */
 static void
 complete_class(const char *word, struct argv *out)
 {
-	char *text = sysctl_get_text("debug.ktr.classes"), *rest = text, *line;
-	size_t len = strlen(word);
+	char *text = sysctl_get_text("debug.ktr.classes");
+	const char *line = text != NULL ? strchr(text, '\n') : NULL;
 
-	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
-		size_t n = strcspn(line, " \t");
-
-		if (n > 0 && strncasecmp(line, word, len) == 0 && n >= len)
-			argv_add(out, arena_strndup(line, n));
-	}
+	for (; line != NULL; line = strchr(line, '\n'))
+		add_word(++line, word, out);
 	free(text);
+}
+
+/* What `command --help` lists: "command WORD", or "  WORD" at the beginning of a line. */
+static void
+complete_listed(const char *command, const char *word, struct argv *out)
+{
+	const char *text = exec_output(arena_printf("%s --help", command));
+	const char *named = arena_printf("%s ", command);
+
+	for (const char *line = text, *p; line != NULL && *line != '\0'; line = p) {
+		p = strstr(line, named);
+		if (p != NULL && p < line + strcspn(line, "\n"))
+			p += strlen(named);
+		else
+			p = strncmp(line, "  ", 2) == 0 ? line + 2 : "";
+		if (islower((unsigned char)*p))
+			add_word(p, word, out);
+		p = line + strcspn(line, "\n");
+		p += *p == '\n';
+	}
+}
+
+/* One of several words with separators between; returns where the last begins. */
+static const char *
+last_of(const char *word, const char *separators)
+{
+	const char *p = word + strlen(word);
+
+	while (p > word && strchr(separators, p[-1]) == NULL)
+		p--;
+	return p;
 }
 
 /* Cuts the command that ends at the cursor into words; the last one is what is to be completed. */
@@ -155,30 +194,35 @@ void
 complete_line(const char *line, size_t len, size_t *start, struct argv *out)
 {
 	struct argv words = {0};
-	const char *word, *last, *mask = "debug.ktr.mask=";
+	const char *word, *last, *part, *mask = "debug.ktr.mask=";
 	bool goes_on = false; /* more may follow in the same word */
 
 	split_command(line, len, start, &words);
 	word = arena_strndup(line + *start, len - *start);
 	last = words.count > 0 ? words.v[words.count - 1] : NULL;
-	if (last == NULL || starts_command(last)) {
+	part = strrchr(word, '$');
+	if (part != NULL && var_is_name(part + 1, strlen(part + 1))) {
+		*start += (size_t)(part - word);
+		var_complete(part + 1, out);
+	} else if (last == NULL || starts_command(last)) {
 		if (strchr(word, '/') != NULL)
 			complete_file(word, out);
 		else
 			complete_command(word, out);
 	} else if (strcmp(words.v[0], "sysctl") == 0 && strncmp(word, mask, strlen(mask)) == 0) {
-		size_t n = strlen(word);
-
-		while (strchr("=,|", word[n - 1]) == NULL)
-			n--;
-		*start += n;
+		part = last_of(word, "=,|+-");
+		*start += (size_t)(part - word);
 		goes_on = true;
-		complete_class(word + n, out);
+		complete_class(part, out);
 	} else if (strcmp(words.v[0], "sysctl") == 0 && strchr(word, '=') == NULL) {
 		goes_on = true;
 		complete_sysctl(word, out);
+	} else if (words.count == 1 && (strcmp(last, "ktr") == 0 || strcmp(last, "load") == 0)) {
+		complete_listed(last, word, out);
 	} else if (strcmp(words.v[0], "ktr") == 0 && words.count == 2) {
-		complete_class(word, out);
+		part = last_of(word, ",|");
+		*start += (size_t)(part - word);
+		complete_class(part, out);
 	} else {
 		complete_file(word, out);
 	}

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct argv;
+
 /* Memory (arena.c) */
 
 /* Text and trees of one command line; freed together. Out of memory ends the shell. */
@@ -181,6 +183,8 @@ void var_export(const char *name);
 void var_unset(const char *name);
 char **var_environment(void); /* in the current arena */
 void var_print_exported(void);
+/* Adds "$NAME" for each variable that begins with `prefix`. */
+void var_complete(const char *prefix, struct argv *out);
 bool var_is_name(const char *s, size_t len);
 /* Length of NAME in NAME=value, 0 when the word is no assignment. */
 size_t var_assign_length(const char *word);

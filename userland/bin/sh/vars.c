@@ -135,6 +135,15 @@ var_environment(void)
 }
 
 void
+var_complete(const char *prefix, struct argv *out)
+{
+	for (const struct var *v = vars; v != NULL; v = v->next) {
+		if (strncmp(v->name, prefix, strlen(prefix)) == 0)
+			argv_add(out, arena_printf("$%s", v->name));
+	}
+}
+
+void
 var_print_exported(void)
 {
 	for (struct var *v = vars; v != NULL; v = v->next) {

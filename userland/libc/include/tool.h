@@ -20,6 +20,12 @@ int tool_finish(int status);
 int tool_join_path(char *buf, size_t size, const char *dir, const char *name);
 
 /*
+ * Prints lines of words as columns under the words of `heads`: as wide as their longest word, to
+ * the right when all are numbers. The last column is the rest of its line. Cuts `text` up.
+ */
+void tool_table(const char *heads, char *text);
+
+/*
  * Operands "SOURCE TARGET" or "SOURCE… FOLDER": calls f(source, target) for each, with a target
  * inside the folder. Returns f's results or-ed. Fewer than two operands: usage, exit 2.
  */
