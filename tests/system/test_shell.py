@@ -110,7 +110,8 @@ def completion():
         ask(c, "sysctl debug.ktr.mask=+pro" + TAB, r"debug\.ktr\.mask: SCHED -> PROC,SCHED")
         ask(c, "ktr of" + TAB + "PROC,SCH" + TAB, r"\d+ trace points switched off")
         ask(c, "load mi" + TAB + "-n 1", r"load mix: n=1 ")
-        ask(c, "LONGNAME=found; echo $LONG" + TAB, r"\sfound\r")
+        ask(c, "LONGNAME=found; echo set", r"set\r")
+        ask(c, "echo $LONG" + TAB, r"found\r")
         leave(c, 0)
 
 
