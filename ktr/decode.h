@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "ktr/event.h"
+#include "ktr/intern.h"
 #include "ktr/wire.h"
 
 #define KTR_DECODE_CPUS 256u
@@ -35,13 +36,14 @@ struct ktr_decode_site {
 	uint64_t classes;
 	uint32_t nargs;
 	uint8_t strings; /* bit N: parameter N is a %s */
+	bool parts;      /* its events are parts of long data (ktr/wire.h) */
 	const char *file, *func, *fmt;
 	struct ktr_event_plan plan; /* of fmt, for ktr_decode_text() */
 };
 
 /**
- * One event. What it points to is valid as long, but for the texts of thread idents (intern.h) in
- * strings: those are valid until the callback returns.
+ * One event. What it points to is valid as long, but for some texts in strings
+ * (ktr_decode_passing()).
  */
 struct ktr_decode_event {
 	const struct ktr_decode_header *header; /* never NULL */
@@ -54,6 +56,16 @@ struct ktr_decode_event {
 	uint64_t args[6];
 	const char *strings[6]; /* texts of %s parameters; NULL: not a string, or not known */
 };
+
+/**
+ * Is the text of a parameter of that value valid only until the callback returns? Those of thread
+ * idents and of long data are.
+ */
+static inline bool
+ktr_decode_passing(uint64_t value)
+{
+	return value >> 48 == KTR_IDENT_TAG || ktr_data_is_word(value);
+}
 
 enum ktr_gap_reason {
 	KTR_GAP_OVERWRITTEN = KTR_LOSS_OVERWRITTEN,
@@ -83,7 +95,8 @@ struct ktr_decode_stats {
 /**
  * What the decoder calls. All but realloc may be NULL. arg is the one of ktr_decoder_create().
  * Events of a CPU come in the order of their sequence numbers; those of different CPUs come in any
- * order between two calls of mark.
+ * order between two calls of mark. Parts of long data come as events too (site->parts), and then
+ * again as a text of the event that they belong to.
  */
 struct ktr_decoder_ops {
 	/** As realloc; size 0 frees. */

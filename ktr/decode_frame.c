@@ -253,6 +253,7 @@ frame_site(struct ktr_decoder *d, struct body *b)
 		if (s == NULL)
 			return no_room;
 		site.strings = ktr_event_strings(site.fmt);
+		site.parts = site.nargs == 6 && decode_data_format(site.fmt);
 		ktr_event_plan(&site.plan, site.fmt);
 		*s = site;
 	}
@@ -310,16 +311,22 @@ batch_slot(struct ktr_decoder *d, struct body *b, bool is_explicit, struct decod
 
 /* The parameters that changed: bit N of `changed` for parameter N. */
 static inline void
-slot_args(struct ktr_decoder *d, struct body *b, struct ktr_decode_event *e, unsigned changed)
+slot_args(struct ktr_decoder *d, struct body *b, unsigned cpu, struct ktr_decode_event *e,
+	  unsigned changed)
 {
 	for (; changed != 0; changed &= changed - 1) {
 		unsigned i = (unsigned)__builtin_ctz(changed);
 		e->args[i] += ktr_unzigzag(body_varint(b));
 		if (e->site == NULL)
 			continue;
-		if ((e->site->strings >> i & 1) != 0)
-			e->strings[i] = decode_names_get(&d->strings, e->args[i]);
+		if ((e->site->strings >> i & 1) == 0)
+			continue;
+		e->strings[i] = ktr_data_is_word(e->args[i])
+				    ? decode_data_text(d, cpu, e->args[i])
+				    : decode_names_get(&d->strings, e->args[i]);
 	}
+	if (e->site != NULL && e->site->parts)
+		decode_data_part(d, cpu, e->args);
 	if (e->site != NULL)
 		return;
 	for (e->nargs = 6; e->nargs > 0 && e->args[e->nargs - 1] == 0;)
@@ -350,7 +357,7 @@ frame_batch(struct ktr_decoder *d, struct body *b)
 			thread = decode_names_get(&d->threads, tid);
 		}
 		if (slot != NULL)
-			slot_args(d, b, &slot->event, first & 63);
+			slot_args(d, b, cpu, &slot->event, first & 63);
 		if (b->bad || slot == NULL)
 			return "a batch with malformed events";
 		struct ktr_decode_event *e = &slot->event;

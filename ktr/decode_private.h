@@ -20,10 +20,11 @@ struct decode_names {
 };
 
 struct decode_cpu {
-	bool known;      /* next means something */
-	uint64_t next;   /* sequence number expected */
-	uint64_t ticks;  /* of the last event; 0 none */
-	uint64_t events; /* since the stream's START */
+	bool known;               /* next means something */
+	uint64_t next;            /* sequence number expected */
+	uint64_t ticks;           /* of the last event; 0 none */
+	uint64_t events;          /* since the stream's START */
+	struct decode_data *data; /* decode_data.c; NULL: none came yet */
 };
 
 /** The last event of a site in a batch, from which the next one differs (WIRE.md, BATCH). */
@@ -96,6 +97,14 @@ bool decode_name(struct ktr_decoder *d, struct decode_names *names, uint64_t key
 		 const uint8_t *bytes, size_t n);
 /** A HEADER comes: all names that are still used will be told again. */
 void decode_names_age(struct ktr_decoder *d, struct decode_names *names);
+
+/** Is that the format of the site whose events are parts of long data? */
+bool decode_data_format(const char *fmt);
+/** A part of long data comes on that CPU. */
+void decode_data_part(struct ktr_decoder *d, unsigned cpu, const uint64_t args[6]);
+/** The event that names the data comes. The text stays until the CPU's next part. NULL: no memory.
+ */
+const char *decode_data_text(struct ktr_decoder *d, unsigned cpu, uint64_t word);
 
 /**
  * Takes a frame whose checksum is right. Returns NULL, or what is wrong with it: then what could be

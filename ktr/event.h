@@ -60,6 +60,10 @@ int ktr_event_plan_text(char *buf, size_t len, const struct ktr_event_plan *plan
 struct ktr_site;
 struct ktr_entry;
 
-/** The text of an event in this program's own memory: strings are found by ktr_string_text(). */
+/**
+ * The text of an event of this program's main log. Strings are found by ktr_string_text(), and long
+ * data in the ring of that CPU, before event `seq`; KTR_SEQ_NEWEST: it was just recorded.
+ */
+#define KTR_SEQ_NEWEST UINT64_MAX
 int ktr_entry_text(char *buf, size_t len, const struct ktr_site *site,
-		   const struct ktr_entry *entry);
+		   const struct ktr_entry *entry, unsigned cpu, uint64_t seq);

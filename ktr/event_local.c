@@ -4,16 +4,26 @@
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ring.h"
+#include "ktr/wire.h"
+
+struct local {
+	unsigned cpu;
+	uint64_t seq;
+	char text[KTR_STRING_MAX];
+};
 
 static const char *
 local_string(void *arg, uint64_t value)
 {
-	return ktr_string_text(value, arg);
+	struct local *l = arg;
+	return ktr_data_is_word(value) ? ktr_data_text(&ktr_main, l->cpu, l->seq, value, l->text)
+				       : ktr_string_text(value, l->text);
 }
 
 int
-ktr_entry_text(char *buf, size_t len, const struct ktr_site *site, const struct ktr_entry *entry)
+ktr_entry_text(char *buf, size_t len, const struct ktr_site *site, const struct ktr_entry *entry,
+	       unsigned cpu, uint64_t seq)
 {
-	char text[KTR_STRING_MAX];
-	return ktr_event_text(buf, len, site->fmt, entry->args, site->nargs, local_string, text);
+	struct local l = {.cpu = cpu, .seq = seq};
+	return ktr_event_text(buf, len, site->fmt, entry->args, site->nargs, local_string, &l);
 }

@@ -54,6 +54,10 @@ void ktr_record5(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 void ktr_record6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		 struct ktr_pair more);
 
+/* The same with long data, which the last parameter prints; up to five parameters before it. */
+void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, uint64_t a1,
+		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+
 /* Never called: the compiler checks formats against it. */
 __attribute__((format(printf, 1, 2))) static inline void
 ktr_check_format(const char *fmt, ...)
@@ -89,10 +93,10 @@ ktr_check_format(const char *fmt, ...)
 			 :                                                                 \
 			 : "i"(__FILE__), "i"(__func__), "i"(format), "i"((uint64_t)(m)),  \
 			   "i"(__LINE__), "i"(n))
-#define KTR_RECORD_(m, n, format, args, cargs) \
-	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, cargs)
-#define KTR_RECORD_SITE_(id, m, n, format, args, cargs) \
-	KTR_RECORD_AT_(KTR_SITE_AT_(id), KTR_SITE_SYMBOL_(id), m, n, format, args, cargs)
+#define KTR_RECORD_(m, n, format, args, record, cargs) \
+	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, record, cargs)
+#define KTR_RECORD_SITE_(id, m, n, format, args, record, cargs) \
+	KTR_RECORD_AT_(KTR_SITE_AT_(id), KTR_SITE_SYMBOL_(id), m, n, format, args, record, cargs)
 #define KTR_PAIR_(a, b) (ktr_pair{(a), (b)})
 #else
 #define KTR_SITE_(site, symbol, m, n, format)             \
@@ -104,40 +108,69 @@ ktr_check_format(const char *fmt, ...)
 	    .line = __LINE__,                             \
 	    .nargs = (n),                                 \
 	}
-#define KTR_RECORD_(m, n, format, args, cargs) \
-	KTR_RECORD_AT_(ktr_site_, "", m, n, format, args, cargs)
+#define KTR_RECORD_(m, n, format, args, record, cargs) \
+	KTR_RECORD_AT_(ktr_site_, "", m, n, format, args, record, cargs)
 #define KTR_PAIR_(a, b) ((struct ktr_pair){(a), (b)})
 #endif
 
-/* n: number of parameters; args: them, in parentheses, after a comma; cargs: the same, cast. */
-#define KTR_RECORD_AT_(site, symbol, m, n, format, args, cargs)          \
-	do {                                                             \
-		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                  \
-			KTR_SITE_(site, symbol, m, n, format);           \
-			if (KTR_PORT_SITE_ON(&site))                     \
-				ktr_record##n(&site KTR_UNPAREN_ cargs); \
-		}                                                        \
-		if (0)                                                   \
-			ktr_check_format(format KTR_UNPAREN_ args);      \
+/*
+ * n: number of parameters; args: them, in parentheses, after a comma; record: the function, and
+ * cargs its arguments after the site.
+ */
+#define KTR_RECORD_AT_(site, symbol, m, n, format, args, record, cargs) \
+	do {                                                            \
+		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                 \
+			KTR_SITE_(site, symbol, m, n, format);          \
+			if (KTR_PORT_SITE_ON(&site))                    \
+				record(&site KTR_UNPAREN_ cargs);       \
+		}                                                       \
+		if (0)                                                  \
+			ktr_check_format(format KTR_UNPAREN_ args);     \
 	} while (0)
 
-#define CTR0(m, format)     KTR_RECORD_(m, 0, format, (), ())
-#define CTR1(m, format, p1) KTR_RECORD_(m, 1, format, (, p1), (, KTR_ARG_(p1)))
+#define CTR0(m, format)     KTR_RECORD_(m, 0, format, (), ktr_record0, ())
+#define CTR1(m, format, p1) KTR_RECORD_(m, 1, format, (, p1), ktr_record1, (, KTR_ARG_(p1)))
 #define CTR2(m, format, p1, p2) \
-	KTR_RECORD_(m, 2, format, (, p1, p2), (, KTR_ARG_(p1), KTR_ARG_(p2)))
-#define CTR3(m, format, p1, p2, p3) \
-	KTR_RECORD_(m, 3, format, (, p1, p2, p3), (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3)))
-#define CTR4(m, format, p1, p2, p3, p4)               \
-	KTR_RECORD_(m, 4, format, (, p1, p2, p3, p4), \
+	KTR_RECORD_(m, 2, format, (, p1, p2), ktr_record2, (, KTR_ARG_(p1), KTR_ARG_(p2)))
+#define CTR3(m, format, p1, p2, p3)                            \
+	KTR_RECORD_(m, 3, format, (, p1, p2, p3), ktr_record3, \
+		    (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3)))
+#define CTR4(m, format, p1, p2, p3, p4)                            \
+	KTR_RECORD_(m, 4, format, (, p1, p2, p3, p4), ktr_record4, \
 		    (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4)))
 #define CTR5(m, format, p1, p2, p3, p4, p5)                                    \
-	KTR_RECORD_(m, 5, format, (, p1, p2, p3, p4, p5),                      \
+	KTR_RECORD_(m, 5, format, (, p1, p2, p3, p4, p5), ktr_record5,         \
 		    (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), \
 		     KTR_PAIR_(KTR_ARG_(p5), 0)))
 #define CTR6(m, format, p1, p2, p3, p4, p5, p6)                                \
-	KTR_RECORD_(m, 6, format, (, p1, p2, p3, p4, p5, p6),                  \
+	KTR_RECORD_(m, 6, format, (, p1, p2, p3, p4, p5, p6), ktr_record6,     \
 		    (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), \
 		     KTR_PAIR_(KTR_ARG_(p5), KTR_ARG_(p6))))
+
+/**
+ * With long data: the format's last conversion is a %s, which prints the `len` bytes at `data`, up
+ * to a zero byte. The number of the macro is that of the parameters before it. See
+ * ktr_log_record_data() in ktr/ring.h.
+ */
+#define CTR_DATA0(m, format, data, len)                                      \
+	KTR_RECORD_(m, 1, format, (, (const char *)(data)), ktr_record_data, \
+		    (, data, len, 0, 0, 0, 0, 0))
+#define CTR_DATA1(m, format, p1, data, len)                                      \
+	KTR_RECORD_(m, 2, format, (, p1, (const char *)(data)), ktr_record_data, \
+		    (, data, len, KTR_ARG_(p1), 0, 0, 0, 0))
+#define CTR_DATA2(m, format, p1, p2, data, len)                                      \
+	KTR_RECORD_(m, 3, format, (, p1, p2, (const char *)(data)), ktr_record_data, \
+		    (, data, len, KTR_ARG_(p1), KTR_ARG_(p2), 0, 0, 0))
+#define CTR_DATA3(m, format, p1, p2, p3, data, len)                                      \
+	KTR_RECORD_(m, 4, format, (, p1, p2, p3, (const char *)(data)), ktr_record_data, \
+		    (, data, len, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), 0, 0))
+#define CTR_DATA4(m, format, p1, p2, p3, p4, data, len)                                      \
+	KTR_RECORD_(m, 5, format, (, p1, p2, p3, p4, (const char *)(data)), ktr_record_data, \
+		    (, data, len, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), 0))
+#define CTR_DATA5(m, format, p1, p2, p3, p4, p5, data, len)                                      \
+	KTR_RECORD_(m, 6, format, (, p1, p2, p3, p4, p5, (const char *)(data)), ktr_record_data, \
+		    (, data, len, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4),        \
+		     KTR_ARG_(p5)))
 
 #define TR0(format)                         CTR0(KTR_GEN, format)
 #define TR1(format, p1)                     CTR1(KTR_GEN, format, p1)

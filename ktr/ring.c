@@ -241,29 +241,14 @@ ring_open(struct ktr_log *log, unsigned cpu)
 	return true;
 }
 
-bool
-ktr_log_record(struct ktr_log *log, const struct ktr_site *site, const uint64_t a[KTR_MAXARGS])
-{
-	struct ktr_pair more = {a[4], a[5]};
-	if (log == &ktr_main)
-		return false;
-	uintptr_t irq = ktr_port_irq_save();
-	unsigned cpu = ktr_port_cpu();
-	bool recorded = false;
-	while (!recorded && ring_open(log, cpu))
-		recorded = ring_record(log->cpu[cpu].ring, KTR_MAXARGS, site, a[0], a[1], a[2],
-				       a[3], more);
-	ktr_port_irq_restore(irq);
-	return recorded;
-}
-
-/* Prints an event that was just recorded. */
+/* Prints an event that was just recorded. Parts of long data are no events. */
 static __attribute__((noinline)) void
 ktr_record_print(unsigned cpu, const struct ktr_site *site, const uint64_t args[KTR_MAXARGS])
 {
 	struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
 	int level = __atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED);
-	if (level == 0 || __atomic_exchange_n(&account->printing, 1, __ATOMIC_ACQUIRE) != 0)
+	if (level == 0 || site == &ktr_data_site ||
+	    __atomic_exchange_n(&account->printing, 1, __ATOMIC_ACQUIRE) != 0)
 		return;
 	struct ktr_entry e = {.ticks = ktr_port_time(),
 			      .tid = ktr_port_tid(),
@@ -274,7 +259,8 @@ ktr_record_print(unsigned cpu, const struct ktr_site *site, const uint64_t args[
 	__atomic_store_n(&account->printing, 0, __ATOMIC_RELEASE);
 }
 
-static KTR_RECORD_TEXT void
+/* Makes way and records, as often as it takes. False: the event is refused. */
+static KTR_RECORD_TEXT bool
 ktr_record_slow(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		struct ktr_pair more)
 {
@@ -286,6 +272,23 @@ ktr_record_slow(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t 
 	ktr_port_irq_restore(irq);
 	if (recorded && ring_prints(&ktr_main))
 		ktr_record_print(cpu, site, (uint64_t[]){a1, a2, a3, a4, more.a5, more.a6});
+	return recorded;
+}
+
+bool
+ktr_log_record(struct ktr_log *log, const struct ktr_site *site, const uint64_t a[KTR_MAXARGS])
+{
+	struct ktr_pair more = {a[4], a[5]};
+	if (log == &ktr_main)
+		return ktr_record_slow(site, a[0], a[1], a[2], a[3], more);
+	uintptr_t irq = ktr_port_irq_save();
+	unsigned cpu = ktr_port_cpu();
+	bool recorded = false;
+	while (!recorded && ring_open(log, cpu))
+		recorded = ring_record(log->cpu[cpu].ring, KTR_MAXARGS, site, a[0], a[1], a[2],
+				       a[3], more);
+	ktr_port_irq_restore(irq);
+	return recorded;
 }
 
 /* Up to four parameters: a jump away from the record functions, with nothing on the stack. */

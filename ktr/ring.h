@@ -52,6 +52,7 @@ struct ktr_log_cpu {
 	uint64_t suppressed;   /* events refused; atomic, any context */
 	uint64_t dropped;      /* KTR_POLICY_FILL: events for which there was no room; atomic */
 	uint32_t printing;     /* 1: an event of this CPU is being printed; atomic */
+	uint32_t data_number;  /* of the next long data (ktr/wire.h); atomic */
 
 	/* The accounting stream's. */
 	uint32_t moving;      /* odd: cursor and overwritten are being changed */
@@ -101,10 +102,39 @@ void ktr_log_close(struct ktr_log *log);
 
 /**
  * Records an event with six parameters in any log. Any context; an event from an NMI that
- * interrupted a record call to the same log is refused. False: it was refused, and counted.
+ * interrupted a record call to the same log, other than the main log, is refused. False: it was
+ * refused, and counted.
  */
 bool ktr_log_record(struct ktr_log *log, const struct ktr_site *site,
 		    const uint64_t args[KTR_MAXARGS]);
+
+/**
+ * Records an event with long data, in any log and any context. site's last parameter is a %s, and
+ * args has those before it; what it prints is the data up to a zero byte. At most KTR_DATA_MAX
+ * bytes are recorded, in entries of their own before the event's. Interrupts are off meanwhile.
+ * What is missing when the event is read, because it was too long or has been overwritten, shows as
+ * "(cut at N of LENGTH)". False: the event was refused, and counted.
+ */
+bool ktr_log_record_data(struct ktr_log *log, const struct ktr_site *site,
+			 const uint64_t args[KTR_MAXARGS], const void *data, size_t len);
+
+/** The site of the entries that hold parts of long data. */
+extern struct ktr_site ktr_data_site;
+
+/** Does an entry, as a read copied it, hold a part of another event's data? */
+static inline bool
+ktr_entry_is_part(const struct ktr_entry *entry)
+{
+	return entry->site == ktr_site_number(&ktr_data_site);
+}
+
+/**
+ * The text of a parameter for which ktr_data_is_word() holds, of an event of that CPU before whose
+ * number `before` its data stand. buf has room for KTR_STRING_MAX: a longer text is cut. Any
+ * context; locks as for ktr_log_read().
+ */
+const char *ktr_data_text(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word,
+			  char *buf);
 
 /**
  * The next event of that CPU takes the slow path, which finds out whether events are to be refused

@@ -6,6 +6,7 @@ KTR_KERNEL_SRCS := \
 	ktr/class.c \
 	ktr/control.c \
 	ktr/crc32c.c \
+	ktr/data.c \
 	ktr/encode.c \
 	ktr/event.c \
 	ktr/event_local.c \
@@ -28,6 +29,7 @@ KTR_DECODE_SRCS := \
 	ktr/class.c \
 	ktr/crc32c.c \
 	ktr/decode.c \
+	ktr/decode_data.c \
 	ktr/decode_frame.c \
 	ktr/decode_store.c \
 	ktr/event.c \

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,41 @@ enum ktr_wire_type {
 	KTR_WIRE_TRUNCATED = 9,
 	KTR_WIRE_END = 10
 };
+
+/**
+ * Long data. They stand in the ring before the event that names them, in entries of a site whose
+ * format is KTR_DATA_FORMAT: parts of KTR_DATA_PART bytes, the last part first, so that the oldest
+ * entries, which are overwritten first, hold the end. The event's last parameter is a %s and has
+ * ktr_data_word(length, number). A part's first parameter is ktr_data_word(index, number), and the
+ * other five are its bytes. The number tells the data of an event from those of others of its CPU.
+ */
+#define KTR_DATA_TAG    0x7a5eull
+#define KTR_DATA_PART   40u
+#define KTR_DATA_MAX    4000u  /* bytes that are recorded; longer data are cut */
+#define KTR_DATA_LENGTH 65535u /* a greater length is said as this one */
+#define KTR_DATA_FORMAT "KTRDATA %#lx %#lx %#lx %#lx %#lx %#lx"
+/** What follows data of which only a part is there: how much, of how much. */
+#define KTR_DATA_CUT     "(cut at %u of %u)"
+#define KTR_DATA_CUT_MAX 24u /* its length, with the NUL */
+
+static inline uint64_t
+ktr_data_word(uint32_t middle, uint32_t number)
+{
+	return KTR_DATA_TAG << 48 | (uint64_t)middle << 32 | number;
+}
+
+static inline bool
+ktr_data_is_word(uint64_t value)
+{
+	return value >> 48 == KTR_DATA_TAG;
+}
+
+/** The index or the length in a word. */
+static inline uint32_t
+ktr_data_middle(uint64_t word)
+{
+	return word >> 32 & 0xffff;
+}
 
 /** HEADER flags. */
 #define KTR_WIRE_START 1u /* a stream begins: what was known before does not hold */

@@ -22,7 +22,7 @@
 #define EVENT_TEXT 384
 #define POLL_EVERY 1024 /* poll for ^C once in so many events */
 
-/* A position in one CPU's ring. */
+/* A position among the events in one CPU's ring. Parts of long data are passed over. */
 struct cursor {
 	uint64_t tail, head; /* events that the ring holds */
 	uint64_t seq;        /* position */
@@ -53,7 +53,8 @@ step(unsigned cpu, bool newer)
 	c->valid = false;
 	while (!c->valid && (newer ? c->seq + 1 < c->head : c->seq > c->tail)) {
 		c->seq = newer ? c->seq + 1 : c->seq - 1;
-		c->valid = ktr_ring_read(cpu, c->seq, &c->entry) == KTR_READ_OK;
+		c->valid = ktr_ring_read(cpu, c->seq, &c->entry) == KTR_READ_OK &&
+			   !ktr_entry_is_part(&c->entry);
 	}
 }
 
@@ -165,15 +166,17 @@ print_time(uint64_t ticks, const struct style *style)
 }
 
 static const char *
-event_text(const struct ktr_entry *e)
+event_text(unsigned cpu)
 {
 	static char text[EVENT_TEXT];
+	const struct cursor *c = &cursors[cpu];
+	const struct ktr_entry *e = &c->entry;
 	const struct ktr_site *site = ktr_site_get(e->site);
 
 	if (site == NULL)
 		snprintf(text, sizeof(text), "(no site %u)", e->site);
 	else
-		ktr_entry_text(text, sizeof(text), site, e);
+		ktr_entry_text(text, sizeof(text), site, e, cpu, c->seq);
 	return text;
 }
 
@@ -190,7 +193,7 @@ print_event(unsigned cpu, const struct style *style)
 		kdb_printf(" %s.%u", site->file, site->line);
 	if (marked.set && marked.cpu == cpu && marked.seq == c->seq)
 		kdb_printf(" [mark]");
-	kdb_printf(": %s\n", event_text(&c->entry));
+	kdb_printf(": %s\n", event_text(cpu));
 }
 
 static bool
@@ -200,7 +203,7 @@ wanted(unsigned cpu, const struct kdb_filter *f)
 	const struct ktr_site *site = ktr_site_get(e->site);
 
 	return kdb_filter_match(f, cpu, e->tid, site != NULL ? site->classes : UINT64_MAX,
-				f->pattern[0] != '\0' ? event_text(e) : "");
+				f->pattern[0] != '\0' ? event_text(cpu) : "");
 }
 
 static void

@@ -188,8 +188,27 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
 }
 
+/* Bytes of all arguments, but for the last one's NUL. */
+static size_t
+args_length(const struct args *s)
+{
+	size_t n = s->envc > 0 ? s->offset[s->argc] : s->used;
+
+	return n > 0 ? n - 1 : 0;
+}
+
+/* The arguments as one text, with blanks between them: for the log, once nobody else needs them. */
+static const char *
+args_join(struct args *s)
+{
+	for (size_t i = 0; i < args_length(s); i++)
+		if (s->strings[i] == '\0')
+			s->strings[i] = ' ';
+	return s->strings;
+}
+
 static int
-exec_args(struct proc *p, const char *path, const struct args *s, struct arch_trapframe *tf)
+exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf)
 {
 	struct elf_image img;
 	struct vmspace *vm;
@@ -216,8 +235,8 @@ exec_args(struct proc *p, const char *path, const struct args *s, struct arch_tr
 	}
 	become(p, vm, path);
 	arch_tf_init_user(tf, img.entry, sp);
-	CTR4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u", p->pid, ktr_intern(p->name),
-	     img.entry, s->argc);
+	CTR_DATA4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
+		  ktr_intern(p->name), img.entry, s->argc, args_join(s), args_length(s));
 	return 0;
 }
 

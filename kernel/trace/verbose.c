@@ -27,7 +27,7 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 	if (level >= 2)
 		sbuf_printf(&out, "%s.%u\t", site->file, site->line);
 	at = sbuf_stored(&out);
-	ktr_entry_text(line + at, sizeof(line) - 1 - at, site, entry);
+	ktr_entry_text(line + at, sizeof(line) - 1 - at, site, entry, cpu, KTR_SEQ_NEWEST);
 	at += strlen(line + at);
 	line[at++] = '\n';
 	console_write(line, at);

@@ -63,12 +63,12 @@ text_of(const struct meaning *mean, const struct activity *a, unsigned p)
 	return mean->at[p] != NOWHERE ? a->event->strings[mean->at[p]] : NULL;
 }
 
-/* The same of a text that is kept, which that of a thread's ident cannot be (ktr/decode.h). */
+/* The same of a text that the decoder keeps. */
 static const char *
 text_kept_of(const struct meaning *mean, const struct activity *a, unsigned p)
 {
 	const char *text = text_of(mean, a, p);
-	return text != NULL && a->event->args[mean->at[p]] >> 48 != KTR_IDENT_TAG ? text : NULL;
+	return text != NULL && !ktr_decode_passing(a->event->args[mean->at[p]]) ? text : NULL;
 }
 
 static int64_t

@@ -17,9 +17,17 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 {
 	struct dump *d = arg;
 	char made[DUMP_TEXT_MAX], *text = NULL;
-	uint64_t index = d->index++;
 	if (d->failed || d->opts.stream)
 		return;
+	if (e->site != NULL && e->site->parts) {
+		bool passes = d->export == NULL && dump_match_event(&d->opts.filter, e, "");
+		if (passes && d->opts.json)
+			dump_json_part(d, e);
+		else if (passes && d->opts.stats)
+			dump_stats_part(d);
+		return;
+	}
+	uint64_t index = d->index++;
 	if (dump_match_needs_text(&d->opts.filter) || d->opts.json) {
 		text = made;
 		ktr_decode_text(text, sizeof(made), e);

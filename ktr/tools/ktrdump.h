@@ -120,11 +120,14 @@ void dump_classes(const struct ktr_decode_header *h, uint64_t classes, char *buf
 
 /* ktrdump_json.c */
 void dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *text);
+/* An entry that holds a part of an event's data. */
+void dump_json_part(struct dump *d, const struct ktr_decode_event *e);
 void dump_json_gap(struct dump *d, const struct ktr_decode_gap *g);
 
 /* ktrdump_stats.c */
 struct dump_stats *dump_stats_create(void);
 void dump_stats_event(struct dump *d, const struct ktr_decode_event *e);
+void dump_stats_part(struct dump *d);
 void dump_stats_gap(struct dump *d, const struct ktr_decode_gap *g);
 void dump_stats_print(struct dump *d);
 void dump_stats_destroy(struct dump_stats *s);

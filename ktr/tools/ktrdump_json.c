@@ -89,6 +89,17 @@ dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 }
 
 void
+dump_json_part(struct dump *d, const struct ktr_decode_event *e)
+{
+	struct out *l = &d->out;
+	out_text(l, "{\"part\":");
+	out_number(l, e->seq, 0);
+	out_text(l, ",\"cpu\":");
+	out_number(l, e->cpu, 0);
+	out_text(l, "}\n");
+}
+
+void
 dump_json_gap(struct dump *d, const struct ktr_decode_gap *g)
 {
 	struct out *l = &d->out;

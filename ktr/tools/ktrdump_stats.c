@@ -25,7 +25,7 @@ struct dump_stats {
 	size_t count, room;
 	struct ktr_map numbers; /* of sites by their addresses, + 1 */
 	struct site_count unknown;
-	uint64_t events, gaps;
+	uint64_t events, gaps, parts;
 	struct cpu_count cpu[KTR_DECODE_CPUS];
 };
 
@@ -90,6 +90,12 @@ dump_stats_event(struct dump *d, const struct ktr_decode_event *e)
 	}
 	count->header = e->header;
 	count->events++;
+}
+
+void
+dump_stats_part(struct dump *d)
+{
+	d->stats->parts++;
 }
 
 void
@@ -221,9 +227,9 @@ dump_stats_print(struct dump *d)
 			lost += s->cpu[i].lost[r];
 	}
 	size_t rows = sites_collect(s);
-	fprintf(d->out.file, "events %llu, sites %zu, lost %llu in %llu gaps\n",
+	fprintf(d->out.file, "events %llu, sites %zu, lost %llu in %llu gaps, parts %llu\n",
 		(unsigned long long)s->events, rows, (unsigned long long)lost,
-		(unsigned long long)s->gaps);
+		(unsigned long long)s->gaps, (unsigned long long)s->parts);
 	print_classes(d, rows);
 	print_sites(d, rows);
 	print_cpus(d);

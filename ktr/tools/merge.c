@@ -5,8 +5,8 @@
  * are too many blocks in memory, others are written to a file as soon as they are full, and read
  * back when they are the first.
  *
- * A record is an event or a gap, with the texts of the event's thread idents, which the decoder
- * does not keep. Locking: none.
+ * A record is an event or a gap, with those texts of the event that the decoder does not keep.
+ * Locking: none.
  */
 #include "ktr/tools/merge.h"
 
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/intern.h"
 #include "ktr/str.h"
 
 #define BLOCK_BYTES 32768u
@@ -24,7 +23,7 @@
 struct record {
 	uint32_t size; /* in the block; a multiple of 8 */
 	bool is_gap;
-	uint8_t idents; /* bit N: strings[N] of the event is one of the texts */
+	uint8_t passing; /* bit N: strings[N] of the event is one of the texts */
 	union {
 		struct ktr_decode_event event;
 		struct ktr_decode_gap gap;
@@ -199,20 +198,20 @@ record_add(struct merge *m, unsigned cpu, size_t texts)
 	struct record *r = (struct record *)(b->bytes + b->used);
 	b->used += size;
 	r->size = (uint32_t)size;
-	r->idents = 0;
+	r->passing = 0;
 	return r;
 }
 
 int
 merge_event(struct merge *m, const struct ktr_decode_event *e)
 {
-	unsigned idents = 0;
+	unsigned passing = 0;
 	size_t texts = 0, lengths[6];
 	for (unsigned left = e->site != NULL ? e->site->strings : 0; left != 0; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
-		if (e->args[i] >> 48 != KTR_IDENT_TAG || e->strings[i] == NULL)
+		if (!ktr_decode_passing(e->args[i]) || e->strings[i] == NULL)
 			continue;
-		idents |= 1u << i;
+		passing |= 1u << i;
 		lengths[i] = strlen(e->strings[i]) + 1;
 		texts += lengths[i];
 	}
@@ -220,11 +219,11 @@ merge_event(struct merge *m, const struct ktr_decode_event *e)
 	if (r == NULL)
 		return -1;
 	r->is_gap = false;
-	r->idents = (uint8_t)idents;
+	r->passing = (uint8_t)passing;
 	r->event = *e;
 	char *to = r->texts;
-	for (; idents != 0; idents &= idents - 1) {
-		unsigned i = (unsigned)__builtin_ctz(idents);
+	for (; passing != 0; passing &= passing - 1) {
+		unsigned i = (unsigned)__builtin_ctz(passing);
 		ktr_copy(to, e->strings[i], lengths[i]);
 		to += lengths[i];
 	}
@@ -250,7 +249,7 @@ record_hand_on(struct merge *m, struct record *r)
 		return;
 	}
 	const char *text = r->texts;
-	for (unsigned left = r->idents; left != 0; left &= left - 1) {
+	for (unsigned left = r->passing; left != 0; left &= left - 1) {
 		const char **string = &r->event.strings[__builtin_ctz(left)];
 		*string = text;
 		if ((left & (left - 1)) != 0)

@@ -168,11 +168,11 @@ KTEST(ktr_strings_of_events_are_read_only_data_or_interned)
 	struct ktr_site site = {.fmt = "a %s b %s", .nargs = 2};
 	struct ktr_entry e = {.args = {(uintptr_t)local, (uintptr_t)ktr_intern(local)}};
 
-	ktr_entry_text(text, sizeof(text), &site, &e);
+	ktr_entry_text(text, sizeof(text), &site, &e, 0, KTR_SEQ_NEWEST);
 	KT_ASSERT(strstr(text, "a (bad 0x") == text);
 	KT_ASSERT(strstr(text, ") b on the stack") != NULL);
 	e.args[0] = (uintptr_t) "constant";
-	ktr_entry_text(text, sizeof(text), &site, &e);
+	ktr_entry_text(text, sizeof(text), &site, &e, 0, KTR_SEQ_NEWEST);
 	KT_STR_EQ(text, "a constant b on the stack");
 }
 

@@ -22,7 +22,7 @@ sysctl debug.ktr.alq_file=%s > /dev/null || exit 1
 ktrdump --stats -i /tmp/soak.ktr > /tmp/soak.out || {{ echo file $n: ktrdump: status $?; }}
 head -n 1 /tmp/soak.out > /tmp/soak.line
 read word events rest < /tmp/soak.line
-sum=$((sum + ${{events%%,}}))
+sum=$((sum + ${{events%%,}} + ${{rest##* }}))
 rm /tmp/soak.ktr
 sleep {rest}
 """ % SERIAL

@@ -110,7 +110,12 @@ class Run:
 
     @property
     def events(self):
-        return [e for e in self.decoded if "gap" not in e]
+        return [e for e in self.decoded if "seq" in e]
+
+    @property
+    def parts(self):
+        """Entries that hold parts of the events' long data."""
+        return [e for e in self.decoded if "part" in e]
 
     @property
     def gaps(self):

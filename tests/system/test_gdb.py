@@ -68,7 +68,7 @@ def live():
         out = gdb("ktr show 7 --format jsonl --class PROC", socket=socket)
         events = decoded_lines("\n".join(line for line in out.splitlines() if line.startswith("{")))
         check(1 <= len(events) <= 7, f"{len(events)} rows of ktr show 7")
-        check_eq({e["class"] for e in events if "gap" not in e}, {"PROC"}, "classes of ktr show --class PROC")
+        check_eq({e["class"] for e in events if "seq" in e}, {"PROC"}, "classes of ktr show --class PROC")
         check_match(r"^ *\d+ .*kernel/.+\.c:\d+", gdb("ktr stats", socket=socket), "ktr stats: sites")
         out = gdb("ktr sites fork*", "ktr sites kernel/mm/*", socket=socket)
         check_match(r"^ *\d+ on  kernel/proc/proc\.c:\d+ fork: parent %u", out, "ktr sites: one that is on")

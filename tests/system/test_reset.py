@@ -65,6 +65,8 @@ def reboot():
     for smp in (1, 4):
         _, prev, both = dies("reboot", smp=smp)
         check(len(both) >= 100, f"{len(both)} events are both on the line and in the ring")
+        check(any(re.search(r"exec: .* args load mix -n 2 -j 2$", e["text"]) for e in prev.values()),
+              "load's arguments are not in the ring")
 
 
 @test("reboot, by GRUB under BIOS and UEFI", arch=GRUB_ONLY)

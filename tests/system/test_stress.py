@@ -39,7 +39,7 @@ class Seen:
     """What a stream told of one CPU."""
 
     def __init__(self):
-        self.events = self.lost = 0
+        self.events = self.parts = self.lost = 0
         self.ns, self.next_seq = 0, 0
 
 
@@ -78,6 +78,10 @@ def read(path):
             cpu.lost += e["gap"]
             cpu.next_seq += e["gap"]
             continue
+        if "part" in e:
+            check_eq(e["part"], cpu.next_seq, f"sequence number of a part on cpu {e['cpu']}")
+            cpu.parts, cpu.next_seq = cpu.parts + 1, e["part"] + 1
+            continue
         check_eq(e["seq"], cpu.next_seq, f"sequence number on cpu {e['cpu']} at {e['ns']} ns")
         check(e["ns"] >= cpu.ns, f"time falls on cpu {e['cpu']} from {cpu.ns}: {e}")
         event_is_whole(e)
@@ -98,7 +102,7 @@ def mix():
     total = 0
     for n, s in stats.items():
         cpu = cpus.get(n, Seen())
-        check_eq(cpu.events + cpu.lost, s["recorded"], f"events and lost events in the stream of cpu {n} ({s})")
+        check_eq(cpu.events + cpu.parts + cpu.lost, s["recorded"], f"events and lost events in the stream of cpu {n} ({s})")
         # The line may still take frames whose events were overwritten after they had been made.
         check(cpu.lost <= s["overwritten"], f"{cpu.lost} lost events in the stream of cpu {n} ({s})")
         check(cpu.events > 0, f"no event of cpu {n} was delivered ({s})")

@@ -13,7 +13,7 @@ KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
 DEADLINE_S = 120
 # Arguments of ktr_gen, and one of them with holes: with and without loss, of no event and of one, cut off, wrapped, odd
 # bytes in names.
-STREAMS = ("sample", "mix 8000", "guest 200", "odd", "empty", "one", "loss", "wrapped", "corrupt", "truncated", "live",
+STREAMS = ("sample", "mix 8000", "guest 200", "odd", "data 254", "empty", "one", "loss", "wrapped", "corrupt", "truncated", "live",
            "damaged", "enters 60")
 
 
@@ -80,7 +80,7 @@ def export(form, path, out, *args):
 def jsonl(path, *args):
     """Events and gaps, in their order; what an event is, is said by its keys."""
     text = ktrdump("--format", "jsonl", *args, "-i", path)[1]
-    return [json.loads(line, strict=False) for line in text.split("\n") if line]
+    return [json.loads(line, strict=False) for line in text.split("\n") if line and not line.startswith('{"part"')]
 
 
 def events_of(rows):
@@ -90,7 +90,7 @@ def events_of(rows):
 def lost_of(rows):
     lost = {}
     for row in rows:
-        if row.get("fmt") is None:  # an event whose site was lost is lost, too
+        if row.get("fmt") is None and "part" not in row:  # an event whose site was lost is lost, too
             lost[row["cpu"]] = lost.get(row["cpu"], 0) + row.get("gap", 1)
     return lost
 

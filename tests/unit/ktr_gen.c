@@ -1,7 +1,7 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|
+ * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|data N|
  *                odd|empty|one|loss|wrapped|corrupt|truncated|live|boots|clock
  */
 #include <stdio.h>
@@ -81,6 +81,24 @@ gen_events(void)
 	gen_run_on(1, 9);
 	CTR1(KTR_SIG, "quote \" and \\ and tab\tand newline\n%d", -1);
 	KTR_COUNTER0(KTR_SCHED, "load", ktr_intern("CPU 1 load"), 2);
+}
+
+/* Data of lengths up to `longest` on two CPUs; the log cuts the longest of all. */
+static void
+gen_data(unsigned long longest)
+{
+	static const unsigned lengths[] = {0, 1, 39, 40, 41, 254, 255, 256, 1000, 4000, 5000};
+	static char args[5000];
+	for (unsigned i = 0; i < sizeof(args); i++)
+		args[i] = "/bin/cat -n \"file\" \t"[i % 20];
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && lengths[i] <= longest;
+	     i++) {
+		gen_run_on(i % 2, 7 + i % 2);
+		CTR_DATA4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u args %s", i,
+			  "/bin/cat", 0x400000ul, 3u, args, lengths[i]);
+		CTR1(KTR_PROC, "next %u", i);
+	}
+	CTR_DATA0(KTR_PROC, "ends at the zero byte: %s", "here\0not", 8);
 }
 
 /* A mix of scheduler and system call events, as a busy machine makes it. */
@@ -412,6 +430,8 @@ main(int argc, char **argv)
 		gen_clock_found();
 	else if (strcmp(kind, "enters") == 0 && argc > 2)
 		gen_enters(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "data") == 0 && argc > 2)
+		gen_data(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)

@@ -142,6 +142,30 @@ def jsonl_has_exactly_the_fields(_):
     equal(objects[1]["ns"], 2000)
 
 
+def data_are_texts_and_their_parts_are_no_events(_):
+    args = ('/bin/cat -n "file" \t' * 250)[:5000]
+    lengths = [0, 1, 39, 40, 41, 254, 255, 256, 1000, 4000, 5000]
+    said = [args[:n] if n <= 4000 else args[:4000] + "(cut at 4000 of 5000)" for n in lengths]
+    data = gen("data", "5000")
+    objects = [json.loads(line) for line in Run("--format", "jsonl", data=data).lines]
+    equal([o["args"][4] for o in objects if o.get("func") == "gen_data" and len(o["args"]) == 5], said, "arguments")
+    equal(objects[-1]["args"], ["here"], "data with a zero byte")
+    parts = [o for o in objects if "part" in o]
+    equal(len(parts), sum((min(n, 4000) + 39) // 40 for n in [*lengths, 8]), "parts")
+    equal(list(parts[0]), ["part", "cpu"], "what a part says")
+    for cpu in (0, 1):
+        seqs = [o.get("seq", o.get("part")) for o in objects if o["cpu"] == cpu]
+        equal(seqs, list(range(len(seqs))), f"sequence numbers of events and parts, CPU {cpu}")
+    events = len(objects) - len(parts)
+    text = Run("-q", data=data).lines
+    equal([line.split()[0] for line in text], [str(n) for n in range(events)], "index column")
+    equal([line.split("args ", 1)[1] for line in text if "exec: " in line], [t.replace("\t", "\\t") for t in said], "texts")
+    stats = Run("--stats", data=data).lines
+    equal(stats[0], f"events {events}, sites 3, lost 0 in 0 gaps, parts {len(parts)}")
+    expect("KTRDATA" not in "\n".join(text + stats), "parts among the events")
+    equal(len(Run("--format", "jsonl", "--class", "PROC", data=data).lines), events, "events of class PROC")
+
+
 def gaps_are_lines_of_their_own(_):
     data = gen("loss")
     r = Run("-qct", data=data)
@@ -190,7 +214,7 @@ def stats_count_classes_sites_cpus_and_loss(_):
     r = Run("--stats", "--class", "LOCK", data=gen("mix", "8000"))
     expect(r.lines[0].startswith("events 1000, sites 1,"), r.lines[0])
     lost = Run("--stats", data=gen("loss")).lines[0]
-    expect(re.fullmatch(r"events \d+, sites 2, lost \d+ in 1 gaps", lost), lost)
+    expect(re.fullmatch(r"events \d+, sites 2, lost \d+ in 1 gaps, parts 0", lost), lost)
 
 
 def stream_is_small(_):
@@ -331,7 +355,7 @@ def follows_a_file_that_grows(tmp):
 
 TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, merges_cpus_by_time,
          prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events,
-         jsonl_has_exactly_the_fields, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
+         jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
          times_of_any_size_are_printed, stats_count_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
          live_stream_ends_clean_behind_a_pass, truncated_input_has_status_1_and_prints_what_is_there,

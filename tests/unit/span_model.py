@@ -30,7 +30,7 @@ class Spans:
         self.threads, self.cpus, self.irqs, self.lost = [], [], [], []
         self.all, self.running, self.nested, self.now = {}, {}, {}, 0
         self.first, self.last, self.events = None, 0, 0
-        for row in rows:
+        for row in (row for row in rows if "part" not in row):
             (self.gap if "gap" in row else self.event)(row)
         for t in self.all.values():
             self.end(t, self.last)

@@ -208,7 +208,7 @@ ktr_port_verbose(unsigned cpu, const struct ktr_site *site, const struct ktr_ent
 	__atomic_fetch_add(&ktr_host_verbose_calls, 1, __ATOMIC_RELAXED);
 	if (ktr_host_quiet)
 		return;
-	ktr_entry_text(text, sizeof(text), site, entry);
+	ktr_entry_text(text, sizeof(text), site, entry, cpu, KTR_SEQ_NEWEST);
 	if (level > 1)
 		fprintf(stderr, "cpu%u %s.%u %s\n", cpu, site->file, (unsigned)site->line, text);
 	else
