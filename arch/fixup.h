@@ -1,10 +1,10 @@
 /*
- * fixup.h - contract: instructions of the port that may fault, and where the kernel goes on then:
- * section ex_table, which kernel/entry.c searches by the address of the instruction.
+ * fixup.h - contract: the port's instructions that may fault, and where the kernel then continues.
+ * They form section ex_table, which kernel/entry.c searches by the address of the instruction.
  *
- * ARCH_FIXUP from, to: a fault at `from` in the kernel goes on at `to`, whatever the address that
- * it touched. ARCH_FIXUP_USER from, to: the same, but only when that address is a user's; a bad
- * address of the kernel's own is an error of the kernel.
+ * ARCH_FIXUP from, to: after a fault at `from` in kernel mode, continue at `to`, whatever the
+ * faulting address. ARCH_FIXUP_USER from, to: the same, but only if the faulting address is in user
+ * space. A bad kernel address there is an error of the kernel.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 
 struct arch_fixup {
 	uintptr_t from, to;
-	uint64_t user; /* 1: of ARCH_FIXUP_USER */
+	uint64_t user; /* 1: from ARCH_FIXUP_USER */
 };
 
 extern const struct arch_fixup __start_ex_table[], __stop_ex_table[];

@@ -7,9 +7,12 @@
 static inline bool arch_irq_enabled(void);
 static inline void arch_irq_disable(void);
 static inline void arch_irq_enable(void);
-/* Turns interrupts on and waits for one, with no gap between in which one would be missed. */
+/*
+ * Turns interrupts on and waits for one. This is atomic: an interrupt in between ends the wait,
+ * too.
+ */
 static inline void arch_irq_enable_and_wait(void);
-/* In a spin loop: gives the other hardware thread room. */
+/* For spin loops: leaves resources to the other hardware thread. */
 static inline void arch_relax(void);
 
 #include <md/irq.h>

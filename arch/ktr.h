@@ -1,5 +1,5 @@
 /*
- * ktr.h - contract: what recording an event needs of the CPU. Any context, also NMI.
+ * ktr.h - contract: what the CPU provides for recording an event. Any context, also NMI.
  */
 #pragma once
 
@@ -12,8 +12,8 @@ static inline uint32_t arch_ktr_tid(void);
 static inline void arch_ktr_set_tid(uint32_t tid);
 
 /*
- * Also KTR_PORT_SITE_ON(site), the patchable branch of a trace point (ktr/ktr.h), and the
- * restartable KTR_PORT_RECORD() and KTR_PORT_TURN() (ktr/port.h). entry_kernel_return() restarts
- * them.
+ * md/ktr.h also defines KTR_PORT_SITE_ON(site), the patchable branch of a trace point (ktr/ktr.h),
+ * and the restartable sequences KTR_PORT_RECORD() and KTR_PORT_TURN() (ktr/port.h), which
+ * entry_kernel_return() restarts.
  */
 #include <md/ktr.h>

@@ -1,12 +1,12 @@
-/* machine.h - contract: set-up in order, serial lines, power. */
+/* machine.h - contract: ordered set-up, serial lines, power. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * After memory is up: firmware tables, interrupt controller, this CPU's traps in their final form.
- * Boot CPU, interrupts off.
+ * Called when memory works: firmware tables, interrupt controller, and the final trap set-up of
+ * this CPU. Boot CPU, interrupts off.
  */
 void arch_machine_init(void);
 
@@ -22,15 +22,17 @@ struct arch_uart {
 };
 
 /*
- * Serial line n: 0 console, 1 trace. ARCH_UART_NONE: the platform names none; the trace's is then
- * looked for on PCI. Any time; gsi is right after arch_machine_init().
+ * Serial line n: 0 console, 1 trace. ARCH_UART_NONE: the platform has none; for the trace, PCI is
+ * searched then. Any time; gsi is valid after arch_machine_init().
  */
 struct arch_uart arch_uart(unsigned n);
 
-/* Ends the machine with an exit status 0..127 where the platform takes one. Any context. */
+/*
+ * Powers off. status, 0 to 127, becomes the exit status if the platform supports that. Any context.
+ */
 _Noreturn void arch_poweroff(unsigned status);
 _Noreturn void arch_reboot(void);
-/* "q35", CPU features in use: one line for the boot log, by printk. */
+/* Prints one line for the boot log: machine and CPU features, such as "q35". */
 void arch_machine_print(void);
-/* Word that the trace stream carries: "x86_64". */
+/* Name of the architecture in the trace stream: "x86_64". */
 extern const char arch_name[];

@@ -1,21 +1,21 @@
 /*
- * mmu.h - contract: page tables of four levels with 512 entries of 8 bytes, 4 KiB pages and 2 MiB
- * blocks (true of both ports). The walk is kernel/mm/pagetable.c, over these.
+ * mmu.h - contract: four-level page tables, with 512 entries of 8 bytes, 4 KiB pages and 2 MiB
+ * blocks, as on both ports. kernel/mm/pagetable.c walks them with these functions.
  *
- * The port's header also gives ARCH_DIRECT_BASE, the start of the kernel's half: all RAM is mapped
- * from here, at ARCH_DIRECT_BASE + physical address.
+ * The port's header also defines ARCH_DIRECT_BASE, the start of the kernel's half. All RAM is
+ * mapped there, at ARCH_DIRECT_BASE + physical address.
  *
- * An entry that is present may change what it allows; it changes where it points only by way of one
- * that is not present, with a flush between (Arm ARM D8.14.1, break-before-make).
+ * The protection of a present entry may be changed directly. To change its address, first make it
+ * not present and flush the TLB (Arm ARM D8.14.1, break-before-make).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ARCH_VMALLOC_BASE 0xffffc00000000000ul /* kernel mappings made at run time */
+#define ARCH_VMALLOC_BASE 0xffffc00000000000ul /* start of kernel mappings made at run time */
 #define ARCH_VMALLOC_END  0xffffc08000000000ul
-#define ARCH_USER_END     0x00007ffffffff000ul /* x86_64's last page stays free: SYSRET needs it */
+#define ARCH_USER_END     0x00007ffffffff000ul /* x86_64's SYSRET needs the last page free */
 
 /* Protection bits. */
 #define MMU_READ   1
@@ -23,24 +23,24 @@
 #define MMU_EXEC   4
 #define MMU_USER   8
 #define MMU_DEVICE 16 /* uncached */
-#define MMU_GLOBAL 32 /* same in every address space */
+#define MMU_GLOBAL 32 /* the same in every address space */
 
 /*
- * An entry that maps pa with the given protection at a level (0: page, 1: 2 MiB block). With none
- * it keeps pa and is not present, but is not 0 either.
+ * An entry that maps pa at a level (0: page, 1: 2 MiB block). prot 0: the entry is not present, but
+ * holds pa and is not 0.
  */
 static inline uint64_t arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level);
 /* An entry that points to the next table. */
 static inline uint64_t arch_pte_table(uint64_t pa);
 static inline bool arch_pte_present(uint64_t pte);
-/* Does a present entry above level 0 map a block? */
+/* Is a present entry above level 0 a block? */
 static inline bool arch_pte_block(uint64_t pte);
 static inline uint64_t arch_pte_pa(uint64_t pte);
 static inline bool arch_pte_writable(uint64_t pte);
 static inline bool arch_pte_executable(uint64_t pte);
 /*
- * Entries stored before are what any CPU's walk finds after. Needed between making an entry that
- * was not present and its first use where no fault may come; not after a flush.
+ * Makes earlier stores to page tables visible to the table walks of every CPU. Needed after an
+ * entry became present, before an access there that must not fault. Not needed after a flush.
  */
 static inline void arch_mmu_sync(void);
 
@@ -59,21 +59,24 @@ virt_to_phys(const void *va)
 	return (uint64_t)va - ARCH_DIRECT_BASE;
 }
 
-/* A new user table begins as this makes it: with the kernel's half where one table holds both. */
+/*
+ * Prepares the top-level table of a user space. Where one table maps both halves, copies the
+ * kernel's half.
+ */
 void arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root);
-/* Physical address of the kernel image's own first byte, __kernel_start. */
+/* Physical address of __kernel_start, the first byte of the kernel image. */
 uint64_t arch_kernel_phys(void);
 /*
- * Makes `root` (physical) this CPU's table: the kernel's, or one that arch_mmu_user_root() made.
- * Nothing that the space lost by arch_tlb_flush_page(), here or elsewhere, is remembered.
+ * Makes `root` (physical) the table of this CPU: the kernel's, or one of arch_mmu_user_root(). The
+ * TLB then holds nothing that arch_tlb_flush_page() removed from this space, on any CPU.
  */
 void arch_mmu_switch(uint64_t root);
 /*
- * Forgets one page. A kernel's: on this CPU. A user's: in the current space, on this CPU, and on
- * any other before that runs the space again.
+ * Flushes one page from the TLB. A kernel page: on this CPU. A page of the current user space: on
+ * this CPU now, and on any other CPU before it runs this space again.
  */
 void arch_tlb_flush_page(uintptr_t va);
-/* Forgets everything on this CPU, global entries too. */
+/* Flushes the whole TLB of this CPU, global entries included. */
 void arch_tlb_flush_all(void);
-/* [va, va + size) was written as data and will be executed, at whatever address. Any context. */
+/* Makes [va, va + size), which was written as data, valid as code at any address. Any context. */
 void arch_icache_sync(const void *va, uint64_t size);

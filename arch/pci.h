@@ -6,9 +6,9 @@
 
 struct arch_pci_host {
 	uint64_t ecam, ecam_size;    /* configuration space (PCI Express Base 7.2.2), physical */
-	uint8_t bus_first, bus_last; /* of which bus_first is at ecam */
-	uint32_t io_first, io_size;  /* I/O ports that may be given out; 0: none */
+	uint8_t bus_first, bus_last; /* bus_first is at ecam */
+	uint32_t io_first, io_size;  /* I/O ports that may be assigned; 0: none */
 };
 
-/* False: this machine has none that drivers need to look at. After arch_machine_init(). */
+/* False: this machine has none that drivers must scan. After arch_machine_init(). */
 bool arch_pci_host(struct arch_pci_host *h);

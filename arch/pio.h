@@ -1,5 +1,4 @@
-/* pio.h - contract: I/O ports, or the window through which a PCI bridge reaches them. Any context.
- */
+/* pio.h - contract: I/O ports, directly or through the window of a PCI bridge. Any context. */
 #pragma once
 
 #include <stdint.h>

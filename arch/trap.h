@@ -1,4 +1,4 @@
-/* trap.h - contract: the trap frame, only through accessors. Any context. */
+/* trap.h - contract: accessors of the trap frame. Any context. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,26 +11,26 @@ static inline void arch_tf_set_pc(struct arch_trapframe *tf, uintptr_t pc);
 static inline uintptr_t arch_tf_sp(const struct arch_trapframe *tf);
 /* Frame pointer, for unwinding. */
 static inline uintptr_t arch_tf_fp(const struct arch_trapframe *tf);
-/* The link register; 0 where calls leave the return address on the stack. */
+/* The link register; 0 on ports where a call pushes the return address. */
 static inline uintptr_t arch_tf_link(const struct arch_trapframe *tf);
 static inline bool arch_tf_user(const struct arch_trapframe *tf);
 /* Were interrupts on in the interrupted context? */
 static inline bool arch_tf_irq_on(const struct arch_trapframe *tf);
-/* System call number, argument n (0..5) and the place of the return value. */
+/* System call number, argument n (0 to 5), and the return value. */
 static inline uint64_t arch_tf_syscall(const struct arch_trapframe *tf);
 static inline uint64_t arch_tf_arg(const struct arch_trapframe *tf, unsigned n);
 static inline void arch_tf_set_return(struct arch_trapframe *tf, uint64_t v);
 
 #include <md/trap.h>
 
-/* The frame of a thread's entry from user mode: at the top of its kernel stack. */
+/* The frame of entries from user mode, at the top of a thread's kernel stack. */
 static inline struct arch_trapframe *
 arch_user_frame(uintptr_t stack_top)
 {
 	return (struct arch_trapframe *)stack_top - 1;
 }
 
-/* A frame that starts a user program: all registers 0 but pc and sp. */
+/* Makes a frame that starts a user program: all registers are 0 but pc and sp. */
 void arch_tf_init_user(struct arch_trapframe *tf, uintptr_t pc, uintptr_t sp);
 /* Leaves the kernel through tf. Interrupts off. */
 _Noreturn void arch_return_to_user(struct arch_trapframe *tf);

@@ -1,4 +1,6 @@
-/* a64.h - what the files of this port share. Sections are of the Arm ARM (DDI 0487). */
+/*
+ * a64.h - what the files of this port share. Section numbers are those of the Arm ARM (DDI 0487).
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -25,11 +27,14 @@ struct pcpu;
 
 #define MPIDR_AFFINITY 0xff00fffffful /* Aff3 to Aff0 */
 
-/* Interrupts between CPUs: software generated ones (GIC), by number. */
+/* Numbers of software generated interrupts (GIC), for interrupts between CPUs. */
 #define SGI_IPI 0 /* + enum arch_ipi */
 #define SGI_NMI 8
 
-/* start.c: where the image was loaded, and the physical address of something in it. */
+/*
+ * start.c: the image's physical address; aarch64_image_phys(): the physical address of something in
+ * it.
+ */
 extern uint64_t aarch64_kernel_phys;
 
 static inline uint64_t
@@ -49,16 +54,16 @@ struct devtree_region {
 struct devtree_facts {
 	char model[64];
 	unsigned cpu_count;
-	uint64_t cpus[DEVTREE_CPUS]; /* MPIDR affinity; those that PSCI can start, and this one */
-	bool psci_smc;               /* the conduit: SMC, else HVC */
-	bool psci;                   /* version 0.2 or later is there */
-	unsigned gic;                /* 2 or 3; 0: none known */
+	uint64_t cpus[DEVTREE_CPUS]; /* MPIDR affinity: this CPU, and those that PSCI starts */
+	bool psci_smc;               /* conduit: SMC, otherwise HVC */
+	bool psci;                   /* PSCI 0.2 or later exists */
+	unsigned gic;                /* version 2 or 3; 0: not known */
 	struct devtree_region gicd, gicc;
 	unsigned redist_count;
 	struct devtree_region redist[DEVTREE_REDIST];
-	uint64_t redist_stride; /* 0: as GICR_TYPER says */
+	uint64_t redist_stride; /* 0: use GICR_TYPER */
 	unsigned timer_intid;   /* of the virtual timer */
-	uint32_t timer_hz;      /* 0: CNTFRQ_EL0 is right */
+	uint32_t timer_hz;      /* 0: use CNTFRQ_EL0 */
 	uint64_t console_pa;    /* PL011; 0: none */
 	unsigned console_intid; /* ARCH_NO_IRQ: none */
 	struct devtree_region ecam;
@@ -68,8 +73,8 @@ struct devtree_facts {
 };
 extern struct devtree_facts devtree;
 /*
- * Reads the blob into boot_info (memory, command line, RAM disk) and into the facts above. What is
- * wrong with it is said later, when there is a console, by devtree_complain().
+ * Reads the blob into boot_info (memory, command line, RAM disk) and into the facts above. There is
+ * no console yet: devtree_complain() reports errors later.
  */
 void devtree_init(const void *blob);
 void devtree_complain(void);
@@ -78,7 +83,7 @@ void devtree_complain(void);
 void aarch64_cpu_init(void);
 extern bool aarch64_pan;
 
-/* mmu.c: the console's registers through the boot tables, before and after kmap_init(). */
+/* mmu.c: maps the console's registers, in the boot tables and, later, in the kernel's. */
 volatile void *aarch64_map_early(uint64_t pa);
 void aarch64_mmu_init_cpu(void);
 
@@ -86,18 +91,20 @@ void aarch64_mmu_init_cpu(void);
 void intc_init(void);
 /* This CPU's interface and private interrupts. Interrupts off. */
 void intc_init_cpu(void);
-/* Interrupt number, or one of 1020 and above: none. *token goes to intc_eoi(). */
+/*
+ * Acknowledges an interrupt and returns its number; 1020 or above: none. *token is for intc_eoi().
+ */
 unsigned intc_ack(uint32_t *token);
 void intc_eoi(uint32_t token);
-/* The same of what came as FIQ. */
+/* The same for interrupts that come as FIQ. */
 unsigned intc_ack_fiq(uint32_t *token);
 void intc_eoi_fiq(uint32_t token);
-/* No interrupt gets through to this CPU but the NMI, whatever PSTATE says. Interrupts off. */
+/* Lets only the NMI through to this CPU, whatever PSTATE says. Interrupts off. */
 void intc_mask(bool on);
-/* A private interrupt of this CPU. */
+/* Unmasks a private interrupt of this CPU. */
 void intc_unmask_private(unsigned intid);
 
-/* clock.c: the timer's line is level: quiet it before it is answered. */
+/* clock.c: the timer's line is level-triggered; this lowers it, before the handler runs. */
 void aarch64_timer_quiet(void);
 void aarch64_timer_init_cpu(void);
 

@@ -18,23 +18,22 @@
 #define DWARF_PC 32
 
 /* struct arch_context */
-#define CTX_SP 88
 #define CTX_PC 96
 
-/* How an exception came: second argument of aarch64_trap(). */
+/* The kind of exception: second argument of aarch64_trap(). */
 #define TRAP_SYNC   0
 #define TRAP_IRQ    1
 #define TRAP_FIQ    2
 #define TRAP_SERROR 3
-#define TRAP_STACK  4 /* the kernel stack has no room */
-#define TRAP_BAD    5 /* from a state that this kernel is never in */
+#define TRAP_STACK  4 /* the kernel stack is full */
+#define TRAP_BAD    5 /* from a state that this kernel never uses */
 
-/* A panic's 101, as arch_poweroff() hands it to the emulator. */
+/* Exit status 101, that of a panic, in the form that arch_poweroff() gives to the emulator. */
 #define BOOT_EXIT 103
 
 #define KERNEL_BASE 0xffffffff80000000
 
-/* SCTLR_EL1 (Arm ARM D17.2.118): bits that are 1 without their extensions. */
+/* SCTLR_EL1 (Arm ARM D17.2.118): bits that are 1 unless an extension defines them. */
 #define SCTLR_RES1 0x30d00800
 #define SCTLR_M    (1 << 0)
 #define SCTLR_C    (1 << 2)
@@ -47,7 +46,7 @@
 #define SCTLR_NTWE (1 << 18)
 #define SCTLR_SPAN (1 << 23)
 #define SCTLR_UCI  (1 << 26)
-/* As Linux has it: programs may use DC ZVA, CTR_EL0, cache maintenance by address, WFI and WFE. */
+/* As Linux sets it: programs may use DC ZVA, CTR_EL0, cache maintenance by address, WFI and WFE. */
 #define SCTLR_ON                                                                                   \
 	(SCTLR_RES1 | SCTLR_M | SCTLR_C | SCTLR_SA | SCTLR_SA0 | SCTLR_I | SCTLR_DZE | SCTLR_UCT | \
 	 SCTLR_NTWI | SCTLR_NTWE | SCTLR_UCI)

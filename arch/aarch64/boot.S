@@ -1,14 +1,14 @@
 /*
  * boot.S - from the loader's state (MMU off, EL2 or EL1, x0: device tree) to kernel C at its high
- * address; and the same for CPUs that PSCI starts.
+ * address; also for CPUs that PSCI starts.
  *
- * The image runs wherever it was loaded: until the MMU is on, every address here comes from ADRP,
- * which is relative. Boot tables map the kernel image (TTBR1), what lies around it and the device
+ * The image runs wherever it was loaded. Until the MMU is on, every address comes from ADRP, which
+ * is relative. The boot tables map the kernel image (TTBR1), the memory around it and the device
  * tree in the direct map, and the 1 GiB block of this code to itself (TTBR0).
  */
 #include "arch/aarch64/asm.h"
 
-	/* The first C function of a CPU: debuggers are told that nothing called it. */
+	/* Calls the first C function of a CPU. Tells debuggers that it has no caller. */
 	.macro CALL_FIRST function
 	.cfi_startproc
 	.cfi_undefined x30
@@ -36,14 +36,14 @@ start:
 	mov x20, x0			/* the device tree */
 	bl enter_el1
 
-	/* The loader does not promise that the memory after the image is clear. */
+	/* The loader need not clear the memory after the image. */
 	adrp x0, __bss_start
 	adrp x1, __bss_end
 1:	stp xzr, xzr, [x0], #16
 	cmp x0, x1
 	b.lo 1b
 
-	/* The block of 1 GiB in which this code lies, where it lies. */
+	/* Maps the 1 GiB block that contains this code to itself. */
 	adrp x21, _start
 	adrp x0, boot_id_l0
 	adrp x1, boot_id_l1
@@ -57,13 +57,13 @@ start:
 	ubfx x3, x21, #30, #9
 	str x6, [x1, x3, lsl #3]
 
-	/* Top table: direct map first, device window 510, image 511. */
+	/* Top-level table: direct map at 0, device window at 510, image at 511. */
 	adrp x0, boot_l0
 	adrp x1, boot_direct_l1
 	orr x2, x1, #BOOT_TABLE
 	str x2, [x0]
 	str x6, [x1, x3, lsl #3]
-	ubfx x3, x20, #30, #9		/* and the device tree's block: it is within the first 512 GiB */
+	ubfx x3, x20, #30, #9		/* the device tree's block, in the first 512 GiB */
 	lsl x4, x3, #30
 	orr x4, x4, x5
 	str x4, [x1, x3, lsl #3]
@@ -79,13 +79,13 @@ start:
 	adrp x1, boot_image_l2
 	adrp x2, __kernel_end
 	orr x3, x21, x5
-1:	str x3, [x1], #8		/* blocks of 2 MiB; the loader put the image on such a boundary */
+1:	str x3, [x1], #8		/* 2 MiB blocks; the loader aligned the image to 2 MiB */
 	add x3, x3, #0x200000
 	add x21, x21, #0x200000
 	cmp x21, x2
 	b.lo 1b
 
-	/* The tables were written with the caches off: no older line of the caches may hide them. */
+	/* The tables were written with the caches off: remove older lines from the caches. */
 	adrp x0, boot_tables
 	adrp x1, boot_tables_end
 	mrs x3, ctr_el0
@@ -101,7 +101,7 @@ start:
 
 	adrp x1, boot_l0
 	bl mmu_on
-	adrp x21, _start		/* physical until the jump */
+	adrp x21, _start		/* physical address until the jump */
 	ldr x1, =1f
 	br x1
 1:	ldr x0, =aarch64_boot_pcpu
@@ -115,12 +115,14 @@ start:
 	mov x1, x21
 	CALL_FIRST aarch64_start
 
-	/* A CPU that PSCI turned on: x0 is the physical address of its struct aarch64_secondary. */
+	/*
+	 * Entry of a CPU that PSCI started. x0: physical address of its struct aarch64_secondary.
+	 */
 	.globl aarch64_secondary_entry
 aarch64_secondary_entry:
 	mov x20, x0
 	bl enter_el1
-	ldr x1, [x20]			/* the kernel's own tables */
+	ldr x1, [x20]			/* the kernel's final tables */
 	ldp x21, x22, [x20, #8]		/* pcpu, stack */
 	bl mmu_on
 	ldr x1, =1f
@@ -134,8 +136,8 @@ aarch64_secondary_entry:
 	CALL_FIRST aarch64_start_secondary
 
 	/*
-	 * From EL2 to EL1, where the loader entered at EL2: EL1 owns the machine, nothing traps, and the
-	 * virtual count is the physical one. Uses x0 to x4. Arm ARM D17.2.
+	 * If the loader entered at EL2, goes to EL1: EL1 controls the machine, nothing traps to
+	 * EL2, and the virtual count equals the physical count. Uses x0 to x4. Arm ARM D17.2.
 	 */
 enter_el1:
 	msr daifset, #15
@@ -152,7 +154,7 @@ enter_el1:
 	mov x0, #3			/* EL1PCTEN, EL1PCEN */
 	msr cnthctl_el2, x0
 	msr cntvoff_el2, xzr
-	mov x0, #0x33ff			/* CPTR_EL2: its bits that are 1 */
+	mov x0, #0x33ff			/* CPTR_EL2: only its RES1 bits */
 	msr cptr_el2, x0
 	msr hstr_el2, xzr
 	msr vttbr_el2, xzr
@@ -160,11 +162,11 @@ enter_el1:
 	msr vpidr_el2, x0
 	mrs x0, mpidr_el1
 	msr vmpidr_el2, x0
-	mrs x0, mdcr_el2		/* HPMN stays, all traps go */
+	mrs x0, mdcr_el2		/* keep HPMN, disable all traps */
 	and x0, x0, #0x1f
 	msr mdcr_el2, x0
 	mrs x0, id_aa64mmfr0_el1
-	ubfx x0, x0, #56, #4		/* FEAT_FGT: fine-grained traps have no reset value */
+	ubfx x0, x0, #56, #4		/* FEAT_FGT: trap registers are unknown after reset */
 	cbz x0, 1f
 	msr S3_4_C1_C1_4, xzr		/* HFGRTR_EL2 */
 	msr S3_4_C1_C1_5, xzr		/* HFGWTR_EL2 */
@@ -172,16 +174,16 @@ enter_el1:
 	msr S3_4_C3_C1_4, xzr		/* HDFGRTR_EL2 */
 	msr S3_4_C3_C1_5, xzr		/* HDFGWTR_EL2 */
 1:	mrs x0, id_aa64pfr0_el1
-	ubfx x0, x0, #24, #4		/* a GICv3 CPU interface: EL1 may use its registers */
+	ubfx x0, x0, #24, #4		/* with a GICv3 CPU interface, EL1 may use its registers */
 	cbz x0, 1f
-icc_sre_read:				/* undefined where the machine has a GICv2 all the same: boot_exception */
+icc_sre_read:				/* undefined with a GICv2: boot_exception skips this */
 	mrs x0, S3_4_C12_C9_5		/* ICC_SRE_EL2 */
 	orr x0, x0, #1			/* SRE */
 	orr x0, x0, #8			/* Enable */
 	msr S3_4_C12_C9_5, x0
 	isb
 	mrs x0, S3_4_C12_C9_5
-	tbz x0, #0, 1f			/* this GIC is used by memory only */
+	tbz x0, #0, 1f			/* this GIC can only be used through memory */
 	msr S3_4_C12_C11_0, xzr		/* ICH_HCR_EL2 */
 1:
 no_icc_sre:
@@ -194,7 +196,7 @@ no_icc_sre:
 	eret
 2:	ret
 
-	/* x1: physical address of TTBR1's table. Returns with the MMU on. Uses x0 to x4. */
+	/* Turns the MMU on. x1: physical address of the table for TTBR1. Uses x0 to x4. */
 mmu_on:
 	msr spsel, #1
 	adrp x0, boot_id_l0
@@ -203,13 +205,13 @@ mmu_on:
 	ldr x0, =MAIR_VALUE
 	msr mair_el1, x0
 	/*
-	 * TCR_EL1 (D17.2.131): 48 bits and 4 KiB granule in both halves, walks through write-back inner
-	 * shareable memory, physical size and ASID size as this CPU has them.
+	 * TCR_EL1 (D17.2.131): 48-bit addresses and 4 KiB granule in both halves, walks in inner
+	 * shareable write-back memory, physical address size and ASID size of this CPU.
 	 */
 	ldr x0, =(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30)
 	mrs x2, id_aa64mmfr0_el1
 	and x3, x2, #7
-	cmp x3, #5			/* 48 bits are the most that a 4 KiB granule gives here */
+	cmp x3, #5			/* at most 48 bits, with a 4 KiB granule */
 	mov x4, #5
 	csel x3, x3, x4, lo
 	bfi x0, x3, #32, #3
@@ -230,8 +232,8 @@ mmu_on:
 	ret
 
 	/*
-	 * void aarch64_replace_ttbr1(uint64_t root, uint64_t empty), called at its physical address: nothing
-	 * is translated by TTBR1 while the old tables' entries are thrown away (Arm ARM D8.14.1).
+	 * void aarch64_replace_ttbr1(uint64_t root, uint64_t empty), called at its physical
+	 * address. TTBR1 points to an empty table while the TLB is flushed (Arm ARM D8.14.1).
 	 */
 	.globl aarch64_replace_ttbr1
 aarch64_replace_ttbr1:
@@ -248,9 +250,10 @@ aarch64_replace_ttbr1:
 	ret
 
 	/*
-	 * An exception before aarch64_cpu_init() has set the kernel's vectors: says what it was by semihosting,
-	 * which needs no device, and ends the machine as a panic does. One is expected: an A64FX says that it has
-	 * the registers of a GICv3, also on a machine with a GICv2.
+	 * Handles exceptions until aarch64_cpu_init() sets the kernel's vectors. Reports the
+	 * exception by semihosting, which needs no device, and ends the machine with a panic's
+	 * status. One exception is expected and skipped: QEMU's A64FX claims to have GICv3
+	 * registers on a machine with a GICv2.
 	 */
 boot_exception:
 	mrs x4, CurrentEL
@@ -269,7 +272,7 @@ boot_exception:
 	mrs x7, far_el2
 2:	adr x0, 3f
 	cmp x6, x0
-	b.eq 4f				/* it was HLT: nobody answers semihosting here */
+	b.eq 4f				/* from HLT: there is no semihosting here */
 	adr x1, boot_said
 	add w4, w4, #'0'
 	strb w4, [x1, #SAID_EL]
@@ -294,7 +297,7 @@ boot_exception:
 	msr elr_el2, x0
 	eret
 
-	/* Stores x0 as 16 digits at x1, and leaves x1 after them. Uses x2 and x3. */
+	/* Stores x0 as 16 hexadecimal digits at x1, and advances x1. Uses x2 and x3. */
 boot_hex:
 	mov x2, #16
 1:	ror x0, x0, #60

@@ -22,7 +22,7 @@ arch_clock_init(void)
 
 	count_hz = devtree.timer_hz != 0 ? devtree.timer_hz : told;
 	if (count_hz == 0)
-		panic("neither CNTFRQ_EL0 nor the device tree tells the counter's rate");
+		panic("neither CNTFRQ_EL0 nor the device tree has the counter's rate");
 	aarch64_timer_init_cpu();
 }
 

@@ -1,5 +1,5 @@
 /*
- * cpu.c - one CPU's own set-up: vectors, traps, protection; and thread contexts.
+ * cpu.c - set-up of one CPU: vectors, traps, protection. And thread contexts.
  */
 #include "arch/aarch64/a64.h"
 #include "arch/context.h"
@@ -22,7 +22,7 @@ extern char __boot_stack[];
 
 static uint8_t boot_overflow_stack[OVERFLOW_STACK] __attribute__((aligned(16)));
 
-/* In place before the first instruction of C, which may record an event. */
+/* Set statically: even the first instruction of C may record an event. */
 struct pcpu aarch64_boot_pcpu = {
     .md = {.ktr_ring = &ktr_boot_ring.ring,
 	   .kstack = (uintptr_t)__boot_stack,
@@ -36,20 +36,20 @@ aarch64_cpu_init(void)
 	uint64_t sctlr = READ_SYSREG(sctlr_el1);
 
 	WRITE_SYSREG(vbar_el1, aarch64_vectors);
-	WRITE_SYSREG(cpacr_el1, 0);   /* floating point and vectors trap, here and in programs */
+	WRITE_SYSREG(cpacr_el1, 0);   /* floating point and vectors trap everywhere */
 	WRITE_SYSREG(cntkctl_el1, 2); /* EL0VCTEN: programs may read the virtual count */
 	WRITE_SYSREG(mdscr_el1, 0);
-	if ((READ_SYSREG(id_aa64dfr0_el1) >> 8 & 15) % 15 != 0) /* PMUVer: there is one */
+	if ((READ_SYSREG(id_aa64dfr0_el1) >> 8 & 15) % 15 != 0) /* PMUVer: there are counters */
 		WRITE_SYSREG(pmuserenr_el0, 0);
 	WRITE_SYSREG(tpidrro_el0, 0);
-	/* PAN (ID_AA64MMFR1_EL1, bits 23:20): set by every exception, cleared by user copies. */
+	/* PAN (ID_AA64MMFR1_EL1, bits 23:20): every exception sets it, user copies clear it. */
 	aarch64_pan = (READ_SYSREG(id_aa64mmfr1_el1) >> 20 & 15) != 0;
 	if (aarch64_pan) {
 		WRITE_SYSREG(sctlr_el1, sctlr & ~(uint64_t)SCTLR_SPAN);
 		__asm__ volatile(".inst 0xd500419f" ::: "memory"); /* MSR PAN, #1 */
 	}
 	ISB();
-	/* FIQ, SError and debug exceptions from now on; not interrupts. */
+	/* Unmask FIQ, SError and debug exceptions; IRQs stay masked. */
 	__asm__ volatile("msr daifclr, #13" ::: "memory");
 }
 
@@ -76,14 +76,14 @@ arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(v
 void
 arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 {
-	(void)tls; /* programs set it by themselves: it is in their frames */
+	(void)tls; /* a program sets it itself, and its trap frame keeps it */
 	arch_this_pcpu()->kstack = stack_top - KSTACK_SIZE;
 }
 
 static const char *
 core_name(uint64_t midr)
 {
-	/* Implementer and part (MIDR_EL1), of those that QEMU has. */
+	/* Implementer and part (MIDR_EL1) of the CPUs that QEMU has. */
 	static const struct {
 		unsigned implementer, part;
 		const char *name;

@@ -1,15 +1,15 @@
 /*
  * debug.c - breakpoint and watchpoint registers, and software step (Arm ARM D2.8 to D2.12).
  *
- * The kernel runs with debug exceptions unmasked (PSTATE.D clear) but for the handlers of debug
- * exceptions themselves. A place is watched at EL1 only.
+ * The kernel runs with debug exceptions unmasked (PSTATE.D clear), except in the handlers of debug
+ * exceptions. Points are active at EL1 only.
  */
 #include "arch/debug.h"
 #include "arch/aarch64/a64.h"
 #include "arch/mmu.h"
 
-#define REGISTERS 4  /* of each kind, of at least 2 that there are */
-#define LOOP_MAX  16 /* instructions of a loop of exclusives */
+#define REGISTERS 4  /* used at most, of each kind; every CPU has at least 2 */
+#define LOOP_MAX  16 /* instructions of a loop with exclusive accesses, at most */
 
 #define MDSCR_SS  (1ul << 0)
 #define MDSCR_KDE (1ul << 13)
@@ -66,7 +66,7 @@ set_watchpoint(unsigned n, uint64_t control, uint64_t addr)
 #undef SET
 }
 
-/* Bytes of the doubleword that a watchpoint looks at (D2.10.3). */
+/* Selects the bytes of the doubleword that a watchpoint watches (D2.10.3). */
 static uint64_t
 byte_select(const struct arch_point *p)
 {
@@ -106,9 +106,9 @@ arch_points_set(const struct arch_point *p, unsigned n)
 }
 
 /*
- * A loop of load-exclusive and store-exclusive never ends while it is stepped, since each exception
- * clears the exclusive monitor (B2.12.2). So it runs as a whole, up to breakpoints at its exits.
- * Returns the number of exits; 0: this is no such loop.
+ * A loop with load-exclusive and store-exclusive would never end in single steps, since each
+ * exception clears the exclusive monitor (B2.12.2). So it runs as a whole, to breakpoints at its
+ * exits. Returns the number of exits. 0: pc is not at such a loop.
  */
 static unsigned
 exclusive_exits(uintptr_t pc, struct arch_point *exits)
@@ -116,7 +116,7 @@ exclusive_exits(uintptr_t pc, struct arch_point *exits)
 	const uint32_t *insn = (const uint32_t *)pc;
 	unsigned n = 0, end = 0;
 
-	/* Load or store exclusive: C4.1.66; bit 22 is set in loads. */
+	/* Load-exclusive or store-exclusive (C4.1.66); bit 22 is set in loads. */
 	if ((insn[0] & 0x3fc00000) != 0x08400000)
 		return 0;
 	for (unsigned i = 1; i < LOOP_MAX && end == 0; i++)
@@ -124,7 +124,7 @@ exclusive_exits(uintptr_t pc, struct arch_point *exits)
 			end = i + 1;
 	if (end == 0)
 		return 0;
-	if ((insn[end] & 0x7e000000) == 0x34000000) /* CBZ, CBNZ: again, if it failed */
+	if ((insn[end] & 0x7e000000) == 0x34000000) /* CBZ or CBNZ: repeats if the store failed */
 		end++;
 	exits[n++] = (struct arch_point){.kind = ARCH_POINT_EXEC, .addr = pc + 4 * end};
 	for (unsigned i = 1; i < end && n < REGISTERS; i++) {
@@ -139,12 +139,12 @@ exclusive_exits(uintptr_t pc, struct arch_point *exits)
 	return n;
 }
 
-/* Runs to the exits of a loop of exclusives; elsewhere, for one instruction. */
+/* Runs to the n exits of a loop with exclusive accesses. If n is 0, steps one instruction. */
 static void
 step(struct arch_trapframe *tf, bool on, const struct arch_point *exits, unsigned n)
 {
 	intc_mask(on);
-	/* With SS set, unmasking debug exceptions here would step this function. */
+	/* With SS set and debug exceptions unmasked, the CPU would step this function. */
 	__asm__ volatile("msr daifset, #8" ::: "memory");
 	if (!arch_points_set(exits, n))
 		n = 0;

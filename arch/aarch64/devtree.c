@@ -2,7 +2,8 @@
  * devtree.c - the facts that this port takes from the device tree (Devicetree Specification 0.4;
  * the bindings in Linux's Documentation/devicetree).
  *
- * Read once, on the boot tables, before there is a console: complaints wait for devtree_complain().
+ * The tree is read once, on the boot tables. There is no console yet, so devtree_complain() reports
+ * errors later.
  */
 #include "arch/aarch64/a64.h"
 #include "arch/machine.h"
@@ -15,9 +16,9 @@
 
 #define BLOB_MAX   (2ul << 20) /* Linux Documentation/arm64/booting.rst, 2 */
 #define GIB        (1ul << 30)
-#define BOOT_REACH (512 * GIB) /* of the one table that boot.S made for the direct map */
+#define BOOT_REACH (512 * GIB) /* mapped by the one table that boot.S made for the direct map */
 
-/* Cells of an interrupt (arm,gic bindings): kind, number in its kind, trigger. */
+/* Cells of an interrupt (arm,gic bindings): kind, number within that kind, trigger. */
 #define IRQ_SPI       0
 #define IRQ_PPI       1
 #define IRQ_EDGE_MASK 3
@@ -49,7 +50,7 @@ add_memory(uint64_t start, uint64_t size)
 	uint64_t end = start + size;
 
 	if (end < start || end > BOOT_REACH) {
-		complain("memory beyond 512 GiB is left out");
+		complain("memory above 512 GiB is not used");
 		end = BOOT_REACH;
 	}
 	if (start >= end)
@@ -81,7 +82,7 @@ read_memory(const struct fdt *f)
 			boot_reserve(base, size);
 }
 
-/* A property of one or two cells. */
+/* Value of a property of one or two cells. */
 static bool
 number(const struct fdt *f, int node, const char *name, uint64_t *v)
 {
@@ -135,13 +136,13 @@ read_cpus(const struct fdt *f)
 		    !fdt_reg(f, node, 0, &id, &size))
 			continue;
 		if (id != self && (method == NULL || strcmp(method, "psci") != 0)) {
-			complain("a CPU without enable-method \"psci\" is left out");
+			complain("a CPU without enable-method \"psci\" is not used");
 			continue;
 		}
 		if (devtree.cpu_count < DEVTREE_CPUS)
 			devtree.cpus[devtree.cpu_count++] = id & MPIDR_AFFINITY;
 		else
-			complain("more than 64 CPUs, the rest is left out");
+			complain("more than 64 CPUs; the rest is not used");
 	}
 	if (devtree.cpu_count == 0)
 		devtree.cpus[devtree.cpu_count++] = self;
@@ -150,7 +151,7 @@ read_cpus(const struct fdt *f)
 static void
 read_psci(const struct fdt *f)
 {
-	int node = fdt_find_compatible(f, -1, "arm,psci-0.2"); /* 1.0 says so, too */
+	int node = fdt_find_compatible(f, -1, "arm,psci-0.2"); /* PSCI 1.0 has this string, too */
 	const char *method;
 
 	if (node < 0)
@@ -194,7 +195,7 @@ read_gic(const struct fdt *f)
 		devtree.gic = 2;
 }
 
-/* Entry i of a node's interrupts, when it is one of the GIC's and level-sensitive. */
+/* Entry i of a node's interrupts. ARCH_NO_IRQ: not a level-sensitive interrupt of the GIC. */
 static unsigned
 interrupt(const struct fdt *f, int node, unsigned i)
 {
@@ -216,12 +217,12 @@ read_timer(const struct fdt *f)
 {
 	int node = fdt_find_compatible(f, -1, "arm,armv8-timer");
 
-	/* In order: secure physical, physical, virtual, hypervisor's. */
+	/* The order is: secure physical, physical, virtual, hypervisor. */
 	devtree.timer_intid = node >= 0 ? interrupt(f, node, 2) : ARCH_NO_IRQ;
 	if (node >= 0)
 		fdt_prop_u32(f, node, "clock-frequency", &devtree.timer_hz);
 	if (devtree.timer_intid == ARCH_NO_IRQ) {
-		complain("no arm,armv8-timer with a virtual timer: taken for interrupt 27");
+		complain("no arm,armv8-timer with a virtual timer: interrupt 27 is assumed");
 		devtree.timer_intid = 27; /* Base System Architecture (DEN 0094), its PPI 11 */
 	}
 }

@@ -1,15 +1,14 @@
 /*
  * intc.c - the Generic Interrupt Controller, version 2 (IHI 0048) and 3 (IHI 0069).
  *
- * Interrupts are of group 1 and come as IRQ. One software generated interrupt is of group 0 and
- * comes as FIQ, which the kernel never masks: it is this machine's NMI. (Priority masking, the
- * other way to have one, would make every irq_push() a write to the controller.) Where group 0
- * belongs to somebody else (a GIC with two security states), that one is an interrupt as all others
- * are.
+ * Interrupts are in group 1 and come as IRQ. One software generated interrupt is in group 0 and
+ * comes as FIQ, which the kernel never masks: it is this port's NMI. (Priority masking could
+ * provide an NMI, too, but then every irq_push() would write to the controller.) If group 0 is not
+ * available (a GIC with two security states), that interrupt is an ordinary IRQ.
  *
- * Locking: a CPU interface, and on version 3 a redistributor, belongs to its CPU. The distributor
- * is set up by the boot CPU; after that only arch_irq_unmask() touches it, whose registers have a
- * bit or byte an interrupt.
+ * Locking: only a CPU itself uses its CPU interface and, on version 3, its redistributor. The boot
+ * CPU sets up the distributor. Afterwards only arch_irq_unmask() uses it, and each interrupt has
+ * bits or bytes of its own there.
  */
 #include "arch/intc.h"
 #include "arch/aarch64/a64.h"
@@ -21,7 +20,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/sync/pcpu.h"
 
-enum { /* distributor, byte offsets; a redistributor's SGI frame has the same */
+enum { /* distributor, byte offsets; the SGI frame of a redistributor has the same layout */
        GICD_CTLR = 0x000,
        GICD_TYPER = 0x004,
        GICD_IGROUPR = 0x080,
@@ -77,13 +76,13 @@ enum { /* distributor, byte offsets; a redistributor's SGI frame has the same */
 #define ICC_SRE_EL1     S3_0_C12_C12_5
 #define ICC_IGRPEN0_EL1 S3_0_C12_C12_6
 #define ICC_IGRPEN1_EL1 S3_0_C12_C12_7
-/* The macro's argument must be expanded first. */
+/* A macro, so that the argument is expanded first. */
 #define ICC_READ(reg)     READ_SYSREG(reg)
 #define ICC_WRITE(reg, v) WRITE_SYSREG(reg, v)
 
 static volatile uint8_t *gicd, *gicc;
 static volatile uint8_t *redist[DEVTREE_REDIST];
-static unsigned lines;  /* interrupts that the distributor has */
+static unsigned lines;  /* number of interrupts of the distributor */
 static bool fiq_is_nmi; /* written once, by the boot CPU */
 static uint8_t gicv2_target[8];
 
@@ -106,7 +105,7 @@ wait_distributor(void)
 		arch_relax();
 }
 
-/* All of 32 interrupts: group 1, off, neither pending nor active, of normal priority. */
+/* Sets 32 interrupts to group 1, disabled, not pending, not active, normal priority. */
 static void
 init_bank(volatile uint8_t *base, unsigned first)
 {
@@ -154,16 +153,20 @@ intc_init(void)
 		wait_distributor();
 	} else {
 		write32(gicd, GICD_CTLR, GICD_ENABLE_GRP0 | GICD_ENABLE_GRP1);
-		/* With two security states we see no groups: they read as zero. */
+		/* With two security states the group registers read as zero. */
 		write32(gicd, GICD_IGROUPR, ~0u);
 		fiq_is_nmi = read32(gicd, GICD_IGROUPR) == ~0u;
 	}
 	intc_init_cpu();
 	if (!fiq_is_nmi)
-		printk("intc: group 0 is not ours: a CPU with interrupts off cannot be stopped\n");
+		printk(
+		    "intc: group 0 is not available: a CPU with interrupts off cannot be stopped\n");
 }
 
-/* This CPU's redistributor: they tell whose they are, one after the other. */
+/*
+ * Finds this CPU's redistributor. They follow each other in memory, and each says which CPU it
+ * belongs to.
+ */
 static volatile uint8_t *
 find_redist(void)
 {
@@ -199,13 +202,13 @@ init_v3(void)
 		write32(sgi, GICD_IGROUPR, ~(1u << SGI_NMI));
 		sgi[GICD_IPRIORITYR + SGI_NMI] = PRIO_NMI;
 	}
-	write32(sgi, GICD_ISENABLER, 0xffff);  /* software generated ones */
+	write32(sgi, GICD_ISENABLER, 0xffff);  /* software generated interrupts */
 	while (read32(r, GICR_CTLR) & 1u << 3) /* RWP */
 		arch_relax();
 	ICC_WRITE(ICC_SRE_EL1, ICC_READ(ICC_SRE_EL1) | 1);
 	ISB();
 	if (!(ICC_READ(ICC_SRE_EL1) & 1))
-		panic("CPU %u: the GIC's system registers are not ours", arch_cpu());
+		panic("CPU %u: the GIC's system registers are not available", arch_cpu());
 	ICC_WRITE(ICC_PMR_EL1, PRIO_ALL);
 	ICC_WRITE(ICC_CTLR_EL1, 0);
 	if (fiq_is_nmi)
@@ -255,7 +258,7 @@ intc_unmask_private(unsigned intid)
 void
 intc_mask(bool on)
 {
-	uint32_t priority = on ? PRIO_NORMAL : PRIO_ALL; /* those above it get through */
+	uint32_t priority = on ? PRIO_NORMAL : PRIO_ALL; /* the NMI's priority is above both */
 
 	if (devtree.gic == 2) {
 		write32(gicc, GICC_PMR, priority);
@@ -272,7 +275,7 @@ intc_ack(uint32_t *token)
 		*token = read32(gicc, GICC_IAR);
 	} else {
 		*token = (uint32_t)ICC_READ(ICC_IAR1_EL1);
-		DSB(sy); /* acknowledged before the device is looked at */
+		DSB(sy); /* acknowledge before the handler accesses the device */
 	}
 	return devtree.gic == 2 ? *token & 0x3ff : *token & 0xffffff;
 }
@@ -292,7 +295,7 @@ unsigned
 intc_ack_fiq(uint32_t *token)
 {
 	if (devtree.gic == 2) {
-		/* One register for both groups: leave alone what is not for us. */
+		/* The register shows both groups: leave an interrupt of the other kind alone. */
 		if ((read32(gicc, GICC_HPPIR) & 0x3ff) != SGI_NMI)
 			return NO_INTID;
 		return intc_ack(token);
@@ -317,15 +320,15 @@ send(unsigned cpu, unsigned sgi, bool group0)
 {
 	uint64_t mpidr = pcpus[cpu]->md.mpidr, v;
 
-	/* What the other CPU is to find was stored before. */
+	/* The other CPU must see what was stored before. */
 	DSB(ishst);
 	if (devtree.gic == 2) {
-		/* NSATT: of group 1, where that makes a difference */
+		/* NSATT: group 1, if the distinction exists */
 		write32(gicd, GICD_SGIR,
 			(uint32_t)gicv2_target[cpu] << 16 | (group0 ? 0 : 1u << 15) | sgi);
 		return;
 	}
-	/* IHI 0069, ICC_SGI1R_EL1: Aff3.Aff2.RS.Aff1, and a bit of 16 for Aff0. */
+	/* IHI 0069, ICC_SGI1R_EL1: Aff3.Aff2.RS.Aff1, and one of 16 bits for Aff0. */
 	v = (mpidr >> 32 & 0xff) << 48 | (mpidr >> 4 & 0xf) << 44 | (mpidr >> 16 & 0xff) << 32 |
 	    (uint64_t)sgi << 24 | (mpidr >> 8 & 0xff) << 16 | 1ul << (mpidr & 0xf);
 	if (group0)
@@ -356,7 +359,7 @@ arch_irq_unmask(unsigned gsi)
 
 	if (gsi < SPI_FIRST || gsi >= lines)
 		return -EINVAL;
-	/* Level-sensitive: so is every line that devtree.c lets through. */
+	/* Level-sensitive, as are all lines that devtree.c accepts. */
 	write32(gicd, GICD_ICFGR + gsi / 16 * 4,
 		read32(gicd, GICD_ICFGR + gsi / 16 * 4) & ~(2u << shift));
 	if (devtree.gic == 2) {
@@ -364,7 +367,7 @@ arch_irq_unmask(unsigned gsi)
 	} else {
 		*(volatile uint64_t *)(gicd + GICD_IROUTER + 8 * gsi) = pcpus[0]->md.mpidr;
 	}
-	DSB(ishst); /* the handler is in its table before it can be needed */
+	DSB(ishst); /* the handler's table entry is visible before the interrupt comes */
 	write32(gicd, GICD_ISENABLER + gsi / 32 * 4, 1u << gsi % 32);
 	return 0;
 }

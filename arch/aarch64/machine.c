@@ -1,6 +1,5 @@
 /*
- * machine.c - the board as a whole: set-up in order, serial lines, the PCI host bridge, the ways to
- * end it.
+ * machine.c - the board: ordered set-up, serial lines, the PCI host bridge, power-off and reset.
  */
 #include "arch/machine.h"
 #include "arch/aarch64/a64.h"
@@ -53,8 +52,8 @@ arch_pci_host(struct arch_pci_host *h)
 }
 
 /*
- * SYS_EXIT_EXTENDED (Semihosting for AArch32 and AArch64, 5.2): the emulator ends with this status.
- * Without an emulator that answers, HLT is undefined; the fix-up then goes on after it.
+ * SYS_EXIT_EXTENDED (Semihosting for AArch32 and AArch64, 5.2): the emulator exits with this
+ * status. If no emulator answers, HLT is undefined, and the fix-up continues after it.
  */
 static void
 semihosting_exit(uint64_t status)
@@ -74,7 +73,7 @@ void
 arch_poweroff(unsigned status)
 {
 	arch_irq_disable();
-	/* Two are added: QEMU ends with 0 and 1 by itself. */
+	/* Add two, since QEMU itself exits with 0 and 1. */
 	semihosting_exit(status + 2);
 	psci_system_off();
 	for (;;)

@@ -1,14 +1,15 @@
 /*
- * mmu.c - translation tables in use, and what the TLB remembers of them.
+ * mmu.c - translation tables, address space numbers, and flushing the TLB.
  *
- * An address space carries a number, in the last entry of its top table, which no address of
- * ARCH_USER_END or below reaches. A CPU keeps the numbers of the spaces that it ran lately, one an
- * ASID. When a space loses a translation its number changes: this CPU forgets the page, and all
- * others find, when they run the space next, that they know nothing of it. So no invalidation of
- * user entries is ever sent to another CPU; a space runs on one CPU at a time.
+ * Each address space has a number, kept in the last entry of its top-level table, which no user
+ * address reaches. Each CPU remembers, for each of its ASIDs, the number of the space that used it
+ * last. When a space loses a translation, it gets a new number. Then this CPU flushes the page;
+ * another CPU finds no ASID with the new number when it runs the space next, and takes a flushed
+ * one. So user entries never need to be flushed on other CPUs. This works because a space runs on
+ * one CPU at a time.
  *
- * Locking: struct arch_pcpu's fields are its CPU's, with interrupts off; a space's number is
- * changed only where it runs.
+ * Locking: only a CPU itself uses its struct arch_pcpu, with interrupts off. The number of a space
+ * is changed only on the CPU that runs it.
  */
 #include "arch/mmu.h"
 #include "arch/aarch64/a64.h"
@@ -16,7 +17,7 @@
 #include "kernel/lib/string.h"
 
 #define NUMBER_ENTRY 511
-#define DEVICE_ENTRY 510 /* of the kernel's top table; boot.S */
+#define DEVICE_ENTRY 510 /* of the kernel's top-level table; as in boot.S */
 #define DEVICE_BASE  0xffffff0000000000ul
 #define GIB          (1ul << 30)
 
@@ -25,8 +26,7 @@ void aarch64_replace_ttbr1(uint64_t root, uint64_t empty);
 
 static const uint64_t no_user[512] __attribute__((aligned(4096))); /* TTBR0 of kernel threads */
 static uint64_t kernel_root;
-static uint64_t
-    numbers; /* atomic: given out so far; shifted by one, so that the entry is invalid */
+static uint64_t numbers; /* atomic: last number; even, so that the table entry is invalid */
 
 static uint64_t
 new_number(void)
@@ -43,7 +43,7 @@ arch_kernel_phys(void)
 void
 arch_mmu_user_root(uint64_t *root, const uint64_t *kernel)
 {
-	(void)kernel; /* it has a register of its own */
+	(void)kernel; /* the kernel's half has its own register, TTBR1 */
 	root[NUMBER_ENTRY] = new_number();
 }
 
@@ -68,14 +68,19 @@ switch_to_user(struct arch_pcpu *p, uint64_t root)
 		}
 	p->last_asid = p->asid = p->last_asid % AARCH64_SPACES + 1;
 	p->space[p->asid - 1] = number;
-	/* What the ASID stood for goes when the table that could bring it back is gone. */
+	/*
+	 * Flush the ASID's old translations, after the old table, which could reload them, is gone.
+	 */
 	set_ttbr0(root, p->asid);
 	__asm__ volatile("tlbi aside1, %0" : : "r"((uint64_t)p->asid << 48) : "memory");
 	DSB(nsh);
 	ISB();
 }
 
-/* From the boot tables, whose blocks overlap the new pages: by way of no table at all (boot.S). */
+/*
+ * Leaves the boot tables. Their blocks overlap the new pages, so for a moment TTBR1 has an empty
+ * table (boot.S).
+ */
 static void
 leave_boot_tables(uint64_t root)
 {
@@ -86,7 +91,7 @@ leave_boot_tables(uint64_t root)
 	kernel_root = root;
 	DSB(ishst);
 	replace(root, aarch64_image_phys(no_user));
-	/* What TTBR0 mapped to itself is global, and must not be taken for a program's. */
+	/* The identity map of TTBR0 is global: flush it, so that programs do not see it. */
 	set_ttbr0(aarch64_image_phys(no_user), 0);
 	arch_tlb_flush_all();
 }
@@ -149,7 +154,7 @@ arch_tlb_flush_all(void)
 	ISB();
 }
 
-/* Sizes of cache lines are in CTR_EL0, as a power of two of words. */
+/* CTR_EL0 holds the sizes of cache lines, as powers of two, in words. */
 void
 arch_icache_sync(const void *va, uint64_t size)
 {
@@ -157,11 +162,11 @@ arch_icache_sync(const void *va, uint64_t size)
 	uint64_t dline = 4ul << (ctr >> 16 & 15), iline = 4ul << (ctr & 15);
 	uintptr_t start = (uintptr_t)va, end = start + size;
 
-	/* B2.4.4: clean to the point of unification, then invalidate, each for all CPUs. */
+	/* B2.4.4: clean to the point of unification, then invalidate, both for all CPUs. */
 	for (uintptr_t at = start & ~(dline - 1); at < end; at += dline)
 		__asm__ volatile("dc cvau, %0" : : "r"(at) : "memory");
 	DSB(ish);
-	/* By address only where the address does not matter: L1Ip says PIPT (D17.2.34). */
+	/* By address only in a physically tagged instruction cache: L1Ip says PIPT (D17.2.34). */
 	if ((ctr >> 14 & 3) != 3)
 		__asm__ volatile("ic ialluis" ::: "memory");
 	else
@@ -176,7 +181,7 @@ aarch64_map_early(uint64_t pa)
 {
 	uint64_t block = pa & ~(GIB - 1);
 
-	/* One block of 1 GiB; in the kernel's half, and kept for good. */
+	/* One block of 1 GiB in the kernel's half, for good. */
 	boot_device_l1[0] = block | BOOT_DEVICE | A64_PTE_PXN | A64_PTE_UXN;
 	arch_mmu_sync();
 	return (volatile void *)(DEVICE_BASE + (pa - block));

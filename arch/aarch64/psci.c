@@ -1,6 +1,6 @@
 /*
- * psci.c - calls to the firmware that turns CPUs and the machine on and off (Power State
- * Coordination Interface, DEN 0022, 5; function numbers of version 0.2 and later).
+ * psci.c - calls of the firmware that starts CPUs and powers off (Power State Coordination
+ * Interface, DEN 0022, 5; function numbers of version 0.2 and later).
  */
 #include "arch/aarch64/a64.h"
 
@@ -9,7 +9,9 @@
 #define PSCI_SYSTEM_RESET  0x84000009u
 #define PSCI_NOT_SUPPORTED (-1)
 
-/* SMC Calling Convention (DEN 0028): x0 to x3 in, x0 out, x4 to x17 may change. */
+/*
+ * SMC Calling Convention (DEN 0028): x0 to x3 are arguments, x0 the result, x4 to x17 may change.
+ */
 static int
 call(uint64_t function, uint64_t a1, uint64_t a2, uint64_t a3)
 {

@@ -1,7 +1,5 @@
 /*
- * smp.c - starting the other CPUs.
- *
- * Starting is serial: `start` belongs to the one CPU that is being started.
+ * smp.c - starts the other CPUs, one at a time: `start` belongs to the one being started.
  */
 #include "arch/smp.h"
 #include "arch/aarch64/a64.h"
@@ -10,7 +8,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 
-/* What boot.S reads before the caches are on; a cache line of its own. */
+/* Read by boot.S with caches off, so it has a cache line of its own. */
 static struct aarch64_secondary {
 	uint64_t root; /* physical */
 	struct pcpu *pcpu;
@@ -24,14 +22,14 @@ void aarch64_start_secondary(void);
 unsigned
 arch_cpu_probe(unsigned max)
 {
-	/* The boot CPU is number 0, wherever the tree has it. */
+	/* The boot CPU is number 0, at whatever position the tree lists it. */
 	for (unsigned i = 1; i < devtree.cpu_count; i++)
 		if (devtree.cpus[i] == pcpus[0]->md.mpidr) {
 			devtree.cpus[i] = devtree.cpus[0];
 			devtree.cpus[0] = pcpus[0]->md.mpidr;
 		}
 	if (devtree.gic == 2 && max > 8)
-		max = 8; /* as many as it has interfaces for */
+		max = 8; /* GICv2 has 8 CPU interfaces */
 	return devtree.cpu_count < max ? devtree.cpu_count : max;
 }
 
@@ -54,7 +52,7 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 	pc->md.mpidr = devtree.cpus[n];
 	pc->md.kstack = stack_top - KSTACK_SIZE;
 	start = (struct aarch64_secondary){entry_kernel_root(), pc, stack_top};
-	/* To memory, where a CPU with its caches off looks. */
+	/* Write it to memory: a CPU with its caches off reads it there. */
 	__asm__ volatile("dsb sy\n\tdc civac, %0\n\tdsb sy" : : "r"(&start) : "memory");
 	error = psci_cpu_on(pc->md.mpidr, image, aarch64_image_phys(&start));
 	if (error != 0) {

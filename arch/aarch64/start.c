@@ -1,6 +1,5 @@
 /*
- * start.c - first C code: what the device tree tells becomes boot_info, and kernel_main() is
- * called.
+ * start.c - the first C code: translates the device tree into boot_info, and calls kernel_main().
  */
 #include "arch/aarch64/a64.h"
 #include "arch/mmu.h"
@@ -18,7 +17,7 @@ aarch64_start(uint64_t tree_pa, uint64_t kernel_pa)
 	boot_info.loader = "device tree";
 	boot_info.firmware = tree_pa;
 	arch_this_pcpu()->mpidr = READ_SYSREG(mpidr_el1) & MPIDR_AFFINITY;
-	/* Without its facts there is no console: an exception in it is told by boot.S. */
+	/* There is no console without these facts: boot.S reports an exception in here. */
 	devtree_init(phys_to_virt(tree_pa));
 	aarch64_cpu_init();
 	kernel_main();

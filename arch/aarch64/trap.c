@@ -1,5 +1,5 @@
 /*
- * trap.c - which upcall each exception becomes (Arm ARM D17.2.37, ESR_EL1).
+ * trap.c - the kernel function that handles each exception (Arm ARM D17.2.37, ESR_EL1).
  */
 #include "arch/trap.h"
 #include "arch/aarch64/a64.h"
@@ -19,7 +19,7 @@ _Static_assert(offsetof(struct arch_trapframe, esr) == TF_ESR, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, tls) == TF_TLS, "asm.h");
 _Static_assert(sizeof(struct arch_trapframe) == TF_SIZE, "asm.h");
 
-enum { /* exception classes with a meaning of their own here */
+enum { /* exception classes that are handled specially here */
        EC_SVC64 = 0x15,
        EC_IABORT_EL0 = 0x20,
        EC_IABORT = 0x21,
@@ -32,9 +32,8 @@ enum { /* exception classes with a meaning of their own here */
        EC_BRK64 = 0x3c,
 };
 
-#define PSTATE_D  (1ul << 9)
-#define ISS_WNR   (1u << 6) /* data abort: by a write */
-#define ISS_CM    (1u << 8) /* by cache maintenance, which counts as a read */
+#define ISS_WNR   (1u << 6) /* data abort caused by a write */
+#define ISS_CM    (1u << 8) /* caused by cache maintenance, which counts as a read */
 #define BRK_BYTES 4
 
 static const struct {
@@ -75,7 +74,7 @@ memory_abort(struct arch_trapframe *tf, unsigned ec)
 			  : (iss & (ISS_WNR | ISS_CM)) == ISS_WNR ? MMU_WRITE
 								  : MMU_READ;
 
-	switch (iss & 0x3c) { /* fault status but for the level */
+	switch (iss & 0x3c) { /* fault status without the level */
 	case 0x04:            /* translation */
 	case 0x08:            /* access flag */
 	case 0x0c:            /* permission */
@@ -84,7 +83,7 @@ memory_abort(struct arch_trapframe *tf, unsigned ec)
 	case 0x20:
 		entry_fault(tf, SIGBUS, "alignment", tf->far);
 		return;
-	case 0x00: /* an address that no table can hold: as one that none does */
+	case 0x00: /* an address outside all tables: like an unmapped one */
 		entry_fault(tf, SIGSEGV, "address size", tf->far);
 		return;
 	}
@@ -96,7 +95,7 @@ synchronous(struct arch_trapframe *tf)
 {
 	unsigned ec = tf->esr >> 26 & 0x3f;
 
-	/* A debug exception is handled with debug exceptions held off. */
+	/* Handlers of debug exceptions run with debug exceptions masked. */
 	if (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64)
 		__asm__ volatile("msr daifclr, #8" ::: "memory");
 	switch (ec) {
@@ -116,7 +115,7 @@ synchronous(struct arch_trapframe *tf)
 	case EC_BRK64:
 		if (arch_tf_user(tf))
 			break;
-		tf->pc += BRK_BYTES; /* after it, as on other machines */
+		tf->pc += BRK_BYTES; /* after the instruction, as on other machines */
 		entry_debug(tf, ENTRY_BREAKPOINT, 0);
 		return;
 	case EC_BREAKPT:
@@ -125,7 +124,7 @@ synchronous(struct arch_trapframe *tf)
 	case EC_STEP:
 		entry_debug(tf, ENTRY_STEP, 0);
 		return;
-	case EC_WATCHPT: /* FAR: where the access begins, or any byte of it (D2.10.7) */
+	case EC_WATCHPT: /* FAR: the start of the access, or any byte of it (D2.10.7) */
 		entry_debug(tf, ENTRY_WATCH, tf->far);
 		return;
 	}
@@ -139,16 +138,16 @@ interrupt(struct arch_trapframe *tf)
 	uint32_t token;
 	unsigned intid = intc_ack(&token);
 
-	if (intid >= 1020) /* spurious, or it has gone */
+	if (intid >= 1020) /* spurious, or no longer pending */
 		return;
 	if (intid == devtree.timer_intid)
 		aarch64_timer_quiet();
-	intc_eoi(token); /* handlers run with interrupts off, so none nests before we are done */
+	intc_eoi(token); /* now: handlers run with interrupts off, so no interrupt nests */
 	if (intid == devtree.timer_intid)
 		entry_interrupt(intid, ENTRY_IRQ_TIMER, 0, tf);
 	else if (intid < SGI_IPI + IPI_COUNT)
 		entry_interrupt(intid, ENTRY_IRQ_IPI, intid - SGI_IPI, tf);
-	else if (intid == SGI_NMI) /* where nothing is non-maskable */
+	else if (intid == SGI_NMI) /* on machines without a non-maskable interrupt */
 		entry_interrupt(intid, ENTRY_IRQ_NMI, 0, tf);
 	else
 		entry_interrupt(intid, ENTRY_IRQ_LINE, intid, tf);
@@ -185,7 +184,7 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 	case TRAP_SERROR:
 		entry_dead(tf, "SError", tf->far);
 	default:
-		entry_dead(tf, "exception from a state that never is", tf->far);
+		entry_dead(tf, "exception from a state that the kernel never uses", tf->far);
 	}
 	if (!arch_tf_user(tf))
 		entry_kernel_return(tf);

@@ -1,6 +1,6 @@
 /*
- * uaccess.S - copies that may fault. Each instruction that touches the foreign memory has an entry in
- * ex_table: its address, and where to go on. User memory is open (PAN clear) only in the first two.
+ * uaccess.S - copies that may fault. Each instruction that accesses the other side's memory has an
+ * entry in ex_table. Only the first two functions make user memory accessible (PAN clear).
  */
 #include "arch/fixup.h"
 

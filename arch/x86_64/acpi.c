@@ -1,9 +1,9 @@
 /*
- * acpi.c - the few facts that this port takes from ACPI 6.4: CPUs and interrupt controllers (MADT,
- * 5.2.12), power-off and reset registers (FADT, 5.2.9; the \_S5 package of the DSDT).
+ * acpi.c - the facts that this port takes from ACPI 6.4: CPUs and interrupt controllers (MADT,
+ * 5.2.12); power-off and reset registers (FADT, 5.2.9; the \_S5 package of the DSDT).
  *
- * Tables come from firmware and are checked (length, sum) before use; a bad one is left out with a
- * line on the console. Boot only, one CPU.
+ * Tables come from firmware. Length and checksum are verified before use; a bad table is reported
+ * and not used. Boot only, one CPU.
  */
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
@@ -36,7 +36,7 @@ map(uint64_t pa, size_t size)
 	return entry_map_firmware(pa, size);
 }
 
-/* A whole table, mapped and summed; NULL when it is not sound. */
+/* Maps a table and verifies its checksum. NULL: it is damaged. */
 static const struct sdt *
 table(uint64_t pa)
 {
@@ -51,7 +51,7 @@ table(uint64_t pa)
 	for (uint32_t i = 0; i < t->length; i++)
 		sum += ((const uint8_t *)t)[i];
 	if (sum != 0) {
-		warnk("acpi: table %.4s at %#lx: bad checksum, left out\n", t->signature, pa);
+		warnk("acpi: table %.4s at %#lx: bad checksum, not used\n", t->signature, pa);
 		return NULL;
 	}
 	return t;
@@ -103,8 +103,8 @@ read_madt(const struct sdt *t)
 }
 
 /*
- * \_S5 is a package of small constants; without an AML interpreter, find its name and read the
- * first one: NameOp "_S5_" PackageOp PkgLength NumElements (ACPI 20.2.5.4).
+ * \_S5 is a package of small constants. There is no AML interpreter here: find the name and read
+ * the first constant: NameOp "_S5_" PackageOp PkgLength NumElements (ACPI 20.2.5.4).
  */
 static void
 read_dsdt(const struct sdt *t)
@@ -133,7 +133,7 @@ read_fadt(const struct sdt *t)
 	if (t->length < 76)
 		return;
 	acpi.pm1a_cnt = (uint16_t) * (const uint32_t *)(p + 64);
-	/* RESET_REG when the flag says so and it is an I/O port (ACPI 4.8.3.6). */
+	/* Use RESET_REG if the flag is set and it is an I/O port (ACPI 4.8.3.6). */
 	if (t->length >= 129 && (*(const uint32_t *)(p + 112) & 1 << 10) && p[116] == 1) {
 		acpi.reset_port = (uint16_t)(*(const uint64_t *)(p + 120));
 		acpi.reset_value = p[128];
@@ -159,7 +159,7 @@ acpi_init(uint64_t rsdp_pa)
 	width = r->revision >= 2 && r->xsdt != 0 ? 8 : 4;
 	root = table(width == 8 ? r->xsdt : r->rsdt);
 	if (root == NULL) {
-		warnk("acpi: no sound root table\n");
+		warnk("acpi: no valid root table\n");
 		return;
 	}
 	for (uint32_t off = sizeof(*root); off + width <= root->length; off += width) {

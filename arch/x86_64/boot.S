@@ -1,14 +1,15 @@
 /*
  * boot.S - from the loader's 32-bit mode to kernel C at its high address.
  *
- * Two entries, both in protected mode with paging off: Multiboot2 (specification 2.0, 3.3: EAX magic,
- * EBX information) and PVH (Xen docs/misc/pvh: EBX start information). Everything here is linked at
- * its physical address, but for high_entry. Boot tables map the first 4 GiB three times: identity (dropped
- * when kernel/mm builds the real tables), the direct map, and the kernel image.
+ * There are two entries, both in protected mode with paging off: Multiboot2 (specification 2.0,
+ * 3.3: EAX magic, EBX information) and PVH (Xen docs/misc/pvh: EBX start information). All but
+ * high_entry is linked at its physical address. The boot tables map the first 4 GiB three times:
+ * identity, the direct map, and the kernel image. The identity map ends when kernel/mm builds the
+ * final tables.
  */
 #include "arch/x86_64/asm.h"
 
-	/* The first C function of a CPU: debuggers are told that nothing called it. */
+	/* Calls the first C function of a CPU. Tells debuggers that it has no caller. */
 	.macro CALL_FIRST function
 	.cfi_startproc
 	.cfi_undefined %rip
@@ -67,7 +68,7 @@ common:
 	mov %eax, %ss
 	call boot_traps_init
 
-	/* CPUs without long mode or NX (CPUID 0x80000001 EDX 29, 20) have no way on. */
+	/* A CPU without long mode or NX (CPUID 0x80000001 EDX 29, 20) cannot go on. */
 	mov $0x80000001, %eax
 	push %edi
 	push %esi
@@ -104,7 +105,10 @@ common:
 
 	.globl boot_long_mode
 boot_long_mode:				/* secondary CPUs join here: %edi is 0 */
-	/* PAE, and nothing that a loader left: five levels, or RDGSBASE for programs (trap.S). */
+	/*
+	 * PAE only. Clears what a loader may have set: five levels, or RDGSBASE for programs
+	 * (trap.S).
+	 */
 	mov $(1 << 5), %eax
 	mov %eax, %cr4
 	mov $boot_pml4, %eax
@@ -160,12 +164,12 @@ high_entry:
 	test %edi, %edi
 	jz secondary
 	mov $__boot_stack_top, %rsp
-	mov $x86_boot_pcpu, %rax	/* GS base, before the first C instruction */
+	mov $x86_boot_pcpu, %rax	/* GS base must be set before the first C instruction */
 	call set_gs
 	xor %ebp, %ebp
 	CALL_FIRST x86_start
 secondary:
-	mov ap_root(%rip), %rax		/* its stack is not in the boot tables */
+	mov ap_root(%rip), %rax		/* the boot tables do not map its stack */
 	mov %rax, %cr3
 	mov ap_pcpu(%rip), %rax
 	mov ap_stack_top(%rip), %rsp
@@ -187,8 +191,8 @@ ap_pcpu:	.quad 0
 ap_stack_top:	.quad 0
 
 	/*
-	 * Where a secondary CPU begins, in real mode, at the page the startup interrupt names
-	 * (SDM vol. 3A, 8.4.4). Copied to AP_PAGE by smp.c.
+	 * A secondary CPU starts here, in real mode, at the page that the startup interrupt names
+	 * (SDM vol. 3A, 8.4.4). smp.c copies this code to AP_PAGE.
 	 */
 	.section .rodata
 	.globl ap_code, ap_code_end
@@ -210,7 +214,7 @@ ap_protected:
 	mov %eax, %ds
 	mov %eax, %es
 	mov %eax, %ss
-	mov $(AP_PAGE + 0x1000), %esp	/* this page's end, for an exception */
+	mov $(AP_PAGE + 0x1000), %esp	/* the end of this page, in case of an exception */
 	xor %edi, %edi
 	mov $boot_long_mode, %eax
 	jmp *%eax

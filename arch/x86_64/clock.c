@@ -1,6 +1,6 @@
 /*
- * clock.c - the time-stamp counter's and the APIC timer's rates, measured against the 8254 (its
- * data sheet; 1,193,182 Hz); the one-shot timer.
+ * clock.c - measures the rates of the time-stamp counter and the APIC timer against the 8254 (its
+ * data sheet; 1,193,182 Hz), and runs the one-shot timer.
  */
 #include "arch/clock.h"
 #include "arch/irq.h"
@@ -35,7 +35,8 @@ pit_read(void)
 	return lo | (uint32_t)arch_pio_in8(0x42) << 8;
 }
 
-/* Reads all clocks close together: of some tries, the one least stretched by whatever came between.
+/*
+ * Reads all clocks close together. Of several tries, returns the one that took the shortest time.
  */
 static struct sample
 sample(void)
@@ -53,7 +54,7 @@ sample(void)
 	return best;
 }
 
-/* Counter 2 begins to fall from 65535: false when it never does. */
+/* Starts counter 2 from 65535. False: it does not count. */
 static bool
 pit_start(void)
 {
@@ -63,15 +64,14 @@ pit_start(void)
 	arch_pio_out8(0x42, 0xff);
 	arch_pio_out8(0x42, 0xff);
 	for (unsigned i = 0; i < 1000000; i++)
-		if (pit_read() <= 65500) /* it takes the new count with its next clock */
+		if (pit_read() <= 65500) /* it loads the new count at its next clock */
 			return true;
 	return false;
 }
 
 /*
- * Two samples about 25 ms apart. False when this CPU stood still in between (a virtual one that its
- * host did not run) for so long that the interval timer, which comes round every 55 ms, may have
- * done so unseen.
+ * Takes two samples about 25 ms apart. False: this CPU, if it is virtual, may have been stopped by
+ * its host for so long that the interval timer, which wraps every 55 ms, wrapped unseen.
  */
 static bool
 measure(struct sample *a, struct sample *b)
@@ -110,7 +110,7 @@ arch_clock_init(void)
 		if (!pit_start())
 			panic("the interval timer does not count");
 		if (tries++ == 100)
-			panic("the interval timer gives no two readings that fit, in 100 tries");
+			panic("the interval timer: no consistent readings in 100 tries");
 		lapic_timer_start(UINT32_MAX);
 	} while (!measure(&a, &b));
 	lapic_timer_start(0);

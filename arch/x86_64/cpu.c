@@ -1,5 +1,5 @@
 /*
- * cpu.c - one CPU's own set-up: descriptor tables, SYSCALL, protection bits; and thread contexts.
+ * cpu.c - set-up of one CPU: descriptor tables, SYSCALL, protection bits. And thread contexts.
  */
 #include "arch/context.h"
 #include "arch/machine.h"
@@ -17,7 +17,7 @@ const char arch_name[] = "x86_64";
 
 extern struct pcpu x86_boot_pcpu;
 
-/* In place before the first instruction of C, which may record an event. */
+/* Set statically: even the first instruction of C may record an event. */
 struct pcpu x86_boot_pcpu = {
     .md = {.self = &x86_boot_pcpu.md, .ktr_ring = &ktr_boot_ring.ring, .x86 = &x86_boot_cpu},
     .online = true,
@@ -88,7 +88,7 @@ x86_cpu_init(struct x86_cpu *x)
 	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SCE);
 	wrmsr(MSR_STAR, (uint64_t)SEL_KCODE << 32 | (uint64_t)(SEL_UDATA - 8) << 48);
 	wrmsr(MSR_LSTAR, (uint64_t)x86_syscall_entry);
-	wrmsr(MSR_SFMASK, 0x47700); /* AC NT IOPL DF IF TF: off on entry */
+	wrmsr(MSR_SFMASK, 0x47700); /* AC NT IOPL DF IF TF are cleared on entry */
 	wrmsr(MSR_KERNEL_GS, 0);
 }
 
@@ -108,12 +108,12 @@ void x86_context_start(void);
 void
 arch_context_init(struct arch_context *c, void *stack, size_t size, void (*fn)(void *), void *arg)
 {
-	/* The room above it is for the frame of a user thread's entries. */
+	/* Leave room for the frame of the user thread's traps at the top. */
 	uint64_t *sp = (uint64_t *)arch_user_frame((uintptr_t)stack + size);
 
 	/* What arch_context_switch() pops: r15 r14 r13 r12 rbx rbp, return address. */
 	*--sp = 0;
-	*--sp = 0; /* align, and end a chain of frames */
+	*--sp = 0; /* alignment, and the end of the chain of frames */
 	*--sp = (uint64_t)x86_context_start;
 	*--sp = 0;
 	*--sp = 0;
@@ -131,8 +131,7 @@ arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 
 	p->kstack_top = stack_top;
 	p->x86->tss.rsp[0] = stack_top;
-	/* At every switch: a program that loads the FS selector changes the base, and no trap
-	 * tells. */
+	/* Needed at every switch: a program can change the base without a trap, by loading FS. */
 	wrmsr(MSR_FS_BASE, tls);
 }
 

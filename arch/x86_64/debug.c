@@ -10,14 +10,14 @@
 #define DR7_FIXED (1ul << 10) /* reads as 1 */
 #define RFLAGS_TF (1ul << 8)
 #define PUSHF     0x9c
-#define CR8_ALL   15ul /* task priority: no interrupt is above it */
+#define CR8_ALL   15ul /* task priority above that of every interrupt */
 
-static uintptr_t stepped; /* the instruction that is being stepped */
+static uintptr_t stepped; /* the instruction being stepped */
 
 unsigned
 arch_points_max(enum arch_point_kind kind)
 {
-	(void)kind; /* any of them, together */
+	(void)kind; /* all kinds share the registers */
 	return POINTS;
 }
 
@@ -42,7 +42,7 @@ set_address(unsigned n, uintptr_t addr)
 bool
 arch_points_set(const struct arch_point *p, unsigned n)
 {
-	/* R/W and LEN fields (17.2.4): a length of 8 is 2. */
+	/* R/W and LEN fields (17.2.4); a length of 8 is encoded as 2. */
 	static const uint8_t rw[] = {
 	    [ARCH_POINT_EXEC] = 0, [ARCH_POINT_WRITE] = 1, [ARCH_POINT_ACCESS] = 3};
 	uint64_t dr7 = DR7_FIXED;
@@ -62,7 +62,7 @@ arch_points_set(const struct arch_point *p, unsigned n)
 	return true;
 }
 
-/* No interrupt but an NMI while a step is taken. */
+/* Blocks all interrupts but NMIs while a step is taken. */
 static void
 mask(bool on)
 {
@@ -82,7 +82,7 @@ arch_step(struct arch_trapframe *tf, bool on)
 	}
 	tf->rflags &= ~RFLAGS_TF;
 	arch_points_set(NULL, 0);
-	/* PUSHF stored the flag that only we set. */
+	/* PUSHF has stored the TF that the step set: clear it. */
 	if (*(const uint8_t *)stepped == PUSHF)
 		*(uint64_t *)tf->rsp &= ~RFLAGS_TF;
 }

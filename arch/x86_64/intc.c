@@ -1,8 +1,8 @@
 /*
  * intc.c - local APICs (SDM vol. 3A, chapter 11) and I/O APICs (Intel 82093AA data sheet).
  *
- * Locking: a local APIC belongs to its CPU, which writes it with interrupts off. An NMI handler
- * sends interrupts too: lapic_send(). I/O APIC registers are indirect: one CPU writes them, at boot
+ * Locking: only a CPU itself writes its local APIC, with interrupts off. NMI handlers send
+ * interrupts, too: see lapic_send(). I/O APIC registers are indirect; one CPU writes them, at boot
  * only.
  */
 #include "arch/intc.h"
@@ -60,14 +60,17 @@ lapic_map(void)
 void
 lapic_init(void)
 {
-	/* Globally on, and in xAPIC mode: x2APIC off needs APIC off first (SDM 11.12.5). */
+	/*
+	 * Enable the APIC in xAPIC mode. To leave x2APIC mode, the APIC must be disabled first (SDM
+	 * 11.12.5).
+	 */
 	uint64_t base = rdmsr(MSR_APIC_BASE);
 	if (base & 1 << 10)
 		wrmsr(MSR_APIC_BASE, base & ~(3ul << 10));
 	wrmsr(MSR_APIC_BASE, (base & ~(1ul << 10)) | 1 << 11);
 	lapic_write(LAPIC_SVR, 0x100 | VEC_SPURIOUS);
 	lapic_write(LAPIC_LVT_LINT0, LVT_MASKED);
-	/* The machine's NMI line goes to every CPU at once: one is enough. */
+	/* The machine's NMI line reaches every CPU at once. One CPU is enough. */
 	lapic_write(LAPIC_LVT_LINT1, arch_cpu() == 0 ? LVT_NMI : LVT_MASKED);
 	lapic_write(LAPIC_LVT_ERROR, LVT_MASKED);
 	lapic_write(LAPIC_TIMER_DIVIDE, DIVIDE_BY_16);
@@ -97,9 +100,9 @@ icr_wait_idle(void)
 }
 
 /*
- * The high half of the interrupt command register holds the destination; the write of the low half
+ * The high half of the interrupt command register holds the destination. The write of the low half
  * sends (SDM vol. 3A, 10.6.1). An NMI may come between the two writes, and its handler sends too.
- * So each sender leaves the register idle, with the high half as it found it.
+ * So each sender restores the high half, and waits until the register is idle.
  */
 void
 lapic_send(uint32_t apic_id, uint32_t icr_low)
@@ -153,7 +156,8 @@ ioapic_lines(volatile uint32_t *io)
 void
 ioapic_init(void)
 {
-	/* The legacy controllers: moved off the exception vectors, then silent (8259A data sheet).
+	/*
+	 * Move the legacy controllers off the exception vectors, then mask them (8259A data sheet).
 	 */
 	static const struct {
 		uint16_t port;
@@ -180,7 +184,10 @@ arch_irq_unmask(unsigned gsi)
 		if (ioapics[i] == NULL || gsi < acpi.ioapics[i].gsi_base ||
 		    n >= ioapic_lines(ioapics[i]) || VEC_GSI + gsi >= VEC_GSI_END)
 			continue;
-		/* ISA lines are edge, high, unless an override says low (3) or level (3 << 2). */
+		/*
+		 * ISA lines are edge-triggered, active high, unless an override says low (3) or
+		 * level (3 << 2).
+		 */
 		for (unsigned l = 0; l < 16; l++)
 			if (acpi.isa[l].gsi == gsi)
 				mode = ((acpi.isa[l].flags & 3) == 3 ? 1u << 13 : 0) |

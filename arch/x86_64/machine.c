@@ -1,5 +1,5 @@
 /*
- * machine.c - the PC as a whole: set-up in order, serial lines, the ways to end it.
+ * machine.c - the PC: ordered set-up, serial lines, power-off and reset.
  */
 #include "arch/machine.h"
 #include "arch/debug.h"
@@ -41,7 +41,7 @@ arch_uart(unsigned n)
 bool
 arch_pci_host(struct arch_pci_host *h)
 {
-	(void)h; /* both serial lines are where they always are */
+	(void)h; /* both serial lines are at their fixed ports */
 	return false;
 }
 
@@ -56,8 +56,8 @@ arch_poweroff(unsigned status)
 {
 	arch_irq_disable();
 	/*
-	 * QEMU's isa-debug-exit: the process ends with (value << 1) | 1. One is added so that
-	 * status 0 differs from QEMU's own failure. Nobody answers elsewhere.
+	 * QEMU's isa-debug-exit ends the process with (value << 1) | 1. Add one, so that status 0
+	 * differs from QEMU's own failures. On other machines this port does nothing.
 	 */
 	__asm__ volatile("outl %0, %w1" : : "a"(status + 1), "d"(0xf4));
 	/* SLP_TYPa and SLP_EN (ACPI 4.8.3.2.1). */
@@ -91,7 +91,7 @@ arch_reboot(void)
 void
 arch_context_frame(const struct thread *t, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
-	/* As arch_context_switch() left it: r15 r14 r13 r12 rbx rbp, return address. */
+	/* As saved by arch_context_switch(): r15 r14 r13 r12 rbx rbp, return address. */
 	uint64_t saved[7];
 
 	if (!arch_probe_copy(saved, (void *)t->ctx.sp, sizeof(saved)))

@@ -1,5 +1,5 @@
 /*
- * mmu.c - the page table in use, and what the TLB remembers of it (SDM vol. 3A, 4.10).
+ * mmu.c - the current page table, and flushing the TLB (SDM vol. 3A, 4.10).
  */
 #include "arch/mmu.h"
 #include "arch/x86_64/x86.h"
@@ -31,7 +31,7 @@ arch_mmu_switch(uint64_t root)
 void
 arch_icache_sync(const void *va, uint64_t size)
 {
-	/* Instruction caches follow stores (SDM vol. 3A, 11.6). */
+	/* The hardware keeps instruction caches coherent with stores (SDM vol. 3A, 11.6). */
 	(void)va, (void)size;
 }
 
@@ -46,7 +46,7 @@ arch_tlb_flush_all(void)
 {
 	uint64_t cr4;
 
-	/* Toggling PGE drops global entries too (SDM vol. 3A, 4.10.4.1). */
+	/* Toggling PGE flushes global entries too (SDM vol. 3A, 4.10.4.1). */
 	__asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
 	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4 & ~CR4_PGE) : "memory");
 	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4) : "memory");

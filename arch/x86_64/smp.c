@@ -1,7 +1,7 @@
 /*
- * smp.c - starting the other CPUs, interrupts between CPUs, the NMI.
+ * smp.c - starts the other CPUs; interprocessor interrupts; the NMI.
  *
- * Starting is serial: ap_pcpu, ap_root and ap_stack_top belong to the one CPU that is being
+ * CPUs are started one at a time: ap_pcpu, ap_root and ap_stack_top belong to the one being
  * started.
  */
 #include "arch/smp.h"
@@ -15,7 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
 
-#define AP_PAGE 0x8000ul /* boot.S; the first MiB is never given out */
+#define AP_PAGE 0x8000ul /* as in boot.S; the first MiB is never allocated */
 
 extern struct pcpu *ap_pcpu;
 extern uintptr_t ap_stack_top;
@@ -23,7 +23,7 @@ extern uint64_t ap_root;
 extern char ap_code[], ap_code_end[];
 void x86_start_secondary(void);
 
-static uint32_t tsc_turn; /* who reads next in the agreement check; atomic */
+static uint32_t tsc_turn; /* atomic: whose turn it is to read the counter in check_tsc() */
 static uint64_t tsc_theirs;
 
 #define TSC_ROUNDS 20
@@ -33,7 +33,7 @@ arch_cpu_probe(unsigned max)
 {
 	uint32_t self = lapic_id();
 
-	/* The boot CPU is number 0, wherever the table has it. */
+	/* The boot CPU is number 0, at whatever position the table lists it. */
 	for (unsigned i = 1; i < acpi.cpu_count; i++)
 		if (acpi.apic_ids[i] == self) {
 			acpi.apic_ids[i] = acpi.apic_ids[0];
@@ -57,7 +57,9 @@ wait_turn(uint32_t turn, uint64_t ns)
 	return false;
 }
 
-/* Each reading of theirs must lie between two of ours, taken before and after it. */
+/*
+ * Each reading of the new CPU must lie between two readings of this CPU, taken before and after it.
+ */
 static void
 check_tsc(unsigned n)
 {
@@ -121,7 +123,7 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 	check_tsc(n);
 	if (entry_wait_online(pc))
 		return true;
-	/* It must not turn up later, when nobody counts with it: back to waiting for a STARTUP. */
+	/* Back to waiting for a STARTUP, so that the CPU does not join later. */
 	lapic_send(id, ICR_INIT | ICR_ASSERT);
 	return false;
 }

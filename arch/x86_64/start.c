@@ -1,6 +1,6 @@
 /*
- * start.c - first C code: turns what Multiboot2 or PVH told into boot_info, and calls
- * kernel_main().
+ * start.c - the first C code: translates the information of Multiboot2 or PVH into boot_info, and
+ * calls kernel_main().
  *
  * Runs on the boot tables, which map the first 4 GiB in the direct map. Sources: Multiboot2
  * Specification 2.0, 3.6; Xen public/arch-x86/hvm/start_info.h.
@@ -47,7 +47,7 @@ struct mb2_mmap_entry {
 struct pvh_start_info {
 	uint32_t magic, version, flags, nr_modules;
 	uint64_t modlist_pa, cmdline_pa, rsdp_pa;
-	uint64_t memmap_pa; /* version 1 on */
+	uint64_t memmap_pa; /* since version 1 */
 	uint32_t memmap_entries, reserved;
 };
 
@@ -59,7 +59,7 @@ extern char __kernel_end[];
 
 void x86_start(uint64_t kind, uint64_t info);
 
-/* Types as in ACPI 6.4, 15: 1 memory; the others may hold tables that we read. */
+/* Type 1 is memory (ACPI 6.4, 15). The others may hold tables that the kernel reads. */
 static void
 add_range(uint64_t start, uint64_t size, uint32_t e820_type)
 {
@@ -84,7 +84,7 @@ read_multiboot2(const uint8_t *info)
 	uint32_t total = *(const uint32_t *)info;
 
 	bi->loader = "Multiboot2";
-	/* The information itself stays: names and the command line are read in place. */
+	/* Names and the command line stay where they are, so keep this memory. */
 	boot_reserve(virt_to_phys(info), total);
 	for (uint32_t off = 8; off + sizeof(struct mb2_tag) <= total;) {
 		const struct mb2_tag *t = (const void *)(info + off);
@@ -133,7 +133,7 @@ read_pvh(const struct pvh_start_info *si)
 	for (uint32_t i = 0; i < si->nr_modules; i++)
 		boot_add_module(mods[i].cmdline_pa ? phys_to_virt(mods[i].cmdline_pa) : "",
 				mods[i].pa, mods[i].size);
-	const struct mb2_mmap_entry *map = phys_to_virt(si->memmap_pa); /* the same layout */
+	const struct mb2_mmap_entry *map = phys_to_virt(si->memmap_pa); /* same layout as PVH's */
 	if (si->version >= 1)
 		for (uint32_t i = 0; i < si->memmap_entries; i++)
 			add_range(map[i].addr, map[i].len, map[i].type);
@@ -143,13 +143,13 @@ void
 x86_start(uint64_t kind, uint64_t info)
 {
 	boot_info.mapped_end = 1ul << 32;
-	/* The first MiB belongs to firmware and to starting CPUs; the image lies right above it. */
+	/* Firmware and starting CPUs use the first MiB. The image follows directly. */
 	boot_reserve(0, (uint64_t)__kernel_end - KERNEL_BASE);
 	if (kind == X86_BOOT_MULTIBOOT2)
 		read_multiboot2(phys_to_virt(info));
 	else
 		read_pvh(phys_to_virt(info));
-	/* Not sooner: boot_trap.S prints an exception, which the kernel cannot yet. */
+	/* Until here boot_trap.S reports exceptions, since the kernel cannot do it yet. */
 	x86_cpu_init(&x86_boot_cpu);
 	kernel_main();
 }

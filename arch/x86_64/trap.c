@@ -1,5 +1,5 @@
 /*
- * trap.c - the interrupt table, and which upcall each vector becomes.
+ * trap.c - the interrupt table, and the kernel function that handles each vector.
  */
 #include "arch/trap.h"
 #include "arch/debug.h"
@@ -60,8 +60,7 @@ x86_idt_load(void)
 			      : v == VEC_MC ? IST_MC
 			      : v == VEC_DB ? IST_DB
 					    : 0;
-		/* 0x8e: present, interrupt gate. Breakpoint and overflow may come from user mode.
-		 */
+		/* 0x8e: present, interrupt gate. User mode may execute breakpoint and overflow. */
 		idt[v] = (struct gate){.offset0 = (uint16_t)h,
 				       .selector = SEL_KCODE,
 				       .ist = ist,
@@ -82,8 +81,8 @@ page_fault(struct arch_trapframe *tf)
 }
 
 /*
- * In an NMI handler that faults, as the debugger may, the fault's IRET lets the next NMI in (SDM
- * vol. 3A, 6.7.1), which must not begin on the same stack.
+ * If the NMI handler faults, as the debugger may, the fault's IRET enables the next NMI (SDM vol.
+ * 3A, 6.7.1). So a nested NMI gets another stack.
  */
 static void
 nmi(struct arch_trapframe *tf)
@@ -136,7 +135,7 @@ interrupt(struct arch_trapframe *tf)
 
 	if (v == VEC_SPURIOUS)
 		return;
-	lapic_eoi(); /* handlers run with interrupts off, so none nests before we are done */
+	lapic_eoi(); /* now: handlers run with interrupts off, so no interrupt nests */
 	if (v == VEC_TIMER)
 		entry_interrupt(v, ENTRY_IRQ_TIMER, 0, tf);
 	else if (v >= VEC_IPI && v < VEC_IPI + IPI_COUNT)
@@ -150,7 +149,9 @@ interrupt(struct arch_trapframe *tf)
 void
 x86_trap(struct arch_trapframe *tf)
 {
-	/* A fault inside a user copy leaves user memory open (SDM vol. 2A, CLAC). */
+	/*
+	 * A fault inside a user copy leaves user memory accessible: close it (SDM vol. 2A, CLAC).
+	 */
 	if (x86_smap)
 		__asm__ volatile("clac" ::: "cc", "memory");
 	if (tf->vector < 32)
@@ -191,7 +192,7 @@ arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
 					"rcx", "rbx",   "rax", "vector", "error", "rip",
 					"cs",  "flags", "rsp", "ss"};
 
-	_Static_assert(sizeof(*tf) == sizeof(names), "a name for each, in their order");
+	_Static_assert(sizeof(*tf) == sizeof(names), "one name for each register, in order");
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], name) == 0) {
 			*v = ((const uint64_t *)tf)[i];

@@ -1,6 +1,6 @@
 /*
- * uaccess.S - copies that may fault. Each instruction that touches the foreign memory has an entry in
- * ex_table: its address, and where to go on (SMAP is opened with STAC, closed with CLAC, when there).
+ * uaccess.S - copies that may fault. Each instruction that accesses the other side's memory has an
+ * entry in ex_table. With SMAP, STAC makes user memory accessible, and CLAC ends that.
  */
 #include "arch/fixup.h"
 

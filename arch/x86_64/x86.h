@@ -1,4 +1,4 @@
-/* x86.h - what the files of this port share, and facts of the architecture (Intel SDM). */
+/* x86.h - what the files of this port share, and constants of the architecture (Intel SDM). */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "arch/trap.h"
 #include "arch/x86_64/asm.h"
 
-/* Segment selectors; SYSRET wants user data below user code (SDM vol. 2B, SYSRET). */
+/* Segment selectors. SYSRET needs user data below user code (SDM vol. 2B, SYSRET). */
 #define SEL_KCODE 0x08
 #define SEL_KDATA 0x10
 #define SEL_TSS   0x30
@@ -19,7 +19,6 @@
 #define VEC_NMI      2
 #define VEC_BP       3
 #define VEC_DF       8
-#define VEC_GP       13
 #define VEC_PF       14
 #define VEC_MC       18
 #define VEC_GSI      0x30 /* + line number */
@@ -40,12 +39,10 @@
 #define MSR_LSTAR     0xc0000082
 #define MSR_SFMASK    0xc0000084
 #define MSR_FS_BASE   0xc0000100
-#define MSR_GS_BASE   0xc0000101
 #define MSR_KERNEL_GS 0xc0000102
 
 #define EFER_SCE 1
 
-#define CR0_WP   (1ul << 16)
 #define CR4_MCE  (1ul << 6)
 #define CR4_PGE  (1ul << 7)
 #define CR4_SMEP (1ul << 20)
@@ -66,7 +63,7 @@ struct x86_cpu {
 	uint64_t gdt[8];
 	struct x86_tss tss;
 	uint8_t stacks[5][16384]
-	    __attribute__((aligned(16))); /* IST 1 to 4, and an NMI's in an NMI */
+	    __attribute__((aligned(16))); /* IST 1 to 4, and the stack of a nested NMI */
 };
 
 static inline uint64_t
@@ -96,7 +93,10 @@ cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
 
 /* cpu.c */
 extern bool x86_smap, x86_smep;
-/* Descriptor tables, SYSCALL and protection bits of this CPU; needs GS. Interrupts off. */
+/*
+ * Sets up descriptor tables, SYSCALL and protection bits of this CPU. GS must be set. Interrupts
+ * off.
+ */
 void x86_cpu_init(struct x86_cpu *x);
 extern struct x86_cpu x86_boot_cpu;
 
@@ -112,7 +112,7 @@ struct acpi_facts {
 	struct {
 		uint32_t gsi;
 		uint16_t flags;
-	} isa[16]; /* where legacy line n arrives; flags as in the MADT */
+	} isa[16]; /* line that legacy line n is connected to; flags as in the MADT */
 	bool s5_known;
 	uint8_t s5_typa;
 	uint16_t pm1a_cnt;
@@ -124,7 +124,7 @@ void acpi_init(uint64_t rsdp_pa);
 
 /* intc.c */
 void lapic_map(void);
-/* This CPU's controller: enabled, timer quiet. */
+/* Enables this CPU's controller; its timer does not run. */
 void lapic_init(void);
 uint32_t lapic_id(void);
 void lapic_eoi(void);
@@ -139,7 +139,10 @@ void ioapic_init(void);
 #define ICR_STARTUP 0x600
 #define ICR_ASSERT  0x4000
 
-/* patch.c: a breakpoint that patching put there. True: tf goes on as the site's new code would. */
+/*
+ * patch.c: handles a breakpoint that patching inserted. True: continue at tf, as the new code of
+ * the site would.
+ */
 bool x86_patch_trap(struct arch_trapframe *tf);
 
 /* debug.c */

@@ -8,7 +8,10 @@ arch_clock_read(void)
 {
 	uint64_t v;
 
-	/* Without ISB the count may be read before what stands before it (D11.2.1). */
+	/*
+	 * Without ISB the CPU may read the count before it completes earlier instructions
+	 * (D11.2.1).
+	 */
 	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(v) : : "memory");
 	return v;
 }

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#define ARCH_WATCH_BEFORE 1 /* Arm ARM D2.10: the access is not made */
+#define ARCH_WATCH_BEFORE 1 /* Arm ARM D2.10: the exception comes before the access */
 
 static inline void
 arch_breakpoint(void)

@@ -1,6 +1,6 @@
 /*
- * md/irq.h - aarch64: PSTATE.I. FIQ stays unmasked in the kernel, but for the first and last
- * instructions of an exception: it carries what must reach a CPU with interrupts off (intc.c).
+ * md/irq.h - aarch64: PSTATE.I. FIQ stays unmasked in the kernel, except in the first and last
+ * instructions of an exception, since it is the NMI (intc.c).
  */
 #pragma once
 
@@ -31,7 +31,7 @@ arch_irq_enable(void)
 static inline void
 arch_irq_enable_and_wait(void)
 {
-	/* WFI wakes for an interrupt that is masked, too (Arm ARM D1.6.2): none is missed. */
+	/* WFI also wakes for a masked interrupt (Arm ARM D1.6.2), so none is missed. */
 	__asm__ volatile("dsb sy\n\twfi\n\tmsr daifclr, #2" ::: "memory");
 }
 

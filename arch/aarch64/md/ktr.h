@@ -1,4 +1,4 @@
-/* md/ktr.h - aarch64: the ring and the thread id are in the block of TPIDR_EL1. */
+/* md/ktr.h - aarch64: the per-CPU block in TPIDR_EL1 holds the ring and the thread id. */
 #pragma once
 
 #include "arch/pcpu.h"

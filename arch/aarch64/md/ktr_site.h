@@ -1,8 +1,8 @@
 /*
- * md/ktr_site.h - aarch64: how a trace point is switched, and the record of an event.
+ * md/ktr_site.h - aarch64: how a trace point is switched on, and the record of an event.
  *
- * A trace point is a NOP that is rewritten to a B. The record in section ktr_patch is
- * struct ktr_patch (ktr/site.h).
+ * A trace point is a NOP, which is overwritten by a B. Its entry in section ktr_patch is a struct
+ * ktr_patch (ktr/site.h).
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct ktr_site;
 
 #define AARCH64_RING(member) [member] "i"(offsetof(struct ktr_ring, member))
 
-/* LDP loads two. */
+/* one LDP loads both */
 _Static_assert(offsetof(struct arch_pcpu, ktr_tid) == offsetof(struct arch_pcpu, ktr_ring) + 8,
 	       "aarch64_ktr_record()");
 _Static_assert(offsetof(struct ktr_ring, limit) == offsetof(struct ktr_ring, head) + 8,
@@ -26,10 +26,10 @@ _Static_assert(offsetof(struct ktr_ring, limit) == offsetof(struct ktr_ring, hea
 _Static_assert(offsetof(struct ktr_entry, site) == 12, "aarch64_ktr_record()");
 
 /*
- * The record of n parameters (ktr/ring.c), a restartable sequence in registers in which no
- * parameter comes. The ISB keeps the counter from being read earlier than what was done before the
- * record; an exception after it does no harm, since exception entry and return synchronise as well
- * (Arm ARM, glossary: context synchronization event). The DMB is the one barrier of ktr/ring.c.
+ * Records n parameters (ktr/ring.c): a restartable sequence. It uses no register that holds a
+ * parameter. The ISB keeps the counter from being read before earlier instructions complete. An
+ * exception after the ISB is harmless, since exception entry and return synchronise as well (Arm
+ * ARM, glossary: context synchronization event). The DMB is the only barrier of ktr/ring.c.
  */
 static inline __attribute__((always_inline)) bool
 aarch64_ktr_record(unsigned n, const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3,

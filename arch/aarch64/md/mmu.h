@@ -10,7 +10,7 @@
 
 /* Descriptor bits (D8.3.2). */
 #define A64_PTE_VALID  (1ul << 0)
-#define A64_PTE_TABLE  (1ul << 1) /* also of a page */
+#define A64_PTE_TABLE  (1ul << 1) /* also set in a page entry */
 #define A64_PTE_DEVICE (1ul << 2) /* attribute 1 of MAIR_EL1 (asm.h) */
 #define A64_PTE_USER   (1ul << 6)
 #define A64_PTE_RDONLY (1ul << 7)
@@ -24,7 +24,7 @@
 static inline uint64_t
 arch_pte_leaf(uint64_t pa, unsigned prot, unsigned level)
 {
-	/* What one level may execute the other must not. */
+	/* The kernel must not execute user pages, nor programs kernel pages. */
 	uint64_t xn = !(prot & MMU_EXEC) ? A64_PTE_PXN | A64_PTE_UXN
 		      : prot & MMU_USER  ? A64_PTE_PXN
 					 : A64_PTE_UXN;

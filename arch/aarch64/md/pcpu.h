@@ -1,28 +1,27 @@
 /*
- * md/pcpu.h - aarch64: TPIDR_EL1 points to the per-CPU block, SP_EL0 to the current thread while
- * the kernel runs (which is on SP_EL1), so that each is one register away. boot.S and trap.S know
- * the offsets.
+ * md/pcpu.h - aarch64: TPIDR_EL1 points to the per-CPU block. While the kernel runs (on SP_EL1),
+ * SP_EL0 points to the current thread. So each is in a register. boot.S and trap.S know the
+ * offsets.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define AARCH64_SPACES 32 /* address spaces whose translations a CPU keeps; ASIDs 1 to this */
+#define AARCH64_SPACES 32 /* ASIDs of a CPU: 1 to 32, one for each space that it keeps */
 
 struct ktr_ring;
 
 struct arch_pcpu {
 	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */
 	uint64_t ktr_tid;          /* the current thread's id */
-	struct thread *curthread;  /* what SP_EL0 becomes on entry from EL0 */
+	struct thread *curthread;  /* loaded into SP_EL0 on entry from EL0 */
 	uintptr_t kstack;          /* lowest address of the current thread's kernel stack */
-	uintptr_t overflow_top;    /* where the frame of a stack overflow goes */
+	uintptr_t overflow_top;    /* top of the stack for the frame of a kernel stack overflow */
 	unsigned cpu;
 	uint64_t mpidr;                 /* affinity fields of MPIDR_EL1 */
-	uint64_t root;                  /* TTBR0's table; 0: none */
-	uint64_t space[AARCH64_SPACES]; /* mmu.c: which space ASID i + 1 stands for */
-	uint64_t next_space;            /* numbers given out here so far */
+	uint64_t root;                  /* physical address of TTBR0's table; 0: none */
+	uint64_t space[AARCH64_SPACES]; /* mmu.c: the number of the space with ASID i + 1 */
 	unsigned asid, last_asid;
 };
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-extern volatile uint8_t *aarch64_pio; /* NULL: none, and every port reads as all ones */
+extern volatile uint8_t *aarch64_pio; /* NULL: no bridge; then every port reads as all ones */
 
 static inline uint8_t
 arch_pio_in8(uint16_t port)

@@ -5,7 +5,7 @@
 
 struct arch_trapframe {
 	uint64_t x[31];
-	uint64_t sp; /* of the interrupted context: SP_EL0's value from user mode */
+	uint64_t sp; /* of the interrupted context; from user mode, SP_EL0 */
 	uint64_t pc, pstate;
 	uint64_t esr, far; /* of the exception */
 	uint64_t tls;      /* TPIDR_EL0, from user mode */

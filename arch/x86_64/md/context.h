@@ -1,4 +1,7 @@
-/* md/context.h - x86_64: callee-saved registers are on the stack, so the context is its pointer. */
+/*
+ * md/context.h - x86_64: callee-saved registers are on the stack, so a context is the stack
+ * pointer.
+ */
 #pragma once
 
 #include <stdint.h>

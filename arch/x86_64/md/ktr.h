@@ -1,4 +1,4 @@
-/* md/ktr.h - x86_64: the ring and the thread id are in the GS block. */
+/* md/ktr.h - x86_64: the per-CPU block in GS holds the ring and the thread id. */
 #pragma once
 
 #include "arch/pcpu.h"

@@ -1,9 +1,10 @@
 /*
- * md/ktr_site.h - x86_64: how a trace point is switched, and the record of an event.
+ * md/ktr_site.h - x86_64: how a trace point is switched on, and the record of an event.
  *
- * A trace point is a 5-byte no-op (SDM vol. 2B, NOP: 0F 1F 44 00 00) that is rewritten to a JMP
- * rel32 of the same length. The record in section ktr_patch is struct ktr_patch (ktr/site.h).
- * Position-independent code cannot name the site as an immediate: build without -fpic and -fpie.
+ * A trace point is a 5-byte no-op (SDM vol. 2B, NOP: 0F 1F 44 00 00), which is overwritten by a JMP
+ * rel32 of the same length. Its entry in section ktr_patch is a struct ktr_patch (ktr/site.h). The
+ * site is an immediate operand, which position-independent code cannot have: build without -fpic
+ * and -fpie.
  */
 #pragma once
 

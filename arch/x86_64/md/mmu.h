@@ -63,6 +63,6 @@ arch_pte_executable(uint64_t pte)
 static inline void
 arch_mmu_sync(void)
 {
-	/* Walks obey the order of memory (SDM vol. 3A, 4.10.2.3). */
+	/* Page walks observe stores in program order (SDM vol. 3A, 4.10.2.3). */
 	__asm__ volatile("" ::: "memory");
 }

@@ -1,4 +1,4 @@
-/* md/pcpu.h - x86_64: the per-CPU block hangs on GS; trap.S knows the first three offsets. */
+/* md/pcpu.h - x86_64: GS points to the per-CPU block. trap.S knows the first three offsets. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@ struct x86_cpu;
 
 struct arch_pcpu {
 	struct arch_pcpu *self;
-	uint64_t kstack_top; /* where SYSCALL finds the current thread's kernel stack */
+	uint64_t kstack_top; /* top of the current thread's kernel stack, for SYSCALL */
 	uint64_t user_sp;    /* scratch of the SYSCALL entry */
 	struct thread *curthread;
 	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */
