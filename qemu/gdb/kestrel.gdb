@@ -1,4 +1,4 @@
-# kestrel.gdb - what `make debug` runs in gdb: up to the kernel's first C function, then the prompt.
+# kestrel.gdb - commands of `make debug` for gdb: run to the kernel's first C function, then prompt.
 set pagination off
 set confirm off
 set disassemble-next-line auto

@@ -1,8 +1,9 @@
-"""kestrel.py - gdb commands for a Kestrel that runs, hangs or is dead, over QEMU's gdb stub or on a memory dump:
-ktr show, ktr stats, ktr sites, ktr save, ktr core, ps, bt all, bt tid. `make debug` loads it; else: source qemu/gdb/kestrel.py.
+"""kestrel.py - gdb commands for a Kestrel that runs, hangs or has died, through QEMU's gdb stub or on a memory
+dump: ktr show, ktr stats, ktr sites, ktr save, ktr core, ps, bt all, bt tid.
+`make debug` loads it; otherwise: source qemu/gdb/kestrel.py.
 
-What is where in memory comes from the kernel's debugging information. The log is decoded by ktrdump and by nothing
-else: the memory that the log's root tells of becomes a small ELF core, which ktrdump -M reads.
+The kernel's debugging information says where things are in memory. Only ktrdump decodes the log: the memory that
+the log's root describes is written into a small ELF core, which ktrdump -M reads.
 """
 import contextlib
 import fnmatch
@@ -28,7 +29,7 @@ _scratch = None
 
 
 def scratch(name):
-    """A file of ours, in a folder that goes away with gdb."""
+    """A path in a temporary folder, which is removed when gdb ends."""
     global _scratch
     if _scratch is None:
         _scratch = tempfile.TemporaryDirectory(prefix="kestrel-gdb-")
@@ -39,7 +40,8 @@ def scratch(name):
 
 @contextlib.contextmanager
 def kernel_memory():
-    """The kernel's memory can be read: QEMU's Arm CPU in user mode would refuse it, so that one is in EL1h meanwhile."""
+    """Makes the kernel's memory readable inside the with block. QEMU's Arm CPU in user mode would refuse, so it is
+    switched to EL1h meanwhile."""
     cpsr = None
     try:
         gdb.selected_frame()
@@ -48,11 +50,11 @@ def kernel_memory():
             gdb.execute(f"set $cpsr = {value | 5}")
             cpsr = value
     except gdb.error:
-        pass  # not an Arm CPU, or one whose registers stay as they are
+        pass  # not an Arm CPU, or its registers cannot be written
     try:
         yield
     except gdb.MemoryError as e:
-        raise gdb.GdbError(f"{e}; the kernel's memory is not there: has it booted? `ktr core FILE` opens a dump")
+        raise gdb.GdbError(f"{e}; the kernel's memory is not readable: has it booted? `ktr core FILE` opens a dump")
     finally:
         if cpsr is not None:
             gdb.execute(f"set $cpsr = {cpsr}")
@@ -63,7 +65,7 @@ def read(va, size):
 
 
 def text(value, otherwise="-"):
-    """A C string of the guest's: an array, or a pointer that may be NULL or nonsense."""
+    """A C string of the guest: an array, or a pointer that may be NULL or invalid."""
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY:
         return value.string(errors="replace")
     try:
@@ -87,7 +89,7 @@ def image_root():
 
 
 def log_ranges(root):
-    """(address, size) of all that the log consists of."""
+    """(address, size) of every part of the log."""
     yield int(root.address), int(root["size"])
     yield int(root["sites"]), int(root["site_count"]) * int(root["site_size"])
     yield int(root["names"]), int(root["names_size"])
@@ -102,7 +104,7 @@ def log_ranges(root):
 
 
 def ktrdump(*options):
-    """What ktrdump prints of the log."""
+    """The output of ktrdump for the log."""
     core = scratch("log.core")
     with kernel_memory():
         write_core(core, log_ranges(image_root()), read)
@@ -119,7 +121,7 @@ def ktrdump(*options):
 
 
 class Ktr(gdb.Command):
-    """The event log: of the machine that gdb is connected to, or of a memory dump (ktr core)."""
+    """The event log of the machine that gdb is connected to, or of a memory dump (ktr core)."""
 
     def __init__(self):
         super().__init__("ktr", gdb.COMMAND_DATA, prefix=True)
@@ -142,19 +144,19 @@ N: how many (default: 50; 0: all). Options are ktrdump's; without any: -ct.
         words = gdb.string_to_argv(argument)
         count = int(words.pop(0)) if words and words[0].isdigit() else SHOW_DEFAULT
         lines = ktrdump(*(words or ["-ct"])).splitlines()
-        # The two lines of the columns' names stay above.
+        # Keep the two heading lines.
         head = 2 if len(lines) > 1 and re.fullmatch(r"[- ]+", lines[1]) else 0
         skip = max(len(lines) - count, head) if count else head
         gdb.write("".join(line + "\n" for line in lines[:head] + lines[skip:]))
 
     def complete(self, line, word):
-        # To gdb a word begins behind the dashes.
+        # For gdb, a word begins after the dashes.
         last = line.split(" ")[-1]
         return [option[len(last) - len(word):] for option in self.OPTIONS if option.startswith(last)]
 
 
 class KtrStats(gdb.Command):
-    """Print how many events there are by class, site and CPU, and what was lost.
+    """Print the number of events by class, site and CPU, and of lost events.
 usage: ktr stats"""
 
     def __init__(self):
@@ -167,7 +169,7 @@ usage: ktr stats"""
 
 
 class KtrSave(gdb.Command):
-    """Write the log into a file, as a stream that ktrdump reads.
+    """Write the log to a file, as a stream that ktrdump reads.
 usage: ktr save FILE"""
 
     def __init__(self):
@@ -217,7 +219,7 @@ GLOB: only those whose format, function or file it matches.
 class KtrCore(gdb.Command):
     """Open a memory dump of QEMU's dump-guest-memory, for all commands: bt, print, ktr show, ps.
 usage: ktr core FILE
-gdb's core-file knows it by physical addresses only."""
+(gdb's core-file sees only physical addresses in it.)"""
 
     def __init__(self):
         super().__init__("ktr core", gdb.COMMAND_FILES, gdb.COMPLETE_FILENAME)
@@ -238,7 +240,7 @@ gdb's core-file knows it by physical addresses only."""
 # ---- threads ---------------------------------------------------------------------------------------------------------
 
 def listed(head, kind, member):
-    """Elements of a kernel's list (kernel/lib/list.h)."""
+    """The elements of a kernel list (kernel/lib/list.h)."""
     pointer = gdb.lookup_type(kind).pointer()
     offset = next(f.bitpos // 8 for f in pointer.target().fields() if f.name == member)
     end, at = int(head.address), head["next"]
@@ -255,7 +257,7 @@ def threads():
 
 
 def on_cpus():
-    """{address of a thread: the CPU that it is on}"""
+    """{address of a thread: its CPU}, for the threads that run."""
     found = {}
     for cpu in range(int(gdb.parse_and_eval("ncpus"))):
         block = gdb.parse_and_eval("pcpus")[cpu]
@@ -265,7 +267,7 @@ def on_cpus():
 
 
 def state_of(t):
-    """(state, what it waits for), in the words of ps at db>."""
+    """(state, what the thread waits for), in the words of ps at db>."""
     state = str(t["state"])
     if state == "THREAD_SLEEPING":
         return ("blocked", text(t["lockname"])) if int(t["lockname"]) else ("sleep", text(t["wmesg"]))
@@ -300,25 +302,25 @@ usage: ps"""
 # ---- backtraces ------------------------------------------------------------------------------------------------------
 
 def registers_of(t):
-    """What the context switch left of a thread that is not on a CPU, as it will go on."""
+    """The registers with which a switched-out thread will continue."""
     ctx = t["ctx"]
     fields = {f.name: f.type for f in ctx.type.fields()}
     if "x19_x29" not in fields:
-        # The others are on its stack, as trap.S tells the debugger.
+        # The other registers are on its stack, as trap.S describes to debuggers.
         return {"rsp": int(ctx["sp"]), "rip": int(gdb.parse_and_eval("(unsigned long)&x86_context_resumed"))}
     saved = {f"x{19 + n}": int(ctx["x19_x29"][n]) for n in range(fields["x19_x29"].range()[1] + 1)}
     return {**saved, "sp": int(ctx["sp"]), "pc": int(ctx["pc"])}
 
 
 class FrameId:
-    """For gdb.unwinder."""
+    """A frame id for gdb.unwinder."""
 
     def __init__(self, sp, pc):
         self.sp, self.pc = gdb.Value(sp), gdb.Value(pc)
 
 
 class Asleep(gdb.unwinder.Unwinder):
-    """Shows a thread that is not on a CPU: as the caller of what the CPU does that is selected."""
+    """Makes a switched-out thread appear as the caller of the selected CPU's innermost frame."""
 
     def __init__(self):
         super().__init__("kestrel-asleep")
@@ -326,7 +328,7 @@ class Asleep(gdb.unwinder.Unwinder):
 
     def __call__(self, pending):
         registers, self.registers = self.registers, None
-        if registers is None:  # only the first that is asked for is the innermost frame
+        if registers is None:  # only the innermost frame gets the thread's registers
             return None
         info = pending.create_unwind_info(FrameId(*self.position(registers)))
         for name, value in registers.items():
@@ -341,7 +343,7 @@ class Asleep(gdb.unwinder.Unwinder):
 
     @contextlib.contextmanager
     def shown(self, registers):
-        """Yields the address from which on the frames are the thread's."""
+        """In the with block, gdb unwinds into the thread. Yields the address at which its frames begin."""
         gdb.invalidate_cached_frames()
         self.registers = registers
         try:
@@ -356,7 +358,7 @@ gdb.unwinder.register_unwinder(None, _asleep, replace=True)
 
 
 def backtrace(start=None):
-    """Of the selected CPU, to where a program begins; with start: of the frames from that address on."""
+    """Prints the frames of the selected CPU up to a program's entry; with start, those from that address on."""
     hidden, frame = 0, gdb.newest_frame()
     if start is not None:
         while frame is not None and (frame.pc() != start or frame.name() == "arch_context_switch"):
@@ -366,7 +368,7 @@ def backtrace(start=None):
         if frame is None:
             raise gdb.error("its stack cannot be read")
     count = hidden
-    with contextlib.suppress(gdb.error):  # the rest of a stack that is broken
+    with contextlib.suppress(gdb.error):  # the rest of a damaged stack is skipped
         while frame is not None:
             count += 1
             frame = frame.older() if frame.pc() >> 63 else None
@@ -431,7 +433,7 @@ usage: bt all | bt tid N | bt [ARGUMENT of backtrace]..."""
         gdb.write(f"cpu {n}\n")
         try:
             backtrace()
-        except gdb.error as e:  # one that does not run yet, or has no stack, costs the others nothing
+        except gdb.error as e:  # a thread that has not run yet, or has no stack, does not affect the others
             gdb.write(f"{e}\n")
 
     @staticmethod

@@ -1,4 +1,6 @@
-"""kestrel_core.py - for kestrel.py: memory dumps, made for ktrdump of what gdb reads, and those of QEMU made for gdb."""
+"""kestrel_core.py - memory dumps for kestrel.py: writes one for ktrdump from what gdb reads, and makes QEMU's
+readable for gdb.
+"""
 import mmap
 import os
 import struct
@@ -6,7 +8,7 @@ import subprocess
 
 import gdb
 
-LOG_MAX = 256 << 20  # more than that is a damaged root
+LOG_MAX = 256 << 20  # a log that claims more is damaged
 ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 ELF_SEGMENT = struct.Struct("<IIQQQQQQ")
 ET_CORE, PT_LOAD = 4, 1
@@ -20,10 +22,10 @@ def kernel_file():
 
 
 def write_core(path, ranges, read):
-    """An ELF core with the memory of these (address, size), at the kernel's own addresses."""
+    """Writes an ELF core with the memory at these (address, size), at the kernel's virtual addresses."""
     ranges = [(va, size) for va, size in ranges if va != 0 and size != 0]
     if sum(size for _, size in ranges) > LOG_MAX:
-        raise gdb.GdbError(f"the log's root tells of more than {LOG_MAX >> 20} MiB: it is damaged")
+        raise gdb.GdbError(f"the log's root claims more than {LOG_MAX >> 20} MiB: it is damaged")
     at = ELF_HEADER.size + len(ranges) * ELF_SEGMENT.size
     with open(path, "wb") as f:
         f.write(ELF_HEADER.pack(b"\x7fELF\x02\x01\x01", ET_CORE, 0, 1, 0, ELF_HEADER.size, 0, 0, ELF_HEADER.size,
@@ -36,8 +38,8 @@ def write_core(path, ranges, read):
 
 
 class Dump:
-    """A memory dump of QEMU's dump-guest-memory. It has physical addresses, and gdb wants the kernel's: so gdb gets a copy
-with segments for the kernel's pages, as its page tables have them."""
+    """A memory dump of QEMU's dump-guest-memory. It has physical addresses, but gdb needs the kernel's. So gdb gets
+    a copy with segments for the pages in the kernel's page tables."""
 
     def __init__(self, path):
         self.path = path
@@ -53,7 +55,7 @@ with segments for the kernel's pages, as its page tables have them."""
             raise gdb.GdbError(f"{path}: expected an ELF core, as QEMU's dump-guest-memory makes it without a format")
 
     def find(self, phys):
-        """(offset in the file, bytes from there on) of a physical address; None: not in the dump."""
+        """(offset in the file, bytes from there on) of a physical address. None: not in the dump."""
         for kind, _, at, _, start, size, _, _ in self.segments:
             if kind == PT_LOAD and start <= phys < start + size:
                 return at + phys - start, start + size - phys
@@ -66,7 +68,7 @@ with segments for the kernel's pages, as its page tables have them."""
         return struct.unpack_from("<512Q", self.data, place[0])
 
     def root(self):
-        """The log's root, which tells where the page tables are."""
+        """The log's root, which holds the address of the page tables."""
         kind = gdb.lookup_type("struct ktr_image_root")
         at = self.data.find(b"KTRIMAGE")
         while at >= 0 and at + kind.sizeof <= len(self.data):
@@ -74,10 +76,10 @@ with segments for the kernel's pages, as its page tables have them."""
             if int(root["size"]) == kind.sizeof and int(root["self"]) >> 47 and int(root["tables"]):
                 return root
             at = self.data.find(b"KTRIMAGE", at + 8)
-        raise gdb.GdbError(f"{self.path}: no event log is in the dumped memory, whose root tells of page tables")
+        raise gdb.GdbError(f"{self.path}: the dumped memory has no event log with the address of page tables")
 
     def pages(self, table, level, va, x86):
-        """(virtual, physical, size) of what the kernel maps."""
+        """(virtual, physical, size) of each mapping of the kernel."""
         for index, entry in enumerate(self.table(table)):
             shift = 12 + 9 * level
             if not entry & 1 or (level == 3 and x86 and index < 256):
@@ -90,7 +92,8 @@ with segments for the kernel's pages, as its page tables have them."""
                 yield from self.pages(target, level - 1, here, x86)
 
     def mapped(self, root):
-        """As pages(), but joined, and cut to what the dump has: (virtual, physical, offset in the file, size)."""
+        """Like pages(), but adjacent ones joined, and limited to the dump: (virtual, physical, offset in the file,
+        size)."""
         runs = []
         x86 = bytes(int(root["arch"][i]) & 0xff for i in range(6)) == b"x86_64"
         for va, phys, size in self.pages(int(root["tables"]), 3, 0xffff << 48, x86):
@@ -110,7 +113,7 @@ with segments for the kernel's pages, as its page tables have them."""
         found = bytes(int(root["build"][i]) & 0xff for i in range(root["build"].type.sizeof)).split(b"\0")[0].decode()
         expected = f"kestrel {gdb.objfiles()[0].build_id}"
         if found != expected:
-            raise gdb.GdbError(f"{self.path}: it is of {found}, but {kernel_file()} is {expected}")
+            raise gdb.GdbError(f"{self.path}: it is a dump of {found}, but {kernel_file()} is {expected}")
         runs = self.mapped(root)
         notes = [s for s in self.segments if s[0] != PT_LOAD]
         subprocess.run(["cp", "--reflink=auto", "--sparse=always", self.path, path], check=True)
@@ -121,7 +124,7 @@ with segments for the kernel's pages, as its page tables have them."""
                 f.write(ELF_SEGMENT.pack(*note))
             for va, phys, at, size in runs:
                 f.write(ELF_SEGMENT.pack(PT_LOAD, 7, at, va, phys, size, size, 0))
-            # No sections: the dump has none that tell anything.
+            # No sections: those of the dump are of no use here.
             self.header[6], self.header[10], self.header[11:] = 0, len(notes) + len(runs), [0, 0, 0]
             f.seek(0)
             f.write(ELF_HEADER.pack(*self.header))

@@ -54,7 +54,7 @@ def console_beside():
         gdb.expect(r"\(gdb\) ")
         gdb.sendline("continue")
     console.send("\x1d")
-    console.expect("left; the guest goes on")
+    console.expect("left; the guest continues")
     gdb.sendintr()
     gdb.expect(r"\(gdb\) ")
     gdb.sendline("kill")

@@ -67,7 +67,7 @@ def no_service_is_started_or_stays_enabled(tmp):
 
 def what_is_wrong_is_told(_):
     equal(run(TOOL, "nope")[::2], (2, "install-tools: nope: no such tier\n"
-                                      f"install-tools: expected tiers of: {' '.join(TIERS)} \n"), "a tier that is none")
+                                      f"install-tools: expected one of these tiers: {' '.join(TIERS)} \n"), "a tier that is none")
     equal(run(TOOL, "--nope")[0], 2, "status of an option that is none")
 
 

@@ -2,8 +2,8 @@
  * grep.c - prints the lines that match a pattern.
  *
  * Patterns are basic regular expressions without groups: . [..] [^..] * ^ $ and \ before any of
- * them. The matcher backtracks on stars only; a pattern with k stars takes time O(length^k) at
- * worst.
+ * them. The matcher backtracks at stars only. A pattern with k stars takes time O(length^k) in the
+ * worst case.
  */
 #include <ctype.h>
 #include <err.h>
@@ -15,11 +15,11 @@
 
 static const char usage[] =
     "grep [-Fcilnqv] [-e] PATTERN [FILE]...\n"
-    "  -F  the pattern is plain text       -i  upper and lower case are the same\n"
-    "  -v  lines that do not match         -c  only count them\n"
+    "  -F  the pattern is plain text       -i  ignore case\n"
+    "  -v  lines that do not match         -c  only count lines\n"
     "  -n  with line numbers               -l  only names of files that match\n"
     "  -q  print nothing\n"
-    "Patterns know . [a-z] [^a-z] * ^ $ and \\. Status 0 found, 1 not, 2 trouble.\n";
+    "Patterns: . [a-z] [^a-z] * ^ $ and \\. Status: 0 found, 1 not found, 2 error.\n";
 
 static bool fixed, ignore_case, invert, count_only, numbers, quiet, names_only;
 
@@ -29,7 +29,9 @@ fold(char c)
 	return ignore_case ? (char)tolower((unsigned char)c) : c;
 }
 
-/* Length of the pattern's first atom: a character, \ with one, or a bracket. */
+/*
+ * Length of the pattern's first atom: a character, \ and a character, or a bracket expression.
+ */
 static size_t
 atom_length(const char *p)
 {
@@ -125,7 +127,7 @@ match_line(const char *pattern, const char *s)
 	return false;
 }
 
-/* Returns how many lines matched; -1 after a message. */
+/* Returns the number of lines that matched; -1 after an error message. */
 static long
 search(const char *pattern, FILE *f, const char *name, const char *prefix)
 {

@@ -32,7 +32,7 @@ print_head(const char *path, uint64_t lines, uint64_t bytes)
 	if (f != stdin)
 		fclose(f);
 	else
-		fseek(f, 0, SEEK_CUR); /* what was read ahead is for the next command */
+		fseek(f, 0, SEEK_CUR); /* gives back what was read ahead, for the next command */
 	return status;
 }
 

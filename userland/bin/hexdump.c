@@ -1,4 +1,4 @@
-/* hexdump.c - prints bytes in hexadecimal; lines that repeat are shown as one star. */
+/* hexdump.c - prints bytes in hexadecimal. Prints a star instead of repeated lines. */
 #include <ctype.h>
 #include <err.h>
 #include <getopt.h>
@@ -9,8 +9,8 @@
 #include <tool.h>
 
 static const char usage[] = "hexdump [-Cv] [-n BYTES] [-s SKIP] [FILE]\n"
-			    "  -C  bytes and characters (else 16-bit words)\n"
-			    "  -v  print lines that repeat\n";
+			    "  -C  bytes and characters (default: 16-bit words)\n"
+			    "  -v  print repeated lines\n";
 
 static bool canonical, verbose;
 
@@ -96,7 +96,7 @@ main(int argc, char **argv)
 	if (strcmp(name, "-") != 0 && (f = fopen(name, "r")) == NULL)
 		err(1, "%s", name);
 	if (fseek(f, (long)skip, SEEK_SET) < 0) {
-		for (left = skip; left > 0 && fgetc(f) != EOF; left--) /* a pipe or device */
+		for (left = skip; left > 0 && fgetc(f) != EOF; left--) /* not seekable */
 			;
 	}
 	return tool_finish(dump(f, name, skip, limit));

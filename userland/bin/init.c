@@ -1,10 +1,11 @@
 /*
- * init.c - the first process: gives programs a console, runs a script or a shell, reaps orphans.
+ * init.c - the first process: gives programs a console, runs a script or a shell, and reaps
+ * orphans.
  *
- * With a script as its argument (the loader parameter init.script) the machine runs it and powers
- * off with its last status. Otherwise a shell runs on the console, again and again.
+ * With a script as its argument (loader parameter init.script), it runs the script and powers off
+ * with its exit status. Otherwise it runs a shell on the console, again and again.
  *
- * Invariant: it never ends, for the kernel panics when it does. Whatever fails is tried again after
+ * Invariant: it never ends, since the kernel would panic. If something fails, it tries again after
  * a pause.
  */
 #include <err.h>
@@ -22,9 +23,9 @@
 
 static const char usage[] = "usage: init [SCRIPT]    (process 1; the kernel starts it)\n";
 
-#define STATUS_MAX   63  /* of a power-off */
-#define RETRY_MS     100 /* until something that failed is tried again */
-#define SHORT_LIFE_S 2   /* a shell that ran for less died at once */
+#define STATUS_MAX   63  /* limit of poweroff's status */
+#define RETRY_MS     100 /* pause before a retry */
+#define SHORT_LIFE_S 2   /* a shell that ends sooner is started again more and more slowly */
 #define PAUSE_MAX_MS 32000
 
 static void
@@ -45,8 +46,8 @@ now_s(void)
 }
 
 /*
- * Opens the console as descriptors 0 to 2, anew: flags like O_NONBLOCK belong to the open file, and
- * whoever shared the old one may have set them.
+ * Opens the console again as descriptors 0 to 2. The old open file may have flags like O_NONBLOCK
+ * that another process set.
  */
 static void
 open_console(void)
@@ -54,7 +55,7 @@ open_console(void)
 	int fd = open("/dev/console", O_RDWR);
 
 	if (fd < 0)
-		return; /* there is nobody to tell */
+		return; /* no console: nowhere to print an error */
 	for (int i = 0; i < 3; i++) {
 		if (fd != i)
 			dup2(fd, i);
@@ -63,7 +64,7 @@ open_console(void)
 		close(fd);
 }
 
-/* Runs a program in a process group of its own, which ^C reaches, with a console of its own. */
+/* Runs a program in a process group of its own, which gets ^C, with a newly opened console. */
 static pid_t
 start(char *const argv[])
 {
@@ -77,7 +78,7 @@ start(char *const argv[])
 		return pid;
 	open_console();
 	setpgid(0, 0);
-	signal(SIGTTOU, SIG_IGN); /* a new group is in the background, and may ask all the same */
+	signal(SIGTTOU, SIG_IGN); /* a new group is in the background: SIGTTOU would stop it */
 	tcsetpgrp(0, getpid());
 	signal(SIGTTOU, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
@@ -87,7 +88,7 @@ start(char *const argv[])
 	_exit(127);
 }
 
-/* Waits until `pid` ends, and for every orphan that ends meanwhile. Returns its exit status. */
+/* Waits until `pid` ends, and reaps orphans meanwhile. Returns the exit status. */
 static int
 wait_for(pid_t pid)
 {
@@ -96,7 +97,7 @@ wait_for(pid_t pid)
 
 	while ((ended = wait(&status)) != pid) {
 		if (ended < 0 && errno == ECHILD)
-			return 127; /* it is gone, and nobody knows how */
+			return 127; /* already reaped: its status is unknown */
 		if (ended < 0 && errno != EINTR) {
 			warn("wait for process %d", pid);
 			pause_ms(RETRY_MS);
@@ -132,7 +133,7 @@ print_motd(void)
 	close(fd);
 }
 
-/* Runs the shell again and again, with growing pauses as long as it dies at once. */
+/* Runs the shell again and again. While shells end soon after their start, the pauses grow. */
 static _Noreturn void
 run_shells(void)
 {
@@ -163,7 +164,8 @@ main(int argc, char **argv)
 		return 0;
 	}
 	if (getpid() != 1) {
-		fprintf(stderr, "init: found process id %d, expected 1: the kernel starts it\n",
+		fprintf(stderr,
+			"init: found process id %d, expected 1: only the kernel starts init\n",
 			getpid());
 		return 2;
 	}

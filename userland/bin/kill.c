@@ -24,7 +24,7 @@ main(int argc, char **argv)
 {
 	int sig = SIGTERM, status = 0, i = 1;
 
-	/* Not for getopt: "-9" and "-INT" are signals, "-5" behind them is a group. */
+	/* getopt does not fit: "-9" and "-INT" are signals, and a later "-5" is a group. */
 	if (i < argc && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
 		printf("usage: %s", usage);
 		return tool_finish(0);

@@ -1,5 +1,5 @@
 /*
- * ktr.c - switches the event log: a thin program over the sysctls debug.ktr.*.
+ * ktr.c - controls the event log through the sysctls debug.ktr.*.
  *
  * A line of debug.ktr.sites is: ID STATE OWNERS CLASS FILE:LINE FUNCTION "FORMAT".
  */
@@ -14,12 +14,12 @@
 #include <tool.h>
 
 static const char usage[] =
-    "ktr status          what is switched on, and what each CPU's ring holds\n"
-    "       ktr classes         event classes with their values\n"
-    "       ktr sites [GLOB]    trace points whose class, file:line, function or format matches\n"
-    "       ktr on SPEC         switch on: classes, or a glob as for sites\n"
-    "       ktr off [SPEC]      switch off, whoever had switched on; without SPEC all\n"
-    "       ktr clear           forget what was recorded\n";
+    "ktr status          show what is switched on, and the state of each CPU's ring\n"
+    "       ktr classes         list event classes and their values\n"
+    "       ktr sites [GLOB]    list trace points; GLOB matches class, file:line, function or format\n"
+    "       ktr on SPEC         switch on classes, or the trace points that a glob matches\n"
+    "       ktr off [SPEC]      switch off, whoever switched on; without SPEC, all\n"
+    "       ktr clear           drop all recorded events\n";
 
 static char *
 get(const char *name)
@@ -77,7 +77,7 @@ print_status(void)
 	return 0;
 }
 
-/* Cuts the next word off the line. */
+/* Takes the next word off the line. */
 static char *
 next_word(char **line)
 {

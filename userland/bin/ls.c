@@ -77,7 +77,7 @@ print_columns(const struct names *n)
 	}
 }
 
-/* Prints the names; `dir` is where they lie, "" for names as given. */
+/* Prints the names. `dir` is the directory that contains them, "" for names as given. */
 static int
 print_names(const struct names *n, const char *dir)
 {

@@ -9,7 +9,7 @@
 static const char usage[] =
     "mkdir [-p] DIRECTORY...    (-p: with parents; existing ones are fine)\n";
 
-/* Makes the directory at `path`; one that is there already is fine. */
+/* Makes the directory at `path`, unless it exists. */
 static int
 make_one(const char *path)
 {

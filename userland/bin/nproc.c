@@ -1,4 +1,4 @@
-/* nproc.c - prints how many CPUs there are. */
+/* nproc.c - prints the number of CPUs. */
 #include <err.h>
 #include <getopt.h>
 #include <kestrel.h>

@@ -1,4 +1,4 @@
-/* poweroff.c - switches the machine off, with an exit status for whoever started it. */
+/* poweroff.c - powers the machine off, with an exit status for qemu/boot. */
 #include <err.h>
 #include <getopt.h>
 #include <kestrel.h>

@@ -1,8 +1,8 @@
 /*
  * ps.c - lists processes.
  *
- * The kernel's text (sysctl kern.proc) has a line a process, ten words: PID PPID PGID UID STATE
- * PRIO CPU TIME_MS WMESG NAME. The name may hold spaces.
+ * The sysctl kern.proc has one line for each process, with ten words: PID PPID PGID UID STATE PRIO
+ * CPU TIME_MS WMESG NAME. The name may contain spaces.
  */
 #include <err.h>
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* reboot.c - starts the machine again. */
+/* reboot.c - reboots the machine. */
 #include <err.h>
 #include <getopt.h>
 #include <kestrel.h>

@@ -1,4 +1,4 @@
-/* rm.c - removes files, and with -r directories with all that is in them. */
+/* rm.c - removes files, and with -r directories with their contents. */
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 static const char usage[] =
     "rm [-rf] FILE...    (-r: directories too, -f: missing files are fine)\n";
 
-#define DEPTH_MAX 16 /* directories open at a time, and how long paths get */
+#define DEPTH_MAX 16 /* of open directories; limits the length of paths, too */
 #define NAMES_MAX 1000
 
 static bool recursive, force;
@@ -24,8 +24,8 @@ static const char *top; /* the argument */
 static int remove_path(const char *path, unsigned depth);
 
 /*
- * Moves a directory that is too deep up into the one that is removed, where a later sweep finds it:
- * trees may be deeper than any path is long.
+ * Moves a directory that is nested too deep up into the directory that is being removed, where a
+ * later sweep finds it: a tree may be deeper than the longest path.
  */
 static int
 move_up(const char *path)
@@ -44,7 +44,10 @@ move_up(const char *path)
 	return 1;
 }
 
-/* Removes what is in a directory. Starts again after each sweep: removing may shift the entries. */
+/*
+ * Removes the entries of a directory. Reads it again after each sweep, since removing may move
+ * entries.
+ */
 static int
 remove_entries(const char *path, unsigned depth)
 {
@@ -88,7 +91,7 @@ remove_path(const char *path, unsigned depth)
 		return 1;
 	}
 	if (!recursive) {
-		warnx("%s: is a directory (-r removes it with all that is in it)", path);
+		warnx("%s: is a directory (-r removes it with its contents)", path);
 		return 1;
 	}
 	if (rmdir(path) == 0)

@@ -1,4 +1,4 @@
-/* seq.c - counts. */
+/* seq.c - prints a sequence of numbers. */
 #include <err.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ main(int argc, char **argv)
 {
 	long first = 1, step = 1, last, n;
 
-	/* Not for getopt: "-3" is a number. */
+	/* getopt does not fit: "-3" is a number. */
 	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
 		printf("usage: %s", usage);
 		return tool_finish(0);
@@ -39,7 +39,7 @@ main(int argc, char **argv)
 	if (argc > 3)
 		step = parse(argv[2]);
 	if (step == 0)
-		errx(2, "found step 0, expected another");
+		errx(2, "found step 0, expected another number");
 	for (n = first; step > 0 ? n <= last : n >= last;) {
 		printf("%ld\n", n);
 		if (__builtin_add_overflow(n, step, &n))

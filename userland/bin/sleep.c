@@ -9,7 +9,7 @@
 
 static const char usage[] = "sleep SECONDS    (fractions allowed: 0.25)\n";
 
-/* Reads digits[.digits]; nanoseconds behind the ninth digit are dropped. */
+/* Parses digits[.digits]. Digits after the ninth decimal place are ignored. */
 static int
 parse_seconds(const char *s, struct timespec *ts)
 {

@@ -1,4 +1,6 @@
-/* su.c - runs a shell or a command as another user. Users are numbers; 0 may become anyone. */
+/*
+ * su.c - runs a shell or a command as another user. Users are numbers. User 0 may become any user.
+ */
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>

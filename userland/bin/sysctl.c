@@ -13,7 +13,7 @@ static const char usage[] =
     "sysctl [-dn] NAME[=VALUE]...    (a NAME may be a prefix: debug.ktr, debug.ktr.)\n"
     "       sysctl [-dn] -a\n"
     "  -a  all variables\n"
-    "  -d  what they are, instead of their values\n"
+    "  -d  print descriptions instead of values\n"
     "  -n  without names\n";
 
 #define NAME_SIZE 128
@@ -52,7 +52,7 @@ print_description(const char *name)
 	return 0;
 }
 
-/* Prints `name: value`; a value of several lines starts on a line of its own. */
+/* Prints `name: value`. A value of several lines starts on its own line. */
 static void
 print_value(const char *name, char *value)
 {
@@ -65,7 +65,9 @@ print_value(const char *name, char *value)
 	printf("%s%s%s\n", bare ? "" : name, bare ? "" : gap, value);
 }
 
-/* One of many: those that can only be written are passed over, texts are only measured. */
+/*
+ * Prints one line of a list. Write-only variables are skipped; of texts only the size is printed.
+ */
 static int
 print_listed(const char *name)
 {
@@ -92,8 +94,7 @@ print_listed(const char *name)
 	return 0;
 }
 
-/* Lists the variables below `prefix` ("" for all). Returns how many there are; *status gets errors.
- */
+/* Lists the variables that begin with `prefix` ("": all). Returns how many. *status gets errors. */
 static int
 list(const char *prefix, int *status)
 {
@@ -104,8 +105,10 @@ list(const char *prefix, int *status)
 	strlcpy(name, prefix, sizeof(name));
 	while (sysctl_next(name, next, sizeof(next)) >= 0) {
 		if (len > 0 && (strncmp(next, prefix, len) != 0 || next[len] != '.')) {
-			/* "debug.ktr-x" sorts before "debug.ktr.mask"; behind the prefix is the
-			 * end. */
+			/*
+			 * "debug.ktr-x" sorts before "debug.ktr.mask". The list ends at the first
+			 * name without the prefix.
+			 */
 			if (strncmp(next, prefix, len) != 0)
 				return count;
 		} else {
@@ -154,7 +157,9 @@ show(const char *name)
 	return 1;
 }
 
-/* Sets `name` and says what it was and is; variables that are commands (no value) say nothing. */
+/*
+ * Sets `name` and prints the old and new value. Prints nothing for a command, which has no value.
+ */
 static int
 set(const char *name, const char *value)
 {

@@ -11,7 +11,7 @@ static const char usage[] = "tail [-n LINES | -LINES] [FILE]...    (10; -n +N: f
 
 #define LINES_MAX 1000000
 
-/* Keeps the last lines in a circle of as many places as lines are wanted. */
+/* Keeps the last lines in a ring with as many slots as lines are wanted. */
 static int
 print_tail(FILE *f, uint64_t lines)
 {

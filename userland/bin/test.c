@@ -1,4 +1,4 @@
-/* test.c - judges an expression: 0 true, 1 false, 2 a bad expression. */
+/* test.c - evaluates an expression: status 0 true, 1 false, 2 a bad expression. */
 #include <err.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,6 @@
-/* touch.c - creates files that do not exist yet. Times are not kept, so others stay as they are. */
+/*
+ * touch.c - creates files that do not exist. Times cannot be set, so existing files do not change.
+ */
 #include <err.h>
 #include <fcntl.h>
 #include <getopt.h>

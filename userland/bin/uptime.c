@@ -1,4 +1,4 @@
-/* uptime.c - prints how long the machine has been up. */
+/* uptime.c - prints the time since the boot. */
 #include <err.h>
 #include <getopt.h>
 #include <kestrel.h>

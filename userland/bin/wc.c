@@ -20,7 +20,7 @@ print_counts(const struct counts *n, const char *name, bool aligned)
 {
 	const uint64_t values[] = {n->lines, n->words, n->bytes};
 	const bool wanted[] = {want_lines, want_words, want_bytes};
-	/* A single number stands alone, for scripts. */
+	/* A single number is printed without padding, for scripts. */
 	int width = want_lines + want_words + want_bytes > 1 || aligned ? 7 : 1;
 	const char *gap = "";
 

@@ -1,4 +1,4 @@
-/* load.c - runs a workload that is worth tracing, checks it, and says how long it took. */
+/* load.c - runs a workload for tracing, checks its results, and prints how long it took. */
 #include "userland/bin/load/load.h"
 
 #include <err.h>
@@ -12,14 +12,14 @@
 
 static const char usage[] =
     "load NAME [-n COUNT] [-j JOBS]\n"
-    "  switch   two processes a job hand a number back and forth over pipes, COUNT times\n"
-    "  lock     JOBS processes fight for one pipe and one file, COUNT turns each\n"
-    "  fork     COUNT children are born, exit and are waited for\n"
-    "  pipe     COUNT blocks of 4096 bytes go through a pipe a job\n"
-    "  fault    COUNT fresh pages are touched, checked and unmapped\n"
+    "  switch   each job: two processes pass a number back and forth over pipes, COUNT times\n"
+    "  lock     JOBS processes compete for one pipe and one file, COUNT turns each\n"
+    "  fork     COUNT children are forked, exit, and are waited for\n"
+    "  pipe     each job: COUNT blocks of 4096 bytes go through a pipe\n"
+    "  fault    COUNT new pages are written, checked and unmapped\n"
     "  syscall  COUNT calls of getppid\n"
-    "  malloc   COUNT allocations in the program, and in the kernel by pipes\n"
-    "  mix      all of them, each with COUNT, the jobs in different orders\n";
+    "  malloc   COUNT allocations in the program, and in the kernel through pipes\n"
+    "  mix      all of them, each with COUNT; each job in another order\n";
 
 #define COUNT_MAX 1000000000
 #define JOBS_MAX  64
@@ -60,7 +60,7 @@ main(int argc, char **argv)
 	const char *name = NULL;
 	bool ok;
 
-	/* The name may stand before or behind the options. */
+	/* The name may come before or after the options. */
 	while (optind < argc) {
 		int c = tool_getopt(argc, argv, "n:j:", usage);
 
@@ -102,7 +102,7 @@ load_expect_exit(int pid, int expected)
 		return true;
 	if (WIFSIGNALED(status))
 		warnx("process %d was killed by signal %d", pid, WTERMSIG(status));
-	else if (WEXITSTATUS(status) != 1 || expected != 0) /* else it said what was wrong */
+	else if (WEXITSTATUS(status) != 1 || expected != 0) /* 1: it has printed why */
 		warnx("process %d: found exit status %d, expected %d", pid, WEXITSTATUS(status),
 		      expected);
 	return false;

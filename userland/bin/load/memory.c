@@ -1,4 +1,4 @@
-/* memory.c - workloads of memory and data: pipe, fault, syscall, malloc, mix. */
+/* memory.c - workloads on memory and data: pipe, fault, syscall, malloc, mix. */
 #include <err.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,7 +24,9 @@ pipe_write_blocks(int fd, uint64_t n)
 	return 0;
 }
 
-/* Reads the blocks in whatever pieces they come, checks them, and wants the end behind them. */
+/*
+ * Reads the blocks, in pieces of any size, checks them, and expects the end of the pipe after them.
+ */
 static bool
 pipe_read_blocks(int fd, uint64_t n)
 {
@@ -79,7 +81,7 @@ pipe_work(uint64_t job, uint64_t n, void *arg)
 	}
 	close(fds[1]);
 	ok = pipe_read_blocks(fds[0], n);
-	close(fds[0]); /* a writer that is not done gets EPIPE instead of waiting for ever */
+	close(fds[0]); /* a writer that is not finished gets EPIPE instead of waiting for ever */
 	return load_expect_exit(pid, 0) && ok;
 }
 
@@ -89,7 +91,8 @@ load_pipe(uint64_t n, uint64_t jobs)
 	return load_run_jobs(pipe_work, n, jobs, false, NULL);
 }
 
-/* Maps, checks that fresh pages are zero, writes to each, reads back, unmaps: `pages` page faults.
+/*
+ * Maps pages, checks that they are zero, writes to each, reads back, unmaps: `pages` page faults.
  */
 static bool
 fault_map(uint64_t pages, uint64_t seed)
@@ -176,7 +179,7 @@ load_syscall(uint64_t n, uint64_t jobs)
 	return load_run_jobs(syscall_work, n, jobs, true, NULL);
 }
 
-/* Has the kernel allocate and free: a pipe, what is written into it, and the files for it. */
+/* Makes the kernel allocate and free: a pipe, its data, and its files. */
 static bool
 malloc_in_kernel(uint64_t seed)
 {
@@ -205,7 +208,7 @@ struct slot {
 	uint64_t len, seed;
 };
 
-/* Checks what a slot holds and frees it, or grows it, or fills it anew. */
+/* Checks what a slot holds, then frees it, enlarges it or fills it again. */
 static bool
 malloc_turn(struct slot *s, uint64_t turn, uint64_t *random)
 {
@@ -258,7 +261,10 @@ load_malloc(uint64_t n, uint64_t jobs)
 	return load_run_jobs(malloc_work, n, jobs, true, NULL);
 }
 
-/* All the others one after another; each job starts with another one, so that they meet. */
+/*
+ * Runs all other workloads one after the other. Each job starts with another one, so that they
+ * meet.
+ */
 static bool
 mix_work(uint64_t job, uint64_t n, void *arg)
 {

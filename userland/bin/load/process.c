@@ -1,4 +1,4 @@
-/* process.c - workloads of processes that run, wait for each other, and end: switch, lock, fork. */
+/* process.c - workloads on processes that run, wait for each other, and end: switch, lock, fork. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "userland/bin/load/load.h"
 
-/* Reads exactly len bytes; false after a message. */
+/* Reads exactly len bytes. False: a message was printed. */
 static bool
 read_exactly(int fd, void *buf, size_t len, const char *what)
 {
@@ -32,7 +32,7 @@ write_exactly(int fd, const void *buf, size_t len, const char *what)
 	return false;
 }
 
-/* The other side: answers each number with the next, until the pipe ends. */
+/* The other process: answers each number with the next, until the pipe ends. */
 static bool
 switch_answer(int in, int out, uint64_t n)
 {
@@ -103,11 +103,11 @@ load_switch(uint64_t n, uint64_t jobs)
 }
 
 struct lock_shared {
-	int pipe[2]; /* holds one token: whoever has read it holds the lock */
+	int pipe[2]; /* holds one token: a process that has read it holds the lock */
 	int file;
 };
 
-/* The token carries a count: a turn that is lost or taken twice shows at the end. */
+/* The token carries a count, so that a turn that is lost or taken twice shows at the end. */
 static bool
 lock_work(uint64_t job, uint64_t n, void *arg)
 {
@@ -127,7 +127,7 @@ lock_work(uint64_t job, uint64_t n, void *arg)
 	return true;
 }
 
-/* Each job's records must all be in the file, whole and in its own order. */
+/* Checks that all records of each job are in the file, complete and in order. */
 static bool
 lock_check_file(int fd, uint64_t jobs, uint64_t n)
 {
@@ -188,7 +188,7 @@ load_lock(uint64_t n, uint64_t jobs)
 static bool
 fork_work(uint64_t job, uint64_t n, void *arg)
 {
-	volatile uint64_t copied = job; /* the child's copy must not be the parent's */
+	volatile uint64_t copied = job; /* a change in the child must not appear in the parent */
 
 	(void)arg;
 	for (uint64_t i = 0; i < n; i++) {
@@ -206,13 +206,13 @@ fork_work(uint64_t job, uint64_t n, void *arg)
 		if (!load_expect_exit(pid, status))
 			return false;
 		if (copied != job) {
-			warnx("fork: found the child's %lu in the parent, expected %lu", copied,
-			      job);
+			warnx("fork: found the child's value %lu in the parent, expected %lu",
+			      copied, job);
 			return false;
 		}
 	}
 	if (wait(NULL) != -1 || errno != ECHILD) {
-		warnx("fork: found a child more than was made");
+		warnx("fork: found more children than were forked");
 		return false;
 	}
 	return true;
