@@ -182,7 +182,7 @@ def core():
                              "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=DEADLINE_S).stdout
         lists_threads(out)
         out = gdb(f"ktr core {dump}", kernel=BUILD / "kestrel-test")
-        check_match(r"it is of kestrel ([0-9a-f]{40}), but .* is kestrel (?!\1)[0-9a-f]{40}", out, "another kernel")
+        check_match(r"it is a dump of kestrel ([0-9a-f]{40}), but .* is kestrel (?!\1)[0-9a-f]{40}", out, "another kernel")
         dump.unlink()
 
 
