@@ -1,10 +1,11 @@
 /*
- * bench_record.c - instructions that trace points and context switches take. Run it with one CPU
- * under qemu/boot --icount, where the clock counts instructions; tests/bench/run does.
+ * bench_record.c - instructions of trace points and context switches. Run it with one CPU under
+ * qemu/boot --icount, where the clock counts instructions; tests/bench/run does that.
  *
- * Each row is what a loop takes more than the same loop without the thing measured, with interrupts
- * off: an exact number, which is measured twice and must be the same, but for the clock: its tick
- * may be several instructions. It is printed as `bench NAME VALUE UNIT`.
+ * Each row is the difference between a loop with the measured code and the same loop without it,
+ * with interrupts off. It is an exact number. It is measured twice, and the results must agree to
+ * within the clock's tick, which may be several instructions. A row is printed as `bench NAME VALUE
+ * UNIT`.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,20 +21,20 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
-/* Whole turns of the ring: the first event of each takes the slow path, and is counted in. */
+/* Whole turns of the ring: the first event of each turn takes the slow path, which is included. */
 #define ROUNDS     (40ull * KTR_ENTRIES_DEFAULT)
 #define SWITCHES   (4ull * KTR_ENTRIES_DEFAULT)
 #define HUNDREDTHS 100ull
 
-/* By how much two measurements may differ: the clock's tick, and turns of other CPUs. */
+/* How far two measurements may differ: by the clock's tick, or by other CPUs' turns. */
 #define CLOCK_HUNDREDTHS 1
 #define TURNS_HUNDREDTHS 10
 
-/* Hundredths of an instruction that one of n rounds takes, of so many clock ticks. */
+/* Hundredths of an instruction for one of n rounds that took so many ticks. */
 static uint64_t
 each_of(uint64_t ticks, uint64_t n)
 {
-	/* x86_64's rate is measured, and a little off; both are whole fractions of a nanosecond. */
+	/* x86_64's rate is measured and not exact; the true rates divide a nanosecond evenly. */
 	uint64_t insn_per_tick = (1000000000ull + clock_hz() / 2) / clock_hz();
 
 	return (ticks * insn_per_tick * HUNDREDTHS + n / 2) / n;
@@ -53,8 +54,8 @@ print_row(const char *name, uint64_t hundredths)
 }
 
 /*
- * The count is in memory, and at most four values are in registers, so that what is measured is the
- * site and not a caller that has more in its hands than a call preserves.
+ * The counter is in memory, so that at most four values are in registers. Otherwise the loop would
+ * measure a caller that has to save registers around the call, instead of the trace point.
  */
 #define REPEAT(n) for (volatile uint64_t left = (n); left > 0; left--)
 
@@ -160,10 +161,10 @@ bench_loop(const char *name, enum loop loop, uint64_t mask)
 
 	ktr_test_begin(KTR_ENTRIES_DEFAULT);
 	ktr_mask_set(mask);
-	(void)more_than_empty(loop); /* begins a turn */
+	(void)more_than_empty(loop); /* begins a turn of the ring */
 	first = more_than_empty(loop);
 	again = more_than_empty(loop);
-	/* Where other CPUs take turns with this one, the clock may be off by some of theirs. */
+	/* If QEMU alternates between CPUs, the clock may include a part of their turns. */
 	KT_LE(apart(again, first), ncpus == 1 ? CLOCK_HUNDREDTHS : TURNS_HUNDREDTHS);
 	ktr_test_end();
 	print_row(name, first);
@@ -187,7 +188,7 @@ KTEST(bench_site_on)
 static bool partner_runs, measured; /* atomic */
 static uint64_t switch_cost;        /* hundredths */
 
-/* Thread 0 measures, thread 1 takes turns with it; without interrupts nobody else gets one. */
+/* Thread 0 measures; thread 1 takes turns with it. Interrupts are off, so no other thread runs. */
 static void
 take_turns(unsigned i, void *arg)
 {

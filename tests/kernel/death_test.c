@@ -1,6 +1,6 @@
 /*
- * death_test.c - mistakes of the kernel's own that must end in a panic, which says what was wrong:
- * each is booted by itself, by tests/system/test_deaths.py.
+ * death_test.c - errors of the kernel itself, each of which must end in a panic that names it.
+ * tests/system/test_deaths.py boots each one separately.
  */
 #include "arch/mmu.h"
 #include "kernel/mm/page.h"
@@ -26,7 +26,7 @@ KTEST(death_yield_with_a_spin_lock)
 	sched_yield();
 }
 
-/* An address that the kernel might have, where nothing is. */
+/* A kernel address where nothing is mapped. */
 #define NOWHERE (ARCH_VMALLOC_END - 2 * PAGE_SIZE)
 
 KTEST(death_user_copy_from_a_bad_kernel_address)

@@ -1,5 +1,5 @@
 /*
- * fs_test.c - the tree of names, RAM files, pipes and devices, seen from the kernel.
+ * fs_test.c - the tree of names, RAM files, pipes and devices, used from within the kernel.
  */
 #include "kernel/abi/dirent.h"
 #include "kernel/abi/errno.h"
@@ -188,9 +188,9 @@ KTEST(vfs_listing_survives_changes_in_between)
 		make_file(names[i], "");
 	dir = vnode_lookup(NULL, "/tmp/l", &err);
 	uio_init(&u, &v, UIO_KERNEL, d, 8);
-	KT_EQ(vnode_read_dir(dir, &u, &cookie), -EINVAL); /* not even one fits */
+	KT_EQ(vnode_read_dir(dir, &u, &cookie), -EINVAL); /* not even one record fits */
 	for (;;) {
-		uio_init(&u, &v, UIO_KERNEL, d, 32); /* one at a time */
+		uio_init(&u, &v, UIO_KERNEL, d, 32); /* one record at a time */
 		if (vnode_read_dir(dir, &u, &cookie) == 0)
 			break;
 		strlcpy(seen + strlen(seen), d->d_name, sizeof(seen) - strlen(seen));
@@ -227,7 +227,7 @@ KTEST(ramfs_holes_read_as_zeroes_and_pages_come_back)
 	KT_EQ(file_read(f, buf, sizeof(buf)), 6);
 	KT_EQ(memcmp(buf, "\0\0end!", 6), 0);
 	KT_EQ(file_read(f, buf, sizeof(buf)), 0);
-	/* The hole has no pages; others may free or take a few meanwhile. */
+	/* The hole has no pages. Other threads may free or allocate a few meanwhile. */
 	KT_LT((int64_t)(free_before - page_count_free()), 50);
 	KT_EQ(file_seek(f, -1, SEEK_SET), -EINVAL);
 	KT_EQ(file_seek(f, 0, 9), -EINVAL);
@@ -307,7 +307,7 @@ KTEST(pipe_small_writes_are_whole_or_not_at_all)
 	KT_EQ(pipe_create(O_NONBLOCK, end), 0);
 	KT_EQ(file_write(end[1], buf, PIPE_SIZE - 100), PIPE_SIZE - 100);
 	KT_EQ(file_write(end[1], buf, 101), -EAGAIN);
-	KT_EQ(file_write(end[1], buf, PIPE_BUF + 1), 100); /* larger ones may be cut */
+	KT_EQ(file_write(end[1], buf, PIPE_BUF + 1), 100); /* larger writes may be split */
 	KT_EQ(file_read(end[0], buf, PIPE_SIZE), PIPE_SIZE);
 	file_unref(end[0]);
 	file_unref(end[1]);
@@ -316,7 +316,7 @@ KTEST(pipe_small_writes_are_whole_or_not_at_all)
 
 #define PIPE_TEST_BYTES (1u << 20)
 
-/* Thread 0 writes a sequence in odd pieces, thread 1 reads and compares. */
+/* Thread 0 writes a sequence in pieces of odd sizes; thread 1 reads and compares. */
 static void
 pipe_worker(unsigned i, void *arg)
 {
@@ -352,7 +352,7 @@ KTEST(pipe_keeps_bytes_in_order_under_load)
 	file_unref(end[1]);
 }
 
-/* Every thread makes, renames and removes its own names in one directory. */
+/* Each thread makes, renames and removes its own names in one directory. */
 static void
 tree_worker(unsigned i, void *arg)
 {
@@ -375,8 +375,8 @@ KTEST(vfs_tree_stands_concurrent_changes)
 	make_dir("/tmp/t");
 	ktest_start(4, false, tree_worker, NULL);
 	ktest_join();
-	KT_EQ(vnode_remove(NULL, "/tmp/t", true), 0); /* only an empty one goes */
-	KT_LE(heap_bytes_used(), used + 65536);       /* threads that are not reaped yet */
+	KT_EQ(vnode_remove(NULL, "/tmp/t", true), 0); /* only an empty directory can be removed */
+	KT_LE(heap_bytes_used(), used + 65536);       /* some threads are not freed yet */
 }
 
 KTEST(filetable_slots_and_clones)
@@ -405,7 +405,7 @@ KTEST(filetable_slots_and_clones)
 	filetable_destroy(ft);
 }
 
-/* Renaming onto a name that is there leaves exactly one vnode of that name, and the other none. */
+/* Renaming onto an existing name leaves one vnode with that name, and removes the other's. */
 KTEST(vfs_rename_replaces_what_has_the_name)
 {
 	int err;
@@ -440,7 +440,7 @@ KTEST(uidinfo_counts_what_a_user_holds_until_nothing_is_left)
 	KT_ASSERT(!uidinfo_charge(ui, UIDINFO_PAGE, page_count_total()));
 	KT_EQ(ui->held[UIDINFO_PAGE], 0);
 	uidinfo_leave(again);
-	uidinfo_leave(ui); /* it still holds memory, so it stays */
+	uidinfo_leave(ui); /* still exists, since memory is counted in it */
 	KT_EQ(ui->held[UIDINFO_KMEM], 128);
 	KT_EQ(ui->held[UIDINFO_PROC], 0);
 	uidinfo_free(ui, p);

@@ -1,7 +1,7 @@
 /*
  * ktest.c - finds the tests in section ktests, runs them one after the other, prints TAP.
  *
- * Locking: `failed`, `skipped`, `running` and `helpers` are atomic; the rest is the runner's.
+ * Locking: `failed`, `skipped`, `running` and `helpers` are atomic; the runner alone uses the rest.
  */
 #include "tests/kernel/ktest.h"
 
@@ -194,7 +194,7 @@ ktest_one(const struct ktest *t, unsigned number)
 	return !failed;
 }
 
-/* What measures or dies says nothing of right and wrong: it is run when asked for. */
+/* Benchmarks and deaths do not pass or fail here: they run only if asked for by name. */
 static bool
 ktest_chosen(const struct ktest *t, const char *glob)
 {
@@ -226,7 +226,7 @@ ktest_run(const char *glob)
 	shutdown_poweroff(bad > 0 || count == 0 ? 1 : 0);
 }
 
-/* Nobody sits before the console: a panic reports and ends the machine. */
+/* There is no operator: a panic reports and powers off. */
 static void
 ktest_booted(void)
 {

@@ -35,18 +35,17 @@ struct ktest {
 	    __attribute__((section("ktests"), used, aligned(8))) = {#ident, ktest_fn_##ident}; \
 	static void ktest_fn_##ident(void)
 
-/* One diagnostic line, "# " before it. Any context but NMI. */
+/* Prints a diagnostic line that begins with "# ". Any context but NMI. */
 void ktest_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Fails the test and ends the calling thread. Thread context, no spin lock held. */
 _Noreturn void ktest_fail(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Ends the test as skipped: the machine lacks what it needs. why is read-only data. */
+/* Ends the test as skipped: the machine lacks something. why is read-only data. */
 _Noreturn void ktest_skip(const char *why);
 
 /*
- * Runs fn(i, arg) in n further threads, i from 0; cpu_of_thread: thread i stays on CPU i.
- * Assertions may be used in them. ktest_join() waits until all have returned, and fails when one of
- * them did.
+ * Runs fn(i, arg) in n more threads, i from 0. cpu_of_thread: thread i stays on CPU i. They may use
+ * assertions. ktest_join() waits until all have returned, and fails if one of them failed.
  */
 void ktest_start(unsigned n, bool cpu_of_thread, void (*fn)(unsigned i, void *arg), void *arg);
 void ktest_join(void);

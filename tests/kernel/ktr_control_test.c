@@ -1,6 +1,6 @@
 /*
- * ktr_control_test.c - what is recorded: switching sites in running code, CPUs masked off, threads
- * that are refused; and the debug.ktr sysctls.
+ * ktr_control_test.c - what is recorded: sites switched while they run, CPUs that are masked,
+ * threads whose events are refused. And the sysctls debug.ktr.*.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
@@ -22,12 +22,12 @@
 #define SWITCH_MAX_NS 40000000000ull
 
 static bool stop;         /* atomic */
-static uint64_t on_calls; /* atomic: argument evaluations, that is, records */
+static uint64_t on_calls; /* atomic: evaluations of the arguments, which is the number of records */
 
 static void
 run_sites(unsigned i, void *arg)
 {
-	uint64_t end = clock_ns() + SWITCH_MAX_NS; /* should the test fail before it stops us */
+	uint64_t end = clock_ns() + SWITCH_MAX_NS; /* if the test fails before it stops this */
 
 	(void)arg;
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE) && clock_ns() < end) {
@@ -48,11 +48,10 @@ KTEST(ktr_sites_switch_while_all_cpus_run_them)
 	stop = false;
 	on_calls = 0;
 	ktest_start(ncpus, true, run_sites, NULL);
-	/* Each change interrupts every CPU several times, which an emulator's host may take long
-	 * for. */
+	/* Each change interrupts every CPU several times, which takes long on a slow host. */
 	end = clock_ns() + SWITCH_NS;
 	for (; rounds < 2 || (rounds < 50 && clock_ns() < end); rounds++) {
-		thread_sleep_ns(1000000, 0, "ktest"); /* with one CPU, the others' turn */
+		thread_sleep_ns(1000000, 0, "ktest"); /* with one CPU, lets the other threads run */
 		ktr_mask_set(KTR_SPARE2);
 		ktr_mask_set(KTR_SPARE3);
 		ktr_mask_set(KTR_SPARE2 | KTR_SPARE3);
@@ -65,8 +64,10 @@ KTEST(ktr_sites_switch_while_all_cpus_run_them)
 	ktr_test_sum(&off);
 	thread_sleep_ns(20000000, 0, "ktest");
 	ktr_test_sum(&still_off);
-	/* A record that was under way when the last site went off may end; each CPU had at most
-	 * one. */
+	/*
+	 * A record in progress when the last site was switched off may finish: at most one on each
+	 * CPU.
+	 */
 	KT_LE(still_off.recorded - off.recorded, ncpus);
 	KT_LE(__atomic_load_n(&on_calls, __ATOMIC_ACQUIRE) - calls, ncpus);
 	KT_GT(ktr_select(KTR_OWNER_COMMAND, "*switched b*", true, NULL, NULL, 0), 0);
@@ -129,7 +130,7 @@ refused_thread(void *arg)
 	for (unsigned n = 0; n < SITE_EVENTS; n++) {
 		CTR1(KTR_SPARE2, "test: refused %u", n);
 		if (n % 10 == 0)
-			sched_yield(); /* it is refused also after a switch */
+			sched_yield(); /* it is refused after a switch, too */
 	}
 	__atomic_store_n(&refused_done, true, __ATOMIC_RELEASE);
 }

@@ -1,5 +1,5 @@
 /*
- * ktr_exchange_test.c - nothing is recorded while the rings are exchanged, not even by an NMI.
+ * ktr_exchange_test.c - no events are recorded while the rings are exchanged, not even in an NMI.
  */
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"

@@ -30,7 +30,7 @@ set(const char *name, const char *value)
 		ktest_fail(__FILE__, __LINE__, "%s=%s: error %d, %s", name, value, -error, err);
 }
 
-/* Ends a flush that an earlier, failed test left, and takes its file away. */
+/* Ends a flush that a failed test left running, and removes its file. */
 static void
 flush_reset(void)
 {
@@ -90,7 +90,7 @@ KTEST(ktr_flush_says_what_was_lost)
 	flush_reset();
 	ktr_test_begin(64);
 	set("debug.ktr.alq_enable", "1");
-	set("debug.ktr.alq_enable", "0"); /* takes what clearing left */
+	set("debug.ktr.alq_enable", "0"); /* also drains what was left in the ring */
 	vnode_remove(NULL, FILE_NAME, false);
 	ktr_mask_set(KTR_SPARE2);
 	ktest_start(ncpus, true, record_events, NULL);
@@ -166,10 +166,10 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 }
 
 /*
- * /dev/ktest.line: takes `room` bytes, then says that it is full. Before that it is busy until
- * `ender` has tried it `busy` times, and between two of these tries more time passes than a line
- * may be silent that is tried all the while: the debugger, the scheduler or the host took the CPU
- * away. After `stalls` bytes it is busy for ever.
+ * /dev/ktest.line, a serial line. It accepts `room` bytes, then reports that it is full. Before
+ * that it is busy until `ender` has tried it `busy` times. Between two tries more time passes than
+ * the timeout of a line that is tried continuously, as if the debugger, the scheduler or the host
+ * had taken the CPU away. After `stalls` bytes it is busy for ever.
  */
 #define LINE_AWAY_NS 1100000000ull
 
@@ -177,7 +177,7 @@ static struct {
 	const struct thread *ender;
 	unsigned busy;
 	size_t stalls, room;
-	size_t len, at; /* written, and read again */
+	size_t len, at; /* bytes written; bytes read again */
 	uint8_t data[65536];
 } test_line;
 
@@ -213,7 +213,7 @@ line_read(struct file *f, struct uio *u)
 	return uio_put(u, test_line.data + test_line.at - n, n) < 0 ? -EFAULT : (int64_t)n;
 }
 
-/* An empty line that takes `room` bytes, and stalls after `stalls`; the flush goes there. */
+/* Starts a flush to an empty line that accepts `room` bytes and stalls after `stalls`. */
 static void
 line_begin(size_t room, size_t stalls)
 {
@@ -241,7 +241,7 @@ record_lines(void)
 	ktr_mask_set(0);
 }
 
-/* Events that are delivered since *before are those that the line has; returns how many. */
+/* The line must hold exactly the events that were delivered since *before. Returns how many. */
 static uint64_t
 line_accounts(const struct ktr_stats *before)
 {
@@ -253,7 +253,7 @@ line_accounts(const struct ktr_stats *before)
 	test_line.at = 0;
 	ktr_test_read_stream("/dev/ktest.line", &s);
 	KT_EQ(s.events, after.delivered - before->delivered);
-	KT_LE(s.damaged, 1); /* the frame that was cut off */
+	KT_LE(s.damaged, 1); /* the last frame may be cut off */
 	ktr_test_free_stream(&s);
 	return after.delivered - before->delivered;
 }
@@ -263,7 +263,7 @@ KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
 	struct ktr_test_stream s;
 
 	line_begin(sizeof(test_line.data), SIZE_MAX);
-	test_line.busy = 2; /* one for each time that the end is written */
+	test_line.busy = 2; /* one for each attempt to write the end */
 	test_line.ender = curthread();
 	set("debug.ktr.alq_enable", "1");
 	record_lines();
@@ -290,10 +290,13 @@ KTEST(ktr_flush_counts_as_delivered_what_a_full_file_took)
 		ktr_test_sum(&before);
 		set("debug.ktr.alq_enable", "1");
 		record_lines();
-		set("debug.ktr.alq_enable", "0"); /* may end by itself */
+		set("debug.ktr.alq_enable", "0"); /* it may have ended itself */
 		KT_ASSERT(ktest_wait(flush_is_off, &on, 10));
 		first = line_accounts(&before);
-		/* There is room again: the next stream has what the full file did not take. */
+		/*
+		 * With room again, the next stream holds the events that did not fit into the full
+		 * file.
+		 */
 		test_line.room = sizeof(test_line.data);
 		set("debug.ktr.alq_enable", "1");
 		set("debug.ktr.alq_enable", "0");
@@ -333,7 +336,7 @@ KTEST(ktr_dev_gives_a_snapshot_and_takes_nothing_away)
 		CTR1(KTR_SPARE2, "test: snapshot %u", i);
 	ktr_mask_set(0);
 	ktr_test_sum(&before);
-	for (unsigned i = 0; i < 2; i++) { /* the second reader gets the same */
+	for (unsigned i = 0; i < 2; i++) { /* the second reader gets the same events */
 		ktr_test_read_stream("/dev/ktr", &s);
 		KT_EQ(s.damaged, 0);
 		KT_EQ(s.headers, 1);
@@ -352,7 +355,7 @@ KTEST(ktr_dev_ends_though_reading_makes_events)
 
 	ktr_test_begin(1024);
 	ktr_mask_set(KTR_VOP | KTR_DEV | KTR_LOCK | KTR_VFS);
-	ktr_test_read_stream("/dev/ktr", &s); /* returns at all */
+	ktr_test_read_stream("/dev/ktr", &s); /* succeeds if it returns */
 	ktr_mask_set(0);
 	KT_EQ(s.damaged, 0);
 	ktr_test_free_stream(&s);

@@ -1,5 +1,5 @@
 /*
- * ktr_help.c - setting the log up for a test, walking the rings, reading a stream's frames.
+ * ktr_help.c - prepares the log for a test, walks the rings, reads a stream's frames.
  * Locking: tests run one at a time.
  */
 #include "tests/kernel/ktr_help.h"
@@ -37,7 +37,7 @@ ktr_test_accounting(void)
 	struct ktr_stats s;
 
 	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
-		KT_ASSERT(ktr_log_stats_locked(&ktr_main, cpu, &s)); /* nobody resizes */
+		KT_ASSERT(ktr_log_stats_locked(&ktr_main, cpu, &s)); /* nobody resizes the rings */
 		KT_EQ(s.recorded, s.delivered + s.resident + s.overwritten);
 	}
 }
@@ -49,7 +49,7 @@ ktr_test_sum(struct ktr_stats *sum)
 
 	*sum = (struct ktr_stats){0};
 	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
-		KT_ASSERT(ktr_log_stats_locked(&ktr_main, cpu, &s)); /* nobody resizes */
+		KT_ASSERT(ktr_log_stats_locked(&ktr_main, cpu, &s)); /* nobody resizes the rings */
 		sum->recorded += s.recorded;
 		sum->delivered += s.delivered;
 		sum->resident += s.resident;
@@ -75,7 +75,7 @@ ktr_test_each(void (*fn)(unsigned cpu, const struct ktr_entry *e, void *arg), vo
 	}
 }
 
-/* Undoes COBS in place. Length of the frame, 0 when it is malformed. */
+/* Decodes COBS in place. Returns the frame's length; 0: malformed. */
 static size_t
 unstuff(uint8_t *p, size_t len)
 {
@@ -161,7 +161,7 @@ ktr_test_read_stream(const char *path, struct ktr_test_stream *s)
 	file_unref(f);
 	KT_EQ(n, 0);
 	KT_LT(s->len, s->size);
-	/* The end of the bytes ends a frame, too. */
+	/* The end of the data ends a frame, too. */
 	for (size_t at = 0, start = 0; at <= s->len; at++) {
 		if (at < s->len && s->data[at] != 0)
 			continue;

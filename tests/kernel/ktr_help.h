@@ -7,17 +7,17 @@
 #include "ktr/control.h"
 #include "ktr/ring.h"
 
-/* The log as a test wants it: no classes, all CPUs, rings of `entries`, empty. */
+/* Prepares the log: no classes, all CPUs, empty rings of `entries`. */
 void ktr_test_begin(unsigned entries);
-/* Back to what other tests find. */
+/* Restores what other tests expect. */
 void ktr_test_end(void);
 /* Fails unless recorded = delivered + resident + overwritten on each CPU. */
 void ktr_test_accounting(void);
 /* Sums over all CPUs. */
 void ktr_test_sum(struct ktr_stats *sum);
 /*
- * Calls fn for each event in the rings, by CPU, oldest first; fails when one is not whole, or its
- * time is before the one of the event before it. Nothing may be recording.
+ * Calls fn for each event in the rings, by CPU, oldest first. Fails if an event is not whole, or
+ * older than the one before it. No events may be recorded meanwhile.
  */
 void ktr_test_each(void (*fn)(unsigned cpu, const struct ktr_entry *e, void *arg), void *arg);
 
@@ -30,6 +30,6 @@ struct ktr_test_stream {
 	uint64_t lost;                                       /* in LOSS frames */
 };
 
-/* Reads path until a read returns 0 and checks every frame; fails when it cannot be opened. */
+/* Reads path until a read returns 0, and checks every frame. Fails if path cannot be opened. */
 void ktr_test_read_stream(const char *path, struct ktr_test_stream *s);
 void ktr_test_free_stream(struct ktr_test_stream *s);

@@ -1,10 +1,9 @@
 /*
- * ktr_hop_test.c - threads that lose their CPU, and go on on another one, wherever they are in
- * recording an event.
+ * ktr_hop_test.c - threads that are moved to another CPU at any point of recording an event.
  *
- * In rings of four entries every fourth event takes the slow path, a part of which is preemptible.
- * On each CPU a thread of higher priority, whose own events are refused, wakes and sleeps at
- * random. What a thread recorded is counted by it, and must be what the rings counted.
+ * In rings of four entries, every fourth event takes the slow path, a part of which is preemptible.
+ * On each CPU a thread of higher priority, whose own events are refused, wakes and sleeps at random
+ * times. Each recording thread counts its events; the sum must equal what the rings counted.
  */
 #include <ktr_port.h>
 
@@ -20,7 +19,7 @@
 #define ENTRIES  4
 #define HOPPERS  3u
 #define TIME_NS  1000000000ull
-#define SLEEP_NS 100000u /* up to five times as long; busy up to three times as long */
+#define SLEEP_NS 100000u /* sleeps up to five times as long, is busy up to three times as long */
 
 static uint64_t counts[HOPPERS];
 static uint64_t end_ns;

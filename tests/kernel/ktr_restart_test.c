@@ -1,12 +1,12 @@
 /*
- * ktr_restart_test.c - a timer interrupt, which records, at each instruction of a record call.
+ * ktr_restart_test.c - a timer interrupt, which records an event, at each instruction of a record.
  *
- * The timer is set, and a little later events are recorded: a little later in each round, by one
- * instruction; once in the middle of a turn of the ring, once on the slow path. Under qemu/boot
- * --icount, where an instruction is a nanosecond, the interrupt comes at every instruction of the
- * calls, and is over when the round is; otherwise where and when it likes to. The note at the end
- * says how it was: tests/system/test_restart.py looks at it. The slow path has interrupts off:
- * there the interrupt comes before or after it.
+ * Each round sets the timer and records events a little later, in each round by one instruction
+ * more: once in the middle of a turn of the ring, once on the slow path. Under qemu/boot --icount,
+ * where an instruction is a nanosecond, the interrupt hits every instruction of the calls. Without
+ * it, interrupts come at random. The note at the end says which instructions were hit;
+ * tests/system/test_restart.py checks it. On the slow path interrupts are off, so they come before
+ * or after it.
  */
 #include <ktr_port.h>
 
@@ -19,16 +19,16 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
-#define SHIFTS   1600u        /* instructions by which events are late in a round, at most */
-#define ROUNDS   (3 * SHIFTS) /* a clock's tick may be many instructions: more than once */
+#define SHIFTS   1600u        /* the largest delay of a round's events, in instructions */
+#define ROUNDS   (3 * SHIFTS) /* several passes, since the clock's tick may be many instructions */
 #define TIMER_NS 1000u
 #define ROUND_NS 20000u
 #define BYTES    128u /* of a sequence, at most */
 
-/* The last sequence is ktr_record6()'s, the first ones are the slow path's. */
+/* The last sequence is that of ktr_record6(); the first ones are those of the slow path. */
 #define SEQUENCES 16u
 
-/* Takes n instructions more than with n = 0: as many no-ops, and loops of sixteen. */
+/* Takes n instructions more than spend(0): loops of sixteen, and single no-ops. */
 static __attribute__((noipa)) void
 spend(unsigned n)
 {
@@ -44,7 +44,7 @@ spend(unsigned n)
 		__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
 }
 
-static bool slow; /* every event of the test's takes the slow path */
+static bool slow; /* every event of this test takes the slow path */
 
 static inline __attribute__((always_inline)) void
 record_one(uint64_t n)
@@ -66,8 +66,8 @@ record_four(uint64_t n)
 
 static struct found {
 	uint64_t events;
-	uint64_t quiet; /* rounds without an interrupt's events */
-	bool inside;    /* an interrupt, of which the end has not come */
+	uint64_t quiet; /* rounds without an interrupt */
+	bool inside;    /* an interrupt has begun and not ended */
 	bool hit[SEQUENCES][BYTES];
 } found;
 
@@ -87,11 +87,11 @@ check_event(unsigned cpu, const struct ktr_entry *e, void *arg)
 		found.events++;
 		return;
 	}
-	/* Before and behind, one class or only a part of its sites may be on. */
+	/* Before and after the rounds, not all sites of a class may be on. */
 	if (cpu != 0 || found.events == 0 || found.events == ROUNDS * 4)
 		return;
 	found.inside = !found.inside;
-	KT_EQ(site->nargs, found.inside ? 4 : 1); /* enter, exit */
+	KT_EQ(site->nargs, found.inside ? 4 : 1); /* the events for interrupt enter and exit */
 	sequence = found.inside ? ktr_restart_find(e->args[2]) : NULL;
 	if (sequence != NULL && e->args[2] != sequence->from)
 		found.hit[sequence - __start_ktr_restart][e->args[2] - sequence->from] = true;

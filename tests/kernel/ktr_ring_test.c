@@ -1,6 +1,6 @@
 /*
- * ktr_ring_test.c - the ring where only a kernel can test it: under timer interrupts and NMIs, over
- * migration, while its size changes.
+ * ktr_ring_test.c - the ring under conditions that only a kernel has: timer interrupts and NMIs,
+ * migration, a change of its size.
  */
 #include "arch/irq.h"
 #include "arch/smp.h"
@@ -17,7 +17,7 @@
 #define OTHER_WORK       64
 #define RUN_NS           300000000ull
 #define READ_DEADLINE_NS 60000000000ull
-#define RUN_MAX_NS       40000000000ull /* should the test fail before it ends the run */
+#define RUN_MAX_NS       40000000000ull /* in case the test fails before it ends the run */
 
 static bool run_over; /* atomic */
 static unsigned other_work = OTHER_WORK;
@@ -34,7 +34,10 @@ record_a_while(unsigned i, void *arg)
 		CTR6(KTR_SPARE2, "test: thread %u n %lu sum %lu a %lu b %lu c %lu", i, n, i + n,
 		     n ^ 0x5a, ~n, n * 3);
 		counts[i] = n + 1;
-		/* Stopping all CPUs outside of the record text is a matter of chance: leave one. */
+		/*
+		 * Other work between records, so that CPUs are sometimes stopped outside of a
+		 * record.
+		 */
 		for (unsigned k = 0; k < other_work; k++)
 			arch_relax();
 	}
@@ -44,7 +47,7 @@ struct whole {
 	uint64_t events, interrupts;
 };
 
-/* Is each of record_a_while()'s events made of one call's parameters? */
+/* Checks that an event has the parameters of one call of record_a_while(). */
 static void
 check_whole(unsigned cpu, const struct ktr_entry *e, void *arg)
 {
@@ -85,8 +88,8 @@ KTEST(ktr_ring_stays_whole_and_ordered_under_timer_interrupts)
 }
 
 /*
- * Reads all rings while they are written; returns how many entries were whole. With more CPUs than
- * the host has, it may take long until one stands still for the moment of a copy.
+ * Reads all rings while they are written. Returns how many entries were read whole. With more CPUs
+ * than the host has, it may take long until an entry does not change during its copy.
  */
 static uint64_t
 read_a_while(uint64_t run_ns)
@@ -116,7 +119,7 @@ KTEST(ktr_ring_gives_readers_whole_entries_while_all_cpus_record)
 		ktr_test_begin(sizes[i]);
 		ktr_mask_set(KTR_SPARE2);
 		run_over = false;
-		other_work = 0; /* the faster entries are overwritten, the better */
+		other_work = 0; /* entries are then overwritten as fast as possible */
 		ktest_start(ncpus, true, record_a_while, counts);
 		whole = read_a_while(RUN_NS);
 		__atomic_store_n(&run_over, true, __ATOMIC_RELAXED);
@@ -135,7 +138,7 @@ KTEST(ktr_ring_counts_each_event_that_is_overwritten)
 	struct ktr_stats before, after;
 
 	ktr_test_begin(64);
-	irq_push(); /* stays on one CPU */
+	irq_push(); /* stays on this CPU */
 	ktr_log_stats_locked(&ktr_main, arch_cpu(), &before);
 	irq_pop();
 	ktr_mask_set(KTR_SPARE2);
@@ -184,7 +187,7 @@ KTEST(ktr_ring_takes_events_from_nmis_and_loses_none)
 			irq_pop();
 			ktest_skip("this machine has no NMI");
 		}
-		for (unsigned k = 0; k < 8; k++) /* somewhere in here it arrives */
+		for (unsigned k = 0; k < 8; k++) /* the interrupt arrives during these */
 			CTR2(KTR_SPARE2, "test: nmi at %u %u", i, k);
 	}
 	after = this_pcpu()->nmi_count;
@@ -269,7 +272,7 @@ KTEST(ktr_resize_under_load_keeps_the_accounting_exact)
 	end = clock_ns() + RUN_NS;
 	run_over = false;
 	ktest_start(ncpus, true, record_a_while, counts);
-	/* Each stops all CPUs, which an emulator's host may take long for. */
+	/* Each resize stops all CPUs, which takes long on a slow host. */
 	while (resized < 4 || (resized < 64 && clock_ns() < end)) {
 		thread_sleep_ns(1000000, 0, "resize");
 		KT_EQ(ktr_resize(sizes[resized++ % 8]), 0);
@@ -297,7 +300,7 @@ KTEST(ktr_resize_beyond_memory_keeps_the_rings)
 		CTR1(KTR_SPARE2, "test: keep n %u", i);
 	ktr_mask_set(0);
 	ktr_test_sum(&before);
-	KT_EQ(ktr_resize(KTR_ENTRIES_MAX), -KTR_ENOMEM); /* 1 GiB a CPU */
+	KT_EQ(ktr_resize(KTR_ENTRIES_MAX), -KTR_ENOMEM); /* would need 1 GiB for each CPU */
 	KT_EQ(ktr_entries_get(), 128);
 	ktr_test_sum(&after);
 	KT_EQ(after.recorded, before.recorded);

@@ -53,7 +53,7 @@ KTEST(page_alloc_of_all_memory_fails_and_everything_comes_back)
 		page_free(p, 4);
 	}
 	KT_EQ(page_count_free(), before);
-	/* Buddies were joined again: a large block is to be had. */
+	/* Buddies were joined again, so a large block is available. */
 	p = page_alloc(8);
 	KT_ASSERT(p != NULL);
 	page_free(p, 8);
@@ -77,7 +77,7 @@ KTEST(kmap_phys_without_memory_leaves_nothing)
 	unsigned areas = kmap_areas();
 	void *chain = NULL, *p, *blocks[BLOCKS];
 
-	/* The descriptor of the area is to be had, the page tables are not. */
+	/* There is memory for the area's descriptor, but none for the page tables. */
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		blocks[i] = kmalloc(64);
 		KT_ASSERT(blocks[i] != NULL);
@@ -167,10 +167,10 @@ KTEST(kmap_alloc_has_unmapped_pages_around_it)
 	KT_ASSERT(!arch_probe_read(&v, p + 3 * PAGE_SIZE));
 	kmap_free(p);
 	KT_ASSERT(!arch_probe_read(&v, p));
-	KT_ASSERT(page_count_free() + 4 >= before); /* tables may stay */
+	KT_ASSERT(page_count_free() + 4 >= before); /* page tables may stay */
 }
 
-/* No mapping of the kernel, whatever its address, is writable and executable. */
+/* Counts pages that are writable and executable: there must be none, at any address. */
 static unsigned wx_pages, exec_pages;
 
 static void
@@ -255,11 +255,11 @@ KTEST(vm_fork_shares_until_one_side_writes)
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 1);
 	KT_EQ(peek(b, 0x200000), 'o');
-	KT_ASSERT(vm_fault(b, 0x200000, MMU_WRITE)); /* the copy */
+	KT_ASSERT(vm_fault(b, 0x200000, MMU_WRITE)); /* copies the page */
 	KT_EQ(vm_write(b, 0x200000, two, 3), 0);
 	KT_EQ(peek(a, 0x200000), 'o');
 	KT_EQ(peek(b, 0x200000), 't');
-	KT_ASSERT(vm_fault(a, 0x200000, MMU_WRITE)); /* alone again: no copy */
+	KT_ASSERT(vm_fault(a, 0x200000, MMU_WRITE)); /* the only user now: no copy */
 	vm_destroy(a);
 	KT_EQ(peek(b, 0x200000), 't');
 	vm_destroy(b);
@@ -282,7 +282,7 @@ KTEST(vm_denied_pages_are_kept_and_freed)
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 2);
 	KT_EQ(vm_protect(b, 0x200000, 0x2000, MMU_READ | MMU_WRITE), 0);
-	KT_ASSERT(vm_fault(b, 0x201000, MMU_WRITE)); /* the copy */
+	KT_ASSERT(vm_fault(b, 0x201000, MMU_WRITE)); /* copies the page */
 	KT_EQ(vm_write(b, 0x201000, "x", 1), 0);
 	KT_EQ(vm_unmap(a, 0x200000, 0x1000), 0);
 	KT_EQ(vm_resident(a), 1);
@@ -379,7 +379,10 @@ forget(struct area *a, void *arg)
 	kfree(a);
 }
 
-/* Against an array with one byte for each address, by turns that a fixed seed chooses. */
+/*
+ * Compares the tree with an array that has one byte for each address. A fixed seed chooses the
+ * steps.
+ */
 KTEST(area_tree_does_what_an_array_does)
 {
 	uint8_t model[MODEL_PAGES] = {0}, seen[MODEL_PAGES];
@@ -393,7 +396,7 @@ KTEST(area_tree_does_what_an_array_does)
 		x = x * 1664525 + 1013904223;
 		at = x >> 8 & (MODEL_PAGES - 1);
 		size = 1 + (x >> 16 & 3);
-		if ((x >> 20 & 3) == 0) { /* single areas only: none lies across an edge */
+		if ((x >> 20 & 3) == 0) { /* single areas, so that none crosses an edge */
 			struct area *a = area_find(tree, at);
 
 			if (a != NULL && a->start <= at) {

@@ -1,5 +1,5 @@
 /*
- * sched_test.c - threads, preemption, the timer, callouts, work on all CPUs.
+ * sched_test.c - threads, preemption, the timer, callouts, calls on all CPUs.
  */
 #include "arch/irq.h"
 #include "arch/pcpu.h"
@@ -71,7 +71,7 @@ KTEST(a_better_thread_preempts_spinning_ones_on_every_cpu)
 	spin_on = true;
 	for (unsigned i = 0; i < n; i++)
 		KT_ASSERT(thread_create("spinner", PRIO_USER, spinner, NULL) != NULL);
-	for (unsigned i = 0; i < 20; i++) /* we would never come back */
+	for (unsigned i = 0; i < 20; i++) /* without preemption this would never return */
 		thread_sleep_ns(MS, 0, "test");
 	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
 	KT_ASSERT(wait_flag(n));
@@ -79,7 +79,7 @@ KTEST(a_better_thread_preempts_spinning_ones_on_every_cpu)
 
 KTEST(threads_of_one_priority_share_a_cpu)
 {
-	/* One more spinner than CPUs: all end only if each gets its turn. */
+	/* One spinning thread more than there are CPUs: all end only if each gets a turn. */
 	flag = 0;
 	spin_on = true;
 	for (unsigned i = 0; i < ncpus + 1; i++)
@@ -141,7 +141,7 @@ static void
 caller(void *arg)
 {
 	(void)arg;
-	/* Few: on a busy host an emulator takes a time slice for every CPU, each time. */
+	/* Few rounds: on a busy host each takes a time slice for every CPU. */
 	for (unsigned i = 0; i < 10; i++) {
 		smp_call_all(visit, NULL);
 		smp_stop_run(visit, NULL);
@@ -199,7 +199,7 @@ KTEST(smp_stop_run_stands_everything_else_still)
 
 static bool go; /* atomic */
 
-/* Keeps its CPU with interrupts off, so that nothing but an NMI gets through. */
+/* Runs with interrupts off, so that only an NMI reaches its CPU. */
 static void
 deaf_beater(void *arg)
 {
@@ -216,8 +216,8 @@ deaf_beater(void *arg)
 }
 
 /*
- * Every other CPU goes deaf, this one too, and is stopped and let go. False: somebody else's call
- * of all CPUs was under way, which keeps one CPU until all answer.
+ * All CPUs turn interrupts off; the others are stopped and released. False: a call on all CPUs by
+ * another thread was in progress, which holds one CPU until all answer.
  */
 static bool
 stop_deaf_cpus(unsigned *stopped)

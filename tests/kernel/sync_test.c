@@ -19,7 +19,7 @@
 static struct spinlock test_spin = SPINLOCK_INIT("test spin");
 static struct mutex test_mutex = MUTEX_INIT("test mutex");
 static struct cond test_cond;
-static unsigned counter, done; /* by the lock under test; done is atomic */
+static unsigned counter, done; /* guarded by the lock under test; done is atomic */
 
 static void
 run_workers(void (*fn)(void *))
@@ -43,7 +43,7 @@ spin_worker(void *arg)
 	(void)arg;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		spin_lock(&test_spin);
-		unsigned v = counter; /* a lost update would show */
+		unsigned v = counter; /* a lost update would show in the sum */
 		arch_relax();
 		counter = v + 1;
 		spin_unlock(&test_spin);

@@ -24,7 +24,7 @@ applied_value(void)
 	return (uint64_t)applied;
 }
 
-/* Takes even numbers only. */
+/* Accepts even numbers only. */
 static int
 apply_even(int64_t v, char *err, size_t errlen)
 {
@@ -164,7 +164,7 @@ KTEST(sysctl_every_value_can_be_read_and_its_length_told)
 KTEST(tunable_of_an_unknown_name_is_null)
 {
 	KT_ASSERT(tunable_get("no.such") == NULL);
-	KT_ASSERT(tunable_get("kern.test") != NULL); /* or this would not run */
+	KT_ASSERT(tunable_get("kern.test") != NULL); /* set, since this test runs */
 }
 
 KTEST(sbuf_cuts_at_its_end_and_counts_on)
@@ -196,7 +196,7 @@ KTEST(dmesg_keeps_the_newest_lines_with_their_time)
 	struct sbuf out;
 
 	KT_ASSERT(text != NULL && s != NULL);
-	/* printk with kern.quiet would still show; the buffer is what is tested. */
+	/* kern.quiet does not matter: this checks the message buffer. */
 	for (unsigned i = 0; i < 3; i++)
 		printk("# dmesg test line %u\n", i);
 	printk("# dmesg piece one, ");
@@ -213,7 +213,7 @@ KTEST(dmesg_keeps_the_newest_lines_with_their_time)
 	kfree(text);
 }
 
-/* The words and bytes of every alignment, against a plain loop. */
+/* Copies of all alignments and overlaps must equal those of a plain loop. */
 KTEST(string_copies_of_all_alignments_and_overlaps)
 {
 	static uint8_t a[160], expected[160];

@@ -1,7 +1,6 @@
 /*
- * bench.c - what a system call and the making of the stream cost, in instructions: run in a guest
- * with one CPU under qemu/boot --icount, where a nanosecond is an instruction. tests/bench/run
- * does.
+ * bench.c - instructions of a system call, and of encoding the stream. Runs in a guest with one CPU
+ * under qemu/boot --icount, where a nanosecond is an instruction; tests/bench/run does that.
  */
 #include "tests/user/bench.h"
 
@@ -35,7 +34,7 @@ print_row(const char *name, uint64_t total, uint64_t n)
 	printf("bench %s %lu.%02lu instructions\n", name, hundredths / 100, hundredths % 100);
 }
 
-/* The shortest of many rounds is one without a timer interrupt. */
+/* Returns the shortest of many rounds, which had no timer interrupt. */
 static uint64_t
 round_of_calls(void)
 {
@@ -71,7 +70,7 @@ bench_syscall(void)
 	return 0;
 }
 
-/* Events in the rings: the fourth column of debug.ktr.stats. 0 after an error. */
+/* Number of events in the rings: the fourth column of debug.ktr.stats. 0 after an error. */
 static uint64_t
 events_resident(void)
 {
@@ -89,7 +88,7 @@ events_resident(void)
 	return sum;
 }
 
-/* One pass over all rings through /dev/ktr, as the flush thread makes it, and the bytes to here. */
+/* Reads all rings once through /dev/ktr, which encodes them as the flush thread does. */
 static int
 bench_encode(void)
 {

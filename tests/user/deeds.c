@@ -1,6 +1,5 @@
 /*
- * deeds.c - single deeds of a program that means ill; tests/system/test_hold.py looks at what the
- * machine makes of them.
+ * deeds.c - single acts of a hostile program; tests/system/test_hold.py checks their effects.
  */
 #include "tests/user/deeds.h"
 
@@ -17,7 +16,7 @@
 
 #include "tests/user/hogs.h"
 
-/* O_NONBLOCK on the open file that the shell shares with us. */
+/* Sets O_NONBLOCK on the open file that it shares with the shell. */
 static int
 do_nonblock(void)
 {
@@ -30,7 +29,7 @@ result(int r)
 	return r < 0 ? -errno : r;
 }
 
-/* Takes the console away from whoever has it, and reads what is typed there. */
+/* Tries to take the console away from its user, and to read what is typed there. */
 static int
 do_steal(void)
 {
@@ -48,7 +47,7 @@ do_steal(void)
 	return 0;
 }
 
-/* Reads the console with signals as they are. */
+/* Reads the console with default signal actions. */
 static int
 do_read(void)
 {
@@ -59,7 +58,7 @@ do_read(void)
 	return n < 0;
 }
 
-/* Joins the process group of its parent's parent: that of root's shell. */
+/* Joins the process group of its grandparent, which is root's shell. */
 static int
 do_join(int argc, char **argv)
 {
@@ -71,8 +70,10 @@ do_join(int argc, char **argv)
 	return 0;
 }
 
-/* The process that a line of kern.proc (PID PPID PGID UID STATE ...) tells of, if it is uid's and
- * lives. */
+/*
+ * The pid in a line of kern.proc (PID PPID PGID UID STATE ...), if it is a living process of uid.
+ * Otherwise 0.
+ */
 static int
 pid_of(const char *line, unsigned long uid)
 {
@@ -84,7 +85,7 @@ pid_of(const char *line, unsigned long uid)
 	return owner == uid && strncmp(at, " zombie", 7) != 0 ? (int)pid : 0;
 }
 
-/* Kills every process of a user, until there is none. */
+/* Kills the processes of a user until there are none left. */
 static int
 do_slay(const char *user)
 {

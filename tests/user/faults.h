@@ -1,10 +1,10 @@
-/* faults.h - what only programs of one architecture can try: tests/user/ARCH/faults.c. */
+/* faults.h - faults that exist on one architecture only: tests/user/ARCH/faults.c. */
 #pragma once
 
-/* A child of the test program runs fn and then ends with status 0, if it comes to that. */
+/* A child of the test program runs fn, and then exits with 0 if it can. */
 struct fault {
-	const char *name; /* what it is and the signal it gives */
-	void (*fn)(void); /* does it; _exit(1): something was not as it has to be */
+	const char *name; /* the act, and the signal that must follow */
+	void (*fn)(void); /* performs it; _exit(1): a result was wrong */
 	int sig;          /* 0: it is allowed */
 };
 

@@ -1,10 +1,10 @@
 /*
  * fuzz.c - random system calls, random programs, and executables with random damage.
  *
- * Each round is a process of its own, so that whatever it does to itself ends with it; a second one
- * kills it after a while, for it may wait for ever. Both work below /tmp/fuzz. User 0 may do
- * anything, so it leaves out what ends the machine or the test: shutdown, setting sysctls, signals
- * to others, and the devices on which the test listens; and it runs no random programs.
+ * Each round is a process of its own, so that all that it does to itself ends with it. A second
+ * process kills it after a time, since it may wait for ever. Both work under /tmp/fuzz. User 0 may
+ * do anything, so as user 0 it leaves out what would end the machine or the test: shutdown, setting
+ * sysctls, signals to others, and devices that the test uses. It also runs no random programs then.
  */
 #include "tests/user/fuzz.h"
 
@@ -53,7 +53,7 @@ below(uint64_t n)
 
 static char buffer[65536];
 
-/* Names that mean something; none of them is the test's own, or the system's. */
+/* Meaningful names, but none of the test's own or of the system's. */
 static const char *const paths[] = {"a",         "b",  "d", "d/a",  "./..",       "../fuzz/a",
 				    "d/../a",    "",   "/", "/tmp", "/nowhere/x", "/dev/null",
 				    "/dev/zero", "..", ".", "a/",   "d//",        "/dev"};
@@ -106,7 +106,7 @@ argument(void)
 	}
 }
 
-/* May this one be made? What the comment of the file says. */
+/* May this call be made? See the comment at the top of the file. */
 static bool
 is_allowed(long nr, const uint64_t a[6])
 {
@@ -114,7 +114,7 @@ is_allowed(long nr, const uint64_t a[6])
 
 	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
 		return false;
-	if (nr == NR_kill) /* neither all processes nor the group of the test */
+	if (nr == NR_kill) /* not all processes, and not the group of the test */
 		return !root && (int32_t)a[0] > 1;
 	if (nr == NR_sysctl)
 		return !root || a[0] != SYSCTL_SET;
@@ -157,7 +157,7 @@ calls_round(void)
 		one_call();
 }
 
-/* Random bytes as a program. */
+/* Executes random bytes. */
 static void
 program_round(void)
 {
@@ -178,7 +178,7 @@ program_round(void)
 static char elf[ELF_MAX];
 static size_t elf_size;
 
-/* An executable with some bytes changed, most of them in its headers. */
+/* Executes a program in which some bytes are changed, most of them in its headers. */
 static void
 elf_round(void)
 {
@@ -220,7 +220,7 @@ sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-/* What the children write goes nowhere, and nothing can be read. */
+/* Discards what the children write, and gives them nothing to read. */
 static void
 quiet(void)
 {
@@ -233,7 +233,7 @@ quiet(void)
 	setpgid(0, 0);
 }
 
-/* A child does the round; another kills it when it takes too long. True: a signal ended it. */
+/* A child does the round; another one kills it if it takes too long. True: a signal ended it. */
 static bool
 one_round(void (*fn)(void), uint64_t number)
 {
@@ -263,7 +263,7 @@ one_round(void (*fn)(void), uint64_t number)
 		kill(worker, SIGKILL);
 	while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
 		;
-	/* What it left behind in its group goes too. */
+	/* Also ends what it left in its group. */
 	kill(-worker, SIGKILL);
 	if (killer > 0) {
 		kill(killer, SIGKILL);

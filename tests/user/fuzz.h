@@ -1,4 +1,6 @@
-/* fuzz.h - `user_test fuzz calls|programs|elves SEED ROUNDS`: random deeds that a seed repeats. */
+/*
+ * fuzz.h - `user_test fuzz calls|programs|elves SEED ROUNDS`: random acts, repeatable by the seed.
+ */
 #pragma once
 
 /* Prints `fuzz KIND: N rounds, M ended by a signal`. Returns an exit status. */

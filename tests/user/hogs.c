@@ -1,8 +1,8 @@
 /*
- * hogs.c - programs that take all they get of one thing: names, memory, processes, ...
+ * hogs.c - programs that take all they can get of one resource: names, memory, processes, ...
  *
- * Names stand under /tmp/hog, for whoever cleans up. Where taking ends in death (memory), a child
- * takes and its parent tells.
+ * Names are under /tmp/hog, for the one who cleans up. Where taking all gets a process killed
+ * (memory), a child takes and its parent reports.
  */
 #include "tests/user/hogs.h"
 
@@ -26,7 +26,7 @@ stay(void)
 		sleep(1000);
 }
 
-/* Files with names as long as may be. */
+/* Files with the longest names possible. */
 static unsigned
 take_names(void)
 {
@@ -44,7 +44,7 @@ take_names(void)
 	}
 }
 
-/* Directories, one in the other. */
+/* Nested directories. */
 static unsigned
 take_depth(void)
 {
@@ -69,7 +69,7 @@ take_file(void)
 	return n;
 }
 
-/* Sparse files: an array of page pointers that is much larger than what stands in it. */
+/* Sparse files: the array of page pointers is much larger than the contents. */
 static unsigned
 take_holes(void)
 {
@@ -86,7 +86,7 @@ take_holes(void)
 	}
 }
 
-/* Touches a page every `step` bytes until it is killed. */
+/* Writes to one byte in every `step` bytes until it is killed. */
 static _Noreturn void
 touch(size_t step)
 {
@@ -101,7 +101,7 @@ touch(size_t step)
 	}
 }
 
-/* The signal that ended a child that touches memory; errno is its exit status. */
+/* Returns the signal that ended a child that touches memory; errno is its exit status. */
 static unsigned
 child_touches(size_t step)
 {
@@ -127,7 +127,7 @@ take_tables(void)
 	return child_touches(2 * MIB);
 }
 
-/* Areas that cannot be one. */
+/* Areas that cannot be merged. */
 static unsigned
 take_maps(void)
 {
@@ -139,7 +139,7 @@ take_maps(void)
 	return n;
 }
 
-/* Children that do `more` and stay, as many as there may be. */
+/* As many children as possible, which call `more` and stay. */
 static unsigned
 take_children(void (*more)(void))
 {

@@ -1,5 +1,10 @@
-/* hogs.h - `user_test do hog WHAT`: takes all of one thing that the kernel gives, and keeps it. */
+/*
+ * hogs.h - `user_test do hog WHAT`: takes all that the kernel gives of one resource, and keeps it.
+ */
 #pragma once
 
-/* Prints `full: WHAT N errno E` when no more comes, and waits to be killed; 2 for bad usage. */
+/*
+ * Prints `full: WHAT N errno E` when it gets no more, and waits to be killed. Returns 2 for bad
+ * usage.
+ */
 int hog_main(const char *what);

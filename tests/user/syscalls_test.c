@@ -1,6 +1,6 @@
 /*
- * syscalls_test.c - runs in the guest as an ordinary program and tries what programs should not do.
- * TAP. `user_test bench WHAT` measures instead (bench.c), `user_test do WHAT` does one deed
+ * syscalls_test.c - runs in the guest as an ordinary program and tries what programs must not do.
+ * TAP. `user_test bench WHAT` measures instead (bench.c), `user_test do WHAT` does a single act
  * (deeds.c), `user_test fuzz KIND SEED ROUNDS` does random ones (fuzz.c).
  */
 #include <errno.h>
@@ -146,8 +146,7 @@ odd_arguments(void)
 	   -EINVAL);
 }
 
-/* A directory that was removed has no parent: its ".." is no name, and nothing can be made of it.
- */
+/* A removed directory has no parent: its ".." names nothing, and no file can be made in it. */
 static void
 removed_directory(void)
 {
@@ -167,7 +166,7 @@ removed_directory(void)
 
 #define MUCH (1ul << 30)
 
-/* A writer whose reader keeps up never sleeps; a signal ends it all the same. */
+/* A writer with a fast reader never sleeps. A signal ends it nevertheless. */
 static void
 killed_writer(void)
 {
@@ -201,7 +200,7 @@ killed_writer(void)
 
 #define NAMES 300
 
-/* Every name of a large directory is told once, whatever the size of the reader's buffer. */
+/* Each name of a large directory is listed once, whatever the size of the reader's buffer. */
 static void
 large_directory(void)
 {
@@ -233,7 +232,7 @@ large_directory(void)
 	   -EINVAL);
 }
 
-/* How a child ends that runs fn: its wait status. */
+/* Runs fn in a child and returns the child's wait status. */
 static int
 child(void (*fn)(void))
 {
@@ -248,7 +247,7 @@ child(void (*fn)(void))
 	return status;
 }
 
-/* Through a variable that the compiler cannot see through, so that it has no opinion. */
+/* Hides the address from the compiler, so that it does not warn about it. */
 static char *
 place(uintptr_t addr)
 {
@@ -283,7 +282,7 @@ read_not_canonical(void)
 static void
 jump_to_data(void)
 {
-	/* No instruction's fault comes before the page's. */
+	/* This instruction does not fault itself, so the page fault comes first. */
 	static _Alignas(16) char code[16] = {(char)0xc3};
 	((void (*)(void))(uintptr_t)place((uintptr_t)code))();
 }
@@ -305,7 +304,10 @@ own_copy_of_no_access(void)
 	_exit(same ? 0 : 1);
 }
 
-/* A page that was written, then denied to everyone: nobody reads it, the kernel for us neither. */
+/*
+ * A page that was written and then loses all access: the program cannot read it, nor can the kernel
+ * for it.
+ */
 static void
 denied_page(void)
 {

@@ -1,6 +1,6 @@
 /*
  * faults.c - aarch64: instructions that user programs must not execute, and some that they may.
- * Words stand for those that the assembler refuses with the build's options.
+ * Instructions that the assembler rejects with the build's options are given as words.
  */
 #include "tests/user/faults.h"
 
@@ -14,7 +14,7 @@
 static void
 semihosting_call(void)
 {
-	/* SYS_EXIT with status 0: it would end the machine. */
+	/* SYS_EXIT with status 0: if it worked, it would end the machine. */
 	__asm__ volatile("mov w0, #0x18; mov x1, xzr; hlt #0xf000" ::: "x0", "x1");
 }
 
@@ -193,7 +193,9 @@ wild_stack(void)
 {
 	long pid;
 
-	/* Interrupts and a system call come while sp is 1: the kernel must not use it, nor lose it.
+	/*
+	 * While sp is 1, interrupts and a system call come: the kernel must neither use it nor
+	 * change it.
 	 */
 	__asm__ volatile("mov x9, sp; mov x10, #1; mov sp, x10; mov x11, #0x1000000\n"
 			 "1:\tsubs x11, x11, #1; b.ne 1b\n\t"
@@ -224,7 +226,7 @@ thread_pointer(void)
 {
 	unsigned long found;
 
-	/* The children, who inherit it, change theirs. */
+	/* Children inherit it, and then change their own. */
 	__asm__ volatile("msr tpidr_el0, %0" : : "r"(0x123456789abcdef0));
 	for (int i = 0; i < 3; i++) {
 		pid_t pid = fork();
@@ -243,8 +245,7 @@ thread_pointer(void)
 	}
 }
 
-/* Loads by a stack pointer that is not aligned are missing: QEMU 7.2 does not look at
- * SCTLR_EL1.SA0. */
+/* Loads through an unaligned stack pointer are missing here: QEMU 7.2 ignores SCTLR_EL1.SA0. */
 const struct fault arch_faults[] = {
     {"a semihosting call: SIGILL", semihosting_call, SIGILL},
     {"an undefined instruction: SIGILL", undefined, SIGILL},
