@@ -25,15 +25,21 @@ def guest(*options, smp=4, deadline=("--timeout", "150")):
     c.str_last_chars = 0  # a failure shows all that was read since the last match
     c.delaybeforesend = None  # pexpect's 50 ms are for programs that switch their terminal
     try:
-        c.expect_exact(PROMPT)
+        prompt(c)
         yield c
     finally:
         c.close(force=True)
 
 
+def prompt(c, text=PROMPT):
+    """Waits for the shell's next prompt. After a \\r the shell only draws a long line again, prompt included."""
+    c.expect(rf"(?<!\r){re.escape(text)}")
+
+
 def shell(c, line):
+    """What a command prints, with the echo of the command."""
     c.sendline(line)
-    c.expect(rf"(?<!\r){PROMPT}")  # behind \r the shell shows it again, as it scrolls a long line
+    prompt(c)
     return c.before
 
 

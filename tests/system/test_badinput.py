@@ -6,7 +6,7 @@ import random
 import socket
 import threading
 
-from console import DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from console import DB, db, ended, guest, prompt, shell, stopped_by_request
 from harness import FIRMWARE, MACHINE, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 
 SENTENCES = [
@@ -267,7 +267,7 @@ def stopped_flush():
         stopped_by_request(c)
         db(c, "break flush_end")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         c.logfile_read = io.StringIO()
         c.sendline("sysctl debug.ktr.alq_enable=0")
         ends = stopped_at(c, "flush_end")
@@ -278,7 +278,7 @@ def stopped_flush():
         thread = threading.Thread(target=reader, args=(line,), daemon=True)
         thread.start()
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check("did not take" not in c.logfile_read.getvalue(), f"the line was given up:\n{c.before}")
         c.sendline("poweroff 5")
         check_eq(ended(c), 5, "exit status")

@@ -6,7 +6,7 @@ import subprocess
 
 import pexpect
 
-from console import PROMPT, ended
+from console import ended, prompt
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, main, scratch_file, test
 from qmp import Qmp
 
@@ -45,7 +45,7 @@ def console_beside():
     console = pexpect.spawn(str(ROOT / "qemu/gdb/console"), [str(BUILD / "debug.socket")], encoding="utf-8", timeout=DEADLINE_S)
     console.expect("leave with")
     gdb.sendline("continue")
-    console.expect_exact(PROMPT)
+    prompt(console)
     for n in range(2):
         console.sendline(f"echo alive{n}")
         console.expect(f"\nalive{n}")

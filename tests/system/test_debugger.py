@@ -3,7 +3,7 @@
 import io
 import re
 
-from console import BREAK, DB, MORE, PROMPT, db, ended, guest, recorded, shell, stopped_by_request
+from console import BREAK, DB, MORE, db, ended, guest, prompt, recorded, shell, stopped_by_request
 from harness import ARCH, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 CLAIM_HITS = 20
 FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # of the first instruction of a claim
@@ -25,7 +25,7 @@ def enter_continue():
         check_match(r"^ *\d+ .*ktrflush .*\[ktrflush\]$", out, "ps")
         check_match(r"switch_out", db(c, "bt 1"), "bt of a thread that sleeps")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         c.sendline("poweroff 9")
         check_eq(ended(c), 9, "exit status")
 
@@ -133,7 +133,7 @@ def breaks():
             c.sendline("continue")
             c.sendline(f"echo alive{n}")
             c.expect(f"\nalive{n}")
-            c.expect_exact(PROMPT)
+            prompt(c)
         c.send(BREAK)
         c.expect(DB)
         c.sendline("poweroff 6")
@@ -173,7 +173,7 @@ def reboot():
         c.expect(DB)
         c.sendline("reboot")
         c.expect_exact("Kestrel, ")
-        c.expect_exact(PROMPT)
+        prompt(c)
         c.sendline("poweroff 4")
         check_eq(ended(c), 4, "exit status")
 
@@ -196,7 +196,7 @@ def breakpoints():
             c.expect(DB)
             db(c, "delete 2")
             c.sendline("continue")
-            c.expect_exact(PROMPT)
+            prompt(c)
             for _ in range(3):
                 c.sendline("pwd")
                 c.expect(r"breakpoint 1 on cpu \d, at sys_getcwd\+0")
@@ -204,12 +204,12 @@ def breakpoints():
                 check_match(r"^#0 .* sys_getcwd\+0 ", db(c, "bt"), "bt")
                 c.sendline("continue")
                 c.expect(r"\n/\r+\n")
-                c.expect_exact(PROMPT)
+                prompt(c)
             stopped_by_request(c)
             db(c, "delete all")
             check_match(r"^none$", db(c, "break"), "the list")
             c.sendline("continue")
-            c.expect_exact(PROMPT)
+            prompt(c)
             check_match(r"^/\r+$", shell(c, "pwd"), "pwd with no breakpoint")
             c.sendline("poweroff 3")
             check_eq(ended(c), 3, "exit status")
@@ -230,7 +230,7 @@ def break_in_record():
         c.expect(DB)
         db(c, "delete all")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         shell(c, "sysctl debug.ktr.mask=0")
         for cpu, n in ktr_stats(shell(c, "sysctl debug.ktr.stats").replace("\r", "")).items():
             check_eq(n["recorded"], n["delivered"] + n["resident"] + n["overwritten"], f"CPU {cpu}")
@@ -239,7 +239,7 @@ def break_in_record():
 
 
 @test("break inside a record, which interrupts make begin again: each time it goes on to its end, by step and by continue")
-def break_in_record():
+def break_in_restarted_record():
     with guest(smp=1) as c:
         shell(c, "load syscall -n 1000000000 > /dev/null &")
         shell(c, "sysctl debug.ktr.mask=SYSC,TRAP")
@@ -278,14 +278,14 @@ def watchpoints():
             stopped_by_request(c)
             check_match(r"^watchpoint 1 at ktr_verbose", db(c, "watch ktr_verbose 4"), "watch")
             c.sendline("continue")
-            c.expect_exact(PROMPT)
+            prompt(c)
             c.sendline("sysctl debug.ktr.verbose=1")
             c.expect(r"watchpoint 1: ktr_verbose.*: old 0 new 0x1 on cpu \d, at ")
             c.expect(DB)
             check_match("sys_sysctl", db(c, "bt"), "bt")
             db(c, "delete 1")
             c.sendline("continue")
-            c.expect_exact(PROMPT)
+            prompt(c)
             shell(c, "sysctl debug.ktr.verbose=0")
             c.sendline("poweroff 0")
             check_eq(ended(c), 0, "exit status")
@@ -298,7 +298,7 @@ def steps():
             stopped_by_request(c)
             db(c, "break sys_getcwd")
             c.sendline("continue")
-            c.expect_exact(PROMPT)
+            prompt(c)
             c.sendline("pwd")
             c.expect("breakpoint 1 on cpu")
             c.expect(DB)
@@ -318,7 +318,7 @@ def steps():
             db(c, "delete all")
             c.sendline("continue")
             c.expect(r"\n/\r+\n")
-            c.expect_exact(PROMPT)
+            prompt(c)
             check_match("load fork: n=50", shell(c, "load fork -n 50 -j 4"), "the machine afterwards")
             c.sendline("poweroff 0")
             check_eq(ended(c), 0, "exit status")
@@ -342,7 +342,7 @@ def bad_points():
         out = "".join(db(c, f"break sys_getcwd+{4 * n}") for n in range(9))
         check_match("no free debug register: this machine has 4 for breakpoints", out, "too many")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
 

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """test_exit.py - what qemu/boot's exit status says, and that nothing is lost on the way out."""
+import os
+import pathlib
+import select
+import signal
 import subprocess
-import time
 
 from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, decode, ktr_stats, main, scratch_file,
                      test)
@@ -57,11 +60,9 @@ def busy_panic():
 
 @test("a guest that does not end is stopped at the deadline with status 124")
 def deadline():
-    start = time.monotonic()
     run = boot("while true; do sleep 1; done\n", timeout=3)
     run.expect(124)
     check_match(r"3 s", run.err, "the message")
-    check(time.monotonic() - start < 20, "it took longer than 20 s")
 
 
 @test("a guest that resets itself ends with status 125")
@@ -164,6 +165,28 @@ def closed_stdout():
     p.stdout.close()
     status = p.wait(timeout=DEADLINE_S)
     check(status not in (0, 124), f"found status {status}, expected that of a broken pipe")
+
+
+def children(pid):
+    """Processes that a process has started."""
+    return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@test("whatever ends qemu/boot ends its guest, too")
+def killed():
+    for end in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "60", "--script", "-"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        p.stdin.write(b"echo up\nwhile true; do :; done\n")
+        p.stdin.close()
+        check_eq(p.stdout.readline(), b"up\n", "first line")
+        guest, = children(p.pid)
+        handle = os.pidfd_open(guest)
+        p.send_signal(end)
+        check(select.select([handle], [], [], DEADLINE_S)[0], f"QEMU still runs after {end.name} to qemu/boot")
+        os.close(handle)
+        p.wait(DEADLINE_S)
+        p.stdout.close()
 
 
 if __name__ == "__main__":

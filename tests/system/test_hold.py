@@ -3,7 +3,7 @@
 import re
 import time
 
-from console import PROMPT, guest, shell
+from console import PROMPT, guest, prompt, shell
 from harness import BUILD, DEADLINE_S, boot, check, check_eq, check_match, main, test
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
@@ -13,7 +13,7 @@ def alive(c):
     """Root's shell answers."""
     c.sendline("echo alive $((6 * 7))")
     c.expect(r"[\r\n]alive 42\r")
-    c.expect_exact(PROMPT)
+    prompt(c)
 
 
 @test("a program that makes the console non-blocking neither ends the shell nor keeps it from reading")
@@ -23,11 +23,11 @@ def nonblock():
             shell(c, "su 1000 user_test do nonblock")
             alive(c)
         c.sendline("sh")
-        c.expect_exact(PROMPT)
+        prompt(c)
         shell(c, "su 1000 user_test do nonblock")
         alive(c)
         c.sendline("exit 3")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check("init:" not in c.before, f"init spoke:\n{c.before}")
 
 
@@ -70,7 +70,7 @@ def foreground():
         c.sendline("exit")
         c.expect_exact("kestrel$ ")
         c.sendline("exit")
-        c.expect_exact(PROMPT)
+        prompt(c)
         alive(c)
 
 
@@ -129,7 +129,7 @@ def init_forks():
         alive(c)
         c.send("\x04")
         c.expect_exact("init: the shell ended")
-        c.expect_exact(PROMPT)
+        prompt(c)
         alive(c)
 
 
@@ -138,7 +138,7 @@ def init_retries():
     with guest(smp=1) as c:
         c.sendline("(sleep 1; sysctl kern.maxproc=100 > /dev/null) & sleep 0; exec sysctl kern.maxproc=3")
         c.expect_exact("init: fork")
-        c.expect_exact(PROMPT)
+        prompt(c)
         alive(c)
 
 

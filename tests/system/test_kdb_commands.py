@@ -3,7 +3,7 @@
 import random
 import re
 
-from console import DB, MORE, PROMPT, db, ended, guest, shell, stopped_by_request
+from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
 from harness import check, check_eq, check_match, ktrdump, main, scratch_file, test
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
@@ -136,7 +136,7 @@ def every_instruction():
     with guest(smp=1) as c:
         stopped(c, "break sys_getcwd")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         c.sendline("pwd")
         c.expect("breakpoint 1 on cpu")
         c.expect(DB)
@@ -223,7 +223,7 @@ def values():
                              ("show callout", "^CPU"), ("show page", r"pages, \d+ free"), ("show zork", "Expected ktr")):
             check_match(answer, db(c, line), line)
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check_match("load fork: n=50", shell(c, "load fork -n 50"), "the machine afterwards")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
@@ -250,7 +250,7 @@ def nonsense():
         db(c, "mark off")
         check(db(c, "show ktr/va") == before[0], "the rings are not what they were")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check_match("load fork: n=50", shell(c, "load fork -n 50 -j 2"), "the machine afterwards")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")

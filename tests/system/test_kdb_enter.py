@@ -2,7 +2,7 @@
 """The ways into the debugger when nobody asked by a command: keys, NMI, the watchdog; and what panics do."""
 import re
 
-from console import BREAK, DB, PROMPT, db, ended, guest, shell, stopped_by_request
+from console import BREAK, DB, db, ended, guest, prompt, shell, stopped_by_request
 from harness import Failed, boot, check, check_eq, check_match, main, scratch_file, test
 from qmp import Qmp
 
@@ -54,7 +54,7 @@ def watchdog():
                 c.sendline("continue")
                 c.sendline(f"echo alive{cpu}")
                 c.expect(f"\nalive{cpu}")
-                c.expect_exact(PROMPT)
+                prompt(c)
             c.sendline("poweroff 2")
             check_eq(ended(c), 2, "exit status")
 
@@ -126,7 +126,7 @@ def abandoned():
         check_match("held by cpu", db(c, "show lock threads_lock"), "a lock that a command leaves taken")
         db(c, "call spin_unlock threads_lock")
         c.sendline("continue")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check_match("init", shell(c, "ps"), "ps in the shell")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
@@ -158,7 +158,7 @@ def panic_action():
         c.sendline("sysctl debug.kdb.panic=1")
         c.expect("panic: requested")
         c.expect_exact("Kestrel, ")
-        c.expect_exact(PROMPT)
+        prompt(c)
         c.sendline("poweroff 5")
         check_eq(ended(c), 5, "exit status")
     with guest("--set", "debug.panic.action=dump", smp=2) as c:

@@ -6,7 +6,7 @@ import subprocess
 
 import pexpect
 
-from console import DB, PROMPT, db, ended, guest, stopped_by_request
+from console import DB, db, ended, guest, prompt, stopped_by_request
 from harness import BUILD, DEADLINE_S, check_eq, check_match, main, scratch_file, test
 
 X86 = ("x86_64", "its registers are x86_64's")
@@ -22,7 +22,7 @@ def instruction(function, pattern):
 
 
 def stops_at(c, address):
-    c.expect(rf"breakpoint \d+ on cpu \d, at .*\n")
+    c.expect(r"breakpoint \d+ on cpu \d, at .*\n")
     c.expect(DB)
     check_match(rf"^{address:#x} ", db(c, "print $pc"), "where it stopped")
 
@@ -64,7 +64,7 @@ def fault_address():
         db(c, "delete all")
         c.sendline("continue")
         c.expect("cat: /proc/none: ")
-        c.expect_exact(PROMPT)
+        prompt(c)
         # The same in an NMI, which the machine's operator sends at that instruction.
         gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
                                               f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
@@ -77,7 +77,7 @@ def fault_address():
         check_match("^0x0*10: not readable", db(c, "x 0x10"), "a command that faults")
         c.sendline("continue")
         c.expect("cat: /proc/none: ")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check_eq(ended(gdb), 0, "gdb's exit status")
         c.sendline("poweroff 4")
         check_eq(ended(c), 4, "exit status")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import PROMPT, gdb, guest, shell  # noqa: E402
+from console import gdb, guest, prompt, shell  # noqa: E402
 from harness import (BUILD, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
                      scratch_file, test)
 from tracecheck import read_boot, read_events, streams  # noqa: E402
@@ -96,7 +96,7 @@ def early():
         out = gdb("hbreak heap_init", "monitor system_reset", "continue", "print hz", "delete",
                   "monitor system_reset", "detach", socket=socket)
         check_match(r"^\$1 = 0$", out, "gdb: the clock's rate in heap_init()")
-        c.expect_exact(PROMPT)
+        prompt(c)
         check(int(shell(c, "sysctl -n debug.ktr.prev.events").split()[-1]) > 0, "no events of the early death")
         out = shell(c, "ktrdump -ct -i /dev/ktr.prev")
         check_match(r"the clock's rate was not known yet: times are raw ticks", out, "ktrdump")

@@ -6,15 +6,13 @@ the serial line, which has what was flushed before. Each test prints a row of th
 """
 import contextlib
 import os
-import subprocess
 import sys
-import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import pexpect
 
-from console import DB, PROMPT, db, ended, guest, shell  # noqa: E402
-from harness import (BUILD, DEADLINE_S, check, check_eq, check_match, main, scratch_file,  # noqa: E402
+from console import DB, db, ended, guest, prompt, shell  # noqa: E402
+from harness import (BUILD, check, check_eq, check_match, main, scratch_file,  # noqa: E402
                      test)
 from qmp import Qmp  # noqa: E402
 from tracecheck import read_boot, read_events, streams  # noqa: E402
@@ -49,7 +47,7 @@ class Death:
         """What the next boot has of them, and what the line had before."""
         if reset:
             self.qmp.command("system_reset")
-        self.c.expect_exact(PROMPT)
+        prompt(self.c)
         shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
         parts = streams(self.trace)
         return read_events("-i", parts[-1]), read_boot(parts[:-1])

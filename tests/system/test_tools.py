@@ -5,7 +5,6 @@ import random
 import re
 import subprocess
 import threading
-import threading
 
 import tracecheck as tc
 from harness import DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, ktrdump, main, scratch_file, test

@@ -126,8 +126,11 @@ def malloc(smp):
     run = trace("load malloc -n 500 -j 1", smp, "MALLOC,PROC")
     load_said_ok(run, "malloc")
     live, allocs = {}, 0
-    for e, m in tc.named(run, r"(malloc|free): (?:size (\d+) )?addr (0x[0-9a-f]+)"):
-        what, size, addr = m.groups()
+    for e in tc.with_whole_mask(run):
+        m = re.match(r"(malloc|free): (?:size \d+ )?addr (0x[0-9a-f]+)", e["text"])
+        if m is None:
+            continue
+        what, addr = m.groups()
         if what == "malloc":
             check(addr not in live, f"{addr} given out twice: {live.get(addr)}, then {e['text']} at {e['ns']} ns")
             live[addr] = e["text"]
@@ -141,14 +144,13 @@ def malloc(smp):
 def lock(smp):
     run = trace("load lock -n 100 -j 4", smp, "LOCK,PROC")
     load_said_ok(run, "lock")
-    # Sites are switched on one after the other: until the mask is set, an acquire may be seen without its release.
-    mask_is_set = tc.named(run, r"exec: pid \d+ name load ")[0][0]["ns"]
     holder, turns = {}, {"spin": 0, "mutex": 0}
-    for e, m in tc.named(run, r"(spin|mutex) (acquire|release): lock (.+) addr (0x[0-9a-f]+)"):
-        kind, what, name, addr = m.groups()
+    for e in tc.with_whole_mask(run):
+        m = re.match(r"(spin|mutex) (acquire|release): lock (.+) addr (0x[0-9a-f]+)", e["text"])
         # A run queue's lock passes from thread to thread in a switch, also to ktrflush, which is not recorded.
-        if name == "runq" or e["ns"] < mask_is_set:
+        if m is None or m[3] == "runq":
             continue
+        kind, what, name, addr = m.groups()
         mine = e["cpu"] if kind == "spin" else e["tid"]
         if what == "acquire":
             check(addr not in holder, f"{kind} lock {name} {addr} acquired by {mine} at {e['ns']} ns, but held by "

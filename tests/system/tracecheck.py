@@ -122,21 +122,28 @@ def syscalls_pair(run):
     return pairs
 
 
+def with_whole_mask(run):
+    """Events from the first exec on. Trace points are switched on one after the other; the program that does so ends
+    before the next exec, so from there on all of them are on."""
+    start = next((e["ns"] for e, _ in named(run, "exec: ")), 0)
+    return [e for e in run.events if e["ns"] >= start]
+
+
 def graph_states(run):
     """(event, thread id, state) of the scheduler's thread states, in the order of time."""
-    for e in run.events:
+    for e in with_whole_mask(run):
         m = GRAPH.match(e["text"])
         if m and m.group("group") == "thread" and m.group("type") == "state":
             yield e, m.group("id"), m.group("text")
 
 
 def runs_after_runq_add(run):
-    """A thread runs only after it was put on a run queue; the idle threads never stand on one."""
+    """A thread runs only after it was put on a run queue. Idle threads are never queued."""
     check_eq(run.gaps, [], "gaps, which would hide queueing")
     state, since, switches, adds = {}, {}, 0, {}
-    for e, _, what in [x for x in graph_states(run)]:
+    for e, ident, what in graph_states(run):
         if what == "runq add":
-            adds.setdefault(GRAPH.match(e["text"]).group("id"), set()).add(e["ns"])
+            adds.setdefault(ident, set()).add(e["ns"])
     for e, ident, what in graph_states(run):
         if ident.startswith("idle/"):
             check(what != "runq add", f"{ident} is put on a run queue at {e['ns']} ns")
@@ -153,16 +160,16 @@ def runs_after_runq_add(run):
 
 
 def one_thread_runs_at_a_time(run):
-    """A CPU that makes a thread run has taken the one before off: each CPU's current thread is the tid of its events."""
+    """Only the thread that a CPU switched to last records events there."""
     current = {}
-    for e in run.events:
+    for e in with_whole_mask(run):
         m = GRAPH.match(e["text"])
         if m and m.group("group") == "thread" and m.group("type") == "state" and m.group("text") == "running":
             current[e["cpu"]] = int(m.group("id").rsplit(" ", 1)[1])
         elif e["thread"] == "ktrflush":
-            current.pop(e["cpu"], None)  # what it does itself is left out, so its start is not seen
+            current.pop(e["cpu"], None)  # its own events are refused, so the switch to it is not seen
         elif e["cpu"] in current:
-            # Between the ident's change and the note of it there is nothing that records.
+            # Nothing records between the change of the thread and the event of it.
             check_eq(e["tid"], current[e["cpu"]], f"thread of the event at {e['ns']} ns on cpu {e['cpu']} ({e['text']})")
 
 
