@@ -1,4 +1,4 @@
-"""console.py - a guest's console as a terminal: the shell's prompt, and the debugger's; and gdb on its stub."""
+"""console.py - the guest's console as a terminal, at the prompt of the shell or the debugger; and gdb."""
 import contextlib
 import re
 import subprocess
@@ -8,22 +8,22 @@ import pexpect
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, ROOT, ktr_stats
 
 PROMPT = "kestrel# "
-# At the beginning of a line, and with nothing behind: not the same words in a text. A pattern that ends in what may go
-# on needs what comes after it, too, for the output arrives in pieces.
+# A prompt at the start of a line, at the end of the output so far; text may contain the same words. Output arrives in
+# pieces: a pattern that may continue needs what follows it, too.
 DB = r"(?<![^\r\n])db> $"
 MORE = r"(?<![^\r\n])--More--$"
 # show ktr/v: sequence number, thread, CPU, time, file and line, text.
 DB_EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\) (\d+)\.(\d{9}) (\S+)\.(\d+): (.*)$", re.M)
-BREAK = "\x01b"  # QEMU's terminal: send a break
+BREAK = "\x01b"  # QEMU's keys for sending a BREAK
 
 
 @contextlib.contextmanager
 def guest(*options, smp=4, deadline=("--timeout", "150")):
-    """A guest with its console as a terminal, at the shell's prompt."""
+    """Boots a guest and waits for the shell's prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
                       encoding="utf-8", codec_errors="replace", timeout=60)
-    c.str_last_chars = 0  # a failure shows all that was read since the last match
-    c.delaybeforesend = None  # pexpect's 50 ms are for programs that switch their terminal
+    c.str_last_chars = 0  # on failure, show all output since the last match
+    c.delaybeforesend = None  # pexpect's delay of 50 ms is not needed here
     try:
         prompt(c)
         yield c

@@ -1,14 +1,14 @@
-"""harness.py - what the system tests share: booting guests, decoding traces, printing TAP.
+"""harness.py - shared by the system tests: boots guests, decodes traces, prints TAP.
 
-A test file registers functions with @test("what it promises") and ends in main(). Each function fails by
-an exception; check() and check_eq() make one with what was found and what was expected. No test sleeps:
-every guest has a deadline, every wait a pattern and a deadline.
+A test file registers functions with @test("what it promises") and ends in main(). A test fails by raising an
+exception; check() and check_eq() raise one that says what was found and what was expected. No test sleeps: every
+guest has a deadline, every wait has a pattern and a deadline.
 
-The same tests run on every architecture. What differs comes from qemu/boot's own table, as MACHINE; a test that
-only makes sense on one says so: @test("…", arch=("x86_64", "why")), and is skipped elsewhere.
+The same tests run on every architecture. Differences come from qemu/boot's table, as MACHINE. A test for only
+one architecture is registered by @test("…", arch=("x86_64", "why")), and skipped on others.
 
-environment, set by tests/run: KESTREL_ARCH; without it x86_64. Arguments of a test file: globs over the
-names of its tests; --list prints them.
+environment, set by tests/run: KESTREL_ARCH; default x86_64. Arguments of a test file: globs over the names of
+its tests; --list prints them.
 """
 import fnmatch
 import importlib.machinery
@@ -35,8 +35,8 @@ DEADLINE_S = 90
 
 
 def _load_boot():
-    """qemu/boot as a module: it knows the machines."""
-    sys.dont_write_bytecode = True  # no file beside the script
+    """Loads qemu/boot as a module, for its table of machines."""
+    sys.dont_write_bytecode = True  # write no .pyc file
     loader = importlib.machinery.SourceFileLoader("qemu_boot", str(BOOT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("qemu_boot", loader))
     loader.exec_module(module)
@@ -51,15 +51,15 @@ _tests = []
 
 
 class Failed(Exception):
-    """A promise that was not kept."""
+    """A broken promise."""
 
 
 class Skipped(Exception):
-    """A test that this machine cannot run, and why."""
+    """A test that cannot run on this machine; the message says why."""
 
 
 def test(name, arch=None):
-    """Registers a function under the sentence that it promises; arch: (the only one where it is tried, why)."""
+    """Registers a function under the promise that it tests. arch: (the only architecture to test, reason)."""
     def elsewhere():
         raise Skipped(arch[1])
 
@@ -80,7 +80,7 @@ def check_eq(found, expected, what):
 
 
 def check_match(pattern, text, what):
-    """The match of a pattern that must occur in the text."""
+    """Returns the match of a pattern that must occur in the text."""
     m = re.search(pattern, text, re.M)
     if m is None:
         raise Failed(f"{what}: expected /{pattern}/, found:\n{text}")
@@ -88,7 +88,7 @@ def check_match(pattern, text, what):
 
 
 class Run:
-    """A guest that ended: status, out (its console), err (what qemu/boot said), trace (a path or None)."""
+    """A guest that ended: status, out (its console), err (qemu/boot's messages), trace (a path or None)."""
 
     def __init__(self, command, status, out, err, trace, seconds):
         self.command, self.status, self.out, self.err = command, status, out, err
@@ -126,7 +126,7 @@ _scratch = None
 
 
 def scratch():
-    """A folder that goes away with the program."""
+    """A folder that is removed when the program ends."""
     global _scratch
     if _scratch is None:
         _scratch = pathlib.Path(tempfile.mkdtemp(prefix="kestrel-test-"))
@@ -144,7 +144,7 @@ def scratch_file(suffix):
 
 def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(), trace=False, timeout=DEADLINE_S,
          options=(), raw_script=None, arch=ARCH):
-    """Runs a script in a guest to its end and returns a Run; without one, what the options say."""
+    """Runs a script in a guest and returns a Run. Without a script, options say what runs."""
     command = [str(BOOT), "--arch", arch, "--firmware", firmware, "--smp", str(smp), "--mem", mem,
                "--timeout", str(timeout)]
     if mask:
@@ -167,13 +167,13 @@ def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(),
 
 
 def ktrdump(*args, stdin=None):
-    """The host's ktrdump: (status, stdout, stderr)."""
+    """Runs the host's ktrdump: (status, stdout, stderr)."""
     p = subprocess.run([str(KTRDUMP), *map(str, args)], input=stdin, capture_output=True, timeout=DEADLINE_S)
     return p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
 
 
 def decode(path, status=0):
-    """Events and gaps of a trace, as dictionaries, in ktrdump's order."""
+    """Events and gaps of a trace, as dictionaries, in the order of ktrdump."""
     found, out, err = ktrdump("--format", "jsonl", "-i", path)
     check_eq(found, status, f"ktrdump's exit status ({err.strip()})")
     return [json.loads(line) for line in out.splitlines()]
@@ -183,7 +183,7 @@ STAT_NAMES = ("recorded", "delivered", "resident", "overwritten", "suppressed")
 
 
 def ktr_stats(out):
-    """{cpu: {name: count}} of the last table that `sysctl debug.ktr.stats` printed."""
+    """{cpu: {name: count}} of the last table of `sysctl debug.ktr.stats` in the text."""
     table = {}
     for line in out.splitlines():
         if line.startswith("cpu recorded"):

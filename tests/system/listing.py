@@ -1,22 +1,24 @@
-"""listing.py - the console listings of a Markdown page: finding them, typing them, comparing what comes back.
+"""listing.py - types the console listings of a Markdown page, and compares the output.
 
-A listing is a fenced block whose info string begins with `console`. Renderers ignore the rest of the string:
-	terminal=NAME   another terminal than the page's first
-	skip=REASON     not typed, since it needs a display, npm or apt
-Each line of it that begins with a prompt is typed at that prompt; `$ ` is the host's shell, `kestrel# ` the guest's,
-`db> ` the kernel debugger, `(gdb) ` gdb, `(qemu) ` QEMU's monitor. A line `[Return ~ ^B]` is keys that are pressed: at the prompt that follows
-the command before them, or, if they are `[Return]` or begin with ^C, while that command runs. All other lines are output. A terminal goes on from one listing of the page to the next, so what runs in it decides which prompt is there.
+A listing is a fenced block whose info string begins with `console`. Markdown renderers ignore the rest of it:
+  terminal=NAME   another terminal than the page's first
+  skip=REASON     do not type it: it needs a display, npm or apt
+A line that begins with a prompt is typed at that prompt: `$ ` is the host's shell, `kestrel# ` the guest's,
+`db> ` the kernel debugger, `(gdb) ` gdb, `(qemu) ` QEMU's monitor. A line `[Return ~ ^B]` names keys. They are
+pressed at the prompt that follows the command before them; `[Return]`, and keys that begin with ^C, while that
+command runs. All other lines are output. A terminal continues from one listing of the page to the next, so the
+program that runs in it determines the prompt.
 
-A fenced block whose info string is a language and a path (`sh demo.sh`) is a file, which is written before the listings
-after it are typed; `diff` is a change of the sources. A page that has a diff, or a file in a folder, works on a copy of the
-sources; the others on links to what is built.
+A fenced block whose info string is a language and a path (`sh demo.sh`) is a file, written before later listings
+are typed. `diff` is a change of the sources. A page with a diff, or with a file in a folder, works on a copy of
+the sources; other pages work on links.
 
-How output is compared, line by line, in `mask()`:
-	- white space counts as one blank, runs of dashes as one; blank lines, and prompts at which nothing is
-	  typed, do not count
-	- a number stands for any number but 0, and 0 for 0; except that numbers with a unit of time or a decimal point, a CPU's
-	  number and the index and CPU of an event's line stand for any number, and that a number alone on its line is itself
-	- `...` stands for any lines when it is a line, and for any text when it is in a line
+Output is compared line by line, by `mask()`:
+  - white space counts as one blank, runs of dashes as one; blank lines and prompts without a command do not count
+  - any number but 0 matches any other, and 0 matches 0. Numbers with a unit of time or a decimal point, a CPU's
+    number, and the index and CPU of an event's line match any number, too. A number alone on its line matches only
+    itself
+  - `...` as a line matches any lines; within a line, any text
 """
 import contextlib
 import os
@@ -31,18 +33,18 @@ from harness import ROOT, Failed, check, check_eq
 PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ", "(qemu) ")
 SKIPS = ("display", "npm", "apt")
 DEADLINE_S = 90
-HOST_PROMPT = "host-of-listings$ "  # what the host's shell prints for `$ `
+HOST_PROMPT = "host-of-listings$ "  # the host's prompt, which stands for `$ `
 MORE = r"(?<![^\r\n])--More--$"
 BUILT = ("x86_64", "host")
 KEYS = {"Return": "\r", "Space": " "}
-# Commands that a listing shows and that are not for this machine, or would run themselves without end.
+# Commands in listings that must not run here: they are not for this machine, or would run this test again.
 SHELL_SETUP = """
 PS1='{prompt}' PS2= PROMPT_COMMAND= TERM=dumb COLUMNS=400; unset MAKEFLAGS MAKELEVEL MFLAGS DEBUGINFOD_URLS
 qemu/install-tools() {{ :; }}
 make() {{ {make}; }}
 """
-# The compiler is told that it works where everything was built, or it would all be built again. `make test` runs one item,
-# since this is one of the others.
+# The compiler gets the folder in which everything was built, so that nothing is built again. `make test` runs one
+# item, since this test is one of the others.
 MAKE = """case " $* " in
 *" test "*) command make CURDIR='{root}' TESTS=unit/ktr_param_test "$@" ;;
 *) command make CURDIR='{root}' "$@" ;;
@@ -50,17 +52,17 @@ esac"""
 
 
 class Step:
-    """One line to type, or keys to press; and the output that the listing shows."""
+    """One line to type, or keys to press; and the output in the listing."""
 
     def __init__(self, line, terminal, prompt, text, keys=False):
         self.line, self.terminal, self.prompt, self.text, self.keys = line, terminal, prompt, text, keys
         self.output = []
-        self.next_prompt = None  # of the same terminal
-        self.interrupted = False  # keys are pressed there next, while this runs
+        self.next_prompt = None  # in the same terminal
+        self.interrupted = False  # the next step presses keys while this command runs
 
 
 class File:
-    """A file that the page shows, or a change."""
+    """A file on the page, or a change of the sources."""
 
     def __init__(self, line, path, text):
         self.line, self.path, self.text = line, path, text  # path None: a diff
@@ -71,7 +73,7 @@ def prompt_of(line):
 
 
 def fences(text):
-    """(line number, info string, lines) of each fenced block; of indented blocks and paragraphs: info None."""
+    """(line number, info string, lines) of each fenced block. Indented blocks and paragraphs have info None."""
     block, info, start = [], None, 0
     for number, line in enumerate(text.splitlines(), 1):
         m = re.match(r" {0,3}(`{3,}|~{3,})\s*(.*)$", line)
@@ -113,7 +115,7 @@ def key_bytes(name):
 
 
 def parse(path):
-    """Steps and files of a page, in their order. A prompt outside of a listing is an error."""
+    """Steps and files of a page, in order. A prompt outside of a listing is an error."""
     found = []
     for number, info, lines in fences(path.read_text(encoding="utf-8")):
         words = (info or "").split()
@@ -122,7 +124,7 @@ def parse(path):
             continue
         if words[:1] == ["diff"]:
             found.append(File(number, None, "\n".join(lines) + "\n"))
-        elif len(words) == 2 and path.parent.name != "ktr":  # ktr/README.md's files are test_embed's
+        elif len(words) == 2 and path.parent.name != "ktr":  # test_embed checks the files of ktr/README.md
             found.append(File(number, words[1], "\n".join(lines) + "\n"))
         shown = next(((n, line) for n, line in enumerate(lines, number + 1) if prompt_of(line.lstrip(" >"))), None)
         check(shown is None or found and isinstance(found[-1], File) and found[-1].line == number,
@@ -138,7 +140,7 @@ def parse(path):
 
 
 def mask(line):
-    """What of a line is compared."""
+    """The part of a line that is compared."""
     line = line.strip()
     if re.fullmatch(r"\d+", line):
         return line
@@ -157,11 +159,11 @@ def line_pattern(line):
 
 
 def difference(expected, found):
-    """None, or a message: the listing's first line that nothing found matches."""
+    """None, or a message about the first line of the listing that matches nothing."""
     nothing = {"", *(prompt.strip() for prompt in PROMPTS)}
     expected = [line for line in expected if line.strip() not in nothing]
     found = [mask(line) for line in found if line.strip() not in nothing]
-    at, best = {0}, 0  # how many found lines the listing's lines so far may stand for
+    at, best = {0}, 0  # at: how many lines of output the lines of the listing up to here may match
     for line in expected:
         if line.strip() == "...":
             at = set(range(min(at), len(found) + 1))
@@ -177,13 +179,13 @@ def difference(expected, found):
 
 
 def plain(text):
-    """Terminal output as lines without what moves the cursor."""
+    """Terminal output as lines, without control sequences."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r {8}\r", "", text)
     return text.replace("\r", "")
 
 
 class Terminal:
-    """A pseudo-terminal with the host's shell; what is typed into it may start a guest, or gdb."""
+    """A pseudo-terminal with the host's shell, in which commands may start a guest or gdb."""
 
     def __init__(self, folder, make):
         env = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb")
@@ -197,7 +199,7 @@ class Terminal:
         self.wait("$ ")
 
     def wait(self, wanted):
-        """The output up to the next prompt; up to the wanted one, if one is."""
+        """Waits for the next prompt, or the wanted one, and returns the output before it."""
         text = ""
         while True:
             try:
@@ -217,18 +219,18 @@ class Terminal:
     def type(self, step):
         if step.keys:
             keys = step.text.split()
-            if keys[0] == "Return" and len(keys) > 1:  # an empty line: the prompt comes again
+            if keys[0] == "Return" and len(keys) > 1:  # after an empty line the prompt comes again
                 self.child.send(key_bytes(keys.pop(0)))
                 self.wait(self.prompt)
             self.child.send("".join(map(key_bytes, keys)))
             return self.wait(step.next_prompt)
         check_eq(self.prompt, step.prompt, "the prompt in this terminal")
         self.child.sendline(step.text)
-        if step.interrupted:  # as soon as it has printed what the listing shows
+        if step.interrupted:  # press the keys when the output of the listing has come
             self.child.expect_exact([line for line in [step.text, *step.output] if line.strip()][-1])
             return "\n".join(step.output)
         text = self.wait(step.next_prompt)
-        while "\n" not in text:  # a line editor that draws the line again, prompt and all, before it has read Return
+        while "\n" not in text:  # the line editor drew the line again, with its prompt, before it read Return
             text = self.wait(step.next_prompt)
         return text.partition("\n")[2]
 
@@ -237,7 +239,8 @@ class Terminal:
 
 
 def link_tree(folder):
-    """The repository as a page without changes sees it: links, and a build folder that takes new files."""
+    """Links to the repository, for a page that does not change it; with a build folder in which new files can be
+    made."""
     for entry in ROOT.iterdir():
         if entry.name not in ("build", ".git"):
             (folder / entry.name).symlink_to(entry)
@@ -251,7 +254,7 @@ def link_tree(folder):
 
 
 def copy_tree(folder):
-    """The sources and what was built from them, for a page that changes them: only that is built again."""
+    """A copy of the sources and of what was built, for a page that changes them; only the changes are built."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -273,7 +276,7 @@ def write(file, folder):
 
 @contextlib.contextmanager
 def page(path, folder):
-    """Types all of a page, in a folder where its files are left."""
+    """Types a page in a folder, in which its files remain."""
     found = parse(path)
     changes = any(isinstance(f, File) and (f.path is None or "/" in f.path) for f in found)
     (copy_tree if changes else link_tree)(folder)

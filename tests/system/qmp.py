@@ -1,4 +1,4 @@
-"""qmp.py - QEMU's control socket, as --qmp of qemu/boot makes it."""
+"""qmp.py - QEMU's control socket (qemu/boot --qmp)."""
 import json
 import re
 import socket
@@ -9,7 +9,7 @@ from harness import BUILD, DEADLINE_S, check, check_match
 
 
 class Qmp:
-    """A connection to a machine; command() waits for the answer."""
+    """A connection to a machine. command() waits for the answer."""
 
     def __init__(self, path, deadline=DEADLINE_S):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -29,12 +29,13 @@ class Qmp:
         return answer["return"]
 
     def dump(self, path):
-        """All memory as an ELF core; the machine stands still meanwhile."""
+        """Writes all memory as an ELF core. The machine is stopped meanwhile."""
         self.command("dump-guest-memory", paging=False, protocol=f"file:{path}")
         return path
 
     def waits_for_hang(self):
-        """Waits until the first CPU is in hang() (debug.kdb.hang) with interrupts off: before, one may still take it elsewhere."""
+        """Waits until the first CPU is in hang() (debug.kdb.hang) with interrupts off: until then, an interrupt
+        could still take it elsewhere."""
         symbols = subprocess.run(["nm", "-S", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
         start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t hang$", symbols, "nm").groups())
         pc, off, deadline = 0, False, time.monotonic() + DEADLINE_S

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_badinput.py - what makes no sense is reported with what was expected, and the machine goes on."""
+"""test_badinput.py - bad input is reported with what was expected, and the machine goes on."""
 import contextlib
 import io
 import random
@@ -27,7 +27,7 @@ SENTENCES = [
 
 
 def still_works(run):
-    """After whatever was wrong, the rest of the boot was as always."""
+    """After the bad input, the boot went on as usual."""
     run.expect(5)
     check_match(r"^alive NONE$", run.out, "the script's output")
 
@@ -200,7 +200,7 @@ def no_second_port():
 
 @contextlib.contextmanager
 def slow_line():
-    """A listening socket for the trace's line, and the words for QEMU: nobody reads, so that it fills up soon."""
+    """A listening socket for the trace's serial line, and the options for QEMU. Nobody reads, so it fills up soon."""
     path = str(scratch_file(".sock"))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -223,7 +223,7 @@ def slow_reader():
 
 
 def stopped_at(c, function):
-    """Waits for the breakpoint there; returns the CPU that struck it."""
+    """Waits for the breakpoint at a function. Returns the CPU that hit it."""
     c.expect(rf"on cpu (\d), at {function}\+0 ")
     cpu = int(c.match.group(1))
     c.expect(DB)
@@ -231,7 +231,7 @@ def stopped_at(c, function):
 
 
 def line_is_tried(c, cpu):
-    """Goes on until the CPU has tried the line, in vain, and thought over what that means."""
+    """Continues until the CPU has tried the line without success, and is about to try again."""
     db(c, "delete all")
     db(c, "break uart_write_some")
     for _ in range(2):
@@ -241,7 +241,7 @@ def line_is_tried(c, cpu):
 
 
 def other_cpus_stop(c, cpu, times):
-    """Goes on until CPUs other than the one that ends the flush came into the debugger so many times."""
+    """Continues until CPUs other than the one that ends the flush have entered the debugger so many times."""
     db(c, "break flush_tick")
     for _ in range(50):
         c.sendline("continue")
@@ -273,7 +273,7 @@ def stopped_flush():
         ends = stopped_at(c, "flush_end")
         line_is_tried(c, ends)
         other_cpus_stop(c, ends, 4)
-        db(c, "call clock_delay_ns 2000000000")  # twice what the line may take nothing
+        db(c, "call clock_delay_ns 2000000000")  # twice as long as the line may be silent
         line_is_tried(c, ends)
         thread = threading.Thread(target=reader, args=(line,), daemon=True)
         thread.start()

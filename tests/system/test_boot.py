@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """test_boot.py - the kernel boots by every firmware, machine, CPU model, memory size and number of CPUs.
 
-Not the full product but a set in which every value meets several of the others.
+Not all combinations, but a set in which every value meets several values of the others.
 """
 import re
 import subprocess
@@ -30,7 +30,7 @@ BOOTS_X86_64 = [
     ("uefi", "q35", 4096, "qemu64", 8),
 ]
 VIRT2, VIRT3 = "virt,gic-version=2", "virt,gic-version=3"
-EL2 = ",virtualization=on"  # the kernel is entered at EL2
+EL2 = ",virtualization=on"  # the loader enters the kernel at EL2
 BOOTS_AARCH64 = [
     ("none", VIRT3, 128, "cortex-a53", 1),
     ("none", VIRT2, 128, "max", 8),
@@ -48,7 +48,7 @@ BOOTS_AARCH64 = [
     ("none", VIRT2 + EL2, 4096, "max", 1),
     ("none", VIRT3, 3000, "cortex-a72", 3),
     ("none", "virt", 64, "max", 5),
-    ("none", VIRT2 + EL2, 256, "a64fx", 3),  # an ID register of which says GICv3
+    ("none", VIRT2 + EL2, 256, "a64fx", 3),  # a CPU whose ID register claims a GICv3
 ]
 BOOTS = {"x86_64": BOOTS_X86_64, "aarch64": BOOTS_AARCH64}[ARCH]
 LOADER = {"x86_64": {"none": "by PVH", "bios": "by GRUB", "uefi": "by GRUB"},
@@ -70,7 +70,7 @@ def boots(firmware, machine, mib, cpu, smp):
                trace=True, mask="PROC,SCHED", sets=["debug.ktr.entries=8192"], timeout=120).expect(5)
     check_eq(run.out.splitlines()[0], str(smp), "CPUs that run")
     physmem = int(check_match(r"^hw\.physmem: (\d+)$", run.out, "memory").group(1))
-    # Firmware, the image and the page tables' own array take a share, UEFI more than the others.
+    # Firmware, the image and the array of page descriptors use a part; UEFI uses more than the others.
     least = mib * MIB * (7 if firmware == "uefi" else 8) // 10
     check(least <= physmem <= mib * MIB, f"memory: found {physmem} bytes, expected {least} to {mib * MIB}")
     check_match(LOADER[firmware], run.out, "the loader in the kernel's first message")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_budgets.py - what the log costs in instructions stays within its budgets (tests/bench/budgets.json)."""
+"""test_budgets.py - the cost of the log in instructions is within its budgets (tests/bench/budgets.json)."""
 import functools
 import sys
 

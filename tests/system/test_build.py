@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The build: nothing is done twice, a header rebuilds its users only, classes can be left out."""
+"""test_build.py - the build: nothing is done twice, a header rebuilds only its users, classes can be left out."""
 import json
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""test_core.py - ktrdump -M: the log in a memory dump of a guest that runs, stands, hangs or is dead is the one that the
-guest itself tells, event by event; and no dump, however damaged, breaks ktrdump."""
+"""test_core.py - ktrdump -M: a memory dump of a guest that runs, is stopped, hangs or has died holds the same
+events as the guest itself reports. And no dump, however damaged, breaks ktrdump."""
 import contextlib
 import os
 import random

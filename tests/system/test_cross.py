@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""test_cross.py - the same script on every architecture: what the traces say must be the same, thread by thread.
+"""test_cross.py - the same script on every architecture gives the same events, thread by thread.
 
-Compared are the process, system call and file events of each thread that the script starts, in order, but for times,
-ids (processes, threads, inodes), addresses and what is documented to differ: system call numbers (events carry
-names), argument registers beyond a call's arguments, the bits of O_DIRECTORY and O_NOFOLLOW, and the sizes of program files.
+It compares the process, system call and file events of each thread of the script, in order. Left out are times,
+ids (processes, threads, inodes), addresses, and documented differences: system call numbers (events have names),
+argument registers that a call does not use, the bits of O_DIRECTORY and O_NOFOLLOW, and sizes of program files.
 """
 import re
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_deaths.py - however the kernel dies, it tells of it: message, place, last events, a closed trace."""
+"""test_deaths.py - however the kernel dies, it reports: message, place, last events, a complete trace."""
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
@@ -7,7 +7,7 @@ from harness import BUILD, boot, check, check_match, main, test  # noqa: E402
 
 
 def dies(sysctl, message, place):
-    """Boots, dies on request with tracing on; the report and the trace are whole."""
+    """The guest dies on request while it traces. Report and trace must be complete."""
     for smp in (1, 4):
         r = boot(f"load fork -n 3\nsysctl debug.kdb.{sysctl}=1\n", smp=smp, mask="PROC,SCHED", trace=True).expect(101)
         check_match(rf"^panic: .*{message}", r.out, f"{smp} CPUs, console")
@@ -60,7 +60,7 @@ def names():
 
 
 def panics(name, message):
-    """A death of tests/kernel/death_test.c, booted in the test kernel."""
+    """Boots the test kernel with one death of tests/kernel/death_test.c."""
     r = boot(sets=[f"kern.test=death_{name}"], options=["--kernel", str(BUILD / "kestrel-test")]).expect(101)
     check_match(rf"^panic: {message}", r.out, name)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_debug.py - the machine from outside: gdb by `make debug`'s script, and QMP."""
+"""test_debug.py - the machine from outside: gdb by the script of `make debug`, and QMP."""
 import contextlib
 import os
 import subprocess
@@ -12,7 +12,7 @@ from qmp import Qmp
 
 
 def gdb(commands, *options):
-    """Output of gdb commands in a machine that stands at the kernel's first C function."""
+    """Runs gdb commands in a machine that is stopped at the kernel's first C function. Returns the output."""
     path = scratch_file(".gdb")
     path.write_text(commands)
     p = subprocess.run([str(ROOT / "qemu/gdb/debug"), str(BUILD / "kestrel"), "--arch", ARCH, *options],
@@ -67,7 +67,7 @@ def console_beside():
 def lost_call():
     script = scratch_file(".sh")
     script.write_text("sysctl debug.ktr.mask=SCHED\necho went on\n")
-    # Left at its first instruction, the function sends nothing.
+    # gdb returns from the function at its first instruction, so that it sends nothing.
     out = gdb("thbreak *arch_ipi_send if ipi == IPI_CALL\ncontinue\nbt 1\nreturn\ncontinue\n", "--firmware", "none", "--smp", "2",
               "--script", str(script), "--timeout", "60")
     check_match(r"^#0 .*arch_ipi_send ", out, "the stop")

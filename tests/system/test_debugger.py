@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""The kernel debugger and what panics leave behind, over the guest's console."""
+"""test_debugger.py - the kernel debugger, and what panics leave, over the guest's console."""
 import io
 import re
 
 from console import BREAK, DB, MORE, db, ended, guest, prompt, recorded, shell, stopped_by_request
 from harness import ARCH, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
 CLAIM_HITS = 20
-FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # of the first instruction of a claim
+FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # size of the first instruction of a record
 
 
 @test("sysctl debug.kdb.enter stops the machine and continue goes on")
@@ -84,7 +84,7 @@ def deferred():
         check_match("when the machine goes on", db(c, "sysctl debug.ktr.mask=INIT,PROC"), "sysctl")
         c.sendline("continue")
         c.expect("\n")
-        shell(c, "while test $(sysctl -n debug.ktr.mask) = NONE; do true; done")  # c's deadline ends it
+        shell(c, "while test $(sysctl -n debug.ktr.mask) = NONE; do true; done")  # c's deadline ends this
         check_match(r"^debug\.ktr\.mask: PROC,INIT\r", shell(c, "sysctl debug.ktr.mask"), "the mask")
         c.sendline("poweroff")
         check_eq(ended(c), 0, "exit status")
@@ -98,7 +98,7 @@ def deferred_anywhere():
         check_match("^breakpoint 1", db(c, "break kdb_apply_deferred"), "break")
         kept, refused = [], 0
         for n in range(250):
-            # As it is done it is refused, by a line of its own.
+            # While it is being set, it is refused, with a line of its own.
             out = db(c, f"sysctl debug.panic.action=no{n}")
             if "when the machine goes on" in out:
                 kept.append(n)
@@ -168,7 +168,7 @@ def panic_batch():
 
 @test("db> reboot starts the machine anew")
 def reboot():
-    with guest(smp=2, deadline=()) as c:  # with a deadline, qemu/boot takes a reset for the end
+    with guest(smp=2, deadline=()) as c:  # with a deadline, qemu/boot would treat a reset as the end
         c.send(BREAK)
         c.expect(DB)
         c.sendline("reboot")
@@ -187,7 +187,7 @@ def breakpoints():
             check_match(r"^breakpoint 2 at spin_unlock\+0 \(", db(c, "break spin_unlock"), "break")
             check_match(r"^1 +break +sys_getcwd.*\n2 +break +spin_unlock", db(c, "break"), "the list")
             c.sendline("continue")
-            # One that is called with interrupts off and a lock held, all the time.
+            # A function that is called all the time with interrupts off and a lock held.
             for _ in range(20):
                 c.expect(r"breakpoint 2 on cpu \d, at spin_unlock\+0")
                 c.expect(DB)
@@ -259,7 +259,7 @@ def break_in_restarted_record():
                 c.sendline("step")
                 c.expect(r"single step on cpu 0, at ktr_record6\+0x")
                 c.expect(DB)
-                # Events are refused in the debugger: it left to the slow path, which goes on with the machine.
+                # The debugger refuses events, so the record went to the slow path, which continues with the machine.
                 check_eq(recorded(c), before, "events recorded after the step")
             c.sendline("continue")
         c.expect(DB)
@@ -310,7 +310,7 @@ def steps():
                 c.expect(DB)
             check_eq(len(set(places)), 5, f"places of five steps, {places}")
             check(all(p.startswith("sys_getcwd+0x") for p in places), f"places of five steps: {places}")
-            # Through calls, locks and interrupt masking, to where the kernel leaves the thread.
+            # The steps go through calls, locks and interrupt masking, to where the kernel leaves the thread.
             c.sendline("step 10000")
             c.expect(r"single step on cpu \d, at (entry_user_return|arch_context_switch)\+0")
             c.expect(DB)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""test_docs.py - the pages: each listing of README.md, doc/ and ktr/README.md is typed, on the machine that it names, and
-its output compared (listing.py). A page is one test."""
+"""test_docs.py - types each listing of README.md, doc/ and ktr/README.md on the machine that it names, and compares
+the output (listing.py). Each page is one test."""
 import re
 import sys
 
@@ -8,7 +8,7 @@ sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from harness import ROOT, Failed, check, check_eq, main, scratch_file, test  # noqa: E402
 from listing import difference, page, parse  # noqa: E402
 
-LABS = ROOT / "doc" / "labs.md"  # test_labs.py's
+LABS = ROOT / "doc" / "labs.md"  # for test_labs.py
 PAGES = [ROOT / "README.md", ROOT / "ktr" / "README.md", *sorted((ROOT / "doc").glob("*.md"))]
 README_WORDS = 1000
 

@@ -1,23 +1,24 @@
 #!/usr/bin/python3
-"""test_early.py - an exception in the first instructions, before the kernel's own vectors: it prints what it was."""
+"""test_early.py - an exception in the first instructions, before the kernel's own vectors, is reported."""
 import os
 import subprocess
 
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, check, check_eq, check_match, main, scratch_file, test
 
-LOADED = 0x40200000  # aarch64: where QEMU puts the image, which is linked at KERNEL_BASE
+LOADED = 0x40200000  # aarch64: where QEMU loads the image, which is linked at KERNEL_BASE
 KERNEL_BASE = 0xffffffff80000000
-UD2 = 0x80000  # x86_64: gdb puts one there
-# Where gdb stops the boot CPU; where it sends it; what is printed then; further options.
+UD2 = 0x80000  # x86_64: where gdb writes one
+# Where gdb stops the boot CPU, where it makes it continue, what is printed then, and further options.
 PLACES = {
     "x86_64": [
-        # 32-bit mode, then 64-bit mode: an invalid instruction.
+        # In 32-bit mode, then in 64-bit mode: an invalid instruction.
         ("boot_long_mode", UD2, "exception 0x0*6, error 0x0{8}, at 0x00080000, address 0x0{8}$"),
         ("long_entry", UD2, "exception 0x0*6, error 0x0{16}, at 0x0*80000, address 0x0{16}$"),
-        # The first C function: a page fault by an instruction that is fetched.
+        # In the first C function: a page fault by an instruction fetch.
         ("x86_start", 0xffffa00000000000, "exception 0x0*e, error 0x0*10, at 0xffffa0{11}, address 0xffffa0{11}$")],
     "aarch64": [
-        # An instruction abort at the same level (EC 0x21): external (IFSC 0x10) without MMU, or no translation.
+        # An instruction abort at the same level (EC 0x21): external (IFSC 0x10) without MMU, otherwise a translation
+        # fault.
         ("no_icc_sre", 0xdead0000, "exception at EL2: ESR 0x0*86000010, at 0x0{8}dead0000, address 0x0{8}dead0000$",
          "--machine", "virt,gic-version=3,virtualization=on"),
         ("mmu_on", 0xdead0000, "exception at EL1: ESR 0x0*86000010, at 0x0{8}dead0000, address 0x0{8}dead0000$"),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""test_embed.py - the log in other kernels: the two files of `make ktr-amalgamation`, what ktr/README.md says to add
-to them, and the bare-metal example. Every piece of code of that README is compiled here, and run.
+"""test_embed.py - the log in other kernels: the two files of `make ktr-amalgamation`, the additions that
+ktr/README.md shows, and the bare-metal example. All code in that README is compiled here, and run.
 """
 import functools
 import itertools
@@ -23,36 +23,36 @@ README = ROOT / "ktr" / "README.md"
 HERE = ROOT / "tests" / "system" / "embed"
 WARN = "-g -Wall -Wextra -Wpedantic -Werror"
 STRICT = f"-std=gnu11 {WARN} -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla"
-# A kernel's flags: no vector registers, not position independent, nothing of a C library.
+# Flags for a kernel: no vector registers, not position independent, no C library.
 COMPILERS = {
     "x86_64": "gcc -mgeneral-regs-only -mno-red-zone -mcmodel=kernel -fno-pic -fno-stack-protector",
     "aarch64": "aarch64-linux-gnu-gcc -mgeneral-regs-only -fno-pic -fno-stack-protector",
     "riscv64": "riscv64-unknown-elf-gcc -march=rv64imac -mabi=lp64 -mcmodel=medany",
 }
-# The same by Clang.
+# The same for Clang.
 CLANG = {
     "x86_64": "clang -mgeneral-regs-only -mno-red-zone -mcmodel=kernel -fno-pic -fno-stack-protector",
     "aarch64": "clang --target=aarch64-linux-gnu -mgeneral-regs-only -moutline-atomics -fno-pic -fno-stack-protector",
     "riscv64": "clang --target=riscv64-unknown-elf -march=rv64imac -mabi=lp64 -mcmodel=medany",
 }
 BINUTILS = {"x86_64": "", "aarch64": "aarch64-linux-gnu-", "riscv64": "riscv64-unknown-elf-"}
-# The store of the head comes after the entry's: x86_64 keeps the order of stores by itself.
+# Memory barriers of a record: the head is stored after the entry. x86_64 keeps the order of stores itself.
 BARRIERS = {"x86_64": 0, "aarch64": 1, "riscv64": 1}
-HOSTED = ("gcc", "clang")  # what compiles the README's code for this machine
+HOSTED = ("gcc", "clang")  # compilers of the README's code for this machine
 REFUSED = {
     "gcc -m32": "64-bit",
     "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32": "64-bit",
     "aarch64-linux-gnu-gcc -mbig-endian": "little-endian",
 }
-LIBRARY = {"memcpy", "memset"}  # ktr/README.md says so
-KERNEL = {"cpus", "cpu_now", "irq_off", "clock_read"}  # embed/kernel.h, by way of the port header
+LIBRARY = {"memcpy", "memset"}  # needed from a C library, as ktr/README.md says
+KERNEL = {"cpus", "cpu_now", "irq_off", "clock_read"}  # from embed/kernel.h, through the port header
 LINKER = re.compile(r"__(start|stop)_(ktr_(sites|patch|restart))|__rodata_(start|end)")
 SMALL = "-DKTR_BOOT_SHIFT=6 -DKTR_INTERN_BYTES=4096"
 QEMU = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults"
 
 
 def run(command, status=0, data=None, env=None):
-    """A program's (stdout, stderr) in bytes; it must end with that status."""
+    """A program's (stdout, stderr) as bytes. It must end with this status."""
     words = shlex.split(command) if isinstance(command, str) else [str(w) for w in command]
     p = subprocess.run(words, cwd=ROOT, input=data, capture_output=True, timeout=DEADLINE_S, env=env)
     check_eq(p.returncode, status, f"{' '.join(words)}: exit status (stderr: {p.stderr.decode(errors='replace')[-2000:]})")
@@ -60,7 +60,7 @@ def run(command, status=0, data=None, env=None):
 
 
 def make(*targets):
-    """By the same makefile, but not in the jobs of a make that may have started this."""
+    """Runs make, independent of the jobs of a make that may have started this test."""
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     run(["make", "-s", *targets], env=env)
 
@@ -70,17 +70,17 @@ DEFAULTS = '#include "ktr_port_default.h"\n'
 
 @functools.cache
 def readme():
-    """The README's pieces of code by name."""
+    """The README's pieces of code, by name."""
     make("ktr-amalgamation")
     found = dict(re.findall(r"^```(?:c|ld) (\S+)\n(.*?)^```$", README.read_text(), re.M | re.S))
     check_eq(set(found), {"ktr_port.h", "port.c", "sections.ld", "trace.c", "patch.h", "xv6.h"}, "pieces of code of ktr/README.md")
-    # Joins the sections of a host's program, which keep their places.
+    # INSERT keeps the other sections of a host's program in place.
     return found | {"sections.ld": "SECTIONS {\n" + found["sections.ld"] + "} INSERT AFTER .data;\n"}
 
 
 @functools.cache
 def port(patch, restartable=False):
-    """A folder with the README's pieces in files; the port header with patch.h and embed/record.inc, if so asked."""
+    """A folder with the README's code in files; with patch.h and embed/record.inc in the port header if asked."""
     folder = scratch() / f"readme-{patch}-{restartable}"
     folder.mkdir(exist_ok=True)
     for name in ("port.c", "trace.c", "sections.ld"):
@@ -93,7 +93,7 @@ def port(patch, restartable=False):
 
 
 def clang(compiler):
-    """Clang under the name that it has here."""
+    """The name under which this Clang is installed."""
     name, _, rest = compiler.partition(" ")
     if not name.startswith("clang"):
         return compiler
@@ -104,7 +104,7 @@ def clang(compiler):
 
 
 def freestanding(compiler, folder, options=STRICT):
-    """A command that has no header but the compiler's, the two files, the README's and embed/kernel.h."""
+    """A compiler command with no headers but the compiler's own, the two files, the README's, and embed/kernel.h."""
     include = run(f"{compiler.split()[0]} -print-file-name=include")[0].decode().strip()
     return f"{compiler} {options} -ffreestanding -nostdinc -isystem {include} -I{KTR} -I{folder} -I{HERE}"
 
@@ -137,7 +137,7 @@ def compiles(arch, compiler):
         check_match(r" ktr_sites ", sections, f"{what}: trace points")
         check_eq(" ktr_patch " in sections, bool(patch), f"{what}: a section of places to patch")
         code = run(f"{BINUTILS[arch]}objdump -d -j .text.ktr_record {log}")[0].decode()
-        # RISC-V's objects have local labels, which objdump shows as functions.
+        # objdump shows RISC-V's local labels as functions.
         record = re.search(r"<ktr_record6>:\n(.*?)(?=\n[0-9a-f]+ <[^.]|\Z)", code, re.S).group(1)
         check_eq(re.findall(r"\t((?:amo|lr\.|sc\.|ldx|stx|cas|swp|lock|xchg)\S*)", record), [],
                  f"{what}: atomic instructions in ktr_record6()")
@@ -147,7 +147,7 @@ def compiles(arch, compiler):
 
 
 def links(arch, command, level, objects):
-    """A program of these and of what embed/kernel.h declares, without libgcc."""
+    """Links these objects with all that embed/kernel.h declares, without libgcc."""
     kernel = scratch() / "link.c"
     kernel.write_text("""#include <ktr.h>
 struct cpu cpus[MAX_CPUS];
@@ -202,7 +202,7 @@ def xv6():
     folder.mkdir()
     (folder / "ktr_port.h").write_text(readme()["xv6.h"])
     check(len(readme()["xv6.h"].splitlines()) <= 16, "longer than the README says")
-    # What it takes from the kernel, under that kernel's names.
+    # The kernel's declarations that it uses, under that kernel's names.
     (folder / "types.h").write_text("typedef unsigned long uint64;\n")
     (folder / "param.h").write_text("#define NCPU 8\n")
     (folder / "riscv.h").write_text("uint64 r_tp(void);\nuint64 r_time(void);\nint intr_get(void);\nvoid intr_on(void);\n"
@@ -222,7 +222,8 @@ def refused():
 
 
 def cxx(compiler, patch):
-    """Trace points in functions that the compiler copies, in two files: each is there, and its events are."""
+    """Trace points in functions that the compiler copies, in two files, are all registered, and their events
+    recorded."""
     compiler, c = clang(compiler), clang(compiler.replace("++", "").replace("g", "gcc", 1) if compiler == "g++" else "clang")
     objects = []
     for source in (KTR / "ktr.c", port(patch) / "port.c", port(patch) / "trace.c"):
@@ -248,7 +249,7 @@ for _compiler, _patch in itertools.product(("g++", "clang++"), (0, 1)):
 
 
 def decoded(trace, err=b""):
-    """A Run of a stream that must be whole: decoded without damage, in order, with its end."""
+    """A Run of a stream that must be complete: no damage, in order, with its end."""
     r = Run([], 0, "", err.decode(), trace, 0)
     status, out, complaints = ktrdump("--stats", "-i", trace)
     check_eq((status, complaints), (0, ""), "ktrdump --stats")
@@ -271,13 +272,14 @@ def lost(r, cpu):
 
 
 def records_listed(obj, restartable):
-    """Restartable: the records of 0 to 6 parameters, those of the slow path, and turns, three words each."""
+    """Number of restartable sequences: records of 0 to 6 parameters, those of the slow path, and turns; three words
+    each."""
     size = re.search(r" ktr_restart +([0-9a-f]+) ", run(f"objdump -h {obj}")[0].decode())
     sequences = int(size.group(1), 16) // 24 if size else 0
     check(9 <= sequences <= 12 if restartable else sequences == 0, f"{sequences} sequences in section ktr_restart")
 
 
-# What a kernel's linker script says of its read-only data.
+# Marks the read-only data, as a kernel's linker script does.
 SYMBOLS = ("-Wl,--defsym=__rodata_start=__executable_start,--defsym=__rodata_end=__data_start",)
 
 
@@ -303,28 +305,28 @@ def hosted(compiler, patch, restartable):
 
 
 def stepped(lines, restartable):
-    """What embed/steps.c says at its end: an NMI came at each instruction, and sequences began again."""
+    """Checks the output of embed/steps.c: an NMI came at each instruction, and sequences were restarted."""
     check_eq(len(lines), 1, f"lines after the console's: {lines}")
     places, came, restarted = map(int, re.fullmatch(r"steps: (\d+) places, (\d+) NMIs, (\d+) restarted", lines[0]).groups())
     check(places >= 100, f"{places} instructions of record calls, expected 100 and more")
-    # Each is reached in some phases of the ring at least: a slow path once in a turn of eight.
+    # Each place is reached in some phase of the ring; the slow path once in a turn of eight.
     check(came >= places * 128 // 8, f"{came} NMIs at {places} instructions, expected {places * 128 // 8} and more")
     check_eq(restarted >= 128 * 7, restartable, f"sequences that began again: {restarted} of {came}; {128 * 7} and more")
 
 
-RING = 2048  # what trace.c asks for; all but two slots are readable
+RING = 2048  # as trace.c sets it; two slots are never readable
 RESIDENT = RING - 2
 
 
 def kernel_events(r):
-    """The events of embed/kernel.c."""
+    """Checks the events of embed/kernel.c."""
     texts = {cpu: [e["text"] for e in r.events if e["cpu"] == cpu] for cpu in (0, 1)}
     loop = [[text for n in range(cpu, 1000, 2)
              for text in (f"event {n} of {'third' if n % 3 == 0 else 'all'}", f"six {n} -1 0xffffffffffffffff x text 0x0")]
             for cpu in (0, 1)]
     check_list(texts[0], ["early", *loop[0], "printed", *(f"refusal {n}" for n in range(1, 16, 2))], "events of cpu 0")
     everything = loop[1] + [f"burst {n}" for n in range(RING + 500)]
-    # What the passes took is here, then comes one gap, then as much as a ring holds.
+    # First the events that the passes took, then one gap, then as many as a ring holds.
     before = texts[1][:-RESIDENT]
     check_list(before, everything[:len(before)], "the first events of cpu 1")
     check_list(texts[1][-RESIDENT:], everything[-RESIDENT:], "the last events of cpu 1")
@@ -347,7 +349,7 @@ for _compiler, (_patch, _restartable, _what) in itertools.product(HOSTED, (
 
 
 def example(harts, patch, options=""):
-    """Runs the example; its stream, checked."""
+    """Runs the example, and checks its stream."""
     make("ktr-example")
     trace = scratch() / f"riscv64-{harts}-{patch}-{len(options)}.ktr"
     run(f"{QEMU} -smp {harts} {options} -serial file:{trace} -kernel {KTR}/riscv64-virt-{harts}-{patch}")
@@ -362,13 +364,13 @@ def example(harts, patch, options=""):
 
 
 def hart(cpu, mine, missing, loops, ticks):
-    """One hart's events, by kind: all that it counted, none twice, each in its turn."""
+    """Checks one hart's events, by kind: all that it counted, each once, in order."""
     kinds = {word: [e["args"][0] for e in mine if e["text"].startswith(word + " ")]
              for word in ("loop", "tick", "half", "burst")}
     check(loops >= 1000 and ticks >= 20, f"hart {cpu}: {loops} loops, {ticks} ticks")
     for kind, numbers in kinds.items():
         check_list(numbers, sorted(set(numbers)), f"{kind}s of hart {cpu}")
-    # What the hart counted itself, and its first and last event. Others than hart 0 are not told when the half came on.
+    # The events that the hart counted itself, and its first and last. Only hart 0 knows when `half` was switched on.
     known = loops + ticks + (1 if cpu else loops - 501 + 5096 + 2)
     if cpu == 0:
         check_list(kinds["loop"], range(loops), "loops of hart 0")
@@ -381,7 +383,7 @@ def hart(cpu, mine, missing, loops, ticks):
         check_list(kinds["tick"], range(1, ticks + 1), f"ticks of hart {cpu}")
         check_list(kinds["half"], range(loops - len(kinds["half"]), loops), f"halves of hart {cpu}")
         check_eq(len(mine), known + len(kinds["half"]), f"events of hart {cpu}")
-    else:  # hart 0 came too late for it
+    else:  # hart 0 had switched it off before
         check(known <= len(mine) + missing <= known + loops,
               f"events of hart {cpu}: found {len(mine) + missing}, expected {known} and up to {loops} halves")
     places = [e["func"] for e in mine]
@@ -404,7 +406,7 @@ def budget():
 
 @test("counted instructions give the example's stream twice, with interrupts")
 def counted():
-    # The boot id is the time of day.
+    # The boot id is the time of day, so fix it.
     options = "-icount shift=4,sleep=off -rtc clock=vm,base=2026-01-01"
     runs = [example(1, 1, options + " " * n) for n in (0, 1)]
     check_eq(runs[0].trace.read_bytes(), runs[1].trace.read_bytes(), "the stream")

@@ -80,8 +80,8 @@ def usage():
             (["--timeout", "-1"], "above 0"), (["--timeout", "nan"], "above 0"), (["--timeout", "inf"], "above 0"), (["--kernel", "/nonexistent/elf", "--timeout", "1"], "not built"),
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
-            (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware takes 64M at least"),
-            (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware takes 64M at least"),
+            (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware needs at least 64M"),
+            (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware needs at least 64M"),
             (["--kernel", f"/nonexistent/{ARCH}/kestrel", "--timeout", "1"], f"not built; run make ARCH={ARCH}$")):
         p = subprocess.run([str(BOOT), "--arch", ARCH, *options], capture_output=True, text=True, timeout=DEADLINE_S,
                            stdin=subprocess.DEVNULL)

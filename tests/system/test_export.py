@@ -21,14 +21,14 @@ assert FORMATS, f"{UNIT}: no export_*_test.py with a check()"
 WORKLOADS = ("switch -n 30", "lock -n 30", "fork -n 5", "pipe -n 30", "fault -n 30", "syscall -n 50", "malloc -n 100",
              "mix -n 3")
 MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG"
-# Rings that hold everything; and such that the last workload goes round a hundred times.
+# Rings that hold everything, and rings that the last workload overwrites a hundred times.
 RINGS = {"whole": 65536, "lossy": 64}
 LONG = "syscall -n 3000"
 
 
 @functools.cache
 def traces(smp, ring):
-    """A guest's two streams: one has every workload, the other one that goes on for long."""
+    """A guest's two streams: one with every workload, one with a single long one."""
     script = f"sysctl debug.ktr.entries={RINGS[ring]}\nsysctl debug.ktr.mask={MASK}\n"
     for loads in (WORKLOADS, (LONG,)):
         script += "\n".join(["sysctl debug.ktr.alq_enable=1", *(f"load {words}" for words in loads),
@@ -42,7 +42,7 @@ def traces(smp, ring):
 
 
 def cut(path):
-    """Its first half: the end of a frame and of the stream is missing."""
+    """The first half of a stream: a frame, and the stream, lack their ends."""
     half = scratch_file(".ktr")
     data = path.read_bytes()
     half.write_bytes(data[:len(data) // 2 + 3])

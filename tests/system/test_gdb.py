@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""test_gdb.py - qemu/gdb/kestrel.py: over the gdb stub of a machine that runs, stands or hangs, and on a memory dump."""
+"""test_gdb.py - qemu/gdb/kestrel.py: through the gdb stub of a machine that runs, is stopped or hangs, and on a
+memory dump."""
 import contextlib
 import re
 import subprocess
@@ -14,12 +15,12 @@ from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
 
 KERNEL = BUILD / "kestrel"
 CLASSES = "GEN,SCHED,PROC,SYSC"
-TRAPS = 2  # that a backtrace may go through
+TRAPS = 2  # that a backtrace may pass through
 
 
 @contextlib.contextmanager
 def machine(*options, mem="64M", smp=4, mask=CLASSES, tail=()):
-    """A guest, and the socket of its gdb stub, which lets it run until gdb comes."""
+    """A guest that runs until gdb connects, and the socket of its gdb stub."""
     socket, qmp = scratch_file(".gdb"), scratch_file(".qmp")
     with guest("--mem", mem, "--mask", mask, "--qmp", str(qmp), *options, "--", "-gdb",
                f"unix:{socket},server=on,wait=off", smp=smp) as c:
@@ -80,12 +81,12 @@ def live():
 
 
 def addresses(backtrace):
-    """Of its frames; those of functions that the compiler put into others have none."""
+    """Addresses of the frames. Inlined functions have none."""
     return re.findall(r"^#\d+ +(0x[0-9a-f]{16}) ", backtrace, re.M)
 
 
 def of_threads(out):
-    """{thread: addresses}, {CPU: addresses} of what bt prints."""
+    """{thread: addresses}, {CPU: addresses} of the output of bt."""
     threads, cpus = {}, {}
     for head, trace in re.findall(r"^(\S+ tid \d+: .*|cpu \d)\n((?:#.*\n)*)", out, re.M):
         m = re.search(r" tid (\d+): ", head)
@@ -94,7 +95,8 @@ def of_threads(out):
 
 
 def agree(found, expected, what):
-    """gdb's addresses are db>'s, in that order; it shows none where a line begins, as a trap may strike."""
+    """gdb's addresses must be those of db>, in order. gdb shows no address for a pc at the beginning of a line, as
+    after a trap."""
     rest = iter(expected)
     check(all(a in rest for a in found) and len(found) >= len(expected) - TRAPS,
           f"backtrace of {what}: found {found}, and db> has {expected}")
@@ -122,10 +124,10 @@ def threads():
             found, cpus = of_threads(out)
             check_eq((len(found), len(cpus)), (len(tids) - 4, 4), f"threads and CPUs of bt all:\n{out}")
             for tid, trace in found.items():
-                # gdb ends in the program, if there is one.
+                # gdb also shows the frames of the program, if there is one.
                 agree([a for a in trace if a.startswith("0xffff")], known[tid], f"thread {tid}:\n{out}")
             for cpu, trace in stopped.items():
-                # db> begins where the CPU was stopped, gdb where it is.
+                # db> begins where the CPU was stopped, gdb where the CPU is now.
                 agree([a for a in cpus[cpu] if a in trace[1:]], trace[1:], f"cpu {cpu}:\n{out}")
             waiting = next(iter(found))
             check_eq(of_threads(gdb(*before, f"bt tid {waiting}", **how))[0], {waiting: found[waiting]}, "bt tid")
@@ -177,7 +179,7 @@ def core():
                            for where in (("-i", path), ("-M", dump)))
         check(len(expected) > 100, f"{len(expected)} events in the dump, expected more than 100")
         check_eq(found, expected, "what ktr save writes, and what ktrdump -M finds")
-        # make debug CORE=FILE
+        # As make debug CORE=FILE does.
         out = subprocess.run([ROOT / "qemu/gdb/debug", KERNEL, "--core", dump], env={"GDBFLAGS": "-batch -ex ps",
                              "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=DEADLINE_S).stdout
         lists_threads(out)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""db>'s commands: each on its own, and what none of them may do: change a ring, or leave the prompt for good."""
+"""test_kdb_commands.py - the commands of db>, one by one. None of them may change a ring, or leave the prompt
+without a way back."""
 import random
 import re
 
@@ -10,7 +11,7 @@ EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\
 
 
 def stopped(c, *lines):
-    """Into the debugger by a command, without the pager."""
+    """Enters the debugger by a command, and turns the pager off."""
     stopped_by_request(c)
     db(c, "lines 0")
     return [db(c, line) for line in lines]
@@ -114,7 +115,7 @@ def search():
         def same(found, expected, what):
             check_eq((found[0], found[2], found[5]), (expected[0], expected[2], expected[5]), what)
 
-        # show ktr stands at the newest event.
+        # search begins at the newest event, where show ktr began.
         for n in range(5):
             same(one("search /fork: parent/" if n == 0 else "search"), forks[n], f"search {n}")
         same(one("search -f"), forks[3], "search -f")
@@ -263,7 +264,7 @@ def interrupt():
         shell(c, "sysctl debug.ktr.mask=0")
         stopped(c)
         for line in ("show ktr/v", "show ktr /no such text/", "x/60000bx $sp&~0xfff", "capture"):
-            c.send(line + "\r\x03")  # at once: it must not be done before the key comes
+            c.send(line + "\r\x03")  # sends ^C at once, before the listing can end
             c.expect_exact(line)
             c.expect_exact("^C")
             c.expect(DB)
@@ -289,7 +290,7 @@ def capture():
                  "events in ktrdump's and show ktr's list")
         texts = {(cpu, seq): text.replace('\\"', '"') for seq, cpu, _, _, text in found}
         check_eq(texts, {(e[2], e[0]): e[5] for e in events}, "their texts")
-        # A log without one, and one that is cut, are told of.
+        # A log without a capture, and one that is cut, are reported.
         trace.write_text("kestrel# echo\n" * 1000)
         status, out, err = ktrdump("-i", trace)
         check_eq(status, 1, "status of a log without a stream")
@@ -307,7 +308,7 @@ def late_terminal():
         check(len(whole) > 300, f"{len(whole)} events, expected more than 300")
         c.sendline("show ktr/Va")
         for _ in range(200):
-            ktrdump("--help")  # nobody reads meanwhile, and what is between the guest and us is full
+            ktrdump("--help")  # nobody reads meanwhile, and the buffers between the guest and this test are full
         c.expect(DB)
         check_eq(EVENT.findall(c.before.replace("\r", "")), whole, "events of a listing that is read late")
         leave(c)

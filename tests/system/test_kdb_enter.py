@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The ways into the debugger when nobody asked by a command: keys, NMI, the watchdog; and what panics do."""
+"""test_kdb_enter.py - the ways into the debugger without a command: keys, NMI, the watchdog; and what panics do."""
 import re
 
 from console import BREAK, DB, db, ended, guest, prompt, shell, stopped_by_request
@@ -21,7 +21,7 @@ def chord():
             c.expect(r"key chord on cpu \d, at ")
             c.expect(DB)
             c.sendline("continue")
-            c.sendline("echo back")  # a key of the chord that went on to the shell would stand before it
+            c.sendline("echo back")  # a key of the sequence that went on to the shell would appear before this
             c.expect("\nback")
         c.send("\r~")
         c.sendline("x echo")
@@ -31,7 +31,7 @@ def chord():
 
 
 def barks(c, cpu):
-    """Waits for the watchdog to stop a hung CPU, which must be where it is."""
+    """Waits until the watchdog stops a hung CPU, in the function where it hangs."""
     c.expect(BARK)
     check_eq(int(c.match.group(1)), cpu, "the CPU that the watchdog found")
     c.expect(DB)
@@ -48,7 +48,7 @@ def watchdog():
                 check_match(r"^#0 .* hang\+", out, "bt")
                 check_match(r"^#\d .* start\+", out, "bt, down to the thread's first function")
                 check_eq(db(c, "show pcpu").count(", stopped"), smp - 1, "other CPUs that stand")
-                c.sendline("continue")  # it hangs on, and is found again
+                c.sendline("continue")  # it still hangs, and is found again
                 barks(c, cpu)
                 db(c, "write/b kdb_hanging 0")
                 c.sendline("continue")
@@ -92,7 +92,7 @@ def watchdog_off():
 
 @test("two CPUs that wait for each other's spin lock: found, shown, and asking for such a lock is an error line")
 def deadlock():
-    for smp in (3, 4):  # of two, none would be left to watch
+    for smp in (3, 4):  # with two CPUs, none would be left to watch
         with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
             c.sendline("sysctl debug.kdb.deadlock=1")
             c.expect(BARK)
@@ -118,7 +118,7 @@ def deadlock():
 def abandoned():
     with guest(smp=2) as c:
         stopped_by_request(c)
-        # It takes the lock, and calls address 0.
+        # The command takes the lock and calls address 0.
         check_match("page fault, .*in the debugger at ", db(c, "call thread_each 0 0"), "a call that faults")
         check_match("spin lock threads at .*: free$", db(c, "show lock threads_lock"), "its lock")
         check_match(r"\Asysctl tid \d+ holds mutex sysctl at .*\n\Z", db(c, "show alllocks").partition("\n")[2], "locks")
@@ -203,10 +203,10 @@ def qmp_nmi():
                     check_match("not readable", db(c, "x 0"), "a fault in an NMI")  # its IRET lets NMIs in
                     qmp.command("inject-nmi")
                 check_match(r"^#0 |^---", db(c, "bt"), "bt")
-                go_on = f"continue\r\x15sleep 0.02; echo alive{n}"  # sooner, the next would be taken for one from before
+                go_on = f"continue\r\x15sleep 0.02; echo alive{n}"  # after a pause, since a sooner NMI would be taken for an older one
                 c.sendline(go_on)
                 while c.expect([f"\nalive{n}", DB]) == 1:
-                    c.sendline(go_on)  # one of the three may have waited until now, and read what was typed ahead
+                    c.sendline(go_on)  # one of the three may have waited until now, and have read what was typed ahead
             c.sendline("poweroff 6")
             check_eq(ended(c), 6, "exit status")
 

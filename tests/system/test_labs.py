@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""test_labs.py - doc/labs.md: each lab's listings are typed, and its answer is computed from the trace that they leave.
+"""test_labs.py - doc/labs.md: types each lab's listings, and computes its answer from the trace that they leave.
 
-What an answer says is its words in backquotes and its numbers in bold, in their order. A function here computes the same
-from the events, without ktrdump's text and without the page; the two must be equal.
+An answer consists of its words in backquotes and its numbers in bold, in order. A function here computes the
+same from the events, independent of the page and of ktrdump's text. The two must be equal.
 """
 import re
 import sys
@@ -25,7 +25,7 @@ def lab(number):
 
 
 class Trace:
-    """The events of a trace by their formats' names and arguments."""
+    """A trace's events, selected by format."""
 
     def __init__(self, path):
         self.events = [e for e in decode(path) if "seq" in e]
@@ -36,7 +36,7 @@ class Trace:
         return [e for e in self.events if e["fmt"].startswith(words)]
 
     def states(self):
-        """(time, thread, state, event) of all changes of state of threads."""
+        """(time, thread, state, event) of all changes of a thread's state."""
         found = []
         for e in self.events:
             m = re.match(r'KTRGRAPH group:"thread", id:"(.*?)", state:"(.*?)"', e["text"])
@@ -51,7 +51,7 @@ def attribute(event, name):
 
 @lab(1)
 def switch(folder):
-    """Of the first turn of a thread `load` that another thread `load` took over."""
+    """The first turn of a thread `load` that another thread `load` followed."""
     states = [s for s in Trace(folder / "switch.ktr").states() if s[1].startswith("load ")]
     for first, second, third in zip(states, states[1:], states[2:]):
         if first[2] == "runq add" and second[2] == "sleep" and second[1] != first[1]:
@@ -68,7 +68,7 @@ def contended(folder):
 
 @lab(3)
 def hog(folder):
-    """Who ran for the longest time between seq's entry into the run queue and its run; and its priority when that ended."""
+    """Who ran longest while seq was queued, and with which priority at the end."""
     states = Trace(folder / "hog.ktr").states()
     start = next(t for t, who, state, _ in states if who.startswith("seq ") and state == "runq add")
     end = next(t for t, who, state, _ in states if who.startswith("seq ") and state == "running")
@@ -85,7 +85,7 @@ def hog(folder):
 
 @lab(4)
 def late(folder):
-    """Who ran when sleep was woken, after how long, and with which priority."""
+    """Who ran when sleep was woken, how long it waited, and with which priority."""
     states = Trace(folder / "late.ktr").states()
     slept = next(t for t, who, state, _ in states if who.startswith("sleep ") and state == "sleep")
     woken, event = next((t, e) for t, who, state, e in states if who.startswith("sleep ") and state == "runq add" and t > slept)
@@ -136,7 +136,7 @@ def death(folder):
 
 @lab(8)
 def pipeline(folder):
-    """The shell's calls from pipe2 on that have to do with processes and pipes; and the same first calls of both children."""
+    """The shell's calls about processes and pipes, from pipe2 on; and the first calls, the same in both children."""
     calls = [(e["tid"], e["thread"], e["fmt"].split(" ")[1].rstrip(":")) for e in Trace(folder / "pipeline.ktr").of("syscall ")]
     start = next(i for i, (_, _, name) in enumerate(calls) if name == "pipe2")
     shell = calls[start][0]
@@ -151,7 +151,7 @@ _page = []
 
 
 def solved():
-    """The folder in which all of the page was typed, and the answers of the page; once."""
+    """Types the page once. Returns the folder and the page's answers."""
     if not _page:
         folder = scratch_file("")
         folder.mkdir()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""An exception that nothing masks, between two instructions that belong together. A breakpoint of the debugger there
-stands for an NMI: both come whatever the interrupt flag says, return by the same code, and stop the other CPUs."""
+"""test_nmi.py - an NMI between two instructions that belong together. The debugger's breakpoints take its place:
+like an NMI they come whatever the interrupt flag says, return by the same code, and stop the other CPUs."""
 import re
 import subprocess
 
@@ -13,7 +13,7 @@ X86 = ("x86_64", "its registers are x86_64's")
 
 
 def instruction(function, pattern):
-    """The address of the one instruction in a kernel's function whose text matches."""
+    """The address of the one instruction of a kernel function whose text matches."""
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", BUILD / "kestrel"],
                           capture_output=True, text=True, check=True).stdout
     found = re.findall(rf"^([0-9a-f]{{16}}):\s+{pattern}", text, re.M)
@@ -29,7 +29,7 @@ def stops_at(c, address):
 
 @test("stopping the others between the two writes of the interrupt command register sends no interrupt astray", arch=X86)
 def interrupt_command():
-    low = instruction("lapic_send", r"mov +%e\w\w,0x300\(%r\w\w\)")  # SDM vol. 3A, 10.6.1: writing the low half sends
+    low = instruction("lapic_send", r"mov +%e\w\w,0x300\(%r\w\w\)")  # SDM vol. 3A, 10.6.1: the write of the low half sends
     with guest(smp=4) as c:
         stopped_by_request(c)
         check_match(r"^breakpoint 1 at lapic_send\+", db(c, f"break {low:#x}"), "break")
@@ -65,11 +65,11 @@ def fault_address():
         c.sendline("continue")
         c.expect("cat: /proc/none: ")
         prompt(c)
-        # The same in an NMI, which the machine's operator sends at that instruction.
+        # The same in an NMI, which the operator of the machine sends at that instruction.
         gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
                                               f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
                                               str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
-        gdb.expect("breakpoint 1 at ")  # the machine stands from here to gdb's continue
+        gdb.expect("breakpoint 1 at ")  # from here to gdb's continue the machine is stopped
         c.sendline("cat /proc/none")
         c.expect(r"\nNMI on cpu 0, at ")
         c.expect(DB)

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""test_posix.py - the guest's shell and tools against the host's: the same scripts say the same, line by line."""
+"""test_posix.py - the guest's shell and tools against the host's: the same scripts print the same, line by line."""
 import re
 import subprocess
 
 from harness import Failed, boot, check, main, scratch_file, test
 
-# Each runs in a folder of its own, here and there. What is said in words of their own (errors, signals) and
-# column widths are not compared: the scripts keep them out of the output.
+# Each script runs in a folder of its own, on both sides. Error messages, names of signals and column widths differ,
+# so the scripts keep them out of the output.
 SCRIPTS = {
     "quoting": r'''
 echo a   b "c   d" 'e   $f' \$g "h\"i" "j\\k" 'l\m' n\ o
@@ -107,7 +107,7 @@ MARK = "@@@@"
 
 
 def host_says():
-    """{name: output and status} under the host's /bin/sh."""
+    """{name: output and status} with the host's /bin/sh."""
     said = {}
     for name, body in SCRIPTS.items():
         folder = scratch_file(".d")
@@ -123,7 +123,7 @@ def quote(text):
 
 
 def guest_says():
-    """The same under the guest's sh, all in one boot."""
+    """The same with the guest's sh, all in one boot."""
     lines = [f"mkdir /tmp/t{n}; cd /tmp/t{n}; sh -c {quote(body)} 2>&1 < /dev/null; echo '{MARK}' $?; cd /"
              for n, body in enumerate(SCRIPTS.values())]
     run = boot("\n".join(lines) + "\n", smp=2).expect()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""test_reset.py - the log survives a reset: what the next boot finds is what the dead one recorded, event by event;
-another kernel reads it too; and no damage to it hurts the boot."""
+"""test_reset.py - the log survives a reset: the next boot finds what the boot before recorded, event by event.
+Another kernel can read it, and no damage to it stops the boot."""
 import os
 import random
 import re
@@ -15,7 +15,7 @@ from tracecheck import read_boot, read_events, streams  # noqa: E402
 
 MIB = 1 << 20
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
-# The boot that dies, and the one that tells: whether there is a log says which one this is.
+# Runs in the boot that dies and in the next one. They differ by whether there is a log of the boot before.
 SCRIPT = """
 if test $(sysctl -n debug.ktr.prev.events) = 0; then
 sysctl debug.panic.action=reboot > /dev/null
@@ -32,14 +32,14 @@ poweroff 7
 
 
 def compare(trace, at_least=100):
-    """The line's stream of the boot that died, against what the next one found: equal where both have an event."""
+    """Compares the line's stream of the boot that died with what the next boot found, where both have an event."""
     parts = streams(trace)
     line, prev = read_boot(parts[:-1]), read_events("-i", parts[-1])
     check(len(prev) >= at_least, f"{len(prev)} events were found, expected {at_least} or more")
     both = line.keys() & prev.keys()
     for key in sorted(both):
         check_eq(prev[key], line[key], f"event {key}")
-    # Nothing of the line's end is missing behind the reset.
+    # No event is missing between the end of the line's stream and the reset.
     for cpu in {cpu for cpu, _ in line}:
         last = max(seq for c, seq in line if c == cpu)
         if any(c == cpu for c, _ in prev):
@@ -50,7 +50,7 @@ def compare(trace, at_least=100):
 
 def dies(death, smp=4, firmware="none", **how):
     trace = scratch_file(".ktr")
-    # Without --trace: the second boot writes no stream of its own.
+    # Without --trace, so the second boot writes no stream of its own.
     r = boot(SCRIPT.format(classes=CLASSES, death=death), smp=smp, firmware=firmware,
              options=["--reboot", "--trace", str(trace), "--set", "debug.ktr.alq_enable=0"], **how).expect(7)
     count = int(check_match(r"^debug\.ktr\.prev\.events: (\d+)$", r.out, "sysctl debug.ktr.prev").group(1))
@@ -102,12 +102,12 @@ def early():
         check_match(r"the clock's rate was not known yet: times are raw ticks", out, "ktrdump")
         ticks = [int(s) * 10**9 + int(ns) for s, ns in re.findall(r"(\d+)\.(\d{9}) ", out)]
         check(ticks, f"no events in: {out}")
-        # Ticks since boot. Multiplied as if the clock had 1 Hz, they are beyond 2^63 and wrap.
+        # Ticks since the boot. Converted as if the clock had 1 Hz, they would exceed 2^63 and wrap.
         check(all(0 <= t < 60 * 10**10 for t in ticks), f"times {ticks}, expected ticks of some seconds")
 
 
 class Ram:
-    """A machine's memory as a file: it outlives QEMU, as it would a reset, and anything may be done to it."""
+    """A machine's memory in a file, which outlives QEMU as memory outlives a reset, and can be changed at will."""
 
     SIZE = 128 * MIB
 
@@ -125,7 +125,7 @@ class Ram:
         return boot(script, smp=4, options=options, **how)
 
     def regions(self):
-        """(offset, size) of each region: a header at a whole MiB."""
+        """(offset, size) of each region. A region's header is at a whole MiB."""
         found = []
         with open(self.path, "rb") as f:
             for at in range(0, self.SIZE, MIB):
@@ -141,7 +141,8 @@ class Ram:
         return other
 
     def damage(self, rng, places, longest, spare):
-        """Random bytes at random places of the regions' used parts, but for the first `spare` bytes."""
+        """Writes random bytes to random places in the used parts of the regions, but not in the first `spare`
+        bytes."""
         with open(self.path, "r+b") as f:
             for at, size in self.regions():
                 for _ in range(places):
@@ -187,7 +188,7 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
-HEADER = 512  # bytes, or a few less, with the magic, the checksum of what comes after it, version, size, place and boot
+HEADER = 512  # bytes, or a few less: magic, checksum of what follows it, version, size, place and boot
 
 
 @test("what a program wrote into its own memory is never taken for the log of the boot before")
@@ -205,8 +206,8 @@ def forged():
                       if crc32c(region[12:n]) == int.from_bytes(region[8:12], "little"))
         base = int.from_bytes(region[24:32], "little") - at  # where the machine's memory begins
         region[32:40] = (1 << 60).to_bytes(8, "little")
-        # At every MiB of the upper half, as a program that got those pages would leave it; but not at the kernel's two
-        # places, whose first pages it never gives away.
+        # At every MiB of the upper half, as a program that got those pages would leave it. But not at the kernel's
+        # two places, whose first pages it never gives to programs.
         for other in range(Ram.SIZE // 2, Ram.SIZE - size, MIB):
             if other - at not in (0, 8 * MIB, 16 * MIB):
                 region[24:32] = (base + other).to_bytes(8, "little")

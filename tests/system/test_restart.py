@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_restart.py - a record is a restartable sequence: it begins again when something came between."""
+"""test_restart.py - a record is a restartable sequence: after an exception it begins again."""
 import contextlib
 import re
 import sys
@@ -11,13 +11,13 @@ from console import DB, db, guest, recorded, shell, stopped_by_request  # noqa: 
 from harness import ARCH, BUILD, ROOT, boot, check, check_eq, check_match, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 
-# Places at which something of a sequence is done: behind its first instruction, up to the store that ends it.
-PLACES = {"x86_64": 19, "aarch64": 15}  # of a record of six parameters
-TURN_PLACES = 3  # of x86_64's store of the ring's next turn
+# Places in a sequence at which something is done: after its first instruction, up to the store that ends it.
+PLACES = {"x86_64": 19, "aarch64": 15}  # in a record of six parameters
+TURN_PLACES = 3  # in the sequence that sets the ring's next turn, on x86_64
 RECORD, SLOW = ("ktr_ring_records_begin_again_wherever_an_interrupt_comes",
                 "ktr_ring_slow_path_is_whole_wherever_an_interrupt_comes")
 
-FIRST_BYTES = 9  # of x86_64's first instruction of a record
+FIRST_BYTES = 9  # size of x86_64's first instruction of a record
 
 
 def interrupted_everywhere(name, places):
@@ -38,11 +38,11 @@ def everywhere():
 
 @test("an interrupt at each instruction around the slow path: every event is there once, in the order of time")
 def everywhere_slow():
-    interrupted_everywhere(SLOW, 0)  # they have interrupts off
+    interrupted_everywhere(SLOW, 0)  # interrupts are off in them
 
 
 class Gdb:
-    """A gdb at a machine's stub, to which one command after the other is given."""
+    """A gdb at a machine's stub, which gets one command at a time."""
 
     def __init__(self, socket):
         self.gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", str(BUILD / "kestrel")], encoding="utf-8", timeout=60)
@@ -72,7 +72,7 @@ class Gdb:
 
 @contextlib.contextmanager
 def machine():
-    """A guest of one CPU in system calls without end, which records those and NMIs, with gdb and QEMU's control socket."""
+    """A guest of one CPU that makes system calls without end and records them and NMIs; with gdb and QMP."""
     socket, control = scratch_file(".gdb"), scratch_file(".qmp")
     with guest("--mem", "64M", "--qmp", str(control), "--", "-gdb", f"unix:{socket},server=on,wait=off", smp=1) as c:
         shell(c, "load syscall -n 1000000000 > /dev/null &")
@@ -90,12 +90,12 @@ def sequence_of_record6(gdb):
 
 
 def inject_nmi(gdb, qmp):
-    """As another CPU sends it: one of the operator's would stop the machine."""
+    """An NMI as another CPU would send it. One from the operator would stop the machine."""
     gdb.run("set var pcpus[0]->nmi_sent = 1")
     qmp.command("inject-nmi")
 
 
-if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
+if ARCH == "x86_64":  # QEMU can inject an NMI on this machine only
 
     @test("an NMI at each instruction of a record: its event has a number, and the record another")
     def nmi_everywhere():
@@ -123,7 +123,7 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
             for n in range(TURN_PLACES + 1):
                 gdb.run(f"tbreak *{record:#x}")
                 gdb.run("continue")
-                # The third event of a turn of four takes the slow path; the NMI's is the fourth.
+                # The third event of a turn of four takes the slow path. The NMI's event is the fourth.
                 ahead = (2 - gdb.number("pcpus[0]->md.ktr_ring->head") // 64) % 4
                 gdb.run(f"set var pcpus[0]->md.ktr_ring->head += {ahead * 64}")
                 gdb.run("set var pcpus[0]->md.ktr_ring->limit = 0")
@@ -161,7 +161,7 @@ if ARCH == "x86_64":  # QEMU has no other machine with an NMI to inject
             c.sendline("step")
             c.expect(r"single step on cpu 0, at ktr_record6\+0x")
             c.expect(DB)
-            # In the debugger the record leaves to the slow path, which goes on with the machine.
+            # In the debugger the record goes to the slow path, which continues with the machine.
             check_eq(recorded(c) - head // 64, 1, "events after the step over the sequence")
             c.sendline("continue")
             c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")

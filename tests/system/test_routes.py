@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""test_routes.py - death by route: whatever kills or hangs the kernel, each way to its last events tells the same ones.
+"""test_routes.py - however the kernel dies or hangs, each way to its last events shows the same events.
 
-The ways: db> (its `capture`, over the console), a memory dump (ktrdump -M), the boot after a reset (/dev/ktr.prev), and
-the serial line, which has what was flushed before. Each test prints a row of the table in doc/crashes.md.
+The ways are: db> (its `capture`, over the console), a memory dump (ktrdump -M), the boot after a reset
+(/dev/ktr.prev), and the serial line, which has what was flushed before. Each test prints a row of the table in
+doc/crashes.md.
 """
 import contextlib
 import os
@@ -30,7 +31,7 @@ class Death:
         self.log = scratch_file(".log")
 
     def at_db(self):
-        """The rings as the debugger tells them."""
+        """The events in the rings, by the debugger."""
         with open(self.log, "w", encoding="utf-8") as f:
             self.c.logfile_read = f
             db(self.c, "capture")
@@ -44,7 +45,7 @@ class Death:
         return found
 
     def after_reset(self, reset=True):
-        """What the next boot has of them, and what the line had before."""
+        """The events found by the next boot, and those that were on the line before."""
         if reset:
             self.qmp.command("system_reset")
         prompt(self.c)
@@ -67,7 +68,8 @@ def dying(smp):
 
 
 def agree(name, smp, routes, line):
-    """The last events by the first route are those by the others, field by field; the line agrees as far as it came."""
+    """The last events by the first route must equal those by the others, field by field; on the line, as far as it
+    came."""
     (first, right), *others = routes.items()
     last = sorted(right, key=lambda k: (right[k]["ns"], k))[-LAST:]
     check_eq(len(last), LAST, f"{name}, {smp} CPUs: events by {first}")
@@ -111,7 +113,7 @@ def panic_dump():
             panics = [k for k in line if line[k]["text"].startswith("panic: ")]
             check_eq(len(panics), 1, "events of the panic")
             cpu, seq = panics[0]
-            # The others may go on for a moment.
+            # The other CPUs may run on for a moment.
             check_eq(max(s for c, s in line if c == cpu), seq, f"the last event of CPU {cpu}, which panicked")
             check(len(line) >= LAST, f"{len(line)} events, expected {LAST} or more")
             print(f"# | panic, debug.panic.action=dump | {smp} | – | – | – | {LAST} |")
@@ -122,7 +124,7 @@ def power_cut():
     for smp in (1, 4):
         with dying(smp) as death:
             shell(death.c, "sysctl debug.ktr.mask=NONE > /dev/null")
-            shell(death.c, "sysctl debug.ktr.alq_enable=0 > /dev/null")  # returns when all is written
+            shell(death.c, "sysctl debug.ktr.alq_enable=0 > /dev/null")  # returns when everything is written
             dumped = death.dumped()
             death.qmp.command("quit")
             death.c.expect(pexpect.EOF)

@@ -1,7 +1,7 @@
-"""tracecheck.py - what every decoded trace must keep, whatever the workload: order, pairs, accounting.
+"""tracecheck.py - checks that hold for every trace, whatever the workload: order, pairs, accounting.
 
-A gap in the trace ends what is known about the CPU's threads, so that these checks hold for lossy traces too;
-a test that must not lose anything says so with no_gaps().
+After a gap nothing is known about the CPU's threads, so these checks also hold for traces with losses. A test
+that must not lose events calls no_gaps().
 """
 import json
 import re
@@ -9,41 +9,42 @@ import re
 from harness import check, check_eq, ktrdump, scratch_file
 
 GRAPH = re.compile(r'KTRGRAPH group:"(?P<group>[^"]*)", id:"(?P<id>[^"]*)", (?P<type>\w+):(?:"(?P<text>[^"]*)"|(?P<value>\S+)),')
-IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the thread's name of when it was written out
+IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the name that the thread had when the event was written out
 KEYS = ("cpu", "seq", "ns", "tid", "file", "line", "func", "class", "text")
-# These never return to their caller.
+# System calls that never return to their caller.
 NO_RETURN = {"exit", "exit_group", "shutdown"}
 
 
 def decoded_lines(jsonl):
-    """ktrdump's --format jsonl as dictionaries."""
+    """The lines of ktrdump --format jsonl as dictionaries."""
     return [json.loads(line) for line in jsonl.splitlines()]
 
 
 def by_number(decoded):
-    """{(cpu, seq): event} with all that an event has wherever it is read; threads by number, for they may be renamed. And
-    the entries that hold parts of data."""
+    """{(cpu, seq): event}, with those fields that do not depend on where the event was read, and the entries that hold
+    parts of data. Threads are numbers, since they may be renamed."""
     return {(e["cpu"], e["seq"]): {k: IDENT.sub(r"tid \1", e[k]) if k == "text" else e[k] for k in KEYS}
             for e in decoded if "seq" in e} | {(e["cpu"], e["part"]): {"text": "(part)"} for e in decoded if "part" in e}
 
 
 def read_events(*args, status=(0,)):
-    """by_number() of what ktrdump reads; status: those that it may end with."""
+    """by_number() of what ktrdump reads. status: the permitted exit statuses."""
     found, out, err = ktrdump("--format", "jsonl", *args)
     check(found in status, f"ktrdump {' '.join(map(str, args))}: status {found}, expected {status}: {err}")
     return by_number(decoded_lines(out))
 
 
 def read_boot(parts, status=(0, 1)):
-    """by_number() of what a boot wrote on the line: one stream, or two. A machine that stops while the flush makes frames
-    makes these again, in a stream of their own. status: those that the last stream may end with."""
+    """by_number() of what a boot wrote to the serial line: one stream or two. A machine that stops while the flush
+    makes frames makes them again, in a second stream. status: permitted statuses for the last stream."""
     check(len(parts) in (1, 2), f"{len(parts)} streams of a boot on the line, expected 1 or 2")
     return {key: e for part in parts
             for key, e in read_events("-i", part, status=status if part == parts[-1] else (0, 1)).items()}
 
 
 def streams(path):
-    """Paths of the streams in a file, which begin with a header that says START."""
+    """Splits a file into its streams and returns their paths. A stream begins with a header frame with the START
+    flag."""
     data = path.read_bytes()
     starts = [data.rindex(b"\0", 0, m.start()) for m in re.finditer(rb"KTRW\x01[\x01\x03]", data)]
     parts = []
@@ -54,7 +55,7 @@ def streams(path):
 
 
 def same_events(decoded, shown):
-    """What ktrdump found is what the debugger shows (console.db_events()), no more and no less."""
+    """Compares ktrdump's events with those that the debugger shows (console.db_events())."""
     found = {(e["cpu"], e["seq"]): (e["tid"], e["ns"], e["file"], e["line"], e["text"]) for e in decoded
              if "seq" in e}
     check(len(shown) > 100, f"show ktr prints {len(shown)} events, expected more than 100")
@@ -68,7 +69,7 @@ def no_gaps(run):
 
 
 def timestamps_ascend(run):
-    """Within each CPU, times never fall and sequence numbers count up, by one but for gaps."""
+    """On each CPU times never fall, and sequence numbers increase by one, plus the events of gaps."""
     last, gap = {}, {}
     for e in run.decoded:
         cpu = e["cpu"]
@@ -90,7 +91,7 @@ def timestamps_ascend(run):
 
 
 def merged_by_time(run):
-    """ktrdump prints all CPUs in the order of time."""
+    """ktrdump merges all CPUs by time."""
     ns = 0
     for e in run.events:
         check(e["ns"] >= ns, f"output not in the order of time: {e['ns']} after {ns}: {e['text']}")
@@ -98,7 +99,7 @@ def merged_by_time(run):
 
 
 def syscalls_pair(run):
-    """Every entry has its return on the same thread, before that thread's next entry."""
+    """Every system call returns on its thread before that thread's next call."""
     check_eq(run.gaps, [], "gaps, which would hide returns")
     open_call, pairs, known = {}, 0, set()
     for e in run.events:
@@ -115,7 +116,7 @@ def syscalls_pair(run):
             check_eq(open_call.pop(tid, None), name, f"call that returns on thread {tid} at {e['ns']} ns")
             pairs += 1
         known.add(tid)
-    # What is open at the end never returns by design, or sleeps while the machine is switched off.
+    # Calls still open at the end never return, or sleep while the machine powers off.
     asleep = {"wait4", "read", "nanosleep", "clock_nanosleep", "pause"}
     for tid, name in open_call.items():
         check(name in NO_RETURN | asleep, f"{name} of thread {tid} never returned")
@@ -150,7 +151,7 @@ def runs_after_runq_add(run):
             continue
         if what == "running":
             switches += 1
-            # Two CPUs may note the same nanosecond; then their order is not known.
+            # Two CPUs may record at the same nanosecond; then the order is unknown.
             same_time = e["ns"] in adds.get(ident, ())
             check(state.get(ident) in (None, "runq add") or same_time,
                   f"{ident} runs at {e['ns']} ns after state {state.get(ident)!r} at {since.get(ident)} ns, expected "
@@ -181,11 +182,11 @@ def accounting_holds(stats):
 
 
 def named(run, pattern):
-    """Matches of a pattern at the start of events' texts, with their events."""
+    """Ids of the processes that executed a program."""
     regex = re.compile(pattern)
     return [(e, m) for e in run.events if (m := regex.match(e["text"]))]
 
 
 def processes(run, program):
-    """Process ids that executed a program."""
+    """Ids of the processes that executed a program."""
     return [int(m.group(1)) for _, m in named(run, rf"exec: pid (\d+) name {program} ")]
