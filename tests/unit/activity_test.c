@@ -1,5 +1,5 @@
 /*
- * activity_test.c - what events mean, and Linux's events of it.
+ * activity_test.c - the activities that events stand for, and the Linux events made from them.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -30,9 +30,9 @@ static unsigned site_count;
 static struct activity_model *m;
 static uint64_t now;
 static struct activity got[ACTIVITY_MAX];
-static char story[1024]; /* what the last events were, a line each */
+static char story[1024]; /* the activities of the last events, one on each line */
 static unsigned gone_count;
-static uint32_t gone_tid; /* the last */
+static uint32_t gone_tid; /* the last thread that ended */
 
 static void
 gone(void *arg, const struct activity_thread *t)
@@ -76,7 +76,7 @@ name_of(const struct activity_thread *t)
 	return t == NULL ? "?" : t->name[0] == '\0' ? "-" : t->name;
 }
 
-/* An activity as text: kind, thread and its state, other, number, value, text. */
+/* Adds an activity to story: kind, thread and its state, other, number, value, text. */
 static void
 tell(const struct activity *a)
 {
@@ -96,12 +96,14 @@ tell(const struct activity *a)
 		 name_of(a->other), a->number, a->value, a->text != NULL ? a->text : "-");
 }
 
-/* An event: strings in the order of the %s, numbers in that of the others. Returns what it meant.
+/*
+ * Passes an event: strings for the %s, in order, then numbers for the other parameters. Returns the
+ * story.
  */
 static const char *
 event(unsigned cpu, unsigned tid, const char *name, const char *fmt, unsigned nargs, ...)
 {
-	static struct ktr_decode_event e; /* what got[] says stays with it */
+	static struct ktr_decode_event e; /* static, since got[] keeps pointers to it */
 	va_list ap;
 	e = (struct ktr_decode_event){.header = &header, .cpu = cpu, .tid = tid, .thread = name};
 	e.site = site(fmt, nargs);
@@ -126,7 +128,7 @@ event(unsigned cpu, unsigned tid, const char *name, const char *fmt, unsigned na
 	return story;
 }
 
-/* Linux's event of activity i of the last event, as ftrace or LTTng would print it; "" for none. */
+/* Linux's event for activity i of the last event, as ftrace or LTTng would print it; "" if none. */
 static const char *
 in_linux(int i, bool lttng)
 {
@@ -166,10 +168,10 @@ switch_knows_who_ran_before_and_why_it_stopped(void **state)
 	assert_string_equal(in_linux(0, true),
 			    "sched_switch prev_comm=cat prev_tid=7 prev_prio=20 prev_state=1 "
 			    "next_comm=swapper/0 next_tid=0 next_prio=255");
-	/* The idle thread stops without a word. */
+	/* No event says that the idle thread stops. */
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	assert_int_equal(got[0].other->state, ACTIVITY_RUNNABLE);
-	/* Chosen again: it goes on, nobody is switched. */
+	/* The thread is chosen again: it continues, and there is no switch. */
 	assert_string_equal(event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20),
 			    "state cat:running other ? 0 0 -");
 	assert_string_equal(in_linux(0, false), "");
@@ -183,7 +185,7 @@ first_event_of_a_cpu_tells_who_runs_there(void **state)
 			    "(inferred) switch sh:running other ? 0 0 -");
 	assert_string_equal(in_linux(0, false), "");
 	assert_string_equal(event(3, 9, "sh", "hello", 0), "");
-	/* Of what ran before the trace nothing is known. */
+	/* Nothing is known of the thread that ran before the trace began. */
 	event(1, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	assert_string_equal(
 	    in_linux(0, false),
@@ -200,7 +202,7 @@ thread_that_moves_without_a_word_runs_on_one_cpu(void **state)
 	event(1, 7, "cat", "hello", 0);
 	assert_int_equal(got[0].left, 0);
 	assert_null(activity_running(m, 0));
-	/* It did not stop because another runs where it was. */
+	/* It does not stop because another thread runs on its former CPU. */
 	assert_string_equal(event(0, 8, "dd", "hello", 0),
 			    "(inferred) switch dd:running other ? 0 0 -");
 	assert_int_equal(activity_running(m, 1)->state, ACTIVITY_RUNNING);
@@ -225,12 +227,12 @@ static void
 calls_are_not_known_where_events_were_lost(void **state)
 {
 	(void)state;
-	/* It runs where they were lost. */
+	/* It runs while events are lost. */
 	event(0, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
 	assert_string_equal(got[1].thread->call, "openat");
 	lose(0);
 	assert_null(got[1].thread->call);
-	/* It sleeps: it may have been woken and run where they were lost. */
+	/* It sleeps. While events were lost, it may have been woken and have run. */
 	event(0, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
 	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
 	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
@@ -260,7 +262,7 @@ dead_thread_is_forgotten_once_another_runs(void **state)
 	assert_int_equal(gone_tid, 7);
 	event(1, 9, "sh", "hello", 0);
 	assert_int_equal(got[0].thread->number, number);
-	/* Without SCHED, and where events are lost before another runs. */
+	/* Without SCHED, and where events are lost before another thread runs. */
 	event(1, 9, "sh", "thread exit: tid %u", 1, 9);
 	event(1, 8, "dd", "hello", 0);
 	assert_int_equal(got[0].other->state, ACTIVITY_DEAD);
@@ -269,7 +271,7 @@ dead_thread_is_forgotten_once_another_runs(void **state)
 	lose(1);
 	event(1, 10, "ls", "hello", 0);
 	assert_int_equal(gone_count, 3);
-	/* It goes on with that number: another thread. */
+	/* The number is used again: by another thread. */
 	assert_string_equal(event(1, 8, NULL, "hello", 0),
 			    "(inferred) switch -:running other ls 0 0 -");
 }
@@ -343,7 +345,7 @@ gap_makes_unknown_what_waits(void **state)
 	}
 	assert_int_equal(lost, 1u << 7 | 1u << 6 | 1u << 9);
 	assert_int_equal(activity_running(m, 0)->state, ACTIVITY_RUNNING);
-	/* Each is known again by its own next event. */
+	/* Each thread is known again at its own next event. */
 	event(0, 8, "dd", ADD, 4, "cat tid 7", "runq add", 20, "dd tid 8");
 	assert_int_equal(got[0].before, ACTIVITY_UNKNOWN);
 	assert_int_equal(got[0].thread->state, ACTIVITY_RUNNABLE);
@@ -363,10 +365,10 @@ woken_thread_goes_from_sleep_to_the_run_queue(void **state)
 	assert_string_equal(event(0, 8, "dd", ADD, 4, "cat tid 7", "runq add", 20, "dd tid 8"),
 			    "state cat:runnable other dd 0 0 -");
 	assert_string_equal(in_linux(0, false), "sched_wakeup comm=cat pid=7 prio=20 target_cpu=0");
-	/* Stolen by another CPU: it was runnable before. */
+	/* Another CPU steals it: it was runnable before. */
 	event(1, 2, "idle/1", ADD, 4, "cat tid 7", "runq add", 20, "idle/1 tid 2");
 	assert_string_equal(in_linux(1, false), "");
-	/* One that nobody woke is new; one that was seen first when it was woken is not. */
+	/* A thread that nobody woke is new. One that is first seen when it is woken is not. */
 	event(0, 8, "dd", ADD, 4, "child tid 30", "runq add", 20, "dd tid 8");
 	assert_string_equal(in_linux(0, false),
 			    "sched_wakeup_new comm=child pid=30 prio=20 target_cpu=0");
@@ -416,7 +418,7 @@ interrupts_and_system_calls(void **state)
 			    "return cat:running other ? 0 -2 openat");
 	assert_string_equal(in_linux(0, true), "syscall_exit_openat ret=-2");
 	assert_null(activity_running(m, 0)->call);
-	/* Not one of Linux's. */
+	/* Linux has no such call. */
 	event(0, 7, "cat", "syscall sysctl: arg0 %#lx", 1, 1);
 	assert_string_equal(in_linux(0, true), "syscall_entry_kestrel_sysctl arg0=1 arg1=0 arg2=0 "
 					       "arg3=0 arg4=0 arg5=0");
@@ -447,7 +449,7 @@ every_system_call_has_the_number_that_the_kernel_gives_it(void **state)
 					   .text = calls[i].name};
 		struct linux_event out;
 		assert_true(linux_event(&a, &out));
-		/* Kestrel's own begin at 1024, and have no number of Linux's. */
+		/* Kestrel's own calls begin at 1024, and have no Linux number. */
 		assert_int_equal(out.values[0], calls[i].number < 1024 ? calls[i].number : -1);
 		assert_int_equal(strncmp(out.class->name, "sys_exit_kestrel_", 17) == 0,
 				 calls[i].number >= 1024);
@@ -483,11 +485,11 @@ many_threads_and_odd_idents(void **state)
 		assert_int_equal(activity_running(m, 0)->tid, tid);
 		assert_string_equal(activity_running(m, 0)->name, "a tid 3 b");
 	}
-	/* Without a number, or not known at all, it is nobody's. */
+	/* An ident without a number, or an unknown one, belongs to no thread. */
 	assert_string_equal(event(0, 5000, NULL, RUN, 3, "nobody", "running", 20), "");
 	assert_string_equal(event(0, 5000, NULL, RUN, 3, NULL, "running", 20), "");
 	assert_string_equal(event(0, 5000, NULL, RUN, 3, "x tid 1", NULL, 20), "");
-	/* A site that got lost. */
+	/* An event whose site was lost. */
 	const struct ktr_decode_event lost = {
 	    .header = &header, .cpu = 255, .tid = 1, .site_number = 70000, .ticks = 1};
 	const struct activity_thread *by;

@@ -1,5 +1,5 @@
 /*
- * cpio_test.c - the archive reader: what the standard tool writes, what is cut, damaged or joined.
+ * cpio_test.c - the archive reader: archives of the standard tool, cut, damaged and joined ones.
  */
 #define _GNU_SOURCE /* memmem */
 #include <setjmp.h>
@@ -20,7 +20,7 @@ struct archive {
 	size_t size;
 };
 
-/* What `cpio -o -H newc` makes of a small tree. */
+/* The archive that `cpio -o -H newc` makes of a small tree. */
 static struct archive
 make_archive(const char *commands)
 {
@@ -48,7 +48,7 @@ sample(void)
 			    ": >bin/empty; printf 'x=1\\n' >boot/loader.conf");
 }
 
-/* Reads data from an exact allocation, so that tools see any access behind it. */
+/* Reads data from an exact allocation, so that tools detect any access after it. */
 static unsigned
 walk(const char *bytes, size_t size, char *names, size_t names_size, unsigned *damages)
 {
@@ -157,7 +157,7 @@ a_cut_at_every_byte_is_told_and_keeps_what_came_before(void **state)
 		last = n;
 	}
 	assert_int_equal(last, whole);
-	/* In the middle of a file's bytes: that file is not given. */
+	/* Damage in a file's data: the file is not returned. */
 	walk(a.bytes, 110 + 2, NULL, 0, &damages);
 	assert_int_equal(damages, 1);
 	free(a.bytes);

@@ -1,5 +1,5 @@
 /*
- * kdb_test.c - what an operator types at db>: words, expressions, filters of events.
+ * kdb_test.c - input at db>: words, expressions, filters of events.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,10 +49,10 @@ ksym_address(const char *name)
 {
 	if (strcmp(name, "memory") == 0)
 		return (uintptr_t)memory;
-	return strcmp(name, "cafe") == 0 ? 0x77 : 0; /* a symbol that could be a number */
+	return strcmp(name, "cafe") == 0 ? 0x77 : 0; /* a symbol whose name could be a number */
 }
 
-/* The value of an expression that is all of the text. */
+/* The value of an expression that must be the whole text. */
 static uint64_t
 value(const char *text)
 {
@@ -156,7 +156,7 @@ nonsense_gets_one_line(void **state)
 	refused(deep, "more than 16 levels");
 }
 
-/* All single-byte changes of a line leave the parser with a value or an error. */
+/* Whatever single byte of a line changes, the parser returns a value or an error. */
 static void
 any_byte_anywhere_is_survived(void **state)
 {
@@ -173,7 +173,7 @@ any_byte_anywhere_is_survived(void **state)
 			said[0] = '\0';
 			at = text;
 			if (!kdb_expr(&at, &v) && said[0] == '\0')
-				fail_msg("\"%s\" was refused without a word", text);
+				fail_msg("\"%s\" was refused without a message", text);
 		}
 }
 
@@ -253,7 +253,7 @@ filters_refuse_with_one_line(void **state)
 	}
 }
 
-/* The longest line there is, as a pattern, fits. */
+/* The longest possible line fits as a pattern. */
 static void
 a_pattern_may_fill_the_line(void **state)
 {

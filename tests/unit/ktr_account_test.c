@@ -1,6 +1,6 @@
 /*
- * ktr_account_test.c - accounts that hold to the event: a stream delivers each, or says why not,
- * and the rings count the same.
+ * ktr_account_test.c - exact accounts: a stream delivers each event or says why not, and the rings
+ * count the same.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void
 readers_do_not_disturb_the_accounts(void **state)
 {
 	(void)state;
-	/* The readers begin where the accounts stand. */
+	/* Readers begin where the accounts begin. */
 	ktr_clear();
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	stream_drain(&account, 1000);
@@ -73,10 +73,10 @@ readers_do_not_disturb_the_accounts(void **state)
 	struct ktr_stats s = ring_stats(0);
 	assert_int_equal(s.delivered, before.delivered);
 	assert_int_equal(s.resident, before.resident);
-	stream_decode(); /* a live stream may end behind a mark */
+	stream_decode(); /* a live stream may end after a mark */
 	assert_int_equal(seen.damages, 0);
 	assert_true(seen.events[0] >= 2);
-	/* From now on. */
+	/* Only events from here on. */
 	ktr_stream_open(&other, KTR_STREAM_LIVE | KTR_STREAM_NOW);
 	ring_record(3);
 	stream_len = 0;
@@ -92,7 +92,7 @@ drain_inside(enum ktr_host_step step)
 		return;
 	ktr_host_interrupt = NULL;
 	ktr_host_in_sync = false;
-	/* The second pass could give the first one's time as a mark. */
+	/* The second pass could use the first pass's time as a mark. */
 	stream_drain(&account, 1000);
 	stream_drain(&account, 1000);
 	ktr_host_in_sync = true;
@@ -150,7 +150,7 @@ truncated_stream_says_what_it_leaves(void **state)
 	assert_int_equal(seen.ends, 1);
 }
 
-/* What the account says of both CPUs since `before`; it always adds up. */
+/* The accounts of both CPUs since `before`. They must add up. */
 static struct ktr_stats
 account_since(const struct ktr_stats before[2])
 {
@@ -165,7 +165,7 @@ account_since(const struct ktr_stats before[2])
 	return sum;
 }
 
-/* Events on two CPUs: some are overwritten, some cleared, and there is a batch of a single one. */
+/* Events on two CPUs: some are overwritten, some cleared, and one is alone in its batch. */
 static void
 record_some(void)
 {
@@ -181,7 +181,7 @@ record_some(void)
 		ring_record(i);
 }
 
-/* A sink that takes `limit` bytes of the account stream, and then none. True: it took them all. */
+/* A sink that accepts `limit` bytes of the accounting stream. True: it accepted all. */
 static bool
 sink_takes(size_t limit)
 {
@@ -202,7 +202,7 @@ sink_takes(size_t limit)
 	return true;
 }
 
-/* What was taken is what a reader of those bytes finds, and nothing else. */
+/* The accounts must equal what a reader of the accepted bytes finds. */
 static void
 account_is_what_the_bytes_say(const struct ktr_stats before[2])
 {
@@ -225,7 +225,7 @@ sink_that_fails_at_any_byte_leaves_right_accounts(void **state)
 		record_some();
 		all = sink_takes(limit);
 		account_is_what_the_bytes_say(before);
-		/* Later there is another sink, or the same one takes bytes again. */
+		/* Later there is another sink, or the same one accepts bytes again. */
 		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 		ring_record(130);
 		stream_drain_to_end(&account, 1000);
@@ -252,7 +252,7 @@ line_that_stalls_at_any_byte_gets_a_true_end(void **state)
 		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 		record_some();
 		all = sink_takes(limit);
-		/* It is given up, but takes the stream's end after all. */
+		/* The flush gives the sink up, but it accepts the stream's end after all. */
 		ktr_stream_close(&account, !all);
 		while (!sink_takes(1000))
 			;
@@ -266,7 +266,7 @@ line_that_stalls_at_any_byte_gets_a_true_end(void **state)
 	}
 }
 
-/* Recorders run while the accounting stream is drained, and rings are resized and cleared. */
+/* Recording goes on while the accounting stream is drained, and rings are resized and cleared. */
 #define STRESS_EVENTS 100000
 
 static void *
@@ -285,7 +285,7 @@ stress_writer(void *arg)
 
 static bool stress_over;
 
-/* Who asks in the middle gets sums that are exact, too. */
+/* Accounts requested meanwhile must be exact, too. */
 static void *
 stress_accountant(void *arg)
 {

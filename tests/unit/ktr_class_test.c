@@ -1,5 +1,5 @@
 /*
- * ktr_class_test.c - what people type: masks, CPU sets, globs.
+ * ktr_class_test.c - input of users: masks, CPU sets, globs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -275,7 +275,7 @@ glob_matches_as_the_shell_does(void **state)
 			fail_msg("\"%s\" on \"%s\": expected %d", cases[i].pattern, cases[i].text,
 				 cases[i].match);
 	}
-	/* Quadratic at worst, not exponential. */
+	/* Quadratic in the worst case, not exponential. */
 	char text[2001];
 	memset(text, 'a', 2000);
 	text[2000] = '\0';

@@ -1,13 +1,13 @@
 /*
- * ktr_core_gen.c - a log in this program's own memory, and an ELF core of that memory as another
- * machine would have it: what ktrdump -M reads of kernels that are not Kestrel.
+ * ktr_core_gen.c - makes a log in this program's own memory, and an ELF core of that memory as
+ * another machine would have it: input for ktrdump -M from kernels other than Kestrel.
  *
  * usage: ktr_core_gen ARCH|none told|untold BUILD CORE     also writes the log's stream to standard
  * output
  *
- * With an ARCH, pages lie in physical memory in the order in which they are found, and that
- * architecture's page tables say where; without one, an address is a physical address. "untold":
- * nobody says where read-only data is.
+ * With an ARCH, pages are in physical memory in the order in which they are found, and that
+ * architecture's page tables map them. With none, addresses are physical addresses. "untold": the
+ * log does not say where read-only data is.
  */
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
 #include <elf.h>
@@ -28,7 +28,7 @@
 #define PAGES    20000u
 #define RUNS_MAX 40u
 
-/* An entry of a table: an address, shifted to the right, and bits. */
+/* Format of a table entry: an address, shifted right, and bits. */
 static const struct arch {
 	const char *name;
 	int top;
@@ -44,7 +44,7 @@ static struct run {
 	uint64_t start, size;
 } runs[RUNS_MAX];
 static unsigned run_count;
-static uint8_t (*memory)[PAGE]; /* of the machine: pages, then tables */
+static uint8_t (*memory)[PAGE]; /* the machine's memory: pages, then tables */
 static size_t memory_used;
 
 static uint64_t
@@ -53,7 +53,7 @@ phys_of(size_t page)
 	return PHYS + page * PAGE;
 }
 
-/* What this program has of its own: its data, constants and heap. */
+/* Finds this program's own memory: data, constants and heap. */
 static void
 runs_find(const char *program)
 {
@@ -123,7 +123,7 @@ core_write(const char *path, const struct arch *a)
 	return fclose(f) == 0;
 }
 
-/* This program's memory, as the machine has it. */
+/* Copies this program's memory into the machine's. */
 static void
 memory_copy(const struct arch *a)
 {

@@ -1,4 +1,4 @@
-/* ktr_decode_help.h - what tests give a decoder: memory. */
+/* ktr_decode_help.h - memory for a decoder in tests. */
 #pragma once
 
 #include <stddef.h>

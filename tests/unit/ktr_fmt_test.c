@@ -1,5 +1,5 @@
 /*
- * ktr_fmt_test.c - the printf engine, held against the C library's.
+ * ktr_fmt_test.c - the printf engine, compared with the C library's.
  */
 #include <limits.h>
 #include <setjmp.h>
@@ -56,7 +56,7 @@ random_value(void)
 	return v >> random_next() % 64;
 }
 
-/* A random conversion without its argument: flags, width, precision, length, letter. */
+/* Makes a random conversion without its argument: flags, width, precision, length, letter. */
 static void
 random_conversion(char *fmt, const char *letters, bool with_length)
 {
@@ -96,7 +96,7 @@ fmt_strings_and_characters_print_as_the_c_library_prints_them(void **state)
 		char fmt[40];
 		const char *text = texts[random_next() % 4];
 		random_conversion(fmt, "s", false);
-		/* 0 and # have no meaning for s in C: what a library does with them is its own. */
+		/* C does not define 0 and # for s, so libraries differ. */
 		if (strpbrk(fmt, "0#+ ") == NULL)
 			CHECK(fmt, text);
 		random_conversion(fmt, "c", false);
@@ -136,13 +136,13 @@ fmt_padding_has_an_end(void **state)
 {
 	(void)state;
 	char text[8];
-	/* 2^31 - 1 each by the arguments: the length would not even fit an int. */
+	/* Widths of 2^31 - 1 from arguments: the length would not fit into an int. */
 	assert_int_equal(fmt_snprintf(text, sizeof(text), "%*d%.*d", INT_MAX, 1, INT_MAX, 2),
 			 FMT_PAD_MAX + 1 + FMT_PAD_MAX + 1);
 	assert_string_equal(text, "       ");
 	assert_int_equal(fmt_snprintf(text, sizeof(text), "%-*d", INT_MIN, 1), FMT_PAD_MAX + 1);
 	assert_string_equal(text, "1      ");
-	/* A precision of a string is no padding. */
+	/* The precision of a string adds no padding. */
 	assert_int_equal(fmt_snprintf(text, sizeof(text), "%.*s", INT_MAX, "six"), 3);
 }
 
@@ -219,7 +219,7 @@ plan_string(void *arg, uint64_t value)
 	return value == 7 ? strings[0] : NULL;
 }
 
-/* Whatever a plan prints, reading the format each time prints too. */
+/* A plan prints the same as the format without a plan. */
 static void
 a_plan_prints_what_its_format_prints(void **state)
 {
@@ -252,7 +252,7 @@ a_plan_prints_what_its_format_prints(void **state)
 		assert_true(plan.count > 0);
 		for (unsigned j = 0; j < 16 * 16; j++) {
 			uint64_t args[6] = {values[j % 16], values[j / 16], 7, 8, 5, 6};
-			/* A string is known by its value there, by its place here. */
+			/* In a format a string is found by its value, in a plan by its position. */
 			const char *const known[6] = {args[0] == 7 ? "text" : NULL,
 						      args[1] == 7 ? "text" : NULL,
 						      "text",
@@ -271,7 +271,7 @@ a_plan_prints_what_its_format_prints(void **state)
 		ktr_event_plan(&plan, read[i]);
 		assert_int_equal(plan.count, 0);
 	}
-	/* Too little room is told, and nothing is written beyond it. */
+	/* A buffer that is too small is reported, and nothing is written after it. */
 	uint64_t args[6] = {7, 12345};
 	ktr_event_plan(&plan, "x %s %d");
 	for (size_t len = 0; len < 60; len++) {

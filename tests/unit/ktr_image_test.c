@@ -1,7 +1,7 @@
 /*
- * ktr_image_test.c - a log read through its root says what the log's own stream says; found after a
- * reset, without head words, it says the same; and whatever bytes are damaged, only sound events
- * come, and nearly all of them. The seed of the damage is KTR_TEST_SEED's.
+ * ktr_image_test.c - a log read through its root gives the same as its own stream. So does a log
+ * found after a reset, without head words. Whatever bytes are damaged, only sound events are
+ * returned, and nearly all of them. KTR_TEST_SEED is the seed of the damage.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ struct log {
 };
 
 static struct ktr_persist *region; /* in use */
-static char *left;                 /* as a reset left it, maybe damaged */
+static char *left;                 /* as a reset left it; may be damaged */
 static struct ktr_image *image;
 static uint64_t now;
 
@@ -96,7 +96,7 @@ static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
 					   .end = on_end,
 					   .damage = on_damage};
 
-/* The log's own stream: what is right. */
+/* The log's own stream, which is right. */
 static void
 own_log(struct log *log)
 {
@@ -115,7 +115,7 @@ own_log(struct log *log)
 	ktr_decoder_destroy(d);
 }
 
-/* The image's stream, in pieces of a size. */
+/* The image's stream, read in pieces of a given size. */
 static void
 image_log(struct log *log, size_t piece)
 {
@@ -143,7 +143,7 @@ assert_same(const struct log *found, const struct log *right)
 	}
 }
 
-/* A dump of a running program: all of its memory. */
+/* Reads from a running program, all of whose memory is in the dump. */
 static bool
 read_memory(void *arg, uint64_t va, void *buf, size_t n)
 {
@@ -192,7 +192,7 @@ static int
 make(void **state)
 {
 	(void)state;
-	/* The program's own constants, in place of a kernel's. */
+	/* This program's own constants take the place of a kernel's. */
 	extern const char etext[], __data_start[];
 	const struct ktr_persist_text texts[] = {{etext, (size_t)(__data_start - etext)}};
 	static const struct ktr_info info = {.arch = "host",
@@ -203,8 +203,7 @@ make(void **state)
 					     .ncpu = CPUS};
 #ifdef __SANITIZE_ADDRESS__
 	void __asan_unpoison_memory_region(const volatile void *, size_t);
-	__asan_unpoison_memory_region(texts[0].start,
-				      texts[0].size); /* what is between them, too */
+	__asan_unpoison_memory_region(texts[0].start, texts[0].size); /* between them, too */
 #endif
 	region = aligned_alloc(4096, SIZE);
 	left = aligned_alloc(4096, SIZE);
@@ -221,7 +220,9 @@ make(void **state)
 	ktr_mask_set(KTR_GEN);
 	ktr_thread_name(10, "ten");
 	ktr_thread_name(11, "eleven");
-	/* One CPU wrapped often, one is not full, one has nothing. */
+	/*
+	 * One CPU whose ring was overwritten often, one whose ring is not full, one without events.
+	 */
 	record(0, 5 * ENTRIES + 7);
 	record(1, ENTRIES / 2);
 	return 0;
@@ -284,7 +285,7 @@ at_any_number_of_events_the_newest_is_found(void **state)
 		image_log(&found, 1000);
 		assert_same(&found, &right);
 	}
-	/* After a clearing and another size the numbers go on from a base. */
+	/* After a clear and a resize, the numbers continue from a base. */
 	ktr_clear();
 	assert_int_equal(ktr_resize(ENTRIES / 2), 0);
 	for (unsigned i = 0; i < ENTRIES; i++) {
@@ -295,7 +296,7 @@ at_any_number_of_events_the_newest_is_found(void **state)
 		assert_same(&found, &right);
 		record(2, 1);
 	}
-	/* What was cleared stays so, wherever in a turn that was. */
+	/* Cleared events stay cleared, at whatever point of a turn the clear was. */
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		record(2, 1);
 		ktr_clear();
@@ -327,7 +328,7 @@ a_corrupt_entry_is_a_gap_and_not_an_event(void **state)
 	own_log(&right);
 	left_slot(0, 20)->site = 0xfffffff0;
 	left_slot(0, 21)->site ^= 1;
-	left_slot(1, 40)->ticks = UINT64_MAX; /* no time of its neighbours */
+	left_slot(1, 40)->ticks = UINT64_MAX; /* far from its neighbours' times */
 	assert_int_equal(open_left(&r), 0);
 	image_log(&found, 1000);
 	assert_int_equal(found.count, right.count - 3);
@@ -355,7 +356,7 @@ in_header(size_t at)
 	return false;
 }
 
-/* Damage costs what it hits, and invents nothing; but parameters have no checksum. */
+/* Damage costs what it hits, and invents no events. Parameters have no checksum, though. */
 static void
 damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 {
@@ -391,8 +392,8 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 			wrong += same == NULL || memcmp(same, e, sizeof(*e)) != 0;
 		}
 		/*
-		 * A name or a site is in many events, a slot in one; but of the last two, nothing
-		 * tells which one's time is the wrong one.
+		 * A name or a site belongs to many events, a slot to one. But of the last two
+		 * events it is unknown whose time is wrong.
 		 */
 		if (flips == 1 && at >= r.region->rings && !in_header(at))
 			assert_true(right.count - found.count + wrong <= 2);
@@ -401,7 +402,7 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 	assert_true(opened > 2000);
 }
 
-/* Nothing but noise behind a good header. */
+/* A good header, followed by noise only. */
 static void
 noise_in_place_of_everything_is_survived(void **state)
 {
@@ -415,7 +416,7 @@ noise_in_place_of_everything_is_survived(void **state)
 			seed = seed * 1103515245 + 12345;
 			left[at] = (char)(round % 2 == 0 ? seed >> 16 : 0xff);
 		}
-		/* The root may be right. */
+		/* The root may still be right. */
 		const struct ktr_persist *h = (const struct ktr_persist *)left;
 		size_t root = h->root - (uintptr_t)region;
 		if (round % 3 != 0)

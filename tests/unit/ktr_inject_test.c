@@ -1,13 +1,13 @@
 /*
- * ktr_inject_test.c - exceptions and migrations at every step of the record path: what readers and
+ * ktr_inject_test.c - exceptions and migrations at every step of the record path. What readers and
  * the stream get must be whole, in order and accounted for.
  *
- * Without KTR_HOST_RESTART, records run with interrupts off: what strikes is an NMI, whose events
+ * Without KTR_HOST_RESTART records run with interrupts off. A strike is then an NMI, whose events
  * inside a record are refused. With it, records are restartable: exceptions record, and threads
  * migrate where interrupts are on.
  *
- * Single and double points are exhaustive for rings of 4; nesting to depth 3 is random, with the
- * seed that KTR_TEST_SEED says, and KTR_TEST_ROUNDS rounds.
+ * One and two strikes are tried at all steps, for rings of 4. Nesting to depth 3 is random, with
+ * seed KTR_TEST_SEED, in KTR_TEST_ROUNDS rounds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,22 +24,23 @@
 #include "tests/unit/ktr_scenario.h"
 #include "tests/unit/ktr_shadow.h"
 
-#define DEPTH  4u /* a thread, and interrupts three deep */
+#define DEPTH  4u /* a thread, and exceptions nested three deep */
 #define ROUNDS 20000u
 
-#define PHASES SCENARIO_ENTRIES /* places in a turn of the ring: its end is another path */
+#define PHASES \
+	SCENARIO_ENTRIES /* positions in a turn of the ring; the end of a turn is another path */
 #ifdef KTR_HOST_RESTART
 #define RESTARTABLE true
 #else
 #define RESTARTABLE false
 #endif
 
-/* What a strike does beside its events. */
+/* What a strike does besides recording events. */
 enum { NOTHING, MIGRATE, CLOSE, KINDS };
 
 static unsigned deepest;
 static bool closed;    /* CPU 0's next event takes the slow path */
-static unsigned phase; /* where in a turn of the ring it comes */
+static unsigned phase; /* position of the event in a turn of the ring */
 
 static struct strike
 strike_of(unsigned events, unsigned kind)
@@ -61,7 +62,7 @@ strike_now(struct strike *s)
 		ktr_cpumask_set(0);
 	if (s->close)
 		ktr_ring_close(here);
-	/* Only a thread is moved, and only while its interrupts are on. */
+	/* Only a thread can migrate, and only while its interrupts are on. */
 	if (!s->migrate || shadow_depth > 1 || masked != 0)
 		return;
 	ktr_host_cpu = 1 - here;
@@ -96,13 +97,13 @@ record_unstruck(unsigned nargs)
 	strike_count = count;
 }
 
-/* One event, struck as said. Returns the number of steps. */
+/* Records one event with the given strikes. Returns the number of steps. */
 static unsigned
 run(unsigned nargs)
 {
 	struct ktr_stats before = scenario_stats();
 	uint64_t ids = shadow_ids;
-	/* Two at least, the last of which finds the ring open. */
+	/* At least two, so that the last one finds the ring open. */
 	for (unsigned n = 0; n < 2 || ktr_ring_head(ktr_host_rings[0]) % SCENARIO_ENTRIES != phase;
 	     n++)
 		record_unstruck(0);
@@ -139,7 +140,7 @@ any_one_interruption_or_migration(void **state)
 			run(nargs);
 			unsigned undisturbed = run(nargs);
 			bool slow = closed || phase == 0;
-			/* head, entry with three words and the parameters, head */
+			/* the head, the entry with three words and the parameters, the head */
 			assert_true(undisturbed >= (slow ? 5 + KTR_MAXARGS : 5 + nargs));
 			strike_count = 1;
 			for (unsigned at = 0; at < undisturbed; at++) {
@@ -156,7 +157,7 @@ any_one_interruption_or_migration(void **state)
 	print_message("# %u scenarios\n", scenario_count);
 }
 
-/* The second point is anywhere after the first: in the same call or in the exception's. */
+/* The second strike is at any step after the first: in the same call or in the exception. */
 static void
 any_two_interruptions_or_migrations(void **state)
 {
@@ -222,14 +223,14 @@ interrupts_three_deep_and_migrations_at_random(void **state)
 			    strike_of(random_below(2 * SCENARIO_ENTRIES + 2), random_below(KINDS));
 			strikes[i].at = random_below(reach);
 		}
-		if (random_below(8) == 0) /* other slots, of which no turn knows yet */
+		if (random_below(8) == 0) /* other slots, which no turn knows yet */
 			assert_int_equal(ktr_resize(SCENARIO_ENTRIES), 0);
 		run(random_below(KTR_MAXARGS + 1));
 	}
 	assert_int_equal(deepest, DEPTH);
 }
 
-/* From when on that is, the event that it strikes may or may not know; the next one must. */
+/* The event that the refusal strikes may or may not be recorded. The next one must be refused. */
 static void
 refusals_from_any_step_on(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * ktr_map_test.c - the hash table holds what was put and not removed, whatever the keys and the
- * seed; and clearing it costs no more than filling it did.
+ * ktr_map_test.c - the hash table holds all that was put and not removed, whatever the keys and the
+ * seed. Clearing it costs no more than filling it did.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,10 @@
 
 static char values[2][KEYS];
 
-/* Keys in a row, aligned ones, and such as a product with the golden ratio puts into one place. */
+/*
+ * Consecutive keys, aligned keys, and keys that multiplication by the golden ratio maps to one
+ * place.
+ */
 static uint64_t
 key_of(unsigned kind, uint64_t n)
 {
@@ -55,7 +58,7 @@ map_holds_what_was_put_and_not_removed(void **state)
 	}
 }
 
-/* The longest search for any of the keys, in places. */
+/* The longest search for any of the keys, in steps. */
 static size_t
 longest_search(const struct ktr_map *m)
 {

@@ -11,7 +11,7 @@
 
 #include "ktr/param.h"
 
-/* The names of a format's first n parameters, with blanks between. */
+/* The names of a format's first n parameters, separated by blanks. */
 static const char *
 names(const char *fmt, unsigned n)
 {
@@ -54,7 +54,7 @@ test_names_of_one_format_differ(void **state)
 	assert_string_equal(names("cpu %u to cpu %u", 2), "cpu cpu_2");
 	assert_string_equal(names("a %u a_2 %u a %u", 3), "a a_2 a_3");
 	assert_string_equal(names("p2 %u, %u", 2), "p2 p2_2");
-	/* Longer than a name can be, and the same as far as it goes. */
+	/* A word longer than a name may be, and its prefix of that length. */
 	assert_string_equal(names("abcdefghijklmnopqrstuvwxyz0123456789 %u "
 				  "abcdefghijklmnopqrstuvwxyz0123456789 %u",
 				  2),

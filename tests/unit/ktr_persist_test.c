@@ -1,6 +1,6 @@
 /*
- * ktr_persist_test.c - the region that survives a reset: laid out, given out, found again, and read
- * with whatever bytes in it.
+ * ktr_persist_test.c - the region that survives a reset: made, allocated from, found again, and
+ * read whatever bytes it contains.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +25,8 @@
 #define ENTRIES 64u
 
 static char rodata[5000] = "a text of the program";
-static const char *before;         /* interned before the region was made */
-static struct ktr_persist *region; /* as it is while it is in use */
+static const char *before;         /* interned before the region existed */
+static struct ktr_persist *region; /* while it is in use */
 static char *copy;                 /* as a reset left it */
 
 static void
@@ -35,7 +35,7 @@ site(uint64_t v)
 	CTR1(KTR_GEN, "value %lu", v);
 }
 
-/* A region in use, with a ring and names in it, then its bytes. */
+/* Makes a region with a ring and names in it, and copies its bytes. */
 static int
 make(void **state)
 {
@@ -99,7 +99,7 @@ any_changed_byte_of_the_header_is_noticed(void **state)
 	assert_true(valid());
 }
 
-/* A header with a good checksum that lies. */
+/* Gives a wrong header a good checksum. */
 static void
 seal(struct ktr_persist *h)
 {
@@ -161,7 +161,7 @@ addresses_of_the_writer_lead_to_what_it_had_there(void **state)
 	assert_true(ktr_persist_read(&r, (uintptr_t)rodata, text, 22));
 	assert_string_equal(text, "a text of the program");
 	assert_true(ktr_persist_read(&r, r.region->root, &root, sizeof(root)));
-	/* Interned before and after the move. */
+	/* Interned before and after the names moved into the region. */
 	static struct ktr_names names;
 	char buf[KTR_STRING_MAX];
 	assert_true(ktr_persist_read(&r, root.names, &names, sizeof(names)));
@@ -171,7 +171,7 @@ addresses_of_the_writer_lead_to_what_it_had_there(void **state)
 	assert_memory_equal(root.magic, KTR_IMAGE_MAGIC, 8);
 	assert_true(ktr_persist_read(&r, root.sites, &one, sizeof(one)));
 	assert_true(one.line == __start_ktr_sites[0].line);
-	/* The ring too; and a byte more on either side of a window is none. */
+	/* The ring is found, too. One byte more on either side of a window is outside. */
 	struct ktr_ring ring;
 	assert_true(ktr_persist_read(&r, root.rings[0], &ring, sizeof(ring)));
 	assert_int_equal(ring.entries, ENTRIES);
@@ -196,7 +196,7 @@ damaged_copies_are_not_read(void **state)
 	assert_true(ktr_persist_read(&r, w->va + 4095, &byte, 1));
 	assert_false(ktr_persist_read(&r, w->va + 4096, &byte, 1));
 	assert_false(ktr_persist_read(&r, w->va + 4999, &byte, 1));
-	/* A checksum that is damaged costs its block. */
+	/* A damaged checksum costs its block. */
 	again(NULL);
 	copy[w->crcs] ^= 1;
 	r = reader();
@@ -221,7 +221,7 @@ rings_come_from_the_region_while_they_fit(void **state)
 	assert_null(ktr_persist_alloc(SIZE));
 	assert_null(ktr_persist_alloc(SIZE_MAX - 5));
 	assert_null(ktr_persist_alloc(0));
-	/* A gap is used again, and zeroed. */
+	/* A gap is allocated again, zeroed. */
 	assert_true(ktr_persist_free(p[3]));
 	assert_false(ktr_persist_free(p[3]));
 	assert_ptr_equal(ktr_persist_alloc(9000), p[3]);

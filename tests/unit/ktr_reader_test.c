@@ -1,6 +1,6 @@
 /*
- * ktr_reader_test.c - writers at every step of a reader: what it gets is the event that it asked
- * for, whole, or is said to be unreadable.
+ * ktr_reader_test.c - writers at every step of a reader. The reader gets the event that it asked
+ * for, whole, or a status that says it is unreadable.
  *
  * With KTR_HOST_RESTART the writers' records are restartable.
  */
@@ -18,9 +18,9 @@
 #include "tests/unit/ktr_scenario.h"
 #include "tests/unit/ktr_shadow.h"
 
-#define WRITER_STEPS 40u /* let a record call run to its end */
+#define WRITER_STEPS 40u /* enough for a record call to finish */
 
-/* Strikes are writers between two of the reader's loads. */
+/* Strikes are writers that run between two of the reader's loads. */
 static void
 on_read_step(enum ktr_host_step step)
 {
@@ -37,7 +37,10 @@ on_read_step(enum ktr_host_step step)
 	}
 }
 
-/* The heads may move here: what was read is the event, or is said to be unreadable. */
+/*
+ * The heads may move meanwhile. Either the event is right, or its status says that it is
+ * unreadable.
+ */
 static void
 read_struck(unsigned back)
 {
@@ -86,8 +89,8 @@ writers_at_any_two_points_of_a_reader(void **state)
 }
 
 /*
- * A writer on a stack of its own, which goes on a step at a time: what it interrupted on its CPU
- * records here, and a reader on another CPU lets it go on between any two of its loads.
+ * A writer with a stack of its own that runs one step at a time. A record here is one that
+ * interrupts it on its CPU. A reader on another CPU lets it continue between any two loads.
  */
 static ucontext_t writer_context, here_context;
 static bool writer_runs, writer_done;
@@ -126,7 +129,7 @@ on_late_step(enum ktr_host_step step)
 		strike_over();
 }
 
-/* The oldest event that may be read, or the newest, is read while a writer goes on. */
+/* Reads the oldest readable event, or the newest, while a writer continues. */
 static bool
 read_beside_writer(unsigned writer_at, unsigned events, bool oldest)
 {

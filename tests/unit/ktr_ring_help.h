@@ -1,9 +1,9 @@
 /*
- * ktr_ring_help.h - for tests over the hosted port's rings: a clock, events, and accounts
- * that must add up.
+ * ktr_ring_help.h - helpers over the hosted port's rings: a clock, events, and accounts that must
+ * add up.
  *
- * Locking: ring_clock() is for any thread, ring_record() for those that record, the rest for the
- * test's own.
+ * Locking: any thread may call ring_clock(), recording threads ring_record(), the test's own thread
+ * the rest.
  */
 #pragma once
 
@@ -25,14 +25,14 @@
 
 static uint64_t ring_ticks;
 
-/* For ktr_host_clock: no two readings are the same. */
+/* For ktr_host_clock. No two readings are equal. */
 static inline uint64_t
 ring_clock(void)
 {
 	return __atomic_add_fetch(&ring_ticks, 1, __ATOMIC_RELAXED);
 }
 
-/* Rings of so many entries on so many CPUs; this thread records KTR_GEN on CPU 0. */
+/* Makes rings of so many entries on so many CPUs. This thread records KTR_GEN on CPU 0. */
 static inline void
 ring_make(unsigned cpus, unsigned entries)
 {
@@ -58,7 +58,7 @@ ring_begin(void **state)
 	return 0;
 }
 
-/* A CPU's accounts; the test fails if they do not add up. */
+/* A CPU's accounts. Fails the test if they do not add up. */
 static inline struct ktr_stats
 ring_stats(unsigned cpu)
 {

@@ -1,6 +1,6 @@
 /*
- * ktr_ring_test.c - the rings: what recording and overwriting must hold, and what readers find
- * while threads record. tests/unit/ktr_inject_test.c interrupts record calls.
+ * ktr_ring_test.c - the rings: recording, overwriting, and what readers find while threads record.
+ * tests/unit/ktr_inject_test.c interrupts record calls.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static void
 boot_ring_is_there_from_the_start(void **state)
 {
 	(void)state;
-	/* Runs first: no ring was made yet. */
+	/* This test runs first: no ring has been made yet. */
 	ktr_host_clock = ring_clock;
 	ktr_mask_set(KTR_GEN);
 	uint64_t first = ring_head(0);
@@ -34,7 +34,7 @@ boot_ring_is_there_from_the_start(void **state)
 	ktr_host_cpu = 3;
 	ring_record(13);
 	assert_int_equal(ktr_ring_read(3, 0, &e), KTR_READ_NOCPU);
-	/* What the boot ring holds moves along. */
+	/* The events of the boot ring move to the new ring. */
 	assert_int_equal(ktr_cpu_init(0), 0);
 	assert_int_equal(ktr_cpu_init(3), 0);
 	assert_int_equal(ktr_ring_read(0, first + 1, &e), KTR_READ_OK);
@@ -114,14 +114,16 @@ site_that_is_off_evaluates_nothing(void **state)
 	assert_int_equal(ring_head(0), first + 1);
 }
 
-/* A writer on each of two CPUs, which the host preempts anywhere; a reader checks what it gets. */
+/*
+ * Two CPUs with a writer each, which the host may preempt anywhere. A reader checks what it gets.
+ */
 #define STRESS_EVENTS 200000
 
 static bool stress_done;
 
 struct stress_seen {
 	uint64_t whole;
-	struct ktr_entry mixed; /* the last one that was not */
+	struct ktr_entry mixed; /* the last event that was not whole */
 	bool any_mixed;
 };
 
@@ -146,7 +148,7 @@ static void
 stress_look(unsigned cpu, struct stress_seen *seen)
 {
 	uint64_t tail, end;
-	ktr_port_lock(); /* against the resizing below, as readers do */
+	ktr_port_lock(); /* keeps the resizing below away, as readers do */
 	ktr_ring_window(cpu, &tail, &end);
 	for (uint64_t seq = tail; seq < end; seq++) {
 		struct ktr_entry e;
@@ -207,7 +209,7 @@ stress_every_entry_is_whole_and_counted(void **state)
 			 seen.mixed.args[4], seen.mixed.args[5]);
 }
 
-/* One event more of a log that fills. */
+/* Records one more event in a log that fills. */
 static bool
 fill_record(struct ktr_log *log, uint64_t n)
 {
@@ -224,7 +226,7 @@ log_that_fills_refuses_what_has_no_room(void **state)
 	assert_int_equal(ktr_log_open(&log, RING_ENTRIES), 0);
 	for (unsigned n = 0; n < 2 * RING_ENTRIES; n++)
 		assert_int_equal(fill_record(&log, n), n < RING_KEPT);
-	/* A reader has taken the first event: there is room for one. */
+	/* A reader has taken the first event, so there is room for one. */
 	__atomic_store_n(&log.cpu[0].cursor, 1, __ATOMIC_RELEASE);
 	assert_true(fill_record(&log, RING_KEPT));
 	assert_false(fill_record(&log, RING_KEPT + 1));

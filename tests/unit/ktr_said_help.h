@@ -1,5 +1,5 @@
 /*
- * ktr_said_help.h - what a decoder says of a stream, as text: one line for each thing.
+ * ktr_said_help.h - the output of a decoder as text, one line for each call.
  *
  * Locking: none; one thread.
  */
@@ -19,9 +19,9 @@
 #include "tests/unit/ktr_decode_help.h"
 
 #define SAID_MAX  (1u << 20) /* bytes of text */
-#define SAID_CPUS 4u         /* whose events' order is looked at */
+#define SAID_CPUS 4u         /* whose order of events is checked */
 
-/* What a decoder said, one line each. */
+/* The decoder's output, one line for each call. */
 struct said {
 	char *text;
 	size_t len;
@@ -103,7 +103,7 @@ static const struct ktr_decoder_ops said_ops = {.realloc = decode_realloc,
 						.end = said_on_end,
 						.damage = said_on_damage};
 
-/* Decodes bytes in pieces of a size; the result's text is overwritten by the next call. */
+/* Decodes bytes in pieces of a size. The next call overwrites the text. */
 static inline struct said
 said_decode(const uint8_t *bytes, size_t len, size_t piece)
 {

@@ -1,10 +1,10 @@
 /*
- * ktr_scenario.h - scenarios over small rings: a record call or a reader is struck at numbered
- * steps, and afterwards every event is delivered or counted as lost.
+ * ktr_scenario.h - scenarios over small rings: a record call or a reader is struck at given steps.
+ * Afterwards every event must be delivered or counted as lost.
  *
- * A test fills `strikes`, sets a ktr_host_interrupt hook that counts scenario_steps and carries
- * them out, and calls scenario_settle(). Rings hold SCENARIO_ENTRIES; what they must hold is
- * ktr_shadow.h.
+ * A test fills `strikes`, sets a ktr_host_interrupt hook that counts scenario_steps and executes
+ * the strikes, and calls scenario_settle(). Rings hold SCENARIO_ENTRIES. ktr_shadow.h knows what
+ * they must contain.
  *
  * Locking: none; one thread.
  */
@@ -30,22 +30,22 @@
 #define SCENARIO_ENTRIES 4u
 #define STRIKES_MAX      6u
 
-/* At the step numbered `at` of the run: so many events from an interrupt; or the thread moves. */
+/* At step `at` of the run: so many events from an interrupt, or a migration of the thread. */
 struct strike {
 	unsigned at;
 	unsigned events;
-	bool migrate; /* interrupts record on the new CPU too; only where none are masked */
-	bool close;   /* the ring */
-	bool refuse;  /* from now on, every CPU's events: somebody masks them off */
+	bool migrate; /* then interrupts record on the new CPU; only while none are masked */
+	bool close;   /* closes the ring */
+	bool refuse;  /* from now on the events of all CPUs are refused, as if masked */
 	bool fired;
 };
 
 static struct strike strikes[STRIKES_MAX];
 static unsigned strike_count;
-static unsigned scenario_steps; /* of this one so far */
-static unsigned scenario_count; /* of the test */
+static unsigned scenario_steps; /* steps of this scenario so far */
+static unsigned scenario_count; /* scenarios of the test so far */
 
-/* To the record call that goes on, what was here is an exception. */
+/* The strike is over. For the record call that continues, it was an exception. */
 static inline void
 strike_over(void)
 {
@@ -57,7 +57,7 @@ strike_over(void)
 #endif
 }
 
-/* Ends the test, and tells the strikes of the scenario. */
+/* Ends the test, and prints the strikes of the scenario. */
 __attribute__((format(printf, 1, 2))) static inline void
 scenario_fail(const char *fmt, ...)
 {
@@ -76,7 +76,7 @@ scenario_fail(const char *fmt, ...)
 	fail_msg("at step %u: %s", scenario_steps, text);
 }
 
-/* A reader on another CPU, here and now. */
+/* Checks all rings, as a reader on another CPU at this moment. */
 static inline void
 scenario_check_rings(void)
 {
@@ -99,7 +99,7 @@ scenario_check_rings(void)
 	}
 }
 
-/* What the accounting stream has delivered so far. */
+/* The accounting stream, and what it has delivered so far. */
 static struct ktr_stream scenario_stream;
 static uint8_t scenario_bytes[1 << 16];
 static uint64_t scenario_events, scenario_lost, scenario_ticks[SHADOW_CPUS];
@@ -136,7 +136,7 @@ scenario_on_damage(void *arg, uint64_t offset, uint64_t length, const char *text
 		      (unsigned long long)length, text);
 }
 
-/* Everything recorded so far, as a reader of the stream gets it. */
+/* Drains all that was recorded, and checks it as a reader of the stream. */
 static inline void
 scenario_drain(void)
 {
@@ -159,7 +159,7 @@ scenario_drain(void)
 	ktr_decoder_destroy(d);
 }
 
-/* The accounts of all CPUs, each of which must add up. */
+/* The accounts of all CPUs. Each must add up. */
 static inline struct ktr_stats
 scenario_stats(void)
 {
@@ -181,8 +181,8 @@ scenario_stats(void)
 }
 
 /*
- * No call is in progress: all that was recorded since `before` is delivered or counted as lost.
- * `ids`: shadow_ids at that time.
+ * Call it when no record call is in progress: all events recorded since `before` must be delivered
+ * or counted as lost. `ids`: shadow_ids at that time.
  */
 static inline void
 scenario_settle(const struct ktr_stats *before, uint64_t ids)
@@ -213,7 +213,7 @@ scenario_begin(void **state)
 	(void)state;
 	ktr_host_interrupt = NULL;
 	ktr_host_clock = shadow_clock;
-	shadow_depth = 0; /* of a test that failed in mid-call */
+	shadow_depth = 0; /* a test may have failed inside a call */
 	ktr_host_cpus = SHADOW_CPUS;
 	ktr_host_cpu = 0;
 	for (unsigned cpu = 0; cpu < SHADOW_CPUS; cpu++)

@@ -1,11 +1,11 @@
 /*
- * ktr_shadow.h - what a ring must hold, kept beside it: for tests that interrupt record calls.
+ * ktr_shadow.h - a copy of what a ring must contain, for tests that interrupt record calls.
  *
- * Every event's thread id, parameters and site follow from its id, so that a mixed entry gives
- * itself away. shadow_step() belongs at the start of the test's ktr_host_interrupt hook.
+ * An event's thread id, parameters and site are computed from its id, so a mixed entry is detected.
+ * Call shadow_step() first in the test's ktr_host_interrupt hook.
  *
  * Invariants: flights are the record calls in progress, outermost first. An event is in `shadow`
- * when the head that publishes it is stored. Locking: none; one thread.
+ * once the head that publishes it is stored. Locking: none; one thread.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "ktr/ring.h"
 
 #define SHADOW_CPUS   2u
-#define SHADOW_EVENTS 4096u /* remembered a CPU; a test looks at the last few */
+#define SHADOW_EVENTS 4096u /* remembered for each CPU; tests check only the last few */
 #define SHADOW_DEPTH  16u
 
 struct shadow_event {
@@ -29,7 +29,7 @@ struct shadow_event {
 struct shadow_flight {
 	uint64_t id, ticks;
 	unsigned nargs;
-	bool complete; /* the entry was filled for event seq of that CPU */
+	bool complete; /* the entry is filled, for event seq of that CPU */
 	unsigned cpu;
 	uint64_t seq;
 };
@@ -66,7 +66,7 @@ shadow_look(struct shadow_flight *f)
 	f->complete = false;
 }
 
-/* Call it before anything else is recorded in the step. */
+/* Must run before anything else is recorded in the step. */
 static inline void
 shadow_step(enum ktr_host_step step)
 {
@@ -81,7 +81,7 @@ shadow_step(enum ktr_host_step step)
 	f->seq = ktr_ring_head(ktr_host_rings[f->cpu]);
 }
 
-/* An exception comes: the call that it interrupts must fill its entry again. */
+/* An exception comes: the interrupted call must fill its entry again. */
 static inline void
 shadow_exception(void)
 {
@@ -116,7 +116,7 @@ shadow_call(unsigned nargs, uint64_t v)
 	}
 }
 
-/* Records one event, and notes what it did to the ring. */
+/* Records one event, and copies its effect on the ring. */
 static inline void
 shadow_record(unsigned nargs)
 {
@@ -130,7 +130,7 @@ shadow_record(unsigned nargs)
 	shadow_depth--;
 }
 
-/* NULL, or which word differs. */
+/* Compares an event with the copy. NULL: equal; otherwise what differs. */
 static inline const char *
 shadow_differs(unsigned cpu, uint64_t seq, uint64_t ticks, uint32_t tid, const uint64_t *args,
 	       unsigned nargs)

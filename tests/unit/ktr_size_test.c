@@ -1,6 +1,6 @@
 /*
- * ktr_size_test.c - rings that change their size, and rings that are emptied: what stays can be
- * read, and what goes is counted.
+ * ktr_size_test.c - resizing and clearing rings: what remains can be read, and what is lost is
+ * counted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ resize_without_memory_loses_nothing(void **state)
 	ring_record(1);
 	ring_record(2);
 	struct ktr_stats before = ring_stats(0);
-	ktr_host_alloc_left = 2; /* of the four CPUs */
+	ktr_host_alloc_left = 2; /* for two of the four CPUs */
 	assert_int_equal(ktr_resize(1024), -KTR_ENOMEM);
 	ktr_host_alloc_left = -1;
 	assert_int_equal(ktr_entries_get(), 4);

@@ -1,8 +1,8 @@
 /*
  * ktr_slow_path_test.c - record calls that find their ring closed: events that are refused, masked
- * off or printed, and when the fast path opens again.
+ * or printed, and when the fast path opens again.
  *
- * What happens in the middle of a call comes from the hosted port's ktr_host_interrupt hook.
+ * The hosted port's ktr_host_interrupt hook acts in the middle of a call.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ suppressed_events_are_refused_and_counted(void **state)
 
 static void (*meanwhile)(void);
 static unsigned
-    begins_left; /* the record looks at the head, the slow path does, the record again */
+    begins_left; /* the record reads the head, then the slow path does, then the record again */
 
 static void
 before_head(enum ktr_host_step step)
@@ -59,7 +59,7 @@ before_head(enum ktr_host_step step)
 		meanwhile();
 }
 
-/* Records on a closed ring, and calls fn when the head is looked at for the begin-th time. */
+/* Records on a closed ring, and calls fn when the head is read for the begin-th time. */
 static void
 record_with(void (*fn)(void), unsigned begin)
 {
@@ -112,7 +112,7 @@ slow_path_records_all_six_parameters(void **state)
 	uint64_t first = ring_head(0);
 	ktr_host_verbose_calls = 0;
 	ktr_host_quiet = true;
-	ring_record(1); /* from here on the fast path is open */
+	ring_record(1); /* the fast path is open from here on */
 	first = ring_head(0);
 	assert_int_equal(ktr_verbose_set(2), 0);
 	CTR6(KTR_GEN, "%d %d %d %d %d %d", 1, 2, 3, 4, 5, 6);

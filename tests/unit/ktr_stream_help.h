@@ -1,6 +1,6 @@
 /*
- * ktr_stream_help.h - for tests of streams over live rings: what a stream gave, kept in one place,
- * and what a decoder finds in it.
+ * ktr_stream_help.h - for tests of streams over live rings: collects the bytes of streams, and what
+ * a decoder finds in them.
  *
  * Locking: none; one thread reads streams.
  */
@@ -30,21 +30,21 @@
 static uint8_t stream_buf[1 << 22];
 static size_t stream_len;
 
-static struct ktr_stream account; /* the one that accounts for what it delivers */
-static bool damage_expected;      /* and not worth a message */
+static struct ktr_stream account; /* the accounting stream */
+static bool damage_expected;      /* then damage is not printed */
 
 /* What the last decoder found. */
 static struct {
-	uint64_t events[STREAM_CPUS], value[STREAM_CPUS]; /* by CPU: how many, the last parameter */
+	uint64_t events[STREAM_CPUS], value[STREAM_CPUS]; /* by CPU: count, last parameter */
 	uint64_t gaps[5];                                 /* by reason */
 	uint64_t damages, marks, last_mark, ends;
 	uint64_t first_ticks[64]; /* of the first events */
 	size_t first_count;
-	uint64_t events_below_mark; /* of those, below the last mark */
+	uint64_t events_below_mark; /* of those, the ones below the last mark */
 	uint64_t before_mark;       /* events whose time is below an earlier mark */
 	bool bad_order;
 	/* of the last event */
-	bool known; /* its site */
+	bool known; /* its site is known */
 	char thread[32];
 	size_t fmt_len;
 } seen;
@@ -100,7 +100,7 @@ stream_on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 	seen.damages++;
 }
 
-/* Decodes what streams gave: fills `seen`. */
+/* Decodes the collected bytes, and fills `seen`. */
 static inline void
 stream_decode(void)
 {
@@ -118,7 +118,7 @@ stream_decode(void)
 	assert_int_equal(seen.before_mark, 0);
 }
 
-/* One pass of a stream, in pieces; how many bytes it gave. */
+/* Runs one pass of a stream, in pieces. Returns the number of bytes. */
 static inline size_t
 stream_drain(struct ktr_stream *s, size_t piece)
 {
@@ -130,7 +130,7 @@ stream_drain(struct ktr_stream *s, size_t piece)
 	return sum;
 }
 
-/* A last pass, and the stream's end. */
+/* Runs a last pass, and ends the stream. */
 static inline void
 stream_drain_to_end(struct ktr_stream *s, size_t piece)
 {
@@ -139,7 +139,7 @@ stream_drain_to_end(struct ktr_stream *s, size_t piece)
 	stream_drain(s, piece);
 }
 
-/* A test's setup: rings of STREAM_ENTRIES on STREAM_CPUS; all of before is accounted for. */
+/* A test's setup: rings of STREAM_ENTRIES on STREAM_CPUS; earlier events are accounted for. */
 static inline int
 stream_begin(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * ktr_stream_test.c - streams over live rings: what a pass covers, where it stops and goes on, and
- * what a reader needs to know of sites and threads.
+ * ktr_stream_test.c - streams over live rings: what a pass covers, where it stops and continues,
+ * and what a reader needs to know about sites and threads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +22,7 @@ pass_covers_what_was_recorded_before_it(void **state)
 {
 	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
-	assert_true(stream_drain(&account, 100) >
-		    0); /* header and mark, even when nothing happened */
+	assert_true(stream_drain(&account, 100) > 0); /* header and mark, even without events */
 	assert_int_equal(stream_drain(&account, 100), 0);
 	ring_record(1);
 	ring_record(2);
@@ -33,7 +32,7 @@ pass_covers_what_was_recorded_before_it(void **state)
 	assert_true(stream_drain(&account, 100) > 0);
 	assert_int_equal(ktr_stream_pending(&account), 0);
 	assert_true(stream_drain(&account, 100) >
-		    0); /* the mark up to which that pass has settled things */
+		    0); /* the mark up to which the pass is complete */
 	assert_int_equal(stream_drain(&account, 100), 0);
 	ktr_stream_close(&account, false);
 	stream_drain(&account, 100);

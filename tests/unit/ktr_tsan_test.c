@@ -1,9 +1,9 @@
 /*
- * ktr_tsan_test.c - four writers, each on its own CPU, two readers of the rings and a stream, all
- * at once.
+ * ktr_tsan_test.c - four writers, each on its own CPU, two readers of the rings, and a stream, all
+ * at the same time.
  *
- * It checks what is read, and is at its best under ThreadSanitizer, which sees every access that
- * two threads make without agreeing on an order (`make sanitized-tests`).
+ * It checks what is read. Under ThreadSanitizer (`make sanitized-tests`) it also detects every
+ * unordered access by two threads.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,10 +24,10 @@
 
 #define WRITERS 4u
 #define READERS 2u
-#define EVENTS  20000u /* a writer */
-#define SEEN    200u   /* whole entries that each reader gets while writers write, at least */
+#define EVENTS  20000u /* of each writer */
+#define SEEN    200u   /* whole entries that each reader must get while writers write */
 
-static unsigned writing, reading; /* atomic: threads of the kind that are not done */
+static unsigned writing, reading; /* atomic: threads of each kind that are still running */
 
 struct reader {
 	pthread_t thread;
@@ -41,7 +41,7 @@ word(uint32_t writer, uint64_t n, unsigned i)
 	return (n << 8 | writer) * 0x9e3779b97f4a7c15u + i;
 }
 
-/* Of an entry or a decoded event; its first parameter is the event's number. */
+/* Checks an entry or a decoded event, whose first parameter is its number. */
 static bool
 words_right(uint32_t cpu, uint32_t tid, const uint64_t *args)
 {
@@ -51,7 +51,7 @@ words_right(uint32_t cpu, uint32_t tid, const uint64_t *args)
 	return right;
 }
 
-/* Goes on until it wrote EVENTS and no reader waits for more. */
+/* Writes EVENTS events, and goes on while a reader needs more. */
 static void *
 write_events(void *arg)
 {
@@ -68,7 +68,7 @@ write_events(void *arg)
 	return NULL;
 }
 
-/* Without a lock: nobody resizes. Newest first, since old ones are overwritten while it looks. */
+/* Takes no lock, since nobody resizes. Newest first, since old events are overwritten meanwhile. */
 static void
 read_ring(struct reader *r, unsigned cpu)
 {
@@ -127,7 +127,7 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 
 static struct ktr_stream stream;
 
-/* A pass, handed to the decoder as it comes. */
+/* Runs a pass and passes its bytes to the decoder. */
 static void
 drain(struct ktr_decoder *d)
 {

@@ -1,5 +1,6 @@
 /*
- * ktr_wire_test.c - the stream's format: its numbers, and the vectors of ktr/WIRE.md byte by byte.
+ * ktr_wire_test.c - the stream's format: its constants, and the vectors of ktr/WIRE.md, byte by
+ * byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static const struct ktr_wire_cpu vector_cpu_end = {
 
 static struct ktr_encoder enc;
 
-/* Sites of these numbers are not in this program: no SITE frames, all six parameters travel. */
+/* No sites with these numbers are in this program: no SITE frames, all six parameters are sent. */
 static void
 vector_batch(void)
 {
@@ -61,8 +62,7 @@ vector_make(const char *name)
 		ktr_encode_end(&enc, &vector_cpu_end, 1);
 }
 
-/* Opens a file of the repository: tests run from its root, or from anywhere else by their source's
- * path. */
+/* Opens a file of the repository, whether the test runs from the root or elsewhere. */
 static FILE *
 open_source(const char *path)
 {
@@ -99,8 +99,8 @@ print_hex(const char *name)
 }
 
 /*
- * Lines "vector NAME" of WIRE.md are followed by indented lines of hex; "expect" by what a decoder
- * says of the vector before.
+ * In WIRE.md, indented lines of hex follow "vector NAME", and the output of a decoder for that
+ * vector follows "expect".
  */
 static void
 vectors_of_the_specification_hold(void **state)

@@ -1,5 +1,5 @@
 /*
- * lane_test.c - lanes of a picture: bounded, without holes, and their sums exact.
+ * lane_test.c - lanes of a picture: bounded, without gaps, and with exact sums.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ holes_are_parts_and_overlaps_are_cut(void **state)
 	(void)state;
 	add(A, NULL, 100, 200);
 	add(B, NULL, 250, 300);
-	add(A, NULL, 270, 310); /* what lies before its begin is told already */
-	add(B, NULL, 280, 290); /* all of it is */
+	add(A, NULL, 270, 310); /* the part before its start is already covered */
+	add(B, NULL, 280, 290); /* all of it is covered */
 	assert_int_equal(l.from_ns, 100);
 	assert_int_equal(l.to_ns, 310);
 	assert_int_equal(l.count, 5);
@@ -106,7 +106,7 @@ short_neighbours_become_a_group_and_long_ones_stay(void **state)
 	assert_ptr_equal(l.parts[2].why, one);
 	assert_int_equal(lane_group(&l, 3, &ns), 1);
 	assert_int_equal(ns, 965);
-	/* A group that is full is followed by another. */
+	/* After a full group comes another one. */
 	lane_merge(&l, 10000);
 	assert_int_equal(lane_group(&l, 0, &ns), 2);
 	assert_int_equal(ns, 2000);
@@ -125,7 +125,9 @@ group_has_a_place_for_others(void **state)
 	assert_int_equal(sum_of(LANE_OTHER), 30 * LANE_PARTS - 10 * (LANE_PARTS - 1));
 }
 
-/* A million parts, of all lengths: room for 64, no time lost, and none in a place far from its own.
+/*
+ * A million parts of all lengths, with room for 64: no time is lost, and none moves far from its
+ * place.
  */
 static void
 many_are_kept_in_bounded_room(void **state)
@@ -150,7 +152,7 @@ many_are_kept_in_bounded_room(void **state)
 		widest = ns > widest ? ns : widest;
 	}
 	assert_true(widest < now / 8); /* groups of two parts: 16 at least when it was full */
-	/* One that is long stays alone, whatever becomes of the rest. */
+	/* A long part stays alone, whatever happens to the others. */
 	add(A + 2, NULL, now, now * 10);
 	assert_int_equal(l.parts[l.count - 1].ns, now * 9);
 }

@@ -1,6 +1,5 @@
 /*
- * ldisc_test.c - the terminal's line discipline: editing, lines, end of file, raw mode, signals,
- * echo.
+ * ldisc_test.c - the line discipline: editing, lines, end of file, raw mode, signals, echo.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +36,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Types; returns the last signal. */
+/* Types text. Returns the last signal. */
 static int
 type(const char *text)
 {
@@ -150,7 +149,7 @@ raw_mode_gives_every_byte_at_once(void **state)
 	t.c_lflag &= ~(ICANON | ECHO | ISIG);
 	t.c_iflag &= ~ICRNL;
 	ldisc_set(&l, &t);
-	reads("typed"); /* typed ahead is not lost */
+	reads("typed"); /* what was typed before is not lost */
 	shown_len = shown[0] = 0;
 	type("\r\x7f\x04\x03");
 	reads("\r\x7f\x04\x03");
@@ -171,7 +170,7 @@ a_full_buffer_still_takes_the_end_of_the_line(void **state)
 	assert_true(wake);
 	assert_int_equal(ldisc_read(&l, buf, sizeof(buf), &eof), LDISC_SIZE);
 	assert_int_equal(buf[LDISC_SIZE - 1], '\n');
-	/* The ring has turned over: the next line is whole. */
+	/* The ring has wrapped around. The next line is complete. */
 	type("next\n");
 	reads("next\n");
 }
@@ -186,7 +185,7 @@ output_gets_carriage_returns_and_fits(void **state)
 	assert_int_equal(ldisc_output(&l, "a\nb\n", &n, out, sizeof(out)), 4);
 	assert_int_equal(n, 3);
 	assert_memory_equal(out, "a\r\nb", 4);
-	n = 1; /* a pair is not torn */
+	n = 1; /* a pair is not split */
 	assert_int_equal(ldisc_output(&l, "\n", &n, out, 1), 0);
 	assert_int_equal(n, 0);
 	l.t.c_oflag = 0;

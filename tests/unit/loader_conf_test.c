@@ -1,6 +1,6 @@
 /*
- * loader_conf_test.c - the parser of loader parameters: what it accepts, what it complains about,
- * and that no input makes it read or loop where it must not.
+ * loader_conf_test.c - the parser of loader parameters: what it accepts and rejects, and that no
+ * input makes it read out of bounds or loop.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "kernel/sysctl/loader_conf.h"
 
-/* What the parser said, one line each: "3 name=[value]", "3 name" or "3 found [x] expected y". */
+/* The parser's calls, one on each line: "3 name=[value]", "3 name" or "3 found [x] expected y". */
 struct said {
 	char text[8192];
 	size_t len;
@@ -61,7 +61,7 @@ on_complain(void *arg, unsigned line, const char *found, size_t len, const char 
 
 typedef void parse_fn(const char *, size_t, const struct loader_sink *);
 
-/* Parses a copy that ends where the memory ends, so that tools see any access behind it. */
+/* Parses a copy that ends where the memory ends, so that tools detect any access after it. */
 static void
 parse(parse_fn *fn, struct said *s, const char *text, size_t size)
 {
@@ -143,7 +143,7 @@ conf_refuses_what_is_too_long(void **state)
 	parse(loader_words_parse, &s, text, strlen(text));
 	assert_int_equal(s.sets, 0);
 	assert_int_equal(s.complaints, 1);
-	/* The longest that fits, and one more. */
+	/* The longest value that fits, and one character more. */
 	for (size_t extra = 0; extra < 2; extra++) {
 		memset(text, 'v', sizeof(text));
 		memcpy(text, "n=", 2);
@@ -162,7 +162,7 @@ words_split_at_white_space_outside_quotes(void **state)
 	(void)state;
 	words_are("a=1  b=2\tverbose\nc=", "0 a=[1]\n0 b=[2]\n0 verbose\n0 c=[]\n");
 	words_are("n=\"a b\" m='c d'", "0 n=[a b]\n0 m=[c d]\n");
-	/* What GRUB makes of n="a b". */
+	/* As GRUB writes n="a b". */
 	words_are("\"n=a b\" x=1", "0 n=[a b]\n0 x=[1]\n");
 	words_are("n=a\\ b m=\"q\\\"q\" o='\\'", "0 n=[a b]\n0 m=[q\"q]\n0 o=[\\]\n");
 	words_are("m=SCHED,PROC|VM", "0 m=[SCHED,PROC|VM]\n");
@@ -202,7 +202,7 @@ a_megabyte_is_parsed_whole(void **state)
 	free(text);
 }
 
-/* Bytes that like to be syntax, so that every path is walked. */
+/* Bytes that are likely to be syntax, so that every path is taken. */
 static char
 random_byte(uint32_t *seed)
 {
