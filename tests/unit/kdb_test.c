@@ -151,9 +151,9 @@ nonsense_gets_one_line(void **state)
 	refused("99999999999999999999999", "no symbol");
 	for (unsigned i = 0; i < 90; i++)
 		strcat(deep, "(");
-	refused(deep, "more than 16 levels");
+	refused(deep, "nested more than 16 deep");
 	memset(deep, '~', 90);
-	refused(deep, "more than 16 levels");
+	refused(deep, "nested more than 16 deep");
 }
 
 /* Whatever single byte of a line changes, the parser returns a value or an error. */
