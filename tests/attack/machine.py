@@ -1,4 +1,4 @@
-"""machine.py - the guest that is attacked, and what must hold after each round."""
+"""machine.py - the guest under attack, and what must hold after each round."""
 import pathlib
 import re
 import time
@@ -8,10 +8,10 @@ import tracecheck as tc
 from harness import BOOT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
-ANSWER_S = 300  # on a busy machine: what removes 84,000 directories, one in the other, takes half a minute
+ANSWER_S = 300  # on a busy machine, removing 84,000 nested directories takes half a minute
 USER = 1000
-# What rounds may leave behind once the cache of stacks is full: page tables of the kernel, and heap pages of which a
-# part is used. A leak grows from round to round.
+# What rounds may leave once the cache of stacks is full: page tables of the kernel, and heap pages that are used in
+# part. A leak grows from round to round.
 PAGES_KEPT = 200
 
 
@@ -31,7 +31,7 @@ class Machine:
         self.shell("sysctl debug.ktr.mask=PROC,SYSC,SIG > /dev/null")
 
     def expect(self, text):
-        """What the console says up to that text. A panic, an end and silence are failures."""
+        """The console's output up to that text. A panic, the end of the machine and a timeout are failures."""
         found = self.console.expect_exact([text, "panic:", pexpect.EOF, pexpect.TIMEOUT])
         if found == 1:
             self.console.expect_exact(["db> ", pexpect.EOF, pexpect.TIMEOUT])
@@ -41,7 +41,7 @@ class Machine:
         return self.console.before.replace("\r", "")
 
     def shell(self, line):
-        """What a command prints. Its end is a word of its own: a prompt may stand in what was typed before."""
+        """What a command prints. The end is marked by a word, since earlier input may contain a prompt."""
         self.rounds += 1
         self.console.sendline(f"{line}; echo end-$(({self.rounds} + 1000000))")
         out = self.expect(f"end-{self.rounds + 1000000}")
@@ -52,19 +52,19 @@ class Machine:
         return int(check_match(r"^(\d+)$", self.shell(f"sysctl -n {name}"), name).group(1))
 
     def hog(self, what):
-        """The user takes all of one thing; root's programs run."""
+        """The user takes all of one resource; root's programs must still run."""
         self.console.sendline(f"su {USER} user_test do hog {what} &")
         self.expect(f"full: {what}")
         self.shell("load fork -n 2")
 
     def lost(self):
-        """The pages that were free once, and are not now."""
+        """How many pages were free at some time, and are not now."""
         free = self.number("vm.pages.free")
         self.most = max(self.most, free)
         return self.most - free
 
     def check(self, what):
-        """Root's shell answers, its programs run, what was taken is back, and the log's account is exact."""
+        """Root's shell answers, its programs run, all resources are back, and the log's accounts are exact."""
         self.shell(f"user_test do slay {USER}; wait; rm -rf /tmp/*")
         check_match(r"^load mix: .* ok,", self.shell("load mix -n 1 -j 4"), f"{what}: load mix")
         held = re.search(rf"^{USER} .*$", self.shell("sysctl -n kern.uidinfo"), re.M)
@@ -72,14 +72,14 @@ class Machine:
         tc.accounting_holds(ktr_stats(self.shell("sysctl debug.ktr.stats")))
         root = check_match(r"^0 (\d+) (\d+) ", self.shell("sysctl -n kern.uidinfo"), "kern.uidinfo").groups()
         check(int(root[0]) < 8 and int(root[1]) < 16, f"{what}: user 0 has {root[0]} processes, {root[1]} open files")
-        # Stacks of the dead are given back by a thread of the kernel's, by and by.
+        # A kernel thread frees the stacks of dead threads after a while.
         lost, deadline = self.lost(), time.monotonic() + ANSWER_S
         while lost >= PAGES_KEPT and time.monotonic() < deadline:
             lost = self.lost()
         check(lost < PAGES_KEPT, f"{what}: {lost} pages are not back")
 
     def finish(self):
-        """The machine's end, and its stream: whole."""
+        """Powers the machine off. Its stream must be whole."""
         self.shell("sysctl debug.ktr.mask=NONE > /dev/null")
         self.console.sendline("poweroff 7")
         self.console.expect(pexpect.EOF)

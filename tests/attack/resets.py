@@ -1,4 +1,4 @@
-"""resets.py - machines that are reset with damage and forgeries in the memory that survives."""
+"""resets.py - resets of machines with damage and forgeries in the memory that survives."""
 import os
 
 import test_reset as tr
@@ -7,7 +7,7 @@ COPIES = 3
 
 
 def forge(ram, rng):
-    """Headers of the region at other whole MiB, some of their words changed."""
+    """Puts headers of the region at other whole MiB, with some words changed."""
     regions = ram.regions()
     with open(ram.path, "r+b") as f:
         for _ in range(rng.randint(1, 12)):
@@ -22,7 +22,7 @@ def forge(ram, rng):
 
 
 def round_of(rng):
-    """Boots that are done: each must come up, read what is sound, and run its programs."""
+    """Boots with damaged memory: each must come up, read what is sound, and run its programs."""
     ram = tr.Ram()
     ram.boot(tr.RECORD + "reboot\n").expect(125)
     for _ in range(COPIES):

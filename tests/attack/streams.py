@@ -1,4 +1,6 @@
-"""streams.py - hostile streams for ktrdump: damaged ones for the build with sanitizers, costly ones under limits."""
+"""streams.py - hostile streams for ktrdump: damaged ones for the build with sanitizers, expensive ones under
+limits.
+"""
 import os
 import resource
 import subprocess
@@ -9,7 +11,7 @@ GEN = ROOT / "build/host/unit/ktr_gen"
 ASAN = ROOT / "build/host-asan/ktrdump"
 SAMPLES = (("sample",), ("mix", "2000"), ("guest", "500"), ("forks", "50"), ("odd",), ("loss",), ("wrapped",), ("boots",))
 FORMATS = ("text", "jsonl", "schedgraph", "chrome", "folded")
-CPU_S = 60            # of processor time: far more than any input of this size may take
+CPU_S = 60            # far more than any input of this size may need
 MEMORY = 512 << 20    # of address space, without sanitizers
 
 
@@ -18,7 +20,7 @@ def samples():
 
 
 def damage(rng, data):
-    """Bits flipped, bytes set, pieces cut out, doubled and swapped."""
+    """Flips bits, sets bytes, removes, duplicates and swaps pieces."""
     data = bytearray(data)
     for _ in range(rng.randint(1, 12)):
         at, n = rng.randrange(len(data)), rng.choice((1, 2, 8, 64, 500))
@@ -45,7 +47,8 @@ def limits(memory):
 
 
 def decode(program, data, form, memory):
-    """A damaged stream is reported (status 1), or refused (2): never a crash, whatever a sanitizer says, or an end by a limit."""
+    """A damaged stream must be reported (status 1) or refused (2), without a crash, a sanitizer's report, or a
+    limit reached."""
     p = subprocess.run([program, "--format", form, "-i", "-"], input=data, capture_output=True, preexec_fn=limits(memory),
                        env={**os.environ, "ASAN_OPTIONS": "exitcode=99"})
     if p.returncode not in (0, 1, 2):

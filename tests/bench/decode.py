@@ -1,6 +1,7 @@
-"""decode.py - what ktrdump reads in a second, beside the readers of other formats on the same events.
+"""decode.py - how much ktrdump reads in a second, compared with the readers of other formats on the same events.
 
-Each round runs every reader once, one after the other; rates are of CPU time, ratios are medians within a round.
+Each round runs every reader once, one after the other. Rates are of CPU time; ratios are medians of the ratios
+within a round.
 """
 import shutil
 import statistics
@@ -13,11 +14,11 @@ EVENTS = 2_000_000
 ROUNDS = 5
 OUTPUTS = {
     "text": ("--format", "text"),
-    "text_columns": ("-ct",),  # FreeBSD's usual columns, which the others print too
+    "text_columns": ("-ct",),  # FreeBSD's usual columns, which the other readers print too
     "jsonl": ("--format", "jsonl"),
     "stats": ("--stats",),
 }
-# Others: what makes their input of the same events, and what reads it.
+# Other readers: the format of their input, and their command.
 OTHERS = {
     "babeltrace2": ("ctf", lambda path: ["babeltrace2", path]),
     "trace_cmd": ("tracedat", lambda path: ["trace-cmd", "report", "-i", path]),

@@ -1,8 +1,8 @@
-"""export.py - how fast ktrdump writes other tools' formats, beside babeltrace2, which copies CTF.
+"""export.py - how fast ktrdump writes other tools' formats, compared with babeltrace2, which copies CTF.
 
-Each round writes every format once, one after the other, of the same events. Rates are of CPU time, of the least that a
-round took: a file's pages come from the machine, which only ever makes them dearer. The budgets are ratios of such rates
-to babeltrace2's: a slow moment is slow for both.
+Each round writes every format once, from the same events. A rate is of the least CPU time of all rounds:
+fetching a file's pages can only add to it. The budgets are ratios to babeltrace2's rate, since a slow moment is
+slow for both.
 """
 import os
 import shutil
@@ -18,7 +18,7 @@ PEER = "babeltrace2"
 
 
 def formats():
-    """Those of `ktrdump --help`."""
+    """The formats that `ktrdump --help` lists."""
     text = subprocess.run([KTRDUMP, "--help"], capture_output=True, text=True, check=True).stdout
     return [line.split()[0] for line in text[text.index("Formats for --format"):].splitlines()[1:] if line.strip()]
 
@@ -41,7 +41,7 @@ def size(path):
 
 def timed(command, out):
     remove(out)
-    os.sync()  # else a program pays for what the one before it has written
+    os.sync()  # otherwise a program would pay for what the one before it wrote
     return cpu_time(command)
 
 

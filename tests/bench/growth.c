@@ -1,13 +1,13 @@
 /*
- * growth.c - what an event costs as rings grow, and as sites grow; tests/bench/growth.py runs it
- * and makes medians of what it prints.
+ * growth.c - the cost of an event as rings grow, and as the number of sites grows.
+ * tests/bench/growth.py runs it and computes medians.
  *
- * usage: growth rings|sites	compiled with -DSITES=N, the sites of the program
+ * usage: growth rings|sites  compiled with -DSITES=N, the number of sites in the program
  *
- * rings: `ROUND ENTRIES WHAT TICKS` for each size of the ring, WHAT being record, or floor: a clock
- * read and 64 bytes stored into as large a ring. sites: `ROUND SITES WHAT TICKS`, WHAT being
- * record: events of all sites in turn; encode: the same by the stream; switch: the mask set and
- * cleared. Ticks are of one event, or of one site, times SCALE.
+ * rings: `ROUND ENTRIES WHAT TICKS` for each size of the ring. WHAT is record, or floor: a clock
+ * read and a store of 64 bytes into as large a ring. sites: `ROUND SITES WHAT TICKS`. WHAT is
+ * record: events of all sites in turn; encode: the stream of these; switch: setting and clearing
+ * the mask. TICKS are for one event or one site, times SCALE.
  *
  * Locking: one thread.
  */
@@ -29,7 +29,7 @@
 #define EVENTS    200000u
 #define ALL_TURNS 4096u
 
-/* Sites without code: their events are recorded by hand. */
+/* Sites without code: the program records their events itself. */
 static struct ktr_site sites[SITES] __attribute__((section("ktr_sites"), used)) = {
     [0 ... SITES - 1] = {.file = __FILE__,
 			 .func = "growth",
@@ -74,7 +74,7 @@ measure_ring(unsigned entries)
 
 	if (slots == NULL || ktr_resize(entries) != 0)
 		return -1;
-	/* Every page is touched before. */
+	/* Touch every page first. */
 	record_turn(entries);
 	floor_turn(slots, entries - 1, entries);
 	for (unsigned round = 0; round < ROUNDS; round++) {
@@ -89,7 +89,7 @@ measure_ring(unsigned entries)
 	return 0;
 }
 
-/* All events of the ring into bytes that nobody keeps. */
+/* Encodes all events of the ring and discards the bytes. */
 static void
 drain(struct ktr_stream *s)
 {
@@ -103,8 +103,7 @@ static int
 measure_sites(void)
 {
 	static struct ktr_stream stream;
-	/* Each site at least four times, so that what is said once of a site does not count most.
-	 */
+	/* Each site occurs at least four times, so that the SITE frames do not dominate. */
 	uint64_t n = SITES > ALL_TURNS ? SITES * 4ull : ALL_TURNS * 4ull;
 	uint64_t start;
 

@@ -1,4 +1,5 @@
-"""growth.py - what an event costs as CPUs, rings, sites and traces grow: the factor a decade, 1 being flat.
+"""growth.py - how the cost of an event grows with CPUs, rings, sites and traces: the factor for ten times the size,
+where 1 is flat.
 
 Sources: tests/bench/growth.c, and tests/kernel/bench_record.c with 1 to 8 CPUs.
 """
@@ -17,11 +18,11 @@ GENERATOR = ROOT / "build" / "host" / "unit" / "ktr_gen"
 SITES = (100, 1000, 10000)
 TRACES = (10_000, 100_000, 1_000_000, 10_000_000)
 CPUS = (1, 2, 4, 8)
-SCALE = 1000  # of growth.c's ticks
+SCALE = 1000  # as in growth.c
 
 
 def per_decade(points):
-    """The factor between neighbours, to ten times the size: of {size: cost}, from the first to the last."""
+    """The cost factor for ten times the size, from the first and last point of {size: cost}."""
     (a, first), *_, (b, last) = sorted(points.items())
     return (last / first) ** (1 / math.log10(b / a))
 
@@ -36,7 +37,7 @@ def row(name, what, points, unit, where=HOST):
 
 
 def medians(out):
-    """{what: {size: median}} of growth's lines."""
+    """{what: {size: median}} of growth's output."""
     values = collections.defaultdict(list)
     for line in out.splitlines():
         _, size, what, ticks = line.split()
@@ -63,7 +64,7 @@ def record_rows():
 
 
 def cpu_time(command, stdin=None, stdout=subprocess.DEVNULL):
-    """Seconds of CPU that a command takes."""
+    """CPU seconds of a command."""
     p = subprocess.Popen(command, stdin=stdin, stdout=stdout)
     _, status, usage = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
@@ -76,7 +77,7 @@ def trace_rows(folder):
     dump, text = {}, {}
     for n in TRACES:
         path = folder / f"{n}.ktr"
-        # Small ones several times, that they are more than the start of a program.
+        # Small ones several times, so that starting the program does not dominate.
         turns = max(1, 1_000_000 // n)
         with open(path, "wb") as out:
             dump[n] = cpu_time([GENERATOR, "mix", str(n)], stdout=out) / n * 1e9

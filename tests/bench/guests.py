@@ -1,4 +1,6 @@
-"""guests.py - what a trace takes on its line, and what the flush thread can do: guests with four CPUs, in real time."""
+"""guests.py - the bytes of a trace on its serial line, and the rate of the flush thread: guests with four CPUs, in
+real time.
+"""
 import re
 
 from instructions import MIX, boot
@@ -6,7 +8,7 @@ from rows import BenchError, Row
 
 CPUS = 4
 EVENTS_MIN = 100_000
-# Until nothing is left in the rings, and what the flush thread has taken for it.
+# Runs until the rings are empty, and prints the flush thread's CPU time.
 SCRIPT = """
 {before}
 uptime
@@ -35,7 +37,7 @@ FLUSH_TIME = re.compile(r" (\d+\.\d+) \S+ +ktrflush$", re.M)
 
 
 class Guest:
-    """A mix that was recorded by four CPUs, and flushed to its end."""
+    """A mix that four CPUs record, and that is flushed completely."""
 
     def __init__(self, arch, n, before="", **options):
         self.run = r = boot(SCRIPT.format(before=before, mix=MIX, n=n), arch=arch, smp=CPUS, mem="1G",

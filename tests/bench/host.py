@@ -1,6 +1,6 @@
-"""host.py - what recording costs on this machine: tests/bench/record.c, run beside LTTng when that is installed.
+"""host.py - the cost of recording on this machine: tests/bench/record.c, compared with LTTng if that is installed.
 
-Others use the machine as well: results are medians of ratios within a round.
+Other programs may use the machine meanwhile: results are medians of the ratios within a round.
 """
 import collections
 import contextlib
@@ -19,7 +19,7 @@ PROGRAMS = ROOT / "build" / "host" / "bench"
 ROUNDS = 501
 DEADLINE_S = 120
 SESSION = "kestrel-bench"
-# As much as our rings have: 4096 entries of 64 bytes, of which six integers fill nearly all.
+# As large as our rings: 4096 entries of 64 bytes, which six integers nearly fill.
 LTTNG_SUBBUFFERS = ("--num-subbuf", "4", "--subbuf-size", "65536")
 
 SETTING = f"{ROUNDS} interleaved rounds of 10,000 events, threads pinned; "
@@ -60,7 +60,7 @@ def end_daemon(pid):
 
 @contextlib.contextmanager
 def lttng_session():
-    """A session that records every event of record_lttng.so; yields the environment in which a program joins it."""
+    """A session that records every event of record_lttng.so. Yields the environment in which a program joins it."""
     with tempfile.TemporaryDirectory(prefix="kestrel-lttng-") as home:
         env = dict(os.environ, LTTNG_HOME=home, LTTNG_UST_REGISTER_TIMEOUT="-1")
         pids = pathlib.Path(home) / "sessiond.pid"
@@ -77,7 +77,7 @@ def lttng_session():
 
 
 def run_record():
-    """(what record printed, why LTTng is missing or None)."""
+    """(output of record, why LTTng is missing or None)."""
     missing = next((f"{name} is not installed" for name in ("lttng", "lttng-sessiond") if not shutil.which(name)), None)
     if not (PROGRAMS / "record_lttng.so").exists():
         missing = "liblttng-ust-dev was not installed when this was built"
@@ -88,13 +88,13 @@ def run_record():
 
 
 def measure():
-    """The rows of the host; where the port of the benchmark does not fit, rows that say so."""
+    """The host's rows. If the benchmark's port does not support this machine, rows that say so."""
     if not (PROGRAMS / "record").exists():
         return [Row("record", HOST, None, "", "not measured: needs an x86_64 machine, and `make bench-programs`")]
     out, missing = run_record()
     *lines, loops, hz = out.splitlines()
     loops, hz = int(loops.removeprefix("loops ")), int(hz.removeprefix("hz "))
-    ticks = collections.defaultdict(list)  # {(subject, threads): [a round's]}
+    ticks = collections.defaultdict(list)  # {(subject, threads): [one for each round]}
     for line in lines:
         _, threads, name, value = line.split()
         ticks[name, int(threads)].append(int(value))

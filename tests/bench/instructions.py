@@ -1,4 +1,5 @@
-"""instructions.py - rows that count instructions: one CPU, qemu/boot --icount, where a nanosecond is one instruction.
+"""instructions.py - rows that count instructions: one CPU under qemu/boot --icount, where a nanosecond is one
+instruction.
 
 The same build gives the same numbers on every host. Sources: tests/kernel/bench_record.c, tests/user/bench.c.
 """
@@ -46,7 +47,7 @@ DELTAS = {"switch_delta": ("switch_sched", "switch_off"), "syscall_delta": ("sys
 
 
 def guest_lines(run, expected):
-    """{name: value} of the rows that a guest printed, which have to be those expected."""
+    """{name: value} of the rows that a guest printed. They must be exactly the expected ones."""
     if run.status != 0:
         raise BenchError(f"status {run.status}, expected 0; {run.err}\n{run.out[-2000:]}")
     found = {name: float(value) for name, value in LINE.findall(run.out)}
@@ -63,7 +64,7 @@ def in_kernel(arch, tests, cpus=1, expected=()):
 
 
 def measure(arch):
-    """All rows of an architecture: what its kernel and its programs counted."""
+    """All rows of an architecture, counted by its kernel and its programs."""
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"])
@@ -76,7 +77,7 @@ def measure(arch):
 
 
 def riscv64():
-    """The row of the port for riscv64, on bare metal: tests/bench/riscv64.c."""
+    """The row of the riscv64 port, on bare metal: tests/bench/riscv64.c."""
     how = "icount; difference of two loops of 163,840 rounds: on and off; interrupts off, six parameters, each one register's"
     command = shlex.split(QEMU_RISCV64)
     if shutil.which(command[0]) is None:

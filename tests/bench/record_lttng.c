@@ -1,6 +1,6 @@
 /*
- * record_lttng.c - the record benchmark's LTTng-UST tracepoint with six integers: a shared object,
- * which record.c loads when there is a session to record into.
+ * record_lttng.c - the LTTng-UST tracepoint of the record benchmark, with six integers: a shared
+ * object, which record.c loads if there is a session.
  */
 #include <lttng_tp.h>
 

@@ -1,10 +1,10 @@
 /*
- * record_shared.c - the record benchmark's ring with one index that all CPUs share: the algorithm
- * of FreeBSD's ktr_tracepoint(), written anew.
+ * record_shared.c - a ring with one index that all CPUs share: the algorithm of FreeBSD's
+ * ktr_tracepoint(), written anew for the record benchmark.
  *
- * A record marks its thread as busy with tracing, claims an index by a locked compare-and-swap, and
- * fills an entry of 88 bytes; the clock is read after the claim. It is outdone by its entries as
- * well: 88 bytes touch two cache lines or three.
+ * A record marks its thread as tracing, claims an index by a locked compare-and-swap, and fills an
+ * entry of 88 bytes; the clock is read after the claim. The size of the entries adds to the cost:
+ * 88 bytes lie in two or three cache lines.
  *
  * Locking: none; the index is atomic.
  */
@@ -31,7 +31,10 @@ _Static_assert(sizeof(struct shared_entry) == 88, "as FreeBSD's struct ktr_entry
 
 static struct shared_entry *shared_ring;
 static uint32_t shared_index; /* atomic */
-/* Written before threads exist. volatile: a kernel's variables, which each record loads anew. */
+/*
+ * Written before there are threads. volatile, since a kernel's record loads these variables each
+ * time.
+ */
 static volatile uint64_t shared_mask = KTR_SPARE2, shared_cpus = ~0ull;
 static volatile uint32_t shared_entries = BENCH_ENTRIES;
 static _Thread_local volatile bool shared_busy;

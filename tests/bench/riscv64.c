@@ -1,14 +1,14 @@
 /*
  * riscv64.c - counts the instructions of a record on riscv64, with the port of
- * ktr/examples/riscv64-virt, whose main.c this replaces. For `qemu-system-riscv64 -icount`, where
- * minstret is exact.
+ * ktr/examples/riscv64-virt, whose main.c this file replaces. For `qemu-system-riscv64 -icount`,
+ * where minstret is exact.
  */
 #include <ktr.h>
 
-#define UART     (*(volatile uint8_t *)0x10000000) /* QEMU's is never full */
-#define TEST     (*(volatile uint32_t *)0x100000)  /* sifive_test: ends the machine */
+#define UART     (*(volatile uint8_t *)0x10000000) /* QEMU's UART is never full */
+#define TEST     (*(volatile uint32_t *)0x100000)  /* sifive_test: powers off */
 #define TEST_END 0x5555u
-#define ROUNDS   (40u * KTR_ENTRIES_DEFAULT) /* so many turns of the ring */
+#define ROUNDS   (40u * KTR_ENTRIES_DEFAULT) /* 40 turns of the ring */
 
 bool harts_go; /* for start.S */
 
@@ -21,7 +21,7 @@ print(const char *text)
 		UART = (uint8_t)*text;
 }
 
-/* A number in hundredths. */
+/* Prints a number given in hundredths. */
 static void
 print_hundredths(uint64_t n)
 {
@@ -43,7 +43,7 @@ minstret(void)
 	return n;
 }
 
-/* Instructions of so many rounds, with a trace point that may be on in each. */
+/* Instructions of n rounds, with a trace point in each that may be on. */
 static __attribute__((noinline)) uint64_t
 rounds(unsigned n)
 {
@@ -68,8 +68,7 @@ hart_main(unsigned hart)
 		ktr_stats_get(0, &stats);
 		if (stats.recorded == ROUNDS) {
 			print("bench ctr6 ");
-			/* The patched instruction is a jump in one loop and a no-op in the other.
-			 */
+			/* The patched instruction counts in both loops: as a jump or as a no-op. */
 			print_hundredths((on - off) * 100 / ROUNDS);
 			print(" instructions\n");
 		}

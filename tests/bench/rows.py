@@ -1,4 +1,4 @@
-"""rows.py - what a measurement is, and the budgets that some of them have."""
+"""rows.py - a measurement, and the budgets that some of them have."""
 import dataclasses
 import json
 import pathlib
@@ -13,7 +13,7 @@ BUDGETS = json.loads((HERE / "budgets.json").read_text())
 
 
 class BenchError(Exception):
-    """A measurement that could not be made: what was found and what was expected."""
+    """A measurement failed. The message says what was found and expected."""
 
 
 @dataclasses.dataclass
@@ -26,7 +26,7 @@ class Row:
 
     @property
     def budget(self):
-        """(most, least): one of them, or none."""
+        """(most, least): one of them, or neither."""
         found = BUDGETS.get(self.name, {}).get(self.where)
         return (None, found[0]) if isinstance(found, list) else (found, None)
 

@@ -1,6 +1,6 @@
 /*
- * cpio_fuzz.c - the archive reader: each step goes forward, entries lie inside the archive, damage
- * is told, and cpio_find() finds what a walk finds.
+ * cpio_fuzz.c - the archive reader: each step advances, entries lie inside the archive, damage is
+ * reported, and cpio_find() finds what a walk finds.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -24,7 +24,7 @@ check_entry(const struct cpio *c, const struct cpio_entry *e, size_t from)
 		   "%zu bytes at %td, next at %zu", e->size, data - c->bytes, c->at);
 }
 
-/* The last regular file of this name, by a walk. */
+/* The last regular file with this name, found by a walk. */
 static const void *
 last_of(const uint8_t *bytes, size_t size, const char *name, size_t *file_size)
 {

@@ -1,10 +1,10 @@
 /*
- * decode_fuzz.c - any bytes into the stream decoder, as ktrdump gives them: every byte belongs to a
- * sound frame or to reported damage, each CPU's events and gaps leave no hole that is not reported,
- * and neither the pieces in which the bytes come nor a second run changes anything.
+ * decode_fuzz.c - any bytes into the stream decoder, as ktrdump passes them. Every byte belongs to
+ * a sound frame or to reported damage. Each CPU's events and gaps have no hole that is not
+ * reported. Neither the sizes of the pieces nor a second run changes the result.
  *
- * The first byte of the input says how long the pieces are, the second when memory runs out. What
- * is a sound frame is decided here again, from ktr/WIRE.md.
+ * The first byte of the input gives the size of the pieces, the second the moment when memory runs
+ * out. Whether a frame is sound is decided here again, from ktr/WIRE.md.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct seen {
 	uint64_t hash; /* of all callbacks */
 	struct damage *damages;
 	size_t damage_count;
-	bool back; /* sequence numbers went back */
+	bool back; /* sequence numbers decreased */
 	struct {
 		bool known;
 		uint64_t next;
@@ -56,7 +56,7 @@ hash_text(struct seen *s, const char *text)
 	hash(s, text != NULL ? text : "\x01", text != NULL ? strlen(text) + 1 : 1);
 }
 
-/* Events [first, first + count) of a CPU have come or are accounted for. */
+/* Events [first, first + count) of a CPU are delivered or accounted for. */
 static void
 cpu_follow(struct seen *s, unsigned cpu, uint64_t first, uint64_t count)
 {
@@ -87,7 +87,7 @@ on_header(void *arg, const struct ktr_decode_header *h)
 		memset(s->cpu, 0, sizeof(s->cpu));
 }
 
-/* The text in every room is the beginning of the whole, and ends. */
+/* In a buffer of any size, the text is a prefix of the whole text, and ends with NUL. */
 static void
 check_text(struct seen *s, const struct ktr_decode_event *e)
 {
@@ -174,7 +174,7 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 	s->damages[s->damage_count++] = (struct damage){offset, bytes};
 }
 
-/* The frame between two zero bytes, without COBS; 0: none. */
+/* Decodes the frame between two zero bytes. Returns its length; 0: not a frame. */
 static size_t
 uncobs(const uint8_t *p, size_t len, uint8_t *out, size_t room)
 {
@@ -210,7 +210,10 @@ is_frame(const uint8_t *p, size_t len)
 	return true;
 }
 
-/* Damage that covers [at, at + len); NULL: none of it is damaged. Half of it must not be. */
+/*
+ * The damage that covers [at, at + len). NULL: none of it is damaged. It must not be damaged in
+ * part.
+ */
 static const struct damage *
 covered(const struct seen *s, uint64_t at, uint64_t len)
 {
@@ -226,7 +229,7 @@ covered(const struct seen *s, uint64_t at, uint64_t len)
 	return NULL;
 }
 
-/* Returns the number of sound frames. */
+/* Checks every byte. Returns the number of sound frames. */
 static uint64_t
 check_bytes(const struct seen *s, const uint8_t *bytes)
 {
@@ -245,7 +248,7 @@ check_bytes(const struct seen *s, const uint8_t *bytes)
 		frames += sound;
 		FUZZ_CHECK(sound || d != NULL, "%ju bytes at %ju are neither frame nor damage",
 			   (uintmax_t)(end - at), (uintmax_t)at);
-		/* A sound frame with a malformed body begins a run of damage. */
+		/* A sound frame with a malformed body starts a range of damage. */
 		FUZZ_CHECK(!sound || d == NULL || d->at == at, "the frame at %ju is called damage",
 			   (uintmax_t)at);
 	}

@@ -1,6 +1,6 @@
 /*
- * elf_fuzz.c - an executable that passes the check can be loaded without a further thought: its
- * segments lie in user space and in the file, on pages of their own, and none is both writable and
+ * elf_fuzz.c - an executable that passes the check can be loaded without further checks: its
+ * segments lie in user space and in the file, share no page, and none is both writable and
  * executable.
  */
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "kernel/proc/elf.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MACHINE 62 /* of the seeds: EM_X86_64 */
+#define MACHINE 62 /* as in the seeds: EM_X86_64 */
 
 static void
 check_segment(const struct elf_image *img, unsigned i, uint64_t file_size)
@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_image img;
 	uint64_t beyond = size > 0 ? data[size - 1] : 0;
-	uint64_t file_size = size + beyond * 16; /* headers are read from the file's first bytes */
+	uint64_t file_size = size + beyond * 16; /* headers come from its first bytes */
 	bool entry_ok = false, phdr_ok = false;
 
 	if (elf_check(data, size, file_size, MACHINE, &img) != 0)

@@ -1,9 +1,9 @@
 /*
- * encode_fuzz.c - events and records of any values through the encoder and the decoder: what comes
- * out is what went in.
+ * encode_fuzz.c - events and records with any values pass through the encoder and the decoder
+ * unchanged.
  *
- * The input is a program: each step adds an event (of a site that has no SITE frame, so that all
- * six parameters go through), a loss, a mark, or ends the batch.
+ * The input is a program. Each step adds an event (of a site without a SITE frame, so that all six
+ * parameters are sent), a loss or a mark, or ends the batch.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -76,7 +76,7 @@ step_event(struct fuzz_input *in, unsigned cpu, struct ktr_entry *last)
 		FUZZ_CHECK(ktr_encode_event(&run.enc, cpu, run.next[cpu], &e),
 			   "an empty encoder takes no event");
 	}
-	/* A clock that runs backwards stands still within a batch. */
+	/* A clock that runs backwards is constant within a batch. */
 	first = run.enc.batch_count == 1;
 	*x = (struct expected){.kind = EVENT, .cpu = cpu, .seq = run.next[cpu]++, .entry = e};
 	if (!first && e.ticks < last->ticks)

@@ -1,6 +1,6 @@
 /*
- * fdt_fuzz.c - device trees: what fdt_open() accepts is one tree, whichever way it is walked, and
- * all that is handed out lies inside the blob.
+ * fdt_fuzz.c - device trees: a blob that fdt_open() accepts is one tree, however it is walked, and
+ * all results lie inside the blob.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -56,7 +56,7 @@ check_values(const struct fdt *f, int node)
 	(void)fdt_compatible(f, node, "x");
 }
 
-/* Nodes below and with this one, by way of children and siblings. */
+/* Number of nodes in this subtree, counted by children and siblings. */
 static unsigned
 check_below(const struct fdt *f, int node, int parent, unsigned depth)
 {
@@ -73,7 +73,9 @@ check_below(const struct fdt *f, int node, int parent, unsigned depth)
 	return count;
 }
 
-/* The path of a child of the root finds it, or one before it that has the same name and an address.
+/*
+ * The path of a child of the root finds that child, or an earlier one with the same name and a unit
+ * address.
  */
 static void
 check_path(const struct fdt *f, int node)
@@ -134,7 +136,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		int node = fdt_path(&f, paths[i]);
 		FUZZ_CHECK(node < 0 || fdt_name(&f, node) != NULL, "%s", paths[i]);
 	}
-	/* No node, and what is no node, are answered. */
+	/* Functions accept "no node", and numbers that are not nodes. */
 	FUZZ_CHECK(fdt_name(&f, -1)[0] == '\0' && fdt_parent(&f, -1) < 0 &&
 		       fdt_first_child(&f, -1) < 0,
 		   "none has relatives");

@@ -1,6 +1,6 @@
 /*
- * filter_fuzz.c - what ktrdump's --since, --until, --thread and --grep are given: a time is what
- * its decimals say, to the nanosecond, and each filter lets through what it says.
+ * filter_fuzz.c - ktrdump's --since, --until, --thread and --grep: a time is parsed exactly to the
+ * nanosecond, and each filter selects what it says.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 
 typedef unsigned __int128 u128;
 
-/* The time by another way: all digits as one number, scaled once. False: no time. */
+/* Parses the time in another way: all digits as one number, scaled once. False: not a time. */
 static bool
 reference(const char *text, u128 *ns)
 {
 	static const struct {
 		const char *name;
-		unsigned digits; /* of a nanosecond behind the point */
+		unsigned digits; /* digits after the point */
 	} units[] = {{"", 9}, {"s", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}};
 	size_t whole = strspn(text, "0123456789"), point = text[whole] == '.', fraction, i, end;
 	unsigned left;
@@ -50,11 +50,11 @@ check_time(const char *text)
 
 	FUZZ_CHECK(!taken || (is_time && ns >= 0 && (u128)ns == expected), "\"%s\": %jd", text,
 		   (intmax_t)ns);
-	/* Eighteen years since the start are enough. */
+	/* Times of more than eighteen years may be rejected. */
 	FUZZ_CHECK(taken || !is_time || expected > (u128)INT64_MAX / 16, "\"%s\"", text);
 }
 
-/* All the same but for one condition, which is decided here again. */
+/* All conditions but one are equal; the result is decided here again. */
 static void
 check_match(struct fuzz_input *in, const char *pattern, const char *text)
 {

@@ -1,7 +1,7 @@
 /*
- * fmt_fuzz.c - formats that anyone may have written, over arguments of any value: each argument is
- * fetched once and in order, the length is what was put, and a conversion that C defines gives what
- * the C library's printf gives.
+ * fmt_fuzz.c - any format, with arguments of any value: each argument is fetched once and in order,
+ * the returned length is that of the output, and a conversion that C defines prints what the C
+ * library's printf prints.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 #define FORMAT_MAX 400
-#define ARGS       64 /* from then on they repeat */
+#define ARGS       64 /* later arguments repeat these */
 #define TEXT_MAX   4096
 
 static const char *const texts[] = {"", "a", "hello", "a longer text than most widths here"};
@@ -55,7 +55,7 @@ on_string(void *arg, uint64_t value)
 	return value % 8 < 4 ? texts[value % 8] : NULL;
 }
 
-/* Does C say what this conversion prints, and in less than our limits? */
+/* Does C define what this conversion prints, within our limits? */
 static bool
 is_defined(const char *text, size_t len, const struct fmt_spec *s)
 {
@@ -73,7 +73,7 @@ is_defined(const char *text, size_t len, const struct fmt_spec *s)
 	return s->conv == 'd' || !(s->plus || s->space);
 }
 
-/* One conversion with one argument, here and by the C library. */
+/* Compares one conversion with the C library's. */
 static void
 check_conversion(const char *text, size_t len, const struct fmt_spec *s, uint64_t value)
 {
@@ -98,7 +98,7 @@ check_conversion(const char *text, size_t len, const struct fmt_spec *s, uint64_
 		   theirs);
 }
 
-/* Says which arguments the format takes. */
+/* Finds which arguments the format takes. */
 static void
 scan(struct run *r, const char *fmt)
 {
@@ -118,7 +118,7 @@ scan(struct run *r, const char *fmt)
 	}
 }
 
-/* The text of an event in a buffer of any size is the beginning of the whole. */
+/* The text of an event in a buffer of any size is a prefix of the whole text. */
 static void
 check_event(const struct run *r, const char *fmt, size_t room)
 {

@@ -1,9 +1,9 @@
 /*
- * fuzz.h - what the fuzz targets share: properties that stop the run, and reading a structured
- * input from its bytes.
+ * fuzz.h - shared by the fuzz targets: checks that stop the run, and reading structured input from
+ * bytes.
  *
- * A target checks promises, not only that nothing crashes. It keeps nothing from one input to the
- * next, so that every input found can be replayed alone. Locking: none; one thread.
+ * A target checks promises, not only that nothing crashes. It keeps no state between inputs, so
+ * that every input can be replayed alone. Locking: none; one thread.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * loader_conf_fuzz.c - loader.conf and the command line: settings are what the format allows,
- * complaints lie inside the text, and writing the settings down again gives the same settings.
+ * complaints lie inside the text, and settings that are written out and parsed again are the same.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct said {
 	bool words;
 	size_t sets, complaints;
 	uint64_t hash; /* of all settings */
-	char *again;   /* the settings, written down */
+	char *again;   /* the settings, written out */
 	size_t again_len, again_room;
 };
 

@@ -1,6 +1,6 @@
 /*
- * mask_fuzz.c - masks, sets of CPUs and globs: what parses prints as text that parses to the same;
- * what does not parse changes nothing and says why.
+ * mask_fuzz.c - masks, CPU sets and globs: what can be parsed prints as text that parses to the
+ * same value; what cannot be parsed changes nothing and gives a reason.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef int print_fn(uint64_t value, char *buf, size_t len);
 #define UNTOUCHED 0x5aa55aa55aa55aa5u
 #define EINVAL_   22
 
-/* The printed form in a buffer of exactly `room` bytes is the beginning of the whole. */
+/* In a buffer of exactly `room` bytes, the printed form is a prefix of the whole. */
 static void
 check_cut(print_fn *print, uint64_t value, const char *whole, size_t room)
 {
@@ -58,7 +58,7 @@ check(parse_fn *parse, print_fn *print, const char *text, size_t errlen)
 	free(err);
 }
 
-/* The first half of the input against the second. */
+/* Matches the first half of the input, as a pattern, against the second. */
 static void
 check_glob(const char *text, size_t size)
 {

@@ -1,7 +1,7 @@
 /*
- * persist_fuzz.c - memory that may be the log of another boot: whatever its bytes are, nothing
- * outside the region is read, and what is read is what stands in a window, unless a checksum says
- * otherwise.
+ * persist_fuzz.c - memory that may be the log of an earlier boot: whatever its bytes, nothing
+ * outside the region is read, and what is read equals the bytes of a window, unless a checksum is
+ * wrong.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #define PHYS     0x7f000000u
 #define READS    8
 #define READ_MAX 600
-#define MORE     (192u << 10) /* so that windows have as many blocks as there may be */
+#define MORE     (192u << 10) /* so that windows can have the maximum number of blocks */
 
-/* The header from numbers, so that most are nearly right; its checksum fits. */
+/* Makes a header from numbers that are nearly right, with a right checksum. */
 static void
 make_header(struct fuzz_input *in, struct ktr_persist *h, uint8_t how)
 {
@@ -33,7 +33,7 @@ make_header(struct fuzz_input *in, struct ktr_persist *h, uint8_t how)
 		((uint8_t *)h)[fuzz_byte(in) % sizeof(*h)] ^= fuzz_byte(in);
 }
 
-/* Does a window hold these bytes at va? */
+/* Does a window have these bytes at va? */
 static bool
 stands(const struct ktr_persist *h, uint64_t va, const uint8_t *bytes, size_t n)
 {

@@ -9,8 +9,8 @@ FUZZ_TARGETS := $(FUZZ_SRCS:tests/fuzz/%.c=$F/%)
 FUZZ_LIB_SRCS := $(KTR_HOST_SRCS) kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/proc/elf.c \
 	kernel/sysctl/loader_conf.c kernel/sysctl/value.c ktr/tools/ktrdump_filter.c
 FUZZ_SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
-# The check of ELF headers is every port's; the first port's headers say where user space ends.
-# Records are restartable, so that exceptions and migrations can come into their middle.
+# ELF headers are checked alike on every port; the headers of the first port define the end of user space. Records are
+# restartable, so that exceptions and migrations can come in their middle.
 FUZZ_CFLAGS = -std=gnu11 -O1 -g -DKTR_HOST_RESTART -fno-omit-frame-pointer $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link $(WARN) \
 	-I. -Iktr/port/host -Iarch/$(firstword $(ARCHS)) -Ikernel/abi/$(firstword $(ARCHS))
 

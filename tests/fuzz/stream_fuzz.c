@@ -1,12 +1,11 @@
 /*
- * stream_fuzz.c - a program of trace points, interrupts, migrations, drains and resizings, recorded
- * through the real rings, drained through a real stream and decoded: every event that was recorded
- * comes out as it was or is accounted for, once. Then one byte of the stream is changed, and
- * another time its end is cut off: no event comes out that was not recorded, and damage is
- * reported.
+ * stream_fuzz.c - a program of trace points, interrupts, migrations, drains and resizes. It is
+ * recorded through the real rings, drained through a real stream, and decoded: every event comes
+ * out unchanged, or is accounted for, once. Then one byte of the stream is changed, and another
+ * time its end is cut off: no event comes out that was not recorded, and the damage is reported.
  *
- * Records are restartable sequences (KTR_HOST_RESTART). The model notes each event at the step
- * before the store of the head that publishes it.
+ * Records are restartable sequences (KTR_HOST_RESTART). The model adds an event at the step before
+ * the store of the head that publishes it.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -21,12 +20,12 @@
 #include "tests/fuzz/fuzz.h"
 
 #define CPUS     3
-#define SITES    80 /* more than the encoder's slots */
+#define SITES    80 /* more than the encoder remembers */
 #define EVENTS   400
 #define OUT_ROOM (1u << 20)
 #define STRINGS  6
 
-/* One event as the model saw it. */
+/* One event, as the model has it. */
 struct model_event {
 	unsigned site;
 	uint32_t tid;
@@ -34,14 +33,14 @@ struct model_event {
 	uint64_t args[KTR_MAXARGS];
 };
 
-/* What happens in the middle of a record, or of a read. */
+/* What happens in the middle of a record or of a read. */
 enum strike {
 	STRIKE_NONE,
 	STRIKE_EXCEPTION, /* this CPU records in an exception */
-	STRIKE_OTHER_CPU, /* others record meanwhile */
+	STRIKE_OTHER_CPU, /* other CPUs record */
 	STRIKE_MIGRATION,
 	STRIKE_READER, /* another CPU drains */
-	STRIKE_DEATH,  /* the record never goes on */
+	STRIKE_DEATH,  /* the record never continues */
 	STRIKES
 };
 
@@ -49,16 +48,16 @@ static struct {
 	struct model_event events[CPUS][EVENTS];
 	uint64_t recorded[CPUS];
 	uint64_t ticks, tick_step;
-	uint64_t clock_read;         /* by who records */
-	struct model_event *current; /* being recorded, innermost */
-	enum strike strike;          /* what strikes */
-	unsigned strike_steps;       /* so many steps from now */
+	uint64_t clock_read;         /* by the context that records */
+	struct model_event *current; /* the innermost event being recorded */
+	enum strike strike;          /* what happens next */
+	unsigned strike_steps;       /* after so many steps */
 	struct fuzz_input *in;
 	jmp_buf gone;
 
 	uint64_t events_out[CPUS], gaps_out[CPUS][5];
 	uint64_t next_out[CPUS];
-	bool complete; /* the stream is as it was written */
+	bool complete; /* the stream has not been changed */
 	uint64_t damages, ends;
 } model;
 
@@ -81,7 +80,7 @@ model_clock(void)
 static void record(struct fuzz_input *in, unsigned cpu);
 static void drain(size_t piece);
 
-/* Others record, on this CPU in an exception or on another one. */
+/* Records on this CPU, in an exception, or on another CPU. */
 static void
 strike_records(unsigned cpu)
 {
@@ -119,7 +118,7 @@ strike(bool reading)
 	} else if (kind == STRIKE_DEATH) {
 		longjmp(model.gone, 1);
 	}
-	model.clock_read = clock_read; /* by what goes on now */
+	model.clock_read = clock_read; /* by the context that continues */
 }
 
 static void
@@ -217,7 +216,7 @@ drain(size_t piece)
 	} while (n > 0);
 }
 
-/* Something strikes while the next event is recorded, or while a stream is read. */
+/* Records the next event, or reads a stream, while something strikes. */
 static void
 run_struck(struct fuzz_input *in, bool reading)
 {
@@ -274,7 +273,7 @@ step(struct fuzz_input *in)
 		check_accounts();
 }
 
-/* Rings, heads and counts as at the start of the program. */
+/* Restores rings, heads and counts to those at the start of the program. */
 static void
 begin(void)
 {
@@ -385,7 +384,7 @@ decode(bool complete, size_t len)
 	ktr_decoder_destroy(d);
 }
 
-/* The whole stream: all of it is there, and the ring's accounts say the same. */
+/* Checks a whole stream: all events are there, and the ring's accounts agree. */
 static void
 check_whole(bool drained)
 {
@@ -457,7 +456,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	decode(false, out_len);
 	FUZZ_CHECK(model.damages > 0, "byte %zu changed, and no damage", flip);
 	out[flip] ^= change != 0 ? change : 1;
-	/* The last byte is a delimiter, without which the stream is whole. */
+	/* The last byte is a delimiter. Without it the stream is still whole. */
 	decode(false, out_len - 2 - cut * (out_len - 1) / 256);
 	FUZZ_CHECK(model.damages > 0, "cut off at %zu of %zu, and no damage", cut, out_len);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * sysctl_value_fuzz.c - numbers that are set by text: in range they are what C's own parser makes
- * of them; otherwise the variable stays, and a sentence says why.
+ * sysctl_value_fuzz.c - numbers set from text: in range they are what C's parser makes of them.
+ * Otherwise the variable is unchanged and an error says why.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -8,12 +8,14 @@
 #include "kernel/sysctl/value.h"
 #include "tests/fuzz/fuzz.h"
 
-#define ROOM    48 /* for a trimmed value, so that some do not fit */
+#define ROOM    48 /* for a trimmed value; some values do not fit */
 #define EINVAL_ 22
 #define ERANGE_ 34
 
-/* What the text is, by another way: 128 bits, so that nothing that fits ROOM in decimal digits
- * needs a second thought about 64. False: no number. */
+/*
+ * Parses the text in another way. 128 bits hold every decimal number that fits into ROOM, so
+ * nothing overflows. False: not a number.
+ */
 static bool
 reference(const char *text, bool *negative, unsigned __int128 *v)
 {

@@ -1,5 +1,6 @@
 #!/bin/sh
-# headers.sh - every header compiles alone, with the compiler of an architecture and the flags of its layer; TAP.
+# headers.sh - checks that every header compiles alone, with an architecture's compiler and the flags of its layer;
+# TAP.
 #
 # usage: tests/lint/headers.sh [ARCH]
 set -eu
@@ -29,7 +30,7 @@ compiler_of() {
     esac
 }
 
-# What stands in ktr/port/ itself is the tail of a <ktr_port.h>.
+# Files in ktr/port/ itself are the ends of <ktr_port.h> headers.
 list=$(git ls-files -co --exclude-standard '*.h' | while read -r f; do [ -e "$f" ] && echo "$f"; done |
     grep -vE "^(arch|kernel/abi|userland/libc|tests/user)/(aarch64|x86_64)/|^ktr/port/ktr_" || true)
 list="$list
@@ -40,7 +41,7 @@ bad=0
 n=0
 for h in $list; do
     n=$((n + 1))
-    # A port's md/ header is the tail of its contract header, and is read through that one only.
+    # A port's md/ header is the end of its contract header, and is only read through that one.
     case $h in
     arch/*/md/*) name=arch/${h##*/}; [ -e "$name" ] || name=$h ;;
     *) name=$h ;;

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""layers.py - holds the includes of every C source to the layer table and the kernel's floors, and prints TAP.
+"""layers.py - checks the includes of every C source against the tables of layers and of the kernel's floors; TAP.
 
 usage: tests/lint/layers.py [ROOT]
 
-Checked: who may include whom (LAYERS); that no file of the kernel includes one of a higher floor (FLOORS); quoted includes are rooted at the repository and exist; headers
-begin with `#pragma once`; no circle among headers; no `#if` on an architecture outside the ports; a file
-opens with a comment.
+Checks: who may include whom (LAYERS); no file of the kernel includes one of a higher floor (FLOORS); quoted
+includes are rooted at the repository and exist; headers begin with `#pragma once`; headers do not include each
+other in a circle; no `#if` on an architecture outside the ports; a file begins with a comment.
 """
 import os
 import re
@@ -22,7 +22,7 @@ LAYERS = [
     ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h", "ktr_port_default.h"}),
     ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
     ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
-    # arch/README.md names the few kernel headers that a port may use beside entry.h.
+    # arch/README.md lists the kernel headers that a port may use besides entry.h.
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
@@ -30,9 +30,9 @@ LAYERS = [
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
     ("tests/", None, None),
 ]
-# The kernel's floors, from the ground up. A file includes files of its own folder and of lower floors; what stands
-# above it calls by a hook or by functions that the floor above registers (kernel/lib/hook.h). entry.h is the contract
-# of the ports with all floors. The log (ktr/) stands beside the house: every floor records.
+# The kernel's floors, from the bottom up. A file includes files of its own folder and of lower floors. It calls
+# higher floors through hooks, or through functions that they register (kernel/lib/hook.h). entry.h is the contract
+# between the ports and all floors. The log (ktr/) is outside the floors: every floor records.
 FLOORS = [
     ["kernel/abi/", "kernel/entry.h"],
     ["kernel/lib/"],     # strings, lists, messages, time, panic; how a sysctl is declared
@@ -44,7 +44,7 @@ FLOORS = [
     ["kernel/trace/", "kernel/debug/"],
     ["kernel/"],         # main.c: the boot in order; entry.c: traps and interrupts, shared out
 ]
-# What folders of one floor may include of each other: (who, whom).
+# Includes within one floor: (who, whom).
 NEIGHBOURS = [
     ("kernel/proc/", "kernel/fs/file.h"),  # a process has open files and a working directory
     ("kernel/proc/", "kernel/fs/vfs.h"),
@@ -93,12 +93,12 @@ def check_layer(path, line, kind, target):
 
 
 def floor_of(path):
-    """(number, pattern) of a kernel file's floor."""
+    """(number, pattern) of the floor of a kernel file."""
     return next((n, p) for n, patterns in enumerate(FLOORS) for p in patterns if match(p, path))
 
 
 def check_floor(path, line, target):
-    """None, or what was found and expected, for an include of one kernel file by another."""
+    """None, or what was found and expected, for one kernel file that includes another."""
     (here, mine), (there, theirs) = floor_of(path), floor_of(target)
     if there < here or mine == theirs:
         return None
@@ -109,7 +109,7 @@ def check_floor(path, line, target):
 
 
 def circles(graph):
-    """Include circles among headers, each once."""
+    """Circles of includes among headers, each once."""
     found, state, stack = [], {}, []
 
     def visit(node):

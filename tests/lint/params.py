@@ -1,22 +1,23 @@
 #!/usr/bin/python3
-"""params.py - the parameters of every trace point have names, and different ones (ktr/param.h has the rule).
+"""params.py - checks that the parameters of every trace point have names, and different ones (ktr/param.h has the
+rule).
 
 usage: params.py FILE...
 
-The KTR_STATE family is left out: its attributes have names of their own, and FreeBSD's vocabulary calls two of one
-point `prio` and `new prio`.
+The KTR_STATE family is not checked: its attributes have names of their own, and FreeBSD's vocabulary has a point
+with two of them, `prio` and `new prio`.
 """
 import re
 import sys
 
 STRING = r'"(?:[^"\\]|\\.)*"'
-# A trace point, its classes and its format, which may be of several literals and a macro's #name.
+# A trace point, its classes and its format, which may consist of several literals and a macro's #name.
 SITE = re.compile(rf'\bC?TR[1-6]\((?:[^"(),]+,)?(?:\s|\\\n)*(?P<format>{STRING}(?:\s|\\\n|{STRING}|#\w+)*)')
 CONVERSION = re.compile(r"%(?:%|[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?(?:hh|h|ll|l|j|z|t)?[a-zA-Z])")
 
 
 def names(fmt):
-    """What each parameter is called; "" for one that has no word, and for a '*'."""
+    """The names of the parameters; "" for one without a name, and for a '*'."""
     found, begin = [], 0
     for m in CONVERSION.finditer(fmt):
         if m[0] == "%%":
@@ -28,10 +29,10 @@ def names(fmt):
 
 
 def problems(text):
-    """(line, sentence) each."""
+    """(line, message) of each problem."""
     for m in SITE.finditer(text):
         if text[text.rfind("\n", 0, m.start()) + 1:m.start()].lstrip().startswith(("#", "*", "/")):
-            continue  # where it is defined, or an example in a comment
+            continue  # a definition, or an example in a comment
         fmt = "".join(s[1:-1] if s[0] == '"' else "name" for s in re.findall(rf"{STRING}|#\w+", m["format"]))
         line, called = text.count("\n", 0, m.start()) + 1, names(fmt)
         for n, name in enumerate(called):

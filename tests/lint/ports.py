@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""ports.py - the share of lines that two ports have in common, as % of the smaller one: under 10, or it fails.
+"""ports.py - the percentage of lines that two ports have in common, which must be below 10.
 
 usage: tests/lint/ports.py
 
-What two ports write twice belongs into kernel/, over constants that the port gives. A port is the lines of its .c,
-.h and .S files below arch/ARCH without blank lines, comments and #include. Those of the smaller port count as common
-that have over 20 characters, blanks at both ends taken off, and stand anywhere in the other port too. Two further
-shares are printed that nothing depends on: of lines of over 20 characters alone, and the same without those that only
-repeat the contract, for a definition has to say what arch/*.h declares.
+Code that two ports share belongs into kernel/, with constants from the port. A port is the lines of the .c, .h
+and .S files in arch/ARCH, without blank lines, comments and #include. A line of the smaller port is common if it
+has over 20 characters without surrounding blanks, and the other port has it, too. The result is a percentage of
+all lines of the smaller port. Two more numbers are printed for information: the percentage among lines of over
+20 characters only, and the same without lines that repeat the contract, since a definition must repeat what
+arch/*.h declares.
 """
 import itertools
 import os
@@ -17,11 +18,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIMIT_PERCENT = 10
-SHORT = 20  # characters: a line must be longer than this to mean anything
+SHORT = 20  # characters; shorter lines are ignored
 
 
 def without_comments(text):
-    """Comments become blanks, their line ends stay; // is a comment too, # in .S files is not."""
+    """Removes comments, but keeps the ends of their lines. // is a comment, too; # in .S files is not."""
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
     return re.sub(r"//[^\n]*", "", text)
 

@@ -1,10 +1,10 @@
-"""guest.py - what the guest of a soak runs: shell loops, made at random from a seed.
+"""guest.py - the shell loops that the guest of a soak runs, made at random from a seed.
 
-Each loop turns until /tmp/over exists, and then says so in /tmp/NAME.over.
+Each loop runs until /tmp/over exists, and then reports in /tmp/NAME.over.
 """
 CLASSES = "GEN LOCK SMP PMAP MALLOC TRAP INTR SIG PROC SYSC INIT EVH VFS VM RUNQ CALLOUT SCHED".split()
 SITES = ("fork: *", "*: *", "s*", "switch_out", "entry_*", "kernel/fs/*", "kernel/sched/sched.c:*", "KTRGRAPH*", "*:1*", "*")
-COMMANDS = 60  # of one loop, before it begins again
+COMMANDS = 60  # of one loop, until it starts again
 SERIAL = "/dev/ttyS1"
 
 LOOP = """
@@ -13,7 +13,7 @@ while [ ! -e /tmp/over ]; do
 done
 echo {result} > /tmp/{name}.over
 """
-# A stream into a file, for a moment: whole, and counted.
+# For a short time, sends the stream to a file; the file must be whole, and is counted.
 FILES = """
 n=$((n + 1))
 sysctl debug.ktr.alq_file=/tmp/soak.ktr > /dev/null || exit 1

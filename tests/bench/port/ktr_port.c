@@ -1,7 +1,7 @@
 /*
  * ktr_port.c - the functions of the record benchmark's port.
  *
- * Locking: none is needed. Whatever is called here is called while no thread records.
+ * Locking: none is needed; these functions run while no thread records.
  */
 #include <ktr_port.h>
 
@@ -25,7 +25,7 @@ ktr_port_unlock(void)
 {
 }
 
-/* Code that is about to be changed lies in a page or two. */
+/* Writes code, which lies in a page or two. */
 static void
 write_text(uint8_t *at, const uint8_t *insn, size_t len)
 {

@@ -1,10 +1,10 @@
 /*
- * ktr_port.h - the port of the record benchmark: x86_64 Linux, in which a pinned thread is a CPU.
+ * ktr_port.h - the port of the record benchmark: x86_64 Linux, where a pinned thread is a CPU.
  *
- * It is what somebody would write who puts KTR into an x86_64 kernel of their own: the clock is
- * RDTSC, the CPU's block hangs on a segment register (FS here, where the C library keeps
- * thread-local variables), a record is Kestrel's restartable sequence, and sites are no-ops that
- * become jumps. No signal handler records here, so nothing ever makes a sequence begin again.
+ * It resembles the port of any x86_64 kernel. The clock is RDTSC. A segment register points to the
+ * CPU's block (here FS, where the C library keeps thread-local variables). A record is Kestrel's
+ * restartable sequence, and sites are no-ops that become jumps. No signal handler records here, so
+ * no sequence is ever restarted.
  *
  * Locking: none; sites, masks and rings change only while no thread records.
  */
@@ -19,7 +19,7 @@
 #define KTR_PORT_MAXCPU 2
 #define KTR_PORT_PATCH  1
 
-/** What recording touches of a CPU. */
+/** The data of a CPU that recording uses. */
 struct bench_cpu {
 	struct ktr_ring *ktr_ring;
 	uint32_t tid;
@@ -61,7 +61,7 @@ ktr_port_irq_restore(uintptr_t irq)
 	(void)irq;
 }
 
-/* From here on: optional, and what makes records fast. */
+/* What follows is optional, and makes records fast. */
 
 #define KTR_PORT_RING_OF(n) \
 	((n) < KTR_PORT_MAXCPU && bench_cpus[n] != NULL ? &bench_cpus[n]->ktr_ring : NULL)

@@ -1,7 +1,6 @@
 /*
- * ktr.h - stands in for ktr/ktr.h when cppcheck reads the kernel: its preprocessor fails on the
- * macros' nested parentheses and its parser on asm goto. Without them CTRn(…) is a call like
- * others.
+ * ktr.h - replaces ktr/ktr.h when cppcheck reads the kernel: its preprocessor fails on the macros'
+ * nested parentheses, and its parser on asm goto. Without them CTRn(…) is an ordinary call.
  */
 #pragma once
 
