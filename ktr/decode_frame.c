@@ -7,6 +7,7 @@
 #include "ktr/decode_private.h"
 
 #include "ktr/event.h"
+#include "ktr/fmt.h"
 #include "ktr/str.h"
 
 /* A body that is read from the front. Once bad, everything read is 0. */
@@ -392,6 +393,24 @@ frame_loss(struct ktr_decoder *d, struct body *b)
 	return back ? "sequence numbers go back" : NULL;
 }
 
+/* Whoever wrote the stream read a ring that was damaged: events of that CPU may be missing. */
+static const char *
+frame_fault(struct ktr_decoder *d, struct body *b)
+{
+	char text[KTR_WIRE_STRING_MAX + 32], said[KTR_WIRE_STRING_MAX + 1];
+	uint32_t cpu = body_cpu(b);
+	size_t n;
+	const uint8_t *bytes = body_bytes(b, &n);
+	if (b->bad || n >= sizeof(said))
+		return "malformed fault record";
+	ktr_copy(said, bytes, n);
+	said[n] = '\0';
+	fmt_snprintf(text, sizeof(text), "the ring of cpu %u was damaged: %s", cpu, said);
+	if (d->ops.damage != NULL)
+		d->ops.damage(d->arg, d->frame_at, 0, text);
+	return NULL;
+}
+
 static const char *
 frame_stats(struct ktr_decoder *d, struct body *b)
 {
@@ -481,6 +500,9 @@ decode_frame(struct ktr_decoder *d, unsigned type, const uint8_t *body, size_t l
 		break;
 	case KTR_WIRE_LOSS:
 		wrong = frame_loss(d, &b);
+		break;
+	case KTR_WIRE_FAULT:
+		wrong = frame_fault(d, &b);
 		break;
 	case KTR_WIRE_STATS:
 		wrong = frame_stats(d, &b);

@@ -224,6 +224,15 @@ ktr_encode_loss(struct ktr_encoder *e, unsigned cpu, uint64_t first, uint64_t co
 }
 
 void
+ktr_encode_fault(struct ktr_encoder *e, unsigned cpu, const char *text)
+{
+	frame_begin(e, KTR_WIRE_FAULT);
+	put_varint(e, cpu);
+	put_text(e, text, KTR_WIRE_STRING_MAX);
+	frame_end(e);
+}
+
+void
 ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks)
 {
 	frame_begin(e, KTR_WIRE_MARK);

@@ -115,6 +115,7 @@ void ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_i
 		       const struct ktr_wire_cpu *cpus, unsigned n);
 void ktr_encode_loss(struct ktr_encoder *e, unsigned cpu, uint64_t first, uint64_t count,
 		     uint64_t from_ticks, uint64_t to_ticks, enum ktr_wire_loss reason);
+void ktr_encode_fault(struct ktr_encoder *e, unsigned cpu, const char *text);
 void ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks);
 void ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks);
 void ktr_encode_truncated(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);

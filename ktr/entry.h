@@ -45,7 +45,7 @@ struct ktr_ring {
 	uint64_t base;    /* sequence number of the first event that may be in the slots */
 	uint32_t entries; /* slots: a power of two; 0: none, every event is refused */
 	uint32_t cpu;
-	uint32_t check; /* ktr_ring_check(): entries and cpu are undamaged */
+	uint32_t check; /* KTR_RING_CHECK(): entries, cpu and base are undamaged */
 	uint32_t busy;  /* a record with interrupts off is under way: an NMI's event is refused */
 } __attribute__((aligned(64)));
 
@@ -68,8 +68,6 @@ ktr_ring_bytes(uint32_t entries)
 }
 
 /** What `check` must be. */
-static inline uint32_t
-ktr_ring_check(uint32_t entries, uint32_t cpu)
-{
-	return 0x4b545231u ^ entries * 0x9e3779b1u ^ (cpu + 1) * 0x85ebca6bu;
-}
+#define KTR_RING_CHECK(entries, cpu, base)                                            \
+	(0x4b545231u ^ (uint32_t)(entries)*0x9e3779b1u ^ ((cpu) + 1u) * 0x85ebca6bu ^ \
+	 (uint32_t)((base)*0x9e3779b97f4a7c15u >> 32))

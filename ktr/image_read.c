@@ -146,18 +146,48 @@ next_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t *seq, u
 	return false;
 }
 
-/* Is this the header of that CPU's ring, with its slots where they can be read? */
+/*
+ * Looks for damage in a ring's header, and says in c->fault what does not fit. Two members can be
+ * mended: whose ring it is, is known, and the check tells the number of slots. False: the events
+ * cannot be found.
+ */
 static bool
-ring_plausible(struct ktr_image *im, unsigned cpu, uint64_t at, const struct ktr_ring *ring)
+ring_sound(struct ktr_image_cpu *c, unsigned cpu, struct ktr_ring *ring)
 {
 	uint64_t head = ring->head / KTR_ENTRY_BYTES;
+	uint32_t entries = KTR_ENTRIES_MIN;
+	while (entries <= KTR_ENTRIES_MAX &&
+	       ring->check != KTR_RING_CHECK(entries, cpu, ring->base))
+		entries *= 2;
+	bool found = entries <= KTR_ENTRIES_MAX && ring->head % KTR_ENTRY_BYTES == 0 &&
+		     head >= ring->base && head <= KTR_WIRE_SEQ_MAX;
+	if (!found || ring->entries != entries || ring->cpu != cpu)
+		fmt_snprintf(
+		    c->fault, sizeof(c->fault),
+		    "%sits header says cpu %u, %u slots, base %llu, head %llu/%u, check %#x",
+		    found ? "" : "its events are lost: ", ring->cpu, ring->entries,
+		    (unsigned long long)ring->base, (unsigned long long)ring->head, KTR_ENTRY_BYTES,
+		    ring->check);
+	ring->entries = entries;
+	return found;
+}
+
+/* Slots outside of [tail, head) hold nothing, or events from before them; not newer ones. */
+static void
+look_beyond(struct ktr_image *im, struct ktr_image_cpu *c)
+{
 	struct ktr_entry e;
-	return ring->entries >= KTR_ENTRIES_MIN && ring->entries <= KTR_ENTRIES_MAX &&
-	       (ring->entries & (ring->entries - 1)) == 0 && ring->cpu == cpu &&
-	       ring->check == ktr_ring_check(ring->entries, cpu) &&
-	       ring->head % KTR_ENTRY_BYTES == 0 && head <= KTR_WIRE_SEQ_MAX &&
-	       ring->base <= head &&
-	       im->read(im->arg, at + ktr_ring_bytes(ring->entries) - sizeof(e), &e, sizeof(e));
+	uint64_t seq = c->head + KTR_RING_SPARE, beyond = 0;
+	uint64_t newest = c->last_ticks;
+	/* A ring that was cleared holds what was cleared. */
+	if (c->sound == 0 && c->tail > 0 && read_event(im, c, c->tail - 1, &e))
+		newest = e.ticks;
+	for (; seq < c->tail + c->entries; seq++)
+		beyond += read_event(im, c, seq, &e) && e.ticks > newest;
+	if (beyond != 0 && c->fault[0] == '\0')
+		fmt_snprintf(c->fault, sizeof(c->fault),
+			     "its head is %llu, but %llu newer events are in its slots",
+			     (unsigned long long)c->head, (unsigned long long)beyond);
 }
 
 /* Looks at a CPU's ring. */
@@ -167,15 +197,27 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 	struct ktr_image_cpu *c = &im->cpu[cpu];
 	struct ktr_ring ring;
 	struct ktr_entry e;
-	uint64_t at, row = im->root_va + offsetof(struct ktr_image_root, rings) + cpu * sizeof(at);
-	*c = (struct ktr_image_cpu){.exists = false};
-	if (!im->read(im->arg, row, &at, sizeof(at)) || at == 0 ||
-	    !im->read(im->arg, at, &ring, sizeof(ring)) || !ring_plausible(im, cpu, at, &ring))
+	uint64_t at = 0, row = im->root_va + offsetof(struct ktr_image_root, rings);
+	bool told = im->read(im->arg, row + cpu * sizeof(at), &at, sizeof(at));
+	if (told && at == 0)
 		return;
-	*c = (struct ktr_image_cpu){.exists = true,
-				    .slots = at + sizeof(ring),
-				    .entries = ring.entries,
-				    .head = ring.head / KTR_ENTRY_BYTES};
+	if (!told || !im->read(im->arg, at, &ring, sizeof(ring))) {
+		fmt_snprintf(c->fault, sizeof(c->fault),
+			     "its events are lost: no ring can be read at %#llx",
+			     (unsigned long long)at);
+		return;
+	}
+	if (!ring_sound(c, cpu, &ring))
+		return;
+	if (!im->read(im->arg, at + ktr_ring_bytes(ring.entries) - sizeof(e), &e, sizeof(e))) {
+		fmt_snprintf(c->fault, sizeof(c->fault),
+			     "its events are lost: its %u slots cannot be read", ring.entries);
+		return;
+	}
+	c->exists = true;
+	c->slots = at + sizeof(ring);
+	c->entries = ring.entries;
+	c->head = ring.head / KTR_ENTRY_BYTES;
 	c->tail = ktr_ring_tail(&ring, c->head);
 	uint64_t seq = c->tail;
 	while (next_event(im, c, &seq, c->last_ticks, &e)) {
@@ -184,6 +226,7 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 		c->last_ticks = e.ticks;
 	}
 	c->corrupt = c->head - c->tail - c->sound;
+	look_beyond(im, c);
 }
 
 static bool
@@ -266,7 +309,7 @@ ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_
 				     .ncpu = (uint32_t)r->ncpu};
 	ktr_copy(im->info.boot_id, r->boot_id, sizeof(r->boot_id));
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		im->cpu[cpu].exists = false;
+		im->cpu[cpu] = (struct ktr_image_cpu){.exists = false};
 		if (cpu < r->ring_count)
 			cpu_open(im, cpu);
 	}
@@ -297,6 +340,7 @@ ktr_image_rewind(struct ktr_image *im)
 		struct ktr_image_cpu *c = &im->cpu[cpu];
 		c->cursor = c->tail;
 		c->ticks = c->delivered = c->lost = 0;
+		c->fault_told = false;
 	}
 }
 
@@ -359,6 +403,12 @@ image_fill(struct ktr_image *im)
 		return true;
 	}
 	for (; im->turn < KTR_PORT_MAXCPU; im->turn++) {
+		struct ktr_image_cpu *c = &im->cpu[im->turn];
+		if (c->fault[0] != '\0' && !c->fault_told) {
+			ktr_encode_fault(&im->enc, im->turn, c->fault);
+			c->fault_told = true;
+			return true;
+		}
 		if (image_batch(im, im->turn))
 			return true;
 	}

@@ -4,8 +4,8 @@
  *
  * Nothing that is read is believed: counts are bounded, addresses go through the caller's read
  * function alone, a ring only when its header is plausible, and an entry only when its site and its
- * time fit those around it. What does not fit was damaged: it is a LOSS of kind corrupt in the
- * stream.
+ * time fit those around it. What does not fit was damaged: a header is a FAULT in the stream, an
+ * entry a LOSS of kind corrupt.
  *
  * No allocation, no locks: a struct ktr_image is used by one thread, and may lie still for long.
  */
@@ -35,8 +35,10 @@ struct ktr_image_cpu {
 	uint64_t sound; /* entries that fit */
 	uint64_t corrupt;                 /* those that do not */
 	uint64_t first_ticks, last_ticks; /* of sound entries */
+	char fault[128];                  /* what does not fit in the ring's header; "": all does */
 	/* The stream's. */
 	uint64_t cursor, ticks, delivered, lost;
+	bool fault_told;
 };
 
 /** About 260 KiB: not for a stack. Private to image_read.c, but for allocation, info and cpu. */

@@ -68,7 +68,8 @@ __extension__ struct ktr_log ktr_main = {
 };
 #pragma GCC diagnostic pop
 
-struct ktr_boot_ring ktr_boot_ring = {.ring = {.entries = KTR_ENTRIES_BOOT}};
+struct ktr_boot_ring ktr_boot_ring = {
+    .ring = {.entries = KTR_ENTRIES_BOOT, .check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0)}};
 struct ktr_ring ktr_ring_none;
 
 struct ktr_ring *

@@ -37,6 +37,13 @@ round_entries(unsigned entries)
 	return n;
 }
 
+static void
+ring_set_base(struct ktr_ring *ring, uint64_t base)
+{
+	__atomic_store_n(&ring->base, base, __ATOMIC_RELAXED);
+	ring->check = KTR_RING_CHECK(ring->entries, ring->cpu, base);
+}
+
 /* An empty ring; NULL: no memory. */
 static struct ktr_ring *
 ring_alloc(unsigned cpu, uint32_t entries)
@@ -46,15 +53,17 @@ ring_alloc(unsigned cpu, uint32_t entries)
 		return NULL;
 	*ring = (struct ktr_ring){.entries = entries,
 				  .cpu = cpu,
-				  .check = ktr_ring_check(entries, cpu)};
+				  .check = KTR_RING_CHECK(entries, cpu, 0)};
 	return ring;
 }
 
 static void
 ring_free(struct ktr_ring *ring)
 {
-	if (ring != NULL && ring->entries != 0 && ring != &ktr_boot_ring.ring)
-		ktr_port_free(ring, ktr_ring_bytes(ring->entries));
+	if (ring == NULL || ring->entries == 0 || ring == &ktr_boot_ring.ring)
+		return;
+	ring->check = 0; /* who finds it after a reset must not take it for a ring in use */
+	ktr_port_free(ring, ktr_ring_bytes(ring->entries));
 }
 
 /* Rings of the main log that are to be exchanged. In: the new ones; out: the old ones. */
@@ -75,7 +84,7 @@ exchange_ring(unsigned cpu)
 		/* who looks at a stopped machine takes no lock */
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		ring->head = old->head;
-		ring->base = max(old->base, first);
+		ring_set_base(ring, max(old->base, first));
 		for (uint64_t seq = first; seq < head; seq++)
 			*ktr_ring_slot(ring, seq) = *ktr_ring_slot(old, seq);
 	}
@@ -160,7 +169,7 @@ ktr_clear(void)
 		uint64_t seen = max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (head > seen ? head - seen : 0);
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
-		__atomic_store_n(&ring->base, head, __ATOMIC_RELAXED);
+		ring_set_base(ring, head);
 	}
 	ktr_port_unlock();
 }

@@ -187,6 +187,10 @@ trace_prev_init(void)
 		strlcpy(prev_build, r->image.info.build, sizeof(prev_build));
 		printk("ktr: %lu events of the boot before in /dev/ktr.prev, %lu damaged\n",
 		       prev_sound, prev_corrupt);
+		for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+			if (r->image.cpu[cpu].fault[0] != '\0')
+				warnk("ktr: the boot before's ring of cpu %u was damaged: %s\n",
+				      cpu, r->image.cpu[cpu].fault);
 	} else {
 		warnk("ktr: the log of the boot before is lost: %s\n", err);
 		prev_forget();

@@ -4,6 +4,7 @@ Another kernel can read it, and no damage to it stops the boot."""
 import os
 import random
 import re
+import struct
 import subprocess
 import sys
 
@@ -215,6 +216,43 @@ def forged():
                 f.seek(other)
                 f.write(region[:MIB])
     check_eq(ram.boot("sysctl -n debug.ktr.prev.events\n").expect(0).out.split(), ["0"], "events that were believed")
+
+
+def ring_check(entries, cpu, base):
+    """KTR_RING_CHECK() of ktr/entry.h."""
+    return (0x4b545231 ^ entries * 0x9e3779b1 ^ (cpu + 1) * 0x85ebca6b ^ base * 0x9e3779b97f4a7c15 % 2**64 >> 32) % 2**32
+
+
+def rings(region):
+    """{cpu: offset} of the headers of rings in a region."""
+    found = {}
+    for at in range(0, len(region) - 64, 64):
+        base, entries, cpu, check = struct.unpack_from("<QIII", region, at + 24)
+        if cpu < 4 and entries >= 4 and check == ring_check(entries, cpu, base):
+            found[cpu] = at
+    return found
+
+
+@test("a ring whose header is damaged is told of, by the boot and by whoever reads the log; its number of slots is found again")
+def damaged_ring():
+    ram = Ram()
+    ram.boot(RECORD + "reboot\n").expect(125)
+    (at, size), = ram.regions()
+    data = ram.path.read_bytes()[at:at + size]
+    heads = rings(data)
+    check_eq(sorted(heads), [0, 1, 2, 3], "CPUs with a ring in the region")
+    whole = found_events(ram.copy().boot(LOOK).expect(0))
+    for offset, kept in ((0, False), (32, True)):  # head; entries
+        copy = ram.copy()
+        with open(copy.path, "r+b") as f:
+            f.seek(at + heads[2] + offset)
+            f.write(bytes([data[heads[2] + offset] ^ 1]))
+        r = copy.boot("ktrdump -q -i /dev/ktr.prev > /tmp/out || echo status $?\nsysctl debug.ktr.prev\n").expect(0)
+        lost = "" if kept else "its events are lost: "
+        check_match(rf"^ktr: the boot before's ring of cpu 2 was damaged: {lost}its header says cpu 2, ", r.out, "the boot's message")
+        check_match(rf"^ktrdump: /dev/ktr.prev: offset \d+: the ring of cpu 2 was damaged: {lost}its header ", r.out, "ktrdump")
+        check_match(r"^status 1$", r.out, "ktrdump's status")
+        check_eq(found_events(r) == whole, kept, f"are all {whole} events there; {found_events(r)} are")
 
 
 @test("a damaged header is told of, and the boot goes on")
