@@ -42,11 +42,3 @@ void kdb_points_load(bool on);
  * of tf. A fault inside a debugger command returns to the prompt instead.
  */
 _Noreturn void panic_trap(struct arch_trapframe *tf, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-/*
- * Some settings made in the debugger need a running machine: debug.ktr.mask=… patches code on all
- * CPUs. They are queued until the machine runs. kdb_deferred() says whether there are any; any
- * context. kdb_apply_deferred() makes them; thread context, called by the trace's flush thread.
- */
-bool kdb_deferred(void);
-void kdb_apply_deferred(void);

@@ -15,11 +15,13 @@
 
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/value.h"
+#include "kernel/trace/flush.h"
 
 #define PENDING_MAX 8
 
@@ -31,21 +33,15 @@ struct kdb_setting {
 static struct kdb_setting pending[PENDING_MAX];
 static unsigned pending_put, pending_taken; /* atomic; totals since the boot */
 
-bool
-kdb_deferred(void)
-{
-	return __atomic_load_n(&pending_put, __ATOMIC_ACQUIRE) !=
-	       __atomic_load_n(&pending_taken, __ATOMIC_ACQUIRE);
-}
-
-void
+/* The flush thread calls it when the machine runs again. */
+static void
 kdb_apply_deferred(void)
 {
 	struct kdb_setting one;
 	char err[160];
 	int error;
 
-	while (kdb_deferred()) {
+	while (__atomic_load_n(&pending_put, __ATOMIC_ACQUIRE) != pending_taken) {
 		one = pending[pending_taken % PENDING_MAX];
 		__atomic_store_n(&pending_taken, pending_taken + 1, __ATOMIC_RELEASE);
 		err[0] = '\0';
@@ -102,6 +98,8 @@ kdb_sysctl_show(const char *name)
 	kdb_sysctl_print(sysctl_find(name), false, false);
 }
 
+HOOK(flush_pass, kdb_apply_deferred);
+
 static void
 kdb_sysctl_defer(const struct sysctl *s, const char *value)
 {
@@ -113,6 +111,7 @@ kdb_sysctl_defer(const struct sysctl *s, const char *value)
 	pending[pending_put % PENDING_MAX].s = s;
 	strlcpy(pending[pending_put % PENDING_MAX].value, value, KDB_LINE_MAX);
 	__atomic_store_n(&pending_put, pending_put + 1, __ATOMIC_RELEASE);
+	flush_kick();
 	kdb_printf("%s: will be set when the machine goes on\n", s->name);
 }
 

@@ -14,6 +14,11 @@ void trace_info_init(void);
 /* Starts the flush thread and registers /dev/ktr. Thread context, after vfs_init(). */
 void ktr_trace_init(void);
 /*
+ * The flush thread wakes up at the next clock tick. It then runs the hooks flush_pass, in thread
+ * context, and looks for events. Any context.
+ */
+void flush_kick(void);
+/*
  * Returns when no character is on its way to the trace's line that its stream has not counted. Any
  * context, interrupts off, after stop_claim(): no more characters begin.
  */

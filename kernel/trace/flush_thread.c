@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/debug/kdb.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
@@ -24,6 +23,8 @@
 #define FLUSH_PERIOD_NS 50000000ull /* between passes, when no ring fills */
 #define FLUSH_WAIT_MIN  1000000ull  /* for a busy line, doubled up to */
 #define FLUSH_WAIT_MAX  100000000ull
+
+HOOK_LIST(flush_pass);
 
 static bool sleeping;       /* the thread waits to be woken */
 static bool kick;           /* wake it at the next tick */
@@ -58,7 +59,7 @@ flush_thread(void *arg)
 		uint64_t deadline = DEADLINE_NEVER;
 
 		__atomic_store_n(&kick, false, __ATOMIC_RELEASE);
-		kdb_apply_deferred();
+		HOOK_RUN(flush_pass);
 		r = flush_work();
 		if (r == FLUSH_MORE) {
 			busy_ns = FLUSH_WAIT_MIN;
@@ -95,8 +96,7 @@ flush_tick(void)
 	if (!__atomic_load_n(&sleeping, __ATOMIC_RELAXED))
 		return;
 	/* A wakeup that comes too early for the sleeper comes again with the next tick. */
-	if (__atomic_load_n(&kick, __ATOMIC_RELAXED) || kdb_deferred() ||
-	    (flush_enabled() && flush_watermark()))
+	if (__atomic_load_n(&kick, __ATOMIC_RELAXED) || (flush_enabled() && flush_watermark()))
 		wakeup(&sleeping);
 }
 

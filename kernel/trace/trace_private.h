@@ -51,8 +51,6 @@ uint64_t flush_failed(void);
 /* Does a piece of the flush thread's work; returns what came of it. Thread context. */
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
 enum flush_result flush_work(void);
-/* flush_thread.c: the thread looks for work soon. Any context. */
-void flush_kick(void);
 
 /*
  * persist.c: the region of the boot before, NULL when there is none; *own: all of it is only that,
