@@ -30,38 +30,25 @@ arch_points_max(enum arch_point_kind kind)
 	return n < REGISTERS ? n : REGISTERS;
 }
 
+/* Sets breakpoint register n, or watchpoint register n - REGISTERS. */
 static void
-set_breakpoint(unsigned n, uint64_t control, uint64_t addr)
+set_register(unsigned n, uint64_t control, uint64_t addr)
 {
-#define SET(i)                                          \
-	case i:                                         \
-		WRITE_SYSREG(dbgbcr##i##_el1, 0);       \
-		WRITE_SYSREG(dbgbvr##i##_el1, addr);    \
-		WRITE_SYSREG(dbgbcr##i##_el1, control); \
+#define SET(number, kind, i)                                   \
+	case number:                                           \
+		WRITE_SYSREG(dbg##kind##cr##i##_el1, 0);       \
+		WRITE_SYSREG(dbg##kind##vr##i##_el1, addr);    \
+		WRITE_SYSREG(dbg##kind##cr##i##_el1, control); \
 		break
 	switch (n) {
-		SET(0);
-		SET(1);
-		SET(2);
-		SET(3);
-	}
-#undef SET
-}
-
-static void
-set_watchpoint(unsigned n, uint64_t control, uint64_t addr)
-{
-#define SET(i)                                          \
-	case i:                                         \
-		WRITE_SYSREG(dbgwcr##i##_el1, 0);       \
-		WRITE_SYSREG(dbgwvr##i##_el1, addr);    \
-		WRITE_SYSREG(dbgwcr##i##_el1, control); \
-		break
-	switch (n) {
-		SET(0);
-		SET(1);
-		SET(2);
-		SET(3);
+		SET(0, b, 0);
+		SET(1, b, 1);
+		SET(2, b, 2);
+		SET(3, b, 3);
+		SET(4, w, 0);
+		SET(5, w, 1);
+		SET(6, w, 2);
+		SET(7, w, 3);
 	}
 #undef SET
 }
@@ -81,9 +68,9 @@ arch_points_set(const struct arch_point *p, unsigned n)
 	WRITE_SYSREG(oslar_el1, 0);
 	WRITE_SYSREG(mdscr_el1, 0);
 	for (unsigned i = 0; i < arch_points_max(ARCH_POINT_EXEC); i++)
-		set_breakpoint(i, 0, 0);
+		set_register(i, 0, 0);
 	for (unsigned i = 0; i < arch_points_max(ARCH_POINT_WRITE); i++)
-		set_watchpoint(i, 0, 0);
+		set_register(REGISTERS + i, 0, 0);
 	ISB();
 	for (unsigned i = 0; i < n; i++)
 		if (p[i].kind == ARCH_POINT_EXEC ? ++breaks > arch_points_max(p[i].kind)
@@ -92,12 +79,12 @@ arch_points_set(const struct arch_point *p, unsigned n)
 	breaks = watches = 0;
 	for (unsigned i = 0; i < n; i++) {
 		if (p[i].kind == ARCH_POINT_EXEC)
-			set_breakpoint(breaks++, BCR_WORD | CR_EL1 | CR_ENABLE, p[i].addr);
+			set_register(breaks++, BCR_WORD | CR_EL1 | CR_ENABLE, p[i].addr);
 		else
-			set_watchpoint(watches++,
-				       byte_select(&p[i]) | CR_EL1 | CR_ENABLE |
-					   (p[i].kind == ARCH_POINT_WRITE ? WCR_STORE : WCR_BOTH),
-				       p[i].addr & ~7ul);
+			set_register(REGISTERS + watches++,
+				     byte_select(&p[i]) | CR_EL1 | CR_ENABLE |
+					 (p[i].kind == ARCH_POINT_WRITE ? WCR_STORE : WCR_BOTH),
+				     p[i].addr & ~7ul);
 	}
 	if (n > 0)
 		WRITE_SYSREG(mdscr_el1, MDSCR_KDE | MDSCR_MDE);

@@ -136,7 +136,7 @@ struct style {
 };
 
 /*
- * Converts as ktrdump does, exact to the nanosecond; clock_ticks_to_ns() is faster, but may be one
+ * Converts as ktrdump does, exact to the nanosecond; clock_ns() is faster, but may be one
  * too low. While the clock's rate is unknown, returns ticks.
  */
 static uint64_t

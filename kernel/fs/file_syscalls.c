@@ -27,18 +27,24 @@ user_uio(struct uio *u, struct uio_vec *v, uint64_t addr, uint64_t len)
 	uio_init(u, v, UIO_USER, (const void *)addr, len < RW_MAX ? len : RW_MAX);
 }
 
-int64_t
-sys_read(const uint64_t a[6])
+static int64_t
+move_bytes(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
 {
 	struct file *f = get_file(a[0]);
 	struct uio_vec v;
 	struct uio u;
-	int64_t n;
 
 	if (f == NULL)
 		return -EBADF;
 	user_uio(&u, &v, a[1], a[2]);
-	n = file_read_uio(f, &u);
+	return move(f, &u);
+}
+
+int64_t
+sys_read(const uint64_t a[6])
+{
+	int64_t n = move_bytes(a, file_read_uio);
+
 	CTR3(KTR_VFS, "read: fd %d size %lu result %ld", (int)a[0], a[2], n);
 	return n;
 }
@@ -46,15 +52,8 @@ sys_read(const uint64_t a[6])
 int64_t
 sys_write(const uint64_t a[6])
 {
-	struct file *f = get_file(a[0]);
-	struct uio_vec v;
-	struct uio u;
-	int64_t n;
+	int64_t n = move_bytes(a, file_write_uio);
 
-	if (f == NULL)
-		return -EBADF;
-	user_uio(&u, &v, a[1], a[2]);
-	n = file_write_uio(f, &u);
 	CTR3(KTR_VFS, "write: fd %d size %lu result %ld", (int)a[0], a[2], n);
 	return n;
 }

@@ -28,17 +28,13 @@ clock_init(void)
 }
 
 uint64_t
-clock_ticks_to_ns(uint64_t ticks)
+clock_ns(void)
 {
+	uint64_t ticks = arch_clock_read();
+
 	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
 	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32)
 				  : 0;
-}
-
-uint64_t
-clock_ns(void)
-{
-	return clock_ticks_to_ns(arch_clock_read());
 }
 
 void

@@ -5,8 +5,6 @@
 
 /* Nanoseconds since boot. Monotonic, and the same on all CPUs. */
 uint64_t clock_ns(void);
-/* Converts ticks of arch_clock_read() to nanoseconds since boot. */
-uint64_t clock_ticks_to_ns(uint64_t ticks);
 /* Busy-waits, for hardware that needs a moment. */
 void clock_delay_ns(uint64_t ns);
 /* Ticks a second; 0 before clock_init(). And the counter's value at boot. */
