@@ -136,8 +136,8 @@ struct style {
 };
 
 /*
- * Converts as ktrdump does, exact to the nanosecond; clock_ns() is faster, but may be one
- * too low. While the clock's rate is unknown, returns ticks.
+ * Converts as ktrdump does, exact to the nanosecond; clock_ns() is faster, but may be one too low.
+ * While the clock's rate is unknown, returns ticks.
  */
 static uint64_t
 ticks_to_ns(uint64_t ticks)

@@ -1,18 +1,22 @@
 /*
- * ktr.pml - a model of ktr/ring.c and ktr/stream.c: a CPU whose records are interrupted, its memory, and a stream on another
- * CPU. tests/model/run says what is checked, and which steps it takes out to see the checks fail.
+ * ktr.pml - a model of ktr/ring.c and ktr/stream.c: a CPU whose records are interrupted, its
+ * memory, and a stream on another CPU. tests/model/run lists the checks, and the steps that it
+ * removes to see the checks fail.
  *
- * Labels and names are those of the code's functions. A record is a restartable sequence: after an exception it begins again.
- * An entry is one word, which stands for any of its eight: a reader that is given a wrong entry has a word that is wrong. The
- * value of the word is the number of the record call that stored it.
+ * Labels and names are those of the code's functions. A record is a restartable sequence: after an
+ * exception it begins again. An entry is one word, which stands for any of its eight words: if a
+ * reader gets a wrong entry, some word is wrong. The value of the word is the number of the record
+ * call that stored it.
  *
- * Memory is weak: the CPU's stores wait in `buf`, and others see them in any order that the barrier leaves open; with TSO in
- * the order in which they were made. The CPU itself sees its own stores. limit, refuse and cursor are not in the buffer, since
- * whoever writes these has a full barrier or a release after it.
+ * Memory is weak. The CPU's stores wait in `buf`, and other CPUs see them in any order that the
+ * barrier permits; with TSO, in program order. The CPU itself sees its own stores at once. limit,
+ * refuse and cursor bypass the buffer, since a full barrier or a release follows each store to
+ * them.
  *
- * ENTRIES slots, of which SPARE are never readable; EVENTS record calls; DEPTH of calls in each other. FILL is the policy that
- * refuses events when the ring is full. CLOSE adds another CPU, which closes the ring. SYNC adds the streams' marks. BREAK_x takes
- * out or moves step x.
+ * There are ENTRIES slots, of which SPARE are never readable; EVENTS record calls; and record calls
+ * nested up to DEPTH. FILL selects the policy that refuses events when the ring is full. CLOSE adds
+ * another CPU, which closes the ring. SYNC adds the streams' marks. BREAK_x removes or moves step
+ * x.
  */
 #ifndef DEPTH
 #define DEPTH 2
@@ -47,13 +51,13 @@ bit refuse;
 #define BUFFER 4
 typedef store {
 	byte kind;
-	byte seq;   /* of HEAD the new value */
-	byte value; /* of WORD */
+	byte seq;   /* for HEAD, the new value */
+	byte value; /* for WORD */
 }
 store buf[BUFFER];
 byte stores;
 
-/* Store i may overtake store j, which is older. */
+/* May store i become visible before the older store j? */
 #define SAME_PLACE(i, j) \
 	(buf[i].kind == buf[j].kind && (buf[i].kind == HEAD || SLOT(buf[i].seq) == SLOT(buf[j].seq)))
 #define OVERTAKES(i, j) (buf[i].kind != BARRIER && buf[j].kind != BARRIER && !SAME_PLACE(i, j))
@@ -68,7 +72,7 @@ inline put(what, event, by)
 	}
 }
 
-/* Store i becomes visible, and leaves the buffer. */
+/* Store i becomes visible and leaves the buffer. */
 inline reach(i)
 {
 	d_step {
@@ -98,13 +102,13 @@ inline reach(i)
 
 byte own_head;       /* the head as this CPU sees it */
 byte begun;          /* record calls */
-byte depth;          /* record calls in progress, one inside the other */
-byte running;        /* the context that goes on: 0 the thread, 1 an exception, 2 one in that */
+byte depth;          /* record calls in progress, nested */
+byte running;        /* the context that runs: 0 the thread, 1 an exception, 2 an exception in that */
 bit again[DEPTH];    /* an exception came: the sequence begins again */
-byte whose[EVENTS];  /* the record call that recorded this event */
+byte whose[EVENTS];  /* the record call of each event */
 byte suppressed, dropped;
 bit closed;          /* ktr_ring_close() has returned */
-byte epoch, settled; /* SYNC: the clock; no event comes any more that is older than settled */
+byte epoch, settled; /* SYNC: the clock; and the time before which no more events come */
 
 #ifdef BREAK_RESTART
 #define INTERRUPTED (false)
@@ -136,7 +140,7 @@ inline write_barrier()
 	atomic { stores < BUFFER; INSTRUCTION(restart); put(BARRIER, 0, 0) }
 }
 
-/* The last instruction: claims the number and publishes the event. */
+/* The last instruction: it claims the number and publishes the event. */
 inline store_head()
 {
 	atomic {
@@ -156,7 +160,7 @@ inline ktr_record()
 {
 	atomic {
 		begun < EVENTS && depth == _pid && (_pid == 0 || running == _pid - 1) ->
-		late = closed && depth == 0; /* a call that is under way may finish, with what interrupts it */
+		late = closed && depth == 0; /* a call in progress may finish, with those that interrupt it */
 		id = begun;
 		begun++;
 		depth++;
@@ -181,7 +185,7 @@ restart:
 		fi
 	};
 #ifndef BREAK_CLOCK
-	/* How many events have an earlier clock. */
+	/* A smaller value means an earlier clock. */
 	atomic { INSTRUCTION(restart); time = own_head; stamp = epoch };
 #endif
 #ifdef BREAK_ORDER
@@ -247,7 +251,7 @@ done:
 	}
 }
 
-/* The thread is context 0, and context n comes while context n - 1 is in a record call. */
+/* The thread is context 0. Context n may run while context n - 1 is in a record call. */
 active [DEPTH] proctype context() provided (running <= _pid)
 {
 	byte id, seq, time, stamp, upto;
@@ -339,7 +343,7 @@ inline stream_gone()
 {
 	atomic {
 #ifdef FILL
-		assert(cursor >= TAIL(head)); /* nothing is overwritten */
+		assert(cursor >= TAIL(head)); /* what was skipped is counted */
 #endif
 #ifdef BREAK_GONE
 		skip
@@ -352,7 +356,7 @@ inline stream_gone()
 	}
 }
 
-/* Every CPU takes an interrupt: its earlier stores are visible, and a record begins again. */
+/* Every CPU takes an interrupt: its earlier stores become visible, and a record begins again. */
 inline ktr_port_sync()
 {
 	atomic { epoch == 0 -> epoch = 1 };

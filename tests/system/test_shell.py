@@ -9,16 +9,16 @@ import pexpect
 from harness import ARCH, BOOT, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, main, test
 
 PROMPT = "kestrel# "
-CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A: QEMU's own, so doubled
+CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A is QEMU's own key, so it is doubled
 UP, LEFT, TAB = "\x1b[A", "\x1b[D", "\t"
 
 
 @contextlib.contextmanager
 def terminal(*options, smp=2):
-    """A guest whose console is a terminal of ours, at the first prompt."""
+    """A guest whose console is this test's terminal, at the first prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "120", *options], encoding="utf-8",
                       codec_errors="replace", timeout=60, dimensions=(25, 80))
-    c.str_last_chars = 0  # a failure shows all that was read since the last match
+    c.str_last_chars = 0  # on failure, show all output since the last match
     try:
         c.expect_exact(PROMPT)
         yield c
@@ -27,9 +27,9 @@ def terminal(*options, smp=2):
 
 
 def ask(c, line, pattern):
-    """Types a line, expects the pattern in the output and then the prompt; returns the match."""
+    """Types a line, waits for the pattern and then for the prompt. Returns the match."""
     c.send(line + "\r")
-    c.expect(r"\n")  # the echo of the line ends
+    c.expect(r"\n")  # end of the echoed line
     c.expect(pattern)
     m = c.match
     c.expect_exact(PROMPT)
@@ -55,7 +55,7 @@ def tour():
 @test("^C ends the program in the foreground, and the shell lives on")
 def interrupt():
     with terminal("--firmware", "none") as c:
-        # What says that it runs is in the foreground already: the ^C cannot come too early.
+        # Output shows that the program is in the foreground already, so the ^C is not too early.
         c.send("sh -c 'echo started $((40 + 2)); exec sleep 1000'\r")
         c.expect_exact("started 42")
         c.send(CTRL_C)
@@ -123,7 +123,7 @@ def crash():
         leave(c, 3)
 
 
-# Each line of a script and what it prints; run in one guest.
+# Lines of a script, with what each prints; all run in one guest.
 SCRIPT = r"""
 a=5; echo $((a * 3 + 2)) ${a}x "$a b" '$a'              => 17 5x 5 b $a
 echo one two three | wc -w                              => 3
@@ -221,7 +221,7 @@ def status_tools():
 
 
 def pour(c, data):
-    """Types data as fast as the terminal takes it, and reads what it shows meanwhile."""
+    """Types data as fast as the terminal accepts it, and reads the output meanwhile."""
     os.set_blocking(c.child_fd, False)
     while data:
         readable, writable, _ = select.select([c.child_fd], [c.child_fd], [], DEADLINE_S)
@@ -238,7 +238,7 @@ def burst():
     with terminal("--firmware", "none") as c:
         for n in range(2):
             pour(c, b"a" * 30000)
-            for _ in range(20):  # the end of the burst may be dropped, and this with it
+            for _ in range(20):  # the end of the burst may be dropped, and this line with it
                 c.send(f"{CTRL_U}echo alive{n}\r")
                 if c.expect([f"\nalive{n}", pexpect.TIMEOUT], timeout=3) == 0:
                     break

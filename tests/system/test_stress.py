@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""test_stress.py - every class on, every workload, four CPUs, for a while: what the log then says of itself is exact.
+"""test_stress.py - every class on, every workload, four CPUs, for a while: the log's accounts are exact.
 
-environment: KESTREL_STRESS_SECONDS, how long each test keeps the guest busy; without it 4. `make stress SECONDS=60`.
+environment: KESTREL_STRESS_SECONDS, how long each test keeps the guest busy (default: 4). `make stress
+SECONDS=60`.
 """
 import json
 import os
@@ -31,12 +32,12 @@ sysctl debug.ktr.mask=NONE > /dev/null
 echo rounds $n
 sysctl debug.ktr.stats
 """
-# What an event says of the thread that recorded it: text, and which number is its id.
+# Texts that contain the id of the thread that recorded the event.
 OWN = [re.compile(p) for p in (r"fork: parent (\d+) child", r"exit: pid (\d+) ")]
 
 
 class Seen:
-    """What a stream told of one CPU."""
+    """The part of a stream about one CPU."""
 
     def __init__(self):
         self.events = self.parts = self.lost = 0
@@ -44,7 +45,7 @@ class Seen:
 
 
 def stream(path):
-    """Events and gaps of a trace, one after the other; long ones do not fit into memory."""
+    """Events and gaps of a trace, one by one, since long traces do not fit into memory."""
     p = subprocess.Popen([str(KTRDUMP), "--format", "jsonl", "-i", str(path)], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True, errors="replace")
     try:
@@ -57,11 +58,11 @@ def stream(path):
 
 
 def event_is_whole(e):
-    """What only an entry that one recorder wrote alone can show."""
+    """Checks that one recorder wrote the whole entry."""
     text = e["text"]
     check("(bad" not in text, f"a parameter that is no string of the kernel's: {e}")
     check(e["fmt"] is not None and e["func"] is not None, f"an event of no known site: {e}")
-    # A thread that ended before the flush came to its events has no name.
+    # A thread that ended before the flush reached its events has no name.
     check(e["thread"] is None or re.fullmatch(r"[\w/. :\[\]-]+", e["thread"]), f"an odd thread's name: {e}")
     for pattern in OWN:
         if m := pattern.match(text):
@@ -69,7 +70,7 @@ def event_is_whole(e):
 
 
 def read(path):
-    """{cpu: Seen} of a stream whose events are whole, in the order of time and counted up."""
+    """{cpu: Seen} of a stream. Its events must be whole and in order, by time and by number."""
     cpus = {}
     for e in stream(path):
         cpu = cpus.setdefault(e["cpu"], Seen())
@@ -103,7 +104,7 @@ def mix():
     for n, s in stats.items():
         cpu = cpus.get(n, Seen())
         check_eq(cpu.events + cpu.parts + cpu.lost, s["recorded"], f"events and lost events in the stream of cpu {n} ({s})")
-        # The line may still take frames whose events were overwritten after they had been made.
+        # The line may get frames whose events were overwritten after the frames had been made.
         check(cpu.lost <= s["overwritten"], f"{cpu.lost} lost events in the stream of cpu {n} ({s})")
         check(cpu.events > 0, f"no event of cpu {n} was delivered ({s})")
         total += s["recorded"]
@@ -123,7 +124,7 @@ def readers():
     print(f"# {turns} turns")
 
 
-if SECONDS_GIVEN:  # else ARCH/kernel/smpN's one turn is enough
+if SECONDS_GIVEN:  # otherwise one turn, by ARCH/kernel/smpN, is enough
     test("readers of rings that four CPUs overwrite get entries whole or not at all, again and again")(readers)
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ _sample = None
 
 
 def sample():
-    """One trace for all tests of this file: 2 CPUs, several classes, nothing lost."""
+    """One trace for all tests here: 2 CPUs, several classes, nothing lost."""
     global _sample
     if _sample is None:
         _sample = boot("load fork -n 10\nload syscall -n 100\n", smp=2, mask="SCHED,PROC,SYSC", trace=True,
@@ -129,7 +129,7 @@ def truncated():
     data = sample().trace.read_bytes()
     whole = [e["text"] for e in sample().events]
     rng = random.Random(2)
-    # The last byte is a delimiter: END is whole without it (ktr/WIRE.md).
+    # The last byte is a delimiter. The END frame is whole without it (ktr/WIRE.md).
     for size in [len(data) - 2] + [rng.randrange(200, len(data) - 2) for _ in range(15)]:
         status, out, err = ktrdump("--format", "jsonl", stdin=data[:size])
         check_eq(status, 1, f"status of a file cut at {size}")
@@ -256,7 +256,7 @@ ktr classes
     check_match(r"^mask +NONE$", lines[0], "ktr status")
     check_eq(lines[1:3], ["1 trace point switched on", "on 0"], "ktr on")
     check_eq(lines[3], "1 trace point switched off", "ktr off")
-    # The script's sh forks for load and for the tools too, 4 and a few.
+    # The script's sh also forks, for load and the tools: 4 and a few.
     check(4 <= int(lines[4]) <= 8, f"{lines[4]} events of one trace point, expected 4 forks of load and few of sh")
     check_eq(lines[5:9], ["0", "PROC", "0 trace points switched on; 1 was on", "1 trace point switched off"],
              "a site that a class had switched on")

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Programs that do what they should not: system calls with bad pointers and numbers, faults of all kinds."""
+"""test_user.py - programs that do what they must not: system calls with bad pointers and numbers, faults of all
+kinds."""
 from harness import BUILD, boot, check, main, test
 
 

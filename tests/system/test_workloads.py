@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_workloads.py - each workload of `load`, on 1 and 4 CPUs: what it did is what the decoded trace says."""
+"""test_workloads.py - each workload of `load`, on 1 and 4 CPUs: the decoded trace shows what it did."""
 import re
 
 import tracecheck as tc
@@ -10,8 +10,8 @@ ENTRIES = "debug.ktr.entries=65536"
 
 
 def trace(script, smp, mask):
-    """A guest that loses nothing; the checks that every trace must keep. The boot itself, whose ring is small, is
-    not recorded."""
+    """Traces a script, without losses, and applies the checks for every trace. The boot is not recorded, since its
+    ring is small."""
     run = boot(f"sysctl debug.ktr.mask={mask}\n{script}", smp=smp, trace=True, sets=[ENTRIES]).expect()
     tc.no_gaps(run)
     tc.timestamps_ascend(run)
@@ -76,7 +76,7 @@ def syscall(smp):
     load_said_ok(run, "syscall")
     pairs = tc.syscalls_pair(run)
     check(pairs >= 500, f"{pairs} pairs, expected 500 and more")
-    # Each of the two jobs asks once more, for what to expect.
+    # Each of the two jobs makes one more call, for the expected value.
     calls = tc.named(run, r"syscall getppid: arg0 ")
     check_eq(len(calls), 502, "calls of getppid")
     check_eq(len(tc.named(run, r"sysret getppid: ret \d+$")), 502, "returns of getppid")
@@ -147,7 +147,7 @@ def lock(smp):
     holder, turns = {}, {"spin": 0, "mutex": 0}
     for e in tc.with_whole_mask(run):
         m = re.match(r"(spin|mutex) (acquire|release): lock (.+) addr (0x[0-9a-f]+)", e["text"])
-        # A run queue's lock passes from thread to thread in a switch, also to ktrflush, which is not recorded.
+        # A run queue's lock passes from thread to thread in a switch, also to ktrflush, whose events are refused.
         if m is None or m[3] == "runq":
             continue
         kind, what, name, addr = m.groups()
@@ -157,7 +157,7 @@ def lock(smp):
                                       f"{holder.get(addr)}")
             holder[addr] = mine
             turns[kind] += 1
-        elif addr in holder:  # else it was acquired before
+        elif addr in holder:  # otherwise acquired before the mask was complete
             check_eq(mine, holder.pop(addr), f"who releases {kind} lock {name} {addr} at {e['ns']} ns")
     check(turns["spin"] > 400 and turns["mutex"] > 400, f"{turns}, expected more than 400 of each")
 

@@ -19,7 +19,7 @@ PHASES = {"M": {"name", "args"}, "B": {"name", "cat"}, "E": {"name", "cat"}, "X"
 
 
 def once(pairs):
-    """An object whose members all have different names."""
+    """An object. All its members must have different names."""
     equal(len({k for k, _ in pairs}), len(pairs), f"different members in {pairs}")
     return dict(pairs)
 
@@ -35,7 +35,7 @@ def nanoseconds(text):
 
 
 def read(data):
-    """The entries; times in nanoseconds."""
+    """The entries, with times in nanoseconds."""
     entries = json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_int=integer, parse_float=nanoseconds)
     expect(isinstance(entries, list) and entries, "no array of entries")
     for e in entries:
@@ -47,7 +47,7 @@ def read(data):
 
 
 class Trace:
-    """What the entries say, with every rule checked."""
+    """The contents of a trace. Checks every rule of the format."""
 
     def __init__(self, entries):
         self.instants, self.durations, self.lost, self.names = [], [], [], {}
@@ -58,7 +58,7 @@ class Trace:
                 self.meta(e)
                 continue
             equal(processes.setdefault(e["tid"], e["pid"]), e["pid"], f"process of tid {e['tid']}")
-            if e["ph"] != "X":  # it starts where the loss before it ended
+            if e["ph"] != "X":  # a loss starts where the loss before it ended
                 expect(e["ts"] >= ns, f"{e} comes before {ns}")
                 ns = e["ts"]
             expect(track in self.names, f"the track of {e} has no name")
@@ -98,7 +98,7 @@ class Trace:
             self.processes[e["args"]["name"]] = e["pid"]
 
     def losses_nest(self):
-        """On a CPU's track, no loss crosses another, nor what runs, nor an interrupt; what was lost is shown as lost."""
+        """On a CPU's track, a loss overlaps no other loss, thread or interrupt; and all lost time is shown as lost."""
         slices = [(tid, a, b) for tid, _, a, b in self.lost]
         slices += [(track[1], a, b) for track, cat, _, a, b, _ in self.durations if cat in ("cpu", "interrupt")]
         for tid in {s[0] for s in slices}:
@@ -110,7 +110,7 @@ class Trace:
                 open_until.append(b)
 
     def no_ties(self):
-        """Slices of threads that touch have different names: some readers would nest them."""
+        """Slices of threads that touch have different names, since some readers would nest them otherwise."""
         ends = {}
         for track, cat, name, begun, ended, depth in sorted(self.durations, key=lambda d: (d[3], d[4])):
             if cat in ("state", "syscall") and ended > begun:
@@ -119,7 +119,7 @@ class Trace:
 
 
 def tracks_follow(trace, rows):
-    """System calls, and what CPUs run, as jsonl's rows alone tell them; for a stream without losses."""
+    """System calls and the threads on CPUs, computed from jsonl's rows alone. For streams without losses."""
     calls, runs = {}, {}
     for track, cat, name, begun, ended, _ in trace.durations:
         if cat == "syscall":
@@ -140,7 +140,7 @@ def tracks_follow(trace, rows):
         if (row["fmt"] or "").startswith('KTRGRAPH group:"thread", id:"%s", state:"%s",') and word["state"] == "running":
             tid = ident_tid(word["id"]) if ident_tid(word["id"]) is not None else tid
         if now.get(cpu, (None,))[0] != tid:
-            for other in [c for c in now if c != cpu and now[c][0] == tid]:  # no event told that it went
+            for other in [c for c in now if c != cpu and now[c][0] == tid]:  # no event said that it left
                 if tid not in idle:
                     right.setdefault(other, []).append((*now[other], row["ns"]))
                 del now[other]
@@ -166,7 +166,7 @@ def compare(e, row):
            f"name {e['name']!r}, expected {name!r}")
     equal(e["cat"], row["class"] or "", "category")
     equal(e["tid"], row["tid"] or 0xfffe0002, "thread")
-    if "name" not in word:  # else the event may name it
+    if "name" not in word:  # the event may name it itself
         expect(same_thread(e["thread"], row["thread"] or None), f"thread {e['thread']!r}, expected {row['thread']!r}")
     equal((e["args"].pop("on cpu"), list(e["args"])), (row["cpu"], row["names"]), "CPU, names of arguments")
     for (name, found), said in zip(e["args"].items(), row["args"]):
@@ -177,7 +177,7 @@ def compare(e, row):
 
 
 def check(path, tmp, *args):
-    """A stream of any kind: its export keeps the rules, and says what its jsonl says. Returns the trace."""
+    """A stream of any kind: the export keeps the rules and has the contents of its jsonl. Returns the trace."""
     out = tmp / "out.json"
     said = exported("chrome", path, out, *args)
     trace = Trace(read(out.read_bytes()))
@@ -193,7 +193,7 @@ def check(path, tmp, *args):
           "what was lost")
     trace.losses_nest()
     if not gaps:
-        trace.no_ties()  # a call whose end is lost ends where the next begins
+        trace.no_ties()  # a call whose end is lost ends where the next one begins
     if not gaps and not args:
         tracks_follow(trace, events)
     return trace
@@ -211,7 +211,7 @@ def guest_has_all_tracks(tmp):
 
 
 def overlapping_losses_of_a_cpu_do_not_cross(tmp):
-    """Losses that overlap in each way, and an event before the loss before it is over."""
+    """Losses that overlap in every way, and an event before the end of the loss before it."""
     path = tmp / "losses.ktr"
     path.write_bytes(wire.stream(
         wire.batch(0, 0, 100, 7, [(1, 0, [])]), wire.loss(0, 1, 1, 1000, 5000), wire.loss(0, 2, 1, 2000, 3000),

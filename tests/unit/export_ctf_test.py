@@ -24,7 +24,7 @@ def value_of(v):
 
 
 def read(path):
-    """(own events, LTTng's events, {cpu: discarded}) of a trace, as babeltrace2's library reads it."""
+    """(own events, LTTng's events, {cpu: discarded}) of a trace, read by babeltrace2's library."""
     own, lttng, lost = [], [], {}
     if not list(path.glob("kernel/channel0_*")):
         return own, lttng, lost
@@ -74,18 +74,18 @@ def same_lttng(found, expected):
             got = f["fields"][field]
             expect(x.same_text(got, value) if isinstance(value, str) else got == value,
                    f"{what}: {field}: found {got!r}, expected {value!r}")
-        if name == "sched_switch" and (fields["prev_tid"] > 0 or f["tid"] != fields["next_tid"]):  # 0 is who is not known, too
+        if name == "sched_switch" and (fields["prev_tid"] > 0 or f["tid"] != fields["next_tid"]):  # 0 also stands for an unknown thread
             equal(f["tid"], fields["prev_tid"], f"{what}: whose it is")
 
 
 def quiet(err, what):
-    """On standard error is nothing but notices of what was discarded."""
+    """Standard error may only contain notices of discarded events."""
     noise = [line for line in err.splitlines() if line and "Tracer discarded" not in line]
     equal(noise, [], f"{what}: standard error")
 
 
 def analysis(name, path):
-    """{class: rows} of a table of an LTTng analysis; tops are of all, not of the first ten."""
+    """{class: rows} of a table of an LTTng analysis. Tops show all rows, not only ten."""
     status, out, err = x.run("/usr/bin/" + name, *(["--limit", "100000"] if "top" in name else []), path)
     quiet(err, name)
     result = json.loads(out.splitlines()[-1])
@@ -98,7 +98,7 @@ def analysis(name, path):
 
 
 def shares(rows):
-    """{tid: running time / time of the trace} by the switches; idle threads are not in."""
+    """{tid: running time / time of the trace}, computed from the switches, without idle threads."""
     events = x.events_of(rows)
     begin, end, on, total = events[0]["ns"], events[-1]["ns"], {}, {}
     for cpu, ns, name, fields in x.linux_events(rows):
@@ -113,7 +113,7 @@ def shares(rows):
 
 
 def calls(rows):
-    """{system call: how many both began and ended in a thread that was switched to}."""
+    """{system call: number} of the calls that both began and ended in a thread that was switched to."""
     on, begun, count = {}, {}, {}
     for cpu, _, name, fields in x.linux_events(rows):
         if name == "sched_switch":
@@ -156,7 +156,7 @@ def analyses_say(path, rows):
         found[name] = found.get(name, 0) + row[1]["value"]
     equal(found, calls(rows), "syscallstats: counts")
     if not x.consistent(rows):
-        return  # cputop takes a thread for running until it hears of another; it may run twice
+        return  # cputop counts a thread as running until the next event about it, perhaps on two CPUs at once
     found = {row[0]["tid"]: row[3]["value"] for table in top.get("per-process", []) for row in table["data"]
              if row[0]["tid"] > 0}
     expected = shares(rows) if rows else {}
@@ -168,7 +168,7 @@ def analyses_say(path, rows):
 
 
 def check(path, tmp):
-    """A stream's CTF export is what jsonl says of it, whatever the stream is."""
+    """A stream of any kind: its CTF export has the contents of its jsonl."""
     out, rows = tmp / "ctf", x.jsonl(path)
     x.export("ctf", path, out)
     own, lttng, lost = read(out)
@@ -201,7 +201,7 @@ def filtered_stream_has_what_passed(tmp):
 
 
 def gap_of_hours_keeps_its_time(tmp):
-    """What is more than 2^27 ns later needs no header of its own kind."""
+    """An event more than 2^27 ns after the last one needs no special header."""
     path = x.gen(tmp, "guest 200")
     rows = x.jsonl(path)
     x.export("ctf", path, tmp / "out")
@@ -211,7 +211,8 @@ def gap_of_hours_keeps_its_time(tmp):
 
 
 def analyses_fail_on_any_trace_without_events(tmp):
-    """babeltrace 1, with which they read, cannot seek to the last event of a trace that has none: as in LTTng's."""
+    """babeltrace 1, which they use, cannot seek to the last event of a trace that has none. The same happens with
+    LTTng's traces."""
     x.export("ctf", x.gen(tmp, "empty"), tmp / "empty")
     equal(x.run("babeltrace2", tmp / "empty"), (0, "", ""), "babeltrace2 of an empty trace")
     status, out, err = x.run("/usr/bin/lttng-cputop-mi", tmp / "empty")

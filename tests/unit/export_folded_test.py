@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""export_folded_test.py - the sums of ktrdump --format folded are those of an independent model over jsonl's rows. Prints TAP."""
+"""export_folded_test.py - the sums of ktrdump --format folded equal those of an independent model over jsonl's
+rows. Prints TAP."""
 import re
 
 import export_help as x
@@ -45,7 +46,7 @@ def expected(spans, wanted=lambda tid, name: True, cpus=None):
 
 
 def check(path, tmp):
-    """Of any stream: sums, and no CPU ran for longer than the trace."""
+    """A stream of any kind: the sums are right, and no CPU runs for longer than the trace."""
     out = tmp / "folded"
     x.export("folded", path, out)
     rows = x.jsonl(path)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""export_fxt_test.py - ktrdump's Fuchsia trace format keeps every rule of the specification, and says what jsonl says.
+"""export_fxt_test.py - ktrdump's Fuchsia trace format follows the specification, and has the contents of jsonl.
 
-The reader below is written from fuchsia.dev, "Fuchsia trace format", and takes nothing that the specification does not
-allow. Prints TAP.
+The reader below is written from fuchsia.dev, "Fuchsia trace format", and accepts only what the specification
+allows. Prints TAP.
 """
 import collections
 import re
@@ -21,7 +21,7 @@ Record = collections.namedtuple("Record", "kind ns tid thread category name args
 
 
 class Reader:
-    """Reads a whole archive; records is what it says."""
+    """Reads an archive into records."""
 
     def __init__(self, data):
         equal(len(data) % 8, 0, "bytes behind the last word")
@@ -171,12 +171,12 @@ class Reader:
 
 
 def split(args, *names):
-    """(the other arguments, {name: value} of these)."""
+    """(the other arguments, {name: value} of these arguments)."""
     return [a for a in args if a[0] not in names], {n: v for n, v in args if n in names}
 
 
 def kind_of(row):
-    """What a row of jsonl is to be."""
+    """The record expected for a row of jsonl."""
     fmt, names = row["fmt"] or "", row["names"]
     word = {n: a for n, a in zip(names, row["args"])}
     if re.match(r"syscall [^:%]*:", fmt):
@@ -199,7 +199,7 @@ def kind_of(row):
 
 
 def is_event(record):
-    """Is it an event's own, and not what follows from one?"""
+    """Is the record an event's own, and not derived from another event?"""
     if record.kind == SWITCH:
         return any(n not in ("incoming_weight", "outgoing_weight") for n, _ in record.args)
     if record.kind == END:
@@ -209,7 +209,7 @@ def is_event(record):
 
 def compare(record, row):
     kind, word = kind_of(row), dict(zip(row["names"], row["args"]))
-    # What ends without having begun, and a thread that runs already, or is woken while it does, are instants.
+    # An end without a beginning is an instant, as is a switch to, or wakeup of, a thread that runs already.
     expect(record.kind == kind or (record.kind == INSTANT and kind in (END, SWITCH, WAKEUP)),
            f"a record of kind {record.kind}, expected {kind}")
     equal(record.ns, row["ns"], "time")
@@ -226,7 +226,7 @@ def compare(record, row):
         return
     equal(list(extra.items()), [("exit on cpu" if record.kind == END else "on cpu", row["cpu"])], "CPU")
     equal(record.tid, row["tid"], "thread")
-    if "name" not in word:  # else the event may name it
+    if "name" not in word:  # the event may name it itself
         expect(same_thread(record.thread, row["thread"]), f"thread {record.thread!r}, expected {row['thread']!r}")
     if record.kind == INSTANT:
         name = event_name(row)
@@ -240,7 +240,7 @@ def compare(record, row):
 
 
 def switches_make_sense(records):
-    """On each CPU, each context switch leaves the thread that the one before went to; no thread runs twice."""
+    """On each CPU, each switch leaves the thread to which the last switch went. No thread runs on two CPUs."""
     runs = {}
     for r in records:
         if r.kind == WAKEUP:
@@ -259,7 +259,7 @@ def switches_make_sense(records):
 
 
 def check(path, tmp, *args):
-    """A stream of any kind: its export keeps the rules, and says what its jsonl says. Returns the reader."""
+    """A stream of any kind: the export keeps the rules and has the contents of its jsonl. Returns the reader."""
     out = tmp / "out.fxt"
     said = exported("fxt", path, out, *args)
     reader = Reader(out.read_bytes())

@@ -1,4 +1,5 @@
-"""export_help.py - what the tests of ktrdump's exports share: streams, what jsonl says of them, and what follows from it."""
+"""export_help.py - shared by the tests of ktrdump's exports: streams, their jsonl, and what can be derived from it.
+"""
 import json
 import os
 import pathlib
@@ -11,8 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
 DEADLINE_S = 120
-# Arguments of ktr_gen, and one of them with holes: with and without loss, of no event and of one, cut off, wrapped, odd
-# bytes in names.
+# Arguments of ktr_gen, and one damaged stream: with and without losses, without events and with one, cut off,
+# wrapped, with odd bytes in names.
 STREAMS = ("sample", "mix 8000", "guest 200", "odd", "data 254", "empty", "one", "loss", "wrapped", "corrupt", "truncated", "live",
            "damaged", "enters 60")
 
@@ -27,15 +28,15 @@ def equal(found, expected, what="value"):
 
 
 def run(*command):
-    """(status, output, errors) of a program; bytes that are no UTF-8 are as Python escapes them."""
+    """(status, output, errors) of a program. Bytes that are not UTF-8 are escaped as Python does."""
     p = subprocess.run([str(c) for c in command], capture_output=True, timeout=DEADLINE_S, check=False)
     return p.returncode, p.stdout.decode("utf-8", "surrogateescape"), p.stderr.decode("utf-8", "surrogateescape")
 
 
 def apart():
-    """The words before a trace-cmd that root runs: it mounts tracefs, which then goes with its mount namespace."""
+    """The words before trace-cmd if root runs it: it mounts tracefs, which a mount namespace keeps local."""
     words = ["unshare", "--mount"]
-    return words if os.geteuid() == 0 and run(*words, "true")[0] == 0 else []  # who may not do it cannot mount either
+    return words if os.geteuid() == 0 and run(*words, "true")[0] == 0 else []  # a user who cannot unshare cannot mount either
 
 
 def trace_cmd(*args):
@@ -51,19 +52,19 @@ def ktrdump(*args):
 
 
 def export_formats():
-    """[(name, does it need a name to write to?)] of --help."""
+    """[(name, whether it needs an output name)] from --help."""
     text = run(KTRDUMP, "--help")[1]
     rows = text[text.index("Formats for --format"):].splitlines()[1:]
     return [(row.split()[0], "needs -o" in row) for row in rows if row.strip()]
 
 
 def gen(tmp, kind):
-    """The path of a stream that ktr_gen makes."""
+    """Makes a stream with ktr_gen, and returns its path."""
     path = tmp / f"{kind.replace(' ', '-')}.ktr"
     with open(path, "wb") as f:
         if kind == "damaged":
             data = bytearray(run_bytes(KTR_GEN, "guest", "400"))
-            for at in (700, len(data) // 2, len(data) * 3 // 4):  # what some sites are, and events
+            for at in (700, len(data) // 2, len(data) * 3 // 4):  # damages some SITE frames and events
                 data[at:at + 8] = bytes(8)
             f.write(data)
         else:
@@ -72,13 +73,13 @@ def gen(tmp, kind):
 
 
 def export(form, path, out, *args):
-    """Makes the export; its status must be that of jsonl."""
+    """Makes the export. Its status must be that of jsonl."""
     status, _, err = ktrdump("--format", form, "-o", out, *args, "-i", path)
     equal(status, ktrdump("--format", "jsonl", *args, "-i", path)[0], f"{form} of {path}: status, as for jsonl; {err}")
 
 
 def jsonl(path, *args):
-    """Events and gaps, in their order; what an event is, is said by its keys."""
+    """Events and gaps in order, as dictionaries."""
     text = ktrdump("--format", "jsonl", *args, "-i", path)[1]
     return [json.loads(line, strict=False) for line in text.split("\n") if line and not line.startswith('{"part"')]
 
@@ -90,7 +91,7 @@ def events_of(rows):
 def lost_of(rows):
     lost = {}
     for row in rows:
-        if row.get("fmt") is None and "part" not in row:  # an event whose site was lost is lost, too
+        if row.get("fmt") is None and "part" not in row:  # an event whose site was lost counts as lost
             lost[row["cpu"]] = lost.get(row["cpu"], 0) + row.get("gap", 1)
     return lost
 
@@ -104,7 +105,7 @@ def linux_tid(tid, thread):
 
 
 def comm(row):
-    """The first 15 bytes of a thread's name, in whole characters."""
+    """The first 15 bytes of a thread's name, without a part of a character."""
     if is_idle(row["thread"]):
         return "swapper/" + row["thread"][5:12]
     name = (row["thread"] or "<...>").encode("utf-8", "surrogateescape")[:15]
@@ -119,7 +120,7 @@ def comm(row):
 
 
 def same_text(found, expected):
-    """Is it that text? What is no UTF-8, each reader tells in its own way, and cuts elsewhere."""
+    """Is it that text? Readers show bytes that are not UTF-8 in different ways, and cut in different places."""
     odd = any(c == "\ufffd" or "\udc80" <= c <= "\udcff" for c in found + expected)
 
     def plain(text):
@@ -128,11 +129,11 @@ def same_text(found, expected):
 
 
 class Model:
-    """Linux's events that follow from the rows of jsonl, by what Kestrel's trace points mean: (name, fields) each."""
+    """Derives Linux's events from the rows of jsonl: (name, fields) each."""
 
     def __init__(self):
         self.running, self.state, self.names, self.woken = {}, {}, {}, set()
-        self.consistent = True  # nothing is lost, and no thread runs that no switch told
+        self.consistent = True  # nothing is lost, and each thread that runs was switched to
 
     def tid(self, tid):
         return linux_tid(tid, self.names.get(tid))
@@ -140,7 +141,7 @@ class Model:
     def ident(self, text):
         m = re.fullmatch(r"(.*) tid (\d+)", text, re.S) if isinstance(text, str) else None
         if m is None:
-            return None  # its text was in a frame that is damaged
+            return None  # the frame with its text is damaged
         if m[1] and not self.names.get(int(m[2])):
             self.names[int(m[2])] = m[1]
         return int(m[2])
@@ -157,7 +158,7 @@ class Model:
         return prev
 
     def of(self, row):
-        """The events before this one; None for a gap."""
+        """Linux's events before this row; None for a gap."""
         if "gap" in row:
             self.consistent = False
             self.running.pop(row["cpu"], None)
@@ -216,7 +217,7 @@ class Model:
             self.switch(cpu, tid)
             if prev == tid:
                 return []
-            known = 0 if prev is None else self.tid(prev)  # Linux's tools take it for idle
+            known = 0 if prev is None else self.tid(prev)  # Linux's tools treat it as idle
             return [("sched_switch", {"prev_tid": known, "prev_state": prev_state, "next_tid": self.tid(tid),
                                       "next_prio": arg["prio"]})]
         if state not in ("runq add", "sleep", "blocked", "spinning", "thread exit"):
@@ -237,7 +238,7 @@ def consistent(rows):
 
 
 def named_events(rows):
-    """The events, each with the name that its thread has after it: an exec gives it another."""
+    """The events, each with the thread's name after it: an exec changes the name."""
     model, found = Model(), []
     for row in rows:
         model.of(row)
@@ -255,7 +256,7 @@ def linux_events(rows):
 
 
 def every_stream(check, tmp):
-    """check(path, folder) of each of STREAMS, and says of which it failed."""
+    """Calls check(path, folder) for each of STREAMS; names the stream in a failure."""
     for kind in STREAMS:
         sub = tmp / kind.replace(" ", "-")
         sub.mkdir()
@@ -266,7 +267,7 @@ def every_stream(check, tmp):
 
 
 def bad_outputs_are_told(form, tmp):
-    """A full device and a folder that is not there: status 2, and an error that names them and says why."""
+    """A full device and a missing folder give status 2 and an error with the name and the reason."""
     path = gen(tmp, "mix 8000")
     for out, why in (("/dev/full", "No space left on device"), (tmp / "no/such", "No such file or directory")):
         status, _, err = ktrdump("--format", form, "-o", out, "-i", path)

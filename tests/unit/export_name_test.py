@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""export_name_test.py - an export has its name when it is whole; whatever ends it before leaves all names as they were.
+"""export_name_test.py - an export gets its name when it is complete. If it ends earlier, for whatever reason, all
+names are unchanged.
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
@@ -12,17 +13,17 @@ import time
 
 from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main, run, run_bytes
 
-# Whoever runs this in the background has them ignored, and ktrdump leaves ignored signals ignored.
+# In the background these signals are ignored, and ktrdump keeps ignored signals ignored.
 for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     signal.signal(_signal, signal.SIG_DFL)
 
-FILE_MAX = 8192  # bytes that a full disk takes
+FILE_MAX = 8192  # bytes until the disk is full
 MIX = run_bytes(KTR_GEN, "mix", "200000")
 SOME = run_bytes(KTR_GEN, "guest", "50")
 
 
 def export(form, out, data=SOME, **options):
-    """(status, what it complains of)."""
+    """(status, error messages)."""
     p = subprocess.run([KTRDUMP, "--format", form, "-o", out, "-"], input=data, capture_output=True, timeout=DEADLINE_S,
                        check=False, **options)
     equal(p.stdout, b"", f"{form}: standard output")
@@ -34,7 +35,7 @@ def names(tmp):
 
 
 def written(folder):
-    """Is there a file with something in it? One may go while it is looked at."""
+    """Does the folder contain a file that is not empty? A file may vanish meanwhile."""
     try:
         return any(f.stat().st_size > 0 for f in folder.iterdir())
     except FileNotFoundError:
@@ -49,7 +50,7 @@ def wait_for(what, look):
 
 
 def begun(form, out, **options):
-    """An export in the middle of its input."""
+    """Starts an export, and stops in the middle of its input."""
     before = names(out.parent)
     p = subprocess.Popen([KTRDUMP, "--format", form, "-o", out, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     p.stdin.write(MIX[:len(MIX) // 2])
@@ -59,7 +60,7 @@ def begun(form, out, **options):
 
 
 def ended(p, what, signals):
-    """Ended by one of the signals, which it tells."""
+    """Checks that the export was ended by one of the signals, and says so."""
     with p:
         err = p.stderr.read().decode()
         status = p.wait(timeout=DEADLINE_S)
@@ -91,7 +92,7 @@ def impatience_leaves_nothing(tmp):
 
 
 def interrupt_of_the_last_phase_is_heeded(tmp):
-    """These two write their file only when they have seen all events."""
+    """These formats write their file only after all events."""
     source = tmp / "long.ktr"
     source.write_bytes(run_bytes(KTR_GEN, "mix", "2000000"))
     (tmp / "there").mkdir()
@@ -130,7 +131,7 @@ def full_disk_is_told_and_leaves_nothing(tmp):
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
     for form, _ in export_formats():
         status, err = export(form, tmp / "out", MIX, preexec_fn=limit)
-        if form == "folded":  # it is so small that it has room
+        if form == "folded":  # its output is so small that it fits
             equal((status, err), (0, ""), form)
             (tmp / "out").unlink()
             continue

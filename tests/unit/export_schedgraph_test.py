@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""export_schedgraph_test.py - ktrdump's schedgraph export keeps every rule of FreeBSD's schedgraph.py, and says what jsonl says.
+"""export_schedgraph_test.py - ktrdump's schedgraph export follows every rule of FreeBSD's schedgraph.py, and has
+the contents of jsonl.
 
-The reader below is strict where schedgraph.py complains, drops a line, or stops. Prints TAP.
+The reader below fails where schedgraph.py complains, drops a line, or stops. Prints TAP.
 """
 import os
 import pathlib
@@ -32,7 +33,7 @@ class Row:
 
 
 def attributes(text):
-    """[(name, value)], as schedgraph.py takes them apart."""
+    """[(name, value)], split as schedgraph.py does."""
     found = []
     while text is not None:
         m = ATTRIBUTE.match(text.strip())
@@ -58,7 +59,7 @@ def read(text):
 
 
 def keeps_the_rules(rows):
-    """What makes schedgraph.py stop, or show something else."""
+    """Checks for what would make schedgraph.py stop, or show something else."""
     expect(rows and rows[-1].ns > rows[0].ns, "no time between the first and the last line")
     span = rows[-1].ns - rows[0].ns
     equal([r.index for r in rows], sorted({r.index for r in rows}), "indexes")
@@ -85,7 +86,8 @@ def keeps_the_rules(rows):
 
 
 def drawn_in_time(rows):
-    """As schedgraph.py draws a source: a state moves it on by its length, and what comes before the first, to that."""
+    """Draws a source as schedgraph.py does: a state advances it by its length; all before the first state is moved
+    to it."""
     sources = {}
     for r in rows:
         if r.kind == "state" or r.kind == "point":
@@ -99,7 +101,7 @@ def drawn_in_time(rows):
 
 
 def without_beginnings(rows):
-    """Without the states that only stand before a point which begins a source."""
+    """Without states that only precede a point at the beginning of a source."""
     behind, found = {}, []
     for r in reversed(rows):
         before = behind.get(r.group + r.id)
@@ -114,12 +116,13 @@ IDLE = re.compile(r"idle/\d+ tid \d+")
 
 
 def idle_ends(rows):
-    """[(CPU, ns, id)] of the states that say that an idle thread runs no more."""
+    """[(CPU, ns, id)] of the states that say that an idle thread stops."""
     return [(r.cpu, r.ns, r.id) for r in rows if IDLE.fullmatch(r.id) and (r.value, r.attributes) == ("idle", [])]
 
 
 def idle_ends_are_right(found, said):
-    """They are where jsonl says that another thread runs instead; and may be where only another's event says so."""
+    """These must be where jsonl shows that another thread runs, and may be where only another thread's event shows
+    it."""
     sure, perhaps, runs, last = [], set(), {}, {}
     for e in said:
         cpu, thread = e["cpu"], e.get("thread") or ""
@@ -141,7 +144,7 @@ def idle_ends_are_right(found, said):
 
 
 def unknown_is_right(found, said):
-    """Each thread that was in a known state is in the state unknown from where events were lost, if it does not run elsewhere."""
+    """From a loss on, each thread in a known state has the state unknown, unless it runs on another CPU."""
     spans = span_model.Spans(said)
     begins = {begin for _, _, begin, _ in spans.lost}
     known, ends = {}, set()
@@ -155,7 +158,7 @@ def unknown_is_right(found, said):
 
 
 def losses(rows):
-    """[(CPU, events, until)] by the states of each CPU's source: lost, perhaps again, then idle."""
+    """[(CPU, events, until)] from the states of each CPU's source: lost, perhaps several times, then idle."""
     found, until = [], {}
     for r in (r for r in rows if r.group == "lost"):
         equal((r.id, r.kind), (f"CPU {r.cpu} lost", "state"), "source of what was lost")
@@ -181,7 +184,7 @@ def number(flags, conversion, value):
 
 
 def expected(event):
-    """The row that a row of jsonl should be, or None."""
+    """The expected row for a row of jsonl, or None."""
     fmt = event["fmt"] or ""
     m = re.match(r'KTRGRAPH group:"([^"%]*)", id:"%s", (state|point|counter):("%s"|%d), attributes: ', fmt)
     if m is None:
@@ -196,7 +199,7 @@ def expected(event):
 
 
 def plain(row):
-    """With what stands for bytes that are no text as jsonl has it."""
+    """Replaces what stands for bytes that are not text, as jsonl does."""
     def text(v):
         return re.sub(r"\\x([0-9a-f]{2})", lambda m: chr(int(m[1], 16)) if int(m[1], 16) < 0x80 else "\ufffd", v)
     cpu, ns, group, name, kind, value, attrs = row.key()
@@ -204,7 +207,7 @@ def plain(row):
 
 
 def check(path, tmp, *args):
-    """A stream of any kind: its export keeps the rules, and says what its jsonl says. Returns the rows."""
+    """A stream of any kind: the export keeps the rules and has the contents of its jsonl. Returns the rows."""
     out = tmp / "out.schedgraph"
     said = exported("schedgraph", path, out, *args)
     rows = read(out.read_bytes().decode("utf-8"))
@@ -254,14 +257,14 @@ def clock_is_told_where_it_is_right(tmp):
     rows = check(x.gen(tmp, "ticks 1000"), tmp)
     equal({v for r in rows for n, v in r.attributes if n == "stathz"}, {"100"}, "stathz")
     equal({r.id for r in rows if r.kind == "counter"}, {"CPU 0 load", "CPU 1 load"}, "counters")
-    # A few ticks make no clock, and those of CPU 1 are not looked at.
+    # A few ticks are not enough for a clock, and those of CPU 1 are ignored.
     for args in (("--until", "35ms"), ("--cpu", "1")):
         rows = check(x.gen(tmp, "ticks 1000"), tmp, *args)
         expect(not any(n == "stathz" for r in rows for n, _ in r.attributes), f"stathz with {args}")
 
 
 def points_alone_have_no_states(tmp):
-    """Threads come and go meanwhile: each begins once. Those that were woken have no lines, so nothing links to them."""
+    """Threads come and go: each begins once. The woken threads have no lines here, so nothing links to them."""
     rows = check(x.gen(tmp, "guest 300"), tmp, "--grep", "wokeup")
     points = [r for r in rows if r.group != "trace"]
     equal({r.kind for r in points}, {"point"}, "kinds")
@@ -281,14 +284,14 @@ def many_blocks_come_out_in_order(tmp):
 
 
 def temporary_file_has_nothing_but_what_was_written(tmp):
-    """The memory allocator fills what it gives with a byte: none of that reaches the disk."""
+    """The allocator fills memory with a byte: it must not reach the disk."""
     data, fill = x.gen(tmp, "mix 40000").read_bytes(), b"\xa5"
     env = dict(os.environ, MALLOC_PERTURB_=str(fill[0] ^ 0xff))
     with subprocess.Popen([x.KTRDUMP, "--format", "schedgraph", "-o", tmp / "out", "-i", "-"], stdin=subprocess.PIPE, env=env) as p:
         p.stdin.write(data)
         p.stdin.flush()
         deadline, written = time.monotonic() + x.DEADLINE_S, b""
-        while len(written) < 2**18:  # a block
+        while len(written) < 2**18:  # one block
             expect(time.monotonic() < deadline, f"{len(written)} bytes in the temporary file")
             for fd in pathlib.Path(f"/proc/{p.pid}/fd").iterdir():
                 if "(deleted)" in os.readlink(fd):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""export_svg_test.py - the picture of ktrdump --format svg is well-formed and whole, and the times that it tells, lane by
-lane, are those of an independent model over jsonl's rows. Prints TAP."""
+"""export_svg_test.py - the picture of ktrdump --format svg is well-formed and complete. The times of each lane
+equal those of an independent model over jsonl's rows. Prints TAP."""
 import decimal
 import os
 import re
@@ -26,12 +26,12 @@ def ns_of(text):
 
 
 def shown(text):
-    """A name as XML can have it."""
+    """A name as XML can represent it."""
     return re.sub("[\x00-\x1f\x7f]", "\ufffd", text)
 
 
 class Picture:
-    """What a picture says: cpus {number: title}, threads {tid: title}, and what is drawn in each lane."""
+    """The contents of a picture: cpus {number: title}, threads {tid: title}, and each lane."""
 
     def __init__(self, text):
         expect("<script" not in text.lower() and "<!" not in text, "a script, or a document type")
@@ -52,16 +52,16 @@ class Picture:
         return self.lanes[lane].find(SVG + "text").find(SVG + "title").text
 
     def sums(self, lane):
-        """{word: ns} of the lane's own title."""
+        """{word: ns} of the lane's title."""
         rest = self.title(lane).rsplit(": ", 1)[1]
         return {word: ns_of(text) for word, text in re.findall(rf"(\w+) ({DURATION.replace('(', '(?:')})", rest)}
 
     def pieces(self, lane):
-        """What the lane's bars say when they are pointed at."""
+        """The titles of the lane's bars."""
         return [t.text for e in self.lanes[lane].find(SVG + "g") for t in e.findall(SVG + "title")]
 
     def fits(self):
-        """Every bar is in the picture, and bins are narrow: what is longer has a bar of its own."""
+        """Every bar is inside the picture. Bins are narrow: longer times have bars of their own."""
         for name, g in self.lanes.items():
             left = float(re.match(r"translate\(([\d.]+)", g.find(SVG + "g").get("transform"))[1])
             for path in g.find(SVG + "g").iterfind(f"{SVG}g/{SVG}path"):
@@ -79,7 +79,7 @@ def state_of(text):
 
 
 def near(found, right, pieces, what):
-    """Bars tell four digits."""
+    """Bars show four digits."""
     expect(abs(found - right) <= right / 500 + pieces * 2, f"{what}: bars of {found} ns, expected {right}")
 
 
@@ -132,7 +132,7 @@ def cpus_tell(picture, spans, cpus):
 
 
 def same(picture, spans, asked=None):
-    """The picture tells what the model does."""
+    """The picture's times must be those of the model."""
     sums = model_sums(spans)
     if asked is not None:
         sums = {tid: s for tid, s in sums.items() if asked(tid)}
@@ -159,7 +159,7 @@ def same(picture, spans, asked=None):
 
 
 def check(path, tmp):
-    """Of any stream."""
+    """For a stream of any kind."""
     picture, rows = draw(path, tmp / "picture.svg"), x.jsonl(path)
     spans = span_model.Spans(rows)
     same(picture, spans)

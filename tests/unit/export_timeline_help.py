@@ -1,4 +1,4 @@
-"""export_timeline_help.py - what the tests of the timeline viewers' formats share beyond export_help.py."""
+"""export_timeline_help.py - shared by the tests of the timeline viewers' formats, in addition to export_help.py."""
 import re
 
 import export_help as x
@@ -6,14 +6,14 @@ from export_help import equal
 
 
 def exported(form, path, out, *args):
-    """Makes the export; its status and complaints must be those of jsonl, whose rows it returns."""
+    """Makes the export. Its status and messages must be those of jsonl, whose rows it returns."""
     status, _, complaints = x.ktrdump("--format", "jsonl", *args, "-i", path)
     equal(x.ktrdump("--format", form, "-o", out, *args, "-i", path), (status, "", complaints), f"{form} of {path}")
     return x.jsonl(path, *args)
 
 
 def each_stream(check):
-    """A test of check(path, tmp) over all streams."""
+    """Makes a test that runs check(path, tmp) over all streams."""
     def test(tmp):
         x.every_stream(check, tmp)
     test.__name__ = "each_stream_is_as_jsonl_says"
@@ -32,7 +32,7 @@ def two_boots_are_refused(form):
 
 
 def event_name(row):
-    """What timeline viewers see an event called: ktr/tools/export_timeline.h has the rule."""
+    """The name of an event in timeline viewers, by the rule in ktr/tools/export_timeline.h."""
     if row["fmt"] is None:
         return None
     if row["fmt"].startswith("KTRGRAPH "):
@@ -48,19 +48,19 @@ def event_name(row):
 
 
 def value_text(value):
-    """What an export says for a %s parameter, given what jsonl says."""
+    """The expected value of a %s parameter, given that in jsonl."""
     if isinstance(value, int) and value != 0:
         return f"(bad {value:#x})"
     return value or "(null)" if not isinstance(value, str) else value
 
 
 def same_value(found, said):
-    """Is a parameter's value what jsonl says? A string whose text is not known is a number there."""
+    """Does a parameter's value match jsonl's? An unknown string is a number there."""
     return found == (value_text(said) if isinstance(found, str) else said)
 
 
 def same_thread(found, said):
-    """Is a thread's name, as an export has it, what jsonl says? Long ones are cut."""
+    """Does a thread's name match jsonl's? Long names are cut."""
     if said is None:
         return True
     found, whole = found.rstrip("\ufffd"), said
@@ -68,6 +68,6 @@ def same_thread(found, said):
 
 
 def ident_tid(ident):
-    """The thread that a KTRGRAPH id names, or None."""
+    """The thread of a KTRGRAPH id, or None."""
     m = re.fullmatch(r".* tid (\d+)", ident, re.S) if isinstance(ident, str) else None
     return int(m[1]) if m else None

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""export_tracedat_test.py - a trace.dat export, as trace-cmd reports it, says what jsonl says.
+"""export_tracedat_test.py - a trace.dat export, as trace-cmd reports it, has the contents of jsonl.
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
@@ -24,7 +24,8 @@ TARGETS = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
 def report(path, *args):
-    """(events, {cpu: dropped}) as trace-cmd reports them; a row that does not begin as one goes on the row before."""
+    """(events, {cpu: dropped}), as reported by trace-cmd. A row without an event's beginning continues the row
+    before."""
     status, out, err = x.trace_cmd("report", "-t", *args, "-i", path)
     equal((status, err), (0, ""), f"trace-cmd report {args}: status and standard error")
     rows, events, lost = [], [], {}
@@ -46,7 +47,7 @@ def report(path, *args):
 
 
 def split(events):
-    """Own events, Linux's, and those that only say that something was lost."""
+    """Splits events into our own, Linux's, and those that only report a loss."""
     def is_own(e):
         return re.search(r"_\d+$", e["name"]) is not None
     return ([e for e in events if is_own(e)], [e for e in events if not is_own(e) and e["name"] != "events_lost"],
@@ -63,7 +64,7 @@ def fields(text, names):
 
 
 def same_value(found, expected, what):
-    if found.startswith("ARRAY["):  # a text that does not print
+    if found.startswith("ARRAY["):  # unprintable text
         found = bytes.fromhex(found[6:-1].replace(", ", "")).rstrip(b"\0").decode("utf-8", "surrogateescape")
     if isinstance(expected, int):
         if found not in ("(null)", f"(bad {expected:#x})"):
@@ -77,7 +78,7 @@ def same_value(found, expected, what):
 
 
 def text_of(row):
-    """What trace-cmd prints for it: the format's own control characters are escaped, and a %c is a number."""
+    """What trace-cmd prints for an event: control characters of the format are escaped, and a %c is a number."""
     text = row["text"]
     if "%c" in row["fmt"]:
         text = text.replace("mode r", f"mode {ord('r')}")
@@ -85,13 +86,14 @@ def text_of(row):
 
 
 def plain(text):
-    """Without what readers print in different ways: control characters, raw or as \\n, and bytes that are no UTF-8."""
+    """Text without what readers print in different ways: control characters, raw or escaped, and bytes that are not
+    UTF-8."""
     text = re.sub(r"\\[nt]|\\x[0-9a-f]{2}|[\x00-\x1f\x7f]", "", text)
     return "".join(c for c in text if c.isascii()) if re.search("[\ufffd\udc80-\udcff]", text) else text
 
 
 def last_names(rows):
-    """What the last event that names a thread, be it its own or another's, calls it."""
+    """The name of each thread by the last event that names it, its own or another thread's."""
     model = x.Model()
     for row in rows:
         model.of(row)
@@ -127,13 +129,13 @@ def same_linux(found, raw, expected):
             field = LTTNG_FIELDS.get(field, field)
             m = re.search(rf"(?:^| ){field}=(.*?)(?= [a-z_]+=|$)", r["text"], re.S)
             same_value(m[1], value, f"{what}: {field}")
-        if name == "sched_switch" and (values["prev_tid"] > 0 or f["tid"] != values["next_tid"]):  # 0 is who is not known, too
+        if name == "sched_switch" and (values["prev_tid"] > 0 or f["tid"] != values["next_tid"]):  # 0 also stands for an unknown thread
             equal(f["tid"], values["prev_tid"], f"{what}: whose it is")
         if name.startswith("exit_"):
             equal(f["text"].rstrip(), f"ret: {values['ret']}", f"{what}: text")
         if name == "irq_handler_exit":
             equal(f["text"].rstrip(), f"irq={values['irq']} ret={values['ret']}", f"{what}: text")
-        # trace-cmd's own plugins print these, not our formats.
+        # Plugins of trace-cmd print these, not our formats.
         if name == "sched_switch":
             expect(" ==> " in f["text"] and f":{values['next_tid']} [{values['next_prio']}]" in f["text"], f"{what}: {f['text']}")
         if name in ("sched_wakeup", "sched_wakeup_new"):
@@ -147,7 +149,7 @@ def valid(path):
 
 
 def check(path, tmp):
-    """A stream's trace.dat is what jsonl says of it, whatever the stream is."""
+    """A stream of any kind: its trace.dat has the contents of its jsonl."""
     out, rows = tmp / "trace.dat", x.jsonl(path)
     x.export("tracedat", path, out)
     events, dropped = report(out)
@@ -164,7 +166,7 @@ def check(path, tmp):
     last = {row["cpu"]: row.get("fmt") is None for row in rows}
     equal(sorted(e["cpu"] for e in lost), sorted(cpu for cpu, gap in last.items() if gap), "CPUs that end with a loss")
     valid(out)
-    # Version 7 says the same.
+    # Version 7 has the same contents.
     status, _, err = x.trace_cmd("convert", "-i", out, "-o", tmp / "v7.dat", "--file-version", "7")
     noise = [line for line in err.splitlines() if not re.match(r"CPU\d+ data recorded| +\d+ bytes in size", line)]
     equal((status, noise), (0, []), "trace-cmd convert: status and standard error")
@@ -218,7 +220,7 @@ def export_is_whole_or_not_there(tmp):
 
 
 def nothing_stays_mounted(_):
-    """As the last: trace-cmd mounts tracefs when root runs it."""
+    """Run last, since trace-cmd mounts tracefs if root runs it."""
     equal(tracefs(), MOUNTED, "is tracefs mounted, as it was before")
 
 

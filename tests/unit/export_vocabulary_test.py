@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""export_vocabulary_test.py - the table of ktr/README.md says what exporters understand: all of it, and nothing else; and it works.
+"""export_vocabulary_test.py - the table of ktr/README.md lists exactly what exporters understand, and its formats
+work.
 
 Prints TAP.
 """
@@ -20,14 +21,14 @@ def section():
 
 
 def table_of_code(name):
-    """The quoted texts that begin the rows of a table."""
+    """The quoted texts at the beginning of the rows of a table."""
     text = CODE[CODE.index(f"}} {name}[] = {{"):]
     text = text[:text.index("\n};")]
     return [m.replace('\\"', '"') for m in re.findall(r'\{"((?:[^"\\]|\\.)*)"', text)]
 
 
 def formats():
-    """The formats of the document's table, in full."""
+    """The formats of the document's table, complete."""
     rows = [row.split(" | ")[0] for row in section().splitlines() if row.startswith("| `")]
     found = []
     for row in rows:
@@ -61,7 +62,7 @@ def document_has_what_the_code_has(_):
 
 
 def what_the_document_says_works(tmp):
-    """A stream of the document's formats alone: who runs, why not, interrupts, calls and processes are there."""
+    """A stream with only the document's formats: exporters find who runs, why not, interrupts, calls and processes."""
     ident, running = {7: 0x7a5c << 48 | 7, 8: 0x7a5c << 48 | 8}, 'state:"%s", attributes: prio:%d'
     said, strings = formats(), {}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""install_tools_test.py - qemu/install-tools: which packages are in which tier, and that it keeps services off.
+"""install_tools_test.py - qemu/install-tools: the packages of each tier, and that services stay disabled.
 
-Prints TAP. dpkg-query, apt-get and the like are programs that only say how they were called.
+Prints TAP. dpkg-query, apt-get and others are replaced by programs that only log their calls.
 """
 import os
 import subprocess
@@ -19,7 +19,7 @@ def listed(*tiers):
 
 
 def installs(tmp, installed, *tiers):
-    """(status, what was called) of an installation on a machine that has these packages."""
+    """(status, logged calls) of an installation on a machine that has these packages."""
     (tmp / "log").write_text("")
     for name, body in (("dpkg-query", "".join(f"echo '{p} install ok installed'\n" for p in installed)),
                        ("id", "echo 0"), ("apt-get", ""), ("tee", "cat > /dev/null"), ("chmod", ""), ("rm", ""), ("update-rc.d", "")):

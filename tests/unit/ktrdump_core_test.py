@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""ktrdump_core_test.py - ktrdump -M reads the log of any kernel: by each architecture's page tables, or none; and -N knows it.
+"""ktrdump_core_test.py - ktrdump -M reads the log of any kernel, through each architecture's page tables or none;
+and -N recognises the kernel.
 
 Prints TAP. The kernel is tests/unit/ktr_core_gen.c.
 """
@@ -35,7 +36,7 @@ def log_is_found_by_page_tables_or_without(tmp):
 
 
 def kernel_of_the_dump_is_known(tmp):
-    """By a build id in what it says of its build; else by its read-only data."""
+    """By the build id in the log's build text; without one, by the kernel's read-only data."""
     build_id = re.search(r"Build ID: ([0-9a-f]{40})", x.run("readelf", "-n", CORE_GEN)[1])[1]
     other = tmp / "other"
     other.write_bytes(CORE_GEN.read_bytes().replace(b"event: number", b"event: Number"))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""ktrdump_export_test.py - what every format of ktrdump keeps: progress, memory, output that fails, refusals.
+"""ktrdump_export_test.py - common to all formats of ktrdump: progress, memory, failing output, refusals.
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
@@ -11,7 +11,7 @@ import tempfile
 
 from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main
 
-MEMORY_KB = 1024  # that may come and go
+MEMORY_KB = 1024  # by which memory may differ
 DEAD = 100_000  # threads, one after the other
 DEAD_BYTES = {"text": 48, "jsonl": 48, "chrome": 48, "ctf": 48, "folded": 48, "fxt": 64, "schedgraph": 48,
               "tracedat": 64, "svg": 256}  # that each may leave; a picture keeps some thousands for their names
@@ -62,7 +62,7 @@ def pipe_gets_what_a_file_gets(tmp):
 
 
 def peak_kb(command, data):
-    """The most memory that a command has at a time."""
+    """The most memory that a command uses at a time."""
     with tempfile.TemporaryFile() as source:
         source.write(data)
         source.seek(0)
@@ -74,7 +74,7 @@ def peak_kb(command, data):
 
 
 def long_stream_takes_no_more_memory(tmp):
-    """Ten times the events, the same memory: a gigabyte of stream would have it too."""
+    """Ten times as many events need the same memory, so a gigabyte of stream would, too."""
     long = subprocess.run([KTR_GEN, "mix", "2000000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
     for name, _ in export_formats():
         small, big = (peak_kb([KTRDUMP, "--format", name, "-o", tmp / f"{name}{len(data)}", "-"], data) for data in (MIX, long))

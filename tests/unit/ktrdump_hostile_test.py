@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""ktrdump_hostile_test.py - whatever a stream says, ktrdump takes time in proportion to its bytes, and less than 64 MB of memory.
+"""ktrdump_hostile_test.py - whatever the stream, ktrdump's time is proportional to its bytes, and its memory is
+below 64 MB.
 
-Time is what the same program takes for as many bytes that a kernel may well have written: CPU time, so that it does not matter
-what else runs. Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
+The time is compared with that for a realistic stream of the same size: CPU time, independent of other load.
+Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
 import os
 import resource
@@ -15,21 +16,21 @@ from export_help import equal, expect
 
 BYTES = 2 << 20
 MEMORY = 64 << 20
-TIMES = 25  # of a sound stream of as many bytes: files and short frames cost more, a bad case costs hundreds
+TIMES = 25  # of a sound stream of the same size: files and short frames cost more, a bad case would cost hundreds
 TEXT_TIMES = 100  # where an event of ten bytes is printed as two thousand characters
 GOLDEN = 0x9e3779b97f4a7c15
 IDENT = 0x7a5c << 48
-# Under a sanitizer a program needs memory and time for itself.
+# A sanitizer needs memory and time itself.
 SANITIZED = "asan" in x.KTRDUMP
 
 
 def limit_memory():
     if not SANITIZED:
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # all that is written to, but the stack
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # all writable memory except the stack
 
 
 def usage(path, *args):
-    """(status, messages, seconds of CPU time) of a run that gets no more memory than it may have."""
+    """(status, messages, CPU seconds) of a run with limited memory."""
     with open(os.devnull, "wb") as null, tempfile.TemporaryFile() as err:
         p = subprocess.Popen([x.KTRDUMP, *args, "-i", str(path)], stdout=null, stderr=err, preexec_fn=limit_memory)
         _, status, used = os.wait4(p.pid, 0)
@@ -39,7 +40,7 @@ def usage(path, *args):
 
 
 def whole(frames, size=BYTES):
-    """As many of the frames as make a stream of that size."""
+    """As many frames as make a stream of that size."""
     out, n = [b"\0", wire.header()], 0
     for f in frames:
         out.append(f)
@@ -50,7 +51,7 @@ def whole(frames, size=BYTES):
 
 
 def colliding_strings():
-    """What collides in a table that takes the high half of a product with 2^64 / φ, as most do: values by its inverse."""
+    """Values that collide in a table which uses the high half of a product with 2^64 / φ, as most tables do."""
     inverse = pow(GOLDEN, -1, 2**64)
     n = 0
     while True:
@@ -59,7 +60,7 @@ def colliding_strings():
 
 
 def texts():
-    """One value that is a new text again and again."""
+    """A new text for the same value, again and again."""
     n = 0
     while True:
         n += 1
@@ -95,7 +96,7 @@ def headers():
 
 
 def headers_over_a_table():
-    """A table that has grown, and is cleared again and again."""
+    """A table that grows, and is then cleared again and again."""
     for n in range(60000):
         yield wire.string(n, "x")
     two = wire.header(0) + wire.string(1, "y")
@@ -104,13 +105,13 @@ def headers_over_a_table():
 
 
 def short_events(count, later):
-    """A BATCH's events, the most of which take two bytes."""
+    """The events of a BATCH, most of which take two bytes."""
     explicit = bytes([0x80]) + wire.varints(1, later)
     return explicit * 2 + bytes([0, later]) * (count - 2)
 
 
 def no_mark(cpus=1):
-    """Events of two bytes, and never a word of what has come. Sequence numbers go back, which is told."""
+    """Events of two bytes, without a MARK. Sequence numbers decrease, which is reported."""
     ready = [wire.frame(wire.BATCH, wire.varints(cpu, 0, 2000, 5, 1) + short_events(2000, 1)) for cpu in range(cpus)]
     while True:
         yield from ready
@@ -146,7 +147,7 @@ STREAMS = {
 
 
 def sound_seconds(tmp):
-    """CPU time of as many bytes of a sound stream."""
+    """CPU time for a sound stream of the same size."""
     path = tmp / "sound.ktr"
     with open(path, "wb") as f:
         subprocess.run([x.KTR_GEN, "mix", "425000"], stdout=f, check=True, timeout=x.DEADLINE_S)
@@ -168,7 +169,7 @@ def time_and_memory_are_bounded_whatever_the_stream(tmp):
 
 
 def what_waits_for_a_mark_comes_in_order(tmp):
-    """More events than are kept in memory: they wait in a file, and come out as if they had not."""
+    """More events than fit into memory wait in a file. Their order must be the same."""
     count, cpus = 2001, 3
     path = tmp / "wait.ktr"
     frames, seq = [], [0] * cpus
@@ -188,7 +189,7 @@ def what_waits_for_a_mark_comes_in_order(tmp):
 
 
 def names_that_are_not_kept_are_told(tmp):
-    """The names that fit are printed, the others are damage; what comes after the next HEADER has room again."""
+    """Names that fit are printed, the others are damage. After the next HEADER there is room again."""
     path = tmp / "names.ktr"
     frames = [wire.string(IDENT | n, f"t tid {n}") for n in range(140000)]
     batch = wire.batch(0, 0, 5, 1, [(1, 1, [IDENT | 1]), (1, 1, [IDENT | 139999])])

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""ktrdump_test.py - what ktrdump prints, and with which status it ends, for sound, damaged and foreign input.
+"""ktrdump_test.py - the output and exit status of ktrdump for sound, damaged and foreign input.
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
@@ -117,7 +117,7 @@ def filters_events(_):
     equal(count("--since", "0.000003"), 8)
     equal(count("--until", "3us"), 3)
     equal(count("--since", "3000ns", "--until", ".000004"), 2)
-    # The index counts what was left out too.
+    # The index also counts events that were not printed.
     equal(Run("-q", "--grep", "fork", data=data).lines[0].split()[0], "1")
 
 
@@ -190,7 +190,8 @@ def gaps_say_why_in_text_and_jsonl_alike(_):
 
 
 def times_of_any_size_are_printed(_):
-    """Ticks from 0 to 2^64 - 1, around any boot and at any rate: in order, and without undefined arithmetic (sanitize/asan)."""
+    """Ticks from 0 to 2^64 - 1, with any boot time and rate: in order, and without undefined arithmetic
+    (sanitize/asan)."""
     ticks = [0, 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
     for hz in (0, 1, 1000, 10**9, 3 * 10**9, 2**64 - 1):
         for boot in ticks:

@@ -1,4 +1,5 @@
-"""span_model.py - who did what from when to when, as the rows of jsonl tell it: what ktr/tools/span.c must say too."""
+"""span_model.py - computes from the rows of jsonl who did what, and from when to when. ktr/tools/span.c must agree.
+"""
 import re
 
 STATES = {"runq add": ("runnable", None), "sleep": ("sleeping", "wmesg"), "blocked": ("blocked", "lockname"),
@@ -8,7 +9,7 @@ NAMED = {"thread create": "tid", "fork": "child", "exec": "pid", "exit": "pid"}
 
 
 class Thread:
-    """As its last event left it."""
+    """A thread's state after its last event."""
 
     def __init__(self, tid):
         self.tid, self.state, self.why, self.call, self.name, self.cpu = tid, "unknown", None, None, "", 0
@@ -86,7 +87,7 @@ class Spans:
         t.cpu = cpu
         if prev is not t:
             self.run(cpu, t, self.now)
-            self.nested.pop(cpu, None)  # their ends are not told
+            self.nested.pop(cpu, None)  # the ends of these are not recorded
         return t, prev
 
     def change(self, t, state, why=None):
@@ -127,7 +128,7 @@ class Spans:
         self.seen(*changed)
 
     def means(self, cpu, t, fmt, arg, graph):
-        """What the event itself says; the threads that it names as it does."""
+        """The meaning of the event itself, with the threads that it names."""
         if graph:
             return self.graph(cpu, self.ident(arg["id"]), arg)
         irq, call = re.match("interrupt (enter|exit): ", fmt), re.match(r"(syscall|sysret) ([^:%]*)(:|$)", fmt)

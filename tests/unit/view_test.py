@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""view_test.py - ktr/tools/view makes the file that a viewer reads, and starts it; with viewers that only say so.
+"""view_test.py - ktr/tools/view makes the file for a viewer, and starts it; the viewers here only report.
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTR_GEN.
 """
@@ -15,7 +15,7 @@ BEGINS = {"browser": b"<", "kernelshark": b"\x17\x08\x44tracing", "perfetto": b"
 
 
 def stub(folder, name, status=0):
-    """A program that notes its last argument."""
+    """A program that writes down its last argument."""
     path = folder / name
     path.write_text(f'#!/bin/sh\nfor last; do :; done\necho "$last" > {folder}/called\nexit {status}\n')
     path.chmod(0o755)
@@ -43,7 +43,7 @@ def each_viewer_gets_the_file_that_it_reads(tmp):
         opened = pathlib.Path((tmp / "called").read_text().strip())
         expect(opened.read_bytes().startswith(BEGINS[viewer]), f"{viewer}: {opened} is something else")
         expect(str(opened) in err, f"{viewer}: the file is not named: {err}")
-    # A page of the network, where the file can be dropped.
+    # A web page on which the file can be dropped.
     equal(view("--viewer", "perfetto", trace(tmp), path=tmp)[0], 0, "perfetto: status")
     equal((tmp / "called").read_text().strip(), "https://ui.perfetto.dev", "perfetto: page")
     made = ROOT / "build/view/some.fxt"

@@ -1,4 +1,4 @@
-"""wire.py - streams as ktr/WIRE.md says, frame by frame: what no sound writer makes, too."""
+"""wire.py - makes streams as ktr/WIRE.md specifies, frame by frame; also ones that no correct writer makes."""
 
 HEADER, SITE, STRING, THREAD, BATCH, LOSS, STATS, MARK, TRUNCATED, END = range(1, 11)
 START = 1
@@ -82,12 +82,12 @@ def thread(tid, name):
 
 
 def batch(cpu, first, ticks, tid, events):
-    """events: (site, ticks later, parameters) each; every one names its site, and all parameters."""
+    """events: (site, ticks later, parameters) each. Every event names its site and all parameters."""
     body = varints(cpu, first, len(events), ticks, tid)
     last = {}
     for number, later, args in events:
         args = list(args) + [0] * (6 - len(args))
-        if number not in last:  # a slot of 64 that another site had is empty again
+        if number not in last:  # a slot of the 64 that another site has used is empty again
             last = {n: a for n, a in last.items() if n % 64 != number % 64}
         before = last.get(number, [0] * 6)
         changed = [n for n in range(6) if args[n] != before[n]]

@@ -1,5 +1,5 @@
 /*
- * kernel.c - runs what ktr/README.md shows on the host: records on two CPUs, flushes, resizes,
+ * kernel.c - runs the code of ktr/README.md on the host. It records on two CPUs, flushes, resizes,
  * loses events, has some refused and one printed, and ends as after a panic. The stream goes to
  * standard output. Then interrupts come at each instruction of a record call (steps.c).
  */
@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #define EVENTS   1000u
-#define EVERY    100u /* between passes */
+#define EVERY    100u /* rounds between passes */
 #define BURST    (RING + 500u)
 #define REFUSALS 16u
-#define RING     2048u /* trace.c of ktr/README.md */
+#define RING     2048u /* as in trace.c of ktr/README.md */
 
 void trace_early(void);
 void trace_init(void);
@@ -30,9 +30,9 @@ struct cpu cpus[MAX_CPUS] = {{.ktr_ring = &ktr_boot_ring.ring}, {.ktr_ring = &kt
 struct cpu cpus[MAX_CPUS];
 #endif
 unsigned cpu_now, irq_off;
-static unsigned evaluated; /* parameters of sites that were on */
+static unsigned evaluated; /* how often parameters of sites that are on were evaluated */
 
-/* What record.inc reads, else nanoseconds; here nothing follows from how long one is. */
+/* The clock that record.inc reads, or nanoseconds. No test depends on the unit. */
 uint64_t
 clock_read(void)
 {
@@ -82,7 +82,7 @@ memory_free(void *p, size_t size)
 	free(p);
 }
 
-/* One thread runs, and it is in no record here. */
+/* There is one thread, which is not in a record here. */
 void
 cpus_interrupt(void)
 {
@@ -108,7 +108,7 @@ line_write(const void *data, size_t len)
 }
 
 #if KTR_PORT_PATCH
-/* x86_64, one thread: no other CPU is on the instruction. */
+/* x86_64, one thread: no CPU executes the instruction now. */
 void
 ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 {
@@ -129,14 +129,14 @@ ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
 }
 #endif
 
-/* The scheduler's part: this CPU runs that thread now. */
+/* The scheduler's part: this CPU now runs that thread. */
 void
 thread_run(uint32_t tid)
 {
 	cpus[cpu_now].tid = tid;
 }
 
-/* Every other event of these is refused, and counted; the ring is of another size each time. */
+/* Every other event here is refused, and counted. The ring has another size each time. */
 static void
 refuse_and_resize(void)
 {

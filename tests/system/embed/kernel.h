@@ -1,6 +1,6 @@
 /*
- * kernel.h - the kernel that ktr/README.md adds the log to: what its port calls; here a program
- * whose two CPUs take turns (kernel.c). Locking: none, there is one thread.
+ * kernel.h - the kernel to which ktr/README.md adds the log: the functions that its port calls.
+ * Here it is a program whose two CPUs take turns (kernel.c). Locking: none, there is one thread.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* one.cc - records in C++, beside two.cc, and prints the texts of CPU 0's events. */
+/* one.cc - with two.cc, records in C++, and prints the texts of CPU 0's events. */
 #include "traced.hh"
 
 #include <cstdio>

@@ -1,11 +1,12 @@
 /*
- * steps.c - an NMI at each instruction of a record call (x86_64). Stepping through some (RFLAGS.TF)
- * says which these are; then a breakpoint at one after the other is the NMI.
+ * steps.c - an NMI at each instruction of a record call (x86_64). First, single steps (RFLAGS.TF)
+ * through some calls find the instructions. Then a breakpoint at one after the other stands for the
+ * NMI.
  *
- * Its handler records, closes the ring or has events refused, and returns as a kernel must: to the
- * beginning of a restartable sequence. Its events are refused where it interrupted a record that
- * runs with interrupts off, and nowhere else. Locking: none, there is one thread; another CPU's
- * calls, as ktr_cpumask_set() is, are the handler's.
+ * The handler records, closes the ring or makes events refused. It returns as a kernel must: to the
+ * beginning of a restartable sequence. Its events must be refused if it interrupted a record that
+ * runs with interrupts off, and only then. Locking: none, there is one thread; the handler also
+ * makes the calls of other CPUs, such as ktr_cpumask_set().
  */
 #define _GNU_SOURCE
 #include <ktr.h>
@@ -17,7 +18,7 @@
 #include <ucontext.h>
 
 #define ENTRIES 8u
-#define STRIKES 4u      /* 0 to 3 events of an NMI */
+#define STRIKES 4u      /* an NMI records 0 to 3 events */
 #define TF      0x100ul /* RFLAGS: a debug exception after each instruction (SDM vol. 3B, 17.3.1.4) */
 #define TID     7u
 
@@ -25,7 +26,7 @@
 #define PAGE       4096ul
 #define PLACES_MAX 400u
 
-extern char __executable_start[], etext[]; /* the linker's */
+extern char __executable_start[], etext[]; /* from the linker */
 
 void steps(void);
 void thread_run(uint32_t tid); /* kernel.c */
@@ -34,10 +35,10 @@ enum what { RECORDS, CLOSES, REFUSES_ITS_OWN, REFUSES, WHATS };
 
 static struct {
 	enum what what;
-	unsigned events; /* of the NMI */
-	uint8_t *at;     /* the instruction before which it comes; NULL: places are looked for */
+	unsigned events; /* that the NMI records */
+	uint8_t *at;     /* it comes before this instruction; NULL: find instructions */
 	uint8_t insn;    /* its first byte */
-	bool came, busy; /* busy: it came into a record */
+	bool came, busy; /* busy: it came inside a record */
 } strike;
 static uint64_t next_id;
 static uintptr_t places[PLACES_MAX]; /* instructions of record calls */
@@ -77,7 +78,7 @@ nmi(void)
 		ktr_ring_close(0);
 }
 
-/* One of instructions that were run while places were looked for. */
+/* Adds an instruction that a single step has found. */
 static void
 note_place(uintptr_t pc)
 {
@@ -113,7 +114,7 @@ on_trap(int signal, siginfo_t *info, void *context)
 	regs[REG_RIP] = (greg_t)r->from;
 }
 
-/* The last `count` events: whole, each once, in order of time and, but for one, of their ids. */
+/* Checks the last `count` events: whole, each once, in order of time and (but for one) of ids. */
 static void
 check(uint64_t head, uint64_t count)
 {
@@ -154,7 +155,7 @@ stats(void)
 	return s;
 }
 
-/* A turn of the ring, and an event that finds it closed. */
+/* Finds the instructions of records: one turn of the ring, and an event that finds it closed. */
 static void
 find_places(void)
 {
@@ -186,7 +187,7 @@ run(void)
 	if (strike.came && (strike.what == REFUSES_ITS_OWN || strike.busy))
 		refused = strike.events;
 	if (strike.came && strike.what == REFUSES) {
-		record(next_id++); /* must be refused; the one struck may be */
+		record(next_id++); /* must be refused; the interrupted one may be */
 		refused = strike.events + 1;
 		ktr_cpumask_set(~0ull);
 	}
@@ -208,7 +209,7 @@ run(void)
 	came += strike.came;
 }
 
-/* On CPU 0, whose control lock is free. */
+/* Runs on CPU 0, whose control lock is free. */
 void
 steps(void)
 {
@@ -227,7 +228,7 @@ steps(void)
 		strike.events = phase / ENTRIES % STRIKES;
 		for (unsigned i = 0; i < place_count; i++) {
 			strike.at = (uint8_t *)places[i];
-			/* Each turn begins elsewhere, in a ring of another place and size. */
+			/* Each turn begins at another point, in a ring of another size. */
 			if (ktr_resize(i % 2 == 0 ? ENTRIES : 2 * ENTRIES) != 0)
 				fail("ktr_resize()");
 			while (ktr_ring_head(ktr_log_ring(&ktr_main, 0)) % ENTRIES !=
