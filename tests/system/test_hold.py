@@ -3,7 +3,7 @@
 import re
 import time
 
-from console import PROMPT, guest, prompt, shell
+from console import BREAK, DB, PROMPT, db, guest, prompt, shell
 from harness import BUILD, DEADLINE_S, boot, check, check_eq, check_match, main, test
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
@@ -136,8 +136,12 @@ def init_forks():
 @test("init whose fork fails tries until it does not")
 def init_retries():
     with guest(smp=1) as c:
-        c.sendline("(sleep 1; sysctl kern.maxproc=100 > /dev/null) & sleep 0; exec sysctl kern.maxproc=3")
+        c.sendline("exec sysctl kern.maxproc=1")
         c.expect_exact("init: fork")
+        c.send(BREAK)
+        c.expect(DB)
+        db(c, "sysctl kern.maxproc=100")
+        c.sendline("continue")
         prompt(c)
         alive(c)
 

@@ -286,5 +286,5 @@ def main(tests):
             except Exception as e:  # pylint: disable=broad-except
                 failed += 1
                 text = "\n# ".join(f"{type(e).__name__}: {e}".splitlines())
-                print(f"not ok {n} - {test.__name__}\n# {text}")
+                print(f"# {text}\nnot ok {n} - {test.__name__}", flush=True)
     sys.exit(1 if failed else 0)

@@ -374,9 +374,9 @@ def main():
             print(f"ok {number} - {test.__name__}")
         except (AssertionError, OSError, subprocess.SubprocessError, LookupError, ValueError) as e:
             failed += 1
-            print(f"not ok {number} - {test.__name__}")
             for line in str(e).splitlines():
                 print(f"# {line}")
+            print(f"not ok {number} - {test.__name__}")
         sys.stdout.flush()
     return 1 if failed else 0
 
