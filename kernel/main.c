@@ -68,6 +68,7 @@ static void
 boot_thread(void *arg)
 {
 	thread_init();
+	trace_rings_init(cpu_count());
 	cpu_start_all();
 	vfs_init();
 	console_init();

@@ -112,6 +112,8 @@ struct ktr_stats {
 	uint64_t suppressed; /* not recorded: CPU masked off, the flush thread's own, no ring */
 	uint64_t dropped;    /* not recorded: no room (KTR_POLICY_FILL) */
 	uint64_t cleared;    /* of overwritten: by ktr_clear() or a smaller ring */
+	/* Of overwritten: stand in no frame, and were not cleared. */
+	uint64_t lost;
 };
 
 struct ktr_log;

@@ -215,6 +215,9 @@ stats_read(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 	uint64_t lost = __atomic_load_n(&account->overwritten, __ATOMIC_RELAXED);
 	if (!ktr_log_window(log, cpu, &tail, &head))
 		return false;
+	uint64_t seen = max(cursor, __atomic_load_n(&account->encoded, __ATOMIC_RELAXED));
+	uint64_t gone = lost + (tail > seen ? tail - seen : 0);
+	uint64_t cleared = __atomic_load_n(&account->cleared, __ATOMIC_RELAXED);
 	*stats = (struct ktr_stats){
 	    .recorded = head,
 	    .delivered = cursor - lost,
@@ -222,7 +225,8 @@ stats_read(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 	    .overwritten = lost + (tail > cursor ? tail - cursor : 0),
 	    .suppressed = __atomic_load_n(&account->suppressed, __ATOMIC_RELAXED),
 	    .dropped = __atomic_load_n(&account->dropped, __ATOMIC_RELAXED),
-	    .cleared = __atomic_load_n(&account->cleared, __ATOMIC_RELAXED),
+	    .cleared = cleared,
+	    .lost = gone > cleared ? gone - cleared : 0,
 	};
 	return true;
 }

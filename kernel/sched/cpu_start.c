@@ -71,12 +71,20 @@ entry_secondary(void)
 	sched_idle();
 }
 
-void
-cpu_start_all(void)
+unsigned
+cpu_count(void)
 {
 	unsigned found = arch_cpu_probe(MAX_CPUS);
 
-	for (unsigned n = 1; n < found && n < (unsigned)maxcpus; n++) {
+	return found < (unsigned)maxcpus ? found : (unsigned)maxcpus;
+}
+
+void
+cpu_start_all(void)
+{
+	unsigned count = cpu_count();
+
+	for (unsigned n = 1; n < count; n++) {
 		uintptr_t stack;
 
 		pcpus[n] = kzalloc(sizeof(struct pcpu));

@@ -33,6 +33,7 @@ struct kept {
 	char value[LOADER_VALUE_MAX];
 	const char *source; /* "loader.conf", or TUNABLE_WORDS */
 	unsigned line;
+	bool applied; /* of a sysctl: it is set */
 };
 
 static struct kept kept[TUNABLE_KEPT_MAX];
@@ -205,16 +206,31 @@ tunable_init(const char *conf, size_t conf_size, const char *cmdline)
 	complain_total("command line");
 }
 
+static void
+apply_kept(struct kept *k)
+{
+	const struct sysctl *s = sysctl_find(k->name);
+
+	if (s != NULL && !k->applied)
+		apply(s, k->value, k->source, k->line);
+	k->applied = true;
+}
+
+void
+tunable_apply(const char *name)
+{
+	struct kept *k = kept_find(name);
+
+	if (k != NULL)
+		apply_kept(k);
+}
+
 void
 tunable_apply_late(void)
 {
 	sysctl_start();
-	for (unsigned i = 0; i < kept_count; i++) {
-		const struct sysctl *s = sysctl_find(kept[i].name);
-
-		if (s != NULL)
-			apply(s, kept[i].value, kept[i].source, kept[i].line);
-	}
+	for (unsigned i = 0; i < kept_count; i++)
+		apply_kept(&kept[i]);
 	complain_total("loader parameters");
 }
 

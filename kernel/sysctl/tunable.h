@@ -23,7 +23,9 @@ struct tunable {
 
 /* Parses loader.conf (NULL: none), then the command line. Early boot. */
 void tunable_init(const char *conf, size_t conf_size, const char *cmdline);
-/* Applies parameters marked SYSCTL_LATE. Thread context. */
+/* Applies one parameter marked SYSCTL_LATE, if it was set. Boot, when there is a heap. */
+void tunable_apply(const char *name);
+/* Applies the others marked so. Thread context. */
 void tunable_apply_late(void);
 /* The value of a TUNABLE(). NULL: not set. Any context after tunable_init(). */
 const char *tunable_get(const char *name);

@@ -44,45 +44,65 @@
 static struct {
 	struct mutex lock;
 	bool on;                /* [l] written; read anywhere */
+	bool said;              /* [l] that events are lost */
 	struct trace_sink sink; /* [l] */
 	uint8_t *buf;           /* [l] the stream's, size bytes; NULL before the first use */
 	size_t size;            /* [l] */
 	unsigned depth;         /* [l] KiB, for the next buffer */
 	uint64_t base_written;  /* [l] sums of the accounting when it was enabled */
 	uint64_t base_failed;
+	uint64_t base_lost;
 	char path[TRACE_PATH_MAX]; /* [l] */
 	struct ktr_stream stream;  /* [l] */
 } flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT, .path = TRACE_SINK_SERIAL};
 
 static void
-flush_sums(uint64_t *written, uint64_t *failed)
+flush_sums(uint64_t *written, uint64_t *failed, uint64_t *lost)
 {
 	struct ktr_stats s;
 
-	*written = *failed = 0;
+	*written = *failed = *lost = 0;
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (ktr_stats_get(cpu, &s)) {
 			*written += s.delivered;
 			*failed += s.overwritten;
+			*lost += s.lost;
 		}
 }
 
 uint64_t
 flush_written(void)
 {
-	uint64_t written, failed;
+	uint64_t written, failed, lost;
 
-	flush_sums(&written, &failed);
+	flush_sums(&written, &failed, &lost);
 	return written - flush.base_written;
 }
 
 uint64_t
 flush_failed(void)
 {
-	uint64_t written, failed;
+	uint64_t written, failed, lost;
 
-	flush_sums(&written, &failed);
+	flush_sums(&written, &failed, &lost);
 	return failed - flush.base_failed;
+}
+
+/* The first time that events are lost: what comes later is counted. Lock held. */
+static void
+flush_say_losses(void)
+{
+	uint64_t written, failed, lost;
+
+	if (flush.said)
+		return;
+	flush_sums(&written, &failed, &lost);
+	if (lost <= flush.base_lost)
+		return;
+	flush.said = true;
+	printk("ktr: events are lost, since %s takes them too slowly; larger rings keep more: "
+	       "debug.ktr.entries=%u\n",
+	       flush.path, ktr_entries_get() * 2);
 }
 
 /* Gives the sink a piece of the stream. FLUSH_IDLE: a pass is over. Lock held, or machine stopped.
@@ -193,7 +213,8 @@ flush_begin(const char *path)
 	flush.buf = buf;
 	flush.size = flush.depth * 1024ul;
 	flush.sink = sink;
-	flush_sums(&flush.base_written, &flush.base_failed);
+	flush_sums(&flush.base_written, &flush.base_failed, &flush.base_lost);
+	flush.said = false;
 	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
 	ktr_stream_buffer(&flush.stream, flush.buf, flush.size);
 	flush.on = true;
@@ -281,6 +302,7 @@ flush_work(void)
 	mutex_lock(&flush.lock);
 	if (flush.on) {
 		r = flush_write();
+		flush_say_losses();
 		if (r == FLUSH_FAILED) {
 			warnk("ktr: %s does not take the stream any more; the flush ends\n",
 			      flush.path);

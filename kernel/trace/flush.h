@@ -11,6 +11,12 @@
  * that one of them becomes known. Early boot, or thread context; one caller at a time.
  */
 void trace_info_init(void);
+/*
+ * Gives the CPU that runs its ring of the size that others will have: as memory and the number of
+ * CPUs allow, or as debug.ktr.entries says. What was recorded moves along. Thread context, before
+ * other CPUs start.
+ */
+void trace_rings_init(unsigned cpus);
 /* Starts the flush thread and registers /dev/ktr. Thread context, after vfs_init(). */
 void ktr_trace_init(void);
 /*

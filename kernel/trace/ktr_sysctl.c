@@ -84,25 +84,6 @@ cpumask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 }
 
 static uint64_t
-entries(void)
-{
-	return ktr_entries_get();
-}
-
-static int
-entries_set(int64_t n, char *err, size_t errlen)
-{
-	int error = ktr_resize((unsigned)n);
-
-	if (error == -ENOMEM)
-		snprintf(
-		    err, errlen,
-		    "no memory for %u CPUs times %d entries of 64 bytes; the rings keep their %u",
-		    ncpus, (int)n, ktr_entries_get());
-	return error;
-}
-
-static uint64_t
 verbose(void)
 {
 	return (uint64_t)__atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED);
@@ -122,15 +103,15 @@ stats_get(const struct sysctl *s, struct sbuf *out)
 	struct ktr_stats st;
 
 	(void)s;
-	sbuf_puts(out, "cpu recorded delivered resident overwritten suppressed");
+	sbuf_puts(out, "cpu recorded delivered resident overwritten suppressed lost");
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (ktr_stats_get(cpu, &st))
-			sbuf_printf(out, "\n%u %llu %llu %llu %llu %llu", cpu,
+			sbuf_printf(out, "\n%u %llu %llu %llu %llu %llu %llu", cpu,
 				    (unsigned long long)st.recorded,
 				    (unsigned long long)st.delivered,
 				    (unsigned long long)st.resident,
 				    (unsigned long long)st.overwritten,
-				    (unsigned long long)st.suppressed);
+				    (unsigned long long)st.suppressed, (unsigned long long)st.lost);
 }
 
 static void
@@ -258,16 +239,12 @@ SYSCTL_TEXT(debug_ktr_compile, "debug.ktr.compile", 0, compile_get, NULL,
 	    "event classes compiled in");
 SYSCTL_TEXT(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_WR | SYSCTL_TUN, cpumask_get,
 	    cpumask_set, "CPUs that record: 0-3,5 or all or a hexadecimal number");
-SYSCTL_INT_CALL(
-    debug_ktr_entries, "debug.ktr.entries", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, entries,
-    entries_set, KTR_ENTRIES_MIN, KTR_ENTRIES_MAX,
-    "events in each CPU's ring, rounded up to a power of two; the newest stay at a change");
 SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose,
 		verbose_set, 0, 2,
 		"print events on the console: 1 cpu and message, 2 also file and line");
 SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", ktr_clear, "write 1 to empty the rings");
 SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
-	    "events by CPU: recorded = delivered + resident + overwritten; suppressed");
+	    "events by CPU: recorded = delivered + resident + overwritten; and lost");
 SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,
 	    "event classes: which are on, and how many trace points each has");
 SYSCTL_TEXT(debug_ktr_sites, "debug.ktr.sites", 0, sites_get, NULL,

@@ -179,7 +179,7 @@ def decode(path, status=0):
     return [json.loads(line) for line in out.splitlines()]
 
 
-STAT_NAMES = ("recorded", "delivered", "resident", "overwritten", "suppressed")
+STAT_NAMES = ("recorded", "delivered", "resident", "overwritten", "suppressed", "lost")
 
 
 def ktr_stats(out):
@@ -188,7 +188,7 @@ def ktr_stats(out):
     for line in out.splitlines():
         if line.startswith("cpu recorded"):
             table = {}
-        elif re.fullmatch(r"\d+( \d+){5}", line):
+        elif re.fullmatch(r"\d+( \d+){6}", line):
             cpu, *counts = map(int, line.split())
             table[cpu] = dict(zip(STAT_NAMES, counts))
     check(table, f"no table of debug.ktr.stats in:\n{out[-2000:]}")

@@ -243,5 +243,55 @@ cat /tmp/before /tmp/after
     check(sum(recorded[0]) > 0, "no event while the mask was on")
 
 
+@test("what is lost is said when it happens: by load, ktr status, the console and qemu/boot, with rings that hold it")
+def losses():
+    script = "sysctl kern.quiet=0 > /dev/null\nload syscall -n 3000\nktr status\ndmesg | grep -c 'events are lost'; true\n"
+
+    def run(entries, **more):
+        return boot(script, smp=1, mask="SYSC", sets=[f"debug.ktr.entries={entries}"], **more).expect()
+
+    small = run(256, trace=True)
+    for where in ("load: lost", "lost      "):
+        lost, of, entries = map(int, check_match(
+            rf"^{where} (\d+) of (\d+) events so far; debug\.ktr\.entries=(\d+) holds them$", small.out, where).groups())
+        check(0 < lost < of and of >= 6000, f"{where}: {lost} of {of}")
+        check_eq(entries, 8192, where)
+    check_match(r"^ktr: events are lost, since /dev/ttyS1 .*debug\.ktr\.entries=512$", small.out, "the console")
+    check_match(r"^1$", small.out, "how often the console said it")
+    lost, of = (int(n.replace(",", "")) for n in check_match(
+        r"^boot: ([\d,]+) of ([\d,]+) events lost: --set debug\.ktr\.entries=8192$", small.err, "qemu/boot").groups())
+    check_eq((lost, of), (sum(g["gap"] for g in small.gaps), len(small.events) + lost), "qemu/boot's numbers, by the trace")
+    without = run(256)
+    check_match(r"^load: lost \d+ of \d+ events; debug\.ktr\.entries=8192 holds them$", without.out, "without a file")
+    check_eq("boot:" in without.err, False, "qemu/boot without a trace")
+    large = run(8192, trace=True)
+    check_eq([word for word in ("lost so far", "load: lost", "events are") if word in large.out], [], "with rings that hold all")
+    check_eq((large.gaps, large.err), ([], ""), "gaps, and what qemu/boot says")
+
+
+@test("the default rings hold what `load mix` makes, as memory allows")
+def default_rings():
+    script = "sysctl -n debug.ktr.entries\nload mix -n 20 -j 4\nload mix\nsysctl -n debug.ktr.stats\n"
+    for mem, entries in (("48M", 8192), ("256M", 32768), ("1G", 65536)):
+        for trace in (True, False) if mem == "256M" else (True,):
+            run = boot(script, smp=4, mem=mem, trace=trace, mask="SCHED,INTR,SYSC,PROC").expect()
+            check_eq(int(run.out.splitlines()[0]), entries, f"debug.ktr.entries with {mem}")
+            if mem != "48M":
+                check_eq([c["lost"] for c in ktr_stats(run.out).values()], [0] * 4, f"events lost with {mem}, trace {trace}")
+                check("lost" not in run.out.replace("suppressed lost", ""), f"a loss is said with {mem}:\n{run.out}")
+
+
+@test("debug.ktr.entries as a loader parameter keeps the boot's events, or says how many did not fit")
+def entries_early():
+    for entries in (2048, 65536):
+        run = boot("ktr off > /dev/null\nktrdump -ct --class INIT | tail -n +3 | head -1\nsysctl -n debug.ktr.stats\n",
+                   smp=2, mask="INIT,SMP,PMAP,MALLOC", sets=[f"debug.ktr.entries={entries}"]).expect()
+        check_match(r"^ +0 +0 +\d\.\d+ tunable: ", run.out, f"the first event of the boot, with {entries}")
+        check_eq(sum(c["overwritten"] for c in ktr_stats(run.out).values()), 0, f"events overwritten with {entries}")
+    run = boot("dmesg\n", smp=2, mask="ALL", sets=["debug.ktr.entries=64"]).expect()
+    lost = int(check_match(r"\] ktr: (\d+) older events did not fit into rings of 64$", run.out, "the message").group(1))
+    check(lost > 50, f"{lost} events did not fit")
+
+
 if __name__ == "__main__":
     main()

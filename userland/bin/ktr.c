@@ -72,6 +72,7 @@ print_status(void)
 		snprintf(full, sizeof(full), "debug.ktr.%s", names[i]);
 		printf("%-10s %s\n", names[i], get(full));
 	}
+	ktr_losses_print(stdout, "lost       ", NULL);
 	putchar('\n');
 	print_table("debug.ktr.stats");
 	return 0;

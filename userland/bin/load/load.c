@@ -3,6 +3,7 @@
 
 #include <err.h>
 #include <getopt.h>
+#include <kestrel.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -58,6 +59,7 @@ main(int argc, char **argv)
 	const struct load *load = NULL;
 	uint64_t n = 0, jobs = 0, start, ns;
 	const char *name = NULL;
+	struct ktr_counts counts[KTR_COUNTS_MAX] = {0};
 	bool ok;
 
 	/* The name may come before or after the options. */
@@ -80,11 +82,13 @@ main(int argc, char **argv)
 		errx(2, "found \"%s\", expected a workload (load --help lists them)", name);
 	n = n != 0 ? n : load->count;
 	jobs = jobs != 0 ? jobs : load->jobs;
+	ktr_counts_get(counts);
 	start = now_ns();
 	ok = load->run(n, jobs);
 	ns = now_ns() - start;
 	printf("load %s: n=%lu jobs=%lu %s, %lu ms\n", load->name, n, jobs, ok ? "ok" : "FAILED",
 	       ns / 1000000);
+	ktr_losses_print(stdout, "load: lost ", counts);
 	return tool_finish(!ok);
 }
 

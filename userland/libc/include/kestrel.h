@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "kernel/abi/kestrel.h"
@@ -21,6 +22,22 @@ int sysctl_set(const char *name, const char *value, char *why, size_t why_len);
 ssize_t sysctl_next(const char *name, char *buf, size_t len);
 /* "TYPE FLAGS DESCRIPTION" */
 ssize_t sysctl_info(const char *name, char *buf, size_t len);
+
+/* A CPU's row of debug.ktr.stats. */
+struct ktr_counts {
+	uint64_t recorded, delivered, resident, overwritten, suppressed, lost;
+};
+
+#define KTR_COUNTS_MAX 64
+
+/* Fills in the counts of each CPU. Returns how many CPUs there are; 0: the kernel does not tell. */
+unsigned int ktr_counts_get(struct ktr_counts counts[KTR_COUNTS_MAX]);
+/*
+ * Says on f how many of the events that were recorded since `before` (NULL: since the boot) are
+ * lost, if any: those that were overwritten before the trace file took them or, when there is none,
+ * that are not in the rings any more. And how large a ring would have held all of a CPU's.
+ */
+void ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *before);
 
 /* SHUTDOWN_POWEROFF with status 0 to 63, or SHUTDOWN_REBOOT. Returns only when it fails. */
 int machine_shutdown(int how, int status);
