@@ -12,13 +12,14 @@ _Static_assert(sizeof(struct ktr_counts) == 6 * sizeof(uint64_t), "as many as th
 unsigned int
 ktr_counts_get(struct ktr_counts counts[KTR_COUNTS_MAX])
 {
-	char text[128 * KTR_COUNTS_MAX], *line = text; /* on the stack: a workload has no heap yet */
+	char text[128 * KTR_COUNTS_MAX]; /* on the stack: a workload has no heap yet */
+	char *line = text;
 	unsigned int n = 0;
 
 	if (sysctl_get("debug.ktr.stats", text, sizeof(text)) < 0)
 		return 0;
 	while (n < KTR_COUNTS_MAX && (line = strchr(line, '\n')) != NULL) {
-		uint64_t word[COLUMNS];
+		uint64_t word[COLUMNS] = {0};
 
 		strtoull(++line, &line, 10); /* the CPU's number */
 		for (size_t i = 0; i < COLUMNS; i++)
@@ -43,7 +44,8 @@ ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *before)
 		uint64_t events = now[n].recorded - old->recorded;
 		uint64_t gone = now[n].lost > old->lost ? now[n].lost - old->lost : 0;
 
-		/* Without a file the older ones are overwritten first: those are no loss of ours. */
+		/* Without a file the older ones are overwritten first: those are no loss of ours.
+		 */
 		if (file == 0 && events <= now[n].resident)
 			gone = 0;
 		else if (file == 0 && gone > events - now[n].resident)
