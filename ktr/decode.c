@@ -247,14 +247,10 @@ ktr_gap_reason_name(enum ktr_gap_reason reason)
 
 /* The strings were looked up when the event was decoded: here a value finds its parameter again. */
 static const char *
-decode_string(void *arg, uint64_t value)
+decode_string(void *arg, unsigned i, uint64_t value)
 {
-	const struct ktr_decode_event *e = arg;
-	for (unsigned i = 0; i < 6; i++) {
-		if (e->args[i] == value && e->strings[i] != NULL)
-			return e->strings[i];
-	}
-	return NULL;
+	(void)value;
+	return ((const struct ktr_decode_event *)arg)->strings[i];
 }
 
 int
@@ -269,17 +265,13 @@ ktr_decode_text(char *buf, size_t len, const struct ktr_decode_event *e)
 	    "(site %u) %#llx %#llx %#llx %#llx %#llx",
 	    "(site %u) %#llx %#llx %#llx %#llx %#llx %#llx",
 	};
-	int n = e->site == NULL ? -1
-				: ktr_event_plan_text(buf, len, &e->site->plan, e->site->fmt,
-						      e->args, e->nargs, e->strings);
-	if (n >= 0)
-		return n;
+	void *arg = (void *)(uintptr_t)e;
 	if (e->site != NULL)
-		return ktr_event_text(buf, len, e->site->fmt, e->args, e->nargs, decode_string,
-				      (void *)(uintptr_t)e);
+		return ktr_event_text(buf, len, &e->site->plan, e->site->fmt, e->args, e->nargs,
+				      decode_string, arg);
 	uint64_t args[7] = {e->site_number};
 	for (unsigned i = 0; i < e->nargs; i++)
 		args[i + 1] = e->args[i];
-	return ktr_event_text(buf, len, unknown[e->nargs], args, e->nargs + 1, decode_string,
-			      (void *)(uintptr_t)e);
+	return ktr_event_text(buf, len, NULL, unknown[e->nargs], args, e->nargs + 1, decode_string,
+			      arg);
 }

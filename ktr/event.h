@@ -21,41 +21,35 @@ ktr_ticks_to_ns(uint64_t ticks, uint64_t hz)
 					    : seconds * second + ticks % hz * second / hz;
 }
 
-/** Turns a %s parameter into text, NULL when it is not known: it prints as `(bad 0x…)`. */
-typedef const char *ktr_string_fn(void *arg, uint64_t value);
-
 /**
- * Formats up to nargs parameters; missing ones are 0. string may not be NULL.
- * Returns the length of the whole text, as snprintf does; buf always gets a NUL when len > 0.
- */
-int ktr_event_text(char *buf, size_t len, const char *fmt, const uint64_t *args, unsigned nargs,
-		   ktr_string_fn *string, void *arg);
-
-/** Which parameters of a format are %s: bit N for parameter N, counting those of '*'. */
-uint8_t ktr_event_strings(const char *fmt);
-
-/**
- * A format that was read once: literals, each with the plain conversion after it. What is not
- * plain (a width, a precision, %c …) has no plan.
+ * The conversions with which a format begins, as far as they are plain (no width, no precision, no
+ * %c …): for whoever prints many events of one format.
  */
 #define KTR_PLAN_PIECES 7u
 struct ktr_event_plan {
-	uint8_t count; /* pieces; 0: no plan */
+	uint8_t count;
+	uint32_t rest; /* offset in the format of what the pieces do not cover */
 	struct ktr_plan_piece {
 		uint16_t start, len; /* the literal in the format */
-		uint8_t kind;        /* of the conversion; event.c */
+		uint8_t kind;        /* of the conversion after it; event.c */
 	} pieces[KTR_PLAN_PIECES];
 };
 
 void ktr_event_plan(struct ktr_event_plan *plan, const char *fmt);
 
+/** The text of %s parameter number i. NULL: it is not known, and prints as `(bad 0x…)`. */
+typedef const char *ktr_string_fn(void *arg, unsigned i, uint64_t value);
+
 /**
- * ktr_event_text() of a format with a plan, several times as fast. strings[n] is the text of
- * parameter n if that is a string, NULL: not known. Returns -1 when it does not fit into len, or
- * there is no plan.
+ * Formats up to nargs parameters; missing ones are 0. plan: of this format, or NULL. string may not
+ * be NULL. Returns the length of the whole text, as snprintf does; buf always gets a NUL when len >
+ * 0.
  */
-int ktr_event_plan_text(char *buf, size_t len, const struct ktr_event_plan *plan, const char *fmt,
-			const uint64_t *args, unsigned nargs, const char *const *strings);
+int ktr_event_text(char *buf, size_t len, const struct ktr_event_plan *plan, const char *fmt,
+		   const uint64_t *args, unsigned nargs, ktr_string_fn *string, void *arg);
+
+/** Which parameters of a format are %s: bit N for parameter N, counting those of '*'. */
+uint8_t ktr_event_strings(const char *fmt);
 
 struct ktr_site;
 struct ktr_entry;

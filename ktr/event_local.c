@@ -13,8 +13,9 @@ struct local {
 };
 
 static const char *
-local_string(void *arg, uint64_t value)
+local_string(void *arg, unsigned i, uint64_t value)
 {
+	(void)i;
 	struct local *l = arg;
 	return ktr_data_is_word(value) ? ktr_data_text(&ktr_main, l->cpu, l->seq, value, l->text)
 				       : ktr_string_text(value, l->text);
@@ -25,5 +26,6 @@ ktr_entry_text(char *buf, size_t len, const struct ktr_site *site, const struct 
 	       unsigned cpu, uint64_t seq)
 {
 	struct local l = {.cpu = cpu, .seq = seq};
-	return ktr_event_text(buf, len, site->fmt, entry->args, site->nargs, local_string, &l);
+	return ktr_event_text(buf, len, NULL, site->fmt, entry->args, site->nargs, local_string,
+			      &l);
 }

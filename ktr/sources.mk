@@ -33,7 +33,6 @@ KTR_DECODE_SRCS := \
 	ktr/decode_frame.c \
 	ktr/decode_store.c \
 	ktr/event.c \
-	ktr/event_plan.c \
 	ktr/fmt.c \
 	ktr/glob.c \
 	ktr/map.c \

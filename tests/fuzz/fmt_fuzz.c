@@ -55,7 +55,14 @@ on_string(void *arg, uint64_t value)
 	return value % 8 < 4 ? texts[value % 8] : NULL;
 }
 
-/* Does C define what this conversion prints, within our limits? */
+static const char *
+on_event_string(void *arg, unsigned i, uint64_t value)
+{
+	(void)i;
+	return on_string(arg, value);
+}
+
+/* Does C say what this conversion prints, and in less than our limits? */
 static bool
 is_defined(const char *text, size_t len, const struct fmt_spec *s)
 {
@@ -123,14 +130,24 @@ static void
 check_event(const struct run *r, const char *fmt, size_t room)
 {
 	char *cut = malloc(room);
-	int n = ktr_event_text(cut, room, fmt, r->args, 6, on_string, NULL);
+	struct ktr_event_plan plan;
+	int n = ktr_event_text(cut, room, NULL, fmt, r->args, 6, on_event_string, NULL);
 	size_t kept = n < (int)room ? (size_t)n : room - 1;
 
 	FUZZ_CHECK(n >= 0 && cut[kept] == '\0', "%d characters", n);
 	FUZZ_CHECK(r->expected > 6 || ((size_t)n == r->put && kept <= sizeof(r->text) &&
 				       memcmp(cut, r->text, kept) == 0),
 		   "%d characters \"%s\", expected %zu", n, cut, r->put);
-	FUZZ_CHECK(ktr_event_text(NULL, 0, fmt, r->args, 6, on_string, NULL) == n, "%d", n);
+	FUZZ_CHECK(ktr_event_text(NULL, 0, NULL, fmt, r->args, 6, on_event_string, NULL) == n, "%d",
+		   n);
+	/* With a plan it is the same. */
+	char *planned = malloc(room);
+	ktr_event_plan(&plan, fmt);
+	FUZZ_CHECK(ktr_event_text(planned, room, &plan, fmt, r->args, 6, on_event_string, NULL) ==
+			   n &&
+		       memcmp(planned, cut, kept + 1) == 0,
+		   "\"%s\", without a plan \"%s\"", planned, cut);
+	free(planned);
 	(void)ktr_event_strings(fmt);
 	free(cut);
 }

@@ -185,9 +185,9 @@ fmt_null_string_and_malformed_conversions_print(void **state)
 }
 
 static const char *
-known_string(void *arg, uint64_t value)
+known_string(void *arg, unsigned i, uint64_t value)
 {
-	(void)arg;
+	(void)arg, (void)i;
 	return value == 42 ? "forty-two" : NULL;
 }
 
@@ -197,9 +197,9 @@ event_text_narrows_numbers_and_resolves_strings(void **state)
 	(void)state;
 	char buf[128];
 	uint64_t args[] = {UINT64_MAX, 42, 43, 0, 0x1ffffffffull};
-	ktr_event_text(buf, sizeof(buf), "%d %s %s %s %x", args, 5, known_string, NULL);
+	ktr_event_text(buf, sizeof(buf), NULL, "%d %s %s %s %x", args, 5, known_string, NULL);
 	assert_string_equal(buf, "-1 forty-two (bad 0x2b) (null) ffffffff");
-	ktr_event_text(buf, sizeof(buf), "%u %u", args, 1, known_string, NULL);
+	ktr_event_text(buf, sizeof(buf), NULL, "%u %u", args, 1, known_string, NULL);
 	assert_string_equal(buf, "4294967295 0");
 }
 
@@ -212,75 +212,85 @@ event_strings_counts_parameters_of_stars(void **state)
 	assert_int_equal(ktr_event_strings("%d%d%d%d%d%d%s"), 0);
 }
 
+/* Known by its place, and not by its value. */
 static const char *
-plan_string(void *arg, uint64_t value)
+place_string(void *arg, unsigned i, uint64_t value)
 {
-	const char *const *strings = arg;
-	return value == 7 ? strings[0] : NULL;
+	(void)value;
+	return ((const char *const *)arg)[i];
 }
 
-/* A plan prints the same as the format without a plan. */
+/* Whatever is printed with a plan, reading the format each time prints too, and into any room. */
 static void
 a_plan_prints_what_its_format_prints(void **state)
 {
 	(void)state;
-	static const char *const planned[] = {"",
-					      "no parameter",
-					      "%d",
-					      "a %d b %i",
-					      "%u",
-					      "%ld %lu %lld %llu",
-					      "%x %#x",
-					      "%lx %#lx %#llx",
-					      "%p at %p",
-					      "%s",
-					      "x %s y %s z %d",
-					      "%zu %td",
-					      "%d%d%d%d%d%d",
-					      "%jd and %ju"};
-	static const char *const read[] = {"%5d", "%-5d|", "%05d", "%.3d", "%c", "%o",    "%X",
-					   "%hd", "%hhu",  "%%",   "%*d",  "%q", "%5.2s", "100%"};
+	static const struct {
+		const char *fmt;
+		unsigned plain; /* pieces, and one for the end if there is nothing else */
+	} formats[] = {{"", 1},
+		       {"no parameter", 1},
+		       {"%d", 2},
+		       {"a %d b %i", 3},
+		       {"%u", 2},
+		       {"%ld %lu %lld %llu", 5},
+		       {"%x %#x", 3},
+		       {"%lx %#lx %#llx", 4},
+		       {"%p at %p", 3},
+		       {"%s", 2},
+		       {"x %s y %s z %d", 4},
+		       {"%zu %td", 3},
+		       {"%d%d%d%d%d%d", 7},
+		       {"%jd and %ju", 3},
+		       {"%5d", 0},
+		       {"%-5d|", 0},
+		       {"plain %d then %05d and %s", 1},
+		       {"%s %.3d", 1},
+		       {"%c", 0},
+		       {"%x %o", 1},
+		       {"%X", 0},
+		       {"%hd", 0},
+		       {"%hhu", 0},
+		       {"%d%%", 1},
+		       {"%d %*d %s", 1},
+		       {"%q", 0},
+		       {"%s%s%5.2s", 2},
+		       {"100%", 0},
+		       {"%d%d%d%d%d%d%d%s", 7}};
 	static const uint64_t values[] = {0,          1,          7,          9,
 					  10,         99,         100,        101,
 					  0x7fffffff, 0x80000000, UINT32_MAX, 1ull << 32,
 					  UINT64_MAX, INT64_MAX,  1ull << 63, 0xffffffff80001234};
-	const char *const strings[6] = {"text", NULL, "text", NULL, NULL, NULL};
+	const char *strings[6] = {"text", NULL, "", "a longer text", NULL, "x"};
 	struct ktr_event_plan plan;
 	char found[200], right[200];
-	for (unsigned i = 0; i < sizeof(planned) / sizeof(planned[0]); i++) {
-		ktr_event_plan(&plan, planned[i]);
-		assert_true(plan.count > 0);
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		const char *fmt = formats[i].fmt;
+		ktr_event_plan(&plan, fmt);
+		assert_int_equal(plan.count, formats[i].plain);
 		for (unsigned j = 0; j < 16 * 16; j++) {
 			uint64_t args[6] = {values[j % 16], values[j / 16], 7, 8, 5, 6};
-			/* In a format a string is found by its value, in a plan by its position. */
-			const char *const known[6] = {args[0] == 7 ? "text" : NULL,
-						      args[1] == 7 ? "text" : NULL,
-						      "text",
-						      NULL,
-						      NULL,
-						      NULL};
-			int n = ktr_event_text(right, sizeof(right), planned[i], args, 6,
-					       plan_string, (void *)strings);
-			assert_int_equal(ktr_event_plan_text(found, sizeof(found), &plan,
-							     planned[i], args, 6, known),
+			int n = ktr_event_text(right, sizeof(right), NULL, fmt, args, 6,
+					       place_string, strings);
+			assert_int_equal(ktr_event_text(found, sizeof(found), &plan, fmt, args, 6,
+							place_string, strings),
 					 n);
 			assert_string_equal(found, right);
 		}
+		for (size_t len = 0; len < 100; len++) {
+			const uint64_t args[6] = {1, 12345, 3, 4, 5, 6};
+			memset(found, '#', sizeof(found));
+			int n = ktr_event_text(right, sizeof(right), NULL, fmt, args, 6,
+					       place_string, strings);
+			assert_int_equal(ktr_event_text(found, len, &plan, fmt, args, 6,
+							place_string, strings),
+					 n);
+			assert_int_equal(found[len], '#');
+			size_t kept = len == 0 ? 0 : (size_t)n < len ? (size_t)n : len - 1;
+			assert_memory_equal(found, right, kept);
+			assert_true(len == 0 || found[kept] == '\0');
+		}
 	}
-	for (unsigned i = 0; i < sizeof(read) / sizeof(read[0]); i++) {
-		ktr_event_plan(&plan, read[i]);
-		assert_int_equal(plan.count, 0);
-	}
-	/* A buffer that is too small is reported, and nothing is written after it. */
-	uint64_t args[6] = {7, 12345};
-	ktr_event_plan(&plan, "x %s %d");
-	for (size_t len = 0; len < 60; len++) {
-		memset(found, '#', sizeof(found));
-		int n = ktr_event_plan_text(found, len, &plan, "x %s %d", args, 2, strings);
-		assert_true(n == -1 || (n == 12 && strcmp(found, "x text 12345") == 0));
-		assert_int_equal(found[len], '#');
-	}
-	assert_int_equal(ktr_event_plan_text(found, 60, &plan, "x %s %d", args, 2, strings), 12);
 }
 
 int
