@@ -7,10 +7,7 @@
 static inline bool arch_irq_enabled(void);
 static inline void arch_irq_disable(void);
 static inline void arch_irq_enable(void);
-/*
- * Turns interrupts on and waits for one. This is atomic: an interrupt in between ends the wait,
- * too.
- */
+/* Turns interrupts on and waits for one, atomically: none is missed in between. */
 static inline void arch_irq_enable_and_wait(void);
 /* For spin loops: leaves resources to the other hardware thread. */
 static inline void arch_relax(void);

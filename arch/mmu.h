@@ -59,10 +59,7 @@ virt_to_phys(const void *va)
 	return (uint64_t)va - ARCH_DIRECT_BASE;
 }
 
-/*
- * Prepares the top-level table of a user space. Where one table maps both halves, copies the
- * kernel's half.
- */
+/* Prepares the top-level table of a user space: copies the kernel's half if the table has both. */
 void arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root);
 /* Physical address of __kernel_start, the first byte of the kernel image. */
 uint64_t arch_kernel_phys(void);

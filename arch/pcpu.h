@@ -12,10 +12,7 @@
 struct thread;
 struct arch_pcpu;
 
-/*
- * The current thread, read with one load: right even if the thread moves to another CPU. Any
- * context.
- */
+/* The current thread: one load, right even if the thread moves to another CPU. Any context. */
 static inline struct thread *arch_curthread(void);
 static inline void arch_set_curthread(struct thread *t);
 /* This CPU's block. Valid only while interrupts are off. */

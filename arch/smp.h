@@ -20,10 +20,7 @@ unsigned arch_cpu_probe(unsigned max);
  * entry_wait_online() gave it up. Thread context.
  */
 bool arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top);
-/*
- * Fills the rest of the port's part of a pcpu, before its CPU runs. cpu and ktr_ring are already
- * set.
- */
+/* Fills the rest of the port's part of a pcpu (cpu and ktr_ring are set) before its CPU runs. */
 void arch_pcpu_init(struct pcpu *pc);
 /* Interrupts one CPU. Any context. */
 void arch_ipi_send(unsigned cpu, enum arch_ipi ipi);

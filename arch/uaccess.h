@@ -18,8 +18,5 @@ bool arch_copy_user(void *dst, const void *src, size_t n);
 long arch_copy_user_str(char *dst, const char *src, size_t n);
 /* Reads 8 bytes of kernel memory, for the debugger. False: not readable. Any context. */
 bool arch_probe_read(uint64_t *v, const void *src);
-/*
- * Copies without sleeping and without serving faults. False: some bytes are not readable at src or
- * not writable at dst.
- */
+/* Copies without serving faults. False: bytes are not readable or not writable. */
 bool arch_probe_copy(void *dst, const void *src, size_t n);

@@ -175,10 +175,7 @@ void
 entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
 	struct proc *p = curproc();
-	/*
-	 * Only a page fault can be blamed on a user's address; another fault needs a fix-up for any
-	 * address.
-	 */
+	/* Only a page fault can be blamed on a user's address. */
 	uintptr_t go_on = fixup(tf, false);
 
 	if (go_on != 0) {

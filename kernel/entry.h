@@ -57,10 +57,7 @@ enum entry_debug {
 	ENTRY_POINT,      /* the pc in tf is at a point of arch_points_set() */
 	ENTRY_WATCH,      /* access at or near the address `data`, set by arch_points_set() */
 };
-/*
- * Handles a debug exception in the kernel: enters the debugger, and returns when it lets the
- * machine go on.
- */
+/* Handles a debug exception in the kernel: runs the debugger until it lets the machine go on. */
 void entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
 /* Handles signals and rescheduling before a return to user mode. Interrupts off. */
 void entry_user_return(struct arch_trapframe *tf);
@@ -88,8 +85,5 @@ uint64_t entry_kernel_root(void);
 void entry_text_write(uintptr_t addr, const void *bytes, size_t n);
 /* Waits up to a second until a started CPU calls entry_secondary(). False: it did not. */
 bool entry_wait_online(struct pcpu *pc);
-/*
- * Returns after every CPU has taken an interrupt, which serialises its instruction stream. As
- * smp_call_all().
- */
+/* Returns after every CPU has taken an interrupt, which serialises it. As smp_call_all(). */
 void entry_sync_cpus(void);

@@ -35,10 +35,7 @@
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
 
-/*
- * Functions that run when the kernel is up, before process 1: in the test kernel the tests, which
- * do not return.
- */
+/* Functions to run before process 1: the tests of the test kernel, which do not return. */
 HOOK_LIST(booted);
 
 /* Reads loader.conf from its own module, or else from the archive. */
@@ -60,10 +57,7 @@ read_tunables(void)
 	tunable_init(conf, size, boot_info.cmdline);
 }
 
-/*
- * The second part of the boot is a thread, so that it can sleep. The first context becomes the idle
- * thread.
- */
+/* The rest of the boot is a thread, which can sleep. The first context becomes the idle thread. */
 static void
 boot_thread(void *arg)
 {

@@ -31,10 +31,7 @@ struct pcpu;
 #define SGI_IPI 0 /* + enum arch_ipi */
 #define SGI_NMI 8
 
-/*
- * start.c: the image's physical address; aarch64_image_phys(): the physical address of something in
- * it.
- */
+/* start.c: physical addresses of the image, and of something in it. */
 extern uint64_t aarch64_kernel_phys;
 
 static inline uint64_t

@@ -163,10 +163,7 @@ intc_init(void)
 		    "intc: group 0 is not available: a CPU with interrupts off cannot be stopped\n");
 }
 
-/*
- * Finds this CPU's redistributor. They follow each other in memory, and each says which CPU it
- * belongs to.
- */
+/* Finds this CPU's redistributor. They are consecutive, and each names its CPU. */
 static volatile uint8_t *
 find_redist(void)
 {

@@ -77,10 +77,7 @@ switch_to_user(struct arch_pcpu *p, uint64_t root)
 	ISB();
 }
 
-/*
- * Leaves the boot tables. Their blocks overlap the new pages, so for a moment TTBR1 has an empty
- * table (boot.S).
- */
+/* Leaves the boot tables by way of an empty one, since their blocks overlap the new pages. */
 static void
 leave_boot_tables(uint64_t root)
 {

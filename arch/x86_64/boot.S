@@ -105,10 +105,7 @@ common:
 
 	.globl boot_long_mode
 boot_long_mode:				/* secondary CPUs join here: %edi is 0 */
-	/*
-	 * PAE only. Clears what a loader may have set: five levels, or RDGSBASE for programs
-	 * (trap.S).
-	 */
+	/* PAE only: clears five levels, or RDGSBASE for programs (trap.S), if a loader set them. */
 	mov $(1 << 5), %eax
 	mov %eax, %cr4
 	mov $boot_pml4, %eax

@@ -61,8 +61,8 @@ void
 lapic_init(void)
 {
 	/*
-	 * Enable the APIC in xAPIC mode. To leave x2APIC mode, the APIC must be disabled first (SDM
-	 * 11.12.5).
+	 * Enable the APIC in xAPIC mode, which can be reached from x2APIC only through "disabled"
+	 * (SDM 11.12.5).
 	 */
 	uint64_t base = rdmsr(MSR_APIC_BASE);
 	if (base & 1 << 10)
@@ -184,10 +184,7 @@ arch_irq_unmask(unsigned gsi)
 		if (ioapics[i] == NULL || gsi < acpi.ioapics[i].gsi_base ||
 		    n >= ioapic_lines(ioapics[i]) || VEC_GSI + gsi >= VEC_GSI_END)
 			continue;
-		/*
-		 * ISA lines are edge-triggered, active high, unless an override says low (3) or
-		 * level (3 << 2).
-		 */
+		/* ISA lines are edge, high, unless an override says low (3) or level (3 << 2). */
 		for (unsigned l = 0; l < 16; l++)
 			if (acpi.isa[l].gsi == gsi)
 				mode = ((acpi.isa[l].flags & 3) == 3 ? 1u << 13 : 0) |

@@ -93,10 +93,7 @@ cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
 
 /* cpu.c */
 extern bool x86_smap, x86_smep;
-/*
- * Sets up descriptor tables, SYSCALL and protection bits of this CPU. GS must be set. Interrupts
- * off.
- */
+/* Sets up this CPU's descriptor tables, SYSCALL and protection bits. Needs GS. Interrupts off. */
 void x86_cpu_init(struct x86_cpu *x);
 extern struct x86_cpu x86_boot_cpu;
 
@@ -139,10 +136,7 @@ void ioapic_init(void);
 #define ICR_STARTUP 0x600
 #define ICR_ASSERT  0x4000
 
-/*
- * patch.c: handles a breakpoint that patching inserted. True: continue at tf, as the new code of
- * the site would.
- */
+/* patch.c: handles a breakpoint of patching. True: continue at tf as the site's new code would. */
 bool x86_patch_trap(struct arch_trapframe *tf);
 
 /* debug.c */

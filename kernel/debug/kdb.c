@@ -150,8 +150,8 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 			kdb.place = kdb_place_of(tf);
 			kdb.stepped = true;
 			/*
-			 * A step over an exclusive-access loop ends at a breakpoint; report that as
-			 * a step, too.
+			 * Steps over a loop of exclusives end at a breakpoint. Report them as
+			 * steps, too.
 			 */
 			kdb_ask(names[ENTRY_STEP], point);
 			return;

@@ -142,10 +142,7 @@ kdb_erase(size_t n)
 		kdb_puts("\b \b");
 }
 
-/*
- * Replaces buf by the line typed `back` lines ago (0: an empty line), and shows it. Returns its
- * length.
- */
+/* Shows the line typed `back` lines ago (0: an empty one) in place of buf. Returns its length. */
 static size_t
 kdb_recall(char *buf, size_t len, unsigned back)
 {

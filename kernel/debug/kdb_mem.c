@@ -1,6 +1,6 @@
 /*
- * kdb_mem.c - the commands x and write, and the printing of addresses. All memory is accessed by
- * probes. No locks.
+ * kdb_mem.c - the commands x and write, and printing addresses. Memory is accessed by probes. No
+ * locks.
  */
 #include <stdbool.h>
 #include <stddef.h>

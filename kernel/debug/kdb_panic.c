@@ -28,10 +28,7 @@
 static int panic_cpu = KDB_NO_CPU; /* atomic */
 static char panic_text[256];
 
-/*
- * Prints the report for scripts: place, backtraces and the last events. Then ends the stream and
- * powers off.
- */
+/* Prints the report for scripts (place, backtraces, last events), ends the stream, powers off. */
 static _Noreturn void
 panic_report(void)
 {

@@ -156,10 +156,7 @@ enum kdb_stepped {
 	KDB_STEPPED_GO,    /* the machine goes on */
 	KDB_STEPPED_PROMPT, /* run the prompt */
 };
-/*
- * Prepares to leave the prompt. True: let the machine go on. False: a step begins, and the machine
- * stays stopped.
- */
+/* Prepares to leave the prompt. True: the machine goes on. False: it stays stopped for a step. */
 bool kdb_go_on(struct arch_trapframe *tf);
 /* Index of the point that a trap is about; -1: none. */
 int kdb_point_hit(const struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);

@@ -27,10 +27,7 @@ kdb_command_continue(char *mod, char *args)
 		kdb.leave = true;
 }
 
-/*
- * Checks whether steps are possible from where the machine stopped. If not, prints an error line
- * and returns true.
- */
+/* True: the machine did not stop where steps can begin, and an error line was printed. */
 static bool
 cannot_step(const char *command)
 {

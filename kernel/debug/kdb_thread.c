@@ -232,10 +232,7 @@ kdb_show_sleepq(char *args)
 	}
 }
 
-/*
- * Shows which threads wait for a CPU. It goes through all threads, not the run queue, since that
- * may be broken.
- */
+/* Shows threads that wait for a CPU, without the run queue, which may be broken. */
 static void
 show_runq(unsigned cpu)
 {

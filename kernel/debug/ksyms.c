@@ -32,10 +32,7 @@ tables(struct tables *t)
 	return true;
 }
 
-/*
- * Index of the last of n 8-byte records whose address, its first field, is at or below addr. -1:
- * none.
- */
+/* Index of the last of n 8-byte records whose first field is at or below addr. -1: none. */
 static long
 last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 {

@@ -8,10 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Finds the console line. Output before this call, or on a machine without a serial line, is
- * dropped. Boot.
- */
+/* Finds the console line. Output without one, or before this call, is dropped. Boot. */
 void console_early_init(void);
 /*
  * Makes /dev/console and /dev/ttyS1. After this, input goes to /dev/console, and a BREAK or the

@@ -69,10 +69,7 @@ echo(const struct ldisc *l, char c)
 		l->echo(l->arg, shown, 2);
 }
 
-/*
- * Erases one column. The width of a tab on the screen is not known here: the user has to redraw the
- * line.
- */
+/* Erases one column. A tab is wider: the user has to redraw the line. */
 static void
 erase_one(struct ldisc *l)
 {
@@ -115,10 +112,7 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 		while (l->edit != l->committed)
 			erase_char(l);
 	} else if (is_key(l, c, VEOF) || c == '\n') {
-		/*
-		 * Other characters leave one byte free, so there is always room for the end of a
-		 * line.
-		 */
+		/* Other characters leave one byte free, so the end of a line always fits. */
 		if (!store(l, c, 0))
 			return;
 		if (c == '\n')

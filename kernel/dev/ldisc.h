@@ -30,8 +30,7 @@ struct ldisc {
 };
 
 /*
- * Starts in canonical mode with echo and signals. Erase DEL, kill ^U, eof ^D, intr ^C, quit ^\,
- * susp ^Z.
+ * Begins in canonical mode with echo and signals; DEL erases, ^U ^D ^C ^\ ^Z as usual.
  */
 void ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *arg);
 /*

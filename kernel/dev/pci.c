@@ -48,10 +48,7 @@ pci_reg(const struct pci_host *h, const struct pci_function *f, unsigned reg)
 	return (volatile uint32_t *)(h->config + (f->device << 15 | f->function << 12 | reg));
 }
 
-/*
- * Size of the port range of BAR 0, found by writing ones (PCI Local Bus 3.0, 6.2.5.1). 0: BAR 0 is
- * no port range.
- */
+/* Size of BAR 0's port range, found by writing ones (PCI Local Bus 3.0, 6.2.5.1). 0: none. */
 static uint32_t
 pci_io_size(const struct pci_host *h, const struct pci_function *f)
 {
@@ -108,10 +105,7 @@ pci_map_bus(struct pci_host *h, unsigned bus)
 	return h->config != NULL;
 }
 
-/*
- * Checks one function. True: it is the serial port, and enabled. If it is a bridge, adds its bus to
- * buses.
- */
+/* Checks one function, and adds a bridge's bus to buses. True: the serial port, enabled. */
 static bool
 pci_look(struct pci_host *h, const struct pci_function *f, uint64_t buses[4], uint16_t *port)
 {

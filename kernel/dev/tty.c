@@ -151,8 +151,8 @@ tty_wait(const struct file *f, size_t n)
 			return ready > 0 ? 0 : -EAGAIN;
 		if (raw && t->c_cc[VTIME] > 0) {
 			/*
-			 * With VMIN 0 the time counts from the start of the read, otherwise from
-			 * each byte.
+			 * With VMIN 0 the time counts from the start of the read, else from each
+			 * byte.
 			 */
 			if (ready != seen)
 				started = clock_ns();

@@ -145,10 +145,7 @@ uart_listen(struct uart *u, void (*input)(void *, uint8_t, bool), void *arg, con
 
 	u->input = input;
 	u->arg = arg;
-	/*
-	 * Ask again: at the first call, the firmware's tables with the interrupt number were not
-	 * available.
-	 */
+	/* Ask again: at the first call the firmware's tables were not available. */
 	u->at.gsi = arch_uart((unsigned)(u - uarts)).gsi;
 	if (u->at.gsi != ARCH_NO_IRQ)
 		err = irq_register(u->at.gsi, uart_interrupt, u, name);

@@ -44,10 +44,7 @@ struct uart {
 	bool stuck;       /* atomic: the transmitter timed out: do not wait for it */
 	bool got_break;   /* atomic: a BREAK was seen and not yet read (16550) */
 	uint64_t dropped; /* atomic: characters dropped */
-	/*
-	 * Receives one character, in interrupt context. brk: a BREAK (the line was held low); then
-	 * c means nothing.
-	 */
+	/* Receives a character, in interrupt context. brk: a BREAK; then c means nothing. */
 	void (*input)(void *arg, uint8_t c, bool brk);
 	void *arg;
 };

@@ -45,10 +45,7 @@ uart_out(const struct uart *u, unsigned reg, uint8_t v)
 	arch_pio_out8((uint16_t)(u->at.port + reg), v);
 }
 
-/*
- * An absent chip reads as all ones: its scratch register stores nothing, and loopback returns
- * nothing.
- */
+/* An absent chip reads as all ones: scratch keeps nothing, loopback returns nothing. */
 static bool
 uart_detect(const struct uart *u)
 {

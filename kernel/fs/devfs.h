@@ -26,7 +26,6 @@ struct dev_ops {
 };
 
 /*
- * Makes /dev/NAME. name and ops must stay valid for ever. 0, -EEXIST or -ENOMEM. Thread context,
- * after vfs_init().
+ * Makes /dev/NAME; name and ops stay in use. 0, -EEXIST, -ENOMEM. Thread context, after vfs_init().
  */
 int devfs_register(const char *name, const struct dev_ops *ops, void *arg);

@@ -72,10 +72,7 @@ struct filetable *filetable_clone(struct filetable *ft, struct uidinfo *ui);
 /* Closes all files and frees the table. */
 void filetable_destroy(struct filetable *ft);
 void filetable_close_on_exec(struct filetable *ft);
-/*
- * The open file of a descriptor, or NULL. Takes no reference: the table's is valid during this
- * system call.
- */
+/* The open file of a descriptor, or NULL. No reference: the table's lasts for this system call. */
 struct file *filetable_get(const struct filetable *ft, uint64_t fd);
 /*
  * Stores f at the lowest free descriptor >= min, and takes over its reference. flags: O_CLOEXEC or

@@ -122,8 +122,7 @@ pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
 		if (p->readers == 0)
 			return -EPIPE;
 		/*
-		 * With a fast reader there is always room, so check here that a killed writer
-		 * stops.
+		 * With a fast reader there is always room: check here that a killed writer stops.
 		 */
 		if (proc_signal_pending())
 			return -EINTR;

@@ -128,10 +128,7 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/*
- * A copy that failed may have left bytes after the size. Clears them, since they must read as
- * zeroes later.
- */
+/* Clears bytes after the size, which a failed copy may have left: they must read as zeroes. */
 static void
 ramfs_clear_tail(const struct vnode *vn, char *page, uint64_t index)
 {

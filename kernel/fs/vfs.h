@@ -107,10 +107,7 @@ struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32
 				     int *err);
 /* Permission bits that no program gets on what it makes. It is the same for every process. */
 #define UMASK 022
-/*
- * Removes a name. The vnode lives on as long as it is open. dir: remove an empty directory, and
- * nothing else.
- */
+/* Removes a name; the vnode lives while it is open. dir: only an empty directory. */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);
 /* Renames a vnode. A vnode of the same kind that had the new name is removed. */
 int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to);
@@ -130,8 +127,7 @@ struct vnode *vnode_ref(struct vnode *vn);
 void vnode_unref(struct vnode *vn);
 
 /*
- * Reads a regular file into kernel memory. Bytes, or 0 at the end; -EISDIR, -EINVAL for other
- * kinds.
+ * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds.
  */
 int64_t vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off);
 /* Size of a regular file in bytes. */

@@ -6,10 +6,7 @@
 extern struct mutex vfs_lock;
 extern struct vnode *vfs_root; /* constant after vfs_init() */
 
-/*
- * Finds a child by name, which is not "." or "..". No reference is taken. NULL: there is none.
- * vfs_lock held.
- */
+/* Finds a child, not "." or "..". NULL: there is none. Takes no reference. vfs_lock held. */
 struct vnode *dir_find(const struct vnode *dir, const char *name);
 /*
  * Gives a vnode the name `name` in dir and removes its old name. The tree takes over the caller's

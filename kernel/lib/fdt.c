@@ -344,10 +344,7 @@ fdt_phandle(const struct fdt *f, uint32_t phandle)
 	return node;
 }
 
-/*
- * The child whose name begins with these n characters, which end the name or precede a unit
- * address.
- */
+/* The child whose name begins with these n characters and ends, or has a unit address, there. */
 static int
 child_named(const struct fdt *f, int node, const char *name, size_t n)
 {

@@ -40,10 +40,7 @@ int fdt_open(struct fdt *f, const void *blob, uint64_t max);
 
 /* The root node. */
 int fdt_root(const struct fdt *f);
-/*
- * The node after this one, in the order of the blob, where a node precedes its children. -1 gives
- * the root.
- */
+/* The next node of the blob, where a node precedes its children. -1 gives the root. */
 int fdt_next(const struct fdt *f, int node);
 int fdt_parent(const struct fdt *f, int node);
 int fdt_first_child(const struct fdt *f, int node);
@@ -57,10 +54,7 @@ const char *fdt_name(const struct fdt *f, int node);
 int fdt_path(const struct fdt *f, const char *path);
 /* Finds the node with this phandle. */
 int fdt_phandle(const struct fdt *f, uint32_t phandle);
-/*
- * Finds the first node after `after` (-1: from the start) that is compatible with, or of, this
- * type.
- */
+/* The first node after `after` (-1: of all) that is compatible with, or of, this type. */
 int fdt_find_compatible(const struct fdt *f, int after, const char *compatible);
 int fdt_find_device_type(const struct fdt *f, int after, const char *type);
 

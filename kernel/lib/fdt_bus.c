@@ -93,10 +93,7 @@ ranges_read(const struct ranges *r, unsigned i, struct fdt_range *out)
 	out->size = take_number(&p, r->size_cells);
 }
 
-/*
- * Translates an address from a bus to its parent. False: no range contains all of [address, address
- * + size).
- */
+/* Translates an address from a bus to its parent. False: no range contains all `size` bytes. */
 static bool
 through_bus(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 {
@@ -195,10 +192,7 @@ interrupt_parent(const struct fdt *f, int node)
 	return -1;
 }
 
-/*
- * Entry i of interrupts-extended. An entry is a phandle and as many cells as its controller asks
- * for.
- */
+/* Entry i of interrupts-extended: a phandle, and as many cells as its controller asks for. */
 static const uint8_t *
 extended_entry(const struct fdt *f, const uint8_t *p, uint32_t len, unsigned i, int *controller)
 {

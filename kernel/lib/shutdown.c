@@ -1,6 +1,5 @@
 /*
- * shutdown.c - orderly power-off and reboot.
- * Locking: none; one thread ends the machine.
+ * shutdown.c - orderly power-off and reboot. Locking: none; one thread ends the machine.
  */
 #include "kernel/lib/shutdown.h"
 

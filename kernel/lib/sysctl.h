@@ -33,10 +33,7 @@ struct sysctl {
 	int64_t min, max; /* of an int */
 	uint64_t (*value)(void);
 	void (*run)(void); /* called when 1 is written */
-	/*
-	 * Sets v, which is in range. 0, or a negative errno and a sentence in err (errlen > 0
-	 * bytes).
-	 */
+	/* Sets v, which is in range. 0, or -errno with a sentence in err (errlen > 0 bytes). */
 	int (*apply)(int64_t v, char *err, size_t errlen);
 	/* Text. get prints to out. val is NUL-terminated and trimmed; results as of apply(). */
 	void (*get)(const struct sysctl *s, struct sbuf *out);

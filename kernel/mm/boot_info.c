@@ -1,6 +1,5 @@
 /*
- * boot_info.c - collects what the loader reported. The ports call it before kernel_main(), on one
- * CPU.
+ * boot_info.c - collects the loader's information. For the ports, before kernel_main(). One CPU.
  */
 #include "kernel/mm/boot_info.h"
 

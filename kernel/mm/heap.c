@@ -179,10 +179,7 @@ free_small(struct page *p, struct object *o)
 		list_append(&classes[c].partial, &p->link);
 	p->objects = o;
 	last = --p->used == 0;
-	/*
-	 * Keep one empty page in each class: one object freed and allocated by turns then costs no
-	 * page.
-	 */
+	/* Keep one empty page in each class, so that alternate kmalloc() and kfree() are cheap. */
 	last = last && p->link.next != p->link.prev;
 	if (last)
 		list_remove(&p->link);

@@ -14,10 +14,7 @@ void heap_init(void);
 void *kmalloc(size_t size);
 /* Zeroed. */
 void *kzalloc(size_t size);
-/*
- * NULL is allowed. Panics on a second free and on a pointer that is not from kmalloc(), where it
- * can tell.
- */
+/* NULL is allowed. Panics, where it can tell, on a second free or a pointer not from kmalloc(). */
 void kfree(void *p);
 /* Bytes that the block at p occupies, rounding included. */
 size_t kmalloc_size(const void *p);

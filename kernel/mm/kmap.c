@@ -127,10 +127,7 @@ kmap_init(const struct boot_info *bi)
 	CTR1(KTR_INIT, "kmap_init: root %#lx", root);
 }
 
-/*
- * Finds size bytes with an unmapped page on both sides, and puts them into a. NULL: no room.
- * kmap_lock held.
- */
+/* Finds room for a, with an unmapped page on both sides. NULL: none. kmap_lock held. */
 static struct area *
 reserve(struct area *a, size_t size)
 {
@@ -252,10 +249,7 @@ kmap_alloc(size_t size)
 	return (void *)a->start;
 }
 
-/*
- * Finds the area that begins at va, and claims it, so that nobody else frees it. NULL: there is
- * none.
- */
+/* Finds the area that begins at va, and claims it for the caller. NULL: there is none. */
 static struct area *
 claim_area(const void *va)
 {

@@ -23,10 +23,7 @@ void *kmap_alloc(size_t size);
 void kmap_free(void *va);
 /* Frees n blocks, with one TLB shoot-down instead of n. */
 void kmap_free_all(void *const *va, unsigned n);
-/*
- * The first area that ends above *start. False: there is none. Takes no lock: for the debugger
- * only.
- */
+/* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool kmap_next_unlocked(uintptr_t *start, uintptr_t *end);
 /* Maps physical memory for good. prot: MMU_ bits. NULL: out of memory. */
 void *kmap_phys(uint64_t pa, size_t size, unsigned prot);

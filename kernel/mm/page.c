@@ -157,10 +157,7 @@ page_count_free(void)
 	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
 }
 
-/*
- * Puts [start, end) on the lists, in the largest aligned blocks. No part of it may be in use.
- * page_lock held.
- */
+/* Puts [start, end), which nobody uses, on the lists in the largest blocks. page_lock held. */
 static void
 add_free(uint64_t start, uint64_t end)
 {

@@ -28,15 +28,9 @@ page_round_down(uint64_t n)
 
 /* Takes over all usable memory of bi except the kernel, its modules, and the first MiB. */
 void page_init(const struct boot_info *bi);
-/*
- * Takes over [start, end): whole pages that were in use at page_init() and are free now. Any
- * context.
- */
+/* Takes over [start, end): whole pages, in use at page_init() but free now. Any context. */
 void page_add(uint64_t start, uint64_t end);
-/*
- * Allocates 2^order pages, aligned to their size. Returns their direct-map address; not zeroed.
- * NULL: none left.
- */
+/* 2^order pages, aligned to their size, not zeroed, by direct-map address. NULL: none left. */
 void *page_alloc(unsigned order);
 /* One zeroed page. */
 void *page_alloc_zero(void);

@@ -1,6 +1,5 @@
 /*
- * uaccess.c - copies between kernel and user memory. It checks the user's range; the port copies.
- * Locking: none.
+ * uaccess.c - copies between kernel and user memory: checks the range; the port copies. No locks.
  */
 #include "kernel/mm/uaccess.h"
 
@@ -17,10 +16,7 @@ user_range(uint64_t addr, size_t n)
 	return addr <= ARCH_USER_END && n <= ARCH_USER_END - addr;
 }
 
-/*
- * A bad kernel pointer may lie in user space (NULL): the copy would then read or write the user's
- * memory.
- */
+/* A bad kernel pointer in user space (NULL) would be served as if it were the user's. */
 static void
 check_kernel_side(const void *p, size_t n)
 {

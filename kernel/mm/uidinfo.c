@@ -68,10 +68,7 @@ limit_of(enum uidinfo_kind kind)
 	return kind == UIDINFO_KMEM ? limit * 1024 : limit;
 }
 
-/*
- * Is `all` more of this kind than all users together may hold? `root`: user 0 asks, for whom the
- * reserve is free.
- */
+/* Is `all` too much of a kind for all users together? root: user 0, who may use the reserve. */
 static bool
 exceeds_all(enum uidinfo_kind kind, uint64_t all, bool root)
 {

@@ -36,10 +36,7 @@ extern struct uidinfo uidinfo_root; /* user 0, and kernel threads */
 
 /* Sets each limit that the loader did not set to a share of memory. Once, after page_init(). */
 void uidinfo_init(void);
-/*
- * Counts one process more for the user. NULL: too many processes of this user or of all, or no
- * memory.
- */
+/* Counts one process more. NULL: too many of this user or of all, or no memory. */
 struct uidinfo *uidinfo_enter(uint32_t uid);
 /* Counts one process less. */
 void uidinfo_leave(struct uidinfo *ui);
@@ -51,10 +48,7 @@ void uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
 bool uidinfo_is_full(const struct uidinfo *ui);
 /* Is less memory left than is reserved for user 0? */
 bool uidinfo_memory_short(void);
-/*
- * The id of the user, other than 0, who holds the most memory, if that is 1/share of all or more.
- * 0: nobody.
- */
+/* The user, not 0, who holds the most memory, if it is at least 1/share of all. 0: nobody. */
 uint32_t uidinfo_greediest(unsigned share);
 
 /* Allocates zeroed heap memory and counts it for the user. NULL: no memory, or the user's limit. */

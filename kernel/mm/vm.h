@@ -15,10 +15,7 @@ struct vmspace;
 #define VM_STACK_SIZE (8ul << 20)
 #define VM_STACK_TOP  0x00007ffffff00000ul /* below ARCH_USER_END on every port */
 
-/*
- * An empty space. Its pages, tables and areas are counted for ui. NULL: out of memory, or the
- * user's limit.
- */
+/* An empty space, counted for ui with all it gets. NULL: out of memory, or the user's limit. */
 struct vmspace *vm_create(struct uidinfo *ui);
 /* Frees every page and the space. No CPU may use its page table. */
 void vm_destroy(struct vmspace *vm);
@@ -39,10 +36,7 @@ int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
-/*
- * Moves the end of the heap. Returns its end afterwards, which on failure is the old one (as
- * Linux).
- */
+/* Moves the end of the heap. Returns the end, which on failure is unchanged (as in Linux). */
 uint64_t vm_brk(struct vmspace *vm, uint64_t end);
 
 /*
@@ -52,15 +46,9 @@ uint64_t vm_brk(struct vmspace *vm, uint64_t end);
 bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
 /* Does an area allow this access? If so and vm_fault() failed, memory is out. */
 bool vm_allows(const struct vmspace *vm, uint64_t va, unsigned access);
-/*
- * Writes into a space that is not current, and makes the pages it needs. For exec(). -EFAULT,
- * -ENOMEM.
- */
+/* Writes into a space that is not current, making its pages. For exec(). -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
-/*
- * The first area that ends above *start. False: there is none. Takes no lock: for the debugger
- * only.
- */
+/* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
 /* Pages mapped now. Other threads may ask too; then the number may be out of date. */
 uint64_t vm_resident(const struct vmspace *vm);

@@ -46,10 +46,7 @@ choose_victim(uint32_t uid)
 	return largest;
 }
 
-/*
- * Kills a process of the user, and waits a short time for its end. False: nothing was or will be
- * freed.
- */
+/* Kills a process of the user and waits a short time for its end. False: nothing was freed. */
 static bool
 kill_one(uint32_t uid)
 {

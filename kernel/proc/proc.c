@@ -185,10 +185,7 @@ sys_fork(const uint64_t a[6])
 int64_t
 sys_clone(const uint64_t a[6])
 {
-	/*
-	 * Processes have one thread and share nothing, so clone is fork. Bits 0-7 are the exit
-	 * signal.
-	 */
+	/* Processes have one thread and share nothing: clone is fork. Bits 0-7: exit signal. */
 	if ((a[0] & ~0xfful) != 0 || (a[0] & 0xff) != SIGCHLD || a[1] != 0)
 		return -EINVAL;
 	return fork_current();
@@ -266,10 +263,7 @@ wanted(const struct proc *c, int64_t want)
 	return want == -1 || c->pgid == (uint32_t)-want;
 }
 
-/*
- * Finds a child that has something to report. A zombie is removed from the tree. NULL: none.
- * proc_lock held.
- */
+/* Finds a child with news, and removes a zombie from the tree. NULL: none. proc_lock held. */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {

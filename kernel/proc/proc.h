@@ -28,10 +28,7 @@ struct proc {
 	uint32_t pgid;      /* [p] */
 	uint32_t uid;       /* [t] written by its own thread, read by anyone */
 	struct uidinfo *ui; /* [t] the user who is charged; changed under proc_lock */
-	/*
-	 * [t] Last part of the executed path. It contains a NUL at every moment, for readers
-	 * without a lock.
-	 */
+	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	enum proc_state state;   /* [p] */
 	struct proc *parent;     /* [p] */

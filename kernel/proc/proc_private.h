@@ -15,10 +15,7 @@ extern struct list procs; /* proc_lock */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
 
-/*
- * Loads a new image into the current process p, and fills tf. After an error the old image is
- * intact.
- */
+/* Loads a new image into the current process, and fills tf. On error the old one is intact. */
 int exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
 	       struct arch_trapframe *tf);
 /*

@@ -19,10 +19,7 @@ struct callout {
 };
 
 void callout_init(struct callout *c, void (*fn)(void *), void *arg);
-/*
- * Calls fn once, at deadline_ns of clock_ns() or shortly after. A pending callout is moved. Not in
- * NMI.
- */
+/* Calls fn once, at deadline_ns of clock_ns() or soon after; moves a pending one. Not in NMI. */
 void callout_set(struct callout *c, uint64_t deadline_ns);
 /*
  * Cancels a callout. True: it was pending and will not run. False: it was not pending; if another
@@ -30,8 +27,5 @@ void callout_set(struct callout *c, uint64_t deadline_ns);
  * holding a lock that its function takes. Not in NMI.
  */
 bool callout_stop(struct callout *c);
-/*
- * The pending callout of a CPU after c. NULL starts, and ends. Takes no lock: for the debugger
- * only.
- */
+/* The pending callout of a CPU after c; NULL starts and ends. No lock: for the debugger only. */
 const struct callout *callout_next_unlocked(unsigned cpu, const struct callout *c);

@@ -76,10 +76,7 @@ mutex_contended(struct mutex *m)
 	if (stop_must_not_wait())
 		panic("mutex %s: held by another thread, and all are stopped", m->name);
 	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
-	/*
-	 * seq_cst: mutex_unlock() clears owner, then reads waiters. We raise waiters, then read
-	 * owner.
-	 */
+	/* seq_cst: mutex_unlock() clears owner, then reads waiters; here it is the other way. */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
 	while (!take(m))
 		sleepq_wait(&(struct sleep_request){.chan = m,

@@ -34,10 +34,7 @@ struct runq {
 	const char *ident;   /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
-/*
- * Makes an empty queue for a CPU that runs its idle thread. Before the CPU starts, so without the
- * lock.
- */
+/* Makes the queue of a CPU that runs its idle thread. Before the CPU starts: without the lock. */
 void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 /* Queues t as the last of its level. */
 void runq_insert(struct runq *rq, struct thread *t);

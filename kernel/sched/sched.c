@@ -82,10 +82,7 @@ sched_wakeup(struct thread *t)
 
 	irq_push(); /* stay on this CPU, also between the two locks, while the identity is changed
 		     */
-	/*
-	 * A thread gives up this lock only when it is switched out. Until t is queued, nobody else
-	 * touches it.
-	 */
+	/* It gives up this lock only when switched out. Nobody else touches it until queued. */
 	spin_lock(&rq->lock);
 	/* Record t's wakeup even if the waker's own events are refused. */
 	if (self->ktr_suppress)
@@ -160,10 +157,7 @@ switch_out(struct runq *rq)
 	struct thread *prev = rq->cur, *next = runq_best(rq);
 	bool irq_was_on = pc->irq_was_on;
 
-	/*
-	 * Only rq->lock may keep interrupts off. Otherwise the next thread would run with
-	 * interrupts off.
-	 */
+	/* Only rq->lock may keep interrupts off, or they would stay off in the next thread. */
 	if (pc->irq_depth != 1)
 		panic("thread %u gives up its CPU with %u spin locks held, interrupts off %d deep",
 		      prev->tid, pc->locks - 1, pc->irq_depth - 1);
@@ -377,10 +371,7 @@ sched_idle_ns(unsigned cpu)
 	const struct thread *idle = pcpus[cpu]->idle;
 	uint64_t ns = __atomic_load_n(&rq->idle_ns, __ATOMIC_RELAXED);
 
-	/*
-	 * Add the idle period that still goes on. A switch at this moment makes the result slightly
-	 * old.
-	 */
+	/* Add the idle period that still lasts; a switch now makes this slightly old. */
 	return rq->cur == idle ? ns + clock_ns() - idle->since_ns : ns;
 }
 

@@ -13,10 +13,7 @@ struct thread;
 
 /* Makes a new thread runnable. */
 void sched_start(struct thread *t);
-/*
- * Makes a thread runnable. The caller, and nobody else, took it off its sleep queue. Any context
- * but NMI.
- */
+/* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */
 void sched_wakeup(struct thread *t);
 /* Lets threads of the same or better priority run. Thread context, no spin lock held. */
 void sched_yield(void);

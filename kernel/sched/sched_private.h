@@ -10,17 +10,11 @@ struct thread;
 
 /* Boot CPU: its present context becomes its idle thread. */
 void sched_init(void);
-/*
- * Makes the idle thread of another CPU, before that starts. Returns its stack top. 0: out of
- * memory.
- */
+/* Makes another CPU's idle thread, before the CPU starts. Returns its stack top; 0: no memory. */
 uintptr_t sched_prepare_cpu(unsigned cpu);
 /* The idle loop. Never returns. */
 _Noreturn void sched_idle(void);
-/*
- * Puts the current thread to sleep. lk is its sleep queue's lock, released after the run-queue lock
- * is taken.
- */
+/* Puts the current thread to sleep; releases lk, its queue's lock, under the run-queue lock. */
 void sched_sleep(struct spinlock *lk);
 /* Ends the current thread. */
 _Noreturn void sched_exit(void);
@@ -37,10 +31,7 @@ void sched_set_thread(const struct thread *t);
 void thread_init(void);
 void thread_reap(struct thread *t);
 
-/*
- * callout.c: runs all callouts of this CPU that are due. Returns the next deadline. Timer
- * interrupt.
- */
+/* callout.c: runs this CPU's due callouts. Returns the next deadline. Timer interrupt. */
 uint64_t callout_run(uint64_t now_ns);
 void callout_init_cpu(unsigned cpu);
 /* timer.c: sets the timer for the earlier of the next tick and deadline_ns. Interrupts off. */

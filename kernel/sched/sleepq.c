@@ -120,10 +120,7 @@ sleepq_wait(const struct sleep_request *r)
 	t->sleep_flags = r->flags;
 	t->sleep_result = 0;
 	list_append(&q->threads, &t->sleepq);
-	/*
-	 * seq_cst: sleepq_interrupt()'s caller sets the signal, then reads chan. We write chan,
-	 * then read signals.
-	 */
+	/* seq_cst: a sender sets the signal, then reads chan; here it is the other way. */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
 	if ((r->flags & SLEEP_INTR) && signal_pending())
 		early = -EINTR;

@@ -23,9 +23,6 @@
  */
 int sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags,
 	     uint64_t deadline_ns);
-/*
- * Wakes every thread on chan, or the one that has waited longest. Any context but NMI. Returns how
- * many.
- */
+/* Wakes all threads on chan, or the longest waiting. Returns how many. Any context but NMI. */
 unsigned wakeup(const void *chan);
 unsigned wakeup_one(const void *chan);

@@ -39,10 +39,7 @@ struct thread {
 	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t tid;      /* [c] user threads: equal to the pid */
 	bool ktr_suppress; /* [c] its events are refused and counted: for the flush thread */
-	/*
-	 * Written by the thread itself. It contains a NUL at every moment, for readers without a
-	 * lock.
-	 */
+	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident;       /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc;       /* [c] NULL: kernel thread */
@@ -94,8 +91,7 @@ void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
 /*
- * Calls f for every thread until it returns nonzero, and returns that. Holds the list lock: f must
- * not sleep.
+ * Calls f for every thread, under the list lock. Returns the first nonzero result, which ends it.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
 /* The thread after t. NULL starts, and ends. Takes no lock: for the debugger only. */

@@ -13,10 +13,7 @@ struct arch_trapframe;
 struct spinlock;
 struct thread;
 
-/*
- * A CPU that starts late races with the thread that waits for it. Whichever changes PCPU_STARTING
- * wins.
- */
+/* Settles the race of a late CPU with the thread that waits: who changes PCPU_STARTING wins. */
 enum pcpu_start { PCPU_STARTING, PCPU_CAME, PCPU_REFUSED };
 
 struct pcpu {

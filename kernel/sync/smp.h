@@ -7,19 +7,13 @@
 
 #include <stdbool.h>
 
-/*
- * This CPU joins: from now on it takes part in calls, may be stopped, and may be given threads.
- * Interrupts off.
- */
+/* This CPU joins: it takes part in calls, and may be stopped and get threads. Interrupts off. */
 void smp_join(void);
 /* Is n another CPU, and has it joined? Interrupts off. */
 bool smp_online(unsigned n);
 /* Runs fn on every CPU, with interrupts off. Returns when all have finished. */
 void smp_call_all(void (*fn)(void *), void *arg);
-/*
- * Runs fn here, while all other CPUs wait with interrupts off. All events are refused meanwhile,
- * also those of NMIs.
- */
+/* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are refused. */
 void smp_stop_run(void (*fn)(void *), void *arg);
 /* Handles an interprocessor interrupt; ipi is enum arch_ipi. */
 void smp_ipi(unsigned ipi);

@@ -83,10 +83,7 @@ spin_contended(struct spinlock *l)
 			   l->name);
 	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, owner);
 	do {
-		/*
-		 * Only read until it is free: a failed swap would take the cache line from the
-		 * owner.
-		 */
+		/* Only read until it is free: a failed swap would take the owner's cache line. */
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
 	} while (!take(l));

@@ -58,10 +58,7 @@ stop_claim(struct arch_trapframe *tf)
 	while (!__atomic_compare_exchange_n(&stop.owner, &none, (int)arch_cpu(), false,
 					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		none = STOP_NOBODY;
-		/*
-		 * No other NMI comes inside an NMI handler, so the owner could not stop us: do it
-		 * here.
-		 */
+		/* No NMI can come inside an NMI handler: stop here if the owner asks. */
 		if (tf == NULL || !stop_here(tf))
 			arch_relax();
 	}

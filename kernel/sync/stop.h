@@ -52,8 +52,5 @@ void stop_release(void);
 unsigned stop_others(void);
 /* Lets the other CPUs continue. Returns when all have. */
 void stop_resume_others(void);
-/*
- * In an NMI: stops this CPU at tf if that was asked, and returns true when it continues. False: it
- * was not asked.
- */
+/* In an NMI: stops here, at tf, until released, if that was asked. False: it was not. */
 bool stop_here(struct arch_trapframe *tf);

@@ -1,6 +1,5 @@
 /*
- * value.c - parses and sets sysctls that are numbers.
- * Locking: none; a variable is written by one atomic store.
+ * value.c - parses and sets sysctls that are numbers. Locking: none; one atomic store.
  */
 #include "kernel/sysctl/value.h"
 
@@ -9,10 +8,7 @@
 #include "kernel/lib/string.h"
 #include "ktr/word.h"
 
-/*
- * Parses all of text as a number: decimal or 0x, with an optional sign. More than 64 bits give
- * UINT64_MAX.
- */
+/* Parses text: decimal or 0x, with an optional sign. UINT64_MAX: more than 64 bits. */
 static enum ktr_number
 parse_number(const char *text, bool *negative, uint64_t *v)
 {

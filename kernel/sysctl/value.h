@@ -1,6 +1,5 @@
 /*
- * value.h - parses and sets sysctls that are numbers. Any context, except that apply() may need
- * another.
+ * value.h - parses and sets sysctls that are numbers. Any context, but for apply().
  */
 #pragma once
 

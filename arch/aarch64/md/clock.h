@@ -8,10 +8,7 @@ arch_clock_read(void)
 {
 	uint64_t v;
 
-	/*
-	 * Without ISB the CPU may read the count before it completes earlier instructions
-	 * (D11.2.1).
-	 */
+	/* Without ISB the CPU may read the count before earlier instructions complete (D11.2.1). */
 	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(v) : : "memory");
 	return v;
 }

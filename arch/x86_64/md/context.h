@@ -1,6 +1,5 @@
 /*
- * md/context.h - x86_64: callee-saved registers are on the stack, so a context is the stack
- * pointer.
+ * md/context.h - x86_64: callee-saved registers are on the stack; a context is its pointer.
  */
 #pragma once
 
