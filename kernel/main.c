@@ -1,7 +1,6 @@
 /*
  * main.c - the boot, in order. Each step needs only what the steps before it made.
  */
-#include "arch/irq.h"
 #include "arch/machine.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/dev/console.h"

@@ -14,7 +14,6 @@
 #include "arch/mmu.h"
 #include "arch/aarch64/a64.h"
 #include "arch/irq.h"
-#include "kernel/lib/string.h"
 
 #define NUMBER_ENTRY 511
 #define DEVICE_ENTRY 510 /* of the kernel's top-level table; as in boot.S */

@@ -3,7 +3,6 @@
  * data sheet; 1,193,182 Hz), and runs the one-shot timer.
  */
 #include "arch/clock.h"
-#include "arch/irq.h"
 #include "arch/pio.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/lib/panic.h"

@@ -13,7 +13,6 @@
 
 #include "arch/debug.h"
 #include "arch/irq.h"
-#include "arch/machine.h"
 #include "arch/pcpu.h"
 #include "arch/trap.h"
 #include "kernel/debug/kdb_private.h"

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "arch/machine.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/sync/stop.h"

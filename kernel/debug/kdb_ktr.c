@@ -13,7 +13,6 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/sync/stop.h"
 #include "ktr/control.h"
 #include "ktr/event.h"
 #include "ktr/ring.h"

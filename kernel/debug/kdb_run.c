@@ -7,7 +7,6 @@
 
 #include "arch/irq.h"
 #include "arch/trap.h"
-#include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"

@@ -9,12 +9,10 @@
 #include "arch/debug.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/sync/stop.h"
 
 #define THREADS_MAX 65536
 

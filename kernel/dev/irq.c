@@ -7,7 +7,6 @@
 
 #include "arch/intc.h"
 #include "kernel/abi/errno.h"
-#include "kernel/entry.h"
 #include "ktr/ktr.h"
 
 #define LINES 256

@@ -7,7 +7,6 @@
 #include "kernel/abi/stat.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"

@@ -13,7 +13,6 @@
 
 #include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 
 #define MSGBUF_SIZE  65536u /* a power of two */

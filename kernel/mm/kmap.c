@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 
-#include "arch/irq.h"
 #include "arch/mmu.h"
 #include "kernel/entry.h"
 #include "kernel/lib/list.h"

@@ -1,8 +1,6 @@
 /*
  * misc_syscalls.c - system calls on memory, time, identity and the machine.
  */
-#include "arch/irq.h"
-#include "arch/machine.h"
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"

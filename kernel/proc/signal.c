@@ -7,7 +7,6 @@
 #include "kernel/abi/signal.h"
 
 #include "kernel/abi/errno.h"
-#include "kernel/abi/wait.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"

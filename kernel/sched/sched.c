@@ -14,7 +14,6 @@
 
 #include "arch/context.h"
 #include "arch/irq.h"
-#include "arch/ktr.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"

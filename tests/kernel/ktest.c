@@ -19,7 +19,6 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/tunable.h"
-#include "ktr/control.h"
 #include "ktr/glob.h"
 
 #define POLL_NS     1000000ul

@@ -10,7 +10,6 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/registry.h"
 #include "ktr/event.h"
 #include "ktr/intern.h"

@@ -2,7 +2,6 @@
  * ktr_flush_test.c - the streams that leave the kernel: the flush to a file, and /dev/ktr.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/abi/fcntl.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"

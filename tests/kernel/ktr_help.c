@@ -6,7 +6,6 @@
 
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/crc32c.h"

@@ -6,8 +6,6 @@
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/callout.h"
-#include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"

@@ -2,7 +2,6 @@
  * sync_test.c - spin locks, mutexes, condition variables, sleeping and waking.
  */
 #include "arch/irq.h"
-#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/mutex.h"
