@@ -82,7 +82,8 @@ vnode_unref(struct vnode *vn)
 	/* release and acquire: all users' accesses come before the vnode is freed */
 	if (vn == NULL || __atomic_sub_fetch(&vn->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	kassert(vn->parent == NULL && list_empty(&vn->children));
+	if (vn->parent != NULL || !list_empty(&vn->children))
+		panic("vnode %lu: its last reference is dropped, but it is in the tree", vn->ino);
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);

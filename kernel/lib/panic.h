@@ -17,12 +17,6 @@
  */
 _Noreturn void panic(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-#define kassert(c)                                                                    \
-	do {                                                                          \
-		if (__builtin_expect(!(c), 0))                                        \
-			panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #c); \
-	} while (0)
-
 /* Enters the debugger. Returns when the operator continues. why is read-only data. Any context. */
 void panic_ask(const char *why);
 

@@ -98,15 +98,6 @@ mutex_lock(struct mutex *m)
 	CTR2(KTR_LOCK, "mutex acquire: lock %s addr %p", m->name, m);
 }
 
-bool
-mutex_trylock(struct mutex *m)
-{
-	if (!take(m))
-		return false;
-	CTR2(KTR_LOCK, "mutex acquire: lock %s addr %p", m->name, m);
-	return true;
-}
-
 void
 mutex_unlock(struct mutex *m)
 {

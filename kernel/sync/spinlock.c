@@ -40,17 +40,6 @@ spin_init(struct spinlock *l, const char *name)
 	*l = (struct spinlock)SPINLOCK_INIT(name);
 }
 
-bool
-spin_held(const struct spinlock *l)
-{
-	bool held;
-
-	irq_push();
-	held = __atomic_load_n(&l->owner, __ATOMIC_RELAXED) == (int32_t)arch_cpu();
-	irq_pop();
-	return held;
-}
-
 /* acquire: pairs with the release in spin_unlock() */
 static bool
 take(struct spinlock *l)

@@ -29,8 +29,6 @@ void spin_lock(struct spinlock *l);
 /* Never waits. True: taken. */
 bool spin_trylock(struct spinlock *l);
 void spin_unlock(struct spinlock *l);
-/* Does this CPU hold the lock? */
-bool spin_held(const struct spinlock *l);
 
 /*
  * Releases all locks that this CPU took after the first `keep`. For the debugger, when it abandons
