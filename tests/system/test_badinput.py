@@ -35,7 +35,7 @@ def still_works(run):
 SCRIPT = "echo alive $(sysctl -n debug.ktr.mask)\nexit 5\n"
 
 
-@test("each senseless line of loader.conf gets its sentence with file and line, and boot goes on")
+@test("each bad line of loader.conf gets a message with file and line, and the boot goes on")
 def loader_conf_sentences():
     conf = scratch_file(".conf")
     for line, pattern in SENTENCES:
@@ -45,7 +45,7 @@ def loader_conf_sentences():
         check_match(pattern, run.out, f"message for {line}")
 
 
-@test("the same on the command line, named as such")
+@test("the same for bad words on the command line")
 def command_line():
     for words, pattern in (
             ("debug.ktr.mask=SCHD", r'^command line: debug\.ktr\.mask: no class "SCHD"; did you mean SCHED\?'),
@@ -59,7 +59,7 @@ def command_line():
         check_match(pattern, run.out, f"message for {words}")
 
 
-@test("line numbers count every line, and at most a handful of complaints is printed")
+@test("line numbers count every line, and about ten complaints are printed at most")
 def line_numbers():
     conf = scratch_file(".conf")
     conf.write_text("# one\n\n" + "bad line\n" * 30 + 'debug.ktr.entries="512"\n')
@@ -71,7 +71,7 @@ def line_numbers():
     check_eq(run.out.splitlines()[-1], "512", "the good line behind the bad ones")
 
 
-@test("a loader.conf of random bytes is survived, ten times")
+@test("the boot survives ten files loader.conf of random bytes")
 def random_conf():
     rng = random.Random(1)
     conf = scratch_file(".conf")
@@ -80,7 +80,7 @@ def random_conf():
         still_works(boot(SCRIPT, options=["--loader-conf", str(conf)], firmware=FIRMWARE[0] if n == 9 else "none"))
 
 
-@test("as long a command line as the loader hands on is taken whole: the last word counts")
+@test("a command line as long as the loader permits is read completely: its last word counts")
 def long_command_line():
     for firmware in FIRMWARE:
         length = MACHINE.words_max[firmware] - 200
@@ -92,13 +92,13 @@ def long_command_line():
         check_eq(run.out.splitlines()[-1], "256", f"debug.ktr.entries ({firmware})")
 
 
-@test("a longer one, which loaders cut or hang on, is refused by qemu/boot with what to do instead")
+@test("qemu/boot refuses a longer command line, on which loaders fail, and says what to do instead")
 def too_long_command_line():
     run = boot("true\n", options=["--append", "x" * 100000]).expect(2)
     check_match(r"expected at most \d+ .*--loader-conf FILE", run.err, "the message")
 
 
-@test("a loader.conf of a megabyte is read to its end")
+@test("a loader.conf of a megabyte is read completely")
 def long_loader_conf():
     conf = scratch_file(".conf")
     lines = [f'word{i}="x"' for i in range(90000)]
@@ -118,7 +118,7 @@ def repeated_settings():
     check_eq(run.out.split(), ["512"], "debug.ktr.entries, and nothing said")
 
 
-@test("sysctl: unknown, read-only, ill-typed and forbidden each get status 1 and a message that fits")
+@test("sysctl: unknown, read-only, ill-typed and forbidden settings get status 1 and a message each")
 def sysctl_errors():
     cases = [
         ("sysctl no.such.name", "no such variable"),

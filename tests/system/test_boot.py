@@ -104,7 +104,7 @@ def early_mask():
     check("boot: kernel is up" in texts, "no event at the end of the boot")
 
 
-@test("the image's loader.conf gives way to qemu/boot's, and the command line wins over both")
+@test("qemu/boot's loader.conf replaces the image's, and the command line wins over both")
 def loader_conf():
     conf = scratch_file(".conf")
     conf.write_text('# a comment\ndebug.ktr.mask="SCHED,PROC"\ndebug.ktr.entries = 8192 # another\n')
@@ -114,7 +114,7 @@ def loader_conf():
         check_eq(run.out.split(), ["SYSC", "8192"], f"mask and entries ({firmware})")
 
 
-@test("GRUB boots at once: it reads hardly more than kernel and RAM disk, waits for no menu, and no card has firmware of its own",
+@test("GRUB boots at once: it reads little but kernel and RAM disk, shows no menu, and no card has firmware",
       arch=GRUB_ONLY)
 def grub_at_once():
     log = scratch_file(".log")

@@ -27,7 +27,7 @@ def header():
           f"files that do not include it are rebuilt: {sorted(names)}")
 
 
-@test("the record text calls nothing outside of itself but what the slow path asks, and what prints")
+@test("the code of records calls only two functions outside: one of the slow path, and the printing")
 def record_text():
     objdump = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}[ARCH]
     kernel = BUILD / "kestrel"

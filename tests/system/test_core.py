@@ -65,7 +65,7 @@ def same_as_line(core, trace, at_least=100):
     return found
 
 
-@test("a machine that runs, busy with 4 CPUs: what is in the dump is what comes over the line")
+@test("the dump of a busy machine with 4 CPUs has the same events as its serial line")
 def live():
     trace = scratch_file(".ktr")
     with machine("--trace", str(trace)) as (c, qmp):
@@ -77,7 +77,7 @@ def live():
             check_eq({cpu for cpu, _ in found}, {0, 1, 2, 3}, "CPUs with events")
 
 
-@test("a machine that stands at db>: the dump has the events of show ktr, every one, on 1 CPU and on 4")
+@test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU and on 4")
 def stopped():
     for smp in (1, 4):
         with machine("--set", "debug.ktr.entries=512", smp=smp) as (c, qmp):
@@ -87,7 +87,7 @@ def stopped():
                 same_as_db(c, core)
 
 
-@test("a machine that panicked: at db>, the panic's own event last; and dead, when it wants to reset")
+@test("the dump of a machine that panicked has the panic's event, at db> and just before a reset")
 def panicked():
     with machine("--set", "debug.ktr.entries=512") as (c, qmp):
         c.sendline("sysctl debug.kdb.trap=1")
@@ -118,7 +118,7 @@ def hung():
             same_as_line(core, trace)
 
 
-@test("rings outside the region that survives a reset, or no such region: found by the kernel's page tables")
+@test("rings outside the region that survives a reset are found through the kernel's page tables")
 def outside_the_region():
     for setting in ("debug.ktr.region=0", "debug.ktr.entries=65536"):
         with machine("--set", setting, mem="128M", smp=2) as (c, qmp):
@@ -146,7 +146,7 @@ def other_kernel():
         check("expected the ELF file of a kernel" in err, err)
 
 
-@test("what is no ELF core is refused, and the message says what it is: QEMU's kdump-compressed dumps, an ELF program, nothing")
+@test("a file that is not an ELF core is refused with its kind: kdump-compressed dumps, an ELF program, an empty file")
 def other_kinds():
     flat, raw, empty = (scratch_file(".kdump") for _ in range(3))
     with machine(mem="32M", smp=1) as (c, qmp):
@@ -188,7 +188,7 @@ def log_in(core):
     raise Failed("no region in the dump's file")
 
 
-@test("a dump that is cut anywhere, or has random bytes: sound events or an error, never a crash")
+@test("a dump that is cut or damaged anywhere gives sound events or an error, never a crash")
 def damage():
     seed = int(os.environ.get("KTR_TEST_SEED", "1"))
     print(f"# KTR_TEST_SEED={seed} {program()}")

@@ -21,7 +21,7 @@ def bad_pointer():
     dies("trap", "page fault, address 0x10$", "death_trap")
 
 
-@test("a kernel stack that runs over: a panic on another stack, exit status 101")
+@test("a kernel stack overflow: a panic on another stack, exit status 101")
 def stack_overflow():
     dies("stack_overflow", "(double fault|kernel stack overflow), address 0x[0-9a-f]+$", r"recurse[.\w]*")
 
@@ -49,7 +49,7 @@ sysctl debug.kdb.trap=1
 """
 
 
-@test("a user's thousands of names, of programs and of files, leave room for those that come after, and for the panic's")
+@test("a user's thousands of names of programs and files leave room for later names and for a panic's")
 def names():
     r = boot(NAMES.format(programs=80, files=5000), smp=2, mask="PROC,VFS", trace=True).expect(101)
     texts = [e["text"] for e in r.events]
@@ -71,7 +71,7 @@ def no_sleep_with_interrupts_off():
     panics("yield_with_a_spin_lock", r"thread \d+ gives up its CPU with 1 spin locks held, interrupts off 1 deep")
 
 
-@test("a user copy answers for the user's address only: a bad one of the kernel's panics")
+@test("a user copy fails for a bad user address; a bad kernel address panics")
 def user_copy_with_a_bad_kernel_address():
     panics("user_copy_from_a_bad_kernel_address", r"page fault, address 0x[0-9a-f]+")
     panics("user_copy_to_null", r"user copy: \S+ is not a kernel address")

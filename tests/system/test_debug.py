@@ -37,7 +37,7 @@ def system_call():
     check_match(r"^\$1 = 1$", out, "the argument")
 
 
-@test("^C is gdb's, and beside it the guest's console takes commands")
+@test("^C goes to gdb, and meanwhile the guest's console accepts commands")
 def console_beside():
     gdb = pexpect.spawn(str(ROOT / "qemu/gdb/debug"), [str(BUILD / "kestrel"), "--arch", ARCH, "--firmware", "none", "--smp", "2"],
                         cwd=ROOT, encoding="utf-8", timeout=DEADLINE_S)

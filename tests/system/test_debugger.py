@@ -76,7 +76,7 @@ def wrong():
         check_eq(ended(c), 5, "exit status")
 
 
-@test("a sysctl set in the debugger is in force when the machine goes on")
+@test("a sysctl set in the debugger takes effect when the machine goes on")
 def deferred():
     with guest(smp=2) as c:
         c.send(BREAK)
@@ -90,7 +90,7 @@ def deferred():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("settings made at each instruction of the thread that takes them: none is lost, each is done once, in their order")
+@test("settings made at any instruction of the thread that applies them are all applied, once and in order")
 def deferred_anywhere():
     with guest(smp=1) as c:
         c.logfile_read = io.StringIO()
@@ -140,7 +140,7 @@ def breaks():
         check_eq(ended(c), 6, "exit status")
 
 
-@test("a panic asks the operator, shows itself in the ring, and ends the stream")
+@test("a panic enters the debugger, is in the ring, and ends the stream")
 def panic_interactive():
     trace = scratch_file(".ktr")
     with guest("--mask", "PROC", "--trace", str(trace), smp=2) as c:
@@ -166,7 +166,7 @@ def panic_batch():
     check_eq(sum(e["text"].startswith("fork: ") for e in r.events) >= 3, True, "forks in the trace")
 
 
-@test("db> reboot starts the machine anew")
+@test("db> reboot reboots the machine")
 def reboot():
     with guest(smp=2, deadline=()) as c:  # with a deadline, qemu/boot would treat a reset as the end
         c.send(BREAK)
@@ -178,7 +178,7 @@ def reboot():
         check_eq(ended(c), 4, "exit status")
 
 
-@test("break: stops each time a function is called, on whatever CPU; delete ends it")
+@test("break stops at each call of a function, on any CPU, until delete")
 def breakpoints():
     for smp in (1, 4):
         with guest(smp=smp) as c:
@@ -215,7 +215,7 @@ def breakpoints():
             check_eq(ended(c), 3, "exit status")
 
 
-@test("break inside a record, with every class on: the log goes on and accounts for all")
+@test("break inside a record, with every class on: the log goes on, and its accounts are exact")
 def break_in_record():
     with guest(smp=4) as c:
         shell(c, "sysctl debug.ktr.mask=all")
@@ -238,7 +238,7 @@ def break_in_record():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("break inside a record, which interrupts make begin again: each time it goes on to its end, by step and by continue")
+@test("break inside a record that interrupts restart: step and continue always complete it")
 def break_in_restarted_record():
     with guest(smp=1) as c:
         shell(c, "load syscall -n 1000000000 > /dev/null &")
@@ -324,7 +324,7 @@ def steps():
             check_eq(ended(c), 0, "exit status")
 
 
-@test("break, watch, delete and step say what was wrong with nonsense")
+@test("break, watch, delete and step reject bad arguments with a reason")
 def bad_points():
     with guest(smp=2) as c:
         stopped_by_request(c)

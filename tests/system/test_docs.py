@@ -31,7 +31,7 @@ def written(text):
     return path
 
 
-@test("a listing that is not true is found: a line more, a line less, another word, 0 for a number, another prompt")
+@test("a wrong listing is found: a line more or less, another word, 0 for a number, another prompt")
 def found_out():
     shown = ["recorded 12 at 0x1f", "...", "done: 3 of 3"]
     check_eq(difference(shown, ["recorded 7 at 0xffe0", "a", "b", "done: 1 of 1"]), None, "what differs in numbers only")

@@ -32,7 +32,7 @@ def symbol(name):
     return int(check_match(rf"^([0-9a-f]+) \w {name}$", text, "nm")[1], 16)
 
 
-@test("an exception before the kernel's own vectors prints what it was and where, and ends with a panic's status")
+@test("an exception before the kernel's own vectors is reported with its place, and ends with a panic's status")
 def first_instructions():
     script = scratch_file(".sh")
     script.write_text("echo not reached\n")

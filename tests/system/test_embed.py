@@ -404,7 +404,7 @@ def budget():
     check(row.budget != (None, None) and row.good, f"found {row.value_text}, expected {row.budget_text}")
 
 
-@test("counted instructions give the example's stream twice, with interrupts")
+@test("with counted instructions and interrupts, two runs of the example give the same stream")
 def counted():
     # The boot id is the time of day, so fix it.
     options = "-icount shift=4,sleep=off -rtc clock=vm,base=2026-01-01"

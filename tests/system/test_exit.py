@@ -50,7 +50,7 @@ def panic():
                     "the panic in the trace")
 
 
-@test("a panic in the middle of the work leaves a trace without damage, whatever the flush was at")
+@test("a panic at any moment of the flush leaves a trace without damage")
 def busy_panic():
     for smp in (1, 2, 4, 2, 4, 2, 4):
         run = boot("load mix -n 3 -j 2 > /tmp/out &\nsysctl debug.kdb.panic=1\n", smp=smp, mask="SYSC,PROC,SCHED,LOCK",
@@ -98,7 +98,7 @@ def piped():
         check_eq((p.returncode, p.stdout if commands else ""), found, f"status and output of {commands!r}")
 
 
-@test("QEMU that does not start gives status 3 and QEMU's own words")
+@test("if QEMU does not start, the status is 3 and QEMU's message is printed")
 def no_start():
     run = boot("true\n", options=["--machine", "nosuchmachine"]).expect(3)
     check_match(r"unsupported machine type", run.err, "the message")
@@ -155,7 +155,7 @@ def clean_end():
             check(sum(e["cpu"] == cpu for e in run.events) >= s["recorded"], f"cpu {cpu}: fewer events than recorded")
 
 
-@test("a full pipe to qemu/boot's reader does not hold the guest's end for ever")
+@test("qemu/boot ends when the reader of its output has closed the pipe")
 def closed_stdout():
     p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--smp", "1", "--timeout", "60", "--script", "-"],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

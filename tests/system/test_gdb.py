@@ -42,7 +42,7 @@ def lists_threads(out):
     check_match(r"^ +\d+ +\d+ +0 \w+ .*\[idle/0\]$", out, "ps: a thread of the kernel")
 
 
-@test("a machine that stands at db>: what ktr save writes is what show ktr prints, event by event")
+@test("at db>, ktr save writes the same events as show ktr prints")
 def save():
     with machine("--set", "debug.ktr.entries=512") as (c, socket, _):
         shell(c, "load mix -n 2 -j 2 > /dev/null")
@@ -51,7 +51,7 @@ def save():
         same_events(events, db_events(c))
 
 
-@test("rings outside the region that survives a reset: no less")
+@test("the same with rings outside the region that survives a reset")
 def save_outside():
     with machine("--set", "debug.ktr.region=0", "--set", "debug.ktr.entries=256", smp=2) as (c, socket, _):
         stopped_by_request(c)
@@ -59,7 +59,7 @@ def save_outside():
         same_events(events, db_events(c))
 
 
-@test("a busy machine goes on behind gdb; show, stats, sites, ps and bt all tell of it")
+@test("ktr show, stats, sites, ps and bt all work on a busy machine, which goes on afterwards")
 def live():
     with machine() as (c, socket, _):
         shell(c, "load mix -n 1000 -j 4 > /dev/null &")
@@ -102,7 +102,7 @@ def agree(found, expected, what):
           f"backtrace of {what}: found {found}, and db> has {expected}")
 
 
-@test("at db>, over the stub and in a dump: ps and the backtraces of all threads and CPUs are those that db> prints")
+@test("ps and the backtraces of all threads and CPUs are those of db>, over the stub and in a dump")
 def threads():
     with machine() as (c, socket, qmp):
         shell(c, "sleep 1000 & load mix -n 1000 -j 4 > /dev/null &")
@@ -149,7 +149,7 @@ def hung():
         check_match(r'id:"hang tid \d+", state:"running"', out, "the newest events")
 
 
-@test("a program that spins in user mode, on the only CPU: the kernel is read all the same")
+@test("the kernel can be read while a program spins in user mode on the only CPU")
 def user_mode():
     with machine("--set", "debug.ktr.entries=256", smp=1) as (c, socket, _):
         c.sendline("load malloc -n 1000000000")
@@ -161,7 +161,7 @@ def user_mode():
         lists_threads(out)
 
 
-@test("a memory dump: ktr core opens it, and tells what ktrdump -M does; another kernel's is refused")
+@test("ktr core opens a memory dump and shows the same as ktrdump -M; another kernel's is refused")
 def core():
     with machine("--set", "debug.ktr.entries=512", smp=2) as (c, _, qmp):
         shell(c, "load mix -n 2 -j 2 > /dev/null")
@@ -188,7 +188,7 @@ def core():
         dump.unlink()
 
 
-@test("what cannot be is an error that says so: no machine, no dump, no such file, no kernel's memory")
+@test("an error names what is missing: a machine, a dump, a file, the kernel's memory")
 def errors():
     junk = scratch_file(".junk")
     junk.write_bytes(b"\x7fELF\x02\x01\x01" + b"\xff" * 5000)

@@ -57,7 +57,7 @@ def steal():
         alive(c)
 
 
-@test("the foreground reads: root's programs, and another user's shell with its programs")
+@test("foreground programs read the console: root's, and those of another user's shell")
 def foreground():
     with guest(*DEEDS, smp=1) as c:
         for _ in range(2):
@@ -107,7 +107,7 @@ def hog(c, what):
     check_eq(held(c), None, f"{what}: what user 1000 holds after its last process")
 
 
-@test("whatever user 1000 takes all of, root's shell and programs go on, and all of it comes back")
+@test("when user 1000 takes all of any resource, root's shell and programs go on, and all is released")
 def hogs():
     with guest(*DEEDS, "--mem", "128M", smp=2) as c:
         hog(c, "processes")  # also fills the kernel's caches
@@ -133,7 +133,7 @@ def init_forks():
         alive(c)
 
 
-@test("init whose fork fails tries until it does not")
+@test("init tries again until its fork succeeds")
 def init_retries():
     with guest(smp=1) as c:
         c.sendline("exec sysctl kern.maxproc=1")
@@ -146,7 +146,7 @@ def init_retries():
         alive(c)
 
 
-@test("the limits are sysctls: processes and descriptors end where they say")
+@test("sysctls limit the numbers of processes and descriptors")
 def limits():
     out = boot("""
 sysctl kern.maxprocperuid=5 kern.maxfilesperproc=8 > /dev/null
@@ -174,7 +174,7 @@ exit 0
 """
 
 
-@test("8,000 zombies are listed with interrupts off for no more than a few of them at a time")
+@test("a list of 8,000 zombies never keeps interrupts off for long")
 def zombies():
     run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000"], trace=True, timeout=200).expect()
     ns = [e["ns"] for e in run.events if e["text"].startswith("interrupt enter")]

@@ -22,7 +22,7 @@ def leave(c, status=0):
     check_eq(ended(c), status, "exit status")
 
 
-@test("help lists every command, and tells of each; lines sets the pager, and 0 turns it off")
+@test("help lists and explains every command; lines sets the pager, and 0 turns it off")
 def help_and_pager():
     with guest(smp=1) as c:
         stopped_by_request(c)
@@ -52,7 +52,7 @@ def help_and_pager():
         leave(c)
 
 
-@test("sysctl lists what is below a prefix, with its dot or without, as the shell does")
+@test("sysctl lists the names below a prefix, with or without its dot, as in the shell")
 def prefixes():
     def lines(out):
         return [re.sub(r"\(.*\d+ lines\)", "(lines)", line) for line in out.replace("\r", "").splitlines()[1:]]
@@ -230,7 +230,7 @@ def values():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("any line of nonsense gets an answer and the prompt again, and changes no ring")
+@test("any random line gets an answer and the prompt, and changes no ring")
 def nonsense():
     rng = random.Random(5)
     words = ["x", "x/s", "x/4gx", "print", "bt", "bt cpu", "show", "show ktr", "show ktr/vr", "show lock", "show page", "show map",
@@ -257,7 +257,7 @@ def nonsense():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("^C ends a long listing, one that prints and one that only looks")
+@test("^C ends a long command, whether it prints or only searches")
 def interrupt():
     with guest("--mask", "all", "--set", "debug.ktr.entries=65536", smp=2) as c:
         shell(c, "load fork -n 100 -j 2")

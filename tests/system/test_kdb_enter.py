@@ -37,7 +37,7 @@ def barks(c, cpu):
     c.expect(DB)
 
 
-@test("the watchdog stops a CPU that hangs with interrupts off where it hangs, the boot CPU too")
+@test("the watchdog stops a CPU that hangs with interrupts off, in the function that hangs; the boot CPU, too")
 def watchdog():
     for smp in (2, 4):
         with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
@@ -59,7 +59,7 @@ def watchdog():
             check_eq(ended(c), 2, "exit status")
 
 
-@test("a hang in an interrupt handler: the backtrace goes through it to what was interrupted")
+@test("the backtrace of a hung interrupt handler includes the interrupted code")
 def watchdog_interrupt():
     with guest("--set", "debug.watchdog.seconds=1", smp=2) as c:
         c.sendline("sysctl debug.kdb.hang_interrupt=1")
@@ -90,7 +90,7 @@ def watchdog_off():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("two CPUs that wait for each other's spin lock: found, shown, and asking for such a lock is an error line")
+@test("a deadlock of two CPUs is found and shown, and a command that needs such a lock gets an error line")
 def deadlock():
     for smp in (3, 4):  # with two CPUs, none would be left to watch
         with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
@@ -114,7 +114,7 @@ def deadlock():
             check_eq(ended(c), 7, "exit status")
 
 
-@test("locks that a command took are free again when it failed in the middle")
+@test("the locks of a command that failed are released")
 def abandoned():
     with guest(smp=2) as c:
         stopped_by_request(c)
@@ -187,7 +187,7 @@ def panic_dump():
         check(max(counts) == 100, f"events by CPU {counts}: expected 100 of one at least, and of none more")
 
 
-@test("an NMI from QMP enters the debugger, each time, and inside it does nothing",
+@test("an NMI from QMP enters the debugger each time; inside the debugger it has no effect",
       arch=("x86_64", "QEMU's virt has no NMI"))
 def qmp_nmi():
     for smp in (1, 4):

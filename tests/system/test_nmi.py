@@ -27,7 +27,7 @@ def stops_at(c, address):
     check_match(rf"^{address:#x} ", db(c, "print $pc"), "where it stopped")
 
 
-@test("stopping the others between the two writes of the interrupt command register sends no interrupt astray", arch=X86)
+@test("stopping the other CPUs between the two writes of the interrupt command register misdirects no interrupt", arch=X86)
 def interrupt_command():
     low = instruction("lapic_send", r"mov +%e\w\w,0x300\(%r\w\w\)")  # SDM vol. 3A, 10.6.1: the write of the low half sends
     with guest(smp=4) as c:

@@ -76,14 +76,14 @@ def reboot_by_grub():
         dies("reboot", firmware=firmware)
 
 
-@test("panic with debug.panic.action=reboot: the panic's own event is the last but few")
+@test("panic with debug.panic.action=reboot: the panic's event is among the last")
 def panic():
     for smp in (1, 4):
         _, prev, _ = dies("sysctl debug.kdb.trap=1", smp=smp)
         check(any(e["text"].startswith("panic: ") for e in prev.values()), "no event of the panic")
 
 
-@test("a hang with interrupts off: the watchdog ends it, and what was before it is found")
+@test("the watchdog ends a hang with interrupts off, and the events before it are found")
 def hang():
     _, prev, _ = dies("sysctl debug.watchdog.seconds=1 > /dev/null\nsysctl debug.kdb.hang=1")
     check(any(e["text"].startswith("watchdog: cpu ") for e in prev.values()), "no event of the watchdog")
@@ -255,7 +255,7 @@ def damaged_ring():
         check_eq(found_events(r) == whole, kept, f"are all {whole} events there; {found_events(r)} are")
 
 
-@test("a damaged header is told of, and the boot goes on")
+@test("a damaged header is reported, and the boot goes on")
 def damaged_header():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)
@@ -272,7 +272,7 @@ def damaged_header():
         check_eq(found_events(r), 0, "events")
 
 
-@test("clear gives the memory back, and there is no log any more")
+@test("clear frees the memory, and the old log is gone")
 def clear():
     r = boot("""
 if test $(sysctl -n debug.ktr.prev.events) = 0; then
@@ -292,7 +292,7 @@ cat /dev/ktr.prev || true
     check(after > before + 2000, f"free pages: {before}, after clear {after}, expected 8 MiB more or so")
 
 
-@test("thousands of damaged bytes, or none but those: the boot goes on, with what is sound")
+@test("with any number of damaged bytes the boot goes on, with the sound events")
 def damage():
     seed = int(os.environ.get("KTR_TEST_SEED", "1"))
     print(f"# KTR_TEST_SEED={seed}")

@@ -97,7 +97,7 @@ def inject_nmi(gdb, qmp):
 
 if ARCH == "x86_64":  # QEMU can inject an NMI on this machine only
 
-    @test("an NMI at each instruction of a record: its event has a number, and the record another")
+    @test("an NMI at each instruction of a record: its event and the record get different numbers")
     def nmi_everywhere():
         with machine() as (_, gdb, qmp):
             begin, end = sequence_of_record6(gdb)
@@ -112,7 +112,7 @@ if ARCH == "x86_64":  # QEMU can inject an NMI on this machine only
                 gdb.run("continue")
                 check_eq(gdb.number("pcpus[0]->md.ktr_ring->head") - head, 2 * 64, f"events at an NMI after {n} instructions")
 
-    @test("an NMI at each instruction that brings a turn up to date, whose event ends the turn: the next one's stays")
+    @test("an NMI at each instruction of a turn's update, whose event ends the turn: the next turn is right")
     def nmi_ends_turn():
         with machine() as (c, gdb, qmp):
             gdb.send("continue")
@@ -140,7 +140,7 @@ if ARCH == "x86_64":  # QEMU can inject an NMI on this machine only
                 check_eq(gdb.number("pcpus[0]->md.ktr_ring->bias") + head, gdb.number("(long)(pcpus[0]->md.ktr_ring + 1)"),
                          f"where the next event goes after an NMI at {n} instructions")
 
-    @test("an NMI in a debug exception that came inside a record: its event has a number, and the record another")
+    @test("an NMI in a debug exception inside a record: its event and the record get different numbers")
     def nmi_in_debug():
         with machine() as (c, gdb, qmp):
             begin, _ = sequence_of_record6(gdb)

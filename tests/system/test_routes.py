@@ -187,7 +187,7 @@ def reset():
             agree("reset without notice", smp, {"dump": dumped, "reset": found}, line)
 
 
-@test("triple fault: a page fault whose gate is gone, and the double fault's too, resets the machine",
+@test("triple fault: a page fault without gates for it and for the double fault resets the machine",
       arch=("x86_64", "aarch64 has no such thing: a vector that faults is entered for ever"))
 def triple_fault():
     for smp in (1, 4):

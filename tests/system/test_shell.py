@@ -176,7 +176,7 @@ def syntax():
     check_match(r"sh: /boot/script\.sh:\d+: .*done", run.out, "the message")
 
 
-@test("every tool explains itself with --help and refuses what it does not know with status 2")
+@test("every tool has --help, and refuses unknown options with status 2")
 def usage():
     tools = ("sysctl ktrdump ktr ps dmesg ls cat cp mv rm mkdir echo head tail wc grep hexdump sleep kill uptime nproc "
              "su poweroff reboot load sh").split()
@@ -192,7 +192,7 @@ def usage():
         check_match(rf"^{tool} bad 2$", out, f"{tool} --nonsense")
 
 
-@test("programs that do wrong die by their signal; the kernel stays up")
+@test("programs that fault die by a signal; the kernel stays up")
 def faults():
     run = boot("""
 sh -c 'kill -SEGV $$'; echo segv $?
@@ -206,7 +206,7 @@ load fork -n 3
     check_match(r"^load fork: n=3 jobs=1 ok", run.out, "load after it")
 
 
-@test("ps, dmesg, uptime, nproc and sysctl -a tell of the machine that runs")
+@test("ps, dmesg, uptime, nproc and sysctl -a describe the running machine")
 def status_tools():
     run = boot("ps\nuptime\nnproc\ndmesg\nsysctl -a\nsysctl -d debug.ktr.mask\nsysctl debug.ktr\n", smp=3).expect()
     check_match(r"^ +1 +1 +1 +0 +\w+ .* init$", run.out, "init in ps")
@@ -233,7 +233,7 @@ def pour(c, data):
     os.set_blocking(c.child_fd, True)
 
 
-@test("a burst on the console, longer than what one interrupt serves, leaves the console alive")
+@test("a burst on the console longer than one interrupt can serve does not block it")
 def burst():
     with terminal("--firmware", "none") as c:
         for n in range(2):

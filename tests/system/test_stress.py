@@ -91,7 +91,7 @@ def read(path):
     return cpus
 
 
-@test("load mix with every class on, on four CPUs: all events are delivered whole or counted as lost, to the last one")
+@test("load mix with every class on, on four CPUs: every event is delivered whole or counted as lost")
 def mix():
     check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
     run = boot(SCRIPT.format(seconds=SECONDS, jobs=CPUS), smp=CPUS, trace=True, timeout=60 + 4 * SECONDS).expect()

@@ -88,7 +88,7 @@ def jsonl():
     check_eq(len(calls[0][0]["args"]), 6, "arguments of a system call")
 
 
-@test("--class, --cpu, --thread, --grep, --since and --until choose what the events say")
+@test("--class, --cpu, --thread, --grep, --since and --until select events")
 def filters():
     events = sample().events
 
@@ -124,7 +124,7 @@ def stats():
         check_match(rf"^{cpu} +{sum(e['cpu'] == cpu for e in events)} +0 ", out, f"count of cpu {cpu}")
 
 
-@test("a file cut anywhere: what is sound is printed, the damage is named by offset, status 1")
+@test("a file cut anywhere: sound events are printed, the damage is reported with its offset, status 1")
 def truncated():
     data = sample().trace.read_bytes()
     whole = [e["text"] for e in sample().events]
@@ -139,7 +139,7 @@ def truncated():
         check(set(texts) <= set(whole), "events that the whole file does not have")
 
 
-@test("flipped bits: the frame that is hit is lost and accounted for, all others are printed, status 1")
+@test("flipped bits: the damaged frame is accounted for, all others are printed, status 1")
 def flipped():
     data = sample().trace.read_bytes()
     whole = {(e["cpu"], e["seq"]): e["text"] for e in sample().events}
@@ -199,7 +199,7 @@ def follow():
         p.wait()
 
 
-@test("in the guest, ktrdump prints from the live rings what the host prints from the same bytes")
+@test("ktrdump in the guest prints the live rings as the host's prints the same bytes")
 def guest_ktrdump():
     run = boot("""
 sysctl debug.ktr.mask=PROC > /dev/null

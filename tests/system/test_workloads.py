@@ -170,7 +170,7 @@ def contention(smp):
     tc.one_thread_runs_at_a_time(run)
 
 
-@on_each_smp("load mix: all classes at once keep every promise of the trace")
+@on_each_smp("load mix: a trace with many classes keeps every promise")
 def mix(smp):
     run = trace("load mix -n 10 -j 2", smp, "SCHED,PROC,SYSC,VM,TRAP,SIG,VFS")
     load_said_ok(run, "mix")
