@@ -67,36 +67,51 @@ KERNEL_LDFLAGS := -nostdlib -static -z noexecstack -z max-page-size=4096 --no-wa
 
 # Objects depend on the flags, by a file that changes only when they do.
 FLAGS := $B/flags
-$(shell mkdir -p $B; printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS))' | cmp -s - $(FLAGS) 2>/dev/null || \
-	printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS))' > $(FLAGS))
+$(shell mkdir -p $B; printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS) $(FBT_CFLAGS))' | cmp -s - $(FLAGS) 2>/dev/null || \
+	printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS) $(FBT_CFLAGS))' > $(FLAGS))
+
+# Function boundary tracing: where it leaves the record path alone (kernel/probe/fbt.h).
+FBT_NONE := ktr/%.c
+$(KERNEL_OBJS) $(KTEST_OBJS): FBT_FLAGS = $(if $(filter $(FBT_NONE),$<),,$(FBT_CFLAGS) -include arch/$(ARCH)/md/fbt_return.h)
 
 $B/obj/%.c.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$Q$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
+	$Q$(CC) $(KERNEL_CFLAGS) $(FBT_FLAGS) -MMD -MP -c $< -o $@
 
 $B/obj/%.S.o: %.S $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$Q$(CC) $(KERNEL_CFLAGS) -MMD -MP -c $< -o $@
 
-# Two links: the second adds the symbols of the first, behind everything else.
+# Three links: the second adds probes for the functions of the first, the third adds the symbols of the second.
+# Each time what is added moves nothing of what it was made from.
 define link_kernel
 	$(call say,LINK)
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.1 $(filter %.o,$^)
-	$Qkernel/debug/mksyms.py '$(CROSS)' $@.1 $@.ksyms
+	$Q$H/mkfbt $@.1 kernel/probe/noprobe >$@.fbt.S
+	$Q$(CC) $(ARCH_CFLAGS) -c $@.fbt.S -o $@.fbt.o
+	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.fbt.o
+	$Qkernel/debug/mksyms.py '$(CROSS)' $@.2 $@.ksyms
 	$Qprintf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
-	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.ksyms.o
-	$Qkernel/debug/mksyms.py --check '$(CROSS)' $@.1 $@.2
-	@rm -f $@.1 $@.ksyms $@.ksyms.o
-	@mv $@.2 $@
+	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.3 $(filter %.o,$^) $@.fbt.o $@.ksyms.o
+	$Qkernel/debug/mksyms.py --check '$(CROSS)' $@.2 $@.3
+	$Q$H/mkfbt $@.3 kernel/probe/noprobe | cmp - $@.fbt.S
+	@rm -f $@.1 $@.2 $@.fbt.o $@.ksyms $@.ksyms.o
+	@mv $@.3 $@
 endef
+LINK_TOOLS := $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py $H/mkfbt kernel/probe/noprobe
 
-$B/kestrel: $(KERNEL_OBJS) $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py
+$B/kestrel: $(KERNEL_OBJS) $(LINK_TOOLS)
 	$(link_kernel)
 
-$B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py
+$B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LINK_TOOLS)
 	$(link_kernel)
+
+$H/mkfbt: kernel/probe/host/mkfbt.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -o $@ $< -ldw -lelf
 
 # Where loaders take a raw image: the loaded sections as they lie in memory.
 ifneq ($(IMAGE_SUFFIX),)

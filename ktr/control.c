@@ -16,8 +16,6 @@
 #include "ktr/port.h"
 #include "ktr/str.h"
 
-#define BATCH 128
-
 uint64_t ktr_cpumask = ~(uint64_t)0;
 int ktr_verbose;
 
@@ -36,44 +34,13 @@ ktr_compile_get(void)
 	return KTR_COMPILE;
 }
 
-#if KTR_PORT_PATCH
-extern const struct ktr_patch __start_ktr_patch[] KTR_LINKER_;
-extern const struct ktr_patch __stop_ktr_patch[] KTR_LINKER_;
-
-/* Patches the sites that are to change into one direction. */
-static void
-sites_patch(bool on)
-{
-	static const struct ktr_patch *batch[BATCH]; /* [control lock] */
-	unsigned n = 0;
-	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++) {
-		const struct ktr_site *site = ktr_patch_site(p);
-		bool want = site->owners != 0;
-		if (want != on || site->on == on)
-			continue;
-		batch[n++] = p;
-		if (n == BATCH) {
-			ktr_port_patch(batch, n, on);
-			n = 0;
-		}
-	}
-	if (n > 0)
-		ktr_port_patch(batch, n, on);
-}
-#else
-static void
-sites_patch(bool on)
-{
-	(void)on;
-}
-#endif
-
 /* Makes the code follow the owners. */
 static void
 sites_apply(void)
 {
-	sites_patch(false);
-	sites_patch(true);
+#if KTR_PORT_PATCH
+	ktr_port_patch();
+#endif
 	for (unsigned i = 0; i < ktr_site_count(); i++) {
 		struct ktr_site *site = &__start_ktr_sites[i];
 		__atomic_store_n(&site->on, site->owners != 0, __ATOMIC_RELAXED);

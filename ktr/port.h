@@ -65,11 +65,12 @@ void ktr_port_lock(void);
 void ktr_port_unlock(void);
 
 /**
- * Makes each instruction jump to its target (on) or fall through (!on), safely while other CPUs run
+ * For each record p of KTR_PATCH_EACH(p): makes the instruction at ktr_patch_at(p) jump to
+ * ktr_patch_target(p), if ktr_patch_on(p), or be what it was built as, safely while other CPUs run
  * it. Control lock held. Before other CPUs run it must work in any context. Only with
  * KTR_PORT_PATCH 1.
  */
-void ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on);
+void ktr_port_patch(void);
 
 /**
  * Makes every CPU take an interrupt, and waits for it. A record that was under way on any CPU when

@@ -1,5 +1,6 @@
 /*
- * site.h - a trace point in the program's text, and the records that say where to patch it.
+ * site.h - a place in the program's text where events are recorded, and the records that say where
+ * to patch it.
  *
  * Sites stand in the linker section ktr_sites, which is one array: a site's number is its index.
  * The compiler may copy a trace point (inlining, unrolling), so that one site may have several
@@ -9,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +19,13 @@ _Static_assert(sizeof(void *) == 8,
 	       "ktr needs a 64-bit machine: heads and parameters are single 64-bit words");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "ktr needs a little-endian machine: ports store an entry's words in parts");
+
+/** What a site is. */
+enum ktr_site_kind {
+	KTR_SITE_POINT,  /* a trace point, CTRn in the source */
+	KTR_SITE_ENTRY,  /* the entry of a function: made by the port, not by ktr.h */
+	KTR_SITE_RETURN, /* all returns of a function */
+};
 
 struct ktr_site {
 	const char *file;  /* [c] as the compiler was given it */
@@ -28,13 +37,14 @@ struct ktr_site {
 	uint8_t nargs;     /* [c] 0 to 6 */
 	uint8_t on;        /* [k] any owner wants it; what the fallback test loads */
 	uint8_t strings;   /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
-	uint8_t reserved_; /* zero */
-	uint32_t reserved2_[3];
+	uint8_t kind;      /* [c] enum ktr_site_kind */
+	uint32_t pc;       /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address */
+	uint32_t reserved_[2]; /* zero */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
 _Static_assert(offsetof(struct ktr_site, classes) == 24 && offsetof(struct ktr_site, line) == 32 &&
-		   offsetof(struct ktr_site, nargs) == 40,
+		   offsetof(struct ktr_site, nargs) == 40 && offsetof(struct ktr_site, pc) == 44,
 	       "written by assembly: ktr.h");
 
 /**
@@ -124,6 +134,22 @@ ktr_patch_site(const struct ktr_patch *p)
 #define KTR_LINKER_ __attribute__((weak, visibility("hidden")))
 extern struct ktr_site __start_ktr_sites[] KTR_LINKER_;
 extern struct ktr_site __stop_ktr_sites[] KTR_LINKER_;
+
+extern const struct ktr_patch __start_ktr_patch[] KTR_LINKER_;
+extern const struct ktr_patch __stop_ktr_patch[] KTR_LINKER_;
+
+/** What the instruction is to do: jump to its target, or what it does by itself. */
+static inline bool
+ktr_patch_on(const struct ktr_patch *p)
+{
+	return ktr_patch_site(p)->owners != 0;
+}
+
+/** Runs the statement that follows for every record whose instruction is to change. Control lock.
+ */
+#define KTR_PATCH_EACH(p)                                                                       \
+	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++)          \
+		if (ktr_patch_site(p)->on != ktr_patch_on(p))
 
 /** Sites in the program, at most 65536; numbers run from 0. Any context. */
 static inline unsigned

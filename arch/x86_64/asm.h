@@ -21,3 +21,8 @@
 #define SEL_UDATA   0x23
 #define SEL_UCODE   0x2b
 #define VEC_SYSCALL 0x100
+
+/* struct ktr_patch and struct ktr_site (ktr/site.h) */
+#define PATCH_AT   0
+#define PATCH_SITE 8
+#define SITE_PC    44

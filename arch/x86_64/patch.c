@@ -1,110 +1,120 @@
 /*
- * patch.c - changing 5-byte trace sites while other CPUs run them.
+ * patch.c - changing trace points and probes, five bytes each, while other CPUs run them.
  *
- * Cross-modifying code (SDM vol. 3A, 8.1.3) in three steps for a whole batch, with every CPU made
- * to serialise after each: a breakpoint over the first byte; the last four bytes; the first byte. A
- * CPU that runs into the breakpoint goes on as the new code would, so an NMI during a patch does no
- * harm.
+ * Cross-modifying code (SDM vol. 3A, 8.1.3) in three steps for all of them at once, with every CPU
+ * made to serialise after each: a breakpoint over the first byte; the last four bytes; the first
+ * byte. A CPU that runs into the breakpoint goes on as the new code would, so an NMI during a patch
+ * does no harm.
  *
- * Locking: the caller serialises; `active` and `active_count` are read by the trap on any CPU.
+ * Locking: the caller serialises. The trap may come on any CPU, and reads what is constant, the
+ * text, and the sites' owners: while these change, the old and the new answer are both right.
  */
 #include "arch/patch.h"
 #include "arch/irq.h"
 #include "arch/smp.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
-#include "kernel/lib/string.h"
+#include "ktr/site.h"
 
 #define SITE_SIZE 5
+#define INT3      0xcc
+#define JMP       0xe9 /* and the distance in 32 bits */
+#define RET       0xc3
 
-static const uint8_t nop5[SITE_SIZE] = {0x0f, 0x1f, 0x44, 0x00, 0x00}; /* SDM vol. 2B, NOP */
+/* The last records of ktr_patch: of functions' entries and returns, by address (kernel/probe/fbt.h). */
+extern const struct ktr_patch __start_fbt_patch[];
 
-static const struct arch_patch *active;
-static uint32_t generation; /* atomic: changes begun */
-static size_t active_count; /* release: pairs with the acquire in x86_patch_trap() */
+/* What an instruction is built as (SDM vol. 2B, NOP; md/fbt_return.h). */
+static const uint8_t nop5[SITE_SIZE] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+static const uint8_t ret5[SITE_SIZE] = {RET, INT3, INT3, INT3, INT3};
 
 static void
-new_code(const struct arch_patch *p, uint8_t code[SITE_SIZE])
+new_code(const struct ktr_patch *p, uint8_t code[SITE_SIZE])
 {
-	int32_t rel = (int32_t)(p->target - (p->addr + SITE_SIZE));
+	bool ret = ktr_patch_site(p)->kind == KTR_SITE_RETURN;
+	const uint8_t *from = ret ? ret5 : nop5;
+	uint8_t jump[SITE_SIZE] = {JMP};
+	uint32_t distance = (uint32_t)(ktr_patch_target(p) - (ktr_patch_at(p) + SITE_SIZE));
 
-	if (!p->on) {
-		memcpy(code, nop5, SITE_SIZE);
-		return;
+	if (ktr_patch_on(p)) {
+		for (unsigned i = 1; i < SITE_SIZE; i++)
+			jump[i] = (uint8_t)(distance >> 8 * (i - 1));
+		from = jump;
 	}
-	code[0] = 0xe9; /* JMP rel32 */
-	memcpy(code + 1, &rel, sizeof(rel));
+	for (unsigned i = 0; i < SITE_SIZE; i++)
+		code[i] = from[i];
 }
 
-static bool
-patch_go_on(struct arch_trapframe *tf, uintptr_t addr)
+/* The record of the instruction at an address; NULL: that is none which is ever changed. */
+static const struct ktr_patch *
+patch_find(uintptr_t at)
 {
-	size_t n = __atomic_load_n(&active_count, __ATOMIC_ACQUIRE);
-	const uint8_t *code = (const uint8_t *)addr;
-	int32_t rel;
+	const struct ktr_patch *p = __start_ktr_patch;
 
-	for (size_t i = 0; i < n; i++) {
-		if (active[i].addr == addr) {
-			tf->rip = active[i].on ? active[i].target : addr + SITE_SIZE;
-			return true;
+	for (; p < __start_fbt_patch; p++)
+		if (ktr_patch_at(p) == at)
+			return p;
+	for (size_t n = (size_t)(__stop_ktr_patch - p); n > 0; n /= 2) {
+		const struct ktr_patch *middle = p + n / 2;
+
+		if (ktr_patch_at(middle) == at)
+			return middle;
+		if (ktr_patch_at(middle) < at) {
+			p = middle + 1;
+			n--;
 		}
 	}
-	/*
-	 * This CPU may have fetched a breakpoint that was removed since. The instruction that is
-	 * there now is emulated, not executed again: QEMU 7.2 can miss a store that comes while
-	 * another of its threads translates the page, and would run the breakpoint for ever.
-	 */
-	if (memcmp(code, nop5, SITE_SIZE) == 0) {
-		tf->rip = addr + SITE_SIZE;
-	} else if (code[0] == 0xe9) {
-		memcpy(&rel, code + 1, sizeof(rel));
-		tf->rip = addr + SITE_SIZE + (uint64_t)(int64_t)rel;
-	} else if (*(const volatile uint8_t *)code != 0xcc) {
-		tf->rip = addr;
-	} else {
-		return false;
-	}
-	return true;
+	return NULL;
 }
 
 bool
 x86_patch_trap(struct arch_trapframe *tf)
 {
-	uint32_t g;
+	uintptr_t at = tf->rip - 1;
+	const volatile uint8_t *text = (const volatile uint8_t *)at;
+	const struct ktr_patch *p;
+	bool on;
 
-	if (arch_tf_user(tf))
+	if (arch_tf_user(tf) || (p = patch_find(at)) == NULL)
 		return false;
-	/* The breakpoint may be one of a change that began after we looked for it. */
-	do {
-		g = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
-		if (patch_go_on(tf, tf->rip - 1))
-			return true;
-	} while (__atomic_load_n(&generation, __ATOMIC_ACQUIRE) != g);
-	return false;
+	on = ktr_patch_on(p);
+	/*
+	 * This CPU may have fetched a breakpoint that was removed since. The instruction that is
+	 * there now is emulated, not executed again: QEMU 7.2 can miss a store that comes while
+	 * another of its threads translates the page, and would run the breakpoint for ever.
+	 */
+	if (*text != INT3)
+		on = *text == JMP;
+	if (on) {
+		tf->rip = ktr_patch_target(p);
+	} else if (ktr_patch_site(p)->kind == KTR_SITE_RETURN) {
+		tf->rip = *(uint64_t *)tf->rsp;
+		tf->rsp += 8;
+	} else {
+		tf->rip = at + SITE_SIZE;
+	}
+	return true;
 }
 
 void
-arch_patch(const struct arch_patch *p, size_t n)
+arch_patch(void)
 {
-	static const uint8_t int3 = 0xcc;
+	static const uint8_t int3 = INT3;
 	uint8_t code[SITE_SIZE];
 
-	__atomic_fetch_add(&generation, 1, __ATOMIC_ACQ_REL);
-	active = p;
-	__atomic_store_n(&active_count, n, __ATOMIC_RELEASE);
-	for (size_t i = 0; i < n; i++)
-		entry_text_write(p[i].addr, &int3, 1);
+	KTR_PATCH_EACH(p)
+	entry_text_write(ktr_patch_at(p), &int3, 1);
 	entry_sync_cpus();
-	for (size_t i = 0; i < n; i++) {
-		new_code(&p[i], code);
-		entry_text_write(p[i].addr + 1, code + 1, SITE_SIZE - 1);
+	KTR_PATCH_EACH(p)
+	{
+		new_code(p, code);
+		entry_text_write(ktr_patch_at(p) + 1, code + 1, SITE_SIZE - 1);
 	}
 	entry_sync_cpus();
-	for (size_t i = 0; i < n; i++) {
-		new_code(&p[i], code);
-		entry_text_write(p[i].addr, code, 1);
+	KTR_PATCH_EACH(p)
+	{
+		new_code(p, code);
+		entry_text_write(ktr_patch_at(p), code, 1);
 	}
 	entry_sync_cpus();
-	/* After that, no CPU still enters the trap with one of these addresses. */
-	__atomic_store_n(&active_count, 0, __ATOMIC_RELEASE);
 }

@@ -19,9 +19,6 @@
 #include "ktr/persist.h"
 #include "ktr/port.h"
 
-/* Each batch stops at every CPU three times: one should do for all sites. */
-#define PATCH_BATCH 512
-
 extern const char __rodata_start[], __rodata_end[];
 
 bool ktr_port_final;
@@ -50,19 +47,9 @@ ktr_port_unlock(void)
 }
 
 void
-ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
+ktr_port_patch(void)
 {
-	static struct arch_patch batch[PATCH_BATCH]; /* the control lock's */
-
-	for (unsigned done = 0; done < count;) {
-		unsigned n = 0;
-
-		for (; n < PATCH_BATCH && done < count; n++, done++)
-			batch[n] = (struct arch_patch){.addr = ktr_patch_at(patches[done]),
-						       .target = ktr_patch_target(patches[done]),
-						       .on = on};
-		arch_patch(batch, n);
-	}
+	arch_patch();
 }
 
 bool

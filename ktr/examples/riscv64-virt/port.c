@@ -58,11 +58,13 @@ insn_jump(uintptr_t at, uintptr_t target)
 
 /* Every hart runs the old instruction or the new one, until it passes its FENCE.I. */
 void
-ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
+ktr_port_patch(void)
 {
-	for (unsigned i = 0; i < count; i++) {
-		uintptr_t at = ktr_patch_at(patches[i]);
-		uint32_t insn = on ? insn_jump(at, ktr_patch_target(patches[i])) : 0x13; /* NOP */
+	KTR_PATCH_EACH(p)
+	{
+		uintptr_t at = ktr_patch_at(p);
+		uint32_t insn =
+		    ktr_patch_on(p) ? insn_jump(at, ktr_patch_target(p)) : 0x13; /* NOP */
 		__atomic_store_n((uint32_t *)at, insn, __ATOMIC_RELAXED);
 	}
 	__asm__ volatile("fence rw, rw\n\tfence.i" : : : "memory");

@@ -39,14 +39,15 @@ write_text(uint8_t *at, const uint8_t *insn, size_t len)
 }
 
 void
-ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
+ktr_port_patch(void)
 {
-	for (unsigned i = 0; i < count; i++) {
+	KTR_PATCH_EACH(p)
+	{
 		uint8_t insn[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-		uintptr_t at = ktr_patch_at(patches[i]);
-		int32_t distance = (int32_t)(ktr_patch_target(patches[i]) - (at + sizeof(insn)));
+		uintptr_t at = ktr_patch_at(p);
+		int32_t distance = (int32_t)(ktr_patch_target(p) - (at + sizeof(insn)));
 
-		if (on) {
+		if (ktr_patch_on(p)) {
 			insn[0] = 0xe9; /* JMP rel32 */
 			memcpy(&insn[1], &distance, sizeof(distance));
 		}

@@ -110,13 +110,15 @@ line_write(const void *data, size_t len)
 #if KTR_PORT_PATCH
 /* x86_64, one thread: no CPU executes the instruction now. */
 void
-ktr_port_patch(const struct ktr_patch *const *patches, unsigned count, bool on)
+ktr_port_patch(void)
 {
 	static const uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	for (unsigned i = 0; i < count; i++) {
-		uintptr_t at = ktr_patch_at(patches[i]);
-		int32_t distance = (int32_t)(ktr_patch_target(patches[i]) - (at + sizeof(nop)));
+	KTR_PATCH_EACH(p)
+	{
+		bool on = ktr_patch_on(p);
+		uintptr_t at = ktr_patch_at(p);
+		int32_t distance = (int32_t)(ktr_patch_target(p) - (at + sizeof(nop)));
 		uint8_t jump[5] = {0xe9};
 		memcpy(jump + 1, &distance, sizeof(distance));
 		if (memcmp((void *)at, on ? nop : jump, sizeof(nop)) != 0)

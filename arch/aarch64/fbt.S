@@ -1,0 +1,97 @@
+/*
+ * fbt.S - a function's entry or return was reached whose probe is on (kernel/probe/fbt.h).
+ *
+ * The no-op there is a B to the probe's stub, and the stub branches here with its own address in x17. A function's
+ * caller does not expect x16 and x17 to be kept (AAPCS64 6.1.1); every other register has its value at that place, and all
+ * that a C function may change are saved. Stub n belongs to record n of ktr_patch_fbt. The flags mean nothing at either place.
+ */
+#include "arch/aarch64/asm.h"
+
+	.cfi_sections .debug_frame
+	.text
+
+#define FBT_FRAME 176
+#define FBT_AT    160
+
+	/* Leaves in x0 the site, in x17 the address of the no-op. */
+	.macro FBT_BEGIN
+	stp x29, x30, [sp, #-FBT_FRAME]!
+	.cfi_def_cfa_offset FBT_FRAME
+	.cfi_offset x29, -FBT_FRAME
+	.cfi_offset x30, 8 - FBT_FRAME
+	mov x29, sp
+	stp x0, x1, [sp, #16]
+	stp x2, x3, [sp, #32]
+	stp x4, x5, [sp, #48]
+	stp x6, x7, [sp, #64]
+	stp x8, x9, [sp, #80]
+	stp x10, x11, [sp, #96]
+	stp x12, x13, [sp, #112]
+	stp x14, x15, [sp, #128]
+	str x18, [sp, #144]
+	adrp x16, __fbt_stubs
+	add x16, x16, :lo12:__fbt_stubs
+	sub x17, x17, x16		/* 8 bytes a stub, 12 a record */
+	add x17, x17, x17, lsl #1
+	adrp x16, __start_fbt_patch
+	add x16, x16, :lo12:__start_fbt_patch
+	add x16, x16, x17, lsr #1
+	ldrsw x17, [x16, #PATCH_AT]	/* offsets from themselves (struct ktr_patch) */
+	add x17, x17, x16
+	.endm
+
+	.macro FBT_END
+	ldp x14, x15, [sp, #128]
+	ldp x12, x13, [sp, #112]
+	ldp x10, x11, [sp, #96]
+	ldp x8, x9, [sp, #80]
+	ldp x6, x7, [sp, #64]
+	ldp x4, x5, [sp, #48]
+	ldp x2, x3, [sp, #32]
+	ldp x0, x1, [sp, #16]
+	ldr x18, [sp, #144]
+	ldr x17, [sp, #FBT_AT]
+	ldp x29, x30, [sp], #FBT_FRAME
+	.cfi_def_cfa_offset 0
+	.cfi_restore x29
+	.cfi_restore x30
+	.endm
+
+	.balign 16
+	.globl fbt_entry
+fbt_entry:
+	.cfi_startproc
+	FBT_BEGIN
+	add x17, x17, #4
+	str x17, [sp, #FBT_AT]
+	/* ktr_record6(site, six parameters): the last two are a pair, in x6 and x7 (AAPCS64 6.8.2, C.10) */
+	mov x7, x5
+	mov x6, x4
+	mov x4, x3
+	mov x3, x2
+	mov x2, x1
+	mov x1, x0
+	ldrsw x0, [x16, #PATCH_SITE]
+	add x16, x16, #PATCH_SITE
+	add x0, x0, x16
+	bl ktr_record6
+	FBT_END
+	br x17				/* to after the no-op */
+	.cfi_endproc
+
+	.balign 16
+	.globl fbt_return
+fbt_return:
+	.cfi_startproc
+	FBT_BEGIN
+	/* ktr_record2(site, offset of the return, value) */
+	mov x2, x0
+	ldrsw x0, [x16, #PATCH_SITE]
+	add x16, x16, #PATCH_SITE
+	add x0, x0, x16
+	ldr w1, [x0, #SITE_PC]
+	sub w1, w17, w1
+	bl ktr_record2
+	FBT_END
+	ret				/* in the place of the function's */
+	.cfi_endproc

@@ -1,0 +1,440 @@
+/*
+ * mkfbt.c - writes the probes of a linked kernel's functions as assembly, for the next link.
+ *
+ * usage: mkfbt IMAGE LIST >fbt.S
+ *
+ * For each C function with a no-op at its entry: two struct ktr_site (ktr/site.h), for the entry and
+ * for all returns, whose formats name the parameters; and for the entry and each return a record of
+ * where to patch and a stub to jump to. LIST names the functions that get no probe, and why.
+ *
+ * Only data and the end of .text come from here. So functions do not move when the kernel is linked
+ * again with it, and the addresses written here stay right. The build makes sure: what this program
+ * says of the final image must be what that image was linked with.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <err.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REGISTERS 6    /* that carry parameters, in both ABIs */
+#define FORMAT    1023 /* KTR_WIRE_FMT_MAX */
+
+struct function {
+	Dwarf_Addr entry; /* its address, where the no-op is */
+	Dwarf_Addr body;  /* where the compiler's description of it begins */
+	Dwarf_Die die;
+	const char *name;
+	const char *file;
+	int line;
+	const char *skip; /* why it has no probe, NULL: it has one */
+	bool seen;        /* has a return */
+};
+
+struct slot {
+	Dwarf_Addr at;
+	size_t function;
+	bool ret;
+};
+
+struct machine {
+	GElf_Half elf;
+	uint8_t entry[5]; /* the no-op */
+	size_t entry_size;
+	bool before;              /* the description begins after the no-op (GCC 12) */
+	int parameter[REGISTERS]; /* DWARF's numbers */
+	const char *stub;         /* of a record: one %s, where it goes */
+};
+
+static const struct machine machines[] = {
+    /* System V ABI for AMD64, 3.2.3 and figure 3.36 */
+    {EM_X86_64, {0x0f, 0x1f, 0x44, 0x00, 0x00}, 5, false, {5, 4, 1, 2, 8, 9}, "call fbt_%s"},
+    /* Procedure Call Standard for the Arm 64-bit Architecture, 6.4; DWARF for it, 4.1 */
+    {EM_AARCH64, {0x1f, 0x20, 0x03, 0xd5}, 4, true, {0, 1, 2, 3, 4, 5}, "adr x17, .\n\tb fbt_%s"},
+};
+
+static Elf *elf;
+static const struct machine *machine;
+static struct function *functions;
+static struct slot *slots;
+static size_t function_count, slot_count;
+static Dwarf_Addr text_address; /* __ktr_record_start: .text begins with it */
+static Elf_Data *text;
+
+static void *
+grow(void *array, size_t count, size_t size)
+{
+	if ((count & (count - 1)) != 0) /* only at powers of two */
+		return array;
+	array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
+	if (array == NULL)
+		err(1, "realloc");
+	return array;
+}
+
+static Elf_Data *
+section(const char *name, GElf_Shdr *header)
+{
+	size_t names;
+	elf_getshdrstrndx(elf, &names);
+	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) != NULL;)
+		if (gelf_getshdr(s, header) != NULL &&
+		    strcmp(elf_strptr(elf, names, header->sh_name), name) == 0)
+			return elf_getdata(s, NULL);
+	errx(1, "no section %s in the image", name);
+}
+
+/* ---- the list of functions without probes -----------------------------------------------------
+ */
+
+static struct exception {
+	char *name, *why;
+	bool used;
+} *exceptions;
+static size_t exception_count;
+
+static void
+read_exceptions(const char *path)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *f = fopen(path, "r");
+	if (f == NULL)
+		err(1, "%s", path);
+	while (getline(&line, &size, f) > 0) {
+		char *name = strtok(line, " \t\n"), *why = strtok(NULL, "\n");
+		if (name == NULL || *name == '#')
+			continue;
+		if (why == NULL)
+			errx(1, "%s: %s: expected a reason after the name", path, name);
+		exceptions = grow(exceptions, exception_count, sizeof(*exceptions));
+		exceptions[exception_count++] =
+		    (struct exception){strdup(name), strdup(why + strspn(why, " \t")), false};
+	}
+	free(line);
+	fclose(f);
+}
+
+static const char *
+exception(const char *name)
+{
+	for (size_t i = 0; i < exception_count; i++) {
+		if (strcmp(exceptions[i].name, name) == 0) {
+			exceptions[i].used = true;
+			return exceptions[i].why;
+		}
+	}
+	return NULL;
+}
+
+/* ---- functions and their returns --------------------------------------------------------------
+ */
+
+/* The symbol of a function; a copy that the compiler has specialised is called NAME.constprop.0. */
+static const char *
+symbol(Dwarf_Addr at)
+{
+	GElf_Shdr header;
+	Elf_Data *symbols = section(".symtab", &header);
+	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
+		GElf_Sym sym;
+		if (gelf_getsym(symbols, (int)i, &sym) != NULL && sym.st_value == at &&
+		    GELF_ST_TYPE(sym.st_info) == STT_FUNC)
+			return elf_strptr(elf, header.sh_link, sym.st_name);
+	}
+	return NULL;
+}
+
+static bool
+has_slot(Dwarf_Addr at)
+{
+	return at >= text_address && at - text_address + machine->entry_size <= text->d_size &&
+	       memcmp((char *)text->d_buf + (at - text_address), machine->entry,
+		      machine->entry_size) == 0;
+}
+
+static int
+add_function(Dwarf_Die *die, void *arg)
+{
+	struct function f = {.die = *die};
+	(void)arg;
+	if (dwarf_entrypc(die, &f.body) != 0)
+		return DWARF_CB_OK;
+	f.entry = f.body - (machine->before ? machine->entry_size : 0);
+	if (!has_slot(f.entry))
+		return DWARF_CB_OK;
+	f.name = symbol(f.entry);
+	if (f.name == NULL)
+		return DWARF_CB_OK;
+	f.file = dwarf_decl_file(die);
+	if (f.file != NULL && strncmp(f.file, "./", 2) == 0)
+		f.file += 2;
+	dwarf_decl_line(die, &f.line);
+	f.skip = exception(f.name);
+	functions = grow(functions, function_count, sizeof(*functions));
+	functions[function_count++] = f;
+	return DWARF_CB_OK;
+}
+
+static int
+by_entry(const void *a, const void *b)
+{
+	const struct function *f = a, *g = b;
+	return f->entry < g->entry ? -1 : f->entry > g->entry;
+}
+
+static int
+by_address(const void *a, const void *b)
+{
+	const struct slot *s = a, *t = b;
+	return s->at < t->at ? -1 : s->at > t->at;
+}
+
+static void
+add_slot(Dwarf_Addr at, size_t function, bool ret)
+{
+	slots = grow(slots, slot_count, sizeof(*slots));
+	slots[slot_count++] = (struct slot){at, function, ret};
+}
+
+/* A function may lie in two pieces: the second has what is rarely run. */
+static size_t
+function_of(Dwarf_Addr at)
+{
+	for (size_t i = 0; i < function_count; i++)
+		if (dwarf_haspc(&functions[i].die, at) == 1)
+			return i;
+	return function_count;
+}
+
+static void
+add_slots(void)
+{
+	GElf_Shdr header;
+	Elf_Data *returns = section("fbt_return", &header);
+	for (size_t i = 0; i < function_count; i++)
+		if (functions[i].skip == NULL)
+			add_slot(functions[i].entry, i, false);
+	for (size_t i = 0; i < returns->d_size / 8; i++) {
+		uint64_t at;
+		memcpy(&at, (char *)returns->d_buf + 8 * i, 8);
+		size_t f = function_of(at);
+		if (f == function_count || functions[f].skip != NULL)
+			continue;
+		functions[f].seen = true;
+		add_slot(at, f, true);
+	}
+	qsort(slots, slot_count, sizeof(*slots), by_address);
+}
+
+/* ---- types ------------------------------------------------------------------------------------
+ */
+
+/* The type itself: without typedef, const, volatile. *name: of the outermost typedef. */
+static bool
+strip(Dwarf_Die *type, const char **name)
+{
+	Dwarf_Attribute attr;
+	*name = "";
+	for (;;) {
+		int tag = dwarf_tag(type);
+		if (tag == DW_TAG_typedef && **name == '\0')
+			*name = dwarf_diename(type);
+		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type &&
+		    tag != DW_TAG_volatile_type)
+			return true;
+		if (dwarf_attr_integrate(type, DW_AT_type, &attr) == NULL ||
+		    dwarf_formref_die(&attr, type) == NULL)
+			return false; /* void */
+	}
+}
+
+/* How a value of the type is printed; NULL: void. *registers: how many carry it. */
+static const char *
+conversion(Dwarf_Die *die, unsigned *registers)
+{
+	static const char *const of_signed[] = {"%hhd", "%hd", "%d", "%ld"};
+	static const char *const of_unsigned[] = {"%hhu", "%hu", "%u", "%lu"};
+	Dwarf_Attribute attr;
+	Dwarf_Die type;
+	Dwarf_Word size = 8, encoding = DW_ATE_unsigned;
+	const char *name;
+	*registers = 1;
+	if (dwarf_attr_integrate(die, DW_AT_type, &attr) == NULL ||
+	    dwarf_formref_die(&attr, &type) == NULL || !strip(&type, &name))
+		return NULL;
+	if (dwarf_aggregate_size(&type, &size) != 0)
+		size = 8;
+	*registers = (unsigned)((size + 7) / 8);
+	switch (dwarf_tag(&type)) {
+	case DW_TAG_pointer_type:
+		return "%p";
+	case DW_TAG_enumeration_type:
+		return "%d";
+	case DW_TAG_base_type:
+		if (dwarf_attr_integrate(&type, DW_AT_encoding, &attr) != NULL)
+			dwarf_formudata(&attr, &encoding);
+		if (strcmp(name, "uintptr_t") == 0)
+			return "%#lx";
+		unsigned n = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
+		return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char ? of_signed[n]
+										   : of_unsigned[n];
+	default:
+		return "%#lx";
+	}
+}
+
+/* The number of the register that carries a parameter at the function's entry; -1: not said. */
+static int
+register_of(Dwarf_Die *parameter, Dwarf_Addr entry)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *op;
+	size_t length;
+	if (dwarf_attr(parameter, DW_AT_location, &attr) == NULL ||
+	    dwarf_getlocation_addr(&attr, entry, &op, &length, 1) != 1 || length < 1 ||
+	    op->atom < DW_OP_reg0 || op->atom > DW_OP_reg31)
+		return -1;
+	for (int i = 0; i < REGISTERS; i++)
+		if (machine->parameter[i] == op->atom - DW_OP_reg0)
+			return i;
+	return -1;
+}
+
+/* ---- output -----------------------------------------------------------------------------------
+ */
+
+/* Format of the entry; returns how many parameters it has. */
+static unsigned
+entry_format(struct function *f, char format[FORMAT + 1])
+{
+	char *parameter[REGISTERS] = {NULL}, *at = format, *end = format + FORMAT;
+	bool copy = strchr(f->name, '.') != NULL; /* specialised: parameters may be gone */
+	unsigned next = 0, count = 0;
+	Dwarf_Die child;
+	if (dwarf_child(&f->die, &child) == 0) {
+		do {
+			unsigned registers;
+			const char *name;
+			if (dwarf_tag(&child) != DW_TAG_formal_parameter)
+				continue;
+			const char *how = conversion(&child, &registers);
+			int reg = register_of(&child, f->body);
+			if (reg < 0 && copy)
+				continue;
+			if (reg >= 0)
+				next = (unsigned)reg;
+			if (registers > 2 && machine->elf == EM_X86_64 && reg < 0)
+				continue; /* on the stack */
+			if (next >= REGISTERS)
+				break;
+			name = dwarf_diename(&child);
+			if (asprintf(&parameter[next], "%s %s", name != NULL ? name : "?",
+				     registers > 1 ? "%#lx" : how) < 0 ||
+			    (registers == 2 && next + 1 < REGISTERS &&
+			     asprintf(&parameter[next + 1], "%s+8 %%#lx", name) < 0))
+				err(1, "asprintf");
+			next += registers > 2 ? 1 : registers;
+		} while (dwarf_siblingof(&child, &child) == 0);
+	}
+	for (unsigned i = 0; i < REGISTERS; i++)
+		if (parameter[i] != NULL)
+			count = i + 1;
+	at += snprintf(at, (size_t)(end - at), "-> %s(", f->name);
+	for (unsigned i = 0; i < count; i++) {
+		at += snprintf(at, (size_t)(end - at), "%s%s", i > 0 ? ", " : "",
+			       parameter[i] != NULL ? parameter[i] : "- %#lx");
+		free(parameter[i]);
+	}
+	snprintf(at, (size_t)(end - at), ")");
+	return count;
+}
+
+static unsigned
+return_format(struct function *f, char format[FORMAT + 1])
+{
+	unsigned registers;
+	const char *how = conversion(&f->die, &registers);
+	snprintf(format, FORMAT, "<- %s+%%#x%s%s", f->name, how != NULL ? " = " : "",
+		 how != NULL ? how : "");
+	return how != NULL ? 2 : 1;
+}
+
+static void
+put_site(struct function *f, size_t number, bool ret)
+{
+	char format[FORMAT + 1];
+	unsigned nargs = ret ? return_format(f, format) : entry_format(f, format);
+	printf(".pushsection .rodata.str1.1, \"aMS\", @progbits, 1\n"
+	       "7: .string \"%s\"\n8: .string \"%s\"\n9: .string \"%s\"\n.popsection\n",
+	       f->file != NULL ? f->file : "?", f->name, format);
+	printf("fbt_site_%zu_%d: .quad 7b, 8b, 9b, 0; .long %d, 0; .byte %u, 0, 0, %d; "
+	       ".long %#x; .balign 64\n",
+	       number, ret, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry);
+}
+
+int
+main(int argc, char **argv)
+{
+	GElf_Ehdr header;
+	GElf_Shdr text_header;
+	int fd;
+	if (argc != 3)
+		errx(2, "usage: mkfbt IMAGE LIST >fbt.S");
+	fd = open(argv[1], O_RDONLY);
+	Dwarf *dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
+	if (dwarf == NULL)
+		errx(1, "%s: cannot read its debug information", argv[1]);
+	elf = dwarf_getelf(dwarf);
+	gelf_getehdr(elf, &header);
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
+		if (machines[i].elf == header.e_machine)
+			machine = &machines[i];
+	if (machine == NULL)
+		errx(1, "%s: machine %u is unknown", argv[1], header.e_machine);
+	text = section(".text", &text_header);
+	text_address = text_header.sh_addr;
+	read_exceptions(argv[2]);
+
+	Dwarf_Off offset = 0, next;
+	size_t cu_header;
+	while (dwarf_nextcu(dwarf, offset, &next, &cu_header, NULL, NULL, NULL) == 0) {
+		Dwarf_Die cu;
+		if (dwarf_offdie(dwarf, offset + cu_header, &cu) != NULL)
+			dwarf_getfuncs(&cu, add_function, NULL, 0);
+		offset = next;
+	}
+	qsort(functions, function_count, sizeof(*functions), by_entry);
+	add_slots();
+
+	printf("/* Made by mkfbt. */\n.section ktr_sites_fbt, \"aw\", @progbits\n.balign 64\n");
+	for (size_t i = 0; i < function_count; i++) {
+		if (functions[i].skip != NULL)
+			continue;
+		put_site(&functions[i], i, false);
+		if (functions[i].seen)
+			put_site(&functions[i], i, true);
+	}
+	printf(".section ktr_patch_fbt, \"a\", @progbits\n.balign 4\n");
+	for (size_t i = 0; i < slot_count; i++)
+		printf(".long __ktr_record_start + %#llx - ., __fbt_stubs + %zu - ., fbt_site_%zu_%d - .\n",
+		       (unsigned long long)(slots[i].at - text_address), 8 * i, slots[i].function,
+		       slots[i].ret);
+	printf(".section .text.fbt_stubs, \"ax\", @progbits\n.balign 8\n"
+	       ".cfi_sections .debug_frame\n.cfi_startproc\n");
+	for (size_t i = 0; i < slot_count; i++) {
+		printf("\t");
+		printf(machine->stub, slots[i].ret ? "return" : "entry");
+		printf("\n\t.balign 8\n");
+	}
+	printf(".cfi_endproc\n.section .note.GNU-stack, \"\", @progbits\n");
+	if (fflush(stdout) != 0)
+		err(1, "standard output");
+	return 0;
+}
