@@ -14,6 +14,7 @@
 #include "ktr/glob.h"
 #include "ktr/ktr.h"
 #include "ktr/port.h"
+#include "ktr/probe.h"
 #include "ktr/str.h"
 
 uint64_t ktr_cpumask = ~(uint64_t)0;
@@ -148,6 +149,10 @@ ktr_site_matches(const struct ktr_site *site, const char *glob)
 {
 	char place[256];
 	const char *file = site->file;
+	if (ktr_probe_matches(site, glob))
+		return true;
+	if (site->kind != KTR_SITE_POINT)
+		return false; /* there are thousands: only by their names as probes */
 	fmt_snprintf(place, sizeof(place), "%s:%u", file, (unsigned)site->line);
 	if (site == &ktr_data_site)
 		return false; /* nobody switches it */
@@ -231,9 +236,12 @@ ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *foun
 		return (int)sites.matched;
 	}
 	/* A word that could be a class keeps the mask parser's sentence. */
-	if (ktr_glob_is_pattern(spec) || ktr_strlen(spec) > 16)
-		fmt_snprintf(err, errlen,
-			     "no site matches \"%.60s\" by file:line, function or format", spec);
+	if (ktr_glob_is_pattern(spec) || ktr_strlen(spec) > 16 || ktr_probe_is_name(spec))
+		fmt_snprintf(
+		    err, errlen,
+		    "nothing matches \"%.60s\": expected file:line, function or format of a "
+		    "trace point, or provider:module:function:name",
+		    spec);
 	return -KTR_ENOENT;
 }
 

@@ -67,7 +67,8 @@ struct ktr_selection {
 
 /**
  * Switches for one owner the sites that spec names: class names as ktr_mask_parse() reads them, or
- * a glob over file:line (also without folders), function or format (ktr/glob.h).
+ * a glob over file:line (also without folders), function or format of trace points (ktr/glob.h), or
+ * names of probes, which have a colon (ktr/probe.h).
  *
  * KTR_OWNER_COMMAND is a person, who expects of `ktr on SCHED` that it changes the mask, and of
  * `ktr off` that it switches a site off whether the mask or a name had switched it on. So classes
@@ -83,7 +84,7 @@ int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *
 	       size_t errlen);
 /** Switches one site for one owner. */
 void ktr_select_site(unsigned owner, struct ktr_site *site, bool on);
-/** True: spec names the site, by glob over file:line, function or format. */
+/** True: spec names the site, by glob over file:line, function or format, or as a probe. */
 bool ktr_site_matches(const struct ktr_site *site, const char *glob);
 
 /** Gives a CPU its ring of ktr_entries_get() entries, before it records. 0 or -ENOMEM. May sleep.

@@ -28,17 +28,17 @@ enum ktr_site_kind {
 };
 
 struct ktr_site {
-	const char *file;  /* [c] as the compiler was given it */
-	const char *func;  /* [c] */
-	const char *fmt;   /* [c] printf format of the parameters */
-	uint64_t classes;  /* [c] one or more KTR_… bits */
-	uint32_t line;     /* [c] */
-	uint32_t owners;   /* [k] bit N: owner N wants it on */
-	uint8_t nargs;     /* [c] 0 to 6 */
-	uint8_t on;        /* [k] any owner wants it; what the fallback test loads */
-	uint8_t strings;   /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
-	uint8_t kind;      /* [c] enum ktr_site_kind */
-	uint32_t pc;       /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address */
+	const char *file; /* [c] as the compiler was given it */
+	const char *func; /* [c] */
+	const char *fmt;  /* [c] printf format of the parameters */
+	uint64_t classes; /* [c] one or more KTR_… bits */
+	uint32_t line;    /* [c] */
+	uint32_t owners;  /* [k] bit N: owner N wants it on */
+	uint8_t nargs;    /* [c] 0 to 6 */
+	uint8_t on;       /* [k] any owner wants it; what the fallback test loads */
+	uint8_t strings;  /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
+	uint8_t kind;     /* [c] enum ktr_site_kind */
+	uint32_t pc; /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address */
 	uint32_t reserved_[2]; /* zero */
 } __attribute__((aligned(64)));
 
@@ -147,8 +147,8 @@ ktr_patch_on(const struct ktr_patch *p)
 
 /** Runs the statement that follows for every record whose instruction is to change. Control lock.
  */
-#define KTR_PATCH_EACH(p)                                                                       \
-	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++)          \
+#define KTR_PATCH_EACH(p)                                                              \
+	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++) \
 		if (ktr_patch_site(p)->on != ktr_patch_on(p))
 
 /** Sites in the program, at most 65536; numbers run from 0. Any context. */

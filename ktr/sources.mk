@@ -16,6 +16,7 @@ KTR_KERNEL_SRCS := \
 	ktr/image_root.c \
 	ktr/intern.c \
 	ktr/persist.c \
+	ktr/probe.c \
 	ktr/ring.c \
 	ktr/size.c \
 	ktr/stream.c \

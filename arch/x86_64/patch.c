@@ -21,7 +21,8 @@
 #define JMP       0xe9 /* and the distance in 32 bits */
 #define RET       0xc3
 
-/* The last records of ktr_patch: of functions' entries and returns, by address (kernel/probe/fbt.h). */
+/* The last records of ktr_patch: of functions' entries and returns, by address
+ * (kernel/probe/fbt.h). */
 extern const struct ktr_patch __start_fbt_patch[];
 
 /* What an instruction is built as (SDM vol. 2B, NOP; md/fbt_return.h). */

@@ -17,6 +17,7 @@
 #include "kernel/trace/trace_private.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
+#include "ktr/probe.h"
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
@@ -175,11 +176,33 @@ sites_get(const struct sysctl *s, struct sbuf *out)
 		const struct ktr_site *site = ktr_site_get(n);
 		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
 
+		if (site->kind != KTR_SITE_POINT)
+			continue;
 		sbuf_printf(out, "\n%u %s ", n, owners != 0 ? "on" : "off");
 		print_owners(owners, out);
 		sbuf_putc(out, ' ');
 		print_mask(site->classes, out);
 		sbuf_printf(out, " %s:%u %s ", site->file, site->line, site->func);
+		print_quoted(site->fmt, out);
+	}
+}
+
+static void
+probes_get(const struct sysctl *s, struct sbuf *out)
+{
+	struct ktr_probe_name name;
+
+	(void)s;
+	sbuf_puts(out, "id state owners provider module function name format");
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
+
+		ktr_probe_name(site, &name);
+		sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");
+		print_owners(owners, out);
+		sbuf_printf(out, " %s %s %s %s ", name.provider, name.module, name.function,
+			    name.name);
 		print_quoted(site->fmt, out);
 	}
 }
@@ -249,7 +272,9 @@ SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,
 	    "event classes: which are on, and how many trace points each has");
 SYSCTL_TEXT(debug_ktr_sites, "debug.ktr.sites", 0, sites_get, NULL,
 	    "trace points: which are on, and who wants them on");
+SYSCTL_TEXT(debug_ktr_probes, "debug.ktr.probes", 0, probes_get, NULL,
+	    "everything that can be traced: which are on, and who wants them on");
 SYSCTL_TEXT(debug_ktr_on, "debug.ktr.on", SYSCTL_WR | SYSCTL_TUN, select_get, select_on,
-	    "switches on what is written: classes, or a glob over file:line, function or format");
+	    "switches on: classes, a glob over file:line, function or format, or a probe's name");
 SYSCTL_TEXT(debug_ktr_off, "debug.ktr.off", SYSCTL_WR | SYSCTL_TUN, select_get, select_off,
 	    "switches off what is written, whoever had switched it on");

@@ -26,6 +26,7 @@ LAYERS = [
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
+    ("kernel/probe/host/", [], None),  # a program of the build
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
     ("tests/", None, None),
@@ -41,7 +42,7 @@ FLOORS = [
     ["kernel/sched/"],   # threads, and all that makes them wait: sleep queues, mutexes, callouts
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
-    ["kernel/trace/"],
+    ["kernel/trace/", "kernel/probe/"],
     ["kernel/debug/"],
     ["kernel/"],         # main.c: the boot in order; entry.c: traps and interrupts, shared out
 ]

@@ -15,6 +15,7 @@
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
+#include "ktr/probe.h"
 #include "ktr/ring.h"
 
 static unsigned line_of_alpha;
@@ -202,12 +203,66 @@ selection_errors_say_what_was_expected(void **state)
 	assert_string_equal(err, "no class \"SCHD\"; did you mean SCHED?");
 	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "nothing*", true, NULL, err, sizeof(err)),
 			 -KTR_ENOENT);
-	assert_string_equal(err, "no site matches \"nothing*\" by file:line, function or format");
+	assert_string_equal(err,
+			    "nothing matches \"nothing*\": expected file:line, function or format "
+			    "of a trace point, or provider:module:function:name");
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "fbt:::", true, NULL, err, sizeof(err)),
+			 -KTR_ENOENT);
+	assert_non_null(strstr(err, "provider:module:function:name"));
 	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "", true, NULL, err, sizeof(err)),
 			 -KTR_EINVAL);
 	assert_non_null(strstr(err, "expected classes"));
 	assert_int_equal(ktr_select(31, "alpha", true, NULL, err, sizeof(err)), -KTR_EINVAL);
 	assert_int_equal(on(), 0);
+}
+
+static void
+probes_are_named_as_in_dtrace(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *spec;
+		bool point, entry, ret;
+	} cases[] = {
+	    {"ktr:fs:vfs_open:file-open", true, false, false},
+	    {"fbt:fs:vfs_open:entry", false, true, false},
+	    {"fbt:fs:vfs_open:return", false, false, true},
+	    {":::", true, true, true},
+	    {"fbt:::", false, true, true},
+	    {"::vfs_*:", true, true, true},
+	    {"vfs_open:", true, true, true}, /* fields are missing on the left */
+	    {"vfs_open:entry", false, true, false},
+	    {":entry", false, true, false},
+	    {"?bt:f[rs]:vfs_open:[er]*", false, true, true},
+	    {"fbt:mm::", false, false, false},
+	    {"fbt:fs:vfs_open", false, false, false}, /* that is module, function, name */
+	    {"entry", false, false, false},           /* without a colon it is no name */
+	    {"fbt:fs:vfs_open:entry:", false, false, false},
+	    {"", false, false, false},
+	};
+	const struct ktr_site point = {.file = "kernel/fs/vfs.c",
+				       .func = "vfs_open",
+				       .fmt = "file open: path %s",
+				       .kind = KTR_SITE_POINT};
+	struct ktr_site entry = point, ret = point;
+	struct ktr_probe_name name;
+	entry.kind = KTR_SITE_ENTRY;
+	ret.kind = KTR_SITE_RETURN;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(ktr_probe_matches(&point, cases[i].spec), cases[i].point);
+		assert_int_equal(ktr_probe_matches(&entry, cases[i].spec), cases[i].entry);
+		assert_int_equal(ktr_probe_matches(&ret, cases[i].spec), cases[i].ret);
+	}
+	/* A file in no folder, and a name that is cut. */
+	const struct ktr_site odd = {
+	    .file = "main.c",
+	    .func = "main",
+	    .fmt = "a format whose first words go on and on until there is no more "
+		   "room for them: %d"};
+	ktr_probe_name(&odd, &name);
+	assert_string_equal(name.module, "");
+	assert_int_equal(strlen(name.name), KTR_PROBE_TEXT - 1);
+	assert_true(ktr_probe_matches(&odd, "ktr::main:a-format-whose-first-*"));
 }
 
 static void
@@ -412,6 +467,7 @@ main(void)
 	    cmocka_unit_test_setup(off_by_name_counts_whoever_switched_on, begin),
 	    cmocka_unit_test_setup(one_owner_s_off_never_blinds_another, begin),
 	    cmocka_unit_test_setup(selection_errors_say_what_was_expected, begin),
+	    cmocka_unit_test(probes_are_named_as_in_dtrace),
 	    cmocka_unit_test_setup(sites_are_numbered_without_holes, begin),
 	    cmocka_unit_test(interned_strings_are_one_and_resolve),
 	    cmocka_unit_test(thread_names_follow_their_threads),

@@ -1,7 +1,8 @@
 /*
  * ktr.c - controls the event log through the sysctls debug.ktr.*.
  *
- * A line of debug.ktr.sites is: ID STATE OWNERS CLASS FILE:LINE FUNCTION "FORMAT".
+ * A line of debug.ktr.sites is: ID STATE OWNERS CLASS FILE:LINE FUNCTION "FORMAT"; of
+ * debug.ktr.probes: ID STATE OWNERS PROVIDER MODULE FUNCTION NAME "FORMAT".
  */
 #include <err.h>
 #include <fnmatch.h>
@@ -17,7 +18,10 @@ static const char usage[] =
     "ktr status          show what is switched on, and the state of each CPU's ring\n"
     "       ktr classes         list event classes and their values\n"
     "       ktr sites [GLOB]    list trace points; GLOB matches class, file:line, function or format\n"
-    "       ktr on SPEC         switch on classes, or the trace points that a glob matches\n"
+    "       ktr probes [SPEC]   list trace points and functions; SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
+    "       ktr probes -c [SPEC]  count them by provider\n"
+    "       ktr probes -x       list functions without probes, with the reason\n"
+    "       ktr on SPEC         switch on: classes, a GLOB as for sites, or a SPEC as for probes\n"
     "       ktr off [SPEC]      switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
 
@@ -130,23 +134,115 @@ site_match(const char *glob, const char *line)
 	return match;
 }
 
+/* Leaves the rows that match. Returns how many there are. */
+static unsigned
+filter(char *rows, const char *spec, bool (*match)(const char *spec, const char *line))
+{
+	char *to = rows, *line;
+	unsigned n = 0;
+
+	while ((line = strsep(&rows, "\n")) != NULL) {
+		size_t len = strlen(line);
+
+		if (spec != NULL && !match(spec, line))
+			continue;
+		if (n++ > 0)
+			*to++ = '\n';
+		memmove(to, line, len);
+		to += len;
+	}
+	*to = '\0';
+	return n;
+}
+
 static int
 print_sites(const char *glob)
 {
-	char *rest = get("debug.ktr.sites"), *heads = strsep(&rest, "\n"), *found = NULL, *line;
-	size_t len = 0;
+	char *rows = get("debug.ktr.sites"), *heads = strsep(&rows, "\n");
 
-	if (glob == NULL)
-		glob = "*";
-	if (rest != NULL)
-		found = malloc(strlen(rest) + 2);
-	while (found != NULL && (line = strsep(&rest, "\n")) != NULL) {
-		if (site_match(glob, line))
-			len += (size_t)sprintf(found + len, "%s\n", line);
+	if (rows == NULL || filter(rows, glob, site_match) == 0)
+		errx(1, "%s: no trace point matches (ktr sites lists them)",
+		     glob != NULL ? glob : "*");
+	tool_table(heads, rows);
+	return 0;
+}
+
+/* As ktr_probe_matches() (ktr/probe.h) does it. */
+static bool
+probe_match(const char *spec, const char *line)
+{
+	char *copy = strdup(line), *globs = strdup(spec), *rest = copy, *glob;
+	unsigned fields = 1;
+	bool match;
+
+	if (copy == NULL || globs == NULL)
+		err(1, "memory");
+	for (const char *p = spec; *p != '\0'; p++)
+		fields += *p == ':';
+	match = fields <= 4;
+	for (unsigned skip = 3 + 4 - fields; match && skip > 0; skip--)
+		next_word(&rest);
+	for (char *at = globs; match && (glob = strsep(&at, ":")) != NULL;) {
+		const char *word = next_word(&rest);
+
+		match = *glob == '\0' || fnmatch(glob, word, 0) == 0;
 	}
-	if (len == 0)
-		errx(1, "%s: no trace point matches (ktr sites lists them)", glob);
-	tool_table(heads, found);
+	free(copy);
+	free(globs);
+	return match;
+}
+
+/* Providers follow each other. */
+static void
+print_counts(char *rows)
+{
+	static char last[64];
+	unsigned probes = 0, on = 0;
+	char *line, *table = strdup(""), *more;
+
+	do {
+		char *state, *provider = "";
+
+		line = strsep(&rows, "\n");
+		if (line != NULL && *line != '\0') {
+			next_word(&line);
+			state = next_word(&line);
+			next_word(&line);
+			provider = next_word(&line);
+		}
+		if (strcmp(provider, last) != 0) {
+			if (probes > 0) {
+				if (asprintf(&more, "%s%s %u %u\n", table, last, probes, on) < 0)
+					err(1, "memory");
+				free(table);
+				table = more;
+			}
+			snprintf(last, sizeof(last), "%s", provider);
+			probes = on = 0;
+		}
+		if (*provider != '\0') {
+			probes++;
+			on += strcmp(state, "on") == 0;
+		}
+	} while (rows != NULL);
+	tool_table("provider probes on", table);
+}
+
+static int
+print_probes(const char *spec, bool count)
+{
+	char *rows = get("debug.ktr.probes"), *heads = strsep(&rows, "\n");
+
+	if (rows == NULL || filter(rows, spec, probe_match) == 0)
+		errx(
+		    1,
+		    "%s: no probe matches; expected PROVIDER:MODULE:FUNCTION:NAME, where a field may "
+		    "be empty or a glob",
+		    spec != NULL ? spec : "*");
+	if (count)
+		print_counts(rows);
+	else
+		tool_table(heads, rows);
 	return 0;
 }
 
@@ -171,10 +267,18 @@ main(int argc, char **argv)
 	}
 	if (strcmp(verb, "sites") == 0 && args <= 1)
 		return tool_finish(print_sites(arg));
+	if (strcmp(verb, "probes") == 0 && args == 1 && strcmp(arg, "-x") == 0) {
+		puts(get("debug.fbt.exceptions"));
+		return tool_finish(0);
+	}
+	if (strcmp(verb, "probes") == 0 && args > 0 && args <= 2 && strcmp(arg, "-c") == 0)
+		return tool_finish(print_probes(argv[optind + 1], true));
+	if (strcmp(verb, "probes") == 0 && args <= 1)
+		return tool_finish(print_probes(arg, false));
 	if (strcmp(verb, "on") == 0 && args == 1)
 		return set("debug.ktr.on", arg, false);
 	if (strcmp(verb, "off") == 0 && args <= 1)
-		return set("debug.ktr.off", arg != NULL ? arg : "*", false);
+		return set("debug.ktr.off", arg != NULL ? arg : ":::", false);
 	if (strcmp(verb, "clear") == 0 && args == 0)
 		return set("debug.ktr.clear", "1", true);
 	tool_usage(usage);

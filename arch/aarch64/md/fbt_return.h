@@ -2,8 +2,8 @@
  * md/fbt_return.h - aarch64: every return of a C function is a place for a probe.
  *
  * The compiler includes this file first. It makes `ret` a macro of the assembler: a no-op, which a
- * probe turns into a B, and the return itself. RET must not be changed while it may be executed, NOP
- * may (Arm ARM B2.2.5). The section fbt_return, which is not loaded, has the addresses of the
+ * probe turns into a B, and the return itself. RET must not be changed while it may be executed,
+ * NOP may (Arm ARM B2.2.5). The section fbt_return, which is not loaded, has the addresses of the
  * no-ops. kernel/probe/fbt.h has the rest.
  */
 #pragma once

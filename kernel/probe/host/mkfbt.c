@@ -3,9 +3,10 @@
  *
  * usage: mkfbt IMAGE LIST >fbt.S
  *
- * For each C function with a no-op at its entry: two struct ktr_site (ktr/site.h), for the entry and
- * for all returns, whose formats name the parameters; and for the entry and each return a record of
- * where to patch and a stub to jump to. LIST names the functions that get no probe, and why.
+ * For each C function with a no-op at its entry: two struct ktr_site (ktr/site.h), for the entry
+ * and for all returns, whose formats name the parameters; and for the entry and each return a
+ * record of where to patch and a stub to jump to. LIST names the functions that get no probe, and
+ * why.
  *
  * Only data and the end of .text come from here. So functions do not move when the kernel is linked
  * again with it, and the addresses written here stay right. The build makes sure: what this program
@@ -96,7 +97,7 @@ section(const char *name, GElf_Shdr *header)
 static struct exception {
 	char *name, *why;
 	bool used;
-} *exceptions;
+} * exceptions;
 static size_t exception_count;
 
 static void
@@ -168,18 +169,43 @@ add_function(Dwarf_Die *die, void *arg)
 		return DWARF_CB_OK;
 	f.entry = f.body - (machine->before ? machine->entry_size : 0);
 	if (!has_slot(f.entry))
-		return DWARF_CB_OK;
+		f.entry = f.body;
 	f.name = symbol(f.entry);
 	if (f.name == NULL)
 		return DWARF_CB_OK;
+	f.skip = has_slot(f.entry) ? exception(f.name) : "part of the log";
 	f.file = dwarf_decl_file(die);
 	if (f.file != NULL && strncmp(f.file, "./", 2) == 0)
 		f.file += 2;
 	dwarf_decl_line(die, &f.line);
-	f.skip = exception(f.name);
 	functions = grow(functions, function_count, sizeof(*functions));
 	functions[function_count++] = f;
 	return DWARF_CB_OK;
+}
+
+/* What is in .text and no function of C. */
+static void
+put_exceptions(void)
+{
+	GElf_Shdr header;
+	Elf_Data *symbols = section(".symtab", &header);
+	printf(".section .rodata.fbt, \"a\", @progbits\n");
+	for (size_t i = 0; i < function_count; i++)
+		if (functions[i].skip != NULL)
+			printf(".ascii \"%s %s\\n\"\n", functions[i].name, functions[i].skip);
+	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
+		GElf_Sym sym;
+		size_t f = 0;
+		if (gelf_getsym(symbols, (int)i, &sym) == NULL ||
+		    sym.st_value - text_address >= text->d_size || sym.st_value < text_address ||
+		    GELF_ST_TYPE(sym.st_info) != STT_NOTYPE)
+			continue;
+		const char *name = elf_strptr(elf, header.sh_link, sym.st_name);
+		while (f < function_count && functions[f].entry != sym.st_value)
+			f++;
+		if (f == function_count && *name != '$' && strncmp(name, "__", 2) != 0)
+			printf(".ascii \"%s assembly\\n\"\n", name);
+	}
 }
 
 static int
@@ -280,7 +306,8 @@ conversion(Dwarf_Die *die, unsigned *registers)
 	case DW_TAG_base_type:
 		if (dwarf_attr_integrate(&type, DW_AT_encoding, &attr) != NULL)
 			dwarf_formudata(&attr, &encoding);
-		if (strcmp(name, "uintptr_t") == 0)
+		/* A number of things is decimal, anything else of 64 bits hexadecimal. */
+		if (encoding == DW_ATE_unsigned && size == 8 && strcmp(name, "size_t") != 0)
 			return "%#lx";
 		unsigned n = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
 		return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char ? of_signed[n]
@@ -423,9 +450,10 @@ main(int argc, char **argv)
 	}
 	printf(".section ktr_patch_fbt, \"a\", @progbits\n.balign 4\n");
 	for (size_t i = 0; i < slot_count; i++)
-		printf(".long __ktr_record_start + %#llx - ., __fbt_stubs + %zu - ., fbt_site_%zu_%d - .\n",
-		       (unsigned long long)(slots[i].at - text_address), 8 * i, slots[i].function,
-		       slots[i].ret);
+		printf(
+		    ".long __ktr_record_start + %#llx - ., __fbt_stubs + %zu - ., fbt_site_%zu_%d - .\n",
+		    (unsigned long long)(slots[i].at - text_address), 8 * i, slots[i].function,
+		    slots[i].ret);
 	printf(".section .text.fbt_stubs, \"ax\", @progbits\n.balign 8\n"
 	       ".cfi_sections .debug_frame\n.cfi_startproc\n");
 	for (size_t i = 0; i < slot_count; i++) {
@@ -433,7 +461,9 @@ main(int argc, char **argv)
 		printf(machine->stub, slots[i].ret ? "return" : "entry");
 		printf("\n\t.balign 8\n");
 	}
-	printf(".cfi_endproc\n.section .note.GNU-stack, \"\", @progbits\n");
+	printf(".cfi_endproc\n");
+	put_exceptions();
+	printf(".section .note.GNU-stack, \"\", @progbits\n");
 	if (fflush(stdout) != 0)
 		err(1, "standard output");
 	return 0;

@@ -1,0 +1,91 @@
+/*
+ * probe.c - the names of probes. Locking: none; what it reads of a site is constant.
+ */
+#include "ktr/probe.h"
+
+#include "ktr/glob.h"
+#include "ktr/str.h"
+
+#define FIELDS 4
+
+/* Copies the text up to `end`, cut to the size of a part. */
+static void
+copy_part(char to[KTR_PROBE_TEXT], const char *from, const char *end)
+{
+	size_t n = (size_t)(end - from);
+	if (n > KTR_PROBE_TEXT - 1)
+		n = KTR_PROBE_TEXT - 1;
+	ktr_copy(to, from, n);
+	to[n] = '\0';
+}
+
+/* The folder that the file is in. */
+static void
+module_of(const char *file, char to[KTR_PROBE_TEXT])
+{
+	const char *end = ktr_basename(file), *start;
+	end = end > file ? end - 1 : file;
+	for (start = end; start > file && start[-1] != '/'; start--)
+		;
+	copy_part(to, start, end);
+}
+
+/* The first words of the format, with dashes: "mutex acquire: lock %s" is mutex-acquire. */
+static void
+name_of(const char *fmt, char to[KTR_PROBE_TEXT])
+{
+	const char *end = fmt;
+	while (*end != '\0' && *end != ':' && *end != '%')
+		end++;
+	while (end > fmt && end[-1] == ' ')
+		end--;
+	copy_part(to, fmt, end);
+	for (; *to != '\0'; to++) {
+		if (*to == ' ')
+			*to = '-';
+	}
+}
+
+void
+ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
+{
+	name->provider = site->kind == KTR_SITE_POINT ? "ktr" : "fbt";
+	name->function = site->func;
+	module_of(site->file, name->module);
+	if (site->kind == KTR_SITE_POINT)
+		name_of(site->fmt, name->name);
+	else
+		name_of(site->kind == KTR_SITE_ENTRY ? "entry" : "return", name->name);
+}
+
+bool
+ktr_probe_is_name(const char *spec)
+{
+	while (*spec != '\0' && *spec != ':')
+		spec++;
+	return *spec == ':';
+}
+
+bool
+ktr_probe_matches(const struct ktr_site *site, const char *spec)
+{
+	struct ktr_probe_name name;
+	unsigned colons = 0;
+	for (const char *p = spec; *p != '\0'; p++)
+		colons += *p == ':';
+	if (colons == 0 || colons >= FIELDS)
+		return false;
+	ktr_probe_name(site, &name);
+	const char *const part[FIELDS] = {name.provider, name.module, name.function, name.name};
+	for (unsigned i = FIELDS - 1 - colons; i < FIELDS; i++) {
+		char glob[KTR_PROBE_TEXT];
+		const char *end = spec;
+		while (*end != '\0' && *end != ':')
+			end++;
+		copy_part(glob, spec, end);
+		if (glob[0] != '\0' && !ktr_glob(glob, part[i]))
+			return false;
+		spec = end + 1;
+	}
+	return true;
+}

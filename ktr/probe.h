@@ -1,0 +1,35 @@
+/*
+ * probe.h - names of probes: every site is one, and is called provider:module:function:name.
+ *
+ *	ktr:fs:vfs_open:open         a trace point: the provider `ktr`, the folder of its file, its
+ *	                             function, and the first words of its format
+ *	fbt:fs:vfs_open:entry        the entry of a function
+ *	fbt:fs:vfs_open:return       its returns; a port may have these two, or none
+ *
+ * As in DTrace: an empty field means any, a field may be a glob (ktr/glob.h), and fields that are
+ * missing are missing on the left. Unlike there, a text without a colon is no name of a probe.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "ktr/site.h"
+
+#define KTR_PROBE_TEXT 64u
+
+/** The parts of a name. */
+struct ktr_probe_name {
+	const char *provider;
+	char module[KTR_PROBE_TEXT]; /* longer texts are cut */
+	const char *function;
+	char name[KTR_PROBE_TEXT];
+};
+
+/** Says what a site is called. Any context. */
+void ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name);
+
+/** True: the text has a colon. Any context. */
+bool ktr_probe_is_name(const char *spec);
+
+/** True: the spec names the site. Without a colon, or with too many: false. Any context. */
+bool ktr_probe_matches(const struct ktr_site *site, const char *spec);
