@@ -192,39 +192,36 @@ probe_match(const char *spec, const char *line)
 	return match;
 }
 
-/* Providers follow each other. */
+/* How many probes each provider has. */
 static void
 print_counts(char *rows)
 {
-	static char last[64];
-	unsigned probes = 0, on = 0;
-	char *line, *table = strdup(""), *more;
+	struct {
+		const char *name;
+		unsigned probes, on;
+	} providers[32] = {{0}};
+	char *line, *table = strdup(""), *longer;
 
-	do {
-		char *state, *provider = "";
+	while ((line = strsep(&rows, "\n")) != NULL) {
+		size_t i = 0;
 
-		line = strsep(&rows, "\n");
-		if (line != NULL && *line != '\0') {
-			next_word(&line);
-			state = next_word(&line);
-			next_word(&line);
-			provider = next_word(&line);
-		}
-		if (strcmp(provider, last) != 0) {
-			if (probes > 0) {
-				if (asprintf(&more, "%s%s %u %u\n", table, last, probes, on) < 0)
-					err(1, "memory");
-				free(table);
-				table = more;
-			}
-			snprintf(last, sizeof(last), "%s", provider);
-			probes = on = 0;
-		}
-		if (*provider != '\0') {
-			probes++;
-			on += strcmp(state, "on") == 0;
-		}
-	} while (rows != NULL);
+		next_word(&line);
+		bool on = strcmp(next_word(&line), "on") == 0;
+		next_word(&line);
+		const char *name = next_word(&line);
+		while (i < 31 && providers[i].name != NULL && strcmp(providers[i].name, name) != 0)
+			i++;
+		providers[i].name = name;
+		providers[i].probes++;
+		providers[i].on += on;
+	}
+	for (size_t i = 0; i < 32 && providers[i].name != NULL; i++) {
+		if (asprintf(&longer, "%s%s %u %u\n", table, providers[i].name, providers[i].probes,
+			     providers[i].on) < 0)
+			err(1, "memory");
+		free(table);
+		table = longer;
+	}
 	tool_table("provider probes on", table);
 }
 
