@@ -66,26 +66,44 @@ ktr_probe_is_name(const char *spec)
 	return *spec == ':';
 }
 
+/* One name, of n characters. */
+static bool
+matches_one(const struct ktr_probe_name *name, const char *spec, size_t n)
+{
+	const char *const part[FIELDS] = {name->provider, name->module, name->function, name->name};
+	const char *end = spec + n;
+	unsigned colons = 0;
+	for (size_t i = 0; i < n; i++)
+		colons += spec[i] == ':';
+	if (colons == 0 || colons >= FIELDS)
+		return false;
+	for (unsigned i = FIELDS - 1 - colons; i < FIELDS; i++, spec++) {
+		char glob[KTR_PROBE_TEXT];
+		const char *start = spec;
+		while (spec < end && *spec != ':')
+			spec++;
+		copy_part(glob, start, spec);
+		if (glob[0] != '\0' && !ktr_glob(glob, part[i]))
+			return false;
+	}
+	return true;
+}
+
 bool
 ktr_probe_matches(const struct ktr_site *site, const char *spec)
 {
 	struct ktr_probe_name name;
-	unsigned colons = 0;
-	for (const char *p = spec; *p != '\0'; p++)
-		colons += *p == ':';
-	if (colons == 0 || colons >= FIELDS)
+	if (!ktr_probe_is_name(spec))
 		return false;
 	ktr_probe_name(site, &name);
-	const char *const part[FIELDS] = {name.provider, name.module, name.function, name.name};
-	for (unsigned i = FIELDS - 1 - colons; i < FIELDS; i++) {
-		char glob[KTR_PROBE_TEXT];
-		const char *end = spec;
-		while (*end != '\0' && *end != ':')
-			end++;
-		copy_part(glob, spec, end);
-		if (glob[0] != '\0' && !ktr_glob(glob, part[i]))
+	for (;; spec++) {
+		size_t n = 0;
+		while (spec[n] != '\0' && spec[n] != ',')
+			n++;
+		if (matches_one(&name, spec, n))
+			return true;
+		spec += n;
+		if (*spec == '\0')
 			return false;
-		spec = end + 1;
 	}
-	return true;
 }

@@ -7,7 +7,8 @@
  *	fbt:fs:vfs_open:return       its returns; a port may have these two, or none
  *
  * As in DTrace: an empty field means any, a field may be a glob (ktr/glob.h), and fields that are
- * missing are missing on the left. Unlike there, a text without a colon is no name of a probe.
+ * missing are missing on the left. Several names have commas between. Unlike in DTrace, a text
+ * without a colon is no name of a probe.
  */
 #pragma once
 
@@ -31,5 +32,5 @@ void ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name);
 /** True: the text has a colon. Any context. */
 bool ktr_probe_is_name(const char *spec);
 
-/** True: the spec names the site. Without a colon, or with too many: false. Any context. */
+/** True: one of the spec's names is the site's. Any context. */
 bool ktr_probe_matches(const struct ktr_site *site, const char *spec);

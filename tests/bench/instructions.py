@@ -23,6 +23,9 @@ HOW = {
     "ctr3": f"{KERNEL}: the same with three",
     "ctr6": f"{KERNEL}: the same with six, in registers",
     "ctr6_constants": f"{KERNEL}: the same with six, of which the two on the stack are constants",
+    "fbt_entry": "icount; difference of two loops of 163,840 calls of a function with six parameters: with the probe at"
+                 " its entry on, and off",
+    "fbt_return": "the same with the probe at its return, which records offset and value",
     "switch_off": "icount; two kernel threads yield to each other 16,384 times, nothing traced",
     "switch_sched": "the same with SCHED on",
     "switch_delta": "switch_sched less switch_off",
@@ -68,7 +71,7 @@ def measure(arch):
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"])
-    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "switch")) and n not in DELTAS]
+    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "switch")) and n not in DELTAS]
     of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)
     for name, (on, off) in DELTAS.items():

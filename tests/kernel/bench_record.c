@@ -17,6 +17,7 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "ktr/control.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
@@ -183,6 +184,51 @@ KTEST(bench_site_on)
 	bench_loop("ctr3", LOOP_CTR3, KTR_SPARE2);
 	bench_loop("ctr6", LOOP_CTR6, KTR_SPARE2);
 	bench_loop("ctr6_constants", LOOP_CTR6_CONSTANTS, KTR_SPARE2);
+}
+
+static __attribute__((noipa)) uint64_t
+bench_callee(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+	return a + b + c + d + e + f;
+}
+
+static uint64_t
+calls_take(void)
+{
+	uint64_t start;
+
+	irq_push();
+	start = arch_clock_read();
+	REPEAT(ROUNDS)
+	{
+		bench_callee(1, 2, 3, 4, 5, 6);
+	}
+	start = arch_clock_read() - start;
+	irq_pop();
+	return start;
+}
+
+static void
+bench_probe(const char *row, const char *probe)
+{
+	uint64_t off, first, again;
+
+	ktr_test_begin(KTR_ENTRIES_DEFAULT);
+	off = calls_take();
+	KT_EQ(ktr_select(KTR_OWNER_COMMAND, probe, true, NULL, NULL, 0), 1);
+	(void)calls_take(); /* begins a turn */
+	first = each_of(calls_take() - off, ROUNDS);
+	again = each_of(calls_take() - off, ROUNDS);
+	ktr_select(KTR_OWNER_COMMAND, probe, false, NULL, NULL, 0);
+	KT_LE(apart(again, first), ncpus == 1 ? CLOCK_HUNDREDTHS : TURNS_HUNDREDTHS);
+	ktr_test_end();
+	print_row(row, first);
+}
+
+KTEST(bench_fbt)
+{
+	bench_probe("fbt_entry", "fbt:kernel:bench_callee:entry");
+	bench_probe("fbt_return", "fbt:kernel:bench_callee:return");
 }
 
 static bool partner_runs, measured; /* atomic */

@@ -235,6 +235,8 @@ probes_are_named_as_in_dtrace(void **state)
 	    {":entry", false, true, false},
 	    {"?bt:f[rs]:vfs_open:[er]*", false, true, true},
 	    {"fbt:mm::", false, false, false},
+	    {"fbt:mm::,fbt:fs::entry", false, true, false},
+	    {"ktr:::,,:return,x", true, false, true},
 	    {"fbt:fs:vfs_open", false, false, false}, /* that is module, function, name */
 	    {"entry", false, false, false},           /* without a colon it is no name */
 	    {"fbt:fs:vfs_open:entry:", false, false, false},

@@ -167,28 +167,42 @@ print_sites(const char *glob)
 	return 0;
 }
 
-/* As ktr_probe_matches() (ktr/probe.h) does it. */
+/* One name of a probe; missing fields are missing on the left. */
 static bool
-probe_match(const char *spec, const char *line)
+name_match(char *spec, const char *line)
 {
-	char *copy = strdup(line), *globs = strdup(spec), *rest = copy, *glob;
+	char *copy = strdup(line), *rest = copy, *glob;
 	unsigned fields = 1;
 	bool match;
 
-	if (copy == NULL || globs == NULL)
+	if (copy == NULL)
 		err(1, "memory");
 	for (const char *p = spec; *p != '\0'; p++)
 		fields += *p == ':';
-	match = fields <= 4;
+	match = fields > 1 && fields <= 4;
 	for (unsigned skip = 3 + 4 - fields; match && skip > 0; skip--)
 		next_word(&rest);
-	for (char *at = globs; match && (glob = strsep(&at, ":")) != NULL;) {
+	while (match && (glob = strsep(&spec, ":")) != NULL) {
 		const char *word = next_word(&rest);
 
 		match = *glob == '\0' || fnmatch(glob, word, 0) == 0;
 	}
 	free(copy);
-	free(globs);
+	return match;
+}
+
+/* As ktr_probe_matches() (ktr/probe.h) does it. */
+static bool
+probe_match(const char *specs, const char *line)
+{
+	char *copy = strdup(specs), *rest = copy, *spec;
+	bool match = false;
+
+	if (copy == NULL)
+		err(1, "memory");
+	while (!match && (spec = strsep(&rest, ",")) != NULL)
+		match = name_match(spec, line);
+	free(copy);
 	return match;
 }
 

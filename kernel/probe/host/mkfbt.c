@@ -137,19 +137,26 @@ exception(const char *name)
 /* ---- functions and their returns --------------------------------------------------------------
  */
 
-/* The symbol of a function; a copy that the compiler has specialised is called NAME.constprop.0. */
+/*
+ * The symbol of a function. A copy that the compiler has specialised is called NAME.constprop.0;
+ * and functions with the same code may be one, with several names.
+ */
 static const char *
-symbol(Dwarf_Addr at)
+symbol(Dwarf_Addr at, const char *in_source)
 {
 	GElf_Shdr header;
 	Elf_Data *symbols = section(".symtab", &header);
+	const char *found = NULL;
 	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
 		GElf_Sym sym;
-		if (gelf_getsym(symbols, (int)i, &sym) != NULL && sym.st_value == at &&
-		    GELF_ST_TYPE(sym.st_info) == STT_FUNC)
-			return elf_strptr(elf, header.sh_link, sym.st_name);
+		if (gelf_getsym(symbols, (int)i, &sym) == NULL || sym.st_value != at ||
+		    GELF_ST_TYPE(sym.st_info) != STT_FUNC)
+			continue;
+		const char *name = elf_strptr(elf, header.sh_link, sym.st_name);
+		if (found == NULL || (in_source != NULL && strcmp(name, in_source) == 0))
+			found = name;
 	}
-	return NULL;
+	return found;
 }
 
 static bool
@@ -170,7 +177,7 @@ add_function(Dwarf_Die *die, void *arg)
 	f.entry = f.body - (machine->before ? machine->entry_size : 0);
 	if (!has_slot(f.entry))
 		f.entry = f.body;
-	f.name = symbol(f.entry);
+	f.name = symbol(f.entry, dwarf_diename(die));
 	if (f.name == NULL)
 		return DWARF_CB_OK;
 	f.skip = has_slot(f.entry) ? exception(f.name) : "part of the log";
@@ -183,7 +190,7 @@ add_function(Dwarf_Die *die, void *arg)
 	return DWARF_CB_OK;
 }
 
-/* What is in .text and no function of C. */
+/* What is in .text and has no probe of its name. */
 static void
 put_exceptions(void)
 {
@@ -198,13 +205,18 @@ put_exceptions(void)
 		size_t f = 0;
 		if (gelf_getsym(symbols, (int)i, &sym) == NULL ||
 		    sym.st_value - text_address >= text->d_size || sym.st_value < text_address ||
-		    GELF_ST_TYPE(sym.st_info) != STT_NOTYPE)
+		    (GELF_ST_TYPE(sym.st_info) != STT_NOTYPE &&
+		     GELF_ST_TYPE(sym.st_info) != STT_FUNC))
 			continue;
 		const char *name = elf_strptr(elf, header.sh_link, sym.st_name);
 		while (f < function_count && functions[f].entry != sym.st_value)
 			f++;
-		if (f == function_count && *name != '$' && strncmp(name, "__", 2) != 0)
+		if (f == function_count && *name != '$' && strncmp(name, "__", 2) != 0 &&
+		    strstr(name, ".cold") == NULL)
 			printf(".ascii \"%s assembly\\n\"\n", name);
+		else if (f < function_count && functions[f].skip == NULL &&
+			 strcmp(name, functions[f].name) != 0)
+			printf(".ascii \"%s the same code as %s\\n\"\n", name, functions[f].name);
 	}
 }
 
