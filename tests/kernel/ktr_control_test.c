@@ -287,7 +287,7 @@ KTEST(ktr_sysctls_refuse_nonsense_with_a_sentence)
 
 KTEST(ktr_sysctl_lists_have_a_line_for_each)
 {
-	static char text[65536];
+	static char text[1 << 19];
 	static const char *names[] = {"debug.ktr.probes", "debug.ktr.classes", "debug.ktr.stats"};
 	unsigned expected[] = {ktr_site_count() + 1, ktr_class_count + 1, ncpus + 1};
 
