@@ -97,6 +97,7 @@ define link_kernel
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.3 $(filter %.o,$^) $@.fbt.o $@.ksyms.o
 	$Qkernel/debug/mksyms.py --check '$(CROSS)' $@.2 $@.3
 	$Q$H/mkfbt $@.3 kernel/probe/noprobe | cmp - $@.fbt.S
+	$Q$H/mkfbt --fuse $@.3
 	@rm -f $@.1 $@.2 $@.fbt.o $@.ksyms $@.ksyms.o
 	@mv $@.3 $@
 endef

@@ -4,7 +4,7 @@
  *
  * How it is made
  *  - The compiler puts a no-op at each entry (FBT_CFLAGS of the port's arch.mk), and the assembler
- *    makes of each return a place that can be changed (md/fbt_return.h).
+ *    makes each return a place that can be changed (md/fbt_return.h).
  *  - After the first link, mkfbt reads the image and its debug information. It writes for the next
  *    link: a struct ktr_site for the entry and one for the returns of each function, with the
  *    parameters' names in the format; a struct ktr_patch for each place; a stub for each place.

@@ -2,6 +2,7 @@
  * mkfbt.c - writes the probes of a linked kernel's functions as assembly, for the next link.
  *
  * usage: mkfbt IMAGE LIST >fbt.S
+ *        mkfbt --fuse IMAGE
  *
  * For each C function with a no-op at its entry: two struct ktr_site (ktr/site.h), for the entry
  * and for all returns, whose formats name the parameters; and for the entry and each return a
@@ -11,6 +12,10 @@
  * Only data and the end of .text come from here. So functions do not move when the kernel is linked
  * again with it, and the addresses written here stay right. The build makes sure: what this program
  * says of the final image must be what that image was linked with.
+ *
+ * The compiler leaves room at an entry as no-ops of one instruction each. --fuse makes one no-op of
+ * them, in place: a function then runs one more instruction, and no CPU can be between two of them
+ * when they are changed.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -46,18 +51,29 @@ struct slot {
 
 struct machine {
 	GElf_Half elf;
-	uint8_t entry[5]; /* the no-op */
+	uint8_t entry[5]; /* the compiler's no-ops; its description of a function begins after them
+			     (GCC 12) */
+	uint8_t fused[5]; /* as one instruction */
 	size_t entry_size;
-	bool before;              /* the description begins after the no-op (GCC 12) */
 	int parameter[REGISTERS]; /* DWARF's numbers */
 	const char *stub;         /* of a record: one %s, where it goes */
 };
 
 static const struct machine machines[] = {
     /* System V ABI for AMD64, 3.2.3 and figure 3.36 */
-    {EM_X86_64, {0x0f, 0x1f, 0x44, 0x00, 0x00}, 5, false, {5, 4, 1, 2, 8, 9}, "call fbt_%s"},
+    {EM_X86_64,
+     {0x90, 0x90, 0x90, 0x90, 0x90},
+     {0x0f, 0x1f, 0x44, 0x00, 0x00},
+     5,
+     {5, 4, 1, 2, 8, 9},
+     "call fbt_%s"},
     /* Procedure Call Standard for the Arm 64-bit Architecture, 6.4; DWARF for it, 4.1 */
-    {EM_AARCH64, {0x1f, 0x20, 0x03, 0xd5}, 4, true, {0, 1, 2, 3, 4, 5}, "adr x17, .\n\tb fbt_%s"},
+    {EM_AARCH64,
+     {0x1f, 0x20, 0x03, 0xd5},
+     {0x1f, 0x20, 0x03, 0xd5},
+     4,
+     {0, 1, 2, 3, 4, 5},
+     "adr x17, .\n\tb fbt_%s"},
 };
 
 static Elf *elf;
@@ -174,7 +190,7 @@ add_function(Dwarf_Die *die, void *arg)
 	(void)arg;
 	if (dwarf_entrypc(die, &f.body) != 0)
 		return DWARF_CB_OK;
-	f.entry = f.body - (machine->before ? machine->entry_size : 0);
+	f.entry = f.body - machine->entry_size;
 	if (!has_slot(f.entry))
 		f.entry = f.body;
 	f.name = symbol(f.entry, dwarf_diename(die));
@@ -418,6 +434,18 @@ put_site(struct function *f, size_t number, bool ret)
 	       number, ret, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry);
 }
 
+/* text: .text as the file has it. */
+static void
+fuse(int fd, off_t text_offset)
+{
+	for (size_t i = 0; i < function_count; i++) {
+		off_t at = text_offset + (off_t)(functions[i].entry - text_address);
+		if (has_slot(functions[i].entry) && pwrite(fd, machine->fused, machine->entry_size,
+							   at) != (ssize_t)machine->entry_size)
+			err(1, "cannot write the image");
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -425,21 +453,24 @@ main(int argc, char **argv)
 	GElf_Shdr text_header;
 	int fd;
 	if (argc != 3)
-		errx(2, "usage: mkfbt IMAGE LIST >fbt.S");
-	fd = open(argv[1], O_RDONLY);
+		errx(2, "usage: mkfbt IMAGE LIST >fbt.S, or mkfbt --fuse IMAGE");
+	bool fusing = strcmp(argv[1], "--fuse") == 0;
+	const char *image = fusing ? argv[2] : argv[1];
+	fd = open(image, fusing ? O_RDWR : O_RDONLY);
 	Dwarf *dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
 	if (dwarf == NULL)
-		errx(1, "%s: cannot read its debug information", argv[1]);
+		errx(1, "%s: cannot read its debug information", image);
 	elf = dwarf_getelf(dwarf);
 	gelf_getehdr(elf, &header);
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
 		if (machines[i].elf == header.e_machine)
 			machine = &machines[i];
 	if (machine == NULL)
-		errx(1, "%s: machine %u is unknown", argv[1], header.e_machine);
+		errx(1, "%s: machine %u is unknown", image, header.e_machine);
 	text = section(".text", &text_header);
 	text_address = text_header.sh_addr;
-	read_exceptions(argv[2]);
+	if (!fusing)
+		read_exceptions(argv[2]);
 
 	Dwarf_Off offset = 0, next;
 	size_t cu_header;
@@ -448,6 +479,10 @@ main(int argc, char **argv)
 		if (dwarf_offdie(dwarf, offset + cu_header, &cu) != NULL)
 			dwarf_getfuncs(&cu, add_function, NULL, 0);
 		offset = next;
+	}
+	if (fusing) {
+		fuse(fd, (off_t)text_header.sh_offset);
+		return 0;
 	}
 	qsort(functions, function_count, sizeof(*functions), by_entry);
 	add_slots();
