@@ -63,6 +63,7 @@ struct devtree_facts {
 	uint32_t timer_hz;      /* 0: use CNTFRQ_EL0 */
 	uint64_t console_pa;    /* PL011; 0: none */
 	unsigned console_intid; /* ARCH_NO_IRQ: none */
+	uint64_t rtc_pa;        /* PL031; 0: none */
 	struct devtree_region ecam;
 	uint8_t bus_first, bus_last;
 	uint64_t pci_io_pa; /* CPU address of I/O port pci_io_first */

@@ -1,8 +1,10 @@
 /*
- * clock.c - the Generic Timer (Arm ARM D11): the virtual count, and each CPU's virtual timer.
+ * clock.c - the Generic Timer (Arm ARM D11): the virtual count, and each CPU's virtual timer. And
+ * the PL031 real-time clock (Arm DDI 0224).
  */
 #include "arch/clock.h"
 #include "arch/aarch64/a64.h"
+#include "kernel/entry.h"
 #include "kernel/lib/panic.h"
 
 #define CTL_ENABLE 1u
@@ -49,4 +51,14 @@ arch_timer_set(uint64_t delta_ns)
 	WRITE_SYSREG(cntv_cval_el0, arch_clock_read() + (count == 0 ? 1 : count));
 	WRITE_SYSREG(cntv_ctl_el0, CTL_ENABLE);
 	ISB();
+}
+
+uint64_t
+arch_rtc_read(void)
+{
+	/* The first register counts seconds. */
+	volatile uint32_t *rtc =
+	    devtree.rtc_pa != 0 ? entry_map_device(devtree.rtc_pa, 4096) : NULL;
+
+	return rtc != NULL ? *rtc : 0;
 }

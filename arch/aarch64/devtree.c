@@ -245,6 +245,16 @@ read_console(const struct fdt *f)
 }
 
 static void
+read_rtc(const struct fdt *f)
+{
+	int node = fdt_find_compatible(f, -1, "arm,pl031");
+	struct devtree_region r;
+
+	if (node >= 0 && fdt_available(f, node) && region(f, node, 0, &r))
+		devtree.rtc_pa = r.base;
+}
+
+static void
 read_pci(const struct fdt *f)
 {
 	int node = fdt_find_compatible(f, -1, "pci-host-ecam-generic");
@@ -294,5 +304,6 @@ devtree_init(const void *blob)
 	read_psci(&f);
 	read_gic(&f);
 	read_timer(&f);
+	read_rtc(&f);
 	read_pci(&f);
 }

@@ -1,6 +1,6 @@
 /*
  * clock.c - measures the rates of the time-stamp counter and the APIC timer against the 8254 (its
- * data sheet; 1,193,182 Hz), and runs the one-shot timer.
+ * data sheet; 1,193,182 Hz), runs the one-shot timer, and reads the real-time clock.
  */
 #include "arch/clock.h"
 #include "arch/pio.h"
@@ -126,4 +126,59 @@ arch_timer_set(uint64_t delta_ns)
 
 	count = delta_ns * (apic_hz / 1000) / 1000000;
 	lapic_timer_start(count == 0 ? 1 : (uint32_t)count);
+}
+
+/* ---- the real-time clock (MC146818 data sheet) ------------------------------------------------
+ */
+
+#define RTC_FIELDS 6 /* year, month, day, hours, minutes, seconds */
+#define RTC_B      0x0b
+#define RTC_B_BIN  4u /* binary, not BCD */
+#define RTC_B_24   2u /* hours from 0 to 23; else from 1 to 12, with bit 7 in the afternoon */
+
+static unsigned
+cmos_read(uint8_t reg)
+{
+	arch_pio_out8(0x70, reg);
+	return arch_pio_in8(0x71);
+}
+
+static unsigned
+rtc_number(unsigned v, unsigned b)
+{
+	return (b & RTC_B_BIN) != 0 ? v : v / 16 * 10 + v % 16;
+}
+
+uint64_t
+arch_rtc_read(void)
+{
+	static const uint8_t reg[RTC_FIELDS] = {9, 8, 7, 4, 2, 0};
+	static const unsigned before[12] = {0,   31,  59,  90,  120, 151,
+					    181, 212, 243, 273, 304, 334}; /* days, by month */
+	unsigned v[RTC_FIELDS], b = cmos_read(RTC_B), pm, days;
+	bool same = false;
+
+	/* Two equal readings: no second ended in between. */
+	for (unsigned i = 0; i < RTC_FIELDS; i++)
+		v[i] = 0;
+	for (unsigned tries = 0; !same && tries < 10; tries++) {
+		same = true;
+		for (unsigned i = 0; i < RTC_FIELDS; i++) {
+			unsigned now = cmos_read(reg[i]);
+			same &= now == v[i];
+			v[i] = now;
+		}
+	}
+	pm = (b & RTC_B_24) == 0 && (v[3] & 0x80) != 0 ? 12 : 0;
+	v[3] &= 0x7f;
+	for (unsigned i = 0; i < RTC_FIELDS; i++)
+		v[i] = rtc_number(v[i], b);
+	if ((b & RTC_B_24) == 0)
+		v[3] = v[3] % 12 + pm;
+	if (!same || v[1] < 1 || v[1] > 12 || v[2] < 1 || v[2] > 31 || v[3] > 23)
+		return 0;
+	/* 2000 to 2099, where each fourth year is a leap year; 10957 days from 1970. */
+	days = 10957 + v[0] * 365 + (v[0] + 3) / 4 + before[v[1] - 1] + v[2] - 1;
+	days += v[0] % 4 == 0 && v[1] > 2;
+	return ((days * 24ul + v[3]) * 60 + v[4]) * 60 + v[5];
 }

@@ -219,6 +219,8 @@ vnode_links(const struct vnode *dir)
 void
 vnode_stat(struct vnode *vn, struct stat *st)
 {
+	uint64_t mtime;
+
 	memset(st, 0, sizeof(*st));
 	mutex_lock(&vfs_lock);
 	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->parent != NULL ? 1 : 0;
@@ -232,7 +234,8 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	mutex_lock(&vn->lock);
 	st->st_size = (int64_t)vn->size;
 	st->st_blocks = (int64_t)((vn->size + 511) / 512);
-	st->st_mtime = st->st_atime = st->st_ctime = vn->mtime_ns / 1000000000;
-	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = vn->mtime_ns % 1000000000;
+	mtime = clock_real_ns(vn->mtime_ns);
+	st->st_mtime = st->st_atime = st->st_ctime = mtime / 1000000000;
+	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = mtime % 1000000000;
 	mutex_unlock(&vn->lock);
 }

@@ -10,7 +10,8 @@
 #include "ktr/ktr.h"
 
 static uint64_t boot_ticks, hz;
-static uint64_t mult; /* ns per tick, with 32 fraction bits */
+static uint64_t mult;   /* ns per tick, with 32 fraction bits */
+static uint64_t boot_s; /* since 1970, at clock_ns() == 0 */
 
 void
 clock_note_boot(void)
@@ -24,6 +25,7 @@ clock_init(void)
 	arch_clock_init();
 	hz = arch_clock_hz();
 	mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
+	boot_s = arch_rtc_read();
 	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, boot_ticks);
 }
 
@@ -35,6 +37,12 @@ clock_ns(void)
 	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
 	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32)
 				  : 0;
+}
+
+uint64_t
+clock_real_ns(uint64_t ns)
+{
+	return boot_s * 1000000000 + ns;
 }
 
 void

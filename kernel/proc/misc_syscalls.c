@@ -118,10 +118,9 @@ sys_nanosleep(const uint64_t a[6])
 int64_t
 sys_clock_gettime(const uint64_t a[6])
 {
-	uint64_t now = clock_ns();
+	uint64_t now = a[0] == CLOCK_REALTIME ? clock_real_ns(clock_ns()) : clock_ns();
 	struct timespec ts = {(int64_t)(now / NS_PER_S), (int64_t)(now % NS_PER_S)};
 
-	/* There is no real-time clock: both clocks count from boot. */
 	if (a[0] != CLOCK_MONOTONIC && a[0] != CLOCK_REALTIME)
 		return -EINVAL;
 	return copy_out(a[1], &ts, sizeof(ts));

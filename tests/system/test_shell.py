@@ -115,6 +115,17 @@ def completion():
         leave(c, 0)
 
 
+@test("ls -l shows when a file was changed, by the machine's clock; a file that is written gets a new date")
+def dates():
+    """QEMU's clock is set to days with a leap year behind, before and in the middle."""
+    for date in ("2024-02-29T12:34:00", "2023-12-31T10:11:00", "2080-03-01T00:00:00", "2037-08-09T23:05:00"):
+        run = boot("echo x > /tmp/f\nls -l /tmp/f\n", options=["--", "-rtc", f"base={date}"]).expect()
+        found = check_match(r"^-rw-r--r-- +1 +0 +2 (\S+ \S+) /tmp/f$", run.out, "ls -l").group(1)
+        check_eq(found, date[:16].replace("T", " "), "the date of a file that was just written")
+    boot("until ls -l /tmp/f | grep -q '2024-03-01 00:00'; do echo y > /tmp/f; done\n",
+         options=["--", "-rtc", "base=2024-02-29T23:59:57"]).expect()
+
+
 @test("a shell that dies is started again")
 def crash():
     with terminal("--firmware", "none") as c:

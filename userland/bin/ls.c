@@ -12,10 +12,11 @@
 #include <tool.h>
 #include <unistd.h>
 
-static const char usage[] = "ls [-al1] [FILE]...\n"
-			    "  -a  also names that begin with a dot\n"
-			    "  -l  one a line with type and mode, links, user, size\n"
-			    "  -1  one a line\n";
+static const char usage[] =
+    "ls [-al1] [FILE]...\n"
+    "  -a  also names that begin with a dot\n"
+    "  -l  one a line with type and mode, links, user, size, date of the last change (UTC)\n"
+    "  -1  one a line\n";
 
 static bool all, details, single;
 
@@ -38,10 +39,26 @@ names_add(struct names *n, const char *name)
 		err(1, "memory");
 }
 
+/* A time since 1970 as "2026-11-22 11:47". */
+static void
+date_text(char *buf, size_t size, long seconds)
+{
+	long days = seconds / 86400, minutes = seconds % 86400 / 60;
+	/* In years from March on, leap days come last. 60 days from 1970-01-01 is 1970-03-02. */
+	long z = days + 719468, era = z / 146097, doe = z % 146097;
+	long yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	long doy = doe - (365 * yoe + yoe / 4 - yoe / 100), month = (5 * doy + 2) / 153;
+	long day = doy - (153 * month + 2) / 5 + 1;
+
+	month = month < 10 ? month + 3 : month - 9;
+	snprintf(buf, size, "%04ld-%02ld-%02ld %02ld:%02ld", era * 400 + yoe + (month <= 2), month,
+		 day, minutes / 60, minutes % 60);
+}
+
 static void
 print_details(const char *name, const struct stat *st)
 {
-	char mode[11] = "?rwxrwxrwx";
+	char mode[11] = "?rwxrwxrwx", date[32];
 
 	mode[0] = S_ISDIR(st->st_mode)    ? 'd'
 		  : S_ISCHR(st->st_mode)  ? 'c'
@@ -51,8 +68,9 @@ print_details(const char *name, const struct stat *st)
 		if ((st->st_mode & (0400U >> bit)) == 0)
 			mode[1 + bit] = '-';
 	}
-	printf("%s %2lu %5u %9ld %s\n", mode, (unsigned long)st->st_nlink, st->st_uid,
-	       (long)st->st_size, name);
+	date_text(date, sizeof(date), (long)st->st_mtime);
+	printf("%s %2lu %5u %9ld %s %s\n", mode, (unsigned long)st->st_nlink, st->st_uid,
+	       (long)st->st_size, date, name);
 }
 
 /* Prints names in columns that fit the terminal. */
