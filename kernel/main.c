@@ -3,6 +3,7 @@
  */
 #include "arch/machine.h"
 #include "kernel/debug/kdb.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/dev/console.h"
 #include "kernel/entry.h"
 #include "kernel/fs/cpio.h"
@@ -69,6 +70,8 @@ boot_thread(void *arg)
 		if (strcmp(boot_info.modules[i].name, "loader.conf") != 0)
 			vfs_unpack(&boot_info.modules[i]);
 	ktr_trace_init();
+	if (ksyms_dev_init() < 0)
+		warnk("ksyms: /dev/ksyms could not be made\n");
 	tunable_apply_late();
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);

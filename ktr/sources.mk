@@ -43,22 +43,31 @@ KTR_DECODE_SRCS := \
 # The program ktrdump, on the host and in the guest. Needs a C library with getopt_long().
 KTR_TOOL_SRCS := \
 	$(KTR_DECODE_SRCS) \
+	ktr/tools/activity.c \
+	ktr/tools/activity_meaning.c \
 	ktr/tools/ktrdump.c \
 	ktr/tools/ktrdump_armor.c \
+	ktr/tools/ktrdump_export.c \
 	ktr/tools/ktrdump_filter.c \
 	ktr/tools/ktrdump_input.c \
 	ktr/tools/ktrdump_json.c \
 	ktr/tools/ktrdump_options.c \
-	ktr/tools/ktrdump_stats.c \
 	ktr/tools/ktrdump_text.c \
 	ktr/tools/memory.c \
 	ktr/tools/merge.c \
-	ktr/tools/out.c
+	ktr/tools/out.c \
+	ktr/tools/report.c \
+	ktr/tools/report_call.c \
+	ktr/tools/report_events.c \
+	ktr/tools/report_profile.c \
+	ktr/tools/report_run.c \
+	ktr/tools/report_table.c \
+	ktr/tools/report_wait.c \
+	ktr/tools/span.c \
+	ktr/tools/symbols.c
 
 # What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
 KTR_TOOL_HOST_SRCS := \
-	ktr/tools/activity.c \
-	ktr/tools/activity_meaning.c \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
 	ktr/tools/export_chrome.c \
@@ -80,10 +89,8 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_tracedat.c \
 	ktr/tools/export_tracedat_comm.c \
 	ktr/tools/export_tracedat_head.c \
-	ktr/tools/ktrdump_export.c \
 	ktr/tools/lane.c \
-	ktr/tools/linux.c \
-	ktr/tools/span.c
+	ktr/tools/linux.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.
 KTR_HOST_SRCS := $(sort $(KTR_KERNEL_SRCS) $(KTR_DECODE_SRCS)) ktr/port/host/ktr_port.c

@@ -52,3 +52,5 @@ bool ksym_line(uintptr_t pc, const char **file, unsigned *line);
 bool ksym_frame(uintptr_t pc, struct ksyms_frame *frame);
 /* Address of a function or object by name; 0: none. */
 uintptr_t ksym_address(const char *name);
+/* Makes /dev/ksyms, the section as it is. 0 or -errno. Thread context, after vfs_init(). */
+int ksyms_dev_init(void);

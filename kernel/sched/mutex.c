@@ -95,7 +95,8 @@ mutex_lock(struct mutex *m)
 		panic("mutex %s: thread %u holds it already", m->name, curthread()->tid);
 	if (!take(m))
 		mutex_contended(m);
-	CTR2(KTR_LOCK, "mutex acquire: lock %s addr %p", m->name, m);
+	CTR3(KTR_LOCK, "mutex acquire: lock %s addr %p caller %p", m->name, m,
+	     __builtin_return_address(0));
 }
 
 void

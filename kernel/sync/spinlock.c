@@ -86,7 +86,8 @@ spin_lock(struct spinlock *l)
 	irq_push();
 	if (!take(l))
 		spin_contended(l);
-	CTR2(KTR_LOCK, "spin acquire: lock %s addr %p", l->name, l);
+	CTR3(KTR_LOCK, "spin acquire: lock %s addr %p caller %p", l->name, l,
+	     __builtin_return_address(0));
 }
 
 bool
@@ -97,7 +98,8 @@ spin_trylock(struct spinlock *l)
 		irq_pop();
 		return false;
 	}
-	CTR2(KTR_LOCK, "spin acquire: lock %s addr %p", l->name, l);
+	CTR3(KTR_LOCK, "spin acquire: lock %s addr %p caller %p", l->name, l,
+	     __builtin_return_address(0));
 	return true;
 }
 

@@ -9,7 +9,9 @@
 #include "arch/mmu.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/trace/flush.h"
@@ -54,10 +56,20 @@ info_boot_id(uint8_t id[16])
 	}
 }
 
+static char build[64];
+
+static void
+build_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	sbuf_puts(out, build);
+}
+SYSCTL_TEXT(kern_build, "kern.build", 0, build_get, NULL,
+	    "which build of the kernel this is, as streams have it in their headers");
+
 void
 trace_info_init(void)
 {
-	static char build[64];
 	static uint8_t boot_id[16];
 	struct ktr_info info = {
 	    .arch = arch_name,

@@ -62,6 +62,18 @@ enum activity_kind {
 	ACTIVITY_EXEC,      /* thread runs another program; its name is that one's */
 	ACTIVITY_EXIT,      /* thread's process ends; value is the wait status */
 	ACTIVITY_COUNTER,   /* counter `text` has `value` */
+	ACTIVITY_LOCK_WAIT, /* thread begins to wait for lock `text` at address; value: the CPU that
+			       has it (a spin lock), or -1 (a mutex) */
+	ACTIVITY_LOCK_TAKE, /* thread takes lock `text` at address, for the code at pc (0: not told)
+			     */
+	ACTIVITY_LOCK_FREE, /* lock `text` at address is free */
+	ACTIVITY_FAULT,     /* page fault of thread at pc; number is 1 read, 2 write, 4 execute */
+	ACTIVITY_FAULT_HOW, /* … is served by `text` */
+	ACTIVITY_FAULT_END, /* … is over; value 0: it could not be served */
+	ACTIVITY_TRAP,      /* exception `text` of thread at pc, of another kind */
+	ACTIVITY_TIMER_SET, /* timer `address` is to run at nanosecond `value` since boot */
+	ACTIVITY_TIMER_STOP, /* … is not to run */
+	ACTIVITY_TIMER_RUN,  /* … runs now */
 };
 
 struct activity {
@@ -77,6 +89,9 @@ struct activity {
 	uint32_t number;
 	int64_t value;
 	const char *text; /* valid as the decoder's texts */
+	uint64_t address;
+	uint64_t pc; /* of what was interrupted, or faulted; user: it is a program's */
+	bool user;
 	uint64_t args[6];
 };
 

@@ -37,11 +37,26 @@ enum {
 	P_PID,
 	P_STATUS,
 	P_TID,
+	P_LOCK_NAME,
+	P_ADDR,
+	P_CALLER,
+	P_OWNER,
+	P_VA,
+	P_ACCESS,
+	P_PC,
+	P_USER,
+	P_SERVED,
+	P_WHAT,
+	P_FUNC,
+	P_ARG,
+	P_DEADLINE,
 	P_COUNT
 };
 static const char *const param_names[P_COUNT] = {
-    "id",     "state", "point", "counter", "prio",  "prio_2", "wmesg",  "lockname", "linkedto",
-    "vector", "name",  "ret",   "parent",  "child", "pid",    "status", "tid",
+    "id",       "state",  "point", "counter", "prio",   "prio_2",   "wmesg",  "lockname",
+    "linkedto", "vector", "name",  "ret",     "parent", "child",    "pid",    "status",
+    "tid",      "lock",   "addr",  "caller",  "owner",  "va",       "access", "pc",
+    "user",     "served", "what",  "func",    "arg",    "deadline",
 };
 
 struct meaning {
@@ -184,6 +199,8 @@ mean_irq_enter(struct activity_model *m, const struct meaning *mean, struct acti
 	a->kind = ACTIVITY_IRQ_ENTER;
 	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
 	a->text = text_kept_of(mean, a, P_NAME);
+	a->pc = (uint64_t)value_of(mean, a, P_PC);
+	a->user = value_of(mean, a, P_USER) != 0;
 	if (a->text == NULL)
 		a->text = "interrupt";
 	return true;
@@ -278,6 +295,79 @@ mean_exit(struct activity_model *m, const struct meaning *mean, struct activity 
 	return a->thread != NULL;
 }
 
+/* `mutex contended: …`, `spin acquire: …` and so on. */
+static bool
+mean_lock(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	static const struct {
+		const char *word;
+		enum activity_kind kind;
+	} kinds[] = {{"contended", ACTIVITY_LOCK_WAIT},
+		     {"acquire", ACTIVITY_LOCK_TAKE},
+		     {"release", ACTIVITY_LOCK_FREE}};
+	(void)m;
+	a->text = text_kept_of(mean, a, P_LOCK_NAME);
+	a->address = (uint64_t)value_of(mean, a, P_ADDR);
+	a->pc = (uint64_t)value_of(mean, a, P_CALLER);
+	a->value = mean->at[P_OWNER] != NOWHERE ? value_of(mean, a, P_OWNER) : -1;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const char *word = strchr(mean->site->fmt, ' ') + 1;
+		if (strncmp(word, kinds[i].word, strlen(kinds[i].word)) == 0)
+			a->kind = kinds[i].kind;
+	}
+	return a->text != NULL;
+}
+
+static bool
+mean_fault(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	(void)m;
+	a->kind = mean->at[P_WHAT] != NOWHERE ? ACTIVITY_TRAP : ACTIVITY_FAULT;
+	a->text = text_kept_of(mean, a, P_WHAT);
+	a->address = (uint64_t)value_of(mean, a, P_VA);
+	a->number = (uint32_t)value_of(mean, a, P_ACCESS);
+	a->pc = (uint64_t)value_of(mean, a, P_PC);
+	a->user = value_of(mean, a, P_USER) != 0;
+	return a->kind == ACTIVITY_FAULT || a->text != NULL;
+}
+
+static bool
+mean_fault_how(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	static const char *const how[] = {"zero fill", "cow copy", "cow reuse"};
+	(void)m;
+	a->kind = ACTIVITY_FAULT_HOW;
+	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		if (strncmp(mean->site->fmt, how[i], strlen(how[i])) == 0)
+			a->text = how[i];
+	}
+	return a->text != NULL;
+}
+
+static bool
+mean_fault_end(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	(void)m;
+	a->kind = ACTIVITY_FAULT_END;
+	a->value = value_of(mean, a, P_SERVED);
+	return true;
+}
+
+/* A callout is known by its function and argument. */
+static bool
+mean_timer(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	const char *state = text_of(mean, a, P_STATE);
+	(void)m;
+	a->kind = mean->at[P_STATE] != NOWHERE      ? ACTIVITY_TIMER_RUN
+		  : mean->at[P_DEADLINE] != NOWHERE ? ACTIVITY_TIMER_SET
+						    : ACTIVITY_TIMER_STOP;
+	a->address = ktr_mix((uint64_t)value_of(mean, a, P_FUNC) ^ 0x9e3779b97f4a7c15u,
+			     (uint64_t)value_of(mean, a, P_ARG) ^ 0xbf58476d1ce4e5b9u);
+	a->value = value_of(mean, a, P_DEADLINE);
+	return a->kind != ACTIVITY_TIMER_RUN || (state != NULL && strcmp(state, "running") == 0);
+}
+
 /* The table: formats by how they begin, and what they mean. ktr/README.md tells kernels of it. */
 static const struct {
 	const char *begins;
@@ -295,6 +385,21 @@ static const struct {
     {"thread exit: ", mean_thread_exit},
     {"exec: ", mean_exec},
     {"exit: ", mean_exit},
+    {"mutex contended: ", mean_lock},
+    {"mutex acquire: ", mean_lock},
+    {"mutex release: ", mean_lock},
+    {"spin contended: ", mean_lock},
+    {"spin acquire: ", mean_lock},
+    {"spin release: ", mean_lock},
+    {"page fault: ", mean_fault},
+    {"page fault exit: ", mean_fault_end},
+    {"zero fill: ", mean_fault_how},
+    {"cow copy: ", mean_fault_how},
+    {"cow reuse: ", mean_fault_how},
+    {"trap: what ", mean_fault},
+    {"callout set: ", mean_timer},
+    {"callout stop: ", mean_timer},
+    {"KTRGRAPH group:\"callout\", id:\"%s\", state:\"%s\",", mean_timer},
 };
 
 static void

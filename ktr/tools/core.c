@@ -22,6 +22,7 @@
 
 #define SEGMENTS_MAX 64u
 #define ID_MAX       20u
+_Static_assert(CORE_BUILD_ID == 2 * ID_MAX + 1, "in hexadecimal");
 
 /*
  * How an architecture translates addresses with pages of 4 KiB and tables of 512 entries of 8 bytes
@@ -212,7 +213,7 @@ read_kernel(void *arg, uint64_t va, void *buf, size_t n)
 
 /* The build id of an ELF file, in hexadecimal; "": it has none. */
 static void
-build_id(Elf *elf, char text[2 * ID_MAX + 1])
+build_id(Elf *elf, char text[CORE_BUILD_ID])
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -229,6 +230,18 @@ build_id(Elf *elf, char text[2 * ID_MAX + 1])
 		for (size_t i = 0; i < note.n_descsz; i++)
 			snprintf(text + 2 * i, 3, "%02x", id[i]);
 	}
+}
+
+int
+core_build_is(Elf *elf, const char *build, char id[CORE_BUILD_ID])
+{
+	size_t digits = 0;
+	build_id(elf, id);
+	for (const char *p = build; *p != '\0' && digits<2 * ID_MAX; p += digits> 0 ? digits : 1)
+		digits = strspn(p, "0123456789abcdef");
+	if (digits < 2 * ID_MAX)
+		return -1;
+	return id[0] != '\0' && strstr(build, id) != NULL;
 }
 
 /* Is the read-only data of an ELF file in the dump, at its addresses? */
@@ -263,17 +276,13 @@ rodata_same(struct core *c, Elf *elf)
 static bool
 kernel_is(struct core *c, const char *path, const char *build, char *err, size_t errlen)
 {
-	char id[2 * ID_MAX + 1];
+	char id[CORE_BUILD_ID];
 	int fd;
 	Elf *elf = elf_open(path, ET_EXEC, "the ELF file of a kernel", &fd, err, errlen);
 	if (elf == NULL)
 		return false;
-	build_id(elf, id);
-	size_t digits = 0;
-	for (const char *p = build; *p != '\0' && digits<2 * ID_MAX; p += digits> 0 ? digits : 1)
-		digits = strspn(p, "0123456789abcdef");
-	bool same =
-	    digits >= 2 * ID_MAX ? id[0] != '\0' && strstr(build, id) != NULL : rodata_same(c, elf);
+	int is = core_build_is(elf, build, id);
+	bool same = is < 0 ? rodata_same(c, elf) : is != 0;
 	if (!same)
 		snprintf(err, errlen, "it is of \"%s\", but %s is another kernel, of build id %s",
 			 build, path, id[0] != '\0' ? id : "(none)");

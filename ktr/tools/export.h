@@ -16,6 +16,7 @@
 #include "ktr/tools/linux.h"
 
 struct dump_filter; /* ktrdump.h */
+struct out;
 
 struct export_options {
 	const char *path; /* NULL or "-": standard output */
@@ -23,12 +24,20 @@ struct export_options {
 	unsigned width; /* of a picture, pixels; 0: the format's own */
 	const struct activity_model
 	    *model; /* for its threads at the end; there until after close */
+	/* Of a report (report.h): where it goes, which ones, rows to show, jsonl, and symbols. */
+	struct out *out;
+	const char *reports, *kernel;
+	const uint64_t *parts; /* how many parts of long data there are so far */
+	unsigned rows;
+	bool json;
+	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 };
 
 /** An event, and what it means. */
 struct export_event {
 	const struct ktr_decode_event *e;
 	uint64_t ns;                          /* since boot; never less than before */
+	uint64_t index;                       /* its number, as text has it */
 	const struct activity_thread *thread; /* that recorded it; never NULL */
 	bool passes;    /* the filter; only formats with sees_all see what does not */
 	unsigned count; /* of activities */
@@ -77,6 +86,7 @@ extern const struct export_format export_chrome;     /* export_chrome.c */
 extern const struct export_format export_ctf;        /* export_ctf.c */
 extern const struct export_format export_folded;     /* export_folded.c */
 extern const struct export_format export_fxt;        /* export_fxt.c */
+extern const struct export_format export_report;     /* report.c; not of --format */
 extern const struct export_format export_schedgraph; /* export_schedgraph.c */
 extern const struct export_format export_svg;        /* export_svg.c */
 extern const struct export_format export_tracedat;   /* export_tracedat.c */

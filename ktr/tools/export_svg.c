@@ -58,8 +58,10 @@ on_cpu(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_n
 }
 
 static bool
-on_irq(void *arg, uint32_t cpu, uint32_t number, const char *name, uint64_t from_ns, uint64_t to_ns)
+on_irq(void *arg, uint32_t cpu, const struct activity_thread *t, uint32_t number, const char *name,
+       uint64_t from_ns, uint64_t to_ns)
 {
+	(void)t;
 	struct svg *x = arg;
 	struct svg_cpu *c = &x->cpus[cpu];
 	c->irq_count++;

@@ -20,11 +20,10 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 	if (d->failed || d->opts.stream)
 		return;
 	if (e->site != NULL && e->site->parts) {
-		bool passes = d->export == NULL && dump_match_event(&d->opts.filter, e, "");
-		if (passes && d->opts.json)
+		bool passes = dump_match_event(&d->opts.filter, e, "");
+		d->parts += passes;
+		if (passes && d->export == NULL && d->opts.json)
 			dump_json_part(d, e);
-		else if (passes && d->opts.stats)
-			dump_stats_part(d);
 		return;
 	}
 	uint64_t index = d->index++;
@@ -34,12 +33,10 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 	}
 	bool passes = dump_match_event(&d->opts.filter, e, text);
 	if (d->export != NULL)
-		dump_export_event(d, e, passes);
+		dump_export_event(d, e, index, passes);
 	if (!passes || d->export != NULL)
 		return;
-	if (d->opts.stats)
-		dump_stats_event(d, e);
-	else if (d->opts.json)
+	if (d->opts.json)
 		dump_json_event(d, e, text);
 	else
 		dump_text_event(d, e, index, text);
@@ -67,9 +64,7 @@ on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 		dump_export_gap(d, g, passes);
 	if (!passes || d->export != NULL)
 		return;
-	if (d->opts.stats)
-		dump_stats_gap(d, g);
-	else if (d->opts.json)
+	if (d->opts.json)
 		dump_json_gap(d, g);
 	else
 		dump_text_gap(d, g);
@@ -162,7 +157,8 @@ dump_open(struct dump *d)
 	d->out.file = stdout;
 	if (d->opts.format != NULL && !dump_export_open(d))
 		return false;
-	if (d->export == NULL && d->opts.output != NULL && strcmp(d->opts.output, "-") != 0) {
+	if ((d->export == NULL || d->opts.reports != NULL) && d->opts.output != NULL &&
+	    strcmp(d->opts.output, "-") != 0) {
 		d->out.file = fopen(d->opts.output, "w");
 		if (d->out.file == NULL) {
 			fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
@@ -171,9 +167,7 @@ dump_open(struct dump *d)
 	}
 	d->decoder = ktr_decoder_create(&decoder_ops, d);
 	d->merge = merge_create(&merge_ops, d);
-	if (d->opts.stats)
-		d->stats = dump_stats_create();
-	if (d->decoder == NULL || d->merge == NULL || (d->opts.stats && d->stats == NULL)) {
+	if (d->decoder == NULL || d->merge == NULL) {
 		failed(d, "not enough memory");
 		return false;
 	}
@@ -195,8 +189,6 @@ main(int argc, char **argv)
 	status = dump_input(&d);
 	merged(&d, merge_flush(d.merge));
 	dump_export_close(&d, status != DUMP_USAGE);
-	if (d.opts.stats && status != DUMP_USAGE)
-		dump_stats_print(&d);
 
 	out_flush(&d.out);
 	bool written = fflush(d.out.file) == 0 && ferror(d.out.file) == 0;
@@ -206,9 +198,10 @@ main(int argc, char **argv)
 		fprintf(stderr, "ktrdump: cannot write: %s\n", strerror(errno));
 		d.status = DUMP_USAGE;
 	}
+	if (d.empty && d.status == DUMP_CLEAN)
+		d.status = DUMP_DAMAGED;
 	if (status > d.status)
 		d.status = status;
-	dump_stats_destroy(d.stats);
 	merge_destroy(d.merge);
 	ktr_decoder_destroy(d.decoder);
 	return d.status;

@@ -38,18 +38,18 @@ struct dump_filter {
 
 struct dump_options {
 	bool cpu, file_line, time, relative, ticks, thread; /* columns */
-	bool quiet, follow, stats, json;
-	bool stream;                        /* the input's stream, as it is */
-	const char *input;                  /* "-": standard input */
-	const char *core;                   /* a memory dump in place of input; NULL: none */
-	const char *kernel;                 /* what was dumped; NULL: not told */
-	const char *output;                 /* NULL: standard output */
-	const struct export_format *format; /* NULL: text or jsonl */
+	bool quiet, follow, json;
+	bool stream;        /* the input's stream, as it is */
+	const char *input;  /* "-": standard input */
+	const char *core;   /* a memory dump in place of input; NULL: none */
+	const char *kernel; /* what was dumped, and what has symbols; NULL: not told */
+	const char *output; /* NULL: standard output */
+	const struct export_format *format; /* NULL: text or jsonl of events */
+	const char *reports;                /* with commas; "": all; NULL: no report */
+	unsigned rows;                      /* of a report's tables that text shows; 0: all */
 	unsigned width;                     /* of a picture, pixels; 0: the format's own */
 	struct dump_filter filter;
 };
-
-struct dump_stats;
 
 #define DUMP_PARAMS 256u
 
@@ -64,12 +64,13 @@ struct dump {
 	struct out out;
 	struct ktr_decoder *decoder;
 	struct merge *merge;
-	struct dump_stats *stats;
-	struct dump_export *export;             /* of opts.format; NULL: none */
+	struct dump_export *export; /* of opts.format; NULL: none */
+	bool empty;                 /* a report that was asked for has nothing to show */
 	const struct ktr_decode_header *header; /* the first; NULL: none yet */
 	const char *name;                       /* of the input, for messages */
 	struct dump_params params[DUMP_PARAMS]; /* by site number */
 	uint64_t index;                         /* of the next event, filtered ones included */
+	uint64_t parts;                         /* of long data, which are no events */
 	bool any_time;                          /* last_ticks means something */
 	uint64_t last_ticks;                    /* of the event that was printed last */
 	int status;
@@ -124,23 +125,9 @@ void dump_json_event(struct dump *d, const struct ktr_decode_event *e, const cha
 void dump_json_part(struct dump *d, const struct ktr_decode_event *e);
 void dump_json_gap(struct dump *d, const struct ktr_decode_gap *g);
 
-/* ktrdump_stats.c */
-struct dump_stats *dump_stats_create(void);
-void dump_stats_event(struct dump *d, const struct ktr_decode_event *e);
-void dump_stats_part(struct dump *d);
-void dump_stats_gap(struct dump *d, const struct ktr_decode_gap *g);
-void dump_stats_print(struct dump *d);
-void dump_stats_destroy(struct dump_stats *s);
-
-/* ktrdump_export.c: into another tool's format. passes: the filter. */
-#ifdef KTRDUMP_HOST
+/* ktrdump_export.c: into a report, or another tool's format. passes: the filter. */
 bool dump_export_open(struct dump *d);
-void dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes);
+void dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t index,
+		       bool passes);
 void dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes);
 void dump_export_close(struct dump *d, bool complete);
-#else
-#define dump_export_open(d)             false
-#define dump_export_event(d, e, passes) ((void)(e))
-#define dump_export_gap(d, g, passes)   ((void)(g))
-#define dump_export_close(d, complete)  ((void)(d))
-#endif

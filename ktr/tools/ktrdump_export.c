@@ -5,6 +5,8 @@
  * does not depend on what is shown.
  */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,16 @@ struct dump_export {
 };
 
 static const struct ktr_decode_header no_header = {.arch = "unknown", .build = "unknown"};
+
+bool
+export_fail(char *err, size_t errlen, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(err, errlen, fmt, ap);
+	va_end(ap);
+	return false;
+}
 
 static void
 failed(struct dump *d, const char *err)
@@ -47,6 +59,13 @@ dump_export_open(struct dump *d)
 	    .path = d->opts.output,
 	    .filter = &d->opts.filter,
 	    .width = d->opts.width,
+	    .out = &d->out,
+	    .reports = d->opts.reports,
+	    .kernel = d->opts.kernel,
+	    .rows = d->opts.rows,
+	    .json = d->opts.json,
+	    .parts = &d->parts,
+	    .empty = &d->empty,
 	};
 	char err[ERR_BYTES] = "not enough memory";
 	d->export = calloc(1, sizeof(*d->export));
@@ -94,7 +113,7 @@ begun(struct dump *d, const struct ktr_decode_header *h)
 }
 
 void
-dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
+dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t index, bool passes)
 {
 	struct dump_export *x = d->export;
 	struct activity activities[ACTIVITY_MAX];
@@ -110,6 +129,7 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, bool passes)
 	const struct export_event ev = {
 	    .e = e,
 	    .ns = activity_now(x->model),
+	    .index = index,
 	    .thread = thread,
 	    .passes = passes,
 	    .count = (unsigned)n,

@@ -100,7 +100,7 @@ read_chunk(int fd, uint8_t *chunk, bool first)
 static void
 begin(struct dump *d)
 {
-	if (!d->opts.stats && !d->opts.json && !d->opts.stream && d->export == NULL)
+	if (!d->opts.json && !d->opts.stream && d->export == NULL)
 		dump_text_header(d);
 }
 

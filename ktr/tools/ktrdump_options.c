@@ -10,9 +10,12 @@
 #include "ktr/class.h"
 #include "ktr/tools/export.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/report.h"
 
 #define WIDTH_MIN 300
 #define WIDTH_MAX 20000
+#define ROWS_MAX  4096
+#define ROWS      20
 
 #ifdef KTRDUMP_DEFAULT_INPUT
 #define DEFAULT_INPUT_TEXT "the default is " KTRDUMP_DEFAULT_INPUT
@@ -23,8 +26,9 @@
 
 static const char usage_text[] =
     "usage: ktrdump [-cfHlqrt] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
-    "Prints a trace stream, oldest event first. FILE is a stream's file, - for standard input;\n" DEFAULT_INPUT_TEXT
-    ".\n"
+    "       ktrdump report [REPORT[,REPORT]...] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
+    "Prints a trace stream, oldest event first, or what follows from its events.\n"
+    "FILE is a stream's file, - for standard input; " DEFAULT_INPUT_TEXT ".\n"
     "\n"
     "Columns\n"
     "  -c            CPU\n"
@@ -46,7 +50,7 @@ static const char usage_text[] =
 #ifdef KTRDUMP_HOST
     "                        or one of those below, that other tools read\n"
 #endif
-    "      --stats   events by class, site and CPU, and what was lost, instead of events\n"
+    "      --rows N          rows of a report's tables; 0: all; the default is 20\n"
     "  -o FILE       write there\n"
 #ifdef KTRDUMP_HOST
     "      --width PIXELS    of a picture, 300 to 20000; the default is 1200\n"
@@ -56,10 +60,14 @@ static const char usage_text[] =
     "  -l            follow: go on when the file grows\n"
 #ifdef KTRDUMP_HOST
     "  -M CORE       read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"
-    "  -N KERNEL     the kernel that was dumped; a dump of another one is refused\n"
+    "  -N KERNEL     the kernel that was dumped, a dump of another one is refused; or the one\n"
+    "                whose functions a report names\n"
 #endif
     "\n"
-    "Status: 0 clean, 1 damaged or cut-off input (what is sound is printed), 2 usage or no input.\n";
+    "Status: 0 clean; 1 damaged or cut-off input (what is sound is printed), or nothing to show;\n"
+    "2 usage or no input.\n"
+    "\n"
+    "Reports; all, if none is named:\n";
 
 static int
 usage_error(const char *what, const char *value)
@@ -77,7 +85,7 @@ enum {
 	OPT_GREP,
 	OPT_SINCE,
 	OPT_UNTIL,
-	OPT_STATS,
+	OPT_ROWS,
 	OPT_FORMAT,
 	OPT_TICKS,
 	OPT_WIDTH,
@@ -91,7 +99,7 @@ static const struct option long_options[] = {
     {"grep", required_argument, NULL, OPT_GREP},
     {"since", required_argument, NULL, OPT_SINCE},
     {"until", required_argument, NULL, OPT_UNTIL},
-    {"stats", no_argument, NULL, OPT_STATS},
+    {"rows", required_argument, NULL, OPT_ROWS},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"ticks", no_argument, NULL, OPT_TICKS},
     {"width", required_argument, NULL, OPT_WIDTH},
@@ -100,6 +108,15 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+static void
+print_reports(void)
+{
+	const char *line;
+	fputs(usage_text, stdout);
+	for (unsigned n = 0; (line = report_help(n)) != NULL; n++)
+		puts(line);
+}
+
 #ifdef KTRDUMP_HOST
 static const char formats_text[] = "--format: expected text, jsonl, stream, or one of --help";
 
@@ -107,7 +124,7 @@ static void
 print_usage(void)
 {
 	const struct export_format *f;
-	fputs(usage_text, stdout);
+	print_reports();
 	printf("\nFormats for --format, besides text, jsonl and stream:\n");
 	for (unsigned n = 0; (f = export_nth(n)) != NULL; n++)
 		printf("  %-13s %s%s\n", f->name, f->what, f->needs_path ? "; needs -o" : "");
@@ -118,7 +135,7 @@ static const char formats_text[] = "--format: expected text, jsonl or stream";
 static void
 print_usage(void)
 {
-	fputs(usage_text, stdout);
+	print_reports();
 }
 #endif
 
@@ -137,13 +154,13 @@ option_format(struct dump_options *o)
 }
 
 static int
-option_width(struct dump_options *o)
+option_number(unsigned *to, unsigned min, unsigned max, const char *what)
 {
 	char *end;
-	unsigned long width = strtoul(optarg, &end, 10);
-	if (*end != '\0' || width < WIDTH_MIN || width > WIDTH_MAX)
-		return usage_error("--width: expected 300 to 20000 pixels", optarg);
-	o->width = (unsigned)width;
+	unsigned long n = strtoul(optarg, &end, 10);
+	if (*optarg < '0' || *optarg > '9' || *end != '\0' || n < min || n > max)
+		return usage_error(what, optarg);
+	*to = (unsigned)n;
 	return 0;
 }
 
@@ -174,7 +191,10 @@ option_value(struct dump_options *o, int option)
 	case OPT_FORMAT:
 		return option_format(o);
 	case OPT_WIDTH:
-		return option_width(o);
+		return option_number(&o->width, WIDTH_MIN, WIDTH_MAX,
+				     "--width: expected 300 to 20000 pixels");
+	case OPT_ROWS:
+		return option_number(&o->rows, 0, ROWS_MAX, "--rows: expected 0 to 4096");
 	case OPT_THREAD:
 		o->filter.thread = optarg;
 		return 0;
@@ -230,9 +250,6 @@ option_take(struct dump_options *o, int option)
 	case OPT_TICKS:
 		o->ticks = o->time = true;
 		break;
-	case OPT_STATS:
-		o->stats = true;
-		break;
 	case OPT_HELP:
 		print_usage();
 		return DUMP_CLEAN;
@@ -254,15 +271,25 @@ option_take(struct dump_options *o, int option)
 	return -1;
 }
 
-static bool
-sees_all(const struct dump_options *o)
+/* `report [NAMES]`, before all options. Returns how many words it takes; -1: that is no report. */
+static int
+take_report(struct dump_options *o, int argc, char **argv)
 {
-#ifdef KTRDUMP_HOST
-	return o->format != NULL && o->format->sees_all;
-#else
-	(void)o;
-	return false;
-#endif
+	const char *wrong;
+	if (argc < 2 || strcmp(argv[1], "report") != 0)
+		return 0;
+	o->reports = "";
+	/* A file's name has a point or a slash in it. */
+	if (argc < 3 || strpbrk(argv[2], "-./") != NULL)
+		return 1;
+	o->reports = argv[2];
+	if (report_names_known(argv[2], &wrong))
+		return 2;
+	fprintf(stderr, "ktrdump: no report \"%.*s\"; expected", (int)strcspn(wrong, ","), wrong);
+	for (unsigned n = 0; report_help(n) != NULL; n++)
+		fprintf(stderr, " %.*s", (int)strcspn(report_help(n) + 2, " "), report_help(n) + 2);
+	fprintf(stderr, ", or a file after -i\n");
+	return -1;
 }
 
 int
@@ -271,40 +298,53 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 	int option;
 	*o = (struct dump_options){
 	    .input = KTRDUMP_DEFAULT_INPUT,
+	    .rows = ROWS,
 	    .filter = {.classes = KTR_ALL,
 		       .cpus = ~(uint64_t)0,
 		       .since_ns = INT64_MIN,
 		       .until_ns = INT64_MAX},
 	};
+	int words = take_report(o, argc, argv);
+	if (words < 0)
+		return DUMP_USAGE;
+	argv[words] = argv[0];
+	argv += words;
+	argc -= words;
 	while ((option = getopt_long(argc, argv, "cfHlqrti:o:N:e:M:m:", long_options, NULL)) !=
 	       -1) {
 		int status = option_take(o, option);
 		if (status >= 0)
 			return status;
 	}
+	if (optind < argc && o->reports == NULL && strcmp(argv[optind], "report") == 0)
+		return usage_error("`report' comes before all options", NULL);
 	if (optind < argc)
 		o->input = argv[optind++];
 	if (optind < argc)
 		return usage_error("one input file is enough", argv[optind]);
-	if ((o->json || o->stream || o->format != NULL) && o->stats)
-		return usage_error("--stats prints text only", NULL);
-#ifdef KTRDUMP_HOST
+	if (o->reports != NULL && (o->stream || o->format != NULL))
+		return usage_error("a report is text or jsonl", NULL);
+	if (o->reports != NULL)
+		o->format = &export_report;
 	if (o->format != NULL && o->follow)
-		return usage_error("-l has no end: expected text or jsonl with it",
+		return usage_error("-l has no end: expected text or jsonl of events with it",
 				   o->format->name);
 	if (o->format != NULL && o->format->needs_path &&
 	    (o->output == NULL || strcmp(o->output, "-") == 0))
 		return usage_error("the format needs a name to write to: expected -o",
 				   o->format->name);
-#endif
-	if (sees_all(o) && (o->filter.classes != KTR_ALL || o->filter.grep != NULL))
-		return usage_error("the format shows times, not events: expected --cpu, --thread, "
-				   "--since, --until in place of --class and --grep",
-				   NULL);
-	if (o->stats && o->follow)
-		return usage_error("--stats needs an end, -l has none", NULL);
-	if (o->kernel != NULL && o->core == NULL)
-		return usage_error("-N names the kernel of a memory dump: expected -M too", NULL);
+	if (o->format != NULL && o->format->sees_all &&
+	    (o->reports == NULL || strcmp(o->reports, "events") != 0) &&
+	    (o->filter.classes != KTR_ALL || o->filter.grep != NULL))
+		return usage_error(
+		    "what is asked for shows times, not events: expected --cpu, --thread, "
+		    "--since, --until in place of --class and --grep",
+		    NULL);
+	if (o->kernel != NULL && o->core == NULL && o->reports == NULL)
+		return usage_error(
+		    "-N names the kernel of a memory dump, or of a report: expected -M, or "
+		    "`report'",
+		    NULL);
 	if (o->core != NULL && (o->input != NULL || o->follow))
 		return usage_error("-M is the input: expected no other, and no -l", NULL);
 	if (o->core != NULL)

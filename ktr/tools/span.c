@@ -72,7 +72,7 @@ thread_ends(struct spans *s, const struct open_thread *o, uint64_t ns)
 			    .cpu = o->cpu,
 			    .from_ns = o->from_ns,
 			    .to_ns = ns};
-	return span.from_ns == span.to_ns || !cut(s, &span.from_ns, &span.to_ns) ||
+	return !cut(s, &span.from_ns, &span.to_ns) || span.from_ns == span.to_ns ||
 	       s->ops.thread(s->arg, &span);
 }
 
@@ -127,7 +127,7 @@ cpu_runs(struct spans *s, uint32_t cpu, const struct activity_thread *t, uint64_
 	c->known = true;
 	c->thread = t;
 	c->from_ns = ns;
-	return s->ops.cpu == NULL || from == to || !cut(s, &from, &to) ||
+	return s->ops.cpu == NULL || !cut(s, &from, &to) || from == to ||
 	       s->ops.cpu(s->arg, cpu, ran, from, to);
 }
 
@@ -148,7 +148,7 @@ irq_ends(struct spans *s, uint32_t cpu, uint64_t ns)
 	const struct open_irq *o = &c->irqs[--c->nested];
 	uint64_t from = o->from_ns, to = ns;
 	return s->ops.irq == NULL || !cut(s, &from, &to) ||
-	       s->ops.irq(s->arg, cpu, o->number, o->name, from, to);
+	       s->ops.irq(s->arg, cpu, c->thread, o->number, o->name, from, to);
 }
 
 static bool
@@ -218,7 +218,7 @@ spans_gap(struct spans *s, const struct export_gap *gap)
 		if (!thread_seen(s, t, from))
 			return false;
 	}
-	if (!cpu_runs(s, cpu, NULL, from) || !irqs_end(s, cpu, from))
+	if (!irqs_end(s, cpu, from) || !cpu_runs(s, cpu, NULL, from))
 		return false;
 	return s->ops.lost == NULL || !cut(s, &from, &to) ||
 	       s->ops.lost(s->arg, cpu, gap->g->count, from, to);

@@ -25,8 +25,9 @@ struct span_ops {
 	/** A CPU ran t; NULL: not known. Without holes from the trace's begin on. */
 	bool (*cpu)(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns,
 		    uint64_t to_ns);
-	bool (*irq)(void *arg, uint32_t cpu, uint32_t number, const char *name, uint64_t from_ns,
-		    uint64_t to_ns);
+	/** t was interrupted; NULL: not known. */
+	bool (*irq)(void *arg, uint32_t cpu, const struct activity_thread *t, uint32_t number,
+		    const char *name, uint64_t from_ns, uint64_t to_ns);
 	/** Is told at its begin. */
 	bool (*lost)(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_ns);
 };

@@ -165,7 +165,7 @@ usage: ktr stats"""
     def invoke(self, argument, _):
         if argument:
             raise gdb.GdbError("usage: ktr stats")
-        gdb.write(ktrdump("--stats"))
+        gdb.write(ktrdump("report", "events", "--rows", "0"))
 
 
 class KtrSave(gdb.Command):

@@ -16,7 +16,7 @@ OUTPUTS = {
     "text": ("--format", "text"),
     "text_columns": ("-ct",),  # FreeBSD's usual columns, which the other readers print too
     "jsonl": ("--format", "jsonl"),
-    "stats": ("--stats",),
+    "report_events": ("report", "events"),
 }
 # Other readers: the format of their input, and their command.
 OTHERS = {

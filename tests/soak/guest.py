@@ -19,7 +19,7 @@ n=$((n + 1))
 sysctl debug.ktr.alq_file=/tmp/soak.ktr > /dev/null || exit 1
 sleep {pause}
 sysctl debug.ktr.alq_file=%s > /dev/null || exit 1
-ktrdump --stats -i /tmp/soak.ktr > /tmp/soak.out || {{ echo file $n: ktrdump: status $?; }}
+ktrdump report events -i /tmp/soak.ktr > /tmp/soak.out || {{ echo file $n: ktrdump: status $?; }}
 head -n 1 /tmp/soak.out > /tmp/soak.line
 read word events rest < /tmp/soak.line
 sum=$((sum + ${{events%%,}} + ${{rest##* }}))

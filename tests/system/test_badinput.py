@@ -285,9 +285,9 @@ def stopped_flush():
         thread.join(60)
     path = scratch_file(".ktr")
     path.write_bytes(read)
-    status, out, err = ktrdump("--stats", "-i", path)
+    status, out, err = ktrdump("report", "events", "-i", path)
     check_eq((status, err), (0, ""), "status and messages of ktrdump")
-    events, lost = check_match(r"^events (\d+), sites \d+, lost (\d+) ", out, "ktrdump --stats").groups()
+    events, lost = check_match(r"^trace .* events (\d+), lost (\d+) ", out, "ktrdump report events").groups()
     check(int(events) + int(lost) >= 6000, f"{events} events and {lost} lost, expected 6000 of load at least")
 
 

@@ -172,9 +172,9 @@ def one_thread(arch):
 @on_each_other("a stream says which architecture wrote it, and one ktrdump reads all")
 def says_which(arch):
     for a in (arch, ARCHS[0]):
-        status, out, err = ktrdump("--stats", "-i", run(a, 1).trace)
+        status, out, err = ktrdump("report", "events", "-i", run(a, 1).trace)
         check_eq((status, err), (0, ""), f"ktrdump of a stream of {a}")
-        check_match(rf"^events {len(run(a, 1).events)}\b", out, "ktrdump --stats")
+        check_match(rf"^trace .* events {len(run(a, 1).events)}\b", out, "ktrdump report events")
         # ktr/WIRE.md: a text of the header, which comes first; its length in front.
         head = run(a, 1).trace.read_bytes()[:256]
         check(bytes([len(a)]) + a.encode() in head, f"no text {a} in the stream's header: {head}")

@@ -251,8 +251,8 @@ for _compiler, _patch in itertools.product(("g++", "clang++"), (0, 1)):
 def decoded(trace, err=b""):
     """A Run of a stream that must be complete: no damage, in order, with its end."""
     r = Run([], 0, "", err.decode(), trace, 0)
-    status, out, complaints = ktrdump("--stats", "-i", trace)
-    check_eq((status, complaints), (0, ""), "ktrdump --stats")
+    status, out, complaints = ktrdump("report", "events", "-i", trace)
+    check_eq((status, complaints), (0, ""), "ktrdump report events")
     for row in re.findall(r"^\d+(?: +\d+){6} .*$", out.split("\ncpu ")[1], re.M):
         cpu, _, _, corrupt, cleared, damaged, left = map(int, row.split()[:7])
         check_eq((corrupt, cleared, damaged, left), (0, 0, 0, 0), f"corrupt, cleared, damaged and left on cpu {cpu}")

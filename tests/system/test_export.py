@@ -20,7 +20,7 @@ FORMATS = [module for module in MODULES if hasattr(module, "check")]  # export_n
 assert FORMATS, f"{UNIT}: no export_*_test.py with a check()"
 WORKLOADS = ("switch -n 30", "lock -n 30", "fork -n 5", "pipe -n 30", "fault -n 30", "syscall -n 50", "malloc -n 100",
              "mix -n 3")
-MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG"
+MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG,LOCK,VM"
 # Rings that hold everything, and rings that the last workload overwrites a hundred times.
 RINGS = {"whole": 65536, "lossy": 64}
 LONG = "syscall -n 3000"

@@ -156,7 +156,7 @@ RECORD = f"sysctl debug.ktr.mask={CLASSES} > /dev/null\nload mix -n 2 -j 2 > /de
 LOOK = """
 sysctl debug.ktr.prev
 test -e /dev/ktr.prev || poweroff 0
-ktrdump --stats -i /dev/ktr.prev > /tmp/stats || test $? = 1 || exit 9
+ktrdump report events -i /dev/ktr.prev > /tmp/stats || test $? = 1 || exit 9
 ktrdump -i /dev/ktr.prev > /dev/null || test $? = 1 || exit 9
 load mix -n 1 > /dev/null || exit 9
 """

@@ -196,9 +196,9 @@ def accounting(smp):
     calls = [e["text"] for e in run.events if e["class"] == "SYSC"]
     check(calls[-1].startswith("syscall shutdown: arg0 "), f"last system call in the trace: found {calls[-1]!r}, "
                                                            f"expected the shutdown")
-    status, out, err = ktrdump("--stats", "-i", run.trace)
-    check_eq(status, 0, f"ktrdump --stats ({err})")
-    check_match(rf"^events {len(run.events)}\b", out, "ktrdump --stats")
+    status, out, err = ktrdump("report", "events", "-i", run.trace)
+    check_eq(status, 0, f"ktrdump report events ({err})")
+    check_match(rf"^trace .* events {len(run.events)}\b", out, "ktrdump report events")
 
 
 @on_each_smp("a ring that is too small loses events, and says how many, when and on which CPU")

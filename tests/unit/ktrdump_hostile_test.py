@@ -160,7 +160,7 @@ def time_and_memory_are_bounded_whatever_the_stream(tmp):
     for name, frames in STREAMS.items():
         path = tmp / "hostile.ktr"
         path.write_bytes(whole(frames()))
-        for args in (("-qct",), ("--format", "jsonl"), ("--stats",)):
+        for args in (("-qct",), ("--format", "jsonl"), ("report",)):
             status, err, seconds = usage(path, *args)
             print(f"# {name}, {args[-1]}: {seconds:.2f} s, sound {sound:.2f} s")
             equal(status, 1, f"status of {name}; {err}")

@@ -160,8 +160,8 @@ def data_are_texts_and_their_parts_are_no_events(_):
     text = Run("-q", data=data).lines
     equal([line.split()[0] for line in text], [str(n) for n in range(events)], "index column")
     equal([line.split("args ", 1)[1] for line in text if "exec: " in line], [t.replace("\t", "\\t") for t in said], "texts")
-    stats = Run("--stats", data=data).lines
-    equal(stats[0], f"events {events}, sites 3, lost 0 in 0 gaps, parts {len(parts)}")
+    stats = Run("report", "events", data=data).lines
+    expect(stats[0].endswith(f" events {events}, lost 0 in 0 gaps, parts {len(parts)}"), stats[0])
     expect("KTRDATA" not in "\n".join(text + stats), "parts among the events")
     equal(len(Run("--format", "jsonl", "--class", "PROC", data=data).lines), events, "events of class PROC")
 
@@ -196,7 +196,7 @@ def times_of_any_size_are_printed(_):
     for hz in (0, 1, 1000, 10**9, 3 * 10**9, 2**64 - 1):
         for boot in ticks:
             data = wire.stream(*(wire.batch(0, n, t, 1, [(1, 0, [])]) for n, t in enumerate(ticks)), hz=hz, boot_ticks=boot)
-            for args in (("-qct",), ("--format", "jsonl"), ("--stats",)):
+            for args in (("-qct",), ("--format", "jsonl"), ("report",)):
                 r = Run(*args, data=data)
                 told = r.err.endswith("the clock's rate was not known yet: times are raw ticks\n")
                 equal((r.status, told or r.err), (1, True) if hz == 0 else (0, ""), f"{args}, {hz} Hz, boot at {boot}")
@@ -204,18 +204,18 @@ def times_of_any_size_are_printed(_):
             equal(ns, sorted(ns), f"times with {hz} Hz, boot at {boot}")
 
 
-def stats_count_classes_sites_cpus_and_loss(_):
-    r = Run("--stats", data=gen("mix", "8000"))
+def report_counts_classes_sites_cpus_and_loss(_):
+    r = Run("report", "events", data=gen("mix", "8000"))
     equal(r.status, 0, "status")
-    expect(r.lines[0].startswith("events 8000, sites 8, lost 0 in 0 gaps"), r.lines[0])
+    expect(r.lines[0].endswith("events 8000, lost 0 in 0 gaps, parts 0"), r.lines[0])
     counts = dict(line.split() for line in r.lines if re.fullmatch(r"[A-Z]+ +\d+", line))
     equal(counts, {"LOCK": "1000", "SYSC": "2000", "SCHED": "5000"})
-    per_cpu = [int(line.split()[1]) for line in r.lines if re.match(r"[01] +\d", line)]
+    per_cpu = [int(line.split()[1]) for line in r.lines if re.match(r" *[01] +\d+( +0){5}$", line)]
     equal(sum(per_cpu), 8000, "events of CPUs")
-    r = Run("--stats", "--class", "LOCK", data=gen("mix", "8000"))
-    expect(r.lines[0].startswith("events 1000, sites 1,"), r.lines[0])
-    lost = Run("--stats", data=gen("loss")).lines[0]
-    expect(re.fullmatch(r"events \d+, sites 2, lost \d+ in 1 gaps, parts 0", lost), lost)
+    r = Run("report", "events", "--class", "LOCK", data=gen("mix", "8000"))
+    expect(r.lines[0].endswith("events 1000, lost 0 in 0 gaps, parts 0"), r.lines[0])
+    lost = Run("report", "events", data=gen("loss")).lines[0]
+    expect(re.fullmatch(r"trace .* events \d+, lost \d+ in 1 gap, parts 0", lost), lost)
 
 
 def stream_is_small(_):
@@ -304,12 +304,15 @@ def usage_errors_have_status_2(tmp):
                        (["--format", "xml"], "expected text, jsonl"),
                        (["--nonsense"], "try --help"),
                        (["-e", "kernel"], "no kernel image"),
-                       (["-N", "kernel"], "expected -M too"), (["-M", "core", "-i", "file"], "expected no other"),
+                       (["-N", "kernel"], "expected -M"), (["-M", "core", "-i", "file"], "expected no other"),
                        (["-M", "/nonexistent"], "No such file"), (["-M", str(path)], "expected an ELF core"),
-                       (["--stats", "--format", "jsonl"], "text only"),
-                       (["--stats", "-l"], "-l has none"),
+                       (["report", "--format", "stream"], "text or jsonl"),
+                       (["report", "lcok"], 'no report "lcok"; expected cpu thread'),
+                       (["report", "cpu,", "--rows", "x"], "expected 0 to 4096"),
+                       (["report", "cpu", "--class", "SCHED"], "times, not events"),
+                       (["report", "-l"], "-l has no end"), (["-c", "report", "cpu"], "before all options"),
                        ([str(path), "another"], "one input file")):
-        r = Run("-q", *args, *([] if str(path) in args or "-M" in args else [str(path)]))
+        r = Run(*([] if args[0] == "report" else ["-q"]), *args, *([] if str(path) in args or "-M" in args else [str(path)]))
         equal((r.status, r.out), (2, ""), f"status and output of {args}")
         expect(want in r.err, f"{args}: {r.err}")
     for missing in (tmp / "missing", tmp):
@@ -357,7 +360,7 @@ def follows_a_file_that_grows(tmp):
 TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, merges_cpus_by_time,
          prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events,
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
-         times_of_any_size_are_printed, stats_count_classes_sites_cpus_and_loss,
+         times_of_any_size_are_printed, report_counts_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
          live_stream_ends_clean_behind_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,

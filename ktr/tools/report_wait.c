@@ -1,0 +1,374 @@
+/*
+ * report_wait.c - the reports lock and wakeup: who waited, for how long, and because of whom.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
+#include "ktr/tools/report.h"
+
+/* ---- lock ---------------------------------------------------------------------------------------
+ */
+
+static struct report_table locks = {
+    .report = "lock",
+    .name = "locks",
+    .title = "waits for each lock",
+    .needs = "LOCK",
+    .columns = {{"lock", "lock", COLUMN_TEXT, 0},
+		{"kind", "kind", COLUMN_TEXT, 1},
+		{"waits", "count", COLUMN_COUNT, CELL_COUNT},
+		{"total ms", "total", COLUMN_MS, CELL_TOTAL},
+		{"mean us", "mean", COLUMN_MEAN, 0},
+		{"p99 us", "p99", COLUMN_P99, 0},
+		{"longest us", "longest", COLUMN_US, CELL_MAX},
+		{"which began at s", "when", COLUMN_SECONDS, CELL_WHEN}},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+};
+
+static struct report_table holders = {
+    .report = "lock",
+    .name = "holders",
+    .title = "who had the lock while others waited, and where it was taken",
+    .needs = "LOCK",
+    .columns = {{"lock", "lock", COLUMN_TEXT, 0},
+		{"thread", "thread", COLUMN_THREAD, 0},
+		{"in", "function", COLUMN_TEXT, 1},
+		{"at", "place", COLUMN_TEXT, 2},
+		{"times", "count", COLUMN_COUNT, CELL_COUNT},
+		{"waited ms", "total", COLUMN_MS, CELL_TOTAL},
+		{"%", NULL, COLUMN_SHARE, CELL_TOTAL}},
+    .weight = CELL_TOTAL,
+};
+
+#define LOCKS_MAX 4096u /* that nobody waits for */
+
+/* A lock that somebody has, or waits for. */
+struct lock {
+	struct lock *next, **at; /* in the list of all */
+	uint64_t address;
+	const char *name;
+	unsigned waiters;
+	uint64_t seen_ns; /* up to here the holder's row has the time in which others waited */
+	enum { HOLDER_UNKNOWN, HOLDER_NONE, HOLDER_THREAD } kind;
+	/* Of the thread that has it: */
+	uint64_t serial, pc;
+	uint32_t tid, thread_number;
+	char thread[ACTIVITY_NAME];
+};
+
+static struct ktr_map by_address;
+static struct lock *all_locks;
+static bool takes_are_told; /* else the ends of waits are not known */
+
+static void
+lock_forget(struct lock *l)
+{
+	*l->at = l->next;
+	if (l->next != NULL)
+		l->next->at = l->at;
+	ktr_map_remove(&by_address, l->address);
+	free(l);
+}
+
+static void
+locks_forget(void)
+{
+	for (struct lock *l = all_locks, *next; l != NULL; l = next) {
+		next = l->next;
+		if (l->waiters == 0)
+			lock_forget(l);
+	}
+}
+
+/* The lock of an activity; NULL: no memory. */
+static struct lock *
+lock_of(struct report *r, const struct activity *a)
+{
+	struct lock *l = ktr_map_get(&by_address, a->address);
+	if (l != NULL)
+		return l;
+	if (by_address.realloc == NULL)
+		by_address = memory_map();
+	if (by_address.used >= LOCKS_MAX)
+		locks_forget();
+	l = calloc(1, sizeof(*l));
+	if (l == NULL || !ktr_map_put(&by_address, a->address, l)) {
+		free(l);
+		report_no_memory(r);
+		return NULL;
+	}
+	l->address = a->address;
+	l->name = a->text;
+	l->seen_ns = a->ns;
+	l->next = all_locks;
+	l->at = &all_locks;
+	if (all_locks != NULL)
+		all_locks->at = &l->next;
+	return all_locks = l;
+}
+
+static struct report_row *
+holder_row(struct report *r, const struct lock *l)
+{
+	static const char *const nobody[] = {
+	    [HOLDER_UNKNOWN] = "(not known)", [HOLDER_NONE] = "(nobody)"};
+	bool known = l->kind == HOLDER_THREAD;
+	struct report_row *row =
+	    report_row(r, &holders,
+		       report_key(known ? l->serial : 0, known ? l->pc : l->kind, l->name, NULL),
+		       l->name, NULL);
+	if (row == &holders.others)
+		return row;
+	row->serial = known ? l->serial : 0;
+	row->thread_number = l->thread_number;
+	row->tid = known ? l->tid : 0;
+	row->number = known ? l->pc : 0;
+	memcpy(row->thread, known ? l->thread : nobody[l->kind],
+	       known ? sizeof(row->thread) : strlen(nobody[l->kind]) + 1);
+	return row;
+}
+
+static uint64_t
+in_window(const struct report *r, uint64_t ns)
+{
+	ns = ns < r->since_ns ? r->since_ns : ns;
+	return ns > r->until_ns ? r->until_ns : ns;
+}
+
+/* Others have waited up to now, each because of the holder. */
+static void
+lock_seen(struct report *r, struct lock *l, uint64_t ns)
+{
+	uint64_t from = in_window(r, l->seen_ns), to = in_window(r, ns);
+	if (l->waiters > 0 && to > from && takes_are_told)
+		holder_row(r, l)->cells[CELL_TOTAL] += l->waiters * (to - from);
+	l->seen_ns = ns;
+}
+
+static void
+lock_held(struct report *r, struct lock *l, const struct activity_thread *t, uint64_t pc)
+{
+	l->kind = t != NULL ? HOLDER_THREAD : HOLDER_NONE;
+	if (t != NULL) {
+		l->serial = report_thread_of(r, t)->serial;
+		l->pc = pc;
+		l->tid = t->tid;
+		l->thread_number = t->number;
+		memcpy(l->thread, t->name, sizeof(l->thread));
+	}
+	if (l->waiters > 0)
+		holder_row(r, l)->cells[CELL_COUNT] += l->waiters;
+}
+
+static void
+wait_ends(struct report *r, struct report_wait *w, bool is_spin, uint64_t ns)
+{
+	struct lock *l = ktr_map_get(&by_address, w->address);
+	const char *name = w->name;
+	uint64_t from = in_window(r, w->ns), to = in_window(r, ns);
+	w->name = NULL;
+	if (!w->counts)
+		return;
+	if (l != NULL && l->waiters > 0) {
+		lock_seen(r, l, ns);
+		l->waiters--;
+	}
+	if (ns < r->since_ns || w->ns > r->until_ns)
+		return;
+	const char *kind = is_spin ? "spin" : "mutex";
+	struct report_row *row =
+	    report_row(r, &locks, report_key(is_spin, 0, name, NULL), name, kind);
+	if (takes_are_told)
+		report_sample(r, &locks, row, from, to);
+	else
+		row->cells[CELL_COUNT]++;
+}
+
+static void
+waits_end(struct report *r, struct report_thread *is, uint64_t ns)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (is->waits[i].name != NULL)
+			wait_ends(r, &is->waits[i], i == 1, ns);
+	}
+}
+
+static void
+wait_begins(struct report *r, const struct activity *a, struct report_thread *is)
+{
+	bool is_spin = a->value >= 0;
+	struct report_wait *w = &is->waits[is_spin];
+	if (w->name != NULL)
+		wait_ends(r, w, is_spin, a->ns);
+	struct lock *l = lock_of(r, a);
+	if (l == NULL)
+		return;
+	lock_seen(r, l, a->ns);
+	*w = (struct report_wait){.name = a->text, .address = a->address, .ns = a->ns};
+	w->counts = report_wants(r, a->thread, a->cpu);
+	if (is_spin && l->kind != HOLDER_THREAD) {
+		const struct activity_thread *t = activity_running(r->model, (uint32_t)a->value);
+		if (t != NULL)
+			lock_held(r, l, t, 0);
+	}
+	if (!w->counts)
+		return;
+	l->waiters++;
+	if (a->ns <= r->until_ns)
+		holder_row(r, l)->cells[CELL_COUNT]++;
+}
+
+static void
+lock_activity(struct report *r, const struct activity *a)
+{
+	struct report_thread *is = report_thread_of(r, a->thread);
+	if (a->kind == ACTIVITY_LOCK_WAIT) {
+		wait_begins(r, a, is);
+		return;
+	}
+	takes_are_told |= a->kind == ACTIVITY_LOCK_TAKE;
+	struct lock *l = ktr_map_get(&by_address, a->address);
+	if (l == NULL && (a->kind == ACTIVITY_LOCK_FREE || (l = lock_of(r, a)) == NULL))
+		return;
+	for (unsigned i = 0; i < 2 && a->kind == ACTIVITY_LOCK_TAKE; i++) {
+		if (is->waits[i].name != NULL && is->waits[i].address == a->address)
+			wait_ends(r, &is->waits[i], i == 1, a->ns);
+	}
+	lock_seen(r, l, a->ns);
+	if (a->kind == ACTIVITY_LOCK_FREE && l->waiters == 0)
+		lock_forget(l);
+	else
+		lock_held(r, l, a->kind == ACTIVITY_LOCK_TAKE ? a->thread : NULL, a->pc);
+}
+
+/* ---- wakeup -------------------------------------------------------------------------------------
+ */
+
+static struct report_table wakeups = {
+    .report = "wakeup",
+    .name = "threads",
+    .title = "from the wakeup until the thread ran",
+    .needs = "SCHED",
+    .columns = {{"thread", "thread", COLUMN_THREAD, 0},
+		{"wakeups", "count", COLUMN_COUNT, CELL_COUNT},
+		{"total ms", "total", COLUMN_MS, CELL_TOTAL},
+		{"mean us", "mean", COLUMN_MEAN, 0},
+		{"p50 us", "p50", COLUMN_P50, 0},
+		{"p99 us", "p99", COLUMN_P99, 0},
+		{"longest us", "longest", COLUMN_US, CELL_MAX},
+		{"woken at s", "when", COLUMN_SECONDS, CELL_WHEN}},
+    .weight = CELL_MAX,
+    .histogram = true,
+};
+
+enum { WORST_INDEX = CELL_MORE };
+
+static struct report_table worst = {
+    .report = "wakeup",
+    .name = "worst",
+    .title = "the wakeups that took longest, and the number of the event that ended each",
+    .needs = "SCHED",
+    .columns = {{"took us", "took", COLUMN_US, CELL_MAX},
+		{"thread", "thread", COLUMN_THREAD, 0},
+		{"woken at s", "when", COLUMN_SECONDS, CELL_WHEN},
+		{"woken by", "waker", COLUMN_TEXT, 0},
+		{"ran on cpu", "cpu", COLUMN_NUMBER, 0},
+		{"after", "before", COLUMN_TEXT, 1},
+		{"event", "index", COLUMN_COUNT, WORST_INDEX}},
+    .weight = CELL_MAX,
+    .worst = true,
+};
+
+static void
+wakeup_ends(struct report *r, const struct export_event *ev, const struct activity *a,
+	    struct report_thread *is)
+{
+	static uint64_t cases;
+	uint64_t from = is->woken_ns;
+	is->woken = false;
+	if (!report_wants(r, a->thread, a->cpu) || !report_cut(r, &from, a->ns))
+		return;
+	report_sample(r, &wakeups, report_thread_row(r, &wakeups, a->thread, 0, NULL, NULL), from,
+		      a->ns);
+	if (a->ns - from < worst.floor)
+		return;
+	struct report_row *row = report_thread_row(r, &worst, a->thread, ++cases, NULL, NULL);
+	row->number = a->cpu;
+	row->cells[WORST_INDEX] = ev->index;
+	row->cells[CELL_MAX] = a->ns - from;
+	row->cells[CELL_WHEN] = from;
+	report_note(r, row, 0, is->waker_name);
+	report_note(r, row, 1, a->other != NULL ? a->other->name : "");
+}
+
+static void
+wait_activity(struct report *r, const struct export_event *ev, const struct activity *a)
+{
+	struct report_thread *is = report_thread_of(r, a->thread);
+	switch (a->kind) {
+	case ACTIVITY_LOCK_WAIT:
+	case ACTIVITY_LOCK_TAKE:
+	case ACTIVITY_LOCK_FREE:
+		lock_activity(r, a);
+		break;
+	case ACTIVITY_WAKE:
+		if (is->woken || a->thread->state == ACTIVITY_RUNNING)
+			break;
+		is->woken = true;
+		is->woken_ns = a->ns;
+		memcpy(is->waker_name, a->other->name, sizeof(is->waker_name));
+		break;
+	case ACTIVITY_STATE:
+		is->woken &= a->thread->state == ACTIVITY_RUNNABLE;
+		break;
+	case ACTIVITY_SWITCH:
+		if (is->woken)
+			wakeup_ends(r, ev, a, is);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Who has a lock may be another one now. */
+static void
+wait_gap(struct report *r, const struct export_gap *gap)
+{
+	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
+		waits_end(r, report_thread_of(r, t), gap->from_ns);
+	locks_forget();
+	for (struct lock *l = all_locks; l != NULL; l = l->next) {
+		lock_seen(r, l, gap->from_ns);
+		l->kind = HOLDER_UNKNOWN;
+	}
+}
+
+static void
+wait_gone(struct report *r, struct report_thread *is)
+{
+	waits_end(r, is, activity_now(r->model));
+}
+
+static void
+wait_end(struct report *r)
+{
+	for (size_t i = 0; i < r->room; i++)
+		waits_end(r, &r->threads[i], activity_now(r->model));
+	while (all_locks != NULL)
+		lock_forget(all_locks);
+	ktr_map_free(&by_address);
+	report_table_symbols(r, &holders, 1); /* of the call, not of where it returns to */
+}
+
+static struct report_table *const tables[] = {&locks, &holders, &wakeups, &worst, NULL};
+
+const struct report_part report_part_wait = {
+    .tables = tables,
+    .activity = wait_activity,
+    .gap = wait_gap,
+    .gone = wait_gone,
+    .end = wait_end,
+};

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+"""test_report.py - `ktrdump report` in the guest and on the host, and the names of the functions in it.
+
+That its numbers are right, tests/unit/export_report_test.py says of small streams, and test_export.py of those of guests.
+"""
+import json
+import subprocess
+
+from harness import ARCH, ROOT, boot, check, check_eq, check_match, ktrdump, main, test
+
+MASK = "SCHED,INTR,SYSC,PROC,TRAP,VM,LOCK,CALLOUT"
+
+
+def report(path, *args):
+    status, out, err = ktrdump("report", *args, "--format", "jsonl", "-i", path)
+    check_eq((status, err), (0, ""), f"ktrdump report {args}")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@test("in the guest a report of the rings is what the host makes of the same events, with the names of functions")
+def guest_report():
+    run = boot(f"""
+sysctl debug.ktr.entries=32768 > /dev/null
+sysctl debug.ktr.mask={MASK} > /dev/null
+load mix -n 3 -j 2 > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+ktrdump report cpu,thread,syscall,lock,fault,irq,wakeup,profile --format jsonl
+sysctl debug.ktr.alq_enable=1 > /dev/null
+""", smp=2, trace=True, sets=["debug.ktr.alq_enable=0"]).expect()
+    guest = [line for line in run.out.splitlines() if line.startswith("{")]
+    _, host, _ = ktrdump("report", "cpu,thread,syscall,lock,fault,irq,wakeup,profile", "--format", "jsonl", "-i", run.trace)
+    check(len(guest) > 100, f"{len(guest)} rows")
+    check_eq(guest, host.splitlines(), "rows")
+    named = [row for row in map(json.loads, guest) if row.get("table") == "functions" and "row" not in row]
+    check(any(row["function"] == "sched_idle" for row in named), f"no idle loop in the profile: {named}")
+
+
+@test("a profile names the functions and lines that nm and addr2line name, and all samples are in it")
+def profile():
+    run = boot(f"sysctl debug.ktr.mask={MASK}\nload fork -n 60\nload fault -n 40\nload syscall -n 20000\n", smp=2, trace=True,
+               sets=["debug.ktr.entries=65536"]).expect()
+    kernel = ROOT / f"build/{ARCH}/kestrel"
+    pcs = [e["args"][e["names"].index("pc")] for e in run.events if e["fmt"].startswith("interrupt enter") and "timer" in e["args"]
+           and not e["args"][e["names"].index("user")]]
+    symbols = sorted((int(words[0], 16), words[2]) for words in map(str.split, subprocess.run(
+        ["nm", str(kernel)], capture_output=True, text=True, check=True).stdout.splitlines()) if len(words) == 3 and words[1] in "tTwW")
+    rows = report(run.trace, "profile")
+    functions = {row["function"]: row["count"] for row in rows if row.get("table") == "functions" and "row" not in row}
+    expected = {}
+    for pc in pcs:
+        best = max(a for a, _ in symbols if a <= pc)
+        names = [n for a, n in symbols if a == best]
+        name = next((n for n in names if n in functions), names[0])
+        expected[name] = expected.get(name, 0) + 1
+    check_eq({k: v for k, v in functions.items() if not k.startswith("(program")}, expected, "samples by function")
+    places = {row["place"] for row in rows if row.get("table") == "places" and "row" not in row}
+    lines = subprocess.run(["addr2line", "-e", str(kernel), *map(hex, pcs)], capture_output=True, text=True, check=True).stdout
+    right = {line.split(" (")[0].split(str(ROOT) + "/")[-1].removeprefix("./") for line in lines.splitlines()}
+    wrong = {p for p in places if p and p not in right}
+    check(len(wrong) <= len(places) // 4, f"lines that addr2line does not name: {sorted(wrong)} of {sorted(places)}; {sorted(right)}")
+    total = next(row for row in rows if row.get("table") == "functions" and row.get("row") == "total")
+    check_eq(total["count"], sum(functions.values()), "total")
+
+
+@test("a kernel that did not make the trace gives no names: the message says so, and addresses are shown")
+def other_kernel():
+    run = boot(f"sysctl debug.ktr.mask={MASK}\nload mix -n 2\n", trace=True).expect()
+    status, out, err = ktrdump("report", "profile", "-N", ROOT / f"build/{ARCH}/kestrel-test", "-i", run.trace)
+    check_eq(status, 0, "status")
+    check_match("not the kernel that made the trace", err, "message")
+    check_match(r"^0x[0-9a-f]{16} ", out, "addresses")
+    status, _, err = ktrdump("report", "profile", "-N", "/nonexistent", "-i", run.trace)
+    check_match("No such file", err, "message about a file that is not there")
+
+
+@test("a report of a lock names who had it and where, and of a page fault what served it")
+def places():
+    run = boot("sysctl debug.ktr.mask=LOCK,TRAP,VM,SCHED\nload lock -n 50 -j 4\nload fault -n 20\n", smp=4, trace=True,
+               sets=["debug.ktr.entries=65536"]).expect()
+    rows = report(run.trace, "lock,fault")
+    holders = [row for row in rows if row.get("table") == "holders" and row.get("place")]
+    check(holders, "nobody who had a lock while another waited")
+    for row in holders:
+        check_match(r"^[a-z]+/[\w/]+\.[chS]:\d+$", row["place"], "place")
+    kinds = {row["kind"] for row in rows if row.get("table") == "faults" and "row" not in row}
+    check({"zero fill", "cow copy"} <= kinds, f"what served page faults: {kinds}")
+
+
+if __name__ == "__main__":
+    main()
