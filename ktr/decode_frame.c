@@ -1,71 +1,15 @@
 /*
- * decode_frame.c - the bodies of frames: bounds-checked reading, metadata, events, gaps.
+ * decode_frame.c - the bodies of frames: metadata, events, gaps.
  *
  * Invariant: a CPU's events and gaps are handed on in the order of sequence numbers; a jump forward
  * that no LOSS frame explains becomes a gap with reason "damaged". Locking: none.
  */
+#include "ktr/decode_body.h"
 #include "ktr/decode_private.h"
 
 #include "ktr/event.h"
 #include "ktr/fmt.h"
 #include "ktr/str.h"
-
-/* A body that is read from the front. Once bad, everything read is 0. */
-struct body {
-	const uint8_t *p, *end;
-	bool bad;
-};
-
-static inline uint64_t
-body_byte(struct body *b)
-{
-	if (b->p == b->end) {
-		b->bad = true;
-		return 0;
-	}
-	return *b->p++;
-}
-
-static uint64_t
-body_varint_long(struct body *b)
-{
-	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 70; shift += 7) {
-		uint64_t byte = body_byte(b);
-		if (shift == 63 && byte > 1)
-			break;
-		v |= (byte & 0x7f) << shift;
-		if ((byte & 0x80) == 0)
-			return b->bad ? 0 : v;
-	}
-	b->bad = true;
-	return 0;
-}
-
-static inline uint64_t
-body_varint(struct body *b)
-{
-	/* Most are one byte. */
-	return b->p < b->end && *b->p < 0x80 ? *b->p++ : body_varint_long(b);
-}
-
-static uint32_t
-body_u32(struct body *b)
-{
-	uint64_t v = body_varint(b);
-	if (v > UINT32_MAX)
-		b->bad = true;
-	return b->bad ? 0 : (uint32_t)v;
-}
-
-static uint32_t
-body_cpu(struct body *b)
-{
-	uint32_t cpu = body_u32(b);
-	if (cpu >= KTR_DECODE_CPUS)
-		b->bad = true;
-	return b->bad ? 0 : cpu;
-}
 
 /* The bytes of a text in the body. */
 static const uint8_t *

@@ -7,8 +7,8 @@
  * was finished, and lies below the heads of this pass, or it began again and read the clock anew.
  *
  * Each CPU has two counts. `made` follows the frames that were made. `taken` follows those that the
- * sink took, and only then does the ring's own account move: it reads the frames again to see which
- * events they hold, so that the account is right at every byte at which a sink may fail.
+ * sink took, and only then does the ring's own account move: `frames` says which events are where
+ * in the buffer, so that the account is right at every byte at which a sink may fail.
  *
  * Invariants: made.next only grows, unless frames are dropped that nobody took; each sequence
  * number below it stands in one frame, as an event or as lost. The ring's cursor and counts are
@@ -87,7 +87,7 @@ ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags)
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
 	s->start_end = s->header_at = 0;
-	s->frame_at = s->scanned = 0;
+	s->frame_count = s->frames_taken = 0;
 	s->first_pass = true;
 	s->pass_over = s->making = s->truncated = false;
 	stream_lock(s);
@@ -148,15 +148,23 @@ stream_header(struct ktr_stream *s)
 		s->start_end = s->header_at;
 }
 
-/* The next `count` events of a CPU stand in frames, each in one. */
+/* The frame that was just made holds the next `count` events of a CPU, or says that they are lost.
+ */
 static void
 stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
 {
 	struct ktr_stream_count *made = &s->cpu[cpu].made;
+	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
+		s->frames[s->frame_count++] =
+		    (struct ktr_stream_frame){.end = (uint32_t)s->enc.out_len,
+					      .cpu = (uint16_t)cpu,
+					      .what = (uint16_t)what,
+					      .first = made->next,
+					      .count = count};
+		__atomic_store_n(&s->log->cpu[cpu].encoded, made->next + count, __ATOMIC_RELAXED);
+	}
 	made->next += count;
 	made->of[what] += count;
-	if ((s->flags & KTR_STREAM_ACCOUNT) != 0)
-		__atomic_store_n(&s->log->cpu[cpu].encoded, made->next, __ATOMIC_RELAXED);
 }
 
 /* Starts a pass when there is something to drain. Control lock held. */
@@ -304,8 +312,9 @@ ktr_stream_peek(struct ktr_stream *s, const uint8_t **bytes)
 		}
 		__atomic_store_n(&s->making, true, __ATOMIC_RELEASE);
 		e->out_pos = e->out_len = 0;
-		s->frame_at = s->scanned = 0;
-		while (made && !s->pass_over && ktr_encoder_room(e)) {
+		s->frame_count = s->frames_taken = 0;
+		while (made && !s->pass_over && ktr_encoder_room(e) &&
+		       s->frame_count < KTR_STREAM_FRAMES) {
 			stream_lock(s);
 			made = stream_fill(s);
 			stream_unlock(s);
@@ -317,76 +326,36 @@ ktr_stream_peek(struct ktr_stream *s, const uint8_t **bytes)
 	return e->out_len - e->out_pos;
 }
 
-/* The events that a frame holds, or says are lost. */
-struct stream_frame {
-	uint64_t cpu, first, count;
-	unsigned what; /* index of struct ktr_stream_count's `of` */
-};
-
-static const uint8_t *
-get_varint(const uint8_t *p, uint64_t *v)
-{
-	unsigned shift = 0;
-	*v = 0;
-	do {
-		*v |= (uint64_t)(*p & 0x7f) << shift;
-		shift += 7;
-	} while ((*p++ & 0x80) != 0);
-	return p;
-}
-
-/* Reads a frame of n bytes that this stream made. False: it is not about events. */
-static bool
-frame_read(const uint8_t *frame, size_t n, struct stream_frame *f)
-{
-	uint8_t
-	    head[64]; /* after COBS: more than a LOSS has, and than a BATCH has before its events */
-	size_t len = 0;
-	uint64_t from, gap;
-	for (size_t at = 0; at < n && len < sizeof(head) - 1;) {
-		size_t run = frame[at++];
-		for (size_t i = 1; i < run && at < n && len < sizeof(head) - 1; i++)
-			head[len++] = frame[at++];
-		if (run < 0xff)
-			head[len++] = 0;
-	}
-	if (len == 0 || (head[0] != KTR_WIRE_BATCH && head[0] != KTR_WIRE_LOSS))
-		return false;
-	const uint8_t *p = get_varint(head + 3, &f->cpu);
-	p = get_varint(get_varint(p, &f->first), &f->count);
-	f->what = head[0] == KTR_WIRE_BATCH ? KTR_STREAM_DELIVERED
-					    : *get_varint(get_varint(p, &from), &gap);
-	return true;
-}
-
 static void
-count_frame(struct ktr_stream_count *c, const struct stream_frame *f)
+count_frame(struct ktr_stream_count *c, const struct ktr_stream_frame *f)
 {
-	c->next = f->first + f->count;
+	if (c->next != f->first)
+		return; /* done already by a thread that the debugger stopped in here */
 	c->of[f->what] += f->count;
+	c->next = f->first + f->count;
 }
 
 /* The sink has the whole frame: its events are accounted for. */
 static void
-stream_take_frame(struct ktr_stream *s, const uint8_t *frame, size_t n)
+stream_take_frame(struct ktr_stream *s, const struct ktr_stream_frame *f)
 {
-	struct stream_frame f;
-	if (!frame_read(frame, n, &f))
-		return;
-	struct ktr_log_cpu *account = &s->log->cpu[f.cpu];
-	if (f.first != account->cursor)
-		return; /* done already by a thread that the debugger stopped in here */
-	uint64_t count = f.what == KTR_STREAM_DELIVERED ? 0 : f.count;
-	/* The count and the cursor are one fact for ktr_stats_get(), which may look at a machine
-	 * that stopped in here. */
-	uint32_t *moving = &account->moving;
-	__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED); /* a panic may have left it odd */
-	__atomic_thread_fence(__ATOMIC_RELEASE);                 /* odd before any change is seen */
-	__atomic_store_n(&account->overwritten, account->overwritten + count, __ATOMIC_RELAXED);
-	__atomic_store_n(&account->cursor, f.first + f.count, __ATOMIC_RELAXED);
-	/* release: pairs with the acquire in ktr_stats_get() */
-	__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
-	count_frame(&s->cpu[f.cpu].taken, &f);
+	struct ktr_log_cpu *account = &s->log->cpu[f->cpu];
+	uint64_t lost = f->what == KTR_STREAM_DELIVERED ? 0 : f->count;
+	if (f->first == account->cursor) {
+		/* The count and the cursor are one fact for ktr_stats_get(), which may look at a
+		 * machine that stopped in here. */
+		uint32_t *moving = &account->moving;
+		/* a panic may have left it odd */
+		__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED);
+		/* odd before any change is seen */
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+		__atomic_store_n(&account->overwritten, account->overwritten + lost,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&account->cursor, f->first + f->count, __ATOMIC_RELAXED);
+		/* release: pairs with the acquire in ktr_stats_get() */
+		__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
+	}
+	count_frame(&s->cpu[f->cpu].taken, f);
 }
 
 void
@@ -394,14 +363,12 @@ ktr_stream_taken(struct ktr_stream *s, size_t n)
 {
 	struct ktr_encoder *e = &s->enc;
 	__atomic_store_n(&e->out_pos, e->out_pos + n, __ATOMIC_RELAXED);
-	if ((s->flags & KTR_STREAM_ACCOUNT) == 0)
-		return;
 	/* All but the zero byte will do: another one follows, or the bytes end. */
-	for (; s->scanned <= e->out_pos && s->scanned < e->out_len; s->scanned++) {
-		if (e->out[s->scanned] != 0)
-			continue;
-		stream_take_frame(s, e->out + s->frame_at, s->scanned - s->frame_at);
-		s->frame_at = s->scanned + 1;
+	for (; s->frames_taken < s->frame_count; s->frames_taken++) {
+		const struct ktr_stream_frame *f = &s->frames[s->frames_taken];
+		if (e->out_pos + 1 < f->end)
+			break;
+		stream_take_frame(s, f);
 	}
 }
 
@@ -444,16 +411,13 @@ stream_cut(struct ktr_stream *s)
 {
 	struct ktr_encoder *e = &s->enc;
 	size_t end = e->out_pos;
-	struct stream_frame f;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		s->cpu[cpu].made = s->cpu[cpu].taken;
-	if (end < e->out_len && end != s->frame_at) {
-		while (e->out[end] != 0)
-			end++;
-		if (end >= s->frame_at && frame_read(e->out + s->frame_at, end - s->frame_at, &f))
-			count_frame(&s->cpu[f.cpu].made, &f);
+	/* The frame of which some bytes were taken stays. */
+	while (end > 0 && end < e->out_len && e->out[end - 1] != 0)
 		end++;
-	}
+	for (unsigned i = s->frames_taken; i < s->frame_count && s->frames[i].end <= end; i++)
+		count_frame(&s->cpu[s->frames[i].cpu].made, &s->frames[i]);
 	e->total -= e->out_len - end;
 	e->out_len = end;
 	if (e->total < s->start_end)

@@ -35,6 +35,9 @@
 /** After so many bytes metadata is sent again, so that a reader may begin in the middle. */
 #define KTR_STREAM_REPEAT (1u << 20)
 
+/** Frames of events that a stream makes at once. */
+#define KTR_STREAM_FRAMES 256u
+
 /** An index of struct ktr_stream_count, after enum ktr_wire_loss. */
 #define KTR_STREAM_DELIVERED 3u
 
@@ -51,7 +54,7 @@ struct ktr_stream_count {
 	uint64_t of[KTR_STREAM_DELIVERED + 1];
 };
 
-/** About 70 KiB: not for a stack. Private to stream.c, but for allocation. */
+/** About 75 KiB: not for a stack. Private to stream.c, but for allocation. */
 struct ktr_stream {
 	struct ktr_encoder enc;
 	struct ktr_log *log;
@@ -63,13 +66,18 @@ struct ktr_stream {
 	uint64_t settled; /* start of the last pass after which CPUs were in sync: the next mark */
 	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
-	size_t frame_at;    /* offset in enc.out of the first frame that is not counted as taken */
-	size_t scanned;     /* offset in enc.out up to which frames' ends were looked for */
 	bool first_pass;
 	bool pass_over; /* its last byte is made; a read of 0 is due */
 	bool making;    /* atomic: frames are being made, none of whose bytes was taken */
 	bool truncated;
 	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU]; /* scratch */
+	unsigned frame_count, frames_taken;        /* of frames */
+	struct ktr_stream_frame {
+		uint32_t end;          /* offset in enc.out of what follows it */
+		uint16_t cpu, what;    /* what: index of struct ktr_stream_count's `of` */
+		uint64_t first, count; /* its events */
+	} frames[KTR_STREAM_FRAMES];   /* KTR_STREAM_ACCOUNT: those in enc.out that are about events
+					*/
 	struct ktr_stream_cpu {
 		bool exists;
 		uint64_t first;                /* sequence number at open */

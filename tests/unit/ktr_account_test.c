@@ -54,6 +54,38 @@ cleared_events_are_reported_as_such(void **state)
 	assert_int_equal(seen.events[0], 1);
 }
 
+/* However large the buffer is, each frame's events are accounted for when the frame is taken. */
+static void
+large_buffer_holds_no_more_frames_than_can_be_counted(void **state)
+{
+	(void)state;
+	static uint8_t buf[2 << 20];
+	const uint64_t events = 100000;
+	const uint8_t *bytes;
+	unsigned most = 0;
+	assert_int_equal(ktr_resize(1u << 17), 0);
+	struct ktr_stats before = ring_stats(0);
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ktr_stream_buffer(&account, buf, sizeof(buf));
+	for (uint64_t i = 0; i < events; i++)
+		ring_record(i * 0x9e3779b97f4a7c15u);
+	for (size_t n; (n = ktr_stream_peek(&account, &bytes)) > 0;) {
+		memcpy(stream_buf + stream_len, bytes, n);
+		stream_len += n;
+		most = account.frame_count > most ? account.frame_count : most;
+		ktr_stream_taken(&account, n - 1);
+		ring_stats(0);
+		ktr_stream_taken(&account, 1);
+	}
+	assert_int_equal(most, KTR_STREAM_FRAMES);
+	assert_int_equal(ring_stats(0).delivered - before.delivered, events);
+	assert_int_equal(ring_stats(0).resident, 0);
+	stream_drain_to_end(&account, 1000);
+	stream_decode();
+	assert_int_equal(seen.events[0], events);
+	assert_int_equal(seen.damages, 0);
+}
+
 static struct ktr_stream other;
 
 static void
@@ -348,6 +380,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(overwritten_events_are_reported_and_counted, stream_begin),
+	    cmocka_unit_test_setup(large_buffer_holds_no_more_frames_than_can_be_counted,
+				   stream_begin),
 	    cmocka_unit_test_setup(cleared_events_are_reported_as_such, stream_begin),
 	    cmocka_unit_test_setup(readers_do_not_disturb_the_accounts, stream_begin),
 	    cmocka_unit_test_setup(event_in_the_making_is_not_in_the_stream, stream_begin),
