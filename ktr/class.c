@@ -61,7 +61,7 @@ class_find(struct word w)
 	return NULL;
 }
 
-/* The class that was probably meant, NULL when none is near. */
+/* The class that was probably meant; NULL: no name is similar. */
 static const char *
 class_suggest(struct word w)
 {
@@ -106,8 +106,7 @@ is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next word of a list, without spaces around; *text moves behind its separator, or to the NUL.
- */
+/* The next word of a list, without the spaces around it. *text moves past its separator. */
 static struct word
 word_next(const char **text, const char *separators)
 {
@@ -124,7 +123,7 @@ word_next(const char **text, const char *separators)
 	return (struct word){start, (size_t)(end - start)};
 }
 
-/* The classes of one word. False: it is none that we know. */
+/* The classes of one word. False: the word is not known. */
 static bool
 word_classes(struct word w, uint64_t *classes)
 {
@@ -184,7 +183,7 @@ ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen)
 	return error;
 }
 
-/* A buffer that is filled piece by piece, as snprintf would. */
+/* Text that is added piece by piece to a buffer; counts the whole length, as snprintf() does. */
 struct text {
 	char *buf;
 	size_t len;

@@ -1,7 +1,7 @@
 /*
  * class.h - the event classes: constants, names, and the one parser of masks.
  *
- * The tables are constant; nothing here needs a lock, and everything may be called in any context.
+ * The tables are constant. No function here takes a lock; all may be called in any context.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ __extension__ enum ktr_class_bit {
 /** Every bit of the mask, with a name or without. */
 #define KTR_ALL (~(uint64_t)0)
 
-/** What the tools and the metadata know about a class. */
+/** A class, for tools and for the stream's header. */
 struct ktr_class {
 	uint64_t bit;     /* exactly one bit */
 	const char *name; /* without "KTR_" */

@@ -1,11 +1,12 @@
 /*
  * control.c - which sites are on, and why: the class mask, owners, CPU mask and console printing.
  *
- * Invariants, outside of the control lock: site->on == (site->owners != 0), and so is each of its
- * patch records. Bit 0 of owners (the mask's) is set only if the mask has one of the site's
- * classes; it may be clear nevertheless: the site was switched off by name.
+ * Invariants while nobody holds the control lock: site->on == (site->owners != 0), and the site's
+ * instructions are patched accordingly. Bit 0 of owners belongs to the mask. It is set only if the
+ * mask has one of the site's classes. It may be clear even then, if the site was switched off by
+ * name.
  *
- * Locking: everything that changes holds the control lock.
+ * Locking: functions that change something hold the control lock.
  */
 #include "ktr/control.h"
 
@@ -35,7 +36,7 @@ ktr_compile_get(void)
 	return KTR_COMPILE;
 }
 
-/* Makes the code follow the owners. */
+/* Switches each site as its owners say. */
 static void
 sites_apply(void)
 {
@@ -57,7 +58,7 @@ site_own(struct ktr_site *site, unsigned owner, bool on)
 		site->owners &= ~(1u << owner);
 }
 
-/* The mask's sites follow; sites_apply() is the caller's. */
+/* Sets the mask and its bit in all sites' owners. The caller calls sites_apply(). */
 static void
 mask_change_locked(uint64_t on, uint64_t off)
 {
@@ -85,7 +86,7 @@ ktr_mask_set(uint64_t mask)
 	ktr_mask_change(mask, ~mask);
 }
 
-/* Every CPU's next event takes the slow path, and sees what has changed. */
+/* Sends every CPU's next event to the slow path, where the change takes effect. */
 static void
 close_all(void)
 {
@@ -155,13 +156,13 @@ ktr_site_matches(const struct ktr_site *site, const char *glob)
 		return false; /* there are thousands: only by their names as probes */
 	fmt_snprintf(place, sizeof(place), "%s:%u", file, (unsigned)site->line);
 	if (site == &ktr_data_site)
-		return false; /* nobody switches it */
+		return false; /* not a trace point */
 	return ktr_glob(glob, file) || ktr_glob(glob, ktr_basename(file)) ||
 	       ktr_glob(glob, place) || ktr_glob(glob, ktr_basename(place)) ||
 	       ktr_glob(glob, site->func) || ktr_glob(glob, site->fmt);
 }
 
-/* A class of which the mask has no site on any more leaves the mask, if names switched it off. */
+/* Removes classes from the mask of which every site has been switched off by name. */
 static void
 mask_drop_empty(uint64_t dropped)
 {
@@ -173,7 +174,8 @@ mask_drop_empty(uint64_t dropped)
 	mask_change_locked(0, used == 0 ? KTR_ALL : dropped & ~used);
 }
 
-/* Switches what matches; classes 0: by glob. Control lock held. */
+/* Switches the matching sites: those of `classes`, or of the glob if classes is 0. Control lock
+ * held. */
 static struct ktr_selection
 select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 {

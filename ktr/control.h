@@ -1,10 +1,9 @@
 /*
- * control.h - what is recorded, where, and how much of it there is: masks, sites, ring sizes,
- * accounting.
+ * control.h - controlling the log: masks, sites, ring sizes, accounting.
  *
- * Locking: functions that change something take the control lock (ktr_port_lock()) and may sleep,
- * but for that before threads exist and after a panic any context will do. Functions that only ask
- * take no lock. Errors are negative errno values.
+ * Locking: functions that change something take the control lock (ktr_port_lock()) and may sleep.
+ * Before threads exist, and after a panic, they may be called in any context. Functions that only
+ * read take no lock. Errors are negative errno values.
  */
 #pragma once
 
@@ -23,17 +22,17 @@
 #define KTR_EINVAL 22
 #define KTR_ENOSPC 28
 
-/** CPUs that record, bit N = CPU N (CPUs from 64 on always do). Read it; write by
- * ktr_cpumask_set(). */
+/** CPUs that record: bit N for CPU N. Read it freely; change it by ktr_cpumask_set(). */
 extern uint64_t ktr_cpumask;
-/** 0, 1 or 2: print events on the console too. Read it; write by ktr_verbose_set(). */
+/** 0, 1 or 2: events are printed on the console too. Read it freely; change it by
+ * ktr_verbose_set(). */
 extern int ktr_verbose;
 
 /** Classes that are on: debug.ktr.mask. */
 uint64_t ktr_mask_get(void);
-/** Switches classes: sites follow. Works from the first C instruction on. */
+/** Sets the mask and switches all sites accordingly. Works from the first C instruction on. */
 void ktr_mask_set(uint64_t mask);
-/** The same for the classes `on` and `off` alone, which have no bit in common. */
+/** Changes only the classes `on` and `off`, which have no bit in common. */
 void ktr_mask_change(uint64_t on, uint64_t off);
 void ktr_cpumask_set(uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
@@ -43,14 +42,14 @@ int ktr_verbose_set(int level);
 uint64_t ktr_compile_get(void);
 
 /*
- * Owners: a site is on while any owner wants it, so that one's "off" never blinds another. Two are
- * built in; others (debugger commands, later tracers) register.
+ * Owners: a site is on while at least one owner wants it on. So one owner cannot switch off what
+ * another one needs. Two owners are built in; others (debugger commands, tracers) register.
  */
 #define KTR_OWNER_MASK    0u /* the class mask */
 #define KTR_OWNER_COMMAND 1u /* per-site switches of the `ktr` command */
 #define KTR_OWNER_MAX     32u
 
-/** A new owner; name must stay valid. Returns its number, or -ENOSPC. */
+/** Registers an owner; name must stay valid. Returns its number, or -ENOSPC. */
 int ktr_owner_register(const char *name);
 /** The owner's name, NULL when there is no such owner. */
 const char *ktr_owner_name(unsigned owner);
@@ -60,9 +59,9 @@ unsigned ktr_owner_sites(unsigned owner);
 /** What a selection found. */
 struct ktr_selection {
 	unsigned matched; /* sites that SPEC names */
-	unsigned on;      /* of these: on afterwards, whoever wants them */
-	unsigned changed; /* of these: on now and off before, or the other way round */
-	uint32_t owners;  /* who wants them now, together: bit N is owner N */
+	unsigned on;      /* of these: on afterwards, for any owner */
+	unsigned changed; /* of these: switched on or off by this call */
+	uint32_t owners;  /* bit N: owner N wants at least one of these on */
 };
 
 /**

@@ -1,6 +1,6 @@
 /*
- * crc32c.c - CRC-32C (Castagnoli), the frames' checksum: reflected, polynomial 0x82f63b78, all ones
- * at both ends, as in RFC 3720, appendix B.4. Locking: none.
+ * crc32c.c - CRC-32C (Castagnoli), the checksum of frames: reflected polynomial 0x82f63b78, initial
+ * value and final XOR all ones (RFC 3720, appendix B.4). Locking: none.
  */
 #include "ktr/crc32c.h"
 

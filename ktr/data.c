@@ -1,10 +1,10 @@
 /*
  * data.c - events with long data: recording the parts, and joining them where the ring is at hand.
  *
- * ktr/wire.h says how data stand in a ring. The parts come before the event, so that whoever finds
- * the event finds its parts, or they have been overwritten: as everywhere in the log, nothing half
- * made is visible. An NMI may record between them, also data of its own; the number tells them
- * apart. The decoder joins parts in ktr/decode_data.c.
+ * ktr/wire.h says how data are stored in a ring. The parts are recorded before the event. So a
+ * reader that finds the event also finds its parts, unless they have been overwritten. An NMI may
+ * record between the parts, even data of its own; each event's parts have a number. The decoder
+ * joins parts in ktr/decode_data.c.
  *
  * Locking: none.
  */

@@ -1,8 +1,8 @@
 /*
- * decode.c - finds the frames in a stream of bytes, and reports what is none.
+ * decode.c - finds the frames in a stream of bytes, and reports the bytes that are not a frame.
  *
- * Invariants: raw holds the bytes since the last zero byte, as far as they fit; damage that lies
- * together is reported once, before anything that follows it.
+ * Invariants: raw holds the bytes since the last zero byte, as far as they fit. Adjacent damage is
+ * reported once, before anything that follows it.
  * Locking: none.
  */
 #include "ktr/decode_private.h"
@@ -105,7 +105,8 @@ little_u32(const uint8_t *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Checks what stood between two zero bytes; *body is its length then. NULL: a frame; or why not. */
+/* Checks the bytes between two zero bytes. NULL: a frame, with *body bytes of body; else what is
+ * wrong. */
 static const char *
 frame_check(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, size_t *body, char *text,
 	    size_t size)
@@ -132,8 +133,8 @@ frame_check(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, size_t *b
 	return text;
 }
 
-/* A zero byte came, or the bytes are at their end; then `cut` says what raw is if it is no frame.
- */
+/* Takes the bytes before a zero byte, or before the end of the input; then `cut` says what is wrong
+ * if they are not a frame. */
 static void
 frame_take(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, const char *cut)
 {
@@ -153,7 +154,8 @@ frame_take(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, const char
 	}
 }
 
-/* Of a frame whose end has not come yet, keeps one byte more than fits, which says so. */
+/* Keeps bytes of a frame whose end has not come yet; one byte more than fits marks it as too long.
+ */
 static void
 raw_add(struct ktr_decoder *d, const uint8_t *p, size_t n)
 {
@@ -162,7 +164,7 @@ raw_add(struct ktr_decoder *d, const uint8_t *p, size_t n)
 	d->raw_len += n < room ? n : room;
 }
 
-/** The first zero byte of [p, end), or end: eight bytes at a time. */
+/* The first zero byte of [p, end), or end. Looks at eight bytes at a time. */
 static const uint8_t *
 find_zero(const uint8_t *p, const uint8_t *end)
 {

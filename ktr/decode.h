@@ -1,8 +1,8 @@
 /*
  * decode.h - reads a stream (ktr/WIRE.md) from bytes that come in pieces, and says what it found.
  *
- * Whatever the bytes are, the decoder neither reads nor writes outside of its memory, and goes on
- * after damage with the next sound frame. It takes time in proportion to their number, and less
+ * Whatever the bytes are, the decoder stays within its memory, and goes on after damage with the
+ * next sound frame. It takes time in proportion to their number, and less
  * than 40 MB of memory: names that do not fit are damage. It needs no C library but the allocator
  * that it is given. One decoder is used by one thread at a time.
  */
@@ -18,7 +18,7 @@
 
 #define KTR_DECODE_CPUS 256u
 
-/** What a HEADER said. Stays valid until ktr_decoder_destroy(). */
+/** The contents of a HEADER. Valid until ktr_decoder_destroy(). */
 struct ktr_decode_header {
 	unsigned flags; /* KTR_WIRE_START, KTR_WIRE_LIVE */
 	const char *arch;
@@ -30,7 +30,7 @@ struct ktr_decode_header {
 	const char *classes[64]; /* names by bit; NULL: none */
 };
 
-/** What a SITE said. Valid as long. */
+/** The contents of a SITE. Valid until ktr_decoder_destroy(). */
 struct ktr_decode_site {
 	uint32_t number, line;
 	uint64_t classes;
@@ -101,9 +101,10 @@ struct ktr_decode_stats {
 struct ktr_decoder_ops {
 	/** As realloc; size 0 frees. */
 	void *(*realloc)(void *p, size_t size);
-	/** A number that the stream's writer cannot have known: of the decoder's hash tables. */
+	/** For the hash tables: a number that the writer of the stream cannot know. */
 	uint64_t seed;
-	/** flags has KTR_WIRE_START: a new stream begins, everything of the old one is out. */
+	/** If flags has KTR_WIRE_START, a new stream begins; all events of the old one have come.
+	 */
 	void (*header)(void *arg, const struct ktr_decode_header *header);
 	void (*event)(void *arg, const struct ktr_decode_event *event);
 	void (*gap)(void *arg, const struct ktr_decode_gap *gap);

@@ -2,8 +2,8 @@
  * decode_data.c - the decoder joins long data (ktr/wire.h): parts come first, the last one first,
  * then the event that names them.
  *
- * Invariant: of a group, the parts [low, high) are in text. A part that does not continue
- * downwards begins the group anew, so that what an event shows is the beginning of its data.
+ * Invariant: text holds the parts [low, high) of a group. A part that is not number low - 1 starts
+ * the interval again, so an event always shows the beginning of its data.
  * Locking: none.
  */
 #include "ktr/decode_private.h"
@@ -11,7 +11,7 @@
 #include "ktr/fmt.h"
 #include "ktr/str.h"
 
-/* An NMI may record data while others are being recorded, but nothing interrupts it. */
+/* An NMI may record data while data are being recorded, and cannot be interrupted itself. */
 #define GROUPS 2u
 
 struct decode_data {
@@ -19,7 +19,7 @@ struct decode_data {
 	struct decode_group {
 		bool used;
 		uint32_t number, low, high;
-		/* Ends in a NUL whatever was written: who kept a pointer reads nothing else. */
+		/* The last byte is always 0, so an old pointer to it never leads beyond it. */
 		char text[KTR_DATA_MAX + KTR_DATA_CUT_MAX];
 	} groups[GROUPS];
 };

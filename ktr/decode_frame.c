@@ -48,8 +48,8 @@ gap_emit(struct ktr_decoder *d, unsigned cpu, uint64_t first, uint64_t count, ui
 }
 
 /*
- * The stream goes on at seq on that CPU. Events in between were in frames that could not be read.
- * False: it goes back, which a sound stream never does.
+ * The CPU's next event is seq. Events that were skipped were in frames that could not be read.
+ * False: seq is lower than expected, which does not happen in a sound stream.
  */
 static bool
 cpu_expect(struct ktr_decoder *d, unsigned cpu, uint64_t seq, uint64_t ticks)
@@ -114,7 +114,7 @@ header_read(struct ktr_decoder *d, struct body *b, struct ktr_decode_header *h, 
 	return b->bad ? "malformed header" : NULL;
 }
 
-/* A stream begins. What its CPUs have in common with the one before is still known. */
+/* A stream begins. If it is of the same boot, the CPUs' sequence numbers go on. */
 static void
 stream_start(struct ktr_decoder *d, bool same_boot)
 {
@@ -123,7 +123,7 @@ stream_start(struct ktr_decoder *d, bool same_boot)
 	ktr_map_clear(&d->sites);
 	for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
 		struct decode_cpu *c = &d->cpu[i];
-		/* After a writer that broke off, its successor may tell how much is missing. */
+		/* If the last stream broke off, the new one shows how many events are missing. */
 		c->known = c->known && same_boot && !d->ended;
 		c->events = 0;
 	}
@@ -149,7 +149,7 @@ frame_header(struct ktr_decoder *d, struct body *b)
 	bool same_boot = d->any_header, start = (read.flags & KTR_WIRE_START) != 0;
 	for (unsigned i = 0; i < 16; i++)
 		same_boot = same_boot && read.boot_id[i] == before->boot_id[i];
-	/* What is still used will be told again: a reader may begin here. */
+	/* Names that are still used come again, since a reader may begin here. */
 	decode_names_age(d, &d->strings);
 	decode_names_age(d, &d->threads);
 	if (start)
@@ -219,7 +219,7 @@ frame_name(struct ktr_decoder *d, struct decode_names *names, struct body *b)
 	return decode_name(d, names, key, bytes, n) ? NULL : no_room;
 }
 
-/* A slot that another site had, or none: a site's parameters are 0 before its first event. */
+/* Clears a slot for a site: parameters are 0 before its first event in the batch. */
 static void
 slot_begin(struct ktr_decoder *d, struct decode_slot *slot, uint32_t number)
 {
@@ -231,7 +231,7 @@ slot_begin(struct ktr_decoder *d, struct decode_slot *slot, uint32_t number)
 	slot->event.nargs = site != NULL ? site->nargs : 0;
 }
 
-/* The slot of the next event. before: that of the event before it, NULL: it is the first. */
+/* The slot of the next event. before: the slot of the event before; NULL: this is the first. */
 static inline struct decode_slot *
 batch_slot(struct ktr_decoder *d, struct body *b, bool is_explicit, struct decode_slot *before)
 {
@@ -337,7 +337,7 @@ frame_loss(struct ktr_decoder *d, struct body *b)
 	return back ? "sequence numbers go back" : NULL;
 }
 
-/* Whoever wrote the stream read a ring that was damaged: events of that CPU may be missing. */
+/* The ring from which the stream was made was damaged: events of that CPU may be missing. */
 static const char *
 frame_fault(struct ktr_decoder *d, struct body *b)
 {
@@ -466,7 +466,7 @@ decode_frame(struct ktr_decoder *d, unsigned type, const uint8_t *body, size_t l
 		wrong = frame_end(d, &b);
 		break;
 	default:
-		/* A newer minor revision may have frames that this one may pass over. */
+		/* A newer writer may add types that older readers can skip. */
 		return NULL;
 	}
 	if (wrong == NULL && b.p != b.end)

@@ -1,9 +1,9 @@
 /*
  * decode_store.c - the decoder's memory: texts, and names by number, each in bounds.
  *
- * Invariant: what was handed out stays valid and unchanged until the decoder is destroyed, but for
- * the texts of thread idents. Each thread has others, without end, so they are freed when two
- * HEADER frames have come since: whoever keeps an event copies them.
+ * Invariant: texts stay valid and unchanged until the decoder is destroyed, except for those of
+ * thread idents. There may be any number of these, so they are freed after two more HEADER frames.
+ * A caller that keeps an event copies them.
  * Locking: none.
  */
 #include "ktr/decode_private.h"
@@ -96,7 +96,10 @@ text_copy(struct ktr_decoder *d, struct decode_store *s, size_t most, const uint
 	return text;
 }
 
-/* Two different texts of one hash, which nobody can make on purpose, are only kept more often. */
+/*
+ * Keeps equal texts once. If two different texts have the same hash, they are kept each time that
+ * they come. The hash has a secret seed, so this cannot be provoked.
+ */
 const char *
 decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n)
 {

@@ -314,7 +314,7 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 	frame_end(e);
 }
 
-/* Texts never change, but for those of thread idents: another name has another number. */
+/* The text of a value never changes, except for a thread ident: each name has its own number. */
 static void
 encode_string(struct ktr_encoder *e, uint64_t value)
 {
@@ -354,7 +354,7 @@ encode_thread(struct ktr_encoder *e, uint32_t tid)
 	frame_end(e);
 }
 
-/* Which parameters are strings: found out once for each site. */
+/* Which parameters are strings: computed once for each site. */
 static unsigned
 site_strings(struct ktr_site *site)
 {
@@ -378,7 +378,9 @@ batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_
 	ktr_zero(e->slots, sizeof(e->slots));
 }
 
-/* The site's slot, emptied when another site had it; the previous event's slot learns who followed.
+/*
+ * The site's slot, cleared if another site had it. The slot of the event before remembers this site
+ * as its successor. *predicted: it was the successor already.
  */
 static struct ktr_wire_slot *
 batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)
@@ -408,8 +410,7 @@ batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
 		first |= KTR_WIRE_EVENT_SITE;
 		p += ktr_varint_put(p, entry->site);
 	}
-	/* A clock that goes backwards within a CPU is the port's fault; do not make it 2^64 of it.
-	 */
+	/* A clock that runs backwards is a fault of the port; it must not become a step of 2^64. */
 	uint64_t delta = entry->ticks > e->batch_ticks ? entry->ticks - e->batch_ticks : 0;
 	e->batch_ticks += delta;
 	p += ktr_varint_put(p, delta);
@@ -430,7 +431,7 @@ batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
 	e->batch_count++;
 }
 
-/* What is known of a site, whose frame is in the stream by then. */
+/* What is known of a site. Its SITE frame is made if it is not in the stream yet. */
 static const struct ktr_encoder_site *
 known_site(struct ktr_encoder *e, unsigned number)
 {
@@ -447,13 +448,12 @@ known_site(struct ktr_encoder *e, unsigned number)
 	return known;
 }
 
-/* What must be known before the event is. Returns how many parameters it has. */
+/* Makes the frames that must come before the event. Returns how many parameters it has. */
 static unsigned
 encode_metadata(struct ktr_encoder *e, const struct ktr_entry *entry)
 {
 	const struct ktr_encoder_site *site = known_site(e, entry->site);
-	/* A thread that goes on has its name in the stream; a new one is seen with the next batch.
-	 */
+	/* The thread of the event before has been handled already. */
 	if (e->batch_count == 0 || entry->tid != e->batch_tid)
 		encode_thread(e, entry->tid);
 	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1) {

@@ -1,9 +1,9 @@
 /*
  * event.c - the text of an event: its site's format over its parameters.
  *
- * Most conversions are plain: %d, %lx, %s … without a width or a precision. A plan holds the plain
- * conversions with which a format begins, so that whoever prints many events reads each format
- * once. Everything else is printed by the engine of fmt.c. Locking: none.
+ * Most conversions are plain: %d, %lx, %s and so on, without a width or a precision. A plan lists
+ * the plain conversions at the beginning of a format, so that a format is read once for many
+ * events. The rest of a format is printed by the engine of fmt.c. Locking: none.
  */
 #include "ktr/event.h"
 

@@ -22,8 +22,8 @@ ktr_ticks_to_ns(uint64_t ticks, uint64_t hz)
 }
 
 /**
- * The conversions with which a format begins, as far as they are plain (no width, no precision, no
- * %c …): for whoever prints many events of one format.
+ * The plain conversions at the beginning of a format: those without width, precision, %c and so on.
+ * Made once for a format of which many events are printed.
  */
 #define KTR_PLAN_PIECES 7u
 struct ktr_event_plan {

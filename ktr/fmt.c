@@ -156,7 +156,7 @@ fmt_scan(const char **fmt, struct fmt_spec *s)
 	*fmt = p + 1;
 }
 
-/* The value as its type holds it, extended again to 64 bits. */
+/* The value cut to the size of its type, and extended to 64 bits again. */
 static uint64_t
 fmt_narrow(uint64_t v, enum fmt_type type, bool is_signed)
 {
@@ -335,7 +335,7 @@ fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt)
 			s.width = (int)ops->fetch(arg, FMT_INT);
 			if (s.width < 0) {
 				s.left = true;
-				/* Not the negation of INT_MIN, which has none. */
+				/* INT_MIN cannot be negated. */
 				s.width = s.width < -100000 ? 100000 : -s.width;
 			}
 		}
@@ -349,7 +349,7 @@ fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt)
 	return o.count;
 }
 
-/* Arguments from a va_list; the put of the caller after it. */
+/* Arguments from a va_list, and the caller's put(). */
 struct fmt_va {
 	void (*put)(void *arg, const char *text, size_t n);
 	void *arg;

@@ -1,13 +1,13 @@
 /*
- * glob.c - the shell's patterns, without recursion: at a mismatch the last * takes one character
- * more, which is enough since an earlier * never has to. Locking: none.
+ * glob.c - the shell's patterns, without recursion. At a mismatch the last * matches one character
+ * more; earlier ones never need to. Locking: none.
  */
 #include "ktr/glob.h"
 
 #include <stddef.h>
 
-/* Matches c with the set that begins after '['. Returns the place after its ']'; NULL: there is
- * none. */
+/* Matches c with the set that begins after '['. Returns the address after its ']'; NULL: there is
+ * no ']'. */
 static const char *
 glob_set(const char *p, char c, bool *hit)
 {

@@ -2,10 +2,10 @@
  * image.h - how a log is found by someone who has nothing but the memory of its kernel: a memory
  * dump, a debugger, the boot after a reset.
  *
- * One struct, the root, says where everything is. It is always right while the kernel runs, so that
- * nothing has to be done when it dies. All addresses are virtual ones of the kernel that wrote
- * them. A reader of another build trusts the sizes here rather than its own, and none of it before
- * it is checked.
+ * One struct, the root, says where everything is. It is kept up to date while the kernel runs, so
+ * nothing has to be done when the kernel dies. All addresses are virtual addresses of the kernel
+ * that wrote them. A reader checks everything before it uses it, and takes the sizes from here,
+ * since it may be of another build.
  *
  * Locking: the control lock for changes; ktr_image_move() early in the boot.
  */
@@ -53,14 +53,14 @@ struct ktr_image_root {
 /** The root in use. Debuggers look for this symbol. */
 extern struct ktr_image_root *ktr_image;
 
-/** Goes on with the root at `to`, which has room for it and stays. Early boot. */
+/** Moves the root to `to`, memory that is never freed. Early boot. */
 void ktr_image_move(struct ktr_image_root *to);
 /**
  * Read-only data to which parameters and sites point; interned texts need not be said. At most
  * KTR_IMAGE_TEXTS times. Early boot.
  */
 void ktr_image_add_text(const void *start, size_t size);
-/** Where the page tables are by which the addresses here are meant. Control lock, or early boot. */
+/** Says where the page tables are that map these addresses. Control lock, or early boot. */
 void ktr_image_set_tables(uint64_t phys);
-/** Something that the root tells of has changed. For the other files of ktr/; control lock. */
+/** Updates the root after a change. For the other files of ktr/; control lock. */
 void ktr_image_refresh(void);

@@ -2,8 +2,8 @@
  * image_read.c - from a root to a stream.
  *
  * A ring's header says which events its slots hold (ktr/entry.h). Events below the head are whole
- * whenever the machine stopped. What a reset or a bad dump has damaged is found by what does not
- * fit: the header by its check and its ranges, an entry by its site and its time.
+ * whenever the machine stopped. Damage by a reset or a bad dump is recognised by values that do not
+ * fit: in a header by its check and ranges, in an entry by its site and time.
  *
  * Locking: none.
  */
@@ -15,12 +15,12 @@
 #include "ktr/str.h"
 #include "ktr/wire.h"
 
-#define LOOK_AHEAD 3u /* later entries that may call an entry's time wrong, by a majority */
+#define LOOK_AHEAD 3u /* later entries with which an entry's time is compared */
 
 /* ---- texts and sites --------------------------------------------------------------------------
  */
 
-/* A text at va, cut to size, in what the writer called read-only data. False: not there. */
+/* Reads a text at va, cut to size. False: it is not in the writer's read-only data. */
 static bool
 read_text(struct ktr_image *im, uint64_t va, char *buf, size_t size)
 {
@@ -104,7 +104,7 @@ static const struct ktr_encode_source image_source = {
 /* ---- entries ----------------------------------------------------------------------------------
  */
 
-/* The event of that number, with its site's number. False: it cannot be one. */
+/* Reads event seq, with its site's number. False: the entry is not an event. */
 static bool
 read_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, struct ktr_entry *e)
 {
@@ -116,7 +116,7 @@ read_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, st
 	return offset % sizeof(struct ktr_site) == 0 && e->site < im->root.site_count;
 }
 
-/* Its time fits: not before the last good one, and not after most of the next ones. */
+/* Is the time not before that of the last good entry, and not after most of the next entries'? */
 static bool
 time_fits(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, uint64_t last,
 	  uint64_t ticks)
@@ -133,7 +133,7 @@ time_fits(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, uin
 	return ticks >= last && earlier * 2 <= seen;
 }
 
-/* The next event from *seq on that is sound; false: none below head. *seq is behind it then. */
+/* Reads the next sound event from *seq on; *seq becomes its number + 1. False: there is none. */
 static bool
 next_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t *seq, uint64_t last,
 	   struct ktr_entry *e)
@@ -360,7 +360,7 @@ image_table(struct ktr_image *im)
 	return n;
 }
 
-/* A batch of a CPU's events, or a loss in front of them. False: there is nothing more. */
+/* Makes a batch of a CPU's events, or the loss before them. False: there is nothing more. */
 static bool
 image_batch(struct ktr_image *im, unsigned cpu)
 {

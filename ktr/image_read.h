@@ -1,13 +1,13 @@
 /*
- * image_read.h - a foreign log, found by its root (ktr/image.h), as a stream (ktr/WIRE.md): one
- * way for memory dumps, debuggers and the boot before.
+ * image_read.h - reads the log of another kernel by its root (ktr/image.h), and gives it as a
+ * stream (ktr/WIRE.md). Used for memory dumps, debuggers and the log of the boot before.
  *
- * Nothing that is read is believed: counts are bounded, addresses go through the caller's read
- * function alone, a ring only when its header is plausible, and an entry only when its site and its
- * time fit those around it. What does not fit was damaged: a header is a FAULT in the stream, an
- * entry a LOSS of kind corrupt.
+ * Everything is checked before it is used. Counts are bounded. Memory is read only through the
+ * caller's function. A ring's header must fit its check, and an entry's site and time must fit the
+ * entries around it. Damage is reported in the stream: a header's as a FAULT, an entry's as a LOSS
+ * of kind corrupt.
  *
- * No allocation, no locks: a struct ktr_image is used by one thread, and may lie still for long.
+ * No allocation, no locks: one thread uses a struct ktr_image.
  */
 #pragma once
 
@@ -30,10 +30,10 @@ struct ktr_image_cpu {
 	bool exists;
 	uint64_t slots; /* address */
 	uint64_t entries;
-	uint64_t tail,
-	    head;       /* sequence numbers: the oldest that may be there, and behind the newest */
-	uint64_t sound; /* entries that fit */
-	uint64_t corrupt;                 /* those that do not */
+	uint64_t tail;    /* sequence number of the oldest event that may be there */
+	uint64_t head;    /* that of the newest, + 1 */
+	uint64_t sound;   /* entries that fit */
+	uint64_t corrupt; /* those that do not */
 	uint64_t first_ticks, last_ticks; /* of sound entries */
 	char fault[128];                  /* what does not fit in the ring's header; "": all does */
 	/* The stream's. */
@@ -75,7 +75,7 @@ int ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uin
 /** Sound entries of all CPUs, and damaged ones. */
 void ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt);
 
-/** The stream begins anew. */
+/** Makes the stream begin again. */
 void ktr_image_rewind(struct ktr_image *im);
 
 /** Fills buf with up to len bytes of the stream. Returns how many; 0: it has ended. */

@@ -1,6 +1,6 @@
 /*
- * image_root.c - keeps the root right (ktr/image.h).
- * Locking: the control lock, or early boot. Readers take none: each word is right by itself.
+ * image_root.c - keeps the root up to date (ktr/image.h).
+ * Locking: the control lock, or early boot. Readers take none: each word is valid by itself.
  */
 #include "ktr/image.h"
 

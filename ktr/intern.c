@@ -2,17 +2,17 @@
  * intern.c - texts in a circular buffer, found by their position, and the names of threads.
  *
  * A text is a record: a word with its position and a checksum, then its characters and a NUL.
- * A writer claims the room by an atomic addition, stores the characters, and the word last. Nothing
- * keeps a slow writer from storing into a place that others have claimed since, a turn of the
- * buffer later. So a reader believes a record only if its word has the position that the handle
- * says, and the checksum fits the characters. All else is gone.
+ * A writer claims room by an atomic addition, stores the characters, and stores the word last. A
+ * slow writer may store into room that others have claimed since, one turn of the buffer later. So
+ * a reader accepts a record only if its word has the position that the handle says, and its
+ * checksum fits the characters. Otherwise the text is gone.
  *
- * A table finds a text again that was interned before. It is only a hint: what it says is checked
- * like any handle.
+ * A hash table remembers where texts were interned, so that equal texts share a handle. It is only
+ * a hint: a position from it is checked like any handle.
  *
- * A thread's name belongs to a word, as a seqlock's data to its count: the writer marks the word
- * busy, stores the name, and stores the word with a new number. A reader whose word has changed
- * meanwhile does not know the name.
+ * A thread's name is guarded by a word, like a seqlock's data by its count. The writer marks the
+ * word busy, stores the name, and stores the word with a new number. A reader that finds another
+ * word after copying the name discards the copy.
  *
  * Locking: none.
  */
@@ -54,7 +54,7 @@ ktr_names_sound(const struct ktr_names *n, size_t size)
 	       size == offsetof(struct ktr_names, texts) + n->bytes / 8 + n->bytes;
 }
 
-/* Where a position is in `texts`, in bytes. */
+/* The offset in `texts` of a position. */
 static size_t
 text_at(const struct ktr_names *n, uint64_t pos)
 {
@@ -139,7 +139,7 @@ ktr_intern(const char *text)
 	uint64_t *hint = &intern_table[hash & (INTERN_TABLE - 1)];
 	uint64_t pos = __atomic_load_n(hint, __ATOMIC_RELAXED);
 	uint64_t head = __atomic_load_n(&names->head, __ATOMIC_RELAXED);
-	/* One that is old is interned again: an event may name it yet for a while. */
+	/* An old text is interned again: the event that names it should be readable for a while. */
 	if (pos != 0 && head - pos <= KTR_INTERN_BYTES / 2 && text_is(pos, text, len, hash))
 		return handle_of(pos);
 	pos = __atomic_fetch_add(&names->head, text_room(len), __ATOMIC_RELAXED);
@@ -183,14 +183,14 @@ ktr_names_move(struct ktr_names *to)
 	ktr_image_refresh();
 }
 
-/* Does this word belong to a name of the thread? */
+/* Does this word guard a name of that thread? */
 static bool
 thread_has(uint64_t word, uint32_t tid)
 {
 	return word >> 32 == tid && (uint32_t)word >= THREAD_NUMBER;
 }
 
-/* The way of a thread in its set, and its word; -1: none. */
+/* The way of its set in which a thread's name is, and the word; -1: it has no name. */
 static int
 thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 {
@@ -204,8 +204,8 @@ thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 	return -1;
 }
 
-/* Where a new thread's name goes: a free way, one of a thread that has ended, else any. -1: none.
- */
+/* The way for a new thread's name: a free one, else that of a thread that has ended, else any. -1:
+ * all are busy. */
 static int
 thread_victim(uint32_t tid, uint64_t *word)
 {

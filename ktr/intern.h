@@ -5,7 +5,7 @@
  * is never read through. The texts stand one after the other in a circular buffer, and a handle
  * holds the position of its text, counted from the first text of all. So texts are overwritten like
  * events, the oldest first, and no handle ever means another text: its text is there, or it
- * decodes as "(gone)". Nobody can fill the buffer up. Names of threads have their own places.
+ * decodes as "(gone)". So the buffer never runs full. Names of threads are stored separately.
  *
  * Everything here may be called in any context: no locks, nothing waits.
  */
@@ -38,9 +38,9 @@ _Static_assert(KTR_INTERN_BYTES >= 1024 && (KTR_INTERN_BYTES & (KTR_INTERN_BYTES
 #define KTR_THREAD_NAME 32u
 
 /**
- * All texts and names. It holds positions and no pointers, so that it means the same wherever it
- * lies, and is sound at every moment: whoever finds it in a memory dump, or after a reset, reads it
- * with the functions below (ktr/image.h).
+ * All texts and names. The struct holds positions instead of pointers, so a copy at another address
+ * means the same. It is consistent at every moment. A reader of a memory dump, or the boot after a
+ * reset, uses the functions below on it (ktr/image.h).
  */
 struct ktr_names {
 	uint64_t bytes;   /* KTR_INTERN_BYTES of the kernel that wrote it */
@@ -48,8 +48,9 @@ struct ktr_names {
 	uint64_t kept;    /* … of the next text that stays; atomic */
 	uint64_t renames; /* how often a thread got a name; atomic */
 	/*
-	 * Who has the name of the same index: thread id in the upper half, a number in the lower
-	 * that differs for each name; 0 free. Set: id modulo sets. Atomic.
+	 * The thread that has the name of the same index: its id in the upper half, and in the
+	 * lower a number that differs for each name. 0: free. A thread's set is its id modulo the
+	 * number of sets. Atomic.
 	 */
 	uint64_t threads[KTR_THREAD_SETS][KTR_THREAD_WAYS];
 	char thread_names[KTR_THREAD_SETS][KTR_THREAD_WAYS][KTR_THREAD_NAME];

@@ -65,7 +65,7 @@ ktr_map_put(struct ktr_map *m, uint64_t key, void *value)
 	return true;
 }
 
-/* Pairs after the hole that a search would not find any more move into it. */
+/* Moves pairs into the hole that a search could not find any more. */
 void
 ktr_map_remove(struct ktr_map *m, uint64_t key)
 {
@@ -83,7 +83,7 @@ ktr_map_remove(struct ktr_map *m, uint64_t key)
 	m->used--;
 }
 
-/* A table that is nearly empty is given back: clearing it again and again would cost its size. */
+/* A table that is nearly empty is freed, since clearing costs time in proportion to its size. */
 void
 ktr_map_clear(struct ktr_map *m)
 {

@@ -1,6 +1,6 @@
 /*
- * map.h - a hash table from numbers to pointers. No choice of numbers makes it slow, unless it is
- * made by someone who knows the seed.
+ * map.h - a hash table from numbers to pointers. Without knowing the seed nobody can choose numbers
+ * that make it slow.
  *
  * Open addressing, at most half full. Locking: none; one thread uses a map.
  */

@@ -19,7 +19,7 @@ is_word(char c)
 	return is_alpha(c) || (c >= '0' && c <= '9');
 }
 
-/* The word, or p1, p2… when it is empty; number, unless 0, stands behind it. */
+/* The name is the word, or p1, p2… if the word is empty. number, unless 0, is appended to it. */
 static void
 param_name(struct ktr_param *p, const char *word, size_t len, unsigned place, unsigned number)
 {
@@ -92,7 +92,7 @@ param_set(struct ktr_param *all, unsigned i, const struct fmt_spec *s, const cha
 	struct ktr_param *p = &all[i];
 	param_type(p, s);
 	param_name(p, word, len, i, 0);
-	/* Five names at most are taken. */
+	/* At most five names are taken already, so this ends. */
 	for (unsigned number = 2; param_name_taken(all, i); number++)
 		param_name(p, word, len, i, number);
 }

@@ -2,14 +2,14 @@
  * param.h - names and types of a trace point's parameters, read from its free-text format: what
  * typed exports call their fields.
  *
- * The rule. A parameter is named by the last word before its conversion, and behind the conversion
- * before: `"fork: parent %d child %d"` has parent and child, `"prio:%d"` prio, `"id:\"%s\""` id.
- * A word is a C identifier. Without one, and for the '*' of a width or precision, it is p1, p2…,
- * by its place. A name that stands already gets _2, _3… behind it: `"cpu %u to cpu %u"` has
+ * The rule: a parameter's name is the last word between the previous conversion and its own.
+ * `"fork: parent %d child %d"` has parent and child, `"prio:%d"` has prio, `"id:\"%s\""` has id.
+ * A word is a C identifier. A parameter without a word, and the '*' of a width or precision, is
+ * called p1, p2… by its position. If a name is taken, _2, _3… is appended: `"cpu %u to cpu %u"` has
  * cpu and cpu_2.
  *
- * In Kestrel's own trace points every parameter has a word, and no two the same one: `make lint`
- * (tests/lint/params.py) holds them to it.
+ * In Kestrel's own trace points each parameter has a word, and all words of a trace point differ.
+ * `make lint` checks this (tests/lint/params.py).
  */
 #pragma once
 
@@ -27,8 +27,8 @@ struct ktr_param {
 	uint8_t bits; /* of the value: 8, 16, 32, 64 */
 };
 
-/** Fills in p[0] to p[n - 1], whatever the format has: what it lacks is p1… of 64 bits. n <= 6. */
+/** Fills in p[0] to p[n - 1]. Parameters that the format lacks are p1… of 64 bits. n <= 6. */
 void ktr_params_scan(const char *fmt, struct ktr_param *p, unsigned n);
 
-/** The value as its C type has it, extended again to 64 bits. */
+/** The value cut to the size of its C type, and extended to 64 bits again. */
 uint64_t ktr_param_value(const struct ktr_param *p, uint64_t value);

@@ -1,8 +1,8 @@
 /*
- * persist.c - laying out the region that survives a reset, giving its rings out, and finding one's
- * way in that of an earlier boot.
+ * persist.c - makes the region that survives a reset, allocates rings from it, and reads the region
+ * of an earlier boot.
  *
- * From its start: header, checksums and copies, names, root, rings.
+ * A region's parts, in order: header, copies with their checksums, names, root, rings.
  */
 #include "ktr/persist.h"
 
@@ -18,7 +18,7 @@
 
 static struct ktr_persist *persist; /* written once */
 
-/* [control lock] What is given out, by ascending offset. */
+/* [control lock] The allocated rings, by ascending offset. */
 static struct {
 	uint64_t at, end;
 } rings[RINGS_MAX];
@@ -57,7 +57,7 @@ block_crc(const struct ktr_persist *h, const struct ktr_persist_window *w, uint6
 	return ktr_crc32c(part(h, w->at + from), n);
 }
 
-/* Adds a window of size bytes at h->rings, which moves behind it. */
+/* Adds a window of size bytes at h->rings, which then points after it. */
 static struct ktr_persist_window *
 window_add(struct ktr_persist *h, uint64_t va, uint64_t size)
 {
@@ -69,7 +69,7 @@ window_add(struct ktr_persist *h, uint64_t va, uint64_t size)
 	return w;
 }
 
-/* What never changes: the window, and a place for its checksums. */
+/* Adds a window for a copy of constant data, and room for its checksums. */
 static void
 window_add_copy(struct ktr_persist *h, const struct ktr_persist_text *text)
 {
@@ -250,7 +250,7 @@ ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n)
 		if (n <= w->size && from <= w->size - n) {
 			uint64_t first = from / KTR_PERSIST_BLOCK;
 			uint64_t last = (from + n - 1) / KTR_PERSIST_BLOCK;
-			/* Nothing at a window's end is in no block. */
+			/* For n = 0 at a window's end there is no block. */
 			for (uint64_t b = first; n > 0 && w->crcs != 0 && b <= last; b++) {
 				if (block_is_bad(r, block + b))
 					return false;

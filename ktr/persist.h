@@ -2,11 +2,11 @@
  * persist.h - memory that keeps the log over a reset: the rings themselves, and all that it takes
  * to read them.
  *
- * The region is where the log lives from the start, so that nothing has to run when the machine
- * dies. Its header says which addresses of the kernel that wrote it lie where in the region
- * (windows), for events and sites are full of addresses. What never changes there, sites and
- * read-only texts, is a copy with a checksum for each 4 KiB; the rest is read with suspicion
- * (ktr/image.h). Whatever the bytes are, nothing here reads outside the region.
+ * The log is in the region from the start, so nothing has to run when the machine dies. Events and
+ * sites contain addresses of the kernel that wrote them. The header lists which of these addresses
+ * are where in the region (windows). Constant data, sites and read-only texts, are copies with a
+ * checksum for each 4 KiB. All else is checked when it is read (ktr/image.h). Whatever the bytes
+ * are, nothing here reads outside the region.
  *
  * Locking: ktr_persist_alloc() and ktr_persist_free() are called under the control lock, the others
  * early in the boot.
@@ -35,13 +35,13 @@ struct ktr_persist_window {
 /** At offset 0. */
 struct ktr_persist {
 	char magic[8];
-	uint32_t crc;     /* of the header behind this word */
+	uint32_t crc;     /* of the rest of the header, after this word */
 	uint32_t version; /* also of what root leads to */
 	uint64_t size;    /* of the region, bytes */
-	uint64_t phys;    /* where it is: a copy elsewhere is none */
+	uint64_t phys;    /* physical address: a copy elsewhere is not valid */
 	uint64_t boot;    /* grows from boot to boot */
 	uint64_t root;    /* address of the struct ktr_image_root */
-	uint64_t rings;   /* offset from where on rings are */
+	uint64_t rings;   /* offset of the first byte for rings */
 	struct ktr_persist_window windows[KTR_PERSIST_WINDOWS];
 };
 

@@ -49,9 +49,9 @@
 #include "ktr/site.h"
 
 /**
- * The functions of this section are the record text: all restartable sequences are in it. What they
- * use of the port's header is inlined, whatever the compiler thinks of it. Nothing is assumed of
- * their callers, since x86_64's KTR_PORT_RECORD reads parameters where the ABI puts them.
+ * The functions of this section are the record text, which contains all restartable sequences. What
+ * they call of the port's header is inlined (flatten). The compiler must not change their calling
+ * convention (noipa), since x86_64's KTR_PORT_RECORD reads parameters where the ABI puts them.
  */
 #ifdef __clang__
 #define KTR_RECORD_TEXT __attribute__((section(".text.ktr_record"), noinline, flatten))
@@ -74,8 +74,9 @@ void ktr_port_patch(void);
 
 /**
  * Makes every CPU take an interrupt, and waits for it. A record that was under way on any CPU when
- * this was called has then ended, or it begins again and reads the clock anew. May sleep. False:
- * that is not known; streams then do not say up to which time they are complete. Control lock held.
+ * this was called has then ended, or it begins again and reads the clock again. May sleep. False:
+ * the port cannot do this; streams then do not say up to which time they are complete. Control lock
+ * held.
  */
 bool ktr_port_sync(void);
 

@@ -234,8 +234,8 @@ ring_open(struct ktr_log *log, unsigned cpu)
 	}
 	ring_set_turn(log, ring, head, (uintptr_t)ktr_ring_slot(ring, seq) - head,
 		      limit * KTR_ENTRY_BYTES);
-	/* Whoever has closed the ring meanwhile did it before the turn was set, and we see why; or
-	 * after, and the ring is closed. */
+	/* Another CPU may have closed the ring meanwhile. If it did so before the turn was set, its
+	 * reason is seen below. If after, the ring stays closed. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (ring_refuses(cpu) || ring_limit(log, ring, seq) < limit)
 		__atomic_store_n(&ring->limit, 0, __ATOMIC_RELAXED);

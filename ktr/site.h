@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Refused rather than wrong. */
+/* Other machines are refused by the compiler. */
 _Static_assert(sizeof(void *) == 8,
 	       "ktr needs a 64-bit machine: heads and parameters are single 64-bit words");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -59,13 +59,14 @@ struct ktr_patch {
 
 _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 
-/* What stands before an operand's number so that assembly gets it bare; RISC-V's port says "%". */
+/* The prefix by which an operand is printed without the assembler's $ or #; RISC-V's port says "%".
+ */
 #ifndef KTR_PORT_OPERAND
 #define KTR_PORT_OPERAND "%c"
 #endif
 
 #ifdef __clang__
-#define KTR_COLD_LABEL_ /* it knows none */
+#define KTR_COLD_LABEL_ /* Clang has no attribute for it */
 #else
 #define KTR_COLD_LABEL_ __attribute__((cold))
 #endif
@@ -89,7 +90,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 		     :                                     \
 		     : ktr_on_)
 #ifdef __cplusplus
-/* A function of its own: Clang 14 takes each label in a function for a target of every asm goto. */
+/* A separate function: Clang 14 takes each label in a function for a target of every asm goto. */
 #define KTR_PATCH_SITE_ON(insn, site)                \
 	([]() __attribute__((always_inline))->bool { \
 		KTR_PATCH_ASM_(insn, site);          \

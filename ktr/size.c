@@ -62,11 +62,11 @@ ring_free(struct ktr_ring *ring)
 {
 	if (ring == NULL || ring->entries == 0 || ring == &ktr_boot_ring.ring)
 		return;
-	ring->check = 0; /* who finds it after a reset must not take it for a ring in use */
+	ring->check = 0; /* after a reset it must not pass for a ring in use */
 	ktr_port_free(ring, ktr_ring_bytes(ring->entries));
 }
 
-/* Rings of the main log that are to be exchanged. In: the new ones; out: the old ones. */
+/* The new rings of the main log before an exchange; the old ones after it. */
 static struct ktr_ring *exchange_rings[KTR_PORT_MAXCPU]; /* [control lock] too big for a stack */
 
 /* Moves the newest events that fit into the new ring. Nobody records. */
@@ -81,7 +81,7 @@ exchange_ring(unsigned cpu)
 		uint64_t first = head - tail > fit ? head - fit : tail;
 		uint64_t seen = max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (first > seen ? first - seen : 0);
-		/* who looks at a stopped machine takes no lock */
+		/* atomic: the debugger reads it without the lock */
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		ring->head = old->head;
 		ring_set_base(ring, max(old->base, first));
@@ -202,15 +202,15 @@ ktr_log_close(struct ktr_log *log)
 }
 
 /*
- * Whatever is read while a stream moves the cursor, the sum is that of one moment: what is not
- * resident, and not counted as lost, was delivered.
+ * A stream may move the cursor meanwhile. The equation holds all the same: events that are neither
+ * resident nor counted as lost were delivered.
  */
 static bool
 stats_read(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 {
 	const struct ktr_log_cpu *account = &log->cpu[cpu];
 	uint64_t tail, head;
-	/* Before the head, so that it is not ahead of it. */
+	/* Read before the head, so that it is not greater. */
 	uint64_t cursor = __atomic_load_n(&account->cursor, __ATOMIC_ACQUIRE);
 	uint64_t lost = __atomic_load_n(&account->overwritten, __ATOMIC_RELAXED);
 	if (!ktr_log_window(log, cpu, &tail, &head))
@@ -237,7 +237,7 @@ ktr_log_stats_locked(const struct ktr_log *log, unsigned cpu, struct ktr_stats *
 	if (cpu >= KTR_PORT_MAXCPU)
 		return false;
 	const struct ktr_log_cpu *account = &log->cpu[cpu];
-	/* Not for ever: the machine may be stopped in the middle of a change. */
+	/* Bounded: the machine may have stopped in the middle of a change. */
 	for (unsigned i = 0; i < STATS_TRIES; i++) {
 		uint32_t moving = __atomic_load_n(&account->moving, __ATOMIC_ACQUIRE);
 		if (!stats_read(log, cpu, stats))

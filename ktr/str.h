@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Copies n bytes that do not overlap: eight at a time, for streams are made of copies. */
+/** Copies n bytes that do not overlap, eight at a time. */
 static inline void
 ktr_copy(void *to, const void *from, size_t n)
 {
@@ -27,7 +27,7 @@ ktr_copy(void *to, const void *from, size_t n)
 	}
 }
 
-/** Zeroes n bytes, in the same way. */
+/** Zeroes n bytes, eight at a time. */
 static inline void
 ktr_zero(void *to, size_t n)
 {
@@ -54,7 +54,7 @@ ktr_upper(char c)
 	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
-/** Behind the last '/' of a path. */
+/** The part of a path after its last '/'. */
 static inline const char *
 ktr_basename(const char *path)
 {

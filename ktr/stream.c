@@ -1,10 +1,11 @@
 /*
  * stream.c - drains the rings into frames, pass by pass, and counts what became of the events.
  *
- * A pass takes the events below the heads that it finds at its start. It ends with a MARK, a time
+ * A pass covers the events below the heads that it finds at its start. It ends with a MARK, a time
  * before which no more events come. That is the time at which the last pass began, if every CPU
- * took an interrupt after that (ktr_port_sync()): a record that had read an earlier clock by then
- * was finished, and lies below the heads of this pass, or it began again and read the clock anew.
+ * has taken an interrupt since then (ktr_port_sync()). A record that had read an earlier time was
+ * finished by that interrupt, and is below the heads of this pass; or the interrupt made it begin
+ * again, and it read a later time.
  *
  * Each CPU has two counts. `made` follows the frames that were made. `taken` follows those that the
  * sink took, and only then does the ring's own account move: `frames` says which events are where
@@ -182,12 +183,13 @@ stream_pass_begin(struct ktr_stream *s)
 		ktr_log_window(s->log, cpu, &tail, &c->end);
 		any |= c->end > c->made.next;
 	}
-	/* A pass without events still has a mark to give, if the last one left it. */
+	/* A pass without events is still needed if the last pass has left a mark to give. */
 	if (!any && !s->first_pass && s->settled <= s->mark)
 		return false;
 	bool stopped = (s->flags & KTR_STREAM_STOPPED) != 0;
 	s->mark = stopped ? s->started : s->settled;
-	/* There is no frame yet: a stream whose thread is stopped in this wait can go on. */
+	/* No frame is half made here: if the machine stops during this wait, the stream can be
+	 * used. */
 	__atomic_store_n(&s->making, false, __ATOMIC_RELEASE);
 	if (stopped || (any && ktr_port_sync()))
 		s->settled = s->started;
@@ -197,7 +199,7 @@ stream_pass_begin(struct ktr_stream *s)
 	return true;
 }
 
-/* The clock of the first event from seq on that can be read; the pass's time when there is none. */
+/* The time of the first event from seq on that can be read; if there is none, of the pass. */
 static uint64_t
 stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 {
@@ -209,14 +211,14 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 	return s->started;
 }
 
-/* Where a loss before seq begins: at the last event before it. */
+/* The time at which a loss begins: that of the last event before it. */
 static uint64_t
 stream_last_ticks(const struct ktr_stream_cpu *c)
 {
 	return c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
 }
 
-/* Events up to the ring's tail are gone. */
+/* Reports that the events up to the ring's tail are gone. */
 static void
 stream_gone(struct ktr_stream *s, unsigned cpu)
 {
@@ -305,7 +307,7 @@ ktr_stream_peek(struct ktr_stream *s, const uint8_t **bytes)
 	struct ktr_encoder *e = &s->enc;
 	bool made = true;
 	if (e->out_pos == e->out_len) {
-		/* Who reads until 0 gets one pass, however busy the rings are. */
+		/* Reading until 0 gives one pass, however busy the rings are. */
 		if (s->pass_over) {
 			s->pass_over = false;
 			return 0;
@@ -330,7 +332,7 @@ static void
 count_frame(struct ktr_stream_count *c, const struct ktr_stream_frame *f)
 {
 	if (c->next != f->first)
-		return; /* done already by a thread that the debugger stopped in here */
+		return; /* counted already, by a thread that was stopped in here */
 	c->of[f->what] += f->count;
 	c->next = f->first + f->count;
 }
@@ -342,8 +344,8 @@ stream_take_frame(struct ktr_stream *s, const struct ktr_stream_frame *f)
 	struct ktr_log_cpu *account = &s->log->cpu[f->cpu];
 	uint64_t lost = f->what == KTR_STREAM_DELIVERED ? 0 : f->count;
 	if (f->first == account->cursor) {
-		/* The count and the cursor are one fact for ktr_stats_get(), which may look at a
-		 * machine that stopped in here. */
+		/* ktr_stats_get() must see both changes or none, even if the machine stops in here.
+		 */
 		uint32_t *moving = &account->moving;
 		/* a panic may have left it odd */
 		__atomic_store_n(moving, *moving | 1, __ATOMIC_RELAXED);
@@ -363,7 +365,8 @@ ktr_stream_taken(struct ktr_stream *s, size_t n)
 {
 	struct ktr_encoder *e = &s->enc;
 	__atomic_store_n(&e->out_pos, e->out_pos + n, __ATOMIC_RELAXED);
-	/* All but the zero byte will do: another one follows, or the bytes end. */
+	/* A frame counts without its zero byte: another zero byte follows, or the end of the file.
+	 */
 	for (; s->frames_taken < s->frame_count; s->frames_taken++) {
 		const struct ktr_stream_frame *f = &s->frames[s->frames_taken];
 		if (e->out_pos + 1 < f->end)
@@ -413,7 +416,7 @@ stream_cut(struct ktr_stream *s)
 	size_t end = e->out_pos;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		s->cpu[cpu].made = s->cpu[cpu].taken;
-	/* The frame of which some bytes were taken stays. */
+	/* A frame of which some bytes were taken stays. */
 	while (end > 0 && end < e->out_len && e->out[end - 1] != 0)
 		end++;
 	for (unsigned i = s->frames_taken; i < s->frame_count && s->frames[i].end <= end; i++)
@@ -421,7 +424,7 @@ stream_cut(struct ktr_stream *s)
 	e->total -= e->out_len - end;
 	e->out_len = end;
 	if (e->total < s->start_end)
-		s->start_end = 0; /* nobody has seen how the stream begins */
+		s->start_end = 0; /* the stream's first frame was dropped */
 }
 
 void

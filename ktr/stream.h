@@ -2,8 +2,8 @@
  * stream.h - draining the rings into a byte stream (ktr/WIRE.md): for the flush thread, /dev/ktr,
  * and the dump after a panic.
  *
- * Each stream has its own place in every ring, and none disturbs another. One of them is the
- * accounting stream (KTR_STREAM_ACCOUNT): struct ktr_stats calls an event delivered when the
+ * Each stream has its own position in every ring; streams do not affect each other. One of them is
+ * the accounting stream (KTR_STREAM_ACCOUNT): struct ktr_stats calls an event delivered when the
  * stream's user has said that its bytes were taken.
  *
  * One thread at a time uses a stream. Functions take the control lock, and may sleep, unless
@@ -27,9 +27,9 @@
  * and reports those that were overwritten since. At most one at a time.
  */
 #define KTR_STREAM_ACCOUNT 2u
-/** A snapshot: a reader takes the end of any pass for a good end. For devices. */
+/** The stream may end after any pass, and a reader does not call that damage. For devices. */
 #define KTR_STREAM_LIVE 4u
-/** The machine is stopped (panic, debugger): take no lock, ask nobody. */
+/** The machine is stopped (panic, debugger): take no lock, and do not interrupt other CPUs. */
 #define KTR_STREAM_STOPPED 8u
 
 /** After so many bytes metadata is sent again, so that a reader may begin in the middle. */
@@ -67,7 +67,7 @@ struct ktr_stream {
 	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
 	bool first_pass;
-	bool pass_over; /* its last byte is made; a read of 0 is due */
+	bool pass_over; /* all frames of the pass are made; after them the next read returns 0 */
 	bool making;    /* atomic: frames are being made, none of whose bytes was taken */
 	bool truncated;
 	struct ktr_wire_cpu rows[KTR_PORT_MAXCPU]; /* scratch */
@@ -99,8 +99,8 @@ void ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned fla
 
 /**
  * Makes frames in buf, size >= KTR_ENCODER_OUT, instead of in the stream's own buffer of that size.
- * The buffer stays until another takes its place, or the stream is opened again. Nothing has been
- * read yet, or everything that was peeked at was taken.
+ * The stream uses it until it gets another one, or is opened again. Call this before the first
+ * read, or when everything that was peeked at has been taken.
  */
 void ktr_stream_buffer(struct ktr_stream *s, void *buf, size_t size);
 
@@ -112,15 +112,15 @@ void ktr_stream_buffer(struct ktr_stream *s, void *buf, size_t size);
 size_t ktr_stream_peek(struct ktr_stream *s, const uint8_t **bytes);
 
 /**
- * The first n of the bytes that ktr_stream_peek() returned have been written, and are next to be
- * counted: an event is delivered when its whole frame has been taken. What is never taken was not
- * delivered; the next accounting stream begins there.
+ * The first n of the bytes that ktr_stream_peek() returned have been written. An event counts as
+ * delivered when its whole frame has been taken. The next accounting stream begins with the first
+ * event that was not delivered.
  */
 void ktr_stream_taken(struct ktr_stream *s, size_t n);
 
 /**
- * Copies up to len bytes of the stream to buf, which takes them. It may stop at any byte, and goes
- * on with the next call. Returns how many; 0 as ktr_stream_peek().
+ * Copies up to len bytes of the stream to buf, and takes them. A frame may be split between calls.
+ * Returns how many; 0 as ktr_stream_peek().
  */
 size_t ktr_stream_read(struct ktr_stream *s, void *buf, size_t len);
 
@@ -128,8 +128,8 @@ size_t ktr_stream_read(struct ktr_stream *s, void *buf, size_t len);
 uint64_t ktr_stream_pending(const struct ktr_stream *s);
 
 /**
- * Ends the stream: what follows is what has been made, and the END frame; then ktr_stream_read()
- * returns 0. truncated: the stream should have had more events. Then frames are dropped of which
- * nothing has been taken, and the stream tells how many events it leaves.
+ * Ends the stream: the frames that have been made are still to be read, and then the END frame;
+ * after that ktr_stream_read() returns 0. truncated: there were more events to write. Then frames
+ * of which nothing has been taken are dropped, and the stream says how many events it leaves out.
  */
 void ktr_stream_close(struct ktr_stream *s, bool truncated);

@@ -77,8 +77,8 @@ ktr_data_middle(uint64_t word)
 }
 
 /** HEADER flags. */
-#define KTR_WIRE_START 1u /* a stream begins: what was known before does not hold */
-#define KTR_WIRE_LIVE  2u /* the stream may end in good order behind any MARK */
+#define KTR_WIRE_START 1u /* a stream begins: earlier sites and names are void */
+#define KTR_WIRE_LIVE  2u /* the stream may end in good order after any MARK */
 
 /** LOSS reasons. */
 enum ktr_wire_loss { KTR_LOSS_OVERWRITTEN = 0, KTR_LOSS_CORRUPT = 1, KTR_LOSS_CLEARED = 2 };

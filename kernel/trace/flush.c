@@ -1,16 +1,16 @@
 /*
  * flush.c - the flush: writes what is in the rings to alq_file, when flush_thread.c says so.
  *
- * The thread makes frames into one buffer and gives that to the sink piece by piece. It holds
- * flush.lock for a piece at a time and never while it waits for the line, so that a slow or dead
- * line holds up nothing else: the rings go round, and the stream says what was lost. The thread's
+ * The thread fills a buffer with frames and writes it to the sink piece by piece. It holds
+ * flush.lock for one piece at a time, and never while it waits for the line. So a slow or dead line
+ * blocks nothing else: new events overwrite old ones, and the stream reports the loss. The thread's
  * own events are refused (ktr_suppress).
  *
- * Only what the sink has taken counts as delivered. What a sink did not take is still in the ring
- * for the next stream, or counts as overwritten.
+ * Only events that the sink has taken count as delivered. Others are still in the ring for the next
+ * stream, or count as overwritten.
  *
- * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. When a panic or the
- * debugger has stopped the machine, one CPU runs, and goes on without the lock.
+ * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. After a panic, and in
+ * the debugger, only one CPU runs and no lock is taken.
  */
 #include "kernel/trace/flush.h"
 
@@ -37,8 +37,8 @@
 
 #define FLUSH_PIECE      4096u     /* bytes written with the lock held once, or a few more */
 #define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
-#define FINISH_STALL     10000u    /* tries in a row: a line that takes nothing for 1 s is dead */
-#define FINISH_TRIES     600000u   /* in all: it gets no more than a minute */
+#define FINISH_STALL     10000u    /* failed tries in a row after which a line is dead: 1 s */
+#define FINISH_TRIES     600000u   /* failed tries in all: one minute */
 #define FLUSH_DEPTH_INIT 64
 
 static struct {
@@ -116,7 +116,7 @@ flush_write(void)
 	while (done < FLUSH_PIECE) {
 		int64_t some;
 
-		/* A pass ends here, also after some bytes. The next may have more, for ever. */
+		/* Stop at the end of a pass, so that new events cannot keep this loop running. */
 		n = ktr_stream_peek(&flush.stream, &bytes);
 		if (n == 0)
 			return FLUSH_IDLE;
@@ -130,15 +130,15 @@ flush_write(void)
 	return FLUSH_MORE;
 }
 
-/* Tries at a busy line: those since it took something, and all. */
+/* Failed tries at a busy line: since it last took something, and all. */
 struct flush_tries {
 	unsigned stalled, all;
 };
 
 /*
- * Waits before a busy line is tried again; false when it is dead or had its time. Tries are counted
- * rather than time: between any two steps the debugger may stop this CPU, or the scheduler take it
- * away, and a line that nobody tried is not dead.
+ * Waits before the next try at a busy line. False: it is dead, or its time is up. Tries are counted
+ * instead of time, because the debugger or the scheduler may stop this thread at any point, and
+ * time in which the line was not tried must not count.
  */
 static bool
 flush_try_again(struct flush_tries *t)
@@ -148,9 +148,9 @@ flush_try_again(struct flush_tries *t)
 }
 
 /*
- * Writes what had been recorded when it was called: to the end of the pass that is under way, and
- * one more. Not until there is nothing, for writing may itself make events. False when the sink
- * failed, is dead, or had its time. Lock held, or machine stopped.
+ * Writes what had been recorded when it was called: the rest of the current pass, and one more
+ * pass. It does not go on until the rings are empty, since writing may itself make events. False:
+ * the sink failed, is dead, or its time is up. Lock held, or machine stopped.
  */
 static bool
 flush_drain(void)
@@ -169,7 +169,7 @@ flush_drain(void)
 	return true;
 }
 
-/* Ends the stream in good order, or says in it that it was cut. Lock held, or machine stopped. */
+/* Ends the stream; one that could not be written in full says so. Lock held, or machine stopped. */
 static void
 flush_end(void)
 {
@@ -181,7 +181,7 @@ flush_end(void)
 	if (!whole)
 		warnk("ktr: %s did not take %llu events\n", flush.path,
 		      (unsigned long long)ktr_stream_pending(&flush.stream));
-	/* The frame that is half written must become whole, however slow the line is. */
+	/* Finishes a frame that is half written, and writes the END frame. */
 	flush_drain();
 	flush.on = false;
 }
@@ -245,7 +245,7 @@ flush_enabled(void)
 	return __atomic_load_n(&flush.on, __ATOMIC_RELAXED);
 }
 
-/* Can it be opened? A file is made, so that the answer holds. */
+/* Can the file be opened? It is created, if it does not exist. */
 static int
 flush_try_file(const char *path)
 {
@@ -325,7 +325,7 @@ ktr_flush_finish(void)
 	if (!flush_enabled())
 		return;
 	if (!stopped) {
-		/* Nobody records any more, so that the end record is the last word. */
+		/* No more events, so that nothing is missing after the END frame. */
 		ktr_cpumask_set(0);
 		mutex_lock(&flush.lock);
 		if (flush.on)
@@ -336,7 +336,7 @@ ktr_flush_finish(void)
 	ktr_port_final = true;
 	if (flush.sink.uart == NULL)
 		return; /* a file would need threads, and ends with the machine */
-	/* Frames that the flush thread was stopped in are made again, in a stream of their own. */
+	/* The flush thread was stopped while it made frames: make these again, in a new stream. */
 	if (__atomic_load_n(&flush.stream.making, __ATOMIC_ACQUIRE))
 		ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
 	flush_end();

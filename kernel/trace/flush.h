@@ -1,13 +1,13 @@
 /*
- * flush.h - the trace's way out of the rings: /dev/ktr, and the flush thread that writes the stream
- * to the file debug.ktr.alq_file.
+ * flush.h - how events leave the rings: /dev/ktr, and the flush thread, which writes the stream to
+ * the file debug.ktr.alq_file.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * Tells the log what it says of the machine: its clock's rate, its number of CPUs. Called each time
+ * Tells the log the clock's rate and the number of CPUs, for the streams' headers. Called each time
  * that one of them becomes known. Early boot, or thread context; one caller at a time.
  */
 void trace_info_init(void);
@@ -25,13 +25,13 @@ void ktr_trace_init(void);
  */
 void flush_kick(void);
 /*
- * Returns when no character is on its way to the trace's line that its stream has not counted. Any
- * context, interrupts off, after stop_claim(): no more characters begin.
+ * Waits until every character that was written to the trace's line has been counted by its stream.
+ * Any context, interrupts off, after stop_claim(): no more characters are written then.
  */
 void ktr_flush_settle(void);
 /*
- * Before the machine ends: hands on what is left, within a bounded time, and closes the stream.
- * Thread context; or any context when the machine is stopped by the debugger or a panic, then by
- * polling and only to a serial line.
+ * Before the machine ends: writes the remaining events, within a bounded time, and closes the
+ * stream. Thread context. When the debugger or a panic has stopped the machine, any context; then
+ * it polls, and only writes to a serial line.
  */
 void ktr_flush_finish(void);

@@ -1,9 +1,10 @@
 /*
- * flush_thread.c - when the flush works: in its thread, by a timer, or when the clock's tick finds
- * a ring a quarter full, never once per event; and the beginning of all of the trace's files.
+ * flush_thread.c - the flush thread. It works when a timer expires, or when a clock tick finds a
+ * ring a quarter full; not for each event. ktr_trace_init() starts it, and all else in
+ * kernel/trace.
  *
- * The tick only looks at flags: it may not wait for flush.lock. Locking: none; what is here is
- * atomic.
+ * The clock tick reads flags only, since it may not wait for flush.lock. Locking: none; all
+ * variables here are atomic.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,7 +79,7 @@ flush_thread(void *arg)
 	}
 }
 
-/* Is this CPU's ring a quarter full of what the stream has not seen? */
+/* Do events that the stream has not seen fill a quarter of this CPU's ring? */
 static bool
 flush_watermark(void)
 {
@@ -95,7 +96,7 @@ flush_tick(void)
 {
 	if (!__atomic_load_n(&sleeping, __ATOMIC_RELAXED))
 		return;
-	/* A wakeup that comes too early for the sleeper comes again with the next tick. */
+	/* If the thread does not sleep yet, the next tick wakes it. */
 	if (__atomic_load_n(&kick, __ATOMIC_RELAXED) || (flush_enabled() && flush_watermark()))
 		wakeup(&sleeping);
 }

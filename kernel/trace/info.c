@@ -1,5 +1,5 @@
 /*
- * info.c - what the header of every stream says about this machine.
+ * info.c - fills in what the header of every stream says about this machine.
  * Locking: written before the first stream.
  */
 #include <stdint.h>
@@ -22,7 +22,7 @@
 
 extern const uint8_t __build_id_start[], __build_id_end[];
 
-/* The linker's hash of the kernel. The note may lie in the boot section, at its physical address.
+/* The build id, which the linker makes. Its note may be in the boot section, at a physical address.
  */
 static void
 info_build(char *text, size_t size)
@@ -39,7 +39,7 @@ info_build(char *text, size_t size)
 		n += (size_t)snprintf(text + n, size - n, "%02x", id[i]);
 }
 
-/* Two boots read different clocks; mixed by the finaliser of splitmix64. */
+/* Differs from boot to boot, as the clock does. Mixed by the finaliser of splitmix64. */
 static void
 info_boot_id(uint8_t id[16])
 {

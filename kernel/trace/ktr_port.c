@@ -1,8 +1,8 @@
 /*
- * ktr_port.c - what ktr asks of this kernel (ktr/port.h).
+ * ktr_port.c - the functions that ktr needs of this kernel (ktr/port.h).
  *
- * Locking: the control lock is a sleep mutex. Before threads exist one CPU runs; with the machine
- * stopped in the debugger one CPU runs too: then there is nobody to lock out.
+ * Locking: the control lock is a sleep mutex. Before threads exist, and while the debugger has
+ * stopped the machine, only one CPU runs; then the lock is not taken.
  */
 #include <ktr_port.h>
 
@@ -55,7 +55,7 @@ ktr_port_patch(void)
 bool
 ktr_port_sync(void)
 {
-	/* No other CPU will ever go on with what it was at. */
+	/* The other CPUs will never run again. */
 	if (ktr_port_final || stop_panicked())
 		return true;
 	if (ktr_port_alone())

@@ -1,10 +1,9 @@
 /*
- * ktr_port.h - what recording an event means in this kernel: ktr's port header (ktr/port.h), over
- * arch/ktr.h.
+ * ktr_port.h - ktr's port header for this kernel (ktr/port.h), over arch/ktr.h.
  *
- * The pointer to a CPU's ring and the id of its thread are in its arch_pcpu. Its events are refused
- * because of the thread (the flush thread) or of the debugger: ktr_port_refused[n], CPU n's own.
- * Locking: none.
+ * The pointer to a CPU's ring and the id of its thread are in its arch_pcpu. ktr_port_refused[n]
+ * says that CPU n's events are refused, because of its thread (the flush thread) or of the
+ * debugger. Locking: none.
  */
 #pragma once
 
@@ -20,11 +19,11 @@
 #define KTR_PORT_MAXCPU MAX_CPUS
 #define KTR_PORT_PATCH  1
 
-extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* the thread that runs there wants no events */
+extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
 
 extern const char __ktr_record_start[], __ktr_record_end[];
 
-/* The machine ends: CPUs that are stopped will not go on. Written once, by the last CPU. */
+/* The machine ends: CPUs that are stopped will never run again. Written once, by the last CPU. */
 extern bool ktr_port_final;
 
 static inline uint64_t
@@ -64,7 +63,7 @@ ktr_port_irq_restore(uintptr_t on)
 
 #define KTR_PORT_RING_OF(n) ((n) < MAX_CPUS && pcpus[n] != NULL ? &pcpus[n]->md.ktr_ring : NULL)
 
-/* Refuses this CPU's events, those of an NMI too, or no more. Returns what was. Interrupts off. */
+/* Sets whether this CPU's events are refused, NMIs' too. Returns the old value. Interrupts off. */
 static inline bool
 ktr_port_refuse(bool refuse)
 {
@@ -78,8 +77,8 @@ ktr_port_refuse(bool refuse)
 }
 
 /*
- * What runs on this CPU now: a thread, and whether its events are refused. The scheduler calls it
- * at a switch, interrupts on entry and exit. Interrupts off.
+ * Sets the thread that runs on this CPU now, and whether its events are refused. The scheduler
+ * calls it at a switch, and interrupts do on entry and exit. Interrupts off.
  */
 static inline void
 ktr_port_set_thread(uint32_t tid, bool refuse)

@@ -1,7 +1,7 @@
 /*
- * ktr_sysctl.c - debug.ktr.*: what is recorded, where, how much of it; and what there is to record.
+ * ktr_sysctl.c - debug.ktr.*: masks, CPUs, printing, accounts, and the lists of classes and sites.
  *
- * The file flush's own variables, debug.ktr.alq_*, are in alq.c.
+ * The variables of the flush, debug.ktr.alq_*, are in alq.c.
  * Locking: ktr's control lock, taken inside its functions; printing takes none.
  */
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /*
- * ktrdev.c - /dev/ktr: the stream, live from the rings, to whoever opens it.
+ * ktrdev.c - /dev/ktr: a stream of what is in the rings.
  *
- * Each open file has a stream of its own, from the oldest event that is still there; it takes
- * nothing from the flush thread's nor from other readers. A read returns 0 at the end of a pass:
- * all that had been recorded when the pass began was delivered; the next read begins another.
+ * Each open file has its own stream, which begins with the oldest event in the rings. It does not
+ * affect the flush thread or other readers. A read returns 0 at the end of a pass, when all events
+ * that had been recorded when the pass began have been read. The next read begins another pass.
  * Locking: the reader's mutex, around its stream.
  */
 #include <stddef.h>
@@ -67,7 +67,7 @@ ktrdev_read(struct file *f, struct uio *u)
 	while (u->resid > 0 && error == 0 && !proc_signal_pending()) {
 		n = ktr_stream_peek(&r->stream, &bytes);
 		if (n == 0) {
-			r->pass_over = start != u->resid; /* else this read tells it */
+			r->pass_over = start != u->resid; /* else this read returns 0 */
 			break;
 		}
 		n = n < u->resid ? n : u->resid;

@@ -1,14 +1,14 @@
 /*
- * persist.c - where in memory the log is that survives a reset, and what the boot before left.
+ * persist.c - chooses the memory for the log that survives a reset, and finds the boot before's.
  *
- * There are two places, which follow from the size of RAM alone. A boot that finds a log in one
- * makes its own in the other. The page in which a region's header would stand is reserved at both
- * places in every boot, and is never given to anybody. So no program can have written the header
- * that the next boot believes, and a header means that its region was the kernel's alone, too.
+ * There are two places, which depend on the size of RAM alone. A boot that finds a log in one of
+ * them makes its own in the other. Every boot reserves the page of a region's header at both
+ * places, and never allocates it. So no program can write a header that the next boot would accept;
+ * and where there is a header, its region belonged to the kernel alone.
  *
- * A reset keeps RAM as it was; firmware and loader take the ends of it, as far as they need, before
- * the kernel runs. So both places are in the upper half, well below the end, and what is found
- * there is not believed before it is checked.
+ * A reset does not clear RAM, but firmware and boot loader use the ends of it before the kernel
+ * runs. So both places are in the upper half, well below the end, and whatever is found there is
+ * checked.
  *
  * Locking: written early in the boot.
  */
@@ -41,10 +41,10 @@ SYSCTL_INT(debug_ktr_region, "debug.ktr.region", SYSCTL_TUN, &region_mib, -1, 40
 	   "MiB for rings that survive a reset; 0 none; at boot: -1 a sixteenth of memory");
 
 static struct ktr_persist *prev; /* the newest region of another boot */
-static bool prev_own;            /* loader and firmware put nothing into it */
+static bool prev_own;            /* no part of it is used by loader or firmware */
 static bool reserved[PLACES];    /* the page of the header is ours */
 
-/* The RAM of range n that the boot tables reach. */
+/* The part of RAM range n that the boot page tables map. */
 static bool
 ram_range(unsigned n, uint64_t *start, uint64_t *end)
 {
@@ -56,9 +56,9 @@ ram_range(unsigned n, uint64_t *start, uint64_t *end)
 }
 
 /*
- * Place n, and the room that each has; room 0: there is too little memory. Room is a power of two,
- * and places are multiples of it next to five eighths of the largest range: firmware that takes a
- * little more or less of the memory in the next boot changes neither.
+ * The address of place n. *room: the size of both places; 0: there is too little memory. The size
+ * is a power of two, and the addresses are multiples of it, near five eighths of the largest RAM
+ * range. So they stay the same if firmware uses a little more or less memory in the next boot.
  */
 static uint64_t
 region_place(unsigned n, uint64_t *room)
@@ -106,7 +106,7 @@ find_prev(void)
 	}
 }
 
-/* Size of this boot's region: as told, else of all memory. */
+/* Size of this boot's region: as set by the user, else a fraction of all memory. */
 static uint64_t
 region_size(void)
 {
@@ -121,7 +121,7 @@ region_size(void)
 	return size < REGION_MIN ? REGION_MIN : size > REGION_MAX ? REGION_MAX : size;
 }
 
-/* The place that is not the boot before's; 0: it has less room, or is in use. */
+/* The place that the boot before did not use; 0: it is too small, or in use. */
 static uint64_t
 region_free_place(uint64_t size)
 {

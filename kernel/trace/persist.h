@@ -5,7 +5,7 @@
 #pragma once
 
 /*
- * Finds what the boot before left, and makes this boot's region, with CPU 0's ring in it; both are
- * kept from the page allocator. After tunable_init(), before page_init(). One CPU.
+ * Finds the region of the boot before, and makes this boot's region with CPU 0's ring in it.
+ * Reserves the memory of both. After tunable_init(), before page_init(). One CPU.
  */
 void trace_persist_init(void);

@@ -1,6 +1,6 @@
 /*
- * prev.c - /dev/ktr.prev, the log of the boot before as a stream, and debug.ktr.prev.*, which say
- * what there is of it.
+ * prev.c - /dev/ktr.prev, which gives the log of the boot before as a stream, and debug.ktr.prev.*,
+ * which describe it.
  *
  * Locking: prev_lock guards everything here.
  */
@@ -27,8 +27,8 @@
 #define READER_PIECE 4096u
 
 static struct mutex prev_lock = MUTEX_INIT("ktr prev");
-static struct ktr_persist *prev; /* NULL: there is none */
-static bool prev_own;            /* nothing else is in its memory */
+static struct ktr_persist *prev; /* NULL: no log was found */
+static bool prev_own;            /* its memory may be given to the page allocator */
 static unsigned readers;
 static uint64_t prev_sound, prev_corrupt;
 static char prev_build[KTR_IMAGE_BUILD];

@@ -17,9 +17,9 @@
 #include "ktr/stream.h"
 
 #define SERIAL_BURST 16u          /* characters: a FIFO of the chip */
-#define SETTLE_NS    500000000ull /* for a burst to end; emulators take long */
+#define SETTLE_NS    500000000ull /* longest wait for a burst to end; emulators are slow */
 
-static bool burst; /* atomic: characters go out that are not counted yet */
+static bool burst; /* atomic: characters are being written that are not counted yet */
 
 int
 trace_sink_open(struct trace_sink *k, const char *path)
@@ -42,8 +42,8 @@ trace_sink_close(struct trace_sink *k)
 }
 
 /*
- * Writes a burst. Nothing may stop the machine between a character and its count, or the frame on
- * the line would not be what the stream goes on with: whoever stops it waits for the burst's end.
+ * Writes a burst. The machine must not stop between writing characters and counting them, or the
+ * stream would go on at a wrong byte. So whoever stops the machine waits for the end of the burst.
  */
 static int64_t
 serial_write_some(struct uart *u, struct ktr_stream *s, const uint8_t *bytes, size_t len)

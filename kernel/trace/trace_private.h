@@ -10,8 +10,8 @@ struct ktr_stream;
 struct uart;
 
 /*
- * Where the stream goes. The trace's serial line is driven directly, so that it works without
- * threads too and never waits; everything else is a file. At most one of the two is set.
+ * Where the stream is written. The second serial line is driven directly, so that it works without
+ * threads and never waits. Everything else is a file. At most one of the two is set.
  */
 struct trace_sink {
 	struct uart *uart;
@@ -25,9 +25,9 @@ int trace_sink_open(struct trace_sink *k, const char *path);
 /* Thread context. */
 void trace_sink_close(struct trace_sink *k);
 /*
- * Writes as many of the len bytes that ktr_stream_peek(s) returned as go without waiting, and says
- * so to the stream (ktr_stream_taken()). Returns how many: 0 when the line is busy or dead; -errno.
- * Thread context, unless the sink is the serial line: then any.
+ * Writes as many of the len bytes from ktr_stream_peek(s) as possible without waiting, and tells
+ * the stream (ktr_stream_taken()). Returns how many; 0: the line is busy or dead; -errno. Thread
+ * context; any context if the sink is the serial line.
  */
 int64_t trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes,
 			 size_t len);
@@ -39,27 +39,27 @@ int flush_set_enabled(bool on);
 bool flush_enabled(void);
 int flush_set_file(const char *path);
 const char *flush_file(void);
-/* KiB; for the next time that the flush is enabled, or alq_file set. */
+/* KiB; takes effect when the flush is enabled next, or alq_file is set. */
 void flush_set_depth(unsigned kib);
 unsigned flush_depth(void);
 void flush_set_max(uint64_t events);
 uint64_t flush_max(void);
-/* Events written since it was enabled last, and lost meanwhile because it came too late. */
+/* Events written since the flush was enabled last, and events that were overwritten meanwhile. */
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
-/* Does a piece of the flush thread's work; returns what came of it. Thread context. */
+/* Writes a piece of the stream. Thread context. */
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
 enum flush_result flush_work(void);
 
 /*
- * persist.c: the region of the boot before, NULL when there is none; *own: all of it is only that,
- * and may be given to the page allocator. Any context.
+ * persist.c: the region of the boot before; NULL: there is none. *own: its memory may be given to
+ * the page allocator. Any context.
  */
 struct ktr_persist;
 struct ktr_persist *trace_persist_prev(bool *own);
 
-/* prev.c: looks at what the boot before left, and registers /dev/ktr.prev. Thread context. */
+/* prev.c: opens the log of the boot before, and registers /dev/ktr.prev. Thread context. */
 int trace_prev_init(void);
 
 /* ktrdev.c: registers /dev/ktr. 0 or -errno. */

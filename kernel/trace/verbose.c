@@ -1,8 +1,8 @@
 /*
  * verbose.c - debug.ktr.verbose: events on the console as they are recorded.
  *
- * Locking: only the console's own, which records nothing and turns away a CPU that is inside it
- * already: then the line is left out. So it may be called wherever an event may be recorded.
+ * Locking: only the console's lock. If this CPU is in the console's code already, the line is left
+ * out. The console records no events. So this may be called in any context.
  */
 #include "kernel/dev/console.h"
 #include "kernel/lib/sbuf.h"

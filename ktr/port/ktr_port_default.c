@@ -2,7 +2,7 @@
  * ktr_port_default.c - bodies of the port's functions, for ports that use ktr_port_default.h. All
  * are weak: a function of the kernel's with the same name replaces one.
  *
- * Locking: the control lock is a spin lock. Who holds it may be preempted, so it is for threads.
+ * Locking: the control lock is a spin lock. Its holder may be preempted, so only threads take it.
  */
 #include "ktr/port.h"
 
@@ -38,7 +38,7 @@ ktr_port_sync(void)
 	return KTR_PORT_MAXCPU == 1;
 }
 
-/* Right while no other CPU records. */
+/* Valid while no other CPU records. */
 WEAK void
 ktr_port_exchange(void (*fn)(void *), void *arg)
 {
