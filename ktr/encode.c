@@ -320,16 +320,19 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 {
 	char buf[KTR_STRING_MAX];
 	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
-	unsigned slot = (unsigned)(mixed >> 54) % KTR_ENCODER_STRINGS;
+	/* Two values of one slot are both remembered, so that they do not come again in turn. */
+	struct ktr_encoder_string *sent = e->strings[(mixed >> 54) % KTR_ENCODER_STRINGS];
 	bool ident = value >> 48 == KTR_IDENT_TAG;
 	uint64_t name = ident ? e->source->thread(e->source_arg, (uint32_t)value, NULL) : 0;
-	if (value == 0 || (e->strings[slot].value == value && e->strings[slot].name == name))
+	if (value == 0 || (sent[0].value == value && sent[0].name == name) ||
+	    (sent[1].value == value && sent[1].name == name))
 		return;
 	const char *text = e->source->string_text(e->source_arg, value, buf);
 	if (text == NULL)
 		return;
-	e->strings[slot].value = value;
-	e->strings[slot].name = name;
+	if (sent[0].value != value)
+		sent[1] = sent[0];
+	sent[0] = (struct ktr_encoder_string){value, name};
 	frame_begin(e, KTR_WIRE_STRING);
 	put_varint(e, value);
 	put_text(e, text, KTR_WIRE_STRING_MAX);

@@ -16,7 +16,7 @@
 /** The smallest buffer for frames: what ktr_encoder_room() asks for, and some frames more. */
 #define KTR_ENCODER_OUT     16384u
 #define KTR_ENCODER_BATCH   2048u /* a batch ends when its events take as much */
-#define KTR_ENCODER_STRINGS 1024u
+#define KTR_ENCODER_STRINGS 512u
 #define KTR_ENCODER_THREADS 256u
 
 /** What a stream says about the machine. Texts must stay valid. */
@@ -75,10 +75,10 @@ struct ktr_encoder {
 		uint8_t nargs;
 		uint8_t strings; /* bit N: parameter N is a %s */
 	} recent[KTR_WIRE_SLOTS];
-	struct {
+	struct ktr_encoder_string {
 		uint64_t value;
 		uint64_t name; /* number of the name in a thread ident's text; 0: none */
-	} strings[KTR_ENCODER_STRINGS];
+	} strings[KTR_ENCODER_STRINGS][2];
 	uint64_t threads[KTR_ENCODER_THREADS]; /* numbers of names by thread id; 0: empty */
 };
 
