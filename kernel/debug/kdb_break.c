@@ -253,8 +253,7 @@ kdb_print_point(int point)
 	kdb_printf("watchpoint %u: ", info->number);
 	kdb_print_symbol(p->addr);
 	if (look(p, &v))
-		kdb_printf(": old %#llx new %#llx", (unsigned long long)info->old,
-			   (unsigned long long)v);
+		kdb_printf(": old %#lx new %#lx", info->old, v);
 	info->old = v;
 }
 
@@ -325,25 +324,22 @@ kdb_command_break(char *mod, char *args)
 	const char *text = args;
 	uint64_t addr;
 
-	while (*text == ' ')
-		text++;
-	if (*text == '\0') {
+	if (!kdb_more_words(&text)) {
 		list();
 		return;
 	}
 	if (!kdb_expr(&text, &addr))
 		return;
 	p.addr = addr;
-	if (addr < (uintptr_t)__text_start || addr >= (uintptr_t)__text_end)
-		kdb_printf("break: %#llx: expected an address in the kernel's text, %p to %p\n",
-			   (unsigned long long)addr, (const void *)__text_start,
-			   (const void *)__text_end);
+	if (!kdb_in_text(addr))
+		kdb_printf("break: %#lx: expected an address in the kernel's text, %p to %p\n",
+			   addr, __text_start, __text_end);
 	else if (kdb_may_fault(addr))
-		kdb_printf("break: %#llx: this instruction copies user memory; choose the "
+		kdb_printf("break: %#lx: this instruction copies user memory; choose the "
 			   "one before\n",
-			   (unsigned long long)addr);
+			   addr);
 	else if (at_breakpoint(addr))
-		kdb_printf("break: %#llx: has a breakpoint already\n", (unsigned long long)addr);
+		kdb_printf("break: %#lx: has a breakpoint already\n", addr);
 	else
 		add(&p);
 }
@@ -375,10 +371,9 @@ kdb_command_watch(char *mod, char *args)
 	}
 	p.addr = addr;
 	if (addr % p.size != 0)
-		kdb_printf("watch: %#llx: expected a multiple of the size, %u\n",
-			   (unsigned long long)addr, p.size);
+		kdb_printf("watch: %#lx: expected a multiple of the size, %u\n", addr, p.size);
 	else if (addr < ARCH_DIRECT_BASE || !look(&p, &v))
-		kdb_printf("watch: %#llx: expected kernel memory\n", (unsigned long long)addr);
+		kdb_printf("watch: %#lx: expected kernel memory\n", addr);
 	else
 		add(&p);
 }

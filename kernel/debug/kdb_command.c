@@ -51,7 +51,7 @@ kdb_command_print(char *mod, char *args)
 
 	if (!kdb_expr(&text, &v))
 		return;
-	kdb_printf("%#llx %lld ", (unsigned long long)v, (long long)v);
+	kdb_printf("%#lx %ld ", v, (int64_t)v);
 	kdb_print_symbol((uintptr_t)v);
 	kdb_printf("\n");
 }

@@ -120,7 +120,7 @@ kdb_unary(const char **text, unsigned depth, uint64_t *v)
 			return false;
 		*v = op == '-' ? -at : ~at;
 		if (op == '*' && !kdb_read(v, at, sizeof(*v))) {
-			kdb_printf("%#llx is not readable\n", (unsigned long long)at);
+			kdb_printf("%#lx is not readable\n", at);
 			return false;
 		}
 		return true;

@@ -89,7 +89,7 @@ parse_cpu(const char *command, char *word, char **args, struct kdb_filter *f)
 	if (v < KDB_FILTER_CPUS)
 		f->cpu = (int)v;
 	else
-		kdb_printf("%s: no cpu %llu\n", command, (unsigned long long)v);
+		kdb_printf("%s: no cpu %lu\n", command, v);
 	return v < KDB_FILTER_CPUS;
 }
 

@@ -57,32 +57,17 @@ step(unsigned cpu, bool newer)
 	}
 }
 
-/* Moves all cursors to their newest events. */
+/* Moves all cursors to their newest events, or to their oldest. */
 static void
-start_newest(void)
+start(bool oldest)
 {
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		struct cursor *c = &cursors[cpu];
 
 		*c = (struct cursor){0};
 		if (ktr_ring_window(cpu, &c->tail, &c->head)) {
-			c->seq = c->head;
-			step(cpu, false);
-		}
-	}
-}
-
-/* Moves all cursors to their oldest events. */
-static void
-start_oldest(void)
-{
-	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
-		struct cursor *c = &cursors[cpu];
-
-		*c = (struct cursor){0};
-		if (ktr_ring_window(cpu, &c->tail, &c->head)) {
-			c->seq = c->tail - 1;
-			step(cpu, true);
+			c->seq = oldest ? c->tail - 1 : c->head;
+			step(cpu, oldest);
 		}
 	}
 }
@@ -98,7 +83,7 @@ is_newer(uint64_t ticks, unsigned cpu, uint64_t than_ticks, unsigned than_cpu)
 static void
 start_at(const struct place *p, bool newer)
 {
-	start_newest();
+	start(false);
 	for (unsigned cpu = 0; cpu < MAX_CPUS && !kdb.quit; cpu++) {
 		struct cursor *c = &cursors[cpu];
 
@@ -150,7 +135,7 @@ ticks_to_ns(uint64_t ticks)
 static void
 print_time(uint64_t ticks, const struct style *style)
 {
-	unsigned long long ns = ticks_to_ns(ticks), zero = 0;
+	uint64_t ns = ticks_to_ns(ticks), zero = 0;
 	const char *sign = "";
 
 	if (style->relative) {
@@ -159,9 +144,9 @@ print_time(uint64_t ticks, const struct style *style)
 	}
 	ns = ns < zero ? zero - ns : ns - zero;
 	if (clock_hz() == 0)
-		kdb_printf(" %s%llu ticks", sign, ns);
+		kdb_printf(" %s%lu ticks", sign, ns);
 	else
-		kdb_printf(" %s%llu.%09llu", sign, ns / 1000000000, ns % 1000000000);
+		kdb_printf(" %s%lu.%09lu", sign, ns / 1000000000, ns % 1000000000);
 }
 
 static const char *
@@ -185,7 +170,7 @@ print_event(unsigned cpu, const struct style *style)
 	const struct cursor *c = &cursors[cpu];
 	const struct ktr_site *site = ktr_site_get(c->entry.site);
 
-	kdb_printf("%llu (%u:cpu%u)", (unsigned long long)c->seq, c->entry.tid, cpu);
+	kdb_printf("%lu (%u:cpu%u)", c->seq, c->entry.tid, cpu);
 	if (style->time || style->relative)
 		print_time(c->entry.ticks, style);
 	if (style->place && site != NULL)
@@ -218,8 +203,7 @@ still_there(struct place *p)
 	struct ktr_entry e;
 
 	if (p->set && ktr_ring_read(p->cpu, p->seq, &e) != KTR_READ_OK) {
-		kdb_printf("event %llu of cpu %u has been overwritten\n",
-			   (unsigned long long)p->seq, p->cpu);
+		kdb_printf("event %lu of cpu %u has been overwritten\n", p->seq, p->cpu);
 		p->set = false;
 	}
 	return p->set;
@@ -288,10 +272,8 @@ kdb_command_show_ktr(char *mod, char *args)
 	from = found.set ? &found : &marked;
 	if (f.from_place && still_there(from))
 		start_at(from, f.newer);
-	else if (f.newer)
-		start_oldest();
 	else
-		start_newest();
+		start(f.newer);
 	show_events(&f, &style);
 	kdb_printf("--- End of trace buffer ---\n");
 }
@@ -304,7 +286,6 @@ kdb_command_search(char *mod, char *args)
 	struct place *from;
 	int cpu;
 
-	(void)mod;
 	if (!kdb_filter_parse("search", args, &f))
 		return;
 	if (f.cpu < 0 && f.classes == UINT64_MAX && f.thread == KDB_FILTER_ANY &&
@@ -319,7 +300,7 @@ kdb_command_search(char *mod, char *args)
 		if (!f.newer)
 			step(from->cpu, false); /* skip the event itself */
 	} else {
-		start_newest();
+		start(false);
 	}
 	while (!kdb.quit && (cpu = extreme(f.newer)) != KDB_NO_CPU) {
 		if (wanted((unsigned)cpu, &f)) {
@@ -348,8 +329,7 @@ parse_place(char *word, struct place *p)
 		return false;
 	}
 	if (ktr_ring_read((unsigned)cpu, seq, &e) != KTR_READ_OK) {
-		kdb_printf("mark: cpu %llu has no event %llu\n", (unsigned long long)cpu,
-			   (unsigned long long)seq);
+		kdb_printf("mark: cpu %lu has no event %lu\n", cpu, seq);
 		return false;
 	}
 	*p = (struct place){true, (unsigned)cpu, seq, e.ticks};
@@ -361,7 +341,6 @@ kdb_command_mark(char *mod, char *args)
 {
 	char *word = kdb_word(&args);
 
-	(void)mod;
 	if (word != NULL && strcmp(word, "off") == 0) {
 		marked.set = false;
 		return;
@@ -376,7 +355,7 @@ kdb_command_mark(char *mod, char *args)
 		marked = found;
 	}
 	found = marked;
-	kdb_printf("mark at %u:%llu\n", marked.cpu, (unsigned long long)marked.seq);
+	kdb_printf("mark at %u:%lu\n", marked.cpu, marked.seq);
 }
 
 void
@@ -386,7 +365,7 @@ kdb_print_events(unsigned count)
 	uint64_t n = 0;
 	int cpu;
 
-	start_newest();
+	start(false);
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct cursor *c = &cursors[i];
 		unsigned whole = 0;
@@ -405,7 +384,7 @@ kdb_print_events(unsigned count)
 		kdb_printf("no events: debug.ktr.mask was 0\n");
 		return;
 	}
-	kdb_printf("last %llu events:\n", (unsigned long long)n);
+	kdb_printf("last %lu events:\n", n);
 	for (; n > 0 && (cpu = extreme(true)) != KDB_NO_CPU; n--) {
 		print_event((unsigned)cpu, &style);
 		step((unsigned)cpu, true);

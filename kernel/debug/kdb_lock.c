@@ -122,7 +122,7 @@ kdb_show_lock(char *args)
 	if (!kdb_expr(&text, &addr))
 		return;
 	if (!arch_probe_copy(&s, (void *)addr, sizeof(s))) {
-		kdb_printf("show lock: %#llx is not readable\n", (unsigned long long)addr);
+		kdb_printf("show lock: %#lx is not readable\n", addr);
 	} else if (s.owner >= -1 && s.owner < MAX_CPUS && is_name(s.name)) {
 		kdb_printf("spin lock %s ", s.name);
 		print_at((void *)addr);
@@ -139,7 +139,6 @@ kdb_show_lock(char *args)
 		kdb_printf(", waiters %u\n", m.waiters);
 		show_waiters(addr);
 	} else {
-		kdb_printf("show lock: %#llx is neither a spin lock nor a mutex\n",
-			   (unsigned long long)addr);
+		kdb_printf("show lock: %#lx is neither a spin lock nor a mutex\n", addr);
 	}
 }

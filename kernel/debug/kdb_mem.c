@@ -50,10 +50,10 @@ kdb_print_place(uintptr_t pc, bool called)
 
 	name = ksym_lookup(pc - called, &offset);
 	if (name == NULL) {
-		kdb_printf("%#lx", (unsigned long)pc);
+		kdb_printf("%#lx", pc);
 		return;
 	}
-	kdb_printf("%s+%#lx", name, (unsigned long)offset + called);
+	kdb_printf("%s+%#lx", name, offset + called);
 	if (ksym_line(pc - called, &file, &line))
 		kdb_printf(" (%s:%u)", file, line);
 }
@@ -128,16 +128,16 @@ kdb_x_item(const struct x_format *f, uint64_t v)
 
 	switch (f->kind) {
 	case 'x':
-		kdb_printf(" 0x%0*llx", (int)f->size * 2, (unsigned long long)v);
+		kdb_printf(" 0x%0*lx", (int)f->size * 2, v);
 		break;
 	case 'd':
-		kdb_printf(" %lld", (long long)sv);
+		kdb_printf(" %ld", (int64_t)sv);
 		break;
 	case 'u':
-		kdb_printf(" %llu", (unsigned long long)v);
+		kdb_printf(" %lu", v);
 		break;
 	case 'o':
-		kdb_printf(" %#llo", (unsigned long long)v);
+		kdb_printf(" %#lo", v);
 		break;
 	case 'c':
 		kdb_printf(v >= ' ' && v <= '~' ? " '%c'" : " \\x%02x", (int)v);
@@ -155,9 +155,9 @@ kdb_x_label(uint64_t addr)
 	uintptr_t offset;
 	const char *name = ksym_lookup((uintptr_t)addr, &offset);
 
-	kdb_printf("0x%016llx", (unsigned long long)addr);
+	kdb_printf("0x%016lx", addr);
 	if (name != NULL)
-		kdb_printf(" <%s+%#lx>", name, (unsigned long)offset);
+		kdb_printf(" <%s+%#lx>", name, offset);
 	kdb_printf(":");
 }
 
@@ -214,9 +214,7 @@ kdb_command_x(char *mod, char *args)
 
 	if (!kdb_x_format(mod, &f))
 		return;
-	while (*text == ' ')
-		text++;
-	if (*text == '\0') {
+	if (!kdb_more_words(&text)) {
 		kdb_printf("x: expected x[/FORMAT] ADDRESS [COUNT]\n");
 		return;
 	}
@@ -265,20 +263,17 @@ kdb_command_write(char *mod, char *args)
 		if (!kdb_expr(&text, &value))
 			return;
 		if (size < 8 && value >> 8 * size != 0 && ~value >> (8 * size - 1) != 0) {
-			kdb_printf("write: %#llx: expected a number of %u bytes\n",
-				   (unsigned long long)value, size);
+			kdb_printf("write: %#lx: expected a number of %u bytes\n", value, size);
 			return;
 		}
 		if (addr < ARCH_DIRECT_BASE || !arch_probe_copy(&old, (void *)addr, size) ||
 		    !arch_probe_copy((void *)addr, &value, size)) {
-			kdb_printf("write: %#llx is not writable kernel memory\n",
-				   (unsigned long long)addr);
+			kdb_printf("write: %#lx is not writable kernel memory\n", addr);
 			return;
 		}
 		kdb_x_label(addr);
-		kdb_printf(" %#llx = %#llx\n", (unsigned long long)old,
-			   (unsigned long long)(size < 8 ? value & ((1ull << 8 * size) - 1)
-							 : value));
+		kdb_printf(" %#lx = %#lx\n", old,
+			   (size < 8 ? value & ((1ul << 8 * size) - 1) : value));
 		addr += size;
 	}
 	if (!any)

@@ -98,6 +98,8 @@ struct kdb_frame {
 	bool user;      /* in user mode: it has no caller */
 };
 struct kdb_frame kdb_frame_of_trap(const struct arch_trapframe *tf);
+/* Is it an address in the kernel's text? */
+bool kdb_in_text(uintptr_t pc);
 /* Moves f to its caller, or to what it interrupted. False: there is none, or it is not known. */
 bool kdb_unwind(struct kdb_frame *f);
 /* Backtrace of the place where the debugger was entered. */

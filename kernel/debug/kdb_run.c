@@ -15,8 +15,6 @@
 #define STEP_MAX  10000
 #define CALL_ARGS 6
 
-extern const char __text_start[], __text_end[];
-
 void
 kdb_command_continue(char *mod, char *args)
 {
@@ -80,13 +78,12 @@ kdb_command_until(char *mod, char *args)
 			return;
 		}
 	}
-	if (at.user || at.pc < (uintptr_t)__text_start || at.pc >= (uintptr_t)__text_end)
-		kdb_printf("until: %#lx: expected an address in the kernel's text\n",
-			   (unsigned long)at.pc);
+	if (at.user || !kdb_in_text(at.pc))
+		kdb_printf("until: %#lx: expected an address in the kernel's text\n", at.pc);
 	else if (kdb_may_fault(at.pc))
 		kdb_printf("until: %#lx: this instruction copies user memory; choose the "
 			   "one before\n",
-			   (unsigned long)at.pc);
+			   at.pc);
 	else if (!kdb_temporary_set(&at, "until"))
 		kdb_printf("until: no free breakpoint register; delete a breakpoint\n");
 	else
@@ -111,13 +108,12 @@ kdb_command_call(char *mod, char *args)
 		} else if (!kdb_expr(&text, &a[n])) {
 			return;
 		}
-	if (addr < (uintptr_t)__text_start || addr >= (uintptr_t)__text_end) {
-		kdb_printf("call: %#llx: expected a function of the kernel\n",
-			   (unsigned long long)addr);
+	if (!kdb_in_text(addr)) {
+		kdb_printf("call: %#lx: expected a function of the kernel\n", addr);
 		return;
 	}
 	fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))addr;
 	result = fn(a[0], a[1], a[2], a[3], a[4], a[5]);
 	arch_irq_disable(); /* the function may have enabled interrupts */
-	kdb_printf("%#llx %lld\n", (unsigned long long)result, (long long)result);
+	kdb_printf("%#lx %ld\n", result, (int64_t)result);
 }

@@ -49,8 +49,7 @@ show_pcpu(unsigned cpu)
 	kdb_printf("%s\n", pc->md.curthread == pc->idle ? " (idle)" : "");
 	kdb_printf("  spin locks %u, irq_push depth %d (interrupts were %s), nmi depth %u\n",
 		   pc->locks, pc->irq_depth, pc->irq_was_on ? "on" : "off", pc->nmi);
-	kdb_printf("  clock ticks %llu, idle %llu ms\n", (unsigned long long)pc->ticks,
-		   (unsigned long long)(sched_idle_ns(cpu) / 1000000));
+	kdb_printf("  clock ticks %lu, idle %lu ms\n", pc->ticks, (sched_idle_ns(cpu) / 1000000));
 	kdb_printf("  at ");
 	if ((int)cpu == stop.owner)
 		kdb_print_symbol(kdb.place.pc);
@@ -78,13 +77,11 @@ show_callouts(unsigned cpu)
 		if (c == NULL)
 			return;
 		if (!kdb_read(&copy, (uintptr_t)c, sizeof(copy))) {
-			kdb_printf("cpu %u: the list is broken: %p is not readable\n", cpu,
-				   (const void *)c);
+			kdb_printf("cpu %u: the list is broken: %p is not readable\n", cpu, c);
 			return;
 		}
-		kdb_printf("%-6u %6llu.%09llu ", cpu,
-			   (unsigned long long)copy.deadline_ns / 1000000000,
-			   (unsigned long long)copy.deadline_ns % 1000000000);
+		kdb_printf("%-6u %6lu.%09lu ", cpu, copy.deadline_ns / 1000000000,
+			   copy.deadline_ns % 1000000000);
 		kdb_print_symbol((uintptr_t)copy.fn);
 		kdb_printf(" argument %p\n", copy.arg);
 	}
@@ -117,8 +114,7 @@ show_registers(char *args)
 	if (kdb.place.tf != NULL)
 		arch_tf_print(kdb.place.tf);
 	else
-		kdb_printf("entered by a call: sp %#lx fp %#lx\n", (unsigned long)kdb.place.sp,
-			   (unsigned long)kdb.place.fp);
+		kdb_printf("entered by a call: sp %#lx fp %#lx\n", kdb.place.sp, kdb.place.fp);
 	kdb_printf("at ");
 	kdb_print_symbol(kdb.place.pc);
 	kdb_printf("\n");

@@ -24,8 +24,7 @@ kdb_thread_next(const struct thread *t, struct thread *copy)
 	if (kdb.quit || next == NULL)
 		return NULL;
 	if (!arch_probe_copy(copy, next, sizeof(*copy))) {
-		kdb_printf("the list of threads is broken: %p is not readable\n",
-			   (const void *)next);
+		kdb_printf("the list of threads is broken: %p is not readable\n", next);
 		return NULL;
 	}
 	return next;
@@ -52,7 +51,7 @@ kdb_thread_find(const char *command, const char *word)
 	for (unsigned i = 0; i < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; i++)
 		if (copy.tid == n || (uintptr_t)t == n)
 			return t;
-	kdb_printf("%s: no thread %llu; ps lists them\n", command, (unsigned long long)n);
+	kdb_printf("%s: no thread %lu; ps lists them\n", command, n);
 	return NULL;
 }
 
@@ -119,7 +118,7 @@ kdb_print_thread(const struct thread *t)
 	if (t == NULL)
 		kdb_printf("none");
 	else if (!arch_probe_copy(&copy, t, sizeof(copy)))
-		kdb_printf("%p", (const void *)t);
+		kdb_printf("%p", t);
 	else
 		kdb_printf("%s tid %u", kdb_text(copy.name, name, sizeof(name)), copy.tid);
 }
@@ -133,7 +132,7 @@ print_held(const struct thread *t)
 	for (unsigned i = 0; i < t->mutexes && i < THREAD_MUTEXES; i++)
 		if (arch_probe_copy(&m, t->held[i], sizeof(m)))
 			kdb_printf("  holds mutex %s at %p\n", kdb_text(m.name, name, sizeof(name)),
-				   (void *)t->held[i]);
+				   t->held[i]);
 }
 
 void
@@ -148,8 +147,7 @@ kdb_show_thread(char *args)
 	if (t == NULL || !arch_probe_copy(&c, t, sizeof(c)))
 		return;
 	cpu = kdb_thread_cpu(t);
-	kdb_printf("thread %u at %p: %s\n", c.tid, (const void *)t,
-		   kdb_text(c.name, name, sizeof(name)));
+	kdb_printf("thread %u at %p: %s\n", c.tid, t, kdb_text(c.name, name, sizeof(name)));
 	kdb_printf("  state %s, priority %u of base %u, slice %u ticks, cpu %u%s%s\n",
 		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu, c.pinned ? " (pinned)" : "",
 		   cpu != KDB_NO_CPU ? ", runs there" : "");
@@ -159,10 +157,9 @@ kdb_show_thread(char *args)
 		kdb_printf("\n");
 	}
 	print_held(&c);
-	kdb_printf("  kernel stack %p to %#lx, process %p\n", c.kstack,
-		   (unsigned long)c.kstack + KSTACK_SIZE, (void *)c.proc);
-	kdb_printf("  ran %llu us, switched to %llu times%s\n",
-		   (unsigned long long)(c.runtime_ns / 1000), (unsigned long long)c.switches,
+	kdb_printf("  kernel stack %p to %p, process %p\n", c.kstack, c.kstack + KSTACK_SIZE,
+		   c.proc);
+	kdb_printf("  ran %lu us, switched to %lu times%s\n", (c.runtime_ns / 1000), c.switches,
 		   c.ktr_suppress ? ", its events are refused" : "");
 	if (c.fn != NULL) {
 		kdb_printf("  began in ");
@@ -203,11 +200,9 @@ kdb_show_proc(char *args)
 		       ? parent.pid
 		       : 0,
 		   p.pgid, p.uid);
-	kdb_printf("  signals pending %#llx, blocked %#llx, ignored %#llx\n",
-		   (unsigned long long)p.sig_pending, (unsigned long long)p.sig_blocked,
-		   (unsigned long long)p.sig_ignored);
-	kdb_printf("  thread %p, address space %p, files %p\n", (void *)p.thread, (void *)p.vm,
-		   (void *)p.files);
+	kdb_printf("  signals pending %#lx, blocked %#lx, ignored %#lx\n", p.sig_pending,
+		   p.sig_blocked, p.sig_ignored);
+	kdb_printf("  thread %p, address space %p, files %p\n", p.thread, p.vm, p.files);
 }
 
 void
@@ -221,8 +216,7 @@ kdb_show_sleepq(char *args)
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &c)) != NULL; n++) {
 		if (c.chan == NULL)
 			continue;
-		kdb_printf("0x%016lx %-12s ", (unsigned long)c.chan,
-			   waits_for(&c, why, sizeof(why)));
+		kdb_printf("0x%016lx %-12s ", (uintptr_t)c.chan, waits_for(&c, why, sizeof(why)));
 		kdb_print_thread(t);
 		kdb_printf(" at ");
 		kdb_print_symbol((uintptr_t)c.chan);

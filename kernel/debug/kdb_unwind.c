@@ -26,8 +26,8 @@
 
 extern const char __text_start[], __text_end[];
 
-static bool
-in_text(uintptr_t pc)
+bool
+kdb_in_text(uintptr_t pc)
 {
 	return pc >= (uintptr_t)__text_start && pc < (uintptr_t)__text_end;
 }
@@ -72,9 +72,9 @@ leave_leaf(struct kdb_frame *f)
 
 	if (ra != 0) {
 		*f = (struct kdb_frame){.pc = ra, .sp = f->sp, .fp = f->fp};
-		return in_text(ra);
+		return kdb_in_text(ra);
 	}
-	if (!arch_probe_read(&ra, (void *)f->sp) || !in_text(ra))
+	if (!arch_probe_read(&ra, (void *)f->sp) || !kdb_in_text(ra))
 		return false;
 	*f = (struct kdb_frame){.pc = ra, .sp = f->sp + 8, .fp = f->fp};
 	return true;
@@ -109,7 +109,7 @@ kdb_unwind(struct kdb_frame *f)
 		*f = kdb_frame_of_trap(tf);
 		return true;
 	}
-	if (!in_text(f->pc))
+	if (!kdb_in_text(f->pc))
 		return f->exact && leave_leaf(f); /* a call to an address that is not code */
 	if (ksym_frame(f->pc - !f->exact, &rule))
 		return leave_by_rule(f, &rule) && f->pc != 0;
@@ -123,14 +123,13 @@ kdb_backtrace_from(struct kdb_frame f)
 {
 	for (unsigned n = 0; n < BT_DEPTH && !kdb.quit;) {
 		if (f.user) {
-			kdb_printf("--- from user mode, pc %#lx sp %#lx ---\n", (unsigned long)f.pc,
-				   (unsigned long)f.sp);
+			kdb_printf("--- from user mode, pc %#lx sp %#lx ---\n", f.pc, f.sp);
 			return;
 		}
 		if (f.exact && n > 0)
-			kdb_printf("--- interrupted, sp %#lx ---\n", (unsigned long)f.sp);
+			kdb_printf("--- interrupted, sp %#lx ---\n", f.sp);
 		if (f.exact || arch_unwind_trap(f.pc, f.sp) == NULL) {
-			kdb_printf("#%-2u 0x%016lx ", n++, (unsigned long)f.pc);
+			kdb_printf("#%-2u 0x%016lx ", n++, f.pc);
 			kdb_print_place(f.pc, !f.exact);
 			kdb_printf("\n");
 		}
@@ -169,7 +168,7 @@ kdb_backtrace_cpu(unsigned cpu)
 	if (tf == NULL)
 		kdb_printf("cpu %u did not stop; its stack is unknown\n", cpu);
 	else if (arch_tf_user(tf))
-		kdb_printf("cpu %u runs user code at %#lx\n", cpu, (unsigned long)arch_tf_pc(tf));
+		kdb_printf("cpu %u runs user code at %#lx\n", cpu, arch_tf_pc(tf));
 	else
 		kdb_backtrace_from(kdb_frame_of_trap(tf));
 }

@@ -26,10 +26,9 @@ extern const char __text_start[], __text_end[], __rodata_start[], __rodata_end[]
 static void
 print_area(uint64_t start, uint64_t end, unsigned prot, const char *what)
 {
-	kdb_printf("%016llx-%016llx %c%c%c %8llu KiB %s\n", (unsigned long long)start,
-		   (unsigned long long)end, prot & MMU_READ ? 'r' : '-',
-		   prot & MMU_WRITE ? 'w' : '-', prot & MMU_EXEC ? 'x' : '-',
-		   (unsigned long long)(end - start) / 1024, what);
+	kdb_printf("%016lx-%016lx %c%c%c %8lu KiB %s\n", start, end, prot & MMU_READ ? 'r' : '-',
+		   prot & MMU_WRITE ? 'w' : '-', prot & MMU_EXEC ? 'x' : '-', (end - start) / 1024,
+		   what);
 }
 
 static void
@@ -67,8 +66,8 @@ kdb_show_map(char *args)
 		kdb_printf("show map: process %u has no address space any more\n", p.pid);
 		return;
 	}
-	kdb_printf("process %u, %llu pages resident, table at %#llx\n", p.pid,
-		   (unsigned long long)vm_resident(p.vm), (unsigned long long)vm_root(p.vm));
+	kdb_printf("process %u, %lu pages resident, table at %#lx\n", p.pid, vm_resident(p.vm),
+		   vm_root(p.vm));
 	for (unsigned n = 0; n < AREAS_MAX && !kdb.quit; n++) {
 		if (!vm_next_unlocked(p.vm, &start, &end, &prot))
 			return;
@@ -88,7 +87,7 @@ print_page(const void *va)
 		kdb_printf("  not managed by the page allocator\n");
 		return;
 	}
-	kdb_printf("  descriptor %p: %s, order %u, references %u, %s\n", (void *)at,
+	kdb_printf("  descriptor %p: %s, order %u, references %u, %s\n", at,
 		   p.free ? "free" : "in use", p.order, p.refs,
 		   p.kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[p.kind] : "?");
 	if (p.kind == PAGE_SLAB && !p.free)
@@ -109,15 +108,14 @@ show_translation(uint64_t va)
 		root = vm_root(p.vm);
 	pte = pagetable_lookup(root, va, &level);
 	if (pte == 0) {
-		kdb_printf("%#llx is not mapped\n", (unsigned long long)va);
+		kdb_printf("%#lx is not mapped\n", va);
 		return;
 	}
-	kdb_printf("%#llx: physical %#llx, %s, %s%s, entry %#llx\n", (unsigned long long)va,
-		   (unsigned long long)(arch_pte_pa(pte) +
-					(va & (level == 0 ? PAGE_SIZE - 1 : (2ul << 20) - 1))),
+	kdb_printf("%#lx: physical %#lx, %s, %s%s, entry %#lx\n", va,
+		   arch_pte_pa(pte) + (va & (level == 0 ? PAGE_SIZE - 1 : (2ul << 20) - 1)),
 		   level == 0 ? "a page" : "a block of 2 MiB",
 		   arch_pte_writable(pte) ? "writable" : "read-only",
-		   arch_pte_executable(pte) ? ", executable" : "", (unsigned long long)pte);
+		   arch_pte_executable(pte) ? ", executable" : "", pte);
 	va = (uintptr_t)phys_to_virt(arch_pte_pa(pte) +
 				     (va & (level == 0 ? 0 : (2ul << 20) - PAGE_SIZE)));
 	print_page((void *)va);
@@ -130,8 +128,7 @@ kdb_show_page(char *args)
 	uint64_t va;
 
 	if (!kdb_more_words(&text)) {
-		kdb_printf("%llu pages, %llu free\n", (unsigned long long)page_count_total(),
-			   (unsigned long long)page_count_free());
+		kdb_printf("%lu pages, %lu free\n", page_count_total(), page_count_free());
 	} else if (kdb_expr(&text, &va)) {
 		show_translation(va);
 	}

@@ -46,9 +46,8 @@ msgbuf_append(const char *text, size_t n)
 	uint64_t at, us = clock_ns() / 1000;
 
 	if (!__atomic_exchange_n(&msgbuf_line_open, text[n - 1] != '\n', __ATOMIC_RELAXED))
-		stamp_len = (size_t)snprintf(stamp, sizeof(stamp), "[%5llu.%06llu] ",
-					     (unsigned long long)(us / 1000000),
-					     (unsigned long long)(us % 1000000));
+		stamp_len = (size_t)snprintf(stamp, sizeof(stamp), "[%5lu.%06lu] ", us / 1000000,
+					     us % 1000000);
 	at = __atomic_fetch_add(&msgbuf_head, stamp_len + n, __ATOMIC_RELAXED);
 	msgbuf_copy(at, stamp, stamp_len);
 	msgbuf_copy(at + stamp_len, text, n);

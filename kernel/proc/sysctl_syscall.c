@@ -99,8 +99,8 @@ take_and_set(const struct sysctl_args *a, char *val, char *err, size_t errlen)
 		return -EPERM;
 	}
 	if (a->vallen >= SYSCTL_VALUE_MAX) {
-		snprintf(err, errlen, "value of %llu characters, expected less than %d",
-			 (unsigned long long)a->vallen, SYSCTL_VALUE_MAX);
+		snprintf(err, errlen, "value of %lu characters, expected less than %d", a->vallen,
+			 SYSCTL_VALUE_MAX);
 		return -EINVAL;
 	}
 	if (copy_in(val, a->uval, a->vallen) < 0) {

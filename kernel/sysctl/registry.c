@@ -84,9 +84,9 @@ sysctl_print(const struct sysctl *s, struct sbuf *out)
 	else if (s->type == SYSCTL_TYPE_INT && s->var != NULL)
 		sbuf_printf(out, "%d", __atomic_load_n((const int *)s->var, __ATOMIC_RELAXED));
 	else if (s->var != NULL)
-		sbuf_printf(out, "%llu", *(const unsigned long long *)s->var);
+		sbuf_printf(out, "%lu", *(const uint64_t *)s->var);
 	else
-		sbuf_printf(out, "%llu", s->value != NULL ? (unsigned long long)s->value() : 0ull);
+		sbuf_printf(out, "%lu", s->value != NULL ? s->value() : 0ul);
 }
 
 void

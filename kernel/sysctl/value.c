@@ -31,15 +31,15 @@ set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	int64_t v;
 
 	if (parse_number(val, &negative, &n) == KTR_NUMBER_NOT) {
-		snprintf(err, errlen, "found \"%s\", expected a number from %lld to %lld", val,
-			 (long long)s->min, (long long)s->max);
+		snprintf(err, errlen, "found \"%s\", expected a number from %ld to %ld", val,
+			 s->min, s->max);
 		return -EINVAL;
 	}
 	v = n > INT64_MAX ? INT64_MAX : (int64_t)n;
 	v = negative ? -v : v;
 	if (v < s->min || v > s->max) {
-		snprintf(err, errlen, "%s is out of range, expected %lld to %lld", val,
-			 (long long)s->min, (long long)s->max);
+		snprintf(err, errlen, "%s is out of range, expected %ld to %ld", val, s->min,
+			 s->max);
 		return -ERANGE;
 	}
 	if (s->apply != NULL)
