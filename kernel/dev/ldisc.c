@@ -94,10 +94,8 @@ erase_char(struct ldisc *l)
 static bool
 store(struct ldisc *l, char c, unsigned reserve)
 {
-	if (l->edit - l->read + reserve >= LDISC_SIZE) {
-		l->lost++;
+	if (l->edit - l->read + reserve >= LDISC_SIZE)
 		return false;
-	}
 	*slot(l, l->edit++) = c;
 	return true;
 }
@@ -148,19 +146,17 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 }
 
 size_t
-ldisc_read(struct ldisc *l, char *buf, size_t n, bool *eof)
+ldisc_read(struct ldisc *l, char *buf, size_t n)
 {
 	bool canonical = l->t.c_lflag & ICANON;
 	size_t done = 0;
 
-	*eof = false;
 	while (done < n && l->read != l->committed) {
 		char c = *slot(l, l->read);
 
 		if (canonical && is_key(l, c, VEOF)) {
 			/* ^D ends the text before it; alone, it is the end of the file. */
 			l->read++;
-			*eof = true;
 			break;
 		}
 		buf[done++] = c;

@@ -22,26 +22,18 @@
 struct ldisc {
 	struct termios t;
 	uint64_t read, committed, edit;
-	uint64_t lost; /* characters dropped because the buffer was full */
 	char buf[LDISC_SIZE];
 	/* Shows text on the terminal. */
 	void (*echo)(void *arg, const char *text, size_t n);
 	void *arg;
 };
 
-/*
- * Begins in canonical mode with echo and signals; DEL erases, ^U ^D ^C ^\ ^Z as usual.
- */
+/* Begins in canonical mode with echo and signals; DEL erases, ^U ^D ^C ^\ ^Z as usual. */
 void ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *arg);
-/*
- * Handles a received character. Returns the signal that it causes, or 0. *wake: wake the readers.
- */
+/* Handles a received character. Returns the signal that it causes, or 0. *wake: wake readers. */
 int ldisc_input(struct ldisc *l, char c, bool *wake);
-/*
- * Reads at most n bytes, in canonical mode from one line. Returns how many. *eof: an end of file
- * was reached, so the read ends even with 0 bytes.
- */
-size_t ldisc_read(struct ldisc *l, char *buf, size_t n, bool *eof);
+/* Reads at most n bytes, in canonical mode from one line. Returns how many; 0: end of file. */
+size_t ldisc_read(struct ldisc *l, char *buf, size_t n);
 /* Bytes committed and not yet read. */
 size_t ldisc_ready(const struct ldisc *l);
 /* Drops all input. */

@@ -175,7 +175,6 @@ tty_read(struct file *f, struct uio *u)
 	size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
 	size_t got = 0;
 	int64_t error;
-	bool eof;
 
 	if (n == 0)
 		return 0;
@@ -186,7 +185,7 @@ tty_read(struct file *f, struct uio *u)
 		spin_lock(&tty.lock);
 		error = tty_wait(f, n);
 		if (error == 0)
-			got = ldisc_read(&tty.ldisc, buf, n, &eof);
+			got = ldisc_read(&tty.ldisc, buf, n);
 		spin_unlock(&tty.lock);
 	} while (error == TTY_BACKGROUND);
 	CTR2(KTR_BUF, "tty read: bytes %lu error %d", got, (int)-error);

@@ -142,24 +142,33 @@ file_unref(struct file *f)
 	file_free(f);
 }
 
+/* Reads or writes at the open file's offset, if it has one. */
+static int64_t
+move_bytes(struct file *f, struct uio *u,
+	   int64_t (*move)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off))
+{
+	uint64_t none = 0;
+	int64_t n;
+
+	if (!is_seekable(f))
+		return move(f->vn, f, u, &none);
+	mutex_lock(&f->lock);
+	n = move(f->vn, f, u, &f->off);
+	mutex_unlock(&f->lock);
+	return n;
+}
+
 int64_t
 file_read_uio(struct file *f, struct uio *u)
 {
 	struct vnode *vn = f->vn;
-	uint64_t off = 0;
 	int64_t n;
 
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
 	if (vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
-	if (!is_seekable(f)) {
-		n = vn->ops->read(vn, f, u, &off);
-	} else {
-		mutex_lock(&f->lock);
-		n = vn->ops->read(vn, f, u, &f->off);
-		mutex_unlock(&f->lock);
-	}
+	n = move_bytes(f, u, vn->ops->read);
 	CTR3(KTR_VOP, "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
 }
@@ -168,20 +177,13 @@ int64_t
 file_write_uio(struct file *f, struct uio *u)
 {
 	struct vnode *vn = f->vn;
-	uint64_t off = 0;
 	int64_t n;
 
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	if (vn->ops->write == NULL)
 		return -EINVAL;
-	if (!is_seekable(f)) {
-		n = vn->ops->write(vn, f, u, &off);
-	} else {
-		mutex_lock(&f->lock);
-		n = vn->ops->write(vn, f, u, &f->off);
-		mutex_unlock(&f->lock);
-	}
+	n = move_bytes(f, u, vn->ops->write);
 	CTR3(KTR_VOP, "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
 }

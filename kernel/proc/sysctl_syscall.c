@@ -30,10 +30,8 @@ struct sysctl_args {
 static int64_t
 give_text(const struct sysctl_args *a, const struct sbuf *out)
 {
-	size_t n = out->len < a->buflen ? sbuf_stored(out) + 1 : a->buflen;
+	size_t have = sbuf_stored(out) + 1, n = have < a->buflen ? have : a->buflen;
 
-	if (n > sbuf_stored(out) + 1)
-		n = sbuf_stored(out) + 1;
 	if (n > 0 && copy_out(a->ubuf, out->buf, n) < 0)
 		return -EFAULT;
 	return (int64_t)out->len;

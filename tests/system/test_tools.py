@@ -242,7 +242,7 @@ sysctl -n debug.ktr.mask=+LOCK,-PROC
 ktr off LOCK
 ktr on nosuchfunction_at_all
 echo status $?
-ktr sites 'kernel/proc/proc.c:*' | wc -l
+echo $(ktr sites 'kernel/proc/proc.c:*' | wc -l) $(ktr sites proc.c | wc -l)
 ktr on SCHED
 ktr on 'fork: *'
 ktr off
@@ -266,7 +266,9 @@ ktr classes
     check_eq(lines[11], "LOCK", "the mask after +LOCK,-PROC")
     check_match(r"^\d+ trace points switched off$", lines[12], "ktr off of a class")
     check_eq(lines[14], "status 1", "status of a SPEC that matches nothing")
-    check(int(lines[15]) >= 5, f"{lines[15]} trace points in proc.c, with a heading")
+    by_line, by_file = map(int, lines[15].split())
+    check(by_line >= 5, f"{by_line} trace points in proc.c, with a heading")
+    check_eq(by_file, by_line, "ktr sites of a file's name, as ktr on takes it")
     on = int(check_match(r"^(\d+) trace points switched on$", lines[16], "ktr on of a class").group(1))
     check_eq(lines[17], "1 trace point switched on", "ktr on of a site")
     check_match(rf"^{on + 1} trace points switched off; \d+ were off$", lines[18], "ktr off")

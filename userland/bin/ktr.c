@@ -130,6 +130,8 @@ site_match(const char *glob, const char *line)
 	match = class_match(glob, class) || fnmatch(glob, where, 0) == 0 ||
 		fnmatch(glob, base, 0) == 0 || fnmatch(glob, func, 0) == 0 ||
 		fnmatch(glob, rest, 0) == 0;
+	where[strcspn(where, ":")] = '\0';
+	match |= fnmatch(glob, where, 0) == 0 || fnmatch(glob, base, 0) == 0;
 	free(copy);
 	return match;
 }
