@@ -152,7 +152,8 @@ def clean_end():
         calls = [e for e in run.events if e["text"].startswith("syscall shutdown:")]
         check_eq([e["args"][1] for e in calls], [11], "status in the shutdown's arguments")
         for cpu, s in ktr_stats(run.out).items():
-            check(sum(e["cpu"] == cpu for e in run.events) >= s["recorded"], f"cpu {cpu}: fewer events than recorded")
+            check(sum(e["cpu"] == cpu for e in run.events + run.parts) >= s["recorded"],
+                  f"cpu {cpu}: fewer events than recorded")
 
 
 @test("qemu/boot ends when the reader of its output has closed the pipe")
