@@ -20,9 +20,9 @@ arch_clock_hz(void)
 void
 arch_clock_init(void)
 {
-	uint64_t told = READ_SYSREG(cntfrq_el0);
+	uint64_t reported = READ_SYSREG(cntfrq_el0);
 
-	count_hz = devtree.timer_hz != 0 ? devtree.timer_hz : told;
+	count_hz = devtree.timer_hz != 0 ? devtree.timer_hz : reported;
 	if (count_hz == 0)
 		panic("neither CNTFRQ_EL0 nor the device tree has the counter's rate");
 	aarch64_timer_init_cpu();

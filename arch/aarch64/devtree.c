@@ -239,7 +239,7 @@ read_console(const struct fdt *f)
 		node = fdt_find_compatible(f, -1, "arm,pl011");
 	devtree.console_intid = ARCH_NO_IRQ;
 	if (node < 0 || !fdt_available(f, node) || !region(f, node, 0, &r))
-		return; /* and nobody to tell */
+		return; /* and no console for a message */
 	devtree.console_pa = r.base;
 	devtree.console_intid = interrupt(f, node, 0);
 }

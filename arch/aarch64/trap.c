@@ -206,8 +206,7 @@ arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
 	static const char others[][8] = {"lr", "sp", "pc", "pstate", "esr", "far"};
 	char x[8];
 
-	_Static_assert(offsetof(struct arch_trapframe, far) == (30 + 5) * 8,
-		       "behind x29, in order");
+	_Static_assert(offsetof(struct arch_trapframe, far) == (30 + 5) * 8, "after x29, in order");
 	for (unsigned i = 0; i < 31; i++) {
 		snprintf(x, sizeof(x), "x%u", i);
 		if (strcmp(x, name) == 0) {

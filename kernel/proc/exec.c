@@ -197,7 +197,7 @@ args_length(const struct args *s)
 	return n > 0 ? n - 1 : 0;
 }
 
-/* The arguments as one text, with blanks between them: for the log, once nobody else needs them. */
+/* The arguments as one text, with blanks between them: for the log, after their last use. */
 static const char *
 args_join(struct args *s)
 {

@@ -72,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		}
 		check_entry(&c, &e, from);
-		FUZZ_CHECK(e.archive >= archive, "archive %u behind %u", e.archive, archive);
+		FUZZ_CHECK(e.archive >= archive, "archive %u after %u", e.archive, archive);
 		archive = e.archive;
 		if (entries++ < 4)
 			check_find(data, size, e.name);

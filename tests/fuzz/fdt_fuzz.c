@@ -104,7 +104,7 @@ check_tree(const struct fdt *f)
 	for (int node = fdt_next(f, -1); node >= 0; node = fdt_next(f, node)) {
 		FUZZ_CHECK(node > last && (uint32_t)node >= f->struct_at &&
 			       (uint32_t)node < f->struct_end,
-			   "node %d behind %d", node, last);
+			   "node %d after %d", node, last);
 		last = node;
 		count++;
 		check_values(f, node);

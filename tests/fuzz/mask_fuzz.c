@@ -24,7 +24,7 @@ check_cut(print_fn *print, uint64_t value, const char *whole, size_t room)
 	FUZZ_CHECK(cut != NULL, "no memory");
 	cut[room] = 'x';
 	FUZZ_CHECK(print(value, cut, room) == (int)strlen(whole), "%s", whole);
-	FUZZ_CHECK(cut[room] == 'x', "written behind %zu bytes", room);
+	FUZZ_CHECK(cut[room] == 'x', "written after %zu bytes", room);
 	if (room > 0)
 		FUZZ_CHECK(strncmp(cut, whole, room - 1) == 0, "%s", whole);
 	free(cut);

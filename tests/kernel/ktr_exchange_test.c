@@ -51,7 +51,7 @@ KTEST(ktr_exchange_is_entered_by_no_nmi)
 	ktr_port_lock();
 	ktr_port_exchange(exchange_nothing, &x);
 	ktr_port_unlock();
-	CTR0(KTR_SPARE2, "test: behind it");
+	CTR0(KTR_SPARE2, "test: after it");
 	ktr_mask_set(0);
 	ktr_test_accounting();
 	KT_EQ(x.after.recorded, x.before.recorded);

@@ -148,7 +148,7 @@ KTEST(sysctl_names_are_unique_and_come_in_order)
 	KT_EQ(n, __stop_sysctls - __start_sysctls);
 }
 
-KTEST(sysctl_every_value_can_be_read_and_its_length_told)
+KTEST(sysctl_every_value_and_its_length_can_be_read)
 {
 	char small[8];
 

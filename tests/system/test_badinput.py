@@ -68,7 +68,7 @@ def line_numbers():
     check(3 <= len(lines) <= 12, f"{len(lines)} complaints printed, expected about 10")
     check_eq(lines, list(range(3, 3 + len(lines))), "line numbers")
     check_match(r"^loader\.conf: \d+ more complaints$", run.out, "the count of the others")
-    check_eq(run.out.splitlines()[-1], "512", "the good line behind the bad ones")
+    check_eq(run.out.splitlines()[-1], "512", "the good line after the bad ones")
 
 
 @test("the boot survives ten files loader.conf of random bytes")
@@ -194,7 +194,7 @@ def no_second_port():
     still_works(run)
     message = "alq_enable: /dev/ttyS1: this machine has no second serial line"
     check_eq(run.out.count(message), 1, f"times that the console says `{message}`")
-    check_eq(run.out.count("/dev/ttyS1"), 1, "times that the console speaks of the line at all")
+    check_eq(run.out.count("/dev/ttyS1"), 1, "times that the console mentions the line at all")
     check(int(check_match(r"^(\d+)$", run.out, "a count of forks").group(1)) >= 3, "the forks are not in the ring")
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """test_export.py - real traces in other tools' formats: what their readers see is what jsonl says, event by event.
 
-What a format's readers must see is told by check(trace, folder) of tests/unit/export_NAME_test.py, which has the small
-streams; here come those of guests: every workload of `load`, on 1 and 4 CPUs, whole, with losses, and cut.
+In tests/unit/export_NAME_test.py, check(trace, folder) checks what a format's readers must see. There it gets small
+streams. Here it gets those of guests: every workload of `load`, on 1 and 4 CPUs, complete, with losses, and cut.
 """
 import functools
 import importlib

@@ -233,7 +233,7 @@ def rings(region):
     return found
 
 
-@test("a ring whose header is damaged is told of, by the boot and by whoever reads the log; its number of slots is found again")
+@test("a damaged header of a ring is reported, by the boot and by each reader of the log; its number of slots is found again")
 def damaged_ring():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)

@@ -75,7 +75,7 @@ def read(path):
     for e in stream(path):
         cpu = cpus.setdefault(e["cpu"], Seen())
         if "gap" in e:
-            check(cpu.ns <= e["from_ns"] <= e["to_ns"], f"a gap that is not behind {cpu.ns} ns: {e}")
+            check(cpu.ns <= e["from_ns"] <= e["to_ns"], f"a gap that begins before {cpu.ns} ns: {e}")
             cpu.lost += e["gap"]
             cpu.next_seq += e["gap"]
             continue

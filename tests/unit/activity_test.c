@@ -194,7 +194,7 @@ first_event_of_a_cpu_tells_who_runs_there(void **state)
 }
 
 static void
-thread_that_moves_without_a_word_runs_on_one_cpu(void **state)
+thread_that_moves_without_an_event_runs_on_one_cpu(void **state)
 {
 	(void)state;
 	event(0, 7, "cat", "hello", 0);
@@ -504,7 +504,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(switch_knows_who_ran_before_and_why_it_stopped, begin),
 	    cmocka_unit_test_setup(first_event_of_a_cpu_tells_who_runs_there, begin),
-	    cmocka_unit_test_setup(thread_that_moves_without_a_word_runs_on_one_cpu, begin),
+	    cmocka_unit_test_setup(thread_that_moves_without_an_event_runs_on_one_cpu, begin),
 	    cmocka_unit_test_setup(calls_are_not_known_where_events_were_lost, begin),
 	    cmocka_unit_test_setup(dead_thread_is_forgotten_once_another_runs, begin),
 	    cmocka_unit_test_setup(threads_that_never_end_are_forgotten_but_those_that_wait, begin),

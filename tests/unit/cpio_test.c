@@ -144,7 +144,7 @@ hard_links_share_a_number_and_the_last_has_the_data(void **state)
 }
 
 static void
-a_cut_at_every_byte_is_told_and_keeps_what_came_before(void **state)
+a_cut_at_every_byte_is_reported_and_keeps_what_came_before(void **state)
 {
 	struct archive a = sample();
 	unsigned damages, whole = walk(a.bytes, a.size, NULL, 0, &damages), last = 0;
@@ -218,7 +218,7 @@ main(void)
 	    cmocka_unit_test(reads_what_the_tool_writes),
 	    cmocka_unit_test(finds_the_last_file_of_a_name),
 	    cmocka_unit_test(hard_links_share_a_number_and_the_last_has_the_data),
-	    cmocka_unit_test(a_cut_at_every_byte_is_told_and_keeps_what_came_before),
+	    cmocka_unit_test(a_cut_at_every_byte_is_reported_and_keeps_what_came_before),
 	    cmocka_unit_test(a_damaged_header_costs_one_entry),
 	    cmocka_unit_test(flipped_bytes_never_lead_outside),
 	    cmocka_unit_test(foreign_bytes_are_one_complaint),

@@ -233,7 +233,7 @@ def export_is_whole_or_not_there(tmp):
         status, _, err = x.ktrdump("--format", "ctf", *args)
         equal(status, 2, f"status of {args}")
         expect(want in err, f"{args}: {err}")
-    equal(sorted(p.name for p in out.iterdir()), ["there"], "what was left behind")
+    equal(sorted(p.name for p in out.iterdir()), ["there"], "what was left over")
     noise = tmp / "noise.ktr"
     noise.write_bytes(os.urandom(1000))
     equal(x.ktrdump("--format", "ctf", "-o", tmp / "noise", "-i", noise)[0], 1, "status of noise")

@@ -59,8 +59,8 @@ def check(path, tmp):
             per_cpu[span[5]] = per_cpu.get(span[5], 0) + span[-1] - span[-2]
     for cpu, ns in per_cpu.items():
         expect(ns <= length, f"cpu {cpu} ran {ns} ns of {length}")
-    told = sum(ns for stack, ns in sums.items() if re.match(r"idle;cpu|[^;]*;(running|spinning)(;|$)", stack))
-    equal(told, sum(per_cpu.values()), "time on CPUs")
+    listed = sum(ns for stack, ns in sums.items() if re.match(r"idle;cpu|[^;]*;(running|spinning)(;|$)", stack))
+    equal(listed, sum(per_cpu.values()), "time on CPUs")
 
 
 def every_stream_adds_up(tmp):
@@ -97,10 +97,10 @@ def a_pipe_gets_the_same(tmp):
     equal(x.ktrdump("--format", "folded", "-i", path), (0, (tmp / "out").read_text(), ""), "on standard output")
 
 
-def output_that_fails_is_told(tmp):
-    x.bad_outputs_are_told("folded", tmp)
+def output_that_fails_is_reported(tmp):
+    x.bad_outputs_are_reported("folded", tmp)
 
 
 if __name__ == "__main__":
     x.main([every_stream_adds_up, what_a_guest_does_has_its_stacks, filters_cut, a_pipe_gets_the_same,
-            output_that_fails_is_told])
+            output_that_fails_is_reported])

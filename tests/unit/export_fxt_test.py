@@ -24,7 +24,7 @@ class Reader:
     """Reads an archive into records."""
 
     def __init__(self, data):
-        equal(len(data) % 8, 0, "bytes behind the last word")
+        equal(len(data) % 8, 0, "bytes after the last word")
         self.words = struct.unpack(f"<{len(data) // 8}Q", data)
         self.data, self.at, self.end = data, 0, 0
         self.strings, self.threads, self.names, self.open = {0: ""}, {}, {}, {}
@@ -54,13 +54,13 @@ class Reader:
         equal({t: n for t, n in self.open.items() if n}, {}, "durations that have no end")
 
     def word(self):
-        expect(self.at < self.end, f"word {self.at}: it is behind the record")
+        expect(self.at < self.end, f"word {self.at}: it is after the record")
         self.at += 1
         return self.words[self.at - 1]
 
     def stream(self, length):
         words = (length + 7) // 8
-        expect(self.at + words <= self.end, f"word {self.at}: a text behind the record")
+        expect(self.at + words <= self.end, f"word {self.at}: a text after the record")
         raw = self.data[8 * self.at:8 * (self.at + words)]
         self.at += words
         equal(raw[length:].strip(b"\0"), b"", "padding")
@@ -110,7 +110,7 @@ class Reader:
     def add(self, kind, ns, tid, category, name, args, cpu=None, other=None, state=None):
         expect(ns < 2**63, f"time {ns}")
         before = [r.ns for r in self.records[-1:]]
-        expect(before <= [ns], f"time {ns} behind {before}")
+        expect(before <= [ns], f"time {ns} is earlier than {before}")
         self.records.append(Record(kind, ns, tid, self.names.get(tid, ""), category, name, args, cpu, other, state))
 
     def record(self, kind, head):
@@ -161,12 +161,12 @@ class Reader:
             state = head >> 36 & 15
             expect(state in (0, 3, 5) and head >> 40 & 0xfffff == 0, f"a context switch with state {state}")
             out, into = self.word(), self.word()
-            expect({out, into} <= {0, *self.names}, f"a switch from {out} to {into}: a thread whose process is not told")
+            expect({out, into} <= {0, *self.names}, f"a switch from {out} to {into}: a thread whose process is not known")
             self.add(SWITCH, ns, into, None, None, self.arguments(count), cpu, out, state)
         else:
             expect(kind == 2 and head >> 36 & 0xffffff == 0, f"a scheduling record of type {kind}")
             tid = self.word()
-            expect(tid in self.names, f"a wakeup of {tid}, a thread whose process is not told")
+            expect(tid in self.names, f"a wakeup of {tid}, a thread whose process is not known")
             self.add(WAKEUP, ns, tid, None, None, self.arguments(count), cpu)
 
 
@@ -291,7 +291,7 @@ def guest_has_every_kind_of_record(tmp):
 def more_threads_than_the_table_has(tmp):
     reader = check(x.gen(tmp, "threads 400"), tmp)
     equal(len(reader.threads), 255, "threads that are registered")
-    equal(reader.inline_threads, 400 - 255, "events whose thread stands in the record")
+    equal(reader.inline_threads, 400 - 255, "events whose record has the thread itself")
 
 
 def filter_passes_on_what_it_lets_through(tmp):

@@ -266,7 +266,7 @@ def every_stream(check, tmp):
             raise AssertionError(f"{kind}: {type(e).__name__}: {e}") from e
 
 
-def bad_outputs_are_told(form, tmp):
+def bad_outputs_are_reported(form, tmp):
     """A full device and a missing folder give status 2 and an error with the name and the reason."""
     path = gen(tmp, "mix 8000")
     for out, why in (("/dev/full", "No space left on device"), (tmp / "no/such", "No such file or directory")):

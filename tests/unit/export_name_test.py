@@ -81,7 +81,7 @@ def interrupt_leaves_nothing(tmp):
             equal(names(tmp), [], f"{form}: what {sig.name} left")
 
 
-def impatience_leaves_nothing(tmp):
+def many_signals_leave_nothing(tmp):
     for form, _ in export_formats():
         p = begun(form, tmp / "out")
         while p.poll() is None:
@@ -91,7 +91,7 @@ def impatience_leaves_nothing(tmp):
         equal(names(tmp), [], f"{form}: what is left")
 
 
-def interrupt_of_the_last_phase_is_heeded(tmp):
+def interrupt_of_the_last_phase_ends_the_export(tmp):
     """These formats write their file only after all events."""
     source = tmp / "long.ktr"
     source.write_bytes(run_bytes(KTR_GEN, "mix", "2000000"))
@@ -126,7 +126,7 @@ def kill_hinders_no_other_export(tmp):
         subprocess.run(["rm", "-r", *tmp.iterdir()], check=True)
 
 
-def full_disk_is_told_and_leaves_nothing(tmp):
+def full_disk_is_reported_and_leaves_nothing(tmp):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
     for form, _ in export_formats():
@@ -197,7 +197,7 @@ def directory_is_made_under_a_new_name_only(tmp):
     equal(names(tmp / "cwd"), ["bare"], "what is there")
 
 
-def name_that_cannot_be_is_told_at_once(tmp):
+def impossible_name_is_reported_at_once(tmp):
     (tmp / "dir").mkdir()
     (tmp / "file").write_text("")
     path = tmp / "some.ktr"
@@ -237,7 +237,7 @@ def special_file_is_written_as_it_is(tmp):
 
 
 if __name__ == "__main__":
-    main([interrupt_leaves_nothing, impatience_leaves_nothing, interrupt_of_the_last_phase_is_heeded,
-          ignored_signal_stays_ignored, kill_hinders_no_other_export, full_disk_is_told_and_leaves_nothing,
+    main([interrupt_leaves_nothing, many_signals_leave_nothing, interrupt_of_the_last_phase_ends_the_export,
+          ignored_signal_stays_ignored, kill_hinders_no_other_export, full_disk_is_reported_and_leaves_nothing,
           other_names_are_left_alone, modes_are_those_of_new_files, file_is_replaced_when_the_new_one_is_whole,
-          directory_is_made_under_a_new_name_only, name_that_cannot_be_is_told_at_once, special_file_is_written_as_it_is])
+          directory_is_made_under_a_new_name_only, impossible_name_is_reported_at_once, special_file_is_written_as_it_is])

@@ -253,7 +253,7 @@ def busy_trace_needs_no_help(tmp):
     expect(any(n == "linkedto" for r in rows for n, _ in r.attributes), "no link")
 
 
-def clock_is_told_where_it_is_right(tmp):
+def clock_is_given_only_if_it_is_right(tmp):
     rows = check(x.gen(tmp, "ticks 1000"), tmp)
     equal({v for r in rows for n, v in r.attributes if n == "stathz"}, {"100"}, "stathz")
     equal({r.id for r in rows if r.kind == "counter"}, {"CPU 0 load", "CPU 1 load"}, "counters")
@@ -303,6 +303,6 @@ def temporary_file_has_nothing_but_what_was_written(tmp):
 
 
 if __name__ == "__main__":
-    x.main([each_stream(check), empty_trace_can_be_drawn, busy_trace_needs_no_help, clock_is_told_where_it_is_right,
+    x.main([each_stream(check), empty_trace_can_be_drawn, busy_trace_needs_no_help, clock_is_given_only_if_it_is_right,
                   points_alone_have_no_states, filter_keeps_the_rules, many_blocks_come_out_in_order,
                   temporary_file_has_nothing_but_what_was_written, two_boots_are_refused("schedgraph")])

@@ -218,7 +218,7 @@ def widest_picture_is_not_too_large(tmp):
     expect((tmp / "wide.svg").read_text().count("stands in bins") == 1, "no note on bins")
 
 
-def what_is_dense_is_binned_and_told(tmp):
+def dense_parts_are_binned_and_reported(tmp):
     path = x.gen(tmp, "mix 1000000")
     begin = time.monotonic()
     p = subprocess.Popen([x.KTRDUMP, "--format", "svg", "-o", tmp / "dense.svg", "-i", path])
@@ -249,12 +249,12 @@ def wakeups_are_drawn_where_they_are_few(tmp):
                ns_of(text.rsplit(" at ", 1)[1]) == row["ns"], f"{text}: expected {row['ns']} ns")
 
 
-def output_that_fails_is_told(tmp):
-    x.bad_outputs_are_told("svg", tmp)
+def output_that_fails_is_reported(tmp):
+    x.bad_outputs_are_reported("svg", tmp)
     path = x.gen(tmp, "mix 8000")
     equal(x.ktrdump("--format", "svg", "-i", path)[1], x.ktrdump("--format", "svg", "-o", "-", "-i", path)[1], "to a pipe")
 
 
 if __name__ == "__main__":
     x.main([every_stream_tells_what_the_model_does, filters_choose_times_and_lanes, widths_are_kept,
-            names_have_the_room_that_there_is, widest_picture_is_not_too_large, what_is_dense_is_binned_and_told, wakeups_are_drawn_where_they_are_few, output_that_fails_is_told])
+            names_have_the_room_that_there_is, widest_picture_is_not_too_large, dense_parts_are_binned_and_reported, wakeups_are_drawn_where_they_are_few, output_that_fails_is_reported])

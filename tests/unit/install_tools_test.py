@@ -65,7 +65,7 @@ def no_service_is_started_or_stays_enabled(tmp):
         equal(lines[-1], "rm -f /usr/sbin/policy-rc.d", "the end")
 
 
-def what_is_wrong_is_told(_):
+def what_is_wrong_is_reported(_):
     equal(run(TOOL, "nope")[::2], (2, "install-tools: nope: no such tier\n"
                                       f"install-tools: expected one of these tiers: {' '.join(TIERS)} \n"), "a tier that is none")
     equal(run(TOOL, "--nope")[0], 2, "status of an option that is none")
@@ -73,4 +73,4 @@ def what_is_wrong_is_told(_):
 
 if __name__ == "__main__":
     main([a_tier_has_what_it_needs_once, what_only_some_need_is_in_their_tier, nothing_is_done_when_all_is_there,
-          no_service_is_started_or_stays_enabled, what_is_wrong_is_told])
+          no_service_is_started_or_stays_enabled, what_is_wrong_is_reported])

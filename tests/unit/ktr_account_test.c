@@ -131,7 +131,7 @@ drain_inside(enum ktr_host_step step)
 }
 
 static void
-event_in_the_making_is_not_in_the_stream(void **state)
+unfinished_event_is_not_in_the_stream(void **state)
 {
 	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
@@ -275,7 +275,7 @@ sink_that_fails_at_any_byte_leaves_right_accounts(void **state)
 }
 
 static void
-line_that_stalls_at_any_byte_gets_a_true_end(void **state)
+stream_to_a_line_that_stalls_at_any_byte_ends_correctly(void **state)
 {
 	bool all = false;
 	for (size_t limit = 1; !all; limit++) {
@@ -384,11 +384,12 @@ main(void)
 				   stream_begin),
 	    cmocka_unit_test_setup(cleared_events_are_reported_as_such, stream_begin),
 	    cmocka_unit_test_setup(readers_do_not_disturb_the_accounts, stream_begin),
-	    cmocka_unit_test_setup(event_in_the_making_is_not_in_the_stream, stream_begin),
+	    cmocka_unit_test_setup(unfinished_event_is_not_in_the_stream, stream_begin),
 	    cmocka_unit_test_setup(stopped_machine_is_dumped_without_lock_and_wait, stream_begin),
 	    cmocka_unit_test_setup(truncated_stream_says_what_it_leaves, stream_begin),
 	    cmocka_unit_test_setup(sink_that_fails_at_any_byte_leaves_right_accounts, stream_begin),
-	    cmocka_unit_test_setup(line_that_stalls_at_any_byte_gets_a_true_end, stream_begin),
+	    cmocka_unit_test_setup(stream_to_a_line_that_stalls_at_any_byte_ends_correctly,
+				   stream_begin),
 	    cmocka_unit_test_setup(stress_accounts_hold_to_the_last_event, stream_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

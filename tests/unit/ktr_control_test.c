@@ -130,7 +130,7 @@ command_with_a_class_changes_the_mask(void **state)
 }
 
 static void
-off_by_name_counts_whoever_switched_on(void **state)
+off_by_name_works_whoever_switched_on(void **state)
 {
 	(void)state;
 	struct ktr_selection found;
@@ -165,7 +165,7 @@ off_by_name_counts_whoever_switched_on(void **state)
 }
 
 static void
-one_owner_s_off_never_blinds_another(void **state)
+off_of_one_owner_leaves_sites_on_for_another(void **state)
 {
 	(void)state;
 	struct ktr_selection found;
@@ -466,8 +466,8 @@ main(void)
 	    cmocka_unit_test_setup(mask_switches_classes, begin),
 	    cmocka_unit_test_setup(command_switches_sites_by_glob, begin),
 	    cmocka_unit_test_setup(command_with_a_class_changes_the_mask, begin),
-	    cmocka_unit_test_setup(off_by_name_counts_whoever_switched_on, begin),
-	    cmocka_unit_test_setup(one_owner_s_off_never_blinds_another, begin),
+	    cmocka_unit_test_setup(off_by_name_works_whoever_switched_on, begin),
+	    cmocka_unit_test_setup(off_of_one_owner_leaves_sites_on_for_another, begin),
 	    cmocka_unit_test_setup(selection_errors_say_what_was_expected, begin),
 	    cmocka_unit_test(probes_are_named_as_in_dtrace),
 	    cmocka_unit_test_setup(sites_are_numbered_without_holes, begin),

@@ -236,7 +236,7 @@ put_end(void)
 }
 
 static void
-data_between_the_parts_of_others_are_told_apart(void **state)
+data_between_parts_of_other_data_stay_separate(void **state)
 {
 	put_begin(state);
 	put_part(7, 2);
@@ -273,7 +273,7 @@ part_that_is_missing_ends_the_text(void **state)
 }
 
 static void
-parts_without_their_event_are_nothing(void **state)
+parts_without_their_event_are_ignored(void **state)
 {
 	put_begin(state);
 	for (unsigned number = 10; number < 20; number++)
@@ -393,9 +393,9 @@ main(void)
 	    cmocka_unit_test_setup(data_of_any_length_come_back, begin),
 	    cmocka_unit_test_setup(each_macro_puts_the_data_last, begin),
 	    cmocka_unit_test_setup(what_was_overwritten_is_cut, begin),
-	    cmocka_unit_test(data_between_the_parts_of_others_are_told_apart),
+	    cmocka_unit_test(data_between_parts_of_other_data_stay_separate),
 	    cmocka_unit_test(part_that_is_missing_ends_the_text),
-	    cmocka_unit_test(parts_without_their_event_are_nothing),
+	    cmocka_unit_test(parts_without_their_event_are_ignored),
 	    cmocka_unit_test(nested_record_at_any_step_changes_nothing),
 	    cmocka_unit_test_setup(refused_event_leaves_nothing, begin),
 	    cmocka_unit_test_setup(printed_event_has_its_data_and_no_parts, begin),

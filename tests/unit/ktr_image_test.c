@@ -464,7 +464,7 @@ damage_headers(void)
 }
 
 static void
-damaged_header_of_a_ring_is_told(void **state)
+damaged_header_of_a_ring_is_reported(void **state)
 {
 	(void)state;
 	damage_headers();
@@ -477,7 +477,7 @@ damaged_header_of_a_ring_is_told(void **state)
 
 /* A ring that was in use before a change of size is not taken for the one that is. */
 static void
-ring_that_was_freed_is_none(void **state)
+freed_ring_is_not_read(void **state)
 {
 	(void)state;
 	struct ktr_persist_reader r;
@@ -522,7 +522,7 @@ noise_in_place_of_everything_is_survived(void **state)
 }
 
 static void
-a_root_that_is_none_is_refused_with_a_sentence(void **state)
+a_wrong_root_is_refused_with_a_sentence(void **state)
 {
 	(void)state;
 	char err[200];
@@ -553,10 +553,10 @@ main(void)
 	    cmocka_unit_test_setup(at_any_number_of_events_the_newest_is_found, reset),
 	    cmocka_unit_test_setup(a_corrupt_entry_is_a_gap_and_not_an_event, reset),
 	    cmocka_unit_test_setup(damage_anywhere_costs_no_more_than_what_it_hit, reset),
-	    cmocka_unit_test_setup(damaged_header_of_a_ring_is_told, reset),
-	    cmocka_unit_test_setup(ring_that_was_freed_is_none, reset),
+	    cmocka_unit_test_setup(damaged_header_of_a_ring_is_reported, reset),
+	    cmocka_unit_test_setup(freed_ring_is_not_read, reset),
 	    cmocka_unit_test_setup(noise_in_place_of_everything_is_survived, reset),
-	    cmocka_unit_test_setup(a_root_that_is_none_is_refused_with_a_sentence, reset),
+	    cmocka_unit_test_setup(a_wrong_root_is_refused_with_a_sentence, reset),
 	};
 	return cmocka_run_group_tests(tests, make, NULL);
 }

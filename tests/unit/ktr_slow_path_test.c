@@ -85,7 +85,7 @@ print_all(void)
 }
 
 static void
-what_begins_during_the_slow_path_holds_at_once(void **state)
+what_begins_during_the_slow_path_has_effect_at_once(void **state)
 {
 	(void)state;
 	ktr_host_quiet = true;
@@ -134,7 +134,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(suppressed_events_are_refused_and_counted, ring_begin),
-	    cmocka_unit_test_setup(what_begins_during_the_slow_path_holds_at_once, ring_begin),
+	    cmocka_unit_test_setup(what_begins_during_the_slow_path_has_effect_at_once, ring_begin),
 	    cmocka_unit_test_setup(slow_path_records_all_six_parameters, ring_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

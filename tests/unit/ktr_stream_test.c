@@ -146,7 +146,7 @@ metadata_comes_again_so_that_a_reader_may_begin_in_the_middle(void **state)
 }
 
 static void
-thread_s_new_name_is_told(void **state)
+thread_s_new_name_is_reported(void **state)
 {
 	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
@@ -216,7 +216,7 @@ main(void)
 	    cmocka_unit_test_setup(string_comes_once, stream_begin),
 	    cmocka_unit_test_setup(metadata_comes_again_so_that_a_reader_may_begin_in_the_middle,
 				   stream_begin),
-	    cmocka_unit_test_setup(thread_s_new_name_is_told, stream_begin),
+	    cmocka_unit_test_setup(thread_s_new_name_is_reported, stream_begin),
 	    cmocka_unit_test_setup(frame_with_a_long_run_of_bytes_that_are_not_zero_is_read,
 				   stream_begin),
 	    cmocka_unit_test_setup(every_event_of_a_damaged_frame_is_missed, stream_begin),

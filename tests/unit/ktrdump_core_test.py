@@ -51,7 +51,7 @@ def kernel_of_the_dump_is_known(tmp):
         expect(f'it is of "{build}", but {kernel} is another kernel, of build id {build_id}' in err, err)
 
 
-def texts_that_were_not_told_are_an_error_that_says_how(tmp):
+def missing_texts_are_an_error_that_says_how_to_get_them(tmp):
     for arch in ("riscv64", "none"):
         status, out, err = x.ktrdump("-M", dump(tmp, arch, "untold")[0])
         equal((status, out), (2, ""), "status and output")
@@ -60,4 +60,4 @@ def texts_that_were_not_told_are_an_error_that_says_how(tmp):
 
 if __name__ == "__main__":
     x.main([log_is_found_by_page_tables_or_without, kernel_of_the_dump_is_known,
-            texts_that_were_not_told_are_an_error_that_says_how])
+            missing_texts_are_an_error_that_says_how_to_get_them])

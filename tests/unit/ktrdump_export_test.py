@@ -32,7 +32,7 @@ def there_are_formats(_):
     expect("no-such" in err and "--help" in err, err)
 
 
-def output_that_cannot_be_written_is_told(tmp):
+def output_that_cannot_be_written_is_reported(tmp):
     for name, needs_path in export_formats():
         status, _, err = ktrdump("--format", name, "-o", tmp / "no" / "such", "-")
         equal(status, 2, f"{name}: status when the directory is missing")
@@ -120,7 +120,7 @@ def clock_that_is_not_known_at_first_is_refused(tmp):
         equal(list(tmp.iterdir()), [], f"{name}: what is left")
 
 
-def filter_that_a_format_cannot_heed_is_refused(_):
+def filter_that_a_format_does_not_support_is_refused(_):
     refused = set()
     for name, _ in export_formats():
         for words in (["--class", "SCHED"], ["--grep", "fork"]):
@@ -139,7 +139,7 @@ def width_of_a_picture_is_checked(_):
 
 
 if __name__ == "__main__":
-    main([there_are_formats, output_that_cannot_be_written_is_told, pipe_gets_what_a_file_gets,
+    main([there_are_formats, output_that_cannot_be_written_is_reported, pipe_gets_what_a_file_gets,
           long_stream_takes_no_more_memory, dead_threads_leave_little_behind, terminal_sees_how_far_a_long_export_is,
-          clock_that_is_not_known_at_first_is_refused, filter_that_a_format_cannot_heed_is_refused,
+          clock_that_is_not_known_at_first_is_refused, filter_that_a_format_does_not_support_is_refused,
           width_of_a_picture_is_checked])

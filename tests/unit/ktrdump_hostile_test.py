@@ -188,7 +188,7 @@ def what_waits_for_a_mark_comes_in_order(tmp):
         equal([t for c, t in found if c == cpu], [n * 10 + cpu + 10 for n in range(seq[cpu])], f"times of CPU {cpu}")
 
 
-def names_that_are_not_kept_are_told(tmp):
+def names_that_are_not_kept_are_reported(tmp):
     """Names that fit are printed, the others are damage. After the next HEADER there is room again."""
     path = tmp / "names.ktr"
     frames = [wire.string(IDENT | n, f"t tid {n}") for n in range(140000)]
@@ -203,4 +203,4 @@ def names_that_are_not_kept_are_told(tmp):
 
 
 if __name__ == "__main__":
-    x.main([time_and_memory_are_bounded_whatever_the_stream, what_waits_for_a_mark_comes_in_order, names_that_are_not_kept_are_told])
+    x.main([time_and_memory_are_bounded_whatever_the_stream, what_waits_for_a_mark_comes_in_order, names_that_are_not_kept_are_reported])

@@ -57,7 +57,7 @@ def options_for_ktrdump_go_there(tmp):
     equal(view("--keep", "--viewer", "kernelshark", trace(tmp), "--", "--cpu", "1", path=tmp)[0], 0, "status")
 
 
-def what_goes_wrong_is_told(tmp):
+def what_goes_wrong_is_reported(tmp):
     stub(tmp, "kernelshark", status=3)
     for args, status, text in ((["--viewer", "vi", "x"], 2, "expected one of browser kernelshark"), ([], 2, "TRACE=FILE"),
                                ([tmp / "no-such.ktr"], 1, "No such file"),
@@ -69,4 +69,4 @@ def what_goes_wrong_is_told(tmp):
 
 
 if __name__ == "__main__":
-    main([each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_told])
+    main([each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_reported])
