@@ -30,22 +30,16 @@ struct rsdp {
 	uint64_t xsdt;
 } __attribute__((packed));
 
-static const void *
-map(uint64_t pa, size_t size)
-{
-	return entry_map_firmware(pa, size);
-}
-
 /* Maps a table and verifies its checksum. NULL: it is damaged. */
 static const struct sdt *
 table(uint64_t pa)
 {
-	const struct sdt *t = map(pa, sizeof(*t));
+	const struct sdt *t = entry_map_firmware(pa, sizeof(*t));
 	uint8_t sum = 0;
 
 	if (t == NULL || t->length < sizeof(*t) || t->length > (16u << 20))
 		return NULL;
-	t = map(pa, t->length);
+	t = entry_map_firmware(pa, t->length);
 	if (t == NULL)
 		return NULL;
 	for (uint32_t i = 0; i < t->length; i++)
@@ -146,7 +140,7 @@ read_fadt(const struct sdt *t)
 void
 acpi_init(uint64_t rsdp_pa)
 {
-	const struct rsdp *r = rsdp_pa ? map(rsdp_pa, sizeof(*r)) : NULL;
+	const struct rsdp *r = rsdp_pa ? entry_map_firmware(rsdp_pa, sizeof(*r)) : NULL;
 	const struct sdt *root;
 	unsigned width;
 

@@ -24,19 +24,17 @@ arch_points_max(enum arch_point_kind kind)
 static void
 set_address(unsigned n, uintptr_t addr)
 {
+#define SET(i)                                                     \
+	case i:                                                    \
+		__asm__ volatile("mov %0, %%dr" #i : : "r"(addr)); \
+		break
 	switch (n) {
-	case 0:
-		__asm__ volatile("mov %0, %%dr0" : : "r"(addr));
-		break;
-	case 1:
-		__asm__ volatile("mov %0, %%dr1" : : "r"(addr));
-		break;
-	case 2:
-		__asm__ volatile("mov %0, %%dr2" : : "r"(addr));
-		break;
-	default:
-		__asm__ volatile("mov %0, %%dr3" : : "r"(addr));
+		SET(0);
+		SET(1);
+		SET(2);
+		SET(3);
 	}
+#undef SET
 }
 
 bool
@@ -102,21 +100,19 @@ arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b)
 static uintptr_t
 address(unsigned n)
 {
-	uintptr_t addr;
+	uintptr_t addr = 0;
 
+#define GET(i)                                                       \
+	case i:                                                      \
+		__asm__ volatile("mov %%dr" #i ", %0" : "=r"(addr)); \
+		break
 	switch (n) {
-	case 0:
-		__asm__ volatile("mov %%dr0, %0" : "=r"(addr));
-		break;
-	case 1:
-		__asm__ volatile("mov %%dr1, %0" : "=r"(addr));
-		break;
-	case 2:
-		__asm__ volatile("mov %%dr2, %0" : "=r"(addr));
-		break;
-	default:
-		__asm__ volatile("mov %%dr3, %0" : "=r"(addr));
+		GET(0);
+		GET(1);
+		GET(2);
+		GET(3);
 	}
+#undef GET
 	return addr;
 }
 
