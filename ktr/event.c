@@ -89,14 +89,17 @@ put_decimal(char *to, uint64_t v)
 static char *
 put_hex(char *to, uint64_t v, bool prefix)
 {
-	int shift = v != 0 ? (63 - __builtin_clzll(v)) & ~3 : 0;
+	char digits[16], *p = digits + sizeof(digits);
 	if (prefix) {
 		*to++ = '0';
 		*to++ = 'x';
 	}
-	for (; shift >= 0; shift -= 4)
-		*to++ = "0123456789abcdef"[v >> shift & 15];
-	return to;
+	do
+		*--p = "0123456789abcdef"[v & 15];
+	while ((v >>= 4) != 0);
+	size_t n = (size_t)(digits + sizeof(digits) - p);
+	ktr_copy(to, p, n);
+	return to + n;
 }
 
 static char *
