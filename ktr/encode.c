@@ -451,21 +451,6 @@ known_site(struct ktr_encoder *e, unsigned number)
 	return known;
 }
 
-/* Makes the frames that must come before the event. Returns how many parameters it has. */
-static unsigned
-encode_metadata(struct ktr_encoder *e, const struct ktr_entry *entry)
-{
-	const struct ktr_encoder_site *site = known_site(e, entry->site);
-	/* The thread of the event before has been handled already. */
-	if (e->batch_count == 0 || entry->tid != e->batch_tid)
-		encode_thread(e, entry->tid);
-	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1) {
-		if ((left & 1) != 0)
-			encode_string(e, entry->args[i]);
-	}
-	return site->nargs;
-}
-
 bool
 ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_entry *entry)
 {
@@ -474,10 +459,18 @@ ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct
 	if (e->batch_count > 0 && (e->batch_cpu != cpu || e->batch_first + e->batch_count != seq ||
 				   e->batch_len >= KTR_ENCODER_BATCH))
 		return false;
-	unsigned nargs = encode_metadata(e, entry);
+	/* First the frames that must come before the event. */
+	const struct ktr_encoder_site *site = known_site(e, entry->site);
+	/* The thread of the event before has been handled already. */
+	if (e->batch_count == 0 || entry->tid != e->batch_tid)
+		encode_thread(e, entry->tid);
+	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1) {
+		if ((left & 1) != 0)
+			encode_string(e, entry->args[i]);
+	}
 	if (e->batch_count == 0)
 		batch_begin(e, cpu, seq, entry);
-	batch_add(e, entry, nargs);
+	batch_add(e, entry, site->nargs);
 	return true;
 }
 

@@ -383,29 +383,23 @@ ktr_log_window(const struct ktr_log *log, unsigned cpu, uint64_t *tail, uint64_t
 	return true;
 }
 
-static void
-entry_copy(struct ktr_entry *to, const struct ktr_entry *from)
+bool
+ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *to)
 {
+	const struct ktr_entry *from = ktr_ring_slot(ring, seq);
 	KTR_PORT_STEP(KTR_HOST_READ);
 	to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_RELAXED);
 	KTR_PORT_STEP(KTR_HOST_READ);
 	to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED);
 	KTR_PORT_STEP(KTR_HOST_READ);
-	to->site = __atomic_load_n(&from->site, __ATOMIC_RELAXED);
+	to->site = ktr_site_number_of(__atomic_load_n(&from->site, __ATOMIC_RELAXED));
 	for (unsigned i = 0; i < KTR_MAXARGS; i++) {
 		KTR_PORT_STEP(KTR_HOST_READ);
 		to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);
 	}
-}
-
-bool
-ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *entry)
-{
-	entry_copy(entry, ktr_ring_slot(ring, seq));
 	/* The words were read before the head is: pairs with the writer's fence. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	KTR_PORT_STEP(KTR_HOST_READ);
-	entry->site = ktr_site_number_of(entry->site);
 	return seq >= ktr_ring_tail(ring, ktr_ring_head(ring));
 }
 
