@@ -247,14 +247,6 @@ ktr_gap_reason_name(enum ktr_gap_reason reason)
 	return (unsigned)reason < 5 ? names[reason] : "unknown";
 }
 
-/* The strings were looked up when the event was decoded: here a value finds its parameter again. */
-static const char *
-decode_string(void *arg, unsigned i, uint64_t value)
-{
-	(void)value;
-	return ((const struct ktr_decode_event *)arg)->strings[i];
-}
-
 int
 ktr_decode_text(char *buf, size_t len, const struct ktr_decode_event *e)
 {
@@ -267,13 +259,12 @@ ktr_decode_text(char *buf, size_t len, const struct ktr_decode_event *e)
 	    "(site %u) %#llx %#llx %#llx %#llx %#llx",
 	    "(site %u) %#llx %#llx %#llx %#llx %#llx %#llx",
 	};
-	void *arg = (void *)(uintptr_t)e;
+	void *strings = (void *)(uintptr_t)e->strings;
 	if (e->site != NULL)
 		return ktr_event_text(buf, len, &e->site->plan, e->site->fmt, e->args, e->nargs,
-				      decode_string, arg);
+				      NULL, strings);
 	uint64_t args[7] = {e->site_number};
 	for (unsigned i = 0; i < e->nargs; i++)
 		args[i + 1] = e->args[i];
-	return ktr_event_text(buf, len, NULL, unknown[e->nargs], args, e->nargs + 1, decode_string,
-			      arg);
+	return ktr_event_text(buf, len, NULL, unknown[e->nargs], args, e->nargs + 1, NULL, NULL);
 }

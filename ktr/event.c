@@ -162,11 +162,17 @@ event_fetch(void *arg, enum fmt_type type)
 	return e->next < e->nargs ? e->args[e->next++] : 0;
 }
 
+static inline const char *
+string_of(ktr_string_fn *string, void *arg, unsigned i, uint64_t value)
+{
+	return string != NULL ? string(arg, i, value) : ((const char *const *)arg)[i];
+}
+
 static const char *
 event_string(void *arg, uint64_t value)
 {
 	struct event_text *e = arg;
-	return e->string(e->arg, e->next - 1, value);
+	return string_of(e->string, e->arg, e->next - 1, value);
 }
 
 int
@@ -179,7 +185,6 @@ ktr_event_text(char *buf, size_t len, const struct ktr_event_plan *plan, const c
 	char *to = buf;
 	for (; i < count; i++) {
 		const struct ktr_plan_piece *piece = &plan->pieces[i];
-		uint64_t v = i < nargs ? args[i] : 0;
 		rest = fmt + piece->start;
 		/* Room for the literal and a number, or for what stands for a string. */
 		if (len - (size_t)(to - buf) < piece->len + FMT_DECIMAL + 8)
@@ -191,11 +196,12 @@ ktr_event_text(char *buf, size_t len, const struct ktr_event_plan *plan, const c
 			*to = '\0';
 			return (int)(to - buf);
 		}
+		uint64_t v = i < nargs ? args[i] : 0;
 		if (piece->kind != PLAN_S) {
 			to = put_number(to, piece->kind, v);
 			continue;
 		}
-		const char *text = v == 0 ? "(null)" : string(arg, i, v);
+		const char *text = v == 0 ? "(null)" : string_of(string, arg, i, v);
 		if (text == NULL) {
 			ktr_copy(to, "(bad ", 5);
 			to = put_hex(to + 5, v, true);

@@ -37,13 +37,13 @@ struct ktr_event_plan {
 
 void ktr_event_plan(struct ktr_event_plan *plan, const char *fmt);
 
-/** The text of %s parameter number i. NULL: it is not known, and prints as `(bad 0x…)`. */
+/** The text of %s parameter number i, below 6. NULL: not known, it prints as `(bad 0x…)`. */
 typedef const char *ktr_string_fn(void *arg, unsigned i, uint64_t value);
 
 /**
- * Formats up to nargs parameters; missing ones are 0. plan: of this format, or NULL. string may not
- * be NULL. Returns the length of the whole text, as snprintf does; buf always gets a NUL when len >
- * 0.
+ * Formats up to nargs parameters; missing ones are 0. plan: of this format, or NULL. string: gives
+ * the texts of parameters; if it is NULL, arg is an array of the nargs texts. Returns the length of
+ * the whole text, as snprintf does; buf always gets a NUL when len > 0.
  */
 int ktr_event_text(char *buf, size_t len, const struct ktr_event_plan *plan, const char *fmt,
 		   const uint64_t *args, unsigned nargs, ktr_string_fn *string, void *arg);

@@ -273,7 +273,7 @@ a_plan_prints_what_its_format_prints(void **state)
 			int n = ktr_event_text(right, sizeof(right), NULL, fmt, args, 6,
 					       place_string, strings);
 			assert_int_equal(ktr_event_text(found, sizeof(found), &plan, fmt, args, 6,
-							place_string, strings),
+							j % 2 != 0 ? place_string : NULL, strings),
 					 n);
 			assert_string_equal(found, right);
 		}
