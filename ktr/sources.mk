@@ -45,6 +45,7 @@ KTR_TOOL_SRCS := \
 	$(KTR_DECODE_SRCS) \
 	ktr/tools/activity.c \
 	ktr/tools/activity_meaning.c \
+	ktr/tools/export_graph.c \
 	ktr/tools/ktrdump.c \
 	ktr/tools/ktrdump_armor.c \
 	ktr/tools/ktrdump_export.c \
@@ -59,6 +60,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/report.c \
 	ktr/tools/report_call.c \
 	ktr/tools/report_events.c \
+	ktr/tools/report_function.c \
 	ktr/tools/report_profile.c \
 	ktr/tools/report_run.c \
 	ktr/tools/report_table.c \

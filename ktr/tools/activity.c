@@ -94,8 +94,10 @@ void
 activity_thread_state(struct activity_model *m, struct activity_thread *t,
 		      enum activity_state state, const char *why, uint64_t ns)
 {
-	if (state == ACTIVITY_DEAD)
+	if (state == ACTIVITY_DEAD) {
 		t->call = NULL;
+		t->depth = 0;
+	}
 	t->told |= state != ACTIVITY_UNKNOWN;
 	t->state = state;
 	t->why = why;
@@ -121,6 +123,7 @@ thread_forget(struct activity_model *m, struct activity_thread *t)
 	unheard(t);
 	ktr_map_remove(&m->threads, t->tid);
 	m->numbers[m->threads.used] = t->number;
+	free(t->calls);
 	free(t);
 }
 
@@ -241,6 +244,7 @@ activity_gap(struct activity_model *m, const struct ktr_decode_gap *g,
 			continue;
 		unheard(t);
 		t->call = NULL;
+		t->depth = 0;
 		t->woken = false;
 		if (t->state == ACTIVITY_DEAD)
 			continue;
@@ -311,8 +315,12 @@ activity_destroy(struct activity_model *m)
 	if (m == NULL)
 		return;
 	meanings_free(m);
-	for (size_t i = 0; i < m->threads.size; i++)
-		free(m->threads.pairs[i].value);
+	for (size_t i = 0; i < m->threads.size; i++) {
+		struct activity_thread *t = m->threads.pairs[i].value;
+		if (t != NULL)
+			free(t->calls);
+		free(t);
+	}
 	ktr_map_free(&m->threads);
 	free(m->numbers);
 	free(m);

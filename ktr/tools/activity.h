@@ -29,6 +29,13 @@ enum activity_state {
 	ACTIVITY_DEAD
 };
 
+/** A function that a thread is in. */
+struct activity_call {
+	const char *name; /* valid as the decoder's texts */
+	uint64_t ns;      /* when it was called */
+	uint64_t mark;    /* 0 at first; whoever uses the model may write here */
+};
+
 struct activity_thread {
 	uint32_t tid;
 	uint32_t number; /* small: the next thread may have it when this one is gone */
@@ -41,7 +48,10 @@ struct activity_thread {
 	uint32_t cpu;      /* where it ran last */
 	int prio;          /* as last told; less is better */
 	const char *call;  /* the system call that it is in; NULL: none, or not known */
-	char name[ACTIVITY_NAME];                /* the last known; "" when none is */
+	struct activity_call *calls; /* functions of the kernel that it is in, outermost first, as
+				      * far as they are traced */
+	unsigned depth, room;        /* how many, and for how many there is room */
+	char name[ACTIVITY_NAME];    /* the last known; "" when none is */
 	const struct activity_thread *next_lost; /* see activity_gap() */
 
 	/* the model's own */
@@ -62,6 +72,10 @@ enum activity_kind {
 	ACTIVITY_EXEC,      /* thread runs another program; its name is that one's */
 	ACTIVITY_EXIT,      /* thread's process ends; value is the wait status */
 	ACTIVITY_COUNTER,   /* counter `text` has `value` */
+	ACTIVITY_CALL,      /* thread calls function `text`, which is its innermost call now */
+	ACTIVITY_RETURN,    /* thread returns from function `text`, called at call.ns (call.name is
+			       NULL: it is not known when), with `value`; calls inside it that did
+			       not return are over, too */
 	ACTIVITY_LOCK_WAIT, /* thread begins to wait for lock `text` at address; value: the CPU that
 			       has it (a spin lock), or -1 (a mutex) */
 	ACTIVITY_LOCK_TAKE, /* thread takes lock `text` at address, for the code at pc (0: not told)
@@ -89,6 +103,7 @@ struct activity {
 	uint32_t number;
 	int64_t value;
 	const char *text; /* valid as the decoder's texts */
+	struct activity_call call;
 	uint64_t address;
 	uint64_t pc; /* of what was interrupted, or faulted; user: it is a program's */
 	bool user;

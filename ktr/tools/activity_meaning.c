@@ -240,6 +240,49 @@ mean_sys_exit(struct activity_model *m, const struct meaning *mean, struct activ
 	return true;
 }
 
+static bool
+mean_call(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	struct activity_thread *t = activity_thread_get(m, a->event->tid);
+	if (t == NULL)
+		return false;
+	if (t->depth == t->room) {
+		unsigned room = 2 * t->room + 16;
+		struct activity_call *more = realloc(t->calls, room * sizeof(*more));
+		if (more == NULL)
+			return false;
+		t->calls = more;
+		t->room = room;
+	}
+	a->kind = ACTIVITY_CALL;
+	a->text = mean->site->func;
+	t->calls[t->depth++] = (struct activity_call){.name = a->text, .ns = a->ns};
+	return true;
+}
+
+static bool
+mean_return(struct activity_model *m, const struct meaning *mean, struct activity *a)
+{
+	struct activity_thread *t = activity_thread_get(m, a->event->tid);
+	if (t == NULL)
+		return false;
+	a->kind = ACTIVITY_RETURN;
+	a->text = mean->site->func;
+	if (mean->site->nargs > 1) {
+		const struct ktr_param as = {.is_signed = mean->is_signed[1],
+					     .bits = mean->bits[1]};
+		a->value = (int64_t)ktr_param_value(&as, a->event->args[1]);
+	}
+	unsigned at = t->depth;
+	while (at > 0 && strcmp(t->calls[at - 1].name, a->text) != 0)
+		at--;
+	if (at > 0) {
+		a->call = t->calls[at - 1];
+		t->depth = at - 1;
+	}
+	return true;
+}
+
 /* A thread that an event names by its number, and perhaps by its name. */
 static struct activity_thread *
 numbered(struct activity_model *m, const struct meaning *mean, const struct activity *a, unsigned p)
@@ -385,6 +428,8 @@ static const struct {
     {"thread exit: ", mean_thread_exit},
     {"exec: ", mean_exec},
     {"exit: ", mean_exit},
+    {"-> ", mean_call},
+    {"<- ", mean_return},
     {"mutex contended: ", mean_lock},
     {"mutex acquire: ", mean_lock},
     {"mutex release: ", mean_lock},

@@ -27,6 +27,7 @@ struct export_options {
 	/* Of a report (report.h): where it goes, which ones, rows to show, jsonl, and symbols. */
 	struct out *out;
 	const char *reports, *kernel;
+	const char *function;  /* of a graph: from which on calls are shown, a glob; NULL: all */
 	const uint64_t *parts; /* how many parts of long data there are so far */
 	unsigned rows;
 	bool json;
@@ -70,6 +71,7 @@ struct export_format {
 	bool
 	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
 	bool sees_all;  /* what the filter keeps out, too */
+	bool lines;     /* text, for people: written to options->out. In the guest, too */
 	/** NULL: it cannot be begun. What is written goes to another name until it is complete. */
 	void *(*open)(const struct export_options *o, char *err, size_t errlen);
 	/** Once, before all events and gaps; also when there are none. h stays valid. */
@@ -86,6 +88,7 @@ extern const struct export_format export_chrome;     /* export_chrome.c */
 extern const struct export_format export_ctf;        /* export_ctf.c */
 extern const struct export_format export_folded;     /* export_folded.c */
 extern const struct export_format export_fxt;        /* export_fxt.c */
+extern const struct export_format export_graph;      /* export_graph.c */
 extern const struct export_format export_report;     /* report.c; not of --format */
 extern const struct export_format export_schedgraph; /* export_schedgraph.c */
 extern const struct export_format export_svg;        /* export_svg.c */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/tools/export.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
 
@@ -157,7 +158,7 @@ dump_open(struct dump *d)
 	d->out.file = stdout;
 	if (d->opts.format != NULL && !dump_export_open(d))
 		return false;
-	if ((d->export == NULL || d->opts.reports != NULL) && d->opts.output != NULL &&
+	if ((d->export == NULL || d->opts.format->lines) && d->opts.output != NULL &&
 	    strcmp(d->opts.output, "-") != 0) {
 		d->out.file = fopen(d->opts.output, "w");
 		if (d->out.file == NULL) {

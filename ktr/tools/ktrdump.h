@@ -45,6 +45,7 @@ struct dump_options {
 	const char *kernel; /* what was dumped, and what has symbols; NULL: not told */
 	const char *output; /* NULL: standard output */
 	const struct export_format *format; /* NULL: text or jsonl of events */
+	const char *function;               /* of a graph: a glob; NULL: all */
 	const char *reports;                /* with commas; "": all; NULL: no report */
 	unsigned rows;                      /* of a report's tables that text shows; 0: all */
 	unsigned width;                     /* of a picture, pixels; 0: the format's own */

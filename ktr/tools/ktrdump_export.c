@@ -61,6 +61,7 @@ dump_export_open(struct dump *d)
 	    .width = d->opts.width,
 	    .out = &d->out,
 	    .reports = d->opts.reports,
+	    .function = d->opts.function,
 	    .kernel = d->opts.kernel,
 	    .rows = d->opts.rows,
 	    .json = d->opts.json,

@@ -46,7 +46,9 @@ static const char usage_text[] =
     "      --since TIME      TIME since boot: 1.5, 20ms, 300us, 7ns\n"
     "      --until TIME\n"
     "Output\n"
-    "      --format FORMAT   text, jsonl, or stream (the input's own, unfiltered)\n"
+    "      --format FORMAT   text, jsonl, stream (the input's own, unfiltered), or graph: calls of\n"
+    "                        functions with their durations\n"
+    "      --function GLOB   of a graph: only what functions of these names call, and they\n"
 #ifdef KTRDUMP_HOST
     "                        or one of those below, that other tools read\n"
 #endif
@@ -86,6 +88,7 @@ enum {
 	OPT_SINCE,
 	OPT_UNTIL,
 	OPT_ROWS,
+	OPT_FUNCTION,
 	OPT_FORMAT,
 	OPT_TICKS,
 	OPT_WIDTH,
@@ -100,6 +103,7 @@ static const struct option long_options[] = {
     {"since", required_argument, NULL, OPT_SINCE},
     {"until", required_argument, NULL, OPT_UNTIL},
     {"rows", required_argument, NULL, OPT_ROWS},
+    {"function", required_argument, NULL, OPT_FUNCTION},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"ticks", no_argument, NULL, OPT_TICKS},
     {"width", required_argument, NULL, OPT_WIDTH},
@@ -130,7 +134,7 @@ print_usage(void)
 		printf("  %-13s %s%s\n", f->name, f->what, f->needs_path ? "; needs -o" : "");
 }
 #else
-static const char formats_text[] = "--format: expected text, jsonl or stream";
+static const char formats_text[] = "--format: expected text, jsonl, stream or graph";
 
 static void
 print_usage(void)
@@ -149,6 +153,8 @@ option_format(struct dump_options *o)
 		return 0;
 #ifdef KTRDUMP_HOST
 	o->format = export_find(optarg);
+#else
+	o->format = strcmp(optarg, export_graph.name) == 0 ? &export_graph : NULL;
 #endif
 	return o->format != NULL ? 0 : usage_error(formats_text, optarg);
 }
@@ -195,6 +201,9 @@ option_value(struct dump_options *o, int option)
 				     "--width: expected 300 to 20000 pixels");
 	case OPT_ROWS:
 		return option_number(&o->rows, 0, ROWS_MAX, "--rows: expected 0 to 4096");
+	case OPT_FUNCTION:
+		o->function = optarg;
+		return 0;
 	case OPT_THREAD:
 		o->filter.thread = optarg;
 		return 0;
@@ -326,6 +335,8 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 		return usage_error("a report is text or jsonl", NULL);
 	if (o->reports != NULL)
 		o->format = &export_report;
+	if (o->function != NULL && o->format != &export_graph)
+		return usage_error("--function is of a graph: expected --format graph", NULL);
 	if (o->format != NULL && o->follow)
 		return usage_error("-l has no end: expected text or jsonl of events with it",
 				   o->format->name);

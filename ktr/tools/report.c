@@ -10,9 +10,9 @@
 #include "ktr/tools/report.h"
 #include "ktr/tools/symbols.h"
 
-static const struct report_part *const parts[] = {&report_part_run, &report_part_call,
-						  &report_part_wait, &report_part_profile,
-						  &report_part_events};
+static const struct report_part *const parts[] = {&report_part_run,      &report_part_call,
+						  &report_part_wait,     &report_part_profile,
+						  &report_part_function, &report_part_events};
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
 static const struct {
@@ -26,6 +26,7 @@ static const struct {
     {"irq", "interrupts: how long they took, and how late the timer was"},
     {"wakeup", "how long it took until a woken thread ran"},
     {"profile", "where the kernel's time goes, as the timer's interrupts found it"},
+    {"function", "functions of the kernel: how many calls, how long they took (ktr on fbt:::)"},
     {"events", "events by class, trace point and CPU, and what was lost"},
 };
 #define REPORTS (sizeof(reports) / sizeof(reports[0]))
@@ -417,6 +418,7 @@ report_open(const struct export_options *o, char *err, size_t errlen)
 }
 
 const struct export_format export_report = {
+    .lines = true,
     .name = "report",
     .what = "tables",
     .sees_all = true,

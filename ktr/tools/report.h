@@ -199,11 +199,12 @@ struct report_part {
 	void (*end)(struct report *r);
 };
 
-extern const struct report_part report_part_run;     /* cpu, thread, irq */
-extern const struct report_part report_part_call;    /* syscall, fault */
-extern const struct report_part report_part_wait;    /* lock, wakeup */
-extern const struct report_part report_part_profile; /* profile */
-extern const struct report_part report_part_events;  /* events */
+extern const struct report_part report_part_run;      /* cpu, thread, irq */
+extern const struct report_part report_part_call;     /* syscall, fault */
+extern const struct report_part report_part_function; /* function */
+extern const struct report_part report_part_wait;     /* lock, wakeup */
+extern const struct report_part report_part_profile;  /* profile */
+extern const struct report_part report_part_events;   /* events */
 
 /** Are these names of reports, with commas between? Else *wrong is the first that is not. */
 bool report_names_known(const char *names, const char **wrong);

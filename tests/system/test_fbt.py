@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """test_fbt.py - every function's entry and returns can be traced: names, parameters, order, and code that is as before."""
+import json
 import re
 import subprocess
 
 import tracecheck as tc
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktrdump, main, test
 
 ENTRIES = "debug.ktr.entries=262144"
 ENTRY = re.compile(r"^-> ([\w.]+)\(.*\)$")
@@ -163,6 +164,111 @@ def complete():
                  and not name.startswith((".L", "__", "$")) and ".cold" not in name}
     check(len(functions) > 900, f"{len(functions)} functions, expected more than 900")
     check_eq(sorted(functions - known)[:10], [], "functions of the image that are not listed")
+
+
+GRAPH = re.compile(r"^ +(\d+)\) (?:([ +!#*@$]) ?([\d.]+) us +| {14})\|  ( *)(?:([\w.]+)\(\)(;| \{)|(\})(?: /\* ([\w.]+) \*/)?|/\* .*)$")
+
+
+def graph_lines(text):
+    """(mark, microseconds or None, depth, function or None, is a leaf, is a closing brace) of each line."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("#") or not line.strip() or re.match(r"^ -+$| +\d+\)  \S+-\d+  =>  ", line):
+            continue
+        m = GRAPH.match(line)
+        check(m, f"no line of a graph: {line!r}")
+        found.append((m.group(2), m.group(3) and float(m.group(3)), len(m.group(4)) // 2, m.group(5) or m.group(8),
+                      m.group(6) == ";", m.group(7) is not None))
+    return found
+
+
+@test("graph: what the lines say is what the events say: calls, depth and duration, on the host and in the guest")
+def graph():
+    run = boot("ktr on 'fbt:fs::,fbt:sync::'\ncat /etc/motd >/dev/null\nktr off\necho =====\n"
+               "ktrdump --format graph --thread cat\n", trace=True, sets=[ENTRIES]).expect()
+    tc.no_gaps(run)
+    status, host, err = ktrdump("--format", "graph", "--thread", "cat", "-i", run.trace)
+    check_eq((status, err), (0, ""), "status and stderr")
+    guest = run.out.split("=====\n")[1]
+    check_eq(guest.replace("\r", "").strip().splitlines()[:50], host.strip().splitlines()[:50], "the guest's graph")
+    # The same, computed from jsonl: entries and returns of the thread, in their order.
+    expected, stack = [], []
+    events = [(e["ns"], *call) for e in run.events if e["thread"] == "cat" and (call := calls_of(e))]
+    for n, (ns, what, name) in enumerate(events):
+        if what == "->":
+            leaf = n + 1 < len(events) and events[n + 1][1:] == ("<-", name)
+            stack.append((name, ns, leaf))
+            if not leaf:
+                expected.append((None, len(stack) - 1, name, False, False))
+        elif stack:
+            top, start, leaf = stack.pop()
+            check_eq(top, name, f"what returns at {ns} ns")
+            expected.append((ns - start, len(stack), name if leaf else None, leaf, not leaf))
+    found = graph_lines(host)
+    check_eq(len(found), len(expected), "lines")
+    for (mark, us, depth, name, leaf, close), (ns, *rest) in zip(found, expected):
+        check_eq([depth, name, leaf, close], rest, f"line after {us} us")
+        check((us is None) == (ns is None), f"duration {us} us of {rest}, expected {ns} ns")
+        if ns is not None:
+            check(abs(us * 1000 - ns) < max(1, ns / 1e6), f"{us} us, expected {ns} ns")
+            marks = [limit for limit in (1e4, 1e5, 1e6, 1e7, 1e8, 1e9) if ns > limit]
+            check_eq(mark, " +!#*@$"[len(marks)], f"mark of {ns} ns")
+
+
+def calls_of(e):
+    for what, regex in (("->", ENTRY), ("<-", RETURN)):
+        if m := regex.match(e["text"]):
+            return what, m.group(1)
+    return None
+
+
+@test("ktr graph shows what a function calls, for one command; ktr profile counts; the status is the command's")
+def command():
+    run = boot("ktr graph ramfs_read -- cat /etc/motd\nktr profile ramfs_read cat /etc/motd\nktr graph ramfs_read false\n"
+               "echo status $?\nktr graph nothing_such true\nktr graph ramfs_read\nktr probes -c\n", sets=[ENTRIES]).expect()
+    graph_text = run.out[run.out.index("# CPU"):run.out.index("\ntrace ")]
+    lines = graph_lines(re.sub(r"^Welcome.*\n", "", graph_text, flags=re.M))
+    roots = {name for _, _, depth, name, _, close in lines if depth == 0 and not close}
+    check_eq(roots, {"ramfs_read"}, "functions at depth 0")
+    check("uio_put" in {name for _, _, depth, name, _, _ in lines if depth == 1}, f"no uio_put in:\n{graph_text}")
+    check_match(r"^ramfs_read +\d+ +", run.out, "the profile's row")
+    check_match(r"^status 1$", run.out, "status of a command that fails")
+    check_match(r'^ktr: nothing matches "fbt::nothing_such:"', run.out, "no such function")
+    check_match(r"^usage: ktr status", run.out, "no command")
+    check_match(r"^fbt +\d+ +0$", run.out, "probes that are on")
+
+
+@test("report function: count, total and self time of each function are what the events say")
+def profile():
+    run = boot("ktr on 'fbt:fs::'\nload mix -n 3 -j 1\nktr off\n", trace=True, sets=[ENTRIES]).expect()
+    tc.no_gaps(run)
+    expected, stacks = {}, {}
+    for e in run.events:
+        call, stack = calls_of(e), stacks.setdefault(e["tid"], [])
+        if call is None:
+            if re.match(r"thread exit: ", e["text"]):
+                stacks.pop(e["tid"])
+            continue
+        what, name = call
+        if what == "->":
+            stack.append([name, e["ns"], 0])
+            continue
+        while stack and stack[-1][0] != name:
+            stack.pop()
+        if not stack:
+            continue
+        _, start, inner = stack.pop()
+        took = e["ns"] - start
+        if stack:
+            stack[-1][2] += took
+        count, total, self_ns, longest = expected.get(name, (0, 0, 0, 0))
+        expected[name] = (count + 1, total + took, self_ns + took - inner, max(longest, took))
+    status, out, err = ktrdump("report", "function", "--rows", "0", "--format", "jsonl", "-i", run.trace)
+    check_eq((status, err), (0, ""), "status and stderr")
+    rows = [row for row in map(json.loads, out.splitlines()) if row.get("table") == "functions" and "function" in row]
+    found = {r["function"]: (r["count"], r["total_ns"], r["self_ns"], r["longest_ns"]) for r in rows if r["function"]}
+    check(len(found) > 30, f"{len(found)} functions, expected more than 30")
+    check_eq({n: found.get(n) for n in expected}, expected, "rows")
 
 
 if __name__ == "__main__":
