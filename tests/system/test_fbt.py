@@ -227,7 +227,7 @@ def command():
     run = boot("ktr graph ramfs_read -- cat /etc/motd\nktr profile ramfs_read cat /etc/motd\nktr graph ramfs_read false\n"
                "echo status $?\nktr graph nothing_such true\nktr graph ramfs_read\nktr probes -c\n", sets=[ENTRIES]).expect()
     graph_text = run.out[run.out.index("# CPU"):run.out.index("\ntrace ")]
-    lines = graph_lines(re.sub(r"^Welcome.*\n", "", graph_text, flags=re.M))
+    lines = graph_lines(re.sub(r"(?m)^Welcome.*$", "", graph_text))
     roots = {name for _, _, depth, name, _, close in lines if depth == 0 and not close}
     check_eq(roots, {"ramfs_read"}, "functions at depth 0")
     check("uio_put" in {name for _, _, depth, name, _, _ in lines if depth == 1}, f"no uio_put in:\n{graph_text}")
