@@ -15,6 +15,7 @@
 
 #define CALL_NAME 32u
 #define NOWHERE   0xffu
+#define DEPTH_MAX 1024u /* of calls */
 
 /* Fills in a, whose event, cpu, ns and thread (the event's) are set. False: it says nothing. */
 typedef bool meaning_fn(struct activity_model *m, const struct meaning *mean, struct activity *a);
@@ -246,6 +247,8 @@ mean_call(struct activity_model *m, const struct meaning *mean, struct activity 
 	struct activity_thread *t = activity_thread_get(m, a->event->tid);
 	if (t == NULL)
 		return false;
+	if (t->depth == DEPTH_MAX)
+		return false; /* a stream may say anything; its return will not find it */
 	if (t->depth == t->room) {
 		unsigned room = 2 * t->room + 16;
 		struct activity_call *more = realloc(t->calls, room * sizeof(*more));

@@ -84,12 +84,12 @@ struct export_format {
 	bool (*close)(void *arg, bool complete, char *err, size_t errlen);
 };
 
-extern const struct export_format export_chrome;     /* export_chrome.c */
-extern const struct export_format export_ctf;        /* export_ctf.c */
-extern const struct export_format export_folded;     /* export_folded.c */
-extern const struct export_format export_fxt;        /* export_fxt.c */
-extern const struct export_format export_graph;      /* export_graph.c */
-extern const struct export_format export_report;     /* report.c; not of --format */
+extern const struct export_format export_chrome; /* export_chrome.c */
+extern const struct export_format export_ctf;    /* export_ctf.c */
+extern const struct export_format export_folded; /* export_folded.c */
+extern const struct export_format export_fxt;    /* export_fxt.c */
+extern const struct export_format export_graph;  /* export_graph.c; not in the table: it is text */
+extern const struct export_format export_report; /* report.c; not of --format */
 extern const struct export_format export_schedgraph; /* export_schedgraph.c */
 extern const struct export_format export_svg;        /* export_svg.c */
 extern const struct export_format export_tracedat;   /* export_tracedat.c */

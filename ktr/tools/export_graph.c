@@ -40,14 +40,15 @@ struct line {
 
 struct graph {
 	struct out *out;
-	const char *function; /* from which on calls are shown, a glob; NULL: all are */
+	const char *function;          /* from which on calls are shown, a glob; NULL: all are */
 	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1 */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
 	struct line lines[LINES];
 };
 
-/* A call's mark: the number of its line plus one, doubled; and whether its function is g->function. */
+/* A call's mark: the number of its line plus one, doubled; and whether its function is g->function.
+ */
 #define MARK(line, root) (((line) + 1) << 1 | (root))
 #define MARK_HIDDEN      0u
 
@@ -176,8 +177,10 @@ line_add(struct graph *g, const struct export_event *ev, enum line_kind kind, un
 	if (g->end - g->first == LINES)
 		put_line(g, &g->lines[g->first++ % LINES]);
 	struct line *l = &g->lines[g->end++ % LINES];
-	*l = (struct line){
-	    .kind = kind, .cpu = ev->e->cpu % KTR_DECODE_CPUS, .tid = ev->e->tid, .depth = depth};
+	*l = (struct line){.kind = kind,
+			   .cpu = ev->e->cpu % KTR_DECODE_CPUS,
+			   .tid = ev->e->tid,
+			   .depth = depth};
 	memcpy(l->thread, ev->thread->name, sizeof(l->thread));
 	return l;
 }

@@ -122,7 +122,8 @@ print_reports(void)
 }
 
 #ifdef KTRDUMP_HOST
-static const char formats_text[] = "--format: expected text, jsonl, stream, or one of --help";
+static const char formats_text[] =
+    "--format: expected text, jsonl, stream, graph, or one of --help";
 
 static void
 print_usage(void)
@@ -148,13 +149,11 @@ option_format(struct dump_options *o)
 {
 	o->json = strcmp(optarg, "jsonl") == 0;
 	o->stream = strcmp(optarg, "stream") == 0;
-	o->format = NULL;
-	if (o->json || o->stream || strcmp(optarg, "text") == 0)
+	o->format = strcmp(optarg, export_graph.name) == 0 ? &export_graph : NULL;
+	if (o->format != NULL || o->json || o->stream || strcmp(optarg, "text") == 0)
 		return 0;
 #ifdef KTRDUMP_HOST
 	o->format = export_find(optarg);
-#else
-	o->format = strcmp(optarg, export_graph.name) == 0 ? &export_graph : NULL;
 #endif
 	return o->format != NULL ? 0 : usage_error(formats_text, optarg);
 }
