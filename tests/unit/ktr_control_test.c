@@ -56,7 +56,7 @@ head(void)
 	return seq;
 }
 
-/* Which of the three record: bits 0, 1, 2. */
+/* Which of the three functions record an event: bits 0, 1, 2. */
 static unsigned
 on(void)
 {
@@ -141,7 +141,7 @@ off_by_name_works_whoever_switched_on(void **state)
 	assert_int_equal(found.on, 0);
 	assert_int_equal(on(), 3);
 	assert_int_equal(ktr_mask_get(), KTR_SCHED | KTR_PROC); /* beta is on */
-	/* Other classes come and go: it stays off until its own is switched on. */
+	/* Other classes change: the site stays off until its own class is switched on. */
 	ktr_mask_change(KTR_LOCK, KTR_SIG);
 	assert_int_equal(on(), 3);
 	assert_int_equal(command("PROC", true), 2);
@@ -149,11 +149,11 @@ off_by_name_works_whoever_switched_on(void **state)
 	assert_int_equal(command("gamma_", false), 1);
 	ktr_mask_set(KTR_SCHED | KTR_PROC | KTR_LOCK);
 	assert_int_equal(on(), 7);
-	/* A class whose sites are all off is off. */
+	/* A class leaves the mask when all its sites are off. */
 	assert_int_equal(command("alpha", false), 1);
 	assert_int_equal(ktr_mask_get(), KTR_PROC | KTR_LOCK);
 	assert_int_equal(on(), 6);
-	/* Off by class counts for what was switched on by name. */
+	/* A class that is switched off also switches off sites that a name switched on. */
 	assert_int_equal(command("alpha", true), 1);
 	assert_int_equal(on(), 7);
 	assert_int_equal(command("SCHED", false), 1);
@@ -183,7 +183,7 @@ off_of_one_owner_leaves_sites_on_for_another(void **state)
 	assert_int_equal(on(), 1);
 	ktr_mask_set(0);
 	assert_int_equal(on(), 1);
-	/* An owner's classes are its own: the mask stays. */
+	/* An owner's selection by class does not change the mask. */
 	assert_int_equal(ktr_select((unsigned)owner, "PROC", true, &found, NULL, 0), 2);
 	assert_int_equal(found.on, 2);
 	assert_int_equal(on(), 7);
@@ -230,15 +230,15 @@ probes_are_named_as_in_dtrace(void **state)
 	    {":::", true, true, true},
 	    {"fbt:::", false, true, true},
 	    {"::vfs_*:", true, true, true},
-	    {"vfs_open:", true, true, true}, /* fields are missing on the left */
+	    {"vfs_open:", true, true, true}, /* fields on the left are missing */
 	    {"vfs_open:entry", false, true, false},
 	    {":entry", false, true, false},
 	    {"?bt:f[rs]:vfs_open:[er]*", false, true, true},
 	    {"fbt:mm::", false, false, false},
 	    {"fbt:mm::,fbt:fs::entry", false, true, false},
 	    {"ktr:::,,:return,x", true, false, true},
-	    {"fbt:fs:vfs_open", false, false, false}, /* that is module, function, name */
-	    {"entry", false, false, false},           /* without a colon it is no name */
+	    {"fbt:fs:vfs_open", false, false, false}, /* read as module, function and name */
+	    {"entry", false, false, false}, /* without a colon it is not the name of a probe */
 	    {"fbt:fs:vfs_open:entry:", false, false, false},
 	    {"", false, false, false},
 	};
@@ -255,7 +255,7 @@ probes_are_named_as_in_dtrace(void **state)
 		assert_int_equal(ktr_probe_matches(&entry, cases[i].spec), cases[i].entry);
 		assert_int_equal(ktr_probe_matches(&ret, cases[i].spec), cases[i].ret);
 	}
-	/* A file in no folder, and a name that is cut. */
+	/* A file outside all folders, and a name that is cut. */
 	const struct ktr_site odd = {
 	    .file = "main.c",
 	    .func = "main",
@@ -317,7 +317,7 @@ thread_names_follow_their_threads(void **state)
 	assert_string_equal(text_of(ktr_thread_ident(5)), "sh tid 5");
 	ktr_thread_name(5, "load");
 	assert_string_equal(ktr_thread_name_get(5, buf), "load");
-	/* Thousands of others come and go: a living thread keeps its name. */
+	/* Thousands of other threads are made and end: a living thread keeps its name. */
 	for (uint32_t tid = 1000; tid < 9000; tid++) {
 		ktr_thread_name(tid, "other");
 		assert_string_equal(ktr_thread_name_get(tid, buf), "other");
@@ -325,7 +325,7 @@ thread_names_follow_their_threads(void **state)
 		assert_string_equal(ktr_thread_name_get(tid, buf), "other");
 	}
 	assert_string_equal(ktr_thread_name_get(5, buf), "load");
-	/* Once it is gone too, its place is taken. */
+	/* After its end, its place is used again. */
 	ktr_thread_gone(5);
 	for (uint32_t tid = 5 + 256; tid <= 5 + 256 * 8; tid += 256)
 		ktr_thread_name(tid, "late");
@@ -334,7 +334,7 @@ thread_names_follow_their_threads(void **state)
 	assert_string_equal(ktr_thread_name_get(7, buf), "a name that has more than the 3");
 }
 
-/* As a user does who runs program after program, each of another name. */
+/* As if a user ran one program after the other, each with another name. */
 #define NAMES 10000u
 
 static void
@@ -354,7 +354,7 @@ names_without_end_leave_the_newest_readable(void **state)
 		ktr_thread_name(1000 + i, text);
 		ktr_thread_gone(1000 + i);
 	}
-	/* A text has its 8 bytes, a NUL, and is rounded up. */
+	/* A text takes 8 bytes more and a NUL, rounded up. */
 	unsigned stay = KTR_INTERN_BYTES / 32;
 	for (unsigned i = 0; i < NAMES; i++) {
 		snprintf(text, sizeof(text), "program number %u", i);
@@ -364,7 +364,7 @@ names_without_end_leave_the_newest_readable(void **state)
 	}
 	assert_in_range(gone, NAMES / 2, NAMES - stay);
 	assert_string_equal(text_of(ktr_intern("panic: the last word")), "panic: the last word");
-	/* What others do costs neither the kernel's own texts nor a living thread's name. */
+	/* Other texts displace neither the kernel's own texts nor a living thread's name. */
 	assert_string_equal(text_of(kept), "CPU 0 load");
 	assert_string_equal(ktr_thread_name_get(3, buf), "init");
 }
@@ -398,7 +398,9 @@ texts_that_stay_never_take_all_room(void **state)
 	}
 }
 
-/* Every byte of the memory that a damaged handle or text may name leads to a text or to none. */
+/*
+ * A damaged handle or text may lead to any byte of this memory. The result is a text or "(gone)".
+ */
 static void
 damaged_texts_are_gone(void **state)
 {

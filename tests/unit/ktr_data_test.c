@@ -1,8 +1,9 @@
 /*
- * ktr_data_test.c - events with long data: what was recorded is what the decoder and the ring's own
- * reader join, whatever comes between the parts; and what is missing shows as cut.
+ * ktr_data_test.c - events with long data: the decoder and the ring's own reader join the data as
+ * they were recorded, whatever lies between the parts. If parts are missing, the text says that it
+ * is cut.
  *
- * With KTR_HOST_RESTART, what steps in is recorded between the parts; without, its events are
+ * With KTR_HOST_RESTART, an exception's events are recorded between the parts. Without it, they are
  * refused inside a record.
  */
 #include <setjmp.h>
@@ -30,7 +31,7 @@
 static char text[LONGEST + 1];
 static uint8_t bytes[1 << 20];
 
-/* What a stream of the ring says: the texts of all events with data, one after the other. */
+/* The contents of a stream of the ring: the texts of all events with data, one after the other. */
 static struct {
 	char texts[1 << 16];
 	unsigned events, parts, damages;
@@ -122,7 +123,7 @@ data_of_any_length_come_back(void **state)
 		assert_string_equal(said.texts, line);
 		assert_int_equal(said.events, 1);
 		assert_int_equal(said.parts, (kept + 39) / 40);
-		/* The ring's own reader has less room. */
+		/* The ring's own reader has a smaller buffer. */
 		kept = n < 232 ? n : 232;
 		at = snprintf(line, sizeof(line), "-5 beef %.*s", (int)kept, text);
 		if (kept < n)
@@ -147,7 +148,9 @@ each_macro_puts_the_data_last(void **state)
 	assert_string_equal(newest(), "5 12345 da");
 }
 
-/* What is overwritten first is the end: what is left is the beginning, and says that it is cut. */
+/*
+ * The last parts are overwritten first. So the beginning is left, and the text says that it is cut.
+ */
 static void
 what_was_overwritten_is_cut(void **state)
 {
@@ -190,7 +193,7 @@ what_was_overwritten_is_cut(void **state)
 /* ---- entries that a test puts into the ring itself --------------------------------------------
  */
 
-static char right[1000]; /* what they must say */
+static char right[1000]; /* the expected texts */
 
 static char
 letter(uint32_t number, uint32_t part)
@@ -206,7 +209,7 @@ put_part(uint32_t number, uint32_t part)
 	assert_true(ktr_log_record(&ktr_main, &ktr_data_site, words));
 }
 
-/* The event, which finds so many parts; both readers say so. */
+/* Records the event. Both readers must find so many of its parts. */
 static void
 put_event(uint32_t number, uint32_t length, unsigned parts)
 {
@@ -262,7 +265,7 @@ part_that_is_missing_ends_the_text(void **state)
 		put_event(3, 150, missing);
 		put_end();
 	}
-	/* Nor does another event's part take its place. */
+	/* Another event's part does not take the place of a missing one. */
 	put_begin(state);
 	put_part(5, 1);
 	put_part(6, 0);
@@ -290,7 +293,7 @@ parts_without_their_event_are_ignored(void **state)
 
 static unsigned strike_at, steps, struck;
 
-/* At one step an exception records data of its own. */
+/* At one step an exception records an event with data. */
 static void
 on_step(enum ktr_host_step step)
 {

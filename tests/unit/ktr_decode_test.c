@@ -1,6 +1,6 @@
 /*
- * ktr_decode_test.c - the decoder: it gives back what was recorded, from pieces of any size, and of
- * damage of every kind no more is lost than it hit.
+ * ktr_decode_test.c - the decoder: it returns what was recorded, from pieces of any size. Damage of
+ * any kind costs only what it hits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ fake_clock(void)
 
 static struct ktr_stream stream;
 
-/* A stream of so many events, of several sites on two CPUs; in buf. */
+/* A stream of so many events, of several sites on two CPUs, in buf. */
 static size_t
 sample(uint8_t *buf, size_t size, unsigned events)
 {
@@ -123,7 +123,7 @@ truncation_at_every_byte_keeps_what_is_sound(void **state)
 	for (size_t cut = 0; cut < len; cut++) {
 		struct said s = said_decode(buf, cut, len);
 		assert_true(s.events >= last); /* a longer file never gives fewer */
-		/* The zero byte after the last frame is the only one that nothing depends on. */
+		/* Every byte counts but the zero byte after the last frame. */
 		assert_int_equal(s.damages > 0, cut < len - 1);
 		assert_false(s.disorder);
 		last = s.events;
@@ -141,13 +141,15 @@ flipped_bits_cost_no_more_than_their_frames(void **state)
 		memcpy(hurt, buf, len);
 		hurt[at] ^= (uint8_t)(1u << at % 8);
 		struct said s = said_decode(hurt, len, len);
-		/* The first byte is only a delimiter: what it becomes is a bad frame, or joins the
-		 * header. */
+		/*
+		 * The first byte is only a delimiter: when it changes, it begins a bad frame or
+		 * joins the header.
+		 */
 		assert_true(s.damages > 0);
 		assert_true(s.events + s.lost <= 200 + 64);
 		assert_true(s.events >= 200 - 2 * 64);
 		assert_false(s.disorder);
-		/* What a damaged batch held is known from the sequence numbers. */
+		/* The sequence numbers say what a damaged batch contained. */
 		if (s.events < 200)
 			assert_int_equal(s.events + s.lost, 200);
 	}
@@ -188,7 +190,7 @@ random_bytes_are_damage_not_death(void **state)
 	assert_int_equal(said_decode(hurt, 0, 1).damages, 1);
 }
 
-/* Frames with a right checksum and wrong insides: only the bodies' own checks stand between. */
+/* Frames with a right checksum and wrong contents: only the checks of the bodies can find that. */
 static void
 malformed_bodies_are_damage_not_death(void **state)
 {
@@ -208,7 +210,7 @@ malformed_bodies_are_damage_not_death(void **state)
 		uint32_t crc = ktr_crc32c(frame, 3 + body);
 		for (unsigned i = 0; i < 4; i++)
 			frame[3 + body + i] = (uint8_t)(crc >> 8 * i);
-		/* COBS by hand: frames here are shorter than 254 bytes. */
+		/* COBS by hand: all frames here are shorter than 254 bytes. */
 		size_t len = 0, code = len++;
 		for (size_t i = 0; i < body + 7; i++) {
 			if (frame[i] != 0) {
@@ -234,8 +236,7 @@ concatenated_streams_decode_one_after_the_other(void **state)
 	assert_int_equal(s.events, 250);
 	assert_int_equal(s.damages, 0);
 	assert_int_equal(s.ends, 2);
-	/* The first one broken off in the middle: the rest of it is missing, the second is whole.
-	 */
+	/* The first one is cut in the middle: its rest is missing, the second one is complete. */
 	memcpy(hurt, buf, first / 2);
 	memcpy(hurt + first / 2, buf + first, second);
 	s = said_decode(hurt, first / 2 + second, 1000);

@@ -148,7 +148,7 @@ gen_switch(uint32_t next, int prio)
 	KTR_STATE1(KTR_SCHED, "thread", ktr_thread_ident(next), "running", "prio:%d", prio);
 }
 
-/* An interrupt, here in the idle thread, wakes one that sleeps, if any. */
+/* An interrupt, here in the idle thread. It wakes a sleeping thread if `wakes` is not 0. */
 static void
 gen_interrupt(unsigned vector, const char *name, uint32_t wakes)
 {
@@ -169,7 +169,7 @@ gen_interrupt(unsigned vector, const char *name, uint32_t wakes)
 	     "syscall " #name ": arg0 %#lx arg1 %#lx arg2 %#lx arg3 %#lx arg4 %#lx arg5 %#lx", \
 	     (unsigned long)(arg0), (unsigned long)(arg1), (unsigned long)(arg2), 0ul, 0ul, 0ul)
 
-/* A new process, from its making to its end. */
+/* A process, from fork to exit. */
 static void
 gen_process(uint32_t parent, uint32_t child)
 {
@@ -196,11 +196,14 @@ gen_process(uint32_t parent, uint32_t child)
 	gen_switch(parent, 20);
 }
 
-/* What the kernel's own trace points say: two CPUs, each with an idle thread, and one to work. */
+/*
+ * The events of the kernel's own trace points: two CPUs, each with an idle thread and a working
+ * one.
+ */
 static void
 gen_guest(unsigned long rounds, bool drains)
 {
-	static uint32_t child = 100; /* no two threads have one number */
+	static uint32_t child = 100; /* each thread has another number */
 	gen_step = 700;
 	for (uint32_t cpu = 0; cpu < 2; cpu++) {
 		ktr_thread_name(1 + cpu, cpu == 0 ? "idle/0" : "idle/1");
@@ -231,7 +234,10 @@ gen_guest(unsigned long rounds, bool drains)
 	}
 }
 
-/* Interrupts whose ends no trace point tells, as if those were off; two threads in turn. */
+/*
+ * Beginnings of interrupts without their ends, as if the class of the ends were off. Two threads
+ * alternate.
+ */
 static void
 gen_enters(unsigned long interrupts)
 {
@@ -245,7 +251,7 @@ gen_enters(unsigned long interrupts)
 	}
 }
 
-/* Processes without end, each with a number of its own: few live at a time. */
+/* Many processes, each with a number of its own, of which few live at a time. */
 static void
 gen_forks(unsigned long forks)
 {
@@ -260,7 +266,7 @@ gen_forks(unsigned long forks)
 	}
 }
 
-/* A statistics clock of 100 Hz on both CPUs, which count their loads. */
+/* A statistics clock of 100 Hz on both CPUs, and a counter of the load of each. */
 static void
 gen_statclock(unsigned long ticks)
 {
@@ -281,7 +287,7 @@ gen_statclock(unsigned long ticks)
 	}
 }
 
-/* More threads than a reader's table may have. */
+/* More threads than fit into a reader's table. */
 static void
 gen_threads(unsigned long threads)
 {
@@ -293,7 +299,7 @@ gen_threads(unsigned long threads)
 	}
 }
 
-/* Names and texts that quote, end, or are no text at all where they go. */
+/* Names and texts with quotes, control characters and bytes that are not UTF-8. */
 static void
 gen_odd(void)
 {
@@ -333,7 +339,7 @@ gen_loss(void)
 		CTR1(KTR_GEN, "many %d", i);
 }
 
-/* A reader that comes by now and then: the rings are overwritten in between, again and again. */
+/* A reader that reads rarely: the rings are overwritten between two reads. */
 static void
 gen_wrapped(void)
 {
@@ -351,7 +357,7 @@ gen_read_memory(void *arg, uint64_t va, void *buf, size_t n)
 	return true;
 }
 
-/* An entry whose site cannot be, as a reset may leave it. */
+/* An entry with an impossible site, as a reset may leave it. */
 static void
 gen_corrupt(void)
 {
@@ -375,10 +381,10 @@ gen_corrupt(void)
 	}
 	while ((n = ktr_image_stream(&image, buf, sizeof(buf))) > 0)
 		fwrite(buf, 1, n, stdout);
-	exit(fflush(stdout) != 0); /* this is all; the log itself is not drained */
+	exit(fflush(stdout) != 0); /* the rest of the log is not drained */
 }
 
-/* How fast the clock goes is known only after a while. */
+/* The rate of the clock becomes known only after some events. */
 static void
 gen_clock_found(void)
 {

@@ -90,7 +90,7 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 {
 	struct log *log = arg;
 	(void)offset;
-	assert_int_equal(bytes, 0); /* the stream is sound: only a ring was not */
+	assert_int_equal(bytes, 0); /* the stream is sound: only a ring was damaged */
 	snprintf(log->damage, sizeof(log->damage), "%s", text);
 	log->damages++;
 }
@@ -101,7 +101,7 @@ static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
 					   .end = on_end,
 					   .damage = on_damage};
 
-/* The log's own stream, which is right. */
+/* The log's own stream: the expected result. */
 static void
 own_log(struct log *log)
 {
@@ -301,7 +301,7 @@ at_any_number_of_events_the_newest_is_found(void **state)
 		assert_same(&found, &right);
 		record(2, 1);
 	}
-	/* Cleared events stay cleared, at whatever point of a turn the clear was. */
+	/* Cleared events stay cleared, at whatever slot of the ring the clear happened. */
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		record(2, 1);
 		ktr_clear();
@@ -361,7 +361,7 @@ in_header(size_t at)
 	return false;
 }
 
-/* Damage costs what it hits, and invents no events. Parameters have no checksum, though. */
+/* Damage costs only the events that it hits, and adds none. Parameters have no checksum, though. */
 static void
 damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 {
@@ -401,12 +401,14 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 		}
 		/*
 		 * A name or a site belongs to many events, a slot to one. But of the last two
-		 * events it is unknown whose time is wrong.
+		 * events, it is unknown whose time is wrong.
 		 */
 		if (flips == 1 && at >= r.region->rings && !in_header(at))
 			assert_true(right.count - found.count + wrong <= 2);
-		/* Nothing is lost silently; but whether the last two were recorded, the head alone
-		 * knows. */
+		/*
+		 * Each loss is reported. But only the head says whether the last two events were
+		 * recorded.
+		 */
 		if (flips == 1 && found.count + found.corrupt + 2 < right.count)
 			assert_true(found.damages != 0);
 	}
@@ -422,8 +424,8 @@ flip(const void *of_region, unsigned bit)
 }
 
 /*
- * Each bit of the headers, and of where the root says that they are: what is lost is said. The
- * number of slots and the CPU are found again.
+ * Each bit of the headers, and of the root's pointers to them: a loss is reported. The number of
+ * slots and the CPU are found again.
  */
 static void
 damage_headers(void)
@@ -468,14 +470,14 @@ damaged_header_of_a_ring_is_reported(void **state)
 {
 	(void)state;
 	damage_headers();
-	/* The same with rings that are partly empty, and hold what was cleared. */
+	/* The same with rings that are partly empty and have cleared events. */
 	ktr_clear();
 	record(0, 5);
 	record(1, ENTRIES / 2);
 	damage_headers();
 }
 
-/* A ring that was in use before a change of size is not taken for the one that is. */
+/* A ring that was used before a change of size is not taken for the current one. */
 static void
 freed_ring_is_not_read(void **state)
 {
@@ -509,7 +511,7 @@ noise_in_place_of_everything_is_survived(void **state)
 			seed = seed * 1103515245 + 12345;
 			left[at] = (char)(round % 2 == 0 ? seed >> 16 : 0xff);
 		}
-		/* The root may still be right. */
+		/* The root may still be valid. */
 		const struct ktr_persist *h = (const struct ktr_persist *)left;
 		size_t root = h->root - (uintptr_t)region;
 		if (round % 3 != 0)
