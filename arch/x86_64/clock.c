@@ -128,8 +128,7 @@ arch_timer_set(uint64_t delta_ns)
 	lapic_timer_start(count == 0 ? 1 : (uint32_t)count);
 }
 
-/* ---- the real-time clock (MC146818 data sheet) ------------------------------------------------
- */
+/* ---- the real-time clock (MC146818 data sheet) --------------------------------------------- */
 
 #define RTC_FIELDS 6 /* year, month, day, hours, minutes, seconds */
 #define RTC_B      0x0b

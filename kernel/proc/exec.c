@@ -122,8 +122,7 @@ build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *im
 	for (unsigned i = 0; i < s->envc; i++)
 		w[n++] = strings + s->offset[s->argc + i];
 	w[n++] = 0;
-	/* AT_PHDR 3, AT_PHENT 4, AT_PHNUM 5, AT_PAGESZ 6, AT_ENTRY 9, AT_NULL 0 (Linux auxvec.h).
-	 */
+	/* AT_PHDR 3, AT_PHENT 4, AT_PHNUM 5, AT_PAGESZ 6, AT_ENTRY 9, AT_NULL 0 (auxvec.h) */
 	const uint64_t aux[] = {3, img->phdr,  4, sizeof(struct elf64_phdr),
 				5, img->phnum, 6, PAGE_SIZE,
 				9, img->entry, 0, 0};

@@ -79,8 +79,8 @@ sched_wakeup(struct thread *t)
 	struct thread *self = curthread();
 	unsigned n;
 
-	irq_push(); /* stay on this CPU, also between the two locks, while the identity is changed
-		     */
+	/* Stay on this CPU, also between the two locks, while its identity is changed. */
+	irq_push();
 	/* It gives up this lock only when switched out. Nobody else touches it until queued. */
 	spin_lock(&rq->lock);
 	/* Record t's wakeup even if the waker's own events are refused. */

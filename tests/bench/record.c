@@ -37,8 +37,7 @@ die(const char *what)
 	exit(1);
 }
 
-/* ---- subjects ---------------------------------------------------------------------------------
- */
+/* ---- subjects ------------------------------------------------------------------------------ */
 
 static uint64_t floor_slots[CPUS][BENCH_ENTRIES][8] __attribute__((aligned(4096)));
 
@@ -128,8 +127,7 @@ static struct subject {
 #define SUBJECTS    (sizeof(subjects) / sizeof(subjects[0]))
 #define LTTNG_INDEX (SUBJECTS - 1)
 
-/* ---- measuring --------------------------------------------------------------------------------
- */
+/* ---- measuring ----------------------------------------------------------------------------- */
 
 static pthread_barrier_t plan_made, plan_done;
 static bench_loop *plan; /* NULL: thread 1 ends */

@@ -190,8 +190,7 @@ what_was_overwritten_is_cut(void **state)
 	assert_int_equal(shown, (ENTRIES - KTR_RING_SPARE - 10) * 10 + 45);
 }
 
-/* ---- entries that a test puts into the ring itself --------------------------------------------
- */
+/* ---- entries that a test puts into the ring itself ----------------------------------------- */
 
 static char right[1000]; /* the expected texts */
 
@@ -288,8 +287,7 @@ parts_without_their_event_are_ignored(void **state)
 	assert_int_equal(said.parts, 11);
 }
 
-/* ---- what steps in ----------------------------------------------------------------------------
- */
+/* ---- what steps in ------------------------------------------------------------------------- */
 
 static unsigned strike_at, steps, struck;
 

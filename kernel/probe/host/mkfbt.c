@@ -107,8 +107,7 @@ section(const char *name, GElf_Shdr *header)
 	errx(1, "no section %s in the image", name);
 }
 
-/* ---- the list of functions without probes -----------------------------------------------------
- */
+/* ---- the list of functions without probes -------------------------------------------------- */
 
 static struct exception {
 	char *name, *why;
@@ -150,8 +149,7 @@ exception(const char *name)
 	return NULL;
 }
 
-/* ---- functions and their returns --------------------------------------------------------------
- */
+/* ---- functions and their returns ----------------------------------------------------------- */
 
 /*
  * The symbol of a function. A copy that the compiler has specialised is called NAME.constprop.0;
@@ -287,8 +285,7 @@ add_slots(void)
 	qsort(slots, slot_count, sizeof(*slots), by_address);
 }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types --------------------------------------------------------------------------------- */
 
 /* The type itself: without typedef, const, volatile. *name: of the outermost typedef. */
 static bool
@@ -362,8 +359,7 @@ register_of(Dwarf_Die *parameter, Dwarf_Addr entry)
 	return -1;
 }
 
-/* ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output -------------------------------------------------------------------------------- */
 
 /* Format of the entry; returns how many parameters it has. */
 static unsigned
