@@ -160,7 +160,7 @@ kdb_show_thread(char *args)
 	kdb_printf("  kernel stack %p to %p, process %p\n", c.kstack,
 		   (char *)c.kstack + KSTACK_SIZE, c.proc);
 	kdb_printf("  ran %lu us, switched to %lu times%s\n", c.runtime_ns / 1000, c.switches,
-		   c.ktr_suppress ? ", its events are refused" : "");
+		   c.ktr_suppress ? ", its events are suppressed" : "");
 	if (c.fn != NULL) {
 		kdb_printf("  began in ");
 		kdb_print_symbol((uintptr_t)c.fn);

@@ -83,7 +83,7 @@ sched_wakeup(struct thread *t)
 	irq_push();
 	/* It gives up this lock only when switched out. Nobody else touches it until queued. */
 	spin_lock(&rq->lock);
-	/* Record t's wakeup even if the waker's own events are refused. */
+	/* Record t's wakeup even if the waker's own events are suppressed. */
 	if (self->ktr_suppress)
 		ktr_port_set_thread(self->tid, false);
 	if (t->proc != NULL)

@@ -24,7 +24,7 @@ void sched_first(void);
 void sched_tick(void);
 /* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
 void sched_preempt_irq(void);
-/* Tells the log which thread runs, and whether its events are refused. Interrupts off. */
+/* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
 void sched_set_thread(const struct thread *t);
 
 /* thread.c: frees dead threads. */

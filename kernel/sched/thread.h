@@ -38,7 +38,7 @@ struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t tid;      /* [c] user threads: equal to the pid */
-	bool ktr_suppress; /* [c] its events are refused and counted: for the flush thread */
+	bool ktr_suppress; /* [c] its events are suppressed: for the flush thread */
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident;       /* for %s only: prints as "NAME tid N", schedgraph's id */

@@ -43,18 +43,19 @@ static bool call_busy; /* atomic */
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
 /*
- * Waits in the interrupt handler until the call is released. Events of NMIs are refused meanwhile.
+ * Waits in the interrupt handler until the call is released. Events of NMIs are suppressed
+ * meanwhile.
  */
 static void
 wait_released(uint64_t g)
 {
-	bool refused = ktr_port_refuse(true);
+	bool suppressed = ktr_port_refuse(true);
 
 	/* release: pairs with the acquire in wait_for() */
 	__atomic_store_n(&this_pcpu()->call_done, g, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
 		arch_relax();
-	ktr_port_refuse(refused);
+	ktr_port_refuse(suppressed);
 }
 
 /* Takes part in the call in progress, once. Interrupts off. */
@@ -170,13 +171,13 @@ smp_call_all(void (*fn)(void *), void *arg)
 void
 smp_stop_run(void (*fn)(void *), void *arg)
 {
-	bool refused;
+	bool suppressed;
 
 	begin();
 	post(CALL_STOP, NULL, NULL);
-	refused = ktr_port_refuse(true);
+	suppressed = ktr_port_refuse(true);
 	fn(arg);
-	ktr_port_refuse(refused);
+	ktr_port_refuse(suppressed);
 	__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
 	end();
 }

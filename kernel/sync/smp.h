@@ -13,7 +13,7 @@ void smp_join(void);
 bool smp_online(unsigned n);
 /* Runs fn on every CPU, with interrupts off. Returns when all have finished. */
 void smp_call_all(void (*fn)(void *), void *arg);
-/* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are refused. */
+/* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are suppressed. */
 void smp_stop_run(void (*fn)(void *), void *arg);
 /* Handles an interprocessor interrupt; ipi is enum arch_ipi. */
 void smp_ipi(unsigned ipi);

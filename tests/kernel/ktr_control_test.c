@@ -1,6 +1,6 @@
 /*
  * ktr_control_test.c - what is recorded: sites switched while they run, CPUs that are masked,
- * threads whose events are refused. And the sysctls debug.ktr.*.
+ * threads whose events are suppressed. And the sysctls debug.ktr.*.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
@@ -91,7 +91,7 @@ record_some(unsigned i, void *arg)
 		CTR2(KTR_SPARE2, "test: some %u %u", i, n);
 }
 
-KTEST(ktr_cpumask_refuses_events_of_other_cpus_and_counts_them)
+KTEST(ktr_cpumask_suppresses_events_of_other_cpus_and_counts_them)
 {
 	struct ktr_stats before[MAX_CPUS], s;
 
@@ -120,25 +120,25 @@ KTEST(ktr_cpumask_refuses_events_of_other_cpus_and_counts_them)
 	ktr_test_end();
 }
 
-static bool refused_done; /* atomic */
+static bool suppressed_done; /* atomic */
 
 static void
-refused_thread(void *arg)
+suppressed_thread(void *arg)
 {
 	(void)arg;
 	for (unsigned n = 0; n < SITE_EVENTS; n++) {
-		CTR1(KTR_SPARE2, "test: refused %u", n);
+		CTR1(KTR_SPARE2, "test: suppressed %u", n);
 		if (n % 10 == 0)
-			sched_yield(); /* it is refused after a switch, too */
+			sched_yield(); /* it is suppressed after a switch, too */
 	}
-	__atomic_store_n(&refused_done, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&suppressed_done, true, __ATOMIC_RELEASE);
 }
 
 static bool
-refused_is_done(void *arg)
+suppressed_is_done(void *arg)
 {
 	(void)arg;
-	return __atomic_load_n(&refused_done, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&suppressed_done, __ATOMIC_ACQUIRE);
 }
 
 KTEST(ktr_suppressed_threads_record_nothing_and_are_counted)
@@ -148,13 +148,13 @@ KTEST(ktr_suppressed_threads_record_nothing_and_are_counted)
 
 	ktr_test_begin(1024);
 	ktr_mask_set(KTR_SPARE2);
-	refused_done = false;
+	suppressed_done = false;
 	ktr_test_sum(&before);
-	t = thread_alloc("refused", PRIO_KERN, refused_thread, NULL);
+	t = thread_alloc("suppressed", PRIO_KERN, suppressed_thread, NULL);
 	KT_ASSERT(t != NULL);
 	t->ktr_suppress = true;
 	sched_start(t);
-	KT_ASSERT(ktest_wait(refused_is_done, NULL, 10));
+	KT_ASSERT(ktest_wait(suppressed_is_done, NULL, 10));
 	ktr_mask_set(0);
 	ktr_test_sum(&after);
 	KT_EQ(after.recorded, before.recorded);

@@ -2,8 +2,8 @@
  * ktr_hop_test.c - threads that are moved to another CPU at any point of recording an event.
  *
  * In rings of four entries, every fourth event takes the slow path, a part of which is preemptible.
- * On each CPU a thread of higher priority, whose own events are refused, wakes and sleeps at random
- * times. Each recording thread counts its events; the sum must equal what the rings counted.
+ * On each CPU a thread of higher priority, whose own events are suppressed, wakes and sleeps at
+ * random times. Each recording thread counts its events; the sum must equal what the rings counted.
  */
 #include <ktr_port.h>
 
@@ -49,7 +49,7 @@ shake(void *arg)
 		thread_sleep_ns(SLEEP_NS + (random >> 40) % (4 * SLEEP_NS), 0, "shake");
 		busy = clock_ns() + SLEEP_NS + (random >> 30) % (2 * SLEEP_NS);
 		while (clock_ns() < busy) {
-			CTR0(KTR_SPARE2, "test: refused");
+			CTR0(KTR_SPARE2, "test: suppressed");
 			arch_relax();
 		}
 	}

@@ -149,7 +149,7 @@ inline store_head()
 		assert(own_head == seq);  /* no event is lost */
 		assert(time == seq);      /* slot order is time order */
 		assert(stamp >= settled); /* marks hold */
-		assert(!late);            /* a closed ring refuses */
+		assert(!late);            /* a closed ring suppresses */
 		own_head = seq + 1;
 		whose[seq] = id;
 		put(HEAD, own_head, 0)

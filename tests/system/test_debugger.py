@@ -259,7 +259,7 @@ def break_in_restarted_record():
                 c.sendline("step")
                 c.expect(r"single step on cpu 0, at ktr_record6\+0x")
                 c.expect(DB)
-                # The debugger refuses events, so the record went to the slow path, which continues with the machine.
+                # The debugger suppresses events, so the record went to the slow path, which continues with the machine.
                 check_eq(recorded(c), before, "events recorded after the step")
             c.sendline("continue")
         c.expect(DB)

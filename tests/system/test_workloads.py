@@ -147,7 +147,7 @@ def lock(smp):
     holder, turns = {}, {"spin": 0, "mutex": 0}
     for e in tc.with_whole_mask(run):
         m = re.match(r"(spin|mutex) (acquire|release): lock (.+) addr (0x[0-9a-f]+)", e["text"])
-        # A run queue's lock passes from thread to thread in a switch, also to ktrflush, whose events are refused.
+        # A run queue's lock passes from thread to thread in a switch, also to ktrflush, whose events are suppressed.
         if m is None or m[3] == "runq":
             continue
         kind, what, name, addr = m.groups()

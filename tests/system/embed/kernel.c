@@ -1,6 +1,6 @@
 /*
  * kernel.c - runs the code of ktr/README.md on the host. It records on two CPUs, flushes, resizes,
- * loses events, has some refused and one printed, and ends as after a panic. The stream goes to
+ * loses events, has some suppressed and one printed, and ends as after a panic. The stream goes to
  * standard output. Then interrupts come at each instruction of a record call (steps.c).
  */
 #include <ktr.h>
@@ -138,9 +138,9 @@ thread_run(uint32_t tid)
 	cpus[cpu_now].tid = tid;
 }
 
-/* Every other event here is refused, and counted. The ring has another size each time. */
+/* Every other event here is suppressed, and counted. The ring has another size each time. */
 static void
-refuse_and_resize(void)
+suppress_and_resize(void)
 {
 	struct ktr_stats before, after;
 	if (!ktr_stats_get(0, &before))
@@ -153,7 +153,7 @@ refuse_and_resize(void)
 			fail("cannot resize");
 	}
 	if (!ktr_stats_get(0, &after) || after.suppressed != before.suppressed + REFUSALS / 2)
-		fail("cpu 0: other than half of the events are refused");
+		fail("cpu 0: other than half of the events are suppressed");
 	if (ktr_resize(RING) != 0)
 		fail("cannot resize back");
 }
@@ -188,7 +188,7 @@ main(void)
 	ktr_mask_set(KTR_NET);
 	CTR0(KTR_PROC, "masked");
 	ktr_mask_set(KTR_PROC);
-	refuse_and_resize();
+	suppress_and_resize();
 	cpu_now = 1;
 	for (unsigned n = 0; n < BURST; n++)
 		CTR1(KTR_PROC, "burst %u", n);

@@ -3,10 +3,10 @@
  * through some calls find the instructions. Then a breakpoint at one after the other stands for the
  * NMI.
  *
- * The handler records, closes the ring or makes events refused. It returns as a kernel must: to the
- * beginning of a restartable sequence. Its events must be refused if it interrupted a record that
- * runs with interrupts off, and only then. Locking: none, there is one thread; the handler also
- * makes the calls of other CPUs, such as ktr_cpumask_set().
+ * The handler records, closes the ring or has events suppressed. It returns as a kernel must: to
+ * the beginning of a restartable sequence. Its events must be suppressed if it interrupted a record
+ * that runs with interrupts off, and only then. Locking: none, there is one thread; the handler
+ * also makes the calls of other CPUs, such as ktr_cpumask_set().
  */
 #define _GNU_SOURCE
 #include <ktr.h>
@@ -177,7 +177,7 @@ static void
 run(void)
 {
 	struct ktr_stats before = stats(), after;
-	uint64_t refused = 0;
+	uint64_t suppressed = 0;
 
 	strike.came = false;
 	strike.insn = *strike.at;
@@ -185,24 +185,24 @@ run(void)
 	record(next_id++);
 	*strike.at = strike.insn;
 	if (strike.came && (strike.what == REFUSES_ITS_OWN || strike.busy))
-		refused = strike.events;
+		suppressed = strike.events;
 	if (strike.came && strike.what == REFUSES) {
-		record(next_id++); /* must be refused; the interrupted one may be */
-		refused = strike.events + 1;
+		record(next_id++); /* must be suppressed; the interrupted one may be */
+		suppressed = strike.events + 1;
 		ktr_cpumask_set(~0ull);
 	}
 	after = stats();
-	if (strike.what == REFUSES && after.suppressed - before.suppressed == refused + 1)
-		refused++;
+	if (strike.what == REFUSES && after.suppressed - before.suppressed == suppressed + 1)
+		suppressed++;
 	uint64_t begun = 1 + (strike.came ? strike.events + (strike.what == REFUSES) : 0);
-	if (after.suppressed - before.suppressed != refused ||
-	    after.recorded - before.recorded != begun - refused)
-		fail("%lu events recorded, %lu refused; expected %lu and %lu",
+	if (after.suppressed - before.suppressed != suppressed ||
+	    after.recorded - before.recorded != begun - suppressed)
+		fail("%lu events recorded, %lu suppressed; expected %lu and %lu",
 		     after.recorded - before.recorded, after.suppressed - before.suppressed,
-		     begun - refused, refused);
+		     begun - suppressed, suppressed);
 	if (strike.came && strike.busy && strike.what != REFUSES)
-		next_id -= refused, begun -= refused, refused = 0;
-	if (refused == 0)
+		next_id -= suppressed, begun -= suppressed, suppressed = 0;
+	if (suppressed == 0)
 		check(after.recorded, begun);
 	if (strike.what == RECORDS && ktr_log_ring(&ktr_main, 0)->limit == 0)
 		fail("the ring is not opened again");
