@@ -52,8 +52,10 @@ kdb_apply_deferred(void)
 	}
 }
 
-/* `name: value`, as the shell's sysctl prints it: several lines begin on a line of their own. Of
- * one of many only that it is long. */
+/*
+ * Prints `name: value` like the shell's sysctl: a value of several lines starts on its own line. In
+ * a list (`listed`), only the number of its lines is printed.
+ */
 static void
 kdb_sysctl_print(const struct sysctl *s, bool named, bool listed)
 {
