@@ -450,5 +450,16 @@ usage: bt all | bt tid N | bt [ARGUMENT of backtrace]..."""
         return [w for w in ("all", "tid") if w.startswith(word)] if line == word else gdb.COMPLETE_NONE
 
 
+def one_location(point):
+    """On aarch64 the compiler's description of a function begins after the no-op at its entry. There gdb finds a second
+    place for a breakpoint at the function: the no-op itself, with the line of the function before."""
+    places = getattr(point, "locations", [])
+    for place in places:
+        if any(other.function and other.address == place.address + 4 for other in places):
+            place.enabled = False
+
+
+gdb.events.breakpoint_created.connect(one_location)
+
 for command in (Ktr, KtrShow, KtrStats, KtrSites, KtrSave, KtrCore, Ps, Bt):
     command()

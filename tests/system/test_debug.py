@@ -25,7 +25,7 @@ def gdb(commands, *options):
 def first_function():
     for firmware in sorted({FIRMWARE[0], "none"}):
         out = gdb("bt\nnext\n", "--firmware", firmware, "--smp", "2")
-        check_match(r"breakpoint 1, kernel_main \(\) at kernel/main\.c:\d+", out, f"the stop ({firmware})")
+        check_match(r"breakpoint 1(\.\d)?, kernel_main \(\) at kernel/main\.c:\d+", out, f"the stop ({firmware})")
         check_match(r"^#1 .*\w+_start .*arch/.+\.c:\d+", out, "the caller")
 
 
