@@ -28,6 +28,8 @@
 #define SIGTTIN  21
 #define SIGTTOU  22
 #define SIGURG   23
+#define SIGXCPU  24
+#define SIGXFSZ  25
 #define SIGWINCH 28
 #define SIGSYS   31
 #define NSIG     64

@@ -21,6 +21,9 @@ struct vnode;
 
 #define FILES_MAX 64 /* descriptors of a process */
 
+/* Descriptors that the current process may open: below this number. FILES_MAX at most. */
+unsigned filetable_limit(void);
+
 struct file {
 	uint32_t refs;      /* [a] */
 	int flags;          /* O_…; [c] but for O_APPEND and O_NONBLOCK, [a] */

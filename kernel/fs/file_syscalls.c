@@ -200,7 +200,7 @@ dup_to(uint64_t old, uint64_t to, int flags)
 {
 	struct file *f = get_file(old);
 
-	if (f == NULL || (uint32_t)to >= FILES_MAX)
+	if (f == NULL || (uint32_t)to >= filetable_limit())
 		return -EBADF;
 	filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags);
 	CTR3(KTR_VFS, "dup: fd %d to %d flags %#x", (int)old, (int)to, flags);
@@ -250,7 +250,7 @@ sys_fcntl(const uint64_t a[6])
 	bit = 1ull << (uint32_t)a[0];
 	switch ((int)a[1]) {
 	case F_DUPFD:
-		return a[2] < FILES_MAX ? dup_from(a[0], (unsigned)a[2], 0) : -EINVAL;
+		return a[2] < filetable_limit() ? dup_from(a[0], (unsigned)a[2], 0) : -EINVAL;
 	case F_GETFD:
 		return ft->close_on_exec & bit ? FD_CLOEXEC : 0;
 	case F_SETFD:

@@ -7,11 +7,20 @@
 #include "kernel/fs/file.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
 
 static int max_files = FILES_MAX;
 SYSCTL_INT(kern_maxfilesperproc, "kern.maxfilesperproc", SYSCTL_WR | SYSCTL_TUN, &max_files, 3,
 	   FILES_MAX, "descriptors that a process may open");
+
+unsigned
+filetable_limit(void)
+{
+	uint64_t limit = proc_limit(RLIMIT_NOFILE);
+
+	return limit < (unsigned)max_files ? (unsigned)limit : (unsigned)max_files;
+}
 
 struct filetable *
 filetable_create(struct uidinfo *ui)
@@ -74,7 +83,7 @@ set_flag(struct filetable *ft, unsigned fd, int flags)
 int
 filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 {
-	for (unsigned fd = min; fd < (unsigned)max_files; fd++) {
+	for (unsigned fd = min; fd < filetable_limit(); fd++) {
 		if (ft->files[fd] == NULL) {
 			ft->files[fd] = f;
 			set_flag(ft, fd, flags);

@@ -9,6 +9,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
@@ -161,14 +162,22 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 static int64_t
 ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	size_t start = u->resid;
+	uint64_t limit = proc_limit(RLIMIT_FSIZE);
+	size_t start;
 	int error = 0;
 
 	mutex_lock(&vn->lock);
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
-	if (*off >= RAMFS_SIZE_MAX || u->resid > RAMFS_SIZE_MAX - *off)
+	if (*off >= RAMFS_SIZE_MAX || u->resid > RAMFS_SIZE_MAX - *off) {
 		error = -EFBIG;
+	} else if (u->resid > 0 && *off >= limit) {
+		error = -EFBIG;
+		proc_signal_self(SIGXFSZ);
+	} else if (u->resid > limit - *off) {
+		u->resid = limit - *off; /* the part that the limit allows */
+	}
+	start = u->resid;
 	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
 		error = ramfs_interrupted(n) ? -EINTR : ramfs_write_page(vn, u, off);
 	vn->mtime_ns = clock_ns();

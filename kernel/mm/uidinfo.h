@@ -44,6 +44,12 @@ void uidinfo_leave(struct uidinfo *ui);
 bool uidinfo_charge(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
 /* Counts n less. ui must not be used afterwards: another CPU may free it. */
 void uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
+/* How much the user holds now. Any context. */
+static inline uint64_t
+uidinfo_held(const struct uidinfo *ui, enum uidinfo_kind kind)
+{
+	return __atomic_load_n(&ui->held[kind], __ATOMIC_RELAXED);
+}
 /* Has the user reached its limit on pages? */
 bool uidinfo_is_full(const struct uidinfo *ui);
 /* Is less memory left than is reserved for user 0? */

@@ -28,6 +28,7 @@ struct vmspace {
 	struct area *areas;
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
+	uint64_t size;      /* bytes of all areas */
 	uint64_t resident;  /* pages mapped */
 	uint64_t tables;    /* pages of the page table */
 	struct uidinfo *ui; /* the user to whom the memory is counted */
@@ -47,6 +48,12 @@ uint64_t
 vm_resident(const struct vmspace *vm)
 {
 	return __atomic_load_n(&vm->resident, __ATOMIC_RELAXED);
+}
+
+uint64_t
+vm_size(const struct vmspace *vm)
+{
+	return vm->size;
 }
 
 struct vmspace *
@@ -109,6 +116,7 @@ insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
 	a->prot = prot;
 	area_insert(&vm->areas, a);
 	vm->area_count++;
+	vm->size += end - start;
 	return a;
 }
 
@@ -119,6 +127,7 @@ set_end(struct vmspace *vm, struct area *a, uint64_t end)
 	unsigned prot = a->prot;
 
 	area_take(&vm->areas, a->start, a->end);
+	vm->size += end - a->end;
 	a->end = end;
 	a->prot = prot;
 	area_insert(&vm->areas, a);
@@ -130,6 +139,7 @@ forget_area(struct area *a, void *arg)
 	struct vmspace *vm = arg;
 
 	vm->area_count--;
+	vm->size -= a->end - a->start;
 	uidinfo_free(vm->ui, a);
 }
 
@@ -261,6 +271,12 @@ void
 vm_set_brk_start(struct vmspace *vm, uint64_t start)
 {
 	vm->brk_start = vm->brk_end = page_round_up(start);
+}
+
+uint64_t
+vm_brk_end(const struct vmspace *vm)
+{
+	return vm->brk_end;
 }
 
 uint64_t

@@ -21,6 +21,8 @@ struct vmspace *vm_create(struct uidinfo *ui);
 void vm_destroy(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
+/* Bytes of all areas. */
+uint64_t vm_size(const struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
 
@@ -36,6 +38,8 @@ int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
+/* The end of the heap. */
+uint64_t vm_brk_end(const struct vmspace *vm);
 /* Moves the end of the heap. Returns the end, which on failure is unchanged (as in Linux). */
 uint64_t vm_brk(struct vmspace *vm, uint64_t end);
 

@@ -37,6 +37,15 @@ mmu_prot(uint64_t prot, unsigned *out)
 	return 0;
 }
 
+/* Does RLIMIT_AS allow so many bytes more? */
+static bool
+may_grow(const struct vmspace *vm, uint64_t bytes)
+{
+	uint64_t limit = proc_limit(RLIMIT_AS), size = vm_size(vm);
+
+	return size <= limit && bytes <= limit - size;
+}
+
 int64_t
 sys_mmap(const uint64_t a[6])
 {
@@ -58,6 +67,8 @@ sys_mmap(const uint64_t a[6])
 		if (start == 0)
 			return -ENOMEM;
 	}
+	if (!may_grow(vm, size))
+		return -ENOMEM;
 	r = vm_map(vm, start, size, prot);
 	return r != 0 ? r : (int64_t)start;
 }
@@ -80,7 +91,12 @@ sys_mprotect(const uint64_t a[6])
 int64_t
 sys_brk(const uint64_t a[6])
 {
-	return (int64_t)vm_brk(curproc()->vm, a[0]);
+	struct vmspace *vm = curproc()->vm;
+	uint64_t end = vm_brk_end(vm);
+
+	if (a[0] > end && !may_grow(vm, page_round_up(a[0] - end)))
+		return (int64_t)end;
+	return (int64_t)vm_brk(vm, a[0]);
 }
 
 int64_t

@@ -145,6 +145,8 @@ fork_current(void)
 	struct arch_trapframe *tf,
 	    *mine = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
+	if (parent->uid != 0 && uidinfo_held(parent->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC))
+		return -EAGAIN;
 	p = proc_alloc(parent->name, parent->uid, fork_return, &error);
 	if (p == NULL)
 		return error;
@@ -165,6 +167,7 @@ fork_current(void)
 	p->pgid = parent->pgid;
 	p->sig_ignored = parent->sig_ignored;
 	p->sig_blocked = parent->sig_blocked;
+	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	p->parent = parent;
 	list_append(&parent->children, &p->sibling);
 	list_append(&procs, &p->all);
@@ -351,6 +354,7 @@ proc_start_init(const char *script)
 		panic("no memory for process 1");
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
+	rlimit_init(p->limits);
 	spin_lock(&proc_lock);
 	list_append(&procs, &p->all);
 	spin_unlock(&proc_lock);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/abi/resource.h"
 #include "kernel/lib/list.h"
 #include "ktr/intern.h"
 
@@ -45,6 +46,7 @@ struct proc {
 	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
 	uint64_t sig_ignored;    /* [p] SIG_IGN */
 	uint64_t sig_blocked;    /* [p] */
+	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
 };
 
 /* The current process; NULL in kernel threads. Any context. */
@@ -52,6 +54,9 @@ struct proc *curproc(void);
 
 /* The user to whom allocations are counted: the current process's; user 0 for kernel threads. */
 struct uidinfo *curuidinfo(void);
+
+/* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. Any context. */
+uint64_t proc_limit(unsigned resource);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/abi/resource.h"
+
 struct arch_trapframe;
 struct proc;
 struct vmspace;
@@ -15,6 +17,8 @@ extern struct list procs; /* proc_lock */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
 
+/* The limits of process 1. */
+void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */
 int exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
 	       struct arch_trapframe *tf);

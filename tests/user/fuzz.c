@@ -3,8 +3,9 @@
  *
  * Each round is a process of its own, so that all that it does to itself ends with it. A second
  * process kills it after a time, since it may wait for ever. Both work under /tmp/fuzz. User 0 may
- * do anything, so as user 0 it leaves out what would end the machine or the test: shutdown, setting
- * sysctls, signals to others, and devices that the test uses. It also runs no random programs then.
+ * do anything, so as user 0 it leaves out what would end the machine or the test: shutdown, the
+ * debugger, and devices that the test uses. It signals itself and children of its own, and sets
+ * those variables that the test sets back afterwards. It also runs no random programs then.
  */
 #include "tests/user/fuzz.h"
 
@@ -106,19 +107,76 @@ argument(void)
 	}
 }
 
-/* May this call be made? See the comment at the top of the file. */
-static bool
-is_allowed(long nr, const uint64_t a[6])
+static void
+sleep_ms(unsigned ms)
 {
-	bool root = getuid() == 0;
+	struct timespec t = {.tv_nsec = ms * 1000000l};
+
+	nanosleep(&t, NULL);
+}
+
+/* Processes that may be signalled: this one, and victims() of its own. */
+#define VICTIMS 3
+
+static pid_t own[VICTIMS + 1];
+
+static void
+victims(void)
+{
+	own[0] = getpid();
+	for (unsigned i = 1; i <= VICTIMS; i++) {
+		own[i] = fork();
+		if (own[i] == 0) {
+			while (getppid() == own[0])
+				sleep_ms(500);
+			_exit(0);
+		}
+	}
+}
+
+/* Variables that user 0 sets; tests/attack/run sets them back. And some that nobody may set. */
+static const char *const settable[] = {"debug.ktr.mask",    "debug.ktr.cpumask",
+				       "debug.ktr.on",      "debug.ktr.off",
+				       "debug.ktr.entries", "debug.ktr.clear",
+				       "debug.ktr.alq_max", "debug.ktr.alq_depth",
+				       "kern.quiet",        "vm.max_map_count",
+				       "debug.ktr.stats",   "kern.hz",
+				       "nowhere",           ""};
+static const char *const values[] = {"NONE", "ALL", "SCHED,PROC", "+LOCK",     "-ALL", "*",    "0",
+				     "1",    "64",  "1024",       "16777216",  "0-3",  "all",  "",
+				     "-1",   "x*x", "sysctl",     "999999999", "fork", "sched"};
+
+static const char *
+one_of(const char *const *list, size_t n)
+{
+	return list[below(n)];
+}
+
+#define ONE_OF(list) one_of(list, sizeof(list) / sizeof((list)[0]))
+
+/* Makes a call of user 0's harmless to the test. False: it may not be made. */
+static bool
+tame(long nr, uint64_t a[6])
+{
+	const char *value;
 
 	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
 		return false;
-	if (nr == NR_kill) /* not all processes, and not the group of the test */
-		return !root && (int32_t)a[0] > 1;
-	if (nr == NR_sysctl)
-		return !root || a[0] != SYSCTL_SET;
-	return nr != NR_setuid || !root;
+	if (getuid() != 0) /* not all processes, and not the group of the test */
+		return nr != NR_kill || (int32_t)a[0] > 1;
+	if (nr == NR_kill || nr == NR_prlimit64) {
+		a[0] = (uint64_t)(int64_t)own[below(VICTIMS + 1)];
+		if (nr == NR_kill && below(16) == 0)
+			a[0] = -a[0]; /* a group, if it leads one */
+	} else if (nr == NR_sysctl && a[0] == SYSCTL_SET) {
+		value = ONE_OF(values);
+		a[1] = (uint64_t)ONE_OF(settable);
+		a[4] = (uint64_t)value;
+		a[5] = below(8) ? strlen(value) : below(64);
+	} else if (nr == NR_setuid) {
+		return below(16) == 0; /* it is another user from then on */
+	}
+	return true;
 }
 
 static void
@@ -127,7 +185,8 @@ one_call(void)
 	static const long usual[] = {NR_openat,   NR_openat,   NR_openat,     NR_mkdirat,
 				     NR_unlinkat, NR_renameat, NR_mmap,       NR_munmap,
 				     NR_mprotect, NR_sysctl,   NR_getdents64, NR_pipe2,
-				     NR_write,    NR_read,     NR_newfstatat};
+				     NR_write,    NR_read,     NR_newfstatat, NR_kill,
+				     NR_setuid,   NR_sysctl,   NR_prlimit64,  NR_rt_sigprocmask};
 	long nr;
 	uint64_t a[6];
 
@@ -145,7 +204,9 @@ one_call(void)
 		a[i] = argument();
 	if (nr == NR_openat && below(2))
 		a[0] = (uint64_t)-100;
-	if (is_allowed(nr, a))
+	if (nr == NR_sysctl && below(2))
+		a[0] = SYSCTL_SET;
+	if (tame(nr, a))
 		syscall_raw(nr, (long)a[0], (long)a[1], (long)a[2], (long)a[3], (long)a[4],
 			    (long)a[5]);
 }
@@ -153,6 +214,8 @@ one_call(void)
 static void
 calls_round(void)
 {
+	if (getuid() == 0)
+		victims();
 	for (unsigned i = 0; i < CALLS_A_ROUND; i++)
 		one_call();
 }
@@ -210,14 +273,6 @@ read_elf(void)
 	close(fd);
 	elf_size = n > 0 ? (size_t)n : 0;
 	return elf_size > 512;
-}
-
-static void
-sleep_ms(unsigned ms)
-{
-	struct timespec t = {.tv_nsec = ms * 1000000l};
-
-	nanosleep(&t, NULL);
 }
 
 /* Discards what the children write, and gives them nothing to read. */

@@ -22,6 +22,7 @@
 #include "tests/user/deeds.h"
 #include "tests/user/faults.h"
 #include "tests/user/fuzz.h"
+#include "tests/user/limits.h"
 #include "userland/libc/libc.h"
 
 static int tests, failures;
@@ -416,6 +417,7 @@ main(int argc, char **argv)
 	killed_writer();
 	large_directory();
 	denied_page();
+	limits_try(is);
 	faults();
 	printf("1..%d\n", tests);
 	return failures != 0;

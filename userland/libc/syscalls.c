@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -382,4 +383,22 @@ int
 nanosleep(const struct timespec *ts, struct timespec *rest)
 {
 	return (int)SYSCALL2(nanosleep, ts, rest);
+}
+
+int
+prlimit(pid_t pid, int resource, const struct rlimit *new, struct rlimit *old)
+{
+	return (int)SYSCALL4(prlimit64, pid, resource, new, old);
+}
+
+int
+getrlimit(int resource, struct rlimit *limit)
+{
+	return prlimit(0, resource, NULL, limit);
+}
+
+int
+setrlimit(int resource, const struct rlimit *limit)
+{
+	return prlimit(0, resource, limit, NULL);
 }

@@ -1,0 +1,29 @@
+/*
+ * resource.h - limits of a process, with Linux's numbers (include/uapi/asm-generic/resource.h).
+ */
+#pragma once
+
+#define RLIMIT_CPU        0
+#define RLIMIT_FSIZE      1 /* bytes of a file that is written: SIGXFSZ, and EFBIG */
+#define RLIMIT_DATA       2
+#define RLIMIT_STACK      3
+#define RLIMIT_CORE       4
+#define RLIMIT_RSS        5
+#define RLIMIT_NPROC      6 /* processes of the user at a fork: EAGAIN; not for user 0 */
+#define RLIMIT_NOFILE     7 /* open files, one more than the highest descriptor: EMFILE */
+#define RLIMIT_MEMLOCK    8
+#define RLIMIT_AS         9 /* bytes of the address space at mmap and brk: ENOMEM */
+#define RLIMIT_LOCKS      10
+#define RLIMIT_SIGPENDING 11
+#define RLIMIT_MSGQUEUE   12
+#define RLIMIT_NICE       13
+#define RLIMIT_RTPRIO     14
+#define RLIMIT_RTTIME     15
+#define RLIMIT_NLIMITS    16
+
+#define RLIM_INFINITY (~0ul)
+
+struct rlimit {
+	unsigned long rlim_cur; /* counts */
+	unsigned long rlim_max; /* up to which rlim_cur may be raised; only user 0 raises it */
+};

@@ -1,0 +1,125 @@
+/*
+ * rlimit.c - limits of a process: prlimit64, and its older forms.
+ *
+ * A child inherits them, and exec keeps them. Where they count: RLIMIT_NOFILE in
+ * kernel/fs/filetable.c, RLIMIT_FSIZE in ramfs.c, RLIMIT_NPROC in proc.c, RLIMIT_AS in
+ * misc_syscalls.c. Of CORE, RSS, MEMLOCK and those after RLIMIT_AS there is nothing in this kernel to
+ * be limited, so any value holds. CPU, DATA, STACK and RTTIME are fixed: a smaller value is refused.
+ *
+ * Locking: proc_lock; a process reads its own limits without it.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/resource.h"
+#include "kernel/fs/file.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sync/spinlock.h"
+
+#define FIXED (1u << RLIMIT_CPU | 1u << RLIMIT_DATA | 1u << RLIMIT_STACK | 1u << RLIMIT_RTTIME)
+
+void
+rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
+{
+	for (unsigned i = 0; i < RLIMIT_NLIMITS; i++)
+		limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+	limits[RLIMIT_NOFILE] = (struct rlimit){FILES_MAX, FILES_MAX};
+	limits[RLIMIT_STACK] = (struct rlimit){VM_STACK_SIZE, VM_STACK_SIZE};
+	limits[RLIMIT_CORE] = (struct rlimit){0, RLIM_INFINITY};
+}
+
+uint64_t
+proc_limit(unsigned resource)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? __atomic_load_n(&p->limits[resource].rlim_cur, __ATOMIC_RELAXED)
+			 : RLIM_INFINITY;
+}
+
+/* May user uid change a limit so? */
+static int
+rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *new, uint32_t uid)
+{
+	if (new->rlim_cur > new->rlim_max)
+		return -EINVAL;
+	if (new->rlim_max > old->rlim_max && uid != 0)
+		return -EPERM;
+	if (resource == RLIMIT_NOFILE && new->rlim_max > FILES_MAX)
+		return -EPERM;
+	if ((FIXED >> resource & 1) != 0 &&
+	    (new->rlim_cur != old->rlim_cur || new->rlim_max != old->rlim_max))
+		return -EINVAL;
+	return 0;
+}
+
+/* Reads and sets a limit of process pid, or of the current one: 0. new, old: NULL, or a place. */
+static int
+rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct rlimit *old)
+{
+	struct proc *self = curproc(), *target = NULL;
+	int error = 0;
+
+	if (resource >= RLIMIT_NLIMITS)
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	for_each_proc(p) {
+		if (p->pid == (pid != 0 ? pid : self->pid) && p->state != PROC_ZOMBIE)
+			target = p;
+	}
+	if (target == NULL) {
+		error = -ESRCH;
+	} else if (self->uid != 0 && self->uid != target->uid) {
+		error = -EPERM;
+	} else {
+		struct rlimit *limit = &target->limits[resource];
+
+		*old = *limit;
+		if (new != NULL)
+			error = rlimit_check((unsigned)resource, old, new, self->uid);
+		if (new != NULL && error == 0) {
+			limit->rlim_max = new->rlim_max;
+			__atomic_store_n(&limit->rlim_cur, new->rlim_cur, __ATOMIC_RELAXED);
+		}
+	}
+	spin_unlock(&proc_lock);
+	return error;
+}
+
+static int64_t
+rlimit_call(uint32_t pid, uint64_t resource, uint64_t unew, uint64_t uold)
+{
+	struct rlimit new, old;
+	int error = 0;
+
+	if (unew != 0)
+		error = copy_in(&new, unew, sizeof(new));
+	if (error == 0)
+		error = rlimit_change(pid, resource, unew != 0 ? &new : NULL, &old);
+	if (error == 0 && uold != 0)
+		error = copy_out(uold, &old, sizeof(old));
+	return error;
+}
+
+int64_t
+sys_prlimit64(const uint64_t a[6])
+{
+	return rlimit_call((uint32_t)a[0], (uint32_t)a[1], a[2], a[3]);
+}
+
+int64_t
+sys_getrlimit(const uint64_t a[6])
+{
+	return a[1] != 0 ? rlimit_call(0, (uint32_t)a[0], 0, a[1]) : -EFAULT;
+}
+
+int64_t
+sys_setrlimit(const uint64_t a[6])
+{
+	return a[1] != 0 ? rlimit_call(0, (uint32_t)a[0], a[1], 0) : -EFAULT;
+}
