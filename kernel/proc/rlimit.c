@@ -3,8 +3,9 @@
  *
  * A child inherits them, and exec keeps them. Where they count: RLIMIT_NOFILE in
  * kernel/fs/filetable.c, RLIMIT_FSIZE in ramfs.c, RLIMIT_NPROC in proc.c, RLIMIT_AS in
- * misc_syscalls.c. Of CORE, RSS, MEMLOCK and those after RLIMIT_AS there is nothing in this kernel to
- * be limited, so any value holds. CPU, DATA, STACK and RTTIME are fixed: a smaller value is refused.
+ * misc_syscalls.c. Of CORE, RSS, MEMLOCK and those after RLIMIT_AS there is nothing in this kernel
+ * to be limited, so any value holds. CPU, DATA, STACK and RTTIME are fixed: a smaller value is
+ * refused.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
@@ -68,7 +69,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 	if (resource >= RLIMIT_NLIMITS)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	for_each_proc(p) {
+	for_each_proc (p) {
 		if (p->pid == (pid != 0 ? pid : self->pid) && p->state != PROC_ZOMBIE)
 			target = p;
 	}

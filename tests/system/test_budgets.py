@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_budgets.py - the cost of the log in instructions is within its budgets (tests/bench/budgets.json)."""
+"""test_budgets.py - what the log and many maps cost in instructions is within budgets (tests/bench/budgets.json)."""
 import functools
 import sys
 
@@ -23,6 +23,19 @@ def within(name):
 for row_name, budgets in BUDGETS.items():
     if ARCH in budgets and row_name in instructions.HOW:
         test(f"{row_name} takes no more than {budgets[ARCH]} instructions")(lambda row_name=row_name: within(row_name))
+
+@test("each of 25,000 maps takes hardly more instructions than each of 2,500")
+def maps():
+    run = instructions.boot("user_test bench maps\n", arch=ARCH,
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"]).expect()
+    found = instructions.guest_lines(run, [])
+    steps = sorted(name.removesuffix("_2500") for name in found if name.endswith("_2500"))
+    check(len(steps) == 7, f"steps: {steps}")
+    for step in steps:
+        few, many = found[f"{step}_2500"], found[f"{step}_25000"]
+        # A tree's depth grows by a third; a list would take ten times as long.
+        check(many < 2.5 * few, f"{step}: {few:.0f} instructions each with 2,500, {many:.0f} with 25,000")
+
 
 if __name__ == "__main__":
     main()

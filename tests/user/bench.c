@@ -1,6 +1,7 @@
 /*
- * bench.c - instructions of a system call, and of encoding the stream. Runs in a guest with one CPU
- * under qemu/boot --icount, where a nanosecond is an instruction; tests/bench/run does that.
+ * bench.c - instructions of a system call, of encoding the stream, and of many maps. Runs in a
+ * guest with one CPU under qemu/boot --icount, where a nanosecond is an instruction;
+ * tests/bench/run does that.
  */
 #include "tests/user/bench.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -116,6 +118,59 @@ bench_encode(void)
 	return 0;
 }
 
+#define STRIDE 8192 /* so that each page is an area of its own, with a hole after it */
+
+static void
+map_page(char *at, int flags)
+{
+	char *p =
+	    mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "bench: mmap: %s\n", strerror(errno));
+		exit(1);
+	}
+}
+
+/* Instructions of each step over n areas, one after the other; for n and for ten times n. */
+static int
+bench_maps(void)
+{
+	static const char *const steps[] = {"up",      "down",  "scattered", "holes",
+					    "protect", "touch", "unmap"};
+	char *base = (char *)0x600000000000;
+
+	for (uint64_t n = 2500; n <= 25000; n *= 10) {
+		for (unsigned step = 0; step < sizeof(steps) / sizeof(steps[0]); step++) {
+			char row[40];
+			uint64_t start = now_ns();
+
+			for (uint64_t i = 0; i < n; i++) {
+				char *up = base + i * STRIDE, *down = base + (n - 1 - i) * STRIDE;
+				char *scattered = base + i * 7919 % n * STRIDE; /* a prime */
+
+				if (step == 0)
+					map_page(up, MAP_FIXED);
+				else if (step == 1)
+					map_page(down, MAP_FIXED); /* replaces */
+				else if (step == 2)
+					map_page(scattered, MAP_FIXED);
+				else if (step == 3)
+					map_page(NULL, 0); /* where the kernel finds room */
+				else if (step == 4)
+					mprotect(scattered, 4096, PROT_READ);
+				else if (step == 5)
+					(void)*(volatile char *)(scattered);
+				else
+					munmap(scattered, 4096);
+			}
+			snprintf(row, sizeof(row), "maps_%s_%lu", steps[step], n);
+			print_row(row, now_ns() - start, n);
+		}
+	}
+	return 0;
+}
+
 int
 bench_main(int argc, char **argv)
 {
@@ -123,6 +178,8 @@ bench_main(int argc, char **argv)
 		return bench_syscall();
 	if (argc == 2 && strcmp(argv[1], "encode") == 0)
 		return bench_encode();
-	fprintf(stderr, "usage: user_test bench syscall|encode\n");
+	if (argc == 2 && strcmp(argv[1], "maps") == 0)
+		return bench_maps();
+	fprintf(stderr, "usage: user_test bench syscall|encode|maps\n");
 	return 2;
 }

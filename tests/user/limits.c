@@ -20,9 +20,9 @@
 #define MIB 1048576ul
 
 /* Ends the child with the line's number when something is not so. */
-#define WANT(condition)                                                           \
-	do {                                                                      \
-		if (!(condition))                                                 \
+#define WANT(condition)                                                             \
+	do {                                                                        \
+		if (!(condition))                                                   \
 			_exit(__LINE__ % 250 + 1); /* never 0, and below signals */ \
 	} while (0)
 
@@ -103,7 +103,8 @@ only_user_0_raises(void)
 		for (;;)
 			sleep(1);
 	}
-	WANT(prlimit(child, RLIMIT_AS, &(struct rlimit){MIB, MIB}, &a) == 0 && a.rlim_cur == 100 * MIB);
+	WANT(prlimit(child, RLIMIT_AS, &(struct rlimit){MIB, MIB}, &a) == 0 &&
+	     a.rlim_cur == 100 * MIB);
 	WANT(prlimit(child, RLIMIT_AS, NULL, &a) == 0 && a.rlim_cur == MIB);
 	kill(child, SIGKILL);
 	WANT(waitpid(child, &status, 0) == child);
@@ -218,8 +219,8 @@ limits_try(void (*is)(const char *what, long found, long expected))
 	    {"only user 0 raises a limit, and changes another's", only_user_0_raises, 0},
 	    {"RLIMIT_NOFILE holds", files_are_limited, 0},
 	    {"RLIMIT_AS holds", address_space_is_limited, 0},
-	    {"RLIMIT_FSIZE holds; SIGXFSZ ends a program that does not ignore it", file_size_is_limited,
-	     SIGXFSZ},
+	    {"RLIMIT_FSIZE holds; SIGXFSZ ends a program that does not ignore it",
+	     file_size_is_limited, SIGXFSZ},
 	    {"RLIMIT_NPROC holds", processes_are_limited, 0},
 	};
 
