@@ -63,14 +63,14 @@ rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *n
 static int
 rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct rlimit *old)
 {
-	struct proc *self = curproc(), *target = NULL;
+	struct proc *self = curproc(), *target = pid == 0 || pid == self->pid ? self : NULL;
 	int error = 0;
 
 	if (resource >= RLIMIT_NLIMITS)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (p->pid == (pid != 0 ? pid : self->pid) && p->state != PROC_ZOMBIE)
+	for (struct proc *p = NULL; target == NULL && (p = proc_next(p)) != NULL;) {
+		if (p->pid == pid && p->state != PROC_ZOMBIE)
 			target = p;
 	}
 	if (target == NULL) {

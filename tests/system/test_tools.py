@@ -330,5 +330,17 @@ def verbose():
     check_match(r"cpu\d.*kernel/proc/proc\.c.*fork: parent \d+ child \d+", run.out, "an event on the console")
 
 
+
+@test("KTR_VERBOSE with all classes on eight CPUs prints whole lines, and the machine goes on")
+def verbose_all():
+    run = boot("sysctl debug.ktr.verbose=2 debug.ktr.mask=ALL > /dev/null\nload fork -n 2 > /tmp/out\n"
+               "sysctl debug.ktr.mask=NONE debug.ktr.verbose=0 > /dev/null\ncat /tmp/out\n", smp=8).expect()
+    *events, last = run.out.splitlines()
+    check_match(r"^load fork: n=2 jobs=1 ok", last, "what load wrote")
+    odd = [line for line in events if not re.match(r"cpu[0-7] (kernel|arch|ktr)/\S+\.\d+\t\S", line)]
+    check_eq(odd, [], "lines that are no event's")
+    check(len(events) > 500, f"{len(events)} events on the console")
+
+
 if __name__ == "__main__":
     main()
