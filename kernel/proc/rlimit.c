@@ -1,11 +1,11 @@
 /*
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
- * A child inherits them, and exec keeps them. Where they count: RLIMIT_NOFILE in
- * kernel/fs/filetable.c, RLIMIT_FSIZE in ramfs.c, RLIMIT_NPROC in proc.c, RLIMIT_AS in
- * misc_syscalls.c. Of CORE, RSS, MEMLOCK and those after RLIMIT_AS there is nothing in this kernel
- * to be limited, so any value holds. CPU, DATA, STACK and RTTIME are fixed: a smaller value is
- * refused.
+ * A child inherits them, and exec keeps them. Four are checked where their resource is taken:
+ * RLIMIT_NOFILE in kernel/fs/filetable.c, RLIMIT_FSIZE in ramfs.c, RLIMIT_NPROC in proc.c,
+ * RLIMIT_AS in misc_syscalls.c. CPU, DATA, STACK and RTTIME cannot be changed. The kernel has
+ * nothing that the others limit (core files, locked memory, message queues, ...), so they take any
+ * value.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */

@@ -88,7 +88,7 @@ flush_failed(void)
 	return failed - flush.base_failed;
 }
 
-/* The first time that events are lost: what comes later is counted. Lock held. */
+/* Prints a message when events are lost for the first time since enabling. Lock held. */
 static void
 flush_say_losses(void)
 {

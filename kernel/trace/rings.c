@@ -24,8 +24,10 @@
 
 static unsigned cpus = 1; /* that will have rings */
 
-/* As much as five eighths of the region that survives a reset hold: smaller rings find room there
- * too, before these are given back. */
+/*
+ * The rings take five eighths of the region that survives a reset. So smaller rings also fit into
+ * it while the old ones are still there.
+ */
 static unsigned
 default_entries(void)
 {
@@ -62,7 +64,10 @@ entries_set(int64_t n, char *err, size_t errlen)
 	uint64_t before = cleared(), lost, all = 2ul * cpus * ktr_ring_bytes((uint32_t)n);
 	int error = -ENOMEM;
 
-	/* CPUs that do not run yet will need theirs, of up to twice n, and everything else some. */
+	/*
+	 * Before the other CPUs start, their rings must fit, too. Rounding may double n, and a
+	 * quarter of memory is left to everything else.
+	 */
 	if (ncpus == cpus || all <= page_count_free() * PAGE_SIZE / 4 * 3)
 		error = ktr_resize((unsigned)n);
 	if (error == -ENOMEM)

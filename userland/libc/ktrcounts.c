@@ -1,4 +1,4 @@
-/* ktrcounts.c - the accounting of events, and what was lost. */
+/* ktrcounts.c - reads the accounting of events, and says how many were lost. */
 #include <kestrel.h>
 #include <stdbool.h>
 #include <stdio.h>
