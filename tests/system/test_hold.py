@@ -184,7 +184,7 @@ def zombies():
     check(longest < 12_000_000, f"{longest / 1e6:.1f} ms without a timer interrupt, expected ticks of 10 ms")
 
 
-MODES = {"console": "crw-------", "ktr": "cr--------", "null": "crw-rw-rw-", "ttyS1": "c-w-------", "zero": "crw-rw-rw-"}
+MODES = {"console": "crw-------", "ksyms": "cr--------", "ktr": "cr--------", "null": "crw-rw-rw-", "ttyS1": "c-w-------", "zero": "crw-rw-rw-"}
 
 
 @test("each device has the mode and owner that it should")
