@@ -100,6 +100,17 @@ def editing():
         leave(c, 0)
 
 
+@test("^C and Enter count in the middle of an escape sequence, too")
+def escapes():
+    with terminal("--firmware", "none") as c:
+        for begun in ("\x1b", "\x1b[", "\x1b[1;", "\x1bO", "\x1b\x1b["):
+            c.send("echo no" + begun + CTRL_C)
+            c.expect_exact("^C")
+            c.expect_exact(PROMPT)
+            ask(c, "echo $((40 + 2))" + begun, r"42\r")
+        leave(c, 42)
+
+
 @test("tab completes commands, files, sysctl names and event classes")
 def completion():
     with terminal("--firmware", "none") as c:

@@ -203,14 +203,14 @@ complete(struct editor *e)
 	arena_pop(a);
 }
 
-/* Reads the rest of an escape sequence. */
+/* Reads the rest of an escape sequence. A control character in it ends it, and is the key. */
 static int
 read_escape(void)
 {
 	int c = tty_read_byte(), number = 0;
 
 	if (c != '[' && c != 'O')
-		return KEY_NONE;
+		return c < ' ' ? c : KEY_NONE;
 	while (isdigit(c = tty_read_byte()) || c == ';')
 		number = c == ';' ? 0 : number * 10 + (c - '0');
 	switch (c) {
@@ -233,7 +233,7 @@ read_escape(void)
 			return KEY_END;
 		return number == 3 ? KEY_DELETE : KEY_NONE;
 	default:
-		return KEY_NONE;
+		return c < ' ' ? c : KEY_NONE;
 	}
 }
 
@@ -327,7 +327,7 @@ edit_read_line(const char *prompt, bool *failed)
 	for (;;) {
 		int key = tty_read_byte();
 
-		if (key == '\033')
+		while (key == '\033')
 			key = read_escape();
 		if (key == CTRL('C')) {
 			show("^C\n");
