@@ -119,6 +119,24 @@ sched_set_thread(const struct thread *t)
 	ktr_port_set_thread(t->tid, t->ktr_suppress);
 }
 
+/*
+ * A switch is recorded whoever leaves and whoever comes: who reads the trace would take the one
+ * thread for the other. So what t does from here to resume_thread() is recorded.
+ */
+static inline void
+leave_thread(const struct thread *t)
+{
+	if (t->ktr_suppress)
+		ktr_port_refuse(false);
+}
+
+static inline void
+resume_thread(void)
+{
+	if (curthread()->ktr_suppress)
+		ktr_port_refuse(true);
+}
+
 /* The second half of a switch. Runs on the new thread's stack, with its run-queue lock held. */
 static void
 finish_switch(void)
@@ -128,6 +146,7 @@ finish_switch(void)
 	bool dead = prev->state == THREAD_DEAD;
 
 	rq->prev = NULL;
+	resume_thread();
 	spin_unlock(&rq->lock);
 	if (dead)
 		thread_reap(prev);
@@ -170,6 +189,7 @@ switch_out(struct runq *rq)
 	next->cpu = rq->cpu;
 	if (next == prev) {
 		KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
+		resume_thread();
 		spin_unlock(&rq->lock);
 		return;
 	}
@@ -180,7 +200,7 @@ switch_out(struct runq *rq)
 	arch_mmu_switch(next->root);
 	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
 	arch_set_curthread(next);
-	sched_set_thread(next);
+	arch_ktr_set_tid(next->tid);
 	KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
 	arch_context_switch(&prev->ctx, &next->ctx);
 
@@ -204,6 +224,7 @@ sched_sleep(struct spinlock *lk)
 	spin_lock(&rq->lock);
 	spin_unlock(lk);
 	t->state = THREAD_SLEEPING;
+	leave_thread(t);
 	if (t->lockname != NULL)
 		KTR_STATE2(KTR_SCHED, "thread", t->ident, "blocked", "prio:%d", t->prio,
 			   "lockname:\"%s\"", t->lockname);
@@ -223,6 +244,7 @@ sched_exit(void)
 	rq = this_runq();
 	spin_lock(&rq->lock);
 	this_pcpu()->irq_depth--; /* the lock keeps its own nesting */
+	leave_thread(t);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
 	t->state = THREAD_DEAD;
 	switch_out(rq);
@@ -253,6 +275,7 @@ give_away(void)
 	rq = this_runq();
 	spin_lock(&rq->lock);
 	this_pcpu()->irq_depth--;
+	leave_thread(rq->cur);
 	requeue_current(rq);
 	switch_out(rq);
 }

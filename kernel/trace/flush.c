@@ -4,7 +4,7 @@
  * The thread fills a buffer with frames and writes it to the sink piece by piece. It holds
  * flush.lock for one piece at a time, and never while it waits for the line. So a slow or dead line
  * blocks nothing else: new events overwrite old ones, and the stream reports the loss. The thread's
- * own events are refused (ktr_suppress).
+ * own events are refused (ktr_suppress), but for its switches.
  *
  * Only events that the sink has taken count as delivered. Others are still in the ring for the next
  * stream, or count as overwritten.

@@ -167,8 +167,6 @@ def one_thread_runs_at_a_time(run):
         m = GRAPH.match(e["text"])
         if m and m.group("group") == "thread" and m.group("type") == "state" and m.group("text") == "running":
             current[e["cpu"]] = int(m.group("id").rsplit(" ", 1)[1])
-        elif e["thread"] == "ktrflush":
-            current.pop(e["cpu"], None)  # its own events are suppressed, so the switch to it is not seen
         elif e["cpu"] in current:
             # Nothing records between the change of the thread and the event of it.
             check_eq(e["tid"], current[e["cpu"]], f"thread of the event at {e['ns']} ns on cpu {e['cpu']} ({e['text']})")
