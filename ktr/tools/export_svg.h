@@ -34,7 +34,7 @@ struct svg_thread {
 	uint64_t ns[ACTIVITY_DEAD + 1];  /* in each state */
 	struct lane lane;
 	uint32_t row;  /* SVG_NONE: it is not drawn */
-	uint32_t rank; /* its colour: 0 ran most */
+	uint32_t rank; /* 0 ran most */
 };
 
 /* Keys of runs are LANE_KEY + the thread's id; of irqs, LANE_KEY + the interrupt's number. */

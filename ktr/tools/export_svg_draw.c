@@ -120,13 +120,20 @@ thread_of_key(const struct svg *x, uint32_t key)
 	return key >= LANE_KEY ? &x->threads[key - LANE_KEY] : NULL;
 }
 
-/* `t3`; those that ran least share one. */
+/* By its name and id, so that a thread has one colour in all pictures. */
+static unsigned
+colour_number(const struct svg_thread *t)
+{
+	return (unsigned)(ktr_hash(t->tid + 1, t->name, strlen(t->name)) % SVG_COLOURS);
+}
+
+/* `t3`; `to` of several threads together. */
 static const char *
 colour(const struct svg_thread *t, char buf[16])
 {
-	if (t == NULL || t->row == SVG_NONE || t->rank >= SVG_COLOURS)
+	if (t == NULL)
 		return "to";
-	snprintf(buf, 16, "t%u", t->rank);
+	snprintf(buf, 16, "t%u", colour_number(t));
 	return buf;
 }
 
@@ -147,10 +154,10 @@ run_class(const struct svg *x, uint32_t key, char *buf)
 static const char *
 label_class(const struct svg_thread *t)
 {
-	bool own = t->row != SVG_NONE && t->rank < SVG_COLOURS;
-	if (own && t->rank >= 16)
+	unsigned n = colour_number(t);
+	if (n >= 16)
 		return "l n";
-	return !own || t->rank >= 8 || t->rank == 1 || t->rank == 4 ? "l y" : "l";
+	return n >= 8 || n == 1 || n == 4 ? "l y" : "l";
 }
 
 static void
@@ -165,7 +172,7 @@ run_name(struct svg *x, uint32_t key)
 		fputs(key == LANE_NOTHING ? "not known" : "others", x->f);
 }
 
-/* In the order of their colours, so that neighbours look alike. */
+/* Those that ran most first, so that neighbours look alike. */
 static void
 run_sort(const struct svg *x, struct lane_part *parts, size_t count)
 {

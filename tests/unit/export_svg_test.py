@@ -171,6 +171,22 @@ def every_stream_tells_what_the_model_does(tmp):
     x.every_stream(check, tmp)
 
 
+def thread_has_one_colour_in_all_pictures(tmp):
+    """Whatever time and threads a picture shows."""
+    path = x.gen(tmp, "guest 400")
+    rows = x.jsonl(path)
+    middle = (rows[0]["ns"] + rows[-1]["ns"]) // 2
+    found = {}
+    for n, args in enumerate(((), ("--until", f"{middle}ns"), ("--since", f"{middle}ns"), ("--thread", "load"), ("--cpu", "1"))):
+        draw(path, tmp / f"{n}.svg", *args)
+        lanes = re.findall(r'id="(tid\d+)".*?<g class="(t\w+)"', (tmp / f"{n}.svg").read_text(), re.S)
+        for tid, colour in lanes:
+            found.setdefault(tid, set()).add(colour)
+    expect(len(found) >= 2, f"threads with colours: {found}")
+    equal({tid: colours for tid, colours in found.items() if len(colours) > 1}, {}, "threads of several colours")
+    expect(len({c for colours in found.values() for c in colours}) > 1, f"all threads have one colour: {found}")
+
+
 def filters_choose_times_and_lanes(tmp):
     path = x.gen(tmp, "guest 200")
     rows = x.jsonl(path)
@@ -256,5 +272,6 @@ def output_that_fails_is_reported(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_tells_what_the_model_does, filters_choose_times_and_lanes, widths_are_kept,
+    x.main([every_stream_tells_what_the_model_does, filters_choose_times_and_lanes,
+            thread_has_one_colour_in_all_pictures, widths_are_kept,
             names_have_the_room_that_there_is, widest_picture_is_not_too_large, dense_parts_are_binned_and_reported, wakeups_are_drawn_where_they_are_few, output_that_fails_is_reported])
