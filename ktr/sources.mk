@@ -54,6 +54,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_json.c \
 	ktr/tools/ktrdump_options.c \
 	ktr/tools/ktrdump_text.c \
+	ktr/tools/ktrdump_why.c \
 	ktr/tools/memory.c \
 	ktr/tools/merge.c \
 	ktr/tools/out.c \

@@ -27,12 +27,18 @@ on_merged_event(void *arg, const struct ktr_decode_event *e)
 			dump_json_part(d, e);
 		return;
 	}
+	int64_t ns = ktr_decode_ns(e->header, e->ticks);
+	if (d->index == 0 || ns < d->first_ns)
+		d->first_ns = ns;
+	if (d->index == 0 || ns > d->last_ns)
+		d->last_ns = ns;
 	uint64_t index = d->index++;
 	if (dump_match_needs_text(&d->opts.filter) || d->opts.json) {
 		text = made;
 		ktr_decode_text(text, sizeof(made), e);
 	}
 	bool passes = dump_match_event(&d->opts.filter, e, text);
+	d->shown += passes;
 	if (d->export != NULL)
 		dump_export_event(d, e, index, passes);
 	if (!passes || d->export != NULL)
@@ -61,6 +67,7 @@ on_merged_gap(void *arg, const struct ktr_decode_gap *g)
 	if (d->failed || d->opts.stream)
 		return;
 	bool passes = dump_match_gap(&d->opts.filter, g);
+	d->shown += passes;
 	if (d->export != NULL)
 		dump_export_gap(d, g, passes);
 	if (!passes || d->export != NULL)
@@ -190,6 +197,10 @@ main(int argc, char **argv)
 	status = dump_input(&d);
 	merged(&d, merge_flush(d.merge));
 	dump_export_close(&d, status != DUMP_USAGE);
+	if (status == DUMP_CLEAN && d.status == DUMP_CLEAN && d.shown == 0 && !d.opts.stream) {
+		dump_why_nothing(&d);
+		d.empty = true;
+	}
 
 	out_flush(&d.out);
 	bool written = fflush(d.out.file) == 0 && ferror(d.out.file) == 0;

@@ -72,6 +72,8 @@ struct dump {
 	struct dump_params params[DUMP_PARAMS]; /* by site number */
 	uint64_t index;                         /* of the next event, filtered ones included */
 	uint64_t parts;                         /* of long data, which are no events */
+	uint64_t shown;                         /* events and gaps that passed the filter */
+	int64_t first_ns, last_ns;              /* of the events, when index is not 0 */
 	bool any_time;                          /* last_ticks means something */
 	uint64_t last_ticks;                    /* of the event that was printed last */
 	int status;
@@ -119,6 +121,9 @@ void dump_text_event(struct dump *d, const struct ktr_decode_event *e, uint64_t 
 void dump_text_gap(struct dump *d, const struct ktr_decode_gap *g);
 /** "SCHED,PROC"; numbers for bits that have no name. */
 void dump_classes(const struct ktr_decode_header *h, uint64_t classes, char *buf, size_t len);
+
+/* ktrdump_why.c: says on standard error why no event passed the filter. */
+void dump_why_nothing(const struct dump *d);
 
 /* ktrdump_json.c */
 void dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *text);

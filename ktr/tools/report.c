@@ -349,7 +349,7 @@ print_all(struct report *r)
 			continue;
 		}
 		whole = false;
-		if (r->names[0] == '\0')
+		if (r->names[0] == '\0' || r->events == 0)
 			continue;
 		fprintf(stderr,
 			"ktrdump: report %s: nothing to show; it is made from events of class %s\n",
@@ -357,7 +357,7 @@ print_all(struct report *r)
 	}
 	if (r->names[0] != '\0')
 		return whole;
-	if (!any)
+	if (!any && r->events > 0)
 		fprintf(stderr, "ktrdump: report: nothing to show\n");
 	return any;
 }

@@ -95,7 +95,7 @@ def filters_events(_):
 
     def count(*args):
         r = Run("-q", *args, data=data)
-        equal(r.status, 0, f"status of {args}")
+        equal((r.status, bool(r.err)), (0, False) if r.lines else (1, True), f"status and messages of {args}")
         return len(r.lines)
 
     equal(count(), 10)
@@ -119,6 +119,20 @@ def filters_events(_):
     equal(count("--since", "3000ns", "--until", ".000004"), 2)
     # The index also counts events that were not printed.
     equal(Run("-q", "--grep", "fork", data=data).lines[0].split()[0], "1")
+
+
+def empty_result_says_why(_):
+    data = gen("sample")
+    begin, end = (json.loads(line)["ns"] for line in (Run("--format", "jsonl", data=data).lines[n] for n in (0, -1)))
+    for args in ((), ("--format", "jsonl"), ("--format", "chrome"), ("report", "events")):
+        def run(*more, of=data):
+            r = Run(*args, *more, data=of)  # pylint: disable=cell-var-from-loop
+            equal(r.status, 1, f"status of {args} {more}")
+            return r.err
+        expect(run("--since", "5", "--until", "6").endswith("no events between --since and --until (the trace is "
+               f"{begin // 10**9}.{begin % 10**9:09} s to {end // 10**9}.{end % 10**9:09} s, 10 events)\n"), run("--since", "5"))
+        expect("no event is what was asked for (the trace is 0.0" in run("--cpu", "63"), run("--cpu", "63"))
+        expect("no events: nothing was recorded" in run(of=gen("empty")), run(of=gen("empty")))
 
 
 def jsonl_has_exactly_the_fields(_):
@@ -358,7 +372,7 @@ def follows_a_file_that_grows(tmp):
 
 
 TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, merges_cpus_by_time,
-         prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events,
+         prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events, empty_result_says_why,
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
          times_of_any_size_are_printed, report_counts_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
