@@ -120,6 +120,8 @@ def completion():
         ask(c, "sysctl debug.ktr.mask=SCH" + TAB, r"debug\.ktr\.mask: NONE -> SCHED")
         ask(c, "sysctl debug.ktr.mask=+pro" + TAB, r"debug\.ktr\.mask: SCHED -> PROC,SCHED")
         ask(c, "ktr of" + TAB + "PROC,SCH" + TAB, r"\d+ trace points switched off")
+        ask(c, "ktrdump repo" + TAB + "eve" + TAB + "| head -1", r"trace .* events \d+")
+        ask(c, "ktrdump report sysc" + TAB, r"report syscall: nothing to show")
         ask(c, "load mi" + TAB + "-n 1", r"load mix: n=1 ")
         ask(c, "LONGNAME=found; echo set", r"set\r")
         ask(c, "echo $LONG" + TAB, r"found\r")

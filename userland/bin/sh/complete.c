@@ -219,11 +219,18 @@ complete_line(const char *line, size_t len, size_t *start, struct argv *out)
 		complete_sysctl(word, out);
 	} else if (words.count == 1 && (strcmp(last, "ktr") == 0 || strcmp(last, "load") == 0)) {
 		complete_listed(last, word, out);
+	} else if (strcmp(words.v[0], "ktrdump") == 0 && words.count == 2 &&
+		   strcmp(last, "report") == 0 && strpbrk(word, "-./") == NULL) {
+		part = last_of(word, ",");
+		*start += (size_t)(part - word);
+		complete_listed("ktrdump", part, out);
 	} else if (strcmp(words.v[0], "ktr") == 0 && words.count == 2) {
 		part = last_of(word, ",|");
 		*start += (size_t)(part - word);
 		complete_class(part, out);
 	} else {
+		if (words.count == 1 && strcmp(last, "ktrdump") == 0)
+			add_word("report", word, out);
 		complete_file(word, out);
 	}
 	if (out->count > 1)
