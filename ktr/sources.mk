@@ -79,6 +79,7 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_ctf_head.c \
 	ktr/tools/export_folded.c \
 	ktr/tools/export_fxt.c \
+	ktr/tools/export_fxt_known.c \
 	ktr/tools/export_fxt_record.c \
 	ktr/tools/export_schedgraph.c \
 	ktr/tools/export_schedgraph_line.c \

@@ -2,178 +2,36 @@
  * export_fxt.c - the Fuchsia trace format (fuchsia.dev, "Fuchsia trace format"), as Perfetto reads
  * it.
  *
- * Each event is one record, with its parameters for arguments by their names: a context switch or a
- * wakeup (scheduling records), a system call's or interrupt's beginning and end (duration events of
- * the thread), a counter, or else an instant of the thread: so is the wakeup of one that runs, by
- * which Perfetto would have its run begin. Events tell their CPU in the record, or
- * in the argument "on cpu" ("exit on cpu" for an end); a counter, in its id. What was lost is an
- * instant `lost`.
+ * Each event becomes one record, whose arguments are the event's parameters under their names:
+ * - a context switch or a wakeup: a scheduling record;
+ * - the beginning and end of a system call or an interrupt: duration events of the thread;
+ * - a counter: a counter event, whose id is the CPU;
+ * - everything else: an instant of the thread. So is the wakeup of a thread that runs, because
+ *   Perfetto would let its run begin there.
+ * The CPU is in the record, or in the argument "on cpu" ("exit on cpu" at an end). A loss is an
+ * instant called `lost`.
  *
- * Times are nanoseconds since boot. A thread's koid is its tid, and its process has the same. Where
- * a CPU runs what is not known, or nothing, the thread is 0, and idle. What has no event of its own
- * has no arguments but weights: a switch that another event tells, and what ends durations where
- * events were lost and at the end.
- *
- * Threads are registered while their table has room, the next in the place of one that is gone, and
- * then stand in each record;
- * export_fxt_record.c makes the records.
+ * Times are nanoseconds since boot. A thread's koid is its tid, and its process has the same koid.
+ * A CPU that idles, or of which it is not known what it runs, runs thread 0 with the weight of an
+ * idle thread. Two kinds of records come from no event of their own, and have no parameters: a
+ * switch that the next event of the CPU tells, and the end of a duration where events were lost.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ktr/tools/export_fxt.h"
-#include "ktr/tools/export_timeline.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
 
-#define THREADS_MAX 255u
 #define IDLE_WEIGHT INT32_MIN
 #define NEST_MAX    8u /* interrupts within each other */
-
-struct fxt_class {
-	struct timeline_name name;
-	uint16_t name_ref, category, params[KTR_PARAM_MAX];
-};
-
-struct thread {
-	const struct activity_thread *t; /* NULL: none has this number */
-	uint8_t ref;                     /* 0: none; stays with the number */
-	bool call;                       /* in a system call, which has begun */
-	bool runs;                       /* on that CPU, as was told; never what is idle */
-	uint32_t cpu;
-	unsigned interrupts;
-	char name[ACTIVITY_NAME]; /* as it was told */
-};
-
-struct fxt {
-	struct export_file file;
-	const struct ktr_decode_header *header;
-	struct export_classes known;
-	struct fxt_class *classes; /* by the number of known */
-	size_t class_room;
-	struct thread *threads; /* by activity_thread.number */
-	size_t thread_room, thread_count;
-	uint64_t last_ns;
-	uint16_t lost, on_cpu, exit_on_cpu, process, waker, incoming, outgoing, events, until,
-	    value, syscall, interrupt;
-
-	struct fxt_out out;
-};
-
-/* ---- arguments ----------------------------------------------------------------------------------
- */
-
-/* An event's class, known from now on; NULL: no memory. Its own, for what has no site. */
-static const struct fxt_class *
-class_of(struct fxt *x, const struct ktr_decode_event *e, const struct export_class **known)
-{
-	bool is_new;
-	size_t number = 0;
-	*known = e->site != NULL ? export_class_of(&x->known, e, &number, &is_new)
-				 : timeline_unknown_class();
-	number = e->site != NULL ? number + 1 : 0;
-	if (*known == NULL)
-		return NULL;
-	if (number >= x->class_room) {
-		size_t room = number * 2 + 256;
-		struct fxt_class *more = realloc(x->classes, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + x->class_room, 0, (room - x->class_room) * sizeof(*more));
-		x->classes = more;
-		x->class_room = room;
-	}
-	struct fxt_class *c = &x->classes[number];
-	if (e->site == NULL) { /* each its own */
-		snprintf(c->name.text, sizeof(c->name.text), "site %u", (unsigned)e->site_number);
-		c->name.param = -1;
-	} else if (c->name.text[0] != '\0') {
-		return c;
-	} else {
-		char category[512];
-		timeline_name_find(&c->name, *known);
-		dump_classes(e->header, e->site->classes, category, sizeof(category));
-		category[TIMELINE_NAME] = '\0';
-		c->category = fxt_name_ref(&x->out, category);
-	}
-	c->name_ref = fxt_name_ref(&x->out, c->name.text);
-	for (unsigned i = 0; i < e->nargs; i++)
-		c->params[i] = fxt_name_ref(&x->out, (*known)->params[i].name);
-	return c;
-}
-
-/* The event's parameters: with argument names that were registered before the record began. */
-static void
-put_params(struct fxt *x, const struct ktr_decode_event *e, const struct fxt_class *c,
-	   const struct export_class *known)
-{
-	for (unsigned i = 0; i < e->nargs; i++) {
-		const struct ktr_param *p = &known->params[i];
-		if (p->string)
-			fxt_put_string(&x->out, c->params[i], p->name, e, i);
-		else
-			fxt_put_number(&x->out, c->params[i], p->name,
-				       ktr_param_value(p, e->args[i]), p->is_signed);
-	}
-}
-
-/* ---- threads ------------------------------------------------------------------------------------
- */
-
-static void
-put_object(struct fxt *x, enum fxt_object_type type, uint32_t tid, const char *name)
-{
-	uint16_t ref = fxt_name_ref(&x->out, name);
-	unsigned nargs = type == FXT_OBJECT_THREAD;
-	fxt_record_begin(&x->out, FXT_RECORD_KERNEL_OBJECT,
-			 (uint64_t)type << 16 | (uint64_t)ref << 24 | (uint64_t)nargs << 40);
-	fxt_record_word(&x->out, tid);
-	fxt_put_inline(&x->out, ref, name);
-	if (nargs > 0)
-		fxt_put_argument(&x->out, FXT_ARG_KOID, x->process, "process", tid);
-	fxt_record_end(&x->out);
-}
-
-/* The thread, known to the reader from now on; NULL: no memory. */
-static struct thread *
-thread_of(struct fxt *x, const struct activity_thread *t)
-{
-	if (t->number >= x->thread_room) {
-		size_t room = t->number * 2 + 256;
-		struct thread *more = realloc(x->threads, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + x->thread_room, 0, (room - x->thread_room) * sizeof(*more));
-		x->threads = more;
-		x->thread_room = room;
-	}
-	struct thread *thread = &x->threads[t->number];
-	bool is_new = thread->t == NULL;
-	if (is_new) {
-		thread->t = t;
-		if (thread->ref == 0 && x->thread_count < THREADS_MAX)
-			thread->ref = (uint8_t)++x->thread_count;
-		if (thread->ref != 0) {
-			fxt_record_begin(&x->out, FXT_RECORD_THREAD, (uint64_t)thread->ref << 16);
-			fxt_record_word(&x->out, t->tid);
-			fxt_record_word(&x->out, t->tid);
-			fxt_record_end(&x->out);
-		}
-	}
-	if (is_new || strcmp(thread->name, t->name) != 0) { /* a thread without one has a process */
-		memcpy(thread->name, t->name, sizeof(thread->name));
-		put_object(x, FXT_OBJECT_PROCESS, t->tid, t->name);
-		put_object(x, FXT_OBJECT_THREAD, t->tid, t->name);
-	}
-	return thread;
-}
 
 /* ---- events -------------------------------------------------------------------------------------
  */
 
 /* All of an event record but its arguments. No thread: 0. */
 static void
-event_begin(struct fxt *x, enum fxt_event_type type, const struct thread *thread, uint64_t ns,
+event_begin(struct fxt *x, enum fxt_event_type type, const struct fxt_thread *thread, uint64_t ns,
 	    uint16_t category, uint16_t name, const char *name_text, unsigned nargs)
 {
 	uint64_t ref = thread != NULL ? thread->ref : 0;
@@ -192,7 +50,7 @@ event_begin(struct fxt *x, enum fxt_event_type type, const struct thread *thread
 
 /* Ends what the thread has begun: its interrupts, and perhaps its system call. */
 static void
-durations_end(struct fxt *x, struct thread *thread, uint64_t ns, bool call)
+durations_end(struct fxt *x, struct fxt_thread *thread, uint64_t ns, bool call)
 {
 	for (; thread->interrupts > 0; thread->interrupts--) {
 		event_begin(x, FXT_EVENT_END, thread, ns, x->interrupt, 0, "", 0);
@@ -233,9 +91,9 @@ put_switch(struct fxt *x, uint32_t cpu, uint64_t ns, const struct activity_threa
 	   const struct activity_thread *to, const struct ktr_decode_event *e,
 	   const struct fxt_class *c, const struct export_class *known)
 {
-	struct thread *out = from != NULL ? &x->threads[from->number] : NULL;
+	struct fxt_thread *out = from != NULL ? &x->threads[from->number] : NULL;
 	bool out_idle = is_idle(from) && !(out != NULL && out->runs), in_idle = is_idle(to);
-	struct thread *in = in_idle ? NULL : &x->threads[to->number];
+	struct fxt_thread *in = in_idle ? NULL : &x->threads[to->number];
 	if (in != NULL && in->runs)
 		put_switch(x, in->cpu, ns, to, NULL, NULL, NULL, NULL);
 	if (out != NULL)
@@ -252,7 +110,7 @@ put_switch(struct fxt *x, uint32_t cpu, uint64_t ns, const struct activity_threa
 	fxt_record_word(&x->out, from != NULL ? from->tid : 0);
 	fxt_record_word(&x->out, to != NULL ? to->tid : 0);
 	if (e != NULL)
-		put_params(x, e, c, known);
+		fxt_put_params(x, e, c, known);
 	if (out_idle)
 		fxt_put_argument(&x->out, FXT_ARG_INT32, x->outgoing, "outgoing_weight",
 				 (uint32_t)IDLE_WEIGHT);
@@ -272,14 +130,14 @@ put_wakeup(struct fxt *x, const struct activity *a, const struct fxt_class *c,
 			     (uint64_t)2 << 60);
 	fxt_record_word(&x->out, a->ns);
 	fxt_record_word(&x->out, a->thread->tid);
-	put_params(x, a->event, c, known);
+	fxt_put_params(x, a->event, c, known);
 	if (waker)
 		fxt_put_argument(&x->out, FXT_ARG_KOID, x->waker, "waker", a->other->tid);
 	fxt_record_end(&x->out);
 }
 
 static void
-put_event(struct fxt *x, enum fxt_event_type type, const struct thread *thread,
+put_event(struct fxt *x, enum fxt_event_type type, const struct fxt_thread *thread,
 	  const struct export_event *ev, const char *name, uint16_t category,
 	  const struct fxt_class *c, const struct export_class *known)
 {
@@ -298,14 +156,14 @@ put_event(struct fxt *x, enum fxt_event_type type, const struct thread *thread,
 	else if (name != c->name.text)
 		ref = fxt_value_ref(&x->out, name);
 	event_begin(x, type, thread, ev->ns, category, ref, name, e->nargs + 1);
-	put_params(x, e, c, known);
+	fxt_put_params(x, e, c, known);
 	fxt_put_number(&x->out, end ? x->exit_on_cpu : x->on_cpu, end ? "exit on cpu" : "on cpu",
 		       e->cpu, false);
 	fxt_record_end(&x->out);
 }
 
 static void
-put_counter(struct fxt *x, const struct thread *thread, const struct activity *a)
+put_counter(struct fxt *x, const struct fxt_thread *thread, const struct activity *a)
 {
 	const char *name = a->text[0] != '\0' ? a->text : "counter";
 	uint16_t ref = fxt_value_ref(&x->out, name);
@@ -319,9 +177,9 @@ put_counter(struct fxt *x, const struct thread *thread, const struct activity *a
 static void
 overdue_end(struct fxt *x, const struct activity *a)
 {
-	struct thread *thread = thread_of(x, a->thread);
+	struct fxt_thread *thread = fxt_thread_of(x, a->thread);
 	if (a->kind == ACTIVITY_SWITCH && a->other != NULL)
-		durations_end(x, thread_of(x, a->other), a->ns, false);
+		durations_end(x, fxt_thread_of(x, a->other), a->ns, false);
 	if (thread->call && a->thread->call == NULL && a->kind != ACTIVITY_SYS_EXIT)
 		durations_end(x, thread, a->ns, true);
 }
@@ -329,7 +187,7 @@ overdue_end(struct fxt *x, const struct activity *a)
 /* True: the activity's record is that of the event. */
 static bool
 put_activity(struct fxt *x, const struct export_event *ev, const struct activity *a,
-	     struct thread *thread, const struct fxt_class *c, const struct export_class *known)
+	     struct fxt_thread *thread, const struct fxt_class *c, const struct export_class *known)
 {
 	switch (a->kind) {
 	case ACTIVITY_SWITCH:
@@ -378,25 +236,25 @@ fxt_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
 	struct fxt *x = arg;
 	const struct export_class *known;
-	const struct fxt_class *c = class_of(x, ev->e, &known);
-	bool told = false, good = c != NULL && thread_of(x, ev->thread) != NULL;
+	const struct fxt_class *c = fxt_class_of(x, ev->e, &known);
+	bool told = false, good = c != NULL && fxt_thread_of(x, ev->thread) != NULL;
 	x->last_ns = ev->ns;
 	for (unsigned i = 0; i < ev->count && good; i++) {
 		const struct activity *a = &ev->activities[i];
-		good = (a->other == NULL || thread_of(x, a->other) != NULL) &&
-		       thread_of(x, a->thread) != NULL;
+		good = (a->other == NULL || fxt_thread_of(x, a->other) != NULL) &&
+		       fxt_thread_of(x, a->thread) != NULL;
 		if (good)
 			overdue_end(x, a);
 		if (good)
-			told |= put_activity(x, ev, a, thread_of(x, ev->thread), c, known);
+			told |= put_activity(x, ev, a, fxt_thread_of(x, ev->thread), c, known);
 		if (good && a->thread->state == ACTIVITY_DEAD)
-			durations_end(x, thread_of(x, a->thread), a->ns, true);
+			durations_end(x, fxt_thread_of(x, a->thread), a->ns, true);
 	}
 	if (!good)
 		return export_fail(err, errlen, "not enough memory");
 	if (!told)
-		put_event(x, FXT_EVENT_INSTANT, thread_of(x, ev->thread), ev, NULL, c->category, c,
-			  known);
+		put_event(x, FXT_EVENT_INSTANT, fxt_thread_of(x, ev->thread), ev, NULL, c->category,
+			  c, known);
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 
@@ -404,7 +262,7 @@ static bool
 fxt_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
 	struct fxt *x = arg;
-	struct thread *thread = gap->thread != NULL ? thread_of(x, gap->thread) : NULL;
+	struct fxt_thread *thread = gap->thread != NULL ? fxt_thread_of(x, gap->thread) : NULL;
 	if (gap->thread != NULL && thread == NULL)
 		return export_fail(err, errlen, "not enough memory");
 	x->last_ns = gap->from_ns;
@@ -427,9 +285,9 @@ fxt_gone(void *arg, const struct activity_thread *t)
 {
 	struct fxt *x = arg;
 	if (t->number < x->thread_room) {
-		struct thread *thread = &x->threads[t->number];
+		struct fxt_thread *thread = &x->threads[t->number];
 		durations_end(x, thread, x->last_ns, true);
-		*thread = (struct thread){.ref = thread->ref};
+		*thread = (struct fxt_thread){.ref = thread->ref};
 	}
 	return true;
 }

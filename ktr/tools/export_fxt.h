@@ -1,6 +1,7 @@
 /*
- * export_fxt.h - the records of the Fuchsia trace format, for export_fxt.c: words, strings,
- * arguments. Host only.
+ * export_fxt.h - what the files of the Fuchsia trace format share: export_fxt.c says what becomes
+ * of events, export_fxt_known.c tells the reader of event classes and threads, and
+ * export_fxt_record.c makes records of words, strings and arguments. Host only.
  *
  * Strings are registered while the table has room: a record for each goes out before the record
  * that is in the making. Others stand in the records. Text is UTF-8: what is not becomes U+FFFD.
@@ -12,6 +13,7 @@
 
 #include "ktr/decode.h"
 #include "ktr/map.h"
+#include "ktr/tools/export_timeline.h"
 
 #define FXT_RECORD_WORDS 4095u /* the size of a record has 12 bits */
 #define FXT_STRINGS_MAX  32768u
@@ -74,3 +76,50 @@ void fxt_put_string(struct fxt_out *o, uint16_t ref, const char *name,
 		    const struct ktr_decode_event *e, unsigned i);
 
 void fxt_out_free(struct fxt_out *o);
+
+/* ---- export_fxt_known.c -------------------------------------------------------------------------
+ */
+
+/** What is said of an event class; references to strings. */
+struct fxt_class {
+	struct timeline_name name;
+	uint16_t name_ref, category, params[KTR_PARAM_MAX];
+};
+
+/** What the reader knows of a thread. */
+struct fxt_thread {
+	const struct activity_thread *t; /* NULL: none has this number */
+	uint8_t ref;                     /* 0: none; stays with the number */
+	bool call;                       /* in a system call, which has begun */
+	bool runs;                       /* on that CPU, as was told; never what is idle */
+	uint32_t cpu;
+	unsigned interrupts;
+	char name[ACTIVITY_NAME]; /* as it was told */
+};
+
+struct fxt {
+	struct export_file file;
+	const struct ktr_decode_header *header;
+	struct export_classes known;
+	struct fxt_class *classes; /* by the number of known */
+	size_t class_room;
+	struct fxt_thread *threads; /* by activity_thread.number */
+	size_t thread_room, thread_count;
+	uint64_t last_ns;
+	uint16_t lost, on_cpu, exit_on_cpu, process, waker, incoming, outgoing, events, until,
+	    value, syscall, interrupt;
+
+	struct fxt_out out;
+};
+
+/**
+ * An event's class, and *known, its parameters; both are made when they are new. Events whose site
+ * is not known have a class together. NULL: no memory.
+ */
+const struct fxt_class *fxt_class_of(struct fxt *x, const struct ktr_decode_event *e,
+				     const struct export_class **known);
+/** Arguments of the record in the making: the event's parameters. */
+void fxt_put_params(struct fxt *x, const struct ktr_decode_event *e, const struct fxt_class *c,
+		    const struct export_class *known);
+/** The thread, which the reader is told of when it is new or has another name. NULL: no memory. */
+struct fxt_thread *fxt_thread_of(struct fxt *x, const struct activity_thread *t);

@@ -1,0 +1,119 @@
+/*
+ * export_fxt_known.c - what the reader of a Fuchsia trace knows: event classes and threads. Names
+ * are registered before the record that uses them begins. Threads are registered while their table
+ * has room, and each takes the place of one that is gone; then records name them by that place.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ktr/tools/export_fxt.h"
+#include "ktr/tools/ktrdump.h"
+
+#define THREADS_MAX 255u
+
+/* ---- event classes
+ * ----------------------------------------------------------------------------------
+ */
+
+const struct fxt_class *
+fxt_class_of(struct fxt *x, const struct ktr_decode_event *e, const struct export_class **known)
+{
+	bool is_new;
+	size_t number = 0;
+	*known = e->site != NULL ? export_class_of(&x->known, e, &number, &is_new)
+				 : timeline_unknown_class();
+	number = e->site != NULL ? number + 1 : 0;
+	if (*known == NULL)
+		return NULL;
+	if (number >= x->class_room) {
+		size_t room = number * 2 + 256;
+		struct fxt_class *more = realloc(x->classes, room * sizeof(*more));
+		if (more == NULL)
+			return NULL;
+		memset(more + x->class_room, 0, (room - x->class_room) * sizeof(*more));
+		x->classes = more;
+		x->class_room = room;
+	}
+	struct fxt_class *c = &x->classes[number];
+	if (e->site == NULL) { /* the name says which */
+		snprintf(c->name.text, sizeof(c->name.text), "site %u", (unsigned)e->site_number);
+		c->name.param = -1;
+	} else if (c->name.text[0] != '\0') {
+		return c;
+	} else {
+		char category[512];
+		timeline_name_find(&c->name, *known);
+		dump_classes(e->header, e->site->classes, category, sizeof(category));
+		category[TIMELINE_NAME] = '\0';
+		c->category = fxt_name_ref(&x->out, category);
+	}
+	c->name_ref = fxt_name_ref(&x->out, c->name.text);
+	for (unsigned i = 0; i < e->nargs; i++)
+		c->params[i] = fxt_name_ref(&x->out, (*known)->params[i].name);
+	return c;
+}
+
+void
+fxt_put_params(struct fxt *x, const struct ktr_decode_event *e, const struct fxt_class *c,
+	       const struct export_class *known)
+{
+	for (unsigned i = 0; i < e->nargs; i++) {
+		const struct ktr_param *p = &known->params[i];
+		if (p->string)
+			fxt_put_string(&x->out, c->params[i], p->name, e, i);
+		else
+			fxt_put_number(&x->out, c->params[i], p->name,
+				       ktr_param_value(p, e->args[i]), p->is_signed);
+	}
+}
+
+/* ---- threads ------------------------------------------------------------------------------------
+ */
+
+static void
+put_object(struct fxt *x, enum fxt_object_type type, uint32_t tid, const char *name)
+{
+	uint16_t ref = fxt_name_ref(&x->out, name);
+	unsigned nargs = type == FXT_OBJECT_THREAD;
+	fxt_record_begin(&x->out, FXT_RECORD_KERNEL_OBJECT,
+			 (uint64_t)type << 16 | (uint64_t)ref << 24 | (uint64_t)nargs << 40);
+	fxt_record_word(&x->out, tid);
+	fxt_put_inline(&x->out, ref, name);
+	if (nargs > 0)
+		fxt_put_argument(&x->out, FXT_ARG_KOID, x->process, "process", tid);
+	fxt_record_end(&x->out);
+}
+
+struct fxt_thread *
+fxt_thread_of(struct fxt *x, const struct activity_thread *t)
+{
+	if (t->number >= x->thread_room) {
+		size_t room = t->number * 2 + 256;
+		struct fxt_thread *more = realloc(x->threads, room * sizeof(*more));
+		if (more == NULL)
+			return NULL;
+		memset(more + x->thread_room, 0, (room - x->thread_room) * sizeof(*more));
+		x->threads = more;
+		x->thread_room = room;
+	}
+	struct fxt_thread *thread = &x->threads[t->number];
+	bool is_new = thread->t == NULL;
+	if (is_new) {
+		thread->t = t;
+		if (thread->ref == 0 && x->thread_count < THREADS_MAX)
+			thread->ref = (uint8_t)++x->thread_count;
+		if (thread->ref != 0) {
+			fxt_record_begin(&x->out, FXT_RECORD_THREAD, (uint64_t)thread->ref << 16);
+			fxt_record_word(&x->out, t->tid);
+			fxt_record_word(&x->out, t->tid);
+			fxt_record_end(&x->out);
+		}
+	}
+	if (is_new || strcmp(thread->name, t->name) != 0) {
+		/* A process is made even without a name: the thread needs one. */
+		memcpy(thread->name, t->name, sizeof(thread->name));
+		put_object(x, FXT_OBJECT_PROCESS, t->tid, t->name);
+		put_object(x, FXT_OBJECT_THREAD, t->tid, t->name);
+	}
+	return thread;
+}
