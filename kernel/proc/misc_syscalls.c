@@ -5,10 +5,12 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/mman.h"
+#include "kernel/abi/prctl.h"
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/shutdown.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
@@ -277,6 +279,27 @@ sys_getpgid(const uint64_t a[6])
 	}
 	spin_unlock(&proc_lock);
 	return r;
+}
+
+int64_t
+sys_prctl(const uint64_t a[6])
+{
+	char name[16] = "";
+	struct proc *p = curproc();
+
+	if (a[0] != PR_SET_NAME)
+		return -EINVAL;
+	for (unsigned i = 0; i < sizeof(name) - 1; i++) {
+		if (copy_in(&name[i], a[1] + i, 1) != 0)
+			return -EFAULT;
+		if (name[i] == '\0')
+			break;
+	}
+	thread_rename(curthread(), name);
+	spin_lock(&proc_lock);
+	strlcpy(p->name, name, sizeof(p->name));
+	spin_unlock(&proc_lock);
+	return 0;
 }
 
 int64_t

@@ -21,4 +21,5 @@ int64_t sys_rename(const uint64_t a[6]);
 int64_t sys_mkdir(const uint64_t a[6]);
 int64_t sys_rmdir(const uint64_t a[6]);
 int64_t sys_unlink(const uint64_t a[6]);
+int64_t sys_prctl(const uint64_t a[6]);
 int64_t sys_arch_prctl(const uint64_t a[6]);

@@ -140,6 +140,16 @@ def malloc(smp):
     check(allocs > 20, f"{allocs} allocations, expected more")
 
 
+@test("the processes of a workload with several jobs have its name")
+def worker_names():
+    run = boot("load fork -n 3 -j 2\nload pipe -n 3 -j 3\nload mix -n 1\n", smp=2, mask="PROC,SCHED", trace=True).expect()
+    names = {}
+    for e in run.events:
+        names.setdefault(e["thread"], set()).add(e["tid"])
+    check_eq({name: len(names.get(name, ())) >= n for name, n in (("load:fork", 2), ("load:pipe", 3), ("load", 3))},
+             {"load:fork": True, "load:pipe": True, "load": True}, f"threads by name: {names}")
+
+
 @on_each_smp("load lock: at no time do two threads hold a mutex, or two CPUs a spin lock")
 def lock(smp):
     run = trace("load lock -n 100 -j 4", smp, "LOCK,PROC")

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -377,6 +378,12 @@ int
 clock_gettime(int clock, struct timespec *ts)
 {
 	return (int)SYSCALL2(clock_gettime, clock, ts);
+}
+
+int
+prctl(int option, const char *name)
+{
+	return (int)SYSCALL2(prctl, option, name);
 }
 
 int

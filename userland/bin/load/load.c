@@ -6,6 +6,7 @@
 #include <kestrel.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <tool.h>
@@ -24,6 +25,8 @@ static const char usage[] =
 
 #define COUNT_MAX 1000000000
 #define JOBS_MAX  64
+
+static char worker_name[16]; /* of the processes that do the work, such as `load:fork` */
 
 const struct load load_table[] = {
     {"switch", 1000, 1, load_switch},  {"lock", 1000, 2, load_lock},
@@ -80,6 +83,7 @@ main(int argc, char **argv)
 	load = load_find(name);
 	if (load == NULL)
 		errx(2, "found \"%s\", expected a workload (load --help lists them)", name);
+	snprintf(worker_name, sizeof(worker_name), "load:%s", load->name);
 	n = n != 0 ? n : load->count;
 	jobs = jobs != 0 ? jobs : load->jobs;
 	ktr_counts_get(counts);
@@ -126,6 +130,8 @@ load_run_jobs(bool (*work)(uint64_t job, uint64_t n, void *arg), uint64_t n, uin
 		uint64_t part = split ? n / jobs + (started < n % jobs) : n;
 
 		pids[started] = fork();
+		if (pids[started] == 0)
+			prctl(PR_SET_NAME, worker_name);
 		if (pids[started] == 0)
 			_exit(work(started, part, arg) ? 0 : 1);
 		if (pids[started] < 0) {

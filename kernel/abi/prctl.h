@@ -1,0 +1,4 @@
+/* prctl.h - what prctl() does, with Linux's numbers (include/uapi/linux/prctl.h). */
+#pragma once
+
+#define PR_SET_NAME 15 /* the process gets a name, of which 15 characters are kept */
