@@ -62,6 +62,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/report_call.c \
 	ktr/tools/report_events.c \
 	ktr/tools/report_function.c \
+	ktr/tools/report_print.c \
 	ktr/tools/report_profile.c \
 	ktr/tools/report_run.c \
 	ktr/tools/report_table.c \

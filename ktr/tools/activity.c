@@ -1,9 +1,10 @@
 /*
- * activity.c - the state of threads and CPUs, as the model of activity.h keeps it;
- * activity_meaning.c says what events mean.
+ * activity.c - keeps the model of activity.h: the state of each thread, and what each CPU runs.
+ * activity_meaning.c knows what the events mean.
  *
- * Invariants: running[cpu], unless it is NULL, has that cpu, and no other CPU runs it. A thread
- * that is dead is in the list of those, and goes with the first event that finds it off its CPU.
+ * Invariants: if running[cpu] is not NULL, that thread's cpu is this CPU, and no other CPU runs it.
+ * A dead thread is in the list of dead threads. It is freed at the first event at which no CPU runs
+ * it any more.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
-/* A number for the next thread, after those of the threads that there are. */
+/* Makes room for more threads, each with a number of its own. */
 static bool
 numbers_grow(struct activity_model *m)
 {
@@ -32,7 +33,7 @@ numbers_grow(struct activity_model *m)
 	return true;
 }
 
-/* What is known of it is lost with the next event that is. */
+/* An event has told something of t: the next loss of events makes that uncertain. */
 static struct activity_thread *
 heard(struct activity_model *m, struct activity_thread *t)
 {
@@ -57,7 +58,7 @@ unheard(struct activity_thread *t)
 	t->heard_at = NULL;
 }
 
-/* It is made when it is not there, in a state that is not known. */
+/* A thread that is not known yet is made, in the state UNKNOWN. */
 struct activity_thread *
 activity_thread_get(struct activity_model *m, uint32_t tid)
 {
@@ -127,7 +128,7 @@ thread_forget(struct activity_model *m, struct activity_thread *t)
 	free(t);
 }
 
-/* Those that are dead go when another runs where they ran. */
+/* Frees the dead threads that no CPU runs any more. */
 static void
 forget_dead(struct activity_model *m)
 {
@@ -146,8 +147,9 @@ forget_dead(struct activity_model *m)
 }
 
 /*
- * No event may tell that a thread is dead. So those go of which nothing has been known since this
- * was called last. It is called again when there are twice as many threads as are left.
+ * Some traces never tell that a thread is dead. So this frees the threads of which nothing has
+ * become known since the last call. It is called again when there are twice as many threads as are
+ * left.
  */
 static void
 forget_unknown(struct activity_model *m)
@@ -186,7 +188,7 @@ activity_switch(struct activity_model *m, struct activity *a, struct activity_th
 					      NULL, a->ns);
 		m->running[a->cpu] = t;
 	}
-	/* It runs on one CPU: what the other runs, no event has told. */
+	/* A thread runs on one CPU only. What the CPU that it left runs now, no event has told. */
 	if (t->cpu != a->cpu && runs(m, t)) {
 		m->running[t->cpu] = NULL;
 		a->left = (int)t->cpu;

@@ -1,12 +1,12 @@
 /*
- * activity.h - what threads, CPUs, interrupts and system calls do, as the events tell it: the one
- * place that knows what Kestrel's trace points mean. Host only.
+ * activity.h - what threads, CPUs, interrupts, system calls, locks and page faults do, as the
+ * events tell it. Only activity_meaning.c knows what Kestrel's trace points mean.
  *
- * It is fed with the events and gaps in the order of time, and keeps the state of every thread and
- * CPU as of the event before. Not every event means something, and a few mean two things.
+ * The model gets events and gaps in the order of time, and keeps the state of each thread and CPU.
+ * An event has no meaning, one, or two.
  *
- * Memory is that of the threads that live: a thread is forgotten when it is dead, and when nothing
- * is known of it but that it does not run, and many others have come since.
+ * Memory is bounded by the threads that live. A thread is forgotten when it is dead. When there are
+ * very many, those are forgotten of which nothing is known.
  */
 #pragma once
 
@@ -38,13 +38,13 @@ struct activity_call {
 
 struct activity_thread {
 	uint32_t tid;
-	uint32_t number; /* small: the next thread may have it when this one is gone */
+	uint32_t number; /* small; a later thread gets the number of one that is gone */
 	bool idle;       /* a CPU's idle thread */
 	enum activity_state state;
 	const char *why;   /* wait message or lock; NULL: none. Valid as the decoder's texts */
 	uint64_t since_ns; /* when state and why began */
 	bool woken;        /* WAKE came, and it is on no run queue yet */
-	bool told;         /* an event told its state, if not what it is now */
+	bool told;         /* some event has told its state, though it may be unknown now */
 	uint32_t cpu;      /* where it ran last */
 	int prio;          /* as last told; less is better */
 	const char *call;  /* the system call that it is in; NULL: none, or not known */
@@ -62,8 +62,9 @@ struct activity_thread {
 
 enum activity_kind {
 	ACTIVITY_SWITCH, /* cpu runs thread from here on, and ran other (NULL: not known) */
-	ACTIVITY_STATE,  /* thread's state is another, or has another cause; it was `before` */
-	ACTIVITY_WAKE, /* thread was woken, by other (in an interrupt: that of the thread there) */
+	ACTIVITY_STATE,  /* thread has another state, or another reason for it; its state was
+			    `before` */
+	ACTIVITY_WAKE,   /* other woke thread; in an interrupt, other is the interrupted thread */
 	ACTIVITY_IRQ_ENTER, /* interrupt `number`, called `text`, interrupts thread */
 	ACTIVITY_IRQ_EXIT,  /* … and is over */
 	ACTIVITY_SYS_ENTER, /* thread enters system call `text` with the parameters args[0..5] */
@@ -98,7 +99,7 @@ struct activity {
 	const struct activity_thread *thread, *other; /* as they are from now on */
 	enum activity_state before;                   /* thread's */
 	bool fresh;    /* STATE: RUNNABLE for the first time, made by other */
-	bool inferred; /* a SWITCH that no event told, but the next one of that CPU */
+	bool inferred; /* a SWITCH that no event told: an event of another thread shows it */
 	int left;      /* SWITCH: the CPU that ran thread until now, as far as was told; -1: none */
 	uint32_t number;
 	int64_t value;
@@ -112,7 +113,7 @@ struct activity {
 
 struct activity_model;
 
-/** Told, with its arg, of each thread that is to be forgotten, for the last time. */
+/** Called for each thread that is about to be forgotten. */
 typedef void activity_gone_fn(void *arg, const struct activity_thread *t);
 
 /** gone may be NULL. NULL: no memory. */
@@ -121,8 +122,9 @@ struct activity_model *activity_create(activity_gone_fn *gone, void *arg);
 void activity_destroy(struct activity_model *m);
 
 /**
- * How many activities the event is, in out, and which thread recorded it; -1: no memory. Threads
- * stay where they are until they are gone, which the next call tells first.
+ * Puts what the event means into out, and the thread that recorded it into *by. Returns how many
+ * activities these are; -1: no memory. Pointers to threads stay valid until the thread is gone; the
+ * next call tells that before it frees the thread.
  */
 int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 		   struct activity out[ACTIVITY_MAX], const struct activity_thread **by);

@@ -1,9 +1,9 @@
 /*
- * activity_meaning.c - what trace points mean, for activity.c: the tables meanings[] and states[].
+ * activity_meaning.c - the tables of what trace points mean: meanings[] by format, and states[].
  *
- * What a site means is looked up once, by its format: KTRGRAPH lines by their group and type
- * (FreeBSD's scheduler vocabulary), the others by their first words. Parameters are found by their
- * names (ktr/param.h), so that a trace point may have more of them.
+ * The meaning of a trace point is looked up once. A KTRGRAPH line is known by its group and type,
+ * which are FreeBSD's scheduler vocabulary; any other event by the first words of its format.
+ * Parameters are found by their names (ktr/param.h), so a trace point may have more of them.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,7 +17,10 @@
 #define NOWHERE   0xffu
 #define DEPTH_MAX 1024u /* of calls */
 
-/* Fills in a, whose event, cpu, ns and thread (the event's) are set. False: it says nothing. */
+/*
+ * Fills in a. The caller has set its event, cpu and ns, and its thread to the event's. False: the
+ * event means nothing.
+ */
 typedef bool meaning_fn(struct activity_model *m, const struct meaning *mean, struct activity *a);
 
 enum {
@@ -111,7 +114,7 @@ ident_of(struct activity_model *m, const char *ident)
 		return NULL;
 	struct activity_thread *t =
 	    activity_thread_get(m, (uint32_t)strtoul(at + sizeof(word) - 1, NULL, 10));
-	/* Its own events know better: an ident's text may be older, or newer. */
+	/* An ident's text may be out of date. The name in the thread's own events is right. */
 	if (t != NULL && at > ident && t->name[0] == '\0')
 		activity_thread_name(t, ident, (size_t)(at - ident));
 	return t;
@@ -313,7 +316,7 @@ mean_thread_create(struct activity_model *m, const struct meaning *mean, struct 
 	return false;
 }
 
-/* It has nothing to do any more but to be switched from. */
+/* All that it still does is to give up its CPU. */
 static bool
 mean_thread_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {

@@ -1,6 +1,4 @@
-/*
- * activity_private.h - what the two files of the model share. Host only.
- */
+/* activity_private.h - what activity.c and activity_meaning.c share. */
 #pragma once
 
 #include "ktr/map.h"
@@ -16,10 +14,11 @@ struct activity_model {
 	uint32_t *numbers;      /* those after the first threads.used are free */
 	size_t number_room;
 	struct activity_thread *running[KTR_DECODE_CPUS];
-	struct activity_thread *heard; /* those of which events have told since events were lost */
-	struct activity_thread *dead;  /* to be forgotten once they do not run */
-	size_t many;                   /* so many threads make it look for more */
-	uint64_t looked_ns;            /* when it did last */
+	struct activity_thread
+	    *heard; /* the threads that events have told of since events were last lost */
+	struct activity_thread *dead;    /* to be forgotten once they do not run */
+	size_t many;                     /* so many threads make it look for more */
+	uint64_t looked_ns;              /* when it did last */
 	struct meaning *meanings[65536]; /* by site number */
 };
 
@@ -36,10 +35,13 @@ void activity_switch(struct activity_model *m, struct activity *a, struct activi
 
 /* activity_meaning.c */
 
-/** What an event means; of one whose site is not known, nothing. NULL: no memory. */
+/** What an event means. An event of an unknown site means nothing. NULL: no memory. */
 const struct meaning *meaning_of(struct activity_model *m, const struct ktr_decode_event *e);
-/** Does the event itself tell that its thread runs here from now on? */
+/** Does the event say that its thread runs on this CPU from now on? */
 bool meaning_is_switch(const struct meaning *mean, const struct ktr_decode_event *e);
-/** Fills in a, whose event, cpu, ns and thread (the event's) are set. False: it says nothing. */
+/**
+ * Fills in a. The caller has set its event, cpu and ns, and its thread to the event's. False: the
+ * event means nothing.
+ */
 bool meaning_tell(struct activity_model *m, const struct meaning *mean, struct activity *a);
 void meanings_free(struct activity_model *m);

@@ -1,10 +1,11 @@
 /*
- * core.c - from a memory dump to the stream of the log in it.
+ * core.c - reads the log in a memory dump, as a stream.
  *
- * The log is found by its root (ktr/image.h): in the newest region that survives a reset
- * (ktr/persist.h), or, if there is none, by its magic anywhere in memory. From there on addresses
- * are translated as the CPU would, by the kernel's page tables, whose place the root tells; but
- * what the dump itself places at an address is there, as in one that a debugger wrote.
+ * The log begins with its root (ktr/image.h). The root is in the newest region of memory that
+ * survives a reset (ktr/persist.h); if there is no such region, it is found by its magic number
+ * anywhere in memory. The root says where the kernel's page tables are, and these translate all
+ * other addresses, as the CPU would do it. A dump that a debugger wrote has virtual addresses
+ * itself; these come first.
  */
 #include "ktr/tools/core.h"
 
@@ -64,7 +65,7 @@ struct core {
 /* ---- files --------------------------------------------------------------------------------------
  */
 
-/* What a file that is not the expected one seems to be. */
+/* What kind of file it seems to be instead of the expected one. */
 static const char *
 kind_of(int fd)
 {
@@ -83,7 +84,7 @@ kind_of(int fd)
 	return "no ELF file";
 }
 
-/* Opens an ELF file of a type; expected says what for. */
+/* Opens an ELF file of the given type. `expected` is for the message. */
 static Elf *
 elf_open(const char *path, int type, const char *expected, int *fd, char *err, size_t errlen)
 {
@@ -106,7 +107,7 @@ elf_open(const char *path, int type, const char *expected, int *fd, char *err, s
 	return NULL;
 }
 
-/* Notes where the dump has which physical memory, as far as the file goes. */
+/* Notes which physical memory is where in the dump, as far as the file has it. */
 static bool
 dump_open(struct core *c, const char *path, char *err, size_t errlen)
 {
@@ -162,7 +163,10 @@ read_virt(const struct core *c, uint64_t va, void *buf, size_t n)
 	return false;
 }
 
-/* The physical address of a kernel's address. Without tables, and a region, they are the same. */
+/*
+ * Translates a kernel's address. Without page tables and region, virtual and physical addresses are
+ * the same.
+ */
 static bool
 translate(const struct core *c, uint64_t va, uint64_t *phys)
 {
@@ -195,7 +199,7 @@ read_kernel(void *arg, uint64_t va, void *buf, size_t n)
 		uint64_t phys = 0, part = 4096 - va % 4096;
 		if (part > n)
 			part = n;
-		/* Before the tables are known there is the region. */
+		/* The region is readable before the page tables are known. */
 		if (!read_virt(c, va, to, part) &&
 		    (translate(c, va, &phys)
 			 ? !read_phys(c, phys, to, part)
@@ -269,10 +273,7 @@ rodata_same(struct core *c, Elf *elf)
 	return any;
 }
 
-/*
- * Was this kernel dumped? What it says of its build may have a build id in it, which tells. If not,
- * its read-only data does.
- */
+/* Was this kernel dumped? The build id tells, if the log has one; else the read-only data does. */
 static bool
 kernel_is(struct core *c, const char *path, const char *build, char *err, size_t errlen)
 {
@@ -328,7 +329,7 @@ root_is_one(const struct ktr_image_root *r)
 	       r->version == KTR_IMAGE_VERSION && r->self != 0;
 }
 
-/* The root, up to its rings: of the region, else the first in memory. */
+/* Finds the root, without its rings: that of the region, or else the first in memory. */
 static bool
 find_root(struct core *c, struct ktr_image_root *root)
 {
@@ -357,7 +358,7 @@ find_root(struct core *c, struct ktr_image_root *root)
 	return false;
 }
 
-/* Finds the log, and how addresses are meant. *va: its root. */
+/* Finds the log and the way to translate addresses. *va is the root's address. */
 static bool
 find_log(struct core *c, const char *kernel, uint64_t *va, char *err, size_t errlen)
 {
@@ -377,7 +378,7 @@ find_log(struct core *c, const char *kernel, uint64_t *va, char *err, size_t err
 	return kernel == NULL || kernel_is(c, kernel, root.build, err, errlen);
 }
 
-/* Where trace points have their texts, the kernel says. */
+/* Does the kernel say where the texts of its trace points are? */
 static bool
 texts_told(struct core *c, char *err, size_t errlen)
 {

@@ -1,6 +1,6 @@
 /*
- * core.h - the log in a memory dump: an ELF core of physical memory, as QEMU's dump-guest-memory
- * makes it, of a kernel that runs, hangs or is dead.
+ * core.h - reads the log out of a memory dump: an ELF core of physical memory, as QEMU's
+ * dump-guest-memory makes it. The kernel in it may have run, hung or died.
  */
 #pragma once
 
@@ -20,14 +20,16 @@ struct Elf;
 int core_build_is(struct Elf *elf, const char *build, char id[CORE_BUILD_ID]);
 
 /**
- * Opens a dump. kernel: the ELF file of the kernel that was dumped, which is checked against it;
- * NULL: the log says itself what it is, if it is in memory that survives a reset. NULL: a sentence
- * in err says what was found and what was expected.
+ * Opens a dump. kernel is the ELF file of the kernel that was dumped, and is checked against the
+ * dump; with NULL there is no such check. Returns NULL when that fails; err then says what was
+ * found and what was expected.
  */
 struct core *core_open(const char *path, const char *kernel, char *err, size_t errlen);
 
-/** The file ends before the memory that its headers tell of: what is read there is damaged, or
- * missing. */
+/**
+ * Does the file end before the memory that its headers promise? Then the stream is damaged or
+ * incomplete.
+ */
 bool core_is_cut(const struct core *c);
 
 /** The log's stream (ktr/WIRE.md): up to len bytes. Returns how many; 0: it has ended. */

@@ -55,7 +55,7 @@ file_open(struct export_file *file, const char *path, char *err, size_t errlen)
 	if ((there && S_ISDIR(st.st_mode)) || (n > 0 && path[n - 1] == '/'))
 		return export_fail(err, errlen, "%.200s: expected a file's name, not a directory's",
 				   path);
-	/* What is no plain file, such as /dev/null or a pipe, is written as it is. */
+	/* Devices and pipes are written directly, without a temporary file. */
 	if (there && !S_ISREG(st.st_mode)) {
 		file->f = fopen(path, "wb");
 	} else {
@@ -111,7 +111,10 @@ export_file_close(struct export_file *file, bool complete, char *err, size_t err
 	return whole;
 }
 
-/* Sites are told again in a stream that is read again: what they say makes them the same. */
+/*
+ * A later stream of the same file describes its sites again. Two descriptions that say the same are
+ * one site.
+ */
 static bool
 site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
 {
@@ -120,7 +123,7 @@ site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
 		strcmp(a->func, b->func) == 0 && strcmp(a->file, b->file) == 0);
 }
 
-/* One more class, all of it 0. NULL: there is no room. */
+/* Adds a class of zeros. NULL: there is no room. */
 static struct export_class *
 class_add(struct export_classes *c)
 {

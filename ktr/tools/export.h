@@ -21,9 +21,9 @@ struct out;
 struct export_options {
 	const char *path; /* NULL or "-": standard output */
 	const struct dump_filter *filter;
-	unsigned width; /* of a picture, pixels; 0: the format's own */
-	const struct activity_model
-	    *model; /* for its threads at the end; there until after close */
+	unsigned width;                     /* of a picture, pixels; 0: the format's own */
+	const struct activity_model *model; /* the model; it outlives the exporter, which may ask it
+					       for threads at the end */
 	/* Of a report (report.h): where it goes, which ones, rows to show, jsonl, and symbols. */
 	struct out *out;
 	const char *reports, *kernel;
@@ -45,7 +45,7 @@ struct export_event {
 	const struct activity *activities;
 };
 
-/** In whose time Linux has an activity: that of a switch is the last event of who ran. */
+/** The thread that an event of Linux belongs to. A switch belongs to the thread that ran before. */
 static inline const struct activity_thread *
 export_linux_thread(const struct export_event *ev, const struct activity *a)
 {
@@ -61,8 +61,8 @@ struct export_gap {
 };
 
 /**
- * A format. Events come in the order of time, within a CPU in that of their numbers, and gaps where
- * they belong; all are of one boot. Functions that return bool: false, with a sentence in err that
+ * A format. Events and gaps come in the order of time, those of one CPU in the order of their
+ * numbers, and all are of one boot. A function that returns false puts a sentence into err that
  * says what failed.
  */
 struct export_format {
@@ -72,7 +72,10 @@ struct export_format {
 	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
 	bool sees_all;  /* what the filter keeps out, too */
 	bool lines;     /* text, for people: written to options->out. In the guest, too */
-	/** NULL: it cannot be begun. What is written goes to another name until it is complete. */
+	/**
+	 * Begins an export. The output has a temporary name until it is complete. NULL: it cannot
+	 * be written.
+	 */
 	void *(*open)(const struct export_options *o, char *err, size_t errlen);
 	/** Once, before all events and gaps; also when there are none. h stays valid. */
 	bool (*begin)(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen);
@@ -80,7 +83,10 @@ struct export_format {
 	bool (*gap)(void *arg, const struct export_gap *gap, char *err, size_t errlen);
 	/** A thread will not be seen again; its number may. May be NULL. False: no memory. */
 	bool (*gone)(void *arg, const struct activity_thread *t);
-	/** Ends it: under its final name when complete is true, else nothing stays. Frees arg. */
+	/**
+	 * Ends the export and frees arg. When complete is true, the output gets its final name;
+	 * else it is removed.
+	 */
 	bool (*close)(void *arg, bool complete, char *err, size_t errlen);
 };
 
@@ -111,16 +117,18 @@ struct export_file {
 	char temp[EXPORT_PATH]; /* its name until it is whole; "": it has none */
 };
 
-/** A nameless file, for what has to wait; beside the output, where there is room. NULL: errno. */
+/** A nameless temporary file on the disk of the output. NULL: errno. */
 FILE *export_file_scratch(const struct export_file *file);
 /**
- * Zeroed memory of size bytes that begins with a struct export_file, which is open: what most
- * writers are. NULL: it cannot be had, and err says why.
+ * Allocates size bytes of zeros that begin with a struct export_file, and opens that file. Most
+ * writers begin so. NULL: err says why.
  */
 void *export_create(size_t size, const struct export_options *o, char *err, size_t errlen);
 /** `PATH: why`, by errno. Returns false. */
 bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
-/** False: nothing stays, for it could not all be written; or complete is false: err is as before.
+/**
+ * False: the output was removed, because not all could be written, or because complete is false. In
+ * the second case err is not changed.
  */
 bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
 

@@ -1,19 +1,21 @@
 /*
- * export_chrome.c - Chrome's trace event JSON ("Trace Event Format", the array form), as Perfetto,
- * catapult's trace viewer and speedscope read it.
+ * export_chrome.c - Chrome's trace event JSON ("Trace Event Format", the array form), for Perfetto,
+ * catapult's trace viewer and speedscope.
  *
- * Two processes. `CPUs` has a track for each CPU: who runs, interrupts within that, what was lost;
- * and the counters. `threads` has a track for each thread: its system calls, and its states, but
- * that it runs only outside of them; what a system call begins or ends within a state cuts that in
- * two, so that all nest. An arrow leads from a wakeup to where the woken thread runs. Each event is
- * an instant of its thread besides, with its parameters for arguments by their names, and "on cpu";
- * but a counter, which has its value alone.
+ * There are two processes. `CPUs` has a track for each CPU, with the thread that runs, the
+ * interrupts within that, what was lost, and the counters. `threads` has a track for each thread,
+ * with its system calls and states. The state "running" is shown outside of system calls only.
+ * Slices of a track must nest, so a system call that begins or ends within a state cuts the state
+ * in two. An arrow leads from a wakeup to the place where the woken thread runs. Each event except
+ * a counter is an instant of its thread, too, with its parameters and its CPU as arguments.
  *
- * Readers know a thread by its tid alone, whatever the process, and take 0 for the idle one: CPUs
- * and thread 0 have numbers that no thread has. One of them pairs begins and ends by name and
- * arguments, whatever their order where times are equal: they have a name each, no arguments, and
- * nothing ends when another of its name begins. Integers above 2^53 are strings. Ends are written
- * when they come, so that a file that is cut off is still read; the others end with the trace.
+ * What readers do, and what follows from it:
+ * - A reader knows a thread by its tid alone, whatever the process, and takes tid 0 for the idle
+ *   thread. So CPUs and thread 0 get numbers that no thread has.
+ * - A reader pairs begins and ends by name and arguments, in any order where times are equal. So
+ *   each slice has a name and no arguments, and none ends when another of the same name begins.
+ * - A reader keeps numbers as doubles. So integers above 2^53 are strings.
+ * Ends are written as they come, so that a file that is cut off can be read.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -43,7 +45,7 @@ struct cpu {
 	char runs[ACTIVITY_NAME + 16]; /* what has begun; "": nothing */
 	const char *interrupts[NEST_MAX];
 	unsigned nested;
-	/* A loss waits until it is known where it ends: at the next thing that the CPU does. */
+	/* A loss is kept until its end is known: at the next thing that the CPU does. */
 	bool lost;
 	uint64_t lost_from, lost_to, lost_count;
 	enum ktr_gap_reason lost_why;
@@ -114,8 +116,10 @@ lost_put(struct chrome *x, uint32_t number, uint64_t until)
 	uint64_t to = cpu->lost_to < until ? cpu->lost_to : until, ns = to - cpu->lost_from;
 	chrome_entry_begin(&x->out, 'X', place_of_cpu(number), cpu->lost_from);
 	chrome_entry_name(l, "lost", "lost");
-	/* It ends before the next slice begins, however a reader rounds the sum of start and
-	 * length. */
+	/*
+	 * A reader adds start and length, and rounds. The loss must end before the next slice
+	 * begins even so.
+	 */
 	ns -= ns > 0;
 	out_text(l, ",\"dur\":");
 	chrome_put_time(l, ns);

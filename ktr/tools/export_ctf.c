@@ -1,17 +1,18 @@
 /*
- * export_ctf.c - Common Trace Format 1.8 (the specification at diamon.org/ctf, cited by section):
- * a directory with a trace `kernel` of one stream a CPU, and metadata in TSDL, as babeltrace2,
- * Trace Compass and the LTTng analyses read it.
+ * export_ctf.c - Common Trace Format 1.8 (the specification at diamon.org/ctf; comments cite its
+ * sections), for babeltrace2, Trace Compass and the LTTng analyses. The output is a directory with
+ * a trace `kernel`: one stream for each CPU, and metadata in TSDL.
  *
- * An event class is a site; its fields are the parameters, by their names (ktr/param.h), and its
- * contexts are LTTng's _tid and _procname. What an event means stands before it as the event of
- * LTTng's kernel tracer that means the same (linux.h), at the same time. An idle thread is thread
- * 0, "swapper/N", in all of them. Times are nanoseconds since boot, in full in each event, so that
- * no gap is too long for the header.
+ * A site is an event class. Its fields are the site's parameters under their names (ktr/param.h),
+ * its contexts are LTTng's _tid and _procname. If an event means the same as an event of LTTng's
+ * kernel tracer (linux.h), that event is written before it, with the same time. Idle threads are
+ * thread 0, "swapper/N". Times are nanoseconds since boot. Each event has its whole time, so that
+ * there may be gaps of any length.
  *
- * What was lost is a packet's events_discarded, which readers take the difference of: so each
- * stream begins with an empty packet, and a gap ends the packet before it. All streams begin and
- * end at the same time, as those of LTTng do: the analyses look at the time that all streams have.
+ * The number of lost events is a packet's events_discarded. Readers take the difference to the
+ * packet before. So each stream begins with an empty packet, and a gap ends a packet. All streams
+ * begin and end at the same time, as LTTng's do: the analyses look at the time that all streams
+ * have.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -235,8 +236,8 @@ put_activity(struct ctf *x, const struct export_event *ev, const struct activity
 }
 
 /*
- * An empty packet tells what was lost, also when no event follows. It ends where the gap does, or
- * at the next event, if that is sooner: time goes on.
+ * An empty packet says what was lost, also when no event follows. It ends where the gap does, or at
+ * the next event if that is earlier.
  */
 static bool
 put_loss(struct ctf *x, unsigned cpu, uint64_t before_ns, char *err, size_t errlen)

@@ -1,4 +1,4 @@
-/* export_ctf.h - what the two halves of the CTF writer share. Host only. */
+/* export_ctf.h - what export_ctf.c and export_ctf_head.c share. Host only. */
 #pragma once
 
 #include <stddef.h>

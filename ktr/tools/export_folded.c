@@ -1,14 +1,14 @@
 /*
- * export_folded.c - folded stacks (Brendan Gregg's FlameGraph: `frame;frame COUNT` a line), as
- * flamegraph.pl, inferno and speedscope read them. COUNT is nanoseconds.
+ * export_folded.c - folded stacks, a line `frame;frame COUNT` each, for flamegraph.pl, inferno and
+ * speedscope. COUNT is nanoseconds.
  *
- * A stack is `THREAD;STATE[;SYSCALL][;WHY]`: all threads of one name together, WHY what it sleeps
- * on or which lock it waits for. A CPU that idles is `idle;cpuN`. Time in which a thread's state
- * is not known, before its first event or where events were lost, is left out. An interrupt is
- * counted for the thread that it interrupted.
+ * A stack is `THREAD;STATE[;SYSCALL][;WHY]`. Threads of the same name are added up. WHY is what the
+ * thread sleeps on, or the lock that it waits for. A CPU that idles is `idle;cpuN`. Time in which a
+ * thread's state is unknown is left out. An interrupt counts for the thread that it interrupted.
  *
- * Its readers take a last word that is a number for another count, of a differential profile, and
- * open no empty file: where no time is known, there is a nanosecond of `trace;unknown`.
+ * A reader takes a number at the end of the last frame for another count, so there is none. A
+ * reader refuses an empty file, so a trace without any known time becomes a nanosecond of
+ * `trace;unknown`.
  */
 #define _GNU_SOURCE /* tdestroy() */
 #include <inttypes.h>
@@ -63,7 +63,10 @@ stack_add(struct folded *x, const struct stack *stack, uint64_t ns)
 	return true;
 }
 
-/* A frame, cut to the room: a ';' in it becomes ':', what is no text '?'. Returns its end. */
+/*
+ * Writes a frame, cut to the room. A ';' becomes ':', and bytes that are no text become '?'.
+ * Returns its end.
+ */
 static char *
 frame_put(char *p, const char *end, const char *text)
 {

@@ -1,10 +1,11 @@
 /*
- * export_svg.c - a picture of who ran when and why not (SVG 1.1, one file, no script): collects
- * lanes of CPUs and threads while the events pass, and draws them at the end.
+ * export_svg.c - a picture of which thread ran when, and what the others waited for (SVG 1.1, one
+ * file, no script). It collects lanes of CPUs and threads while the events pass, and draws them at
+ * the end.
  *
- * Memory is bounded: a lane has at most parts_max parts, and export_svg_thread.c forgets threads
- * and their lanes. The range of time is known only at the end, so lanes merge what is short
- * compared with what they have so far (lane.h).
+ * Memory is bounded. A lane has at most parts_max parts, and export_svg_thread.c forgets threads
+ * and their lanes. The length of the trace is known only at the end, so a lane merges parts that
+ * are short compared with its length so far (lane.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,9 @@ svg_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen
 	return true;
 }
 
-/* One of so many is kept: when there is no room, every second goes. False: no memory. */
+/*
+ * Of so many wakeups one is kept. When there is no room, every second one goes. False: no memory.
+ */
 static bool
 wake_seen(struct svg *x, const struct activity *a)
 {
@@ -170,7 +173,7 @@ svg_gone(void *arg, const struct activity_thread *t)
 	return good;
 }
 
-/* With bins so wide that it is not too large. NULL: no memory. */
+/* Draws with bins so wide that the file is not too large. NULL: no memory. */
 static char *
 draw(struct svg *x, size_t *size)
 {

@@ -1,8 +1,9 @@
 /*
- * export_temp.c - the names that an export has until it is whole, and their end by a signal.
+ * export_temp.c - the temporary name of an export, which a signal removes.
  *
- * The handler removes them itself: it need not wait for whatever is being read, sorted or drawn.
- * Signals are blocked where the names and the files differ.
+ * The signal handler removes the files itself: the rest of the program may be busy for long with
+ * reading, sorting or drawing. Signals are blocked while the list of names and the files on the
+ * disk differ.
  */
 #include "ktr/tools/export_temp.h"
 

@@ -1,9 +1,9 @@
 /*
- * export_temp.h - the names that an export has until it is whole. Host only.
+ * export_temp.h - the temporary name that an export has until it is complete. Host only.
  *
- * It is made beside its output, as `.ktrdump.XXXXXX`, and renamed at the end. Whatever else ends it
- * removes it, also a signal that ends the process; only SIGKILL leaves it. There is one at a time,
- * a file, or a directory with what is in it.
+ * An export is made beside its output, as `.ktrdump.XXXXXX`, and renamed at the end. Whatever else
+ * ends the program removes it, also a signal; only SIGKILL leaves it. There is one at a time: a
+ * file, or a directory with files.
  */
 #pragma once
 

@@ -15,12 +15,13 @@ struct timeline_name {
 };
 
 /**
- * `fork` of "fork: parent %d", what stands before the first ':' or conversion; of a KTRGRAPH line,
- * its state or point, else its type; else the function.
+ * The name of a class of events: `fork` of "fork: parent %d", that is, what comes before the first
+ * ':' or conversion. For a KTRGRAPH line it is the state or point, or else the type. If there is no
+ * such text, it is the function's name.
  */
 void timeline_name_find(struct timeline_name *name, const struct export_class *class);
 /** The name of an event. buf has 32 bytes, as for export_string(). */
 const char *timeline_event_name(const struct timeline_name *name, const struct ktr_decode_event *e,
 				char *buf);
-/** What events of an unknown site have for a class: p1, p2, … */
+/** The class of events whose site is unknown; its parameters are called p1, p2, … */
 const struct export_class *timeline_unknown_class(void);

@@ -1,16 +1,16 @@
 /*
  * export_tracedat.c - trace.dat version 6 (trace-cmd.dat.v6(5); pages and records as in Linux's
- * include/linux/ring_buffer.h), as trace-cmd and KernelShark read it.
+ * include/linux/ring_buffer.h), for trace-cmd and KernelShark.
  *
- * An event class is a site, its fields are the parameters by their names (ktr/param.h), 64 bits
- * each. What an event means stands before it as the event of Linux that means the same (linux.h),
- * at the same time. An idle thread is pid 0 and "swapper/N" in all of them. A thread has one name,
- * the last that it had. Times are nanoseconds since boot.
+ * A site is an event class. Its fields are the site's parameters under their names (ktr/param.h),
+ * 64 bits each. If an event means the same as an event of Linux (linux.h), that event is written
+ * before it, with the same time. Idle threads are pid 0, "swapper/N". The file has one name for
+ * each thread: its last. Times are nanoseconds since boot.
  *
- * What was lost is told in the header of the next page, so a gap ends a page; and by CPU in the
- * option CPUSTAT. Behind the last event of a CPU, a record that says so makes the page. A page
- * carries its CPU's records in the order of time. The head of the file names all classes, so that
- * pages wait in one nameless file a CPU until the end; export_tracedat_head.c writes it.
+ * A page's header says how many events were lost before it, so a gap ends a page; the option
+ * CPUSTAT has the sums. If events were lost after the last event of a CPU, one more record says so
+ * and makes a page. The head of the file names all classes, so pages are kept in a nameless file
+ * for each CPU until the end. export_tracedat_head.c writes the head.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
- * export_tracedat.h - what the two halves of the trace.dat writer share: its head is made of what
- * the events had. Host only.
+ * export_tracedat.h - what the files of the trace.dat writer share. The head of a trace.dat lists
+ * what its events have, so it is made last. Host only.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * ktrdump.c - prints a trace stream: from a file, a pipe, a file that grows, or /dev/ktr.
+ * ktrdump.c - prints a trace stream from a file, a pipe, a file that grows, or /dev/ktr; or makes a
+ * report or another format of it.
  *
- * Events go from the decoder through the merge into one of the writers. What is wrong with the
- * input goes to standard error, by offset, and makes the exit status 1; all that is sound is still
- * printed.
+ * Events go from the decoder through the merge to one of the writers. Damage is reported on
+ * standard error with its offset, and makes the exit status 1. All that is sound is still printed.
  */
 #include <errno.h>
 #include <stdlib.h>

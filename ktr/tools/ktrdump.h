@@ -15,7 +15,10 @@
 #include "ktr/tools/merge.h"
 #include "ktr/tools/out.h"
 
-/* The guest's ktrdump is told where its input is; the host's reads memory dumps and exports. */
+/*
+ * The guest's ktrdump has a default input. The host's also reads memory dumps, and writes other
+ * formats.
+ */
 #ifndef KTRDUMP_DEFAULT_INPUT
 #define KTRDUMP_HOST
 #endif
@@ -103,10 +106,15 @@ struct dump_armor {
 	size_t len;
 };
 
-/** Do the first n bytes of an input tell a stream from a log? At the input's end, any do. */
+/**
+ * Are these first n bytes enough to tell a stream from a console log? At the end of the input, any
+ * number is.
+ */
 bool dump_armor_decided(const uint8_t *bytes, size_t n);
-/** At most DUMP_CHUNK of the input's bytes to the stream's; *n is how many they are, before and
- * after. */
+/**
+ * Takes the stream out of a piece of input, of at most DUMP_CHUNK bytes. *n is the number of bytes
+ * before, and after.
+ */
 const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n);
 
 /* ktrdump_input.c: reads all of the input into d->decoder, following it when asked. An exit status.

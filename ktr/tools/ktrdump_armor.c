@@ -1,7 +1,7 @@
 /*
- * ktrdump_armor.c - a stream that db>'s `capture` printed, found in the log of a console: base64
- * (RFC 4648) in lines between BEGIN and END. The stream itself has a zero byte in every STREAM_ZERO
- * bytes, which a log has not.
+ * ktrdump_armor.c - finds the stream that db>'s `capture` printed in the log of a console: lines of
+ * base64 (RFC 4648) between BEGIN and END. A stream has a zero byte among its first STREAM_ZERO
+ * bytes. A log has none.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * ktrdump_export.c - leads events into another tool's format (export.h), with what they mean.
+ * ktrdump_export.c - gives events, and what they mean, to a report or an exporter (export.h).
  *
- * The model of activities sees every event, also those that the filter keeps out: who runs on a CPU
- * does not depend on what is shown.
+ * The model of activities gets every event, also those that the filter keeps out: which thread runs
+ * on a CPU does not depend on what is shown.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -85,7 +85,7 @@ dump_export_open(struct dump *d)
 	return true;
 }
 
-/* The first event or gap, and no other boot than its. */
+/* Begins the export at the first event or gap. Later ones must be of the same boot. */
 static bool
 begun(struct dump *d, const struct ktr_decode_header *h)
 {

@@ -7,7 +7,10 @@
 #include "ktr/glob.h"
 #include "ktr/tools/ktrdump.h"
 
-/* Digits before and after the point, then a unit; without floating point, to the nanosecond. */
+/*
+ * Reads digits, a point, more digits and a unit. No floating point, so it is exact to the
+ * nanosecond.
+ */
 bool
 dump_parse_time(const char *text, int64_t *ns)
 {
@@ -72,7 +75,7 @@ match_text(const char *want, const char *text)
 		return strstr(text, want) != NULL;
 	while (slashes < n && want[n - 1 - slashes] == '\\')
 		slashes++;
-	/* A last \ is itself, not the end of what the last * means. */
+	/* A \ at the end means itself; it must not quote the * that is added. */
 	snprintf(pattern, sizeof(pattern), "*%s%s*", want, slashes % 2 ? "\\" : "");
 	return ktr_glob(pattern, text);
 }

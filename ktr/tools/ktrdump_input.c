@@ -1,5 +1,5 @@
 /*
- * ktrdump_input.c - reads the input, waits for more when following, and shows how far it is.
+ * ktrdump_input.c - reads the input, waits for more of a file that grows, and shows the progress.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ follow_wait(struct dump *d, bool is_pipe)
 	return true;
 }
 
-/* As read(), but the first one goes on until the bytes tell what they are. */
+/* Like read(). The first call reads until it is known whether the input is a stream or a log. */
 static ssize_t
 read_chunk(int fd, uint8_t *chunk, bool first)
 {

@@ -13,7 +13,10 @@ json_member(struct out *l, const char *name, const char *text)
 	out_json(l, text);
 }
 
-/* What formats say of parameters, each read once for as long as its place here is its own. */
+/*
+ * The parameters of a site. Each format is read once, as long as no other site needs the same
+ * place.
+ */
 static const struct ktr_param *
 json_params(struct dump *d, const struct ktr_decode_event *e)
 {

@@ -1,4 +1,4 @@
-/* lane.c - see lane.h. */
+/* lane.c - parts and groups of a lane: lane.h. */
 #include "ktr/tools/lane.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ lane_group(const struct lane *l, size_t i, uint64_t *ns)
 	return n;
 }
 
-/* There is room for 31 bits. */
+/* The count has 31 bits, and stays at its maximum. */
 static void
 count_add(struct lane_part *p, uint32_t more)
 {
@@ -54,7 +54,7 @@ group_add(struct group *g, const struct lane_part *p)
 	count_add(same, p->count);
 }
 
-/* Never more parts than went into the group: there is room where they stood. */
+/* Writes the group back. It has no more parts than went into it, so there is room. */
 static size_t
 group_end(struct group *g, struct lane_part *to)
 {

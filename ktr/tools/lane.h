@@ -1,7 +1,9 @@
 /*
- * lane.h - what something did over time, in bounded memory: times of one key each, without holes.
- * Where they are many and short, neighbours become one group that has the sum of each key's time.
- * Sums stay exact. Host only.
+ * lane.h - what a thread or CPU did over time, in bounded memory: parts that follow each other
+ * without holes, each with one key.
+ *
+ * When there are too many parts, short neighbours become a group. A group has the sum of the time
+ * of each key, so that sums stay exact. Host only.
  */
 #pragma once
 
@@ -30,13 +32,13 @@ struct lane {
 };
 
 /**
- * Behind what there is; what lies before its end is cut off. At most max parts are kept, of at
- * least 64. False: no memory.
+ * Adds a part at the end. What begins before the end of the lane is cut off. The lane keeps at most
+ * max parts, of at least 64. False: no memory.
  */
 bool lane_add(struct lane *l, size_t max, uint32_t key, const char *why, uint32_t count,
 	      uint64_t from_ns, uint64_t to_ns);
-/** Makes groups of at least width_ns of neighbours that are shorter. */
+/** Makes groups of neighbours that are shorter than width_ns, each at least that long. */
 void lane_merge(struct lane *l, uint64_t width_ns);
-/** How many parts from parts[i] on are one group; its time in *ns. */
+/** The number of parts in the group that begins at parts[i]; *ns is its length. */
 size_t lane_group(const struct lane *l, size_t i, uint64_t *ns);
 void lane_clear(struct lane *l);

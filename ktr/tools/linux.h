@@ -1,14 +1,15 @@
 /*
  * linux.h - Kestrel's activities (activity.h) as the events of Linux that mean the same, with
- * Linux's fields: what trace-cmd, KernelShark and the LTTng analyses know by name. Host only.
+ * Linux's fields, which trace-cmd, KernelShark and the LTTng analyses know by name. Host only.
  *
- * These stand beside the trace points themselves, which keep their own names and fields; nothing is
- * told by them that the trace points do not tell. Idle threads are thread 0, "swapper/N", as Linux
- * has it; and so is what a CPU ran before its first switch, or where events were lost: Linux's
- * tools know no other number that is not a process of its own. target_cpu of a wakeup is where the
- * thread ran last: which CPU's queue it goes to, no trace point tells.
+ * These events are written in addition to those of the trace points, and say nothing more. Idle
+ * threads are thread 0, "swapper/N", as in Linux. So is what a CPU ran before its first switch, or
+ * where events were lost: Linux's tools know no number for an unknown thread. The target_cpu of a
+ * wakeup is the CPU where the thread ran last, because no trace point tells the CPU whose queue it
+ * joins.
  *
- * Names and fields: Linux 6.1, include/trace/events/{sched,irq}.h, and LTTng-modules 2.13.
+ * Names and fields are those of Linux 6.1, include/trace/events/{sched,irq}.h, and of LTTng-modules
+ * 2.13.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * memory.h - what the programs give the parts of ktr/ that know no C library: memory, and a number
- * that nobody can guess.
+ * memory.h - memory from the C library, and a seed for hash tables, in the form that the
+ * freestanding parts of ktr/ take.
  */
 #pragma once
 
@@ -8,7 +8,10 @@
 
 /** As realloc; size 0 frees. */
 void *memory_realloc(void *p, size_t size);
-/** Differs from run to run: hash tables are in an order that the input's writer cannot know. */
+/**
+ * A number that differs from run to run, so that nobody can write an input that makes hash tables
+ * slow.
+ */
 uint64_t memory_seed(void);
-/** An empty map with both. */
+/** An empty map that uses both. */
 struct ktr_map memory_map(void);

@@ -1,9 +1,10 @@
 /*
- * merge.c - one queue a CPU, which is in order by itself; the oldest front goes first.
+ * merge.c - one queue for each CPU, whose events are in order already; the oldest of their first
+ * events goes first.
  *
- * A queue is a list of blocks of records. Its first and its last block are in memory; while there
- * are too many blocks in memory, others are written to a file as soon as they are full, and read
- * back when they are the first.
+ * A queue is a list of blocks of records. Its first and last block are in memory. When too many
+ * blocks are in memory, each block that becomes full is written to a file, and read back when it
+ * becomes the first.
  *
  * A record is an event or a gap, with those texts of the event that the decoder does not keep.
  * Locking: none.
@@ -273,7 +274,7 @@ record_ticks(const struct record *r)
 	return r->is_gap ? r->gap.from_ticks : r->event.ticks;
 }
 
-/* Hands on what the queue has before `until`, or up to it. 0, or -1. */
+/* Passes on the queue's records before `until`, or up to it. 0, or -1. */
 static int
 queue_release(struct merge *m, struct queue *q, uint64_t until, bool inclusive)
 {
@@ -291,8 +292,8 @@ queue_release(struct merge *m, struct queue *q, uint64_t until, bool inclusive)
 }
 
 /*
- * The oldest queue may go on up to the next oldest, or through it when that is the same time and of
- * a higher CPU.
+ * Up to which time the oldest queue may go on: to that of the next oldest queue, inclusive if its
+ * CPU has the higher number.
  */
 static int
 merge_release(struct merge *m, bool all, uint64_t before)

@@ -1,9 +1,9 @@
 /*
- * merge.h - puts the events of all CPUs into one order, by time, as they come out of a decoder.
+ * merge.h - puts the events of all CPUs into the order of time, as they come out of a decoder.
  *
- * The stream's MARK frames say up to what time everything has come: what is older is handed on, the
- * rest waits. There are as many as one pass of the writer gives, which holds the rings. A few
- * megabytes of them wait in memory, and what is more in a nameless temporary file.
+ * A MARK frame of the stream says up to which time all events have come. Older events are passed
+ * on, and the others wait. At most as many wait as the writer sends in one pass, which is all that
+ * the rings hold. The first few megabytes wait in memory, the rest in a nameless temporary file.
  */
 #pragma once
 

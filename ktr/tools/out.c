@@ -13,7 +13,7 @@ out_seconds(struct out *o, int64_t ns, size_t width)
 	char text[2 * FMT_DECIMAL];
 	char *end = text + sizeof(text), *point = end - 10;
 	uint64_t t = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-	/* A digit more than the fraction has: then it has its leading zeros. */
+	/* One digit more than the fraction has keeps its leading zeros. */
 	fmt_decimal(end, t % SECOND + SECOND);
 	*point = '.';
 	char *start = fmt_decimal(point, t / SECOND);

@@ -1,9 +1,8 @@
 /*
- * out.h - text on its way to a file: one buffer, which is handed to the C library when it is full.
- * Millions of lines are written, and making them is most of their cost.
+ * out.h - a buffer for text that goes to a file. Millions of lines are written, so it is made for
+ * speed.
  *
- * What is written to the file by other means comes before what is still in the buffer: out_flush()
- * first. Locking: none.
+ * Call out_flush() before anything else writes to the file. Locking: none.
  */
 #pragma once
 
@@ -25,7 +24,7 @@ struct out {
 	char buf[OUT_BUFFER];
 };
 
-/** Hands on what there is. */
+/** Writes out what is in the buffer. */
 static inline void
 out_flush(struct out *o)
 {
@@ -34,7 +33,10 @@ out_flush(struct out *o)
 	o->used = 0;
 }
 
-/** Room for n characters that the caller stores there, and adds to used; at most OUT_BUFFER. */
+/**
+ * A place for n characters, at most OUT_BUFFER. The caller writes them there, and adds their number
+ * to used.
+ */
 static inline char *
 out_room(struct out *o, size_t n)
 {
@@ -43,7 +45,7 @@ out_room(struct out *o, size_t n)
 	return o->buf + o->used;
 }
 
-/** A line begins: what out_column() counts from. */
+/** Begins a line, from which out_column() counts. */
 static inline void
 out_begin(struct out *o)
 {
@@ -124,9 +126,15 @@ out_signed(struct out *o, int64_t v)
 
 /** Nanoseconds as seconds with nine digits after the point; at least so many characters. */
 void out_seconds(struct out *o, int64_t ns, size_t width);
-/** Control characters as \n, \t, \x7f: they would take the row, or the terminal, apart. */
+/**
+ * Writes control characters as \n, \t or \x7f, because they would break the line or disturb the
+ * terminal.
+ */
 void out_printable(struct out *o, const char *text, size_t n);
-/** The same of a text that stands where out_room() said; it is less than OUT_MADE long. */
+/**
+ * The same for a text of n characters, less than OUT_MADE, that the caller has written to
+ * out_room().
+ */
 void out_printable_made(struct out *o, size_t n);
 /** A string of JSON, in its quotes, or null; bytes that are no UTF-8 are U+FFFD. */
 void out_json(struct out *o, const char *text);

@@ -1,10 +1,10 @@
 /*
  * report.h - `ktrdump report`: tables that answer questions, made from the activities (activity.h).
  *
- * report.c runs a report, report_table.c keeps and prints its rows, and each of the other files
- * fills some tables. Memory is bounded by the threads that live, and by REPORT_ROWS_MAX rows a
- * table. All times are nanoseconds. What began before --since counts from --since on; what ends
- * after --until does not count, but the time until then of a state does.
+ * report.c runs a report, report_table.c keeps its rows, report_print.c prints them, and each of
+ * the other files fills some tables. Memory is bounded by the threads that live, and by
+ * REPORT_ROWS_MAX rows a table. All times are nanoseconds. What began before --since counts from
+ * --since on; what ends after --until does not count, but the time until then of a state does.
  */
 #pragma once
 
@@ -116,9 +116,19 @@ void report_note(struct report *r, struct report_row *row, unsigned n, const cha
 /** Text 1 of rows whose number is an address becomes the function `back` bytes before it, and text
  * 2 the line. */
 void report_table_symbols(struct report *r, struct report_table *t, unsigned back);
-/** Text, or jsonl. */
-void report_table_print(struct report *r, struct report_table *t);
+/** Adds what a row says to a sum. */
+void report_row_add(struct report_row *sum, const struct report_row *row);
+/** So many percent of the samples are not longer, if each is as long as its bucket allows. */
+uint64_t report_quantile(const struct report_row *row, unsigned percent);
+/** Sorts the rows, once nothing is added any more. *total becomes their sum. */
+void report_table_finish(struct report *r, struct report_table *t, struct report_row *total);
 void report_table_free(struct report_table *t);
+
+/* ---- report_print.c -----------------------------------------------------------------------------
+ */
+
+/** Finishes and prints a table. */
+void report_table_print(struct report *r, struct report_table *t);
 
 /* ---- report.c -----------------------------------------------------------------------------------
  */

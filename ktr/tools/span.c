@@ -1,4 +1,4 @@
-/* span.c - see span.h. One open span a thread and a CPU; each change ends it and begins another. */
+/* span.c - one span is open for each thread and CPU. Each change ends it and begins another. */
 #include "ktr/tools/span.h"
 
 #include <stdlib.h>
@@ -28,8 +28,8 @@ struct open_cpu {
 	bool known; /* from_ns is set */
 	uint64_t from_ns;
 	/*
-	 * Interrupts that are not over. When the CPU switches, or there would be more, they are,
-	 * but their ends are not told: these are left out.
+	 * Interrupts whose ends have not come. At a switch, or when there would be too many, their
+	 * ends were lost: these are left out.
 	 */
 	unsigned nested;
 	struct open_irq irqs[NESTED_MAX];

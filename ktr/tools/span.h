@@ -1,6 +1,6 @@
 /*
- * span.h - who did what from when to when, out of the activities (activity.h): for formats that
- * show times and not events. Host only.
+ * span.h - who did what from when to when, made from the activities (activity.h). For formats that
+ * show times, not events.
  */
 #pragma once
 
@@ -9,7 +9,10 @@
 
 #include "ktr/tools/export.h"
 
-/** A thread was in one state, for one cause, in one system call or none, under one name. */
+/**
+ * A time in which a thread did not change its state, the reason for it, its system call, its CPU or
+ * its name.
+ */
 struct span {
 	const struct activity_thread *thread; /* as it is now */
 	enum activity_state state;
@@ -19,10 +22,16 @@ struct span {
 	uint64_t from_ns, to_ns;
 };
 
-/** What is told, in the order of the ends. All but thread may be NULL; false: no memory. */
+/**
+ * What is called at the end of each span, in the order of time. All but thread may be NULL. False:
+ * no memory.
+ */
 struct span_ops {
 	bool (*thread)(void *arg, const struct span *span);
-	/** A CPU ran t; NULL: not known. Without holes from the trace's begin on. */
+	/**
+	 * A CPU ran t; NULL: not known. Spans of a CPU follow each other without a hole from the
+	 * beginning of the trace.
+	 */
 	bool (*cpu)(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns,
 		    uint64_t to_ns);
 	/** t was interrupted; NULL: not known. */
@@ -34,11 +43,14 @@ struct span_ops {
 
 struct spans;
 
-/** Only what lies in the filter's times is told, cut to them. NULL: no memory. */
+/** Spans are cut to the filter's times. NULL: no memory. */
 struct spans *spans_create(const struct span_ops *ops, void *arg, const struct dump_filter *filter);
 void spans_destroy(struct spans *s);
 
-/** False: no memory. The header, once, before all else; all events and gaps; the end. */
+/**
+ * Call spans_begin() first, spans_event() and spans_gap() in order, and spans_end() last. False: no
+ * memory.
+ */
 void spans_begin(struct spans *s, const struct ktr_decode_header *h);
 bool spans_event(struct spans *s, const struct export_event *ev);
 bool spans_gap(struct spans *s, const struct export_gap *gap);
