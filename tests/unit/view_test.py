@@ -66,6 +66,10 @@ def what_goes_wrong_is_reported(tmp):
         found, _, err = view(*args, path=tmp)
         equal(found, status, f"status of {args} ({err})")
         expect(text in err, f"{args}: {err!r}")
+        if status == 1 and "no-such" not in str(args):
+            last = err.splitlines()[-1].split()
+            expect(last[2:] == "is there to be opened elsewhere".split() and pathlib.Path(last[1]).stat().st_size > 0,
+                   f"{args}: the last line does not name what was written: {err!r}")
 
 
 if __name__ == "__main__":
