@@ -199,6 +199,12 @@ json_row(struct report *r, const struct report_table *t, const struct report_row
 			out_number(o, number_of(c, row), 0);
 		}
 	}
+	if (label != NULL && row != &t->others) { /* the total */
+		json_name(o, "known", true);
+		out_number(o, t->known_ns, 0);
+		json_name(o, "all", true);
+		out_number(o, t->all_ns, 0);
+	}
 	if (t->histogram)
 		out_text(o, ",\"histogram\":[");
 	for (unsigned i = 0; t->histogram && i < REPORT_DECADES; i++) {

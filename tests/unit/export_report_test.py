@@ -39,6 +39,13 @@ def compare(rows, said, **options):
                 elif row[name] is not None:
                     equal(row[name], right[name], f"{table} {labels}: {name}")
         total = totals.get(table, {})
+        known, whole = total.pop("known_ns", 0), total.pop("all_ns", 0)
+        if total and table[0] == "thread":  # of the threads' time, not of the CPUs'
+            states = [s for s in report_model.found(said)[1]["thread", "threads"].items() if s[0].endswith("_ns")]
+            states = {name: ns for name, ns in states if name not in ("known_ns", "all_ns")}
+            equal((known, whole), (sum(states.values()) - states["unknown_ns"], sum(states.values())), f"{table}: what is known")
+        elif total:
+            equal((known, whole), (said[0]["known_ns"], said[0]["all_ns"]), f"{table}: what is known")
         for name in total:
             if name.endswith("_ns") and name not in (*report_model.MOST, *report_model.NOT_SUMS):
                 equal(total[name], sum(row.get(name, 0) for row in want.values()), f"{table}: total of {name}")
