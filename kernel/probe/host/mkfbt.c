@@ -40,7 +40,7 @@ struct function {
 	const char *file;
 	int line;
 	const char *skip; /* why it has no probe, NULL: it has one */
-	bool seen;        /* has a return */
+	bool returns;     /* it has a return */
 };
 
 struct slot {
@@ -109,10 +109,10 @@ section(const char *name, GElf_Shdr *header)
 
 /* ---- the list of functions without probes -------------------------------------------------- */
 
-static struct exception {
+struct exception {
 	char *name, *why;
-	bool used;
-} * exceptions;
+};
+static struct exception *exceptions;
 static size_t exception_count;
 
 static void
@@ -131,7 +131,7 @@ read_exceptions(const char *path)
 			errx(1, "%s: %s: expected a reason after the name", path, name);
 		exceptions = grow(exceptions, exception_count, sizeof(*exceptions));
 		exceptions[exception_count++] =
-		    (struct exception){strdup(name), strdup(why + strspn(why, " \t")), false};
+		    (struct exception){strdup(name), strdup(why + strspn(why, " \t"))};
 	}
 	free(line);
 	fclose(f);
@@ -141,10 +141,8 @@ static const char *
 exception(const char *name)
 {
 	for (size_t i = 0; i < exception_count; i++) {
-		if (strcmp(exceptions[i].name, name) == 0) {
-			exceptions[i].used = true;
+		if (strcmp(exceptions[i].name, name) == 0)
 			return exceptions[i].why;
-		}
 	}
 	return NULL;
 }
@@ -279,7 +277,7 @@ add_slots(void)
 		size_t f = function_of(at);
 		if (f == function_count || functions[f].skip != NULL)
 			continue;
-		functions[f].seen = true;
+		functions[f].returns = true;
 		add_slot(at, f, true);
 	}
 	qsort(slots, slot_count, sizeof(*slots), by_address);
@@ -488,7 +486,7 @@ main(int argc, char **argv)
 		if (functions[i].skip != NULL)
 			continue;
 		put_site(&functions[i], i, false);
-		if (functions[i].seen)
+		if (functions[i].returns)
 			put_site(&functions[i], i, true);
 	}
 	printf(".section ktr_patch_fbt, \"a\", @progbits\n.balign 4\n");
