@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from harness import DEADLINE_S, ROOT, Run, Skipped, check, check_eq, check_match, ktrdump, main, scratch, test
-from tracecheck import merged_by_time, timestamps_ascend
+from tracecheck import decoded_lines, merged_by_time, timestamps_ascend
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 import instructions  # noqa: E402
@@ -251,11 +251,13 @@ for _compiler, _patch in itertools.product(("g++", "clang++"), (0, 1)):
 def decoded(trace, err=b""):
     """A Run of a stream that must be complete: no damage, in order, with its end."""
     r = Run([], 0, "", err.decode(), trace, 0)
-    status, out, complaints = ktrdump("report", "events", "-i", trace)
+    status, out, complaints = ktrdump("report", "events", "--rows", "0", "--format", "jsonl", "-i", trace)
     check_eq((status, complaints), (0, ""), "ktrdump report events")
-    for row in re.findall(r"^\d+(?: +\d+){6} .*$", out.split("\ncpu ")[1], re.M):
-        cpu, _, _, corrupt, cleared, damaged, left = map(int, row.split()[:7])
-        check_eq((corrupt, cleared, damaged, left), (0, 0, 0, 0), f"corrupt, cleared, damaged and left on cpu {cpu}")
+    rows = [row for row in decoded_lines(out) if row.get("table") == "cpus" and "cpu" in row]
+    check(rows, f"no CPU in:\n{out}")
+    for row in rows:
+        check_eq({name: row[name] for name in ("corrupt", "cleared", "damaged", "left")},
+                 {"corrupt": 0, "cleared": 0, "damaged": 0, "left": 0}, f"what cpu {row['cpu']} has lost")
     timestamps_ascend(r)
     merged_by_time(r)
     return r

@@ -26,7 +26,7 @@ main()
 		char text[256];
 		if (ktr_ring_read(0, seq, &e) != KTR_READ_OK)
 			return 1;
-		ktr_entry_text(text, sizeof(text), ktr_site_get(e.site), &e);
+		ktr_entry_text(text, sizeof(text), ktr_site_get(e.site), &e, 0, seq);
 		std::puts(text);
 	}
 	return 0;
