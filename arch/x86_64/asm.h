@@ -26,3 +26,20 @@
 #define PATCH_AT   0
 #define PATCH_SITE 8
 #define SITE_PC    44
+
+#ifdef __ASSEMBLER__
+/* clang-format off */
+/* A push and a pop, with the call frame information that goes with them. */
+	.macro SAVE reg
+	push \reg
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset \reg, 0
+	.endm
+
+	.macro RESTORE reg
+	pop \reg
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore \reg
+	.endm
+/* clang-format on */
+#endif

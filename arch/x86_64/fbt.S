@@ -11,18 +11,6 @@
 	.cfi_sections .debug_frame
 	.text
 
-	.macro SAVE reg
-	push \reg
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset \reg, 0
-	.endm
-
-	.macro RESTORE reg
-	pop \reg
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore \reg
-	.endm
-
 #define FBT_RAX  (9 * 8)
 #define FBT_STUB (10 * 8)
 

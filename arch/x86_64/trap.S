@@ -61,18 +61,6 @@
 	.cfi_offset %rsp, TF_RSP - TF_SIZE
 	.endm
 
-	.macro SAVE reg
-	push \reg
-	.cfi_adjust_cfa_offset 8
-	.cfi_rel_offset \reg, 0
-	.endm
-
-	.macro RESTORE reg
-	pop \reg
-	.cfi_adjust_cfa_offset -8
-	.cfi_restore \reg
-	.endm
-
 	.cfi_sections .debug_frame
 	.text
 	.balign 16
