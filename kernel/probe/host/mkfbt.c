@@ -51,8 +51,7 @@ struct slot {
 
 struct machine {
 	GElf_Half elf;
-	uint8_t entry[5]; /* the compiler's no-ops; its description of a function begins after them
-			     (GCC 12) */
+	uint8_t entry[5]; /* the compiler's no-ops */
 	uint8_t fused[5]; /* as one instruction */
 	size_t entry_size;
 	int parameter[REGISTERS]; /* DWARF's numbers */
@@ -186,10 +185,13 @@ add_function(Dwarf_Die *die, void *arg)
 	(void)arg;
 	if (dwarf_entrypc(die, &f.body) != 0)
 		return DWARF_CB_OK;
-	f.entry = f.body - machine->entry_size;
-	if (!has_slot(f.entry))
-		f.entry = f.body;
+	/* On aarch64 the description begins after the no-op (GCC 12). */
+	f.entry = f.body;
 	f.name = symbol(f.entry, dwarf_diename(die));
+	if (f.name == NULL) {
+		f.entry = f.body - machine->entry_size;
+		f.name = symbol(f.entry, dwarf_diename(die));
+	}
 	if (f.name == NULL)
 		return DWARF_CB_OK;
 	f.skip = has_slot(f.entry) ? exception(f.name) : "part of the log";
