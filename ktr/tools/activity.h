@@ -77,8 +77,8 @@ enum activity_kind {
 	ACTIVITY_RETURN,    /* thread returns from function `text`, called at call.ns (call.name is
 			       NULL: it is not known when), with `value`; calls inside it that did
 			       not return are over, too */
-	ACTIVITY_LOCK_WAIT, /* thread begins to wait for lock `text` at address; value: the CPU that
-			       has it (a spin lock), or -1 (a mutex) */
+	ACTIVITY_LOCK_WAIT, /* thread begins to wait for lock `text` at address; number is 1: a spin
+			       lock, which CPU `value` has (-1: none any more); 0: a mutex */
 	ACTIVITY_LOCK_TAKE, /* thread takes lock `text` at address, for the code at pc (0: not told)
 			     */
 	ACTIVITY_LOCK_FREE, /* lock `text` at address is free */

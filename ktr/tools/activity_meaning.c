@@ -358,7 +358,8 @@ mean_lock(struct activity_model *m, const struct meaning *mean, struct activity 
 	a->text = text_kept_of(mean, a, P_LOCK_NAME);
 	a->address = (uint64_t)value_of(mean, a, P_ADDR);
 	a->pc = (uint64_t)value_of(mean, a, P_CALLER);
-	a->value = mean->at[P_OWNER] != NOWHERE ? value_of(mean, a, P_OWNER) : -1;
+	a->number = mean->at[P_OWNER] != NOWHERE;
+	a->value = a->number == 1 ? value_of(mean, a, P_OWNER) : -1;
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const char *word = strchr(mean->site->fmt, ' ') + 1;
 		if (strncmp(word, kinds[i].word, strlen(kinds[i].word)) == 0)

@@ -199,7 +199,7 @@ waits_end(struct report *r, struct report_thread *is, uint64_t ns)
 static void
 wait_begins(struct report *r, const struct activity *a, struct report_thread *is)
 {
-	bool is_spin = a->value >= 0;
+	bool is_spin = a->number == 1;
 	struct report_wait *w = &is->waits[is_spin];
 	if (w->name != NULL)
 		wait_ends(r, w, is_spin, a->ns);
@@ -209,7 +209,7 @@ wait_begins(struct report *r, const struct activity *a, struct report_thread *is
 	lock_seen(r, l, a->ns);
 	*w = (struct report_wait){.name = a->text, .address = a->address, .ns = a->ns};
 	w->counts = report_wants(r, a->thread, a->cpu);
-	if (is_spin && l->kind != HOLDER_THREAD) {
+	if (a->value >= 0 && l->kind != HOLDER_THREAD) {
 		const struct activity_thread *t = activity_running(r->model, (uint32_t)a->value);
 		if (t != NULL)
 			lock_held(r, l, t, 0);

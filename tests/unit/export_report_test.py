@@ -111,7 +111,7 @@ def random_run(seed):
                 what = rng.randrange(len(formats))
                 addr += 0x1000 if 6 <= what <= 8 else 0
                 args = {0: (0x7a5c << 48 | tid, number["running"], 20), 1: (ident, number["sleep"], 20, number["disk"]),
-                        2: (0x7a5c << 48 | tid, number["wokeup"], ident), 4: (lock, addr, 0x8000), 6: (lock, addr, rng.randrange(2)),
+                        2: (0x7a5c << 48 | tid, number["wokeup"], ident), 4: (lock, addr, 0x8000), 6: (lock, addr, rng.choice((0, 1, (1 << 64) - 1))),
                         7: (lock, addr, 0x9000), 9: (1, rng.choice((1, 2, 4)), 0xffff, rng.randrange(2)), 10: (1, rng.randrange(2)), 11: (1,),
                         12: (1, rng.randrange(3), clock + rng.randrange(4000)), 13: (1, rng.randrange(3), 1),
                         14: (number["q"], number["running"], 1, rng.randrange(3)), 15: (3,), 16: ((1 << 64) - rng.randrange(3),),

@@ -133,7 +133,7 @@ class Run(span_model.Spans):
                 name, _, where, begin = self.open_waits.pop(slot)
                 self.waits.append((name, kind, where, t.tid, begin, self.now))
             self.open_waits[slot] = (arg["lock"], kind, addr, self.now)
-            if kind == "spin" and not (holder and isinstance(holder[-1][1], tuple)):
+            if kind == "spin" and arg["owner"] >= 0 and not (holder and isinstance(holder[-1][1], tuple)):
                 runs = self.running.get(arg["owner"], (None, 0))[0]
                 holder.append((self.now, None if runs is None else (runs, 0)))
         elif what == "acquire":
