@@ -120,6 +120,15 @@ def storm():
     check_match(r"^fbt +\d+ +0$", run.out, "probes that are on")
 
 
+@test("a panic with every function on is told like any other: its place, the way to it, and the last events")
+def panics():
+    run = boot("ktr on fbt:::\nload mix -n 2\nsysctl debug.kdb.panic=1\n", smp=4)
+    check_eq(run.status, 101, "exit status")
+    check_match(r"^panic: requested by debug.kdb.panic", run.out, "the panic")
+    check_match(r"^#0 .* death_panic\+0x[0-9a-f]+ .*\n(?:#\d .*\n)*#\d .* sys_sysctl\+", run.out, "the backtrace")
+    check_match(r"^\d+ \(\d+:cpu0\) [\d.]+: -> \w+\(", run.out, "an entry among the last events")
+
+
 @test("functions are on from the first instruction after the loader's parameters, on every CPU")
 def early():
     run = boot("poweroff 0\n", smp=4, trace=True, sets=[ENTRIES, "debug.ktr.on=fbt:::"]).expect()
