@@ -4,6 +4,7 @@
 That its numbers are right, tests/unit/export_report_test.py says of small streams, and test_export.py of those of guests.
 """
 import json
+import os
 import subprocess
 
 from harness import ARCH, ROOT, boot, check, check_eq, check_match, ktrdump, main, test
@@ -55,7 +56,7 @@ def profile():
     check_eq({k: v for k, v in functions.items() if not k.startswith("(program")}, expected, "samples by function")
     places = {row["place"] for row in rows if row.get("table") == "places" and "row" not in row}
     lines = subprocess.run(["addr2line", "-e", str(kernel), *map(hex, pcs)], capture_output=True, text=True, check=True).stdout
-    right = {line.split(" (")[0].split(str(ROOT) + "/")[-1].removeprefix("./") for line in lines.splitlines()}
+    right = {os.path.normpath(line.split(" (")[0].split(str(ROOT) + "/")[-1]) for line in lines.splitlines()}
     wrong = {p for p in places if p and p not in right}
     check(len(wrong) <= len(places) // 4, f"lines that addr2line does not name: {sorted(wrong)} of {sorted(places)}; {sorted(right)}")
     total = next(row for row in rows if row.get("table") == "functions" and row.get("row") == "total")

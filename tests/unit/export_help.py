@@ -133,6 +133,7 @@ class Model:
 
     def __init__(self):
         self.running, self.state, self.names, self.woken = {}, {}, {}, set()
+        self.prios = {}  # as last told; a thread that has waited for a spin lock runs on without a word about its own
         self.consistent = True  # nothing is lost, and each thread that runs was switched to
 
     def tid(self, tid):
@@ -207,6 +208,10 @@ class Model:
         other = self.ident(arg["linkedto"]) if "linkedto" in arg else None
         if tid is None or (arg.get("point") == "wokeup" and other is None):
             return []
+        if "state" in arg and "prio" in arg:
+            self.prios[tid] = arg["prio"]
+        if arg.get("point") == "prio" and "prio_2" in arg:
+            self.prios[tid] = arg["prio_2"]
         if arg.get("point") == "wokeup":
             self.woken.add(other)
             return [("sched_waking", {"tid": self.tid(other)})]
@@ -219,7 +224,7 @@ class Model:
                 return []
             known = 0 if prev is None else self.tid(prev)  # Linux's tools treat it as idle
             return [("sched_switch", {"prev_tid": known, "prev_state": prev_state, "next_tid": self.tid(tid),
-                                      "next_prio": arg["prio"]})]
+                                      "next_prio": self.prios.get(tid, 0)})]
         if state not in ("runq add", "sleep", "blocked", "spinning", "thread exit"):
             return []
         fresh = tid not in self.state and tid not in self.woken

@@ -59,8 +59,12 @@ def of_stream(path, *args, **options):
 
 
 def check(path, _):
-    """Of any stream."""
-    of_stream(path)
+    """Of any stream. Of a guest's that has lost events, waits for locks are left out: how long a wait has lasted that is not
+    known to go on is not settled between ktrdump and the model."""
+    rows, said = x.jsonl(path), report(path)
+    if any("gap" in row for row in rows):
+        said = [row for row in said if row.get("report") != "lock"]
+    compare(rows, said)
 
 
 def every_stream_is_as_the_model_says(tmp):
