@@ -32,7 +32,7 @@ def lines(cross, image):
     rows = {}
     path = None
     for line in out.splitlines():
-        m = re.match(r"^(?:CU: )?(\S+\.(?:[chS]|def)):?$", line)
+        m = re.match(r"^(?:CU: )?(\S+\.[chS]):?$", line)
         if m:
             path = m.group(1)
             continue
