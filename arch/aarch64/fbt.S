@@ -13,7 +13,7 @@
 #define FBT_FRAME 176
 #define FBT_AT    160
 
-	/* Leaves in x0 the site, in x17 the address of the no-op. */
+	/* Leaves in x16 the record (struct ktr_patch), in x17 the address of the no-op. */
 	.macro FBT_BEGIN
 	stp x29, x30, [sp, #-FBT_FRAME]!
 	.cfi_def_cfa_offset FBT_FRAME

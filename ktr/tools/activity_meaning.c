@@ -91,13 +91,16 @@ text_kept_of(const struct meaning *mean, const struct activity *a, unsigned p)
 }
 
 static int64_t
-value_of(const struct meaning *mean, const struct activity *a, unsigned p)
+value_at(const struct meaning *mean, const struct activity *a, unsigned at)
 {
-	unsigned at = mean->at[p];
-	if (at == NOWHERE)
-		return 0;
 	const struct ktr_param as = {.is_signed = mean->is_signed[at], .bits = mean->bits[at]};
 	return (int64_t)ktr_param_value(&as, a->event->args[at]);
+}
+
+static int64_t
+value_of(const struct meaning *mean, const struct activity *a, unsigned p)
+{
+	return mean->at[p] != NOWHERE ? value_at(mean, a, mean->at[p]) : 0;
 }
 
 /* The thread of an ident, `NAME tid N`; NULL when it is none, or no memory. */
@@ -274,11 +277,8 @@ mean_return(struct activity_model *m, const struct meaning *mean, struct activit
 		return false;
 	a->kind = ACTIVITY_RETURN;
 	a->text = mean->site->func;
-	if (mean->site->nargs > 1) {
-		const struct ktr_param as = {.is_signed = mean->is_signed[1],
-					     .bits = mean->bits[1]};
-		a->value = (int64_t)ktr_param_value(&as, a->event->args[1]);
-	}
+	if (mean->site->nargs > 1)
+		a->value = value_at(mean, a, 1);
 	unsigned at = t->depth;
 	while (at > 0 && strcmp(t->calls[at - 1].name, a->text) != 0)
 		at--;

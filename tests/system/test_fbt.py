@@ -14,15 +14,17 @@ NM = {"x86_64": "nm", "aarch64": "aarch64-linux-gnu-nm"}
 OBJDUMP = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}
 
 
+def calls_of(e):
+    """("->" or "<-", function) of an event of a function; None of any other."""
+    for what, regex in (("->", ENTRY), ("<-", RETURN)):
+        if m := regex.match(e["text"]):
+            return what, m.group(1)
+    return None
+
+
 def calls(run):
     """(event, "->" or "<-", function) of every event of a function."""
-    found = []
-    for e in run.events:
-        if m := ENTRY.match(e["text"]):
-            found.append((e, "->", m.group(1)))
-        elif m := RETURN.match(e["text"]):
-            found.append((e, "<-", m.group(1)))
-    return found
+    return [(e, *call) for e in run.events if (call := calls_of(e))]
 
 
 def pairs_match(run, since):
@@ -222,13 +224,6 @@ def graph():
             check(abs(us * 1000 - ns) < max(1, ns / 1e6), f"{us} us, expected {ns} ns")
             marks = [limit for limit in (1e4, 1e5, 1e6, 1e7, 1e8, 1e9) if ns > limit]
             check_eq(mark, " +!#*@$"[len(marks)], f"mark of {ns} ns")
-
-
-def calls_of(e):
-    for what, regex in (("->", ENTRY), ("<-", RETURN)):
-        if m := regex.match(e["text"]):
-            return what, m.group(1)
-    return None
 
 
 @test("ktr graph shows what a function calls, for one command; ktr profile counts; the status is the command's")
