@@ -129,9 +129,6 @@ put_number(char *to, enum plan_kind kind, uint64_t v)
 	}
 }
 
-/* ---- the engine's input and output --------------------------------------------------------------
- */
-
 struct event_text {
 	char *buf;
 	size_t len, used;

@@ -17,8 +17,7 @@
 
 #define LOOK_AHEAD 3u /* later entries with which an entry's time is compared */
 
-/* ---- texts and sites --------------------------------------------------------------------------
- */
+/* ---- texts and sites ---- */
 
 /* Reads a text at va, cut to size. False: it is not in the writer's read-only data. */
 static bool
@@ -101,8 +100,7 @@ static const struct ktr_encode_source image_source = {
     .stats = image_stats,
 };
 
-/* ---- entries ----------------------------------------------------------------------------------
- */
+/* ---- entries ---- */
 
 /* Reads event seq, with its site's number. False: the entry is not an event. */
 static bool
@@ -327,8 +325,7 @@ ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt)
 	}
 }
 
-/* ---- the stream -------------------------------------------------------------------------------
- */
+/* ---- the stream ---- */
 
 void
 ktr_image_rewind(struct ktr_image *im)

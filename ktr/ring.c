@@ -102,8 +102,7 @@ ktr_ring_close(unsigned cpu)
 #pragma GCC optimize("Os", "omit-frame-pointer", "optimize-sibling-calls")
 #endif
 
-/* ---- a record with interrupts off -------------------------------------------------------------
- */
+/* ---- a record with interrupts off ---- */
 
 /* False: nothing is recorded, the slow path must look. Interrupts off. */
 static inline bool
@@ -181,8 +180,7 @@ ring_record_masked(unsigned n, const struct ktr_site *site, uint64_t a1, uint64_
 #define KTR_PORT_RECORD ring_record_masked
 #endif
 
-/* ---- the slow path ----------------------------------------------------------------------------
- */
+/* ---- the slow path ---- */
 
 /* Does the main log refuse the events of this thread or this CPU? */
 static inline bool
@@ -299,8 +297,7 @@ ktr_record_slow4(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 	ktr_record_slow(site, a1, a2, a3, a4, (struct ktr_pair){0, 0});
 }
 
-/* ---- the record functions ---------------------------------------------------------------------
- */
+/* ---- the record functions ---- */
 
 #define NO_PAIR ((struct ktr_pair){0, 0})
 /* The last two parameters, where only the slow path wants them. */
@@ -359,8 +356,7 @@ ktr_record6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, 
 		ktr_record_slow(site, a1, a2, a3, a4, KTR_PORT_PAIR(more));
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 /* Part of every read. */
 inline __attribute__((always_inline)) uint64_t

@@ -15,9 +15,6 @@
 
 #define MANY_MIN 4096u /* threads */
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
-
 /* Makes room for more threads, each with a number of its own. */
 static bool
 numbers_grow(struct activity_model *m)
@@ -196,9 +193,6 @@ activity_switch(struct activity_model *m, struct activity *a, struct activity_th
 	activity_thread_state(m, t, ACTIVITY_RUNNING, NULL, a->ns);
 	t->cpu = a->cpu;
 }
-
-/* ---- events -------------------------------------------------------------------------------------
- */
 
 int
 activity_event(struct activity_model *m, const struct ktr_decode_event *e,

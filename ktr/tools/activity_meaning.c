@@ -73,8 +73,7 @@ struct meaning {
 	char call[CALL_NAME];
 };
 
-/* ---- parameters ---------------------------------------------------------------------------------
- */
+/* ---- parameters ---- */
 
 static const char *
 text_of(const struct meaning *mean, const struct activity *a, unsigned p)
@@ -123,8 +122,7 @@ ident_of(struct activity_model *m, const char *ident)
 	return t;
 }
 
-/* ---- what events mean ---------------------------------------------------------------------------
- */
+/* ---- what events mean ---- */
 
 /* The states of threads, besides "running", and which parameter says why. */
 static const struct {

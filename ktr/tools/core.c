@@ -62,8 +62,7 @@ struct core {
 	struct ktr_image image;
 };
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* What kind of file it seems to be instead of the expected one. */
 static const char *
@@ -135,8 +134,7 @@ dump_open(struct core *c, const char *path, char *err, size_t errlen)
 	return true;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 static bool
 read_phys(const struct core *c, uint64_t phys, void *buf, size_t n)
@@ -212,8 +210,7 @@ read_kernel(void *arg, uint64_t va, void *buf, size_t n)
 	return true;
 }
 
-/* ---- the kernel that was dumped ----------------------------------------------------------------
- */
+/* ---- the kernel that was dumped ---- */
 
 /* The build id of an ELF file, in hexadecimal; "": it has none. */
 static void
@@ -292,8 +289,7 @@ kernel_is(struct core *c, const char *path, const char *build, char *err, size_t
 	return same;
 }
 
-/* ---- finding the log ----------------------------------------------------------------------------
- */
+/* ---- finding the log ---- */
 
 /* Takes a copy of the newest region of the dump. */
 static void

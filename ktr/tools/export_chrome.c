@@ -75,8 +75,7 @@ place_of(const struct track *track)
 	return (struct chrome_place){PID_THREADS, track->t->tid != 0 ? track->t->tid : TID_ZERO};
 }
 
-/* ---- tracks -------------------------------------------------------------------------------------
- */
+/* ---- tracks ---- */
 
 /* A thread's track, known to the reader from now on; NULL: no memory. */
 static struct track *
@@ -221,8 +220,7 @@ cpu_clear(struct chrome *x, uint32_t number, uint64_t ns)
 	chrome_put_end(&x->out, place_of_cpu(number), ns, x->cpus[number].runs, "cpu");
 }
 
-/* ---- activities ---------------------------------------------------------------------------------
- */
+/* ---- activities ---- */
 
 static void
 put_switch(struct chrome *x, const struct activity *a)
@@ -329,8 +327,7 @@ put_activity(struct chrome *x, const struct activity *a)
 	}
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 /* False: no memory. unknown is for what has no site. */
 static bool
@@ -444,8 +441,7 @@ chrome_gone(void *arg, const struct activity_thread *t)
 	return true;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 static bool
 chrome_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)

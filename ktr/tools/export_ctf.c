@@ -78,8 +78,7 @@ file_open(const struct ctf *x, unsigned n)
 	return export_temp_add(path) ? fopen(path, "wb") : NULL;
 }
 
-/* ---- streams ------------------------------------------------------------------------------------
- */
+/* ---- streams ---- */
 
 /* Writes the packet out, if there is one to be written, and begins the next. */
 static bool
@@ -303,8 +302,7 @@ ctf_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	return true;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 /* The directory and its metadata. */
 static bool

@@ -1,8 +1,10 @@
 /*
  * export_ctf_head.c - the metadata of a CTF trace, in TSDL (the specification at diamon.org/ctf,
- * appendix C): the trace and its streams as LTTng's kernel tracer has them, and event classes.
+ * appendix C): the trace and its streams as LTTng's kernel tracer describes them, and the event
+ * classes.
  *
- * Field names begin with '_', which readers take off: a parameter may be called as a keyword is.
+ * Field names begin with '_', because a parameter may have the name of a TSDL keyword. Readers
+ * remove that character.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -10,7 +12,7 @@
 
 #include "ktr/tools/export_ctf.h"
 
-/* A TSDL string literal (C.1.6): what it could mean otherwise is escaped. */
+/* Writes a TSDL string literal (C.1.6). Quotes, backslashes and control characters are escaped. */
 static void
 put_literal(FILE *f, const char *text)
 {
@@ -61,7 +63,7 @@ ctf_put_head(FILE *f, const struct ktr_decode_header *h)
 	put_literal(f, h->build);
 	fputs(";\n\tarchitecture = ", f);
 	put_literal(f, h->arch);
-	/* The analyses ask for the version of the tracer that the events of LTTng are as. */
+	/* LTTng's analyses check this version. Its events are those of linux.c. */
 	fputs(";\n\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n\ttracer_minor = 13;\n"
 	      "\ttracer_patchlevel = 0;\n};\n\nclock {\n\tname = \"boot\";\n\tuuid = \"",
 	      f);
@@ -78,9 +80,11 @@ ctf_put_head(FILE *f, const struct ktr_decode_header *h)
 	      f);
 }
 
-/* What an event is called, after "ktr:", which sets it apart from LTTng's; names need not differ,
- * numbers do: `fork` of "fork: parent %d", the
- * group of a KTRGRAPH line, else the function. */
+/*
+ * The name of a site's class, which follows "ktr:", so that it cannot be one of LTTng's: `fork` for
+ * "fork: parent %d"; the group of a KTRGRAPH line; otherwise the function. Classes may share a
+ * name, but not a number.
+ */
 static void
 class_name(const struct ktr_decode_site *s, char *name, size_t size)
 {

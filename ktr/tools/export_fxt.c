@@ -6,15 +6,17 @@
  * - a context switch or a wakeup: a scheduling record;
  * - the beginning and end of a system call or an interrupt: duration events of the thread;
  * - a counter: a counter event, whose id is the CPU;
- * - everything else: an instant of the thread. So is the wakeup of a thread that runs, because
- *   Perfetto would let its run begin there.
- * The CPU is in the record, or in the argument "on cpu" ("exit on cpu" at an end). A loss is an
- * instant called `lost`.
+ * - any other event: an instant event of the thread. So is the wakeup of a thread that runs,
+ * because Perfetto would draw a second run from there on. The CPU is in the record, or in the
+ * argument "on cpu" ("exit on cpu" at the end of a duration). A loss is an instant event called
+ * `lost`.
  *
  * Times are nanoseconds since boot. A thread's koid is its tid, and its process has the same koid.
- * A CPU that idles, or of which it is not known what it runs, runs thread 0 with the weight of an
- * idle thread. Two kinds of records come from no event of their own, and have no parameters: a
- * switch that the next event of the CPU tells, and the end of a duration where events were lost.
+ * A CPU that is idle, or whose thread is not known, runs thread 0 with the weight of an idle
+ * thread.
+ *
+ * Two kinds of records are written without an event of their own, and have no parameters: a switch
+ * that only the CPU's next event shows, and the end of a duration whose own end was lost.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +26,18 @@
 #include "ktr/tools/memory.h"
 
 #define IDLE_WEIGHT INT32_MIN
-#define NEST_MAX    8u /* interrupts within each other */
+#define NEST_MAX    8u /* interrupts of one thread that have not ended */
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
-/* All of an event record but its arguments. No thread: 0. */
+/* Begins an event record: everything before its arguments. thread NULL: thread 0. */
 static void
 event_begin(struct fxt *x, enum fxt_event_type type, const struct fxt_thread *thread, uint64_t ns,
 	    uint16_t category, uint16_t name, const char *name_text, unsigned nargs)
 {
 	uint64_t ref = thread != NULL ? thread->ref : 0;
 	if ((category & FXT_INLINE) != 0)
-		category = 0; /* it is not worth its place in each event */
+		category = 0; /* not worth its bytes in each event */
 	fxt_record_begin(&x->out, FXT_RECORD_EVENT,
 			 (uint64_t)type << 16 | (uint64_t)nargs << 20 | ref << 24 |
 			     (uint64_t)category << 32 | (uint64_t)name << 48);
@@ -48,7 +49,7 @@ event_begin(struct fxt *x, enum fxt_event_type type, const struct fxt_thread *th
 	fxt_put_inline(&x->out, name, name_text);
 }
 
-/* Ends what the thread has begun: its interrupts, and perhaps its system call. */
+/* Ends the durations of the thread's interrupts, and, if `call` is true, of its system call. */
 static void
 durations_end(struct fxt *x, struct fxt_thread *thread, uint64_t ns, bool call)
 {
@@ -63,7 +64,7 @@ durations_end(struct fxt *x, struct fxt_thread *thread, uint64_t ns, bool call)
 	}
 }
 
-/* New, as Fuchsia has what is ready to run; also what is not known. */
+/* Fuchsia's number of a thread's state. NEW stands for runnable, and for unknown. */
 static uint64_t
 thread_state(const struct activity_thread *t)
 {
@@ -75,7 +76,7 @@ thread_state(const struct activity_thread *t)
 	return t->state == ACTIVITY_DEAD ? DEAD : NEW;
 }
 
-/* Nothing, the idle thread, or thread 0, which runs before there are threads. */
+/* Is it no known thread, an idle thread, or thread 0, which runs before there are threads? */
 static bool
 is_idle(const struct activity_thread *t)
 {
@@ -83,8 +84,8 @@ is_idle(const struct activity_thread *t)
 }
 
 /*
- * From one thread to another; NULL: none that is known. The event may be NULL. What ran elsewhere,
- * and went here without a word, has to end there.
+ * Writes a switch between two threads; NULL: not known. e is NULL if no event told the switch. If
+ * `to` has a run that no event ended, on this CPU or another, that run is ended first.
  */
 static void
 put_switch(struct fxt *x, uint32_t cpu, uint64_t ns, const struct activity_thread *from,
@@ -173,7 +174,7 @@ put_counter(struct fxt *x, const struct fxt_thread *thread, const struct activit
 	fxt_record_end(&x->out);
 }
 
-/* Ends what is over by what the activity says, though its own end was not told. */
+/* Ends durations that must be over, as the activity shows, but whose ends were lost. */
 static void
 overdue_end(struct fxt *x, const struct activity *a)
 {
@@ -184,7 +185,7 @@ overdue_end(struct fxt *x, const struct activity *a)
 		durations_end(x, thread, a->ns, true);
 }
 
-/* True: the activity's record is that of the event. */
+/* Writes the activity's record. True: it has the event's parameters. */
 static bool
 put_activity(struct fxt *x, const struct export_event *ev, const struct activity *a,
 	     struct fxt_thread *thread, const struct fxt_class *c, const struct export_class *known)
@@ -200,7 +201,7 @@ put_activity(struct fxt *x, const struct export_event *ev, const struct activity
 		put_wakeup(x, a, c, known);
 		return true;
 	case ACTIVITY_IRQ_ENTER:
-		if (thread->interrupts == NEST_MAX) /* their ends are not told */
+		if (thread->interrupts == NEST_MAX) /* their ends were lost */
 			durations_end(x, thread, a->ns, false);
 		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->interrupt, c, known);
 		thread->interrupts++;
@@ -292,8 +293,7 @@ fxt_gone(void *arg, const struct activity_thread *t)
 	return true;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 static bool
 fxt_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)

@@ -1,10 +1,11 @@
 /*
- * export_fxt.h - what the files of the Fuchsia trace format share: export_fxt.c says what becomes
- * of events, export_fxt_known.c tells the reader of event classes and threads, and
- * export_fxt_record.c makes records of words, strings and arguments. Host only.
+ * export_fxt.h - what the files of the fxt format share. export_fxt.c chooses the records for each
+ * event, export_fxt_known.c registers event classes and threads, and export_fxt_record.c builds
+ * records from words, strings and arguments. Host only.
  *
- * Strings are registered while the table has room: a record for each goes out before the record
- * that is in the making. Others stand in the records. Text is UTF-8: what is not becomes U+FFFD.
+ * A string is registered by a record of its own, which is written before the record that is being
+ * built. When the table of strings is full, strings stand in the records that use them. Text is
+ * UTF-8; bytes that are not become U+FFFD.
  */
 #pragma once
 
@@ -43,69 +44,70 @@ enum fxt_object_type { FXT_OBJECT_PROCESS = 1, FXT_OBJECT_THREAD };
 
 struct fxt_out {
 	FILE *f;
-	uint64_t words[FXT_RECORD_WORDS]; /* the record in the making */
+	uint64_t words[FXT_RECORD_WORDS]; /* the record that is being built */
 	size_t used;
-	char *strings[FXT_STRINGS_MAX]; /* by index; 0 is the empty one */
+	char *strings[FXT_STRINGS_MAX]; /* those that are registered, by index; 0: the empty one */
 	uint32_t string_count;
-	struct ktr_map by_hash; /* their indexes */
-	struct {
-		const char *text; /* by its address */
+	struct ktr_map by_hash; /* the indexes, by the hashes of the strings */
+	struct {                /* a cache of references to values, by the address of the text */
+		const char *text;
 		uint16_t ref;
 	} seen[FXT_SEEN_SLOTS];
 };
 
-/** A record: its head, which has no size yet, then words and texts, then its end. */
+/** Builds a record: its head, then words and texts. fxt_record_end() writes it. */
 void fxt_record_begin(struct fxt_out *o, enum fxt_record_type type, uint64_t rest);
 void fxt_record_word(struct fxt_out *o, uint64_t word);
 void fxt_record_text(struct fxt_out *o, const char *text, size_t n);
 void fxt_record_end(struct fxt_out *o);
 
-/** A reference to a text; fxt_put_inline() follows, where the text may stand. */
+/** A reference to a text, which is registered if there is room. */
 uint16_t fxt_name_ref(struct fxt_out *o, const char *text);
-/** The same of a value, of which there may be many: they leave room for names. */
+/** The same for a value. There may be many values, so they leave room in the table for names. */
 uint16_t fxt_value_ref(struct fxt_out *o, const char *text);
+/** Puts the text here if the reference says that it is not registered. */
 void fxt_put_inline(struct fxt_out *o, uint16_t ref, const char *text);
 
-/** Arguments of the record in the making, called by ref and name. */
+/** Puts an argument into the record. ref and name are the argument's name. */
 void fxt_put_argument(struct fxt_out *o, enum fxt_argument_type type, uint16_t ref,
 		      const char *name, uint64_t value);
-/** … of the type that is just wide enough. */
+/** The same, with the narrowest type that holds the number. */
 void fxt_put_number(struct fxt_out *o, uint16_t ref, const char *name, uint64_t v, bool is_signed);
-/** … parameter i, a string. */
+/** The same, with the event's parameter i, a string. */
 void fxt_put_string(struct fxt_out *o, uint16_t ref, const char *name,
 		    const struct ktr_decode_event *e, unsigned i);
 
 void fxt_out_free(struct fxt_out *o);
 
-/* ---- export_fxt_known.c -------------------------------------------------------------------------
- */
+/* export_fxt_known.c */
 
-/** What is said of an event class; references to strings. */
+/** An event class: its name, and references to its strings. */
 struct fxt_class {
 	struct timeline_name name;
 	uint16_t name_ref, category, params[KTR_PARAM_MAX];
 };
 
-/** What the reader knows of a thread. */
+/** What has been written about a thread. */
 struct fxt_thread {
 	const struct activity_thread *t; /* NULL: none has this number */
-	uint8_t ref;                     /* 0: none; stays with the number */
-	bool call;                       /* in a system call, which has begun */
-	bool runs;                       /* on that CPU, as was told; never what is idle */
+	uint8_t ref;                     /* its index in the reader's table; 0: none */
+	bool call;                       /* the duration of its system call has begun */
+	bool runs;                       /* on `cpu`; never set for an idle thread */
 	uint32_t cpu;
-	unsigned interrupts;
-	char name[ACTIVITY_NAME]; /* as it was told */
+	unsigned interrupts; /* durations of interrupts that have begun */
+	char name[ACTIVITY_NAME];
 };
 
 struct fxt {
 	struct export_file file;
 	const struct ktr_decode_header *header;
 	struct export_classes known;
-	struct fxt_class *classes; /* by the number of known */
+	struct fxt_class *classes; /* by their numbers in `known`, + 1; 0: sites not known */
 	size_t class_room;
 	struct fxt_thread *threads; /* by activity_thread.number */
 	size_t thread_room, thread_count;
 	uint64_t last_ns;
+	/* references to names */
 	uint16_t lost, on_cpu, exit_on_cpu, process, waker, incoming, outgoing, events, until,
 	    value, syscall, interrupt;
 
@@ -113,13 +115,13 @@ struct fxt {
 };
 
 /**
- * An event's class, and *known, its parameters; both are made when they are new. Events whose site
- * is not known have a class together. NULL: no memory.
+ * An event's class, which is made if it is new; *known becomes the same class with its parameters.
+ * Events whose site is not known share one class. NULL: no memory.
  */
 const struct fxt_class *fxt_class_of(struct fxt *x, const struct ktr_decode_event *e,
 				     const struct export_class **known);
-/** Arguments of the record in the making: the event's parameters. */
+/** Puts the event's parameters into the record, as arguments. */
 void fxt_put_params(struct fxt *x, const struct ktr_decode_event *e, const struct fxt_class *c,
 		    const struct export_class *known);
-/** The thread, which the reader is told of when it is new or has another name. NULL: no memory. */
+/** A thread's entry. A thread that is new, or has a new name, is registered. NULL: no memory. */
 struct fxt_thread *fxt_thread_of(struct fxt *x, const struct activity_thread *t);

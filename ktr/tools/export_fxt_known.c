@@ -1,7 +1,8 @@
 /*
- * export_fxt_known.c - what the reader of a Fuchsia trace knows: event classes and threads. Names
- * are registered before the record that uses them begins. Threads are registered while their table
- * has room, and each takes the place of one that is gone; then records name them by that place.
+ * export_fxt_known.c - registers event classes and threads with the reader of a Fuchsia trace.
+ * Names are registered before the record that uses them begins. A thread is registered if the
+ * reader's table has room, perhaps in the entry of a thread that is gone. Records name a registered
+ * thread by its index in the table, and any other thread by its ids.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,6 @@
 #include "ktr/tools/ktrdump.h"
 
 #define THREADS_MAX 255u
-
-/* ---- event classes
- * ----------------------------------------------------------------------------------
- */
 
 const struct fxt_class *
 fxt_class_of(struct fxt *x, const struct ktr_decode_event *e, const struct export_class **known)
@@ -35,7 +32,7 @@ fxt_class_of(struct fxt *x, const struct ktr_decode_event *e, const struct expor
 		x->class_room = room;
 	}
 	struct fxt_class *c = &x->classes[number];
-	if (e->site == NULL) { /* the name says which */
+	if (e->site == NULL) { /* the name has the site's number */
 		snprintf(c->name.text, sizeof(c->name.text), "site %u", (unsigned)e->site_number);
 		c->name.param = -1;
 	} else if (c->name.text[0] != '\0') {
@@ -66,9 +63,6 @@ fxt_put_params(struct fxt *x, const struct ktr_decode_event *e, const struct fxt
 				       ktr_param_value(p, e->args[i]), p->is_signed);
 	}
 }
-
-/* ---- threads ------------------------------------------------------------------------------------
- */
 
 static void
 put_object(struct fxt *x, enum fxt_object_type type, uint32_t tid, const char *name)
@@ -110,7 +104,7 @@ fxt_thread_of(struct fxt *x, const struct activity_thread *t)
 		}
 	}
 	if (is_new || strcmp(thread->name, t->name) != 0) {
-		/* A process is made even without a name: the thread needs one. */
+		/* A thread needs a process, even if there is no name for it. */
 		memcpy(thread->name, t->name, sizeof(thread->name));
 		put_object(x, FXT_OBJECT_PROCESS, t->tid, t->name);
 		put_object(x, FXT_OBJECT_THREAD, t->tid, t->name);

@@ -1,4 +1,4 @@
-/* export_fxt_record.c - the records of the Fuchsia trace format. */
+/* export_fxt_record.c - builds the records of the Fuchsia trace format. */
 #include "ktr/tools/export_fxt.h"
 
 #include <stdlib.h>
@@ -7,13 +7,10 @@
 #include "ktr/tools/export.h"
 #include "ktr/tools/utf8.h"
 
-#define STRINGS_LEFT 4096u /* of them, for names: values leave these */
+#define STRINGS_LEFT 4096u /* entries of the table of strings that values leave for names */
 
 _Static_assert((KTR_PARAM_MAX + 3) * (8 + KTR_PARAM_NAME + FXT_TEXT_MAX + 8) < FXT_RECORD_WORDS * 8,
 	       "a record has room");
-
-/* ---- records ------------------------------------------------------------------------------------
- */
 
 void
 fxt_record_begin(struct fxt_out *o, enum fxt_record_type type, uint64_t rest)
@@ -46,10 +43,7 @@ fxt_record_end(struct fxt_out *o)
 	fwrite(o->words, 8, o->used, o->f);
 }
 
-/* ---- strings ------------------------------------------------------------------------------------
- */
-
-/* The text as UTF-8, in buf when it is not; *n becomes its length. */
+/* Returns the text, or, if it is not UTF-8 or too long, a mended copy in buf. *n is its length. */
 static const char *
 text_clean(const char *text, char *buf, size_t *n)
 {
@@ -70,7 +64,7 @@ text_clean(const char *text, char *buf, size_t *n)
 	return buf;
 }
 
-/* The index of a text, which is registered if there is room; 0: there is none. */
+/* The index of a text, which is registered if it is new. 0: the table has no room. */
 static uint16_t
 string_index(struct fxt_out *o, const char *text, size_t n, uint32_t room)
 {
@@ -95,7 +89,7 @@ string_index(struct fxt_out *o, const char *text, size_t n, uint32_t room)
 	return (uint16_t)index;
 }
 
-/* A reference to a text; fxt_put_inline() follows where the text may stand. */
+/* The index of a text; or, if it is not registered, FXT_INLINE and its length. */
 static uint16_t
 string_ref(struct fxt_out *o, const char *text, uint32_t room)
 {
@@ -117,7 +111,7 @@ fxt_value_ref(struct fxt_out *o, const char *text)
 {
 	size_t at = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 15) % FXT_SEEN_SLOTS;
 	uint16_t ref = o->seen[at].text == text ? o->seen[at].ref : 0;
-	/* Most texts stay where they are. */
+	/* Most texts are still at the address where they were seen, and the same. */
 	if (ref == 0 || (ref & FXT_INLINE) != 0 || strcmp(o->strings[ref], text) != 0) {
 		ref = string_ref(o, text, FXT_STRINGS_MAX - STRINGS_LEFT);
 		o->seen[at].text = text;
@@ -136,9 +130,6 @@ fxt_put_inline(struct fxt_out *o, uint16_t ref, const char *text)
 	text = text_clean(text, buf, &n);
 	fxt_record_text(o, text, n);
 }
-
-/* ---- arguments ---------------------------------------------------------------------------------
- */
 
 void
 fxt_put_argument(struct fxt_out *o, enum fxt_argument_type type, uint16_t ref, const char *name,

@@ -69,9 +69,6 @@ line_waiting(struct graph *g, const struct activity_call *call)
 	return l->kind == LINE_CALL ? l : NULL;
 }
 
-/* ---- lines --------------------------------------------------------------------------------------
- */
-
 /* Linux's marks for more than 10 us, 100 us, 1 ms, 10 ms, 100 ms, 1 s. */
 static char
 mark_of(uint64_t ns)
@@ -185,9 +182,6 @@ line_add(struct graph *g, const struct export_event *ev, enum line_kind kind, un
 	return l;
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
-
 /* How deep in the graph the thread's call number `depth` is; -1: it is not shown. */
 static int
 depth_shown(const struct graph *g, const struct activity_thread *t, unsigned depth)
@@ -266,9 +260,6 @@ on_other(struct graph *g, const struct export_event *ev)
 		g->end--;
 	return l->text != NULL;
 }
-
-/* ---- the format ---------------------------------------------------------------------------------
- */
 
 static void *
 graph_open(const struct export_options *o, char *err, size_t errlen)

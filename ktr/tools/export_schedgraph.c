@@ -1,28 +1,31 @@
 /*
- * export_schedgraph.c - KTRGRAPH lines as FreeBSD's tools/sched/schedgraph.py reads them from
- * `ktrdump -ct`: newest first, without a header, each an index, CPU, time and text. All other
- * events are left out: it has no place for them.
+ * export_schedgraph.c - KTRGRAPH events for FreeBSD's tools/sched/schedgraph.py. The output is as
+ * of `ktrdump -ct`, without its header: index, CPU, time and text in a line, and the newest line
+ * first. All other events are left out, because schedgraph.py has no place for them.
  *
- * It stops at, or misreads, what is left out or added here:
- * - Times are nanoseconds, and never grow down the file: a line more than 2048 newer than the one
- *   before is dropped there.
- * - Only state, point and counter lines; those of a source (group and id together) are counters, or
- *   are not: what its first line is. A group of counters that are never above 0 divides by it.
- * - A clock is made of the statclock points on CPU 0: stathz times the mean time between them.
- *   Unless that is a nanosecond to a hundredth, as when ticks were skipped or lost, the stathz
- *   attributes are left out, and it takes a nanosecond.
- * - linkedto names a source that is there. Quoted texts have no quotes, no control
- *   characters, and no commas, which end an attribute that is the last.
- * - A file needs a source with two states, and a time between its first and last line: where there
- *   is none, a source `trace` says when the trace began and ended.
- * - It draws from state to state: where a source begins with points, all that follows is drawn too
- *   early, and points alone are drawn where the first is. So such a source begins with the state
- *   `idle`, which has the colour of the background, what was lost is a state until `idle`, and so
- *   is the time in which an idle thread ran.
+ * schedgraph.py would stop at some lines, and would draw others wrongly. Therefore:
+ * - Times are nanoseconds, and no line is newer than the line before it. (schedgraph.py drops a
+ * line that is more than 2048 newer.)
+ * - Only state, point and counter lines are written. The first line of a source says whether it is
+ *   a source of counters; lines of the other kind are left out. A group whose counters are never
+ *   above 0 is left out, because schedgraph.py would divide by 0.
+ * - schedgraph.py computes its clock's frequency from the statclock points on CPU 0: their stathz
+ *   attribute times the mean time between them. Where ticks were skipped or lost, this is wrong. So
+ *   when it is not 1 GHz within a hundredth, the stathz attributes are left out, and schedgraph.py
+ *   assumes nanoseconds.
+ * - A linkedto attribute stays only if the source that it names is in the output. Quoted texts have
+ *   no quotes, control characters or commas: a comma would end the last attribute of a line.
+ * - schedgraph.py needs a source with two states, and some time between the first and the last
+ * line. If there is none, a source `trace` says when the trace began and ended.
+ * - schedgraph.py draws from state to state. When a source begins with points, it draws all that
+ *   follows too early. So if such a source has states at all, it gets the state `idle` at its
+ *   beginning, which has the colour of the background.
+ * - Time in which events were lost is a state, which ends with the state `idle`. So is the time in
+ *   which an idle thread ran.
  *
- * Lines wait in a nameless file, in blocks, which are read from the last to the first. Of a thread
- * that is gone nothing is kept but what its lines need: should its ident come again, that is the
- * beginning of a source, and a link to it that comes before is left out.
+ * Lines wait in blocks in a nameless file; the blocks are read from the last to the first. When a
+ * thread is gone, only the facts that waiting lines need are kept. If its ident comes again, that
+ * is a new source. Links that named the ident before it had any source are left out.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,12 +41,17 @@
 #define CLOCK_PART 100u
 #define LOST_LINE  "KTRGRAPH group:\"lost\", id:\"CPU %" PRIu32 " lost\", "
 
-/* A line, in a block; its text follows, without a NUL, and the facts that its links are there. */
+/* A line in a block. Its text follows, without a NUL; then, for each link, the fact that what it
+ * names is shown. */
 struct row {
 	uint64_t ns;
-	uint32_t shown; /* the fact that it is in the output; SCHEDGRAPH_NEVER: the block ends */
-	uint32_t leads; /* its source, with a point, and its index is that of two: the fact that the
-			 * source has states; SCHEDGRAPH_NEVER: it does not lead */
+	uint32_t
+	    shown; /* the fact that it is in the output; SCHEDGRAPH_NEVER: the block ends here */
+	/*
+	 * For a point that is the first line of its source: the fact that the source has states.
+	 * If so, the state `idle` precedes it; room for its index is kept. Else SCHEDGRAPH_NEVER.
+	 */
+	uint32_t leads;
 	uint32_t cpu;
 	uint16_t length, links;
 };
@@ -59,25 +67,23 @@ struct schedgraph {
 	uint64_t ticks, stathz; /* statclock points on CPU 0; their rate */
 	bool two_states;
 	uint64_t lost_until[KTR_DECODE_CPUS],
-	    lost_next; /* their least; 0: that is told, or nothing was */
+	    lost_next; /* the earliest end of a loss that is not written yet; 0: there is none */
 	struct schedgraph_sources sources;
 };
 
-/* ---- lines in ----------------------------------------------------------------------------------
- */
+/* ---- lines in ---- */
 
 static bool
 block_end(struct schedgraph *x)
 {
-	/* Zeros are a row that says SCHEDGRAPH_NEVER, and what is on the disk is what was written.
-	 */
+	/* Zeros make a row with SCHEDGRAPH_NEVER; and no old memory reaches the disk. */
 	memset(x->block + x->used, 0, BLOCK - x->used);
 	x->used = 0;
 	x->blocks++;
 	return fwrite(x->block, BLOCK, 1, x->rows) == 1;
 }
 
-/* Counts ticks, and finds the facts of the links. Their count; negative: no memory. */
+/* Counts ticks, and puts the facts of the links into links[]. Returns how many; -1: no memory. */
 static int
 attributes_look(struct schedgraph *x, const struct schedgraph_parts *p, uint32_t cpu,
 		uint32_t *links)
@@ -162,7 +168,7 @@ lost_sooner(struct schedgraph *x, uint64_t until)
 		x->lost_next = until;
 }
 
-/* Says where losses ended, in the order of time, up to a time. */
+/* Writes the ends of losses up to a time, in the order of time. */
 static bool
 lost_end(struct schedgraph *x, uint64_t ns, char *err, size_t errlen)
 {
@@ -185,7 +191,7 @@ lost_end(struct schedgraph *x, uint64_t ns, char *err, size_t errlen)
 	return true;
 }
 
-/* A line that no event tells: a thread is in a state from here on. */
+/* Adds a line that comes from no event: the thread has this state from here on. */
 static bool
 thread_state(struct schedgraph *x, const struct activity_thread *t, const char *state, uint32_t cpu,
 	     uint64_t ns, char *err, size_t errlen)
@@ -198,7 +204,7 @@ thread_state(struct schedgraph *x, const struct activity_thread *t, const char *
 	return row_add(x, cpu, ns, text, err, errlen);
 }
 
-/* Idle threads say when they run, not when they do no more. */
+/* Kestrel's events say when an idle thread begins to run, but not when it stops. */
 static bool
 idle_ends(struct schedgraph *x, const struct export_event *ev, char *err, size_t errlen)
 {
@@ -262,8 +268,7 @@ schedgraph_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t
 	return true;
 }
 
-/* ---- lines out --------------------------------------------------------------------------------
- */
+/* ---- lines out ---- */
 
 static void
 put_head(struct schedgraph *x, uint64_t index, uint32_t cpu, uint64_t ns)
@@ -277,7 +282,7 @@ put_head(struct schedgraph *x, uint64_t index, uint32_t cpu, uint64_t ns)
 	out_char(l, ' ');
 }
 
-/* The attributes that stay, by the facts of the links. */
+/* Writes the attributes, without links to sources that are not shown. */
 static void
 put_attributes(struct schedgraph *x, const char *a, const uint8_t *links, bool with_stathz)
 {
@@ -303,7 +308,7 @@ put_attributes(struct schedgraph *x, const char *a, const uint8_t *links, bool w
 	out_text(l, *separator != '\0' ? "\n" : "none\n");
 }
 
-/* stored: its text, and what follows. */
+/* stored: the row's text and what follows it in the block. */
 static void
 put_row(struct schedgraph *x, uint64_t index, const struct row *row, const uint8_t *stored,
 	bool with_stathz)
@@ -334,7 +339,7 @@ put_trace_line(struct schedgraph *x, uint64_t index, uint64_t ns, const char *st
 	out_text(&x->out, "\", attributes: none\n");
 }
 
-/* The lines of the block in memory, from the last. */
+/* Writes the lines of the block in memory, the last one first. */
 static void
 put_block(struct schedgraph *x, uint32_t *offsets, uint64_t *index, bool with_stathz)
 {
@@ -379,8 +384,7 @@ put_rows(struct schedgraph *x)
 	return good && ferror(x->file.f) == 0;
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 static bool
 schedgraph_close(void *arg, bool complete, char *err, size_t errlen)

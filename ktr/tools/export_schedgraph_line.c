@@ -1,4 +1,4 @@
-/* export_schedgraph_line.c - what a KTRGRAPH line says. */
+/* export_schedgraph_line.c - finds and cleans the parts of a KTRGRAPH line. */
 #include "ktr/tools/export_schedgraph.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /*
- * export_schedgraph_source.c - what is known of the sources of KTRGRAPH lines.
+ * export_schedgraph_source.c - the table of the sources of KTRGRAPH lines.
  *
- * What only later lines tell is a fact, to which a line that waits has the number: names are kept
- * only while their thread lives, facts for as long as lines wait. Most threads need none.
+ * Whether a line is shown can depend on later lines. Such a line has the number of a fact, which
+ * later lines set. Names are kept only while their thread lives; facts are kept to the end, because
+ * lines wait for them. Most threads need no fact.
  */
 #define _GNU_SOURCE /* tdestroy() */
 #include <ctype.h>
@@ -14,9 +15,6 @@
 
 #define FACTS_FIRST (SCHEDGRAPH_ALWAYS + 1)
 #define FACTS_ROOM  1024u /* at first */
-
-/* ---- facts --------------------------------------------------------------------------------------
- */
 
 uint32_t
 schedgraph_fact_new(struct schedgraph_sources *s)
@@ -50,9 +48,6 @@ schedgraph_fact_is(const struct schedgraph_sources *s, uint32_t fact)
 	return fact == SCHEDGRAPH_ALWAYS;
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
-
 static int
 compare_tids(const void *a, const void *b)
 {
@@ -70,7 +65,7 @@ compare_names(const void *a, const void *b)
 	return l->kind != r->kind ? (int)l->kind - (int)r->kind : strcmp(l->text, r->text);
 }
 
-/* Of an ident, `NAME tid N`; -1: it is none. */
+/* The N of an ident `NAME tid N`; -1: it is not an ident. */
 static int64_t
 tid_of(const char *id, int length)
 {
@@ -86,7 +81,7 @@ tid_of(const char *id, int length)
 	return tid <= UINT32_MAX ? (int64_t)tid : -1;
 }
 
-/* The name of two parts, which is made when there is none: then nothing is known of it. */
+/* The name with these two parts. A new one is made if there is none. NULL: no memory. */
 static struct schedgraph_name *
 name_get(struct schedgraph_sources *s, enum schedgraph_kind kind, int64_t tid,
 	 const struct schedgraph_parts *p)
@@ -116,7 +111,7 @@ name_get(struct schedgraph_sources *s, enum schedgraph_kind kind, int64_t tid,
 	return NULL;
 }
 
-/* The group of a line with a counter, of which it may be the first above 0. */
+/* The group of a line with a counter. A counter above 0 shows the group. NULL: no memory. */
 static struct schedgraph_name *
 group_get(struct schedgraph_sources *s, const struct schedgraph_parts *p)
 {

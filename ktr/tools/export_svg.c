@@ -1,11 +1,11 @@
 /*
- * export_svg.c - a picture of which thread ran when, and what the others waited for (SVG 1.1, one
- * file, no script). It collects lanes of CPUs and threads while the events pass, and draws them at
- * the end.
+ * export_svg.c - a picture of which thread ran when, and what the other threads waited for:
+ * SVG 1.1, one file, no script. This file collects lanes of CPUs and threads while the events pass,
+ * and has them drawn at the end.
  *
  * Memory is bounded. A lane has at most parts_max parts, and export_svg_thread.c forgets threads
- * and their lanes. The length of the trace is known only at the end, so a lane merges parts that
- * are short compared with its length so far (lane.h).
+ * and their lanes. The length of the trace is known only at the end. Until then, a full lane merges
+ * parts that are short compared with its length so far (lane.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,6 @@
 #define PARTS_MIN     16384u /* of a lane */
 #define PARTS_MAX     65536u
 #define WAKES         16384u
-
-/* ---- lanes ------------------------------------------------------------------------------------
- */
 
 static bool
 on_thread(void *arg, const struct span *span)
@@ -81,9 +78,6 @@ on_lost(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_n
 	return lane_add(&c->lost, x->parts_max, LANE_KEY, NULL, some, from_ns, to_ns);
 }
 
-/* ---- the format ---------------------------------------------------------------------------------
- */
-
 static void
 svg_free(struct svg *x)
 {
@@ -112,9 +106,8 @@ svg_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen
 	return true;
 }
 
-/*
- * Of so many wakeups one is kept. When there is no room, every second one goes. False: no memory.
- */
+/* Keeps one wakeup in wakes_every. When there is no room, drops every second one and doubles
+ * wakes_every. False: no memory. */
 static bool
 wake_seen(struct svg *x, const struct activity *a)
 {
@@ -173,7 +166,7 @@ svg_gone(void *arg, const struct activity_thread *t)
 	return good;
 }
 
-/* Draws with bins so wide that the file is not too large. NULL: no memory. */
+/* Draws the lanes, with wider bins until the file is small enough. NULL: no memory. */
 static char *
 draw(struct svg *x, size_t *size)
 {
@@ -192,7 +185,7 @@ draw(struct svg *x, size_t *size)
 	}
 }
 
-/* What stands around the lanes depends on how they were drawn. */
+/* The lanes are drawn first: the notes of the page say how they were drawn. */
 static bool
 picture(struct svg *x)
 {

@@ -1,7 +1,7 @@
 /*
- * export_svg.h - what the picture's files share: export_svg.c collects, export_svg_thread.c says of
- * which threads, export_svg_page.c writes the page around the lanes, export_svg_draw.c the lanes.
- * Host only.
+ * export_svg.h - what the files of the svg format share. export_svg.c collects lanes while the
+ * events pass, export_svg_thread.c chooses the threads that are kept and drawn, export_svg_draw.c
+ * draws the lanes, and export_svg_page.c writes the page around them. Host only.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 #include "ktr/tools/lane.h"
 #include "ktr/tools/span.h"
 
-#define SVG_LANES       24u /* threads that are drawn; with a filter on threads: */
-#define SVG_LANES_ASKED 64u
+#define SVG_LANES       24u /* threads that are drawn at most */
+#define SVG_LANES_ASKED 64u /* the same when --thread chooses them */
 #define SVG_CPUS        64u
-#define SVG_COLOURS     24u /* of threads: 8, then lighter ones, then darker */
+#define SVG_COLOURS     24u /* of threads: 8, the same 8 lighter, and the same 8 darker */
 #define SVG_NONE        UINT32_MAX
-#define SVG_BYTES       4500000u /* of what is drawn: a browser has to show it */
+#define SVG_BYTES       4500000u /* of all lanes at most: a browser has to show them */
 
 /* Keys of a thread's lane. */
 enum {
@@ -24,13 +24,13 @@ enum {
 };
 
 struct svg_thread {
-	bool used; /* else there is none */
-	bool kept; /* while it is decided which are */
+	bool used; /* false: this id is free */
+	bool kept; /* used by threads_forget() alone */
 	bool idle;
 	uint32_t tid;
-	char name[ACTIVITY_NAME];        /* as it was when it was gone, or at the end */
+	char name[ACTIVITY_NAME];        /* its last one; set when it is gone, or at the end */
 	const struct activity_thread *t; /* NULL: it is gone */
-	uint64_t came;                   /* after so many others */
+	uint64_t came;                   /* how many threads came before it */
 	uint64_t ns[ACTIVITY_DEAD + 1];  /* in each state */
 	struct lane lane;
 	uint32_t row;  /* SVG_NONE: it is not drawn */
@@ -58,38 +58,38 @@ struct svg {
 	struct svg_thread *threads; /* by their ids, which stay */
 	size_t thread_count, thread_room;
 	size_t thread_free;    /* no id below this is free */
-	size_t threads_used;   /* those that are there */
-	size_t threads_many;   /* so many make it look for those that can go */
+	size_t threads_used;   /* how many of the ids are not free */
+	size_t threads_many;   /* when so many are used, some are forgotten */
 	uint64_t threads_came; /* in all */
-	uint64_t threads_gone; /* that had a time, and are not there any more */
+	uint64_t threads_gone; /* forgotten, though they could have had a lane */
 	uint32_t *ids;         /* by activity_thread.number, + 1; 0: none */
 	size_t id_room;
-	size_t parts_max, parts; /* of a lane; of all threads' lanes, about */
+	size_t parts_max, parts; /* of one lane at most; of the lanes of all threads, about */
 	struct svg_wake *wakes;
 	size_t wake_count;
-	uint64_t wakes_seen, wakes_every; /* one of so many is kept */
+	uint64_t wakes_seen, wakes_every; /* one in wakes_every is kept */
 	uint64_t events, lost, switches;
 
 	/* the page */
 	FILE *f;
-	unsigned width, left, right, top; /* pixels; of the first lane */
+	unsigned width, left, right, top; /* pixels; left and top of the first lane, right margin */
 	unsigned rows;                    /* of threads */
-	uint32_t *row_threads;            /* their ids */
+	uint32_t *row_threads;            /* the id of each row's thread */
 	unsigned cpu_rows;
 	uint64_t threads_left_out;
 	uint64_t from_ns, to_ns;
 	double px_per_ns;
-	double bin_px; /* what is shorter is drawn together */
+	double bin_px; /* parts shorter than this are drawn together, in bins */
 	unsigned wakes_drawn;
 	bool binned;
 };
 
-#define SVG_CPU     30u /* of a CPU's lane to the next */
-#define SVG_THREAD  20u
-#define SVG_SECTION 34u /* between the two kinds of lanes */
+#define SVG_CPU     30u /* pixels from a CPU's lane to the next */
+#define SVG_THREAD  20u /* the same of a thread's lane */
+#define SVG_SECTION 34u /* pixels between the CPUs and the threads */
 
 /* export_svg_thread.c */
-/** The picture's own of a thread that is not gone, valid until the next call; NULL: no memory. */
+/** The entry of a thread that is not gone, valid until the next call. NULL: no memory. */
 struct svg_thread *svg_thread_of(struct svg *x, const struct activity_thread *t);
 static inline uint32_t
 svg_thread_id(const struct svg *x, const struct svg_thread *t)
@@ -97,23 +97,26 @@ svg_thread_id(const struct svg *x, const struct svg_thread *t)
 	return (uint32_t)(t - x->threads);
 }
 void svg_thread_gone(struct svg *x, const struct activity_thread *t);
-/** Gives up lanes of the least active threads, if there are too many parts. False: no memory. */
+/** If there are too many parts, frees the lanes of the threads that ran least. False: no memory. */
 bool svg_threads_thin(struct svg *x);
-/** Which threads have a row: those that ran most, in the order in which they came. Likewise. */
+/** Gives rows to the threads that ran most, in the order in which they came. False: no memory. */
 bool svg_rows_choose(struct svg *x);
 
-/* export_svg_page.c: the measures, then the whole page to f around what was drawn. */
+/* export_svg_page.c */
+/** Computes where everything stands. */
 void svg_page_measure(struct svg *x);
+/** Writes the whole page to f; `drawn` is what svg_draw() wrote. */
 void svg_page(struct svg *x, FILE *f, const char *drawn, size_t size);
-/** What a kind of lanes and the column beside them are called. */
+/** The headings of a kind of lanes, and of the column beside them. */
 void svg_section(const struct svg *x, unsigned y, const char *what, const char *column);
-/** In that column: ns as a share. */
+/** Writes ns as a share of `of` into that column. */
 void svg_share(const struct svg *x, unsigned y, uint64_t ns, uint64_t of);
-/** Escaped; at most max characters, with … for the rest; 0: all. */
+/** Writes a text, escaped. A text of more than max characters is cut, and ends with …; 0: no limit.
+ */
 void svg_text(FILE *f, const char *text, size_t max);
-/** `load (tid 12)`. */
+/** Writes `load (tid 12)`, or, if max is not 0, the name alone, cut like a text. */
 void svg_thread_name(FILE *f, const struct svg_thread *t, size_t max);
-/** `1.234 ms` */
+/** `1.234 ms`: about four digits. */
 const char *svg_duration(char buf[32], uint64_t ns);
 /** `374.912910 ms`, to the nanosecond. */
 const char *svg_time(char buf[32], uint64_t ns);
@@ -124,7 +127,8 @@ unsigned svg_plot_width(const struct svg *x);
 unsigned svg_threads_top(const struct svg *x);
 unsigned svg_bottom(const struct svg *x);
 
-/* export_svg_draw.c: what it draws is of no use once it is full. */
+/* export_svg_draw.c */
+/** Draws all lanes and wakeups to x->f. If that becomes full, they are not complete. */
 void svg_draw(struct svg *x);
 static inline bool
 svg_is_full(const struct svg *x)

@@ -1,6 +1,6 @@
 /*
- * export_svg_draw.c - the lanes of a picture. A group of a lane that is short (lane.h) is a bin: a
- * pile of its parts, each as high as its share of the time, at least a pixel.
+ * export_svg_draw.c - draws the lanes of a picture. A group of a lane (lane.h) is drawn as a bin:
+ * its parts are piled up, each as high as its share of the bin's time, and at least a pixel high.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,17 +8,17 @@
 
 #include "ktr/tools/export_svg.h"
 
-#define BAR_CPU    16u /* height, under the strip of interrupts */
-#define STRIP      4u
+#define BAR_CPU    16u /* height of a CPU's bar, which is under the strip of interrupts */
+#define STRIP      4u  /* height of that strip */
 #define STRIP_GAP  2u
 #define BAR_THREAD 12u
-#define LABEL_PX   6.6 /* of a character in a bar */
-#define NAME_CHARS 4u  /* of a thread's name, or its number is not beside it */
-#define TICK_BINS  0.5 /* interrupts that are closer are one */
-#define WAKE_BINS  2   /* in which there are at most WAKE_MAX wakeups, or none is drawn */
-#define WAKE_MAX   3u
+#define LABEL_PX   6.6 /* width of a character in a bar */
+#define NAME_CHARS 4u  /* a thread's id is left out where its name would have no more room */
+#define TICK_BINS  0.5 /* interrupts closer than so many bins are drawn as one */
+#define WAKE_BINS  2  /* of so many bins together, the wakeups are drawn if there are at most … */
+#define WAKE_MAX   3u /* … so many */
 
-/* A part of a group that is being drawn. */
+/* What is drawn as one: a part, or the parts of a group. */
 struct piece {
 	const struct lane_part *parts;
 	size_t count;
@@ -46,7 +46,7 @@ lane_draw(struct svg *x, struct lane *l, double bin_px, piece_fn *fn)
 	}
 }
 
-/* Tenths of a pixel. */
+/* Rounds to tenths of a pixel. */
 static double
 tenths(double px)
 {
@@ -68,7 +68,7 @@ bar(FILE *f, const char *class, double px, double y, double width, double height
 	fputs("/>", f);
 }
 
-/* … with what it says when it is pointed at: opens the title. */
+/* The same with a title, which browsers show when the bar is pointed at. title_end() ends it. */
 static void
 bar_titled(FILE *f, const char *class, double px, double y, double width, double height)
 {
@@ -90,7 +90,7 @@ visible(double width)
 	return width < 1 ? 1 : width;
 }
 
-/* The pile of a bin's parts: class_of tells which are drawn, and as what; "" leaves room. */
+/* Piles up a bin's parts. class_of gives the class of a part's shape; NULL: it is not drawn. */
 static void
 pile(struct svg *x, const struct piece *p, double y, double height,
      const char *(*class_of)(const struct svg *x, uint32_t key, char *buf))
@@ -111,8 +111,7 @@ pile(struct svg *x, const struct piece *p, double y, double height,
 	}
 }
 
-/* ---- CPUs ---------------------------------------------------------------------------------------
- */
+/* ---- CPUs ---- */
 
 static const struct svg_thread *
 thread_of_key(const struct svg *x, uint32_t key)
@@ -127,7 +126,7 @@ colour_number(const struct svg_thread *t)
 	return (unsigned)(ktr_hash(t->tid + 1, t->name, strlen(t->name)) % SVG_COLOURS);
 }
 
-/* `t3`; `to` of several threads together. */
+/* The class of a thread's colour, such as `t3`; `to` is that of several threads together. */
 static const char *
 colour(const struct svg_thread *t, char buf[16])
 {
@@ -137,7 +136,7 @@ colour(const struct svg_thread *t, char buf[16])
 	return buf;
 }
 
-/* In the thread's colour; NULL: not to be drawn. */
+/* The class of a bar in the thread's colour. NULL: it is not drawn. */
 static const char *
 run_class(const struct svg *x, uint32_t key, char *buf)
 {
@@ -149,8 +148,7 @@ run_class(const struct svg *x, uint32_t key, char *buf)
 	return buf;
 }
 
-/* What can be read on the thread's colour: in light mode on bright ones, in dark mode on dark ones.
- */
+/* The class of a label that can be read on the thread's colour. */
 static const char *
 label_class(const struct svg_thread *t)
 {
@@ -172,7 +170,7 @@ run_name(struct svg *x, uint32_t key)
 		fputs(key == LANE_NOTHING ? "not known" : "others", x->f);
 }
 
-/* Those that ran most first, so that neighbours look alike. */
+/* Puts the threads that ran most in the trace first, so that neighbouring bins look alike. */
 static void
 run_sort(const struct svg *x, struct lane_part *parts, size_t count)
 {
@@ -292,8 +290,7 @@ cpu_draw(struct svg *x, unsigned cpu, unsigned y)
 	fputs("</g></g>\n", x->f);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
+/* ---- threads ---- */
 
 static const char *
 state_class(const struct svg *x, uint32_t key, char *buf)
@@ -344,7 +341,7 @@ key_ns(const struct piece *p, uint32_t key)
 static void
 state_bin(struct svg *x, const struct piece *p)
 {
-	/* What runs stands at the bottom. */
+	/* From the bottom to the top of the pile. */
 	static const uint32_t order[] = {SVG_STATE + ACTIVITY_RUNNING, SVG_CALLING,
 					 SVG_STATE + ACTIVITY_SPINNING,
 					 SVG_STATE + ACTIVITY_BLOCKED,
@@ -423,8 +420,7 @@ thread_draw(struct svg *x, unsigned row, unsigned y)
 	fputs("</g></g>\n", x->f);
 }
 
-/* ---- wakeups ------------------------------------------------------------------------------------
- */
+/* ---- wakeups ---- */
 
 static uint32_t
 row_of(const struct svg *x, uint32_t id)
@@ -455,7 +451,8 @@ wake_draw(struct svg *x, const struct svg_wake *w, double px)
 	x->wakes_drawn++;
 }
 
-/* Wakeups of threads that are drawn, from wakes[i] on within WAKE_PX. */
+/* Counts the wakeups of drawn threads among those from wakes[i] on that are within WAKE_BINS bins;
+ * *end is the first wakeup after these. */
 static size_t
 wakes_near(const struct svg *x, size_t i, size_t *end)
 {
@@ -466,7 +463,7 @@ wakes_near(const struct svg *x, size_t i, size_t *end)
 	return n;
 }
 
-/* Only where they are few: else the picture is all arrows. */
+/* Draws wakeups where they are few. Otherwise the picture would be full of arrows. */
 static void
 wakes_draw(struct svg *x)
 {

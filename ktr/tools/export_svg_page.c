@@ -1,9 +1,9 @@
 /*
  * export_svg_page.c - the page around the lanes of a picture: style, title, legend, time axis and
- * notes; and how numbers and names are written.
+ * notes. It also formats numbers and names for all of the picture.
  *
- * Colours of threads are Paul Tol's, told apart by colour-blind people too; states differ by shape
- * as well. Nothing is fetched and nothing runs.
+ * The threads' colours are Paul Tol's, which colour-blind people can tell apart. States differ by
+ * shape as well as by colour. The file fetches nothing and has no script.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "ktr/tools/export_svg.h"
 #include "ktr/tools/utf8.h"
 
-#define CHAR_PX   6.6 /* of a character of 12 px, about; fonts differ */
+#define CHAR_PX   6.6 /* width of a character of 12 px, about: fonts differ */
 #define LEGEND_Y  73u
 #define LEGEND_PX 20u
-#define TOP       128u /* with a legend of one row */
+#define TOP       128u /* y of the first lane, if the legend has one row */
 #define NOTE_PX   18u
-#define BIN_PX    3.0 /* for up to so many lanes; wider for more, or the file grows */
+#define BIN_PX    3.0 /* width of a bin with up to BIN_LANES lanes; with more, bins are wider */
 #define BIN_LANES 32u
 #define TICK_ROOM 34.0 /* pixels between two labels */
 
@@ -64,8 +64,7 @@ static const char style[] =
     "<path class=\"bls\" d=\"M0 0h1.4v4h-1.4z\"/></pattern>"
     "</defs>\n";
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static size_t
 text_length(const char *text)
@@ -115,7 +114,7 @@ svg_thread_name(FILE *f, const struct svg_thread *t, size_t max)
 static const struct {
 	const char *name;
 	uint64_t ns;
-	int decimals; /* to the nanosecond */
+	int decimals; /* of a time that is exact to the nanosecond */
 } units[] = {{"s", 1000000000, 9}, {"ms", 1000000, 6}, {"µs", 1000, 3}, {"ns", 1, 0}};
 
 static unsigned
@@ -138,7 +137,8 @@ svg_duration(char buf[32], uint64_t ns)
 	return buf;
 }
 
-/* With so many decimals, cut; in integers, for times have more digits than a double. */
+/* A time with so many decimals, not rounded. Computed in integers: times have more digits than a
+ * double. */
 static const char *
 time_text(char buf[32], uint64_t ns, unsigned u, int decimals)
 {
@@ -172,10 +172,9 @@ svg_count(char buf[32], uint64_t n)
 	return buf;
 }
 
-/* ---- legend -------------------------------------------------------------------------------------
- */
+/* ---- legend ---- */
 
-/* Swatches of 22 x 12 pixels, at 0 0. */
+/* The shapes are 22 x 12 pixels, at 0 0. */
 static const struct {
 	const char *what, *shape;
 } legend_rows[] = {
@@ -193,7 +192,7 @@ static const struct {
     {"events lost", "<path class=\"lo\" d=\"M0 0h22v12h-22z\"/>"},
 };
 
-/* How many rows it has. */
+/* Returns how many rows the legend has, and writes it if `put` is true. */
 static unsigned
 legend(struct svg *x, bool put)
 {
@@ -216,8 +215,7 @@ legend(struct svg *x, bool put)
 	return rows;
 }
 
-/* ---- geometry -----------------------------------------------------------------------------------
- */
+/* ---- geometry ---- */
 
 unsigned
 svg_plot_width(const struct svg *x)
@@ -258,10 +256,9 @@ svg_page_measure(struct svg *x)
 	x->top = TOP + LEGEND_PX * (legend(x, false) - 1);
 }
 
-/* ---- axis ---------------------------------------------------------------------------------------
- */
+/* ---- axis ---- */
 
-/* 1, 2 or 5 times a power of ten: so far apart that labels of that many characters fit. */
+/* The smallest step, 1, 2 or 5 times a power of ten, at which labels of that width fit. */
 static uint64_t
 tick_step(const struct svg *x, double label_px)
 {
@@ -283,7 +280,7 @@ axis(struct svg *x)
 	double label_px = 0;
 	int decimals = 0;
 	char buf[32];
-	/* A smaller step has longer labels, which need a larger one. */
+	/* A smaller step needs labels with more digits, and these need a larger step. */
 	for (int digits = 0; digits <= units[u].decimals; digits++) {
 		label_px = (double)strlen(time_text(buf, to, u, digits)) * CHAR_PX;
 		step = tick_step(x, label_px);
@@ -297,7 +294,7 @@ axis(struct svg *x)
 		double px = svg_x(x, ns);
 		fprintf(x->f, "<path class=\"grid\" d=\"M%.1f %uV%u\"/>", px + x->left, x->top - 8,
 			svg_bottom(x));
-		/* Beside the axis are the heads of the columns. */
+		/* Labels must not touch the headings of the columns on both sides. */
 		double beside = x->right > 40 ? 12 : 4;
 		if (px >= label_px / 2 - 70 && px + label_px / 2 <= svg_plot_width(x) + beside)
 			fprintf(x->f, "<text class=\"dim m\" x=\"%.1f\" y=\"%u\">%s</text>\n",
@@ -307,9 +304,7 @@ axis(struct svg *x)
 	}
 }
 
-/* ---- columns beside the lanes
- * --------------------------------------------------------------------
- */
+/* ---- columns beside the lanes ---- */
 
 void
 svg_section(const struct svg *x, unsigned y, const char *what, const char *column)
@@ -331,10 +326,9 @@ svg_share(const struct svg *x, unsigned y, uint64_t ns, uint64_t of)
 		y, tiny ? "&lt; " : "", share < 9.95 && ns > 0 ? 1 : 0, tiny ? 0.1 : share);
 }
 
-/* ---- title and notes ----------------------------------------------------------------------------
- */
+/* ---- title and notes ---- */
 
-/* A line of text across the page; squeezed, if it would not fit. */
+/* A line of text across the page, squeezed if it is too long. */
 static void
 line(struct svg *x, unsigned y, const char *text)
 {
@@ -363,7 +357,7 @@ title(struct svg *x)
 
 #define NOTES 5u
 
-/* What the picture does not say; returns how many notes. */
+/* Makes the notes, which say what the picture leaves out. Returns how many there are. */
 static unsigned
 notes(const struct svg *x, char notes[NOTES][160])
 {

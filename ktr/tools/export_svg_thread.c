@@ -1,9 +1,9 @@
 /*
- * export_svg_thread.c - which threads the picture keeps, and which of them it draws.
+ * export_svg_thread.c - chooses which threads the picture keeps, and which of them it draws.
  *
- * Memory is bounded: once there are PARTS_ALL parts of lanes, only the sums are kept of the threads
- * that ran least. A thread that is gone is forgotten when so many ran more that it will not be
- * drawn, and neither a CPU's lane nor a wakeup that is kept names it.
+ * Memory is bounded. When the lanes have PARTS_ALL parts, the threads that ran least lose their
+ * lanes, and only their sums are kept. A thread that is gone is forgotten when so many others ran
+ * more that it will not be drawn, unless a CPU's lane or a kept wakeup names it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,7 @@
 #include "ktr/tools/export_svg.h"
 
 #define PARTS_ALL 4000000u
-#define MANY_MIN  4096u /* threads */
-
-/* ---- the table ----------------------------------------------------------------------------------
- */
+#define MANY_MIN  4096u /* no thread is forgotten while there are fewer */
 
 static uint64_t
 active_ns(const struct svg_thread *t)
@@ -31,14 +28,14 @@ known_ns(const struct svg_thread *t)
 	return sum;
 }
 
-/* Could it have a lane? */
+/* Could the thread have a lane in the picture? */
 static bool
 is_shown(const struct svg *x, const struct svg_thread *t)
 {
 	return known_ns(t) > 0 && dump_match_thread(x->filter, t->tid, t->name);
 }
 
-/* Most active first; then as they came. */
+/* The threads that ran most first; equal ones in the order in which they came. */
 static int
 thread_compare(const void *a, const void *b)
 {
@@ -49,7 +46,7 @@ thread_compare(const void *a, const void *b)
 	return (l->came > r->came) - (l->came < r->came);
 }
 
-/* All threads that are there, idle ones left out, in that order; NULL: no memory. */
+/* All threads but the idle ones, in that order. NULL: no memory. */
 static struct svg_thread **
 threads_sorted(struct svg *x, size_t *count)
 {
@@ -70,10 +67,7 @@ threads_sorted(struct svg *x, size_t *count)
 	return sorted;
 }
 
-/* ---- what goes ----------------------------------------------------------------------------------
- */
-
-/* Threads that something names are kept. */
+/* Keeps the threads that a CPU's lane or a wakeup names. */
 static void
 keep_named(struct svg *x)
 {
@@ -88,7 +82,8 @@ keep_named(struct svg *x)
 	}
 }
 
-/* Those that ran least, and are gone: they have no lane any more, and perhaps no name. */
+/* Of the threads that are gone, all but those that ran most lose their lanes; and they are
+ * forgotten if nothing names them. */
 static bool
 threads_forget(struct svg *x)
 {
@@ -138,10 +133,7 @@ svg_threads_thin(struct svg *x)
 	return true;
 }
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
-
-/* Room for an element more than n; NULL: no memory. What is new is 0. */
+/* Makes room for an element number n. New elements are 0. NULL: no memory. */
 static void *
 grown(void *array, size_t *room, size_t n, size_t size)
 {
@@ -156,7 +148,7 @@ grown(void *array, size_t *room, size_t n, size_t size)
 	return bigger;
 }
 
-/* An id that is free; SVG_NONE: no memory. */
+/* Makes an entry for a thread, and returns its id. SVG_NONE: no memory. */
 static uint32_t
 thread_add(struct svg *x, const struct activity_thread *t)
 {
@@ -203,9 +195,6 @@ svg_thread_gone(struct svg *x, const struct activity_thread *t)
 	thread->idle = t->idle;
 	memcpy(thread->name, t->name, sizeof(thread->name));
 }
-
-/* ---- rows ---------------------------------------------------------------------------------------
- */
 
 static int
 came_compare(const void *a, const void *b)

@@ -1,9 +1,8 @@
 /*
  * export_temp.c - the temporary name of an export, which a signal removes.
  *
- * The signal handler removes the files itself: the rest of the program may be busy for long with
- * reading, sorting or drawing. Signals are blocked while the list of names and the files on the
- * disk differ.
+ * The signal handler removes the files itself, because the program may be reading, sorting or
+ * drawing for long. Signals are blocked while the list of names and the files on the disk differ.
  */
 #include "ktr/tools/export_temp.h"
 
@@ -16,15 +15,11 @@
 
 #include "ktr/decode.h"
 
-#define NAMES (KTR_DECODE_CPUS + 8) /* a file a CPU, and some */
+#define NAMES (KTR_DECODE_CPUS + 8) /* a file for each CPU, and some more */
 
-static char
-    *volatile names[NAMES]; /* the first is what is renamed; what is in a directory follows it */
+static char *volatile names[NAMES]; /* the first is the export; those in a directory follow it */
 static volatile sig_atomic_t name_count;
-static bool to_terminal; /* where there may be a line that tells how far it is */
-
-/* ---- signals ------------------------------------------------------------------------------------
- */
+static bool to_terminal; /* standard error is a terminal, which may show a line of progress */
 
 static void
 names_remove(void)
@@ -35,7 +30,7 @@ names_remove(void)
 	}
 }
 
-/* All signals are blocked here. Once only: what comes meanwhile finds nothing to do. */
+/* All signals are blocked in the handler. */
 static void
 on_signal(int sig)
 {
@@ -44,7 +39,7 @@ on_signal(int sig)
 	sigset_t own;
 	names_remove();
 	if (name_count > 0 && write(STDERR_FILENO, text + from, sizeof(text) - 1 - from) < 0)
-		name_count = 0; /* there is nobody to tell it to */
+		name_count = 0; /* nobody reads standard error */
 	signal(sig, SIG_DFL);
 	raise(sig);
 	sigemptyset(&own);
@@ -52,7 +47,8 @@ on_signal(int sig)
 	sigprocmask(SIG_UNBLOCK, &own, NULL);
 }
 
-/* What is ignored, as by nohup, stays so. A file that grows too large is an error like others. */
+/* A signal that is ignored, as under nohup, stays ignored. SIGXFSZ is ignored too: then a file that
+ * grows too large is a write error like others. */
 static void
 signals_catch(void)
 {
@@ -84,10 +80,7 @@ signals_restore(sigset_t before)
 	errno = error;
 }
 
-/* ---- names --------------------------------------------------------------------------------------
- */
-
-/* Signals are blocked. */
+/* Signals are blocked here. */
 static void
 names_forget(void)
 {

@@ -1,9 +1,9 @@
 /*
  * export_temp.h - the temporary name that an export has until it is complete. Host only.
  *
- * An export is made beside its output, as `.ktrdump.XXXXXX`, and renamed at the end. Whatever else
- * ends the program removes it, also a signal; only SIGKILL leaves it. There is one at a time: a
- * file, or a directory with files.
+ * Until an export is complete, its name is `.ktrdump.XXXXXX`, in the directory of its final name.
+ * If the program ends before, also by a signal, the export is removed; only SIGKILL leaves it.
+ * There is one export at a time: a file, or a directory with files.
  */
 #pragma once
 
@@ -12,15 +12,17 @@
 
 #define EXPORT_PATH 4096u /* bytes of a name, with the NUL */
 
-/** An empty file beside path, with the mode of new files. NULL: errno. */
+/** Makes an empty file in the directory of path, with the mode of new files. NULL: errno. */
 FILE *export_temp_file(const char *path, char temp[EXPORT_PATH]);
-/** An empty directory, likewise. 0; -1: errno. */
+/** The same with an empty directory. 0; -1: errno. */
 int export_temp_directory(const char *path, char temp[EXPORT_PATH]);
-/** An empty file on the disk of path that has no name. NULL: errno. */
+/** Makes an empty file without a name, on the disk of path. NULL: errno. */
 FILE *export_temp_nameless(const char *path);
-/** In the directory there will be name, without directories but those added. False: no memory. */
+/** Adds a name that is about to be made in the directory, so that it is removed as well. A
+ * directory is added before what is in it. False: no memory. */
 bool export_temp_add(const char *name);
-/** It is whole: its name is path, in place of a file there. False: errno, and it is as before. */
+/** Gives the export, now complete, its final name, in place of a file there. False: errno; the
+ * export has its temporary name still. */
 bool export_temp_rename(const char *path);
-/** Removes it, if it is there. */
+/** Removes the export, if it has a temporary name. */
 void export_temp_remove(void);

@@ -55,8 +55,7 @@ struct tracedat {
 	struct tracedat_comms comms;
 };
 
-/* ---- pages --------------------------------------------------------------------------------------
- */
+/* ---- pages ---- */
 
 static uint8_t *
 put(uint8_t *p, const void *v, size_t n)
@@ -129,8 +128,7 @@ put_head(uint8_t *p, const struct cpu *c, uint64_t ns, size_t n)
 	return n <= 112 ? p : put(p, &length, 4);
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 static bool
 tracedat_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
@@ -297,8 +295,7 @@ tracedat_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	return cpu_open(x, g->cpu, err, errlen);
 }
 
-/* ---- the file -----------------------------------------------------------------------------------
- */
+/* ---- the file ---- */
 
 static void
 add_comm(void *comms, const struct activity_thread *t)
@@ -391,8 +388,7 @@ put_last_loss(struct tracedat *x, unsigned n, char *err, size_t errlen)
 	       put_record(x, n, c->lost_ns, TRACEDAT_LOST_ID, 0, &v, 1, err, errlen);
 }
 
-/* ---- begin and end ------------------------------------------------------------------------------
- */
+/* ---- begin and end ---- */
 
 static void *
 tracedat_open(const struct export_options *o, char *err, size_t errlen)

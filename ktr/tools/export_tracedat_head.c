@@ -1,10 +1,11 @@
 /*
  * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
- * events, names of the threads, options. All in the byte order of x86_64 and aarch64, little.
+ * events, names of the threads, options. All numbers are little-endian.
  *
- * A site's class has the name function_line and the parameters' names; its `print fmt` makes the
- * readers print the text that ktrdump prints, but for %c, which they do not know: it is a number.
- * Linux's classes are in Linux's systems, with the fields and formats that its readers know.
+ * A site's class is called FUNCTION_LINE, and its fields have the parameters' names. With its
+ * `print fmt`, readers print the same text as ktrdump, except that they print a number for %c,
+ * which they do not know. Linux's classes are in Linux's systems, with the fields and formats that
+ * the readers know.
  */
 #define _GNU_SOURCE /* tdestroy() */
 #include <ctype.h>
@@ -39,7 +40,7 @@ put_u64(FILE *f, uint64_t v)
 	fwrite(&v, 8, 1, f);
 }
 
-/* A text with its size before it. */
+/* Writes the size of a text, then the text. */
 static void
 put_text(FILE *f, const char *text, size_t n)
 {
@@ -55,7 +56,7 @@ put_option(FILE *f, unsigned id, const char *text)
 	fwrite(text, 1, strlen(text) + 1, f);
 }
 
-/* A character of a C string literal, as the readers know it: nothing that does not print. */
+/* Writes a character of a C string literal. One that is not printable is printed as an escape. */
 static void
 put_literal(FILE *f, char c)
 {
@@ -69,8 +70,9 @@ put_literal(FILE *f, char c)
 		fprintf(f, "\\\\x%02x", (unsigned char)c);
 }
 
-/* A conversion, of 64 bits, in the terms of the readers, who know no ' ' and '+', and one '*' at
- * most. */
+/* Writes a conversion of 64 bits as the readers know it: they know no ' ' and '+', and only one
+ * '*'.
+ */
 static void
 put_conversion(FILE *f, const struct fmt_spec *s)
 {
@@ -91,7 +93,7 @@ put_conversion(FILE *f, const struct fmt_spec *s)
 		fprintf(f, "ll%c", s->conv == 'p' ? 'x' : s->conv == 'c' ? 'd' : s->conv);
 }
 
-/* The format into f, what it takes into args. */
+/* Writes the format to f, and its arguments to args. */
 static void
 put_print_fmt(FILE *f, FILE *args, const struct export_class *c)
 {
@@ -107,7 +109,7 @@ put_print_fmt(FILE *f, FILE *args, const struct export_class *c)
 		unsigned stars = (unsigned)s.star_width + s.star_precision;
 		if (s.conv == 0 || s.conv == '%') {
 			fputs("%%", f);
-		} else if (n + stars >= nargs) { /* what is missing is 0 */
+		} else if (n + stars >= nargs) { /* a missing parameter is 0 */
 			fputs(s.conv == 's' ? "(null)" : s.conv == 'p' ? "0x0" : "0", f);
 		} else {
 			put_conversion(f, &s);
@@ -121,7 +123,7 @@ put_print_fmt(FILE *f, FILE *args, const struct export_class *c)
 	}
 }
 
-/* function_line; a second class of that name ends with its number. */
+/* Writes FUNCTION_LINE. If there is a class of that name already, its number is added. */
 static void
 put_class_name(FILE *f, void **names, const struct export_class *c, size_t number)
 {
@@ -211,7 +213,7 @@ put_linux(FILE *f, const struct linux_class *c)
 				  (unsigned)tracedat_field_size(l->type), types[l->type].is_signed);
 	}
 	fprintf(f, "\nprint fmt: \"%s", c->print != NULL ? c->print : "");
-	unsigned first = c->print != NULL ? 0 : 1; /* not the number of a system call */
+	unsigned first = c->print != NULL ? 0 : 1; /* a system call's number is not printed */
 	for (unsigned i = first; i < c->nfields && c->print == NULL; i++) {
 		fprintf(f, "%s%s: %s", between, c->fields[i].name, types[c->fields[i].type].print);
 		between = ", ";
@@ -226,7 +228,7 @@ put_linux(FILE *f, const struct linux_class *c)
 	fputc('\n', f);
 }
 
-/* The format of class number n; c NULL: of what was lost. */
+/* Writes the format of class number n. c NULL: the class that tells how many events were lost. */
 static bool
 put_class(FILE *out, const struct export_class *c, size_t n, void **names)
 {
@@ -269,7 +271,7 @@ static bool
 put_system(FILE *out, const struct tracedat_head *h, const char *system)
 {
 	const bool own = strcmp(system, OWN_SYSTEM) == 0;
-	size_t count = own; /* what was lost */
+	size_t count = own; /* the class of lost events is one of our own */
 	void *names = NULL;
 	for (size_t n = 0; n < h->class_count; n++)
 		count += is_of(&h->classes[n], system);

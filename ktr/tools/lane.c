@@ -20,7 +20,6 @@ lane_group(const struct lane *l, size_t i, uint64_t *ns)
 	return n;
 }
 
-/* The count has 31 bits, and stays at its maximum. */
 static void
 count_add(struct lane_part *p, uint32_t more)
 {

@@ -1,9 +1,9 @@
 /*
- * lane.h - what a thread or CPU did over time, in bounded memory: parts that follow each other
- * without holes, each with one key.
+ * lane.h - what a thread or CPU did over time, in bounded memory. A lane is a list of parts, each
+ * with a key. A part begins where the part before it ends; a hole is a part, too. Host only.
  *
- * When there are too many parts, short neighbours become a group. A group has the sum of the time
- * of each key, so that sums stay exact. Host only.
+ * When there are too many parts, short neighbours become a group. It has one part for each key,
+ * with the sum of the times, so sums over the lane stay exact. Their order is lost.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 #define LANE_NOTHING 0u  /* the key of a hole */
-#define LANE_OTHER   1u  /* of what had no place of its own in a group */
+#define LANE_OTHER   1u  /* the key of what had no room for its own key in a group */
 #define LANE_KEY     2u  /* keys from here on are the caller's */
 #define LANE_PARTS   12u /* of a group, at most */
 
 struct lane_part {
 	uint64_t ns;
-	const char *why; /* NULL: none, or several */
+	const char *why; /* of the caller; NULL: none, or several */
 	uint32_t key;
-	uint32_t count : 31; /* how many were put in; no more than fit */
+	uint32_t count : 31; /* the sum of the counts that were added; stays at its maximum */
 	uint32_t more : 1;   /* in one group with the part before */
 };
 
@@ -32,8 +32,8 @@ struct lane {
 };
 
 /**
- * Adds a part at the end. What begins before the end of the lane is cut off. The lane keeps at most
- * max parts, of at least 64. False: no memory.
+ * Adds a part at the end. If it begins before the end of the lane, its beginning is cut off. The
+ * lane keeps at most max parts; max is at least 64. False: no memory.
  */
 bool lane_add(struct lane *l, size_t max, uint32_t key, const char *why, uint32_t count,
 	      uint64_t from_ns, uint64_t to_ns);

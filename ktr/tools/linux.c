@@ -1,4 +1,4 @@
-/* linux.c - the tables of linux.h. */
+/* linux.c - Linux's event classes, and how activities become events of them. */
 #include "ktr/tools/linux.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 	{                       \
 		f, l, LINUX_INT \
 	}
-#define IDLE_PRIO 120 /* MAX_PRIO - 20, as that of Linux's idle threads */
+#define IDLE_PRIO 120 /* Linux's priority of idle threads: MAX_PRIO - 20 */
 #define ARRAY(a)  (sizeof(a) / sizeof((a)[0]))
 
 static const struct linux_class sched_switch = {
@@ -93,12 +93,11 @@ static const struct linux_class irq_handler_exit = {
     {NUMBER("irq", "irq"), NUMBER("ret", "ret")},
 };
 
-/* ---- system calls -------------------------------------------------------------------------------
- */
+/* ---- system calls ---- */
 
 struct call {
 	const char *name;
-	int x86_64, aarch64; /* number; -1: none */
+	int x86_64, aarch64; /* its number there; -1: none */
 	struct linux_class enter, leave;
 };
 
@@ -139,7 +138,7 @@ static const struct call calls[] = {
 #include "ktr/tools/linux_syscalls.def"
 };
 
-/* Kestrel's own calls, and those of a later Kestrel: with Linux's way to name them. */
+/* A system call that Linux does not have, or that this ktrdump does not know. */
 struct own_call {
 	struct own_call *next;
 	char call[32], enter[64], leave[64], lttng_enter[64], lttng_leave[64];
@@ -184,7 +183,8 @@ call_compare(const void *name, const void *call)
 	return strcmp(name, ((const struct call *)call)->name);
 }
 
-/* The class; *number is the call's in that architecture. NULL: no memory. */
+/* The class of a system call; *number is its number on the trace's architecture. NULL: no memory.
+ */
 static const struct linux_class *
 call_class(const struct activity *a, bool leave, int64_t *number)
 {
@@ -198,8 +198,7 @@ call_class(const struct activity *a, bool leave, int64_t *number)
 	return leave ? &call->leave : &call->enter;
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 uint32_t
 linux_tid(const struct activity_thread *t)
@@ -228,7 +227,8 @@ linux_comm(const struct activity_thread *t, char *buf)
 	memcpy(buf + at, name, n);
 }
 
-/* Whom a switch leaves; valid until the next call. */
+/* The thread that ran before a switch; the CPU's idle thread if it is not known. Valid until the
+ * next call. */
 static const struct activity_thread *
 linux_prev(const struct activity *a)
 {
@@ -328,8 +328,7 @@ linux_event(const struct activity *a, struct linux_event *out)
 	case ACTIVITY_WAKE:
 		put_thread(&sched_waking, a, out, comms);
 		return true;
-	case ACTIVITY_STATE: /* put onto a run queue by another; from one run queue to another not
-			      */
+	case ACTIVITY_STATE: /* a wakeup, if another thread put it onto a run queue from none */
 		if (a->thread->state != ACTIVITY_RUNNABLE || a->other == NULL ||
 		    a->before == ACTIVITY_RUNNABLE || a->before == ACTIVITY_RUNNING)
 			return false;

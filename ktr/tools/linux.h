@@ -1,12 +1,13 @@
 /*
- * linux.h - Kestrel's activities (activity.h) as the events of Linux that mean the same, with
- * Linux's fields, which trace-cmd, KernelShark and the LTTng analyses know by name. Host only.
+ * linux.h - turns Kestrel's activities (activity.h) into the events of Linux that mean the same.
+ * trace-cmd, KernelShark and the LTTng analyses know these events and their fields by name. Host
+ * only.
  *
- * These events are written in addition to those of the trace points, and say nothing more. Idle
- * threads are thread 0, "swapper/N", as in Linux. So is what a CPU ran before its first switch, or
- * where events were lost: Linux's tools know no number for an unknown thread. The target_cpu of a
- * wakeup is the CPU where the thread ran last, because no trace point tells the CPU whose queue it
- * joins.
+ * These events are written in addition to those of the trace points, and contain nothing new. Idle
+ * threads are thread 0, "swapper/N", as in Linux. A thread that is not known (before the first
+ * switch of a CPU, or where events were lost) is thread 0, too, because Linux's tools know no
+ * number for it. The target_cpu of a wakeup is the CPU where the thread ran last, because no trace
+ * point tells whose run queue it joins.
  *
  * Names and fields are those of Linux 6.1, include/trace/events/{sched,irq}.h, and of LTTng-modules
  * 2.13.
@@ -41,20 +42,20 @@ struct linux_class {
 	const char *system; /* of ftrace: sched, irq, syscalls */
 	const char *name;   /* in ftrace: sys_enter_read */
 	const char *lttng;  /* in LTTng: syscall_entry_read */
-	const char
-	    *print; /* a printf format of all fields in their order; NULL: name and value each */
+	const char *
+	    print; /* a printf format of all fields, in their order; NULL: `name: value` for each */
 	unsigned nfields;
 	struct linux_field fields[LINUX_FIELDS];
 };
 
 struct linux_event {
 	const struct linux_class *class;
-	int64_t values[LINUX_FIELDS]; /* of numbers */
+	int64_t values[LINUX_FIELDS]; /* of fields that are numbers */
 	const char
 	    *texts[LINUX_FIELDS]; /* of LINUX_COMM16 and LINUX_STRING; valid until the next call */
 };
 
-/** True: the activity is an event of Linux's, in *out. Not from two threads at once. */
+/** Makes *out the event of Linux that means the same. False: Linux has none. Not thread-safe. */
 bool linux_event(const struct activity *a, struct linux_event *out);
 
 /** A thread's id and name as Linux has them: idle threads are 0, "swapper/N". */

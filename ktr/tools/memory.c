@@ -1,6 +1,4 @@
-/*
- * memory.c - memory from the C library; the seed comes from the clock and the address of the stack.
- */
+/* memory.c - memory from the C library, and a seed from the clock and the address of the stack. */
 #include "ktr/tools/memory.h"
 
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
- * merge.c - one queue for each CPU, whose events are in order already; the oldest of their first
- * events goes first.
+ * merge.c - puts events in order: one queue for each CPU, whose events are in order already. The
+ * oldest of the queues' first events is passed on next.
  *
  * A queue is a list of blocks of records. Its first and last block are in memory. When too many
- * blocks are in memory, each block that becomes full is written to a file, and read back when it
- * becomes the first.
+ * blocks are in memory, a block that is full is written to a file, and read back when it becomes
+ * the first of its queue.
  *
- * A record is an event or a gap, with those texts of the event that the decoder does not keep.
+ * A record is an event or a gap. It includes the event's texts that the decoder does not keep.
  * Locking: none.
  */
 #include "ktr/tools/merge.h"
@@ -19,12 +19,12 @@
 #include "ktr/str.h"
 
 #define BLOCK_BYTES 32768u
-#define BLOCKS_MAX  256u /* in memory; beyond, two a CPU */
+#define BLOCKS_MAX  256u /* in memory; when there are more, each queue keeps two */
 
 struct record {
 	uint32_t size; /* in the block; a multiple of 8 */
 	bool is_gap;
-	uint8_t passing; /* bit N: strings[N] of the event is one of the texts */
+	uint8_t passing; /* bit N: strings[N] of the event is in texts[] */
 	union {
 		struct ktr_decode_event event;
 		struct ktr_decode_gap gap;
@@ -42,15 +42,15 @@ struct block {
 
 struct queue {
 	struct block *first, *last; /* NULL: empty */
-	size_t read;                /* bytes of the first that were handed on */
+	size_t read;                /* bytes of the first block that were passed on */
 };
 
 struct merge {
 	struct merge_ops ops;
 	void *arg;
-	unsigned cpus;             /* queues from here on are empty */
+	unsigned cpus;             /* queues from this number on are empty */
 	size_t in_memory, in_file; /* blocks */
-	uint8_t *spare;            /* the bytes of a block that is used up */
+	uint8_t *spare;            /* for the next block: the bytes of one that was passed on */
 	FILE *file;                /* NULL: not needed yet */
 	long file_end;
 	struct queue queues[KTR_DECODE_CPUS];
@@ -66,9 +66,6 @@ merge_create(const struct merge_ops *ops, void *arg)
 	}
 	return m;
 }
-
-/* ---- blocks -------------------------------------------------------------------------------------
- */
 
 static bool
 block_fill(struct merge *m, struct block *b)
@@ -150,7 +147,7 @@ queue_room(struct merge *m, struct queue *q, size_t size)
 	return b;
 }
 
-/* The first block is used up. */
+/* Frees the first block, all of which was passed on. */
 static bool
 queue_advance(struct merge *m, struct queue *q)
 {
@@ -182,10 +179,7 @@ merge_destroy(struct merge *m)
 	free(m);
 }
 
-/* ---- records ------------------------------------------------------------------------------------
- */
-
-/* Adds a record with so many bytes of texts. NULL: there is no room. */
+/* Adds a record with `texts` bytes of texts. NULL: there is no room. */
 static inline struct record *
 record_add(struct merge *m, unsigned cpu, size_t texts)
 {
@@ -259,9 +253,6 @@ record_hand_on(struct merge *m, struct record *r)
 	m->ops.event(m->arg, &r->event);
 }
 
-/* ---- order --------------------------------------------------------------------------------------
- */
-
 static inline struct record *
 queue_front(const struct queue *q)
 {
@@ -274,7 +265,7 @@ record_ticks(const struct record *r)
 	return r->is_gap ? r->gap.from_ticks : r->event.ticks;
 }
 
-/* Passes on the queue's records before `until`, or up to it. 0, or -1. */
+/* Passes on the queue's records before `until`; if inclusive, also those at that time. 0 or -1. */
 static int
 queue_release(struct merge *m, struct queue *q, uint64_t until, bool inclusive)
 {
@@ -292,8 +283,8 @@ queue_release(struct merge *m, struct queue *q, uint64_t until, bool inclusive)
 }
 
 /*
- * Up to which time the oldest queue may go on: to that of the next oldest queue, inclusive if its
- * CPU has the higher number.
+ * Passes on all records, or all before a time. The queue with the oldest record goes on up to the
+ * oldest record of the others. At the same time, the CPU with the lower number goes first.
  */
 static int
 merge_release(struct merge *m, bool all, uint64_t before)

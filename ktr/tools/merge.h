@@ -1,9 +1,10 @@
 /*
- * merge.h - puts the events of all CPUs into the order of time, as they come out of a decoder.
+ * merge.h - puts the events of all CPUs, which come from a decoder, into the order of time.
  *
  * A MARK frame of the stream says up to which time all events have come. Older events are passed
- * on, and the others wait. At most as many wait as the writer sends in one pass, which is all that
- * the rings hold. The first few megabytes wait in memory, the rest in a nameless temporary file.
+ * on, and the others wait. No more events wait than the writer sends in one pass, and that is at
+ * most what the rings hold. The first few megabytes wait in memory, the rest in a nameless
+ * temporary file.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 struct merge;
 
 /**
- * event and gap are called in the order of time; within a CPU, in the order of sequence numbers.
+ * event and gap are called in the order of time; for one CPU, in the order of sequence numbers.
  * Texts of thread idents are valid until the callback returns.
  */
 struct merge_ops {
@@ -24,11 +25,11 @@ struct merge_ops {
 struct merge *merge_create(const struct merge_ops *ops, void *arg);
 void merge_destroy(struct merge *m);
 
-/* From the decoder. 0; -1: no memory, or the temporary file cannot be written (errno). */
+/** Adds an event or a gap. 0; -1: no memory, or the temporary file cannot be written (errno). */
 int merge_event(struct merge *m, const struct ktr_decode_event *event);
 int merge_gap(struct merge *m, const struct ktr_decode_gap *gap);
 
-/** Everything before ticks has come. As above. */
+/** Says that everything before `ticks` has come, and passes it on. 0 or -1, as above. */
 int merge_mark(struct merge *m, uint64_t ticks);
-/** Everything has come. */
+/** Says that everything has come, and passes it on. 0 or -1, as above. */
 int merge_flush(struct merge *m);

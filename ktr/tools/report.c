@@ -1,6 +1,6 @@
 /*
- * report.c - runs a report: gives what happens to the files whose tables are wanted, keeps what
- * each thread is doing, and prints the tables at the end.
+ * report.c - runs a report: hands events and spans to the files whose tables are wanted, keeps
+ * track of what each thread is doing, and prints the tables at the end.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,10 +31,9 @@ static const struct {
 };
 #define REPORTS (sizeof(reports) / sizeof(reports[0]))
 
-/* ---- which reports ------------------------------------------------------------------------------
- */
+/* ---- which reports ---- */
 
-/* Is the name one of those in a list with commas? "": all are. */
+/* Is the name in a list with commas? All names are in the list "". */
 static bool
 is_among(const char *names, const char *name)
 {
@@ -85,8 +84,7 @@ part_wanted(const struct report_part *p)
 	return any;
 }
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
+/* ---- threads ---- */
 
 void
 report_no_memory(struct report *r)
@@ -149,8 +147,7 @@ report_cut(const struct report *r, uint64_t *from_ns, uint64_t to_ns)
 	return to_ns >= r->since_ns && to_ns <= r->until_ns;
 }
 
-/* ---- what comes in ------------------------------------------------------------------------------
- */
+/* ---- what comes in ---- */
 
 static bool
 on_thread(void *arg, const struct span *span)
@@ -254,8 +251,7 @@ report_gone(void *arg, const struct activity_thread *t)
 	return good && !r->failed;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static void
 print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus, uint64_t all)
@@ -295,7 +291,7 @@ print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus, uint64_t
 	out_char(o, '\n');
 }
 
-/* Prints the tables of a report. False: it has none that is not empty. */
+/* Prints the tables of a report. False: all of them are empty. */
 static bool
 print_report(struct report *r, const char *name, uint64_t all)
 {
@@ -316,7 +312,7 @@ print_report(struct report *r, const char *name, uint64_t all)
 	return any;
 }
 
-/* Which classes of events the tables of a report are made from. */
+/* The classes of events that a report is made from. */
 static const char *
 needs_of(const char *name)
 {
@@ -329,7 +325,7 @@ needs_of(const char *name)
 	return "";
 }
 
-/* False: all that was asked for is empty. */
+/* Prints all reports. False: a report that was named is empty; or, if none was named, all are. */
 static bool
 print_all(struct report *r)
 {

@@ -1,14 +1,9 @@
-/*
- * report_call.c - the reports syscall and fault: what begins and ends on one thread.
- */
+/* report_call.c - the reports syscall and fault. */
 #include <string.h>
 
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/report.h"
 #include "ktr/tools/symbols.h"
-
-/* ---- syscall ------------------------------------------------------------------------------------
- */
 
 enum { CALL_ERRORS = CELL_MORE };
 
@@ -47,7 +42,7 @@ static struct report_table callers = {
     .weight = CELL_TOTAL,
 };
 
-/* What a program calls, where the kernel's name is another. */
+/* The C function that makes a system call, if its name differs; else NULL. */
 static const char *
 known_as(const char *call)
 {
@@ -88,9 +83,6 @@ call_ends(struct report *r, const struct activity *a, struct report_thread *is)
 	report_sample(r, &callers, row, from, a->ns);
 }
 
-/* ---- fault --------------------------------------------------------------------------------------
- */
-
 static struct report_table faults = {
     .report = "fault",
     .name = "faults",
@@ -121,7 +113,7 @@ static struct report_table traps = {
     .weight = CELL_COUNT,
 };
 
-/* The row of what happened to a thread at a place: all places of a program are one. */
+/* The row of a thread and a place in the kernel. All places in a program share one row. */
 static struct report_row *
 place_row(struct report *r, struct report_table *t, const struct activity *at, const char *kind)
 {
@@ -150,9 +142,6 @@ fault_ends(struct report *r, const struct activity *a, struct report_thread *is)
 	struct report_row *row = place_row(r, &faults, begin, kind != NULL ? kind : "other");
 	report_sample(r, &faults, row, from, a->ns);
 }
-
-/* ---- what comes in ------------------------------------------------------------------------------
- */
 
 static void
 call_activity(struct report *r, const struct export_event *ev, const struct activity *a)

@@ -1,6 +1,6 @@
 /*
- * report_events.c - the report events: how many there are of each class, trace point and CPU, and
- * how many were lost.
+ * report_events.c - the report events: counts of events by class, trace point and CPU, and of those
+ * that were lost.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static struct report_table sites = {
     .weight = CELL_COUNT,
 };
 
-enum { LOST = CELL_MORE }; /* and the next cells, by reason */
+enum { LOST = CELL_MORE }; /* this and the next cells: lost events, by reason */
 
 static struct report_table cpus = {
     .report = "events",
@@ -47,7 +47,7 @@ static struct report_table cpus = {
     .weight = CELL_COUNT,
 };
 
-/* The rows of a site and of its classes, for as long as the place here is the site's own. */
+/* A cache of the rows of sites, by site number. */
 static struct {
 	const struct ktr_decode_site *site;
 	struct report_row *row;

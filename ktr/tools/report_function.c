@@ -1,8 +1,9 @@
 /*
- * report_function.c - the report function: how often the kernel's functions ran, and how long, from
- * their entries and returns.
+ * report_function.c - the report function: how often the kernel's functions were called, and how
+ * long they took.
  *
- * A call's mark (struct activity_call) is the time that was spent in the calls that it made.
+ * This file uses the mark of a call (struct activity_call) for the time that the call's own traced
+ * calls took.
  */
 #include "ktr/tools/report.h"
 

@@ -1,5 +1,5 @@
 /*
- * report_print.c - prints the tables of a report: as text, in columns as wide as what is in them,
+ * report_print.c - prints the tables of a report: as text, in columns of the width that they need,
  * or as jsonl.
  */
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "ktr/tools/report.h"
 
-#define CELL_BYTES 64u /* of text */
+#define CELL_BYTES 64u /* of a cell's text, with the NUL */
 
 /* A number with a point before its last `digits` digits. */
 static void
@@ -20,7 +20,7 @@ put_fixed(char *to, uint64_t v, unsigned digits)
 	snprintf(to, CELL_BYTES, "%" PRIu64 ".%0*" PRIu64, v / unit, (int)digits, v % unit);
 }
 
-/* Hundredths of a percent. */
+/* A part of all, in hundredths of a percent. */
 static uint64_t
 share(uint64_t part, uint64_t all)
 {
@@ -89,7 +89,7 @@ is_label(const struct report_column *c)
 	return c->kind == COLUMN_TEXT || c->kind == COLUMN_THREAD || c->kind == COLUMN_NUMBER;
 }
 
-/* A line of text; label: what stands in place of the row's own labels, or NULL. */
+/* Makes a line of text. row NULL: the titles. label replaces the row's own labels, if not NULL. */
 static void
 line_make(const struct report_column *columns, const struct report_row *row,
 	  const struct report_row *total, const char *label, char (*cells)[CELL_BYTES])
@@ -126,7 +126,7 @@ print_lines(struct report *r, const struct report_column *columns,
 			bool left =
 			    columns[i].kind == COLUMN_TEXT || columns[i].kind == COLUMN_THREAD;
 			size_t n = strlen(cells[line][i]);
-			if (n > 0) { /* no blanks at a line's end */
+			if (n > 0) { /* so that no line ends with blanks */
 				out_pad(r->out, end + (left ? 0 : width[i] - n));
 				out_printable(r->out, cells[line][i], n);
 			}
@@ -226,7 +226,7 @@ print_json(struct report *r, const struct report_table *t, const struct report_r
 		json_row(r, t, total, "total");
 }
 
-/* The columns of a histogram: how many samples of each row were so short. */
+/* The columns of a histogram: the table's labels, then the number of samples in each decade. */
 static const struct report_column *
 decades_of(const struct report_table *t)
 {

@@ -1,8 +1,8 @@
 /*
- * report_profile.c - the report profile: what the timer's interrupts interrupted.
+ * report_profile.c - the report profile: what timer interrupts interrupted.
  *
- * Each is a sample of what the CPU was doing. The kernel turns interrupts off here and there; what
- * it does then is counted where it turns them on again.
+ * Each interrupt is a sample of what its CPU was doing. While the kernel has interrupts off, a
+ * sample is late: it is counted where the kernel turns them on again.
  */
 #include <inttypes.h>
 #include <string.h>

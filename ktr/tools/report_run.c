@@ -1,12 +1,7 @@
-/*
- * report_run.c - the reports cpu, thread and irq: where time went, out of the spans (span.h).
- */
+/* report_run.c - the reports cpu, thread and irq: where time went, from the spans (span.h). */
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
 #include "ktr/tools/report.h"
-
-/* ---- cpu ----------------------------------------------------------------------------------------
- */
 
 enum {
 	CPU_BUSY = CELL_MORE,
@@ -72,7 +67,8 @@ run_cpu(struct report *r, uint32_t cpu, const struct activity_thread *t, uint64_
 			      to_ns);
 }
 
-/* A thread that gives up its CPU without waiting for anything is preempted, also when it asks. */
+/* A thread that leaves its CPU without waiting for anything counts as preempted, even if it yields.
+ */
 static void
 run_switch(struct report *r, const struct activity *a)
 {
@@ -88,9 +84,6 @@ run_switch(struct report *r, const struct activity *a)
 	row->cells[CPU_PREEMPTED] +=
 	    a->other != NULL && !a->other->idle && a->other->state == ACTIVITY_RUNNABLE;
 }
-
-/* ---- thread -------------------------------------------------------------------------------------
- */
 
 enum {
 	THREAD_RUNNING = CELL_MORE,
@@ -134,7 +127,8 @@ static struct report_table states = {
     .own_known = true,
 };
 
-/* To sleep is a thread's own wish: the other waits come first. */
+/* Sleep is a thread's own wish, so rows of other waits come first: they weigh at least this much.
+ */
 #define WAIT_WEIGHT (1ull << 63)
 
 static void
@@ -167,9 +161,6 @@ run_thread(struct report *r, const struct span *span)
 	row->weight += ns;
 	report_sample(r, &states, row, span->from_ns, span->to_ns);
 }
-
-/* ---- irq ----------------------------------------------------------------------------------------
- */
 
 static struct report_table irqs = {
     .report = "irq",
@@ -218,7 +209,7 @@ run_irq(struct report *r, uint32_t cpu, const struct activity_thread *t, uint32_
 
 #define TIMERS_MAX 4096u
 
-/* When the timers that are set are due, plus one, by their addresses. */
+/* The timers that are set: when each is due, plus one, by its address. */
 static struct ktr_map due;
 
 static void
@@ -247,9 +238,6 @@ run_timer(struct report *r, const struct activity *a)
 	report_sample(r, &timers, row, from, a->ns);
 }
 
-/* ---- what comes in ------------------------------------------------------------------------------
- */
-
 static void
 run_activity(struct report *r, const struct export_event *ev, const struct activity *a)
 {
@@ -265,7 +253,7 @@ static void
 run_gap(struct report *r, const struct export_gap *gap)
 {
 	(void)r, (void)gap;
-	ktr_map_clear(&due); /* which of them were stopped, or set to other times, is lost */
+	ktr_map_clear(&due); /* the lost events may have stopped timers, or set them again */
 }
 
 static void

@@ -1,8 +1,8 @@
 /*
- * report_table.c - the rows of a report's tables: found, added up and sorted.
+ * report_table.c - finds, adds up and sorts the rows of a report's tables.
  *
- * There are at most REPORT_ROWS_MAX rows. When there would be more, those of threads that are gone
- * make room: what they say is final, so that the half of them that weighs least can become part of
+ * A table has at most REPORT_ROWS_MAX rows. When it would have more, rows of threads that are gone
+ * make room, because nothing will be added to these: the half of them that weighs least is added to
  * the row of the others. All sums stay exact.
  */
 #include <inttypes.h>
@@ -15,10 +15,7 @@
 #include "ktr/tools/symbols.h"
 
 #define WORST_ROWS 10u
-#define FOLD_AFTER 64u /* threads that are gone since the last time */
-
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+#define FOLD_AFTER 64u /* threads that must have gone since rows were folded last */
 
 uint64_t
 report_key(uint64_t a, uint64_t b, const char *text, const char *more)
@@ -63,10 +60,10 @@ row_free(struct report_row *row)
 	free(row);
 }
 
-/* Which of the tables rows_compare() sorts; qsort() passes no argument. */
+/* The table that rows_compare() sorts: qsort() passes no argument. */
 static const struct report_table *sorted;
 
-/* Those that weigh most first; rows of the same weight in an order that is the same in each run. */
+/* The largest weight first. Rows of equal weight have an order that is the same in each run. */
 static int
 rows_compare(const void *a, const void *b)
 {
@@ -96,14 +93,14 @@ rows_sort(const struct report_table *t, struct report_row **rows, size_t count)
 		qsort(rows, count, sizeof(struct report_row *), rows_compare);
 }
 
-/* Will nothing be added to the row any more? */
+/* Is the row's thread gone, so that nothing will be added to the row? */
 static bool
 is_final(const struct report *r, const struct report_row *row)
 {
 	return row->serial != 0 && r->threads[row->thread_number].serial != row->serial;
 }
 
-/* Makes room: of rows that are final, the half that weighs least goes into the others. */
+/* Makes room: see above. A table of the worst keeps its ten worst rows. */
 static void
 rows_fold(struct report *r, struct report_table *t)
 {
@@ -184,10 +181,7 @@ report_table_symbols(struct report *r, struct report_table *t, unsigned back)
 	}
 }
 
-/* ---- samples ------------------------------------------------------------------------------------
- */
-
-/* Up to 8 exactly, then eight buckets for each power of two. */
+/* The bucket of a time: one for each nanosecond below 8, then eight for each power of two. */
 static unsigned
 bucket_of(uint64_t ns)
 {

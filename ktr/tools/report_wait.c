@@ -1,6 +1,4 @@
-/*
- * report_wait.c - the reports lock and wakeup: who waited, for how long, and because of whom.
- */
+/* report_wait.c - the reports lock and wakeup: who waited, for how long, and because of whom. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +6,7 @@
 #include "ktr/tools/memory.h"
 #include "ktr/tools/report.h"
 
-/* ---- lock ---------------------------------------------------------------------------------------
- */
+/* ---- lock ---- */
 
 static struct report_table locks = {
     .report = "lock",
@@ -43,7 +40,7 @@ static struct report_table holders = {
     .weight = CELL_TOTAL,
 };
 
-#define LOCKS_MAX 4096u /* that nobody waits for */
+#define LOCKS_MAX 4096u /* when there are so many, those are forgotten that nobody waits for */
 
 /* A lock that somebody has, or waits for. */
 struct lock {
@@ -51,9 +48,9 @@ struct lock {
 	uint64_t address;
 	const char *name;
 	unsigned waiters;
-	uint64_t seen_ns; /* up to here the holder's row has the time in which others waited */
+	uint64_t seen_ns; /* up to here, the others' waiting time is in the holder's row */
 	enum { HOLDER_UNKNOWN, HOLDER_NONE, HOLDER_THREAD } kind;
-	/* Of the thread that has it: */
+	/* of the thread that has it: */
 	uint64_t serial, pc;
 	uint32_t tid, thread_number;
 	char thread[ACTIVITY_NAME];
@@ -61,7 +58,7 @@ struct lock {
 
 static struct ktr_map by_address;
 static struct lock *all_locks;
-static bool takes_are_told; /* else the ends of waits are not known */
+static bool takes_are_told; /* LOCK_TAKE came; without it, the ends of waits are not known */
 
 static void
 lock_forget(struct lock *l)
@@ -138,7 +135,7 @@ in_window(const struct report *r, uint64_t ns)
 	return ns > r->until_ns ? r->until_ns : ns;
 }
 
-/* Others have waited up to now, each because of the holder. */
+/* Adds the time that others have waited, up to ns, to the holder's row. */
 static void
 lock_seen(struct report *r, struct lock *l, uint64_t ns)
 {
@@ -244,8 +241,7 @@ lock_activity(struct report *r, const struct activity *a)
 		lock_held(r, l, a->kind == ACTIVITY_LOCK_TAKE ? a->thread : NULL, a->pc);
 }
 
-/* ---- wakeup -------------------------------------------------------------------------------------
- */
+/* ---- wakeup ---- */
 
 static struct report_table wakeups = {
     .report = "wakeup",
@@ -333,7 +329,7 @@ wait_activity(struct report *r, const struct export_event *ev, const struct acti
 	}
 }
 
-/* Who has a lock may be another one now. */
+/* After a loss, locks may have other holders. */
 static void
 wait_gap(struct report *r, const struct export_gap *gap)
 {
@@ -360,7 +356,8 @@ wait_end(struct report *r)
 	while (all_locks != NULL)
 		lock_forget(all_locks);
 	ktr_map_free(&by_address);
-	report_table_symbols(r, &holders, 1); /* of the call, not of where it returns to */
+	report_table_symbols(r, &holders,
+			     1); /* pc is a return address: 1 byte before it is the call */
 }
 
 static struct report_table *const tables[] = {&locks, &holders, &wakeups, &worst, NULL};

@@ -9,7 +9,7 @@
 #define NESTED_MAX 8u
 
 struct open_thread {
-	const struct activity_thread *thread; /* NULL: not seen */
+	const struct activity_thread *thread; /* NULL: not seen yet */
 	enum activity_state state;
 	const char *why, *call;
 	uint32_t cpu;
@@ -28,8 +28,8 @@ struct open_cpu {
 	bool known; /* from_ns is set */
 	uint64_t from_ns;
 	/*
-	 * Interrupts whose ends have not come. At a switch, or when there would be too many, their
-	 * ends were lost: these are left out.
+	 * Interrupts that have not ended. At a switch, or when there would be too many, their ends
+	 * must have been lost, so these interrupts are left out.
 	 */
 	unsigned nested;
 	struct open_irq irqs[NESTED_MAX];
@@ -57,9 +57,6 @@ cut(const struct spans *s, uint64_t *from_ns, uint64_t *to_ns)
 	*to_ns = *to_ns > s->until_ns ? s->until_ns : *to_ns;
 	return true;
 }
-
-/* ---- threads ------------------------------------------------------------------------------------
- */
 
 static bool
 thread_ends(struct spans *s, const struct open_thread *o, uint64_t ns)
@@ -91,7 +88,7 @@ thread_open(struct spans *s, uint32_t number)
 	return &s->threads[number];
 }
 
-/* Another state, cause, call, CPU or name? Then the span ends here. */
+/* Ends the thread's span if its state, reason, system call, CPU or name has changed. */
 static bool
 thread_seen(struct spans *s, const struct activity_thread *t, uint64_t ns)
 {
@@ -114,9 +111,6 @@ thread_seen(struct spans *s, const struct activity_thread *t, uint64_t ns)
 	memcpy(o->name, t->name, sizeof(o->name));
 	return true;
 }
-
-/* ---- CPUs ---------------------------------------------------------------------------------------
- */
 
 static bool
 cpu_runs(struct spans *s, uint32_t cpu, const struct activity_thread *t, uint64_t ns)
@@ -159,9 +153,6 @@ irqs_end(struct spans *s, uint32_t cpu, uint64_t ns)
 		good = irq_ends(s, cpu, ns);
 	return good;
 }
-
-/* ---- what comes in ------------------------------------------------------------------------------
- */
 
 static void
 time_seen(struct spans *s, uint64_t from_ns, uint64_t to_ns)

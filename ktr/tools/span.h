@@ -1,6 +1,6 @@
 /*
- * span.h - who did what from when to when, made from the activities (activity.h). For formats that
- * show times, not events.
+ * span.h - makes spans from activities (activity.h): who did what, from when to when. For formats
+ * that show times, not events.
  */
 #pragma once
 
@@ -10,34 +10,34 @@
 #include "ktr/tools/export.h"
 
 /**
- * A time in which a thread did not change its state, the reason for it, its system call, its CPU or
- * its name.
+ * A time in which a thread's state, the reason for it, its system call, its CPU and its name did
+ * not change.
  */
 struct span {
 	const struct activity_thread *thread; /* as it is now */
 	enum activity_state state;
-	const char *why, *call; /* as of activity_thread */
+	const char *why, *call; /* as in struct activity_thread */
 	const char *name;       /* "" when it has none; valid during the call */
 	uint32_t cpu;           /* where it ran last */
 	uint64_t from_ns, to_ns;
 };
 
 /**
- * What is called at the end of each span, in the order of time. All but thread may be NULL. False:
- * no memory.
+ * Functions that are called at the end of each span, in the order of these ends. All but `thread`
+ * may be NULL. False: no memory.
  */
 struct span_ops {
 	bool (*thread)(void *arg, const struct span *span);
 	/**
-	 * A CPU ran t; NULL: not known. Spans of a CPU follow each other without a hole from the
-	 * beginning of the trace.
+	 * A CPU ran t; NULL: not known. A CPU's spans follow each other without holes, from the
+	 * beginning of the trace on.
 	 */
 	bool (*cpu)(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns,
 		    uint64_t to_ns);
 	/** t was interrupted; NULL: not known. */
 	bool (*irq)(void *arg, uint32_t cpu, const struct activity_thread *t, uint32_t number,
 		    const char *name, uint64_t from_ns, uint64_t to_ns);
-	/** Is told at its begin. */
+	/** Events of a CPU were lost. This is called when the loss begins. */
 	bool (*lost)(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_ns);
 };
 
@@ -54,7 +54,7 @@ void spans_destroy(struct spans *s);
 void spans_begin(struct spans *s, const struct ktr_decode_header *h);
 bool spans_event(struct spans *s, const struct export_event *ev);
 bool spans_gap(struct spans *s, const struct export_gap *gap);
-/** The thread is told for the last time. */
+/** The thread will not be seen again: ends its span. False: no memory. */
 bool spans_gone(struct spans *s, const struct activity_thread *t);
 bool spans_end(struct spans *s);
 

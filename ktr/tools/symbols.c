@@ -1,6 +1,7 @@
 /*
- * symbols.c - see symbols.h. All is in one piece of memory: the table as the kernel has it, whose
- * numbers are checked before they are followed; or what a file's symbol table says, in that form.
+ * symbols.c - the functions and lines of a kernel. They are in one piece of memory, in the form of
+ * the kernel's own table. An ELF symbol table is converted to that form. No number of the table is
+ * trusted: each is checked before it is used as an index.
  */
 #include "ktr/tools/symbols.h"
 
@@ -21,7 +22,7 @@
 #include <kestrel.h>
 #endif
 
-/* The table as kernel/debug/ksyms.h has it. */
+/* The table's layout: kernel/debug/ksyms.h. */
 #define MAGIC 0x324d534bu /* "KSM2" */
 struct table_header {
 	uint32_t magic, sym_count, line_count, frame_count, file_count, reserved;
@@ -46,8 +47,7 @@ struct symbols {
 	void *memory;
 };
 
-/* The index of the last of n pairs that begin with an address at or below addr; -1: there is none.
- */
+/* Of n pairs in the order of their addresses, the index of the last at or below addr; -1: none. */
 static long
 last_at_or_below(const void *pairs, uint32_t n, uint64_t addr)
 {
@@ -95,7 +95,7 @@ symbols_close(struct symbols *s)
 	free(s);
 }
 
-/* Takes over the memory of a table of size bytes. NULL: it is none; the memory is freed. */
+/* Takes over a table of size bytes. NULL: it is not one, and its memory is freed. */
 static struct symbols *
 table_use(void *memory, size_t size)
 {
@@ -131,7 +131,7 @@ bad:
 }
 
 #ifdef KTRDUMP_HOST
-/* The contents of a section, copied; NULL: it is not there. */
+/* A copy of a section's contents. NULL: there is no such section, or no memory. */
 static void *
 section_copy(Elf *elf, const char *name, size_t *size)
 {
@@ -163,7 +163,7 @@ compare_symbols(const void *a, const void *b)
 	return (l->addr > r->addr) - (l->addr < r->addr);
 }
 
-/* The functions of a symbol table, as a table without lines. NULL: there are none. */
+/* Makes a table without lines from the functions of an ELF symbol table. NULL: there are none. */
 static struct symbols *
 symtab_use(Elf *elf)
 {
