@@ -29,7 +29,8 @@ enum { /* registers, byte offsets (3.2) */
 #define INT_RT     (1u << 6) /* something was received, and nothing followed */
 #define INT_BREAK  (1u << 9)
 #define INT_ALL    0x7ffu
-#define FIFO_DEPTH 16 /* 32 from revision 3 on */
+#define FIFO_DEPTH 16   /* 32 from revision 3 on */
+#define EMPTY_MOST 1000 /* characters; a line that never stops sending must not hold the CPU */
 
 static uint32_t
 pl011_read(const struct uart *u, unsigned reg)
@@ -41,21 +42,6 @@ static void
 pl011_write(const struct uart *u, unsigned reg, uint32_t v)
 {
 	*(volatile uint32_t *)((volatile char *)u->at.regs + reg) = v;
-}
-
-static bool
-pl011_init(struct uart *u)
-{
-	/* Part number 0x011 (3.3.14). */
-	if ((pl011_read(u, PL011_PERIPH_ID0) & 0xff) != 0x11 ||
-	    (pl011_read(u, PL011_PERIPH_ID1) & 0x0f) != 0)
-		return false;
-	pl011_write(u, PL011_IMSC, 0);
-	pl011_write(u, PL011_ICR, INT_ALL);
-	pl011_write(u, PL011_LCR_H, LCR_8N1 | LCR_FIFO);
-	pl011_write(u, PL011_CR, CR_ENABLE);
-	u->fifo = FIFO_DEPTH;
-	return true;
 }
 
 static unsigned
@@ -81,6 +67,27 @@ pl011_get(struct uart *u)
 		return -1;
 	data = pl011_read(u, PL011_DR);
 	return data & DR_BREAK ? UART_BREAK : (int)(data & 0xff);
+}
+
+static bool
+pl011_init(struct uart *u)
+{
+	/* Part number 0x011 (3.3.14). */
+	if ((pl011_read(u, PL011_PERIPH_ID0) & 0xff) != 0x11 ||
+	    (pl011_read(u, PL011_PERIPH_ID1) & 0x0f) != 0)
+		return false;
+	pl011_write(u, PL011_IMSC, 0);
+	pl011_write(u, PL011_ICR, INT_ALL);
+	pl011_write(u, PL011_LCR_H, LCR_8N1 | LCR_FIFO);
+	pl011_write(u, PL011_CR, CR_ENABLE);
+	/*
+	 * What was received before a reset was for the kernel that ran then. It would also keep
+	 * QEMU's UART from ever interrupting: that does so for the first character in the FIFO.
+	 */
+	for (unsigned i = 0; i < EMPTY_MOST && pl011_get(u) >= 0; i++)
+		continue;
+	u->fifo = FIFO_DEPTH;
+	return true;
 }
 
 static void

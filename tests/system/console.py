@@ -18,10 +18,10 @@ BREAK = "\x01b"  # QEMU's keys for sending a BREAK
 
 
 @contextlib.contextmanager
-def guest(*options, smp=4, deadline=("--timeout", "150")):
+def guest(*options, smp=4, deadline=("--timeout", str(4 * DEADLINE_S))):
     """Boots a guest and waits for the shell's prompt."""
     c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
-                      encoding="utf-8", codec_errors="replace", timeout=60)
+                      encoding="utf-8", codec_errors="replace", timeout=DEADLINE_S)
     c.str_last_chars = 0  # on failure, show all output since the last match
     c.delaybeforesend = None  # pexpect's delay of 50 ms is not needed here
     try:
@@ -59,6 +59,11 @@ def db_events(c):
     """{(cpu, seq): (tid, ns, file, line, text)} of all events that the debugger shows."""
     return {(int(cpu), int(seq)): (int(tid), int(s) * 10**9 + int(ns), file, int(line), text.strip())
             for seq, tid, cpu, s, ns, file, line, text in DB_EVENT.findall(db(c, "show ktr/va"))}
+
+
+def wait_for_flush(c, events=1):
+    """Waits until the flush thread has written so many events to the line. It works in its own time."""
+    shell(c, f"until test $(sysctl -n debug.ktr.alq_cnt) -ge {events}; do :; done")
 
 
 def recorded(c):

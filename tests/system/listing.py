@@ -28,11 +28,10 @@ import subprocess
 
 import pexpect
 
-from harness import ROOT, Failed, check, check_eq
+from harness import DEADLINE_S, ROOT, Failed, check, check_eq
 
 PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ", "(qemu) ")
 SKIPS = ("display", "npm", "apt")
-DEADLINE_S = 90
 HOST_PROMPT = "host-of-listings$ "  # the host's prompt, which stands for `$ `
 MORE = r"(?<![^\r\n])--More--$"
 BUILT = ("x86_64", "host")

@@ -20,13 +20,21 @@ class Qmp:
         self.command("qmp_capabilities")
 
     def command(self, name, **arguments):
+        self.events = []  # that came before the answer
         self.lines.write(json.dumps({"execute": name, "arguments": arguments}) + "\n")
         self.lines.flush()
         answer = json.loads(self.lines.readline())
         while "event" in answer:
+            self.events.append(answer["event"])
             answer = json.loads(self.lines.readline())
         check("return" in answer, f"QMP {name}: {answer}")
         return answer["return"]
+
+    def reset(self):
+        """Resets the machine. When this returns, it is done, also if the machine is stopped."""
+        self.command("system_reset")
+        while "RESET" not in self.events:
+            self.events.append(json.loads(self.lines.readline()).get("event"))
 
     def dump(self, path):
         """Writes all memory as an ELF core. The machine is stopped meanwhile."""

@@ -9,6 +9,8 @@ import subprocess
 
 from harness import ARCH, ROOT, boot, check, check_eq, check_match, ktrdump, main, test
 
+# What a script runs may be over between two clock ticks. A sleep ends by a timer interrupt, which comes to an idle CPU: a sample
+# of the kernel, however fast the machine is.
 MASK = "SCHED,INTR,SYSC,PROC,TRAP,VM,LOCK,CALLOUT"
 
 
@@ -24,6 +26,7 @@ def guest_report():
 sysctl debug.ktr.entries=32768 > /dev/null
 sysctl debug.ktr.mask={MASK} > /dev/null
 load mix -n 3 -j 2 > /dev/null
+sleep 0.1
 sysctl debug.ktr.mask=NONE > /dev/null
 ktrdump report cpu,thread,syscall,lock,fault,irq,wakeup,profile --format jsonl
 sysctl debug.ktr.alq_enable=1 > /dev/null
@@ -58,15 +61,17 @@ def profile():
     places = {row["place"] for row in rows if row.get("table") == "places" and "row" not in row}
     lines = subprocess.run(["addr2line", "-e", str(kernel), *map(hex, pcs)], capture_output=True, text=True, check=True).stdout
     right = {os.path.normpath(line.split(" (")[0].split(str(ROOT) + "/")[-1]) for line in lines.splitlines()}
-    wrong = {p for p in places if p and p not in right}
-    check(len(wrong) <= len(places) // 4, f"lines that addr2line does not name: {sorted(wrong)} of {sorted(places)}; {sorted(right)}")
+    # A line of a table that is included stands with the name of another file.
+    included = {r.rpartition(":")[2] for r in right if ".def:" in r}
+    wrong = {p for p in places if p and p not in right and p.rpartition(":")[2] not in included}
+    check_eq(sorted(wrong), [], f"lines that addr2line does not name; it names {sorted(right)}")
     total = next(row for row in rows if row.get("table") == "functions" and row.get("row") == "total")
     check_eq(total["count"], sum(functions.values()), "total")
 
 
 @test("a kernel that did not make the trace gives no names: the message says so, and addresses are shown")
 def other_kernel():
-    run = boot(f"sysctl debug.ktr.mask={MASK}\nload mix -n 2\n", trace=True).expect()
+    run = boot(f"sysctl debug.ktr.mask={MASK}\nload mix -n 2\nsleep 0.1\n", trace=True).expect()
     status, out, err = ktrdump("report", "profile", "-N", ROOT / f"build/{ARCH}/kestrel-test", "-i", run.trace)
     check_eq(status, 0, "status")
     check_match("not the kernel that made the trace", err, "message")
@@ -77,8 +82,15 @@ def other_kernel():
 
 @test("a report of a lock names who had it and where, and of a page fault what served it")
 def places():
-    run = boot("sysctl debug.ktr.mask=LOCK,TRAP,VM,SCHED\nload lock -n 50 -j 4\nload fault -n 20\n", smp=4, trace=True,
-               sets=["debug.ktr.entries=65536"]).expect()
+    run = boot("""
+sysctl debug.ktr.mask=LOCK,TRAP,VM,SCHED
+load fault -n 20
+until ktrdump report lock --format jsonl -i /dev/ktr | grep -q '"holders".*"place":"'; do
+    sysctl debug.ktr.mask=LOCK,TRAP,VM,SCHED > /dev/null
+    load lock -n 50 -j 4
+    sysctl debug.ktr.mask=NONE > /dev/null
+done
+""", smp=4, trace=True, sets=["debug.ktr.entries=65536"]).expect()
     rows = report(run.trace, "lock,fault")
     holders = [row for row in rows if row.get("table") == "holders" and row.get("place")]
     check(holders, "nobody who had a lock while another waited")

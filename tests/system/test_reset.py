@@ -7,11 +7,13 @@ import re
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import gdb, guest, prompt, shell  # noqa: E402
-from harness import (BUILD, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
                      scratch_file, test)
+from qmp import Qmp  # noqa: E402
 from tracecheck import read_boot, read_events, streams  # noqa: E402
 
 MIB = 1 << 20
@@ -104,7 +106,27 @@ def early():
         ticks = [int(s) * 10**9 + int(ns) for s, ns in re.findall(r"(\d+)\.(\d{9}) ", out)]
         check(ticks, f"no events in: {out}")
         # Ticks since the boot. Converted as if the clock had 1 Hz, they would exceed 2^63 and wrap.
-        check(all(0 <= t < 60 * 10**10 for t in ticks), f"times {ticks}, expected ticks of some seconds")
+        check(all(0 <= t < 10**14 for t in ticks), f"times {ticks}, expected ticks since the boot")
+
+
+@test("what was typed before a reset, and not read, is not for the shell of the boot after it",
+      arch=("aarch64", "QEMU empties other UARTs itself when it resets the machine"))
+def typed_before():
+    socket = scratch_file(".qmp")
+    with guest("--reboot", "--mem", "64M", "--qmp", str(socket), smp=1) as c:
+        qmp = Qmp(socket)
+        qmp.command("stop")
+        c.send("echo left$((1))\r")  # as many as the UART's FIFO holds
+        flags, deadline = "", time.monotonic() + DEADLINE_S
+        while not flags or not int(flags.split()[-1], 16) & 1 << 6:  # the PL011's FR: RXFF, the FIFO is full
+            check(time.monotonic() < deadline, f"the UART's flags are {flags}, expected bit 6")
+            flags = qmp.command("human-monitor-command", **{"command-line": "xp /1wx 0x09000018"})
+        qmp.reset()
+        qmp.command("cont")
+        prompt(c)
+        out = shell(c, "echo right")
+        check("left" not in out and re.search(r"^right\r*$", out, re.M), f"the first command prints:\n{out}")
+        qmp.close()
 
 
 class Ram:
@@ -289,7 +311,8 @@ cat /dev/ktr.prev || true
     check_match(r"^debug\.ktr\.prev\.events: 0$", r.out, "after clear")
     check_match(r"^cat: /dev/ktr.prev: No such device or address$", r.out, "reading what was cleared")
     before, after = map(int, re.findall(r"vm\.pages\.free: (\d+)$", r.out, re.M))
-    check(after > before + 2000, f"free pages: {before}, after clear {after}, expected 8 MiB more or so")
+    # 8 MiB are 2048 pages. Pages of a process that has just ended may come back later.
+    check(after > before + 1500, f"free pages: {before}, after clear {after}, expected 8 MiB more or so")
 
 
 @test("with any number of damaged bytes the boot goes on, with the sound events")

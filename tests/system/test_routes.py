@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import pexpect
 
-from console import DB, db, ended, guest, prompt, shell  # noqa: E402
+from console import DB, db, ended, guest, prompt, shell, wait_for_flush  # noqa: E402
 from harness import (BUILD, check, check_eq, check_match, main, scratch_file,  # noqa: E402
                      test)
 from qmp import Qmp  # noqa: E402
@@ -20,7 +20,6 @@ from tracecheck import read_boot, read_events, streams  # noqa: E402
 
 CLASSES = "GEN,TRAP,SCHED,PROC,SYSC,LOCK"
 LAST = 100
-WATCHED = "sysctl debug.watchdog.seconds=1 > /dev/null"
 
 
 class Death:
@@ -47,7 +46,7 @@ class Death:
     def after_reset(self, reset=True):
         """The events found by the next boot, and those that were on the line before."""
         if reset:
-            self.qmp.command("system_reset")
+            self.qmp.reset()
         prompt(self.c)
         shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
         parts = streams(self.trace)
@@ -63,6 +62,7 @@ def dying(smp):
         shell(c, "sysctl debug.ktr.alq_enable=1 > /dev/null")
         shell(c, f"sysctl debug.ktr.mask={CLASSES} > /dev/null")
         shell(c, "load mix -n 2 -j 2 > /dev/null")
+        wait_for_flush(c)
         yield Death(c, qmp, trace)
         qmp.close()
 
@@ -89,11 +89,9 @@ def agree(name, smp, routes, line):
     print(f"# | {name} | {smp} | {row} | {len(line):,} before |")
 
 
-def dies_into_db(name, command, smps=(1, 4), setup=None):
+def dies_into_db(name, command, smps=(1, 4)):
     for smp in smps:
         with dying(smp) as death:
-            if setup:
-                shell(death.c, setup)
             death.c.sendline(command)
             death.c.expect(DB)
             routes = {"dump": death.dumped(), "db>": death.at_db()}
@@ -153,12 +151,13 @@ def stack_overflow():
 
 @test("deadlock of two spin locks with interrupts off, found by the watchdog")
 def deadlock():
-    dies_into_db("deadlock of two spin locks", "sysctl debug.kdb.deadlock=1", smps=(4,), setup=WATCHED)
+    dies_into_db("deadlock of two spin locks", "sysctl debug.watchdog.seconds=1 debug.kdb.deadlock=1", smps=(4,))
 
 
 @test("hang in an interrupt handler, found by the watchdog")
 def hang_in_interrupt():
-    dies_into_db("hang in an interrupt handler", "sysctl debug.kdb.hang_interrupt=2", smps=(4,), setup=WATCHED)
+    dies_into_db("hang in an interrupt handler", "sysctl debug.watchdog.seconds=1 debug.kdb.hang_interrupt=2",
+                 smps=(4,))
 
 
 @test("hangs that nobody notices, with interrupts off and in a handler: dump and reset")
@@ -177,11 +176,11 @@ def hang_unnoticed():
 def reset():
     for smp in (1, 4):
         with dying(smp) as death:
-            death.c.sendline("load mix -n 1000 -j 4 > /dev/null")
-            death.c.expect_exact("> /dev/null")  # or the next boot's shell would read of it
+            death.c.sendline("echo begin; while :; do load mix -n 100 -j 4 > /dev/null; done")
+            death.c.expect(r"\nbegin\r+\n")  # the line is read: the next boot's shell finds nothing of it
             death.qmp.command("stop")
             dumped = death.dumped()
-            death.qmp.command("system_reset")
+            death.qmp.reset()
             death.qmp.command("cont")
             found, line = death.after_reset(reset=False)
             agree("reset without notice", smp, {"dump": dumped, "reset": found}, line)
