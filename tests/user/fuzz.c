@@ -4,8 +4,9 @@
  * Each round is a process of its own, so that all that it does to itself ends with it. A second
  * process kills it after a time, since it may wait for ever. Both work under /tmp/fuzz. User 0 may
  * do anything, so as user 0 it leaves out what would end the machine or the test: shutdown, the
- * debugger, and devices that the test uses. It signals itself and children of its own, and sets
- * those variables that the test sets back afterwards. It also runs no random programs then.
+ * debugger, and devices that the test uses; and it removes and renames no folder of the system. It
+ * signals itself and children of its own, and sets those variables that the test sets back
+ * afterwards. It also runs no random programs then.
  */
 #include "tests/user/fuzz.h"
 
@@ -154,6 +155,16 @@ one_of(const char *const *list, size_t n)
 
 #define ONE_OF(list) one_of(list, sizeof(list) / sizeof((list)[0]))
 
+/* /tmp and /dev are the system's: another user could not go on without them. */
+static void
+spare(uint64_t *path)
+{
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (*path == (uint64_t)paths[i] && paths[i][0] == '/')
+			*path = (uint64_t)paths[0];
+	}
+}
+
 /* Makes a call of user 0's harmless to the test. False: it may not be made. */
 static bool
 tame(long nr, uint64_t a[6])
@@ -173,6 +184,9 @@ tame(long nr, uint64_t a[6])
 		a[1] = (uint64_t)ONE_OF(settable);
 		a[4] = (uint64_t)value;
 		a[5] = below(8) ? strlen(value) : below(64);
+	} else if (nr == NR_unlinkat || nr == NR_renameat) {
+		spare(&a[1]);
+		spare(&a[3]);
 	} else if (nr == NR_setuid) {
 		return below(16) == 0; /* it is another user from then on */
 	}
