@@ -1,6 +1,5 @@
 /*
- * port.h - what ktr asks of the kernel or program around it; ktr/README.md explains how to supply
- *it.
+ * port.h - the interface to the kernel or program around ktr; ktr/README.md shows how to supply it.
  *
  * The port's <ktr_port.h> supplies, as macros and static inline functions for any context:
  *

@@ -1,9 +1,10 @@
 /*
- * fbt.S - a function's entry or return was reached whose probe is on (kernel/probe/fbt.h).
+ * fbt.S - records the entry or return of a function whose probe is on (kernel/probe/fbt.h).
  *
- * The no-op there is a B to the probe's stub, and the stub branches here with its own address in x17. A function's
- * caller does not expect x16 and x17 to be kept (AAPCS64 6.1.1); every other register has its value at that place, and all
- * that a C function may change are saved. Stub n belongs to record n of ktr_patch_fbt. The flags mean nothing at either place.
+ * The no-op at the entry, or before the return, is now a B to the probe's stub. The stub branches to fbt_entry or
+ * fbt_return with its own address in x17. x16 and x17 are free: no caller expects a function to keep them (AAPCS64
+ * 6.1.1). All other registers have the probed function's values, so every one that a C function may change is saved. The
+ * flags have no meaning at an entry or a return. Stub n belongs to record n of ktr_patch_fbt.
  */
 #include "arch/aarch64/asm.h"
 
@@ -13,7 +14,7 @@
 #define FBT_FRAME 176
 #define FBT_AT    160
 
-	/* Leaves in x16 the record (struct ktr_patch), in x17 the address of the no-op. */
+	/* Saves registers. Sets x16 to the address of the record (struct ktr_patch), and x17 to that of the no-op. */
 	.macro FBT_BEGIN
 	stp x29, x30, [sp, #-FBT_FRAME]!
 	.cfi_def_cfa_offset FBT_FRAME
@@ -31,12 +32,12 @@
 	str x18, [sp, #144]
 	adrp x16, __fbt_stubs
 	add x16, x16, :lo12:__fbt_stubs
-	sub x17, x17, x16		/* 8 bytes a stub, 12 a record */
+	sub x17, x17, x16		/* a stub has 8 bytes, a record 12 */
 	add x17, x17, x17, lsl #1
 	adrp x16, __start_fbt_patch
 	add x16, x16, :lo12:__start_fbt_patch
 	add x16, x16, x17, lsr #1
-	ldrsw x17, [x16, #PATCH_AT]	/* offsets from themselves (struct ktr_patch) */
+	ldrsw x17, [x16, #PATCH_AT]	/* a member is an offset from itself (struct ktr_patch) */
 	add x17, x17, x16
 	.endm
 
@@ -76,7 +77,7 @@ fbt_entry:
 	add x0, x0, x16
 	bl ktr_record6
 	FBT_END
-	br x17				/* to after the no-op */
+	br x17				/* after the no-op */
 	.cfi_endproc
 
 	.balign 16
@@ -93,5 +94,5 @@ fbt_return:
 	sub w1, w17, w1
 	bl ktr_record2
 	FBT_END
-	ret				/* in the place of the function's */
+	ret				/* for the probed function */
 	.cfi_endproc

@@ -1,10 +1,11 @@
 /*
- * fbt.S - a function's entry or return was reached whose probe is on (kernel/probe/fbt.h).
+ * fbt.S - records the entry or return of a function whose probe is on (kernel/probe/fbt.h).
  *
- * The no-op at an entry, or the return, is a JMP to the probe's stub, and the stub calls here. So at the stack
- * pointer are: the address after the stub's call, which says which stub it was, and the return address of the probed
- * function. Every register has its value there: all that a C function may change are saved. Stub n belongs to
- * record n of ktr_patch_fbt. The flags mean nothing at either place.
+ * The no-op at an entry, or the return, is now a JMP to the probe's stub, and the stub calls fbt_entry or fbt_return.
+ * So the top word of the stack is the address after the stub's CALL, which tells which stub it was; the next word is
+ * the return address of the probed function. All registers have the probed function's values, so every register that
+ * a C function may change is saved. The flags have no meaning at an entry or a return. Stub n belongs to record n of
+ * ktr_patch_fbt.
  */
 #include "arch/x86_64/asm.h"
 
@@ -14,7 +15,7 @@
 #define FBT_RAX  (9 * 8)
 #define FBT_STUB (10 * 8)
 
-	/* Leaves in rax where the record of the stub is, from __start_fbt_patch; 8 (%rsp) aligns the stack. */
+	/* Saves registers, and sets rax to the offset of the stub's record from __start_fbt_patch. 8 bytes align the stack. */
 	.macro FBT_BEGIN
 	.irp reg, %rax, %rcx, %rdx, %rsi, %rdi, %r8, %r9, %r10, %r11
 	SAVE \reg
@@ -22,7 +23,7 @@
 	sub $8, %rsp
 	.cfi_adjust_cfa_offset 8
 	mov FBT_STUB(%rsp), %rax
-	sub $__fbt_stubs + 5, %rax	/* 8 bytes a stub, 12 a record */
+	sub $__fbt_stubs + 5, %rax	/* a stub has 8 bytes, a record 12 */
 	lea (%rax, %rax, 2), %rax
 	shr %rax
 	.endm
@@ -35,7 +36,7 @@
 	.endr
 	.endm
 
-	/* A member of the record that is at rax: an offset from itself (struct ktr_patch). */
+	/* to = where a member of the record points, plus add. A member is an offset from itself (struct ktr_patch). */
 	.macro FBT_RECORD member, add, to
 	movslq __start_fbt_patch + \member(%rax), \to
 	lea __start_fbt_patch + \member + \add(%rax, \to), \to
@@ -47,7 +48,7 @@ fbt_entry:
 	.cfi_startproc
 	FBT_BEGIN
 	FBT_RECORD PATCH_AT, 5, %r10
-	mov %r10, FBT_STUB(%rsp)	/* returns to after the no-op; and is what debuggers see */
+	mov %r10, FBT_STUB(%rsp)	/* RET goes to after the no-op; debuggers see this address */
 	FBT_RECORD PATCH_SITE, 0, %r10
 	/* ktr_record6(site, six parameters): the last two on the stack */
 	push %r9
@@ -80,5 +81,5 @@ fbt_return:
 	FBT_END
 	add $8, %rsp
 	.cfi_adjust_cfa_offset -8
-	ret				/* in the place of the function's */
+	ret				/* for the probed function */
 	.cfi_endproc

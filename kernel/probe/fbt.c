@@ -1,6 +1,4 @@
-/*
- * fbt.c - what one can ask about function boundary tracing: debug.fbt.*. Locking: none is needed.
- */
+/* fbt.c - the sysctls of function boundary tracing, debug.fbt.*. Locking: none is needed. */
 #include "kernel/probe/fbt.h"
 
 #include <stdint.h>

@@ -7,9 +7,10 @@
  * - the beginning and end of a system call or an interrupt: duration events of the thread;
  * - a counter: a counter event, whose id is the CPU;
  * - any other event: an instant event of the thread. So is the wakeup of a thread that runs,
- * because Perfetto would draw a second run from there on. The CPU is in the record, or in the
- * argument "on cpu" ("exit on cpu" at the end of a duration). A loss is an instant event called
- * `lost`.
+ *   because Perfetto would draw a second run from there on.
+ *
+ * The CPU is in the record, or in the argument "on cpu" ("exit on cpu" at the end of a duration). A
+ * loss is an instant event called `lost`.
  *
  * Times are nanoseconds since boot. A thread's koid is its tid, and its process has the same koid.
  * A CPU that is idle, or whose thread is not known, runs thread 0 with the weight of an idle

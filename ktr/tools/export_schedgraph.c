@@ -4,8 +4,8 @@
  * first. All other events are left out, because schedgraph.py has no place for them.
  *
  * schedgraph.py would stop at some lines, and would draw others wrongly. Therefore:
- * - Times are nanoseconds, and no line is newer than the line before it. (schedgraph.py drops a
- * line that is more than 2048 newer.)
+ * - Times are nanoseconds, and no line is newer than the line before it. schedgraph.py would drop a
+ *   line that is more than 2048 ns newer.
  * - Only state, point and counter lines are written. The first line of a source says whether it is
  *   a source of counters; lines of the other kind are left out. A group whose counters are never
  *   above 0 is left out, because schedgraph.py would divide by 0.
@@ -15,8 +15,8 @@
  *   assumes nanoseconds.
  * - A linkedto attribute stays only if the source that it names is in the output. Quoted texts have
  *   no quotes, control characters or commas: a comma would end the last attribute of a line.
- * - schedgraph.py needs a source with two states, and some time between the first and the last
- * line. If there is none, a source `trace` says when the trace began and ended.
+ * - There is a source with two states, and some time between the first and the last line. If the
+ *   trace has none, a source `trace` says when the trace began and ended.
  * - schedgraph.py draws from state to state. When a source begins with points, it draws all that
  *   follows too early. So if such a source has states at all, it gets the state `idle` at its
  *   beginning, which has the colour of the background.
@@ -45,11 +45,10 @@
  * names is shown. */
 struct row {
 	uint64_t ns;
-	uint32_t
-	    shown; /* the fact that it is in the output; SCHEDGRAPH_NEVER: the block ends here */
+	uint32_t shown; /* the fact that it is in the output; NEVER: the block ends here */
 	/*
 	 * For a point that is the first line of its source: the fact that the source has states.
-	 * If so, the state `idle` precedes it; room for its index is kept. Else SCHEDGRAPH_NEVER.
+	 * If so, the state `idle` precedes it; room for its index is kept. For others: NEVER.
 	 */
 	uint32_t leads;
 	uint32_t cpu;

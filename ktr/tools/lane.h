@@ -3,7 +3,7 @@
  * with a key. A part begins where the part before it ends; a hole is a part, too. Host only.
  *
  * When there are too many parts, short neighbours become a group. It has one part for each key,
- * with the sum of the times, so sums over the lane stay exact. Their order is lost.
+ * with the sum of the times, so sums over the lane stay exact; the order is lost.
  */
 #pragma once
 

@@ -42,8 +42,7 @@ struct linux_class {
 	const char *system; /* of ftrace: sched, irq, syscalls */
 	const char *name;   /* in ftrace: sys_enter_read */
 	const char *lttng;  /* in LTTng: syscall_entry_read */
-	const char *
-	    print; /* a printf format of all fields, in their order; NULL: `name: value` for each */
+	const char *print;  /* printf format of all fields in order; NULL: `name: value` for each */
 	unsigned nfields;
 	struct linux_field fields[LINUX_FIELDS];
 };

@@ -84,16 +84,14 @@ struct report_table {
 	const char *needs;  /* the classes of events that it is made from */
 	struct report_column columns[REPORT_COLUMNS];
 	unsigned weight; /* rows are sorted by this cell, largest first; CELLS: by row->weight */
-	bool
-	    histogram; /* keeps one of the samples, for COLUMN_P50, and prints it below the table */
-	bool worst;    /* keeps only the ten rows with the largest weights, and has no total */
-	bool overlaps; /* has no total, because two rows may count the same thing */
+	bool histogram;  /* keeps a histogram for COLUMN_P50, and prints it below the table */
+	bool worst;      /* keeps only the ten rows with the largest weights, and has no total */
+	bool overlaps;   /* has no total, because two rows may count the same thing */
 
 	/* for report_table.c and report.c alone */
 	bool wanted;
 	bool own_known; /* known_ns and all_ns are the table's own, not those of all CPUs */
-	uint64_t known_ns,
-	    all_ns; /* the time that is known, of all the time that the table covers */
+	uint64_t known_ns, all_ns; /* how much is known of the time that the table covers */
 	struct report_row *rows[REPORT_ROWS_MAX];
 	size_t count;
 	struct report_row others; /* the sum of the rows for which there was no room */
@@ -175,7 +173,7 @@ struct report {
 	uint64_t events, lost, gaps; /* that passed the filter */
 	const uint64_t *parts;       /* parts of long data */
 	uint64_t
-	    known_ns; /* the sum, over all CPUs, of the time in which the running thread is known */
+	    known_ns; /* the time, summed over all CPUs, in which the running thread is known */
 	uint64_t last_serial, threads_gone;
 	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 	struct report_thread *threads; /* by their numbers */

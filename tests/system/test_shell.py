@@ -130,7 +130,7 @@ def completion():
 
 @test("ls -l shows when a file was changed, by the machine's clock; a file that is written gets a new date")
 def dates():
-    """QEMU's clock is set to days with a leap year behind, before and in the middle."""
+    """QEMU's clock is set to days in a leap year, before one, and after one."""
     for date in ("2024-02-29T12:34:00", "2023-12-31T10:11:00", "2080-03-01T00:00:00", "2037-08-09T23:05:00"):
         run = boot("echo x > /tmp/f\nls -l /tmp/f\n", options=["--", "-rtc", f"base={date}"]).expect()
         found = check_match(r"^-rw-r--r-- +1 +0 +2 (\S+ \S+) /tmp/f$", run.out, "ls -l").group(1)

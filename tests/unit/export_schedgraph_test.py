@@ -102,13 +102,13 @@ def drawn_in_time(rows):
 
 def without_beginnings(rows):
     """Without states that only precede a point at the beginning of a source."""
-    behind, found = {}, []
+    following, found = {}, []
     for r in reversed(rows):
-        before = behind.get(r.group + r.id)
+        before = following.get(r.group + r.id)
         if not (r.kind == "state" and (r.value, r.attributes) == ("idle", []) and before is not None and
                 (before.kind, before.ns) == ("point", r.ns)):
             found.append(r)
-        behind[r.group + r.id] = r
+        following[r.group + r.id] = r
     return found[::-1]
 
 

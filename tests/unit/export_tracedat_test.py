@@ -216,7 +216,7 @@ def export_is_whole_or_not_there(tmp):
         status, _, err = x.ktrdump("--format", "tracedat", "-o", name, "-i", path)
         equal(status, 2, f"status of {name}")
         expect(want in err, f"{name}: {err}")
-    equal(list(out.iterdir()), [], "what was left behind")
+    equal(list(out.iterdir()), [], "files that are left")
 
 
 def nothing_stays_mounted(_):

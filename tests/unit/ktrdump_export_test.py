@@ -81,7 +81,7 @@ def long_stream_takes_no_more_memory(tmp):
         expect(big < small + MEMORY_KB, f"{name}: {small} KB for {len(MIX):,} bytes, {big} KB for {len(long):,}")
 
 
-def dead_threads_leave_little_behind(tmp):
+def dead_threads_leave_little_memory_in_use(tmp):
     few, many = (subprocess.run([KTR_GEN, "forks", str(n)], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
                  for n in (DEAD // 10, DEAD))
     for name, most in DEAD_BYTES.items():
@@ -140,6 +140,6 @@ def width_of_a_picture_is_checked(_):
 
 if __name__ == "__main__":
     main([there_are_formats, output_that_cannot_be_written_is_reported, pipe_gets_what_a_file_gets,
-          long_stream_takes_no_more_memory, dead_threads_leave_little_behind, terminal_sees_how_far_a_long_export_is,
+          long_stream_takes_no_more_memory, dead_threads_leave_little_memory_in_use, terminal_sees_how_far_a_long_export_is,
           clock_that_is_not_known_at_first_is_refused, filter_that_a_format_does_not_support_is_refused,
           width_of_a_picture_is_checked])

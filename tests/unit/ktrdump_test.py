@@ -257,7 +257,7 @@ def several_streams_in_a_file_decode(_):
     equal(r.status, 0, "status")
 
 
-def live_stream_ends_clean_behind_a_pass(_):
+def live_stream_ends_clean_after_a_pass(_):
     r = Run("-q", data=gen("live"))
     equal((r.status, len(r.lines), r.err), (0, 10, ""))
 
@@ -376,7 +376,7 @@ TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, me
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
          times_of_any_size_are_printed, report_counts_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
-         live_stream_ends_clean_behind_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
+         live_stream_ends_clean_after_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
          format_stream_is_the_input_itself, usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows]
 

@@ -3,7 +3,7 @@
  *
  * A region is mapped memory: chunks that lie end to end, closed by a sentinel of size 0 that is in
  * use. Each chunk starts with its size and flags; a free chunk also repeats its size at its end,
- * where the chunk behind it finds it (PREV_FREE), so that free() joins neighbours without
+ * where the chunk after it finds it (PREV_FREE), so that free() joins neighbours without
  * searching. No two neighbours are ever both free. Free chunks hang in lists by power of two of
  * their size. Requests of LARGE_SIZE and more are mapped on their own and returned to the kernel by
  * free(). A header that breaks these rules ends the program: the heap was written over. Locking:
@@ -70,7 +70,7 @@ chunk_check(const struct chunk *c)
 }
 
 static struct chunk *
-chunk_behind(struct chunk *c)
+chunk_after(struct chunk *c)
 {
 	return (struct chunk *)((char *)c + chunk_size(c));
 }
@@ -106,7 +106,7 @@ chunk_unlink(struct chunk *c)
 static void
 chunk_link(struct chunk *c, uint64_t size)
 {
-	struct chunk **bin = &bins[bin_of(size)], *behind;
+	struct chunk **bin = &bins[bin_of(size)], *after;
 
 	chunk_seal(c, size);
 	c->next = *bin;
@@ -114,9 +114,9 @@ chunk_link(struct chunk *c, uint64_t size)
 	if (c->next != NULL)
 		c->next->link = &c->next;
 	*bin = c;
-	behind = chunk_behind(c);
-	((uint64_t *)behind)[-1] = size;
-	behind->size_flags |= PREV_FREE;
+	after = chunk_after(c);
+	((uint64_t *)after)[-1] = size;
+	after->size_flags |= PREV_FREE;
 }
 
 static struct chunk *
@@ -153,10 +153,10 @@ chunk_use(struct chunk *c, uint64_t size)
 
 	if (left >= MIN_CHUNK) {
 		chunk_seal(c, size | IN_USE | prev);
-		chunk_link(chunk_behind(c), left);
+		chunk_link(chunk_after(c), left);
 	} else {
 		chunk_seal(c, whole | IN_USE | prev);
-		chunk_behind(c)->size_flags &= ~PREV_FREE;
+		chunk_after(c)->size_flags &= ~PREV_FREE;
 	}
 }
 
@@ -216,7 +216,7 @@ void
 free(void *p)
 {
 	int error = errno;
-	struct chunk *c, *behind;
+	struct chunk *c, *after;
 	uint64_t size;
 
 	if (p == NULL)
@@ -228,11 +228,11 @@ free(void *p)
 		errno = error;
 		return;
 	}
-	behind = chunk_behind(c);
-	chunk_check(behind);
-	if ((behind->size_flags & IN_USE) == 0) {
-		chunk_unlink(behind);
-		size += chunk_size(behind);
+	after = chunk_after(c);
+	chunk_check(after);
+	if ((after->size_flags & IN_USE) == 0) {
+		chunk_unlink(after);
+		size += chunk_size(after);
 	}
 	if ((c->size_flags & PREV_FREE) != 0) {
 		struct chunk *before = chunk_before(c);
@@ -268,19 +268,19 @@ calloc(size_t count, size_t size)
 	return p;
 }
 
-/* Grows or shrinks a chunk where it stands; false when the chunk behind it has no room. */
+/* Grows or shrinks a chunk where it stands; false when the chunk after it has no room. */
 static int
 chunk_resize(struct chunk *c, uint64_t need)
 {
 	uint64_t have = chunk_size(c);
-	struct chunk *behind = chunk_behind(c);
+	struct chunk *after = chunk_after(c);
 
 	if (have < need) {
-		chunk_check(behind);
-		if ((behind->size_flags & IN_USE) != 0 || have + chunk_size(behind) < need)
+		chunk_check(after);
+		if ((after->size_flags & IN_USE) != 0 || have + chunk_size(after) < need)
 			return 0;
-		chunk_unlink(behind);
-		chunk_seal(c, (have + chunk_size(behind)) | (c->size_flags & FLAGS));
+		chunk_unlink(after);
+		chunk_seal(c, (have + chunk_size(after)) | (c->size_flags & FLAGS));
 		chunk_use(c, need);
 	}
 	return 1;

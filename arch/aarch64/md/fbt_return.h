@@ -1,10 +1,10 @@
 /*
- * md/fbt_return.h - aarch64: every return of a C function is a place for a probe.
+ * md/fbt_return.h - aarch64: makes room for a probe at every return of a C function.
  *
- * The compiler includes this file first. It makes `ret` a macro of the assembler: a no-op, which a
- * probe turns into a B, and the return itself. RET must not be changed while it may be executed,
- * NOP may (Arm ARM B2.2.5). The section fbt_return, which is not loaded, has the addresses of the
- * no-ops. kernel/probe/fbt.h has the rest.
+ * The compiler includes this file before all others. It makes `ret` a macro of the assembler: a
+ * NOP, which a probe changes into a B, and then the RET. A NOP may be changed while another CPU
+ * executes it, but a RET may not (Arm ARM B2.2.5). The section fbt_return, which is not loaded,
+ * lists the addresses of the no-ops. See kernel/probe/fbt.h.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * md/fbt_return.h - x86_64: every return of a C function is a place for a probe.
+ * md/fbt_return.h - x86_64: makes room for a probe at every return of a C function.
  *
- * The compiler includes this file first. It makes `ret` a macro of the assembler: the return, and
- * four bytes that are never executed, so that a probe can put a JMP rel32 in its place. The section
- * fbt_return, which is not loaded, has the addresses. kernel/probe/fbt.h has the rest.
+ * The compiler includes this file before all others. It makes `ret` a macro of the assembler: the
+ * RET, and four bytes that are never executed. So a probe can write a JMP rel32 in their place. The
+ * section fbt_return, which is not loaded, lists the addresses. See kernel/probe/fbt.h.
  */
 #pragma once
 

@@ -4,18 +4,18 @@
  * usage: mkfbt IMAGE LIST >fbt.S
  *        mkfbt --fuse IMAGE
  *
- * For each C function with a no-op at its entry: two struct ktr_site (ktr/site.h), for the entry
- * and for all returns, whose formats name the parameters; and for the entry and each return a
- * record of where to patch and a stub to jump to. LIST names the functions that get no probe, and
- * why.
+ * For each C function with a no-op at its entry, it writes two struct ktr_site (ktr/site.h), one
+ * for the entry and one for all returns; their formats name the parameters. For the entry and for
+ * each return, it writes a struct ktr_patch, which says what to patch, and a stub to jump to. LIST
+ * names the functions that get no probe, and why.
  *
- * Only data and the end of .text come from here. So functions do not move when the kernel is linked
- * again with it, and the addresses written here stay right. The build makes sure: what this program
- * says of the final image must be what that image was linked with.
+ * What it writes is data, and code for the end of .text. So functions do not move when the kernel
+ * is linked again, and the addresses stay right. The build checks this: it runs mkfbt again on the
+ * final image, and the output must be the same.
  *
- * The compiler leaves room at an entry as no-ops of one instruction each. --fuse makes one no-op of
- * them, in place: a function then runs one more instruction, and no CPU can be between two of them
- * when they are changed.
+ * At an entry on x86_64, the compiler leaves five no-ops of one byte. --fuse replaces them, in the
+ * image, by one no-op of five bytes. A function then runs only one more instruction, and no CPU can
+ * be between two of the five when they are changed.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -33,13 +33,13 @@
 #define FORMAT    1023 /* KTR_WIRE_FMT_MAX */
 
 struct function {
-	Dwarf_Addr entry; /* its address, where the no-op is */
-	Dwarf_Addr body;  /* where the compiler's description of it begins */
+	Dwarf_Addr entry; /* where the no-op is */
+	Dwarf_Addr body;  /* where the debug information says that it begins */
 	Dwarf_Die die;
 	const char *name;
 	const char *file;
 	int line;
-	const char *skip; /* why it has no probe, NULL: it has one */
+	const char *skip; /* why it has no probe; NULL: it has one */
 	bool returns;     /* it has a return */
 };
 
@@ -54,8 +54,8 @@ struct machine {
 	uint8_t entry[5]; /* the compiler's no-ops */
 	uint8_t fused[5]; /* as one instruction */
 	size_t entry_size;
-	int parameter[REGISTERS]; /* DWARF's numbers */
-	const char *stub;         /* of a record: one %s, where it goes */
+	int parameter[REGISTERS]; /* DWARF's numbers of the registers */
+	const char *stub;         /* a stub; its %s is `entry` or `return` */
 };
 
 static const struct machine machines[] = {
@@ -106,7 +106,7 @@ section(const char *name, GElf_Shdr *header)
 	errx(1, "no section %s in the image", name);
 }
 
-/* ---- the list of functions without probes -------------------------------------------------- */
+/* ---- the list of functions without probes ---- */
 
 struct exception {
 	char *name, *why;
@@ -146,11 +146,12 @@ exception(const char *name)
 	return NULL;
 }
 
-/* ---- functions and their returns ----------------------------------------------------------- */
+/* ---- functions and their returns ---- */
 
 /*
- * The symbol of a function. A copy that the compiler has specialised is called NAME.constprop.0;
- * and functions with the same code may be one, with several names.
+ * The symbol of a function; if there are several, the one with the name in the source. (The
+ * compiler calls a specialised copy NAME.constprop.0, and merges functions that have the same
+ * code.)
  */
 static const char *
 symbol(Dwarf_Addr at, const char *in_source)
@@ -185,7 +186,7 @@ add_function(Dwarf_Die *die, void *arg)
 	(void)arg;
 	if (dwarf_entrypc(die, &f.body) != 0)
 		return DWARF_CB_OK;
-	/* On aarch64 the description begins after the no-op (GCC 12). */
+	/* On aarch64 the debug information begins after the no-op (GCC 12). */
 	f.entry = f.body;
 	f.name = symbol(f.entry, dwarf_diename(die));
 	if (f.name == NULL) {
@@ -204,7 +205,7 @@ add_function(Dwarf_Die *die, void *arg)
 	return DWARF_CB_OK;
 }
 
-/* What is in .text and has no probe of its name. */
+/* Lists the symbols in .text that have no probe of that name. */
 static void
 put_exceptions(void)
 {
@@ -255,7 +256,8 @@ add_slot(Dwarf_Addr at, size_t function, bool ret)
 	slots[slot_count++] = (struct slot){at, function, ret};
 }
 
-/* A function may lie in two pieces: the second has what is rarely run. */
+/* The function that an address is in. A function may be in two pieces: one for code that rarely
+ * runs. */
 static size_t
 function_of(Dwarf_Addr at)
 {
@@ -285,9 +287,10 @@ add_slots(void)
 	qsort(slots, slot_count, sizeof(*slots), by_address);
 }
 
-/* ---- types --------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
-/* The type itself: without typedef, const, volatile. *name: of the outermost typedef. */
+/* Removes typedef, const and volatile from a type. *name becomes the outermost typedef's name.
+ * False: the type is void. */
 static bool
 strip(Dwarf_Die *type, const char **name)
 {
@@ -306,7 +309,8 @@ strip(Dwarf_Die *type, const char **name)
 	}
 }
 
-/* How a value of the type is printed; NULL: void. *registers: how many carry it. */
+/* The conversion that prints a value of the entry's type; NULL: void. *registers is the number of
+ * registers that the value takes. */
 static const char *
 conversion(Dwarf_Die *die, unsigned *registers)
 {
@@ -331,7 +335,7 @@ conversion(Dwarf_Die *die, unsigned *registers)
 	case DW_TAG_base_type:
 		if (dwarf_attr_integrate(&type, DW_AT_encoding, &attr) != NULL)
 			dwarf_formudata(&attr, &encoding);
-		/* A number of things is decimal, anything else of 64 bits hexadecimal. */
+		/* A size_t is decimal. All other unsigned numbers of 64 bits are hexadecimal. */
 		if (encoding == DW_ATE_unsigned && size == 8 && strcmp(name, "size_t") != 0)
 			return "%#lx";
 		unsigned n = size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
@@ -342,7 +346,8 @@ conversion(Dwarf_Die *die, unsigned *registers)
 	}
 }
 
-/* The number of the register that carries a parameter at the function's entry; -1: not said. */
+/* Which register has a parameter at the function's entry: 0 to 5; -1: the debug information does
+ * not say. */
 static int
 register_of(Dwarf_Die *parameter, Dwarf_Addr entry)
 {
@@ -359,14 +364,14 @@ register_of(Dwarf_Die *parameter, Dwarf_Addr entry)
 	return -1;
 }
 
-/* ---- output -------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
-/* Format of the entry; returns how many parameters it has. */
+/* Makes the format of the entry. Returns how many parameters it prints. */
 static unsigned
 entry_format(struct function *f, char format[FORMAT + 1])
 {
 	char *parameter[REGISTERS] = {NULL}, *at = format, *end = format + FORMAT;
-	bool copy = strchr(f->name, '.') != NULL; /* specialised: parameters may be gone */
+	bool copy = strchr(f->name, '.') != NULL; /* a specialised copy may lack parameters */
 	unsigned next = 0, count = 0;
 	Dwarf_Die child;
 	if (dwarf_child(&f->die, &child) == 0) {
@@ -430,7 +435,7 @@ put_site(struct function *f, size_t number, bool ret)
 	       number, ret, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry);
 }
 
-/* text: .text as the file has it. */
+/* text_offset is that of .text in the file. */
 static void
 fuse(int fd, off_t text_offset)
 {

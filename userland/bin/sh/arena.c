@@ -53,7 +53,7 @@ sh_strdup(const char *s)
 }
 
 static void
-free_chunks_behind(struct arena *a, struct chunk *stop)
+free_chunks_after(struct arena *a, struct chunk *stop)
 {
 	while (a->last != stop) {
 		struct chunk *c = a->last;
@@ -79,7 +79,7 @@ arena_pop(struct arena *a)
 	current = a->below;
 	if (a->keep)
 		return;
-	free_chunks_behind(a, NULL);
+	free_chunks_after(a, NULL);
 	free(a);
 }
 
@@ -100,7 +100,7 @@ arena_mark(void)
 void
 arena_release(struct arena_mark m)
 {
-	free_chunks_behind(current, m.chunk);
+	free_chunks_after(current, m.chunk);
 	if (current->last != NULL)
 		current->last->used = m.used;
 }

@@ -27,8 +27,7 @@ add_unique(struct argv *out, char *s)
 	argv_add(out, s);
 }
 
-/* Names in a directory that begin with `prefix`; each is put behind `shown` (what stands before
- * it). */
+/* Names in a directory that begin with `prefix`; each is added with `shown` before it. */
 static void
 add_files(const char *dir, const char *shown, const char *prefix, bool programs, struct argv *out)
 {
@@ -176,7 +175,7 @@ split_command(const char *line, size_t len, size_t *start, struct argv *words)
 	}
 }
 
-/* Words behind which a command stands. */
+/* Words after which a command is expected. */
 static bool
 starts_command(const char *word)
 {

@@ -38,7 +38,7 @@ show(const char *s)
 	write_all(1, s, strlen(s));
 }
 
-/* Columns for the text behind the prompt. */
+/* Columns for the text after the prompt. */
 static size_t
 room(const struct editor *e)
 {

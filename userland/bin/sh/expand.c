@@ -154,7 +154,7 @@ remove_match(const char *value, const char *pattern, char side, bool longest)
 	return value;
 }
 
-/* The word behind an operator in ${…}, as text. */
+/* The word after an operator in ${…}, as text. */
 static char *
 operand(struct build *b, const char *word, bool pattern)
 {
@@ -272,7 +272,7 @@ put_braced(struct build *b, const char *inside, bool in_quotes)
 					       longest),
 				  in_quotes);
 	} else {
-		sh_error("found \"${%s}\", expected - = + ? # or %% behind the name", inside);
+		sh_error("found \"${%s}\", expected - = + ? # or %% after the name", inside);
 		b->failed = true;
 	}
 }
@@ -301,7 +301,7 @@ put_command(struct build *b, const char *command, bool in_quotes)
 		put_value(b, output, in_quotes);
 }
 
-/* Expands what begins with $ at p; returns what is behind it. */
+/* Expands what begins with $ at p; returns the text after it. */
 static const char *
 put_dollar(struct build *b, const char *p, bool in_quotes)
 {

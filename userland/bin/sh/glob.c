@@ -43,7 +43,7 @@ compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* `done` is the path so far, with its slash; `rest` the pattern behind it. */
+/* `done` is the path so far, with its slash; `rest` is the pattern after it. */
 static void
 match_level(const char *done, const char *rest, struct argv *out)
 {

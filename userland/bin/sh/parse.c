@@ -266,7 +266,7 @@ parse_arm(struct lexer *lx)
 		lex_next(lx);
 	}
 	if (lex_peek(lx)->type != T_CLOSE)
-		return unexpected(lx, "\")\" behind the pattern");
+		return unexpected(lx, "\")\" after the pattern");
 	lex_next(lx);
 	skip_newlines(lx);
 	if (!at_list_end(lx)) {
