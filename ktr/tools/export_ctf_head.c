@@ -63,7 +63,7 @@ ctf_put_head(FILE *f, const struct ktr_decode_header *h)
 	put_literal(f, h->build);
 	fputs(";\n\tarchitecture = ", f);
 	put_literal(f, h->arch);
-	/* LTTng's analyses check this version. Its events are those of linux.c. */
+	/* LTTng's analyses check the tracer's version. linux.c makes the events of this one. */
 	fputs(";\n\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n\ttracer_minor = 13;\n"
 	      "\ttracer_patchlevel = 0;\n};\n\nclock {\n\tname = \"boot\";\n\tuuid = \"",
 	      f);

@@ -1,7 +1,7 @@
 /*
- * export_schedgraph.c - KTRGRAPH events for FreeBSD's tools/sched/schedgraph.py. The output is as
- * of `ktrdump -ct`, without its header: index, CPU, time and text in a line, and the newest line
- * first. All other events are left out, because schedgraph.py has no place for them.
+ * export_schedgraph.c - KTRGRAPH events for FreeBSD's tools/sched/schedgraph.py. Each line has
+ * index, CPU, time and text, as those of `ktrdump -ct`. The newest line comes first, and there is
+ * no header. All other events are left out, because schedgraph.py has no place for them.
  *
  * schedgraph.py would stop at some lines, and would draw others wrongly. Therefore:
  * - Times are nanoseconds, and no line is newer than the line before it. schedgraph.py would drop a
@@ -20,8 +20,8 @@
  * - schedgraph.py draws from state to state. When a source begins with points, it draws all that
  *   follows too early. So if such a source has states at all, it gets the state `idle` at its
  *   beginning, which has the colour of the background.
- * - Time in which events were lost is a state, which ends with the state `idle`. So is the time in
- *   which an idle thread ran.
+ * - Where events were lost, there is a state `lost`, which the state `idle` ends. When an idle
+ * thread stops running, it gets the state `idle`, too, because no event says that it stops.
  *
  * Lines wait in blocks in a nameless file; the blocks are read from the last to the first. When a
  * thread is gone, only the facts that waiting lines need are kept. If its ident comes again, that
@@ -41,8 +41,10 @@
 #define CLOCK_PART 100u
 #define LOST_LINE  "KTRGRAPH group:\"lost\", id:\"CPU %" PRIu32 " lost\", "
 
-/* A line in a block. Its text follows, without a NUL; then, for each link, the fact that what it
- * names is shown. */
+/*
+ * A line in a block. After it come its text, without a NUL, and, for each of its links, the fact
+ * that the named source is shown.
+ */
 struct row {
 	uint64_t ns;
 	uint32_t shown; /* the fact that it is in the output; NEVER: the block ends here */

@@ -18,8 +18,7 @@ struct schedgraph_parts {
 	int group_length, id_length;
 };
 
-/** Puts the text of an event into SCHEDGRAPH_TEXT bytes. Its %s parameters are cleaned, see below.
- */
+/** Puts an event's text into SCHEDGRAPH_TEXT bytes, with %s parameters cleaned as below. */
 void schedgraph_event_text(const struct ktr_decode_event *e, char *text);
 #define SCHEDGRAPH_CLEAN (4 * KTR_WIRE_STRING_MAX + 1) /* a byte may become \xNN */
 /**
@@ -73,8 +72,7 @@ struct schedgraph_sources {
 	uint32_t fact_count, fact_room;
 };
 
-/** The source of a line, which is made if it is new. NULL: no memory. Valid until its thread is
- * forgotten. */
+/** Finds or makes the source of a line. Valid until its thread is forgotten. NULL: no memory. */
 struct schedgraph_name *schedgraph_source_get(struct schedgraph_sources *s,
 					      const struct schedgraph_parts *p);
 /** The fact that a source with that id is in the output; SCHEDGRAPH_NEVER: no memory. */

@@ -46,7 +46,7 @@ struct svg_cpu {
 
 struct svg_wake {
 	uint64_t ns;
-	uint32_t waker, woken, cpu; /* ids of threads */
+	uint32_t waker, woken, cpu; /* waker and woken are ids of threads */
 };
 
 struct svg {
@@ -55,7 +55,7 @@ struct svg {
 	const struct ktr_decode_header *header;
 	struct spans *spans;
 	struct svg_cpu cpus[KTR_DECODE_CPUS];
-	struct svg_thread *threads; /* by their ids, which stay */
+	struct svg_thread *threads; /* by id; an id does not change */
 	size_t thread_count, thread_room;
 	size_t thread_free;    /* no id below this is free */
 	size_t threads_used;   /* how many of the ids are not free */
@@ -103,7 +103,7 @@ bool svg_threads_thin(struct svg *x);
 bool svg_rows_choose(struct svg *x);
 
 /* export_svg_page.c */
-/** Computes where everything stands. */
+/** Computes the positions of lanes and columns. */
 void svg_page_measure(struct svg *x);
 /** Writes the whole page to f; `drawn` is what svg_draw() wrote. */
 void svg_page(struct svg *x, FILE *f, const char *drawn, size_t size);
@@ -111,7 +111,7 @@ void svg_page(struct svg *x, FILE *f, const char *drawn, size_t size);
 void svg_section(const struct svg *x, unsigned y, const char *what, const char *column);
 /** Writes ns as a share of `of` into that column. */
 void svg_share(const struct svg *x, unsigned y, uint64_t ns, uint64_t of);
-/** Writes a text, escaped. A text of more than max characters is cut, and ends with …; 0: no limit.
+/** Writes a text, escaped. If it has more than max characters (0: any), it is cut, and ends with ….
  */
 void svg_text(FILE *f, const char *text, size_t max);
 /** Writes `load (tid 12)`, or, if max is not 0, the name alone, cut like a text. */

@@ -15,8 +15,8 @@
 #define LABEL_PX   6.6 /* width of a character in a bar */
 #define NAME_CHARS 4u  /* a thread's id is left out where its name would have no more room */
 #define TICK_BINS  0.5 /* interrupts closer than so many bins are drawn as one */
-#define WAKE_BINS  2  /* of so many bins together, the wakeups are drawn if there are at most … */
-#define WAKE_MAX   3u /* … so many */
+#define WAKE_BINS  2   /* wakeups are drawn if at most WAKE_MAX of them are in so many bins */
+#define WAKE_MAX   3u
 
 /* What is drawn as one: a part, or the parts of a group. */
 struct piece {

@@ -137,8 +137,7 @@ svg_duration(char buf[32], uint64_t ns)
 	return buf;
 }
 
-/* A time with so many decimals, not rounded. Computed in integers: times have more digits than a
- * double. */
+/* A time with so many decimals, not rounded. Not a double: times have more digits than that. */
 static const char *
 time_text(char buf[32], uint64_t ns, unsigned u, int decimals)
 {

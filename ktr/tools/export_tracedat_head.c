@@ -70,9 +70,7 @@ put_literal(FILE *f, char c)
 		fprintf(f, "\\\\x%02x", (unsigned char)c);
 }
 
-/* Writes a conversion of 64 bits as the readers know it: they know no ' ' and '+', and only one
- * '*'.
- */
+/* Writes a conversion of 64 bits. The readers know neither ' ' nor '+', and at most one '*'. */
 static void
 put_conversion(FILE *f, const struct fmt_spec *s)
 {

@@ -58,7 +58,7 @@ static size_t
 group_end(struct group *g, struct lane_part *to)
 {
 	size_t n = g->count;
-	if (n > 0) /* else there may be no memory at all */
+	if (n > 0) /* otherwise `to` may be NULL */
 		memcpy(to, g->parts, n * sizeof(*to));
 	g->count = 0;
 	g->ns = 0;

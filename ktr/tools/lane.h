@@ -2,8 +2,8 @@
  * lane.h - what a thread or CPU did over time, in bounded memory. A lane is a list of parts, each
  * with a key. A part begins where the part before it ends; a hole is a part, too. Host only.
  *
- * When there are too many parts, short neighbours become a group. It has one part for each key,
- * with the sum of the times, so sums over the lane stay exact; the order is lost.
+ * When there are too many parts, short neighbours become a group. A group has one part for each
+ * key, with the sum of the times. So sums over the lane stay exact, but the order is lost.
  */
 #pragma once
 

@@ -183,8 +183,7 @@ call_compare(const void *name, const void *call)
 	return strcmp(name, ((const struct call *)call)->name);
 }
 
-/* The class of a system call; *number is its number on the trace's architecture. NULL: no memory.
- */
+/* The class of a system call; *number is its number on that architecture. NULL: no memory. */
 static const struct linux_class *
 call_class(const struct activity *a, bool leave, int64_t *number)
 {
@@ -227,8 +226,8 @@ linux_comm(const struct activity_thread *t, char *buf)
 	memcpy(buf + at, name, n);
 }
 
-/* The thread that ran before a switch; the CPU's idle thread if it is not known. Valid until the
- * next call. */
+/* The thread that ran before; if it is not known, the CPU's idle thread. Valid until the next call.
+ */
 static const struct activity_thread *
 linux_prev(const struct activity *a)
 {
@@ -308,7 +307,7 @@ put_call(const struct activity *a, bool leave, struct linux_event *out)
 		out->values[i] = out->class->fields[i].type == LINUX_INT ? (int32_t)v : (int64_t)v;
 		if (out->class->fields[i].type != LINUX_STRING)
 			continue;
-		/* What it points to is not in the trace. */
+		/* The trace has the address of the text, but not the text. */
 		snprintf(pointers[i], sizeof(pointers[i]), "0x%" PRIx64, v);
 		out->texts[i] = pointers[i];
 	}

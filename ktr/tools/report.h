@@ -52,8 +52,7 @@ enum report_kind {
 };
 
 struct report_column {
-	const char *title,
-	    *json; /* its name in text, and in jsonl, which adds _ns to times; NULL: none */
+	const char *title, *json; /* its name in text; in jsonl, which adds _ns to times */
 	enum report_kind kind;
 	unsigned cell;
 };
@@ -172,8 +171,7 @@ struct report {
 	uint64_t since_ns, until_ns;
 	uint64_t events, lost, gaps; /* that passed the filter */
 	const uint64_t *parts;       /* parts of long data */
-	uint64_t
-	    known_ns; /* the time, summed over all CPUs, in which the running thread is known */
+	uint64_t known_ns; /* summed over all CPUs: the time in which the running thread is known */
 	uint64_t last_serial, threads_gone;
 	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 	struct report_thread *threads; /* by their numbers */
@@ -219,8 +217,7 @@ extern const struct report_part report_part_wait;     /* lock, wakeup */
 extern const struct report_part report_part_profile;  /* profile */
 extern const struct report_part report_part_events;   /* events */
 
-/** Are all of these, with commas between, names of reports? If not, *wrong is the first wrong one.
- */
+/** Are these, with commas between, names of reports? If not, *wrong is the first wrong one. */
 bool report_names_known(const char *names, const char **wrong);
 /** The help text's line for report number n; NULL after the last. */
 const char *report_help(unsigned n);

@@ -67,8 +67,7 @@ run_cpu(struct report *r, uint32_t cpu, const struct activity_thread *t, uint64_
 			      to_ns);
 }
 
-/* A thread that leaves its CPU without waiting for anything counts as preempted, even if it yields.
- */
+/* A thread that leaves its CPU without waiting counts as preempted, even if it yields. */
 static void
 run_switch(struct report *r, const struct activity *a)
 {
@@ -127,8 +126,7 @@ static struct report_table states = {
     .own_known = true,
 };
 
-/* Sleep is a thread's own wish, so rows of other waits come first: they weigh at least this much.
- */
+/* Rows of sleep come last, because a thread sleeps by its own wish. Others weigh this much more. */
 #define WAIT_WEIGHT (1ull << 63)
 
 static void

@@ -256,8 +256,8 @@ add_slot(Dwarf_Addr at, size_t function, bool ret)
 	slots[slot_count++] = (struct slot){at, function, ret};
 }
 
-/* The function that an address is in. A function may be in two pieces: one for code that rarely
- * runs. */
+/* The function that an address is in. A function may have a second piece, of code that rarely runs.
+ */
 static size_t
 function_of(Dwarf_Addr at)
 {
@@ -346,8 +346,7 @@ conversion(Dwarf_Die *die, unsigned *registers)
 	}
 }
 
-/* Which register has a parameter at the function's entry: 0 to 5; -1: the debug information does
- * not say. */
+/* Which register has a parameter at the function's entry: 0 to 5; -1: none, or not known. */
 static int
 register_of(Dwarf_Die *parameter, Dwarf_Addr entry)
 {
