@@ -235,8 +235,10 @@ entry_nmi(struct arch_trapframe *tf)
 		return;
 	}
 	pc->nmi++;
-	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", ++pc->nmi_count, arch_tf_pc(tf),
+	CTR3(KTR_INTR, "nmi: count %lu pc %#lx user %d", pc->nmi_count + 1, arch_tf_pc(tf),
 	     arch_tf_user(tf));
+	/* release: whoever waits for the count finds the event recorded, or refused */
+	__atomic_store_n(&pc->nmi_count, pc->nmi_count + 1, __ATOMIC_RELEASE);
 	pc->nmi--;
 	/* only now: the code that records the event may contain a breakpoint */
 	kdb_points_load(true);

@@ -27,7 +27,7 @@ struct pcpu {
 	unsigned locks;                    /* spin locks held */
 	struct spinlock *held[PCPU_LOCKS]; /* the first of them, in about the order of taking */
 	unsigned nmi;                      /* depth of NMI handlers */
-	uint64_t nmi_count;                /* NMIs that did not stop this CPU */
+	uint64_t nmi_count;                /* atomic: NMIs that did not stop this CPU */
 	bool nmi_sent;       /* atomic: arch_nmi_send() sent one; if not, the operator did */
 	uint64_t resumed_ns; /* when it last resumed after a stop */
 	uint64_t tick_ns;    /* time of the next clock tick */

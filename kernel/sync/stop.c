@@ -14,7 +14,12 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 
-#define STOP_WAIT_MS 1000 /* for each CPU */
+/*
+ * Waits for each CPU. The host may not run a CPU for seconds. One that ignores interrupts, and gets
+ * no NMI, never stops.
+ */
+#define STOP_WAIT_NMI_MS 10000
+#define STOP_WAIT_MS     3000
 
 struct stop stop = {.owner = STOP_NOBODY};
 
@@ -77,14 +82,14 @@ stop_release(void)
 unsigned
 stop_others(void)
 {
-	unsigned stopped = 0;
+	unsigned stopped = 0, wait_ms = STOP_WAIT_MS;
 
 	__atomic_store_n(&stop_wanted, true, __ATOMIC_RELEASE);
 	for (unsigned n = 0; n < ncpus; n++)
-		if (smp_online(n))
-			arch_nmi_send(n);
+		if (smp_online(n) && arch_nmi_send(n))
+			wait_ms = STOP_WAIT_NMI_MS;
 	for (unsigned n = 0; n < ncpus; n++)
-		for (unsigned i = 0; smp_online(n) && i < STOP_WAIT_MS; i++) {
+		for (unsigned i = 0; smp_online(n) && i < wait_ms; i++) {
 			if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL) {
 				stopped++;
 				break;

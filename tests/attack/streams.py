@@ -11,7 +11,7 @@ GEN = ROOT / "build/host/unit/ktr_gen"
 ASAN = ROOT / "build/host-asan/ktrdump"
 SAMPLES = (("sample",), ("mix", "2000"), ("guest", "500"), ("forks", "50"), ("odd",), ("loss",), ("wrapped",), ("boots",))
 FORMATS = ("text", "jsonl", "schedgraph", "chrome", "folded")
-CPU_S = 60            # far more than any input of this size may need
+CPU_S = 300           # far more than any input of this size may need
 MEMORY = 512 << 20    # of address space, without sanitizers
 
 

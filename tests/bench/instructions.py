@@ -45,7 +45,7 @@ user_test bench encode
 """
 LINE = re.compile(r"^bench (\w+) (\d+\.\d\d) instructions\r?$", re.M)
 QEMU_RISCV64 = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults -icount shift=0 -serial stdio -kernel"
-DEADLINE_S = 120
+DEADLINE_S = 600
 DELTAS = {"switch_delta": ("switch_sched", "switch_off"), "syscall_delta": ("syscall_sysc", "syscall_off")}
 
 
@@ -62,7 +62,7 @@ def guest_lines(run, expected):
 def in_kernel(arch, tests, cpus=1, expected=()):
     """{name: value} of the rows that tests in the kernel print."""
     run = boot(arch=arch, smp=cpus, sets=[f"kern.test={tests}"],
-               options=["--kernel", str(ROOT / "build" / arch / "kestrel-test"), "--icount"])
+               options=["--kernel", str(ROOT / "build" / arch / "kestrel-test"), "--icount"], timeout=DEADLINE_S)
     return guest_lines(run, expected)
 
 
@@ -70,7 +70,7 @@ def measure(arch):
     """All rows of an architecture, counted by its kernel and its programs."""
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
-                options=["--icount", "--file", f"/bin/user_test={build}/user_test"])
+                options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
     of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "switch")) and n not in DELTAS]
     of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)

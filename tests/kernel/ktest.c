@@ -91,8 +91,8 @@ ktest_check_str(const char *file, int line, const char *what, const char *found,
 		ktest_fail(file, line, "%s: found \"%s\", expected \"%s\"", what, found, expected);
 }
 
-bool
-ktest_wait(bool (*cond)(void *arg), void *arg, unsigned seconds)
+static bool
+wait_for(bool (*cond)(void *arg), void *arg, unsigned seconds)
 {
 	uint64_t deadline = clock_ns() + seconds * 1000000000ull;
 
@@ -102,6 +102,12 @@ ktest_wait(bool (*cond)(void *arg), void *arg, unsigned seconds)
 		thread_sleep_ns(POLL_NS, 0, "ktest");
 	}
 	return true;
+}
+
+bool
+ktest_wait(bool (*cond)(void *arg), void *arg)
+{
+	return wait_for(cond, arg, KTEST_WAIT_S);
 }
 
 static void
@@ -144,7 +150,7 @@ helpers_gone(void *arg)
 void
 ktest_join(void)
 {
-	if (!ktest_wait(helpers_gone, NULL, KTEST_DEADLINE_S))
+	if (!ktest_wait(helpers_gone, NULL))
 		ktest_fail(__FILE__, __LINE__, "%u helper threads did not return", helpers);
 	if (__atomic_load_n(&failed, __ATOMIC_ACQUIRE))
 		ktest_leave();
@@ -167,9 +173,30 @@ test_done(void *arg)
 	return !__atomic_load_n(&running, __ATOMIC_ACQUIRE) && helpers_gone(NULL);
 }
 
+/* Counts threads. A reaper that does not sleep may still free one, so it counts as one. */
+static int
+count_thread(struct thread *t, void *arg)
+{
+	bool reaps =
+	    strcmp(t->name, "reaper") == 0 && __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE) == NULL;
+
+	*(unsigned *)arg += reaps ? 2 : 1;
+	return 0;
+}
+
+/* Are there no more threads than before the first test, and is the memory of the others free? */
+static bool
+threads_gone(void *arg)
+{
+	unsigned n = 0;
+
+	thread_each(count_thread, &n);
+	return n <= *(unsigned *)arg;
+}
+
 /* True: passed or skipped. */
 static bool
-ktest_one(const struct ktest *t, unsigned number)
+ktest_one(const struct ktest *t, unsigned number, unsigned threads)
 {
 	uint64_t start = clock_ns();
 
@@ -178,12 +205,17 @@ ktest_one(const struct ktest *t, unsigned number)
 	running = true;
 	if (thread_create("ktest", PRIO_KERN, test_main, (void *)t) == NULL)
 		panic("test %s: no memory for its thread", t->name);
-	if (!ktest_wait(test_done, NULL, KTEST_DEADLINE_S)) {
+	if (!wait_for(test_done, NULL, KTEST_DEADLINE_S)) {
 		warnk("# not done after %d seconds: its thread %s, %u helpers left\n"
 		      "not ok %u - %s\nBail out! %s hangs\n",
 		      KTEST_DEADLINE_S, running ? "runs" : "ended", helpers, number, t->name,
 		      t->name);
 		shutdown_poweroff(1);
+	}
+	/* The next test may compare what memory is free before and after it. */
+	if (!failed && !ktest_wait(threads_gone, &threads)) {
+		warnk("# it leaves threads\n");
+		failed = true;
 	}
 	if (skipped != NULL)
 		warnk("ok %u - %s # SKIP %s\n", number, t->name, skipped);
@@ -210,17 +242,18 @@ ktest_chosen(const struct ktest *t, const char *glob)
 static void
 ktest_run(const char *glob)
 {
-	unsigned count = 0, number = 0, bad = 0;
+	unsigned count = 0, number = 0, bad = 0, threads = 0;
 
 	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
 		count += ktest_chosen(t, glob);
 	warnk("TAP version 13\n1..%u\n", count);
+	thread_each(count_thread, &threads);
 	if (count == 0)
 		warnk("# no test matches \"%s\"; there are %lu\n", glob,
 		      (unsigned long)(__stop_ktests - __start_ktests));
 	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
 		if (ktest_chosen(t, glob))
-			bad += !ktest_one(t, ++number);
+			bad += !ktest_one(t, ++number, threads);
 	warnk("# %u of %u failed\n", bad, count);
 	shutdown_poweroff(bad > 0 || count == 0 ? 1 : 0);
 }

@@ -9,7 +9,7 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
-#define NMI_WAIT_NS 5000000000ull
+#define NMI_WAIT_NS 30000000000ull
 
 struct exchange {
 	struct ktr_stats before, after;
@@ -24,7 +24,8 @@ send_nmi(unsigned cpu)
 
 	if (!arch_nmi_send(cpu))
 		return false;
-	while (__atomic_load_n(&pcpus[cpu]->nmi_count, __ATOMIC_RELAXED) == count)
+	/* acquire: after the count, the event has been refused, too */
+	while (__atomic_load_n(&pcpus[cpu]->nmi_count, __ATOMIC_ACQUIRE) == count)
 		if (clock_ns() > end)
 			return false;
 	return true;

@@ -155,7 +155,7 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 	for (unsigned i = 0; i < 200; i++)
 		CTR1(KTR_SPARE2, "test: max %u", i);
 	ktr_mask_set(0);
-	KT_ASSERT(ktest_wait(flush_is_off, &on, 10));
+	KT_ASSERT(ktest_wait(flush_is_off, &on));
 	ktr_test_read_stream(FILE_NAME, &s);
 	KT_EQ(s.ends, 1);
 	KT_GE(s.events, 100);
@@ -290,7 +290,7 @@ KTEST(ktr_flush_counts_as_delivered_what_a_full_file_took)
 		set("debug.ktr.alq_enable", "1");
 		record_lines();
 		set("debug.ktr.alq_enable", "0"); /* it may have ended itself */
-		KT_ASSERT(ktest_wait(flush_is_off, &on, 10));
+		KT_ASSERT(ktest_wait(flush_is_off, &on));
 		first = line_accounts(&before);
 		/*
 		 * With room again, the next stream holds the events that did not fit into the full

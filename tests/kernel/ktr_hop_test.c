@@ -29,12 +29,12 @@ static void
 hop(unsigned i, void *arg)
 {
 	(void)arg;
-	while (clock_ns() < end_ns) {
+	do {
 		for (unsigned n = 0; n < 100; n++) {
 			CTR2(KTR_SPARE2, "test: hopper %u n %u", i, n);
 			counts[i]++;
 		}
-	}
+	} while (clock_ns() < end_ns);
 }
 
 static void
@@ -42,17 +42,17 @@ shake(void *arg)
 {
 	uint64_t random = (uintptr_t)arg;
 
-	while (clock_ns() < end_ns) {
+	do {
 		uint64_t busy;
 
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
 		thread_sleep_ns(SLEEP_NS + (random >> 40) % (4 * SLEEP_NS), 0, "shake");
 		busy = clock_ns() + SLEEP_NS + (random >> 30) % (2 * SLEEP_NS);
-		while (clock_ns() < busy) {
+		do {
 			CTR0(KTR_SPARE2, "test: suppressed");
 			arch_relax();
-		}
-	}
+		} while (clock_ns() < busy);
+	} while (clock_ns() < end_ns);
 	__atomic_fetch_sub(&shakers, 1, __ATOMIC_RELEASE);
 	thread_exit();
 }
@@ -90,7 +90,7 @@ KTEST(ktr_ring_counts_every_event_of_threads_that_lose_their_cpu_anywhere)
 		counts[i] = 0;
 	ktest_start(HOPPERS, false, hop, NULL);
 	ktest_join();
-	KT_ASSERT(ktest_wait(all_still, NULL, 10));
+	KT_ASSERT(ktest_wait(all_still, NULL));
 	ktr_mask_set(0);
 	ktr_test_sum(&after);
 	for (unsigned i = 0; i < HOPPERS; i++)

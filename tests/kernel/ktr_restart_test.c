@@ -23,7 +23,8 @@
 #define ROUNDS   (3 * SHIFTS) /* several passes, since the clock's tick may be many instructions */
 #define TIMER_NS 1000u
 #define ROUND_NS 20000u
-#define BYTES    128u /* of a sequence, at most */
+#define BYTES    128u   /* of a sequence, at most */
+#define RING     65536u /* all events of the test, and those of 3 minutes of clock ticks */
 
 /* The last sequence is that of ktr_record6(); the first ones are those of the slow path. */
 #define SEQUENCES 16u
@@ -133,7 +134,7 @@ interrupt_everywhere(void)
 	for (const struct ktr_restart *r = __start_ktr_restart; r < __stop_ktr_restart; r++)
 		KT_LE(r->end - r->from, BYTES);
 	KT_LE(__stop_ktr_restart - __start_ktr_restart, SEQUENCES);
-	ktr_test_begin(32768);
+	ktr_test_begin(RING);
 	found = (struct found){.events = 0};
 	ktr_mask_set(KTR_SPARE2 | KTR_INTR);
 	ktest_start(1, true, interrupt_records, NULL);

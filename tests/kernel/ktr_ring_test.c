@@ -17,7 +17,8 @@
 #define OTHER_WORK       64
 #define RUN_NS           300000000ull
 #define READ_DEADLINE_NS 60000000000ull
-#define RUN_MAX_NS       40000000000ull /* in case the test fails before it ends the run */
+#define RUN_TICKS        20u
+#define RUN_MAX_NS       200000000000ull /* in case the test fails before it ends the run */
 
 static bool run_over; /* atomic */
 static unsigned other_work = OTHER_WORK;
@@ -68,16 +69,35 @@ check_whole(unsigned cpu, const struct ktr_entry *e, void *arg)
 	KT_EQ(e->args[5], n * 3);
 }
 
+static uint64_t begin_ticks[MAX_CPUS];
+
+/* Has each CPU recorded more events than its ring holds, and taken timer interrupts meanwhile? */
+static bool
+all_have_run(void *arg)
+{
+	const uint64_t *counts = arg;
+	bool all = true;
+
+	for (unsigned n = 0; n < ncpus; n++)
+		all = all && __atomic_load_n(&counts[n], __ATOMIC_RELAXED) > 1024 &&
+		      __atomic_load_n(&pcpus[n]->ticks, __ATOMIC_RELAXED) - begin_ticks[n] >=
+			  RUN_TICKS;
+	return all;
+}
+
 KTEST(ktr_ring_stays_whole_and_ordered_under_timer_interrupts)
 {
 	static uint64_t counts[MAX_CPUS];
 	struct whole w = {0};
 
 	ktr_test_begin(1024);
+	memset(counts, 0, sizeof(counts));
+	for (unsigned n = 0; n < ncpus; n++)
+		begin_ticks[n] = __atomic_load_n(&pcpus[n]->ticks, __ATOMIC_RELAXED);
 	ktr_mask_set(KTR_SPARE2 | KTR_INTR);
 	run_over = false;
 	ktest_start(ncpus, true, record_a_while, counts);
-	thread_sleep_ns(RUN_NS, 0, "ktest");
+	KT_ASSERT(ktest_wait(all_have_run, counts));
 	__atomic_store_n(&run_over, true, __ATOMIC_RELAXED);
 	ktest_join();
 	ktr_mask_set(0);

@@ -67,7 +67,7 @@ exit 5
 
 def boots(firmware, machine, mib, cpu, smp):
     run = boot(SCRIPT, firmware=firmware, smp=smp, mem=f"{mib}M", options=["--machine", machine, "--cpu", cpu],
-               trace=True, mask="PROC,SCHED", sets=["debug.ktr.entries=8192"], timeout=120).expect(5)
+               trace=True, mask="PROC,SCHED", sets=["debug.ktr.entries=8192"], timeout=600).expect(5)
     check_eq(run.out.splitlines()[0], str(smp), "CPUs that run")
     physmem = int(check_match(r"^hw\.physmem: (\d+)$", run.out, "memory").group(1))
     # Firmware, the image and the array of page descriptors use a part; UEFI uses more than the others.

@@ -27,7 +27,8 @@ for row_name, budgets in BUDGETS.items():
 @test("each of 25,000 maps takes hardly more instructions than each of 2,500")
 def maps():
     run = instructions.boot("user_test bench maps\n", arch=ARCH,
-                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"]).expect()
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
+                            timeout=instructions.DEADLINE_S).expect()
     found = instructions.guest_lines(run, [])
     steps = sorted(name.removesuffix("_2500") for name in found if name.endswith("_2500"))
     check(len(steps) == 7, f"steps: {steps}")

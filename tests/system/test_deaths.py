@@ -51,7 +51,7 @@ sysctl debug.kdb.trap=1
 
 @test("a user's thousands of names of programs and files leave room for later names and for a panic's")
 def names():
-    r = boot(NAMES.format(programs=80, files=5000), smp=2, mask="PROC,VFS", trace=True).expect(101)
+    r = boot(NAMES.format(programs=80, files=5000), smp=2, mask="PROC,VFS", trace=True, timeout=600).expect(101)
     texts = [e["text"] for e in r.events]
     check(any("no_such_file_number_4999" in t for t in texts), "the last name of a file is not in the trace")
     check(any(t.startswith("exec: ") and "name last_program" in t for t in texts), "no name of the last program")

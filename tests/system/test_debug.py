@@ -69,7 +69,7 @@ def lost_call():
     script.write_text("sysctl debug.ktr.mask=SCHED\necho went on\n")
     # gdb returns from the function at its first instruction, so that it sends nothing.
     out = gdb("thbreak *arch_ipi_send if ipi == IPI_CALL\ncontinue\nbt 1\nreturn\ncontinue\n", "--firmware", "none", "--smp", "2",
-              "--script", str(script), "--timeout", "60")
+              "--script", str(script), "--timeout", "600")
     check_match(r"^#0 .*arch_ipi_send ", out, "the stop")
     check_match(r"^went on$", (BUILD / "debug.console").read_text().replace("\r", ""), f"console, after gdb said\n{out}")
 
@@ -77,7 +77,7 @@ def lost_call():
 @test("QMP answers on its socket, and quits the machine")
 def qmp():
     path = scratch_file(".qmp")
-    p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "60", "--qmp",
+    p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "600", "--qmp",
                           str(path), "--console", str(scratch_file(".txt"))], stdin=subprocess.DEVNULL,
                          stderr=subprocess.PIPE)
     try:

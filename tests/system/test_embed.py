@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import DEADLINE_S, ROOT, Run, Skipped, check, check_eq, check_match, ktrdump, main, scratch, test
+from harness import ROOT, Run, Skipped, check, check_eq, check_match, ktrdump, main, scratch, test
 from tracecheck import decoded_lines, merged_by_time, timestamps_ascend
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
@@ -54,7 +54,7 @@ QEMU = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -node
 def run(command, status=0, data=None, env=None):
     """A program's (stdout, stderr) as bytes. It must end with this status."""
     words = shlex.split(command) if isinstance(command, str) else [str(w) for w in command]
-    p = subprocess.run(words, cwd=ROOT, input=data, capture_output=True, timeout=DEADLINE_S, env=env)
+    p = subprocess.run(words, cwd=ROOT, input=data, capture_output=True, timeout=600, env=env)  # a build takes long on a slow host
     check_eq(p.returncode, status, f"{' '.join(words)}: exit status (stderr: {p.stderr.decode(errors='replace')[-2000:]})")
     return p.stdout, p.stderr
 
@@ -388,10 +388,10 @@ def hart(cpu, mine, missing, loops, ticks):
     else:  # hart 0 had switched it off before
         check(known <= len(mine) + missing <= known + loops,
               f"events of hart {cpu}: found {len(mine) + missing}, expected {known} and up to {loops} halves")
-    places = [e["func"] for e in mine]
+    places = [func for func, _ in itertools.groupby(e["func"] for e in mine)]
     between = [places[n:n + 3] for n in range(len(places))].count(["record_loop", "trap", "record_loop"])
     check(between >= 5 or (cpu and missing),
-          f"hart {cpu}: found {between} timer interrupts between events of its loop, expected 5")
+          f"hart {cpu}: found timer interrupts at {between} places between events of its loop, expected 5")
 
 
 for _harts, _patch in itertools.product((1, 4), (0, 1)):

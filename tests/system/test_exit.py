@@ -93,8 +93,13 @@ def usage():
 @test("commands from a pipe run as a script; a pipe that is empty is a console without input")
 def piped():
     for commands, found in (("echo from a pipe\nexit 7\n", (7, "from a pipe\n")), ("", (124, ""))):
-        p = subprocess.run([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "60" if commands else "5"],
-                           input=commands, capture_output=True, text=True, timeout=DEADLINE_S)
+        source, sink = os.pipe()
+        os.write(sink, commands.encode())  # before it starts: an empty pipe would be a console
+        os.close(sink)
+        with open(source, "rb") as pipe:
+            p = subprocess.run([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout",
+                                str(DEADLINE_S) if commands else "5"], stdin=pipe, capture_output=True, text=True,
+                               timeout=DEADLINE_S + 30)
         check_eq((p.returncode, p.stdout if commands else ""), found, f"status and output of {commands!r}")
 
 
@@ -158,7 +163,7 @@ def clean_end():
 
 @test("qemu/boot ends when the reader of its output has closed the pipe")
 def closed_stdout():
-    p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--smp", "1", "--timeout", "60", "--script", "-"],
+    p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--smp", "1", "--timeout", "600", "--script", "-"],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdin.write(b"while true; do echo y; done\n")
     p.stdin.close()
@@ -176,7 +181,7 @@ def children(pid):
 @test("whatever ends qemu/boot ends its guest, too")
 def killed():
     for end in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "60", "--script", "-"],
+        p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "600", "--script", "-"],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         p.stdin.write(b"echo up\nwhile true; do :; done\n")
         p.stdin.close()

@@ -62,7 +62,7 @@ def save_outside():
 @test("ktr show, stats, sites, ps and bt all work on a busy machine, which goes on afterwards")
 def live():
     with machine() as (c, socket, _):
-        shell(c, "load mix -n 1000 -j 4 > /dev/null &")
+        shell(c, "load mix -n 1000000 -j 4 > /dev/null &")
         out = gdb("ktr show 5", socket=socket)
         rows = re.findall(r"^ *(?:\d+|-) +\d+ +\d+\.\d{9} \S.*$", out, re.M)
         check_eq(len(rows), 5, f"events of ktr show 5 in:\n{out}")
@@ -105,7 +105,7 @@ def agree(found, expected, what):
 @test("ps and the backtraces of all threads and CPUs are those of db>, over the stub and in a dump")
 def threads():
     with machine() as (c, socket, qmp):
-        shell(c, "sleep 1000 & load mix -n 1000 -j 4 > /dev/null &")
+        shell(c, "sleep 1000 & load mix -n 1000000 -j 4 > /dev/null &")
         stopped_by_request(c)
         db(c, "lines 0")
         ps = db(c, "ps").partition("\n")[2]

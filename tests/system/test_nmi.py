@@ -66,7 +66,7 @@ def fault_address():
         c.expect("cat: /proc/none: ")
         prompt(c)
         # The same in an NMI, which the operator of the machine sends at that instruction.
-        gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
+        gdb = pexpect.spawn("gdb-multiarch", ["-nx", "-q", "-batch", "-ex", f"set remotetimeout {DEADLINE_S}", "-ex", f"target remote {socket}", "-ex",
                                               f"thbreak *{read:#x}", "-ex", "continue", "-ex", "monitor nmi",
                                               str(BUILD / "kestrel")], encoding="utf-8", timeout=DEADLINE_S)
         gdb.expect("breakpoint 1 at ")  # from here to gdb's continue the machine is stopped

@@ -18,7 +18,7 @@ import wire
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KTRDUMP = os.environ.get("KTRDUMP", str(ROOT / "build/host/ktrdump"))
 KTR_GEN = os.environ.get("KTR_GEN", str(ROOT / "build/host/unit/ktr_gen"))
-DEADLINE_S = 20
+DEADLINE_S = 120
 
 
 def gen(*args):
