@@ -277,7 +277,7 @@ format: ## format all C sources
 
 compile_commands.json: ## a compilation database for editors
 	@tests/lint/compile_commands.py '$(CC) $(subst ','\'',$(KERNEL_CFLAGS))' $(filter %.c,$(KERNEL_SRCS)) \
-		-- '$(HOSTCC) $(HOST_CFLAGS)' $(KTR_TOOL_SRCS) $(KTR_TOOL_HOST_SRCS) $(UNIT_SRCS) > $@
+		-- '$(HOSTCC) $(HOST_CFLAGS)' $(KTR_TOOL_SRCS) $(KTR_TOOL_HOST_SRCS) $(UNIT_SRCS) > $@.$$$$ && mv $@.$$$$ $@
 
 clean: ## remove everything built
 	rm -rf build compile_commands.json

@@ -7,6 +7,8 @@ from harness import Failed, boot, check, check_eq, check_match, main, scratch_fi
 from qmp import Qmp
 
 BARK = r"watchdog: no timer interrupt on cpu (\d), at "
+# Time is counted in instructions, of 256 ns each. So a CPU that the host does not run for a second is not found to hang.
+INSTRUCTIONS = ("--icount", "--", "-icount", "shift=8,sleep=off")
 
 
 @test("the keys CR ~ ^B enter the debugger; parts of them do not")
@@ -40,7 +42,7 @@ def barks(c, cpu):
 @test("the watchdog stops a CPU that hangs with interrupts off, in the function that hangs; the boot CPU, too")
 def watchdog():
     for smp in (2, 4):
-        with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
+        with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
             for cpu in (0, smp - 1):
                 c.sendline(f"sysctl debug.kdb.hang={cpu}")
                 barks(c, cpu)
@@ -61,7 +63,7 @@ def watchdog():
 
 @test("the backtrace of a hung interrupt handler includes the interrupted code")
 def watchdog_interrupt():
-    with guest("--set", "debug.watchdog.seconds=1", smp=2) as c:
+    with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=2) as c:
         c.sendline("sysctl debug.kdb.hang_interrupt=1")
         barks(c, 1)
         out = db(c, "bt")
@@ -75,7 +77,7 @@ def watchdog_interrupt():
 
 @test("debug.watchdog.seconds=0 turns the watchdog off; a break still finds the CPU that hangs")
 def watchdog_off():
-    with guest("--set", "debug.watchdog.seconds=1", smp=4) as c:
+    with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=4) as c:
         shell(c, "sysctl debug.watchdog.seconds=0")
         shell(c, "sysctl debug.kdb.hang=2")
         for n in range(4):
@@ -93,7 +95,7 @@ def watchdog_off():
 @test("a deadlock of two CPUs is found and shown, and a command that needs such a lock gets an error line")
 def deadlock():
     for smp in (3, 4):  # with two CPUs, none would be left to watch
-        with guest("--set", "debug.watchdog.seconds=1", smp=smp) as c:
+        with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
             c.sendline("sysctl debug.kdb.deadlock=1")
             c.expect(BARK)
             c.expect(DB)
@@ -136,7 +138,7 @@ def abandoned():
 def watchdog_batch():
     for smp in (2, 4):
         r = boot("sysctl debug.kdb.hang=1\nsleep 100\n", smp=smp, mask="PROC,SCHED",
-                 sets=["debug.watchdog.seconds=1"]).expect(101)
+                 sets=["debug.watchdog.seconds=1"], options=INSTRUCTIONS).expect(101)
         check_match(r"^panic: watchdog: no timer interrupt$", r.out, "console")
         check_match(r"^cpu 1, thread hang tid \d+$", r.out, "the thread")
         for cpu in set(range(smp)) - {1}:
@@ -174,7 +176,7 @@ def panic_action():
 @test("a panic's report has each CPU's backtrace and the last events in order of time")
 def panic_dump():
     for smp in (1, 4):
-        r = boot("load fork -n 5 -j 4\nsysctl debug.kdb.panic=1\n", smp=smp, mask="PROC,SCHED").expect(101)
+        r = boot("load fork -n 50 -j 4\nsysctl debug.kdb.panic=1\n", smp=smp, mask="PROC,SCHED").expect(101)
         report = r.out[r.out.index("panic: requested"):].replace("\r", "")
         for cpu in range(smp):
             check_match(rf"^cpu {cpu}, thread ", report, "report")
@@ -192,7 +194,7 @@ def panic_dump():
 def qmp_nmi():
     for smp in (1, 4):
         path = scratch_file(".qmp")
-        with guest("--qmp", str(path), "--mask", "SCHED", smp=smp) as c:
+        with guest("--qmp", str(path), "--mask", "SCHED", *INSTRUCTIONS, smp=smp) as c:
             qmp = Qmp(path)
             shell(c, f"load switch -n 1000000 -j {smp} &")
             for n in range(5):
@@ -203,7 +205,7 @@ def qmp_nmi():
                     check_match("not readable", db(c, "x 0"), "a fault in an NMI")  # its IRET lets NMIs in
                     qmp.command("inject-nmi")
                 check_match(r"^#0 |^---", db(c, "bt"), "bt")
-                go_on = f"continue\r\x15sleep 0.02; echo alive{n}"  # after a pause, since a sooner NMI would be taken for an older one
+                go_on = f"continue\r\x15sleep 0.1; echo alive{n}"  # after a pause, since a sooner NMI would be taken for an older one
                 c.sendline(go_on)
                 while c.expect([f"\nalive{n}", DB]) == 1:
                     c.sendline(go_on)  # one of the three may have waited until now, and have read what was typed ahead
