@@ -121,7 +121,7 @@ def deferred_anywhere():
 @test("serial breaks stop four busy CPUs again and again")
 def breaks():
     with guest("--mask", "SCHED") as c:
-        shell(c, "load switch -n 1000000 -j 4 &")
+        shell(c, "load switch -n 100000000 -j 4 &")
         for n in range(5):
             c.send(BREAK)
             c.expect("serial break on cpu")

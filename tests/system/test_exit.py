@@ -9,6 +9,9 @@ import subprocess
 from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, decode, ktr_stats, main, scratch_file,
                      test)
 
+# In the background SIGINT is ignored, and a program that starts so keeps it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def status_of(script, expected, **more):
     return boot(script, **more).expect(expected)

@@ -5,7 +5,6 @@ import contextlib
 import re
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import db, db_events, gdb, guest, shell, stopped_by_request  # noqa: E402
@@ -153,10 +152,10 @@ def hung():
 def user_mode():
     with machine("--set", "debug.ktr.entries=256", smp=1) as (c, socket, _):
         c.sendline("load malloc -n 1000000000")
-        out, deadline = "", time.monotonic() + DEADLINE_S
-        while re.search(r"^at 0x[0-9a-f]{1,12}$", out, re.M) is None:
-            check(time.monotonic() < deadline, f"gdb never finds it in user mode, but {out}")
-            out = gdb('printf "at %#lx\\n", (long)$pc', "ktr show 5", "ps", socket=socket)
+        step = "gdb.execute('stepi', to_string=True)"
+        out = gdb("thbreak entry_user_return", "continue", f"python while int(gdb.parse_and_eval('(long)$pc')) < 0: {step}",
+                  'printf "at %#lx\\n", (long)$pc', "ktr show 5", "ps", socket=socket)
+        check_match(r"^at 0x[0-9a-f]{1,12}$", out, "an address in user mode")
         check_eq(len(re.findall(r"^ *(?:\d+|-) +\d+ +\d+\.\d{9} \S.*$", out, re.M)), 5, f"events of ktr show 5 in:\n{out}")
         lists_threads(out)
 

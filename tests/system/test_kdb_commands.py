@@ -165,7 +165,7 @@ def every_instruction():
 def next_until():
     for smp in (1, 4):
         with guest(smp=smp) as c:
-            shell(c, "load switch -n 1000000 -j 4 &")
+            shell(c, "load switch -n 100000000 -j 4 &")
             stopped(c, "break sys_getcwd")
             c.sendline("continue")
             c.sendline("pwd")

@@ -196,7 +196,7 @@ def qmp_nmi():
         path = scratch_file(".qmp")
         with guest("--qmp", str(path), "--mask", "SCHED", *INSTRUCTIONS, smp=smp) as c:
             qmp = Qmp(path)
-            shell(c, f"load switch -n 1000000 -j {smp} &")
+            shell(c, f"load switch -n 100000000 -j {smp} &")
             for n in range(5):
                 qmp.command("inject-nmi")
                 c.expect(r"\nNMI on cpu 0, at ")
