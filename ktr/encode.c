@@ -3,7 +3,7 @@
  *
  * Invariants: a frame is complete in `out` or not there; a batch needs nothing from another batch;
  * the metadata that a batch names stands before it in `out`. ktr_encoder_room() leaves room for the
- * batch in the making and for one event's metadata. Locking: the stream's user.
+ * batch that is being built and for one event's metadata. Locking: the stream's user.
  */
 #include "ktr/encode.h"
 

@@ -4,7 +4,7 @@
  * Each CPU has a ring of slots and a head, the number of events that the CPU has recorded (in the
  * code, times 64: the size of a slot). Event n goes to slot n mod entries:
  *
- *	                      n is in the making; n+1 may be (see below)
+ *	                      n is being written; n+1 may be, too (see below)
  *	                      |
  *	 slots  | n-2 | n-1 |  n  | n+1 | n-6 | n-5 | n-4 | n-3 |      8 entries
  *	                    ^                 ^

@@ -4,8 +4,8 @@
  *
  * Invariants
  *  - The event with sequence number s of a CPU stands in slot s mod entries of its ring.
- *  - Events below the head are complete. Only the slots of the next KTR_RING_SPARE events may be in
- *    the making, and a reader does not look at what these hold.
+ *  - Events below the head are complete. The slots of the next KTR_RING_SPARE events may be
+ *    half written, and a reader does not look at them.
  *  - Sequence numbers go on when a ring is resized or cleared; events below `base` are gone.
  *  - recorded = delivered + resident + overwritten, at every moment. Events that were refused are
  *    not recorded; they are counted as suppressed or dropped.

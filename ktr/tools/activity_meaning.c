@@ -15,7 +15,7 @@
 
 #define CALL_NAME 32u
 #define NOWHERE   0xffu
-#define DEPTH_MAX 1024u /* of calls */
+#define DEPTH_MAX 1024u /* calls of a thread that are kept */
 
 /*
  * Fills in a. The caller has set its event, cpu and ns, and its thread to the event's. False: the
@@ -65,9 +65,9 @@ static const char *const param_names[P_COUNT] = {
 
 struct meaning {
 	const struct ktr_decode_site *site;
-	struct meaning *older; /* of the same number; threads may still be in its call */
-	meaning_fn *fn;        /* NULL: none */
-	uint8_t at[P_COUNT];   /* which parameter; NOWHERE */
+	struct meaning *older; /* of an earlier site with this number: threads may be in its call */
+	meaning_fn *fn;        /* NULL: it means nothing */
+	uint8_t at[P_COUNT];   /* the index of each parameter, or NOWHERE */
 	bool is_signed[6];
 	uint8_t bits[6];
 	char call[CALL_NAME];
@@ -81,7 +81,7 @@ text_of(const struct meaning *mean, const struct activity *a, unsigned p)
 	return mean->at[p] != NOWHERE ? a->event->strings[mean->at[p]] : NULL;
 }
 
-/* The same of a text that the decoder keeps. */
+/* The same, but NULL for a text that the decoder does not keep. */
 static const char *
 text_kept_of(const struct meaning *mean, const struct activity *a, unsigned p)
 {
@@ -102,7 +102,7 @@ value_of(const struct meaning *mean, const struct activity *a, unsigned p)
 	return mean->at[p] != NOWHERE ? value_at(mean, a, mean->at[p]) : 0;
 }
 
-/* The thread of an ident, `NAME tid N`; NULL when it is none, or no memory. */
+/* The thread of an ident `NAME tid N`. NULL: not an ident, or no memory. */
 static struct activity_thread *
 ident_of(struct activity_model *m, const char *ident)
 {
@@ -128,7 +128,7 @@ ident_of(struct activity_model *m, const char *ident)
 static const struct {
 	const char *text;
 	enum activity_state state;
-	unsigned why; /* P_COUNT: none does */
+	unsigned why; /* P_COUNT: no parameter does */
 } states[] = {
     {"runq add", ACTIVITY_RUNNABLE, P_COUNT}, {"sleep", ACTIVITY_SLEEPING, P_WMESG},
     {"blocked", ACTIVITY_BLOCKED, P_LOCK},    {"spinning", ACTIVITY_SPINNING, P_LOCK},
@@ -314,7 +314,7 @@ mean_thread_create(struct activity_model *m, const struct meaning *mean, struct 
 	return false;
 }
 
-/* All that it still does is to give up its CPU. */
+/* The thread only has to give up its CPU now. */
 static bool
 mean_thread_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {

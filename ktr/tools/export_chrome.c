@@ -30,22 +30,22 @@
 #define TID_CPU     0xffff0000u
 
 #define STATE_BYTES (16u + KTR_WIRE_STRING_MAX)
-#define NEST_MAX    8u /* interrupts within each other */
+#define NEST_MAX    8u /* interrupts of a CPU that have not ended */
 
 struct track {
 	const struct activity_thread *t;
 	uint64_t flow;            /* of an arrow that is to end here; 0: none */
-	char call[ACTIVITY_NAME]; /* what has begun; "": nothing */
+	char call[ACTIVITY_NAME]; /* the slice that has begun; "": none */
 	char state[STATE_BYTES];
-	char name[ACTIVITY_NAME]; /* as it was told */
+	char name[ACTIVITY_NAME]; /* as it was written */
 };
 
 struct cpu {
 	bool known;
-	char runs[ACTIVITY_NAME + 16]; /* what has begun; "": nothing */
+	char runs[ACTIVITY_NAME + 16]; /* the slice that has begun; "": none */
 	const char *interrupts[NEST_MAX];
 	unsigned nested;
-	/* A loss is kept until its end is known: at the next thing that the CPU does. */
+	/* A loss is kept until its end is known, which is when the CPU does something again. */
 	bool lost;
 	uint64_t lost_from, lost_to, lost_count;
 	enum ktr_gap_reason lost_why;
@@ -55,7 +55,7 @@ struct chrome {
 	struct export_file file;
 	struct chrome_out out; /* to the file */
 	struct export_classes known;
-	struct timeline_name *names; /* by the number of known */
+	struct timeline_name *names; /* by the numbers of classes in `known` */
 	size_t name_room;
 	struct track *tracks; /* by activity_thread.number */
 	size_t track_room;
@@ -77,7 +77,7 @@ place_of(const struct track *track)
 
 /* ---- tracks ---- */
 
-/* A thread's track, known to the reader from now on; NULL: no memory. */
+/* A thread's track. A new track, or a new name, is written. NULL: no memory. */
 static struct track *
 track_of(struct chrome *x, const struct activity_thread *t)
 {
@@ -103,7 +103,7 @@ track_of(struct chrome *x, const struct activity_thread *t)
 	return track;
 }
 
-/* Writes the loss that waits, if one does. It ends at `until` at the latest. */
+/* Writes the CPU's loss, if there is one. It ends at `until` at the latest. */
 static void
 lost_put(struct chrome *x, uint32_t number, uint64_t until)
 {
@@ -115,10 +115,7 @@ lost_put(struct chrome *x, uint32_t number, uint64_t until)
 	uint64_t to = cpu->lost_to < until ? cpu->lost_to : until, ns = to - cpu->lost_from;
 	chrome_entry_begin(&x->out, 'X', place_of_cpu(number), cpu->lost_from);
 	chrome_entry_name(l, "lost", "lost");
-	/*
-	 * A reader adds start and length, and rounds. The loss must end before the next slice
-	 * begins even so.
-	 */
+	/* A reader rounds start + length. Even then, the next slice must not begin before it. */
 	ns -= ns > 0;
 	out_text(l, ",\"dur\":");
 	chrome_put_time(l, ns);
@@ -130,7 +127,7 @@ lost_put(struct chrome *x, uint32_t number, uint64_t until)
 	chrome_entry_end(l);
 }
 
-/* A CPU that does something at ns, its track known to the reader. */
+/* A CPU that does something at ns. Its track is written the first time; a loss ends here. */
 static struct cpu *
 cpu_of(struct chrome *x, uint32_t number, uint64_t ns)
 {
@@ -145,7 +142,7 @@ cpu_of(struct chrome *x, uint32_t number, uint64_t ns)
 	return cpu;
 }
 
-/* The arrow that is to end here, if any, ends within what there is. */
+/* Ends the arrow to this thread, if there is one. */
 static void
 flow_end(struct chrome *x, struct track *track, uint64_t ns)
 {
@@ -154,7 +151,7 @@ flow_end(struct chrome *x, struct track *track, uint64_t ns)
 	track->flow = 0;
 }
 
-/* What the thread's state is called; "": nothing is shown. */
+/* The name of the slice for the thread's state; "": there is none. */
 static void
 state_name(const struct track *track, char *name)
 {
@@ -165,7 +162,7 @@ state_name(const struct track *track, char *name)
 		 shown && t->why != NULL ? ": " : "", shown && t->why != NULL ? t->why : "");
 }
 
-/* The thread is in the state that the model says. */
+/* Begins a slice if the thread's state has changed, and ends slices that are over. */
 static void
 state_put(struct chrome *x, struct track *track, uint64_t ns)
 {
@@ -189,7 +186,7 @@ state_put(struct chrome *x, struct track *track, uint64_t ns)
 		flow_end(x, track, ns);
 }
 
-/* Ends all that the track has. */
+/* Ends all slices of the track, and forgets it. */
 static void
 track_end(struct chrome *x, struct track *track)
 {
@@ -201,7 +198,7 @@ track_end(struct chrome *x, struct track *track)
 	memset(track, 0, sizeof(*track));
 }
 
-/* Ends interrupts of the CPU, all but so many. */
+/* Ends the CPU's innermost interrupts, until `left` are left. */
 static void
 interrupts_end(struct chrome *x, uint32_t number, uint64_t ns, unsigned left)
 {
@@ -245,7 +242,7 @@ put_wakeup(struct chrome *x, const struct activity *a)
 	struct track *waker = track_of(x, a->other), *woken = track_of(x, a->thread);
 	if ((waker->state[0] == '\0' && waker->call[0] == '\0') || woken->flow != 0)
 		return;
-	if (woken->state[0] == '\0' && woken->call[0] == '\0') { /* an arrow ends in something */
+	if (woken->state[0] == '\0' && woken->call[0] == '\0') { /* an arrow must end in a slice */
 		snprintf(woken->state, sizeof(woken->state), "woken");
 		chrome_put_begin(&x->out, place_of(woken), a->ns, woken->state, "state");
 	}
@@ -259,7 +256,7 @@ put_interrupt(struct chrome *x, const struct activity *a)
 	struct cpu *cpu = cpu_of(x, a->cpu, a->ns);
 	if (a->kind == ACTIVITY_IRQ_ENTER) {
 		const char *text = a->text[0] != '\0' ? a->text : "interrupt";
-		if (cpu->nested == NEST_MAX) /* their ends are not told */
+		if (cpu->nested == NEST_MAX) /* their ends were lost */
 			interrupts_end(x, a->cpu, a->ns, 0);
 		cpu->interrupts[cpu->nested++] = text;
 		chrome_put_begin(&x->out, place_of_cpu(a->cpu), a->ns, text, "interrupt");
@@ -329,7 +326,8 @@ put_activity(struct chrome *x, const struct activity *a)
 
 /* ---- events ---- */
 
-/* False: no memory. unknown is for what has no site. */
+/* Finds an event's class and name. `unknown` becomes the name if its site is not known. False: no
+ * memory. */
 static bool
 told_find(struct chrome *x, const struct ktr_decode_event *e, struct chrome_told *told,
 	  struct timeline_name *unknown)
@@ -402,8 +400,8 @@ chrome_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 }
 
 /*
- * Losses of one CPU may overlap. A loss that begins within another one cuts it, and lasts at least
- * as long: slices of a track must not cross.
+ * Losses of one CPU may overlap, but slices of a track must not cross. So a loss that begins within
+ * another one ends that one, and lasts at least until the other would have ended.
  */
 static bool
 chrome_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
@@ -431,7 +429,7 @@ chrome_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 
-/* The track's number is another thread's from now on. */
+/* Ends the thread's track: its number may become another thread's. */
 static bool
 chrome_gone(void *arg, const struct activity_thread *t)
 {

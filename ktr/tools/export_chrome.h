@@ -12,39 +12,39 @@ struct chrome_out {
 	bool any;
 };
 
-/** Where an entry stands. */
+/** The track that an entry belongs to. */
 struct chrome_place {
 	uint32_t pid, tid;
 };
 
-/** An event, and what it is called. */
+/** An event, its class and its name. */
 struct chrome_told {
 	const struct ktr_decode_event *e;
 	const struct export_class *class;
 	const struct timeline_name *name;
 };
 
-/** An entry of that phase, without its end: a line to which members are added. */
+/** Begins an entry, a line to which members are added. `phase` is its type. */
 void chrome_entry_begin(struct chrome_out *o, char phase, struct chrome_place at, uint64_t ns);
 void chrome_entry_name(struct out *l, const char *name, const char *category);
 void chrome_entry_end(struct out *l);
 
-/** A slice begins. */
+/** Begins a slice. */
 void chrome_put_begin(struct chrome_out *o, struct chrome_place at, uint64_t ns, const char *name,
 		      const char *category);
-/** The slice of that name ends, if it is not "", which it becomes. */
+/** Ends the slice of that name, and sets name to "". If it is "" already, does nothing. */
 void chrome_put_end(struct chrome_out *o, struct chrome_place at, uint64_t ns, char *name,
 		    const char *category);
-/** An arrow of that number begins (phase 's') or ends ('f') at a slice. */
+/** Begins (phase 's') or ends ('f') an arrow at a slice. `flow` is the arrow's number. */
 void chrome_put_flow(struct chrome_out *o, char phase, struct chrome_place at, uint64_t ns,
 		     uint64_t flow);
-/** Entries for what a viewer calls a process or thread, and where it shows it. */
+/** Names a process or thread (`what`), and gives its place among the others (`order`). */
 void chrome_put_meta(struct chrome_out *o, const char *what, struct chrome_place at,
 		     const char *name, uint32_t order);
 
-/** Microseconds, to the nanosecond. */
+/** Writes a time in microseconds, with three decimals. */
 void chrome_put_time(struct out *l, uint64_t ns);
-/** An integer that a reader's double holds, or its digits as a string. */
+/** Writes an integer. One that a reader's double cannot hold becomes a string. */
 void chrome_put_integer(struct out *l, uint64_t v, bool is_signed);
-/** The event's parameters, and its CPU. */
+/** Writes the event's parameters, and its CPU. */
 void chrome_put_args(struct out *l, const struct chrome_told *told);

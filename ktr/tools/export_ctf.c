@@ -44,17 +44,17 @@ struct packet {
 
 struct cpu {
 	FILE *file;
-	uint8_t *buf; /* a packet in the making, after its header */
+	uint8_t *buf; /* the packet that is being filled, after its header */
 	size_t used;
 	uint64_t packets, discarded, first_ns, last_ns;
-	uint64_t lost, lost_to_ns; /* not told yet */
+	uint64_t lost, lost_to_ns; /* events lost that no packet tells yet; until when */
 };
 
 struct ctf {
-	char path[EXPORT_PATH], temp[EXPORT_PATH]; /* of the directory; until it is whole */
+	char path[EXPORT_PATH], temp[EXPORT_PATH]; /* of the directory; temp until it is complete */
 	FILE *metadata;
 	uint8_t boot_id[16];
-	bool any;                   /* event or gap */
+	bool any;                   /* an event or a gap has come */
 	uint64_t first_ns, last_ns; /* of all CPUs */
 	struct cpu cpus[KTR_DECODE_CPUS];
 	struct export_classes classes;
@@ -66,7 +66,7 @@ failed(const struct ctf *x, char *err, size_t errlen)
 	return export_fail(err, errlen, "%.200s: %s", x->path, strerror(errno));
 }
 
-/* The file of a CPU's stream, or the metadata. NULL: errno. */
+/* Opens the file of CPU n's stream; n == KTR_DECODE_CPUS: of the metadata. NULL: errno. */
 static FILE *
 file_open(const struct ctf *x, unsigned n)
 {
@@ -80,7 +80,7 @@ file_open(const struct ctf *x, unsigned n)
 
 /* ---- streams ---- */
 
-/* Writes the packet out, if there is one to be written, and begins the next. */
+/* Writes the packet, and begins the next one. */
 static bool
 packet_end(struct ctf *x, unsigned n, char *err, size_t errlen)
 {
@@ -103,7 +103,7 @@ packet_end(struct ctf *x, unsigned n, char *err, size_t errlen)
 	return good || failed(x, err, errlen);
 }
 
-/* The CPU says something at time ns, perhaps for the first time. */
+/* Something happens on the CPU at time ns. The first time, its stream is made. */
 static bool
 cpu_at(struct ctf *x, unsigned n, uint64_t ns, char *err, size_t errlen)
 {
@@ -150,7 +150,7 @@ put_string(uint8_t *p, const char *text)
 	return p + n + 1;
 }
 
-/* Is there a class, and does the metadata tell it? */
+/* Adds a new class to the metadata. False: there are too many classes (class is NULL). */
 static bool
 class_tell(struct ctf *x, const struct export_class *class, size_t number, bool is_new, char *err,
 	   size_t errlen)
@@ -162,7 +162,7 @@ class_tell(struct ctf *x, const struct export_class *class, size_t number, bool 
 	return true;
 }
 
-/* Header and contexts of an event, at the end of its CPU's packet. NULL: it failed. */
+/* Puts an event's header and contexts at the end of its CPU's packet. NULL: it failed. */
 static uint8_t *
 event_begin(struct ctf *x, const struct export_event *ev, const struct activity_thread *t,
 	    size_t number, char *err, size_t errlen)
@@ -213,7 +213,7 @@ put_linux(uint8_t *p, const struct linux_event *l)
 	return p;
 }
 
-/* LTTng's event of an activity, if there is one. */
+/* Writes LTTng's event for an activity, if there is one. */
 static bool
 put_activity(struct ctf *x, const struct export_event *ev, const struct activity *a, char *err,
 	     size_t errlen)
@@ -235,7 +235,7 @@ put_activity(struct ctf *x, const struct export_event *ev, const struct activity
 }
 
 /*
- * An empty packet says what was lost, also when no event follows. It ends where the gap does, or at
+ * Writes an empty packet that tells how many events were lost. It ends where the gap ends, or at
  * the next event if that is earlier.
  */
 static bool
@@ -271,7 +271,7 @@ ctf_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	bool is_new;
 	if (!cpu_at(x, e->cpu, ev->ns, err, errlen))
 		return false;
-	if (e->site == NULL) { /* its site was in a frame that is damaged */
+	if (e->site == NULL) { /* the frame with its site was damaged */
 		lose(c, 1, ev->ns);
 		return true;
 	}
@@ -304,7 +304,7 @@ ctf_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 
 /* ---- begin and end ---- */
 
-/* The directory and its metadata. */
+/* Makes the directory, and opens the metadata. */
 static bool
 directory_make(struct ctf *x, char *err, size_t errlen)
 {

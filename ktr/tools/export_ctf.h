@@ -6,8 +6,7 @@
 
 #include "ktr/tools/export.h"
 
-/** What the metadata says before any event class. What could not be written, f's error flag says.
- */
+/** Writes the metadata up to the first event class. Write errors set f's error flag. */
 void ctf_put_head(FILE *f, const struct ktr_decode_header *h);
 /** An event class, whose events have this id. */
 void ctf_put_class(FILE *f, size_t id, const struct export_class *c);

@@ -15,12 +15,12 @@
 #include "ktr/tools/export.h"
 #include "ktr/tools/out.h"
 
-#define LINES      1024u /* that wait; when there are more, the first waits no longer */
+#define LINES      1024u /* that may wait; when there are more, the first is written */
 #define TEXT_BYTES 1024u
-#define DEPTH_MAX  100u /* that is shown by indentation */
+#define DEPTH_MAX  100u /* deeper calls are not indented more */
 
 enum line_kind {
-	LINE_CALL, /* waits: the next event of the thread tells whether it becomes LEAF or OPEN */
+	LINE_CALL, /* waits: the thread's next event makes it LEAF or OPEN */
 	LINE_LEAF,
 	LINE_OPEN,
 	LINE_CLOSE,
@@ -34,21 +34,20 @@ struct line {
 	unsigned depth;
 	bool timed; /* ns is how long the function took */
 	uint64_t ns;
-	const char *name; /* of the function; NULL: a brace alone */
+	const char *name; /* of the function; NULL: only a brace is shown */
 	char *text;       /* LINE_TEXT's */
 };
 
 struct graph {
 	struct out *out;
-	const char *function;          /* from which on calls are shown, a glob; NULL: all are */
-	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1 */
+	const char *function; /* a glob: only its calls, and calls in them, are shown; NULL: all */
+	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1; 0: no line yet */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
 	struct line lines[LINES];
 };
 
-/* A call's mark: the number of its line plus one, doubled; and whether its function is g->function.
- */
+/* A call's mark: its line's number plus one, times 2; plus 1 if it is a call of g->function. */
 #define MARK(line, root) (((line) + 1) << 1 | (root))
 #define MARK_HIDDEN      0u
 
@@ -58,7 +57,7 @@ mark_is_root(uint64_t mark)
 	return (mark & 1) != 0;
 }
 
-/* The line of a call, if it waits still. */
+/* The line of a call. NULL: it does not wait any more. */
 static struct line *
 line_waiting(struct graph *g, const struct activity_call *call)
 {
@@ -80,7 +79,7 @@ mark_of(uint64_t ns)
 	return marks[n];
 }
 
-/* At most seven digits. */
+/* Writes a duration with at most seven digits. */
 static void
 put_duration(struct out *o, const struct line *l)
 {
@@ -102,7 +101,7 @@ put_duration(struct out *o, const struct line *l)
 	out_text(o, "|  ");
 }
 
-/* Another thread than that of the CPU's last line. */
+/* Says that the CPU runs another thread than at its last line. */
 static void
 put_switch(struct graph *g, const struct line *l)
 {
@@ -153,7 +152,7 @@ put_line(struct graph *g, const struct line *l)
 	}
 }
 
-/* Writes the lines that wait for nothing. */
+/* Writes lines up to the first that must wait. */
 static void
 put_lines(struct graph *g)
 {
@@ -194,7 +193,7 @@ depth_shown(const struct graph *g, const struct activity_thread *t, unsigned dep
 	return root < t->depth && root <= depth ? (int)(depth - root) : -1;
 }
 
-/* The thread does something: the function that it is in is no leaf. */
+/* The thread does something, so the function that it is in is not a leaf. */
 static void
 open_innermost(struct graph *g, const struct activity_thread *t, unsigned depth)
 {
@@ -223,7 +222,7 @@ on_return(struct graph *g, const struct export_event *ev, const struct activity 
 	const struct activity_thread *t = ev->thread;
 	struct line *own = a->call.name != NULL ? line_waiting(g, &a->call) : NULL;
 	int depth = depth_shown(g, t, t->depth);
-	/* What it called last, and did not return, waits no longer. */
+	/* A call of this thread that still waits did not return, so it is not a leaf. */
 	for (uint64_t n = g->first; own == NULL && n < g->end; n++) {
 		struct line *l = &g->lines[n % LINES];
 		if (l->kind == LINE_CALL && l->tid == ev->e->tid)
@@ -236,7 +235,7 @@ on_return(struct graph *g, const struct export_event *ev, const struct activity 
 		return;
 	} else {
 		if (depth < 0)
-			depth = 0; /* the function from which on calls are shown */
+			depth = 0; /* it is g->function */
 		own = line_add(g, ev, LINE_CLOSE, (unsigned)depth);
 		own->name = a->call.name == NULL ? a->text : NULL;
 	}

@@ -36,10 +36,10 @@ _Static_assert(RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1)
 
 struct cpu {
 	FILE *pages;
-	uint8_t *page; /* in the making, used bytes after its head; then the buffer of pages */
+	uint8_t *page; /* the page that is being filled; after it, the buffer of `pages` */
 	size_t used;
 	uint64_t first_ns, last_ns;
-	uint64_t page_lost, lost; /* before this page; since the last event */
+	uint64_t page_lost, lost; /* events lost before this page; since the last event */
 	uint64_t lost_ns;         /* the end of the last gap */
 	uint64_t bytes;           /* of all pages */
 };
@@ -80,7 +80,7 @@ cpu_open(struct tracedat *x, unsigned n, char *err, size_t errlen)
 	return true;
 }
 
-/* Writes the page, if it says anything. */
+/* Writes the page, if it has records, or tells a loss. */
 static bool
 page_end(struct tracedat *x, struct cpu *c, char *err, size_t errlen)
 {
@@ -97,7 +97,7 @@ page_end(struct tracedat *x, struct cpu *c, char *err, size_t errlen)
 	       export_file_failed(&x->out, err, errlen);
 }
 
-/* Room for a record of up to n bytes at time ns: in this page, unless something was lost. */
+/* Makes room for a record of up to n bytes at time ns. A loss begins a new page. */
 static bool
 page_reserve(struct tracedat *x, struct cpu *c, size_t n, uint64_t ns, char *err, size_t errlen)
 {
@@ -111,7 +111,8 @@ page_reserve(struct tracedat *x, struct cpu *c, size_t n, uint64_t ns, char *err
 	return true;
 }
 
-/* The head of a record of n bytes, a multiple of 4; c->last_ns is the time of the one before. */
+/* Writes the head of a record of n bytes, a multiple of 4. c->last_ns is the time of the record
+ * before. */
 static uint8_t *
 put_head(uint8_t *p, const struct cpu *c, uint64_t ns, size_t n)
 {
@@ -141,7 +142,7 @@ tracedat_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t e
 
 /* A field's value in a record. */
 struct value {
-	enum { NUMBER, CHARS, STRING } kind; /* STRING: after the fields, one of which says where */
+	enum { NUMBER, CHARS, STRING } kind; /* a STRING's bytes come after the fields */
 	size_t size;                         /* bytes; a STRING's with its NUL */
 	uint64_t number;
 	const char *text;
@@ -182,7 +183,7 @@ linux_values(const struct linux_event *l, struct value *v)
 	return n;
 }
 
-/* The fields; at is where the strings begin, counted from the record's data. */
+/* Writes the fields, then the strings. `at` is the offset of the strings in the record's data. */
 static uint8_t *
 put_values(uint8_t *p, const struct value *v, unsigned n, size_t at)
 {
@@ -220,7 +221,7 @@ put_record(struct tracedat *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t 
 		return false;
 	uint8_t *begin = c->page + TRACEDAT_PAGE_HEAD + c->used;
 	uint8_t *data = put_head(begin, c, ns, size), *end = data + size;
-	uint8_t *p = put(put(data, &id, 4), &pid, 4); /* an id is 16 bits; and no flags */
+	uint8_t *p = put(put(data, &id, 4), &pid, 4); /* 16 bits of id; flags and count are 0 */
 	p = put_values(p, v, n, fixed);
 	memset(p, 0, (size_t)(end - p));
 	c->used += (size_t)(end - begin);
@@ -236,7 +237,7 @@ class_found(struct tracedat *x, const struct export_class *class, size_t number,
 	       export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
 }
 
-/* Linux's event of an activity, if there is one. */
+/* Writes Linux's event for an activity, if there is one. */
 static bool
 put_activity(struct tracedat *x, const struct export_event *ev, const struct activity *a, char *err,
 	     size_t errlen)
@@ -267,7 +268,7 @@ tracedat_event(void *arg, const struct export_event *ev, char *err, size_t errle
 	bool is_new;
 	if (!cpu_open(x, e->cpu, err, errlen))
 		return false;
-	if (e->site == NULL) { /* its site was in a frame that is damaged */
+	if (e->site == NULL) { /* the frame with its site was damaged */
 		c->lost++;
 		c->lost_ns = ev->ns;
 		x->lost[e->cpu]++;

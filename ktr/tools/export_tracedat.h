@@ -15,11 +15,11 @@
 #define TRACEDAT_PAGE_HEAD 16u   /* time and commit, 8 bytes each */
 #define TRACEDAT_COMMON    8u    /* the fields that all events have: type, flags, count, pid */
 
-/* Numbers of events: from the number of a class, and of what was lost after all events. */
+/* Ids of events: of a loss after a CPU's last event, and of the events of a class. */
 #define TRACEDAT_LOST_ID       1u
 #define TRACEDAT_ID(class_num) ((uint32_t)(class_num) + 2)
 
-/** The names of threads, which the head tells: 12 bytes each, and each name once. */
+/** The names of threads, for the head: 12 bytes for each thread, and each text once. */
 struct tracedat_comms {
 	struct tracedat_comm {
 		uint32_t tid, order, name;
@@ -31,9 +31,9 @@ struct tracedat_comms {
 	bool failed; /* no memory */
 };
 
-/** Of an idle thread, or one without a name, nothing. */
+/** Adds a thread's name; nothing for an idle thread, or one without a name. */
 void tracedat_comm_add(struct tracedat_comms *c, const struct activity_thread *t);
-/** A line each, by number, with the last name of each; the size before it. */
+/** Writes the size of the list, then a line for each thread, by id, with its last name. */
 void tracedat_comms_put(FILE *f, struct tracedat_comms *c);
 void tracedat_comms_free(struct tracedat_comms *c);
 
@@ -46,7 +46,7 @@ struct tracedat_head {
 	const uint64_t *lost; /* events, by CPU */
 };
 
-/** Bytes of a field of Linux's in a record; of a string, where and how long it is. */
+/** Bytes of a Linux field in a record. The field of a string has the string's offset and length. */
 static inline size_t
 tracedat_field_size(enum linux_type type)
 {
@@ -56,7 +56,6 @@ tracedat_field_size(enum linux_type type)
 }
 
 /**
- * Writes all before the table of pages. False: no memory. What could not be written, f's error
- * flag says.
+ * Writes everything before the table of pages. False: no memory. Write errors set f's error flag.
  */
 bool tracedat_put_head(FILE *f, const struct tracedat_head *head);

@@ -1,4 +1,4 @@
-/* export_tracedat_comm.c - the names of all threads of a trace, also of those that are gone. */
+/* export_tracedat_comm.c - the names of all threads of a trace, including those that are gone. */
 #define _GNU_SOURCE /* tdestroy() */
 #include <inttypes.h>
 #include <search.h>
@@ -18,7 +18,7 @@ name_compare(const void *a, const void *b)
 	return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
-/* Room for one element more; NULL: no memory. */
+/* Makes room for one more element. NULL: no memory. */
 static void *
 grown(void *array, size_t *room, size_t count, size_t size)
 {
@@ -31,7 +31,7 @@ grown(void *array, size_t *room, size_t count, size_t size)
 	return bigger;
 }
 
-/* The number of a text. False: no memory. */
+/* Finds or makes the number of a text. False: no memory. */
 static bool
 name_number(struct tracedat_comms *c, const char *text, uint32_t *number)
 {

@@ -25,7 +25,7 @@ static const struct {
     {"fault", "page faults: which kind, in which program or at which place of the kernel"},
     {"irq", "interrupts: how long they took, and how late the timer was"},
     {"wakeup", "how long it took until a woken thread ran"},
-    {"profile", "where the kernel's time goes, as the timer's interrupts found it"},
+    {"profile", "where the kernel's time goes, sampled by timer interrupts"},
     {"function", "functions of the kernel: how many calls, how long they took (ktr on fbt:::)"},
     {"events", "events by class, trace point and CPU, and what was lost"},
 };

@@ -103,7 +103,7 @@ static struct report_table faults = {
 static struct report_table traps = {
     .report = "fault",
     .name = "traps",
-    .title = "exceptions that ended in a signal, or worse",
+    .title = "exceptions that ended in a signal or a panic",
     .needs = "TRAP",
     .columns = {{"exception", "kind", COLUMN_TEXT, 0},
 		{"thread", "thread", COLUMN_THREAD, 0},

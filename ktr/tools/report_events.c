@@ -10,7 +10,7 @@
 static struct report_table classes = {
     .report = "events",
     .name = "classes",
-    .title = "events by class; one of several classes counts in each",
+    .title = "events by class; an event of several classes counts in each",
     .needs = "any",
     .columns = {{"class", "class", COLUMN_TEXT, 0}, {"events", "count", COLUMN_COUNT, CELL_COUNT}},
     .weight = CELL_COUNT,

@@ -12,7 +12,7 @@ enum { FUNCTION_SELF = CELL_MORE };
 static struct report_table functions = {
     .report = "function",
     .name = "functions",
-    .title = "functions of the kernel; self is the time outside of traced functions that they call",
+    .title = "functions of the kernel; self leaves out the traced functions that they call",
     .needs = "functions (ktr on 'fbt:MODULE::')",
     .columns = {{"function", "function", COLUMN_TEXT, 0},
 		{"count", "count", COLUMN_COUNT, CELL_COUNT},

@@ -1,5 +1,5 @@
 /*
- * report_profile.c - the report profile: what timer interrupts interrupted.
+ * report_profile.c - the report profile: what CPUs were running when a timer interrupt came.
  *
  * Each interrupt is a sample of what its CPU was doing. While the kernel has interrupts off, a
  * sample is late: it is counted where the kernel turns them on again.
@@ -14,7 +14,7 @@
 static struct report_table functions = {
     .report = "profile",
     .name = "functions",
-    .title = "what timer interrupts interrupted: functions of the kernel, and programs",
+    .title = "functions of the kernel, and programs, that timer interrupts found running",
     .needs = "INTR",
     .columns = {{"function", "function", COLUMN_TEXT, 0},
 		{"samples", "count", COLUMN_COUNT, CELL_COUNT},
@@ -25,7 +25,7 @@ static struct report_table functions = {
 static struct report_table places = {
     .report = "profile",
     .name = "places",
-    .title = "the same by lines of the kernel",
+    .title = "the same by line of the kernel",
     .needs = "INTR",
     .columns = {{"function", "function", COLUMN_TEXT, 0},
 		{"line", "place", COLUMN_TEXT, 1},

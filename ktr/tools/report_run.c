@@ -180,7 +180,7 @@ static struct report_table irqs = {
 static struct report_table timers = {
     .report = "irq",
     .name = "timer",
-    .title = "how much later than asked for the timer ran something",
+    .title = "how late timers ran",
     .needs = "INTR, and CALLOUT and SCHED for the timer",
     .columns = {{"cpu", "cpu", COLUMN_NUMBER, 0},
 		{"count", "count", COLUMN_COUNT, CELL_COUNT},
