@@ -68,54 +68,56 @@ pit_start(void)
 	return false;
 }
 
-/*
- * Takes two samples about 25 ms apart. False: this CPU, if it is virtual, may have been stopped by
- * its host for so long that the interval timer, which wraps every 55 ms, wrapped unseen.
- */
+/* Has counter 2 been at 0 since its start? From there it goes on at 65535. */
 static bool
-measure(struct sample *a, struct sample *b)
+pit_wrapped(void)
 {
-	uint64_t last, longest = 0;
-	uint32_t left;
+	return (arch_pio_in8(0x61) & 0x20) != 0; /* its output, mode 0 */
+}
 
-	*a = sample();
-	last = a->tsc;
-	left = a->pit;
-	while (left > 65500 - PIT_HZ / 40) {
-		uint32_t pit = pit_read();
-		uint64_t now = arch_clock_read();
-
-		if (pit > left)
-			return false;
-		if (now - last > longest)
-			longest = now - last;
-		left = pit;
-		last = now;
+/*
+ * Takes two samples at least 1 ms apart, between which the interval timer did not wrap. Its host
+ * may not run this CPU, if it is virtual, for longer than the 55 ms after which the timer wraps.
+ */
+static void
+sample_near(struct sample *a, struct sample *b)
+{
+	for (unsigned tries = 0; tries < 1000; tries++) {
+		if (!pit_start())
+			panic("the interval timer does not count");
+		lapic_timer_start(UINT32_MAX);
+		*a = sample();
+		do
+			*b = sample();
+		while (a->pit - b->pit < PIT_HZ / 1000 && !pit_wrapped());
+		if (!pit_wrapped())
+			return;
 	}
-	*b = sample();
-	if (b->tsc - last > longest)
-		longest = b->tsc - last;
-	return a->pit > 60000 && b->pit <= left && longest < (b->tsc - a->tsc) / 2;
+	panic("the interval timer wrapped within 1 ms in 1000 tries");
 }
 
 void
 arch_clock_init(void)
 {
 	struct sample a, b;
-	unsigned tries = 0;
-	uint64_t pit;
+	uint64_t tsc, pit, about;
 
 	do {
-		if (!pit_start())
-			panic("the interval timer does not count");
-		if (tries++ == 100)
-			panic("the interval timer: no consistent readings in 100 tries");
-		lapic_timer_start(UINT32_MAX);
-	} while (!measure(&a, &b));
+		sample_near(&a, &b);
+		tsc = b.tsc - a.tsc;
+		pit = a.pit - b.pit;
+		do
+			b = sample();
+		while (b.tsc - a.tsc < 25 * tsc);
+		about = (b.tsc - a.tsc) * pit / tsc;
+	} while (about > 2 * PIT_HZ); /* too long to say how often it wrapped */
 	lapic_timer_start(0);
 
-	pit = a.pit - b.pit;
-	tsc_hz = (b.tsc - a.tsc) * PIT_HZ / pit;
+	/* The near samples tell the ticks to less than half a turn; the counter, the rest. */
+	tsc = b.tsc - a.tsc;
+	pit = (a.pit - b.pit) & 0xffff;
+	pit += (about + 0x8000 - pit) & ~0xffffull;
+	tsc_hz = tsc * PIT_HZ / pit;
 	apic_hz = (uint64_t)(a.apic - b.apic) * PIT_HZ / pit;
 }
 

@@ -195,23 +195,34 @@ GLOB: only those whose format, function or file it matches.
 
     def invoke(self, argument, _):
         with kernel_memory():
-            for n, site in self.sites():
-                names = [text(site[k]) for k in ("fmt", "func", "file")]
+            for n, site, names in self.sites():
                 if argument and not any(fnmatch.fnmatchcase(name, argument) for name in names):
                     continue
                 gdb.write(f"{n:4} {'on ' if int(site['on']) else 'off'} {names[2]}:{int(site['line'])} {names[0]}\n")
 
     @staticmethod
     def sites():
-        root = image_root()
-        first = gdb.Value(int(root["sites"])).cast(gdb.lookup_type("struct ktr_site").pointer())
-        for n in range(min(int(root["site_count"]), LIST_MAX)):
-            yield n, first[n]
+        """(number, struct ktr_site, [format, function, file]). All is read in few pieces, since each takes a message to QEMU
+        and an answer."""
+        root, kind = image_root(), gdb.lookup_type("struct ktr_site")
+        count = min(int(root["site_count"]), LIST_MAX)
+        table = read(int(root["sites"]), count * kind.sizeof)
+        ranges = [(int(root["texts"][n]["start"]), int(root["texts"][n]["size"])) for n in range(root["texts"].type.range()[1] + 1)]
+        texts = [(start, read(start, size)) for start, size in ranges if size != 0]
+
+        def string(va):
+            for start, data in texts:
+                if start <= va < start + len(data):
+                    return data[va - start:data.index(b"\0", va - start)].decode(errors="replace")
+            return f"(bad {va:#x})" if va != 0 else "-"
+
+        for n in range(count):
+            site = gdb.Value(table[n * kind.sizeof:(n + 1) * kind.sizeof], kind)
+            yield n, site, [string(int(site[k])) for k in ("fmt", "func", "file")]
 
     def complete(self, _, word):
         with kernel_memory():
-            return sorted({name for _, site in self.sites() for name in (text(site["func"]), text(site["file"]))
-                           if name.startswith(word)})
+            return sorted({name for _, _, names in self.sites() for name in names[1:] if name.startswith(word)})
 
 
 # ---- dumps -----------------------------------------------------------------------------------------------------------

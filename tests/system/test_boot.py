@@ -3,12 +3,17 @@
 
 Not all combinations, but a set in which every value meets several values of the others.
 """
+import os
+import pathlib
 import re
+import select
+import signal
 import subprocess
+import time
 
 import tracecheck as tc
-from harness import (ARCH, BOOT, BUILD, FIRMWARE, GRUB_ONLY, ROOT, boot, check, check_eq, check_match, ktr_stats, main,
-                     scratch_file, test)
+from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, GRUB_ONLY, ROOT, boot, check, check_eq, check_match, decode, ktr_stats,
+                     ktrdump, main, scratch_file, test)
 
 MIB = 1 << 20
 # firmware, machine, memory in MiB, CPU model, CPUs
@@ -87,6 +92,42 @@ def boots(firmware, machine, mib, cpu, smp):
 for values in BOOTS:
     fw, mach, mem, model, cpus = values
     test(f"boots by {fw} on {mach}, {mem} MiB, -cpu {model}, {cpus} CPUs")(lambda values=values: boots(*values))
+
+
+def stolen_until_output(p):
+    """Lets QEMU run 4 ms of every 64, until its guest prints something."""
+    deadline, ready, qemu = time.monotonic() + DEADLINE_S, [], None
+    while not ready:
+        check(p.poll() is None and time.monotonic() < deadline, "qemu/boot ended before its guest was up, or took too long")
+        ready = select.select([p.stdout], [], [], 0.004)[0]
+        qemu = qemu or pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
+        if not ready and qemu:
+            os.kill(int(qemu[0]), signal.SIGSTOP)
+            select.select([], [], [], 0.06)
+            os.kill(int(qemu[0]), signal.SIGCONT)
+
+
+def clock_rate(path):
+    """Ticks in a nanosecond, as the trace's header has it."""
+    ns = [e["ns"] for e in decode(path) if "seq" in e]
+    ticks = [int(line.split()[1]) for line in ktrdump("-q", "--ticks", "-i", path)[1].splitlines()]
+    return (ticks[-1] - ticks[0]) / (ns[-1] - ns[0])
+
+
+@test("boots on a host that hardly runs it, and has measured the clock's rate nevertheless")
+def stolen():
+    rates = []
+    for steal in (False, True):
+        trace = scratch_file(".ktr")
+        p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--mask", "PROC", "--trace", str(trace),
+                              "--timeout", str(DEADLINE_S), "--script", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        p.stdin.write(b"echo up\nsleep 0.1\n")
+        p.stdin.close()
+        if steal:
+            stolen_until_output(p)
+        check_eq((p.stdout.read(), p.wait()), (b"up\n", 0), "what the guest prints, and the status")
+        rates.append(clock_rate(trace))
+    check(abs(rates[1] / rates[0] - 1) < 0.01, f"ticks in a nanosecond: {rates[1]}, expected {rates[0]}")
 
 
 @test("hw.maxcpus limits the CPUs that are started")

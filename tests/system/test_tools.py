@@ -333,7 +333,7 @@ def verbose():
 @test("KTR_VERBOSE with all classes on eight CPUs prints whole lines, and the machine goes on")
 def verbose_all():
     run = boot("sysctl debug.ktr.verbose=2 debug.ktr.mask=ALL > /dev/null\nload fork -n 2 > /tmp/out\n"
-               "sysctl debug.ktr.mask=NONE debug.ktr.verbose=0 > /dev/null\ncat /tmp/out\n", smp=8).expect()
+               "sysctl debug.ktr.mask=NONE debug.ktr.verbose=0 > /dev/null\ncat /tmp/out\n", smp=8, timeout=600).expect()
     *events, last = run.out.splitlines()
     check_match(r"^load fork: n=2 jobs=1 ok", last, "what load wrote")
     odd = [line for line in events if not re.match(r"cpu[0-7] (kernel|arch|ktr)/\S+\.\d+\t\S", line)]
