@@ -191,9 +191,11 @@ class Terminal:
         setup = folder / ".listing-setup"
         setup.write_text(SHELL_SETUP.format(prompt=HOST_PROMPT, make=make))
         self.child = pexpect.spawn("/bin/bash", ["--rcfile", str(setup), "--noediting", "-i"], cwd=folder, env=env,
-                                   encoding="utf-8", codec_errors="replace", timeout=DEADLINE_S, dimensions=(1000, 400))
+                                   encoding="utf-8", codec_errors="replace", timeout=4 * DEADLINE_S, dimensions=(1000, 400))
         self.child.delaybeforesend = None
-        self.patterns = [rf"(?<![^\r\n]){re.escape(HOST_PROMPT if p == '$ ' else p)}$" for p in PROMPTS]
+        # A line editor draws its prompt again: only at the end of the output it waits for a line. QEMU's monitor draws it
+        # once, and the guest may print after it.
+        self.patterns = [rf"(?<![^\r\n]){re.escape(HOST_PROMPT if p == '$ ' else p)}{'' if p == '(qemu) ' else '$'}" for p in PROMPTS]
         self.prompt = None
         self.wait("$ ")
 
