@@ -166,6 +166,12 @@ def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(),
                time.monotonic() - start)
 
 
+def listens(path):
+    """Does a program wait for connections on this Unix socket? The file is there a moment before."""
+    rows = (line.split() for line in pathlib.Path("/proc/net/unix").read_text().splitlines()[1:])
+    return any(int(row[3], 16) & 1 << 16 and row[-1] == str(path) for row in rows)  # __SO_ACCEPTCON
+
+
 def ktrdump(*args, stdin=None):
     """Runs the host's ktrdump: (status, stdout, stderr)."""
     p = subprocess.run([str(KTRDUMP), *map(str, args)], input=stdin, capture_output=True, timeout=DEADLINE_S)

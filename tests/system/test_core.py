@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import DB, db_events, ended, guest, shell, stopped_by_request  # noqa: E402
+from console import DB, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
 from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktrdump, main,  # noqa: E402
                      scratch_file, test)
 from qmp import Qmp  # noqa: E402
@@ -111,6 +111,7 @@ def hung():
     trace = scratch_file(".ktr")
     with machine("--trace", str(trace), "--set", "debug.watchdog.seconds=0", smp=1) as (c, qmp):
         shell(c, "load mix -n 2 -j 2 > /dev/null")
+        wait_for_flush(c, 200)
         c.sendline("sysctl debug.kdb.hang=0")
         qmp.waits_for_hang()
         with core_of(qmp) as core, core_of(qmp) as later:

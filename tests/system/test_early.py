@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """test_early.py - an exception in the first instructions, before the kernel's own vectors, is reported."""
-import os
 import subprocess
 
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, check, check_eq, check_match, main, scratch_file, test
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, SLACK_S, check, check_eq, check_match, listens, main, scratch_file, test
 
 LOADED = 0x40200000  # aarch64: where QEMU loads the image, which is linked at KERNEL_BASE
 KERNEL_BASE = 0xffffffff80000000
@@ -43,11 +42,11 @@ def first_instructions():
         socket = scratch_file(".gdb")
         p = subprocess.Popen([BOOT, "--arch", ARCH, "--firmware", "none", "--smp", "1", "--gdb", socket, "--script", script,
                               "--timeout", str(DEADLINE_S), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        while not os.path.exists(socket):
+        while not listens(socket):
             check(p.poll() is None, "QEMU ended before gdb came")  # at its deadline at the latest
-        gdb = subprocess.run(["gdb-multiarch", "-nx", "-q", "-batch", "-ex", f"target remote {socket}", "-ex",
+        gdb = subprocess.run(["gdb-multiarch", "-nx", "-q", "-batch", "-ex", f"set remotetimeout {DEADLINE_S}", "-ex", f"target remote {socket}", "-ex",
                               f"thbreak *{address:#x}", "-ex", "continue", "-ex", f"set {{short}}{UD2:#x} = 0x0b0f", "-ex", f"set $pc = {nowhere:#x}", "-ex", "detach",
-                              BUILD / "kestrel"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S)
+                              BUILD / "kestrel"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S + SLACK_S)
         out = p.communicate()[0]
         check_match(f"^boot: {expected}", out.replace("\r", ""), f"{place}, with gdb's\n{gdb.stdout}{gdb.stderr}\n")
         check_eq(p.returncode, 101, f"exit status ({place})")

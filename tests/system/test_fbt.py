@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import tracecheck as tc
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktrdump, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, test
 
 ENTRIES = "debug.ktr.entries=262144"
 ENTRY = re.compile(r"^-> ([\w.]+)\(.*\)$")
@@ -27,12 +27,15 @@ def calls(run):
     return [(e, *call) for e in run.events if (call := calls_of(e))]
 
 
-def pairs_match(run, since):
+def pairs_match(run, since, until):
     """On each thread a return is that of the innermost function that was entered. An interrupt's functions nest in what
-    it interrupted. A thread that begins has an empty stack, and what was entered before is not known."""
-    stacks, checked = {}, 0
+    it interrupted. A thread that begins has an empty stack, and what was entered before is not known, nor where events of any
+    CPU are lost."""
+    stacks, checked, gaps = {}, 0, sorted((g["from_ns"], g["to_ns"]) for g in run.gaps)
     for e, what, name in calls(run):
-        if e["ns"] < since:
+        while gaps and gaps[0][0] <= e["ns"]:
+            stacks, since = {}, max(since, gaps.pop(0)[1])
+        if e["ns"] <= since or e["ns"] >= until:
             continue
         stack = stacks.setdefault(e["tid"], [])
         if what == "->":
@@ -102,12 +105,10 @@ def everything(smp=4):
                mask="SCHED,PROC").expect()
     check_match(r"^load mix: n=3 jobs=2 ok, \d+ ms$", run.out, "load's summary")
     tc.timestamps_ascend(run)
-    tc.accounting_holds({int(m.group(1)): dict(zip(("recorded", "delivered", "resident", "overwritten", "suppressed"),
-                                                  map(int, m.group(2).split())))
-                         for m in re.finditer(r"^ *(\d)((?: +\d+){5})$", run.out, re.M)})
-    # Places are switched on at once, but not at one moment: the first call that counts is one of load.
-    since = tc.named(run, r"exec: pid \d+ name load ")[0][0]["ns"]
-    check(pairs_match(run, since) > 10000, "hardly any function returned")
+    tc.accounting_holds(ktr_stats(run.out))
+    # Places are switched on and off at once, but not at one moment: the calls that count are between load and `ktr off`.
+    since, until = (tc.named(run, rf"exec: pid \d+ name {name} ")[-1][0]["ns"] for name in ("load", "ktr"))
+    check(pairs_match(run, since, until) > 10000, "hardly any function returned")
 
 
 @test("with every function on, switched on and off in turns on a busy machine, the code is afterwards as it was built")
@@ -128,7 +129,7 @@ def panics():
     check_eq(run.status, 101, "exit status")
     check_match(r"^panic: requested by debug.kdb.panic", run.out, "the panic")
     check_match(r"^#0 .* death_panic\+0x[0-9a-f]+ .*\n(?:#\d .*\n)*#\d .* sys_sysctl\+", run.out, "the backtrace")
-    check_match(r"^\d+ \(\d+:cpu0\) [\d.]+: -> \w+\(", run.out, "an entry among the last events")
+    check_match(r"^\d+ \(\d+:cpu\d\) [\d.]+: -> \w+\(", run.out, "an entry among the last events")
 
 
 @test("functions are on from the first instruction after the loader's parameters, on every CPU")

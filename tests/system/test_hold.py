@@ -40,8 +40,8 @@ def shell_dies():
             c.expect_exact("init: the shell ended with status 0; starting it again")
         seconds = time.monotonic() - start
         # After the first four short lives 100, 200, 400 and 800 ms; the first shell may have lived long. A guest's time is
-        # never ahead of the host's.
-        check(seconds > 1.4, f"six shells within {seconds:.2f} s, expected pauses")
+        # never ahead of the host's. A life that is not short, since the machine is slow, takes more than a second itself.
+        check(seconds > 1.2, f"six shells within {seconds:.2f} s, expected pauses")
         check("panic" not in c.before, c.before)
 
 
@@ -104,7 +104,9 @@ def hog(c, what):
     check_match(r"^load mix: .* ok,", shell(c, "load mix -n 2 -j 2"), f"{what}: root's load")
     shell(c, "user_test do slay 1000")
     shell(c, "rm -r /tmp/hog; wait")
-    check_eq(held(c), None, f"{what}: what user 1000 holds after its last process")
+    deadline = time.monotonic() + DEADLINE_S
+    while (rest := held(c)) is not None:  # init reaps orphans by and by
+        check(time.monotonic() < deadline, f"{what}: user 1000 holds {rest} after its last process, expected nothing")
 
 
 @test("when user 1000 takes all of any resource, root's shell and programs go on, and all is released")
@@ -150,9 +152,8 @@ def init_retries():
 def limits():
     out = boot("""
 sysctl kern.maxprocperuid=5 kern.maxfilesperproc=8 > /dev/null
-su 1000 user_test do hog processes &
-while ! ps | grep -q '1000.*user_test'; do :; done
-while [ $(ps | grep -c '1000.*user_test') -lt 5 ]; do :; done
+su 1000 user_test do hog processes > /tmp/said &
+until grep full /tmp/said; do :; done
 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null && echo to 7'
 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null 8</dev/null && echo to 8'
 user_test do slay 1000
@@ -176,7 +177,7 @@ exit 0
 
 @test("a list of 8,000 zombies never keeps interrupts off for long")
 def zombies():
-    run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000"], trace=True, timeout=200).expect()
+    run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000"], trace=True, timeout=4 * DEADLINE_S).expect()
     ns = [e["ns"] for e in run.events if e["text"].startswith("interrupt enter")]
     check(len(ns) > 4, f"{len(ns)} interrupts while ps ran, expected more")
     longest = max(b - a for a, b in zip(ns, ns[1:]))

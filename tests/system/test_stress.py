@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import tracecheck as tc
-from harness import BOOT, BUILD, KTRDUMP, ARCH, boot, check, check_eq, check_match, ktr_stats, main, test
+from harness import BOOT, BUILD, DEADLINE_S, KTRDUMP, SLACK_S, ARCH, boot, check, check_eq, check_match, ktr_stats, main, test
 
 SECONDS_GIVEN = os.environ.get("KESTREL_STRESS_SECONDS")
 try:
@@ -23,7 +23,9 @@ SCRIPT = """
 sysctl debug.ktr.mask=ALL > /dev/null
 (sleep {seconds}; touch /tmp/over) &
 n=0
-while [ ! -e /tmp/over ]; do
+over=
+while [ -z "$over" ]; do
+    test -e /tmp/over && over=1
     load mix -n 20 -j {jobs} > /tmp/out || {{ cat /tmp/out; exit 9; }}
     n=$((n + 1))
 done
@@ -51,7 +53,7 @@ def stream(path):
     try:
         for line in p.stdout:
             yield json.loads(line)
-        check_eq((p.wait(60), p.stderr.read()), (0, ""), "ktrdump's status and messages")
+        check_eq((p.wait(DEADLINE_S), p.stderr.read()), (0, ""), "ktrdump's status and messages")
     finally:
         p.kill()
         p.wait()
@@ -94,7 +96,7 @@ def read(path):
 @test("load mix with every class on, on four CPUs: every event is delivered whole or counted as lost")
 def mix():
     check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
-    run = boot(SCRIPT.format(seconds=SECONDS, jobs=CPUS), smp=CPUS, trace=True, timeout=60 + 4 * SECONDS).expect()
+    run = boot(SCRIPT.format(seconds=SECONDS, jobs=CPUS), smp=CPUS, trace=True, timeout=DEADLINE_S + 4 * SECONDS).expect()
     rounds = int(check_match(r"^rounds (\d+)$", run.out, "rounds of load mix").group(1))
     check(rounds > 0, "not one round of load mix")
     stats, cpus = ktr_stats(run.out), read(run.trace)
@@ -115,9 +117,9 @@ def readers():
     check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
     end, turns = time.monotonic() + SECONDS, 0
     while time.monotonic() < end:
-        p = subprocess.run([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", str(CPUS), "--timeout", "100",
+        p = subprocess.run([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", str(CPUS), "--timeout", str(DEADLINE_S),
                             "--kernel", str(BUILD / "kestrel-test"), "--set", "kern.test=ktr_ring_gives_readers*"],
-                           capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=130)
+                           capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=DEADLINE_S + SLACK_S)
         check_eq(p.returncode, 0, f"exit status of turn {turns}; the console:\n{p.stdout[-2000:]}")
         check_match(r"^ok 1 - ktr_ring_gives_readers", p.stdout.replace("\r", ""), "the test's line")
         turns += 1
