@@ -250,8 +250,8 @@ def link_tree(folder):
             (folder / "build" / build.name).mkdir(parents=True)
             for entry in build.iterdir():
                 (folder / "build" / build.name / entry.name).symlink_to(entry)
-    for trace in (folder / "build").glob("*/run.ktr"):
-        trace.unlink()
+    for made in [*(folder / "build").glob("*/run.ktr"), *(folder / "build").glob("*/debug.*")]:
+        made.unlink()  # by others who run here: a page makes its own
 
 
 def copy_tree(folder):
