@@ -263,6 +263,8 @@ mean_call(struct activity_model *m, const struct meaning *mean, struct activity 
 	}
 	a->kind = ACTIVITY_CALL;
 	a->text = mean->site->func;
+	for (unsigned i = 0; i < mean->site->nargs && i < 6; i++)
+		a->args[i] = (uint64_t)value_at(mean, a, i);
 	t->calls[t->depth++] = (struct activity_call){.name = a->text, .ns = a->ns};
 	return true;
 }

@@ -4,10 +4,11 @@
  *
  * There are two processes. `CPUs` has a track for each CPU, with the thread that runs, the
  * interrupts within that, what was lost, and the counters. `threads` has a track for each thread,
- * with its system calls and states. The state "running" is shown outside of system calls only.
- * Slices of a track must nest, so a system call that begins or ends within a state cuts the state
- * in two. An arrow leads from a wakeup to the place where the woken thread runs. Each event except
- * a counter is an instant of its thread, too, with its parameters and its CPU as arguments.
+ * with its system calls, its functions and its states. The state "running" is shown outside of
+ * system calls and functions only. Slices of a track must nest, so a system call or function that
+ * begins or ends within a state cuts the state in two. An arrow leads from a wakeup to the place
+ * where the woken thread runs. Each event except a counter is an instant of its thread, too, with
+ * its parameters and its CPU as arguments.
  *
  * What readers do, and what follows from it:
  * - A reader knows a thread by its tid alone, whatever the process, and takes tid 0 for the idle
@@ -34,10 +35,10 @@
 
 struct track {
 	const struct activity_thread *t;
-	uint64_t flow;            /* of an arrow that is to end here; 0: none */
-	char call[ACTIVITY_NAME]; /* the slice that has begun; "": none */
-	char state[STATE_BYTES];
-	char name[ACTIVITY_NAME]; /* as it was written */
+	uint64_t flow;               /* of an arrow that is to end here; 0: none */
+	struct timeline_stack stack; /* system calls and functions */
+	char state[STATE_BYTES];     /* the innermost slice; "": none */
+	char name[ACTIVITY_NAME];    /* as it was written */
 };
 
 struct cpu {
@@ -157,12 +158,27 @@ state_name(const struct track *track, char *name)
 {
 	const struct activity_thread *t = track->t;
 	bool shown = t->state != ACTIVITY_UNKNOWN && t->state != ACTIVITY_DEAD &&
-		     (t->state != ACTIVITY_RUNNING || track->call[0] == '\0');
+		     (t->state != ACTIVITY_RUNNING || track->stack.depth == 0);
 	snprintf(name, STATE_BYTES, "%s%s%s", shown ? activity_state_name(t->state) : "",
 		 shown && t->why != NULL ? ": " : "", shown && t->why != NULL ? t->why : "");
 }
 
-/* Begins a slice if the thread's state has changed, and ends slices that are over. */
+/* Ends the slice of the state, and the innermost others, until `left` are left. */
+static void
+slices_end(struct chrome *x, struct track *track, uint64_t ns, unsigned left)
+{
+	static const char *const categories[] = {
+	    [TIMELINE_SYSCALL] = "syscall", [TIMELINE_FUNCTION] = "function"};
+	char name[STATE_BYTES];
+	chrome_put_end(&x->out, place_of(track), ns, track->state, "state");
+	while (track->stack.depth > left) {
+		const struct timeline_slice *s = &track->stack.slices[--track->stack.depth];
+		snprintf(name, sizeof(name), "%s", s->name);
+		chrome_put_end(&x->out, place_of(track), ns, name, categories[s->kind]);
+	}
+}
+
+/* Ends slices that are over, and begins one if the thread's state has changed. */
 static void
 state_put(struct chrome *x, struct track *track, uint64_t ns)
 {
@@ -171,10 +187,9 @@ state_put(struct chrome *x, struct track *track, uint64_t ns)
 	bool over = state == ACTIVITY_UNKNOWN || state == ACTIVITY_DEAD;
 	if (over)
 		flow_end(x, track, ns);
-	if (over || (track->t->call == NULL && track->call[0] != '\0')) {
-		chrome_put_end(&x->out, place_of(track), ns, track->state, "state");
-		chrome_put_end(&x->out, place_of(track), ns, track->call, "syscall");
-	}
+	unsigned left = over ? 0 : timeline_over(&track->stack, track->t, track->t->depth);
+	if (over || left < track->stack.depth)
+		slices_end(x, track, ns, left);
 	state_name(track, name);
 	if (strcmp(name, track->state) != 0) {
 		chrome_put_end(&x->out, place_of(track), ns, track->state, "state");
@@ -193,9 +208,9 @@ track_end(struct chrome *x, struct track *track)
 	if (track->t == NULL)
 		return;
 	flow_end(x, track, x->last_ns);
-	chrome_put_end(&x->out, place_of(track), x->last_ns, track->state, "state");
-	chrome_put_end(&x->out, place_of(track), x->last_ns, track->call, "syscall");
-	memset(track, 0, sizeof(*track));
+	slices_end(x, track, x->last_ns, 0);
+	timeline_free(&track->stack);
+	*track = (struct track){0};
 }
 
 /* Ends the CPU's innermost interrupts, until `left` are left. */
@@ -240,9 +255,9 @@ static void
 put_wakeup(struct chrome *x, const struct activity *a)
 {
 	struct track *waker = track_of(x, a->other), *woken = track_of(x, a->thread);
-	if ((waker->state[0] == '\0' && waker->call[0] == '\0') || woken->flow != 0)
+	if ((waker->state[0] == '\0' && waker->stack.depth == 0) || woken->flow != 0)
 		return;
-	if (woken->state[0] == '\0' && woken->call[0] == '\0') { /* an arrow must end in a slice */
+	if (woken->state[0] == '\0' && woken->stack.depth == 0) { /* an arrow must end in a slice */
 		snprintf(woken->state, sizeof(woken->state), "woken");
 		chrome_put_begin(&x->out, place_of(woken), a->ns, woken->state, "state");
 	}
@@ -265,21 +280,19 @@ put_interrupt(struct chrome *x, const struct activity *a)
 	}
 }
 
-static void
-put_call(struct chrome *x, const struct activity *a)
+/* A system call or function begins, within `outside` others. False: no memory. */
+static bool
+put_call(struct chrome *x, const struct activity *a, enum timeline_kind kind, unsigned outside)
 {
 	struct track *track = track_of(x, a->thread);
-	struct chrome_place at = place_of(track);
-	if (a->kind == ACTIVITY_SYS_EXIT && track->call[0] == '\0')
-		return;
-	chrome_put_end(&x->out, at, a->ns, track->state, "state");
-	chrome_put_end(&x->out, at, a->ns, track->call, "syscall");
-	if (a->kind == ACTIVITY_SYS_ENTER) {
-		snprintf(track->call, sizeof(track->call), "%s",
-			 a->text[0] != '\0' ? a->text : "syscall");
-		chrome_put_begin(&x->out, at, a->ns, track->call, "syscall");
-	}
+	const char *name = a->text[0] != '\0' ? a->text : "syscall";
+	slices_end(x, track, a->ns, outside);
+	if (!timeline_push(&track->stack, kind, a->thread->depth, name))
+		return false;
+	chrome_put_begin(&x->out, place_of(track), a->ns, name,
+			 kind == TIMELINE_SYSCALL ? "syscall" : "function");
 	state_put(x, track, a->ns);
+	return true;
 }
 
 static void
@@ -295,15 +308,19 @@ put_counter(struct chrome *x, const struct activity *a)
 	chrome_entry_end(l);
 }
 
-static void
+/* False: no memory. */
+static bool
 put_activity(struct chrome *x, const struct activity *a)
 {
+	struct track *track = track_of(x, a->thread);
 	switch (a->kind) {
 	case ACTIVITY_SWITCH:
 		put_switch(x, a);
 		break;
 	case ACTIVITY_STATE:
-		state_put(x, track_of(x, a->thread), a->ns);
+	case ACTIVITY_SYS_EXIT:
+	case ACTIVITY_RETURN:
+		state_put(x, track, a->ns);
 		break;
 	case ACTIVITY_WAKE:
 		put_wakeup(x, a);
@@ -313,15 +330,18 @@ put_activity(struct chrome *x, const struct activity *a)
 		put_interrupt(x, a);
 		break;
 	case ACTIVITY_SYS_ENTER:
-	case ACTIVITY_SYS_EXIT:
-		put_call(x, a);
-		break;
+		return put_call(x, a, TIMELINE_SYSCALL,
+				timeline_find(&track->stack, TIMELINE_SYSCALL));
+	case ACTIVITY_CALL:
+		return put_call(x, a, TIMELINE_FUNCTION,
+				timeline_over(&track->stack, a->thread, a->thread->depth - 1));
 	case ACTIVITY_COUNTER:
 		put_counter(x, a);
 		break;
 	default:
 		break;
 	}
+	return true;
 }
 
 /* ---- events ---- */
@@ -388,8 +408,7 @@ chrome_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 		const struct activity *a = &ev->activities[i];
 		good = track_of(x, a->thread) != NULL &&
 		       (a->other == NULL || track_of(x, a->other) != NULL);
-		if (good)
-			put_activity(x, a);
+		good = good && put_activity(x, a);
 		counter |= a->kind == ACTIVITY_COUNTER;
 	}
 	if (!good)
@@ -456,8 +475,11 @@ static bool
 chrome_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct chrome *x = arg;
-	for (size_t i = 0; complete && i < x->track_room; i++)
-		track_end(x, &x->tracks[i]);
+	for (size_t i = 0; i < x->track_room; i++) {
+		if (complete)
+			track_end(x, &x->tracks[i]);
+		timeline_free(&x->tracks[i].stack);
+	}
 	for (uint32_t n = 0; complete && n < KTR_DECODE_CPUS; n++) {
 		lost_put(x, n, UINT64_MAX);
 		if (x->cpus[n].known)

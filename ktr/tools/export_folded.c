@@ -2,9 +2,11 @@
  * export_folded.c - folded stacks, a line `frame;frame COUNT` each, for flamegraph.pl, inferno and
  * speedscope. COUNT is nanoseconds.
  *
- * A stack is `THREAD;STATE[;SYSCALL][;WHY]`. Threads of the same name are added up. WHY is what the
- * thread sleeps on, or the lock that it waits for. A CPU that idles is `idle;cpuN`. Time in which a
- * thread's state is unknown is left out. An interrupt counts for the thread that it interrupted.
+ * A stack is `THREAD;STATE[;SYSCALL][;FUNCTION…][;WHY]`. Threads of the same name are added up. The
+ * functions are those of the kernel that the thread is in, as far as they are traced, outermost
+ * first. WHY is what the thread sleeps on, or the lock that it waits for. A CPU that idles is
+ * `idle;cpuN`. Time in which a thread's state is unknown is left out. An interrupt counts for the
+ * thread that it interrupted.
  *
  * A reader takes a number at the end of the last frame for another count, so there is none. A
  * reader refuses an empty file, so a trace without any known time becomes a nanosecond of
@@ -87,6 +89,16 @@ frame_put(char *p, const char *end, const char *text)
 	return p;
 }
 
+/* The same after what there is, if there is room and the frame has a name. */
+static char *
+frame_add(char *p, const char *end, const char *text)
+{
+	if (text == NULL || text[0] == '\0' || end - p < 3)
+		return p;
+	*p++ = ';';
+	return frame_put(p, end, text);
+}
+
 static bool
 folded_span(void *arg, const struct span *span)
 {
@@ -108,13 +120,11 @@ folded_span(void *arg, const struct span *span)
 		p = frame_put(p, end, span->name);
 	else
 		p += snprintf(p, STACK_BYTES, "tid %" PRIu32, span->thread->tid);
-	const char *const frames[] = {activity_state_name(span->state), span->call, span->why};
-	for (unsigned i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-		if (frames[i] == NULL || frames[i][0] == '\0' || end - p < 3)
-			continue;
-		*p++ = ';';
-		p = frame_put(p, end, frames[i]);
-	}
+	p = frame_add(p, end, activity_state_name(span->state));
+	p = frame_add(p, end, span->call);
+	for (unsigned i = 0; i < span->depth; i++)
+		p = frame_add(p, end, span->functions[i]);
+	p = frame_add(p, end, span->why);
 	p = strrchr(stack->text, ' ');
 	size_t digits = p != NULL ? strspn(p + 1, "0123456789") : 0;
 	if (digits > 0 && (p[1 + digits] == '\0' || p[1 + digits] == '.'))
@@ -181,7 +191,7 @@ folded_close(void *arg, bool complete, char *err, size_t errlen)
 static void *
 folded_open(const struct export_options *o, char *err, size_t errlen)
 {
-	static const struct span_ops ops = {.thread = folded_span};
+	static const struct span_ops ops = {.thread = folded_span, .functions = true};
 	struct folded *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
@@ -196,7 +206,8 @@ folded_open(const struct export_options *o, char *err, size_t errlen)
 
 const struct export_format export_folded = {
     .name = "folded",
-    .what = "folded stacks: nanoseconds by thread, state and system call, for flame graphs",
+    .what =
+	"folded stacks: nanoseconds by thread, state, system call and functions, for flame graphs",
     .sees_all = true,
     .open = folded_open,
     .begin = folded_begin,

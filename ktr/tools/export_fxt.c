@@ -4,7 +4,8 @@
  *
  * Each event becomes one record, whose arguments are the event's parameters under their names:
  * - a context switch or a wakeup: a scheduling record;
- * - the beginning and end of a system call or an interrupt: duration events of the thread;
+ * - the beginning and end of a system call, an interrupt or a function: duration events of the
+ *   thread;
  * - a counter: a counter event, whose id is the CPU;
  * - any other event: an instant event of the thread. So is the wakeup of a thread that runs,
  *   because Perfetto would draw a second run from there on.
@@ -50,19 +51,33 @@ event_begin(struct fxt *x, enum fxt_event_type type, const struct fxt_thread *th
 	fxt_put_inline(&x->out, name, name_text);
 }
 
-/* Ends the durations of the thread's interrupts, and, if `call` is true, of its system call. */
+/* Ends the thread's durations, all but so many. */
 static void
-durations_end(struct fxt *x, struct fxt_thread *thread, uint64_t ns, bool call)
+durations_end(struct fxt *x, struct fxt_thread *thread, uint64_t ns, unsigned left)
 {
-	for (; thread->interrupts > 0; thread->interrupts--) {
-		event_begin(x, FXT_EVENT_END, thread, ns, x->interrupt, 0, "", 0);
+	while (thread->stack.depth > left) {
+		const struct timeline_slice *s = &thread->stack.slices[--thread->stack.depth];
+		event_begin(x, FXT_EVENT_END, thread, ns, x->kinds[s->kind], 0, "", 0);
 		fxt_record_end(&x->out);
 	}
-	if (call && thread->call) {
-		event_begin(x, FXT_EVENT_END, thread, ns, x->syscall, 0, "", 0);
-		fxt_record_end(&x->out);
-		thread->call = false;
-	}
+}
+
+static unsigned
+interrupts_of(const struct timeline_stack *s)
+{
+	unsigned count = 0;
+	for (unsigned n = 0; n < s->depth; n++)
+		count += s->slices[n].kind == TIMELINE_INTERRUPT;
+	return count;
+}
+
+/* Ends the interrupts of the thread, and what began in them. */
+static void
+interrupts_end(struct fxt *x, struct fxt_thread *thread, uint64_t ns)
+{
+	unsigned at;
+	while ((at = timeline_find(&thread->stack, TIMELINE_INTERRUPT)) < thread->stack.depth)
+		durations_end(x, thread, ns, at);
 }
 
 /* Fuchsia's number of a thread's state. NEW stands for runnable, and for unknown. */
@@ -181,16 +196,55 @@ overdue_end(struct fxt *x, const struct activity *a)
 {
 	struct fxt_thread *thread = fxt_thread_of(x, a->thread);
 	if (a->kind == ACTIVITY_SWITCH && a->other != NULL)
-		durations_end(x, fxt_thread_of(x, a->other), a->ns, false);
-	if (thread->call && a->thread->call == NULL && a->kind != ACTIVITY_SYS_EXIT)
-		durations_end(x, thread, a->ns, true);
+		interrupts_end(x, fxt_thread_of(x, a->other), a->ns);
+	if (a->kind != ACTIVITY_SYS_EXIT && a->kind != ACTIVITY_RETURN)
+		durations_end(x, thread, a->ns,
+			      timeline_over(&thread->stack, a->thread,
+					    a->thread->depth - (a->kind == ACTIVITY_CALL)));
 }
 
-/* Writes the activity's record. True: it has the event's parameters. */
+/* The event begins a duration of the thread. False: no memory. */
 static bool
+duration_begin(struct fxt *x, const struct export_event *ev, const struct activity *a,
+	       enum timeline_kind kind, struct fxt_thread *thread, const struct fxt_class *c,
+	       const struct export_class *known)
+{
+	/* A function's event has its name. */
+	put_event(x, FXT_EVENT_BEGIN, thread, ev, kind != TIMELINE_FUNCTION ? a->text : NULL,
+		  x->kinds[kind], c, known);
+	return timeline_push(&thread->stack, kind, a->thread->depth, a->text);
+}
+
+/* The event ends the thread's duration number `at`, and all in it. False: there is none. */
+static bool
+duration_end(struct fxt *x, const struct export_event *ev, unsigned at, struct fxt_thread *thread,
+	     const struct fxt_class *c, const struct export_class *known)
+{
+	if (at >= thread->stack.depth)
+		return false;
+	durations_end(x, thread, ev->ns, at + 1);
+	put_event(x, FXT_EVENT_END, thread, ev, NULL, x->kinds[thread->stack.slices[at].kind], c,
+		  known);
+	thread->stack.depth = at;
+	return true;
+}
+
+/* The function that returns, if it began. */
+static unsigned
+function_of(const struct timeline_stack *s, const struct activity_thread *t)
+{
+	unsigned at = timeline_over(s, t, t->depth);
+	bool found = at < s->depth && s->slices[at].kind == TIMELINE_FUNCTION &&
+		     s->slices[at].level == t->depth + 1;
+	return found ? at : s->depth;
+}
+
+/* -1: no memory; 1: the activity's record is that of the event. */
+static int
 put_activity(struct fxt *x, const struct export_event *ev, const struct activity *a,
 	     struct fxt_thread *thread, const struct fxt_class *c, const struct export_class *known)
 {
+	struct timeline_stack *stack = &thread->stack;
 	switch (a->kind) {
 	case ACTIVITY_SWITCH:
 		put_switch(x, a->cpu, a->ns, a->other, a->thread, a->inferred ? NULL : a->event, c,
@@ -198,38 +252,32 @@ put_activity(struct fxt *x, const struct export_event *ev, const struct activity
 		return !a->inferred;
 	case ACTIVITY_WAKE:
 		if (x->threads[a->thread->number].runs)
-			return false;
+			return 0;
 		put_wakeup(x, a, c, known);
-		return true;
+		return 1;
 	case ACTIVITY_IRQ_ENTER:
-		if (thread->interrupts == NEST_MAX) /* their ends were lost */
-			durations_end(x, thread, a->ns, false);
-		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->interrupt, c, known);
-		thread->interrupts++;
-		return true;
-	case ACTIVITY_IRQ_EXIT:
-		if (thread->interrupts == 0)
-			return false;
-		put_event(x, FXT_EVENT_END, thread, ev, NULL, x->interrupt, c, known);
-		thread->interrupts--;
-		return true;
+		if (interrupts_of(stack) == NEST_MAX) /* their ends were lost */
+			interrupts_end(x, thread, a->ns);
+		return duration_begin(x, ev, a, TIMELINE_INTERRUPT, thread, c, known) ? 1 : -1;
 	case ACTIVITY_SYS_ENTER:
-		durations_end(x, thread, a->ns, true);
-		put_event(x, FXT_EVENT_BEGIN, thread, ev, a->text, x->syscall, c, known);
-		thread->call = true;
-		return true;
+		interrupts_end(x, thread, a->ns);
+		durations_end(x, thread, a->ns, timeline_find(stack, TIMELINE_SYSCALL));
+		return duration_begin(x, ev, a, TIMELINE_SYSCALL, thread, c, known) ? 1 : -1;
+	case ACTIVITY_CALL:
+		return duration_begin(x, ev, a, TIMELINE_FUNCTION, thread, c, known) ? 1 : -1;
+	case ACTIVITY_IRQ_EXIT:
+		return duration_end(x, ev, timeline_find(stack, TIMELINE_INTERRUPT), thread, c,
+				    known);
 	case ACTIVITY_SYS_EXIT:
-		if (!thread->call)
-			return false;
-		durations_end(x, thread, a->ns, false);
-		put_event(x, FXT_EVENT_END, thread, ev, NULL, x->syscall, c, known);
-		thread->call = false;
-		return true;
+		return duration_end(x, ev, timeline_find(stack, TIMELINE_SYSCALL), thread, c,
+				    known);
+	case ACTIVITY_RETURN:
+		return duration_end(x, ev, function_of(stack, a->thread), thread, c, known);
 	case ACTIVITY_COUNTER:
 		put_counter(x, thread, a);
-		return true;
+		return 1;
 	default:
-		return false;
+		return 0;
 	}
 }
 
@@ -247,10 +295,11 @@ fxt_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 		       fxt_thread_of(x, a->thread) != NULL;
 		if (good)
 			overdue_end(x, a);
-		if (good)
-			told |= put_activity(x, ev, a, fxt_thread_of(x, ev->thread), c, known);
+		int put = good ? put_activity(x, ev, a, fxt_thread_of(x, ev->thread), c, known) : 0;
+		good = good && put >= 0;
+		told |= put > 0;
 		if (good && a->thread->state == ACTIVITY_DEAD)
-			durations_end(x, fxt_thread_of(x, a->thread), a->ns, true);
+			durations_end(x, fxt_thread_of(x, a->thread), a->ns, 0);
 	}
 	if (!good)
 		return export_fail(err, errlen, "not enough memory");
@@ -270,7 +319,7 @@ fxt_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	x->last_ns = gap->from_ns;
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
 		if (t->number < x->thread_room && x->threads[t->number].t == t)
-			durations_end(x, &x->threads[t->number], gap->from_ns, true);
+			durations_end(x, &x->threads[t->number], gap->from_ns, 0);
 	}
 	if (thread != NULL)
 		put_switch(x, gap->g->cpu, gap->from_ns, gap->thread, NULL, NULL, NULL, NULL);
@@ -288,7 +337,8 @@ fxt_gone(void *arg, const struct activity_thread *t)
 	struct fxt *x = arg;
 	if (t->number < x->thread_room) {
 		struct fxt_thread *thread = &x->threads[t->number];
-		durations_end(x, thread, x->last_ns, true);
+		durations_end(x, thread, x->last_ns, 0);
+		timeline_free(&thread->stack);
 		*thread = (struct fxt_thread){.ref = thread->ref};
 	}
 	return true;
@@ -322,8 +372,9 @@ fxt_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen
 	x->events = fxt_name_ref(&x->out, "events");
 	x->until = fxt_name_ref(&x->out, "until");
 	x->value = fxt_name_ref(&x->out, "value");
-	x->syscall = fxt_name_ref(&x->out, "syscall");
-	x->interrupt = fxt_name_ref(&x->out, "interrupt");
+	x->kinds[TIMELINE_SYSCALL] = fxt_name_ref(&x->out, "syscall");
+	x->kinds[TIMELINE_INTERRUPT] = fxt_name_ref(&x->out, "interrupt");
+	x->kinds[TIMELINE_FUNCTION] = fxt_name_ref(&x->out, "function");
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 
@@ -331,8 +382,11 @@ static bool
 fxt_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct fxt *x = arg;
-	for (size_t i = 0; complete && i < x->thread_room; i++)
-		durations_end(x, &x->threads[i], x->last_ns, true);
+	for (size_t i = 0; i < x->thread_room; i++) {
+		if (complete)
+			durations_end(x, &x->threads[i], x->last_ns, 0);
+		timeline_free(&x->threads[i].stack);
+	}
 	bool good = export_file_close(&x->file, complete, err, errlen);
 	fxt_out_free(&x->out);
 	export_classes_free(&x->known);

@@ -91,10 +91,9 @@ struct fxt_class {
 struct fxt_thread {
 	const struct activity_thread *t; /* NULL: none has this number */
 	uint8_t ref;                     /* its index in the reader's table; 0: none */
-	bool call;                       /* the duration of its system call has begun */
 	bool runs;                       /* on `cpu`; never set for an idle thread */
 	uint32_t cpu;
-	unsigned interrupts; /* durations of interrupts that have begun */
+	struct timeline_stack stack; /* durations that have begun */
 	char name[ACTIVITY_NAME];
 };
 
@@ -109,7 +108,7 @@ struct fxt {
 	uint64_t last_ns;
 	/* references to names */
 	uint16_t lost, on_cpu, exit_on_cpu, process, waker, incoming, outgoing, events, until,
-	    value, syscall, interrupt;
+	    value, kinds[3]; /* kinds: by enum timeline_kind */
 
 	struct fxt_out out;
 };

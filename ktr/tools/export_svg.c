@@ -213,7 +213,10 @@ svg_close(void *arg, bool complete, char *err, size_t errlen)
 static void *
 svg_open(const struct export_options *o, char *err, size_t errlen)
 {
-	static const struct span_ops ops = {on_thread, on_cpu, on_irq, on_lost};
+	static const struct span_ops ops = {.thread = on_thread,
+					    .cpu = on_cpu,
+					    .irq = on_irq,
+					    .lost = on_lost};
 	struct svg *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;

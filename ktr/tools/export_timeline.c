@@ -2,7 +2,51 @@
 #include "ktr/tools/export_timeline.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+bool
+timeline_push(struct timeline_stack *s, enum timeline_kind kind, unsigned level, const char *name)
+{
+	if (s->depth == s->room) {
+		unsigned room = 2 * s->room + 8;
+		struct timeline_slice *more = realloc(s->slices, room * sizeof(*more));
+		if (more == NULL)
+			return false;
+		s->slices = more;
+		s->room = room;
+	}
+	s->slices[s->depth++] = (struct timeline_slice){kind, level, name};
+	return true;
+}
+
+unsigned
+timeline_find(const struct timeline_stack *s, enum timeline_kind kind)
+{
+	unsigned n = s->depth;
+	while (n > 0 && s->slices[n - 1].kind != kind)
+		n--;
+	return n > 0 ? n - 1 : s->depth;
+}
+
+unsigned
+timeline_over(const struct timeline_stack *s, const struct activity_thread *t, unsigned level)
+{
+	for (unsigned n = 0; n < s->depth; n++) {
+		if (s->slices[n].kind == TIMELINE_FUNCTION
+			? s->slices[n].level > level
+			: s->slices[n].kind == TIMELINE_SYSCALL && t->call == NULL)
+			return n;
+	}
+	return s->depth;
+}
+
+void
+timeline_free(struct timeline_stack *s)
+{
+	free(s->slices);
+	*s = (struct timeline_stack){0};
+}
 
 static void
 graph_name(struct timeline_name *name, const struct export_class *class)
@@ -26,7 +70,8 @@ timeline_name_find(struct timeline_name *name, const struct export_class *class)
 	name->text[0] = '\0';
 	if (strncmp(fmt, "KTRGRAPH ", 9) == 0)
 		graph_name(name, class);
-	size_t n = strcspn(fmt, ":%");
+	size_t n =
+	    strncmp(fmt, "-> ", 3) == 0 || strncmp(fmt, "<- ", 3) == 0 ? 0 : strcspn(fmt, ":%");
 	while (n > 0 && !isalnum((unsigned char)fmt[n - 1]))
 		n--;
 	if (name->text[0] == '\0' && n > 0 && n < sizeof(name->text))

@@ -4,8 +4,10 @@
  *
  * A site is an event class. Its fields are the site's parameters under their names (ktr/param.h),
  * 64 bits each. If an event means the same as an event of Linux (linux.h), that event is written
- * before it, with the same time. Idle threads are pid 0, "swapper/N". The file has one name for
- * each thread: its last. Times are nanoseconds since boot.
+ * before it, with the same time; or instead of it, if it is the entry or return of a function:
+ * trace-cmd knows a function that calls nothing by the return that follows its entry. Idle threads
+ * are pid 0, "swapper/N". The file has one name for each thread: its last. Times are nanoseconds
+ * since boot.
  *
  * A page's header says how many events were lost before it, so a gap ends a page; the option
  * CPUSTAT has the sums. If events were lost after the last event of a CPU, one more record says so
@@ -237,10 +239,13 @@ class_found(struct tracedat *x, const struct export_class *class, size_t number,
 	       export_fail(err, errlen, "%zu event classes are too many", x->classes.count);
 }
 
-/* Writes Linux's event for an activity, if there is one. */
+/*
+ * Writes Linux's event for an activity, if there is one. *replaces becomes true if that event stands
+ * for Kestrel's own.
+ */
 static bool
-put_activity(struct tracedat *x, const struct export_event *ev, const struct activity *a, char *err,
-	     size_t errlen)
+put_activity(struct tracedat *x, const struct export_event *ev, const struct activity *a,
+	     bool *replaces, char *err, size_t errlen)
 {
 	struct value values[VALUES_MAX];
 	struct linux_event l;
@@ -250,6 +255,7 @@ put_activity(struct tracedat *x, const struct export_event *ev, const struct act
 		return true;
 	const struct export_class *class =
 	    export_class_linux(&x->classes, l.class, &number, &is_new);
+	*replaces |= linux_replaces(a);
 	return class_found(x, class, number, err, errlen) &&
 	       put_record(x, ev->e->cpu, ev->ns, TRACEDAT_ID(number),
 			  linux_tid(export_linux_thread(ev, a)), values, linux_values(&l, values),
@@ -274,10 +280,13 @@ tracedat_event(void *arg, const struct export_event *ev, char *err, size_t errle
 		x->lost[e->cpu]++;
 		return true;
 	}
+	bool replaced = false;
 	for (unsigned i = 0; i < ev->count; i++) {
-		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
+		if (!put_activity(x, ev, &ev->activities[i], &replaced, err, errlen))
 			return false;
 	}
+	if (replaced)
+		return true;
 	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);
 	return class_found(x, class, number, err, errlen) &&
 	       put_record(x, e->cpu, ev->ns, TRACEDAT_ID(number), linux_tid(ev->thread), values,

@@ -288,12 +288,29 @@ static bool
 put_classes(FILE *out, const struct tracedat_head *h)
 {
 	/* Ours, and those of linux.c. */
-	static const char *const systems[] = {OWN_SYSTEM, "sched", "irq", "syscalls"};
+	static const char *const systems[] = {OWN_SYSTEM, "sched", "irq", "syscalls", "ftrace"};
 	const unsigned n = sizeof(systems) / sizeof(systems[0]);
 	bool good = true;
 	put_u32(out, n);
 	for (unsigned i = 0; i < n && good; i++)
 		good = put_system(out, h, systems[i]);
+	return good;
+}
+
+/* The names of functions, which is what trace-cmd takes from kallsyms. */
+static bool
+put_functions(FILE *out)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	if (f == NULL)
+		return false;
+	linux_functions_print(f);
+	bool good = fclose(f) == 0;
+	put_u32(out, (uint32_t)size);
+	fwrite(text, 1, size, out);
+	free(text);
 	return good;
 }
 
@@ -337,7 +354,8 @@ tracedat_put_head(FILE *f, const struct tracedat_head *h)
 	put_u32(f, 0); /* ftrace's own formats */
 	if (!put_classes(f, h))
 		return false;
-	put_u32(f, 0); /* kallsyms */
+	if (!put_functions(f))
+		return false;
 	put_u32(f, 0); /* printk */
 	tracedat_comms_put(f, h->comms);
 	put_u32(f, h->cpu_count);

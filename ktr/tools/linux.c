@@ -1,7 +1,9 @@
 /* linux.c - Linux's event classes, and how activities become events of them. */
+#define _GNU_SOURCE /* twalk_r() */
 #include "ktr/tools/linux.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,10 @@
 #define NUMBER(f, l)            \
 	{                       \
 		f, l, LINUX_INT \
+	}
+#define WORD(f)                      \
+	{                            \
+		f, NULL, LINUX_ULONG \
 	}
 #define IDLE_PRIO 120 /* Linux's priority of idle threads: MAX_PRIO - 20 */
 #define ARRAY(a)  (sizeof(a) / sizeof((a)[0]))
@@ -93,7 +99,31 @@ static const struct linux_class irq_handler_exit = {
     {NUMBER("irq", "irq"), NUMBER("ret", "ret")},
 };
 
-/* ---- system calls ---- */
+/*
+ * As in Linux's kernel/trace/trace_entries.h; `retval` since Linux 6.5, `args`, there an array,
+ * since 6.15.
+ */
+static const struct linux_class funcgraph_entry = {
+    "ftrace",
+    "funcgraph_entry",
+    NULL,
+    "--> %ps (%d)",
+    8,
+    {WORD("func"), NUMBER("depth", NULL), WORD("arg0"), WORD("arg1"), WORD("arg2"), WORD("arg3"),
+     WORD("arg4"), WORD("arg5")},
+};
+static const struct linux_class funcgraph_exit = {
+    "ftrace",
+    "funcgraph_exit",
+    NULL,
+    "<-- %ps (%d)",
+    6,
+    {WORD("func"), NUMBER("depth", NULL), WORD("overrun"), WORD("calltime"), WORD("rettime"),
+     WORD("retval")},
+};
+
+/* ---- system calls -------------------------------------------------------------------------------
+ */
 
 struct call {
 	const char *name;
@@ -295,6 +325,70 @@ put_fork(const struct activity *a, struct linux_event *out, char comms[2][LINUX_
 	out->values[3] = out->values[5] = linux_tid(a->thread);
 }
 
+struct function {
+	uint64_t address; /* made up */
+	char name[];
+};
+
+static void *functions; /* by name */
+
+static int
+function_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct function *)a)->name, ((const struct function *)b)->name);
+}
+
+/* 0: no memory. */
+static uint64_t
+function_address(const char *name)
+{
+	static uint64_t last;
+	size_t size = strlen(name) + 1;
+	struct function *f = malloc(sizeof(*f) + size), **found;
+	if (f == NULL)
+		return 0;
+	memcpy(f->name, name, size);
+	f->address = last + LINUX_FUNCTION;
+	found = tsearch(f, &functions, function_compare);
+	if (found == NULL || *found != f)
+		free(f);
+	else
+		last = f->address;
+	return found != NULL ? (*found)->address : 0;
+}
+
+static void
+function_print(const void *node, VISIT visit, void *out)
+{
+	const struct function *f = *(const struct function *const *)node;
+	if (visit == postorder || visit == leaf)
+		fprintf(out, "%016" PRIx64 " T %s\n", f->address, f->name);
+}
+
+void
+linux_functions_print(FILE *f)
+{
+	twalk_r(functions, function_print, f);
+}
+
+static bool
+put_function(const struct activity *a, struct linux_event *out)
+{
+	out->class = a->kind == ACTIVITY_CALL ? &funcgraph_entry : &funcgraph_exit;
+	out->values[0] = (int64_t)function_address(a->text);
+	out->values[1] = a->thread->depth - (a->kind == ACTIVITY_CALL);
+	if (a->kind == ACTIVITY_CALL) {
+		for (unsigned i = 0; i < 6; i++)
+			out->values[2 + i] = i < a->event->nargs ? (int64_t)a->event->args[i] : 0;
+	} else {
+		out->values[2] = 0;
+		out->values[3] = (int64_t)a->call.ns;
+		out->values[4] = (int64_t)a->ns;
+		out->values[5] = a->value;
+	}
+	return out->values[0] != 0;
+}
+
 static bool
 put_call(const struct activity *a, bool leave, struct linux_event *out)
 {
@@ -354,6 +448,10 @@ linux_event(const struct activity *a, struct linux_event *out)
 		out->values[0] = a->number;
 		out->values[1] = 1; /* IRQ_HANDLED */
 		return true;
+	case ACTIVITY_CALL:
+		return put_function(a, out);
+	case ACTIVITY_RETURN:
+		return linux_replaces(a) && put_function(a, out);
 	case ACTIVITY_SYS_ENTER:
 		return put_call(a, false, out);
 	case ACTIVITY_SYS_EXIT:

@@ -9,6 +9,10 @@
  * number for it. The target_cpu of a wakeup is the CPU where the thread ran last, because no trace
  * point tells whose run queue it joins.
  *
+ * The entry and return of a function are those of Linux's function graph tracer. They have what
+ * ours have, and stand for them. A stream does not tell the addresses of functions, so each gets a
+ * number for an address.
+ *
  * Names and fields are those of Linux 6.1, include/trace/events/{sched,irq}.h, and of LTTng-modules
  * 2.13.
  */
@@ -17,11 +21,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "ktr/tools/activity.h"
 
-#define LINUX_FIELDS 8u
-#define LINUX_COMM   16u /* bytes, with the NUL: TASK_COMM_LEN */
+#define LINUX_FUNCTION 16u /* from the address of a function to that of the next */
+#define LINUX_FIELDS   8u
+#define LINUX_COMM     16u /* bytes, with the NUL: TASK_COMM_LEN */
 
 enum linux_type {
 	LINUX_INT,    /* 32 bits, signed */
@@ -56,6 +62,15 @@ struct linux_event {
 
 /** Makes *out the event of Linux that means the same. False: Linux has none. Not thread-safe. */
 bool linux_event(const struct activity *a, struct linux_event *out);
+
+/** True: the event of Linux stands for our own. */
+static inline bool
+linux_replaces(const struct activity *a)
+{
+	return a->kind == ACTIVITY_CALL || (a->kind == ACTIVITY_RETURN && a->call.name != NULL);
+}
+/** Writes the functions that were told so far, as /proc/kallsyms has them. */
+void linux_functions_print(FILE *f);
 
 /** A thread's id and name as Linux has them: idle threads are 0, "swapper/N". */
 uint32_t linux_tid(const struct activity_thread *t);

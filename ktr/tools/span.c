@@ -15,6 +15,8 @@ struct open_thread {
 	uint32_t cpu;
 	uint64_t from_ns;
 	char name[ACTIVITY_NAME];
+	const char **functions;
+	unsigned depth, room;
 };
 
 struct open_irq {
@@ -66,6 +68,8 @@ thread_ends(struct spans *s, const struct open_thread *o, uint64_t ns)
 			    .why = o->why,
 			    .call = o->call,
 			    .name = o->name,
+			    .functions = o->functions,
+			    .depth = o->depth,
 			    .cpu = o->cpu,
 			    .from_ns = o->from_ns,
 			    .to_ns = ns};
@@ -88,7 +92,35 @@ thread_open(struct spans *s, uint32_t number)
 	return &s->threads[number];
 }
 
-/* Ends the thread's span if its state, reason, system call, CPU or name has changed. */
+static bool
+functions_same(const struct open_thread *o, const struct activity_thread *t)
+{
+	unsigned n = o->depth;
+	if (n != t->depth)
+		return false;
+	while (n > 0 && o->functions[n - 1] == t->calls[n - 1].name)
+		n--;
+	return n == 0;
+}
+
+/* False: no memory. */
+static bool
+functions_copy(struct open_thread *o, const struct activity_thread *t)
+{
+	if (t->depth > o->room) {
+		unsigned room = 2 * t->depth;
+		const char **more = realloc(o->functions, room * sizeof(*more));
+		if (more == NULL)
+			return false;
+		o->functions = more;
+		o->room = room;
+	}
+	for (o->depth = 0; o->depth < t->depth; o->depth++)
+		o->functions[o->depth] = t->calls[o->depth].name;
+	return true;
+}
+
+/* Ends the thread's span if its state, reason, system call, CPU, name or functions have changed. */
 static bool
 thread_seen(struct spans *s, const struct activity_thread *t, uint64_t ns)
 {
@@ -98,7 +130,8 @@ thread_seen(struct spans *s, const struct activity_thread *t, uint64_t ns)
 	if (o == NULL)
 		return false;
 	if (o->thread != NULL && o->state == t->state && o->why == t->why && o->call == t->call &&
-	    o->cpu == t->cpu && strcmp(o->name, t->name) == 0)
+	    o->cpu == t->cpu && strcmp(o->name, t->name) == 0 &&
+	    (!s->ops.functions || functions_same(o, t)))
 		return true;
 	if (o->thread != NULL && !thread_ends(s, o, ns))
 		return false;
@@ -109,7 +142,7 @@ thread_seen(struct spans *s, const struct activity_thread *t, uint64_t ns)
 	o->cpu = t->cpu;
 	o->from_ns = ns;
 	memcpy(o->name, t->name, sizeof(o->name));
-	return true;
+	return !s->ops.functions || functions_copy(o, t);
 }
 
 static bool
@@ -278,6 +311,8 @@ spans_destroy(struct spans *s)
 {
 	if (s == NULL)
 		return;
+	for (size_t i = 0; i < s->room; i++)
+		free(s->threads[i].functions);
 	free(s->threads);
 	free(s);
 }

@@ -10,15 +10,17 @@
 #include "ktr/tools/export.h"
 
 /**
- * A time in which a thread's state, the reason for it, its system call, its CPU and its name did
- * not change.
+ * A time in which a thread's state, the reason for it, its system call, its CPU, its name and, if
+ * span_ops.functions is true, its functions did not change.
  */
 struct span {
 	const struct activity_thread *thread; /* as it is now */
 	enum activity_state state;
-	const char *why, *call; /* as in struct activity_thread */
-	const char *name;       /* "" when it has none; valid during the call */
-	uint32_t cpu;           /* where it ran last */
+	const char *why, *call;       /* as in struct activity_thread */
+	const char *const *functions; /* names of those that it is in, outermost first */
+	unsigned depth;               /* how many */
+	const char *name;             /* "" when it has none; valid during the call */
+	uint32_t cpu;                 /* where it ran last */
 	uint64_t from_ns, to_ns;
 };
 
@@ -39,6 +41,7 @@ struct span_ops {
 		    const char *name, uint64_t from_ns, uint64_t to_ns);
 	/** Events of a CPU were lost. This is called when the loss begins. */
 	bool (*lost)(void *arg, uint32_t cpu, uint64_t count, uint64_t from_ns, uint64_t to_ns);
+	bool functions; /* spans say what functions the thread is in */
 };
 
 struct spans;

@@ -21,21 +21,27 @@ assert FORMATS, f"{UNIT}: no export_*_test.py with a check()"
 WORKLOADS = ("switch -n 30", "lock -n 30", "fork -n 5", "pipe -n 30", "fault -n 30", "syscall -n 50", "malloc -n 100",
              "mix -n 3")
 MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG,LOCK,VM"
-# Rings that hold everything, and rings that the last workload overwrites a hundred times.
-RINGS = {"whole": 65536, "lossy": 64}
+# Rings that hold everything, with functions of the kernel or without, and rings that the last workload overwrites a
+# hundred times.
+RINGS = {"whole": 65536, "functions": 131072, "lossy": 64}
 LONG = "syscall -n 3000"
+FUNCTIONS = "fbt:fs::,fbt:sched::,fbt:proc::"
+CALLING = ("switch -n 3", "pipe -n 3", "fork -n 2", "fault -n 3", "syscall -n 10")
 
 
 @functools.cache
 def traces(smp, ring):
     """A guest's two streams: one with every workload, one with a single long one."""
+    functions = ring == "functions"
     script = f"sysctl debug.ktr.entries={RINGS[ring]}\nsysctl debug.ktr.mask={MASK}\n"
-    for loads in (WORKLOADS, (LONG,)):
+    if functions:
+        script += f"ktr on '{FUNCTIONS}'\n"
+    for loads in (CALLING,) if functions else (WORKLOADS, (LONG,)):
         script += "\n".join(["sysctl debug.ktr.alq_enable=1", *(f"load {words}" for words in loads),
                              "sysctl debug.ktr.alq_enable=0\n"])
     run = boot(script, smp=smp, trace=True, sets=["debug.ktr.alq_enable=0"]).expect()
     found = tc.streams(run.trace)
-    check(len(found) == 2, f"{len(found)} streams, expected 2")
+    check(len(found) == 2 - functions, f"{len(found)} streams, expected {2 - functions}")
     lost = [any("gap" in e for e in tc.decoded_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1])) for path in found]
     check(any(lost) == (ring == "lossy"), f"{ring}: streams with losses: {lost}")
     return found

@@ -118,12 +118,41 @@ class Trace:
                 ends[(track, name, ended, depth)] = True
 
 
+def functions_of(rows):
+    """{thread: [(function, begin, end)]}. What has no end of its own ends with what it began in, or with the trace."""
+    open_slices, found = {}, {}
+
+    def end(tid, name, ns):
+        """Ends the innermost slice of that name, and what began in it."""
+        slices = open_slices[tid]
+        while name in [n for n, _ in slices]:
+            ended, begun = slices.pop()
+            found.setdefault(tid, []).append((ended, begun, ns))
+            if ended == name:
+                break
+    for row in rows:
+        fmt, tid = row["fmt"] or "", row["tid"] or 0xfffe0002
+        slices = open_slices.setdefault(tid, [])
+        if fmt.startswith(("syscall ", "sysret ")):
+            end(tid, "", row["ns"])
+        if fmt.startswith(("syscall ", "-> ")):
+            slices.append((row["func"] if fmt[0] == "-" else "", row["ns"]))
+        elif fmt.startswith("<- "):
+            end(tid, row["func"], row["ns"])
+    for tid, slices in open_slices.items():
+        found.setdefault(tid, []).extend((name, begun, rows[-1]["ns"]) for name, begun in slices)
+    functions = {tid: sorted(c for c in calls if c[0] != "") for tid, calls in found.items()}
+    return {tid: calls for tid, calls in functions.items() if calls}
+
+
 def tracks_follow(trace, rows):
     """System calls and the threads on CPUs, computed from jsonl's rows alone. For streams without losses."""
-    calls, runs = {}, {}
+    calls, runs, functions = {}, {}, {}
     for track, cat, name, begun, ended, _ in trace.durations:
         if cat == "syscall":
             calls.setdefault(track[1], []).append((name, begun))
+        if cat == "function":
+            functions.setdefault(track[1], []).append((name, begun, ended))
         if cat == "cpu":
             runs.setdefault(track[1] - 0xffff0000, []).append((int(name.rsplit(" ", 1)[1]), begun, ended))
     right = {}
@@ -132,6 +161,7 @@ def tracks_follow(trace, rows):
         if m:
             right.setdefault(row["tid"], []).append((m[1], row["ns"]))
     equal({t: sorted(c, key=lambda c: c[1]) for t, c in calls.items()}, right, "system calls by thread")
+    equal({t: sorted(f) for t, f in functions.items()}, functions_of(rows), "functions by thread")
     now, right = {}, {}
     idle = {row["tid"] for row in rows if re.match(r"idle/\d", row["thread"] or "")} | {0}
     for row in rows:

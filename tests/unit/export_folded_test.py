@@ -30,13 +30,13 @@ def folded(path):
 
 def expected(spans, wanted=lambda tid, name: True, cpus=None):
     sums = {}
-    for tid, state, why, call, name, cpu, begin, end in spans.threads:
+    for tid, state, why, call, name, cpu, functions, begin, end in spans.threads:
         runs, idle = state in ("running", "spinning"), spans.all[tid].is_idle()
         if state not in STATES or (idle and not runs) or not wanted(tid, name):
             continue
         if cpus is not None and not (runs and cpu in cpus):
             continue
-        stack = (name or f"tid {tid}", state, call, why)
+        stack = (name or f"tid {tid}", state, call, *functions, why)
         key = f"idle;cpu{cpu}" if idle else ";".join(frame(part) for part in stack if part)
         head, _, last = key.rpartition(" ")
         if re.match(r"\d+(\.|$)", last) and head:
@@ -50,7 +50,7 @@ def check(path, tmp):
     out = tmp / "folded"
     x.export("folded", path, out)
     rows = x.jsonl(path)
-    spans, sums = span_model.Spans(rows), folded(out)
+    spans, sums = span_model.Spans(rows, functions=True), folded(out)
     equal(sums, expected(spans), "nanoseconds by stack")
     length = spans.last - (spans.first or 0)
     per_cpu = {}
@@ -75,14 +75,23 @@ def what_a_guest_does_has_its_stacks(tmp):
         expect(stack in sums, f"no {stack!r} in {sorted(sums)}")
 
 
+def what_functions_do_has_its_stacks(tmp):
+    path = x.gen(tmp, "calls 20")
+    x.export("folded", path, tmp / "out")
+    sums = folded(tmp / "out")
+    for stack in ("sh;running;syscall_entry", "sh;running;openat;syscall_entry;vfs_open;vfs_open;vfs_open;vnode_ref",
+                  "load;sleeping;openat;syscall_entry;vfs_open;sleepq_wait;ttyin", "cat;running;vnode_ref"):
+        expect(stack in sums, f"no {stack!r} in {sorted(sums)}")
+
+
 def filters_cut(tmp):
     path = x.gen(tmp, "guest 200")
     rows = x.jsonl(path)
     first, last = rows[0]["ns"], rows[-1]["ns"]
     since, until = first + (last - first) // 3 + 1, last - (last - first) // 3 - 1
     x.export("folded", path, tmp / "times", "--since", f"{since}ns", "--until", f"{until}ns")
-    equal(folded(tmp / "times"), expected(span_model.Spans(rows, since, until)), "--since, --until")
-    spans = span_model.Spans(rows)
+    equal(folded(tmp / "times"), expected(span_model.Spans(rows, since, until, functions=True)), "--since, --until")
+    spans = span_model.Spans(rows, functions=True)
     x.export("folded", path, tmp / "thread", "--thread", "7")
     equal(folded(tmp / "thread"), expected(spans, wanted=lambda tid, _: tid == 7), "--thread 7")
     x.export("folded", path, tmp / "name", "--thread", "idle/*")
@@ -102,5 +111,5 @@ def output_that_fails_is_reported(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_adds_up, what_a_guest_does_has_its_stacks, filters_cut, a_pipe_gets_the_same,
+    x.main([every_stream_adds_up, what_a_guest_does_has_its_stacks, what_functions_do_has_its_stacks, filters_cut, a_pipe_gets_the_same,
             output_that_fails_is_reported])

@@ -183,9 +183,9 @@ def kind_of(row):
         return BEGIN
     if re.match(r"sysret [^:%]*:", fmt):
         return END
-    if fmt.startswith("interrupt enter: "):
+    if fmt.startswith(("interrupt enter: ", "-> ")):
         return BEGIN
-    if fmt.startswith("interrupt exit: "):
+    if fmt.startswith(("interrupt exit: ", "<- ")):
         return END
     if fmt.startswith('KTRGRAPH group:"load", id:"%s", counter:%d,') and isinstance(word["id"], str):
         return COUNTER
@@ -235,6 +235,7 @@ def compare(record, row):
         equal(record.category, row["class"] or "", "category")
     elif record.kind == BEGIN:
         name = row["fmt"].split(" ")[1].rstrip(":") if record.category == "syscall" else \
+            row["func"] if record.category == "function" else \
             word.get("name") if isinstance(word.get("name"), str) else "interrupt"
         equal(record.name, name or event_name(row), "name")
 
@@ -284,6 +285,9 @@ def guest_has_every_kind_of_record(tmp):
     equal({r.kind for r in reader.records}, {INSTANT, BEGIN, END, SWITCH, WAKEUP}, "kinds of records")
     equal({r.category for r in reader.records if r.kind == BEGIN}, {"syscall", "interrupt"}, "durations")
     equal({r.state for r in reader.records if r.kind == SWITCH}, {0, 3, 5}, "states")
+    calls = check(x.gen(tmp, "calls 40"), tmp).records
+    equal({r.category for r in calls if r.kind == BEGIN}, {"syscall", "interrupt", "function"}, "durations, with functions")
+    equal([r.name for r in calls if r.kind == INSTANT and r.category == "GEN"], ["fork_return"], "returns from what did not begin")
     counters = {r.name for r in check(x.gen(tmp, "ticks 10"), tmp).records if r.kind == COUNTER}
     equal(counters, {"CPU 0 load", "CPU 1 load"}, "counters")
 

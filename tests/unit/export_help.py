@@ -15,7 +15,7 @@ DEADLINE_S = 120
 # Arguments of ktr_gen, and one damaged stream: with and without losses, without events and with one, cut off,
 # wrapped, with odd bytes in names.
 STREAMS = ("sample", "mix 8000", "guest 200", "odd", "data 254", "empty", "one", "loss", "wrapped", "corrupt", "truncated", "live",
-           "damaged", "enters 60")
+           "damaged", "enters 60", "calls 60")
 
 
 def expect(condition, what):
@@ -132,7 +132,7 @@ class Model:
     """Derives Linux's events from the rows of jsonl: (name, fields) each."""
 
     def __init__(self):
-        self.running, self.state, self.names, self.woken = {}, {}, {}, set()
+        self.running, self.state, self.names, self.woken, self.calls = {}, {}, {}, set(), {}
         self.prios = {}  # as last told; a thread that has waited for a spin lock runs on without a word about its own
         self.consistent = True  # nothing is lost, and each thread that runs was switched to
 
@@ -165,6 +165,7 @@ class Model:
             self.running.pop(row["cpu"], None)
             for tid in self.state.keys() - set(self.running.values()):  # the lost events may have been about it
                 self.state[tid] = self.state[tid] if self.state[tid] == "thread exit" else None
+            self.calls = {tid: calls for tid, calls in self.calls.items() if tid in self.running.values()}
             self.woken.clear()
             return None
         cpu, tid, fmt = row["cpu"], row["tid"], row.get("fmt")
@@ -182,6 +183,18 @@ class Model:
             return self.thread(cpu, arg)
         if fmt is None:
             return []
+        if fmt.startswith("-> "):
+            self.calls.setdefault(tid, []).append((row["func"], row["ns"]))
+            args = [*row["args"], *[0] * 6]
+            return [("funcgraph_entry", {"depth": len(self.calls[tid]) - 1, **{f"arg{i}": args[i] for i in range(6)}})]
+        if fmt.startswith("<- "):
+            calls = self.calls.setdefault(tid, [])
+            if row["func"] not in [name for name, _ in calls]:
+                return []
+            while calls[-1][0] != row["func"]:
+                calls.pop()
+            return [("funcgraph_exit", {"depth": len(calls) - 1, "calltime": calls.pop()[1], "rettime": row["ns"], "overrun": 0,
+                                        "retval": row["args"][1] if len(row["args"]) > 1 else 0})]
         if fmt.startswith("interrupt enter: "):
             name = arg.get("name")
             return [("irq_handler_entry", {"irq": arg["vector"], "name": "interrupt" if name is None else name})]
@@ -228,6 +241,8 @@ class Model:
         if state not in ("runq add", "sleep", "blocked", "spinning", "thread exit"):
             return []
         fresh = tid not in self.state and tid not in self.woken
+        if state == "thread exit":
+            self.calls.pop(tid, None)
         self.state[tid] = {"runq add": "runnable", "spinning": "running"}.get(state, state)
         self.woken.discard(tid)
         if state == "runq add" and other is not None and before not in ("runnable", "running"):
@@ -252,12 +267,20 @@ def named_events(rows):
     return found
 
 
-def linux_events(rows):
-    """[(cpu, ns, name, fields)] in the order of the rows."""
+def linux_events(rows, functions=False):
+    """[(cpu, ns, name, fields)] in the order of the rows; functions: those of the function graph tracer, too."""
     model, found = Model(), []
     for row in rows:
-        found += [(row["cpu"], row["ns"], name, fields) for name, fields in model.of(row) or []]
+        found += [(row["cpu"], row["ns"], name, fields) for name, fields in model.of(row) or []
+                  if functions or not name.startswith("funcgraph_")]
     return found
+
+
+def functions_told(rows):
+    """{(cpu, seq)} of the entries and returns that are events of the function graph tracer."""
+    model = Model()
+    return {(row["cpu"], row["seq"]) for row in rows
+            if any(name.startswith("funcgraph_") for name, _ in model.of(row) or [])}
 
 
 def every_stream(check, tmp):

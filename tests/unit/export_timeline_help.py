@@ -41,7 +41,7 @@ def event_name(row):
                 return value_text(row["args"][row["names"].index(word)]) or word
             if word in ("counter", "start", "stop"):
                 return word
-    name = re.split("[:%]", row["fmt"])[0]
+    name = "" if row["fmt"].startswith(("-> ", "<- ")) else re.split("[:%]", row["fmt"])[0]
     while name and not (name[-1].isascii() and name[-1].isalnum()):
         name = name[:-1]
     return name if 0 < len(name.encode()) < 64 else row["func"]

@@ -115,6 +115,10 @@ def same_own(found, raw, row, names, what):
         same_value(values[name], expected, f"{what}: {name}")
 
 
+def is_call(e):
+    return (e["name"] if isinstance(e, dict) else e[2]).startswith("funcgraph_")
+
+
 def linux_name(name):
     return f"sys_{name}" if name.startswith(("enter_", "exit_")) else name
 
@@ -127,7 +131,7 @@ def same_linux(found, raw, expected):
         equal((f["cpu"], f["ns"], f["name"].replace("_kestrel_", "_")), (cpu, ns, linux_name(name)), what)
         for field, value in values.items():
             field = LTTNG_FIELDS.get(field, field)
-            m = re.search(rf"(?:^| ){field}=(.*?)(?= [a-z_]+=|$)", r["text"], re.S)
+            m = re.search(rf"(?:^| ){field}=(.*?)(?= [a-z_0-9]+=|$)", r["text"], re.S)
             same_value(m[1], value, f"{what}: {field}")
         if name == "sched_switch" and (values["prev_tid"] > 0 or f["tid"] != values["next_tid"]):  # 0 also stands for an unknown thread
             equal(f["tid"], values["prev_tid"], f"{what}: whose it is")
@@ -156,13 +160,17 @@ def check(path, tmp):
     raw, _ = report(out, "-R")
     own, linux, lost = split(events)
     raw_own, raw_linux, _ = split(raw)
-    right, names = x.named_events(rows), last_names(rows)
+    told, names = x.functions_told(rows), last_names(rows)
+    right = [e for e in x.named_events(rows) if (e["cpu"], e["seq"]) not in told]
     equal(dropped, x.lost_of(rows), "dropped events by CPU")
     equal(len(own), len(right), "events")
     order = sorted(range(len(own)), key=lambda i: (own[i]["ns"], own[i]["cpu"]))
     for i, r in zip(order, sorted(right, key=lambda e: (e["ns"], e["cpu"]))):
         same_own(own[i], raw_own[i], r, names, f"event {r['text']!r}")
-    same_linux(linux, raw_linux, x.linux_events(rows))
+    expected = x.linux_events(rows, functions=True)
+    same_linux(*([e for e in found if not is_call(e)] for found in (linux, raw_linux)), [e for e in expected if not is_call(e)])
+    calls = [e for e in raw_linux if is_call(e)]  # the report shows a function that calls none in one row
+    same_linux(calls, calls, [e for e in expected if is_call(e)])
     last = {row["cpu"]: row.get("fmt") is None for row in rows}
     equal(sorted(e["cpu"] for e in lost), sorted(cpu for cpu, gap in last.items() if gap), "CPUs that end with a loss")
     valid(out)
@@ -188,6 +196,18 @@ def profile_and_filter_know_the_events(tmp):
     equal((status, err), (0, ""), "trace-cmd report -l -F")
     rows = text.splitlines()[1:]
     expect(rows and all("==> sh:7 [20]" in row for row in rows), "rows of a filter over Linux's fields")
+
+
+def functions_are_a_graph(tmp):
+    """trace-cmd draws the calls of functions as ktrdump's own graph has them."""
+    path = x.gen(tmp, "calls 40")
+    x.export("tracedat", path, tmp / "out")
+    events = [e for e in report(tmp / "out")[0] if e["name"].startswith("funcgraph_")]
+    drawn = [(e["cpu"], *re.fullmatch(r"(?:[^\d]? *([\d.]+) us)? *\|( *\S.*)", e["text"]).groups()) for e in events]
+    graph = re.findall(r"^ +(\d+\)) (?:.?  *([\d.]+) us)? +\|( +[\w}].*)", x.ktrdump("--format", "graph", path)[1], re.M)
+    right = [(int(cpu[:-1]), took or None, what) for cpu, took, what in graph if not what.strip().startswith("} /*")]
+    equal(drawn, right, "the graph")
+    expect(any(what.strip() == "vnode_ref();" for _, _, what in drawn), "no function that calls none")
 
 
 def pipe_gets_the_same_file(tmp):
@@ -225,5 +245,5 @@ def nothing_stays_mounted(_):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_is_what_jsonl_says, profile_and_filter_know_the_events, pipe_gets_the_same_file,
+    x.main([every_stream_is_what_jsonl_says, functions_are_a_graph, profile_and_filter_know_the_events, pipe_gets_the_same_file,
             filtered_stream_has_what_passed, export_is_whole_or_not_there, nothing_stays_mounted])

@@ -1,7 +1,7 @@
 /*
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
- * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|data N|
+ * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|data N|calls N|
  *                odd|empty|one|loss|wrapped|corrupt|truncated|live|boots|clock
  */
 #include <stdio.h>
@@ -234,6 +234,89 @@ gen_guest(unsigned long rounds, bool drains)
 	}
 }
 
+/* Functions of the kernel, whose entries and returns have the texts of kernel/probe's mkfbt. */
+static void
+vnode_ref(uint64_t vnode)
+{
+	CTR1(KTR_GEN, "-> vnode_ref(vnode %p)", (void *)(uintptr_t)vnode);
+	CTR1(KTR_GEN, "<- vnode_ref+%#x", 0x11);
+}
+
+static int
+vfs_open(uint64_t path, int flags, bool lost)
+{
+	CTR2(KTR_GEN, "-> vfs_open(path %p, flags %d)", (void *)(uintptr_t)path, flags);
+	vnode_ref(path);
+	if (flags > 0)
+		vfs_open(path, flags - 1, false);
+	if (!lost)
+		CTR2(KTR_GEN, "<- vfs_open+%#x = %d", 0x6c, -flags);
+	return -flags;
+}
+
+static void
+timer_interrupt(void)
+{
+	CTR0(KTR_GEN, "-> timer_interrupt()");
+	gen_ticks += 300;
+	CTR1(KTR_GEN, "<- timer_interrupt+%#x", 0x40);
+}
+
+/* The thread sleeps within a function; another one runs meanwhile. */
+static void
+sleepq_wait(uint32_t tid, uint32_t next)
+{
+	CTR0(KTR_GEN, "-> sleepq_wait()");
+	KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(tid), "sleep", "prio:%d", 20,
+		   "wmesg:\"%s\"", "ttyin");
+	gen_switch(next, 20);
+	vnode_ref(next);
+	KTR_STATE2(KTR_SCHED, "thread", ktr_thread_ident(tid), "runq add", "prio:%d", 20,
+		   KTR_ATTR_LINKED, ktr_thread_ident(next));
+	gen_switch(tid, 20);
+	CTR2(KTR_GEN, "<- sleepq_wait+%#x = %d", 0x99, 0);
+}
+
+static void
+syscall_entry(unsigned long n, uint32_t tid)
+{
+	CTR0(KTR_GEN, "-> syscall_entry()");
+	GEN_CALL(openat, -100, 0x7fff1000, 0);
+	vfs_open(0x7fff1000 + n, (int)(n % 3), n % 8 == 5);
+	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", 0x20, "timer",
+	     0xffffffff80001234ul, 0);
+	timer_interrupt();
+	CTR1(KTR_INTR, "interrupt exit: vector %#x", 0x20);
+	sleepq_wait(tid, 17 + tid);
+	CTR1(KTR_SYSC, "sysret openat: ret %ld", 3l);
+	CTR2(KTR_GEN, "<- syscall_entry+%#x = %d", 0x80, 3);
+}
+
+static void
+fork_return(void)
+{
+	CTR2(KTR_GEN, "<- fork_return+%#x = %d", 0x20, 0);
+}
+
+/*
+ * Functions outside and inside of system calls and interrupts, within themselves, in a thread that
+ * sleeps, with a return that is missing now and then, and one without its entry.
+ */
+static void
+gen_calls(unsigned long rounds)
+{
+	gen_step = 50;
+	ktr_thread_name(24, "cat");
+	ktr_thread_name(25, "wc");
+	gen_run_on(0, 7);
+	fork_return();
+	for (unsigned long n = 0; n < rounds; n++) {
+		gen_ticks += n * 7919 % 3000;
+		gen_run_on(n % 2, 7 + n % 2);
+		syscall_entry(n, 7 + n % 2);
+	}
+}
+
 /*
  * Beginnings of interrupts without their ends, as if the class of the ends were off. Two threads
  * alternate.
@@ -438,6 +521,8 @@ main(int argc, char **argv)
 		gen_enters(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "data") == 0 && argc > 2)
 		gen_data(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "calls") == 0 && argc > 2)
+		gen_calls(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)

@@ -13,21 +13,20 @@ class Thread:
 
     def __init__(self, tid):
         self.tid, self.state, self.why, self.call, self.name, self.cpu = tid, "unknown", None, None, "", 0
-        self.open, self.since = None, 0
+        self.open, self.since, self.functions = None, 0, ()
 
     def is_idle(self):
         return re.match(r"idle/\d", self.name) is not None
 
-    def told(self):
-        return (self.state, self.why, self.call, self.name, self.cpu)
 
 
 class Spans:
-    """threads: (tid, state, why, call, name, cpu, from, to); cpus: (cpu, tid or None, from, to); irqs: (cpu, name, from,
+    """threads: (tid, state, why, call, name, cpu, from, to), with functions cut where those change, too, and with a tuple of
+    them before the times; cpus: (cpu, tid or None, from, to); irqs: (cpu, name, from,
     to); lost: (cpu, count, from, to). All times are ns, cut to since and until."""
 
-    def __init__(self, rows, since=0, until=1 << 63):
-        self.since, self.until = since, until
+    def __init__(self, rows, since=0, until=1 << 63, functions=False):
+        self.since, self.until, self.functions = since, until, functions
         self.threads, self.cpus, self.irqs, self.lost = [], [], [], []
         self.all, self.running, self.nested, self.now = {}, {}, {}, 0
         self.first, self.last, self.events = None, 0, 0
@@ -38,6 +37,9 @@ class Spans:
         for cpu in list(self.running):
             self.irqs_end(cpu, self.last)
             self.run(cpu, None, self.last)
+
+    def told(self, t):
+        return (t.state, t.why, t.call, t.name, t.cpu) + ((t.functions,) if self.functions else ())
 
     def cut(self, begin, end):
         return max(begin, self.since), min(end, self.until)
@@ -52,13 +54,12 @@ class Spans:
 
     def end(self, t, ns):
         if t.open is not None:
-            state, why, call, name, cpu = t.open
-            self.put(self.threads, (t.tid, state, why, call, name, cpu), t.since, ns)
-        t.open, t.since = t.told(), ns
+            self.put(self.threads, (t.tid, *t.open), t.since, ns)
+        t.open, t.since = self.told(t), ns
 
     def seen(self, *threads):
         for t in threads:
-            if t is not None and t.open != t.told():
+            if t is not None and t.open != self.told(t):
                 self.end(t, self.now)
 
     def run(self, cpu, t, ns):
@@ -91,7 +92,8 @@ class Spans:
         return t, prev
 
     def change(self, t, state, why=None):
-        t.call = None if state == "dead" else t.call
+        if state == "dead":
+            t.call, t.functions = None, ()
         t.state, t.why = state, why
 
     def gap(self, row):
@@ -100,9 +102,9 @@ class Spans:
         elsewhere = {tid for other, (tid, _) in self.running.items() if other != cpu}
         for t in self.all.values():
             if t.tid not in elsewhere:  # the lost events may have been about it
-                t.call = None
+                t.call, t.functions = None, ()
                 self.change(t, t.state if t.state == "dead" else "unknown")
-                if t.open is not None and t.open != t.told():
+                if t.open is not None and t.open != self.told(t):
                     self.end(t, begin)
         self.run(cpu, None, begin)
         self.irqs_end(cpu, begin)
@@ -116,7 +118,7 @@ class Spans:
         self.now = max(self.now, row["ns"])
         self.times(self.now, self.now)
         self.events += self.since <= self.now <= self.until
-        cpu, fmt, t = row["cpu"], row["fmt"] or "", self.thread(row["tid"])
+        cpu, fmt, t, self.func = row["cpu"], row["fmt"] or "", self.thread(row["tid"]), row["func"]
         arg = dict(zip(row.get("names") or [], row["args"]))
         if row["thread"] is not None:
             t.name = row["thread"]
@@ -147,7 +149,11 @@ class Spans:
             parent = self.thread(arg["parent"]) if named[1] == "fork" else None
             other.name = arg["name"] if isinstance(arg.get("name"), str) else other.name
             return [other, parent] if named[1] != "thread create" else []
-        return [t] if irq or call else []
+        elif fmt.startswith("-> "):
+            t.functions += (self.func,)
+        elif fmt.startswith("<- ") and self.func in t.functions:
+            t.functions = t.functions[:len(t.functions) - 1 - t.functions[::-1].index(self.func)]
+        return [t] if irq or call or fmt.startswith(("-> ", "<- ")) else []
 
     def graph(self, cpu, t, arg):
         other = self.ident(arg.get("linkedto"))
