@@ -286,6 +286,8 @@ put_call(struct chrome *x, const struct activity *a, enum timeline_kind kind, un
 {
 	struct track *track = track_of(x, a->thread);
 	const char *name = a->text[0] != '\0' ? a->text : "syscall";
+	if (a->thread->state == ACTIVITY_DEAD) /* it is about to give up its CPU */
+		return true;
 	slices_end(x, track, a->ns, outside);
 	if (!timeline_push(&track->stack, kind, a->thread->depth, name))
 		return false;

@@ -379,7 +379,7 @@ put_function(const struct activity *a, struct linux_event *out)
 	out->values[1] = a->thread->depth - (a->kind == ACTIVITY_CALL);
 	if (a->kind == ACTIVITY_CALL) {
 		for (unsigned i = 0; i < 6; i++)
-			out->values[2 + i] = i < a->event->nargs ? (int64_t)a->event->args[i] : 0;
+			out->values[2 + i] = (int64_t)a->args[i];
 	} else {
 		out->values[2] = 0;
 		out->values[3] = (int64_t)a->call.ns;

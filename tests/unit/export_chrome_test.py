@@ -119,8 +119,9 @@ class Trace:
 
 
 def functions_of(rows):
-    """{thread: [(function, begin, end)]}. What has no end of its own ends with what it began in, or with the trace."""
-    open_slices, found = {}, {}
+    """{thread: [(function, begin, end)]}. What has no end of its own ends with what it began in, with its thread, or with the
+    trace."""
+    open_slices, found, dead = {}, {}, set()
 
     def end(tid, name, ns):
         """Ends the innermost slice of that name, and what began in it."""
@@ -133,6 +134,14 @@ def functions_of(rows):
     for row in rows:
         fmt, tid = row["fmt"] or "", row["tid"] or 0xfffe0002
         slices = open_slices.setdefault(tid, [])
+        if fmt.startswith('KTRGRAPH group:"thread", id:"%s", state:"%s",') and ident_tid(row["args"][0]) is not None:
+            about = ident_tid(row["args"][0])
+            dead.discard(about)
+            if row["args"][1] == "thread exit":
+                dead.add(about)
+                found.setdefault(about, []).extend((name, begun, row["ns"]) for name, begun in open_slices.pop(about, []))
+        if tid in dead:
+            continue
         if fmt.startswith(("syscall ", "sysret ")):
             end(tid, "", row["ns"])
         if fmt.startswith(("syscall ", "-> ")):
