@@ -240,8 +240,8 @@ class_found(struct tracedat *x, const struct export_class *class, size_t number,
 }
 
 /*
- * Writes Linux's event for an activity, if there is one. *replaces becomes true if that event stands
- * for Kestrel's own.
+ * Writes Linux's event for an activity, if there is one. *replaces becomes true if that event
+ * stands for Kestrel's own.
  */
 static bool
 put_activity(struct tracedat *x, const struct export_event *ev, const struct activity *a,

@@ -125,8 +125,8 @@ def linux_name(name):
 
 def same_linux(found, raw, expected):
     equal(len(found), len(expected), "Linux's events")
-    by_place = sorted(zip(found, raw), key=lambda e: (e[0]["ns"], e[0]["cpu"]))
-    for (f, r), (cpu, ns, name, values) in zip(by_place, sorted(expected, key=lambda e: (e[1], e[0]))):
+    by_place = (sorted(events, key=lambda e: (e["ns"], e["cpu"])) for events in (found, raw))
+    for f, r, (cpu, ns, name, values) in zip(*by_place, sorted(expected, key=lambda e: (e[1], e[0]))):
         what = f"{name} at {ns} on cpu {cpu}"
         equal((f["cpu"], f["ns"], f["name"].replace("_kestrel_", "_")), (cpu, ns, linux_name(name)), what)
         for field, value in values.items():
@@ -164,9 +164,8 @@ def check(path, tmp):
     right = [e for e in x.named_events(rows) if (e["cpu"], e["seq"]) not in told]
     equal(dropped, x.lost_of(rows), "dropped events by CPU")
     equal(len(own), len(right), "events")
-    order = sorted(range(len(own)), key=lambda i: (own[i]["ns"], own[i]["cpu"]))
-    for i, r in zip(order, sorted(right, key=lambda e: (e["ns"], e["cpu"]))):
-        same_own(own[i], raw_own[i], r, names, f"event {r['text']!r}")
+    for found, raw, r in zip(*(sorted(events, key=lambda e: (e["ns"], e["cpu"])) for events in (own, raw_own, right))):
+        same_own(found, raw, r, names, f"event {r['text']!r}")
     expected = x.linux_events(rows, functions=True)
     same_linux(*([e for e in found if not is_call(e)] for found in (linux, raw_linux)), [e for e in expected if not is_call(e)])
     calls = [e for e in raw_linux if is_call(e)]  # the report shows a function that calls none in one row
