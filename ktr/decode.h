@@ -1,10 +1,9 @@
 /*
  * decode.h - reads a stream (ktr/WIRE.md) from bytes that come in pieces, and says what it found.
  *
- * Whatever the bytes are, the decoder stays within its memory, and goes on after damage with the
- * next sound frame. It takes time in proportion to their number, and less
- * than 40 MB of memory: names that do not fit are damage. It needs no C library but the allocator
- * that it is given. One decoder is used by one thread at a time.
+ * Any bytes are safe: after damage the decoder goes on with the next sound frame. It takes time in
+ * proportion to the number of bytes, and less than 40 MB of memory; names that do not fit are
+ * damage. It needs no C library, only an allocator. One thread at a time may use a decoder.
  */
 #pragma once
 
@@ -42,8 +41,8 @@ struct ktr_decode_site {
 };
 
 /**
- * One event. What it points to is valid as long, but for some texts in strings
- * (ktr_decode_passing()).
+ * One event. What it points to is valid until ktr_decoder_destroy(), except for some texts in
+ * strings[] (ktr_decode_passing()).
  */
 struct ktr_decode_event {
 	const struct ktr_decode_header *header; /* never NULL */
@@ -74,7 +73,7 @@ enum ktr_gap_reason {
 	KTR_GAP_DAMAGED, /* in frames that could not be read */
 	KTR_GAP_LEFT     /* left in the ring when the stream was cut off */
 };
-/** One word for it. */
+/** One word for the reason. */
 const char *ktr_gap_reason_name(enum ktr_gap_reason reason);
 
 /** Events first to first + count - 1 of a CPU are missing. */
@@ -86,7 +85,7 @@ struct ktr_decode_gap {
 	uint64_t from_ticks, to_ticks; /* between these times */
 };
 
-/** A CPU's accounting, as a STATS frame said it. */
+/** A CPU's accounting, from a STATS frame. */
 struct ktr_decode_stats {
 	uint32_t cpu;
 	uint64_t recorded, delivered, resident, overwritten, dropped, suppressed;
@@ -135,5 +134,5 @@ uint64_t ktr_decoder_frames(const struct ktr_decoder *d);
 /** Nanoseconds since boot; a time that is further away than 292 years is cut to that. */
 int64_t ktr_decode_ns(const struct ktr_decode_header *header, uint64_t ticks);
 
-/** The text of an event, `(site N)` with its parameters when the site is not known. As snprintf. */
+/** The text of an event; `(site N)` and parameters if its site is not known. As snprintf(). */
 int ktr_decode_text(char *buf, size_t len, const struct ktr_decode_event *event);

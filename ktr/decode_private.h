@@ -88,11 +88,11 @@ void decode_store_free(struct ktr_decoder *d);
  */
 void *decode_alloc(struct ktr_decoder *d, size_t size, size_t align);
 /**
- * A text of n bytes, or up to the first NUL, which lives as long; equal texts are the same. NULL
- * likewise.
+ * Keeps a text of n bytes, or up to the first NUL, as long as the decoder lives. Equal texts are
+ * kept once. NULL: as above.
  */
 const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
-/** A name was told. False: there is no room for it, likewise. */
+/** Keeps a name that a frame tells. False: there is no room; no_memory as above. */
 bool decode_name(struct ktr_decoder *d, struct decode_names *names, uint64_t key,
 		 const uint8_t *bytes, size_t n);
 /** A HEADER comes: all names that are still used will be told again. */
@@ -102,8 +102,7 @@ void decode_names_age(struct ktr_decoder *d, struct decode_names *names);
 bool decode_data_format(const char *fmt);
 /** A part of long data comes on that CPU. */
 void decode_data_part(struct ktr_decoder *d, unsigned cpu, const uint64_t args[6]);
-/** The event that names the data comes. The text stays until the CPU's next part. NULL: no memory.
- */
+/** The data that an event names, as text. It stays until the CPU's next part. NULL: no memory. */
 const char *decode_data_text(struct ktr_decoder *d, unsigned cpu, uint64_t word);
 
 /**

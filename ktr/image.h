@@ -56,7 +56,7 @@ extern struct ktr_image_root *ktr_image;
 /** Moves the root to `to`, memory that is never freed. Early boot. */
 void ktr_image_move(struct ktr_image_root *to);
 /**
- * Read-only data to which parameters and sites point; interned texts need not be said. At most
+ * Read-only data to which parameters and sites point; interned texts need no such call. At most
  * KTR_IMAGE_TEXTS times. Early boot.
  */
 void ktr_image_add_text(const void *start, size_t size);

@@ -29,7 +29,7 @@ ktr_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/** Of n bytes, as a key. */
+/** A hash of n bytes, for use as a key. */
 uint64_t ktr_hash(uint64_t seed, const void *bytes, size_t n);
 
 static inline size_t
@@ -38,7 +38,7 @@ ktr_map_first(const struct ktr_map *m, uint64_t key)
 	return (size_t)ktr_mix(key ^ m->seed, (m->seed ^ 0x9e3779b97f4a7c15u) | 1) & (m->size - 1);
 }
 
-/** NULL: the key is not there. */
+/** The value of a key. NULL: the key is not there. */
 static inline void *
 ktr_map_get(const struct ktr_map *m, uint64_t key)
 {
@@ -57,9 +57,9 @@ ktr_map_make(void *(*realloc)(void *p, size_t size), uint64_t seed)
 	return (struct ktr_map){.realloc = realloc, .seed = seed};
 }
 
-/** Replaces what the key had. value is not NULL. False: no memory, and nothing has changed. */
+/** Sets the value of a key. value is not NULL. False: no memory, and nothing has changed. */
 bool ktr_map_put(struct ktr_map *m, uint64_t key, void *value);
-/** The key may be missing. */
+/** Removes a key, if it is there. */
 void ktr_map_remove(struct ktr_map *m, uint64_t key);
 /** Removes all keys. On average its time is that of the ktr_map_put() calls before. */
 void ktr_map_clear(struct ktr_map *m);

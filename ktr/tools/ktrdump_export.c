@@ -152,7 +152,7 @@ dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 	gap.from_ns = activity_ns(x->model, g->header, g->from_ticks);
 	gap.lost = activity_gap(x->model, g, &gap.thread);
 	gap.to_ns = activity_ns(x->model, g->header, g->to_ticks);
-	if (gap.to_ns < gap.from_ns) /* what is damaged may say so */
+	if (gap.to_ns < gap.from_ns) /* a damaged stream may say so */
 		gap.to_ns = gap.from_ns;
 	if ((passes || x->format->sees_all) && !x->format->gap(x->x, &gap, err, sizeof(err)))
 		failed(d, err);

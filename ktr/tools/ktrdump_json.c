@@ -13,10 +13,7 @@ json_member(struct out *l, const char *name, const char *text)
 	out_json(l, text);
 }
 
-/*
- * The parameters of a site. Each format is read once, as long as no other site needs the same
- * place.
- */
+/* The parameters of a site, from a cache by site number. */
 static const struct ktr_param *
 json_params(struct dump *d, const struct ktr_decode_event *e)
 {

@@ -23,7 +23,8 @@ kernel_mask(const char *name)
 	return mask;
 }
 
-/* Is it this machine's log that is read, and the mask why it has nothing? Then it says so. */
+/* If the input is this machine's log, and is empty because of the mask, says so and returns true.
+ */
 static bool
 kernel_says(const struct dump *d)
 {

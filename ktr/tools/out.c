@@ -1,4 +1,4 @@
-/* out.c - what takes more than a line to write: seconds, texts that need escapes. */
+/* out.c - the longer functions of out.h: seconds, and texts that may need escapes. */
 #include "ktr/tools/out.h"
 
 #include "ktr/tools/utf8.h"
@@ -76,7 +76,7 @@ out_printable_made(struct out *o, size_t n)
 	out_printable(o, copy, n);
 }
 
-/* Length of the text at p that stands as it is. */
+/* How many characters at p are printable ASCII that JSON takes as they are. */
 static size_t
 plain_length(const unsigned char *p)
 {
