@@ -188,7 +188,8 @@ tame(long nr, uint64_t a[6])
 		spare(&a[1]);
 		spare(&a[3]);
 	} else if (nr == NR_setuid) {
-		return below(16) == 0; /* it is another user from then on */
+		a[0] = 1000; /* whose processes the test ends */
+		return below(16) == 0;
 	}
 	return true;
 }
