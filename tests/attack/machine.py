@@ -69,10 +69,13 @@ class Machine:
         root = check_match(r"^0 (\d+) (\d+) ", rows, "kern.uidinfo").groups()
         return rows if re.search(rf"^{USER} ", rows, re.M) or int(root[0]) > 7 or int(root[1]) > 15 else ""
 
+    def clean(self):
+        """Ends the user's processes, and removes the files, which user 0's random calls leave in any folder."""
+        self.shell(f"user_test do slay {USER}; wait; rm -rf /tmp/* /[abd] /dev/[abd]")
+
     def check(self, what):
         """Root's shell answers, its programs run, all resources are back, and the log's accounts are exact."""
-        # User 0's random calls leave their files in any folder.
-        self.shell(f"user_test do slay {USER}; wait; rm -rf /tmp/* /[abd] /dev/[abd]")
+        self.clean()
         check_match(r"^load mix: .* ok,", self.shell("load mix -n 1 -j 4"), f"{what}: load mix")
         held, deadline = self.held(), time.monotonic() + ANSWER_S
         while held and time.monotonic() < deadline:  # a process that was killed ends after a while, and init waits for it then
