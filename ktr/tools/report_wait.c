@@ -319,6 +319,8 @@ wait_activity(struct report *r, const struct export_event *ev, const struct acti
 		break;
 	case ACTIVITY_STATE:
 		is->woken &= a->thread->state == ACTIVITY_RUNNABLE;
+		if (a->thread->state == ACTIVITY_DEAD)
+			waits_end(r, is, a->ns);
 		break;
 	case ACTIVITY_SWITCH:
 		if (is->woken)

@@ -239,7 +239,9 @@ spans_gap(struct spans *s, const struct export_gap *gap)
 	time_seen(s, from, to);
 	cpu_seen(s, cpu);
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
-		if (!thread_seen(s, t, from))
+		/* Of one without a span nothing was known before. */
+		if (t->number < s->room && s->threads[t->number].thread != NULL &&
+		    !thread_seen(s, t, from))
 			return false;
 	}
 	if (!irqs_end(s, cpu, from) || !cpu_runs(s, cpu, NULL, from))

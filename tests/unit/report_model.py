@@ -70,16 +70,21 @@ class Run(span_model.Spans):
         for tid in self.all.keys() - elsewhere:
             for what in (self.open_calls, self.woken, self.open_faults):
                 what.pop(tid, None)
-            for slot in ("mutex", "spin"):
-                if (tid, slot) in self.open_waits:
-                    name, kind, addr, since = self.open_waits.pop((tid, slot))
-                    self.waits.append((name, kind, addr, tid, since, begin))
+            self.waits_end(tid, begin)
         for addr in self.takes:
             self.takes[addr].append((begin, None))
         self.due.clear()
         super().gap(row)
 
+    def waits_end(self, tid, ns):
+        for slot in ("mutex", "spin"):
+            if (tid, slot) in self.open_waits:
+                name, kind, addr, since = self.open_waits.pop((tid, slot))
+                self.waits.append((name, kind, addr, tid, since, ns))
+
     def change(self, t, state, why=None):
+        if state == "dead":
+            self.waits_end(t.tid, self.now)
         if state not in ("runnable", "running"):
             self.woken.pop(t.tid, None)
         super().change(t, state, why)
