@@ -9,6 +9,8 @@ COPIES = 3
 def forge(ram, rng):
     """Puts headers of the region at other whole MiB, with some words changed."""
     regions = ram.regions()
+    if not regions:  # the damage has spared no header
+        return
     with open(ram.path, "r+b") as f:
         for _ in range(rng.randint(1, 12)):
             at, _ = rng.choice(regions)
