@@ -46,12 +46,43 @@ name_of(const char *fmt, char to[KTR_PROBE_TEXT])
 	}
 }
 
+/* The text after the prefix; NULL: the format does not begin with it. */
+static const char *
+after(const char *fmt, const char *prefix)
+{
+	while (*prefix != '\0' && *fmt == *prefix) {
+		fmt++;
+		prefix++;
+	}
+	return *prefix == '\0' ? fmt : NULL;
+}
+
+/* "syscall read: …" is the entry of the system call read, and "sysret read: …" its return. */
+static bool
+is_syscall(const struct ktr_site *site, struct ktr_probe_name *name)
+{
+	const char *entry = after(site->fmt, "syscall "), *call = entry, *end;
+	if (call == NULL)
+		call = after(site->fmt, "sysret ");
+	for (end = call; end != NULL && *end != ' ' && *end != ':' && *end != '\0'; end++)
+		;
+	if (end == call || *end != ':')
+		return false;
+	name->provider = "syscall";
+	name_of(call, name->call);
+	name->function = name->call;
+	name_of(entry != NULL ? "entry" : "return", name->name);
+	return true;
+}
+
 void
 ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 {
+	module_of(site->file, name->module);
+	if (site->kind == KTR_SITE_POINT && is_syscall(site, name))
+		return;
 	name->provider = site->kind == KTR_SITE_POINT ? "ktr" : "fbt";
 	name->function = site->func;
-	module_of(site->file, name->module);
 	if (site->kind == KTR_SITE_POINT)
 		name_of(site->fmt, name->name);
 	else

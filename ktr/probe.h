@@ -3,6 +3,8 @@
  *
  *	ktr:fs:vfs_open:open         a trace point: the provider `ktr`, the folder of its file, its
  *	                             function, and the first words of its format
+ *	syscall:x86_64:read:entry    a trace point "syscall read: …": the entry of a system call
+ *	syscall:x86_64:read:return   a trace point "sysret read: …"
  *	fbt:fs:vfs_open:entry        the entry of a function
  *	fbt:fs:vfs_open:return       its returns; a port may have these two, or none
  *
@@ -22,8 +24,8 @@
 struct ktr_probe_name {
 	const char *provider;
 	char module[KTR_PROBE_TEXT]; /* longer texts are cut */
-	const char *function;
-	char name[KTR_PROBE_TEXT];
+	const char *function;        /* the site's, or `call` */
+	char name[KTR_PROBE_TEXT], call[KTR_PROBE_TEXT];
 };
 
 /** Says what a site is called. Any context. */

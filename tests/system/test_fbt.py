@@ -163,6 +163,20 @@ def listing():
     check_match(r"^fbt +\d+ +1$", run.out, "a glob without a colon leaves functions alone")
 
 
+@test("syscall::CALL:entry and :return are the trace points of that call alone; each call has both")
+def syscalls():
+    run = boot("ktr probes -c\nktr probes syscall:::\nktr on syscall::getdents64:,syscall::exit_group:entry\nls / > /dev/null\nktr off\n",
+               trace=True).expect()
+    rows = [line.split()[3:7] for line in run.out.splitlines() if re.match(r" *\d+ +off +- +syscall ", line)]
+    names = {row[2] for row in rows}
+    check_eq(sorted((call, name) for _, _, call, name in rows), sorted((call, name) for call in names for name in ("entry", "return")),
+             "probes of system calls")
+    check({"read", "openat", "clone", "exit_group"} <= names, f"system calls: {names}")
+    check_match(rf"^syscall +{2 * len(names)} +0$", run.out, "counts")
+    found = {e["fmt"].split(":")[0] for e in run.events}
+    check_eq(found, {"syscall getdents64", "sysret getdents64", "syscall exit_group"}, "what was recorded")
+
+
 @test("every function of the image has probes or is listed with a reason")
 def complete():
     out = boot("ktr probes fbt:::\necho ----\nktr probes -x\n").expect().out

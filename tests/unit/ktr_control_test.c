@@ -255,6 +255,20 @@ probes_are_named_as_in_dtrace(void **state)
 		assert_int_equal(ktr_probe_matches(&entry, cases[i].spec), cases[i].entry);
 		assert_int_equal(ktr_probe_matches(&ret, cases[i].spec), cases[i].ret);
 	}
+	/* System calls: their own provider, with the call for a function. */
+	struct ktr_site call = {.file = "kernel/proc/syscall.c",
+				.func = "call_read",
+				.fmt = "syscall read: arg0 %#lx"};
+	assert_true(ktr_probe_matches(&call, "syscall:proc:read:entry"));
+	assert_true(ktr_probe_matches(&call, "syscall::read:"));
+	assert_false(ktr_probe_matches(&call, "ktr:::"));
+	assert_false(ktr_probe_matches(&call, "syscall:::return"));
+	call.fmt = "sysret read: ret %ld";
+	assert_true(ktr_probe_matches(&call, "syscall::read:return"));
+	call.fmt = "syscall %d is unknown";
+	assert_true(ktr_probe_matches(&call, "ktr:proc:call_read:syscall"));
+	call.fmt = "syscall table full: %d";
+	assert_true(ktr_probe_matches(&call, "ktr:proc:call_read:syscall-table-full"));
 	/* A file outside all folders, and a name that is cut. */
 	const struct ktr_site odd = {
 	    .file = "main.c",

@@ -21,7 +21,7 @@ static const char usage[] =
     "ktr status          show what is switched on, and the state of each CPU's ring\n"
     "       ktr classes         list event classes and their values\n"
     "       ktr sites [GLOB]    list trace points; GLOB matches class, file:line, function or format\n"
-    "       ktr probes [SPEC]   list trace points and functions; SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
+    "       ktr probes [SPEC]   list trace points, system calls and functions; SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
     "       ktr probes -c [SPEC]  count them by provider\n"
     "       ktr probes -x       list functions without probes, with the reason\n"
     "       ktr graph FUNCTION [--] COMMAND...\n"
