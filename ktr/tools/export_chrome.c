@@ -167,14 +167,12 @@ state_name(const struct track *track, char *name)
 static void
 slices_end(struct chrome *x, struct track *track, uint64_t ns, unsigned left)
 {
-	static const char *const categories[] = {
-	    [TIMELINE_SYSCALL] = "syscall", [TIMELINE_FUNCTION] = "function"};
 	char name[STATE_BYTES];
 	chrome_put_end(&x->out, place_of(track), ns, track->state, "state");
 	while (track->stack.depth > left) {
 		const struct timeline_slice *s = &track->stack.slices[--track->stack.depth];
 		snprintf(name, sizeof(name), "%s", s->name);
-		chrome_put_end(&x->out, place_of(track), ns, name, categories[s->kind]);
+		chrome_put_end(&x->out, place_of(track), ns, name, timeline_kinds[s->kind]);
 	}
 }
 
@@ -291,8 +289,7 @@ put_call(struct chrome *x, const struct activity *a, enum timeline_kind kind, un
 	slices_end(x, track, a->ns, outside);
 	if (!timeline_push(&track->stack, kind, a->thread->depth, name))
 		return false;
-	chrome_put_begin(&x->out, place_of(track), a->ns, name,
-			 kind == TIMELINE_SYSCALL ? "syscall" : "function");
+	chrome_put_begin(&x->out, place_of(track), a->ns, name, timeline_kinds[kind]);
 	state_put(x, track, a->ns);
 	return true;
 }

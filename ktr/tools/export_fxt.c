@@ -372,9 +372,8 @@ fxt_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen
 	x->events = fxt_name_ref(&x->out, "events");
 	x->until = fxt_name_ref(&x->out, "until");
 	x->value = fxt_name_ref(&x->out, "value");
-	x->kinds[TIMELINE_SYSCALL] = fxt_name_ref(&x->out, "syscall");
-	x->kinds[TIMELINE_INTERRUPT] = fxt_name_ref(&x->out, "interrupt");
-	x->kinds[TIMELINE_FUNCTION] = fxt_name_ref(&x->out, "function");
+	for (unsigned kind = 0; kind <= TIMELINE_FUNCTION; kind++)
+		x->kinds[kind] = fxt_name_ref(&x->out, timeline_kinds[kind]);
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
 }
 

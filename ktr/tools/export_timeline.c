@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const timeline_kinds[] = {[TIMELINE_SYSCALL] = "syscall",
+				      [TIMELINE_INTERRUPT] = "interrupt",
+				      [TIMELINE_FUNCTION] = "function"};
+
 bool
 timeline_push(struct timeline_stack *s, enum timeline_kind kind, unsigned level, const char *name)
 {

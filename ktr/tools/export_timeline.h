@@ -11,6 +11,9 @@
 /** What has begun on a track. What begins later ends earlier. */
 enum timeline_kind { TIMELINE_SYSCALL, TIMELINE_INTERRUPT, TIMELINE_FUNCTION };
 
+/** Their names, by number; viewers show them as categories. */
+extern const char *const timeline_kinds[];
+
 struct timeline_slice {
 	enum timeline_kind kind;
 	unsigned level;   /* of a function: activity_thread.depth when it had been called */

@@ -326,8 +326,8 @@ put_fork(const struct activity *a, struct linux_event *out, char comms[2][LINUX_
 }
 
 struct function {
+	const char *name; /* valid as the decoder's texts */
 	uint64_t address; /* made up */
-	char name[];
 };
 
 static void *functions; /* by name */
@@ -343,18 +343,19 @@ static uint64_t
 function_address(const char *name)
 {
 	static uint64_t last;
-	size_t size = strlen(name) + 1;
-	struct function *f = malloc(sizeof(*f) + size), **found;
+	const struct function key = {.name = name};
+	struct function **found = tfind(&key, &functions, function_compare), *f;
+	if (found != NULL)
+		return (*found)->address;
+	f = malloc(sizeof(*f));
 	if (f == NULL)
 		return 0;
-	memcpy(f->name, name, size);
-	f->address = last + LINUX_FUNCTION;
-	found = tsearch(f, &functions, function_compare);
-	if (found == NULL || *found != f)
+	*f = (struct function){.name = name, .address = last + LINUX_FUNCTION};
+	if (tsearch(f, &functions, function_compare) == NULL) {
 		free(f);
-	else
-		last = f->address;
-	return found != NULL ? (*found)->address : 0;
+		return 0;
+	}
+	return last = f->address;
 }
 
 static void
