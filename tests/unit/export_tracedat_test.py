@@ -157,7 +157,8 @@ def check(path, tmp):
     out, rows = tmp / "trace.dat", x.jsonl(path)
     x.export("tracedat", path, out)
     events, dropped = report(out)
-    raw, _ = report(out, "-R")
+    raw_report = report(out, "-R")
+    raw, _ = raw_report
     own, linux, lost = split(events)
     raw_own, raw_linux, _ = split(raw)
     told, names = x.functions_told(rows), last_names(rows)
@@ -173,12 +174,13 @@ def check(path, tmp):
     last = {row["cpu"]: row.get("fmt") is None for row in rows}
     equal(sorted(e["cpu"] for e in lost), sorted(cpu for cpu, gap in last.items() if gap), "CPUs that end with a loss")
     valid(out)
-    # Version 7 has the same contents.
+    # Version 7 has the same contents. Raw rows are compared: others depend on where pages end, since trace-cmd does not
+    # always look into the next page for the exit of a function.
     status, _, err = x.trace_cmd("convert", "-i", out, "-o", tmp / "v7.dat", "--file-version", "7")
     noise = [line for line in err.splitlines() if not re.match(r"CPU\d+ data recorded| +\d+ bytes in size", line)]
     equal((status, noise), (0, []), "trace-cmd convert: status and standard error")
     valid(tmp / "v7.dat")
-    equal(report(tmp / "v7.dat"), (events, dropped), "as version 7")
+    equal(report(tmp / "v7.dat", "-R"), raw_report, "as version 7")
 
 
 def every_stream_is_what_jsonl_says(tmp):
