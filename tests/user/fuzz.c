@@ -116,7 +116,9 @@ sleep_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
-/* Processes that may be signalled: this one, and victims() of its own. */
+static pid_t tester; /* the process that starts the rounds */
+
+/* Processes that user 0 may signal: this one, and victims() of its own. */
 #define VICTIMS 3
 
 static pid_t own[VICTIMS + 1];
@@ -126,8 +128,10 @@ victims(void)
 {
 	own[0] = getpid();
 	for (unsigned i = 1; i <= VICTIMS; i++) {
-		own[i] = fork();
-		if (own[i] == 0) {
+		pid_t pid = fork();
+
+		own[i] = pid > 0 ? pid : own[0];
+		if (pid == 0) {
 			while (getppid() == own[0])
 				sleep_ms(500);
 			_exit(0);
@@ -173,8 +177,8 @@ tame(long nr, uint64_t a[6])
 
 	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
 		return false;
-	if (getuid() != 0) /* not all processes, and not the group of the test */
-		return nr != NR_kill || (int32_t)a[0] > 1;
+	if (getuid() != 0) /* not all processes, not the group of the test, nor the test itself */
+		return nr != NR_kill || ((int32_t)a[0] > 1 && (int32_t)a[0] != tester);
 	if (nr == NR_kill || nr == NR_prlimit64) {
 		a[0] = (uint64_t)(int64_t)own[below(VICTIMS + 1)];
 		if (nr == NR_kill && below(16) == 0)
@@ -363,6 +367,7 @@ fuzz_main(int argc, char **argv)
 		fprintf(stderr, "fuzz: /tmp/fuzz, /bin/true: %s\n", strerror(errno));
 		return 1;
 	}
+	tester = getpid();
 	seed = strtoul(argv[2], NULL, 10);
 	for (rounds = 0; rounds < strtoul(argv[3], NULL, 10); rounds++)
 		ended += one_round(kinds[kind].fn, rounds);
