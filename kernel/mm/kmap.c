@@ -220,11 +220,25 @@ release(struct area *list)
 	}
 }
 
+/*
+ * A block leaves as many pages free as it takes, up to the reserve. So a request for more memory
+ * than there is does not take all of it for a moment, in which other programs would be killed.
+ */
+static bool
+leaves_enough(uint64_t pages)
+{
+	uint64_t reserve = page_count_reserve();
+
+	return page_count_free() >= pages + (pages < reserve ? pages : reserve);
+}
+
 void *
 kmap_alloc(size_t size)
 {
-	struct area *a = new_area(page_round_up(size), AREA_PAGES);
+	struct area *a = NULL;
 
+	if (leaves_enough(page_round_up(size) / PAGE_SIZE))
+		a = new_area(page_round_up(size), AREA_PAGES);
 	if (a == NULL)
 		return NULL;
 	for (uintptr_t va = a->start; va < a->end; va += PAGE_SIZE) {

@@ -16,8 +16,8 @@ uint64_t kmap_root(void);
 
 /*
  * Allocates zeroed memory of any size: page aligned, in pages of its own, with an unmapped page
- * before and after it. NULL: out of memory or address space. Thread context (or boot); no spin lock
- * held. kmap_free() returns after no CPU can reach the memory any more.
+ * before and after it. NULL: no address space, or too little memory would be left. Thread context
+ * (or boot); no spin lock held. kmap_free() returns after no CPU can reach the memory any more.
  */
 void *kmap_alloc(size_t size);
 void kmap_free(void *va);

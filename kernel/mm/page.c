@@ -18,6 +18,8 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
+#define RESERVE_SHARE 32
+
 static struct spinlock page_lock = SPINLOCK_INIT("page");
 static struct list free_lists[PAGE_MAX_ORDER + 1]; /* page_lock */
 static struct page *pages; /* one descriptor for each page from page_base to page_top */
@@ -155,6 +157,12 @@ uint64_t
 page_count_free(void)
 {
 	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
+}
+
+uint64_t
+page_count_reserve(void)
+{
+	return total_pages / RESERVE_SHARE;
 }
 
 /* Puts [start, end), which nobody uses, on the lists in the largest blocks. page_lock held. */

@@ -44,3 +44,5 @@ uint32_t page_refs(void *va);
 
 uint64_t page_count_total(void);
 uint64_t page_count_free(void);
+/* Pages that files, large blocks of the kernel and all users but 0 leave free. */
+uint64_t page_count_reserve(void);

@@ -13,7 +13,6 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
-#define RESERVE_SHARE 32 /* one part in 32 of memory is reserved for user 0 */
 #define RESERVE_PROCS 10 /* the last 10 of kern.maxproc are reserved for user 0, as in FreeBSD */
 
 struct uidinfo uidinfo_root = {.link = LIST_INIT(uidinfo_root.link)};
@@ -82,7 +81,7 @@ exceeds_all(enum uidinfo_kind kind, uint64_t all, bool root)
 bool
 uidinfo_memory_short(void)
 {
-	return page_count_free() < page_count_total() / RESERVE_SHARE;
+	return page_count_free() < page_count_reserve();
 }
 
 bool

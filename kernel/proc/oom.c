@@ -19,8 +19,9 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
-#define WAIT_NS     10000000ul
-#define LARGE_SHARE 16 /* of memory: a process or user with 1/16 or more is large */
+#define WAIT_NS             10000000ul
+#define LARGE_USER_SHARE    16 /* of memory: a user with 1/16 or more is large */
+#define LARGE_PROCESS_SHARE 64 /* a process with half of what files leave free is large */
 
 /*
  * Chooses which process of the user dies: one that is dying already, else the largest. If many
@@ -41,7 +42,7 @@ choose_victim(uint32_t uid)
 			largest = p;
 	}
 	if (largest != NULL && curproc()->uid == uid && curproc()->pid != 1 &&
-	    vm_resident(largest->vm) < page_count_total() / LARGE_SHARE)
+	    vm_resident(largest->vm) < page_count_total() / LARGE_PROCESS_SHARE)
 		return curproc();
 	return largest;
 }
@@ -58,8 +59,8 @@ kill_one(uint32_t uid)
 		p->doomed = true;
 		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", p->pid,
 		     ktr_intern(p->name), vm_resident(p->vm));
-		printk("out of memory: %s[%u], which has %lu pages, is killed\n", p->name, p->pid,
-		       vm_resident(p->vm));
+		warnk("out of memory: %s[%u], which has %lu pages, is killed\n", p->name, p->pid,
+		      vm_resident(p->vm));
 		proc_signal_locked(p, SIGKILL);
 	}
 	spin_unlock(&proc_lock);
@@ -74,7 +75,7 @@ proc_out_of_memory(void)
 
 	if (uidinfo_is_full(p->ui))
 		return kill_one(p->uid);
-	greediest = uidinfo_greediest(LARGE_SHARE);
+	greediest = uidinfo_greediest(LARGE_USER_SHARE);
 	return kill_one(greediest != 0 ? greediest : p->uid);
 }
 
@@ -85,6 +86,6 @@ proc_reclaim(void)
 
 	if (curproc()->uid != 0 || !uidinfo_memory_short())
 		return false;
-	greediest = uidinfo_greediest(LARGE_SHARE);
+	greediest = uidinfo_greediest(LARGE_USER_SHARE);
 	return greediest != 0 && kill_one(greediest);
 }

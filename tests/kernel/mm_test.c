@@ -170,6 +170,18 @@ KTEST(kmap_alloc_has_unmapped_pages_around_it)
 	KT_ASSERT(page_count_free() + 4 >= before); /* page tables may stay */
 }
 
+KTEST(kmap_alloc_leaves_the_reserve_of_pages_free)
+{
+	uint64_t free = page_count_free(), reserve = page_count_reserve();
+	void *p;
+
+	KT_ASSERT(free > 4 * reserve);
+	KT_ASSERT(kmap_alloc((free - reserve / 2) * PAGE_SIZE) == NULL);
+	p = kmap_alloc((free - 2 * reserve) * PAGE_SIZE);
+	KT_ASSERT(p != NULL);
+	kmap_free(p);
+}
+
 /* Counts pages that are writable and executable: there must be none, at any address. */
 static unsigned wx_pages, exec_pages;
 

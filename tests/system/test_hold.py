@@ -123,6 +123,17 @@ def hogs():
             check(lost < 200, f"{what}: {lost} pages are not back")
 
 
+@test("when user 0's files and programs take all memory, a large program is killed for it, not the one that needs a page")
+def starve():
+    with guest(*DEEDS, "--mem", "128M", smp=1) as c:
+        shell(c, "sysctl kern.quiet=1 > /dev/null; cat /dev/zero > /tmp/file")
+        c.sendline("user_test do starve")
+        c.expect(r"out of memory: user_test\[\d+\], which has \d+ pages, is killed\r")
+        c.expect_exact("starve: the child was ended by signal 9\r")
+        prompt(c)
+        alive(c)
+
+
 @test("a user who took all names does not keep init from starting root's shell again")
 def init_forks():
     with guest(*DEEDS, "--mem", "64M", smp=1) as c:

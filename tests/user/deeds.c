@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -113,6 +115,58 @@ do_slay(const char *user)
 	return 0;
 }
 
+#define PAGE 4096ul
+
+/* Writes to so many pages. */
+static void
+touch_pages(char *at, size_t pages)
+{
+	for (size_t i = 0; i < pages; i++)
+		at[i * PAGE] = 1;
+}
+
+static char *
+map_pages(size_t pages)
+{
+	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static unsigned long
+pages_free(void)
+{
+	char *text = sysctl_get_text("vm.pages.free");
+	unsigned long n = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	free(text);
+	return n;
+}
+
+/* A child takes memory until little is left. Then the parent needs more than that. */
+static int
+do_starve(void)
+{
+	enum { LEFT = 100, NEEDED = 400 };
+	char *mine = map_pages(NEEDED), byte = 0;
+	int ready[2], status = 0;
+	pid_t child;
+
+	if (mine == MAP_FAILED || pipe(ready) < 0 || (child = fork()) < 0)
+		return 1;
+	if (child == 0) {
+		while (pages_free() > LEFT)
+			touch_pages(map_pages(1), 1);
+		write(ready[1], &byte, 1);
+		for (;;)
+			sleep(1000);
+	}
+	read(ready[0], &byte, 1);
+	touch_pages(mine, NEEDED);
+	kill(child, SIGTERM); /* if it still lives */
+	waitpid(child, &status, 0);
+	printf("starve: the child was ended by signal %d\n", WTERMSIG(status));
+	return 0;
+}
+
 int
 deed_main(int argc, char **argv)
 {
@@ -126,10 +180,13 @@ deed_main(int argc, char **argv)
 		return do_read();
 	if (strcmp(what, "join") == 0)
 		return do_join(argc, argv);
+	if (strcmp(what, "starve") == 0)
+		return do_starve();
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
-	fprintf(stderr, "usage: user_test do nonblock|steal|read|join PGID|slay UID|hog WHAT\n");
+	fprintf(stderr,
+		"usage: user_test do nonblock|steal|read|join PGID|starve|slay UID|hog WHAT\n");
 	return 2;
 }
