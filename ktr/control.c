@@ -13,6 +13,7 @@
 #include "ktr/event.h"
 #include "ktr/fmt.h"
 #include "ktr/glob.h"
+#include "ktr/image.h"
 #include "ktr/ktr.h"
 #include "ktr/port.h"
 #include "ktr/probe.h"
@@ -64,6 +65,7 @@ mask_change_locked(uint64_t on, uint64_t off)
 {
 	uint64_t mask = (ktr_mask & ~off) | on;
 	__atomic_store_n(&ktr_mask, mask, __ATOMIC_RELAXED);
+	ktr_image_refresh();
 	for (unsigned i = 0; i < ktr_site_count(); i++) {
 		struct ktr_site *site = &__start_ktr_sites[i];
 		if ((site->classes & on) != 0 || (site->classes & mask) == 0)

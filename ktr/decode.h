@@ -109,6 +109,8 @@ struct ktr_decoder_ops {
 	void (*gap)(void *arg, const struct ktr_decode_gap *gap);
 	/** Every event before ticks, on every CPU, has come. ticks 0: nothing is promised. */
 	void (*mark)(void *arg, uint64_t ticks);
+	/** The classes that were recorded at this place of the stream. */
+	void (*mask)(void *arg, uint64_t classes);
 	void (*stats)(void *arg, const struct ktr_decode_stats *stats);
 	/** The stream ended in good order (END). */
 	void (*end)(void *arg);

@@ -356,6 +356,17 @@ frame_fault(struct ktr_decoder *d, struct body *b)
 }
 
 static const char *
+frame_mark(struct ktr_decoder *d, struct body *b)
+{
+	uint64_t ticks = body_varint(b);
+	if (b->bad)
+		return "malformed mark";
+	if (d->ops.mark != NULL)
+		d->ops.mark(d->arg, ticks);
+	return NULL;
+}
+
+static const char *
 frame_stats(struct ktr_decoder *d, struct body *b)
 {
 	body_varint(b); /* when */
@@ -373,6 +384,17 @@ frame_stats(struct ktr_decoder *d, struct body *b)
 			d->ops.stats(d->arg, &s);
 	}
 	return b->bad ? "malformed statistics" : NULL;
+}
+
+static const char *
+frame_mask(struct ktr_decoder *d, struct body *b)
+{
+	uint64_t classes = body_varint(b);
+	if (b->bad)
+		return "malformed mask";
+	if (d->ops.mask != NULL)
+		d->ops.mask(d->arg, classes);
+	return NULL;
 }
 
 static const char *
@@ -451,14 +473,12 @@ decode_frame(struct ktr_decoder *d, unsigned type, const uint8_t *body, size_t l
 	case KTR_WIRE_STATS:
 		wrong = frame_stats(d, &b);
 		break;
-	case KTR_WIRE_MARK: {
-		uint64_t ticks = body_varint(&b);
-		if (b.bad)
-			return "malformed mark";
-		if (d->ops.mark != NULL)
-			d->ops.mark(d->arg, ticks);
+	case KTR_WIRE_MARK:
+		wrong = frame_mark(d, &b);
 		break;
-	}
+	case KTR_WIRE_MASK:
+		wrong = frame_mask(d, &b);
+		break;
 	case KTR_WIRE_TRUNCATED:
 		wrong = frame_truncated(d, &b);
 		break;

@@ -67,11 +67,19 @@ own_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 	return ktr_log_stats_locked(arg != NULL ? arg : &ktr_main, cpu, stats);
 }
 
+static uint64_t
+own_mask(void *arg)
+{
+	(void)arg;
+	return ktr_mask_get();
+}
+
 static const struct ktr_encode_source own_log = {
     .site = own_site,
     .thread = own_thread,
     .string_text = own_string_text,
     .stats = own_stats,
+    .mask = own_mask,
 };
 
 void
@@ -238,6 +246,16 @@ ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks)
 	frame_begin(e, KTR_WIRE_MARK);
 	put_varint(e, ticks);
 	frame_end(e);
+}
+
+uint64_t
+ktr_encode_mask(struct ktr_encoder *e)
+{
+	uint64_t mask = e->source->mask(e->source_arg);
+	frame_begin(e, KTR_WIRE_MASK);
+	put_varint(e, mask);
+	frame_end(e);
+	return mask;
 }
 
 void

@@ -41,6 +41,8 @@ struct ktr_encode_source {
 	const char *(*string_text)(void *arg, uint64_t value, char *buf);
 	/** As ktr_stats_get(). */
 	bool (*stats)(void *arg, unsigned cpu, struct ktr_stats *stats);
+	/** As ktr_mask_get(). */
+	uint64_t (*mask)(void *arg);
 };
 
 struct ktr_encoder {
@@ -117,6 +119,8 @@ void ktr_encode_loss(struct ktr_encoder *e, unsigned cpu, uint64_t first, uint64
 		     uint64_t from_ticks, uint64_t to_ticks, enum ktr_wire_loss reason);
 void ktr_encode_fault(struct ktr_encoder *e, unsigned cpu, const char *text);
 void ktr_encode_mark(struct ktr_encoder *e, uint64_t ticks);
+/** The mask as it is now. Returns it. */
+uint64_t ktr_encode_mask(struct ktr_encoder *e);
 void ktr_encode_stats(struct ktr_encoder *e, uint64_t ticks);
 void ktr_encode_truncated(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);
 void ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);

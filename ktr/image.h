@@ -17,7 +17,7 @@
 #include <ktr_port.h>
 
 #define KTR_IMAGE_MAGIC   "KTRIMAGE"
-#define KTR_IMAGE_VERSION 4u
+#define KTR_IMAGE_VERSION 5u
 #define KTR_IMAGE_TEXTS   4u
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u
@@ -44,6 +44,7 @@ struct ktr_image_root {
 	uint64_t hz;
 	uint64_t boot_ticks;
 	uint64_t ncpu;
+	uint64_t mask;   /* as ktr_mask_get() */
 	uint64_t tables; /* physical address of the kernel's top page table; 0: not told */
 	char arch[KTR_IMAGE_ARCH];
 	char build[KTR_IMAGE_BUILD];

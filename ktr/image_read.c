@@ -93,11 +93,19 @@ image_stats(void *arg, unsigned cpu, struct ktr_stats *stats)
 	return c->exists;
 }
 
+static uint64_t
+image_mask(void *arg)
+{
+	const struct ktr_image *im = arg;
+	return im->root.mask;
+}
+
 static const struct ktr_encode_source image_source = {
     .site = image_site,
     .thread = image_thread,
     .string_text = image_string_text,
     .stats = image_stats,
+    .mask = image_mask,
 };
 
 /* ---- entries ---- */
@@ -397,6 +405,7 @@ image_fill(struct ktr_image *im)
 	if (im->enc.total == 0) {
 		ktr_encode_delimiter(&im->enc);
 		ktr_encode_header(&im->enc, KTR_WIRE_START, &im->info, im->rows, image_table(im));
+		ktr_encode_mask(&im->enc);
 		return true;
 	}
 	for (; im->turn < KTR_PORT_MAXCPU; im->turn++) {

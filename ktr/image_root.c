@@ -4,6 +4,7 @@
  */
 #include "ktr/image.h"
 
+#include "ktr/control.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
@@ -46,6 +47,7 @@ ktr_image_refresh(void)
 	r->hz = info->hz;
 	r->boot_ticks = info->boot_ticks;
 	r->ncpu = info->ncpu;
+	r->mask = ktr_mask_get();
 	copy_text(r->arch, info->arch, sizeof(r->arch));
 	copy_text(r->build, info->build, sizeof(r->build));
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)

@@ -147,6 +147,7 @@ stream_header(struct ktr_stream *s)
 	s->header_at = s->enc.total;
 	if (start)
 		s->start_end = s->header_at;
+	s->mask_told = ktr_encode_mask(&s->enc);
 }
 
 /* The frame that was just made holds the next `count` events of a CPU, or says that they are lost.
@@ -267,6 +268,7 @@ stream_end(struct ktr_stream *s)
 		stream_header(s);
 	if (s->truncated)
 		ktr_encode_truncated(&s->enc, s->rows, n);
+	ktr_encode_mask(&s->enc);
 	ktr_encode_stats(&s->enc, ktr_port_time());
 	ktr_encode_end(&s->enc, s->rows, n);
 	s->state = KTR_STREAM_ENDED;
@@ -296,6 +298,8 @@ stream_fill(struct ktr_stream *s)
 		if (stream_batch(s, cpu))
 			return true;
 	}
+	if (ktr_mask_get() != s->mask_told)
+		s->mask_told = ktr_encode_mask(&s->enc);
 	ktr_encode_mark(&s->enc, s->mark);
 	s->state = KTR_STREAM_IDLE;
 	return true;

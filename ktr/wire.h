@@ -38,7 +38,8 @@ enum ktr_wire_type {
 	KTR_WIRE_MARK = 8,
 	KTR_WIRE_TRUNCATED = 9,
 	KTR_WIRE_END = 10,
-	KTR_WIRE_FAULT = 11
+	KTR_WIRE_FAULT = 11,
+	KTR_WIRE_MASK = 12
 };
 
 /**

@@ -13,6 +13,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/class.h"
 #include "ktr/control.h"
 #include "ktr/event.h"
 #include "ktr/ring.h"
@@ -229,11 +230,24 @@ show_modifiers(const char *mod, struct style *style)
 	return true;
 }
 
+/* Why nothing is shown. any: there are events. */
+static void
+say_nothing(bool any)
+{
+	char mask[256];
+
+	ktr_mask_print(ktr_mask_get(), mask, sizeof(mask));
+	if (any)
+		kdb_printf("no event is what was asked for\n");
+	else
+		kdb_printf("no events: debug.ktr.mask is %s\n", mask);
+}
+
 static void
 show_events(const struct kdb_filter *f, struct style *style)
 {
 	uint64_t left = f->count;
-	bool first = true;
+	bool first = true, any = extreme(f->newer) != KDB_NO_CPU;
 	int cpu;
 
 	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != KDB_NO_CPU) {
@@ -248,6 +262,8 @@ show_events(const struct kdb_filter *f, struct style *style)
 		}
 		step((unsigned)cpu, f->newer);
 	}
+	if (first && !kdb.quit)
+		say_nothing(any);
 }
 
 void
@@ -381,7 +397,7 @@ kdb_print_events(unsigned count)
 		n += whole;
 	}
 	if (n == 0) {
-		kdb_printf("no events: debug.ktr.mask was 0\n");
+		say_nothing(false);
 		return;
 	}
 	kdb_printf("last %lu events:\n", n);

@@ -129,6 +129,14 @@ on_mark(void *arg, uint64_t ticks)
 }
 
 static void
+on_mask(void *arg, uint64_t classes)
+{
+	struct dump *d = arg;
+	d->masks |= classes;
+	d->mask_told = true;
+}
+
+static void
 on_end(void *arg)
 {
 	struct dump *d = arg;
@@ -158,6 +166,7 @@ dump_open(struct dump *d)
 	    .event = on_event,
 	    .gap = on_gap,
 	    .mark = on_mark,
+	    .mask = on_mask,
 	    .end = on_end,
 	    .damage = on_damage,
 	};

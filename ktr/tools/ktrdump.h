@@ -71,7 +71,9 @@ struct dump {
 	struct dump_export *export; /* of opts.format; NULL: none */
 	bool empty;                 /* a report that was asked for has nothing to show */
 	const struct ktr_decode_header *header; /* the first; NULL: none yet */
-	const char *name;                       /* of the input, for messages */
+	uint64_t masks;   /* classes of the masks that the stream tells, together */
+	bool mask_told;   /* it tells one */
+	const char *name; /* of the input, for messages */
 	struct dump_params params[DUMP_PARAMS]; /* by site number */
 	uint64_t index;                         /* of the next event, filtered ones included */
 	uint64_t parts;                         /* of long data, which are no events */

@@ -11,47 +11,79 @@
 #ifndef KTRDUMP_HOST
 #include <kestrel.h>
 
-/* A mask that this machine's kernel has; ~0 when it does not say. */
-static uint64_t
-kernel_mask(const char *name)
+/* Has this machine's kernel trace points of none of these classes? */
+static bool
+not_compiled(uint64_t wanted)
 {
-	char *text = sysctl_get_text(name), err[160];
-	uint64_t mask = ~(uint64_t)0;
-	if (text == NULL || ktr_mask_parse(text, &mask, err, sizeof(err)) != 0)
-		mask = ~(uint64_t)0;
+	char *text = sysctl_get_text("debug.ktr.compile"), err[160];
+	uint64_t mask;
+	bool none = text != NULL && ktr_mask_parse(text, &mask, err, sizeof(err)) == 0 &&
+		    (mask & wanted) == 0;
 	free(text);
-	return mask;
+	return none;
 }
 
-/* If the input is this machine's log, and is empty because of the mask, says so and returns true.
- */
+/* Is the input the log of this machine as it is now? */
 static bool
-kernel_says(const struct dump *d)
+is_own(const struct dump *d)
 {
-	char names[512] = "";
-	uint64_t wanted = d->opts.filter.classes;
-	if (strcmp(d->opts.input, KTRDUMP_DEFAULT_INPUT) != 0)
-		return false;
-	if (d->header != NULL && wanted != KTR_ALL)
-		dump_classes(d->header, wanted, names, sizeof(names));
-	if (names[0] != '\0' && (kernel_mask("debug.ktr.compile") & wanted) == 0)
-		fprintf(stderr, "ktrdump: no events: %s is not compiled in\n", names);
-	else if (kernel_mask("debug.ktr.mask") == 0)
-		fprintf(stderr, "ktrdump: no events: debug.ktr.mask is NONE\n");
-	else if (names[0] != '\0' && (kernel_mask("debug.ktr.mask") & wanted) == 0)
-		fprintf(stderr, "ktrdump: no events: debug.ktr.mask has no %s\n", names);
-	else
-		return false;
-	return true;
+	return strcmp(d->opts.input, KTRDUMP_DEFAULT_INPUT) == 0;
 }
 #else
 static bool
-kernel_says(const struct dump *d)
+not_compiled(uint64_t wanted)
+{
+	(void)wanted;
+	return false;
+}
+
+static bool
+is_own(const struct dump *d)
 {
 	(void)d;
 	return false;
 }
 #endif
+
+/* If the mask kept out what was asked for, says so and returns true. */
+static bool
+mask_says(const struct dump *d)
+{
+	char names[512] = "";
+	uint64_t wanted = d->opts.filter.classes;
+	bool own = is_own(d);
+	if (d->header != NULL && wanted != KTR_ALL)
+		dump_classes(d->header, wanted, names, sizeof(names));
+	if (own && names[0] != '\0' && not_compiled(wanted))
+		fprintf(stderr, "ktrdump: %s: no events: %s is not compiled in\n", d->name, names);
+	else if (d->mask_told && d->masks == 0 && d->index == 0)
+		fprintf(stderr, "ktrdump: %s: no events: debug.ktr.mask %s NONE\n", d->name,
+			own ? "is" : "was");
+	else if (d->mask_told && names[0] != '\0' && (d->masks & wanted) == 0)
+		fprintf(stderr, "ktrdump: %s: no events: debug.ktr.mask %s no %s\n", d->name,
+			own ? "has" : "had", names);
+	else
+		return false;
+	return true;
+}
+
+/* An empty stream. */
+static void
+nothing_recorded(const struct dump *d)
+{
+	char names[512] = "ALL";
+	if (d->mask_told) {
+		if (d->masks != KTR_ALL)
+			dump_classes(d->header, d->masks, names, sizeof(names));
+		fprintf(stderr,
+			"ktrdump: %s: no events: nothing was recorded (debug.ktr.mask was %s)\n",
+			d->name, names);
+	} else {
+		fprintf(stderr,
+			"ktrdump: %s: no events: nothing was recorded (was debug.ktr.mask NONE?)\n",
+			d->name);
+	}
+}
 
 /* Seconds, as the time column has them. */
 static void
@@ -67,12 +99,10 @@ dump_why_nothing(const struct dump *d)
 {
 	const struct dump_filter *f = &d->opts.filter;
 	bool outside = d->index > 0 && (f->since_ns > d->last_ns || f->until_ns < d->first_ns);
-	if (!outside && kernel_says(d))
+	if (!outside && mask_says(d))
 		return;
 	if (d->index == 0) {
-		fprintf(stderr,
-			"ktrdump: %s: no events: nothing was recorded (was debug.ktr.mask NONE?)\n",
-			d->name);
+		nothing_recorded(d);
 		return;
 	}
 	fprintf(stderr,

@@ -5,7 +5,7 @@ import random
 import re
 
 from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
-from harness import check, check_eq, check_match, ktrdump, main, scratch_file, test
+from harness import boot, check, check_eq, check_match, ktrdump, main, scratch_file, test
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
 
@@ -99,7 +99,18 @@ def filters():
         check(times[0] == 0 and times == sorted(times, reverse=True), f"relative times {times}")
         check(all(e[4].startswith(("kernel/", "ktr/")) for e in rows("show ktr/v -n 20")), "no file and line")
         shows("show ktr -f", every[::-1])
+        check_match("^no event is what was asked for$", db(c, "show ktr /no such text/"), "nothing to show")
         leave(c)
+
+
+@test("show ktr and a panic's report say that there are no events, and what the mask is")
+def no_events():
+    with guest(smp=2) as c:
+        out, = stopped(c, "show ktr")
+        check_match(r"^no events: debug\.ktr\.mask is NONE$", out, "show ktr")
+        leave(c)
+    r = boot("sysctl debug.kdb.panic=1\n").expect(101)
+    check_match(r"^no events: debug\.ktr\.mask is NONE$", r.out, "the report")
 
 
 @test("search goes back and forth, mark stays, and times count from it")

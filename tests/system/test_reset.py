@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import gdb, guest, prompt, shell  # noqa: E402
-from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, main,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, ktrdump, main,  # noqa: E402
                      scratch_file, test)
 from qmp import Qmp  # noqa: E402
 from tracecheck import read_boot, read_events, streams  # noqa: E402
@@ -70,6 +70,24 @@ def reboot():
         check(len(both) >= 100, f"{len(both)} events are both on the line and in the ring")
         check(any(re.search(r"exec: .* args load mix -n 2 -j 2$", e["text"]) for e in prev.values()),
               "load's arguments are not in the ring")
+
+
+@test("an empty log says that the mask was NONE: the boot before's in the guest, and a stream on the host")
+def says_mask():
+    trace = scratch_file(".ktr")
+    r = boot("""
+if test -e /dev/ktr.prev; then
+ktrdump -i /dev/ktr.prev; echo status $?
+poweroff 7
+fi
+reboot
+sleep 60
+""", options=["--reboot", "--trace", str(trace)]).expect(7)
+    said = "no events: debug.ktr.mask was NONE\n"
+    check_match(f"ktrdump: /dev/ktr.prev: {said}(.*\n)*status 1$", r.out.replace("\r", ""), "the guest")
+    for number, part in enumerate(streams(trace)):
+        status, _, err = ktrdump("-i", part)
+        check_eq((number, status, err), (number, 1, f"ktrdump: {part}: {said}"), "the host")
 
 
 @test("reboot, by GRUB under BIOS and UEFI", arch=GRUB_ONLY)

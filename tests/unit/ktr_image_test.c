@@ -39,6 +39,7 @@ struct event {
 struct log {
 	struct event events[EVENTS_MAX];
 	unsigned count, corrupt, gaps, ends, damages;
+	uint64_t mask;
 	char damage[300]; /* the last one */
 };
 
@@ -80,6 +81,12 @@ on_gap(void *arg, const struct ktr_decode_gap *g)
 }
 
 static void
+on_mask(void *arg, uint64_t classes)
+{
+	((struct log *)arg)->mask = classes;
+}
+
+static void
 on_end(void *arg)
 {
 	((struct log *)arg)->ends++;
@@ -98,6 +105,7 @@ on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
 					   .event = on_event,
 					   .gap = on_gap,
+					   .mask = on_mask,
 					   .end = on_end,
 					   .damage = on_damage};
 
@@ -142,6 +150,7 @@ assert_same(const struct log *found, const struct log *right)
 	assert_int_equal(found->count, right->count);
 	assert_int_equal(found->corrupt, right->corrupt);
 	assert_int_equal(found->damages, 0);
+	assert_int_equal(found->mask, KTR_GEN);
 	for (unsigned i = 0; i < right->count; i++) {
 		assert_string_equal(found->events[i].text, right->events[i].text);
 		assert_memory_equal(&found->events[i], &right->events[i], sizeof(struct event));

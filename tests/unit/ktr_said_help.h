@@ -80,6 +80,12 @@ said_on_mark(void *arg, uint64_t ticks)
 }
 
 static inline void
+said_on_mask(void *arg, uint64_t classes)
+{
+	said_say(arg, "mask %#llx\n", (unsigned long long)classes);
+}
+
+static inline void
 said_on_end(void *arg)
 {
 	((struct said *)arg)->ends++;
@@ -100,6 +106,7 @@ static const struct ktr_decoder_ops said_ops = {.realloc = decode_realloc,
 						.event = said_on_event,
 						.gap = said_on_gap,
 						.mark = said_on_mark,
+						.mask = said_on_mask,
 						.end = said_on_end,
 						.damage = said_on_damage};
 

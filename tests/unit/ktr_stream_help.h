@@ -38,6 +38,8 @@ static struct {
 	uint64_t events[STREAM_CPUS], value[STREAM_CPUS]; /* by CPU: count, last parameter */
 	uint64_t gaps[5];                                 /* by reason */
 	uint64_t damages, marks, last_mark, ends;
+	uint64_t mask[16]; /* as told, in order */
+	unsigned masks;
 	uint64_t first_ticks[64]; /* of the first events */
 	size_t first_count;
 	uint64_t events_below_mark; /* of those, the ones below the last mark */
@@ -84,6 +86,14 @@ stream_on_mark(void *arg, uint64_t t)
 }
 
 static inline void
+stream_on_mask(void *arg, uint64_t classes)
+{
+	(void)arg;
+	if (seen.masks < sizeof(seen.mask) / sizeof(seen.mask[0]))
+		seen.mask[seen.masks++] = classes;
+}
+
+static inline void
 stream_on_end(void *arg)
 {
 	(void)arg;
@@ -108,6 +118,7 @@ stream_decode(void)
 						   .event = stream_on_event,
 						   .gap = stream_on_gap,
 						   .mark = stream_on_mark,
+						   .mask = stream_on_mask,
 						   .end = stream_on_end,
 						   .damage = stream_on_damage};
 	memset(&seen, 0, sizeof(seen));

@@ -145,6 +145,29 @@ metadata_comes_again_so_that_a_reader_may_begin_in_the_middle(void **state)
 	assert_int_equal(seen.gaps[KTR_GAP_DAMAGED], 0);
 }
 
+/* At the beginning, after a pass in which it was changed, and at the end. */
+static void
+mask_is_told(void **state)
+{
+	(void)state;
+	ktr_mask_set(0);
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	stream_drain(&account, 100);
+	ktr_mask_set(KTR_GEN);
+	for (unsigned i = 0; i < 3; i++) {
+		ring_record(i);
+		stream_drain(&account, 100);
+	}
+	ktr_mask_set(KTR_PROC);
+	stream_drain_to_end(&account, 100);
+	stream_decode();
+	assert_int_equal(seen.damages, 0);
+	assert_int_equal(seen.events[0], 3);
+	const uint64_t expected[] = {0, KTR_GEN, KTR_PROC, KTR_PROC};
+	assert_int_equal(seen.masks, 4);
+	assert_memory_equal(seen.mask, expected, sizeof(expected));
+}
+
 static void
 thread_s_new_name_is_reported(void **state)
 {
@@ -216,6 +239,7 @@ main(void)
 	    cmocka_unit_test_setup(string_comes_once, stream_begin),
 	    cmocka_unit_test_setup(metadata_comes_again_so_that_a_reader_may_begin_in_the_middle,
 				   stream_begin),
+	    cmocka_unit_test_setup(mask_is_told, stream_begin),
 	    cmocka_unit_test_setup(thread_s_new_name_is_reported, stream_begin),
 	    cmocka_unit_test_setup(frame_with_a_long_run_of_bytes_that_are_not_zero_is_read,
 				   stream_begin),

@@ -47,6 +47,7 @@ static void
 vector_make(const char *name)
 {
 	bool all = strcmp(name, "stream") == 0;
+	ktr_mask_set(KTR_PROC | KTR_SYSC);
 	ktr_encoder_init(&enc, NULL, NULL);
 	if (all)
 		ktr_encode_delimiter(&enc);
@@ -58,6 +59,8 @@ vector_make(const char *name)
 		ktr_encode_loss(&enc, 0, 13, 2, 6300, 7000, KTR_LOSS_OVERWRITTEN);
 	if (all || strcmp(name, "mark") == 0)
 		ktr_encode_mark(&enc, 7000);
+	if (all || strcmp(name, "mask") == 0)
+		ktr_encode_mask(&enc);
 	if (all || strcmp(name, "end") == 0)
 		ktr_encode_end(&enc, &vector_cpu_end, 1);
 }
@@ -145,7 +148,7 @@ vectors_of_the_specification_hold(void **state)
 		}
 	}
 	fclose(f);
-	assert_int_equal(checked, 6);
+	assert_int_equal(checked, 7);
 	assert_int_equal(expected, 1);
 }
 

@@ -132,7 +132,20 @@ def empty_result_says_why(_):
         expect(run("--since", "5", "--until", "6").endswith("no events between --since and --until (the trace is "
                f"{begin // 10**9}.{begin % 10**9:09} s to {end // 10**9}.{end % 10**9:09} s, 10 events)\n"), run("--since", "5"))
         expect("no event is what was asked for (the trace is 0.0" in run("--cpu", "63"), run("--cpu", "63"))
-        expect("no events: nothing was recorded" in run(of=gen("empty")), run(of=gen("empty")))
+        expect("no events: nothing was recorded (debug.ktr.mask was ALL)" in run(of=gen("empty")), run(of=gen("empty")))
+        # One number for each mask that the stream tells, and what is said of a stream without events.
+        names, ask = ((0, "GEN"), (13, "SYSC")), ("--class", "SYSC")
+        for masks, more, said in (((0,), (), "debug.ktr.mask was NONE"),
+                                  ((0, 0), ask, "debug.ktr.mask was NONE"),
+                                  ((0, 0x2000, 0), (), "nothing was recorded (debug.ktr.mask was SYSC)"),
+                                  ((0, 0x2001), ask, "nothing was recorded (debug.ktr.mask was GEN,SYSC)"),
+                                  ((1, 0), ask, "debug.ktr.mask had no SYSC"),
+                                  ((), (), "nothing was recorded (was debug.ktr.mask NONE?)")):
+            err = run(*more, of=wire.stream(*map(wire.mask, masks), classes=names))
+            expect(err.endswith(f": no events: {said}\n"), f"masks {masks} {more}: {err}")
+        # Single trace points were on: the mask explains an empty result only if a class was asked for.
+        events = (wire.mask(0), wire.site(1, "x", 0), wire.batch(0, 0, 10, 7, [(1, 5, ())]), wire.mark(100))
+        expect("no event is what was asked for" in run("--grep", "y", of=wire.stream(*events)), "events in spite of the mask")
 
 
 def jsonl_has_exactly_the_fields(_):

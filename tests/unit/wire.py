@@ -1,6 +1,6 @@
 """wire.py - makes streams as ktr/WIRE.md specifies, frame by frame; also ones that no correct writer makes."""
 
-HEADER, SITE, STRING, THREAD, BATCH, LOSS, STATS, MARK, TRUNCATED, END = range(1, 11)
+HEADER, SITE, STRING, THREAD, BATCH, LOSS, STATS, MARK, TRUNCATED, END, FAULT, MASK = range(1, 13)
 START = 1
 OVERWRITTEN, CORRUPT, CLEARED = range(3)
 
@@ -62,10 +62,11 @@ def frame(kind, body):
     return cobs(data + crc32c(data)) + b"\0"
 
 
-def header(flags=START, boot=0, hz=10**9, boot_ticks=0, cpus=()):
-    """cpus: (cpu, next) each."""
+def header(flags=START, boot=0, hz=10**9, boot_ticks=0, cpus=(), classes=()):
+    """cpus: (cpu, next) each. classes: (bit, name) each."""
     body = b"KTRW" + varints(1, flags) + bytes([boot]) * 16 + text("x86_64") + text("wire.py") + varints(hz, boot_ticks, 2)
-    body += varint(len(cpus)) + b"".join(varints(*row) for row in cpus) + varint(0)
+    body += varint(len(cpus)) + b"".join(varints(*row) for row in cpus)
+    body += varint(len(classes)) + b"".join(varint(bit) + text(name) for bit, name in classes)
     return frame(HEADER, body)
 
 
@@ -105,6 +106,10 @@ def loss(cpu, first, count, from_ticks, to_ticks, reason=OVERWRITTEN):
 
 def mark(ticks):
     return frame(MARK, varint(ticks))
+
+
+def mask(classes):
+    return frame(MASK, varint(classes))
 
 
 def end():
