@@ -45,6 +45,16 @@ def shell_dies():
         check("panic" not in c.before, c.before)
 
 
+@test("init goes on when the shell cannot be executed")
+def no_shell():
+    with guest(smp=1) as c:
+        c.sendline("rm /bin/sh; exit")
+        for _ in range(3):
+            c.expect_exact("init: /bin/sh: No such file or directory")
+            c.expect_exact("init: the shell ended with status 127; starting it again")
+        check("panic" not in c.before, c.before)
+
+
 @test("in the background user 1000 neither takes the console nor changes it nor reads what root types")
 def steal():
     with guest(*DEEDS, smp=1) as c:
@@ -184,6 +194,39 @@ sysctl debug.ktr.mask=NONE > /dev/null
 user_test do slay 1000
 exit 0
 """
+
+
+def hog_until_full(what):
+    return f"su 1000 user_test do hog {what} > /tmp/{what} &\nuntil grep full /tmp/{what}; do :; done\n"
+
+
+@test("sysctls limit open files, pages, pages of files and kernel memory of a user")
+def limits_of_a_user():
+    out = boot(f"""
+sysctl kern.maxfilesperuid=1 > /dev/null
+su 1000 sh -c 'exec 3</dev/null && echo the user: one file'
+su 1000 sh -c 'exec 3</dev/null 4</dev/null && echo the user: two files'
+sysctl kern.maxfilesperuid=1000 kern.maxfiles=5 > /dev/null
+su 1000 sh -c 'exec 3</dev/null && echo all users: one file'
+su 1000 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null && echo all users: four files'
+sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null && echo user 0: four files'
+sysctl kern.maxfiles=1000 kern.maxpagesperuid=500 kern.maxdatapagesperuid=50 kern.maxkmemperuid=100 > /dev/null
+{hog_until_full("memory")}
+{hog_until_full("file")}
+{hog_until_full("names")}
+sysctl kern.uidinfo
+user_test do slay 1000
+exit 0
+""", smp=1, options=DEEDS).expect().out
+    check_eq(re.findall(r"^(the user|all users|user 0): (.*)$", out, re.M),
+             [("the user", "one file"), ("all users", "one file"), ("user 0", "four files")], "what may be open")
+    pages = int(check_match(r"^out of memory: user_test\[\d+\], which has (\d+) pages, is killed$", out, "memory")[1])
+    check(400 < pages <= 500, f"killed with {pages} pages, expected nearly 500")
+    check_match(r"^full: memory 9 ", out, "the signal that ended the child")
+    check_match(r"^full: file 3 ", out, "blocks of 16 pages")
+    names = int(check_match(r"^full: names (\d+) ", out, "names")[1])
+    check(50 < names < 500, f"{names} names of 180 bytes, expected about 200 in 100 KiB")
+    check_match(r"^1000 3 1 \d+ 50 (9\d|100)$", out, "kern.uidinfo")
 
 
 @test("a list of 8,000 zombies never keeps interrupts off for long")
