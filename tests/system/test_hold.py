@@ -144,6 +144,20 @@ def starve():
         alive(c)
 
 
+@test("a system call of user 0 that finds no memory takes it from the user who holds most")
+def reclaim():
+    with guest(*DEEDS, "--mem", "128M", smp=1) as c:
+        shell(c, "su 1000 sh -c 'cat /dev/zero > /tmp/file'")
+        c.sendline("su 1000 user_test do hold 1200 &")
+        c.expect(r"hold: 1[12]\d\d pages are free\r")
+        alive(c)
+        c.sendline("user_test do hog maps &")  # 65,000 areas need 2,000 pages
+        c.expect(r"out of memory: user_test\[\d+\], which has \d{4,} pages, is killed\r")
+        c.expect(r"full: maps (\d+) errno 12\r")
+        check(int(c.match.group(1)) > 65000, f"{c.match.group(1)} areas, expected as many as vm.max_map_count allows")
+        alive(c)
+
+
 @test("a user who took all names does not keep init from starting root's shell again")
 def init_forks():
     with guest(*DEEDS, "--mem", "64M", smp=1) as c:

@@ -141,6 +141,34 @@ pages_free(void)
 	return n;
 }
 
+/* Takes memory until so many pages are free. */
+static void
+take_until(unsigned long left)
+{
+	unsigned long n;
+
+	while ((n = pages_free()) > left) {
+		n = (n - left + 1) / 2;
+		touch_pages(map_pages(n), n);
+	}
+}
+
+static _Noreturn void
+stay(void)
+{
+	for (;;)
+		sleep(1000);
+}
+
+static int
+do_hold(const char *left)
+{
+	take_until(strtoul(left, NULL, 10));
+	printf("hold: %lu pages are free\n", pages_free());
+	fflush(stdout);
+	stay();
+}
+
 /* A child takes memory until little is left. Then the parent needs more than that. */
 static int
 do_starve(void)
@@ -153,11 +181,9 @@ do_starve(void)
 	if (mine == MAP_FAILED || pipe(ready) < 0 || (child = fork()) < 0)
 		return 1;
 	if (child == 0) {
-		while (pages_free() > LEFT)
-			touch_pages(map_pages(1), 1);
+		take_until(LEFT);
 		write(ready[1], &byte, 1);
-		for (;;)
-			sleep(1000);
+		stay();
 	}
 	read(ready[0], &byte, 1);
 	touch_pages(mine, NEEDED);
@@ -182,11 +208,14 @@ deed_main(int argc, char **argv)
 		return do_join(argc, argv);
 	if (strcmp(what, "starve") == 0)
 		return do_starve();
+	if (strcmp(what, "hold") == 0 && argc > 2)
+		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
 	fprintf(stderr,
-		"usage: user_test do nonblock|steal|read|join PGID|starve|slay UID|hog WHAT\n");
+		"usage: user_test do nonblock|steal|read|join PGID|starve|hold LEFT|slay UID|"
+		"hog WHAT\n");
 	return 2;
 }
