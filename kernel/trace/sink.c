@@ -42,24 +42,32 @@ trace_sink_close(struct trace_sink *k)
 }
 
 /*
- * Writes a burst. The machine must not stop between writing characters and counting them, or the
- * stream would go on at a wrong byte. So whoever stops the machine waits for the end of the burst.
+ * To the line it writes a burst. The machine must not stop between writing characters and counting
+ * them, or the stream would go on at a wrong byte. So whoever stops the machine waits for the end
+ * of the burst.
  */
-static int64_t
-serial_write_some(struct uart *u, struct ktr_stream *s, const uint8_t *bytes, size_t len)
+int64_t
+trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes, size_t len)
 {
-	size_t n = 0;
+	int64_t n = 0;
 
+	if (k->uart == NULL) {
+		n = k->file != NULL ? file_write(k->file, bytes, len) : -EBADF;
+		if (n > 0)
+			ktr_stream_taken(s, (size_t)n);
+		return n == -EAGAIN ? 0 : n;
+	}
 	irq_push();
 	__atomic_store_n(&burst, true, __ATOMIC_RELAXED);
 	/* pairs with the fence in ktr_flush_settle(): one of the two at least sees the other */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!stop_active() || stop_inside())
-		n = uart_write_some(u, bytes, len < SERIAL_BURST ? len : SERIAL_BURST);
-	ktr_stream_taken(s, n);
+		n = (int64_t)uart_write_some(k->uart, bytes,
+					     len < SERIAL_BURST ? len : SERIAL_BURST);
+	ktr_stream_taken(s, (size_t)n);
 	__atomic_store_n(&burst, false, __ATOMIC_RELEASE);
 	irq_pop();
-	return (int64_t)n;
+	return n;
 }
 
 void
@@ -67,20 +75,7 @@ ktr_flush_settle(void)
 {
 	uint64_t start_ns = clock_ns();
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in serial_write_some() */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in trace_sink_write() */
 	while (__atomic_load_n(&burst, __ATOMIC_ACQUIRE) && clock_ns() - start_ns < SETTLE_NS)
 		arch_relax();
-}
-
-int64_t
-trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes, size_t len)
-{
-	int64_t n;
-
-	if (k->uart != NULL)
-		return serial_write_some(k->uart, s, bytes, len);
-	n = k->file != NULL ? file_write(k->file, bytes, len) : -EBADF;
-	if (n > 0)
-		ktr_stream_taken(s, (size_t)n);
-	return n == -EAGAIN ? 0 : n;
 }

@@ -88,65 +88,28 @@ failed(struct dump *d, const char *what)
 	d->status = DUMP_USAGE;
 }
 
-/* A result of the merge. */
 static void
-merged(struct dump *d, int error)
+on_header(void *merge, const struct ktr_decode_header *h)
 {
-	if (error != 0)
-		failed(d, errno == ENOMEM ? "not enough memory"
-					  : "cannot keep the events that wait in a temporary file");
-}
-
-static void
-on_header(void *arg, const struct ktr_decode_header *h)
-{
-	struct dump *d = arg;
+	struct dump *d = merge_arg(merge);
 	if ((h->flags & KTR_WIRE_START) != 0)
-		merged(d, merge_flush(d->merge));
+		merge_flush(merge);
 	if (d->header == NULL)
 		d->header = h;
 }
 
 static void
-on_event(void *arg, const struct ktr_decode_event *e)
+on_mask(void *merge, uint64_t classes)
 {
-	struct dump *d = arg;
-	merged(d, merge_event(d->merge, e));
-}
-
-static void
-on_gap(void *arg, const struct ktr_decode_gap *g)
-{
-	struct dump *d = arg;
-	merged(d, merge_gap(d->merge, g));
-}
-
-static void
-on_mark(void *arg, uint64_t ticks)
-{
-	struct dump *d = arg;
-	merged(d, merge_mark(d->merge, ticks));
-}
-
-static void
-on_mask(void *arg, uint64_t classes)
-{
-	struct dump *d = arg;
+	struct dump *d = merge_arg(merge);
 	d->masks |= classes;
 	d->mask_told = true;
 }
 
 static void
-on_end(void *arg)
+on_damage(void *merge, uint64_t offset, uint64_t bytes, const char *text)
 {
-	struct dump *d = arg;
-	merged(d, merge_flush(d->merge));
-}
-
-static void
-on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
-{
-	struct dump *d = arg;
+	struct dump *d = merge_arg(merge);
 	if (bytes > 0)
 		fprintf(stderr, "ktrdump: %s: offset %llu: %llu bytes skipped: %s\n", d->name,
 			(unsigned long long)offset, (unsigned long long)bytes, text);
@@ -163,11 +126,11 @@ dump_open(struct dump *d)
 	    .realloc = memory_realloc,
 	    .seed = memory_seed(),
 	    .header = on_header,
-	    .event = on_event,
-	    .gap = on_gap,
-	    .mark = on_mark,
+	    .event = merge_event,
+	    .gap = merge_gap,
+	    .mark = merge_mark,
 	    .mask = on_mask,
-	    .end = on_end,
+	    .end = merge_flush,
 	    .damage = on_damage,
 	};
 	static const struct merge_ops merge_ops = {on_merged_event, on_merged_gap};
@@ -182,8 +145,8 @@ dump_open(struct dump *d)
 			return false;
 		}
 	}
-	d->decoder = ktr_decoder_create(&decoder_ops, d);
 	d->merge = merge_create(&merge_ops, d);
+	d->decoder = ktr_decoder_create(&decoder_ops, d->merge);
 	if (d->decoder == NULL || d->merge == NULL) {
 		failed(d, "not enough memory");
 		return false;
@@ -204,7 +167,12 @@ main(int argc, char **argv)
 		return DUMP_USAGE;
 	}
 	status = dump_input(&d);
-	merged(&d, merge_flush(d.merge));
+	merge_flush(d.merge);
+	int error = merge_error(d.merge);
+	if (error != 0)
+		failed(&d, error == ENOMEM
+			       ? "not enough memory"
+			       : "cannot keep the events that wait in a temporary file");
 	dump_export_close(&d, status != DUMP_USAGE);
 	if (status == DUMP_CLEAN && d.status == DUMP_CLEAN && d.shown == 0 && !d.opts.stream) {
 		dump_why_nothing(&d);

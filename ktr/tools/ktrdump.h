@@ -102,7 +102,6 @@ bool dump_match_needs_text(const struct dump_filter *f);
 
 /* ktrdump_armor.c */
 struct dump_armor {
-	enum { DUMP_ARMOR_UNKNOWN, DUMP_ARMOR_NONE, DUMP_ARMOR_LOG } kind;
 	bool inside;    /* between BEGIN and END */
 	char line[128]; /* what there is of it; the rest of a longer one is dropped */
 	size_t len;
@@ -114,7 +113,7 @@ struct dump_armor {
  */
 bool dump_armor_decided(const uint8_t *bytes, size_t n);
 /**
- * Takes the stream out of a piece of input, of at most DUMP_CHUNK bytes. *n is the number of bytes
+ * Takes the stream out of a piece of a log, of at most DUMP_CHUNK bytes. *n is the number of bytes
  * before, and after.
  */
 const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n);

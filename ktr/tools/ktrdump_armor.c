@@ -75,10 +75,6 @@ dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n)
 	static uint8_t out[DUMP_CHUNK + sizeof(a->line)];
 	size_t have = 0;
 
-	if (a->kind == DUMP_ARMOR_UNKNOWN)
-		a->kind = memchr(bytes, 0, *n) != NULL ? DUMP_ARMOR_NONE : DUMP_ARMOR_LOG;
-	if (a->kind == DUMP_ARMOR_NONE)
-		return bytes;
 	for (size_t i = 0; i < *n; i++) {
 		if (bytes[i] == '\n')
 			have += take_line(a, out + have);

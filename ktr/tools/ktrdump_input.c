@@ -96,6 +96,13 @@ read_chunk(int fd, uint8_t *chunk, bool first)
 	}
 }
 
+/* Has nothing gone wrong so far? */
+static bool
+good(const struct dump *d)
+{
+	return !d->failed && merge_error(d->merge) == 0;
+}
+
 /* What is above the first event. */
 static void
 begin(struct dump *d)
@@ -133,10 +140,10 @@ dump_core(struct dump *d)
 		d->status = DUMP_DAMAGED;
 	}
 	begin(d);
-	while (!d->failed && (n = core_read(core, chunk, sizeof(chunk))) > 0)
+	while (good(d) && (n = core_read(core, chunk, sizeof(chunk))) > 0)
 		push(d, chunk, n);
 	core_close(core);
-	if (!d->failed)
+	if (good(d))
 		ktr_decoder_finish(d->decoder);
 	return d->failed && d->status == DUMP_USAGE ? DUMP_USAGE : DUMP_CLEAN;
 }
@@ -167,8 +174,9 @@ dump_input(struct dump *d)
 	    .next_ns = now_ns() + PROGRESS_AFTER_NS,
 	};
 	struct dump_armor armor = {.len = 0};
-	while (!d->failed) {
-		ssize_t n = read_chunk(fd, chunk, armor.kind == DUMP_ARMOR_UNKNOWN);
+	bool any = false, log = false;
+	while (good(d)) {
+		ssize_t n = read_chunk(fd, chunk, !any);
 		if (n < 0) {
 			progress_clear(&progress);
 			return unreadable(d, fd);
@@ -178,16 +186,18 @@ dump_input(struct dump *d)
 				continue;
 			break;
 		}
+		if (!any)
+			log = memchr(chunk, 0, (size_t)n) == NULL;
+		any = true;
 		size_t len = (size_t)n;
-		const uint8_t *bytes = dump_armor(&armor, chunk, &len);
-		push(d, bytes, len);
+		push(d, log ? dump_armor(&armor, chunk, &len) : chunk, len);
 		progress.done += (uint64_t)n;
 		progress_show(&progress);
 	}
 	progress_clear(&progress);
 	if (!from_stdin)
 		close(fd);
-	if (!d->failed)
+	if (good(d))
 		ktr_decoder_finish(d->decoder);
 	return d->failed && d->status == DUMP_USAGE ? DUMP_USAGE : DUMP_CLEAN;
 }

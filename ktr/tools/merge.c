@@ -48,6 +48,7 @@ struct queue {
 struct merge {
 	struct merge_ops ops;
 	void *arg;
+	int error;                 /* as merge_error() */
 	unsigned cpus;             /* queues from this number on are empty */
 	size_t in_memory, in_file; /* blocks */
 	uint8_t *spare;            /* for the next block: the bytes of one that was passed on */
@@ -65,6 +66,14 @@ merge_create(const struct merge_ops *ops, void *arg)
 		m->arg = arg;
 	}
 	return m;
+}
+
+/* Keeps why a block could not be made, written or read. */
+static void
+merge_failed(struct merge *m)
+{
+	if (m->error == 0)
+		m->error = errno != 0 ? errno : EIO;
 }
 
 static bool
@@ -125,17 +134,15 @@ block_read(struct merge *m, struct block *b)
 	return true;
 }
 
-/* Room for a record at the end of the queue. NULL: there is none. */
+/* Adds a block to the queue. NULL: that is not possible. */
 static struct block *
-queue_room(struct merge *m, struct queue *q, size_t size)
+queue_grow(struct merge *m, struct queue *q)
 {
-	struct block *last = q->last;
-	if (last != NULL && BLOCK_BYTES - last->used >= size)
-		return last;
-	if (last != NULL && last != q->first && m->in_memory >= BLOCKS_MAX && !block_write(m, last))
-		return NULL;
-	struct block *b = calloc(1, sizeof(*b));
+	struct block *last = q->last, *b = NULL;
+	if (last == NULL || last == q->first || m->in_memory < BLOCKS_MAX || block_write(m, last))
+		b = calloc(1, sizeof(*b));
 	if (b == NULL || !block_fill(m, b)) {
+		merge_failed(m);
 		free(b);
 		return NULL;
 	}
@@ -159,6 +166,18 @@ queue_advance(struct merge *m, struct queue *q)
 	block_empty(m, done);
 	free(done);
 	return q->first == NULL || block_read(m, q->first);
+}
+
+void *
+merge_arg(const struct merge *m)
+{
+	return m->arg;
+}
+
+int
+merge_error(const struct merge *m)
+{
+	return m->error;
 }
 
 void
@@ -185,7 +204,9 @@ record_add(struct merge *m, unsigned cpu, size_t texts)
 {
 	struct queue *q = &m->queues[cpu];
 	size_t size = (sizeof(struct record) + texts + 7) & ~(size_t)7;
-	struct block *b = queue_room(m, q, size);
+	struct block *b = q->last;
+	if (b == NULL || BLOCK_BYTES - b->used < size)
+		b = queue_grow(m, q);
 	if (b == NULL)
 		return NULL;
 	if (cpu >= m->cpus)
@@ -197,8 +218,8 @@ record_add(struct merge *m, unsigned cpu, size_t texts)
 	return r;
 }
 
-int
-merge_event(struct merge *m, const struct ktr_decode_event *e)
+void
+merge_event(void *merge, const struct ktr_decode_event *e)
 {
 	unsigned passing = 0;
 	size_t texts = 0, lengths[6];
@@ -210,9 +231,9 @@ merge_event(struct merge *m, const struct ktr_decode_event *e)
 		lengths[i] = strlen(e->strings[i]) + 1;
 		texts += lengths[i];
 	}
-	struct record *r = record_add(m, e->cpu, texts);
+	struct record *r = record_add(merge, e->cpu, texts);
 	if (r == NULL)
-		return -1;
+		return;
 	r->is_gap = false;
 	r->passing = (uint8_t)passing;
 	r->event = *e;
@@ -222,18 +243,16 @@ merge_event(struct merge *m, const struct ktr_decode_event *e)
 		ktr_copy(to, e->strings[i], lengths[i]);
 		to += lengths[i];
 	}
-	return 0;
 }
 
-int
-merge_gap(struct merge *m, const struct ktr_decode_gap *gap)
+void
+merge_gap(void *merge, const struct ktr_decode_gap *gap)
 {
-	struct record *r = record_add(m, gap->cpu, 0);
+	struct record *r = record_add(merge, gap->cpu, 0);
 	if (r == NULL)
-		return -1;
+		return;
 	r->is_gap = true;
 	r->gap = *gap;
-	return 0;
 }
 
 static void
@@ -265,31 +284,32 @@ record_ticks(const struct record *r)
 	return r->is_gap ? r->gap.from_ticks : r->event.ticks;
 }
 
-/* Passes on the queue's records before `until`; if inclusive, also those at that time. 0 or -1. */
-static int
+/* Passes on the queue's records before `until`; if inclusive, also those at that time. */
+static void
 queue_release(struct merge *m, struct queue *q, uint64_t until, bool inclusive)
 {
 	while (q->first != NULL) {
 		struct record *r = queue_front(q);
 		uint64_t ticks = record_ticks(r);
 		if (ticks > until || (ticks == until && !inclusive))
-			return 0;
+			return;
 		record_hand_on(m, r);
 		q->read += r->size;
-		if (q->read == q->first->used && !queue_advance(m, q))
-			return -1;
+		if (q->read == q->first->used && !queue_advance(m, q)) {
+			merge_failed(m);
+			return;
+		}
 	}
-	return 0;
 }
 
 /*
  * Passes on all records, or all before a time. The queue with the oldest record goes on up to the
  * oldest record of the others. At the same time, the CPU with the lower number goes first.
  */
-static int
+static void
 merge_release(struct merge *m, bool all, uint64_t before)
 {
-	for (;;) {
+	while (m->error == 0) {
 		struct queue *oldest = NULL, *second = NULL;
 		uint64_t ticks = 0, second_ticks = 0;
 		for (unsigned i = 0; i < m->cpus; i++) {
@@ -308,26 +328,25 @@ merge_release(struct merge *m, bool all, uint64_t before)
 			}
 		}
 		if (oldest == NULL || (!all && ticks >= before))
-			return 0;
+			return;
 		uint64_t until = second == NULL ? UINT64_MAX : second_ticks;
 		bool inclusive = second == NULL || oldest < second;
 		if (!all && until >= before) {
 			until = before;
 			inclusive = false;
 		}
-		if (queue_release(m, oldest, until, inclusive) != 0)
-			return -1;
+		queue_release(m, oldest, until, inclusive);
 	}
 }
 
-int
-merge_mark(struct merge *m, uint64_t ticks)
+void
+merge_mark(void *merge, uint64_t ticks)
 {
-	return merge_release(m, false, ticks);
+	merge_release(merge, false, ticks);
 }
 
-int
-merge_flush(struct merge *m)
+void
+merge_flush(void *merge)
 {
-	return merge_release(m, true, 0);
+	merge_release(merge, true, 0);
 }

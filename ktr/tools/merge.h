@@ -24,12 +24,21 @@ struct merge_ops {
 /** NULL: no memory. */
 struct merge *merge_create(const struct merge_ops *ops, void *arg);
 void merge_destroy(struct merge *m);
+/** The arg of merge_create(). */
+void *merge_arg(const struct merge *m);
 
-/** Adds an event or a gap. 0; -1: no memory, or the temporary file cannot be written (errno). */
-int merge_event(struct merge *m, const struct ktr_decode_event *event);
-int merge_gap(struct merge *m, const struct ktr_decode_gap *gap);
+/* A decoder calls these: its arg is the merge. */
 
-/** Says that everything before `ticks` has come, and passes it on. 0 or -1, as above. */
-int merge_mark(struct merge *m, uint64_t ticks);
-/** Says that everything has come, and passes it on. 0 or -1, as above. */
-int merge_flush(struct merge *m);
+/** Adds an event or a gap. */
+void merge_event(void *merge, const struct ktr_decode_event *event);
+void merge_gap(void *merge, const struct ktr_decode_gap *gap);
+/** Says that everything before `ticks` has come, and passes it on. */
+void merge_mark(void *merge, uint64_t ticks);
+/** Says that everything has come, and passes it on. */
+void merge_flush(void *merge);
+
+/**
+ * 0; else the errno of what went wrong: no memory, or the temporary file cannot be written. Nothing
+ * is passed on any more.
+ */
+int merge_error(const struct merge *m);

@@ -7,6 +7,7 @@ Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or 
 """
 import os
 import resource
+import signal
 import subprocess
 import tempfile
 
@@ -168,10 +169,8 @@ def time_and_memory_are_bounded_whatever_the_stream(tmp):
             expect(SANITIZED or seconds < most, f"{name}: {seconds} s, a sound stream of as many bytes {sound} s")
 
 
-def what_waits_for_a_mark_comes_in_order(tmp):
-    """More events than fit into memory wait in a file. Their order must be the same."""
-    count, cpus = 2001, 3
-    path = tmp / "wait.ktr"
+def without_mark(path, count, cpus):
+    """Makes a stream without a MARK, of more events than fit into memory. Returns how many each CPU has."""
     frames, seq = [], [0] * cpus
     for n in range(300):
         cpu = n % cpus
@@ -179,6 +178,14 @@ def what_waits_for_a_mark_comes_in_order(tmp):
         frames.append(wire.frame(wire.BATCH, body))
         seq[cpu] += count
     path.write_bytes(wire.stream(*frames, cpus=[(n, 0) for n in range(cpus)]))
+    return seq
+
+
+def what_waits_for_a_mark_comes_in_order(tmp):
+    """Events that do not fit into memory wait in a file. Their order must be the same."""
+    count, cpus = 2001, 3
+    path = tmp / "wait.ktr"
+    seq = without_mark(path, count, cpus)
     p = x.run(x.KTRDUMP, "-q", "--ticks", "-c", path)
     equal((p[0], p[2][:300]), (0, ""), "status and messages")
     found = [tuple(map(int, line.split()[1:3])) for line in p[1].splitlines()]
@@ -186,6 +193,17 @@ def what_waits_for_a_mark_comes_in_order(tmp):
     expect(all(a[1] <= b[1] for a, b in zip(found, found[1:])), "times go back")
     for cpu in range(cpus):
         equal([t for c, t in found if c == cpu], [n * 10 + cpu + 10 for n in range(seq[cpu])], f"times of CPU {cpu}")
+
+
+def no_room_for_what_waits_is_an_error(tmp):
+    def little_disk():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    path = tmp / "wait.ktr"
+    without_mark(path, 2001, 3)
+    p = subprocess.run([x.KTRDUMP, "-q", path], capture_output=True, preexec_fn=little_disk, timeout=x.DEADLINE_S, check=False)
+    equal((p.returncode, p.stderr), (2, b"ktrdump: cannot keep the events that wait in a temporary file\n"), "status and message")
 
 
 def names_that_are_not_kept_are_reported(tmp):
@@ -203,4 +221,5 @@ def names_that_are_not_kept_are_reported(tmp):
 
 
 if __name__ == "__main__":
-    x.main([time_and_memory_are_bounded_whatever_the_stream, what_waits_for_a_mark_comes_in_order, names_that_are_not_kept_are_reported])
+    x.main([time_and_memory_are_bounded_whatever_the_stream, what_waits_for_a_mark_comes_in_order,
+            no_room_for_what_waits_is_an_error, names_that_are_not_kept_are_reported])
