@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from harness import ARCH, BUILD, MACHINE, ROOT, boot, check, check_eq, main, scratch, test
+from harness import ARCH, BUILD, MACHINE, ROOT, boot, check, check_eq, check_match, main, scratch, test
 
 DEADLINE_S = 1200  # a build takes long on a slow host
 
@@ -61,17 +61,20 @@ def commands():
     check(all("command" in e or "arguments" in e for e in entries), "an entry has no command")
 
 
-@test("KTR_COMPILE leaves all other classes out: no site, no code")
+@test("KTR_COMPILE leaves all other classes out: no site, no code, and ktrdump says so")
 def compile_mask():
     tree = scratch() / "tree"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
     p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC",
                         f"build/{ARCH}/kestrel{MACHINE.image}"], cwd=tree, capture_output=True, text=True, timeout=DEADLINE_S)
     check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr[-2000:]}")
-    run = boot("sysctl debug.ktr.compile\nsysctl debug.ktr.mask=ALL\nload fork -n 3\nsysctl -n debug.ktr.sites\n",
+    run = boot("sysctl debug.ktr.compile\nsysctl debug.ktr.mask=ALL\nload fork -n 3\nsysctl -n debug.ktr.sites\n"
+               "ktrdump --class SYSC; echo status $?\n",
                options=["--kernel", str(tree / "build" / ARCH / "kestrel"), "--initrd", str(BUILD / "initrd.cpio")])
     run.expect(0)
     check("debug.ktr.compile: PROC,SCHED" in run.out, f"debug.ktr.compile: {run.out}")
+    check_match(r"^ktrdump: /dev/ktr: no events: SYSC is not compiled in$", run.out, "ktrdump --class SYSC")
+    check_match(r"^status 1$", run.out, "its status")
     classes = {line.split()[3] for line in run.out.splitlines() if line[:1].isdigit() and '"' in line}
     classes.discard("NONE")  # of the parts of long data, and of each probe of a function
     check(classes and all(set(c.split(",")) & {"SCHED", "PROC"} for c in classes), f"classes of the sites: {classes}")
