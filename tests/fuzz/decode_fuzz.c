@@ -144,6 +144,12 @@ on_mark(void *arg, uint64_t ticks)
 }
 
 static void
+on_mask(void *arg, uint64_t classes)
+{
+	hash(arg, &classes, sizeof(classes));
+}
+
+static void
 on_stats(void *arg, const struct ktr_decode_stats *stats)
 {
 	FUZZ_CHECK(stats->cpu < KTR_DECODE_CPUS, "cpu %u", stats->cpu);
@@ -258,9 +264,16 @@ check_bytes(const struct seen *s, const uint8_t *bytes)
 static struct ktr_decoder *
 decode(struct seen *s, const uint8_t *bytes, size_t size, size_t piece)
 {
-	static const struct ktr_decoder_ops ops = {counted_realloc, 1,      on_header,
-						   on_event,        on_gap, on_mark,
-						   on_stats,        on_end, on_damage};
+	static const struct ktr_decoder_ops ops = {.realloc = counted_realloc,
+						   .seed = 1,
+						   .header = on_header,
+						   .event = on_event,
+						   .gap = on_gap,
+						   .mark = on_mark,
+						   .mask = on_mask,
+						   .stats = on_stats,
+						   .end = on_end,
+						   .damage = on_damage};
 	struct ktr_decoder *d;
 
 	*s = (struct seen){.size = size, .hash = 1};
