@@ -74,20 +74,23 @@ do_join(int argc, char **argv)
 
 /*
  * The pid in a line of kern.proc (PID PPID PGID UID STATE ...), if it is a living process of uid.
- * Otherwise 0.
+ * Of user 0's, only this program is meant, in other processes. Otherwise 0.
  */
 static int
 pid_of(const char *line, unsigned long uid)
 {
 	char *at;
+	const char *end = strchr(line, '\n'), *name = strstr(line, " user_test");
 	unsigned long pid = strtoul(line, &at, 10), owner = 0;
 
 	for (int word = 1; word < 4; word++)
 		owner = strtoul(at, &at, 10);
+	if (uid == 0 && (name == NULL || (end != NULL && name > end) || (int)pid == getpid()))
+		return 0;
 	return owner == uid && strncmp(at, " zombie", 7) != 0 ? (int)pid : 0;
 }
 
-/* Kills the processes of a user until there are none left. */
+/* Kills the processes of a user until there are none left. Of user 0's, those of this program. */
 static int
 do_slay(const char *user)
 {
