@@ -97,19 +97,6 @@ ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, 
 	e->batch_len = 0;
 }
 
-size_t
-ktr_encoder_take(struct ktr_encoder *e, void *buf, size_t len)
-{
-	size_t n = e->out_len - e->out_pos;
-	if (n > len)
-		n = len;
-	ktr_copy(buf, e->out + e->out_pos, n);
-	e->out_pos += n;
-	if (e->out_pos == e->out_len)
-		e->out_len = e->out_pos = 0;
-	return n;
-}
-
 bool
 ktr_encoder_room(const struct ktr_encoder *e)
 {

@@ -102,12 +102,6 @@ void ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *sou
 /** Forgets which metadata was sent, so that it is sent again. */
 void ktr_encoder_forget(struct ktr_encoder *e);
 
-/**
- * Copies up to len bytes of finished frames to buf, which takes them away. Returns how many; 0: all
- * are taken away, and the buffer is empty.
- */
-size_t ktr_encoder_take(struct ktr_encoder *e, void *buf, size_t len);
-
 /** False: e->out must be taken away before the next ktr_encode_…() call. */
 bool ktr_encoder_room(const struct ktr_encoder *e);
 

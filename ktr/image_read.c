@@ -430,13 +430,27 @@ image_fill(struct ktr_image *im)
 	return true;
 }
 
+/* Takes up to len bytes of the frames that were made. Returns how many; 0: all are taken. */
+static size_t
+image_take(struct ktr_encoder *e, void *buf, size_t len)
+{
+	size_t n = e->out_len - e->out_pos;
+	if (n > len)
+		n = len;
+	ktr_copy(buf, e->out + e->out_pos, n);
+	e->out_pos += n;
+	if (e->out_pos == e->out_len)
+		e->out_len = e->out_pos = 0;
+	return n;
+}
+
 size_t
 ktr_image_stream(struct ktr_image *im, void *buf, size_t len)
 {
 	uint8_t *to = buf;
 	size_t done = 0;
 	while (done < len) {
-		size_t n = ktr_encoder_take(&im->enc, to + done, len - done);
+		size_t n = image_take(&im->enc, to + done, len - done);
 		if (n == 0 && !image_fill(im))
 			break;
 		done += n;
