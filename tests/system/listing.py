@@ -206,9 +206,9 @@ class Terminal:
             try:
                 found = self.child.expect([*self.patterns, MORE, pexpect.EOF])
             except pexpect.TIMEOUT:
-                raise Failed(f"no prompt {wanted or ''} came; found:\n{plain(text + self.child.before)[-3000:]}") from None
+                raise Failed(f"no prompt {wanted or ''} came; found:\n{plain(text + self.child.before)}") from None
             text += self.child.before
-            check(found <= len(PROMPTS), f"the terminal closed; found:\n{plain(text)[-3000:]}")
+            check(found <= len(PROMPTS), f"the terminal closed; found:\n{plain(text)}")
             if found == len(PROMPTS):
                 self.child.send(" ")
                 continue
@@ -295,7 +295,7 @@ def page(path, folder):
             except Failed as e:
                 raise Failed(f"{path.name}: line {item.line}: {item.text}\n{e}") from None
             wrong = difference(item.output, out.splitlines())
-            check(wrong is None, f"{path.name}: line {item.line}: {item.text}\n{wrong}\nall that was printed:\n{out[-6000:]}")
+            check(wrong is None, f"{path.name}: line {item.line}: {item.text}\n{wrong}\nall that was printed:\n{out}")
         yield found
     finally:
         for terminal in terminals.values():

@@ -67,7 +67,7 @@ def compile_mask():
     subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
     p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC",
                         f"build/{ARCH}/kestrel{MACHINE.image}"], cwd=tree, capture_output=True, text=True, timeout=DEADLINE_S)
-    check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr[-2000:]}")
+    check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr}")
     run = boot("sysctl debug.ktr.compile\nsysctl debug.ktr.mask=ALL\nload fork -n 3\nsysctl -n debug.ktr.sites\n"
                "ktrdump --class SYSC; echo status $?\n",
                options=["--kernel", str(tree / "build" / ARCH / "kestrel"), "--initrd", str(BUILD / "initrd.cpio")])

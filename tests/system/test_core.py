@@ -173,7 +173,7 @@ def survives(core, what):
     p = subprocess.run([program(), "--format", "jsonl", "-N", KERNEL, "-M", core], capture_output=True,
                        timeout=DEADLINE_S)
     err = p.stderr.decode(errors="replace")
-    check(p.returncode in (0, 1, 2), f"{what}: status {p.returncode}: {err[-2000:]}")
+    check(p.returncode in (0, 1, 2), f"{what}: status {p.returncode}: {err}")
     check(p.returncode == 0 or err.startswith("ktrdump: "), f"{what}: status {p.returncode} without a reason: {err!r}")
     return sum(1 for e in decoded_lines(p.stdout.decode()) if "seq" in e)
 

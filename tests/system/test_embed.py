@@ -55,7 +55,7 @@ def run(command, status=0, data=None, env=None):
     """A program's (stdout, stderr) as bytes. It must end with this status."""
     words = shlex.split(command) if isinstance(command, str) else [str(w) for w in command]
     p = subprocess.run(words, cwd=ROOT, input=data, capture_output=True, timeout=600, env=env)  # a build takes long on a slow host
-    check_eq(p.returncode, status, f"{' '.join(words)}: exit status (stderr: {p.stderr.decode(errors='replace')[-2000:]})")
+    check_eq(p.returncode, status, f"{' '.join(words)}: exit status (stderr: {p.stderr.decode(errors='replace')})")
     return p.stdout, p.stderr
 
 

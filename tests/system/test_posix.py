@@ -129,7 +129,7 @@ def guest_says():
     run = boot("\n".join(lines) + "\n", smp=2).expect()
     parts = re.split(rf"(?<={MARK} )(\d+)\n", run.out)
     check(len(parts) == 2 * len(SCRIPTS) + 1, f"found {len(parts) // 2} ends of scripts, expected {len(SCRIPTS)}, "
-                                              f"in:\n{run.out[-2000:]}")
+                                              f"in:\n{run.out}")
     return {name: parts[2 * n] + parts[2 * n + 1] + "\n" for n, name in enumerate(SCRIPTS)}
 
 

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """run_test.py - tests/run takes the items that are asked for, and refuses a name that none has. Prints TAP."""
+import re
+
 import export_help as x
 from export_help import equal, expect
 
@@ -29,5 +31,12 @@ def glob_without_an_item_is_refused(_):
         expect(err == f"tests/run: no item matches {wrong}; --list prints them\n", err)
 
 
+def failures_keep_the_beginning_of_what_was_found(_):
+    """A message that shows only the end of an output hides what went wrong first."""
+    sources = [*(x.ROOT / "tests/system").glob("*.py"), x.ROOT / "tests/model/run", x.ROOT / "tests/mutants/run"]
+    expect(len(sources) > 30, f"{sources}")
+    equal([f"{p.name}: {cut}" for p in sources for cut in re.findall(r".*\[-\d{3,}:\].*", p.read_text())], [], "outputs that are cut")
+
+
 if __name__ == "__main__":
-    x.main([globs_choose_items, glob_without_an_item_is_refused])
+    x.main([globs_choose_items, glob_without_an_item_is_refused, failures_keep_the_beginning_of_what_was_found])
