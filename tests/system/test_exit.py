@@ -79,7 +79,8 @@ def usage():
     for options, pattern in (
             (["--smp", "0"], "expected 1 to"), (["--smp", "x"], "invalid int"), (["--set", "novalue"], "NAME=VALUE"),
             (["--firmware", "coreboot"], "invalid choice"), (["--nonsense"], "unrecognized arguments"),
-            (["--script", "/nonexistent"], "no such file"), (["--loader-conf", "/nonexistent"], "no such file"),
+            (["--script", "/nonexistent"], "no such file"), (["--script", "/"], "no such file"),
+            (["--loader-conf", "/nonexistent"], "no such file"),
             (["--timeout", "-1"], "above 0"), (["--timeout", "nan"], "above 0"), (["--timeout", "inf"], "above 0"), (["--kernel", "/nonexistent/elf", "--timeout", "1"], "not built"),
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
@@ -120,13 +121,14 @@ def console():
     check_match(r"^over there\r?$", path.read_text(), "the console file")
 
 
-@test("--script FILE, with blanks, quotes and no newline at the end, runs as it stands")
+@test("--script FILE, with blanks, quotes and no newline at the end, runs as it stands; FILE may be a pipe")
 def script_file():
     path = scratch_file(" with 'blank.sh")
     path.write_text("x='a  b'\nif true; then\n\techo \"<$x>\"\nfi\nexit 4")
-    p = subprocess.run([str(BOOT), "--arch", ARCH, "--smp", "1", "--script", str(path)], capture_output=True,
-                       timeout=DEADLINE_S)
-    check_eq((p.returncode, p.stdout), (4, b"<a  b>\n"), "status and output")
+    for name, data in ((str(path), None), ("/dev/stdin", path.read_bytes())):
+        p = subprocess.run([str(BOOT), "--arch", ARCH, "--smp", "1", "--script", name], capture_output=True, input=data,
+                           timeout=DEADLINE_S)
+        check_eq((p.returncode, p.stdout), (4, b"<a  b>\n"), f"status and output of {name}")
 
 
 @test("without --trace the machine has no second serial port; with it, the flush is on")
