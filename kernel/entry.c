@@ -29,8 +29,12 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
-#include "ktr/ktr.h"
 #include "ktr/restart.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE_TEXT(proc, , , fault, "fault", ": sig %d va %#lx pc %#lx", 3, "int", "uintptr_t",
+		      "uintptr_t");
 
 #define OOM_TRIES    100 /* of 10 ms each */
 #define NMI_STALE_NS 10000000ull
@@ -186,6 +190,7 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 	     arch_tf_pc(tf), arch_tf_user(tf));
 	if (!arch_tf_user(tf))
 		panic_trap(tf, "%s, address %#lx", what, va);
+	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
 	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 	       arch_tf_pc(tf), va, sig);
 	/* A blocked or ignored signal would leave the process faulting for ever. */

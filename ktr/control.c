@@ -1,7 +1,7 @@
 /*
  * control.c - which sites are on, and why: the class mask, owners, CPU mask and console printing.
  *
- * Invariants while nobody holds the control lock: site->on == (site->owners != 0), and the site's
+ * Invariants while nobody holds the control lock: site->on == ktr_site_why(site), and the site's
  * instructions are patched accordingly. Bit 0 of owners belongs to the mask. It is set only if the
  * mask has one of the site's classes. It may be clear even then, if the site was switched off by
  * name.
@@ -46,7 +46,7 @@ sites_apply(void)
 #endif
 	for (unsigned i = 0; i < ktr_site_count(); i++) {
 		struct ktr_site *site = &__start_ktr_sites[i];
-		__atomic_store_n(&site->on, site->owners != 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&site->on, (uint8_t)ktr_site_why(site), __ATOMIC_RELAXED);
 	}
 }
 
@@ -197,7 +197,7 @@ select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 			site_own(site, KTR_OWNER_MASK, false);
 		matched |= site->classes;
 		found.matched++;
-		found.changed += site->on != (site->owners != 0);
+		found.changed += ((site->on & KTR_SITE_ON) != 0) != (site->owners != 0);
 		found.on += site->owners != 0;
 		found.owners |= site->owners;
 	}

@@ -13,6 +13,7 @@
 #include "ktr/ktr.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
+#include "ktr/sdt.h"
 #include "ktr/str.h"
 #include "ktr/wire.h"
 
@@ -66,6 +67,16 @@ ktr_record_data(const struct ktr_site *site, const void *data, size_t len, uint6
 {
 	const uint64_t args[KTR_MAXARGS] = {a1, a2, a3, a4, a5};
 	ktr_log_record_data(&ktr_main, site, args, data, len);
+}
+
+void
+ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+		uint64_t a4, uint64_t a5, uint64_t a6)
+{
+	char text[48]; /* prints as a5 in the format of SDT_PROBE_DEFINE7 */
+	int n = fmt_snprintf(text, sizeof(text), "%#lx arg6 %#lx", (unsigned long)a5,
+			     (unsigned long)a6);
+	ktr_record_data(site, text, (size_t)n, a0, a1, a2, a3, a4);
 }
 
 /* Looks from *before downwards for an entry that holds that part of the data, and goes there. */

@@ -78,7 +78,7 @@ ktr_check_format(const char *fmt, ...)
 #define KTR_SITE_NAME_(n)   ktr_site_##n
 #define KTR_SITE_AT_(n)     KTR_SITE_NAME_(n)
 #define KTR_SITE_SYMBOL_(n) "ktr_site_" KTR_TEXT_(n)
-#define KTR_SITE_(site, symbol, m, n, format)                                              \
+#define KTR_SITE_(site, symbol, m, n, format, also_)                                       \
 	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden"))); \
 	__asm__ volatile(".ifndef " symbol "\n\t"                                          \
 			 ".pushsection ktr_sites, \"aw\"\n\t"                              \
@@ -99,7 +99,7 @@ ktr_check_format(const char *fmt, ...)
 	KTR_RECORD_AT_(KTR_SITE_AT_(id), KTR_SITE_SYMBOL_(id), m, n, format, args, record, cargs)
 #define KTR_PAIR_(a, b) (ktr_pair{(a), (b)})
 #else
-#define KTR_SITE_(site, symbol, m, n, format)             \
+#define KTR_SITE_(site, symbol, m, n, format, also_)      \
 	static struct ktr_site site KTR_SITE_SECTION_ = { \
 	    .file = __FILE__,                             \
 	    .func = __func__,                             \
@@ -107,6 +107,7 @@ ktr_check_format(const char *fmt, ...)
 	    .classes = (m),                               \
 	    .line = __LINE__,                             \
 	    .nargs = (n),                                 \
+	    .also = (also_),                              \
 	}
 #define KTR_RECORD_(m, n, format, args, record, cargs) \
 	KTR_RECORD_AT_(ktr_site_, "", m, n, format, args, record, cargs)
@@ -120,7 +121,7 @@ ktr_check_format(const char *fmt, ...)
 #define KTR_RECORD_AT_(site, symbol, m, n, format, args, record, cargs) \
 	do {                                                            \
 		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                 \
-			KTR_SITE_(site, symbol, m, n, format);          \
+			KTR_SITE_(site, symbol, m, n, format, NULL);    \
 			if (KTR_PORT_SITE_ON(&site))                    \
 				record(&site KTR_UNPAREN_ cargs);       \
 		}                                                       \
@@ -188,6 +189,10 @@ ktr_check_format(const char *fmt, ...)
  *	KTR_STATE1(KTR_SCHED, "thread", td->ident, "running", "prio:%d", td->prio);
  */
 #define KTR_GRAPH_(group, type) "KTRGRAPH group:\"" group "\", id:\"%s\", " type ", attributes: "
+
+/** The format of a KTR_STATEn with these attributes, for SDT_CTR() (ktr/sdt.h). */
+#define KTR_STATE_FORMAT(group, attributes) KTR_GRAPH_(group, "state:\"%s\"") attributes
+#define KTR_POINT_FORMAT(group, attributes) KTR_GRAPH_(group, "point:\"%s\"") attributes
 
 #define KTR_EVENT0(m, group, ident, type, value) \
 	CTR2(m, KTR_GRAPH_(group, type) "none", ident, value)

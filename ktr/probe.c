@@ -81,6 +81,15 @@ ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 	module_of(site->file, name->module);
 	if (site->kind == KTR_SITE_POINT && is_syscall(site, name))
 		return;
+	if (site->kind == KTR_SITE_PROBE) {
+		const struct ktr_sdt *sdt = site->sdt;
+		name->provider = sdt->provider;
+		if (sdt->module[0] != '\0')
+			copy_part(name->module, sdt->module, sdt->module + ktr_strlen(sdt->module));
+		name->function = sdt->function;
+		copy_part(name->name, sdt->name, sdt->name + ktr_strlen(sdt->name));
+		return;
+	}
 	name->provider = site->kind == KTR_SITE_POINT ? "ktr" : "fbt";
 	name->function = site->func;
 	if (site->kind == KTR_SITE_POINT)

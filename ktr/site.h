@@ -25,6 +25,23 @@ enum ktr_site_kind {
 	KTR_SITE_POINT,  /* a trace point, CTRn in the source */
 	KTR_SITE_ENTRY,  /* the entry of a function: made by the port, not by ktr.h */
 	KTR_SITE_RETURN, /* all returns of a function */
+	KTR_SITE_PROBE,  /* a probe of SDT, with any number of tracepoints (ktr/sdt.h) */
+};
+
+#define KTR_SDT_ARGS 7
+
+/** What is known of a probe of SDT; constant. */
+struct ktr_sdt {
+	const char *provider, *module, *function, *name; /* "": any */
+	const char *types[KTR_SDT_ARGS]; /* of its arguments, as C writes them; NULL: no more */
+	const char *xlate[KTR_SDT_ARGS]; /* what D translates them to, or NULL */
+};
+
+/** Why a site's instructions jump: bits. */
+enum ktr_site_why {
+	KTR_SITE_OFF = 0,
+	KTR_SITE_ON = 1,   /* an owner wants it */
+	KTR_SITE_ALSO = 2, /* an owner wants the site `also` */
 };
 
 struct ktr_site {
@@ -35,11 +52,12 @@ struct ktr_site {
 	uint32_t line;    /* [c] */
 	uint32_t owners;  /* [k] bit N: owner N wants it on */
 	uint8_t nargs;    /* [c] 0 to 6 */
-	uint8_t on;       /* [k] any owner wants it; what the fallback test loads */
+	uint8_t on;       /* [k] enum ktr_site_why; what the fallback test loads */
 	uint8_t strings;  /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
 	uint8_t kind;     /* [c] enum ktr_site_kind */
 	uint32_t pc; /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address */
-	uint32_t reserved_[2]; /* zero */
+	struct ktr_site *also;     /* [c] a probe that fires at the same instructions, or NULL */
+	const struct ktr_sdt *sdt; /* [c] KTR_SITE_PROBE */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
@@ -139,18 +157,26 @@ extern struct ktr_site __stop_ktr_sites[] KTR_LINKER_;
 extern const struct ktr_patch __start_ktr_patch[] KTR_LINKER_;
 extern const struct ktr_patch __stop_ktr_patch[] KTR_LINKER_;
 
+/** Why a site's instructions are to jump. */
+static inline unsigned
+ktr_site_why(const struct ktr_site *site)
+{
+	unsigned on = site->owners != 0 ? KTR_SITE_ON : KTR_SITE_OFF;
+	return site->also != NULL && site->also->owners != 0 ? on | KTR_SITE_ALSO : on;
+}
+
 /** What the instruction is to do: jump to its target, or what it does by itself. */
 static inline bool
 ktr_patch_on(const struct ktr_patch *p)
 {
-	return ktr_patch_site(p)->owners != 0;
+	return ktr_site_why(ktr_patch_site(p)) != KTR_SITE_OFF;
 }
 
 /** Runs the statement that follows for every record whose instruction is to change. Control lock.
  */
 #define KTR_PATCH_EACH(p)                                                              \
 	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++) \
-		if (ktr_patch_site(p)->on != ktr_patch_on(p))
+		if ((ktr_patch_site(p)->on != KTR_SITE_OFF) != ktr_patch_on(p))
 
 /** Sites in the program, at most 65536; numbers run from 0. Any context. */
 static inline unsigned

@@ -11,7 +11,13 @@
 #include "kernel/lib/printf.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE_TEXT(vfs, , , read, "read", ": vnode %p uio %p result %ld", 3, "struct vnode *",
+		      "struct uio *", "ssize_t");
+SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3, "struct vnode *",
+		      "struct uio *", "ssize_t");
 
 static bool
 is_seekable(const struct file *f)
@@ -169,7 +175,8 @@ file_read_uio(struct file *f, struct uio *u)
 	if (vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	n = move_bytes(f, u, vn->ops->read);
-	CTR3(KTR_VOP, "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
+	SDT_CTR3(vfs, , , read, SDT_ARGS3(vn, u, n), KTR_VOP,
+		 "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
 }
 
@@ -184,7 +191,8 @@ file_write_uio(struct file *f, struct uio *u)
 	if (vn->ops->write == NULL)
 		return -EINVAL;
 	n = move_bytes(f, u, vn->ops->write);
-	CTR3(KTR_VOP, "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
+	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
+		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
 }
 

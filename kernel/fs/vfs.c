@@ -12,7 +12,15 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE_TEXT(vfs, , , lookup, "lookup", ": vnode %p name %s error %d", 3, "struct vnode *",
+		      "char *", "int");
+SDT_PROBE_DEFINE_TEXT(vfs, , , create, "create", ": vnode %p name %s error %d", 3, "struct vnode *",
+		      "char *", "int");
+SDT_PROBE_DEFINE_TEXT(vfs, , , remove, "remove", ": vnode %p name %s error %d", 3, "struct vnode *",
+		      "char *", "int");
 
 #define STICKY \
 	01000 /* directory: names are removed by the owner of the file or of the directory only */
@@ -115,9 +123,11 @@ vnode_lookup(struct vnode *cwd, const char *path, int *err)
 		vnode_ref(vn);
 	mutex_unlock(&vfs_lock);
 	if (*err == 0)
-		CTR2(KTR_VFS, "lookup hit: name %s ino %lu", vfs_trace_name(path), vn->ino);
+		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(vn, vfs_trace_name(path), 0), KTR_VFS,
+			 "lookup hit: name %s ino %lu", vfs_trace_name(path), vn->ino);
 	else
-		CTR2(KTR_VFS, "lookup miss: name %s error %d", vfs_trace_name(path), -*err);
+		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(vn, vfs_trace_name(path), -*err), KTR_VFS,
+			 "lookup miss: name %s error %d", vfs_trace_name(path), -*err);
 	return *err == 0 ? vn : NULL;
 }
 
@@ -181,7 +191,8 @@ vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 	if (*err == 0)
 		*err = create_locked(&w, mode, &vn);
 	mutex_unlock(&vfs_lock);
-	CTR3(KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
+	SDT_CTR3(vfs, , , create, SDT_ARGS3(vn, vfs_trace_name(path), -*err), KTR_VOP,
+		 "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
 	return *err == 0 ? vn : NULL;
 }
 
@@ -206,6 +217,10 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	mutex_unlock(&vfs_lock);
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,
 	     -error);
+	if (*made)
+		SDT_PROBE3(vfs, , , create, vn, vfs_trace_name(path), -error);
+	else
+		SDT_PROBE3(vfs, , , lookup, vn, vfs_trace_name(path), -error);
 	*err = error;
 	return error == 0 ? vn : NULL;
 }
@@ -276,7 +291,8 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	if (error == 0)
 		dir_unlink(vn);
 	mutex_unlock(&vfs_lock);
-	CTR2(KTR_VOP, "remove: name %s error %d", vfs_trace_name(path), -error);
+	SDT_CTR2(vfs, , , remove, SDT_ARGS3(vn, vfs_trace_name(path), -error), KTR_VOP,
+		 "remove: name %s error %d", vfs_trace_name(path), -error);
 	if (error == 0)
 		vnode_unref(vn);
 	return error;

@@ -16,7 +16,12 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(vminfo);
+SDT_PROBE_DEFINE_TEXT(vminfo, , , as_fault, "as_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
+SDT_PROBE_DEFINE_TEXT(vminfo, , , cow_fault, "cow_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
+SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uintptr_t");
 
 #define MMAP_BASE 0x0000700000000000ul
 #define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
@@ -322,7 +327,8 @@ copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
 		if (new == NULL)
 			return false;
 		memcpy(new, old, PAGE_SIZE);
-		CTR3(KTR_VM, "cow copy: va %#lx from %p to %p", va, old, new);
+		SDT_CTR3(vminfo, , , cow_fault, SDT_ARGS2(1, va), KTR_VM,
+			 "cow copy: va %#lx from %p to %p", va, old, new);
 	} else {
 		CTR1(KTR_VM, "cow reuse: va %#lx", va);
 	}
@@ -374,7 +380,8 @@ zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 			uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
 		return false;
 	}
-	CTR3(KTR_VM, "zero fill: va %#lx access %u page %p", va, access, page);
+	SDT_CTR3(vminfo, , , zfod, SDT_ARGS2(1, va), KTR_VM, "zero fill: va %#lx access %u page %p",
+		 va, access, page);
 	enter_page(pte, page, prot);
 	arch_mmu_sync();
 	vm->resident++;
@@ -392,6 +399,7 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
 		return false;
 	}
+	SDT_PROBE2(vminfo, , , as_fault, 1, va);
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
 		return zero_fill(vm, va, access, a->prot);

@@ -24,10 +24,15 @@
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
 
 #define MAX_ARG_STRINGS 256
 #define MAX_ARG_BYTES   (64 * 1024)
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE_TEXT(proc, , , exec, "exec", ": path %s", 1, "char *");
+SDT_PROBE_DEFINE_TEXT(proc, , , exec_success, "exec-success", ": path %s", 1, "char *");
+SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "int");
 
 struct args { /* copies of the argument and environment strings */
 	unsigned argc, envc;
@@ -215,6 +220,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	uint64_t sp = 0;
 	int r;
 
+	SDT_PROBE1(proc, , , exec, vfs_trace_name(path));
 	vn = vnode_lookup(p->cwd, path, &r);
 	if (vn == NULL)
 		return r;
@@ -234,8 +240,9 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	}
 	become(p, vm, path);
 	arch_tf_init_user(tf, img.entry, sp);
-	CTR_DATA4(KTR_PROC, "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
-		  ktr_intern(p->name), img.entry, s->argc, args_join(s), args_length(s));
+	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS1(vfs_trace_name(path)), KTR_PROC,
+		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
+		      ktr_intern(p->name), img.entry, s->argc, args_join(s), args_length(s));
 	return 0;
 }
 
@@ -300,5 +307,7 @@ sys_execve(const uint64_t a[6])
 	uidinfo_free(curproc()->ui, path);
 	if (s != NULL)
 		args_destroy(s);
+	if (r != 0)
+		SDT_PROBE1(proc, , , exec_failure, -r);
 	return r;
 }

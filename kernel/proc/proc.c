@@ -31,7 +31,13 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p pid %u parent %u", 3, "struct proc *",
+		      "pid_t", "pid_t");
+SDT_PROBE_DEFINE(proc, , , start, start);
+SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int", "int");
 
 struct spinlock proc_lock = SPINLOCK_INIT("proc");
 struct list procs = LIST_INIT(procs);
@@ -132,6 +138,7 @@ fork_return(void *arg)
 {
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
+	SDT_PROBE0(proc, , , start);
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);
@@ -172,8 +179,8 @@ fork_current(void)
 	list_append(&parent->children, &p->sibling);
 	list_append(&procs, &p->all);
 	spin_unlock(&proc_lock);
-	CTR3(KTR_PROC, "fork: parent %u child %u name %s", parent->pid, p->pid,
-	     ktr_intern(p->name));
+	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
+		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
 	uint32_t pid = p->pid; /* the child may run and be freed before we return */
 	sched_start(p->thread);
 	return pid;
@@ -211,6 +218,13 @@ give_children_away(struct proc *p)
 		wakeup(init_proc);
 }
 
+/* CLD_EXITED or CLD_KILLED (POSIX, <signal.h>); nothing dumps core. */
+static int
+exit_reason(int wait_status)
+{
+	return (wait_status & 0x7f) == 0 ? 1 : 2;
+}
+
 void
 proc_exit(int wait_status)
 {
@@ -227,7 +241,8 @@ proc_exit(int wait_status)
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);
 	vm_destroy(vm);
-	CTR3(KTR_PROC, "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
+	SDT_CTR3(proc, , , exit, SDT_ARGS2(exit_reason(wait_status), wait_status), KTR_PROC,
+		 "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
 	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",
 		   curthread()->prio);
 
@@ -332,6 +347,7 @@ init_main(void *arg)
 
 	if (r != 0)
 		panic("/bin/init: cannot execute, error %d", -r);
+	SDT_PROBE0(proc, , , start);
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);

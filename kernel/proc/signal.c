@@ -13,12 +13,20 @@
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
 
 #define BIT(sig)     (1ul << ((sig)-1))
 #define STOP_SIGNALS (BIT(SIGSTOP) | BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU))
 #define NO_ACTION    (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
 #define UNSTOPPABLE  (BIT(SIGKILL) | BIT(SIGSTOP))
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE_TEXT(proc, , , signal_send, "signal-send", ": thread %p proc %p sig %d pid %u", 4,
+		      "struct thread *", "struct proc *", "int", "pid_t");
+SDT_PROBE_DEFINE_TEXT(proc, , , signal_discard, "signal-discard",
+		      ": thread %p proc %p sig %d pid %u", 4, "struct thread *", "struct proc *",
+		      "int", "pid_t");
+SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d", 1, "int");
 
 /* Would sig have no effect on p? proc_lock held, or p is the current process. */
 static bool
@@ -35,7 +43,8 @@ is_ignored(const struct proc *p, int sig)
 void
 proc_signal_locked(struct proc *p, int sig)
 {
-	CTR2(KTR_SIG, "signal post: pid %u sig %d", p->pid, sig);
+	SDT_CTR2(proc, , , signal_send, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
+		 "signal post: pid %u sig %d", p->pid, sig);
 	if (p->state == PROC_ZOMBIE)
 		return;
 	if (sig == SIGCONT || sig == SIGKILL) {
@@ -49,7 +58,8 @@ proc_signal_locked(struct proc *p, int sig)
 		}
 	}
 	if (is_ignored(p, sig)) {
-		CTR2(KTR_SIG, "signal ignored: pid %u sig %d", p->pid, sig);
+		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
+			 "signal ignored: pid %u sig %d", p->pid, sig);
 		return;
 	}
 	__atomic_store_n(&p->sig_pending, p->sig_pending | BIT(sig), __ATOMIC_SEQ_CST);
@@ -128,8 +138,8 @@ proc_deliver_signals(void)
 			continue;
 		}
 		spin_unlock(&proc_lock);
-		CTR3(KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
-		     ktr_intern(p->name));
+		SDT_CTR3(proc, , , signal_handle, SDT_ARGS1(sig), KTR_SIG,
+			 "signal deliver: pid %u sig %d name %s", p->pid, sig, ktr_intern(p->name));
 		proc_exit(sig);
 	}
 	spin_unlock(&proc_lock);

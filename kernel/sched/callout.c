@@ -12,7 +12,13 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/intern.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(callout_execute);
+SDT_PROBE_DEFINE_TEXT(callout_execute, , , callout_start, "callout-start", ": callout %p func %p",
+		      2, "struct callout *", "void (*)(void *)");
+SDT_PROBE_DEFINE_TEXT(callout_execute, , , callout_end, "callout-end", ": callout %p func %p", 2,
+		      "struct callout *", "void (*)(void *)");
 
 static struct queue {
 	struct spinlock lock;
@@ -119,14 +125,16 @@ callout_run(uint64_t now_ns)
 		list_remove(l);
 		__atomic_store_n(&q->running, c, __ATOMIC_RELAXED);
 		__atomic_store_n(&c->cpu, -1, __ATOMIC_RELEASE);
-		KTR_STATE3(KTR_SCHED, "callout", q->ident, "running", "func:%p", fn, "arg:%p", arg,
-			   "direct:%d", 1);
+		SDT_CTR5(callout_execute, , , callout_start, SDT_ARGS2(c, fn), KTR_SCHED,
+			 KTR_STATE_FORMAT("callout", "func:%p, arg:%p, direct:%d"), q->ident,
+			 "running", fn, arg, 1);
 		spin_unlock(&q->lock);
 		fn(arg);
 		spin_lock(&q->lock);
 		/* release: pairs with the acquire in callout_stop() */
 		__atomic_store_n(&q->running, NULL, __ATOMIC_RELEASE);
-		KTR_STATE0(KTR_SCHED, "callout", q->ident, "idle");
+		SDT_CTR2(callout_execute, , , callout_end, SDT_ARGS2(c, fn), KTR_SCHED,
+			 KTR_STATE_FORMAT("callout", "none"), q->ident, "idle");
 	}
 	spin_unlock(&q->lock);
 	return next;

@@ -3,11 +3,20 @@
  */
 #include "kernel/sched/mutex.h"
 
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/stop.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(lockstat);
+SDT_PROBE_DEFINE_TEXT(lockstat, , , adaptive_acquire, "adaptive-acquire", ": mutex %p name %s", 2,
+		      "struct mutex *", "char *");
+SDT_PROBE_DEFINE_TEXT(lockstat, , , adaptive_block, "adaptive-block", ": mutex %p ns %lu name %s",
+		      3, "struct mutex *", "uint64_t", "char *");
+SDT_PROBE_DEFINE_TEXT(lockstat, , , adaptive_release, "adaptive-release", ": mutex %p name %s", 2,
+		      "struct mutex *", "char *");
 
 void
 mutex_init(struct mutex *m, const char *name)
@@ -73,6 +82,9 @@ is_owned(void *arg)
 static __attribute__((noinline)) void
 mutex_contended(struct mutex *m)
 {
+	bool timed = SDT_PROBE_ENABLED(lockstat, , , adaptive_block);
+	uint64_t start = timed ? clock_ns() : 0;
+
 	if (stop_must_not_wait())
 		panic("mutex %s: held by another thread, and all are stopped", m->name);
 	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
@@ -86,6 +98,8 @@ mutex_contended(struct mutex *m)
 						    .lockname = m->name,
 						    .deadline_ns = DEADLINE_NEVER});
 	__atomic_fetch_sub(&m->waiters, 1, __ATOMIC_RELAXED);
+	if (timed)
+		SDT_PROBE3(lockstat, , , adaptive_block, m, clock_ns() - start, m->name);
 }
 
 void
@@ -95,8 +109,9 @@ mutex_lock(struct mutex *m)
 		panic("mutex %s: thread %u holds it already", m->name, curthread()->tid);
 	if (!take(m))
 		mutex_contended(m);
-	CTR3(KTR_LOCK, "mutex acquire: lock %s addr %p caller %p", m->name, m,
-	     __builtin_return_address(0));
+	SDT_CTR3(lockstat, , , adaptive_acquire, SDT_ARGS2(m, m->name), KTR_LOCK,
+		 "mutex acquire: lock %s addr %p caller %p", m->name, m,
+		 __builtin_return_address(0));
 }
 
 void
@@ -105,7 +120,8 @@ mutex_unlock(struct mutex *m)
 	if (!mutex_held(m))
 		panic("mutex %s: unlocked by thread %u, which does not hold it", m->name,
 		      curthread()->tid);
-	CTR2(KTR_LOCK, "mutex release: lock %s addr %p", m->name, m);
+	SDT_CTR2(lockstat, , , adaptive_release, SDT_ARGS2(m, m->name), KTR_LOCK,
+		 "mutex release: lock %s addr %p", m->name, m);
 	forget(curthread(), m);
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0)

@@ -8,7 +8,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/sched/thread.h"
 #include "ktr/intern.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
 
 _Static_assert(PRIO_IDLE / 4 < RUNQ_LEVELS, "every priority has a level");
 
@@ -30,6 +30,14 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 	idle->state = THREAD_RUNNING;
 }
 
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DECLARE(sched, , , change_pri);
+SDT_PROBE_DEFINE_TEXT(sched, , , enqueue, "enqueue",
+		      ": thread %p proc %p pcpu %p front %d tid %u cpu %u", 6, "struct thread *",
+		      "struct proc *", "struct pcpu *", "int", "tid_t", "unsigned");
+SDT_PROBE_DEFINE_TEXT(sched, , , dequeue, "dequeue", ": thread %p proc %p pcpu %p tid %u cpu %u", 5,
+		      "struct thread *", "struct proc *", "struct pcpu *", "tid_t", "unsigned");
+
 static void
 trace_load(const struct runq *rq)
 {
@@ -44,7 +52,8 @@ runq_insert(struct runq *rq, struct thread *t)
 	list_append(&rq->levels[level], &t->runq);
 	rq->occupied |= 1ul << level;
 	rq->load++;
-	CTR3(KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
+	SDT_CTR3(sched, , , enqueue, SDT_ARGS6(t, t->proc, pcpus[rq->cpu], 0, t->tid, rq->cpu),
+		 KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 
@@ -57,7 +66,8 @@ runq_remove(struct runq *rq, struct thread *t)
 	if (list_empty(&rq->levels[level]))
 		rq->occupied &= ~(1ul << level);
 	rq->load--;
-	CTR3(KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
+	SDT_CTR3(sched, , , dequeue, SDT_ARGS5(t, t->proc, pcpus[rq->cpu], t->tid, rq->cpu),
+		 KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 
@@ -90,8 +100,9 @@ runq_age(struct runq *rq)
 			if (t->prio == t->base_prio)
 				continue;
 			runq_remove(rq, t);
-			KTR_POINT2(KTR_SCHED, "thread", t->ident, "prio", "prio:%d", t->prio,
-				   "new prio:%d", t->base_prio);
+			SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, t->base_prio, t->tid),
+				 KTR_SCHED, KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"),
+				 t->ident, "prio", t->prio, t->base_prio);
 			t->prio = t->base_prio;
 			runq_insert(rq, t);
 		}

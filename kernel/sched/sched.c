@@ -24,10 +24,26 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
 
 #define SLICE     5 /* ticks */
 #define AGE_TICKS 100
+
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , on_cpu, "on-cpu", "", 0);
+SDT_PROBE_DEFINE_TEXT(sched, , , off_cpu, "off-cpu", ": thread %p proc %p tid %u", 3,
+		      "struct thread *", "struct proc *", "tid_t");
+SDT_PROBE_DEFINE_TEXT(sched, , , remain_cpu, "remain-cpu", "", 0);
+SDT_PROBE_DEFINE_TEXT(sched, , , preempt, "preempt", "", 0);
+SDT_PROBE_DEFINE_TEXT(sched, , , sleep, "sleep", "", 0);
+SDT_PROBE_DEFINE_TEXT(sched, , , wakeup, "wakeup", ": thread %p proc %p tid %u", 3,
+		      "struct thread *", "struct proc *", "tid_t");
+SDT_PROBE_DEFINE_TEXT(sched, , , tick, "tick", ": thread %p proc %p", 2, "struct thread *",
+		      "struct proc *");
+SDT_PROBE_DEFINE_TEXT(sched, , , change_pri, "change-pri", ": thread %p proc %p pri %d tid %u", 4,
+		      "struct thread *", "struct proc *", "uint8_t", "tid_t");
+SDT_PROBE_DEFINE_TEXT(sched, , , surrender, "surrender", ": thread %p proc %p tid %u", 3,
+		      "struct thread *", "struct proc *", "tid_t");
 
 static struct runq runqs[MAX_CPUS];
 
@@ -41,9 +57,12 @@ this_runq(void)
 static void
 request_resched(unsigned n)
 {
+	const struct thread *t = runqs[n].cur;
+
 	if (__atomic_exchange_n(&pcpus[n]->resched, true, __ATOMIC_SEQ_CST) || n == arch_cpu())
 		return;
-	CTR1(KTR_SMP, "ipi send: resched cpu %u", n);
+	SDT_CTR1(sched, , , surrender, SDT_ARGS3(t, t->proc, t->tid), KTR_SMP,
+		 "ipi send: resched cpu %u", n);
 	arch_ipi_send(n, IPI_RESCHED);
 }
 
@@ -86,10 +105,14 @@ sched_wakeup(struct thread *t)
 	/* Record t's wakeup even if the waker's own events are suppressed. */
 	if (self->ktr_suppress)
 		ktr_port_set_thread(self->tid, false);
-	if (t->proc != NULL)
+	if (t->proc != NULL && t->prio != t->base_prio) {
+		SDT_PROBE4(sched, , , change_pri, t, t->proc, t->base_prio, t->tid);
 		t->prio = t->base_prio;
+	}
 	t->slice = SLICE;
-	KTR_POINT1(KTR_SCHED, "thread", curthread()->ident, "wokeup", KTR_ATTR_LINKED, t->ident);
+	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
+		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
+		 t->ident);
 	n = choose_cpu(t);
 	if (n != t->cpu) {
 		spin_unlock(&rq->lock);
@@ -188,11 +211,13 @@ switch_out(struct runq *rq)
 	next->state = THREAD_RUNNING;
 	next->cpu = rq->cpu;
 	if (next == prev) {
-		KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
+		SDT_CTR3(sched, , , remain_cpu, SDT_ARGS0(), KTR_SCHED,
+			 KTR_STATE_FORMAT("thread", "prio:%d"), next->ident, "running", next->prio);
 		resume_thread();
 		spin_unlock(&rq->lock);
 		return;
 	}
+	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
 	account(rq, prev, next);
 	rq->cur = next;
 	rq->prev = prev;
@@ -201,7 +226,8 @@ switch_out(struct runq *rq)
 	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
 	arch_set_curthread(next);
 	arch_ktr_set_tid(next->tid);
-	KTR_STATE1(KTR_SCHED, "thread", next->ident, "running", "prio:%d", next->prio);
+	SDT_CTR3(sched, , , on_cpu, SDT_ARGS0(), KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d"),
+		 next->ident, "running", next->prio);
 	arch_context_switch(&prev->ctx, &next->ctx);
 
 	this_pcpu()->irq_was_on = irq_was_on;
@@ -226,11 +252,13 @@ sched_sleep(struct spinlock *lk)
 	t->state = THREAD_SLEEPING;
 	leave_thread(t);
 	if (t->lockname != NULL)
-		KTR_STATE2(KTR_SCHED, "thread", t->ident, "blocked", "prio:%d", t->prio,
-			   "lockname:\"%s\"", t->lockname);
+		SDT_CTR4(sched, , , sleep, SDT_ARGS0(), KTR_SCHED,
+			 KTR_STATE_FORMAT("thread", "prio:%d, lockname:\"%s\""), t->ident,
+			 "blocked", t->prio, t->lockname);
 	else
-		KTR_STATE2(KTR_SCHED, "thread", t->ident, "sleep", "prio:%d", t->prio,
-			   "wmesg:\"%s\"", t->wmesg);
+		SDT_CTR4(sched, , , sleep, SDT_ARGS0(), KTR_SCHED,
+			 KTR_STATE_FORMAT("thread", "prio:%d, wmesg:\"%s\""), t->ident, "sleep",
+			 t->prio, t->wmesg);
 	switch_out(rq);
 }
 
@@ -297,14 +325,16 @@ sched_preempt(void)
 	irq_push();
 	wanted = __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED);
 	irq_pop();
-	if (wanted)
-		give_away();
+	if (!wanted)
+		return;
+	SDT_PROBE0(sched, , , preempt);
+	give_away();
 }
 
 void
 sched_preempt_irq(void)
 {
-	CTR1(KTR_SCHED, "preempt: tid %u", curthread()->tid);
+	SDT_CTR1(sched, , , preempt, SDT_ARGS0(), KTR_SCHED, "preempt: tid %u", curthread()->tid);
 	give_away();
 }
 
@@ -317,15 +347,18 @@ sched_tick(void)
 
 	spin_lock(&rq->lock);
 	t = rq->cur;
-	KTR_POINT2(KTR_TICK, "thread", t->ident, "statclock", "prio:%d", t->prio, "stathz:%d", 100);
+	SDT_CTR4(sched, , , tick, SDT_ARGS2(t, t->proc), KTR_TICK,
+		 KTR_POINT_FORMAT("thread", "prio:%d, stathz:%d"), t->ident, "statclock", t->prio,
+		 100);
 	if (++pc->ticks % AGE_TICKS == 0)
 		runq_age(rq);
 	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {
 		t->slice = SLICE;
 		if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
 			uint8_t lower = (uint8_t)(t->prio + 4);
-			KTR_POINT2(KTR_SCHED, "thread", t->ident, "prio", "prio:%d", t->prio,
-				   "new prio:%d", lower);
+			SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, lower, t->tid),
+				 KTR_SCHED, KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"),
+				 t->ident, "prio", t->prio, lower);
 			t->prio = lower;
 		}
 		if (rq->load > 0 && runq_best(rq)->prio <= t->prio)

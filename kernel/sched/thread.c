@@ -16,7 +16,13 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/intern.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE_TEXT(proc, , , lwp_create, "lwp-create", ": thread %p tid %u", 2,
+		      "struct thread *", "tid_t");
+SDT_PROBE_DEFINE_TEXT(proc, , , lwp_start, "lwp-start", "", 0);
+SDT_PROBE_DEFINE_TEXT(proc, , , lwp_exit, "lwp-exit", "", 0);
 
 /*
  * Kept for new threads. Freeing a stack interrupts every CPU, which costs much more than creating a
@@ -63,6 +69,7 @@ start(void *arg)
 	struct thread *t = arg;
 
 	sched_first();
+	SDT_PROBE0(proc, , , lwp_start);
 	t->fn(t->arg);
 	thread_exit();
 }
@@ -102,7 +109,8 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	spin_lock(&threads_lock);
 	list_append(&threads, &t->all);
 	spin_unlock(&threads_lock);
-	CTR2(KTR_PROC, "thread create: tid %u name %s", t->tid, ktr_intern(t->name));
+	SDT_CTR2(proc, , , lwp_create, SDT_ARGS2(t, t->tid), KTR_PROC,
+		 "thread create: tid %u name %s", t->tid, ktr_intern(t->name));
 	return t;
 }
 
@@ -141,7 +149,8 @@ thread_discard(struct thread *t)
 void
 thread_exit(void)
 {
-	CTR1(KTR_PROC, "thread exit: tid %u", curthread()->tid);
+	SDT_CTR1(proc, , , lwp_exit, SDT_ARGS0(), KTR_PROC, "thread exit: tid %u",
+		 curthread()->tid);
 	sched_exit();
 }
 

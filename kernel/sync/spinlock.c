@@ -4,11 +4,20 @@
 #include "kernel/sync/spinlock.h"
 
 #include "arch/irq.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/stop.h"
 #include "ktr/intern.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(lockstat);
+SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_acquire, "spin-acquire", ": spinlock %p name %s", 2,
+		      "struct spinlock *", "char *");
+SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_spin, "spin-spin", ": spinlock %p ns %lu name %s", 3,
+		      "struct spinlock *", "uint64_t", "char *");
+SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_release, "spin-release", ": spinlock %p name %s", 2,
+		      "struct spinlock *", "char *");
 
 void
 irq_push(void)
@@ -62,6 +71,8 @@ spin_contended(struct spinlock *l)
 {
 	uint32_t tid = ktr_port_tid(); /* 0: no threads yet */
 	int32_t owner = __atomic_load_n(&l->owner, __ATOMIC_RELAXED);
+	bool timed = SDT_PROBE_ENABLED(lockstat, , , spin_spin);
+	uint64_t start = timed ? clock_ns() : 0;
 
 	if (owner == (int32_t)arch_cpu())
 		panic("spin lock %s: CPU %u holds it already", l->name, arch_cpu());
@@ -76,6 +87,8 @@ spin_contended(struct spinlock *l)
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
 	} while (!take(l));
+	if (timed)
+		SDT_PROBE3(lockstat, , , spin_spin, l, clock_ns() - start, l->name);
 	if (tid != 0)
 		KTR_STATE0(KTR_LOCK, "thread", ktr_thread_ident(tid), "running");
 }
@@ -86,8 +99,9 @@ spin_lock(struct spinlock *l)
 	irq_push();
 	if (!take(l))
 		spin_contended(l);
-	CTR3(KTR_LOCK, "spin acquire: lock %s addr %p caller %p", l->name, l,
-	     __builtin_return_address(0));
+	SDT_CTR3(lockstat, , , spin_acquire, SDT_ARGS2(l, l->name), KTR_LOCK,
+		 "spin acquire: lock %s addr %p caller %p", l->name, l,
+		 __builtin_return_address(0));
 }
 
 bool
@@ -98,8 +112,9 @@ spin_trylock(struct spinlock *l)
 		irq_pop();
 		return false;
 	}
-	CTR3(KTR_LOCK, "spin acquire: lock %s addr %p caller %p", l->name, l,
-	     __builtin_return_address(0));
+	SDT_CTR3(lockstat, , , spin_acquire, SDT_ARGS2(l, l->name), KTR_LOCK,
+		 "spin acquire: lock %s addr %p caller %p", l->name, l,
+		 __builtin_return_address(0));
 	return true;
 }
 
@@ -135,7 +150,8 @@ spin_unlock(struct spinlock *l)
 	if (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != (int32_t)arch_cpu())
 		panic("spin lock %s: unlocked by CPU %u, held by %d", l->name, arch_cpu(),
 		      l->owner);
-	CTR2(KTR_LOCK, "spin release: lock %s addr %p", l->name, l);
+	SDT_CTR2(lockstat, , , spin_release, SDT_ARGS2(l, l->name), KTR_LOCK,
+		 "spin release: lock %s addr %p", l->name, l);
 	forget(this_pcpu(), l);
 	__atomic_store_n(&l->owner, -1, __ATOMIC_RELEASE); /* pairs with the acquire in take() */
 	irq_pop();

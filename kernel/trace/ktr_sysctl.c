@@ -187,6 +187,19 @@ sites_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
+/* The types of a probe's arguments, and what D translates them to. */
+static void
+print_types(const struct ktr_sdt *sdt, struct sbuf *out)
+{
+	for (unsigned i = 0; i < KTR_SDT_ARGS && sdt->types[i] != NULL; i++) {
+		sbuf_printf(out, "%s%s", i == 0 ? " (" : ", ", sdt->types[i]);
+		if (sdt->xlate[i] != NULL)
+			sbuf_printf(out, " > %s", sdt->xlate[i]);
+	}
+	if (sdt->types[0] != NULL)
+		sbuf_putc(out, ')');
+}
+
 static void
 probes_get(const struct sysctl *s, struct sbuf *out)
 {
@@ -201,9 +214,11 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 		ktr_probe_name(site, &name);
 		sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");
 		print_owners(owners, out);
-		sbuf_printf(out, " %s %s %s %s ", name.provider, name.module, name.function,
-			    name.name);
+		sbuf_printf(out, " %s %s %s %s ", name.provider, name.module,
+			    name.function[0] != '\0' ? name.function : "-", name.name);
 		print_quoted(site->fmt, out);
+		if (site->kind == KTR_SITE_PROBE)
+			print_types(site->sdt, out);
 	}
 }
 

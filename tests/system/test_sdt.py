@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""test_sdt.py - the kernel's own probes: each fires where it says, with the arguments that fit what happened."""
+import re
+
+import tracecheck as tc
+from harness import BUILD, boot, check, check_eq, check_match, ktr_stats, main, test
+
+ENTRIES = "debug.ktr.entries=262144"
+STABLE = "proc:::,sched:::,lockstat:::,vminfo:::,vfs:::,callout_execute:::"
+BUT_LOCKS = STABLE.replace("lockstat:::", "lockstat:::adaptive-block,lockstat:::spin-spin")
+PROBE = re.compile(r"(\w+):\w*:\w*:([\w-]+)(?:: (.*))?$")
+USER_TEST = ["--file", f"/bin/user_test={BUILD}/user_test"]
+
+
+def arguments(text):
+    """{name: value}. A name may have blanks: it stands last, or before `error`."""
+    return dict(re.findall(r"(\w+) (\S+|(?<=name ).*?)(?= \w+ \S|$)", text or ""))
+
+
+def fired(run):
+    """(event, "provider:::name", {argument: text}) of every event of a probe."""
+    found = []
+    for e in run.events:
+        if m := PROBE.match(e["text"]):
+            found.append((e, f"{m[1]}:::{m[2]}", arguments(m[3])))
+    return found
+
+
+def of(run, probe):
+    return [(e, args) for e, name, args in fired(run) if name == probe]
+
+
+def listed(out):
+    """{"provider:::name": row} of what `ktr probes` printed."""
+    rows = [m for m in re.finditer(r"^ *\d+ +\w+ +\S+ +(\w+) +(\w+) +(\S+) +(\S+) +(\".*)$", out, re.M)]
+    return {f"{m[1]}:::{m[4]}": m for m in rows}
+
+
+@test("proc: create, start, exec, exit, signals and faults have the arguments of what a script does")
+def processes():
+    run = boot("ls /etc/motd\nls /nothing\nnosuch\n/etc/motd\nsh -c 'kill -9 $$'\nuser_test > /dev/null\nktr off\ndmesg\n",
+               trace=True, sets=[ENTRIES, "debug.ktr.on=proc:::"], mask="PROC,SIG", options=USER_TEST).expect()
+    tc.no_gaps(run)
+    paths = [args["path"] for _, args in of(run, "proc:::exec")]
+    done = [args["path"] for _, args in of(run, "proc:::exec-success")]
+    check("/bin/ls" in " ".join(paths) or "ls" in paths, f"no exec of ls: {paths}")
+    check(len(done) < len(paths), "every exec succeeded")
+    failed = {int(args["error"]) for _, args in of(run, "proc:::exec-failure")}
+    check(failed & {8, 13}, f"errors of exec: {failed}, expected ENOEXEC or EACCES of /etc/motd")
+    # A process is created by its parent, starts, and ends: what the trace points say, the probes say.
+    forks = [(m[2], m[1]) for _, m in tc.named(run, r"fork: parent (\d+) child (\d+)")]
+    check_eq([(args["pid"], args["parent"]) for _, args in of(run, "proc:::create")], forks, "proc:::create")
+    starts = [e["tid"] for e, _ in of(run, "proc:::start")]
+    check_eq(sorted(starts), [1, *sorted(int(child) for child, _ in forks)], "threads of proc:::start")
+    ends = [(e["tid"], int(m[1], 16)) for e, m in tc.named(run, r"exit: pid \d+ status (0x\w+|0) name")]
+    check_eq([(e["tid"], int(args["status"], 16)) for e, args in of(run, "proc:::exit")], ends, "proc:::exit")
+    for e, args in of(run, "proc:::exit"):
+        check_eq(int(args["reason"]), 1 if int(args["status"], 16) & 0x7f == 0 else 2, f"reason of status {args['status']}")
+    check(any(status == 9 for _, status in ends), "no process was killed")
+    created = [int(m[1]) for _, m in tc.named(run, r"thread create: tid (\d+) ")]
+    check_eq([int(args["tid"]) for _, args in of(run, "proc:::lwp-create")], created, "proc:::lwp-create")
+    check_eq([e["tid"] for e, _ in of(run, "proc:::lwp-exit")], [e["tid"] for e, _ in tc.named(run, r"thread exit: ")],
+             "proc:::lwp-exit")
+    started = {e["tid"] for e, _ in of(run, "proc:::lwp-start")}
+    check(set(starts) <= started, f"processes whose threads never began: {set(starts) - started}")
+    check(started <= {1, *created}, f"threads that began, but were not created: {started - set(created)}")
+    for probe, point in (("signal-send", "post"), ("signal-discard", "ignored")):
+        said = [(m[1], m[2]) for _, m in tc.named(run, rf"signal {point}: pid (\d+) sig (\d+)$")]
+        check_eq([(args["pid"], args["sig"]) for _, args in of(run, f"proc:::{probe}")], said, probe)
+        check(said, f"{probe} never fired")
+    said = [m[1] for _, m in tc.named(run, r"signal deliver: pid \d+ sig (\d+) ")]
+    check_eq([args["sig"] for _, args in of(run, "proc:::signal-handle")], said, "proc:::signal-handle")
+    # The kernel says which program died of what, and where.
+    deaths = re.findall(r"\S+\[(\d+)\]: .* at (0x\w+|0), address (0x\w+|0): signal (\d+)$", run.out, re.M)
+    check(len(deaths) > 5, f"faults in the messages: {deaths}")
+    found = [(str(e["tid"]), int(args["pc"], 16), int(args["va"], 16), args["sig"]) for e, args in of(run, "proc:::fault")]
+    check_eq(found, [(pid, int(pc, 16), int(va, 16), sig) for pid, pc, va, sig in deaths], "proc:::fault")
+
+
+@test("vfs and vminfo: names, results and addresses are those of the trace points at the same places")
+def files():
+    run = boot("echo text > /tmp/new\ncat /tmp/new\nrm /tmp/new\nls /nothing\nmkdir /tmp\nload fault -n 20 -j 1\n"
+               "ktr off\n", trace=True, sets=[ENTRIES, "debug.ktr.on=vfs:::,vminfo:::"], mask="VFS,VOP,VM").expect()
+    tc.no_gaps(run)
+    lookups = [(args["name"], int(args["error"])) for _, args in of(run, "vfs:::lookup")]
+    said = {(m[1], int(m[2] or 0)) for _, m in tc.named(run, r"lookup (?:hit: name (.*) ino|miss: name .* error (\d+)$)") if m[1]}
+    check(said <= set(lookups), f"lookups without their probe: {sorted(said - set(lookups))[:5]}")
+    check(("nothing", 2) in lookups, f"no lookup that fails: {lookups}")
+    creates = [(args["name"], args["error"]) for _, args in of(run, "vfs:::create")]
+    check(("new", "0") in creates, f"vfs:::create: {creates}")
+    check(any(name == "tmp" and error == "17" for name, error in creates), f"vfs:::create that fails: {creates}")
+    removes = [(args["name"], args["error"]) for _, args in of(run, "vfs:::remove")]
+    check(("new", "0") in removes, f"vfs:::remove: {removes}")
+    for call in ("read", "write"):
+        said = [m[1] for _, m in tc.named(run, rf"vop {call}: .* result (-?\d+)$")]
+        check_eq([args["result"] for _, args in of(run, f"vfs:::{call}")], said, f"vfs:::{call}")
+    for probe, point in (("zfod", "zero fill"), ("cow_fault", "cow copy")):
+        said = [m[1] for _, m in tc.named(run, rf"{point}: va (0x\w+) ")]
+        check_eq([args["va"] for _, args in of(run, f"vminfo:::{probe}")], said, f"vminfo:::{probe}")
+        check(said, f"{probe} never fired")
+    faults, filled = len(of(run, "vminfo:::as_fault")), len(of(run, "vminfo:::zfod"))
+    check(faults >= filled >= 20, f"{faults} faults of a page, of which {filled} were filled with zeroes")
+
+
+# Probe: the regular expression of the trace point that shares its place. Groups have the names of arguments.
+SHARED = {
+    "sched:::on-cpu": r'.*state:"running"',
+    "sched:::wakeup": r'.*point:"wokeup".* tid (?P<tid>\d+)"$',
+    "sched:::enqueue": r"runq insert: cpu (?P<cpu>\d+) tid (?P<tid>\d+) ",
+    "sched:::dequeue": r"runq remove: cpu (?P<cpu>\d+) tid (?P<tid>\d+) ",
+    "sched:::sleep": r'.*state:"(sleep|blocked)"',
+    "sched:::tick": r'.*point:"statclock"',
+    "lockstat:::spin-acquire": r"spin acquire: lock (?P<name>.*) addr (?P<spinlock>0x\w+) ",
+    "lockstat:::spin-release": r"spin release: lock (?P<name>.*) addr (?P<spinlock>0x\w+)$",
+    "lockstat:::adaptive-acquire": r"mutex acquire: lock (?P<name>.*) addr (?P<mutex>0x\w+) ",
+    "lockstat:::adaptive-release": r"mutex release: lock (?P<name>.*) addr (?P<mutex>0x\w+)$",
+    "callout_execute:::callout-start": r'.*group:"callout".* func:(?P<func>0x\w+),',
+    "callout_execute:::callout-end": r'.*group:"callout".*state:"idle"',
+}
+
+
+def shares(run):
+    """After each event of a probe in SHARED, that of its trace point follows on the same CPU, with the same values."""
+    count, before = dict.fromkeys(SHARED, 0), {}
+    regexes = {probe: re.compile(regex) for probe, regex in SHARED.items()}
+    for e in run.events:
+        if m := PROBE.match(e["text"]):
+            before[e["cpu"], f"{m[1]}:::{m[2]}"] = m
+            continue
+        for probe, regex in regexes.items():
+            point = regex.match(e["text"])
+            m = before.pop((e["cpu"], probe), None) if point else None
+            if m is None:
+                continue  # another trace point, or the probe is off
+            args = arguments(m[3])
+            for key, value in point.groupdict().items():
+                check_eq(args[key], value, f"{key} of {m[0]!r}, before {e['text']!r}")
+            count[probe] += 1
+    return count
+
+
+@test("sched, lockstat and callout_execute: a probe has what the trace point at its place has, with 1 CPU")
+def shared_one():
+    shared(1)
+
+
+@test("sched, lockstat and callout_execute: a probe has what the trace point at its place has, with 4 CPUs")
+def shared_four():
+    shared(4)
+
+
+def shared(smp):
+    run = boot("ktr on 'sched:::,lockstat:::,callout_execute:::'\nload switch -n 20 -j 2\nload lock -n 20\nsleep 0.1\nktr off\n"
+               "sysctl debug.ktr.stats\n", smp=smp, trace=True, sets=[ENTRIES], mask="SCHED,RUNQ,LOCK,TICK").expect()
+    tc.accounting_holds(ktr_stats(run.out))
+    count = shares(run)
+    check_eq([probe for probe, n in count.items() if n == 0], [], "probes without an event before that of their trace point")
+    for probe in ("lockstat:::adaptive-block", "lockstat:::spin-spin"):
+        for e, args in of(run, probe):
+            check(int(args["ns"]) < e["ns"], f"{e['text']!r} at {e['ns']} ns since the boot")
+
+
+@test("every probe of the stable providers fires, and what waits for a lock says how long")
+def every():
+    # Work until all have fired. Which CPU waits for which is chance.
+    known, seen = None, set()
+    for _ in range(20):
+        run = boot(f"ktr probes '{STABLE}'\nktr on '{BUT_LOCKS}'\nload mix -n 1 -j 4\nload lock -n 50 -j 4\nrm /tmp/nothing\n/etc/motd\n"
+                   f"user_test > /dev/null\nktr on '{STABLE}'\ntrue\nktr off\n", smp=4, trace=True, sets=[ENTRIES], options=USER_TEST).expect()
+        known = set(listed(run.out))
+        for e, probe, args in fired(run):
+            seen.add(probe)
+            if probe in ("lockstat:::adaptive-block", "lockstat:::spin-spin"):
+                check(0 < int(args["ns"]) < e["ns"], f"{e['text']!r} at {e['ns']} ns since the boot")
+        if seen == known:
+            break
+    check_eq(sorted(known - seen), [], "probes that never fired")
+    check_eq(sorted(seen - known), [], "probes that are not listed")
+    check(len(known) == 40, f"{len(known)} probes, expected 40")
+
+
+@test("a probe and a trace point at one place are switched for themselves; afterwards the code is as it was built")
+def independent():
+    run = boot("sysctl -n debug.fbt.text\nktr on RUNQ\nktr on sched:::enqueue\necho 1\nktr off RUNQ\nktr probes sched:::enqueue\n"
+               "sysctl debug.ktr.alq_enable=1\nload switch -n 5\nsysctl debug.ktr.alq_enable=0\nktr off sched:::enqueue\nktr clear\nktr on RUNQ\n"
+               "sysctl debug.ktr.alq_enable=1\nload switch -n 5\nsysctl debug.ktr.alq_enable=0\nktr off\nsysctl -n debug.fbt.text\n"
+               "ktr off sched:::enqueue\n", smp=2, trace=True, sets=["debug.ktr.alq_enable=0", ENTRIES]).expect()
+    texts = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
+    check(len(texts) == 2 and texts[0] == texts[1], f"checksums of the kernel's code: {texts}")
+    check_match(r'^ *\d+ +on +command +sched +sched +- +enqueue +"sched:::enqueue: thread %p .*" \(struct thread \*, struct proc \*, '
+                r'struct pcpu \*, int, tid_t, unsigned\)$', run.out, "the row of the probe")
+    check_match(r"^1 trace point switched on$", run.out, "the probe is switched on")
+    check_match(r"^0 trace points switched off; 1 was off$", run.out, "what is off already")
+    first, second = tc.streams(run.trace)
+    names = [{re.split(r"[ :]", e["fmt"])[0] for e in tc.decoded_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1]) if e.get("fmt")}
+             for path in (first, second)]
+    check_eq(names, [{"sched", "runq"}, {"runq"}], "what was recorded")
+
+
+if __name__ == "__main__":
+    main()
