@@ -253,14 +253,31 @@ def zombies():
     check(longest < 12_000_000, f"{longest / 1e6:.1f} ms without a timer interrupt, expected ticks of 10 ms")
 
 
-MODES = {"console": "crw-------", "ksyms": "cr--------", "ktr": "cr--------", "null": "crw-rw-rw-", "ttyS1": "c-w-------", "zero": "crw-rw-rw-"}
+MODES = {"console": "crw-------", "ksyms": "cr--------", "ktr": "cr--------", "ktr.prev": "cr--------", "null": "crw-rw-rw-",
+         "ttyS1": "c-w-------", "zero": "crw-rw-rw-"}
+DEVICES = """
+if test $(sysctl -n debug.ktr.prev.events) = 0; then
+sysctl debug.ktr.mask=PROC > /dev/null
+reboot
+fi
+echo
+ls -l /dev
+cd /dev
+for d in *; do
+su 1000 sh -c ": < $d" 2> /dev/null && echo read $d
+su 1000 sh -c ": > $d" 2> /dev/null && echo write $d
+done
+exit 0
+"""
 
 
-@test("each device has the mode and owner that it should")
+@test("each device has the mode and owner that it should, and user 1000 opens no device of user 0")
 def devices():
-    out = boot("ls -l /dev\n").expect().out
+    out = boot(DEVICES, options=["--reboot"]).expect().out
     found = {m[3]: (m[1], m[2]) for m in re.finditer(r"^(c[rwx-]{9}) +(?:\d+ +)?(\d+) .* (\S+)$", out, re.M)}
     check_eq(found, {name: (mode, "0") for name, mode in MODES.items()}, "modes and owners of /dev")
+    opened = re.findall(r"^(read|write) (\S+)$", out, re.M)
+    check_eq(opened, [("read", "null"), ("write", "null"), ("read", "zero"), ("write", "zero")], "what user 1000 opens")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """export_report_test.py - every number of ktrdump's reports is that of a second computation (report_model.py). Prints TAP."""
 import json
 import random
+import re
 
 import export_ctf_test as ctf
 import export_help as x
@@ -208,6 +209,12 @@ def nothing_to_show_says_why(tmp):
     expect("no events" in err and "debug.ktr.mask was ALL" in err, err)
 
 
+def page_has_a_question_for_each_report(_):
+    listed = x.run(x.KTRDUMP, "--help")[1].split("\nReports;")[1].split("\n\n")[0]
+    page = (x.ROOT / "doc/reports.md").read_text()
+    equal(re.findall(r"^\| .*\? \| `ktrdump report (\w+)", page, re.M), re.findall(r"^  (\w+) ", listed, re.M), "reports of doc/reports.md")
+
+
 def lttngs_analyses_agree(tmp):
     path = x.gen(tmp, "guest 400")
     x.export("ctf", path, tmp / "ctf")
@@ -241,4 +248,5 @@ def lttngs_analyses_agree(tmp):
 
 if __name__ == "__main__":
     x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_wait_ends_with_its_thread, threads_that_come_and_go_take_bounded_memory,
-            text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, lttngs_analyses_agree])
+            text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, page_has_a_question_for_each_report,
+            lttngs_analyses_agree])

@@ -275,6 +275,22 @@ decoder_without_memory_fails_cleanly(void **state)
 	assert_true(failed >= 3 && failed < 40);
 }
 
+static void
+times_too_far_from_the_boot_are_cut(void **state)
+{
+	(void)state;
+	static const uint64_t far = 1ull << 63, rates[] = {0, 1, 1000000000, UINT64_MAX};
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct ktr_decode_header h = {.hz = rates[i], .boot_ticks = far};
+		assert_true(ktr_decode_ns(&h, 0) == -INT64_MAX);
+		h.boot_ticks = 0;
+		assert_true(ktr_decode_ns(&h, far) == INT64_MAX);
+		assert_true(ktr_decode_ns(&h, UINT64_MAX) == INT64_MAX);
+	}
+	struct ktr_decode_header h = {.hz = 1000000000, .boot_ticks = 100};
+	assert_true(ktr_decode_ns(&h, 40) == -60 && ktr_decode_ns(&h, 160) == 60);
+}
+
 int
 main(void)
 {
@@ -288,6 +304,7 @@ main(void)
 	    cmocka_unit_test(malformed_bodies_are_damage_not_death),
 	    cmocka_unit_test(concatenated_streams_decode_one_after_the_other),
 	    cmocka_unit_test(decoder_without_memory_fails_cleanly),
+	    cmocka_unit_test(times_too_far_from_the_boot_are_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
