@@ -86,6 +86,7 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export_schedgraph_line.c \
 	ktr/tools/export_schedgraph_source.c \
 	ktr/tools/export_svg.c \
+	ktr/tools/export_svg_bar.c \
 	ktr/tools/export_svg_draw.c \
 	ktr/tools/export_svg_page.c \
 	ktr/tools/export_svg_thread.c \

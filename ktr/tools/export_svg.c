@@ -37,7 +37,7 @@ on_thread(void *arg, const struct span *span)
 		      span->from_ns, span->to_ns))
 		return false;
 	x->parts += t->lane.room - room;
-	return svg_threads_thin(x);
+	return svg_calls_add(x, t, span) && svg_threads_thin(x);
 }
 
 static bool
@@ -82,7 +82,7 @@ static void
 svg_free(struct svg *x)
 {
 	for (size_t i = 0; i < x->thread_count; i++)
-		lane_clear(&x->threads[i].lane);
+		svg_lanes_clear(x, &x->threads[i]);
 	for (unsigned i = 0; i < KTR_DECODE_CPUS; i++) {
 		lane_clear(&x->cpus[i].runs);
 		lane_clear(&x->cpus[i].irqs);
@@ -213,10 +213,8 @@ svg_close(void *arg, bool complete, char *err, size_t errlen)
 static void *
 svg_open(const struct export_options *o, char *err, size_t errlen)
 {
-	static const struct span_ops ops = {.thread = on_thread,
-					    .cpu = on_cpu,
-					    .irq = on_irq,
-					    .lost = on_lost};
+	static const struct span_ops ops = {
+	    .thread = on_thread, .cpu = on_cpu, .irq = on_irq, .lost = on_lost, .functions = true};
 	struct svg *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;

@@ -1,7 +1,8 @@
 /*
  * export_svg.h - what the files of the svg format share. export_svg.c collects lanes while the
  * events pass, export_svg_thread.c chooses the threads that are kept and drawn, export_svg_draw.c
- * draws the lanes, and export_svg_page.c writes the page around them. Host only.
+ * and export_svg_bar.c draw the lanes, and export_svg_page.c writes the page around them. Host
+ * only.
  */
 #pragma once
 
@@ -17,7 +18,9 @@
 #define SVG_NONE        UINT32_MAX
 #define SVG_BYTES       4500000u /* of all lanes at most: a browser has to show them */
 
-/* Keys of a thread's lane. */
+#define SVG_LEVELS 8u /* functions that call each other are drawn so deep */
+
+/* Keys of a thread's lane. Those of its functions are LANE_KEY + a hash of the name. */
 enum {
 	SVG_STATE = LANE_KEY,                       /* + enum activity_state */
 	SVG_CALLING = SVG_STATE + ACTIVITY_DEAD + 1 /* running, in the system call `why` */
@@ -33,8 +36,10 @@ struct svg_thread {
 	uint64_t came;                   /* how many threads came before it */
 	uint64_t ns[ACTIVITY_DEAD + 1];  /* in each state */
 	struct lane lane;
-	uint32_t row;  /* SVG_NONE: it is not drawn */
-	uint32_t rank; /* 0 ran most */
+	struct lane *calls; /* SVG_LEVELS lanes of functions, outermost first; NULL: it has none */
+	unsigned levels;    /* how many of these are in use */
+	uint32_t row;       /* SVG_NONE: it is not drawn */
+	uint32_t rank;      /* 0 ran most */
 };
 
 /* Keys of runs are LANE_KEY + the thread's id; of irqs, LANE_KEY + the interrupt's number. */
@@ -82,10 +87,12 @@ struct svg {
 	double bin_px; /* parts shorter than this are drawn together, in bins */
 	unsigned wakes_drawn;
 	bool binned;
+	bool deeper; /* functions below the last level are not drawn */
 };
 
 #define SVG_CPU     30u /* pixels from a CPU's lane to the next */
 #define SVG_THREAD  20u /* the same of a thread's lane */
+#define SVG_CALL    11u /* and of the lane of functions of one level */
 #define SVG_SECTION 34u /* pixels between the CPUs and the threads */
 
 /* export_svg_thread.c */
@@ -97,6 +104,10 @@ svg_thread_id(const struct svg *x, const struct svg_thread *t)
 	return (uint32_t)(t - x->threads);
 }
 void svg_thread_gone(struct svg *x, const struct activity_thread *t);
+/** Adds to the lanes of the functions that a thread is in. False: no memory. */
+bool svg_calls_add(struct svg *x, struct svg_thread *t, const struct span *span);
+/** Frees a thread's lanes. */
+void svg_lanes_clear(struct svg *x, struct svg_thread *t);
 /** If there are too many parts, frees the lanes of the threads that ran least. False: no memory. */
 bool svg_threads_thin(struct svg *x);
 /** Gives rows to the threads that ran most, in the order in which they came. False: no memory. */
@@ -126,6 +137,34 @@ double svg_x(const struct svg *x, uint64_t ns);
 unsigned svg_plot_width(const struct svg *x);
 unsigned svg_threads_top(const struct svg *x);
 unsigned svg_bottom(const struct svg *x);
+/** y of a row, below svg_threads_top(). */
+unsigned svg_row_y(const struct svg *x, uint32_t row);
+
+/* export_svg_bar.c */
+/* What is drawn as one: a part, or the parts of a group. */
+struct svg_piece {
+	const struct lane_part *parts;
+	size_t count;
+	uint64_t from_ns, ns;
+	double x, width;
+};
+
+typedef void svg_piece_fn(struct svg *x, const struct svg_piece *p);
+/** Calls fn for each piece of a lane, after neighbours shorter than bin_px have become bins. */
+void svg_lane_draw(struct svg *x, struct lane *l, double bin_px, svg_piece_fn *fn);
+void svg_bar(FILE *f, const char *class, double px, double y, double width, double height);
+/** The same with a title, which browsers show when the bar is pointed at. svg_title_end() ends it.
+ */
+void svg_bar_titled(FILE *f, const char *class, double px, double y, double width, double height);
+void svg_title_end(struct svg *x, const struct svg_piece *p);
+/** At least a pixel. */
+double svg_visible(double width);
+/** Begins the group of a bin, with a title that names its parts. The caller writes </g>. */
+void svg_bin_open(struct svg *x, const struct svg_piece *p,
+		  void (*name)(struct svg *x, const struct lane_part *part));
+/** Piles up a bin's parts. class_of gives the class of a part's shape; NULL: it is not drawn. */
+void svg_pile(struct svg *x, const struct svg_piece *p, double y, double height,
+	      const char *(*class_of)(const struct svg *x, uint32_t key, char *buf));
 
 /* export_svg_draw.c */
 /** Draws all lanes and wakeups to x->f. If that becomes full, they are not complete. */

@@ -1,6 +1,5 @@
 /*
- * export_svg_draw.c - draws the lanes of a picture. A group of a lane (lane.h) is drawn as a bin:
- * its parts are piled up, each as high as its share of the bin's time, and at least a pixel high.
+ * export_svg_draw.c - draws the lanes of CPUs, threads and their functions, and the wakeups.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,104 +11,12 @@
 #define STRIP      4u  /* height of that strip */
 #define STRIP_GAP  2u
 #define BAR_THREAD 12u
+#define BAR_CALL   10u
 #define LABEL_PX   6.6 /* width of a character in a bar */
 #define NAME_CHARS 4u  /* a thread's id is left out where its name would have no more room */
 #define TICK_BINS  0.5 /* interrupts closer than so many bins are drawn as one */
 #define WAKE_BINS  2   /* wakeups are drawn if at most WAKE_MAX of them are in so many bins */
 #define WAKE_MAX   3u
-
-/* What is drawn as one: a part, or the parts of a group. */
-struct piece {
-	const struct lane_part *parts;
-	size_t count;
-	uint64_t from_ns, ns;
-	double x, width;
-};
-
-typedef void piece_fn(struct svg *x, const struct piece *p);
-
-static void
-lane_draw(struct svg *x, struct lane *l, double bin_px, piece_fn *fn)
-{
-	uint64_t at = l->from_ns;
-	struct piece p;
-	lane_merge(l, (uint64_t)(bin_px / x->px_per_ns));
-	for (size_t i = 0; i < l->count && !svg_is_full(x); i += p.count) {
-		p.parts = &l->parts[i];
-		p.count = lane_group(l, i, &p.ns);
-		p.from_ns = at;
-		p.x = svg_x(x, at);
-		p.width = (double)p.ns * x->px_per_ns;
-		at += p.ns;
-		x->binned |= p.count > 1 && bin_px >= x->bin_px;
-		fn(x, &p);
-	}
-}
-
-/* Rounds to tenths of a pixel. */
-static double
-tenths(double px)
-{
-	return (double)(int64_t)(px * 10 + 0.5) / 10;
-}
-
-static void
-bar_open(FILE *f, const char *class, double px, double y, double width, double height)
-{
-	width = tenths(width);
-	fprintf(f, "<path class=\"%s\" d=\"M%.7g %gh%.7gv%gh-%.7gz\"", class, tenths(px), tenths(y),
-		width, tenths(height), width);
-}
-
-static void
-bar(FILE *f, const char *class, double px, double y, double width, double height)
-{
-	bar_open(f, class, px, y, width, height);
-	fputs("/>", f);
-}
-
-/* The same with a title, which browsers show when the bar is pointed at. title_end() ends it. */
-static void
-bar_titled(FILE *f, const char *class, double px, double y, double width, double height)
-{
-	bar_open(f, class, px, y, width, height);
-	fputs("><title>", f);
-}
-
-static void
-title_end(struct svg *x, const struct piece *p)
-{
-	char a[32], b[32];
-	fprintf(x->f, " %s at %s</title></path>\n", svg_duration(a, p->ns),
-		svg_time(b, p->from_ns));
-}
-
-static double
-visible(double width)
-{
-	return width < 1 ? 1 : width;
-}
-
-/* Piles up a bin's parts. class_of gives the class of a part's shape; NULL: it is not drawn. */
-static void
-pile(struct svg *x, const struct piece *p, double y, double height,
-     const char *(*class_of)(const struct svg *x, uint32_t key, char *buf))
-{
-	double base = y + height, width = visible(p->width);
-	char buf[16];
-	for (size_t i = 0; i < p->count; i++) {
-		const char *class = class_of(x, p->parts[i].key, buf);
-		double share = p->ns > 0 ? height * (double)p->parts[i].ns / (double)p->ns : height;
-		if (class == NULL || p->parts[i].count == 0)
-			continue;
-		share = share < 1 ? 1 : share;
-		share = share < base - y ? share : base - y;
-		if (share <= 0)
-			break;
-		base -= share;
-		bar(x->f, class, p->x, base, width, share);
-	}
-}
 
 /* ---- CPUs ---- */
 
@@ -148,19 +55,19 @@ run_class(const struct svg *x, uint32_t key, char *buf)
 	return buf;
 }
 
-/* The class of a label that can be read on the thread's colour. */
+/* The class of a label that can be read on a colour. */
 static const char *
-label_class(const struct svg_thread *t)
+label_class(unsigned n)
 {
-	unsigned n = colour_number(t);
 	if (n >= 16)
 		return "l n";
 	return n >= 8 || n == 1 || n == 4 ? "l y" : "l";
 }
 
 static void
-run_name(struct svg *x, uint32_t key)
+run_name(struct svg *x, const struct lane_part *part)
 {
+	uint32_t key = part->key;
 	const struct svg_thread *t = thread_of_key(x, key);
 	if (t != NULL && t->idle)
 		fputs("idle", x->f);
@@ -188,30 +95,21 @@ run_sort(const struct svg *x, struct lane_part *parts, size_t count)
 }
 
 static void
-run_bin(struct svg *x, const struct piece *p, double y)
+run_bin(struct svg *x, const struct svg_piece *p, double y)
 {
 	struct lane_part parts[LANE_PARTS];
-	struct piece sorted = *p;
-	char buf[32];
+	struct svg_piece sorted = *p;
 	memcpy(parts, p->parts, p->count * sizeof(parts[0]));
 	run_sort(x, parts, p->count);
 	sorted.parts = parts;
-	fputs("<g><title>", x->f);
-	fprintf(x->f, "%s at ", svg_duration(buf, p->ns));
-	fputs(svg_time(buf, p->from_ns), x->f);
-	for (size_t i = 0; i < p->count; i++) {
-		fputs(i == 0 ? ": " : ", ", x->f);
-		run_name(x, p->parts[i].key);
-		fprintf(x->f, " %s", svg_duration(buf, p->parts[i].ns));
-	}
-	fputs("</title>", x->f);
-	bar(x->f, "z", p->x, y, p->width, BAR_CPU);
-	pile(x, &sorted, y, BAR_CPU, run_class);
+	svg_bin_open(x, p, run_name);
+	svg_bar(x->f, "z", p->x, y, p->width, BAR_CPU);
+	svg_pile(x, &sorted, y, BAR_CPU, run_class);
 	fputs("</g>\n", x->f);
 }
 
 static void
-run_draw(struct svg *x, const struct piece *p)
+run_draw(struct svg *x, const struct svg_piece *p)
 {
 	const double y = STRIP + STRIP_GAP;
 	const struct svg_thread *t = thread_of_key(x, p->parts[0].key);
@@ -223,22 +121,22 @@ run_draw(struct svg *x, const struct piece *p)
 	const char *class = run_class(x, p->parts[0].key, buf);
 	if (p->parts[0].key == LANE_NOTHING)
 		return;
-	bar_titled(x->f, class != NULL ? class : "z", p->x, y,
-		   class != NULL ? visible(p->width) : p->width, BAR_CPU);
-	run_name(x, p->parts[0].key);
-	title_end(x, p);
+	svg_bar_titled(x->f, class != NULL ? class : "z", p->x, y,
+		       class != NULL ? svg_visible(p->width) : p->width, BAR_CPU);
+	run_name(x, &p->parts[0]);
+	svg_title_end(x, p);
 	size_t room = p->width > 12 ? (size_t)((p->width - 8) / LABEL_PX) : 0;
 	if (class == NULL || t == NULL ||
 	    (room < 5 && (t->name[0] == '\0' || strlen(t->name) > room)))
 		return;
-	fprintf(x->f, "<text class=\"%s\" x=\"%.1f\" y=\"%.4g\">", label_class(t), p->x + 4,
-		y + 12);
+	fprintf(x->f, "<text class=\"%s\" x=\"%.1f\" y=\"%.4g\">", label_class(colour_number(t)),
+		p->x + 4, y + 12);
 	svg_thread_name(x->f, t, room);
 	fputs("</text>\n", x->f);
 }
 
 static void
-irq_draw(struct svg *x, const struct piece *p)
+irq_draw(struct svg *x, const struct svg_piece *p)
 {
 	uint64_t count = 0, ns = 0;
 	char buf[32];
@@ -248,17 +146,17 @@ irq_draw(struct svg *x, const struct piece *p)
 	}
 	if (count == 0 || (p->count == 1 && p->parts[0].key == LANE_NOTHING))
 		return;
-	bar_titled(x->f, p->count > 1 ? "im" : "i", p->x, 0, visible(p->width), STRIP);
+	svg_bar_titled(x->f, p->count > 1 ? "im" : "i", p->x, 0, svg_visible(p->width), STRIP);
 	if (count > 1)
 		fprintf(x->f, "%s interrupts, %s in", svg_count(buf, count),
 			svg_duration((char[32]){0}, ns));
 	else
 		svg_text(x->f, p->parts[0].why != NULL ? p->parts[0].why : "interrupt", 0);
-	title_end(x, p);
+	svg_title_end(x, p);
 }
 
 static void
-lost_draw(struct svg *x, const struct piece *p)
+lost_draw(struct svg *x, const struct svg_piece *p)
 {
 	uint64_t count = 0;
 	char buf[32];
@@ -266,9 +164,9 @@ lost_draw(struct svg *x, const struct piece *p)
 		count += p->parts[i].count;
 	if (count == 0)
 		return;
-	bar_titled(x->f, "lo", p->x, STRIP + STRIP_GAP, p->width < 2 ? 2 : p->width, BAR_CPU);
+	svg_bar_titled(x->f, "lo", p->x, STRIP + STRIP_GAP, p->width < 2 ? 2 : p->width, BAR_CPU);
 	fprintf(x->f, "%s event%s lost in", svg_count(buf, count), count == 1 ? "" : "s");
-	title_end(x, p);
+	svg_title_end(x, p);
 }
 
 static void
@@ -284,9 +182,9 @@ cpu_draw(struct svg *x, unsigned cpu, unsigned y)
 		svg_count(g, c->lost_count));
 	svg_share(x, y + STRIP + STRIP_GAP + 12, c->busy_ns, c->busy_ns + c->idle_ns);
 	fprintf(x->f, "<g transform=\"translate(%u %u)\">\n", x->left, y);
-	lane_draw(x, &c->runs, x->bin_px, run_draw);
-	lane_draw(x, &c->irqs, TICK_BINS * x->bin_px, irq_draw);
-	lane_draw(x, &c->lost, x->bin_px, lost_draw);
+	svg_lane_draw(x, &c->runs, x->bin_px, run_draw);
+	svg_lane_draw(x, &c->irqs, TICK_BINS * x->bin_px, irq_draw);
+	svg_lane_draw(x, &c->lost, x->bin_px, lost_draw);
 	fputs("</g></g>\n", x->f);
 }
 
@@ -330,7 +228,7 @@ state_name(struct svg *x, const struct lane_part *p)
 }
 
 static uint64_t
-key_ns(const struct piece *p, uint32_t key)
+key_ns(const struct svg_piece *p, uint32_t key)
 {
 	uint64_t ns = 0;
 	for (size_t i = 0; i < p->count; i++)
@@ -339,7 +237,7 @@ key_ns(const struct piece *p, uint32_t key)
 }
 
 static void
-state_bin(struct svg *x, const struct piece *p)
+state_bin(struct svg *x, const struct svg_piece *p)
 {
 	/* From the bottom to the top of the pile. */
 	static const uint32_t order[] = {SVG_STATE + ACTIVITY_RUNNING, SVG_CALLING,
@@ -347,33 +245,25 @@ state_bin(struct svg *x, const struct piece *p)
 					 SVG_STATE + ACTIVITY_BLOCKED,
 					 SVG_STATE + ACTIVITY_RUNNABLE};
 	struct lane_part parts[LANE_PARTS];
-	struct piece sorted = *p;
-	char buf[32];
+	struct svg_piece sorted = *p;
 	sorted.parts = parts;
 	sorted.count = 0;
-	fprintf(x->f, "<g><title>%s at ", svg_duration(buf, p->ns));
-	fputs(svg_time(buf, p->from_ns), x->f);
-	for (size_t i = 0; i < p->count; i++) {
-		fputs(i == 0 ? ": " : ", ", x->f);
-		state_name(x, &p->parts[i]);
-		fprintf(x->f, " %s", svg_duration(buf, p->parts[i].ns));
-	}
-	fputs("</title>", x->f);
+	svg_bin_open(x, p, state_name);
 	for (unsigned o = 0; o < sizeof(order) / sizeof(order[0]); o++) {
 		for (size_t i = 0; i < p->count; i++) {
 			if (p->parts[i].key == order[o])
 				parts[sorted.count++] = p->parts[i];
 		}
 	}
-	bar(x->f, "zz", p->x, 0, p->width, BAR_THREAD);
+	svg_bar(x->f, "zz", p->x, 0, p->width, BAR_THREAD);
 	if (key_ns(p, SVG_STATE + ACTIVITY_SLEEPING) > 0)
-		bar(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
-	pile(x, &sorted, 0, BAR_THREAD, state_class);
+		svg_bar(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
+	svg_pile(x, &sorted, 0, BAR_THREAD, state_class);
 	fputs("</g>\n", x->f);
 }
 
 static void
-state_draw(struct svg *x, const struct piece *p)
+state_draw(struct svg *x, const struct svg_piece *p)
 {
 	if (p->count > 1) {
 		state_bin(x, p);
@@ -384,13 +274,75 @@ state_draw(struct svg *x, const struct piece *p)
 	if (part->key == LANE_NOTHING)
 		return;
 	if (class == NULL)
-		bar_titled(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
+		svg_bar_titled(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
 	else
-		bar_titled(x->f, class, p->x, 0, visible(p->width), BAR_THREAD);
+		svg_bar_titled(x->f, class, p->x, 0, svg_visible(p->width), BAR_THREAD);
 	state_name(x, part);
-	title_end(x, p);
+	svg_title_end(x, p);
 	if (part->key == SVG_CALLING)
-		bar(x->f, "k", p->x, BAR_THREAD - 2, visible(p->width), 2);
+		svg_bar(x->f, "k", p->x, BAR_THREAD - 2, svg_visible(p->width), 2);
+}
+
+/* ---- functions ---- */
+
+static unsigned
+call_colour(uint32_t key)
+{
+	return (key - LANE_KEY) % SVG_COLOURS;
+}
+
+static const char *
+call_class(const struct svg *x, uint32_t key, char *buf)
+{
+	(void)x;
+	if (key == LANE_NOTHING)
+		return NULL;
+	if (key == LANE_OTHER)
+		return "r to";
+	snprintf(buf, 16, "r t%u", call_colour(key));
+	return buf;
+}
+
+static void
+call_name(struct svg *x, const struct lane_part *p)
+{
+	if (p->key == LANE_NOTHING)
+		fputs("none", x->f);
+	else
+		svg_text(x->f, p->why != NULL ? p->why : "others", 0);
+}
+
+static void
+call_bin(struct svg *x, const struct svg_piece *p)
+{
+	svg_bin_open(x, p, call_name);
+	svg_bar(x->f, "zz", p->x, 0, p->width, BAR_CALL);
+	svg_pile(x, p, 0, BAR_CALL, call_class);
+	fputs("</g>\n", x->f);
+}
+
+static void
+call_draw(struct svg *x, const struct svg_piece *p)
+{
+	const struct lane_part *part = &p->parts[0];
+	char buf[16];
+	if (p->count > 1) {
+		call_bin(x, p);
+		return;
+	}
+	if (part->key == LANE_NOTHING)
+		return;
+	svg_bar_titled(x->f, call_class(x, part->key, buf), p->x, 0, svg_visible(p->width),
+		       BAR_CALL);
+	call_name(x, part);
+	svg_title_end(x, p);
+	size_t room = p->width > 10 ? (size_t)((p->width - 6) / LABEL_PX) : 0;
+	if (part->why == NULL || strlen(part->why) > room)
+		return;
+	fprintf(x->f, "<text class=\"%s\" x=\"%.1f\" y=\"9\">", label_class(call_colour(part->key)),
+		p->x + 3);
+	svg_text(x->f, part->why, 0);
+	fputs("</text>\n", x->f);
 }
 
 static void
@@ -416,8 +368,15 @@ thread_draw(struct svg *x, unsigned row, unsigned y)
 		  x->to_ns - x->from_ns);
 	fprintf(x->f, "<g class=\"%s\" transform=\"translate(%u %u)\">\n", colour(t, buf), x->left,
 		y);
-	lane_draw(x, &t->lane, x->bin_px, state_draw);
-	fputs("</g></g>\n", x->f);
+	svg_lane_draw(x, &t->lane, x->bin_px, state_draw);
+	fputs("</g>", x->f);
+	for (unsigned i = 0; i < t->levels; i++) {
+		fprintf(x->f, "<g transform=\"translate(%u %u)\">\n", x->left,
+			y + BAR_THREAD + 1 + i * SVG_CALL);
+		svg_lane_draw(x, &t->calls[i], x->bin_px, call_draw);
+		fputs("</g>", x->f);
+	}
+	fputs("</g>\n", x->f);
 }
 
 /* ---- wakeups ---- */
@@ -433,12 +392,12 @@ wake_draw(struct svg *x, const struct svg_wake *w, double px)
 {
 	unsigned top = svg_threads_top(x);
 	uint32_t to_row = row_of(x, w->woken), from_row = row_of(x, w->waker);
-	double to = (double)top + (double)(to_row * SVG_THREAD) + 1, from = to - 8;
+	double to = (double)top + (double)svg_row_y(x, to_row) + 1, from = to - 8;
 	double tip = 3;
 	char buf[32];
 	if (from_row != SVG_NONE && from_row != to_row) {
 		bool down = from_row < to_row;
-		from = (double)top + from_row * SVG_THREAD + (down ? BAR_THREAD : 0);
+		from = (double)top + svg_row_y(x, from_row) + (down ? BAR_THREAD : 0);
 		to += down ? 0 : BAR_THREAD - 2;
 		tip = down ? 3 : -3;
 	}
@@ -494,6 +453,6 @@ svg_draw(struct svg *x)
 	if (x->rows > 0)
 		svg_section(x, svg_threads_top(x) - 10, "THREADS", "RUNNING");
 	for (unsigned row = 0; row < x->rows; row++)
-		thread_draw(x, row, svg_threads_top(x) + row * SVG_THREAD);
+		thread_draw(x, row, svg_threads_top(x) + svg_row_y(x, row));
 	wakes_draw(x);
 }

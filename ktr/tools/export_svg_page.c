@@ -189,6 +189,7 @@ static const struct {
     {"wakeup", "<path class=\"w\" d=\"M11 0v12m-3-4l3 4l3-4\"/>"},
     {"idle", "<path class=\"z\" d=\"M0 0h22v12h-22z\"/>"},
     {"events lost", "<path class=\"lo\" d=\"M0 0h22v12h-22z\"/>"},
+    {"function", "<path class=\"r\" d=\"M0 2h22v10h-22z\"/>"}, /* the last: if there is one */
 };
 
 /* Returns how many rows the legend has, and writes it if `put` is true. */
@@ -196,8 +197,9 @@ static unsigned
 legend(struct svg *x, bool put)
 {
 	double at = 20;
-	unsigned rows = 1;
-	for (unsigned i = 0; i < sizeof(legend_rows) / sizeof(legend_rows[0]); i++) {
+	unsigned rows = 1, n = sizeof(legend_rows) / sizeof(legend_rows[0]);
+	n -= svg_row_y(x, x->rows) == x->rows * SVG_THREAD; /* no function is drawn */
+	for (unsigned i = 0; i < n; i++) {
 		double px = 28 + (double)text_length(legend_rows[i].what) * CHAR_PX;
 		if (at + px > x->width - 12.0 && i > 0) {
 			at = 20;
@@ -237,7 +239,16 @@ svg_threads_top(const struct svg *x)
 unsigned
 svg_bottom(const struct svg *x)
 {
-	return svg_threads_top(x) + x->rows * SVG_THREAD;
+	return svg_threads_top(x) + svg_row_y(x, x->rows);
+}
+
+unsigned
+svg_row_y(const struct svg *x, uint32_t row)
+{
+	unsigned y = row * SVG_THREAD;
+	for (uint32_t i = 0; i < row; i++)
+		y += x->threads[x->row_threads[i]].levels * SVG_CALL;
+	return y;
 }
 
 void
@@ -354,7 +365,7 @@ title(struct svg *x)
 	line(x, 56, said);
 }
 
-#define NOTES 5u
+#define NOTES 6u
 
 /* Makes the notes, which say what the picture leaves out. Returns how many there are. */
 static unsigned
@@ -375,6 +386,9 @@ notes(const struct svg *x, char notes[NOTES][160])
 		snprintf(notes[n++], sizeof(notes[0]),
 			 "%s of %s wakeups, where they are not too many: --since, --until.",
 			 svg_count(a, x->wakes_drawn), svg_count(b, x->wakes_seen));
+	if (x->deeper)
+		snprintf(notes[n++], sizeof(notes[0]),
+			 "Functions that %u others have called in turn are left out.", SVG_LEVELS);
 	if (x->cpu_rows == SVG_CPUS && spans_cpus(x->spans) > SVG_CPUS)
 		snprintf(notes[n++], sizeof(notes[0]), "The first %u CPUs of %u: --cpu CPUS.",
 			 SVG_CPUS, spans_cpus(x->spans));

@@ -82,6 +82,52 @@ keep_named(struct svg *x)
 	}
 }
 
+/* The parts that a thread's lanes have room for. */
+static size_t
+lanes_room(const struct svg_thread *t)
+{
+	size_t room = t->lane.room;
+	for (unsigned i = 0; i < t->levels; i++)
+		room += t->calls[i].room;
+	return room;
+}
+
+void
+svg_lanes_clear(struct svg *x, struct svg_thread *t)
+{
+	x->parts -= lanes_room(t);
+	lane_clear(&t->lane);
+	for (unsigned i = 0; i < t->levels; i++)
+		lane_clear(&t->calls[i]);
+	free(t->calls);
+	t->calls = NULL;
+	t->levels = 0;
+}
+
+bool
+svg_calls_add(struct svg *x, struct svg_thread *t, const struct span *span)
+{
+	unsigned depth = span->depth < SVG_LEVELS ? span->depth : SVG_LEVELS;
+	x->deeper |= span->depth > SVG_LEVELS;
+	if (depth > 0 && t->calls == NULL) {
+		t->calls = calloc(SVG_LEVELS, sizeof(*t->calls));
+		if (t->calls == NULL)
+			return false;
+	}
+	t->levels = depth > t->levels ? depth : t->levels;
+	for (unsigned i = 0; i < depth; i++) {
+		struct lane *l = &t->calls[i];
+		const char *name = span->functions[i];
+		uint32_t hash = (uint32_t)ktr_hash(1, name, strlen(name)) >> 2;
+		size_t room = l->room;
+		if (!lane_add(l, x->parts_max, LANE_KEY + hash, name, 1, span->from_ns,
+			      span->to_ns))
+			return false;
+		x->parts += l->room - room;
+	}
+	return true;
+}
+
 /* Of the threads that are gone, all but those that ran most lose their lanes; and they are
  * forgotten if nothing names them. */
 static bool
@@ -100,8 +146,7 @@ threads_forget(struct svg *x)
 		rank += shown;
 		if (t->t != NULL || (shown && rank <= SVG_LANES_ASKED))
 			continue;
-		x->parts -= t->lane.room;
-		lane_clear(&t->lane);
+		svg_lanes_clear(x, t);
 		if (t->kept)
 			continue;
 		x->threads_gone += shown;
@@ -123,11 +168,13 @@ svg_threads_thin(struct svg *x)
 	struct svg_thread **sorted = threads_sorted(x, &count);
 	if (sorted == NULL)
 		return false;
-	x->parts = 0;
+	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (x->parts + sorted[i]->lane.room > PARTS_ALL / 2)
-			lane_clear(&sorted[i]->lane);
-		x->parts += sorted[i]->lane.room;
+		size_t room = lanes_room(sorted[i]);
+		if (kept + room > PARTS_ALL / 2)
+			svg_lanes_clear(x, sorted[i]);
+		else
+			kept += room;
 	}
 	free(sorted);
 	return true;

@@ -55,22 +55,26 @@ class Picture:
         rest = self.title(lane).rsplit(": ", 1)[1]
         return {word: ns_of(text) for word, text in re.findall(rf"(\w+) ({DURATION.replace('(', '(?:')})", rest)}
 
-    def pieces(self, lane):
-        """The titles of the lane's bars."""
-        return [t.text for e in self.lanes[lane].find(SVG + "g") for t in e.findall(SVG + "title")]
+    def pieces(self, lane, level=0):
+        """The titles of the lane's bars; level 1 and more: of the functions of a thread, outermost first."""
+        return [t.text for e in self.lanes[lane].findall(SVG + "g")[level] for t in e.findall(SVG + "title")]
+
+    def levels(self, lane):
+        return len(self.lanes[lane].findall(SVG + "g")) - 1
 
     def fits(self):
         """Every bar is inside the picture. Bins are narrow: longer times have bars of their own."""
-        for name, g in self.lanes.items():
-            left = float(re.match(r"translate\(([\d.]+)", g.find(SVG + "g").get("transform"))[1])
-            for path in g.find(SVG + "g").iterfind(f"{SVG}g/{SVG}path"):
+        for name, g in ((name, g) for name, lane in self.lanes.items() for g in lane.findall(SVG + "g")):
+            left, top = map(float, re.match(r"translate\(([\d.]+) ([\d.]+)", g.get("transform")).groups())
+            for path in g.iterfind(f"{SVG}g/{SVG}path"):
                 width = float(re.search(r"h([\d.]+)v", path.get("d"))[1])
                 expect(width < 2.1 * BIN_PX or len(self.lanes) > BIN_LANES, f"{name}: a bin {width} pixels wide")
-            for path in g.find(SVG + "g").iter(SVG + "path"):
+            for path in g.iter(SVG + "path"):
                 m = re.match(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)h-([\d.]+)z$", path.get("d"))
                 expect(m, f"{name}: a bar of another form: {path.get('d')}")
                 at, y, width, height, back = map(float, m.groups())
                 expect(width == back and left + at + width <= self.width and y + height <= 23, f"{name}: {path.get('d')}")
+                expect(top + y + height <= self.height, f"{name}: {path.get('d')} below the picture")
 
 
 def state_of(text):
@@ -100,6 +104,41 @@ def draw(path, out, *args):
     picture = Picture(out.read_text(encoding="utf-8"))
     picture.fits()
     return picture
+
+
+LEVELS = 8
+
+
+def functions_tell(picture, spans, tids):
+    """At each level, the bars of a thread's functions add up to the times that it was in them."""
+    right = {}
+    living = [span for span in spans.threads if span[1] != "dead"]
+    for tid, *_, functions, begin, end in living:
+        for level, name in enumerate(functions[:LEVELS], 1):
+            sums = right.setdefault((tid, level), {})
+            sums[name] = sums.get(name, 0) + end - begin
+    deeper = any(len(span[-3]) > LEVELS for span in living if not spans.all[span[0]].is_idle())
+    equal(any("in turn are left out" in text for text in picture.text), deeper, "the note on functions of deeper levels")
+    legend = "function" in ["".join(t.itertext()) for t in picture.root.iter(SVG + "text")]
+    equal(legend, any(tid in tids for tid, _ in right), "functions in the legend")
+    for tid in tids:
+        lane = f"tid{tid}"
+        equal(picture.levels(lane), max((level for t, level in right if t == tid), default=0), f"{lane}: levels")
+        for level in range(1, picture.levels(lane) + 1):
+            found, pieces = {}, picture.pieces(lane, level)
+            for text in pieces:
+                binned = re.match(rf"{DURATION} at {DURATION}: (.*)$", text, re.S)
+                for part in binned[5].split(", ") if binned else [text.rsplit(" at ", 1)[0]]:
+                    name, number, unit = re.fullmatch(rf"(.*) {DURATION}", part).groups()
+                    if name != "none":
+                        found[name] = found.get(name, 0) + ns_of(f"{number} {unit}")
+            expected, others = dict(right[tid, level]), found.pop("others", 0)
+            expect(set(found) <= set(expected), f"{lane}, level {level}: functions: found {found}, expected {expected}")
+            near(sum(found.values()) + others, sum(expected.values()), len(pieces), f"{lane}, level {level}: all functions")
+            for name, ns in expected.items():
+                expect(others > 0 or name in found, f"{lane}, level {level}: no {name} in {found}")
+                if others == 0:
+                    near(found[name], ns, len(pieces), f"{lane}, level {level}: {name}")
 
 
 def model_sums(spans):
@@ -160,14 +199,23 @@ def same(picture, spans, asked=None):
 def check(path, tmp):
     """For a stream of any kind."""
     picture, rows = draw(path, tmp / "picture.svg"), x.jsonl(path)
-    spans = span_model.Spans(rows)
+    spans = span_model.Spans(rows, functions=True)
     same(picture, spans)
+    functions_tell(picture, spans, [int(lane[3:]) for lane in picture.lanes if lane.startswith("tid")])
     cpus_tell(picture, spans, [int(lane[3:]) for lane in picture.lanes if lane.startswith("cpu")])
     expect({row["cpu"] for row in rows} <= {int(lane[3:]) for lane in picture.lanes if lane.startswith("cpu")}, "a CPU's lane")
 
 
 def every_stream_tells_what_the_model_does(tmp):
     x.every_stream(check, tmp)
+
+
+def functions_have_lanes(tmp):
+    for kind in ("calls 20", "calls 400", "guest 100"):
+        path = x.gen(tmp, kind)
+        check(path, tmp)
+        levels = [Picture((tmp / "picture.svg").read_text()).levels(f"tid{tid}") for tid in (7, 8)]
+        expect(("calls" in kind) == (max(levels) > 2), f"{kind}: {levels} levels of functions")
 
 
 def thread_has_one_colour_in_all_pictures(tmp):
@@ -277,6 +325,6 @@ def output_that_fails_is_reported(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_tells_what_the_model_does, filters_choose_times_and_lanes,
+    x.main([every_stream_tells_what_the_model_does, functions_have_lanes, filters_choose_times_and_lanes,
             thread_has_one_colour_in_all_pictures, widths_are_kept,
             names_have_the_room_that_there_is, widest_picture_is_not_too_large, dense_parts_are_binned_and_reported, wakeups_are_drawn_where_they_are_few, output_that_fails_is_reported])
