@@ -33,6 +33,8 @@
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(proc);
+SDT_PROVIDER_DECLARE(vminfo);
+SDT_PROBE_DEFINE_TEXT(vminfo, , , as_fault, "as_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , fault, "fault", ": sig %d va %#lx pc %#lx", 3, "int", "uintptr_t",
 		      "uintptr_t");
 
@@ -134,6 +136,8 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	served = vm_fault(p->vm, va, access);
 	if (!served && vm_allows(p->vm, va, access))
 		served = serve_without_memory(p->vm, va, access, arch_tf_user(tf));
+	if (served)
+		SDT_PROBE2(vminfo, , , as_fault, 1, va);
 	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, served);
 	return served;
 }

@@ -53,10 +53,8 @@ sites_apply(void)
 static void
 site_own(struct ktr_site *site, unsigned owner, bool on)
 {
-	if (on)
-		site->owners |= 1u << owner;
-	else
-		site->owners &= ~(1u << owner);
+	uint32_t bit = 1u << owner, owners = site->owners;
+	__atomic_store_n(&site->owners, on ? owners | bit : owners & ~bit, __ATOMIC_RELAXED);
 }
 
 /* Sets the mask and its bit in all sites' owners. The caller calls sites_apply(). */

@@ -7,8 +7,8 @@
  *	syscall:x86_64:read:return   a trace point "sysret read: …"
  *	fbt:fs:vfs_open:entry        the entry of a function
  *	fbt:fs:vfs_open:return       its returns; a port may have these two, or none
- *	proc:proc::exit              a probe of SDT (ktr/sdt.h), with the names that the source
- *gives; the module is the folder if the source gives none
+ *	proc:proc::exit              a probe of SDT (ktr/sdt.h): its fields are those of the source,
+ *	                             but the module is the folder if the source names none
  *
  * As in DTrace: an empty field means any, a field may be a glob (ktr/glob.h), and fields that are
  * missing are missing on the left. Several names have commas between. Unlike in DTrace, a text

@@ -1,17 +1,18 @@
 /*
- * sdt.h - statically defined tracing: probes with names and typed arguments, after FreeBSD's SDT(9)
- * with its macros and their argument order.
+ * sdt.h - statically defined tracing: probes with names and typed arguments, with the macros of
+ * FreeBSD's SDT(9), up to FreeBSD 10.0; later versions make `sname` of `name`. For C.
  *
  *	SDT_PROVIDER_DEFINE(icmp);
  *	SDT_PROBE_DEFINE1(icmp, , unreach, pkt_receive, pkt-receive, "struct icmp *");
  *	…
  *	SDT_PROBE1(icmp, , unreach, pkt_receive, icp);
  *
- * This defines the probe icmp:MODULE:unreach:pkt-receive (ktr/probe.h), and one tracepoint. The
- * argument `name` belongs to the C identifier, and `sname` is the probe's name. A probe is one
- * struct ktr_site, and each of its tracepoints is one no-op that is patched with it. So a probe may
- * have tracepoints in several functions and files, or none. A tracepoint may stand in any context,
- * as those of ktr/ktr.h may. No argument is evaluated while the probe is off.
+ * This defines the probe icmp::unreach:pkt-receive (ktr/probe.h), and one tracepoint. A field may
+ *be empty. A formatter of C must leave the dashes of an sname alone. The argument `name` belongs to
+ *the C identifier, and `sname` is the probe's name. A probe is one struct ktr_site, and each of its
+ *tracepoints is one no-op that is patched with it. So a probe may have tracepoints in several
+ *functions and files, or none. A tracepoint may stand in any context, as those of ktr/ktr.h may. No
+ *argument is evaluated while the probe is off.
  *
  * Owners switch probes on by name (ktr_select()). No bit of the class mask does. What a probe
  * records is an event of the log. An event has six parameters; the last two arguments of a probe
@@ -115,6 +116,9 @@
 #define SDT_PROBE(prov, mod, func, name, a0, a1, a2, a3, a4) \
 	SDT_PROBE5(prov, mod, func, name, a0, a1, a2, a3, a4)
 
+/** A tracepoint whose arguments are SDT_ARGSn(…) or SDT_ARGS_DATA0(…). */
+#define SDT_FIRE(prov, mod, func, name, sdt) SDT_FIRE_(SDT_SITE_(prov, mod, func, name), sdt)
+
 /** True while the probe is on: for what is expensive to find out. Any context. */
 #define SDT_PROBE_ENABLED(prov, mod, func, name) KTR_OWNED_(&SDT_SITE_(prov, mod, func, name))
 
@@ -154,11 +158,12 @@
 		 (, p1, p2, p3, p4, (const char *)(data)), ktr_record_data,             \
 		 (, data, len, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), 0))
 
-/* Records an event of the probe ktr_probe_. */
-#define SDT_ARGS0()        ktr_record0(ktr_probe_)
-#define SDT_ARGS1(a)       ktr_record1(ktr_probe_, KTR_ARG_(a))
-#define SDT_ARGS2(a, b)    ktr_record2(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b))
-#define SDT_ARGS3(a, b, c) ktr_record3(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c))
+/* Records an event of the probe ktr_probe_. DATA0: its only argument is a text of `len` bytes. */
+#define SDT_ARGS_DATA0(data, len) ktr_record_data(ktr_probe_, data, len, 0, 0, 0, 0, 0)
+#define SDT_ARGS0()               ktr_record0(ktr_probe_)
+#define SDT_ARGS1(a)              ktr_record1(ktr_probe_, KTR_ARG_(a))
+#define SDT_ARGS2(a, b)           ktr_record2(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b))
+#define SDT_ARGS3(a, b, c)        ktr_record3(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c))
 #define SDT_ARGS4(a, b, c, d) \
 	ktr_record4(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d))
 #define SDT_ARGS5(a, b, c, d, e)                                                    \
@@ -218,7 +223,10 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 		}                                                   \
 	} while (0)
 
-/* One test if only the trace point is on. While owners change, `on` may be late. */
+/*
+ * One test if only the trace point is on. While owners change, what only one of them wants may be
+ * recorded, or not, for a short time.
+ */
 #define SDT_CTR_(probe, sdt, m, n, format, args, record, cargs)                         \
 	do {                                                                            \
 		if (((uint64_t)(m)&KTR_COMPILE) == 0) {                                 \
@@ -226,15 +234,16 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 		} else {                                                                \
 			KTR_SITE_(ktr_site_, "", m, n, format, &probe);                 \
 			if (KTR_PORT_SITE_ON(&ktr_site_)) {                             \
-				if (__atomic_load_n(&ktr_site_.on, __ATOMIC_RELAXED) != \
+				if (__atomic_load_n(&ktr_site_.on, __ATOMIC_RELAXED) == \
 				    KTR_SITE_ON) {                                      \
+					record(&ktr_site_ KTR_UNPAREN_ cargs);          \
+				} else {                                                \
 					const struct ktr_site *ktr_probe_ = &probe;     \
+					if (KTR_OWNED_(&ktr_site_))                     \
+						record(&ktr_site_ KTR_UNPAREN_ cargs);  \
 					if (KTR_OWNED_(&probe))                         \
 						sdt;                                    \
-					if (!KTR_OWNED_(&ktr_site_))                    \
-						break;                                  \
 				}                                                       \
-				record(&ktr_site_ KTR_UNPAREN_ cargs);                  \
 			}                                                               \
 		}                                                                       \
 		if (0)                                                                  \

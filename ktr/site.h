@@ -161,8 +161,12 @@ extern const struct ktr_patch __stop_ktr_patch[] KTR_LINKER_;
 static inline unsigned
 ktr_site_why(const struct ktr_site *site)
 {
-	unsigned on = site->owners != 0 ? KTR_SITE_ON : KTR_SITE_OFF;
-	return site->also != NULL && site->also->owners != 0 ? on | KTR_SITE_ALSO : on;
+	unsigned why = KTR_SITE_OFF;
+	if (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) != 0)
+		why |= KTR_SITE_ON;
+	if (site->also != NULL && __atomic_load_n(&site->also->owners, __ATOMIC_RELAXED) != 0)
+		why |= KTR_SITE_ALSO;
+	return why;
 }
 
 /** What the instruction is to do: jump to its target, or what it does by itself. */

@@ -14,6 +14,8 @@
 #include "kernel/lib/string.h"
 #include "ktr/sdt.h"
 
+#define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
+
 SDT_PROVIDER_DECLARE(vfs);
 SDT_PROBE_DEFINE_TEXT(vfs, , , lookup, "lookup", ": vnode %p name %s error %d", 3, "struct vnode *",
 		      "char *", "int");
@@ -126,7 +128,7 @@ vnode_lookup(struct vnode *cwd, const char *path, int *err)
 		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(vn, vfs_trace_name(path), 0), KTR_VFS,
 			 "lookup hit: name %s ino %lu", vfs_trace_name(path), vn->ino);
 	else
-		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(vn, vfs_trace_name(path), -*err), KTR_VFS,
+		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(NO_VNODE, vfs_trace_name(path), -*err), KTR_VFS,
 			 "lookup miss: name %s error %d", vfs_trace_name(path), -*err);
 	return *err == 0 ? vn : NULL;
 }
@@ -191,8 +193,8 @@ vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 	if (*err == 0)
 		*err = create_locked(&w, mode, &vn);
 	mutex_unlock(&vfs_lock);
-	SDT_CTR3(vfs, , , create, SDT_ARGS3(vn, vfs_trace_name(path), -*err), KTR_VOP,
-		 "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
+	SDT_CTR3(vfs, , , create, SDT_ARGS3(*err == 0 ? vn : NO_VNODE, vfs_trace_name(path), -*err),
+		 KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
 	return *err == 0 ? vn : NULL;
 }
 
@@ -218,9 +220,11 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,
 	     -error);
 	if (*made)
-		SDT_PROBE3(vfs, , , create, vn, vfs_trace_name(path), -error);
+		SDT_PROBE3(vfs, , , create, error == 0 ? vn : NO_VNODE, vfs_trace_name(path),
+			   -error);
 	else
-		SDT_PROBE3(vfs, , , lookup, vn, vfs_trace_name(path), -error);
+		SDT_PROBE3(vfs, , , lookup, error == 0 ? vn : NO_VNODE, vfs_trace_name(path),
+			   -error);
 	*err = error;
 	return error == 0 ? vn : NULL;
 }
@@ -291,7 +295,8 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	if (error == 0)
 		dir_unlink(vn);
 	mutex_unlock(&vfs_lock);
-	SDT_CTR2(vfs, , , remove, SDT_ARGS3(vn, vfs_trace_name(path), -error), KTR_VOP,
+	SDT_CTR2(vfs, , , remove,
+		 SDT_ARGS3(error == 0 ? vn : NO_VNODE, vfs_trace_name(path), -error), KTR_VOP,
 		 "remove: name %s error %d", vfs_trace_name(path), -error);
 	if (error == 0)
 		vnode_unref(vn);

@@ -19,7 +19,6 @@
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(vminfo);
-SDT_PROBE_DEFINE_TEXT(vminfo, , , as_fault, "as_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , cow_fault, "cow_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uintptr_t");
 
@@ -399,7 +398,6 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
 		return false;
 	}
-	SDT_PROBE2(vminfo, , , as_fault, 1, va);
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
 		return zero_fill(vm, va, access, a->prot);

@@ -220,7 +220,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	uint64_t sp = 0;
 	int r;
 
-	SDT_PROBE1(proc, , , exec, vfs_trace_name(path));
+	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
 	vn = vnode_lookup(p->cwd, path, &r);
 	if (vn == NULL)
 		return r;
@@ -240,7 +240,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	}
 	become(p, vm, path);
 	arch_tf_init_user(tf, img.entry, sp);
-	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS1(vfs_trace_name(path)), KTR_PROC,
+	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
 		      ktr_intern(p->name), img.entry, s->argc, args_join(s), args_length(s));
 	return 0;
@@ -301,13 +301,14 @@ sys_execve(const uint64_t a[6])
 			r = args_copy_in(s, a[1], &s->argc);
 		if (r == 0)
 			r = args_copy_in(s, a[2], &s->envc);
-		if (r == 0)
+		if (r == 0) {
 			r = exec_args(curproc(), path, s, tf);
+			if (r != 0)
+				SDT_PROBE1(proc, , , exec_failure, -r);
+		}
 	}
 	uidinfo_free(curproc()->ui, path);
 	if (s != NULL)
 		args_destroy(s);
-	if (r != 0)
-		SDT_PROBE1(proc, , , exec_failure, -r);
 	return r;
 }

@@ -131,10 +131,10 @@ callout_run(uint64_t now_ns)
 		spin_unlock(&q->lock);
 		fn(arg);
 		spin_lock(&q->lock);
-		/* release: pairs with the acquire in callout_stop() */
-		__atomic_store_n(&q->running, NULL, __ATOMIC_RELEASE);
 		SDT_CTR2(callout_execute, , , callout_end, SDT_ARGS2(c, fn), KTR_SCHED,
 			 KTR_STATE_FORMAT("callout", "none"), q->ident, "idle");
+		/* release: pairs with the acquire in callout_stop() */
+		__atomic_store_n(&q->running, NULL, __ATOMIC_RELEASE);
 	}
 	spin_unlock(&q->lock);
 	return next;

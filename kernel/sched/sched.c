@@ -57,11 +57,10 @@ this_runq(void)
 static void
 request_resched(unsigned n)
 {
-	const struct thread *t = runqs[n].cur;
-
 	if (__atomic_exchange_n(&pcpus[n]->resched, true, __ATOMIC_SEQ_CST) || n == arch_cpu())
 		return;
-	SDT_CTR1(sched, , , surrender, SDT_ARGS3(t, t->proc, t->tid), KTR_SMP,
+	SDT_CTR1(sched, , , surrender,
+		 SDT_ARGS3(runqs[n].cur, runqs[n].cur->proc, runqs[n].cur->tid), KTR_SMP,
 		 "ipi send: resched cpu %u", n);
 	arch_ipi_send(n, IPI_RESCHED);
 }

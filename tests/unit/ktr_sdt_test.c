@@ -236,8 +236,8 @@ a_probe_and_a_trace_point_share_a_place(void **state)
 	assert_int_equal(found.changed, 1);
 	both();
 	assert_int_equal(head(), before += 2);
-	assert_memory_equal(last(1), "both: pid 7 data ", 17);
-	assert_memory_equal(last(2), "unit:::shared: first 1 second ", 30);
+	assert_memory_equal(last(2), "both: pid 7 data ", 17);
+	assert_memory_equal(last(1), "unit:::shared: first 1 second ", 30);
 
 	ktr_mask_set(0);
 	both();

@@ -19,6 +19,8 @@
 
 void sdt_use(const char *format, ...);
 
+#define SDT_FIRE(prov, mod, func, name, sdt)   sdt
+#define SDT_ARGS_DATA0(...)                    sdt_use("", __VA_ARGS__)
 #define SDT_ARGS0()                            sdt_use("")
 #define SDT_ARGS1(...)                         sdt_use("", __VA_ARGS__)
 #define SDT_ARGS2(...)                         sdt_use("", __VA_ARGS__)
