@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """params.py - checks that the parameters of every trace point have names, and different ones (ktr/param.h has the
-rule).
+rule), and that a probe of SDT has as many arguments where it fires as where it is defined.
 
 usage: params.py FILE...
 
@@ -42,14 +42,86 @@ def problems(text):
                 yield line, f'"{fmt}": two parameters are called {name}: expected different words before their conversions'
 
 
+SDT = re.compile(r"^\t* *(SDT_\w+)\(", re.M)
+
+
+def arguments(text, begin):
+    """The arguments of a call, from the character after its parenthesis on."""
+    found, depth, at = [""], 1, begin
+    while depth > 0:
+        m = re.compile(rf"{STRING}|.", re.S).match(text, at)
+        at = m.end()
+        depth += {"(": 1, ")": -1}.get(m[0], 0)
+        if depth == 1 and m[0] == ",":
+            found.append("")
+        elif depth > 0:
+            found[-1] += m[0]
+    return [" ".join(arg.split()) for arg in found]
+
+
+def literal(arg):
+    return "".join(s[1:-1] for s in re.findall(STRING, arg))
+
+
+def probes(text):
+    """(line, macro, probe, arguments after the probe's name) of each use of a macro of SDT that names a probe."""
+    for m in SDT.finditer(text):
+        args = arguments(text, m.end())
+        if len(args) >= 4 and m[1] != "SDT_PROVIDER_DEFINE":
+            yield text.count("\n", 0, m.start()) + 1, m[1], ":".join(args[:4]), args[4:]
+
+
+def defined(macro, args):
+    """How many arguments a definition says that the probe has, and a problem, or None."""
+    if macro != "SDT_PROBE_DEFINE_TEXT":
+        n = int((re.search(r"DEFINE(\d)", macro) or "00")[1])
+        return n, None
+    fmt, n = literal(args[1]), int(args[2])
+    types = [t for t in args[3:] if t not in ("", "NULL")]
+    called = names(fmt)
+    good = n == len(types) == len(called) and "" not in called and len(set(called)) == n
+    return n, None if good else f'"{fmt}": {n} arguments, but {len(types)} types and the names {called}'
+
+
+def fired(macro, args):
+    """How many arguments a probe gets where it fires."""
+    call = args[0] if macro == "SDT_FIRE" or macro.startswith("SDT_CTR") else None
+    if call is None:
+        return len(args)
+    m = re.match(r"SDT_ARGS(?:(\d)|_DATA(\d))\(", call)
+    return int(m[1]) if m[1] else int(m[2]) + 1
+
+
+def sdt_problems(texts):
+    """(path, line, message) of each problem of a probe."""
+    uses = [(path, *use) for path, text in texts.items() for use in probes(text)]
+    count = {}
+    for path, line, macro, probe, args in uses:
+        if macro.startswith("SDT_PROBE_DEFINE"):
+            count[probe], problem = defined(macro, args)
+            if problem:
+                yield path, line, problem
+    for path, line, macro, probe, args in uses:
+        if not re.match(r"SDT_(PROBE\d?$|CTR|FIRE$)", macro):
+            continue
+        n = fired(macro, args)
+        if count.get(probe) != n:
+            yield path, line, f"{macro}: {n} arguments, but the definition of {probe} has {count.get(probe)}"
+        fmt = args[2] if macro.startswith("SDT_CTR") else ""
+        called = names(literal(fmt)) if fmt.startswith('"') else []
+        if "" in called or len(set(called)) < len(called):
+            yield path, line, f"{fmt}: parameters are called {called}"
+
+
 def main(paths):
-    count = 0
+    texts, count = {}, 0
     for path in paths:
         with open(path, encoding="utf-8") as f:
-            text = f.read()
-        for line, what in problems(text):
-            print(f"{path}:{line}: {what}")
-            count += 1
+            texts[path] = f.read()
+    found = [(path, *problem) for path, text in texts.items() for problem in problems(text)]
+    for path, line, what in found + list(sdt_problems(texts)):
+        print(f"{path}:{line}: {what}")
+        count += 1
     return 1 if count else 0
 
 

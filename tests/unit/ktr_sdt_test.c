@@ -258,6 +258,51 @@ a_probe_and_a_trace_point_share_a_place(void **state)
 	assert_int_equal(evaluated, 2);
 }
 
+/* Both may have any number of parameters. */
+static void
+a_trace_point_beside_a_probe_has_its_parameters(void **state)
+{
+	static const char *const texts[] = {
+	    "zero",
+	    "one: a 1",
+	    "two: a 1 b 2",
+	    "three: a 1 b 2 c 3",
+	    "four: a 1 b 2 c 3 d 4",
+	    "five: a 1 b 2 c 3 d 4 e 5",
+	    "six: a 1 b 2 c 3 d 4 e 5 f 6",
+	    "data: a 1 b 2 c 3 d 4 text long data",
+	};
+	unsigned n = sizeof(texts) / sizeof(texts[0]);
+	uint64_t before = head();
+	(void)state;
+	for (unsigned probe = 0; probe < 2; probe++) {
+		ktr_mask_set(KTR_PROC);
+		command("unit:::masked", probe, NULL);
+		before = head();
+		SDT_CTR0(unit, , , masked, SDT_ARGS1(9), KTR_PROC, "zero");
+		SDT_CTR1(unit, , , masked, SDT_ARGS1(9), KTR_PROC, "one: a %d", 1);
+		SDT_CTR2(unit, , , masked, SDT_ARGS1(9), KTR_PROC, "two: a %d b %d", 1, 2);
+		SDT_CTR3(unit, , , masked, SDT_ARGS1(9), KTR_PROC, "three: a %d b %d c %d", 1, 2,
+			 3);
+		SDT_CTR4(unit, , , masked, SDT_ARGS1(9), KTR_PROC, "four: a %d b %d c %d d %d", 1,
+			 2, 3, 4);
+		SDT_CTR5(unit, , , masked, SDT_ARGS1(9), KTR_PROC, "five: a %d b %d c %d d %d e %d",
+			 1, 2, 3, 4, 5);
+		SDT_CTR6(unit, , , masked, SDT_ARGS1(9), KTR_PROC,
+			 "six: a %d b %d c %d d %d e %d f %d", 1, 2, 3, 4, 5, 6);
+		SDT_CTR_DATA4(unit, , , masked, SDT_ARGS1(9), KTR_PROC,
+			      "data: a %d b %d c %d d %d text %s", 1, 2, 3, 4, "long data", 9);
+		/* The data are an entry more, before their event. */
+		assert_int_equal(head() - before, n * (1 + probe) + 1);
+		for (unsigned i = 0; i < n; i++) {
+			unsigned ago = (n - i) * (1 + probe) + (i < n - 1);
+			assert_string_equal(last(ago), texts[i]);
+			if (probe > 0)
+				assert_string_equal(last(ago - 1), "unit:::masked: value 9");
+		}
+	}
+}
+
 /* The class of the trace point is not compiled in. */
 #undef KTR_COMPILE_MASK
 #define KTR_COMPILE_MASK KTR_SCHED
@@ -283,6 +328,7 @@ main(void)
 	    cmocka_unit_test_setup(names_and_types_are_those_of_the_source, begin),
 	    cmocka_unit_test_setup(the_mask_does_not_switch_probes, begin),
 	    cmocka_unit_test_setup(a_probe_and_a_trace_point_share_a_place, begin),
+	    cmocka_unit_test_setup(a_trace_point_beside_a_probe_has_its_parameters, begin),
 	    cmocka_unit_test_setup(a_probe_stays_without_its_trace_point, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
