@@ -190,7 +190,8 @@ dump_input(struct dump *d)
 			log = memchr(chunk, 0, (size_t)n) == NULL;
 		any = true;
 		size_t len = (size_t)n;
-		push(d, log ? dump_armor(&armor, chunk, &len) : chunk, len);
+		const uint8_t *bytes = log ? dump_armor(&armor, chunk, &len) : chunk;
+		push(d, bytes, len);
 		progress.done += (uint64_t)n;
 		progress_show(&progress);
 	}

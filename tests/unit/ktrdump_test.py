@@ -3,6 +3,7 @@
 
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
+import base64
 import json
 import os
 import pathlib
@@ -275,6 +276,21 @@ def live_stream_ends_clean_after_a_pass(_):
     equal((r.status, len(r.lines), r.err), (0, 10, ""))
 
 
+def stream_in_the_log_of_a_console_is_found(tmp):
+    """db>'s `capture` prints it as base64. The log is read in pieces of 64 KiB, which may end anywhere."""
+    for events in ("300", "30000"):
+        data = gen("guest", events)
+        text = base64.encodebytes(data)
+        wanted = Run("--format", "jsonl", data=data)
+        for before, after in ((0, 0), (70000, 0), (0, 70000), (65536 - 30, 200000)):
+            noise = b"kestrel# echo something that is printed\r\n"
+            log = (noise * (before // len(noise) + 1))[:before] + b"\r\n-----BEGIN KTR STREAM-----\r\n" + text.replace(b"\n", b"\r\n")
+            log += b"-----END KTR STREAM-----\r\n" + noise * (after // len(noise))
+            for found in (Run("--format", "jsonl", data=log), (tmp / "log").write_bytes(log) and Run("--format", "jsonl", str(tmp / "log"))):
+                equal((found.status, found.err), (wanted.status, wanted.err), f"{events} events, {before} and {after} bytes: status, errors")
+                equal(found.out, wanted.out, f"{events} events, {before} and {after} bytes: contents")
+
+
 def truncated_input_has_status_1_and_prints_what_is_there(_):
     data = gen("mix", "2000")
     last = 0
@@ -389,7 +405,7 @@ TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, me
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
          times_of_any_size_are_printed, report_counts_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
-         live_stream_ends_clean_after_a_pass, truncated_input_has_status_1_and_prints_what_is_there,
+         live_stream_ends_clean_after_a_pass, stream_in_the_log_of_a_console_is_found, truncated_input_has_status_1_and_prints_what_is_there,
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
          format_stream_is_the_input_itself, usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows]
 
