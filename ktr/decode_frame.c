@@ -355,14 +355,16 @@ frame_fault(struct ktr_decoder *d, struct body *b)
 	return NULL;
 }
 
+/* A frame of one number, which is handed to `op` if that is not NULL. */
 static const char *
-frame_mark(struct ktr_decoder *d, struct body *b)
+frame_number(struct ktr_decoder *d, struct body *b, void (*op)(void *arg, uint64_t number),
+	     const char *malformed)
 {
-	uint64_t ticks = body_varint(b);
+	uint64_t number = body_varint(b);
 	if (b->bad)
-		return "malformed mark";
-	if (d->ops.mark != NULL)
-		d->ops.mark(d->arg, ticks);
+		return malformed;
+	if (op != NULL)
+		op(d->arg, number);
 	return NULL;
 }
 
@@ -384,17 +386,6 @@ frame_stats(struct ktr_decoder *d, struct body *b)
 			d->ops.stats(d->arg, &s);
 	}
 	return b->bad ? "malformed statistics" : NULL;
-}
-
-static const char *
-frame_mask(struct ktr_decoder *d, struct body *b)
-{
-	uint64_t classes = body_varint(b);
-	if (b->bad)
-		return "malformed mask";
-	if (d->ops.mask != NULL)
-		d->ops.mask(d->arg, classes);
-	return NULL;
 }
 
 static const char *
@@ -474,10 +465,10 @@ decode_frame(struct ktr_decoder *d, unsigned type, const uint8_t *body, size_t l
 		wrong = frame_stats(d, &b);
 		break;
 	case KTR_WIRE_MARK:
-		wrong = frame_mark(d, &b);
+		wrong = frame_number(d, &b, d->ops.mark, "malformed mark");
 		break;
 	case KTR_WIRE_MASK:
-		wrong = frame_mask(d, &b);
+		wrong = frame_number(d, &b, d->ops.mask, "malformed mask");
 		break;
 	case KTR_WIRE_TRUNCATED:
 		wrong = frame_truncated(d, &b);

@@ -38,15 +38,8 @@
  * arguments, their number, and their types. The format begins with ": ", or is "" without
  * arguments.
  */
-#define SDT_PROBE_DEFINE_TEXT(prov, mod, func, probe, text, format, n, ...)         \
-	static const struct ktr_sdt SDT_NAME_(sdt_info, prov, mod, func, probe) = { \
-	    .provider = sdt_provider_##prov,                                        \
-	    .module = #mod,                                                         \
-	    .function = #func,                                                      \
-	    .name = (text),                                                         \
-	    .types = {__VA_ARGS__},                                                 \
-	};                                                                          \
-	SDT_DEFINE_(prov, mod, func, probe, #prov ":" #mod ":" #func ":" text format, n)
+#define SDT_PROBE_DEFINE_TEXT(prov, mod, func, probe, text, format, n, ...) \
+	SDT_XLATE_(prov, mod, func, probe, text, format, n, (__VA_ARGS__), (NULL))
 
 /** Defines a probe without arguments. */
 #define SDT_PROBE_DEFINE(prov, mod, func, name, sname) \

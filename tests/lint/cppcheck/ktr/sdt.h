@@ -33,43 +33,16 @@ void sdt_use(const char *format, ...);
 #define SDT_PROBE2(prov, mod, func, name, ...) sdt_use("", __VA_ARGS__)
 #define SDT_PROBE3(prov, mod, func, name, ...) sdt_use("", __VA_ARGS__)
 #define SDT_PROBE4(prov, mod, func, name, ...) sdt_use("", __VA_ARGS__)
-#define SDT_CTR0(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
+#define SDT_BOTH(sdt, ...)            \
+	do {                          \
+		sdt;                  \
+		sdt_use(__VA_ARGS__); \
 	} while (0)
-#define SDT_CTR1(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
-	} while (0)
-#define SDT_CTR2(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
-	} while (0)
-#define SDT_CTR3(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
-	} while (0)
-#define SDT_CTR4(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
-	} while (0)
-#define SDT_CTR5(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
-	} while (0)
-#define SDT_CTR6(prov, mod, func, name, sdt, m, ...) \
-	do {                                         \
-		sdt;                                 \
-		sdt_use(__VA_ARGS__);                \
-	} while (0)
-#define SDT_CTR_DATA4(prov, mod, func, name, sdt, m, ...) \
-	do {                                              \
-		sdt;                                      \
-		sdt_use(__VA_ARGS__);                     \
-	} while (0)
+#define SDT_CTR0(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR1(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR2(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR3(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR4(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR5(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR6(prov, mod, func, name, sdt, m, ...)      SDT_BOTH(sdt, __VA_ARGS__)
+#define SDT_CTR_DATA4(prov, mod, func, name, sdt, m, ...) SDT_BOTH(sdt, __VA_ARGS__)
