@@ -37,9 +37,8 @@ ktr_compile_get(void)
 	return KTR_COMPILE;
 }
 
-/* Switches each site as its owners say. */
-static void
-sites_apply(void)
+void
+ktr_sites_apply(void)
 {
 #if KTR_PORT_PATCH
 	ktr_port_patch();
@@ -57,7 +56,7 @@ site_own(struct ktr_site *site, unsigned owner, bool on)
 	__atomic_store_n(&site->owners, on ? owners | bit : owners & ~bit, __ATOMIC_RELAXED);
 }
 
-/* Sets the mask and its bit in all sites' owners. The caller calls sites_apply(). */
+/* Sets the mask and its bit in all sites' owners. The caller calls ktr_sites_apply(). */
 static void
 mask_change_locked(uint64_t on, uint64_t off)
 {
@@ -76,7 +75,7 @@ ktr_mask_change(uint64_t on, uint64_t off)
 {
 	ktr_port_lock();
 	mask_change_locked(on, off);
-	sites_apply();
+	ktr_sites_apply();
 	ktr_port_unlock();
 }
 
@@ -201,7 +200,7 @@ select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 	}
 	if (dropped)
 		mask_drop_empty(matched);
-	sites_apply();
+	ktr_sites_apply();
 	return found;
 }
 
@@ -252,6 +251,6 @@ ktr_select_site(unsigned owner, struct ktr_site *site, bool on)
 {
 	ktr_port_lock();
 	site_own(site, owner % KTR_OWNER_MAX, on);
-	sites_apply();
+	ktr_sites_apply();
 	ktr_port_unlock();
 }

@@ -83,6 +83,8 @@ int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *
 	       size_t errlen);
 /** Switches one site for one owner. */
 void ktr_select_site(unsigned owner, struct ktr_site *site, bool on);
+/** Switches each site as its owners say. For the other files of ktr/; control lock. */
+void ktr_sites_apply(void);
 /** True: spec names the site, by glob over file:line, function or format, or as a probe. */
 bool ktr_site_matches(const struct ktr_site *site, const char *glob);
 

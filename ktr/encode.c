@@ -10,6 +10,7 @@
 #include "ktr/class.h"
 #include "ktr/control.h"
 #include "ktr/crc32c.h"
+#include "ktr/dynamic.h"
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
@@ -38,6 +39,15 @@ ktr_encoder_forget(struct ktr_encoder *e)
 	ktr_zero(e->recent, sizeof(e->recent));
 	ktr_zero(e->strings, sizeof(e->strings));
 	ktr_zero(e->threads, sizeof(e->threads));
+}
+
+void
+ktr_encoder_forget_made(struct ktr_encoder *e)
+{
+	uint32_t first = ktr_site_number(ktr_dynamic_sites);
+	for (uint32_t n = first; n < first + KTR_DYNAMIC_SITES; n++)
+		e->sites[n / 8] &= (uint8_t) ~(1u << n % 8);
+	ktr_zero(e->recent, sizeof(e->recent));
 }
 
 static struct ktr_site *

@@ -17,8 +17,8 @@
 #include <ktr_port.h>
 
 #define KTR_IMAGE_MAGIC   "KTRIMAGE"
-#define KTR_IMAGE_VERSION 5u
-#define KTR_IMAGE_TEXTS   4u
+#define KTR_IMAGE_VERSION 6u
+#define KTR_IMAGE_TEXTS   5u
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u
 
@@ -58,7 +58,7 @@ extern struct ktr_image_root *ktr_image;
 void ktr_image_move(struct ktr_image_root *to);
 /**
  * Read-only data to which parameters and sites point; interned texts need no such call. At most
- * KTR_IMAGE_TEXTS times. Early boot.
+ * KTR_IMAGE_TEXTS - 1 times. Early boot, or control lock.
  */
 void ktr_image_add_text(const void *start, size_t size);
 /** Says where the page tables are that map these addresses. Control lock, or early boot. */

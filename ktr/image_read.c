@@ -10,6 +10,7 @@
 #include "ktr/image_read.h"
 
 #include "ktr/control.h"
+#include "ktr/dynamic.h"
 #include "ktr/event.h"
 #include "ktr/fmt.h"
 #include "ktr/str.h"
@@ -37,6 +38,16 @@ read_text(struct ktr_image *im, uint64_t va, char *buf, size_t size)
 	return false;
 }
 
+/* Are the texts of a site that was made at run time as it was made? */
+static bool
+site_sound(const struct ktr_image *im, const struct ktr_site *site)
+{
+	char text[KTR_DYNAMIC_TEXT];
+	return site->kind < KTR_SITE_MADE ||
+	       (im->read(im->arg, (uintptr_t)site->file, text, sizeof(text)) &&
+		ktr_dynamic_check(text) == site->pc);
+}
+
 static struct ktr_site *
 image_site(void *arg, unsigned number)
 {
@@ -48,7 +59,7 @@ image_site(void *arg, unsigned number)
 	if (number >= im->root.site_count ||
 	    !im->read(im->arg, im->root.sites + (uint64_t)number * sizeof(s->site), &s->site,
 		      sizeof(s->site)) ||
-	    s->site.nargs > KTR_MAXARGS ||
+	    s->site.nargs > KTR_MAXARGS || !site_sound(im, &s->site) ||
 	    !read_text(im, (uintptr_t)s->site.file, s->file, sizeof(s->file)) ||
 	    !read_text(im, (uintptr_t)s->site.func, s->func, sizeof(s->func)) ||
 	    !read_text(im, (uintptr_t)s->site.fmt, s->fmt, sizeof(s->fmt)))

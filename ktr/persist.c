@@ -7,6 +7,7 @@
 #include "ktr/persist.h"
 
 #include "ktr/crc32c.h"
+#include "ktr/dynamic.h"
 #include "ktr/image.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
@@ -78,6 +79,17 @@ window_add_copy(struct ktr_persist *h, const struct ktr_persist_text *text)
 	h->rings = round_up(h->rings + window_blocks(w) * sizeof(uint32_t));
 }
 
+void
+ktr_persist_store(const void *p, size_t size)
+{
+	for (unsigned i = 0; persist != NULL && i < KTR_PERSIST_WINDOWS; i++) {
+		const struct ktr_persist_window *w = &persist->windows[i];
+		uint64_t from = (uintptr_t)p - w->va;
+		if (w->crcs == 0 && from < w->size)
+			ktr_copy(part(persist, w->at + from), p, size);
+	}
+}
+
 static void
 copies_fill(struct ktr_persist *h)
 {
@@ -107,11 +119,14 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 	if (count > KTR_PERSIST_TEXTS)
 		return false;
 
+	/* Before the sites: they are some of them, and the first window that fits is read. */
+	window_add(&h, (uintptr_t)ktr_dynamic_sites, sizeof(ktr_dynamic_sites));
+	window_add(&h, (uintptr_t)ktr_dynamic_texts, sizeof(ktr_dynamic_texts));
 	window_add_copy(&h, &sites);
 	for (unsigned i = 0; i < count; i++)
 		window_add_copy(&h, &texts[i]);
-	for (unsigned i = 0; i < count + 1; i++)
-		blocks += window_blocks(&h.windows[i]);
+	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++)
+		blocks += h.windows[i].crcs != 0 ? window_blocks(&h.windows[i]) : 0;
 	uint64_t names = h.rings, root = round_up(names + sizeof(struct ktr_names));
 	h.root = (uintptr_t)p + root;
 	h.rings = round_up(root + sizeof(struct ktr_image_root));
@@ -128,6 +143,8 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 	/* Complete: now it may be found. */
 	ktr_copy(((struct ktr_persist *)p)->magic, KTR_PERSIST_MAGIC, sizeof(h.magic));
 	persist = p;
+	ktr_persist_store(ktr_dynamic_sites, sizeof(ktr_dynamic_sites));
+	ktr_persist_store(ktr_dynamic_texts, sizeof(ktr_dynamic_texts));
 	return true;
 }
 

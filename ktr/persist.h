@@ -4,7 +4,8 @@
  *
  * The log is in the region from the start, so nothing has to run when the machine dies. Events and
  * sites contain addresses of the kernel that wrote them. The header lists which of these addresses
- * are where in the region (windows). Constant data, sites and read-only texts, are copies with a
+ * are where in the region (windows). Sites made at run time and their texts are copies that are
+ * written anew when one is made. Constant data, sites and read-only texts, are copies with a
  * checksum for each 4 KiB. All else is checked when it is read (ktr/image.h). Whatever the bytes
  * are, nothing here reads outside the region.
  *
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 #define KTR_PERSIST_MAGIC   "KTRSTAYS"
-#define KTR_PERSIST_VERSION 1u
+#define KTR_PERSIST_VERSION 2u
 #define KTR_PERSIST_WINDOWS 6u
 #define KTR_PERSIST_TEXTS   2u    /* windows of ktr_persist_make()'s caller */
 #define KTR_PERSIST_BLOCK   4096u /* bytes under one checksum */
@@ -65,6 +66,9 @@ const struct ktr_persist *ktr_persist_get(void);
 
 /** Zeroed memory of the region for a ring, aligned to 64. NULL: no region, or no room. */
 void *ktr_persist_alloc(size_t size);
+/** Takes a copy of what has changed of memory that changes seldom. Control lock. */
+void ktr_persist_store(const void *p, size_t size);
+
 /** False: not of the region. */
 bool ktr_persist_free(void *p);
 

@@ -81,7 +81,7 @@ ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 	module_of(site->file, name->module);
 	if (site->kind == KTR_SITE_POINT && is_syscall(site, name))
 		return;
-	if (site->kind == KTR_SITE_PROBE) {
+	if (site->kind >= KTR_SITE_PROBE) {
 		const struct ktr_sdt *sdt = site->sdt;
 		name->provider = sdt->provider;
 		if (sdt->module[0] != '\0')
@@ -133,7 +133,7 @@ bool
 ktr_probe_matches(const struct ktr_site *site, const char *spec)
 {
 	struct ktr_probe_name name;
-	if (!ktr_probe_is_name(spec))
+	if (!ktr_probe_is_name(spec) || site->kind == KTR_SITE_FREE)
 		return false;
 	ktr_probe_name(site, &name);
 	for (;; spec++) {

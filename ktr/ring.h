@@ -69,6 +69,7 @@ struct ktr_log_cpu {
 struct ktr_log {
 	const char *name;
 	enum ktr_policy policy;
+	struct ktr_log *next; /* [control lock] the logs that are open, from ktr_main on */
 	struct ktr_log_cpu cpu[KTR_PORT_MAXCPU];
 };
 

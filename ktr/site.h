@@ -26,11 +26,13 @@ enum ktr_site_kind {
 	KTR_SITE_ENTRY,  /* the entry of a function: made by the port, not by ktr.h */
 	KTR_SITE_RETURN, /* all returns of a function */
 	KTR_SITE_PROBE,  /* a probe of SDT, with any number of tracepoints (ktr/sdt.h) */
+	KTR_SITE_MADE,   /* made at run time (ktr/dynamic.h) */
+	KTR_SITE_FREE,   /* none; one may be made, or was */
 };
 
 #define KTR_SDT_ARGS 7
 
-/** What is known of a probe of SDT; constant. */
+/** What is known of a probe of SDT, or of one made at run time; constant. */
 struct ktr_sdt {
 	const char *provider, *module, *function, *name; /* "": any */
 	const char *types[KTR_SDT_ARGS]; /* of its arguments, as C writes them; NULL: no more */
@@ -55,9 +57,10 @@ struct ktr_site {
 	uint8_t on;       /* [k] enum ktr_site_why; what the fallback test loads */
 	uint8_t strings;  /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
 	uint8_t kind;     /* [c] enum ktr_site_kind */
-	uint32_t pc; /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address */
+	uint32_t pc;      /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address;
+			     KTR_SITE_MADE, KTR_SITE_FREE: ktr_dynamic_check() */
 	struct ktr_site *also;     /* [c] a probe that fires at the same instructions, or NULL */
-	const struct ktr_sdt *sdt; /* [c] KTR_SITE_PROBE */
+	const struct ktr_sdt *sdt; /* [c] KTR_SITE_PROBE, KTR_SITE_MADE */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");

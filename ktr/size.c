@@ -189,12 +189,22 @@ ktr_log_open(struct ktr_log *log, unsigned entries)
 			return -KTR_ENOMEM;
 		}
 	}
+	ktr_port_lock();
+	log->next = ktr_main.next;
+	ktr_main.next = log;
+	ktr_port_unlock();
 	return 0;
 }
 
 void
 ktr_log_close(struct ktr_log *log)
 {
+	ktr_port_lock();
+	for (struct ktr_log *l = &ktr_main; l != NULL; l = l->next) {
+		if (l->next == log)
+			l->next = log->next;
+	}
+	ktr_port_unlock();
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		ring_free(log->cpu[cpu].ring);
 		log->cpu[cpu].ring = NULL;

@@ -7,6 +7,7 @@ KTR_KERNEL_SRCS := \
 	ktr/control.c \
 	ktr/crc32c.c \
 	ktr/data.c \
+	ktr/dynamic.c \
 	ktr/encode.c \
 	ktr/event.c \
 	ktr/event_local.c \

@@ -21,6 +21,7 @@
 #include "ktr/stream.h"
 
 #include "ktr/control.h"
+#include "ktr/dynamic.h"
 #include "ktr/image.h"
 #include "ktr/port.h"
 #include "ktr/str.h"
@@ -88,6 +89,7 @@ ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags)
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
 	s->start_end = s->header_at = 0;
+	s->reused = ktr_dynamic_reused;
 	s->frame_count = s->frames_taken = 0;
 	s->first_pass = true;
 	s->pass_over = s->making = s->truncated = false;
@@ -285,6 +287,9 @@ stream_fill(struct ktr_stream *s)
 		return true;
 	}
 	s->state = KTR_STREAM_PASS;
+	if (s->reused != ktr_dynamic_reused)
+		ktr_encoder_forget_made(&s->enc);
+	s->reused = ktr_dynamic_reused;
 	if (s->start_end == 0 || s->enc.total - s->header_at > KTR_STREAM_REPEAT) {
 		bool again = s->start_end != 0;
 		stream_header(s);

@@ -67,6 +67,7 @@ struct ktr_stream {
 	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
 	uint64_t mask_told; /* by the last MASK */
+	uint64_t reused;    /* ktr_dynamic_reused, when sites were last told */
 	bool first_pass;
 	bool pass_over; /* all frames of the pass are made; after them the next read returns 0 */
 	bool making;    /* atomic: frames are being made, none of whose bytes was taken */

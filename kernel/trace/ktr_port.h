@@ -16,8 +16,9 @@
 #include "kernel/sync/pcpu.h"
 #include "ktr/entry.h"
 
-#define KTR_PORT_MAXCPU MAX_CPUS
-#define KTR_PORT_PATCH  1
+#define KTR_PORT_MAXCPU   MAX_CPUS
+#define KTR_PORT_PATCH    1
+#define KTR_DYNAMIC_SITES 512
 
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
 

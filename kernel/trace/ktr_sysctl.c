@@ -17,6 +17,7 @@
 #include "kernel/trace/trace_private.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
+#include "ktr/port.h"
 #include "ktr/probe.h"
 #include "ktr/ring.h"
 #include "ktr/site.h"
@@ -206,20 +207,24 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 	struct ktr_probe_name name;
 
 	(void)s;
+	ktr_port_lock(); /* so that no probe is made or freed meanwhile */
 	sbuf_puts(out, "id state owners provider module function name format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
 
+		if (site->kind == KTR_SITE_FREE)
+			continue;
 		ktr_probe_name(site, &name);
 		sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");
 		print_owners(owners, out);
 		sbuf_printf(out, " %s %s %s %s ", name.provider, name.module,
 			    name.function[0] != '\0' ? name.function : "-", name.name);
 		print_quoted(site->fmt, out);
-		if (site->kind == KTR_SITE_PROBE)
+		if (site->kind >= KTR_SITE_PROBE)
 			print_types(site->sdt, out);
 	}
+	ktr_port_unlock();
 }
 
 /* What debug.ktr.on and debug.ktr.off did last. */

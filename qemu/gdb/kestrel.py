@@ -216,9 +216,11 @@ GLOB: only those whose format, function or file it matches.
                     return data[va - start:data.index(b"\0", va - start)].decode(errors="replace")
             return f"(bad {va:#x})" if va != 0 else "-"
 
+        free = int(gdb.parse_and_eval("KTR_SITE_FREE"))
         for n in range(count):
             site = gdb.Value(table[n * kind.sizeof:(n + 1) * kind.sizeof], kind)
-            yield n, site, [string(int(site[k])) for k in ("fmt", "func", "file")]
+            if int(site["kind"]) != free:
+                yield n, site, [string(int(site[k])) for k in ("fmt", "func", "file")]
 
     def complete(self, _, word):
         with kernel_memory():

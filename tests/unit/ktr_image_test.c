@@ -15,6 +15,7 @@
 
 #include "ktr/control.h"
 #include "ktr/decode.h"
+#include "ktr/dynamic.h"
 #include "ktr/image_read.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
@@ -176,6 +177,30 @@ open_left(struct ktr_persist_reader *r)
 	return ktr_image_open(image, ktr_persist_read, r, r->region->root, err, sizeof(err));
 }
 
+/* An event of a site that was just made. */
+static void
+record_made(unsigned i)
+{
+	char fmt[32], err[200];
+	snprintf(fmt, sizeof(fmt), "made %u: %%u", i);
+	const struct ktr_dynamic d = {.provider = "p",
+				      .module = "m",
+				      .function = "f",
+				      .name = "n",
+				      .file = "c",
+				      .line = i,
+				      .fmt = fmt,
+				      .nargs = 1};
+	struct ktr_site *site = ktr_site_make(&d, err, sizeof(err));
+	if (site == NULL) { /* the rings have events of all of them */
+		CTR0(KTR_GEN, "nothing");
+		return;
+	}
+	if ((ktr_mask_get() & KTR_GEN) != 0)
+		ktr_log_record(&ktr_main, site, (uint64_t[KTR_MAXARGS]){i});
+	ktr_site_free(site);
+}
+
 static void
 record(unsigned cpu, unsigned events)
 {
@@ -185,7 +210,7 @@ record(unsigned cpu, unsigned events)
 	for (unsigned i = 0; i < events; i++) {
 		ktr_host_tid = 10 + i % 3;
 		snprintf(name, sizeof(name), "interned %u", i % 5);
-		switch (i % 4) {
+		switch (i % 5) {
 		case 0:
 			CTR0(KTR_GEN, "nothing");
 			break;
@@ -194,6 +219,9 @@ record(unsigned cpu, unsigned events)
 			break;
 		case 2:
 			CTR1(KTR_GEN, "word %s", words[i / 4 % 2]);
+			break;
+		case 3:
+			record_made(i);
 			break;
 		default:
 			CTR6(KTR_GEN, "%s %u %u %u %u %u", ktr_thread_ident(11), i, i, i, i, i);

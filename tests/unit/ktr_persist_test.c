@@ -187,7 +187,7 @@ static void
 damaged_copies_are_not_read(void **state)
 {
 	(void)state;
-	const struct ktr_persist_window *w = &((struct ktr_persist *)copy)->windows[1];
+	const struct ktr_persist_window *w = &((struct ktr_persist *)copy)->windows[3];
 	char byte;
 	assert_true(w->va == (uintptr_t)rodata);
 	copy[w->at + 4097] ^= 1;
