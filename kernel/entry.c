@@ -65,7 +65,7 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
 	switch (what) {
 	case ENTRY_IRQ_TIMER:
-		timer_interrupt();
+		timer_interrupt(tf);
 		break;
 	case ENTRY_IRQ_IPI:
 		smp_ipi(number);

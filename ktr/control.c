@@ -228,6 +228,13 @@ ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *foun
 		return -KTR_ENOENT;
 	}
 	ktr_port_lock();
+#ifdef KTR_PORT_MAKE_NAMED
+	int made = on && ktr_probe_is_name(spec) ? KTR_PORT_MAKE_NAMED(spec, err, errlen) : 0;
+	if (made != 0) {
+		ktr_port_unlock();
+		return made;
+	}
+#endif
 	struct ktr_selection sites = select_sites(owner, classes, spec, on);
 	ktr_port_unlock();
 	if (found != NULL)

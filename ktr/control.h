@@ -77,7 +77,7 @@ struct ktr_selection {
  *
  * *found may be NULL. err (may be NULL) receives one sentence.
  * Returns the number of sites that match (0 for a class without any); -ENOENT: a glob that matches
- * none; -EINVAL: no such owner, or an empty spec.
+ * none; -EINVAL: no such owner, or an empty spec; or what KTR_PORT_MAKE_NAMED() returns.
  */
 int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
 	       size_t errlen);

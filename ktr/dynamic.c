@@ -138,13 +138,11 @@ ktr_site_make(const struct ktr_dynamic *d, char *err, size_t errlen)
 			     (unsigned)size, d->nargs, KTR_DYNAMIC_TEXT, KTR_MAXARGS);
 		return NULL;
 	}
-	ktr_port_lock();
 	if (fresh == 0)
 		ktr_image_add_text(ktr_dynamic_texts, sizeof(ktr_dynamic_texts));
 	unsigned i = take_number();
 	if (i < KTR_DYNAMIC_SITES)
 		fill(i, d);
-	ktr_port_unlock();
 	if (i < KTR_DYNAMIC_SITES)
 		return &ktr_dynamic_sites[i];
 	fmt_snprintf(err, errlen,
@@ -157,9 +155,7 @@ ktr_site_make(const struct ktr_dynamic *d, char *err, size_t errlen)
 void
 ktr_site_free(struct ktr_site *site)
 {
-	ktr_port_lock();
 	__atomic_store_n(&site->owners, 0, __ATOMIC_RELAXED);
 	ktr_sites_apply();
 	site->kind = KTR_SITE_FREE;
-	ktr_port_unlock();
 }

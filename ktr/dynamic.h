@@ -8,7 +8,7 @@
  * Nothing is patched for them. Whoever makes a site records its events, with interrupts off, while
  * site->on is not KTR_SITE_OFF: so an event is never recorded after the site was freed.
  *
- * Locking: the control lock, taken inside. May sleep.
+ * Locking: the control lock, which the caller holds.
  */
 #pragma once
 

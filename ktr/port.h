@@ -33,6 +33,13 @@
  *	KTR_PORT_RING_OF(cpu)
  *	                  where the pointer to the CPU's ring in the main log is; NULL: no such CPU
  *
+ * And:
+ *
+ *	KTR_PORT_MAKE_NAMED(spec, err, errlen)
+ *	                  before probes are switched on by name: makes those that exist when they
+ *	                  are first named. 0, or a negative errno value and a sentence in err.
+ *	                  Control lock held
+ *
  * The functions below are the port's as well. A record calls none of them, but for the two that
  * its slow path asks.
  */

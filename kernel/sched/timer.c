@@ -1,7 +1,8 @@
 /*
  * timer.c - the one-shot timer of each CPU, for clock ticks and callouts.
  *
- * A CPU's timer is always set for its next tick or its first callout, whichever comes first.
+ * A CPU's timer is always set for its next tick, its first callout or its next profile, whichever
+ * comes first.
  * Locking: none. Only the CPU itself uses its timer and pcpu.tick_ns, with interrupts off.
  */
 #include "kernel/sched/timer.h"
@@ -19,6 +20,7 @@
 #define TIMER_MAX_NS 1000000000ul
 
 HOOK_LIST(clock_tick);
+HOOK_LIST(profile_due);
 
 static int hz_value = HZ;
 SYSCTL_INT(kern_hz, "kern.hz", 0, &hz_value, HZ, HZ, "clock ticks a second");
@@ -26,8 +28,11 @@ SYSCTL_INT(kern_hz, "kern.hz", 0, &hz_value, HZ, HZ, "clock ticks a second");
 void
 timer_arm(uint64_t deadline_ns)
 {
-	uint64_t now = clock_ns(), at = this_pcpu()->tick_ns;
+	const struct pcpu *pc = this_pcpu();
+	uint64_t now = clock_ns(), at = pc->tick_ns;
 
+	if (pc->profile_ns < at)
+		at = pc->profile_ns;
 	if (deadline_ns < at)
 		at = deadline_ns;
 	/* If the timer fires too early, it is set again. */
@@ -39,11 +44,12 @@ void
 timer_init_cpu(void)
 {
 	this_pcpu()->tick_ns = clock_ns() + TICK_NS;
+	this_pcpu()->profile_ns = UINT64_MAX;
 	timer_arm(UINT64_MAX);
 }
 
 void
-timer_interrupt(void)
+timer_interrupt(const struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
 	uint64_t now = clock_ns();
@@ -55,6 +61,11 @@ timer_interrupt(void)
 			pc->tick_ns = now + TICK_NS;
 		sched_tick();
 		HOOK_RUN(clock_tick);
+		pc->profile_ns = 0;
+	}
+	if (now >= pc->profile_ns) {
+		pc->timer_tf = tf;
+		HOOK_RUN(profile_due);
 	}
 	timer_arm(callout_run(now));
 }

@@ -32,6 +32,8 @@ struct pcpu {
 	uint64_t resumed_ns; /* when it last resumed after a stop */
 	uint64_t tick_ns;    /* time of the next clock tick */
 	uint64_t ticks;      /* clock ticks taken */
+	uint64_t profile_ns; /* when the timer calls profile_due; at each clock tick, too */
+	const struct arch_trapframe *timer_tf; /* what the timer has interrupted */
 	/*
 	 * For the watchdog: the CPU that this one watches, the ticks it had, and for how many ticks
 	 * of this CPU they have not changed.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/clock.h"
@@ -19,6 +20,10 @@
 #define KTR_PORT_MAXCPU   MAX_CPUS
 #define KTR_PORT_PATCH    1
 #define KTR_DYNAMIC_SITES 512
+
+/* kernel/probe/profile.h */
+int profile_make_named(const char *spec, char *err, size_t errlen);
+#define KTR_PORT_MAKE_NAMED profile_make_named
 
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
 

@@ -45,7 +45,18 @@ site_make(unsigned n)
 				      .nargs = 1,
 				      .types = {"long"}};
 	err[0] = '\0';
-	return ktr_site_make(&d, err, sizeof(err));
+	ktr_port_lock();
+	struct ktr_site *site = ktr_site_make(&d, err, sizeof(err));
+	ktr_port_unlock();
+	return site;
+}
+
+static void
+site_free(struct ktr_site *site)
+{
+	ktr_port_lock();
+	ktr_site_free(site);
+	ktr_port_unlock();
 }
 
 static bool
@@ -99,7 +110,7 @@ end(void **state)
 	(void)state;
 	for (unsigned i = 0; i < KTR_DYNAMIC_SITES; i++) {
 		if (ktr_dynamic_sites[i].kind == KTR_SITE_MADE)
-			ktr_site_free(&ktr_dynamic_sites[i]);
+			site_free(&ktr_dynamic_sites[i]);
 	}
 	ktr_clear();
 	return 0;
@@ -124,7 +135,7 @@ a_made_site_is_a_probe_like_all_others(void **state)
 	ktr_mask_set(~0ull);
 	ktr_mask_set(0);
 	assert_int_equal(site->on, KTR_SITE_ON);
-	ktr_site_free(site);
+	site_free(site);
 	assert_int_equal(site->on, KTR_SITE_OFF);
 	assert_int_equal(ktr_owner_sites(KTR_OWNER_COMMAND), 0);
 	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "made:::", true, NULL, err, 200),
@@ -138,7 +149,7 @@ an_event_keeps_the_texts_of_its_site(void **state)
 	struct ktr_decoder *d = stream_begin();
 	struct ktr_site *first = site_make(1), *other;
 	fire(&ktr_main, first, 10);
-	ktr_site_free(first);
+	site_free(first);
 	stream_push(d);
 	assert_string_equal(said, "made 1: value 10\n");
 	/* All numbers are used once: but not that of the event that is still in the ring. */
@@ -146,7 +157,7 @@ an_event_keeps_the_texts_of_its_site(void **state)
 		other = site_make(2);
 		assert_non_null(other);
 		assert_ptr_not_equal(other, first);
-		ktr_site_free(other);
+		site_free(other);
 	}
 	/* It goes, and its number is used again, in the same stream. */
 	ktr_clear();
@@ -154,7 +165,7 @@ an_event_keeps_the_texts_of_its_site(void **state)
 		other = site_make(100 + i);
 		assert_non_null(other);
 		fire(&ktr_main, other, i);
-		ktr_site_free(other);
+		site_free(other);
 		if (i == KTR_DYNAMIC_SITES - 1) {
 			stream_push(d);
 			ktr_clear();
@@ -188,7 +199,7 @@ numbers_run_out_with_a_reason_and_come_back(void **state)
 	}
 	assert_null(site_make(99));
 	assert_non_null(strstr(err, "are taken"));
-	ktr_site_free(sites[3]);
+	site_free(sites[3]);
 	assert_null(site_make(99)); /* its event is still there */
 	for (unsigned i = 0; i < ENTRIES; i++)
 		fire(&ktr_main, sites[4], i);
@@ -207,7 +218,7 @@ other_logs_keep_numbers_too(void **state)
 		assert_non_null(sites[i]);
 		assert_true(fire(&log, sites[i], i));
 	}
-	ktr_site_free(sites[0]);
+	site_free(sites[0]);
 	assert_null(site_make(99));
 	ktr_log_close(&log);
 	assert_ptr_equal(site_make(99), sites[0]);
@@ -222,7 +233,7 @@ a_hundred_thousand_sites_leave_nothing(void **state)
 		assert_non_null(site);
 		if (i % 3 == 0)
 			fire(&ktr_main, site, i);
-		ktr_site_free(site);
+		site_free(site);
 		if (i % 8 == 0)
 			ktr_clear();
 	}
