@@ -210,6 +210,14 @@ $H/ktrdump: $(KTRDUMP_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) -o $@ $^ -lelf -lpthread
 
+# kdump reads traces of any architecture; what the kernel's headers call by the same name everywhere is the first one's.
+KDUMP_SRCS := $(wildcard userland/bin/kdump/*.c)
+KDUMP_OBJS := $(KDUMP_SRCS:%=$H/obj/%.o)
+$(KDUMP_OBJS): HOST_CFLAGS += -Ikernel/abi/$(firstword $(ARCHS))
+$H/kdump: $(KDUMP_OBJS)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -o $@ $^
+
 # Every tests/unit/*_test.c is a program over all of ktr's host sources, the kernel's pure parsers, and the model of exports.
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
@@ -233,7 +241,7 @@ $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
 BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso)
 
-all: $B/kestrel $(BOOT_FILES) $H/ktrdump ## build the kernel, what boots it and the host's ktrdump
+all: $B/kestrel $(BOOT_FILES) $H/ktrdump $H/kdump ## build the kernel, what boots it and the host's ktrdump and kdump
 
 BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
 	$(if $(ARGS),--append '$(ARGS)')
@@ -254,7 +262,7 @@ TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))
 GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 .PHONY: $(GUESTS_BUILT)
 
-$(GUESTS_BUILT): guests-of-%: $H/ktrdump unit-tests
+$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
 test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test
@@ -296,4 +304,4 @@ endif
 endif
 
 -include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(LIBC_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
--include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d)
+-include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*/*.d)

@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""kdump_test.py - kdump prints records in FreeBSD's columns and words, and takes damage for what it is. Prints TAP.
+
+The program is build/host/kdump, or $KDUMP.
+"""
+import json
+import os
+import re
+import subprocess
+import time
+
+import ktrace_records as k
+from export_help import DEADLINE_S, ROOT, equal, expect, main
+
+KDUMP = os.environ.get("KDUMP", str(ROOT / "build/host/kdump"))
+
+
+def kdump(data, *args):
+    """(status, output, errors)"""
+    p = subprocess.run([KDUMP, "-f", "-", *args], input=data, capture_output=True, timeout=DEADLINE_S, check=False)
+    return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def lines(records, *args):
+    status, out, err = kdump(b"".join(records), *args)
+    equal((status, err), (0, ""), "status and errors")
+    return out.splitlines()
+
+
+def text(record, *args):
+    """What follows the first columns."""
+    return "\n".join(lines([record], *args)).removeprefix("    12 ls       ")
+
+
+def first_columns_are_number_name_and_type(_tmp):
+    equal(lines([k.record(k.NAMEI, b"/etc/motd")]), ['    12 ls       NAMI  "/etc/motd"'])
+    equal(lines([k.ret(0, 5, pid=1234567, tid=7, comm=b"a-longer-name")], "-H"), ["1234567      7 a-longer-name RET   read 5"])
+    at = [k.ret(0, 0, time=t) for t in ((5, 999999999), (6, 1), (8, 0))]
+    equal([l.split()[2] for l in lines(at, "-T")], ["5.999999999", "6.000000001", "8.000000000"])
+    equal([l.split()[2] for l in lines(at, "-E")], ["0.000000000", "0.000000002", "2.000000001"])
+    equal([l.split()[2] for l in lines(at, "-R")], ["0.000000000", "0.000000002", "1.999999999"])
+
+
+def calls_have_names_and_flags_of_their_machine(_tmp):
+    flags = 0o2000000 | 0o200000  # O_CLOEXEC, and O_DIRECTORY of one, O_LARGEFILE of the other
+    equal(text(k.call(257, -100, 0x7fff, flags, 0)), "CALL  openat(AT_FDCWD,0x7fff,0x90000<O_RDONLY|O_DIRECTORY|O_CLOEXEC>,0)")
+    equal(text(k.call(56, -100, 0x7fff, 0o2040000, 0, machine="aarch64")),
+          "CALL  openat(AT_FDCWD,0x7fff,0x84000<O_RDONLY|O_DIRECTORY|O_CLOEXEC>,0)")
+    equal(text(k.call(2, 16, 0o1101, 0o644)), "CALL  open(0x10,0x241<O_WRONLY|O_CREAT|O_TRUNC>,0x1a4<S_IRUSR|S_IWUSR|S_IRGRP|S_IROTH>)")
+    equal(text(k.call(1, 1, 0x5000, 28)), "CALL  write(0x1,0x5000,0x1c)")
+    equal(text(k.call(1, 1, 0x5000, 28), "-d"), "CALL  write(1,20480,28)")
+    equal(text(k.call(62, -5, 9)), "CALL  kill(-5,SIGKILL)")
+    equal(text(k.call(62, 5, 9), "-n", "-S"), "CALL  kill[62](0x5,0x9)")
+    equal(text(k.call(9, 0, 4096, 3, 0x22, -1, 0)), "CALL  mmap(0,0x1000,0x3<PROT_READ|PROT_WRITE>,0x22<MAP_PRIVATE|MAP_ANONYMOUS>,-1,0)")
+    equal(text(k.call(10, 0, 1, 0)), "CALL  mprotect(0,0x1,PROT_NONE)")
+    equal(text(k.call(8, 3, -1, 2)), "CALL  lseek(0x3,-1,SEEK_END)")
+    equal(text(k.call(61, -1, 0, 3, 0)), "CALL  wait4(-1,0,0x3<WNOHANG|WUNTRACED>,0)")
+    equal(text(k.call(999, 1, 2)), "CALL  [999](0x1,0x2)")
+    equal(text(k.call(110)), "CALL  getppid()")
+
+
+def every_call_of_every_machine_has_a_name_and_arguments(_tmp):
+    for machine in k.MACHINES:
+        table = (ROOT / "kernel/abi" / machine / "syscalls.def").read_text()
+        rows = re.findall(r"^SYSCALL\((\d+), (\w+), (\d)\)", table, re.M)
+        expect(len(rows) > 45, f"{machine}: {len(rows)} system calls")
+        for number, name, narg in rows:
+            row = json.loads(lines([k.call(int(number), *range(int(narg)), machine=machine)], "--jsonl")[0])
+            equal(row["call"], name, f"{machine} {number}")
+            expect(not [n for n in row["args"] if n.startswith("arg") and n[3:].isdigit()], f"{machine} {name}: {row['args']}")
+            equal(list(row["args"].values()), list(range(int(narg))), f"{machine} {name}")
+
+
+def returns_are_as_in_freebsd(_tmp):
+    equal(text(k.ret(257, 3)), "RET   openat 3")
+    equal(text(k.ret(0, 28)), "RET   read 28/0x1c")
+    equal(text(k.ret(0, -5)), "RET   read -5/0xfffffffffffffffb")
+    equal(text(k.ret(257, -1, 2)), "RET   openat -1 errno 2 No such file or directory")
+    equal(text(k.ret(257, -1, 2), "-n"), "RET   openat -1 errno 2")
+    equal(text(k.ret(0, 28), "-n"), "RET   read 0x1c")
+
+
+def data_is_text_or_hexadecimal(_tmp):
+    equal(text(k.io(1, 1, b"-rw-r--r--  1 root  motd\n")),
+          'GIO   fd 1 wrote 25 bytes\n       "-rw-r--r--  1 root  motd\n       "')
+    equal(text(k.io(0, 0, b"")), 'GIO   fd 0 read 0 bytes\n       ""')
+    equal(text(k.io(0, 0, b"x", 10)), 'GIO   fd 0 read 10 bytes, 1 recorded\n       "x"')
+    equal(text(k.io(0, 0, b"abc"), "-m", "2"), 'GIO   fd 0 read 3 bytes\n       "ab"')
+    equal(text(k.io(0, 0, b"abc"), "-s"), "GIO   fd 0 read 3 bytes")
+    equal(text(k.io(0, 0, b"\x1b[2J\\\xff")), r'''GIO   fd 0 read 6 bytes
+       "\033[2J\\\377"''')
+    equal(text(k.io(0, 0, b"a" * 100)).splitlines()[1:], ['       "' + "a" * 70 + "\\", "\t" + "a" * 30 + '"'])
+    equal(text(k.io(3, 0, b"\0\1ABC" + b"z" * 14)).splitlines()[1:],
+          ["\t0x0000 0001 4142 437a 7a7a 7a7a 7a7a 7a7a 7a7a  |..ABCzzzzzzzzzzz|", "\t0x0010 7a7a 7a" + " " * 33 + " |zzz|"])
+    equal(text(k.record(k.USER, b"mark")), 'USER  4 bytes\n       "mark"')
+    expect("\x1b" not in kdump(k.record(k.NAMEI, b"\x1b]0;x\a", comm=b"\x1b[H"))[1], "a terminal's escapes are printed as they are")
+
+
+def signals_switches_and_faults(_tmp):
+    equal(text(k.psig(2)), "PSIG  SIGINT SIG_DFL code=SI_KERNEL")
+    equal(text(k.psig(15, code=0)), "PSIG  SIGTERM SIG_DFL code=SI_USER")
+    equal(text(k.psig(60, code=5, action=0x400, mask=3)), "PSIG  SIG 60 caught handler=0x400 mask=0x3 code=0x5")
+    equal(text(k.csw(1, 0, b"pipe")), 'CSW   stop kernel "pipe"')
+    equal(text(k.csw(0, 1, b"")), 'CSW   resume user ""')
+    equal([text(r) for r in k.one_of_each()[14:16]], ["PFLT  0x400000 VM_PROT_WRITE", "PRET  KERN_SUCCESS"])
+    equal(text(k.record(k.SYSCTL, b"kern.version")), 'SCTL  "kern.version"')
+    equal(lines([k.ret(0, 0, dropped=0), k.record(k.SYSRET | k.DROP, k.ret(39, 7)[64:], dropped=3)])[1:],
+          ["    12 ls       DROP  3 events dropped", "    12 ls       RET   getpid 7"])
+
+
+def structs_are_those_of_the_machine(_tmp):
+    import struct
+    x86 = struct.pack("<QQQIIIIQqqqQQQQQQ24x", 1, 42, 1, 0o100644, 1000, 100, 0, 0, 92, 4096, 1, 1700000000, 0, 1700000001, 0, 1700000002, 0)
+    arm = struct.pack("<QQIIIIQQqiiqqQqQqQ8x", 1, 42, 0o100644, 1, 1000, 100, 0, 0, 92, 4096, 0, 1, 1700000000, 0, 1700000001, 0, 1700000002, 0)
+    for machine, data in (("x86_64", x86), ("aarch64", arm)):
+        r = k.record(k.STRUCT, b"stat\0" + data, machine=machine)
+        equal(text(r), "STRU  struct stat {dev=1, ino=42, mode=0100644, nlink=1, uid=1000, gid=100, rdev=0, atime=1700000000, "
+              "mtime=1700000001, ctime=1700000002, size=92, blksize=4096, blocks=1}", machine)
+        expect('mode=-rw-r--r--, nlink=1' in text(r, "-r") and 'atime="2023-11-14 22:13:20"' in text(r, "-r"), text(r, "-r"))
+        equal(json.loads(lines([r], "--jsonl")[0])["size"], 92)
+    equal(text(k.record(k.STRUCT, b"timespec\0" + struct.pack("<qq", 5, 6))), "STRU  struct timespec {sec=5, nsec=6}")
+
+
+def dates_are_those_of_the_calendar(_tmp):
+    import struct
+    for when in (-1, 0, 951782399, 951782400, 4107542400, 1709164800, 1709251199, 253402300799):
+        data = struct.pack("<QQQIIIIQqqqQQQQQQ24x", 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, when & 2**64 - 1, 0, 0, 0, 0, 0)
+        expect(time.strftime('atime="%Y-%m-%d %H:%M:%S"', time.gmtime(when)) in text(k.record(k.STRUCT, b"stat\0" + data), "-r"), f"{when}")
+
+
+def options_choose_records(_tmp):
+    records = k.one_of_each()
+    kinds = [l.split()[2] for l in lines(records) if l.startswith("    12")]
+    equal(kinds, "CALL NAMI RET CALL GIO RET GIO PSIG CSW USER STRU STRU SCTL PFLT PRET 30 RET".split())
+    for letter, some in zip("cfinstuwy", (["CALL", "RET", "CALL", "RET", "RET"], ["PFLT", "PRET"], ["GIO", "GIO"], ["NAMI"], ["PSIG"],
+                                          ["STRU", "STRU"], ["USER"], ["CSW"], ["SCTL"])):
+        equal([w for w in (l.split()[2] for l in lines(records, "-t", letter) if l.startswith("    12")) if w != "30"], some, letter)
+    equal(lines([k.ret(0, n, pid=n, tid=n + 10) for n in range(4)], "-p", "2"), ["     2 ls       RET   read 2"])
+    equal(lines([k.ret(0, n, pid=n, tid=n + 10) for n in range(4)], "-p", "13"), ["     3 ls       RET   read 3"])
+
+
+def jsonl_says_all_of_a_record(_tmp):
+    for machine in k.MACHINES:
+        rows = [json.loads(line) for line in lines(k.one_of_each(machine), "--jsonl")]
+        equal([r["type"] for r in rows], "CTOR CALL NAMI RET CALL GIO RET GIO PSIG CSW USER STRU STRU SCTL PFLT PRET 30 RET DTOR".split())
+        equal(rows[1]["args"], {"dirfd": 2**64 - 100, "path": 0x7000, "flags": 0o2000000, "mode": 0})
+        equal((rows[7]["fd"], rows[7]["write"], rows[7]["bytes"], rows[7]["data"]), (1, True, 100, bytes(range(40)).hex()))
+        equal((rows[2]["name"], rows[8]["signal"], rows[9]["wmesg"]), ("/etc", 2, "pipe"))
+        equal((rows[0]["time"], rows[0]["comm"]), ("1000.000000000", "ls"))
+
+
+def damage_is_told_and_the_rest_is_printed(_tmp):
+    good = k.ret(39, 7)
+    for damaged, why in (
+            (k.record(k.SYSCALL, b"1234"), "offset 80: a damaged record of type 1: 4 bytes, expected 8 or more"),
+            (k.record(k.SYSCALL, b"\1\0\0\0\2\0\0\0" + bytes(8)), "offset 80: a damaged record of type 1: 2 arguments in 16 bytes"),
+            (k.record(k.STRUCT, b"stat"), "offset 80: a damaged record of type 8: a struct's name without an end"),
+            (k.record(k.NAMEI, b"/", machine=3), "offset 80: a damaged record of type 3: machine 3, expected 62 or 183")):
+        status, out, err = kdump(good + damaged + good)
+        equal((status, out.count("getpid 7"), err), (1, 2, f"kdump: {why}\n"))
+    for damaged, why in (
+            (k.record(k.NAMEI, b"/", version=2), "no record: version 2, expected 1"),
+            (k.record(k.NAMEI, length=2**20 + 1), "no record: a record of 1048577 bytes, expected at most 1048576"),
+            (k.record(k.NAMEI, time=(0, 10**9)), "no record: 1000000000 ns, expected less than a second"),
+            (good[:70], "the last record is cut: 70 bytes"), (good[:3], "the last record is cut: 3 bytes"), (good[:64], "the last record is cut: 64 bytes")):
+        status, out, err = kdump(good + damaged)
+        equal((status, out.count("getpid 7"), err), (1, 1, f"kdump: offset 80: {why}\n"))
+    equal(kdump(b""), (0, "", ""))
+
+
+def bad_options_are_told(tmp):
+    for args, why in ((["-t", "cx"], 'kdump: -t: found "cx", expected some of cfinpstuwy+\n'), (["-m", "x"], 'kdump: -m: found "x", expected a number\n'),
+                      (["-p", "-1"], 'kdump: -p: found "-1", expected a number\n')):
+        equal(kdump(b"", *args), (2, "", why))
+    equal(kdump(b"", "-x")[0], 2)
+    equal(kdump(b"", "more")[0], 2)
+    for help_option in ("-h", "--help"):
+        status, out, _ = kdump(b"", help_option)
+        expect(status == 0 and out.startswith("usage: kdump"), out)
+    p = subprocess.run([KDUMP, "-f", tmp / "none"], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    equal((p.returncode, p.stderr), (1, f"kdump: {tmp / 'none'}: No such file or directory\n"))
+
+
+def a_live_dump_ends_with_the_last_process(tmp):
+    path = tmp / "live"
+    path.write_bytes(b"")
+    with subprocess.Popen([KDUMP, "-l", "-f", path], stdout=subprocess.PIPE, text=True) as p, path.open("ab", buffering=0) as f:
+        ctor, *rest, dtor = k.one_of_each()
+        f.write(ctor + ctor)
+        for r in (k.ret(39, 1), k.ret(39, 2)):
+            f.write(r[:70])
+            f.write(r[70:])
+            expect("getpid" in p.stdout.readline(), "the record that came is not printed")
+        f.write(dtor)
+        f.write(rest[1])
+        expect("NAMI" in p.stdout.readline(), "one process lives, but nothing is printed")
+        f.write(dtor)
+        equal(p.wait(DEADLINE_S), 0)
+
+
+if __name__ == "__main__":
+    main([first_columns_are_number_name_and_type, calls_have_names_and_flags_of_their_machine,
+          every_call_of_every_machine_has_a_name_and_arguments, returns_are_as_in_freebsd, data_is_text_or_hexadecimal,
+          signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
+          jsonl_says_all_of_a_record, damage_is_told_and_the_rest_is_printed, bad_options_are_told, a_live_dump_ends_with_the_last_process])

@@ -1,0 +1,264 @@
+/*
+ * decode.c - arguments of system calls as their kinds say, with the names of the kernel's headers.
+ * It includes no header of the C library that has the same constants.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/ioctl.h"
+#include "kernel/abi/kestrel.h"
+#include "kernel/abi/mman.h"
+#include "kernel/abi/prctl.h"
+#include "kernel/abi/resource.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/time.h"
+#include "kernel/abi/wait.h"
+#include "userland/bin/kdump/kdump.h"
+
+struct word {
+	uint64_t value;
+	const char *name;
+};
+
+#define W(constant)                 \
+	{                           \
+		constant, #constant \
+	}
+#define END             \
+	{               \
+		0, NULL \
+	}
+
+static const struct word clocks[] = {W(CLOCK_REALTIME), W(CLOCK_MONOTONIC), END};
+static const struct word fcntls[] = {W(F_DUPFD), W(F_GETFD), W(F_SETFD),
+				     W(F_GETFL), W(F_SETFL), END};
+static const struct word ioctls[] = {W(TCGETS),    W(TCSETS),    W(TCSETSW),    W(TCSETSF),
+				     W(TIOCGPGRP), W(TIOCSPGRP), W(TIOCGWINSZ), END};
+static const struct word ktrops[] = {W(KTROP_SET), W(KTROP_CLEAR), W(KTROP_CLEARFILE), END};
+static const struct word prctls[] = {W(PR_SET_NAME), END};
+static const struct word rlimits[] = {W(RLIMIT_CPU),
+				      W(RLIMIT_FSIZE),
+				      W(RLIMIT_DATA),
+				      W(RLIMIT_STACK),
+				      W(RLIMIT_CORE),
+				      W(RLIMIT_RSS),
+				      W(RLIMIT_NPROC),
+				      W(RLIMIT_NOFILE),
+				      W(RLIMIT_MEMLOCK),
+				      W(RLIMIT_AS),
+				      W(RLIMIT_LOCKS),
+				      W(RLIMIT_SIGPENDING),
+				      W(RLIMIT_MSGQUEUE),
+				      W(RLIMIT_NICE),
+				      W(RLIMIT_RTPRIO),
+				      W(RLIMIT_RTTIME),
+				      END};
+static const struct word shutdowns[] = {W(SHUTDOWN_POWEROFF), W(SHUTDOWN_REBOOT), END};
+static const struct word sighows[] = {{0, "SIG_BLOCK"},
+				      {1, "SIG_UNBLOCK"},
+				      {2, "SIG_SETMASK"},
+				      END};
+static const struct word signals[] = {W(SIGHUP),  W(SIGINT),  W(SIGQUIT), W(SIGILL),  W(SIGTRAP),
+				      W(SIGABRT), W(SIGBUS),  W(SIGFPE),  W(SIGKILL), W(SIGUSR1),
+				      W(SIGSEGV), W(SIGUSR2), W(SIGPIPE), W(SIGALRM), W(SIGTERM),
+				      W(SIGCHLD), W(SIGCONT), W(SIGSTOP), W(SIGTSTP), W(SIGTTIN),
+				      W(SIGTTOU), W(SIGURG),  W(SIGXCPU), W(SIGXFSZ), W(SIGWINCH),
+				      W(SIGSYS),  END};
+static const struct word sysctls[] = {W(SYSCTL_GET), W(SYSCTL_SET), W(SYSCTL_NEXT), W(SYSCTL_INFO),
+				      END};
+static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
+
+static const struct word ats[] = {W(AT_REMOVEDIR), W(AT_EMPTY_PATH), END};
+static const struct word facs[] = {
+    W(KTRFAC_SYSCALL),  W(KTRFAC_SYSRET),   W(KTRFAC_NAMEI),    W(KTRFAC_GENIO),
+    W(KTRFAC_PSIG),     W(KTRFAC_CSW),      W(KTRFAC_USER),     W(KTRFAC_STRUCT),
+    W(KTRFAC_SYSCTL),   W(KTRFAC_PROCCTOR), W(KTRFAC_PROCDTOR), W(KTRFAC_FAULT),
+    W(KTRFAC_FAULTEND), W(KTRFAC_ROOT),     W(KTRFAC_INHERIT),  END};
+static const struct word maps[] = {W(MAP_SHARED), W(MAP_PRIVATE), W(MAP_FIXED), W(MAP_ANONYMOUS),
+				   END};
+static const struct word modes[] = {{0400, "S_IRUSR"},
+				    {0200, "S_IWUSR"},
+				    {0100, "S_IXUSR"},
+				    {040, "S_IRGRP"},
+				    {020, "S_IWGRP"},
+				    {010, "S_IXGRP"},
+				    {04, "S_IROTH"},
+				    {02, "S_IWOTH"},
+				    {01, "S_IXOTH"},
+				    {01000, "S_ISTXT"},
+				    END};
+/* O_DIRECTORY and O_NOFOLLOW are the machine's. */
+static const struct word opens[] = {W(O_CREAT),  W(O_EXCL),     W(O_NOCTTY),  W(O_TRUNC),
+				    W(O_APPEND), W(O_NONBLOCK), W(O_CLOEXEC), END};
+static const struct word prots[] = {W(PROT_READ), W(PROT_WRITE), W(PROT_EXEC), END};
+static const struct word waits[] = {W(WNOHANG), W(WUNTRACED), W(WCONTINUED), END};
+
+static const char *
+find(const struct word *words, uint64_t v)
+{
+	for (; words->name != NULL; words++)
+		if (words->value == v)
+			return words->name;
+	return NULL;
+}
+
+static void
+print_number(uint64_t v)
+{
+	printf(kdump_options.decimal ? "%ld" : "%#lx", v);
+}
+
+static void
+print_choice(const struct word *words, uint64_t v)
+{
+	const char *name = find(words, v);
+
+	if (name != NULL)
+		fputs(name, stdout);
+	else
+		print_number(v);
+}
+
+/* Prints the names of the bits of *v after `bar`, and clears them. Returns what separates more. */
+static const char *
+print_bits(const struct word *words, uint64_t *v, const char *bar)
+{
+	for (; words->name != NULL; words++) {
+		if ((*v & words->value) == 0)
+			continue;
+		printf("%s%s", bar, words->name);
+		*v &= ~words->value;
+		bar = "|";
+	}
+	return bar;
+}
+
+static void
+print_rest(uint64_t v, const char *bar)
+{
+	if (v != 0)
+		printf("%s%#lx", bar, v);
+	putchar('>');
+}
+
+static void
+print_mask(const struct word *words, uint64_t v)
+{
+	const char *bar = "";
+
+	print_number(v);
+	if (v == 0)
+		return;
+	putchar('<');
+	bar = print_bits(words, &v, bar);
+	print_rest(v, bar);
+}
+
+static void
+print_open(const struct kdump_machine *m, uint64_t v)
+{
+	static const char *const how[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
+	const struct word own[] = {{m->o_directory, "O_DIRECTORY"},
+				   {m->o_nofollow, "O_NOFOLLOW"},
+				   END};
+	const char *bar = "|";
+
+	v &= UINT32_MAX;
+	print_number(v);
+	printf("<%s", how[v & O_ACCMODE]);
+	v &= ~(uint64_t)O_ACCMODE;
+	bar = print_bits(own, &v, bar);
+	bar = print_bits(opens, &v, bar);
+	print_rest(v, bar);
+}
+
+const char *
+kdump_signal(int sig)
+{
+	return sig > 0 ? find(signals, (uint64_t)sig) : NULL;
+}
+
+void
+kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v)
+{
+	if (kdump_options.raw)
+		kind = ARG_NUMBER;
+	switch (kind) {
+	case ARG_NUMBER:
+		print_number(v);
+		break;
+	case ARG_SIGNED:
+		/* -1 and such are smaller than half of all numbers, and are meant as int */
+		if ((int64_t)(int32_t)v < 0 && (v >> 32 == 0 || v >> 32 == UINT32_MAX))
+			printf("%d", (int)v);
+		else
+			print_number(v);
+		break;
+	case ARG_AT:
+		print_mask(ats, v);
+		break;
+	case ARG_ATFD:
+		if ((int32_t)v == AT_FDCWD)
+			fputs("AT_FDCWD", stdout);
+		else
+			print_number(v);
+		break;
+	case ARG_CLOCK:
+		print_choice(clocks, v);
+		break;
+	case ARG_FCNTL:
+		print_choice(fcntls, v);
+		break;
+	case ARG_IOCTL:
+		print_choice(ioctls, v);
+		break;
+	case ARG_KTRFAC:
+		print_mask(facs, v & UINT32_MAX);
+		break;
+	case ARG_KTROP:
+		print_choice(ktrops, KTROP(v));
+		if (v & KTRFLAG_DESCEND)
+			fputs("|KTRFLAG_DESCEND", stdout);
+		break;
+	case ARG_MAP:
+		print_mask(maps, v);
+		break;
+	case ARG_MODE:
+		print_mask(modes, v & UINT32_MAX);
+		break;
+	case ARG_OPEN:
+		print_open(m, v);
+		break;
+	case ARG_PRCTL:
+		print_choice(prctls, v);
+		break;
+	case ARG_PROT:
+		if (v == PROT_NONE)
+			fputs("PROT_NONE", stdout);
+		else
+			print_mask(prots, v);
+		break;
+	case ARG_RLIMIT:
+		print_choice(rlimits, v);
+		break;
+	case ARG_SHUTDOWN:
+		print_choice(shutdowns, v);
+		break;
+	case ARG_SIGHOW:
+		print_choice(sighows, v);
+		break;
+	case ARG_SIGNAL:
+		print_choice(signals, v);
+		break;
+	case ARG_SYSCTL:
+		print_choice(sysctls, v);
+		break;
+	case ARG_WAIT:
+		print_mask(waits, v & UINT32_MAX);
+		break;
+	case ARG_WHENCE:
+		print_choice(whences, v);
+		break;
+	}
+}

@@ -1,0 +1,107 @@
+/* kdump.h - between the files of kdump. One thread; output goes to stdout. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/ktrace.h"
+
+enum kdump_arg_kind {
+	ARG_NUMBER,
+	ARG_SIGNED,
+	ARG_AT,
+	ARG_ATFD,
+	ARG_CLOCK,
+	ARG_FCNTL,
+	ARG_IOCTL,
+	ARG_KTRFAC,
+	ARG_KTROP,
+	ARG_MAP,
+	ARG_MODE,
+	ARG_OPEN,
+	ARG_PRCTL,
+	ARG_PROT,
+	ARG_RLIMIT,
+	ARG_SHUTDOWN,
+	ARG_SIGHOW,
+	ARG_SIGNAL,
+	ARG_SYSCTL,
+	ARG_WAIT,
+	ARG_WHENCE,
+};
+
+#define KDUMP_ARGS 6
+
+struct kdump_arg {
+	const char *name; /* NULL: no more */
+	enum kdump_arg_kind kind;
+};
+
+/* A system call of a machine. */
+struct kdump_call {
+	uint32_t code;
+	uint32_t narg;
+	const char *name;
+	const struct kdump_arg *args; /* KDUMP_ARGS of them */
+};
+
+/* struct stat, of any machine. */
+struct kdump_stat {
+	uint64_t dev, ino, mode, nlink, uid, gid, rdev, blksize, blocks;
+	int64_t size, atime, mtime, ctime;
+};
+
+/* The machine whose kernel wrote a record. */
+struct kdump_machine {
+	uint16_t id; /* ELF's e_machine */
+	const char *name;
+	const struct kdump_call *calls;
+	size_t ncalls;
+	uint32_t o_directory, o_nofollow;
+	size_t stat_size;
+	void (*stat)(const void *bytes, struct kdump_stat *st);
+};
+
+extern const struct kdump_machine kdump_x86_64, kdump_aarch64;
+
+struct kdump_options {
+	bool decimal, elapsed, absolute, relative, tid, raw, symbolic, numbers, no_data, jsonl,
+	    live;
+	uint64_t max_data; /* bytes of I/O that are printed */
+	uint32_t points;   /* KTRFAC_… that are printed */
+	int64_t pid;       /* the only process or thread to print; -1: all */
+};
+
+extern struct kdump_options kdump_options;
+
+/* NULL: unknown. */
+const struct kdump_machine *kdump_machine(uint16_t id);
+/* The system call with that number; NULL: unknown. */
+const struct kdump_call *kdump_call(const struct kdump_machine *m, uint32_t code);
+
+/*
+ * Prints all records that read() has to give. read: as read(2), 0 at the end. Returns 0, or 1 after
+ * messages about damage.
+ */
+int kdump_stream(int64_t (*read)(void *arg, void *buf, size_t len), void *arg);
+
+/* With -l: does a process live that the records so far are of, or was there none yet? */
+bool kdump_live(void);
+
+/* Prints what a record says after its first columns. The record has been checked. */
+void kdump_text(const struct ktr_header *h, const uint8_t *data);
+/* Prints a record as one object. Likewise. */
+void kdump_json(const struct ktr_header *h, const uint8_t *data);
+/* "CALL", …; NULL: unknown. */
+const char *kdump_type(unsigned type);
+
+/* Prints an argument as C would write it. */
+void kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v);
+/* "SIGINT", or NULL. */
+const char *kdump_signal(int sig);
+/* Prints bytes so that no terminal is harmed: what does not print becomes \n, \0, \377. */
+void kdump_print_bytes(const uint8_t *p, size_t n);
+/* Bytes of a struct of KTR_STRUCT, whose name is the data's beginning; NULL: the name has no end.
+ */
+const uint8_t *kdump_struct(const struct ktr_header *h, const uint8_t *data, size_t *size);
