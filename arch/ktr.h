@@ -12,6 +12,13 @@ static inline uint32_t arch_ktr_tid(void);
 static inline void arch_ktr_set_tid(uint32_t tid);
 
 /*
+ * Of the frame of a function that fbt_entry or fbt_return has called through site->fire (fbt.S):
+ * where the probed function returns to, and the frame pointer that its caller has. Any context.
+ */
+static inline void arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret,
+				   uintptr_t *fp);
+
+/*
  * md/ktr.h also defines KTR_PORT_SITE_ON(site), the patchable branch of a trace point (ktr/ktr.h),
  * and the restartable sequences KTR_PORT_RECORD() and KTR_PORT_TURN() (ktr/port.h), which
  * entry_kernel_return() restarts.

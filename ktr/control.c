@@ -40,6 +40,8 @@ ktr_compile_get(void)
 void
 ktr_sites_apply(void)
 {
+	for (unsigned i = 0; i < ktr_site_count(); i++)
+		ktr_hook_apply(&__start_ktr_sites[i]);
 #if KTR_PORT_PATCH
 	ktr_port_patch();
 #endif
@@ -115,18 +117,36 @@ ktr_verbose_set(int level)
 }
 
 int
-ktr_owner_register(const char *name)
+ktr_owner_register(const char *name, ktr_hook_fn *hook)
 {
-	int owner = -KTR_ENOSPC;
+	unsigned owner = 0;
+	bool done = false;
 	ktr_port_lock();
-	for (unsigned i = 0; i < KTR_OWNER_MAX && owner < 0; i++) {
-		if (ktr_owner_names[i] == NULL) {
-			ktr_owner_names[i] = name;
-			owner = (int)i;
-		}
+	while (owner < KTR_OWNER_MAX && ktr_owner_names[owner] != NULL)
+		owner++;
+	if (owner < KTR_OWNER_MAX && (hook == NULL || ktr_hook_add(owner, hook))) {
+		ktr_owner_names[owner] = name;
+		done = true;
 	}
 	ktr_port_unlock();
-	return owner;
+	return done ? (int)owner : -KTR_ENOSPC;
+}
+
+int
+ktr_owner_unregister(unsigned owner)
+{
+	int error = -KTR_EINVAL;
+	ktr_port_lock();
+	if (owner > KTR_OWNER_COMMAND && ktr_owner_name(owner) != NULL) {
+		for (unsigned i = 0; i < ktr_site_count(); i++)
+			site_own(&__start_ktr_sites[i], owner, false);
+		ktr_sites_apply();
+		error = ktr_hook_remove(owner) ? 0 : -KTR_ENOTSUP;
+		if (error == 0)
+			ktr_owner_names[owner] = NULL;
+	}
+	ktr_port_unlock();
+	return error;
 }
 
 const char *

@@ -12,15 +12,17 @@
 #include <stdint.h>
 
 #include "ktr/class.h"
+#include "ktr/hook.h"
 #include "ktr/site.h"
 
 /** Layout version: debug.ktr.version. */
 #define KTR_VERSION 5
 
-#define KTR_ENOENT 2
-#define KTR_ENOMEM 12
-#define KTR_EINVAL 22
-#define KTR_ENOSPC 28
+#define KTR_ENOENT  2
+#define KTR_ENOMEM  12
+#define KTR_EINVAL  22
+#define KTR_ENOSPC  28
+#define KTR_ENOTSUP 95
 
 /** CPUs that record: bit N for CPU N. Read it freely; change it by ktr_cpumask_set(). */
 extern uint64_t ktr_cpumask;
@@ -43,14 +45,23 @@ uint64_t ktr_compile_get(void);
 
 /*
  * Owners: a site is on while at least one owner wants it on. So one owner cannot switch off what
- * another one needs. Two owners are built in; others (debugger commands, tracers) register.
+ * another one needs. Two owners are built in; others register.
  */
 #define KTR_OWNER_MASK    0u /* the class mask */
 #define KTR_OWNER_COMMAND 1u /* per-site switches of the `ktr` command */
 #define KTR_OWNER_MAX     32u
 
-/** Registers an owner; name must stay valid. Returns its number, or -ENOSPC. */
-int ktr_owner_register(const char *name);
+/**
+ * Registers an owner; name must stay valid. `hook` is called when one of its probes fires
+ * (ktr/hook.h); NULL: the log records its probes. Returns its number, or -ENOSPC.
+ */
+int ktr_owner_register(const char *name, ktr_hook_fn *hook);
+/**
+ * Switches all of a registered owner's sites off, waits until no CPU is in its hook, and frees its
+ * number. -ENOTSUP: the port cannot wait (ktr_port_sync()), so an owner with a hook keeps its
+ * number.
+ */
+int ktr_owner_unregister(unsigned owner);
 /** The owner's name, NULL when there is no such owner. */
 const char *ktr_owner_name(unsigned owner);
 /** Number of sites that the owner wants on. */

@@ -5,8 +5,9 @@
  * after a reset have their texts. A site's number is used again only when no ring of any log has an
  * event of its last site. A stream that goes on then tells the new site before its first event.
  *
- * Nothing is patched for them. Whoever makes a site records its events, with interrupts off, while
- * site->on is not KTR_SITE_OFF: so an event is never recorded after the site was freed.
+ * Nothing is patched for them. Whoever makes a site fires it by ktr_fire() (ktr/hook.h), with
+ * interrupts off, while site->on is not KTR_SITE_OFF: so an event is never recorded after the site
+ * was freed.
  *
  * Locking: the control lock, which the caller holds.
  */

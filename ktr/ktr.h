@@ -58,6 +58,17 @@ void ktr_record6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, uint64_t a1,
 		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 
+/*
+ * What a site that is on calls instead of `record`. A plain load, which the compiler can make part
+ * of the call: an aligned pointer is loaded whole.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define KTR_FIRE_(site, record) \
+	((__typeof__(&record))__atomic_load_n(&(site)->fire, __ATOMIC_RELAXED))
+#else
+#define KTR_FIRE_(site, record) ((__typeof__(&record))(site)->fire)
+#endif
+
 /* Never called: the compiler checks formats against it. */
 __attribute__((format(printf, 1, 2))) static inline void
 ktr_check_format(const char *fmt, ...)
@@ -78,7 +89,7 @@ ktr_check_format(const char *fmt, ...)
 #define KTR_SITE_NAME_(n)   ktr_site_##n
 #define KTR_SITE_AT_(n)     KTR_SITE_NAME_(n)
 #define KTR_SITE_SYMBOL_(n) "ktr_site_" KTR_TEXT_(n)
-#define KTR_SITE_(site, symbol, m, n, format, also_)                                       \
+#define KTR_SITE_(site, symbol, m, n, format, record, also_)                               \
 	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden"))); \
 	__asm__ volatile(".ifndef " symbol "\n\t"                                          \
 			 ".pushsection ktr_sites, \"aw\"\n\t"                              \
@@ -86,28 +97,30 @@ ktr_check_format(const char *fmt, ...)
 			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"          \
 			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"          \
 			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                              \
-			 ".byte " KTR_PORT_OPERAND "5\n\t"                                 \
+			 ".byte " KTR_PORT_OPERAND "5, 0, 0, 0, 0, 0, 0, 0\n\t"            \
+			 ".quad " KTR_PORT_OPERAND "6\n\t"                                 \
 			 ".balign 64\n\t"                                                  \
 			 ".popsection\n\t"                                                 \
 			 ".endif"                                                          \
 			 :                                                                 \
 			 : "i"(__FILE__), "i"(__func__), "i"(format), "i"((uint64_t)(m)),  \
-			   "i"(__LINE__), "i"(n))
+			   "i"(__LINE__), "i"(n), "i"(&record))
 #define KTR_RECORD_(m, n, format, args, record, cargs) \
 	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, record, cargs)
 #define KTR_RECORD_SITE_(id, m, n, format, args, record, cargs) \
 	KTR_RECORD_AT_(KTR_SITE_AT_(id), KTR_SITE_SYMBOL_(id), m, n, format, args, record, cargs)
 #define KTR_PAIR_(a, b) (ktr_pair{(a), (b)})
 #else
-#define KTR_SITE_(site, symbol, m, n, format, also_)      \
-	static struct ktr_site site KTR_SITE_SECTION_ = { \
-	    .file = __FILE__,                             \
-	    .func = __func__,                             \
-	    .fmt = (format),                              \
-	    .classes = (m),                               \
-	    .line = __LINE__,                             \
-	    .nargs = (n),                                 \
-	    .also = (also_),                              \
+#define KTR_SITE_(site, symbol, m, n, format, record, also_) \
+	static struct ktr_site site KTR_SITE_SECTION_ = {    \
+	    .file = __FILE__,                                \
+	    .func = __func__,                                \
+	    .fmt = (format),                                 \
+	    .classes = (m),                                  \
+	    .line = __LINE__,                                \
+	    .nargs = (n),                                    \
+	    .fire = (ktr_fire_fn *)(record),                 \
+	    .also = (also_),                                 \
 	}
 #define KTR_RECORD_(m, n, format, args, record, cargs) \
 	KTR_RECORD_AT_(ktr_site_, "", m, n, format, args, record, cargs)
@@ -118,15 +131,15 @@ ktr_check_format(const char *fmt, ...)
  * n: number of parameters; args: them, in parentheses, after a comma; record: the function, and
  * cargs its arguments after the site.
  */
-#define KTR_RECORD_AT_(site, symbol, m, n, format, args, record, cargs) \
-	do {                                                            \
-		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                 \
-			KTR_SITE_(site, symbol, m, n, format, NULL);    \
-			if (KTR_PORT_SITE_ON(&site))                    \
-				record(&site KTR_UNPAREN_ cargs);       \
-		}                                                       \
-		if (0)                                                  \
-			ktr_check_format(format KTR_UNPAREN_ args);     \
+#define KTR_RECORD_AT_(site, symbol, m, n, format, args, record, cargs)             \
+	do {                                                                        \
+		if (((uint64_t)(m)&KTR_COMPILE) != 0) {                             \
+			KTR_SITE_(site, symbol, m, n, format, record, NULL);        \
+			if (KTR_PORT_SITE_ON(&site))                                \
+				KTR_FIRE_(&site, record)(&site KTR_UNPAREN_ cargs); \
+		}                                                                   \
+		if (0)                                                              \
+			ktr_check_format(format KTR_UNPAREN_ args);                 \
 	} while (0)
 
 #define CTR0(m, format)     KTR_RECORD_(m, 0, format, (), ktr_record0, ())

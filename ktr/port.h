@@ -33,6 +33,14 @@
  *	KTR_PORT_RING_OF(cpu)
  *	                  where the pointer to the CPU's ring in the main log is; NULL: no such CPU
  *
+ *	KTR_PORT_FRAME(firing, frame)
+ *	                  for hooks (ktr/hook.h): sets ->fp of a struct ktr_firing. `frame` is
+ *	                  the frame pointer of the function that the trace point has called.
+ *	                  Without it ->fp is 0
+ *	KTR_PORT_FUNCTION(firing, frame)
+ *	                  the same for a site that is a function's entry or return: sets ->fp,
+ *	                  ->pc and ->ret
+ *
  * And:
  *
  *	KTR_PORT_MAKE_NAMED(spec, err, errlen)

@@ -39,7 +39,10 @@
  * arguments.
  */
 #define SDT_PROBE_DEFINE_TEXT(prov, mod, func, probe, text, format, n, ...) \
-	SDT_XLATE_(prov, mod, func, probe, text, format, n, (__VA_ARGS__), (NULL))
+	SDT_XLATE_(prov, mod, func, probe, text, format, n, ktr_record##n, (__VA_ARGS__), (NULL))
+/** The same for a probe whose one argument is a text: its tracepoints use SDT_ARGS_DATA0(). */
+#define SDT_PROBE_DEFINE_DATA(prov, mod, func, probe, text, format) \
+	SDT_XLATE_(prov, mod, func, probe, text, format, 1, ktr_record_data, ("char *"), (NULL))
 
 /** Defines a probe without arguments. */
 #define SDT_PROBE_DEFINE(prov, mod, func, name, sname) \
@@ -60,34 +63,35 @@
 #define SDT_PROBE_DEFINE6(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5)                   \
 	SDT_PROBE_DEFINE_TEXT(prov, mod, func, name, #sname, SDT_FORMAT6_, 6, t0, t1, t2, t3, t4, \
 			      t5)
-#define SDT_PROBE_DEFINE7(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5, t6)               \
-	SDT_PROBE_DEFINE_TEXT(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, t0, t1, t2, t3, t4, \
-			      t5, t6)
+#define SDT_PROBE_DEFINE7(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5, t6) \
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, ktr_record_sdt7, \
+		   (t0, t1, t2, t3, t4, t5, t6), (NULL))
 
 /** The same with the types to which D translates the arguments: type, translated type, …. */
 #define SDT_PROBE_DEFINE0_XLATE(prov, mod, func, name, sname) \
 	SDT_PROBE_DEFINE(prov, mod, func, name, sname)
 #define SDT_PROBE_DEFINE1_XLATE(prov, mod, func, name, sname, t0, x0) \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT1_, 1, (t0), (x0))
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT1_, 1, ktr_record1, (t0), (x0))
 #define SDT_PROBE_DEFINE2_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1) \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT2_, 2, (t0, t1), (x0, x1))
-#define SDT_PROBE_DEFINE3_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2) \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT3_, 3, (t0, t1, t2), (x0, x1, x2))
-#define SDT_PROBE_DEFINE4_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2, t3, x3) \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT4_, 4, (t0, t1, t2, t3),          \
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT2_, 2, ktr_record2, (t0, t1), (x0, x1))
+#define SDT_PROBE_DEFINE3_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2)         \
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT3_, 3, ktr_record3, (t0, t1, t2), \
+		   (x0, x1, x2))
+#define SDT_PROBE_DEFINE4_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2, t3, x3)     \
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT4_, 4, ktr_record4, (t0, t1, t2, t3), \
 		   (x0, x1, x2, x3))
 #define SDT_PROBE_DEFINE5_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2, t3, x3, t4, \
 				x4)                                                               \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT5_, 5, (t0, t1, t2, t3, t4),          \
-		   (x0, x1, x2, x3, x4))
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT5_, 5, ktr_record5,                   \
+		   (t0, t1, t2, t3, t4), (x0, x1, x2, x3, x4))
 #define SDT_PROBE_DEFINE6_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2, t3, x3, t4, \
 				x4, t5, x5)                                                       \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT6_, 6, (t0, t1, t2, t3, t4, t5),      \
-		   (x0, x1, x2, x3, x4, x5))
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT6_, 6, ktr_record6,                   \
+		   (t0, t1, t2, t3, t4, t5), (x0, x1, x2, x3, x4, x5))
 #define SDT_PROBE_DEFINE7_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2, t3, x3, t4, \
 				x4, t5, x5, t6, x6)                                               \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, (t0, t1, t2, t3, t4, t5, t6),  \
-		   (x0, x1, x2, x3, x4, x5, x6))
+	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, ktr_record_sdt7,               \
+		   (t0, t1, t2, t3, t4, t5, t6), (x0, x1, x2, x3, x4, x5, x6))
 
 /** A tracepoint. Arguments are integers or pointers. Any context. */
 #define SDT_PROBE0(prov, mod, func, name) SDT_FIRE_(SDT_SITE_(prov, mod, func, name), SDT_ARGS0())
@@ -151,23 +155,28 @@
 		 (, p1, p2, p3, p4, (const char *)(data)), ktr_record_data,             \
 		 (, data, len, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4), 0))
 
-/* Records an event of the probe ktr_probe_. DATA0: its only argument is a text of `len` bytes. */
-#define SDT_ARGS_DATA0(data, len) ktr_record_data(ktr_probe_, data, len, 0, 0, 0, 0, 0)
-#define SDT_ARGS0()               ktr_record0(ktr_probe_)
-#define SDT_ARGS1(a)              ktr_record1(ktr_probe_, KTR_ARG_(a))
-#define SDT_ARGS2(a, b)           ktr_record2(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b))
-#define SDT_ARGS3(a, b, c)        ktr_record3(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c))
-#define SDT_ARGS4(a, b, c, d) \
-	ktr_record4(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d))
-#define SDT_ARGS5(a, b, c, d, e)                                                    \
-	ktr_record5(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d), \
-		    KTR_PAIR_(KTR_ARG_(e), 0))
-#define SDT_ARGS6(a, b, c, d, e, f)                                                 \
-	ktr_record6(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d), \
-		    KTR_PAIR_(KTR_ARG_(e), KTR_ARG_(f)))
-#define SDT_ARGS7(a, b, c, d, e, f, g)                                                  \
-	ktr_record_sdt7(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d), \
-			KTR_ARG_(e), KTR_ARG_(f), KTR_ARG_(g))
+/* Fires the probe ktr_probe_. DATA0: its only argument is a text of `len` bytes. */
+#define SDT_ARGS_DATA0(data, len) \
+	KTR_FIRE_(ktr_probe_, ktr_record_data)(ktr_probe_, data, len, 0, 0, 0, 0, 0)
+#define SDT_ARGS0()     KTR_FIRE_(ktr_probe_, ktr_record0)(ktr_probe_)
+#define SDT_ARGS1(a)    KTR_FIRE_(ktr_probe_, ktr_record1)(ktr_probe_, KTR_ARG_(a))
+#define SDT_ARGS2(a, b) KTR_FIRE_(ktr_probe_, ktr_record2)(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b))
+#define SDT_ARGS3(a, b, c) \
+	KTR_FIRE_(ktr_probe_, ktr_record3)(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c))
+#define SDT_ARGS4(a, b, c, d)              \
+	KTR_FIRE_(ktr_probe_, ktr_record4) \
+	(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d))
+#define SDT_ARGS5(a, b, c, d, e)           \
+	KTR_FIRE_(ktr_probe_, ktr_record5) \
+	(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d), KTR_PAIR_(KTR_ARG_(e), 0))
+#define SDT_ARGS6(a, b, c, d, e, f)                                      \
+	KTR_FIRE_(ktr_probe_, ktr_record6)                               \
+	(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d), \
+	 KTR_PAIR_(KTR_ARG_(e), KTR_ARG_(f)))
+#define SDT_ARGS7(a, b, c, d, e, f, g)                                                             \
+	KTR_FIRE_(ktr_probe_, ktr_record_sdt7)                                                     \
+	(ktr_probe_, KTR_ARG_(a), KTR_ARG_(b), KTR_ARG_(c), KTR_ARG_(d), KTR_ARG_(e), KTR_ARG_(f), \
+	 KTR_ARG_(g))
 
 /** Records an event of a probe with seven arguments. Any context. */
 void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint64_t a2,
@@ -186,7 +195,7 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 #define SDT_FORMAT6_ SDT_FORMAT5_ " arg5 %#lx"
 #define SDT_FORMAT7_ SDT_FORMAT5_ " arg5 %s"
 
-#define SDT_XLATE_(prov, mod, func, probe, text, format, n, t, x)                   \
+#define SDT_XLATE_(prov, mod, func, probe, text, format, n, record, t, x)           \
 	static const struct ktr_sdt SDT_NAME_(sdt_info, prov, mod, func, probe) = { \
 	    .provider = sdt_provider_##prov,                                        \
 	    .module = #mod,                                                         \
@@ -195,9 +204,9 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 	    .types = {KTR_UNPAREN_ t},                                              \
 	    .xlate = {KTR_UNPAREN_ x},                                              \
 	};                                                                          \
-	SDT_DEFINE_(prov, mod, func, probe, #prov ":" #mod ":" #func ":" text format, n)
+	SDT_DEFINE_(prov, mod, func, probe, #prov ":" #mod ":" #func ":" text format, n, record)
 
-#define SDT_DEFINE_(prov, mod, function, probe, format, n)                          \
+#define SDT_DEFINE_(prov, mod, function, probe, format, n, record)                  \
 	struct ktr_site SDT_SITE_(prov, mod, function, probe) KTR_SITE_SECTION_ = { \
 	    .file = __FILE__,                                                       \
 	    .func = #function,                                                      \
@@ -205,6 +214,7 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 	    .line = __LINE__,                                                       \
 	    .nargs = (n),                                                           \
 	    .kind = KTR_SITE_PROBE,                                                 \
+	    .fire = (ktr_fire_fn *)(record),                                        \
 	    .sdt = &SDT_NAME_(sdt_info, prov, mod, function, probe),                \
 	}
 
@@ -225,15 +235,17 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 		if (((uint64_t)(m)&KTR_COMPILE) == 0) {                                 \
 			SDT_FIRE_(probe, sdt);                                          \
 		} else {                                                                \
-			KTR_SITE_(ktr_site_, "", m, n, format, &probe);                 \
+			KTR_SITE_(ktr_site_, "", m, n, format, record, &probe);         \
 			if (KTR_PORT_SITE_ON(&ktr_site_)) {                             \
 				if (__atomic_load_n(&ktr_site_.on, __ATOMIC_RELAXED) == \
 				    KTR_SITE_ON) {                                      \
-					record(&ktr_site_ KTR_UNPAREN_ cargs);          \
+					KTR_FIRE_(&ktr_site_, record)                   \
+					(&ktr_site_ KTR_UNPAREN_ cargs);                \
 				} else {                                                \
 					const struct ktr_site *ktr_probe_ = &probe;     \
 					if (KTR_OWNED_(&ktr_site_))                     \
-						record(&ktr_site_ KTR_UNPAREN_ cargs);  \
+						KTR_FIRE_(&ktr_site_, record)           \
+					(&ktr_site_ KTR_UNPAREN_ cargs);                \
 					if (KTR_OWNED_(&probe))                         \
 						sdt;                                    \
 				}                                                       \

@@ -46,6 +46,9 @@ enum ktr_site_why {
 	KTR_SITE_ALSO = 2, /* an owner wants the site `also` */
 };
 
+/** A function that records an event of a site; its parameters are those of ktr_record0(), …. */
+typedef void ktr_fire_fn(void);
+
 struct ktr_site {
 	const char *file; /* [c] as the compiler was given it */
 	const char *func; /* [c] */
@@ -59,13 +62,18 @@ struct ktr_site {
 	uint8_t kind;     /* [c] enum ktr_site_kind */
 	uint32_t pc;      /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address;
 			     KTR_SITE_MADE, KTR_SITE_FREE: ktr_dynamic_check() */
-	struct ktr_site *also;     /* [c] a probe that fires at the same instructions, or NULL */
-	const struct ktr_sdt *sdt; /* [c] KTR_SITE_PROBE, KTR_SITE_MADE */
+	ktr_fire_fn *fire; /* [k] records an event, or calls hooks (ktr/hook.h); see KTR_FIRE_() */
+	union {
+		/* [c] KTR_SITE_POINT: a probe that fires at the same instructions, or NULL */
+		struct ktr_site *also;
+		const struct ktr_sdt *sdt; /* [c] KTR_SITE_PROBE, KTR_SITE_MADE */
+	};
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
 _Static_assert(offsetof(struct ktr_site, classes) == 24 && offsetof(struct ktr_site, line) == 32 &&
-		   offsetof(struct ktr_site, nargs) == 40 && offsetof(struct ktr_site, pc) == 44,
+		   offsetof(struct ktr_site, nargs) == 40 && offsetof(struct ktr_site, pc) == 44 &&
+		   offsetof(struct ktr_site, fire) == 48,
 	       "written by assembly: ktr.h");
 
 /**
@@ -167,7 +175,8 @@ ktr_site_why(const struct ktr_site *site)
 	unsigned why = KTR_SITE_OFF;
 	if (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) != 0)
 		why |= KTR_SITE_ON;
-	if (site->also != NULL && __atomic_load_n(&site->also->owners, __ATOMIC_RELAXED) != 0)
+	if (site->kind == KTR_SITE_POINT && site->also != NULL &&
+	    __atomic_load_n(&site->also->owners, __ATOMIC_RELAXED) != 0)
 		why |= KTR_SITE_ALSO;
 	return why;
 }

@@ -13,6 +13,7 @@ KTR_KERNEL_SRCS := \
 	ktr/event_local.c \
 	ktr/fmt.c \
 	ktr/glob.c \
+	ktr/hook.c \
 	ktr/image_read.c \
 	ktr/image_root.c \
 	ktr/intern.c \

@@ -63,3 +63,4 @@
 #define PATCH_AT   0
 #define PATCH_SITE 8
 #define SITE_PC    44
+#define SITE_FIRE  48

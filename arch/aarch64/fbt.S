@@ -65,9 +65,9 @@ fbt_entry:
 	FBT_BEGIN
 	add x17, x17, #4
 	str x17, [sp, #FBT_AT]
-	/* ktr_record6(site, six parameters): the last two are a pair, in x6 and x7 (AAPCS64 6.8.2, C.10) */
-	mov x7, x5
-	mov x6, x4
+	/* site->fire(site, six parameters), as ktr_record6(): the last two are a pair, in x5 and x6 (AAPCS64 6.8.2, C.12) */
+	mov x6, x5
+	mov x5, x4
 	mov x4, x3
 	mov x3, x2
 	mov x2, x1
@@ -75,7 +75,8 @@ fbt_entry:
 	ldrsw x0, [x16, #PATCH_SITE]
 	add x16, x16, #PATCH_SITE
 	add x0, x0, x16
-	bl ktr_record6
+	ldr x16, [x0, #SITE_FIRE]
+	blr x16
 	FBT_END
 	br x17				/* after the no-op */
 	.cfi_endproc
@@ -85,14 +86,15 @@ fbt_entry:
 fbt_return:
 	.cfi_startproc
 	FBT_BEGIN
-	/* ktr_record2(site, offset of the return, value) */
+	/* site->fire(site, offset of the return, value), as ktr_record2() */
 	mov x2, x0
 	ldrsw x0, [x16, #PATCH_SITE]
 	add x16, x16, #PATCH_SITE
 	add x0, x0, x16
 	ldr w1, [x0, #SITE_PC]
 	sub w1, w17, w1
-	bl ktr_record2
+	ldr x16, [x0, #SITE_FIRE]
+	blr x16
 	FBT_END
 	ret				/* for the probed function */
 	.cfi_endproc

@@ -26,6 +26,7 @@
 #define PATCH_AT   0
 #define PATCH_SITE 8
 #define SITE_PC    44
+#define SITE_FIRE  48
 
 #ifdef __ASSEMBLER__
 /* clang-format off */

@@ -50,7 +50,7 @@ fbt_entry:
 	FBT_RECORD PATCH_AT, 5, %r10
 	mov %r10, FBT_STUB(%rsp)	/* RET goes to after the no-op; debuggers see this address */
 	FBT_RECORD PATCH_SITE, 0, %r10
-	/* ktr_record6(site, six parameters): the last two on the stack */
+	/* site->fire(site, six parameters), as ktr_record6(): the last two on the stack */
 	push %r9
 	.cfi_adjust_cfa_offset 8
 	push %r8
@@ -60,7 +60,7 @@ fbt_entry:
 	mov %rsi, %rdx
 	mov %rdi, %rsi
 	mov %r10, %rdi
-	call ktr_record6
+	call *SITE_FIRE(%rdi)
 	add $16, %rsp
 	.cfi_adjust_cfa_offset -16
 	FBT_END
@@ -72,12 +72,12 @@ fbt_entry:
 fbt_return:
 	.cfi_startproc
 	FBT_BEGIN
-	/* ktr_record2(site, offset of the return, value) */
+	/* site->fire(site, offset of the return, value), as ktr_record2() */
 	FBT_RECORD PATCH_AT, 0, %rsi
 	FBT_RECORD PATCH_SITE, 0, %rdi
 	sub SITE_PC(%rdi), %esi
 	mov FBT_RAX(%rsp), %rdx
-	call ktr_record2
+	call *SITE_FIRE(%rdi)
 	FBT_END
 	add $8, %rsp
 	.cfi_adjust_cfa_offset -8

@@ -30,8 +30,8 @@
 #define MAX_ARG_BYTES   (64 * 1024)
 
 SDT_PROVIDER_DECLARE(proc);
-SDT_PROBE_DEFINE_TEXT(proc, , , exec, "exec", ": path %s", 1, "char *");
-SDT_PROBE_DEFINE_TEXT(proc, , , exec_success, "exec-success", ": path %s", 1, "char *");
+SDT_PROBE_DEFINE_DATA(proc, , , exec, "exec", ": path %s");
+SDT_PROBE_DEFINE_DATA(proc, , , exec_success, "exec-success", ": path %s");
 SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "int");
 
 struct args { /* copies of the argument and environment strings */

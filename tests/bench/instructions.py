@@ -26,6 +26,8 @@ HOW = {
     "fbt_entry": "icount; difference of two loops of 163,840 calls of a function with six parameters: with the probe at"
                  " its entry on, and off",
     "fbt_return": "the same with the probe at its return, which records offset and value",
+    "hook_fbt": "the same as fbt_entry with a hook that does nothing (ktr/hook.h), instead of the log",
+    "hook_ctr": "the same for a trace point with two parameters",
     "switch_off": "icount; two kernel threads yield to each other 16,384 times, nothing traced",
     "switch_sched": "the same with SCHED on",
     "switch_delta": "switch_sched less switch_off",
@@ -71,7 +73,7 @@ def measure(arch):
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
-    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "switch")) and n not in DELTAS]
+    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "hook", "switch")) and n not in DELTAS]
     of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)
     for name, (on, off) in DELTAS.items():

@@ -192,6 +192,12 @@ bench_callee(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_
 	return a + b + c + d + e + f;
 }
 
+static __attribute__((noipa)) void
+bench_point(uint64_t a, uint64_t b)
+{
+	CTR2(KTR_SPARE2, "bench: hooked a %lu b %lu", a, b);
+}
+
 static uint64_t
 calls_take(void)
 {
@@ -202,24 +208,26 @@ calls_take(void)
 	REPEAT(ROUNDS)
 	{
 		bench_callee(1, 2, 3, 4, 5, 6);
+		bench_point(1, 2);
 	}
 	start = arch_clock_read() - start;
 	irq_pop();
 	return start;
 }
 
+/* One round's cost, for that owner. */
 static void
-bench_probe(const char *row, const char *probe)
+bench_probe(const char *row, const char *probe, unsigned owner)
 {
 	uint64_t off, first, again;
 
 	ktr_test_begin(KTR_ENTRIES_DEFAULT);
 	off = calls_take();
-	KT_EQ(ktr_select(KTR_OWNER_COMMAND, probe, true, NULL, NULL, 0), 1);
+	KT_EQ(ktr_select(owner, probe, true, NULL, NULL, 0), 1);
 	(void)calls_take(); /* begins a turn */
 	first = each_of(calls_take() - off, ROUNDS);
 	again = each_of(calls_take() - off, ROUNDS);
-	ktr_select(KTR_OWNER_COMMAND, probe, false, NULL, NULL, 0);
+	ktr_select(owner, probe, false, NULL, NULL, 0);
 	KT_LE(apart(again, first), ncpus == 1 ? CLOCK_HUNDREDTHS : TURNS_HUNDREDTHS);
 	ktr_test_end();
 	print_row(row, first);
@@ -227,8 +235,24 @@ bench_probe(const char *row, const char *probe)
 
 KTEST(bench_fbt)
 {
-	bench_probe("fbt_entry", "fbt:kernel:bench_callee:entry");
-	bench_probe("fbt_return", "fbt:kernel:bench_callee:return");
+	bench_probe("fbt_entry", "fbt:kernel:bench_callee:entry", KTR_OWNER_COMMAND);
+	bench_probe("fbt_return", "fbt:kernel:bench_callee:return", KTR_OWNER_COMMAND);
+}
+
+static void
+do_nothing(const struct ktr_firing *f)
+{
+	(void)f;
+}
+
+KTEST(bench_hook)
+{
+	int owner = ktr_owner_register("bench", do_nothing);
+
+	KT_GT(owner, 0);
+	bench_probe("hook_fbt", "fbt:kernel:bench_callee:entry", (unsigned)owner);
+	bench_probe("hook_ctr", "bench: hooked*", (unsigned)owner);
+	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
 }
 
 static bool partner_runs, measured; /* atomic */

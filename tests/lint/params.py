@@ -73,6 +73,9 @@ def probes(text):
 
 def defined(macro, args):
     """How many arguments a definition says that the probe has, and a problem, or None."""
+    if macro == "SDT_PROBE_DEFINE_DATA":
+        called = names(literal(args[1]))
+        return 1, None if len(called) == 1 and called[0] else f"{args[1]}: expected one argument with a name"
     if macro != "SDT_PROBE_DEFINE_TEXT":
         n = int((re.search(r"DEFINE(\d)", macro) or "00")[1])
         return n, None

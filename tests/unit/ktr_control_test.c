@@ -170,7 +170,7 @@ off_of_one_owner_leaves_sites_on_for_another(void **state)
 {
 	(void)state;
 	struct ktr_selection found;
-	int owner = ktr_owner_register("test");
+	int owner = ktr_owner_register("test", NULL);
 	assert_true(owner >= 2);
 	assert_string_equal(ktr_owner_name((unsigned)owner), "test");
 	ktr_mask_set(KTR_SCHED);

@@ -16,3 +16,13 @@ arch_ktr_set_tid(uint32_t tid)
 {
 	__atomic_store_n(&arch_this_pcpu()->ktr_tid, tid, __ATOMIC_RELAXED);
 }
+
+static inline void
+arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *fp)
+{
+	const uintptr_t *fbt = (const uintptr_t *)frame[0]; /* the frame of fbt.S */
+
+	(void)entry;
+	*ret = fbt[1];
+	*fp = fbt[0];
+}

@@ -21,3 +21,12 @@ arch_ktr_set_tid(uint32_t tid)
 			 : "r"(tid), "i"(offsetof(struct arch_pcpu, ktr_tid))
 			 : "memory");
 }
+
+static inline void
+arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *fp)
+{
+	/* From the frame upwards: RBP, return address; of an entry two parameters; 8 bytes, nine
+	 * registers, and the stub's return address (fbt.S). */
+	*ret = frame[2 + (entry ? 2 : 0) + 11];
+	*fp = frame[0];
+}

@@ -430,8 +430,8 @@ put_site(struct function *f, size_t number, bool ret)
 	       "7: .string \"%s\"\n8: .string \"%s\"\n9: .string \"%s\"\n.popsection\n",
 	       f->file != NULL ? f->file : "?", f->name, format);
 	printf("fbt_site_%zu_%d: .quad 7b, 8b, 9b, 0; .long %d, 0; .byte %u, 0, 0, %d; "
-	       ".long %#x; .balign 64\n",
-	       number, ret, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry);
+	       ".long %#x; .quad ktr_record%d; .balign 64\n",
+	       number, ret, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry, ret ? 2 : 6);
 }
 
 /* text_offset is that of .text in the file. */

@@ -12,6 +12,8 @@
 	extern struct ktr_site sdt_##prov##_##mod##_##func##_##name
 #define SDT_PROBE_DEFINE_TEXT(prov, mod, func, name, ...) \
 	extern struct ktr_site sdt_##prov##_##mod##_##func##_##name
+#define SDT_PROBE_DEFINE_DATA(prov, mod, func, name, ...) \
+	extern struct ktr_site sdt_##prov##_##mod##_##func##_##name
 #define SDT_PROBE_DECLARE(prov, mod, func, name) \
 	extern struct ktr_site sdt_##prov##_##mod##_##func##_##name
 

@@ -1,0 +1,63 @@
+/*
+ * hook.h - functions that are called when a probe fires.
+ *
+ * An owner of probes (ktr/control.h) may have a hook. Of a probe that such an owner has switched
+ * on, no event is recorded for it; its hook is called instead. A probe may have several owners at
+ * the same time, with and without hooks.
+ *
+ * A hook is called with interrupts off, in any context, also in an NMI. It takes no lock, does not
+ * wait, allocates nothing, and touches only memory that is mapped. While a CPU is in a hook, it
+ * calls no other one: a probe that fires then, in the hook itself or in an NMI, is refused and
+ * counted.
+ *
+ * A trace point that is only logged does not pay for this: it calls the function that records its
+ * event through a pointer in its site, which points to another function while the site has an owner
+ * with a hook.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ktr/site.h"
+
+/** One firing of a probe. Valid while the hook runs. */
+struct ktr_firing {
+	const struct ktr_site *site;
+	const uint64_t *args; /* what the log records: parameters of CTRn, arguments of a probe */
+	unsigned nargs;       /* 0 to KTR_SDT_ARGS */
+	const void *data;     /* CTR_DATAn: the text for which the last argument stands, or NULL */
+	size_t len;           /* bytes of data */
+	/* KTR_SITE_ENTRY: where the function begins; KTR_SITE_RETURN: the return; otherwise in the
+	 * code after the trace point. */
+	uintptr_t pc;
+	/* KTR_SITE_ENTRY, KTR_SITE_RETURN: the probed function returns to here; no frame on the
+	 * stack says so. Otherwise 0. */
+	uintptr_t ret;
+	uintptr_t fp; /* of the innermost frame, as the machine's convention has it; 0: unknown */
+};
+
+typedef void ktr_hook_fn(const struct ktr_firing *f);
+
+/** Hooks at the same time. */
+#define KTR_HOOK_MAX 8u
+
+/**
+ * Fires a probe that is no trace point: records an event, and calls hooks, as its owners want.
+ * f->nargs is that of the site, at most 6. Any context.
+ */
+void ktr_fire(const struct ktr_firing *f);
+
+/** Firings that an owner's hook has missed, because the CPU was in a hook. Any context. */
+uint64_t ktr_hook_refused(unsigned owner);
+
+/* For control.c, control lock held. */
+
+/* Gives the owner a hook. False: there are KTR_HOOK_MAX. */
+bool ktr_hook_add(unsigned owner, ktr_hook_fn *hook);
+/* The owner has no site any more. Returns when no CPU is in its hook. False: the port cannot tell.
+ */
+bool ktr_hook_remove(unsigned owner);
+/* Makes the site's trace points call hooks, or record, as its owners want. */
+void ktr_hook_apply(struct ktr_site *site);

@@ -1,0 +1,152 @@
+/*
+ * ktr_hook_test.c - what a hook sees of the stack, on every kind of probe; hooks that come and go
+ * while all CPUs fire.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/sync/pcpu.h"
+#include "ktr/hook.h"
+#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/ktr_help.h"
+
+SDT_PROVIDER_DEFINE(ktest);
+SDT_PROBE_DEFINE_TEXT(ktest, , , hook, "hook", ": n %d", 1, "int");
+
+#define DEPTH 3u
+
+static struct {
+	unsigned calls;
+	uint64_t args[KTR_SDT_ARGS];
+	uintptr_t stack[DEPTH];
+} seen;
+
+/* The stack as ktr/hook.h describes it. */
+static void
+see(const struct ktr_firing *f)
+{
+	const uintptr_t *frame = (const uintptr_t *)f->fp;
+	unsigned n = 0;
+
+	if (seen.calls++ > 0)
+		return;
+	for (unsigned i = 0; i < f->nargs; i++)
+		seen.args[i] = f->args[i];
+	seen.stack[n++] = f->pc;
+	if (f->ret != 0)
+		seen.stack[n++] = f->ret;
+	for (; n < DEPTH; frame = (const uintptr_t *)frame[0])
+		seen.stack[n++] = frame[1];
+}
+
+static __attribute__((noipa)) uint64_t
+hook_inner(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+	CTR2(KTR_SPARE2, "hook test: two %lu %lu", a, b);
+	CTR6(KTR_SPARE2, "hook test: six %lu %lu %lu %lu %lu %lu", a, b, c, d, e, f);
+	SDT_PROBE1(ktest, , , hook, a);
+	return a + f;
+}
+
+static __attribute__((noipa)) uint64_t
+hook_middle(uint64_t a)
+{
+	return hook_inner(a, 2, 3, 4, 5, 6) + 1;
+}
+
+static __attribute__((noipa)) uint64_t
+hook_outer(uint64_t a)
+{
+	return hook_middle(a) + 1;
+}
+
+static bool
+stands_in(uintptr_t pc, uint64_t (*fn)(uint64_t))
+{
+	return pc > (uintptr_t)fn && pc < (uintptr_t)fn + 64;
+}
+
+static void
+check(int owner, const char *spec)
+{
+	seen.calls = 0;
+	KT_EQ(ktr_select((unsigned)owner, spec, true, NULL, NULL, 0), 1);
+	KT_EQ(hook_outer(1), 9);
+	KT_EQ(ktr_select((unsigned)owner, spec, false, NULL, NULL, 0), 1);
+	KT_EQ(seen.calls, 1);
+	KT_ASSERT(seen.stack[0] >= (uintptr_t)hook_inner);
+	KT_ASSERT(seen.stack[0] < (uintptr_t)hook_inner + 512);
+	KT_ASSERT(stands_in(seen.stack[1], hook_middle));
+	KT_ASSERT(stands_in(seen.stack[2], hook_outer));
+}
+
+KTEST(ktr_hook_stack)
+{
+	int owner = ktr_owner_register("test", see);
+
+	ktr_test_begin(64);
+	KT_GT(owner, 1);
+	check(owner, "hook test: two*");
+	KT_EQ(seen.args[1], 2);
+	check(owner, "hook test: six*");
+	KT_EQ(seen.args[5], 6);
+	check(owner, "ktest:::hook");
+	KT_EQ(seen.args[0], 1);
+	check(owner, "fbt::hook_inner:entry");
+	for (unsigned i = 0; i < 6; i++)
+		KT_EQ(seen.args[i], i + 1);
+	check(owner, "fbt::hook_inner:return");
+	KT_EQ(seen.args[0], seen.stack[0] - (uintptr_t)hook_inner);
+	KT_EQ(seen.args[1], 7);
+	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
+	ktr_test_end();
+}
+
+static bool going;                 /* atomic */
+static uint64_t counted[MAX_CPUS]; /* each CPU its own */
+
+static void
+count(const struct ktr_firing *f)
+{
+	(void)f;
+	counted[arch_cpu()]++;
+}
+
+/* Thread 0 switches; the others fire. */
+static void
+come_and_go(unsigned i, void *arg)
+{
+	(void)arg;
+	if (i > 0) {
+		while (__atomic_load_n(&going, __ATOMIC_RELAXED))
+			KT_EQ(hook_outer(1), 9);
+		return;
+	}
+	for (unsigned round = 0; round < 40; round++) {
+		int owner = ktr_owner_register("test", count);
+
+		KT_GT(owner, 1);
+		KT_GT(ktr_select((unsigned)owner, "hook test:*", true, NULL, NULL, 0), 0);
+		KT_EQ(ktr_select((unsigned)owner, "fbt::hook_*:", true, NULL, NULL, 0), 6);
+		KT_EQ(hook_outer(1), 9);
+		KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
+	}
+	__atomic_store_n(&going, false, __ATOMIC_RELAXED);
+}
+
+KTEST(ktr_hook_come_and_go)
+{
+	uint64_t all = 0;
+
+	ktr_test_begin(64);
+	going = true;
+	ktest_start(ncpus + 1, false, come_and_go, NULL);
+	ktest_join();
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+		all += counted[cpu];
+	KT_GT(all, 0);
+	ktr_test_accounting();
+	ktr_test_end();
+}

@@ -1,0 +1,291 @@
+/* ktr_hook_test.c - hooks: when they are called and with what, and owners that come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ktr/control.h"
+#include "ktr/ktr.h"
+#include "ktr/ring.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DEFINE(hook);
+SDT_PROBE_DEFINE7(hook, , , seven, seven, "int", "int", "int", "int", "int", "int", "int");
+SDT_PROBE_DEFINE_DATA(hook, , , text, "text", ": %s");
+SDT_PROBE_DEFINE_TEXT(hook, , , shared, "shared", ": n %d", 1, "int");
+
+static struct ktr_firing seen;
+static uint64_t seen_args[KTR_SDT_ARGS];
+static char seen_data[32];
+static unsigned calls;
+
+static void
+see(const struct ktr_firing *f)
+{
+	calls++;
+	seen = *f;
+	for (unsigned i = 0; i < f->nargs; i++)
+		seen_args[i] = f->args[i];
+	if (f->data != NULL && f->len < sizeof(seen_data)) {
+		memcpy(seen_data, f->data, f->len);
+		seen_data[f->len] = '\0';
+	}
+}
+
+static unsigned calls_2;
+
+static void
+see_2(const struct ktr_firing *f)
+{
+	(void)f;
+	calls_2++;
+}
+
+static uint64_t
+head(void)
+{
+	uint64_t tail, seq;
+	assert_true(ktr_ring_window(0, &tail, &seq));
+	return seq;
+}
+
+static void
+fire_points(void)
+{
+	CTR0(KTR_GEN, "point none");
+	CTR1(KTR_GEN, "point one %d", 1);
+	CTR2(KTR_GEN, "point two %d %d", 1, 2);
+	CTR3(KTR_GEN, "point three %d %d %d", 1, 2, 3);
+	CTR4(KTR_GEN, "point four %d %d %d %d", 1, 2, 3, 4);
+	CTR5(KTR_GEN, "point five %d %d %d %d %d", 1, 2, 3, 4, 5);
+	CTR6(KTR_GEN, "point six %d %d %d %d %d %d", 1, 2, 3, 4, 5, 6);
+	CTR_DATA2(KTR_GEN, "point data %d %d %s", 1, 2, "abc", 3);
+}
+
+static void
+fire_shared(int n)
+{
+	SDT_CTR2(hook, , , shared, SDT_ARGS1(n), KTR_GEN, "shared %d %d", n, n + 1);
+}
+
+static int owner;
+
+static int
+begin(void **state)
+{
+	(void)state;
+	ktr_mask_set(0);
+	ktr_select(KTR_OWNER_COMMAND, ":::", false, NULL, NULL, 0);
+	calls = calls_2 = 0;
+	memset(&seen, 0, sizeof(seen));
+	owner = ktr_owner_register("hook", see);
+	assert_true(owner > 1);
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	assert_int_equal(ktr_owner_unregister((unsigned)owner), 0);
+	return 0;
+}
+
+static int
+select_for(int who, const char *spec, bool on)
+{
+	return ktr_select((unsigned)who, spec, on, NULL, NULL, 0);
+}
+
+static void
+a_hook_has_the_parameters_of_every_macro(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"none", "one", "two", "three", "four", "five", "six"};
+	char glob[32];
+	uint64_t before = head();
+	for (unsigned n = 0; n < 7; n++) {
+		snprintf(glob, sizeof(glob), "point %s*", names[n]);
+		assert_int_equal(select_for(owner, glob, true), 1);
+		calls = 0;
+		fire_points();
+		assert_int_equal(calls, 1);
+		assert_int_equal(seen.nargs, n);
+		assert_string_equal(seen.site->func, "fire_points");
+		assert_null(seen.data);
+		assert_int_equal(seen.ret, 0);
+		for (unsigned i = 0; i < n; i++)
+			assert_int_equal(seen_args[i], i + 1);
+		assert_int_equal(select_for(owner, glob, false), 1);
+		fire_points();
+		assert_int_equal(calls, 1);
+	}
+	assert_int_equal(head(), before); /* nothing is recorded for it */
+}
+
+static void
+a_hook_has_long_data(void **state)
+{
+	(void)state;
+	select_for(owner, "point data*", true);
+	fire_points();
+	assert_int_equal(calls, 1);
+	assert_int_equal(seen.nargs, 3);
+	assert_int_equal(seen_args[1], 2);
+	assert_ptr_equal((const void *)(uintptr_t)seen_args[2], seen.data);
+	assert_string_equal(seen_data, "abc");
+	select_for(owner, "hook:::text", true);
+	SDT_FIRE(hook, , , text, SDT_ARGS_DATA0("def", 3));
+	assert_int_equal(seen.nargs, 1);
+	assert_string_equal(seen_data, "def");
+}
+
+static void
+a_hook_has_seven_arguments_of_a_probe(void **state)
+{
+	(void)state;
+	select_for(owner, "hook:::seven", true);
+	SDT_PROBE7(hook, , , seven, 1, 2, 3, 4, 5, 6, 7);
+	assert_int_equal(calls, 1);
+	assert_int_equal(seen.nargs, 7);
+	for (unsigned i = 0; i < 7; i++)
+		assert_int_equal(seen_args[i], i + 1);
+}
+
+static void
+a_hook_does_not_take_the_log_s_events(void **state)
+{
+	(void)state;
+	int second = ktr_owner_register("hook2", see_2);
+	uint64_t before = head();
+	select_for(KTR_OWNER_COMMAND, "point two*", true);
+	select_for(owner, "point two*", true);
+	select_for(second, "point two*", true);
+	fire_points();
+	assert_int_equal(head(), before + 1);
+	assert_int_equal(calls, 1);
+	assert_int_equal(calls_2, 1);
+	select_for(owner, "point two*", false);
+	fire_points();
+	assert_int_equal(head(), before + 2);
+	assert_int_equal(calls, 1);
+	assert_int_equal(calls_2, 2);
+	assert_int_equal(ktr_owner_unregister((unsigned)second), 0);
+	fire_points();
+	assert_int_equal(head(), before + 3);
+	assert_int_equal(calls_2, 2);
+}
+
+static void
+a_trace_point_and_a_probe_in_one_place_have_their_own_hooks(void **state)
+{
+	(void)state;
+	uint64_t before = head();
+	select_for(owner, "hook:::shared", true);
+	fire_shared(5);
+	assert_int_equal(calls, 1);
+	assert_int_equal(seen.nargs, 1);
+	assert_int_equal(head(), before);
+	select_for(KTR_OWNER_COMMAND, "shared*", true);
+	fire_shared(6);
+	assert_int_equal(calls, 2);
+	assert_int_equal(head(), before + 1);
+	select_for(owner, "hook:::shared", false);
+	select_for(owner, "shared*", true);
+	fire_shared(7);
+	assert_int_equal(calls, 3);
+	assert_int_equal(seen.nargs, 2);
+	assert_int_equal(seen_args[1], 8);
+	assert_int_equal(head(), before + 2);
+}
+
+static void
+fire_inside(const struct ktr_firing *f)
+{
+	see(f);
+	fire_points();
+}
+
+static void
+a_hook_does_not_interrupt_a_hook(void **state)
+{
+	(void)state;
+	int inside = ktr_owner_register("inside", fire_inside);
+	uint64_t before = head();
+	select_for(inside, "point one*", true);
+	select_for(inside, "point two*", true);
+	select_for(KTR_OWNER_COMMAND, "point two*", true);
+	fire_points();
+	/* one and two fire; in each hook they fire again, and are refused; the log records two */
+	assert_int_equal(calls, 2);
+	assert_int_equal(ktr_hook_refused((unsigned)inside), 4);
+	assert_int_equal(ktr_hook_refused((unsigned)owner), 0);
+	assert_int_equal(head(), before + 3);
+	assert_int_equal(ktr_owner_unregister((unsigned)inside), 0);
+	assert_int_equal(ktr_hook_refused((unsigned)inside), 0);
+}
+
+static void
+what_is_no_trace_point_can_fire(void **state)
+{
+	(void)state;
+	static const uint64_t args[] = {4, 5};
+	struct ktr_firing f = {.site = &sdt_hook___shared, .args = args, .nargs = 2, .pc = 17};
+	uint64_t before = head();
+	select_for(owner, "hook:::shared", true);
+	ktr_fire(&f);
+	assert_int_equal(calls, 1);
+	assert_int_equal(seen.pc, 17);
+	assert_int_equal(head(), before);
+	select_for(KTR_OWNER_COMMAND, "hook:::shared", true);
+	ktr_fire(&f);
+	assert_int_equal(calls, 2);
+	assert_int_equal(head(), before + 1);
+}
+
+static void
+numbers_of_owners_are_used_again(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		int more[KTR_HOOK_MAX];
+		for (unsigned i = 0; i + 1 < KTR_HOOK_MAX; i++) {
+			more[i] = ktr_owner_register("more", see_2);
+			assert_true(more[i] > 1);
+		}
+		assert_int_equal(ktr_owner_register("too many", see_2), -KTR_ENOSPC);
+		for (unsigned i = 0; i + 1 < KTR_HOOK_MAX; i++) {
+			select_for(more[i], "point one*", true);
+			assert_int_equal(ktr_owner_unregister((unsigned)more[i]), 0);
+			assert_null(ktr_owner_name((unsigned)more[i]));
+		}
+	}
+	calls_2 = 0;
+	fire_points();
+	assert_int_equal(calls_2, 0);
+	assert_int_equal(ktr_owner_unregister(KTR_OWNER_MASK), -KTR_EINVAL);
+	assert_int_equal(ktr_owner_unregister(KTR_OWNER_COMMAND), -KTR_EINVAL);
+	assert_int_equal(ktr_owner_unregister(31), -KTR_EINVAL);
+	assert_int_equal(ktr_owner_unregister(99), -KTR_EINVAL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(a_hook_has_the_parameters_of_every_macro, begin, end),
+	    cmocka_unit_test_setup_teardown(a_hook_has_long_data, begin, end),
+	    cmocka_unit_test_setup_teardown(a_hook_has_seven_arguments_of_a_probe, begin, end),
+	    cmocka_unit_test_setup_teardown(a_hook_does_not_take_the_log_s_events, begin, end),
+	    cmocka_unit_test_setup_teardown(
+		a_trace_point_and_a_probe_in_one_place_have_their_own_hooks, begin, end),
+	    cmocka_unit_test_setup_teardown(a_hook_does_not_interrupt_a_hook, begin, end),
+	    cmocka_unit_test_setup_teardown(what_is_no_trace_point_can_fire, begin, end),
+	    cmocka_unit_test_setup_teardown(numbers_of_owners_are_used_again, begin, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
