@@ -33,6 +33,8 @@
  *	KTR_PORT_RING_OF(cpu)
  *	                  where the pointer to the CPU's ring in the main log is; NULL: no such CPU
  *
+ * And for what not every port has:
+ *
  *	KTR_PORT_FRAME(firing, frame)
  *	                  for hooks (ktr/hook.h): sets ->fp of a struct ktr_firing. `frame` is
  *	                  the frame pointer of the function that the trace point has called.
@@ -40,9 +42,6 @@
  *	KTR_PORT_FUNCTION(firing, frame)
  *	                  the same for a site that is a function's entry or return: sets ->fp,
  *	                  ->pc and ->ret
- *
- * And:
- *
  *	KTR_PORT_MAKE_NAMED(spec, err, errlen)
  *	                  before probes are switched on by name: makes those that exist when they
  *	                  are first named. 0, or a negative errno value and a sentence in err.
