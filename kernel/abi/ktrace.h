@@ -107,12 +107,9 @@ struct ktr_genio {
 	    ktr_bytes; /* moved. As many of the first follow as kern.ktrace.genio_size allows */
 };
 
-#define KTR_SI_USER   0    /* kill() sent it; Linux's SI_USER */
-#define KTR_SI_KERNEL 0x80 /* the kernel did */
-
 struct ktr_psig {
 	int32_t ktr_signo;
-	int32_t ktr_code;    /* KTR_SI_… */
+	int32_t ktr_code;    /* who sent it: SI_… of signal.h */
 	uint64_t ktr_action; /* 0: SIG_DFL */
 	uint64_t ktr_mask;   /* signals that are blocked: bit n-1 for signal n */
 };

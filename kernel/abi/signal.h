@@ -34,6 +34,10 @@
 #define SIGSYS   31
 #define NSIG     64
 
+/* Who sent a signal: si_code. */
+#define SI_USER   0    /* kill() */
+#define SI_KERNEL 0x80 /* the kernel */
+
 #define SIG_DFL 0
 #define SIG_IGN 1
 

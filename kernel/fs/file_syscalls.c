@@ -92,7 +92,7 @@ sys_writev(const uint64_t a[6])
 	if (n == 0)
 		n = sum_pieces(v, (unsigned)a[2], &u.resid);
 	if (n == 0) {
-		u.vec = v;
+		u.first = u.vec = v;
 		n = file_write_uio(f, &u);
 	}
 	kfree(v);

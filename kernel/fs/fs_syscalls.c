@@ -10,7 +10,10 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE_DATA(vfs, namei, lookup, entry, "entry", ": path %s");
 
 /* A path from the user, and the directory it is relative to. */
 struct user_path {
@@ -37,9 +40,12 @@ at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 static int
 take_path(struct user_path *p, uint64_t dirfd, uint64_t upath)
 {
-	int n = copy_in_str(p->text, upath, sizeof(p->text));
+	int length = copy_in_str(p->text, upath, sizeof(p->text));
 
-	return n < 0 ? n : at_directory(dirfd, p->text, &p->cwd);
+	if (length < 0)
+		return length;
+	SDT_FIRE(vfs, namei, lookup, entry, SDT_ARGS_DATA0(p->text, (size_t)length));
+	return at_directory(dirfd, p->text, &p->cwd);
 }
 
 static int64_t

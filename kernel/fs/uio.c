@@ -12,7 +12,7 @@ void
 uio_init(struct uio *u, struct uio_vec *v, enum uio_space space, const void *buf, size_t len)
 {
 	*v = (struct uio_vec){.base = (uint64_t)(uintptr_t)buf, .len = len};
-	*u = (struct uio){.vec = v, .resid = len, .space = space};
+	*u = (struct uio){.first = v, .vec = v, .resid = len, .space = space};
 }
 
 enum direction { PUT, TAKE };

@@ -19,9 +19,10 @@ struct uio_vec {
 enum uio_space { UIO_KERNEL, UIO_USER };
 
 struct uio {
-	const struct uio_vec *vec; /* the current piece */
-	size_t at;                 /* bytes of it already moved */
-	size_t resid;              /* bytes left in all pieces */
+	const struct uio_vec *first; /* all pieces, also those that were moved; for tracers */
+	const struct uio_vec *vec;   /* the current piece */
+	size_t at;                   /* bytes of it already moved */
+	size_t resid;                /* bytes left in all pieces */
 	enum uio_space space;
 };
 

@@ -30,13 +30,17 @@ clock_init(void)
 }
 
 uint64_t
-clock_ns(void)
+clock_ns_of(uint64_t ticks)
 {
-	uint64_t ticks = arch_clock_read();
-
 	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
 	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32)
 				  : 0;
+}
+
+uint64_t
+clock_ns(void)
+{
+	return clock_ns_of(arch_clock_read());
 }
 
 uint64_t

@@ -5,6 +5,8 @@
 
 /* Nanoseconds since boot. Monotonic, and the same on all CPUs. */
 uint64_t clock_ns(void);
+/* The same for a value of arch_clock_read(). */
+uint64_t clock_ns_of(uint64_t ticks);
 /* A time since boot as a time since 1970, UTC; the same, if the machine has no clock of the day. */
 uint64_t clock_real_ns(uint64_t ns);
 /* Busy-waits, for hardware that needs a moment. */

@@ -17,6 +17,7 @@
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -38,6 +39,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p pid %u parent %u", 
 		      "pid_t", "pid_t");
 SDT_PROBE_DEFINE(proc, , , start, start);
 SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int", "int");
+
+HOOK_LIST(proc_exit);
 
 struct spinlock proc_lock = SPINLOCK_INIT("proc");
 struct list procs = LIST_INIT(procs);
@@ -243,6 +246,7 @@ proc_exit(int wait_status)
 	vm_destroy(vm);
 	SDT_CTR3(proc, , , exit, SDT_ARGS2(exit_reason(wait_status), wait_status), KTR_PROC,
 		 "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
+	HOOK_RUN(proc_exit);
 	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",
 		   curthread()->prio);
 

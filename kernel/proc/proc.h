@@ -16,6 +16,7 @@
 #include "ktr/intern.h"
 
 struct filetable;
+struct ktrace;
 struct thread;
 struct uidinfo;
 struct vmspace;
@@ -46,6 +47,8 @@ struct proc {
 	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
 	uint64_t sig_ignored;    /* [p] SIG_IGN */
 	uint64_t sig_blocked;    /* [p] */
+	uint64_t sig_user;       /* [p] of those pending: kill() sent them, not the kernel */
+	struct ktrace *trace;    /* kernel/ktrace's; NULL: the process has not been traced */
 	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
 };
 

@@ -27,6 +27,12 @@ int exec_image(struct proc *p, const char *path, char *const argv[], char *const
  * then destroys the old space. proc_lock held.
  */
 void proc_set_space(struct proc *p, struct vmspace *vm);
+/*
+ * The hooks proc_exit run when the current process has no memory and no files any more, and is not
+ * a zombie yet: thread context. The hooks user_return run before a return to user mode, if
+ * pcpu.work is set and whenever signals or rescheduling are looked for: thread context, no lock
+ * held.
+ */
 /* Ends the current process with a wait status. */
 _Noreturn void proc_exit(int wait_status);
 /* Sends sig to one process. proc_lock held. */

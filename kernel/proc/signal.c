@@ -26,7 +26,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , signal_send, "signal-send", ": thread %p proc %p
 SDT_PROBE_DEFINE_TEXT(proc, , , signal_discard, "signal-discard",
 		      ": thread %p proc %p sig %d pid %u", 4, "struct thread *", "struct proc *",
 		      "int", "pid_t");
-SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d", 1, "int");
+SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %#x", 2, "int",
+		      "int");
 
 /* Would sig have no effect on p? proc_lock held, or p is the current process. */
 static bool
@@ -47,6 +48,7 @@ proc_signal_locked(struct proc *p, int sig)
 		 "signal post: pid %u sig %d", p->pid, sig);
 	if (p->state == PROC_ZOMBIE)
 		return;
+	p->sig_user &= ~BIT(sig);
 	if (sig == SIGCONT || sig == SIGKILL) {
 		p->sig_pending &= ~STOP_SIGNALS;
 		if (p->state == PROC_STOPPED) {
@@ -127,7 +129,7 @@ proc_deliver_signals(void)
 		return;
 	spin_lock(&proc_lock);
 	while ((set = deliverable(p)) != 0) {
-		int sig = (set & BIT(SIGKILL)) ? SIGKILL : __builtin_ctzl(set) + 1;
+		int sig = (set & BIT(SIGKILL)) ? SIGKILL : __builtin_ctzl(set) + 1, code;
 
 		p->sig_pending &= ~BIT(sig);
 		if (is_ignored(p, sig))
@@ -137,8 +139,9 @@ proc_deliver_signals(void)
 			stop_here(p, sig);
 			continue;
 		}
+		code = p->sig_user & BIT(sig) ? SI_USER : SI_KERNEL;
 		spin_unlock(&proc_lock);
-		SDT_CTR3(proc, , , signal_handle, SDT_ARGS1(sig), KTR_SIG,
+		SDT_CTR3(proc, , , signal_handle, SDT_ARGS2(sig, code), KTR_SIG,
 			 "signal deliver: pid %u sig %d name %s", p->pid, sig, ktr_intern(p->name));
 		proc_exit(sig);
 	}
@@ -207,8 +210,10 @@ sys_kill(const uint64_t a[6])
 			continue;
 		}
 		r = 0;
-		if (sig != 0)
+		if (sig != 0) {
 			proc_signal_locked(p, sig);
+			p->sig_user |= BIT(sig);
+		}
 	}
 	spin_unlock(&proc_lock);
 	return r;

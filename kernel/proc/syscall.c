@@ -10,11 +10,14 @@
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/entry.h"
+#include "kernel/lib/hook.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
+
+HOOK_LIST(user_return);
 
 static int64_t
 dispatch(uint64_t nr, const uint64_t a[6])
@@ -56,13 +59,21 @@ entry_syscall(struct arch_trapframe *tf)
 	arch_tf_set_return(tf, (uint64_t)r);
 }
 
+/* Not inline: the registers that it needs would be saved at each return. */
+static __attribute__((noinline)) void
+do_work(void)
+{
+	this_pcpu()->work = false;
+	arch_irq_enable();
+	HOOK_RUN(user_return);
+	proc_deliver_signals();
+	sched_preempt();
+	arch_irq_disable();
+}
+
 void
 entry_user_return(struct arch_trapframe *tf)
 {
-	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED)) {
-		arch_irq_enable();
-		proc_deliver_signals();
-		sched_preempt();
-		arch_irq_disable();
-	}
+	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->wanted, __ATOMIC_RELAXED))
+		do_work();
 }

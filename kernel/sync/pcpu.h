@@ -19,11 +19,17 @@ enum pcpu_start { PCPU_STARTING, PCPU_CAME, PCPU_REFUSED };
 struct pcpu {
 	struct arch_pcpu md; /* first, so that the port can find the whole structure */
 	struct thread *idle;
-	int irq_depth;                     /* nested irq_push(); touched with interrupts off */
-	bool irq_was_on;                   /* state before the outermost irq_push() */
-	uint32_t start;                    /* atomic: enum pcpu_start, while it is being started */
-	bool online;                       /* may be given threads and interprocessor calls */
-	bool resched;                      /* atomic: reschedule as soon as possible */
+	int irq_depth;   /* nested irq_push(); touched with interrupts off */
+	bool irq_was_on; /* state before the outermost irq_push() */
+	uint32_t start;  /* atomic: enum pcpu_start, while it is being started */
+	bool online;     /* may be given threads and interprocessor calls */
+	union {
+		struct {
+			bool resched; /* atomic: reschedule as soon as possible */
+			bool work;    /* the hooks user_return have something to do */
+		};
+		uint16_t wanted; /* one of them, before a return to user mode */
+	};
 	unsigned locks;                    /* spin locks held */
 	struct spinlock *held[PCPU_LOCKS]; /* the first of them, in about the order of taking */
 	unsigned nmi;                      /* depth of NMI handlers */

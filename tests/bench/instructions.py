@@ -34,12 +34,16 @@ HOW = {
     "syscall_off": "icount; getppid() in a loop of 1,000, the best of 64, nothing traced",
     "syscall_sysc": "the same with SYSC on: entry and return are recorded",
     "syscall_delta": "syscall_sysc less syscall_off",
+    "ktrace_off": "icount; getppid() in a loop of 1,000, the best of 64, no process traced by ktrace",
+    "ktrace_on": "the same in loops of 100 by a process whose calls and returns go to a file",
+    "ktrace_delta": "ktrace_on less ktrace_off: two records, with calling the hook for each; without writing them to the file",
     "encode": "icount; one pass over /dev/ktr after `load mix -n 2 -j 2` with SCHED, SYSC, LOCK, PROC, VM, INTR on,"
               " for each event; the copy to the reader included",
 }
 MIX = "SCHED,SYSC,LOCK,PROC,VM,INTR"
 SCRIPT = f"""
 user_test bench syscall
+user_test bench ktrace
 sysctl debug.ktr.mask={MIX} > /dev/null
 load mix -n 2 -j 2 > /dev/null
 sysctl debug.ktr.mask=NONE > /dev/null
@@ -48,7 +52,8 @@ user_test bench encode
 LINE = re.compile(r"^bench (\w+) (\d+\.\d\d) instructions\r?$", re.M)
 QEMU_RISCV64 = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults -icount shift=0 -serial stdio -kernel"
 DEADLINE_S = 600
-DELTAS = {"switch_delta": ("switch_sched", "switch_off"), "syscall_delta": ("syscall_sysc", "syscall_off")}
+DELTAS = {"switch_delta": ("switch_sched", "switch_off"), "syscall_delta": ("syscall_sysc", "syscall_off"),
+          "ktrace_delta": ("ktrace_on", "ktrace_off")}
 
 
 def guest_lines(run, expected):

@@ -42,7 +42,7 @@ FLOORS = [
     ["kernel/sched/"],   # threads, and all that makes them wait: sleep queues, mutexes, callouts
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
-    ["kernel/trace/", "kernel/probe/"],
+    ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],
     ["kernel/debug/"],
     ["kernel/"],         # main.c: the boot in order; entry.c: traps and interrupts, shared out
 ]

@@ -36,16 +36,16 @@ print_row(const char *name, uint64_t total, uint64_t n)
 	printf("bench %s %lu.%02lu instructions\n", name, hundredths / 100, hundredths % 100);
 }
 
-/* Returns the shortest of many rounds, which had no timer interrupt. */
+/* Returns the shortest of many rounds of n calls, which had no timer interrupt. */
 static uint64_t
-round_of_calls(void)
+round_of_calls(unsigned n)
 {
 	uint64_t best = UINT64_MAX;
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t start = now_ns(), took;
 
-		for (unsigned i = 0; i < CALLS; i++)
+		for (unsigned i = 0; i < n; i++)
 			getppid();
 		took = now_ns() - start;
 		if (took < best)
@@ -67,8 +67,29 @@ bench_syscall(void)
 			fprintf(stderr, "bench: debug.ktr.mask=%s: %s\n", rows[i].mask, why);
 			return 1;
 		}
-		print_row(rows[i].name, round_of_calls(), CALLS);
+		print_row(rows[i].name, round_of_calls(CALLS), CALLS);
 	}
+	return 0;
+}
+
+/* A process whose calls and returns are traced, against one that is not. */
+static int
+bench_ktrace(void)
+{
+	static const char path[] = "/tmp/bench.ktrace";
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	char why[128];
+
+	if (sysctl_set("debug.ktr.mask", "NONE", why, sizeof(why)) < 0) {
+		fprintf(stderr, "bench: debug.ktr.mask=NONE: %s\n", why);
+		return 1;
+	}
+	print_row("ktrace_off", round_of_calls(CALLS), CALLS);
+	if (fd < 0 || ktrace(path, KTROP_SET, KTRFAC_SYSCALL | KTRFAC_SYSRET, getpid()) < 0) {
+		fprintf(stderr, "bench: ktrace: %s\n", strerror(errno));
+		return 1;
+	}
+	print_row("ktrace_on", round_of_calls(100), 100);
 	return 0;
 }
 
@@ -176,10 +197,12 @@ bench_main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "syscall") == 0)
 		return bench_syscall();
+	if (argc == 2 && strcmp(argv[1], "ktrace") == 0)
+		return bench_ktrace();
 	if (argc == 2 && strcmp(argv[1], "encode") == 0)
 		return bench_encode();
 	if (argc == 2 && strcmp(argv[1], "maps") == 0)
 		return bench_maps();
-	fprintf(stderr, "usage: user_test bench syscall|encode|maps\n");
+	fprintf(stderr, "usage: user_test bench syscall|ktrace|encode|maps\n");
 	return 2;
 }

@@ -22,6 +22,7 @@
 #include "tests/user/deeds.h"
 #include "tests/user/faults.h"
 #include "tests/user/fuzz.h"
+#include "tests/user/ktraced.h"
 #include "tests/user/limits.h"
 #include "userland/libc/libc.h"
 
@@ -101,7 +102,7 @@ bad_pointers(void)
 static void
 unknown_numbers(void)
 {
-	static const long numbers[] = {6, 999, 1023, 1026, 0x7fffffff, -1};
+	static const long numbers[] = {6, 999, 1023, 1028, 0x7fffffff, -1};
 
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char text[60];
@@ -408,6 +409,8 @@ main(int argc, char **argv)
 		return bench_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "fuzz") == 0)
 		return fuzz_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "ktrace") == 0)
+		return ktraced_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "do") == 0)
 		return deed_main(argc - 1, argv + 1);
 	bad_pointers();

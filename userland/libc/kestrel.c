@@ -1,4 +1,4 @@
-/* kestrel.c - sysctls and shutdown: Kestrel's own system calls as C functions. */
+/* kestrel.c - sysctls, tracing and shutdown: Kestrel's own system calls as C functions. */
 #include <errno.h>
 #include <kestrel.h>
 #include <stdlib.h>
@@ -91,6 +91,18 @@ sysctl_set(const char *name, const char *value, char *why, size_t why_len)
 		strlcpy(why, sentence[0] != '\0' ? sentence : strerror(errno), why_len);
 	}
 	return -1;
+}
+
+int
+ktrace(const char *file, int ops, uint32_t facs, pid_t pid)
+{
+	return (int)SYSCALL4(ktrace, file, ops, facs, pid);
+}
+
+int
+utrace(const void *data, size_t len)
+{
+	return (int)SYSCALL2(utrace, data, len);
 }
 
 int

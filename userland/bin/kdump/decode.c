@@ -179,6 +179,14 @@ kdump_signal(int sig)
 	return sig > 0 ? find(signals, (uint64_t)sig) : NULL;
 }
 
+const char *
+kdump_signal_code(int code)
+{
+	static const struct word codes[] = {W(SI_USER), W(SI_KERNEL), END};
+
+	return code >= 0 ? find(codes, (uint64_t)code) : NULL;
+}
+
 void
 kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v)
 {

@@ -98,8 +98,9 @@ const char *kdump_type(unsigned type);
 
 /* Prints an argument as C would write it. */
 void kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v);
-/* "SIGINT", or NULL. */
+/* "SIGINT", or NULL; "SI_USER", or NULL. */
 const char *kdump_signal(int sig);
+const char *kdump_signal_code(int code);
 /* Prints bytes so that no terminal is harmed: what does not print becomes \n, \0, \377. */
 void kdump_print_bytes(const uint8_t *p, size_t n);
 /* Bytes of a struct of KTR_STRUCT, whose name is the data's beginning; NULL: the name has no end.

@@ -173,10 +173,9 @@ print_psig(const struct ktr_psig *s)
 		printf("SIG_DFL");
 	else
 		printf("caught handler=%#lx mask=%#lx", s->ktr_action, s->ktr_mask);
-	if (s->ktr_code == KTR_SI_USER)
-		puts(" code=SI_USER");
-	else if (s->ktr_code == KTR_SI_KERNEL)
-		puts(" code=SI_KERNEL");
+	name = kdump_signal_code(s->ktr_code);
+	if (name != NULL)
+		printf(" code=%s\n", name);
 	else
 		printf(" code=%#x\n", s->ktr_code);
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "kernel/abi/kestrel.h"
+#include "kernel/abi/ktrace.h"
 
 /* Value of a sysctl as text: its full length; what fits is stored, always with a NUL (len > 0). */
 ssize_t sysctl_get(const char *name, char *buf, size_t len);
@@ -38,6 +39,10 @@ unsigned int ktr_counts_get(struct ktr_counts counts[KTR_COUNTS_MAX]);
  * that are not in the rings any more. And how large a ring would have held all of a CPU's.
  */
 void ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *before);
+
+/* kernel/abi/ktrace.h describes these. */
+int ktrace(const char *file, int ops, uint32_t facs, pid_t pid);
+int utrace(const void *data, size_t len);
 
 /* SHUTDOWN_POWEROFF with status 0 to 63, or SHUTDOWN_REBOOT. Returns only when it fails. */
 int machine_shutdown(int how, int status);

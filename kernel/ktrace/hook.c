@@ -1,0 +1,509 @@
+/*
+ * hook.c - makes records: the hook on the probes of the providers syscall, proc, sched, vfs and on
+ * two trace points of the page fault.
+ *
+ * The hook runs with interrupts off and records what the current process does. So a queue has one
+ * writer. Where there is no room, a record is counted as dropped, and the next one says so. User
+ * memory is read here, when the kernel has just used it: what is not present is left out, since
+ * nothing may sleep.
+ */
+#include "ktr/hook.h"
+
+#include "arch/clock.h"
+#include "arch/irq.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/resource.h"
+#include "kernel/abi/stat.h"
+#include "kernel/abi/syscall.h"
+#include "kernel/abi/time.h"
+#include "kernel/fs/uio.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/ktrace/ktrace_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/control.h"
+#include "ktr/probe.h"
+#include "ktr/sdt.h"
+
+SDT_PROBE_DECLARE(proc, , , create);
+SDT_PROBE_DECLARE(proc, , , exec);
+SDT_PROBE_DECLARE(proc, , , exit);
+SDT_PROBE_DECLARE(proc, , , signal_handle);
+SDT_PROBE_DECLARE(sched, , , off_cpu);
+SDT_PROBE_DECLARE(sched, , , on_cpu);
+SDT_PROBE_DECLARE(vfs, , , read);
+SDT_PROBE_DECLARE(vfs, , , write);
+SDT_PROBE_DECLARE(vfs, namei, lookup, entry);
+
+static const struct call {
+	uint32_t code;
+	unsigned narg;
+	const char *name;
+} calls[] = {
+#define SYSCALL(nr, name, nargs) {nr, nargs, #name},
+#include <syscalls.def>
+#undef SYSCALL
+};
+
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
+
+/* Structs of system calls that succeed, by the argument that points to them. */
+static const struct call_struct {
+	const char *call;
+	unsigned arg;
+	const char *name;
+	uint32_t size;
+} structs[] = {
+    {"stat", 1, "stat", sizeof(struct stat)},
+    {"fstat", 1, "stat", sizeof(struct stat)},
+    {"newfstatat", 2, "stat", sizeof(struct stat)},
+    {"clock_gettime", 1, "timespec", sizeof(struct timespec)},
+    {"nanosleep", 0, "timespec", sizeof(struct timespec)},
+    {"getrlimit", 1, "rlimit", sizeof(struct rlimit)},
+    {"setrlimit", 1, "rlimit", sizeof(struct rlimit)},
+    {"prlimit64", 2, "rlimit", sizeof(struct rlimit)},
+    {"prlimit64", 3, "rlimit", sizeof(struct rlimit)},
+};
+
+#define STRUCTS (sizeof(structs) / sizeof(structs[0]))
+
+/* What to do at a site: its kind, and the index of a system call; CALLS: an unknown one. */
+enum what {
+	NOTHING,
+	CALL,
+	RETURN,
+	NAME,
+	EXEC,
+	READ,
+	WRITE,
+	SIGNAL,
+	OFF_CPU,
+	ON_CPU,
+	FAULT,
+	FAULT_END,
+	FORK,
+	EXIT,
+};
+
+struct action {
+	uint8_t what;
+	uint8_t call;
+};
+
+_Static_assert(CALLS < 256, "struct action");
+
+static struct action *actions; /* by the site's number; constant after ktrace_hook_init() */
+static int owner = -1;
+static uint32_t selected; /* KTRFAC_… whose probes are on; ktrace_lock */
+
+/*
+ * Room for a record of up to len bytes, with its header but for `len`. NULL: there is none, which
+ * is counted. Interrupts off.
+ */
+static inline __attribute__((always_inline)) struct ktrace_record *
+claim(struct ktrace *t, const struct proc *p, unsigned type, size_t len)
+{
+	/* acquire: what the thread ktrace has taken out is not overwritten before */
+	uint64_t tail = __atomic_load_n(&t->tail, __ATOMIC_ACQUIRE), head = t->head;
+	uint64_t at = head & (t->size - 1), left = t->size - at;
+	size_t total = sizeof(struct ktrace_record) + ((len + 7) & ~7ul);
+	struct ktrace_record *r = (void *)(t->buf + at);
+
+	if (__builtin_expect(total > left, 0)) {
+		if (head + left - tail > t->size) {
+			t->dropped++;
+			return NULL;
+		}
+		r->type = 0; /* all that there is room for in any case */
+		t->head = head += left;
+		r = (void *)t->buf;
+	}
+	if (__builtin_expect(head + total - tail > t->size / 2, 0)) {
+		this_pcpu()->work = true;
+		if (head + total - tail > t->size) {
+			t->dropped++;
+			return NULL;
+		}
+	}
+	r->type = (uint16_t)type;
+	r->cpu = (uint16_t)arch_cpu();
+	r->ticks = arch_clock_read();
+	r->dropped = t->dropped;
+	__builtin_memcpy(r->comm, p->name, sizeof(r->comm));
+	return r;
+}
+
+static inline __attribute__((always_inline)) void
+commit(struct ktrace *t, struct ktrace_record *r, size_t len)
+{
+	r->len = (uint32_t)len;
+	t->dropped = 0;
+	/* release: pairs with the acquire of the thread ktrace */
+	__atomic_store_n(&t->head, t->head + sizeof(*r) + ((len + 7) & ~7ul), __ATOMIC_RELEASE);
+}
+
+bool
+ktrace_is_full(const struct ktrace *t)
+{
+	return t->head - __atomic_load_n(&t->tail, __ATOMIC_RELAXED) > t->size / 2;
+}
+
+bool
+ktrace_needs_work(const struct ktrace *t)
+{
+	return ktrace_is_full(t) ||
+	       (t->spare == NULL && !t->no_spare &&
+		(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_INHERIT));
+}
+
+static void
+put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, size_t len)
+{
+	struct ktrace_record *r;
+
+	if (!(t->facs & 1u << type))
+		return;
+	r = claim(t, p, type, len);
+	if (r == NULL)
+		return;
+	memcpy(r->data, data, len);
+	commit(t, r, len);
+}
+
+static inline __attribute__((always_inline)) void
+put_call(struct ktrace *t, const struct proc *p, unsigned i, const struct ktr_firing *f)
+{
+	unsigned narg = i < CALLS ? calls[i].narg : 0;
+	uint64_t code = i < CALLS ? calls[i].code : f->args[0];
+	struct ktrace_record *r;
+	struct ktr_syscall *s;
+
+	t->in_call = true;
+	t->code = code;
+	for (unsigned n = 0; n < 4; n++)
+		t->args[n] = i < CALLS ? f->args[n] : 0;
+	if (!(t->facs & KTRFAC_SYSCALL))
+		return;
+	r = claim(t, p, KTR_SYSCALL, sizeof(*s) + narg * 8);
+	if (r == NULL)
+		return;
+	s = (void *)r->data;
+	s->ktr_code = code < UINT32_MAX ? (uint32_t)code : UINT32_MAX;
+	s->ktr_narg = narg;
+	for (unsigned n = 0; n < narg; n++)
+		s->ktr_args[n] = f->args[n];
+	commit(t, r, sizeof(*s) + narg * 8);
+}
+
+/* Copies a struct from the address in user memory, if it is there. */
+static void
+put_struct(struct ktrace *t, const struct proc *p, const struct call_struct *s, uint64_t addr)
+{
+	size_t name = strlen(s->name) + 1;
+	struct ktrace_record *r = claim(t, p, KTR_STRUCT, name + s->size);
+
+	if (r == NULL)
+		return;
+	memcpy(r->data, s->name, name);
+	if (copy_in((char *)r->data + name, addr, s->size) == 0)
+		commit(t, r, name + s->size);
+}
+
+static void
+put_sysctl(struct ktrace *t, const struct proc *p, uint64_t addr)
+{
+	struct ktrace_record *r = claim(t, p, KTR_SYSCTL, 256);
+	int n;
+
+	if (r == NULL)
+		return;
+	n = copy_in_str((char *)r->data, addr, 256);
+	if (n >= 0)
+		commit(t, r, (size_t)n);
+}
+
+/* Structs and names that a system call, which returns now, has used. */
+static __attribute__((noinline)) void
+put_used(struct ktrace *t, const struct proc *p, unsigned i, bool failed)
+{
+	if ((t->facs & KTRFAC_STRUCT) && !failed) {
+		for (const struct call_struct *c = structs; c < structs + STRUCTS; c++)
+			if (strcmp(c->call, calls[i].name) == 0 && t->args[c->arg] != 0)
+				put_struct(t, p, c, t->args[c->arg]);
+	}
+	if ((t->facs & KTRFAC_SYSCTL) && calls[i].code == NR_sysctl)
+		put_sysctl(t, p, t->args[1]);
+}
+
+static inline __attribute__((always_inline)) void
+put_return(struct ktrace *t, const struct proc *p, unsigned i, int64_t value)
+{
+	bool failed = (uint64_t)value > (uint64_t)-4096;
+	/* An unknown call that was not traced when it began has no number here. */
+	uint64_t code = i < CALLS ? calls[i].code : t->code;
+	struct ktrace_record *r;
+	struct ktr_sysret *s;
+
+	if ((t->facs & (KTRFAC_STRUCT | KTRFAC_SYSCTL)) && t->in_call && i < CALLS)
+		put_used(t, p, i, failed);
+	t->in_call = false;
+	if (!(t->facs & KTRFAC_SYSRET))
+		return;
+	r = claim(t, p, KTR_SYSRET, sizeof(*s));
+	if (r == NULL)
+		return;
+	s = (void *)r->data;
+	s->ktr_code = code < UINT32_MAX ? (uint32_t)code : UINT32_MAX;
+	s->ktr_error = failed ? (int32_t)-value : 0;
+	s->ktr_retval = failed ? -1 : value;
+	commit(t, r, sizeof(*s));
+}
+
+/* The first bytes that were moved. The user's memory has them still: the process has one thread. */
+static size_t
+copy_moved(uint8_t *to, const struct uio *u, size_t n)
+{
+	size_t done = 0;
+
+	for (const struct uio_vec *v = u->first; done < n; v++) {
+		size_t piece = v->len < n - done ? v->len : n - done;
+
+		if (copy_in(to + done, v->base, piece) != 0)
+			break;
+		done += piece;
+	}
+	return done;
+}
+
+static void
+put_io(struct ktrace *t, const struct proc *p, int rw, const struct uio *u, int64_t bytes)
+{
+	size_t n = bytes < (int64_t)ktrace_genio ? (size_t)bytes : ktrace_genio;
+	struct ktrace_record *r;
+	struct ktr_genio *g;
+
+	if (!(t->facs & KTRFAC_GENIO) || bytes < 0 || u->space != UIO_USER)
+		return;
+	if (n > t->size / 4)
+		n = t->size / 4;
+	r = claim(t, p, KTR_GENIO, sizeof(*g) + n);
+	if (r == NULL)
+		return;
+	g = (void *)r->data;
+	*g = (struct ktr_genio){.ktr_fd = t->in_call ? (int32_t)t->args[0] : -1,
+				.ktr_rw = rw,
+				.ktr_bytes = (uint64_t)bytes};
+	n = copy_moved((uint8_t *)(g + 1), u, n);
+	commit(t, r, sizeof(*g) + n);
+}
+
+static void
+put_switch(struct ktrace *t, const struct proc *p, bool out)
+{
+	const struct thread *th = curthread();
+	struct ktr_csw c = {.ktr_out = out};
+
+	/* A thread that waits has a reason; one that was preempted has none, and may be in its
+	 * program. */
+	if (out)
+		t->waits = th->state != THREAD_SLEEPING ? ""
+			   : th->lockname != NULL       ? th->lockname
+							: th->wmesg;
+	if (t->waits == NULL)
+		return; /* it loses the CPU for ktrace, or has it for the first time */
+	strlcpy(c.ktr_wmesg, t->waits, sizeof(c.ktr_wmesg));
+	c.ktr_user = t->waits[0] == '\0' && !t->in_call;
+	if (!out)
+		t->waits = NULL;
+	put(t, p, KTR_CSW, &c, sizeof(c));
+}
+
+/* Gives the spare of the parent to a new process, which does not run yet. */
+static void
+inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
+{
+	struct ktrace *s = t->spare, *none = NULL;
+	uint32_t facs = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
+
+	if (s == NULL || !(facs & KTRFAC_INHERIT))
+		return;
+	s->pid = child->pid;
+	s->parent = parent->pid;
+	s->begin_ticks = arch_clock_read();
+	strlcpy(s->comm, parent->name, sizeof(s->comm));
+	/* ktrace(2) may have come first */
+	if (!__atomic_compare_exchange_n(&child->trace, &none, s, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST)) {
+		s->pid = 0;
+		return;
+	}
+	t->spare = NULL;
+	__atomic_store_n(&s->facs, facs, __ATOMIC_SEQ_CST);
+	/* Whoever clears the parent's bits looks for the child afterwards, or has done so before.
+	 */
+	__atomic_store_n(&s->facs, __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+}
+
+/* All but system calls, which are to cost little. */
+static __attribute__((noinline)) void
+act(struct ktrace *t, struct proc *p, struct action a, const struct ktr_firing *f)
+{
+	struct ktr_psig sig;
+	struct ktr_fault fault;
+	struct ktr_faultend end;
+
+	switch (a.what) {
+	case NAME:
+	case EXEC:
+		put(t, p, KTR_NAMEI, f->data, f->len);
+		break;
+	case READ:
+	case WRITE:
+		put_io(t, p, a.what == READ ? KTR_READ : KTR_WRITE,
+		       (const struct uio *)(uintptr_t)f->args[1], (int64_t)f->args[2]);
+		break;
+	case SIGNAL:
+		sig = (struct ktr_psig){.ktr_signo = (int32_t)f->args[0],
+					.ktr_code = (int32_t)f->args[1],
+					.ktr_mask = p->sig_blocked};
+		put(t, p, KTR_PSIG, &sig, sizeof(sig));
+		break;
+	case OFF_CPU:
+	case ON_CPU:
+		put_switch(t, p, a.what == OFF_CPU);
+		/* It may have been to do on another CPU. */
+		if (ktrace_needs_work(t))
+			this_pcpu()->work = true;
+		break;
+	case FAULT:
+		fault =
+		    (struct ktr_fault){.ktr_vaddr = f->args[0], .ktr_access = (uint32_t)f->args[1]};
+		put(t, p, KTR_FAULT, &fault, sizeof(fault));
+		break;
+	case FAULT_END:
+		end = (struct ktr_faultend){.ktr_vaddr = f->args[0],
+					    .ktr_served = (uint32_t)f->args[1]};
+		put(t, p, KTR_FAULTEND, &end, sizeof(end));
+		break;
+	case FORK:
+		inherit(t, p, (struct proc *)(uintptr_t)f->args[0]);
+		this_pcpu()->work = true;
+		break;
+	case EXIT:
+		t->status = (uint32_t)f->args[1];
+		break;
+	}
+}
+
+static void
+hook(const struct ktr_firing *f)
+{
+	struct proc *p = curthread()->proc; /* the rest of this kernel has long begun */
+	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
+	struct action a;
+
+	if (t == NULL || t->facs == 0 || t->busy)
+		return;
+	a = actions[ktr_site_number(f->site)]; /* of the sites that are on for us, all have one */
+	if (a.what == CALL)
+		put_call(t, p, a.call, f);
+	else if (a.what == RETURN)
+		put_return(t, p, a.call, (int64_t)f->args[0]);
+	else
+		act(t, p, a, f);
+}
+
+void
+ktrace_put(unsigned type, const void *data, size_t len)
+{
+	struct proc *p = curproc();
+	struct ktrace *t;
+
+	irq_push();
+	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
+	if (t != NULL)
+		put(t, p, type, data, len);
+	irq_pop();
+}
+
+/* What the hook is to do at a site. */
+static struct action
+action_of(const struct ktr_site *site)
+{
+	static const struct {
+		const struct ktr_site *site;
+		enum what what;
+	} probes[] = {
+	    {&sdt_proc___create, FORK},
+	    {&sdt_proc___exec, EXEC},
+	    {&sdt_proc___exit, EXIT},
+	    {&sdt_proc___signal_handle, SIGNAL},
+	    {&sdt_sched___off_cpu, OFF_CPU},
+	    {&sdt_sched___on_cpu, ON_CPU},
+	    {&sdt_vfs___read, READ},
+	    {&sdt_vfs___write, WRITE},
+	    {&sdt_vfs_namei_lookup_entry, NAME},
+	};
+	struct ktr_probe_name name;
+	struct action a = {NOTHING, CALLS};
+
+	for (unsigned i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
+		if (probes[i].site == site)
+			a.what = (uint8_t)probes[i].what;
+	if (a.what != NOTHING || site->kind != KTR_SITE_POINT)
+		return a;
+	if (strncmp(site->fmt, "page fault", 10) == 0)
+		a.what = strncmp(site->fmt, "page fault exit", 15) == 0 ? FAULT_END : FAULT;
+	ktr_probe_name(site, &name);
+	if (strcmp(name.provider, "syscall") != 0)
+		return a;
+	a.what = strcmp(name.name, "entry") == 0 ? CALL : RETURN;
+	for (a.call = 0; a.call < CALLS && strcmp(calls[a.call].name, name.function) != 0;)
+		a.call++;
+	return a;
+}
+
+int
+ktrace_hook_init(void)
+{
+	unsigned n = ktr_site_count();
+
+	actions = kmap_alloc(n * sizeof(*actions));
+	if (actions == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		actions[i] = action_of(ktr_site_get(i));
+	owner = ktr_owner_register("ktrace", hook);
+	return owner < 0 ? -EAGAIN : 0;
+}
+
+/* Probes by the kinds of records that need them. The first row: whatever is traced. */
+static const struct {
+	uint32_t facs;
+	const char *probes;
+} needs[] = {
+    {KTRFAC_MASK, "syscall:::,proc:::create,proc:::exit,sched:::on-cpu"},
+    {KTRFAC_NAMEI, "vfs:namei:lookup:entry,proc:::exec"},
+    {KTRFAC_GENIO, "vfs:::read,vfs:::write"},
+    {KTRFAC_PSIG, "proc:::signal-handle"},
+    {KTRFAC_CSW, "sched:::off-cpu"},
+    {KTRFAC_FAULT, "ktr::serve:page-fault"},
+    {KTRFAC_FAULTEND, "ktr::serve:page-fault-exit"},
+};
+
+void
+ktrace_hook_select(uint32_t facs)
+{
+	for (unsigned i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		bool want = (facs & needs[i].facs) != 0, have = (selected & needs[i].facs) != 0;
+
+		if (want != have)
+			ktr_select((unsigned)owner, needs[i].probes, want, NULL, NULL, 0);
+	}
+	selected = facs;
+}

@@ -1,0 +1,380 @@
+/*
+ * ktrace.c - ktrace(2) and utrace(2), and what the life of a process means for its tracing.
+ *
+ * A struct ktrace comes to a process with ktrace(2), or from its parent at a fork, and stays until
+ * the process exits; `facs` says whether anything is recorded. proc.trace is set under proc_lock by
+ * ktrace(2), by the parent before the child runs, and is cleared by the process itself.
+ *
+ * Locking: ktrace_private.h.
+ */
+#include "kernel/ktrace/ktrace_private.h"
+
+#include "arch/clock.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sync/spinlock.h"
+
+#define RECORD_BYTES 128 /* of an ordinary record */
+#define ALWAYS       (KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)
+
+unsigned ktrace_genio = 4096;
+unsigned ktrace_request = 256;
+
+SYSCTL_INT(kern_ktrace_genio_size, "kern.ktrace.genio_size", SYSCTL_WR | SYSCTL_TUN,
+	   (int *)&ktrace_genio, 0, 65536, "bytes of a read or write that ktrace records at most");
+SYSCTL_INT(kern_ktrace_request_pool, "kern.ktrace.request_pool", SYSCTL_WR | SYSCTL_TUN,
+	   (int *)&ktrace_request, 64, 16384,
+	   "records of 128 bytes that may wait for the file, for each process from now on");
+
+/* What a call of ktrace(2) wants. */
+struct request {
+	unsigned op; /* KTROP_… */
+	bool descend;
+	uint32_t facs;
+	int64_t pid;
+	struct ktrace_io *io;    /* NULL: KTROP_CLEAR */
+	const struct vnode *vn;  /* KTROP_CLEARFILE */
+	unsigned found, refused; /* processes */
+	unsigned missing;        /* struct ktrace that it needs */
+	struct ktrace *unused;   /* those that it has, linked by `spare` */
+};
+
+/* A queue, counted for the user. NULL: no memory. ktrace_lock held. */
+static struct ktrace *
+create(struct uidinfo *ui)
+{
+	uint64_t size = 8192;
+	struct ktrace *t = uidinfo_alloc(ui, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	while (size < (uint64_t)ktrace_request * RECORD_BYTES)
+		size *= 2;
+	t->buf = uidinfo_alloc(ui, size);
+	if (t->buf == NULL) {
+		uidinfo_free(ui, t);
+		return NULL;
+	}
+	t->size = size;
+	t->ui = ui;
+	list_append(&ktrace_all, &t->all);
+	return t;
+}
+
+/* ktrace_lock held. */
+static void
+destroy(struct ktrace *t)
+{
+	if (t == NULL)
+		return;
+	list_remove(&t->all);
+	ktrace_io_drop(t->io);
+	uidinfo_free(t->ui, t->buf);
+	uidinfo_free(t->ui, t);
+}
+
+static void
+set_io(struct ktrace *t, struct ktrace_io *io)
+{
+	if (t->io == io)
+		return;
+	io->refs++;
+	ktrace_io_drop(t->io);
+	t->io = io;
+}
+
+/* Takes a struct ktrace that was made beforehand. NULL: there is none left, which is counted. */
+static struct ktrace *
+take(struct request *q)
+{
+	struct ktrace *t = q->unused;
+
+	if (t == NULL) {
+		q->missing++;
+		return NULL;
+	}
+	q->unused = t->spare;
+	t->spare = NULL;
+	return t;
+}
+
+/* May the caller change the tracing of p? */
+static bool
+may_trace(const struct proc *p)
+{
+	uint32_t uid = curproc()->uid;
+
+	return uid == 0 || (uid == p->uid && !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
+}
+
+/* ktrace_lock and proc_lock held. */
+static void
+set_one(struct request *q, struct proc *p)
+{
+	struct ktrace *t = p->trace != NULL ? p->trace : take(q);
+	bool inherit;
+
+	if (t == NULL)
+		return;
+	inherit = ((t->facs | q->facs) & KTRFAC_INHERIT) != 0;
+	if (inherit && t->spare == NULL)
+		__atomic_store_n(&t->spare, take(q), __ATOMIC_RELEASE);
+	if (t->facs == 0) {
+		t->pid = p->pid;
+		t->parent = p->parent->pid;
+		t->begin_ticks = arch_clock_read();
+		t->no_spare = false;
+		strlcpy(t->comm, p->name, sizeof(t->comm));
+	}
+	set_io(t, q->io);
+	if (t->spare != NULL)
+		set_io(t->spare, q->io);
+	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
+	if (!inherit || t->spare != NULL)
+		__atomic_store_n(&t->facs,
+				 t->facs | q->facs | ALWAYS |
+				     (curproc()->uid == 0 ? KTRFAC_ROOT : 0),
+				 __ATOMIC_SEQ_CST);
+}
+
+/* ktrace_lock held. */
+static void
+clear_one(const struct request *q, struct ktrace *t)
+{
+	uint32_t facs = t->facs & ~(q->facs & ~ALWAYS);
+
+	if (!(facs & KTRFAC_MASK & ~ALWAYS))
+		facs = 0;
+	__atomic_store_n(&t->facs, facs, __ATOMIC_SEQ_CST);
+}
+
+/* Does the request name this process, or an ancestor of it? proc_lock held. */
+static bool
+is_named(const struct request *q, const struct proc *p)
+{
+	for (;; p = p->parent) {
+		if (q->vn != NULL)
+			return p->trace != NULL && p->trace->io != NULL &&
+			       p->trace->io->f->vn == q->vn;
+		if (q->pid > 0 ? p->pid == (uint32_t)q->pid : p->pgid == (uint32_t)-q->pid)
+			return true;
+		if (!q->descend || p->parent == p)
+			return false;
+	}
+}
+
+/* ktrace_lock held. */
+static void
+change_all(struct request *q)
+{
+	q->found = q->refused = q->missing = 0;
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		struct ktrace *t;
+
+		/* One without memory is ending, and its tracing with it. */
+		if (p->vm == NULL || !is_named(q, p))
+			continue;
+		q->found++;
+		t = __atomic_load_n(&p->trace, __ATOMIC_SEQ_CST);
+		if (!may_trace(p))
+			q->refused++;
+		else if (q->op == KTROP_SET)
+			set_one(q, p);
+		else if (t != NULL)
+			clear_one(q, t);
+	}
+	spin_unlock(&proc_lock);
+}
+
+/* Makes what is missing, twice as many as there are processes at most. 0 or -ENOMEM. */
+static int
+make_missing(struct request *q)
+{
+	for (; q->missing > 0; q->missing--) {
+		struct ktrace *t = create(curproc()->ui);
+
+		if (t == NULL)
+			return -ENOMEM;
+		t->spare = q->unused;
+		q->unused = t;
+	}
+	return 0;
+}
+
+static int
+init_once(void)
+{
+	static bool begun, ready; /* ktrace_lock */
+
+	if (!begun) {
+		begun = true;
+		ready = ktrace_hook_init() == 0 && ktrace_writer_init() == 0;
+	}
+	return ready ? 0 : -ENOMEM;
+}
+
+static int
+change(struct request *q)
+{
+	int error = init_once();
+
+	if (error == 0) {
+		do
+			change_all(q);
+		while (q->missing > 0 && (error = make_missing(q)) == 0);
+		ktrace_select_needed();
+	}
+	while (q->unused != NULL)
+		destroy(take(q));
+	if (error == 0 && q->vn == NULL && q->found == 0)
+		error = -ESRCH;
+	if (error == 0 && q->found > 0 && q->found == q->refused)
+		error = -EPERM;
+	return error;
+}
+
+/* Opens the file of a request. */
+static int
+open_io(uint64_t upath, struct ktrace_io **out)
+{
+	char path[PATH_MAX];
+	struct ktrace_io *io;
+	int error = copy_in_str(path, upath, sizeof(path));
+
+	if (error < 0)
+		return error;
+	io = kzalloc(sizeof(*io));
+	if (io == NULL)
+		return -ENOMEM;
+	error = file_open(path, O_WRONLY | O_APPEND, 0, &io->f);
+	if (error == 0 && !S_ISREG(io->f->vn->mode)) {
+		file_unref(io->f);
+		error = -EACCES;
+	}
+	if (error < 0) {
+		kfree(io);
+		return error;
+	}
+	io->refs = 1;
+	io->limit = proc_limit(RLIMIT_FSIZE);
+	strlcpy(io->path, path, sizeof(io->path));
+	*out = io;
+	return 0;
+}
+
+int64_t
+sys_ktrace(const uint64_t a[6])
+{
+	struct request q = {.op = KTROP(a[1]),
+			    .descend = (a[1] & KTRFLAG_DESCEND) != 0,
+			    .facs = (uint32_t)a[2] & (KTRFAC_MASK | KTRFAC_INHERIT),
+			    .pid = (int32_t)a[3]};
+	int error = 0;
+
+	if ((a[1] & ~3ul & ~(uint64_t)KTRFLAG_DESCEND) || q.op > KTROP_CLEARFILE)
+		return -EINVAL;
+	if (q.op == KTROP_CLEARFILE)
+		q.facs = UINT32_MAX;
+	else if (!(q.facs & KTRFAC_MASK) || q.facs != (uint32_t)a[2])
+		return -EINVAL;
+	else if (q.pid == 0)
+		return -ESRCH;
+	if (q.op != KTROP_CLEAR)
+		error = open_io(a[0], &q.io);
+	if (error < 0)
+		return error;
+	if (q.op == KTROP_CLEARFILE)
+		q.vn = q.io->f->vn;
+	mutex_lock(&ktrace_lock);
+	error = change(&q);
+	ktrace_io_drop(q.io);
+	if (error == 0)
+		ktrace_sync();
+	mutex_unlock(&ktrace_lock);
+	return error;
+}
+
+int64_t
+sys_utrace(const uint64_t a[6])
+{
+	uint8_t data[KTR_USER_MAXLEN];
+
+	if (a[1] > sizeof(data))
+		return -EINVAL;
+	if (copy_in(data, a[0], a[1]) < 0)
+		return -EFAULT;
+	ktrace_put(KTR_USER, data, a[1]);
+	return 0;
+}
+
+/* Makes the spare struct ktrace of a process whose children are traced. ktrace_lock held. */
+static void
+make_spare(struct ktrace *t, struct proc *p)
+{
+	struct ktrace *s = t->io != NULL ? create(p->ui) : NULL;
+
+	t->no_spare = s == NULL;
+	if (s == NULL) {
+		printk("ktrace: no memory: children of process %u are not traced\n", p->pid);
+		return;
+	}
+	set_io(s, t->io);
+	__atomic_store_n(&t->spare, s, __ATOMIC_RELEASE);
+}
+
+/* Before a process returns to its program: does what a hook could not. */
+static void
+ktrace_work(void)
+{
+	struct proc *p = curproc();
+	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
+
+	if (t == NULL || t->busy || !ktrace_needs_work(t))
+		return;
+	t->busy = true;
+	mutex_lock(&ktrace_lock);
+	if (t->spare == NULL && (t->facs & KTRFAC_INHERIT))
+		make_spare(t, p);
+	if (ktrace_is_full(t))
+		ktrace_sync();
+	mutex_unlock(&ktrace_lock);
+	t->busy = false;
+}
+
+HOOK(user_return, ktrace_work);
+
+/* A process ends: what it did is in the file before its parent hears of that. */
+static void
+ktrace_exit(void)
+{
+	struct proc *p = curproc();
+	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
+
+	if (t == NULL)
+		return;
+	t->busy = true;
+	mutex_lock(&ktrace_lock);
+	t->exited = true;
+	ktrace_sync();
+	/* Nobody else looks at it: a process without memory is not found. */
+	__atomic_store_n(&p->trace, NULL, __ATOMIC_RELEASE);
+	destroy(t->spare);
+	destroy(t);
+	ktrace_select_needed();
+	mutex_unlock(&ktrace_lock);
+}
+
+HOOK(proc_exit, ktrace_exit);

@@ -1,0 +1,105 @@
+/*
+ * ktrace_private.h - between the files of kernel/ktrace.
+ *
+ * Each traced process has a struct ktrace with a queue of records. Its own thread, in a hook on a
+ * probe, is the only one that puts records into it; the thread `ktrace` is the only one that takes
+ * them out, and writes them to the file. So the queue needs no lock.
+ *
+ * Locking legend:
+ *   [c] constant
+ *   [l] ktrace_lock, a mutex; taken before proc_lock
+ *   [t] only the process's own thread
+ *   [a] atomic
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi/ktrace.h"
+#include "kernel/lib/list.h"
+#include "kernel/sched/mutex.h"
+
+struct file;
+struct proc;
+struct uidinfo;
+
+/* A file that is being written. */
+struct ktrace_io {
+	unsigned refs;  /* [l] */
+	struct file *f; /* [c] */
+	uint64_t limit; /* [c] bytes that the file may have: RLIMIT_FSIZE of who set the tracing */
+	bool dead;      /* [l] a record could not be written */
+	struct ktrace_io *next; /* [l] of those that nobody uses */
+	char path[64];          /* [c] for messages; longer ones are cut */
+};
+
+/* A record in a queue. Positions are multiples of 8. */
+struct ktrace_record {
+	uint32_t len;  /* bytes that follow */
+	uint16_t type; /* KTR_…; 0: nothing up to the end of the buffer */
+	uint16_t cpu;
+	uint64_t ticks;
+	uint32_t dropped; /* records lost before this one */
+	char comm[KTR_COMM_SIZE];
+	uint64_t data[];
+};
+
+_Static_assert(sizeof(struct ktrace_record) == 40, "a queue's records are aligned");
+
+struct ktrace {
+	uint32_t facs;    /* [a] KTRFAC_…; 0: not traced now. Changed with ktrace_lock */
+	uint32_t dropped; /* [t] records that had no room since the last one that had */
+	uint64_t head;    /* [a] bytes put in; written by the process */
+	uint64_t tail;    /* [a] bytes taken out; written by the thread ktrace */
+	uint64_t size;    /* [c] of buf, a power of two */
+	uint8_t *buf;     /* [c] */
+	bool busy;        /* [t] in ktrace itself: what it does now is not recorded */
+	/* [t] The system call that it is in. */
+	bool in_call;
+	uint64_t code, args[4];
+	const char *waits; /* [t] why it lost the CPU, for the record of its return; NULL: none */
+	struct ktrace *spare; /* [a] for the next child, if it inherits */
+	bool no_spare;        /* [t] there was no memory for one */
+
+	struct list all;      /* [l] */
+	struct ktrace_io *io; /* [l] a reference, or NULL */
+	struct uidinfo *ui;   /* [c] to whom this memory is counted */
+	uint64_t limit;       /* [l] `head` when the thread ktrace began its pass */
+	bool begun;           /* [l] KTR_PROCCTOR was written, and no KTR_PROCDTOR after it */
+	bool exited;          /* [l] */
+	/* Before `facs` is set for the first time: */
+	uint32_t pid; /* the process; 0: none yet */
+	uint32_t parent;
+	uint64_t begin_ticks;     /* when its tracing began */
+	uint32_t status;          /* [t] of exit */
+	char comm[KTR_COMM_SIZE]; /* of the last record that was taken out; [l] once `begun` */
+};
+
+extern struct mutex ktrace_lock;
+extern struct list ktrace_all;  /* [l] of all struct ktrace, spare ones too */
+extern unsigned ktrace_genio;   /* kern.ktrace.genio_size */
+extern unsigned ktrace_request; /* kern.ktrace.request_pool */
+
+/* Registers the hook. Once. 0 or -errno. ktrace_lock held. */
+int ktrace_hook_init(void);
+/* Switches the probes on that the kinds of records need, and others off. ktrace_lock held. */
+void ktrace_hook_select(uint32_t facs);
+/* Records bytes for the current process, if it is traced for the type. Thread context. */
+void ktrace_put(unsigned type, const void *data, size_t len);
+/* Should the process wait for the file, since half of its queue is used? Any context. */
+bool ktrace_is_full(const struct ktrace *t);
+/* Should it, or does it need memory for a child? Any context. */
+bool ktrace_needs_work(const struct ktrace *t);
+
+/* Starts the thread. Once. 0 or -errno. ktrace_lock held. */
+int ktrace_writer_init(void);
+/*
+ * Waits until all records of the past are in their files. ktrace_lock held; it is released
+ * meanwhile.
+ */
+void ktrace_sync(void);
+/* Drops a reference. NULL is allowed. ktrace_lock held. Any context but NMI. */
+void ktrace_io_drop(struct ktrace_io *io);
+/* Switches probes to what all processes need now. ktrace_lock held. */
+void ktrace_select_needed(void);

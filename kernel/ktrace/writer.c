@@ -1,0 +1,270 @@
+/*
+ * writer.c - the thread `ktrace`: takes records out of the queues of all processes, and writes them
+ * to their files in the order of their times.
+ *
+ * It works every 10 ms while a process is traced, and when somebody waits for it. It writes as user
+ * 0 and without limits, but a file grows at the cost of its owner, and no further than the one who
+ * set the tracing may write. Locking: ktrace_lock, also while it writes; a queue's `tail` is its
+ * own.
+ */
+#include <abi_md.h>
+
+#include "arch/clock.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/ktrace/ktrace_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+
+#define PERIOD_NS 10000000ull
+#define BUF_SIZE  65536u
+
+struct mutex ktrace_lock = MUTEX_INIT("ktrace");
+struct list ktrace_all = LIST_INIT(ktrace_all);
+
+static struct cond asked, done;
+static uint64_t passes_asked, passes_done; /* ktrace_lock */
+/* What is to be written next, and where. ktrace_lock. */
+static uint8_t *buf;
+static size_t used;
+static struct ktrace_io *buf_io;
+static struct ktrace_io *unused_io; /* ktrace_lock */
+
+void
+ktrace_io_drop(struct ktrace_io *io)
+{
+	if (io == NULL || --io->refs > 0)
+		return;
+	io->next = unused_io;
+	unused_io = io;
+}
+
+/* Closes files that nobody is traced to. */
+static void
+close_unused(void)
+{
+	while (unused_io != NULL) {
+		struct ktrace_io *io = unused_io;
+
+		unused_io = io->next;
+		file_unref(io->f);
+		kfree(io);
+	}
+}
+
+void
+ktrace_select_needed(void)
+{
+	uint32_t facs = 0;
+
+	list_for_each (l, &ktrace_all)
+		facs |= __atomic_load_n(&list_entry(l, struct ktrace, all)->facs, __ATOMIC_RELAXED);
+	ktrace_hook_select(facs & KTRFAC_MASK);
+}
+
+/* A record could not be written: tracing to the file ends. */
+static void
+give_up(struct ktrace_io *io, int error)
+{
+	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
+	io->dead = true;
+	list_for_each (l, &ktrace_all) {
+		struct ktrace *t = list_entry(l, struct ktrace, all);
+		if (t->io == io)
+			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+	}
+	ktrace_select_needed();
+}
+
+static void
+flush(void)
+{
+	int64_t n = (int64_t)used;
+
+	if (used > 0 && !buf_io->dead) {
+		if (used > buf_io->limit || vnode_size(buf_io->f->vn) > buf_io->limit - used)
+			n = -EFBIG;
+		else
+			n = file_write(buf_io->f, buf, used);
+		if (n != (int64_t)used)
+			give_up(buf_io, n < 0 ? (int)-n : ENOSPC);
+	}
+	used = 0;
+	buf_io = NULL;
+}
+
+/* Adds a record to what is to be written. */
+static void
+add(struct ktrace *t, const struct ktrace_record *r, const void *data)
+{
+	struct ktr_header h = {
+	    .ktr_len = r->len,
+	    .ktr_type = (uint16_t)(r->type | (r->dropped > 0 ? KTR_DROP : 0)),
+	    .ktr_version = KTR_VERSION1,
+	    .ktr_machine = ELF_MACHINE,
+	    .ktr_cpu = r->cpu,
+	    .ktr_dropped = r->dropped,
+	    .ktr_pid = t->pid,
+	    .ktr_tid = t->pid,
+	};
+	uint64_t ns = clock_real_ns(clock_ns_of(r->ticks));
+
+	h.ktr_sec = (int64_t)(ns / 1000000000);
+	h.ktr_nsec = (int64_t)(ns % 1000000000);
+	strlcpy(h.ktr_comm, r->comm, sizeof(h.ktr_comm));
+	if (buf_io != t->io || sizeof(h) + r->len > BUF_SIZE - used)
+		flush();
+	buf_io = t->io;
+	memcpy(buf + used, &h, sizeof(h));
+	memcpy(buf + used + sizeof(h), data, r->len);
+	used += sizeof(h) + r->len;
+}
+
+/* The next record of this pass, NULL: there is none. */
+static struct ktrace_record *
+front(struct ktrace *t)
+{
+	struct ktrace_record *r = (void *)(t->buf + (t->tail & (t->size - 1)));
+
+	if (t->tail == t->limit)
+		return NULL;
+	if (r->type != 0)
+		return r;
+	t->tail += t->size - (t->tail & (t->size - 1));
+	return front(t);
+}
+
+/* The process whose next record is the oldest. */
+static struct ktrace *
+oldest(void)
+{
+	const struct ktrace_record *first = NULL;
+	struct ktrace *from = NULL;
+
+	list_for_each (l, &ktrace_all) {
+		struct ktrace *t = list_entry(l, struct ktrace, all);
+		const struct ktrace_record *r = front(t);
+
+		if (r != NULL && (first == NULL || r->ticks < first->ticks)) {
+			first = r;
+			from = t;
+		}
+	}
+	return from;
+}
+
+/* Writes that tracing of a process has begun, or ended. The name is that of its last record. */
+static void
+add_life(struct ktrace *t, bool begins, const char *comm)
+{
+	struct ktr_proc_ctor ctor = {.ktr_parent = t->parent, .ktr_facs = t->facs};
+	struct ktr_proc_dtor dtor = {.ktr_exited = t->exited, .ktr_status = t->status};
+	struct ktrace_record r = {
+	    .len = begins ? sizeof(ctor) : sizeof(dtor),
+	    .type = begins ? KTR_PROCCTOR : KTR_PROCDTOR,
+	    .ticks = begins ? t->begin_ticks : arch_clock_read(),
+	    .dropped = begins ? 0 : __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED),
+	};
+
+	strlcpy(r.comm, comm, sizeof(r.comm));
+	add(t, &r, begins ? (const void *)&ctor : &dtor);
+	t->begun = begins;
+}
+
+static void
+pass(void)
+{
+	struct ktrace *t;
+
+	list_for_each (l, &ktrace_all) {
+		t = list_entry(l, struct ktrace, all);
+		/* acquire: pairs with the release of whoever has put records in, or made it begin
+		 */
+		t->limit = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
+		if (!t->begun && t->io != NULL && __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0)
+			add_life(t, true, t->comm);
+	}
+	while ((t = oldest()) != NULL) {
+		struct ktrace_record *r = front(t);
+
+		strlcpy(t->comm, r->comm, sizeof(t->comm));
+		if (t->io != NULL)
+			add(t, r, r->data);
+		/* release: pairs with the acquire of the process, which may overwrite it */
+		__atomic_store_n(&t->tail, t->tail + sizeof(*r) + ((r->len + 7) & ~7u),
+				 __ATOMIC_RELEASE);
+	}
+	list_for_each (l, &ktrace_all) {
+		t = list_entry(l, struct ktrace, all);
+		if (t->begun && (t->exited || __atomic_load_n(&t->facs, __ATOMIC_RELAXED) == 0) &&
+		    t->tail == __atomic_load_n(&t->head, __ATOMIC_ACQUIRE)) {
+			add_life(t, false, t->comm);
+			if (t->exited) /* nothing begins again */
+				__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+		}
+	}
+	flush();
+}
+
+static bool
+any_traced(void)
+{
+	list_for_each (l, &ktrace_all)
+		if (__atomic_load_n(&list_entry(l, struct ktrace, all)->facs, __ATOMIC_RELAXED) !=
+		    0)
+			return true;
+	return false;
+}
+
+static void
+writer(void *arg)
+{
+	mutex_lock(&ktrace_lock);
+	for (;;) {
+		uint64_t asked_for = passes_asked;
+
+		pass();
+		close_unused();
+		passes_done = asked_for;
+		cond_broadcast(&done);
+		if (passes_asked == passes_done)
+			cond_wait(&asked, &ktrace_lock, "ktrace", 0,
+				  any_traced() ? clock_ns() + PERIOD_NS : DEADLINE_NEVER);
+	}
+}
+
+int
+ktrace_writer_init(void)
+{
+	struct thread *t;
+
+	buf = kmap_alloc(BUF_SIZE);
+	if (buf == NULL)
+		return -ENOMEM;
+	t = thread_create("ktrace", PRIO_KERN, writer, NULL);
+	return t != NULL ? 0 : -ENOMEM;
+}
+
+void
+ktrace_sync(void)
+{
+	struct ktrace *t = curproc() != NULL ? curproc()->trace : NULL;
+	bool busy = t != NULL && t->busy;
+	uint64_t pass = ++passes_asked;
+
+	if (t != NULL)
+		t->busy = true;
+	cond_signal(&asked);
+	while (passes_done < pass)
+		cond_wait(&done, &ktrace_lock, "ktrwait", 0, DEADLINE_NEVER);
+	if (t != NULL)
+		t->busy = busy;
+}

@@ -1,0 +1,299 @@
+#!/usr/bin/python3
+"""test_ktrace.py - ktrace and kdump: what a process did is in the file, all of it and in order, and nobody else is hurt."""
+import collections
+import json
+import re
+import struct
+import sys
+
+import console
+import tracecheck as tc
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, main, test
+
+sys.path.insert(0, str(ROOT / "tests/unit"))
+import ktrace_records  # noqa: E402
+
+USER_TEST = ["--file", f"/bin/user_test={BUILD}/user_test"]
+KEPT = "kern.ktrace.request_pool=2048"  # queues in which nothing is dropped
+
+
+def rows(out, pid=None):
+    """The objects of `kdump --jsonl` in a console's text."""
+    found = [json.loads(line) for line in out.replace("\r", "").splitlines() if line.startswith('{"pid":')]
+    return [r for r in found if pid is None or r["pid"] == pid]
+
+
+def whole(records):
+    """Each process's records are in the order of their times, between one beginning and one end, and none is missing."""
+    by_pid = collections.defaultdict(list)
+    for r in records:
+        by_pid[r["pid"]].append(r)
+    for pid, mine in by_pid.items():
+        times = [tuple(map(int, r["time"].split("."))) for r in mine]
+        check_eq(times, sorted(times), f"times of process {pid}")
+        check_eq([r["type"] for r in (mine[0], mine[-1])], ["CTOR", "DTOR"], f"first and last record of process {pid}")
+        check_eq([r for r in mine if "dropped" in r], [], f"process {pid} lost records")
+    return by_pid
+
+
+def calls(records):
+    """[call, result, arguments] of each system call that begins and ends in the records."""
+    found, begun = [], None
+    for r in records:
+        if r["type"] == "CALL":
+            begun = r
+        elif r["type"] == "RET" and begun is not None:
+            check_eq(r["code"], begun["code"], "the call that returns")
+            value = -r["error"] if r["error"] else r["value"]
+            found.append([begun.get("call", "unknown"), value, *begun["args"].values()])
+            begun = None
+    return found
+
+
+def marks(records):
+    return [bytes.fromhex(r["data"]).decode() for r in records if r["type"] == "USER"]
+
+
+def between(records, first, last):
+    """The records from the return of the call that made one mark to the mark `last`."""
+    at = {bytes.fromhex(r["data"]): i for i, r in enumerate(records) if r["type"] == "USER"}
+    return records[at[first] + 2:at[last] - 1]
+
+
+@test("the trace has the calls, arguments, results, names, structs and data that a program has logged itself")
+def logged():
+    run = boot("ktrace -f /tmp/k user_test ktrace calls\nkdump --jsonl -f /tmp/k\necho ====\n"
+               "ktrace -t c -f /tmp/k user_test ktrace calls > /tmp/log\nkdump --jsonl -f /tmp/k\n", options=USER_TEST).expect()
+    records, only_calls = (rows(part) for part in run.out.split("===="))
+    whole(records)
+    log = [[w if i == 0 else int(w) for i, w in enumerate(m.split())] for m in re.findall(r"^call (.*?)\r?$", run.out, re.M)]
+    check(len(log) > 25, f"{len(log)} calls in the log")
+    mine = between(records, b"begin", b"end")
+    check_eq(calls(mine), log, "calls")
+    io = [(r["write"], bytes.fromhex(r["data"])) for r in mine if r["type"] == "GIO"]
+    text = b"first contents of the buffer\n"
+    check_eq(io, [(True, text), (True, b"one\0three"), (False, b"contents"), (False, text[14:] + b"one\0three"), (False, b""),
+                  (True, b"through a pipe"), (False, b"through a pipe")], "input and output")
+    names = ["/tmp/ktraced", "/etc/motd", "/nothing", "/tmp/dir", "/tmp/dir", "/tmp/other", "/tmp/other", "/tmp"]
+    check_eq([r["name"] for r in mine if r["type"] == "NAMI"], names, "names")
+    size = (ROOT / "userland/root/etc/motd").stat().st_size
+    check_eq([(oct(r["mode"]), r["size"]) for r in mine if r["type"] == "STRU"], [("0o100640", 38), ("0o100644", size)], "structs")
+    check_eq({r["type"] for r in only_calls}, {"CTOR", "CALL", "RET", "DTOR"}, "records with -t c")
+
+
+TOOLS = """ls -l /
+cat /etc/motd
+cp /etc/motd /tmp/copy
+grep -n Kestrel /etc/motd
+head -1 /etc/motd
+hexdump /etc/motd
+mkdir /tmp/a
+mv /tmp/copy /tmp/a
+ps
+rm -r /tmp/a
+seq 3
+sysctl kern.hz
+tail -1 /etc/motd
+test -e /etc/motd
+touch /tmp/b
+uptime
+wc /etc/motd
+sh -c 'echo $(seq 3) | tee /tmp/c; cat < /nothing'
+load switch -n 3
+load lock -n 3
+load fork -n 3
+load pipe -n 3
+load fault -n 3
+load syscall -n 30
+load malloc -n 30
+load mix -n 2 -j 2"""
+
+
+def signature(machine_rows):
+    """{pid: [call, arguments or result]…} of records."""
+    found = collections.defaultdict(list)
+    for r in machine_rows:
+        if r["type"] == "CALL":
+            found[r["pid"]].append(("call", r["call"], tuple(r["args"].values())))
+        elif r["type"] == "RET":
+            found[r["pid"]].append(("ret", r["call"], -r["error"] if r["error"] else r["value"]))
+    return found
+
+
+@test("for each tool and each workload, the trace has the calls that the event log has, on two CPUs")
+def tools():
+    script = "".join(f"ktrace -a -i -t c -f /tmp/k {line} > /dev/null 2> /dev/null\n" for line in TOOLS.splitlines())
+    run = boot(script + "kdump --jsonl -f /tmp/k\n", smp=2, trace=True, mask="SYSC", sets=[KEPT, "debug.ktr.entries=1048576"],
+               mem="1G").expect()
+    tc.no_gaps(run)
+    records = rows(run.out)
+    traced = signature(records)
+    check_eq(len(whole(records)), len(traced), "processes")
+    check(len(traced) >= len(TOOLS.splitlines()) + 20, f"{len(traced)} processes")
+    logged_calls = collections.defaultdict(list)
+    for e in run.events:
+        if m := re.match(r"syscall (\w+): " + " ".join(rf"arg{n} (\S+)" for n in range(6)), e["text"]):
+            logged_calls[e["tid"]].append(("call", m[1], tuple(int(a, 16) for a in m.groups()[1:])))
+        elif m := re.match(r"sysret (\w+): ret (-?\d+)", e["text"]):
+            logged_calls[e["tid"]].append(("ret", m[1], int(m[2])))
+    for pid, mine in traced.items():
+        said = [(kind, name, what[:len(mine[i][2])] if kind == "call" and i < len(mine) and mine[i][0] == "call" else what)
+                for i, (kind, name, what) in enumerate(logged_calls[pid][-len(mine):])]
+        check_eq(mine, said, f"process {pid}")
+
+
+@test("children inherit: a tree of 50 processes, and what each did; without -i only the first")
+def tree():
+    run = boot("ktrace -i -t u -f /tmp/k user_test ktrace tree 50\nkdump --jsonl -f /tmp/k\necho ====\n"
+               "ktrace -t u -f /tmp/k user_test ktrace tree 50\nkdump --jsonl -f /tmp/k\n", smp=4, options=USER_TEST).expect()
+    with_i, without = (rows(part) for part in run.out.split("===="))
+    by_pid = whole(with_i)
+    check_eq(len(by_pid), 50, "processes")
+    found = {int(marks(mine)[0].split()[1]): mine for mine in by_pid.values()}
+    check_eq(sorted(found), list(range(1, 51)), "nodes")
+    for node, mine in found.items():
+        check_eq(marks(mine), [f"node {node}", f"leaf {node}"], f"marks of node {node}")
+        if node > 1:
+            check_eq(mine[0]["parent"], found[node // 2][0]["pid"], f"parent of node {node}")
+    check_eq([marks(mine) for mine in whole(without).values()], [["node 1", "leaf 1"]], "without -i")
+
+
+@test("16 processes on four CPUs into one file: every record of each is there, in order")
+def many():
+    run = boot("ktrace -i -t u -f /tmp/k user_test ktrace many 16 400\nkdump --jsonl -f /tmp/k\n", smp=4, sets=[KEPT], mem="1G",
+               options=USER_TEST).expect()
+    by_pid = whole(rows(run.out))
+    check_eq(len(by_pid), 17, "processes")
+    counted = [marks(mine) for mine in by_pid.values() if len(mine) > 2]
+    check_eq(counted, [[str(n) for n in range(400)]] * 16, "marks")
+
+
+@test("attached and detached 40 times while it runs, on four CPUs: between the two, nothing is missing")
+def attach():
+    run = boot("user_test ktrace count 0 &\npid=$!\nfor n in $(seq 20); do ktrace -a -t u -f /tmp/k -p $pid; ktrace -c -p $pid\n"
+               "ktrace -a -t u -f /tmp/k -p $pid; ktrace -C; done\nkill -9 $pid\nwait\n"
+               "kdump --jsonl -f /tmp/k | grep -c TOR\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\n"
+               "ktr probes -c | grep syscall\nhead -1500 /tmp/j\n", smp=4, sets=[KEPT], mem="1G", options=USER_TEST).expect()
+    check_match(r"^80\r?$", run.out, "beginnings and ends")
+    check_match(r"^status 0\r?$", run.out, "kdump's status")
+    check_match(r"^syscall +\d+ +0\r?$", run.out, "probes that stay on")
+    last, inside = None, False
+    for r in rows(run.out):
+        if r["type"] in ("CTOR", "DTOR"):
+            check_eq(r["type"] == "CTOR", not inside, "beginning and end alternate")
+            last, inside = None, r["type"] == "CTOR"
+            continue
+        check("dropped" not in r, f"lost: {r}")
+        if not inside:
+            continue
+        number = int(bytes.fromhex(r["data"]))
+        check(last is None or number == last + 1, f"{number} follows {last}")
+        last = number
+
+
+@test("who set the tracing may die; a traced process may be killed in any call: its file is whole")
+def deaths():
+    run = boot("user_test ktrace count 0 &\npid=$!\nsh -c \"ktrace -t u -f /tmp/k -p $pid; kill -9 \\$\\$\"\nuntil test -s /tmp/k; do :; done\n"
+               "kill -9 $pid\nwait\nkdump --jsonl -f /tmp/k | head -1\nkdump --jsonl -f /tmp/k | tail -1\n"
+               "ktrace -t csw -f /tmp/l sleep 1000 &\npid=$!\nuntil kdump -f /tmp/l | grep -q nanslp; do :; done\nkill $pid\nwait\n"
+               "kdump -f /tmp/l | tail -5\necho status $?\n", smp=2, options=USER_TEST).expect()
+    first, last = rows(run.out)
+    check_eq((first["type"], last["type"], last["exited"], last["status"]), ("CTOR", "DTOR", True, 9), "of the one that was killed")
+    check_match(r"CALL  nanosleep\(0x[0-9a-f]+,(0x[0-9a-f]+|0)\)\r?\n.*CSW   stop kernel \"nanslp\"\r?\n.*CSW   resume kernel \"nanslp\"\r?\n"
+                r".*RET   nanosleep -1 errno 4 Interrupted system call\r?\n.*PSIG  SIGTERM SIG_DFL code=SI_USER", run.out, "a call that a signal ends")
+
+
+@test("a file that cannot grow: a line on the console, the rest goes on, and what is in the file can be read")
+def full():
+    run = boot("sysctl kern.maxdatapagesperuid=40 > /dev/null\nmkdir /tmp/d\n"
+               "su 1000 ktrace -i -t u -f /tmp/k user_test ktrace many 4 2000\necho command $?\n"
+               "dmesg | grep ktrace\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\ntail -1 /tmp/j\nls -l /tmp/k\n"
+               "sysctl kern.maxdatapagesperuid=1000 > /dev/null\nsu 1000 ktrace -t u -f /tmp/k user_test ktrace count 3\n"
+               "kdump -f /tmp/k | tail -1\n", smp=2, options=USER_TEST).expect()
+    check_match(r"^command 0\r?$", run.out, "the command's status")
+    check_eq(len(re.findall(r"ktrace: /tmp/k: error 28, tracing to it ends", run.out)), 1, "lines")
+    check_match(r"^status [01]\r?$", run.out, "kdump's status")
+    size = int(check_match(r"^-\S+ +1 +1000 +(\d+) ", run.out, "the file")[1])
+    check(100000 < size <= 40 * 4096, f"{size} bytes")
+    check_match(r'^ +"2"\r?$', run.out, "tracing to the file, later")
+
+
+@test("only user 0 and the owner may trace, and only to a file that they may write")
+def rights():
+    run = boot("user_test ktrace refused\nuser_test ktrace dropped\nkdump -f /tmp/dropped\nsu 1000 ktrace -f /tmp/u -p 1\necho\n"
+               "su 1000 ktrace -f /etc/motd true\nsu 1000 touch /tmp/theirs\nsu 1001 ktrace -a -f /tmp/theirs true\n"
+               "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\n"
+               "su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\nktrace -f /tmp/r -p $pid\n"
+               "su 1000 ktrace -c -p $pid\nkill -9 $pid\nktrace -f /tmp/x -p 99999\nktrace -t q true\nktrace\necho status $?\n"
+               "ktrace -f /tmp/x nosuch\necho status $?\n", smp=2, options=USER_TEST).expect()
+    check_match(r"^refused: ok\r?$", run.out, "what is refused")
+    check_match(r"^dropped: ok\r?$", run.out, "a process that drops its rights")
+    check_match(r'^ +"still traced"\r?$', run.out, "its trace")
+    refusals = [line.strip() for line in run.out.splitlines() if re.match(r"ktrace: (?!found)", line)]
+    check_eq(refusals, ["ktrace: /tmp/u: Operation not permitted", "ktrace: /etc/motd: Permission denied", "ktrace: /tmp/theirs: Permission denied",
+                        "ktrace: /tmp/p: Operation not permitted",
+                        "ktrace: ktrace: Operation not permitted", "ktrace: /tmp/x: No such process",
+                        'ktrace: -t: found "q", expected some of cfinpstuwy+', "ktrace: nosuch: No such file or directory"], "refusals")
+    check_match(r"CALL  exit_group\(0\)", run.out, "a user's own trace")
+    check_match(r"^usage: ktrace", run.out, "usage")
+    check_eq(re.findall(r"^status (\d+)", run.out, re.M), ["2", "127"], "statuses")
+
+
+@test("records that find no room are counted: recorded and dropped faults are as many as the kernel served")
+def drops():
+    run = boot("ktrace -t f -f /tmp/k user_test ktrace faults 1500\nkdump --jsonl -f /tmp/k\n", sets=["kern.ktrace.request_pool=64",
+               "debug.ktr.entries=262144", "debug.ktr.on=ktr::serve:"], trace=True, options=USER_TEST).expect()
+    tc.no_gaps(run)
+    records = rows(run.out)
+    pid = records[0]["pid"]
+    served = [e for e in run.events if e["tid"] == pid and e["text"].startswith("page fault")]
+    begun = next(i for i, e in enumerate(served) if len(served) - i <= sum(r.get("dropped", 0) + (r["type"] in ("PFLT", "PRET")) for r in records))
+    dropped = sum(r.get("dropped", 0) for r in records)
+    check(dropped > 0, "no record was dropped")
+    check_eq(sum(r["type"] in ("PFLT", "PRET") for r in records) + dropped, len(served) - begun, "records and drops")
+    check(len(served) - begun >= 3000, f"{len(served) - begun} faults and returns")
+
+
+@test("kern.ktrace.genio_size limits the data of a record, and kern.ktrace.* take only what makes sense")
+def sizes():
+    run = boot("sysctl kern.ktrace.genio_size=10 > /dev/null\nktrace -t i -f /tmp/k cat /etc/motd > /dev/null\nkdump -f /tmp/k | head -2\n"
+               "sysctl kern.ktrace.genio_size=70000\nsysctl kern.ktrace.request_pool=1\ntrue\n").expect()
+    size = (ROOT / "userland/root/etc/motd").stat().st_size
+    check_match(rf'GIO   fd 3 read {size} bytes, 10 recorded\r?\n       "Welcome to"', run.out, "a cut record")
+    check_match(r"genio_size.*70000", run.out + run.err, "too large")
+    check_match(r"request_pool.*1", run.out + run.err, "too small")
+
+
+@test("ktrace -o - prints what a command does while it runs, and ends with it")
+def live():
+    with console.guest(*USER_TEST, smp=2) as c:
+        c.sendline("ktrace -o - -t nc cat")
+        c.expect(r'NAMI  "/bin/cat"')
+        c.expect(r"CALL  read\(0,")  # it waits for a line
+        c.sendline("hello")
+        c.expect(r"RET   read 6")
+        c.expect(r"CALL  read\(0,")
+        c.send("\x04")
+        c.expect(r"CALL  exit_group\(0\)")
+        console.prompt(c)
+        check("/tmp/ktrace" not in console.shell(c, "ls /tmp").replace("ls /tmp", ""), "the temporary file stays")
+
+
+@test("a damaged file in the guest: kdump tells where, and prints the rest")
+def damaged():
+    arch = BUILD.name
+    good = b"".join(ktrace_records.one_of_each(arch))
+    paths = {}
+    from harness import scratch_file
+    for name, data in (("good", good), ("cut", good[:-5]), ("bad", good[:1000] + b"\xff" * 50 + good[1050:]), ("garbage", bytes(range(256)) * 20)):
+        paths[name] = scratch_file(".kt")
+        paths[name].write_bytes(data)
+    files = [f"--file=/tmp/{name}={path}" for name, path in paths.items()]
+    run = boot("".join(f"kdump -f /tmp/{name} > /tmp/out\necho {name} $? $(wc -l < /tmp/out)\n" for name in paths), options=files).expect()
+    found = dict(re.findall(r"^(\w+) (\d) \d+", run.out, re.M))
+    check_eq(found, {"good": "0", "cut": "1", "bad": "1", "garbage": "1"}, "statuses")
+    check_match(r"kdump: offset \d+: the last record is cut: \d+ bytes", run.out, "a cut file")
+
+
+if __name__ == "__main__":
+    main()

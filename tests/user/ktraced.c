@@ -1,0 +1,248 @@
+/*
+ * ktraced.c - programs for ktrace to watch. `calls` prints what it asked of the kernel and what it
+ * got, for comparison with the trace; the others leave marks by utrace().
+ */
+#include "tests/user/ktraced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <kestrel.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "userland/libc/libc.h"
+
+static char logged[16384];
+static size_t used;
+
+/* Makes a system call, and writes it down as `call NAME RESULT ARGUMENT…`. */
+static long
+logged_call(const char *name, long nr, unsigned narg, long a, long b, long c, long d)
+{
+	const long args[] = {a, b, c, d};
+	long r = syscall_raw(nr, a, b, c, d, 0, 0);
+
+	used += (size_t)snprintf(logged + used, sizeof(logged) - used, "call %s %ld", name, r);
+	for (unsigned i = 0; i < narg; i++)
+		used += (size_t)snprintf(logged + used, sizeof(logged) - used, " %lu", args[i]);
+	used += (size_t)snprintf(logged + used, sizeof(logged) - used, "\n");
+	return r;
+}
+
+#define CALL4(name, n, a, b, c, d) \
+	logged_call(#name, NR_##name, n, (long)(a), (long)(b), (long)(c), (long)(d))
+#define CALL3(name, a, b, c) CALL4(name, 3, a, b, c, 0)
+#define CALL2(name, a, b)    CALL4(name, 2, a, b, 0, 0)
+#define CALL1(name, a)       CALL4(name, 1, a, 0, 0, 0)
+#define CALL0(name)          CALL4(name, 0, 0, 0, 0, 0)
+
+struct piece {
+	const void *base;
+	uint64_t len;
+};
+
+/* Calls with results and errors of many kinds, between two marks. */
+static int
+calls(void)
+{
+	static const char path[] = "/tmp/ktraced";
+	static char buf[] = "first contents of the buffer\n", in[64];
+	struct piece pieces[] = {{"one\0", 4}, {"", 0}, {"three", 5}};
+	struct stat st;
+	int fds[2];
+	long fd, pid = getpid();
+
+	utrace("begin", 5);
+	CALL0(getppid);
+	fd = CALL4(openat, 4, AT_FDCWD, path, O_CREAT | O_TRUNC | O_RDWR, 0640);
+	CALL3(write, fd, buf, strlen(buf));
+	memset(buf, 'x', strlen(buf)); /* the trace has what was there before */
+	CALL3(writev, fd, pieces, 3);
+	CALL3(lseek, fd, 6, SEEK_SET);
+	CALL3(read, fd, in, 8);
+	CALL3(read, fd, in, sizeof(in));
+	CALL3(read, fd, in, sizeof(in));
+	CALL2(fstat, fd, &st);
+	CALL4(newfstatat, 4, AT_FDCWD, "/etc/motd", &st, 0);
+	CALL4(newfstatat, 4, AT_FDCWD, "/nothing", &st, 0);
+	CALL4(openat, 4, AT_FDCWD, 8, O_RDONLY, 0); /* no address */
+	CALL3(write, 99, buf, 1);
+	CALL3(write, fd, 8, 10);
+	CALL1(close, fd);
+	CALL1(close, fd);
+	CALL3(mkdirat, AT_FDCWD, "/tmp/dir", 0700);
+	CALL4(renameat, 4, AT_FDCWD, "/tmp/dir", AT_FDCWD, "/tmp/other");
+	CALL3(unlinkat, AT_FDCWD, "/tmp/other", AT_REMOVEDIR);
+	CALL1(chdir, "/tmp");
+	CALL2(pipe2, fds, O_CLOEXEC);
+	CALL3(write, fds[1], "through a pipe", 14);
+	CALL3(read, fds[0], in, sizeof(in));
+	CALL2(kill, pid, 0);
+	CALL2(kill, -12345, SIGTERM);
+	CALL4(wait4, 4, -1, NULL, WNOHANG, 0);
+	CALL2(setpgid, 0, 0);
+	CALL0(sched_yield);
+	logged_call("unknown", 777, 0, 1, 2, 3, 4);
+	utrace("end", 3);
+	fputs(logged, stdout);
+	fflush(stdout);
+	return 0;
+}
+
+/* Marks itself and makes children, until there are n processes. Each waits for its own. */
+static void
+tree(unsigned node, unsigned n)
+{
+	char mark[32];
+	unsigned children = 0;
+
+	utrace(mark, (size_t)snprintf(mark, sizeof(mark), "node %u", node));
+	for (unsigned child = 2 * node; child <= 2 * node + 1; child++) {
+		if (child > n)
+			break;
+		children++;
+		if (fork() == 0) {
+			tree(child, n);
+			_exit(0);
+		}
+	}
+	while (children-- > 0)
+		wait(NULL);
+	utrace(mark, (size_t)snprintf(mark, sizeof(mark), "leaf %u", node));
+}
+
+/* n marks with numbers. 0: until it is killed. */
+static void
+count(unsigned n)
+{
+	for (unsigned i = 0; i < n || n == 0; i++) {
+		char mark[16];
+
+		utrace(mark, (size_t)snprintf(mark, sizeof(mark), "%u", i));
+	}
+}
+
+/* Processes that count at the same time. */
+static int
+many(unsigned processes, unsigned n)
+{
+	for (unsigned i = 0; i < processes; i++) {
+		if (fork() == 0) {
+			count(n);
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+/* Reads into so many pages that are not there, in one system call. */
+static int
+faults(unsigned pages)
+{
+	size_t size = (size_t)pages * 4096;
+	char *to = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/dev/zero", O_RDONLY);
+
+	if (to == MAP_FAILED || fd < 0)
+		return 1;
+	return read(fd, to, size) == (ssize_t)size ? 0 : 1;
+}
+
+static int
+expect(const char *what, long found, long expected)
+{
+	if (found == expected)
+		return 0;
+	printf("%s: found %ld, expected %ld\n", what, found, expected);
+	return 1;
+}
+
+/* What ktrace() and utrace() refuse. */
+static int
+refused(void)
+{
+	static char big[KTR_USER_MAXLEN + 1];
+	static const char file[] = "/tmp/refused";
+	int bad = 0, fd = open(file, O_CREAT | O_WRONLY, 0600);
+
+#define EXPECT(call, error) bad |= expect(#call, (call) < 0 ? errno : 0, error)
+	EXPECT(utrace(big, sizeof(big)), EINVAL);
+	EXPECT(utrace((void *)8, 1), EFAULT);
+	EXPECT(utrace((void *)-1l, 1), EFAULT);
+	EXPECT(utrace(big, sizeof(big) - 1), 0);
+	EXPECT(utrace(big, 0), 0);
+	EXPECT(ktrace(file, 3, KTRFAC_USER, getpid()), EINVAL);
+	EXPECT(ktrace(file, 8, KTRFAC_USER, getpid()), EINVAL);
+	EXPECT(ktrace(file, KTROP_SET, 0, getpid()), EINVAL);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_INHERIT, getpid()), EINVAL);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER | KTRFAC_ROOT, getpid()), EINVAL);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, 0), ESRCH);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, 12345), ESRCH);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, -12345), ESRCH);
+	EXPECT(ktrace((char *)8, KTROP_SET, KTRFAC_USER, getpid()), EFAULT);
+	EXPECT(ktrace("/nothing", KTROP_SET, KTRFAC_USER, getpid()), ENOENT);
+	EXPECT(ktrace("/tmp", KTROP_SET, KTRFAC_USER, getpid()), EISDIR);
+	EXPECT(ktrace("/dev/null", KTROP_SET, KTRFAC_USER, getpid()), EACCES);
+	EXPECT(ktrace(NULL, KTROP_CLEAR, KTRFAC_USER, getpid()), 0);
+	EXPECT(ktrace(file, KTROP_CLEARFILE, 0, 0), 0);
+	close(fd);
+	puts(bad ? "refused: bad" : "refused: ok");
+	return bad;
+}
+
+/* Changes its own tracing as user 1000, after user 0 has set it. */
+static int
+dropped(void)
+{
+	static const char file[] = "/tmp/dropped";
+	int bad = 0, fd = open(file, O_CREAT | O_WRONLY, 0666);
+
+	close(fd);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, getpid()), 0);
+	EXPECT(setuid(1000), 0);
+	EXPECT(ktrace(NULL, KTROP_CLEAR, KTRFAC_USER, getpid()), EPERM);
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, getpid()), EACCES);
+	EXPECT(ktrace(NULL, KTROP_CLEAR, KTRFAC_USER, 1), EPERM);
+	utrace("still traced", 12);
+	puts(bad ? "dropped: bad" : "dropped: ok");
+	return bad;
+}
+
+int
+ktraced_main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	unsigned n = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+
+	if (strcmp(what, "calls") == 0)
+		return calls();
+	if (strcmp(what, "tree") == 0)
+		tree(1, n);
+	else if (strcmp(what, "count") == 0)
+		count(n);
+	else if (strcmp(what, "many") == 0)
+		return many(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
+	else if (strcmp(what, "faults") == 0)
+		return faults(n);
+	else if (strcmp(what, "refused") == 0)
+		return refused();
+	else if (strcmp(what, "dropped") == 0)
+		return dropped();
+	else {
+		fprintf(stderr,
+			"usage: user_test ktrace calls|tree N|count N|many P N|faults N|refused|"
+			"dropped\n");
+		return 2;
+	}
+	return 0;
+}

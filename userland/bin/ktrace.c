@@ -1,0 +1,166 @@
+/*
+ * ktrace.c - switches the tracing of processes on and off, or runs a command with it; kdump prints
+ * the result. Options and letters are FreeBSD's.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <kestrel.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tool.h>
+#include <unistd.h>
+
+#include "userland/bin/kdump/points.h"
+
+static const char usage[] =
+    "ktrace [-acdi] [-f FILE] [-t LETTERS] -p PID | -g PGRP   a process, or a group of them\n"
+    "       ktrace [-ai] [-f FILE] [-t LETTERS] [--] COMMAND...      run COMMAND\n"
+    "       ktrace -o - [-i] [-t LETTERS] [--] COMMAND...            the same, and print what it does\n"
+    "       ktrace -C                                                trace nothing any more\n"
+    "  -f FILE, -o FILE  append records to FILE instead of ktrace.out\n"
+    "  -a  keep what is in the file; without it, the file is emptied first\n"
+    "  -i  children made later are traced, too\n"
+    "  -d  also for the children that a process has now\n"
+    "  -c  clear, not set; without -p and -g, whatever is traced to the file\n"
+    "  -t  which kinds of records\n" KTR_POINTS_HELP "  -- ends the options\n";
+
+struct request {
+	const char *file;
+	uint32_t points;
+	int64_t pid; /* 0: none was given */
+	bool append, clear, clear_all, descend, inherit;
+};
+
+static void
+call(const char *file, int ops, uint32_t points, pid_t pid)
+{
+	if (ktrace(file, ops, points, pid) < 0)
+		err(1, "%s", ops == KTROP_CLEARFILE || KTROP(ops) == KTROP_SET ? file : "ktrace");
+}
+
+/* Makes the file, and empties it unless it is appended to. */
+static void
+make_file(const struct request *r)
+{
+	int fd = open(r->file, O_CREAT | O_WRONLY | (r->append ? 0 : O_TRUNC), 0600);
+
+	if (fd < 0)
+		err(1, "%s", r->file);
+	close(fd);
+}
+
+static void __attribute__((noreturn)) run(char *const *command)
+{
+	execvp(command[0], command);
+	warn("%s", command[0]);
+	exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Prints what the command does while it runs. */
+static void __attribute__((noreturn)) run_live(struct request *r, char *const *command)
+{
+	static char *const kdump[] = {"kdump", "-l", "-f", "-", NULL};
+	char path[32];
+	pid_t pid;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/ktrace.%d", (int)getpid());
+	r->file = path;
+	make_file(r);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		err(1, "%s", path);
+	pid = fork();
+	if (pid < 0)
+		err(1, "fork");
+	if (pid == 0) {
+		close(fd);
+		call(path, KTROP_SET, r->points, getpid());
+		unlink(path);
+		run(command);
+	}
+	dup2(fd, STDIN_FILENO);
+	close(fd);
+	run(kdump);
+}
+
+static void
+set_option(struct request *r, int c)
+{
+	switch (c) {
+	case 'a':
+		r->append = true;
+		break;
+	case 'C':
+		r->clear_all = true;
+		break;
+	case 'c':
+		r->clear = true;
+		break;
+	case 'd':
+		r->descend = true;
+		break;
+	case 'f':
+	case 'o':
+		r->file = optarg;
+		break;
+	case 'g':
+		r->pid = -(int64_t)tool_number("process group", optarg, 1, INT_MAX);
+		break;
+	case 'i':
+		r->inherit = true;
+		break;
+	case 'p':
+		r->pid = (int64_t)tool_number("process", optarg, 1, INT_MAX);
+		break;
+	case 't':
+		r->points = ktr_points(optarg);
+		if (r->points == 0)
+			errx(2, "-t: found \"%s\", expected some of cfinpstuwy+", optarg);
+		break;
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct request r = {.file = "ktrace.out"};
+	int ops = 0, c;
+
+	while ((c = tool_getopt(argc, argv, "aCcdf:g:io:p:t:", usage)) != -1)
+		set_option(&r, c);
+	if ((r.pid != 0 || r.clear || r.clear_all) == (optind < argc))
+		tool_usage(usage);
+	if (r.clear_all) {
+		call(NULL, KTROP_CLEAR | KTRFLAG_DESCEND, KTR_POINTS_ALL | KTRFAC_INHERIT, 1);
+		return 0;
+	}
+	if (r.points == 0)
+		r.points = r.clear ? KTR_POINTS_ALL : KTR_POINTS_DEFAULT;
+	if (r.inherit || (r.clear && r.points == KTR_POINTS_ALL))
+		r.points |= KTRFAC_INHERIT;
+	if (r.descend)
+		ops = KTRFLAG_DESCEND;
+	if (r.clear) {
+		call(r.pid != 0 ? NULL : r.file, ops | (r.pid != 0 ? KTROP_CLEAR : KTROP_CLEARFILE),
+		     r.points, (pid_t)r.pid);
+		return 0;
+	}
+	if (strcmp(r.file, "-") == 0) {
+		if (optind == argc)
+			errx(2, "-o -: expected a command");
+		run_live(&r, argv + optind);
+	}
+	make_file(&r);
+	if (r.pid == 0)
+		ops = 0;
+	call(r.file, ops | KTROP_SET, r.points, r.pid != 0 ? (pid_t)r.pid : getpid());
+	if (r.pid == 0)
+		run(argv + optind);
+	return 0;
+}
