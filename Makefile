@@ -74,6 +74,9 @@ $(shell mkdir -p $B; printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS) $(FBT_CFLAGS
 FBT_NONE := ktr/%.c
 $(KERNEL_OBJS) $(KTEST_OBJS): FBT_FLAGS = $(if $(filter $(FBT_NONE),$<),,$(FBT_CFLAGS) -include arch/$(ARCH)/md/fbt_return.h)
 
+# The one file in which a function's last call may be a jump.
+$B/obj/kernel/probe/demo.c.o: KERNEL_CFLAGS += -foptimize-sibling-calls
+
 $B/obj/%.c.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC)

@@ -98,3 +98,27 @@ fbt_return:
 	FBT_END
 	ret				/* for the probed function */
 	.cfi_endproc
+
+	/* A jump to another function. */
+	.balign 16
+	.globl fbt_tail
+fbt_tail:
+	.cfi_startproc
+	FBT_BEGIN
+	/* site->fire(site, offset of the jump's no-op, where it goes), as ktr_record2() */
+	ldr w2, [x17, #4]		/* B: a distance of 26 bits, in words (C6.2.25) */
+	sbfiz x2, x2, #2, #26
+	add x2, x2, x17
+	add x2, x2, #4
+	ldrsw x0, [x16, #PATCH_SITE]
+	add x16, x16, #PATCH_SITE
+	add x0, x0, x16
+	ldr w1, [x0, #SITE_PC]
+	sub w1, w17, w1
+	ldr x16, [x0, #SITE_FIRE]
+	add x17, x17, #4
+	str x17, [sp, #FBT_AT]
+	blr x16
+	FBT_END
+	br x17				/* after the no-op */
+	.cfi_endproc

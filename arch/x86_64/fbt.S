@@ -6,6 +6,9 @@
  * the return address of the probed function. All registers have the probed function's values, so every register that
  * a C function may change is saved. The flags have no meaning at an entry or a return. Stub n belongs to record n of
  * ktr_patch_fbt.
+ *
+ * A return that is a jump to another function has a longer stub, in .text.fbt_tails: CALL fbt_tail, the jump, and, 12
+ * bytes from its beginning, the distance of its record from the first one.
  */
 #include "arch/x86_64/asm.h"
 
@@ -15,7 +18,7 @@
 #define FBT_RAX  (9 * 8)
 #define FBT_STUB (10 * 8)
 
-	/* Saves registers, and sets rax to the offset of the stub's record from __start_fbt_patch. 8 bytes align the stack. */
+	/* Saves registers, and sets rax to the address after the stub's CALL. 8 bytes align the stack. */
 	.macro FBT_BEGIN
 	.irp reg, %rax, %rcx, %rdx, %rsi, %rdi, %r8, %r9, %r10, %r11
 	SAVE \reg
@@ -23,6 +26,10 @@
 	sub $8, %rsp
 	.cfi_adjust_cfa_offset 8
 	mov FBT_STUB(%rsp), %rax
+	.endm
+
+	/* Sets rax to the offset of the stub's record from __start_fbt_patch. */
+	.macro FBT_OFFSET
 	sub $__fbt_stubs + 5, %rax	/* a stub has 8 bytes, a record 12 */
 	lea (%rax, %rax, 2), %rax
 	shr %rax
@@ -47,6 +54,7 @@
 fbt_entry:
 	.cfi_startproc
 	FBT_BEGIN
+	FBT_OFFSET
 	FBT_RECORD PATCH_AT, 5, %r10
 	mov %r10, FBT_STUB(%rsp)	/* RET goes to after the no-op; debuggers see this address */
 	FBT_RECORD PATCH_SITE, 0, %r10
@@ -72,6 +80,7 @@ fbt_entry:
 fbt_return:
 	.cfi_startproc
 	FBT_BEGIN
+	FBT_OFFSET
 	/* site->fire(site, offset of the return, value), as ktr_record2() */
 	FBT_RECORD PATCH_AT, 0, %rsi
 	FBT_RECORD PATCH_SITE, 0, %rdi
@@ -82,4 +91,21 @@ fbt_return:
 	add $8, %rsp
 	.cfi_adjust_cfa_offset -8
 	ret				/* for the probed function */
+	.cfi_endproc
+
+	.balign 16
+	.globl fbt_tail
+fbt_tail:
+	.cfi_startproc
+	FBT_BEGIN
+	/* site->fire(site, offset of the jump, where it goes), as ktr_record2() */
+	movslq 1(%rax), %rdx
+	lea 5(%rax, %rdx), %rdx
+	mov 7(%rax), %eax
+	FBT_RECORD PATCH_AT, 0, %rsi
+	FBT_RECORD PATCH_SITE, 0, %rdi
+	sub SITE_PC(%rdi), %esi
+	call *SITE_FIRE(%rdi)
+	FBT_END
+	ret				/* to the stub's jump */
 	.cfi_endproc

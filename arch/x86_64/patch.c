@@ -25,9 +25,24 @@
  * (kernel/probe/fbt.h). */
 extern const struct ktr_patch __start_fbt_patch[];
 
+/* The stubs of jumps from one function to another (fbt.S). */
+extern const char __fbt_tails[];
+
 /* What an instruction is built as (SDM vol. 2B, NOP; md/fbt_return.h). */
 static const uint8_t nop5[SITE_SIZE] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 static const uint8_t ret5[SITE_SIZE] = {RET, INT3, INT3, INT3, INT3};
+
+/* Where the instruction jumps as it was built; 0: it is no jump. The jump after the CALL in its
+ * stub goes there, too. */
+static uintptr_t
+tail_target(const struct ktr_patch *p)
+{
+	uintptr_t jump = ktr_patch_target(p) + SITE_SIZE;
+
+	if (jump < (uintptr_t)__fbt_tails)
+		return 0;
+	return jump + SITE_SIZE + (uintptr_t)(intptr_t) * (const int32_t *)(jump + 1);
+}
 
 static void
 new_code(const struct ktr_patch *p, uint8_t code[SITE_SIZE])
@@ -35,9 +50,10 @@ new_code(const struct ktr_patch *p, uint8_t code[SITE_SIZE])
 	bool ret = ktr_patch_site(p)->kind == KTR_SITE_RETURN;
 	const uint8_t *from = ret ? ret5 : nop5;
 	uint8_t jump[SITE_SIZE] = {JMP};
-	uint32_t distance = (uint32_t)(ktr_patch_target(p) - (ktr_patch_at(p) + SITE_SIZE));
+	uintptr_t to = ktr_patch_on(p) ? ktr_patch_target(p) : tail_target(p);
+	uint32_t distance = (uint32_t)(to - (ktr_patch_at(p) + SITE_SIZE));
 
-	if (ktr_patch_on(p)) {
+	if (to != 0) {
 		for (unsigned i = 1; i < SITE_SIZE; i++)
 			jump[i] = (uint8_t)(distance >> 8 * (i - 1));
 		from = jump;
@@ -84,10 +100,12 @@ x86_patch_trap(struct arch_trapframe *tf)
 	 * there now is emulated, not executed again: QEMU 7.2 can miss a store that comes while
 	 * another of its threads translates the page, and would run the breakpoint for ever.
 	 */
-	if (*text != INT3)
+	if (*text != INT3 && tail_target(p) == 0)
 		on = *text == JMP;
 	if (on) {
 		tf->rip = ktr_patch_target(p);
+	} else if (tail_target(p) != 0) {
+		tf->rip = tail_target(p);
 	} else if (ktr_patch_site(p)->kind == KTR_SITE_RETURN) {
 		tf->rip = *(uint64_t *)tf->rsp;
 		tf->rsp += 8;

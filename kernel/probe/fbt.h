@@ -21,7 +21,10 @@
  *    off.
  *
  * The event of an entry has the parameters that come in the first six registers. The event of a
- * return has the offset of the return in the function, and the value.
+ * return has the offset of the return in the function, and the value. Where a function's last call
+ * is a jump to another function, that jump is a return, too: its event comes before the entry of
+ * the other function, and says which one that is. The value is not known yet. A hook (ktr/hook.h)
+ * gets the other function's address instead of it.
  *
  * Some functions have no probes: those of ktr/, because the log does not record itself; those that
  * kernel/probe/noprobe names; and assembly. fbt_exceptions lists them.

@@ -5,7 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sysctl/registry.h"
 #include "ktr/hook.h"
 #include "ktr/ktr.h"
 #include "ktr/sdt.h"
@@ -100,6 +104,33 @@ KTEST(ktr_hook_stack)
 	check(owner, "fbt::hook_inner:return");
 	KT_EQ(seen.args[0], seen.stack[0] - (uintptr_t)hook_inner);
 	KT_EQ(seen.args[1], 7);
+	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
+	ktr_test_end();
+}
+
+/* kernel/probe/demo.c */
+KTEST(ktr_hook_at_a_jump_to_another_function)
+{
+	int owner = ktr_owner_register("test", see);
+	const struct sysctl *s = sysctl_find("debug.fbt.demo");
+	char text[16];
+	struct sbuf out;
+
+	ktr_test_begin(64);
+	KT_GT(owner, 1);
+	KT_GT(ktr_select((unsigned)owner, "fbt::demo_get:return", true, NULL, NULL, 0), 0);
+	seen.calls = 0;
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(s, &out);
+	KT_EQ(strcmp(text, "3 is odd"), 0);
+	KT_EQ(seen.calls, 1);
+	KT_EQ(seen.args[1], (uintptr_t)sbuf_puts);
+	KT_GT(seen.args[0], 0);
+	/* sysctl_print() calls demo_get(), which is gone. */
+	KT_ASSERT(seen.stack[1] > (uintptr_t)sysctl_print);
+	KT_ASSERT(seen.stack[1] < (uintptr_t)sysctl_print + 512);
+	KT_ASSERT(seen.stack[2] > (uintptr_t)sysctl_get_text);
+	KT_ASSERT(seen.stack[2] < (uintptr_t)sysctl_get_text + 512);
 	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
 	ktr_test_end();
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """test_fbt.py - every function's entry and returns can be traced: names, parameters, order, and code that is as before."""
+import bisect
 import json
 import re
 import subprocess
@@ -9,7 +10,7 @@ from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, 
 
 ENTRIES = "debug.ktr.entries=262144"
 ENTRY = re.compile(r"^-> ([\w.]+)\(.*\)$")
-RETURN = re.compile(r"^<- ([\w.]+)\+(0x[0-9a-f]+)(?: = .*)?$")
+RETURN = re.compile(r"^<- ([\w.]+)\+(0x[0-9a-f]+)(?: = .*| jumps to ([\w.]+))?$")
 NM = {"x86_64": "nm", "aarch64": "aarch64-linux-gnu-nm"}
 OBJDUMP = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}
 
@@ -78,24 +79,64 @@ def values():
         check_eq((e["func"], e["file"].split("/")[0]), (m.group(1), "kernel"), "function and file of an event")
 
 
-@test("the offset of a return is that of a return instruction")
-def offsets():
-    run = boot("ktr on 'fbt:::return'\nload mix -n 2 -j 1\nktr off\n", trace=True, sets=[ENTRIES]).expect()
+def disassembly():
+    """({function: its addresses}, {address: (mnemonic, operands)}) of the kernel, as objdump sees it."""
     code = subprocess.run([OBJDUMP[ARCH], "-d", "--no-show-raw-insn", BUILD / "kestrel"], capture_output=True, text=True,
                           check=True).stdout
     starts, places = {}, {}
     for line in code.splitlines():
         if m := re.match(r"^([0-9a-f]{16}) <([\w.]+)>:$", line):
             starts.setdefault(m.group(2), []).append(int(m.group(1), 16))
-        elif m := re.match(r"^([0-9a-f]{16}):\s+(\w+)", line.strip()):
-            places[int(m.group(1), 16)] = m.group(2)
+        elif m := re.match(r"^([0-9a-f]{16}):\s+(\w\S*)\s*(.*)$", line.strip()):
+            places[int(m.group(1), 16)] = m.group(2), m.group(3)
+    return starts, places
+
+
+@test("a jump to another function is a return that says where it goes, before the entry of that function")
+def tail_calls():
+    run = boot("sysctl -n debug.fbt.text\nktr on 'fbt::demo_*:,fbt::sbuf_puts:'\nsysctl debug.fbt.demo\nktr off\nsysctl -n debug.fbt.text\n"
+               "ktr probes 'fbt:::return'\n", trace=True, sets=[ENTRIES]).expect()
+    check_match(r"^debug.fbt.demo: 3 is odd$", run.out, "the value of the functions that jump")
+    before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
+    check_eq(after, before, "checksum of the kernel's code")
+    starts, places = disassembly()
+    texts = [e["text"] for e in run.events if e["thread"] == "sysctl" and calls_of(e)]
+    texts = texts[next(n for n, text in enumerate(texts) if text.startswith("-> demo_get(")):]
+    steps = []
+    for text in texts[:11]:
+        if m := RETURN.match(text):
+            at = starts[m[1]][0] + int(m[2], 16)
+            jump = places[at] if ARCH == "x86_64" else places[at + 4]  # after the no-op
+            steps.append(("<-", m[1], m[3]))
+            check_eq(jump, ("jmp" if ARCH == "x86_64" else "b", f"{starts[m[3]][0]:x} <{m[3]}>") if m[3] else ("ret", ""), f"the code at {text}")
+        else:
+            steps.append(ENTRY.match(text).expand(r"\1"))
+    check_eq(steps, ["demo_get", "demo_even", ("<-", "demo_even", "demo_odd"), "demo_odd", ("<-", "demo_odd", "demo_even"),
+                     "demo_even", ("<-", "demo_even", "demo_odd"), "demo_odd", ("<-", "demo_odd", None),
+                     ("<-", "demo_get", "sbuf_puts"), "sbuf_puts"], "what was called, and where it returned")
+    # Every jump from a function with probes to the beginning of another one is among the returns.
+    probed = set(re.findall(r'"<- ([\w.]+)\+', run.out))
+    at = sorted((addr, name) for name, addrs in starts.items() for addr in addrs)
+    names, found = [name for _, name in at], set()
+    for addr, (mnemonic, operands) in places.items():
+        m = re.match(r"[0-9a-f]+ <([\w.]+)>$", operands)
+        name = names[bisect.bisect(at, (addr, "~")) - 1]
+        if m and mnemonic in ("jmp", "b") and name in probed and m[1] != name and ".cold" not in m[1]:
+            found.add((name, m[1]))
+    check_eq(found, set(re.findall(r'"<- ([\w.]+)\+%#x jumps to ([\w.]+)"', run.out)), "jumps to other functions")
+
+
+@test("the offset of a return is that of a return instruction")
+def offsets():
+    run = boot("ktr on 'fbt:::return'\nload mix -n 2 -j 1\nktr off\n", trace=True, sets=[ENTRIES]).expect()
+    starts, places = disassembly()
     seen = {(m.group(1), int(m.group(2), 16)) for _, m in
             ((e, RETURN.match(e["text"])) for e in run.events) if m}
     check(len(seen) > 100, f"{len(seen)} different returns, expected more than 100")
     for name, offset in sorted(seen):
         # aarch64: the no-op before the return.
         expected = "ret" if ARCH == "x86_64" else "nop"
-        found = {places.get(start + offset) for start in starts[name]}
+        found = {places.get(start + offset, [None])[0] for start in starts[name]}
         check(expected in found, f"{name}+{offset:#x} is {found}, expected {expected}")
 
 

@@ -6,8 +6,10 @@
  *
  * For each C function with a no-op at its entry, it writes two struct ktr_site (ktr/site.h), one
  * for the entry and one for all returns; their formats name the parameters. For the entry and for
- * each return, it writes a struct ktr_patch, which says what to patch, and a stub to jump to. LIST
- * names the functions that get no probe, and why.
+ * each return, it writes a struct ktr_patch, which says what to patch, and a stub to jump to. A
+ * jump to another function is a return as well. For each function to which one jumps, it writes a
+ * struct ktr_site of its own, whose format names that function. LIST names the functions that get
+ * no probe, and why.
  *
  * What it writes is data, and code for the end of .text. So functions do not move when the kernel
  * is linked again, and the addresses stay right. The build checks this: it runs mkfbt again on the
@@ -43,10 +45,18 @@ struct function {
 	bool returns;     /* it has a return */
 };
 
+/* What a slot is; from SLOT_TAIL on: the jump of tails[slot.kind - SLOT_TAIL]. */
+enum { SLOT_ENTRY, SLOT_RETURN, SLOT_TAIL };
+
 struct slot {
 	Dwarf_Addr at;
+	size_t function, kind;
+};
+
+/* The jumps from one function to another one. */
+struct tail {
 	size_t function;
-	bool ret;
+	Dwarf_Addr to;
 };
 
 struct machine {
@@ -55,7 +65,10 @@ struct machine {
 	uint8_t fused[5]; /* as one instruction */
 	size_t entry_size;
 	int parameter[REGISTERS]; /* DWARF's numbers of the registers */
-	const char *stub;         /* a stub; its %s is `entry` or `return` */
+	const char *stub;         /* a stub; its %s is `entry`, `return` or `tail` */
+	/* A stub elsewhere for a jump whose instruction is changed; NULL: the jump stays. Its
+	 * number, the jump's distance from .text, its record's distance from the first one. */
+	const char *tail;
 };
 
 static const struct machine machines[] = {
@@ -65,21 +78,24 @@ static const struct machine machines[] = {
      {0x0f, 0x1f, 0x44, 0x00, 0x00},
      5,
      {5, 4, 1, 2, 8, 9},
-     "call fbt_%s"},
+     "call fbt_%s",
+     ".Lfbt_tail_%zu: call fbt_tail; jmp.d32 __ktr_record_start + %#llx; .balign 4; .long %zu\n"},
     /* Procedure Call Standard for the Arm 64-bit Architecture, 6.4; DWARF for it, 4.1 */
     {EM_AARCH64,
      {0x1f, 0x20, 0x03, 0xd5},
      {0x1f, 0x20, 0x03, 0xd5},
      4,
      {0, 1, 2, 3, 4, 5},
-     "adr x17, .\n\tb fbt_%s"},
+     "adr x17, .\n\tb fbt_%s",
+     NULL},
 };
 
 static Elf *elf;
 static const struct machine *machine;
 static struct function *functions;
 static struct slot *slots;
-static size_t function_count, slot_count;
+static struct tail *tails;
+static size_t function_count, slot_count, tail_count;
 static Dwarf_Addr text_address; /* __ktr_record_start: .text begins with it */
 static Elf_Data *text;
 
@@ -250,10 +266,10 @@ by_address(const void *a, const void *b)
 }
 
 static void
-add_slot(Dwarf_Addr at, size_t function, bool ret)
+add_slot(Dwarf_Addr at, size_t function, size_t kind)
 {
 	slots = grow(slots, slot_count, sizeof(*slots));
-	slots[slot_count++] = (struct slot){at, function, ret};
+	slots[slot_count++] = (struct slot){at, function, kind};
 }
 
 /* The function that an address is in. A function may have a second piece, of code that rarely runs.
@@ -267,6 +283,36 @@ function_of(Dwarf_Addr at)
 	return function_count;
 }
 
+/* Where the instruction jumps to that a return's address stands for; 0: it is a return. */
+static Dwarf_Addr
+jump(Dwarf_Addr at)
+{
+	const uint8_t *code = (const uint8_t *)text->d_buf + (at - text_address);
+	int32_t distance;
+	uint32_t insn;
+	memcpy(&distance, code + 1, 4);
+	memcpy(&insn, code + 4, 4); /* after the no-op */
+	if (machine->elf == EM_X86_64 ? code[0] == 0xc3 : insn == 0xd65f03c0)
+		return 0;
+	if (machine->elf == EM_X86_64 && code[0] == 0xe9)
+		return at + 5 + (Dwarf_Addr)(int64_t)distance;
+	if (machine->elf == EM_AARCH64 && insn >> 26 == 5)
+		return at + 4 + (Dwarf_Addr)(int64_t)((int32_t)(insn << 6) >> 4);
+	errx(1, "%#llx: expected a return or a jump", (unsigned long long)at);
+}
+
+/* The kind of a slot from which a function jumps to an address. */
+static size_t
+add_tail(size_t function, Dwarf_Addr to)
+{
+	for (size_t i = 0; i < tail_count; i++)
+		if (tails[i].function == function && tails[i].to == to)
+			return SLOT_TAIL + i;
+	tails = grow(tails, tail_count, sizeof(*tails));
+	tails[tail_count] = (struct tail){function, to};
+	return SLOT_TAIL + tail_count++;
+}
+
 static void
 add_slots(void)
 {
@@ -274,15 +320,20 @@ add_slots(void)
 	Elf_Data *returns = section("fbt_return", &header);
 	for (size_t i = 0; i < function_count; i++)
 		if (functions[i].skip == NULL)
-			add_slot(functions[i].entry, i, false);
+			add_slot(functions[i].entry, i, SLOT_ENTRY);
 	for (size_t i = 0; i < returns->d_size / 8; i++) {
 		uint64_t at;
 		memcpy(&at, (char *)returns->d_buf + 8 * i, 8);
 		size_t f = function_of(at);
 		if (f == function_count || functions[f].skip != NULL)
 			continue;
-		functions[f].returns = true;
-		add_slot(at, f, true);
+		Dwarf_Addr to = jump(at);
+		if (to == 0) {
+			functions[f].returns = true;
+			add_slot(at, f, SLOT_RETURN);
+		} else if (function_of(to) != f && symbol(to, NULL) != NULL) {
+			add_slot(at, f, add_tail(f, to));
+		}
 	}
 	qsort(slots, slot_count, sizeof(*slots), by_address);
 }
@@ -412,9 +463,16 @@ entry_format(struct function *f, char format[FORMAT + 1])
 }
 
 static unsigned
-return_format(struct function *f, char format[FORMAT + 1])
+return_format(struct function *f, size_t kind, char format[FORMAT + 1])
 {
 	unsigned registers;
+	if (kind >= SLOT_TAIL) {
+		Dwarf_Addr to = tails[kind - SLOT_TAIL].to;
+		size_t callee = function_of(to);
+		snprintf(format, FORMAT, "<- %s+%%#x jumps to %s", f->name,
+			 callee < function_count ? functions[callee].name : symbol(to, NULL));
+		return 1;
+	}
 	const char *how = conversion(&f->die, &registers);
 	snprintf(format, FORMAT, "<- %s+%%#x%s%s", f->name, how != NULL ? " = " : "",
 		 how != NULL ? how : "");
@@ -422,16 +480,18 @@ return_format(struct function *f, char format[FORMAT + 1])
 }
 
 static void
-put_site(struct function *f, size_t number, bool ret)
+put_site(size_t number, size_t kind)
 {
 	char format[FORMAT + 1];
-	unsigned nargs = ret ? return_format(f, format) : entry_format(f, format);
+	struct function *f = &functions[number];
+	bool ret = kind != SLOT_ENTRY;
+	unsigned nargs = ret ? return_format(f, kind, format) : entry_format(f, format);
 	printf(".pushsection .rodata.str1.1, \"aMS\", @progbits, 1\n"
 	       "7: .string \"%s\"\n8: .string \"%s\"\n9: .string \"%s\"\n.popsection\n",
 	       f->file != NULL ? f->file : "?", f->name, format);
-	printf("fbt_site_%zu_%d: .quad 7b, 8b, 9b, 0; .long %d, 0; .byte %u, 0, 0, %d; "
+	printf("fbt_site_%zu_%zu: .quad 7b, 8b, 9b, 0; .long %d, 0; .byte %u, 0, 0, %d; "
 	       ".long %#x; .quad ktr_record%d; .balign 64\n",
-	       number, ret, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry, ret ? 2 : 6);
+	       number, kind, f->line, nargs, ret ? 2 : 1, (uint32_t)f->entry, ret ? 2 : 6);
 }
 
 /* text_offset is that of .text in the file. */
@@ -491,23 +551,38 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < function_count; i++) {
 		if (functions[i].skip != NULL)
 			continue;
-		put_site(&functions[i], i, false);
+		put_site(i, SLOT_ENTRY);
 		if (functions[i].returns)
-			put_site(&functions[i], i, true);
+			put_site(i, SLOT_RETURN);
+		for (size_t t = 0; t < tail_count; t++)
+			if (tails[t].function == i)
+				put_site(i, SLOT_TAIL + t);
 	}
 	printf(".section ktr_patch_fbt, \"a\", @progbits\n.balign 4\n");
-	for (size_t i = 0; i < slot_count; i++)
-		printf(
-		    ".long __ktr_record_start + %#llx - ., __fbt_stubs + %zu - ., fbt_site_%zu_%d - .\n",
-		    (unsigned long long)(slots[i].at - text_address), 8 * i, slots[i].function,
-		    slots[i].ret);
+	for (size_t i = 0; i < slot_count; i++) {
+		bool elsewhere = slots[i].kind >= SLOT_TAIL && machine->tail != NULL;
+		printf(".long __ktr_record_start + %#llx - ., %s%zu - ., fbt_site_%zu_%zu - .\n",
+		       (unsigned long long)(slots[i].at - text_address),
+		       elsewhere ? ".Lfbt_tail_" : "__fbt_stubs + ", elsewhere ? i : 8 * i,
+		       slots[i].function, slots[i].kind);
+	}
 	printf(".section .text.fbt_stubs, \"ax\", @progbits\n.balign 8\n"
 	       ".cfi_sections .debug_frame\n.cfi_startproc\n");
 	for (size_t i = 0; i < slot_count; i++) {
+		size_t kind = slots[i].kind;
 		printf("\t");
-		printf(machine->stub, slots[i].ret ? "return" : "entry");
+		printf(machine->stub, kind == SLOT_ENTRY    ? "entry"
+				      : kind == SLOT_RETURN ? "return"
+							    : "tail");
 		printf("\n\t.balign 8\n");
 	}
+	printf(".cfi_endproc\n.section .text.fbt_tails, \"ax\", @progbits\n.cfi_startproc\n");
+	for (size_t i = 0; i < slot_count && machine->tail != NULL; i++)
+		if (slots[i].kind >= SLOT_TAIL)
+			printf(machine->tail, i,
+			       (unsigned long long)(tails[slots[i].kind - SLOT_TAIL].to -
+						    text_address),
+			       12 * i);
 	printf(".cfi_endproc\n");
 	put_exceptions();
 	printf(".section .note.GNU-stack, \"\", @progbits\n");
