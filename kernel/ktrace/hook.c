@@ -97,6 +97,7 @@ struct action {
 
 _Static_assert(CALLS < 256, "struct action");
 
+static bool has_struct[CALLS]; /* one of structs[] is the call's; constant likewise */
 static struct action *actions; /* by the site's number; constant after ktrace_hook_init() */
 static int owner = -1;
 static uint32_t selected; /* KTRFAC_… whose probes are on; ktrace_lock */
@@ -231,7 +232,7 @@ put_sysctl(struct ktrace *t, const struct proc *p, uint64_t addr)
 static __attribute__((noinline)) void
 put_used(struct ktrace *t, const struct proc *p, unsigned i, bool failed)
 {
-	if ((t->facs & KTRFAC_STRUCT) && !failed) {
+	if ((t->facs & KTRFAC_STRUCT) && !failed && has_struct[i]) {
 		for (const struct call_struct *c = structs; c < structs + STRUCTS; c++)
 			if (strcmp(c->call, calls[i].name) == 0 && t->args[c->arg] != 0)
 				put_struct(t, p, c, t->args[c->arg]);
@@ -478,6 +479,9 @@ ktrace_hook_init(void)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
 		actions[i] = action_of(ktr_site_get(i));
+	for (unsigned i = 0; i < CALLS; i++)
+		for (const struct call_struct *c = structs; c < structs + STRUCTS; c++)
+			has_struct[i] |= strcmp(c->call, calls[i].name) == 0;
 	owner = ktr_owner_register("ktrace", hook);
 	return owner < 0 ? -EAGAIN : 0;
 }

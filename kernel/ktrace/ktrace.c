@@ -33,7 +33,8 @@ unsigned ktrace_genio = 4096;
 unsigned ktrace_request = 256;
 
 SYSCTL_INT(kern_ktrace_genio_size, "kern.ktrace.genio_size", SYSCTL_WR | SYSCTL_TUN,
-	   (int *)&ktrace_genio, 0, 65536, "bytes of a read or write that ktrace records at most");
+	   (int *)&ktrace_genio, 0, 65536,
+	   "bytes of a read or write that ktrace records; at most a quarter of a queue");
 SYSCTL_INT(kern_ktrace_request_pool, "kern.ktrace.request_pool", SYSCTL_WR | SYSCTL_TUN,
 	   (int *)&ktrace_request, 64, 16384,
 	   "records of 128 bytes that may wait for the file, for each process from now on");
@@ -232,6 +233,7 @@ change(struct request *q)
 	int error = init_once();
 
 	if (error == 0) {
+		ktrace_sync(); /* what a process has done before goes to its file of before */
 		do
 			change_all(q);
 		while (q->missing > 0 && (error = make_missing(q)) == 0);

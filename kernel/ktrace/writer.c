@@ -195,6 +195,7 @@ pass(void)
 	while ((t = oldest()) != NULL) {
 		struct ktrace_record *r = front(t);
 
+		r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
 		strlcpy(t->comm, r->comm, sizeof(t->comm));
 		if (t->io != NULL)
 			add(t, r, r->data);

@@ -77,7 +77,11 @@ def logged():
     names = ["/tmp/ktraced", "/etc/motd", "/nothing", "/tmp/dir", "/tmp/dir", "/tmp/other", "/tmp/other", "/tmp"]
     check_eq([r["name"] for r in mine if r["type"] == "NAMI"], names, "names")
     size = (ROOT / "userland/root/etc/motd").stat().st_size
-    check_eq([(oct(r["mode"]), r["size"]) for r in mine if r["type"] == "STRU"], [("0o100640", 38), ("0o100644", size)], "structs")
+    structs = [r for r in mine if r["type"] == "STRU"]
+    check_eq([r["struct"] for r in structs], ["stat", "stat", "timespec", "timespec", "rlimit"], "structs")
+    check_eq([(oct(r["mode"]), r["size"]) for r in structs[:2]], [("0o100640", 38), ("0o100644", size)], "files")
+    check_eq(struct.unpack("<qq", bytes.fromhex(structs[3]["data"])), (0, 1001), "the nap")
+    check_eq(struct.unpack("<qq", bytes.fromhex(structs[4]["data"]))[0], 64, "open files")
     check_eq({r["type"] for r in only_calls}, {"CTOR", "CALL", "RET", "DTOR"}, "records with -t c")
 
 
@@ -168,13 +172,13 @@ def many():
     check_eq(counted, [[str(n) for n in range(400)]] * 16, "marks")
 
 
-@test("attached and detached 40 times while it runs, on four CPUs: between the two, nothing is missing")
+@test("attached and detached 20 times while it runs, on four CPUs: between the two, nothing is missing")
 def attach():
-    run = boot("user_test ktrace count 0 &\npid=$!\nfor n in $(seq 20); do ktrace -a -t u -f /tmp/k -p $pid; ktrace -c -p $pid\n"
+    run = boot("user_test ktrace count 0 &\npid=$!\nfor n in $(seq 10); do ktrace -a -t u -f /tmp/k -p $pid; ktrace -c -p $pid\n"
                "ktrace -a -t u -f /tmp/k -p $pid; ktrace -C; done\nkill -9 $pid\nwait\n"
                "kdump --jsonl -f /tmp/k | grep -c TOR\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\n"
                "ktr probes -c | grep syscall\nhead -1500 /tmp/j\n", smp=4, sets=[KEPT], mem="1G", options=USER_TEST).expect()
-    check_match(r"^80\r?$", run.out, "beginnings and ends")
+    check_match(r"^40\r?$", run.out, "beginnings and ends")
     check_match(r"^status 0\r?$", run.out, "kdump's status")
     check_match(r"^syscall +\d+ +0\r?$", run.out, "probes that stay on")
     last, inside = None, False
@@ -189,6 +193,20 @@ def attach():
         number = int(bytes.fromhex(r["data"]))
         check(last is None or number == last + 1, f"{number} follows {last}")
         last = number
+
+
+@test("-g traces a group, -p one process, and -d its children, too; -c ends it for those whom it names")
+def groups():
+    with console.guest(*USER_TEST, smp=2) as c:
+        console.shell(c, "user_test ktrace many 3 0 &")
+        pid = console.shell(c, "echo =$!=").split("=")[3]
+        console.shell(c, f"user_test ktrace count 0 & other=$!; until ps | grep -q '{pid} .*user_test'; do :; done")
+        for how, traced in ((f"-p {pid}", 1), (f"-d -p {pid}", 4), (f"-g {pid}", 4)):
+            console.shell(c, f"ktrace -t u -f /tmp/k {how}")
+            console.shell(c, "until test -s /tmp/k; do :; done; ktrace -c " + how)
+            out = console.shell(c, "kdump --jsonl -f /tmp/k | grep TOR > /tmp/j; grep -c CTOR /tmp/j; grep -c DTOR /tmp/j")
+            check_eq([int(w) for w in out.split()[-2:]], [traced] * 2, f"beginnings and ends with {how}")
+        console.shell(c, f"kill -9 -{pid}; kill -9 $other; wait")
 
 
 @test("who set the tracing may die; a traced process may be killed in any call: its file is whole")
@@ -222,7 +240,7 @@ def full():
 def rights():
     run = boot("user_test ktrace refused\nuser_test ktrace dropped\nkdump -f /tmp/dropped\nsu 1000 ktrace -f /tmp/u -p 1\necho\n"
                "su 1000 ktrace -f /etc/motd true\nsu 1000 touch /tmp/theirs\nsu 1001 ktrace -a -f /tmp/theirs true\n"
-               "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\n"
+               "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\nktrace -t y -f /tmp/y sysctl kern.hz\nkdump -f /tmp/y\n"
                "su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\nktrace -f /tmp/r -p $pid\n"
                "su 1000 ktrace -c -p $pid\nkill -9 $pid\nktrace -f /tmp/x -p 99999\nktrace -t q true\nktrace\necho status $?\n"
                "ktrace -f /tmp/x nosuch\necho status $?\n", smp=2, options=USER_TEST).expect()
@@ -235,6 +253,7 @@ def rights():
                         "ktrace: ktrace: Operation not permitted", "ktrace: /tmp/x: No such process",
                         'ktrace: -t: found "q", expected some of cfinpstuwy+', "ktrace: nosuch: No such file or directory"], "refusals")
     check_match(r"CALL  exit_group\(0\)", run.out, "a user's own trace")
+    check_match(r'sysctl +SCTL  "kern.hz"', run.out, "a sysctl's name")
     check_match(r"^usage: ktrace", run.out, "usage")
     check_eq(re.findall(r"^status (\d+)", run.out, re.M), ["2", "127"], "statuses")
 

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "userland/libc/libc.h"
@@ -56,6 +58,8 @@ calls(void)
 	static const char path[] = "/tmp/ktraced";
 	static char buf[] = "first contents of the buffer\n", in[64];
 	struct piece pieces[] = {{"one\0", 4}, {"", 0}, {"three", 5}};
+	struct timespec ts, nap = {0, 1001};
+	struct rlimit limit;
 	struct stat st;
 	int fds[2];
 	long fd, pid = getpid();
@@ -90,6 +94,9 @@ calls(void)
 	CALL4(wait4, 4, -1, NULL, WNOHANG, 0);
 	CALL2(setpgid, 0, 0);
 	CALL0(sched_yield);
+	CALL2(clock_gettime, CLOCK_MONOTONIC, &ts);
+	CALL2(nanosleep, &nap, NULL);
+	CALL4(prlimit64, 4, 0, RLIMIT_NOFILE, NULL, &limit);
 	logged_call("unknown", 777, 0, 1, 2, 3, 4);
 	utrace("end", 3);
 	fputs(logged, stdout);
