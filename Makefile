@@ -71,7 +71,7 @@ $(shell mkdir -p $B; printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS) $(FBT_CFLAGS
 	printf '%s\n' '$(subst ','\'',$(KERNEL_CFLAGS) $(FBT_CFLAGS))' > $(FLAGS))
 
 # Function boundary tracing: where it leaves the record path alone (kernel/probe/fbt.h).
-FBT_NONE := ktr/%.c
+FBT_NONE := ktr/%.c kernel/dtrace/%.c
 $(KERNEL_OBJS) $(KTEST_OBJS): FBT_FLAGS = $(if $(filter $(FBT_NONE),$<),,$(FBT_CFLAGS) -include arch/$(ARCH)/md/fbt_return.h)
 
 # The one file in which a function's last call may be a jump.
@@ -224,7 +224,10 @@ $H/kdump: $(KDUMP_OBJS)
 # Every tests/unit/*_test.c is a program over all of ktr's host sources, the kernel's pure parsers, and the model of exports.
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
-PURE_SRCS  := kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c \
+# The program engine, over a kernel that a test makes up.
+DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c load.c memory.c record.c run.c string.c subr.c variable.c verify.c \
+	host/port.c)
+PURE_SRCS  := $(DIF_HOST_SRCS) kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c \
 	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/memory.c
 UNIT_LIB_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_HOST_SRCS) $(PURE_SRCS))
 UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c))

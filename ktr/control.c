@@ -274,6 +274,17 @@ ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *foun
 }
 
 void
+ktr_select_all(unsigned owner, bool (*want)(const struct ktr_site *site, void *arg), void *arg)
+{
+	ktr_port_lock();
+	for (unsigned i = 0; i < ktr_site_count(); i++)
+		site_own(&__start_ktr_sites[i], owner % KTR_OWNER_MAX,
+			 want(&__start_ktr_sites[i], arg));
+	ktr_sites_apply();
+	ktr_port_unlock();
+}
+
+void
 ktr_select_site(unsigned owner, struct ktr_site *site, bool on)
 {
 	ktr_port_lock();

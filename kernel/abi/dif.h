@@ -109,9 +109,13 @@ enum dif_op {
 	 */
 	DIF_ARG = 65,
 	DIF_BUILTIN = 66, /* d = value of imm, enum dif_builtin */
-	DIF_UREG = 67,    /* d = the user mode's register number a, as the guide's uregs[]; else
-			     DIF_FAULT_ILLOP */
-	DIF_CALL = 68,    /* d = subroutine imm, enum dif_sub, of a, a + 1, … */
+	/*
+	 * d = the user mode's register number a, else DIF_FAULT_ILLOP. x86_64, from 0: r15 r14 r13
+	 * r12 r11 r10 r9 r8 rbp rdi rsi rdx rcx rbx rax vector error rip cs rflags rsp ss. aarch64:
+	 * x0 to x30, sp, pc, pstate.
+	 */
+	DIF_UREG = 67,
+	DIF_CALL = 68, /* d = subroutine imm, enum dif_sub, of a, a + 1, … */
 
 	/*
 	 * Keys are pushed one after the other, and used up by the next DIF_LDV, DIF_STV or DIF_AGG
@@ -450,8 +454,10 @@ struct dif_status {
 	uint64_t predicate_false;
 	uint64_t completed;
 	uint64_t faulted;
-	uint64_t dropped;   /* no room for a record, or an NMI in a firing */
-	uint64_t nested;    /* of dropped: an NMI in a firing */
+	uint64_t dropped; /* no room for a record */
+	/* Since the boot, and no firings of this consumer: probes that fired while the CPU was in a
+	 * firing, because an NMI came, or because the engine met a probe. */
+	uint64_t refused;
 	uint64_t buf_drops; /* records without room, in a buffer */
 	uint64_t agg_drops;
 	uint64_t dynvar_drops;

@@ -15,6 +15,7 @@
 #include "arch/trap.h"
 #include "kernel/entry.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
@@ -27,6 +28,8 @@ enum call_mode {
 	CALL_RUN,  /* every CPU runs fn */
 	CALL_STOP, /* every CPU waits until it is released */
 };
+
+HOOK_LIST(resched);
 
 static struct {
 	enum call_mode mode;
@@ -193,5 +196,6 @@ smp_ipi(unsigned ipi)
 {
 	if (ipi == IPI_CALL)
 		run_call();
-	/* IPI_RESCHED: entry_interrupt() checks resched. */
+	else /* entry_interrupt() checks resched */
+		HOOK_RUN(resched);
 }

@@ -15,5 +15,6 @@ bool smp_online(unsigned n);
 void smp_call_all(void (*fn)(void *), void *arg);
 /* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are suppressed. */
 void smp_stop_run(void (*fn)(void *), void *arg);
-/* Handles an interprocessor interrupt; ipi is enum arch_ipi. */
+/* Handles an interprocessor interrupt; ipi is enum arch_ipi. IPI_RESCHED runs the hooks `resched`.
+ */
 void smp_ipi(unsigned ipi);

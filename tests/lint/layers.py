@@ -27,6 +27,7 @@ LAYERS = [
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/probe/host/", [], None),  # a program of the build
+    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/"], None),  # a kernel for tests on the host
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
     ("tests/", None, None),
@@ -43,6 +44,7 @@ FLOORS = [
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
     ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],
+    ["kernel/dtrace/"],  # programs that run when probes fire
     ["kernel/debug/"],
     ["kernel/"],         # main.c: the boot in order; entry.c: traps and interrupts, shared out
 ]

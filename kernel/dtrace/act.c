@@ -1,0 +1,88 @@
+/*
+ * act.c - what programs may do to the system, if the consumer asked for it. A signal cannot be sent
+ * from where a probe fires. So it is noted, and the CPU interrupts itself; the interrupt comes when
+ * interrupts are on again, at the latest on the way to user mode.
+ * Locking: each CPU has its own notes, touched with interrupts off.
+ */
+#include "arch/debug.h"
+#include "arch/pcpu.h"
+#include "arch/smp.h"
+#include "kernel/abi/signal.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/spinlock.h"
+
+#define NOTES 8u
+
+static struct {
+	unsigned count;
+	struct {
+		uint32_t pid;
+		int sig;
+	} notes[NOTES];
+} noted[MAX_CPUS];
+
+static void
+note(int sig)
+{
+	unsigned cpu = arch_cpu();
+	const struct proc *p = curthread()->proc;
+
+	if (p == NULL || noted[cpu].count == NOTES)
+		return;
+	noted[cpu].notes[noted[cpu].count].pid = p->pid;
+	noted[cpu].notes[noted[cpu].count].sig = sig;
+	noted[cpu].count++;
+	arch_ipi_send(cpu, IPI_RESCHED);
+}
+
+/* Interrupts off. */
+static void
+send_noted(void)
+{
+	unsigned cpu = arch_cpu();
+
+	while (noted[cpu].count > 0) {
+		uint32_t pid;
+		int sig;
+
+		noted[cpu].count--;
+		pid = noted[cpu].notes[noted[cpu].count].pid;
+		sig = noted[cpu].notes[noted[cpu].count].sig;
+		spin_lock(&proc_lock);
+		for_each_proc (p) {
+			if (p->pid == pid)
+				proc_signal_locked(p, sig);
+		}
+		spin_unlock(&proc_lock);
+	}
+}
+HOOK(resched, send_noted);
+
+void
+dif_port_act(enum dif_op op, uint64_t a)
+{
+	switch (op) {
+	case DIF_RAISE:
+		if (a >= 1 && a <= 64)
+			note((int)a);
+		break;
+	case DIF_STOP:
+		note(SIGSTOP);
+		break;
+	case DIF_BREAK:
+		arch_breakpoint();
+		break;
+	case DIF_PANIC:
+		panic("dtrace: panic action of a program");
+	default:
+		clock_delay_ns(a); /* DIF_CHILL */
+	}
+}

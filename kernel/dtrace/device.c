@@ -1,0 +1,357 @@
+/*
+ * device.c - /dev/dtrace: consumers, by the requests of kernel/abi/dif.h. Locking: dtrace_lock,
+ * around each request.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
+#include "ktr/port.h"
+
+#define WATCH_NS 1000000000ull
+
+static struct list consumers = LIST_INIT(consumers); /* dtrace_lock */
+static bool watching;                                /* dtrace_lock: the thread runs */
+
+/* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
+static void
+watch(void *arg)
+{
+	bool any = true;
+
+	(void)arg;
+	while (any) {
+		thread_sleep_ns(WATCH_NS, 0, "dtrace");
+		mutex_lock(&dtrace_lock);
+		any = false;
+		list_for_each (l, &consumers) {
+			struct dtrace_consumer *c = list_entry(l, struct dtrace_consumer, link);
+
+			if (c->enabled && clock_ns() - c->alive_ns > c->d.h.options.deadman_ns)
+				dtrace_stop(c, true);
+			any |= c->enabled;
+		}
+		watching = any;
+		mutex_unlock(&dtrace_lock);
+	}
+}
+
+static int
+dev_open(struct file *f)
+{
+	struct dtrace_consumer *c = kmap_alloc(sizeof(*c));
+	int error = 0;
+
+	if (c == NULL)
+		return -ENOMEM;
+	mutex_lock(&dtrace_lock);
+	if (list_empty(&consumers))
+		error = dtrace_owner_begin();
+	if (error == 0)
+		list_append(&consumers, &c->link);
+	mutex_unlock(&dtrace_lock);
+	if (error != 0)
+		kmap_free(c);
+	f->priv = c;
+	return error;
+}
+
+static void
+dev_release(struct file *f)
+{
+	struct dtrace_consumer *c = f->priv;
+
+	mutex_lock(&dtrace_lock);
+	dtrace_unload(c);
+	list_remove(&c->link);
+	if (list_empty(&consumers))
+		dtrace_owner_end();
+	mutex_unlock(&dtrace_lock);
+	kmap_free(c);
+}
+
+/* The image's bytes, and how many probes each clause matches, from and to the user. */
+static int
+load(struct dtrace_consumer *c, struct dif_load *l, uint8_t *image)
+{
+	struct dif_refusal why = {UINT32_MAX, 0, NULL};
+	uint32_t *matches;
+	int error = copy_in(image, l->image, l->size);
+
+	if (error == 0)
+		error = dif_load(&c->d, image, l->size, ncpus, &why);
+	l->clause = why.clause;
+	l->insn = why.insn;
+	if (why.error != NULL)
+		strlcpy(l->error, why.error, sizeof(l->error));
+	if (error != 0)
+		return error;
+	matches = kmap_alloc((c->d.h.clauses.count + 1) * sizeof(*matches));
+	error = matches != NULL ? dtrace_match(c, matches) : -ENOMEM;
+	l->matched = c->necbs;
+	if (error == 0 && l->matches != 0)
+		error = copy_out(l->matches, matches, c->d.h.clauses.count * sizeof(*matches));
+	kmap_free(matches);
+	if (error != 0)
+		dtrace_unload(c);
+	return error;
+}
+
+static int
+request_load(struct dtrace_consumer *c, uint64_t arg)
+{
+	struct dif_load l;
+	uint8_t *image;
+	int error = copy_in(&l, arg, sizeof(l));
+
+	if (error != 0)
+		return error;
+	if (c->d.state != DIF_EMPTY)
+		return -EBUSY;
+	if (l.size > DIF_MAX_IMAGE || l.size == 0)
+		return -EINVAL;
+	image = kmap_alloc(l.size);
+	if (image == NULL)
+		return -ENOMEM;
+	l.error[0] = '\0';
+	error = load(c, &l, image);
+	kmap_free(image);
+	return copy_out(arg, &l, sizeof(l)) != 0 ? -EFAULT : error;
+}
+
+static int
+request_go(struct dtrace_consumer *c)
+{
+	int error = 0;
+
+	if (!watching) {
+		watching = thread_create("dtrace", PRIO_KERN, watch, NULL) != NULL;
+		error = watching ? 0 : -ENOMEM;
+	}
+	return error != 0 ? error : dtrace_go(c);
+}
+
+static void
+clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
+{
+	(void)arg;
+	dif_spec_clean(&c->d, cpu);
+}
+
+static int
+request_status(struct dtrace_consumer *c, uint64_t arg)
+{
+	struct dif_status s;
+
+	__atomic_store_n(&c->alive_ns, clock_ns(), __ATOMIC_RELAXED);
+	for (unsigned cpu = 0; c->d.h.options.nspec > 0 && cpu < c->d.cpus; cpu++)
+		dtrace_on_cpu(cpu, clean, c, NULL);
+	dif_status(&c->d, &s);
+	s.sites = c->enabled ? c->nprobes : 0;
+	s.refused = dtrace_refused();
+	return copy_out(arg, &s, sizeof(s));
+}
+
+struct taken {
+	const void *piece[2];
+	uint32_t size[2];
+};
+
+static void
+take_records(struct dtrace_consumer *c, unsigned cpu, void *arg)
+{
+	struct taken *t = arg;
+
+	dif_record_take(&c->d, cpu, t->piece, t->size);
+}
+
+static void
+take_aggs(struct dtrace_consumer *c, unsigned cpu, void *arg)
+{
+	struct taken *t = arg;
+
+	t->size[0] = dif_agg_take(&c->d, cpu, &t->piece[0]);
+}
+
+static int64_t
+give(const struct dif_read *r, const struct taken *t)
+{
+	int error = copy_out(r->buf, t->piece[0], t->size[0]);
+
+	if (error == 0 && t->size[1] > 0)
+		error = copy_out(r->buf + t->size[0], t->piece[1], t->size[1]);
+	return error != 0 ? error : (int64_t)t->size[0] + t->size[1];
+}
+
+static int64_t
+request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
+{
+	bool aggs = request == DIF_IOC_AGGS;
+	const struct dif_options *o = &c->d.h.options;
+	struct taken t = {{NULL, NULL}, {0, 0}};
+	struct dif_read r;
+	int64_t n = copy_in(&r, arg, sizeof(r));
+
+	if (n != 0)
+		return n;
+	if (c->d.state == DIF_EMPTY || r.cpu >= c->d.cpus ||
+	    r.size < (aggs ? o->aggsize : o->bufsize) ||
+	    (!aggs && o->policy != DIF_SWITCH && c->enabled))
+		return -EINVAL;
+	dtrace_on_cpu(r.cpu, aggs ? take_aggs : take_records, c, &t);
+	n = give(&r, &t);
+	if (aggs)
+		dif_agg_done(&c->d, r.cpu);
+	return n;
+}
+
+static int64_t
+request_image(struct dtrace_consumer *c, uint64_t arg)
+{
+	struct dif_read r;
+	int error = copy_in(&r, arg, sizeof(r));
+
+	if (error != 0)
+		return error;
+	if (c->d.state == DIF_EMPTY)
+		return -EINVAL;
+	if (r.size >= c->d.h.size)
+		error = copy_out(r.buf, c->d.image, c->d.h.size);
+	return error != 0 ? error : (int64_t)c->d.h.size;
+}
+
+static int
+request_epid(struct dtrace_consumer *c, uint64_t arg)
+{
+	struct dif_epid e;
+	int error = copy_in(&e, arg, sizeof(e));
+
+	if (error != 0)
+		return error;
+	if (e.epid - 1 >= c->necbs)
+		return -ENOENT;
+	e.clause = c->ecbs[e.epid - 1].clause;
+	e.probe = c->ecbs[e.epid - 1].probe->id;
+	return copy_out(arg, &e, sizeof(e));
+}
+
+static void
+describe(struct dif_probe *p, const struct ktr_site *site)
+{
+	struct ktr_probe_name name;
+	const struct ktr_sdt *sdt =
+	    site->kind == KTR_SITE_PROBE || site->kind == KTR_SITE_MADE ? site->sdt : NULL;
+
+	ktr_probe_name(site, &name);
+	*p = (struct dif_probe){.id = dtrace_probe_id(site), .nargs = site->nargs};
+	strlcpy(p->provider, name.provider, sizeof(p->provider));
+	strlcpy(p->module, name.module, sizeof(p->module));
+	strlcpy(p->function, name.function, sizeof(p->function));
+	strlcpy(p->name, name.name, sizeof(p->name));
+	strlcpy(p->format, site->fmt, sizeof(p->format));
+	for (unsigned i = 0; sdt != NULL && i < KTR_SDT_ARGS && sdt->types[i] != NULL; i++) {
+		strlcpy(p->types[i], sdt->types[i], sizeof(p->types[i]));
+		if (sdt->xlate[i] != NULL)
+			strlcpy(p->xlate[i], sdt->xlate[i], sizeof(p->xlate[i]));
+		p->nargs = i + 1;
+	}
+}
+
+/* The first site from an id on. The three with fixed ids are found by these only. */
+static const struct ktr_site *
+next_site(uint32_t id)
+{
+	for (;; id++) {
+		const struct ktr_site *site = dtrace_probe_site(id == 0 ? 1 : id);
+
+		if (site == NULL)
+			return NULL;
+		if (site->kind != KTR_SITE_FREE && (id == 0 || dtrace_probe_id(site) == id))
+			return site;
+	}
+}
+
+static int
+request_probe(uint64_t arg)
+{
+	static struct dif_probe p; /* dtrace_lock; too large for a stack */
+	uint32_t id;
+	const struct ktr_site *site;
+	int error = copy_in(&id, arg, sizeof(id));
+
+	if (error != 0)
+		return error;
+	ktr_port_lock(); /* sites that are made at run time stay meanwhile */
+	site = next_site(id);
+	if (site != NULL)
+		describe(&p, site);
+	ktr_port_unlock();
+	return site == NULL ? -ENOENT : copy_out(arg, &p, sizeof(p));
+}
+
+static int64_t
+serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
+{
+	switch (request) {
+	case DIF_IOC_LOAD:
+		return request_load(c, arg);
+	case DIF_IOC_GO:
+		return request_go(c);
+	case DIF_IOC_STOP:
+		dtrace_stop(c, false);
+		return 0;
+	case DIF_IOC_STATUS:
+		return request_status(c, arg);
+	case DIF_IOC_RECORDS:
+	case DIF_IOC_AGGS:
+		return request_read(c, request, arg);
+	case DIF_IOC_PROBE:
+		return request_probe(arg);
+	case DIF_IOC_EPID:
+		return request_epid(c, arg);
+	case DIF_IOC_IMAGE:
+		return request_image(c, arg);
+	case DIF_IOC_ANON:
+		return -ENOENT;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int64_t
+dev_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	int64_t result;
+
+	mutex_lock(&dtrace_lock);
+	result = serve(f->priv, request, arg);
+	mutex_unlock(&dtrace_lock);
+	return result;
+}
+
+static void
+dtrace_init(void)
+{
+	static const struct dev_ops ops = {
+	    .open = dev_open,
+	    .release = dev_release,
+	    .ioctl = dev_ioctl,
+	    .mode = 0600,
+	    .root_only = true,
+	};
+
+	dtrace_place_init();
+	if (devfs_register("dtrace", &ops, NULL) < 0)
+		warnk("dtrace: /dev/dtrace could not be made\n");
+}
+HOOK(booted, dtrace_init);

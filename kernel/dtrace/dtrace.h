@@ -1,0 +1,77 @@
+/*
+ * dtrace.h - the program engine in this kernel: consumers, their clauses at probes, the device
+ * /dev/dtrace (kernel/abi/dif.h).
+ *
+ * Locking: dtrace_lock guards everything but what programs use. They read the lists of clauses at a
+ * probe without a lock, with interrupts off.
+ */
+#pragma once
+
+#include "kernel/dtrace/engine.h"
+#include "kernel/lib/list.h"
+#include "kernel/sched/mutex.h"
+#include "ktr/hook.h"
+#include "ktr/probe.h"
+
+/* A probe at which a consumer has clauses. */
+struct dtrace_probe {
+	struct ktr_probe_name name;
+	uint32_t id;
+	bool sysret; /* the return of a system call */
+};
+
+/* A clause at a probe. */
+struct dtrace_ecb {
+	struct dtrace_ecb *next; /* atomic; the next one at the probe, of any consumer */
+	struct dtrace_consumer *consumer;
+	const struct dtrace_probe *probe;
+	uint32_t clause, epid;
+};
+
+struct dtrace_consumer {
+	struct list link;
+	struct dif d;
+	uint64_t alive_ns; /* atomic: the last sign of life */
+	uint32_t necbs, nprobes;
+	bool enabled; /* its clauses are at their probes */
+	struct dtrace_ecb *ecbs;
+	struct dtrace_probe *probes;
+	struct dtrace_ecb *error; /* clauses of ERROR; linked by next like the others */
+};
+
+/* What dif_context.place points to. */
+struct dtrace_place {
+	const struct ktr_firing *firing;
+	const struct dtrace_probe *probe;
+};
+
+extern struct mutex dtrace_lock;
+
+/* ---- enable.c: dtrace_lock held ---- */
+
+/* Makes the clauses of a loaded image. matches (or NULL) receives how many probes each is at. */
+int dtrace_match(struct dtrace_consumer *c, uint32_t *matches);
+/* BEGIN, and then the probes. */
+int dtrace_go(struct dtrace_consumer *c);
+/* The probes off, and END unless `killed`. Returns when no CPU runs its programs any more. */
+void dtrace_stop(struct dtrace_consumer *c, bool killed);
+/* Frees all but the consumer itself. */
+void dtrace_unload(struct dtrace_consumer *c);
+/* Runs fn(arg) on a CPU, while no program runs there. */
+void dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg),
+		   struct dtrace_consumer *c, void *arg);
+uint32_t dtrace_probe_id(const struct ktr_site *site);
+/* The site of a probe; NULL: no such. */
+struct ktr_site *dtrace_probe_site(uint32_t id);
+uint64_t dtrace_refused(void);
+/* The owner `dtrace` of probes: there is one as long as there are consumers. */
+int dtrace_owner_begin(void);
+void dtrace_owner_end(void);
+
+/* ---- place.c ---- */
+
+/* Return addresses from the probe on. pcs NULL: only counts them. Any context. */
+unsigned dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
+unsigned dtrace_ustack(uint64_t *pcs, unsigned max);
+/* Finds out what memory is RAM. */
+void dtrace_place_init(void);

@@ -1,0 +1,387 @@
+/*
+ * enable.c - clauses at probes. Each probe has a list of the clauses that name it, of all
+ * consumers. The owner `dtrace` (ktr/control.h) has switched on the probes whose lists are not
+ * empty.
+ *
+ * BEGIN, END and ERROR are sites like all others, but without a place in the code. A firing of
+ * BEGIN or END says for which consumer it is. An ERROR needs no firing: its clauses run in the
+ * firing that has failed.
+ */
+#include "arch/pcpu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/smp.h"
+#include "ktr/control.h"
+#include "ktr/port.h"
+#include "ktr/sdt.h"
+
+#define CHECK_ALIVE 4096u /* firings */
+
+SDT_PROVIDER_DEFINE(dtrace);
+SDT_PROBE_DEFINE0(dtrace, , , BEGIN, BEGIN);
+SDT_PROBE_DEFINE0(dtrace, , , END, END);
+SDT_PROBE_DEFINE5(dtrace, , , ERROR, ERROR, "uint32_t", "uint32_t", "uint32_t", "int", "uintptr_t");
+
+struct mutex dtrace_lock = MUTEX_INIT("dtrace");
+
+static int owner = -1;
+static struct dtrace_ecb **sites; /* by a site's number */
+
+enum { BEGIN = 1, END, ERROR, OWN }; /* their ids; all others follow */
+static struct ktr_site *const own[] = {
+    [BEGIN] = &SDT_SITE_(dtrace, , , BEGIN),
+    [END] = &SDT_SITE_(dtrace, , , END),
+    [ERROR] = &SDT_SITE_(dtrace, , , ERROR),
+};
+
+uint32_t
+dtrace_probe_id(const struct ktr_site *site)
+{
+	for (uint32_t i = BEGIN; i < OWN; i++)
+		if (site == own[i])
+			return i;
+	return OWN + ktr_site_number(site);
+}
+
+struct ktr_site *
+dtrace_probe_site(uint32_t id)
+{
+	return id < OWN ? own[id] : ktr_site_get(id - OWN);
+}
+
+uint64_t
+dtrace_refused(void)
+{
+	return owner < 0 ? 0 : ktr_hook_refused((unsigned)owner);
+}
+
+/* ---- firing ---- */
+
+static __attribute__((noinline)) void
+fire_error(const struct dtrace_ecb *failed, unsigned cpu, const struct dtrace_place *place)
+{
+	struct dtrace_consumer *c = failed->consumer;
+	uint64_t args[DIF_ERROR_ARGS];
+
+	dif_error_args(&c->d, cpu, failed->clause, args);
+	for (const struct dtrace_ecb *e = c->error; e != NULL; e = e->next) {
+		struct dtrace_place here = {place->firing, e->probe};
+		struct dif_context x = {args, DIF_ERROR_ARGS, e->probe->id, e->epid, &here};
+
+		dif_fire(&c->d, cpu, e->clause, &x);
+	}
+}
+
+/* The result of a system call, as D has it: -1 and errno. */
+static uint64_t
+result(uint64_t v)
+{
+	return v > (uint64_t)-4096 ? (uint64_t)-1 : v;
+}
+
+static inline void
+fire(const struct dtrace_ecb *e, unsigned cpu, const struct ktr_firing *f)
+{
+	struct dtrace_place place = {f, e->probe};
+	struct dif_context x = {f->args, f->nargs, e->probe->id, e->epid, &place};
+	uint64_t results[2];
+
+	if (__builtin_expect(e->probe->sysret, 0)) {
+		results[0] = results[1] = result(f->args[0]);
+		x.args = results;
+		x.nargs = 2;
+	}
+	if (__builtin_expect(dif_fire(&e->consumer->d, cpu, e->clause, &x) != DIF_FAULT_NONE, 0))
+		fire_error(e, cpu, &place);
+}
+
+struct call {
+	void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg);
+	struct dtrace_consumer *c;
+	void *arg;
+	unsigned cpu;
+};
+
+/*
+ * BEGIN and END, only of the consumer that the firing names; and calls of dtrace_on_cpu(), which
+ * come as firings of ERROR. False: it is none of these.
+ */
+static __attribute__((noinline)) bool
+fire_own(const struct ktr_firing *f, unsigned cpu)
+{
+	if (f->site == own[ERROR]) {
+		const struct call *call = f->data;
+
+		call->fn(call->c, cpu, call->arg);
+		return true;
+	}
+	if (f->site != own[BEGIN] && f->site != own[END])
+		return false;
+	for (const struct dtrace_ecb *e = sites[ktr_site_number(f->site)]; e != NULL; e = e->next)
+		if (e->consumer == f->data && (f->site == own[END] || e->consumer->d.cpu[cpu].open))
+			fire(e, cpu, f);
+	return true;
+}
+
+/* A consumer that did not show up for long loses its probes: it may starve, or be stopped. */
+static __attribute__((noinline)) void
+check_alive(struct dtrace_consumer *c)
+{
+	if (clock_ns() - __atomic_load_n(&c->alive_ns, __ATOMIC_RELAXED) >
+	    c->d.h.options.deadman_ns)
+		dif_drain(&c->d, 0);
+}
+
+static void
+hook(const struct ktr_firing *f)
+{
+	const struct dtrace_ecb *e =
+	    __atomic_load_n(&sites[ktr_site_number(f->site)], __ATOMIC_ACQUIRE);
+	unsigned cpu = arch_cpu();
+
+	if (__builtin_expect(f->data != NULL, 0) && fire_own(f, cpu))
+		return;
+	for (; e != NULL; e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
+		struct dif_cpu *c = &e->consumer->d.cpu[cpu];
+
+		if (!__atomic_load_n(&c->open, __ATOMIC_RELAXED))
+			continue;
+		fire(e, cpu, f);
+		if (__builtin_expect(c->fired % CHECK_ALIVE == 0, 0))
+			check_alive(e->consumer);
+	}
+}
+
+static void
+fire_for(const struct ktr_site *site, const void *data)
+{
+	struct ktr_firing f = {.site = site, .data = data, .len = 1};
+
+	f.pc = (uintptr_t)__builtin_return_address(0);
+	f.fp = (uintptr_t)__builtin_frame_address(0);
+	ktr_fire(&f);
+}
+
+static void
+call_here(void *arg)
+{
+	struct call *call = arg;
+
+	if (arch_cpu() == call->cpu)
+		fire_for(own[ERROR], call);
+}
+
+void
+dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg),
+	      struct dtrace_consumer *c, void *arg)
+{
+	struct call call = {fn, c, arg, cpu};
+
+	smp_call_all(call_here, &call);
+}
+
+/* ---- on and off ---- */
+
+static bool
+is_wanted(const struct ktr_site *site, void *arg)
+{
+	(void)arg;
+	return sites[ktr_site_number(site)] != NULL || dtrace_probe_id(site) < OWN;
+}
+
+static void
+barrier(void *arg)
+{
+	(void)arg;
+}
+
+static struct dtrace_ecb **
+list_of(struct dtrace_ecb *e)
+{
+	return &sites[ktr_site_number(dtrace_probe_site(e->probe->id))];
+}
+
+/* Appends, so that clauses run in the image's order. */
+static void
+insert(struct dtrace_ecb *e)
+{
+	struct dtrace_ecb **at = e->probe->id == ERROR ? &e->consumer->error : list_of(e);
+
+	while (*at != NULL)
+		at = &(*at)->next;
+	e->next = NULL;
+	__atomic_store_n(at, e, __ATOMIC_RELEASE);
+}
+
+static void
+enable(struct dtrace_consumer *c)
+{
+	for (uint32_t i = 0; i < c->necbs; i++)
+		insert(&c->ecbs[i]);
+	c->enabled = true;
+}
+
+/* A CPU that stands at an element goes on from there: its link stays. */
+static void
+disable(struct dtrace_consumer *c)
+{
+	for (uint32_t i = 0; i < c->necbs; i++) {
+		struct dtrace_ecb **at = list_of(&c->ecbs[i]);
+
+		while (*at != NULL && (*at)->consumer != c)
+			at = &(*at)->next;
+		if (*at != NULL)
+			__atomic_store_n(at, (*at)->next, __ATOMIC_RELEASE);
+	}
+	c->enabled = false;
+	ktr_select_all((unsigned)owner, is_wanted, NULL);
+	smp_call_all(barrier, NULL); /* firings have interrupts off: now there are none of it */
+}
+
+int
+dtrace_go(struct dtrace_consumer *c)
+{
+	if (c->d.state != DIF_LOADED)
+		return -EINVAL;
+	c->alive_ns = clock_ns();
+	for (unsigned i = 0; i < c->d.cpus; i++)
+		c->d.cpu[i].open = true;
+	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
+	enable(c);
+	fire_for(own[BEGIN], c);
+	if (c->d.state == DIF_ACTIVE)
+		ktr_select_all((unsigned)owner, is_wanted, NULL);
+	return 0;
+}
+
+void
+dtrace_stop(struct dtrace_consumer *c, bool killed)
+{
+	if (!c->enabled)
+		return;
+	dif_drain(&c->d, 0);
+	if (!killed)
+		fire_for(own[END], c);
+	disable(c);
+	c->d.state = killed ? DIF_KILLED : DIF_STOPPED;
+}
+
+/* ---- clauses ---- */
+
+static void
+describe(struct dtrace_probe *p, const struct ktr_site *site)
+{
+	ktr_probe_name(site, &p->name);
+	p->id = dtrace_probe_id(site);
+	p->sysret = site->kind == KTR_SITE_POINT && strcmp(p->name.provider, "syscall") == 0 &&
+		    strcmp(p->name.name, "return") == 0;
+}
+
+static bool
+is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site)
+{
+	return ktr_probe_matches(site, c->d.strings + c->d.clauses[clause].probes);
+}
+
+/* Makes the clauses at each probe, in the image's order; or only counts them. */
+static void
+make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
+{
+	uint32_t ecbs = 0, probes = 0;
+
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		uint32_t before = ecbs;
+
+		for (uint32_t i = 0; i < c->d.h.clauses.count; i++) {
+			if (!is_at(c, i, site))
+				continue;
+			if (make)
+				c->ecbs[ecbs] =
+				    (struct dtrace_ecb){NULL, c, &c->probes[probes], i, ecbs + 1};
+			if (make && matches != NULL)
+				matches[i]++;
+			ecbs++;
+		}
+		if (ecbs > before) {
+			if (make)
+				describe(&c->probes[probes], site);
+			probes++;
+		}
+	}
+	c->necbs = ecbs;
+	c->nprobes = probes;
+}
+
+/* Makes the probes that are made when they are named: all clauses' at once. */
+static int
+make_named(struct dtrace_consumer *c)
+{
+	char err[80];
+	int error = 0;
+
+#ifdef KTR_PORT_MAKE_NAMED
+	ktr_port_lock();
+	for (uint32_t i = 0; i < c->d.h.clauses.count && error == 0; i++)
+		error =
+		    KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, err, sizeof(err));
+	ktr_port_unlock();
+#endif
+	return error;
+}
+
+int
+dtrace_match(struct dtrace_consumer *c, uint32_t *matches)
+{
+	int error = make_named(c);
+
+	if (error != 0)
+		return error;
+	make_ecbs(c, NULL, false);
+	c->ecbs = kmap_alloc((c->necbs + 1) * sizeof(*c->ecbs));
+	c->probes = kmap_alloc((c->nprobes + 1) * sizeof(*c->probes));
+	if (c->ecbs == NULL || c->probes == NULL)
+		return -ENOMEM;
+	make_ecbs(c, matches, true);
+	return 0;
+}
+
+void
+dtrace_unload(struct dtrace_consumer *c)
+{
+	dtrace_stop(c, true);
+	kmap_free(c->ecbs);
+	kmap_free(c->probes);
+	c->ecbs = NULL;
+	c->probes = NULL;
+	c->error = NULL;
+	c->necbs = c->nprobes = 0;
+	dif_unload(&c->d);
+}
+
+int
+dtrace_owner_begin(void)
+{
+	if (sites == NULL)
+		sites = kmap_alloc(ktr_site_count() * sizeof(*sites));
+	if (sites == NULL)
+		return -ENOMEM;
+	owner = ktr_owner_register("dtrace", hook);
+	if (owner < 0)
+		return owner;
+	ktr_select_all((unsigned)owner, is_wanted, NULL);
+	return 0;
+}
+
+void
+dtrace_owner_end(void)
+{
+	ktr_owner_unregister((unsigned)owner);
+	owner = -1;
+}

@@ -1,0 +1,33 @@
+/*
+ * host.h - the program engine's port to the host, for tests: the kernel that programs see is what a
+ * test puts here. One thread on one CPU at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/dtrace/port.h"
+
+#define DIF_HOST_STACK 128
+
+struct dif_host_area { /* memory that a program may read; address: what it has to say */
+	uint64_t address;
+	uint8_t *bytes;
+	size_t size;
+};
+
+extern _Thread_local struct dif_host {
+	struct dif_host_area kernel, user;
+	uint64_t time, thread, curthread;
+	uint64_t builtin[DIF_B_COUNT]; /* of the others */
+	uint64_t stack[DIF_HOST_STACK], ustack[DIF_HOST_STACK], pid;
+	unsigned frames, uframes;
+	uint64_t mutex, owner; /* the one mutex */
+	uint64_t random;
+	unsigned acts; /* actions so far, and the last one */
+	enum dif_op act;
+	uint64_t act_arg;
+	int alloc_left; /* allocations that still succeed; -1: all */
+} dif_host;

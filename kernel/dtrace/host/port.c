@@ -1,0 +1,158 @@
+/* port.c - the program engine's port to the host (host.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/host/host.h"
+
+#define MOST (64ul << 20) /* bytes of an allocation */
+
+_Thread_local struct dif_host dif_host = {.alloc_left = -1};
+struct dif_port_range dif_port_direct[DIF_PORT_DIRECT];
+
+void *
+dif_port_alloc(size_t size)
+{
+	size = (size + 63) & ~63ul;
+	if (dif_host.alloc_left == 0 || size > MOST)
+		return NULL;
+	if (dif_host.alloc_left > 0)
+		dif_host.alloc_left--;
+	void *p = aligned_alloc(64, size);
+	return p != NULL ? memset(p, 0, size) : NULL;
+}
+
+void
+dif_port_free(void *p)
+{
+	free(p);
+}
+
+/* Where these bytes are; NULL: not within the area. */
+static uint8_t *
+find(const struct dif_host_area *a, uint64_t addr, size_t n)
+{
+	uint64_t off = addr - a->address;
+
+	return off <= a->size && n <= a->size - off ? a->bytes + off : NULL;
+}
+
+bool
+dif_port_load(void *dst, uint64_t addr, size_t n)
+{
+	const uint8_t *from = find(&dif_host.kernel, addr, n);
+
+	if (from != NULL)
+		memcpy(dst, from, n);
+	return from != NULL;
+}
+
+bool
+dif_port_user_load(void *dst, uint64_t addr, size_t n)
+{
+	const uint8_t *from = find(&dif_host.user, addr, n);
+
+	if (from != NULL)
+		memcpy(dst, from, n);
+	return from != NULL;
+}
+
+bool
+dif_port_user_store(uint64_t addr, const void *src, size_t n)
+{
+	uint8_t *to = find(&dif_host.user, addr, n);
+
+	if (to != NULL)
+		memcpy(to, src, n);
+	return to != NULL;
+}
+
+uint64_t
+dif_port_time(void)
+{
+	return dif_host.time;
+}
+
+uint64_t
+dif_port_thread(void)
+{
+	return dif_host.thread;
+}
+
+uint64_t
+dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
+{
+	switch (what) {
+	case DIF_B_TIMESTAMP:
+		return dif_host.time;
+	case DIF_B_TID:
+		return dif_host.thread;
+	case DIF_B_CURTHREAD:
+		return dif_host.curthread;
+	case DIF_B_PID:
+		return dif_host.pid;
+	case DIF_B_ID:
+		return x->probe;
+	case DIF_B_EPID:
+		return x->epid;
+	case DIF_B_NARGS:
+		return x->nargs;
+	default:
+		return dif_host.builtin[what];
+	}
+}
+
+bool
+dif_port_uregister(uint64_t n, uint64_t *v)
+{
+	*v = n * 10;
+	return n < 32;
+}
+
+unsigned
+dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max)
+{
+	unsigned n = dif_host.frames < max ? dif_host.frames : max;
+
+	(void)x;
+	memcpy(pcs, dif_host.stack, n * sizeof(*pcs));
+	return n;
+}
+
+unsigned
+dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max)
+{
+	unsigned n = dif_host.uframes < max ? dif_host.uframes : max;
+
+	(void)x;
+	*pid = dif_host.pid;
+	memcpy(pcs, dif_host.ustack, n * sizeof(*pcs));
+	return n;
+}
+
+bool
+dif_port_mutex_owner(uint64_t addr, uint64_t *thread)
+{
+	*thread = dif_host.owner;
+	return addr == dif_host.mutex;
+}
+
+bool
+dif_port_progenyof(uint64_t pid)
+{
+	return pid == dif_host.pid || pid == 1;
+}
+
+uint64_t
+dif_port_rand(void)
+{
+	return dif_host.random;
+}
+
+void
+dif_port_act(enum dif_op op, uint64_t a)
+{
+	dif_host.acts++;
+	dif_host.act = op;
+	dif_host.act_arg = a;
+}

@@ -1,0 +1,426 @@
+/*
+ * place.c - where a probe fires: the thread, the process, the two stacks; and what memory is RAM.
+ *
+ * Memory is found by the page tables and read through the direct map, so that no read can fault.
+ * Nothing here takes a lock: what changes meanwhile is read as it was or as it is, but from RAM.
+ */
+#include "arch/debug.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+
+#define MOST_FRAMES    1024u
+#define MOST_ANCESTORS 1024u
+
+struct dif_port_range dif_port_direct[DIF_PORT_DIRECT];
+
+extern const char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
+    __bss_end[];
+
+void
+dtrace_place_init(void)
+{
+	dif_port_direct[0] = (struct dif_port_range){0, 0};
+	for (unsigned i = 0; i < boot_info.range_count; i++) {
+		const struct boot_range *r = &boot_info.ranges[i];
+
+		if (r->kind == BOOT_RAM && r->end - r->start > dif_port_direct[0].size)
+			dif_port_direct[0] =
+			    (struct dif_port_range){ARCH_DIRECT_BASE + page_round_up(r->start),
+						    page_round_down(r->end) -
+							page_round_up(r->start)};
+	}
+	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)__rodata_start,
+						     (uintptr_t)(__rodata_end - __rodata_start)};
+	dif_port_direct[2] =
+	    (struct dif_port_range){(uintptr_t)__data_start, (uintptr_t)(__bss_end - __data_start)};
+}
+
+void *
+dif_port_alloc(size_t size)
+{
+	return kmap_alloc(size);
+}
+
+void
+dif_port_free(void *p)
+{
+	kmap_free(p);
+}
+
+static bool
+is_ram(uint64_t pa)
+{
+	for (unsigned i = 0; i < boot_info.range_count; i++)
+		if (boot_info.ranges[i].kind == BOOT_RAM && pa >= boot_info.ranges[i].start &&
+		    pa < boot_info.ranges[i].end)
+			return true;
+	return false;
+}
+
+/* Where the byte at addr is in the direct map, and at most *n bytes from it on. NULL: not RAM. */
+static uint8_t *
+find(uint64_t root, uint64_t addr, size_t *n, bool write)
+{
+	unsigned level;
+	uint64_t pte = pagetable_lookup(root, addr, &level), size;
+	uint64_t pa;
+
+	if (pte == 0 || (write && !arch_pte_writable(pte)))
+		return NULL;
+	size = PAGE_SIZE << (9 * level);
+	pa = arch_pte_pa(pte) + (addr & (size - 1));
+	if (*n > PAGE_SIZE - pa % PAGE_SIZE)
+		*n = PAGE_SIZE - pa % PAGE_SIZE;
+	return is_ram(pa) ? phys_to_virt(pa) : NULL;
+}
+
+static bool
+copy_from(uint64_t root, uint8_t *dst, uint64_t addr, size_t n)
+{
+	while (n > 0) {
+		size_t part = n;
+		const uint8_t *from = find(root, addr, &part, false);
+
+		if (from == NULL)
+			return false;
+		memcpy(dst, from, part);
+		dst += part;
+		addr += part;
+		n -= part;
+	}
+	return true;
+}
+
+bool
+dif_port_load(void *dst, uint64_t addr, size_t n)
+{
+	return addr >= ARCH_DIRECT_BASE && addr + n >= addr && copy_from(kmap_root(), dst, addr, n);
+}
+
+/* The page table of the user who runs here; 0: there is none, or the address is not the user's. */
+static uint64_t
+user_root(uint64_t addr, size_t n)
+{
+	const struct thread *t = curthread();
+
+	if (t->proc == NULL || addr >= ARCH_USER_END || n > ARCH_USER_END - addr)
+		return 0;
+	return t->root != kmap_root() ? t->root : 0;
+}
+
+bool
+dif_port_user_load(void *dst, uint64_t addr, size_t n)
+{
+	uint64_t root = user_root(addr, n);
+
+	return root != 0 && copy_from(root, dst, addr, n);
+}
+
+bool
+dif_port_user_store(uint64_t addr, const void *src, size_t n)
+{
+	uint64_t root = user_root(addr, n);
+	const uint8_t *from = src;
+
+	while (root != 0 && n > 0) {
+		size_t part = n;
+		uint8_t *to = find(root, addr, &part, true);
+
+		if (to == NULL)
+			return false;
+		memcpy(to, from, part);
+		from += part;
+		addr += part;
+		n -= part;
+	}
+	return root != 0;
+}
+
+uint64_t
+dif_port_time(void)
+{
+	return clock_ns();
+}
+
+/* The idle threads of all CPUs may have one number. */
+uint64_t
+dif_port_thread(void)
+{
+	const struct thread *t = curthread();
+
+	return t->tid != 0 ? t->tid : (uintptr_t)t;
+}
+
+/* ---- stacks ---- */
+
+static bool
+in_text(uintptr_t pc)
+{
+	return pc >= (uintptr_t)__text_start && pc < (uintptr_t)__text_end;
+}
+
+/* Reads a frame: the caller's frame pointer, and the return address. */
+static bool
+read_frame(uintptr_t fp, uintptr_t frame[2])
+{
+	uintptr_t stack = (uintptr_t)curthread()->kstack;
+
+	if (fp % 8 != 0)
+		return false;
+	if (fp - stack <= KSTACK_SIZE - 16) {
+		frame[0] = ((const uintptr_t *)fp)[0];
+		frame[1] = ((const uintptr_t *)fp)[1];
+		return true;
+	}
+	return dif_port_load(frame, fp, 16);
+}
+
+static void
+put(uint64_t *pcs, unsigned n, uintptr_t pc)
+{
+	if (pcs != NULL)
+		pcs[n] = pc;
+}
+
+unsigned
+dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
+{
+	unsigned n = 0, steps = 0;
+	uintptr_t fp = f->fp, frame[2];
+
+	if (n < max)
+		put(pcs, n++, f->pc);
+	if (f->ret != 0 && n < max)
+		put(pcs, n++, f->ret);
+	while (n < max && fp != 0 && steps++ < MOST_FRAMES && read_frame(fp, frame)) {
+		const struct arch_trapframe *tf = arch_unwind_trap(frame[1], fp + 16);
+
+		if (tf != NULL) { /* interrupted code */
+			struct arch_trapframe copy;
+
+			if (!dif_port_load(&copy, (uintptr_t)tf, sizeof(copy)) ||
+			    arch_tf_user(&copy))
+				break;
+			put(pcs, n++, arch_tf_pc(&copy));
+			fp = arch_tf_fp(&copy);
+			continue;
+		}
+		if (!in_text(frame[1]))
+			break;
+		put(pcs, n++, frame[1]);
+		fp = frame[0] > fp ? frame[0] : 0;
+	}
+	return n;
+}
+
+/* The registers with which the user's code entered the kernel. NULL: a kernel thread. */
+static const struct arch_trapframe *
+user_frame(void)
+{
+	const struct thread *t = curthread();
+
+	return t->proc != NULL ? arch_user_frame((uintptr_t)t->kstack + KSTACK_SIZE) : NULL;
+}
+
+unsigned
+dtrace_ustack(uint64_t *pcs, unsigned max)
+{
+	const struct arch_trapframe *tf = user_frame();
+	unsigned n = 0;
+	uintptr_t fp, frame[2];
+
+	if (tf == NULL || max == 0)
+		return 0;
+	put(pcs, n++, arch_tf_pc(tf));
+	fp = arch_tf_fp(tf);
+	while (n < max && fp != 0 && fp % 8 == 0 && dif_port_user_load(frame, fp, 16) &&
+	       frame[1] != 0) {
+		put(pcs, n++, frame[1]);
+		fp = frame[0] > fp ? frame[0] : 0;
+	}
+	return n;
+}
+
+unsigned
+dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max)
+{
+	return dtrace_stack(((const struct dtrace_place *)x->place)->firing, pcs, max);
+}
+
+unsigned
+dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max)
+{
+	const struct proc *p = curthread()->proc;
+
+	*pid = p != NULL ? p->pid : 0;
+	return dtrace_ustack(pcs, max);
+}
+
+static uint64_t
+caller(const struct ktr_firing *f)
+{
+	uintptr_t frame[2];
+
+	if (f->ret != 0)
+		return f->ret;
+	return f->fp != 0 && read_frame(f->fp, frame) ? frame[1] : 0;
+}
+
+static uint64_t
+ucaller(void)
+{
+	uint64_t pcs[2] = {0};
+
+	dtrace_ustack(pcs, 2);
+	return pcs[1];
+}
+
+/* ---- built-in variables ---- */
+
+static uint64_t
+builtin_of_probe(const struct dif_context *x, enum dif_builtin what)
+{
+	const struct dtrace_place *place = x->place;
+	const struct ktr_firing *f = place->firing;
+
+	switch (what) {
+	case DIF_B_PROBEPROV:
+		return (uintptr_t)place->probe->name.provider;
+	case DIF_B_PROBEMOD:
+		return (uintptr_t)place->probe->name.module;
+	case DIF_B_PROBEFUNC:
+		return (uintptr_t)place->probe->name.function;
+	case DIF_B_PROBENAME:
+		return (uintptr_t)place->probe->name.name;
+	case DIF_B_ERRNO:
+		return place->probe->sysret && f->args[0] > (uint64_t)-4096 ? -f->args[0] : 0;
+	case DIF_B_CALLER:
+		return caller(f);
+	case DIF_B_STACKDEPTH:
+		return dtrace_stack(f, NULL, MOST_FRAMES);
+	case DIF_B_PC:
+		return f->pc;
+	case DIF_B_NARGS:
+		return x->nargs;
+	case DIF_B_DATA:
+		return (uintptr_t)f->data;
+	default:
+		return f->len; /* DIF_B_DATALEN */
+	}
+}
+
+static uint64_t
+builtin_of_process(const struct proc *p, enum dif_builtin what)
+{
+	switch (what) {
+	case DIF_B_PID:
+		return p != NULL ? p->pid : 0;
+	case DIF_B_PPID:
+		return p != NULL && p->parent != NULL ? p->parent->pid : 0;
+	case DIF_B_UID:
+		return p != NULL ? p->uid : 0;
+	default:
+		return 0; /* DIF_B_GID: no groups of users here */
+	}
+}
+
+uint64_t
+dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
+{
+	const struct thread *t = curthread();
+
+	switch (what) {
+	case DIF_B_TIMESTAMP:
+		return clock_ns();
+	case DIF_B_VTIMESTAMP:
+		return t->runtime_ns + (clock_ns() - t->since_ns);
+	case DIF_B_WALLTIMESTAMP:
+		return clock_real_ns(clock_ns());
+	case DIF_B_CPU:
+		return arch_cpu();
+	case DIF_B_TID:
+		return t->tid;
+	case DIF_B_EXECNAME:
+		return (uintptr_t)(t->proc != NULL ? t->proc->name : t->name);
+	case DIF_B_ID:
+		return x->probe;
+	case DIF_B_EPID:
+		return x->epid;
+	case DIF_B_UCALLER:
+		return ucaller();
+	case DIF_B_USTACKDEPTH:
+		return dtrace_ustack(NULL, MOST_FRAMES);
+	case DIF_B_IPL:
+		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
+	case DIF_B_CURTHREAD:
+		return (uintptr_t)t;
+	case DIF_B_CURPROC:
+		return (uintptr_t)t->proc;
+	case DIF_B_PID:
+	case DIF_B_PPID:
+	case DIF_B_UID:
+	case DIF_B_GID:
+		return builtin_of_process(t->proc, what);
+	default:
+		return builtin_of_probe(x, what);
+	}
+}
+
+bool
+dif_port_uregister(uint64_t n, uint64_t *v)
+{
+	const struct arch_trapframe *tf = user_frame();
+
+	if (tf == NULL || n >= sizeof(*tf) / sizeof(*v))
+		return false;
+	*v = ((const uint64_t *)tf)[n]; /* registers in words, on every port */
+	return true;
+}
+
+bool
+dif_port_mutex_owner(uint64_t addr, uint64_t *thread)
+{
+	struct mutex m;
+
+	if (!dif_port_load(&m, addr, sizeof(m)))
+		return false;
+	*thread = (uintptr_t)m.owner;
+	return true;
+}
+
+bool
+dif_port_progenyof(uint64_t pid)
+{
+	const struct proc *p = curthread()->proc;
+
+	for (unsigned n = 0; p != NULL && n < MOST_ANCESTORS; n++, p = p->parent) {
+		if (p->pid == pid)
+			return true;
+		if (p->parent == p)
+			return false;
+	}
+	return false;
+}
+
+uint64_t
+dif_port_rand(void)
+{
+	static uint64_t counter;
+	uint64_t v =
+	    __atomic_add_fetch(&counter, 0x9e3779b97f4a7c15, __ATOMIC_RELAXED) ^ clock_ns();
+
+	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9;
+	v = (v ^ v >> 27) * 0x94d049bb133111eb;
+	return v ^ v >> 31;
+}

@@ -1,0 +1,47 @@
+/*
+ * port.h - what the program engine asks of the kernel, or of a test on the host. Programs call
+ * these functions with interrupts off, in any context: no lock, no sleep, no allocation.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/dif.h"
+
+struct dif_context;
+
+/* Zeroed memory, aligned to 64 bytes; NULL: none. Thread context. */
+void *dif_port_alloc(size_t size);
+void dif_port_free(void *p);
+
+/* Memory that is always there, and may be read directly. Constant. */
+#define DIF_PORT_DIRECT 3
+extern struct dif_port_range {
+	uint64_t start, size;
+} dif_port_direct[DIF_PORT_DIRECT];
+
+/* Copies from the kernel's RAM. False: it is not RAM, not mapped, or not the kernel's. */
+bool dif_port_load(void *dst, uint64_t addr, size_t n);
+/* Copies from, and to, the current user's memory as far as it is present. */
+bool dif_port_user_load(void *dst, uint64_t addr, size_t n);
+bool dif_port_user_store(uint64_t addr, const void *src, size_t n);
+
+uint64_t dif_port_time(void);   /* nanoseconds since boot */
+uint64_t dif_port_thread(void); /* tells threads apart: the key of their variables */
+/* The value of a built-in variable; strings: an address that a program may read. */
+uint64_t dif_port_builtin(const struct dif_context *x, enum dif_builtin what);
+/* False: no such register, or no user. */
+bool dif_port_uregister(uint64_t n, uint64_t *v);
+/* Stores at most max return addresses, the probe's place first. Returns how many. */
+unsigned dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max);
+/* The same of the user's stack. 0: there is no user. *pid is the process. */
+unsigned dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max);
+
+/* The thread that owns the mutex at addr, or 0. False: not readable. */
+bool dif_port_mutex_owner(uint64_t addr, uint64_t *thread);
+bool dif_port_progenyof(uint64_t pid);
+uint64_t dif_port_rand(void);
+/* DIF_RAISE to DIF_CHILL. */
+void dif_port_act(enum dif_op op, uint64_t a);

@@ -1,0 +1,193 @@
+/*
+ * record.c - the records for the consumer: buffers by three policies, and speculations, whose
+ * records wait in buffers of their own.
+ */
+#include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/lib/string.h"
+
+/* Room for a record in a ring: overwrites the oldest ones. */
+static bool
+ring_room(struct dif_buffer *b, uint32_t size, uint32_t need)
+{
+	if (need > size)
+		return false;
+	for (;;) {
+		if (b->end == 0) {
+			if (need <= size - b->head)
+				return true;
+			b->end = b->head; /* go on at the front */
+			b->head = 0;
+		}
+		while (b->tail < b->end && need > b->tail - b->head)
+			b->tail += 8u * ((struct dif_record *)(b->base + b->tail))->words;
+		if (b->tail < b->end)
+			return true;
+		b->end = 0; /* nothing older is left after head */
+		b->tail = 0;
+	}
+}
+
+/* Bytes for one record in the consumer's buffer. NULL: no room, which is counted. */
+static void *
+reserve(struct dif *d, struct dif_cpu *c, uint32_t need)
+{
+	struct dif_buffer *b = &c->buf;
+	uint32_t size = (uint32_t)d->h.options.bufsize;
+
+	if (d->h.options.policy == DIF_RING ? !ring_room(b, size, need) : need > size - b->head) {
+		c->buf_drops++;
+		if (d->h.options.policy == DIF_FILL)
+			dif_drain(d, 0);
+		return NULL;
+	}
+	b->head += need;
+	return b->base + b->head - need;
+}
+
+static void *
+reserve_speculative(struct dif_run *r, uint32_t need)
+{
+	if (need > r->d->h.options.specsize - r->spec->head) {
+		r->c->spec_drops++;
+		return NULL;
+	}
+	r->spec->head += need;
+	return r->spec->base + r->spec->head - need;
+}
+
+bool
+dif_record_open(struct dif_run *r, uint32_t layout)
+{
+	uint32_t need = (uint32_t)(sizeof(struct dif_record) + r->d->layouts[layout] + 7) & ~7u;
+
+	if (r->nowhere)
+		dif_record_undo(r);
+	r->record = r->spec != NULL ? reserve_speculative(r, need) : reserve(r->d, r->c, need);
+	if (r->record == NULL)
+		return false;
+	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->x->probe,
+					 dif_port_time()};
+	return true;
+}
+
+void
+dif_record_undo(struct dif_run *r)
+{
+	if (r->record == NULL)
+		return;
+	*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -= 8u * r->record->words;
+	r->record = NULL;
+}
+
+void
+dif_record_take(struct dif *d, unsigned cpu, const void *piece[2], uint32_t size[2])
+{
+	struct dif_buffer *b = &d->cpu[cpu].buf, old = *b;
+
+	piece[0] = old.base + old.tail;
+	size[0] = (old.end != 0 ? old.end : old.head) - old.tail;
+	piece[1] = old.base;
+	size[1] = old.end != 0 ? old.head : 0;
+	*b = (struct dif_buffer){.base = old.base, .spare = old.spare};
+	if (d->h.options.policy == DIF_SWITCH) {
+		b->base = old.spare;
+		b->spare = old.base;
+	}
+}
+
+static struct dif_spec *
+spec_get(const struct dif *d, uint64_t spec)
+{
+	return spec - 1 < d->h.options.nspec ? &d->specs[spec - 1] : NULL;
+}
+
+uint64_t
+dif_speculation(struct dif_run *r)
+{
+	bool busy = false;
+
+	for (uint32_t i = 0; i < r->d->h.options.nspec; i++) {
+		struct dif_spec *s = &r->d->specs[i];
+		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
+
+		if (state % 4 == DIF_SPEC_FREE &&
+		    __atomic_compare_exchange_n(&s->state, &state, state + 4 + DIF_SPEC_ACTIVE,
+						false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			__atomic_store_n(&s->cpus, 0, __ATOMIC_RELAXED);
+			return i + 1;
+		}
+		busy |= state % 4 > DIF_SPEC_ACTIVE;
+	}
+	r->c->spec_none++;
+	r->c->spec_busy += busy;
+	return 0;
+}
+
+void
+dif_speculate(struct dif_run *r, uint64_t spec)
+{
+	struct dif_spec *s = spec_get(r->d, spec);
+	uint64_t state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
+	struct dif_spec_buffer *b;
+
+	r->record = NULL;
+	r->spec = NULL;
+	r->nowhere = state % 4 != DIF_SPEC_ACTIVE;
+	if (r->nowhere)
+		return;
+	b = r->spec = &r->c->specs[spec - 1];
+	if (b->life != (uint32_t)(state >> 2)) {
+		b->life = (uint32_t)(state >> 2);
+		b->head = 0;
+	}
+	__atomic_or_fetch(&s->cpus, 1ul << r->cpu, __ATOMIC_RELAXED);
+}
+
+/* Does on this CPU what the speculation's state says. The last CPU frees it. */
+static void
+finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
+{
+	struct dif_cpu *c = &d->cpu[cpu];
+	struct dif_spec_buffer *b = &c->specs[s - d->specs];
+
+	if (state % 4 == DIF_SPEC_COMMITTED && b->life == (uint32_t)(state >> 2)) {
+		for (uint32_t at = 0; at < b->head;) {
+			const struct dif_record *rec = (struct dif_record *)(b->base + at);
+			void *to = reserve(d, c, 8u * rec->words);
+
+			if (to != NULL)
+				memcpy(to, rec, 8u * rec->words);
+			at += 8u * rec->words;
+		}
+	}
+	b->head = 0;
+	if (__atomic_and_fetch(&s->cpus, ~(1ul << cpu), __ATOMIC_RELAXED) == 0)
+		__atomic_compare_exchange_n(&s->state, &state, state & ~3ul, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void
+dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
+{
+	struct dif_spec *s = spec_get(r->d, spec);
+	uint64_t state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
+
+	if (state % 4 == DIF_SPEC_ACTIVE &&
+	    __atomic_compare_exchange_n(&s->state, &state, (state & ~3ul) | how, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		finish(r->d, r->cpu, s, (state & ~3ul) | how);
+}
+
+void
+dif_spec_clean(struct dif *d, unsigned cpu)
+{
+	for (uint32_t i = 0; i < d->h.options.nspec; i++) {
+		struct dif_spec *s = &d->specs[i];
+		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
+
+		if (state % 4 > DIF_SPEC_ACTIVE &&
+		    (__atomic_load_n(&s->cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0)
+			finish(d, cpu, s, state);
+	}
+}

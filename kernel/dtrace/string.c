@@ -1,0 +1,308 @@
+/*
+ * string.c - the subroutines over strings. The kernel's memory may change at any time, so each
+ * works on a copy.
+ */
+#include "kernel/lib/string.h"
+#include "kernel/dtrace/engine.h"
+
+/* A copy of the string at addr in one of the two buffers; NULL: a fault. */
+static char *
+copy(struct dif_run *r, unsigned which, uint64_t addr)
+{
+	char *text = r->c->text[which];
+
+	return dif_copy_str(r, text, addr, r->d->h.options.strsize) < 0 ? NULL : text;
+}
+
+/* n bytes of a text become a new string. False: no scratch memory. */
+static bool
+result(struct dif_run *r, const char *text, size_t n, uint64_t *v)
+{
+	char *to = dif_scratch(r, n + 1);
+
+	if (to == NULL)
+		return false;
+	memcpy(to, text, n);
+	to[n] = '\0';
+	*v = (uintptr_t)to;
+	return true;
+}
+
+static int64_t
+clamp(int64_t v, int64_t low, int64_t high)
+{
+	return v < low ? low : v > high ? high : v;
+}
+
+static bool
+join(struct dif_run *r, const char *a, const char *b, uint64_t *v)
+{
+	size_t most = r->d->h.options.strsize - 1, n = strlen(a), m = strlen(b);
+	char *to;
+
+	m = m < most - n ? m : most - n;
+	to = dif_scratch(r, n + m + 1);
+	if (to == NULL)
+		return false;
+	memcpy(to, a, n);
+	memcpy(to + n, b, m);
+	to[n + m] = '\0';
+	*v = (uintptr_t)to;
+	return true;
+}
+
+/* A negative index counts from the end, a negative length leaves that many out there. */
+static bool
+substr(struct dif_run *r, const char *s, int64_t index, int64_t length, uint64_t *v)
+{
+	int64_t len = (int64_t)strlen(s);
+
+	index = clamp(index, -2 * DIF_MAX_STRSIZE, DIF_MAX_STRSIZE);
+	length = clamp(length, -DIF_MAX_STRSIZE, 2 * DIF_MAX_STRSIZE);
+	if (index < 0) {
+		index += len;
+		if (index < 0 && index + length > 0) {
+			length += index;
+			index = 0;
+		}
+	}
+	if (index >= len || index < 0)
+		return result(r, "", 0, v);
+	if (length < 0)
+		length += len - index;
+	return result(r, s + index, (size_t)clamp(length, 0, len - index), v);
+}
+
+static int64_t
+find_index(const char *s, const char *what, int64_t start)
+{
+	int64_t len = (int64_t)strlen(s), n = (int64_t)strlen(what);
+
+	for (int64_t i = clamp(start, 0, len); i <= len - n; i++)
+		if (memcmp(s + i, what, (size_t)n) == 0)
+			return i;
+	return -1;
+}
+
+static int64_t
+find_last_index(const char *s, const char *what, int64_t start)
+{
+	int64_t n = (int64_t)strlen(what), i = clamp(start, -1, (int64_t)strlen(s) - n);
+
+	for (; i >= 0; i--)
+		if (memcmp(s + i, what, (size_t)n) == 0)
+			return i;
+	return n == 0 ? 0 : -1;
+}
+
+/* The next token of the copy that the first call made. */
+static bool
+token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
+{
+	char *s = r->token;
+
+	if (addr != 0) {
+		if (copy(r, 0, addr) == NULL || !result(r, r->c->text[0], strlen(r->c->text[0]), v))
+			return false;
+		s = (char *)(uintptr_t)*v;
+	}
+	*v = 0;
+	while (s != NULL && *s != '\0' && strchr(separators, *s) != NULL)
+		s++;
+	r->token = NULL;
+	if (s == NULL || *s == '\0')
+		return true;
+	*v = (uintptr_t)s;
+	while (*s != '\0' && strchr(separators, *s) == NULL)
+		s++;
+	if (*s != '\0')
+		r->token = s + 1;
+	*s = '\0';
+	return true;
+}
+
+static bool
+basename(struct dif_run *r, const char *s, uint64_t *v)
+{
+	size_t end = strlen(s), start;
+
+	if (end == 0)
+		return result(r, ".", 1, v);
+	while (end > 1 && s[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && s[start - 1] != '/';)
+		start--;
+	if (start == end) /* only slashes */
+		start = 0;
+	return result(r, s + start, end - start, v);
+}
+
+static bool
+dirname(struct dif_run *r, const char *s, uint64_t *v)
+{
+	size_t end = strlen(s);
+
+	while (end > 1 && s[end - 1] == '/')
+		end--;
+	while (end > 0 && s[end - 1] != '/')
+		end--;
+	if (end == 0)
+		return result(r, ".", 1, v);
+	while (end > 1 && s[end - 1] == '/')
+		end--;
+	return result(r, s, end, v);
+}
+
+/* Takes out what changes nothing: double slashes, `.`, and `..` with the name before it. */
+static bool
+cleanpath(struct dif_run *r, const char *s, uint64_t *v)
+{
+	char *out = r->c->text[1];
+	size_t n = 0;
+
+	for (size_t i = 0, len; s[i] != '\0'; i += len) {
+		for (len = 0; s[i + len] != '\0' && s[i + len] != '/';)
+			len++;
+		if (len == 0) {
+			len = 1;
+			if (n == 0 || out[n - 1] != '/')
+				out[n++] = '/';
+		} else if (len == 1 && s[i] == '.' && i > 0 && s[i + 1] == '/') {
+			len = 2; /* "/./" */
+		} else if (len == 2 && s[i] == '.' && s[i + 1] == '.' && n > 0) {
+			for (n--; n > 0 && out[n - 1] != '/';)
+				n--;
+			if (n == 0)
+				out[n++] = '/';
+		} else {
+			memcpy(out + n, s + i, len);
+			n += len;
+		}
+	}
+	return result(r, out, n, v);
+}
+
+static bool
+change_case(struct dif_run *r, char *s, char from, uint64_t *v)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i] >= from && s[i] <= from + 25)
+			s[i] ^= 'a' ^ 'A';
+	return result(r, s, n, v);
+}
+
+static bool
+number_text(struct dif_run *r, int64_t number, uint64_t base, uint64_t *v)
+{
+	uint64_t n = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	char text[72], *p = text + sizeof(text);
+
+	if (base < 2 || base > 36)
+		return dif_fail(r, DIF_FAULT_ILLOP, base);
+	do {
+		*--p = "0123456789abcdefghijklmnopqrstuvwxyz"[n % base];
+		n /= base;
+	} while (n > 0);
+	if (base == 16)
+		*--p = 'x';
+	if (base == 16 || (base == 8 && number != 0))
+		*--p = '0';
+	if (number < 0)
+		*--p = '-';
+	return result(r, p, (size_t)(text + sizeof(text) - p), v);
+}
+
+static unsigned
+digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	c |= 'a' ^ 'A';
+	return c >= 'a' && c <= 'z' ? (unsigned)(c - 'a') + 10 : 99;
+}
+
+/* As the C library's strtoll(), but no overflow: bits are lost. */
+static bool
+text_number(struct dif_run *r, const char *s, uint64_t base, uint64_t *v)
+{
+	bool negative;
+
+	if (base < 2 || base > 36)
+		return dif_fail(r, DIF_FAULT_ILLOP, base);
+	while (*s == ' ' || (*s >= '\t' && *s <= '\r'))
+		s++;
+	negative = *s == '-';
+	if (*s == '-' || *s == '+')
+		s++;
+	if (base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x' && digit(s[2]) < 16)
+		s += 2;
+	for (*v = 0; digit(*s) < base; s++)
+		*v = *v * base + digit(*s);
+	if (negative)
+		*v = -*v;
+	return true;
+}
+
+/* Of a place in the copy: the address in the string itself. */
+static uint64_t
+place(uint64_t addr, const char *text, const char *found)
+{
+	return found == NULL ? 0 : addr + (uint64_t)(found - text);
+}
+
+bool
+dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uint64_t *v)
+{
+	char *s = r->c->text[0], *t = r->c->text[1];
+
+	if (sub != DIF_SUB_STRTOK && sub != DIF_SUB_LLTOSTR && copy(r, 0, args[0]) == NULL)
+		return false;
+	if ((sub == DIF_SUB_STRJOIN || sub == DIF_SUB_STRSTR || sub == DIF_SUB_STRTOK ||
+	     sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX) &&
+	    copy(r, 1, args[1]) == NULL)
+		return false;
+	switch (sub) {
+	case DIF_SUB_STRLEN:
+		*v = strlen(s);
+		return true;
+	case DIF_SUB_STRJOIN:
+		return join(r, s, t, v);
+	case DIF_SUB_STRCHR:
+		*v = place(args[0], s, strchr(s, (char)args[1]));
+		return true;
+	case DIF_SUB_STRRCHR:
+		*v = place(args[0], s, strrchr(s, (char)args[1]));
+		return true;
+	case DIF_SUB_STRSTR:
+		*v = place(args[0], s, strstr(s, t));
+		return true;
+	case DIF_SUB_STRTOK:
+		return token(r, args[0], t, v);
+	case DIF_SUB_SUBSTR:
+		return substr(r, s, (int64_t)args[1], (int64_t)args[2], v);
+	case DIF_SUB_INDEX:
+		*v = (uint64_t)find_index(s, t, (int64_t)args[2]);
+		return true;
+	case DIF_SUB_RINDEX:
+		*v = (uint64_t)find_last_index(s, t, (int64_t)args[2]);
+		return true;
+	case DIF_SUB_BASENAME:
+		return basename(r, s, v);
+	case DIF_SUB_DIRNAME:
+		return dirname(r, s, v);
+	case DIF_SUB_CLEANPATH:
+		return cleanpath(r, s, v);
+	case DIF_SUB_TOUPPER:
+		return change_case(r, s, 'a', v);
+	case DIF_SUB_TOLOWER:
+		return change_case(r, s, 'A', v);
+	case DIF_SUB_LLTOSTR:
+		return number_text(r, (int64_t)args[0], args[1], v);
+	case DIF_SUB_STRTOLL:
+		return text_number(r, s, args[1], v);
+	default:
+		return result(r, s, strlen(s), v); /* DIF_SUB_STRINGOF */
+	}
+}

@@ -1,0 +1,293 @@
+/*
+ * variable.c - the programs' variables. Those of the consumer and of the CPU have a place each.
+ * Those of threads and the elements of arrays share a hash table of chunks of one size, which all
+ * CPUs use.
+ *
+ * Locking: each bucket has a lock, a word. It is held with interrupts off for a few instructions
+ * that cannot fault, and a CPU never asks for one while it has one. The wait is bounded all the
+ * same; who waits in vain counts a drop.
+ */
+#include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/lib/string.h"
+
+#define SPINS 10000000u
+#define NONE  0u /* chunks are numbered from 1 */
+
+struct dif_bucket {
+	uint32_t lock; /* atomic */
+	uint32_t head; /* chunk; lock */
+};
+
+struct chunk {
+	uint32_t next;
+	uint32_t hash;
+	uint32_t var;
+	uint32_t key_words;
+	uint64_t thread; /* 0: an element of a consumer's array */
+	uint64_t keys[]; /* the value stands at the chunk's end */
+};
+
+uint32_t
+dif_dynamic_chunk(uint32_t key_size, uint32_t value_size)
+{
+	return (uint32_t)sizeof(struct chunk) + key_size + value_size;
+}
+
+void
+dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t chunk, uint32_t value)
+{
+	uint32_t buckets = 1;
+
+	*t = (struct dif_dynamic){.size = chunk, .value_size = value};
+	if (chunk == 0 || size < chunk + sizeof(struct dif_bucket))
+		return;
+	while (buckets * 2ul * (chunk + sizeof(struct dif_bucket)) <= size)
+		buckets *= 2;
+	t->buckets = memory;
+	t->mask = buckets - 1;
+	t->chunks = (uint8_t *)memory + buckets * sizeof(struct dif_bucket);
+	t->count = (uint32_t)((size - buckets * sizeof(struct dif_bucket)) / chunk);
+}
+
+static struct chunk *
+chunk_at(const struct dif_dynamic *t, uint32_t number)
+{
+	return (struct chunk *)(t->chunks + (uint64_t)(number - 1) * t->size);
+}
+
+static uint8_t *
+value_of(const struct dif_dynamic *t, struct chunk *k)
+{
+	return (uint8_t *)k + t->size - t->value_size;
+}
+
+/* The list's head is a counter in the upper half, so that no two states of the list look the same,
+ * and the first chunk in the lower half. */
+static void
+chunk_free(struct dif_dynamic *t, uint32_t number)
+{
+	uint64_t old = __atomic_load_n(&t->free, __ATOMIC_RELAXED), new;
+
+	do {
+		__atomic_store_n(&chunk_at(t, number)->next, (uint32_t)old, __ATOMIC_RELAXED);
+		new = ((old >> 32) + 1) << 32 | number;
+		/* release: pairs with the acquire in chunk_alloc() */
+	} while (!__atomic_compare_exchange_n(&t->free, &old, new, false, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
+
+static uint32_t
+chunk_alloc(struct dif_dynamic *t)
+{
+	uint64_t old = __atomic_load_n(&t->free, __ATOMIC_ACQUIRE), new;
+	uint32_t unused;
+
+	while ((uint32_t)old != NONE) {
+		uint32_t next =
+		    __atomic_load_n(&chunk_at(t, (uint32_t)old)->next, __ATOMIC_RELAXED);
+
+		new = ((old >> 32) + 1) << 32 | next;
+		if (__atomic_compare_exchange_n(&t->free, &old, new, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_ACQUIRE))
+			return (uint32_t)old;
+	}
+	unused = __atomic_load_n(&t->unused, __ATOMIC_RELAXED);
+	while (unused < t->count)
+		if (__atomic_compare_exchange_n(&t->unused, &unused, unused + 1, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return unused + 1;
+	return NONE;
+}
+
+/* An element that is looked for, and, while its bucket is locked, where. */
+struct search {
+	struct dif_bucket *bucket;
+	uint32_t *link; /* to the chunk, or at the chain's end */
+	uint64_t thread;
+	uint32_t hash;
+	uint32_t key_words;
+};
+
+static bool
+is_it(const struct dif_run *r, const struct search *s, uint32_t var, const struct chunk *k)
+{
+	if (k->hash != s->hash || k->var != var || k->thread != s->thread ||
+	    k->key_words != s->key_words)
+		return false;
+	for (uint32_t i = 0; i < s->key_words; i++)
+		if (k->keys[i] != r->c->keys[i])
+			return false;
+	return true;
+}
+
+/* Locks the bucket, and finds the link. False: a drop. */
+static bool
+search(struct dif_run *r, uint32_t var, struct search *s)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	uint32_t spins = 0;
+
+	if (t->count == 0) {
+		r->c->dynvar_drops++;
+		return false;
+	}
+	s->thread = r->d->vars[var].scope == DIF_SELF ? dif_port_thread() : 0;
+	s->key_words = r->d->vars[var].keys != 0 ? r->key_words : 0;
+	s->hash = dif_hash(s->thread * 31 + var + 1, r->c->keys, s->key_words);
+	s->bucket = &t->buckets[s->hash & t->mask];
+	while (__atomic_exchange_n(&s->bucket->lock, 1, __ATOMIC_ACQUIRE) != 0) {
+		if (++spins == SPINS) {
+			r->c->dynvar_drops++;
+			return false;
+		}
+	}
+	s->link = &s->bucket->head;
+	while (*s->link != NONE && !is_it(r, s, var, chunk_at(t, *s->link)))
+		s->link = &chunk_at(t, *s->link)->next;
+	return true;
+}
+
+static void
+search_end(struct search *s)
+{
+	__atomic_store_n(&s->bucket->lock, 0, __ATOMIC_RELEASE);
+}
+
+static uint64_t
+dynamic_load(struct dif_run *r, uint32_t var)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	struct search s;
+	uint64_t v = 0;
+
+	if (t->count == 0 || !search(r, var, &s))
+		return 0;
+	if (*s.link != NONE) {
+		uint8_t *value = value_of(t, chunk_at(t, *s.link));
+
+		v = r->d->vars[var].kind == DIF_INT ? *(uint64_t *)value : (uintptr_t)value;
+	}
+	search_end(&s);
+	return v;
+}
+
+/* A new chunk at the chain's end; NULL: no memory. */
+static struct chunk *
+dynamic_add(struct dif_run *r, uint32_t var, struct search *s)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	uint32_t number = chunk_alloc(t);
+	struct chunk *k;
+
+	if (number == NONE)
+		return NULL;
+	k = chunk_at(t, number);
+	*k = (struct chunk){NONE, s->hash, var, s->key_words, s->thread};
+	memcpy(k->keys, r->c->keys, s->key_words * sizeof(uint64_t));
+	*s->link = number;
+	return k;
+}
+
+static void
+dynamic_remove(struct dif_run *r, struct search *s)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	uint32_t number = *s->link;
+
+	*s->link = chunk_at(t, number)->next;
+	chunk_free(t, number);
+}
+
+/* value NULL: removes it. */
+static void
+dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t size)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	struct search s;
+	struct chunk *k = NULL;
+
+	if (!search(r, var, &s))
+		return;
+	if (value == NULL) {
+		if (*s.link != NONE)
+			dynamic_remove(r, &s);
+	} else {
+		k = *s.link != NONE ? chunk_at(t, *s.link) : dynamic_add(r, var, &s);
+		if (k != NULL)
+			memcpy(value_of(t, k), value, size);
+		else
+			r->c->dynvar_drops++;
+	}
+	search_end(&s);
+}
+
+/* A simple variable's place. Before bytes and strings stands a word: 1 if it is address 0. */
+static uint64_t *
+place_of(const struct dif_run *r, uint32_t var)
+{
+	bool local = r->d->vars[var].scope == DIF_THIS;
+
+	return (uint64_t *)((local ? r->c->locals : r->d->globals) + r->d->variables[var].place);
+}
+
+uint64_t
+dif_var_load(struct dif_run *r, uint32_t var)
+{
+	uint64_t v, *place;
+
+	if (r->d->variables[var].dynamic) {
+		v = dynamic_load(r, var);
+		if (r->d->vars[var].keys != 0)
+			r->key_words = 0;
+		return v;
+	}
+	place = place_of(r, var);
+	if (r->d->vars[var].kind == DIF_INT)
+		return __atomic_load_n(place, __ATOMIC_RELAXED);
+	return *place != 0 ? 0 : (uintptr_t)(place + 1);
+}
+
+/* Copies the bytes or the string at addr. */
+static bool
+take(struct dif_run *r, uint32_t var, void *to, uint64_t addr, size_t *size)
+{
+	long n;
+
+	*size = r->d->variables[var].size;
+	if (r->d->vars[var].kind == DIF_BYTES)
+		return dif_copy(r, to, addr, *size);
+	n = dif_copy_str(r, to, addr, *size);
+	*size = (size_t)n + 1;
+	return n >= 0;
+}
+
+bool
+dif_var_store(struct dif_run *r, uint32_t var, uint64_t value)
+{
+	bool integer = r->d->vars[var].kind == DIF_INT;
+	void *bytes = r->c->text[0];
+	uint64_t *place;
+	size_t size;
+
+	if (r->d->variables[var].dynamic) {
+		if (value == 0)
+			dynamic_store(r, var, NULL, 0);
+		else if (integer)
+			dynamic_store(r, var, &value, sizeof(value));
+		else if (take(r, var, bytes, value, &size))
+			dynamic_store(r, var, bytes, size);
+		else
+			return false;
+		if (r->d->vars[var].keys != 0)
+			r->key_words = 0;
+		return true;
+	}
+	place = place_of(r, var);
+	if (integer) {
+		__atomic_store_n(place, value, __ATOMIC_RELAXED);
+		return true;
+	}
+	*place = value == 0;
+	return value == 0 || take(r, var, place + 1, value, &size);
+}

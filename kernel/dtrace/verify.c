@@ -1,0 +1,322 @@
+/*
+ * verify.c - what may run. Branches go forward, so one pass in order meets every way to an
+ * instruction before the instruction itself. It knows for each: which registers have a value, which
+ * keys have been pushed, and which record is open.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
+
+/* What is known before an instruction. */
+struct state {
+	uint64_t keys;   /* kinds, as DIF_KEYS_AND() */
+	uint32_t record; /* 0: none is open; RECORD_UNKNOWN; else layout + 1 */
+	uint16_t regs;   /* bit N: register N has a value */
+	bool reached;
+};
+
+#define RECORD_UNKNOWN UINT32_MAX
+
+struct pass {
+	const struct dif *d;
+	const struct dif_insn *code;
+	uint32_t length;
+	struct state *states; /* of each instruction */
+	uint64_t cost;        /* bytes that the program may touch */
+	const char *error;    /* the first one */
+};
+
+/* Operands of an operation. */
+enum { D = 1, A = 2, B = 4, IMM = 8, WRITES = 16 };
+
+static const uint8_t operands[256] = {
+    [DIF_RET] = IMM | 32, /* known */
+    [DIF_ADD... DIF_ULE] = D | A | B,
+    [DIF_ADD | DIF_IMM... DIF_ULE | DIF_IMM] = D | A | IMM,
+    [DIF_HIGH] = D | IMM,
+    [DIF_EXT] = D | A | IMM,
+    [DIF_SCMP] = D | A | B,
+    [DIF_JA] = IMM,
+    [DIF_JEQ... DIF_JULE] = A | B | IMM,
+    [DIF_LD1... DIF_LDS4] = D | A | IMM,
+    [DIF_ST1... DIF_ST8] = A | B | IMM,
+    [DIF_STRING... DIF_BUILTIN] = D | IMM,
+    [DIF_UREG] = D | A,
+    [DIF_CALL] = D | A | IMM,
+    [DIF_KEY... DIF_KEY_STR] = A,
+    [DIF_KEY_STACK... DIF_KEY_USTACK] = IMM,
+    [DIF_LDV] = D | IMM,
+    [DIF_STV] = A | IMM,
+    [DIF_AGG] = A | B | IMM,
+    [DIF_REC] = IMM,
+    [DIF_REC1... DIF_REC_STR] = A | IMM,
+    [DIF_REC_MEM] = A | B | IMM,
+    [DIF_REC_STACK... DIF_REC_USTACK] = IMM,
+    [DIF_SPECULATE... DIF_EXIT] = A,
+    [DIF_RAISE] = A | WRITES,
+    [DIF_STOP... DIF_PANIC] = WRITES,
+    [DIF_CHILL] = A | WRITES,
+};
+
+static void
+refuse(struct pass *p, const char *error)
+{
+	if (p->error == NULL)
+		p->error = error;
+}
+
+static void
+need(struct pass *p, bool true_here, const char *error)
+{
+	if (!true_here)
+		refuse(p, error);
+}
+
+static void
+need_value(struct pass *p, const struct state *s, unsigned reg)
+{
+	need(p, reg < DIF_REGS, "expected a register, 0 to 15");
+	need(p, reg >= DIF_REGS || (s->regs >> reg & 1) != 0, "register may have no value");
+}
+
+/* Takes over what is known on one way to instruction `to`. */
+static void
+reach(struct pass *p, uint32_t to, const struct state *s)
+{
+	struct state *t;
+
+	if (to >= p->length) {
+		refuse(p, "goes beyond the program's end");
+		return;
+	}
+	t = &p->states[to];
+	if (!t->reached) {
+		*t = *s;
+		return;
+	}
+	t->regs &= s->regs;
+	if (t->record != s->record)
+		t->record = RECORD_UNKNOWN;
+	need(p, t->keys == s->keys, "keys differ between two ways to here");
+}
+
+static void
+use_keys(struct pass *p, struct state *s, uint64_t kinds)
+{
+	if (kinds == 0)
+		return;
+	need(p, s->keys == kinds, "keys are not those of the declaration");
+	s->keys = 0;
+}
+
+static void
+push_key(struct pass *p, struct state *s, uint64_t kind)
+{
+	need(p, s->keys >> 60 == 0, "too many keys");
+	s->keys = s->keys << 4 | kind;
+}
+
+/* A place in the open record. */
+static void
+check_place(struct pass *p, const struct state *s, uint32_t off, uint32_t size)
+{
+	if (s->record == 0 || s->record == RECORD_UNKNOWN)
+		refuse(p, "no record is open");
+	else
+		need(p, size > 0 && off + size <= p->d->layouts[s->record - 1],
+		     "not within the record");
+}
+
+static void
+check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
+{
+	uint32_t sub = (uint32_t)i->imm, strsize = p->d->h.options.strsize;
+	bool writes = sub == DIF_SUB_COPYOUT || sub == DIF_SUB_COPYOUTSTR;
+
+	if (sub >= DIF_SUB_COUNT) {
+		refuse(p, "no such subroutine");
+		return;
+	}
+	for (unsigned n = 0; n < dif_sub_args[sub]; n++)
+		need_value(p, s, i->a + n);
+	need(p, !writes || (p->d->h.flags & DIF_DESTRUCTIVE) != 0, "destructive, but not allowed");
+	if (sub == DIF_SUB_STRSTR || sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX)
+		p->cost += (uint64_t)strsize * strsize / 4;
+	p->cost += sub == DIF_SUB_COPYOUT ? DIF_MAX_RECORD : p->d->h.options.scratch + 4 * strsize;
+}
+
+static void
+check_variable(struct pass *p, struct state *s, uint32_t var)
+{
+	if (var >= p->d->h.vars.count) {
+		refuse(p, "no such variable");
+		return;
+	}
+	use_keys(p, s, p->d->vars[var].keys);
+	p->cost += p->d->variables[var].size + DIF_MAX_KEY;
+}
+
+static void
+check_aggregation(struct pass *p, struct state *s, uint32_t agg)
+{
+	if (agg >= p->d->h.aggs.count) {
+		refuse(p, "no such aggregation");
+		return;
+	}
+	use_keys(p, s, p->d->aggs[agg].keys);
+	p->cost += 8 * p->d->aggregations[agg].value_words + DIF_MAX_KEY;
+}
+
+/* What the operation demands of imm; and what is known after it. */
+static void
+check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
+{
+	uint32_t imm = (uint32_t)i->imm, off = (uint16_t)imm, size = imm >> 16;
+
+	switch (i->op) {
+	case DIF_RET:
+		need(p, imm <= 1, "expected 0 or 1");
+		need(p, imm == 0 || s->record == 0, "a record may be open");
+		break;
+	case DIF_SDIV | DIF_IMM:
+	case DIF_UDIV | DIF_IMM:
+	case DIF_SREM | DIF_IMM:
+	case DIF_UREM | DIF_IMM:
+		need(p, imm != 0, "division by zero");
+		break;
+	case DIF_EXT:
+		need(p, imm + 4 <= 8 && imm != 0 && imm != 3 && imm != (uint32_t)-3,
+		     "expected 1, 2, 4, -1, -2 or -4 bytes");
+		break;
+	case DIF_SCMP:
+	case DIF_KEY_STR:
+		p->cost += 2 * p->d->h.options.strsize;
+		break;
+	case DIF_STRING:
+		need(p, imm < p->d->h.strings.count, "not within the strings");
+		break;
+	case DIF_ARG:
+		need(p, imm <= 9, "expected an argument, 0 to 9");
+		break;
+	case DIF_BUILTIN:
+		need(p, imm < DIF_B_COUNT, "no such variable");
+		break;
+	case DIF_CALL:
+		check_call(p, s, i);
+		break;
+	case DIF_KEY_STACK:
+	case DIF_KEY_USTACK:
+		need(p, imm >= 1 && imm <= DIF_MAX_FRAMES, "expected 1 to 128 frames");
+		p->cost += 16ul * DIF_MAX_FRAMES;
+		break;
+	case DIF_LDV:
+	case DIF_STV:
+		check_variable(p, s, imm);
+		break;
+	case DIF_AGG:
+		check_aggregation(p, s, imm);
+		break;
+	case DIF_REC:
+		need(p, imm < p->d->h.layouts.count, "no such layout");
+		s->record = imm + 1;
+		break;
+	case DIF_REC1:
+	case DIF_REC2:
+	case DIF_REC4:
+	case DIF_REC8:
+		need(p, imm < DIF_MAX_RECORD, "not within the record");
+		check_place(p, s, off, 1u << (i->op - DIF_REC1));
+		break;
+	case DIF_REC_STR:
+	case DIF_REC_MEM:
+		check_place(p, s, off, size);
+		p->cost += size;
+		break;
+	case DIF_REC_STACK:
+	case DIF_REC_USTACK:
+		check_place(p, s, off, size);
+		need(p, off % 8 == 0 && size % 8 == 0 && size <= 8 * (DIF_MAX_FRAMES + 1),
+		     "expected a place for 1 to 128 frames, in words");
+		p->cost += 2 * size;
+		break;
+	case DIF_SPECULATE:
+	case DIF_COMMIT:
+	case DIF_DISCARD:
+		need(p, s->record == 0, "a record may be open");
+		p->cost += i->op == DIF_COMMIT ? p->d->h.options.specsize : 0;
+		break;
+	}
+	if (i->op == DIF_KEY)
+		push_key(p, s, DIF_K_INT);
+	else if (i->op > DIF_KEY && i->op <= DIF_KEY_USTACK)
+		push_key(p, s, DIF_K_INT + i->op - DIF_KEY);
+}
+
+static void
+check_insn(struct pass *p, uint32_t n)
+{
+	const struct dif_insn *i = &p->code[n];
+	unsigned has = operands[i->op];
+	struct state s = p->states[n];
+
+	if (has == 0) {
+		refuse(p, "no such operation");
+		return;
+	}
+	if (i->op == DIF_CALL && (uint32_t)i->imm < DIF_SUB_COUNT && dif_sub_args[i->imm] == 0)
+		has &= ~(unsigned)A;
+	if ((has & A) != 0)
+		need_value(p, &s, i->a);
+	if ((has & B) != 0)
+		need_value(p, &s, i->b);
+	if (i->op == DIF_HIGH)
+		need_value(p, &s, i->d);
+	need(p, (has & D) == 0 || (i->d > 0 && i->d < DIF_REGS), "expected a register, 1 to 15");
+	need(p,
+	     ((has & D) != 0 || i->d == 0) && ((has & A) != 0 || i->a == 0) &&
+		 ((has & B) != 0 || i->b == 0) && ((has & IMM) != 0 || i->imm == 0),
+	     "a field without a meaning is not 0");
+	need(p, (has & WRITES) == 0 || (p->d->h.flags & DIF_DESTRUCTIVE) != 0,
+	     "destructive, but not allowed");
+	if (p->error != NULL)
+		return;
+	p->cost += 8;
+	check_operation(p, &s, i);
+	if ((has & D) != 0)
+		s.regs |= (uint16_t)(1u << i->d);
+	if (i->op >= DIF_JA && i->op <= DIF_JULE) {
+		if (i->imm < 0)
+			refuse(p, "goes back");
+		else
+			reach(p, (uint32_t)(n + 1ul + (uint32_t)i->imm), &s);
+	}
+	if (i->op != DIF_RET && i->op != DIF_JA)
+		reach(p, n + 1, &s);
+}
+
+int
+dif_verify(const struct dif *d, uint32_t clause, struct dif_refusal *why)
+{
+	const struct dif_clause *c = &d->clauses[clause];
+	struct pass p = {.d = d, .code = &d->code[c->code], .length = c->length};
+
+	*why = (struct dif_refusal){clause, 0, NULL};
+	if (c->length == 0 || c->length > DIF_MAX_CODE) {
+		why->error = "expected 1 to 16384 instructions";
+		return -EINVAL;
+	}
+	p.states = dif_port_alloc(c->length * sizeof(*p.states));
+	if (p.states == NULL)
+		return -ENOMEM;
+	p.states[0] = (struct state){.regs = 1, .reached = true};
+	for (uint32_t n = 0; n < c->length && p.error == NULL; n++) {
+		why->insn = n;
+		if (p.states[n].reached)
+			check_insn(&p, n);
+	}
+	if (p.cost > DIF_MAX_COST)
+		refuse(&p, "touches too much memory");
+	dif_port_free(p.states);
+	why->error = p.error;
+	return p.error != NULL ? -EINVAL : 0;
+}
