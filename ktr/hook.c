@@ -15,9 +15,8 @@
 #include "ktr/ring.h"
 #include "ktr/sdt.h"
 
-/* The log's own: records the event. */
-static void
-record(const struct ktr_firing *f)
+void
+ktr_fire_record(const struct ktr_firing *f)
 {
 	const uint64_t *a = f->args;
 	uint64_t args[KTR_MAXARGS] = {0};
@@ -25,12 +24,19 @@ record(const struct ktr_firing *f)
 		ktr_record_sdt7(f->site, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 		return;
 	}
-	for (unsigned i = 0; i < f->nargs; i++)
-		args[i] = a[i];
+	if (f->nargs == 2) { /* the return of a function */
+		ktr_record2(f->site, a[0], a[1]);
+		return;
+	}
+	if (f->nargs < KTR_MAXARGS) {
+		for (unsigned i = 0; i < f->nargs; i++)
+			args[i] = a[i];
+		a = args;
+	}
 	if (f->data != NULL)
-		ktr_log_record_data(&ktr_main, f->site, args, f->data, f->len);
+		ktr_log_record_data(&ktr_main, f->site, a, f->data, f->len);
 	else
-		ktr_log_record(&ktr_main, f->site, args);
+		ktr_record6(f->site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], a[5]});
 }
 
 /* Each hook; and the log, for all owners that have none. So every owner is in one of them. */
@@ -38,7 +44,7 @@ static struct hook {
 	uint32_t owners;   /* [k] their bits; 0: free */
 	ktr_hook_fn *call; /* [k] changes while owners is 0 and no CPU is in a hook */
 	uint64_t refused;
-} ktr_hooks[KTR_HOOK_MAX + 1] = {[KTR_HOOK_MAX] = {.owners = ~0u, .call = record}};
+} ktr_hooks[KTR_HOOK_MAX + 1] = {[KTR_HOOK_MAX] = {.owners = ~0u, .call = ktr_fire_record}};
 #define HOOK_LOG (&ktr_hooks[KTR_HOOK_MAX])
 
 static uint8_t ktr_hook_busy[KTR_PORT_MAXCPU]; /* each CPU writes its own, interrupts off */
@@ -57,10 +63,11 @@ hook_owners(const struct hook *h)
 
 /* The owners after the first. */
 static __attribute__((noinline)) void
-call_rest(const struct ktr_firing *f, uint32_t owners)
+call_rest(struct ktr_firing *f, uint32_t owners)
 {
 	for (const struct hook *h = ktr_hooks; h <= HOOK_LOG; h++) {
-		if ((hook_owners(h) & owners) != 0)
+		f->owner = hook_owners(h) & owners;
+		if (f->owner != 0)
 			h->call(f);
 	}
 }
@@ -71,7 +78,7 @@ refuse(const struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site);
 	if ((hook_owners(HOOK_LOG) & owners) != 0)
-		record(f);
+		ktr_fire_record(f);
 	for (struct hook *h = ktr_hooks; h < HOOK_LOG; h++) {
 		if ((hook_owners(h) & owners) != 0)
 			__atomic_fetch_add(&h->refused, 1, __ATOMIC_RELAXED);
@@ -80,7 +87,7 @@ refuse(const struct ktr_firing *f)
 
 /* Calls what the site's owners want. */
 static inline __attribute__((always_inline)) void
-fire(const struct ktr_firing *f)
+fire(struct ktr_firing *f)
 {
 	uintptr_t irq = ktr_port_irq_save();
 	volatile uint8_t *busy = &ktr_hook_busy[ktr_port_cpu()];
@@ -93,6 +100,7 @@ fire(const struct ktr_firing *f)
 		if (owners != 0) {
 			while ((first = hook_owners(h) & owners) == 0)
 				h++;
+			f->owner = first;
 			h->call(f);
 			if (__builtin_expect(owners != first, 0))
 				call_rest(f, owners & ~first);
@@ -103,7 +111,7 @@ fire(const struct ktr_firing *f)
 }
 
 void
-ktr_fire(const struct ktr_firing *f)
+ktr_fire(struct ktr_firing *f)
 {
 	fire(f);
 }

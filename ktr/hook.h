@@ -35,7 +35,8 @@ struct ktr_firing {
 	/* KTR_SITE_ENTRY, KTR_SITE_RETURN: the probed function returns to here; no frame on the
 	 * stack says so. Otherwise 0. */
 	uintptr_t ret;
-	uintptr_t fp; /* of the innermost frame, as the machine's convention has it; 0: unknown */
+	uintptr_t fp;   /* of the innermost frame, as the machine's convention has it; 0: unknown */
+	uint32_t owner; /* the bit of the owner whose hook is called */
 };
 
 typedef void ktr_hook_fn(const struct ktr_firing *f);
@@ -47,7 +48,10 @@ typedef void ktr_hook_fn(const struct ktr_firing *f);
  * Fires a probe that is no trace point: records an event, and calls hooks, as its owners want.
  * f->nargs is that of the site, at most 6. Any context.
  */
-void ktr_fire(const struct ktr_firing *f);
+void ktr_fire(struct ktr_firing *f);
+
+/** Records an event of the firing: what the log does for owners without a hook. Any context. */
+void ktr_fire_record(const struct ktr_firing *f);
 
 /** Firings that an owner's hook has missed, because the CPU was in a hook. Any context. */
 uint64_t ktr_hook_refused(unsigned owner);

@@ -135,6 +135,22 @@ proc_discard(struct proc *p)
 	proc_free(p);
 }
 
+int
+proc_follow(uint32_t pid, uint32_t follow)
+{
+	int error = -ESRCH;
+
+	spin_lock(&proc_lock);
+	for (struct proc *p = NULL; error != 0 && (p = proc_next(p)) != NULL;) {
+		if (p->pid == pid && p->thread != NULL) {
+			p->thread->follow = follow;
+			error = 0;
+		}
+	}
+	spin_unlock(&proc_lock);
+	return error;
+}
+
 /* A forked child starts here. Its trap frame is a copy, at the top of its stack. */
 static void
 fork_return(void *arg)
@@ -169,6 +185,7 @@ fork_current(void)
 	p->cwd = vnode_ref(parent->cwd);
 	p->thread->root = vm_root(p->vm);
 	p->thread->tls = curthread()->tls;
+	p->thread->follow = curthread()->follow;
 	tf = arch_user_frame((uintptr_t)p->thread->kstack + KSTACK_SIZE);
 	memcpy(tf, mine, sizeof(*tf));
 	arch_tf_set_return(tf, 0);

@@ -55,6 +55,12 @@ struct proc {
 /* The current process; NULL in kernel threads. Any context. */
 struct proc *curproc(void);
 
+/*
+ * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).
+ * 0, or -ESRCH. Thread context.
+ */
+int proc_follow(uint32_t pid, uint32_t follow);
+
 /* The user to whom allocations are counted: the current process's; user 0 for kernel threads. */
 struct uidinfo *curuidinfo(void);
 

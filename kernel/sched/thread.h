@@ -34,6 +34,19 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 
 #define THREAD_MUTEXES 6 /* how many held mutexes are remembered; a thread may hold more */
 
+/* The calls of functions in which a thread is, for the function profiler. */
+#define THREAD_CALLS 50
+
+struct thread_call {
+	uint64_t start_ns, child_ns;
+	uint32_t function;
+};
+
+struct thread_calls {
+	uint32_t run, depth; /* a run of the profiler; depth may be more than THREAD_CALLS */
+	struct thread_call call[THREAD_CALLS];
+};
+
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
@@ -71,6 +84,9 @@ struct thread {
 
 	void (*fn)(void *); /* [c] kernel thread's function */
 	void *arg;          /* [c] */
+
+	uint32_t follow; /* [a] whose probes fire for it (kernel/probe/session.c); 0: of nobody */
+	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 };
 
 /* The thread that runs here. Any context. */

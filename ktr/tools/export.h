@@ -28,6 +28,7 @@ struct export_options {
 	struct out *out;
 	const char *reports, *kernel;
 	const char *function;  /* of a graph: from which on calls are shown, a glob; NULL: all */
+	unsigned depth;        /* of a graph: how deep calls are shown; 0: all */
 	const uint64_t *parts; /* how many parts of long data there are so far */
 	unsigned rows;
 	bool json;

@@ -41,6 +41,7 @@ struct line {
 struct graph {
 	struct out *out;
 	const char *function; /* a glob: only its calls, and calls in them, are shown; NULL: all */
+	unsigned depth;       /* calls deeper than this are not shown; 0: all are */
 	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1; 0: no line yet */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
@@ -193,6 +194,13 @@ depth_shown(const struct graph *g, const struct activity_thread *t, unsigned dep
 	return root < t->depth && root <= depth ? (int)(depth - root) : -1;
 }
 
+/* Is this, of depth_shown(), deeper than is wanted? */
+static bool
+is_too_deep(const struct graph *g, int depth)
+{
+	return g->depth != 0 && depth >= (int)g->depth;
+}
+
 /* The thread does something, so the function that it is in is not a leaf. */
 static void
 open_innermost(struct graph *g, const struct activity_thread *t, unsigned depth)
@@ -207,9 +215,11 @@ on_call(struct graph *g, const struct export_event *ev, const struct activity *a
 {
 	const struct activity_thread *t = ev->thread;
 	struct activity_call *call = &t->calls[t->depth - 1];
-	open_innermost(g, t, t->depth - 1);
 	call->mark = g->function != NULL && ktr_glob(g->function, a->text);
 	int depth = depth_shown(g, t, t->depth - 1);
+	if (is_too_deep(g, depth))
+		return;
+	open_innermost(g, t, t->depth - 1);
 	if (depth < 0 || !ev->passes)
 		return;
 	line_add(g, ev, LINE_CALL, (unsigned)depth)->name = a->text;
@@ -222,6 +232,8 @@ on_return(struct graph *g, const struct export_event *ev, const struct activity 
 	const struct activity_thread *t = ev->thread;
 	struct line *own = a->call.name != NULL ? line_waiting(g, &a->call) : NULL;
 	int depth = depth_shown(g, t, t->depth);
+	if (is_too_deep(g, depth))
+		return;
 	/* A call of this thread that still waits did not return, so it is not a leaf. */
 	for (uint64_t n = g->first; own == NULL && n < g->end; n++) {
 		struct line *l = &g->lines[n % LINES];
@@ -249,6 +261,8 @@ on_other(struct graph *g, const struct export_event *ev)
 	const struct activity_thread *t = ev->thread;
 	char text[TEXT_BYTES];
 	int depth = depth_shown(g, t, t->depth);
+	if (is_too_deep(g, depth - 1))
+		return true;
 	open_innermost(g, t, t->depth);
 	if (depth < 0 || !ev->passes)
 		return true;
@@ -270,6 +284,7 @@ graph_open(const struct export_options *o, char *err, size_t errlen)
 	}
 	g->out = o->out;
 	g->function = o->function;
+	g->depth = o->depth;
 	return g;
 }
 

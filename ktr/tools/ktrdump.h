@@ -49,6 +49,7 @@ struct dump_options {
 	const char *output; /* NULL: standard output */
 	const struct export_format *format; /* NULL: text or jsonl of events */
 	const char *function;               /* of a graph: a glob; NULL: all */
+	unsigned depth;                     /* of a graph; 0: no limit */
 	const char *reports;                /* with commas; "": all; NULL: no report */
 	unsigned rows;                      /* of a report's tables that text shows; 0: all */
 	unsigned width;                     /* of a picture, pixels; 0: the format's own */

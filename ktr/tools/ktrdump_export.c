@@ -62,6 +62,7 @@ dump_export_open(struct dump *d)
 	    .out = &d->out,
 	    .reports = d->opts.reports,
 	    .function = d->opts.function,
+	    .depth = d->opts.depth,
 	    .kernel = d->opts.kernel,
 	    .rows = d->opts.rows,
 	    .json = d->opts.json,

@@ -16,6 +16,7 @@
 #define WIDTH_MAX 20000
 #define ROWS_MAX  4096
 #define ROWS      20
+#define DEPTH_MAX 1000
 
 #ifdef KTRDUMP_DEFAULT_INPUT
 #define DEFAULT_INPUT_TEXT "the default is " KTRDUMP_DEFAULT_INPUT
@@ -48,10 +49,11 @@ static const char usage_text[] =
     "Output\n"
     "      --format FORMAT   text, jsonl, stream (the input's own, unfiltered), or graph: calls of\n"
     "                        functions with their durations\n"
-    "      --function GLOB   of a graph: only what functions of these names call, and they\n"
 #ifdef KTRDUMP_HOST
     "                        or one of those below, that other tools read\n"
 #endif
+    "      --function GLOB   of a graph: only what functions of these names call, and they\n"
+    "      --depth N         of a graph: no calls deeper than N\n"
     "      --rows N          rows of a report's tables; 0: all; the default is 20\n"
     "  -o FILE       write there\n"
 #ifdef KTRDUMP_HOST
@@ -89,6 +91,7 @@ enum {
 	OPT_UNTIL,
 	OPT_ROWS,
 	OPT_FUNCTION,
+	OPT_DEPTH,
 	OPT_FORMAT,
 	OPT_TICKS,
 	OPT_WIDTH,
@@ -104,6 +107,7 @@ static const struct option long_options[] = {
     {"until", required_argument, NULL, OPT_UNTIL},
     {"rows", required_argument, NULL, OPT_ROWS},
     {"function", required_argument, NULL, OPT_FUNCTION},
+    {"depth", required_argument, NULL, OPT_DEPTH},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"ticks", no_argument, NULL, OPT_TICKS},
     {"width", required_argument, NULL, OPT_WIDTH},
@@ -203,6 +207,8 @@ option_value(struct dump_options *o, int option)
 	case OPT_FUNCTION:
 		o->function = optarg;
 		return 0;
+	case OPT_DEPTH:
+		return option_number(&o->depth, 1, DEPTH_MAX, "--depth: expected 1 to 1000");
 	case OPT_THREAD:
 		o->filter.thread = optarg;
 		return 0;
@@ -334,6 +340,8 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 		return usage_error("a report is text or jsonl", NULL);
 	if (o->reports != NULL)
 		o->format = &export_report;
+	if (o->depth != 0 && o->format != &export_graph)
+		return usage_error("--depth is of a graph: expected --format graph", NULL);
 	if (o->function != NULL && o->format != &export_graph)
 		return usage_error("--function is of a graph: expected --format graph", NULL);
 	if (o->format != NULL && o->follow)

@@ -288,12 +288,12 @@ def graph():
 def command():
     run = boot("ktr graph ramfs_read -- cat /etc/motd\nktr profile ramfs_read cat /etc/motd\nktr graph ramfs_read false\n"
                "echo status $?\nktr graph nothing_such true\nktr graph ramfs_read\nktr probes -c\n", sets=[ENTRIES]).expect()
-    graph_text = run.out[run.out.index("# CPU"):run.out.index("\ntrace ")]
+    graph_text = run.out[run.out.index("# CPU"):run.out.index("\n  Function ")]
     lines = graph_lines(re.sub(r"(?m)^Welcome.*$", "", graph_text))
     roots = {name for _, _, depth, name, _, close in lines if depth == 0 and not close}
     check_eq(roots, {"ramfs_read"}, "functions at depth 0")
     check("uio_put" in {name for _, _, depth, name, _, _ in lines if depth == 1}, f"no uio_put in:\n{graph_text}")
-    check_match(r"^ramfs_read +\d+ +", run.out, "the profile's row")
+    check_match(r"^  ramfs_read +\d+ +", run.out, "the profile's row")
     check_match(r"^status 1$", run.out, "status of a command that fails")
     check_match(r'^ktr: nothing matches "fbt::nothing_such:"', run.out, "no such function")
     check_match(r"^usage: ktr status", run.out, "no command")

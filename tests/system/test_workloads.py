@@ -124,6 +124,16 @@ def fault(smp):
     check_eq(served, faults, "page faults served")
 
 
+@on_each_smp("load file: each file is made, written, read and removed")
+def file(smp):
+    run = trace("load file -n 20 -j 2", smp, "SYSC,PROC")
+    load_said_ok(run, "file")
+    check_eq(len(tc.named(run, r"sysret unlink\w*: ret 0$")), 40, "files that were removed")
+    for call, bytes_each in (("write", 40 * 4 * 4096), ("read", 40 * 4 * 4096)):
+        moved = sum(4096 for _ in tc.named(run, rf"sysret {call}: ret 4096$"))
+        check_eq(moved, bytes_each, f"bytes by {call}")
+
+
 @on_each_smp("load malloc: everything that the kernel allocates for it, it frees")
 def malloc(smp):
     run = trace("load malloc -n 500 -j 1", smp, "MALLOC,PROC")

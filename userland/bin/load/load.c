@@ -21,7 +21,8 @@ static const char usage[] =
     "  fault    COUNT new pages are written, checked and unmapped\n"
     "  syscall  COUNT calls of getppid\n"
     "  malloc   COUNT allocations in the program, and in the kernel through pipes\n"
-    "  mix      all of them, each with COUNT; each job in another order\n";
+    "  mix      all of these, each with COUNT; each job in another order\n"
+    "  file     each job: COUNT files are written, read, checked and removed\n";
 
 #define COUNT_MAX 1000000000
 #define JOBS_MAX  64
@@ -33,6 +34,7 @@ const struct load load_table[] = {
     {"fork", 100, 1, load_fork},       {"pipe", 1000, 1, load_pipe},
     {"fault", 1000, 1, load_fault},    {"syscall", 10000, 1, load_syscall},
     {"malloc", 10000, 1, load_malloc}, {"mix", 100, 1, load_mix},
+    {"file", 100, 1, load_file},
 };
 const unsigned int load_table_len = sizeof(load_table) / sizeof(load_table[0]);
 

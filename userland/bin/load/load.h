@@ -41,4 +41,5 @@ bool load_pipe(uint64_t n, uint64_t jobs);
 bool load_fault(uint64_t n, uint64_t jobs);
 bool load_syscall(uint64_t n, uint64_t jobs);
 bool load_malloc(uint64_t n, uint64_t jobs);
+bool load_file(uint64_t n, uint64_t jobs);
 bool load_mix(uint64_t n, uint64_t jobs);

@@ -262,15 +262,17 @@ load_malloc(uint64_t n, uint64_t jobs)
 }
 
 /*
- * Runs all other workloads one after the other. Each job starts with another one, so that they
- * meet.
+ * Runs all workloads before mix in the table, one after the other. Each job starts with another
+ * one, so that they meet.
  */
 static bool
 mix_work(uint64_t job, uint64_t n, void *arg)
 {
-	unsigned int others = load_table_len - 1; /* mix is the last */
+	unsigned int others = 0;
 
 	(void)arg;
+	while (load_table[others].run != load_mix)
+		others++;
 	for (unsigned int i = 0; i < others; i++) {
 		const struct load *l = &load_table[(job + i) % others];
 

@@ -12,10 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <tool.h>
-#include <unistd.h>
+
+#include "userland/bin/ktr/ktr.h"
 
 static const char usage[] =
     "ktr status          show what is switched on, and the state of each CPU's ring\n"
@@ -24,10 +23,13 @@ static const char usage[] =
     "       ktr probes [SPEC]   list trace points, system calls and functions; SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
     "       ktr probes -c [SPEC]  count them by provider\n"
     "       ktr probes -x       list functions without probes, with the reason\n"
-    "       ktr graph FUNCTION [--] COMMAND...\n"
-    "                           run COMMAND; print what FUNCTION (a glob) calls for it, with durations\n"
-    "       ktr profile FUNCTION [--] COMMAND...\n"
-    "                           run COMMAND; print how often FUNCTION (a glob) ran and how long\n"
+    "       ktr graph [-p PID] [-d DEPTH] [-x GLOB] FUNCTION [--] COMMAND...\n"
+    "                           run COMMAND; print what FUNCTION (a glob) calls for it and its\n"
+    "                           children, with durations; at most DEPTH calls deep, without the\n"
+    "                           functions of GLOB; of process PID instead, while COMMAND runs\n"
+    "       ktr profile [-p PID] [-x GLOB] FUNCTION [--] COMMAND...\n"
+    "                           run COMMAND; print how often FUNCTION (a glob) ran for it and its\n"
+    "                           children, or for process PID, and how long\n"
     "       ktr on SPEC         switch on: classes, a GLOB as for sites, or a SPEC as for probes\n"
     "       ktr off [SPEC]      switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
@@ -266,77 +268,6 @@ print_probes(const char *spec, bool count)
 	return 0;
 }
 
-/* Starts a program. Does not return when it cannot be executed. */
-static pid_t
-start(char **argv)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		err(1, "fork");
-	if (pid == 0) {
-		execvp(argv[0], argv);
-		warn("%s", argv[0]);
-		_exit(127);
-	}
-	return pid;
-}
-
-static int
-finish(pid_t pid)
-{
-	int status;
-
-	if (waitpid(pid, &status, 0) < 0)
-		err(1, "waitpid");
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Sets a sysctl without a word on success. */
-static void
-must_set(const char *name, const char *value)
-{
-	char why[512];
-
-	if (sysctl_set(name, value, why, sizeof(why)) != 0)
-		errx(1, "%s", why);
-}
-
-/*
- * Runs the command with functions on, and then ktrdump. A graph needs everything that the function
- * may call, a profile only the functions themselves.
- */
-static int
-trace_command(bool graph, char *function, char **argv)
-{
-	char spec[128], thread[16], since[32];
-	struct timespec now;
-	int status;
-
-	if (argv[0] != NULL && strcmp(argv[0], "--") == 0)
-		argv++;
-	if (argv[0] == NULL)
-		tool_usage(usage);
-	if (snprintf(spec, sizeof(spec), "fbt::%s:", function) >= (int)sizeof(spec))
-		errx(1, "%s: expected the name of a function, or a glob", function);
-	/* It tells whether there is such a function. */
-	must_set("debug.ktr.on", spec);
-	if (graph)
-		must_set("debug.ktr.on", "fbt:::");
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	pid_t pid = start(argv);
-	status = finish(pid);
-	must_set("debug.ktr.off", graph ? "fbt:::" : spec);
-	snprintf(thread, sizeof(thread), "%d", (int)pid);
-	snprintf(since, sizeof(since), "%lld.%09ld", (long long)now.tv_sec, now.tv_nsec);
-	char *show_graph[] = {"ktrdump",  "--format", "graph",   "--function", function,
-			      "--thread", thread,     "--since", since,        NULL};
-	char *show_profile[] = {"ktrdump", "report",  "function", "--thread",
-				thread,    "--since", since,      NULL};
-	int shown = finish(start(graph ? show_graph : show_profile));
-	return status != 0 ? status : shown;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -366,10 +297,8 @@ main(int argc, char **argv)
 		return tool_finish(print_probes(argv[optind + 1], true));
 	if (strcmp(verb, "probes") == 0 && args <= 1)
 		return tool_finish(print_probes(arg, false));
-	if (strcmp(verb, "graph") == 0 && args >= 2)
-		return trace_command(true, argv[optind], argv + optind + 1);
-	if (strcmp(verb, "profile") == 0 && args >= 2)
-		return trace_command(false, argv[optind], argv + optind + 1);
+	if (strcmp(verb, "graph") == 0 || strcmp(verb, "profile") == 0)
+		return session_main(argc - optind + 1, argv + optind - 1, usage);
 	if (strcmp(verb, "on") == 0 && args == 1)
 		return set("debug.ktr.on", arg, false);
 	if (strcmp(verb, "off") == 0 && args <= 1)

@@ -1,0 +1,234 @@
+/*
+ * session.c - /dev/probe: probes that are on as long as somebody has them open
+ * (kernel/abi/probe.h).
+ *
+ * A session is an owner of probes (ktr/control.h). It has a hook if it follows a process, or
+ * counts. A thread is followed if its `follow` is the number of the session; fork() copies it.
+ *
+ * Locking: sessions_lock, around requests and release. Hooks read what does not change while their
+ * owner has probes.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/probe.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/probe/funcprof.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/mutex.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
+#include "ktr/hook.h"
+#include "ktr/ktr.h"
+#include "ktr/probe.h"
+
+struct session {
+	unsigned owner; /* 0: not registered yet */
+	uint32_t follow; /* number of the session, which threads have; 0: all threads */
+	bool counts;
+	char name[KTR_THREAD_NAME + 16]; /* its owner's */
+};
+
+static struct mutex sessions_lock = MUTEX_INIT("probe sessions");
+static struct session *sessions[KTR_OWNER_MAX]; /* by owner */
+static uint32_t last_follow;			/* numbers are not used again: 2^32 are enough */
+
+/* ---- hooks ---- */
+
+static void
+session_fire(const struct ktr_firing *f)
+{
+	const struct session *s = sessions[__builtin_ctz(f->owner)];
+	const struct thread *t = curthread();
+
+	if (s->follow != 0 && (t == NULL || t->follow != s->follow))
+		return;
+	if (s->counts)
+		funcprof_count(f);
+	else
+		ktr_fire_record(f);
+}
+
+/* ---- requests ---- */
+
+/* Makes the session an owner, with a hook if its probes are not simply recorded. */
+static int
+session_register(struct session *s)
+{
+	bool hooked = s->follow != 0 || s->counts;
+	int owner = ktr_owner_register(s->name, hooked ? session_fire : NULL);
+
+	if (owner < 0)
+		return -EAGAIN;
+	s->owner = (unsigned)owner;
+	sessions[s->owner] = s;
+	return 0;
+}
+
+static int
+session_follow(struct session *s, uint64_t pid)
+{
+	if (s->owner != 0 || s->follow != 0)
+		return -EBUSY;
+	if (++last_follow == 0)
+		panic("2^32 sessions of probes");
+	s->follow = last_follow;
+	int error = proc_follow((uint32_t)pid, s->follow);
+	if (error != 0)
+		s->follow = 0;
+	return error;
+}
+
+static int
+session_switch(struct session *s, struct probe_request *r, unsigned request)
+{
+	bool on = request != PROBE_OFF;
+	int error = 0, n;
+
+	if (request == PROBE_COUNT && !ktr_probe_is_name(r->spec)) {
+		snprintf(r->err, sizeof(r->err),
+			 "\"%.60s\": expected provider:module:function:name", r->spec);
+		return -EINVAL;
+	}
+	if (s->owner == 0 && !on) {
+		snprintf(r->err, sizeof(r->err), "nothing is on");
+		return -EINVAL;
+	}
+	if (on && s->owner != 0 && s->counts != (request == PROBE_COUNT)) {
+		snprintf(r->err, sizeof(r->err), "a session counts, or records, but not both");
+		return -EBUSY;
+	}
+	if (s->owner == 0 && request == PROBE_COUNT) {
+		error = funcprof_start();
+		if (error == -EBUSY)
+			snprintf(r->err, sizeof(r->err), "somebody else is counting");
+		s->counts = error == 0;
+	}
+	if (error == 0 && s->owner == 0) {
+		error = session_register(s);
+		if (error != 0)
+			snprintf(r->err, sizeof(r->err), "too many sessions");
+		if (error != 0 && s->counts) {
+			funcprof_stop();
+			s->counts = false;
+		}
+	}
+	if (error != 0)
+		return error;
+	n = ktr_select(s->owner, r->spec, on, NULL, r->err, sizeof(r->err));
+	return n;
+}
+
+static int64_t
+session_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	struct session *s = f->priv;
+	struct probe_request *r;
+	int64_t result;
+
+	if (request == PROBE_FOLLOW) {
+		mutex_lock(&sessions_lock);
+		result = session_follow(s, arg);
+		mutex_unlock(&sessions_lock);
+		return result;
+	}
+	if (request != PROBE_ON && request != PROBE_COUNT && request != PROBE_OFF)
+		return -ENOTTY;
+	r = kmalloc(sizeof(*r));
+	if (r == NULL)
+		return -ENOMEM;
+	result = copy_in(r, arg, sizeof(*r));
+	if (result == 0) {
+		r->spec[sizeof(r->spec) - 1] = r->err[0] = '\0';
+		mutex_lock(&sessions_lock);
+		result = session_switch(s, r, request);
+		mutex_unlock(&sessions_lock);
+		if (result < 0 && copy_out(arg, r, sizeof(*r)) != 0)
+			result = -EFAULT;
+	}
+	kfree(r);
+	return result;
+}
+
+static int
+session_open(struct file *f)
+{
+	struct session *s = kzalloc(sizeof(*s));
+	const struct proc *p = curproc();
+
+	if (s == NULL)
+		return -ENOMEM;
+	snprintf(s->name, sizeof(s->name), "%s/%u", p != NULL ? p->name : "kernel",
+		 p != NULL ? p->pid : 0);
+	f->priv = s;
+	return 0;
+}
+
+static void
+session_release(struct file *f)
+{
+	struct session *s = f->priv;
+
+	mutex_lock(&sessions_lock);
+	if (s->owner != 0) {
+		int error = ktr_owner_unregister(s->owner);
+
+		if (error != 0)
+			panic("probe session: error %d", error);
+		sessions[s->owner] = NULL;
+	}
+	if (s->counts)
+		funcprof_stop();
+	mutex_unlock(&sessions_lock);
+	kfree(s);
+}
+
+static void
+session_init(void)
+{
+	static const struct dev_ops ops = {
+	    .open = session_open,
+	    .release = session_release,
+	    .ioctl = session_ioctl,
+	    .mode = 0600,
+	    .root_only = true,
+	};
+
+	if (devfs_register("probe", &ops, NULL) < 0)
+		warnk("cannot make /dev/probe\n");
+}
+HOOK(booted, session_init);
+
+static void
+profile_get(const struct sysctl *sysctl, struct sbuf *out)
+{
+	struct funcprof p;
+	const char *name;
+
+	(void)sysctl;
+	sbuf_puts(out, "FUNCTION CPU HITS TIMED NS SELF-NS SQUARE-HIGH SQUARE-LOW\n");
+	mutex_lock(&sessions_lock);
+	for (unsigned n = 0; (name = funcprof_get(n, 0, &p)) != NULL; n++) {
+		for (unsigned cpu = 0; cpu < ncpus; cpu++) {
+			funcprof_get(n, cpu, &p);
+			if (p.hits != 0 || p.timed != 0)
+				sbuf_printf(out, "%s %u %lu %lu %lu %lu %lu %lu\n", name, cpu,
+					    p.hits, p.timed, p.ns, p.self_ns, p.square[1],
+					    p.square[0]);
+		}
+	}
+	mutex_unlock(&sessions_lock);
+}
+SYSCTL_TEXT(debug_fbt_profile, "debug.fbt.profile", 0, profile_get, NULL,
+	    "functions that a session of /dev/probe counts: calls by CPU, and nanoseconds");

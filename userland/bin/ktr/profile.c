@@ -1,0 +1,137 @@
+/*
+ * profile.c - the table of ktr profile, in the columns of Linux's function profiler
+ * (Documentation/trace/ftrace.rst): function, hits, their time, the mean, and the variance s^2.
+ */
+#include <err.h>
+#include <kestrel.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tool.h>
+
+#include "userland/bin/ktr/ktr.h"
+
+typedef unsigned __int128 u128;
+
+struct function {
+	const char *name;
+	uint64_t hits, timed, ns, self_ns;
+	u128 square;
+};
+
+/* The quotient; there is no division of 128 bits in the C library. */
+static u128
+divide(u128 n, uint64_t by)
+{
+	u128 quotient = 0, rest = 0;
+
+	for (int bit = 127; bit >= 0; bit--) {
+		rest = rest << 1 | (n >> bit & 1);
+		if (rest >= by) {
+			rest -= by;
+			quotient |= (u128)1 << bit;
+		}
+	}
+	return quotient;
+}
+
+/* The sample variance in square nanoseconds. */
+static u128
+variance(const struct function *f)
+{
+	if (f->timed < 2)
+		return 0;
+	return divide(f->square - divide((u128)f->ns * f->ns, f->timed), f->timed - 1);
+}
+
+/* Reads the next word of the row as a number. */
+static uint64_t
+number(char **row)
+{
+	return strtoull(strsep(row, " "), NULL, 10);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct function *f = a, *g = b;
+
+	if (f->ns != g->ns)
+		return f->ns < g->ns ? 1 : -1;
+	return f->hits != g->hits ? (f->hits < g->hits ? 1 : -1) : strcmp(f->name, g->name);
+}
+
+/* Adds up the CPUs' rows. Returns how many functions there are. */
+static size_t
+read_rows(char *rows, struct function **found)
+{
+	size_t n = 0, room = 0;
+	struct function *functions = NULL;
+	char *row;
+
+	strsep(&rows, "\n"); /* the heading */
+	while ((row = strsep(&rows, "\n")) != NULL && *row != '\0') {
+		const char *name = strsep(&row, " ");
+
+		(void)number(&row); /* the CPU; a function's rows are together */
+		if (n == 0 || strcmp(functions[n - 1].name, name) != 0) {
+			if (n == room) {
+				room = room * 2 + 64;
+				functions = realloc(functions, room * sizeof(*functions));
+				if (functions == NULL)
+					err(1, "memory");
+			}
+			functions[n++] = (struct function){.name = name};
+		}
+		struct function *f = &functions[n - 1];
+
+		f->hits += number(&row);
+		f->timed += number(&row);
+		f->ns += number(&row);
+		f->self_ns += number(&row);
+		u128 high = number(&row);
+		f->square += high << 64 | number(&row);
+	}
+	*found = functions;
+	return n;
+}
+
+/* Thousandths as a number with three digits after the point. */
+static const char *
+thousandths(char text[48], u128 n)
+{
+	snprintf(text, 48, "%llu.%03u", (unsigned long long)divide(n, 1000),
+		 (unsigned)(n - divide(n, 1000) * 1000));
+	return text;
+}
+
+int
+profile_print(void)
+{
+	struct function *functions;
+	char *text = sysctl_get_text("debug.fbt.profile");
+	size_t n;
+
+	if (text == NULL)
+		err(1, "debug.fbt.profile");
+	n = read_rows(text, &functions);
+	if (n == 0) {
+		warnx("no function was called");
+		return 1;
+	}
+	qsort(functions, n, sizeof(*functions), by_time);
+	printf("  %-32s %10s %15s %12s %12s %16s\n", "Function", "Hit", "Time us", "Self us", "Avg us",
+	       "s^2 us^2");
+	for (size_t i = 0; i < n; i++) {
+		const struct function *f = &functions[i];
+		char total[48], self[48], mean[48], square[48];
+
+		printf("  %-32s %10llu %15s %12s %12s %16s\n", f->name,
+		       (unsigned long long)f->hits, thousandths(total, f->ns),
+		       thousandths(self, f->self_ns),
+		       thousandths(mean, f->timed > 0 ? f->ns / f->timed : 0),
+		       thousandths(square, divide(variance(f), 1000)));
+	}
+	return tool_finish(0);
+}

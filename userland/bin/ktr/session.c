@@ -1,0 +1,158 @@
+/*
+ * session.c - ktr graph and ktr profile: a session of /dev/probe around a command. Whatever becomes
+ * of this program, its probes go off with it.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <kestrel.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <tool.h>
+#include <unistd.h>
+
+#include "kernel/abi/probe.h"
+#include "userland/bin/ktr/ktr.h"
+
+struct session {
+	bool graph; /* or profile */
+	int fd;
+	const char *function, *exclude, *depth;
+	pid_t pid; /* 0: the command's */
+};
+
+/* Switches probes of functions. Does not return when that fails. */
+static void
+switch_functions(int fd, unsigned request, const char *glob)
+{
+	struct probe_request r = {.err = ""};
+
+	if (snprintf(r.spec, sizeof(r.spec), "fbt::%s:", glob) >= (int)sizeof(r.spec))
+		errx(1, "%s: expected the name of a function, or a glob", glob);
+	if (ioctl(fd, request, &r) < 0) {
+		if (r.err[0] != '\0')
+			errx(1, "%s", r.err);
+		err(1, "%s", r.spec);
+	}
+}
+
+/*
+ * Switches on what the command needs: a graph needs everything that the function may call, a
+ * profile only the functions themselves.
+ */
+static void
+begin(const struct session *s, pid_t pid)
+{
+	unsigned request = s->graph ? PROBE_ON : PROBE_COUNT;
+
+	if (ioctl(s->fd, PROBE_FOLLOW, (long)pid) < 0)
+		err(1, "process %d", (int)pid);
+	/* It tells whether there is such a function. */
+	switch_functions(s->fd, request, s->function);
+	if (s->graph)
+		switch_functions(s->fd, request, "");
+	if (s->exclude != NULL)
+		switch_functions(s->fd, PROBE_OFF, s->exclude);
+}
+
+/*
+ * Starts a program. `traced`: by this session, from before its first instruction on; NULL: not at
+ * all.
+ */
+static pid_t
+start(char **argv, const struct session *traced)
+{
+	int go[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		err(1, "pipe");
+	pid = fork();
+	if (pid < 0)
+		err(1, "fork");
+	if (pid == 0) {
+		close(go[1]);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(127); /* begin() has failed */
+		execvp(argv[0], argv);
+		warn("%s", argv[0]);
+		_exit(127);
+	}
+	if (traced != NULL)
+		begin(traced, pid);
+	if (write(go[1], &byte, 1) != 1)
+		err(1, "pipe");
+	close(go[0]);
+	close(go[1]);
+	return pid;
+}
+
+static int
+finish(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) < 0)
+		err(1, "waitpid");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int
+print_graph(const struct session *s, const struct timespec *from)
+{
+	char since[32];
+	char *argv[] = {"ktrdump",  "--format", "graph", "--function", (char *)s->function,
+			"--since",  since,      NULL,    NULL,         NULL};
+
+	snprintf(since, sizeof(since), "%lld.%09ld", (long long)from->tv_sec, from->tv_nsec);
+	if (s->depth != NULL) {
+		argv[7] = "--depth";
+		argv[8] = (char *)s->depth;
+	}
+	return finish(start(argv, NULL));
+}
+
+int
+session_main(int argc, char **argv, const char *usage)
+{
+	struct session s = {.graph = strcmp(argv[0], "graph") == 0};
+	struct timespec from;
+	int c, status, shown;
+
+	optind = 1;
+	while ((c = tool_getopt(argc, argv, s.graph ? "+d:p:x:" : "+p:x:", usage)) != -1) {
+		if (c == 'd')
+			s.depth = optarg;
+		else if (c == 'x')
+			s.exclude = optarg;
+		else
+			s.pid = (pid_t)tool_number("PID", optarg, 1, INT32_MAX);
+	}
+	argv += optind;
+	if (argv[0] == NULL || argv[1] == NULL)
+		tool_usage(usage);
+	s.function = *argv++;
+	if (strcmp(argv[0], "--") == 0)
+		argv++;
+	if (argv[0] == NULL)
+		tool_usage(usage);
+	s.fd = open("/dev/probe", O_RDWR | O_CLOEXEC);
+	if (s.fd < 0)
+		err(1, "/dev/probe");
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	if (s.pid != 0)
+		begin(&s, s.pid);
+	status = finish(start(argv, s.pid == 0 ? &s : NULL));
+	if (s.graph)
+		close(s.fd);
+	shown = s.graph ? print_graph(&s, &from) : profile_print();
+	return status != 0 ? status : shown;
+}
