@@ -24,7 +24,7 @@ static struct {
 	struct funcprof *counters; /* [CPU][site]; NULL: it does not run */
 	const struct ktr_site *first;
 	unsigned count; /* of sites */
-	uint32_t run; /* number of this run; calls of others are forgotten */
+	uint32_t run;   /* number of this run; calls of others are forgotten */
 } funcs;
 
 int
@@ -84,7 +84,8 @@ funcprof_leave(struct thread_calls *calls, struct funcprof *p, unsigned n)
 	uint32_t depth = calls->depth;
 
 	if (depth > THREAD_CALLS) {
-		calls->depth--; /* too deep to be timed; the function may be another, if one did not return */
+		calls->depth--; /* too deep to be timed; the function may be another, if one did not
+				   return */
 		return;
 	}
 	while (depth > 0 && calls->call[depth - 1].function != n)

@@ -37,7 +37,8 @@ void funcprof_count(const struct ktr_firing *f);
 
 /**
  * The name of the function whose entry is site n of all functions' sites, and its counters on that
- * CPU. NULL: there are not so many, or the profiler does not run. A return's counters are 0. While functions are being counted, the counters of a call may be
- * half added. Call it between funcprof_start() and funcprof_stop() only.
+ * CPU. NULL: there are not so many, or the profiler does not run. A return's counters are 0. While
+ * functions are being counted, the counters of a call may be half added. Call it between
+ * funcprof_start() and funcprof_stop() only.
  */
 const char *funcprof_get(unsigned n, unsigned cpu, struct funcprof *to);

@@ -34,7 +34,7 @@
 #include "ktr/probe.h"
 
 struct session {
-	unsigned owner; /* 0: not registered yet */
+	unsigned owner;  /* 0: not registered yet */
 	uint32_t follow; /* number of the session, which threads have; 0: all threads */
 	bool counts;
 	char name[KTR_THREAD_NAME + 16]; /* its owner's */
@@ -42,7 +42,7 @@ struct session {
 
 static struct mutex sessions_lock = MUTEX_INIT("probe sessions");
 static struct session *sessions[KTR_OWNER_MAX]; /* by owner */
-static uint32_t last_follow;			/* numbers are not used again: 2^32 are enough */
+static uint32_t last_follow;                    /* numbers are not used again: 2^32 are enough */
 
 /* ---- hooks ---- */
 

@@ -121,15 +121,14 @@ profile_print(void)
 		return 1;
 	}
 	qsort(functions, n, sizeof(*functions), by_time);
-	printf("  %-32s %10s %15s %12s %12s %16s\n", "Function", "Hit", "Time us", "Self us", "Avg us",
-	       "s^2 us^2");
+	printf("  %-32s %10s %15s %12s %12s %16s\n", "Function", "Hit", "Time us", "Self us",
+	       "Avg us", "s^2 us^2");
 	for (size_t i = 0; i < n; i++) {
 		const struct function *f = &functions[i];
 		char total[48], self[48], mean[48], square[48];
 
-		printf("  %-32s %10llu %15s %12s %12s %16s\n", f->name,
-		       (unsigned long long)f->hits, thousandths(total, f->ns),
-		       thousandths(self, f->self_ns),
+		printf("  %-32s %10llu %15s %12s %12s %16s\n", f->name, (unsigned long long)f->hits,
+		       thousandths(total, f->ns), thousandths(self, f->self_ns),
 		       thousandths(mean, f->timed > 0 ? f->ns / f->timed : 0),
 		       thousandths(square, divide(variance(f), 1000)));
 	}

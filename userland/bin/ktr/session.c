@@ -109,8 +109,8 @@ static int
 print_graph(const struct session *s, const struct timespec *from)
 {
 	char since[32];
-	char *argv[] = {"ktrdump",  "--format", "graph", "--function", (char *)s->function,
-			"--since",  since,      NULL,    NULL,         NULL};
+	char *argv[] = {"ktrdump", "--format", "graph", "--function", (char *)s->function,
+			"--since", since,      NULL,    NULL,         NULL};
 
 	snprintf(since, sizeof(since), "%lld.%09ld", (long long)from->tv_sec, from->tv_nsec);
 	if (s->depth != NULL) {
