@@ -172,6 +172,30 @@ def many():
     check_eq(counted, [[str(n) for n in range(400)]] * 16, "marks")
 
 
+@test("a program that makes records faster than they are written waits, and none is lost")
+def waits():
+    run = boot("ktrace -t u -f /tmp/k user_test ktrace count 20000\nkdump -f /tmp/k | grep -c USER\nkdump -f /tmp/k | grep -c DROP\ntrue\n",
+               sets=["kern.ktrace.request_pool=64"], smp=2, options=USER_TEST).expect()
+    check_eq(re.findall(r"^\d+", run.out, re.M), ["20000", "0"], "marks and drops")
+
+
+@test("on one CPU, the records of several processes are in the file in the order of their times")
+def order():
+    run = boot("ktrace -i -t u -f /tmp/k user_test ktrace many 5 300\nkdump --jsonl -f /tmp/k\n", options=USER_TEST).expect()
+    found = [r for r in rows(run.out) if r["type"] == "USER"]
+    check_eq(len(found), 1500, "marks")
+    check(sum(a["pid"] != b["pid"] for a, b in zip(found, found[1:])) > 5, "no two processes took turns")
+    times = [tuple(map(int, r["time"].split("."))) for r in found]
+    check_eq(times, sorted(times), "times")
+
+
+@test("when nobody is traced any more, a system call takes as many instructions as before")
+def off():
+    run = boot("user_test bench ktrace\n", options=[*USER_TEST, "--icount"]).expect()
+    took = dict(re.findall(r"bench ktrace_(\w+) (\S+) instructions", run.out))
+    check(took["off"] == took["after"] and float(took["on"]) > float(took["off"]), f"{took}")
+
+
 @test("attached and detached 20 times while it runs, on four CPUs: between the two, nothing is missing")
 def attach():
     run = boot("user_test ktrace count 0 &\npid=$!\nfor n in $(seq 10); do ktrace -a -t u -f /tmp/k -p $pid; ktrace -c -p $pid\n"

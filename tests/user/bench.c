@@ -90,6 +90,11 @@ bench_ktrace(void)
 		return 1;
 	}
 	print_row("ktrace_on", round_of_calls(100), 100);
+	if (ktrace(NULL, KTROP_CLEAR, KTRFAC_SYSCALL | KTRFAC_SYSRET, getpid()) < 0) {
+		fprintf(stderr, "bench: ktrace: %s\n", strerror(errno));
+		return 1;
+	}
+	print_row("ktrace_after", round_of_calls(CALLS), CALLS);
 	return 0;
 }
 
