@@ -252,7 +252,7 @@ mean_call(struct activity_model *m, const struct meaning *mean, struct activity 
 	if (t == NULL)
 		return false;
 	if (t->depth == DEPTH_MAX)
-		return false; /* a stream may say anything; its return will not find it */
+		t->depth = 0; /* the returns of so many calls are not in the trace */
 	if (t->depth == t->room) {
 		unsigned room = 2 * t->room + 16;
 		struct activity_call *more = realloc(t->calls, room * sizeof(*more));

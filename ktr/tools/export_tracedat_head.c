@@ -248,9 +248,10 @@ put_class(FILE *out, const struct export_class *c, size_t n, void **names)
 		put_begin(f, TRACEDAT_ID(n));
 		good = put_site(f, c);
 	} else {
-		fputs(c->of_linux->name, f);
+		const struct linux_class *told = linux_class_told(c->of_linux);
+		fputs(told->name, f);
 		put_begin(f, TRACEDAT_ID(n));
-		put_linux(f, c->of_linux);
+		put_linux(f, told);
 	}
 	good = fclose(f) == 0 && good;
 	if (good)

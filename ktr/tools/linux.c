@@ -100,17 +100,20 @@ static const struct linux_class irq_handler_exit = {
 };
 
 /*
- * As in Linux's kernel/trace/trace_entries.h; `retval` since Linux 6.5, `args`, there an array,
- * since 6.15.
+ * As in Linux's kernel/trace/trace_entries.h; `retval` since Linux 6.5, `retaddr` since 6.13, in an
+ * event of another name; `args`, there an array, since 6.15.
  */
+#define ARGS WORD("arg0"), WORD("arg1"), WORD("arg2"), WORD("arg3"), WORD("arg4"), WORD("arg5")
 static const struct linux_class funcgraph_entry = {
-    "ftrace",
-    "funcgraph_entry",
-    NULL,
-    "--> %ps (%d)",
-    8,
-    {WORD("func"), NUMBER("depth", NULL), WORD("arg0"), WORD("arg1"), WORD("arg2"), WORD("arg3"),
-     WORD("arg4"), WORD("arg5")},
+    "ftrace", "funcgraph_entry",
+    NULL,     "--> %ps <-- %ps (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx) depth %d",
+    9,        {WORD("func"), WORD("retaddr"), ARGS, NUMBER("depth", NULL)},
+};
+/* The same, when no function returns. What begins alike has the same place in the record. */
+static const struct linux_class function = {
+    "ftrace", "function",
+    NULL,     " %ps <-- %ps (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
+    8,        {WORD("ip"), WORD("parent_ip"), ARGS},
 };
 static const struct linux_class funcgraph_exit = {
     "ftrace",
@@ -372,16 +375,30 @@ linux_functions_print(FILE *f)
 	twalk_r(functions, function_print, f);
 }
 
+static bool returned; /* a function has returned: so those that have not are the callers */
+
+const struct linux_class *
+linux_class_told(const struct linux_class *class)
+{
+	return class == &funcgraph_entry && !returned ? &function : class;
+}
+
 static bool
 put_function(const struct activity *a, struct linux_event *out)
 {
+	const struct activity_thread *t = a->thread;
 	out->class = a->kind == ACTIVITY_CALL ? &funcgraph_entry : &funcgraph_exit;
 	out->values[0] = (int64_t)function_address(a->text);
-	out->values[1] = a->thread->depth - (a->kind == ACTIVITY_CALL);
 	if (a->kind == ACTIVITY_CALL) {
+		out->values[1] = returned && t->depth > 1
+				     ? (int64_t)function_address(t->calls[t->depth - 2].name)
+				     : 0;
 		for (unsigned i = 0; i < 6; i++)
 			out->values[2 + i] = (int64_t)a->args[i];
+		out->values[8] = t->depth - 1;
 	} else {
+		returned = true;
+		out->values[1] = t->depth;
 		out->values[2] = 0;
 		out->values[3] = (int64_t)a->call.ns;
 		out->values[4] = (int64_t)a->ns;

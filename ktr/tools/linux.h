@@ -10,8 +10,10 @@
  * point tells whose run queue it joins.
  *
  * The entry and return of a function are those of Linux's function graph tracer. They have what
- * ours have, and stand for them. A stream does not tell the addresses of functions, so each gets a
- * number for an address.
+ * ours have, and stand for them. If no function returns in a trace, the entries are those of the
+ * function tracer. A stream does not tell the addresses of functions, so each gets a number for an
+ * address. Of a caller the trace knows which function it is, if that was traced, and no more: its
+ * number stands for the address to which a function returns; 0: it is not known.
  *
  * Names and fields are those of Linux 6.1, include/trace/events/{sched,irq}.h, and of LTTng-modules
  * 2.13.
@@ -26,7 +28,7 @@
 #include "ktr/tools/activity.h"
 
 #define LINUX_FUNCTION 16u /* from the address of a function to that of the next */
-#define LINUX_FIELDS   8u
+#define LINUX_FIELDS   9u
 #define LINUX_COMM     16u /* bytes, with the NUL: TASK_COMM_LEN */
 
 enum linux_type {
@@ -62,6 +64,10 @@ struct linux_event {
 
 /** Makes *out the event of Linux that means the same. False: Linux has none. Not thread-safe. */
 bool linux_event(const struct activity *a, struct linux_event *out);
+
+/** The class under which the events are told that linux_event() gave a class, once all were given.
+ */
+const struct linux_class *linux_class_told(const struct linux_class *class);
 
 /** True: the event of Linux stands for our own. */
 static inline bool

@@ -21,9 +21,9 @@ assert FORMATS, f"{UNIT}: no export_*_test.py with a check()"
 WORKLOADS = ("switch -n 30", "lock -n 30", "fork -n 5", "pipe -n 30", "fault -n 30", "syscall -n 50", "malloc -n 100",
              "mix -n 3")
 MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG,LOCK,VM"
-# Rings that hold everything, with functions of the kernel or without, and rings that the last workload overwrites a
-# hundred times.
-RINGS = {"whole": 65536, "functions": 131072, "lossy": 64}
+# Rings that hold everything, with functions of the kernel, their entries alone, or without, and rings that the last
+# workload overwrites a hundred times.
+RINGS = {"whole": 65536, "functions": 131072, "entries": 131072, "lossy": 64}
 LONG = "syscall -n 3000"
 FUNCTIONS = "fbt:fs::,fbt:sched::,fbt:proc::"
 CALLING = ("pipe -n 2", "fork -n 1", "syscall -n 5")
@@ -32,10 +32,10 @@ CALLING = ("pipe -n 2", "fork -n 1", "syscall -n 5")
 @functools.cache
 def traces(smp, ring):
     """A guest's two streams: one with every workload, one with a single long one."""
-    functions = ring == "functions"
+    functions = ring in ("functions", "entries")
     script = f"sysctl debug.ktr.entries={RINGS[ring]}\nsysctl debug.ktr.mask={MASK}\n"
     if functions:
-        script += f"ktr on '{FUNCTIONS}'\n"
+        script += f"ktr on '{FUNCTIONS if ring == 'functions' else FUNCTIONS.replace('::', '::entry')}'\n"
     for loads in (CALLING,) if functions else (WORKLOADS, (LONG,)):
         script += "\n".join(["sysctl debug.ktr.alq_enable=1", *(f"load {words}" for words in loads),
                              "sysctl debug.ktr.alq_enable=0\n"])
@@ -66,7 +66,9 @@ def register():
         name = module.__name__.removeprefix("export_").removesuffix("_test")
         for smp in (1, 4):
             for ring in RINGS:
-                what = "calls of functions" if ring == "functions" else f"every workload, {ring}"
+                if ring == "entries" and name != "tracedat":  # to others they are calls that do not return
+                    continue
+                what = {"functions": "calls of functions", "entries": "entries of functions alone"}.get(ring, f"every workload, {ring}")
                 test(f"{name}: {what}, on {smp} CPUs, as jsonl has it")(
                     lambda module=module, smp=smp, ring=ring: all_of(module, traces(smp, ring)))
         test(f"{name}: streams that are cut in the middle, as jsonl has them")(

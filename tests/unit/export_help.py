@@ -15,7 +15,7 @@ DEADLINE_S = 120
 # Arguments of ktr_gen, and one damaged stream: with and without losses, without events and with one, cut off,
 # wrapped, with odd bytes in names.
 STREAMS = ("sample", "mix 8000", "guest 200", "odd", "data 254", "empty", "one", "loss", "wrapped", "corrupt", "truncated", "live",
-           "damaged", "enters 60", "calls 60")
+           "damaged", "enters 60", "calls 60", "entries 60")
 
 
 def expect(condition, what):
@@ -133,6 +133,7 @@ class Model:
 
     def __init__(self):
         self.running, self.state, self.names, self.woken, self.calls = {}, {}, {}, set(), {}
+        self.returned = False  # a function has returned, whose entry is known
         self.prios = {}  # as last told; a thread that has waited for a spin lock runs on without a word about its own
         self.consistent = True  # nothing is lost, and each thread that runs was switched to
 
@@ -184,16 +185,18 @@ class Model:
         if fmt is None:
             return []
         if fmt.startswith("-> "):
+            parent = self.calls[tid][-1][0] if self.returned and self.calls.get(tid) else 0
             self.calls.setdefault(tid, []).append((row["func"], row["ns"]))
             args = [*row["args"], *[0] * 6]
-            return [("funcgraph_entry", {"depth": len(self.calls[tid]) - 1, **{f"arg{i}": args[i] for i in range(6)}})]
+            return [("funcgraph_entry", {"func": row["func"], "retaddr": parent, "depth": len(self.calls[tid]) - 1, **{f"arg{i}": args[i] for i in range(6)}})]
         if fmt.startswith("<- "):
             calls = self.calls.setdefault(tid, [])
             if row["func"] not in [name for name, _ in calls]:
                 return []
             while calls[-1][0] != row["func"]:
                 calls.pop()
-            return [("funcgraph_exit", {"depth": len(calls) - 1, "calltime": calls.pop()[1], "rettime": row["ns"], "overrun": 0,
+            self.returned = True
+            return [("funcgraph_exit", {"func": row["func"], "depth": len(calls) - 1, "calltime": calls.pop()[1], "rettime": row["ns"], "overrun": 0,
                                         "retval": row["args"][1] if len(row["args"]) > 1 else 0})]
         if fmt.startswith("interrupt enter: "):
             name = arg.get("name")
@@ -268,12 +271,17 @@ def named_events(rows):
 
 
 def linux_events(rows, functions=False):
-    """[(cpu, ns, name, fields)] in the order of the rows; functions: those of the function graph tracer, too."""
+    """[(cpu, ns, name, fields)] in the order of the rows; functions: those of the function graph tracer, too, or,
+    if no function returns, of the function tracer."""
     model, found = Model(), []
     for row in rows:
         found += [(row["cpu"], row["ns"], name, fields) for name, fields in model.of(row) or []
                   if functions or not name.startswith("funcgraph_")]
-    return found
+    if model.returned:
+        return found
+    return [(cpu, ns, "function", {"ip" if key == "func" else "parent_ip" if key == "retaddr" else key: value
+                                   for key, value in fields.items() if key != "depth"})
+            if name == "funcgraph_entry" else (cpu, ns, name, fields) for cpu, ns, name, fields in found]
 
 
 def functions_told(rows):

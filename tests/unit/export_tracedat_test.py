@@ -116,7 +116,7 @@ def same_own(found, raw, row, names, what):
 
 
 def is_call(e):
-    return (e["name"] if isinstance(e, dict) else e[2]).startswith("funcgraph_")
+    return (e["name"] if isinstance(e, dict) else e[2]).startswith(("funcgraph_", "function"))
 
 
 def linux_name(name):
@@ -211,6 +211,19 @@ def functions_are_a_graph(tmp):
     expect(any(what.strip() == "vnode_ref();" for _, _, what in drawn), "no function that calls none")
 
 
+def entries_alone_are_of_the_function_tracer(tmp):
+    """However many they are: a thread's calls that do not return are forgotten."""
+    path = x.gen(tmp, "entries 3000")
+    x.export("tracedat", path, tmp / "out")
+    rows = [row for row in x.jsonl(path) if row.get("fmt", "").startswith("-> ")]
+    expect(len(rows) == 4000, f"{len(rows)} entries, expected 4000")
+    equal([(e["ns"], e["tid"], e["name"], e["text"].strip()) for e in report(tmp / "out")[0] if is_call(e)],
+          [(row["ns"], row["tid"], "function", row["func"]) for row in rows], "what the function tracer tells")
+    for e, row in zip((e for e in report(tmp / "out", "-N")[0] if is_call(e)), rows):
+        args = ", ".join(hex(v) for v in (*row["args"], *[0] * 6)[:6])
+        equal(e["text"].strip(), f"{row['func']} <-- 0x0 ({args})", "by the format alone")
+
+
 def pipe_gets_the_same_file(tmp):
     path = x.gen(tmp, "guest 200")
     x.export("tracedat", path, tmp / "out")
@@ -246,5 +259,6 @@ def nothing_stays_mounted(_):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_is_what_jsonl_says, functions_are_a_graph, profile_and_filter_know_the_events, pipe_gets_the_same_file,
-            filtered_stream_has_what_passed, export_is_whole_or_not_there, nothing_stays_mounted])
+    x.main([every_stream_is_what_jsonl_says, functions_are_a_graph, entries_alone_are_of_the_function_tracer,
+            profile_and_filter_know_the_events, pipe_gets_the_same_file, filtered_stream_has_what_passed,
+            export_is_whole_or_not_there, nothing_stays_mounted])

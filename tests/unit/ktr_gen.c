@@ -2,7 +2,7 @@
  * ktr_gen.c - writes small, repeatable streams to standard output, for the tests of ktrdump.
  *
  * usage: ktr_gen sample|mix N|guest N|ticks N|threads N|forks N|enters N|data N|calls N|
- *                odd|empty|one|loss|wrapped|corrupt|truncated|live|boots|clock
+ *                entries N|odd|empty|one|loss|wrapped|corrupt|truncated|live|boots|clock
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,6 +317,26 @@ gen_calls(unsigned long rounds)
 	}
 }
 
+static void
+file_read(uint64_t n)
+{
+	CTR2(KTR_GEN, "-> file_read(f %p, n %lu)", (void *)0x1000ul, n);
+}
+
+/* Functions of which only the entries are on. */
+static void
+gen_entries(unsigned long rounds)
+{
+	gen_run_on(0, 7);
+	for (unsigned long n = 0; n < rounds; n++) {
+		CTR1(KTR_GEN, "-> gen_entries(n %lu)", n);
+		if (n % 3 == 0)
+			file_read(n);
+		if (n % 40 == 39)
+			gen_switch(7 + n / 40 % 2, 20);
+	}
+}
+
 /*
  * Beginnings of interrupts without their ends, as if the class of the ends were off. Two threads
  * alternate.
@@ -523,6 +543,8 @@ main(int argc, char **argv)
 		gen_data(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "calls") == 0 && argc > 2)
 		gen_calls(strtoul(argv[2], NULL, 0));
+	else if (strcmp(kind, "entries") == 0 && argc > 2)
+		gen_entries(strtoul(argv[2], NULL, 0));
 	else if (strcmp(kind, "odd") == 0)
 		gen_odd();
 	else if (strcmp(kind, "one") == 0)
