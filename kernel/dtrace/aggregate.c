@@ -6,20 +6,6 @@
 
 #include "kernel/lib/string.h"
 
-#define MIX 0x9e3779b97f4a7c15u
-
-uint32_t
-dif_hash(uint64_t seed, const uint64_t *w, uint32_t n)
-{
-	uint64_t h = seed * MIX;
-
-	for (uint32_t i = 0; i < n; i++) {
-		h = (h ^ w[i]) * MIX;
-		h ^= h >> 32;
-	}
-	return (uint32_t)h;
-}
-
 uint32_t
 dif_table_begin(const struct dif *d)
 {
@@ -149,16 +135,13 @@ add_square(uint64_t *sum, int64_t v)
 	sum[1] = (uint64_t)(total >> 64);
 }
 
-static void
+static __attribute__((noinline)) void
 add(const struct dif_agg *a, const struct dif_aggregation *g, uint64_t *w, uint64_t value,
     uint64_t weight)
 {
 	int64_t v = (int64_t)value;
 
 	switch (a->func) {
-	case DIF_COUNT:
-		w[0]++;
-		break;
 	case DIF_SUM:
 		w[0] += value;
 		break;
@@ -196,7 +179,7 @@ entry_at(const struct dif_table *t, uint32_t offset)
 }
 
 /* Makes an entry, and links it at *slot. NULL: no memory. */
-static struct dif_entry *
+static __attribute__((noinline)) struct dif_entry *
 new_entry(struct dif_run *r, uint32_t agg, uint32_t key_words, uint32_t hash, uint32_t *slot)
 {
 	struct dif_table *t = &r->c->aggs;
@@ -223,7 +206,7 @@ new_entry(struct dif_run *r, uint32_t agg, uint32_t key_words, uint32_t hash, ui
 	return e;
 }
 
-static bool
+static inline bool
 same_keys(const struct dif_run *r, const struct dif_entry *e)
 {
 	const uint64_t *a = (const uint64_t *)(e + 1), *b = r->c->keys;
@@ -234,7 +217,7 @@ same_keys(const struct dif_run *r, const struct dif_entry *e)
 	return true;
 }
 
-static struct dif_entry *
+static inline struct dif_entry *
 find_entry(struct dif_run *r, uint32_t agg)
 {
 	const struct dif_table *t = &r->c->aggs;
@@ -271,7 +254,9 @@ dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight)
 	}
 	if (a->keys != 0)
 		r->key_words = 0;
-	if (e != NULL)
+	if (e != NULL && a->func == DIF_COUNT)
+		((uint64_t *)(e + 1))[e->key_words]++;
+	else if (e != NULL)
 		add(a, &r->d->aggregations[agg], (uint64_t *)(e + 1) + e->key_words, value, weight);
 }
 

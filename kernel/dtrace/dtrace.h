@@ -23,6 +23,8 @@ struct dtrace_probe {
 /* A clause at a probe. */
 struct dtrace_ecb {
 	struct dtrace_ecb *next; /* atomic; the next one at the probe, of any consumer */
+	struct dif_cpu *cpus;    /* the consumer's */
+	struct dif_simple simple;
 	struct dtrace_consumer *consumer;
 	const struct dtrace_probe *probe;
 	uint32_t clause, epid;

@@ -14,6 +14,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
@@ -85,7 +86,7 @@ result(uint64_t v)
 	return v > (uint64_t)-4096 ? (uint64_t)-1 : v;
 }
 
-static inline void
+static __attribute__((noinline)) void
 fire(const struct dtrace_ecb *e, unsigned cpu, const struct ktr_firing *f)
 {
 	struct dtrace_place place = {f, e->probe};
@@ -138,24 +139,46 @@ check_alive(struct dtrace_consumer *c)
 		dif_drain(&c->d, 0);
 }
 
+/* All that a probe needs but the simplest. */
+static __attribute__((noinline)) void
+hook_list(const struct ktr_firing *f, const struct dtrace_ecb *e)
+{
+	unsigned cpu = arch_cpu();
+
+	if (__builtin_expect(f->data != NULL, 0) && fire_own(f, cpu))
+		return;
+	for (; e != NULL; e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
+		struct dif_cpu *c = &e->cpus[cpu];
+
+		if (!__atomic_load_n(&c->open, __ATOMIC_RELAXED))
+			continue;
+		if (!dif_fire_simple(c, &e->simple))
+			fire(e, cpu, f);
+		if (__builtin_expect(c->fired % CHECK_ALIVE == 0, 0))
+			check_alive(e->consumer);
+	}
+}
+
+/* A single clause takes the short way, unless its turn is to be checked. */
 static void
 hook(const struct ktr_firing *f)
 {
 	const struct dtrace_ecb *e =
 	    __atomic_load_n(&sites[ktr_site_number(f->site)], __ATOMIC_ACQUIRE);
 	unsigned cpu = arch_cpu();
+	struct dif_cpu *c;
 
-	if (__builtin_expect(f->data != NULL, 0) && fire_own(f, cpu))
-		return;
-	for (; e != NULL; e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
-		struct dif_cpu *c = &e->consumer->d.cpu[cpu];
-
-		if (!__atomic_load_n(&c->open, __ATOMIC_RELAXED))
-			continue;
-		fire(e, cpu, f);
-		if (__builtin_expect(c->fired % CHECK_ALIVE == 0, 0))
-			check_alive(e->consumer);
+	if (__builtin_expect(e != NULL && f->data == NULL, 1) &&
+	    __atomic_load_n(&e->next, __ATOMIC_RELAXED) == NULL) {
+		c = &e->cpus[cpu];
+		if (__atomic_load_n(&c->open, __ATOMIC_RELAXED) &&
+		    c->fired % CHECK_ALIVE != CHECK_ALIVE - 1) {
+			if (!dif_fire_simple(c, &e->simple))
+				fire(e, cpu, f);
+			return;
+		}
 	}
+	hook_list(f, e);
 }
 
 static void
@@ -303,8 +326,9 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 			if (!is_at(c, i, site))
 				continue;
 			if (make)
-				c->ecbs[ecbs] =
-				    (struct dtrace_ecb){NULL, c, &c->probes[probes], i, ecbs + 1};
+				c->ecbs[ecbs] = (struct dtrace_ecb){
+				    NULL, c->d.cpu, dif_simple(&c->d, i), c, &c->probes[probes],
+				    i,    ecbs + 1};
 			if (make && matches != NULL)
 				matches[i]++;
 			ecbs++;
@@ -345,7 +369,7 @@ dtrace_match(struct dtrace_consumer *c, uint32_t *matches)
 		return error;
 	make_ecbs(c, NULL, false);
 	c->ecbs = kmap_alloc((c->necbs + 1) * sizeof(*c->ecbs));
-	c->probes = kmap_alloc((c->nprobes + 1) * sizeof(*c->probes));
+	c->probes = kzalloc((c->nprobes + 1) * sizeof(*c->probes)); /* strings: read directly */
 	if (c->ecbs == NULL || c->probes == NULL)
 		return -ENOMEM;
 	make_ecbs(c, matches, true);
@@ -357,7 +381,7 @@ dtrace_unload(struct dtrace_consumer *c)
 {
 	dtrace_stop(c, true);
 	kmap_free(c->ecbs);
-	kmap_free(c->probes);
+	kfree(c->probes);
 	c->ecbs = NULL;
 	c->probes = NULL;
 	c->error = NULL;

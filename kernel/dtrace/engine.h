@@ -153,6 +153,34 @@ uint32_t dif_agg_words(const struct dif_agg *a, int64_t *base);
  * fault the caller fires ERROR, with the arguments that dif_error_args() stores.
  */
 enum dif_fault dif_fire(struct dif *d, unsigned cpu, uint32_t clause, const struct dif_context *x);
+/*
+ * Clauses that need no interpreter: those that do nothing, and those that count in an aggregation
+ * without keys.
+ */
+struct dif_simple {
+	uint16_t ended; /* offset in struct dif_cpu of what counts its end; 0: it is not simple */
+	bool count;
+	uint32_t agg;
+};
+struct dif_simple dif_simple(const struct dif *d, uint32_t clause);
+/* Runs such a clause. False: run it by dif_fire(). */
+static inline bool
+dif_fire_simple(struct dif_cpu *c, const struct dif_simple *s)
+{
+	if (s->ended == 0)
+		return false;
+	if (s->count) {
+		uint8_t *table = (uint8_t *)c->aggs.slots;
+		uint32_t entry = c->aggs.slots[s->agg];
+
+		if (entry == 0)
+			return false;
+		(*(uint64_t *)(table + entry + sizeof(struct dif_entry)))++;
+	}
+	c->fired++;
+	(*(uint64_t *)((uint8_t *)c + s->ended))++;
+	return true;
+}
 #define DIF_ERROR_ARGS 6
 void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
 		    uint64_t args[DIF_ERROR_ARGS]);
@@ -233,7 +261,18 @@ void dif_agg_done(struct dif *d, unsigned cpu);
 /* Offset of the first entry in a table. */
 uint32_t dif_table_begin(const struct dif *d);
 /* Hashes words. */
-uint32_t dif_hash(uint64_t seed, const uint64_t *w, uint32_t n);
+static inline uint32_t
+dif_hash(uint64_t seed, const uint64_t *w, uint32_t n)
+{
+	const uint64_t mix = 0x9e3779b97f4a7c15u;
+	uint64_t h = seed * mix;
+
+	for (uint32_t i = 0; i < n; i++) {
+		h = (h ^ w[i]) * mix;
+		h ^= h >> 32;
+	}
+	return (uint32_t)h;
+}
 
 /* ---- record.c ----------------------------------------------------------------------------------
  */

@@ -5,6 +5,7 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/string.h"
+#include "ktr/str.h"
 
 #define PAGE  4096u
 #define PIECE 64u
@@ -30,7 +31,7 @@ bool
 dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 {
 	if (direct(r, addr, n)) {
-		memmove(dst, (const void *)addr, n);
+		ktr_copy(dst, (const void *)addr, n);
 		return true;
 	}
 	if (dif_port_load(dst, addr, n))
@@ -38,24 +39,33 @@ dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 	return dif_fail(r, DIF_FAULT_BADADDR, addr);
 }
 
-/* Has a word a byte that is 0? */
-static inline bool
-has_nul(uint64_t w)
+/* The highest bit of the first byte that is 0, and perhaps bits above it; 0: there is none. */
+static inline uint64_t
+nul_bit(uint64_t w)
 {
-	return ((w - 0x0101010101010101u) & ~w & 0x8080808080808080u) != 0;
+	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
 }
 
-/* Copies whole words up to one with the NUL, or up to `limit` bytes; returns the bytes copied. */
-static size_t
-copy_words(char *dst, const char *src, size_t limit)
+/*
+ * Copies by words, as many as there are in `limit` bytes. *ended: the last one had the NUL, and 0
+ * in all bytes after it. Returns the bytes copied, up to the NUL.
+ */
+static inline size_t
+copy_words(char *dst, const char *src, size_t limit, bool *ended)
 {
 	size_t n = 0;
 
-	for (uint64_t w; n + sizeof(w) <= limit; n += sizeof(w)) {
-		memcpy(&w, src + n, sizeof(w));
-		if (has_nul(w))
-			break;
-		memcpy(dst + n, &w, sizeof(w));
+	*ended = false;
+	for (uint64_t w, nul; n + sizeof(w) <= limit; n += sizeof(w)) {
+		__builtin_memcpy(&w, src + n, sizeof(w));
+		nul = nul_bit(w);
+		if (nul != 0) {
+			w &= (nul & -nul) - 1; /* bytes before the NUL, and bits that are 0 */
+			__builtin_memcpy(dst + n, &w, sizeof(w));
+			*ended = true;
+			return n + (unsigned)__builtin_ctzll(nul) / 8;
+		}
+		__builtin_memcpy(dst + n, &w, sizeof(w));
 	}
 	return n;
 }
@@ -64,6 +74,7 @@ long
 dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 {
 	size_t n = 0;
+	bool ended;
 
 	while (n < size - 1) {
 		char piece[PIECE];
@@ -77,7 +88,10 @@ dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 				return dif_fail(r, DIF_FAULT_BADADDR, addr + n) - 1L;
 			from = piece;
 		}
-		for (i = copy_words(dst + n, from, part); i < part; i++)
+		i = copy_words(dst + n, from, part, &ended);
+		if (ended)
+			return (long)(n + i);
+		for (; i < part; i++)
 			if ((dst[n + i] = from[i]) == '\0')
 				return (long)(n + i);
 		n += part;

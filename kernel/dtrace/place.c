@@ -295,14 +295,6 @@ builtin_of_probe(const struct dif_context *x, enum dif_builtin what)
 	const struct ktr_firing *f = place->firing;
 
 	switch (what) {
-	case DIF_B_PROBEPROV:
-		return (uintptr_t)place->probe->name.provider;
-	case DIF_B_PROBEMOD:
-		return (uintptr_t)place->probe->name.module;
-	case DIF_B_PROBEFUNC:
-		return (uintptr_t)place->probe->name.function;
-	case DIF_B_PROBENAME:
-		return (uintptr_t)place->probe->name.name;
 	case DIF_B_ERRNO:
 		return place->probe->sysret && f->args[0] > (uint64_t)-4096 ? -f->args[0] : 0;
 	case DIF_B_CALLER:
@@ -320,25 +312,12 @@ builtin_of_probe(const struct dif_context *x, enum dif_builtin what)
 	}
 }
 
-static uint64_t
-builtin_of_process(const struct proc *p, enum dif_builtin what)
-{
-	switch (what) {
-	case DIF_B_PID:
-		return p != NULL ? p->pid : 0;
-	case DIF_B_PPID:
-		return p != NULL && p->parent != NULL ? p->parent->pid : 0;
-	case DIF_B_UID:
-		return p != NULL ? p->uid : 0;
-	default:
-		return 0; /* DIF_B_GID: no groups of users here */
-	}
-}
-
 uint64_t
 dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
 {
 	const struct thread *t = curthread();
+	const struct proc *p = t->proc;
+	const struct ktr_probe_name *name = &((const struct dtrace_place *)x->place)->probe->name;
 
 	switch (what) {
 	case DIF_B_TIMESTAMP:
@@ -352,7 +331,7 @@ dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_TID:
 		return t->tid;
 	case DIF_B_EXECNAME:
-		return (uintptr_t)(t->proc != NULL ? t->proc->name : t->name);
+		return (uintptr_t)(p != NULL ? p->name : t->name);
 	case DIF_B_ID:
 		return x->probe;
 	case DIF_B_EPID:
@@ -366,12 +345,23 @@ dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_CURTHREAD:
 		return (uintptr_t)t;
 	case DIF_B_CURPROC:
-		return (uintptr_t)t->proc;
+		return (uintptr_t)p;
 	case DIF_B_PID:
+		return p != NULL ? p->pid : 0;
 	case DIF_B_PPID:
+		return p != NULL && p->parent != NULL ? p->parent->pid : 0;
 	case DIF_B_UID:
+		return p != NULL ? p->uid : 0;
 	case DIF_B_GID:
-		return builtin_of_process(t->proc, what);
+		return 0; /* users have no groups here */
+	case DIF_B_PROBEPROV:
+		return (uintptr_t)name->provider;
+	case DIF_B_PROBEMOD:
+		return (uintptr_t)name->module;
+	case DIF_B_PROBEFUNC:
+		return (uintptr_t)name->function;
+	case DIF_B_PROBENAME:
+		return (uintptr_t)name->name;
 	default:
 		return builtin_of_probe(x, what);
 	}

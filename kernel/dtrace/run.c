@@ -8,7 +8,7 @@
 
 #define KEY_WORDS (DIF_MAX_KEY / 8u)
 
-static bool
+static inline bool
 key_push(struct dif_run *r, uint64_t v)
 {
 	if (r->key_words == KEY_WORDS)
@@ -29,9 +29,8 @@ key_push_str(struct dif_run *r, uint64_t addr)
 	n = dif_copy_str(r, to, addr, strsize);
 	if (n < 0)
 		return false;
-	while (++n % 8 != 0)
-		to[n] = '\0';
-	r->key_words += (uint32_t)n / 8;
+	r->key_words += (uint32_t)n / 8 + 1;
+	r->c->keys[r->key_words - 1] &= (1ul << n % 8 * 8) - 1; /* zeroes after the string */
 	return true;
 }
 
@@ -138,6 +137,7 @@ chill(struct dif_run *r, uint64_t ns)
 
 enum how { COMPLETED, FALSE, FAULTED, DROPPED };
 
+#define A v[i->a]
 /* An operation with a register and with a constant. */
 #define ALU(code, expr)                                 \
 	case code: {                                    \
@@ -156,7 +156,7 @@ enum how { COMPLETED, FALSE, FAULTED, DROPPED };
 		uint64_t b = i->op == (code) ? v[i->b] : (uint64_t)(int64_t)i->imm; \
 		if (b == 0)                                                         \
 			goto divzero;                                               \
-		v[i->d] = divide(is_signed, rest, a, b);                            \
+		v[i->d] = divide(is_signed, rest, A, b);                            \
 		break;                                                              \
 	}
 #define JUMP(code, cond)              \
@@ -169,22 +169,22 @@ enum how { COMPLETED, FALSE, FAULTED, DROPPED };
 #define LOAD(code, type)                                                         \
 	case code: {                                                             \
 		type t;                                                          \
-		if (!dif_copy(&r, &t, a + (uint64_t)(int64_t)i->imm, sizeof(t))) \
+		if (!dif_copy(&r, &t, A + (uint64_t)(int64_t)i->imm, sizeof(t))) \
 			goto fault;                                              \
 		v[i->d] = (uint64_t)(int64_t)t;                                  \
 		break;                                                           \
 	}
 #define STORE(code, size)                                                               \
 	case code:                                                                      \
-		if (!dif_writable(&r, a + (uint64_t)(int64_t)i->imm, size)) {           \
-			dif_fail(&r, DIF_FAULT_BADADDR, a + (uint64_t)(int64_t)i->imm); \
+		if (!dif_writable(&r, A + (uint64_t)(int64_t)i->imm, size)) {           \
+			dif_fail(&r, DIF_FAULT_BADADDR, A + (uint64_t)(int64_t)i->imm); \
 			goto fault;                                                     \
 		}                                                                       \
-		memcpy((void *)(a + (uint64_t)(int64_t)i->imm), &v[i->b], size);        \
+		memcpy((void *)(A + (uint64_t)(int64_t)i->imm), &v[i->b], size);        \
 		break
 #define RECORD(code, size)                       \
 	case code:                               \
-		memcpy(data + i->imm, &a, size); \
+		memcpy(data + i->imm, &A, size); \
 		break
 #define CHECK(done)         \
 	if (!(done))        \
@@ -197,58 +197,67 @@ interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct 
 	  struct dif_run *out)
 {
 	struct dif_cpu *c = &d->cpu[cpu];
-	struct dif_run r = {.d = d, .c = c, .x = x, .cpu = cpu, .top = c->scratch};
+	struct dif_run r;
 	uint64_t v[DIF_REGS];
 	uint8_t *data = NULL; /* of the open record */
 	const struct dif_insn *i = *at;
 	enum how how;
 
+	/* one by one: an initialiser would clear all of it first */
+	r.d = d;
+	r.c = c;
+	r.x = x;
+	r.cpu = cpu;
+	r.key_words = 0;
+	r.top = c->scratch;
+	r.record = NULL;
+	r.spec = NULL;
+	r.nowhere = false;
+	r.token = NULL;
 	v[0] = 0;
 	for (;; i++) {
-		uint64_t a = v[i->a];
-
 		switch (i->op) {
 		case DIF_RET:
 			if (r.nowhere)
 				dif_record_undo(&r);
 			return i->imm == 0 ? COMPLETED : FALSE;
-			ALU(DIF_ADD, a + b)
-			ALU(DIF_SUB, a - b)
-			ALU(DIF_MUL, a * b)
+			ALU(DIF_ADD, A + b)
+			ALU(DIF_SUB, A - b)
+			ALU(DIF_MUL, A * b)
 			DIVIDE(DIF_SDIV, true, false)
 			DIVIDE(DIF_UDIV, false, false)
 			DIVIDE(DIF_SREM, true, true)
 			DIVIDE(DIF_UREM, false, true)
-			ALU(DIF_AND, a & b)
-			ALU(DIF_OR, a | b)
-			ALU(DIF_XOR, a ^ b)
-			ALU(DIF_SHL, a << (b & 63))
-			ALU(DIF_SHR, a >> (b & 63))
-			ALU(DIF_SAR, (uint64_t)((int64_t)a >> (b & 63)))
-			ALU(DIF_SEQ, a == b)
-			ALU(DIF_SNE, a != b)
-			ALU(DIF_SLT, (int64_t)a < (int64_t)b)
-			ALU(DIF_SLE, (int64_t)a <= (int64_t)b)
-			ALU(DIF_ULT, a < b)
-			ALU(DIF_ULE, a <= b)
+			ALU(DIF_AND, A & b)
+			ALU(DIF_OR, A | b)
+			ALU(DIF_XOR, A ^ b)
+			ALU(DIF_SHL, A << (b & 63))
+			ALU(DIF_SHR, A >> (b & 63))
+			ALU(DIF_SAR, (uint64_t)((int64_t)A >> (b & 63)))
+			ALU(DIF_SEQ, A == b)
+			ALU(DIF_SNE, A != b)
+			ALU(DIF_SLT, (int64_t)A < (int64_t)b)
+			ALU(DIF_SLE, (int64_t)A <= (int64_t)b)
+			ALU(DIF_ULT, A < b)
+			ALU(DIF_ULE, A <= b)
 		case DIF_HIGH:
 			v[i->d] = (uint32_t)v[i->d] | (uint64_t)(uint32_t)i->imm << 32;
 			break;
 		case DIF_EXT:
-			v[i->d] = extend(a, i->imm);
+			v[i->d] = extend(A, i->imm);
 			break;
 		case DIF_SCMP: {
-			int order = dif_compare(&r, a, v[i->b]);
+			int order = dif_compare(&r, A, v[i->b]);
 			v[i->d] = (uint64_t)(int64_t)order;
 			CHECK(order != -2);
 		}
 			JUMP(DIF_JA, ((void)b, true))
-			JUMP(DIF_JEQ, a == b)
-			JUMP(DIF_JNE, a != b)
-			JUMP(DIF_JLT, (int64_t)a < (int64_t)b)
-			JUMP(DIF_JLE, (int64_t)a <= (int64_t)b)
-			JUMP(DIF_JULT, a < b)
-			JUMP(DIF_JULE, a <= b)
+			JUMP(DIF_JEQ, A == b)
+			JUMP(DIF_JNE, A != b)
+			JUMP(DIF_JLT, (int64_t)A < (int64_t)b)
+			JUMP(DIF_JLE, (int64_t)A <= (int64_t)b)
+			JUMP(DIF_JULT, A < b)
+			JUMP(DIF_JULE, A <= b)
 			LOAD(DIF_LD1, uint8_t)
 			LOAD(DIF_LD2, uint16_t)
 			LOAD(DIF_LD4, uint32_t)
@@ -270,16 +279,16 @@ interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct 
 			v[i->d] = dif_port_builtin(x, (enum dif_builtin)i->imm);
 			break;
 		case DIF_UREG:
-			CHECK(dif_port_uregister(a, &v[i->d]) || dif_fail(&r, DIF_FAULT_ILLOP, a));
+			CHECK(dif_port_uregister(A, &v[i->d]) || dif_fail(&r, DIF_FAULT_ILLOP, A));
 		case DIF_CALL: {
 			uint64_t result = 0;
 			CHECK(dif_subroutine(&r, (unsigned)i->imm, &v[i->a], &result) &&
 			      (v[i->d] = result, true));
 		}
 		case DIF_KEY:
-			CHECK(key_push(&r, a));
+			CHECK(key_push(&r, A));
 		case DIF_KEY_STR:
-			CHECK(key_push_str(&r, a));
+			CHECK(key_push_str(&r, A));
 		case DIF_KEY_STACK:
 			CHECK(key_push_stack(&r, false, (uint32_t)i->imm));
 		case DIF_KEY_USTACK:
@@ -288,9 +297,9 @@ interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct 
 			v[i->d] = dif_var_load(&r, (uint32_t)i->imm);
 			break;
 		case DIF_STV:
-			CHECK(dif_var_store(&r, (uint32_t)i->imm, a));
+			CHECK(dif_var_store(&r, (uint32_t)i->imm, A));
 		case DIF_AGG:
-			dif_agg_add(&r, (uint32_t)i->imm, a, i->b == 0 ? 1 : v[i->b]);
+			dif_agg_add(&r, (uint32_t)i->imm, A, i->b == 0 ? 1 : v[i->b]);
 			break;
 		case DIF_REC:
 			if (!dif_record_open(&r, (uint32_t)i->imm)) {
@@ -304,10 +313,10 @@ interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct 
 			RECORD(DIF_REC4, 4);
 			RECORD(DIF_REC8, 8);
 		case DIF_REC_STR:
-			CHECK(dif_copy_str(&r, (char *)data + (uint16_t)i->imm, a,
+			CHECK(dif_copy_str(&r, (char *)data + (uint16_t)i->imm, A,
 					   (uint32_t)i->imm >> 16) >= 0);
 		case DIF_REC_MEM:
-			CHECK(record_mem(&r, data + (uint16_t)i->imm, a, (uint32_t)i->imm >> 16,
+			CHECK(record_mem(&r, data + (uint16_t)i->imm, A, (uint32_t)i->imm >> 16,
 					 i->b == 0 ? UINT64_MAX : v[i->b]));
 		case DIF_REC_STACK:
 			record_stack(&r, false, data + (uint16_t)i->imm, (uint32_t)i->imm >> 19);
@@ -316,25 +325,25 @@ interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct 
 			record_stack(&r, true, data + (uint16_t)i->imm, (uint32_t)i->imm >> 19);
 			break;
 		case DIF_SPECULATE:
-			dif_speculate(&r, a);
+			dif_speculate(&r, A);
 			break;
 		case DIF_COMMIT:
-			dif_spec_end(&r, a, DIF_SPEC_COMMITTED);
+			dif_spec_end(&r, A, DIF_SPEC_COMMITTED);
 			break;
 		case DIF_DISCARD:
-			dif_spec_end(&r, a, DIF_SPEC_DISCARDED);
+			dif_spec_end(&r, A, DIF_SPEC_DISCARDED);
 			break;
 		case DIF_EXIT:
-			dif_drain(d, (int32_t)a);
+			dif_drain(d, (int32_t)A);
 			break;
 		case DIF_CHILL:
-			chill(&r, a);
+			chill(&r, A);
 			break;
 		case DIF_RAISE:
 		case DIF_STOP:
 		case DIF_BREAK:
 		case DIF_PANIC:
-			dif_port_act((enum dif_op)i->op, a);
+			dif_port_act((enum dif_op)i->op, A);
 			break;
 		default:
 			__builtin_unreachable(); /* verify.c knows no other */
@@ -351,6 +360,22 @@ end:
 	return how;
 }
 
+struct dif_simple
+dif_simple(const struct dif *d, uint32_t clause)
+{
+	const struct dif_insn *i = &d->code[d->clauses[clause].code];
+	struct dif_simple s = {0};
+
+	s.count = i->op == DIF_AGG && d->aggs[i->imm].keys == 0 &&
+		  d->aggs[i->imm].func == DIF_COUNT && i[1].op == DIF_RET &&
+		  d->cpu[0].aggs.slots != NULL;
+	if (s.count)
+		s.agg = (uint32_t)i++->imm;
+	if (i->op == DIF_RET)
+		s.ended = (uint16_t)(offsetof(struct dif_cpu, ended) + 8 * (uint32_t)i->imm);
+	return s;
+}
+
 enum dif_fault
 dif_fire(struct dif *d, unsigned cpu, uint32_t clause, const struct dif_context *x)
 {
@@ -359,10 +384,6 @@ dif_fire(struct dif *d, unsigned cpu, uint32_t clause, const struct dif_context 
 	struct dif_run r;
 
 	c->fired++;
-	if (at->op == DIF_RET) { /* a clause that does nothing */
-		c->ended[at->imm]++;
-		return DIF_FAULT_NONE;
-	}
 	switch (interpret(d, cpu, &at, x, &r)) {
 	case COMPLETED:
 		c->ended[0]++;

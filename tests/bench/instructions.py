@@ -1,7 +1,7 @@
 """instructions.py - rows that count instructions: one CPU under qemu/boot --icount, where a nanosecond is one
 instruction.
 
-The same build gives the same numbers on every host. Sources: tests/kernel/bench_record.c, tests/user/bench.c.
+The same build gives the same numbers on every host. Sources: tests/kernel/bench_*.c, tests/user/bench.c.
 """
 import re
 import shlex
@@ -28,6 +28,14 @@ HOW = {
     "fbt_return": "the same with the probe at its return, which records offset and value",
     "hook_fbt": "the same as fbt_entry with a hook that does nothing (ktr/hook.h), instead of the log",
     "hook_ctr": "the same for a trace point with two parameters",
+    "dtrace_nothing": "icount; difference of two loops of 10,000 firings of a trace point without parameters: with a program"
+                      " that does nothing (kernel/dtrace), and off",
+    "dtrace_false": "the same with a program that compares the pid, which is another one",
+    "dtrace_count": "the same with @ = count()",
+    "dtrace_count_pid": "the same with @[pid] = count()",
+    "dtrace_count_names": "the same with @[execname, probefunc] = count()",
+    "dtrace_count_stack": "the same with @[stack()] = count() of 8 frames",
+    "dtrace_record64": "the same with 64 bytes of memory to the consumer's buffer",
     "switch_off": "icount; two kernel threads yield to each other 16,384 times, nothing traced",
     "switch_sched": "the same with SCHED on",
     "switch_delta": "switch_sched less switch_off",
@@ -78,7 +86,7 @@ def measure(arch):
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
-    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "hook", "switch")) and n not in DELTAS]
+    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "hook", "dtrace", "switch")) and n not in DELTAS]
     of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)
     for name, (on, off) in DELTAS.items():

@@ -20,6 +20,7 @@
 #include "kernel/abi/syscall.h"
 #include "tests/user/bench.h"
 #include "tests/user/deeds.h"
+#include "tests/user/dtrace.h"
 #include "tests/user/faults.h"
 #include "tests/user/fuzz.h"
 #include "tests/user/ktraced.h"
@@ -421,6 +422,7 @@ main(int argc, char **argv)
 	large_directory();
 	denied_page();
 	limits_try(is);
+	dtrace_try(is);
 	faults();
 	printf("1..%d\n", tests);
 	return failures != 0;

@@ -1,0 +1,5 @@
+/* dtrace.h - consumers of /dev/dtrace. */
+#pragma once
+
+/* Tries the device's requests; is() compares what was found with what was expected. */
+void dtrace_try(void (*is)(const char *what, long found, long expected));
