@@ -219,6 +219,21 @@ def attach():
         last = number
 
 
+@test("tracing of a whole tree begins and ends while its processes fork and exit, on four CPUs")
+def storm():
+    run = boot("load fork -n 1500 -j 4 &\npid=$!\nfor n in $(seq 8); do ktrace -a -i -d -t c -f /tmp/k -p $pid; ktrace -C; done 2> /dev/null\n"
+               "kill -9 $pid\nwait\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\ngrep TOR /tmp/j\nktr probes -c | grep syscall\n",
+               smp=4, mem="1G", sets=[KEPT]).expect()
+    check_match(r"^status 0\r?$", run.out, "kdump's status")
+    check_match(r"^syscall +\d+ +0\r?$", run.out, "probes that stay on")
+    lives = collections.defaultdict(list)
+    for r in rows(run.out):
+        lives[r["pid"]].append(r["type"])
+    check(len(lives) > 4, f"{len(lives)} processes")
+    for pid, mine in lives.items():
+        check_eq(mine, ["CTOR", "DTOR"] * (len(mine) // 2), f"beginnings and ends of process {pid}")
+
+
 @test("-g traces a group, -p one process, and -d its children, too; -c ends it for those whom it names")
 def groups():
     with console.guest(*USER_TEST, smp=2) as c:

@@ -8,10 +8,12 @@
 #include <getopt.h>
 #include <kestrel.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <tool.h>
 #include <unistd.h>
 
@@ -67,23 +69,29 @@ static void __attribute__((noreturn)) run_live(struct request *r, char *const *c
 	static char *const kdump[] = {"kdump", "-l", "-f", "-", NULL};
 	char path[32];
 	pid_t pid;
-	int fd;
+	int fd, status;
 
 	snprintf(path, sizeof(path), "/tmp/ktrace.%d", (int)getpid());
 	r->file = path;
 	make_file(r);
 	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		err(1, "%s", path);
-	pid = fork();
+	pid = fd >= 0 ? fork() : -1;
 	if (pid < 0)
-		err(1, "fork");
+		err(1, "%s", path);
 	if (pid == 0) {
 		close(fd);
-		call(path, KTROP_SET, r->points, getpid());
-		unlink(path);
+		raise(SIGSTOP); /* until it is traced */
 		run(command);
 	}
+	if (waitpid(pid, &status, WUNTRACED) < 0 || !WIFSTOPPED(status) ||
+	    ktrace(path, KTROP_SET, r->points, pid) < 0) {
+		warn("process %d", (int)pid);
+		kill(pid, SIGKILL);
+		unlink(path);
+		exit(1);
+	}
+	unlink(path);
+	kill(pid, SIGCONT);
 	dup2(fd, STDIN_FILENO);
 	close(fd);
 	run(kdump);
