@@ -19,6 +19,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/ktrace/ktrace_private.h"
+#include "kernel/ktrace/queue.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
@@ -102,52 +103,6 @@ static struct action *actions; /* by the site's number; constant after ktrace_ho
 static int owner = -1;
 static uint32_t selected; /* KTRFAC_… whose probes are on; ktrace_lock */
 
-/*
- * Room for a record of up to len bytes, with its header but for `len`. NULL: there is none, which
- * is counted. Interrupts off.
- */
-static inline __attribute__((always_inline)) struct ktrace_record *
-claim(struct ktrace *t, const struct proc *p, unsigned type, size_t len)
-{
-	/* acquire: what the thread ktrace has taken out is not overwritten before */
-	uint64_t tail = __atomic_load_n(&t->tail, __ATOMIC_ACQUIRE), head = t->head;
-	uint64_t at = head & (t->size - 1), left = t->size - at;
-	size_t total = sizeof(struct ktrace_record) + ((len + 7) & ~7ul);
-	struct ktrace_record *r = (void *)(t->buf + at);
-
-	if (__builtin_expect(total > left, 0)) {
-		if (head + left - tail > t->size) {
-			t->dropped++;
-			return NULL;
-		}
-		r->type = 0; /* all that there is room for in any case */
-		t->head = head += left;
-		r = (void *)t->buf;
-	}
-	if (__builtin_expect(head + total - tail > t->size / 2, 0)) {
-		this_pcpu()->work = true;
-		if (head + total - tail > t->size) {
-			t->dropped++;
-			return NULL;
-		}
-	}
-	r->type = (uint16_t)type;
-	r->cpu = (uint16_t)arch_cpu();
-	r->ticks = arch_clock_read();
-	r->dropped = t->dropped;
-	__builtin_memcpy(r->comm, p->name, sizeof(r->comm));
-	return r;
-}
-
-static inline __attribute__((always_inline)) void
-commit(struct ktrace *t, struct ktrace_record *r, size_t len)
-{
-	r->len = (uint32_t)len;
-	t->dropped = 0;
-	/* release: pairs with the acquire of the thread ktrace */
-	__atomic_store_n(&t->head, t->head + sizeof(*r) + ((len + 7) & ~7ul), __ATOMIC_RELEASE);
-}
-
 bool
 ktrace_is_full(const struct ktrace *t)
 {
@@ -169,36 +124,44 @@ put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, siz
 
 	if (!(t->facs & 1u << type))
 		return;
-	r = claim(t, p, type, len);
+	r = ktrace_claim(t, p, type, len);
 	if (r == NULL)
 		return;
 	memcpy(r->data, data, len);
-	commit(t, r, len);
+	ktrace_commit(t, r, len);
 }
 
 static inline __attribute__((always_inline)) void
 put_call(struct ktrace *t, const struct proc *p, unsigned i, const struct ktr_firing *f)
 {
-	unsigned narg = i < CALLS ? calls[i].narg : 0;
-	uint64_t code = i < CALLS ? calls[i].code : f->args[0];
+	unsigned narg = 0;
+	uint32_t code;
 	struct ktrace_record *r;
 	struct ktr_syscall *s;
 
+	if (__builtin_expect(i < CALLS, 1)) {
+		narg = calls[i].narg;
+		code = calls[i].code;
+		if (t->facs & (KTRFAC_GENIO | KTRFAC_STRUCT | KTRFAC_SYSCTL)) {
+			__builtin_memcpy(t->args, f->args, sizeof(t->args));
+			t->has_args = true;
+		}
+	} else {
+		code = f->args[0] < UINT32_MAX ? (uint32_t)f->args[0] : UINT32_MAX;
+	}
 	t->in_call = true;
 	t->code = code;
-	for (unsigned n = 0; n < 4; n++)
-		t->args[n] = i < CALLS ? f->args[n] : 0;
 	if (!(t->facs & KTRFAC_SYSCALL))
 		return;
-	r = claim(t, p, KTR_SYSCALL, sizeof(*s) + narg * 8);
+	r = ktrace_claim(t, p, KTR_SYSCALL, sizeof(*s) + narg * 8);
 	if (r == NULL)
 		return;
 	s = (void *)r->data;
-	s->ktr_code = code < UINT32_MAX ? (uint32_t)code : UINT32_MAX;
+	s->ktr_code = code;
 	s->ktr_narg = narg;
 	for (unsigned n = 0; n < narg; n++)
 		s->ktr_args[n] = f->args[n];
-	commit(t, r, sizeof(*s) + narg * 8);
+	ktrace_commit(t, r, sizeof(*s) + narg * 8);
 }
 
 /* Copies a struct from the address in user memory, if it is there. */
@@ -206,26 +169,26 @@ static void
 put_struct(struct ktrace *t, const struct proc *p, const struct call_struct *s, uint64_t addr)
 {
 	size_t name = strlen(s->name) + 1;
-	struct ktrace_record *r = claim(t, p, KTR_STRUCT, name + s->size);
+	struct ktrace_record *r = ktrace_claim(t, p, KTR_STRUCT, name + s->size);
 
 	if (r == NULL)
 		return;
 	memcpy(r->data, s->name, name);
 	if (copy_in((char *)r->data + name, addr, s->size) == 0)
-		commit(t, r, name + s->size);
+		ktrace_commit(t, r, name + s->size);
 }
 
 static void
 put_sysctl(struct ktrace *t, const struct proc *p, uint64_t addr)
 {
-	struct ktrace_record *r = claim(t, p, KTR_SYSCTL, 256);
+	struct ktrace_record *r = ktrace_claim(t, p, KTR_SYSCTL, 256);
 	int n;
 
 	if (r == NULL)
 		return;
 	n = copy_in_str((char *)r->data, addr, 256);
 	if (n >= 0)
-		commit(t, r, (size_t)n);
+		ktrace_commit(t, r, (size_t)n);
 }
 
 /* Structs and names that a system call, which returns now, has used. */
@@ -246,23 +209,24 @@ put_return(struct ktrace *t, const struct proc *p, unsigned i, int64_t value)
 {
 	bool failed = (uint64_t)value > (uint64_t)-4096;
 	/* An unknown call that was not traced when it began has no number here. */
-	uint64_t code = i < CALLS ? calls[i].code : t->code;
+	uint32_t code = i < CALLS ? calls[i].code : t->code;
 	struct ktrace_record *r;
 	struct ktr_sysret *s;
 
-	if ((t->facs & (KTRFAC_STRUCT | KTRFAC_SYSCTL)) && t->in_call && i < CALLS)
+	if ((t->facs & (KTRFAC_STRUCT | KTRFAC_SYSCTL)) && t->has_args && i < CALLS)
 		put_used(t, p, i, failed);
+	t->has_args = false;
 	t->in_call = false;
 	if (!(t->facs & KTRFAC_SYSRET))
 		return;
-	r = claim(t, p, KTR_SYSRET, sizeof(*s));
+	r = ktrace_claim(t, p, KTR_SYSRET, sizeof(*s));
 	if (r == NULL)
 		return;
 	s = (void *)r->data;
-	s->ktr_code = code < UINT32_MAX ? (uint32_t)code : UINT32_MAX;
+	s->ktr_code = code;
 	s->ktr_error = failed ? (int32_t)-value : 0;
 	s->ktr_retval = failed ? -1 : value;
-	commit(t, r, sizeof(*s));
+	ktrace_commit(t, r, sizeof(*s));
 }
 
 /* The first bytes that were moved. The user's memory has them still: the process has one thread. */
@@ -292,15 +256,15 @@ put_io(struct ktrace *t, const struct proc *p, int rw, const struct uio *u, int6
 		return;
 	if (n > t->size / 4)
 		n = t->size / 4;
-	r = claim(t, p, KTR_GENIO, sizeof(*g) + n);
+	r = ktrace_claim(t, p, KTR_GENIO, sizeof(*g) + n);
 	if (r == NULL)
 		return;
 	g = (void *)r->data;
-	*g = (struct ktr_genio){.ktr_fd = t->in_call ? (int32_t)t->args[0] : -1,
+	*g = (struct ktr_genio){.ktr_fd = t->has_args ? (int32_t)t->args[0] : -1,
 				.ktr_rw = rw,
 				.ktr_bytes = (uint64_t)bytes};
 	n = copy_moved((uint8_t *)(g + 1), u, n);
-	commit(t, r, sizeof(*g) + n);
+	ktrace_commit(t, r, sizeof(*g) + n);
 }
 
 static void

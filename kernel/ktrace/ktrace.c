@@ -305,6 +305,7 @@ sys_ktrace(const uint64_t a[6])
 	ktrace_io_drop(q.io);
 	if (error == 0)
 		ktrace_sync();
+	ktrace_close_unused();
 	mutex_unlock(&ktrace_lock);
 	return error;
 }
@@ -375,6 +376,7 @@ ktrace_exit(void)
 	__atomic_store_n(&p->trace, NULL, __ATOMIC_RELEASE);
 	destroy(t->spare);
 	destroy(t);
+	ktrace_close_unused();
 	ktrace_select_needed();
 	mutex_unlock(&ktrace_lock);
 }

@@ -52,12 +52,14 @@ struct ktrace {
 	uint32_t dropped; /* [t] records that had no room since the last one that had */
 	uint64_t head;    /* [a] bytes put in; written by the process */
 	uint64_t tail;    /* [a] bytes taken out; written by the thread ktrace */
+	uint64_t start;   /* [t] where the record that is being made will be */
 	uint64_t size;    /* [c] of buf, a power of two */
 	uint8_t *buf;     /* [c] */
 	bool busy;        /* [t] in ktrace itself: what it does now is not recorded */
 	/* [t] The system call that it is in. */
-	bool in_call;
-	uint64_t code, args[4];
+	bool in_call, has_args;
+	uint32_t code;
+	uint64_t args[4];  /* if has_args: they were needed when it began */
 	const char *waits; /* [t] why it lost the CPU, for the record of its return; NULL: none */
 	struct ktrace *spare; /* [a] for the next child, if it inherits */
 	bool no_spare;        /* [t] there was no memory for one */
@@ -99,7 +101,12 @@ int ktrace_writer_init(void);
  * meanwhile.
  */
 void ktrace_sync(void);
-/* Drops a reference. NULL is allowed. ktrace_lock held. Any context but NMI. */
+/* Closes the files that nobody is traced to any more. ktrace_lock held. May sleep. */
+void ktrace_close_unused(void);
+/*
+ * Drops a reference; ktrace_close_unused() has to follow. NULL is allowed. ktrace_lock held; spin
+ * locks may be held.
+ */
 void ktrace_io_drop(struct ktrace_io *io);
 /* Switches probes to what all processes need now. ktrace_lock held. */
 void ktrace_select_needed(void);

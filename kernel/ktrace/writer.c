@@ -47,9 +47,8 @@ ktrace_io_drop(struct ktrace_io *io)
 	unused_io = io;
 }
 
-/* Closes files that nobody is traced to. */
-static void
-close_unused(void)
+void
+ktrace_close_unused(void)
 {
 	while (unused_io != NULL) {
 		struct ktrace_io *io = unused_io;
@@ -233,7 +232,6 @@ writer(void *arg)
 		uint64_t asked_for = passes_asked;
 
 		pass();
-		close_unused();
 		passes_done = asked_for;
 		cond_broadcast(&done);
 		if (passes_asked == passes_done)

@@ -266,13 +266,14 @@ def full():
                "su 1000 ktrace -i -t u -f /tmp/k user_test ktrace many 4 2000\necho command $?\n"
                "dmesg | grep ktrace\nkdump --jsonl -f /tmp/k > /tmp/j\necho status $?\ntail -1 /tmp/j\nls -l /tmp/k\n"
                "sysctl kern.maxdatapagesperuid=1000 > /dev/null\nsu 1000 ktrace -t u -f /tmp/k user_test ktrace count 3\n"
-               "kdump -f /tmp/k | tail -1\n", smp=2, options=USER_TEST).expect()
+               "kdump -f /tmp/k | tail -1\nsysctl kern.uidinfo\n", smp=2, options=USER_TEST).expect()
     check_match(r"^command 0\r?$", run.out, "the command's status")
     check_eq(len(re.findall(r"ktrace: /tmp/k: error 28, tracing to it ends", run.out)), 1, "lines")
     check_match(r"^status [01]\r?$", run.out, "kdump's status")
     size = int(check_match(r"^-\S+ +1 +1000 +(\d+) ", run.out, "the file")[1])
     check(100000 < size <= 40 * 4096, f"{size} bytes")
     check_match(r'^ +"2"\r?$', run.out, "tracing to the file, later")
+    check_match(r"^1000 0 0 0 1 ", run.out, "what the user holds: a page of a file, and no open file")
 
 
 @test("only user 0 and the owner may trace, and only to a file that they may write")
