@@ -176,6 +176,11 @@ USER_TEST_OBJS := $(patsubst %,$B/user/%.o,$(wildcard tests/user/*.c tests/user/
 $B/user_test: $(CRT0) $(USER_TEST_OBJS) $B/user/libc.a
 	$(link_user)
 
+# Programs of Linux, for tests: the ordinary compiler's, static.
+$B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
+	$(call say,LINK)
+	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-unused-parameter -I. -static -pthread -o $@ $(filter %.c,$^) -lm
+
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f)
 $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
@@ -271,7 +276,7 @@ GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 $(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
-test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test
+test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test $B/linux_test
 
 test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TESTS='GLOB…' for some of them
 	tests/run $(TEST_ARCHS:%=--arch %) $(TESTS)

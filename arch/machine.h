@@ -34,5 +34,9 @@ _Noreturn void arch_poweroff(unsigned status);
 _Noreturn void arch_reboot(void);
 /* Prints one line for the boot log: machine and CPU features, such as "q35". */
 void arch_machine_print(void);
+/* A number from the CPU's random number generator. False: it has none, or none now. Any context. */
+bool arch_random(uint64_t *v);
+/* What the CPU can do for programs, as Linux's AT_HWCAP says it. Any context. */
+uint64_t arch_hwcap(void);
 /* Name of the architecture in the trace stream: "x86_64". */
 extern const char arch_name[];

@@ -9,6 +9,9 @@ struct arch_trapframe; /* every register of the interrupted context */
 static inline uintptr_t arch_tf_pc(const struct arch_trapframe *tf);
 static inline void arch_tf_set_pc(struct arch_trapframe *tf, uintptr_t pc);
 static inline uintptr_t arch_tf_sp(const struct arch_trapframe *tf);
+static inline void arch_tf_set_sp(struct arch_trapframe *tf, uintptr_t sp);
+/* The program's thread pointer, if the frame has it; arch_context_prepare() gets it in any case. */
+static inline void arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls);
 /* Frame pointer, for unwinding. */
 static inline uintptr_t arch_tf_fp(const struct arch_trapframe *tf);
 /* The link register; 0 on ports where a call pushes the return address. */

@@ -208,6 +208,15 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 }
 
 void
+entry_fpu_off(struct arch_trapframe *tf, int sig, const char *what)
+{
+	if (arch_tf_user(tf) && !curthread()->fpu_used)
+		thread_fpu_start();
+	else
+		entry_fault(tf, sig, what, 0);
+}
+
+void
 entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va)
 {
 	panic_trap(tf, "%s, address %#lx", what, va);

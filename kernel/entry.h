@@ -49,6 +49,11 @@ void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
  * fix-up (arch/fixup.h), or enters the debugger. what is read-only data.
  */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
+/*
+ * Handles an instruction that uses the FPU while it is off (arch/fpu.h). From user mode: gives the
+ * thread its registers. Otherwise as entry_fault().
+ */
+void entry_fpu_off(struct arch_trapframe *tf, int sig, const char *what);
 /* Panics because of a fault that cannot be survived. what is read-only data. Any context. */
 _Noreturn void entry_dead(struct arch_trapframe *tf, const char *what, uintptr_t va);
 enum entry_debug {

@@ -36,7 +36,7 @@ aarch64_cpu_init(void)
 	uint64_t sctlr = READ_SYSREG(sctlr_el1);
 
 	WRITE_SYSREG(vbar_el1, aarch64_vectors);
-	WRITE_SYSREG(cpacr_el1, 0);   /* floating point and vectors trap everywhere */
+	WRITE_SYSREG(cpacr_el1, 0);   /* floating point and vectors trap (arch/fpu.h) */
 	WRITE_SYSREG(cntkctl_el1, 2); /* EL0VCTEN: programs may read the virtual count */
 	WRITE_SYSREG(mdscr_el1, 0);
 	if ((READ_SYSREG(id_aa64dfr0_el1) >> 8 & 15) % 15 != 0) /* PMUVer: there are counters */
@@ -78,6 +78,28 @@ arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 {
 	(void)tls; /* a program sets it itself, and its trap frame keeps it */
 	arch_this_pcpu()->kstack = stack_top - KSTACK_SIZE;
+}
+
+bool
+arch_random(uint64_t *v)
+{
+	uint64_t flags;
+
+	if (READ_SYSREG(id_aa64isar0_el1) >> 60 == 0)
+		return false;
+	/* RNDR; PSTATE.Z: there was no number in time. */
+	__asm__ volatile("mrs %0, s3_3_c2_c4_0; mrs %1, nzcv" : "=r"(*v), "=r"(flags) : : "cc");
+	return !(flags & 1ul << 30);
+}
+
+uint64_t
+arch_hwcap(void)
+{
+	/* Linux's bits 0 and 1, FP and ASIMD, are one feature in ID_AA64PFR0_EL1; 15 is none. */
+	uint64_t fp = (READ_SYSREG(id_aa64pfr0_el1) >> 16 & 15) != 15 ? 3 : 0;
+	uint64_t atomics = READ_SYSREG(id_aa64isar0_el1) >> 20 & 15 ? 1ul << 8 : 0;
+
+	return fp | atomics;
 }
 
 static const char *

@@ -20,6 +20,7 @@ _Static_assert(offsetof(struct arch_trapframe, tls) == TF_TLS, "asm.h");
 _Static_assert(sizeof(struct arch_trapframe) == TF_SIZE, "asm.h");
 
 enum { /* exception classes that are handled specially here */
+       EC_FP = 0x07,
        EC_SVC64 = 0x15,
        EC_IABORT_EL0 = 0x20,
        EC_IABORT = 0x21,
@@ -105,6 +106,9 @@ synchronous(struct arch_trapframe *tf)
 		arch_irq_enable();
 		entry_syscall(tf);
 		arch_irq_disable();
+		return;
+	case EC_FP:
+		entry_fpu_off(tf, classes[ec].sig, classes[ec].name);
 		return;
 	case EC_IABORT_EL0:
 	case EC_IABORT:

@@ -116,7 +116,7 @@ boot_long_mode:				/* secondary CPUs join here: %edi is 0 */
 	wrmsr
 	mov %cr0, %eax
 	and $~(1 << 2 | 1 << 30 | 1 << 29), %eax
-	or $(1 << 31 | 1 << 16 | 1 << 2 | 1), %eax /* PG, WP, EM: user code has no FPU, PE */
+	or $(1 << 31 | 1 << 16 | 1 << 2 | 1), %eax /* PG, WP, EM: no FPU until cpu.c, PE */
 	lidt boot_idt64_pointer
 	mov %eax, %cr0
 	lgdt boot_gdt_pointer

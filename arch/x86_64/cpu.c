@@ -2,6 +2,7 @@
  * cpu.c - set-up of one CPU: descriptor tables, SYSCALL, protection bits. And thread contexts.
  */
 #include "arch/context.h"
+#include "arch/fpu.h"
 #include "arch/machine.h"
 #include "arch/smp.h"
 #include "arch/x86_64/x86.h"
@@ -62,7 +63,7 @@ static void
 protection_bits(void)
 {
 	uint32_t r[4];
-	uint64_t cr4;
+	uint64_t cr0, cr4;
 	bool mce;
 
 	cpuid(1, 0, r);
@@ -74,9 +75,13 @@ protection_bits(void)
 		x86_smap = r[1] & (1u << 20);
 	}
 	__asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
-	cr4 |=
-	    CR4_PGE | (mce ? CR4_MCE : 0) | (x86_smep ? CR4_SMEP : 0) | (x86_smap ? CR4_SMAP : 0);
+	cr4 |= CR4_PGE | CR4_FXSR | CR4_XMM | (mce ? CR4_MCE : 0) | (x86_smep ? CR4_SMEP : 0) |
+	       (x86_smap ? CR4_SMAP : 0);
 	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4));
+	/* FPU errors are exceptions, and so are accesses while it is off (SDM vol. 3A, 2.5). */
+	__asm__ volatile("mov %%cr0, %0" : "=r"(cr0));
+	cr0 = (cr0 & ~CR0_EM) | CR0_MP | CR0_NE | X86_CR0_TS;
+	__asm__ volatile("mov %0, %%cr0" : : "r"(cr0));
 }
 
 void
@@ -133,6 +138,28 @@ arch_context_prepare(uintptr_t stack_top, uint64_t tls)
 	p->x86->tss.rsp[0] = stack_top;
 	/* Needed at every switch: a program can change the base without a trap, by loading FS. */
 	wrmsr(MSR_FS_BASE, tls);
+}
+
+bool
+arch_random(uint64_t *v)
+{
+	uint32_t r[4];
+	bool good;
+
+	cpuid(1, 0, r);
+	if (!(r[2] & 1u << 30))
+		return false;
+	__asm__ volatile("rdrand %0" : "=r"(*v), "=@ccc"(good));
+	return good;
+}
+
+uint64_t
+arch_hwcap(void)
+{
+	uint32_t r[4];
+
+	cpuid(1, 0, r);
+	return r[3];
 }
 
 void

@@ -107,6 +107,9 @@ exception(struct arch_trapframe *tf)
 	case VEC_PF:
 		page_fault(tf);
 		return;
+	case VEC_NM:
+		entry_fpu_off(tf, exceptions[v].sig, exceptions[v].name);
+		return;
 	case VEC_BP:
 		if (x86_patch_trap(tf))
 			return;

@@ -18,6 +18,7 @@
 #define VEC_DB       1
 #define VEC_NMI      2
 #define VEC_BP       3
+#define VEC_NM       7
 #define VEC_DF       8
 #define VEC_PF       14
 #define VEC_MC       18
@@ -43,8 +44,14 @@
 
 #define EFER_SCE 1
 
+#define CR0_MP (1ul << 1)
+#define CR0_EM (1ul << 2)
+#define CR0_NE (1ul << 5)
+
 #define CR4_MCE  (1ul << 6)
 #define CR4_PGE  (1ul << 7)
+#define CR4_FXSR (1ul << 9)
+#define CR4_XMM  (1ul << 10)
 #define CR4_SMEP (1ul << 20)
 #define CR4_SMAP (1ul << 21)
 

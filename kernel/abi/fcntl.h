@@ -15,9 +15,11 @@
 #define O_NONBLOCK 04000
 #define O_CLOEXEC  02000000
 
-#define AT_FDCWD      (-100)
-#define AT_REMOVEDIR  0x200
-#define AT_EMPTY_PATH 0x1000
+#define AT_FDCWD            (-100)
+#define AT_SYMLINK_NOFOLLOW 0x100
+#define AT_REMOVEDIR        0x200
+#define AT_EACCESS          0x200 /* of faccessat2: with the effective user's rights */
+#define AT_EMPTY_PATH       0x1000
 
 #define SEEK_SET 0
 #define SEEK_CUR 1
@@ -29,6 +31,8 @@
 #define F_GETFL    3
 #define F_SETFL    4
 #define FD_CLOEXEC 1
+
+#define F_DUPFD_CLOEXEC 1030
 
 #define S_IFMT      0170000
 #define S_IFIFO     0010000

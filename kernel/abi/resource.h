@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "kernel/abi/time.h"
+
 #define RLIMIT_CPU        0
 #define RLIMIT_FSIZE      1 /* bytes of a file that is written: SIGXFSZ, and EFBIG */
 #define RLIMIT_DATA       2
@@ -22,6 +24,15 @@
 #define RLIMIT_NLIMITS    16
 
 #define RLIM_INFINITY (~0ul)
+
+#define RUSAGE_SELF     0
+#define RUSAGE_CHILDREN (-1)
+#define RUSAGE_THREAD   1
+
+struct rusage { /* the times are known; what is not counted is 0 */
+	struct timeval ru_utime, ru_stime;
+	long ru_counts[14];
+};
 
 struct rlimit {
 	unsigned long rlim_cur; /* counts */

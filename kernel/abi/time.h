@@ -3,8 +3,27 @@
 
 #include <stdint.h>
 
-#define CLOCK_REALTIME  0
-#define CLOCK_MONOTONIC 1
+#define CLOCK_REALTIME           0
+#define CLOCK_MONOTONIC          1
+#define CLOCK_PROCESS_CPUTIME_ID 2
+#define CLOCK_THREAD_CPUTIME_ID  3
+#define CLOCK_MONOTONIC_RAW      4 /* as CLOCK_MONOTONIC, and so are 6 and 7 */
+#define CLOCK_REALTIME_COARSE    5 /* as CLOCK_REALTIME */
+#define CLOCK_MONOTONIC_COARSE   6
+#define CLOCK_BOOTTIME           7
+
+#define TIMER_ABSTIME 1
+
+#define CLK_TCK 100 /* units a second of times() */
+
+struct timeval {
+	int64_t tv_sec;
+	int64_t tv_usec; /* 0 to 999,999 */
+};
+
+struct tms { /* times(): in 1/CLK_TCK seconds */
+	int64_t tms_utime, tms_stime, tms_cutime, tms_cstime;
+};
 
 struct timespec {
 	int64_t tv_sec;

@@ -87,7 +87,7 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 {
 	struct vnode *vn;
 
-	mode = S_IFREG | (mode & 07777 & ~UMASK);
+	mode = S_IFREG | (mode & 07777 & ~proc_umask());
 	*made = false;
 	if (!(flags & O_CREAT))
 		return vnode_lookup(cwd, path, err);
@@ -148,14 +148,16 @@ file_unref(struct file *f)
 	file_free(f);
 }
 
-/* Reads or writes at the open file's offset, if it has one. */
+/* Reads or writes at *off; NULL: at the open file's offset, if it has one. */
 static int64_t
-move_bytes(struct file *f, struct uio *u,
+move_bytes(struct file *f, struct uio *u, uint64_t *off,
 	   int64_t (*move)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off))
 {
 	uint64_t none = 0;
 	int64_t n;
 
+	if (off != NULL)
+		return is_seekable(f) ? move(f->vn, f, u, off) : -ESPIPE;
 	if (!is_seekable(f))
 		return move(f->vn, f, u, &none);
 	mutex_lock(&f->lock);
@@ -164,8 +166,8 @@ move_bytes(struct file *f, struct uio *u,
 	return n;
 }
 
-int64_t
-file_read_uio(struct file *f, struct uio *u)
+static int64_t
+read_file(struct file *f, struct uio *u, uint64_t *off)
 {
 	struct vnode *vn = f->vn;
 	int64_t n;
@@ -174,14 +176,14 @@ file_read_uio(struct file *f, struct uio *u)
 		return -EBADF;
 	if (vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
-	n = move_bytes(f, u, vn->ops->read);
+	n = move_bytes(f, u, off, vn->ops->read);
 	SDT_CTR3(vfs, , , read, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
 }
 
-int64_t
-file_write_uio(struct file *f, struct uio *u)
+static int64_t
+write_file(struct file *f, struct uio *u, uint64_t *off)
 {
 	struct vnode *vn = f->vn;
 	int64_t n;
@@ -190,10 +192,34 @@ file_write_uio(struct file *f, struct uio *u)
 		return -EBADF;
 	if (vn->ops->write == NULL)
 		return -EINVAL;
-	n = move_bytes(f, u, vn->ops->write);
+	n = move_bytes(f, u, off, vn->ops->write);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
+}
+
+int64_t
+file_read_uio(struct file *f, struct uio *u)
+{
+	return read_file(f, u, NULL);
+}
+
+int64_t
+file_write_uio(struct file *f, struct uio *u)
+{
+	return write_file(f, u, NULL);
+}
+
+int64_t
+file_read_at(struct file *f, struct uio *u, uint64_t off)
+{
+	return read_file(f, u, &off);
+}
+
+int64_t
+file_write_at(struct file *f, struct uio *u, uint64_t off)
+{
+	return write_file(f, u, &off);
 }
 
 int64_t

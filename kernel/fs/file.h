@@ -62,7 +62,10 @@ void file_unref(struct file *f);
 /* Bytes moved, 0 at the end of the file, or -errno. */
 int64_t file_read_uio(struct file *f, struct uio *u);
 int64_t file_write_uio(struct file *f, struct uio *u);
-/* The same for kernel memory. */
+/* The same at an offset that is given: the file's own stays. -ESPIPE: the file has none. */
+int64_t file_read_at(struct file *f, struct uio *u, uint64_t off);
+int64_t file_write_at(struct file *f, struct uio *u, uint64_t off);
+/* As the first two, for kernel memory. */
 int64_t file_read(struct file *f, void *buf, size_t len);
 int64_t file_write(struct file *f, const void *buf, size_t len);
 /* The new offset, or -ESPIPE, -EINVAL. */

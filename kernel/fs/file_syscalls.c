@@ -40,6 +40,40 @@ move_bytes(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
 	return move(f, &u);
 }
 
+/* Moves bytes at an offset that is given, and leaves the file's own alone. */
+static int64_t
+move_at(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u, uint64_t off))
+{
+	struct file *f = get_file(a[0]);
+	struct uio_vec v;
+	struct uio u;
+
+	if (f == NULL)
+		return -EBADF;
+	if ((int64_t)a[3] < 0)
+		return -EINVAL;
+	user_uio(&u, &v, a[1], a[2]);
+	return move(f, &u, a[3]);
+}
+
+int64_t
+sys_pread64(const uint64_t a[6])
+{
+	int64_t n = move_at(a, file_read_at);
+
+	CTR4(KTR_VFS, "pread: fd %d size %lu offset %lu result %ld", (int)a[0], a[2], a[3], n);
+	return n;
+}
+
+int64_t
+sys_pwrite64(const uint64_t a[6])
+{
+	int64_t n = move_at(a, file_write_at);
+
+	CTR4(KTR_VFS, "pwrite: fd %d size %lu offset %lu result %ld", (int)a[0], a[2], a[3], n);
+	return n;
+}
+
 int64_t
 sys_read(const uint64_t a[6])
 {
@@ -73,8 +107,8 @@ sum_pieces(struct uio_vec *v, unsigned count, size_t *total)
 	return 0;
 }
 
-int64_t
-sys_writev(const uint64_t a[6])
+static int64_t
+move_pieces(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
 {
 	struct file *f = get_file(a[0]);
 	struct uio u = {.space = UIO_USER};
@@ -93,11 +127,51 @@ sys_writev(const uint64_t a[6])
 		n = sum_pieces(v, (unsigned)a[2], &u.resid);
 	if (n == 0) {
 		u.first = u.vec = v;
-		n = file_write_uio(f, &u);
+		n = move(f, &u);
 	}
 	kfree(v);
+	return n;
+}
+
+int64_t
+sys_readv(const uint64_t a[6])
+{
+	int64_t n = move_pieces(a, file_read_uio);
+
+	CTR3(KTR_VFS, "readv: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
+	return n;
+}
+
+int64_t
+sys_writev(const uint64_t a[6])
+{
+	int64_t n = move_pieces(a, file_write_uio);
+
 	CTR3(KTR_VFS, "writev: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
+}
+
+/* Files are in memory: nothing has to be written anywhere. */
+int64_t
+sys_fsync(const uint64_t a[6])
+{
+	const struct file *f = get_file(a[0]);
+
+	if (f == NULL)
+		return -EBADF;
+	return S_ISREG(f->vn->mode) || S_ISDIR(f->vn->mode) ? 0 : -EINVAL;
+}
+
+int64_t
+sys_fdatasync(const uint64_t a[6])
+{
+	return sys_fsync(a);
+}
+
+int64_t
+sys_sync(const uint64_t a[6])
+{
+	return 0;
 }
 
 int64_t
@@ -251,6 +325,9 @@ sys_fcntl(const uint64_t a[6])
 	switch ((int)a[1]) {
 	case F_DUPFD:
 		return a[2] < filetable_limit() ? dup_from(a[0], (unsigned)a[2], 0) : -EINVAL;
+	case F_DUPFD_CLOEXEC:
+		return a[2] < filetable_limit() ? dup_from(a[0], (unsigned)a[2], O_CLOEXEC)
+						: -EINVAL;
 	case F_GETFD:
 		return ft->close_on_exec & bit ? FD_CLOEXEC : 0;
 	case F_SETFD:

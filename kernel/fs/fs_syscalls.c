@@ -115,6 +115,12 @@ sys_stat(const uint64_t a[6])
 }
 
 int64_t
+sys_lstat(const uint64_t a[6])
+{
+	return sys_stat(a);
+}
+
+int64_t
 sys_newfstatat(const uint64_t a[6])
 {
 	return stat_at(a[0], a[1], a[2], a[3]);
@@ -135,7 +141,8 @@ mkdir_at(uint64_t dirfd, uint64_t upath, uint32_t mode)
 	int error = take_path(&p, dirfd, upath);
 
 	if (error == 0)
-		vnode_unref(vnode_create(p.cwd, p.text, S_IFDIR | (mode & 01777 & ~UMASK), &error));
+		vnode_unref(
+		    vnode_create(p.cwd, p.text, S_IFDIR | (mode & 01777 & ~proc_umask()), &error));
 	return error;
 }
 
@@ -216,26 +223,110 @@ sys_getcwd(const uint64_t a[6])
 	return copy_out(a[0], path, (size_t)n + 1) < 0 ? -EFAULT : n + 1;
 }
 
+/* Makes vn, whose reference this takes over, the current directory. path is for the event. */
+static int
+change_dir(struct vnode *vn, const char *path)
+{
+	struct vnode *old = curproc()->cwd;
+	int error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
+
+	CTR2(KTR_VFS, "chdir: path %s error %d", vfs_trace_name(path), -error);
+	if (error == 0)
+		curproc()->cwd = vn;
+	vnode_unref(error == 0 ? old : vn);
+	return error;
+}
+
 int64_t
 sys_chdir(const uint64_t a[6])
 {
 	struct user_path p;
-	struct vnode *vn, *old;
+	struct vnode *vn;
 	int error = take_path(&p, (uint64_t)AT_FDCWD, a[0]);
 
 	if (error < 0)
 		return error;
 	vn = vnode_lookup(p.cwd, p.text, &error);
+	return vn != NULL ? change_dir(vn, p.text) : error;
+}
+
+int64_t
+sys_fchdir(const uint64_t a[6])
+{
+	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+
+	return f != NULL ? change_dir(vnode_ref(f->vn), "") : -EBADF;
+}
+
+int64_t
+sys_umask(const uint64_t a[6])
+{
+	uint32_t old = curproc()->umask;
+
+	curproc()->umask = (uint32_t)a[0] & 0777;
+	return old;
+}
+
+static int64_t
+access_at(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
+{
+	struct user_path p;
+	struct vnode *vn;
+	int error;
+
+	if ((want & ~7ul) ||
+	    (flags & ~(uint64_t)(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)))
+		return -EINVAL;
+	error = take_path(&p, dirfd, upath);
+	if (error < 0)
+		return error;
+	vn = (flags & AT_EMPTY_PATH) && p.text[0] == '\0' ? vnode_ref(p.cwd)
+							  : vnode_lookup(p.cwd, p.text, &error);
 	if (vn == NULL)
 		return error;
-	error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
-	CTR2(KTR_VFS, "chdir: path %s error %d", vfs_trace_name(p.text), -error);
-	if (error < 0) {
-		vnode_unref(vn);
-		return error;
-	}
-	old = curproc()->cwd;
-	curproc()->cwd = vn;
-	vnode_unref(old);
-	return 0;
+	error = vnode_access(vn, (unsigned)want); /* Linux's R_OK, W_OK, X_OK are VNODE_… */
+	vnode_unref(vn);
+	return error;
+}
+
+int64_t
+sys_access(const uint64_t a[6])
+{
+	return access_at((uint64_t)AT_FDCWD, a[0], a[1], 0);
+}
+
+int64_t
+sys_faccessat(const uint64_t a[6])
+{
+	return access_at(a[0], a[1], a[2], 0);
+}
+
+int64_t
+sys_faccessat2(const uint64_t a[6])
+{
+	return access_at(a[0], a[1], a[2], a[3]);
+}
+
+/* There are no symbolic links: whatever is there is none. */
+static int64_t
+readlink_at(uint64_t dirfd, uint64_t upath)
+{
+	struct user_path p;
+	int error = take_path(&p, dirfd, upath);
+	struct vnode *vn = error == 0 ? vnode_lookup(p.cwd, p.text, &error) : NULL;
+
+	vnode_unref(vn);
+	return vn != NULL ? -EINVAL : error;
+}
+
+int64_t
+sys_readlink(const uint64_t a[6])
+{
+	return readlink_at((uint64_t)AT_FDCWD, a[0]);
+}
+
+int64_t
+sys_readlinkat(const uint64_t a[6])
+{
+	return readlink_at(a[0], a[1]);
 }

@@ -105,8 +105,6 @@ struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, i
  */
 struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made,
 				     int *err);
-/* Permission bits that no program gets on what it makes. It is the same for every process. */
-#define UMASK 022
 /* Removes a name; the vnode lives while it is open. dir: only an empty directory. */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);
 /* Renames a vnode. A vnode of the same kind that had the new name is removed. */

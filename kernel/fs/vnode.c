@@ -229,6 +229,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	st->st_ino = vn->ino;
 	st->st_mode = vn->mode;
 	st->st_uid = vn->uid;
+	st->st_gid = vn->uid; /* each user has a group of its own */
 	st->st_rdev = vn->rdev;
 	st->st_blksize = 4096;
 	mutex_lock(&vn->lock);

@@ -28,6 +28,7 @@ SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uin
 #define VM_FAULT_PAGES 4 /* what one fault may need: a page and three tables */
 
 struct vmspace {
+	uint32_t refs; /* atomic */
 	uint64_t root;
 	struct area *areas;
 	unsigned area_count;
@@ -77,6 +78,7 @@ vm_create(struct uidinfo *ui)
 	}
 	arch_mmu_user_root(table, phys_to_virt(kmap_root()));
 	vm->root = virt_to_phys(table);
+	vm->refs = 1;
 	vm->tables = 1;
 	vm->ui = ui;
 	return vm;
@@ -493,9 +495,18 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 	return f.child;
 }
 
+struct vmspace *
+vm_ref(struct vmspace *vm)
+{
+	__atomic_fetch_add(&vm->refs, 1, __ATOMIC_RELAXED);
+	return vm;
+}
+
 void
 vm_destroy(struct vmspace *vm)
 {
+	if (__atomic_sub_fetch(&vm->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
 	/* No CPU uses this table any more, so the TLB needs no flush. */
 	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
 	area_drop(vm->areas, forget_area, vm);

@@ -1,8 +1,8 @@
 /*
  * vm.h - user address spaces: areas of anonymous private memory, filled on demand, copied on write.
  *
- * Locking: none. A space belongs to the one thread of its process. fork() and exec() also change a
- * space that no thread runs on yet. All functions: thread context.
+ * Locking: none. A space belongs to the one thread of its process, or of its child after vfork().
+ * fork() and exec() also change a space that no thread runs on yet. All functions: thread context.
  */
 #pragma once
 
@@ -17,7 +17,12 @@ struct vmspace;
 
 /* An empty space, counted for ui with all it gets. NULL: out of memory, or the user's limit. */
 struct vmspace *vm_create(struct uidinfo *ui);
-/* Frees every page and the space. No CPU may use its page table. */
+/* Another reference to the space, for a process that shares it. */
+struct vmspace *vm_ref(struct vmspace *vm);
+/*
+ * Drops a reference. The last one frees every page and the space; then no CPU may use its page
+ * table.
+ */
 void vm_destroy(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);

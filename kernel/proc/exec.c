@@ -6,12 +6,16 @@
  */
 #include <abi_md.h>
 
+#include "arch/machine.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
+#include "kernel/abi/auxvec.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/random.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
@@ -105,16 +109,32 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
 	return r;
 }
 
+#define RANDOM_BYTES 16
+
 /*
  * Builds the initial stack of the System V ABI: argc, argv, NULL, envp, NULL, auxiliary vector,
- * with the strings above. *sp: its address.
+ * with the strings above: the path, 16 random bytes, arguments. *sp: its address.
  */
 static int
-build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *img, uint64_t *sp)
+build_stack(struct vmspace *vm, const char *path, const struct args *s, const struct elf_image *img,
+	    uint64_t *sp)
 {
-	uint64_t strings = (VM_STACK_TOP - s->used) & ~15ul;
-	uint64_t words = 1 + s->argc + 1 + s->envc + 1 + 2 * 6;
+	const struct proc *p = curproc();
+	uint64_t path_at = VM_STACK_TOP - (strlen(path) + 1);
+	uint64_t random_at = (path_at - RANDOM_BYTES) & ~15ul;
+	uint64_t strings = (random_at - s->used) & ~15ul;
+	const uint64_t aux[] = {AT_PHDR,   img->phdr,  AT_PHENT,  sizeof(struct elf64_phdr),
+				AT_PHNUM,  img->phnum, AT_PAGESZ, PAGE_SIZE,
+				AT_BASE,   0,          AT_FLAGS,  0,
+				AT_ENTRY,  img->entry, AT_UID,    p->uid,
+				AT_EUID,   p->uid,     AT_GID,    p->uid,
+				AT_EGID,   p->uid,     AT_HWCAP,  arch_hwcap(),
+				AT_CLKTCK, CLK_TCK,    AT_SECURE, 0,
+				AT_RANDOM, random_at,  AT_EXECFN, path_at,
+				AT_NULL,   0};
+	uint64_t words = 1 + s->argc + 1 + s->envc + 1 + sizeof(aux) / 8;
 	uint64_t at = (strings - words * 8) & ~15ul, n = 0;
+	uint8_t random[RANDOM_BYTES];
 	uint64_t *w = kmalloc(words * 8);
 	int r;
 
@@ -127,12 +147,13 @@ build_stack(struct vmspace *vm, const struct args *s, const struct elf_image *im
 	for (unsigned i = 0; i < s->envc; i++)
 		w[n++] = strings + s->offset[s->argc + i];
 	w[n++] = 0;
-	/* AT_PHDR 3, AT_PHENT 4, AT_PHNUM 5, AT_PAGESZ 6, AT_ENTRY 9, AT_NULL 0 (auxvec.h) */
-	const uint64_t aux[] = {3, img->phdr,  4, sizeof(struct elf64_phdr),
-				5, img->phnum, 6, PAGE_SIZE,
-				9, img->entry, 0, 0};
 	memcpy(&w[n], aux, sizeof(aux));
-	r = vm_write(vm, strings, s->strings, s->used);
+	random_bytes(random, sizeof(random));
+	r = vm_write(vm, random_at, random, sizeof(random));
+	if (r == 0)
+		r = vm_write(vm, path_at, path, strlen(path) + 1);
+	if (r == 0)
+		r = vm_write(vm, strings, s->strings, s->used);
 	if (r == 0)
 		r = vm_write(vm, at, w, words * 8);
 	kfree(w);
@@ -183,10 +204,12 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
 	curthread()->tls = 0;
+	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
 	spin_unlock(&proc_lock);
 	if (old != NULL)
 		vm_destroy(old);
+	proc_vfork_done(p);
 	filetable_close_on_exec(p->files);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : path);
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
@@ -233,7 +256,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	r = load(vm, vn, &img);
 	vnode_unref(vn);
 	if (r == 0)
-		r = build_stack(vm, s, &img, &sp);
+		r = build_stack(vm, path, s, &img, &sp);
 	if (r != 0) {
 		vm_destroy(vm);
 		return r;

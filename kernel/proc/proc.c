@@ -7,11 +7,14 @@
  */
 #include "kernel/proc/proc.h"
 
+#include <abi_md.h>
+
 #include "arch/context.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/wait.h"
 #include "kernel/entry.h"
@@ -19,9 +22,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
-#include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/sysctl.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
@@ -52,6 +53,14 @@ curproc(void)
 	struct thread *t = curthread();
 
 	return t != NULL ? t->proc : NULL;
+}
+
+uint32_t
+proc_umask(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? p->umask : 022;
 }
 
 struct uidinfo *
@@ -157,68 +166,141 @@ fork_return(void *arg)
 {
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
+	struct proc *p = curproc();
+
+	if (p->child_tid != 0)
+		copy_out(p->child_tid, &p->pid, sizeof(p->pid)); /* like Linux, without a check */
 	SDT_PROBE0(proc, , , start);
 	arch_irq_disable();
 	entry_user_return(tf);
 	arch_return_to_user(tf);
 }
 
+/* A new process: what it shares, and how it starts. */
+struct fork_args {
+	uint64_t flags;      /* CLONE_… */
+	uint64_t sp;         /* 0: the parent's */
+	uint64_t tls;        /* with CLONE_SETTLS */
+	uint64_t parent_tid; /* where the number goes, with CLONE_PARENT_SETTID */
+	uint64_t child_tid;  /* the same in the child's memory, with CLONE_CHILD_SETTID */
+};
+
+/* Fills the frame and the thread of the child p. */
+static void
+fork_thread(struct proc *p, const struct fork_args *f)
+{
+	struct thread *self = curthread(), *t = p->thread;
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)t->kstack + KSTACK_SIZE);
+
+	t->root = vm_root(p->vm);
+	t->tls = f->flags & CLONE_SETTLS ? f->tls : self->tls;
+	thread_fpu_copy(t);
+	memcpy(tf, arch_user_frame((uintptr_t)self->kstack + KSTACK_SIZE), sizeof(*tf));
+	arch_tf_set_return(tf, 0);
+	if (f->sp != 0)
+		arch_tf_set_sp(tf, f->sp);
+	if (f->flags & CLONE_SETTLS)
+		arch_tf_set_tls(tf, f->tls);
+}
+
+/* Waits until the child has left the current process's address space. Only SIGKILL ends it. */
+static void
+vfork_wait(struct proc *parent)
+{
+	spin_lock(&proc_lock);
+	while (parent->vforking && !(parent->sig_pending & 1ul << (SIGKILL - 1)))
+		sleep_on(&parent->vforking, &proc_lock, "vfork", 0, DEADLINE_NEVER);
+	spin_unlock(&proc_lock);
+}
+
+void
+proc_vfork_done(struct proc *p)
+{
+	spin_lock(&proc_lock);
+	if (p->vfork_child) {
+		p->vfork_child = false;
+		p->parent->vforking = false;
+		wakeup(&p->parent->vforking);
+	}
+	spin_unlock(&proc_lock);
+}
+
 static int64_t
-fork_current(void)
+fork_current(const struct fork_args *f)
 {
 	struct proc *parent = curproc(), *p;
+	bool vfork = f->flags & CLONE_VFORK;
 	int error;
-	struct arch_trapframe *tf,
-	    *mine = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 
 	if (parent->uid != 0 && uidinfo_held(parent->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC))
 		return -EAGAIN;
 	p = proc_alloc(parent->name, parent->uid, fork_return, &error);
 	if (p == NULL)
 		return error;
-	p->vm = vm_fork(parent->vm, p->ui);
+	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
 	p->files = filetable_clone(parent->files, p->ui);
 	if (p->vm == NULL || p->files == NULL) {
 		proc_discard(p);
 		return -ENOMEM;
 	}
 	p->cwd = vnode_ref(parent->cwd);
-	p->thread->root = vm_root(p->vm);
-	p->thread->tls = curthread()->tls;
 	p->thread->follow = curthread()->follow;
-	tf = arch_user_frame((uintptr_t)p->thread->kstack + KSTACK_SIZE);
-	memcpy(tf, mine, sizeof(*tf));
-	arch_tf_set_return(tf, 0);
+	p->umask = parent->umask;
+	p->child_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
+	fork_thread(p, f);
 
 	spin_lock(&proc_lock);
 	p->pgid = parent->pgid;
+	p->sid = parent->sid;
 	p->sig_ignored = parent->sig_ignored;
 	p->sig_blocked = parent->sig_blocked;
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	p->parent = parent;
+	p->vfork_child = parent->vforking = vfork;
 	list_append(&parent->children, &p->sibling);
 	list_append(&procs, &p->all);
 	spin_unlock(&proc_lock);
 	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
 		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
 	uint32_t pid = p->pid; /* the child may run and be freed before we return */
+	if (f->flags & CLONE_PARENT_SETTID)
+		copy_out(f->parent_tid, &pid, sizeof(pid)); /* like Linux, without a check */
 	sched_start(p->thread);
+	if (vfork)
+		vfork_wait(parent);
 	return pid;
 }
 
 int64_t
 sys_fork(const uint64_t a[6])
 {
-	return fork_current();
+	return fork_current(&(struct fork_args){.flags = 0});
+}
+
+int64_t
+sys_vfork(const uint64_t a[6])
+{
+	return fork_current(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK});
 }
 
 int64_t
 sys_clone(const uint64_t a[6])
 {
-	/* Processes have one thread and share nothing: clone is fork. Bits 0-7: exit signal. */
-	if ((a[0] & ~0xfful) != 0 || (a[0] & 0xff) != SIGCHLD || a[1] != 0)
+	const uint64_t known = CLONE_VM | CLONE_VFORK | CLONE_SETTLS | CLONE_PARENT_SETTID |
+			       CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
+	struct fork_args f = {.flags = a[0] & ~0xfful,
+			      .sp = a[1],
+			      .parent_tid = a[2],
+			      .child_tid = a[CLONE_ARG_CHILD_TID],
+			      .tls = a[CLONE_ARG_TLS]};
+
+	/* Processes have one thread: memory is shared only while the parent waits. */
+	if ((f.flags & ~known) || (a[0] & 0xff) != SIGCHLD ||
+	    !(f.flags & CLONE_VM) != !(f.flags & CLONE_VFORK))
 		return -EINVAL;
-	return fork_current();
+	if ((f.flags & CLONE_SETTLS) && f.tls >= ARCH_USER_END)
+		return -EPERM;
+	return fork_current(&f);
 }
 
 /* Gives a dying process's children to process 1. proc_lock held. */
@@ -231,6 +313,7 @@ give_children_away(struct proc *p)
 		struct proc *c = list_entry(l, struct proc, sibling);
 		list_remove(l);
 		c->parent = init_proc;
+		c->vfork_child = false;
 		list_append(&init_proc->children, &c->sibling);
 		zombies |= c->state == PROC_ZOMBIE;
 	}
@@ -261,6 +344,7 @@ proc_exit(int wait_status)
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);
 	vm_destroy(vm);
+	proc_vfork_done(p);
 	SDT_CTR3(proc, , , exit, SDT_ARGS2(exit_reason(wait_status), wait_status), KTR_PROC,
 		 "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
 	HOOK_RUN(proc_exit);
@@ -270,6 +354,7 @@ proc_exit(int wait_status)
 	spin_lock(&proc_lock);
 	give_children_away(p);
 	p->wait_status = wait_status;
+	p->cpu_ns = thread_cpu_ns() + p->children_ns;
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	curthread()->proc = NULL;
@@ -350,8 +435,10 @@ sys_wait4(const uint64_t a[6])
 	gone = c->state == PROC_ZOMBIE;
 	spin_unlock(&proc_lock);
 	CTR3(KTR_PROC, "wait: pid %d status %#x by %u", (int)pid, status, curproc()->pid);
-	if (gone)
+	if (gone) {
+		curproc()->children_ns += c->cpu_ns;
 		proc_free(c);
+	}
 	if (a[1] != 0 && copy_out(a[1], &status, sizeof(status)) != 0)
 		return -EFAULT;
 	return pid;
@@ -383,12 +470,13 @@ proc_start_init(const char *script)
 	if (p == NULL)
 		panic("no memory for process 1");
 	p->thread->arg = (void *)(uintptr_t)script;
-	p->pid = p->pgid = p->thread->tid = 1;
+	p->pid = p->pgid = p->sid = p->thread->tid = 1;
 	thread_rename(p->thread, "init");
 	p->files = filetable_create(p->ui);
 	p->cwd = vnode_lookup(NULL, "/", &err);
 	if (p->files == NULL || p->cwd == NULL)
 		panic("no memory for process 1");
+	p->umask = proc_umask();
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
 	rlimit_init(p->limits);
@@ -398,103 +486,3 @@ proc_start_init(const char *script)
 	CTR1(KTR_PROC, "init: pid %u", p->pid);
 	sched_start(p->thread);
 }
-
-static const char *
-state_name(const struct proc *p)
-{
-	static const char *const names[] = {"runnable", "run", "sleep", "dead"};
-
-	if (p->state == PROC_ZOMBIE)
-		return "zombie";
-	if (p->state == PROC_STOPPED)
-		return "stop";
-	return names[p->thread->state];
-}
-
-static int
-print_kernel_thread(struct thread *t, void *arg)
-{
-	if (t->proc == NULL && t->state != THREAD_DEAD)
-		sbuf_printf(arg, "%u 0 0 0 %s %u %u %lu %s %s\n", t->tid,
-			    t->state == THREAD_SLEEPING  ? "sleep"
-			    : t->state == THREAD_RUNNING ? "run"
-							 : "runnable",
-			    t->prio, t->cpu, t->runtime_ns / 1000000,
-			    t->state == THREAD_SLEEPING && t->wmesg != NULL ? t->wmesg : "-",
-			    t->name);
-	return 0;
-}
-
-/* A process, as a line of kern.proc. */
-struct proc_row {
-	uint32_t pid, ppid, pgid, uid;
-	unsigned prio, cpu;
-	uint64_t runtime_ms;
-	const char *state, *wmesg; /* read-only data */
-	char name[64];
-};
-
-/* Copies what kern.proc shows of p. proc_lock held. */
-static void
-fill_row(struct proc_row *r, const struct proc *p)
-{
-	const struct thread *t = p->thread;
-
-	*r = (struct proc_row){.pid = p->pid,
-			       .ppid = p->parent->pid,
-			       .pgid = p->pgid,
-			       .uid = p->uid,
-			       .state = state_name(p),
-			       .wmesg = "-"};
-	if (t != NULL) {
-		r->prio = t->prio;
-		r->cpu = t->cpu;
-		r->runtime_ms = t->runtime_ns / 1000000;
-	}
-	if (t != NULL && t->state == THREAD_SLEEPING && t->wmesg != NULL)
-		r->wmesg = t->wmesg;
-	strlcpy(r->name, p->name, sizeof(r->name));
-}
-
-/* Copies the next rows after the cursor, and moves the cursor. Returns how many. */
-static unsigned
-next_rows(struct proc *cursor, struct proc_row *rows, unsigned max)
-{
-	struct proc *last = NULL;
-	unsigned n = 0;
-
-	spin_lock(&proc_lock);
-	for (struct proc *p = proc_next(cursor); p != NULL && n < max; p = proc_next(p)) {
-		fill_row(&rows[n++], p);
-		last = p;
-	}
-	list_remove(&cursor->all);
-	if (last != NULL)
-		list_insert_after(&last->all, &cursor->all);
-	spin_unlock(&proc_lock);
-	return n;
-}
-
-/*
- * Copies a few rows at a time and formats them without the lock: a user can make the list long, and
- * interrupts are off under the lock.
- */
-static void
-get_procs(const struct sysctl *s, struct sbuf *out)
-{
-	struct proc cursor = {.state = PROC_CURSOR};
-	struct proc_row rows[16];
-	unsigned n;
-
-	thread_each(print_kernel_thread, out);
-	spin_lock(&proc_lock);
-	list_insert_after(&procs, &cursor.all);
-	spin_unlock(&proc_lock);
-	while ((n = next_rows(&cursor, rows, 16)) > 0)
-		for (const struct proc_row *r = rows; r < rows + n; r++)
-			sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", r->pid, r->ppid,
-				    r->pgid, r->uid, r->state, r->prio, r->cpu, r->runtime_ms,
-				    r->wmesg, r->name);
-}
-SYSCTL_TEXT(kern_proc, "kern.proc", 0, get_procs, NULL,
-	    "processes and kernel threads: PID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

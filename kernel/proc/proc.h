@@ -28,6 +28,7 @@ enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 struct proc {
 	uint32_t pid;       /* [c] also its thread's tid */
 	uint32_t pgid;      /* [p] */
+	uint32_t sid;       /* [p] session: the pid of the process that began it */
 	uint32_t uid;       /* [t] written by its own thread, read by anyone */
 	struct uidinfo *ui; /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
@@ -41,7 +42,13 @@ struct proc {
 	struct vmspace *vm;      /* [t] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [t] NULL: the process is ending */
 	struct vnode *cwd;       /* [t] a reference */
+	uint32_t umask;          /* [t] */
 	int wait_status;         /* [p] as wait4 reports */
+	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
+	uint64_t children_ns;    /* [t] the same of all children that were waited for */
+	bool vforking;           /* [p] it waits until its child executes or ends */
+	bool vfork_child;        /* [p] its parent waits until it executes or ends */
+	uint64_t child_tid;      /* [t] where a new process stores its number; 0: nowhere */
 	bool status_new;         /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;             /* [p] the out-of-memory code has killed it */
 	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
@@ -66,6 +73,9 @@ struct uidinfo *curuidinfo(void);
 
 /* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. Any context. */
 uint64_t proc_limit(unsigned resource);
+
+/* Permission bits that the current process does not give to what it makes. Any context. */
+uint32_t proc_umask(void);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);

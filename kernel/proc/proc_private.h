@@ -17,6 +17,8 @@ extern struct list procs; /* proc_lock */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
 
+/* Nanoseconds for which the current thread has had a CPU. Any context but NMI. */
+uint64_t thread_cpu_ns(void);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */
@@ -27,6 +29,8 @@ int exec_image(struct proc *p, const char *path, char *const argv[], char *const
  * then destroys the old space. proc_lock held.
  */
 void proc_set_space(struct proc *p, struct vmspace *vm);
+/* The current process, p, has left the address space of its parent, which may wait for that. */
+void proc_vfork_done(struct proc *p);
 /*
  * The hooks proc_exit run when the current process has no memory and no files any more, and is not
  * a zombie yet: thread context. The hooks user_return run before a return to user mode, if

@@ -49,6 +49,8 @@ proc_signal_locked(struct proc *p, int sig)
 	if (p->state == PROC_ZOMBIE)
 		return;
 	p->sig_user &= ~BIT(sig);
+	if (sig == SIGKILL)
+		wakeup(&p->vforking);
 	if (sig == SIGCONT || sig == SIGKILL) {
 		p->sig_pending &= ~STOP_SIGNALS;
 		if (p->state == PROC_STOPPED) {

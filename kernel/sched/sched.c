@@ -143,32 +143,58 @@ sched_set_thread(const struct thread *t)
 
 /*
  * A switch is recorded whoever leaves and whoever comes: who reads the trace would take the one
- * thread for the other. So what t does from here to resume_thread() is recorded.
+ * thread for the other. So what t does from here to resume_thread() is recorded. And the FPU
+ * registers of a program that uses them are in t->fpu from here to resume_thread().
  */
-static inline void
-leave_thread(const struct thread *t)
+static void
+leave_more(struct thread *t)
 {
 	if (t->ktr_suppress)
 		ktr_port_refuse(false);
+	if (t->fpu_used) {
+		arch_fpu_save(&t->fpu);
+		arch_fpu_off();
+	}
+}
+
+static void
+resume_more(const struct thread *t)
+{
+	if (t->ktr_suppress)
+		ktr_port_refuse(true);
+	if (t->fpu_used) {
+		arch_fpu_on();
+		arch_fpu_load(&t->fpu);
+	}
+}
+
+static inline void
+leave_thread(struct thread *t)
+{
+	if (t->on_switch != 0)
+		leave_more(t);
 }
 
 static inline void
 resume_thread(void)
 {
-	if (curthread()->ktr_suppress)
-		ktr_port_refuse(true);
+	if (curthread()->on_switch != 0)
+		resume_more(curthread());
 }
 
 /* The second half of a switch. Runs on the new thread's stack, with its run-queue lock held. */
 static void
 finish_switch(void)
 {
-	struct runq *rq = this_runq();
-	struct thread *prev = rq->prev;
-	bool dead = prev->state == THREAD_DEAD;
+	struct runq *rq;
+	struct thread *prev;
+	bool dead;
 
-	rq->prev = NULL;
 	resume_thread();
+	rq = this_runq();
+	prev = rq->prev;
+	dead = prev->state == THREAD_DEAD;
+	rq->prev = NULL;
 	spin_unlock(&rq->lock);
 	if (dead)
 		thread_reap(prev);

@@ -206,6 +206,38 @@ thread_init(void)
 		panic("no memory for the reaper thread");
 }
 
+void
+thread_fpu_start(void)
+{
+	struct thread *t = curthread();
+
+	CTR1(KTR_TRAP, "fpu: first use by tid %u", t->tid);
+	irq_push();
+	arch_fpu_init(&t->fpu);
+	t->fpu_used = true;
+	arch_fpu_on();
+	arch_fpu_load(&t->fpu);
+	irq_pop();
+}
+
+void
+thread_fpu_end(void)
+{
+	irq_push();
+	curthread()->fpu_used = false;
+	arch_fpu_off();
+	irq_pop();
+}
+
+void
+thread_fpu_copy(struct thread *to)
+{
+	if (!curthread()->fpu_used)
+		return;
+	arch_fpu_save(&to->fpu);
+	to->fpu_used = true;
+}
+
 int
 thread_each(int (*f)(struct thread *, void *), void *arg)
 {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "arch/context.h"
+#include "arch/fpu.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
 #include "ktr/intern.h"
@@ -49,9 +50,15 @@ struct thread_calls {
 
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
-	void *kstack;      /* [c] lowest address of the kernel stack; a guard page lies below */
-	uint32_t tid;      /* [c] user threads: equal to the pid */
-	bool ktr_suppress; /* [c] its events are suppressed: for the flush thread */
+	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
+	uint32_t tid; /* [c] user threads: equal to the pid */
+	union {
+		struct {
+			bool ktr_suppress; /* [c] its events are suppressed: the flush thread */
+			bool fpu_used;     /* [t] its FPU registers are saved at switches */
+		};
+		uint16_t on_switch; /* not 0: a switch from or to it has more to do */
+	};
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident;       /* for %s only: prints as "NAME tid N", schedgraph's id */
@@ -87,6 +94,7 @@ struct thread {
 
 	uint32_t follow; /* [a] whose probes fire for it (kernel/probe/session.c); 0: of nobody */
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
+	struct arch_fpu fpu; /* [t] while it does not run, and fpu_used */
 };
 
 /* The thread that runs here. Any context. */
@@ -112,6 +120,17 @@ _Noreturn void thread_exit(void);
 int thread_each(int (*f)(struct thread *, void *), void *arg);
 /* The thread after t. NULL starts, and ends. Takes no lock: for the debugger only. */
 struct thread *thread_next_unlocked(struct thread *t);
+
+/*
+ * The FPU registers of the current thread. It has none until its first instruction that uses them,
+ * which traps: then thread_fpu_start() gives it fresh ones, and from then on they are saved and
+ * loaded at its switches. A thread that never uses them pays nothing. Thread context of a process.
+ */
+void thread_fpu_start(void);
+/* Takes them away: the program has ended. */
+void thread_fpu_end(void);
+/* Gives a new thread, which does not run yet, the same contents. */
+void thread_fpu_copy(struct thread *to);
 
 /* Sleeps for ns nanoseconds. SLEEP_INTR as in sleep_on(). 0 or -EINTR. */
 int thread_sleep_ns(uint64_t ns, int flags, const char *wmesg);

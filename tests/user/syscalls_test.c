@@ -103,7 +103,7 @@ bad_pointers(void)
 static void
 unknown_numbers(void)
 {
-	static const long numbers[] = {6, 999, 1023, 1028, 0x7fffffff, -1};
+	static const long numbers[] = {180, 999, 1023, 1028, 0x7fffffff, -1};
 
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char text[60];

@@ -36,6 +36,18 @@ arch_tf_sp(const struct arch_trapframe *tf)
 	return tf->sp;
 }
 
+static inline void
+arch_tf_set_sp(struct arch_trapframe *tf, uintptr_t sp)
+{
+	tf->sp = sp;
+}
+
+static inline void
+arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
+{
+	tf->tls = tls;
+}
+
 static inline uintptr_t
 arch_tf_fp(const struct arch_trapframe *tf)
 {

@@ -31,6 +31,18 @@ arch_tf_sp(const struct arch_trapframe *tf)
 	return tf->rsp;
 }
 
+static inline void
+arch_tf_set_sp(struct arch_trapframe *tf, uintptr_t sp)
+{
+	tf->rsp = sp;
+}
+
+static inline void
+arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
+{
+	(void)tf, (void)tls; /* FS base */
+}
+
 static inline uintptr_t
 arch_tf_fp(const struct arch_trapframe *tf)
 {

@@ -5,6 +5,10 @@
 
 #define ELF_MACHINE 183 /* EM_AARCH64 */
 
+/* Which arguments of clone() these are. */
+#define CLONE_ARG_TLS       3
+#define CLONE_ARG_CHILD_TID 4
+
 #define O_DIRECTORY 040000 /* Linux arch/arm64/include/uapi/asm/fcntl.h */
 #define O_NOFOLLOW  0100000
 

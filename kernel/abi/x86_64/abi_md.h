@@ -5,6 +5,10 @@
 
 #define ELF_MACHINE 62 /* EM_X86_64 */
 
+/* Which arguments of clone() these are. */
+#define CLONE_ARG_TLS       4
+#define CLONE_ARG_CHILD_TID 3
+
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 

@@ -249,8 +249,8 @@ thread_pointer(void)
 const struct fault arch_faults[] = {
     {"a semihosting call: SIGILL", semihosting_call, SIGILL},
     {"an undefined instruction: SIGILL", undefined, SIGILL},
-    {"the FPU, which programs have not: SIGILL", use_fpu, SIGILL},
-    {"a register of the FPU: SIGILL", read_fpcr, SIGILL},
+    {"the FPU: allowed", use_fpu, 0},
+    {"a register of the FPU: allowed", read_fpcr, 0},
     {"the vector unit, which programs have not: SIGILL", use_sve, SIGILL},
     {"a breakpoint: SIGTRAP", breakpoint, SIGTRAP},
     {"a branch to an address that is not aligned: SIGBUS", branch_unaligned, SIGBUS},

@@ -1,0 +1,195 @@
+/*
+ * time_syscalls.c - system calls on clocks, sleeping and used time. A process's time on a CPU is
+ * not divided into its own and the kernel's: all counts as its own. Locking: none here.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/resource.h"
+#include "kernel/abi/time.h"
+#include "kernel/lib/clock.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+
+#define NS_PER_S 1000000000l
+
+static struct timespec
+to_timespec(uint64_t ns)
+{
+	return (struct timespec){(int64_t)(ns / NS_PER_S), (int64_t)(ns % NS_PER_S)};
+}
+
+static struct timeval
+to_timeval(uint64_t ns)
+{
+	return (struct timeval){(int64_t)(ns / NS_PER_S), (int64_t)(ns % NS_PER_S / 1000)};
+}
+
+/* Reads a span of at most 34 years. 0, -EFAULT or -EINVAL. */
+static int
+take_timespec(uint64_t from, uint64_t *ns)
+{
+	struct timespec ts;
+
+	if (copy_in(&ts, from, sizeof(ts)) != 0)
+		return -EFAULT;
+	if (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= NS_PER_S)
+		return -EINVAL;
+	if (ts.tv_sec > 1l << 30)
+		ts = (struct timespec){1l << 30, 0};
+	*ns = (uint64_t)(ts.tv_sec * NS_PER_S + ts.tv_nsec);
+	return 0;
+}
+
+uint64_t
+thread_cpu_ns(void)
+{
+	const struct thread *t = curthread();
+	uint64_t ns;
+
+	irq_push(); /* no switch in between */
+	ns = t->runtime_ns + clock_ns() - t->since_ns;
+	irq_pop();
+	return ns;
+}
+
+/* The time of a clock. False: there is no such clock. */
+static bool
+read_clock(uint32_t id, uint64_t *ns)
+{
+	switch (id) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+		*ns = clock_real_ns(clock_ns());
+		return true;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+	case CLOCK_MONOTONIC_COARSE:
+	case CLOCK_BOOTTIME:
+		*ns = clock_ns();
+		return true;
+	case CLOCK_PROCESS_CPUTIME_ID:
+	case CLOCK_THREAD_CPUTIME_ID:
+		*ns = thread_cpu_ns();
+		return true;
+	default:
+		return false;
+	}
+}
+
+int64_t
+sys_clock_gettime(const uint64_t a[6])
+{
+	uint64_t now;
+	struct timespec ts;
+
+	if (!read_clock((uint32_t)a[0], &now))
+		return -EINVAL;
+	ts = to_timespec(now);
+	return copy_out(a[1], &ts, sizeof(ts));
+}
+
+int64_t
+sys_clock_getres(const uint64_t a[6])
+{
+	struct timespec ts = {0, 1};
+	uint64_t now;
+
+	if (!read_clock((uint32_t)a[0], &now))
+		return -EINVAL;
+	return a[1] != 0 ? copy_out(a[1], &ts, sizeof(ts)) : 0;
+}
+
+int64_t
+sys_gettimeofday(const uint64_t a[6])
+{
+	static const int32_t utc[2]; /* struct timezone */
+	struct timeval now = to_timeval(clock_real_ns(clock_ns()));
+
+	if (a[0] != 0 && copy_out(a[0], &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return a[1] != 0 ? copy_out(a[1], utc, sizeof(utc)) : 0;
+}
+
+int64_t
+sys_time(const uint64_t a[6])
+{
+	int64_t now = (int64_t)(clock_real_ns(clock_ns()) / NS_PER_S);
+
+	return a[0] != 0 && copy_out(a[0], &now, sizeof(now)) != 0 ? -EFAULT : now;
+}
+
+/* Sleeps until a time of clock_ns(). After a signal, the rest goes to *urest if that is not 0. */
+static int64_t
+sleep_until(uint64_t end, uint64_t urest)
+{
+	uint64_t now = clock_ns();
+	struct timespec rest;
+	int r = now < end ? thread_sleep_ns(end - now, SLEEP_INTR, "nanslp") : 0;
+
+	if (r != -EINTR || urest == 0)
+		return r;
+	now = clock_ns();
+	rest = to_timespec(now < end ? end - now : 0);
+	return copy_out(urest, &rest, sizeof(rest)) != 0 ? -EFAULT : r;
+}
+
+int64_t
+sys_nanosleep(const uint64_t a[6])
+{
+	uint64_t ns;
+	int r = take_timespec(a[0], &ns);
+
+	return r != 0 ? r : sleep_until(clock_ns() + ns, a[1]);
+}
+
+int64_t
+sys_clock_nanosleep(const uint64_t a[6])
+{
+	uint64_t ns, now;
+	int r = take_timespec(a[2], &ns);
+
+	if (a[0] == CLOCK_THREAD_CPUTIME_ID || !read_clock((uint32_t)a[0], &now))
+		return -EINVAL;
+	if (a[0] == CLOCK_PROCESS_CPUTIME_ID || a[0] == CLOCK_MONOTONIC_RAW)
+		return -EOPNOTSUPP;
+	if (r != 0)
+		return r;
+	if (!(a[1] & TIMER_ABSTIME))
+		return sleep_until(clock_ns() + ns, a[3]);
+	return ns <= now ? 0 : sleep_until(clock_ns() + (ns - now), 0);
+}
+
+int64_t
+sys_times(const uint64_t a[6])
+{
+	const uint64_t unit = NS_PER_S / CLK_TCK;
+	struct tms t = {.tms_utime = (int64_t)(thread_cpu_ns() / unit),
+			.tms_cutime = (int64_t)(curproc()->children_ns / unit)};
+
+	if (a[0] != 0 && copy_out(a[0], &t, sizeof(t)) != 0)
+		return -EFAULT;
+	return (int64_t)(clock_ns() / unit);
+}
+
+int64_t
+sys_getrusage(const uint64_t a[6])
+{
+	struct rusage r = {0};
+
+	switch ((int32_t)a[0]) {
+	case RUSAGE_SELF:
+	case RUSAGE_THREAD:
+		r.ru_utime = to_timeval(thread_cpu_ns());
+		break;
+	case RUSAGE_CHILDREN:
+		r.ru_utime = to_timeval(curproc()->children_ns);
+		break;
+	default:
+		return -EINVAL;
+	}
+	return copy_out(a[1], &r, sizeof(r));
+}

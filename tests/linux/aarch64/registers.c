@@ -1,0 +1,31 @@
+/* registers.c - aarch64: V0 to V31. */
+#include "tests/linux/linux_test.h"
+
+#include <sys/syscall.h>
+
+const size_t fpu_words = 64;
+
+#define ALL(op)                                                                                  \
+	op(0, 1) op(2, 3) op(4, 5) op(6, 7) op(8, 9) op(10, 11) op(12, 13) op(14, 15) op(16, 17) \
+	    op(18, 19) op(20, 21) op(22, 23) op(24, 25) op(26, 27) op(28, 29) op(30, 31)
+#define LOAD(n, m)  "ldp q" #n ", q" #m ", [%[in], #16*" #n "]\n"
+#define STORE(n, m) "stp q" #n ", q" #m ", [%[out], #16*" #n "]\n"
+#define NAME(n, m)  "v" #n, "v" #m,
+
+void
+fpu_round_trip(const uint64_t in[FPU_WORDS], uint64_t out[FPU_WORDS], unsigned long turns)
+{
+	__asm__ volatile(ALL(LOAD) "1: mov x8, %[yield]\n"
+				   "svc #0\n"
+				   "subs %[turns], %[turns], #1\n"
+				   "b.ne 1b\n" ALL(STORE)
+			 : [turns] "+r"(turns)
+			 : [in] "r"(in), [out] "r"(out), [yield] "i"(SYS_sched_yield)
+			 : ALL(NAME) "x0", "x8", "memory", "cc");
+}
+
+void
+fpu_store(uint64_t out[FPU_WORDS])
+{
+	__asm__ volatile(ALL(STORE) : : [out] "r"(out) : "memory");
+}

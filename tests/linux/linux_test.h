@@ -1,0 +1,31 @@
+/* linux_test.h - between the files of linux_test, a program of Linux: static, over glibc. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Prints the result of a test, TAP. */
+void result(bool good, const char *promise);
+/* Runs fn(arg) in a child. Its result, 0 to 125; 128 + the signal that killed it. */
+int in_child(int (*fn)(void *), void *arg);
+/* Executes this program with one argument. Returns as in_child(). */
+int execute_self(const char *word);
+
+/* fpu.c */
+void test_fpu(void);
+int fpu_as_executed(void);
+/* calls.c */
+void test_calls(void);
+int auxv_as_executed(void);
+
+#define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
+/* ARCH/registers.c: how many words there are. */
+extern const size_t fpu_words;
+/*
+ * Loads all vector registers, calls sched_yield() `turns` times, and stores them; without an
+ * instruction in between that could change them.
+ */
+void fpu_round_trip(const uint64_t in[FPU_WORDS], uint64_t out[FPU_WORDS], unsigned long turns);
+/* Stores the vector registers as they are. */
+void fpu_store(uint64_t out[FPU_WORDS]);

@@ -1,0 +1,67 @@
+/*
+ * main.c - linux_test: a static program of Linux, built with the ordinary compiler over glibc. It
+ * checks what the kernel promises such programs; TAP. With a word, it is what a test executes.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+static unsigned count;
+static const char *self;
+
+void
+result(bool good, const char *promise)
+{
+	printf("%s %u - %s\n", good ? "ok" : "not ok", ++count, promise);
+	fflush(stdout);
+}
+
+static int
+await(pid_t pid)
+{
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 126;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int
+in_child(int (*fn)(void *), void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fn(arg));
+	return await(pid);
+}
+
+int
+execute_self(const char *word)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(self, self, word, NULL);
+		_exit(127);
+	}
+	return await(pid);
+}
+
+int
+main(int argc, char *argv[])
+{
+	self = (const char *)getauxval(AT_EXECFN);
+	if (argc == 2 && strcmp(argv[1], "fpu") == 0)
+		return fpu_as_executed();
+	if (argc == 2 && strcmp(argv[1], "auxv") == 0)
+		return auxv_as_executed();
+	test_fpu();
+	test_calls();
+	printf("1..%u\n", count);
+	return 0;
+}
