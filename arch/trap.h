@@ -23,6 +23,12 @@ static inline bool arch_tf_irq_on(const struct arch_trapframe *tf);
 static inline uint64_t arch_tf_syscall(const struct arch_trapframe *tf);
 static inline uint64_t arch_tf_arg(const struct arch_trapframe *tf, unsigned n);
 static inline void arch_tf_set_return(struct arch_trapframe *tf, uint64_t v);
+/* The value that arch_tf_set_return() has set. */
+static inline uint64_t arch_tf_return(const struct arch_trapframe *tf);
+/* Did a system call make this frame, and nothing change it since but its return value? */
+static inline bool arch_tf_in_syscall(const struct arch_trapframe *tf);
+/* If so: makes the program call again, with the same arguments. */
+static inline void arch_tf_syscall_again(struct arch_trapframe *tf);
 
 #include <md/trap.h>
 

@@ -195,15 +195,17 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 	if (!arch_tf_user(tf))
 		panic_trap(tf, "%s, address %#lx", what, va);
 	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
-	printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
-	       arch_tf_pc(tf), va, sig);
-	/* A blocked or ignored signal would leave the process faulting for ever. */
+	if (!(p->sig_caught & 1ul << (sig - 1)))
+		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
+		       arch_tf_pc(tf), va, sig);
 	spin_lock(&proc_lock);
-	p->sig_blocked &= ~(1ul << (sig - 1));
-	p->sig_ignored &= ~(1ul << (sig - 1));
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
-	proc_signal_locked(p, sig);
+	proc_signal_fault_locked(
+	    p, sig,
+	    &(struct proc_siginfo){.code = sig == SIGSEGV && vm_maps(p->vm, va) ? SEGV_ACCERR
+										: FAULT_CODE,
+				   .addr = va != 0 || sig == SIGSEGV ? va : arch_tf_pc(tf)});
 	spin_unlock(&proc_lock);
 }
 

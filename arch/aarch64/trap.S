@@ -25,7 +25,7 @@
 	stp x28, x29, [sp, #16 * 14]
 	.endm
 
-	/* x21: the interrupted stack pointer, x22: its TPIDR_EL0. */
+	/* x0: as interrupted, x21: the interrupted stack pointer, x22: its TPIDR_EL0. */
 	.macro SAVE_STATE
 	stp x30, x21, [sp, #TF_X30]
 	mrs x23, elr_el1
@@ -34,7 +34,7 @@
 	mrs x26, far_el1
 	stp x23, x24, [sp, #TF_PC]
 	stp x25, x26, [sp, #TF_ESR]
-	stp x22, xzr, [sp, #TF_TLS]
+	stp x22, x0, [sp, #TF_TLS]
 	.endm
 
 	.macro FROM_EL0 kind

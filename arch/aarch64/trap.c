@@ -142,6 +142,8 @@ interrupt(struct arch_trapframe *tf)
 	uint32_t token;
 	unsigned intid = intc_ack(&token);
 
+	tf->esr = 0; /* an interrupt does not change ESR_EL1: this is not a system call's frame */
+
 	if (intid >= 1020) /* spurious, or no longer pending */
 		return;
 	if (intid == devtree.timer_intid)

@@ -198,7 +198,7 @@ x86_syscall_entry:
 	push %r11
 	push $SEL_UCODE
 	push %rcx
-	push $0
+	push %rax			/* the number, in place of an error code */
 	push $VEC_SYSCALL
 	SAVE_REGS
 	CFI_TRAP

@@ -1,6 +1,5 @@
 /*
- * signal.h - signal numbers and actions, Linux's values.
- * Kestrel has default actions and SIG_IGN; a handler address is refused with EINVAL.
+ * signal.h - signal numbers, actions, and what a handler gets: Linux's values and layouts.
  */
 #pragma once
 
@@ -34,16 +33,61 @@
 #define SIGSYS   31
 #define NSIG     64
 
-/* Who sent a signal: si_code. */
-#define SI_USER   0    /* kill() */
-#define SI_KERNEL 0x80 /* the kernel */
+/* Why a signal was sent: si_code. */
+#define SI_USER       0    /* kill() */
+#define SI_KERNEL     0x80 /* the kernel */
+#define SI_TKILL      (-6) /* tgkill() */
+#define FAULT_CODE    1    /* of a fault: SEGV_MAPERR, FPE_INTDIV, BUS_ADRALN, ... */
+#define SEGV_ACCERR   2    /* the address is mapped, but not for this access */
+#define CLD_EXITED    1    /* SIGCHLD: what happened to the child */
+#define CLD_KILLED    2
+#define CLD_STOPPED   5
+#define CLD_CONTINUED 6
 
 #define SIG_DFL 0
 #define SIG_IGN 1
+
+/* sa_flags */
+#define SA_NOCLDSTOP 0x00000001ul /* no SIGCHLD when a child stops or continues */
+#define SA_NOCLDWAIT 0x00000002ul /* children leave no zombies */
+#define SA_SIGINFO   0x00000004ul /* the handler takes three arguments; it always gets them */
+#define SA_RESTORER  0x04000000ul /* the handler returns to sa_restorer */
+#define SA_ONSTACK   0x08000000ul /* it runs on the stack of sigaltstack() */
+#define SA_RESTART   0x10000000ul /* a call that it interrupts begins again */
+#define SA_NODEFER   0x40000000ul /* the signal is not blocked meanwhile */
+#define SA_RESETHAND 0x80000000ul /* only once */
+
+/* how, of rt_sigprocmask() */
+#define SIG_BLOCK   0
+#define SIG_UNBLOCK 1
+#define SIG_SETMASK 2
 
 struct kernel_sigaction { /* what rt_sigaction takes */
 	uint64_t sa_handler;
 	uint64_t sa_flags;
 	uint64_t sa_restorer;
 	uint64_t sa_mask;
+};
+
+struct siginfo {
+	int32_t si_signo, si_errno, si_code, si_pad;
+	union {
+		uint64_t si_addr; /* of a fault */
+		struct {
+			uint32_t si_pid, si_uid;
+			int32_t si_status; /* SIGCHLD: exit status or signal */
+		};
+		uint8_t si_bytes[112];
+	};
+};
+
+_Static_assert(sizeof(struct siginfo) == 128, "Linux's siginfo_t");
+
+#define SS_ONSTACK 1
+#define SS_DISABLE 2
+
+struct sigaltstack { /* stack_t */
+	uint64_t ss_sp;
+	int32_t ss_flags, ss_pad;
+	uint64_t ss_size;
 };

@@ -91,25 +91,18 @@ tty_foreground(void)
 }
 
 /*
- * Waits until the current process is in the foreground; sig stops it until then. 0: it is. 1: it is
- * not, and it ignores or blocks sig. -EIO: it is not, and nobody would continue it.
+ * Is the current process in the foreground? 0: it is. -EINTR: sig stops it, and then the system
+ * call begins again. 1: it is not, and it ignores or blocks sig. -EIO: nobody would continue it.
  */
 static int
 tty_await_foreground(int sig)
 {
-	int error = 0;
+	bool foreground;
 
-	while (error == 0) {
-		bool foreground;
-
-		spin_lock(&tty.lock);
-		foreground = tty_foreground();
-		spin_unlock(&tty.lock);
-		if (foreground)
-			break;
-		error = proc_stop_group(sig);
-	}
-	return error;
+	spin_lock(&tty.lock);
+	foreground = tty_foreground();
+	spin_unlock(&tty.lock);
+	return foreground ? 0 : proc_stop_group(sig);
 }
 
 /* May the current process change the terminal? 0, -EIO or -EPERM. */
@@ -181,7 +174,7 @@ tty_read(struct file *f, struct uio *u)
 	do {
 		error = tty_await_foreground(SIGTTIN);
 		if (error != 0)
-			return -EIO;
+			return error == -EINTR ? error : -EIO;
 		spin_lock(&tty.lock);
 		error = tty_wait(f, n);
 		if (error == 0)
@@ -245,8 +238,11 @@ tty_write(struct file *f, struct uio *u)
 	int error = 0;
 
 	/* A process that ignores or blocks SIGTTOU may write. */
-	if (tty.ldisc.t.c_lflag & TOSTOP && tty_await_foreground(SIGTTOU) < 0)
-		return -EIO;
+	if (tty.ldisc.t.c_lflag & TOSTOP)
+		error = tty_await_foreground(SIGTTOU);
+	if (error < 0)
+		return error;
+	error = 0;
 	while (u->resid > 0 && error == 0) {
 		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
 

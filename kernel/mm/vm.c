@@ -345,6 +345,12 @@ copy_on_write(uint64_t *pte, uint64_t va, unsigned prot)
 }
 
 bool
+vm_maps(const struct vmspace *vm, uint64_t va)
+{
+	return find(vm, va) != NULL;
+}
+
+bool
 vm_allows(const struct vmspace *vm, uint64_t va, unsigned access)
 {
 	const struct area *a = find(vm, va);

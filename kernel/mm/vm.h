@@ -39,6 +39,8 @@ int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory. */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
+/* Is va in an area? */
+bool vm_maps(const struct vmspace *vm, uint64_t va);
 /* Finds room for size bytes: at hint if that is free. 0: there is none. */
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
 /* Sets the start of the heap. For exec(). */

@@ -8,6 +8,7 @@
 
 #include "arch/machine.h"
 #include "arch/mmu.h"
+#include "arch/signal.h"
 #include "arch/trap.h"
 #include "kernel/abi/auxvec.h"
 #include "kernel/abi/errno.h"
@@ -123,15 +124,24 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s, const st
 	uint64_t path_at = VM_STACK_TOP - (strlen(path) + 1);
 	uint64_t random_at = (path_at - RANDOM_BYTES) & ~15ul;
 	uint64_t strings = (random_at - s->used) & ~15ul;
-	const uint64_t aux[] = {AT_PHDR,   img->phdr,  AT_PHENT,  sizeof(struct elf64_phdr),
-				AT_PHNUM,  img->phnum, AT_PAGESZ, PAGE_SIZE,
-				AT_BASE,   0,          AT_FLAGS,  0,
-				AT_ENTRY,  img->entry, AT_UID,    p->uid,
-				AT_EUID,   p->uid,     AT_GID,    p->uid,
-				AT_EGID,   p->uid,     AT_HWCAP,  arch_hwcap(),
-				AT_CLKTCK, CLK_TCK,    AT_SECURE, 0,
-				AT_RANDOM, random_at,  AT_EXECFN, path_at,
-				AT_NULL,   0};
+	const uint64_t aux[] = {AT_PHDR,        img->phdr,
+				AT_PHENT,       sizeof(struct elf64_phdr),
+				AT_PHNUM,       img->phnum,
+				AT_PAGESZ,      PAGE_SIZE,
+				AT_BASE,        0,
+				AT_FLAGS,       0,
+				AT_ENTRY,       img->entry,
+				AT_UID,         p->uid,
+				AT_EUID,        p->uid,
+				AT_GID,         p->uid,
+				AT_EGID,        p->uid,
+				AT_HWCAP,       arch_hwcap(),
+				AT_CLKTCK,      CLK_TCK,
+				AT_SECURE,      0,
+				AT_RANDOM,      random_at,
+				AT_EXECFN,      path_at,
+				AT_MINSIGSTKSZ, ARCH_MINSIGSTKSZ,
+				AT_NULL,        0};
 	uint64_t words = 1 + s->argc + 1 + s->envc + 1 + sizeof(aux) / 8;
 	uint64_t at = (strings - words * 8) & ~15ul, n = 0;
 	uint8_t random[RANDOM_BYTES];
@@ -204,6 +214,7 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
 	curthread()->tls = 0;
+	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
 	spin_unlock(&proc_lock);

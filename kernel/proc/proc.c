@@ -252,8 +252,7 @@ fork_current(const struct fork_args *f)
 	spin_lock(&proc_lock);
 	p->pgid = parent->pgid;
 	p->sid = parent->sid;
-	p->sig_ignored = parent->sig_ignored;
-	p->sig_blocked = parent->sig_blocked;
+	proc_signals_fork(p, parent);
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	p->parent = parent;
 	p->vfork_child = parent->vforking = vfork;
@@ -321,11 +320,18 @@ give_children_away(struct proc *p)
 		wakeup(init_proc);
 }
 
-/* CLD_EXITED or CLD_KILLED (POSIX, <signal.h>); nothing dumps core. */
+/* Nothing dumps core. */
 static int
 exit_reason(int wait_status)
 {
-	return (wait_status & 0x7f) == 0 ? 1 : 2;
+	return (wait_status & 0x7f) == 0 ? CLD_EXITED : CLD_KILLED;
+}
+
+/* The exit status, or the signal. */
+static int
+exit_value(int wait_status)
+{
+	return (wait_status & 0x7f) == 0 ? wait_status >> 8 & 0xff : wait_status & 0x7f;
 }
 
 void
@@ -358,7 +364,10 @@ proc_exit(int wait_status)
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	curthread()->proc = NULL;
-	proc_signal_locked(p->parent, SIGCHLD);
+	proc_signal_info_locked(p->parent, SIGCHLD,
+				&(struct proc_siginfo){exit_reason(wait_status), p->pid,
+						       .uid = p->uid,
+						       .status = exit_value(wait_status)});
 	wakeup(p->parent);
 	spin_unlock(&proc_lock);
 	thread_exit();

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "kernel/abi/resource.h"
+#include "kernel/abi/signal.h"
 #include "kernel/lib/list.h"
 #include "ktr/intern.h"
 
@@ -24,6 +25,19 @@ struct vnode;
 
 /* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
+
+/* What siginfo tells of a pending signal, in short. */
+struct proc_siginfo {
+	int32_t code; /* SI_…, CLD_…, or a fault's */
+	uint32_t pid; /* sender or child; 0 if addr is valid */
+	union {
+		uint64_t addr;
+		struct {
+			uint32_t uid;
+			int32_t status;
+		};
+	};
+};
 
 struct proc {
 	uint32_t pid;       /* [c] also its thread's tid */
@@ -54,8 +68,14 @@ struct proc {
 	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
 	uint64_t sig_ignored;    /* [p] SIG_IGN */
 	uint64_t sig_blocked;    /* [p] */
-	uint64_t sig_user;       /* [p] of those pending: kill() sent them, not the kernel */
-	struct ktrace *trace;    /* kernel/ktrace's; NULL: the process has not been traced */
+	uint64_t sig_awaited;    /* [p] by sigtimedwait: sent even if ignored */
+	uint64_t sig_saved;      /* [t] what sig_blocked will be after the next delivery ... */
+	bool sig_restore;        /* [t] ... if this is set */
+	struct sigaltstack sig_stack;             /* [t] */
+	struct kernel_sigaction sig_action[NSIG]; /* [p] its own process reads them without it */
+	struct proc_siginfo sig_info[NSIG];       /* [p] of those pending */
+	uint64_t sig_caught;                      /* [p] signals with a handler */
+	struct ktrace *trace; /* kernel/ktrace's; NULL: the process has not been traced */
 	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
 };
 
@@ -82,10 +102,10 @@ unsigned proc_signal_group(uint32_t pgid, int sig);
 /* Signals the current process (SIGPIPE). Thread context of a process. */
 void proc_signal_self(int sig);
 /*
- * Job control: stops the current process's group with sig. 0: it was stopped and has been
- * continued. 1: the process ignores or blocks sig. -EIO: the group is orphaned, so nobody would
- * continue it. Does not return if a signal kills the process. Thread context of a process, no lock
- * held.
+ * Job control: sends sig, which stops, to the current process's group. -EINTR: it is sent, and the
+ * system call ends with this error; it begins again when the process is continued. 1: the process
+ * ignores or blocks sig. -EIO: the group is orphaned, so nobody would continue it. Thread context
+ * of a process, no lock held.
  */
 int proc_stop_group(int sig);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. Any context. */

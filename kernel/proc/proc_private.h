@@ -7,6 +7,8 @@
 #include "kernel/abi/resource.h"
 
 struct arch_trapframe;
+struct kernel_sigaction;
+struct proc_siginfo;
 struct proc;
 struct vmspace;
 
@@ -41,6 +43,31 @@ void proc_vfork_done(struct proc *p);
 _Noreturn void proc_exit(int wait_status);
 /* Sends sig to one process. proc_lock held. */
 void proc_signal_locked(struct proc *p, int sig);
+/* The same, and says why. */
+void proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info);
+/*
+ * A fault of the current process: sends sig. If the process blocks or ignores it, it is killed: it
+ * would fault for ever. proc_lock held.
+ */
+void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info);
+/* What a handler gets of it. */
+struct siginfo proc_siginfo_full(int sig, const struct proc_siginfo *from);
+/*
+ * The current process, p, blocks the signals in mask until its system call has ended and a handler
+ * has been prepared; then the old mask is back.
+ */
+void proc_signals_mask(struct proc *p, uint64_t mask);
+/* Forgets handlers: a new program has none. */
+void proc_signals_exec(struct proc *p);
+/* Gives a new process the actions and the mask of its parent. proc_lock held. */
+void proc_signals_fork(struct proc *p, const struct proc *parent);
+/*
+ * Makes the current process run a handler when it returns to user mode. mask: to be restored after
+ * that. False: its stack has no room for that, or the handler is not an address.
+ */
+bool sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
+		    const struct kernel_sigaction *act, const struct proc_siginfo *info,
+		    uint64_t mask);
 /*
  * A system call of the current process failed for lack of memory. True: the process is user 0's,
  * and a process of a user who holds too much was killed, so try again. Thread context, no lock
@@ -53,5 +80,7 @@ bool proc_reclaim(void);
  * die. Thread context, no spin lock held.
  */
 bool proc_out_of_memory(void);
-/* Acts on pending signals of the current process before it returns to user mode. */
-void proc_deliver_signals(void);
+/* Acts on pending signals of the current process before it returns to user mode by tf. */
+void proc_deliver_signals(struct arch_trapframe *tf);
+/* The name of a system call; "" for an unknown number. */
+const char *syscall_name(uint64_t nr);

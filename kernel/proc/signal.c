@@ -1,12 +1,16 @@
 /*
- * signal.c - signals: default actions and ignoring.
+ * signal.c - signals: sending, and what happens before a return to user mode.
  *
- * A pending signal is a bit in sig_pending, set under proc_lock. The process acts on it when it
+ * A pending signal is a bit in sig_pending, set under proc_lock, with the reason in sig_info: of a
+ * signal that is sent again meanwhile, only the first counts. The process acts on it when it
  * returns to user mode. sig_pending is also read without the lock, as a hint.
  */
 #include "kernel/abi/signal.h"
 
+#include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/wait.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -19,6 +23,7 @@
 #define STOP_SIGNALS (BIT(SIGSTOP) | BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU))
 #define NO_ACTION    (BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT))
 #define UNSTOPPABLE  (BIT(SIGKILL) | BIT(SIGSTOP))
+#define FAULTS       (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP))
 
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_TEXT(proc, , , signal_send, "signal-send", ": thread %p proc %p sig %d pid %u", 4,
@@ -33,6 +38,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %
 static bool
 is_ignored(const struct proc *p, int sig)
 {
+	if (p->sig_caught & BIT(sig))
+		return false;
 	/* Nothing may kill process 1, so it has no default actions. */
 	if (p->pid == 1)
 		return true;
@@ -41,33 +48,93 @@ is_ignored(const struct proc *p, int sig)
 	return ((p->sig_ignored | NO_ACTION) & BIT(sig)) != 0;
 }
 
+/* The child p has stopped or goes on. proc_lock held. */
+static void
+tell_parent(struct proc *p, int wait_status)
+{
+	bool stopped = WIFSTOPPED(wait_status);
+
+	p->wait_status = wait_status;
+	p->status_new = true;
+	if (!(p->parent->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
+		proc_signal_info_locked(
+		    p->parent, SIGCHLD,
+		    &(struct proc_siginfo){stopped ? CLD_STOPPED : CLD_CONTINUED, p->pid,
+					   .uid = p->uid,
+					   .status = stopped ? WSTOPSIG(wait_status) : SIGCONT});
+	wakeup(p->parent);
+}
+
 void
-proc_signal_locked(struct proc *p, int sig)
+proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info)
 {
 	SDT_CTR2(proc, , , signal_send, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 		 "signal post: pid %u sig %d", p->pid, sig);
 	if (p->state == PROC_ZOMBIE)
 		return;
-	p->sig_user &= ~BIT(sig);
 	if (sig == SIGKILL)
 		wakeup(&p->vforking);
+	if (BIT(sig) & STOP_SIGNALS)
+		p->sig_pending &= ~BIT(SIGCONT);
 	if (sig == SIGCONT || sig == SIGKILL) {
 		p->sig_pending &= ~STOP_SIGNALS;
 		if (p->state == PROC_STOPPED) {
 			p->state = PROC_ALIVE;
-			p->wait_status = 0xffff;
-			p->status_new = sig == SIGCONT;
 			wakeup(&p->state);
-			wakeup(p->parent);
+			p->status_new = false;
+			if (sig == SIGCONT)
+				tell_parent(p, 0xffff);
 		}
 	}
-	if (is_ignored(p, sig)) {
+	if (is_ignored(p, sig) &&
+	    !((p->sig_blocked | p->sig_awaited) & BIT(sig) & ~p->sig_ignored)) {
 		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 			 "signal ignored: pid %u sig %d", p->pid, sig);
 		return;
 	}
+	if (!(p->sig_pending & BIT(sig)))
+		p->sig_info[sig - 1] = *info;
 	__atomic_store_n(&p->sig_pending, p->sig_pending | BIT(sig), __ATOMIC_SEQ_CST);
 	sleepq_interrupt(p->thread);
+}
+
+void
+proc_signal_locked(struct proc *p, int sig)
+{
+	proc_signal_info_locked(p, sig, &(struct proc_siginfo){.code = SI_KERNEL});
+}
+
+void
+proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info)
+{
+	if ((p->sig_blocked | p->sig_ignored) & BIT(sig)) {
+		p->sig_blocked &= ~BIT(sig);
+		p->sig_ignored &= ~BIT(sig);
+		p->sig_caught &= ~BIT(sig);
+		p->sig_action[sig - 1] = (struct kernel_sigaction){SIG_DFL};
+	}
+	p->sig_pending &= ~BIT(sig); /* this reason counts */
+	proc_signal_info_locked(p, sig, info);
+}
+
+void
+proc_signals_exec(struct proc *p)
+{
+	for (unsigned i = 0; i < NSIG; i++)
+		if (p->sig_caught & 1ul << i)
+			p->sig_action[i] = (struct kernel_sigaction){SIG_DFL};
+	p->sig_caught = 0;
+	p->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+}
+
+void
+proc_signals_fork(struct proc *p, const struct proc *parent)
+{
+	p->sig_ignored = parent->sig_ignored;
+	p->sig_caught = parent->sig_caught;
+	p->sig_blocked = parent->sig_blocked;
+	p->sig_stack = parent->sig_stack;
+	memcpy(p->sig_action, parent->sig_action, sizeof(p->sig_action));
 }
 
 unsigned
@@ -113,40 +180,123 @@ proc_signal_pending(void)
 static void
 stop_here(struct proc *p, int sig)
 {
+	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
-	p->wait_status = sig << 8 | 0x7f;
-	p->status_new = true;
-	wakeup(p->parent);
+	tell_parent(p, sig << 8 | 0x7f);
 	while (p->state == PROC_STOPPED)
 		sleep_on(&p->state, &proc_lock, "stopped", 0, DEADLINE_NEVER);
 }
 
+/* What a system call does that a signal has interrupted. */
+enum interrupted {
+	NOT,    /* no such call */
+	FINAL,  /* it ends with EINTR */
+	WAITED, /* for a handler: it begins again if there was none */
+	AGAIN   /* it begins again, unless a handler without SA_RESTART ran */
+};
+
+static enum interrupted
+interrupted_call(const struct arch_trapframe *tf)
+{
+	static const struct {
+		const char *name;
+		enum interrupted how;
+	} special[] = {{"clock_nanosleep", FINAL}, {"nanosleep", FINAL},
+		       {"pause", WAITED},          {"poll", FINAL},
+		       {"ppoll", FINAL},           {"pselect6", FINAL},
+		       {"select", FINAL},          {"rt_sigsuspend", WAITED},
+		       {"rt_sigtimedwait", FINAL}};
+	const char *name;
+
+	if (!arch_tf_in_syscall(tf) || arch_tf_return(tf) != (uint64_t)-EINTR)
+		return NOT;
+	name = syscall_name(arch_tf_syscall(tf));
+	for (unsigned i = 0; i < sizeof(special) / sizeof(special[0]); i++)
+		if (strcmp(special[i].name, name) == 0)
+			return special[i].how;
+	return AGAIN;
+}
+
+/* Takes the next signal to act on. 0: none. proc_lock held. */
+static int
+take_signal(struct proc *p, struct proc_siginfo *info)
+{
+	uint64_t set = deliverable(p);
+	int sig;
+
+	if (set == 0)
+		return 0;
+	/* First what must not wait, and faults, whose handlers see the registers of the fault. */
+	sig = (set & BIT(SIGKILL))  ? SIGKILL
+	      : (set & FAULTS) != 0 ? __builtin_ctzl(set & FAULTS) + 1
+				    : __builtin_ctzl(set) + 1;
+	p->sig_pending &= ~BIT(sig);
+	*info = p->sig_info[sig - 1];
+	return sig;
+}
+
+/*
+ * Prepares the run of a handler. Called and returns with proc_lock held. False: the process must
+ * die.
+ */
+static bool
+run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct proc_siginfo *info)
+{
+	struct kernel_sigaction act = p->sig_action[sig - 1];
+	uint64_t mask = p->sig_restore ? p->sig_saved : p->sig_blocked;
+	bool good;
+
+	p->sig_restore = false;
+	p->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
+	if (act.sa_flags & SA_RESETHAND) {
+		p->sig_caught &= ~BIT(sig);
+		p->sig_action[sig - 1].sa_handler = SIG_DFL;
+	}
+	spin_unlock(&proc_lock);
+	SDT_CTR4(proc, , , signal_handle, SDT_ARGS2(sig, info->code), KTR_SIG,
+		 "signal handle: pid %u sig %d code %d handler %#lx", p->pid, sig, info->code,
+		 act.sa_handler);
+	good = sigframe_enter(p, tf, sig, &act, info, mask);
+	spin_lock(&proc_lock);
+	return good;
+}
+
 void
-proc_deliver_signals(void)
+proc_deliver_signals(struct arch_trapframe *tf)
 {
 	struct proc *p = curproc();
-	uint64_t set;
+	enum interrupted call;
+	struct proc_siginfo info;
+	int sig;
 
 	if (deliverable(p) == 0)
 		return;
+	call = interrupted_call(tf);
 	spin_lock(&proc_lock);
-	while ((set = deliverable(p)) != 0) {
-		int sig = (set & BIT(SIGKILL)) ? SIGKILL : __builtin_ctzl(set) + 1, code;
-
-		p->sig_pending &= ~BIT(sig);
+	while ((sig = take_signal(p, &info)) != 0) {
 		if (is_ignored(p, sig))
 			continue;
-		if (BIT(sig) & STOP_SIGNALS) {
-			CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
+		if (p->sig_caught & BIT(sig)) {
+			if (call == AGAIN && (p->sig_action[sig - 1].sa_flags & SA_RESTART))
+				arch_tf_syscall_again(tf);
+			call = NOT;
+			if (run_handler(p, tf, sig, &info))
+				continue;
+			sig = SIGSEGV;
+		} else if (BIT(sig) & STOP_SIGNALS) {
 			stop_here(p, sig);
 			continue;
 		}
-		code = p->sig_user & BIT(sig) ? SI_USER : SI_KERNEL;
 		spin_unlock(&proc_lock);
-		SDT_CTR3(proc, , , signal_handle, SDT_ARGS2(sig, code), KTR_SIG,
+		SDT_CTR3(proc, , , signal_handle, SDT_ARGS2(sig, info.code), KTR_SIG,
 			 "signal deliver: pid %u sig %d name %s", p->pid, sig, ktr_intern(p->name));
 		proc_exit(sig);
 	}
+	if (call == AGAIN || call == WAITED)
+		arch_tf_syscall_again(tf);
+	if (p->sig_restore)
+		p->sig_blocked = p->sig_saved;
+	p->sig_restore = false;
 	spin_unlock(&proc_lock);
 }
 
@@ -179,94 +329,5 @@ proc_stop_group(int sig)
 	if (r != 0)
 		return r;
 	proc_signal_group(p->pgid, sig);
-	proc_deliver_signals();
-	return 0;
-}
-
-/* May the caller signal p? */
-static bool
-allowed(const struct proc *p)
-{
-	return curproc()->uid == 0 || curproc()->uid == p->uid;
-}
-
-int64_t
-sys_kill(const uint64_t a[6])
-{
-	int64_t pid = (int32_t)a[0], r = -ESRCH;
-	int sig = (int)a[1];
-	uint32_t group = pid == 0 ? curproc()->pgid : pid < -1 ? (uint32_t)-pid : 0;
-
-	if (sig < 0 || sig > NSIG)
-		return -EINVAL;
-	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		bool match = pid > 0     ? p->pid == (uint32_t)pid
-			     : pid == -1 ? p->pid != 1 && p != curproc()
-					 : p->pgid == group;
-		if (!match)
-			continue;
-		if (!allowed(p)) {
-			if (r != 0)
-				r = -EPERM;
-			continue;
-		}
-		r = 0;
-		if (sig != 0) {
-			proc_signal_locked(p, sig);
-			p->sig_user |= BIT(sig);
-		}
-	}
-	spin_unlock(&proc_lock);
-	return r;
-}
-
-int64_t
-sys_rt_sigaction(const uint64_t a[6])
-{
-	int sig = (int)a[0];
-	struct proc *p = curproc();
-	struct kernel_sigaction old = {0}, act;
-
-	if (sig < 1 || sig > NSIG || a[3] != 8)
-		return -EINVAL;
-	old.sa_handler = p->sig_ignored & BIT(sig) ? SIG_IGN : SIG_DFL;
-	if (a[1] != 0) {
-		if (copy_in(&act, a[1], sizeof(act)) != 0)
-			return -EFAULT;
-		if ((BIT(sig) & UNSTOPPABLE) ||
-		    (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN))
-			return -EINVAL;
-		spin_lock(&proc_lock);
-		if (act.sa_handler == SIG_IGN)
-			p->sig_ignored |= BIT(sig);
-		else
-			p->sig_ignored &= ~BIT(sig);
-		spin_unlock(&proc_lock);
-	}
-	if (a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0)
-		return -EFAULT;
-	return 0;
-}
-
-int64_t
-sys_rt_sigprocmask(const uint64_t a[6])
-{
-	struct proc *p = curproc();
-	uint64_t old = p->sig_blocked, set;
-
-	if (a[3] != 8)
-		return -EINVAL;
-	if (a[1] != 0) {
-		if (copy_in(&set, a[1], sizeof(set)) != 0)
-			return -EFAULT;
-		if (a[0] > 2) /* SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK */
-			return -EINVAL;
-		spin_lock(&proc_lock);
-		p->sig_blocked = a[0] == 0 ? old | set : a[0] == 1 ? old & ~set : set;
-		spin_unlock(&proc_lock);
-	}
-	if (a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0)
-		return -EFAULT;
-	return 0;
+	return -EINTR;
 }

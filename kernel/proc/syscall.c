@@ -9,11 +9,13 @@
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/syscall.h"
 #include "kernel/entry.h"
 #include "kernel/lib/hook.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
 
@@ -44,6 +46,20 @@ dispatch(uint64_t nr, const uint64_t a[6])
 	return r;
 }
 
+const char *
+syscall_name(uint64_t nr)
+{
+	switch (nr) {
+#define SYSCALL(number, name, nargs) \
+	case number:                 \
+		return #name;
+#include <syscalls.def>
+#undef SYSCALL
+	default:
+		return "";
+	}
+}
+
 void
 entry_syscall(struct arch_trapframe *tf)
 {
@@ -55,7 +71,7 @@ entry_syscall(struct arch_trapframe *tf)
 	/* A call that fails with ENOMEM has had no effect, so it can be repeated. */
 	do
 		r = dispatch(nr, a);
-	while (r == -ENOMEM && proc_reclaim());
+	while (r == -ENOMEM && nr != NR_rt_sigreturn && proc_reclaim());
 	arch_tf_set_return(tf, (uint64_t)r);
 }
 
@@ -66,7 +82,7 @@ do_work(void)
 	this_pcpu()->work = false;
 	arch_irq_enable();
 	HOOK_RUN(user_return);
-	proc_deliver_signals();
+	proc_deliver_signals(arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE));
 	sched_preempt();
 	arch_irq_disable();
 }

@@ -29,3 +29,4 @@ int64_t sys_readlink(const uint64_t a[6]);
 int64_t sys_getpgrp(const uint64_t a[6]);
 int64_t sys_time(const uint64_t a[6]);
 int64_t sys_vfork(const uint64_t a[6]);
+int64_t sys_pause(const uint64_t a[6]);

@@ -207,17 +207,31 @@ thread_init(void)
 }
 
 void
+thread_fpu_load(const struct arch_fpu *from)
+{
+	irq_push();
+	curthread()->fpu_used = true;
+	arch_fpu_on();
+	arch_fpu_load(from);
+	irq_pop();
+}
+
+void
 thread_fpu_start(void)
 {
-	struct thread *t = curthread();
+	struct arch_fpu fresh;
 
-	CTR1(KTR_TRAP, "fpu: first use by tid %u", t->tid);
-	irq_push();
-	arch_fpu_init(&t->fpu);
-	t->fpu_used = true;
-	arch_fpu_on();
-	arch_fpu_load(&t->fpu);
-	irq_pop();
+	CTR1(KTR_TRAP, "fpu: first use by tid %u", curthread()->tid);
+	arch_fpu_init(&fresh);
+	thread_fpu_load(&fresh);
+}
+
+bool
+thread_fpu_save(struct arch_fpu *to)
+{
+	if (curthread()->fpu_used)
+		arch_fpu_save(to);
+	return curthread()->fpu_used;
 }
 
 void
@@ -232,10 +246,7 @@ thread_fpu_end(void)
 void
 thread_fpu_copy(struct thread *to)
 {
-	if (!curthread()->fpu_used)
-		return;
-	arch_fpu_save(&to->fpu);
-	to->fpu_used = true;
+	to->fpu_used = thread_fpu_save(&to->fpu);
 }
 
 int

@@ -94,7 +94,7 @@ struct thread {
 
 	uint32_t follow; /* [a] whose probes fire for it (kernel/probe/session.c); 0: of nobody */
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
-	struct arch_fpu fpu; /* [t] while it does not run, and fpu_used */
+	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
 
 /* The thread that runs here. Any context. */
@@ -129,6 +129,10 @@ struct thread *thread_next_unlocked(struct thread *t);
 void thread_fpu_start(void);
 /* Takes them away: the program has ended. */
 void thread_fpu_end(void);
+/* Copies their contents. False: it has none. */
+bool thread_fpu_save(struct arch_fpu *to);
+/* Gives it registers with these contents. */
+void thread_fpu_load(const struct arch_fpu *from);
 /* Gives a new thread, which does not run yet, the same contents. */
 void thread_fpu_copy(struct thread *to);
 

@@ -21,7 +21,7 @@ LAYERS = [
     ("ktr/port/host/", ["ktr/"], None),
     ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h", "ktr_port_default.h"}),
     ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
-    ("arch/*.h", ["arch/*.h"], FREESTANDING | {"md/*"}),
+    ("arch/*.h", ["arch/*.h", "kernel/abi/"], FREESTANDING | {"md/*"}),
     # arch/README.md lists the kernel headers that a port may use besides entry.h.
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),

@@ -19,6 +19,10 @@ int fpu_as_executed(void);
 void test_calls(void);
 int auxv_as_executed(void);
 
+/* signals.c */
+void test_signals(void);
+int signals_as_executed(void);
+
 #define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
 /* ARCH/registers.c: how many words there are. */
 extern const size_t fpu_words;
@@ -29,3 +33,11 @@ extern const size_t fpu_words;
 void fpu_round_trip(const uint64_t in[FPU_WORDS], uint64_t out[FPU_WORDS], unsigned long turns);
 /* Stores the vector registers as they are. */
 void fpu_store(uint64_t out[FPU_WORDS]);
+void undefined_instruction(void);
+/* Changes the registers that a signal's frame (a ucontext_t) holds: gives them rights; the pc. */
+void frame_take_rights(void *context);
+void frame_set_pc(void *context, uint64_t pc);
+/* Has this process rights that frame_take_rights() asked for? */
+bool has_rights(void);
+/* Calls rt_sigreturn() with the stack pointer in the middle of 1024 words. */
+void return_by_frame(uint64_t words[1024]);

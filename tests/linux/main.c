@@ -60,8 +60,11 @@ main(int argc, char *argv[])
 		return fpu_as_executed();
 	if (argc == 2 && strcmp(argv[1], "auxv") == 0)
 		return auxv_as_executed();
+	if (argc == 2 && strcmp(argv[1], "signals") == 0)
+		return signals_as_executed();
 	test_fpu();
 	test_calls();
+	test_signals();
 	printf("1..%u\n", count);
 	return 0;
 }

@@ -9,7 +9,7 @@ struct arch_trapframe {
 	uint64_t pc, pstate;
 	uint64_t esr, far; /* of the exception */
 	uint64_t tls;      /* TPIDR_EL0, from user mode */
-	uint64_t reserved;
+	uint64_t x0;       /* of the exception: a system call's first argument */
 };
 
 _Static_assert(offsetof(struct arch_trapframe, sp) == 31 * 8, "asm.h");
@@ -70,6 +70,25 @@ static inline bool
 arch_tf_irq_on(const struct arch_trapframe *tf)
 {
 	return !(tf->pstate & (1ul << 7));
+}
+
+static inline uint64_t
+arch_tf_return(const struct arch_trapframe *tf)
+{
+	return tf->x[0];
+}
+
+static inline bool
+arch_tf_in_syscall(const struct arch_trapframe *tf)
+{
+	return tf->esr >> 26 == 0x15; /* SVC in A64 */
+}
+
+static inline void
+arch_tf_syscall_again(struct arch_trapframe *tf)
+{
+	tf->x[0] = tf->x0;
+	tf->pc -= 4;
 }
 
 static inline uint64_t

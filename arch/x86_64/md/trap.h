@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "arch/x86_64/asm.h"
+
 struct arch_trapframe {
 	uint64_t r15, r14, r13, r12, r11, r10, r9, r8;
 	uint64_t rbp, rdi, rsi, rdx, rcx, rbx, rax;
@@ -71,7 +73,26 @@ arch_tf_irq_on(const struct arch_trapframe *tf)
 static inline uint64_t
 arch_tf_syscall(const struct arch_trapframe *tf)
 {
+	return tf->error; /* trap.S keeps it there, since rax gets the result */
+}
+
+static inline uint64_t
+arch_tf_return(const struct arch_trapframe *tf)
+{
 	return tf->rax;
+}
+
+static inline bool
+arch_tf_in_syscall(const struct arch_trapframe *tf)
+{
+	return tf->vector == VEC_SYSCALL;
+}
+
+static inline void
+arch_tf_syscall_again(struct arch_trapframe *tf)
+{
+	tf->rax = tf->error;
+	tf->rip -= 2; /* SYSCALL's bytes */
 }
 
 static inline uint64_t

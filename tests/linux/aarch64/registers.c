@@ -1,7 +1,9 @@
-/* registers.c - aarch64: V0 to V31. */
+/* registers.c - aarch64: V0 to V31; the registers of a signal's frame. */
+#define _GNU_SOURCE
 #include "tests/linux/linux_test.h"
 
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 const size_t fpu_words = 64;
 
@@ -28,4 +30,37 @@ void
 fpu_store(uint64_t out[FPU_WORDS])
 {
 	__asm__ volatile(ALL(STORE) : : [out] "r"(out) : "memory");
+}
+
+void
+undefined_instruction(void)
+{
+	__asm__ volatile("udf #0");
+}
+
+void
+frame_take_rights(void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.pstate |= 0x3c5; /* EL1h, nothing interrupts it */
+}
+
+void
+frame_set_pc(void *context, uint64_t pc)
+{
+	((ucontext_t *)context)->uc_mcontext.pc = pc;
+}
+
+bool
+has_rights(void)
+{
+	return false; /* at EL1 this program's memory could not be executed */
+}
+
+void
+return_by_frame(uint64_t words[1024])
+{
+	__asm__ volatile("mov sp, %0; mov x8, %1; svc #0"
+			 :
+			 : "r"(words + 384), "i"(SYS_rt_sigreturn)
+			 : "memory", "x8");
 }

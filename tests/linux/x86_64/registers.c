@@ -1,7 +1,9 @@
-/* registers.c - x86_64: XMM0 to XMM15. */
+/* registers.c - x86_64: XMM0 to XMM15; the registers of a signal's frame. */
+#define _GNU_SOURCE
 #include "tests/linux/linux_test.h"
 
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 const size_t fpu_words = 32;
 
@@ -30,4 +32,46 @@ void
 fpu_store(uint64_t out[FPU_WORDS])
 {
 	__asm__ volatile(ALL(STORE) : : [out] "r"(out) : "memory");
+}
+
+#define FLAGS_RIGHTS 0x7000ul /* IOPL, NT */
+
+void
+undefined_instruction(void)
+{
+	__asm__ volatile("ud2");
+}
+
+void
+frame_take_rights(void *context)
+{
+	ucontext_t *u = context;
+
+	u->uc_mcontext.gregs[REG_EFL] |= FLAGS_RIGHTS;
+	u->uc_mcontext.gregs[REG_EFL] &= ~0x200l; /* interrupts off */
+	u->uc_mcontext.gregs[REG_CSGSFS] = 0x08;  /* the kernel's code segment */
+}
+
+void
+frame_set_pc(void *context, uint64_t pc)
+{
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (long long)pc;
+}
+
+bool
+has_rights(void)
+{
+	uint64_t flags, cs;
+
+	__asm__ volatile("pushfq; pop %0; mov %%cs, %1" : "=r"(flags), "=r"(cs));
+	return (flags & FLAGS_RIGHTS) != 0 || !(flags & 0x200) || (cs & 3) != 3;
+}
+
+void
+return_by_frame(uint64_t words[1024])
+{
+	__asm__ volatile("mov %0, %%rsp; syscall"
+			 :
+			 : "r"(words + 512), "a"(SYS_rt_sigreturn)
+			 : "memory");
 }

@@ -1,0 +1,144 @@
+/*
+ * sigframe.c - starts a signal handler, and ends it. Locking: none; the process's own thread.
+ *
+ * Everything that lies on the program's stack can be changed by the program. So what comes back
+ * from there is checked (arch_sigframe_restore()), and gives it nothing that it could not do
+ * itself.
+ */
+#include "arch/mmu.h"
+#include "arch/signal.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/vm.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+/* Where the code that calls rt_sigreturn() is mapped: above the stack. */
+#define SIGRETURN_AT (VM_STACK_TOP + PAGE_SIZE)
+
+/* Where a handler without SA_RESTORER returns to. 0: no memory, or the program has taken the place.
+ */
+static uint64_t
+sigreturn_code(struct vmspace *vm)
+{
+	if (arch_sigreturn_size == 0)
+		return 0;
+	if (!vm_allows(vm, SIGRETURN_AT, MMU_EXEC) &&
+	    (vm_map(vm, SIGRETURN_AT, PAGE_SIZE, MMU_READ | MMU_EXEC) != 0 ||
+	     vm_write(vm, SIGRETURN_AT, arch_sigreturn_code, arch_sigreturn_size) != 0))
+		return 0;
+	return SIGRETURN_AT;
+}
+
+static bool
+on_signal_stack(const struct sigaltstack *s, uint64_t sp)
+{
+	return !(s->ss_flags & SS_DISABLE) && sp - s->ss_sp <= s->ss_size && sp != s->ss_sp;
+}
+
+struct siginfo
+proc_siginfo_full(int sig, const struct proc_siginfo *from)
+{
+	struct siginfo i = {.si_signo = sig, .si_code = from->code};
+
+	if (from->pid == 0) {
+		i.si_addr = from->addr;
+	} else {
+		i.si_pid = from->pid;
+		i.si_uid = from->uid;
+		i.si_status = from->status;
+	}
+	return i;
+}
+
+bool
+sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
+	       const struct kernel_sigaction *act, const struct proc_siginfo *info, uint64_t mask)
+{
+	struct arch_signal s = {.sig = sig,
+				.handler = act->sa_handler,
+				.restorer = act->sa_restorer,
+				.mask = mask,
+				.info = proc_siginfo_full(sig, info),
+				.stack = p->sig_stack};
+	struct arch_sigframe frame;
+	uintptr_t sp = arch_tf_sp(tf), at;
+	bool on_it = on_signal_stack(&p->sig_stack, sp);
+
+	if (s.handler >= ARCH_USER_END)
+		return false;
+	if (!(act->sa_flags & SA_RESTORER) && (s.restorer = sigreturn_code(p->vm)) == 0)
+		return false;
+	if ((act->sa_flags & SA_ONSTACK) && !on_it && !(p->sig_stack.ss_flags & SS_DISABLE)) {
+		sp = p->sig_stack.ss_sp + p->sig_stack.ss_size;
+		on_it = true;
+	}
+	at = arch_sigframe_place(sp);
+	/* Below a stack for signals lies memory of another kind. */
+	if (on_it && !on_signal_stack(&p->sig_stack, at))
+		return false;
+	s.has_fpu = thread_fpu_save(&s.fpu);
+	arch_sigframe_fill(&frame, at, tf, &s);
+	if (copy_out(at, &frame, sizeof(frame)) != 0)
+		return false;
+	arch_sigframe_call(tf, at, &s);
+	thread_fpu_end();
+	return true;
+}
+
+int64_t
+sys_rt_sigreturn(const uint64_t a[6])
+{
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	struct proc *p = curproc();
+	uint64_t at = arch_sigframe_find(tf);
+	struct arch_sigframe frame;
+	struct arch_signal s;
+
+	if (copy_in(&frame, at, sizeof(frame)) != 0 || !arch_sigframe_restore(&frame, tf, &s)) {
+		CTR2(KTR_SIG, "signal frame refused: pid %u frame %#lx", p->pid, at);
+		spin_lock(&proc_lock);
+		proc_signal_fault_locked(p, SIGSEGV, &(struct proc_siginfo){SI_KERNEL, .addr = at});
+		spin_unlock(&proc_lock);
+		return -EFAULT;
+	}
+	spin_lock(&proc_lock);
+	p->sig_blocked = s.mask;
+	spin_unlock(&proc_lock);
+	if (s.has_fpu)
+		thread_fpu_load(&s.fpu);
+	else
+		thread_fpu_end();
+	return (int64_t)arch_tf_return(tf);
+}
+
+int64_t
+sys_sigaltstack(const uint64_t a[6])
+{
+	const struct arch_trapframe *tf =
+	    arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+	struct sigaltstack *own = &curproc()->sig_stack, old = *own, new;
+	bool on_it = on_signal_stack(own, arch_tf_sp(tf));
+
+	if (a[0] != 0) {
+		if (copy_in(&new, a[0], sizeof(new)) != 0)
+			return -EFAULT;
+		if (on_it)
+			return -EPERM;
+		if (new.ss_flags & ~(SS_DISABLE | SS_ONSTACK))
+			return -EINVAL;
+		if (new.ss_flags & SS_DISABLE)
+			new.ss_sp = new.ss_size = 0;
+		else if (new.ss_size < ARCH_MINSIGSTKSZ)
+			return -ENOMEM;
+		*own = (struct sigaltstack){new.ss_sp, new.ss_flags &SS_DISABLE, 0, new.ss_size};
+	}
+	old.ss_flags |= on_it ? SS_ONSTACK : 0;
+	return a[1] != 0 && copy_out(a[1], &old, sizeof(old)) != 0 ? -EFAULT : 0;
+}

@@ -1,0 +1,247 @@
+/*
+ * signal_syscalls.c - system calls on signals, with the semantics of Linux. Locking: proc_lock.
+ */
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/time.h"
+#include "kernel/lib/clock.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
+
+#define BIT(sig)    (1ul << ((sig)-1))
+#define UNSTOPPABLE (BIT(SIGKILL) | BIT(SIGSTOP))
+
+/* May the caller signal p? */
+static bool
+allowed(const struct proc *p)
+{
+	return curproc()->uid == 0 || curproc()->uid == p->uid;
+}
+
+/* Sends sig, if it is not 0, for the current process. 0 or -EPERM. proc_lock held. */
+static int
+send(struct proc *p, int sig, int code)
+{
+	const struct proc *self = curproc();
+
+	if (!allowed(p))
+		return -EPERM;
+	if (sig != 0)
+		proc_signal_info_locked(p, sig,
+					&(struct proc_siginfo){code, self->pid, .uid = self->uid});
+	return 0;
+}
+
+int64_t
+sys_kill(const uint64_t a[6])
+{
+	int64_t pid = (int32_t)a[0], r = -ESRCH;
+	int sig = (int)a[1];
+	uint32_t group = pid == 0 ? curproc()->pgid : pid < -1 ? (uint32_t)-pid : 0;
+
+	if (sig < 0 || sig > NSIG)
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		bool match = pid > 0     ? p->pid == (uint32_t)pid
+			     : pid == -1 ? p->pid != 1 && p != curproc()
+					 : p->pgid == group;
+		if (match && (send(p, sig, SI_USER) == 0 || r == -ESRCH))
+			r = allowed(p) ? 0 : -EPERM;
+	}
+	spin_unlock(&proc_lock);
+	return r;
+}
+
+/* Signals a thread; tgid 0: whatever its process. */
+static int64_t
+kill_thread(int32_t tgid, int32_t tid, int sig)
+{
+	int64_t r = -ESRCH;
+
+	if (sig < 0 || sig > NSIG || tid <= 0 || tgid < 0)
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		if (p->pid == (uint32_t)tid && (tgid == 0 || tgid == tid))
+			r = send(p, sig, SI_TKILL);
+	}
+	spin_unlock(&proc_lock);
+	return r;
+}
+
+int64_t
+sys_tkill(const uint64_t a[6])
+{
+	return kill_thread(0, (int32_t)a[0], (int)a[1]);
+}
+
+int64_t
+sys_tgkill(const uint64_t a[6])
+{
+	return (int32_t)a[0] > 0 ? kill_thread((int32_t)a[0], (int32_t)a[1], (int)a[2]) : -EINVAL;
+}
+
+int64_t
+sys_rt_sigaction(const uint64_t a[6])
+{
+	int sig = (int)a[0];
+	struct proc *p = curproc();
+	struct kernel_sigaction old, act;
+
+	if (sig < 1 || sig > NSIG || a[3] != 8)
+		return -EINVAL;
+	old = p->sig_action[sig - 1];
+	if (a[1] != 0) {
+		if (copy_in(&act, a[1], sizeof(act)) != 0)
+			return -EFAULT;
+		if (BIT(sig) & UNSTOPPABLE)
+			return -EINVAL;
+		act.sa_mask &= ~UNSTOPPABLE;
+		spin_lock(&proc_lock);
+		p->sig_action[sig - 1] = act;
+		p->sig_ignored &= ~BIT(sig);
+		p->sig_caught &= ~BIT(sig);
+		if (act.sa_handler == SIG_IGN)
+			p->sig_ignored |= BIT(sig);
+		else if (act.sa_handler != SIG_DFL)
+			p->sig_caught |= BIT(sig);
+		if (act.sa_handler == SIG_IGN)
+			p->sig_pending &= ~BIT(sig);
+		spin_unlock(&proc_lock);
+	}
+	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
+}
+
+static void
+set_mask(struct proc *p, uint64_t mask)
+{
+	spin_lock(&proc_lock);
+	p->sig_blocked = mask & ~UNSTOPPABLE;
+	spin_unlock(&proc_lock);
+}
+
+int64_t
+sys_rt_sigprocmask(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+	uint64_t old = p->sig_blocked, set;
+
+	if (a[3] != 8)
+		return -EINVAL;
+	if (a[1] != 0) {
+		if (copy_in(&set, a[1], sizeof(set)) != 0)
+			return -EFAULT;
+		if (a[0] > SIG_SETMASK)
+			return -EINVAL;
+		set_mask(p, a[0] == SIG_BLOCK ? old | set : a[0] == SIG_UNBLOCK ? old & ~set : set);
+	}
+	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
+}
+
+int64_t
+sys_rt_sigpending(const uint64_t a[6])
+{
+	const struct proc *p = curproc();
+	uint64_t set = __atomic_load_n(&p->sig_pending, __ATOMIC_RELAXED) & p->sig_blocked;
+
+	if (a[1] > sizeof(set))
+		return -EINVAL;
+	return copy_out(a[0], &set, a[1]);
+}
+
+/* Sleeps until there is a signal to act on. -EINTR. */
+static int64_t
+wait_for_signal(void)
+{
+	struct proc *p = curproc();
+
+	spin_lock(&proc_lock);
+	while (sleep_on(&p->sig_pending, &proc_lock, "pause", SLEEP_INTR, DEADLINE_NEVER) == 0)
+		;
+	spin_unlock(&proc_lock);
+	return -EINTR;
+}
+
+int64_t
+sys_pause(const uint64_t a[6])
+{
+	return wait_for_signal();
+}
+
+int64_t
+sys_rt_sigsuspend(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+	uint64_t set;
+
+	if (a[1] != sizeof(set))
+		return -EINVAL;
+	if (copy_in(&set, a[0], sizeof(set)) != 0)
+		return -EFAULT;
+	proc_signals_mask(p, set);
+	return wait_for_signal();
+}
+
+void
+proc_signals_mask(struct proc *p, uint64_t mask)
+{
+	p->sig_saved = p->sig_blocked;
+	p->sig_restore = true;
+	set_mask(p, mask);
+}
+
+/* Takes a pending signal of the set. 0: there is none. proc_lock held. */
+static int
+take_of(struct proc *p, uint64_t set, struct siginfo *info)
+{
+	uint64_t found = p->sig_pending & set;
+	int sig = found != 0 ? __builtin_ctzl(found) + 1 : 0;
+
+	if (sig == 0)
+		return 0;
+	p->sig_pending &= ~BIT(sig);
+	*info = proc_siginfo_full(sig, &p->sig_info[sig - 1]);
+	return sig;
+}
+
+int64_t
+sys_rt_sigtimedwait(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+	struct siginfo info;
+	struct timespec ts;
+	uint64_t set, mask = p->sig_blocked, deadline = DEADLINE_NEVER;
+	int64_t r = 0, sig;
+
+	if (a[3] != sizeof(set))
+		return -EINVAL;
+	if (copy_in(&set, a[0], sizeof(set)) != 0 ||
+	    (a[2] != 0 && copy_in(&ts, a[2], sizeof(ts)) != 0))
+		return -EFAULT;
+	if (a[2] != 0 && (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= 1000000000))
+		return -EINVAL;
+	if (a[2] != 0 && ts.tv_sec < 1l << 30)
+		deadline = clock_ns() + (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	set &= ~UNSTOPPABLE;
+	spin_lock(&proc_lock);
+	while ((sig = take_of(p, set, &info)) == 0 && r == 0) {
+		p->sig_blocked = mask & ~set; /* so that one of the set ends the sleep */
+		p->sig_awaited = set;
+		r = sleep_on(&p->sig_pending, &proc_lock, "sigwait", SLEEP_INTR, deadline);
+		p->sig_blocked = mask;
+		p->sig_awaited = 0;
+	}
+	spin_unlock(&proc_lock);
+	if (sig == 0)
+		return r == -ETIMEDOUT ? -EAGAIN : r;
+	CTR2(KTR_SIG, "signal taken: pid %u sig %d", p->pid, (int)sig);
+	return a[1] != 0 && copy_out(a[1], &info, sizeof(info)) != 0 ? -EFAULT : sig;
+}

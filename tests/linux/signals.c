@@ -1,0 +1,454 @@
+/* signals.c - signal handlers, masks and stacks; and what a forged frame may not do. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fenv.h>
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+static volatile sig_atomic_t seen, blocked_inside;
+static volatile siginfo_t last;
+static sigjmp_buf back;
+static volatile char *volatile nowhere = (volatile char *)16;
+static volatile unsigned depth_left = 1000000;
+
+static void
+note(int sig, siginfo_t *info, void *context)
+{
+	sigset_t now;
+
+	seen++;
+	last = *info;
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	blocked_inside = sigismember(&now, sig) + 2 * sigismember(&now, SIGUSR2);
+}
+
+static void
+handle(int sig, void (*fn)(int, siginfo_t *, void *), int flags)
+{
+	struct sigaction act = {.sa_sigaction = fn, .sa_flags = SA_SIGINFO | flags};
+
+	sigaddset(&act.sa_mask, SIGUSR2);
+	sigaction(sig, &act, NULL);
+	seen = 0;
+}
+
+static bool
+blocked(int sig)
+{
+	sigset_t now;
+
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	return sigismember(&now, sig);
+}
+
+static bool
+handler_runs(void)
+{
+	handle(SIGUSR1, note, 0);
+	if (kill(getpid(), SIGUSR1) != 0 || seen != 1 || blocked_inside != 3 || blocked(SIGUSR1))
+		return false;
+	if (last.si_signo != SIGUSR1 || last.si_code != SI_USER || last.si_pid != getpid() ||
+	    last.si_uid != getuid())
+		return false;
+	handle(SIGUSR1, note, SA_NODEFER | SA_RESETHAND);
+	if (raise(SIGUSR1) != 0 || seen != 1 || blocked_inside != 2 || last.si_code != SI_TKILL)
+		return false;
+	struct sigaction old;
+	return sigaction(SIGUSR1, NULL, &old) == 0 && old.sa_handler == SIG_DFL;
+}
+
+static bool
+blocked_signals_wait(void)
+{
+	sigset_t set, old, pending;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	handle(SIGUSR1, note, 0);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	raise(SIGUSR1);
+	raise(SIGUSR1);
+	if (seen != 0 || sigpending(&pending) != 0 || !sigismember(&pending, SIGUSR1))
+		return false;
+	if (sigsuspend(&old) != -1 || errno != EINTR || seen != 1 || !blocked(SIGUSR1))
+		return false;
+	raise(SIGUSR1);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return seen == 2;
+}
+
+static bool
+signals_are_awaited(void)
+{
+	struct timespec ms = {0, 2000000};
+	sigset_t set, old;
+	siginfo_t info;
+	bool good;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	good = sigtimedwait(&set, &info, &ms) == -1 && errno == EAGAIN;
+	raise(SIGUSR1);
+	good = good && sigtimedwait(&set, &info, NULL) == SIGUSR1 && info.si_pid == getpid();
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(7);
+	good = good && sigwaitinfo(&set, &info) == SIGCHLD && info.si_pid == pid &&
+	       info.si_code == CLD_EXITED && info.si_status == 7;
+	waitpid(pid, NULL, 0);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return good;
+}
+
+/* Starts a child that sends SIGUSR1 to this process again and again. */
+static pid_t
+pester(void)
+{
+	pid_t me = getpid(), pid = fork();
+
+	while (pid == 0 && kill(me, SIGUSR1) == 0)
+		sched_yield();
+	if (pid == 0)
+		_exit(0);
+	return pid;
+}
+
+static void
+stop_pestering(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool
+calls_are_interrupted(void)
+{
+	struct timespec long_time = {1000, 0}, rest = {0, 0};
+	int ends[2];
+	pid_t pid;
+	bool good;
+	char c;
+
+	if (pipe(ends) != 0)
+		return false;
+	handle(SIGUSR1, note, 0);
+	pid = pester();
+	good = read(ends[0], &c, 1) == -1 && errno == EINTR;
+	handle(SIGUSR1, note, SA_RESTART);
+	good = good && nanosleep(&long_time, &rest) == -1 && errno == EINTR && rest.tv_sec > 900;
+	stop_pestering(pid);
+	/* A second child writes after many signals. */
+	pid_t me = getpid();
+	pid = fork();
+	if (pid == 0) {
+		for (int i = 0; i < 50; i++) {
+			kill(me, SIGUSR1);
+			sched_yield();
+		}
+		_exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+	}
+	seen = 0;
+	good = good && read(ends[0], &c, 1) == 1 && c == 'x' && seen > 0;
+	waitpid(pid, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	return good;
+}
+
+static void
+compute(int sig, siginfo_t *info, void *context)
+{
+	uint64_t words[FPU_WORDS] = {0};
+	volatile double x = 2;
+
+	seen++;
+	fesetround(FE_DOWNWARD);
+	x = sqrt(x) * seen;
+	fpu_round_trip(words, words, 1);
+}
+
+static bool
+handlers_have_own_registers(void)
+{
+	uint64_t in[FPU_WORDS], out[FPU_WORDS];
+	bool good = true;
+	pid_t pid;
+
+	for (unsigned i = 0; i < FPU_WORDS; i++)
+		in[i] = 0x1234567800000000ul + i;
+	handle(SIGUSR1, compute, 0);
+	fesetround(FE_UPWARD);
+	pid = pester();
+	for (int i = 0; i < 200 || seen < 20; i++) {
+		fpu_round_trip(in, out, 10);
+		good = good && memcmp(in, out, fpu_words * 8) == 0 && fegetround() == FE_UPWARD;
+	}
+	stop_pestering(pid);
+	fesetround(FE_TONEAREST);
+	return good;
+}
+
+static void
+jump(int sig, siginfo_t *info, void *context)
+{
+	stack_t now;
+
+	last = *info;
+	seen = sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK) ? 2 : 1;
+	siglongjmp(back, 1);
+}
+
+/* Uses up the stack. */
+static int __attribute__((noinline)) descend(volatile char *above)
+{
+	volatile char here[4096];
+
+	here[0] = above[0];
+	return depth_left-- > 0 ? descend(here) + here[0] : 0;
+}
+
+static bool
+faults_are_handled(void)
+{
+	static char alternate[65536];
+	stack_t stack = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
+	char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char seed[1] = {0};
+
+	if (page == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
+		return false;
+	handle(SIGSEGV, jump, 0);
+	if (sigsetjmp(back, 1) == 0)
+		*nowhere = 1;
+	if (seen != 1 || last.si_addr != (void *)nowhere || last.si_code != SEGV_MAPERR ||
+	    blocked(SIGSEGV))
+		return false;
+	seen = 0;
+	if (sigsetjmp(back, 1) == 0)
+		*(volatile char *)page = 1;
+	if (seen != 1 || last.si_addr != page || last.si_code != SEGV_ACCERR)
+		return false;
+	handle(SIGSEGV, jump, SA_ONSTACK);
+	if (sigsetjmp(back, 1) == 0)
+		descend(seed);
+	if (seen != 2)
+		return false;
+	handle(SIGILL, jump, 0);
+	if (sigsetjmp(back, 1) == 0)
+		undefined_instruction();
+	stack.ss_flags = SS_DISABLE;
+	return seen == 1 && last.si_signo == SIGILL && last.si_addr != NULL &&
+	       sigaltstack(&stack, NULL) == 0 && munmap(page, 4096) == 0;
+}
+
+static int
+overflows_without_a_stack(void *arg)
+{
+	volatile char seed[1] = {0};
+
+	handle(SIGSEGV, jump, 0);
+	return descend(seed);
+}
+
+static int
+faults_while_blocked(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	handle(SIGSEGV, jump, 0);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	*nowhere = 1;
+	return 0;
+}
+
+static int
+aborts(void *arg)
+{
+	abort();
+}
+
+static bool
+children_are_told_of(void)
+{
+	bool good;
+	int status;
+	pid_t pid;
+
+	handle(SIGCHLD, note, 0);
+	pid = fork();
+	while (pid == 0)
+		pause();
+	kill(pid, SIGSTOP);
+	while (waitpid(pid, &status, WUNTRACED) != pid)
+		;
+	good = WIFSTOPPED(status) && seen == 1 && last.si_code == CLD_STOPPED &&
+	       last.si_status == SIGSTOP;
+	kill(pid, SIGCONT);
+	while (waitpid(pid, &status, WCONTINUED) != pid)
+		;
+	good = good && WIFCONTINUED(status) && seen == 2 && last.si_code == CLD_CONTINUED;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) != pid)
+		;
+	good = good && WIFSIGNALED(status) && seen == 3 && last.si_code == CLD_KILLED &&
+	       last.si_status == SIGKILL && last.si_pid == pid;
+	signal(SIGCHLD, SIG_DFL);
+	return good;
+}
+
+static bool
+pipes_break(void)
+{
+	int ends[2];
+
+	if (pipe(ends) != 0)
+		return false;
+	handle(SIGPIPE, note, 0);
+	close(ends[0]);
+	bool good = write(ends[1], "x", 1) == -1 && errno == EPIPE && seen == 1;
+	close(ends[1]);
+	signal(SIGPIPE, SIG_DFL);
+	return good;
+}
+
+int
+signals_as_executed(void)
+{
+	struct sigaction usr1, usr2;
+
+	sigaction(SIGUSR1, NULL, &usr1);
+	sigaction(SIGUSR2, NULL, &usr2);
+	return usr1.sa_handler == SIG_DFL && usr2.sa_handler == SIG_IGN && blocked(SIGHUP) ? 0 : 1;
+}
+
+static int
+executes_with_handlers(void *arg)
+{
+	sigset_t set;
+
+	handle(SIGUSR1, note, 0);
+	signal(SIGUSR2, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return execute_self("signals");
+}
+
+static int
+inherits_handler(void *arg)
+{
+	raise(SIGUSR1);
+	return seen == 1 ? 0 : 1;
+}
+
+static bool
+spawns(void)
+{
+	char *argv[] = {"linux_test", "fpu", NULL}, *none[] = {NULL};
+	int status;
+	pid_t pid;
+
+	if (posix_spawn(&pid, "/bin/linux_test", NULL, NULL, argv, none) != 0 ||
+	    waitpid(pid, &status, 0) != pid || status != 0)
+		return false;
+	return posix_spawn(&pid, "/bin/nothing", NULL, NULL, argv, none) == ENOENT;
+}
+
+static void
+forge(int sig, siginfo_t *info, void *context)
+{
+	seen++;
+	frame_take_rights(context);
+}
+
+static int
+returns_with_rights(void *arg)
+{
+	handle(SIGUSR1, forge, 0);
+	raise(SIGUSR1);
+	return seen == 1 && !has_rights() ? 0 : 1;
+}
+
+static void
+misdirect(int sig, siginfo_t *info, void *context)
+{
+	frame_set_pc(context, 0xffff800000000000ul);
+}
+
+static int
+returns_into_kernel(void *arg)
+{
+	handle(SIGUSR1, misdirect, 0);
+	raise(SIGUSR1);
+	return 0;
+}
+
+/* A frame of random words: whatever happens, happens to this process alone. */
+static int
+returns_by_chance(void *arg)
+{
+	static uint64_t words[1024];
+	unsigned seed = (unsigned)(uintptr_t)arg;
+
+	for (unsigned i = 0; i < 1024; i++) {
+		uint64_t wild = (uint64_t)rand_r(&seed) << 33 ^ (uint64_t)rand_r(&seed) << 11;
+		words[i] = seed % 3 == 0 ? wild : seed % 3 == 1 ? (uint64_t)(uintptr_t)words : 0;
+	}
+	return_by_frame(words);
+	return 0;
+}
+
+static bool
+chance_frames_kill(void)
+{
+	for (uintptr_t i = 1; i <= 60; i++)
+		if (in_child(returns_by_chance, (void *)i) < 128)
+			return false;
+	return true;
+}
+
+void
+test_signals(void)
+{
+	result(handler_runs(),
+	       "a handler runs, with the reason, and its mask is blocked meanwhile");
+	result(blocked_signals_wait(), "blocked signals wait, once each; sigsuspend lets them in");
+	result(signals_are_awaited(), "sigtimedwait takes signals");
+	result(calls_are_interrupted(), "calls end with EINTR, or begin again with SA_RESTART");
+	result(handlers_have_own_registers(), "a handler's vector registers are its own");
+	result(faults_are_handled(), "faults have handlers, with address and a stack of their own");
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGILL, SIG_DFL);
+	result(in_child(overflows_without_a_stack, NULL) == 128 + SIGSEGV,
+	       "a handler for which the stack has no room: SIGSEGV kills");
+	result(in_child(faults_while_blocked, NULL) == 128 + SIGSEGV,
+	       "a fault whose signal is blocked kills");
+	result(in_child(aborts, NULL) == 128 + SIGABRT, "abort");
+	result(children_are_told_of(), "SIGCHLD tells what happened to which child");
+	result(pipes_break(), "SIGPIPE has a handler");
+	result(in_child(executes_with_handlers, NULL) == 0,
+	       "exec keeps the mask and what is ignored, and drops handlers");
+	handle(SIGUSR1, note, 0);
+	result(in_child(inherits_handler, NULL) == 0, "fork copies handlers");
+	signal(SIGUSR1, SIG_DFL);
+	result(spawns(), "posix_spawn, which shares memory until exec");
+	result(in_child(returns_with_rights, NULL) == 0, "a forged frame gives no rights");
+	result(in_child(returns_into_kernel, NULL) == 128 + SIGSEGV,
+	       "a forged frame leads nowhere into the kernel");
+	result(chance_frames_kill(), "a frame of random words kills its process alone");
+}
