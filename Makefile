@@ -221,7 +221,8 @@ $H/ktrdump: $(KTRDUMP_OBJS)
 # kdump reads traces of any architecture; what the kernel's headers call by the same name everywhere is the first one's.
 KDUMP_SRCS := $(wildcard userland/bin/kdump/*.c)
 KDUMP_OBJS := $(KDUMP_SRCS:%=$H/obj/%.o)
-$(KDUMP_OBJS): HOST_CFLAGS += -Ikernel/abi/$(firstword $(ARCHS))
+KDUMP_CFLAGS := -Ikernel/abi/$(firstword $(ARCHS))
+$(KDUMP_OBJS): HOST_CFLAGS += $(KDUMP_CFLAGS)
 $H/kdump: $(KDUMP_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) -o $@ $^

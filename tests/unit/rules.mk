@@ -8,7 +8,7 @@
 asan_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 restart_FLAGS := -DKTR_HOST_RESTART
 tsan_FLAGS := -fsanitize=thread -Wno-tsan
-asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump
+asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump kdump
 restart_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l KTR_HOST_RESTART $(UNIT_SRCS)))
 tsan_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l pthread_create $(UNIT_SRCS)))
 
@@ -26,6 +26,11 @@ $H-$(1)/unit/%: $H-$(1)/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS:$H/%=$H-$(1)/%)
 $H-$(1)/ktrdump: $(KTRDUMP_OBJS:$H/%=$H-$(1)/%)
 	$$(call say,HOSTCC)
 	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ -lelf -lpthread
+
+$(KDUMP_SRCS:%=$H-$(1)/obj/%.o): HOST_CFLAGS += $(KDUMP_CFLAGS)
+$H-$(1)/kdump: $(KDUMP_SRCS:%=$H-$(1)/obj/%.o)
+	$$(call say,HOSTCC)
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^
 
 sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
 
