@@ -145,7 +145,9 @@ kdb_filter_match(const struct kdb_filter *f, unsigned cpu, uint32_t tid, uint64_
 {
 	char name[KTR_THREAD_NAME];
 
-	if ((f->cpu >= 0 && (unsigned)f->cpu != cpu) || (f->classes & classes) == 0)
+	/* Probes of functions and of SDT belong to no class. */
+	if ((f->cpu >= 0 && (unsigned)f->cpu != cpu) ||
+	    (f->classes != UINT64_MAX && (f->classes & classes) == 0))
 		return false;
 	if (f->thread == KDB_FILTER_TID && f->tid != tid)
 		return false;

@@ -3,67 +3,12 @@
 import bisect
 import json
 import re
-import subprocess
 
 import tracecheck as tc
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, test
+from fbtcheck import ENTRY, RETURN, calls, calls_of, disassembly, symbols
+from harness import ARCH, boot, check, check_eq, check_match, ktrdump, main, test
 
 ENTRIES = "debug.ktr.entries=262144"
-ENTRY = re.compile(r"^-> ([\w.]+)\(.*\)$")
-RETURN = re.compile(r"^<- ([\w.]+)\+(0x[0-9a-f]+)(?: = .*| jumps to ([\w.]+))?$")
-NM = {"x86_64": "nm", "aarch64": "aarch64-linux-gnu-nm"}
-OBJDUMP = {"x86_64": "objdump", "aarch64": "aarch64-linux-gnu-objdump"}
-
-
-def calls_of(e):
-    """("->" or "<-", function) of an event of a function; None of any other."""
-    for what, regex in (("->", ENTRY), ("<-", RETURN)):
-        if m := regex.match(e["text"]):
-            return what, m.group(1)
-    return None
-
-
-def calls(run):
-    """(event, "->" or "<-", function) of every event of a function."""
-    return [(e, *call) for e in run.events if (call := calls_of(e))]
-
-
-def pairs_match(run, since, until):
-    """On each thread a return is that of the innermost function that was entered. An interrupt's functions nest in what
-    it interrupted. A thread that begins has an empty stack, and what was entered before is not known, nor where events of any
-    CPU are lost."""
-    stacks, checked, gaps = {}, 0, sorted((g["from_ns"], g["to_ns"]) for g in run.gaps)
-    for e, what, name in calls(run):
-        while gaps and gaps[0][0] <= e["ns"]:
-            stacks, since = {}, max(since, gaps.pop(0)[1])
-        if e["ns"] <= since or e["ns"] >= until:
-            continue
-        stack = stacks.setdefault(e["tid"], [])
-        if what == "->":
-            stack.append(name)
-            continue
-        if name not in stack:
-            continue  # entered before
-        # What does not return to its caller, as a thread that ends, leaves its entry on the stack.
-        while (top := stack.pop()) != name:
-            check(top in no_return(), f"{name} returns at {e['ns']} ns on thread {e['tid']}, but {top} was entered last")
-        checked += 1
-    return checked
-
-
-_no_return = None
-
-
-def no_return():
-    """Functions without a return, as the image says: their names have an entry's probe only."""
-    global _no_return
-    if _no_return is None:
-        out = boot("ktr probes fbt:::\n").expect().out
-        rows = [line.split()[3:8] for line in out.splitlines()[1:]]
-        entries = {r[2] for r in rows if r[3] == "entry"}
-        _no_return = entries - {r[2] for r in rows if r[3] == "return"}
-        check(len(entries) > 800, f"{len(entries)} functions, expected more")
-    return _no_return
 
 
 @test("what a function gets and gives is in its events, by name")
@@ -77,19 +22,6 @@ def values():
     check(entries == returns >= 10, f"{entries} entries and {returns} returns of getppid(), expected 10 or more of each")
     for e, m in tc.named(run, r"-> (\w+)\("):
         check_eq((e["func"], e["file"].split("/")[0]), (m.group(1), "kernel"), "function and file of an event")
-
-
-def disassembly():
-    """({function: its addresses}, {address: (mnemonic, operands)}) of the kernel, as objdump sees it."""
-    code = subprocess.run([OBJDUMP[ARCH], "-d", "--no-show-raw-insn", BUILD / "kestrel"], capture_output=True, text=True,
-                          check=True).stdout
-    starts, places = {}, {}
-    for line in code.splitlines():
-        if m := re.match(r"^([0-9a-f]{16}) <([\w.]+)>:$", line):
-            starts.setdefault(m.group(2), []).append(int(m.group(1), 16))
-        elif m := re.match(r"^([0-9a-f]{16}):\s+(\w\S*)\s*(.*)$", line.strip()):
-            places[int(m.group(1), 16)] = m.group(2), m.group(3)
-    return starts, places
 
 
 @test("a jump to another function is a return that says where it goes, before the entry of that function")
@@ -138,39 +70,6 @@ def offsets():
         expected = "ret" if ARCH == "x86_64" else "nop"
         found = {places.get(start + offset, [None])[0] for start in starts[name]}
         check(expected in found, f"{name}+{offset:#x} is {found}, expected {expected}")
-
-
-@test("load mix with every function on: nothing is lost without a word, each entry has its return, and time does not fall")
-def everything(smp=4):
-    run = boot("ktr on 'fbt:::'\nload mix -n 3 -j 2\nktr off\nsysctl debug.ktr.stats\n", smp=smp, sets=[ENTRIES], trace=True,
-               mask="SCHED,PROC").expect()
-    check_match(r"^load mix: n=3 jobs=2 ok, \d+ ms$", run.out, "load's summary")
-    tc.timestamps_ascend(run)
-    tc.accounting_holds(ktr_stats(run.out))
-    # Places are switched on and off at once, but not at one moment: the calls that count are between load and `ktr off`.
-    since, until = (tc.named(run, rf"exec: pid \d+ name {name} ")[-1][0]["ns"] for name in ("load", "ktr"))
-    check(pairs_match(run, since, until) > 10000, "hardly any function returned")
-
-
-@test("with every function on, switched on and off in turns on a busy machine, the code is afterwards as it was built")
-def storm():
-    script = ["sysctl -n debug.fbt.text", "load mix -n 60 -j 4 &"]
-    for module in ("fs", "mm", "sched", "proc", "*", "sync", "lib", "dev") * 3:
-        script += [f"ktr on 'fbt:{module}::' >/dev/null", f"ktr off 'fbt:{module}::' >/dev/null"]
-    run = boot("\n".join([*script, "wait", "ktr off", "sysctl -n debug.fbt.text", "ktr probes -c", ""]), smp=4).expect()
-    check_match(r"^load mix: n=60 jobs=4 ok, \d+ ms$", run.out, "load's summary")
-    before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
-    check_eq(after, before, "checksum of the kernel's code")
-    check_match(r"^fbt +\d+ +0$", run.out, "probes that are on")
-
-
-@test("a panic with every function on is told like any other: its place, the way to it, and the last events")
-def panics():
-    run = boot("ktr on fbt:::\nload mix -n 2\nsysctl debug.kdb.panic=1\n", smp=4)
-    check_eq(run.status, 101, "exit status")
-    check_match(r"^panic: requested by debug.kdb.panic", run.out, "the panic")
-    check_match(r"^#0 .* death_panic\+0x[0-9a-f]+ .*\n(?:#\d .*\n)*#\d .* sys_sysctl\+", run.out, "the backtrace")
-    check_match(r"^\d+ \(\d+:cpu\d\) [\d.]+: -> \w+\(", run.out, "an entry among the last events")
 
 
 @test("functions are on from the first instruction after the loader's parameters, on every CPU")
@@ -224,10 +123,8 @@ def complete():
     probes, exceptions = out.split("----")
     known = {line.split()[5] for line in probes.splitlines()[1:] if line.strip()}
     known |= {line.split()[0] for line in exceptions.splitlines() if line.strip()}
-    symbols = subprocess.run([NM[ARCH], BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
-    rows = [(int(addr, 16), name) for addr, _, name in (line.split() for line in symbols.splitlines() if line[0] != " ")]
-    at = {name: addr for addr, name in rows}
-    functions = {name for addr, name in rows if at["__ktr_record_start"] <= addr < at["__fbt_stubs"]
+    at = symbols()
+    functions = {name for name, addr in at.items() if at["__ktr_record_start"] <= addr < at["__fbt_stubs"]
                  and not name.startswith((".L", "__", "$")) and ".cold" not in name}
     check(len(functions) > 900, f"{len(functions)} functions, expected more than 900")
     check_eq(sorted(functions - known)[:10], [], "functions of the image that are not listed")
