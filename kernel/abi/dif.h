@@ -285,7 +285,8 @@ enum dif_fault {
 
 #define DIF_MAX_IMAGE   (16u << 20)
 #define DIF_MAX_CLAUSES 4096
-#define DIF_MAX_CODE    16384 /* instructions of a clause */
+#define DIF_MAX_CODE    16384      /* instructions of a clause */
+#define DIF_MAX_ALL     (1u << 20) /* of all clauses, those that share a program each */
 #define DIF_MAX_KEYS    16
 #define DIF_MAX_KEY     2048 /* bytes of the keys of one aggregation or element */
 #define DIF_MAX_FRAMES  128
@@ -534,8 +535,11 @@ struct dif_epid {
 };
 /* Copies the image: returns its size; stores nothing if `size` is less. EINVAL: there is none. */
 #define DIF_IOC_IMAGE 0x4409 /* struct dif_read * */
-/* Makes the tracing that began with the boot this consumer's. ENOENT: there is none; EBUSY: it has
- * an image. */
+/*
+ * Makes the tracing of the file /boot/dtrace.dif, an image that the kernel loads before the first
+ * program starts, this consumer's: its probes are on. EBUSY: it has an image; ENOENT: there is
+ * none.
+ */
 #define DIF_IOC_ANON 0x440a
 
 _Static_assert(sizeof(struct dif_insn) == 8, "no holes");

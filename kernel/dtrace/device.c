@@ -3,10 +3,12 @@
  * around each request.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
@@ -22,6 +24,9 @@
 
 static struct list consumers = LIST_INIT(consumers); /* dtrace_lock */
 static bool watching;                                /* dtrace_lock: the thread runs */
+/* The consumer that began with the boot, until it is claimed. dtrace_lock */
+static struct dtrace_consumer *anonymous;
+static uint64_t anonymous_deadman_ns; /* its own, until then there is none */
 
 /* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
 static void
@@ -80,16 +85,14 @@ dev_release(struct file *f)
 	kmap_free(c);
 }
 
-/* The image's bytes, and how many probes each clause matches, from and to the user. */
+/* Takes an image: clauses at their probes, which are off. l receives what there is to say. */
 static int
-load(struct dtrace_consumer *c, struct dif_load *l, uint8_t *image)
+load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
 {
 	struct dif_refusal why = {UINT32_MAX, 0, NULL};
-	uint32_t *matches;
-	int error = copy_in(image, l->image, l->size);
+	uint32_t *matches = NULL;
+	int error = dif_load(&c->d, image, size, ncpus, &why);
 
-	if (error == 0)
-		error = dif_load(&c->d, image, l->size, ncpus, &why);
 	l->clause = why.clause;
 	l->insn = why.insn;
 	if (why.error != NULL)
@@ -124,7 +127,9 @@ request_load(struct dtrace_consumer *c, uint64_t arg)
 	if (image == NULL)
 		return -ENOMEM;
 	l.error[0] = '\0';
-	error = load(c, &l, image);
+	error = copy_in(image, l.image, l.size);
+	if (error == 0)
+		error = load(c, &l, image, l.size);
 	kmap_free(image);
 	return copy_out(arg, &l, sizeof(l)) != 0 ? -EFAULT : error;
 }
@@ -321,11 +326,28 @@ serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 		return request_epid(c, arg);
 	case DIF_IOC_IMAGE:
 		return request_image(c, arg);
-	case DIF_IOC_ANON:
-		return -ENOENT;
 	default:
 		return -ENOTTY;
 	}
+}
+
+/* The file gets the consumer that began with the boot, in the place of its own, which is empty. */
+static int
+claim(struct file *f)
+{
+	struct dtrace_consumer *c = f->priv;
+
+	if (c->d.state != DIF_EMPTY)
+		return -EBUSY;
+	if (anonymous == NULL)
+		return -ENOENT;
+	list_remove(&c->link);
+	kmap_free(c);
+	f->priv = anonymous;
+	anonymous->alive_ns = clock_ns();
+	anonymous->d.h.options.deadman_ns = anonymous_deadman_ns;
+	anonymous = NULL;
+	return 0;
 }
 
 static int64_t
@@ -334,9 +356,72 @@ dev_ioctl(struct file *f, unsigned request, uint64_t arg)
 	int64_t result;
 
 	mutex_lock(&dtrace_lock);
-	result = serve(f->priv, request, arg);
+	result = request == DIF_IOC_ANON ? claim(f) : serve(f->priv, request, arg);
 	mutex_unlock(&dtrace_lock);
 	return result;
+}
+
+/* A file's bytes, and how many. NULL: there is no such file, no memory, or it is too large. */
+static uint8_t *
+read_image(const char *path, size_t *size)
+{
+	uint8_t *image = NULL;
+	struct file *f;
+
+	if (file_open(path, O_RDONLY, 0, &f) != 0)
+		return NULL;
+	*size = vnode_size(f->vn);
+	if (*size > 0 && *size <= DIF_MAX_IMAGE)
+		image = kmap_alloc(*size);
+	if (image != NULL && file_read(f, image, *size) != (int64_t)*size) {
+		kmap_free(image);
+		image = NULL;
+	}
+	file_unref(f);
+	return image;
+}
+
+/* Begins with what the boot image brought, for whoever claims it. dtrace_lock held. */
+static int
+begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
+{
+	int error = dtrace_owner_begin();
+
+	list_append(&consumers, &c->link);
+	if (error == 0)
+		error = load(c, l, image, size);
+	if (error == 0) {
+		anonymous_deadman_ns = c->d.h.options.deadman_ns;
+		c->d.h.options.deadman_ns = UINT64_MAX;
+		error = request_go(c);
+	}
+	if (error == 0) {
+		anonymous = c;
+	} else {
+		dtrace_unload(c);
+		list_remove(&c->link);
+		dtrace_owner_end();
+	}
+	return error;
+}
+
+static void
+boot_image(const char *path)
+{
+	size_t size;
+	uint8_t *image = read_image(path, &size);
+	struct dtrace_consumer *c = image != NULL ? kmap_alloc(sizeof(*c)) : NULL;
+	struct dif_load l = {.clause = UINT32_MAX};
+
+	if (c != NULL) {
+		mutex_lock(&dtrace_lock);
+		if (begin_anonymous(c, &l, image, size) != 0) {
+			warnk("dtrace: %s: not loaded: %s\n", path, l.error);
+			kmap_free(c);
+		}
+		mutex_unlock(&dtrace_lock);
+	}
+	kmap_free(image);
 }
 
 static void
@@ -353,5 +438,6 @@ dtrace_init(void)
 	dtrace_place_init();
 	if (devfs_register("dtrace", &ops, NULL) < 0)
 		warnk("dtrace: /dev/dtrace could not be made\n");
+	boot_image("/boot/dtrace.dif");
 }
 HOOK(booted, dtrace_init);

@@ -25,6 +25,7 @@ struct dtrace_ecb {
 	struct dtrace_ecb *next; /* atomic; the next one at the probe, of any consumer */
 	struct dif_cpu *cpus;    /* the consumer's */
 	struct dif_simple simple;
+	const struct dif_insn *code;
 	struct dtrace_consumer *consumer;
 	const struct dtrace_probe *probe;
 	uint32_t clause, epid;

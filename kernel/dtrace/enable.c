@@ -75,7 +75,7 @@ fire_error(const struct dtrace_ecb *failed, unsigned cpu, const struct dtrace_pl
 		struct dtrace_place here = {place->firing, e->probe};
 		struct dif_context x = {args, DIF_ERROR_ARGS, e->probe->id, e->epid, &here};
 
-		dif_fire(&c->d, cpu, e->clause, &x);
+		dif_fire(&c->d, &e->cpus[cpu], e->code, &x);
 	}
 }
 
@@ -98,7 +98,9 @@ fire(const struct dtrace_ecb *e, unsigned cpu, const struct ktr_firing *f)
 		x.args = results;
 		x.nargs = 2;
 	}
-	if (__builtin_expect(dif_fire(&e->consumer->d, cpu, e->clause, &x) != DIF_FAULT_NONE, 0))
+	if (__builtin_expect(dif_fire(&e->consumer->d, &e->cpus[cpu], e->code, &x) !=
+				 DIF_FAULT_NONE,
+			     0))
 		fire_error(e, cpu, &place);
 }
 
@@ -326,9 +328,14 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 			if (!is_at(c, i, site))
 				continue;
 			if (make)
-				c->ecbs[ecbs] = (struct dtrace_ecb){
-				    NULL, c->d.cpu, dif_simple(&c->d, i), c, &c->probes[probes],
-				    i,    ecbs + 1};
+				c->ecbs[ecbs] =
+				    (struct dtrace_ecb){.cpus = c->d.cpu,
+							.simple = dif_simple(&c->d, i),
+							.code = c->d.code + c->d.clauses[i].code,
+							.consumer = c,
+							.probe = &c->probes[probes],
+							.clause = i,
+							.epid = ecbs + 1};
 			if (make && matches != NULL)
 				matches[i]++;
 			ecbs++;
@@ -406,6 +413,7 @@ dtrace_owner_begin(void)
 void
 dtrace_owner_end(void)
 {
-	ktr_owner_unregister((unsigned)owner);
+	if (owner >= 0)
+		ktr_owner_unregister((unsigned)owner);
 	owner = -1;
 }

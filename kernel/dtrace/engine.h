@@ -138,8 +138,10 @@ struct dif_refusal {
 int dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct dif_refusal *why);
 /* No program runs, and none will. */
 void dif_unload(struct dif *d);
-/* Verifies a clause's program. The sections have been checked. -EINVAL, -ENOMEM. */
-int dif_verify(const struct dif *d, uint32_t clause, struct dif_refusal *why);
+/* Verifies a clause's program, with dif_verify_size() bytes of memory to work in. The sections have
+ * been checked. 0 or -EINVAL. */
+int dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal *why);
+size_t dif_verify_size(const struct dif *d);
 /* Bytes of a variable's, or an aggregation's keys, at most; 0: the kinds are not valid. */
 uint32_t dif_keys_size(const struct dif *d, uint64_t kinds);
 /* Words of an aggregation's value; 0: its parameters are not valid. Sets *base (above). */
@@ -149,10 +151,12 @@ uint32_t dif_agg_words(const struct dif_agg *a, int64_t *base);
  */
 
 /*
- * Runs a clause's program on this CPU, and counts how it ended. Returns enum dif_fault; after a
- * fault the caller fires ERROR, with the arguments that dif_error_args() stores.
+ * Runs the program that begins at `start` on this CPU, which is c, and counts how it ended. Returns
+ * enum dif_fault; after a fault the caller fires ERROR, with the arguments that dif_error_args()
+ * stores.
  */
-enum dif_fault dif_fire(struct dif *d, unsigned cpu, uint32_t clause, const struct dif_context *x);
+enum dif_fault dif_fire(struct dif *d, struct dif_cpu *c, const struct dif_insn *start,
+			const struct dif_context *x);
 /*
  * Clauses that need no interpreter: those that do nothing, and those that count in an aggregation
  * without keys.
@@ -194,7 +198,6 @@ struct dif_run {
 	struct dif *d;
 	struct dif_cpu *c;
 	const struct dif_context *x;
-	unsigned cpu;
 	uint32_t key_words;
 	uint8_t *top; /* of the scratch memory in use */
 	struct dif_record *record;

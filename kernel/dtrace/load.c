@@ -154,6 +154,8 @@ check_sections(struct dif *d)
 static const char *
 check_clauses(const struct dif *d, uint32_t *clause)
 {
+	uint64_t code = 0;
+
 	for (*clause = 0; *clause < d->h.clauses.count; ++*clause) {
 		const struct dif_clause *c = &d->clauses[*clause];
 
@@ -161,7 +163,10 @@ check_clauses(const struct dif *d, uint32_t *clause)
 			return "clause: its probes are not within the strings";
 		if (c->code > d->h.code.count || c->length > d->h.code.count - c->code)
 			return "clause: its program is not within the code";
+		code += c->length;
 	}
+	if (code > DIF_MAX_ALL)
+		return "expected at most 1,048,576 instructions in all clauses";
 	*clause = UINT32_MAX;
 	return NULL;
 }
@@ -264,6 +269,18 @@ table_slots(const struct dif *d)
 }
 
 static int
+verify_all(struct dif *d, struct dif_refusal *why)
+{
+	void *work = dif_port_alloc(dif_verify_size(d));
+	int error = work != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < d->h.clauses.count && error == 0; i++)
+		error = dif_verify(d, i, work, why);
+	dif_port_free(work);
+	return error;
+}
+
+static int
 load(struct dif *d, struct dif_refusal *why)
 {
 	struct sizes z = {0};
@@ -278,8 +295,7 @@ load(struct dif *d, struct dif_refusal *why)
 		NULL ||
 	    (why->error = check_clauses(d, &why->clause)) != NULL)
 		return -EINVAL;
-	for (uint32_t i = 0; i < d->h.clauses.count && error == 0; i++)
-		error = dif_verify(d, i, why);
+	error = verify_all(d, why);
 	if (error != 0)
 		return error;
 	d->table_slots = table_slots(d);

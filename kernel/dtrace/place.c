@@ -288,27 +288,47 @@ ucaller(void)
 
 /* ---- built-in variables ---- */
 
-static uint64_t
-builtin_of_probe(const struct dif_context *x, enum dif_builtin what)
+/* Those that take longer. */
+static __attribute__((noinline)) uint64_t
+builtin_slow(const struct dif_context *x, enum dif_builtin what)
 {
 	const struct dtrace_place *place = x->place;
 	const struct ktr_firing *f = place->firing;
+	const struct thread *t = curthread();
 
 	switch (what) {
+	case DIF_B_TIMESTAMP:
+		return clock_ns();
+	case DIF_B_VTIMESTAMP:
+		return t->runtime_ns + (clock_ns() - t->since_ns);
+	case DIF_B_WALLTIMESTAMP:
+		return clock_real_ns(clock_ns());
+	case DIF_B_PPID:
+		return t->proc != NULL && t->proc->parent != NULL ? t->proc->parent->pid : 0;
+	case DIF_B_UID:
+		return t->proc != NULL ? t->proc->uid : 0;
 	case DIF_B_ERRNO:
 		return place->probe->sysret && f->args[0] > (uint64_t)-4096 ? -f->args[0] : 0;
 	case DIF_B_CALLER:
 		return caller(f);
+	case DIF_B_UCALLER:
+		return ucaller();
 	case DIF_B_STACKDEPTH:
 		return dtrace_stack(f, NULL, MOST_FRAMES);
+	case DIF_B_USTACKDEPTH:
+		return dtrace_ustack(NULL, MOST_FRAMES);
+	case DIF_B_IPL:
+		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_PC:
 		return f->pc;
 	case DIF_B_NARGS:
 		return x->nargs;
 	case DIF_B_DATA:
 		return (uintptr_t)f->data;
+	case DIF_B_DATALEN:
+		return f->len;
 	default:
-		return f->len; /* DIF_B_DATALEN */
+		return 0; /* DIF_B_GID: users have no groups here */
 	}
 }
 
@@ -320,40 +340,22 @@ dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
 	const struct ktr_probe_name *name = &((const struct dtrace_place *)x->place)->probe->name;
 
 	switch (what) {
-	case DIF_B_TIMESTAMP:
-		return clock_ns();
-	case DIF_B_VTIMESTAMP:
-		return t->runtime_ns + (clock_ns() - t->since_ns);
-	case DIF_B_WALLTIMESTAMP:
-		return clock_real_ns(clock_ns());
 	case DIF_B_CPU:
 		return arch_cpu();
 	case DIF_B_TID:
 		return t->tid;
+	case DIF_B_PID:
+		return p != NULL ? p->pid : 0;
 	case DIF_B_EXECNAME:
 		return (uintptr_t)(p != NULL ? p->name : t->name);
 	case DIF_B_ID:
 		return x->probe;
 	case DIF_B_EPID:
 		return x->epid;
-	case DIF_B_UCALLER:
-		return ucaller();
-	case DIF_B_USTACKDEPTH:
-		return dtrace_ustack(NULL, MOST_FRAMES);
-	case DIF_B_IPL:
-		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_CURTHREAD:
 		return (uintptr_t)t;
 	case DIF_B_CURPROC:
 		return (uintptr_t)p;
-	case DIF_B_PID:
-		return p != NULL ? p->pid : 0;
-	case DIF_B_PPID:
-		return p != NULL && p->parent != NULL ? p->parent->pid : 0;
-	case DIF_B_UID:
-		return p != NULL ? p->uid : 0;
-	case DIF_B_GID:
-		return 0; /* users have no groups here */
 	case DIF_B_PROBEPROV:
 		return (uintptr_t)name->provider;
 	case DIF_B_PROBEMOD:
@@ -363,7 +365,7 @@ dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_PROBENAME:
 		return (uintptr_t)name->name;
 	default:
-		return builtin_of_probe(x, what);
+		return builtin_slow(x, what);
 	}
 }
 

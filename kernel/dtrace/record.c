@@ -141,7 +141,7 @@ dif_speculate(struct dif_run *r, uint64_t spec)
 		b->life = (uint32_t)(state >> 2);
 		b->head = 0;
 	}
-	__atomic_or_fetch(&s->cpus, 1ul << r->cpu, __ATOMIC_RELAXED);
+	__atomic_or_fetch(&s->cpus, 1ul << (r->c - r->d->cpu), __ATOMIC_RELAXED);
 }
 
 /* Does on this CPU what the speculation's state says. The last CPU frees it. */
@@ -176,7 +176,7 @@ dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
 	if (state % 4 == DIF_SPEC_ACTIVE &&
 	    __atomic_compare_exchange_n(&s->state, &state, (state & ~3ul) | how, false,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		finish(r->d, r->cpu, s, (state & ~3ul) | how);
+		finish(r->d, (unsigned)(r->c - r->d->cpu), s, (state & ~3ul) | how);
 }
 
 void

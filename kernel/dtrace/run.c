@@ -191,12 +191,11 @@ enum how { COMPLETED, FALSE, FAULTED, DROPPED };
 		goto fault; \
 	break
 
-/* *at: the instruction at which it ended. */
-static enum how
-interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct dif_context *x,
-	  struct dif_run *out)
+/* *at: the instruction at which it ended. *out: what a fault says. */
+static inline enum how
+interpret(struct dif *d, struct dif_cpu *c, const struct dif_insn **at, const struct dif_context *x,
+	  struct dif_last_fault *out)
 {
-	struct dif_cpu *c = &d->cpu[cpu];
 	struct dif_run r;
 	uint64_t v[DIF_REGS];
 	uint8_t *data = NULL; /* of the open record */
@@ -207,7 +206,6 @@ interpret(struct dif *d, unsigned cpu, const struct dif_insn **at, const struct 
 	r.d = d;
 	r.c = c;
 	r.x = x;
-	r.cpu = cpu;
 	r.key_words = 0;
 	r.top = c->scratch;
 	r.record = NULL;
@@ -356,7 +354,8 @@ fault:
 	how = FAULTED;
 end:
 	*at = i;
-	*out = r;
+	out->fault = r.fault;
+	out->addr = r.addr;
 	return how;
 }
 
@@ -377,14 +376,14 @@ dif_simple(const struct dif *d, uint32_t clause)
 }
 
 enum dif_fault
-dif_fire(struct dif *d, unsigned cpu, uint32_t clause, const struct dif_context *x)
+dif_fire(struct dif *d, struct dif_cpu *c, const struct dif_insn *start,
+	 const struct dif_context *x)
 {
-	struct dif_cpu *c = &d->cpu[cpu];
-	const struct dif_insn *start = &d->code[d->clauses[clause].code], *at = start;
-	struct dif_run r;
+	const struct dif_insn *at = start;
+	struct dif_last_fault f;
 
 	c->fired++;
-	switch (interpret(d, cpu, &at, x, &r)) {
+	switch (interpret(d, c, &at, x, &f)) {
 	case COMPLETED:
 		c->ended[0]++;
 		return DIF_FAULT_NONE;
@@ -398,9 +397,9 @@ dif_fire(struct dif *d, unsigned cpu, uint32_t clause, const struct dif_context 
 		c->faulted++;
 	}
 	c->fault =
-	    (struct dif_last_fault){r.fault, x->epid, x->probe, (uint32_t)(at - start), r.addr};
-	__atomic_store_n(&d->fault_cpu, cpu, __ATOMIC_RELAXED);
-	return r.fault;
+	    (struct dif_last_fault){f.fault, x->epid, x->probe, (uint32_t)(at - start), f.addr};
+	__atomic_store_n(&d->fault_cpu, (unsigned)(c - d->cpu), __ATOMIC_RELAXED);
+	return f.fault;
 }
 
 void

@@ -5,7 +5,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/engine.h"
-#include "kernel/dtrace/port.h"
+#include "kernel/lib/string.h"
 
 /* What is known before an instruction. */
 struct state {
@@ -294,20 +294,29 @@ check_insn(struct pass *p, uint32_t n)
 		reach(p, n + 1, &s);
 }
 
+size_t
+dif_verify_size(const struct dif *d)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0; i < d->h.clauses.count; i++)
+		if (d->clauses[i].length > longest && d->clauses[i].length <= DIF_MAX_CODE)
+			longest = d->clauses[i].length;
+	return (longest + 1) * sizeof(struct state);
+}
+
 int
-dif_verify(const struct dif *d, uint32_t clause, struct dif_refusal *why)
+dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal *why)
 {
 	const struct dif_clause *c = &d->clauses[clause];
-	struct pass p = {.d = d, .code = &d->code[c->code], .length = c->length};
+	struct pass p = {.d = d, .code = &d->code[c->code], .length = c->length, .states = work};
 
 	*why = (struct dif_refusal){clause, 0, NULL};
 	if (c->length == 0 || c->length > DIF_MAX_CODE) {
 		why->error = "expected 1 to 16384 instructions";
 		return -EINVAL;
 	}
-	p.states = dif_port_alloc(c->length * sizeof(*p.states));
-	if (p.states == NULL)
-		return -ENOMEM;
+	memset(work, 0, c->length * sizeof(*p.states));
 	p.states[0] = (struct state){.regs = 1, .reached = true};
 	for (uint32_t n = 0; n < c->length && p.error == NULL; n++) {
 		why->insn = n;
@@ -316,7 +325,6 @@ dif_verify(const struct dif *d, uint32_t clause, struct dif_refusal *why)
 	}
 	if (p.cost > DIF_MAX_COST)
 		refuse(&p, "touches too much memory");
-	dif_port_free(p.states);
 	why->error = p.error;
 	return p.error != NULL ? -EINVAL : 0;
 }

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """test_user.py - programs that do what they must not: system calls with bad pointers and numbers, faults of all
 kinds."""
+import pathlib
 import re
+import subprocess
+import tempfile
 
-from harness import BUILD, boot, check, main, test
+from harness import BUILD, ROOT, boot, check, main, test
 
 
 def run(smp):
@@ -27,6 +30,24 @@ def one_cpu():
 @test("bad system calls get their errno and bad programs their signal, with 4 CPUs")
 def four_cpus():
     run(4)
+
+
+@test("tracing by /boot/dtrace.dif begins with the first program, until somebody claims it")
+def anonymous():
+    with tempfile.TemporaryDirectory() as folder:
+        image = pathlib.Path(folder) / "dtrace.dif"
+        gen = subprocess.run([ROOT / "build/host/unit/dif_gen"], check=True, capture_output=True).stdout
+        image.write_bytes(gen)
+        options = ["--file", f"/bin/user_test={BUILD}/user_test", "--file", f"/boot/dtrace.dif={image}"]
+        guest = boot("nproc\nuser_test claim\nuser_test claim\n", options=options)
+        lines = guest.expect(1).out.splitlines()
+        for line in ("again: -16", "started: nproc", "started: user_test", "calls: many",
+                     "nothing to claim: No such file or directory"):
+            check(line in lines, f"found no line \"{line}\"")
+        image.write_bytes(gen[:-8])
+        guest = boot("user_test claim\n", options=options)
+        check("dtrace: /boot/dtrace.dif: not loaded: the image has not the size that it says" in guest.out,
+              "no message at the boot")
 
 
 if __name__ == "__main__":

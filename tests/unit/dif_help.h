@@ -144,5 +144,5 @@ fire(struct dif *d, unsigned cpu, uint32_t clause)
 {
 	struct dif_context x = {.args = help_args, .nargs = 7, .probe = 77, .epid = clause + 1};
 
-	return dif_fire(d, cpu, clause, &x);
+	return dif_fire(d, &d->cpu[cpu], &d->code[d->clauses[clause].code], &x);
 }

@@ -309,6 +309,13 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 	assert_string_equal(load_made(&m, &d, 1, &why), "expected 1 to 16384 instructions");
 	m.clauses[0].length = m.h.code.count = DIF_MAX_CODE + 1;
 	assert_string_equal(load_made(&m, &d, 1, &why), "expected 1 to 16384 instructions");
+	/* Clauses that share a program are verified one by one, so all together have a limit. */
+	make(&m);
+	m.h.code.count = DIF_MAX_CODE; /* each a RET */
+	for (m.h.clauses.count = 0; m.h.clauses.count <= DIF_MAX_ALL / DIF_MAX_CODE;)
+		m.clauses[m.h.clauses.count++].length = DIF_MAX_CODE;
+	assert_string_equal(load_made(&m, &d, 1, &why),
+			    "expected at most 1,048,576 instructions in all clauses");
 	/* 4 MiB are less than this many string searches may touch. */
 	make(&m);
 	CLAUSE(&m, {DIF_OR, 1, 0, 0, 0}, {DIF_OR, 2, 0, 0, 0});

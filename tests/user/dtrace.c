@@ -98,6 +98,13 @@ put(const char *probes, pid_t pid, const struct dif_insn *code, uint32_t n)
 #define PUT(probes, pid, ...) \
 	put(probes, pid, CODE(__VA_ARGS__), sizeof(CODE(__VA_ARGS__)) / sizeof(struct dif_insn))
 
+static void
+quiet(const char *what, long found, long expected)
+{
+	if (found != expected)
+		printf("not ok - %s: found %ld, expected %ld\n", what, found, expected);
+}
+
 static int
 request(int fd, unsigned what, void *arg)
 {
@@ -320,6 +327,37 @@ lose(void)
 	check("dtrace: a consumer without a sign of life is killed", status(fd).state, DIF_KILLED);
 	check("dtrace: its probes are off", status(fd).sites, 0);
 	close(fd);
+}
+
+int
+dtrace_claim(void)
+{
+	int fd = open("/dev/dtrace", O_RDWR);
+	struct dif_status s;
+	uint64_t calls = 0;
+
+	check = quiet;
+	if (request(fd, DIF_IOC_ANON, NULL) != 0) {
+		printf("nothing to claim: %s\n", strerror(errno));
+		return 1;
+	}
+	printf("again: %d\n", request(fd, DIF_IOC_ANON, NULL));
+	request(fd, DIF_IOC_STOP, NULL);
+	s = status(fd);
+	for (uint32_t cpu = 0; cpu < s.cpus; cpu++) {
+		int bytes = take(fd, DIF_IOC_RECORDS, cpu);
+
+		for (int at = 0; at < bytes;) {
+			const struct dif_record *r = (void *)((char *)buffer + at);
+
+			printf("started: %s\n", (const char *)(r + 1));
+			at += 8 * r->words;
+		}
+		if (take(fd, DIF_IOC_AGGS, cpu) == 24)
+			calls += buffer[2];
+	}
+	printf("calls: %s\n", calls > 20 ? "many" : "few");
+	return 0;
 }
 
 void

@@ -414,6 +414,8 @@ main(int argc, char **argv)
 		return ktraced_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "do") == 0)
 		return deed_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "claim") == 0)
+		return dtrace_claim();
 	bad_pointers();
 	unknown_numbers();
 	odd_arguments();
