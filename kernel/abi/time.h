@@ -14,11 +14,22 @@
 
 #define TIMER_ABSTIME 1
 
+/* tv_nsec of utimensat(): the time now; leave the time alone. */
+#define UTIME_NOW  0x3fffffff
+#define UTIME_OMIT 0x3ffffffe
+
 #define CLK_TCK 100 /* units a second of times() */
 
 struct timeval {
 	int64_t tv_sec;
 	int64_t tv_usec; /* 0 to 999,999 */
+};
+
+#define ITIMER_REAL 0
+
+struct itimerval {
+	struct timeval it_interval; /* 0: once */
+	struct timeval it_value;    /* 0: the timer does not run */
 };
 
 struct tms { /* times(): in 1/CLK_TCK seconds */

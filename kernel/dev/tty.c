@@ -11,11 +11,13 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/ioctl.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/dev/console.h"
 #include "kernel/dev/ldisc.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
@@ -37,6 +39,7 @@ static struct {
 	struct ldisc ldisc;
 	uint32_t fg_pgid; /* 0: none yet */
 	uint32_t fg_uid;  /* the user who chose it */
+	uint32_t sid;     /* the session whose terminal it is: that of the first who opened it */
 } tty = {.lock = SPINLOCK_INIT("tty")};
 
 /* Echoes text, in the context in which the character arrived. tty.lock held. */
@@ -58,8 +61,10 @@ tty_input(char c)
 	pgid = tty.fg_pgid;
 	spin_unlock(&tty.lock);
 	CTR3(KTR_BUF, "tty input: char %#x wake %d sig %d", (uint8_t)c, wake, sig);
-	if (wake)
+	if (wake) {
 		wakeup(&tty);
+		poll_notify();
+	}
 	if (sig != 0 && pgid != 0) {
 		unsigned n = proc_signal_group(pgid, sig);
 
@@ -76,6 +81,7 @@ tty_open(struct file *f)
 	if (tty.fg_pgid == 0 && p != NULL) {
 		tty.fg_pgid = p->pgid;
 		tty.fg_uid = p->uid;
+		tty.sid = p->sid;
 	}
 	spin_unlock(&tty.lock);
 	return 0;
@@ -256,6 +262,17 @@ tty_write(struct file *f, struct uio *u)
 	return done > 0 ? (int64_t)done : error;
 }
 
+static unsigned
+tty_poll(struct file *f)
+{
+	bool input;
+
+	spin_lock(&tty.lock);
+	input = ldisc_ready(&tty.ldisc) > 0;
+	spin_unlock(&tty.lock);
+	return POLLOUT | (input ? POLLIN : 0);
+}
+
 static int64_t
 tty_set(unsigned request, uint64_t arg)
 {
@@ -328,20 +345,36 @@ tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 	}
 }
 
+/* /dev/tty: the terminal of the process's session. */
+static int
+tty_open_own(struct file *f)
+{
+	const struct proc *p = curproc();
+
+	return p == NULL || p->sid == tty.sid ? tty_open(f) : -ENXIO;
+}
+
 void
 tty_init(void)
 {
-	static const struct dev_ops ops = {
+	static const struct dev_ops console = {
 	    .open = tty_open,
 	    .read = tty_read,
 	    .write = tty_write,
+	    .poll = tty_poll,
 	    .ioctl = tty_ioctl,
 	    .mode = 0600, /* programs inherit it open */
 	};
+	static struct dev_ops own; /* constant after this */
 	int error;
 
+	own = console;
+	own.open = tty_open_own;
+	own.mode = 0666;
 	ldisc_init(&tty.ldisc, tty_echo, NULL);
-	error = devfs_register("console", &ops, NULL);
+	error = devfs_register("console", &console, NULL);
+	if (error == 0)
+		error = devfs_register("tty", &own, NULL);
 	if (error < 0)
 		panic("tty: /dev/console: error %d", -error);
 }

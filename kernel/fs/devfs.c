@@ -1,5 +1,5 @@
 /*
- * devfs.c - /dev: registered devices as vnodes; null and zero.
+ * devfs.c - /dev: registered devices as vnodes; null, zero, full, random and urandom.
  * Invariant: /dev is fixed, so its vnodes live for ever, and so do their struct dev.
  * Locking: none beyond the VFS's.
  */
@@ -7,9 +7,11 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/panic.h"
+#include "kernel/lib/random.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
@@ -63,6 +65,14 @@ dev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return d->ops->write != NULL ? d->ops->write(f, u) : -EINVAL;
 }
 
+static unsigned
+dev_poll(struct file *f)
+{
+	const struct dev *d = f->vn->data;
+
+	return d->ops->poll != NULL ? d->ops->poll(f) : POLLIN | POLLOUT;
+}
+
 static int64_t
 dev_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
@@ -77,6 +87,7 @@ static const struct vnode_ops dev_vnode_ops = {
     .release = dev_release,
     .read = dev_read,
     .write = dev_write,
+    .poll = dev_poll,
     .ioctl = dev_ioctl,
 };
 
@@ -131,18 +142,44 @@ zero_read(struct file *f, struct uio *u)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
+static int64_t
+random_read(struct file *f, struct uio *u)
+{
+	size_t start = u->resid;
+	char piece[256];
+	int error = 0;
+
+	while (u->resid > 0 && error == 0) {
+		random_bytes(piece, sizeof(piece));
+		error = uio_put(u, piece, u->resid < sizeof(piece) ? u->resid : sizeof(piece));
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR;
+	}
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static int64_t
+full_write(struct file *f, struct uio *u)
+{
+	return -ENOSPC;
+}
+
 void
 devfs_init(struct vnode *dir)
 {
-	static const struct dev_ops null_ops = {.read = null_read,
-						.write = null_write,
-						.mode = 0666};
-	static const struct dev_ops zero_ops = {.read = zero_read,
-						.write = null_write,
-						.mode = 0666};
+	static const struct {
+		const char *name;
+		struct dev_ops ops;
+	} devices[] = {
+	    {"null", {.read = null_read, .write = null_write, .mode = 0666}},
+	    {"zero", {.read = zero_read, .write = null_write, .mode = 0666}},
+	    {"full", {.read = zero_read, .write = full_write, .mode = 0666}},
+	    {"random", {.read = random_read, .write = null_write, .mode = 0666}},
+	    {"urandom", {.read = random_read, .write = null_write, .mode = 0666}},
+	};
 
 	devfs_dir = dir;
-	if (devfs_register("null", &null_ops, NULL) < 0 ||
-	    devfs_register("zero", &zero_ops, NULL) < 0)
-		panic("devfs: no memory for /dev/null and /dev/zero");
+	for (unsigned i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
+		if (devfs_register(devices[i].name, &devices[i].ops, NULL) < 0)
+			panic("devfs: no memory for /dev/%s", devices[i].name);
 }

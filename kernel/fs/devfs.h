@@ -20,6 +20,7 @@ struct dev_ops {
 	void (*release)(struct file *f);
 	int64_t (*read)(struct file *f, struct uio *u);
 	int64_t (*write)(struct file *f, struct uio *u);
+	unsigned (*poll)(struct file *f); /* as of vnode_ops */
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
 	uint32_t mode;  /* permission bits */
 	bool root_only; /* only user 0 may open it; others get -EPERM */

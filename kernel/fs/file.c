@@ -112,7 +112,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		error = -EISDIR;
 	if (error == 0 && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
 	    vn->ops->truncate != NULL)
-		error = vn->ops->truncate(vn);
+		error = vn->ops->truncate(vn, 0);
 	if (error == 0)
 		error = file_open_vnode(vn, flags, out);
 	CTR3(KTR_VFS, "open: path %s flags %#x error %d", vfs_trace_name(path), flags, -error);

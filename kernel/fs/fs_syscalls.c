@@ -7,6 +7,7 @@
 #include "kernel/abi/stat.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/vfs_private.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"
@@ -267,21 +268,29 @@ sys_umask(const uint64_t a[6])
 	return old;
 }
 
+struct vnode *
+vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error)
+{
+	struct user_path p;
+
+	*error = take_path(&p, dirfd, upath);
+	if (*error < 0)
+		return NULL;
+	if ((flags & AT_EMPTY_PATH) && p.text[0] == '\0')
+		return vnode_ref(p.cwd);
+	return vnode_lookup(p.cwd, p.text, error);
+}
+
 static int64_t
 access_at(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 {
-	struct user_path p;
 	struct vnode *vn;
 	int error;
 
 	if ((want & ~7ul) ||
 	    (flags & ~(uint64_t)(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)))
 		return -EINVAL;
-	error = take_path(&p, dirfd, upath);
-	if (error < 0)
-		return error;
-	vn = (flags & AT_EMPTY_PATH) && p.text[0] == '\0' ? vnode_ref(p.cwd)
-							  : vnode_lookup(p.cwd, p.text, &error);
+	vn = vnode_of_user(dirfd, upath, flags, &error);
 	if (vn == NULL)
 		return error;
 	error = vnode_access(vn, (unsigned)want); /* Linux's R_OK, W_OK, X_OK are VNODE_… */

@@ -9,8 +9,10 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
@@ -60,6 +62,23 @@ pipe_release(struct file *f)
 	cond_broadcast(&p->can_read);
 	cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);
+	poll_notify();
+}
+
+static unsigned
+pipe_poll(struct file *f)
+{
+	struct pipe *p = f->vn->data;
+	unsigned found = 0;
+
+	mutex_lock(&f->vn->lock);
+	if ((f->flags & O_ACCMODE) == O_WRONLY)
+		found = (PIPE_SIZE - pipe_used(p) >= PIPE_BUF ? POLLOUT : 0) |
+			(p->readers == 0 ? POLLERR : 0);
+	else
+		found = (pipe_used(p) > 0 ? POLLIN : 0) | (p->writers == 0 ? POLLHUP : 0);
+	mutex_unlock(&f->vn->lock);
+	return found;
 }
 
 /* Waits for data. 1: there is some. 0: end of file. Or -errno. */
@@ -108,6 +127,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	CTR3(KTR_BUF, "pipe read: ino %lu bytes %lu left %lu", vn->ino, start - u->resid,
 	     pipe_used(p));
 	mutex_unlock(&vn->lock);
+	poll_notify();
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
@@ -167,6 +187,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (error == 0)
 			error = pipe_fill(p, u);
 		cond_broadcast(&p->can_read);
+		poll_notify();
 	}
 	CTR4(KTR_BUF, "pipe write: ino %lu bytes %lu used %lu error %d", vn->ino, start - u->resid,
 	     pipe_used(p), -error);
@@ -194,6 +215,7 @@ static const struct vnode_ops pipe_ops = {
     .release = pipe_release,
     .read = pipe_read,
     .write = pipe_write,
+    .poll = pipe_poll,
     .destroy = pipe_destroy,
 };
 

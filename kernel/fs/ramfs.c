@@ -186,18 +186,33 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 static int
-ramfs_truncate(struct vnode *vn)
+ramfs_truncate(struct vnode *vn, uint64_t size)
 {
 	struct ramfs_file *rf;
+	char *last;
 
+	if (size > RAMFS_SIZE_MAX || size > proc_limit(RLIMIT_FSIZE))
+		return -EFBIG;
 	mutex_lock(&vn->lock);
-	CTR2(KTR_VOP, "ramfs truncate: ino %lu size %lu", vn->ino, vn->size);
+	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	rf = vn->data;
-	vn->data = NULL;
-	vn->size = 0;
+	for (size_t i = (size + PAGE_SIZE - 1) / PAGE_SIZE; rf != NULL && i < rf->count; i++) {
+		if (rf->pages[i] == NULL)
+			continue;
+		page_free(rf->pages[i], 0);
+		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+		rf->pages[i] = NULL;
+	}
+	if (size == 0) {
+		uidinfo_free(vn->ui, rf);
+		vn->data = NULL;
+	}
+	vn->size = size;
+	last = ramfs_page(vn, size / PAGE_SIZE);
+	if (last != NULL)
+		ramfs_clear_tail(vn, last, size / PAGE_SIZE);
 	vn->mtime_ns = clock_ns();
 	mutex_unlock(&vn->lock);
-	ramfs_free_pages(vn->ui, rf);
 	return 0;
 }
 

@@ -43,8 +43,10 @@ struct vnode_ops {
 	 */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
-	/* Sets the size to 0. */
-	int (*truncate)(struct vnode *vn);
+	/* Sets the size: bytes are cut off, or zeroes added. -EFBIG. */
+	int (*truncate)(struct vnode *vn, uint64_t size);
+	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
+	unsigned (*poll)(struct file *f);
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
@@ -52,8 +54,8 @@ struct vnode_ops {
 
 struct vnode {
 	uint32_t refs;               /* [a] one is the tree's */
-	uint32_t mode;               /* [c] S_IF… and permission bits */
-	uint32_t uid;                /* [c] */
+	uint32_t mode;               /* [a] S_IF… [c] and permission bits */
+	uint32_t uid;                /* [a] */
 	struct uidinfo *ui;          /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;                  /* [c] directory: only the kernel adds and removes names */
 	bool root_only;              /* [c] all users but 0 get EPERM, whatever the mode says */
@@ -139,6 +141,15 @@ int vnode_access(const struct vnode *vn, unsigned want);
 /* 0; or -EACCES: not a regular file, or the user may not execute it. Any context. */
 int vnode_may_execute(const struct vnode *vn);
 
+/*
+ * Sets the permission bits; the owner; the time of the last change, in ns of clock_real_ns(). 0, or
+ * -EPERM: the user is neither the owner nor 0 (who alone gives files away).
+ */
+int vnode_chmod(struct vnode *vn, uint32_t mode);
+int vnode_chown(struct vnode *vn, uint32_t uid);
+int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
+/* Makes the file's time that of now, whoever the user is. 0. */
+int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
 /*
  * Writes struct linux_dirent64 records from *cookie on, and advances *cookie. Returns bytes, 0 at

@@ -24,3 +24,9 @@ uint32_t vfs_user(void);
 
 /* "." and ".." come before all children. */
 #define DIR_COOKIE_FIRST 3
+
+/*
+ * fs_syscalls.c: the vnode of a path from the user, relative to dirfd, with a reference. flags:
+ * AT_EMPTY_PATH means dirfd itself. NULL: *error.
+ */
+struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);

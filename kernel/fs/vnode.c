@@ -206,6 +206,53 @@ vnode_size(struct vnode *vn)
 	return size;
 }
 
+/* Is the user the owner, or 0? */
+static bool
+owns(const struct vnode *vn)
+{
+	return vfs_user() == 0 || vfs_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
+}
+
+int
+vnode_chmod(struct vnode *vn, uint32_t mode)
+{
+	if (!owns(vn))
+		return -EPERM;
+	CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
+	__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | (mode & 01777), __ATOMIC_RELAXED);
+	return 0;
+}
+
+int
+vnode_chown(struct vnode *vn, uint32_t uid)
+{
+	if (!owns(vn) || (vfs_user() != 0 && uid != vn->uid))
+		return -EPERM;
+	CTR2(KTR_VFS, "chown: ino %lu uid %u", vn->ino, uid);
+	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int
+vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
+{
+	if (!owns(vn))
+		return -EPERM;
+	mutex_lock(&vn->lock);
+	vn->mtime_ns = real_ns - clock_real_ns(0); /* before boot: modulo 2^64 */
+	mutex_unlock(&vn->lock);
+	return 0;
+}
+
+int
+vnode_touch(struct vnode *vn)
+{
+	mutex_lock(&vn->lock);
+	vn->mtime_ns = clock_ns();
+	mutex_unlock(&vn->lock);
+	return 0;
+}
+
 static uint64_t
 vnode_links(const struct vnode *dir)
 {

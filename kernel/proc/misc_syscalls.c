@@ -7,6 +7,7 @@
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/mman.h"
 #include "kernel/abi/prctl.h"
+#include "kernel/abi/sysinfo.h"
 #include "kernel/abi/time.h"
 #include "kernel/abi/utsname.h"
 #include "kernel/lib/clock.h"
@@ -219,4 +220,19 @@ sys_getcpu(const uint64_t a[6])
 	if (a[0] != 0 && copy_out(a[0], &cpu, sizeof(cpu)) != 0)
 		return -EFAULT;
 	return a[1] != 0 && copy_out(a[1], &node, sizeof(node)) != 0 ? -EFAULT : 0;
+}
+
+int64_t
+sys_sysinfo(const uint64_t a[6])
+{
+	struct sysinfo s = {.uptime = (int64_t)(clock_ns() / 1000000000),
+			    .totalram = page_count_total() * PAGE_SIZE,
+			    .freeram = page_count_free() * PAGE_SIZE,
+			    .mem_unit = 1};
+
+	spin_lock(&proc_lock);
+	for_each_proc (p)
+		s.procs++;
+	spin_unlock(&proc_lock);
+	return copy_out(a[0], &s, sizeof(s));
 }

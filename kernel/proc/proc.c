@@ -117,6 +117,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	p->thread->proc = p;
 	p->pid = p->thread->tid;
 	strlcpy(p->name, p->thread->name, sizeof(p->name));
+	callout_init(&p->alarm, proc_alarm, p);
 	list_init(&p->children);
 	list_init(&p->sibling);
 	list_init(&p->all);
@@ -342,6 +343,10 @@ proc_exit(int wait_status)
 
 	if (p == init_proc)
 		panic("process 1 ended with wait status %#x", wait_status);
+	spin_lock(&proc_lock);
+	p->alarm_interval_ns = 0;
+	spin_unlock(&proc_lock);
+	callout_stop(&p->alarm);
 	filetable_destroy(p->files);
 	p->files = NULL;
 	vnode_unref(p->cwd);

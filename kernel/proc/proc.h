@@ -14,6 +14,7 @@
 #include "kernel/abi/resource.h"
 #include "kernel/abi/signal.h"
 #include "kernel/lib/list.h"
+#include "kernel/sched/callout.h"
 #include "ktr/intern.h"
 
 struct filetable;
@@ -60,18 +61,20 @@ struct proc {
 	int wait_status;         /* [p] as wait4 reports */
 	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
 	uint64_t children_ns;    /* [t] the same of all children that were waited for */
-	bool vforking;           /* [p] it waits until its child executes or ends */
-	bool vfork_child;        /* [p] its parent waits until it executes or ends */
-	uint64_t child_tid;      /* [t] where a new process stores its number; 0: nowhere */
-	bool status_new;         /* [p] a stop or continue that wait4 has not reported yet */
-	bool doomed;             /* [p] the out-of-memory code has killed it */
-	uint64_t sig_pending;    /* [p] bit n-1 is signal n */
-	uint64_t sig_ignored;    /* [p] SIG_IGN */
-	uint64_t sig_blocked;    /* [p] */
-	uint64_t sig_awaited;    /* [p] by sigtimedwait: sent even if ignored */
-	uint64_t sig_saved;      /* [t] what sig_blocked will be after the next delivery ... */
-	bool sig_restore;        /* [t] ... if this is set */
-	struct sigaltstack sig_stack;             /* [t] */
+	struct callout alarm;    /* SIGALRM; set by its own thread */
+	uint64_t alarm_interval_ns;   /* [p] until the next; 0: none */
+	bool vforking;                /* [p] it waits until its child executes or ends */
+	bool vfork_child;             /* [p] its parent waits until it executes or ends */
+	uint64_t child_tid;           /* [t] where a new process stores its number; 0: nowhere */
+	bool status_new;              /* [p] a stop or continue that wait4 has not reported yet */
+	bool doomed;                  /* [p] the out-of-memory code has killed it */
+	uint64_t sig_pending;         /* [p] bit n-1 is signal n */
+	uint64_t sig_ignored;         /* [p] SIG_IGN */
+	uint64_t sig_blocked;         /* [p] */
+	uint64_t sig_awaited;         /* [p] by sigtimedwait: sent even if ignored */
+	uint64_t sig_saved;           /* [t] what sig_blocked will be after the next delivery ... */
+	bool sig_restore;             /* [t] ... if this is set */
+	struct sigaltstack sig_stack; /* [t] */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] its own process reads them without it */
 	struct proc_siginfo sig_info[NSIG];       /* [p] of those pending */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
@@ -108,5 +111,12 @@ void proc_signal_self(int sig);
  * of a process, no lock held.
  */
 int proc_stop_group(int sig);
+/*
+ * The current process, p, blocks the signals in mask until its system call has ended and a handler
+ * has been prepared; then the old mask is back.
+ */
+void proc_signals_mask(struct proc *p, uint64_t mask);
+/* Brings the old mask back now. */
+void proc_signals_unmask(struct proc *p);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. Any context. */
 bool proc_signal_pending(void);

@@ -21,6 +21,8 @@ struct proc *proc_next(const struct proc *p);
 
 /* Nanoseconds for which the current thread has had a CPU. Any context but NMI. */
 uint64_t thread_cpu_ns(void);
+/* The callout of setitimer(): sends SIGALRM to the process. */
+void proc_alarm(void *p);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */
@@ -52,11 +54,6 @@ void proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo 
 void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info);
 /* What a handler gets of it. */
 struct siginfo proc_siginfo_full(int sig, const struct proc_siginfo *from);
-/*
- * The current process, p, blocks the signals in mask until its system call has ended and a handler
- * has been prepared; then the old mask is back.
- */
-void proc_signals_mask(struct proc *p, uint64_t mask);
 /* Forgets handlers: a new program has none. */
 void proc_signals_exec(struct proc *p);
 /* Gives a new process the actions and the mask of its parent. proc_lock held. */

@@ -198,6 +198,14 @@ proc_signals_mask(struct proc *p, uint64_t mask)
 	set_mask(p, mask);
 }
 
+void
+proc_signals_unmask(struct proc *p)
+{
+	if (p->sig_restore)
+		set_mask(p, p->sig_saved);
+	p->sig_restore = false;
+}
+
 /* Takes a pending signal of the set. 0: there is none. proc_lock held. */
 static int
 take_of(struct proc *p, uint64_t set, struct siginfo *info)

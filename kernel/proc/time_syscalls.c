@@ -4,6 +4,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
+#include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
@@ -28,6 +29,22 @@ to_timeval(uint64_t ns)
 	return (struct timeval){(int64_t)(ns / NS_PER_S), (int64_t)(ns % NS_PER_S / 1000)};
 }
 
+#define SECONDS_MAX (1l << 30) /* 34 years; longer spans are as long */
+
+static bool
+good_timeval(const struct timeval *t)
+{
+	return t->tv_sec >= 0 && t->tv_usec >= 0 && t->tv_usec < 1000000;
+}
+
+static uint64_t
+from_timeval(const struct timeval *t)
+{
+	int64_t s = t->tv_sec < SECONDS_MAX ? t->tv_sec : SECONDS_MAX;
+
+	return (uint64_t)(s * NS_PER_S + t->tv_usec * 1000);
+}
+
 /* Reads a span of at most 34 years. 0, -EFAULT or -EINVAL. */
 static int
 take_timespec(uint64_t from, uint64_t *ns)
@@ -38,8 +55,8 @@ take_timespec(uint64_t from, uint64_t *ns)
 		return -EFAULT;
 	if (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= NS_PER_S)
 		return -EINVAL;
-	if (ts.tv_sec > 1l << 30)
-		ts = (struct timespec){1l << 30, 0};
+	if (ts.tv_sec > SECONDS_MAX)
+		ts = (struct timespec){SECONDS_MAX, 0};
 	*ns = (uint64_t)(ts.tv_sec * NS_PER_S + ts.tv_nsec);
 	return 0;
 }
@@ -192,4 +209,78 @@ sys_getrusage(const uint64_t a[6])
 		return -EINVAL;
 	}
 	return copy_out(a[1], &r, sizeof(r));
+}
+
+void
+proc_alarm(void *arg)
+{
+	struct proc *p = arg;
+
+	spin_lock(&proc_lock);
+	proc_signal_locked(p, SIGALRM);
+	if (p->alarm_interval_ns != 0)
+		callout_set(&p->alarm, p->alarm.deadline_ns + p->alarm_interval_ns);
+	spin_unlock(&proc_lock);
+}
+
+/* Sets the process's timer, 0: none. Returns the time that was left, at least 1 if it ran. */
+static uint64_t
+set_alarm(uint64_t ns, uint64_t interval_ns, uint64_t *old_interval_ns)
+{
+	struct proc *p = curproc();
+	uint64_t now = clock_ns(), left = 0;
+
+	spin_lock(&proc_lock); /* after this the timer does not set itself */
+	*old_interval_ns = p->alarm_interval_ns;
+	p->alarm_interval_ns = 0;
+	spin_unlock(&proc_lock);
+	if (callout_stop(&p->alarm))
+		left = p->alarm.deadline_ns > now ? p->alarm.deadline_ns - now : 1;
+	p->alarm_interval_ns = interval_ns;
+	if (ns != 0)
+		callout_set(&p->alarm, now + ns);
+	return left;
+}
+
+int64_t
+sys_alarm(const uint64_t a[6])
+{
+	uint64_t old, left = set_alarm((uint32_t)a[0] * (uint64_t)NS_PER_S, 0, &old);
+
+	return (int64_t)((left + NS_PER_S - 1) / NS_PER_S);
+}
+
+int64_t
+sys_setitimer(const uint64_t a[6])
+{
+	struct itimerval new = {{0, 0}, {0, 0}}, old;
+	uint64_t left, interval;
+
+	if (a[0] != ITIMER_REAL)
+		return -EINVAL;
+	if (a[1] != 0 && copy_in(&new, a[1], sizeof(new)) != 0)
+		return -EFAULT;
+	if (!good_timeval(&new.it_interval) || !good_timeval(&new.it_value))
+		return -EINVAL;
+	left = set_alarm(from_timeval(&new.it_value), from_timeval(&new.it_interval), &interval);
+	old = (struct itimerval){to_timeval(interval), to_timeval(left)};
+	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
+}
+
+int64_t
+sys_getitimer(const uint64_t a[6])
+{
+	const struct proc *p = curproc();
+	uint64_t now = clock_ns();
+	struct itimerval t = {{0, 0}, {0, 0}};
+
+	if (a[0] != ITIMER_REAL)
+		return -EINVAL;
+	if (p->alarm.cpu >= 0) {
+		uint64_t end = p->alarm.deadline_ns;
+
+		t.it_value = to_timeval(end > now + 1000 ? end - now : 1000);
+		t.it_interval = to_timeval(p->alarm_interval_ns);
+	}
+	return copy_out(a[1], &t, sizeof(t));
 }

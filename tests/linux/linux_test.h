@@ -23,6 +23,9 @@ int auxv_as_executed(void);
 void test_signals(void);
 int signals_as_executed(void);
 
+/* files.c */
+void test_files(void);
+
 #define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
 /* ARCH/registers.c: how many words there are. */
 extern const size_t fpu_words;

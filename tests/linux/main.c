@@ -65,6 +65,7 @@ main(int argc, char *argv[])
 	test_fpu();
 	test_calls();
 	test_signals();
+	test_files();
 	printf("1..%u\n", count);
 	return 0;
 }

@@ -1,0 +1,175 @@
+/*
+ * attr_syscalls.c - system calls that change a file's size, rights, owner and time. A user's group
+ * has the user's number, so a group cannot be given. Set-user-id bits do not exist. Locking: none.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/time.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/syscall.h"
+
+#define CWD ((uint64_t)AT_FDCWD)
+
+/* The vnode of an open file, with a reference. NULL: -EBADF. */
+static struct vnode *
+of_fd(uint64_t fd, int *error)
+{
+	const struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+
+	*error = f != NULL ? 0 : -EBADF;
+	return f != NULL ? vnode_ref(f->vn) : NULL;
+}
+
+/* Does change to vn, whose reference this drops. NULL: *error says why there is none. */
+static int
+change(struct vnode *vn, int error, int (*fn)(struct vnode *vn, uint64_t v), uint64_t v)
+{
+	if (vn == NULL)
+		return error;
+	error = fn(vn, v);
+	vnode_unref(vn);
+	return error;
+}
+
+static int
+chmod_vnode(struct vnode *vn, uint64_t mode)
+{
+	return vnode_chmod(vn, (uint32_t)mode);
+}
+
+static int
+chown_vnode(struct vnode *vn, uint64_t uid)
+{
+	return (uint32_t)uid == UINT32_MAX ? 0 : vnode_chown(vn, (uint32_t)uid);
+}
+
+static int
+truncate_vnode(struct vnode *vn, uint64_t size)
+{
+	if ((int64_t)size < 0 || vn->ops->truncate == NULL)
+		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
+	return vn->ops->truncate(vn, size);
+}
+
+int64_t
+sys_fchmod(const uint64_t a[6])
+{
+	int error;
+	struct vnode *vn = of_fd(a[0], &error);
+
+	return change(vn, error, chmod_vnode, a[1]);
+}
+
+int64_t
+sys_fchmodat(const uint64_t a[6])
+{
+	int error;
+	struct vnode *vn = vnode_of_user(a[0], a[1], 0, &error);
+
+	return change(vn, error, chmod_vnode, a[2]);
+}
+
+int64_t
+sys_chmod(const uint64_t a[6])
+{
+	return sys_fchmodat((const uint64_t[6]){CWD, a[0], a[1]});
+}
+
+int64_t
+sys_fchown(const uint64_t a[6])
+{
+	int error;
+	struct vnode *vn = of_fd(a[0], &error);
+
+	return change(vn, error, chown_vnode, a[1]);
+}
+
+int64_t
+sys_fchownat(const uint64_t a[6])
+{
+	int error;
+	struct vnode *vn = vnode_of_user(a[0], a[1], a[4], &error);
+
+	return change(vn, error, chown_vnode, a[2]);
+}
+
+int64_t
+sys_chown(const uint64_t a[6])
+{
+	return sys_fchownat((const uint64_t[6]){CWD, a[0], a[1], a[2]});
+}
+
+int64_t
+sys_lchown(const uint64_t a[6])
+{
+	return sys_chown(a);
+}
+
+int64_t
+sys_ftruncate(const uint64_t a[6])
+{
+	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+
+	if (f == NULL)
+		return -EBADF;
+	return (f->flags & O_ACCMODE) != O_RDONLY ? truncate_vnode(f->vn, a[1]) : -EINVAL;
+}
+
+int64_t
+sys_truncate(const uint64_t a[6])
+{
+	int error;
+	struct vnode *vn = vnode_of_user(CWD, a[0], 0, &error);
+
+	if (vn != NULL && (error = vnode_access(vn, VNODE_WRITE)) != 0) {
+		vnode_unref(vn);
+		return error;
+	}
+	return change(vn, error, truncate_vnode, a[1]);
+}
+
+/* The file's time from two timespecs, of which the second counts. 0: leave it; or -errno. */
+static int
+take_mtime(uint64_t utimes, uint64_t *real_ns)
+{
+	struct timespec t[2];
+
+	*real_ns = clock_real_ns(clock_ns());
+	if (utimes == 0)
+		return 1;
+	if (copy_in(t, utimes, sizeof(t)) != 0)
+		return -EFAULT;
+	if (t[1].tv_nsec == UTIME_OMIT)
+		return 0;
+	if (t[1].tv_nsec == UTIME_NOW)
+		return 1;
+	if (t[1].tv_nsec < 0 || t[1].tv_nsec >= 1000000000)
+		return -EINVAL;
+	*real_ns = (uint64_t)t[1].tv_sec * 1000000000 + (uint64_t)t[1].tv_nsec;
+	return 1;
+}
+
+int64_t
+sys_utimensat(const uint64_t a[6])
+{
+	uint64_t time;
+	int wanted = take_mtime(a[2], &time), error;
+	struct vnode *vn;
+
+	if (wanted < 0)
+		return wanted;
+	vn = a[1] == 0 ? of_fd(a[0], &error) : vnode_of_user(a[0], a[1], a[3], &error);
+	if (vn == NULL)
+		return error;
+	/* Who may write to a file may also make it new. */
+	if (wanted != 0)
+		error = a[2] == 0 && vnode_access(vn, VNODE_WRITE) == 0 ? vnode_touch(vn)
+									: vnode_set_mtime(vn, time);
+	vnode_unref(vn);
+	return error;
+}

@@ -1,0 +1,285 @@
+/*
+ * poll.c - poll, ppoll, select and pselect6.
+ *
+ * All who wait sleep on one channel, and look again at their files whenever one changes. There is
+ * no list of who waits for what: a machine of this size has few such waits.
+ *
+ * Locking: none. A driver changes its file and then reads `pollers`; who waits counts itself there
+ * and then looks at the file: so one of the two sees the other.
+ */
+#include "kernel/fs/poll.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/poll.h"
+#include "kernel/abi/time.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq_private.h"
+#include "ktr/ktr.h"
+
+#define ALWAYS   (POLLERR | POLLHUP | POLLNVAL)
+#define SET_BITS 1024 /* of a select: descriptors at most */
+
+static uint32_t pollers; /* atomic */
+static uint64_t changes; /* atomic: counts poll_notify() while there are pollers */
+
+void
+poll_notify(void)
+{
+	if (__atomic_load_n(&pollers, __ATOMIC_SEQ_CST) == 0)
+		return;
+	__atomic_fetch_add(&changes, 1, __ATOMIC_SEQ_CST);
+	wakeup(&changes);
+}
+
+/* What a descriptor is ready for, of the events asked. */
+static int16_t
+ready(int32_t fd, int16_t events)
+{
+	struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	unsigned found = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+
+	if (f == NULL)
+		return POLLNVAL;
+	if (f->vn->ops->poll != NULL)
+		found = f->vn->ops->poll(f);
+	if (found & POLLIN)
+		found |= POLLRDNORM;
+	if (found & POLLOUT)
+		found |= POLLWRNORM;
+	return (int16_t)(found & ((uint16_t)events | ALWAYS));
+}
+
+static unsigned
+ready_count(struct pollfd *fds, unsigned n)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		fds[i].revents = fds[i].fd < 0 ? 0 : ready(fds[i].fd, fds[i].events);
+		count += fds[i].revents != 0;
+	}
+	return count;
+}
+
+static bool
+unchanged(void *seen)
+{
+	return __atomic_load_n(&changes, __ATOMIC_SEQ_CST) == *(uint64_t *)seen;
+}
+
+/* Waits until one is ready. Returns how many are, 0 at the deadline, or -EINTR. */
+static int64_t
+wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
+{
+	int64_t count;
+	int error = 0;
+
+	__atomic_fetch_add(&pollers, 1, __ATOMIC_SEQ_CST);
+	for (;;) {
+		uint64_t seen = __atomic_load_n(&changes, __ATOMIC_SEQ_CST);
+
+		count = ready_count(fds, n);
+		if (count > 0 || error != 0 || deadline <= clock_ns())
+			break;
+		error = sleepq_wait(&(struct sleep_request){.chan = &changes,
+							    .still = unchanged,
+							    .arg = &seen,
+							    .wmesg = "poll",
+							    .flags = SLEEP_INTR,
+							    .deadline_ns = deadline});
+	}
+	__atomic_fetch_sub(&pollers, 1, __ATOMIC_SEQ_CST);
+	CTR3(KTR_VFS, "poll: files %u ready %ld error %d", n, count, -error);
+	return count == 0 && error == -EINTR ? error : count;
+}
+
+/* The deadline of a span of time, struct timespec; 0: none. */
+static int
+take_deadline(uint64_t uspan, uint64_t *deadline)
+{
+	struct timespec t;
+
+	*deadline = DEADLINE_NEVER;
+	if (uspan == 0)
+		return 0;
+	if (copy_in(&t, uspan, sizeof(t)) != 0)
+		return -EFAULT;
+	if (t.tv_sec < 0 || t.tv_nsec < 0 || t.tv_nsec >= 1000000000)
+		return -EINVAL;
+	if (t.tv_sec < 1l << 30)
+		*deadline = clock_ns() + (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return 0;
+}
+
+/* Sets the mask at umask for the time of the call. 0: none. */
+static int
+take_mask(uint64_t umask, uint64_t size)
+{
+	uint64_t mask;
+
+	if (umask == 0)
+		return 0;
+	if (size != sizeof(mask))
+		return -EINVAL;
+	if (copy_in(&mask, umask, sizeof(mask)) != 0)
+		return -EFAULT;
+	proc_signals_mask(curproc(), mask);
+	return 0;
+}
+
+/* What a call with a mask returns: the mask stays until a handler has run, if there is one to run.
+ */
+static int64_t
+end(int64_t r)
+{
+	if (r != -EINTR)
+		proc_signals_unmask(curproc());
+	return r;
+}
+
+static int64_t
+poll_files(uint64_t ufds, uint64_t n, uint64_t deadline)
+{
+	struct pollfd fds[FILES_MAX];
+	int64_t r;
+
+	if (n > FILES_MAX)
+		return -EINVAL; /* as beyond RLIMIT_NOFILE */
+	if (copy_in(fds, ufds, n * sizeof(fds[0])) != 0)
+		return -EFAULT;
+	r = wait_ready(fds, (unsigned)n, deadline);
+	return r >= 0 && copy_out(ufds, fds, n * sizeof(fds[0])) != 0 ? -EFAULT : r;
+}
+
+int64_t
+sys_poll(const uint64_t a[6])
+{
+	int32_t ms = (int32_t)a[2];
+
+	return poll_files(a[0], (uint32_t)a[1],
+			  ms < 0 ? DEADLINE_NEVER : clock_ns() + (uint64_t)ms * 1000000);
+}
+
+int64_t
+sys_ppoll(const uint64_t a[6])
+{
+	uint64_t deadline;
+	int r = take_deadline(a[2], &deadline);
+
+	if (r == 0)
+		r = take_mask(a[3], a[4]);
+	return r != 0 ? r : end(poll_files(a[0], (uint32_t)a[1], deadline));
+}
+
+/* A select's sets: readable, writable, exceptional. */
+struct sets {
+	uint64_t word[3][SET_BITS / 64];
+};
+
+static int
+copy_sets(const uint64_t a[6], struct sets *s, size_t size)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (a[1 + i] != 0 && copy_in(s->word[i], a[1 + i], size) != 0)
+			return -EFAULT;
+	return 0;
+}
+
+/* Makes pollfd of the sets. Returns how many, or -EBADF. */
+static int
+sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd fds[FILES_MAX])
+{
+	static const int16_t events[3] = {POLLIN, POLLOUT, POLLPRI};
+	unsigned n = 0;
+
+	for (unsigned fd = 0; fd < nfds; fd++) {
+		int16_t wanted = 0;
+
+		for (unsigned i = 0; i < 3; i++)
+			wanted |= s->word[i][fd / 64] >> fd % 64 & 1 ? events[i] : 0;
+		if (wanted == 0)
+			continue;
+		if (filetable_get(curproc()->files, fd) == NULL)
+			return -EBADF;
+		fds[n++] = (struct pollfd){.fd = (int32_t)fd, .events = wanted};
+	}
+	return (int)n;
+}
+
+static int64_t
+select_files(const uint64_t a[6], uint64_t deadline)
+{
+	struct pollfd fds[FILES_MAX];
+	struct sets s = {0};
+	unsigned nfds = (unsigned)a[0];
+	size_t size = (nfds + 63) / 64 * 8;
+	int64_t r, bits = 0;
+	int n;
+
+	if ((int32_t)a[0] < 0)
+		return -EINVAL;
+	if (nfds > SET_BITS) {
+		nfds = SET_BITS;
+		size = sizeof(s.word[0]);
+	}
+	r = copy_sets(a, &s, size);
+	n = r == 0 ? sets_to_fds(&s, nfds, fds) : 0;
+	if (r < 0 || n < 0)
+		return r < 0 ? r : n;
+	r = wait_ready(fds, (unsigned)n, deadline);
+	if (r < 0)
+		return r;
+	s = (struct sets){0};
+	for (int i = 0; i < n; i++) {
+		/* An end of file is readable, an error is writable. */
+		const bool found[3] = {fds[i].revents & (POLLIN | POLLHUP) &&
+					   fds[i].events & POLLIN,
+				       fds[i].revents & (POLLOUT | POLLERR) &&
+					   fds[i].events & POLLOUT,
+				       fds[i].revents & POLLPRI};
+		for (unsigned set = 0; set < 3; set++) {
+			s.word[set][fds[i].fd / 64] |= (uint64_t)found[set] << fds[i].fd % 64;
+			bits += found[set];
+		}
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (a[1 + i] != 0 && copy_out(a[1 + i], s.word[i], size) != 0)
+			return -EFAULT;
+	return bits;
+}
+
+int64_t
+sys_select(const uint64_t a[6])
+{
+	uint64_t deadline = DEADLINE_NEVER;
+	struct timeval t;
+
+	if (a[4] != 0) {
+		if (copy_in(&t, a[4], sizeof(t)) != 0)
+			return -EFAULT;
+		if (t.tv_sec < 0 || t.tv_usec < 0)
+			return -EINVAL;
+		if (t.tv_sec < 1l << 30 && t.tv_usec < 1l << 40)
+			deadline = clock_ns() + (uint64_t)t.tv_sec * 1000000000 +
+				   (uint64_t)t.tv_usec * 1000;
+	}
+	return select_files(a, deadline);
+}
+
+int64_t
+sys_pselect6(const uint64_t a[6])
+{
+	uint64_t deadline, mask[2] = {0, 0}; /* address and size of the mask */
+	int r = take_deadline(a[4], &deadline);
+
+	if (r == 0 && a[5] != 0 && copy_in(mask, a[5], sizeof(mask)) != 0)
+		r = -EFAULT;
+	if (r == 0)
+		r = take_mask(mask[0], mask[1]);
+	return r != 0 ? r : end(select_files(a, deadline));
+}

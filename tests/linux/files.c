@@ -1,0 +1,242 @@
+/* files.c - readiness, rights, sizes and times of files; timers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define FILE_NAME "/tmp/linux_files"
+
+static volatile sig_atomic_t alarms;
+
+static void
+count_alarm(int sig)
+{
+	alarms++;
+}
+
+static bool
+poll_tells(void)
+{
+	int ends[2];
+	char c[5000] = "";
+	bool good;
+
+	if (pipe(ends) != 0)
+		return false;
+	struct pollfd fds[] = {{ends[0], POLLIN, 0},
+			       {ends[1], POLLOUT, 0},
+			       {-1, POLLIN, 9},
+			       {63, POLLIN, 0}};
+
+	good = poll(fds, 2, 0) == 1 && fds[0].revents == 0 && fds[1].revents == POLLOUT;
+	good = good && poll(fds, 4, 0) == 2 && fds[2].revents == 0 && fds[3].revents == POLLNVAL;
+	good = good && poll(fds, 1, 5) == 0;
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	while (write(ends[1], c, sizeof(c)) > 0)
+		;
+	good = good && errno == EAGAIN && poll(fds, 2, -1) == 1 && fds[0].revents == POLLIN;
+	close(ends[1]);
+	while (read(ends[0], c, sizeof(c)) > 0)
+		;
+	good = good && poll(fds, 1, -1) == 1 && (fds[0].revents & POLLHUP);
+	close(ends[0]);
+	good = good && pipe(ends) == 0 && close(ends[0]) == 0;
+	fds[1].fd = ends[1];
+	good = good && poll(&fds[1], 1, -1) == 1 && (fds[1].revents & POLLERR);
+	close(ends[1]);
+	return good && syscall(SYS_ppoll, fds, 65, NULL, NULL, 8) == -1 && errno == EINVAL;
+}
+
+/* A wait ends when another process writes, closes, or sends a signal. */
+static bool
+waits_end(void)
+{
+	int ends[2];
+	char c;
+	bool good;
+	pid_t me = getpid(), pid;
+	sigset_t usr1, none;
+	fd_set set;
+
+	if (pipe(ends) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		usleep(1000);
+		_exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+	}
+	struct pollfd fd = {ends[0], POLLIN, 0};
+	good = poll(&fd, 1, 100000) == 1 && fd.revents == POLLIN && read(ends[0], &c, 1) == 1;
+	waitpid(pid, NULL, 0);
+
+	sigemptyset(&none);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	signal(SIGUSR1, count_alarm);
+	alarms = 0;
+	pid = fork();
+	if (pid == 0) {
+		kill(me, SIGUSR1);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	good = good && alarms == 0 && ppoll(&fd, 1, NULL, &none) == -1 && errno == EINTR &&
+	       alarms == 1;
+	raise(SIGUSR1);
+	good = good && alarms == 1 && pselect(0, NULL, NULL, NULL, NULL, &none) == -1 &&
+	       errno == EINTR && alarms == 2;
+	sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+
+	FD_ZERO(&set);
+	FD_SET(ends[0], &set);
+	struct timeval span = {0, 1000};
+	good =
+	    good && select(ends[0] + 1, &set, NULL, NULL, &span) == 0 && !FD_ISSET(ends[0], &set);
+	close(ends[1]);
+	FD_SET(ends[0], &set);
+	good = good && select(ends[0] + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(ends[0], &set);
+	close(ends[0]);
+	FD_SET(60, &set);
+	return good && select(61, &set, NULL, NULL, NULL) == -1 && errno == EBADF;
+}
+
+static int
+as_another_user(void *arg)
+{
+	struct timespec times[2] = {{5, 0}, {5, 0}};
+
+	if (setuid(1000) != 0)
+		return 1;
+	if (chmod(FILE_NAME, 0777) != -1 || errno != EPERM || chown(FILE_NAME, 1000, 1000) != -1 ||
+	    errno != EPERM || utimensat(AT_FDCWD, FILE_NAME, times, 0) != -1 || errno != EPERM)
+		return 2;
+	if (open(FILE_NAME, O_RDONLY) != -1 || errno != EACCES || truncate(FILE_NAME, 0) != -1)
+		return 3;
+	return truncate("/tmp/linux_theirs", 1) == 0 && chmod("/tmp/linux_theirs", 0) == 0 &&
+		       chown("/tmp/linux_theirs", 0, -1) == -1
+		   ? 0
+		   : 4;
+}
+
+static bool
+attributes_change(void)
+{
+	struct timespec times[2] = {{0, UTIME_OMIT}, {86400, 5}};
+	struct stat st;
+	char text[8] = "";
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	if (fd < 0 || write(fd, "kestrel", 7) != 7 || ftruncate(fd, 3) != 0 ||
+	    ftruncate(fd, 6) != 0 || pread(fd, text, 8, 0) != 6 ||
+	    memcmp(text, "kes\0\0\0", 6) != 0)
+		return false;
+	if (fchmod(fd, 0600) != 0 || futimens(fd, times) != 0 || fstat(fd, &st) != 0 ||
+	    (st.st_mode & 07777) != 0600 || st.st_mtim.tv_sec != 86400 || st.st_mtim.tv_nsec != 5 ||
+	    st.st_size != 6)
+		return false;
+	if (utimensat(AT_FDCWD, FILE_NAME, NULL, 0) != 0 || stat(FILE_NAME, &st) != 0 ||
+	    st.st_mtim.tv_sec < 1600000000)
+		return false;
+	close(fd);
+	fd = open("/tmp/linux_theirs", O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || fchown(fd, 1000, 1000) != 0 || ftruncate(fd, -1) != -1 || errno != EINVAL)
+		return false;
+	close(fd);
+	if (in_child(as_another_user, NULL) != 0)
+		return false;
+	fd = open(FILE_NAME, O_RDONLY);
+	bool good = ftruncate(fd, 0) == -1 && errno == EINVAL && truncate("/tmp", 0) == -1 &&
+		    errno == EISDIR;
+	close(fd);
+	return good && unlink(FILE_NAME) == 0 && unlink("/tmp/linux_theirs") == 0;
+}
+
+static int
+dies_of_alarm(void *arg)
+{
+	alarm(1);
+	alarm(0);
+	ualarm(1000, 0);
+	for (;;)
+		pause();
+	return 0;
+}
+
+static bool
+timers_fire(void)
+{
+	struct itimerval every = {{0, 2000}, {0, 2000}}, off = {{0, 0}, {0, 0}}, old;
+
+	signal(SIGALRM, count_alarm);
+	alarms = 0;
+	if (setitimer(ITIMER_REAL, &every, NULL) != 0)
+		return false;
+	while (alarms < 5)
+		pause();
+	if (getitimer(ITIMER_REAL, &old) != 0 || old.it_interval.tv_usec != 2000 ||
+	    old.it_value.tv_sec * 1000000 + old.it_value.tv_usec == 0)
+		return false;
+	if (setitimer(ITIMER_REAL, &off, &old) != 0 || old.it_interval.tv_usec != 2000 ||
+	    getitimer(ITIMER_REAL, &old) != 0 || old.it_value.tv_usec != 0)
+		return false;
+	signal(SIGALRM, SIG_DFL);
+	alarm(100);
+	if (alarm(0) != 100)
+		return false;
+	every.it_value.tv_usec = 1000000;
+	return setitimer(ITIMER_REAL, &every, NULL) == -1 && errno == EINVAL &&
+	       in_child(dies_of_alarm, NULL) == 128 + SIGALRM;
+}
+
+static int
+without_terminal(void *arg)
+{
+	setsid();
+	return open("/dev/tty", O_RDWR) == -1 && errno == ENXIO ? 0 : 1;
+}
+
+static bool
+devices_work(void)
+{
+	unsigned char a[64] = {0}, b[64] = {0};
+	int fd = open("/dev/urandom", O_RDONLY), full = open("/dev/full", O_RDWR);
+	bool good = read(fd, a, 64) == 64 && read(fd, b, 64) == 64 && memcmp(a, b, 64) != 0 &&
+		    write(full, a, 1) == -1 && errno == ENOSPC;
+
+	close(fd);
+	close(full);
+	return good && in_child(without_terminal, NULL) == 0;
+}
+
+static bool
+system_is_told(void)
+{
+	struct sysinfo s;
+
+	return sysinfo(&s) == 0 && s.totalram * s.mem_unit > 32 << 20 && s.freeram < s.totalram &&
+	       s.freeram > 0 && s.procs >= 2;
+}
+
+void
+test_files(void)
+{
+	result(poll_tells(), "poll tells what is ready");
+	result(waits_end(), "poll and select end when a file is ready or a signal comes");
+	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
+	result(timers_fire(), "setitimer and alarm send SIGALRM");
+	result(devices_work(), "/dev/urandom, /dev/full, /dev/tty");
+	result(system_is_told(), "sysinfo");
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/python3
+"""test_busybox.py - Debian's busybox, unchanged: what its tools and its shell print in the guest, they print on the host
+(tests/linux/busybox.sh).
+"""
+import os
+import subprocess
+
+from harness import ROOT, ARCH, Skipped, boot, check, check_eq, main, scratch, test
+
+GUEST = ROOT / "build" / "guest"
+SCRIPT = ROOT / "tests" / "linux" / "busybox.sh"
+
+
+def busybox(arch):
+    path = GUEST / arch / "busybox"
+    if not path.exists():
+        raise Skipped("no busybox: run qemu/fetch-guest")
+    return path
+
+
+def on_host():
+    program = busybox(os.uname().machine)
+    out = subprocess.run([program, "sh", SCRIPT], env={"BB": str(program), "PATH": "", "HOME": "/"}, cwd=scratch(),
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120, check=False).stdout
+    check(out.count("\n") > 90, f"on the host: {out}")
+    return out
+
+
+def compare(smp):
+    guest = boot("BB=/bin/busybox /bin/busybox sh /busybox.sh 2>/dev/null", smp=smp,
+                 options=["--file", f"/bin/busybox={busybox(ARCH)}", "--file", f"/busybox.sh={SCRIPT}"]).expect(0)
+    for found, expected in zip(guest.out.splitlines(), on_host().splitlines()):
+        check_eq(found, expected, "busybox in the guest")
+    check_eq(guest.out.count("\n"), on_host().count("\n"), "lines")
+
+
+@test("busybox prints in the guest what it prints on the host, with 1 CPU")
+def one_cpu():
+    compare(1)
+
+
+@test("busybox prints in the guest what it prints on the host, with 4 CPUs")
+def four_cpus():
+    compare(4)
+
+
+if __name__ == "__main__":
+    main()
