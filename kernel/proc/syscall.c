@@ -21,7 +21,8 @@
 
 HOOK_LIST(user_return);
 
-static int64_t
+/* Inline, however long: a call would cost each system call the registers that it saves. */
+static inline __attribute__((always_inline)) int64_t
 dispatch(uint64_t nr, const uint64_t a[6])
 {
 	int64_t r;
@@ -60,6 +61,16 @@ syscall_name(uint64_t nr)
 	}
 }
 
+/*
+ * Can a call that failed with ENOMEM be repeated now? It has had no effect. But rt_sigreturn() has
+ * not failed: it returns what the interrupted program had in this register.
+ */
+static __attribute__((noinline)) bool
+may_repeat(uint64_t nr)
+{
+	return nr != NR_rt_sigreturn && proc_reclaim();
+}
+
 void
 entry_syscall(struct arch_trapframe *tf)
 {
@@ -68,10 +79,9 @@ entry_syscall(struct arch_trapframe *tf)
 
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = arch_tf_arg(tf, i);
-	/* A call that fails with ENOMEM has had no effect, so it can be repeated. */
 	do
 		r = dispatch(nr, a);
-	while (r == -ENOMEM && nr != NR_rt_sigreturn && proc_reclaim());
+	while (r == -ENOMEM && may_repeat(nr));
 	arch_tf_set_return(tf, (uint64_t)r);
 }
 
