@@ -169,18 +169,40 @@ spare(uint64_t *path)
 	}
 }
 
+static bool
+changes_rights(long nr)
+{
+	switch (nr) {
+#define SYSCALL(number, name, nargs) \
+	case number:                 \
+		return strstr(#name, "chmod") != NULL || strstr(#name, "chown") != NULL;
+#include <syscalls.def>
+#undef SYSCALL
+	default:
+		return false;
+	}
+}
+
 /* Makes a call of user 0's harmless to the test. False: it may not be made. */
 static bool
 tame(long nr, uint64_t a[6])
 {
 	const char *value;
 
-	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
+	/* setsid: what a round leaves is ended by its group. */
+	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown || nr == NR_setsid)
 		return false;
-	if (getuid() != 0) /* not all processes, not the group of the test, nor the test itself */
-		return nr != NR_kill || ((int32_t)a[0] > 1 && (int32_t)a[0] != tester);
-	if (nr == NR_kill || nr == NR_prlimit64) {
+	if (nr == NR_tgkill)
+		a[1] = a[0]; /* the thread of a process has its number */
+	if (getuid() != 0)   /* not all processes, not the group of the test, nor the test itself */
+		return (nr != NR_kill && nr != NR_tkill && nr != NR_tgkill) ||
+		       ((int32_t)a[0] > 1 && (int32_t)a[0] != tester);
+	if (changes_rights(nr)) /* also of /tmp, by one of its many names */
+		return false;
+	if (nr == NR_kill || nr == NR_tkill || nr == NR_tgkill || nr == NR_prlimit64) {
 		a[0] = (uint64_t)(int64_t)own[below(VICTIMS + 1)];
+		if (nr == NR_tgkill)
+			a[1] = a[0];
 		if (nr == NR_kill && below(16) == 0)
 			a[0] = -a[0]; /* a group, if it leads one */
 	} else if (nr == NR_sysctl && a[0] == SYSCTL_SET) {
@@ -188,12 +210,12 @@ tame(long nr, uint64_t a[6])
 		a[1] = (uint64_t)ONE_OF(settable);
 		a[4] = (uint64_t)value;
 		a[5] = below(8) ? strlen(value) : below(64);
-	} else if (nr == NR_unlinkat || nr == NR_renameat) {
-		spare(&a[1]);
-		spare(&a[3]);
 	} else if (nr == NR_setuid) {
 		a[0] = 1000; /* whose processes the test ends */
 		return below(16) == 0;
+	} else if (nr == NR_unlinkat || nr == NR_renameat) {
+		spare(&a[1]);
+		spare(&a[3]);
 	}
 	return true;
 }
