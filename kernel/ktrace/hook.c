@@ -335,6 +335,7 @@ act(struct ktrace *t, struct proc *p, struct action a, const struct ktr_firing *
 	case SIGNAL:
 		sig = (struct ktr_psig){.ktr_signo = (int32_t)f->args[0],
 					.ktr_code = (int32_t)f->args[1],
+					.ktr_action = f->args[2],
 					.ktr_mask = p->sig_blocked};
 		put(t, p, KTR_PSIG, &sig, sizeof(sig));
 		break;

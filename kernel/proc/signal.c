@@ -31,8 +31,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , signal_send, "signal-send", ": thread %p proc %p
 SDT_PROBE_DEFINE_TEXT(proc, , , signal_discard, "signal-discard",
 		      ": thread %p proc %p sig %d pid %u", 4, "struct thread *", "struct proc *",
 		      "int", "pid_t");
-SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %#x", 2, "int",
-		      "int");
+SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %#x handler %p", 3,
+		      "int", "int", "void (*)(void)");
 
 /* Would sig have no effect on p? proc_lock held, or p is the current process. */
 static bool
@@ -253,7 +253,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct pro
 		p->sig_action[sig - 1].sa_handler = SIG_DFL;
 	}
 	spin_unlock(&proc_lock);
-	SDT_CTR4(proc, , , signal_handle, SDT_ARGS2(sig, info->code), KTR_SIG,
+	SDT_CTR4(proc, , , signal_handle, SDT_ARGS3(sig, info->code, act.sa_handler), KTR_SIG,
 		 "signal handle: pid %u sig %d code %d handler %#lx", p->pid, sig, info->code,
 		 act.sa_handler);
 	good = sigframe_enter(p, tf, sig, &act, info, mask);
@@ -288,8 +288,9 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			continue;
 		}
 		spin_unlock(&proc_lock);
-		SDT_CTR3(proc, , , signal_handle, SDT_ARGS2(sig, info.code), KTR_SIG,
-			 "signal deliver: pid %u sig %d name %s", p->pid, sig, ktr_intern(p->name));
+		SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, info.code, (uint64_t)SIG_DFL),
+			 KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
+			 ktr_intern(p->name));
 		proc_exit(sig);
 	}
 	if (call == AGAIN || call == WAITED)

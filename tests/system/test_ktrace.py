@@ -260,6 +260,14 @@ def deaths():
                 r".*RET   nanosleep -1 errno 4 Interrupted system call\r?\n.*PSIG  SIGTERM SIG_DFL code=SI_USER", run.out, "a call that a signal ends")
 
 
+@test("a signal that a program catches has its handler in the trace, and one that ends it has none")
+def signals():
+    run = boot("ktrace -t su -f /tmp/k user_test ktrace caught\nkdump --jsonl -f /tmp/k\n", options=USER_TEST).expect()
+    found = [r for r in rows(run.out) if r["type"] == "PSIG"]
+    check_eq([r["action"] != 0 for r in found], [True, False], "handlers")  # the libc of the guest has no return from a handler
+    check_eq(found[0]["signal"], 10, "the signal that is caught")
+
+
 @test("a file that cannot grow: a line on the console, the rest goes on, and what is in the file can be read")
 def full():
     run = boot("sysctl kern.maxdatapagesperuid=40 > /dev/null\nmkdir /tmp/d\n"

@@ -176,6 +176,22 @@ expect(const char *what, long found, long expected)
 	return 1;
 }
 
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	raise(SIGTERM);
+}
+
+/* Gets a signal that it catches, and one that ends it. */
+static int
+caught(void)
+{
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	return 1;
+}
+
 /* What ktrace() and utrace() refuse. */
 static int
 refused(void)
@@ -243,14 +259,17 @@ ktraced_main(int argc, char **argv)
 		return many(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
 	else if (strcmp(what, "faults") == 0)
 		return faults(n);
+	else if (strcmp(what, "caught") == 0)
+		return caught();
 	else if (strcmp(what, "refused") == 0)
 		return refused();
 	else if (strcmp(what, "dropped") == 0)
 		return dropped();
 	else {
-		fprintf(stderr,
-			"usage: user_test ktrace calls|tree N|count N|many P N|faults N|refused|"
-			"dropped\n");
+		fprintf(
+		    stderr,
+		    "usage: user_test ktrace calls|tree N|count N|many P N|faults N|caught|refused|"
+		    "dropped\n");
 		return 2;
 	}
 	return 0;
