@@ -6,7 +6,7 @@ import re
 
 import tracecheck as tc
 from fbtcheck import ENTRY, RETURN, calls, calls_of, disassembly, symbols
-from harness import ARCH, boot, check, check_eq, check_match, ktrdump, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktrdump, main, test
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -115,6 +115,30 @@ def syscalls():
     check_match(rf"^syscall +{2 * len(names)} +0$", run.out, "counts")
     found = {e["fmt"].split(":")[0] for e in run.events}
     check_eq(found, {"syscall getdents64", "sysret getdents64", "syscall exit_group"}, "what was recorded")
+
+
+@test("each system call's entry has its six arguments, and its return what the program got")
+def every_syscall():
+    run = boot("ktr probes syscall:::\nktr on syscall:::\nsu 1000 user_test do calls\nktr off\n", trace=True, sets=[ENTRIES],
+               options=["--file", f"/bin/user_test={BUILD}/user_test"]).expect()
+    tc.no_gaps(run)
+    names = set(re.findall(rf"^ *\d+ +off +- +syscall +{ARCH} +(\w+) +entry ", run.out, re.M))
+    said = {name: (int(nr), int(ret)) for name, nr, ret in re.findall(r"^(\w+) (\d+) (-?\d+)$", run.out, re.M)}
+    ends = {"exit", "exit_group"}
+    check_eq(names - said.keys(), ends & names, "system calls that do not return")
+    entries, returns = {}, {}
+    for e in run.events:
+        m = re.match(r"(syscall|sysret) (\w+): (.*)$", e["text"])
+        values = [int(v, 0) for v in re.findall(r"(?:arg\d|ret) (-?\w+)", m[3])]
+        if m[1] == "syscall" and values[0] >> 40 == 0x6b7472:
+            entries[m[2]] = e["tid"], values
+        elif m[1] == "sysret" and m[2] in entries and e["tid"] == entries[m[2]][0]:
+            returns.setdefault(m[2], values[0])
+    check_eq(names - entries.keys(), set(), "system calls without their entry")
+    for name, (_, values) in entries.items():
+        check_eq([v & 0x7f for v in values], list(range(6)), f"arguments of {name}")
+        check(name in ends or values[0] >> 8 & 0xffff == said[name][0], f"the number in the arguments of {name}: {values[0]:#x}")
+    check_eq(returns, {name: ret for name, (_, ret) in said.items()}, "what calls returned")
 
 
 @test("every function of the image has probes or is listed with a reason")

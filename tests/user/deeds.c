@@ -16,6 +16,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "userland/libc/libc.h"
+
 #include "tests/user/hogs.h"
 
 /* Sets O_NONBLOCK on the open file that it shares with the shell. */
@@ -196,6 +198,39 @@ do_starve(void)
 	return 0;
 }
 
+/* Each system call once, in a process of its own, with arguments that say which it is. Prints what
+ * it returns. */
+static int
+do_calls(void)
+{
+	static const struct {
+		long nr;
+		const char *name;
+	} calls[] = {
+#define SYSCALL(nr, name, nargs) {nr, #name},
+#include <syscalls.def>
+#undef SYSCALL
+	};
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		long a = 0x6b74720000000080 | calls[i].nr << 8, ret;
+		pid_t parent = getpid(), child;
+
+		fflush(stdout);
+		child = fork();
+		if (child != 0) {
+			waitpid(child, NULL, 0);
+			continue;
+		}
+		ret = syscall_raw(calls[i].nr, a, a + 1, a + 2, a + 3, a + 4, a + 5);
+		if (getppid() != parent) /* a fork's child */
+			_exit(0);
+		printf("%s %ld %ld\n", calls[i].name, calls[i].nr, ret);
+		fflush(stdout);
+		_exit(0);
+	}
+	return 0;
+}
+
 int
 deed_main(int argc, char **argv)
 {
@@ -209,6 +244,8 @@ deed_main(int argc, char **argv)
 		return do_read();
 	if (strcmp(what, "join") == 0)
 		return do_join(argc, argv);
+	if (strcmp(what, "calls") == 0)
+		return do_calls();
 	if (strcmp(what, "starve") == 0)
 		return do_starve();
 	if (strcmp(what, "hold") == 0 && argc > 2)
@@ -218,7 +255,7 @@ deed_main(int argc, char **argv)
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
 	fprintf(stderr,
-		"usage: user_test do nonblock|steal|read|join PGID|starve|hold LEFT|slay UID|"
+		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
 		"hog WHAT\n");
 	return 2;
 }
