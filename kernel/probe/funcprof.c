@@ -18,7 +18,8 @@
 
 /*
  * The sites of functions, which mkfbt writes one after the other: entry, return, entry, …. A
- * function that does not return has no site for it. Functions have the numbers of their entries.
+ * function that does not return has no site for it; one that jumps to others has one for each of
+ * them. Functions have the numbers of their entries.
  */
 static struct {
 	struct funcprof *counters; /* [CPU][site]; NULL: it does not run */
@@ -106,10 +107,12 @@ funcprof_count(const struct ktr_firing *f)
 {
 	struct thread *t = curthread();
 	bool entry = f->site->kind == KTR_SITE_ENTRY;
-	size_t n = (size_t)(f->site - funcs.first) - !entry;
+	size_t n = (size_t)(f->site - funcs.first);
 
 	if (t == NULL || f->site < funcs.first || n >= funcs.count)
 		return;
+	while (funcs.first[n].kind == KTR_SITE_RETURN)
+		n--;
 	struct funcprof *p = &funcs.counters[arch_cpu() * funcs.count + n];
 	struct thread_calls *calls = &t->calls;
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <kestrel.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,8 +199,10 @@ do_starve(void)
 	return 0;
 }
 
-/* Each system call once, in a process of its own, with arguments that say which it is. Prints what
- * it returns. */
+/*
+ * Each system call once, in a process of its own, with arguments that say which it is. Prints what
+ * it returns. Left out are those that wait for ever, or return with another stack.
+ */
 static int
 do_calls(void)
 {
@@ -212,9 +215,16 @@ do_calls(void)
 #undef SYSCALL
 	};
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		static const char *const out[] = {"pause", "rt_sigreturn", "rt_sigsuspend",
+						  "vfork"};
+		bool left_out = false;
 		long a = 0x6b74720000000080 | calls[i].nr << 8, ret;
 		pid_t parent = getpid(), child;
 
+		for (size_t k = 0; k < sizeof(out) / sizeof(out[0]); k++)
+			left_out |= strcmp(calls[i].name, out[k]) == 0;
+		if (left_out)
+			continue;
 		fflush(stdout);
 		child = fork();
 		if (child != 0) {
