@@ -243,6 +243,13 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
+# What each port says of instructions.
+INSN_PROBES := $(ARCHS:%=$H/unit/insn_%)
+$(INSN_PROBES): $H/unit/insn_%: tests/unit/insn_probe.c arch/%/insn.c arch/insn.h arch/%/md/insn.h
+	@mkdir -p $(@D)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) $(HOST_CFLAGS) -Iarch/$* -o $@ $(filter %.c,$^)
+
 # It takes itself for a kernel, which is at the addresses that its file says.
 $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
@@ -267,7 +274,7 @@ debug: all ## the same machine under gdb, which starts here with symbols; CORE=F
 console: ## beside `make debug`, in another terminal: the console of its guest
 	qemu/gdb/console $B/debug.socket
 
-unit-tests: $(UNIT_TESTS) $(UNIT_GENS) ## build the host's unit tests
+unit-tests: $(UNIT_TESTS) $(UNIT_GENS) $(INSN_PROBES) ## build the host's unit tests
 
 # The architectures to test: the one that was asked for, or all. What the host runs is built once, and first.
 TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))

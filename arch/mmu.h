@@ -38,6 +38,7 @@ static inline bool arch_pte_block(uint64_t pte);
 static inline uint64_t arch_pte_pa(uint64_t pte);
 static inline bool arch_pte_writable(uint64_t pte);
 static inline bool arch_pte_executable(uint64_t pte);
+static inline bool arch_pte_device(uint64_t pte);
 /*
  * Makes earlier stores to page tables visible to the table walks of every CPU. Needed after an
  * entry became present, before an access there that must not fault. Not needed after a flush.

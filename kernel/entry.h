@@ -73,6 +73,13 @@ void entry_user_return(struct arch_trapframe *tf);
  */
 void entry_kernel_return(struct arch_trapframe *tf);
 /*
+ * A breakpoint was hit at `at`. True: it is that of a kprobe, and the interrupted context goes on.
+ * False: it is another. Any context.
+ */
+bool entry_probe(struct arch_trapframe *tf, uintptr_t at);
+/* Does the breakpoint of a kprobe stand there? Control lock. */
+bool entry_probe_at(uintptr_t at);
+/*
  * Services for the port.
  */
 /* Maps device registers, uncached: all pages that contain them. NULL: no memory. Boot. */

@@ -155,7 +155,9 @@ ktr_site_make(const struct ktr_dynamic *d, char *err, size_t errlen)
 void
 ktr_site_free(struct ktr_site *site)
 {
-	__atomic_store_n(&site->owners, 0, __ATOMIC_RELAXED);
-	ktr_sites_apply();
+	if (site->owners != 0) {
+		__atomic_store_n(&site->owners, 0, __ATOMIC_RELAXED);
+		ktr_sites_apply();
+	}
 	site->kind = KTR_SITE_FREE;
 }

@@ -10,12 +10,37 @@
  * Locking: the caller serialises.
  */
 #include "arch/patch.h"
+#include "arch/insn.h"
 #include "arch/mmu.h"
+#include "arch/trap.h"
 #include "kernel/entry.h"
+#include "kernel/lib/string.h"
 #include "ktr/site.h"
 
 #define INSN_NOP 0xd503201fu
 #define INSN_B   0x14000000u /* and a distance of 26 bits, in words (C6.2.25) */
+
+static uint32_t
+new_code(const struct ktr_patch *p)
+{
+	uint32_t words = (uint32_t)((ktr_patch_target(p) - ktr_patch_at(p)) >> 2) & 0x3ffffff;
+
+	return ktr_patch_on(p) ? INSN_B | words : INSN_NOP;
+}
+
+void
+arch_patch_code(const struct ktr_patch *p, uint8_t code[ARCH_BREAK_SIZE])
+{
+	uint32_t insn = new_code(p);
+
+	memcpy(code, &insn, sizeof(insn));
+}
+
+void
+arch_patch_run(const struct ktr_patch *p, struct arch_trapframe *tf)
+{
+	tf->pc = ktr_patch_on(p) ? ktr_patch_target(p) : ktr_patch_at(p) + sizeof(uint32_t);
+}
 
 static void
 store_all(void)
@@ -23,9 +48,10 @@ store_all(void)
 	KTR_PATCH_EACH(p)
 	{
 		uintptr_t at = ktr_patch_at(p);
-		uint32_t words = (uint32_t)((ktr_patch_target(p) - at) >> 2) & 0x3ffffff;
-		uint32_t insn = ktr_patch_on(p) ? INSN_B | words : INSN_NOP;
+		uint32_t insn = new_code(p);
 
+		if (entry_probe_at(at))
+			continue; /* the breakpoint stays */
 		entry_text_write(at, &insn, sizeof(insn));
 		arch_icache_sync((const void *)at, sizeof(insn));
 	}

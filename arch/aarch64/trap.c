@@ -4,6 +4,7 @@
 #include "arch/trap.h"
 #include "arch/aarch64/a64.h"
 #include "arch/debug.h"
+#include "arch/insn.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/smp.h"
@@ -119,6 +120,8 @@ synchronous(struct arch_trapframe *tf)
 	case EC_BRK64:
 		if (arch_tf_user(tf))
 			break;
+		if (entry_probe(tf, tf->pc))
+			return;
 		tf->pc += BRK_BYTES; /* after the instruction, as on other machines */
 		entry_debug(tf, ENTRY_BREAKPOINT, 0);
 		return;
@@ -136,6 +139,19 @@ synchronous(struct arch_trapframe *tf)
 		    classes[ec].name != NULL ? classes[ec].name : "reserved exception", tf->far);
 }
 
+/*
+ * A kprobe's slot ends by turning interrupts on, and a jump. An interrupt may come between the two,
+ * and the thread may be preempted: so the jump is done now, and no thread is left in a slot.
+ */
+static void
+leave_slot(struct arch_trapframe *tf)
+{
+	extern const char __kprobe_slots[], __kprobe_slots_end[];
+
+	if (tf->pc >= (uintptr_t)__kprobe_slots && tf->pc < (uintptr_t)__kprobe_slots_end)
+		arch_insn_emulate((const uint8_t *)tf->pc, tf->pc, tf);
+}
+
 static void
 interrupt(struct arch_trapframe *tf)
 {
@@ -143,6 +159,7 @@ interrupt(struct arch_trapframe *tf)
 	unsigned intid = intc_ack(&token);
 
 	tf->esr = 0; /* an interrupt does not change ESR_EL1: this is not a system call's frame */
+	leave_slot(tf);
 
 	if (intid >= 1020) /* spurious, or no longer pending */
 		return;

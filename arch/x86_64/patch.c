@@ -10,6 +10,7 @@
  * text, and the sites' owners: while these change, the old and the new answer are both right.
  */
 #include "arch/patch.h"
+#include "arch/insn.h"
 #include "arch/irq.h"
 #include "arch/smp.h"
 #include "arch/x86_64/x86.h"
@@ -84,17 +85,22 @@ patch_find(uintptr_t at)
 	return NULL;
 }
 
-bool
-x86_patch_trap(struct arch_trapframe *tf)
+void
+arch_patch_code(const struct ktr_patch *p, uint8_t code[ARCH_BREAK_SIZE])
 {
-	uintptr_t at = tf->rip - 1;
-	const volatile uint8_t *text = (const volatile uint8_t *)at;
-	const struct ktr_patch *p;
-	bool on;
+	uint8_t all[SITE_SIZE];
 
-	if (arch_tf_user(tf) || (p = patch_find(at)) == NULL)
-		return false;
-	on = ktr_patch_on(p);
+	new_code(p, all);
+	code[0] = all[0];
+}
+
+void
+arch_patch_run(const struct ktr_patch *p, struct arch_trapframe *tf)
+{
+	uintptr_t at = ktr_patch_at(p);
+	const volatile uint8_t *text = (const volatile uint8_t *)at;
+	bool on = ktr_patch_on(p);
+
 	/*
 	 * This CPU may have fetched a breakpoint that was removed since. The instruction that is
 	 * there now is emulated, not executed again: QEMU 7.2 can miss a store that comes while
@@ -112,7 +118,16 @@ x86_patch_trap(struct arch_trapframe *tf)
 	} else {
 		tf->rip = at + SITE_SIZE;
 	}
-	return true;
+}
+
+bool
+x86_patch_trap(struct arch_trapframe *tf)
+{
+	const struct ktr_patch *p = arch_tf_user(tf) ? NULL : patch_find(tf->rip - 1);
+
+	if (p != NULL)
+		arch_patch_run(p, tf);
+	return p != NULL;
 }
 
 void
@@ -132,6 +147,8 @@ arch_patch(void)
 	entry_sync_cpus();
 	KTR_PATCH_EACH(p)
 	{
+		if (entry_probe_at(ktr_patch_at(p)))
+			continue; /* the breakpoint stays */
 		new_code(p, code);
 		entry_text_write(ktr_patch_at(p), code, 1);
 	}

@@ -111,7 +111,7 @@ exception(struct arch_trapframe *tf)
 		entry_fpu_off(tf, exceptions[v].sig, exceptions[v].name);
 		return;
 	case VEC_BP:
-		if (x86_patch_trap(tf))
+		if (entry_probe(tf, tf->rip - 1) || x86_patch_trap(tf))
 			return;
 		__attribute__((fallthrough));
 	case VEC_DB:

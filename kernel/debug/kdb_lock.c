@@ -8,7 +8,7 @@
 
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/debug/ksyms.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"

@@ -9,7 +9,7 @@
 #include "arch/mmu.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/debug/ksyms.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 
 #define X_COUNT_MAX 65536

@@ -16,7 +16,7 @@
 #include "arch/trap.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
-#include "kernel/debug/ksyms.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/debug/ksyms.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
+#include "kernel/lib/ksyms.h"
 
 extern const char __ksyms_start[], __ksyms_end[];
 

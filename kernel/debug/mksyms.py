@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""mksyms.py - writes the symbol, line and frame tables of a kernel image (format: kernel/debug/ksyms.h).
+"""mksyms.py - writes the symbol, line and frame tables of a kernel image (format: kernel/lib/ksyms.h).
 
 usage: mksyms.py CROSS IMAGE OUTPUT       makes the tables
        mksyms.py --check CROSS ONE OTHER  fails when a symbol moved between two links
@@ -51,7 +51,7 @@ def lines(cross, image):
     return flat
 
 
-CFA_FROM_FP = 0x8000  # as kernel/debug/ksyms.h
+CFA_FROM_FP = 0x8000  # as kernel/lib/ksyms.h
 
 
 def saved(rule):

@@ -340,6 +340,27 @@ kmap_next_unlocked(uintptr_t *start, uintptr_t *end)
 	return false;
 }
 
+bool
+kmap_is_ram(uintptr_t va)
+{
+	unsigned level;
+	uint64_t pte = va >= ARCH_DIRECT_BASE ? pagetable_lookup(root, va, &level) : 0;
+	uint64_t pa = virt_to_phys((const void *)va);
+
+	if (pte == 0 || !arch_pte_present(pte) || arch_pte_device(pte))
+		return false;
+	if (va >= ARCH_VMALLOC_BASE)
+		return true;
+	/* The direct map has all that firmware reserves, also for devices. */
+	for (unsigned i = 0; i < boot_info.range_count; i++) {
+		const struct boot_range *r = &boot_info.ranges[i];
+
+		if (r->kind == BOOT_RAM && pa >= r->start && pa < r->end)
+			return true;
+	}
+	return false;
+}
+
 void *
 entry_map_device(uint64_t pa, size_t size)
 {

@@ -25,5 +25,10 @@ void kmap_free(void *va);
 void kmap_free_all(void *const *va, unsigned n);
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool kmap_next_unlocked(uintptr_t *start, uintptr_t *end);
+/*
+ * Is va mapped by the kernel, and to RAM? Reading a device may have effects. The answer may be old
+ * when it comes: read by arch_probe_copy(). Any context.
+ */
+bool kmap_is_ram(uintptr_t va);
 /* Maps physical memory for good. prot: MMU_ bits. NULL: out of memory. */
 void *kmap_phys(uint64_t pa, size_t size, unsigned prot);

@@ -22,7 +22,7 @@
 #include "kernel/sync/pcpu.h"
 #include "ktr/dynamic.h"
 #include "ktr/glob.h"
-#include "ktr/ktr.h"
+#include "ktr/hook.h"
 #include "ktr/port.h"
 #include "ktr/probe.h"
 #include "ktr/word.h"
@@ -43,8 +43,10 @@ fire(const struct ktr_site *site, const struct arch_trapframe *tf)
 {
 	bool user = arch_tf_user(tf);
 	uintptr_t pc = arch_tf_pc(tf);
+	const uint64_t args[2] = {user ? 0 : pc, user ? pc : 0};
 
-	ktr_record2(site, user ? 0 : pc, user ? pc : 0);
+	ktr_fire(&(struct ktr_firing){
+	    .site = site, .args = args, .nargs = 2, .pc = pc, .fp = user ? 0 : arch_tf_fp(tf)});
 }
 
 /* As the probe is found by CPU `cpu`. Returns when it is due next. */

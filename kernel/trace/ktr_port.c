@@ -12,6 +12,7 @@
 #include "arch/pcpu.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
+#include "kernel/probe/kprobe.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
@@ -50,6 +51,7 @@ void
 ktr_port_patch(void)
 {
 	arch_patch();
+	kprobe_apply();
 }
 
 bool

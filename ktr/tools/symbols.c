@@ -22,7 +22,7 @@
 #include <kestrel.h>
 #endif
 
-/* The table's layout: kernel/debug/ksyms.h. */
+/* The table's layout: kernel/lib/ksyms.h. */
 #define MAGIC 0x324d534bu /* "KSM2" */
 struct table_header {
 	uint32_t magic, sym_count, line_count, frame_count, file_count, reserved;

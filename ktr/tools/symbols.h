@@ -2,7 +2,7 @@
  * symbols.h - finds the function of the kernel, and the source line, that an address is in.
  *
  * On the host, they are in the kernel's ELF file: for Kestrel in its own table (section .ksyms,
- * kernel/debug/ksyms.h), for other kernels in the symbol table, which has no lines. In the guest,
+ * kernel/lib/ksyms.h), for other kernels in the symbol table, which has no lines. In the guest,
  * Kestrel's table is /dev/ksyms.
  */
 #pragma once

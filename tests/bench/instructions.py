@@ -26,6 +26,7 @@ HOW = {
     "fbt_entry": "icount; difference of two loops of 163,840 calls of a function with six parameters: with the probe at"
                  " its entry on, and off",
     "fbt_return": "the same with the probe at its return, which records offset and value",
+    "kprobe": "the same with a probe at the instruction after the entry's no-op, which records two registers",
     "hook_fbt": "the same as fbt_entry with a hook that does nothing (ktr/hook.h), instead of the log",
     "hook_ctr": "the same for a trace point with two parameters",
     "dtrace_nothing": "icount; difference of two loops of 10,000 firings of a trace point without parameters: with a program"
@@ -86,7 +87,7 @@ def measure(arch):
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
-    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "hook", "dtrace", "switch")) and n not in DELTAS]
+    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "kprobe", "hook", "dtrace", "switch")) and n not in DELTAS]
     of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)
     for name, (on, off) in DELTAS.items():

@@ -14,6 +14,7 @@
 #include "arch/irq.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
+#include "kernel/probe/kprobe.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
@@ -237,6 +238,17 @@ KTEST(bench_fbt)
 {
 	bench_probe("fbt_entry", "fbt:kernel:bench_callee:entry", KTR_OWNER_COMMAND);
 	bench_probe("fbt_return", "fbt:kernel:bench_callee:return", KTR_OWNER_COMMAND);
+}
+
+KTEST(bench_kprobe)
+{
+	char err[128];
+
+	/* After the no-op at the entry, which has five bytes or four. */
+	if (kprobe_add("p:bench bench_callee+5 a=%sp b=$stack", err, sizeof(err)) != 0)
+		KT_EQ(kprobe_add("p:bench bench_callee+4 a=%sp b=$stack", err, sizeof(err)), 0);
+	bench_probe("kprobe", "kprobe:::bench", KTR_OWNER_COMMAND);
+	KT_EQ(kprobe_del("bench", err, sizeof(err)), 0);
 }
 
 static void

@@ -56,6 +56,7 @@ NEIGHBOURS = [
     ("kernel/fs/", "kernel/proc/syscall.h"),
     ("kernel/dev/", "kernel/fs/"),         # devices are files
     ("kernel/dev/", "kernel/proc/proc.h"),
+    ("kernel/trace/", "kernel/probe/kprobe.h"),  # what is patched when probes are switched
 ]
 NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/host/")
 ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")

@@ -71,6 +71,12 @@ arch_pte_executable(uint64_t pte)
 	return (pte & (A64_PTE_PXN | A64_PTE_UXN)) != (A64_PTE_PXN | A64_PTE_UXN);
 }
 
+static inline bool
+arch_pte_device(uint64_t pte)
+{
+	return pte & A64_PTE_DEVICE;
+}
+
 static inline void
 arch_mmu_sync(void)
 {

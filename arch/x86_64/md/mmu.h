@@ -60,6 +60,12 @@ arch_pte_executable(uint64_t pte)
 	return !(pte & X86_PTE_NX);
 }
 
+static inline bool
+arch_pte_device(uint64_t pte)
+{
+	return pte & X86_PTE_PCD;
+}
+
 static inline void
 arch_mmu_sync(void)
 {

@@ -23,6 +23,10 @@ static const char usage[] =
     "       ktr probes [SPEC]   list trace points, system calls and functions; SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
     "       ktr probes -c [SPEC]  count them by provider\n"
     "       ktr probes -x       list functions without probes, with the reason\n"
+    "       ktr probe add 'p:NAME FUNCTION[+OFFSET] [NAME=FETCH[:TYPE]]...'\n"
+    "                           make a probe at an instruction; r: at the returns of FUNCTION\n"
+    "       ktr probe del NAME  remove it\n"
+    "       ktr probe list      list them with what they have counted\n"
     "       ktr graph [-p PID] [-d DEPTH] [-x GLOB] FUNCTION [--] COMMAND...\n"
     "                           run COMMAND; print what FUNCTION (a glob) calls for it and its\n"
     "                           children, with durations; at most DEPTH calls deep, without the\n"
@@ -266,6 +270,39 @@ print_probes(const char *spec, bool count)
 	else
 		tool_table(heads, rows);
 	return 0;
+}
+
+/* Makes a probe at an instruction. An error says at which character: a mark shows the place. */
+static int
+probe_add(char **words)
+{
+	char text[1024] = "", why[512];
+	size_t n = 0;
+
+	for (; *words != NULL && n < sizeof(text); words++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? " " : "", *words);
+	if (n >= sizeof(text))
+		errx(1, "the definition has more than %zu characters", sizeof(text) - 1);
+	if (sysctl_set("debug.kprobe.add", text, why, sizeof(why)) == 0)
+		return tool_finish(0);
+	warnx("%s", why);
+	if (strncmp(why, "character ", 10) == 0)
+		fprintf(stderr, "%s\n%*s\n", text, atoi(why + 10), "^");
+	return 1;
+}
+
+static int
+probe(char **words, int n)
+{
+	if (n >= 2 && strcmp(words[0], "add") == 0)
+		return probe_add(words + 1);
+	if (n == 2 && strcmp(words[0], "del") == 0)
+		return set("debug.kprobe.del", words[1], true);
+	if (n == 1 && strcmp(words[0], "list") == 0) {
+		print_table("debug.kprobe.list");
+		return tool_finish(0);
+	}
+	tool_usage(usage);
 }
 
 int

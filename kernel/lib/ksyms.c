@@ -1,7 +1,7 @@
 /*
  * ksyms.c - looks up symbols, lines and frames by binary search.
  */
-#include "kernel/debug/ksyms.h"
+#include "kernel/lib/ksyms.h"
 
 #include <stddef.h>
 
@@ -99,14 +99,22 @@ ksym_frame(uintptr_t pc, struct ksyms_frame *frame)
 }
 
 uintptr_t
-ksym_address(const char *name)
+ksym_find(const char *name, unsigned *count)
 {
 	struct tables t;
+	uintptr_t first = 0;
 
-	if (!tables(&t))
-		return 0;
-	for (uint32_t i = 0; i < t.h->sym_count; i++)
-		if (strcmp(t.names + t.syms[i].name, name) == 0)
-			return t.h->base + t.syms[i].addr;
-	return 0;
+	*count = 0;
+	for (uint32_t i = 0; tables(&t) && i < t.h->sym_count; i++)
+		if (strcmp(t.names + t.syms[i].name, name) == 0 && (*count)++ == 0)
+			first = t.h->base + t.syms[i].addr;
+	return first;
+}
+
+uintptr_t
+ksym_address(const char *name)
+{
+	unsigned count;
+
+	return ksym_find(name, &count);
 }

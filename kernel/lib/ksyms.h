@@ -50,7 +50,9 @@ const char *ksym_lookup(uintptr_t pc, uintptr_t *offset);
 bool ksym_line(uintptr_t pc, const char **file, unsigned *line);
 /* The frame of the code at pc. False: unknown, as in assembly. */
 bool ksym_frame(uintptr_t pc, struct ksyms_frame *frame);
-/* Address of a function or object by name; 0: none. */
+/* Address of the first function or object of that name, and how many have it. 0: none. */
+uintptr_t ksym_find(const char *name, unsigned *count);
+/* The same without the number. */
 uintptr_t ksym_address(const char *name);
 /* Makes /dev/ksyms, the section as it is. 0 or -errno. Thread context, after vfs_init(). */
 int ksyms_dev_init(void);

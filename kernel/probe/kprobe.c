@@ -1,0 +1,351 @@
+/*
+ * kprobe.c - probes at any instruction: which there are, their breakpoints, and what happens at
+ * one.
+ *
+ * A probe p: has one place, a probe r: one for each return of its function. The breakpoint's
+ * handler looks the place up in a hash table, fires the probes that are on there, and has the
+ * instruction run. Breakpoints are written, and places leave the table, while all other CPUs wait
+ * in an interrupt handler. Handler and slot run with interrupts off: so whatever a CPU does with a
+ * place, it has finished when it waits there.
+ *
+ * Locking: the control lock. A handler reads without it.
+ */
+#include "kernel/probe/kprobe.h"
+
+#include <ktr_port.h>
+
+#include "arch/insn.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/entry.h"
+#include "kernel/lib/ksyms.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/probe/kprobe_private.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/dynamic.h"
+#include "ktr/hook.h"
+#include "ktr/port.h"
+#include "ktr/str.h"
+
+#define BUCKETS 256u
+
+extern char __kprobe_slots[];
+
+struct list kprobes = LIST_INIT(kprobes);
+static struct place *buckets[BUCKETS];
+static uint8_t busy[MAX_CPUS][2]; /* of each CPU: a probe fires; and one in an NMI */
+
+/* ---- a breakpoint is hit ---- */
+
+static struct place **
+bucket_of(uintptr_t at)
+{
+	return &buckets[(at ^ at >> 8) % BUCKETS];
+}
+
+static void
+kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
+{
+	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
+	uint64_t args[KTR_MAXARGS], faults = 0;
+
+	if (*mine != 0) {
+		__atomic_fetch_add(&p->misses, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	*(volatile uint8_t *)mine = 1;
+	for (unsigned i = 0; i < p->def.nargs; i++)
+		args[i] = p->plain[i] != KPROBE_NOT_PLAIN
+			      ? ((const uint64_t *)tf)[p->plain[i]]
+			      : kprobe_fetch(&p->def.args[i], tf, &faults);
+	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
+	if (faults != 0)
+		__atomic_fetch_add(&p->faults, faults, __ATOMIC_RELAXED);
+	ktr_fire(&(struct ktr_firing){.site = p->site,
+				      .args = args,
+				      .nargs = p->def.nargs,
+				      .pc = arch_tf_pc(tf),
+				      .fp = arch_tf_fp(tf)});
+	*(volatile uint8_t *)mine = 0;
+}
+
+bool
+entry_probe(struct arch_trapframe *tf, uintptr_t at)
+{
+	const struct place *first = arch_tf_user(tf) ? NULL : *bucket_of(at);
+
+	while (first != NULL && first->at != at)
+		first = first->next;
+	if (first == NULL)
+		return false;
+	arch_tf_set_pc(tf, at);
+	for (const struct place *p = first; p != NULL; p = p->next)
+		if (p->at == at)
+			kprobe_fire(p->probe, tf);
+	if (first->patch != NULL)
+		arch_patch_run(first->patch, tf);
+	else if (first->slot == KPLACE_NO_SLOT)
+		arch_insn_emulate(first->insn, at, tf);
+	else
+		arch_insn_run((uintptr_t)__kprobe_slots + first->slot, tf);
+	return true;
+}
+
+bool
+entry_probe_at(uintptr_t at)
+{
+	const struct place *p = *bucket_of(at);
+
+	while (p != NULL && p->at != at)
+		p = p->next;
+	return p != NULL;
+}
+
+void
+kprobe_read_text(uintptr_t from, uint8_t *to, size_t n)
+{
+	memcpy(to, (const void *)from, n);
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (const struct place *p = buckets[b]; p != NULL; p = p->next)
+			for (size_t i = 0; p->patch == NULL && i < ARCH_BREAK_SIZE; i++)
+				if (p->at + i - from < n)
+					to[p->at + i - from] = p->insn[i];
+}
+
+/* ---- breakpoints ---- */
+
+static bool
+wanted(const struct kprobe *k)
+{
+	return ktr_site_why(k->site) != KTR_SITE_OFF;
+}
+
+/* Puts a place into its bucket, or takes it off. */
+static void
+place_link(struct place *p, bool on)
+{
+	struct place **at = bucket_of(p->at);
+
+	while (!on && *at != p)
+		at = &(*at)->next;
+	if (on)
+		p->next = *at;
+	*at = on ? p : p->next;
+	p->armed = on;
+}
+
+/* Has another probe a breakpoint at the same place? */
+static bool
+place_shared(const struct place *p)
+{
+	const struct place *other = *bucket_of(p->at);
+
+	while (other != NULL && (other == p || other->at != p->at))
+		other = other->next;
+	return other != NULL;
+}
+
+static void
+place_write(const struct place *p, const uint8_t text[ARCH_BREAK_SIZE])
+{
+	if (place_shared(p))
+		return; /* the breakpoint is there, and stays */
+	entry_text_write(p->at, text, ARCH_BREAK_SIZE);
+	arch_icache_sync((const void *)p->at, ARCH_BREAK_SIZE);
+}
+
+/*
+ * Puts the breakpoint there, or what was there before. The code that does this may hit the
+ * breakpoint itself: so the place is in its bucket as long as that stands.
+ */
+static void
+place_switch(struct place *p, bool on)
+{
+	uint8_t text[ARCH_BREAK_SIZE];
+
+	if (p->armed == on)
+		return;
+	if (on) {
+		place_link(p, true);
+		place_write(p, arch_break_insn);
+		return;
+	}
+	if (p->patch != NULL)
+		arch_patch_code(p->patch, text);
+	else
+		memcpy(text, p->insn, sizeof(text));
+	place_write(p, text);
+	place_link(p, false);
+}
+
+static void
+write_all(void *arg)
+{
+	(void)arg;
+	list_for_each (l, &kprobes) {
+		struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		for (unsigned i = 0; i < k->count; i++)
+			place_switch(&k->places[i], wanted(k));
+	}
+}
+
+void
+kprobe_apply(void)
+{
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (k->places[0].armed != wanted(k)) {
+			ktr_port_exchange(write_all, NULL);
+			return;
+		}
+	}
+}
+
+/* ---- probes ---- */
+
+static struct kprobe *
+find(const char *name)
+{
+	list_for_each (l, &kprobes) {
+		struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (strcmp(k->def.name, name) == 0)
+			return k;
+	}
+	return NULL;
+}
+
+static void
+kprobe_free(struct kprobe *k)
+{
+	for (unsigned i = 0; i < k->count; i++)
+		kplace_release(&k->places[i]);
+	kfree(k->text);
+	kfree(k);
+}
+
+/* Is the value that of a register as it is? */
+static bool
+kprobe_is_plain(const struct kfetch *f)
+{
+	return f->base == KFETCH_REGISTER && f->derefs == 0 && f->size == 8 && f->width == 0 &&
+	       (f->print == KFETCH_HEX || f->print == KFETCH_UNSIGNED || f->print == KFETCH_SIGNED);
+}
+
+/* Makes the probe, without its site. */
+static int
+kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
+{
+	struct place place;
+	uintptr_t offset = d->offset, function = d->address + d->offset;
+	const char *name = ksym_lookup(function, &offset);
+	struct kprobe *k;
+	unsigned count;
+	int error;
+
+	function -= offset;
+	if (name == NULL || (d->function[0] != '\0' && function != d->address))
+		return kprobe_refuse(t->err, t->errlen, t->at,
+				     name == NULL ? "no function is at that address"
+						  : "%s is not so long",
+				     d->function);
+	error = kplace_check(t, name, function, offset, &place);
+	if (error != 0)
+		return error;
+	count = d->is_return ? kplace_returns(function, NULL) : 1;
+	if (count == 0)
+		return kprobe_refuse(t->err, t->errlen, t->at, "%s never returns", name);
+	k = kzalloc(sizeof(*k) + count * sizeof(k->places[0]));
+	if (k == NULL)
+		return -ENOMEM;
+	k->def = *d;
+	ktr_copy(k->def.function, name, strlen(name) < 63 ? strlen(name) + 1 : 63);
+	for (unsigned i = 0; i < d->nargs; i++)
+		k->plain[i] =
+		    kprobe_is_plain(&d->args[i]) ? (uint8_t)d->args[i].reg : KPROBE_NOT_PLAIN;
+	k->text = kmalloc(strlen(text) + 1);
+	if (k->text != NULL)
+		memcpy(k->text, text, strlen(text) + 1);
+	if (d->is_return)
+		k->count = kplace_returns(function, k->places);
+	else
+		k->places[k->count++] = place;
+	for (unsigned i = 0; i < k->count; i++)
+		k->places[i].probe = k;
+	if (k->text == NULL || !kplace_prepare(&k->places[0])) {
+		error = k->text == NULL ? -ENOMEM : -ENOSPC;
+		if (error == -ENOSPC)
+			snprintf(t->err, t->errlen,
+				 "there are too many probes inside of functions");
+		kprobe_free(k);
+		return error;
+	}
+	*made = k;
+	return 0;
+}
+
+static int
+add(const char *text, char *err, size_t errlen)
+{
+	struct kdefinition d;
+	struct kprobe *k = NULL;
+	struct ktold told = {.err = err, .errlen = errlen};
+	int error = kprobe_parse(text, &d, err, errlen);
+
+	if (error != 0)
+		return error;
+	if (find(d.name) != NULL) {
+		snprintf(err, errlen, "there is a probe \"%s\" already", d.name);
+		return -EEXIST;
+	}
+	told.at = d.place_at;
+	error = kprobe_make(&d, text, &told, &k);
+	if (error != 0)
+		return error;
+	k->site = kprobe_site(k, err, errlen);
+	if (k->site == NULL) {
+		kprobe_free(k);
+		return -ENOSPC;
+	}
+	list_append(&kprobes, &k->link);
+	return 0;
+}
+
+int
+kprobe_add(const char *definition, char *err, size_t errlen)
+{
+	int error;
+
+	err[0] = '\0';
+	ktr_port_lock();
+	error = add(definition, err, errlen);
+	ktr_port_unlock();
+	if (error == -ENOMEM && err[0] == '\0')
+		snprintf(err, errlen, "no memory for a probe");
+	return error;
+}
+
+int
+kprobe_del(const char *name, char *err, size_t errlen)
+{
+	struct kprobe *k;
+
+	ktr_port_lock();
+	k = find(name);
+	if (k != NULL) {
+		ktr_site_free(k->site);
+		list_remove(&k->link);
+		kprobe_free(k);
+	}
+	ktr_port_unlock();
+	if (k != NULL)
+		return 0;
+	snprintf(err, errlen, "no probe \"%.40s\"", name);
+	return -ENOENT;
+}

@@ -1,0 +1,40 @@
+/*
+ * kprobe.h - probes at any instruction of a function, made at run time in the language of Linux's
+ * kprobe_events:
+ *
+ *	p[:[GROUP/]NAME] PLACE [ARGUMENT]...	when the instruction at PLACE is about to be
+ *executed r[:[GROUP/]NAME] FUNCTION [ARGUMENT]...	when FUNCTION returns
+ *
+ *	PLACE     FUNCTION, FUNCTION+OFFSET, or an address
+ *	ARGUMENT  [NAME=]FETCH[:TYPE], at most six
+ *	FETCH     %REGISTER $argN $retval $stack $stackN $comm @ADDRESS @SYMBOL[+-OFFSET]
+ *	          +OFFSET(FETCH) -OFFSET(FETCH) \NUMBER
+ *	TYPE      u8 to u64, s8 to s64, x8 to x64, bWIDTH@OFFSET/SIZE, char, string, symbol
+ *
+ * The probe is kprobe:FOLDER:FUNCTION:NAME; GROUP is not used. While it is on, a breakpoint stands
+ * in the place of the instruction (arch/insn.h). No probe can be where FBT has none, for the same
+ * reasons, and none where a breakpoint would do harm: the message says why.
+ *
+ * A memory that cannot be read gives 0, or the text "(fault)".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arch_trapframe;
+struct sbuf;
+
+/*
+ * Makes a probe. 0, or -errno and a sentence in err, which begins with "character N: " if the
+ * definition is wrong there. Thread context; not for the debugger.
+ */
+int kprobe_add(const char *definition, char *err, size_t errlen);
+/* Removes the probe of that name. As above. */
+int kprobe_del(const char *name, char *err, size_t errlen);
+/* A line for each probe, after a heading. */
+void kprobe_list(struct sbuf *out);
+
+/* Puts breakpoints where probes are on, and removes the others. Control lock. */
+void kprobe_apply(void);

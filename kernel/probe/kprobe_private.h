@@ -1,0 +1,106 @@
+/* kprobe_private.h - between the files of kprobes: definitions, places, probes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/insn.h"
+#include "kernel/lib/list.h"
+#include "ktr/entry.h"
+#include "ktr/site.h"
+
+#define KPROBE_NAME      32 /* with NUL */
+#define KPROBE_DEREFS    4  /* +OFFSET() in one another */
+#define KPROBE_STRING    128
+#define KPROBE_NOT_PLAIN 255
+#define KPLACE_NO_SLOT   UINT32_MAX
+
+struct arch_trapframe;
+
+/* Where a fetched value begins. */
+enum kfetch_base { KFETCH_REGISTER, KFETCH_NUMBER, KFETCH_COMM };
+
+enum kfetch_print {
+	KFETCH_UNSIGNED,
+	KFETCH_SIGNED,
+	KFETCH_HEX,
+	KFETCH_CHAR,
+	KFETCH_STRING,
+	KFETCH_SYMBOL
+};
+
+struct kfetch {
+	char name[KPROBE_NAME];
+	enum kfetch_base base;
+	enum kfetch_print print;
+	unsigned reg; /* index of a word of the trap frame */
+	uint64_t number;
+	unsigned derefs;
+	int64_t offset[KPROBE_DEREFS]; /* in the order of evaluation */
+	unsigned size;                 /* bytes of the value: 1, 2, 4, 8 */
+	unsigned width, shift;         /* bits; width 0: all of the size */
+};
+
+struct kdefinition {
+	bool is_return;
+	char name[KPROBE_NAME];
+	char function[64]; /* "": address is absolute */
+	uintptr_t address; /* of the function, or of the instruction */
+	size_t offset;     /* of the instruction in the function */
+	size_t place_at;   /* offset of PLACE in the text */
+	unsigned nargs;
+	struct kfetch args[KTR_MAXARGS];
+};
+
+/* Understands a definition. 0, or -EINVAL and a sentence. Pure, but for the kernel's symbols. */
+int kprobe_parse(const char *text, struct kdefinition *d, char *err, size_t errlen);
+/* The sentence of an error at an offset of the text. Returns -EINVAL. */
+int kprobe_refuse(char *err, size_t errlen, size_t at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The value for the log. *faults grows if memory could not be read. Any context, interrupts off. */
+uint64_t kprobe_fetch(const struct kfetch *f, const struct arch_trapframe *tf, uint64_t *faults);
+
+struct place {
+	struct place *next; /* in its bucket */
+	struct kprobe *probe;
+	uintptr_t at;
+	const struct ktr_patch *patch; /* the instruction is one that is patched; or NULL */
+	uint32_t slot;                 /* KPLACE_NO_SLOT: it is emulated */
+	bool armed;                    /* a breakpoint is there, and the place is in its bucket */
+	uint8_t insn[ARCH_INSN_MAX];   /* without any breakpoint */
+};
+
+struct kprobe {
+	struct list link;
+	struct ktr_site *site;
+	uint64_t hits, misses, faults; /* atomic */
+	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
+	struct kdefinition def;
+	char *text; /* the definition */
+	unsigned count;
+	struct place places[];
+};
+
+extern struct list kprobes; /* [control lock] */
+
+/* Where an error is told: at which offset of the definition. */
+struct ktold {
+	char *err;
+	size_t errlen, at;
+};
+
+/* Copies text as it is without the breakpoints of kprobes. Control lock. */
+void kprobe_read_text(uintptr_t from, uint8_t *to, size_t n);
+/* The site of the probe. NULL: too many, or texts too long, and err says so. Control lock. */
+struct ktr_site *kprobe_site(const struct kprobe *k, char *err, size_t errlen);
+
+/* Checks that a probe may be at an instruction of a function. *p becomes the place. */
+int kplace_check(struct ktold *t, const char *name, uintptr_t function, size_t offset,
+		 struct place *p);
+/* Fills in how the instruction of a place is run. False: no slot is free. */
+bool kplace_prepare(struct place *p);
+void kplace_release(struct place *p);
+/* Counts the returns of a function, and fills in as many places if that is not NULL. */
+unsigned kplace_returns(uintptr_t function, struct place *places);

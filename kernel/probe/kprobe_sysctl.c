@@ -1,0 +1,93 @@
+/* kprobe_sysctl.c - kprobes as the user sees them: the sysctls debug.kprobe.*, and the site of
+ * each. */
+#include "kernel/lib/ksyms.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/probe/kprobe.h"
+#include "kernel/probe/kprobe_private.h"
+#include "ktr/dynamic.h"
+#include "ktr/port.h"
+
+/* The format of the event: "kprobe:::mine: fd %#lx n %lu". */
+static void
+print_format(const struct kdefinition *d, struct sbuf *out)
+{
+	static const char *const conversions[] = {
+	    [KFETCH_UNSIGNED] = "%lu", [KFETCH_SIGNED] = "%ld", [KFETCH_HEX] = "%#lx",
+	    [KFETCH_CHAR] = "%c",      [KFETCH_STRING] = "%s",  [KFETCH_SYMBOL] = "%s"};
+
+	sbuf_printf(out, "kprobe:::%s", d->name);
+	for (unsigned i = 0; i < d->nargs; i++)
+		sbuf_printf(out, "%s %s %s", i == 0 ? ":" : "", d->args[i].name,
+			    conversions[d->args[i].print]);
+}
+
+struct ktr_site *
+kprobe_site(const struct kprobe *k, char *err, size_t errlen)
+{
+	static const char *const types[] = {
+	    [KFETCH_UNSIGNED] = "uint64_t", [KFETCH_SIGNED] = "int64_t",
+	    [KFETCH_HEX] = "uint64_t",      [KFETCH_CHAR] = "char",
+	    [KFETCH_STRING] = "char *",     [KFETCH_SYMBOL] = "char *"};
+	char fmt[KTR_DYNAMIC_TEXT];
+	struct sbuf out;
+	struct ktr_dynamic d = {.provider = "kprobe",
+				.module = "",
+				.function = k->def.function,
+				.name = k->def.name,
+				.file = "",
+				.fmt = fmt,
+				.nargs = k->def.nargs};
+	unsigned line = 0;
+
+	ksym_line(k->places[0].at, &d.file, &line);
+	d.line = line;
+	for (unsigned i = 0; i < d.nargs; i++)
+		d.types[i] = types[k->def.args[i].print];
+	sbuf_init(&out, fmt, sizeof(fmt));
+	print_format(&k->def, &out);
+	return ktr_site_make(&d, err, errlen);
+}
+
+void
+kprobe_list(struct sbuf *out)
+{
+	sbuf_puts(out, "name state hits misses faults definition");
+	ktr_port_lock();
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		sbuf_printf(out, "\n%s %s %lu %lu %lu %s", k->def.name,
+			    k->site->owners != 0 ? "on" : "off", k->hits, k->misses, k->faults,
+			    k->text);
+	}
+	ktr_port_unlock();
+}
+
+static void
+list_get(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	kprobe_list(out);
+}
+
+static int
+add_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	(void)s;
+	return kprobe_add(val, err, errlen);
+}
+
+static int
+del_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
+{
+	(void)s;
+	return kprobe_del(val, err, errlen);
+}
+
+SYSCTL_TEXT(debug_kprobe_list, "debug.kprobe.list", 0, list_get, NULL,
+	    "probes at instructions: name, state, counts, definition");
+SYSCTL_TEXT(debug_kprobe_add, "debug.kprobe.add", SYSCTL_WR, list_get, add_set,
+	    "makes a probe: p:NAME FUNCTION+OFFSET [NAME=FETCH[:TYPE]]..., r:NAME FUNCTION ...");
+SYSCTL_TEXT(debug_kprobe_del, "debug.kprobe.del", SYSCTL_WR, list_get, del_set,
+	    "removes the probe of that name");

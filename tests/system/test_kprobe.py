@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+"""test_kprobe.py - probes at any instruction: their language, what they record, where they are refused, and that they do no harm."""
+import collections
+import random
+import re
+import subprocess
+import sys
+
+import tracecheck as tc
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test
+
+sys.path.insert(0, str(BUILD.parent.parent / "tests" / "unit"))
+import insn_test as insns  # noqa: E402
+
+X86 = ARCH == "x86_64"
+ARG = ["%di", "%si", "%dx", "%cx"] if X86 else ["%x0", "%x1", "%x2", "%x3"]
+DEVICE = "0xffff8000fee00000" if X86 else "0xffffff0009000000"  # the local APIC, the serial line
+BATCH = 200
+
+
+def code():
+    """{function: [(offset, text)]} of all functions whose names no other has."""
+    nm = subprocess.run([insns.TOOLS[ARCH] + "nm", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
+    names = {}
+    for line in nm.splitlines():
+        at, kind, name = line.split(None, 2)
+        if kind in "tT":
+            names.setdefault(int(at, 16), name)
+    once = {name for name, n in collections.Counter(names.values()).items() if n == 1}
+    return {names[at]: [(a - at, t) for a, _, t in body] for at, body in insns.functions(ARCH, BUILD / "kestrel")
+            if names.get(at) in once and insns.contiguous(body)}
+
+
+def counts(out, name):
+    """(state, hits, misses, faults) of a probe as `ktr probe list` last said."""
+    rows = re.findall(rf"^{name} +(on|off) +(\d+) +(\d+) +(\d+) ", out, re.M)
+    check(rows, f"no probe {name} is listed:\n{out}")
+    return rows[-1][0], *(int(n) for n in rows[-1][1:])
+
+
+@test("each kind of argument is fetched, with each type, as the program caused it")
+def language():
+    probes = [
+        f"p:kprobes/open file_open_at name={ARG[1]}:x64 $arg2 text=+0($arg2):string $comm s=$stack n=\\-1:s64",
+        f"p:types file_open_at a=+0({ARG[1]}):u8 b=+0({ARG[1]}):char c=+1({ARG[1]}):s16 d=+0({ARG[1]}):x32 e=+0({ARG[1]}):b4@4/8 f=+0({ARG[1]}):u64",
+        "p:memory file_open_at v=@ncpus:u32 w=@ncpus+0:u32 i=\\7 caller=" + ("$stack0:symbol" if X86 else "%x30:symbol"),
+        "r5:done sys_getppid rv=$retval:s32 $comm",
+        f"p:fault file_open_at a=+0({DEVICE[:0]}@{DEVICE}) b=@0xffff7ff000000000 t=@0xffff7ff000000000:string",
+    ]
+    script = [f"ktr probe add '{p}'" for p in probes] + ["ktr probes kprobe:::", "ktr on 'kprobe:::'", "cat /etc/motd",
+                                                         "load syscall -n 3 -j 1", "ktr off", "ktr probe list", ""]
+    run = boot("\n".join(script), smp=2, trace=True).expect()
+    tc.no_gaps(run)
+    text = {name: [e["text"].split(": ", 1)[1] for e in run.events if e["text"].startswith(f"kprobe:::{name}:")]
+            for name in ("open", "types", "memory", "done", "fault")}
+    (opened,) = [t for t in text["open"] if "/etc/motd" in t]
+    m = check_match(r"^name (0x\w+) arg2 (0x\w+) text /etc/motd arg4 cat s (0xf\w+) n -1$", opened, "arguments") or re.match(
+        r"^name (0x\w+) arg2 (0x\w+) text /etc/motd arg4 cat s (0xf\w+) n -1$", opened)
+    check_eq(m.group(1), m.group(2), "a register, and the argument in it")
+    value = int.from_bytes(b"/etc/mot", "little")
+    check(f"a 47 b / c {int.from_bytes(b'et', 'little')} d {value & 0xffffffff:#x} e 0x2 f {value}" in text["types"],
+          f"types are {text['types']}")
+    check(all(re.match(r"v 2 w 2 i 0x7 caller open_at\+0x[0-9a-f]+$", t) for t in text["memory"]) and text["memory"],
+          f"memory is {text['memory']}")
+    check("rv 1 arg2 load" in set(text["done"]) or all(re.match(r"rv \d+ arg2 load$", t) for t in text["done"]), f"returns are {text['done']}")
+    check_eq(set(text["fault"]), {"a 0 b 0 t (fault)"}, "memory that is none, or a device's")
+    n = len(text["fault"])
+    check_eq(counts(run.out, "fault"), ("off", n, 0, 3 * n), "counts of the probe whose memory is none")
+    check_eq(counts(run.out, "open")[1], len(text["open"]), "hits are events")
+    for e in run.events:
+        if e["text"].startswith("kprobe:::open"):
+            check_match(r"^kernel/fs/", e["file"], "the file of the instruction")
+
+
+@test("what cannot be is refused: a mark shows the place, and nothing is left of it")
+def refused():
+    bad = {
+        "q:x sys_read": (1, "expected p:NAME or r:NAME"),
+        "p:x": (4, "expected a place"),
+        "p:x-y sys_read": (4, "expected a space after the probe's name"),
+        "p:x sys_raed": (5, 'no function "sys_raed"'),
+        "p:x sys_read+0x99999": (5, "is not so long"),
+        "p:x sys_read+1": (5, "is inside an instruction"),
+        "p:x add": (5, "functions have that name"),
+        "p:x 0x1000": (5, "no function is at that address"),
+        "p:x sys_read fd=%zz": (17, "no register %zz"),
+        "p:x sys_read fd=": (17, "expected %REGISTER"),
+        "p:x sys_read fd": (16, "expected ="),
+        "p:x sys_read a=+8(%sp": (22, "expected )"),
+        "p:x sys_read a=+8%sp": (18, "expected ( after"),
+        "p:x sys_read a=%sp:u7": (20, 'no type "u7"'),
+        "p:x sys_read a=%sp:string": (20, "a string is in memory"),
+        "p:x sys_read a=%sp:b9@0/8": (20, "bits that are not inside"),
+        "p:x sys_read a=$retval": (16, "only a probe r: has it"),
+        "r:x sys_read a=$arg1": (16, "only a probe at the start of a function"),
+        "r:x sys_read+8": (5, "a return has no offset"),
+        "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
+        "p:x sys_read a=@nothing_there": (17, "no symbol"),
+        "p:x sys_read a=+1(+1(+1(+1(%sp))))": (25, "more than 3 offsets"),
+        "p:x sys_read %sp %sp %sp %sp %sp %sp %sp": (38, "more than 6 arguments"),
+        "p:x ktr_record6": (5, "part of the log"),
+        "p:x entry_probe": (5, "handles the breakpoint of a kprobe"),
+        "p:x arch_copy_user": (5, "assembly"),
+        "p:x ktr_port_suppressed": (5, "called by the record path"),
+    }
+    script = [f"ktr probe add '{p}'" for p in bad]
+    # Instructions that change how interrupts are taken, and exclusives' loops, wherever they are.
+    places = [(name, at) for name, body in code().items() for at, text in body if insns.expected(ARCH, text) == "refuse"
+              and not re.match("int3", text)]
+    check(places, "no instruction is refused")
+    script += [f"ktr probe add 'p:y {name}+{at}'" for name, at in places[:100]]
+    script += ["ktr probe add 'p:twice sys_read'", "ktr probe add 'p:twice sys_read'", "ktr probe del x", "ktr probe list", "ktr probe nothing", "true", ""]
+    run = boot("\n".join(script)).expect()
+    for text, (at, why) in bad.items():
+        want = f"ktr: character {at}: "
+        block = [b for b in re.split(r"(?=^ktr: )", run.out, flags=re.M) if f"\n{text}\n" in b]
+        check(block, f"{text}: no message; the console says\n{run.out[:3000]}")
+        check(block[0].startswith(want) and why in block[0], f"{text}: found {block[0]!r}, expected {want}…{why}…")
+        check(f"\n{text}\n{'^':>{at}}\n" in block[0], f"{text}: the mark is elsewhere: {block[0]!r}")
+    check_match(r'^ktr: there is a probe "twice" already$', run.out, "a name that is taken")
+    check_match(r'^ktr: no probe "x"$', run.out, "a name that is none")
+    check_match(r"^usage: ktr status", run.err + run.out, "a word that is none")
+    check_eq(re.findall(r"^(\w+) +(?:on|off) +\d+ +\d+ +\d+ ", run.out, re.M), ["twice"], "probes that were made")
+
+
+@test("probes and FBT at the same entries and returns: both see every call, in any order of switching")
+def shared():
+    add = ["ktr probe add 'p:in sys_getppid'", "ktr probe add 'r:out sys_getppid $retval'", "ktr probe add 'p:in2 sys_getppid'"]
+    call = ["load syscall -n 20 -j 1"]
+    script = add + ["sysctl -n debug.fbt.text", "ktr on kprobe:::", *call, "ktr on fbt::sys_getppid:", *call, "ktr off kprobe:::", *call,
+                    "ktr on kprobe:::", *call, "ktr off fbt::sys_getppid:", *call, "ktr off", *call, "ktr probe list",
+                    "sysctl -n debug.fbt.text", ""]
+    run = boot("\n".join(script), smp=2, trace=True).expect()
+    tc.no_gaps(run)
+    counted = {what: len([e for e in run.events if e["text"].startswith(what)]) for what in
+               ("kprobe:::in:", "kprobe:::in2", "kprobe:::in", "kprobe:::out:", "-> sys_getppid(", "<- sys_getppid+")}
+    calls = counted["-> sys_getppid("] // 3
+    check(calls >= 20, f"{calls} calls, expected 20 or more")
+    for what, times in (("kprobe:::in2", 4), ("kprobe:::out:", 4), ("-> sys_getppid(", 3), ("<- sys_getppid+", 3)):
+        check_eq(counted[what], times * calls, what)
+    check_eq(counts(run.out, "in")[1], 4 * calls, "hits at the entry")
+    before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
+    check_eq(after, before, "checksum of the kernel's code")
+
+
+@test("a probe at an instruction of each form there is, on four busy CPUs, does no harm; afterwards the code is as before")
+def every_form():
+    forms, functions = {}, list(code().items())
+    random.Random(7).shuffle(functions)
+    for name, body in functions:
+        for at, text in body:
+            form = re.sub(r"0x[0-9a-f]+|[0-9a-f]{6,}|<.*>|//.*|#.*", "N", text)
+            form = re.sub(r"%r?[a-ds189][a-z0-9]*|\b[xw]\d+", "R", form)
+            if insns.expected(ARCH, text) != "refuse":
+                forms.setdefault(form, (name, at))
+    places, script = list(forms.values()), ["sysctl -n debug.fbt.text"]
+    check(len(places) > 300, f"{len(places)} forms of instructions")
+    for first in range(0, len(places), BATCH):
+        some = places[first:first + BATCH]
+        script += [f"ktr probe add 'p:k{n} {name}+{at} $stack0 %sp' 2> /dev/null" for n, (name, at) in enumerate(some)]
+        script += ["ktr on kprobe:::", "load mix -n 8 -j 4", "ktr off", "ktr probe list"]
+        script += [f"ktr probe del k{n} 2> /dev/null" for n in range(len(some))]
+    run = boot("\n".join([*script, "sysctl -n debug.fbt.text", ""]), smp=4).expect()
+    rounds = -(-len(places) // BATCH)
+    check_eq(len(re.findall(r"^load mix: n=8 jobs=4 ok, \d+ ms$", run.out, re.M)), rounds, "loads that succeeded")
+    hits = [int(n) for n in re.findall(r"^k\d+ +off +(\d+) ", run.out, re.M)]
+    check(len(hits) > len(places) // 4 and sum(n > 0 for n in hits) > 25, f"{len(hits)} probes, {sum(n > 0 for n in hits)} were hit")
+    before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
+    check_eq(after, before, "checksum of the kernel's code")
+
+
+if __name__ == "__main__":
+    main()
