@@ -47,6 +47,15 @@ bucket_of(uintptr_t at)
 	return &buckets[(at ^ at >> 8) % BUCKETS];
 }
 
+/* Where the function returns to whose frame is not made yet, or not there any more. */
+static inline uintptr_t
+return_address(const struct arch_trapframe *tf)
+{
+	uintptr_t link = arch_tf_link(tf);
+
+	return link != 0 ? link : *(const uintptr_t *)arch_tf_sp(tf);
+}
+
 static void
 kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
@@ -69,6 +78,7 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 				      .args = args,
 				      .nargs = p->def.nargs,
 				      .pc = arch_tf_pc(tf),
+				      .ret = p->frameless ? return_address(tf) : 0,
 				      .fp = arch_tf_fp(tf)});
 	*(volatile uint8_t *)mine = 0;
 }
@@ -265,6 +275,7 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	if (k == NULL)
 		return -ENOMEM;
 	k->def = *d;
+	k->frameless = d->is_return || offset == 0;
 	ktr_copy(k->def.function, name, strlen(name) < 63 ? strlen(name) + 1 : 63);
 	for (unsigned i = 0; i < d->nargs; i++)
 		k->plain[i] =

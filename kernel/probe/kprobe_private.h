@@ -77,6 +77,7 @@ struct kprobe {
 	struct ktr_site *site;
 	uint64_t hits, misses, faults; /* atomic */
 	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
+	bool frameless;             /* at the entry or the returns: the frame is the caller's */
 	struct kdefinition def;
 	char *text; /* the definition */
 	unsigned count;

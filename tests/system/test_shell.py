@@ -123,6 +123,7 @@ def completion():
         ask(c, "ktr of" + TAB + "PROC,SCH" + TAB, r"\d+ trace points switched off")
         ask(c, "ktrdump repo" + TAB + "eve" + TAB + "| head -1", r"trace .* events \d+")
         ask(c, "ktrdump report sysc" + TAB, r"report syscall: nothing to show")
+        ask(c, "ktr probe li" + TAB, r"name state hits misses faults definition")
         ask(c, "load mi" + TAB + "-n 1", r"load mix: n=1 ")
         ask(c, "LONGNAME=found; echo set", r"set\r")
         ask(c, "echo $LONG" + TAB, r"found\r")

@@ -19,7 +19,10 @@ REFUSED = {"x86_64": r"pushf|popf|cli|sti|hlt|iret|sysret|syscall|swapgs|int3|in
 
 def functions(arch, image):
     """[(address, [(address, bytes, text)])] of the code of an image."""
-    out = subprocess.run([TOOLS[arch] + "objdump", "-d", "-w", "-j", ".text", image], capture_output=True, text=True, check=True).stdout
+    symbols = subprocess.run([TOOLS[arch] + "nm", image], capture_output=True, text=True, check=True).stdout
+    end = re.search(r"^([0-9a-f]+) \w __fbt_tails$", symbols, re.M).group(1)  # stubs from there on have data between them
+    out = subprocess.run([TOOLS[arch] + "objdump", "-d", "-w", "-j", ".text", f"--stop-address=0x{end}", image], capture_output=True, text=True,
+                         check=True).stdout
     found = []
     for line in out.splitlines():
         if re.match(r"^[0-9a-f]+ <", line):

@@ -223,6 +223,11 @@ complete_line(const char *line, size_t len, size_t *start, struct argv *out)
 		part = last_of(word, ",");
 		*start += (size_t)(part - word);
 		complete_listed("ktrdump", part, out);
+	} else if (words.count == 2 && strcmp(words.v[0], "ktr") == 0 &&
+		   strcmp(last, "probe") == 0) {
+		add_word("add", word, out);
+		add_word("del", word, out);
+		add_word("list", word, out);
 	} else if (strcmp(words.v[0], "ktr") == 0 && words.count == 2) {
 		part = last_of(word, ",|");
 		*start += (size_t)(part - word);
