@@ -334,6 +334,8 @@ main(int argc, char **argv)
 		return tool_finish(print_probes(argv[optind + 1], true));
 	if (strcmp(verb, "probes") == 0 && args <= 1)
 		return tool_finish(print_probes(arg, false));
+	if (strcmp(verb, "probe") == 0)
+		return probe(argv + optind, args);
 	if (strcmp(verb, "graph") == 0 || strcmp(verb, "profile") == 0)
 		return session_main(argc - optind + 1, argv + optind - 1, usage);
 	if (strcmp(verb, "on") == 0 && args == 1)
