@@ -117,6 +117,16 @@ $H/mkfbt: kernel/probe/host/mkfbt.c
 	$(call say,CC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -o $@ $< -ldw -lelf
 
+# What dtrace knows of the kernel: its types (BTF) and, for the host, its symbols.
+$B/%.btf: $B/%
+	$(call say,BTF)
+	$Qpahole --btf_encode_detached=$@ $<
+	@chmod 644 $@
+
+$B/%.ksyms: $B/%
+	$(call say,SYMS)
+	$Q$(OBJCOPY) -O binary --only-section=.ksyms $< $@
+
 # Where loaders take a raw image: the loaded sections as they lie in memory.
 ifneq ($(IMAGE_SUFFIX),)
 $B/%$(IMAGE_SUFFIX): $B/%
@@ -183,11 +193,13 @@ $B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
 
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f)
-$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES)
-	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp
+$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) $B/kestrel.btf
+	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp $B/stage/usr/sbin
 	@cp -R userland/root/. $B/stage/
 	@cp $(USER_BINS) $B/stage/bin/
+	@cp $B/kestrel.btf $B/stage/boot/
 	@ln -f $B/stage/bin/test '$B/stage/bin/['
+	@ln -f $B/stage/bin/dtrace $B/stage/usr/sbin/dtrace
 	@find $B/stage -exec touch -h -d @0 {} +
 	$(call say,CPIO)
 	$Q(cd $B/stage && find . -mindepth 1 | LC_ALL=C sort | cpio -o -H newc -R 0:0 --reproducible --quiet) > $@
@@ -227,6 +239,14 @@ $H/kdump: $(KDUMP_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) -o $@ $^
 
+# The D compiler, from the guest's source.
+DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c)
+DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) ktr/glob.c)
+$(DTRACE_SRCS:%=$H/obj/%.o): HOST_CFLAGS += -D_GNU_SOURCE
+$H/dtrace: $(DTRACE_OBJS)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -o $@ $^
+
 # Every tests/unit/*_test.c is a program over all of ktr's host sources, the kernel's pure parsers, and the model of exports.
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
@@ -234,7 +254,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
 DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c load.c memory.c record.c run.c string.c subr.c variable.c verify.c \
 	host/port.c)
 PURE_SRCS  := $(DIF_HOST_SRCS) kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c \
-	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/memory.c
+	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/memory.c userland/bin/dtrace/btf.c
 UNIT_LIB_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_HOST_SRCS) $(PURE_SRCS))
 UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c))
 
@@ -260,7 +280,7 @@ $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
 BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso)
 
-all: $B/kestrel $(BOOT_FILES) $H/ktrdump $H/kdump ## build the kernel, what boots it and the host's ktrdump and kdump
+all: $B/kestrel $(BOOT_FILES) $H/ktrdump $H/kdump $H/dtrace $B/kestrel.ksyms ## build the kernel, what boots it and the host's tools
 
 BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
 	$(if $(ARGS),--append '$(ARGS)')
@@ -281,7 +301,7 @@ TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))
 GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 .PHONY: $(GUESTS_BUILT)
 
-$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump unit-tests
+$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
 test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test $B/linux_test
@@ -314,7 +334,7 @@ help: ## this list
 
 # A missing tool: install it and say so. Debian only; elsewhere install-tools prints the list.
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
-TOOLS := $(CC) cpio qemu-system-$(ARCH) $(if $(GRUB_BOOTS),grub-mkrescue xorriso)
+TOOLS := $(CC) pahole cpio qemu-system-$(ARCH) $(if $(GRUB_BOOTS),grub-mkrescue xorriso)
 MISSING := $(shell for t in $(TOOLS); do command -v $$t >/dev/null || printf '%s ' $$t; done)
 ifneq ($(MISSING),)
 $(info make: missing: $(MISSING))

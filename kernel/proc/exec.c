@@ -245,41 +245,6 @@ args_join(struct args *s)
 	return s->strings;
 }
 
-static int
-exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf)
-{
-	struct elf_image img;
-	struct vmspace *vm;
-	struct vnode *vn;
-	uint64_t sp = 0;
-	int r;
-
-	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
-	vn = vnode_lookup(p->cwd, path, &r);
-	if (vn == NULL)
-		return r;
-	r = vnode_may_execute(vn);
-	vm = r == 0 ? vm_create(p->ui) : NULL;
-	if (vm == NULL) {
-		vnode_unref(vn);
-		return r == 0 ? -ENOMEM : r;
-	}
-	r = load(vm, vn, &img);
-	vnode_unref(vn);
-	if (r == 0)
-		r = build_stack(vm, path, s, &img, &sp);
-	if (r != 0) {
-		vm_destroy(vm);
-		return r;
-	}
-	become(p, vm, path);
-	arch_tf_init_user(tf, img.entry, sp);
-	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
-		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
-		      ktr_intern(p->name), img.entry, s->argc, args_join(s), args_length(s));
-	return 0;
-}
-
 static struct args *
 args_create(void)
 {
@@ -302,6 +267,108 @@ args_destroy(struct args *s)
 	uidinfo_free(curproc()->ui, s);
 }
 
+/*
+ * The next word of a line, up to one of the blanks or the line's end; *line: what follows. Blanks
+ * before it, and at the line's end, do not belong to it.
+ */
+static char *
+take_word(char **line, const char *blanks)
+{
+	char *word = *line, *end;
+
+	while (*word == ' ' || *word == '\t')
+		word++;
+	for (end = word; *end != '\0' && *end != '\n' && strchr(blanks, *end) == NULL;)
+		end++;
+	*line = end + (*end == ' ' || *end == '\t');
+	for (*end = '\0'; end > word && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r');)
+		*--end = '\0';
+	return word;
+}
+
+static int exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf,
+		     bool in_script);
+
+/*
+ * A file that begins with #!: the rest of its first line is the path of the program to execute, and
+ * one argument at most. The file's path and the other arguments follow.
+ */
+static int
+exec_script(struct proc *p, const char *path, char *line, struct args *s, struct arch_trapframe *tf)
+{
+	struct args *all = args_create();
+	char *interpreter, *arg;
+	int r;
+
+	if (all == NULL)
+		return -ENOMEM;
+	interpreter = take_word(&line, " \t");
+	arg = take_word(&line, "");
+	r = *interpreter != '\0' ? args_add(all, interpreter) : -ENOEXEC;
+	all->argc++;
+	if (r == 0 && *arg != '\0') {
+		r = args_add(all, arg);
+		all->argc++;
+	}
+	if (r == 0)
+		r = args_add(all, path);
+	all->argc++;
+	for (unsigned i = 1; r == 0 && i < s->argc; i++, all->argc++)
+		r = args_add(all, s->strings + s->offset[i]);
+	for (unsigned i = 0; r == 0 && i < s->envc; i++, all->envc++)
+		r = args_add(all, s->strings + s->offset[s->argc + i]);
+	if (r == 0)
+		r = exec_args(p, interpreter, all, tf, true);
+	args_destroy(all);
+	return r;
+}
+
+static int
+exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf,
+	  bool in_script)
+{
+	char head[128];
+	int64_t head_size = 0;
+	struct elf_image img;
+	struct vmspace *vm;
+	struct vnode *vn;
+	uint64_t sp = 0;
+	int r;
+
+	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
+	vn = vnode_lookup(p->cwd, path, &r);
+	if (vn == NULL)
+		return r;
+	r = vnode_may_execute(vn);
+	if (r == 0)
+		head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
+	if (head_size > 2 && head[0] == '#' && head[1] == '!' && !in_script) {
+		vnode_unref(vn);
+		head[head_size] = '\0';
+		return exec_script(p, path, head + 2, s, tf);
+	}
+	vm = r == 0 ? vm_create(p->ui) : NULL;
+	if (vm == NULL) {
+		vnode_unref(vn);
+		return r == 0 ? -ENOMEM : r;
+	}
+	r = load(vm, vn, &img);
+	vnode_unref(vn);
+	if (r == 0)
+		r = build_stack(vm, path, s, &img, &sp);
+	if (r != 0) {
+		vm_destroy(vm);
+		return r;
+	}
+	become(p, vm, path);
+	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
+	arch_tf_init_user(tf, img.entry, sp);
+	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
+		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
+		      ktr_intern(p->name), img.entry, s->argc, s->strings, args_length(s));
+	return 0;
+}
+
 int
 exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
 	   struct arch_trapframe *tf)
@@ -316,7 +383,7 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	for (; r == 0 && envp[s->envc] != NULL; s->envc++)
 		r = args_add(s, envp[s->envc]);
 	if (r == 0)
-		r = exec_args(p, path, s, tf);
+		r = exec_args(p, path, s, tf, false);
 	args_destroy(s);
 	return r;
 }
@@ -336,7 +403,7 @@ sys_execve(const uint64_t a[6])
 		if (r == 0)
 			r = args_copy_in(s, a[2], &s->envc);
 		if (r == 0) {
-			r = exec_args(curproc(), path, s, tf);
+			r = exec_args(curproc(), path, s, tf, false);
 			if (r != 0)
 				SDT_PROBE1(proc, , , exec_failure, -r);
 		}

@@ -343,6 +343,32 @@ raise(int sig)
 	return kill(getpid(), sig);
 }
 
+int
+sigemptyset(sigset_t *set)
+{
+	*set = 0;
+	return 0;
+}
+
+int
+sigaddset(sigset_t *set, int sig)
+{
+	*set |= 1ul << (sig - 1);
+	return 0;
+}
+
+int
+sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return (int)SYSCALL6(rt_sigprocmask, how, set, old, sizeof(*set), 0, 0);
+}
+
+int
+sigtimedwait(const sigset_t *set, void *info, const struct timespec *time)
+{
+	return (int)SYSCALL6(rt_sigtimedwait, set, info, time, sizeof(*set), 0, 0);
+}
+
 void (*signal(int sig, void (*action)(int)))(int)
 {
 	struct kernel_sigaction new = {.sa_handler = (uint64_t)action}, old = {0};

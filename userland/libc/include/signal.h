@@ -21,3 +21,19 @@ int raise(int sig);
 const char *signal_name(int sig);
 /* Number of "INT", "SIGINT" (any case) or "2"; -1 for anything else. */
 int signal_number(const char *name);
+
+/* Sets of signals; always 0. */
+typedef uint64_t sigset_t; /* the standard's name */
+int sigemptyset(sigset_t *set);
+int sigaddset(sigset_t *set, int sig);
+#define SIG_BLOCK   0
+#define SIG_UNBLOCK 1
+#define SIG_SETMASK 2
+/* Signals that are blocked wait. `old` may be NULL. */
+int sigprocmask(int how, const sigset_t *set, sigset_t *old);
+struct timespec;
+/*
+ * Waits until one of the signals, which are blocked, comes, and takes it: its number. -1 with
+ * EAGAIN after that time, with EINTR if another signal came. info is NULL.
+ */
+int sigtimedwait(const sigset_t *set, void *info, const struct timespec *time);

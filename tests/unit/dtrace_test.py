@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+"""dtrace_test.py - the D compiler on the host: what it compiles, and what it says of wrong programs.
+
+Prints TAP. The program is build/host/dtrace, or $DTRACE; the kernel's types are those of the x86_64 build.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DTRACE = os.environ.get("DTRACE", str(ROOT / "build/host/dtrace"))
+DEADLINE_S = 60
+
+# A program, and the tag of its error; a third text is part of the message.
+ERRORS = [
+    ("BEGIN", None),
+    ("BEGIN {", "D_SYNTAX", "found the end of the program"),
+    ("BEGIN { trace(; }", "D_SYNTAX", 'near ";"'),
+    ("BEGIN / 1 { }", "D_SYNTAX", "'/'"),
+    ("a:b:c:d:e { }", "D_PDESC_INVAL", "too many colons"),
+    ("BEGIN { for (;;) ; }", "D_SYNTAX", "no loops"),
+    ("BEGIN { while (1) { } }", "D_SYNTAX", "no loops"),
+    ("BEGIN { trace(1.5); }", "D_SYNTAX", "no floating point"),
+    ("BEGIN { this->x = (float)1; }", "D_DECL_FLOAT"),
+    ("BEGIN { trace(099); }", "D_INT_DIGIT"),
+    ("BEGIN { trace(12abc); }", "D_INT_DIGIT"),
+    ("BEGIN { trace(0xfffffffffffffffff); }", "D_INT_OFLOW"),
+    ('BEGIN { trace("a\nb"); }', "D_STR_NL"),
+    ("BEGIN { trace('a\n'); }", "D_CHR_NL"),
+    ("BEGIN { trace(''); }", "D_CHR_NULL"),
+    ("BEGIN { trace('123456789'); }", "D_CHR_OVERSIZE"),
+    ("/* /* */ BEGIN", "D_SYNTAX", "comment"),
+    ("/* BEGIN", "D_SYNTAX", "comment"),
+    ("BEGIN { trace($1); }", "D_MACRO_UNDEF"),
+    ("BEGIN { trace($nothing); }", "D_MACRO_UNDEF"),
+    ("#pragma D nothing\nBEGIN", "D_PRAGMA_INVAL"),
+    ("#pragma D option\nBEGIN", "D_PRAGMA_MALFORM"),
+    ("#pragma D option nothing\nBEGIN", "D_PRAGMA_OPTSET"),
+    ("#pragma D option bufsize=x\nBEGIN", "D_PRAGMA_OPTSET", "k, m, g"),
+    ("#include <a.h>\nBEGIN", "D_PRAGCTL_INVAL", "-C"),
+    ("#error no\nBEGIN", "D_PRAGERR"),
+    ("BEGIN { trace(nothing); }", "D_IDENT_UNDEF"),
+    ("BEGIN { trace(self->nothing); }", "D_VAR_UNDEF"),
+    ("BEGIN { trace(this->nothing); }", "D_VAR_UNDEF"),
+    ("BEGIN { trace(`no_such_symbol); }", "D_IDENT_UNDEF"),
+    ("BEGIN { nothing(); }", "D_FUNC_UNDEF"),
+    ("BEGIN { x[1] = 1; trace(x); }", "D_IDENT_BADREF"),
+    ("BEGIN { trace(printf); }", "D_IDENT_BADREF"),
+    ("BEGIN { exit(); }", "D_PROTO_LEN"),
+    ("BEGIN { exit(1, 2); }", "D_PROTO_LEN"),
+    ('BEGIN { exit("x"); }', "D_PROTO_ARG", "argument #1"),
+    ("BEGIN { trace(strlen(1)); }", "D_PROTO_ARG"),
+    ("BEGIN { stack(pid); }", "D_PROTO_ARG", "constant"),
+    ("BEGIN { printf(execname); }", "D_PROTO_ARG", "a string constant"),
+    ('BEGIN { printf("%d"); }', "D_PRINTF_ARG_PROTO"),
+    ('BEGIN { printf("x", 1); }', "D_PRINTF_ARG_PROTO"),
+    ('BEGIN { printf("%s", 1); }', "D_PRINTF_ARG_TYPE"),
+    ('BEGIN { printf("%d", "x"); }', "D_PRINTF_ARG_TYPE"),
+    ('BEGIN { printf("%s", curthread); }', "D_PRINTF_ARG_TYPE", "stringof"),
+    ('BEGIN { printf("%*d", "x", 1); }', "D_PRINTF_DYN_TYPE"),
+    ('BEGIN { printf("%f", 1); }', "D_PRINTF_FMT", "no floating point"),
+    ('BEGIN { printf("%q", 1); }', "D_PRINTF_FMT"),
+    ('BEGIN { printf("%@d", 1); }', "D_PRINTF_AGG_CONV"),
+    ("BEGIN { printa(); }", "D_PRINTA_PROTO"),
+    ("BEGIN { printa(1); }", "D_PRINTA_AGGARG"),
+    ("BEGIN { @a[1] = count(); @b = count(); printa(@a, @b); }", "D_PRINTA_AGGKEY"),
+    ("BEGIN { printa(@a); }", "D_AGG_UNDEF"),
+    ("BEGIN { clear(@a); }", "D_AGG_UNDEF"),
+    ("BEGIN { clear(1); }", "D_PROTO_ARG", "an aggregation"),
+    ("BEGIN { @a = 1; }", "D_AGG_FUNC"),
+    ("BEGIN { x = count(); }", "D_AGG_FUNC"),
+    ("BEGIN { @a += count(); }", "D_AGG_OP"),
+    ("BEGIN { @a = count(); @a = sum(1); }", "D_AGG_REDEF"),
+    ("BEGIN { @a = lquantize(1, 0, 10); @a = lquantize(1, 0, 20); }", "D_AGG_REDEF"),
+    ("BEGIN { @a = count(); x = @a; }", "D_AGG_REF"),
+    ("BEGIN { @a[1] = count(); clear(@a[1]); }", "D_AGG_REF"),
+    ('BEGIN { @a[1] = count(); @a["x"] = count(); }', "D_KEY_TYPE"),
+    ("BEGIN { @a[1] = count(); @a[1, 2] = count(); }", "D_KEY_TYPE"),
+    ("BEGIN { @ = lquantize(1, 10, 5); }", "D_LQUANT_BASEVAL"),
+    ("BEGIN { @ = lquantize(1, 0, 10, 0); }", "D_LQUANT_STEPVAL"),
+    ("BEGIN { @ = lquantize(1, 0, 100000); }", "D_LQUANT_STEPSMALL"),
+    ("BEGIN { @ = llquantize(1, 1, 0, 3, 10); }", "D_LLQUANT_FACTORSMALL"),
+    ("BEGIN { @ = llquantize(1, 10, 3, 0, 10); }", "D_LLQUANT_MAGRANGE"),
+    ("BEGIN { @ = llquantize(1, 10, 0, 3, 15); }", "D_LLQUANT_FACTORNSTEPS"),
+    ('BEGIN { x[1] = 1; x["a"] = 2; }', "D_ARR_PROTO"),
+    ("BEGIN { x[1] = 1; x[1, 2] = 2; }", "D_ARR_PROTO"),
+    ("BEGIN { this->x[1] = 1; }", "D_OP_ARRFUN"),
+    ('BEGIN { x = 1; x = "a"; }', "D_OP_INCOMPAT"),
+    ('BEGIN { trace("a" + 1); }', "D_OP_INCOMPAT"),
+    ('BEGIN { trace("a" == 1); }', "D_OP_INCOMPAT"),
+    ('BEGIN { trace("a" * 2); }', "D_OP_INT"),
+    ("BEGIN { trace(~curthread); }", "D_OP_INT"),
+    ("BEGIN { trace(1 && execname); }", "D_OP_SCALAR"),
+    ('BEGIN { trace("a" ? 1 : 2); }', "D_OP_SCALAR"),
+    ("BEGIN { trace(*1); }", "D_OP_PTR"),
+    ("BEGIN { trace(*(void *)0); }", "D_OP_VOID"),
+    ("BEGIN { trace(pid->x); }", "D_OP_PTR"),
+    ("BEGIN { trace(pid.x); }", "D_OP_SOU"),
+    ("BEGIN { trace(curthread->nothing); }", "D_UNKNOWN"),
+    ("BEGIN { trace(((struct nothing *)0)->x); }", "D_OP_INCOMPLETE"),
+    ("BEGIN { pid = 1; }", "D_OP_WRITE"),
+    ("BEGIN { *(int *)0xffff = 1; }", "D_OP_WRITE", "kernel's memory"),
+    ("BEGIN { curthread->tid = 1; }", "D_OP_WRITE"),
+    ("BEGIN { 1 = 2; }", "D_OP_LVAL"),
+    ("BEGIN { 1++; }", "D_OP_LVAL"),
+    ("BEGIN { trace(&1); }", "D_OP_LVAL"),
+    ("BEGIN { x = 1; trace(&x); }", "D_OP_VAR"),
+    ("BEGIN { trace((struct proc)1); }", "D_CAST_INVAL"),
+    ('BEGIN { trace((int)"a"); }', "D_CAST_INVAL"),
+    ("BEGIN { trace(stringof(*curthread)); }", "D_STRINGOF_TYPE"),
+    ("BEGIN { trace(sizeof(void)); }", "D_SIZEOF_TYPE"),
+    ("struct s { int a:3; }; this struct s x; BEGIN { trace(sizeof(this->x.a)); }", "D_SIZEOF_BITFIELD"),
+    ("struct s { int a:3; }; this struct s x; BEGIN { trace(&this->x.a); }", "D_OP_BITFIELD"),
+    ("struct s { int a:3; }; BEGIN { trace(offsetof(struct s, a)); }", "D_OFFSETOF_BITFIELD"),
+    ("BEGIN { trace(offsetof(int, a)); }", "D_OFFSETOF_TYPE"),
+    ("struct s { int a:33; };", "D_DECL_BFSIZE"),
+    ("struct s { int a; }; struct s { int a; };", "D_DECL_TYPERED"),
+    ("typedef int t; typedef long t;", "D_DECL_TYPERED"),
+    ("int x; long x;", "D_DECL_IDRED"),
+    ("int pid;", "D_DECL_IDRED"),
+    ("void x;", "D_DECL_VOIDOBJ"),
+    ("struct nothing x;", "D_DECL_INCOMPLETE"),
+    ("this int x[int];", "D_DECL_LOCASSC"),
+    ("short char x;", "D_DECL_COMBO"),
+    ("int x[-1];", "D_DECL_ARRSUB"),
+    ('BEGIN / "x" / { }', "D_PRED_SCALAR"),
+    ("BEGIN { 1 + 1; }", "D_EXPR_NULL"),
+    ("BEGIN { trace(1 / 0); }", "D_DIV_ZERO"),
+    ("BEGIN { trace(1 % 0); }", "D_DIV_ZERO"),
+    ('BEGIN { x = printf("x"); }', "D_OP_INCOMPAT"),
+    ('BEGIN { trace((printf("x"), 1)); }', "D_ACT_VALUE"),
+    ("BEGIN { raise(9); }", "D_DESTRUCTIVE", "-w"),
+    ("BEGIN { commit(1); commit(1); }", "D_COMM_COMM"),
+    ("BEGIN { trace(1); commit(1); }", "D_COMM_DREC"),
+    ("BEGIN { commit(1); trace(1); }", "D_DREC_COMM"),
+    ("BEGIN { trace(1); speculate(1); }", "D_SPEC_DREC"),
+    ("BEGIN { commit(1); speculate(1); }", "D_SPEC_COMM"),
+    ("BEGIN { speculate(1); speculate(1); }", "D_SPEC_SPEC"),
+    ("BEGIN { speculate(1); exit(0); }", "D_EXIT_SPEC"),
+    ("BEGIN { speculate(1); @ = count(); }", "D_AGG_SPEC"),
+    ("BEGIN { commit(1); @ = count(); }", "D_AGG_COMM"),
+    ("BEGIN { @ = count(); } END { speculate(1); printa(@); }", "D_PRINTA_SPEC"),
+    ("BEGIN { tracemem(curthread, 0); }", "D_TRACEMEM_SIZE"),
+    ("translator int < struct proc *p > { };", "D_XLATE_SOU"),
+    ("struct o { int a; }; translator struct o < struct proc *p > { b = 1; };", "D_XLATE_MEMB"),
+    ("struct o { int a; }; BEGIN { trace(xlate <struct o *> (curproc)->a); }", "D_XLATE_NONE"),
+    ("BEGIN { x = curpsinfo; }", "D_XLATE_DYN"),
+    ("inline int x = x; BEGIN { trace(x); }", "D_SYNTAX", "too often"),
+    ("BEGIN { trace(args[0]); }", "D_ARGS_NONE"),
+    ("BEGIN { trace(" + "(" * 1000 + "1" + ")" * 1000 + "); }", "D_SYNTAX", "nested"),
+    ("BEGIN { trace(" + "".join(f"arg{i % 10} + (" for i in range(40)) + "1" + ")" * 40 + "); }", "D_NOREG"),
+]
+
+# A constant expression, and its value.
+VALUES = [
+    ("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("7 / 2", 3), ("-7 / 2", -3), ("-7 % 3", -1), ("1 << 4 | 1", 17), ("0x10 + 010", 24),
+    ("'a'", 97), ("'\\n'", 10), ("'ab'", 0x6162), ("1 < 2", 1), ("-1 < 0u", 0), ("-1 < 1", 1), ("~0", -1),
+    ("!5", 0), ("5 && 0", 0), ("5 || 0", 1), ("5 ^^ 3", 0), ("5 ^ 3", 6), ("6 & 3", 2), ("0xffffffff + 1", 0), ("0xffffffffL + 1", 1 << 32),
+    ("sizeof(int)", 4), ("sizeof(struct list)", 16), ("sizeof(char *)", 8), ("sizeof(\"abc\")", 4), ("(char)257", 1), ("(unsigned char)-1", 255),
+    ("offsetof(struct list, prev)", 8), ("THREAD_SLEEPING", 2), ("EIO", 5), ("SIGKILL", 9), ("1 == 1 != 0", 1), ("2147483647 + 1", -2147483648),
+    ("1 - 2 - 3", -4), ("100 / 10 / 5", 2), ("1 << 2 + 1", 8), ("3 > 2 == 1", 1), ("1 | 6 ^ 2 & 3", 5),
+]
+
+# A program; parts of its code that must come in this order.
+CODE = [
+    ("syscall::*:entry /pid == 1234/ { printf(\"%s\", probefunc); }", ["builtin   %r1 4", "jne       %r1 %r2 7", "rec       0", "recstr", "ret       0", "ret       1"]),
+    ("fbt::f:entry { self->t = timestamp; } fbt::f:return /self->t/ { @[\"x\"] = quantize(timestamp - self->t); self->t = 0; }",
+     ["stv       %r1 self->t", "ldv       %r1 self->t", "jeq       %r1 %r0", "sub", "keystr", "agg", "stv"]),
+    ("BEGIN { a[pid, execname] = 1; trace(a[1, \"x\"]); }", ["key ", "keystr", "stv ", "key ", "keystr", "ldv "]),
+    ("BEGIN { trace(curthread->proc->parent->pid); }", ["builtin   %r1 22", "ld8", "ld8", "ld4", "rec4"]),
+    ("BEGIN { trace(curpsinfo->pr_psargs); trace(curlwpsinfo->pr_pri); }", ["recstr", "ld1", "rec4"]),
+    ("syscall::write:entry { @[fds[arg0].fi_pathname] = sum(arg2); }", ["arg       %r1 2", "STRJOIN", "keystr", "agg"]),
+    ("BEGIN { if (pid == 1) { trace(1); } else if (pid == 2) trace(2); else { trace(3); } }", ["rec       0", "rec1      %r0 0", "rec1      %r0 1", "jne", "ja"]),
+    ("BEGIN { @[stack(5), ustack()] = count(); }", ["keystack  5", "keyustack 20", "agg"]),
+    ("BEGIN { self->s = speculation(); } fbt::: /self->s/ { speculate(self->s); }", ["SPECULATION", "speculate", "rec       0"]),
+    ("BEGIN { x++; --x; x += 2; x <<= 1; }", ["add ", "stv ", "sub ", "stv ", "add ", "stv ", "shl ", "stv "]),
+    ("BEGIN { this->p = (char *)alloca(8); this->p[1] = 'x'; *this->p = 'y'; }", ["ALLOCA", "st1 ", "st1 "]),
+    ("BEGIN { trace(pid ? \"a\" : \"b\"); trace(execname < \"b\"); }", ["string", "string", "recstr", "scmp"]),
+    ("syscall::read:entry, syscall::write:entry /arg0 > 2 && arg2 != 0/ { @[probefunc] = count(); }", ["arg       %r1 0", "jle", "arg       %r1 2", "jeq", "agg"]),
+]
+
+
+def dtrace(*arguments, env=None, stdin=None):
+    p = subprocess.run([DTRACE, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, check=False, input=stdin,
+                       env={**os.environ, "KESTREL_ARCH": "x86_64", **(env or {})})
+    return p.returncode, p.stdout, p.stderr
+
+
+def check(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def wrong_programs_are_refused_by_their_tag():
+    for program, tag, *part in ERRORS:
+        status, _, errors = dtrace("-e", "-n", program)
+        found = re.search(r"\[(D_\w+)\]", errors)
+        check((found.group(1) if found else None) == tag and status == (0 if tag is None else 1),
+              f"{program[:200]!r}: expected {tag}, found status {status}: {errors[-300:]}")
+        check(not part or part[0] in errors, f"{program[:200]!r}: expected {part}, found {errors[-300:]}")
+
+
+def constants_are_computed_as_in_c():
+    for text, value in VALUES:
+        status, out, errors = dtrace("-eSn", f"BEGIN {{ x = (int64_t)({text}); }}")
+        check(status == 0, f"{text}: {errors}")
+        low = re.search(r"or +%r1 %r0 (-?\d+)", out)
+        high = re.search(r"high +%r1 (-?\d+)", out)
+        found = int(low.group(1)) if high is None else int(low.group(1)) & 0xffffffff | int(high.group(1)) << 32
+        check(found == value, f"{text}: found {found}, expected {value}")
+
+
+def programs_compile_to_their_code():
+    for program, parts in CODE:
+        status, out, errors = dtrace("-eSn", program)
+        check(status == 0, f"{program}: {errors}")
+        at = 0
+        for part in parts:
+            found = out.find(part, at)
+            check(found >= 0, f"{program}: no {part!r} in its place:\n{out}")
+            at = found + len(part)
+
+
+def errors_name_file_and_line():
+    with tempfile.TemporaryDirectory() as tmp:
+        script = pathlib.Path(tmp) / "x.d"
+        script.write_text("#!/usr/sbin/dtrace -s\n#pragma D option quiet\n\nBEGIN\n{\n\ttrace(nothing);\n}\n")
+        status, _, errors = dtrace("-e", "-s", str(script))
+        check(status == 1 and errors == f"dtrace: failed to compile script {script}: [D_IDENT_UNDEF] {script}, line 6: "
+              "failed to resolve nothing: unknown variable name\n", errors)
+        script.write_text('# 10 "other.d"\nBEGIN { trace(nothing); }\n')
+        check("other.d, line 10:" in dtrace("-e", "-s", str(script))[2], "the line marker of a preprocessor")
+
+
+def arguments_are_macros():
+    check(dtrace("-en", "BEGIN { trace($1); trace($$2); trace($$0); }", "5", "a b")[0] == 0, "$1 $$2 $0")
+    check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2], "an argument too much")
+    check(dtrace("-x", "defaultargs", "-en", "BEGIN { trace($1); }")[0] == 0, "defaultargs")
+    check("stv       %r1 zero" in dtrace("-eSn", "BEGIN { $1 = 3; }", "zero")[1], "a name")
+
+
+def a_script_goes_through_the_preprocessor():
+    with tempfile.TemporaryDirectory() as tmp:
+        script = pathlib.Path(tmp) / "x.d"
+        script.write_text("#define N 5\n#ifdef M\nBEGIN { trace(M + N); }\n#endif\n")
+        status, out, errors = dtrace("-eSC", "-D", "M=3", "-s", str(script))
+        check(status == 0 and "or        %r1 %r0 8" in out, out + errors)
+
+
+def both_architectures_compile():
+    for arch in ("x86_64", "aarch64"):
+        if (ROOT / f"build/{arch}/kestrel.btf").exists():
+            status, out, errors = dtrace("-eSn", "BEGIN { trace(curthread->proc->pid); }", env={"KESTREL_ARCH": arch})
+            check(status == 0 and "ld8" in out and errors == "", f"{arch}: {errors}")
+
+
+def large_and_strange_programs_end_in_an_error_or_an_image():
+    check(dtrace("-e", "-s", "-", stdin="BEGIN { trace(1); }\n" * 4000)[0] == 0, "4000 clauses")
+    check("D_CLAUSES" in dtrace("-e", "-s", "-", stdin="BEGIN\n{}\n" * 5000)[2], "5000 clauses")
+    big = "BEGIN {" + "x = 1;" * 170000 + "}"
+    check("D_CODE_SIZE" in dtrace("-e", "-s", "-", stdin=big)[2], "a clause of 1 MB")
+    check("D_SYNTAX" in dtrace("-e", "-s", "-", stdin="BEGIN { trace(" + "+".join(["1"] * 300000) + "); }")[2], "a sum of 600 KB")
+    check("D_SYNTAX" in dtrace("-e", "-s", "-", stdin="BEGIN { trace(x" + "[1]" * 300000 + "); }")[2], "many indices")
+
+
+TESTS = [wrong_programs_are_refused_by_their_tag, constants_are_computed_as_in_c, programs_compile_to_their_code,
+         errors_name_file_and_line, arguments_are_macros, a_script_goes_through_the_preprocessor, both_architectures_compile,
+         large_and_strange_programs_end_in_an_error_or_an_image]
+
+
+def main():
+    print(f"1..{len(TESTS)}")
+    failed = False
+    for number, test in enumerate(TESTS, 1):
+        try:
+            test()
+            print(f"ok {number} - {test.__name__}", flush=True)
+        except AssertionError as e:
+            failed = True
+            print("\n".join(f"# {line}" for line in str(e).splitlines()))
+            print(f"not ok {number} - {test.__name__}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,141 @@
+/*
+ * compile.c - from the texts of D programs to an image.
+ */
+#include "userland/bin/dtrace/compile.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userland/bin/dtrace/gen.h"
+#include "userland/bin/dtrace/options.h"
+#include "userland/bin/dtrace/probe.h"
+
+void
+compile_init(const struct btf *btf)
+{
+	memset(&gen_image, 0, sizeof(gen_image));
+	type_init(btf);
+	ident_init();
+	parse_init();
+	check_init();
+	option_init();
+	dt_region = NULL;
+}
+
+void
+compile_library(const char *text, const char *file)
+{
+	dt_context = "failed to compile library";
+	parse_program(text, (struct place){file, 1});
+}
+
+/* The probe with this number. */
+static const char *
+name_of_id(struct place at, const char *text)
+{
+	unsigned long id = strtoul(text, NULL, 10);
+
+	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
+		if (p->p.id == id)
+			return dt_format("%s:%s:%s:%s", p->p.provider, p->p.module, p->p.function,
+					 p->p.name);
+	}
+	dt_error(at, "D_PDESC_INVAL", "there is no probe %s", text);
+}
+
+static bool
+is_number(const char *text)
+{
+	return *text != '\0' && strspn(text, "0123456789") == strlen(text);
+}
+
+static void
+complete_names(struct clause *c, unsigned fields)
+{
+	for (struct probe_spec *p = c->probes; p != NULL; p = p->next) {
+		char *full;
+
+		if (is_number(p->text)) {
+			p->text = dt_format("%s", name_of_id(p->at, p->text));
+			continue;
+		}
+		full = probe_full_name(p->text, fields > 0 ? fields : 4);
+		if (full == NULL)
+			dt_error(p->at, "D_PDESC_INVAL",
+				 "%s: found too many colons, expected at most %u", p->text,
+				 fields < 4 ? fields - 1 : 3);
+		p->text = full;
+		fields = 4;
+	}
+}
+
+static void
+set_context(const struct source *s)
+{
+	dt_context = s->script != NULL ? dt_format("failed to compile script %s", s->script)
+				       : dt_format("invalid probe specifier %s", s->text);
+}
+
+void
+compile_names(struct source *sources)
+{
+	struct clause *c;
+	unsigned count = 0;
+
+	for (struct source *s = sources; s != NULL; s = s->next) {
+		struct clause **first = dt_program.last_clause;
+
+		set_context(s);
+		s->first = count;
+		parse_program(s->text, (struct place){s->script, 1});
+		for (c = *first; c != NULL; c = c->next) {
+			complete_names(c, s->fields);
+			count++;
+		}
+		s->count = count - s->first;
+	}
+	if (count > DIF_MAX_CLAUSES)
+		dt_error(dt_program.clauses->at, "D_CLAUSES",
+			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES);
+}
+
+void
+compile_sources(struct source *sources, bool list)
+{
+	struct clause *c;
+
+	compile_names(sources);
+	c = dt_program.clauses;
+	for (struct source *s = sources; s != NULL; s = s->next) {
+		set_context(s);
+		for (unsigned n = 0; n < s->count; n++, c = c->next) {
+			size_t first = gen_image.code.size / sizeof(struct dif_insn);
+
+			check_clause(c);
+			gen_clause(c);
+			if (list)
+				gen_list(c, first);
+		}
+	}
+}
+
+void *
+compile_image(uint32_t *size)
+{
+	struct dif_options o = {
+	    .bufsize = dt_options.bufsize,
+	    .aggsize = dt_options.aggsize,
+	    .dynvarsize = dt_options.dynvarsize,
+	    .specsize = dt_options.specsize,
+	    .nspec = (uint32_t)dt_options.nspec,
+	    .strsize = dt_strsize,
+	    .scratch = (uint32_t)dt_options.scratch,
+	    .policy = (uint32_t)dt_options.bufpolicy,
+	};
+	struct dif_header *image =
+	    image_finish(&o, option_text(), dt_destructive ? DIF_DESTRUCTIVE : 0);
+
+	*size = image->size;
+	return image;
+}

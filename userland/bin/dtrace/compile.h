@@ -1,0 +1,27 @@
+/*
+ * compile.h - from the texts of D programs to an image.
+ */
+#pragma once
+
+#include "userland/bin/dtrace/dt.h"
+
+/* One text: of -s, or of -n and its siblings. */
+struct source {
+	struct source *next;
+	const char *text;
+	const char *script;    /* its file; NULL: the command line */
+	unsigned fields;       /* as probe_full_name(): -n 4, -f 3, -m 2, -P 1; -i 0 */
+	unsigned first, count; /* its clauses */
+	unsigned matched;
+};
+
+/* Begins a program, with the kernel's types, if there are any. */
+void compile_init(const struct btf *btf);
+/* Reads all texts, and completes the names of their probes. */
+void compile_names(struct source *sources);
+/* Reads all texts, then makes the programs of all clauses. `list`: prints them. */
+void compile_sources(struct source *sources, bool list);
+/* Reads what a library declares. */
+void compile_library(const char *text, const char *file);
+/* The image, of *size bytes. */
+void *compile_image(uint32_t *size);

@@ -1,0 +1,428 @@
+/*
+ * consume.c - traces: loads an image into the kernel, reads what comes out, and prints it in the
+ * order of time.
+ */
+#include "userland/bin/dtrace/consume.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "userland/bin/dtrace/options.h"
+#include "userland/bin/dtrace/output.h"
+#include "userland/bin/dtrace/print.h"
+#include "userland/bin/dtrace/probe.h"
+
+#define DEVICE  "/dev/dtrace"
+#define POLL_NS 50000000u /* how often it looks whether the tracing has ended */
+
+static int device = -1;
+static pid_t child, process; /* -c, -p */
+static int go_pipe[2];       /* the child waits for its end */
+static struct dif_status before;
+
+/* What was read of a CPU and is not printed yet. */
+struct queue {
+	uint8_t *data;
+	size_t size, at;
+};
+
+bool
+consume_describe(struct dif_probe *p)
+{
+	if (device < 0)
+		device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	return device >= 0 && ioctl(device, DIF_IOC_PROBE, p) >= 0;
+}
+
+/* ---- $target ---- */
+
+static void
+start_command(const char *command)
+{
+	char *argv[64], *rest = strdup(command), *word;
+	int argc = 0;
+	char c;
+
+	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL && argc < 63) {
+		if (*word != '\0')
+			argv[argc++] = word;
+	}
+	argv[argc] = NULL;
+	if (argc == 0)
+		errx(2, "-c: found no command");
+	if (pipe2(go_pipe, O_CLOEXEC) < 0 || (child = fork()) < 0)
+		err(1, "-c %s", command);
+	if (child == 0) {
+		close(go_pipe[1]);
+		if (read(go_pipe[0], &c, 1) == 0) /* its end says that nothing will be traced */
+			_exit(1);
+		execvp(argv[0], argv);
+		warn("failed to execute %s", argv[0]);
+		_exit(127);
+	}
+	close(go_pipe[0]);
+}
+
+void
+consume_target(const char *command, const char *process_text)
+{
+	char *end;
+
+	if (command != NULL) {
+		start_command(command);
+		dt_macros.target = (uint64_t)child;
+	}
+	if (process_text != NULL) {
+		process = (pid_t)strtol(process_text, &end, 10);
+		if (*end != '\0' || process <= 0)
+			errx(2, "-p: found %s, expected the number of a process", process_text);
+		if (kill(process, 0) < 0)
+			err(1, "failed to grab process %d", process);
+		dt_macros.target = (uint64_t)process;
+	}
+}
+
+static bool
+target_has_ended(void)
+{
+	int status;
+
+	if (child > 0 && waitpid(child, &status, WNOHANG) == child) {
+		child = 0;
+		if (!dt_options.quiet)
+			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
+		return true;
+	}
+	if (process > 0 && kill(process, 0) < 0 && errno == ESRCH) {
+		process = 0;
+		if (!dt_options.quiet)
+			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
+		return true;
+	}
+	return false;
+}
+
+/* ---- loading ---- */
+
+static void
+say_matches(struct source *s, const uint32_t *matches)
+{
+	size_t size;
+
+	for (; s != NULL; s = s->next) {
+		s->matched = 0;
+		for (unsigned n = 0; n < s->count; n++) {
+			s->matched += matches[s->first + n];
+			if (matches[s->first + n] == 0 && !dt_options.zdefs) {
+				const struct dif_clause *c =
+				    (const void *)((const char *)view.image +
+						   view.image->clauses.offset);
+				const char *name = view.strings + c[s->first + n].probes;
+
+				if (s->script != NULL)
+					errx(
+					    1,
+					    "failed to compile script %s: [D_PDESC_ZERO] probe description %s does not match any probes",
+					    s->script, name);
+				errx(
+				    1,
+				    "invalid probe specifier %s: [D_PDESC_ZERO] probe description %s does not match any probes",
+				    s->text, name);
+			}
+		}
+		if (dt_options.quiet)
+			continue;
+		size = s->script == NULL ? strcspn(s->text, "/{") : 0;
+		fprintf(stderr,
+			s->script != NULL ? "dtrace: script '%.*s' matched %u probe%s\n"
+					  : "dtrace: description '%.*s' matched %u probe%s\n",
+			s->script != NULL ? (int)strlen(s->script) : (int)size,
+			s->script != NULL ? s->script : s->text, s->matched,
+			s->matched == 1 ? "" : "s");
+	}
+}
+
+static void
+load(const void *image, struct source *sources)
+{
+	const struct dif_header *h = image;
+	uint32_t *matches = calloc(h->clauses.count + 1, sizeof(*matches));
+	struct dif_load l = {.image = (uintptr_t)image,
+			     .size = h->size,
+			     .matches = (uintptr_t)matches};
+
+	if (matches == NULL)
+		err(1, "memory");
+	if (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
+		if (errno == EINVAL && l.error[0] != '\0')
+			errx(1, "failed to enable: clause %u, instruction %u: %s", l.clause, l.insn,
+			     l.error);
+		err(1, "failed to enable");
+	}
+	say_matches(sources, matches);
+	free(matches);
+}
+
+/* The image of the tracing that began with the boot. */
+static const void *
+claim(void)
+{
+	struct dif_read r = {0};
+	void *image;
+	int size;
+
+	if (ioctl(device, DIF_IOC_ANON) < 0) {
+		if (errno == ENOENT)
+			errx(1, "no anonymous tracing to claim: none began with the boot");
+		err(1, "failed to claim the anonymous tracing");
+	}
+	size = ioctl(device, DIF_IOC_IMAGE, &r);
+	image = size > 0 ? malloc((size_t)size) : NULL;
+	if (image == NULL)
+		err(1, "failed to claim the anonymous tracing");
+	r.buf = (uintptr_t)image;
+	r.size = (uint64_t)size;
+	if (ioctl(device, DIF_IOC_IMAGE, &r) < 0)
+		err(1, "failed to claim the anonymous tracing");
+	return image;
+}
+
+/* ---- losses ---- */
+
+static void
+say_drops(const char *what, uint64_t now, uint64_t then)
+{
+	if (now > then)
+		warnx("%lu %s", (unsigned long)(now - then), what);
+}
+
+static void
+say_faults(const struct dif_status *s)
+{
+	static const char *const faults[] = {"unknown fault",         "invalid address",
+					     "invalid alignment",     "illegal operation",
+					     "divide-by-zero",        "out of scratch space",
+					     "invalid kernel access", "invalid user access",
+					     "tuple stack overflow",  "bad stack"};
+	const struct dif_probe *p = output_probe(s->fault_probe);
+	char address[32] = "";
+
+	if (s->faulted == before.faulted)
+		return;
+	if (s->faulted - before.faulted > 1)
+		warnx("%lu errors, of which this is the last:",
+		      (unsigned long)(s->faulted - before.faulted));
+	if (s->fault == DIF_FAULT_BADADDR || s->fault == DIF_FAULT_UPRIV)
+		snprintf(address, sizeof(address), " (0x%lx)", (unsigned long)s->fault_addr);
+	warnx("error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s%s at DIF offset %u",
+	      s->fault_epid, s->fault_probe, p->provider, p->module, p->function, p->name,
+	      faults[s->fault < sizeof(faults) / sizeof(faults[0]) ? s->fault : 0], address,
+	      s->fault_insn);
+}
+
+static void
+say_losses(const struct dif_status *s)
+{
+	say_drops("drops", s->buf_drops, before.buf_drops);
+	say_drops("aggregation drops", s->agg_drops, before.agg_drops);
+	say_drops("dynamic variable drops", s->dynvar_drops, before.dynvar_drops);
+	say_drops("speculative drops", s->spec_drops, before.spec_drops);
+	say_drops("failed speculations (no speculative buffer available)", s->spec_none,
+		  before.spec_none);
+	say_faults(s);
+	before = *s;
+}
+
+/* ---- reading ---- */
+
+/* What a request reads of a CPU, into buf of `size` bytes; bytes. */
+static size_t
+read_cpu(unsigned long request, uint32_t cpu, void *buf, size_t size)
+{
+	struct dif_read r = {.buf = (uintptr_t)buf, .size = size, .cpu = cpu};
+	int n = ioctl(device, request, &r);
+
+	if (n < 0 && !(errno == EINVAL && dt_options.bufpolicy == DIF_RING))
+		err(1, "failed to read CPU %u", cpu);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static const struct dif_record *
+peek(struct queue *q)
+{
+	const struct dif_record *r;
+
+	while (q->size - q->at >= sizeof(*r)) {
+		r = (const void *)(q->data + q->at);
+		if (r->words < sizeof(*r) / 8 || 8u * r->words > q->size - q->at)
+			break;
+		if (r->layout != DIF_VOID)
+			return r;
+		q->at += 8u * r->words;
+	}
+	return NULL;
+}
+
+/* Prints what all CPUs have recorded, in the order of time. */
+static void
+print_queues(struct queue *queues, uint32_t cpus)
+{
+	for (;;) {
+		const struct dif_record *first = NULL;
+		uint32_t of = 0;
+
+		for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+			const struct dif_record *r = peek(&queues[cpu]);
+
+			if (r != NULL && (first == NULL || r->time < first->time)) {
+				first = r;
+				of = cpu;
+			}
+		}
+		if (first == NULL)
+			return;
+		output_record(of, first);
+		queues[of].at += 8u * first->words;
+	}
+}
+
+static void
+work(uint32_t cpus, bool records)
+{
+	struct queue *queues = calloc(cpus, sizeof(*queues));
+	size_t bufsize = view.image->options.bufsize, aggsize = view.image->options.aggsize;
+	void *table = malloc(aggsize + 8);
+
+	if (queues == NULL || table == NULL)
+		err(1, "memory");
+	for (uint32_t cpu = 0; cpu < cpus && records; cpu++) {
+		queues[cpu].data = malloc(bufsize + 8);
+		if (queues[cpu].data == NULL)
+			err(1, "memory");
+		queues[cpu].size =
+		    bufsize > 0 ? read_cpu(DIF_IOC_RECORDS, cpu, queues[cpu].data, bufsize) : 0;
+	}
+	/* What was recorded before the aggregations were read finds them as they were, or later. */
+	for (uint32_t cpu = 0; cpu < cpus && view.agg_count > 0 && aggsize > 0; cpu++)
+		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
+	print_queues(queues, cpus);
+	fflush(print_out);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		free(queues[cpu].data);
+	free(queues);
+	free(table);
+}
+
+/* Waits for ^C and its like, so long; true: one came. */
+static bool
+wait_signal(const sigset_t *signals, uint64_t ns)
+{
+	struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	return sigtimedwait(signals, NULL, &ts) > 0;
+}
+
+static struct dif_status
+status(void)
+{
+	struct dif_status s;
+
+	if (ioctl(device, DIF_IOC_STATUS, &s) < 0)
+		err(1, "status");
+	return s;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Until the tracing ends; true: the user has ended it. */
+static bool
+trace(const sigset_t *signals)
+{
+	uint64_t rate =
+	    dt_options.switchrate < dt_options.aggrate ? dt_options.switchrate : dt_options.aggrate;
+	uint64_t next = now_ns() + rate;
+	bool ring = view.image->options.policy != DIF_SWITCH;
+
+	for (;;) {
+		uint64_t now = now_ns(), sleep = next > now ? next - now : 1000;
+		struct dif_status s;
+
+		if (wait_signal(signals, sleep < POLL_NS ? sleep : POLL_NS))
+			return true;
+		s = status();
+		say_losses(&s);
+		if (s.state != DIF_ACTIVE || target_has_ended())
+			return false;
+		if (now_ns() >= next) {
+			work(s.cpus, !ring);
+			next = now_ns() + rate;
+		}
+	}
+}
+
+int
+consume(const void *image, struct source *sources, const char *output)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	struct dif_status s;
+	sigset_t signals;
+	bool interrupted;
+	uint64_t no_matches;
+
+	if (device < 0)
+		device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	if (device < 0)
+		err(1, "failed to initialize: " DEVICE);
+	print_out = stdout;
+	if (output != NULL && (print_out = fopen(output, "w")) == NULL)
+		err(1, "failed to open %s", output);
+	output_path = output != NULL ? output : "";
+	sigemptyset(&signals);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&signals, ends[i]);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	no_matches = image == NULL;
+	if (no_matches)
+		image = claim();
+	if (!view_open(image))
+		errx(1, "the image is not this program's");
+	if (no_matches)
+		option_set_text(view.options);
+	else
+		load(image, sources);
+	if (!no_matches && ioctl(device, DIF_IOC_GO) < 0)
+		err(1, "failed to enable");
+	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
+		err(1, "-c");
+	interrupted = !no_matches && trace(&signals);
+	if (interrupted)
+		fprintf(print_out, "\n");
+	ioctl(device, DIF_IOC_STOP);
+	s = status();
+	say_losses(&s);
+	work(s.cpus, true);
+	agg_print_rest();
+	if (s.state == DIF_KILLED)
+		warnx("processing aborted: abort due to systemic unresponsiveness");
+	if (fflush(print_out) != 0 || ferror(print_out)) {
+		warn("output");
+		return 1;
+	}
+	return s.exit_status;
+}

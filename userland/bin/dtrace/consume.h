@@ -1,0 +1,14 @@
+/*
+ * consume.h - traces: loads an image into the kernel, and prints what comes out.
+ */
+#pragma once
+
+#include "kernel/abi/dif.h"
+#include "userland/bin/dtrace/compile.h"
+
+/* Describes the first probe whose id is at least p->id; false: there is none. */
+bool consume_describe(struct dif_probe *p);
+/* Starts the command, which waits, or finds the process: $target. NULL: none. */
+void consume_target(const char *command, const char *process);
+/* Traces until the program, the command, the process or the user ends it. The exit status. */
+int consume(const void *image, struct source *sources, const char *output);

@@ -1,0 +1,425 @@
+/*
+ * dt.h - the D compiler's parts: memory, errors, types, tokens, the tree of a program.
+ *
+ * One program is compiled at a time, by one thread. All memory of the compiler is freed at once
+ * (dt_release()).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- memory and errors: error.c ---- */
+
+struct place {
+	const char *file; /* NULL: the command line */
+	uint32_t line;
+};
+
+/* Zeroed memory until dt_release(). Ends the program if there is none. */
+void *dt_alloc(size_t size);
+char *dt_strndup(const char *text, size_t size);
+char *dt_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Frees all that dt_alloc() gave. */
+void dt_release(void);
+/*
+ * Says what is wrong at a place of the program, and does not return. The tag is the guide's.
+ * dt_region, if not NULL, says where it is in a program of the command line, as "action list".
+ */
+_Noreturn void dt_error(struct place at, const char *tag, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+extern const char *dt_region;
+/* What dt_error() begins with: "failed to compile script x.d". */
+extern const char *dt_context;
+/* Is called at the end of dt_error() and must not return. By default it exits with status 1. */
+extern void (*dt_fail)(const char *message);
+
+/* ---- types: type.c, type_btf.c ---- */
+
+enum type_kind {
+	T_VOID,
+	T_INT,
+	T_POINTER,
+	T_ARRAY,
+	T_STRUCT, /* size 0 and no members: only declared */
+	T_UNION,
+	T_ENUM,
+	T_FUNCTION,
+	T_STRING, /* D's own */
+	T_STACK,  /* what stack() and ustack() are */
+	T_TYPEDEF,
+};
+
+struct member {
+	struct member *next;
+	const char *name; /* "": an anonymous struct or union, whose members count */
+	struct type *type;
+	uint32_t offset; /* bytes; for a bit-field, of the unit that holds it */
+	uint8_t bits;    /* of a bit-field; 0: none */
+	uint8_t shift;   /* of a bit-field: its lowest bit in the unit */
+	int64_t value;   /* enumerators */
+};
+
+struct type {
+	enum type_kind kind;
+	bool is_signed;
+	bool complete;          /* members are known, or can be read from BTF */
+	bool flexible;          /* an array whose size is not known, or [0] */
+	const char *name;       /* of integers and typedefs; the tag of others; NULL: none */
+	uint32_t size;          /* bytes */
+	uint32_t count;         /* T_ARRAY: elements */
+	struct type *to;        /* pointers, arrays, typedefs; what a function returns */
+	struct member *members; /* structs, enums; parameters of functions: see type_members() */
+	uint32_t btf;         /* the number of a type whose members are still to be read; 0: none */
+	struct type *pointer; /* to this type, if it was made */
+	struct type *next;    /* in the list of names */
+};
+
+/* The size of a string, in bytes: -x strsize. */
+extern uint32_t dt_strsize;
+/* Frames of stack() and ustack() without a number: -x stackframes, -x ustackframes. */
+extern unsigned dt_stackframes, dt_ustackframes;
+/* -w was given. */
+extern bool dt_destructive;
+
+extern struct type *type_void, *type_char, *type_int, *type_uint, *type_long, *type_ulong,
+    *type_string, *type_stack, *type_ustack;
+
+struct btf;
+/* Forgets all types but the basic ones; those of btf (NULL: none) can be named. */
+void type_init(const struct btf *btf);
+/* A typedef or basic type by name; NULL: there is none. */
+struct type *type_by_name(const char *name);
+/* The type of a text like "struct proc *"; NULL: it is none. */
+struct type *type_by_text(const char *text);
+/* A struct, union or enum by its tag; NULL: there is none. */
+struct type *type_by_tag(enum type_kind kind, const char *tag);
+struct type *type_new(enum type_kind kind, const char *name, uint32_t size);
+/* Makes the type known by its name or tag. */
+void type_add(struct type *type);
+struct type *type_pointer(struct type *to);
+struct type *type_array(struct type *of, uint32_t count);
+/* Without typedefs. */
+struct type *type_base(struct type *type);
+/* The members of a struct or union, the enumerators of an enum, the parameters of a function. */
+struct member *type_members(struct type *type);
+/* A member, also of anonymous ones in it; the offset counts from the type's start. */
+bool type_member(struct type *type, const char *name, struct member *found);
+/* The value of an enumerator of any enum that is known. */
+bool type_enumerator(const char *name, struct type **type, int64_t *value);
+/* The type of a function of the kernel; NULL: not known. */
+struct type *type_function(const char *name);
+/* The type of a variable of the kernel; NULL: not known. */
+struct type *type_variable(const char *name);
+/* As C writes it. */
+const char *type_text(const struct type *type);
+bool type_is_integer(struct type *type); /* enums, too */
+bool type_is_scalar(struct type *type);  /* integers and pointers */
+bool type_is_struct(struct type *type);  /* and union */
+/* A string, or a pointer to char, or an array of char. */
+bool type_is_stringlike(struct type *type);
+/* Of a member of this type: bytes. */
+uint32_t type_align(struct type *type);
+bool type_same(struct type *a, struct type *b);
+
+/* ---- tokens: lex.c ---- */
+
+/* Operators and punctuation are their characters, the first in the lowest byte. */
+#define OP2(a, b)    ((uint32_t)(a) | (uint32_t)(b) << 8)
+#define OP3(a, b, c) (OP2(a, b) | (uint32_t)(c) << 16)
+
+enum token_kind {
+	TOKEN_END,
+	TOKEN_OP,
+	TOKEN_INT,
+	TOKEN_STRING,
+	TOKEN_NAME,   /* and keywords */
+	TOKEN_AGG,    /* @name; text "": @ */
+	TOKEN_EXTERN, /* `name; text with the object: kernel`name */
+};
+
+struct token {
+	enum token_kind kind;
+	struct place at;
+	uint32_t op;
+	const char *text;        /* names and strings, without quotes */
+	size_t size;             /* of strings: bytes, without the NUL */
+	uint64_t value;          /* integers */
+	struct type *type;       /* integers */
+	const char *start, *end; /* in the program's text */
+};
+
+/* What $1, $target and the like stand for. */
+struct dt_macros {
+	int argc; /* argv[0]: $0 */
+	char **argv;
+	bool *used;       /* one for each of argv */
+	bool defaultargs; /* those that are not given are 0 and "" */
+	uint64_t target, pid, ppid, pgid, sid, uid, euid, gid, egid;
+};
+extern struct dt_macros dt_macros;
+
+/* Begins a program's text, which ends with NUL. */
+void lex_open(const char *text, struct place at);
+/* The token that comes next, and the one after it. They stay until lex_next(). */
+const struct token *lex_peek(void);
+const struct token *lex_peek2(void);
+struct token lex_next(void);
+bool lex_is(uint32_t op);
+bool lex_is_name(const char *name);
+/* Takes the token if it is the one meant. */
+bool lex_take(uint32_t op);
+bool lex_take_name(const char *name);
+/* Takes the token, or says that it was expected. */
+void lex_expect(uint32_t op);
+_Noreturn void lex_expected(const char *what);
+/*
+ * At the beginning of a clause: skips blanks and comments, and returns the text of one probe
+ * description, with what macros stand for; NULL: here is none.
+ */
+char *lex_probe(struct place *at);
+/* Is the `/` that comes next the end of a predicate? */
+bool lex_ends_predicate(void);
+
+/* ---- the tree: parse.c, parse_expr.c, parse_type.c ---- */
+
+enum node_kind {
+	N_INT,
+	N_STRING,
+	N_NAME,    /* a variable, by name; after checking: var */
+	N_EXTERN,  /* a variable of the kernel */
+	N_AGG,     /* left: the list of keys */
+	N_UNARY,   /* op: ! ~ - + * & ++ -- */
+	N_POSTFIX, /* op: ++ -- */
+	N_BINARY,
+	N_ASSIGN, /* op 0: plain; otherwise the operator of += and so on */
+	N_COND,   /* left ? right : third */
+	N_COMMA,
+	N_CAST,
+	N_SIZEOF, /* type, or left */
+	N_STRINGOF,
+	N_MEMBER, /* left . text; op '>': left -> text */
+	N_INDEX,  /* left [ right, ... ] */
+	N_CALL,   /* text ( left, ... ) */
+	N_XLATE,  /* left to type */
+	/* Statements. */
+	N_EXPRESSION,
+	N_IF, /* left: condition; right, third: statements */
+};
+
+enum scope { SCOPE_GLOBAL, SCOPE_SELF, SCOPE_THIS };
+
+struct node {
+	enum node_kind kind;
+	enum scope scope; /* N_NAME */
+	uint32_t op;
+	struct place at;
+	const char *text;
+	size_t size; /* N_STRING: bytes of text */
+	uint64_t value;
+	struct node *left, *right, *third;
+	struct node *next; /* in a list of statements, arguments or keys */
+	struct type *type; /* N_CAST, N_SIZEOF, N_XLATE: as written; after checking: of the value */
+	/* What checking finds. */
+	bool checked, constant;
+	struct member member; /* N_MEMBER */
+	struct variable *var; /* N_NAME, N_INDEX of an associative array */
+	uint32_t flags[2]; /* N_IF: for each branch, 1 + where its byte is in the record; 0: none */
+	struct aggregation *agg;
+	const struct function *function;
+	struct node *xlated; /* N_XLATE: the translator's expressions are in ... */
+	struct translator *translator;
+};
+
+/* A probe's name in a clause, as it was written. */
+struct probe_spec {
+	struct probe_spec *next;
+	struct place at;
+	char *text;
+};
+
+struct clause {
+	struct clause *next;
+	struct place at;
+	struct probe_spec *probes;
+	struct node *predicate; /* NULL: none */
+	struct node *body;      /* NULL: nothing in it */
+	bool has_body;          /* { } stood there */
+};
+
+/* `inline type name = expression`; with parameters: `inline type name[type a] = …` */
+struct inline_def {
+	struct inline_def *next;
+	const char *name;
+	struct type *type;
+	struct member *parameters;
+	bool is_array;
+	struct node *body;
+};
+
+struct translator {
+	struct translator *next;
+	struct type *to, *from; /* from: as written, a pointer too */
+	const char *name;       /* of the input */
+	struct translator_member {
+		struct translator_member *next;
+		const char *name;
+		struct node *value;
+		struct place at;
+	} * members;
+};
+
+struct program {
+	struct clause *clauses, **last_clause;
+	struct inline_def *inlines;
+	struct translator *translators;
+};
+extern struct program dt_program;
+
+/* Forgets the program. */
+void parse_init(void);
+/* Adds the clauses and declarations of a text to the program. */
+void parse_program(const char *text, struct place at);
+/* An expression with assignments but without commas; with them. */
+struct node *parse_expression(void);
+struct node *parse_list_item(void);
+struct node *node_new(enum node_kind kind, struct place at);
+/* Does a type come next? May it begin with this name? */
+bool parse_at_type(void);
+bool parse_is_type(const char *name);
+/* Nesting has a limit: between these two. */
+void parse_descend(void);
+void parse_ascend(void);
+void parse_reset(void);
+/* A type without a name, as in a cast. */
+struct type *parse_type_name(void);
+/* May a declaration begin with this name? */
+bool parse_begins_declaration(const char *name);
+/* A declaration, which comes next: a type, then declarators up to the semicolon. */
+void parse_declaration(void);
+/* Its value, if it is a constant; otherwise an error that says what it is for. */
+int64_t parse_constant(const char *what);
+
+/* ---- names: ident.c ---- */
+
+struct variable {
+	struct variable *next;
+	const char *name;
+	enum scope scope;
+	struct type *type; /* NULL: not known yet */
+	bool is_array, builtin;
+	struct member *keys; /* of an array */
+	unsigned key_count;
+	uint32_t
+	    code;    /* built in: DIF_BUILTIN's number; otherwise the number of the DIF variable */
+	uint8_t arg; /* built in: 1 + the number of an argument */
+};
+
+struct aggregation {
+	struct aggregation *next;
+	const char *name;
+	const struct function *function; /* NULL: not known yet */
+	struct member *keys;
+	unsigned key_count;
+	uint32_t number;
+	bool defined; /* in the image */
+	int64_t p[4]; /* of lquantize and llquantize */
+	struct place at;
+};
+
+enum function_kind { F_SUB, F_ACTION, F_AGG };
+
+enum action {
+	ACT_TRACE = 1,
+	ACT_PRINTF,
+	ACT_PRINTA,
+	ACT_PRINT,
+	ACT_TRACEMEM,
+	ACT_STACK,
+	ACT_USTACK,
+	ACT_EXIT,
+	ACT_SPECULATE,
+	ACT_COMMIT,
+	ACT_DISCARD,
+	ACT_RAISE,
+	ACT_STOP,
+	ACT_BREAKPOINT,
+	ACT_PANIC,
+	ACT_CHILL,
+	ACT_FREOPEN,
+	ACT_FTRUNCATE,
+	ACT_SYSTEM,
+	ACT_SETOPT,
+	ACT_NORMALIZE,
+	ACT_DENORMALIZE,
+	ACT_CLEAR,
+	ACT_TRUNC,
+	ACT_SYMBOL,  /* func, sym, mod, symmod and their kin for programs: an address to be named */
+	ACT_NOTHING, /* a row for the clause, without data */
+};
+
+/*
+ * Arguments, a letter each: i integer, p integer or pointer, s string, x any value, l integer
+ * constant, f a string that stands there, @ aggregation, m and k kinds of values; those after ? may
+ * be missing, and * says that more of any kind may follow.
+ */
+struct function {
+	const char *name;
+	enum function_kind kind;
+	uint8_t code; /* enum dif_sub, enum action, enum dif_func */
+	const char *args;
+	const char *result; /* a type; NULL: none */
+	bool destructive;
+	int64_t missing; /* F_SUB: the value of an argument that is missing */
+};
+
+extern struct variable *dt_variables;
+extern struct aggregation *dt_aggregations;
+
+/* Forgets all variables and aggregations. */
+void ident_init(void);
+/* The variable, built-in ones included; NULL: there is none of that name. */
+struct variable *ident_find(enum scope scope, const char *name);
+struct variable *ident_add(enum scope scope, const char *name, struct type *type);
+struct aggregation *ident_aggregation(const char *name, struct place at);
+const struct function *ident_function(const char *name);
+/* "self->x" */
+const char *ident_text(const struct variable *v);
+
+/* ---- checking: check.c, check_op.c, check_call.c, clause.c ---- */
+
+/* Begins a program. */
+void check_init(void);
+/* Finds the types of an expression and of all in it; replaces what is constant by its value. */
+void check_expression(struct node *n);
+/* The same for what may be a variable that is not known yet: then it has no type. */
+void check_place(struct node *n);
+/* Checks one clause, whose probes are known (probe.h). */
+void check_clause(struct clause *c);
+/* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */
+void check_declare(struct place at, enum scope scope, const char *name, struct type *type,
+		   struct member *keys, bool is_array);
+void check_operator(struct node *n);
+void check_assign(struct node *n);
+void check_call(struct node *n);
+/* @name[keys] = function(arguments) */
+void check_aggregate(struct node *n);
+/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not. */
+void check_keys(struct place at, const char *what, struct node *keys, struct member **known,
+		unsigned *count, bool first, const char *tag);
+/* May a value of this node be stored as that type? */
+bool check_fits(struct node *n, struct type *type);
+/* Makes an integer constant of the node. */
+void check_constant(struct node *n, struct type *type, uint64_t value);
+/* The value, cut and extended as the type says. */
+uint64_t check_cut(struct type *type, uint64_t value);
+/* The type of an operation with two integers: C's usual conversions. */
+struct type *check_common(struct type *a, struct type *b);
+bool check_is_string(struct node *n);
+void check_sizeof(struct node *n);
+/* The type of a variable that holds the value. */
+struct type *check_held(struct node *n);
+/* The type of argument `number` of all probes of the clause that is checked. */
+struct type *check_argument(struct place at, uint64_t number, struct type **xlate);
+struct node *check_clone(const struct node *n);

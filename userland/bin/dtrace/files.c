@@ -1,0 +1,169 @@
+/*
+ * files.c - files that dtrace reads.
+ */
+#include "userland/bin/dtrace/files.h"
+
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "userland/bin/dtrace/dt.h"
+
+#if __STDC_HOSTED__ /* the host */
+static const char *const places[] = {[FILE_BTF] = "%s/../%s/kestrel.btf",
+				     [FILE_SYMBOLS] = "%s/../%s/kestrel.ksyms",
+				     [FILE_LIBRARY] = "%s/../../userland/root/usr/lib/dtrace",
+				     [FILE_PROBES] = "%s/../%s/kestrel.probes"};
+static const char *folder = ".";
+#else
+static const char *const places[] = {[FILE_BTF] = "/boot/kestrel.btf",
+				     [FILE_SYMBOLS] = "/dev/ksyms",
+				     [FILE_LIBRARY] = "/usr/lib/dtrace"};
+#endif
+
+void
+file_init(const char *program)
+{
+#if __STDC_HOSTED__
+	const char *slash = strrchr(program, '/');
+
+	if (slash != NULL)
+		folder = dt_strndup(program, (size_t)(slash - program));
+#else
+	(void)program;
+#endif
+}
+
+const char *
+file_default(enum file file)
+{
+#if __STDC_HOSTED__
+	const char *arch = getenv("KESTREL_ARCH");
+	const char *left = strstr(places[file], "%s") + 2, *right = strstr(left, "%s");
+
+	if (right == NULL)
+		return dt_format("%s%s", folder, left);
+	return dt_format("%s%.*s%s%s", folder, (int)(right - left), left,
+			 arch != NULL ? arch : "x86_64", right + 2);
+#else
+	return places[file];
+#endif
+}
+
+static void *
+read_all(int fd, size_t *size)
+{
+	char *data = NULL;
+	size_t room = 0;
+	ssize_t n;
+
+	*size = 0;
+	do {
+		if (room - *size < 4096) {
+			room = 2 * room + 65536;
+			data = realloc(data, room + 1);
+			if (data == NULL)
+				err(1, "memory");
+		}
+		n = read(fd, data + *size, room - *size);
+		*size += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	data[*size] = '\0';
+	if (n == 0)
+		return data;
+	free(data);
+	return NULL;
+}
+
+void *
+file_read(const char *path, size_t *size)
+{
+	int fd = strcmp(path, "-") == 0 ? 0 : open(path, O_RDONLY | O_CLOEXEC);
+	void *data = fd >= 0 ? read_all(fd, size) : NULL;
+
+	if (fd > 0)
+		close(fd);
+	return data;
+}
+
+char *
+file_read_text(const char *path)
+{
+	size_t size;
+
+	return file_read(path, &size);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void
+file_each(const char *path, void (*f)(const char *text, const char *path))
+{
+	DIR *d = opendir(path);
+	char *names[256];
+	size_t count = 0;
+	struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL && count < sizeof(names) / sizeof(names[0])) {
+		size_t size = strlen(e->d_name);
+
+		if (size > 2 && strcmp(e->d_name + size - 2, ".d") == 0)
+			names[count++] = dt_format("%s/%s", path, e->d_name);
+	}
+	if (d != NULL)
+		closedir(d);
+	qsort(names, count, sizeof(names[0]), compare);
+	for (size_t i = 0; i < count; i++) {
+		const char *text = file_read_text(names[i]);
+
+		if (text == NULL)
+			err(1, "%s", names[i]);
+		f(text, names[i]);
+	}
+}
+
+char *
+file_preprocess(const char *path, const char *const *options)
+{
+	const char *argv[80] = {"cpp"};
+	size_t argc = 1, size;
+	int fds[2], status;
+	char *text;
+	pid_t pid;
+
+	while (*options != NULL)
+		argv[argc++] = *options++;
+	argv[argc++] = path;
+	argv[argc] = NULL;
+	if (pipe(fds) < 0 || (pid = fork()) < 0)
+		err(1, "-C");
+	if (pid == 0) {
+		dup2(fds[1], 1);
+		close(fds[0]);
+		execvp(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	close(fds[1]);
+	text = read_all(fds[0], &size);
+	close(fds[0]);
+	if (waitpid(pid, &status, 0) < 0 || text == NULL)
+		err(1, "-C");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		errx(
+		    1,
+		    "failed to compile script %s: -C needs the program cpp, which is not here; compile the script on the host",
+		    path);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		errx(1, "failed to compile script %s: cpp has failed", path);
+	return text;
+}

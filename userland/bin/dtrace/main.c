@@ -1,0 +1,371 @@
+/*
+ * main.c - dtrace(1): options, and what to do with them.
+ *
+ * The same program runs in the guest, where it traces, and on the host, where it only compiles.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "userland/bin/dtrace/btf.h"
+#include "userland/bin/dtrace/compile.h"
+#include "userland/bin/dtrace/consume.h"
+#include "userland/bin/dtrace/files.h"
+#include "userland/bin/dtrace/options.h"
+#include "userland/bin/dtrace/probe.h"
+#include "userland/bin/dtrace/symbol.h"
+
+static const char usage[] =
+    "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"
+    "\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
+    "\t[-P provider [[ predicate ] action ]]\n"
+    "\t[-m [ provider: ] module [[ predicate ] action ]]\n"
+    "\t[-f [[ provider: ] module: ] func [[ predicate ] action ]]\n"
+    "\t[-n [[[ provider: ] module: ] func: ] name [[ predicate ] action ]]\n"
+    "\t[-i probe-id [[ predicate ] action ]] [ args ... ]\n"
+    "\n"
+    "\tpredicate -> '/' D-expression '/'\n"
+    "\t   action -> '{' D-statements '}'\n"
+    "\n"
+    "\t-a  claim the tracing that began with the boot\n"
+    "\t-A  trace from the next boot on\n"
+    "\t-b  set the size of the trace buffers\n"
+    "\t-c  run a command, and trace until it exits\n"
+    "\t-C  run cpp(1) on script files\n"
+    "\t-D  define a symbol for cpp\n"
+    "\t-e  exit after compiling the request, before tracing\n"
+    "\t-f  enable or list probes that match the function's name\n"
+    "\t-F  coalesce the output by function (flowindent)\n"
+    "\t-h  print this text\n"
+    "\t-H  print the files that cpp includes\n"
+    "\t-i  enable or list the probe of this number\n"
+    "\t-I  add a folder to those that cpp searches\n"
+    "\t-l  list probes that match\n"
+    "\t-L  add a folder to those of the D libraries\n"
+    "\t-m  enable or list probes that match the module's name\n"
+    "\t-n  enable or list probes that match the name\n"
+    "\t-o  write the output to a file\n"
+    "\t-p  trace until the process exits; $target is its number\n"
+    "\t-P  enable or list probes that match the provider's name\n"
+    "\t-q  print only what is traced\n"
+    "\t-s  enable or list probes as a script says\n"
+    "\t-S  print the compiler's code\n"
+    "\t-U  undefine a symbol of cpp\n"
+    "\t-v  be verbose: with -l, the types of arguments\n"
+    "\t-V  print the version\n"
+    "\t-w  permit destructive actions\n"
+    "\t-x  set an option\n"
+    "\t-Z  permit names that match no probe\n";
+
+static struct {
+	struct source *sources, **last;
+	const char *output, *command, *process;
+	struct library {
+		struct library *next;
+		const char *folder;
+	} * libraries;
+	bool list, code, compile_only, verbose, cpp, anonymous, claim;
+	const char *cpp_options[64];
+	unsigned cpp_count;
+} run;
+
+/* What is not compiled, because an option or a file is wrong. */
+static void
+set_option(const char *text)
+{
+	char *name = dt_format("%s", text), *value = name;
+	const char *why;
+
+	name = strsep(&value, "=");
+	why = option_set(name, value);
+	if (why != NULL)
+		errx(2, "failed to set -x %s", why);
+}
+
+static void
+add_source(const char *text, unsigned fields, const char *script)
+{
+	struct source *s = dt_alloc(sizeof(*s));
+
+	s->text = text;
+	s->fields = fields;
+	s->script = script;
+	*run.last = s;
+	run.last = &s->next;
+}
+
+static void
+add_cpp_option(int letter, const char *argument)
+{
+	if (run.cpp_count + 1 >= sizeof(run.cpp_options) / sizeof(run.cpp_options[0]))
+		errx(2, "found more than %u options for cpp", run.cpp_count);
+	run.cpp_options[run.cpp_count++] = dt_format("-%c%s", letter, argument);
+}
+
+/* Long options and their like; true: the letter is known. */
+static void
+take_option(int c)
+{
+	static const char letters[] = "iPmfn"; /* in the order of fields */
+
+	switch (c) {
+	case 'a':
+		run.claim = true;
+		break;
+	case 'A':
+		run.anonymous = true;
+		break;
+	case 'b':
+		set_option(dt_format("bufsize=%s", optarg));
+		break;
+	case 'c':
+		run.command = optarg;
+		break;
+	case 'C':
+		run.cpp = true;
+		break;
+	case 'D':
+	case 'U':
+	case 'I':
+		add_cpp_option(c, optarg);
+		break;
+	case 'H':
+		add_cpp_option(c, "");
+		break;
+	case 'e':
+		run.compile_only = true;
+		break;
+	case 'F':
+		set_option("flowindent");
+		break;
+	case 'G':
+		errx(2,
+		     "-G: programs have no probes of their own here, so there is nothing to link");
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	case 'l':
+		run.list = true;
+		break;
+	case 'L': {
+		struct library *l = dt_alloc(sizeof(*l));
+
+		l->folder = optarg;
+		l->next = run.libraries;
+		run.libraries = l;
+		break;
+	}
+	case 'o':
+		run.output = optarg;
+		break;
+	case 'p':
+		run.process = optarg;
+		break;
+	case 'q':
+		set_option("quiet");
+		break;
+	case 's':
+		add_source(NULL, 4, optarg);
+		break;
+	case 'S':
+		run.code = true;
+		break;
+	case 'v':
+		run.verbose = true;
+		break;
+	case 'V':
+		puts("dtrace: Kestrel D 1.0");
+		exit(0);
+	case 'w':
+		set_option("destructive");
+		break;
+	case 'x':
+		set_option(optarg);
+		break;
+	case 'Z':
+		set_option("zdefs");
+		break;
+	case '?':
+		fputs("dtrace -h lists the options\n", stderr);
+		exit(2);
+	default:
+		add_source(optarg, (unsigned)(strchr(letters, c) - letters), NULL);
+	}
+}
+
+/* Options and operands mix: the operands are $1 and so on. */
+static void
+read_arguments(int argc, char **argv)
+{
+	/* +: glibc stops at the first operand, too. */
+	static const char options[] = "+aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:Z";
+	int c;
+
+	dt_macros.argv = dt_alloc((size_t)(argc + 1) * sizeof(char *));
+	dt_macros.used = dt_alloc((size_t)(argc + 1) * sizeof(bool));
+	dt_macros.argv[dt_macros.argc++] = argv[0];
+	while (optind < argc) {
+		while ((c = getopt(argc, argv, options)) != -1)
+			take_option(c);
+		if (optind < argc)
+			dt_macros.argv[dt_macros.argc++] = argv[optind++];
+	}
+}
+
+static void
+read_libraries(void)
+{
+	const char *folder =
+	    dt_options.libdir != NULL ? dt_options.libdir : file_default(FILE_LIBRARY);
+
+	if (!dt_options.nolibs)
+		file_each(folder, compile_library);
+	for (struct library *l = run.libraries; l != NULL; l = l->next)
+		file_each(l->folder, compile_library);
+}
+
+static void
+read_scripts(void)
+{
+	for (struct source *s = run.sources; s != NULL; s = s->next) {
+		if (s->script == NULL)
+			continue;
+		s->text = run.cpp ? file_preprocess(s->script, run.cpp_options)
+				  : file_read_text(s->script);
+		if (s->text == NULL)
+			err(1, "failed to open %s", s->script);
+		dt_macros.argv[0] = (char *)s->script;
+	}
+}
+
+/* Arguments that no $n stands for are most likely a mistake. */
+static void
+check_macros(void)
+{
+	for (int n = 1; n < dt_macros.argc; n++) {
+		if (!dt_macros.used[n])
+			errx(1, "[D_MACRO_UNUSED] extraneous argument '%s' ($%d is not used)",
+			     dt_macros.argv[n], n);
+	}
+}
+
+/* ---- -l ---- */
+
+static bool
+is_wanted(const struct dif_probe *p)
+{
+	bool any = false;
+
+	for (struct clause *c = dt_program.clauses; c != NULL; c = c->next) {
+		for (struct probe_spec *s = c->probes; s != NULL; s = s->next) {
+			if (probe_matches(s->text, p))
+				return true;
+			any = true;
+		}
+	}
+	return !any;
+}
+
+static void
+print_arguments(const struct dif_probe *p)
+{
+	printf("\n\tArgument Types\n");
+	for (uint64_t n = 0; n < 10; n++) {
+		struct type *xlate, *type = probe_argument(p, n, &xlate);
+
+		if (type == NULL) {
+			if (n == 0)
+				printf("\t\tnone\n");
+			break;
+		}
+		printf("\t\targs[%u]: %s%s%s%s\n", (unsigned)n, type_text(type),
+		       xlate != NULL ? " (" : "", xlate != NULL ? type_text(xlate) : "",
+		       xlate != NULL ? ")" : "");
+	}
+	printf("\n");
+}
+
+static int
+list_probes(void)
+{
+	unsigned found = 0;
+
+	compile_names(run.sources);
+	printf("%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
+		if (!is_wanted(&p->p))
+			continue;
+		found++;
+		printf("%5u %10s %17s %33s %s\n", p->p.id, p->p.provider, p->p.module,
+		       p->p.function, p->p.name);
+		if (run.verbose)
+			print_arguments(&p->p);
+	}
+	fflush(stdout);
+	if (found == 0 && dt_program.clauses != NULL)
+		errx(1, "failed to match %s: no matching probes", dt_program.clauses->probes->text);
+	return ferror(stdout) ? 1 : 0;
+}
+
+/* ---- main ---- */
+
+static void
+open_kernel(void)
+{
+	static struct btf btf;
+	size_t size;
+	const void *data = file_read(file_default(FILE_BTF), &size);
+	const char *why;
+	bool good = false;
+
+	if (data != NULL) {
+		why = btf_open(&btf, data, size);
+		if (why != NULL)
+			warnx("%s: %s", file_default(FILE_BTF), why);
+		good = why == NULL;
+	}
+	compile_init(good ? &btf : NULL);
+	data = file_read(file_default(FILE_SYMBOLS), &size);
+	why = data != NULL ? symbol_open(data, size) : NULL;
+	if (why != NULL)
+		warnx("%s: %s", file_default(FILE_SYMBOLS), why);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint32_t size;
+	const void *image = NULL;
+
+	file_init(argv[0]);
+	run.last = &run.sources;
+	open_kernel();
+	dt_macros.pid = (uint64_t)getpid();
+	dt_macros.ppid = (uint64_t)getppid();
+	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
+	read_arguments(argc, argv);
+	probe_describe = consume_describe;
+	if (run.sources == NULL && !run.list && !run.claim) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	read_scripts();
+	if (run.list)
+		return list_probes();
+	if (!run.claim) {
+		consume_target(run.command, run.process);
+		read_libraries();
+		compile_sources(run.sources, run.code);
+		check_macros();
+		image = compile_image(&size);
+	}
+	if (run.compile_only && !run.claim)
+		return fflush(stdout) != 0;
+	return consume(image, run.sources, run.output);
+}

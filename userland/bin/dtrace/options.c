@@ -1,0 +1,267 @@
+/*
+ * options.c - the options of `#pragma D option` and -x.
+ */
+#include "userland/bin/dtrace/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/abi/dif.h"
+#include "userland/bin/dtrace/lex.h"
+
+struct dt_options dt_options;
+static const char *text;
+
+enum kind {
+	FLAG,
+	NUMBER,
+	SIZE, /* with k, m, g or t */
+	RATE, /* a time, or so many in a second: 10ms, 100hz */
+	POLICY,
+	TEXT,
+	IGNORED, /* it makes no difference here */
+};
+
+#define OPTION(kind, name)                                     \
+	{                                                      \
+#name, kind, offsetof(struct dt_options, name) \
+	}
+
+static const struct {
+	const char *name;
+	enum kind kind;
+	size_t offset;
+} options[] = {
+    OPTION(NUMBER, aggsortkeypos), OPTION(NUMBER, aggsortpos),
+    OPTION(FLAG, aggsortkey),      OPTION(FLAG, aggsortrev),
+    OPTION(FLAG, aggzoom),         OPTION(FLAG, agghist),
+    OPTION(FLAG, aggpack),         OPTION(RATE, aggrate),
+    OPTION(SIZE, aggsize),         OPTION(POLICY, bufpolicy),
+    {"bufresize", IGNORED, 0},     OPTION(SIZE, bufsize),
+    OPTION(RATE, cleanrate),       OPTION(NUMBER, cpu),
+    OPTION(FLAG, defaultargs),     OPTION(FLAG, destructive),
+    OPTION(SIZE, dynvarsize),      OPTION(FLAG, errtags),
+    OPTION(FLAG, flowindent),      OPTION(FLAG, grabanon),
+    OPTION(TEXT, libdir),          OPTION(FLAG, nolibs),
+    OPTION(NUMBER, nspec),         OPTION(FLAG, quiet),
+    OPTION(FLAG, rawbytes),        OPTION(SIZE, scratch),
+    OPTION(SIZE, specsize),        OPTION(NUMBER, stackframes),
+    OPTION(NUMBER, stackindent),   OPTION(RATE, statusrate),
+    OPTION(SIZE, strsize),         OPTION(RATE, switchrate),
+    {"temporal", IGNORED, 0}, /* output is always in the order of time */
+    OPTION(NUMBER, ustackframes),  OPTION(FLAG, zdefs),
+};
+
+void
+option_init(void)
+{
+	dt_options = (struct dt_options){
+	    .bufsize = 1 << 20,
+	    .aggsize = 1 << 20,
+	    .dynvarsize = 1 << 20,
+	    .specsize = 32 << 10,
+	    .nspec = 1,
+	    .strsize = 256,
+	    .stackframes = 20,
+	    .ustackframes = 20,
+	    .stackindent = 14,
+	    .switchrate = 1000000000,
+	    .statusrate = 1000000000,
+	    .aggrate = 1000000000,
+	    .cleanrate = 1000000000,
+	};
+	text = "";
+}
+
+static bool
+read_size(const char *s, uint64_t *value)
+{
+	static const char units[] = "kmgt";
+	char *end;
+	const char *unit;
+
+	errno = 0;
+	*value = strtoull(s, &end, 0);
+	if (end == s || errno != 0 || *s == '-')
+		return false;
+	unit = *end != '\0' ? strchr(units, *end | 0x20) : NULL;
+	if (unit != NULL) {
+		unsigned shift = 10 * (unsigned)(unit - units + 1);
+
+		if (*value > UINT64_MAX >> shift)
+			return false;
+		*value <<= shift;
+		end++;
+	}
+	return *end == '\0';
+}
+
+/* Nanoseconds of "10ms", "100hz" or a number, which counts how many in a second. */
+bool
+option_rate(const char *s, uint64_t *value)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns; /* 0: a rate */
+	} units[] = {{"ns", 1},
+		     {"nsec", 1},
+		     {"us", 1000},
+		     {"usec", 1000},
+		     {"ms", 1000000},
+		     {"msec", 1000000},
+		     {"s", 1000000000},
+		     {"sec", 1000000000},
+		     {"m", 60000000000},
+		     {"min", 60000000000},
+		     {"h", 3600000000000},
+		     {"hour", 3600000000000},
+		     {"d", 86400000000000},
+		     {"day", 86400000000000},
+		     {"hz", 0},
+		     {"", 0}};
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(s, &end, 0);
+	if (end == s || errno != 0 || *s == '-')
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcasecmp(end, units[i].unit) != 0)
+			continue;
+		if (units[i].ns == 0 && (n == 0 || n > 1000000000))
+			return false;
+		*value = units[i].ns == 0 ? 1000000000 / n : n * units[i].ns;
+		return units[i].ns == 0 || n <= UINT64_MAX / units[i].ns;
+	}
+	return false;
+}
+
+static bool
+read_value(enum kind kind, const char *value, uint64_t *to)
+{
+	static const char *const policies[] = {
+	    [DIF_SWITCH] = "switch", [DIF_RING] = "ring", [DIF_FILL] = "fill"};
+
+	switch (kind) {
+	case FLAG:
+		*to = value == NULL || strcmp(value, "1") == 0 || strcmp(value, "set") == 0 ||
+		      strcmp(value, "on") == 0 || strcmp(value, "yes") == 0 ||
+		      strcmp(value, "enable") == 0;
+		return *to != 0 || strcmp(value, "0") == 0 || strcmp(value, "unset") == 0 ||
+		       strcmp(value, "off") == 0 || strcmp(value, "no") == 0 ||
+		       strcmp(value, "disable") == 0;
+	case NUMBER:
+	case SIZE:
+		return value != NULL && read_size(value, to);
+	case RATE:
+		return value != NULL && option_rate(value, to);
+	case POLICY:
+		for (unsigned i = 0; value != NULL && i < sizeof(policies) / sizeof(policies[0]);
+		     i++) {
+			if (strcmp(value, policies[i]) == 0) {
+				*to = i;
+				return true;
+			}
+		}
+		return false;
+	default:
+		return true;
+	}
+}
+
+const char *
+option_set(const char *name, const char *value)
+{
+	static const char *const expected[] = {[FLAG] = "no value, or 0 or 1",
+					       [NUMBER] = "a number",
+					       [SIZE] = "a number, which may end with k, m, g or t",
+					       [RATE] = "a time or a rate, as 10ms or 100hz",
+					       [POLICY] = "switch, ring or fill",
+					       [TEXT] = "a text"};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		char *at = (char *)&dt_options + options[i].offset;
+		uint64_t number = 0;
+
+		if (strcmp(options[i].name, name) != 0)
+			continue;
+		if (options[i].kind == TEXT && value != NULL)
+			memcpy(at, &value, sizeof(value));
+		else if (options[i].kind == TEXT || !read_value(options[i].kind, value, &number))
+			return dt_format("%s: found %s%s%s, expected %s", name,
+					 value != NULL ? "\"" : "",
+					 value != NULL ? value : "no value",
+					 value != NULL ? "\"" : "", expected[options[i].kind]);
+		else if (options[i].kind != IGNORED)
+			memcpy(at, &number, sizeof(number));
+		if (options[i].offset == offsetof(struct dt_options, cpu) &&
+		    options[i].kind == NUMBER)
+			dt_options.cpu++;
+		if (dt_options.strsize < 8 || dt_options.strsize > DIF_MAX_STRSIZE)
+			return dt_format("strsize: found %lu, expected 8 to %d",
+					 (unsigned long)dt_options.strsize, DIF_MAX_STRSIZE);
+		if (dt_options.nspec > 64)
+			return dt_format("nspec: found %lu, expected at most 64",
+					 (unsigned long)dt_options.nspec);
+		dt_strsize = ((uint32_t)dt_options.strsize + 7) & ~7u;
+		dt_stackframes = (unsigned)dt_options.stackframes;
+		dt_ustackframes = (unsigned)dt_options.ustackframes;
+		dt_destructive = dt_options.destructive != 0;
+		dt_macros.defaultargs = dt_options.defaultargs != 0;
+		text = dt_format("%s%s%s%s\n", text, name, value != NULL ? "=" : "",
+				 value != NULL ? value : "");
+		return NULL;
+	}
+	return dt_format("%s: there is no such option", name);
+}
+
+const char *
+option_text(void)
+{
+	return text;
+}
+
+void
+option_set_text(const char *lines)
+{
+	char *copy = dt_format("%s", lines), *line;
+
+	while ((line = strsep(&copy, "\n")) != NULL) {
+		char *value = line, *name = strsep(&value, "=");
+
+		if (*name != '\0')
+			option_set(name, value);
+	}
+}
+
+void
+lex_pragma(char *line, struct place at)
+{
+	char *word = strsep(&line, " \t"), *name;
+	const char *why;
+
+	if (strcmp(word, "option") != 0) {
+		static const char *const known[] = {"attributes", "binding", "depends_on"};
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+			if (strcmp(word, known[i]) == 0)
+				return; /* about the stability of names, and other libraries */
+		}
+		dt_error(at, "D_PRAGMA_INVAL",
+			 "found #pragma D %s, expected #pragma D option NAME=VALUE", word);
+	}
+	name = line != NULL ? line + strspn(line, " \t") : "";
+	line = name;
+	strsep(&line, " \t\r");
+	if (*name == '\0')
+		dt_error(at, "D_PRAGMA_MALFORM",
+			 "found #pragma D option, expected the option's name after it");
+	line = name;
+	name = strsep(&line, "=");
+	why = option_set(name, line);
+	if (why != NULL)
+		dt_error(at, "D_PRAGMA_OPTSET", "%s", why);
+}

@@ -1,0 +1,12 @@
+/*
+ * output.h - prints records: the row's beginning, and what each action does.
+ */
+#pragma once
+
+#include "kernel/abi/dif.h"
+
+/* The probe of this id. */
+const struct dif_probe *output_probe(uint32_t id);
+void output_record(uint32_t cpu, const struct dif_record *r);
+/* The file of -o or freopen(); "": standard output. */
+extern const char *output_path;

@@ -1,0 +1,31 @@
+/*
+ * io.d - fileinfo_t and fds[], as the guide has them: a process's open files.
+ */
+typedef struct fileinfo {
+	string fi_name;     /* the last part of the path */
+	string fi_dirname;  /* the path of its folder */
+	string fi_pathname; /* the path, of four parts at most; a pipe has none */
+	int64_t fi_offset;
+	string fi_fs;
+	string fi_mount;
+	int fi_oflags;      /* as open(2) took them */
+} fileinfo_t;
+
+inline string vnode_part[struct vnode *v] = v == NULL || v->name == NULL ? "" : strjoin("/", stringof(v->name));
+inline struct vnode *vnode_above[struct vnode *v] = v == NULL ? NULL : v->parent;
+inline string vnode_folder[struct vnode *v] =
+	strjoin(strjoin(vnode_part[vnode_above[vnode_above[v]]], vnode_part[vnode_above[v]]), vnode_part[v]);
+inline string vnode_path[struct vnode *v] = strjoin(vnode_folder[vnode_above[v]], vnode_part[v]);
+
+translator fileinfo_t < struct file *F > {
+	fi_name = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : stringof(F->vn->name);
+	fi_dirname = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : vnode_folder[F->vn->parent];
+	fi_pathname = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : vnode_path[F->vn];
+	fi_offset = F == NULL ? 0 : F->off;
+	fi_fs = "ramfs";
+	fi_mount = "/";
+	fi_oflags = F == NULL ? 0 : F->flags;
+};
+
+inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (
+	fd >= 0 && fd < 64 && curproc != NULL && curproc->files != NULL ? curproc->files->files[fd] : NULL);
