@@ -263,8 +263,12 @@ ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *foun
 		err[0] = '\0';
 		return (int)sites.matched;
 	}
+	char meant[4 * KTR_PROBE_TEXT];
 	/* A word that could be a class keeps the mask parser's sentence. */
-	if (ktr_glob_is_pattern(spec) || ktr_strlen(spec) > 16 || ktr_probe_is_name(spec))
+	if (ktr_probe_suggest(spec, meant, sizeof(meant)))
+		fmt_snprintf(err, errlen, "nothing matches \"%.60s\"; did you mean %s?", spec,
+			     meant);
+	else if (ktr_glob_is_pattern(spec) || ktr_strlen(spec) > 16 || ktr_probe_is_name(spec))
 		fmt_snprintf(
 		    err, errlen,
 		    "nothing matches \"%.60s\": expected file:line, function or format of a "

@@ -3,8 +3,10 @@
  */
 #include "ktr/probe.h"
 
+#include "ktr/fmt.h"
 #include "ktr/glob.h"
 #include "ktr/str.h"
+#include "ktr/word.h"
 
 #define FIELDS 4
 
@@ -106,24 +108,37 @@ ktr_probe_is_name(const char *spec)
 	return *spec == ':';
 }
 
-/* One name, of n characters. */
+/* The fields of a spec. */
+struct fields {
+	char glob[FIELDS][KTR_PROBE_TEXT];
+};
+
+/* Reads one name, of n characters. Fields that are missing on the left are "". False: no name. */
 static bool
-matches_one(const struct ktr_probe_name *name, const char *spec, size_t n)
+read_fields(struct fields *f, const char *spec, size_t n)
 {
-	const char *const part[FIELDS] = {name->provider, name->module, name->function, name->name};
 	const char *end = spec + n;
 	unsigned colons = 0;
 	for (size_t i = 0; i < n; i++)
 		colons += spec[i] == ':';
 	if (colons == 0 || colons >= FIELDS)
 		return false;
-	for (unsigned i = FIELDS - 1 - colons; i < FIELDS; i++, spec++) {
-		char glob[KTR_PROBE_TEXT];
+	for (unsigned i = 0; i < FIELDS; i++) {
 		const char *start = spec;
-		while (spec < end && *spec != ':')
+		while (i >= FIELDS - 1 - colons && spec < end && *spec != ':')
 			spec++;
-		copy_part(glob, start, spec);
-		if (glob[0] != '\0' && !ktr_glob(glob, part[i]))
+		copy_part(f->glob[i], start, spec);
+		spec += i >= FIELDS - 1 - colons;
+	}
+	return true;
+}
+
+/* Do all fields match but number `but`? */
+static bool
+matches_but(const struct fields *f, const char *const part[FIELDS], unsigned but)
+{
+	for (unsigned i = 0; i < FIELDS; i++) {
+		if (i != but && f->glob[i][0] != '\0' && !ktr_glob(f->glob[i], part[i]))
 			return false;
 	}
 	return true;
@@ -137,13 +152,54 @@ ktr_probe_matches(const struct ktr_site *site, const char *spec)
 		return false;
 	ktr_probe_name(site, &name);
 	for (;; spec++) {
+		struct fields f;
 		size_t n = 0;
 		while (spec[n] != '\0' && spec[n] != ',')
 			n++;
-		if (matches_one(&name, spec, n))
+		if (read_fields(&f, spec, n) &&
+		    matches_but(&f,
+				(const char *[]){name.provider, name.module, name.function,
+						 name.name},
+				FIELDS))
 			return true;
 		spec += n;
 		if (*spec == '\0')
 			return false;
 	}
+}
+
+bool
+ktr_probe_suggest(const char *spec, char *to, size_t len)
+{
+	struct fields f;
+	unsigned field = FIELDS, distance = KTR_PROBE_TEXT;
+	char best[KTR_PROBE_TEXT];
+	if (!read_fields(&f, spec, ktr_strlen(spec)))
+		return false;
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		struct ktr_probe_name name;
+		if (site->kind == KTR_SITE_FREE)
+			continue;
+		ktr_probe_name(site, &name);
+		const char *part[FIELDS] = {name.provider, name.module, name.function, name.name};
+		for (unsigned i = 0; i < FIELDS; i++) {
+			struct ktr_suggestion s;
+			if (f.glob[i][0] == '\0' || !matches_but(&f, part, i))
+				continue;
+			ktr_suggest_init(&s, f.glob[i], ktr_strlen(f.glob[i]));
+			s.distance = s.distance < distance ? s.distance : distance;
+			ktr_suggest_try(&s, part[i]);
+			if (s.best == NULL)
+				continue;
+			field = i;
+			distance = s.distance;
+			copy_part(best, part[i], part[i] + ktr_strlen(part[i]));
+		}
+	}
+	if (field == FIELDS)
+		return false;
+	copy_part(f.glob[field], best, best + ktr_strlen(best));
+	fmt_snprintf(to, len, "%s:%s:%s:%s", f.glob[0], f.glob[1], f.glob[2], f.glob[3]);
+	return true;
 }

@@ -38,3 +38,9 @@ bool ktr_probe_is_name(const char *spec);
 
 /** True: one of the spec's names is the site's. Any context. */
 bool ktr_probe_matches(const struct ktr_site *site, const char *spec);
+
+/**
+ * A spec of one name that no probe has: writes a spec that probes match, and that differs in one
+ * misspelt field. False: there is none that is near enough. Any context.
+ */
+bool ktr_probe_suggest(const char *spec, char *to, size_t len);

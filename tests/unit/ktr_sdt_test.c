@@ -319,6 +319,33 @@ a_probe_stays_without_its_trace_point(void **state)
 	assert_string_equal(last(1), "unit:::masked: value 5");
 }
 
+static void
+a_misspelt_name_gets_a_suggestion(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = {
+	    {"unit:::pkt-recieve", "unit:::pkt-receive"},
+	    {"unti:::two", "unit:::two"},
+	    {"unit:nte::two", "unit:net::two"},
+	    {"unit::unraech:", "unit::unreach:"},
+	    {":pkt-recieve", ":::pkt-receive"},
+	    {"unit:::xyzzy", NULL},
+	    {"unti:::tow", NULL}, /* two fields are wrong */
+	    {"a:b:c:d:e", NULL},
+	    {"two", NULL},
+	};
+	char text[128];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool found = ktr_probe_suggest(cases[i][0], text, sizeof(text));
+		assert_int_equal(found, cases[i][1] != NULL);
+		if (found)
+			assert_string_equal(text, cases[i][1]);
+	}
+	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "unti:::two", true, NULL, text, 128),
+			 -KTR_ENOENT);
+	assert_string_equal(text, "nothing matches \"unti:::two\"; did you mean unit:::two?");
+}
+
 int
 main(void)
 {
@@ -330,6 +357,7 @@ main(void)
 	    cmocka_unit_test_setup(a_probe_and_a_trace_point_share_a_place, begin),
 	    cmocka_unit_test_setup(a_trace_point_beside_a_probe_has_its_parameters, begin),
 	    cmocka_unit_test_setup(a_probe_stays_without_its_trace_point, begin),
+	    cmocka_unit_test_setup(a_misspelt_name_gets_a_suggestion, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
