@@ -52,7 +52,8 @@ static uint8_t ktr_hook_busy[KTR_PORT_MAXCPU]; /* each CPU writes its own, inter
 static inline uint32_t
 owners_of(const struct ktr_site *site)
 {
-	return __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
+	/* acquire: pairs with site_own(); an owner's hook is in the list before it has sites */
+	return __atomic_load_n(&site->owners, __ATOMIC_ACQUIRE);
 }
 
 static inline uint32_t
@@ -98,7 +99,7 @@ fire(struct ktr_firing *f)
 		uint32_t owners = owners_of(f->site), first;
 		*busy = 1;
 		if (owners != 0) {
-			while ((first = hook_owners(h) & owners) == 0)
+			while ((first = hook_owners(h) & owners) == 0 && h < HOOK_LOG)
 				h++;
 			f->owner = first;
 			h->call(f);

@@ -5,13 +5,12 @@
  *
  * PROBE_FOLLOW  arg is a process id. From now on, probes of this session fire only for that process
  *               and for those that it makes from now on. The first request: EBUSY after others.
- *               ESRCH: no such process. EAGAIN: too many sessions with PROBE_FOLLOW or PROBE_COUNT.
- * PROBE_ON      arg is a struct probe_request. Switches on; the log records. Classes, globs and
- *               names as of the sysctl debug.ktr.on.
- * PROBE_COUNT   The same, for names of probes. Nothing is recorded: calls of functions are counted
- *               and timed, and read from the sysctl debug.fbt.profile. EBUSY: another session
- *               counts, or this one records. ENOMEM.
- * PROBE_OFF     Switches off for this session.
+ *               ESRCH: no such process. EBUSY also: another session follows it. EAGAIN: too many
+ * sessions with PROBE_FOLLOW or PROBE_COUNT. PROBE_ON      arg is a struct probe_request. Switches
+ * on; the log records. Classes, globs and names as of the sysctl debug.ktr.on. PROBE_COUNT   The
+ * same, for names of probes. Nothing is recorded: calls of functions are counted and timed, and
+ * read from the sysctl debug.fbt.profile. EBUSY: another session counts, or this one records.
+ * ENOMEM. PROBE_OFF     Switches off for this session.
  *
  * The last three return how many probes `spec` matches; or ENOENT, if it matches none, or EINVAL,
  * and `err` has a sentence.

@@ -16,6 +16,7 @@
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/list.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
@@ -36,13 +37,15 @@
 struct session {
 	unsigned owner;  /* 0: not registered yet */
 	uint32_t follow; /* number of the session, which threads have; 0: all threads */
+	struct list all;
 	bool counts;
 	char name[KTR_THREAD_NAME + 16]; /* its owner's */
 };
 
 static struct mutex sessions_lock = MUTEX_INIT("probe sessions");
 static struct session *sessions[KTR_OWNER_MAX]; /* by owner */
-static uint32_t last_follow;                    /* numbers are not used again: 2^32 are enough */
+static struct list all_sessions = LIST_INIT(all_sessions);
+static uint32_t last_follow; /* numbers are not used again: 2^32 are enough */
 
 /* ---- hooks ---- */
 
@@ -76,6 +79,15 @@ session_register(struct session *s)
 	return 0;
 }
 
+static bool
+follow_is_used(uint32_t follow)
+{
+	list_for_each (l, &all_sessions)
+		if (list_entry(l, struct session, all)->follow == follow)
+			return true;
+	return false;
+}
+
 static int
 session_follow(struct session *s, uint64_t pid)
 {
@@ -83,10 +95,9 @@ session_follow(struct session *s, uint64_t pid)
 		return -EBUSY;
 	if (++last_follow == 0)
 		panic("2^32 sessions of probes");
-	s->follow = last_follow;
-	int error = proc_follow((uint32_t)pid, s->follow);
-	if (error != 0)
-		s->follow = 0;
+	int error = proc_follow(pid, last_follow, follow_is_used);
+	if (error == 0)
+		s->follow = last_follow;
 	return error;
 }
 
@@ -172,6 +183,9 @@ session_open(struct file *f)
 	snprintf(s->name, sizeof(s->name), "%s/%u", p != NULL ? p->name : "kernel",
 		 p != NULL ? p->pid : 0);
 	f->priv = s;
+	mutex_lock(&sessions_lock);
+	list_append(&all_sessions, &s->all);
+	mutex_unlock(&sessions_lock);
 	return 0;
 }
 
@@ -190,6 +204,7 @@ session_release(struct file *f)
 	}
 	if (s->counts)
 		funcprof_stop();
+	list_remove(&s->all);
 	mutex_unlock(&sessions_lock);
 	kfree(s);
 }

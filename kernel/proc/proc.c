@@ -146,16 +146,20 @@ proc_discard(struct proc *p)
 }
 
 int
-proc_follow(uint32_t pid, uint32_t follow)
+proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow))
 {
 	int error = -ESRCH;
 
 	spin_lock(&proc_lock);
 	for (struct proc *p = NULL; error != 0 && (p = proc_next(p)) != NULL;) {
-		if (p->pid == pid && p->thread != NULL) {
-			p->thread->follow = follow;
-			error = 0;
+		if (p->pid != pid || p->thread == NULL)
+			continue;
+		if (p->thread->follow != 0 && is_used(p->thread->follow)) {
+			error = -EBUSY;
+			break;
 		}
+		p->thread->follow = follow;
+		error = 0;
 	}
 	spin_unlock(&proc_lock);
 	return error;

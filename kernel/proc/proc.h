@@ -90,9 +90,9 @@ struct proc *curproc(void);
 
 /*
  * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).
- * 0, or -ESRCH. Thread context.
+ * 0; -ESRCH; -EBUSY: it has a mark, of which is_used() is true. Thread context.
  */
-int proc_follow(uint32_t pid, uint32_t follow);
+int proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow));
 
 /* The user to whom allocations are counted: the current process's; user 0 for kernel threads. */
 struct uidinfo *curuidinfo(void);
