@@ -96,6 +96,15 @@ def attaches():
     check_match(r"\|  sys_execve\(\)", run.out, "a graph of the process's children")
 
 
+@test("a function that ends with a jump to another one has returned")
+def jumps():
+    run = boot("ktr profile 'demo_*' sysctl debug.fbt.demo\n").expect()
+    rows = {name: numbers for name, *numbers in ROW.findall(run.out)}
+    check_eq([rows[name][0] for name in ("demo_even", "demo_odd")], ["2", "2"], "calls")
+    for name in ("demo_even", "demo_odd"):
+        check(float(rows[name][1]) > 0, f"{name}: no time: {rows[name]}")
+
+
 @test("-d: how deep; -x: not these")
 def depth():
     run = boot("ktr graph -d 2 -x 'mutex_*' ramfs_read -- cat /etc/motd\n"
