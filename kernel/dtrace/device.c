@@ -100,7 +100,7 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 	if (error != 0)
 		return error;
 	matches = kmap_alloc((c->d.h.clauses.count + 1) * sizeof(*matches));
-	error = matches != NULL ? dtrace_match(c, matches) : -ENOMEM;
+	error = matches != NULL ? dtrace_match(c, matches, l->error, sizeof(l->error)) : -ENOMEM;
 	l->matched = c->necbs;
 	if (error == 0 && l->matches != 0)
 		error = copy_out(l->matches, matches, c->d.h.clauses.count * sizeof(*matches));
@@ -159,7 +159,8 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 	struct dif_status s;
 
 	__atomic_store_n(&c->alive_ns, clock_ns(), __ATOMIC_RELAXED);
-	for (unsigned cpu = 0; c->d.h.options.nspec > 0 && cpu < c->d.cpus; cpu++)
+	for (unsigned cpu = 0; c->d.cpu != NULL && c->d.h.options.nspec > 0 && cpu < c->d.cpus;
+	     cpu++)
 		dtrace_on_cpu(cpu, clean, c, NULL);
 	dif_status(&c->d, &s);
 	s.sites = c->enabled ? c->nprobes : 0;

@@ -52,8 +52,11 @@ extern struct mutex dtrace_lock;
 
 /* ---- enable.c: dtrace_lock held ---- */
 
-/* Makes the clauses of a loaded image. matches (or NULL) receives how many probes each is at. */
-int dtrace_match(struct dtrace_consumer *c, uint32_t *matches);
+/*
+ * Makes the clauses of a loaded image. matches (or NULL) receives how many probes each is at. 0;
+ * -ENOMEM; or the error of a probe that cannot be made, and err (errlen > 0) has a sentence.
+ */
+int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
 int dtrace_go(struct dtrace_consumer *c);
 /* The probes off, and END unless `killed`. Returns when no CPU runs its programs any more. */

@@ -136,8 +136,10 @@ fire_own(const struct ktr_firing *f, unsigned cpu)
 static __attribute__((noinline)) void
 check_alive(struct dtrace_consumer *c)
 {
-	if (clock_ns() - __atomic_load_n(&c->alive_ns, __ATOMIC_RELAXED) >
-	    c->d.h.options.deadman_ns)
+	uint64_t alive = __atomic_load_n(&c->alive_ns, __ATOMIC_RELAXED), now = clock_ns();
+
+	/* It may have shown up on another CPU since the clock was read. */
+	if (now > alive && now - alive > c->d.h.options.deadman_ns)
 		dif_drain(&c->d, 0);
 }
 
@@ -244,11 +246,13 @@ insert(struct dtrace_ecb *e)
 	__atomic_store_n(at, e, __ATOMIC_RELEASE);
 }
 
+/* The clauses of BEGIN, END and ERROR; or all others. */
 static void
-enable(struct dtrace_consumer *c)
+enable(struct dtrace_consumer *c, bool of_own)
 {
 	for (uint32_t i = 0; i < c->necbs; i++)
-		insert(&c->ecbs[i]);
+		if ((c->ecbs[i].probe->id < OWN) == of_own)
+			insert(&c->ecbs[i]);
 	c->enabled = true;
 }
 
@@ -278,10 +282,12 @@ dtrace_go(struct dtrace_consumer *c)
 	for (unsigned i = 0; i < c->d.cpus; i++)
 		c->d.cpu[i].open = true;
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
-	enable(c);
+	enable(c, true);
 	fire_for(own[BEGIN], c);
-	if (c->d.state == DIF_ACTIVE)
+	if (c->d.state == DIF_ACTIVE) {
+		enable(c, false);
 		ktr_select_all((unsigned)owner, is_wanted, NULL);
+	}
 	return 0;
 }
 
@@ -291,6 +297,7 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 	if (!c->enabled)
 		return;
 	dif_drain(&c->d, 0);
+	smp_call_all(barrier, NULL); /* END comes after all others */
 	if (!killed)
 		fire_for(own[END], c);
 	disable(c);
@@ -352,35 +359,36 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 
 /* Makes the probes that are made when they are named: all clauses' at once. */
 static int
-make_named(struct dtrace_consumer *c)
+make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 {
-	char err[80];
 	int error = 0;
 
 #ifdef KTR_PORT_MAKE_NAMED
-	ktr_port_lock();
 	for (uint32_t i = 0; i < c->d.h.clauses.count && error == 0; i++)
-		error =
-		    KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, err, sizeof(err));
-	ktr_port_unlock();
+		error = KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, err, errlen);
 #endif
 	return error;
 }
 
 int
-dtrace_match(struct dtrace_consumer *c, uint32_t *matches)
+dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen)
 {
-	int error = make_named(c);
+	int error;
 
-	if (error != 0)
-		return error;
-	make_ecbs(c, NULL, false);
-	c->ecbs = kmap_alloc((c->necbs + 1) * sizeof(*c->ecbs));
-	c->probes = kzalloc((c->nprobes + 1) * sizeof(*c->probes)); /* strings: read directly */
-	if (c->ecbs == NULL || c->probes == NULL)
-		return -ENOMEM;
-	make_ecbs(c, matches, true);
-	return 0;
+	ktr_port_lock(); /* nobody makes or frees a site between the two passes */
+	error = make_named(c, err, errlen);
+	if (error == 0) {
+		make_ecbs(c, NULL, false);
+		c->ecbs = kmap_alloc((c->necbs + 1) * sizeof(*c->ecbs));
+		c->probes =
+		    kzalloc((c->nprobes + 1) * sizeof(*c->probes)); /* strings: read directly */
+		if (c->ecbs == NULL || c->probes == NULL)
+			error = -ENOMEM;
+		else
+			make_ecbs(c, matches, true);
+	}
+	ktr_port_unlock();
+	return error;
 }
 
 void

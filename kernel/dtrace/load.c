@@ -121,6 +121,8 @@ place_variables(struct dif *d, uint32_t *globals, uint32_t *locals, uint32_t *ch
 		} else {
 			to->place = *total;
 			*total += (v->kind == DIF_INT ? 8 : 8 + ((to->size + 7) & ~7u));
+			if (*total > MAX_MEMORY)
+				return "variables: too many bytes";
 		}
 	}
 	*chunk_value = (*chunk_value + 7) & ~7u;
@@ -216,7 +218,7 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 		if (base != NULL)
 			got.specs[i].base = spec;
 	}
-	got.locals = carve(base, at, locals + o->scratch);
+	got.locals = carve(base, at, (size_t)locals + o->scratch);
 	got.text[0] = carve(base, at, DIF_MAX_STRSIZE);
 	got.text[1] = carve(base, at, DIF_MAX_STRSIZE);
 	got.keys = carve(base, at, DIF_MAX_KEY);
@@ -315,16 +317,22 @@ dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct di
 
 	*d = (struct dif){.cpus = cpus};
 	*why = (struct dif_refusal){UINT32_MAX, 0, "the image is shorter than its header"};
-	if (size < sizeof(d->h))
+	if (size < sizeof(d->h)) {
+		dif_unload(d);
 		return -EINVAL;
+	}
 	memcpy(&d->h, image, sizeof(d->h));
 	set_defaults(&d->h.options);
 	why->error = check_header(&d->h, size);
-	if (why->error != NULL)
+	if (why->error != NULL) {
+		dif_unload(d);
 		return -EINVAL;
+	}
 	d->image = dif_port_alloc(size);
-	if (d->image == NULL)
+	if (d->image == NULL) {
+		dif_unload(d);
 		return -ENOMEM;
+	}
 	memcpy(d->image, image, size);
 	find_sections(d);
 	error = load(d, why);

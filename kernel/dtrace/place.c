@@ -288,6 +288,20 @@ ucaller(void)
 
 /* ---- built-in variables ---- */
 
+struct ancestor {
+	uint32_t pid;
+	const struct proc *parent;
+};
+
+/* An ancestor may end meanwhile, and its memory be used for something else. False: p is no memory.
+ */
+static bool
+load_proc(struct ancestor *a, const struct proc *p)
+{
+	return p != NULL && dif_port_load(&a->pid, (uintptr_t)&p->pid, sizeof(a->pid)) &&
+	       dif_port_load(&a->parent, (uintptr_t)&p->parent, sizeof(a->parent));
+}
+
 /* Those that take longer. */
 static __attribute__((noinline)) uint64_t
 builtin_slow(const struct dif_context *x, enum dif_builtin what)
@@ -295,6 +309,7 @@ builtin_slow(const struct dif_context *x, enum dif_builtin what)
 	const struct dtrace_place *place = x->place;
 	const struct ktr_firing *f = place->firing;
 	const struct thread *t = curthread();
+	struct ancestor parent;
 
 	switch (what) {
 	case DIF_B_TIMESTAMP:
@@ -304,7 +319,7 @@ builtin_slow(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_WALLTIMESTAMP:
 		return clock_real_ns(clock_ns());
 	case DIF_B_PPID:
-		return t->proc != NULL && t->proc->parent != NULL ? t->proc->parent->pid : 0;
+		return t->proc != NULL && load_proc(&parent, t->proc->parent) ? parent.pid : 0;
 	case DIF_B_UID:
 		return t->proc != NULL ? t->proc->uid : 0;
 	case DIF_B_ERRNO:
@@ -395,13 +410,11 @@ bool
 dif_port_progenyof(uint64_t pid)
 {
 	const struct proc *p = curthread()->proc;
+	struct ancestor a;
 
-	for (unsigned n = 0; p != NULL && n < MOST_ANCESTORS; n++, p = p->parent) {
-		if (p->pid == pid)
+	for (unsigned n = 0; n < MOST_ANCESTORS && load_proc(&a, p); n++, p = a.parent)
+		if (a.pid == pid)
 			return true;
-		if (p->parent == p)
-			return false;
-	}
 	return false;
 }
 

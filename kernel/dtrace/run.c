@@ -418,10 +418,10 @@ dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args
 void
 dif_status(const struct dif *d, struct dif_status *s)
 {
-	const struct dif_last_fault *f = &d->cpu[d->fault_cpu].fault;
+	const struct dif_last_fault *f;
 
 	*s = (struct dif_status){.state = d->state, .exit_status = d->exit_status, .cpus = d->cpus};
-	for (unsigned i = 0; i < d->cpus; i++) {
+	for (unsigned i = 0; d->cpu != NULL && i < d->cpus; i++) {
 		const struct dif_cpu *c = &d->cpu[i];
 
 		s->fired += c->fired;
@@ -436,6 +436,9 @@ dif_status(const struct dif *d, struct dif_status *s)
 		s->spec_none += c->spec_none;
 		s->spec_busy += c->spec_busy;
 	}
+	if (d->cpu == NULL)
+		return; /* nothing is loaded */
+	f = &d->cpu[d->fault_cpu].fault;
 	s->fault = f->fault;
 	s->fault_epid = f->epid;
 	s->fault_probe = f->probe;

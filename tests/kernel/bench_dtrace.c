@@ -70,6 +70,8 @@ bench(const char *row, unsigned depth)
 	m.clauses[0].probes = put_string(&m, "ktr:::bench-dtrace");
 	m.h.options.bufsize = 4 << 20;
 	m.h.options.aggsize = 1 << 20;
+	char err[8];
+
 	consumer = (struct dtrace_consumer){0};
 	error = load_made(&m, &consumer.d, ncpus, &why);
 	if (error != NULL)
@@ -77,7 +79,7 @@ bench(const char *row, unsigned depth)
 	consumer.d.state = DIF_LOADED;
 	off = take(depth);
 	mutex_lock(&dtrace_lock);
-	KT_EQ(dtrace_match(&consumer, NULL), 0);
+	KT_EQ(dtrace_match(&consumer, NULL, err, sizeof(err)), 0);
 	KT_EQ(consumer.nprobes, 1);
 	KT_EQ(dtrace_go(&consumer), 0);
 	mutex_unlock(&dtrace_lock);

@@ -51,6 +51,7 @@ start(struct dtrace_consumer *c, unsigned probes)
 {
 	struct dif_refusal why;
 	const char *error;
+	char err[8];
 
 	*c = (struct dtrace_consumer){0};
 	error = load_made(&m, &c->d, ncpus, &why);
@@ -59,7 +60,7 @@ start(struct dtrace_consumer *c, unsigned probes)
 			   error);
 	c->d.state = DIF_LOADED;
 	mutex_lock(&dtrace_lock);
-	KT_EQ(dtrace_match(c, NULL), 0);
+	KT_EQ(dtrace_match(c, NULL, err, sizeof(err)), 0);
 	KT_EQ(c->nprobes, probes);
 	KT_EQ(dtrace_go(c), 0);
 	mutex_unlock(&dtrace_lock);
