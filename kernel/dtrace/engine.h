@@ -60,7 +60,8 @@ struct dif_cpu {
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
-	uint8_t *locals; /* variables of scope DIF_THIS, and after them the scratch */
+	struct dif_record *nowhere; /* for the records of a speculation that is not active */
+	uint8_t *locals;            /* variables of scope DIF_THIS, and after them the scratch */
 	uint8_t *scratch, *scratch_end;
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
@@ -202,7 +203,7 @@ struct dif_run {
 	uint8_t *top; /* of the scratch memory in use */
 	struct dif_record *record;
 	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer */
-	bool nowhere;                 /* records are taken back at once */
+	bool nowhere;                 /* records are for no reader */
 	char *token;                  /* where strtok() goes on */
 	enum dif_fault fault;
 	uint64_t addr;

@@ -196,6 +196,16 @@ carve(uint8_t *base, size_t *at, size_t size)
 	return p;
 }
 
+static size_t
+largest_record(const struct dif *d)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < d->h.layouts.count; i++)
+		most = most > d->layouts[i] ? most : d->layouts[i];
+	return sizeof(struct dif_record) + ((most + 7) & ~7u);
+}
+
 /* The part of one CPU. */
 static void
 lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_t locals)
@@ -212,6 +222,7 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 		got.aggs.head = dif_table_begin(d);
 	}
 	got.specs = carve(base, at, o->nspec * sizeof(*got.specs));
+	got.nowhere = carve(base, at, largest_record(d));
 	for (uint32_t i = 0; i < o->nspec; i++) {
 		uint8_t *spec = carve(base, at, o->specsize);
 

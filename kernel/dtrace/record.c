@@ -61,9 +61,9 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 {
 	uint32_t need = (uint32_t)(sizeof(struct dif_record) + r->d->layouts[layout] + 7) & ~7u;
 
-	if (r->nowhere)
-		dif_record_undo(r);
-	r->record = r->spec != NULL ? reserve_speculative(r, need) : reserve(r->d, r->c, need);
+	r->record = r->nowhere        ? r->c->nowhere
+		    : r->spec != NULL ? reserve_speculative(r, need)
+				      : reserve(r->d, r->c, need);
 	if (r->record == NULL)
 		return false;
 	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->x->probe,
@@ -74,9 +74,8 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 void
 dif_record_undo(struct dif_run *r)
 {
-	if (r->record == NULL)
-		return;
-	*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -= 8u * r->record->words;
+	if (r->record != NULL && !r->nowhere)
+		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -= 8u * r->record->words;
 	r->record = NULL;
 }
 

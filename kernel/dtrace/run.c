@@ -216,8 +216,6 @@ interpret(struct dif *d, struct dif_cpu *c, const struct dif_insn **at, const st
 	for (;; i++) {
 		switch (i->op) {
 		case DIF_RET:
-			if (r.nowhere)
-				dif_record_undo(&r);
 			return i->imm == 0 ? COMPLETED : FALSE;
 			ALU(DIF_ADD, A + b)
 			ALU(DIF_SUB, A - b)

@@ -129,6 +129,35 @@ what_a_record_holds(void **state)
 }
 
 static void
+a_speculation_that_is_not_active_takes_no_room(void **state)
+{
+	uint64_t v[4];
+
+	(void)state;
+	for (unsigned policy = DIF_SWITCH; policy <= DIF_FILL; policy++) {
+		make(&m);
+		m.h.options.policy = policy;
+		m.h.options.bufsize = 2 * 24;
+		put_layout(&m, 8);
+		CLAUSE(&m, SET(1, 5), REC(0), {DIF_REC8, 0, 1, 0, 0}, RET);
+		CLAUSE(&m, SET(1, 9), {DIF_SPECULATE, 0, 0, 0, 0}, REC(0), {DIF_REC8, 0, 1, 0, 0},
+		       RET);
+		load_it(1);
+		ok(0, 0);
+		ok(0, 0);
+		for (unsigned i = 0; i < 5; i++)
+			ok(0, 1);
+		assert_int_equal(status().dropped, 0);
+		assert_int_equal(status().buf_drops, 0);
+		assert_int_equal(d.state, DIF_ACTIVE);
+		assert_int_equal(take(0, v, 4), 2);
+		assert_int_equal(v[1], 5);
+		dif_unload(&d);
+	}
+	load_it(1);
+}
+
+static void
 speculations(void **state)
 {
 	uint64_t v[16];
@@ -218,8 +247,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(buffers_by_each_policy), TEST(a_record_of_a_program_that_faults_is_taken_back),
-	    TEST(what_a_record_holds),    TEST(speculations),
+	    TEST(buffers_by_each_policy),
+	    TEST(a_record_of_a_program_that_faults_is_taken_back),
+	    TEST(what_a_record_holds),
+	    TEST(speculations),
+	    TEST(a_speculation_that_is_not_active_takes_no_room),
 	    TEST(actions_and_the_end),
 	};
 
