@@ -13,7 +13,8 @@
  *   group -pid. Only processes of the caller's user are traced, and all by user 0. What user 0 has
  *   set, only user 0 changes. Returns after all records of the past are in the file. Errors: ESRCH
  *   no such process, EPERM no process may be traced, EACCES the file is not the caller's to write
- *   or is not a regular file, EINVAL bad ops or facs, ENOMEM, and those of opening the file.
+ *   or is not a regular file, EINVAL bad ops or facs, ENOMEM, EAGAIN too
+ *   many tracers of other kinds, and those of opening the file.
  *
  *   Tracing to a file ends, with a line on the console, when a record cannot be written.
  *

@@ -439,7 +439,8 @@ ktrace_hook_init(void)
 {
 	unsigned n = ktr_site_count();
 
-	actions = kmap_alloc(n * sizeof(*actions));
+	if (actions == NULL)
+		actions = kmap_alloc(n * sizeof(*actions));
 	if (actions == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)

@@ -33,7 +33,7 @@ unsigned ktrace_genio = 4096;
 unsigned ktrace_request = 256;
 
 SYSCTL_INT(kern_ktrace_genio_size, "kern.ktrace.genio_size", SYSCTL_WR | SYSCTL_TUN,
-	   (int *)&ktrace_genio, 0, 65536,
+	   (int *)&ktrace_genio, 0, KTRACE_GENIO_MAX,
 	   "bytes of a read or write that ktrace records; at most a quarter of a queue");
 SYSCTL_INT(kern_ktrace_request_pool, "kern.ktrace.request_pool", SYSCTL_WR | SYSCTL_TUN,
 	   (int *)&ktrace_request, 64, 16384,
@@ -120,18 +120,43 @@ may_trace(const struct proc *p)
 	return uid == 0 || (uid == p->uid && !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
 }
 
+static void
+give_back(struct request *q, struct ktrace *t)
+{
+	if (t == NULL)
+		return;
+	t->spare = q->unused;
+	q->unused = t;
+}
+
+/* False: the process was made meanwhile by one whose tracing it inherits. */
+static bool
+publish(struct proc *p, struct ktrace *t)
+{
+	struct ktrace *none = NULL;
+
+	return __atomic_compare_exchange_n(&p->trace, &none, t, false, __ATOMIC_RELEASE,
+					   __ATOMIC_RELAXED);
+}
+
 /* ktrace_lock and proc_lock held. */
 static void
 set_one(struct request *q, struct proc *p)
 {
-	struct ktrace *t = p->trace != NULL ? p->trace : take(q);
-	bool inherit;
+	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE), *spare;
+	bool inherit, fresh = t == NULL;
 
+	if (fresh)
+		t = take(q);
 	if (t == NULL)
 		return;
 	inherit = ((t->facs | q->facs) & KTRFAC_INHERIT) != 0;
-	if (inherit && t->spare == NULL)
-		__atomic_store_n(&t->spare, take(q), __ATOMIC_RELEASE);
+	/* A hook may take the spare at any time: then the process asks for another one. */
+	spare = __atomic_load_n(&t->spare, __ATOMIC_ACQUIRE);
+	if (inherit && spare == NULL) {
+		spare = take(q);
+		__atomic_store_n(&t->spare, spare, __ATOMIC_RELEASE);
+	}
 	if (t->facs == 0) {
 		t->pid = p->pid;
 		t->parent = p->parent->pid;
@@ -140,10 +165,16 @@ set_one(struct request *q, struct proc *p)
 		strlcpy(t->comm, p->name, sizeof(t->comm));
 	}
 	set_io(t, q->io);
-	if (t->spare != NULL)
-		set_io(t->spare, q->io);
-	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
-	if (!inherit || t->spare != NULL)
+	if (spare != NULL)
+		set_io(spare, q->io);
+	if (fresh && !publish(p, t)) {
+		give_back(q, spare);
+		t->spare = NULL;
+		give_back(q, t);
+		q->missing++; /* once more, with what it has now */
+		return;
+	}
+	if (!inherit || spare != NULL)
 		__atomic_store_n(&t->facs,
 				 t->facs | q->facs | ALWAYS |
 				     (curproc()->uid == 0 ? KTRFAC_ROOT : 0),
@@ -200,7 +231,7 @@ change_all(struct request *q)
 	spin_unlock(&proc_lock);
 }
 
-/* Makes what is missing, twice as many as there are processes at most. 0 or -ENOMEM. */
+/* Makes what is missing. 0 or -ENOMEM. */
 static int
 make_missing(struct request *q)
 {
@@ -218,13 +249,16 @@ make_missing(struct request *q)
 static int
 init_once(void)
 {
-	static bool begun, ready; /* ktrace_lock */
+	static bool hooked, writes; /* ktrace_lock */
+	int error = 0;
 
-	if (!begun) {
-		begun = true;
-		ready = ktrace_hook_init() == 0 && ktrace_writer_init() == 0;
-	}
-	return ready ? 0 : -ENOMEM;
+	if (!hooked)
+		error = ktrace_hook_init();
+	hooked = error == 0;
+	if (hooked && !writes)
+		error = ktrace_writer_init();
+	writes = hooked && error == 0;
+	return error;
 }
 
 static int

@@ -79,7 +79,8 @@ struct ktrace {
 };
 
 extern struct mutex ktrace_lock;
-extern struct list ktrace_all;  /* [l] of all struct ktrace, spare ones too */
+extern struct list ktrace_all; /* [l] of all struct ktrace, spare ones too */
+#define KTRACE_GENIO_MAX 65536u
 extern unsigned ktrace_genio;   /* kern.ktrace.genio_size */
 extern unsigned ktrace_request; /* kern.ktrace.request_pool */
 

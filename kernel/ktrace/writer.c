@@ -25,7 +25,11 @@
 #include "kernel/sched/thread.h"
 
 #define PERIOD_NS 10000000ull
-#define BUF_SIZE  65536u
+/* Has room for a record of KTRACE_GENIO_MAX bytes, with what comes before them. */
+#define BUF_SIZE (KTRACE_GENIO_MAX + 4096u)
+
+_Static_assert(BUF_SIZE >= KTRACE_GENIO_MAX + sizeof(struct ktr_header) + sizeof(struct ktr_genio),
+	       "a record has room");
 
 struct mutex ktrace_lock = MUTEX_INIT("ktrace");
 struct list ktrace_all = LIST_INIT(ktrace_all);
@@ -245,7 +249,8 @@ ktrace_writer_init(void)
 {
 	struct thread *t;
 
-	buf = kmap_alloc(BUF_SIZE);
+	if (buf == NULL)
+		buf = kmap_alloc(BUF_SIZE);
 	if (buf == NULL)
 		return -ENOMEM;
 	t = thread_create("ktrace", PRIO_KERN, writer, NULL);
