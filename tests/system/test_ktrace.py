@@ -193,7 +193,8 @@ def order():
 def off():
     run = boot("user_test bench ktrace\n", options=[*USER_TEST, "--icount"]).expect()
     took = dict(re.findall(r"bench ktrace_(\w+) (\S+) instructions", run.out))
-    check(took["off"] == took["after"] and float(took["on"]) > float(took["off"]), f"{took}")
+    off, on, after = (float(took[name]) for name in ("off", "on", "after"))
+    check(abs(off - after) < 0.1 and on > off, f"{took}")
 
 
 @test("attached and detached 20 times while it runs, on four CPUs: between the two, nothing is missing")
@@ -253,11 +254,12 @@ def deaths():
     run = boot("user_test ktrace count 0 &\npid=$!\nsh -c \"ktrace -t u -f /tmp/k -p $pid; kill -9 \\$\\$\"\nuntil test -s /tmp/k; do :; done\n"
                "kill -9 $pid\nwait\nkdump --jsonl -f /tmp/k | head -1\nkdump --jsonl -f /tmp/k | tail -1\n"
                "ktrace -t csw -f /tmp/l sleep 1000 &\npid=$!\nuntil kdump -f /tmp/l | grep -q nanslp; do :; done\nkill $pid\nwait\n"
-               "kdump -f /tmp/l | tail -5\necho status $?\n", smp=2, options=USER_TEST).expect()
+               "kdump -f /tmp/l | tail -20\necho status $?\n", smp=2, options=USER_TEST).expect()
     first, last = rows(run.out)
     check_eq((first["type"], last["type"], last["exited"], last["status"]), ("CTOR", "DTOR", True, 9), "of the one that was killed")
-    check_match(r"CALL  nanosleep\(0x[0-9a-f]+,(0x[0-9a-f]+|0)\)\r?\n.*CSW   stop kernel \"nanslp\"\r?\n.*CSW   resume kernel \"nanslp\"\r?\n"
-                r".*RET   nanosleep -1 errno 4 Interrupted system call\r?\n.*PSIG  SIGTERM SIG_DFL code=SI_USER", run.out, "a call that a signal ends")
+    preempted = r"(?:.*CSW   (?:stop|resume) kernel \"\"\r?\n)*"
+    check_match(r"CALL  nanosleep\(0x[0-9a-f]+,(0x[0-9a-f]+|0)\)\r?\n" + preempted + r".*CSW   stop kernel \"nanslp\"\r?\n"
+                r".*CSW   resume kernel \"nanslp\"\r?\n" + preempted + r".*RET   nanosleep -1 errno 4 Interrupted system call\r?\n.*PSIG  SIGTERM SIG_DFL code=SI_USER", run.out, "a call that a signal ends")
 
 
 @test("a signal that a program catches has its handler in the trace, and one that ends it has none")
