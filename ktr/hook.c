@@ -114,7 +114,11 @@ fire(struct ktr_firing *f)
 void
 ktr_fire(struct ktr_firing *f)
 {
-	fire(f);
+	uint32_t owners = owners_of(f->site);
+	if (owners != 0 && (owners & ~hook_owners(HOOK_LOG)) == 0)
+		ktr_fire_record(f); /* nobody has a hook */
+	else
+		fire(f);
 }
 
 /* ---- the siblings ---- */
