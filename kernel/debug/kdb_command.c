@@ -78,6 +78,8 @@ static const struct kdb_command commands[] = {
     {"delete", "N | all", "deletes a breakpoint or watchpoint",
      "`break' alone lists the numbers.\n", kdb_command_delete},
     {"help", "[COMMAND]", "this list, or more about a command", "", kdb_command_help},
+    {"ktr", "on SPEC | off [SPEC]", "switches probes on or off, as in the shell",
+     "It happens when the machine goes on.\n", kdb_command_ktr},
     {"lines", "[N]", "sets the lines of a page; 0 turns paging off",
      "At --More--: space shows a page, return a line; q or ^C ends the command.\n",
      kdb_command_lines},

@@ -221,6 +221,7 @@ void kdb_print_events(unsigned count);
 void kdb_command_capture(char *mod, char *args);
 
 /* kdb_sysctl.c */
+void kdb_command_ktr(char *mod, char *args);
 void kdb_command_sysctl(char *mod, char *args);
 /* Prints the value of an existing sysctl. */
 void kdb_sysctl_show(const char *name);

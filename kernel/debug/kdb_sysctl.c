@@ -133,6 +133,19 @@ kdb_sysctl_set(const struct sysctl *s, const char *value)
 }
 
 void
+kdb_command_ktr(char *mod, char *args)
+{
+	const char *verb = kdb_word(&args), *spec = kdb_word(&args);
+
+	if (verb != NULL && strcmp(verb, "on") == 0 && spec != NULL)
+		kdb_sysctl_set(sysctl_find("debug.ktr.on"), spec);
+	else if (verb != NULL && strcmp(verb, "off") == 0)
+		kdb_sysctl_set(sysctl_find("debug.ktr.off"), spec != NULL ? spec : ":::");
+	else
+		kdb_printf("ktr: expected on SPEC, or off [SPEC]\n");
+}
+
+void
 kdb_command_sysctl(char *mod, char *args)
 {
 	const struct sysctl *s;

@@ -43,7 +43,7 @@ def help_and_pager():
         db(c, "lines 0")
         out = db(c, "help")
         names = re.findall(r"^(\w+)", out, re.M)[1:]
-        for name in ("break", "bt", "call", "capture", "continue", "delete", "help", "lines", "mark", "next", "poweroff",
+        for name in ("break", "bt", "call", "capture", "continue", "delete", "help", "ktr", "lines", "mark", "next", "poweroff",
                      "print", "ps", "reboot", "search", "show", "step", "sysctl", "until", "watch", "write", "x"):
             check(name in names, f"help does not list {name}:\n{out}")
             check_match(rf"^{name}", db(c, f"help {name}"), f"help {name}")
@@ -266,6 +266,23 @@ def nonsense():
         check_match("load fork: n=50", shell(c, "load fork -n 50 -j 2"), "the machine afterwards")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
+
+
+@test("ktr on and ktr off take the names of probes, and take effect when the machine goes on")
+def probes():
+    with guest(smp=2) as c:
+        out = stopped(c, "ktr on fbt:fs:ramfs_read:,proc:::exit", "ktr off nothing_such", "ktr", "ktr on")
+        check_match("debug.ktr.on: will be set when the machine goes on", out[0], "ktr on")
+        for wrong in out[2:]:
+            check_match(r"ktr: expected on SPEC, or off \[SPEC\]", wrong, "ktr without what it needs")
+        c.sendline("continue")
+        prompt(c)
+        shell(c, "until ktr probes fbt:fs:ramfs_read:entry | grep ' on ' >/dev/null; do true; done")
+        check_match(r" on +command", shell(c, "ktr probes proc:::exit"), "the other probe")
+        stopped(c, "ktr off")
+        c.sendline("continue")
+        prompt(c)
+        shell(c, "while ktr probes -c | grep -v ' 0$' | grep '^[a-z]*  *[0-9]' >/dev/null; do true; done")
 
 
 @test("^C ends a long command, whether it prints or only searches")
