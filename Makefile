@@ -112,7 +112,7 @@ $B/kestrel: $(KERNEL_OBJS) $(LINK_TOOLS)
 $B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LINK_TOOLS)
 	$(link_kernel)
 
-$H/mkfbt: kernel/probe/host/mkfbt.c
+$H/mkfbt $H/mkvars: $H/%: kernel/probe/host/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -o $@ $< -ldw -lelf
@@ -122,6 +122,10 @@ $B/%.btf: $B/%
 	$(call say,BTF)
 	$Qpahole --btf_encode_detached=$@ $<
 	@chmod 644 $@
+
+$B/%.vars: $B/% $H/mkvars
+	$(call say,VARS)
+	$Q$H/mkvars $< | LC_ALL=C sort -u > $@
 
 $B/%.ksyms: $B/%
 	$(call say,SYMS)
@@ -193,11 +197,11 @@ $B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
 
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f)
-$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) $B/kestrel.btf
+$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) $B/kestrel.btf $B/kestrel.vars
 	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp $B/stage/usr/sbin
 	@cp -R userland/root/. $B/stage/
 	@cp $(USER_BINS) $B/stage/bin/
-	@cp $B/kestrel.btf $B/stage/boot/
+	@cp $B/kestrel.btf $B/kestrel.vars $B/stage/boot/
 	@ln -f $B/stage/bin/test '$B/stage/bin/['
 	@ln -f $B/stage/bin/dtrace $B/stage/usr/sbin/dtrace
 	@find $B/stage -exec touch -h -d @0 {} +

@@ -49,5 +49,13 @@ def script():
     check_eq(out, "script 5 abc\nscript 6 def\nscript 7 ghi\n", "output")
 
 
+@test("chmod makes a script executable")
+def executable():
+    out = boot("cat > /tmp/s.d << 'END'\n#!/usr/sbin/dtrace -qs\nBEGIN { trace(5); exit(0); }\nEND\n"
+               "/tmp/s.d\nchmod u+x /tmp/s.d\n/tmp/s.d\necho\nchmod 644 /tmp/s.d\n/tmp/s.d\necho $?\n").expect().out
+    check_eq(out, "sh: /boot/script.sh:5: /tmp/s.d: Permission denied\n5\n"
+             "sh: /boot/script.sh:10: /tmp/s.d: Permission denied\n126\n", "output")
+
+
 if __name__ == "__main__":
     sys.exit(write_cases() if sys.argv[1:] == ["--write"] else main())

@@ -344,6 +344,12 @@ raise(int sig)
 }
 
 int
+chmod(const char *path, mode_t mode)
+{
+	return (int)SYSCALL3(fchmodat, AT_FDCWD, path, mode);
+}
+
+int
 sigemptyset(sigset_t *set)
 {
 	*set = 0;

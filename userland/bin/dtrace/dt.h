@@ -112,6 +112,8 @@ bool type_enumerator(const char *name, struct type **type, int64_t *value);
 struct type *type_function(const char *name);
 /* The type of a variable of the kernel; NULL: not known. */
 struct type *type_variable(const char *name);
+/* The types of variables: NAME TYPE, a line each. The text stays. */
+void type_variables(const char *text);
 /* As C writes it. */
 const char *type_text(const struct type *type);
 bool type_is_integer(struct type *type); /* enums, too */

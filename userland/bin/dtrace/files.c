@@ -18,12 +18,13 @@
 #if __STDC_HOSTED__ /* the host */
 static const char *const places[] = {[FILE_BTF] = "%s/../%s/kestrel.btf",
 				     [FILE_SYMBOLS] = "%s/../%s/kestrel.ksyms",
-				     [FILE_LIBRARY] = "%s/../../userland/root/usr/lib/dtrace",
-				     [FILE_PROBES] = "%s/../%s/kestrel.probes"};
+				     [FILE_VARIABLES] = "%s/../%s/kestrel.vars",
+				     [FILE_LIBRARY] = "%s/../../userland/root/usr/lib/dtrace"};
 static const char *folder = ".";
 #else
 static const char *const places[] = {[FILE_BTF] = "/boot/kestrel.btf",
 				     [FILE_SYMBOLS] = "/dev/ksyms",
+				     [FILE_VARIABLES] = "/boot/kestrel.vars",
 				     [FILE_LIBRARY] = "/usr/lib/dtrace"};
 #endif
 

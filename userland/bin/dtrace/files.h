@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 enum file {
-	FILE_BTF,     /* the kernel's types */
-	FILE_SYMBOLS, /* the kernel's symbols */
-	FILE_LIBRARY, /* the folder of D libraries */
-	FILE_PROBES,  /* host only: the probes of a kernel, as dtrace -l prints them */
+	FILE_BTF,       /* the kernel's types */
+	FILE_SYMBOLS,   /* the kernel's symbols */
+	FILE_VARIABLES, /* the types of its variables */
+	FILE_LIBRARY,   /* the folder of D libraries */
 };
 
 /*

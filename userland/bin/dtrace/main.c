@@ -331,6 +331,9 @@ open_kernel(void)
 		good = why == NULL;
 	}
 	compile_init(good ? &btf : NULL);
+	data = file_read(file_default(FILE_VARIABLES), &size);
+	if (data != NULL)
+		type_variables(data);
 	data = file_read(file_default(FILE_SYMBOLS), &size);
 	why = data != NULL ? symbol_open(data, size) : NULL;
 	if (why != NULL)

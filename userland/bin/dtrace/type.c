@@ -5,12 +5,28 @@
  */
 #include "userland/bin/dtrace/type.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct type *type_void, *type_char, *type_int, *type_uint, *type_long, *type_ulong, *type_string,
     *type_stack, *type_ustack;
 
 static struct type *names; /* typedefs, basic types, tags: the newest first */
+
+/* The sizes of an array that begin at `text`, the innermost last. */
+static struct type *
+array_of(struct type *of, const char *text)
+{
+	char *end;
+	unsigned long count;
+
+	if (of == NULL || *text != '[')
+		return of;
+	count = strtoul(text + 1, &end, 10);
+	return *end == ']' && count <= INT32_MAX
+		   ? type_array(array_of(of, end + 1), (uint32_t)count)
+		   : NULL;
+}
 
 struct type *
 type_by_text(const char *text)
@@ -26,6 +42,9 @@ type_by_text(const char *text)
 
 	if (strncmp(text, "const ", 6) == 0)
 		return type_by_text(text + 6);
+	if (strchr(text, '[') != NULL)
+		return array_of(type_by_text(dt_strndup(text, strcspn(text, "["))),
+				strchr(text, '['));
 	for (; size > 0 && (text[size - 1] == '*' || text[size - 1] == ' '); size--)
 		stars += text[size - 1] == '*';
 	name = dt_strndup(text, size);

@@ -7,7 +7,8 @@
 #include "userland/bin/dtrace/type.h"
 
 static const struct btf *btf;
-static struct type **known; /* by number */
+static struct type **known;        /* by number */
+static const char *variables = ""; /* NAME TYPE, a line each */
 
 void
 type_btf_init(const struct btf *b)
@@ -108,12 +109,25 @@ type_function(const char *name)
 	return n != 0 ? of_number(n) : NULL;
 }
 
+void
+type_variables(const char *text)
+{
+	variables = text;
+}
+
 struct type *
 type_variable(const char *name)
 {
-	uint32_t n = btf != NULL ? btf_find(btf, BTF_VAR, name) : 0;
+	size_t size = strlen(name);
 
-	return n != 0 ? of_number(n) : NULL;
+	for (const char *line = variables; *line != '\0'; line += strcspn(line, "\n") + 1) {
+		if (strncmp(line, name, size) == 0 && line[size] == ' ')
+			return type_by_text(
+			    dt_strndup(line + size + 1, strcspn(line + size + 1, "\n")));
+		if (line[strcspn(line, "\n")] == '\0')
+			break;
+	}
+	return NULL;
 }
 
 void

@@ -9,3 +9,5 @@
 int stat(const char *path, struct stat *st);
 int fstat(int fd, struct stat *st);
 int mkdir(const char *path, mode_t mode);
+/* The permission bits of a file, for its owner and user 0. */
+int chmod(const char *path, mode_t mode);
