@@ -71,7 +71,7 @@ void
 kdb_show_alllocks(char *args)
 {
 	const struct thread *t = NULL;
-	struct thread copy;
+	static struct thread copy; /* too large for the stack */
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < MAX_CPUS; i++)
@@ -101,7 +101,7 @@ static void
 show_waiters(uint64_t addr)
 {
 	const struct thread *t = NULL;
-	struct thread copy;
+	static struct thread copy; /* too large for the stack */
 
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++)
 		if ((uintptr_t)copy.chan == addr) {

@@ -43,7 +43,7 @@ const struct thread *
 kdb_thread_find(const char *command, const char *word)
 {
 	const struct thread *t = NULL;
-	struct thread copy;
+	static struct thread copy; /* too large for the stack */
 	uint64_t n;
 
 	if (!kdb_expr(&word, &n))
@@ -86,7 +86,7 @@ static void
 ps_line(const struct thread *t)
 {
 	char name[KDB_NAMELEN], why[KDB_NAMELEN];
-	struct proc p;
+	static struct proc p; /* too large for the stack */
 
 	kdb_printf("%6u %4u %3u %-8s %-12s ", t->tid, t->prio, t->cpu, state_name(t),
 		   waits_for(t, why, sizeof(why)));
@@ -101,7 +101,7 @@ void
 kdb_command_ps(char *mod, char *args)
 {
 	const struct thread *t = NULL;
-	struct thread copy;
+	static struct thread copy; /* too large for the stack */
 
 	kdb_printf("%6s %4s %3s %-8s %-12s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE",
 		   "WAITS FOR", "PGRP", "UID", "NAME");
@@ -113,7 +113,7 @@ void
 kdb_print_thread(const struct thread *t)
 {
 	char name[KDB_NAMELEN];
-	struct thread copy;
+	static struct thread copy; /* too large for the stack */
 
 	if (t == NULL)
 		kdb_printf("none");
@@ -140,7 +140,7 @@ kdb_show_thread(char *args)
 {
 	char *word = kdb_word(&args), name[KDB_NAMELEN], why[KDB_NAMELEN];
 	const struct thread *t;
-	struct thread c;
+	static struct thread c; /* too large for the stack */
 	int cpu;
 
 	t = word != NULL ? kdb_thread_find("show thread", word) : curthread();
@@ -174,7 +174,7 @@ kdb_proc_find(const char *command, char *args, struct proc *copy)
 {
 	char *word = kdb_word(&args);
 	const struct thread *t = word != NULL ? kdb_thread_find(command, word) : curthread();
-	struct thread c;
+	static struct thread c; /* too large for the stack */
 
 	if (t == NULL || !arch_probe_copy(&c, t, sizeof(c)))
 		return false;
@@ -189,7 +189,7 @@ kdb_show_proc(char *args)
 {
 	static const char *const states[] = {"alive", "stopped", "zombie"};
 	char name[KDB_NAMELEN];
-	struct proc p, parent;
+	static struct proc p, parent; /* too large for the stack */
 
 	if (!kdb_proc_find("show proc", args, &p))
 		return;
@@ -210,7 +210,7 @@ kdb_show_sleepq(char *args)
 {
 	const struct thread *t = NULL;
 	char why[KDB_NAMELEN];
-	struct thread c;
+	static struct thread c; /* too large for the stack */
 
 	kdb_printf("%-18s %-12s %s\n", "CHANNEL", "WAITS FOR", "THREAD");
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &c)) != NULL; n++) {
@@ -229,7 +229,7 @@ static void
 show_runq(unsigned cpu)
 {
 	const struct thread *t = NULL;
-	struct thread c;
+	static struct thread c; /* too large for the stack */
 
 	kdb_printf("cpu %u: runs ", cpu);
 	kdb_print_thread(pcpus[cpu]->md.curthread);

@@ -52,7 +52,7 @@ kdb_show_map(char *args)
 {
 	uint64_t start = 0, end;
 	unsigned prot;
-	struct proc p;
+	static struct proc p; /* too large for the stack */
 
 	while (*args == ' ')
 		args++;
@@ -101,7 +101,7 @@ show_translation(uint64_t va)
 	struct thread *t = curthread();
 	uint64_t root = kmap_root(), pte;
 	unsigned level;
-	struct proc p;
+	static struct proc p; /* too large for the stack */
 
 	if (va < ARCH_USER_END && t != NULL && t->proc != NULL &&
 	    arch_probe_copy(&p, t->proc, sizeof(p)) && p.vm != NULL)
