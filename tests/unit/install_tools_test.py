@@ -50,7 +50,7 @@ def what_only_some_need_is_in_their_tier(_):
 
 
 def nothing_is_done_when_all_is_there(tmp):
-    equal(installs(tmp, listed("test"), "test"), (0, ""), "status and calls")
+    equal(installs(tmp, listed("aarch64"), "aarch64"), (0, ""), "status and calls")
 
 
 def no_service_is_started_or_stays_enabled(tmp):
