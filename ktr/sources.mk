@@ -48,6 +48,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/activity.c \
 	ktr/tools/activity_meaning.c \
 	ktr/tools/export_graph.c \
+	ktr/tools/ktrace.c \
 	ktr/tools/ktrdump.c \
 	ktr/tools/ktrdump_armor.c \
 	ktr/tools/ktrdump_export.c \

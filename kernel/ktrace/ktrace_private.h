@@ -73,9 +73,11 @@ struct ktrace {
 	/* Before `facs` is set for the first time: */
 	uint32_t pid; /* the process; 0: none yet */
 	uint32_t parent;
-	uint64_t begin_ticks;     /* when its tracing began */
-	uint32_t status;          /* [t] of exit */
-	char comm[KTR_COMM_SIZE]; /* of the last record that was taken out; [l] once `begun` */
+	uint64_t begin_ticks; /* when its tracing began */
+	uint32_t status;      /* [t] of exit */
+	/* Of the last record that was taken out; [l] once `begun`: */
+	char comm[KTR_COMM_SIZE];
+	uint16_t cpu;
 };
 
 extern struct mutex ktrace_lock;

@@ -164,7 +164,8 @@ oldest(void)
 	return from;
 }
 
-/* Writes that tracing of a process has begun, or ended. The name is that of its last record. */
+/* Writes that tracing of a process has begun, or ended. Name and CPU are those of its last record.
+ */
 static void
 add_life(struct ktrace *t, bool begins, const char *comm)
 {
@@ -173,6 +174,7 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 	struct ktrace_record r = {
 	    .len = begins ? sizeof(ctor) : sizeof(dtor),
 	    .type = begins ? KTR_PROCCTOR : KTR_PROCDTOR,
+	    .cpu = t->cpu,
 	    .ticks = begins ? t->begin_ticks : arch_clock_read(),
 	    .dropped = begins ? 0 : __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED),
 	};
@@ -200,6 +202,7 @@ pass(void)
 
 		r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
 		strlcpy(t->comm, r->comm, sizeof(t->comm));
+		t->cpu = r->cpu;
 		if (t->io != NULL)
 			add(t, r, r->data);
 		/* release: pairs with the acquire of the process, which may overwrite it */

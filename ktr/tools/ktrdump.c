@@ -122,7 +122,7 @@ on_damage(void *merge, uint64_t offset, uint64_t bytes, const char *text)
 static bool
 dump_open(struct dump *d)
 {
-	const struct ktr_decoder_ops decoder_ops = {
+	d->ops = (struct ktr_decoder_ops){
 	    .realloc = memory_realloc,
 	    .seed = memory_seed(),
 	    .header = on_header,
@@ -146,7 +146,7 @@ dump_open(struct dump *d)
 		}
 	}
 	d->merge = merge_create(&merge_ops, d);
-	d->decoder = ktr_decoder_create(&decoder_ops, d->merge);
+	d->decoder = ktr_decoder_create(&d->ops, d->merge);
 	if (d->decoder == NULL || d->merge == NULL) {
 		failed(d, "not enough memory");
 		return false;

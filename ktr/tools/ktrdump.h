@@ -67,6 +67,7 @@ struct dump_params {
 struct dump {
 	struct dump_options opts;
 	struct out out;
+	struct ktr_decoder_ops ops;
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_export *export; /* of opts.format; NULL: none */

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "ktr/tools/core.h"
+#include "ktr/tools/ktrace.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 
 #define FOLLOW_INTERVAL_NS 100000000
 #define PROGRESS_AFTER_NS  1000000000ull
@@ -122,6 +124,35 @@ push(struct dump *d, const void *bytes, size_t n)
 	d->failed = true;
 }
 
+/* A file of ktrace, whose first n bytes have been read. It is read whole, since it is sorted. */
+static int
+dump_ktrace(struct dump *d, int fd, const uint8_t *first, size_t n)
+{
+	size_t room = 2 * DUMP_CHUNK;
+	uint8_t *bytes = memory_realloc(NULL, room);
+	ssize_t more = 1;
+	if (d->opts.stream || d->opts.follow) {
+		fprintf(stderr, "ktrdump: %s: found a file of ktrace, expected a stream\n",
+			d->name);
+		return DUMP_USAGE;
+	}
+	if (bytes != NULL)
+		memcpy(bytes, first, n);
+	while (bytes != NULL && more > 0) {
+		more = read_chunk(fd, bytes + n, false);
+		n += more > 0 ? (size_t)more : 0;
+		if (room - n < DUMP_CHUNK)
+			bytes = memory_realloc(bytes, room *= 2);
+	}
+	if (more < 0)
+		return unreadable(d, fd);
+	if (bytes == NULL || ktrace_read(&d->ops, d->merge, bytes, n) != 0) {
+		fprintf(stderr, "ktrdump: not enough memory\n");
+		return DUMP_USAGE;
+	}
+	return DUMP_CLEAN;
+}
+
 #ifdef KTRDUMP_HOST
 static int
 dump_core(struct dump *d)
@@ -186,6 +217,8 @@ dump_input(struct dump *d)
 				continue;
 			break;
 		}
+		if (!any && ktrace_is(chunk, (size_t)n))
+			return dump_ktrace(d, fd, chunk, (size_t)n);
 		if (!any)
 			log = memchr(chunk, 0, (size_t)n) == NULL;
 		any = true;

@@ -1,10 +1,12 @@
 /*
  * kdump_fuzz.c - a file of ktrace with anything in it: kdump reads all that is there, however it
- * comes in pieces, and prints one line for each record that it does not call damaged.
+ * comes in pieces, and prints one line for each record that it does not call damaged. ktrdump makes
+ * events of it.
  */
 #include <stdarg.h>
 #include <string.h>
 
+#include "ktr/tools/ktrace.h"
 #include "tests/fuzz/fuzz.h"
 #include "userland/bin/kdump/kdump.h"
 #include "userland/bin/kdump/points.h"
@@ -58,6 +60,46 @@ dump(const struct fuzz_input *in, size_t piece, int *status, size_t *size)
 	return text;
 }
 
+static uint64_t last_ticks, last_seq[KTR_DECODE_CPUS];
+
+static void
+on_header(void *arg, const struct ktr_decode_header *h)
+{
+	(void)arg;
+	last_ticks = h->boot_ticks;
+	memset(last_seq, 0, sizeof(last_seq));
+}
+
+static void
+on_event(void *arg, const struct ktr_decode_event *e)
+{
+	char text[512];
+
+	(void)arg;
+	FUZZ_CHECK(e->ticks >= last_ticks, "%lu ns after %lu", e->ticks, last_ticks);
+	FUZZ_CHECK(e->seq >= last_seq[e->cpu], "event %lu, expected %lu", e->seq, last_seq[e->cpu]);
+	last_ticks = e->ticks;
+	last_seq[e->cpu] = e->seq + 1;
+	ktr_decode_text(text, sizeof(text), e);
+}
+
+static void
+on_gap(void *arg, const struct ktr_decode_gap *g)
+{
+	(void)arg;
+	FUZZ_CHECK(g->first >= last_seq[g->cpu] && g->count > 0, "gap of %lu", g->count);
+}
+
+static void
+on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
+{
+	const struct fuzz_input *in = arg;
+
+	(void)text;
+	FUZZ_CHECK(bytes > 0 && offset <= in->left && bytes <= in->left - offset,
+		   "%lu bytes at %lu", bytes, offset);
+}
+
 /* Records up to where no record can begin. */
 static size_t
 count(const struct fuzz_input *in)
@@ -74,6 +116,19 @@ count(const struct fuzz_input *in)
 		n++;
 	}
 	return n;
+}
+
+/* The same file, read by ktrdump: events in order. */
+static void
+events(const struct fuzz_input *in)
+{
+	static const struct ktr_decoder_ops ops = {.header = on_header,
+						   .event = on_event,
+						   .gap = on_gap,
+						   .damage = on_damage};
+
+	if (ktrace_is(in->p, in->left))
+		FUZZ_CHECK(ktrace_read(&ops, (void *)in, in->p, in->left) == 0, "no memory");
 }
 
 int
@@ -115,5 +170,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   "%zu lines, %u warnings, %zu records", lines, warnings, count(&in));
 	free(text[0]);
 	free(text[1]);
+	events(&in);
 	return 0;
 }

@@ -17,6 +17,7 @@ FREESTANDING = {"stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", 
 # Longest prefix first: (folder, quoted includes allowed, angle includes allowed; None: any).
 # A pattern ends in "/" (a folder), or is one file.
 LAYERS = [
+    ("ktr/tools/ktrace.c", ["ktr/", "kernel/abi/"], None),  # reads what a kernel's ktrace has written
     ("ktr/tools/", ["ktr/"], None),
     ("ktr/port/host/", ["ktr/"], None),
     ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h", "ktr_port_default.h"}),

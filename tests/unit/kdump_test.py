@@ -6,11 +6,12 @@ The program is build/host/kdump, or $KDUMP.
 import json
 import os
 import re
+import struct
 import subprocess
 import time
 
 import ktrace_records as k
-from export_help import DEADLINE_S, ROOT, equal, expect, main
+from export_help import DEADLINE_S, ROOT, equal, expect, export_formats, ktrdump, main
 
 KDUMP = os.environ.get("KDUMP", str(ROOT / "build/host/kdump"))
 
@@ -109,7 +110,6 @@ def signals_switches_and_faults(_tmp):
 
 
 def structs_are_those_of_the_machine(_tmp):
-    import struct
     x86 = struct.pack("<QQQIIIIQqqqQQQQQQ24x", 1, 42, 1, 0o100644, 1000, 100, 0, 0, 92, 4096, 1, 1700000000, 0, 1700000001, 0, 1700000002, 0)
     arm = struct.pack("<QQIIIIQQqiiqqQqQqQ8x", 1, 42, 0o100644, 1, 1000, 100, 0, 0, 92, 4096, 0, 1, 1700000000, 0, 1700000001, 0, 1700000002, 0)
     for machine, data in (("x86_64", x86), ("aarch64", arm)):
@@ -122,7 +122,6 @@ def structs_are_those_of_the_machine(_tmp):
 
 
 def dates_are_those_of_the_calendar(_tmp):
-    import struct
     for when in (-1, 0, 951782399, 951782400, 4107542400, 1709164800, 1709251199, 253402300799):
         data = struct.pack("<QQQIIIIQqqqQQQQQQ24x", 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, when & 2**64 - 1, 0, 0, 0, 0, 0)
         expect(time.strftime('atime="%Y-%m-%d %H:%M:%S"', time.gmtime(when)) in text(k.record(k.STRUCT, b"stat\0" + data), "-r"), f"{when}")
@@ -168,6 +167,42 @@ def damage_is_told_and_the_rest_is_printed(_tmp):
     equal(kdump(b""), (0, "", ""))
 
 
+def ktrdump_makes_a_timeline_of_it(tmp):
+    """Two processes on two CPUs, whose records are in the file one process after the other."""
+    how = {"cpu": 1, "comm": b"wc", "pid": 13}
+    records = [k.record(k.PROCCTOR, struct.pack("<II", 1, 6), time=(999, 0)), k.call(0, 3, 0x7000, 10, time=(1000, 0)),
+               k.csw(1, 0, b"pipe", time=(1000, 2000)), k.csw(0, 0, b"pipe", time=(1000, 9000)), k.ret(0, 5, time=(1000, 10000)),
+               k.record(k.SYSRET | k.DROP, k.ret(39, 7)[64:], dropped=3, time=(1000, 11000)),
+               k.record(k.PROCDTOR, struct.pack("<II", 1, 0), time=(1000, 12000)),
+               k.call(1, 1, 0x8000, 5, time=(1000, 3000), **how), k.ret(1, -1, 9, time=(1000, 4000), **how)]
+    path = tmp / "ktrace.out"
+    path.write_bytes(b"".join(records))
+    status, out, err = ktrdump("--format", "jsonl", "-i", path)
+    events = [json.loads(line) for line in out.splitlines()]
+    equal((status, err), (0, ""), "status and errors")
+    equal([(e["tid"], e["text"].split(":")[0]) for e in events if "text" in e and "KTRGRAPH" not in e["text"]],
+          [(12, "ktrace begin"), (12, "syscall read"), (13, "syscall write"), (13, "sysret write"), (12, "sysret read"), (12, "sysret getpid")])
+    equal([e["gap"] for e in events if "gap" in e], [3], "losses")
+    status, out, err = ktrdump("--format", "chrome", "-i", path)
+    equal((status, err), (0, ""), "status and errors")
+    rows = [r for r in json.loads(out) if r.get("cat") in ("syscall", "state", "cpu") and r["ph"] in "BE"]
+    found = [(r["ph"], r["name"], r["ts"] - 1e6) for r in rows if r["tid"] == 12 and r["name"] != "running"]
+    equal(found, [("B", "read", 0), ("B", "sleeping: pipe", 2), ("E", "sleeping: pipe", 9), ("E", "read", 10)], "slices of a thread")
+    found = [(r["ph"], r["name"].split()[0], r["ts"] - 1e6) for r in rows if r.get("cat") == "cpu"][1:7]
+    equal(found, [("E", "ls", 2), ("B", "untraced", 2), ("B", "wc", 3), ("E", "untraced", 9), ("B", "ls", 9), ("E", "ls", 11)], "slices of CPUs")
+    for form, _ in export_formats():
+        equal(ktrdump("--format", form, "-o", tmp / form, "-i", path)[::2], (0, ""), form)
+    equal(ktrdump("--format", "stream", "-i", path), (2, "", f"ktrdump: {path}: found a file of ktrace, expected a stream\n"))
+    for name, data in (("cut", records[:5] + [records[5][:70]]), ("short", [*records[:5], k.record(k.CSW, b"1234")]),
+                       ("mixed", [*records[:5], k.ret(56, 0, machine="aarch64")]), ("bad", [*records[:5], b"x" * 100])):
+        path.write_bytes(b"".join(data))
+        status, out, err = ktrdump("-q", "-i", path)
+        equal((status, len(out.splitlines()), err.count("offset ")), (1, 6, 1), f"{name}: {err}")
+    for machine in k.MACHINES:
+        path.write_bytes(b"".join(k.one_of_each(machine)))
+        equal(ktrdump("-q", "-i", path)[1].count(": "), 20, machine)
+
+
 def bad_options_are_told(tmp):
     for args, why in ((["-t", "cx"], 'kdump: -t: found "cx", expected some of cfinpstuwy+\n'), (["-m", "x"], 'kdump: -m: found "x", expected a number\n'),
                       (["-p", "-1"], 'kdump: -p: found "-1", expected a number\n')):
@@ -202,4 +237,4 @@ if __name__ == "__main__":
     main([first_columns_are_number_name_and_type, calls_have_names_and_flags_of_their_machine,
           every_call_of_every_machine_has_a_name_and_arguments, returns_are_as_in_freebsd, data_is_text_or_hexadecimal,
           signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
-          jsonl_says_all_of_a_record, damage_is_told_and_the_rest_is_printed, bad_options_are_told, a_live_dump_ends_with_the_last_process])
+          jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, damage_is_told_and_the_rest_is_printed, bad_options_are_told, a_live_dump_ends_with_the_last_process])

@@ -1,0 +1,17 @@
+/*
+ * ktrace.h - reads a file of ktrace (kernel/abi/ktrace.h), and tells its records as a decoder tells
+ * events. So all reports and formats apply to them.
+ */
+#pragma once
+
+#include "ktr/decode.h"
+
+/** Are these the first bytes of such a file? */
+bool ktrace_is(const uint8_t *bytes, size_t n);
+
+/**
+ * Tells all records in the order of their times, and what is wrong with the file. Seconds count
+ * from the first record. bytes: a file for which ktrace_is(). What the functions of ops get is
+ * valid as long as the bytes, or for ever. One thread. 0, or -ENOMEM.
+ */
+int ktrace_read(const struct ktr_decoder_ops *ops, void *arg, const uint8_t *bytes, size_t n);
