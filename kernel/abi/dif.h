@@ -95,8 +95,8 @@ enum dif_op {
 	DIF_LDS1 = 52,
 	DIF_LDS2 = 53,
 	DIF_LDS4 = 54,
-	/* The low bytes of b to a + imm, which must be scratch memory or lie in a variable of scope
-	 * DIF_THIS. Else DIF_FAULT_BADADDR. */
+	/* The low bytes of b to a + imm, which must be scratch memory or lie in a variable. Else
+	 * DIF_FAULT_BADADDR. */
 	DIF_ST1 = 56,
 	DIF_ST2 = 57,
 	DIF_ST4 = 58,
@@ -130,7 +130,8 @@ enum dif_op {
 	/*
 	 * Variables: imm is the index of the declaration. Of kind DIF_INT: d = its value. Else d =
 	 * the address of its bytes. A thread's variable, or an element of an array, that was never
-	 * stored is 0, and so is what was stored from address 0.
+	 * stored is 0, and so is what was stored from address 0; one of kind DIF_BYTES is made, of
+	 * zeroes, when it is loaded (no memory: dynvar_drops, and the address 0).
 	 */
 	DIF_LDV = 80,
 	/*
@@ -219,40 +220,41 @@ enum dif_builtin {
  * which is empty when a program begins; no room: DIF_FAULT_NOSCRATCH. The names are those of the
  * DTrace guide, which says what they do; here stands only what it leaves open.
  */
-#define DIF_SUBS(X)                                                                        \
-	X(RAND, 0)                                                                         \
-	X(COPYIN, 2)     /* address, size */                                               \
-	X(COPYINSTR, 2)  /* address, most bytes with the NUL; 0: strsize */                \
-	X(COPYINTO, 3)   /* address, size, scratch address */                              \
-	X(COPYOUT, 3)    /* (w) address, user address, size */                             \
-	X(COPYOUTSTR, 3) /* (w) string, user address, most bytes */                        \
-	X(ALLOCA, 1)     /* size; aligned to 8 */                                          \
-	X(BCOPY, 3)      /* from, to (scratch), size */                                    \
-	X(STRLEN, 1)                                                                       \
-	X(STRJOIN, 2)                                                                      \
-	X(STRCHR, 2) /* 0: not found */                                                    \
-	X(STRRCHR, 2)                                                                      \
-	X(STRSTR, 2)                                                                       \
-	X(STRTOK, 2) /* string, or 0 to go on; separators. 0: no more */                   \
-	X(SUBSTR, 3) /* string, index, length; without a length: INT64_MAX */              \
-	X(INDEX, 3)  /* string, string, start; without a start: 0. -1: not found */        \
-	X(RINDEX, 3) /* without a start: INT64_MAX */                                      \
-	X(BASENAME, 1)                                                                     \
-	X(DIRNAME, 1)                                                                      \
-	X(CLEANPATH, 1)                                                                    \
-	X(TOUPPER, 1)                                                                      \
-	X(TOLOWER, 1)                                                                      \
-	X(LLTOSTR, 2)     /* number, base 2 to 36 */                                       \
-	X(STRTOLL, 2)     /* string, base 2 to 36 */                                       \
-	X(STRINGOF, 1)    /* a copy of the string in scratch */                            \
-	X(MUTEX_OWNED, 1) /* struct mutex * */                                             \
-	X(MUTEX_OWNER, 1) /* struct thread *, or 0 */                                      \
-	X(PROGENYOF, 1)   /* pid: is the current process it, or did it descend from it? */ \
-	X(HTONS, 1)       /* the same as ntohs, and so on */                               \
-	X(HTONL, 1)                                                                        \
-	X(HTONLL, 1)                                                                       \
-	X(INET_NTOA, 1)   /* address of 4 bytes */                                         \
-	X(INET_NTOA6, 1)  /* address of 16 bytes */                                        \
+#define DIF_SUBS(X)                                                                              \
+	X(RAND, 0)                                                                               \
+	X(COPYIN, 2)     /* address, size */                                                     \
+	X(COPYINSTR, 2)  /* address, most bytes with the NUL; 0: strsize */                      \
+	X(COPYINTO, 3)   /* address, size, scratch address */                                    \
+	X(COPYOUT, 3)    /* (w) address, user address, size */                                   \
+	X(COPYOUTSTR, 3) /* (w) string, user address, most bytes */                              \
+	X(ALLOCA, 1)     /* size; aligned to 8 */                                                \
+	X(BCOPY, 3)      /* from, to (scratch), size */                                          \
+	X(STRLEN, 1)                                                                             \
+	X(STRJOIN, 2)                                                                            \
+	X(STRCHR, 2) /* 0: not found */                                                          \
+	X(STRRCHR, 2)                                                                            \
+	X(STRSTR, 2)                                                                             \
+	X(STRTOK, 2) /* string, or 0 to go on; separators. 0: no more */                         \
+	X(SUBSTR, 3) /* string, index, length; without a length: INT64_MAX */                    \
+	X(INDEX, 3)  /* string, string, start; without a start: 0. -1: not found */              \
+	X(RINDEX, 3) /* without a start: INT64_MAX */                                            \
+	X(BASENAME, 1)                                                                           \
+	X(DIRNAME, 1)                                                                            \
+	X(CLEANPATH, 1)                                                                          \
+	X(TOUPPER, 1)                                                                            \
+	X(TOLOWER, 1)                                                                            \
+	X(LLTOSTR, 2) /* number, base 2 to 36 */                                                 \
+	X(STRTOLL, 2) /* string, base 2 to 36 */                                                 \
+	X(JSON, 2) /* text, names with `.` and `[number]`; the value as written. 0: not found */ \
+	X(STRINGOF, 1)    /* a copy of the string in scratch */                                  \
+	X(MUTEX_OWNED, 1) /* struct mutex * */                                                   \
+	X(MUTEX_OWNER, 1) /* struct thread *, or 0 */                                            \
+	X(PROGENYOF, 1)   /* pid: is the current process it, or did it descend from it? */       \
+	X(HTONS, 1)       /* the same as ntohs, and so on */                                     \
+	X(HTONL, 1)                                                                              \
+	X(HTONLL, 1)                                                                             \
+	X(INET_NTOA, 1)   /* address of 4 bytes */                                               \
+	X(INET_NTOA6, 1)  /* address of 16 bytes */                                              \
 	X(SPECULATION, 0) /* a new speculation, 1 to nspec; 0: none is free */
 
 enum dif_sub {

@@ -116,6 +116,7 @@ struct dif {
 	struct dif_variable *variables;
 	struct dif_aggregation *aggregations;
 	uint8_t *globals;
+	uint32_t globals_size;
 	struct dif_dynamic dynamic;
 	struct dif_spec *specs;
 	uint32_t table_slots; /* of each aggregation table: without keys, then the hash table's */
@@ -227,7 +228,7 @@ bool dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n);
 long dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size);
 /* -1, 0, 1, or -2: DIF_FAULT_BADADDR. */
 int dif_compare(struct dif_run *r, uint64_t a, uint64_t b);
-/* Is [addr, addr + n) scratch memory, or variables of scope DIF_THIS? */
+/* Is [addr, addr + n) scratch memory, or in variables? */
 bool dif_writable(const struct dif_run *r, uint64_t addr, size_t n);
 /* n bytes of scratch memory, aligned to 8. NULL: DIF_FAULT_NOSCRATCH. */
 void *dif_scratch(struct dif_run *r, uint64_t n);
@@ -250,6 +251,8 @@ void dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t
 uint32_t dif_dynamic_chunk(uint32_t key_size, uint32_t value_size);
 uint64_t dif_var_load(struct dif_run *r, uint32_t var);
 bool dif_var_store(struct dif_run *r, uint32_t var, uint64_t value);
+/* Is [addr, addr + n) in variables of the consumer, or in one element's value? */
+bool dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n);
 
 /* ---- aggregate.c -------------------------------------------------------------------------------
  */

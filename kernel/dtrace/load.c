@@ -261,6 +261,7 @@ lay_out(struct dif *d, uint8_t *base, const struct sizes *z)
 	}
 	d->cpu = carve(base, &at, d->cpus * sizeof(*d->cpu));
 	d->globals = carve(base, &at, z->globals);
+	d->globals_size = z->globals;
 	d->specs = carve(base, &at, o->nspec * sizeof(*d->specs));
 	dynamic = carve(base, &at, o->dynvarsize);
 	if (base != NULL)

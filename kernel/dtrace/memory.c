@@ -128,7 +128,8 @@ dif_compare(struct dif_run *r, uint64_t a, uint64_t b)
 bool
 dif_writable(const struct dif_run *r, uint64_t addr, size_t n)
 {
-	return within(addr, n, (uintptr_t)r->c->locals, (uintptr_t)(r->top - r->c->locals));
+	return within(addr, n, (uintptr_t)r->c->locals, (uintptr_t)(r->top - r->c->locals)) ||
+	       dif_in_variable(r, addr, n);
 }
 
 void *

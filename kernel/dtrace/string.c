@@ -196,7 +196,8 @@ change_case(struct dif_run *r, char *s, char from, uint64_t *v)
 static bool
 number_text(struct dif_run *r, int64_t number, uint64_t base, uint64_t *v)
 {
-	uint64_t n = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	bool negative = base == 10 && number < 0;
+	uint64_t n = negative ? -(uint64_t)number : (uint64_t)number;
 	char text[72], *p = text + sizeof(text);
 
 	if (base < 2 || base > 36)
@@ -209,7 +210,7 @@ number_text(struct dif_run *r, int64_t number, uint64_t base, uint64_t *v)
 		*--p = 'x';
 	if (base == 16 || (base == 8 && number != 0))
 		*--p = '0';
-	if (number < 0)
+	if (negative)
 		*--p = '-';
 	return result(r, p, (size_t)(text + sizeof(text) - p), v);
 }
@@ -245,6 +246,96 @@ text_number(struct dif_run *r, const char *s, uint64_t base, uint64_t *v)
 	return true;
 }
 
+/* ---- JSON ---- */
+
+static const char *
+json_blank(const char *p)
+{
+	while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
+		p++;
+	return p;
+}
+
+/* To the end of the value at p: after a string, object or array, or after a number or word. */
+static const char *
+json_skip(const char *p)
+{
+	unsigned depth = 0;
+
+	do {
+		if (*p == '"') {
+			for (p++; *p != '\0' && *p != '"'; p++)
+				p += *p == '\\' && p[1] != '\0';
+		} else if (*p == '{' || *p == '[') {
+			depth++;
+		} else if (*p == '}' || *p == ']') {
+			depth--;
+		} else if (depth == 0) {
+			while (*p != '\0' && strchr(",]} \t\n\r", *p) == NULL)
+				p++;
+			return p;
+		}
+		p += *p != '\0';
+	} while (depth > 0 && *p != '\0');
+	return p;
+}
+
+/* The value in the object or array at p that has this name, or this number; NULL: there is none. */
+static const char *
+json_step(const char *p, const char *name, size_t size, bool array)
+{
+	uint64_t left = 0;
+
+	for (size_t i = 0; array && i < size; i++)
+		left = digit(name[i]) < 10 && left < 65536 ? left * 10 + digit(name[i]) : 65536;
+	if (*p != (array ? '[' : '{'))
+		return NULL;
+	do {
+		const char *key = json_blank(p + 1);
+
+		p = key;
+		if (!array) {
+			p = json_blank(json_skip(key));
+			if (*key != '"' || *p != ':')
+				return NULL;
+			p = json_blank(p + 1);
+		}
+		if (*p == '\0' || *p == ']' || *p == '}')
+			return NULL;
+		if (array ? left == 0 : strncmp(key + 1, name, size) == 0 && key[size + 1] == '"')
+			return p;
+		left--;
+		p = json_blank(json_skip(p));
+	} while (*p == ',');
+	return NULL;
+}
+
+/* The value that names and [numbers] lead to, as it is written; a string without its quotes. */
+static bool
+json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
+{
+	const char *p = json_blank(text);
+	size_t size;
+
+	while (p != NULL && *path != '\0') {
+		bool array = *path == '[';
+
+		path += array || *path == '.';
+		for (size = 0; path[size] != '\0' && strchr(".[]", path[size]) == NULL;)
+			size++;
+		p = json_step(p, path, size, array);
+		path += size;
+		path += array && *path == ']';
+	}
+	*v = 0;
+	if (p == NULL || *p == '\0')
+		return true;
+	size = (size_t)(json_skip(p) - p);
+	if (*p == '"')
+		return result(r, p + 1, size >= 2 ? size - 2 : 0, v);
+	return result(r, p, size, v);
+}
+
 /* Of a place in the copy: the address in the string itself. */
 static uint64_t
 place(uint64_t addr, const char *text, const char *found)
@@ -260,7 +351,7 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 	if (sub != DIF_SUB_STRTOK && sub != DIF_SUB_LLTOSTR && copy(r, 0, args[0]) == NULL)
 		return false;
 	if ((sub == DIF_SUB_STRJOIN || sub == DIF_SUB_STRSTR || sub == DIF_SUB_STRTOK ||
-	     sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX) &&
+	     sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX || sub == DIF_SUB_JSON) &&
 	    copy(r, 1, args[1]) == NULL)
 		return false;
 	switch (sub) {
@@ -300,6 +391,8 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 		return change_case(r, s, 'A', v);
 	case DIF_SUB_LLTOSTR:
 		return number_text(r, (int64_t)args[0], args[1], v);
+	case DIF_SUB_JSON:
+		return json(r, s, t, v);
 	case DIF_SUB_STRTOLL:
 		return text_number(r, s, args[1], v);
 	default:

@@ -154,24 +154,6 @@ search_end(struct search *s)
 	__atomic_store_n(&s->bucket->lock, 0, __ATOMIC_RELEASE);
 }
 
-static uint64_t
-dynamic_load(struct dif_run *r, uint32_t var)
-{
-	struct dif_dynamic *t = &r->d->dynamic;
-	struct search s;
-	uint64_t v = 0;
-
-	if (t->count == 0 || !search(r, var, &s))
-		return 0;
-	if (*s.link != NONE) {
-		uint8_t *value = value_of(t, chunk_at(t, *s.link));
-
-		v = r->d->vars[var].kind == DIF_INT ? *(uint64_t *)value : (uintptr_t)value;
-	}
-	search_end(&s);
-	return v;
-}
-
 /* A new chunk at the chain's end; NULL: no memory. */
 static struct chunk *
 dynamic_add(struct dif_run *r, uint32_t var, struct search *s)
@@ -187,6 +169,35 @@ dynamic_add(struct dif_run *r, uint32_t var, struct search *s)
 	memcpy(k->keys, r->c->keys, s->key_words * sizeof(uint64_t));
 	*s->link = number;
 	return k;
+}
+
+static uint64_t
+dynamic_load(struct dif_run *r, uint32_t var)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	bool bytes = r->d->vars[var].kind == DIF_BYTES;
+	struct search s;
+	uint64_t v = 0;
+
+	if ((t->count == 0 && !bytes) || !search(r, var, &s))
+		return 0;
+	/* A program stores in bytes through their address, so they are there once it is asked for.
+	 */
+	if (*s.link == NONE && bytes) {
+		struct chunk *k = dynamic_add(r, var, &s);
+
+		if (k != NULL)
+			memset(value_of(t, k), 0, t->value_size);
+		else
+			r->c->dynvar_drops++;
+	}
+	if (*s.link != NONE) {
+		uint8_t *value = value_of(t, chunk_at(t, *s.link));
+
+		v = r->d->vars[var].kind == DIF_INT ? *(uint64_t *)value : (uintptr_t)value;
+	}
+	search_end(&s);
+	return v;
 }
 
 static void
@@ -220,6 +231,20 @@ dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t size)
 			r->c->dynvar_drops++;
 	}
 	search_end(&s);
+}
+
+bool
+dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n)
+{
+	const struct dif_dynamic *t = &r->d->dynamic;
+	uint64_t off = addr - (uintptr_t)r->d->globals;
+
+	if (off < r->d->globals_size)
+		return n <= r->d->globals_size - off;
+	off = addr - (uintptr_t)t->chunks;
+	/* Of a chunk only the value: the rest is the table's. */
+	return off < (uint64_t)t->count * t->size && off % t->size >= t->size - t->value_size &&
+	       n <= t->size - off % t->size;
 }
 
 /* A simple variable's place. Before bytes and strings stands a word: 1 if it is address 0. */

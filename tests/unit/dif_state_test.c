@@ -115,6 +115,47 @@ values_by_address_may_be_no_address(void **state)
 	assert_int_equal(global(out), 77);
 }
 
+/* A program stores in a struct through its address, wherever the variable lies. */
+static void
+bytes_of_all_kinds_of_variables_are_written_in_place(void **state)
+{
+	uint32_t vars[4], out, count = 0;
+	const struct {
+		uint8_t scope;
+		uint64_t keys;
+	} kinds[] = {{DIF_GLOBAL, 0},
+		     {DIF_SELF, 0},
+		     {DIF_GLOBAL, DIF_K_INT},
+		     {DIF_SELF, DIF_K_INT}};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		vars[i] = put_var(&m, kinds[i].scope, DIF_BYTES, 24, kinds[i].keys);
+	out = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct dif_insn key =
+		    kinds[i].keys != 0 ? (struct dif_insn)KEY(0) : (struct dif_insn)SET(5, 0);
+
+		CLAUSE(&m, key, LDV(1, vars[i]), SET(2, 77), {DIF_ST8, 0, 1, 2, 16}, RET);
+		CLAUSE(&m, key, LDV(1, vars[i]), {DIF_LD8, 2, 1, 0, 16}, STV(out, 2), RET);
+		CLAUSE(&m, key, LDV(1, vars[i]), SET(2, 1), {DIF_ST8, 0, 1, 2, -8}, RET);
+		CLAUSE(&m, key, LDV(1, vars[i]), SET(2, 1), {DIF_ST8, 0, 1, 2, 20}, RET);
+	}
+	load_it(1);
+	for (unsigned i = 0; i < 4; i++, count += 4) {
+		ok(0, count + 1);
+		assert_int_equal(global(out), 0);
+		ok(0, count);
+		ok(0, count + 1);
+		assert_int_equal(global(out), 77);
+		if (i == 0) /* other variables are its neighbours */
+			continue;
+		/* the table's own */
+		assert_int_equal(fire(&d, 0, count + 2), DIF_FAULT_BADADDR);
+		assert_int_equal(fire(&d, 0, count + 3), DIF_FAULT_BADADDR);
+	}
+}
+
 /* The entry of aggregation `agg` whose first key word is `key`; its value's words. */
 static uint64_t *
 find_agg(unsigned cpu, uint32_t agg, bool keyed, uint64_t key)
@@ -262,6 +303,7 @@ main(void)
 	    TEST(variables_of_threads_and_elements_of_arrays),
 	    TEST(an_array_without_memory_drops_and_its_memory_comes_back),
 	    TEST(values_by_address_may_be_no_address),
+	    TEST(bytes_of_all_kinds_of_variables_are_written_in_place),
 	    TEST(each_function_of_aggregations),
 	    TEST(keys_weights_and_two_tables),
 	};

@@ -54,6 +54,15 @@ strings(void **state)
 	    {DIF_SUB_STRTOLL, "0xfF", NULL, 16, 0, NULL, 255},
 	    {DIF_SUB_STRTOLL, "z", NULL, 36, 0, NULL, 35},
 	    {DIF_SUB_STRTOLL, "", NULL, 10, 0, NULL, 0},
+	    {DIF_SUB_JSON, "{\"a\": {\"b\": [1, -2.5e3]}}", "a.b[1]", 0, 0, "-2.5e3", 0},
+	    {DIF_SUB_JSON, "[{\"}\\\"\": \"x]y\", \"n\":null}]", "[0].}\\\"", 0, 0, "x]y", 0},
+	    {DIF_SUB_JSON, "{\"ab\":1,\"a\":{ \"x\" : [] },\"z\":true}", "a", 0, 0,
+	     "{ \"x\" : [] }", 0},
+	    {DIF_SUB_JSON, "{\"ab\":1,\"a\":[],\"z\":true}", "z", 0, 0, "true", 0},
+	    {DIF_SUB_JSON, "{\"ab\":1}", "a", 0, 0, NULL, 0},
+	    {DIF_SUB_JSON, "[1,2]", "[2]", 0, 0, NULL, 0},
+	    {DIF_SUB_JSON, "[1,[2", "[1][1]", 0, 0, NULL, 0},
+	    {DIF_SUB_JSON, "{\"a", "a", 0, 0, NULL, 0},
 	    {DIF_SUB_STRINGOF, "copy", NULL, 0, 0, "copy", 0},
 	};
 	enum { N = sizeof(vectors) / sizeof(vectors[0]) };

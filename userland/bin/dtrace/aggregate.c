@@ -120,6 +120,17 @@ agg_add(const void *table, size_t size)
 /* ---- what actions do to them ---- */
 
 void
+agg_each(uint32_t agg, void (*f)(const struct agg_entry *e))
+{
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next) {
+			if (e->agg == agg)
+				f(e);
+		}
+	}
+}
+
+void
 agg_clear(uint32_t agg)
 {
 	for (unsigned b = 0; b < BUCKETS; b++) {
@@ -330,14 +341,27 @@ agg_trunc(uint32_t agg, int64_t keep)
 
 /* ---- printing ---- */
 
+static int
+number_width(const struct rec_field *f)
+{
+	return f->size >= 8 ? 16 : f->size == 4 ? 8 : f->size == 2 ? 5 : 3;
+}
+
+static bool
+is_number(const struct rec_field *f)
+{
+	return f->show == SHOW_INT || f->show == SHOW_UINT || f->show == SHOW_HEX ||
+	       f->show == SHOW_ENUM;
+}
+
 static void
-print_key(const struct rec_field *f, const uint64_t *key)
+print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 {
 	struct rec_field whole = *f;
 
 	switch (f->show) {
 	case SHOW_STRING:
-		fprintf(print_out, "  %-50s", (const char *)key);
+		fprintf(print_out, packed ? " %16s" : "  %-50s", (const char *)key);
 		return;
 	case SHOW_STACK:
 		print_stack(key + 1, key[0], (unsigned)dt_options.stackindent);
@@ -350,11 +374,7 @@ print_key(const struct rec_field *f, const uint64_t *key)
 	case SHOW_HEX:
 	case SHOW_ENUM:
 		fprintf(print_out, f->show == SHOW_INT || f->show == SHOW_ENUM ? " %*ld" : " %*lu",
-			f->size >= 8   ? 16
-			: f->size == 4 ? 8
-			: f->size == 2 ? 5
-				       : 3,
-			(long)print_integer(&whole, (const uint8_t *)key));
+			number_width(f), (long)print_integer(&whole, (const uint8_t *)key));
 		return;
 	default:
 		fprintf(print_out, "  %-50s",
@@ -369,16 +389,35 @@ print_row(const struct row *r)
 	const struct agg_entry *e = any_of(r);
 	const struct rec_agg *rec = &view.rec_aggs[e->agg];
 	const uint64_t *key = e->keys;
+	bool packed = r->count == 1 && pack_wanted(e->agg);
 
 	for (uint32_t i = 0; i < rec->count; i++) {
 		const struct rec_field *f = &view.fields[rec->first + i];
 
-		print_key(f, key);
+		print_key(f, key, packed);
 		key += agg_key_words(f, key);
+	}
+	if (packed) {
+		pack_print_value(e->agg, e);
+		return;
 	}
 	for (unsigned i = 0; i < r->count; i++)
 		print_agg_value(sorted_aggs[i], r->entries[i]);
 	fprintf(print_out, "\n");
+}
+
+static void
+print_pack_heading(uint32_t agg)
+{
+	const struct rec_agg *rec = &view.rec_aggs[agg];
+	int width = 0;
+
+	for (uint32_t i = 0; i < rec->count; i++) {
+		const struct rec_field *f = &view.fields[rec->first + i];
+
+		width += 1 + (is_number(f) ? number_width(f) : 16);
+	}
+	pack_print_heading(agg, width);
 }
 
 void
@@ -393,6 +432,8 @@ agg_print(const char *format, const uint32_t *aggs, unsigned count)
 	list = make_rows(aggs, count, &rows);
 	for (unsigned i = 0; i < count; i++)
 		state[aggs[i]].printed = true;
+	if (format == NULL && count == 1 && rows > 0 && pack_wanted(aggs[0]))
+		print_pack_heading(aggs[0]);
 	for (size_t i = 0; i < rows; i++) {
 		if (format != NULL)
 			print_printa(format, list[i].entries, aggs, count);

@@ -174,6 +174,8 @@ check_comparison(struct node *n)
 		return;
 	if (check_is_scalar(l) && check_is_scalar(r))
 		return;
+	if ((check_is_string(l) && check_is_null(r)) || (check_is_null(l) && check_is_string(r)))
+		return; /* is there a string at all? */
 	if (type_is_struct(l->type) || type_is_struct(r->type))
 		refuse(n, "D_OP_SCALAR", "integers, pointers or strings");
 	refuse(n, "D_OP_INCOMPAT", "two integers, two pointers or two strings");
@@ -347,13 +349,18 @@ check_held(struct node *n)
 }
 
 bool
+check_is_null(struct node *n)
+{
+	return n->constant && n->value == 0 && type_is_scalar(n->type);
+}
+
+bool
 check_fits(struct node *n, struct type *type)
 {
 	struct type *to = type_base(type), *from = type_base(n->type);
 
 	if (to->kind == T_STRING)
-		return type_is_stringlike(from) ||
-		       (n->constant && n->value == 0 && from->kind == T_INT);
+		return type_is_stringlike(from) || check_is_null(n);
 	if (type_is_integer(to))
 		return type_is_integer(from);
 	if (to->kind == T_POINTER) {

@@ -290,8 +290,8 @@ print_queues(struct queue *queues, uint32_t cpus)
 		}
 		if (first == NULL)
 			return;
-		output_record(of, first);
 		queues[of].at += 8u * first->words;
+		output_record(of, first, peek(&queues[of]));
 	}
 }
 
@@ -377,12 +377,11 @@ trace(const sigset_t *signals)
 }
 
 int
-consume(const void *image, struct source *sources, const char *output)
+consume(const void *image, struct source *sources, const char *output, bool leave)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	struct dif_status s;
 	sigset_t signals;
-	bool interrupted;
 	uint64_t no_matches;
 
 	if (device < 0)
@@ -410,13 +409,13 @@ consume(const void *image, struct source *sources, const char *output)
 		err(1, "failed to enable");
 	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
 		err(1, "-c");
-	interrupted = !no_matches && trace(&signals);
-	if (interrupted)
-		fprintf(print_out, "\n");
+	if ((!no_matches || !leave) && trace(&signals))
+		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
 	s = status();
 	say_losses(&s);
 	work(s.cpus, true);
+	fprintf(print_out, "\n");
 	agg_print_rest();
 	if (s.state == DIF_KILLED)
 		warnx("processing aborted: abort due to systemic unresponsiveness");

@@ -10,5 +10,8 @@
 bool consume_describe(struct dif_probe *p);
 /* Starts the command, which waits, or finds the process: $target. NULL: none. */
 void consume_target(const char *command, const char *process);
-/* Traces until the program, the command, the process or the user ends it. The exit status. */
-int consume(const void *image, struct source *sources, const char *output);
+/*
+ * Traces until the program, the command, the process or the user ends it. The exit status. Image
+ * NULL: what has been traced since the boot; with `leave` only that.
+ */
+int consume(const void *image, struct source *sources, const char *output, bool leave);

@@ -419,6 +419,8 @@ uint64_t check_cut(struct type *type, uint64_t value);
 /* The type of an operation with two integers: C's usual conversions. */
 struct type *check_common(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
+/* Is it the constant 0, as a number or a pointer? */
+bool check_is_null(struct node *n);
 void check_sizeof(struct node *n);
 /* The type of a variable that holds the value. */
 struct type *check_held(struct node *n);

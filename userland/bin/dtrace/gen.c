@@ -302,7 +302,8 @@ gen_compare(struct node *n, unsigned r, bool when, struct buffer *jumps)
 	bool without_sign;
 	uint32_t op = n->op;
 
-	if (check_is_string(l) || check_is_string(rt)) {
+	if ((check_is_string(l) || check_is_string(rt)) && !check_is_null(l) &&
+	    !check_is_null(rt)) {
 		gen_value(l, r);
 		gen_value(rt, gen_need(n, r + 1));
 		gen_insn(DIF_SCMP, r, r, r + 1, 0);

@@ -191,6 +191,31 @@ record_value(struct node *n)
 	}
 }
 
+/* "RED=0,GREEN=1," */
+static const char *
+enum_names(struct type *type)
+{
+	const char *text = "";
+
+	for (struct member *m = type_members(type); m != NULL; m = m->next)
+		text = dt_format("%s%s=%ld,", text, m->name, (long)m->value);
+	return text;
+}
+
+/* What print() needs to know of a value. */
+static void
+add_print_type(struct rec_field *f, struct type *type)
+{
+	struct type *base = type_base(type);
+	const char *text = type_text(type);
+
+	f->type = image_text(text, strlen(text));
+	if (base->kind == T_ENUM)
+		f->names = image_text(enum_names(base), strlen(enum_names(base)));
+	if (base->kind == T_ARRAY && type_is_scalar(base->to))
+		f->element = (uint16_t)type_base(base->to)->size;
+}
+
 /* The fields of print(): with names, and those of structs in them. */
 static void
 add_print_fields(struct type *type, const char *name, uint32_t offset, const struct member *m)
@@ -199,7 +224,7 @@ add_print_fields(struct type *type, const char *name, uint32_t offset, const str
 	struct rec_field f = {.show = gen_show(base), .offset = offset, .size = base->size};
 
 	f.name = image_text(name, strlen(name));
-	f.type = image_text(type_text(type), strlen(type_text(type)));
+	add_print_type(&f, type);
 	if (m != NULL) {
 		f.bits = m->bits;
 		f.shift = m->shift;
@@ -207,8 +232,11 @@ add_print_fields(struct type *type, const char *name, uint32_t offset, const str
 	if (type_is_struct(base)) {
 		f.show = SHOW_STRUCT;
 		record_field(f);
-		for (struct member *i = type_members(base); i != NULL; i = i->next)
+		for (struct member *i = type_members(base); i != NULL; i = i->next) {
+			if (*i->name == '\0' && !type_is_struct(i->type))
+				continue; /* bits without a name */
 			add_print_fields(i->type, i->name, offset + i->offset, i);
+		}
 		f.show = SHOW_END;
 	}
 	record_field(f);
@@ -219,12 +247,11 @@ record_print(struct node *n)
 {
 	struct type *type = type_base(n->type);
 
-	if (type->kind == T_POINTER && type_is_struct(type->to))
-		type = type_base(type->to); /* what it points to, as the guide does for structs */
 	if (!type_is_struct(type)) {
 		record_value(n);
-		((struct rec_field *)(gen_image.rec_fields.data + gen_image.rec_fields.size))[-1]
-		    .type = image_text(type_text(n->type), strlen(type_text(n->type)));
+		add_print_type(
+		    (struct rec_field *)(gen_image.rec_fields.data + gen_image.rec_fields.size) - 1,
+		    n->type);
 		return;
 	}
 	if (type->size == 0 || type->size > 65535)

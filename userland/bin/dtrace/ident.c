@@ -78,6 +78,7 @@ static const struct function functions[] = {
     SUB("index", INDEX, "ss?i", "int", 0),
     SUB("inet_ntoa", INET_NTOA, "p", "string", 0),
     SUB("inet_ntoa6", INET_NTOA6, "p", "string", 0),
+    SUB("json", JSON, "ss", "string", 0),
     SUB("lltostr", LLTOSTR, "i?i", "string", 10),
     SUB("mutex_owned", MUTEX_OWNED, "p", "int", 0),
     SUB("mutex_owner", MUTEX_OWNER, "p", "struct thread *", 0),

@@ -370,5 +370,5 @@ main(int argc, char **argv)
 	}
 	if (run.compile_only && !run.claim)
 		return fflush(stdout) != 0;
-	return consume(image, run.sources, run.output);
+	return consume(image, run.sources, run.output, run.compile_only);
 }

@@ -20,6 +20,7 @@ enum kind {
 	SIZE, /* with k, m, g or t */
 	RATE, /* a time, or so many in a second: 10ms, 100hz */
 	POLICY,
+	ENCODING,
 	TEXT,
 	IGNORED, /* it makes no difference here */
 };
@@ -34,24 +35,42 @@ static const struct {
 	enum kind kind;
 	size_t offset;
 } options[] = {
-    OPTION(NUMBER, aggsortkeypos), OPTION(NUMBER, aggsortpos),
-    OPTION(FLAG, aggsortkey),      OPTION(FLAG, aggsortrev),
-    OPTION(FLAG, aggzoom),         OPTION(FLAG, agghist),
-    OPTION(FLAG, aggpack),         OPTION(RATE, aggrate),
-    OPTION(SIZE, aggsize),         OPTION(POLICY, bufpolicy),
-    {"bufresize", IGNORED, 0},     OPTION(SIZE, bufsize),
-    OPTION(RATE, cleanrate),       OPTION(NUMBER, cpu),
-    OPTION(FLAG, defaultargs),     OPTION(FLAG, destructive),
-    OPTION(SIZE, dynvarsize),      OPTION(FLAG, errtags),
-    OPTION(FLAG, flowindent),      OPTION(FLAG, grabanon),
-    OPTION(TEXT, libdir),          OPTION(FLAG, nolibs),
-    OPTION(NUMBER, nspec),         OPTION(FLAG, quiet),
-    OPTION(FLAG, rawbytes),        OPTION(SIZE, scratch),
-    OPTION(SIZE, specsize),        OPTION(NUMBER, stackframes),
-    OPTION(NUMBER, stackindent),   OPTION(RATE, statusrate),
-    OPTION(SIZE, strsize),         OPTION(RATE, switchrate),
+    OPTION(NUMBER, aggsortkeypos),
+    OPTION(NUMBER, aggsortpos),
+    OPTION(FLAG, aggsortkey),
+    OPTION(FLAG, aggsortrev),
+    OPTION(FLAG, aggzoom),
+    OPTION(FLAG, agghist),
+    OPTION(FLAG, aggpack),
+    OPTION(RATE, aggrate),
+    OPTION(SIZE, aggsize),
+    OPTION(POLICY, bufpolicy),
+    {"bufresize", IGNORED, 0},
+    OPTION(SIZE, bufsize),
+    OPTION(RATE, cleanrate),
+    OPTION(NUMBER, cpu),
+    OPTION(FLAG, defaultargs),
+    OPTION(FLAG, destructive),
+    OPTION(SIZE, dynvarsize),
+    {"encoding", ENCODING, offsetof(struct dt_options, ascii)},
+    OPTION(FLAG, errtags),
+    OPTION(FLAG, flowindent),
+    OPTION(FLAG, grabanon),
+    OPTION(TEXT, libdir),
+    OPTION(FLAG, nolibs),
+    OPTION(NUMBER, nspec),
+    OPTION(FLAG, quiet),
+    OPTION(FLAG, rawbytes),
+    OPTION(SIZE, scratch),
+    OPTION(SIZE, specsize),
+    OPTION(NUMBER, stackframes),
+    OPTION(NUMBER, stackindent),
+    OPTION(RATE, statusrate),
+    OPTION(SIZE, strsize),
+    OPTION(RATE, switchrate),
     {"temporal", IGNORED, 0}, /* output is always in the order of time */
-    OPTION(NUMBER, ustackframes),  OPTION(FLAG, zdefs),
+    OPTION(NUMBER, ustackframes),
+    OPTION(FLAG, zdefs),
 };
 
 void
@@ -71,6 +90,7 @@ option_init(void)
 	    .statusrate = 1000000000,
 	    .aggrate = 1000000000,
 	    .cleanrate = 1000000000,
+	    .ascii = getenv("TERM") != NULL && strcmp(getenv("TERM"), "dumb") == 0,
 	};
 	text = "";
 }
@@ -158,6 +178,9 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 		return value != NULL && read_size(value, to);
 	case RATE:
 		return value != NULL && option_rate(value, to);
+	case ENCODING:
+		*to = value != NULL && strcmp(value, "ascii") == 0;
+		return *to != 0 || (value != NULL && strcmp(value, "utf8") == 0);
 	case POLICY:
 		for (unsigned i = 0; value != NULL && i < sizeof(policies) / sizeof(policies[0]);
 		     i++) {
@@ -179,6 +202,7 @@ option_set(const char *name, const char *value)
 					       [NUMBER] = "a number",
 					       [SIZE] = "a number, which may end with k, m, g or t",
 					       [RATE] = "a time or a rate, as 10ms or 100hz",
+					       [ENCODING] = "ascii or utf8",
 					       [POLICY] = "switch, ring or fill",
 					       [TEXT] = "a text"};
 

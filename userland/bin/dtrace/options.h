@@ -14,6 +14,7 @@ struct dt_options {
 	uint64_t stackframes, ustackframes, stackindent;
 	uint64_t aggsortkey, aggsortkeypos, aggsortpos, aggsortrev;
 	uint64_t aggzoom, agghist, aggpack;
+	uint64_t ascii; /* encoding=ascii: aggpack draws with letters */
 	const char *libdir;
 	uint64_t nolibs;
 };

@@ -16,10 +16,10 @@
 
 #define MAX_CPUS 64
 
-/* flowindent: of each CPU, how deep its calls are, and the last record's probe. */
+/* flowindent: of each CPU, how deep its calls are, and the last record. */
 static struct {
 	unsigned depth;
-	uint32_t last;
+	struct dif_record last;
 } flow[MAX_CPUS];
 
 const char *output_path = "";
@@ -53,7 +53,7 @@ output_probe(uint32_t id)
 /* ---- the beginning of a row ---- */
 
 static void
-print_flow(uint32_t cpu, const struct dif_probe *p)
+print_flow(uint32_t cpu, const struct dif_probe *p, bool again, bool goes_on)
 {
 	const char *arrow = "| ";
 	char text[256];
@@ -62,12 +62,9 @@ print_flow(uint32_t cpu, const struct dif_probe *p)
 	unsigned indent;
 
 	cpu %= MAX_CPUS;
-	/* A second clause of the same probe is no second call. */
-	if (entry && flow[cpu].last == p->id)
-		entry = false;
-	if (ret && flow[cpu].last == p->id)
-		ret = false;
-	flow[cpu].last = p->id;
+	/* Of several clauses at one probe, the first is the call, and the last the return. */
+	entry = entry && !again;
+	ret = ret && !goes_on;
 	if (entry)
 		arrow = call ? " => " : " -> ";
 	if (ret) {
@@ -85,8 +82,16 @@ print_flow(uint32_t cpu, const struct dif_probe *p)
 	fprintf(print_out, "%3u %-41s ", cpu, text);
 }
 
+/* Are these of two clauses at one probe? */
+static bool
+is_same_firing(const struct dif_record *a, const struct dif_record *b)
+{
+	return a->probe == b->probe && a->layout != b->layout;
+}
+
 static void
-print_row_start(uint32_t cpu, const struct dif_probe *p)
+print_row_start(uint32_t cpu, const struct dif_probe *p, const struct dif_record *r,
+		const struct dif_record *next)
 {
 	static bool started;
 	char name[256];
@@ -94,7 +99,9 @@ print_row_start(uint32_t cpu, const struct dif_probe *p)
 	if (dt_options.flowindent) {
 		if (!started)
 			fprintf(print_out, "%3s %-41s\n", "CPU", "FUNCTION");
-		print_flow(cpu, p);
+		print_flow(cpu, p, is_same_firing(&flow[cpu % MAX_CPUS].last, r),
+			   next != NULL && is_same_firing(r, next));
+		flow[cpu % MAX_CPUS].last = *r;
 	} else if (!dt_options.quiet) {
 		if (!started)
 			fprintf(print_out, "%3s %6s %32s\n", "CPU", "ID", "FUNCTION:NAME");
@@ -238,7 +245,7 @@ do_action(const struct rec_action *a, const uint8_t *data)
 }
 
 void
-output_record(uint32_t cpu, const struct dif_record *r)
+output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next)
 {
 	const uint8_t *data = (const uint8_t *)(r + 1);
 	const struct rec_layout *l;
@@ -246,7 +253,7 @@ output_record(uint32_t cpu, const struct dif_record *r)
 	if (r->layout >= view.layout_count)
 		return;
 	l = &view.layouts[r->layout];
-	print_row_start(cpu, output_probe(r->probe));
+	print_row_start(cpu, output_probe(r->probe), r, next);
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct rec_action *a = &view.actions[l->first + i];
 

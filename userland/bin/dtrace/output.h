@@ -7,6 +7,7 @@
 
 /* The probe of this id. */
 const struct dif_probe *output_probe(uint32_t id);
-void output_record(uint32_t cpu, const struct dif_record *r);
+/* next: what the CPU recorded after it; NULL: nothing yet. */
+void output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next);
 /* The file of -o or freopen(); "": standard output. */
 extern const char *output_path;

@@ -176,28 +176,57 @@ print_trace(const struct rec_field *f, const uint8_t *record)
 	}
 }
 
+/* The name of an enumerator; false: none has the value. */
+static bool
+print_enumerator(const char *names, int64_t value)
+{
+	for (const char *p = names; *p != '\0'; p += strcspn(p, ",") + 1) {
+		size_t size = strcspn(p, "=");
+
+		if (strtol(p + size + 1, NULL, 10) == value) {
+			fprintf(print_out, "%.*s", (int)size, p);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+print_elements(const struct rec_field *f, const uint8_t *data)
+{
+	uint32_t size = f->element != 0 ? f->element : 1;
+	struct rec_field one = {.show = SHOW_HEX, .size = size};
+
+	fprintf(print_out, "[ ");
+	for (uint32_t at = 0; at + size <= f->size; at += size)
+		fprintf(print_out, "%s%#lx", at > 0 ? ", " : "",
+			(unsigned long)print_integer(&one, data + at));
+	fprintf(print_out, " ]");
+}
+
 static void
 print_member(const struct rec_field *f, const uint8_t *record)
 {
 	const uint8_t *data = record + f->offset;
+	struct rec_field whole = *f;
 
 	switch (f->show) {
-	case SHOW_INT:
 	case SHOW_ENUM:
-		fprintf(print_out, "%ld", (long)print_integer(f, data));
-		break;
+		if (print_enumerator(view.strings + f->names, (int64_t)print_integer(f, data)))
+			break;
+		/* fall through */
+	case SHOW_INT:
 	case SHOW_UINT:
 	case SHOW_HEX:
-		fprintf(print_out, "0x%lx", (unsigned long)print_integer(f, data));
+		whole.show = SHOW_HEX;
+		fprintf(print_out, "%#lx", (unsigned long)print_integer(&whole, data));
 		break;
 	case SHOW_STRING:
-		fprintf(print_out, "\"%.*s\"", (int)f->size, (const char *)data);
+		fprintf(print_out, f->element != 0 ? "[ \"%.*s\" ]" : "\"%.*s\"", (int)f->size,
+			(const char *)data);
 		break;
 	default:
-		fprintf(print_out, "[");
-		for (uint32_t i = 0; i < f->size && i < 64; i++)
-			fprintf(print_out, " %02x", data[i]);
-		fprintf(print_out, f->size > 64 ? " ... ]" : " ]");
+		print_elements(f, data);
 	}
 }
 
@@ -214,8 +243,12 @@ print_fields(const struct rec_field *f, uint32_t count, const uint8_t *record)
 			fprintf(print_out, "}\n");
 			continue;
 		}
-		if (f->type != 0)
-			fprintf(print_out, "%s ", view.strings + f->type);
+		if (f->type != 0) {
+			const char *type = view.strings + f->type;
+			bool pointer = *type != '\0' && type[strlen(type) - 1] == '*';
+
+			fprintf(print_out, pointer && f->name != 0 ? "%s" : "%s ", type);
+		}
 		if (f->name != 0 && view.strings[f->name] != '\0')
 			fprintf(print_out, "%s = ", view.strings + f->name);
 		if (f->show == SHOW_STRUCT) {

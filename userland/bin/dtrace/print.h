@@ -66,6 +66,13 @@ void print_to_text(char *to, size_t size, const char *format, const struct rec_f
  */
 void print_printa(const char *format, struct agg_entry *const *entries, const uint32_t *aggs,
 		  unsigned count);
+/*
+ * By -x agghist and -x aggpack: is each entry of the aggregation one row? The heading over keys of
+ * `width` characters; the rest of a row.
+ */
+bool pack_wanted(uint32_t agg);
+void pack_print_heading(uint32_t agg, int width);
+void pack_print_value(uint32_t agg, const struct agg_entry *e);
 /* A value as printa() without a format shows it. */
 void print_agg_value(uint32_t agg, const struct agg_entry *e);
 /* Its number: of averages, deviations and sums; what sorting compares. */
@@ -75,6 +82,8 @@ int64_t agg_number(uint32_t agg, const struct agg_entry *e);
 
 /* Adds what the kernel's table has. */
 void agg_add(const void *table, size_t size);
+/* Calls f with each entry. */
+void agg_each(uint32_t agg, void (*f)(const struct agg_entry *e));
 void agg_clear(uint32_t agg);
 /* Leaves `keep` entries, the largest, or for keep < 0 the smallest. */
 void agg_trunc(uint32_t agg, int64_t keep);

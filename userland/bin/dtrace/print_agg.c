@@ -99,20 +99,32 @@ print_part(char c, uint64_t n)
 static uint64_t
 depth(const struct scale *s, int64_t count, unsigned length)
 {
-	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count,
-		 of = dt_options.aggzoom ? s->most : s->total;
+	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
+	unsigned __int128 bar = (unsigned __int128)2 * size * length, of = s->total;
 
-	return of == 0 ? 0
-		       : (uint64_t)(((unsigned __int128)2 * size * length + of) /
-				    (2 * (unsigned __int128)of));
+	if (dt_options.aggzoom) { /* the longest bar takes 95 % */
+		bar *= 95;
+		of = (unsigned __int128)100 * s->most;
+	}
+	return of == 0 ? 0 : (uint64_t)((bar + of) / (2 * of));
 }
 
 static void
-print_line(const char *value, int64_t count, const struct scale *s)
+scale_add(struct scale *s, int64_t count)
+{
+	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
+
+	s->positives |= count > 0;
+	s->negatives |= count < 0;
+	s->total += size;
+	s->most = size > s->most ? size : s->most;
+}
+
+static void
+print_bar(int64_t count, const struct scale *s)
 {
 	uint64_t bar = depth(s, count, s->positives && s->negatives ? BAR / 2 : BAR);
 
-	fprintf(print_out, "%16s ", value);
 	if (!s->negatives) {
 		fputc('|', print_out);
 		print_part('@', bar);
@@ -176,6 +188,13 @@ label(const struct dif_agg *a, unsigned b, unsigned n)
 }
 
 static void
+print_heading(int width, const char *what)
+{
+	fprintf(print_out, "\n%*s %41s %-9s\n", width, what,
+		"------------- Distribution -------------", "count");
+}
+
+static void
 print_distribution(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
@@ -184,25 +203,137 @@ print_distribution(uint32_t agg, const struct agg_entry *e)
 
 	for (unsigned i = 0; i < n; i++) {
 		int64_t count = (int64_t)e->values[i];
-		uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
 
 		if (count == 0)
 			continue;
 		first = i < first ? i : first;
 		last = i;
-		s.positives |= count > 0;
-		s.negatives |= count < 0;
-		s.total += size;
-		s.most = size > s.most ? size : s.most;
+		scale_add(&s, count);
 	}
-	if (first == n) /* nothing: the row of 0 */
-		first = last = a->func == DIF_QUANTIZE ? 63 : 0;
-	else
+	if (first == n) { /* nothing: the rows about 0, or the first ones */
+		first = a->func == DIF_QUANTIZE ? 62 : 0;
+		last = a->func == DIF_LLQUANTIZE ? 1 : first + 2;
+	} else
 		first = first > 0 ? first - 1 : 0, last = last < n - 1 ? last + 1 : last;
-	fprintf(print_out, "\n%16s %41s %-9s\n", "value",
-		"------------- Distribution -------------", "count");
-	for (unsigned i = first; i <= last; i++)
-		print_line(label(a, i, n), (int64_t)e->values[i], &s);
+	print_heading(16, "value");
+	for (unsigned i = first; i <= last; i++) {
+		fprintf(print_out, "%16s ", label(a, i, n));
+		print_bar((int64_t)e->values[i], &s);
+	}
+}
+
+/* ---- agghist and aggpack: one row for each key ---- */
+
+/* Of the aggregation that is printed: the counts' scale, or the buckets that any entry uses. */
+static struct scale pack_scale;
+static unsigned pack_first, pack_last;
+
+static bool
+is_histogram(uint32_t agg)
+{
+	return dt_options.agghist && view.aggs[agg].func <= DIF_SUM;
+}
+
+bool
+pack_wanted(uint32_t agg)
+{
+	uint8_t func = view.aggs[agg].func;
+
+	return is_histogram(agg) ||
+	       (dt_options.aggpack && (func == DIF_QUANTIZE || func == DIF_LQUANTIZE));
+}
+
+static void
+pack_add(const struct agg_entry *e)
+{
+	if (is_histogram(e->agg))
+		scale_add(&pack_scale, (int64_t)e->values[0]);
+	for (unsigned i = 0; i < e->value_words && !is_histogram(e->agg); i++) {
+		if (e->values[i] == 0)
+			continue;
+		pack_first = i < pack_first ? i : pack_first;
+		pack_last = i > pack_last ? i : pack_last;
+	}
+}
+
+static int
+digits(int64_t value)
+{
+	return snprintf(NULL, 0, "%ld", (long)value);
+}
+
+void
+pack_print_heading(uint32_t agg, int width)
+{
+	const struct dif_agg *a = &view.aggs[agg];
+	int min = 7, max = 8;
+
+	pack_scale = (struct scale){.normal = agg_normal(agg)};
+	pack_first = UINT32_MAX;
+	pack_last = 0;
+	agg_each(agg, pack_add);
+	if (is_histogram(agg)) {
+		print_heading(width != 0 ? width : 16, width != 0 ? "key" : "value");
+		return;
+	}
+	if (a->func == DIF_LQUANTIZE) {
+		pack_first = 0;
+		pack_last = (unsigned)((a->p[1] - a->p[0]) / a->p[2]) + 1;
+	} else {
+		if (pack_first > pack_last)
+			pack_first = pack_last = 63;
+		pack_first -= pack_first > 0;
+		pack_last += pack_last < 126;
+		min = digits(quantize_value(pack_first));
+		max = digits(quantize_value(pack_last));
+	}
+	fprintf(print_out, "\n%*s %*s .", width, width > 0 ? "key" : "", min, "min");
+	print_part('-', pack_last - pack_first + 1);
+	fprintf(print_out, ". %*s | count\n", -max, "max");
+}
+
+/* A bucket as one character: the higher, the more of the entry it has. */
+static void
+print_level(int64_t count, uint64_t total)
+{
+	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
+	bool utf8 = !dt_options.ascii && count > 0;
+	unsigned levels = utf8 || count > 0 ? 7 : 5,
+		 level = (unsigned)(((unsigned __int128)2 * size * levels + total) /
+				    (2 * (unsigned __int128)total));
+
+	if (utf8) /* U+2581 to U+2588: blocks of one to eight eighths */
+		fprintf(print_out, "\xe2\x96%c", (char)(0x81 + level));
+	else
+		fputc((count < 0 ? "vvvvVV" : "__xxxxXX")[level], print_out);
+}
+
+void
+pack_print_value(uint32_t agg, const struct agg_entry *e)
+{
+	const struct dif_agg *a = &view.aggs[agg];
+	bool linear = a->func == DIF_LQUANTIZE;
+	uint64_t total = 0;
+	int64_t count = 0;
+
+	if (is_histogram(agg)) {
+		fprintf(print_out, "%*s ", e->key_words == 0 ? 16 : 0, "");
+		print_bar((int64_t)e->values[0], &pack_scale);
+		return;
+	}
+	fprintf(print_out, linear ? " %8s :" : " %s :", label(a, pack_first, e->value_words));
+	for (unsigned i = pack_first; i <= pack_last; i++) {
+		count += (int64_t)e->values[i];
+		total += (int64_t)e->values[i] < 0 ? 0 - e->values[i] : e->values[i];
+	}
+	for (unsigned i = pack_first; i <= pack_last; i++) {
+		if (e->values[i] == 0)
+			fputc(' ', print_out);
+		else
+			print_level((int64_t)e->values[i], total);
+	}
+	fprintf(print_out, linear ? ": %-8s | %ld\n" : ": %s | %ld\n",
+		label(a, pack_last, e->value_words), (long)count);
 }
 
 void

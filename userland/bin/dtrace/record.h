@@ -36,8 +36,9 @@ struct rec_field {
 	uint32_t offset, size;
 	uint32_t name;       /* text, of members and types */
 	uint8_t bits, shift; /* of a bit-field: size is that of its unit */
-	uint16_t reserved;
-	uint32_t type; /* text; 0: none */
+	uint16_t element;    /* of an array that print() shows: bytes of an element */
+	uint32_t type;       /* text; 0: none */
+	uint32_t names;      /* text, of an enum that print() shows: NAME=VALUE, and so on */
 };
 
 struct rec_action {
