@@ -46,14 +46,14 @@ def script():
     pathlib.Path(path).chmod(0o755)
     out = boot("/tmp/s.d 5 abc\ndtrace -qs /tmp/s.d 6 def\ncat /tmp/s.d | dtrace -qs - 7 ghi\n",
                options=["--file", f"/tmp/s.d={path}"]).expect().out
-    check_eq(out, "script 5 abc\nscript 6 def\nscript 7 ghi\n", "output")
+    check_eq(out, "script 5 abc\n\nscript 6 def\n\nscript 7 ghi\n\n", "output")
 
 
 @test("chmod makes a script executable")
 def executable():
     out = boot("cat > /tmp/s.d << 'END'\n#!/usr/sbin/dtrace -qs\nBEGIN { trace(5); exit(0); }\nEND\n"
                "/tmp/s.d\nchmod u+x /tmp/s.d\n/tmp/s.d\necho\nchmod 644 /tmp/s.d\n/tmp/s.d\necho $?\n").expect().out
-    check_eq(out, "sh: /boot/script.sh:5: /tmp/s.d: Permission denied\n5\n"
+    check_eq(out, "sh: /boot/script.sh:5: /tmp/s.d: Permission denied\n5\n\n"
              "sh: /boot/script.sh:10: /tmp/s.d: Permission denied\n126\n", "output")
 
 
