@@ -16,7 +16,8 @@
  *   or is not a regular file, EINVAL bad ops or facs, ENOMEM, EAGAIN too
  *   many tracers of other kinds, and those of opening the file.
  *
- *   Tracing to a file ends, with a line on the console, when a record cannot be written.
+ *   Tracing to a file ends, with a line on the console, when a record cannot be written, or when
+ *   the user who began it may not write the file any more.
  *
  * utrace(address, length)
  *   Writes up to KTR_USER_MAXLEN bytes as a record KTR_USER, if the process is traced for it.

@@ -164,7 +164,13 @@ dir_unlink(struct vnode *vn)
 int
 vnode_access(const struct vnode *vn, unsigned want)
 {
-	uint32_t user = vfs_user(), bits = user == vn->uid ? vn->mode >> 6 : vn->mode;
+	return vnode_access_of(vn, vfs_user(), want);
+}
+
+int
+vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
+{
+	uint32_t bits = user == vn->uid ? vn->mode >> 6 : vn->mode;
 
 	if (user == 0) {
 		/* User 0 may do anything, except execute a file that nobody may execute. */

@@ -51,7 +51,8 @@ static const struct call {
 #undef SYSCALL
 };
 
-#define CALLS (sizeof(calls) / sizeof(calls[0]))
+#define CALLS   (sizeof(calls) / sizeof(calls[0]))
+#define UNKNOWN UINT16_MAX /* the code of all unknown calls */
 
 /* Structs of system calls that succeed, by the argument that points to them. */
 static const struct call_struct {
@@ -73,7 +74,7 @@ static const struct call_struct {
 
 #define STRUCTS (sizeof(structs) / sizeof(structs[0]))
 
-/* What to do at a site: its kind, and the index of a system call; CALLS: an unknown one. */
+/* What to do at a site. */
 enum what {
 	NOTHING,
 	CALL,
@@ -93,29 +94,15 @@ enum what {
 
 struct action {
 	uint8_t what;
-	uint8_t call;
+	uint8_t narg; /* of a call; of a return: not 0 if it looks at the arguments */
+	uint16_t code;
 };
 
-_Static_assert(CALLS < 256, "struct action");
-
-static bool has_struct[CALLS]; /* one of structs[] is the call's; constant likewise */
+static uint16_t
+    struct_codes[STRUCTS];     /* of the calls in structs[]; UNKNOWN: this machine lacks it */
 static struct action *actions; /* by the site's number; constant after ktrace_hook_init() */
 static int owner = -1;
 static uint32_t selected; /* KTRFAC_… whose probes are on; ktrace_lock */
-
-bool
-ktrace_is_full(const struct ktrace *t)
-{
-	return t->head - __atomic_load_n(&t->tail, __ATOMIC_RELAXED) > t->size / 2;
-}
-
-bool
-ktrace_needs_work(const struct ktrace *t)
-{
-	return ktrace_is_full(t) ||
-	       (t->spare == NULL && !t->no_spare &&
-		(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_INHERIT));
-}
 
 static void
 put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, size_t len)
@@ -131,37 +118,52 @@ put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, siz
 	ktrace_commit(t, r, len);
 }
 
-static inline __attribute__((always_inline)) void
-put_call(struct ktrace *t, const struct proc *p, unsigned i, const struct ktr_firing *f)
+static void hook(const struct ktr_firing *f);
+
+/* There may be room for a record of a system call after all: makes it then. */
+static __attribute__((noinline)) void
+put_again(struct ktrace *t, size_t len, const struct ktr_firing *f)
 {
-	unsigned narg = 0;
-	uint32_t code;
+	if (ktrace_make_room(t, ktrace_total(len)))
+		hook(f);
+}
+
+/* Remembers the arguments for other records of the call. */
+static inline void
+keep_args(struct ktrace *t, const struct ktr_firing *f)
+{
+	__builtin_memcpy(t->args, f->args, sizeof(t->args));
+	t->has_args = true;
+}
+
+static inline __attribute__((always_inline)) void
+put_call(struct ktrace *t, const struct proc *p, struct action a, const struct ktr_firing *f)
+{
+	size_t narg = a.narg, len = sizeof(struct ktr_syscall) + narg * 8;
+	uint32_t code = a.code;
+	uint64_t end;
 	struct ktrace_record *r;
 	struct ktr_syscall *s;
 
-	if (__builtin_expect(i < CALLS, 1)) {
-		narg = calls[i].narg;
-		code = calls[i].code;
-		if (t->facs & (KTRFAC_GENIO | KTRFAC_STRUCT | KTRFAC_SYSCTL)) {
-			__builtin_memcpy(t->args, f->args, sizeof(t->args));
-			t->has_args = true;
-		}
-	} else {
-		code = f->args[0] < UINT32_MAX ? (uint32_t)f->args[0] : UINT32_MAX;
-	}
 	t->in_call = true;
-	t->code = code;
+	if (__builtin_expect(a.code == UNKNOWN, 0))
+		t->code = code = f->args[0] < UINT32_MAX ? (uint32_t)f->args[0] : UINT32_MAX;
+	else if (t->facs & (KTRFAC_GENIO | KTRFAC_STRUCT | KTRFAC_SYSCTL))
+		keep_args(t, f);
 	if (!(t->facs & KTRFAC_SYSCALL))
 		return;
-	r = ktrace_claim(t, p, KTR_SYSCALL, sizeof(*s) + narg * 8);
-	if (r == NULL)
+	end = t->head + ktrace_total(len);
+	if (__builtin_expect(end > t->checked, 0)) {
+		put_again(t, len, f);
 		return;
+	}
+	r = ktrace_begin(t, p, KTR_SYSCALL, len);
 	s = (void *)r->data;
 	s->ktr_code = code;
-	s->ktr_narg = narg;
-	for (unsigned n = 0; n < narg; n++)
+	s->ktr_narg = (uint32_t)narg;
+	for (size_t n = 0; n < narg; n++)
 		s->ktr_args[n] = f->args[n];
-	ktrace_commit(t, r, sizeof(*s) + narg * 8);
+	ktrace_end(t, end);
 }
 
 /* Copies a struct from the address in user memory, if it is there. */
@@ -191,42 +193,55 @@ put_sysctl(struct ktrace *t, const struct proc *p, uint64_t addr)
 		ktrace_commit(t, r, (size_t)n);
 }
 
-/* Structs and names that a system call, which returns now, has used. */
+/* Structs and names that a system call, which returns now, has used. Then the return itself. */
 static __attribute__((noinline)) void
-put_used(struct ktrace *t, const struct proc *p, unsigned i, bool failed)
+put_used(struct ktrace *t, const struct proc *p, struct action a, const struct ktr_firing *f)
 {
-	if ((t->facs & KTRFAC_STRUCT) && !failed && has_struct[i]) {
-		for (const struct call_struct *c = structs; c < structs + STRUCTS; c++)
-			if (strcmp(c->call, calls[i].name) == 0 && t->args[c->arg] != 0)
-				put_struct(t, p, c, t->args[c->arg]);
+	bool failed = f->args[0] > (uint64_t)-4096;
+
+	t->has_args = false;
+	if ((t->facs & KTRFAC_STRUCT) && !failed) {
+		for (unsigned i = 0; i < STRUCTS; i++)
+			if (struct_codes[i] == a.code && t->args[structs[i].arg] != 0)
+				put_struct(t, p, &structs[i], t->args[structs[i].arg]);
 	}
-	if ((t->facs & KTRFAC_SYSCTL) && calls[i].code == NR_sysctl)
+	if ((t->facs & KTRFAC_SYSCTL) && a.code == NR_sysctl)
 		put_sysctl(t, p, t->args[1]);
+	hook(f);
 }
 
 static inline __attribute__((always_inline)) void
-put_return(struct ktrace *t, const struct proc *p, unsigned i, int64_t value)
+put_return(struct ktrace *t, const struct proc *p, struct action a, const struct ktr_firing *f)
 {
-	bool failed = (uint64_t)value > (uint64_t)-4096;
-	/* An unknown call that was not traced when it began has no number here. */
-	uint32_t code = i < CALLS ? calls[i].code : t->code;
+	int64_t value = (int64_t)f->args[0];
+	uint64_t end;
 	struct ktrace_record *r;
 	struct ktr_sysret *s;
 
-	if ((t->facs & (KTRFAC_STRUCT | KTRFAC_SYSCTL)) && t->has_args && i < CALLS)
-		put_used(t, p, i, failed);
+	if (__builtin_expect(t->has_args && a.narg > 0, 0)) {
+		put_used(t, p, a, f);
+		return;
+	}
 	t->has_args = false;
 	t->in_call = false;
 	if (!(t->facs & KTRFAC_SYSRET))
 		return;
-	r = ktrace_claim(t, p, KTR_SYSRET, sizeof(*s));
-	if (r == NULL)
+	end = t->head + ktrace_total(sizeof(*s));
+	if (__builtin_expect(end > t->checked, 0)) {
+		put_again(t, sizeof(*s), f);
 		return;
+	}
+	r = ktrace_begin(t, p, KTR_SYSRET, sizeof(*s));
 	s = (void *)r->data;
-	s->ktr_code = code;
-	s->ktr_error = failed ? (int32_t)-value : 0;
-	s->ktr_retval = failed ? -1 : value;
-	ktrace_commit(t, r, sizeof(*s));
+	/* An unknown call that was not traced when it began has no number here. */
+	s->ktr_code = __builtin_expect(a.code == UNKNOWN, 0) ? t->code : a.code;
+	s->ktr_error = 0;
+	s->ktr_retval = value;
+	if ((uint64_t)value > (uint64_t)-4096) {
+		s->ktr_error = (int32_t)-value;
+		s->ktr_retval = -1;
+	}
+	ktrace_end(t, end);
 }
 
 /* The first bytes that were moved. The user's memory has them still: the process has one thread. */
@@ -254,8 +269,8 @@ put_io(struct ktrace *t, const struct proc *p, int rw, const struct uio *u, int6
 
 	if (!(t->facs & KTRFAC_GENIO) || bytes < 0 || u->space != UIO_USER)
 		return;
-	if (n > t->size / 4)
-		n = t->size / 4;
+	if (n > t->mask / 4)
+		n = t->mask / 4;
 	r = ktrace_claim(t, p, KTR_GENIO, sizeof(*g) + n);
 	if (r == NULL)
 		return;
@@ -286,32 +301,6 @@ put_switch(struct ktrace *t, const struct proc *p, bool out)
 	if (!out)
 		t->waits = NULL;
 	put(t, p, KTR_CSW, &c, sizeof(c));
-}
-
-/* Gives the spare of the parent to a new process, which does not run yet. */
-static void
-inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
-{
-	struct ktrace *s = t->spare, *none = NULL;
-	uint32_t facs = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
-
-	if (s == NULL || !(facs & KTRFAC_INHERIT))
-		return;
-	s->pid = child->pid;
-	s->parent = parent->pid;
-	s->begin_ticks = arch_clock_read();
-	strlcpy(s->comm, parent->name, sizeof(s->comm));
-	/* ktrace(2) may have come first */
-	if (!__atomic_compare_exchange_n(&child->trace, &none, s, false, __ATOMIC_SEQ_CST,
-					 __ATOMIC_SEQ_CST)) {
-		s->pid = 0;
-		return;
-	}
-	t->spare = NULL;
-	__atomic_store_n(&s->facs, facs, __ATOMIC_SEQ_CST);
-	/* Whoever clears the parent's bits looks for the child afterwards, or has done so before.
-	 */
-	__atomic_store_n(&s->facs, __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }
 
 /* All but system calls, which are to cost little. */
@@ -357,7 +346,7 @@ act(struct ktrace *t, struct proc *p, struct action a, const struct ktr_firing *
 		put(t, p, KTR_FAULTEND, &end, sizeof(end));
 		break;
 	case FORK:
-		inherit(t, p, (struct proc *)(uintptr_t)f->args[0]);
+		ktrace_inherit(t, p, (struct proc *)(uintptr_t)f->args[0]);
 		this_pcpu()->work = true;
 		break;
 	case EXIT:
@@ -377,9 +366,9 @@ hook(const struct ktr_firing *f)
 		return;
 	a = actions[ktr_site_number(f->site)]; /* of the sites that are on for us, all have one */
 	if (a.what == CALL)
-		put_call(t, p, a.call, f);
+		put_call(t, p, a, f);
 	else if (a.what == RETURN)
-		put_return(t, p, a.call, (int64_t)f->args[0]);
+		put_return(t, p, a, f);
 	else
 		act(t, p, a, f);
 }
@@ -395,6 +384,16 @@ ktrace_put(unsigned type, const void *data, size_t len)
 	if (t != NULL)
 		put(t, p, type, data, len);
 	irq_pop();
+}
+
+/* NULL: an unknown one. */
+static const struct call *
+call_find(const char *name)
+{
+	for (const struct call *c = calls; c < calls + CALLS; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
 }
 
 /* What the hook is to do at a site. */
@@ -415,8 +414,9 @@ action_of(const struct ktr_site *site)
 	    {&sdt_vfs___write, WRITE},
 	    {&sdt_vfs_namei_lookup_entry, NAME},
 	};
+	struct action a = {.what = NOTHING, .code = UNKNOWN};
 	struct ktr_probe_name name;
-	struct action a = {NOTHING, CALLS};
+	const struct call *c;
 
 	for (unsigned i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
 		if (probes[i].site == site)
@@ -429,8 +429,13 @@ action_of(const struct ktr_site *site)
 	if (strcmp(name.provider, "syscall") != 0)
 		return a;
 	a.what = strcmp(name.name, "entry") == 0 ? CALL : RETURN;
-	for (a.call = 0; a.call < CALLS && strcmp(calls[a.call].name, name.function) != 0;)
-		a.call++;
+	c = call_find(name.function);
+	if (c == NULL)
+		return a;
+	a.code = (uint16_t)c->code;
+	a.narg = a.what == CALL ? c->narg : c->code == NR_sysctl;
+	for (unsigned i = 0; i < STRUCTS; i++)
+		a.narg += a.what == RETURN && struct_codes[i] == c->code;
 	return a;
 }
 
@@ -443,11 +448,13 @@ ktrace_hook_init(void)
 		actions = kmap_alloc(n * sizeof(*actions));
 	if (actions == NULL)
 		return -ENOMEM;
+	for (unsigned i = 0; i < STRUCTS; i++) {
+		const struct call *c = call_find(structs[i].call);
+
+		struct_codes[i] = c != NULL ? (uint16_t)c->code : UNKNOWN;
+	}
 	for (unsigned i = 0; i < n; i++)
 		actions[i] = action_of(ktr_site_get(i));
-	for (unsigned i = 0; i < CALLS; i++)
-		for (const struct call_struct *c = structs; c < structs + STRUCTS; c++)
-			has_struct[i] |= strcmp(c->call, calls[i].name) == 0;
 	owner = ktr_owner_register("ktrace", hook);
 	return owner < 0 ? -EAGAIN : 0;
 }

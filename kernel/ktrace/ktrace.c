@@ -68,7 +68,7 @@ create(struct uidinfo *ui)
 		uidinfo_free(ui, t);
 		return NULL;
 	}
-	t->size = size;
+	t->mask = size - 1;
 	t->ui = ui;
 	list_append(&ktrace_all, &t->all);
 	return t;
@@ -192,32 +192,38 @@ clear_one(const struct request *q, struct ktrace *t)
 	__atomic_store_n(&t->facs, facs, __ATOMIC_SEQ_CST);
 }
 
-/* Does the request name this process, or an ancestor of it? proc_lock held. */
+/*
+ * Does the request name this process, or an ancestor of it? Parents are asked before their
+ * children. proc_lock held.
+ */
 static bool
-is_named(const struct request *q, const struct proc *p)
+is_named(const struct request *q, struct proc *p, uint32_t change)
 {
-	for (;; p = p->parent) {
-		if (q->vn != NULL)
-			return p->trace != NULL && p->trace->io != NULL &&
-			       p->trace->io->f->vn == q->vn;
-		if (q->pid > 0 ? p->pid == (uint32_t)q->pid : p->pgid == (uint32_t)-q->pid)
-			return true;
-		if (!q->descend || p->parent == p)
-			return false;
-	}
+	bool named;
+
+	if (q->vn != NULL)
+		return p->trace != NULL && p->trace->io != NULL && p->trace->io->f->vn == q->vn;
+	named = q->pid > 0 ? p->pid == (uint32_t)q->pid : p->pgid == (uint32_t)-q->pid;
+	named |= q->descend && p->parent->trace_change == change;
+	if (named)
+		p->trace_change = change;
+	return named;
 }
 
 /* ktrace_lock held. */
 static void
 change_all(struct request *q)
 {
+	static uint32_t changes; /* ktrace_lock */
+
+	changes++;
 	q->found = q->refused = q->missing = 0;
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
 		struct ktrace *t;
 
 		/* One without memory is ending, and its tracing with it. */
-		if (p->vm == NULL || !is_named(q, p))
+		if (!is_named(q, p, changes) || p->vm == NULL)
 			continue;
 		q->found++;
 		t = __atomic_load_n(&p->trace, __ATOMIC_SEQ_CST);
@@ -306,6 +312,7 @@ open_io(uint64_t upath, struct ktrace_io **out)
 	}
 	io->refs = 1;
 	io->limit = proc_limit(RLIMIT_FSIZE);
+	io->uid = curproc()->uid;
 	strlcpy(io->path, path, sizeof(io->path));
 	*out = io;
 	return 0;
@@ -355,6 +362,31 @@ sys_utrace(const uint64_t a[6])
 		return -EFAULT;
 	ktrace_put(KTR_USER, data, a[1]);
 	return 0;
+}
+
+void
+ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
+{
+	struct ktrace *s = t->spare, *none = NULL;
+	uint32_t facs = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
+
+	if (s == NULL || !(facs & KTRFAC_INHERIT))
+		return;
+	s->pid = child->pid;
+	s->parent = parent->pid;
+	s->begin_ticks = arch_clock_read();
+	strlcpy(s->comm, parent->name, sizeof(s->comm));
+	/* ktrace(2) may have come first */
+	if (!__atomic_compare_exchange_n(&child->trace, &none, s, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST)) {
+		s->pid = 0;
+		return;
+	}
+	t->spare = NULL;
+	__atomic_store_n(&s->facs, facs, __ATOMIC_SEQ_CST);
+	/* Whoever clears the parent's bits looks for the child afterwards, or has done so before.
+	 */
+	__atomic_store_n(&s->facs, __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }
 
 /* Makes the spare struct ktrace of a process whose children are traced. ktrace_lock held. */

@@ -28,6 +28,7 @@ struct uidinfo;
 struct ktrace_io {
 	unsigned refs;  /* [l] */
 	struct file *f; /* [c] */
+	uint32_t uid;   /* [c] who set the tracing, and must be allowed to write at each write */
 	uint64_t limit; /* [c] bytes that the file may have: RLIMIT_FSIZE of who set the tracing */
 	bool dead;      /* [l] a record could not be written */
 	struct ktrace_io *next; /* [l] of those that nobody uses */
@@ -52,13 +53,13 @@ struct ktrace {
 	uint32_t dropped; /* [t] records that had no room since the last one that had */
 	uint64_t head;    /* [a] bytes put in; written by the process */
 	uint64_t tail;    /* [a] bytes taken out; written by the thread ktrace */
-	uint64_t start;   /* [t] where the record that is being made will be */
-	uint64_t size;    /* [c] of buf, a power of two */
+	uint64_t checked; /* [t] up to here there is room, without a look at `tail` */
+	uint64_t mask;    /* [c] the size of buf, a power of two, less 1 */
 	uint8_t *buf;     /* [c] */
 	bool busy;        /* [t] in ktrace itself: what it does now is not recorded */
 	/* [t] The system call that it is in. */
 	bool in_call, has_args;
-	uint32_t code;
+	uint32_t code;     /* of one that is unknown */
 	uint64_t args[4];  /* if has_args: they were needed when it began */
 	const char *waits; /* [t] why it lost the CPU, for the record of its return; NULL: none */
 	struct ktrace *spare; /* [a] for the next child, if it inherits */
@@ -90,8 +91,15 @@ extern unsigned ktrace_request; /* kern.ktrace.request_pool */
 int ktrace_hook_init(void);
 /* Switches the probes on that the kinds of records need, and others off. ktrace_lock held. */
 void ktrace_hook_select(uint32_t facs);
+/* Gives the spare of the parent to a new process, which does not run yet. Any context. */
+void ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child);
 /* Records bytes for the current process, if it is traced for the type. Thread context. */
 void ktrace_put(unsigned type, const void *data, size_t len);
+/*
+ * Makes `checked` cover a record of `total` bytes more. False: there is no room, which is counted
+ * as a record that is dropped. Interrupts off; the process itself.
+ */
+bool ktrace_make_room(struct ktrace *t, size_t total);
 /* Should the process wait for the file, since half of its queue is used? Any context. */
 bool ktrace_is_full(const struct ktrace *t);
 /* Should it, or does it need memory for a child? Any context. */

@@ -3,9 +3,9 @@
  * to their files in the order of their times.
  *
  * It works every 10 ms while a process is traced, and when somebody waits for it. It writes as user
- * 0 and without limits, but a file grows at the cost of its owner, and no further than the one who
- * set the tracing may write. Locking: ktrace_lock, also while it writes; a queue's `tail` is its
- * own.
+ * 0 and without limits, but a file grows at the cost of its owner, no further than the one who set
+ * the tracing may write, and only while this user may write it. Locking: ktrace_lock, also while it
+ * writes; a queue's `tail` is its own.
  */
 #include <abi_md.h>
 
@@ -93,7 +93,9 @@ flush(void)
 	int64_t n = (int64_t)used;
 
 	if (used > 0 && !buf_io->dead) {
-		if (used > buf_io->limit || vnode_size(buf_io->f->vn) > buf_io->limit - used)
+		if (vnode_access_of(buf_io->f->vn, buf_io->uid, VNODE_WRITE) < 0)
+			n = -EACCES;
+		else if (used > buf_io->limit || vnode_size(buf_io->f->vn) > buf_io->limit - used)
 			n = -EFBIG;
 		else
 			n = file_write(buf_io->f, buf, used);
@@ -135,13 +137,13 @@ add(struct ktrace *t, const struct ktrace_record *r, const void *data)
 static struct ktrace_record *
 front(struct ktrace *t)
 {
-	struct ktrace_record *r = (void *)(t->buf + (t->tail & (t->size - 1)));
+	struct ktrace_record *r = (void *)(t->buf + (t->tail & t->mask));
 
 	if (t->tail == t->limit)
 		return NULL;
 	if (r->type != 0)
 		return r;
-	t->tail += t->size - (t->tail & (t->size - 1));
+	t->tail = (t->tail | t->mask) + 1;
 	return front(t);
 }
 

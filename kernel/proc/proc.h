@@ -81,7 +81,8 @@ struct proc {
 	struct kernel_sigaction sig_action[NSIG]; /* [p] its own process reads them without it */
 	struct proc_siginfo sig_info[NSIG];       /* [p] of those pending */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
-	struct ktrace *trace; /* kernel/ktrace's; NULL: the process has not been traced */
+	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process has not been traced */
+	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */
 	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
 };
 

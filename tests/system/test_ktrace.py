@@ -291,13 +291,17 @@ def rights():
     run = boot("user_test ktrace refused\nuser_test ktrace dropped\nkdump -f /tmp/dropped\nsu 1000 ktrace -f /tmp/u -p 1\necho\n"
                "su 1000 ktrace -f /etc/motd true\nsu 1000 touch /tmp/theirs\nsu 1001 ktrace -a -f /tmp/theirs true\n"
                "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\nktrace -t y -f /tmp/y sysctl kern.hz\nkdump -f /tmp/y\n"
-               "su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\nktrace -f /tmp/r -p $pid\n"
+               "su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\n"
+               "su 1000 ktrace -t u -f /tmp/taken -p $pid\nsu 1000 chmod 400 /tmp/taken\nuntil dmesg | grep taken; do :; done\n"
+               "kdump --jsonl -f /tmp/taken > /tmp/j\necho taken $?\nktrace -f /tmp/r -p $pid\n"
                "su 1000 ktrace -c -p $pid\nkill -9 $pid\nktrace -f /tmp/x -p 99999\nktrace -t q true\nktrace\necho status $?\n"
                "ktrace -f /tmp/x nosuch\necho status $?\n", smp=2, options=USER_TEST).expect()
     check_match(r"^refused: ok\r?$", run.out, "what is refused")
     check_match(r"^dropped: ok\r?$", run.out, "a process that drops its rights")
     check_match(r'^ +"still traced"\r?$', run.out, "its trace")
-    refusals = [line.strip() for line in run.out.splitlines() if re.match(r"ktrace: (?!found)", line)]
+    check_match(r"ktrace: /tmp/taken: error 13, tracing to it ends", run.out, "a file that its owner may not write any more")
+    check_match(r"^taken 0\r?$", run.out, "its records")
+    refusals = [line.strip() for line in run.out.splitlines() if re.match(r"ktrace: (?!/tmp/taken)", line)]
     check_eq(refusals, ["ktrace: /tmp/u: Operation not permitted", "ktrace: /etc/motd: Permission denied", "ktrace: /tmp/theirs: Permission denied",
                         "ktrace: /tmp/p: Operation not permitted",
                         "ktrace: ktrace: Operation not permitted", "ktrace: /tmp/x: No such process",
