@@ -10,8 +10,9 @@
  *     KTROP_CLEARFILE  no process is traced to path any more; pid and facs are not used
  *   With KTRFLAG_DESCEND: also for all present descendants of the process. With KTRFAC_INHERIT in
  *   `facs`: children made later are traced likewise. pid > 0 names a process, pid < 0 the process
- *   group -pid. Only processes of the caller's user are traced, and all by user 0. What user 0 has
- *   set, only user 0 changes. Returns after all records of the past are in the file. Errors: ESRCH
+ *   group -pid. Only processes of the caller's user are traced, and all by user 0; those that have
+ *   changed their user since they executed a program, only by user 0. What user 0 has set, only
+ *   user 0 changes. Returns after all records of the past are in the file. Errors: ESRCH
  *   no such process, EPERM no process may be traced, EACCES the file is not the caller's to write
  *   or is not a regular file, EINVAL bad ops or facs, ENOMEM, EAGAIN too
  *   many tracers of other kinds, and those of opening the file.

@@ -111,13 +111,17 @@ take(struct request *q)
 	return t;
 }
 
-/* May the caller change the tracing of p? */
+/*
+ * May the caller change the tracing of p? What has changed its user may have secrets of the old one
+ * in its memory, until it executes a program.
+ */
 static bool
 may_trace(const struct proc *p)
 {
 	uint32_t uid = curproc()->uid;
 
-	return uid == 0 || (uid == p->uid && !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
+	return uid == 0 || (uid == p->uid && !p->changed_uid &&
+			    !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
 }
 
 static void

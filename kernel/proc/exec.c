@@ -361,6 +361,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 		return r;
 	}
 	become(p, vm, path);
+	p->changed_uid = false;
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, img.entry, sp);
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,

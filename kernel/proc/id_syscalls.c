@@ -76,6 +76,7 @@ sys_setuid(const uint64_t a[6])
 	/* Files and memory that the process has already stay counted for the old user. */
 	spin_lock(&proc_lock);
 	p->ui = ui;
+	p->changed_uid |= p->uid != ui->uid;
 	p->uid = ui->uid;
 	spin_unlock(&proc_lock);
 	uidinfo_release(old, UIDINFO_KMEM, kmalloc_size(p));

@@ -251,6 +251,7 @@ fork_current(const struct fork_args *f)
 	p->cwd = vnode_ref(parent->cwd);
 	p->thread->follow = curthread()->follow;
 	p->umask = parent->umask;
+	p->changed_uid = parent->changed_uid;
 	p->child_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
 	fork_thread(p, f);
 

@@ -47,6 +47,7 @@ struct proc {
 	uint32_t pgid;      /* [p] */
 	uint32_t sid;       /* [p] session: the pid of the process that began it */
 	uint32_t uid;       /* [t] written by its own thread, read by anyone */
+	bool changed_uid;   /* [t] since it, or the parent, has executed a program */
 	struct uidinfo *ui; /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];

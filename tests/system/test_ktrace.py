@@ -100,6 +100,15 @@ sysctl kern.hz
 tail -1 /etc/motd
 test -e /etc/motd
 touch /tmp/b
+chmod 600 /tmp/b
+echo hello there
+true
+false
+nproc
+dmesg
+kill -0 1
+sleep 0.01
+su 1000 ls /tmp
 uptime
 wc /etc/motd
 sh -c 'echo $(seq 3) | tee /tmp/c; cat < /nothing'
@@ -110,7 +119,12 @@ load pipe -n 3
 load fault -n 3
 load syscall -n 30
 load malloc -n 30
-load mix -n 2 -j 2"""
+load file -n 3 -j 2
+load mix -n 2 -j 2
+ktr probes -c
+dtrace -q -n 'BEGIN { exit(0); }'
+kdump -f /tmp/first
+ktrdump -i /tmp/first"""
 
 
 def signature(machine_rows):
@@ -124,9 +138,24 @@ def signature(machine_rows):
     return found
 
 
-@test("for each tool and each workload, the trace has the calls that the event log has, on two CPUs")
+def moved(machine_rows):
+    """{pid: [[fd, written, bytes]…]} that the calls and results of records say, and what the I/O of records says."""
+    said, found, begun = collections.defaultdict(list), collections.defaultdict(list), {}
+    for r in machine_rows:
+        if r["type"] == "CALL":
+            begun[r["pid"]] = r
+        elif r["type"] == "RET" and r["value"] >= 0 and r["call"] in ("read", "readv", "write", "writev"):
+            said[r["pid"]].append([begun[r["pid"]]["args"]["fd"], r["call"].startswith("write"), r["value"]])
+        elif r["type"] == "GIO":
+            found[r["pid"]].append([r["fd"], r["write"], r["bytes"]])
+            check_eq(len(r["data"]) // 2, min(r["bytes"], 64), "bytes of data")
+    return said, found
+
+
+@test("for each tool and each workload, the trace has the calls that the event log has, and their I/O, on two CPUs")
 def tools():
-    script = "".join(f"ktrace -a -i -t c -f /tmp/k {line} > /dev/null 2> /dev/null\n" for line in TOOLS.splitlines())
+    script = "sysctl kern.ktrace.genio_size=64 > /dev/null\nktrace -i -f /tmp/first ls -l /\n"
+    script += "".join(f"ktrace -a -i -t ci -f /tmp/k {line} > /dev/null 2> /dev/null\n" for line in TOOLS.splitlines())
     run = boot(script + "kdump --jsonl -f /tmp/k\n", smp=2, trace=True, mask="SYSC", sets=[KEPT, "debug.ktr.entries=1048576"],
                mem="1G").expect()
     tc.no_gaps(run)
@@ -134,6 +163,9 @@ def tools():
     traced = signature(records)
     check_eq(len(whole(records)), len(traced), "processes")
     check(len(traced) >= len(TOOLS.splitlines()) + 20, f"{len(traced)} processes")
+    said, found = moved(records)
+    check_eq(found, said, "I/O")
+    check(len(found) > 40, f"{len(found)} processes with I/O")
     logged_calls = collections.defaultdict(list)
     for e in run.events:
         if m := re.match(r"syscall (\w+): " + " ".join(rf"arg{n} (\S+)" for n in range(6)), e["text"]):

@@ -225,12 +225,29 @@ refused(void)
 	return bad;
 }
 
+/* A child that has become user 1000 may have secrets of user 0. */
+static int
+child_of_root(void)
+{
+	static const char file[] = "/tmp/of1000";
+	int bad = 0, status = 1;
+
+	if (fork() == 0) {
+		EXPECT(setuid(1000), 0);
+		EXPECT(open(file, O_CREAT | O_WRONLY, 0600), 0);
+		EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, getpid()), EPERM);
+		_exit(bad);
+	}
+	wait(&status);
+	return status != 0;
+}
+
 /* Changes its own tracing as user 1000, after user 0 has set it. */
 static int
 dropped(void)
 {
 	static const char file[] = "/tmp/dropped";
-	int bad = 0, fd = open(file, O_CREAT | O_WRONLY, 0666);
+	int bad = child_of_root(), fd = open(file, O_CREAT | O_WRONLY, 0666);
 
 	close(fd);
 	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, getpid()), 0);
