@@ -19,8 +19,9 @@ static inline void arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t
 				   uintptr_t *fp);
 
 /*
- * md/ktr.h also defines KTR_PORT_SITE_ON(site), the patchable branch of a trace point (ktr/ktr.h),
- * and the restartable sequences KTR_PORT_RECORD() and KTR_PORT_TURN() (ktr/port.h), which
- * entry_kernel_return() restarts.
+ * md/ktr.h also defines ARCH_KTR_IN_HOOK(), a pointer to the ktr_in_hook of this CPU's
+ * struct arch_pcpu, valid with interrupts off; KTR_PORT_SITE_ON(site), the patchable branch of a
+ * trace point (ktr/ktr.h), and the restartable sequences KTR_PORT_RECORD() and KTR_PORT_TURN()
+ * (ktr/port.h), which entry_kernel_return() restarts.
  */
 #include <md/ktr.h>

@@ -2,8 +2,8 @@
  * pcpu.h - contract: per-CPU data that needs no look-up.
  *
  * The port defines struct arch_pcpu. It is the first member of struct pcpu (kernel/sync/pcpu.h) and
- * has at least `unsigned cpu`, `struct thread *curthread`, `struct ktr_ring *ktr_ring` and
- * `uint64_t ktr_tid`.
+ * has at least `unsigned cpu`, `struct thread *curthread`, `struct ktr_ring *ktr_ring`,
+ * `uint64_t ktr_tid` and `bool ktr_in_hook`.
  */
 #pragma once
 

@@ -120,16 +120,15 @@ int
 ktr_owner_register(const char *name, ktr_hook_fn *hook)
 {
 	unsigned owner = 0;
-	bool done = false;
 	ktr_port_lock();
 	while (owner < KTR_OWNER_MAX && ktr_owner_names[owner] != NULL)
 		owner++;
-	if (owner < KTR_OWNER_MAX && (hook == NULL || ktr_hook_add(owner, hook))) {
+	if (owner < KTR_OWNER_MAX)
 		ktr_owner_names[owner] = name;
-		done = true;
-	}
+	if (owner < KTR_OWNER_MAX && hook != NULL)
+		ktr_hook_add(owner, hook);
 	ktr_port_unlock();
-	return done ? (int)owner : -KTR_ENOSPC;
+	return owner < KTR_OWNER_MAX ? (int)owner : -KTR_ENOSPC;
 }
 
 int

@@ -33,80 +33,85 @@ ktr_fire_record(const struct ktr_firing *f)
 			args[i] = a[i];
 		a = args;
 	}
-	if (f->data != NULL)
+	if (f->has_data)
 		ktr_log_record_data(&ktr_main, f->site, a, f->data, f->len);
 	else
 		ktr_record6(f->site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], a[5]});
 }
 
-/* Each hook; and the log, for all owners that have none. So every owner is in one of them. */
-static struct hook {
-	uint32_t owners;   /* [k] their bits; 0: free */
-	ktr_hook_fn *call; /* [k] changes while owners is 0 and no CPU is in a hook */
-	uint64_t refused;
-} ktr_hooks[KTR_HOOK_MAX + 1] = {[KTR_HOOK_MAX] = {.owners = ~0u, .call = ktr_fire_record}};
-#define HOOK_LOG (&ktr_hooks[KTR_HOOK_MAX])
+static void
+do_nothing(const struct ktr_firing *f)
+{
+	(void)f;
+}
 
-static uint8_t ktr_hook_busy[KTR_PORT_MAXCPU]; /* each CPU writes its own, interrupts off */
+/* Of each owner: its hook, or what the log does; and of nobody. [k] changes while no site has the
+ * owner. */
+static ktr_hook_fn *ktr_hooks[KTR_OWNER_MAX + 1] = {
+    [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [KTR_OWNER_MAX] = do_nothing};
+static uint32_t ktr_hooked;                       /* [k] bits of the owners with a hook */
+static uint64_t ktr_hooks_refused[KTR_OWNER_MAX]; /* atomic */
+
+#ifndef KTR_PORT_IN_HOOK
+static bool ktr_in_hook[KTR_PORT_MAXCPU]; /* each CPU writes its own, interrupts off */
+#define KTR_PORT_IN_HOOK() (&ktr_in_hook[ktr_port_cpu()])
+#endif
 
 static inline uint32_t
 owners_of(const struct ktr_site *site)
 {
-	/* acquire: pairs with site_own(); an owner's hook is in the list before it has sites */
+	/* acquire: pairs with site_own(); an owner has its hook before it has sites */
 	return __atomic_load_n(&site->owners, __ATOMIC_ACQUIRE);
 }
 
+/* Those of the owners for whom the log records. */
 static inline uint32_t
-hook_owners(const struct hook *h)
+logged(uint32_t owners)
 {
-	return __atomic_load_n(&h->owners, __ATOMIC_ACQUIRE);
+	return owners & ~__atomic_load_n(&ktr_hooked, __ATOMIC_RELAXED);
 }
 
-/* The owners after the first. */
+/* Several owners. */
 static __attribute__((noinline)) void
-call_rest(struct ktr_firing *f, uint32_t owners)
+call_all(struct ktr_firing *f, uint32_t owners)
 {
-	for (const struct hook *h = ktr_hooks; h <= HOOK_LOG; h++) {
-		f->owner = hook_owners(h) & owners;
-		if (f->owner != 0)
-			h->call(f);
+	uint32_t log = logged(owners);
+	for (uint32_t rest = owners & ~log; rest != 0; rest &= rest - 1) {
+		f->owner = rest & -rest;
+		ktr_hooks[__builtin_ctz(rest)](f);
 	}
+	if (log != 0)
+		ktr_fire_record(f);
 }
 
 /* The CPU is in a hook: only the log takes more. */
 static __attribute__((noinline)) void
 refuse(const struct ktr_firing *f)
 {
-	uint32_t owners = owners_of(f->site);
-	if ((hook_owners(HOOK_LOG) & owners) != 0)
+	uint32_t owners = owners_of(f->site), log = logged(owners);
+	for (uint32_t rest = owners & ~log; rest != 0; rest &= rest - 1)
+		__atomic_fetch_add(&ktr_hooks_refused[__builtin_ctz(rest)], 1, __ATOMIC_RELAXED);
+	if (log != 0)
 		ktr_fire_record(f);
-	for (struct hook *h = ktr_hooks; h < HOOK_LOG; h++) {
-		if ((hook_owners(h) & owners) != 0)
-			__atomic_fetch_add(&h->refused, 1, __ATOMIC_RELAXED);
-	}
 }
 
-/* Calls what the site's owners want. */
+/* Calls what the site's owners want. The site is f's. */
 static inline __attribute__((always_inline)) void
-fire(struct ktr_firing *f)
+fire(struct ktr_firing *f, const struct ktr_site *site)
 {
 	uintptr_t irq = ktr_port_irq_save();
-	volatile uint8_t *busy = &ktr_hook_busy[ktr_port_cpu()];
-	if (__builtin_expect(*busy != 0, 0)) {
+	__typeof__(KTR_PORT_IN_HOOK()) in_hook = KTR_PORT_IN_HOOK(); /* may change in an NMI */
+	if (__builtin_expect(*in_hook, 0)) {
 		refuse(f);
 	} else {
-		const struct hook *h = ktr_hooks;
-		uint32_t owners = owners_of(f->site), first;
-		*busy = 1;
-		if (owners != 0) {
-			while ((first = hook_owners(h) & owners) == 0 && h < HOOK_LOG)
-				h++;
-			f->owner = first;
-			h->call(f);
-			if (__builtin_expect(owners != first, 0))
-				call_rest(f, owners & ~first);
-		}
-		*busy = 0;
+		uint32_t owners = owners_of(site);
+		*(volatile __typeof__(*in_hook) *)in_hook = true;
+		f->owner = owners;
+		if (__builtin_expect((owners & (owners - 1)) == 0, 1)) /* one, or nobody */
+			ktr_hooks[__builtin_ctzll(owners | 1ull << KTR_OWNER_MAX)](f);
+		else
+			call_all(f, owners);
+		*(volatile __typeof__(*in_hook) *)in_hook = false;
 	}
 	ktr_port_irq_restore(irq);
 }
@@ -115,40 +120,48 @@ void
 ktr_fire(struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site);
-	if (owners != 0 && (owners & ~hook_owners(HOOK_LOG)) == 0)
+	if (owners != 0 && logged(owners) == owners)
 		ktr_fire_record(f); /* nobody has a hook */
 	else
-		fire(f);
+		fire(f, f->site);
 }
 
 /* ---- the siblings ---- */
 
-/*
- * A port says which frame is that of a probe. `frame` is that of the sibling, which the probed
- * function has called, or what its probe jumps to.
- */
-#ifndef KTR_PORT_FRAME
-#define KTR_PORT_FRAME(firing, frame) ((void)(frame))
-#endif
-#ifndef KTR_PORT_FUNCTION
-#define KTR_PORT_FUNCTION KTR_PORT_FRAME
+/* `frame` is what KTR_PORT_WHERE() wants. A port without it knows only where the call was. */
+#ifdef KTR_PORT_WHERE
+#define HERE __builtin_frame_address(0)
+#else
+#define HERE                 __builtin_return_address(0)
+#define KTR_PORT_WHERE(f, w) ((w)->pc = (uintptr_t)(f)->frame)
 #endif
 
-/* Members one by one: an initialiser would clear all of them first. */
-#define FIRE(where, site_, values, n, data_, len_)                        \
-	do {                                                              \
-		struct ktr_firing f;                                      \
-		f.site = (site_);                                         \
-		f.args = (values);                                        \
-		f.nargs = (n);                                            \
-		f.data = (data_);                                         \
-		f.len = (len_);                                           \
-		f.pc = (uintptr_t)__builtin_return_address(0);            \
-		f.ret = f.fp = 0;                                         \
-		where(&f, (const uintptr_t *)__builtin_frame_address(0)); \
-		fire(&f);                                                 \
+struct ktr_where
+ktr_firing_where(const struct ktr_firing *f)
+{
+	struct ktr_where where = {0};
+	if (f->frame == NULL)
+		return f->where;
+	KTR_PORT_WHERE(f, &where);
+	return where;
+}
+
+/* Members one by one: an initialiser would clear the others. */
+#define FIRE(site_, values, n, data_, len_)   \
+	do {                                  \
+		struct ktr_firing f;          \
+		f.site = (site_);             \
+		f.args = (values);            \
+		f.frame = HERE;               \
+		f.nargs = (n);                \
+		f.has_data = (data_) != NULL; \
+		if (f.has_data) {             \
+			f.data = (data_);     \
+			f.len = (len_);       \
+		}                             \
+		fire(&f, site_);              \
 	} while (0)
-#define FIRE_POINT(site, args, n) FIRE(KTR_PORT_FRAME, site, args, n, NULL, 0)
+#define FIRE_POINT(site, args, n) FIRE(site, args, n, NULL, 0)
 
 static void
 fire0(const struct ktr_site *site)
@@ -205,7 +218,7 @@ fire_data(const struct ktr_site *site, const void *data, size_t len, uint64_t a1
 {
 	uint64_t args[] = {a1, a2, a3, a4, a5, 0};
 	args[site->nargs - 1] = (uintptr_t)data;
-	FIRE(KTR_PORT_FRAME, site, args, site->nargs, data, len);
+	FIRE(site, args, site->nargs, data, len);
 }
 
 static void
@@ -222,14 +235,14 @@ fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, u
 	   struct ktr_pair more)
 {
 	const uint64_t args[] = {a1, a2, a3, a4, more.a5, more.a6};
-	FIRE(KTR_PORT_FUNCTION, site, args, 6, NULL, 0);
+	FIRE_POINT(site, args, 6);
 }
 
 static void
 fire_return(const struct ktr_site *site, uint64_t offset, uint64_t value)
 {
 	const uint64_t args[] = {offset, value};
-	FIRE(KTR_PORT_FUNCTION, site, args, 2, NULL, 0);
+	FIRE_POINT(site, args, 2);
 }
 
 static const struct {
@@ -254,7 +267,7 @@ static const struct {
 void
 ktr_hook_apply(struct ktr_site *site)
 {
-	bool hooked = (site->owners & ~HOOK_LOG->owners) != 0;
+	bool hooked = logged(site->owners) != site->owners;
 	bool function = site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN;
 	/* A CPU may still be on its way from a trace point that goes off: fire stays as it is. */
 	if (site->owners == 0)
@@ -269,54 +282,30 @@ ktr_hook_apply(struct ktr_site *site)
 	}
 }
 
-/* The hook of an owner; owners 0: a free one. */
-static struct hook *
-hook_find(uint32_t owners)
-{
-	for (struct hook *h = ktr_hooks; h < HOOK_LOG; h++) {
-		if (hook_owners(h) == owners)
-			return h;
-	}
-	return NULL;
-}
-
-/* Also sets which owners the log serves: all others. */
-static void
-hook_set(struct hook *h, uint32_t owners)
-{
-	uint32_t log = HOOK_LOG->owners | h->owners;
-	__atomic_store_n(&HOOK_LOG->owners, log, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->owners, owners, __ATOMIC_RELEASE);
-	__atomic_store_n(&HOOK_LOG->owners, log & ~owners, __ATOMIC_RELEASE);
-}
-
-bool
+void
 ktr_hook_add(unsigned owner, ktr_hook_fn *hook)
 {
-	struct hook *h = hook_find(0);
-	if (h == NULL)
-		return false;
-	h->call = hook;
-	__atomic_store_n(&h->refused, 0, __ATOMIC_RELAXED);
-	hook_set(h, 1u << owner);
-	return true;
+	ktr_hooks[owner] = hook;
+	__atomic_store_n(&ktr_hooks_refused[owner], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ktr_hooked, ktr_hooked | 1u << owner, __ATOMIC_RELAXED);
 }
 
 bool
 ktr_hook_remove(unsigned owner)
 {
-	struct hook *h = hook_find(1u << owner);
-	if (h == NULL)
+	if ((ktr_hooked >> owner & 1) == 0)
 		return true;
 	if (!ktr_port_sync()) /* hooks run with interrupts off */
 		return false;
-	hook_set(h, 0);
+	__atomic_store_n(&ktr_hooked, ktr_hooked & ~(1u << owner), __ATOMIC_RELAXED);
+	ktr_hooks[owner] = ktr_fire_record;
 	return true;
 }
 
 uint64_t
 ktr_hook_refused(unsigned owner)
 {
-	const struct hook *h = hook_find(1u << owner);
-	return h != NULL ? __atomic_load_n(&h->refused, __ATOMIC_RELAXED) : 0;
+	return (ktr_hooked >> owner & 1) == 0
+		   ? 0
+		   : __atomic_load_n(&ktr_hooks_refused[owner], __ATOMIC_RELAXED);
 }

@@ -22,31 +22,38 @@
 
 #include "ktr/site.h"
 
-/** One firing of a probe. Valid while the hook runs. */
-struct ktr_firing {
-	const struct ktr_site *site;
-	const uint64_t *args; /* what the log records: parameters of CTRn, arguments of a probe */
-	unsigned nargs;       /* 0 to KTR_SDT_ARGS */
-	const void *data;     /* CTR_DATAn: the text for which the last argument stands, or NULL */
-	size_t len;           /* bytes of data */
+/** Where a probe has fired, as far as is known. */
+struct ktr_where {
 	/* KTR_SITE_ENTRY: where the function begins; KTR_SITE_RETURN: the return; otherwise in the
 	 * code after the trace point. */
 	uintptr_t pc;
 	/* KTR_SITE_ENTRY, KTR_SITE_RETURN: the probed function returns to here; no frame on the
 	 * stack says so. Otherwise 0. */
 	uintptr_t ret;
-	uintptr_t fp;   /* of the innermost frame, as the machine's convention has it; 0: unknown */
-	uint32_t owner; /* the bit of the owner whose hook is called */
+	uintptr_t fp; /* of the innermost frame, as the machine's convention has it; 0: unknown */
+};
+
+/** One firing of a probe. Valid while the hook runs. */
+struct ktr_firing {
+	const struct ktr_site *site;
+	const uint64_t *args;   /* what the log records: parameters of CTRn, arguments of a probe */
+	const uintptr_t *frame; /* for ktr_firing_where() */
+	uint16_t nargs;         /* 0 to KTR_SDT_ARGS */
+	uint16_t has_data;      /* CTR_DATAn: the last argument stands for a text */
+	uint32_t owner;         /* the bit of the owner whose hook is called */
+	const void *data;       /* has_data: the text */
+	size_t len;             /* has_data: its bytes */
+	struct ktr_where where; /* frame NULL: what ktr_firing_where() says */
 };
 
 typedef void ktr_hook_fn(const struct ktr_firing *f);
 
-/** Hooks at the same time. */
-#define KTR_HOOK_MAX 8u
+/** Finds out where the probe has fired. While the hook runs. */
+struct ktr_where ktr_firing_where(const struct ktr_firing *f);
 
 /**
  * Fires a probe that is no trace point: records an event, and calls hooks, as its owners want.
- * f->nargs is that of the site, at most 6. Any context.
+ * f->nargs is that of the site, at most 6, and f->frame NULL. Any context.
  */
 void ktr_fire(struct ktr_firing *f);
 
@@ -58,8 +65,8 @@ uint64_t ktr_hook_refused(unsigned owner);
 
 /* For control.c, control lock held. */
 
-/* Gives the owner a hook. False: there are KTR_HOOK_MAX. */
-bool ktr_hook_add(unsigned owner, ktr_hook_fn *hook);
+/* Gives the owner a hook. It has no site yet. */
+void ktr_hook_add(unsigned owner, ktr_hook_fn *hook);
 /* The owner has no site any more. Returns when no CPU is in its hook. False: the port cannot tell.
  */
 bool ktr_hook_remove(unsigned owner);

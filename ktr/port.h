@@ -35,13 +35,14 @@
  *
  * And for what not every port has:
  *
- *	KTR_PORT_FRAME(firing, frame)
- *	                  for hooks (ktr/hook.h): sets ->fp of a struct ktr_firing. `frame` is
- *	                  the frame pointer of the function that the trace point has called.
- *	                  Without it ->fp is 0
- *	KTR_PORT_FUNCTION(firing, frame)
- *	                  the same for a site that is a function's entry or return: sets ->fp,
- *	                  ->pc and ->ret
+ *	KTR_PORT_IN_HOOK()
+ *	                  for hooks (ktr/hook.h), to make them faster: a pointer to a bool of
+ *	                  this CPU, at first false, with interrupts off
+ *	KTR_PORT_WHERE(firing, where)
+ *	                  for hooks: sets the members of a struct ktr_where that are known.
+ *	                  firing->frame is the frame pointer of the function that the trace
+ *	                  point, or the code at a function's entry or return, has called. Without
+ *	                  it only ->pc is known
  *	KTR_PORT_MAKE_NAMED(spec, err, errlen)
  *	                  before probes are switched on by name: makes those that exist when they
  *	                  are first named. 0, or a negative errno value and a sentence in err.

@@ -149,7 +149,7 @@ hook_list(const struct ktr_firing *f, const struct dtrace_ecb *e)
 {
 	unsigned cpu = arch_cpu();
 
-	if (__builtin_expect(f->data != NULL, 0) && fire_own(f, cpu))
+	if (__builtin_expect(f->has_data, 0) && fire_own(f, cpu))
 		return;
 	for (; e != NULL; e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
 		struct dif_cpu *c = &e->cpus[cpu];
@@ -172,7 +172,7 @@ hook(const struct ktr_firing *f)
 	unsigned cpu = arch_cpu();
 	struct dif_cpu *c;
 
-	if (__builtin_expect(e != NULL && f->data == NULL, 1) &&
+	if (__builtin_expect(e != NULL && !f->has_data, 1) &&
 	    __atomic_load_n(&e->next, __ATOMIC_RELAXED) == NULL) {
 		c = &e->cpus[cpu];
 		if (__atomic_load_n(&c->open, __ATOMIC_RELAXED) &&
@@ -188,10 +188,10 @@ hook(const struct ktr_firing *f)
 static void
 fire_for(const struct ktr_site *site, const void *data)
 {
-	struct ktr_firing f = {.site = site, .data = data, .len = 1};
+	struct ktr_firing f = {.site = site, .has_data = true, .data = data, .len = 1};
 
-	f.pc = (uintptr_t)__builtin_return_address(0);
-	f.fp = (uintptr_t)__builtin_frame_address(0);
+	f.where.pc = (uintptr_t)__builtin_return_address(0);
+	f.where.fp = (uintptr_t)__builtin_frame_address(0);
 	ktr_fire(&f);
 }
 

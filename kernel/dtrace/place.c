@@ -196,13 +196,14 @@ put(uint64_t *pcs, unsigned n, uintptr_t pc)
 unsigned
 dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
+	const struct ktr_where where = ktr_firing_where(f);
 	unsigned n = 0, steps = 0;
-	uintptr_t fp = f->fp, frame[2];
+	uintptr_t fp = where.fp, frame[2];
 
 	if (n < max)
-		put(pcs, n++, f->pc);
-	if (f->ret != 0 && n < max)
-		put(pcs, n++, f->ret);
+		put(pcs, n++, where.pc);
+	if (where.ret != 0 && n < max)
+		put(pcs, n++, where.ret);
 	while (n < max && fp != 0 && steps++ < MOST_FRAMES && read_frame(fp, frame)) {
 		const struct arch_trapframe *tf = arch_unwind_trap(frame[1], fp + 16);
 
@@ -270,11 +271,12 @@ dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsig
 static uint64_t
 caller(const struct ktr_firing *f)
 {
+	const struct ktr_where where = ktr_firing_where(f);
 	uintptr_t frame[2];
 
-	if (f->ret != 0)
-		return f->ret;
-	return f->fp != 0 && read_frame(f->fp, frame) ? frame[1] : 0;
+	if (where.ret != 0)
+		return where.ret;
+	return where.fp != 0 && read_frame(where.fp, frame) ? frame[1] : 0;
 }
 
 static uint64_t
@@ -335,13 +337,13 @@ builtin_slow(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_IPL:
 		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_PC:
-		return f->pc;
+		return ktr_firing_where(f).pc;
 	case DIF_B_NARGS:
 		return x->nargs;
 	case DIF_B_DATA:
-		return (uintptr_t)f->data;
+		return f->has_data ? (uintptr_t)f->data : 0;
 	case DIF_B_DATALEN:
-		return f->len;
+		return f->has_data ? f->len : 0;
 	default:
 		return 0; /* DIF_B_GID: users have no groups here */
 	}

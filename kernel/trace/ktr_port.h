@@ -29,13 +29,18 @@ int profile_make_named(const char *spec, char *err, size_t errlen);
  * Frames are pairs of words: the caller's frame pointer, and the return address. The kernel is in
  * the last 2 GiB, so the low half of an address of its text tells the whole.
  */
-#define KTR_PORT_FRAME(f, frame) ((f)->fp = (frame)[0])
-#define KTR_PORT_FUNCTION(f, frame)                                                        \
-	do {                                                                               \
-		bool entry_ = (f)->site->kind == KTR_SITE_ENTRY;                           \
-		(f)->pc = (uintptr_t)(int32_t)(f)->site->pc + (entry_ ? 0 : (f)->args[0]); \
-		arch_ktr_probed(frame, entry_, &(f)->ret, &(f)->fp);                       \
+#define KTR_PORT_WHERE(f, w)                                                                     \
+	do {                                                                                     \
+		bool entry_ = (f)->site->kind == KTR_SITE_ENTRY;                                 \
+		(w)->pc = (f)->frame[1];                                                         \
+		(w)->fp = (f)->frame[0];                                                         \
+		if (entry_ || (f)->site->kind == KTR_SITE_RETURN) {                              \
+			(w)->pc = (uintptr_t)(int32_t)(f)->site->pc + (entry_ ? 0 : *(f)->args); \
+			arch_ktr_probed((f)->frame, entry_, &(w)->ret, &(w)->fp);                \
+		}                                                                                \
 	} while (0)
+
+#define KTR_PORT_IN_HOOK ARCH_KTR_IN_HOOK
 
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
 

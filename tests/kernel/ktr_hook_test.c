@@ -31,16 +31,17 @@ static struct {
 static void
 see(const struct ktr_firing *f)
 {
-	const uintptr_t *frame = (const uintptr_t *)f->fp;
+	const struct ktr_where where = ktr_firing_where(f);
+	const uintptr_t *frame = (const uintptr_t *)where.fp;
 	unsigned n = 0;
 
 	if (seen.calls++ > 0)
 		return;
 	for (unsigned i = 0; i < f->nargs; i++)
 		seen.args[i] = f->args[i];
-	seen.stack[n++] = f->pc;
-	if (f->ret != 0)
-		seen.stack[n++] = f->ret;
+	seen.stack[n++] = where.pc;
+	if (where.ret != 0)
+		seen.stack[n++] = where.ret;
 	for (; n < DEPTH; frame = (const uintptr_t *)frame[0])
 		seen.stack[n++] = frame[1];
 }

@@ -28,9 +28,10 @@ see(const struct ktr_firing *f)
 {
 	calls++;
 	seen = *f;
+	seen.where = ktr_firing_where(f);
 	for (unsigned i = 0; i < f->nargs; i++)
 		seen_args[i] = f->args[i];
-	if (f->data != NULL && f->len < sizeof(seen_data)) {
+	if (f->has_data && f->len < sizeof(seen_data)) {
 		memcpy(seen_data, f->data, f->len);
 		seen_data[f->len] = '\0';
 	}
@@ -116,8 +117,8 @@ a_hook_has_the_parameters_of_every_macro(void **state)
 		assert_int_equal(calls, 1);
 		assert_int_equal(seen.nargs, n);
 		assert_string_equal(seen.site->func, "fire_points");
-		assert_null(seen.data);
-		assert_int_equal(seen.ret, 0);
+		assert_false(seen.has_data);
+		assert_int_equal(seen.where.ret, 0);
 		for (unsigned i = 0; i < n; i++)
 			assert_int_equal(seen_args[i], i + 1);
 		assert_int_equal(select_for(owner, glob, false), 1);
@@ -234,12 +235,15 @@ what_is_no_trace_point_can_fire(void **state)
 {
 	(void)state;
 	static const uint64_t args[] = {4, 5};
-	struct ktr_firing f = {.site = &sdt_hook___shared, .args = args, .nargs = 2, .pc = 17};
+	struct ktr_firing f = {.site = &sdt_hook___shared,
+			       .args = args,
+			       .nargs = 2,
+			       .where = {.pc = 17}};
 	uint64_t before = head();
 	select_for(owner, "hook:::shared", true);
 	ktr_fire(&f);
 	assert_int_equal(calls, 1);
-	assert_int_equal(seen.pc, 17);
+	assert_int_equal(seen.where.pc, 17);
 	assert_int_equal(head(), before);
 	select_for(KTR_OWNER_COMMAND, "hook:::shared", true);
 	ktr_fire(&f);
@@ -247,18 +251,20 @@ what_is_no_trace_point_can_fire(void **state)
 	assert_int_equal(head(), before + 1);
 }
 
+#define MORE (KTR_OWNER_MAX - 3) /* the mask, the command and `owner` are there */
+
 static void
 numbers_of_owners_are_used_again(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < 3; round++) {
-		int more[KTR_HOOK_MAX];
-		for (unsigned i = 0; i + 1 < KTR_HOOK_MAX; i++) {
+		int more[MORE];
+		for (unsigned i = 0; i < MORE; i++) {
 			more[i] = ktr_owner_register("more", see_2);
 			assert_true(more[i] > 1);
 		}
 		assert_int_equal(ktr_owner_register("too many", see_2), -KTR_ENOSPC);
-		for (unsigned i = 0; i + 1 < KTR_HOOK_MAX; i++) {
+		for (unsigned i = 0; i < MORE; i++) {
 			select_for(more[i], "point one*", true);
 			assert_int_equal(ktr_owner_unregister((unsigned)more[i]), 0);
 			assert_null(ktr_owner_name((unsigned)more[i]));

@@ -17,6 +17,8 @@ arch_ktr_set_tid(uint32_t tid)
 	__atomic_store_n(&arch_this_pcpu()->ktr_tid, tid, __ATOMIC_RELAXED);
 }
 
+#define ARCH_KTR_IN_HOOK() (&arch_this_pcpu()->ktr_in_hook)
+
 static inline void
 arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *fp)
 {

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct arch_pcpu {
 	uintptr_t kstack;          /* lowest address of the current thread's kernel stack */
 	uintptr_t overflow_top;    /* top of the stack for the frame of a kernel stack overflow */
 	unsigned cpu;
+	bool ktr_in_hook;               /* of ktr/hook.c */
 	uint64_t mpidr;                 /* affinity fields of MPIDR_EL1 */
 	uint64_t root;                  /* physical address of TTBR0's table; 0: none */
 	uint64_t space[AARCH64_SPACES]; /* mmu.c: the number of the space with ASID i + 1 */

@@ -22,6 +22,8 @@ arch_ktr_set_tid(uint32_t tid)
 			 : "memory");
 }
 
+#define ARCH_KTR_IN_HOOK() ((bool __seg_gs *)offsetof(struct arch_pcpu, ktr_in_hook))
+
 static inline void
 arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *fp)
 {

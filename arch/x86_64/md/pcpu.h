@@ -1,6 +1,7 @@
 /* md/pcpu.h - x86_64: GS points to the per-CPU block. trap.S knows the first three offsets. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct arch_pcpu {
 	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */
 	uint64_t ktr_tid;          /* the current thread's id */
 	unsigned cpu;
+	bool ktr_in_hook; /* of ktr/hook.c */
 	uint32_t apic_id;
 	struct x86_cpu *x86; /* descriptor tables and fault stacks */
 };
