@@ -4,9 +4,10 @@
  *
  * A probe p: has one place, a probe r: one for each return of its function. The breakpoint's
  * handler looks the place up in a hash table, fires the probes that are on there, and has the
- * instruction run. Breakpoints are written, and places leave the table, while all other CPUs wait
- * in an interrupt handler. Handler and slot run with interrupts off: so whatever a CPU does with a
- * place, it has finished when it waits there.
+ * instruction run. Handler and slot run with interrupts off. Breakpoints are written while all
+ * other CPUs wait in an interrupt handler, in code that has no probes. Only an NMI may hit one at
+ * that time. So a place leaves the table when all CPUs have left that handler after its breakpoint
+ * went, and is freed after they have done so once more.
  *
  * Locking: the control lock. A handler reads without it.
  */
@@ -74,12 +75,12 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (faults != 0)
 		__atomic_fetch_add(&p->faults, faults, __ATOMIC_RELAXED);
-	ktr_fire(&(struct ktr_firing){.site = p->site,
-				      .args = args,
-				      .nargs = p->def.nargs,
-				      .pc = arch_tf_pc(tf),
-				      .ret = p->frameless ? return_address(tf) : 0,
-				      .fp = arch_tf_fp(tf)});
+	ktr_fire(
+	    &(struct ktr_firing){.site = p->site,
+				 .args = args,
+				 .nargs = p->def.nargs,
+				 .where = {arch_tf_pc(tf), p->frameless ? return_address(tf) : 0,
+					   arch_tf_fp(tf)}});
 	*(volatile uint8_t *)mine = 0;
 }
 
@@ -134,18 +135,25 @@ wanted(const struct kprobe *k)
 	return ktr_site_why(k->site) != KTR_SITE_OFF;
 }
 
-/* Puts a place into its bucket, or takes it off. */
 static void
-place_link(struct place *p, bool on)
+place_link(struct place *p)
 {
 	struct place **at = bucket_of(p->at);
 
-	while (!on && *at != p)
+	p->next = *at;
+	/* release: pairs with a handler's look at the table */
+	__atomic_store_n(at, p, __ATOMIC_RELEASE);
+}
+
+static void
+place_unlink(const struct place *p)
+{
+	struct place **at = bucket_of(p->at);
+
+	while (*at != NULL && *at != p)
 		at = &(*at)->next;
-	if (on)
-		p->next = *at;
-	*at = on ? p : p->next;
-	p->armed = on;
+	if (*at != NULL)
+		*at = p->next;
 }
 
 /* Has another probe a breakpoint at the same place? */
@@ -154,7 +162,7 @@ place_shared(const struct place *p)
 {
 	const struct place *other = *bucket_of(p->at);
 
-	while (other != NULL && (other == p || other->at != p->at))
+	while (other != NULL && (other == p || !other->armed || other->at != p->at))
 		other = other->next;
 	return other != NULL;
 }
@@ -168,10 +176,7 @@ place_write(const struct place *p, const uint8_t text[ARCH_BREAK_SIZE])
 	arch_icache_sync((const void *)p->at, ARCH_BREAK_SIZE);
 }
 
-/*
- * Puts the breakpoint there, or what was there before. The code that does this may hit the
- * breakpoint itself: so the place is in its bucket as long as that stands.
- */
+/* Puts the breakpoint there, or what was there before. */
 static void
 place_switch(struct place *p, bool on)
 {
@@ -179,17 +184,16 @@ place_switch(struct place *p, bool on)
 
 	if (p->armed == on)
 		return;
-	if (on) {
-		place_link(p, true);
-		place_write(p, arch_break_insn);
-		return;
-	}
-	if (p->patch != NULL)
+	if (on)
+		place_link(p);
+	p->armed = on;
+	if (on)
+		memcpy(text, arch_break_insn, sizeof(text));
+	else if (p->patch != NULL)
 		arch_patch_code(p->patch, text);
 	else
 		memcpy(text, p->insn, sizeof(text));
 	place_write(p, text);
-	place_link(p, false);
 }
 
 static void
@@ -204,6 +208,18 @@ write_all(void *arg)
 	}
 }
 
+static void
+unlink_all(void)
+{
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		for (unsigned i = 0; i < k->count; i++)
+			if (!k->places[i].armed)
+				place_unlink(&k->places[i]);
+	}
+}
+
 void
 kprobe_apply(void)
 {
@@ -212,6 +228,9 @@ kprobe_apply(void)
 
 		if (k->places[0].armed != wanted(k)) {
 			ktr_port_exchange(write_all, NULL);
+			ktr_port_sync();
+			unlink_all();
+			ktr_port_sync();
 			return;
 		}
 	}

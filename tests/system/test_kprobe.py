@@ -100,6 +100,7 @@ def refused():
         "p:x sys_read %sp %sp %sp %sp %sp %sp %sp": (38, "more than 6 arguments"),
         "p:x ktr_record6": (5, "part of the log"),
         "p:x entry_probe": (5, "handles the breakpoint of a kprobe"),
+        "p:x smp_ipi": (5, "waits while breakpoints are written"),
         "p:x arch_copy_user": (5, "assembly"),
         "p:x ktr_port_suppressed": (5, "called by the record path"),
     }
@@ -155,17 +156,16 @@ def every_form():
                 forms.setdefault(form, (name, at))
     places, script = list(forms.values()), ["sysctl -n debug.fbt.text"]
     check(len(places) > 300, f"{len(places)} forms of instructions")
-    places = places[::10]  # all take many minutes
     for first in range(0, len(places), BATCH):
         some = places[first:first + BATCH]
         script += [f"ktr probe add 'p:k{n} {name}+{at} $stack0 %sp' 2> /dev/null" for n, (name, at) in enumerate(some)]
         script += ["ktr on kprobe:::", "load mix -n 2 -j 4", "ktr off", "ktr probe list"]
         script += [f"ktr probe del k{n} 2> /dev/null" for n in range(len(some))]
-    run = boot("\n".join([*script, "sysctl -n debug.fbt.text", ""]), smp=4, timeout=1200).expect()
+    run = boot("\n".join([*script, "sysctl -n debug.fbt.text", ""]), smp=4).expect()
     rounds = -(-len(places) // BATCH)
     check_eq(len(re.findall(r"^load mix: n=2 jobs=4 ok, \d+ ms$", run.out, re.M)), rounds, "loads that succeeded")
     hits = [int(n) for n in re.findall(r"^k\d+ +off +(\d+) ", run.out, re.M)]
-    check(len(hits) > len(places) // 4 and sum(n > 0 for n in hits) > 2, f"{len(hits)} probes, {sum(n > 0 for n in hits)} were hit")
+    check(len(hits) > len(places) // 4 and sum(n > 0 for n in hits) > 25, f"{len(hits)} probes, {sum(n > 0 for n in hits)} were hit")
     before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
     check_eq(after, before, "checksum of the kernel's code")
 
