@@ -173,8 +173,6 @@ ktr_site_matches(const struct ktr_site *site, const char *glob)
 	if (site->kind != KTR_SITE_POINT)
 		return false; /* there are thousands: only by their names as probes */
 	fmt_snprintf(place, sizeof(place), "%s:%u", file, (unsigned)site->line);
-	if (site == &ktr_data_site)
-		return false; /* not a trace point */
 	return ktr_glob(glob, file) || ktr_glob(glob, ktr_basename(file)) ||
 	       ktr_glob(glob, place) || ktr_glob(glob, ktr_basename(place)) ||
 	       ktr_glob(glob, site->func) || ktr_glob(glob, site->fmt);

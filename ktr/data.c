@@ -23,7 +23,8 @@ struct ktr_site ktr_data_site KTR_SITE_SECTION_ = {.file = __FILE__,
 						   .func = "ktr_log_record_data",
 						   .fmt = KTR_DATA_FORMAT,
 						   .line = __LINE__,
-						   .nargs = KTR_MAXARGS};
+						   .nargs = KTR_MAXARGS,
+						   .kind = KTR_SITE_RECORD};
 
 static inline uint32_t
 min(uint64_t a, uint32_t b)

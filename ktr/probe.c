@@ -148,7 +148,7 @@ bool
 ktr_probe_matches(const struct ktr_site *site, const char *spec)
 {
 	struct ktr_probe_name name;
-	if (!ktr_probe_is_name(spec) || site->kind == KTR_SITE_FREE)
+	if (!ktr_probe_is_name(spec) || !ktr_site_is_probe(site))
 		return false;
 	ktr_probe_name(site, &name);
 	for (;; spec++) {
@@ -179,7 +179,7 @@ ktr_probe_suggest(const char *spec, char *to, size_t len)
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 		struct ktr_probe_name name;
-		if (site->kind == KTR_SITE_FREE)
+		if (!ktr_site_is_probe(site))
 			continue;
 		ktr_probe_name(site, &name);
 		const char *part[FIELDS] = {name.provider, name.module, name.function, name.name};

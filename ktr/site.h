@@ -25,6 +25,7 @@ enum ktr_site_kind {
 	KTR_SITE_POINT,  /* a trace point, CTRn in the source */
 	KTR_SITE_ENTRY,  /* the entry of a function: made by the port, not by ktr.h */
 	KTR_SITE_RETURN, /* all returns of a function */
+	KTR_SITE_RECORD, /* no probe: ktr_log_record() is called with it */
 	KTR_SITE_PROBE,  /* a probe of SDT, with any number of tracepoints (ktr/sdt.h) */
 	KTR_SITE_MADE,   /* made at run time (ktr/dynamic.h) */
 	KTR_SITE_FREE,   /* none; one may be made, or was */
@@ -193,6 +194,13 @@ ktr_patch_on(const struct ktr_patch *p)
 #define KTR_PATCH_EACH(p)                                                              \
 	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++) \
 		if ((ktr_patch_site(p)->on != KTR_SITE_OFF) != ktr_patch_on(p))
+
+/** False: nothing fires at this site. */
+static inline bool
+ktr_site_is_probe(const struct ktr_site *site)
+{
+	return site->kind != KTR_SITE_RECORD && site->kind != KTR_SITE_FREE;
+}
 
 /** Sites in the program, at most 65536; numbers run from 0. Any context. */
 static inline unsigned

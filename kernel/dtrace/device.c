@@ -282,7 +282,7 @@ next_site(uint32_t id)
 
 		if (site == NULL)
 			return NULL;
-		if (site->kind != KTR_SITE_FREE && (id == 0 || dtrace_probe_id(site) == id))
+		if (ktr_site_is_probe(site) && (id == 0 || dtrace_probe_id(site) == id))
 			return site;
 	}
 }

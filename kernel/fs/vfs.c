@@ -69,8 +69,10 @@ step(struct vnode *dir, const char *name, struct vnode **to)
 		*to = dir;
 	else if (strcmp(name, "..") == 0)
 		*to = dir->parent;
-	else
+	else {
+		dir_fill(dir);
 		*to = dir_find(dir, name);
+	}
 	return *to != NULL ? 0 : -ENOENT;
 }
 
@@ -229,24 +231,58 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	return error == 0 ? vn : NULL;
 }
 
-struct vnode *
-vnode_add(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
-	  void *data, int *err)
+/* Makes a vnode with a name. vfs_lock held. */
+static struct vnode *
+add_locked(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
+	   void *data, int *err)
 {
 	struct vnode *vn = vnode_alloc(mode, ops != NULL ? ops : &dir_ops, data);
 
 	*err = -ENOMEM;
 	if (vn == NULL)
 		return NULL;
-	mutex_lock(&vfs_lock);
 	*err = dir_find(dir, name) != NULL ? -EEXIST : dir_link(dir, vn, name);
-	if (*err == 0)
-		vnode_ref(vn);
-	mutex_unlock(&vfs_lock);
 	if (*err == 0)
 		return vn;
 	vnode_free(vn);
 	return NULL;
+}
+
+struct vnode *
+vnode_add(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
+	  void *data, int *err)
+{
+	struct vnode *vn;
+
+	mutex_lock(&vfs_lock);
+	vn = add_locked(dir, name, mode, ops, data, err);
+	if (vn != NULL)
+		vnode_ref(vn);
+	mutex_unlock(&vfs_lock);
+	return vn;
+}
+
+struct vnode *
+vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
+	   void *data)
+{
+	int error;
+	struct vnode *vn = add_locked(dir, name, mode, ops, data, &error);
+
+	if (vn == NULL && error == -ENOMEM)
+		dir->missing = true;
+	return vn;
+}
+
+void
+dir_fill(struct vnode *dir)
+{
+	void (*fill)(struct vnode *) = dir->fill;
+
+	if (fill == NULL || !dir->missing)
+		return;
+	dir->missing = false;
+	fill(dir);
 }
 
 static int

@@ -59,6 +59,10 @@ struct vnode {
 	struct uidinfo *ui;          /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;                  /* [c] directory: only the kernel adds and removes names */
 	bool root_only;              /* [c] all users but 0 get EPERM, whatever the mode says */
+	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
+	 * are `missing`. */
+	void (*fill)(struct vnode *dir);
+	bool missing;
 	uint64_t ino;                /* [c] */
 	const struct vnode_ops *ops; /* [c] */
 	void *data;                  /* [c] the file system's */
@@ -118,6 +122,13 @@ int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to,
  */
 struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
 			const struct vnode_ops *ops, void *data, int *err);
+/*
+ * The same for the `fill` of a directory, which is called with vfs_lock held: it adds the names
+ * that the directory lacks. Returns the vnode without a reference; NULL: it is there, or there is
+ * no memory, and the directory still misses a name.
+ */
+struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
+			 const struct vnode_ops *ops, void *data);
 /* Makes a vnode without a name, for pipes. NULL: no memory. */
 struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data);
 

@@ -76,6 +76,7 @@ static void
 piece_fill(struct dir_piece *p, struct vnode *dir)
 {
 	mutex_lock(&vfs_lock);
+	dir_fill(dir);
 	if (p->cookie < 1)
 		piece_add(p, dir, ".", 1);
 	if (p->cookie == 1)

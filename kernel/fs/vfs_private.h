@@ -6,6 +6,8 @@
 extern struct mutex vfs_lock;
 extern struct vnode *vfs_root; /* constant after vfs_init() */
 
+/* Adds the names that only the kernel gives, if that was not done yet. vfs_lock held. */
+void dir_fill(struct vnode *dir);
 /* Finds a child, not "." or "..". NULL: there is none. Takes no reference. vfs_lock held. */
 struct vnode *dir_find(const struct vnode *dir, const char *name);
 /*

@@ -141,6 +141,15 @@ sched_set_thread(const struct thread *t)
 	ktr_port_set_thread(t->tid, t->ktr_suppress);
 }
 
+void
+sched_suppress_events(bool suppress)
+{
+	irq_push();
+	curthread()->ktr_suppress = suppress;
+	sched_set_thread(curthread());
+	irq_pop();
+}
+
 /*
  * A switch is recorded whoever leaves and whoever comes: who reads the trace would take the one
  * thread for the other. So what t does from here to resume_thread() is recorded. And the FPU

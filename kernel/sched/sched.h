@@ -21,3 +21,8 @@ void sched_yield(void);
 void sched_preempt(void);
 /* Nanoseconds that a CPU has been idle since boot. */
 uint64_t sched_idle_ns(unsigned cpu);
+/*
+ * The current thread's events are not recorded from now on, or are again: it reads the log, and
+ * would read of its own reading. Its switches are recorded all the same. Thread context.
+ */
+void sched_suppress_events(bool suppress);

@@ -35,16 +35,18 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 
 #define THREAD_MUTEXES 6 /* how many held mutexes are remembered; a thread may hold more */
 
-/* The calls of functions in which a thread is, for the function profiler. */
+/* The calls of functions in which a thread is: kernel/probe/calls.h. */
 #define THREAD_CALLS 50
 
 struct thread_call {
-	uint64_t start_ns, child_ns;
+	uint64_t start_ns;
+	uint64_t child_ns; /* the profiler's: time in functions that it calls */
 	uint32_t function;
+	bool hidden; /* the graph tracer's: it is not shown, nor what it calls */
 };
 
 struct thread_calls {
-	uint32_t run, depth; /* a run of the profiler; depth may be more than THREAD_CALLS */
+	uint32_t run, depth; /* depth may be more than THREAD_CALLS */
 	struct thread_call call[THREAD_CALLS];
 };
 
@@ -54,7 +56,7 @@ struct thread {
 	uint32_t tid; /* [c] user threads: equal to the pid */
 	union {
 		struct {
-			bool ktr_suppress; /* [c] its events are suppressed: the flush thread */
+			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
 			bool fpu_used;     /* [t] its FPU registers are saved at switches */
 		};
 		uint16_t on_switch; /* not 0: a switch from or to it has more to do */

@@ -213,7 +213,7 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 		const struct ktr_site *site = ktr_site_get(n);
 		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
 
-		if (site->kind == KTR_SITE_FREE)
+		if (!ktr_site_is_probe(site))
 			continue;
 		ktr_probe_name(site, &name);
 		sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");

@@ -302,7 +302,7 @@ KTEST(ktr_sysctl_lists_have_a_line_for_each)
 	unsigned expected[] = {1, ktr_class_count + 1, ncpus + 1};
 
 	for (unsigned i = 0; i < ktr_site_count(); i++)
-		expected[0] += ktr_site_get(i)->kind != KTR_SITE_FREE;
+		expected[0] += ktr_site_is_probe(ktr_site_get(i));
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct sbuf out;

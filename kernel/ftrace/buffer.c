@@ -1,0 +1,356 @@
+/*
+ * buffer.c - trace, trace_pipe, trace_marker: the entries of the main log.
+ *
+ * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
+ * which entry on the files of this folder show it.
+ *
+ * Locking: ftrace_lock guards `shown`; a struct buffer_reader belongs to one open file.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
+#include "ktr/ring.h"
+
+#define LINE_BYTES  1024
+#define WAIT_NS   10000000 /* trace_pipe looks so often whether there is more */
+#define MARK_MAX  1024
+
+static struct {
+	uint64_t from;    /* the first that is shown */
+	uint64_t cleared; /* the first after the last clearing */
+} shown[MAX_CPUS];
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void
+buffer_open(struct buffer_reader *r, unsigned cpu, bool consume)
+{
+	*r = (struct buffer_reader){.cpu = cpu, .consume = consume};
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		struct buffer_cursor *c = &r->cursors[i];
+		uint64_t tail, head;
+
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_ring_window(i, &tail, &head))
+			continue;
+		c->seq = later(tail, shown[i].from);
+		c->end = consume ? UINT64_MAX : head;
+	}
+}
+
+/* Goes on to the next entry that is there and no part of another one's data. */
+static void
+cursor_fetch(unsigned cpu, struct buffer_cursor *c)
+{
+	while (!c->valid && c->seq < c->end) {
+		enum ktr_read_status status = ktr_ring_read(cpu, c->seq, &c->entry);
+		uint64_t tail, head;
+
+		if (status == KTR_READ_FUTURE || status == KTR_READ_NOCPU)
+			return;
+		if (status == KTR_READ_GONE) {
+			ktr_ring_window(cpu, &tail, &head);
+			c->lost += tail - c->seq;
+			c->seq = tail;
+		} else if (ktr_entry_is_part(&c->entry)) {
+			c->seq++;
+		} else {
+			c->valid = true;
+		}
+	}
+}
+
+const struct ktr_entry *
+buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
+{
+	struct buffer_cursor *best = NULL;
+
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		struct buffer_cursor *c = &r->cursors[i];
+
+		if (r->consume && c->end != 0 && c->seq < shown[i].from) {
+			c->seq = shown[i].from;
+			c->valid = false;
+		}
+		cursor_fetch(i, c);
+		if (c->valid && (best == NULL || c->entry.ticks < best->entry.ticks)) {
+			best = c;
+			*cpu = i;
+		}
+	}
+	if (best == NULL)
+		return NULL;
+	*lost = best->lost;
+	return &best->entry;
+}
+
+void
+buffer_take(struct buffer_reader *r, unsigned cpu)
+{
+	struct buffer_cursor *c = &r->cursors[cpu];
+
+	cursor_fetch(cpu, c);
+	c->seq++;
+	c->valid = false;
+	c->lost = 0;
+	if (r->consume)
+		shown[cpu].from = c->seq;
+}
+
+bool
+buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry)
+{
+	struct buffer_cursor c = r->cursors[cpu];
+
+	c.seq++;
+	c.valid = false;
+	cursor_fetch(cpu, &c);
+	*entry = c.entry;
+	return c.valid && c.lost == r->cursors[cpu].lost;
+}
+
+int
+buffer_clear(uintptr_t arg)
+{
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		uint64_t tail, head;
+
+		if ((arg == BUFFER_ALL || arg == i) && ktr_ring_window(i, &tail, &head))
+			shown[i].from = shown[i].cleared = head;
+	}
+	return 0;
+}
+
+void
+buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written)
+{
+	*entries = *written = 0;
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		uint64_t tail, head;
+
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_ring_window(i, &tail, &head))
+			continue;
+		*entries += head - later(tail, shown[i].from);
+		*written += head - shown[i].cleared;
+	}
+}
+
+/* ---- trace, trace_pipe ---- */
+
+struct trace_reader {
+	struct buffer_reader r;
+	bool begun;      /* the head was printed */
+	size_t at, len;  /* what is left of the line */
+	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
+	char line[LINE_BYTES];
+};
+
+static int
+trace_open(struct file *f)
+{
+	struct trace_reader *t;
+
+	f->priv = NULL;
+	if ((f->flags & O_ACCMODE) == O_WRONLY)
+		return 0; /* to clear it */
+	t = kmap_alloc(sizeof(*t));
+	if (t == NULL)
+		return -ENOMEM;
+	f->priv = t;
+	return 0;
+}
+
+/* Makes the next line. False: there is none. ftrace_lock held. */
+static bool
+next_line(struct trace_reader *t, bool head)
+{
+	struct sbuf out;
+	bool more = true;
+
+	sbuf_init(&out, t->line, sizeof(t->line));
+	if (head)
+		print_head(&out, &t->r);
+	else
+		more = print_entry(&out, &t->r);
+	if (sbuf_is_cut(&out))
+		t->line[sizeof(t->line) - 2] = '\n';
+	t->at = 0;
+	t->len = sbuf_stored(&out);
+	return more;
+}
+
+/* Gives lines until the buffer is full or there are no more. */
+static int
+read_lines(struct trace_reader *t, struct uio *u)
+{
+	int error = 0;
+
+	while (u->resid > 0 && error == 0) {
+		size_t before = u->resid, n = t->len - t->at;
+		bool more = true;
+
+		if (n == 0) {
+			mutex_lock(&ftrace_lock);
+			more = next_line(t, !t->begun && !t->r.consume);
+			mutex_unlock(&ftrace_lock);
+			t->begun = true;
+			n = t->len;
+		}
+		if (!more)
+			break;
+		error = uio_put(u, t->line + t->at, n < u->resid ? n : u->resid);
+		t->at += before - u->resid;
+	}
+	return error;
+}
+
+static int64_t
+trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	struct trace_reader *t = f != NULL ? f->priv : NULL;
+	size_t start = u->resid;
+	int error;
+
+	if (t == NULL)
+		return -EINVAL;
+	if (*off == 0) {
+		mutex_lock(&ftrace_lock);
+		buffer_open(&t->r, (unsigned)tracefs_arg(vn), false);
+		mutex_unlock(&ftrace_lock);
+		t->begun = false;
+		t->at = t->len = 0;
+	}
+	error = read_lines(t, u);
+	*off += start - u->resid;
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static int64_t
+trace_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t n = u->resid;
+
+	(void)vn, (void)f, (void)off;
+	u->resid = 0;
+	return (int64_t)n; /* only O_TRUNC counts */
+}
+
+static int
+trace_truncate(struct vnode *vn, uint64_t size)
+{
+	(void)size;
+	mutex_lock(&ftrace_lock);
+	buffer_clear(tracefs_arg(vn));
+	mutex_unlock(&ftrace_lock);
+	return 0;
+}
+
+static void
+trace_release(struct file *f)
+{
+	struct trace_reader *t = f->priv;
+
+	if (t != NULL && t->silent == curthread()->tid)
+		sched_suppress_events(false);
+	kmap_free(t);
+}
+
+const struct vnode_ops trace_ops = {
+    .open = trace_open,
+    .release = trace_release,
+    .read = trace_read,
+    .write = trace_write,
+    .truncate = trace_truncate,
+};
+
+static int
+pipe_open(struct file *f)
+{
+	struct trace_reader *t;
+	int error = (f->flags & O_ACCMODE) == O_RDONLY ? trace_open(f) : -EINVAL;
+
+	if (error != 0)
+		return error;
+	t = f->priv;
+	mutex_lock(&ftrace_lock);
+	buffer_open(&t->r, (unsigned)tracefs_arg(f->vn), true);
+	mutex_unlock(&ftrace_lock);
+	return 0;
+}
+
+/*
+ * Waits for entries, and takes them. A thread that reads is not traced from then on: else what it
+ * does would be something to read.
+ */
+static int64_t
+pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	struct trace_reader *t = f != NULL ? f->priv : NULL;
+	size_t start = u->resid;
+	int error = 0;
+
+	(void)vn;
+	if (t == NULL)
+		return -EINVAL;
+	if (t->silent == 0 && !curthread()->ktr_suppress) {
+		sched_suppress_events(true);
+		t->silent = curthread()->tid;
+	}
+	while (error == 0 && u->resid == start && start > 0) {
+		error = read_lines(t, u);
+		if (error != 0 || u->resid != start)
+			break;
+		/* As in Linux: the end, if there will be no more for the time being. */
+		if (*off > 0 && ktr_cpumask == 0)
+			break;
+		error = f->flags & O_NONBLOCK
+			    ? -EAGAIN
+			    : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
+	}
+	*off += start - u->resid;
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+const struct vnode_ops trace_pipe_ops = {
+    .open = pipe_open,
+    .release = trace_release,
+    .read = pipe_read,
+};
+
+/* ---- trace_marker ---- */
+
+static int64_t
+marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	static const uint64_t none[KTR_MAXARGS];
+	size_t n = u->resid < MARK_MAX ? u->resid : MARK_MAX, len;
+	char *text = kmalloc(n);
+	int error;
+
+	(void)vn, (void)f, (void)off;
+	if (n == 0 || text == NULL) {
+		kfree(text);
+		return n == 0 ? 0 : -ENOMEM;
+	}
+	error = uio_take(u, text, n);
+	len = text[n - 1] == '\n' ? n - 1 : n;
+	/* -EBADF is Linux's error while tracing is off. */
+	if (error == 0 && !ktr_log_record_data(&ktr_main, &tracer_mark, none, text, len))
+		error = -EBADF;
+	kfree(text);
+	return error == 0 ? (int64_t)n : error;
+}
+
+const struct vnode_ops trace_marker_ops = {.write = marker_write};

@@ -1,0 +1,318 @@
+/*
+ * events.c - events/: a directory for each class of trace points, for each provider of SDT, and one
+ * for the system calls; in it a directory for each event.
+ *
+ * Trace points have the names that trace.dat has for them (ktr/tools/export_tracedat_head.c):
+ * FUNCTION_LINE. Events that are enabled here are owned by "ftrace events", and recorded in the
+ * main log. Locking: ftrace_lock; directories are filled under vfs_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "ktr/class.h"
+#include "ktr/control.h"
+#include "ktr/glob.h"
+#include "ktr/probe.h"
+
+#define ALL_SITES UINTPTR_MAX
+
+static unsigned owner; /* 0: nothing was enabled yet */
+
+/* ---- names ---- */
+
+static bool
+is_syscall(const struct ktr_probe_name *name)
+{
+	return strcmp(name->provider, "syscall") == 0;
+}
+
+/* The directory of a site's event. NULL: it is none. */
+static const char *
+event_system(const struct ktr_site *site)
+{
+	struct ktr_probe_name name;
+
+	if (site->kind == KTR_SITE_PROBE)
+		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
+	if (site->kind != KTR_SITE_POINT)
+		return NULL;
+	ktr_probe_name(site, &name);
+	if (is_syscall(&name))
+		return "syscalls";
+	for (unsigned i = 0; i < ktr_class_count; i++)
+		if (site->classes & ktr_classes[i].bit)
+			return ktr_classes[i].name;
+	return NULL;
+}
+
+/* Other characters than those of a C identifier become '_'. */
+static void
+make_identifier(char *p)
+{
+	for (; *p != '\0'; p++)
+		if (!((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
+		      (*p >= 'A' && *p <= 'Z')))
+			*p = '_';
+}
+
+void
+event_name(const struct ktr_site *site, char name[EVENT_NAME])
+{
+	struct ktr_probe_name probe;
+
+	ktr_probe_name(site, &probe);
+	if (is_syscall(&probe))
+		snprintf(name, EVENT_NAME, "sys_%s_%s",
+			 strcmp(probe.name, "entry") == 0 ? "enter" : "exit", probe.function);
+	else if (site->kind == KTR_SITE_PROBE || site->kind == KTR_SITE_MADE)
+		snprintf(name, EVENT_NAME, "%s", probe.name);
+	else if (site->kind == KTR_SITE_POINT)
+		snprintf(name, EVENT_NAME, "%s_%u", site->func, site->line);
+	else
+		snprintf(name, EVENT_NAME, "%s", site->func);
+	make_identifier(name);
+}
+
+/* ---- what is enabled ---- */
+
+/* What a file is about: all events (ALL_SITES), those of a system, or one. */
+struct scope {
+	const char *system, *event; /* globs; NULL: any */
+	bool on;
+	unsigned found, found_on;
+};
+
+static bool
+in_scope(const struct ktr_site *site, const struct scope *s)
+{
+	const char *system = event_system(site);
+	char name[EVENT_NAME];
+
+	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)))
+		return false;
+	if (s->event == NULL)
+		return true;
+	event_name(site, name);
+	return ktr_glob(s->event, name);
+}
+
+static bool
+is_enabled(const struct ktr_site *site)
+{
+	return owner != 0 &&
+	       (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
+}
+
+static bool
+site_wanted(const struct ktr_site *site, void *arg)
+{
+	struct scope *s = arg;
+
+	if (!in_scope(site, s))
+		return is_enabled(site);
+	s->found++;
+	return s->on;
+}
+
+/* Switches all events of a scope. -EINVAL: it has none. */
+static int
+scope_switch(struct scope *s, bool on)
+{
+	if (owner == 0) {
+		int n = ktr_owner_register("ftrace events", NULL);
+
+		if (n < 0)
+			return -EBUSY;
+		owner = (unsigned)n;
+	}
+	s->on = on;
+	s->found = 0;
+	ktr_select_all(owner, site_wanted, s);
+	return s->found > 0 ? 0 : -EINVAL;
+}
+
+static void
+scope_count(struct scope *s)
+{
+	s->found = s->found_on = 0;
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+
+		if (in_scope(site, s)) {
+			s->found++;
+			s->found_on += is_enabled(site);
+		}
+	}
+}
+
+/* ---- enable ---- */
+
+static void
+all_show(uintptr_t arg, struct sbuf *out)
+{
+	struct scope s = {.system = arg == ALL_SITES ? NULL : (const char *)arg};
+
+	scope_count(&s);
+	sbuf_printf(out, "%c\n",
+		    s.found_on == 0         ? '0'
+		    : s.found_on == s.found ? '1'
+					    : 'X');
+}
+
+static int
+all_store(uintptr_t arg, char *text)
+{
+	struct scope s = {.system = arg == ALL_SITES ? NULL : (const char *)arg};
+	bool on;
+	int error = tracefs_bool(text, &on);
+
+	return error == 0 ? scope_switch(&s, on) : error;
+}
+
+static void
+one_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%d\n", is_enabled((const struct ktr_site *)arg));
+}
+
+static int
+one_store(uintptr_t arg, char *text)
+{
+	struct scope nothing = {.system = ""};
+	bool on;
+	int error = tracefs_bool(text, &on);
+
+	if (error != 0)
+		return error;
+	if (owner == 0)
+		scope_switch(&nothing, false); /* registers the owner */
+	if (owner == 0)
+		return -EBUSY;
+	ktr_select_site(owner, (struct ktr_site *)arg, on);
+	return 0;
+}
+
+/* ---- available_events, set_event ---- */
+
+static void
+show_events(struct sbuf *out, bool all)
+{
+	char name[EVENT_NAME];
+
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		const char *system = event_system(site);
+
+		if (system == NULL || !(all || is_enabled(site)))
+			continue;
+		event_name(site, name);
+		sbuf_printf(out, "%s:%s\n", system, name);
+	}
+}
+
+void
+events_show_all(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	show_events(out, true);
+}
+
+void
+events_show_set(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	show_events(out, false);
+}
+
+/* Words are [!]SYSTEM:EVENT, SYSTEM, EVENT, *:*; as in Linux, those before a wrong one count. */
+int
+events_store_set(uintptr_t arg, char *text)
+{
+	int error = 0;
+	char *word;
+
+	(void)arg;
+	while (error == 0 && (word = tracefs_word(&text)) != NULL) {
+		bool on = *word != '!';
+		char *system = on ? word : word + 1, *event = strchr(system, ':');
+		struct scope s = {.system = system};
+
+		if (event != NULL) {
+			*event++ = '\0';
+			s.event = *event != '\0' ? event : NULL;
+			s.system = *system != '\0' ? system : NULL;
+		}
+		error = scope_switch(&s, on);
+		if (error == -EINVAL && event == NULL) {
+			s = (struct scope){.event = system};
+			error = scope_switch(&s, on);
+		}
+	}
+	return error;
+}
+
+int
+events_clear_set(uintptr_t arg)
+{
+	struct scope all = {0};
+
+	(void)arg;
+	return owner != 0 ? scope_switch(&all, false) : 0;
+}
+
+/* ---- directories ---- */
+
+static void
+id_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%u\n", ktr_site_number((const struct ktr_site *)arg) + 1);
+}
+
+static void
+event_fill(struct vnode *dir)
+{
+	static const struct tracefs_file files[] = {
+	    {.name = "enable", .mode = 0644, .show = one_show, .store = one_store},
+	    {.name = "id", .mode = 0444, .show = id_show},
+	};
+
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
+}
+
+static const struct tracefs_file all_enable = {
+    .name = "enable", .mode = 0644, .show = all_show, .store = all_store};
+
+static void
+system_fill(struct vnode *dir)
+{
+	static const struct tracefs_file event_dir = {.mode = 0755, .fill = event_fill};
+	char name[EVENT_NAME + 12];
+
+	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		struct ktr_site *site = ktr_site_get(n);
+		const char *system = event_system(site);
+
+		if (system == NULL || strcmp(system, (const char *)tracefs_arg(dir)) != 0)
+			continue;
+		event_name(site, name);
+		tracefs_add(dir, &event_dir, name, (uintptr_t)site);
+	}
+}
+
+static void
+events_fill(struct vnode *dir)
+{
+	static const struct tracefs_file system_dir = {.mode = 0755, .fill = system_fill};
+
+	tracefs_add(dir, &all_enable, all_enable.name, ALL_SITES);
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const char *system = event_system(ktr_site_get(n));
+
+		if (system != NULL)
+			tracefs_add(dir, &system_dir, system, (uintptr_t)system);
+	}
+}
+
+const struct tracefs_file events_dir = {.name = "events", .mode = 0755, .fill = events_fill};

@@ -1,0 +1,340 @@
+/* files.c - the directory of tracefs: a table of its files. Locking: ftrace_lock. */
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
+#include "ktr/intern.h"
+#include "ktr/ring.h"
+
+/* ---- tracing_on, tracing_cpumask ---- */
+
+static uint64_t cpus = UINT64_MAX; /* that record while tracing is on */
+
+static void
+on_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%d\n", ktr_cpumask != 0);
+}
+
+static int
+on_store(uintptr_t arg, char *text)
+{
+	uint64_t on;
+	int error = tracefs_number(text, &on);
+
+	(void)arg;
+	if (error != 0)
+		return error;
+	if (on == 0 && ktr_cpumask != 0)
+		cpus = ktr_cpumask;
+	ktr_cpumask_set(on != 0 ? cpus : 0);
+	return 0;
+}
+
+static uint64_t
+online(void)
+{
+	return ncpus < 64 ? (1ull << ncpus) - 1 : UINT64_MAX;
+}
+
+/* As Linux's bitmap_parse(): hexadecimal, commas between groups of 32 bits. */
+static void
+cpumask_show(uintptr_t arg, struct sbuf *out)
+{
+	uint64_t mask = (ktr_cpumask != 0 ? ktr_cpumask : cpus) & online();
+
+	(void)arg;
+	if (mask >> 32 != 0)
+		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
+	else
+		sbuf_printf(out, "%lx\n", mask);
+}
+
+static int
+cpumask_store(uintptr_t arg, char *text)
+{
+	uint64_t mask = 0;
+	const char *word = tracefs_word(&text);
+
+	(void)arg;
+	if (word == NULL)
+		return -EINVAL;
+	for (; *word != '\0'; word++) {
+		char c = *word;
+		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+							: 16;
+
+		if (c == ',')
+			continue;
+		if (digit == 16 || mask >> 60 != 0)
+			return -EINVAL;
+		mask = mask << 4 | digit;
+	}
+	if ((mask & online()) == 0)
+		return -EINVAL;
+	cpus = mask;
+	if (ktr_cpumask != 0)
+		ktr_cpumask_set(mask);
+	return 0;
+}
+
+/* ---- sizes ---- */
+
+static void
+size_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%lu\n", (uint64_t)ktr_entries_get() * KTR_ENTRY_BYTES / 1024);
+}
+
+static int
+size_store(uintptr_t arg, char *text)
+{
+	uint64_t kb;
+	int error = tracefs_number(text, &kb);
+
+	(void)arg;
+	if (error != 0 || kb == 0 || kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
+		return -EINVAL;
+	return ktr_resize((unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
+}
+
+static void
+total_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%lu\n", (uint64_t)ktr_entries_get() * KTR_ENTRY_BYTES / 1024 * ncpus);
+}
+
+static void
+stats_show(uintptr_t arg, struct sbuf *out)
+{
+	unsigned cpu = (unsigned)arg;
+	struct ktr_stats stats = {0};
+	uint64_t entries, written, oldest, tail, head, now = clock_ns() / 1000;
+	struct ktr_entry e;
+
+	ktr_stats_get(cpu, &stats);
+	buffer_count(cpu, &entries, &written);
+	oldest = ktr_ring_window(cpu, &tail, &head) &&
+			 ktr_ring_read(cpu, tail, &e) == KTR_READ_OK
+		     ? clock_ns_of(e.ticks) / 1000
+		     : 0;
+	sbuf_printf(out,
+		    "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n"
+		    "oldest event ts: %5lu.%06lu\nnow ts: %5lu.%06lu\ndropped events: %lu\n"
+		    "read events: %lu\n",
+		    entries, stats.overwritten, entries * KTR_ENTRY_BYTES, oldest / 1000000,
+		    oldest % 1000000, now / 1000000, now % 1000000, stats.dropped,
+		    written - entries);
+}
+
+/* ---- numbers that hooks read ---- */
+
+static void
+depth_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%lu\n", tracer_max_depth);
+}
+
+static int
+depth_store(uintptr_t arg, char *text)
+{
+	uint64_t value;
+	int error = tracefs_number(text, &value);
+
+	(void)arg;
+	if (error == 0)
+		__atomic_store_n(&tracer_max_depth, value, __ATOMIC_RELAXED);
+	return error;
+}
+
+/* Microseconds in the file. */
+static void
+thresh_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%lu\n", tracer_thresh_ns / 1000);
+}
+
+static int
+thresh_store(uintptr_t arg, char *text)
+{
+	uint64_t value;
+	int error = tracefs_number(text, &value);
+
+	(void)arg;
+	if (error == 0 && value > UINT64_MAX / 1000)
+		error = -EINVAL;
+	if (error == 0)
+		__atomic_store_n(&tracer_thresh_ns, value * 1000, __ATOMIC_RELAXED);
+	return error;
+}
+
+/* ---- texts ---- */
+
+static int
+show_cmdline(struct thread *t, void *out)
+{
+	char name[KTR_THREAD_NAME];
+
+	if (ktr_thread_name_get(t->tid, name) != NULL && strncmp(name, "idle/", 5) != 0)
+		sbuf_printf(out, "%u %s\n", t->tid, name);
+	return 0;
+}
+
+static void
+cmdlines_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	thread_each(show_cmdline, out);
+}
+
+static void
+clock_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_puts(out, "[mono]\n");
+}
+
+static int
+clock_store(uintptr_t arg, char *text)
+{
+	const char *word = tracefs_word(&text);
+
+	(void)arg;
+	return word != NULL && strcmp(word, "mono") == 0 ? 0 : -EINVAL;
+}
+
+static void
+readme_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_puts(
+	    out,
+	    "tracing mini-HOWTO:\n\n"
+	    "# echo 0 > tracing_on : quick way to disable tracing\n"
+	    "# echo 1 > tracing_on : quick way to re-enable tracing\n\n"
+	    " Important files:\n"
+	    "  trace\t\t\t- The static contents of the buffer\n"
+	    "\t\t\t  To clear the buffer write into this file: echo > trace\n"
+	    "  trace_pipe\t\t- A consuming read to see the contents of the buffer\n"
+	    "  current_tracer\t- function and latency tracers\n"
+	    "  available_tracers\t- list of configured tracers for current_tracer\n"
+	    "  buffer_size_kb\t- view and modify size of per cpu buffer\n"
+	    "  buffer_total_size_kb  - view total size of all cpu buffers\n"
+	    "  trace_marker\t\t- Writes into this file writes into the kernel buffer\n"
+	    "  tracing_cpumask\t- Limit which CPUs to trace\n"
+	    "  trace_options\t\t- Set format or modify how tracing happens\n"
+	    "\t\t\t  Disable an option by prefixing 'no' to the option name\n"
+	    "  available_filter_functions - list of functions that can be filtered on\n"
+	    "  set_ftrace_filter\t- echo function name in here to only trace these functions\n"
+	    "\t\t\t  accepts: func_full_name or glob-matching-pattern\n"
+	    "\t\t\t  modules: Can select a group via module\n"
+	    "\t\t\t   Format: :mod:<module-name>\n"
+	    "  set_ftrace_notrace\t- echo function name in here to never trace.\n"
+	    "  set_ftrace_pid\t- Write pid(s) to only function trace those pids\n"
+	    "  set_graph_function\t- Trace the nested calls of a function\n"
+	    "  set_graph_notrace\t- Do not trace the nested calls of a function\n"
+	    "  max_graph_depth\t- Trace a limited depth of nested calls\n"
+	    "  function_profile_enabled, trace_stat/ - function profiler\n"
+	    "  set_event\t\t- Enables events by name written into it\n"
+	    "  events/\t\t- Directory containing all trace event subsystems:\n"
+	    "      enable\t\t- Write 0/1 to enable/disable tracing of all events\n");
+}
+
+/* ---- tables ---- */
+
+static void
+cpu_fill(struct vnode *dir)
+{
+	static const struct tracefs_file files[] = {
+	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
+	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops},
+	    {.name = "stats", .mode = 0440, .show = stats_show},
+	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
+	};
+
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
+}
+
+static void
+per_cpu_fill(struct vnode *dir)
+{
+	static const struct tracefs_file cpu_dir = {.mode = 0750, .fill = cpu_fill};
+	char name[16];
+
+	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
+		snprintf(name, sizeof(name), "cpu%u", cpu);
+		tracefs_add(dir, &cpu_dir, name, cpu);
+	}
+}
+
+void
+tracefs_fill_root(struct vnode *dir)
+{
+	static const struct tracefs_file per_cpu = {
+	    .name = "per_cpu", .mode = 0750, .fill = per_cpu_fill};
+	static const struct tracefs_file files[] = {
+	    {.name = "README", .mode = 0444, .show = readme_show},
+	    {.name = "available_events", .mode = 0440, .show = events_show_all},
+	    {.name = "available_filter_functions", .mode = 0444, .show = functions_show_all},
+	    {.name = "available_tracers", .mode = 0440, .show = tracer_show_all},
+	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
+	    {.name = "buffer_total_size_kb", .mode = 0440, .show = total_show},
+	    {.name = "current_tracer", .mode = 0640, .show = tracer_show, .store = tracer_store},
+	    {.name = "function_profile_enabled",
+	     .mode = 0640,
+	     .show = profile_show_enabled,
+	     .store = profile_store_enabled},
+	    {.name = "max_graph_depth", .mode = 0640, .show = depth_show, .store = depth_store},
+	    {.name = "saved_cmdlines", .mode = 0440, .show = cmdlines_show},
+	    {.name = "set_event",
+	     .mode = 0640,
+	     .show = events_show_set,
+	     .store = events_store_set,
+	     .clear = events_clear_set},
+	    {.name = "set_ftrace_pid",
+	     .mode = 0640,
+	     .show = tracer_pids_show,
+	     .store = tracer_pids_store,
+	     .clear = tracer_pids_clear},
+	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
+	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
+	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
+	    {.name = "trace_options",
+	     .mode = 0640,
+	     .show = options_show,
+	     .store = options_store},
+	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops},
+	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
+	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},
+	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},
+	};
+	static const struct tracefs_file list = {.mode = 0644,
+						 .show = functions_show,
+						 .store = functions_store,
+						 .clear = functions_clear};
+	static const char *const lists[] = {
+	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
+	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",
+	    [FUNCTIONS_GRAPH] = "set_graph_function",
+	    [FUNCTIONS_GRAPH_NOTRACE] = "set_graph_notrace",
+	};
+	static const struct tracefs_file *const dirs[] = {&events_dir, &options_dir, &per_cpu,
+							  &profile_dir};
+
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
+	for (unsigned i = 0; i < FUNCTIONS_LISTS; i++)
+		tracefs_add(dir, &list, lists[i], i);
+	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		tracefs_add(dir, dirs[i], dirs[i]->name, BUFFER_ALL);
+}

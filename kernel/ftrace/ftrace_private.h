@@ -1,0 +1,147 @@
+/*
+ * ftrace_private.h - what the files of ftrace share. Guarded by ftrace_lock unless said otherwise.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/ftrace/tracefs.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/entry.h"
+#include "ktr/site.h"
+
+/* ---- functions.c: lists of functions ---- */
+
+enum function_list {
+	FUNCTIONS_FILTER,        /* set_ftrace_filter */
+	FUNCTIONS_NOTRACE,       /* set_ftrace_notrace */
+	FUNCTIONS_GRAPH,         /* set_graph_function */
+	FUNCTIONS_GRAPH_NOTRACE, /* set_graph_notrace */
+	FUNCTIONS_LISTS
+};
+
+/* Are there names in a list? Any context. */
+bool functions_any(enum function_list list);
+/* Is the function of this site in a list? Any context. */
+bool functions_have(enum function_list list, const struct ktr_site *site);
+/* Is the function of this site to be traced, as the first two lists say? */
+bool functions_traced(const struct ktr_site *site);
+/* The files: arg is the list. */
+void functions_show(uintptr_t arg, struct sbuf *out);
+int functions_store(uintptr_t arg, char *text);
+int functions_clear(uintptr_t arg);
+/* available_filter_functions. */
+void functions_show_all(uintptr_t arg, struct sbuf *out);
+
+/* ---- tracer.c: the current tracer ---- */
+
+/* The sites of the events that tracers record. */
+extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
+
+enum tracer { TRACER_NOP, TRACER_FUNCTION, TRACER_GRAPH, TRACERS };
+
+/* The name of the current tracer; its number. */
+const char *tracer_name(void);
+enum tracer tracer_current(void);
+/* A list of functions, or the pids, have changed. */
+void tracer_update(void);
+void tracer_show_all(uintptr_t arg, struct sbuf *out); /* available_tracers */
+void tracer_show(uintptr_t arg, struct sbuf *out);     /* current_tracer */
+int tracer_store(uintptr_t arg, char *text);
+void tracer_pids_show(uintptr_t arg, struct sbuf *out); /* set_ftrace_pid */
+int tracer_pids_store(uintptr_t arg, char *text);
+int tracer_pids_clear(uintptr_t arg);
+
+/* Numbers that hooks read at any time: files of one number each. */
+extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
+extern uint64_t tracer_thresh_ns; /* tracing_thresh: only calls that last as long; 0: all */
+
+/* ---- options.c: trace_options, options/ ---- */
+
+enum trace_option {
+	OPTION_CONTEXT_INFO,
+	OPTION_IRQ_INFO,
+	OPTION_PRINT_PARENT,
+	OPTION_GRAPH_ABSTIME,
+	OPTION_GRAPH_CPU,
+	OPTION_GRAPH_DURATION,
+	OPTION_GRAPH_IRQS,
+	OPTION_GRAPH_OVERHEAD,
+	OPTION_GRAPH_PROC,
+	OPTION_GRAPH_TAIL,
+	OPTIONS
+};
+
+/* Any context. */
+bool option_on(enum trace_option option);
+void options_show(uintptr_t arg, struct sbuf *out);
+int options_store(uintptr_t arg, char *text);
+extern const struct tracefs_file options_dir;
+
+/* ---- buffer.c: the entries of the log, in the order of their times ---- */
+
+#define BUFFER_ALL UINT_MAX /* instead of a CPU */
+
+/* Reads entries, the oldest first. */
+struct buffer_reader {
+	unsigned cpu;       /* that CPU's only; or BUFFER_ALL */
+	bool consume;       /* what is read is read for all (trace_pipe) */
+	bool follow;        /* entries that are recorded later, too */
+	bool keeps_last[MAX_CPUS]; /* for print.c: last[] is known */
+	uint32_t last[MAX_CPUS];   /* … the thread whose calls were printed last */
+	struct buffer_cursor {
+		uint64_t seq, end; /* the next to be read; where to stop */
+		uint64_t lost;     /* entries before seq that were overwritten */
+		bool valid;        /* entry is the one before seq */
+		struct ktr_entry entry;
+	} cursors[MAX_CPUS];
+};
+
+void buffer_open(struct buffer_reader *r, unsigned cpu, bool consume);
+/*
+ * The oldest entry that was not taken yet, and its CPU. NULL: there is none now. *lost: how many
+ * entries of that CPU were lost before it. ftrace_lock held if r->consume.
+ */
+const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
+/* Takes the oldest entry of that CPU. There is one. */
+void buffer_take(struct buffer_reader *r, unsigned cpu);
+/* The entry of that CPU that comes after the one that was peeked. False: not known. */
+bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry);
+/* `> trace`: what is there now is not shown any more. */
+int buffer_clear(uintptr_t arg);
+/* How many entries `trace` would show, and how many were written since it was cleared. */
+void buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written);
+
+extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_marker_ops;
+
+/* ---- print.c: an entry as Linux prints it ---- */
+
+/* The head of `trace`. */
+void print_head(struct sbuf *out, const struct buffer_reader *r);
+/* A line, or several. Takes the entry, and a second one if it is the return of a function that
+ * called none. False: there is no entry. */
+bool print_entry(struct sbuf *out, struct buffer_reader *r);
+/* A time of calls: "  12.019 us", as in Linux's trace_print_graph_duration(). */
+void print_duration(struct sbuf *out, uint64_t ns);
+
+/* ---- profile.c: the function profiler ---- */
+
+void profile_show_enabled(uintptr_t arg, struct sbuf *out);
+int profile_store_enabled(uintptr_t arg, char *text);
+extern const struct tracefs_file profile_dir; /* trace_stat */
+
+/* ---- events.c ---- */
+
+/* Room for the name of an event. */
+#define EVENT_NAME 96
+/* What Linux's files call the event of a site. */
+void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
+extern const struct tracefs_file events_dir;
+void events_show_all(uintptr_t arg, struct sbuf *out); /* available_events */
+void events_show_set(uintptr_t arg, struct sbuf *out); /* set_event */
+int events_store_set(uintptr_t arg, char *text);
+int events_clear_set(uintptr_t arg);

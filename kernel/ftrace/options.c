@@ -1,0 +1,92 @@
+/* options.c - trace_options and options/: how entries are printed. Locking: ftrace_lock; option_on()
+ * reads one word. */
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/string.h"
+
+static const struct {
+	const char *name;
+	bool on;
+} options[OPTIONS] = {
+    [OPTION_CONTEXT_INFO] = {"context-info", true},
+    [OPTION_IRQ_INFO] = {"irq-info", true},
+    [OPTION_PRINT_PARENT] = {"print-parent", true},
+    [OPTION_GRAPH_ABSTIME] = {"funcgraph-abstime", false},
+    [OPTION_GRAPH_CPU] = {"funcgraph-cpu", true},
+    [OPTION_GRAPH_DURATION] = {"funcgraph-duration", true},
+    [OPTION_GRAPH_IRQS] = {"funcgraph-irqs", true},
+    [OPTION_GRAPH_OVERHEAD] = {"funcgraph-overhead", true},
+    [OPTION_GRAPH_PROC] = {"funcgraph-proc", false},
+    [OPTION_GRAPH_TAIL] = {"funcgraph-tail", false},
+};
+
+static uint32_t changed; /* atomic; bit N: option N is not as above */
+
+bool
+option_on(enum trace_option option)
+{
+	return options[option].on != (__atomic_load_n(&changed, __ATOMIC_RELAXED) >> option & 1);
+}
+
+static void
+option_set(enum trace_option option, bool on)
+{
+	uint32_t bit = 1u << option;
+
+	__atomic_store_n(&changed, options[option].on != on ? changed | bit : changed & ~bit,
+			 __ATOMIC_RELAXED);
+}
+
+void
+options_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	for (unsigned i = 0; i < OPTIONS; i++)
+		sbuf_printf(out, "%s%s\n", option_on(i) ? "" : "no", options[i].name);
+}
+
+int
+options_store(uintptr_t arg, char *text)
+{
+	const char *word = tracefs_word(&text);
+
+	(void)arg;
+	for (unsigned i = 0; i < OPTIONS && word != NULL; i++) {
+		bool off = strncmp(word, "no", 2) == 0 && strcmp(word + 2, options[i].name) == 0;
+
+		if (off || strcmp(word, options[i].name) == 0) {
+			option_set(i, !off);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static void
+option_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%d\n", option_on((enum trace_option)arg));
+}
+
+static int
+option_store(uintptr_t arg, char *text)
+{
+	bool on;
+	int error = tracefs_bool(text, &on);
+
+	if (error == 0)
+		option_set((enum trace_option)arg, on);
+	return error;
+}
+
+static void
+options_fill(struct vnode *dir)
+{
+	static const struct tracefs_file file = {
+	    .mode = 0644, .show = option_show, .store = option_store};
+
+	for (unsigned i = 0; i < OPTIONS; i++)
+		tracefs_add(dir, &file, options[i].name, i);
+}
+
+const struct tracefs_file options_dir = {.name = "options", .mode = 0755, .fill = options_fill};

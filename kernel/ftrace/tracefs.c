@@ -1,0 +1,296 @@
+/*
+ * tracefs.c - files of text and directories of /sys/kernel/tracing (tracefs.h).
+ *
+ * A file's text is made at the first read of an open file, and at each later one from offset 0, as
+ * Linux's seq_file does. Locking: ftrace_lock, around show and store.
+ */
+#include "kernel/ftrace/tracefs.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "ktr/word.h"
+
+#define WRITE_MAX (4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
+
+struct mutex ftrace_lock = MUTEX_INIT("ftrace");
+
+/* A text that is being read. */
+struct text {
+	size_t len;
+	char text[];
+};
+
+static const struct tracefs_node *
+node_of(const struct vnode *vn)
+{
+	return vn->data;
+}
+
+uintptr_t
+tracefs_arg(const struct vnode *vn)
+{
+	return node_of(vn)->arg;
+}
+
+/* ---- files of text ---- */
+
+/* Makes the text, in memory that fits it. NULL: no memory. ftrace_lock held. */
+static struct text *
+make_text(const struct tracefs_node *node)
+{
+	size_t room = PAGE_SIZE;
+
+	for (;;) {
+		struct text *t = kmap_alloc(sizeof(*t) + room);
+		struct sbuf out;
+
+		if (t == NULL)
+			return NULL;
+		sbuf_init(&out, t->text, room);
+		node->file->show(node->arg, &out);
+		t->len = out.len;
+		if (!sbuf_is_cut(&out))
+			return t;
+		kmap_free(t);
+		room = out.len + PAGE_SIZE; /* it may have grown when it is made again */
+	}
+}
+
+static int
+text_open(struct file *f)
+{
+	const struct tracefs_file *file = node_of(f->vn)->file;
+	int mode = f->flags & O_ACCMODE;
+
+	f->priv = NULL;
+	if ((mode != O_WRONLY && file->show == NULL) || (mode != O_RDONLY && file->store == NULL))
+		return -EINVAL;
+	return 0;
+}
+
+static void
+text_release(struct file *f)
+{
+	kmap_free(f->priv);
+}
+
+static int64_t
+text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	const struct text *t;
+	size_t n;
+	int error;
+
+	if (f == NULL)
+		return -EINVAL;
+	if (*off == 0 || f->priv == NULL) {
+		kmap_free(f->priv);
+		mutex_lock(&ftrace_lock);
+		f->priv = make_text(node_of(vn));
+		mutex_unlock(&ftrace_lock);
+	}
+	t = f->priv;
+	if (t == NULL)
+		return -ENOMEM;
+	if (*off >= t->len)
+		return 0;
+	n = u->resid < t->len - *off ? u->resid : t->len - *off;
+	error = uio_put(u, t->text + *off, n);
+	if (error < 0)
+		return error;
+	*off += n;
+	return (int64_t)n;
+}
+
+static int64_t
+text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	const struct tracefs_node *node = node_of(vn);
+	size_t n = u->resid < WRITE_MAX ? u->resid : WRITE_MAX;
+	char *text = kmalloc(n + 1);
+	int error;
+
+	(void)f;
+	if (text == NULL)
+		return -ENOMEM;
+	error = uio_take(u, text, n);
+	text[n] = '\0';
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+	if (error == 0) {
+		mutex_lock(&ftrace_lock);
+		error = node->file->store(node->arg, text);
+		mutex_unlock(&ftrace_lock);
+	}
+	kfree(text);
+	if (error < 0)
+		return error;
+	*off += n;
+	return (int64_t)n;
+}
+
+static int
+text_truncate(struct vnode *vn, uint64_t size)
+{
+	const struct tracefs_node *node = node_of(vn);
+	int error = 0;
+
+	if (size == 0 && node->file->clear != NULL) {
+		mutex_lock(&ftrace_lock);
+		error = node->file->clear(node->arg);
+		mutex_unlock(&ftrace_lock);
+	}
+	return error;
+}
+
+static const struct vnode_ops text_ops = {
+    .open = text_open,
+    .release = text_release,
+    .read = text_read,
+    .write = text_write,
+    .truncate = text_truncate,
+};
+
+/* ---- names ---- */
+
+struct vnode *
+tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name, uintptr_t arg)
+{
+	struct tracefs_node *node = kmalloc(sizeof(*node));
+	bool is_dir = file->fill != NULL;
+	struct vnode *vn;
+
+	if (node == NULL) {
+		dir->missing = true;
+		return NULL;
+	}
+	*node = (struct tracefs_node){file, arg};
+	vn = vnode_fill(dir, name, (is_dir ? S_IFDIR : S_IFREG) | file->mode,
+			is_dir              ? NULL
+			: file->ops != NULL ? file->ops
+					    : &text_ops,
+			node);
+	if (vn == NULL) {
+		kfree(node);
+		return NULL;
+	}
+	vn->fill = file->fill;
+	vn->fixed = vn->missing = is_dir;
+	return vn;
+}
+
+void
+tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, uintptr_t arg)
+{
+	for (size_t i = 0; i < n; i++)
+		tracefs_add(dir, &files[i], files[i].name, arg);
+}
+
+/* ---- words ---- */
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+char *
+tracefs_word(char **text)
+{
+	char *p = *text, *word;
+
+	while (is_blank(*p))
+		p++;
+	word = p;
+	while (*p != '\0' && !is_blank(*p))
+		p++;
+	*text = p;
+	if (p == word)
+		return NULL;
+	if (*p != '\0') {
+		*p = '\0';
+		*text = p + 1;
+	}
+	return word;
+}
+
+int
+tracefs_number(const char *text, uint64_t *value)
+{
+	size_t n;
+
+	while (is_blank(*text))
+		text++;
+	for (n = strlen(text); n > 0 && is_blank(text[n - 1]); n--)
+		;
+	return ktr_number(text, n, 0, value) == KTR_NUMBER_OK ? 0 : -EINVAL;
+}
+
+int
+tracefs_bool(const char *text, bool *value)
+{
+	uint64_t number;
+	int error = tracefs_number(text, &number);
+
+	if (error == 0 && number > 1)
+		error = -EINVAL;
+	if (error == 0)
+		*value = number == 1;
+	return error;
+}
+
+/* ---- the tree ---- */
+
+/* Makes a directory, or finds it. Returns it with a reference, or NULL. */
+static struct vnode *
+make_dir(struct vnode *parent, const char *name, uint32_t mode)
+{
+	int error;
+	struct vnode *dir = vnode_add(parent, name, S_IFDIR | mode, NULL, NULL, &error);
+
+	if (dir != NULL)
+		dir->fixed = true;
+	return dir != NULL ? dir : vnode_lookup(parent, name, &error);
+}
+
+static void
+make_tracing(struct vnode *parent)
+{
+	struct vnode *dir = make_dir(parent, "tracing", 0700);
+
+	if (dir != NULL) {
+		dir->fill = tracefs_fill_root;
+		dir->missing = true;
+	}
+	vnode_unref(dir);
+}
+
+static void
+tracefs_init(void)
+{
+	int error;
+	struct vnode *root = vnode_lookup(NULL, "/", &error);
+	struct vnode *sys = root != NULL ? make_dir(root, "sys", 0755) : NULL;
+	struct vnode *kernel = sys != NULL ? make_dir(sys, "kernel", 0755) : NULL;
+	struct vnode *debug = kernel != NULL ? make_dir(kernel, "debug", 0700) : NULL;
+
+	if (debug != NULL) {
+		make_tracing(kernel);
+		make_tracing(debug);
+	} else {
+		warnk("cannot make /sys/kernel/tracing\n");
+	}
+	vnode_unref(debug);
+	vnode_unref(kernel);
+	vnode_unref(sys);
+	vnode_unref(root);
+}
+HOOK(booted, tracefs_init);

@@ -1,0 +1,65 @@
+/*
+ * tracefs.h - the files of /sys/kernel/tracing and /sys/kernel/debug/tracing: Linux's names,
+ * formats, errors and end-of-file behaviour (Documentation/trace/ftrace.rst).
+ *
+ * A file of text is a row of a table: a function prints all of it, another takes what is written.
+ * Directories fill themselves when somebody first looks into them. All files are root's.
+ *
+ * Locking: show and store are called with ftrace_lock held, which guards everything that the files
+ * control. They may sleep.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/sched/mutex.h"
+
+extern struct mutex ftrace_lock;
+
+struct tracefs_file {
+	const char *name;
+	uint32_t mode; /* permission bits */
+	/* Prints the text of the file; NULL: it cannot be read. */
+	void (*show)(uintptr_t arg, struct sbuf *out);
+	/*
+	 * Takes a write: its text without the newline at its end, which it may change. 0 or -errno,
+	 * and then nothing has changed. NULL: it cannot be written.
+	 */
+	int (*store)(uintptr_t arg, char *text);
+	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */
+	int (*clear)(uintptr_t arg);
+	/* Not a file of text: these operations instead of the three above. */
+	const struct vnode_ops *ops;
+	/* A directory: adds its names. */
+	void (*fill)(struct vnode *dir);
+};
+
+/* What a vnode's `data` points to. */
+struct tracefs_node {
+	const struct tracefs_file *file;
+	uintptr_t arg; /* what the file is about: a CPU, an event, an option */
+};
+
+/* Adds a file, or a directory if file->fill is not NULL. For `fill`. NULL: no memory. */
+struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
+			  uintptr_t arg);
+/* Adds n files of a table. */
+void tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, uintptr_t arg);
+/* What a vnode is about. */
+uintptr_t tracefs_arg(const struct vnode *vn);
+
+/* The number in a text, with blanks around it. 0, or -EINVAL. */
+int tracefs_number(const char *text, uint64_t *value);
+/* The same for 0 and 1. */
+int tracefs_bool(const char *text, bool *value);
+/*
+ * The next word of *text, which blanks separate. It ends with NUL, and *text is after it. NULL: no
+ * more.
+ */
+char *tracefs_word(char **text);
+
+/* files.c: the directory itself. */
+void tracefs_fill_root(struct vnode *dir);

@@ -1,0 +1,296 @@
+/*
+ * tracer.c - the tracers `function` and `function_graph`: hooks of the functions' entries and
+ * returns, which record events of their own in the log.
+ *
+ * Locking: ftrace_lock. What hooks read (pids, depth, threshold) are single words, or changes only
+ * while no hook is on.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/ksyms.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/string.h"
+#include "kernel/probe/calls.h"
+#include "kernel/sched/thread.h"
+#include "ktr/control.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+#include "ktr/ring.h"
+
+#define PIDS_MAX 64
+
+#define RECORD_SITE(variable, n, format)                                                    \
+	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,                     \
+						      .func = #variable,                    \
+						      .fmt = (format),                      \
+						      .line = __LINE__,                     \
+						      .nargs = (n),                         \
+						      .kind = KTR_SITE_RECORD}
+
+RECORD_SITE(tracer_function, 2, "ftrace function: func %s parent %s");
+RECORD_SITE(tracer_graph_entry, 2, "ftrace graph entry: func %s depth %lu");
+RECORD_SITE(tracer_graph_return, 4,
+	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu");
+RECORD_SITE(tracer_mark, 1, "ftrace mark: text %s");
+
+uint64_t tracer_max_depth, tracer_thresh_ns;
+
+static enum tracer current;
+static unsigned owner;                 /* of the current tracer's probes */
+static uint32_t pids[PIDS_MAX];        /* changes while no hook is on */
+static unsigned pid_count;             /* 0: all threads */
+
+/* ---- hooks ---- */
+
+static bool
+pid_wanted(void)
+{
+	const struct thread *t = curthread();
+
+	for (unsigned i = 0; i < pid_count; i++)
+		if (t != NULL && t->tid == pids[i])
+			return true;
+	return pid_count == 0;
+}
+
+static void
+function_fire(const struct ktr_firing *f)
+{
+	uintptr_t offset;
+	const char *parent;
+
+	if (!pid_wanted())
+		return;
+	parent = ksym_lookup(f->ret, &offset);
+	ktr_log_record(&ktr_main, &tracer_function,
+		       (uint64_t[KTR_MAXARGS]){
+			   (uintptr_t)f->site->func,
+			   (uintptr_t)(parent != NULL ? ktr_intern(parent) : "0x0")});
+}
+
+/* Are calls at this depth too deep to be shown, or too short to be shown at their beginning? */
+static bool
+too_deep(uint32_t depth)
+{
+	uint64_t max = __atomic_load_n(&tracer_max_depth, __ATOMIC_RELAXED);
+
+	return max != 0 && depth >= max;
+}
+
+/* Is the function hidden, with all that it calls? */
+static bool
+is_hidden(const struct ktr_site *function)
+{
+	return functions_have(FUNCTIONS_GRAPH_NOTRACE, function) ||
+	       (!option_on(OPTION_GRAPH_IRQS) && strcmp(function->func, "entry_interrupt") == 0);
+}
+
+static void
+graph_enter(struct thread_calls *calls, const struct ktr_site *function)
+{
+	uint32_t depth = calls->depth;
+	struct thread_call *call;
+
+	/* What is called from a function that is traced is traced. */
+	if (depth == 0 && functions_any(FUNCTIONS_GRAPH) &&
+	    !functions_have(FUNCTIONS_GRAPH, function))
+		return;
+	call = calls_enter(calls, ktr_site_number(function));
+	if (call == NULL)
+		return;
+	call->hidden = (depth > 0 && call[-1].hidden) || is_hidden(function);
+	if (!call->hidden && !too_deep(depth) &&
+	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
+		ktr_log_record(&ktr_main, &tracer_graph_entry,
+			       (uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth});
+}
+
+static void
+graph_leave(struct thread_calls *calls, const struct ktr_site *function)
+{
+	const struct thread_call *call = calls_leave(calls, ktr_site_number(function));
+	uint64_t now_ns = clock_ns();
+
+	if (call == NULL || call->hidden || too_deep(calls->depth) ||
+	    now_ns - call->start_ns < __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED))
+		return;
+	ktr_log_record(&ktr_main, &tracer_graph_return,
+		       (uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth,
+					       call->start_ns, now_ns});
+}
+
+static void
+graph_fire(const struct ktr_firing *f)
+{
+	struct thread_calls *calls = calls_mine();
+
+	if (calls == NULL || !pid_wanted())
+		return;
+	if (f->site->kind == KTR_SITE_ENTRY)
+		graph_enter(calls, f->site);
+	else
+		graph_leave(calls, calls_function(f->site));
+}
+
+/* ---- switching ---- */
+
+static const struct {
+	const char *name;
+	ktr_hook_fn *hook;
+} tracers[] = {
+    [TRACER_NOP] = {"nop", NULL},
+    [TRACER_FUNCTION] = {"function", function_fire},
+    [TRACER_GRAPH] = {"function_graph", graph_fire},
+};
+
+const char *
+tracer_name(void)
+{
+	return tracers[current].name;
+}
+
+enum tracer
+tracer_current(void)
+{
+	return current;
+}
+
+static bool
+site_wanted(const struct ktr_site *site, void *arg)
+{
+	(void)arg;
+	return functions_traced(site) && (current == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
+}
+
+void
+tracer_update(void)
+{
+	if (current != TRACER_NOP)
+		ktr_select_all(owner, site_wanted, NULL);
+}
+
+static void
+stop(void)
+{
+	if (current == TRACER_NOP)
+		return;
+	int error = ktr_owner_unregister(owner);
+
+	if (error != 0)
+		panic("ftrace: error %d", error);
+	if (current == TRACER_GRAPH)
+		calls_stop();
+	current = TRACER_NOP;
+}
+
+static int
+start(enum tracer t)
+{
+	int n;
+
+	if (t == TRACER_NOP)
+		return 0;
+	if (t == TRACER_GRAPH && !calls_start())
+		return -EBUSY;
+	n = ktr_owner_register("ftrace", tracers[t].hook);
+	if (n < 0) {
+		if (t == TRACER_GRAPH)
+			calls_stop();
+		return -EBUSY;
+	}
+	owner = (unsigned)n;
+	current = t;
+	tracer_update();
+	return 0;
+}
+
+void
+tracer_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%s\n", tracer_name());
+}
+
+void
+tracer_show_all(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	for (unsigned t = TRACERS; t-- > 0;)
+		sbuf_printf(out, "%s%c", tracers[t].name, t > 0 ? ' ' : '\n');
+}
+
+int
+tracer_store(uintptr_t arg, char *text)
+{
+	const char *name = tracefs_word(&text);
+	enum tracer before = current;
+	int error;
+
+	(void)arg;
+	for (unsigned t = 0; t < TRACERS; t++) {
+		if (name == NULL || strcmp(name, tracers[t].name) != 0)
+			continue;
+		if (t == before)
+			return 0;
+		stop();
+		buffer_clear(BUFFER_ALL);
+		error = start((enum tracer)t);
+		if (error != 0)
+			start(before);
+		return error;
+	}
+	return -EINVAL;
+}
+
+/* ---- set_ftrace_pid ---- */
+
+void
+tracer_pids_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	if (pid_count == 0)
+		sbuf_puts(out, "no pid\n");
+	for (unsigned i = 0; i < pid_count; i++)
+		sbuf_printf(out, "%u\n", pids[i]);
+}
+
+/* Sets the pids while no hook runs. */
+static int
+pids_set(const uint32_t *to, unsigned n)
+{
+	enum tracer before = current;
+
+	stop();
+	memcpy(pids, to, n * sizeof(pids[0]));
+	pid_count = n;
+	return start(before);
+}
+
+int
+tracer_pids_store(uintptr_t arg, char *text)
+{
+	uint32_t set[PIDS_MAX];
+	unsigned n = pid_count;
+	char *word;
+
+	(void)arg;
+	memcpy(set, pids, sizeof(set));
+	while ((word = tracefs_word(&text)) != NULL) {
+		uint64_t pid;
+
+		if (tracefs_number(word, &pid) != 0 || pid > INT32_MAX)
+			return -EINVAL;
+		if (n == PIDS_MAX)
+			return -ENOSPC;
+		set[n++] = (uint32_t)pid;
+	}
+	return pids_set(set, n);
+}
+
+int
+tracer_pids_clear(uintptr_t arg)
+{
+	(void)arg;
+	return pids_set(NULL, 0);
+}

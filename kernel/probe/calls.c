@@ -1,0 +1,67 @@
+/* calls.c - the stacks of calls of the threads. Locking: calls.h; `used` is atomic. */
+#include "kernel/probe/calls.h"
+
+#include <stddef.h>
+
+#include "kernel/lib/clock.h"
+
+static bool used;
+static uint32_t run; /* the number of this use: a thread's calls of another one are forgotten */
+
+bool
+calls_start(void)
+{
+	if (__atomic_exchange_n(&used, true, __ATOMIC_ACQUIRE))
+		return false;
+	run++;
+	return true;
+}
+
+void
+calls_stop(void)
+{
+	__atomic_store_n(&used, false, __ATOMIC_RELEASE);
+}
+
+struct thread_calls *
+calls_mine(void)
+{
+	struct thread *t = curthread();
+
+	if (t == NULL)
+		return NULL;
+	if (t->calls.run != run) {
+		t->calls.run = run;
+		t->calls.depth = 0;
+	}
+	return &t->calls;
+}
+
+struct thread_call *
+calls_enter(struct thread_calls *calls, uint32_t function)
+{
+	if (calls->depth++ >= THREAD_CALLS)
+		return NULL;
+	struct thread_call *call = &calls->call[calls->depth - 1];
+
+	*call = (struct thread_call){.function = function, .start_ns = clock_ns()};
+	return call;
+}
+
+struct thread_call *
+calls_leave(struct thread_calls *calls, uint32_t function)
+{
+	uint32_t depth = calls->depth;
+
+	if (depth > THREAD_CALLS) {
+		/* The function may be another, if one did not return. */
+		calls->depth--;
+		return NULL;
+	}
+	while (depth > 0 && calls->call[depth - 1].function != function)
+		depth--;
+	if (depth == 0)
+		return NULL; /* it was entered before its probe was on */
+	calls->depth = depth - 1;
+	return &calls->call[depth - 1];
+}
