@@ -58,7 +58,7 @@ HOST_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -Iktr/port/host
 
 # ---- the kernel -------------------------------------------------------------------------------
 
-KERNEL_SRCS := $(wildcard kernel/*.c kernel/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS)
+KERNEL_SRCS := $(wildcard kernel/*.c kernel/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS) $(KTR_FORMAT_SRCS)
 KERNEL_OBJS := $(KERNEL_SRCS:%=$B/obj/%.o)
 KTEST_OBJS  := $(patsubst %,$B/obj/%.o,$(wildcard tests/kernel/*.c))
 LDSCRIPT    := arch/$(ARCH)/kernel.ld

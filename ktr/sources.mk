@@ -24,6 +24,11 @@ KTR_KERNEL_SRCS := \
 	ktr/stream.c \
 	ktr/word.c
 
+# Formats of events as Linux's tools read them, for a kernel that has such files. Freestanding.
+KTR_FORMAT_SRCS := \
+	ktr/event_format.c \
+	ktr/param.c
+
 # Bodies of the port's functions, for embedders whose port uses ktr/port/ktr_port_default.h.
 KTR_PORT_SRCS := ktr/port/ktr_port_default.c
 
@@ -75,6 +80,7 @@ KTR_TOOL_SRCS := \
 
 # What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
 KTR_TOOL_HOST_SRCS := \
+	ktr/event_format.c \
 	ktr/tools/core.c \
 	ktr/tools/export.c \
 	ktr/tools/export_chrome.c \

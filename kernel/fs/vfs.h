@@ -53,12 +53,12 @@ struct vnode_ops {
 };
 
 struct vnode {
-	uint32_t refs;               /* [a] one is the tree's */
-	uint32_t mode;               /* [a] S_IF… [c] and permission bits */
-	uint32_t uid;                /* [a] */
-	struct uidinfo *ui;          /* [c] the user to whom vnode, name and data are counted */
-	bool fixed;                  /* [c] directory: only the kernel adds and removes names */
-	bool root_only;              /* [c] all users but 0 get EPERM, whatever the mode says */
+	uint32_t refs;      /* [a] one is the tree's */
+	uint32_t mode;      /* [a] S_IF… [c] and permission bits */
+	uint32_t uid;       /* [a] */
+	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
+	bool fixed;         /* [c] directory: only the kernel adds and removes names */
+	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);

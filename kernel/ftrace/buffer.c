@@ -20,9 +20,9 @@
 #include "ktr/control.h"
 #include "ktr/ring.h"
 
-#define LINE_BYTES  1024
-#define WAIT_NS   10000000 /* trace_pipe looks so often whether there is more */
-#define MARK_MAX  1024
+#define LINE_BYTES 1024
+#define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
+#define MARK_MAX   1024
 
 static struct {
 	uint64_t from;    /* the first that is shown */
@@ -315,9 +315,8 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		/* As in Linux: the end, if there will be no more for the time being. */
 		if (*off > 0 && ktr_cpumask == 0)
 			break;
-		error = f->flags & O_NONBLOCK
-			    ? -EAGAIN
-			    : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
+		error = f->flags & O_NONBLOCK ? -EAGAIN
+					      : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
 	}
 	*off += start - u->resid;
 	return start != u->resid ? (int64_t)(start - u->resid) : error;

@@ -12,7 +12,9 @@
 #include "kernel/lib/string.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
+#include "ktr/event_format.h"
 #include "ktr/glob.h"
+#include "ktr/param.h"
 #include "ktr/probe.h"
 
 #define ALL_SITES UINTPTR_MAX
@@ -100,8 +102,7 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 static bool
 is_enabled(const struct ktr_site *site)
 {
-	return owner != 0 &&
-	       (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
+	return owner != 0 && (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
 }
 
 static bool
@@ -154,10 +155,7 @@ all_show(uintptr_t arg, struct sbuf *out)
 	struct scope s = {.system = arg == ALL_SITES ? NULL : (const char *)arg};
 
 	scope_count(&s);
-	sbuf_printf(out, "%c\n",
-		    s.found_on == 0         ? '0'
-		    : s.found_on == s.found ? '1'
-					    : 'X');
+	sbuf_printf(out, "%c\n", s.found_on == 0 ? '0' : s.found_on == s.found ? '1' : 'X');
 }
 
 static int
@@ -270,18 +268,42 @@ id_show(uintptr_t arg, struct sbuf *out)
 }
 
 static void
+put_text(void *out, const char *text, size_t n)
+{
+	sbuf_write(out, text, n);
+}
+
+static void
+format_show(uintptr_t arg, struct sbuf *out)
+{
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+	const struct ktr_format_out to = {put_text, out};
+	struct ktr_param params[KTR_PARAM_MAX];
+	unsigned nargs = site->nargs < KTR_PARAM_MAX ? site->nargs : KTR_PARAM_MAX;
+	char name[EVENT_NAME];
+
+	event_name(site, name);
+	ktr_params_scan(site->fmt, params, nargs);
+	ktr_format_begin(&to, name, ktr_site_number(site) + 1);
+	ktr_format_site(&to, site->fmt, params, nargs);
+}
+
+static void
 event_fill(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
 	    {.name = "enable", .mode = 0644, .show = one_show, .store = one_store},
+	    {.name = "format", .mode = 0444, .show = format_show},
 	    {.name = "id", .mode = 0444, .show = id_show},
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
 }
 
-static const struct tracefs_file all_enable = {
-    .name = "enable", .mode = 0644, .show = all_show, .store = all_store};
+static const struct tracefs_file all_enable = {.name = "enable",
+					       .mode = 0644,
+					       .show = all_show,
+					       .store = all_store};
 
 static void
 system_fill(struct vnode *dir)

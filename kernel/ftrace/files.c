@@ -123,8 +123,7 @@ stats_show(uintptr_t arg, struct sbuf *out)
 
 	ktr_stats_get(cpu, &stats);
 	buffer_count(cpu, &entries, &written);
-	oldest = ktr_ring_window(cpu, &tail, &head) &&
-			 ktr_ring_read(cpu, tail, &e) == KTR_READ_OK
+	oldest = ktr_ring_window(cpu, &tail, &head) && ktr_ring_read(cpu, tail, &e) == KTR_READ_OK
 		     ? clock_ns_of(e.ticks) / 1000
 		     : 0;
 	sbuf_printf(out,
@@ -219,36 +218,35 @@ readme_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
 	sbuf_puts(
-	    out,
-	    "tracing mini-HOWTO:\n\n"
-	    "# echo 0 > tracing_on : quick way to disable tracing\n"
-	    "# echo 1 > tracing_on : quick way to re-enable tracing\n\n"
-	    " Important files:\n"
-	    "  trace\t\t\t- The static contents of the buffer\n"
-	    "\t\t\t  To clear the buffer write into this file: echo > trace\n"
-	    "  trace_pipe\t\t- A consuming read to see the contents of the buffer\n"
-	    "  current_tracer\t- function and latency tracers\n"
-	    "  available_tracers\t- list of configured tracers for current_tracer\n"
-	    "  buffer_size_kb\t- view and modify size of per cpu buffer\n"
-	    "  buffer_total_size_kb  - view total size of all cpu buffers\n"
-	    "  trace_marker\t\t- Writes into this file writes into the kernel buffer\n"
-	    "  tracing_cpumask\t- Limit which CPUs to trace\n"
-	    "  trace_options\t\t- Set format or modify how tracing happens\n"
-	    "\t\t\t  Disable an option by prefixing 'no' to the option name\n"
-	    "  available_filter_functions - list of functions that can be filtered on\n"
-	    "  set_ftrace_filter\t- echo function name in here to only trace these functions\n"
-	    "\t\t\t  accepts: func_full_name or glob-matching-pattern\n"
-	    "\t\t\t  modules: Can select a group via module\n"
-	    "\t\t\t   Format: :mod:<module-name>\n"
-	    "  set_ftrace_notrace\t- echo function name in here to never trace.\n"
-	    "  set_ftrace_pid\t- Write pid(s) to only function trace those pids\n"
-	    "  set_graph_function\t- Trace the nested calls of a function\n"
-	    "  set_graph_notrace\t- Do not trace the nested calls of a function\n"
-	    "  max_graph_depth\t- Trace a limited depth of nested calls\n"
-	    "  function_profile_enabled, trace_stat/ - function profiler\n"
-	    "  set_event\t\t- Enables events by name written into it\n"
-	    "  events/\t\t- Directory containing all trace event subsystems:\n"
-	    "      enable\t\t- Write 0/1 to enable/disable tracing of all events\n");
+	    out, "tracing mini-HOWTO:\n\n"
+		 "# echo 0 > tracing_on : quick way to disable tracing\n"
+		 "# echo 1 > tracing_on : quick way to re-enable tracing\n\n"
+		 " Important files:\n"
+		 "  trace\t\t\t- The static contents of the buffer\n"
+		 "\t\t\t  To clear the buffer write into this file: echo > trace\n"
+		 "  trace_pipe\t\t- A consuming read to see the contents of the buffer\n"
+		 "  current_tracer\t- function and latency tracers\n"
+		 "  available_tracers\t- list of configured tracers for current_tracer\n"
+		 "  buffer_size_kb\t- view and modify size of per cpu buffer\n"
+		 "  buffer_total_size_kb  - view total size of all cpu buffers\n"
+		 "  trace_marker\t\t- Writes into this file writes into the kernel buffer\n"
+		 "  tracing_cpumask\t- Limit which CPUs to trace\n"
+		 "  trace_options\t\t- Set format or modify how tracing happens\n"
+		 "\t\t\t  Disable an option by prefixing 'no' to the option name\n"
+		 "  available_filter_functions - list of functions that can be filtered on\n"
+		 "  set_ftrace_filter\t- echo function name in here to only trace these functions\n"
+		 "\t\t\t  accepts: func_full_name or glob-matching-pattern\n"
+		 "\t\t\t  modules: Can select a group via module\n"
+		 "\t\t\t   Format: :mod:<module-name>\n"
+		 "  set_ftrace_notrace\t- echo function name in here to never trace.\n"
+		 "  set_ftrace_pid\t- Write pid(s) to only function trace those pids\n"
+		 "  set_graph_function\t- Trace the nested calls of a function\n"
+		 "  set_graph_notrace\t- Do not trace the nested calls of a function\n"
+		 "  max_graph_depth\t- Trace a limited depth of nested calls\n"
+		 "  function_profile_enabled, trace_stat/ - function profiler\n"
+		 "  set_event\t\t- Enables events by name written into it\n"
+		 "  events/\t\t- Directory containing all trace event subsystems:\n"
+		 "      enable\t\t- Write 0/1 to enable/disable tracing of all events\n");
 }
 
 /* ---- tables ---- */
@@ -281,8 +279,9 @@ per_cpu_fill(struct vnode *dir)
 void
 tracefs_fill_root(struct vnode *dir)
 {
-	static const struct tracefs_file per_cpu = {
-	    .name = "per_cpu", .mode = 0750, .fill = per_cpu_fill};
+	static const struct tracefs_file per_cpu = {.name = "per_cpu",
+						    .mode = 0750,
+						    .fill = per_cpu_fill};
 	static const struct tracefs_file files[] = {
 	    {.name = "README", .mode = 0444, .show = readme_show},
 	    {.name = "available_events", .mode = 0440, .show = events_show_all},
@@ -310,10 +309,7 @@ tracefs_fill_root(struct vnode *dir)
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
 	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
-	    {.name = "trace_options",
-	     .mode = 0640,
-	     .show = options_show,
-	     .store = options_store},
+	    {.name = "trace_options", .mode = 0640, .show = options_show, .store = options_store},
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops},
 	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
 	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},

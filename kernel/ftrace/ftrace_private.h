@@ -88,9 +88,9 @@ extern const struct tracefs_file options_dir;
 
 /* Reads entries, the oldest first. */
 struct buffer_reader {
-	unsigned cpu;       /* that CPU's only; or BUFFER_ALL */
-	bool consume;       /* what is read is read for all (trace_pipe) */
-	bool follow;        /* entries that are recorded later, too */
+	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
+	bool consume;              /* what is read is read for all (trace_pipe) */
+	bool follow;               /* entries that are recorded later, too */
 	bool keeps_last[MAX_CPUS]; /* for print.c: last[] is known */
 	uint32_t last[MAX_CPUS];   /* … the thread whose calls were printed last */
 	struct buffer_cursor {

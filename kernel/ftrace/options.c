@@ -1,5 +1,5 @@
-/* options.c - trace_options and options/: how entries are printed. Locking: ftrace_lock; option_on()
- * reads one word. */
+/* options.c - trace_options and options/: how entries are printed. Locking: ftrace_lock;
+ * option_on() reads one word. */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/string.h"
@@ -82,8 +82,9 @@ option_store(uintptr_t arg, char *text)
 static void
 options_fill(struct vnode *dir)
 {
-	static const struct tracefs_file file = {
-	    .mode = 0644, .show = option_show, .store = option_store};
+	static const struct tracefs_file file = {.mode = 0644,
+						 .show = option_show,
+						 .store = option_store};
 
 	for (unsigned i = 0; i < OPTIONS; i++)
 		tracefs_add(dir, &file, options[i].name, i);

@@ -192,9 +192,10 @@ stat_show(uintptr_t arg, struct sbuf *out)
 	struct rows r = owner != 0 ? make_rows(cpu) : kept[cpu];
 
 	sbuf_puts(
-	    out, "  Function                               Hit    Time            Avg"
-		 "             s^2\n"
-		 "  --------                               ---    ----            ---             ---\n");
+	    out,
+	    "  Function                               Hit    Time            Avg"
+	    "             s^2\n"
+	    "  --------                               ---    ----            ---             ---\n");
 	for (unsigned i = 0; i < r.count; i++) {
 		const struct funcprof *p = &r.rows[i].p;
 

@@ -18,7 +18,8 @@
 #include "kernel/mm/page.h"
 #include "ktr/word.h"
 
-#define WRITE_MAX (4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
+#define WRITE_MAX \
+	(4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
 
 struct mutex ftrace_lock = MUTEX_INIT("ftrace");
 

@@ -20,12 +20,12 @@
 
 #define PIDS_MAX 64
 
-#define RECORD_SITE(variable, n, format)                                                    \
-	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,                     \
-						      .func = #variable,                    \
-						      .fmt = (format),                      \
-						      .line = __LINE__,                     \
-						      .nargs = (n),                         \
+#define RECORD_SITE(variable, n, format)                                 \
+	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,  \
+						      .func = #variable, \
+						      .fmt = (format),   \
+						      .line = __LINE__,  \
+						      .nargs = (n),      \
 						      .kind = KTR_SITE_RECORD}
 
 RECORD_SITE(tracer_function, 2, "ftrace function: func %s parent %s");
@@ -37,9 +37,9 @@ RECORD_SITE(tracer_mark, 1, "ftrace mark: text %s");
 uint64_t tracer_max_depth, tracer_thresh_ns;
 
 static enum tracer current;
-static unsigned owner;                 /* of the current tracer's probes */
-static uint32_t pids[PIDS_MAX];        /* changes while no hook is on */
-static unsigned pid_count;             /* 0: all threads */
+static unsigned owner;          /* of the current tracer's probes */
+static uint32_t pids[PIDS_MAX]; /* changes while no hook is on */
+static unsigned pid_count;      /* 0: all threads */
 
 /* ---- hooks ---- */
 
@@ -64,12 +64,12 @@ function_fire(const struct ktr_firing *f)
 		return;
 	parent = ksym_lookup(f->ret, &offset);
 	ktr_log_record(&ktr_main, &tracer_function,
-		       (uint64_t[KTR_MAXARGS]){
-			   (uintptr_t)f->site->func,
-			   (uintptr_t)(parent != NULL ? ktr_intern(parent) : "0x0")});
+		       (uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
+					       (uintptr_t)(parent != NULL ? ktr_intern(parent)
+									  : "0x0")});
 }
 
-/* Are calls at this depth too deep to be shown, or too short to be shown at their beginning? */
+/* Are calls at this depth too deep to be shown? */
 static bool
 too_deep(uint32_t depth)
 {
@@ -262,7 +262,8 @@ pids_set(const uint32_t *to, unsigned n)
 	enum tracer before = current;
 
 	stop();
-	memcpy(pids, to, n * sizeof(pids[0]));
+	for (unsigned i = 0; i < n; i++)
+		pids[i] = to[i];
 	pid_count = n;
 	return start(before);
 }
@@ -292,5 +293,5 @@ int
 tracer_pids_clear(uintptr_t arg)
 {
 	(void)arg;
-	return pids_set(NULL, 0);
+	return pids_set(pids, 0);
 }

@@ -9,11 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "ktr/event_format.h"
 #include "ktr/tools/export.h"
 
 #define TRACEDAT_PAGE      4096u /* bytes */
 #define TRACEDAT_PAGE_HEAD 16u   /* time and commit, 8 bytes each */
-#define TRACEDAT_COMMON    8u    /* the fields that all events have: type, flags, count, pid */
+#define TRACEDAT_COMMON    KTR_FORMAT_COMMON
 
 /* Ids of events: of a loss after a CPU's last event, and of the events of a class. */
 #define TRACEDAT_LOST_ID       1u

@@ -2,9 +2,7 @@
  * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
  * events, names of the threads, options. All numbers are little-endian.
  *
- * A site's class is called FUNCTION_LINE, and its fields have the parameters' names. With its
- * `print fmt`, readers print the same text as ktrdump, except that they print a number for %c,
- * which they do not know. Linux's classes are in Linux's systems, with the fields and formats that
+ * A site's class is called FUNCTION_LINE (ktr/event_format.h). Linux's classes are in Linux's systems, with the fields and formats that
  * the readers know.
  */
 #define _GNU_SOURCE /* tdestroy() */
@@ -14,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/fmt.h"
+#include "ktr/event_format.h"
 #include "ktr/tools/export_tracedat.h"
 
-#define NAME_BYTES     (KTR_WIRE_FUNC_MAX + 32u)
+#define NAME_BYTES     (KTR_WIRE_FUNC_MAX + 48u)
 #define OPTION_CPUSTAT 2u
 #define OPTION_UNAME   5u
 #define OWN_SYSTEM     "ktr"
@@ -56,141 +54,34 @@ put_option(FILE *f, unsigned id, const char *text)
 	fwrite(text, 1, strlen(text) + 1, f);
 }
 
-/* Writes a character of a C string literal. One that is not printable is printed as an escape. */
 static void
-put_literal(FILE *f, char c)
+put_bytes(void *file, const char *text, size_t n)
 {
-	if (c == '"' || c == '\\')
-		fprintf(f, "\\%c", c);
-	else if (isprint((unsigned char)c))
-		fputc(c, f);
-	else if (c == '\n' || c == '\t')
-		fprintf(f, "\\\\%c", c == '\n' ? 'n' : 't');
-	else
-		fprintf(f, "\\\\x%02x", (unsigned char)c);
+	fwrite(text, 1, n, file);
 }
 
-/* Writes a conversion of 64 bits. The readers know neither ' ' nor '+', and at most one '*'. */
+/* Makes FUNCTION_LINE. If there is a class of that name already, its number is added. */
 static void
-put_conversion(FILE *f, const struct fmt_spec *s)
+class_name(char to[NAME_BYTES], void **names, const struct export_class *c, size_t number)
 {
-	bool stars = s->star_width && s->star_precision;
-	fprintf(f, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
-		s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "", s->zero ? "0" : "");
-	if (s->star_width && !stars)
-		fputc('*', f);
-	else if (s->width > 0)
-		fprintf(f, "%d", s->width);
-	if (s->star_precision && !stars)
-		fputs(".*", f);
-	else if (s->precision >= 0)
-		fprintf(f, ".%d", s->precision);
-	if (s->conv == 's')
-		fputc('s', f);
-	else
-		fprintf(f, "ll%c", s->conv == 'p' ? 'x' : s->conv == 'c' ? 'd' : s->conv);
-}
-
-/* Writes the format to f, and its arguments to args. */
-static void
-put_print_fmt(FILE *f, FILE *args, const struct export_class *c)
-{
-	unsigned n = 0, nargs = c->site->nargs;
-	for (const char *fmt = c->site->fmt; *fmt != '\0';) {
-		struct fmt_spec s;
-		if (*fmt != '%') {
-			put_literal(f, *fmt++);
-			continue;
-		}
-		fmt++;
-		fmt_scan(&fmt, &s);
-		unsigned stars = (unsigned)s.star_width + s.star_precision;
-		if (s.conv == 0 || s.conv == '%') {
-			fputs("%%", f);
-		} else if (n + stars >= nargs) { /* a missing parameter is 0 */
-			fputs(s.conv == 's' ? "(null)" : s.conv == 'p' ? "0x0" : "0", f);
-		} else {
-			put_conversion(f, &s);
-			if (stars == 1)
-				fprintf(args, ", REC->%s", c->params[n].name);
-			n += stars;
-			fprintf(args, s.conv == 's' ? ", __get_str(%s)" : ", REC->%s",
-				c->params[n].name);
-			n++;
-		}
-	}
-}
-
-/* Writes FUNCTION_LINE. If there is a class of that name already, its number is added. */
-static void
-put_class_name(FILE *f, void **names, const struct export_class *c, size_t number)
-{
-	char *name = malloc(NAME_BYTES);
-	if (name == NULL)
-		return;
-	snprintf(name, NAME_BYTES, "%.*s_%u", (int)KTR_WIRE_FUNC_MAX, c->site->func,
-		 (unsigned)c->site->line);
-	for (char *p = name; *p != '\0'; p++) {
+	int n = snprintf(to, NAME_BYTES, "%.*s_%u", (int)KTR_WIRE_FUNC_MAX, c->site->func,
+			 (unsigned)c->site->line);
+	for (char *p = to; *p != '\0'; p++) {
 		if (!isalnum((unsigned char)*p))
 			*p = '_';
 	}
-	fputs(name, f);
-	char **found = tsearch(name, names, (int (*)(const void *, const void *))strcmp);
-	if (found == NULL || *found != name) {
-		fprintf(f, "_%zu", number);
-		free(name);
+	char *copy = strdup(to);
+	if (copy == NULL)
+		return;
+	char **found = tsearch(copy, names, (int (*)(const void *, const void *))strcmp);
+	if (found == NULL || *found != copy) {
+		snprintf(to + n, NAME_BYTES - (size_t)n, "_%zu", number);
+		free(copy);
 	}
 }
 
 static void
-put_begin(FILE *f, size_t id)
-{
-	fprintf(f,
-		"\nID: %zu\nformat:\n"
-		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-		id);
-}
-
-static void
-put_field(FILE *f, const char *type, const char *name, const char *array, unsigned *at,
-	  unsigned size, bool is_signed)
-{
-	fprintf(f, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", type, name, array, *at,
-		size, is_signed);
-	*at += size;
-}
-
-static bool
-put_site(FILE *f, const struct export_class *c)
-{
-	char *args = NULL;
-	size_t args_size = 0;
-	unsigned at = TRACEDAT_COMMON;
-	for (unsigned i = 0; i < c->site->nargs; i++) {
-		const struct ktr_param *p = &c->params[i];
-		if (p->string)
-			put_field(f, "__data_loc char[]", p->name, "", &at, 4, false);
-		else
-			put_field(f, p->is_signed ? "s64" : "u64", p->name, "", &at, 8,
-				  p->is_signed);
-	}
-	fputs("\nprint fmt: \"", f);
-	FILE *a = open_memstream(&args, &args_size);
-	if (a == NULL)
-		return false;
-	put_print_fmt(f, a, c);
-	bool good = fclose(a) == 0;
-	if (good)
-		fprintf(f, "\"%s\n", args);
-	free(args);
-	return good;
-}
-
-static void
-put_linux(FILE *f, const struct linux_class *c)
+put_linux(FILE *f, const struct ktr_format_out *out, const struct linux_class *c)
 {
 	static const struct {
 		const char *type, *array, *print;
@@ -207,8 +98,9 @@ put_linux(FILE *f, const struct linux_class *c)
 	for (unsigned i = 0; i < c->nfields; i++) {
 		const struct linux_field *l = &c->fields[i];
 		if (l->name != NULL)
-			put_field(f, types[l->type].type, l->name, types[l->type].array, &at,
-				  (unsigned)tracedat_field_size(l->type), types[l->type].is_signed);
+			ktr_format_field(out, types[l->type].type, l->name, types[l->type].array,
+					 &at, (unsigned)tracedat_field_size(l->type),
+					 types[l->type].is_signed);
 	}
 	fprintf(f, "\nprint fmt: \"%s", c->print != NULL ? c->print : "");
 	unsigned first = c->print != NULL ? 0 : 1; /* a system call's number is not printed */
@@ -228,34 +120,31 @@ put_linux(FILE *f, const struct linux_class *c)
 
 /* Writes the format of class number n. c NULL: the class that tells how many events were lost. */
 static bool
-put_class(FILE *out, const struct export_class *c, size_t n, void **names)
+put_class(FILE *file, const struct export_class *c, size_t n, void **names)
 {
-	char *text = NULL;
+	char *text = NULL, name[NAME_BYTES];
 	unsigned at = TRACEDAT_COMMON;
 	size_t size = 0;
-	bool good = true;
 	FILE *f = open_memstream(&text, &size);
 	if (f == NULL)
 		return false;
-	fputs("name: ", f);
+	const struct ktr_format_out out = {put_bytes, f};
 	if (c == NULL) {
-		fputs("events_lost", f);
-		put_begin(f, TRACEDAT_LOST_ID);
-		put_field(f, "u64", "count", "", &at, 8, false);
+		ktr_format_begin(&out, "events_lost", TRACEDAT_LOST_ID);
+		ktr_format_field(&out, "u64", "count", "", &at, 8, false);
 		fputs("\nprint fmt: \"%llu events are missing\", REC->count\n", f);
 	} else if (c->site != NULL) {
-		put_class_name(f, names, c, n);
-		put_begin(f, TRACEDAT_ID(n));
-		good = put_site(f, c);
+		class_name(name, names, c, n);
+		ktr_format_begin(&out, name, TRACEDAT_ID(n));
+		ktr_format_site(&out, c->site->fmt, c->params, c->site->nargs);
 	} else {
 		const struct linux_class *told = linux_class_told(c->of_linux);
-		fputs(told->name, f);
-		put_begin(f, TRACEDAT_ID(n));
-		put_linux(f, told);
+		ktr_format_begin(&out, told->name, TRACEDAT_ID(n));
+		put_linux(f, &out, told);
 	}
-	good = fclose(f) == 0 && good;
+	bool good = fclose(f) == 0;
 	if (good)
-		put_text(out, text, size);
+		put_text(file, text, size);
 	free(text);
 	return good;
 }

@@ -26,12 +26,12 @@ def calls(run):
 def pairs_match(run, since, until):
     """On each thread a return is that of the innermost function that was entered. An interrupt's functions nest in what
     it interrupted. A thread that begins has an empty stack, and what was entered before is not known, nor where events of any
-    CPU are lost."""
+    CPU are lost. Of the flush thread only the switches are recorded, and the interrupts: half of its calls."""
     stacks, checked, gaps = {}, 0, sorted((g["from_ns"], g["to_ns"]) for g in run.gaps)
     for e, what, name in calls(run):
         while gaps and gaps[0][0] <= e["ns"]:
             stacks, since = {}, max(since, gaps.pop(0)[1])
-        if e["ns"] <= since or e["ns"] >= until:
+        if e["ns"] <= since or e["ns"] >= until or e["thread"] == "ktrflush":
             continue
         stack = stacks.setdefault(e["tid"], [])
         if what == "->":

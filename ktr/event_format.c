@@ -1,0 +1,131 @@
+/* event_format.c - formats of events for Linux's tools. Locking: none. */
+#include "ktr/event_format.h"
+
+#include <stdarg.h>
+
+#include "ktr/fmt.h"
+
+__attribute__((format(printf, 2, 3))) static void
+print(const struct ktr_format_out *out, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fmt_vprint(out->put, out->arg, fmt, ap);
+	va_end(ap);
+}
+
+void
+ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id)
+{
+	print(out,
+	      "name: %s\nID: %u\nformat:\n"
+	      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
+	      name, id);
+}
+
+void
+ktr_format_field(const struct ktr_format_out *out, const char *type, const char *name,
+		 const char *array, unsigned *at, unsigned size, bool is_signed)
+{
+	print(out, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", type, name, array, *at,
+	      size, is_signed);
+	*at += size;
+}
+
+/* A character of a C string literal. One that is not printable is printed as an escape. */
+static void
+put_literal(const struct ktr_format_out *out, char c)
+{
+	if (c == '"' || c == '\\')
+		print(out, "\\%c", c);
+	else if (c == '\n' || c == '\t')
+		print(out, "\\\\%c", c == '\n' ? 'n' : 't');
+	else if (c >= ' ' && c <= '~')
+		out->put(out->arg, &c, 1);
+	else
+		print(out, "\\\\x%02x", (unsigned char)c);
+}
+
+/* A conversion of 64 bits. The readers know neither ' ' nor '+', and at most one '*'. */
+static void
+put_conversion(const struct ktr_format_out *out, const struct fmt_spec *s)
+{
+	bool stars = s->star_width && s->star_precision;
+	print(out, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
+	      s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "", s->zero ? "0" : "");
+	if (s->star_width && !stars)
+		print(out, "*");
+	else if (s->width > 0)
+		print(out, "%d", s->width);
+	if (s->star_precision && !stars)
+		print(out, ".*");
+	else if (s->precision >= 0)
+		print(out, ".%d", s->precision);
+	if (s->conv == 's')
+		print(out, "s");
+	else
+		print(out, "ll%c", s->conv == 'p' ? 'x' : s->conv == 'c' ? 'd' : s->conv);
+}
+
+/* What stands for a parameter that the format wants, but the trace point does not have. */
+static const char *
+missing(const struct fmt_spec *s)
+{
+	return s->conv == 's' ? "(null)" : s->conv == 'p' ? "0x0" : "0";
+}
+
+/* Writes the format; or, if args is set, what is printed by it. */
+static void
+put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct ktr_param *params,
+	      unsigned nargs, bool args)
+{
+	unsigned n = 0;
+	while (*fmt != '\0') {
+		struct fmt_spec s;
+		if (*fmt != '%') {
+			if (!args)
+				put_literal(out, *fmt);
+			fmt++;
+			continue;
+		}
+		fmt++;
+		fmt_scan(&fmt, &s);
+		unsigned stars = (unsigned)s.star_width + s.star_precision;
+		bool found = s.conv != 0 && s.conv != '%' && n + stars < nargs;
+		if (!args && found)
+			put_conversion(out, &s);
+		else if (!args)
+			print(out, "%s", s.conv == 0 || s.conv == '%' ? "%%" : missing(&s));
+		if (!found)
+			continue;
+		if (args && stars == 1)
+			print(out, ", REC->%s", params[n].name);
+		n += stars;
+		if (args)
+			print(out, s.conv == 's' ? ", __get_str(%s)" : ", REC->%s", params[n].name);
+		n++;
+	}
+}
+
+void
+ktr_format_site(const struct ktr_format_out *out, const char *fmt, const struct ktr_param *params,
+		unsigned nargs)
+{
+	unsigned at = KTR_FORMAT_COMMON;
+	for (unsigned i = 0; i < nargs; i++) {
+		const struct ktr_param *p = &params[i];
+		if (p->string)
+			ktr_format_field(out, "__data_loc char[]", p->name, "", &at, 4, false);
+		else
+			ktr_format_field(out, p->is_signed ? "s64" : "u64", p->name, "", &at, 8,
+					 p->is_signed);
+	}
+	print(out, "\nprint fmt: \"");
+	put_print_fmt(out, fmt, params, nargs, false);
+	print(out, "\"");
+	put_print_fmt(out, fmt, params, nargs, true);
+	print(out, "\n");
+}

@@ -1,0 +1,32 @@
+/*
+ * event_format.h - the format of an event's record, as Linux's tools read it from a `format` file or
+ * from the head of a trace.dat (Linux's Documentation/trace/events.rst, "Event formats").
+ *
+ * A record has the fields that all events have, then each parameter in 64 bits under its name
+ * (ktr/param.h); of a text the place where it stands. With the `print fmt` readers print the text
+ * that ktrdump prints, but a number for %c, which they do not know. Any context; no locks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ktr/param.h"
+
+/** Bytes of the fields that all events have: type, flags, preemption count, thread. */
+#define KTR_FORMAT_COMMON 8u
+
+/** Where the text goes, in pieces. */
+struct ktr_format_out {
+	void (*put)(void *arg, const char *text, size_t n);
+	void *arg;
+};
+
+/** The beginning: name, id, common fields. */
+void ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id);
+/** A field of `size` bytes at offset *at, which grows. array: "[16]" or "". */
+void ktr_format_field(const struct ktr_format_out *out, const char *type, const char *name,
+		      const char *array, unsigned *at, unsigned size, bool is_signed);
+/** The fields of a trace point's parameters, and its print format. */
+void ktr_format_site(const struct ktr_format_out *out, const char *fmt,
+		     const struct ktr_param *params, unsigned nargs);
