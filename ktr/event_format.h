@@ -1,6 +1,6 @@
 /*
- * event_format.h - the format of an event's record, as Linux's tools read it from a `format` file or
- * from the head of a trace.dat (Linux's Documentation/trace/events.rst, "Event formats").
+ * event_format.h - the format of an event's record, as Linux's tools read it from a `format` file
+ * or from the head of a trace.dat (Linux's Documentation/trace/events.rst, "Event formats").
  *
  * A record has the fields that all events have, then each parameter in 64 bits under its name
  * (ktr/param.h); of a text the place where it stands. With the `print fmt` readers print the text

@@ -12,6 +12,7 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "ktr/sdt.h"
 
 #define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
@@ -30,7 +31,14 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , remove, "remove", ": vnode %p name %s error %d", 
 struct mutex vfs_lock = MUTEX_INIT("vfs");
 struct vnode *vfs_root;
 
-static const struct vnode_ops dir_ops;
+/* A directory that the kernel fills has data of its own. */
+static void
+dir_destroy(struct vnode *vn)
+{
+	kfree(vn->data);
+}
+
+static const struct vnode_ops dir_ops = {.destroy = dir_destroy};
 
 /* The result of a walk: the directory of the path's last part, and that part. */
 struct walk {
@@ -272,6 +280,15 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	if (vn == NULL && error == -ENOMEM)
 		dir->missing = true;
 	return vn;
+}
+
+void
+vnode_unfill(struct vnode *vn)
+{
+	while (!list_empty(&vn->children))
+		vnode_unfill(list_entry(vn->children.next, struct vnode, sibling));
+	dir_unlink(vn);
+	vnode_unref(vn);
 }
 
 void

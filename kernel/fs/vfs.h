@@ -129,6 +129,8 @@ struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);
+/* For `fill`: removes a name that vnode_fill() gave, and all below it. vfs_lock held. */
+void vnode_unfill(struct vnode *vn);
 /* Makes a vnode without a name, for pipes. NULL: no memory. */
 struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data);
 

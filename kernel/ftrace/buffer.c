@@ -273,6 +273,7 @@ const struct vnode_ops trace_ops = {
     .read = trace_read,
     .write = trace_write,
     .truncate = trace_truncate,
+    .destroy = tracefs_destroy,
 };
 
 static int
@@ -326,6 +327,7 @@ const struct vnode_ops trace_pipe_ops = {
     .open = pipe_open,
     .release = trace_release,
     .read = pipe_read,
+    .destroy = tracefs_destroy,
 };
 
 /* ---- trace_marker ---- */
@@ -352,4 +354,4 @@ marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return error == 0 ? (int64_t)n : error;
 }
 
-const struct vnode_ops trace_marker_ops = {.write = marker_write};
+const struct vnode_ops trace_marker_ops = {.write = marker_write, .destroy = tracefs_destroy};

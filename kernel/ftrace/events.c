@@ -7,6 +7,7 @@
  * main log. Locking: ftrace_lock; directories are filled under vfs_lock.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -18,6 +19,7 @@
 #include "ktr/probe.h"
 
 #define ALL_SITES UINTPTR_MAX
+#define KPROBES   "kprobes" /* the system of probes that are made and removed */
 
 static unsigned owner; /* 0: nothing was enabled yet */
 
@@ -37,6 +39,8 @@ event_system(const struct ktr_site *site)
 
 	if (site->kind == KTR_SITE_PROBE)
 		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
+	if (site->kind == KTR_SITE_MADE)
+		return strcmp(site->sdt->provider, "kprobe") == 0 ? KPROBES : NULL;
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
 	ktr_probe_name(site, &name);
@@ -67,7 +71,7 @@ event_name(const struct ktr_site *site, char name[EVENT_NAME])
 	if (is_syscall(&probe))
 		snprintf(name, EVENT_NAME, "sys_%s_%s",
 			 strcmp(probe.name, "entry") == 0 ? "enter" : "exit", probe.function);
-	else if (site->kind == KTR_SITE_PROBE || site->kind == KTR_SITE_MADE)
+	else if (site->kind >= KTR_SITE_PROBE)
 		snprintf(name, EVENT_NAME, "%s", probe.name);
 	else if (site->kind == KTR_SITE_POINT)
 		snprintf(name, EVENT_NAME, "%s_%u", site->func, site->line);
@@ -305,6 +309,30 @@ static const struct tracefs_file all_enable = {.name = "enable",
 					       .show = all_show,
 					       .store = all_store};
 
+/* Removes the directories of events that are not there any more. */
+static void
+system_clean(struct vnode *dir)
+{
+	struct vnode *gone;
+	char name[EVENT_NAME];
+
+	do {
+		gone = NULL;
+		list_for_each (l, &dir->children) {
+			struct vnode *vn = list_entry(l, struct vnode, sibling);
+			const struct ktr_site *site = (const struct ktr_site *)tracefs_arg(vn);
+
+			if (!S_ISDIR(vn->mode))
+				continue;
+			event_name(site, name);
+			if (event_system(site) == NULL || strcmp(name, vn->name) != 0)
+				gone = vn;
+		}
+		if (gone != NULL)
+			vnode_unfill(gone);
+	} while (gone != NULL);
+}
+
 static void
 system_fill(struct vnode *dir)
 {
@@ -321,6 +349,10 @@ system_fill(struct vnode *dir)
 		event_name(site, name);
 		tracefs_add(dir, &event_dir, name, (uintptr_t)site);
 	}
+	if (strcmp((const char *)tracefs_arg(dir), KPROBES) == 0) {
+		system_clean(dir);
+		dir->missing = true; /* look again next time */
+	}
 }
 
 static void
@@ -335,6 +367,7 @@ events_fill(struct vnode *dir)
 		if (system != NULL)
 			tracefs_add(dir, &system_dir, system, (uintptr_t)system);
 	}
+	tracefs_add(dir, &system_dir, KPROBES, (uintptr_t)KPROBES);
 }
 
 const struct tracefs_file events_dir = {.name = "events", .mode = 0755, .fill = events_fill};

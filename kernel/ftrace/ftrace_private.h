@@ -134,6 +134,23 @@ void profile_show_enabled(uintptr_t arg, struct sbuf *out);
 int profile_store_enabled(uintptr_t arg, char *text);
 extern const struct tracefs_file profile_dir; /* trace_stat */
 
+/* ---- error_log.c ---- */
+
+/* A command was refused: which part of ftrace says what about it, and about which character. */
+void error_log_add(const char *system, const char *message, const char *command, size_t at);
+void error_log_show(uintptr_t arg, struct sbuf *out);
+int error_log_store(uintptr_t arg, char *text);
+int error_log_clear(uintptr_t arg);
+
+/* ---- kprobes.c ---- */
+
+void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events */
+int kprobes_store(uintptr_t arg, char *text);
+int kprobes_clear(uintptr_t arg);
+void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
+/* Prints place and arguments of an event of a kprobe. False: it is another event. */
+bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
+
 /* ---- events.c ---- */
 
 /* Room for the name of an event. */

@@ -115,6 +115,8 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 	}
 	event_name(site, name);
 	sbuf_printf(out, "%s: ", name);
+	if (site->kind >= KTR_SITE_MADE && kprobes_print(out, site, e))
+		return;
 	if (out->len < out->size)
 		out->len += (size_t)ktr_entry_text(out->buf + out->len, out->size - out->len, site,
 						   e, cpu, seq);

@@ -152,12 +152,19 @@ text_truncate(struct vnode *vn, uint64_t size)
 	return error;
 }
 
+void
+tracefs_destroy(struct vnode *vn)
+{
+	kfree(vn->data);
+}
+
 static const struct vnode_ops text_ops = {
     .open = text_open,
     .release = text_release,
     .read = text_read,
     .write = text_write,
     .truncate = text_truncate,
+    .destroy = tracefs_destroy,
 };
 
 /* ---- names ---- */

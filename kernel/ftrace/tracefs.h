@@ -31,7 +31,7 @@ struct tracefs_file {
 	int (*store)(uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */
 	int (*clear)(uintptr_t arg);
-	/* Not a file of text: these operations instead of the three above. */
+	/* Not a file of text: these operations instead, whose `destroy` is tracefs_destroy(). */
 	const struct vnode_ops *ops;
 	/* A directory: adds its names. */
 	void (*fill)(struct vnode *dir);
@@ -46,6 +46,8 @@ struct tracefs_node {
 /* Adds a file, or a directory if file->fill is not NULL. For `fill`. NULL: no memory. */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
+/* The `destroy` of a file's operations. */
+void tracefs_destroy(struct vnode *vn);
 /* Adds n files of a table. */
 void tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, uintptr_t arg);
 /* What a vnode is about. */

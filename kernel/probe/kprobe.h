@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct arch_trapframe;
+struct ktr_site;
 struct sbuf;
 
 /*
@@ -35,6 +36,20 @@ int kprobe_add(const char *definition, char *err, size_t errlen);
 int kprobe_del(const char *name, char *err, size_t errlen);
 /* A line for each probe, after a heading. */
 void kprobe_list(struct sbuf *out);
+
+/* What is known of a probe. */
+struct kprobe_info {
+	const struct ktr_site *site;
+	const char *name;
+	const char *function; /* where it is: in this function, */
+	size_t offset;        /* at this offset; */
+	bool is_return;       /* or at all its returns */
+	const char *definition;
+	uint64_t hits, misses;
+};
+
+/* Calls f for each probe, with the control lock held: the texts are valid in f. */
+void kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg);
 
 /* Puts breakpoints where probes are on, and removes the others. Control lock. */
 void kprobe_apply(void);

@@ -50,6 +50,26 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 }
 
 void
+kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
+{
+	ktr_port_lock();
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+		const struct kprobe_info info = {.site = k->site,
+						 .name = k->def.name,
+						 .function = k->def.function,
+						 .offset = k->def.offset,
+						 .is_return = k->def.is_return,
+						 .definition = k->text,
+						 .hits = k->hits,
+						 .misses = k->misses};
+
+		f(&info, arg);
+	}
+	ktr_port_unlock();
+}
+
+void
 kprobe_list(struct sbuf *out)
 {
 	sbuf_puts(out, "name state hits misses faults definition");

@@ -2,8 +2,8 @@
  * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
  * events, names of the threads, options. All numbers are little-endian.
  *
- * A site's class is called FUNCTION_LINE (ktr/event_format.h). Linux's classes are in Linux's systems, with the fields and formats that
- * the readers know.
+ * A site's class is called FUNCTION_LINE (ktr/event_format.h). Linux's classes are in Linux's
+ * systems, with the fields and formats that the readers know.
  */
 #define _GNU_SOURCE /* tdestroy() */
 #include <ctype.h>

@@ -1,0 +1,56 @@
+/* error_log.c - error_log: what was wrong with the last commands, and where. Locking: ftrace_lock.
+ */
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+
+#define ERRORS 8 /* as in Linux */
+
+static struct logged {
+	uint64_t ns;
+	const char *system;
+	char message[128], command[256];
+	size_t at;
+} errors[ERRORS];
+static unsigned count; /* since it was cleared */
+
+void
+error_log_add(const char *system, const char *message, const char *command, size_t at)
+{
+	struct logged *e = &errors[count++ % ERRORS];
+
+	e->ns = clock_ns();
+	e->system = system;
+	e->at = at;
+	strlcpy(e->message, message, sizeof(e->message));
+	strlcpy(e->command, command, sizeof(e->command));
+}
+
+void
+error_log_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	for (unsigned i = count > ERRORS ? count - ERRORS : 0; i < count; i++) {
+		const struct logged *e = &errors[i % ERRORS];
+		uint64_t us = e->ns / 1000;
+
+		sbuf_printf(out, "[%5lu.%06lu] %s: error: %s\n  Command: %s\n", us / 1000000,
+			    us % 1000000, e->system, e->message, e->command);
+		sbuf_printf(out, "%*s^\n", (int)(e->at + sizeof("  Command: ") - 1), "");
+	}
+}
+
+int
+error_log_store(uintptr_t arg, char *text)
+{
+	(void)arg, (void)text;
+	return 0; /* only O_TRUNC counts */
+}
+
+int
+error_log_clear(uintptr_t arg)
+{
+	(void)arg;
+	count = 0;
+	return 0;
+}
