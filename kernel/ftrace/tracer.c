@@ -62,7 +62,7 @@ function_fire(const struct ktr_firing *f)
 
 	if (!pid_wanted())
 		return;
-	parent = ksym_lookup(f->ret, &offset);
+	parent = ksym_lookup(ktr_firing_where(f).ret, &offset);
 	ktr_log_record(&ktr_main, &tracer_function,
 		       (uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
 					       (uintptr_t)(parent != NULL ? ktr_intern(parent)
