@@ -17,6 +17,8 @@ static inline void arch_ktr_set_tid(uint32_t tid);
  */
 static inline void arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret,
 				   uintptr_t *fp);
+/* Of such a frame at an entry: the parameters of the probed function that came in registers. */
+static inline const uint64_t *arch_ktr_parameters(const uintptr_t *frame);
 
 /*
  * md/ktr.h also defines ARCH_KTR_IN_HOOK(), a pointer to the ktr_in_hook of this CPU's

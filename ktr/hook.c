@@ -234,8 +234,11 @@ static void
 fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 	   struct ktr_pair more)
 {
-	const uint64_t args[] = {a1, a2, a3, a4, more.a5, more.a6};
-	FIRE_POINT(site, args, 6);
+#ifdef KTR_PORT_PARAMETERS
+	FIRE_POINT(site, KTR_PORT_PARAMETERS(HERE), 6);
+#else
+	fire6(site, a1, a2, a3, a4, more);
+#endif
 }
 
 static void

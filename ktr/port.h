@@ -43,6 +43,9 @@
  *	                  firing->frame is the frame pointer of the function that the trace
  *	                  point, or the code at a function's entry or return, has called. Without
  *	                  it only ->pc is known
+ *	KTR_PORT_PARAMETERS(frame)
+ *	                  for hooks: where the six parameters of a function that is entered are in
+ *	                  memory; of firing->frame
  *	KTR_PORT_MAKE_NAMED(spec, err, errlen)
  *	                  before probes are switched on by name: makes those that exist when they
  *	                  are first named. 0, or a negative errno value and a sentence in err.

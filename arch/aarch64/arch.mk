@@ -3,6 +3,6 @@ CROSS        := aarch64-linux-gnu-
 ARCH_CFLAGS  := -Wa,--noexecstack -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -mcmodel=small -fno-pic -fno-pie
 USER_CFLAGS  := -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -fno-pic -fno-pie
 # A no-op at the entry of each function.
-FBT_CFLAGS   := -fpatchable-function-entry=1
+FBT_CFLAGS   := -fpatchable-function-entry=1 -fno-ipa-ra
 # What loaders take is the raw image, with Linux's header (Linux Documentation/arm64/booting.rst).
 IMAGE_SUFFIX := .img

@@ -3,33 +3,38 @@
  *
  * The no-op at the entry, or before the return, is now a B to the probe's stub. The stub branches to fbt_entry or
  * fbt_return with its own address in x17. x16 and x17 are free: no caller expects a function to keep them (AAPCS64
- * 6.1.1). All other registers have the probed function's values, so every one that a C function may change is saved. The
- * flags have no meaning at an entry or a return. Stub n belongs to record n of ktr_patch_fbt.
+ * 6.1.1). Registers that matter are saved: at an entry those with parameters and x8, at a return those with the value.
+ * All others may change in any call, since the compiler is told not to look into callees (-fno-ipa-ra). The flags have
+ * no meaning. Stub n belongs to record n of ktr_patch_fbt.
  */
 #include "arch/aarch64/asm.h"
 
 	.cfi_sections .debug_frame
 	.text
 
-#define FBT_FRAME 176
-#define FBT_AT    160
+#define FBT_FRAME  96
+#define FBT_AT     88
+#define FBT_RETURN 32 /* the frame of fbt_return */
 
-	/* Saves registers. Sets x16 to the address of the record (struct ktr_patch), and x17 to that of the no-op. */
-	.macro FBT_BEGIN
-	stp x29, x30, [sp, #-FBT_FRAME]!
-	.cfi_def_cfa_offset FBT_FRAME
-	.cfi_offset x29, -FBT_FRAME
-	.cfi_offset x30, 8 - FBT_FRAME
+	/* Makes a frame of so many bytes. */
+	.macro FBT_BEGIN frame
+	stp x29, x30, [sp, #-\frame]!
+	.cfi_def_cfa_offset \frame
+	.cfi_offset x29, -\frame
+	.cfi_offset x30, 8 - \frame
 	mov x29, sp
 	stp x0, x1, [sp, #16]
+	.endm
+
+	.macro FBT_SAVE
 	stp x2, x3, [sp, #32]
 	stp x4, x5, [sp, #48]
 	stp x6, x7, [sp, #64]
-	stp x8, x9, [sp, #80]
-	stp x10, x11, [sp, #96]
-	stp x12, x13, [sp, #112]
-	stp x14, x15, [sp, #128]
-	str x18, [sp, #144]
+	str x8, [sp, #80]
+	.endm
+
+	/* Sets x16 to the address of the record (struct ktr_patch), and x17 to that of the no-op. */
+	.macro FBT_RECORD
 	adrp x16, __fbt_stubs
 	add x16, x16, :lo12:__fbt_stubs
 	sub x17, x17, x16		/* a stub has 8 bytes, a record 12 */
@@ -41,28 +46,31 @@
 	add x17, x17, x16
 	.endm
 
-	.macro FBT_END
-	ldp x14, x15, [sp, #128]
-	ldp x12, x13, [sp, #112]
-	ldp x10, x11, [sp, #96]
-	ldp x8, x9, [sp, #80]
-	ldp x6, x7, [sp, #64]
-	ldp x4, x5, [sp, #48]
-	ldp x2, x3, [sp, #32]
+	.macro FBT_END frame
 	ldp x0, x1, [sp, #16]
-	ldr x18, [sp, #144]
-	ldr x17, [sp, #FBT_AT]
-	ldp x29, x30, [sp], #FBT_FRAME
+	ldp x29, x30, [sp], #\frame
 	.cfi_def_cfa_offset 0
 	.cfi_restore x29
 	.cfi_restore x30
+	.endm
+
+	/* After FBT_SAVE: goes on after the no-op. */
+	.macro FBT_GO_ON
+	ldp x2, x3, [sp, #32]
+	ldp x4, x5, [sp, #48]
+	ldp x6, x7, [sp, #64]
+	ldp x8, x17, [sp, #80]
+	FBT_END FBT_FRAME
+	br x17
 	.endm
 
 	.balign 16
 	.globl fbt_entry
 fbt_entry:
 	.cfi_startproc
-	FBT_BEGIN
+	FBT_BEGIN FBT_FRAME
+	FBT_SAVE
+	FBT_RECORD
 	add x17, x17, #4
 	str x17, [sp, #FBT_AT]
 	/* site->fire(site, six parameters), as ktr_record6(): the last two are a pair, in x5 and x6 (AAPCS64 6.8.2, C.12) */
@@ -77,15 +85,15 @@ fbt_entry:
 	add x0, x0, x16
 	ldr x16, [x0, #SITE_FIRE]
 	blr x16
-	FBT_END
-	br x17				/* after the no-op */
+	FBT_GO_ON
 	.cfi_endproc
 
 	.balign 16
 	.globl fbt_return
 fbt_return:
 	.cfi_startproc
-	FBT_BEGIN
+	FBT_BEGIN FBT_RETURN
+	FBT_RECORD
 	/* site->fire(site, offset of the return, value), as ktr_record2() */
 	mov x2, x0
 	ldrsw x0, [x16, #PATCH_SITE]
@@ -95,7 +103,7 @@ fbt_return:
 	sub w1, w17, w1
 	ldr x16, [x0, #SITE_FIRE]
 	blr x16
-	FBT_END
+	FBT_END FBT_RETURN
 	ret				/* for the probed function */
 	.cfi_endproc
 
@@ -104,7 +112,9 @@ fbt_return:
 	.globl fbt_tail
 fbt_tail:
 	.cfi_startproc
-	FBT_BEGIN
+	FBT_BEGIN FBT_FRAME
+	FBT_SAVE
+	FBT_RECORD
 	/* site->fire(site, offset of the jump's no-op, where it goes), as ktr_record2() */
 	ldr w2, [x17, #4]		/* B: a distance of 26 bits, in words (C6.2.25) */
 	sbfiz x2, x2, #2, #26
@@ -119,6 +129,5 @@ fbt_tail:
 	add x17, x17, #4
 	str x17, [sp, #FBT_AT]
 	blr x16
-	FBT_END
-	br x17				/* after the no-op */
+	FBT_GO_ON
 	.cfi_endproc

@@ -3,9 +3,9 @@
  *
  * The no-op at an entry, or the return, is now a JMP to the probe's stub, and the stub calls fbt_entry or fbt_return.
  * So the top word of the stack is the address after the stub's CALL, which tells which stub it was; the next word is
- * the return address of the probed function. All registers have the probed function's values, so every register that
- * a C function may change is saved. The flags have no meaning at an entry or a return. Stub n belongs to record n of
- * ktr_patch_fbt.
+ * the return address of the probed function. Registers that matter are saved: at an entry those with parameters, at a
+ * return those with the value. All others may change in any call, since the compiler is told not to look into callees
+ * (-fno-ipa-ra). The flags have no meaning. Stub n belongs to record n of ktr_patch_fbt.
  *
  * A return that is a jump to another function has a longer stub, in .text.fbt_tails: CALL fbt_tail, the jump, and, 12
  * bytes from its beginning, the distance of its record from the first one.
@@ -15,17 +15,17 @@
 	.cfi_sections .debug_frame
 	.text
 
-#define FBT_RAX  (9 * 8)
-#define FBT_STUB (10 * 8)
-
-	/* Saves registers, and sets rax to the address after the stub's CALL. 8 bytes align the stack. */
-	.macro FBT_BEGIN
-	.irp reg, %rax, %rcx, %rdx, %rsi, %rdi, %r8, %r9, %r10, %r11
+	/* Saves registers. The first is at the lowest address, and their number aligns the stack. */
+	.macro FBT_SAVE regs:vararg
+	.irp reg, \regs
 	SAVE \reg
 	.endr
-	sub $8, %rsp
-	.cfi_adjust_cfa_offset 8
-	mov FBT_STUB(%rsp), %rax
+	.endm
+
+	.macro FBT_RESTORE regs:vararg
+	.irp reg, \regs
+	RESTORE \reg
+	.endr
 	.endm
 
 	/* Sets rax to the offset of the stub's record from __start_fbt_patch. */
@@ -33,14 +33,6 @@
 	sub $__fbt_stubs + 5, %rax	/* a stub has 8 bytes, a record 12 */
 	lea (%rax, %rax, 2), %rax
 	shr %rax
-	.endm
-
-	.macro FBT_END
-	add $8, %rsp
-	.cfi_adjust_cfa_offset -8
-	.irp reg, %r11, %r10, %r9, %r8, %rdi, %rsi, %rdx, %rcx, %rax
-	RESTORE \reg
-	.endr
 	.endm
 
 	/* to = where a member of the record points, plus add. A member is an offset from itself (struct ktr_patch). */
@@ -53,10 +45,11 @@
 	.globl fbt_entry
 fbt_entry:
 	.cfi_startproc
-	FBT_BEGIN
+	FBT_SAVE %r9, %r8, %rcx, %rdx, %rsi, %rdi
+	mov 48(%rsp), %rax
 	FBT_OFFSET
 	FBT_RECORD PATCH_AT, 5, %r10
-	mov %r10, FBT_STUB(%rsp)	/* RET goes to after the no-op; debuggers see this address */
+	mov %r10, 48(%rsp)	/* RET goes to after the no-op; debuggers see this address */
 	FBT_RECORD PATCH_SITE, 0, %r10
 	/* site->fire(site, six parameters), as ktr_record6(): the last two on the stack */
 	push %r9
@@ -71,7 +64,7 @@ fbt_entry:
 	call *SITE_FIRE(%rdi)
 	add $16, %rsp
 	.cfi_adjust_cfa_offset -16
-	FBT_END
+	FBT_RESTORE %rdi, %rsi, %rdx, %rcx, %r8, %r9
 	ret
 	.cfi_endproc
 
@@ -79,15 +72,16 @@ fbt_entry:
 	.globl fbt_return
 fbt_return:
 	.cfi_startproc
-	FBT_BEGIN
+	FBT_SAVE %rdx, %rax
+	mov %rax, %rdx
+	mov 16(%rsp), %rax
 	FBT_OFFSET
 	/* site->fire(site, offset of the return, value), as ktr_record2() */
 	FBT_RECORD PATCH_AT, 0, %rsi
 	FBT_RECORD PATCH_SITE, 0, %rdi
 	sub SITE_PC(%rdi), %esi
-	mov FBT_RAX(%rsp), %rdx
 	call *SITE_FIRE(%rdi)
-	FBT_END
+	FBT_RESTORE %rax, %rdx
 	add $8, %rsp
 	.cfi_adjust_cfa_offset -8
 	ret				/* for the probed function */
@@ -97,8 +91,9 @@ fbt_return:
 	.globl fbt_tail
 fbt_tail:
 	.cfi_startproc
-	FBT_BEGIN
+	FBT_SAVE %r9, %r8, %rcx, %rdx, %rsi, %rdi
 	/* site->fire(site, offset of the jump, where it goes), as ktr_record2() */
+	mov 48(%rsp), %rax
 	movslq 1(%rax), %rdx
 	lea 5(%rax, %rdx), %rdx
 	mov 7(%rax), %eax
@@ -106,6 +101,6 @@ fbt_tail:
 	FBT_RECORD PATCH_SITE, 0, %rdi
 	sub SITE_PC(%rdi), %esi
 	call *SITE_FIRE(%rdi)
-	FBT_END
+	FBT_RESTORE %rdi, %rsi, %rdx, %rcx, %r8, %r9
 	ret				/* to the stub's jump */
 	.cfi_endproc

@@ -40,7 +40,8 @@ int profile_make_named(const char *spec, char *err, size_t errlen);
 		}                                                                                \
 	} while (0)
 
-#define KTR_PORT_IN_HOOK ARCH_KTR_IN_HOOK
+#define KTR_PORT_PARAMETERS arch_ktr_parameters
+#define KTR_PORT_IN_HOOK    ARCH_KTR_IN_HOOK
 
 extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
 

@@ -28,3 +28,9 @@ arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *f
 	*ret = fbt[1];
 	*fp = fbt[0];
 }
+
+static inline const uint64_t *
+arch_ktr_parameters(const uintptr_t *frame)
+{
+	return (const uintptr_t *)frame[0] + 2;
+}

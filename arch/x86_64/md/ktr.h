@@ -24,11 +24,19 @@ arch_ktr_set_tid(uint32_t tid)
 
 #define ARCH_KTR_IN_HOOK() ((bool __seg_gs *)offsetof(struct arch_pcpu, ktr_in_hook))
 
+extern const char fbt_tail[]; /* the last in fbt.S */
+
 static inline void
 arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *fp)
 {
-	/* From the frame upwards: RBP, return address; of an entry two parameters; 8 bytes, nine
-	 * registers, and the stub's return address (fbt.S). */
-	*ret = frame[2 + (entry ? 2 : 0) + 11];
+	/* From the frame upwards: RBP, return address; of an entry two parameters; saved registers,
+	 * and the stub's return address (fbt.S). */
+	*ret = frame[2 + (entry ? 2 + 6 : frame[1] > (uintptr_t)fbt_tail ? 6 : 2) + 1];
 	*fp = frame[0];
+}
+
+static inline const uint64_t *
+arch_ktr_parameters(const uintptr_t *frame)
+{
+	return frame + 4;
 }
