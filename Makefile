@@ -51,7 +51,7 @@ KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-
 	-fno-strict-aliasing -fwrapv $(WARN) -Wno-unused-parameter $(REPRODUCIBLE) $(KTR_DEFS) \
 	-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -Ikernel/trace
 USER_CFLAGS_ALL = -std=gnu11 -O2 -g -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include) \
-	$(USER_CFLAGS) -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+	$(USER_CFLAGS) -fno-omit-frame-pointer -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections $(WARN) $(REPRODUCIBLE) \
 	-I. -Iuserland/libc/include -Ikernel/abi/$(ARCH)
 HOST_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -Iktr/port/host
@@ -170,7 +170,7 @@ define link_user
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$Q$(CC) $(USER_CFLAGS) -nostdlib -static -Wl,-z,separate-code,-z,noexecstack,-z,max-page-size=4096 \
-		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-s -o $@ $(filter %.o,$^) $B/user/libc.a -lgcc
+		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-S -o $@ $(filter %.o,$^) $B/user/libc.a -lgcc
 endef
 
 .SECONDEXPANSION:
@@ -196,10 +196,11 @@ $B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
 	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-unused-parameter -I. -static -pthread -o $@ $(filter %.c,$^) -lm
 
 # The initial RAM disk: a newc archive, the same bytes from the same files.
-ROOT_FILES := $(shell find userland/root -type f)
+ROOT_FILES := $(shell find userland/root -type f) arch/$(ARCH)/regs.d
 $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) $B/kestrel.btf $B/kestrel.vars
 	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp $B/stage/usr/sbin
 	@cp -R userland/root/. $B/stage/
+	@cp arch/$(ARCH)/regs.d $B/stage/usr/lib/dtrace/
 	@cp $(USER_BINS) $B/stage/bin/
 	@cp $B/kestrel.btf $B/kestrel.vars $B/stage/boot/
 	@ln -f $B/stage/bin/test '$B/stage/bin/['

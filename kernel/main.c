@@ -35,6 +35,8 @@
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
 
+/* Functions to run when there are files, but still one CPU: tracing from here on. */
+HOOK_LIST(unpacked);
 /* Functions to run before process 1: the tests of the test kernel, which do not return. */
 HOOK_LIST(booted);
 
@@ -63,12 +65,13 @@ boot_thread(void *arg)
 {
 	thread_init();
 	trace_rings_init(cpu_count());
-	cpu_start_all();
 	vfs_init();
 	console_init();
 	for (unsigned i = 0; i < boot_info.module_count; i++)
 		if (strcmp(boot_info.modules[i].name, "loader.conf") != 0)
 			vfs_unpack(&boot_info.modules[i]);
+	HOOK_RUN(unpacked);
+	cpu_start_all();
 	ktr_trace_init();
 	if (ksyms_dev_init() < 0)
 		warnk("ksyms: /dev/ksyms could not be made\n");

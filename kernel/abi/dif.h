@@ -164,7 +164,7 @@ enum dif_op {
 	/* size is a multiple of 8: so many frames, one address each, 0 after the last if there is
 	   room. */
 	DIF_REC_STACK = 103,
-	DIF_REC_USTACK = 104, /* the pid first, then the frames */
+	DIF_REC_USTACK = 104, /* DIF_B_PROGRAM first, then the frames */
 
 	/* Actions. Those with (w) are refused unless the image has DIF_DESTRUCTIVE. */
 	/* The records that follow go to speculation a. None may be open. If a is not active, they
@@ -212,6 +212,8 @@ enum dif_builtin {
 	DIF_B_NARGS,
 	DIF_B_DATA, /* the long text of a trace point that has one, else 0 */
 	DIF_B_DATALEN,
+	DIF_B_PROGRAM, /* the pid, and in the upper half the number of its program: DIF_IOC_PROGRAM
+			*/
 	DIF_B_COUNT
 };
 
@@ -429,8 +431,8 @@ struct dif_record {
  * An aggregation table is a sequence of entries. After the entry: key_words words of keys, then
  * value_words words. Keys stand in the order in which they were pushed: an integer as a word, a
  * string with its NUL padded to words by 0, a kernel stack as a word for the number of frames and
- * the frames, a user stack the same with the pid as its first frame. An entry has what was added
- * since the last DIF_IOC_AGGS, so add it to what you have.
+ * the frames, a user stack the same with DIF_B_PROGRAM as its first frame. An entry has what was
+ * added since the last DIF_IOC_AGGS, so add it to what you have.
  */
 struct dif_entry {
 	uint32_t agg;  /* index */
@@ -538,11 +540,18 @@ struct dif_epid {
 /* Copies the image: returns its size; stores nothing if `size` is less. EINVAL: there is none. */
 #define DIF_IOC_IMAGE 0x4409 /* struct dif_read * */
 /*
- * Makes the tracing of the file /boot/dtrace.dif, an image that the kernel loads before the first
- * program starts, this consumer's: its probes are on. EBUSY: it has an image; ENOENT: there is
+ * Makes the tracing of the file /boot/dtrace.dif, an image that the kernel loads before the other
+ * CPUs start, this consumer's: its probes are on. EBUSY: it has an image; ENOENT: there is
  * none.
  */
 #define DIF_IOC_ANON 0x440a
+/* The path of a program, which is known for some time after the last use of its number. ENOENT. */
+#define DIF_IOC_PROGRAM  0x440b /* struct dif_program * */
+#define DIF_PROGRAM_PATH 256
+struct dif_program {
+	uint32_t program; /* in: the upper half of DIF_B_PROGRAM */
+	char path[DIF_PROGRAM_PATH];
+};
 
 _Static_assert(sizeof(struct dif_insn) == 8, "no holes");
 _Static_assert(sizeof(struct dif_options) == 56 && sizeof(struct dif_header) == 136, "no holes");

@@ -15,6 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/sched/cpu_start.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
@@ -91,7 +92,7 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 {
 	struct dif_refusal why = {UINT32_MAX, 0, NULL};
 	uint32_t *matches = NULL;
-	int error = dif_load(&c->d, image, size, ncpus, &why);
+	int error = dif_load(&c->d, image, size, cpu_count(), &why);
 
 	l->clause = why.clause;
 	l->insn = why.insn;
@@ -214,6 +215,8 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 	    r.size < (aggs ? o->aggsize : o->bufsize) ||
 	    (!aggs && o->policy != DIF_SWITCH && c->enabled))
 		return -EINVAL;
+	if (r.cpu >= ncpus)
+		return 0; /* it did not start */
 	dtrace_on_cpu(r.cpu, aggs ? take_aggs : take_records, c, &t);
 	n = give(&r, &t);
 	if (aggs)
@@ -305,6 +308,17 @@ request_probe(uint64_t arg)
 	return site == NULL ? -ENOENT : copy_out(arg, &p, sizeof(p));
 }
 
+static int
+request_program(uint64_t arg)
+{
+	struct dif_program p = {0};
+	int error = copy_in(&p.program, arg, sizeof(p.program));
+
+	if (error != 0)
+		return error;
+	return dtrace_program(p.program, p.path) ? copy_out(arg, &p, sizeof(p)) : -ENOENT;
+}
+
 static int64_t
 serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 {
@@ -325,6 +339,8 @@ serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 		return request_probe(arg);
 	case DIF_IOC_EPID:
 		return request_epid(c, arg);
+	case DIF_IOC_PROGRAM:
+		return request_program(arg);
 	case DIF_IOC_IMAGE:
 		return request_image(c, arg);
 	default:
@@ -441,4 +457,4 @@ dtrace_init(void)
 		warnk("dtrace: /dev/dtrace could not be made\n");
 	boot_image("/boot/dtrace.dif");
 }
-HOOK(booted, dtrace_init);
+HOOK(unpacked, dtrace_init);

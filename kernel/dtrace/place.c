@@ -18,6 +18,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/intern.h"
 
 #define MOST_FRAMES    1024u
 #define MOST_ANCESTORS 1024u
@@ -253,6 +254,21 @@ dtrace_ustack(uint64_t *pcs, unsigned max)
 	return n;
 }
 
+/* The process's number, and the path of what it executes, as dtrace_program() takes it. */
+static uint64_t
+program(void)
+{
+	const struct proc *p = curthread()->proc;
+
+	return p != NULL ? (uint64_t)(uintptr_t)ktr_intern(p->program) << 32 | p->pid : 0;
+}
+
+bool
+dtrace_program(uint32_t number, char path[DIF_PROGRAM_PATH])
+{
+	return ktr_names_text(ktr_names_get(), number, path) == path;
+}
+
 unsigned
 dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max)
 {
@@ -262,9 +278,7 @@ dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max)
 unsigned
 dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max)
 {
-	const struct proc *p = curthread()->proc;
-
-	*pid = p != NULL ? p->pid : 0;
+	*pid = program();
 	return dtrace_ustack(pcs, max);
 }
 
@@ -336,6 +350,8 @@ builtin_slow(const struct dif_context *x, enum dif_builtin what)
 		return dtrace_ustack(NULL, MOST_FRAMES);
 	case DIF_B_IPL:
 		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
+	case DIF_B_PROGRAM:
+		return program();
 	case DIF_B_PC:
 		return ktr_firing_where(f).pc;
 	case DIF_B_NARGS:

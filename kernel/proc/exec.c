@@ -226,6 +226,19 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
 }
 
+static void
+set_program(struct proc *p, const char *path)
+{
+	size_t n = 0;
+
+	if (path[0] != '/' && vnode_path(p->cwd, p->program, sizeof(p->program)) > 0) {
+		n = strlen(p->program);
+		if (n > 1 && n + 1 < sizeof(p->program))
+			p->program[n++] = '/';
+	}
+	strlcpy(p->program + n, path, sizeof(p->program) - n);
+}
+
 /* Bytes of all arguments, but for the last one's NUL. */
 static size_t
 args_length(const struct args *s)
@@ -362,6 +375,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	}
 	become(p, vm, path);
 	p->changed_uid = false;
+	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, img.entry, sp);
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,

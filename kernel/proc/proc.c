@@ -261,6 +261,7 @@ fork_current(const struct fork_args *f)
 	proc_signals_fork(p, parent);
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
+	memcpy(p->program, parent->program, sizeof(p->program));
 	p->parent = parent;
 	p->vfork_child = parent->vforking = vfork;
 	list_append(&parent->children, &p->sibling);

@@ -40,7 +40,8 @@ struct proc_siginfo {
 	};
 };
 
-#define PROC_ARGS 80 /* bytes of a program's arguments that are kept for dtrace */
+#define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
+#define PROC_PROGRAM 128 /* and of its path */
 
 struct proc {
 	uint32_t pid;       /* [c] also its thread's tid */
@@ -51,6 +52,7 @@ struct proc {
 	struct uidinfo *ui; /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
+	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
 	char psargs[PROC_ARGS];  /* [t] the beginning of the arguments; contains a NUL, as `name` */
 	enum proc_state state;   /* [p] */
 	struct proc *parent;     /* [p] */

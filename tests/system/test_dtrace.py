@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """test_dtrace.py - dtrace in the guest: programs of dtrace.cases, each with its exact output; scripts."""
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
-from harness import boot, check_eq, main, scratch_file, test
+from harness import ARCH, ROOT, boot, check, check_eq, main, scratch_file, test
 
 CASES = pathlib.Path(__file__).parent / "dtrace.cases"
 MARK = "== case =="
@@ -55,6 +57,51 @@ def executable():
                "/tmp/s.d\nchmod u+x /tmp/s.d\n/tmp/s.d\necho\nchmod 644 /tmp/s.d\n/tmp/s.d\necho $?\n").expect().out
     check_eq(out, "sh: /boot/script.sh:5: /tmp/s.d: Permission denied\n5\n\n"
              "sh: /boot/script.sh:10: /tmp/s.d: Permission denied\n126\n", "output")
+
+
+def host(*arguments):
+    """What build/host/dtrace prints, errors included; its status."""
+    done = subprocess.run([ROOT / "build/host/dtrace", *arguments], env={**os.environ, "KESTREL_ARCH": ARCH}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return done.stdout, done.returncode
+
+
+SAME = [
+    'BEGIN { @[execname, pid] = quantize(arg0); printf("%s %d", execname, uid); x[pid] = timestamp; } END { printa(@); }',
+    "syscall::openat:entry /pid != $target/ { trace(copyinstr((uintptr_t)args[1])); ustack(5); }",
+    "fbt::ramfs_read:entry { print(*args[0]); @[stack(), stringof(args[0]->name)] = llquantize(args[3] != NULL, 10, 0, 3, 10); }",
+    "BEGIN { if (pid > 1) { self->s = strjoin(execname, json(\"{}\", \"a\")); } else trace(uregs[R_PC]); trace(curpsinfo->pr_psargs); }",
+    "BEGIN { trace(nothing); }",
+    'BEGIN { printf("%d", execname); }',
+    "BEGIN { stack(pid) }",
+]
+
+
+@test("the guest and the host compile to the same code, and say the same of errors")
+def same():
+    script = "".join(f"echo {MARK}\ndtrace -Se -n '{text}' 2>&1\necho $?\n" for text in SAME)
+    found = boot(script).expect().out.split(MARK + "\n")[1:]
+    for text, output in zip(SAME, found):
+        expected, status = host("-Se", "-n", text)
+        check(len(expected) > 50, f"{text}: the host prints {expected!r}")
+        check_eq(output, f"{expected}{status}\n", text)
+
+
+@test("-A writes a program for a boot, which begins before the other CPUs start; -ae fetches what it traced")
+def anonymous():
+    image = scratch_file(".dif")
+    out, status = host("-A", "-o", str(image), "-n", "fbt::arch_cpu_start:entry { self->in = timestamp; } fbt::arch_cpu_start:return /self->in/ "
+                       "{ @snoozers[stack()] = quantize(timestamp - self->in); self->in = 0; } proc:::exec-success { @[\"pid\", pid] = count(); }")
+    check_eq((out, status), (f"dtrace: saved anonymous enabling in {image}\ndtrace: boot with `qemu/boot --file /boot/dtrace.dif=FILE` "
+                             "to enable it\n", 0), "on the host")
+    out = boot("dtrace -ae\necho $?\ndtrace -ae 2>&1\n", smp=2, options=["--file", f"/boot/dtrace.dif={image}"]).out
+    check(re.match(r"\n\n +kernel`arch_cpu_start(\+0x[0-9a-f]+)?\n +kernel`cpu_start_all\+0x[0-9a-f]+\n +kernel`boot_thread\+0x", out) is not None,
+          f"found no stack of the boot in {out!r}")
+    check(re.search(r"\n +value  -+ Distribution -+ count +\n( +\d+ \|@* +\d+ +\n){3}", out) is not None, f"found no distribution in {out!r}")
+    check(re.search(r"\n  pid +1 +1\n(  pid +\d+ +1\n)+0\n", out) is not None, f"found not the programs that were executed in {out!r}")
+    check("no anonymous tracing to claim" in out, "it can be claimed twice")
+    out = boot("dtrace -A -n BEGIN 2>&1\nls /boot/dtrace.dif\ndtrace -A 2>&1\nls /boot | grep -c dif\n").out
+    check_eq(out.splitlines()[2:], ["/boot/dtrace.dif", "dtrace: cleaned up old anonymous enabling in /boot/dtrace.dif", "0"], "in the guest")
 
 
 if __name__ == "__main__":

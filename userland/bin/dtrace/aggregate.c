@@ -7,8 +7,11 @@
 
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/print.h"
+#include "userland/bin/dtrace/usymbol.h"
 
 #define BUCKETS 8192u
+#define ANY_ADDRESS \
+	0x1000u /* stands for all of a program: what umod() shows does not depend on it */
 
 static struct agg_entry *buckets[BUCKETS];
 static struct {
@@ -84,17 +87,40 @@ merge(struct agg_entry *e, const uint64_t *values)
 	e->fresh = false;
 }
 
-/* A function instead of an address in it: keys of func() and mod() are one for all addresses. */
+static void
+fold_program(uint64_t *program)
+{
+	*program = (uint64_t)usymbol_program((uint32_t)(*program >> 32)) << 32 | (uint32_t)*program;
+}
+
+static void
+fold_user(const struct rec_field *f, uint64_t *keys)
+{
+	const char *object;
+	uint64_t start;
+
+	fold_program(&keys[0]);
+	if (usymbol_at((uint32_t)(keys[0] >> 32), keys[1], &start, &object) != NULL &&
+	    f->show != SHOW_UADDR)
+		keys[1] = f->show == SHOW_UMOD ? ANY_ADDRESS : start;
+}
+
+/*
+ * A function instead of an address in it: keys of func() and mod() are one for all addresses. One
+ * number for each program.
+ */
 static void
 fold_keys(const struct rec_agg *r, uint64_t *keys)
 {
 	for (uint32_t i = 0; i < r->count; i++) {
 		const struct rec_field *f = &view.fields[r->first + i];
 
-		if (f->show == SHOW_FUNC)
+		if (f->show == SHOW_FUNC || f->show == SHOW_MOD)
 			keys[0] = print_function_start(keys[0]);
-		else if (f->show == SHOW_MOD)
-			keys[0] = print_function_start(keys[0]);
+		if (f->show == SHOW_USTACK && keys[0] > 0)
+			fold_program(&keys[1]);
+		if (agg_key_words(f, keys) == 2 && f->show >= SHOW_USYM && f->show <= SHOW_UADDR)
+			fold_user(f, keys);
 		keys += agg_key_words(f, keys);
 	}
 }

@@ -211,6 +211,12 @@ check_call(struct node *n)
 {
 	const struct function *f = ident_function(n->text);
 
+	if (f == NULL && strcmp(n->text, "tstamp") == 0 && n->left == NULL) {
+		n->text = "trace"; /* of the time */
+		n->left = node_new(N_NAME, n->at);
+		n->left->text = "timestamp";
+		f = ident_function(n->text);
+	}
 	if (f == NULL)
 		dt_error(n->at, "D_FUNC_UNDEF", "undefined function name: %s", n->text);
 	if (f->kind == F_AGG)

@@ -69,6 +69,23 @@ is_probe_of(const struct clause *c, const struct dif_probe *p)
 	return false;
 }
 
+/* Those that the clause may be at: the kernel's; without a kernel, those that it names in full. */
+static struct probe *
+known_probes(void)
+{
+	struct probe *list = probe_all();
+
+	for (struct probe_spec *s = current->probes; s != NULL && probe_all() == NULL;
+	     s = s->next) {
+		struct probe *p = dt_alloc(sizeof(*p));
+
+		probe_split(s->text, &p->p);
+		p->next = list;
+		list = p;
+	}
+	return list;
+}
+
 struct type *
 check_argument(struct place at, uint64_t number, struct type **xlate)
 {
@@ -77,7 +94,7 @@ check_argument(struct place at, uint64_t number, struct type **xlate)
 
 	if (current == NULL)
 		dt_error(at, "D_ARGS_NONE", "args[ ] has a meaning in clauses only");
-	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
+	for (struct probe *p = known_probes(); p != NULL; p = p->next) {
 		if (!is_probe_of(current, &p->p))
 			continue;
 		type = probe_argument(&p->p, number, &x);

@@ -43,6 +43,12 @@ consume_describe(struct dif_probe *p)
 	return device >= 0 && ioctl(device, DIF_IOC_PROBE, p) >= 0;
 }
 
+bool
+consume_program(struct dif_program *p)
+{
+	return ioctl(device, DIF_IOC_PROGRAM, p) >= 0;
+}
+
 /* ---- $target ---- */
 
 static void

@@ -8,6 +8,8 @@
 
 /* Describes the first probe whose id is at least p->id; false: there is none. */
 bool consume_describe(struct dif_probe *p);
+/* The path of a program that a user stack names; false: it is not known any more. */
+bool consume_program(struct dif_program *p);
 /* Starts the command, which waits, or finds the process: $target. NULL: none. */
 void consume_target(const char *command, const char *process);
 /*

@@ -19,13 +19,17 @@
 static const char *const places[] = {[FILE_BTF] = "%s/../%s/kestrel.btf",
 				     [FILE_SYMBOLS] = "%s/../%s/kestrel.ksyms",
 				     [FILE_VARIABLES] = "%s/../%s/kestrel.vars",
-				     [FILE_LIBRARY] = "%s/../../userland/root/usr/lib/dtrace"};
+				     [FILE_LIBRARY] = "%s/../../userland/root/usr/lib/dtrace",
+				     [FILE_MACHINE] = "%s/../../arch/%s",
+				     [FILE_ANONYMOUS] = NULL};
 static const char *folder = ".";
 #else
 static const char *const places[] = {[FILE_BTF] = "/boot/kestrel.btf",
 				     [FILE_SYMBOLS] = "/dev/ksyms",
 				     [FILE_VARIABLES] = "/boot/kestrel.vars",
-				     [FILE_LIBRARY] = "/usr/lib/dtrace"};
+				     [FILE_LIBRARY] = "/usr/lib/dtrace",
+				     [FILE_MACHINE] = NULL,
+				     [FILE_ANONYMOUS] = ANONYMOUS_PATH};
 #endif
 
 void
@@ -46,8 +50,12 @@ file_default(enum file file)
 {
 #if __STDC_HOSTED__
 	const char *arch = getenv("KESTREL_ARCH");
-	const char *left = strstr(places[file], "%s") + 2, *right = strstr(left, "%s");
+	const char *left, *right;
 
+	if (places[file] == NULL)
+		return NULL;
+	left = strstr(places[file], "%s") + 2;
+	right = strstr(left, "%s");
 	if (right == NULL)
 		return dt_format("%s%s", folder, left);
 	return dt_format("%s%.*s%s%s", folder, (int)(right - left), left,

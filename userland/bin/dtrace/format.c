@@ -118,6 +118,15 @@ check_conversion(struct node *call, const struct conversion *c, unsigned number,
 	/* A pointer may be printed as a number in hexadecimal. */
 	if (what == 'i' && strchr("xX", c->letter) != NULL)
 		what = 'p';
+	if (c->letter == 'A' && type_is_scalar(arg->type) && arg->kind != N_CALL) {
+		struct node *copy = node_new(arg->kind, arg->at), *next = arg->next;
+
+		*copy = *arg;
+		copy->next = NULL;
+		*arg = (struct node){
+		    .kind = N_CALL, .at = copy->at, .text = "uaddr", .left = copy, .next = next};
+		check_expression(arg);
+	}
 	if (takes(what, arg))
 		return;
 	dt_error(arg->at, "D_PRINTF_ARG_TYPE",

@@ -139,7 +139,7 @@ record_symbol(struct node *n)
 	f.size = user ? 16 : 8;
 	f.offset = record_reserve(n, f.size, 8);
 	if (user) {
-		gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_PID);
+		gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_PROGRAM);
 		gen_insn(DIF_REC8, 0, 1, 0, (int32_t)f.offset);
 	}
 	gen_value(n, 1);

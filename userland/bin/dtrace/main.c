@@ -34,7 +34,7 @@ static const char usage[] =
     "\t   action -> '{' D-statements '}'\n"
     "\n"
     "\t-a  claim the tracing that began with the boot\n"
-    "\t-A  trace from the next boot on\n"
+    "\t-A  write the program to /boot/dtrace.dif, or the file of -o, for a boot\n"
     "\t-b  set the size of the trace buffers\n"
     "\t-c  run a command, and trace until it exits\n"
     "\t-C  run cpp(1) on script files\n"
@@ -226,6 +226,8 @@ read_libraries(void)
 
 	if (!dt_options.nolibs)
 		file_each(folder, compile_library);
+	if (!dt_options.nolibs && dt_options.libdir == NULL && file_default(FILE_MACHINE) != NULL)
+		file_each(file_default(FILE_MACHINE), compile_library);
 	for (struct library *l = run.libraries; l != NULL; l = l->next)
 		file_each(l->folder, compile_library);
 }
@@ -313,6 +315,31 @@ list_probes(void)
 	return ferror(stdout) ? 1 : 0;
 }
 
+/* ---- -A ---- */
+
+/* Writes the image for a boot, or, without a program, takes an earlier one away. */
+static int
+save_anonymous(const void *image, uint32_t size)
+{
+	const char *path = run.output != NULL ? run.output : file_default(FILE_ANONYMOUS);
+	FILE *f;
+
+	if (path == NULL)
+		errx(2, "-A: found no -o FILE, expected one on the host");
+	if (image == NULL) {
+		if (unlink(path) < 0 && errno != ENOENT)
+			err(1, "%s", path);
+		warnx("cleaned up old anonymous enabling in %s", path);
+		return 0;
+	}
+	f = fopen(path, "w");
+	if (f == NULL || fwrite(image, 1, size, f) != size || fclose(f) != 0)
+		err(1, "%s", path);
+	warnx("saved anonymous enabling in %s", path);
+	warnx("boot with `qemu/boot --file %s=FILE` to enable it", ANONYMOUS_PATH);
+	return 0;
+}
+
 /* ---- main ---- */
 
 static void
@@ -343,7 +370,7 @@ open_kernel(void)
 int
 main(int argc, char **argv)
 {
-	uint32_t size;
+	uint32_t size = 0;
 	const void *image = NULL;
 
 	file_init(argv[0]);
@@ -354,7 +381,7 @@ main(int argc, char **argv)
 	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
 	read_arguments(argc, argv);
 	probe_describe = consume_describe;
-	if (run.sources == NULL && !run.list && !run.claim) {
+	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -366,8 +393,10 @@ main(int argc, char **argv)
 		read_libraries();
 		compile_sources(run.sources, run.code);
 		check_macros();
-		image = compile_image(&size);
+		image = run.sources != NULL ? compile_image(&size) : NULL;
 	}
+	if (run.anonymous)
+		return save_anonymous(image, size);
 	if (run.compile_only && !run.claim)
 		return fflush(stdout) != 0;
 	return consume(image, run.sources, run.output, run.compile_only);

@@ -77,7 +77,7 @@ print_bytes(const uint8_t *data, size_t size)
 }
 
 const char *
-print_symbol(enum show show, uint64_t address, uint64_t pid)
+print_symbol(enum show show, uint64_t address, uint64_t program)
 {
 	static char text[256];
 	uint64_t start = 0;
@@ -85,7 +85,8 @@ print_symbol(enum show show, uint64_t address, uint64_t pid)
 	    show == SHOW_USYM || show == SHOW_UFUNC || show == SHOW_UMOD || show == SHOW_UADDR;
 	const char *object = "kernel", *name;
 
-	name = user ? usymbol_at(pid, address, &start, &object) : symbol_at(address, &start);
+	name = user ? usymbol_at((uint32_t)(program >> 32), address, &start, &object)
+		    : symbol_at(address, &start);
 	if (name == NULL && (!user || object == NULL || address < 4096))
 		snprintf(text, sizeof(text), "0x%lx", (unsigned long)address);
 	else if (show == SHOW_MOD || show == SHOW_UMOD)

@@ -33,8 +33,8 @@ bool view_open(const void *image);
 uint64_t print_integer(const struct rec_field *f, const uint8_t *data);
 /* As trace() shows it. */
 void print_trace(const struct rec_field *f, const uint8_t *data);
-/* An address, as SHOW_SYM and its kin show it; pid for those of programs. */
-const char *print_symbol(enum show show, uint64_t address, uint64_t pid);
+/* An address, as SHOW_SYM and its kin show it; for those of programs DIF_B_PROGRAM. */
+const char *print_symbol(enum show show, uint64_t address, uint64_t program);
 /* Where the kernel's function begins that contains the address; the address: there is none. */
 uint64_t print_function_start(uint64_t address);
 /* A stack: a line for each frame, up to the first 0. */

@@ -3,6 +3,7 @@
  */
 #include "userland/bin/dtrace/probe.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ktr/glob.h"
@@ -59,6 +60,21 @@ probe_matches(const char *full, const struct dif_probe *p)
 	       field_matches(&full, p->function) && field_matches(&full, p->name);
 }
 
+void
+probe_split(const char *full, struct dif_probe *p)
+{
+	char *fields[] = {p->provider, p->module, p->function, p->name};
+	static const size_t sizes[] = {sizeof(p->provider), sizeof(p->module), sizeof(p->function),
+				       sizeof(p->name)};
+
+	for (unsigned i = 0; i < 4; i++) {
+		size_t size = strcspn(full, ":");
+
+		snprintf(fields[i], sizes[i], "%.*s", (int)size, full);
+		full += size + (full[size] == ':');
+	}
+}
+
 static struct type *
 function_argument(const struct dif_probe *p, uint64_t number)
 {
@@ -77,12 +93,70 @@ function_argument(const struct dif_probe *p, uint64_t number)
 	return m != NULL ? m->type : NULL;
 }
 
+/* A system call's arguments have the types that their names say, in one call or in all; else int.
+ */
+static struct type *
+syscall_argument(const struct dif_probe *p, uint64_t number)
+{
+#define A(argument, kind)        #argument " "
+#define SYSCALL_ARGS(name, list) {#name, "" list},
+	static const struct {
+		const char *name, *arguments;
+	} calls[] = {
+#include "kernel/abi/syscall_args.def"
+	};
+#undef SYSCALL_ARGS
+#undef A
+	static const struct {
+		const char *type, *names;
+	} types[] = {{"int", " dup2.to dup3.to exit.status exit_group.status shutdown.status "},
+		     {"void *", " sysctl.name uname.name ppoll.mask pselect6.mask "
+				"sched_getaffinity.mask "},
+		     {"int64_t", " offset seconds fcntl.value "},
+		     {"char *", " path from to name "},
+		     {"size_t", " size length count end "},
+		     {"mode_t", " mode mask "},
+		     {"pid_t", " pid pgid tid "},
+		     {"uid_t", " uid "},
+		     {"gid_t", " gid "},
+		     {"void *",
+		      " action address argument argv buffer cache child_tid cpu effective envp "
+		      "exceptional fds files groups info limit node old parent_tid pieces readable "
+		      "real rest saved set stack stat status time times tls usage value writable "
+		      "zone "}};
+
+	if (strcmp(p->name, "return") == 0)
+		return number < 2 ? type_by_name("int64_t") : NULL;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		const char *name = calls[i].arguments, *type = NULL;
+
+		if (strcmp(calls[i].name, p->function) != 0)
+			continue;
+		for (; number > 0 && *name != '\0'; number--)
+			name += strcspn(name, " ") + 1;
+		if (*name == '\0')
+			return NULL;
+		for (size_t t = 0; t < sizeof(types) / sizeof(types[0]) && type == NULL; t++) {
+			int size = (int)strcspn(name, " ");
+
+			if (strstr(types[t].names,
+				   dt_format(" %s.%.*s ", p->function, size, name)) != NULL ||
+			    strstr(types[t].names, dt_format(" %.*s ", size, name)) != NULL)
+				type = types[t].type;
+		}
+		return type_by_text(type != NULL ? type : "int");
+	}
+	return NULL;
+}
+
 struct type *
 probe_argument(const struct dif_probe *p, uint64_t number, struct type **xlate)
 {
 	*xlate = NULL;
 	if (strcmp(p->provider, "fbt") == 0)
 		return function_argument(p, number);
+	if (strcmp(p->provider, "syscall") == 0)
+		return syscall_argument(p, number);
 	if (number >= sizeof(p->types) / sizeof(p->types[0]) || p->types[number][0] == '\0')
 		return NULL;
 	if (p->xlate[number][0] != '\0')

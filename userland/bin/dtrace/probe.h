@@ -17,6 +17,8 @@ struct probe *probe_all(void);
 extern bool (*probe_describe)(struct dif_probe *p);
 /* Does a description with four fields, which may be globs, or empty, match the probe? */
 bool probe_matches(const char *full, const struct dif_probe *p);
+/* The four fields of a full name. */
+void probe_split(const char *full, struct dif_probe *p);
 /*
  * The name with its four fields. `fields`: how many the leftmost field of a description with one
  * field has before it, itself included: 4 of -n (a name), 3 of -f, 2 of -m, 1 of -P. NULL: too

@@ -17,11 +17,11 @@ enum show {
 	SHOW_STRING,
 	SHOW_BYTES,
 	SHOW_STACK,
-	SHOW_USTACK, /* the pid, then the frames */
+	SHOW_USTACK, /* DIF_B_PROGRAM, then the frames */
 	SHOW_SYM,    /* an address of the kernel: module`function+offset */
 	SHOW_FUNC,   /* module`function */
 	SHOW_MOD,    /* module */
-	SHOW_USYM,   /* the same of a program: pid, address */
+	SHOW_USYM,   /* the same of a program: DIF_B_PROGRAM, address */
 	SHOW_UFUNC,
 	SHOW_UMOD,
 	SHOW_UADDR,

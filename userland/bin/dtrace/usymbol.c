@@ -1,16 +1,151 @@
 /*
- * usymbol.c - functions of programs. Not yet: programs have no symbols.
+ * usymbol.c - functions of executables, from the symbols in their files.
+ *
+ * A file is read when its number is first seen, which is soon after it was recorded: the kernel
+ * forgets old numbers. One file may have several. What an ELF file says of itself is not trusted.
  */
 #include "userland/bin/dtrace/usymbol.h"
 
-#include <stddef.h>
+#include <err.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userland/bin/dtrace/consume.h"
+#include "userland/bin/dtrace/files.h"
+
+/* System V ABI, ELF-64 Object File Format 1.5. */
+struct elf_header {
+	uint8_t ident[16];
+	uint16_t type, machine;
+	uint32_t version;
+	uint64_t entry, phoff, shoff;
+	uint32_t flags;
+	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+};
+
+struct elf_section {
+	uint32_t name, type;
+	uint64_t flags, addr, offset, size;
+	uint32_t link, info;
+	uint64_t addralign, entsize;
+};
+
+struct elf_symbol {
+	uint32_t name;
+	uint8_t info, other;
+	uint16_t shndx;
+	uint64_t value, size;
+};
+
+#define SECTION_SYMTAB 2
+#define SYMBOL_FUNC    2
+
+static struct executable {
+	struct executable *next, *same; /* same: the first one of this file */
+	uint32_t number;
+	char *path;
+	uint8_t *file; /* NULL: it has no symbols */
+	const struct elf_symbol *symbols;
+	const char *names;
+	uint64_t count, names_size;
+} * executables;
+
+/* A section's bytes; NULL: they are not in the file. */
+static void *
+section_data(const struct executable *p, uint64_t size, const struct elf_section *s)
+{
+	if (s->offset > size || s->size > size - s->offset || s->offset % 8 != 0)
+		return NULL;
+	return p->file + s->offset;
+}
+
+static void
+find_symbols(struct executable *p, uint64_t size)
+{
+	const struct elf_header *h = (const void *)p->file;
+	const struct elf_section *s, *strings;
+
+	if (size < sizeof(*h) ||
+	    memcmp(h->ident,
+		   "\x7f"
+		   "ELF\2\1",
+		   6) != 0 ||
+	    h->shentsize != sizeof(*s) || h->shoff % 8 != 0 || h->shoff > size ||
+	    h->shnum > (size - h->shoff) / sizeof(*s))
+		return;
+	s = (const void *)(p->file + h->shoff);
+	for (unsigned i = 0; i < h->shnum; i++) {
+		if (s[i].type != SECTION_SYMTAB || s[i].link >= h->shnum)
+			continue;
+		strings = &s[s[i].link];
+		if (strings->offset > size || strings->size > size - strings->offset ||
+		    strings->size == 0 || p->file[strings->offset + strings->size - 1] != '\0')
+			continue;
+		p->symbols = section_data(p, size, &s[i]);
+		p->count = p->symbols != NULL ? s[i].size / sizeof(*p->symbols) : 0;
+		p->names = (const char *)p->file + strings->offset;
+		p->names_size = strings->size;
+	}
+}
+
+static struct executable *
+find(uint32_t number)
+{
+	struct dif_program d = {.program = number};
+	struct executable *p, *first;
+	size_t size = 0;
+
+	for (p = executables; p != NULL; p = p->next) {
+		if (p->number == number)
+			return p;
+	}
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		err(1, "memory");
+	p->number = number;
+	p->path = strdup(consume_program(&d) ? d.path : "");
+	if (p->path == NULL)
+		err(1, "memory");
+	for (first = executables; first != NULL && p->same == NULL; first = first->next) {
+		if (strcmp(first->path, p->path) == 0)
+			p->same = first->same;
+	}
+	if (p->same == NULL) {
+		p->same = p;
+		p->file = *p->path == '/' ? file_read(p->path, &size) : NULL;
+		if (p->file != NULL)
+			find_symbols(p, size);
+	}
+	p->next = executables;
+	executables = p;
+	return p;
+}
+
+uint32_t
+usymbol_program(uint32_t program)
+{
+	return find(program)->same->number;
+}
 
 const char *
-usymbol_at(uint64_t pid, uint64_t address, uint64_t *start, const char **object)
+usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **object)
 {
-	(void)pid;
-	(void)address;
-	(void)start;
-	*object = NULL;
-	return NULL;
+	const struct executable *p = find(program)->same;
+	const struct elf_symbol *best = NULL;
+	const char *slash = strrchr(p->path, '/');
+
+	*object = slash != NULL ? slash + 1 : NULL;
+	for (uint64_t i = 0; i < p->count; i++) {
+		const struct elf_symbol *s = &p->symbols[i];
+
+		if ((s->info & 15) == SYMBOL_FUNC && s->value <= address &&
+		    (address - s->value < s->size || s->size == 0) && s->name < p->names_size &&
+		    (best == NULL || s->value > best->value))
+			best = s;
+	}
+	if (best == NULL)
+		return NULL;
+	*start = best->value;
+	return p->names + best->name;
 }

@@ -1,12 +1,14 @@
 /*
- * usymbol.h - functions of programs, by address.
+ * usymbol.h - functions of programs, from the symbols in their files.
  */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * The function of the program that process `pid` runs, or ran, which contains the address; NULL:
- * not known. *object: the program's name, or NULL.
+ * The function that contains an address in a program (DIF_IOC_PROGRAM's number), *start: where it
+ * begins; NULL: none. *object is the program's name, NULL if it is not known.
  */
-const char *usymbol_at(uint64_t pid, uint64_t address, uint64_t *start, const char **object);
+const char *usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **object);
+/* The same number for all numbers that mean the same file. */
+uint32_t usymbol_program(uint32_t program);
