@@ -261,7 +261,7 @@ describe(struct dif_probe *p, const struct ktr_site *site)
 	const struct ktr_sdt *sdt =
 	    site->kind == KTR_SITE_PROBE || site->kind == KTR_SITE_MADE ? site->sdt : NULL;
 
-	ktr_probe_name(site, &name);
+	dtrace_probe_name(site, &name);
 	*p = (struct dif_probe){.id = dtrace_probe_id(site), .nargs = site->nargs};
 	strlcpy(p->provider, name.provider, sizeof(p->provider));
 	strlcpy(p->module, name.module, sizeof(p->module));

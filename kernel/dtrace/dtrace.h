@@ -67,6 +67,8 @@ void dtrace_unload(struct dtrace_consumer *c);
 void dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg),
 		   struct dtrace_consumer *c, void *arg);
 uint32_t dtrace_probe_id(const struct ktr_site *site);
+/* As ktr_probe_name(); BEGIN, END and ERROR belong to no module. */
+void dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name);
 /* The site of a probe; NULL: no such. */
 struct ktr_site *dtrace_probe_site(uint32_t id);
 uint64_t dtrace_refused(void);

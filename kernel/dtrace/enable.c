@@ -50,6 +50,14 @@ dtrace_probe_id(const struct ktr_site *site)
 	return OWN + ktr_site_number(site);
 }
 
+void
+dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
+{
+	ktr_probe_name(site, name);
+	if (dtrace_probe_id(site) < OWN)
+		name->module[0] = '\0';
+}
+
 struct ktr_site *
 dtrace_probe_site(uint32_t id)
 {
@@ -309,7 +317,7 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 static void
 describe(struct dtrace_probe *p, const struct ktr_site *site)
 {
-	ktr_probe_name(site, &p->name);
+	dtrace_probe_name(site, &p->name);
 	p->id = dtrace_probe_id(site);
 	p->sysret = site->kind == KTR_SITE_POINT && strcmp(p->name.provider, "syscall") == 0 &&
 		    strcmp(p->name.name, "return") == 0;

@@ -177,6 +177,19 @@ check_arguments(struct node *n, const struct function *f)
 			 f->name, number - 1, word_of(*letters), number);
 }
 
+/* Stand for the keys of an aggregation: their types. */
+static struct node *
+key_nodes(struct node *call, const struct aggregation *a)
+{
+	struct node *list = NULL, **last = &list;
+
+	for (struct member *m = a->keys; m != NULL; m = m->next, last = &(*last)->next) {
+		*last = node_new(N_NAME, call->at);
+		(*last)->type = m->type;
+	}
+	return list;
+}
+
 /* printa(format, @a, ...) or printa(@a) */
 static void
 check_printa(struct node *n)
@@ -184,8 +197,10 @@ check_printa(struct node *n)
 	struct node *arg = n->left;
 	struct aggregation *first = NULL;
 
+	const char *format = NULL;
+
 	if (arg != NULL && arg->kind == N_STRING) {
-		format_check(n, arg->text, arg->next, true);
+		format = arg->text;
 		arg = arg->next;
 	}
 	if (arg == NULL)
@@ -203,7 +218,17 @@ check_printa(struct node *n)
 			dt_error(arg->at, "D_PRINTA_AGGKEY",
 				 "printa( ): @%s has %u keys, but @%s has %u", arg->text,
 				 arg->agg->key_count, first->name, first->key_count);
+		for (struct member *a = arg->agg->keys, *b = first->keys; a != NULL && b != NULL;
+		     a = a->next, b = b->next) {
+			if (!type_same(a->type, b->type))
+				dt_error(arg->at, "D_PRINTA_AGGKEY",
+					 "printa( ): @%s has a key of type %s, but @%s of type %s",
+					 arg->text, type_text(a->type), first->name,
+					 type_text(b->type));
+		}
 	}
+	if (format != NULL)
+		format_check(n, format, key_nodes(n, first), true);
 }
 
 void
@@ -267,6 +292,10 @@ check_levels(struct node *n, const struct function *f, int64_t p[4])
 		if (p[2] <= 0)
 			dt_error(n->at, "D_LQUANT_STEPVAL",
 				 "lquantize( ): found step %ld, expected at least 1", (long)p[2]);
+		if ((p[1] - p[0]) / p[2] == 0)
+			dt_error(n->at, "D_LQUANT_STEPLARGE",
+				 "lquantize( ): found step %ld, expected at most %ld", (long)p[2],
+				 (long)(p[1] - p[0]));
 		if ((p[1] - p[0]) / p[2] > 1024)
 			dt_error(n->at, "D_LQUANT_STEPSMALL",
 				 "lquantize( ): found %ld levels, expected at most 1024",

@@ -80,6 +80,8 @@ known_probes(void)
 		struct probe *p = dt_alloc(sizeof(*p));
 
 		probe_split(s->text, &p->p);
+		if (strcmp(p->p.provider, "fbt") != 0 && strcmp(p->p.provider, "syscall") != 0)
+			continue; /* only the kernel knows the others' types */
 		p->next = list;
 		list = p;
 	}
@@ -260,8 +262,7 @@ check_statements(struct node *n)
 			dt_error(e->at, "D_XLATE_DYN",
 				 "what a translator makes is used by its members only");
 		refuse_actions(e, NULL);
-		if (e->kind != N_ASSIGN && e->kind != N_POSTFIX && e->kind != N_CALL &&
-		    e->kind != N_COND && e->kind != N_COMMA && !(e->kind == N_UNARY && e->op > 255))
+		if (e->constant || e->kind == N_NAME || e->kind == N_STRING)
 			dt_error(e->at, "D_EXPR_NULL", "expression has null effect");
 	}
 }

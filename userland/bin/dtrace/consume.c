@@ -205,10 +205,25 @@ claim(void)
 /* ---- losses ---- */
 
 static void
-say_drops(const char *what, uint64_t now, uint64_t then)
+say_drops(const char *what, uint64_t now, uint64_t then, const char *why)
 {
 	if (now > then)
-		warnx("%lu %s", (unsigned long)(now - then), what);
+		warnx("%lu %s%s%s", (unsigned long)(now - then), what, now - then > 1 ? "s" : "",
+		      why);
+}
+
+/* Which action of its clause the last fault ended. */
+static uint16_t
+action_of(const struct dif_status *s)
+{
+	const struct dif_header *h = view.image;
+	const uint16_t *actions = (const void *)((const char *)h + h->actions.offset);
+	const struct dif_clause *clauses = (const void *)((const char *)h + h->clauses.offset);
+	struct dif_epid e = {.epid = s->fault_epid};
+
+	if (ioctl(device, DIF_IOC_EPID, &e) < 0 || e.clause >= h->clauses.count)
+		return 0;
+	return actions[clauses[e.clause].code + s->fault_insn];
 }
 
 static void
@@ -220,7 +235,8 @@ say_faults(const struct dif_status *s)
 					     "invalid kernel access", "invalid user access",
 					     "tuple stack overflow",  "bad stack"};
 	const struct dif_probe *p = output_probe(s->fault_probe);
-	char address[32] = "";
+	char address[32] = "", place[32] = "predicate";
+	uint16_t action = action_of(s);
 
 	if (s->faulted == before.faulted)
 		return;
@@ -229,21 +245,25 @@ say_faults(const struct dif_status *s)
 		      (unsigned long)(s->faulted - before.faulted));
 	if (s->fault == DIF_FAULT_BADADDR || s->fault == DIF_FAULT_UPRIV)
 		snprintf(address, sizeof(address), " (0x%lx)", (unsigned long)s->fault_addr);
-	warnx("error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s%s at DIF offset %u",
+	if (action != 0)
+		snprintf(place, sizeof(place), "action #%u", action);
+	warnx("error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s%s in %s at DIF offset %u",
 	      s->fault_epid, s->fault_probe, p->provider, p->module, p->function, p->name,
-	      faults[s->fault < sizeof(faults) / sizeof(faults[0]) ? s->fault : 0], address,
+	      faults[s->fault < sizeof(faults) / sizeof(faults[0]) ? s->fault : 0], address, place,
 	      s->fault_insn);
 }
 
 static void
 say_losses(const struct dif_status *s)
 {
-	say_drops("drops", s->buf_drops, before.buf_drops);
-	say_drops("aggregation drops", s->agg_drops, before.agg_drops);
-	say_drops("dynamic variable drops", s->dynvar_drops, before.dynvar_drops);
-	say_drops("speculative drops", s->spec_drops, before.spec_drops);
-	say_drops("failed speculations (no speculative buffer available)", s->spec_none,
-		  before.spec_none);
+	say_drops("drop", s->buf_drops, before.buf_drops, "");
+	say_drops("aggregation drop", s->agg_drops, before.agg_drops, "");
+	say_drops("dynamic variable drop", s->dynvar_drops, before.dynvar_drops, "");
+	say_drops("speculative drop", s->spec_drops, before.spec_drops, "");
+	say_drops("failed speculation", s->spec_busy, before.spec_busy,
+		  " (available buffer(s) still busy)");
+	say_drops("failed speculation", s->spec_none - s->spec_busy,
+		  before.spec_none - before.spec_busy, " (no speculative buffer available)");
 	say_faults(s);
 	before = *s;
 }
@@ -372,11 +392,11 @@ trace(const sigset_t *signals)
 		if (wait_signal(signals, sleep < POLL_NS ? sleep : POLL_NS))
 			return true;
 		s = status();
-		say_losses(&s);
 		if (s.state != DIF_ACTIVE || target_has_ended())
 			return false;
 		if (now_ns() >= next) {
 			work(s.cpus, !ring);
+			say_losses(&s);
 			next = now_ns() + rate;
 		}
 	}
@@ -419,8 +439,8 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
 	s = status();
-	say_losses(&s);
 	work(s.cpus, true);
+	say_losses(&s);
 	fprintf(print_out, "\n");
 	agg_print_rest();
 	if (s.state == DIF_KILLED)

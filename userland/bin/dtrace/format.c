@@ -168,17 +168,17 @@ format_check(struct node *call, const char *format, struct node *args, bool prin
 			dt_error(call->at, "D_PRINTF_AGG_CONV",
 				 "%s( ): %.*s is for aggregations, by printa( )", call->text,
 				 (int)(c.end - c.start), c.start);
-		if (printa)
+		if (c.agg)
 			continue;
 		if (c.star_width)
 			check_star(call, &args, &number);
 		if (c.star_precision)
 			check_star(call, &args, &number);
 		if (args == NULL)
-			dt_error(
-			    call->at, "D_PRINTF_ARG_PROTO",
-			    "%s( ): found %u arguments after the format, expected one for %.*s",
-			    call->text, wanted, (int)(c.end - c.start), c.start);
+			dt_error(call->at, "D_PRINTF_ARG_PROTO",
+				 "%s( ): found %u %s, expected one for %.*s", call->text, wanted,
+				 printa ? "keys" : "arguments after the format",
+				 (int)(c.end - c.start), c.start);
 		check_conversion(call, &c, number++, args);
 		args = args->next;
 	}

@@ -8,12 +8,15 @@
 
 #include <stdlib.h>
 
+uint16_t gen_action_number;
+
 size_t
 gen_insn(enum dif_op op, unsigned d, unsigned a, unsigned b, int32_t imm)
 {
 	struct dif_insn i = {(uint8_t)op, (uint8_t)d, (uint8_t)a, (uint8_t)b, imm};
 
 	buffer_add(&gen_image.code, &i, sizeof(i));
+	buffer_add(&gen_image.actions, &gen_action_number, sizeof(gen_action_number));
 	return gen_image.code.size / sizeof(i) - 1;
 }
 

@@ -17,7 +17,7 @@ struct buffer {
 
 /* The image's parts while it is made. */
 struct image {
-	struct buffer clauses, code, layouts, vars, aggs, strings;
+	struct buffer clauses, code, actions, layouts, vars, aggs, strings;
 	struct buffer rec_layouts, rec_actions, rec_fields, rec_aggs;
 };
 extern struct image gen_image;
@@ -29,6 +29,8 @@ uint32_t image_text(const char *text, size_t size);
 /* Puts the image together. */
 void *image_finish(const struct dif_options *options, const char *option_text, uint32_t flags);
 
+/* The action that instructions are made for: 1, 2, … of the clause; 0: the predicate. */
+extern uint16_t gen_action_number;
 /* Adds an instruction; returns its number. */
 size_t gen_insn(enum dif_op op, unsigned d, unsigned a, unsigned b, int32_t imm);
 /* The value of an expression to register r; uses those from r on. */

@@ -41,6 +41,7 @@ gen_recording(struct node *n)
 		for (struct node *a = f->code != ACT_TRACE && format != NULL ? n->left->next
 									     : n->left;
 		     a != NULL; a = a->next) {
+			gen_action_number += a != n->left && a != n->left->next;
 			if (a->kind == N_AGG)
 				record_field(
 				    (struct rec_field){.show = SHOW_AGG, .offset = a->agg->number});
@@ -243,6 +244,7 @@ gen_statements(struct node *n)
 	for (; n != NULL; n = n->next) {
 		struct node *e = n->left;
 
+		gen_action_number++;
 		if (n->kind == N_IF)
 			gen_if(n);
 		else if (e->kind == N_ASSIGN && e->left->kind == N_AGG)
@@ -278,6 +280,7 @@ gen_clause(struct clause *c)
 		probes = dt_format("%s,%s", probes, p->text);
 	d.probes = image_text(probes, strlen(probes));
 	memset(&gen_record, 0, sizeof(gen_record));
+	gen_action_number = 0;
 	if (c->predicate != NULL)
 		gen_jump(c->predicate, 1, false, &no);
 	gen_statements(c->body);

@@ -82,7 +82,7 @@ image_finish(const struct dif_options *options, const char *option_text, uint32_
 	buffer_add(&all, NULL, sizeof(h));
 	add_section(&all, &h.clauses, &i->clauses, sizeof(struct dif_clause));
 	add_section(&all, &h.code, &i->code, sizeof(struct dif_insn));
-	add_section(&all, &h.actions, &(struct buffer){0}, sizeof(uint16_t));
+	add_section(&all, &h.actions, &i->actions, sizeof(uint16_t));
 	add_section(&all, &h.layouts, &i->layouts, sizeof(uint32_t));
 	add_section(&all, &h.vars, &i->vars, sizeof(struct dif_var));
 	add_section(&all, &h.aggs, &i->aggs, sizeof(struct dif_agg));
