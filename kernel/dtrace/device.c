@@ -13,6 +13,7 @@
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/sched/cpu_start.h"
@@ -28,6 +29,26 @@ static bool watching;                                /* dtrace_lock: the thread 
 /* The consumer that began with the boot, until it is claimed. dtrace_lock */
 static struct dtrace_consumer *anonymous;
 static uint64_t anonymous_deadman_ns; /* its own, until then there is none */
+
+static int deadman_s = 30;
+SYSCTL_INT(kern_dtrace_deadman, "kern.dtrace.deadman_s", SYSCTL_WR | SYSCTL_TUN, &deadman_s, 1,
+	   86400, "seconds after which a consumer that gives no sign of life loses its probes");
+
+static uint64_t
+consumer_count(void)
+{
+	uint64_t n = 0;
+
+	mutex_lock(&dtrace_lock);
+	list_for_each (l, &consumers)
+		n++;
+	mutex_unlock(&dtrace_lock);
+	return n;
+}
+SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_count, NULL, 0,
+		INT32_MAX, "open files of /dev/dtrace");
+SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
+		"firings that came within a firing, since the boot");
 
 /* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
 static void
@@ -100,6 +121,8 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 		strlcpy(l->error, why.error, sizeof(l->error));
 	if (error != 0)
 		return error;
+	if (((const struct dif_header *)image)->options.deadman_ns == 0)
+		c->d.h.options.deadman_ns = (uint64_t)deadman_s * 1000000000;
 	matches = kmap_alloc((c->d.h.clauses.count + 1) * sizeof(*matches));
 	error = matches != NULL ? dtrace_match(c, matches, l->error, sizeof(l->error)) : -ENOMEM;
 	l->matched = c->necbs;

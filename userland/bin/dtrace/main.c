@@ -23,7 +23,7 @@
 
 static const char usage[] =
     "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"
-    "\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]\n"
+    "\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]\n"
     "\t[-P provider [[ predicate ] action ]]\n"
     "\t[-m [ provider: ] module [[ predicate ] action ]]\n"
     "\t[-f [[ provider: ] module: ] func [[ predicate ] action ]]\n"
@@ -122,6 +122,7 @@ take_option(int c)
 		run.anonymous = true;
 		break;
 	case 'b':
+	case 'B':
 		set_option(dt_format("bufsize=%s", optarg));
 		break;
 	case 'c':
@@ -188,6 +189,10 @@ take_option(int c)
 	case 'x':
 		set_option(optarg);
 		break;
+	case 'X': /* how strictly cpp takes the C standard: there is one way here */
+		if (strlen(optarg) != 1 || strchr("acst", *optarg) == NULL)
+			errx(2, "-X: found %s, expected a, c, s or t", optarg);
+		break;
 	case 'Z':
 		set_option("zdefs");
 		break;
@@ -204,7 +209,7 @@ static void
 read_arguments(int argc, char **argv)
 {
 	/* +: glibc stops at the first operand, too. */
-	static const char options[] = "+aAb:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:Z";
+	static const char options[] = "+aAb:B:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z";
 	int c;
 
 	dt_macros.argv = dt_alloc((size_t)(argc + 1) * sizeof(char *));

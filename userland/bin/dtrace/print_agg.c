@@ -256,17 +256,20 @@ pack_add(const struct agg_entry *e)
 	}
 }
 
+/* Characters of a number, or of `min` and `max` above it. */
 static int
-digits(int64_t value)
+number_width(int64_t value)
 {
-	return snprintf(NULL, 0, "%ld", (long)value);
+	int width = snprintf(NULL, 0, "%ld", (long)value);
+
+	return width > 3 ? width : 3;
 }
 
 void
 pack_print_heading(uint32_t agg, int width)
 {
 	const struct dif_agg *a = &view.aggs[agg];
-	int min = 7, max = 8;
+	int min = 8, max = 8;
 
 	pack_scale = (struct scale){.normal = agg_normal(agg)};
 	pack_first = UINT32_MAX;
@@ -284,8 +287,8 @@ pack_print_heading(uint32_t agg, int width)
 			pack_first = pack_last = 63;
 		pack_first -= pack_first > 0;
 		pack_last += pack_last < 126;
-		min = digits(quantize_value(pack_first));
-		max = digits(quantize_value(pack_last));
+		min = number_width(quantize_value(pack_first));
+		max = number_width(quantize_value(pack_last));
 	}
 	fprintf(print_out, "\n%*s %*s .", width, width > 0 ? "key" : "", min, "min");
 	print_part('-', pack_last - pack_first + 1);
@@ -313,6 +316,7 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
 	bool linear = a->func == DIF_LQUANTIZE;
+	int min = 8, max = 8;
 	uint64_t total = 0;
 	int64_t count = 0;
 
@@ -321,7 +325,11 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 		print_bar((int64_t)e->values[0], &pack_scale);
 		return;
 	}
-	fprintf(print_out, linear ? " %8s :" : " %s :", label(a, pack_first, e->value_words));
+	if (!linear) {
+		min = number_width(quantize_value(pack_first));
+		max = number_width(quantize_value(pack_last));
+	}
+	fprintf(print_out, " %*s :", min, label(a, pack_first, e->value_words));
 	for (unsigned i = pack_first; i <= pack_last; i++) {
 		count += (int64_t)e->values[i];
 		total += (int64_t)e->values[i] < 0 ? 0 - e->values[i] : e->values[i];
@@ -332,8 +340,7 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 		else
 			print_level((int64_t)e->values[i], total);
 	}
-	fprintf(print_out, linear ? ": %-8s | %ld\n" : ": %s | %ld\n",
-		label(a, pack_last, e->value_words), (long)count);
+	fprintf(print_out, ": %*s | %ld\n", -max, label(a, pack_last, e->value_words), (long)count);
 }
 
 void
