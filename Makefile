@@ -182,6 +182,9 @@ $(addprefix $B/root/bin/,$(TOOLS_N)): $B/root/bin/%: $(CRT0) \
 	$(link_user)
 percent := %
 
+# It knows the kernel's types as dtrace does.
+$B/root/bin/ktr: $(patsubst %,$B/user/userland/bin/dtrace/%.c.o,btf error files type type_btf)
+
 $B/root/bin/ktrdump: $(CRT0) $(KTRDUMP_GUEST_OBJS) $B/user/libc.a
 	$(link_user)
 

@@ -247,12 +247,14 @@ take_bits(struct reader *r, struct kfetch *f)
 
 	if (!take_number(r, &width))
 		return false;
-	if (*r->at++ != '@')
-		return REFUSE(r, r->at - 1, "expected @ and the offset of the bits");
+	if (*r->at != '@')
+		return REFUSE(r, r->at, "expected @ and the offset of the bits");
+	r->at++;
 	if (!take_number(r, &shift))
 		return false;
-	if (*r->at++ != '/')
-		return REFUSE(r, r->at - 1, "expected / and 8, 16, 32 or 64 bits");
+	if (*r->at != '/')
+		return REFUSE(r, r->at, "expected / and 8, 16, 32 or 64 bits");
+	r->at++;
 	if (!take_number(r, &size))
 		return false;
 	if ((size != 8 && size != 16 && size != 32 && size != 64) || width < 1 || width > size ||
@@ -322,8 +324,9 @@ take_argument(struct reader *r, struct kdefinition *d)
 	if (n > 0) {
 		if (!take_name(r, "", f->name, sizeof(f->name)))
 			return false;
-		if (*r->at++ != '=')
-			return REFUSE(r, r->at - 1, "expected = after the argument's name");
+		if (*r->at != '=')
+			return REFUSE(r, r->at, "expected = after the argument's name");
+		r->at++;
 	}
 	if (!take_fetch(r, f, 0))
 		return false;

@@ -25,6 +25,9 @@ $(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
 	$(call say,LINK)
 	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $^ -lpthread
 
+# The target makes up the symbols of a kernel.
+$F/kprobe_fuzz: $F/obj/kernel/probe/kprobe_parse.c.o
+
 .PHONY: fuzz fuzz-targets
 
 fuzz-targets: $(FUZZ_TARGETS) $(UNIT_GENS) ## build the fuzz targets (tests/fuzz)

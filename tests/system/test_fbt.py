@@ -91,11 +91,16 @@ def early():
 @test("ktr probes lists and counts by name; what no probe can be on says why; nonsense is refused with a sentence")
 def listing():
     run = boot("ktr probes fbt:fs:file_open:\nktr probes -c\nktr probes -x\nktr probes 'fbt:nothing::'\nktr on 'fbt:nothing::'\n"
-               "ktr on 'fbt:fs:file_open:entry'\nktr probes fbt:fs:file_open:\nktr on '*'\nktr probes -c\n").expect()
+               "ktr on 'fbt:fs:file_open:entry'\nktr probes fbt:fs:file_open:\nktr on '*'\nktr probes -c\nktr probes fbt:::\n").expect()
     check_match(r"^ *id +state +owners +provider +module +function +name +format$", run.out, "header")
-    check_match(r'^ *\d+ +off +- +fbt +fs +file_open +entry +"-> file_open\(path %p, flags %d, mode %u, out %p\)"$', run.out,
-                "an entry")
-    check_match(r'^ *\d+ +off +- +fbt +fs +file_open +return +"<- file_open\+%#x = %d"$', run.out, "a return")
+    check_match(r'^ *\d+ +off +- +fbt +fs +file_open +entry +"-> file_open\(path %p, flags %d, mode %u, out %p\)" '
+                r'\(char \*, int, uint32_t, struct file \*\*\)$', run.out, "an entry")
+    check_match(r'^ *\d+ +off +- +fbt +fs +file_open +return +"<- file_open\+%#x = %d" \(int, int\)$', run.out, "a return")
+    rows = re.findall(r'^ *\d+ +\w+ +\S+ +fbt +\S+ +(\S+) +(entry|return) +"(.*)"(?: \((.*)\))?$', run.out, re.M)
+    # BTF has no function that the compiler has made of another one, nor those whose name another has, though inlined.
+    bare = {f for f, _, fmt, types in rows if len(re.findall("[(,] ?\\w+ %", fmt)) > (types.count(",") + 1 if types else 0)}
+    bare = {f for f in bare if "." not in f}
+    check(len(rows) > 1500 and len(bare) < 15, f"{len(bare)} functions without types: {sorted(bare)}")
     check_match(r"^fbt +\d+ +0$", run.out, "counts")
     check_match(r"^ktr_record6 part of the log$", run.out, "a function of the log")
     check_match(r"^stop_inside called by the record path$", run.out, "a function that noprobe names")

@@ -254,6 +254,40 @@ print_counts(char *rows)
 	tool_table("provider probes on", table);
 }
 
+/* Of functions, the types of the arguments follow the format, as SDT has them. */
+static char *
+add_types(char *rows)
+{
+	char *all = strdup(""), *line;
+	size_t used = 0, room = 0;
+
+	probe_types_open();
+	while ((line = strsep(&rows, "\n")) != NULL) {
+		char *copy = strdup(line), *rest = copy, *words[7], *more;
+		const char *types = "";
+		size_t size;
+
+		if (copy == NULL)
+			err(1, "memory");
+		for (unsigned i = 0; i < 7; i++)
+			words[i] = next_word(&rest);
+		if (strcmp(words[3], "fbt") == 0)
+			types = probe_types(words[5], words[6]);
+		size = strlen(line) + strlen(types) + 2;
+		if (used + size > room) {
+			room = 2 * (used + size);
+			more = realloc(all, room);
+			if (more == NULL)
+				err(1, "memory");
+			all = more;
+		}
+		used +=
+		    (size_t)snprintf(all + used, size, "%s%s%s", used > 0 ? "\n" : "", line, types);
+		free(copy);
+	}
+	return all;
+}
+
 static int
 print_probes(const char *spec, bool count)
 {
@@ -268,7 +302,7 @@ print_probes(const char *spec, bool count)
 	if (count)
 		print_counts(rows);
 	else
-		tool_table(heads, rows);
+		tool_table(heads, add_types(rows));
 	return 0;
 }
 
