@@ -76,6 +76,8 @@ $(KERNEL_OBJS) $(KTEST_OBJS): FBT_FLAGS = $(if $(filter $(FBT_NONE),$<),,$(FBT_C
 
 # The one file in which a function's last call may be a jump.
 $B/obj/kernel/probe/demo.c.o: KERNEL_CFLAGS += -foptimize-sibling-calls
+# Nor has the program engine probes.
+$B/obj/kernel/dtrace/%.o: KERNEL_CFLAGS += -foptimize-sibling-calls
 
 $B/obj/%.c.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
@@ -259,7 +261,7 @@ $H/dtrace: $(DTRACE_OBJS)
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
 # The program engine, over a kernel that a test makes up.
-DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c load.c memory.c record.c run.c string.c subr.c variable.c verify.c \
+DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c record.c run.c status.c string.c subr.c variable.c verify.c \
 	host/port.c)
 PURE_SRCS  := $(DIF_HOST_SRCS) kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c \
 	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/memory.c userland/bin/dtrace/btf.c

@@ -3,6 +3,7 @@
  * CPU adds. The reader exchanges it for an empty one.
  */
 #include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
 
 #include "kernel/lib/string.h"
 
@@ -172,6 +173,43 @@ add(const struct dif_agg *a, const struct dif_aggregation *g, uint64_t *w, uint6
 	}
 }
 
+bool
+dif_key_str(struct dif_run *r, uint64_t addr)
+{
+	uint32_t strsize = r->d->h.options.strsize;
+	char *to = (char *)&r->c->keys[r->key_words];
+	long n;
+
+	if (strsize > 8 * (DIF_KEY_WORDS - r->key_words))
+		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
+	n = dif_copy_str(r, to, addr, strsize);
+	if (n < 0)
+		return false;
+	r->key_words += (uint32_t)n / 8 + 1;
+	r->c->keys[r->key_words - 1] &= (1ul << n % 8 * 8) - 1; /* zeroes after the string */
+	return true;
+}
+
+/* The number of frames, and the frames; a user stack's pid counts as one. */
+bool
+dif_key_stack(struct dif_run *r, bool user, uint32_t frames)
+{
+	uint64_t *w = &r->c->keys[r->key_words];
+	uint32_t room = DIF_KEY_WORDS - r->key_words, n;
+
+	if (frames + 1 + user > room)
+		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
+	if (user) {
+		w[1] = 0;
+		n = 1 + dif_port_ustack(&w[1], &w[2], frames);
+	} else {
+		n = dif_port_stack(r->f, &w[1], frames);
+	}
+	w[0] = n;
+	r->key_words += 1 + n;
+	return true;
+}
+
 static struct dif_entry *
 entry_at(const struct dif_table *t, uint32_t offset)
 {
@@ -206,33 +244,15 @@ new_entry(struct dif_run *r, uint32_t agg, uint32_t key_words, uint32_t hash, ui
 	return e;
 }
 
-static inline bool
-same_keys(const struct dif_run *r, const struct dif_entry *e)
-{
-	const uint64_t *a = (const uint64_t *)(e + 1), *b = r->c->keys;
-
-	for (uint32_t i = 0; i < r->key_words; i++)
-		if (a[i] != b[i])
-			return false;
-	return true;
-}
-
-static inline struct dif_entry *
+static struct dif_entry *
 find_entry(struct dif_run *r, uint32_t agg)
 {
-	const struct dif_table *t = &r->c->aggs;
-	uint32_t naggs = r->d->h.aggs.count, hash = dif_hash(agg + 1, r->c->keys, r->key_words);
-	uint32_t *slot = &t->slots[naggs + (hash & (r->d->table_slots - naggs - 1))];
+	uint32_t hash = dif_hash(agg + 1, r->c->keys, r->key_words);
+	struct dif_entry *e = dif_agg_find(r->d, r->c, agg, r->key_words, hash);
 
-	for (uint32_t at = *slot; at != 0;) {
-		struct dif_entry *e = entry_at(t, at);
-
-		if (e->hash == hash && e->agg == agg && e->key_words == r->key_words &&
-		    same_keys(r, e))
-			return e;
-		at = e->next;
-	}
-	return new_entry(r, agg, r->key_words, hash, slot);
+	return e != NULL ? e
+			 : new_entry(r, agg, r->key_words, hash,
+				     &r->c->aggs.buckets[hash & r->d->bucket_mask]);
 }
 
 void
@@ -255,9 +275,9 @@ dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight)
 	if (a->keys != 0)
 		r->key_words = 0;
 	if (e != NULL && a->func == DIF_COUNT)
-		((uint64_t *)(e + 1))[e->key_words]++;
+		++*dif_value(e);
 	else if (e != NULL)
-		add(a, &r->d->aggregations[agg], (uint64_t *)(e + 1) + e->key_words, value, weight);
+		add(a, &r->d->aggregations[agg], dif_value(e), value, weight);
 }
 
 uint32_t
@@ -269,6 +289,7 @@ dif_agg_take(struct dif *d, unsigned cpu, const void **entries)
 	if (written == NULL)
 		return 0;
 	t->slots = t->spare;
+	t->buckets = t->slots + d->h.aggs.count;
 	t->spare = written;
 	t->head = dif_table_begin(d);
 	*entries = (uint8_t *)written + t->head;

@@ -272,8 +272,8 @@ request_epid(struct dtrace_consumer *c, uint64_t arg)
 		return error;
 	if (e.epid - 1 >= c->necbs)
 		return -ENOENT;
-	e.clause = c->ecbs[e.epid - 1].clause;
-	e.probe = c->ecbs[e.epid - 1].probe->id;
+	e.clause = c->ecbs[e.epid - 1].at.clause;
+	e.probe = c->ecbs[e.epid - 1].at.probe;
 	return copy_out(arg, &e, sizeof(e));
 }
 

@@ -22,13 +22,11 @@ struct dtrace_probe {
 
 /* A clause at a probe. */
 struct dtrace_ecb {
-	struct dtrace_ecb *next; /* atomic; the next one at the probe, of any consumer */
+	struct dif_at at;        /* first: what the engine knows of it */
 	struct dif_cpu *cpus;    /* the consumer's */
-	struct dif_simple simple;
-	const struct dif_insn *code;
+	struct dtrace_ecb *next; /* atomic; the next one at the probe, of any consumer */
 	struct dtrace_consumer *consumer;
 	const struct dtrace_probe *probe;
-	uint32_t clause, epid;
 };
 
 struct dtrace_consumer {
@@ -42,11 +40,15 @@ struct dtrace_consumer {
 	struct dtrace_ecb *error; /* clauses of ERROR; linked by next like the others */
 };
 
-/* What dif_context.place points to. */
-struct dtrace_place {
-	const struct ktr_firing *firing;
-	const struct dtrace_probe *probe;
-};
+/*
+ * At a system call's return (dtrace_probe.sysret) programs see the result as D has it: arguments 0
+ * and 1. The kernel's own follows them.
+ */
+static inline uint64_t
+dtrace_errno(const struct ktr_firing *f)
+{
+	return f->args[2] > (uint64_t)-4096 ? -f->args[2] : 0;
+}
 
 extern struct mutex dtrace_lock;
 
@@ -83,5 +85,7 @@ unsigned dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
 unsigned dtrace_ustack(uint64_t *pcs, unsigned max);
 /* The path of a program (DIF_IOC_PROGRAM). False: not known. Any context. */
 bool dtrace_program(uint32_t number, char path[DIF_PROGRAM_PATH]);
+/* The same string of the kernel's image, where programs read it soonest: in the direct map. */
+const char *dtrace_direct(const char *s);
 /* Finds out what memory is RAM. */
 void dtrace_place_init(void);

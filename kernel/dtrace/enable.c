@@ -32,7 +32,21 @@ SDT_PROBE_DEFINE5(dtrace, , , ERROR, ERROR, "uint32_t", "uint32_t", "uint32_t", 
 struct mutex dtrace_lock = MUTEX_INIT("dtrace");
 
 static int owner = -1;
-static struct dtrace_ecb **sites; /* by a site's number */
+/*
+ * The first clause at each site, by the site's number; with SLOW, it is not the only one, or there
+ * is more to know than the clause. dtrace_lock; atomic
+ */
+static uintptr_t *sites;
+static uintptr_t sites_bias; /* where it would begin for a site at address 0 */
+#define SLOW ((uintptr_t)1)
+
+/* A site has 64 bytes, so a shift makes of its address the place in `sites`. */
+static inline uintptr_t *
+first_of(const struct ktr_site *site)
+{
+	_Static_assert(sizeof(struct ktr_site) == 8 * sizeof(*sites), "a shift by 3");
+	return (uintptr_t *)(sites_bias + ((uintptr_t)site >> 3));
+}
 
 enum { BEGIN = 1, END, ERROR, OWN }; /* their ids; all others follow */
 static struct ktr_site *const own[] = {
@@ -72,18 +86,23 @@ dtrace_refused(void)
 
 /* ---- firing ---- */
 
-static __attribute__((noinline)) void
-fire_error(const struct dtrace_ecb *failed, unsigned cpu, const struct dtrace_place *place)
+/* ERROR's clauses run in the firing that has failed, and see its place. */
+void
+dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	struct dtrace_consumer *c = failed->consumer;
+	const struct dtrace_consumer *consumer = ((const struct dtrace_ecb *)at)->consumer;
+	unsigned cpu = (unsigned)(c - at->d->cpu);
 	uint64_t args[DIF_ERROR_ARGS];
+	struct ktr_firing error = *f;
 
-	dif_error_args(&c->d, cpu, failed->clause, args);
-	for (const struct dtrace_ecb *e = c->error; e != NULL; e = e->next) {
-		struct dtrace_place here = {place->firing, e->probe};
-		struct dif_context x = {args, DIF_ERROR_ARGS, e->probe->id, e->epid, &here};
-
-		dif_fire(&c->d, &e->cpus[cpu], e->code, &x);
+	if (at->probe == ERROR)
+		return;
+	dif_error_args(at->d, cpu, at->clause, args);
+	error.args = args;
+	error.nargs = DIF_ERROR_ARGS;
+	for (const struct dtrace_ecb *e = consumer->error; e != NULL; e = e->next) {
+		c->fired++;
+		dif_fire(&e->at, c, &error);
 	}
 }
 
@@ -94,22 +113,29 @@ result(uint64_t v)
 	return v > (uint64_t)-4096 ? (uint64_t)-1 : v;
 }
 
-static __attribute__((noinline)) void
-fire(const struct dtrace_ecb *e, unsigned cpu, const struct ktr_firing *f)
+static void
+fire(const struct dtrace_ecb *e, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	struct dtrace_place place = {f, e->probe};
-	struct dif_context x = {f->args, f->nargs, e->probe->id, e->epid, &place};
-	uint64_t results[2];
+	uint64_t results[3];
+	struct ktr_firing f2;
 
-	if (__builtin_expect(e->probe->sysret, 0)) {
+	if (e->probe->sysret) {
 		results[0] = results[1] = result(f->args[0]);
-		x.args = results;
-		x.nargs = 2;
+		results[2] = f->args[0];
+		f2 = *f;
+		f2.args = results;
+		f2.nargs = 2;
+		f = &f2;
 	}
-	if (__builtin_expect(dif_fire(&e->consumer->d, &e->cpus[cpu], e->code, &x) !=
-				 DIF_FAULT_NONE,
-			     0))
-		fire_error(e, cpu, &place);
+	dif_fire(&e->at, c, f);
+}
+
+static const struct dtrace_ecb *
+first_at(const struct ktr_site *site)
+{
+	uintptr_t first = __atomic_load_n(first_of(site), __ATOMIC_ACQUIRE);
+
+	return (const struct dtrace_ecb *)(first & ~SLOW);
 }
 
 struct call {
@@ -134,63 +160,70 @@ fire_own(const struct ktr_firing *f, unsigned cpu)
 	}
 	if (f->site != own[BEGIN] && f->site != own[END])
 		return false;
-	for (const struct dtrace_ecb *e = sites[ktr_site_number(f->site)]; e != NULL; e = e->next)
-		if (e->consumer == f->data && (f->site == own[END] || e->consumer->d.cpu[cpu].open))
-			fire(e, cpu, f);
+	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL; e = e->next) {
+		struct dif_cpu *c = &e->cpus[cpu];
+
+		if (e->consumer == f->data && (f->site == own[END] || c->limit != 0)) {
+			c->fired++;
+			fire(e, c, f);
+		}
+	}
 	return true;
 }
 
-/* A consumer that did not show up for long loses its probes: it may starve, or be stopped. */
-static __attribute__((noinline)) void
-check_alive(struct dtrace_consumer *c)
+/*
+ * May a program run here, where dif_admit() has said no? A consumer that did not show up for long
+ * loses its probes: it may starve, or be stopped.
+ */
+static __attribute__((noinline)) bool
+is_alive(struct dtrace_consumer *consumer, struct dif_cpu *c)
 {
-	uint64_t alive = __atomic_load_n(&c->alive_ns, __ATOMIC_RELAXED), now = clock_ns();
+	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED), now = clock_ns();
+	uint64_t alive = __atomic_load_n(&consumer->alive_ns, __ATOMIC_RELAXED);
 
 	/* It may have shown up on another CPU since the clock was read. */
-	if (now > alive && now - alive > c->d.h.options.deadman_ns)
-		dif_drain(&c->d, 0);
+	if (now > alive && now - alive > consumer->d.h.options.deadman_ns)
+		dif_drain(&consumer->d, 0);
+	/* dif_drain() may run on another CPU: it sets the limit to 0, for good. */
+	return limit != 0 &&
+	       __atomic_compare_exchange_n(&c->limit, &limit, c->fired + CHECK_ALIVE, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+	       dif_admit(c);
 }
 
 /* All that a probe needs but the simplest. */
 static __attribute__((noinline)) void
-hook_list(const struct ktr_firing *f, const struct dtrace_ecb *e)
+hook_list(const struct ktr_firing *f)
 {
 	unsigned cpu = arch_cpu();
 
 	if (__builtin_expect(f->has_data, 0) && fire_own(f, cpu))
 		return;
-	for (; e != NULL; e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
+	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL;
+	     e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
 		struct dif_cpu *c = &e->cpus[cpu];
 
-		if (!__atomic_load_n(&c->open, __ATOMIC_RELAXED))
-			continue;
-		if (!dif_fire_simple(c, &e->simple))
-			fire(e, cpu, f);
-		if (__builtin_expect(c->fired % CHECK_ALIVE == 0, 0))
-			check_alive(e->consumer);
+		if (dif_admit(c) || is_alive(e->consumer, c))
+			fire(e, c, f);
 	}
 }
 
-/* A single clause takes the short way, unless its turn is to be checked. */
+/* A single clause takes the short way. */
 static void
 hook(const struct ktr_firing *f)
 {
-	const struct dtrace_ecb *e =
-	    __atomic_load_n(&sites[ktr_site_number(f->site)], __ATOMIC_ACQUIRE);
-	unsigned cpu = arch_cpu();
-	struct dif_cpu *c;
+	uintptr_t first = __atomic_load_n(first_of(f->site), __ATOMIC_ACQUIRE);
+	const struct dtrace_ecb *e = (const struct dtrace_ecb *)first;
 
-	if (__builtin_expect(e != NULL && !f->has_data, 1) &&
-	    __atomic_load_n(&e->next, __ATOMIC_RELAXED) == NULL) {
-		c = &e->cpus[cpu];
-		if (__atomic_load_n(&c->open, __ATOMIC_RELAXED) &&
-		    c->fired % CHECK_ALIVE != CHECK_ALIVE - 1) {
-			if (!dif_fire_simple(c, &e->simple))
-				fire(e, cpu, f);
+	if (__builtin_expect((first & SLOW) == 0, 1)) {
+		struct dif_cpu *c = &e->cpus[arch_cpu()];
+
+		if (__builtin_expect(dif_admit(c), 1)) {
+			dif_fire(&e->at, c, f);
 			return;
 		}
 	}
-	hook_list(f, e);
+	hook_list(f);
 }
 
 static void
@@ -227,7 +260,7 @@ static bool
 is_wanted(const struct ktr_site *site, void *arg)
 {
 	(void)arg;
-	return sites[ktr_site_number(site)] != NULL || dtrace_probe_id(site) < OWN;
+	return first_at(site) != NULL || dtrace_probe_id(site) < OWN;
 }
 
 static void
@@ -236,22 +269,28 @@ barrier(void *arg)
 	(void)arg;
 }
 
-static struct dtrace_ecb **
-list_of(struct dtrace_ecb *e)
-{
-	return &sites[ktr_site_number(dtrace_probe_site(e->probe->id))];
-}
-
-/* Appends, so that clauses run in the image's order. */
+/* Puts e into the list of its site, as the last, or takes out the consumer's first. */
 static void
-insert(struct dtrace_ecb *e)
+change(struct dtrace_ecb *e, bool insert)
 {
-	struct dtrace_ecb **at = e->probe->id == ERROR ? &e->consumer->error : list_of(e);
+	uintptr_t *at_site = first_of(dtrace_probe_site(e->at.probe));
+	struct dtrace_ecb *first = (struct dtrace_ecb *)(*at_site & ~SLOW);
+	struct dtrace_ecb **at = e->at.probe == ERROR ? &e->consumer->error : &first;
+	struct dtrace_ecb **list = at;
+	bool slow;
 
-	while (*at != NULL)
+	while (*at != NULL && (insert || (*at)->consumer != e->consumer))
 		at = &(*at)->next;
-	e->next = NULL;
-	__atomic_store_n(at, e, __ATOMIC_RELEASE);
+	if (insert) {
+		e->next = NULL;
+		__atomic_store_n(at, e, __ATOMIC_RELEASE);
+	} else if (*at != NULL) {
+		__atomic_store_n(at, (*at)->next, __ATOMIC_RELEASE);
+	}
+	if (list != &first)
+		return;
+	slow = first == NULL || first->next != NULL || e->at.probe < OWN || e->probe->sysret;
+	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
 }
 
 /* The clauses of BEGIN, END and ERROR; or all others. */
@@ -259,8 +298,8 @@ static void
 enable(struct dtrace_consumer *c, bool of_own)
 {
 	for (uint32_t i = 0; i < c->necbs; i++)
-		if ((c->ecbs[i].probe->id < OWN) == of_own)
-			insert(&c->ecbs[i]);
+		if ((c->ecbs[i].at.probe < OWN) == of_own)
+			change(&c->ecbs[i], true);
 	c->enabled = true;
 }
 
@@ -268,14 +307,8 @@ enable(struct dtrace_consumer *c, bool of_own)
 static void
 disable(struct dtrace_consumer *c)
 {
-	for (uint32_t i = 0; i < c->necbs; i++) {
-		struct dtrace_ecb **at = list_of(&c->ecbs[i]);
-
-		while (*at != NULL && (*at)->consumer != c)
-			at = &(*at)->next;
-		if (*at != NULL)
-			__atomic_store_n(at, (*at)->next, __ATOMIC_RELEASE);
-	}
+	for (uint32_t i = 0; i < c->necbs; i++)
+		change(&c->ecbs[i], false);
 	c->enabled = false;
 	ktr_select_all((unsigned)owner, is_wanted, NULL);
 	smp_call_all(barrier, NULL); /* firings have interrupts off: now there are none of it */
@@ -288,7 +321,7 @@ dtrace_go(struct dtrace_consumer *c)
 		return -EINVAL;
 	c->alive_ns = clock_ns();
 	for (unsigned i = 0; i < c->d.cpus; i++)
-		c->d.cpu[i].open = true;
+		c->d.cpu[i].limit = CHECK_ALIVE;
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
 	enable(c, true);
 	fire_for(own[BEGIN], c);
@@ -318,6 +351,8 @@ static void
 describe(struct dtrace_probe *p, const struct ktr_site *site)
 {
 	dtrace_probe_name(site, &p->name);
+	p->name.provider = dtrace_direct(p->name.provider);
+	p->name.function = dtrace_direct(p->name.function);
 	p->id = dtrace_probe_id(site);
 	p->sysret = site->kind == KTR_SITE_POINT && strcmp(p->name.provider, "syscall") == 0 &&
 		    strcmp(p->name.name, "return") == 0;
@@ -344,13 +379,12 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 				continue;
 			if (make)
 				c->ecbs[ecbs] =
-				    (struct dtrace_ecb){.cpus = c->d.cpu,
-							.simple = dif_simple(&c->d, i),
-							.code = c->d.code + c->d.clauses[i].code,
-							.consumer = c,
-							.probe = &c->probes[probes],
-							.clause = i,
-							.epid = ecbs + 1};
+				    (struct dtrace_ecb){{&c->d, dif_code(&c->d, i), i,
+							 dtrace_probe_id(site), ecbs + 1},
+							c->d.cpu,
+							NULL,
+							c,
+							&c->probes[probes]};
 			if (make && matches != NULL)
 				matches[i]++;
 			ecbs++;
@@ -415,10 +449,14 @@ dtrace_unload(struct dtrace_consumer *c)
 int
 dtrace_owner_begin(void)
 {
-	if (sites == NULL)
+	if (sites == NULL) {
 		sites = kmap_alloc(ktr_site_count() * sizeof(*sites));
-	if (sites == NULL)
-		return -ENOMEM;
+		if (sites == NULL)
+			return -ENOMEM;
+		for (unsigned i = 0; i < ktr_site_count(); i++)
+			sites[i] = SLOW;
+		sites_bias = (uintptr_t)sites - ((uintptr_t)ktr_site_get(0) >> 3);
+	}
 	owner = ktr_owner_register("dtrace", hook);
 	if (owner < 0)
 		return owner;

@@ -13,15 +13,32 @@
 #include <stdint.h>
 
 #include "kernel/abi/dif.h"
+#include "ktr/hook.h"
 
 #define DIF_CPUS 64u
 
-/* What a program asks of the probe that fires. */
-struct dif_context {
-	const uint64_t *args;
-	unsigned nargs;
+struct dif;
+struct dif_cpu;
+struct dif_step;
+
+/* A clause at a probe; constant. The port has more to say of it: it is a member of the port's. */
+struct dif_at {
+	struct dif *d;
+	const struct dif_step *code; /* dif_code() */
+	uint32_t clause;
 	uint32_t probe, epid; /* ids */
-	const void *place;    /* the port's own */
+};
+
+/* What an instruction does, and then what the rest of the program does. */
+typedef enum dif_fault dif_operation(const struct dif_at *at, struct dif_cpu *c,
+				     const struct ktr_firing *f, const struct dif_step *i);
+
+/* An instruction as it runs. */
+struct dif_step {
+	dif_operation *run;
+	uint8_t op; /* enum dif_op or dif_own_op */
+	uint8_t d, a, b;
+	int32_t imm;
 };
 
 /* Where records go, for one CPU: two buffers by DIF_SWITCH, else one. In a ring that has wrapped
@@ -42,8 +59,9 @@ struct dif_spec_buffer { /* one speculation's records on one CPU */
 /* A table of aggregations: an array of offsets, one for each aggregation without keys; the hash
  * table's offsets; the entries. Offset 0: none. */
 struct dif_table {
-	uint32_t *slots;
-	uint32_t head; /* offset of the first free byte */
+	uint32_t *slots;   /* NULL: there is no table */
+	uint32_t *buckets; /* the hash table's part of them */
+	uint32_t head;     /* offset of the first free byte */
 	uint32_t *spare;
 };
 
@@ -52,8 +70,28 @@ struct dif_last_fault {
 	uint64_t addr;
 };
 
+/* The program that runs on a CPU. What is said in brackets holds while none runs. */
+struct dif_run {
+	uint64_t v[DIF_REGS];         /* the registers; that with number 0 is always 0 */
+	uint32_t key_words;           /* that have been pushed [0] */
+	bool nowhere;                 /* records are for no reader [false] */
+	struct dif_record *record;    /* the open one [NULL] */
+	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
+	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
+	char *token;                  /* where strtok() goes on [NULL] */
+	struct dif *d;                /* constant */
+	struct dif_cpu *c;            /* constant */
+	/* What the operation that runs needs. */
+	const struct dif_at *at;
+	const struct ktr_firing *f;
+	uint64_t temp;
+	enum dif_fault fault;
+	uint64_t addr;
+};
+
 struct dif_cpu {
-	bool open;                /* atomic: programs of all probes but END run here */
+	/* Programs of all probes but END run here while fired < limit. atomic; 0: never again */
+	uint64_t limit;
 	uint64_t fired, ended[2]; /* ended: by imm of DIF_RET */
 	uint64_t faulted, dropped, buf_drops, agg_drops, dynvar_drops, spec_drops;
 	uint64_t spec_none, spec_busy;
@@ -67,6 +105,7 @@ struct dif_cpu {
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
 	uint64_t chill_ns, chill_since;
 	struct dif_last_fault fault;
+	struct dif_run run;
 } __attribute__((aligned(64)));
 
 /* A speculation's state is its life << 2 | enum dif_spec_state, in one word. */
@@ -106,6 +145,7 @@ struct dif {
 	uint8_t *image;
 	const struct dif_clause *clauses;
 	const struct dif_insn *code;
+	struct dif_step *steps; /* the same as it runs: decode.c */
 	const uint16_t *actions;
 	const uint32_t *layouts;
 	const struct dif_var *vars;
@@ -120,6 +160,7 @@ struct dif {
 	struct dif_dynamic dynamic;
 	struct dif_spec *specs;
 	uint32_t table_slots; /* of each aggregation table: without keys, then the hash table's */
+	uint32_t bucket_mask; /* of the hash table */
 	unsigned cpus;
 	struct dif_cpu *cpu;
 	unsigned fault_cpu; /* atomic: had the last fault */
@@ -144,6 +185,48 @@ void dif_unload(struct dif *d);
  * been checked. 0 or -EINVAL. */
 int dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal *why);
 size_t dif_verify_size(const struct dif *d);
+/* ---- decode.c ----------------------------------------------------------------------------------
+ */
+
+/*
+ * Operations of programs as they run. Where one of these stands in the place of several, those
+ * after the first are still there, so that a branch may lead to them.
+ */
+enum dif_own_op {
+	/* DIF_BUILTIN of what needs no call: + enum dif_builtin */
+	DIF_OWN_BUILTIN = 160,
+	/* DIF_OR of a constant, and DIF_JEQ or DIF_JNE of a register and it */
+	DIF_OWN_JEQ = 192,
+	DIF_OWN_JNE,
+	/* Integers with a place: imm is the offset in globals, or in locals */
+	DIF_OWN_LDG,
+	DIF_OWN_STG,
+	DIF_OWN_LDL,
+	DIF_OWN_STL,
+	/* DIF_AGG: counts, or sums; and so with keys */
+	DIF_OWN_COUNT,
+	DIF_OWN_SUM,
+	DIF_OWN_COUNT_KEYS,
+	DIF_OWN_SUM_KEYS,
+	/* DIF_KEY and DIF_OWN_COUNT_KEYS, of an aggregation with this key alone */
+	DIF_OWN_COUNT_KEY,
+	DIF_OWN_REC, /* to no ring, and to no speculation; imm: DIF_PLACE(layout, its words) */
+	DIF_OWN_REC_WORDS, /* DIF_REC_MEM of a multiple of 32 bytes */
+	DIF_OWN_KEY_STR,   /* if strsize is at least DIF_QUICK_STR */
+	/* Of a program that changes struct dif_run: keys, or a record; more */
+	DIF_OWN_RET_RECORD,
+	DIF_OWN_RET_RESET,
+};
+#define DIF_QUICK_STR 64u /* bytes of a string that are read without a call */
+/* Makes d->steps of an image that has been verified. */
+void dif_decode(struct dif *d);
+/* Where a clause's program begins. */
+static inline const struct dif_step *
+dif_code(const struct dif *d, uint32_t clause)
+{
+	return &d->steps[d->clauses[clause].code];
+}
+
 /* Bytes of a variable's, or an aggregation's keys, at most; 0: the kinds are not valid. */
 uint32_t dif_keys_size(const struct dif *d, uint64_t kinds);
 /* Words of an aggregation's value; 0: its parameters are not valid. Sets *base (above). */
@@ -153,62 +236,41 @@ uint32_t dif_agg_words(const struct dif_agg *a, int64_t *base);
  */
 
 /*
- * Runs the program that begins at `start` on this CPU, which is c, and counts how it ended. Returns
- * enum dif_fault; after a fault the caller fires ERROR, with the arguments that dif_error_args()
- * stores.
+ * May a program run on this CPU, which is c? Then its firing is counted. False: not any more, or it
+ * is time to see whether the consumer lives, and then to raise c->limit.
  */
-enum dif_fault dif_fire(struct dif *d, struct dif_cpu *c, const struct dif_insn *start,
-			const struct dif_context *x);
-/*
- * Clauses that need no interpreter: those that do nothing, and those that count in an aggregation
- * without keys.
- */
-struct dif_simple {
-	uint16_t ended; /* offset in struct dif_cpu of what counts its end; 0: it is not simple */
-	bool count;
-	uint32_t agg;
-};
-struct dif_simple dif_simple(const struct dif *d, uint32_t clause);
-/* Runs such a clause. False: run it by dif_fire(). */
 static inline bool
-dif_fire_simple(struct dif_cpu *c, const struct dif_simple *s)
+dif_admit(struct dif_cpu *c)
 {
-	if (s->ended == 0)
-		return false;
-	if (s->count) {
-		uint8_t *table = (uint8_t *)c->aggs.slots;
-		uint32_t entry = c->aggs.slots[s->agg];
+	uint64_t fired = c->fired;
 
-		if (entry == 0)
-			return false;
-		(*(uint64_t *)(table + entry + sizeof(struct dif_entry)))++;
-	}
-	c->fired++;
-	(*(uint64_t *)((uint8_t *)c + s->ended))++;
+	if (__builtin_expect(fired >= __atomic_load_n(&c->limit, __ATOMIC_RELAXED), 0))
+		return false;
+	c->fired = fired + 1;
 	return true;
 }
-#define DIF_ERROR_ARGS 6
-void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
-		    uint64_t args[DIF_ERROR_ARGS]);
-/* Ends the tracing, but for END: no CPU is open any more. Any context. */
-void dif_drain(struct dif *d, int32_t status);
-/* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
-void dif_status(const struct dif *d, struct dif_status *s);
-
-/* A program that runs. */
-struct dif_run {
-	struct dif *d;
-	struct dif_cpu *c;
-	const struct dif_context *x;
-	uint32_t key_words;
-	uint8_t *top; /* of the scratch memory in use */
-	struct dif_record *record;
-	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer */
-	bool nowhere;                 /* records are for no reader */
-	char *token;                  /* where strtok() goes on */
-	enum dif_fault fault;
-	uint64_t addr;
-};
+/*
+ * Runs the program of a clause on this CPU, which is c and has counted the firing, and counts how
+ * it ended. After a fault it calls dif_port_fault().
+ */
+static inline enum dif_fault
+dif_fire(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
+{
+	return at->code->run(at, c, f, at->code);
+}
+/* What each operation does; NULL: no such. */
+extern dif_operation *const dif_operations[256];
+/* After a program, or before the first one. */
+static inline void
+dif_run_reset(struct dif_run *r)
+{
+	r->key_words = 0;
+	r->nowhere = false;
+	r->record = NULL;
+	r->spec = NULL;
+	r->top = r->c->scratch;
+	r->token = NULL;
+}
 
 /* Sets the fault, and returns false. */
 static inline bool
@@ -219,9 +281,28 @@ dif_fail(struct dif_run *r, enum dif_fault fault, uint64_t addr)
 	return false;
 }
 
+/* ---- status.c ----------------------------------------------------------------------------------
+ */
+
+#define DIF_ERROR_ARGS 6
+void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
+		    uint64_t args[DIF_ERROR_ARGS]);
+/* Ends the tracing, but for END: no CPU is open any more. Any context. */
+void dif_drain(struct dif *d, int32_t status);
+/* DIF_CHILL: each CPU waits for at most half of a second's time. */
+void dif_chill(struct dif_cpu *c, uint64_t ns);
+/* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
+void dif_status(const struct dif *d, struct dif_status *s);
+
 /* ---- memory.c ----------------------------------------------------------------------------------
  */
 
+/* The highest bit of the first byte that is 0, and perhaps bits above it; 0: there is none. */
+static inline uint64_t
+dif_nul_bit(uint64_t w)
+{
+	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
+}
 /* Copies from kernel memory that a program may read. False: DIF_FAULT_BADADDR. */
 bool dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n);
 /* Copies a string with its NUL, cut to size bytes. Returns its length, or -1: DIF_FAULT_BADADDR. */
@@ -257,6 +338,10 @@ bool dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n);
 /* ---- aggregate.c -------------------------------------------------------------------------------
  */
 
+#define DIF_KEY_WORDS (DIF_MAX_KEY / 8u)
+/* Push a key, the stack of at most so many frames. False: a fault. */
+bool dif_key_str(struct dif_run *r, uint64_t addr);
+bool dif_key_stack(struct dif_run *r, bool user, uint32_t frames);
 void dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight);
 /*
  * Takes the table that is written away, and puts the spare one in its place. On the table's CPU
@@ -280,6 +365,34 @@ dif_hash(uint64_t seed, const uint64_t *w, uint32_t n)
 	}
 	return (uint32_t)h;
 }
+static inline uint64_t *
+dif_value(const struct dif_entry *e)
+{
+	return (uint64_t *)(e + 1) + e->key_words;
+}
+/* The entry of an aggregation that has the keys of this hash on CPU c; NULL: there is none yet. */
+static inline struct dif_entry *
+dif_agg_find(const struct dif *d, const struct dif_cpu *c, uint32_t agg, uint32_t words,
+	     uint32_t hash)
+{
+	uint64_t id = agg | (uint64_t)hash << 32;
+
+	for (uint32_t at = c->aggs.buckets[hash & d->bucket_mask]; at != 0;) {
+		struct dif_entry *e = (struct dif_entry *)((uint8_t *)c->aggs.slots + at);
+		const uint64_t *key = (const uint64_t *)(e + 1);
+
+		if (*(const uint64_t *)e == id && e->key_words == words) {
+			uint32_t left = words;
+
+			while (left > 0 && key[left - 1] == c->keys[left - 1])
+				left--;
+			if (left == 0)
+				return e;
+		}
+		at = e->next;
+	}
+	return NULL;
+}
 
 /* ---- record.c ----------------------------------------------------------------------------------
  */
@@ -288,6 +401,8 @@ dif_hash(uint64_t seed, const uint64_t *w, uint32_t n)
 bool dif_record_open(struct dif_run *r, uint32_t layout);
 /* Takes the open record back. */
 void dif_record_undo(struct dif_run *r);
+/* Stores a stack into `words` words. */
+void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words);
 /* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU
  * with interrupts off. Else: no program runs. They are valid until the next dif_record_take(). */
 void dif_record_take(struct dif *d, unsigned cpu, const void *piece[2], uint32_t size[2]);

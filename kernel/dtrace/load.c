@@ -218,6 +218,7 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 	got.buf.spare = two ? carve(base, at, o->bufsize) : NULL;
 	if (aggs) {
 		got.aggs.slots = carve(base, at, o->aggsize);
+		got.aggs.buckets = got.aggs.slots + d->h.aggs.count;
 		got.aggs.spare = carve(base, at, o->aggsize);
 		got.aggs.head = dif_table_begin(d);
 	}
@@ -237,6 +238,9 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 		got.scratch = got.locals + locals;
 		got.scratch_end = got.scratch + o->scratch;
 		*c = got;
+		c->run.d = d;
+		c->run.c = c;
+		dif_run_reset(&c->run);
 	}
 }
 
@@ -259,6 +263,7 @@ lay_out(struct dif *d, uint8_t *base, const struct sizes *z)
 		d->image = image;
 		find_sections(d);
 	}
+	d->steps = carve(base, &at, d->h.code.count * sizeof(*d->steps));
 	d->cpu = carve(base, &at, d->cpus * sizeof(*d->cpu));
 	d->globals = carve(base, &at, z->globals);
 	d->globals_size = z->globals;
@@ -313,11 +318,13 @@ load(struct dif *d, struct dif_refusal *why)
 	if (error != 0)
 		return error;
 	d->table_slots = table_slots(d);
+	d->bucket_mask = d->table_slots - d->h.aggs.count - 1;
 	d->memory_size = lay_out(d, NULL, &z);
 	d->memory = dif_port_alloc(d->memory_size);
 	if (d->memory == NULL)
 		return -ENOMEM;
 	lay_out(d, d->memory, &z);
+	dif_decode(d);
 	d->state = DIF_LOADED;
 	return 0;
 }

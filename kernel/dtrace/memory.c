@@ -39,13 +39,6 @@ dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 	return dif_fail(r, DIF_FAULT_BADADDR, addr);
 }
 
-/* The highest bit of the first byte that is 0, and perhaps bits above it; 0: there is none. */
-static inline uint64_t
-nul_bit(uint64_t w)
-{
-	return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
-}
-
 /*
  * Copies by words, as many as there are in `limit` bytes. *ended: the last one had the NUL, and 0
  * in all bytes after it. Returns the bytes copied, up to the NUL.
@@ -58,7 +51,7 @@ copy_words(char *dst, const char *src, size_t limit, bool *ended)
 	*ended = false;
 	for (uint64_t w, nul; n + sizeof(w) <= limit; n += sizeof(w)) {
 		__builtin_memcpy(&w, src + n, sizeof(w));
-		nul = nul_bit(w);
+		nul = dif_nul_bit(w);
 		if (nul != 0) {
 			w &= (nul & -nul) - 1; /* bytes before the NUL, and bits that are 0 */
 			__builtin_memcpy(dst + n, &w, sizeof(w));

@@ -23,7 +23,7 @@
 #define MOST_FRAMES    1024u
 #define MOST_ANCESTORS 1024u
 
-struct dif_port_range dif_port_direct[DIF_PORT_DIRECT];
+struct dif_port_range dif_port_direct[DIF_PORT_DIRECT], dif_port_quick_range;
 
 extern const char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
     __bss_end[];
@@ -41,6 +41,8 @@ dtrace_place_init(void)
 						    page_round_down(r->end) -
 							page_round_up(r->start)};
 	}
+	dif_port_quick_range = dif_port_direct[0];
+	dif_port_quick_range.size -= 65536;
 	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)__rodata_start,
 						     (uintptr_t)(__rodata_end - __rodata_start)};
 	dif_port_direct[2] =
@@ -84,6 +86,15 @@ find(uint64_t root, uint64_t addr, size_t *n, bool write)
 	if (*n > PAGE_SIZE - pa % PAGE_SIZE)
 		*n = PAGE_SIZE - pa % PAGE_SIZE;
 	return is_ram(pa) ? phys_to_virt(pa) : NULL;
+}
+
+const char *
+dtrace_direct(const char *s)
+{
+	size_t n = 1;
+	const uint8_t *p = find(kmap_root(), (uintptr_t)s, &n, false);
+
+	return p != NULL ? (const char *)p : s;
 }
 
 static bool
@@ -146,12 +157,6 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 		n -= part;
 	}
 	return root != 0;
-}
-
-uint64_t
-dif_port_time(void)
-{
-	return clock_ns();
 }
 
 /* The idle threads of all CPUs may have one number. */
@@ -270,13 +275,13 @@ dtrace_program(uint32_t number, char path[DIF_PROGRAM_PATH])
 }
 
 unsigned
-dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max)
+dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
-	return dtrace_stack(((const struct dtrace_place *)x->place)->firing, pcs, max);
+	return dtrace_stack(f, pcs, max);
 }
 
 unsigned
-dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max)
+dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max)
 {
 	*pid = program();
 	return dtrace_ustack(pcs, max);
@@ -318,12 +323,9 @@ load_proc(struct ancestor *a, const struct proc *p)
 	       dif_port_load(&a->parent, (uintptr_t)&p->parent, sizeof(a->parent));
 }
 
-/* Those that take longer. */
-static __attribute__((noinline)) uint64_t
-builtin_slow(const struct dif_context *x, enum dif_builtin what)
+uint64_t
+dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_builtin what)
 {
-	const struct dtrace_place *place = x->place;
-	const struct ktr_firing *f = place->firing;
 	const struct thread *t = curthread();
 	struct ancestor parent;
 
@@ -339,7 +341,7 @@ builtin_slow(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_UID:
 		return t->proc != NULL ? t->proc->uid : 0;
 	case DIF_B_ERRNO:
-		return place->probe->sysret && f->args[0] > (uint64_t)-4096 ? -f->args[0] : 0;
+		return ((const struct dtrace_ecb *)at)->probe->sysret ? dtrace_errno(f) : 0;
 	case DIF_B_CALLER:
 		return caller(f);
 	case DIF_B_UCALLER:
@@ -355,50 +357,19 @@ builtin_slow(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_PC:
 		return ktr_firing_where(f).pc;
 	case DIF_B_NARGS:
-		return x->nargs;
+		return f->nargs;
 	case DIF_B_DATA:
 		return f->has_data ? (uintptr_t)f->data : 0;
 	case DIF_B_DATALEN:
 		return f->has_data ? f->len : 0;
-	default:
-		return 0; /* DIF_B_GID: users have no groups here */
-	}
-}
-
-uint64_t
-dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
-{
-	const struct thread *t = curthread();
-	const struct proc *p = t->proc;
-	const struct ktr_probe_name *name = &((const struct dtrace_place *)x->place)->probe->name;
-
-	switch (what) {
-	case DIF_B_CPU:
-		return arch_cpu();
-	case DIF_B_TID:
-		return t->tid;
-	case DIF_B_PID:
-		return p != NULL ? p->pid : 0;
-	case DIF_B_EXECNAME:
-		return (uintptr_t)(p != NULL ? p->name : t->name);
-	case DIF_B_ID:
-		return x->probe;
 	case DIF_B_EPID:
-		return x->epid;
-	case DIF_B_CURTHREAD:
-		return (uintptr_t)t;
+		return at->epid;
 	case DIF_B_CURPROC:
-		return (uintptr_t)p;
-	case DIF_B_PROBEPROV:
-		return (uintptr_t)name->provider;
-	case DIF_B_PROBEMOD:
-		return (uintptr_t)name->module;
-	case DIF_B_PROBEFUNC:
-		return (uintptr_t)name->function;
-	case DIF_B_PROBENAME:
-		return (uintptr_t)name->name;
+		return (uintptr_t)t->proc;
+	case DIF_B_GID:
+		return 0; /* users have no groups here */
 	default:
-		return builtin_slow(x, what);
+		return dif_port_quick(at, what);
 	}
 }
 

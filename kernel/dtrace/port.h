@@ -10,7 +10,9 @@
 
 #include "kernel/abi/dif.h"
 
-struct dif_context;
+struct dif_at;
+struct dif_cpu;
+struct ktr_firing;
 
 /* Zeroed memory, aligned to 64 bytes; NULL: none. Thread context. */
 void *dif_port_alloc(size_t size);
@@ -21,6 +23,8 @@ void dif_port_free(void *p);
 extern struct dif_port_range {
 	uint64_t start, size;
 } dif_port_direct[DIF_PORT_DIRECT];
+/* Most of it: 64 KiB from each address of this range on may be read directly. Constant. */
+extern struct dif_port_range dif_port_quick_range;
 
 /* Copies from the kernel's RAM. False: it is not RAM, not mapped, or not the kernel's. */
 bool dif_port_load(void *dst, uint64_t addr, size_t n);
@@ -28,16 +32,16 @@ bool dif_port_load(void *dst, uint64_t addr, size_t n);
 bool dif_port_user_load(void *dst, uint64_t addr, size_t n);
 bool dif_port_user_store(uint64_t addr, const void *src, size_t n);
 
-uint64_t dif_port_time(void);   /* nanoseconds since boot */
 uint64_t dif_port_thread(void); /* tells threads apart: the key of their variables */
 /* The value of a built-in variable; strings: an address that a program may read. */
-uint64_t dif_port_builtin(const struct dif_context *x, enum dif_builtin what);
+uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
+			  enum dif_builtin what);
 /* False: no such register, or no user. */
 bool dif_port_uregister(uint64_t n, uint64_t *v);
 /* Stores at most max return addresses, the probe's place first. Returns how many. */
-unsigned dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max);
+unsigned dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
 /* The same of the user's stack. 0: there is no user. *pid is the process. */
-unsigned dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max);
+unsigned dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max);
 
 /* The thread that owns the mutex at addr, or 0. False: not readable. */
 bool dif_port_mutex_owner(uint64_t addr, uint64_t *thread);
@@ -45,3 +49,17 @@ bool dif_port_progenyof(uint64_t pid);
 uint64_t dif_port_rand(void);
 /* DIF_RAISE to DIF_CHILL. */
 void dif_port_act(enum dif_op op, uint64_t a);
+/* A program has faulted: fires ERROR. */
+void dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
+
+/*
+ * In the kernel these are no calls. dif_port_time(): nanoseconds since boot. dif_port_quick(): a
+ * built-in variable, of those that DIF_PORT_QUICK(X) names by X(enum dif_builtin).
+ */
+#if __STDC_HOSTED__
+uint64_t dif_port_time(void);
+uint64_t dif_port_quick(const struct dif_at *at, enum dif_builtin what);
+#define DIF_PORT_QUICK(X) X(DIF_B_PID) X(DIF_B_EXECNAME)
+#else
+#include "kernel/dtrace/quick.h"
+#endif

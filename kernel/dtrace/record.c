@@ -66,7 +66,7 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 				      : reserve(r->d, r->c, need);
 	if (r->record == NULL)
 		return false;
-	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->x->probe,
+	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->at->probe,
 					 dif_port_time()};
 	return true;
 }
@@ -77,6 +77,23 @@ dif_record_undo(struct dif_run *r)
 	if (r->record != NULL && !r->nowhere)
 		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -= 8u * r->record->words;
 	r->record = NULL;
+}
+
+void
+dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
+{
+	uint64_t *w = (uint64_t *)to;
+	uint32_t n;
+
+	if (user) {
+		*w++ = 0;
+		words--;
+		n = dif_port_ustack(w - 1, w, words);
+	} else {
+		n = dif_port_stack(r->f, w, words);
+	}
+	if (n < words)
+		w[n] = 0;
 }
 
 void

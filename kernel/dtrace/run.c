@@ -6,71 +6,6 @@
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/string.h"
 
-#define KEY_WORDS (DIF_MAX_KEY / 8u)
-
-static inline bool
-key_push(struct dif_run *r, uint64_t v)
-{
-	if (r->key_words == KEY_WORDS)
-		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
-	r->c->keys[r->key_words++] = v;
-	return true;
-}
-
-static bool
-key_push_str(struct dif_run *r, uint64_t addr)
-{
-	uint32_t strsize = r->d->h.options.strsize;
-	char *to = (char *)&r->c->keys[r->key_words];
-	long n;
-
-	if (strsize > 8 * (KEY_WORDS - r->key_words))
-		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
-	n = dif_copy_str(r, to, addr, strsize);
-	if (n < 0)
-		return false;
-	r->key_words += (uint32_t)n / 8 + 1;
-	r->c->keys[r->key_words - 1] &= (1ul << n % 8 * 8) - 1; /* zeroes after the string */
-	return true;
-}
-
-/* The number of frames, and the frames; a user stack's pid counts as one. */
-static bool
-key_push_stack(struct dif_run *r, bool user, uint32_t frames)
-{
-	uint64_t *w = &r->c->keys[r->key_words];
-	uint32_t room = KEY_WORDS - r->key_words, n;
-
-	if (frames + 1 + user > room)
-		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
-	if (user) {
-		w[1] = 0;
-		n = 1 + dif_port_ustack(r->x, &w[1], &w[2], frames);
-	} else {
-		n = dif_port_stack(r->x, &w[1], frames);
-	}
-	w[0] = n;
-	r->key_words += 1 + n;
-	return true;
-}
-
-static void
-record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
-{
-	uint64_t *w = (uint64_t *)to;
-	uint32_t n;
-
-	if (user) {
-		*w++ = 0;
-		words--;
-		n = dif_port_ustack(r->x, w - 1, w, words);
-	} else {
-		n = dif_port_stack(r->x, w, words);
-	}
-	if (n < words)
-		w[n] = 0;
-}
-
 static bool
 record_mem(struct dif_run *r, uint8_t *to, uint64_t addr, uint64_t size, uint64_t most)
 {
@@ -106,340 +41,456 @@ divide(bool is_signed, bool rest, uint64_t a, uint64_t b)
 	return (uint64_t)(rest ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
 }
 
-void
-dif_drain(struct dif *d, int32_t status)
-{
-	uint32_t active = DIF_ACTIVE;
+/* ---- what the first loop does of operations that may need a call ---- */
 
-	if (!__atomic_compare_exchange_n(&d->state, &active, DIF_DRAINING, false, __ATOMIC_RELAXED,
-					 __ATOMIC_RELAXED))
-		return;
-	d->exit_status = status;
-	for (unsigned i = 0; i < d->cpus; i++)
-		__atomic_store_n(&d->cpu[i].open, false, __ATOMIC_RELAXED);
+/* May 64 KiB from addr on be read directly? */
+static inline bool
+quick(uint64_t addr)
+{
+	return addr - dif_port_quick_range.start < dif_port_quick_range.size;
 }
 
-/* Each CPU waits for at most half of a second's time. */
-static void
-chill(struct dif_run *r, uint64_t ns)
+/* Where to add. NULL: there is no entry yet. */
+static inline uint64_t *
+find_quick(const struct dif_run *r, const struct dif *d, const struct dif_cpu *c, uint32_t agg,
+	   bool keys)
 {
-	uint64_t now = dif_port_time();
+	uint32_t words = r->key_words, entry;
+	const struct dif_entry *e;
 
-	if (now - r->c->chill_since > 1000000000) {
-		r->c->chill_since = now;
-		r->c->chill_ns = 0;
+	if (keys) {
+		e = dif_agg_find(d, c, agg, words, dif_hash(agg + 1, c->keys, words));
+		return e != NULL ? dif_value(e) : NULL;
 	}
-	if (ns > 500000000 - r->c->chill_ns)
-		ns = 500000000 - r->c->chill_ns;
-	r->c->chill_ns += ns;
-	dif_port_act(DIF_CHILL, ns);
+	entry = c->aggs.slots[agg];
+	return entry != 0 ? (uint64_t *)((uint8_t *)c->aggs.slots + entry) + 2 : NULL;
 }
 
-enum how { COMPLETED, FALSE, FAULTED, DROPPED };
-
-#define A v[i->a]
-/* An operation with a register and with a constant. */
-#define ALU(code, expr)                                 \
-	case code: {                                    \
-		uint64_t b = v[i->b];                   \
-		v[i->d] = (expr);                       \
-		break;                                  \
-	}                                               \
-	case (code) | DIF_IMM: {                        \
-		uint64_t b = (uint64_t)(int64_t)i->imm; \
-		v[i->d] = (expr);                       \
-		break;                                  \
-	}
-#define DIVIDE(code, is_signed, rest)                                               \
-	case code:                                                                  \
-	case (code) | DIF_IMM: {                                                    \
-		uint64_t b = i->op == (code) ? v[i->b] : (uint64_t)(int64_t)i->imm; \
-		if (b == 0)                                                         \
-			goto divzero;                                               \
-		v[i->d] = divide(is_signed, rest, A, b);                            \
-		break;                                                              \
-	}
-#define JUMP(code, cond)              \
-	case code: {                  \
-		uint64_t b = v[i->b]; \
-		if (cond)             \
-			i += i->imm;  \
-		break;                \
-	}
-#define LOAD(code, type)                                                         \
-	case code: {                                                             \
-		type t;                                                          \
-		if (!dif_copy(&r, &t, A + (uint64_t)(int64_t)i->imm, sizeof(t))) \
-			goto fault;                                              \
-		v[i->d] = (uint64_t)(int64_t)t;                                  \
-		break;                                                           \
-	}
-#define STORE(code, size)                                                               \
-	case code:                                                                      \
-		if (!dif_writable(&r, A + (uint64_t)(int64_t)i->imm, size)) {           \
-			dif_fail(&r, DIF_FAULT_BADADDR, A + (uint64_t)(int64_t)i->imm); \
-			goto fault;                                                     \
-		}                                                                       \
-		memcpy((void *)(A + (uint64_t)(int64_t)i->imm), &v[i->b], size);        \
-		break
-#define RECORD(code, size)                       \
-	case code:                               \
-		memcpy(data + i->imm, &A, size); \
-		break
-#define CHECK(done)         \
-	if (!(done))        \
-		goto fault; \
-	break
-
-/* *at: the instruction at which it ended. *out: what a fault says. */
-static inline enum how
-interpret(struct dif *d, struct dif_cpu *c, const struct dif_insn **at, const struct dif_context *x,
-	  struct dif_last_fault *out)
+/* Opens a record in a buffer that is no ring, of a DIF_PLACE(layout, words). NULL: there is no
+ * room.
+ */
+static inline struct dif_record *
+open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 {
-	struct dif_run r;
-	uint64_t v[DIF_REGS];
-	uint8_t *data = NULL; /* of the open record */
-	const struct dif_insn *i = *at;
-	enum how how;
+	uint32_t head = c->buf.head, need = place >> 16 << 3;
+	struct dif_record *record = (struct dif_record *)(c->buf.base + head);
 
-	/* one by one: an initialiser would clear all of it first */
-	r.d = d;
-	r.c = c;
-	r.x = x;
-	r.key_words = 0;
-	r.top = c->scratch;
-	r.record = NULL;
-	r.spec = NULL;
-	r.nowhere = false;
-	r.token = NULL;
-	v[0] = 0;
-	for (;; i++) {
-		switch (i->op) {
-		case DIF_RET:
-			return i->imm == 0 ? COMPLETED : FALSE;
-			ALU(DIF_ADD, A + b)
-			ALU(DIF_SUB, A - b)
-			ALU(DIF_MUL, A * b)
-			DIVIDE(DIF_SDIV, true, false)
-			DIVIDE(DIF_UDIV, false, false)
-			DIVIDE(DIF_SREM, true, true)
-			DIVIDE(DIF_UREM, false, true)
-			ALU(DIF_AND, A & b)
-			ALU(DIF_OR, A | b)
-			ALU(DIF_XOR, A ^ b)
-			ALU(DIF_SHL, A << (b & 63))
-			ALU(DIF_SHR, A >> (b & 63))
-			ALU(DIF_SAR, (uint64_t)((int64_t)A >> (b & 63)))
-			ALU(DIF_SEQ, A == b)
-			ALU(DIF_SNE, A != b)
-			ALU(DIF_SLT, (int64_t)A < (int64_t)b)
-			ALU(DIF_SLE, (int64_t)A <= (int64_t)b)
-			ALU(DIF_ULT, A < b)
-			ALU(DIF_ULE, A <= b)
-		case DIF_HIGH:
-			v[i->d] = (uint32_t)v[i->d] | (uint64_t)(uint32_t)i->imm << 32;
-			break;
-		case DIF_EXT:
-			v[i->d] = extend(A, i->imm);
-			break;
-		case DIF_SCMP: {
-			int order = dif_compare(&r, A, v[i->b]);
-			v[i->d] = (uint64_t)(int64_t)order;
-			CHECK(order != -2);
-		}
-			JUMP(DIF_JA, ((void)b, true))
-			JUMP(DIF_JEQ, A == b)
-			JUMP(DIF_JNE, A != b)
-			JUMP(DIF_JLT, (int64_t)A < (int64_t)b)
-			JUMP(DIF_JLE, (int64_t)A <= (int64_t)b)
-			JUMP(DIF_JULT, A < b)
-			JUMP(DIF_JULE, A <= b)
-			LOAD(DIF_LD1, uint8_t)
-			LOAD(DIF_LD2, uint16_t)
-			LOAD(DIF_LD4, uint32_t)
-			LOAD(DIF_LD8, uint64_t)
-			LOAD(DIF_LDS1, int8_t)
-			LOAD(DIF_LDS2, int16_t)
-			LOAD(DIF_LDS4, int32_t)
-			STORE(DIF_ST1, 1);
-			STORE(DIF_ST2, 2);
-			STORE(DIF_ST4, 4);
-			STORE(DIF_ST8, 8);
-		case DIF_STRING:
-			v[i->d] = (uintptr_t)(d->strings + i->imm);
-			break;
-		case DIF_ARG:
-			v[i->d] = (unsigned)i->imm < x->nargs ? x->args[i->imm] : 0;
-			break;
-		case DIF_BUILTIN:
-			v[i->d] = dif_port_builtin(x, (enum dif_builtin)i->imm);
-			break;
-		case DIF_UREG:
-			CHECK(dif_port_uregister(A, &v[i->d]) || dif_fail(&r, DIF_FAULT_ILLOP, A));
-		case DIF_CALL: {
-			uint64_t result = 0;
-			CHECK(dif_subroutine(&r, (unsigned)i->imm, &v[i->a], &result) &&
-			      (v[i->d] = result, true));
-		}
-		case DIF_KEY:
-			CHECK(key_push(&r, A));
-		case DIF_KEY_STR:
-			CHECK(key_push_str(&r, A));
-		case DIF_KEY_STACK:
-			CHECK(key_push_stack(&r, false, (uint32_t)i->imm));
-		case DIF_KEY_USTACK:
-			CHECK(key_push_stack(&r, true, (uint32_t)i->imm));
-		case DIF_LDV:
-			v[i->d] = dif_var_load(&r, (uint32_t)i->imm);
-			break;
-		case DIF_STV:
-			CHECK(dif_var_store(&r, (uint32_t)i->imm, A));
-		case DIF_AGG:
-			dif_agg_add(&r, (uint32_t)i->imm, A, i->b == 0 ? 1 : v[i->b]);
-			break;
-		case DIF_REC:
-			if (!dif_record_open(&r, (uint32_t)i->imm)) {
-				how = DROPPED;
-				goto end;
-			}
-			data = (uint8_t *)(r.record + 1);
-			break;
-			RECORD(DIF_REC1, 1);
-			RECORD(DIF_REC2, 2);
-			RECORD(DIF_REC4, 4);
-			RECORD(DIF_REC8, 8);
-		case DIF_REC_STR:
-			CHECK(dif_copy_str(&r, (char *)data + (uint16_t)i->imm, A,
-					   (uint32_t)i->imm >> 16) >= 0);
-		case DIF_REC_MEM:
-			CHECK(record_mem(&r, data + (uint16_t)i->imm, A, (uint32_t)i->imm >> 16,
-					 i->b == 0 ? UINT64_MAX : v[i->b]));
-		case DIF_REC_STACK:
-			record_stack(&r, false, data + (uint16_t)i->imm, (uint32_t)i->imm >> 19);
-			break;
-		case DIF_REC_USTACK:
-			record_stack(&r, true, data + (uint16_t)i->imm, (uint32_t)i->imm >> 19);
-			break;
-		case DIF_SPECULATE:
-			dif_speculate(&r, A);
-			break;
-		case DIF_COMMIT:
-			dif_spec_end(&r, A, DIF_SPEC_COMMITTED);
-			break;
-		case DIF_DISCARD:
-			dif_spec_end(&r, A, DIF_SPEC_DISCARDED);
-			break;
-		case DIF_EXIT:
-			dif_drain(d, (int32_t)A);
-			break;
-		case DIF_CHILL:
-			chill(&r, A);
-			break;
-		case DIF_RAISE:
-		case DIF_STOP:
-		case DIF_BREAK:
-		case DIF_PANIC:
-			dif_port_act((enum dif_op)i->op, A);
-			break;
-		default:
-			__builtin_unreachable(); /* verify.c knows no other */
-		}
-	}
-divzero:
-	dif_fail(&r, DIF_FAULT_DIVZERO, 0);
-fault:
-	dif_record_undo(&r);
-	how = FAULTED;
-end:
-	*at = i;
-	out->fault = r.fault;
-	out->addr = r.addr;
-	return how;
+	if (need > (uint32_t)at->d->h.options.bufsize - head)
+		return NULL;
+	c->buf.head = head + need;
+	__builtin_memcpy(record, &place, sizeof(place)); /* layout and words */
+	record->probe = at->probe;
+	record->time = dif_port_time();
+	return record;
 }
 
-struct dif_simple
-dif_simple(const struct dif *d, uint32_t clause)
+/*
+ * ---- the operations ----
+ *
+ * Each is a function, whose last call is a jump to the next one's. So none saves registers for
+ * another, and a program costs what its own operations need. That the calls are jumps is seen to by
+ * the flag -foptimize-sibling-calls, as long as no address of a local variable is passed on.
+ */
+
+#define UNUSED __attribute__((unused))
+#define ARGS                                                                                  \
+	const struct dif_at *at UNUSED, struct dif_cpu *c, const struct ktr_firing *f UNUSED, \
+	    const struct dif_step *i
+#define OP(name) static __attribute__((noinline)) enum dif_fault name(ARGS)
+#define NEXT()   return i[1].run(at, c, f, i + 1)
+#define R        (&c->run)
+#define A        R->v[i->a]
+#define D        R->v[i->d]
+#define IMM      ((uint64_t)(int64_t)i->imm)
+/* What is called wants to know where the program runs. */
+#define USES() ((void)(R->at = at), (void)(R->f = f))
+/* A place in the open record. */
+#define DATA ((uint8_t *)(R->record + 1) + (uint16_t)i->imm)
+#define SIZE ((uint32_t)i->imm >> 16)
+
+OP(fault)
 {
-	const struct dif_insn *i = &d->code[d->clauses[clause].code];
-	struct dif_simple s = {0};
+	enum dif_fault why = R->fault;
 
-	s.count = i->op == DIF_AGG && d->aggs[i->imm].keys == 0 &&
-		  d->aggs[i->imm].func == DIF_COUNT && i[1].op == DIF_RET &&
-		  d->cpu[0].aggs.slots != NULL;
-	if (s.count)
-		s.agg = (uint32_t)i++->imm;
-	if (i->op == DIF_RET)
-		s.ended = (uint16_t)(offsetof(struct dif_cpu, ended) + 8 * (uint32_t)i->imm);
-	return s;
-}
-
-enum dif_fault
-dif_fire(struct dif *d, struct dif_cpu *c, const struct dif_insn *start,
-	 const struct dif_context *x)
-{
-	const struct dif_insn *at = start;
-	struct dif_last_fault f;
-
-	c->fired++;
-	switch (interpret(d, c, &at, x, &f)) {
-	case COMPLETED:
-		c->ended[0]++;
-		return DIF_FAULT_NONE;
-	case FALSE:
-		c->ended[1]++;
-		return DIF_FAULT_NONE;
-	case DROPPED:
-		c->dropped++;
-		return DIF_FAULT_NONE;
-	default:
-		c->faulted++;
-	}
+	dif_record_undo(R);
+	c->faulted++;
 	c->fault =
-	    (struct dif_last_fault){f.fault, x->epid, x->probe, (uint32_t)(at - start), f.addr};
-	__atomic_store_n(&d->fault_cpu, (unsigned)(c - d->cpu), __ATOMIC_RELAXED);
-	return f.fault;
+	    (struct dif_last_fault){why, at->epid, at->probe, (uint32_t)(i - at->code), R->addr};
+	__atomic_store_n(&at->d->fault_cpu, (unsigned)(c - at->d->cpu), __ATOMIC_RELAXED);
+	dif_run_reset(R);
+	dif_port_fault(at, c, f);
+	return why;
 }
 
-void
-dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args[DIF_ERROR_ARGS])
-{
-	const struct dif_last_fault *f = &d->cpu[cpu].fault;
-
-	args[0] = 0;
-	args[1] = f->epid;
-	args[2] = d->actions != NULL ? d->actions[d->clauses[clause].code + f->insn] : 0;
-	args[3] = f->insn;
-	args[4] = f->fault;
-	args[5] = f->addr;
-}
-
-void
-dif_status(const struct dif *d, struct dif_status *s)
-{
-	const struct dif_last_fault *f;
-
-	*s = (struct dif_status){.state = d->state, .exit_status = d->exit_status, .cpus = d->cpus};
-	for (unsigned i = 0; d->cpu != NULL && i < d->cpus; i++) {
-		const struct dif_cpu *c = &d->cpu[i];
-
-		s->fired += c->fired;
-		s->completed += c->ended[0];
-		s->predicate_false += c->ended[1];
-		s->faulted += c->faulted;
-		s->dropped += c->dropped;
-		s->buf_drops += c->buf_drops;
-		s->agg_drops += c->agg_drops;
-		s->dynvar_drops += c->dynvar_drops;
-		s->spec_drops += c->spec_drops;
-		s->spec_none += c->spec_none;
-		s->spec_busy += c->spec_busy;
+/* An operation that may fault: `done` is false then. */
+#define MAY_FAULT(name, done)                      \
+	OP(name)                                   \
+	{                                          \
+		if (!(done))                       \
+			return fault(at, c, f, i); \
+		NEXT();                            \
 	}
-	if (d->cpu == NULL)
-		return; /* nothing is loaded */
-	f = &d->cpu[d->fault_cpu].fault;
-	s->fault = f->fault;
-	s->fault_epid = f->epid;
-	s->fault_probe = f->probe;
-	s->fault_insn = f->insn;
-	s->fault_addr = f->addr;
+#define DO(name, what)  \
+	OP(name)        \
+	{               \
+		what;   \
+		NEXT(); \
+	}
+/* An operation with a register and with a constant. */
+#define ALU(name, type, operator)                                    \
+	DO(name, D = (uint64_t)((type)A operator((type)R->v[i->b]))) \
+	DO(name##_imm, D = (uint64_t)((type)A operator((type)IMM)))
+#define SHIFT(name, type, operator)                                 \
+	DO(name, D = (uint64_t)((type)A operator(R->v[i->b] & 63))) \
+	DO(name##_imm, D = (uint64_t)((type)A operator(IMM & 63)))
+#define DIVIDE(name, is_signed, rest)                                                        \
+	MAY_FAULT(name, R->v[i->b] != 0 ? (D = divide(is_signed, rest, A, R->v[i->b]), true) \
+					: dif_fail(R, DIF_FAULT_DIVZERO, 0))                 \
+	DO(name##_imm, D = divide(is_signed, rest, A, IMM))
+#define JUMP(name, cond)                 \
+	OP(name)                         \
+	{                                \
+		uint64_t b = R->v[i->b]; \
+		if (cond)                \
+			i += i->imm;     \
+		NEXT();                  \
+	}
+/* A constant, and the comparison with it that follows. */
+#define JUMP_IMM(name, operator)             \
+	OP(name)                             \
+	{                                    \
+		uint64_t b = D = IMM;        \
+		if (R->v[i[1].a] operator b) \
+			i += i[1].imm;       \
+		i++;                         \
+		NEXT();                      \
+	}
+#define LOAD(name, type)                                                     \
+	OP(name)                                                             \
+	{                                                                    \
+		uint64_t from = A + IMM;                                     \
+		type value;                                                  \
+		if (!quick(from)) {                                          \
+			if (!dif_copy(R, &R->temp, from, sizeof(type)))      \
+				return fault(at, c, f, i);                   \
+			from = (uintptr_t)&R->temp;                          \
+		}                                                            \
+		__builtin_memcpy(&value, (const void *)from, sizeof(value)); \
+		D = (uint64_t)(int64_t)value;                                \
+		NEXT();                                                      \
+	}
+#define STORE(name, type)                                                \
+	OP(name)                                                         \
+	{                                                                \
+		uint64_t to = A + IMM;                                   \
+		if (!dif_writable(R, to, sizeof(type))) {                \
+			dif_fail(R, DIF_FAULT_BADADDR, to);              \
+			return fault(at, c, f, i);                       \
+		}                                                        \
+		__builtin_memcpy((void *)to, &R->v[i->b], sizeof(type)); \
+		NEXT();                                                  \
+	}
+#define RECORD(name, size) DO(name, __builtin_memcpy(DATA, &A, size))
+/* Adds n to an aggregation. */
+#define ADD(name, keys, n)                                                         \
+	OP(name)                                                                   \
+	{                                                                          \
+		uint64_t *value = find_quick(R, at->d, c, (uint32_t)i->imm, keys); \
+		if (__builtin_expect(value == NULL, 0))                            \
+			return aggregate(at, c, f, i);                             \
+		*value += (n);                                                     \
+		if (keys)                                                          \
+			R->key_words = 0;                                          \
+		NEXT();                                                            \
+	}
+#define BUILTIN(what) DO(quick_##what, D = dif_port_quick(at, what))
+
+OP(ret)
+{
+	c->ended[i->imm]++;
+	return DIF_FAULT_NONE;
 }
+
+/* After keys or a record. */
+OP(ret_record)
+{
+	R->key_words = 0;
+	R->record = NULL;
+	return ret(at, c, f, i);
+}
+
+/* After what leaves more behind. */
+OP(ret_reset)
+{
+	dif_run_reset(R);
+	return ret(at, c, f, i);
+}
+
+ALU(add, uint64_t, +)
+ALU(subtract, uint64_t, -)
+ALU(multiply, uint64_t, *)
+DIVIDE(sdiv, true, false)
+DIVIDE(udiv, false, false)
+DIVIDE(srem, true, true)
+DIVIDE(urem, false, true)
+ALU(bit_and, uint64_t, &)
+ALU(bit_or, uint64_t, |)
+ALU(bit_xor, uint64_t, ^)
+SHIFT(shl, uint64_t, <<)
+SHIFT(shr, uint64_t, >>)
+SHIFT(sar, int64_t, >>)
+ALU(seq, uint64_t, ==)
+ALU(sne, uint64_t, !=)
+ALU(slt, int64_t, <)
+ALU(sle, int64_t, <=)
+ALU(ult, uint64_t, <)
+ALU(ule, uint64_t, <=)
+DO(high, D = (uint32_t)D | (uint64_t)(uint32_t)i->imm << 32)
+DO(ext, D = extend(A, i->imm))
+MAY_FAULT(scmp, (D = (uint64_t)(int64_t)dif_compare(R, A, R->v[i->b])) != (uint64_t)-2)
+JUMP(ja, ((void)b, true))
+JUMP(jeq, A == b)
+JUMP(jne, A != b)
+JUMP(jlt, (int64_t)A < (int64_t)b)
+JUMP(jle, (int64_t)A <= (int64_t)b)
+JUMP(jult, A < b)
+JUMP(jule, A <= b)
+JUMP_IMM(jeq_imm, ==)
+JUMP_IMM(jne_imm, !=)
+LOAD(ld1, uint8_t)
+LOAD(ld2, uint16_t)
+LOAD(ld4, uint32_t)
+LOAD(ld8, uint64_t)
+LOAD(lds1, int8_t)
+LOAD(lds2, int16_t)
+LOAD(lds4, int32_t)
+STORE(st1, uint8_t)
+STORE(st2, uint16_t)
+STORE(st4, uint32_t)
+STORE(st8, uint64_t)
+DO(string, D = (uintptr_t)(at->d->strings + i->imm))
+DO(arg, D = (unsigned)i->imm < f->nargs ? f->args[i->imm] : 0)
+DIF_PORT_QUICK(BUILTIN)
+DO(builtin, D = dif_port_builtin(at, f, (enum dif_builtin)i->imm))
+MAY_FAULT(ureg, dif_port_uregister(A, &D) || dif_fail(R, DIF_FAULT_ILLOP, A))
+
+OP(call)
+{
+	USES();
+	R->temp = 0;
+	if (!dif_subroutine(R, (unsigned)i->imm, &A, &R->temp))
+		return fault(at, c, f, i);
+	D = R->temp;
+	NEXT();
+}
+
+OP(key)
+{
+	if (__builtin_expect(R->key_words == DIF_KEY_WORDS, 0)) {
+		dif_fail(R, DIF_FAULT_TUPOFLOW, 0);
+		return fault(at, c, f, i);
+	}
+	c->keys[R->key_words++] = A;
+	NEXT();
+}
+
+MAY_FAULT(key_str, dif_key_str(R, A))
+
+/* A short string that is surely memory, by words. */
+OP(key_str_quick)
+{
+	const uint8_t *from = (const uint8_t *)A, *end = from + DIF_QUICK_STR;
+	uint32_t words = R->key_words;
+	uint64_t *to = &c->keys[words];
+
+	if (!quick(A) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
+		return key_str(at, c, f, i);
+	for (uint64_t w, nul; from < end; from += 8, *to++ = w) {
+		__builtin_memcpy(&w, from, 8);
+		nul = dif_nul_bit(w);
+		if (nul != 0) {
+			*to++ = w & ((nul & -nul) - 1);
+			R->key_words = (uint32_t)(to - c->keys);
+			NEXT();
+		}
+	}
+	return key_str(at, c, f, i);
+}
+
+MAY_FAULT(key_stack, (USES(), dif_key_stack(R, false, (uint32_t)i->imm)))
+MAY_FAULT(key_ustack, (USES(), dif_key_stack(R, true, (uint32_t)i->imm)))
+DO(load_global, D = __atomic_load_n((uint64_t *)(at->d->globals + i->imm), __ATOMIC_RELAXED))
+DO(store_global, __atomic_store_n((uint64_t *)(at->d->globals + i->imm), A, __ATOMIC_RELAXED))
+DO(load_local, D = *(uint64_t *)(c->locals + i->imm))
+DO(store_local, *(uint64_t *)(c->locals + i->imm) = A)
+DO(load_variable, D = dif_var_load(R, (uint32_t)i->imm))
+MAY_FAULT(store_variable, dif_var_store(R, (uint32_t)i->imm, A))
+DO(aggregate, dif_agg_add(R, (uint32_t)i->imm, A, i->b == 0 ? 1 : R->v[i->b]))
+ADD(count, false, 1)
+ADD(sum, false, A)
+ADD(count_keys, true, 1)
+ADD(sum_keys, true, A)
+
+OP(count_key)
+{
+	uint64_t key_ = A;
+	uint32_t agg = (uint32_t)i[1].imm, hash = dif_hash(agg + 1, &key_, 1);
+	uint64_t id = agg | (uint64_t)hash << 32;
+	const uint8_t *table = (const uint8_t *)c->aggs.slots;
+
+	for (uint32_t n = c->aggs.buckets[hash & at->d->bucket_mask]; n != 0;) {
+		uint64_t *e = (uint64_t *)(table + n); /* the entry's words: id; next; key; value */
+
+		if (e[0] == id && e[2] == key_) {
+			e[3]++;
+			i++;
+			NEXT();
+		}
+		n = (uint32_t)e[1];
+	}
+	return key(at, c, f, i);
+}
+
+OP(record)
+{
+	USES();
+	if (!dif_record_open(R, (uint16_t)i->imm)) {
+		c->dropped++;
+		dif_run_reset(R);
+		return DIF_FAULT_NONE;
+	}
+	NEXT();
+}
+
+/* No speculation is active, and the buffer is no ring. */
+OP(record_quick)
+{
+	R->record = open_quick(at, c, (uint32_t)i->imm);
+	if (__builtin_expect(R->record == NULL, 0))
+		return record(at, c, f, i);
+	NEXT();
+}
+
+RECORD(rec1, 1)
+RECORD(rec2, 2)
+RECORD(rec4, 4)
+RECORD(rec8, 8)
+MAY_FAULT(rec_str, dif_copy_str(R, (char *)DATA, A, SIZE) >= 0)
+MAY_FAULT(rec_mem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
+
+/* The same of a multiple of 32 bytes. */
+OP(rec_words)
+{
+	const uint8_t *from = (const uint8_t *)A;
+	uint8_t *to = DATA;
+
+	if (!quick(A))
+		return rec_mem(at, c, f, i);
+	for (uint32_t left = SIZE; left > 0; left -= 32, from += 32, to += 32) {
+		__builtin_memcpy(to, from, 8);
+		__builtin_memcpy(to + 8, from + 8, 8);
+		__builtin_memcpy(to + 16, from + 16, 8);
+		__builtin_memcpy(to + 24, from + 24, 8);
+	}
+	NEXT();
+}
+
+DO(rec_stack, USES(); dif_record_stack(R, false, DATA, SIZE / 8))
+DO(rec_ustack, USES(); dif_record_stack(R, true, DATA, SIZE / 8))
+DO(speculate, dif_speculate(R, A))
+DO(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
+DO(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))
+DO(end_tracing, dif_drain(at->d, (int32_t)A))
+DO(chill, dif_chill(c, A))
+DO(act, dif_port_act((enum dif_op)i->op, A))
+
+#define BOTH(code, name) [code] = (name), [(code) | DIF_IMM] = name##_imm
+dif_operation *const dif_operations[256] = {
+    [DIF_RET] = ret,
+    [DIF_OWN_RET_RECORD] = ret_record,
+    [DIF_OWN_RET_RESET] = ret_reset,
+    BOTH(DIF_ADD, add),
+    BOTH(DIF_SUB, subtract),
+    BOTH(DIF_MUL, multiply),
+    BOTH(DIF_SDIV, sdiv),
+    BOTH(DIF_UDIV, udiv),
+    BOTH(DIF_SREM, srem),
+    BOTH(DIF_UREM, urem),
+    BOTH(DIF_AND, bit_and),
+    BOTH(DIF_OR, bit_or),
+    BOTH(DIF_XOR, bit_xor),
+    BOTH(DIF_SHL, shl),
+    BOTH(DIF_SHR, shr),
+    BOTH(DIF_SAR, sar),
+    BOTH(DIF_SEQ, seq),
+    BOTH(DIF_SNE, sne),
+    BOTH(DIF_SLT, slt),
+    BOTH(DIF_SLE, sle),
+    BOTH(DIF_ULT, ult),
+    BOTH(DIF_ULE, ule),
+    [DIF_HIGH] = high,
+    [DIF_EXT] = ext,
+    [DIF_SCMP] = scmp,
+    [DIF_JA] = ja,
+    [DIF_JEQ] = jeq,
+    [DIF_JNE] = jne,
+    [DIF_JLT] = jlt,
+    [DIF_JLE] = jle,
+    [DIF_JULT] = jult,
+    [DIF_JULE] = jule,
+    [DIF_OWN_JEQ] = jeq_imm,
+    [DIF_OWN_JNE] = jne_imm,
+    [DIF_LD1] = ld1,
+    [DIF_LD2] = ld2,
+    [DIF_LD4] = ld4,
+    [DIF_LD8] = ld8,
+    [DIF_LDS1] = lds1,
+    [DIF_LDS2] = lds2,
+    [DIF_LDS4] = lds4,
+    [DIF_ST1] = st1,
+    [DIF_ST2] = st2,
+    [DIF_ST4] = st4,
+    [DIF_ST8] = st8,
+    [DIF_STRING] = string,
+    [DIF_ARG] = arg,
+    [DIF_BUILTIN] = builtin,
+#define QUICK(what) [DIF_OWN_BUILTIN + (what)] = quick_##what,
+    DIF_PORT_QUICK(QUICK)
+#undef QUICK
+	[DIF_UREG] = ureg,
+    [DIF_CALL] = call,
+    [DIF_KEY] = key,
+    [DIF_KEY_STR] = key_str,
+    [DIF_OWN_KEY_STR] = key_str_quick,
+    [DIF_KEY_STACK] = key_stack,
+    [DIF_KEY_USTACK] = key_ustack,
+    [DIF_OWN_LDG] = load_global,
+    [DIF_OWN_STG] = store_global,
+    [DIF_OWN_LDL] = load_local,
+    [DIF_OWN_STL] = store_local,
+    [DIF_LDV] = load_variable,
+    [DIF_STV] = store_variable,
+    [DIF_AGG] = aggregate,
+    [DIF_OWN_COUNT] = count,
+    [DIF_OWN_SUM] = sum,
+    [DIF_OWN_COUNT_KEYS] = count_keys,
+    [DIF_OWN_SUM_KEYS] = sum_keys,
+    [DIF_OWN_COUNT_KEY] = count_key,
+    [DIF_REC] = record,
+    [DIF_OWN_REC] = record_quick,
+    [DIF_REC1] = rec1,
+    [DIF_REC2] = rec2,
+    [DIF_REC4] = rec4,
+    [DIF_REC8] = rec8,
+    [DIF_REC_STR] = rec_str,
+    [DIF_REC_MEM] = rec_mem,
+    [DIF_OWN_REC_WORDS] = rec_words,
+    [DIF_REC_STACK] = rec_stack,
+    [DIF_REC_USTACK] = rec_ustack,
+    [DIF_SPECULATE] = speculate,
+    [DIF_COMMIT] = commit,
+    [DIF_DISCARD] = discard,
+    [DIF_EXIT] = end_tracing,
+    [DIF_RAISE... DIF_PANIC] = act,
+    [DIF_CHILL] = chill,
+};

@@ -183,7 +183,7 @@ mutex(struct dif_run *r, uint64_t addr, bool owned, uint64_t *v)
 	if (!dif_port_mutex_owner(addr, v))
 		return dif_fail(r, DIF_FAULT_BADADDR, addr);
 	if (owned)
-		*v = *v != 0 && *v == dif_port_builtin(r->x, DIF_B_CURTHREAD);
+		*v = *v != 0 && *v == dif_port_builtin(r->at, r->f, DIF_B_CURTHREAD);
 	return true;
 }
 

@@ -9,14 +9,14 @@
 #include "arch/irq.h"
 #include "ktr/ktr.h"
 
-static uint64_t boot_ticks, hz;
-static uint64_t mult;   /* ns per tick, with 32 fraction bits */
+struct clock_scale clock_scale;
+static uint64_t hz;
 static uint64_t boot_s; /* since 1970, at clock_ns() == 0 */
 
 void
 clock_note_boot(void)
 {
-	boot_ticks = arch_clock_read();
+	clock_scale.boot_ticks = arch_clock_read();
 }
 
 void
@@ -24,17 +24,9 @@ clock_init(void)
 {
 	arch_clock_init();
 	hz = arch_clock_hz();
-	mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
+	clock_scale.mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
 	boot_s = arch_rtc_read();
-	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, boot_ticks);
-}
-
-uint64_t
-clock_ns_of(uint64_t ticks)
-{
-	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
-	return ticks > boot_ticks ? (uint64_t)((unsigned __int128)(ticks - boot_ticks) * mult >> 32)
-				  : 0;
+	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, clock_scale.boot_ticks);
 }
 
 uint64_t
@@ -67,5 +59,5 @@ clock_hz(void)
 uint64_t
 clock_boot_ticks(void)
 {
-	return boot_ticks;
+	return clock_scale.boot_ticks;
 }

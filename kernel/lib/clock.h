@@ -5,8 +5,18 @@
 
 /* Nanoseconds since boot. Monotonic, and the same on all CPUs. */
 uint64_t clock_ns(void);
+/* The counter at boot; nanoseconds per tick, with 32 fraction bits. Constant after clock_init(). */
+extern struct clock_scale {
+	uint64_t boot_ticks, mult;
+} clock_scale;
 /* The same for a value of arch_clock_read(). */
-uint64_t clock_ns_of(uint64_t ticks);
+static inline uint64_t
+clock_ns_of(uint64_t ticks)
+{
+	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
+	ticks = ticks > clock_scale.boot_ticks ? ticks - clock_scale.boot_ticks : 0;
+	return (uint64_t)((unsigned __int128)ticks * clock_scale.mult >> 32);
+}
 /* A time since boot as a time since 1970, UTC; the same, if the machine has no clock of the day. */
 uint64_t clock_real_ns(uint64_t ns);
 /* Busy-waits, for hardware that needs a moment. */

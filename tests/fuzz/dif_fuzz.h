@@ -11,7 +11,7 @@
 
 #define FUZZ_CPUS 2u
 
-static uint8_t fuzz_kernel[256], fuzz_user[256];
+static uint8_t fuzz_kernel[256], fuzz_user[256], fuzz_ram[3u << 16];
 
 static inline void
 fuzz_host(void)
@@ -27,6 +27,11 @@ fuzz_host(void)
 				     .mutex = 1,
 				     .alloc_left = -1};
 	dif_host.builtin[DIF_B_EXECNAME] = 0xffff800000000041;
+	/* RAM, of which most may be read without a check: a short string at its beginning */
+	fuzz_ram[0] = 'a';
+	dif_host.builtin[DIF_B_CURPROC] = (uintptr_t)fuzz_ram;
+	dif_port_direct[0] = (struct dif_port_range){(uintptr_t)fuzz_ram, sizeof(fuzz_ram)};
+	dif_port_quick_range = (struct dif_port_range){(uintptr_t)fuzz_ram, 2u << 16};
 }
 
 static inline void

@@ -435,3 +435,65 @@ KTEST(dtrace_exit_and_end)
 	unload(&a);
 	end();
 }
+
+/* Each may stand any number of times. */
+#define MOST_PARTS 3u
+static const struct dif_insn parts[][MOST_PARTS] = {
+    {{DIF_SDIV, 3, 3, 2, 0}, {DIF_HIGH, 3, 0, 0, 1}, {DIF_EXT, 3, 3, 0, 4}},
+    {{DIF_SCMP, 3, 1, 4, 0}},
+    {{DIF_JNE, 0, 3, 2, 0}},
+    {{DIF_OR | DIF_IMM, 3, 0, 0, 5}, {DIF_JEQ, 0, 2, 3, 0}},
+    {{DIF_LD8, 3, 1, 0, 0}},
+    {{DIF_LDS2, 3, 4, 0, 0}},
+    {{DIF_ST4, 0, 5, 2, 0}},
+    {{DIF_ARG, 3, 0, 0, 0}, {DIF_AGG, 0, 0, 0, 3}, {DIF_REC4, 0, 2, 0, 0}},
+    {{DIF_BUILTIN, 3, 0, 0, DIF_B_PID}},
+    {{DIF_BUILTIN, 3, 0, 0, DIF_B_TIMESTAMP}},
+    {{DIF_CALL, 3, 4, 0, DIF_SUB_STRLEN}},
+    {{DIF_KEY, 0, 2, 0, 0}, {DIF_AGG, 0, 0, 0, 0}},
+    {{DIF_KEY_STR, 0, 1, 0, 0}, {DIF_AGG, 0, 2, 0, 1}},
+    {{DIF_KEY_STR, 0, 4, 0, 0}, {DIF_AGG, 0, 2, 0, 1}},
+    {{DIF_KEY_STACK, 0, 0, 0, 2}, {DIF_AGG, 0, 2, 0, 2}},
+    {{DIF_LDV, 3, 0, 0, 0}, {DIF_REC, 0, 0, 0, 0}},
+    {{DIF_STV, 0, 2, 0, 0}, {DIF_LDV, 3, 0, 0, 1}, {DIF_STV, 0, 2, 0, 1}},
+    {{DIF_REC_STR, 0, 4, 0, DIF_PLACE(0, 8)}, {DIF_REC_MEM, 0, 1, 0, DIF_PLACE(0, 64)}},
+    {{DIF_REC_MEM, 0, 4, 0, DIF_PLACE(0, 4)}, {DIF_REC_STACK, 0, 0, 0, DIF_PLACE(0, 16)}},
+};
+
+/* Operations call each other by jumps: a long program takes no more stack than a short one. */
+KTEST(dtrace_long)
+{
+	struct dif_insn code[] = {
+	    {DIF_BUILTIN, 1, 0, 0, DIF_B_CURTHREAD}, {DIF_OR | DIF_IMM, 2, 0, 0, 8},
+	    {DIF_OR | DIF_IMM, 3, 0, 0, 7},          {DIF_STRING, 4, 0, 0, 0},
+	    {DIF_CALL, 5, 2, 0, DIF_SUB_ALLOCA},     {DIF_REC, 0, 0, 0, 0},
+	};
+
+	for (unsigned n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
+		begin();
+		m.h.options.bufsize = 1 << 20;
+		m.h.options.strsize = m.h.options.scratch = 64;
+		put_agg(&m, DIF_COUNT, DIF_K_INT);
+		put_agg(&m, DIF_SUM, DIF_K_STR);
+		put_agg(&m, DIF_MAX, DIF_K_STACK);
+		put_agg(&m, DIF_COUNT, 0);
+		put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+		put_var(&m, DIF_SELF, DIF_INT, 8, 0);
+		put_layout(&m, 64);
+		code[3].imm = (int32_t)put_string(&m, "text");
+		put_clause(&m, code, sizeof(code) / sizeof(code[0]));
+		while (m.h.code.count < 500 * MOST_PARTS)
+			for (unsigned i = 0; i < MOST_PARTS && parts[n][i].op != DIF_RET; i++)
+				m.code[m.h.code.count++] = parts[n][i];
+		m.code[m.h.code.count++] = (struct dif_insn)RET;
+		m.clauses[0].length = m.h.code.count;
+		at("fbt::dtrace_inner:entry");
+		start(&a, 1);
+		dtrace_outer(1);
+		dtrace_outer(1);
+		stop(&a);
+		KT_EQ(status(&a).completed, 2);
+		unload(&a);
+		end();
+	}
+}

@@ -142,7 +142,9 @@ static const uint64_t help_args[] = {100, 101, 102, 103, 104, 105, 106};
 static inline enum dif_fault
 fire(struct dif *d, unsigned cpu, uint32_t clause)
 {
-	struct dif_context x = {.args = help_args, .nargs = 7, .probe = 77, .epid = clause + 1};
+	struct dif_at at = {d, dif_code(d, clause), clause, 77, clause + 1};
+	struct ktr_firing f = {.args = help_args, .nargs = 7};
 
-	return dif_fire(d, &d->cpu[cpu], &d->code[d->clauses[clause].code], &x);
+	d->cpu[cpu].fired++;
+	return dif_fire(&at, &d->cpu[cpu], &f);
 }

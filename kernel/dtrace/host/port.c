@@ -8,7 +8,7 @@
 #define MOST (64ul << 20) /* bytes of an allocation */
 
 _Thread_local struct dif_host dif_host = {.alloc_left = -1};
-struct dif_port_range dif_port_direct[DIF_PORT_DIRECT];
+struct dif_port_range dif_port_direct[DIF_PORT_DIRECT], dif_port_quick_range;
 
 void *
 dif_port_alloc(size_t size)
@@ -68,19 +68,13 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 }
 
 uint64_t
-dif_port_time(void)
-{
-	return dif_host.time;
-}
-
-uint64_t
 dif_port_thread(void)
 {
 	return dif_host.thread;
 }
 
 uint64_t
-dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
+dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_builtin what)
 {
 	switch (what) {
 	case DIF_B_TIMESTAMP:
@@ -92,11 +86,11 @@ dif_port_builtin(const struct dif_context *x, enum dif_builtin what)
 	case DIF_B_PID:
 		return dif_host.pid;
 	case DIF_B_ID:
-		return x->probe;
+		return at->probe;
 	case DIF_B_EPID:
-		return x->epid;
+		return at->epid;
 	case DIF_B_NARGS:
-		return x->nargs;
+		return f->nargs;
 	default:
 		return dif_host.builtin[what];
 	}
@@ -110,21 +104,20 @@ dif_port_uregister(uint64_t n, uint64_t *v)
 }
 
 unsigned
-dif_port_stack(const struct dif_context *x, uint64_t *pcs, unsigned max)
+dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
 	unsigned n = dif_host.frames < max ? dif_host.frames : max;
 
-	(void)x;
+	(void)f;
 	memcpy(pcs, dif_host.stack, n * sizeof(*pcs));
 	return n;
 }
 
 unsigned
-dif_port_ustack(const struct dif_context *x, uint64_t *pid, uint64_t *pcs, unsigned max)
+dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max)
 {
 	unsigned n = dif_host.uframes < max ? dif_host.uframes : max;
 
-	(void)x;
 	*pid = dif_host.pid;
 	memcpy(pcs, dif_host.ustack, n * sizeof(*pcs));
 	return n;
@@ -155,4 +148,24 @@ dif_port_act(enum dif_op op, uint64_t a)
 	dif_host.acts++;
 	dif_host.act = op;
 	dif_host.act_arg = a;
+}
+
+void
+dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
+{
+	(void)at;
+	(void)c;
+	(void)f;
+}
+
+uint64_t
+dif_port_time(void)
+{
+	return dif_host.time;
+}
+
+uint64_t
+dif_port_quick(const struct dif_at *at, enum dif_builtin what)
+{
+	return dif_port_builtin(at, NULL, what);
 }

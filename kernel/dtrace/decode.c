@@ -1,0 +1,133 @@
+/*
+ * decode.c - a program as it runs: a copy of what was verified, in which common operations have
+ * numbers of their own (enum dif_own_op). An instruction changes by itself or with the one after
+ * it; none moves. What is never reached was not verified, so it is not looked at more than that.
+ */
+#include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
+
+static uint8_t
+builtin(uint32_t what)
+{
+#define BIT(what) | 1u << (what)
+	const uint32_t quick = 0 DIF_PORT_QUICK(BIT);
+#undef BIT
+	bool is = what < DIF_B_COUNT && (quick >> what & 1) != 0;
+
+	return (uint8_t)(is ? DIF_OWN_BUILTIN + what : DIF_BUILTIN);
+}
+
+static uint8_t
+branch(const struct dif_step *i)
+{
+	bool constant =
+	    i->op == (DIF_OR | DIF_IMM) && i->a == 0 && i[1].b == i->d && i[1].a != i->d;
+
+	if (constant && i[1].op == DIF_JEQ)
+		return DIF_OWN_JEQ;
+	return constant && i[1].op == DIF_JNE ? DIF_OWN_JNE : i->op;
+}
+
+/* Of the operations of instructions from i on, which have been decoded. */
+static uint8_t
+key(const struct dif *d, const struct dif_step *i)
+{
+	return i[1].op == DIF_OWN_COUNT_KEYS && d->aggs[i[1].imm].keys == DIF_K_INT
+		   ? DIF_OWN_COUNT_KEY
+		   : DIF_KEY;
+}
+
+static uint8_t
+variable(const struct dif *d, struct dif_step *i)
+{
+	uint32_t var = (uint32_t)i->imm;
+	bool local, load = i->op == DIF_LDV;
+
+	if (var >= d->h.vars.count || d->variables[var].dynamic || d->vars[var].kind != DIF_INT)
+		return i->op;
+	local = d->vars[var].scope == DIF_THIS;
+	i->imm = (int32_t)d->variables[var].place;
+	return (load ? DIF_OWN_LDG : DIF_OWN_STG) + (local ? DIF_OWN_LDL - DIF_OWN_LDG : 0);
+}
+
+static uint8_t
+aggregation(const struct dif *d, const struct dif_step *i)
+{
+	uint32_t agg = (uint32_t)i->imm;
+	const struct dif_agg *a = &d->aggs[agg];
+
+	if (agg >= d->h.aggs.count || d->cpu[0].aggs.slots == NULL ||
+	    (a->func != DIF_COUNT && a->func != DIF_SUM))
+		return i->op;
+	return (a->func == DIF_COUNT ? DIF_OWN_COUNT : DIF_OWN_SUM) +
+	       (a->keys != 0 ? DIF_OWN_COUNT_KEYS - DIF_OWN_COUNT : 0);
+}
+
+static void
+record(const struct dif *d, struct dif_step *i)
+{
+	uint32_t layout = (uint32_t)i->imm;
+
+	if (layout >= d->h.layouts.count)
+		return;
+	i->op = DIF_OWN_REC;
+	i->imm = DIF_PLACE(layout, (sizeof(struct dif_record) + d->layouts[layout] + 7) / 8);
+}
+
+/* What depends on the whole program. Clauses may share instructions: then the slower ones stay. */
+static void
+decode_clause(struct dif *d, const struct dif_clause *c)
+{
+	struct dif_step *begin = &d->steps[c->code], *end = begin + c->length;
+	bool ring = d->h.options.policy == DIF_RING, keeps = false, more = ring;
+
+	for (const struct dif_insn *i = &d->code[c->code]; i < &d->code[c->code + c->length]; i++) {
+		keeps |= (i->op >= DIF_KEY && i->op <= DIF_KEY_USTACK) || i->op == DIF_REC;
+		more |= i->op == DIF_CALL || i->op == DIF_SPECULATE;
+		ring |= i->op == DIF_SPECULATE;
+	}
+	for (struct dif_step *i = begin; i < end; i++) {
+		bool ret = i->op == DIF_RET || i->op == DIF_OWN_RET_RECORD;
+
+		if (ret && more)
+			i->op = DIF_OWN_RET_RESET;
+		else if (ret && keeps)
+			i->op = DIF_OWN_RET_RECORD;
+		else if (i->op == DIF_OWN_REC && ring)
+			i->op = DIF_REC;
+	}
+}
+
+void
+dif_decode(struct dif *d)
+{
+	uint32_t count = d->h.code.count;
+
+	/* From the last on: what one becomes may depend on what the next one has become. */
+	for (uint32_t n = count; n-- > 0;) {
+		const struct dif_insn *from = &d->code[n];
+		struct dif_step *i = &d->steps[n];
+
+		*i = (struct dif_step){NULL, from->op, from->d, from->a, from->b, from->imm};
+		if (i->op == DIF_BUILTIN)
+			i->op = builtin((uint32_t)i->imm);
+		else if (i->op == DIF_LDV || i->op == DIF_STV)
+			i->op = variable(d, i);
+		else if (i->op == DIF_AGG)
+			i->op = aggregation(d, i);
+		else if (i->op == DIF_KEY_STR && d->h.options.strsize >= DIF_QUICK_STR)
+			i->op = DIF_OWN_KEY_STR;
+		else if (i->op == DIF_REC)
+			record(d, i);
+		else if (i->op == DIF_REC_MEM && i->b == 0 && ((uint32_t)i->imm >> 16) % 32 == 0)
+			i->op = DIF_OWN_REC_WORDS;
+		else if (i->op == (DIF_OR | DIF_IMM) && n + 1 < count)
+			i->op = branch(i);
+		else if (i->op == DIF_KEY && n + 1 < count)
+			i->op = key(d, i);
+	}
+	for (uint32_t i = 0; i < d->h.clauses.count; i++)
+		decode_clause(d, &d->clauses[i]);
+	for (uint32_t n = 0; n < count; n++)
+		d->steps[n].run = dif_operations[d->steps[n].op];
+}

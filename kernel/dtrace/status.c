@@ -1,0 +1,75 @@
+/* status.c - how tracing ends, and what has been counted: faults, firings, waiting. */
+#include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
+
+void
+dif_drain(struct dif *d, int32_t status)
+{
+	uint32_t active = DIF_ACTIVE;
+
+	if (!__atomic_compare_exchange_n(&d->state, &active, DIF_DRAINING, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	d->exit_status = status;
+	for (unsigned i = 0; i < d->cpus; i++)
+		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
+}
+
+void
+dif_chill(struct dif_cpu *c, uint64_t ns)
+{
+	uint64_t now = dif_port_time();
+
+	if (now - c->chill_since > 1000000000) {
+		c->chill_since = now;
+		c->chill_ns = 0;
+	}
+	if (ns > 500000000 - c->chill_ns)
+		ns = 500000000 - c->chill_ns;
+	c->chill_ns += ns;
+	dif_port_act(DIF_CHILL, ns);
+}
+
+void
+dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args[DIF_ERROR_ARGS])
+{
+	const struct dif_last_fault *f = &d->cpu[cpu].fault;
+
+	args[0] = 0;
+	args[1] = f->epid;
+	args[2] = d->actions != NULL ? d->actions[d->clauses[clause].code + f->insn] : 0;
+	args[3] = f->insn;
+	args[4] = f->fault;
+	args[5] = f->addr;
+}
+
+void
+dif_status(const struct dif *d, struct dif_status *s)
+{
+	const struct dif_last_fault *f;
+
+	*s = (struct dif_status){.state = d->state, .exit_status = d->exit_status, .cpus = d->cpus};
+	for (unsigned i = 0; d->cpu != NULL && i < d->cpus; i++) {
+		const struct dif_cpu *c = &d->cpu[i];
+
+		s->fired += c->fired;
+		s->completed += c->ended[0];
+		s->predicate_false += c->ended[1];
+		s->faulted += c->faulted;
+		s->dropped += c->dropped;
+		s->buf_drops += c->buf_drops;
+		s->agg_drops += c->agg_drops;
+		s->dynvar_drops += c->dynvar_drops;
+		s->spec_drops += c->spec_drops;
+		s->spec_none += c->spec_none;
+		s->spec_busy += c->spec_busy;
+	}
+	if (d->cpu == NULL)
+		return; /* nothing is loaded */
+	f = &d->cpu[d->fault_cpu].fault;
+	s->fault = f->fault;
+	s->fault_epid = f->epid;
+	s->fault_probe = f->probe;
+	s->fault_insn = f->insn;
+	s->fault_addr = f->addr;
+}
