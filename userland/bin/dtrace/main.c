@@ -385,6 +385,7 @@ main(int argc, char **argv)
 	dt_macros.ppid = (uint64_t)getppid();
 	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
 	read_arguments(argc, argv);
+	run.claim |= dt_options.grabanon != 0;
 	probe_describe = consume_describe;
 	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous) {
 		fputs(usage, stderr);

@@ -68,6 +68,8 @@ static const struct {
     OPTION(RATE, statusrate),
     OPTION(SIZE, strsize),
     OPTION(RATE, switchrate),
+    {"jstackframes", IGNORED, 0}, /* jstack() is ustack() */
+    {"jstackstrsize", IGNORED, 0},
     {"temporal", IGNORED, 0}, /* output is always in the order of time */
     OPTION(NUMBER, ustackframes),
     OPTION(FLAG, zdefs),

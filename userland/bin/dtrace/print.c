@@ -155,7 +155,9 @@ print_trace(const struct rec_field *f, const uint8_t *record)
 		print_number(f, data);
 		break;
 	case SHOW_STRING:
-		if (dt_options.quiet)
+		if (dt_options.rawbytes)
+			print_bytes(data, strnlen((const char *)data, f->size - 1) + 1);
+		else if (dt_options.quiet)
 			fprintf(print_out, "%s", (const char *)data);
 		else
 			fprintf(print_out, "  %-33s", (const char *)data);

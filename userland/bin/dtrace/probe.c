@@ -149,6 +149,21 @@ syscall_argument(const struct dif_probe *p, uint64_t number)
 	return NULL;
 }
 
+/* What the guide's providers show instead of the kernel's own structs; NULL: the same. */
+static struct type *
+stable_type(const char *type)
+{
+	static const char *const types[][2] = {{"struct proc *", "psinfo_t *"},
+					       {"struct thread *", "lwpsinfo_t *"},
+					       {"struct pcpu *", "cpuinfo_t *"}};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (strcmp(type, types[i][0]) == 0)
+			return type_by_text(types[i][1]);
+	}
+	return NULL;
+}
+
 struct type *
 probe_argument(const struct dif_probe *p, uint64_t number, struct type **xlate)
 {
@@ -161,5 +176,7 @@ probe_argument(const struct dif_probe *p, uint64_t number, struct type **xlate)
 		return NULL;
 	if (p->xlate[number][0] != '\0')
 		*xlate = type_by_text(dt_format("%s", p->xlate[number]));
+	else if (strcmp(p->provider, "proc") == 0 || strcmp(p->provider, "sched") == 0)
+		*xlate = stable_type(p->types[number]);
 	return type_by_text(dt_format("%s", p->types[number]));
 }

@@ -111,10 +111,11 @@ type_init(const struct btf *btf)
 	struct type *schar, *uchar, *sshort, *ushort;
 	static const char *const longs[] = {"int64_t", "intptr_t", "ssize_t",  "ptrdiff_t",
 					    "off_t",   "time_t",   "hrtime_t", "longlong_t"};
-	static const char *const ulongs[] = {"uint64_t", "uintptr_t", "size_t", "ulong_t",
-					     "u_longlong_t"};
+	static const char *const ulongs[] = {"uint64_t", "uintptr_t",    "size_t",
+					     "ulong_t",  "u_longlong_t", "dev_t"};
 	static const char *const ints[] = {"int32_t", "pid_t", "id_t", "zoneid_t", "processorid_t"};
-	static const char *const uints[] = {"uint32_t", "uint_t", "uid_t", "gid_t", "mode_t"};
+	static const char *const uints[] = {"uint32_t", "uint_t", "uid_t",
+					    "gid_t",    "mode_t", "ipaddr_t"};
 
 	names = NULL;
 	type_void = type_new(T_VOID, "void", 0);

@@ -1,6 +1,17 @@
 /*
  * io.d - fileinfo_t and fds[], as the guide has them: a process's open files.
  */
+inline int O_RDONLY = 0;
+inline int O_WRONLY = 1;
+inline int O_RDWR = 2;
+inline int O_ACCMODE = 3;
+inline int O_CREAT = 0100;
+inline int O_EXCL = 0200;
+inline int O_NOCTTY = 0400;
+inline int O_TRUNC = 01000;
+inline int O_APPEND = 02000;
+inline int O_NONBLOCK = 04000;
+
 typedef struct fileinfo {
 	string fi_name;     /* the last part of the path */
 	string fi_dirname;  /* the path of its folder */
