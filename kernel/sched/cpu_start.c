@@ -74,8 +74,10 @@ entry_secondary(void)
 unsigned
 cpu_count(void)
 {
-	unsigned found = arch_cpu_probe(MAX_CPUS);
+	static unsigned found; /* set on the boot CPU, before others run */
 
+	if (found == 0)
+		found = arch_cpu_probe(MAX_CPUS);
 	return found < (unsigned)maxcpus ? found : (unsigned)maxcpus;
 }
 

@@ -5,11 +5,13 @@
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
+#include "kernel/sched/cpu_start.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "tests/kernel/ktest.h"
 
@@ -168,4 +170,20 @@ KTEST(no_wakeup_is_lost_between_two_that_take_turns)
 	spin_unlock(&test_spin);
 	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 1)
 		thread_sleep_ns(1000000, 0, "ping");
+}
+
+static void
+count_cpus(unsigned i, void *arg)
+{
+	(void)i;
+	(void)arg;
+	KT_LE(ncpus, cpu_count());
+	smp_call_all(NULL, NULL); /* ends when all CPUs have answered */
+}
+
+/* The port looks for the CPUs only once, on the boot CPU. */
+KTEST(cpu_count_can_be_asked_on_any_cpu)
+{
+	ktest_start(ncpus, true, count_cpus, NULL);
+	ktest_join();
 }
