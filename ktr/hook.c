@@ -47,7 +47,7 @@ do_nothing(const struct ktr_firing *f)
 
 /* Of each owner: its hook, or what the log does; and of nobody. [k] changes while no site has the
  * owner. */
-static ktr_hook_fn *ktr_hooks[KTR_OWNER_MAX + 1] = {
+__extension__ static ktr_hook_fn *ktr_hooks[KTR_OWNER_MAX + 1] = {
     [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [KTR_OWNER_MAX] = do_nothing};
 static uint32_t ktr_hooked;                       /* [k] bits of the owners with a hook */
 static uint64_t ktr_hooks_refused[KTR_OWNER_MAX]; /* atomic */
