@@ -8,6 +8,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/ftrace/filter.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -82,9 +83,10 @@ event_name(const struct ktr_site *site, char name[EVENT_NAME])
 
 /* ---- what is enabled ---- */
 
-/* What a file is about: all events (ALL_SITES), those of a system, or one. */
+/* What a file or a command is about. */
 struct scope {
-	const char *system, *event; /* globs; NULL: any */
+	const char *system, *event;  /* globs; NULL: any */
+	const struct ktr_site *site; /* this one only; NULL: any */
 	bool on;
 	unsigned found, found_on;
 };
@@ -95,6 +97,8 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 	const char *system = event_system(site);
 	char name[EVENT_NAME];
 
+	if (s->site != NULL)
+		return site == s->site;
 	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)))
 		return false;
 	if (s->event == NULL)
@@ -103,27 +107,30 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 	return ktr_glob(s->event, name);
 }
 
+/* Is an event enabled, with or without a filter? */
 static bool
 is_enabled(const struct ktr_site *site)
 {
-	return owner != 0 && (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
+	bool owned = (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
+
+	return owner != 0 && (owned || event_filter_on(site));
 }
 
+/* What the log's own path records. */
 static bool
 site_wanted(const struct ktr_site *site, void *arg)
 {
-	struct scope *s = arg;
+	const struct scope *s = arg;
 
-	if (!in_scope(site, s))
-		return is_enabled(site);
-	s->found++;
-	return s->on;
+	return !event_filter_has(site) && (in_scope(site, s) ? s->on : is_enabled(site));
 }
 
 /* Switches all events of a scope. -EINVAL: it has none. */
 static int
 scope_switch(struct scope *s, bool on)
 {
+	int error = 0;
+
 	if (owner == 0) {
 		int n = ktr_owner_register("ftrace events", NULL);
 
@@ -133,8 +140,16 @@ scope_switch(struct scope *s, bool on)
 	}
 	s->on = on;
 	s->found = 0;
+	for (unsigned n = 0; n < ktr_site_count() && error == 0; n++) {
+		if (!in_scope(ktr_site_get(n), s))
+			continue;
+		s->found++;
+		error = event_filter_switch(ktr_site_get(n), on);
+	}
+	if (s->found == 0)
+		return -EINVAL;
 	ktr_select_all(owner, site_wanted, s);
-	return s->found > 0 ? 0 : -EINVAL;
+	return error;
 }
 
 static void
@@ -181,18 +196,83 @@ one_show(uintptr_t arg, struct sbuf *out)
 static int
 one_store(uintptr_t arg, char *text)
 {
-	struct scope nothing = {.system = ""};
+	struct scope one = {.site = (const struct ktr_site *)arg};
 	bool on;
 	int error = tracefs_bool(text, &on);
 
-	if (error != 0)
-		return error;
-	if (owner == 0)
-		scope_switch(&nothing, false); /* registers the owner */
-	if (owner == 0)
-		return -EBUSY;
-	ktr_select_site(owner, (struct ktr_site *)arg, on);
-	return 0;
+	return error == 0 ? scope_switch(&one, on) : error;
+}
+
+/* ---- filter ---- */
+
+static void
+filter_show(uintptr_t arg, struct sbuf *out)
+{
+	event_filter_show((const struct ktr_site *)arg, out);
+}
+
+/* Sets a site's filter, "0" takes it away. The event stays enabled or not. */
+static int
+filter_set(struct ktr_site *site, const char *text, struct filter_error *wrong)
+{
+	struct scope one = {.site = site};
+	bool on = is_enabled(site);
+	int error = 0;
+
+	if (strcmp(text, "0") == 0)
+		event_filter_drop(site);
+	else
+		error = event_filter_set(site, text, wrong);
+	if (error == 0 && on)
+		error = scope_switch(&one, true);
+	return error;
+}
+
+static int
+filter_store(uintptr_t arg, char *text)
+{
+	struct filter_error wrong = {"No filter found", 0};
+	int error = filter_set((struct ktr_site *)arg, text, &wrong);
+
+	if (error == -EINVAL)
+		error_log_add("event filter parse error", wrong.message, text, wrong.at);
+	return error;
+}
+
+/* Of a system: the events that have the fields. */
+static int
+filter_store_all(uintptr_t arg, char *text)
+{
+	struct scope s = {.system = (const char *)arg};
+	struct filter_error wrong = {"No filter found", 0};
+	unsigned set = 0;
+	int error = 0;
+
+	for (unsigned n = 0; n < ktr_site_count() && (error == 0 || error == -EINVAL); n++) {
+		struct ktr_site *site = ktr_site_get(n);
+
+		if (!in_scope(site, &s))
+			continue;
+		error = filter_set(site, text, &wrong);
+		set += error == 0;
+	}
+	if (error == -EINVAL && set > 0)
+		return 0;
+	if (error == -EINVAL)
+		error_log_add("event filter parse error", wrong.message, text, wrong.at);
+	return error;
+}
+
+/* As Linux's: a system has no filter of its own to show. */
+static void
+filter_show_all(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_puts(out,
+		  "### global filter ###\n"
+		  "# Use this to set filters for multiple events.\n"
+		  "# Only events with the given fields will be affected.\n"
+		  "# If no events are modified, an error message will be displayed here\n");
 }
 
 /* ---- available_events, set_event ---- */
@@ -297,6 +377,7 @@ event_fill(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
 	    {.name = "enable", .mode = 0644, .show = one_show, .store = one_store},
+	    {.name = "filter", .mode = 0644, .show = filter_show, .store = filter_store},
 	    {.name = "format", .mode = 0444, .show = format_show},
 	    {.name = "id", .mode = 0444, .show = id_show},
 	};
@@ -333,6 +414,9 @@ system_clean(struct vnode *dir)
 	} while (gone != NULL);
 }
 
+static const struct tracefs_file all_filter = {
+    .name = "filter", .mode = 0644, .show = filter_show_all, .store = filter_store_all};
+
 static void
 system_fill(struct vnode *dir)
 {
@@ -340,6 +424,7 @@ system_fill(struct vnode *dir)
 	char name[EVENT_NAME + 12];
 
 	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
+	tracefs_add(dir, &all_filter, all_filter.name, tracefs_arg(dir));
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		struct ktr_site *site = ktr_site_get(n);
 		const char *system = event_system(site);

@@ -151,6 +151,21 @@ void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
 /* Prints place and arguments of an event of a kprobe. False: it is another event. */
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
 
+/* ---- event_filter.c ---- */
+
+struct filter_error;
+
+bool event_filter_has(const struct ktr_site *site);
+/* Does a site have a filter, and is it on? */
+bool event_filter_on(const struct ktr_site *site);
+/* Switches the filter's program on or off. 0 or -errno. Without a filter: nothing. */
+int event_filter_switch(const struct ktr_site *site, bool on);
+/* Gives a site a filter, which is off, in the place of the one it has. -EINVAL: *error says why. */
+int event_filter_set(struct ktr_site *site, const char *text, struct filter_error *error);
+void event_filter_drop(const struct ktr_site *site);
+/* Prints the filter, or "none". */
+void event_filter_show(const struct ktr_site *site, struct sbuf *out);
+
 /* ---- events.c ---- */
 
 /* Room for the name of an event. */

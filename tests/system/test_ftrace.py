@@ -127,6 +127,43 @@ def kprobes():
     check_match(r" ret: \(\?\) ret=92$", after, "an event of a probe that was removed")
 
 
+@test("filter: of an event that is enabled, only the firings for which it is true; a wrong one is refused in Linux's words, with its place")
+def filters():
+    expressions = {  # what sh writes of 11, 12, 13, 14 bytes, and cat of 14
+        "result == 11": ([11], []), "result > 11 && result <= 13": ([12, 13], []), "!(result != 11) || result == 14": ([11, 14], [14]),
+        "result & 4": ([12, 13, 14], [14]), "comm == cat": ([], [14]), "comm != 'cat'": ([11, 12, 13, 14], []), "comm ~ 's*'": ([11, 12, 13, 14], []),
+        "comm ~ '[a-c]*t'": ([], [14]), "common_pid == 99999": ([], []), "cpu == 0 && (result < 13)": ([11, 12], []),
+        "result == 0xe": ([14], [14]), "ino >= 0 && result == -9": ([], []), "result==11||result==12&&comm==cat": ([11], [])}
+    script = "cd events\nvop=$(echo VOP/write_file_*)\nopen=$(echo VFS/file_open_at_*)\necho =====\n"
+    for text in expressions:
+        script += (f"echo \"{text}\" > $vop/filter\ncat $vop/filter\necho 1 > $vop/enable\necho > ../trace\n"
+                   "for n in 1 12 123 1234; do echo 012345678$n > /tmp/x; done\ncat /tmp/x > /tmp/y\ncat ../trace\necho 0 > $vop/enable\necho =====\n")
+    script += ("echo 0 > $vop/filter\ncat $vop/filter\necho 'path ~ \"*motd\"' > $open/filter\necho 1 > $open/enable\ncat /etc/motd /etc/passwd >/dev/null\n"
+               "cat ../trace\necho 0 > $open/enable\necho =====\n")
+    wrong = [("nosuch == 1", 0, "Field not found"), ("result = 1", 7, "Invalid operator"), ("result == x", 10, "Illegal integer value"),
+             ("(result == 1", 0, "Too many '('"), ("result == 1)", 11, "Too few '('"), ("comm == 'a", 8, "Missing matching quote"),
+             ("comm > a", 5, "Illegal operation for field type"), ("result ~ 1", 7, "Illegal operation for field type"),
+             ("result == 1 &&", 14, "Meaningless filter expression"), ("result == '1'", 10, "Expecting numeric field")]
+    for text, *_ in wrong:
+        script += f"echo > ../error_log\necho \"{text}\" > $vop/filter\ncat ../error_log\n"
+    script += "cat $vop/filter\necho =====\necho 'result == 1' > VOP/filter\ncat $vop/filter\necho nosuch==1 > VOP/filter\n"
+    _, *found, paths, errors, system = ftrace(script, smp=1)
+    for (text, expected), part in zip(expressions.items(), found):
+        check(part.startswith(text + "\n"), f"{text}: the file has {part.splitlines()[0]}")
+        got = {"sh": [], "cat": []}
+        for name, *_, what in rows(part):
+            n = int(check_match(r" result (-?\d+)$", what, "the result")[1])
+            if 11 <= n <= 14:
+                got[name].append(n)
+        check_eq((got["sh"], got["cat"]), expected, f"the writes by {text}")
+    check_match(r"^none$", paths, "a filter that was taken away")
+    check_eq(re.findall(r"open: path (\S+)", paths), ["/etc/motd"], "paths")
+    for text, at, message in wrong:
+        check_match(rf"error: {re.escape(message)}\n  Command: {re.escape(text)}\n {{{at + 11}}}\^$", errors, text)
+    check_match(r"^none$", errors, "the filter after errors")
+    check_match(r"^result == 1\nsh: .*Invalid argument$", system, "the filter of a system")
+
+
 @test("trace_pipe waits and consumes; trace_marker writes; tracing_on, tracing_cpumask, sizes and per_cpu do what they say")
 def files():
     pipe, rest = ftrace(

@@ -1,0 +1,355 @@
+/*
+ * filter.c - compiles a filter by recursive descent. A term leaves its truth in register 1; && and
+ * || jump over what need not be known. Locking: none.
+ */
+#include "kernel/ftrace/filter.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+#include "ktr/word.h"
+
+#define TRUTH     1 /* registers */
+#define FIELD     2 /* and the next one: arguments of a subroutine */
+#define VALUE     3
+#define DEPTH_MAX 16
+#define WORD_MAX  256 /* as in Linux: MAX_FILTER_STR_VAL */
+
+struct parser {
+	struct filter *f;
+	const struct filter_event *event;
+	const char *text, *at;
+	struct filter_error *error;
+	unsigned depth;
+};
+
+/* What a field is. */
+struct field {
+	enum { FIELD_PARAM, FIELD_BUILTIN, FIELD_CONSTANT } where;
+	unsigned number; /* of the parameter, the built-in variable; or the constant */
+	bool string, is_signed;
+	unsigned bits;
+};
+
+bool
+filter_emit(struct filter *f, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
+{
+	if (f->count == FILTER_CODE)
+		return false;
+	f->code[f->count++] =
+	    (struct dif_insn){(uint8_t)op, (uint8_t)d, (uint8_t)a, (uint8_t)b, imm};
+	return true;
+}
+
+static bool
+fail(struct parser *p, const char *at, const char *message)
+{
+	*p->error = (struct filter_error){message, (size_t)(at - p->text)};
+	return false;
+}
+
+static bool
+emit(struct parser *p, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
+{
+	return filter_emit(p->f, op, d, a, b, imm) ||
+	       fail(p, p->at, "Too many terms in predicate expression");
+}
+
+static void
+skip_blanks(struct parser *p)
+{
+	while (*p->at == ' ' || *p->at == '\t' || *p->at == '\n')
+		p->at++;
+}
+
+/* Takes a token, if it is next. */
+static bool
+take(struct parser *p, const char *token)
+{
+	size_t n = strlen(token);
+
+	skip_blanks(p);
+	if (strncmp(p->at, token, n) != 0)
+		return false;
+	p->at += n;
+	return true;
+}
+
+/* ---- FIELD OP VALUE ---- */
+
+static bool
+is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+static bool
+find_field(const struct parser *p, const char *name, struct field *field)
+{
+	static const struct {
+		const char *name;
+		struct field field;
+	} common[] = {
+	    {"comm", {FIELD_BUILTIN, DIF_B_EXECNAME, true, false, 64}},
+	    {"COMM", {FIELD_BUILTIN, DIF_B_EXECNAME, true, false, 64}},
+	    {"cpu", {FIELD_BUILTIN, DIF_B_CPU, false, true, 64}},
+	    {"CPU", {FIELD_BUILTIN, DIF_B_CPU, false, true, 64}},
+	    {"common_cpu", {FIELD_BUILTIN, DIF_B_CPU, false, true, 64}},
+	    {"common_pid", {FIELD_BUILTIN, DIF_B_TID, false, true, 64}},
+	    {"common_flags", {FIELD_CONSTANT, 0, false, false, 64}},
+	    {"common_preempt_count", {FIELD_CONSTANT, 0, false, false, 64}},
+	};
+
+	for (unsigned i = 0; i < p->event->nparams; i++) {
+		const struct ktr_param *param = &p->event->params[i];
+
+		if (strcmp(param->name, name) != 0)
+			continue;
+		*field = (struct field){FIELD_PARAM, i, param->string, param->is_signed,
+					param->bits};
+		return true;
+	}
+	for (unsigned i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+		if (strcmp(common[i].name, name) == 0) {
+			*field = common[i].field;
+			return true;
+		}
+	}
+	*field = (struct field){FIELD_CONSTANT, p->event->id, false, false, 64};
+	return strcmp(name, "common_type") == 0;
+}
+
+/* Code that leaves the field, or the address of its text, in register FIELD. */
+static bool
+emit_field(struct parser *p, const struct field *f)
+{
+	unsigned op = f->where == FIELD_BUILTIN ? DIF_BUILTIN : f->string ? DIF_ARGSTR : DIF_ARG;
+	int bytes = (int)f->bits / 8;
+
+	if (f->where == FIELD_CONSTANT)
+		return emit(p, DIF_OR | DIF_IMM, FIELD, 0, 0, (int32_t)f->number);
+	if (!emit(p, op, FIELD, 0, 0, (int32_t)f->number))
+		return false;
+	return f->string || f->bits == 64 ||
+	       emit(p, DIF_EXT, FIELD, FIELD, 0, f->is_signed ? -bytes : bytes);
+}
+
+/* Takes a word, or what stands in quotes. */
+static bool
+take_value(struct parser *p, char word[WORD_MAX], bool *quoted)
+{
+	char quote;
+	size_t n = 0;
+
+	skip_blanks(p);
+	quote = *p->at;
+	*quoted = quote == '"' || quote == '\'';
+	if (*quoted)
+		p->at++;
+	const char *start = p->at;
+
+	while (p->at[n] != '\0' &&
+	       (*quoted ? p->at[n] != quote
+			: strchr(" \t\n()&|<>=!~\"'", p->at[n]) == NULL))
+		n++;
+	if (*quoted && p->at[n] != quote)
+		return fail(p, start - 1, "Missing matching quote");
+	if (n >= WORD_MAX)
+		return fail(p, start, "Operand too long");
+	memcpy(word, p->at, n);
+	word[n] = '\0';
+	p->at += n + *quoted;
+	return n > 0 || *quoted || fail(p, start, "Invalid value (did you forget quotes)?");
+}
+
+/* Code that leaves a constant in register VALUE. */
+static bool
+emit_constant(struct parser *p, uint64_t v)
+{
+	return emit(p, DIF_OR | DIF_IMM, VALUE, 0, 0, (int32_t)v) &&
+	       ((int64_t)v == (int32_t)v || emit(p, DIF_HIGH, VALUE, 0, 0, (int32_t)(v >> 32)));
+}
+
+static bool
+take_number(struct parser *p, uint64_t *v)
+{
+	char word[WORD_MAX];
+	const char *start, *digits = word;
+	size_t n;
+	bool quoted, minus;
+	unsigned base = 0;
+
+	skip_blanks(p);
+	start = p->at;
+	if (!take_value(p, word, &quoted))
+		return false;
+	minus = *digits == '-';
+	digits += minus;
+	n = strlen(digits);
+	if (n > 1 && digits[0] == '0' && digits[1] != 'x' && digits[1] != 'X')
+		base = 8;
+	if (quoted || ktr_number(digits, n, base, v) != KTR_NUMBER_OK)
+		return fail(p, start, quoted ? "Expecting numeric field" : "Illegal integer value");
+	if (minus)
+		*v = 0 - *v;
+	return true;
+}
+
+static bool
+number_term(struct parser *p, const char *op, const char *op_at, const struct field *f)
+{
+	uint64_t v;
+	bool less = *op == '<', more = *op == '>', or_equal = less + more && op[1] == '=';
+
+	if (*op == '~')
+		return fail(p, op_at, "Illegal operation for field type");
+	if (!take_number(p, &v) || !emit_field(p, f) || !emit_constant(p, v))
+		return false;
+	if (*op == '&')
+		return emit(p, DIF_AND, TRUTH, FIELD, VALUE, 0) &&
+		       emit(p, DIF_SNE, TRUTH, TRUTH, 0, 0);
+	if (!less && !more)
+		return emit(p, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, FIELD, VALUE, 0);
+	unsigned compare = f->is_signed ? (or_equal ? DIF_SLE : DIF_SLT)
+					: (or_equal ? DIF_ULE : DIF_ULT);
+
+	return emit(p, compare, TRUTH, less ? FIELD : VALUE, less ? VALUE : FIELD, 0);
+}
+
+static bool
+string_term(struct parser *p, const char *op, const char *op_at, const struct field *f)
+{
+	char word[WORD_MAX];
+	unsigned at = p->f->strings_len;
+	bool quoted;
+
+	if (*op != '=' && *op != '!' && *op != '~')
+		return fail(p, op_at, "Illegal operation for field type");
+	if (!take_value(p, word, &quoted))
+		return false;
+	size_t size = strlen(word) + 1;
+
+	if (size > FILTER_STRINGS - at)
+		return fail(p, p->at, "Operand too long");
+	memcpy(p->f->strings + at, word, size);
+	p->f->strings_len += (unsigned)size;
+	if (!emit_field(p, f) || !emit(p, DIF_STRING, VALUE, 0, 0, (int32_t)at))
+		return false;
+	if (*op == '~')
+		return emit(p, DIF_CALL, TRUTH, FIELD, 0, DIF_SUB_GLOB);
+	return emit(p, DIF_SCMP, TRUTH, FIELD, VALUE, 0) &&
+	       emit(p, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, TRUTH, 0, 0);
+}
+
+static bool
+term(struct parser *p)
+{
+	static const char *const ops[] = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};
+	char name[KTR_PARAM_NAME];
+	const char *start, *op_at;
+	struct field field;
+	size_t n = 0;
+
+	skip_blanks(p);
+	start = p->at;
+	while (is_word(p->at[n]))
+		n++;
+	if (n == 0)
+		return fail(p, start,
+			    *start == ')' ? "Too few '('" : "Meaningless filter expression");
+	if (n < sizeof(name)) {
+		memcpy(name, start, n);
+		name[n] = '\0';
+	}
+	if (n >= sizeof(name) || !find_field(p, name, &field))
+		return fail(p, start, "Field not found");
+	p->at += n;
+	skip_blanks(p);
+	op_at = p->at;
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if ((i == 6 && op_at[1] == '&') || !take(p, ops[i]))
+			continue;
+		return field.string ? string_term(p, ops[i], op_at, &field)
+				    : number_term(p, ops[i], op_at, &field);
+	}
+	return fail(p, op_at, "Invalid operator");
+}
+
+/* ---- !, (), &&, || ---- */
+
+static bool expression(struct parser *p);
+
+static bool
+factor(struct parser *p)
+{
+	const char *start;
+	bool good;
+
+	skip_blanks(p);
+	start = p->at;
+	if (p->depth == DEPTH_MAX)
+		return fail(p, start, "Too many terms in predicate expression");
+	p->depth++;
+	if (take(p, "!"))
+		good = factor(p) && emit(p, DIF_SEQ, TRUTH, TRUTH, 0, 0);
+	else if (take(p, "("))
+		good = expression(p) && (take(p, ")") || fail(p, start, "Too many '('"));
+	else
+		good = term(p);
+	p->depth--;
+	return good;
+}
+
+/*
+ * Operands with an operator between them; `jump` goes to the end when the rest does not matter.
+ * Until the end is known, each jump holds the number of the one before it.
+ */
+static bool
+operands(struct parser *p, bool (*operand)(struct parser *), const char *op, unsigned jump)
+{
+	int32_t last = -1;
+
+	if (!operand(p))
+		return false;
+	while (take(p, op)) {
+		if (!emit(p, jump, 0, TRUTH, 0, last))
+			return false;
+		last = (int32_t)p->f->count - 1;
+		if (!operand(p))
+			return false;
+	}
+	while (last >= 0) {
+		int32_t before = p->f->code[last].imm;
+
+		p->f->code[last].imm = (int32_t)p->f->count - last - 1;
+		last = before;
+	}
+	return true;
+}
+
+static bool
+conjunction(struct parser *p)
+{
+	return operands(p, factor, "&&", DIF_JEQ);
+}
+
+static bool
+expression(struct parser *p)
+{
+	return operands(p, conjunction, "||", DIF_JNE);
+}
+
+int
+filter_compile(struct filter *f, const struct filter_event *event, const char *text,
+	       struct filter_error *error)
+{
+	struct parser p = {.f = f, .event = event, .text = text, .at = text, .error = error};
+
+	if (!expression(&p))
+		return -EINVAL;
+	skip_blanks(&p);
+	if (*p.at == '\0')
+		return 0;
+	fail(&p, p.at, *p.at == ')' ? "Too few '('" : "Invalid operator");
+	return -EINVAL;
+}
