@@ -116,6 +116,11 @@ enum dif_op {
 	 */
 	DIF_UREG = 67,
 	DIF_CALL = 68, /* d = subroutine imm, enum dif_sub, of a, a + 1, … */
+	/*
+	 * d = a copy in scratch of the text for which argument imm, 0 to 9, of a trace point stands
+	 * (%s in its format); no text: DIF_FAULT_BADADDR.
+	 */
+	DIF_ARGSTR = 69,
 
 	/*
 	 * Keys are pushed one after the other, and used up by the next DIF_LDV, DIF_STV or DIF_AGG
@@ -181,6 +186,7 @@ enum dif_op {
 	DIF_BREAK = 118, /* (w) enters the kernel's debugger */
 	DIF_PANIC = 119, /* (w) */
 	DIF_CHILL = 120, /* (w) waits a nanoseconds, at most 500 ms within each second and CPU */
+	DIF_LOG = 121,   /* the log records the probe's event, whoever else has switched it on */
 };
 
 enum dif_builtin {
@@ -257,6 +263,7 @@ enum dif_builtin {
 	X(HTONLL, 1)                                                                             \
 	X(INET_NTOA, 1)   /* address of 4 bytes */                                               \
 	X(INET_NTOA6, 1)  /* address of 16 bytes */                                              \
+	X(GLOB, 2)        /* string, pattern of ktr/glob.h: does it match? */                    \
 	X(SPECULATION, 0) /* a new speculation, 1 to nspec; 0: none is free */
 
 enum dif_sub {

@@ -83,7 +83,7 @@ decode_clause(struct dif *d, const struct dif_clause *c)
 
 	for (const struct dif_insn *i = &d->code[c->code]; i < &d->code[c->code + c->length]; i++) {
 		keeps |= (i->op >= DIF_KEY && i->op <= DIF_KEY_USTACK) || i->op == DIF_REC;
-		more |= i->op == DIF_CALL || i->op == DIF_SPECULATE;
+		more |= i->op == DIF_CALL || i->op == DIF_ARGSTR || i->op == DIF_SPECULATE;
 		ring |= i->op == DIF_SPECULATE;
 	}
 	for (struct dif_step *i = begin; i < end; i++) {

@@ -73,31 +73,30 @@ watch(void *arg)
 	}
 }
 
-static int
-dev_open(struct file *f)
+/* A consumer without an image. NULL: *error. */
+static struct dtrace_consumer *
+consumer_open(int *error)
 {
 	struct dtrace_consumer *c = kmap_alloc(sizeof(*c));
-	int error = 0;
 
+	*error = c == NULL ? -ENOMEM : 0;
 	if (c == NULL)
-		return -ENOMEM;
+		return NULL;
 	mutex_lock(&dtrace_lock);
 	if (list_empty(&consumers))
-		error = dtrace_owner_begin();
-	if (error == 0)
+		*error = dtrace_owner_begin();
+	if (*error == 0)
 		list_append(&consumers, &c->link);
 	mutex_unlock(&dtrace_lock);
-	if (error != 0)
-		kmap_free(c);
-	f->priv = c;
-	return error;
+	if (*error == 0)
+		return c;
+	kmap_free(c);
+	return NULL;
 }
 
 static void
-dev_release(struct file *f)
+consumer_close(struct dtrace_consumer *c)
 {
-	struct dtrace_consumer *c = f->priv;
-
 	mutex_lock(&dtrace_lock);
 	dtrace_unload(c);
 	list_remove(&c->link);
@@ -105,6 +104,21 @@ dev_release(struct file *f)
 		dtrace_owner_end();
 	mutex_unlock(&dtrace_lock);
 	kmap_free(c);
+}
+
+static int
+dev_open(struct file *f)
+{
+	int error;
+
+	f->priv = consumer_open(&error);
+	return error;
+}
+
+static void
+dev_release(struct file *f)
+{
+	consumer_close(f->priv);
 }
 
 /* Takes an image: clauses at their probes, which are off. l receives what there is to say. */
@@ -132,6 +146,37 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 	if (error != 0)
 		dtrace_unload(c);
 	return error;
+}
+
+int
+dtrace_attach(const void *image, size_t size, const struct ktr_site *site,
+	      struct dtrace_consumer **to)
+{
+	struct dif_load l = {0};
+	int error;
+	struct dtrace_consumer *c = consumer_open(&error);
+
+	if (c == NULL)
+		return error;
+	mutex_lock(&dtrace_lock);
+	c->only = site;
+	error = load(c, &l, image, size);
+	if (error == 0) {
+		c->d.h.options.deadman_ns = UINT64_MAX;
+		error = dtrace_go(c);
+	}
+	mutex_unlock(&dtrace_lock);
+	if (error == 0)
+		*to = c;
+	else
+		consumer_close(c);
+	return error;
+}
+
+void
+dtrace_detach(struct dtrace_consumer *c)
+{
+	consumer_close(c);
 }
 
 static int

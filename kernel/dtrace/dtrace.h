@@ -35,6 +35,8 @@ struct dtrace_consumer {
 	uint64_t alive_ns; /* atomic: the last sign of life */
 	uint32_t necbs, nprobes;
 	bool enabled; /* its clauses are at their probes */
+	/* The kernel's own: its clauses are at this site, whatever names they have. Or NULL. */
+	const struct ktr_site *only;
 	struct dtrace_ecb *ecbs;
 	struct dtrace_probe *probes;
 	struct dtrace_ecb *error; /* clauses of ERROR; linked by next like the others */
@@ -77,6 +79,16 @@ uint64_t dtrace_refused(void);
 /* The owner `dtrace` of probes: there is one as long as there are consumers. */
 int dtrace_owner_begin(void);
 void dtrace_owner_end(void);
+
+/* ---- device.c ---- */
+
+/*
+ * For the kernel's own consumers: runs an image's programs at a site, until they are detached. 0 or
+ * -errno. dtrace_lock is not held. Thread context.
+ */
+int dtrace_attach(const void *image, size_t size, const struct ktr_site *site,
+		  struct dtrace_consumer **to);
+void dtrace_detach(struct dtrace_consumer *c);
 
 /* ---- place.c ---- */
 

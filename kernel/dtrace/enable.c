@@ -348,19 +348,21 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 /* ---- clauses ---- */
 
 static void
-describe(struct dtrace_probe *p, const struct ktr_site *site)
+describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
 {
 	dtrace_probe_name(site, &p->name);
 	p->name.provider = dtrace_direct(p->name.provider);
 	p->name.function = dtrace_direct(p->name.function);
 	p->id = dtrace_probe_id(site);
-	p->sysret = site->kind == KTR_SITE_POINT && strcmp(p->name.provider, "syscall") == 0 &&
-		    strcmp(p->name.name, "return") == 0;
+	p->sysret = as_d && site->kind == KTR_SITE_POINT &&
+		    strcmp(p->name.provider, "syscall") == 0 && strcmp(p->name.name, "return") == 0;
 }
 
 static bool
 is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site)
 {
+	if (c->only != NULL)
+		return site == c->only;
 	return ktr_probe_matches(site, c->d.strings + c->d.clauses[clause].probes);
 }
 
@@ -391,7 +393,7 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 		}
 		if (ecbs > before) {
 			if (make)
-				describe(&c->probes[probes], site);
+				describe(&c->probes[probes], site, c->only == NULL);
 			probes++;
 		}
 	}

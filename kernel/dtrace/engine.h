@@ -319,6 +319,8 @@ void *dif_scratch(struct dif_run *r, uint64_t n);
 
 /* A subroutine: its result into *v. False: a fault. */
 bool dif_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uint64_t *v);
+/* DIF_ARGSTR. False: a fault. */
+bool dif_arg_string(struct dif_run *r, unsigned n, uint64_t *v);
 bool dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uint64_t *v);
 extern const uint8_t dif_sub_args[DIF_SUB_COUNT];
 

@@ -274,6 +274,31 @@ dtrace_program(uint32_t number, char path[DIF_PROGRAM_PATH])
 	return ktr_names_text(ktr_names_get(), number, path) == path;
 }
 
+bool
+dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
+{
+	char buf[KTR_STRING_MAX];
+	const char *text = buf;
+
+	if (f->has_data && n + 1 == f->nargs) {
+		size_t len = f->len < sizeof(buf) - 1 ? f->len : sizeof(buf) - 1;
+
+		memcpy(buf, f->data, len);
+		buf[len] = '\0';
+	} else {
+		text = ktr_string_text(f->args[n], buf);
+	}
+	if (text != NULL)
+		strlcpy(to, text, size);
+	return text != NULL;
+}
+
+void
+dif_port_log(const struct ktr_firing *f)
+{
+	ktr_fire_record(f);
+}
+
 unsigned
 dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {

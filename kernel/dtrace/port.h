@@ -36,6 +36,10 @@ uint64_t dif_port_thread(void); /* tells threads apart: the key of their variabl
 /* The value of a built-in variable; strings: an address that a program may read. */
 uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
 			  enum dif_builtin what);
+/* The text for which argument n stands, cut to size bytes with its NUL. False: it is none. */
+bool dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size);
+/* DIF_LOG. */
+void dif_port_log(const struct ktr_firing *f);
 /* False: no such register, or no user. */
 bool dif_port_uregister(uint64_t n, uint64_t *v);
 /* Stores at most max return addresses, the probe's place first. Returns how many. */

@@ -271,6 +271,8 @@ STORE(st8, uint64_t)
 DO(string, D = (uintptr_t)(at->d->strings + i->imm))
 DO(arg, D = (unsigned)i->imm < f->nargs ? f->args[i->imm] : 0)
 DIF_PORT_QUICK(BUILTIN)
+MAY_FAULT(arg_string, (USES(), dif_arg_string(R, (unsigned)i->imm, &D)))
+DO(log_event, dif_port_log(f))
 DO(builtin, D = dif_port_builtin(at, f, (enum dif_builtin)i->imm))
 MAY_FAULT(ureg, dif_port_uregister(A, &D) || dif_fail(R, DIF_FAULT_ILLOP, A))
 
@@ -459,6 +461,7 @@ dif_operation *const dif_operations[256] = {
 #undef QUICK
 	[DIF_UREG] = ureg,
     [DIF_CALL] = call,
+    [DIF_ARGSTR] = arg_string,
     [DIF_KEY] = key,
     [DIF_KEY_STR] = key_str,
     [DIF_OWN_KEY_STR] = key_str_quick,
@@ -493,4 +496,5 @@ dif_operation *const dif_operations[256] = {
     [DIF_EXIT] = end_tracing,
     [DIF_RAISE... DIF_PANIC] = act,
     [DIF_CHILL] = chill,
+    [DIF_LOG] = log_event,
 };

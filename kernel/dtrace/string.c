@@ -4,6 +4,8 @@
  */
 #include "kernel/lib/string.h"
 #include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
+#include "ktr/glob.h"
 
 /* A copy of the string at addr in one of the two buffers; NULL: a fault. */
 static char *
@@ -344,6 +346,19 @@ place(uint64_t addr, const char *text, const char *found)
 }
 
 bool
+dif_arg_string(struct dif_run *r, unsigned n, uint64_t *v)
+{
+	uint32_t size = r->d->h.options.strsize;
+	char *to = dif_scratch(r, size);
+
+	*v = (uintptr_t)to;
+	if (to == NULL)
+		return false;
+	return (n < r->f->nargs && dif_port_text(r->f, n, to, size)) ||
+	       dif_fail(r, DIF_FAULT_BADADDR, n < r->f->nargs ? r->f->args[n] : 0);
+}
+
+bool
 dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uint64_t *v)
 {
 	char *s = r->c->text[0], *t = r->c->text[1];
@@ -351,7 +366,8 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 	if (sub != DIF_SUB_STRTOK && sub != DIF_SUB_LLTOSTR && copy(r, 0, args[0]) == NULL)
 		return false;
 	if ((sub == DIF_SUB_STRJOIN || sub == DIF_SUB_STRSTR || sub == DIF_SUB_STRTOK ||
-	     sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX || sub == DIF_SUB_JSON) &&
+	     sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX || sub == DIF_SUB_JSON ||
+	     sub == DIF_SUB_GLOB) &&
 	    copy(r, 1, args[1]) == NULL)
 		return false;
 	switch (sub) {
@@ -391,6 +407,9 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 		return change_case(r, s, 'A', v);
 	case DIF_SUB_LLTOSTR:
 		return number_text(r, (int64_t)args[0], args[1], v);
+	case DIF_SUB_GLOB:
+		*v = ktr_glob(t, s);
+		return true;
 	case DIF_SUB_JSON:
 		return json(r, s, t, v);
 	case DIF_SUB_STRTOLL:

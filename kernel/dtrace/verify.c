@@ -43,6 +43,7 @@ static const uint8_t operands[256] = {
     [DIF_STRING... DIF_BUILTIN] = D | IMM,
     [DIF_UREG] = D | A,
     [DIF_CALL] = D | A | IMM,
+    [DIF_ARGSTR] = D | IMM,
     [DIF_KEY... DIF_KEY_STR] = A,
     [DIF_KEY_STACK... DIF_KEY_USTACK] = IMM,
     [DIF_LDV] = D | IMM,
@@ -56,6 +57,7 @@ static const uint8_t operands[256] = {
     [DIF_RAISE] = A | WRITES,
     [DIF_STOP... DIF_PANIC] = WRITES,
     [DIF_CHILL] = A | WRITES,
+    [DIF_LOG] = 32, /* known */
 };
 
 static void
@@ -140,7 +142,8 @@ check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
 	for (unsigned n = 0; n < dif_sub_args[sub]; n++)
 		need_value(p, s, i->a + n);
 	need(p, !writes || (p->d->h.flags & DIF_DESTRUCTIVE) != 0, "destructive, but not allowed");
-	if (sub == DIF_SUB_STRSTR || sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX)
+	if (sub == DIF_SUB_STRSTR || sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX ||
+	    sub == DIF_SUB_GLOB)
 		p->cost += (uint64_t)strsize * strsize / 4;
 	p->cost += sub == DIF_SUB_COPYOUT ? DIF_MAX_RECORD : p->d->h.options.scratch + 4 * strsize;
 }
@@ -195,6 +198,9 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 	case DIF_STRING:
 		need(p, imm < p->d->h.strings.count, "not within the strings");
 		break;
+	case DIF_ARGSTR:
+		p->cost += 2 * p->d->h.options.strsize;
+		/* fall through */
 	case DIF_ARG:
 		need(p, imm <= 9, "expected an argument, 0 to 9");
 		break;

@@ -122,10 +122,9 @@ compile(const struct ktr_site *site, const char *text, struct image *image,
 	ktr_params_scan(site->fmt, params, site->nargs);
 	f->strings_len = 1; /* "" is the name of the probe */
 	result = filter_compile(f, &event, text, error);
-	if (result == 0 && !(filter_emit(f, DIF_JEQ, 0, 1, 0, 2) &&
-			     filter_emit(f, DIF_LOG, 0, 0, 0, 0) &&
-			     filter_emit(f, DIF_RET, 0, 0, 0, 0) &&
-			     filter_emit(f, DIF_RET, 0, 0, 0, 1))) {
+	if (result == 0 &&
+	    !(filter_emit(f, DIF_JEQ, 0, 1, 0, 2) && filter_emit(f, DIF_LOG, 0, 0, 0, 0) &&
+	      filter_emit(f, DIF_RET, 0, 0, 0, 0) && filter_emit(f, DIF_RET, 0, 0, 0, 1))) {
 		*error = (struct filter_error){"Too many terms in predicate expression", 0};
 		result = -EINVAL;
 	}

@@ -268,11 +268,10 @@ static void
 filter_show_all(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	sbuf_puts(out,
-		  "### global filter ###\n"
-		  "# Use this to set filters for multiple events.\n"
-		  "# Only events with the given fields will be affected.\n"
-		  "# If no events are modified, an error message will be displayed here\n");
+	sbuf_puts(out, "### global filter ###\n"
+		       "# Use this to set filters for multiple events.\n"
+		       "# Only events with the given fields will be affected.\n"
+		       "# If no events are modified, an error message will be displayed here\n");
 }
 
 /* ---- available_events, set_event ---- */
@@ -414,8 +413,10 @@ system_clean(struct vnode *dir)
 	} while (gone != NULL);
 }
 
-static const struct tracefs_file all_filter = {
-    .name = "filter", .mode = 0644, .show = filter_show_all, .store = filter_store_all};
+static const struct tracefs_file all_filter = {.name = "filter",
+					       .mode = 0644,
+					       .show = filter_show_all,
+					       .store = filter_store_all};
 
 static void
 system_fill(struct vnode *dir)

@@ -105,8 +105,8 @@ find_field(const struct parser *p, const char *name, struct field *field)
 
 		if (strcmp(param->name, name) != 0)
 			continue;
-		*field = (struct field){FIELD_PARAM, i, param->string, param->is_signed,
-					param->bits};
+		*field =
+		    (struct field){FIELD_PARAM, i, param->string, param->is_signed, param->bits};
 		return true;
 	}
 	for (unsigned i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
@@ -149,8 +149,7 @@ take_value(struct parser *p, char word[WORD_MAX], bool *quoted)
 	const char *start = p->at;
 
 	while (p->at[n] != '\0' &&
-	       (*quoted ? p->at[n] != quote
-			: strchr(" \t\n()&|<>=!~\"'", p->at[n]) == NULL))
+	       (*quoted ? p->at[n] != quote : strchr(" \t\n()&|<>=!~\"'", p->at[n]) == NULL))
 		n++;
 	if (*quoted && p->at[n] != quote)
 		return fail(p, start - 1, "Missing matching quote");
@@ -210,8 +209,8 @@ number_term(struct parser *p, const char *op, const char *op_at, const struct fi
 		       emit(p, DIF_SNE, TRUTH, TRUTH, 0, 0);
 	if (!less && !more)
 		return emit(p, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, FIELD, VALUE, 0);
-	unsigned compare = f->is_signed ? (or_equal ? DIF_SLE : DIF_SLT)
-					: (or_equal ? DIF_ULE : DIF_ULT);
+	unsigned compare =
+	    f->is_signed ? (or_equal ? DIF_SLE : DIF_SLT) : (or_equal ? DIF_ULE : DIF_ULT);
 
 	return emit(p, compare, TRUTH, less ? FIELD : VALUE, less ? VALUE : FIELD, 0);
 }

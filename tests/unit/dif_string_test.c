@@ -21,6 +21,8 @@ strings(void **state)
 	    {DIF_SUB_STRRCHR, "a/b/c", NULL, '/', 0, "/c", 0},
 	    {DIF_SUB_STRCHR, "abc", NULL, 'x', 0, NULL, 0},
 	    {DIF_SUB_STRSTR, "hello", "ll", 0, 0, "llo", 0},
+	    {DIF_SUB_GLOB, "kestrel", "k*[a-e]?", 0, 0, NULL, 1},
+	    {DIF_SUB_GLOB, "kestrel", "k*[a-d]?", 0, 0, NULL, 0},
 	    {DIF_SUB_STRSTR, "hello", "x", 0, 0, NULL, 0},
 	    {DIF_SUB_SUBSTR, "abcdef", NULL, 2, INT64_MAX, "cdef", 0},
 	    {DIF_SUB_SUBSTR, "abcdef", NULL, 2, 2, "cd", 0},

@@ -169,6 +169,36 @@ loads_read_what_they_may_and_else_fault(void **state)
 }
 
 static void
+texts_of_arguments_are_copied_and_events_are_logged(void **state)
+{
+	(void)state;
+	dif_host.kernel = (struct dif_host_area){help_args[1], kernel_bytes, 64};
+	memcpy(kernel_bytes, "some text", 10);
+	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	uint32_t text = put_string(&m, "some text");
+	CLAUSE(&m, {DIF_ARGSTR, 2, 0, 0, 1}, {DIF_STRING, 3, 0, 0, (int32_t)text},
+	       {DIF_SCMP, 1, 2, 3, 0}, STORE_1);
+	/* in scratch: it can be written */
+	CLAUSE(&m, {DIF_ARGSTR, 2, 0, 0, 1}, {DIF_ST1, 0, 2, 0, 4}, {DIF_LD8, 1, 2, 0, 0}, STORE_1);
+	CLAUSE(&m, {DIF_ARGSTR, 2, 0, 0, 0}, {DIF_RET, 0, 0, 0, 0});
+	CLAUSE(&m, {DIF_ARGSTR, 2, 0, 0, 9}, {DIF_RET, 0, 0, 0, 0});
+	CLAUSE(&m, {DIF_LOG, 0, 0, 0, 0}, {DIF_RET, 0, 0, 0, 0});
+	load_it(1);
+	assert_int_equal(fire(&d, 0, 0), DIF_FAULT_NONE);
+	assert_int_equal(global(0), 0);
+	for (unsigned i = 0; i < 100; i++) /* the scratch is empty each time */
+		assert_int_equal(fire(&d, 0, 1), DIF_FAULT_NONE);
+	assert_memory_equal(&(uint64_t){global(0)}, "some\0tex", 8);
+	assert_string_equal((char *)kernel_bytes, "some text");
+	assert_int_equal(fire(&d, 0, 2), DIF_FAULT_BADADDR);
+	assert_int_equal(status().fault_addr, help_args[0]);
+	assert_int_equal(fire(&d, 0, 3), DIF_FAULT_BADADDR);
+	unsigned before = dif_host.logged;
+	assert_int_equal(fire(&d, 0, 4), DIF_FAULT_NONE);
+	assert_int_equal(dif_host.logged, before + 1);
+}
+
+static void
 a_division_by_zero_is_a_fault_with_its_place(void **state)
 {
 	uint64_t args[DIF_ERROR_ARGS];
@@ -245,6 +275,7 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 	    {"expected 1, 2, 4, -1, -2 or -4 bytes", {{DIF_EXT, 1, 0, 0, -4 + -4}}},
 	    {"not within the strings", {{DIF_STRING, 1, 0, 0, 1}}},
 	    {"expected an argument, 0 to 9", {{DIF_ARG, 1, 0, 0, 10}}},
+	    {"expected an argument, 0 to 9", {{DIF_ARGSTR, 1, 0, 0, -1}}},
 	    {"no such variable", {{DIF_BUILTIN, 1, 0, 0, DIF_B_COUNT}}},
 	    {"no such variable", {{DIF_LDV, 1, 0, 0, 1}}},
 	    {"no such subroutine", {{DIF_CALL, 1, 0, 0, DIF_SUB_COUNT}}},
@@ -381,6 +412,7 @@ main(void)
 	    TEST(arithmetic),
 	    TEST(extensions_and_branches),
 	    TEST(loads_read_what_they_may_and_else_fault),
+	    TEST(texts_of_arguments_are_copied_and_events_are_logged),
 	    TEST(a_division_by_zero_is_a_fault_with_its_place),
 	    TEST(each_firing_is_counted_once),
 	    TEST(what_is_not_right_is_refused_with_a_reason),

@@ -29,5 +29,6 @@ extern _Thread_local struct dif_host {
 	unsigned acts; /* actions so far, and the last one */
 	enum dif_op act;
 	uint64_t act_arg;
+	unsigned logged;
 	int alloc_left; /* allocations that still succeed; -1: all */
 } dif_host;

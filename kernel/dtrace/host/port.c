@@ -169,3 +169,24 @@ dif_port_quick(const struct dif_at *at, enum dif_builtin what)
 {
 	return dif_port_builtin(at, NULL, what);
 }
+
+/* Here a text is a string in the kernel's memory. */
+bool
+dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (!dif_port_load(to + i, f->args[n] + i, 1))
+			return false;
+		if (to[i] == '\0')
+			return true;
+	}
+	to[size - 1] = '\0';
+	return true;
+}
+
+void
+dif_port_log(const struct ktr_firing *f)
+{
+	(void)f;
+	dif_host.logged++;
+}

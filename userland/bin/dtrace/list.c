@@ -50,6 +50,7 @@ static const struct {
     {DIF_ARG, "arg", "di"},
     {DIF_BUILTIN, "builtin", "di"},
     {DIF_UREG, "ureg", "da"},
+    {DIF_ARGSTR, "argstr", "di"},
     {DIF_CALL, "call", "dac"},
     {DIF_KEY, "key", "a"},
     {DIF_KEY_STR, "keystr", "a"},
@@ -76,6 +77,7 @@ static const struct {
     {DIF_BREAK, "break", ""},
     {DIF_PANIC, "panic", ""},
     {DIF_CHILL, "chill", "a"},
+    {DIF_LOG, "log", ""},
 };
 
 static const char *const subs[] = {
