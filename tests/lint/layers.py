@@ -45,7 +45,8 @@ FLOORS = [
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
     ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],
-    ["kernel/dtrace/", "kernel/ftrace/"],  # programs that run when probes fire; the files of tracefs
+    ["kernel/dtrace/"],  # programs that run when probes fire
+    ["kernel/ftrace/"],  # the files of tracefs
     ["kernel/debug/"],
     ["kernel/"],         # main.c: the boot in order; entry.c: traps and interrupts, shared out
 ]

@@ -113,7 +113,7 @@ def kprobes():
         "cat error_log\necho =====\necho '-:mine' >> kprobe_events\nls events/kprobes\necho > kprobe_events\nls events/kprobes\n"
         "cat kprobe_events\ncat trace\n", smp=1)
     check_match(r"^p:kprobes/mine ramfs_read vn=\$arg1 off=\+0\(\$arg4\):u64\nr:kprobes/ret ramfs_read ret=\$retval:s64$", out, "the list")
-    check_match(r"^enable  mine    ret$", out, "the directory")
+    check_match(r"^enable  filter  mine    ret$", out, "the directory")
     check_match(r"field:u64 off;\s+offset:16;", out, "a field")
     got = [what for name, *_, what in rows(out) if name == "cat"]
     reads = [(re.match(r"mine: \(ramfs_read\+0x0/0x[0-9a-f]+\) vn=0x[0-9a-f]+ off=(\d+)$", a),
@@ -123,7 +123,7 @@ def kprobes():
     hits = len(rows(out)) // 2
     check_match(rf"^  mine +{hits} +0$", out, "kprobe_profile")
     check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: no function \"nosuch\"\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
-    check_match(r"^enable  ret\nenable\n# tracer", after, "the directory after the removals")
+    check_match(r"^enable  filter  ret\nenable  filter\n# tracer", after, "the directory after the removals")
     check_match(r" ret: \(\?\) ret=92$", after, "an event of a probe that was removed")
 
 

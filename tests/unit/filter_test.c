@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "dif_help.h"
 #include "kernel/dtrace/host/host.h"
 #include "kernel/ftrace/filter.h"
+#include "tests/unit/dif_help.h"
 
 static const struct ktr_param params[] = {{"size", false, false, 64},
 					  {"delta", false, true, 32},
@@ -180,11 +180,11 @@ grow(char *to, size_t room, unsigned depth)
 		snprintf(to + n, room - n, "(");
 		a = grow(to, room, depth - 1);
 		n = strlen(to);
-		snprintf(to + n, room - n, ") %s (", and ? "&&" : "||");
+		snprintf(to + n, room - n, ") %s (", and? "&&" : "||");
 		b = grow(to, room, depth - 1);
 		n = strlen(to);
 		snprintf(to + n, room - n, ")");
-		return and ? a && b : a || b;
+		return and? a && b : a || b;
 	}
 }
 
@@ -225,8 +225,9 @@ append(char *to, size_t room, const char *piece)
 static void
 any_bytes_are_compiled_or_refused(void **state)
 {
-	static const char *const pieces[] = {"size", "name", "==", "&&", "||", "!", "(", ")", " ",
-					     "~",    "1",    "'",  "-",  "\"", "<", "&", "x", "comm"};
+	static const char *const pieces[] = {"size", "name", "==", "&&", "||", "!",
+					     "(",    ")",    " ",  "~",  "1",  "'",
+					     "-",    "\"",   "<",  "&",  "x",  "comm"};
 	(void)state;
 	srand(2);
 	for (unsigned i = 0; i < 100000; i++) {
