@@ -218,7 +218,8 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 	got.buf.spare = two ? carve(base, at, o->bufsize) : NULL;
 	if (aggs) {
 		got.aggs.slots = carve(base, at, o->aggsize);
-		got.aggs.buckets = got.aggs.slots + d->h.aggs.count;
+		if (base != NULL) /* else this only counts the bytes */
+			got.aggs.buckets = got.aggs.slots + d->h.aggs.count;
 		got.aggs.spare = carve(base, at, o->aggsize);
 		got.aggs.head = dif_table_begin(d);
 	}
