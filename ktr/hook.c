@@ -126,6 +126,17 @@ ktr_fire(struct ktr_firing *f)
 		fire(f, f->site);
 }
 
+void
+ktr_hook_without(void (*fn)(void *arg), void *arg)
+{
+	uintptr_t irq = ktr_port_irq_save();
+	__typeof__(KTR_PORT_IN_HOOK()) in_hook = KTR_PORT_IN_HOOK();
+	*(volatile __typeof__(*in_hook) *)in_hook = true;
+	fn(arg);
+	*(volatile __typeof__(*in_hook) *)in_hook = false;
+	ktr_port_irq_restore(irq);
+}
+
 /* ---- the siblings ---- */
 
 /* `frame` is what KTR_PORT_WHERE() wants. A port without it knows only where the call was. */

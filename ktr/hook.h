@@ -57,6 +57,12 @@ struct ktr_where ktr_firing_where(const struct ktr_firing *f);
  */
 void ktr_fire(struct ktr_firing *f);
 
+/**
+ * Runs fn(arg) with interrupts off, and meanwhile no hook on this CPU, not even in an NMI. Not from
+ * a hook.
+ */
+void ktr_hook_without(void (*fn)(void *arg), void *arg);
+
 /** Records an event of the firing: what the log does for owners without a hook. Any context. */
 void ktr_fire_record(const struct ktr_firing *f);
 

@@ -281,9 +281,9 @@ enum dif_fault {
 	DIF_FAULT_ILLOP = 3,
 	DIF_FAULT_DIVZERO = 4,
 	DIF_FAULT_NOSCRATCH = 5,
-	DIF_FAULT_UPRIV = 7, /* a user address where there is no user, or beyond user memory */
+	DIF_FAULT_UPRIV = 7, /* not used: a bad user address is DIF_FAULT_BADADDR */
 	DIF_FAULT_TUPOFLOW = 8,
-	DIF_FAULT_BADSTACK = 9,
+	DIF_FAULT_BADSTACK = 9, /* not used: a stack that cannot be read ends there */
 };
 
 /*

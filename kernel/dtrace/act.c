@@ -19,7 +19,7 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 
-#define NOTES 8u
+#define NOTES 64u
 
 static struct {
 	unsigned count;
@@ -35,7 +35,13 @@ note(int sig)
 	unsigned cpu = arch_cpu();
 	const struct proc *p = curthread()->proc;
 
-	if (p == NULL || noted[cpu].count == NOTES)
+	if (p == NULL)
+		return;
+	/* A signal that is pending is not sent again; so there are few at a time. */
+	for (unsigned i = 0; i < noted[cpu].count; i++)
+		if (noted[cpu].notes[i].pid == p->pid && noted[cpu].notes[i].sig == sig)
+			return;
+	if (noted[cpu].count == NOTES)
 		return;
 	noted[cpu].notes[noted[cpu].count].pid = p->pid;
 	noted[cpu].notes[noted[cpu].count].sig = sig;

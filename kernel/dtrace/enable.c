@@ -145,19 +145,10 @@ struct call {
 	unsigned cpu;
 };
 
-/*
- * BEGIN and END, only of the consumer that the firing names; and calls of dtrace_on_cpu(), which
- * come as firings of ERROR. False: it is none of these.
- */
+/* BEGIN and END, only of the consumer that the firing names. False: it is none of these. */
 static __attribute__((noinline)) bool
 fire_own(const struct ktr_firing *f, unsigned cpu)
 {
-	if (f->site == own[ERROR]) {
-		const struct call *call = f->data;
-
-		call->fn(call->c, cpu, call->arg);
-		return true;
-	}
 	if (f->site != own[BEGIN] && f->site != own[END])
 		return false;
 	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL; e = e->next) {
@@ -239,10 +230,16 @@ fire_for(const struct ktr_site *site, const void *data)
 static void
 call_here(void *arg)
 {
-	struct call *call = arg;
+	const struct call *call = arg;
 
-	if (arch_cpu() == call->cpu)
-		fire_for(own[ERROR], call);
+	call->fn(call->c, call->cpu, call->arg);
+}
+
+static void
+call_on(void *arg)
+{
+	if (arch_cpu() == ((const struct call *)arg)->cpu)
+		ktr_hook_without(call_here, arg);
 }
 
 void
@@ -251,7 +248,7 @@ dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, 
 {
 	struct call call = {fn, c, arg, cpu};
 
-	smp_call_all(call_here, &call);
+	smp_call_all(call_on, &call);
 }
 
 /* ---- on and off ---- */

@@ -16,6 +16,8 @@ struct state {
 };
 
 #define RECORD_UNKNOWN UINT32_MAX
+/* Bytes of the frames or ancestors that the port looks at, at most. */
+#define DIF_MOST_WALK (1024u * 32)
 
 struct pass {
 	const struct dif *d;
@@ -145,6 +147,8 @@ check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
 	if (sub == DIF_SUB_STRSTR || sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX ||
 	    sub == DIF_SUB_GLOB)
 		p->cost += (uint64_t)strsize * strsize / 4;
+	if (sub == DIF_SUB_PROGENYOF)
+		p->cost += DIF_MOST_WALK;
 	p->cost += sub == DIF_SUB_COPYOUT ? DIF_MAX_RECORD : p->d->h.options.scratch + 4 * strsize;
 }
 
@@ -206,6 +210,8 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 		break;
 	case DIF_BUILTIN:
 		need(p, imm < DIF_B_COUNT, "no such variable");
+		if (imm == DIF_B_STACKDEPTH || imm == DIF_B_USTACKDEPTH)
+			p->cost += DIF_MOST_WALK;
 		break;
 	case DIF_CALL:
 		check_call(p, s, i);

@@ -135,6 +135,8 @@ ERRORS = [
     ("BEGIN { trace(1 / 0); }", "D_DIV_ZERO"),
     ("BEGIN { trace(1 % 0); }", "D_DIV_ZERO"),
     ('BEGIN { x = printf("x"); }', "D_OP_INCOMPAT"),
+    ("BEGIN { 2, stack(), 8; }", "D_OP_INCOMPAT"),
+    ("BEGIN { 1 ? stack() : ustack(); }", "D_OP_INCOMPAT"),
     ('BEGIN { trace((printf("x"), 1)); }', "D_ACT_VALUE"),
     ("BEGIN { raise(9); }", "D_DESTRUCTIVE", "-w"),
     ("BEGIN { commit(1); commit(1); }", "D_COMM_COMM"),

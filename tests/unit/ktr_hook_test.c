@@ -231,6 +231,29 @@ a_hook_does_not_interrupt_a_hook(void **state)
 }
 
 static void
+fire_without(void *arg)
+{
+	fire_points();
+	++*(int *)arg;
+}
+
+static void
+no_hook_is_called_without_hooks(void **state)
+{
+	(void)state;
+	int ran = 0;
+	uint64_t before = head();
+	select_for(owner, "point one*", true);
+	ktr_hook_without(fire_without, &ran);
+	assert_int_equal(ran, 1);
+	assert_int_equal(calls, 0);
+	assert_int_equal(ktr_hook_refused((unsigned)owner), 1);
+	assert_int_equal(head(), before);
+	fire_points();
+	assert_int_equal(calls, 1);
+}
+
+static void
 what_is_no_trace_point_can_fire(void **state)
 {
 	(void)state;
@@ -290,6 +313,7 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		a_trace_point_and_a_probe_in_one_place_have_their_own_hooks, begin, end),
 	    cmocka_unit_test_setup_teardown(a_hook_does_not_interrupt_a_hook, begin, end),
+	    cmocka_unit_test_setup_teardown(no_hook_is_called_without_hooks, begin, end),
 	    cmocka_unit_test_setup_teardown(what_is_no_trace_point_can_fire, begin, end),
 	    cmocka_unit_test_setup_teardown(numbers_of_owners_are_used_again, begin, end),
 	};

@@ -312,10 +312,15 @@ check_operator(struct node *n)
 		break;
 	case N_COND:
 		check_condition(n);
+		if (type_base(n->type)->kind == T_STACK)
+			dt_error(n->at, "D_OP_INCOMPAT", "operator ?: a stack has no value");
 		break;
 	case N_COMMA:
 		check_expression(n->left);
 		check_expression(n->right);
+		if (type_base(n->left->type)->kind == T_STACK ||
+		    type_base(n->right->type)->kind == T_STACK)
+			dt_error(n->at, "D_OP_INCOMPAT", "operator ,: a stack has no value");
 		n->type = n->right->type;
 		break;
 	case N_CAST:
