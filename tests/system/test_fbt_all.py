@@ -2,11 +2,14 @@
 """test_fbt_all.py - with every function's probes on: what the trace says holds together, nothing breaks, and afterwards the
 code is as it was built."""
 import collections
+import fnmatch
+import pathlib
 import re
+import tempfile
 
 import tracecheck as tc
 from fbtcheck import calls_of, disassembly, pairs_match, symbols
-from harness import ARCH, boot, check, check_eq, check_match, ktr_stats, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, main, test
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -60,6 +63,65 @@ def room():
     check(entries > 800 and returns > 1000, f"{entries} entries and {returns} returns, expected more")
     added = entries * {"x86_64": 5, "aarch64": 4}[ARCH] + returns * 4
     check(added <= 0.05 * (size - added), f"{added} bytes of {size - added}: {100 * added / (size - added):.1f} %, expected at most 5 %")
+
+
+TOUR = """for i in switch lock fork pipe fault syscall malloc mix file; do load $i -n 3 -j 2; done
+mkdir /tmp/d; echo a b > /tmp/d/f; cp /tmp/d/f /tmp/d/g; mv /tmp/d/g /tmp/d/h; chmod 600 /tmp/d/h; touch /tmp/d/t
+cat /tmp/d/f | grep a | head -1 | tail -1 | tee /tmp/d/u | wc; ls -l /tmp/d /dev; rm -r /tmp/d
+ps; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
+ktrace -f /tmp/kt ls /; kdump -f /tmp/kt
+ktr on SCHED,PROC; ktr probes; ktr probe add 'p:x sys_read $arg1'; ktr on kprobe:::x; cat /etc/motd; ktr probe list
+ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC
+ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail -1
+nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
+su 1000 user_test do calls
+linux_test
+cd /sys/kernel/tracing
+for f in *; do test $f = trace_pipe || test $f = events || cat $f; done 2>/dev/null | wc; for f in options/* events/enable events/VFS/* events/kprobes/* per_cpu/cpu0/*s; do cat $f; done
+echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ > set_ftrace_pid; echo function > current_tracer; cat /etc/motd
+head -20 trace; cat set_ftrace_pid; echo > set_ftrace_pid; echo function_graph > current_tracer; cat /etc/motd; head -20 trace; echo 1 > options/funcgraph-proc; head -30 trace; echo nop > current_tracer
+echo 'sys_*' > set_ftrace_filter; echo 1 > function_profile_enabled; cat /etc/motd; cat trace_stat/function*; echo 0 > function_profile_enabled; cat trace_stat/function0
+echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log; cat /etc/motd; tail -3 trace; echo > kprobe_events; ls events/kprobes
+echo vfs:lookup > set_event; echo 1 > events/VOP/enable; echo 0 > events/enable; echo 'x =' > events/vfs/lookup/filter
+echo 'error == 0' > events/vfs/lookup/filter; echo 0 > events/vfs/lookup/filter; echo 'name ~ "m*" && comm == cat' > events/vfs/lookup/filter; echo 1 > events/vfs/lookup/enable; echo 'error == 0' > events/VOP/filter; cat /etc/motd; echo > set_event
+echo text > trace_marker; head -1 trace_pipe; echo 1 > options/irq-info; echo noirq-info > trace_options; echo irq-info > trace_options; echo > error_log
+echo 3 > max_graph_depth; echo 0 > max_graph_depth; echo 0 > tracing_thresh; echo f > tracing_cpumask; echo 1 > tracing_on; echo mono > trace_clock; echo 0 > buffer_size_kb
+echo > trace; ls /sys/kernel/debug/tracing; cd /
+"""
+
+
+def never_called():
+    """The globs of tests/system/never_called, with reasons."""
+    reasons, reason = {}, None
+    for line in (pathlib.Path(__file__).parent / "never_called").read_text().splitlines():
+        if line and line[0] not in "# ":
+            reason = line
+        for glob in line.split() if line.startswith(" ") else ():
+            check(glob not in reasons, f"never_called has {glob} twice")
+            reasons[glob] = reason
+    return reasons
+
+
+@test("with all functions and trace points on, a tour of the system calls each of them, but those that a list names with a reason")
+def tour():
+    count = "fbt:::entry { @[probefunc] = count(); } ktr::: { @p[probefunc, probename] = count(); }"
+    with tempfile.NamedTemporaryFile("w") as f:
+        f.write(TOUR)
+        f.flush()
+        files = [word for name, path in (("tour", f.name), ("user_test", BUILD / "user_test"), ("linux_test", BUILD / "linux_test"))
+                 for word in ("--file", f"/bin/{name}={path}")]
+        run = boot(f"ktr probes fbt:::entry\nktr probes ktr:::\necho begins\ndtrace -q -x aggsize=8m -n '{count}' -c 'sh /bin/tour'\n",
+                   smp=4, options=files).expect()
+    check_eq(re.findall(r"^dtrace: .*", run.out + run.err, re.M), [], "what dtrace says")
+    listed, told = run.out.split("\nbegins\n")
+    rows = [line.split()[3:7] for line in listed.splitlines() if re.match(r" *\d+ ", line)]
+    called = set(re.findall(r"^ +([A-Za-z_]\S*) +\d+$", told, re.M)) | set(re.findall(r"^ +([A-Za-z_]\S*) +(\S+) +\d+$", told, re.M))
+    never = {f"{module}/{f.split('.')[0]}" for provider, module, f, _ in rows if provider == "fbt" and f not in called}
+    never |= {f"{module}/{f}:{name}" for provider, module, f, name in rows if provider == "ktr" and (f, name) not in called}
+    check(len(rows) > 1100 and len(never) < len(rows) / 2, f"{len(never)} of {len(rows)} probes never fired")
+    globs = never_called()
+    silent = {p for p in never if not any(fnmatch.fnmatchcase(p, g) and (":" in g) == (":" in p) for g in globs)}
+    check(not silent, f"never fired, and not listed in never_called: {' '.join(sorted(silent))}")
 
 
 @test("with every function on, switched on and off in turns on a busy machine, the code is afterwards as it was built")
