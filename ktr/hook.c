@@ -57,6 +57,22 @@ static bool ktr_in_hook[KTR_PORT_MAXCPU]; /* each CPU writes its own, interrupts
 #define KTR_PORT_IN_HOOK() (&ktr_in_hook[ktr_port_cpu()])
 #endif
 
+#ifndef KTR_PORT_LOWEST_BIT
+/* Each six bits in a row of this number differ from all others: they tell a shift. */
+#define DE_BRUIJN 0x03f79d71b4cb0a89u
+static inline unsigned
+lowest_bit(uint64_t v)
+{
+	static const uint8_t shifts[64] = {0,  1,  48, 2,  57, 49, 28, 3,  61, 58, 50, 42, 38,
+					   29, 17, 4,  62, 55, 59, 36, 53, 51, 43, 22, 45, 39,
+					   33, 30, 24, 18, 12, 5,  63, 47, 56, 27, 60, 41, 37,
+					   16, 54, 35, 52, 21, 44, 32, 23, 11, 46, 26, 40, 15,
+					   34, 20, 31, 10, 25, 14, 19, 9,  13, 8,  7,  6};
+	return shifts[(v & (0 - v)) * DE_BRUIJN >> 58];
+}
+#define KTR_PORT_LOWEST_BIT(v) lowest_bit(v)
+#endif
+
 static inline uint32_t
 owners_of(const struct ktr_site *site)
 {
@@ -78,7 +94,7 @@ call_all(struct ktr_firing *f, uint32_t owners)
 	uint32_t log = logged(owners);
 	for (uint32_t rest = owners & ~log; rest != 0; rest &= rest - 1) {
 		f->owner = rest & -rest;
-		ktr_hooks[__builtin_ctz(rest)](f);
+		ktr_hooks[KTR_PORT_LOWEST_BIT(rest)](f);
 	}
 	if (log != 0)
 		ktr_fire_record(f);
@@ -90,7 +106,8 @@ refuse(const struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site), log = logged(owners);
 	for (uint32_t rest = owners & ~log; rest != 0; rest &= rest - 1)
-		__atomic_fetch_add(&ktr_hooks_refused[__builtin_ctz(rest)], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&ktr_hooks_refused[KTR_PORT_LOWEST_BIT(rest)], 1,
+				   __ATOMIC_RELAXED);
 	if (log != 0)
 		ktr_fire_record(f);
 }
@@ -108,7 +125,7 @@ fire(struct ktr_firing *f, const struct ktr_site *site)
 		*(volatile __typeof__(*in_hook) *)in_hook = true;
 		f->owner = owners;
 		if (__builtin_expect((owners & (owners - 1)) == 0, 1)) /* one, or nobody */
-			ktr_hooks[__builtin_ctzll(owners | 1ull << KTR_OWNER_MAX)](f);
+			ktr_hooks[KTR_PORT_LOWEST_BIT(owners | 1ull << KTR_OWNER_MAX)](f);
 		else
 			call_all(f, owners);
 		*(volatile __typeof__(*in_hook) *)in_hook = false;

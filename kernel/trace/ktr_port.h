@@ -24,6 +24,7 @@
 /* kernel/probe/profile.h */
 int profile_make_named(const char *spec, char *err, size_t errlen);
 #define KTR_PORT_MAKE_NAMED profile_make_named
+#define KTR_PORT_LOWEST_BIT __builtin_ctzll
 
 /*
  * Frames are pairs of words: the caller's frame pointer, and the return address. The kernel is in

@@ -102,8 +102,8 @@ def never_called():
     return reasons
 
 
-@test("with all functions and trace points on, a tour of the system calls each of them, but those that a list names with a reason")
-def tour():
+def fired_in_tour():
+    """Boots for the tour. Returns the rows of all probes, and those that fired."""
     count = "fbt:::entry { @[probefunc] = count(); } ktr::: { @p[probefunc, probename] = count(); }"
     with tempfile.NamedTemporaryFile("w") as f:
         f.write(TOUR)
@@ -115,12 +115,22 @@ def tour():
     check_eq(re.findall(r"^dtrace: .*", run.out + run.err, re.M), [], "what dtrace says")
     listed, told = run.out.split("\nbegins\n")
     rows = [line.split()[3:7] for line in listed.splitlines() if re.match(r" *\d+ ", line)]
-    called = set(re.findall(r"^ +([A-Za-z_]\S*) +\d+$", told, re.M)) | set(re.findall(r"^ +([A-Za-z_]\S*) +(\S+) +\d+$", told, re.M))
-    never = {f"{module}/{f.split('.')[0]}" for provider, module, f, _ in rows if provider == "fbt" and f not in called}
-    never |= {f"{module}/{f}:{name}" for provider, module, f, name in rows if provider == "ktr" and (f, name) not in called}
-    check(len(rows) > 1100 and len(never) < len(rows) / 2, f"{len(never)} of {len(rows)} probes never fired")
-    globs = never_called()
-    silent = {p for p in never if not any(fnmatch.fnmatchcase(p, g) and (":" in g) == (":" in p) for g in globs)}
+    return rows, set(re.findall(r"^ +([A-Za-z_]\S*) +\d+$", told, re.M)) | set(re.findall(r"^ +([A-Za-z_]\S*) +(\S+) +\d+$", told, re.M))
+
+
+@test("with all functions and trace points on, a tour of the system calls each of them, but those that a list names with a reason")
+def tour():
+    """Some are called only when two threads meet: the tour is made up to three times."""
+    globs, fired, silent = never_called(), set(), {"?"}
+    for _ in range(3):
+        if not silent:
+            break
+        rows, more = fired_in_tour()
+        fired |= more
+        never = {f"{module}/{f.split('.')[0]}" for provider, module, f, _ in rows if provider == "fbt" and f not in fired}
+        never |= {f"{module}/{f}:{name}" for provider, module, f, name in rows if provider == "ktr" and (f, name) not in fired}
+        check(len(rows) > 1100 and len(never) < len(rows) / 2, f"{len(never)} of {len(rows)} probes never fired")
+        silent = {p for p in never if not any(fnmatch.fnmatchcase(p, g) and (":" in g) == (":" in p) for g in globs)}
     check(not silent, f"never fired, and not listed in never_called: {' '.join(sorted(silent))}")
 
 
