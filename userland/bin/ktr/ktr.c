@@ -34,8 +34,8 @@ static const char usage[] =
     "       ktr profile [-p PID] [-x GLOB] FUNCTION [--] COMMAND...\n"
     "                           run COMMAND; print how often FUNCTION (a glob) ran for it and its\n"
     "                           children, or for process PID, and how long\n"
-    "       ktr on SPEC         switch on: classes, a GLOB as for sites, or a SPEC as for probes\n"
-    "       ktr off [SPEC]      switch off, whoever switched on; without SPEC, all\n"
+    "       ktr on SPEC...      switch on: classes, a GLOB as for sites, or a SPEC as for probes\n"
+    "       ktr off [SPEC...]   switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
 
 static char *
@@ -306,6 +306,17 @@ print_probes(const char *spec, bool count)
 	return 0;
 }
 
+/* Sets a sysctl to each of the words. */
+static int
+set_each(const char *name, char **words)
+{
+	int status = 0;
+
+	for (; *words != NULL; words++)
+		status |= set(name, *words, false);
+	return status;
+}
+
 /* Makes a probe at an instruction. An error says at which character: a mark shows the place. */
 static int
 probe_add(char **words)
@@ -372,10 +383,12 @@ main(int argc, char **argv)
 		return probe(argv + optind, args);
 	if (strcmp(verb, "graph") == 0 || strcmp(verb, "profile") == 0)
 		return session_main(argc - optind + 1, argv + optind - 1, usage);
-	if (strcmp(verb, "on") == 0 && args == 1)
-		return set("debug.ktr.on", arg, false);
-	if (strcmp(verb, "off") == 0 && args <= 1)
-		return set("debug.ktr.off", arg != NULL ? arg : ":::", false);
+	if (strcmp(verb, "on") == 0 && args > 0)
+		return set_each("debug.ktr.on", argv + optind);
+	if (strcmp(verb, "off") == 0 && args > 0)
+		return set_each("debug.ktr.off", argv + optind);
+	if (strcmp(verb, "off") == 0)
+		return set("debug.ktr.off", ":::", false);
 	if (strcmp(verb, "clear") == 0 && args == 0)
 		return set("debug.ktr.clear", "1", true);
 	tool_usage(usage);
