@@ -301,14 +301,14 @@ MAY_FAULT(key_str, dif_key_str(R, A))
 /* A short string that is surely memory, by words. */
 OP(key_str_quick)
 {
-	const uint8_t *from = (const uint8_t *)A, *end = from + DIF_QUICK_STR;
+	uint64_t from = A, end = from + DIF_QUICK_STR;
 	uint32_t words = R->key_words;
 	uint64_t *to = &c->keys[words];
 
-	if (!quick(A) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
+	if (!quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
 		return key_str(at, c, f, i);
 	for (uint64_t w, nul; from < end; from += 8, *to++ = w) {
-		__builtin_memcpy(&w, from, 8);
+		__builtin_memcpy(&w, (const void *)from, 8);
 		nul = dif_nul_bit(w);
 		if (nul != 0) {
 			*to++ = w & ((nul & -nul) - 1);
