@@ -170,7 +170,8 @@ def files():
         "echo one > trace_marker\nhead -n 1 trace_pipe &\nreader=$!\nwait $reader\n"
         "head -n 1 trace_pipe &\nreader=$!\nuntil ps | grep tracepipe >/dev/null; do true; done\necho two > trace_marker\nwait $reader\n"
         "cat trace\necho =====\necho 0 > tracing_on\necho three > trace_marker\ncat tracing_on\necho 1 > tracing_on\ncat tracing_cpumask\n"
-        "echo 2 > tracing_cpumask\necho 1 > events/sched/on_cpu/enable\nload pipe -n 20 -j 2 >/dev/null\ncat per_cpu/cpu0/trace\n"
+        "echo 2 > tracing_cpumask\necho 1 > events/sched/on_cpu/enable\nuntil grep on_cpu per_cpu/cpu1/trace >/dev/null; do load pipe -n 20 -j 8 >/dev/null; done\n"
+        "cat per_cpu/cpu0/trace\n"
         "head -n 20 per_cpu/cpu1/trace\necho 128 > buffer_size_kb\ncat buffer_size_kb buffer_total_size_kb\nsysctl -n debug.ktr.entries\n"
         "cat per_cpu/cpu1/stats\n")
     got = [what for *_, what in rows(pipe)]
