@@ -4,7 +4,8 @@
  * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
  * which entry on the files of this folder show it.
  *
- * Locking: ftrace_lock guards `shown`; a struct buffer_reader belongs to one open file.
+ * Locking: ftrace_lock guards `shown`; the control lock keeps the rings (ktr/ring.h). A struct
+ * trace_reader has a lock of its own.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -18,6 +19,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
+#include "ktr/port.h"
 #include "ktr/ring.h"
 
 #define LINE_BYTES 1024
@@ -39,6 +41,7 @@ void
 buffer_open(struct buffer_reader *r, unsigned cpu, bool consume)
 {
 	*r = (struct buffer_reader){.cpu = cpu, .consume = consume};
+	ktr_port_lock();
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 		uint64_t tail, head;
@@ -48,6 +51,7 @@ buffer_open(struct buffer_reader *r, unsigned cpu, bool consume)
 		c->seq = later(tail, shown[i].from);
 		c->end = consume ? UINT64_MAX : head;
 	}
+	ktr_port_unlock();
 }
 
 /* Goes on to the next entry that is there and no part of another one's data. */
@@ -124,12 +128,14 @@ buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *
 int
 buffer_clear(uintptr_t arg)
 {
+	ktr_port_lock();
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		uint64_t tail, head;
 
 		if ((arg == BUFFER_ALL || arg == i) && ktr_ring_window(i, &tail, &head))
 			shown[i].from = shown[i].cleared = head;
 	}
+	ktr_port_unlock();
 	return 0;
 }
 
@@ -150,6 +156,7 @@ buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written)
 /* ---- trace, trace_pipe ---- */
 
 struct trace_reader {
+	struct mutex lock;
 	struct buffer_reader r;
 	bool begun;      /* the head was printed */
 	size_t at, len;  /* what is left of the line */
@@ -168,11 +175,12 @@ trace_open(struct file *f)
 	t = kmap_alloc(sizeof(*t));
 	if (t == NULL)
 		return -ENOMEM;
+	mutex_init(&t->lock, "trace reader");
 	f->priv = t;
 	return 0;
 }
 
-/* Makes the next line. False: there is none. ftrace_lock held. */
+/* Makes the next line. False: there is none. ftrace_lock and control lock held. */
 static bool
 next_line(struct trace_reader *t, bool head)
 {
@@ -191,7 +199,7 @@ next_line(struct trace_reader *t, bool head)
 	return more;
 }
 
-/* Gives lines until the buffer is full or there are no more. */
+/* Gives lines until the buffer is full or there are no more. t->lock held. */
 static int
 read_lines(struct trace_reader *t, struct uio *u)
 {
@@ -203,7 +211,9 @@ read_lines(struct trace_reader *t, struct uio *u)
 
 		if (n == 0) {
 			mutex_lock(&ftrace_lock);
+			ktr_port_lock();
 			more = next_line(t, !t->begun && !t->r.consume);
+			ktr_port_unlock();
 			mutex_unlock(&ftrace_lock);
 			t->begun = true;
 			n = t->len;
@@ -225,6 +235,7 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (t == NULL)
 		return -EINVAL;
+	mutex_lock(&t->lock);
 	if (*off == 0) {
 		mutex_lock(&ftrace_lock);
 		buffer_open(&t->r, (unsigned)tracefs_arg(vn), false);
@@ -234,6 +245,7 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	}
 	error = read_lines(t, u);
 	*off += start - u->resid;
+	mutex_unlock(&t->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
@@ -310,7 +322,9 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		t->silent = curthread()->tid;
 	}
 	while (error == 0 && u->resid == start && start > 0) {
+		mutex_lock(&t->lock);
 		error = read_lines(t, u);
+		mutex_unlock(&t->lock);
 		if (error != 0 || u->resid != start)
 			break;
 		/* As in Linux: the end, if there will be no more for the time being. */

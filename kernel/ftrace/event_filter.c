@@ -26,6 +26,7 @@ struct event_filter {
 	struct ktr_site *site;
 	struct dtrace_consumer *consumer; /* while the event is enabled */
 	struct image *image;
+	char name[EVENT_NAME]; /* of the event: the site of a kprobe may become another one's */
 	char text[];
 };
 
@@ -89,6 +90,25 @@ event_filter_drop(const struct ktr_site *site)
 	drop(find(site));
 }
 
+void
+event_filters_clean(void)
+{
+	struct event_filter *gone;
+
+	do {
+		gone = NULL;
+		list_for_each (l, &filters) {
+			struct event_filter *e = list_entry(l, struct event_filter, link);
+			char name[EVENT_NAME];
+
+			event_name(e->site, name);
+			if (!ktr_site_is_probe(e->site) || strcmp(name, e->name) != 0)
+				gone = e;
+		}
+		drop(gone);
+	} while (gone != NULL);
+}
+
 /* The image of a filter: if it is true, the event is recorded. */
 static void
 make_image(struct image *image, const struct filter *f)
@@ -148,6 +168,7 @@ event_filter_set(struct ktr_site *site, const char *text, struct filter_error *e
 		return result;
 	}
 	e->site = site;
+	event_name(site, e->name);
 	e->image = image;
 	memcpy(e->text, text, strlen(text) + 1);
 	drop(before);

@@ -131,6 +131,7 @@ scope_switch(struct scope *s, bool on)
 {
 	int error = 0;
 
+	event_filters_clean();
 	if (owner == 0) {
 		int n = ktr_owner_register("ftrace events", NULL);
 
@@ -208,6 +209,7 @@ one_store(uintptr_t arg, char *text)
 static void
 filter_show(uintptr_t arg, struct sbuf *out)
 {
+	event_filters_clean();
 	event_filter_show((const struct ktr_site *)arg, out);
 }
 
@@ -216,6 +218,8 @@ static int
 filter_set(struct ktr_site *site, const char *text, struct filter_error *wrong)
 {
 	struct scope one = {.site = site};
+
+	event_filters_clean();
 	bool on = is_enabled(site);
 	int error = 0;
 

@@ -8,6 +8,7 @@
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
 #include "ktr/intern.h"
+#include "ktr/port.h"
 #include "ktr/ring.h"
 
 /* ---- tracing_on, tracing_cpumask ---- */
@@ -122,10 +123,12 @@ stats_show(uintptr_t arg, struct sbuf *out)
 	struct ktr_entry e;
 
 	ktr_stats_get(cpu, &stats);
+	ktr_port_lock();
 	buffer_count(cpu, &entries, &written);
 	oldest = ktr_ring_window(cpu, &tail, &head) && ktr_ring_read(cpu, tail, &e) == KTR_READ_OK
 		     ? clock_ns_of(e.ticks) / 1000
 		     : 0;
+	ktr_port_unlock();
 	sbuf_printf(out,
 		    "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n"
 		    "oldest event ts: %5lu.%06lu\nnow ts: %5lu.%06lu\ndropped events: %lu\n"

@@ -104,23 +104,24 @@ struct buffer_reader {
 void buffer_open(struct buffer_reader *r, unsigned cpu, bool consume);
 /*
  * The oldest entry that was not taken yet, and its CPU. NULL: there is none now. *lost: how many
- * entries of that CPU were lost before it. ftrace_lock held if r->consume.
+ * entries of that CPU were lost before it. ftrace_lock held if r->consume; control lock held.
  */
 const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
-/* Takes the oldest entry of that CPU. There is one. */
+/* Takes the oldest entry of that CPU. There is one. Locks as above, and for the next. */
 void buffer_take(struct buffer_reader *r, unsigned cpu);
 /* The entry of that CPU that comes after the one that was peeked. False: not known. */
 bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry);
 /* `> trace`: what is there now is not shown any more. */
 int buffer_clear(uintptr_t arg);
-/* How many entries `trace` would show, and how many were written since it was cleared. */
+/* How many entries `trace` would show, and how many were written since it was cleared. Control
+ * lock held. */
 void buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written);
 
 extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_marker_ops;
 
 /* ---- print.c: an entry as Linux prints it ---- */
 
-/* The head of `trace`. */
+/* The head of `trace`. Control lock held, as for the next. */
 void print_head(struct sbuf *out, const struct buffer_reader *r);
 /* A line, or several. Takes the entry, and a second one if it is the return of a function that
  * called none. False: there is no entry. */
@@ -148,7 +149,8 @@ void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_ev
 int kprobes_store(uintptr_t arg, char *text);
 int kprobes_clear(uintptr_t arg);
 void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
-/* Prints place and arguments of an event of a kprobe. False: it is another event. */
+/* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
+ * held. */
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
 
 /* ---- event_filter.c ---- */
@@ -163,6 +165,8 @@ int event_filter_switch(const struct ktr_site *site, bool on);
 /* Gives a site a filter, which is off, in the place of the one it has. -EINVAL: *error says why. */
 int event_filter_set(struct ktr_site *site, const char *text, struct filter_error *error);
 void event_filter_drop(const struct ktr_site *site);
+/* Drops the filters of events that are not there any more. */
+void event_filters_clean(void);
 /* Prints the filter, or "none". */
 void event_filter_show(const struct ktr_site *site, struct sbuf *out);
 

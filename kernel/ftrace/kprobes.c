@@ -13,6 +13,7 @@
 #include "ktr/dynamic.h"
 #include "ktr/event.h"
 #include "ktr/intern.h"
+#include "ktr/port.h"
 
 #define GROUP "kprobes"
 
@@ -34,11 +35,19 @@ show_one(const struct kprobe_info *k, void *out)
 		    rest_of(k->definition));
 }
 
+static void
+each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
+{
+	ktr_port_lock();
+	kprobe_each(f, arg);
+	ktr_port_unlock();
+}
+
 void
 kprobes_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	kprobe_each(show_one, out);
+	each(show_one, out);
 }
 
 static void
@@ -51,7 +60,7 @@ void
 kprobes_show_profile(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	kprobe_each(show_profile, out);
+	each(show_profile, out);
 }
 
 /* The place in the definition of which the message is about: "character 8: no function …". */
@@ -87,6 +96,7 @@ command(const char *line)
 		error = kprobe_del(name != NULL ? name + 1 : line + 2, err, sizeof(err));
 	else
 		error = kprobe_add(line, err, sizeof(err));
+	event_filters_clean();
 	if (error == 0)
 		return 0;
 	at = place_of(&message);
@@ -135,11 +145,12 @@ kprobes_clear(uintptr_t arg)
 	while (error == 0) {
 		char name[EVENT_NAME] = "";
 
-		kprobe_each(find_one, name);
+		each(find_one, name);
 		if (name[0] == '\0')
 			break;
 		error = kprobe_del(name, err, sizeof(err));
 	}
+	event_filters_clean();
 	return error;
 }
 

@@ -23,10 +23,11 @@
 
 struct mutex ftrace_lock = MUTEX_INIT("ftrace");
 
-/* A text that is being read. */
-struct text {
+/* An open file, and its text if that was read. The lock guards both. */
+struct reader {
+	struct mutex lock;
 	size_t len;
-	char text[];
+	char *text; /* of kmap_alloc(); NULL: none yet */
 };
 
 static const struct tracefs_node *
@@ -43,26 +44,26 @@ tracefs_arg(const struct vnode *vn)
 
 /* ---- files of text ---- */
 
-/* Makes the text, in memory that fits it. NULL: no memory. ftrace_lock held. */
-static struct text *
-make_text(const struct tracefs_node *node)
+/* Makes the text, in memory that fits it. 0 or -ENOMEM. */
+static int
+make_text(struct reader *r, const struct tracefs_node *node)
 {
 	size_t room = PAGE_SIZE;
+	struct sbuf out;
 
-	for (;;) {
-		struct text *t = kmap_alloc(sizeof(*t) + room);
-		struct sbuf out;
-
-		if (t == NULL)
-			return NULL;
-		sbuf_init(&out, t->text, room);
+	do {
+		kmap_free(r->text);
+		r->text = kmap_alloc(room);
+		if (r->text == NULL)
+			return -ENOMEM;
+		sbuf_init(&out, r->text, room);
+		mutex_lock(&ftrace_lock);
 		node->file->show(node->arg, &out);
-		t->len = out.len;
-		if (!sbuf_is_cut(&out))
-			return t;
-		kmap_free(t);
+		mutex_unlock(&ftrace_lock);
 		room = out.len + PAGE_SIZE; /* it may have grown when it is made again */
-	}
+	} while (sbuf_is_cut(&out));
+	r->len = out.len;
+	return 0;
 }
 
 static int
@@ -70,45 +71,44 @@ text_open(struct file *f)
 {
 	const struct tracefs_file *file = node_of(f->vn)->file;
 	int mode = f->flags & O_ACCMODE;
+	struct reader *r;
 
-	f->priv = NULL;
 	if ((mode != O_WRONLY && file->show == NULL) || (mode != O_RDONLY && file->store == NULL))
 		return -EINVAL;
+	r = kzalloc(sizeof(*r));
+	if (r == NULL)
+		return -ENOMEM;
+	mutex_init(&r->lock, "tracefs reader");
+	f->priv = r;
 	return 0;
 }
 
 static void
 text_release(struct file *f)
 {
-	kmap_free(f->priv);
+	struct reader *r = f->priv;
+
+	kmap_free(r->text);
+	kfree(r);
 }
 
 static int64_t
 text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	const struct text *t;
-	size_t n;
-	int error;
+	struct reader *r = f != NULL ? f->priv : NULL;
+	size_t start = u->resid;
+	int error = 0;
 
-	if (f == NULL)
+	if (r == NULL)
 		return -EINVAL;
-	if (*off == 0 || f->priv == NULL) {
-		kmap_free(f->priv);
-		mutex_lock(&ftrace_lock);
-		f->priv = make_text(node_of(vn));
-		mutex_unlock(&ftrace_lock);
-	}
-	t = f->priv;
-	if (t == NULL)
-		return -ENOMEM;
-	if (*off >= t->len)
-		return 0;
-	n = u->resid < t->len - *off ? u->resid : t->len - *off;
-	error = uio_put(u, t->text + *off, n);
-	if (error < 0)
-		return error;
-	*off += n;
-	return (int64_t)n;
+	mutex_lock(&r->lock);
+	if (*off == 0 || r->text == NULL)
+		error = make_text(r, node_of(vn));
+	if (error == 0 && *off < r->len)
+		error = uio_put(u, r->text + *off, start < r->len - *off ? start : r->len - *off);
+	*off += start - u->resid;
+	mutex_unlock(&r->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
 static int64_t

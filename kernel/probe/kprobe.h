@@ -48,7 +48,7 @@ struct kprobe_info {
 	uint64_t hits, misses;
 };
 
-/* Calls f for each probe, with the control lock held: the texts are valid in f. */
+/* Calls f for each probe. Control lock held: so long the texts are valid. */
 void kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg);
 
 /* Puts breakpoints where probes are on, and removes the others. Control lock. */

@@ -52,7 +52,6 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 void
 kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 {
-	ktr_port_lock();
 	list_for_each (l, &kprobes) {
 		const struct kprobe *k = list_entry(l, struct kprobe, link);
 		const struct kprobe_info info = {.site = k->site,
@@ -66,7 +65,6 @@ kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 
 		f(&info, arg);
 	}
-	ktr_port_unlock();
 }
 
 void

@@ -111,7 +111,10 @@ def kprobes():
         "cat kprobe_events\nls events/kprobes\ngrep 'field:[us]64' events/kprobes/*/format\necho 1 > events/kprobes/enable\n"
         "cat /etc/motd >/dev/null\necho 0 > events/kprobes/enable\ncat trace kprobe_profile\necho 'p:bad nosuch' >> kprobe_events\n"
         "cat error_log\necho =====\necho '-:mine' >> kprobe_events\nls events/kprobes\necho > kprobe_events\nls events/kprobes\n"
-        "cat kprobe_events\ncat trace\n", smp=1)
+        "cat kprobe_events\ncat trace\n"
+        "echo 'p:again ramfs_read off=+0($arg4):u64' > kprobe_events\necho 'off == 99999' > events/kprobes/again/filter\n"
+        "echo 1 > events/kprobes/again/enable\necho > kprobe_events\necho 'p:other ramfs_read off=+0($arg4):u64' > kprobe_events\n"
+        "cat events/kprobes/other/filter events/kprobes/other/enable\necho 1 > events/kprobes/other/enable\ncat /etc/motd >/dev/null\ncat trace\n", smp=1)
     check_match(r"^p:kprobes/mine ramfs_read vn=\$arg1 off=\+0\(\$arg4\):u64\nr:kprobes/ret ramfs_read ret=\$retval:s64$", out, "the list")
     check_match(r"^enable  filter  mine    ret$", out, "the directory")
     check_match(r"field:u64 off;\s+offset:16;", out, "a field")
@@ -125,6 +128,8 @@ def kprobes():
     check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: no function \"nosuch\"\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
     check_match(r"^enable  filter  ret\nenable  filter\n# tracer", after, "the directory after the removals")
     check_match(r" ret: \(\?\) ret=92$", after, "an event of a probe that was removed")
+    check_match(r"^none\n0$", after, "the filter and state of a probe that is made after the removal of one with a filter")
+    check_match(r" other: \(ramfs_read\S* off=92$", after, "its event")
 
 
 @test("filter: of an event that is enabled, only the firings for which it is true; a wrong one is refused in Linux's words, with its place")
