@@ -119,7 +119,9 @@ fill(unsigned i, const struct ktr_dynamic *d)
 	site->nargs = (uint8_t)d->nargs;
 	site->strings = 0;
 	site->pc = ktr_dynamic_check(t->text);
-	site->kind = KTR_SITE_MADE;
+	site->owners = 0;
+	/* Whoever sees the kind, without the lock, sees the texts. */
+	__atomic_store_n(&site->kind, KTR_SITE_MADE, __ATOMIC_RELEASE);
 	ktr_persist_store(t, sizeof(*t));
 	ktr_persist_store(site, sizeof(*site));
 }

@@ -87,6 +87,12 @@ logged(uint32_t owners)
 	return owners & ~__atomic_load_n(&ktr_hooked, __ATOMIC_RELAXED);
 }
 
+bool
+ktr_firing_logged(const struct ktr_firing *f)
+{
+	return logged(owners_of(f->site)) != 0;
+}
+
 /* Several owners. */
 static __attribute__((noinline)) void
 call_all(struct ktr_firing *f, uint32_t owners)

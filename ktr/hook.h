@@ -63,6 +63,9 @@ void ktr_fire(struct ktr_firing *f);
  */
 void ktr_hook_without(void (*fn)(void *arg), void *arg);
 
+/** Does the log record the firing anyway, for an owner without a hook? For hooks. */
+bool ktr_firing_logged(const struct ktr_firing *f);
+
 /** Records an event of the firing: what the log does for owners without a hook. Any context. */
 void ktr_fire_record(const struct ktr_firing *f);
 

@@ -186,7 +186,7 @@ enum dif_op {
 	DIF_BREAK = 118, /* (w) enters the kernel's debugger */
 	DIF_PANIC = 119, /* (w) */
 	DIF_CHILL = 120, /* (w) waits a nanoseconds, at most 500 ms within each second and CPU */
-	DIF_LOG = 121,   /* the log records the probe's event, whoever else has switched it on */
+	DIF_LOG = 121,   /* the log records the probe's event, if it does not do so anyway */
 };
 
 enum dif_builtin {

@@ -66,7 +66,7 @@ watch(void *arg)
 
 			if (c->enabled && clock_ns() - c->alive_ns > c->d.h.options.deadman_ns)
 				dtrace_stop(c, true);
-			any |= c->enabled;
+			any |= c->enabled && c->only == NULL;
 		}
 		watching = any;
 		mutex_unlock(&dtrace_lock);

@@ -257,7 +257,7 @@ static bool
 is_wanted(const struct ktr_site *site, void *arg)
 {
 	(void)arg;
-	return first_at(site) != NULL || dtrace_probe_id(site) < OWN;
+	return (first_at(site) != NULL && ktr_site_is_probe(site)) || dtrace_probe_id(site) < OWN;
 }
 
 static void
@@ -363,16 +363,19 @@ is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *s
 	return ktr_probe_matches(site, c->d.strings + c->d.clauses[clause].probes);
 }
 
-/* Makes the clauses at each probe, in the image's order; or only counts them. */
+/* Makes the clauses at each probe, by the probes' ids and in the image's order; or only counts them.
+ */
 static void
 make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 {
 	uint32_t ecbs = 0, probes = 0;
 
-	for (unsigned n = 0; n < ktr_site_count(); n++) {
-		const struct ktr_site *site = ktr_site_get(n);
+	for (uint32_t id = BEGIN; id < OWN + ktr_site_count(); id++) {
+		const struct ktr_site *site = dtrace_probe_site(id);
 		uint32_t before = ecbs;
 
+		if (dtrace_probe_id(site) != id)
+			continue; /* BEGIN, END or ERROR once more */
 		for (uint32_t i = 0; i < c->d.h.clauses.count; i++) {
 			if (!is_at(c, i, site))
 				continue;

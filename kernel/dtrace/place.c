@@ -286,7 +286,7 @@ dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
 		memcpy(buf, f->data, len);
 		buf[len] = '\0';
 	} else {
-		text = ktr_string_text(f->args[n], buf);
+		text = f->args[n] != 0 ? ktr_string_text(f->args[n], buf) : "(null)";
 	}
 	if (text != NULL)
 		strlcpy(to, text, size);
@@ -296,7 +296,8 @@ dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
 void
 dif_port_log(const struct ktr_firing *f)
 {
-	ktr_fire_record(f);
+	if (!ktr_firing_logged(f))
+		ktr_fire_record(f);
 }
 
 unsigned

@@ -22,7 +22,7 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3
 static bool
 is_seekable(const struct file *f)
 {
-	return S_ISREG(f->vn->mode) || S_ISDIR(f->vn->mode);
+	return (S_ISREG(f->vn->mode) && !f->vn->stream) || S_ISDIR(f->vn->mode);
 }
 
 /* May the user open vn with these flags? */

@@ -287,6 +287,7 @@ vnode_unfill(struct vnode *vn)
 {
 	while (!list_empty(&vn->children))
 		vnode_unfill(list_entry(vn->children.next, struct vnode, sibling));
+	vn->fill = NULL; /* somebody may still look into it */
 	dir_unlink(vn);
 	vnode_unref(vn);
 }

@@ -59,6 +59,7 @@ struct vnode {
 	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;         /* [c] directory: only the kernel adds and removes names */
 	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
+	bool stream;        /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);

@@ -65,7 +65,8 @@ cursor_fetch(unsigned cpu, struct buffer_cursor *c)
 		if (status == KTR_READ_FUTURE || status == KTR_READ_NOCPU)
 			return;
 		if (status == KTR_READ_GONE) {
-			ktr_ring_window(cpu, &tail, &head);
+			if (!ktr_ring_window(cpu, &tail, &head))
+				return;
 			c->lost += tail - c->seq;
 			c->seq = tail;
 		} else if (ktr_entry_is_part(&c->entry)) {
@@ -101,12 +102,11 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 }
 
 void
-buffer_take(struct buffer_reader *r, unsigned cpu)
+buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq)
 {
 	struct buffer_cursor *c = &r->cursors[cpu];
 
-	cursor_fetch(cpu, c);
-	c->seq++;
+	c->seq = seq + 1;
 	c->valid = false;
 	c->lost = 0;
 	if (r->consume)
@@ -114,7 +114,8 @@ buffer_take(struct buffer_reader *r, unsigned cpu)
 }
 
 bool
-buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry)
+buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
+		 uint64_t *seq)
 {
 	struct buffer_cursor c = r->cursors[cpu];
 
@@ -122,6 +123,7 @@ buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *
 	c.valid = false;
 	cursor_fetch(cpu, &c);
 	*entry = c.entry;
+	*seq = c.seq;
 	return c.valid && c.lost == r->cursors[cpu].lost;
 }
 
@@ -158,7 +160,7 @@ buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written)
 struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
-	bool begun;      /* the head was printed */
+	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
 	char line[LINE_BYTES];
@@ -215,7 +217,7 @@ read_lines(struct trace_reader *t, struct uio *u)
 			more = next_line(t, !t->begun && !t->r.consume);
 			ktr_port_unlock();
 			mutex_unlock(&ftrace_lock);
-			t->begun = true;
+			t->begun |= more;
 			n = t->len;
 		}
 		if (!more)
@@ -314,7 +316,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	size_t start = u->resid;
 	int error = 0;
 
-	(void)vn;
+	(void)vn, (void)off;
 	if (t == NULL)
 		return -EINVAL;
 	if (t->silent == 0 && !curthread()->ktr_suppress) {
@@ -328,12 +330,11 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (error != 0 || u->resid != start)
 			break;
 		/* As in Linux: the end, if there will be no more for the time being. */
-		if (*off > 0 && ktr_cpumask == 0)
+		if (t->begun && ktr_cpumask == 0)
 			break;
 		error = f->flags & O_NONBLOCK ? -EAGAIN
 					      : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
 	}
-	*off += start - u->resid;
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 

@@ -13,6 +13,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 
+#define STRING_SIZE 256u
+
 /* An image with one clause, and room for all that a filter may have. */
 struct image {
 	struct dif_header h;
@@ -113,11 +115,15 @@ event_filters_clean(void)
 static void
 make_image(struct image *image, const struct filter *f)
 {
+	unsigned texts = 0;
+
+	for (unsigned i = 0; i < f->count; i++)
+		texts += f->code[i].op == DIF_ARGSTR;
 	*image = (struct image){
 	    .h = {.magic = DIF_MAGIC,
 		  .version = DIF_VERSION,
 		  .size = sizeof(*image),
-		  .options = {.strsize = 256},
+		  .options = {.strsize = STRING_SIZE, .scratch = (texts + 1) * STRING_SIZE},
 		  .clauses = {offsetof(struct image, clause), 1},
 		  .code = {offsetof(struct image, code), f->count},
 		  .strings = {offsetof(struct image, strings), FILTER_STRINGS}},

@@ -40,7 +40,7 @@ event_system(const struct ktr_site *site)
 
 	if (site->kind == KTR_SITE_PROBE)
 		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
-	if (site->kind == KTR_SITE_MADE)
+	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)
 		return strcmp(site->sdt->provider, "kprobe") == 0 ? KPROBES : NULL;
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
@@ -98,7 +98,7 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 	char name[EVENT_NAME];
 
 	if (s->site != NULL)
-		return site == s->site;
+		return site == s->site && system != NULL;
 	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)))
 		return false;
 	if (s->event == NULL)
@@ -107,9 +107,8 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 	return ktr_glob(s->event, name);
 }
 
-/* Is an event enabled, with or without a filter? */
-static bool
-is_enabled(const struct ktr_site *site)
+bool
+event_is_enabled(const struct ktr_site *site)
 {
 	bool owned = (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
 
@@ -122,7 +121,7 @@ site_wanted(const struct ktr_site *site, void *arg)
 {
 	const struct scope *s = arg;
 
-	return !event_filter_has(site) && (in_scope(site, s) ? s->on : is_enabled(site));
+	return !event_filter_has(site) && (in_scope(site, s) ? s->on : event_is_enabled(site));
 }
 
 /* Switches all events of a scope. -EINVAL: it has none. */
@@ -148,7 +147,7 @@ scope_switch(struct scope *s, bool on)
 		error = event_filter_switch(ktr_site_get(n), on);
 	}
 	if (s->found == 0)
-		return -EINVAL;
+		return s->site != NULL ? -ENODEV : -EINVAL;
 	ktr_select_all(owner, site_wanted, s);
 	return error;
 }
@@ -162,7 +161,7 @@ scope_count(struct scope *s)
 
 		if (in_scope(site, s)) {
 			s->found++;
-			s->found_on += is_enabled(site);
+			s->found_on += event_is_enabled(site);
 		}
 	}
 }
@@ -191,7 +190,7 @@ all_store(uintptr_t arg, char *text)
 static void
 one_show(uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", is_enabled((const struct ktr_site *)arg));
+	sbuf_printf(out, "%d\n", event_is_enabled((const struct ktr_site *)arg));
 }
 
 static int
@@ -218,12 +217,15 @@ static int
 filter_set(struct ktr_site *site, const char *text, struct filter_error *wrong)
 {
 	struct scope one = {.site = site};
+	uint64_t number;
 
 	event_filters_clean();
-	bool on = is_enabled(site);
+	if (event_system(site) == NULL)
+		return -ENODEV;
+	bool on = event_is_enabled(site);
 	int error = 0;
 
-	if (strcmp(text, "0") == 0)
+	if (tracefs_number(text, &number) == 0 && number == 0)
 		event_filter_drop(site);
 	else
 		error = event_filter_set(site, text, wrong);
@@ -289,7 +291,7 @@ show_events(struct sbuf *out, bool all)
 		const struct ktr_site *site = ktr_site_get(n);
 		const char *system = event_system(site);
 
-		if (system == NULL || !(all || is_enabled(site)))
+		if (system == NULL || !(all || event_is_enabled(site)))
 			continue;
 		event_name(site, name);
 		sbuf_printf(out, "%s:%s\n", system, name);
@@ -428,6 +430,10 @@ system_fill(struct vnode *dir)
 	static const struct tracefs_file event_dir = {.mode = 0755, .fill = event_fill};
 	char name[EVENT_NAME + 12];
 
+	bool changes = strcmp((const char *)tracefs_arg(dir), KPROBES) == 0;
+
+	if (changes)
+		system_clean(dir);
 	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
 	tracefs_add(dir, &all_filter, all_filter.name, tracefs_arg(dir));
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
@@ -439,10 +445,7 @@ system_fill(struct vnode *dir)
 		event_name(site, name);
 		tracefs_add(dir, &event_dir, name, (uintptr_t)site);
 	}
-	if (strcmp((const char *)tracefs_arg(dir), KPROBES) == 0) {
-		system_clean(dir);
-		dir->missing = true; /* look again next time */
-	}
+	dir->missing |= changes; /* look again next time */
 }
 
 static void

@@ -259,7 +259,7 @@ cpu_fill(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
-	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops},
+	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "stats", .mode = 0440, .show = stats_show},
 	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
 	};
@@ -329,7 +329,7 @@ tracefs_fill_root(struct vnode *dir)
 	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
 	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
 	    {.name = "trace_options", .mode = 0640, .show = options_show, .store = options_store},
-	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops},
+	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
 	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},
 	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},

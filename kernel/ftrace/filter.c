@@ -202,7 +202,14 @@ number_term(struct parser *p, const char *op, const char *op_at, const struct fi
 
 	if (*op == '~')
 		return fail(p, op_at, "Illegal operation for field type");
-	if (!take_number(p, &v) || !emit_field(p, f) || !emit_constant(p, v))
+	if (!take_number(p, &v))
+		return false;
+	if (f->bits < 64) { /* as a value of the field's type */
+		const struct ktr_param as = {.is_signed = f->is_signed, .bits = (uint8_t)f->bits};
+
+		v = ktr_param_value(&as, v);
+	}
+	if (!emit_field(p, f) || !emit_constant(p, v))
 		return false;
 	if (*op == '&')
 		return emit(p, DIF_AND, TRUTH, FIELD, VALUE, 0) &&

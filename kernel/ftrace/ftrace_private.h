@@ -107,10 +107,12 @@ void buffer_open(struct buffer_reader *r, unsigned cpu, bool consume);
  * entries of that CPU were lost before it. ftrace_lock held if r->consume; control lock held.
  */
 const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
-/* Takes the oldest entry of that CPU. There is one. Locks as above, and for the next. */
-void buffer_take(struct buffer_reader *r, unsigned cpu);
-/* The entry of that CPU that comes after the one that was peeked. False: not known. */
-bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry);
+/* Takes the entries of that CPU up to number seq. Locks as above, and for the next. */
+void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
+/* The entry of that CPU that comes after the one that was peeked, and its number. False: not known.
+ */
+bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
+		      uint64_t *seq);
 /* `> trace`: what is there now is not shown any more. */
 int buffer_clear(uintptr_t arg);
 /* How many entries `trace` would show, and how many were written since it was cleared. Control
@@ -131,6 +133,8 @@ void print_duration(struct sbuf *out, uint64_t ns);
 
 /* ---- profile.c: the function profiler ---- */
 
+/* A list of functions has changed. */
+void profile_update(void);
 void profile_show_enabled(uintptr_t arg, struct sbuf *out);
 int profile_store_enabled(uintptr_t arg, char *text);
 extern const struct tracefs_file profile_dir; /* trace_stat */
@@ -174,6 +178,8 @@ void event_filter_show(const struct ktr_site *site, struct sbuf *out);
 
 /* Room for the name of an event. */
 #define EVENT_NAME 96
+/* Is an event enabled, with or without a filter? */
+bool event_is_enabled(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 extern const struct tracefs_file events_dir;

@@ -84,6 +84,39 @@ place_of(const char **message)
 	return tracefs_number(number, &at) == 0 && at > 0 ? at - 1 : 0;
 }
 
+/* What is looked for among the probes. */
+struct found {
+	const char *name;
+	const struct ktr_site *site;
+	struct sbuf *out;
+	bool done;
+};
+
+static void
+find_name(const struct kprobe_info *k, void *arg)
+{
+	struct found *f = arg;
+
+	if (strcmp(k->name, f->name) != 0)
+		return;
+	f->site = k->site;
+	f->done = true;
+}
+
+/* Removes a probe, whose event must not be enabled. */
+static int
+probe_remove(const char *name, char *err, size_t errlen)
+{
+	struct found f = {.name = name};
+
+	each(find_name, &f);
+	if (f.done && event_is_enabled(f.site))
+		return -EBUSY;
+	if (f.done)
+		event_filter_drop(f.site);
+	return kprobe_del(name, err, errlen);
+}
+
 static int
 command(const char *line)
 {
@@ -93,12 +126,12 @@ command(const char *line)
 	size_t at;
 
 	if (strncmp(line, "-:", 2) == 0)
-		error = kprobe_del(name != NULL ? name + 1 : line + 2, err, sizeof(err));
+		error = probe_remove(name != NULL ? name + 1 : line + 2, err, sizeof(err));
 	else
 		error = kprobe_add(line, err, sizeof(err));
 	event_filters_clean();
-	if (error == 0)
-		return 0;
+	if (error == 0 || error == -EBUSY)
+		return error;
 	at = place_of(&message);
 	error_log_add("trace_kprobe", message, line, at);
 	return error;
@@ -121,6 +154,8 @@ kprobes_store(uintptr_t arg, char *text)
 			*comment = '\0';
 		while (*text == ' ' || *text == '\t')
 			text++;
+		for (size_t n = strlen(text); n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\t');)
+			text[--n] = '\0';
 		if (*text != '\0')
 			error = command(text);
 		text = end;
@@ -148,7 +183,7 @@ kprobes_clear(uintptr_t arg)
 		each(find_one, name);
 		if (name[0] == '\0')
 			break;
-		error = kprobe_del(name, err, sizeof(err));
+		error = probe_remove(name, err, sizeof(err));
 	}
 	event_filters_clean();
 	return error;
@@ -176,12 +211,6 @@ function_size(uintptr_t start)
 	}
 	return high;
 }
-
-struct found {
-	const struct ktr_site *site;
-	struct sbuf *out;
-	bool done;
-};
 
 static void
 print_place(const struct kprobe_info *k, void *arg)

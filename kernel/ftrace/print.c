@@ -7,6 +7,7 @@
  */
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
@@ -97,11 +98,14 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
 	char buf[KTR_STRING_MAX], name[EVENT_NAME];
+	uintptr_t offset;
 
 	if (site == &tracer_function) {
+		const char *parent = ksym_lookup(e->args[1], &offset);
+
 		sbuf_puts(out, text_of(e->args[0], buf));
 		if (option_on(OPTION_PRINT_PARENT))
-			sbuf_printf(out, " <-%s", text_of(e->args[1], buf));
+			sbuf_printf(out, " <-%s", parent != NULL ? parent : "0x0");
 		return;
 	}
 	if (site == &tracer_mark) {
@@ -244,17 +248,24 @@ is_return_of(const struct ktr_entry *c, const struct ktr_entry *e)
 	       e->args[0] == c->args[0] && e->args[1] == c->args[1];
 }
 
-/* Prints an entry of the graph tracer. True: the entry after it, too. */
-static bool
-print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const struct ktr_entry *e)
+/*
+ * Prints an entry of the graph tracer, and the one after it if that ends the call. *seq becomes the
+ * number of the last one.
+ */
+static void
+print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const struct ktr_entry *e,
+	   uint64_t *seq)
 {
 	char buf[KTR_STRING_MAX];
 	const char *name = text_of(e->args[0], buf);
 	bool entry = ktr_site_get(e->site) == &tracer_graph_entry, leaf = false;
 	struct ktr_entry next;
+	uint64_t next_seq;
 
 	if (entry)
-		leaf = buffer_peek_next(r, cpu, &next) && is_return_of(e, &next);
+		leaf = buffer_peek_next(r, cpu, &next, &next_seq) && is_return_of(e, &next);
+	if (leaf)
+		*seq = next_seq;
 	const struct ktr_entry *end = leaf ? &next : e;
 
 	print_column(out, !entry || leaf, end->args[3] - end->args[2]);
@@ -266,7 +277,6 @@ print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const 
 		sbuf_printf(out, "} /* %s */\n", name);
 	else
 		sbuf_puts(out, "}\n");
-	return leaf;
 }
 
 /* ---- */
@@ -282,7 +292,7 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		return false;
 	const struct ktr_entry e = *found;
 	const struct ktr_site *site = ktr_site_get(e.site);
-	bool both = false;
+	uint64_t seq = r->cursors[cpu].seq;
 
 	if (lost > 0)
 		sbuf_printf(out, "CPU:%u [LOST %lu EVENTS]\n", cpu, lost);
@@ -290,21 +300,19 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		print_switch(out, r, cpu, &e);
 		print_prologue(out, cpu, &e);
 		if (site == &tracer_graph_entry || site == &tracer_graph_return) {
-			both = print_call(out, r, cpu, &e);
+			print_call(out, r, cpu, &e, &seq);
 		} else {
 			print_column(out, false, 0);
 			sbuf_puts(out, "/* ");
-			print_event(out, &e, cpu, r->cursors[cpu].seq);
+			print_event(out, &e, cpu, seq);
 			sbuf_puts(out, " */\n");
 		}
 	} else {
 		if (option_on(OPTION_CONTEXT_INFO))
 			print_context(out, &e, cpu);
-		print_event(out, &e, cpu, r->cursors[cpu].seq);
+		print_event(out, &e, cpu, seq);
 		sbuf_putc(out, '\n');
 	}
-	buffer_take(r, cpu);
-	if (both)
-		buffer_take(r, cpu);
+	buffer_take(r, cpu, seq);
 	return true;
 }

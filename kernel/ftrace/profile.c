@@ -113,6 +113,13 @@ forget(void)
 	}
 }
 
+void
+profile_update(void)
+{
+	if (owner != 0)
+		ktr_select_all(owner, site_wanted, NULL);
+}
+
 static int
 start(void)
 {
@@ -127,7 +134,7 @@ start(void)
 	}
 	forget();
 	owner = (unsigned)n;
-	ktr_select_all(owner, site_wanted, NULL);
+	profile_update();
 	return 0;
 }
 

@@ -21,6 +21,8 @@
 #define WRITE_MAX \
 	(4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
 
+#define WRITE_BLOCK 512u /* a write so long may be a part of a list */
+
 struct mutex ftrace_lock = MUTEX_INIT("ftrace");
 
 /* An open file, and its text if that was read. The lock guards both. */
@@ -111,6 +113,26 @@ text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+/*
+ * A program that copies a list writes it in blocks, which end anywhere. Of such a block only the
+ * lines, or words, that are whole are taken: the program writes the rest again.
+ */
+static size_t
+whole_words(const char *text, size_t n)
+{
+	size_t whole = n;
+
+	while (n >= WRITE_BLOCK && whole > 0 && !is_blank(text[whole - 1]))
+		whole--;
+	return whole > 0 ? whole : n;
+}
+
 static int64_t
 text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
@@ -123,6 +145,7 @@ text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (text == NULL)
 		return -ENOMEM;
 	error = uio_take(u, text, n);
+	n = whole_words(text, n);
 	text[n] = '\0';
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = '\0';
@@ -191,6 +214,8 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 		return NULL;
 	}
 	vn->fill = file->fill;
+	vn->stream = file->stream;
+	vn->uid = dir->uid;
 	vn->fixed = vn->missing = is_dir;
 	return vn;
 }
@@ -203,12 +228,6 @@ tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, u
 }
 
 /* ---- words ---- */
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
 
 char *
 tracefs_word(char **text)

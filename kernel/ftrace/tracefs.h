@@ -33,6 +33,7 @@ struct tracefs_file {
 	int (*clear)(uintptr_t arg);
 	/* Not a file of text: these operations instead, whose `destroy` is tracefs_destroy(). */
 	const struct vnode_ops *ops;
+	bool stream; /* see struct vnode */
 	/* A directory: adds its names. */
 	void (*fill)(struct vnode *dir);
 };

@@ -8,13 +8,11 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/ksyms.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/calls.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
-#include "ktr/intern.h"
 #include "ktr/ktr.h"
 #include "ktr/ring.h"
 
@@ -28,7 +26,7 @@
 						      .nargs = (n),      \
 						      .kind = KTR_SITE_RECORD}
 
-RECORD_SITE(tracer_function, 2, "ftrace function: func %s parent %s");
+RECORD_SITE(tracer_function, 2, "ftrace function: func %s parent %#lx");
 RECORD_SITE(tracer_graph_entry, 2, "ftrace graph entry: func %s depth %lu");
 RECORD_SITE(tracer_graph_return, 4,
 	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu");
@@ -57,16 +55,10 @@ pid_wanted(void)
 static void
 function_fire(const struct ktr_firing *f)
 {
-	uintptr_t offset;
-	const char *parent;
-
-	if (!pid_wanted())
-		return;
-	parent = ksym_lookup(ktr_firing_where(f).ret, &offset);
-	ktr_log_record(&ktr_main, &tracer_function,
-		       (uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
-					       (uintptr_t)(parent != NULL ? ktr_intern(parent)
-									  : "0x0")});
+	if (pid_wanted())
+		ktr_log_record(&ktr_main, &tracer_function,
+			       (uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
+						       ktr_firing_where(f).ret});
 }
 
 /* Are calls at this depth too deep to be shown? */

@@ -113,7 +113,9 @@ def kprobes():
         "cat error_log\necho =====\necho '-:mine' >> kprobe_events\nls events/kprobes\necho > kprobe_events\nls events/kprobes\n"
         "cat kprobe_events\ncat trace\n"
         "echo 'p:again ramfs_read off=+0($arg4):u64' > kprobe_events\necho 'off == 99999' > events/kprobes/again/filter\n"
-        "echo 1 > events/kprobes/again/enable\necho > kprobe_events\necho 'p:other ramfs_read off=+0($arg4):u64' > kprobe_events\n"
+        "echo 1 > events/kprobes/again/enable\necho > kprobe_events\necho 0 > events/kprobes/enable\n(cd events/kprobes/again\n"
+        "echo > /sys/kernel/tracing/kprobe_events\nls /sys/kernel/tracing/events/kprobes\nls)\n"
+        "echo 'p:other ramfs_read off=+0($arg4):u64' > kprobe_events\n"
         "cat events/kprobes/other/filter events/kprobes/other/enable\necho 1 > events/kprobes/other/enable\ncat /etc/motd >/dev/null\ncat trace\n", smp=1)
     check_match(r"^p:kprobes/mine ramfs_read vn=\$arg1 off=\+0\(\$arg4\):u64\nr:kprobes/ret ramfs_read ret=\$retval:s64$", out, "the list")
     check_match(r"^enable  filter  mine    ret$", out, "the directory")
@@ -128,6 +130,7 @@ def kprobes():
     check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: no function \"nosuch\"\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
     check_match(r"^enable  filter  ret\nenable  filter\n# tracer", after, "the directory after the removals")
     check_match(r" ret: \(\?\) ret=92$", after, "an event of a probe that was removed")
+    check_match(r"^sh: .*Device or resource busy$", after, "the removal of a probe whose event is enabled")
     check_match(r"^none\n0$", after, "the filter and state of a probe that is made after the removal of one with a filter")
     check_match(r" other: \(ramfs_read\S* off=92$", after, "its event")
 
@@ -215,7 +218,7 @@ def stress():
               "9) echo nop > current_tracer; echo > trace ;;\nesac\ndone\n")
     out = ftrace(f"cat > /tmp/w <<'END'\n{worker}END\nsysctl -n debug.fbt.text > /tmp/before\n"
                  "for n in 0 1 2 3 4 5 6 7; do sh /tmp/w $n >/dev/null 2>&1 & done\nload mix -n 2 >/dev/null\nwait\n"
-                 "echo nop > current_tracer\necho 0 > function_profile_enabled\necho > kprobe_events\nsysctl -n debug.fbt.text > /tmp/after\n"
+                 "echo nop > current_tracer\necho 0 > function_profile_enabled\necho 0 > events/enable\necho > kprobe_events\nsysctl -n debug.fbt.text > /tmp/after\n"
                  "cmp() { test \"$(cat $1)\" = \"$(cat $2)\" && echo same; }\ncmp /tmp/before /tmp/after\nktr probes -c | grep fbt\n"
                  "cat kprobe_events events/enable\n", sets=["debug.ktr.entries=4096"])[0]
     check_match(r"^same\nfbt +\d+ +0\n0$", out, "the code, functions and probes that are on")
