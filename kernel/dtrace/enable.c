@@ -363,7 +363,8 @@ is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *s
 	return ktr_probe_matches(site, c->d.strings + c->d.clauses[clause].probes);
 }
 
-/* Makes the clauses at each probe, by the probes' ids and in the image's order; or only counts them.
+/* Makes the clauses at each probe, by the probes' ids and in the image's order; or only counts
+ * them.
  */
 static void
 make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)

@@ -273,7 +273,7 @@ term(struct parser *p)
 	skip_blanks(p);
 	op_at = p->at;
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-		if ((i == 6 && op_at[1] == '&') || !take(p, ops[i]))
+		if (strncmp(op_at, "&&", 2) == 0 || !take(p, ops[i]))
 			continue;
 		return field.string ? string_term(p, ops[i], op_at, &field)
 				    : number_term(p, ops[i], op_at, &field);

@@ -129,13 +129,14 @@ static int
 dump_ktrace(struct dump *d, int fd, const uint8_t *first, size_t n)
 {
 	size_t room = 2 * DUMP_CHUNK;
-	uint8_t *bytes = memory_realloc(NULL, room);
+	static uint8_t *bytes; /* texts of events are in it: it stays to the end */
 	ssize_t more = 1;
 	if (d->opts.stream || d->opts.follow) {
 		fprintf(stderr, "ktrdump: %s: found a file of ktrace, expected a stream\n",
 			d->name);
 		return DUMP_USAGE;
 	}
+	bytes = memory_realloc(NULL, room);
 	if (bytes != NULL)
 		memcpy(bytes, first, n);
 	while (bytes != NULL && more > 0) {
