@@ -81,7 +81,7 @@ for f in *; do test $f = trace_pipe || test $f = events || cat $f; done 2>/dev/n
 echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ > set_ftrace_pid; echo function > current_tracer; cat /etc/motd
 head -20 trace; cat set_ftrace_pid; echo > set_ftrace_pid; echo function_graph > current_tracer; cat /etc/motd; head -20 trace; echo 1 > options/funcgraph-proc; head -30 trace; echo nop > current_tracer
 echo 'sys_*' > set_ftrace_filter; echo 1 > function_profile_enabled; cat /etc/motd; cat trace_stat/function*; echo 0 > function_profile_enabled; cat trace_stat/function0
-echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log; cat /etc/motd; tail -3 trace; echo > kprobe_events; ls events/kprobes
+echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log; cat /etc/motd; tail -3 trace; echo 0 > events/kprobes/enable; echo > kprobe_events; ls events/kprobes
 echo vfs:lookup > set_event; echo 1 > events/VOP/enable; echo 0 > events/enable; echo 'x =' > events/vfs/lookup/filter
 echo 'error == 0' > events/vfs/lookup/filter; echo 0 > events/vfs/lookup/filter; echo 'name ~ "m*" && comm == cat' > events/vfs/lookup/filter; echo 1 > events/vfs/lookup/enable; echo 'error == 0' > events/VOP/filter; cat /etc/motd; echo > set_event
 echo text > trace_marker; head -1 trace_pipe; echo 1 > options/irq-info; echo noirq-info > trace_options; echo irq-info > trace_options; echo > error_log
