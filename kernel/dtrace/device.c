@@ -94,8 +94,8 @@ consumer_open(int *error)
 	return NULL;
 }
 
-static void
-consumer_close(struct dtrace_consumer *c)
+void
+dtrace_detach(struct dtrace_consumer *c)
 {
 	mutex_lock(&dtrace_lock);
 	dtrace_unload(c);
@@ -118,7 +118,7 @@ dev_open(struct file *f)
 static void
 dev_release(struct file *f)
 {
-	consumer_close(f->priv);
+	dtrace_detach(f->priv);
 }
 
 /* Takes an image: clauses at their probes, which are off. l receives what there is to say. */
@@ -169,14 +169,8 @@ dtrace_attach(const void *image, size_t size, const struct ktr_site *site,
 	if (error == 0)
 		*to = c;
 	else
-		consumer_close(c);
+		dtrace_detach(c);
 	return error;
-}
-
-void
-dtrace_detach(struct dtrace_consumer *c)
-{
-	consumer_close(c);
 }
 
 static int

@@ -219,7 +219,7 @@ OP(ret_record)
 	return ret(at, c, f, i);
 }
 
-/* After what leaves more behind. */
+/* The end of a program that has used scratch memory or a speculation. */
 OP(ret_reset)
 {
 	dif_run_reset(R);

@@ -20,7 +20,6 @@
 #include "ktr/probe.h"
 
 #define ALL_SITES UINTPTR_MAX
-#define KPROBES   "kprobes" /* the system of probes that are made and removed */
 
 static unsigned owner; /* 0: nothing was enabled yet */
 
@@ -41,7 +40,7 @@ event_system(const struct ktr_site *site)
 	if (site->kind == KTR_SITE_PROBE)
 		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)
-		return strcmp(site->sdt->provider, "kprobe") == 0 ? KPROBES : NULL;
+		return strcmp(site->sdt->provider, "kprobe") == 0 ? EVENT_KPROBES : NULL;
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
 	ktr_probe_name(site, &name);
@@ -430,7 +429,7 @@ system_fill(struct vnode *dir)
 	static const struct tracefs_file event_dir = {.mode = 0755, .fill = event_fill};
 	char name[EVENT_NAME + 12];
 
-	bool changes = strcmp((const char *)tracefs_arg(dir), KPROBES) == 0;
+	bool changes = strcmp((const char *)tracefs_arg(dir), EVENT_KPROBES) == 0;
 
 	if (changes)
 		system_clean(dir);
@@ -460,7 +459,7 @@ events_fill(struct vnode *dir)
 		if (system != NULL)
 			tracefs_add(dir, &system_dir, system, (uintptr_t)system);
 	}
-	tracefs_add(dir, &system_dir, KPROBES, (uintptr_t)KPROBES);
+	tracefs_add(dir, &system_dir, EVENT_KPROBES, (uintptr_t)EVENT_KPROBES);
 }
 
 const struct tracefs_file events_dir = {.name = "events", .mode = 0755, .fill = events_fill};

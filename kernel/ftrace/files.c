@@ -10,6 +10,7 @@
 #include "ktr/intern.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
+#include "ktr/word.h"
 
 /* ---- tracing_on, tracing_cpumask ---- */
 
@@ -59,25 +60,18 @@ cpumask_show(uintptr_t arg, struct sbuf *out)
 static int
 cpumask_store(uintptr_t arg, char *text)
 {
-	uint64_t mask = 0;
-	const char *word = tracefs_word(&text);
+	char *word = tracefs_word(&text);
+	uint64_t mask;
+	size_t n = 0;
 
 	(void)arg;
 	if (word == NULL)
 		return -EINVAL;
-	for (; *word != '\0'; word++) {
-		char c = *word;
-		unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
-							: 16;
-
-		if (c == ',')
-			continue;
-		if (digit == 16 || mask >> 60 != 0)
-			return -EINVAL;
-		mask = mask << 4 | digit;
-	}
+	for (const char *p = word; *p != '\0'; p++)
+		if (*p != ',')
+			word[n++] = *p;
+	if (ktr_number(word, n, 16, &mask) != KTR_NUMBER_OK)
+		return -EINVAL;
 	if ((mask & online()) == 0)
 		return -EINVAL;
 	cpus = mask;

@@ -178,6 +178,8 @@ void event_filter_show(const struct ktr_site *site, struct sbuf *out);
 
 /* Room for the name of an event. */
 #define EVENT_NAME 96
+/* The system of the events of kprobes, which are made and removed. */
+#define EVENT_KPROBES "kprobes"
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */

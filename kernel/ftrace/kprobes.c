@@ -15,8 +15,6 @@
 #include "ktr/intern.h"
 #include "ktr/port.h"
 
-#define GROUP "kprobes"
-
 /* ---- kprobe_events ---- */
 
 /* PLACE and arguments: what comes after the name. */
@@ -31,7 +29,7 @@ rest_of(const char *definition)
 static void
 show_one(const struct kprobe_info *k, void *out)
 {
-	sbuf_printf(out, "%c:" GROUP "/%s %s\n", k->is_return ? 'r' : 'p', k->name,
+	sbuf_printf(out, "%c:" EVENT_KPROBES "/%s %s\n", k->is_return ? 'r' : 'p', k->name,
 		    rest_of(k->definition));
 }
 

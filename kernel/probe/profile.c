@@ -95,22 +95,11 @@ parse_period(const char *text, char *err, size_t errlen)
 	static const struct {
 		const char *name;
 		uint64_t ns;
-	} units[] = {{"ns", 1},
-		     {"nsec", 1},
-		     {"us", 1000},
-		     {"usec", 1000},
-		     {"ms", 1000000},
-		     {"msec", 1000000},
-		     {"s", 1000000000},
-		     {"sec", 1000000000},
-		     {"m", 60000000000},
-		     {"min", 60000000000},
-		     {"h", 3600000000000},
-		     {"hour", 3600000000000},
-		     {"d", 86400000000000},
-		     {"day", 86400000000000},
-		     {"hz", 0},
-		     {"", 0}};
+	} units[] = {
+#define X(name, ns) {name, ns},
+#include "kernel/abi/time_units.def"
+#undef X
+	};
 	enum { COUNT = sizeof(units) / sizeof(units[0]) };
 	size_t digits = 0;
 	uint64_t n = 0, ns;

@@ -6,18 +6,10 @@
 #include <stdbool.h>
 
 #include "arch/mmu.h"
+#include "kernel/abi/elf.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
-
-struct elf64_ehdr {
-	uint8_t ident[16];
-	uint16_t type, machine;
-	uint32_t version;
-	uint64_t entry, phoff, shoff;
-	uint32_t flags;
-	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-};
 
 enum { ET_EXEC = 2, PT_LOAD = 1, PT_INTERP = 3, PF_X = 1, PF_W = 2, PF_R = 4 };
 

@@ -127,22 +127,11 @@ option_rate(const char *s, uint64_t *value)
 	static const struct {
 		const char *unit;
 		uint64_t ns; /* 0: a rate */
-	} units[] = {{"ns", 1},
-		     {"nsec", 1},
-		     {"us", 1000},
-		     {"usec", 1000},
-		     {"ms", 1000000},
-		     {"msec", 1000000},
-		     {"s", 1000000000},
-		     {"sec", 1000000000},
-		     {"m", 60000000000},
-		     {"min", 60000000000},
-		     {"h", 3600000000000},
-		     {"hour", 3600000000000},
-		     {"d", 86400000000000},
-		     {"day", 86400000000000},
-		     {"hz", 0},
-		     {"", 0}};
+	} units[] = {
+#define X(name, ns) {name, ns},
+#include "kernel/abi/time_units.def"
+#undef X
+	};
 	char *end;
 	uint64_t n;
 

@@ -11,19 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/abi/elf.h"
 #include "userland/bin/dtrace/consume.h"
 #include "userland/bin/dtrace/files.h"
 
-/* System V ABI, ELF-64 Object File Format 1.5. */
-struct elf_header {
-	uint8_t ident[16];
-	uint16_t type, machine;
-	uint32_t version;
-	uint64_t entry, phoff, shoff;
-	uint32_t flags;
-	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-};
-
+/* As in kernel/abi/elf.h. */
 struct elf_section {
 	uint32_t name, type;
 	uint64_t flags, addr, offset, size;
@@ -63,7 +55,7 @@ section_data(const struct executable *p, uint64_t size, const struct elf_section
 static void
 find_symbols(struct executable *p, uint64_t size)
 {
-	const struct elf_header *h = (const void *)p->file;
+	const struct elf64_ehdr *h = (const void *)p->file;
 	const struct elf_section *s, *strings;
 
 	if (size < sizeof(*h) ||
