@@ -1,7 +1,7 @@
 /*
  * decode.c - a program as it runs: a copy of what was verified, in which common operations have
  * numbers of their own (enum dif_own_op). An instruction changes by itself or with the one after
- * it; none moves. What is never reached was not verified, so it is not looked at more than that.
+ * it; none moves. What is never reached was not verified: there may be any bytes.
  */
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
@@ -109,6 +109,9 @@ dif_decode(struct dif *d)
 		struct dif_step *i = &d->steps[n];
 
 		*i = (struct dif_step){NULL, from->op, from->d, from->a, from->b, from->imm};
+		if (i->op >=
+		    DIF_OWN_BUILTIN) /* in an image, such an instruction is never reached */
+			i->op = DIF_RET;
 		if (i->op == DIF_BUILTIN)
 			i->op = builtin((uint32_t)i->imm);
 		else if (i->op == DIF_LDV || i->op == DIF_STV)

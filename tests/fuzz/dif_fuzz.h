@@ -1,7 +1,11 @@
 /*
  * dif_fuzz.h - for the fuzz targets of the program engine: runs all that was loaded, and checks the
- * promises: each firing is counted once, and what comes out is well formed. The sanitizers see any
- * access outside of what programs may touch, since the engine's own memory is one allocation.
+ * promises: a program goes forward within its clause, so it takes at most as many steps as it has
+ * instructions; each firing is counted once; and what comes out is well formed. The sanitizers see
+ * any access outside of what programs may touch, since the engine's own memory is one allocation.
+ *
+ * libFuzzer itself takes most of the time, so each input is tried with FUZZ_VARIANTS changes too,
+ * which depend on nothing but the input. How many programs ran is printed at the end.
  */
 #pragma once
 
@@ -11,13 +15,29 @@
 
 #define FUZZ_CPUS 2u
 
+#define FUZZ_VARIANTS 15u
+#define FUZZ_MOST     4096u /* bytes of an input */
+
 static uint8_t fuzz_kernel[256], fuzz_user[256], fuzz_ram[3u << 16];
+static uint64_t fuzz_loaded, fuzz_refused, fuzz_fired, fuzz_steps;
+
+static void
+fuzz_report(void)
+{
+	fprintf(
+	    stderr,
+	    "stat::programs: %lu images, %lu refused; %lu firings of the others, of %lu steps\n",
+	    fuzz_loaded + fuzz_refused, fuzz_refused, fuzz_fired, fuzz_steps);
+}
 
 static inline void
 fuzz_host(void)
 {
-	for (unsigned i = 0; i < 256; i++)
-		fuzz_kernel[i] = fuzz_user[i] = (uint8_t)(i % 40);
+	if (fuzz_loaded + fuzz_refused == 0)
+		atexit(fuzz_report);
+	for (unsigned i = 0; fuzz_kernel[1] == 0 && i < 256; i++)
+		fuzz_kernel[i] = (uint8_t)(i % 40);
+	memcpy(fuzz_user, fuzz_kernel, sizeof(fuzz_user)); /* programs may change it */
 	dif_host = (struct dif_host){.kernel = {0xffff800000000000, fuzz_kernel, 256},
 				     .user = {0x1000, fuzz_user, 256},
 				     .thread = 3,
@@ -72,6 +92,22 @@ fuzz_aggs(struct dif *d, unsigned cpu)
 	dif_agg_done(d, cpu);
 }
 
+static const struct dif_step *fuzz_last; /* the step before */
+
+/* In the place of each operation. */
+static enum dif_fault
+fuzz_step(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f,
+	  const struct dif_step *i)
+{
+	const struct dif_clause *clause = &at->d->clauses[at->clause];
+
+	FUZZ_CHECK(i > fuzz_last && i < at->code + clause->length, "step %ld after %ld of %u",
+		   i - at->code, fuzz_last - at->code, clause->length);
+	fuzz_last = i;
+	fuzz_steps++;
+	return dif_operations[i->op](at, c, f, i);
+}
+
 /* Fires all clauses, some times on each CPU. */
 static inline void
 fuzz_run(struct dif *d)
@@ -79,10 +115,13 @@ fuzz_run(struct dif *d)
 	struct dif_status s;
 	uint64_t fired = 0;
 
+	for (uint32_t i = 0; i < d->h.code.count; i++)
+		d->steps[i].run = fuzz_step;
 	for (unsigned n = 0; n < 3; n++)
 		for (unsigned cpu = 0; cpu < FUZZ_CPUS; cpu++) {
 			for (uint32_t i = 0; i < d->h.clauses.count; i++, fired++) {
 				dif_host.time++;
+				fuzz_last = dif_code(d, i) - 1;
 				fire(d, cpu, i);
 			}
 			dif_spec_clean(d, cpu);
@@ -94,4 +133,28 @@ fuzz_run(struct dif *d)
 	FUZZ_CHECK(s.fired == fired, "%lu of %lu", s.fired, fired);
 	FUZZ_CHECK(s.fired == s.predicate_false + s.completed + s.faulted + s.dropped, "%lu",
 		   s.fired);
+	fuzz_fired += fired;
+}
+
+/* Tries an input and its variants. */
+static inline int
+fuzz_variants(const uint8_t *data, size_t size, void (*try_one)(const uint8_t *data, size_t size))
+{
+	static uint8_t copy[FUZZ_MOST];
+	uint64_t random = size;
+
+	try_one(data, size);
+	if (size == 0 || size > sizeof(copy))
+		return 0;
+	for (size_t i = 0; i < size; i++)
+		random = (random ^ data[i]) * 0x9e3779b97f4a7c15;
+	for (unsigned n = 0; n < FUZZ_VARIANTS; n++) {
+		memcpy(copy, data, size);
+		for (unsigned changes = 1 + n % 5; changes > 0; changes--) {
+			random = (random ^ random >> 32) * 0x9e3779b97f4a7c15 + 1;
+			copy[(random >> 40) % size] = (uint8_t)(random >> 24);
+		}
+		try_one(copy, size);
+	}
+	return 0;
 }

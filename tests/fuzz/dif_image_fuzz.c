@@ -43,19 +43,23 @@ programs(void)
 	       {DIF_REC_MEM, 0, 2, 1, DIF_PLACE(0, 16)}, {DIF_RET, 0, 0, 0, 0});
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+try_one(const uint8_t *data, size_t size)
 {
+	static uint8_t *unchanged;
+	static uint32_t length;
 	struct fuzz_input in = {data, size};
 	struct dif_refusal why;
 	struct dif d;
-	uint32_t length;
 	uint8_t *image;
 	int error;
 
 	fuzz_host();
-	programs();
-	image = make_image(&m, &length);
+	if (unchanged == NULL) {
+		programs();
+		unchanged = make_image(&m, &length);
+	}
+	image = memcpy(dif_port_alloc(length), unchanged, length);
 	while (in.left > 0) {
 		uint32_t at = (uint32_t)fuzz_byte(&in) * 8 + fuzz_byte(&in) % 8;
 
@@ -70,5 +74,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_run(&d);
 		dif_unload(&d);
 	}
-	return 0;
+	*(error == 0 ? &fuzz_loaded : &fuzz_refused) += 1;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_variants(data, size, try_one);
 }

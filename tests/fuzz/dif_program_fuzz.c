@@ -84,8 +84,8 @@ declare(void)
 	put_string(&m, "./ ");
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+try_one(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, size};
 	static struct dif_insn code[512];
@@ -93,7 +93,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dif d;
 
 	fuzz_host();
-	declare();
+	if (m.h.magic == 0)
+		declare();
+	m.h.clauses.count = m.h.code.count = 0;
 	m.h.options.policy = fuzz_byte(&in) % 3;
 	for (unsigned clause = fuzz_byte(&in) % 3; clause < 3; clause++) {
 		uint32_t n = 0;
@@ -113,8 +115,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (load_made(&m, &d, FUZZ_CPUS, &why) == NULL) {
 		fuzz_run(&d);
 		dif_unload(&d);
+		fuzz_loaded++;
 	} else {
 		FUZZ_CHECK(why.error != NULL && why.clause < m.h.clauses.count, "no reason");
+		fuzz_refused++;
 	}
-	return 0;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	return fuzz_variants(data, size, try_one);
 }

@@ -405,6 +405,22 @@ a_damaged_image_is_refused(void **state)
 	}
 }
 
+/* Also the numbers of the engine's own operations, of aggregations that there are not. */
+static void
+what_is_never_reached_may_be_any_bytes(void **state)
+{
+	(void)state;
+	for (unsigned op = 0; op < 256; op++) {
+		make(&m);
+		put_agg(&m, DIF_COUNT, DIF_K_INT);
+		CLAUSE(&m, {DIF_RET, 0, 0, 0, 0}, {DIF_OR | DIF_IMM, 1, 0, 0, INT32_MIN},
+		       {DIF_KEY, 0, 1, 0, 0}, {(uint8_t)op, 1, 1, 1, INT32_MIN});
+		load_it(1);
+		ok(0, 0);
+		dif_unload(&d);
+	}
+}
+
 int
 main(void)
 {
@@ -417,6 +433,7 @@ main(void)
 	    TEST(each_firing_is_counted_once),
 	    TEST(what_is_not_right_is_refused_with_a_reason),
 	    TEST(a_damaged_image_is_refused),
+	    TEST(what_is_never_reached_may_be_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
