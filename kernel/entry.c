@@ -34,6 +34,17 @@
 
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROVIDER_DECLARE(vminfo);
+SDT_PROVIDER_DECLARE(irq);
+SDT_PROVIDER_DECLARE(exceptions);
+SDT_PROBE_DEFINE_TEXT(irq, , , irq_handler_entry, "irq_handler_entry", ": irq=%d name=%s", 2, "int",
+		      "char *");
+SDT_PROBE_DEFINE_TEXT(irq, , , irq_handler_exit, "irq_handler_exit", ": irq=%d ret=%s", 2, "int",
+		      "char *");
+#define FAULT_FORMAT ": address=%#lx ip=%#lx error_code=%#x"
+SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_user, "page_fault_user", FAULT_FORMAT, 3,
+		      "uintptr_t", "uintptr_t", "unsigned");
+SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_kernel, "page_fault_kernel", FAULT_FORMAT, 3,
+		      "uintptr_t", "uintptr_t", "unsigned");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , as_fault, "as_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , fault, "fault", ": sig %d va %#lx pc %#lx", 3, "int", "uintptr_t",
 		      "uintptr_t");
@@ -98,10 +109,13 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 	/* If the flush thread was interrupted: the interrupt's events are recorded all the same. */
 	if (unsuppress)
 		ktr_port_set_thread(t->tid, false);
-	CTR4(KTR_INTR, "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
-	     irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
+	SDT_CTR4(irq, , , irq_handler_entry, SDT_ARGS2(vector, irq_name(what, number)), KTR_INTR,
+		 "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
+		 irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
 	irq_serve(what, number, tf);
-	CTR1(KTR_INTR, "interrupt exit: vector %#x", vector);
+	SDT_CTR1(irq, , , irq_handler_exit,
+		 SDT_ARGS2(vector, what == ENTRY_IRQ_STRAY ? "unhandled" : "handled"), KTR_INTR,
+		 "interrupt exit: vector %#x", vector);
 	if (unsuppress)
 		sched_set_thread(curthread());
 	/* A return to user mode checks this in entry_user_return(). */
@@ -129,6 +143,10 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	struct proc *p = curproc();
 	bool served;
 
+	if (arch_tf_user(tf))
+		SDT_PROBE3(exceptions, , , page_fault_user, va, arch_tf_pc(tf), access);
+	else
+		SDT_PROBE3(exceptions, , , page_fault_kernel, va, arch_tf_pc(tf), access);
 	CTR4(KTR_TRAP, "page fault: va %#lx access %u pc %#lx user %d", va, access, arch_tf_pc(tf),
 	     arch_tf_user(tf));
 	if (p == NULL || p->vm == NULL)

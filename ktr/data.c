@@ -8,6 +8,7 @@
  *
  * Locking: none.
  */
+#include "ktr/event.h"
 #include "ktr/fmt.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
@@ -74,10 +75,11 @@ void
 ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
 		uint64_t a4, uint64_t a5, uint64_t a6)
 {
-	char text[48]; /* prints as a5 in the format of SDT_PROBE_DEFINE7 */
-	int n = fmt_snprintf(text, sizeof(text), "%#lx arg6 %#lx", (unsigned long)a5,
-			     (unsigned long)a6);
-	ktr_record_data(site, text, (size_t)n, a0, a1, a2, a3, a4);
+	char text[64];
+	const uint64_t last[] = {a5, a6};
+	size_t n =
+	    (size_t)ktr_event_text(text, sizeof(text), NULL, site->sdt->last, last, 2, NULL, NULL);
+	ktr_record_data(site, text, n < sizeof(text) ? n : sizeof(text) - 1, a0, a1, a2, a3, a4);
 }
 
 /* Looks from *before downwards for an entry that holds that part of the data, and goes there. */

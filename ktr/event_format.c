@@ -14,6 +14,45 @@ print(const struct ktr_format_out *out, const char *fmt, ...)
 	va_end(ap);
 }
 
+static void
+copy_name(char *to, size_t room, const char *from, size_t n)
+{
+	if (n > room - 1)
+		n = room - 1;
+	for (size_t i = 0; i < n; i++) {
+		char c = from[i];
+		bool good =
+		    (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+		to[i] = '_';
+		if (good)
+			to[i] = c;
+	}
+	to[n] = '\0';
+}
+
+void
+ktr_event_name(struct ktr_event_name *to, const char *func, unsigned line, const char *fmt)
+{
+	/* "provider:module:function:name: …", without blanks in the names */
+	const char *colons[4], *p = fmt;
+	unsigned n = 0;
+	for (; n < 4 && *p != '\0' && *p != ' ' && *p != '%'; p++) {
+		if (*p == ':')
+			colons[n++] = p;
+	}
+	*to = (struct ktr_event_name){.fmt = fmt};
+	if (n >= 3 && (n == 4 || *p == '\0')) {
+		const char *end = n == 4 ? colons[3] : p;
+		copy_name(to->system, sizeof(to->system), fmt, (size_t)(colons[0] - fmt));
+		copy_name(to->name, sizeof(to->name), colons[2] + 1, (size_t)(end - colons[2] - 1));
+		to->fmt = end[0] == ':' && end[1] == ' ' ? end + 2 : end;
+		return;
+	}
+	char text[KTR_EVENT_NAME];
+	int len = fmt_snprintf(text, sizeof(text), "%s_%u", func, line);
+	copy_name(to->name, sizeof(to->name), text, (size_t)len);
+}
+
 void
 ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id)
 {

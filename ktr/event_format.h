@@ -12,9 +12,19 @@
 #include <stddef.h>
 
 #include "ktr/param.h"
+#include "ktr/probe.h"
 
 /** Bytes of the fields that all events have: type, flags, preemption count, thread. */
 #define KTR_FORMAT_COMMON 8u
+
+/** An event as Linux's tools call it. */
+#define KTR_EVENT_NAME 96u
+struct ktr_event_name {
+	char system[KTR_PROBE_TEXT]; /* the provider of a probe; "" of a trace point */
+	char name[KTR_EVENT_NAME];   /* a C identifier: the probe's name, or FUNCTION_LINE */
+	const char *fmt;             /* the format, without the name of a probe */
+};
+void ktr_event_name(struct ktr_event_name *to, const char *func, unsigned line, const char *fmt);
 
 /** Where the text goes, in pieces. */
 struct ktr_format_out {

@@ -22,10 +22,16 @@ local_string(void *arg, unsigned i, uint64_t value)
 }
 
 int
+ktr_entry_print(char *buf, size_t len, const char *fmt, unsigned nargs,
+		const struct ktr_entry *entry, unsigned cpu, uint64_t seq)
+{
+	struct local l = {.cpu = cpu, .seq = seq};
+	return ktr_event_text(buf, len, NULL, fmt, entry->args, nargs, local_string, &l);
+}
+
+int
 ktr_entry_text(char *buf, size_t len, const struct ktr_site *site, const struct ktr_entry *entry,
 	       unsigned cpu, uint64_t seq)
 {
-	struct local l = {.cpu = cpu, .seq = seq};
-	return ktr_event_text(buf, len, NULL, site->fmt, entry->args, site->nargs, local_string,
-			      &l);
+	return ktr_entry_print(buf, len, site->fmt, site->nargs, entry, cpu, seq);
 }

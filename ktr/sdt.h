@@ -16,7 +16,7 @@
  *
  * Owners switch probes on by name (ktr_select()). No bit of the class mask does. What a probe
  * records is an event of the log. An event has six parameters; the last two arguments of a probe
- * with seven are printed as one text.
+ * with seven are recorded as one text.
  *
  * Unlike in FreeBSD, a probe that is off costs one no-op and no load.
  */
@@ -40,6 +40,13 @@
  */
 #define SDT_PROBE_DEFINE_TEXT(prov, mod, func, probe, text, format, n, ...) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, n, ktr_record##n, (__VA_ARGS__), (NULL))
+/**
+ * The same with seven arguments: `format` is that of the first five and ends with a %s, which
+ * stands for the last two, printed by the format `last`.
+ */
+#define SDT_PROBE_DEFINE_TEXT7(prov, mod, func, probe, text, format, last, ...)                    \
+	SDT_INFO_(prov, mod, func, probe, text, format, 6, ktr_record_sdt7, (__VA_ARGS__), (NULL), \
+		  last)
 /** The same for a probe whose one argument is a text: its tracepoints use SDT_ARGS_DATA0(). */
 #define SDT_PROBE_DEFINE_DATA(prov, mod, func, probe, text, format) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, 1, ktr_record_data, ("char *"), (NULL))
@@ -64,8 +71,8 @@
 	SDT_PROBE_DEFINE_TEXT(prov, mod, func, name, #sname, SDT_FORMAT6_, 6, t0, t1, t2, t3, t4, \
 			      t5)
 #define SDT_PROBE_DEFINE7(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5, t6) \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, ktr_record_sdt7, \
-		   (t0, t1, t2, t3, t4, t5, t6), (NULL))
+	SDT_INFO_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, ktr_record_sdt7,  \
+		  (t0, t1, t2, t3, t4, t5, t6), (NULL), SDT_LAST_)
 
 /** The same with the types to which D translates the arguments: type, translated type, …. */
 #define SDT_PROBE_DEFINE0_XLATE(prov, mod, func, name, sname) \
@@ -194,8 +201,12 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 #define SDT_FORMAT5_ SDT_FORMAT4_ " arg4 %#lx"
 #define SDT_FORMAT6_ SDT_FORMAT5_ " arg5 %#lx"
 #define SDT_FORMAT7_ SDT_FORMAT5_ " arg5 %s"
+#define SDT_LAST_    "%#lx arg6 %#lx"
 
-#define SDT_XLATE_(prov, mod, func, probe, text, format, n, record, t, x)           \
+#define SDT_XLATE_(prov, mod, func, probe, text, format, n, record, t, x) \
+	SDT_INFO_(prov, mod, func, probe, text, format, n, record, t, x, NULL)
+
+#define SDT_INFO_(prov, mod, func, probe, text, format, n, record, t, x, more)      \
 	static const struct ktr_sdt SDT_NAME_(sdt_info, prov, mod, func, probe) = { \
 	    .provider = sdt_provider_##prov,                                        \
 	    .module = #mod,                                                         \
@@ -203,6 +214,7 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 	    .name = (text),                                                         \
 	    .types = {KTR_UNPAREN_ t},                                              \
 	    .xlate = {KTR_UNPAREN_ x},                                              \
+	    .last = (more),                                                         \
 	};                                                                          \
 	SDT_DEFINE_(prov, mod, func, probe, #prov ":" #mod ":" #func ":" text format, n, record)
 

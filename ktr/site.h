@@ -38,6 +38,7 @@ struct ktr_sdt {
 	const char *provider, *module, *function, *name; /* "": any */
 	const char *types[KTR_SDT_ARGS]; /* of its arguments, as C writes them; NULL: no more */
 	const char *xlate[KTR_SDT_ARGS]; /* what D translates them to, or NULL */
+	const char *last; /* seven arguments: what the log prints of the last two; else NULL */
 };
 
 /** Why a site's instructions jump: bits. */

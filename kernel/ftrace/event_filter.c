@@ -138,14 +138,14 @@ static int
 compile(const struct ktr_site *site, const char *text, struct image *image,
 	struct filter_error *error)
 {
-	struct ktr_param params[KTR_PARAM_MAX];
-	const struct filter_event event = {ktr_site_number(site) + 1, site->nargs, params};
+	struct ktr_param params[KTR_SDT_ARGS];
+	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
+					   params};
 	struct filter *f = kzalloc(sizeof(*f));
 	int result;
 
 	if (f == NULL)
 		return -ENOMEM;
-	ktr_params_scan(site->fmt, params, site->nargs);
 	f->strings_len = 1; /* "" is the name of the probe */
 	result = filter_compile(f, &event, text, error);
 	if (result == 0 &&

@@ -2,9 +2,9 @@
  * events.c - events/: a directory for each class of trace points, for each provider of SDT, and one
  * for the system calls; in it a directory for each event.
  *
- * Trace points have the names that trace.dat has for them (ktr/tools/export_tracedat_head.c):
- * FUNCTION_LINE. Events that are enabled here are owned by "ftrace events", and recorded in the
- * main log. Locking: ftrace_lock; directories are filled under vfs_lock.
+ * Events have the names and formats that trace.dat has for them (ktr/event_format.h), and system
+ * calls those of Linux. Events that are enabled here are owned by "ftrace events", and recorded in
+ * the main log. Locking: ftrace_lock; directories are filled under vfs_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -52,32 +52,98 @@ event_system(const struct ktr_site *site)
 	return NULL;
 }
 
-/* Other characters than those of a C identifier become '_'. */
-static void
-make_identifier(char *p)
+/* A system call's name, without "sys_enter_"; NULL: the event is none of a system call. */
+static const char *
+call_of(const struct ktr_site *site, struct ktr_probe_name *probe)
 {
-	for (; *p != '\0'; p++)
-		if (!((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
-		      (*p >= 'A' && *p <= 'Z')))
-			*p = '_';
+	if (site->kind != KTR_SITE_POINT)
+		return NULL;
+	ktr_probe_name(site, probe);
+	return is_syscall(probe) ? probe->function : NULL;
 }
 
 void
 event_name(const struct ktr_site *site, char name[EVENT_NAME])
 {
 	struct ktr_probe_name probe;
+	struct ktr_event_name event;
+	const char *call = call_of(site, &probe);
 
-	ktr_probe_name(site, &probe);
-	if (is_syscall(&probe))
+	ktr_event_name(&event, site->func, site->line, site->fmt);
+	if (call != NULL)
 		snprintf(name, EVENT_NAME, "sys_%s_%s",
-			 strcmp(probe.name, "entry") == 0 ? "enter" : "exit", probe.function);
-	else if (site->kind >= KTR_SITE_PROBE)
-		snprintf(name, EVENT_NAME, "%s", probe.name);
-	else if (site->kind == KTR_SITE_POINT)
-		snprintf(name, EVENT_NAME, "%s_%u", site->func, site->line);
+			 strcmp(probe.name, "entry") == 0 ? "enter" : "exit", call);
 	else
-		snprintf(name, EVENT_NAME, "%s", site->func);
-	make_identifier(name);
+		strlcpy(name, event.name, EVENT_NAME);
+}
+
+/* Names of the parameters of Linux's system calls. */
+static const struct {
+	const char *call, *names[6];
+} calls[] = {
+#define INT(name)                        #name
+#define LONG(name)                       #name
+#define ULONG(name)                      #name
+#define STRING(name)                     #name
+#define CALL(name, x86_64, aarch64, ...) {#name, {__VA_ARGS__}},
+#include "ktr/linux_syscalls.def"
+#undef CALL
+#undef STRING
+#undef ULONG
+#undef LONG
+#undef INT
+};
+
+/* As Linux prints it: "sys_dup2(oldfd: 1, newfd: 2)", "sys_dup2 -> 0x2". */
+static unsigned
+call_format(const char *call, bool enter, char fmt[EVENT_FORMAT])
+{
+	static const char *const unknown[6] = {"arg0", "arg1", "arg2", "arg3", "arg4", "arg5"};
+	const char *const *names = unknown;
+	struct sbuf out;
+	unsigned n = 0;
+
+	sbuf_init(&out, fmt, EVENT_FORMAT);
+	if (!enter) {
+		sbuf_printf(&out, "sys_%s -> ret=%%#lx", call);
+		return 1;
+	}
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (strcmp(calls[i].call, call) == 0)
+			names = calls[i].names;
+	sbuf_printf(&out, "sys_%s(", call);
+	for (; n < 6 && names[n] != NULL; n++)
+		sbuf_printf(&out, "%s%s: %%lx", n > 0 ? ", " : "", names[n]);
+	sbuf_putc(&out, ')');
+	return n;
+}
+
+unsigned
+event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT])
+{
+	const char *last = site->kind == KTR_SITE_PROBE ? site->sdt->last : NULL;
+	struct ktr_probe_name probe;
+	struct ktr_event_name event;
+	const char *call = call_of(site, &probe);
+
+	if (call != NULL)
+		return call_format(call, strcmp(probe.name, "entry") == 0, fmt);
+	ktr_event_name(&event, site->func, site->line, site->fmt);
+	strlcpy(fmt, event.fmt, EVENT_FORMAT);
+	if (last == NULL || as_recorded)
+		return site->nargs;
+	strlcpy(fmt + strlen(fmt) - 2, last, EVENT_FORMAT - strlen(fmt)); /* in the place of %s */
+	return KTR_SDT_ARGS;
+}
+
+unsigned
+event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS])
+{
+	char fmt[EVENT_FORMAT];
+	unsigned n = event_format(site, false, fmt);
+
+	ktr_params_scan(fmt, params, n);
+	return n;
 }
 
 /* ---- what is enabled ---- */
@@ -366,14 +432,14 @@ format_show(uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	const struct ktr_format_out to = {put_text, out};
-	struct ktr_param params[KTR_PARAM_MAX];
-	unsigned nargs = site->nargs < KTR_PARAM_MAX ? site->nargs : KTR_PARAM_MAX;
-	char name[EVENT_NAME];
+	struct ktr_param params[KTR_SDT_ARGS];
+	char name[EVENT_NAME], fmt[EVENT_FORMAT];
+	unsigned nargs = event_format(site, false, fmt);
 
 	event_name(site, name);
-	ktr_params_scan(site->fmt, params, nargs);
+	ktr_params_scan(fmt, params, nargs);
 	ktr_format_begin(&to, name, ktr_site_number(site) + 1);
-	ktr_format_site(&to, site->fmt, params, nargs);
+	ktr_format_site(&to, fmt, params, nargs);
 }
 
 static void

@@ -12,6 +12,7 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/entry.h"
+#include "ktr/event_format.h"
 #include "ktr/site.h"
 
 /* ---- functions.c: lists of functions ---- */
@@ -177,13 +178,21 @@ void event_filter_show(const struct ktr_site *site, struct sbuf *out);
 /* ---- events.c ---- */
 
 /* Room for the name of an event. */
-#define EVENT_NAME 96
+#define EVENT_NAME KTR_EVENT_NAME
 /* The system of the events of kprobes, which are made and removed. */
 #define EVENT_KPROBES "kprobes"
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
+/*
+ * Its printf format, and how many parameters that has; as_recorded: of what is in the log, where
+ * the last two of seven are one text.
+ */
+#define EVENT_FORMAT 320
+unsigned event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT]);
+/* Names and types of the arguments of a firing; how many there are. */
+unsigned event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS]);
 extern const struct tracefs_file events_dir;
 void events_show_all(uintptr_t arg, struct sbuf *out); /* available_events */
 void events_show_set(uintptr_t arg, struct sbuf *out); /* set_event */

@@ -97,7 +97,7 @@ static void
 print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
-	char buf[KTR_STRING_MAX], name[EVENT_NAME];
+	char buf[KTR_STRING_MAX], name[EVENT_NAME], fmt[EVENT_FORMAT];
 	uintptr_t offset;
 
 	if (site == &tracer_function) {
@@ -121,9 +121,11 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 	sbuf_printf(out, "%s: ", name);
 	if (site->kind >= KTR_SITE_MADE && kprobes_print(out, site, e))
 		return;
+	unsigned nargs = event_format(site, true, fmt);
+
 	if (out->len < out->size)
-		out->len += (size_t)ktr_entry_text(out->buf + out->len, out->size - out->len, site,
-						   e, cpu, seq);
+		out->len += (size_t)ktr_entry_print(out->buf + out->len, out->size - out->len, fmt,
+						    nargs, e, cpu, seq);
 }
 
 /* ---- the graph ---- */

@@ -15,7 +15,13 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_private.h"
 #include "kernel/sync/spinlock.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(kmem);
+SDT_PROBE_DEFINE_TEXT(kmem, , , kmalloc, "kmalloc",
+		      ": call_site=%p ptr=%p bytes_req=%lu bytes_alloc=%lu", 4, "void *", "void *",
+		      "size_t", "size_t");
+SDT_PROBE_DEFINE_TEXT(kmem, , , kfree, "kfree", ": call_site=%p ptr=%p", 2, "void *", "void *");
 
 #define MIN_SHIFT 4
 #define MAX_SHIFT 11
@@ -135,7 +141,8 @@ alloc(size_t size, const void *caller)
 		return NULL;
 	}
 	__atomic_fetch_add(&bytes_used, block_size(page_of(va)), __ATOMIC_RELAXED);
-	CTR3(KTR_MALLOC, "malloc: size %lu addr %p caller %p", size, va, caller);
+	SDT_CTR3(kmem, , , kmalloc, SDT_ARGS4(caller, va, size, block_size(page_of(va))),
+		 KTR_MALLOC, "malloc: size %lu addr %p caller %p", size, va, caller);
 	return va;
 }
 
@@ -199,8 +206,9 @@ kfree(void *va)
 	if (p == NULL || p->free || p->kind == PAGE_PLAIN ||
 	    ((uint64_t)va & (block_size(p) < PAGE_SIZE ? block_size(p) - 1 : PAGE_SIZE - 1)))
 		panic("kfree: %p is not from kmalloc", va);
-	CTR3(KTR_MALLOC, "free: addr %p size %lu caller %p", va, block_size(p),
-	     __builtin_return_address(0));
+	SDT_CTR3(kmem, , , kfree, SDT_ARGS2(__builtin_return_address(0), va), KTR_MALLOC,
+		 "free: addr %p size %lu caller %p", va, block_size(p),
+		 __builtin_return_address(0));
 	__atomic_fetch_sub(&bytes_used, block_size(p), __ATOMIC_RELAXED);
 	if (p->kind == PAGE_SLAB) {
 		free_small(p, va);

@@ -16,7 +16,13 @@
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/page_private.h"
 #include "kernel/sync/spinlock.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(kmem);
+SDT_PROBE_DEFINE_TEXT(kmem, , , mm_page_alloc, "mm_page_alloc", ": page=%p pfn=%#lx order=%u", 3,
+		      "struct page *", "unsigned long", "unsigned");
+SDT_PROBE_DEFINE_TEXT(kmem, , , mm_page_free, "mm_page_free", ": page=%p pfn=%#lx order=%u", 3,
+		      "struct page *", "unsigned long", "unsigned");
 
 #define RESERVE_SHARE 32
 
@@ -99,7 +105,8 @@ page_alloc(unsigned order)
 		CTR1(KTR_VM, "page_alloc: order %u failed", order);
 		return NULL;
 	}
-	CTR2(KTR_VM, "page_alloc: order %u page %p", order, page_address(p));
+	SDT_CTR2(kmem, , , mm_page_alloc, SDT_ARGS3(p, page_base + (uint64_t)(p - pages), order),
+		 KTR_VM, "page_alloc: order %u page %p", order, page_address(p));
 	return page_address(p);
 }
 
@@ -119,7 +126,8 @@ page_free(void *va, unsigned order)
 	if (p == NULL || p->free || p->order != order ||
 	    ((uint64_t)va & ((PAGE_SIZE << order) - 1)))
 		panic("page_free: %p order %u: not an allocated block of this order", va, order);
-	CTR2(KTR_VM, "page_free: order %u page %p", order, va);
+	SDT_CTR2(kmem, , , mm_page_free, SDT_ARGS3(p, page_base + (uint64_t)(p - pages), order),
+		 KTR_VM, "page_free: order %u page %p", order, va);
 	spin_lock(&page_lock);
 	p->refs = 0;
 	free_block(page_base + (uint64_t)(p - pages), order);

@@ -10,3 +10,12 @@ SDT_PROVIDER_DEFINE(lockstat);
 SDT_PROVIDER_DEFINE(vminfo);
 SDT_PROVIDER_DEFINE(vfs);
 SDT_PROVIDER_DEFINE(callout_execute);
+
+/* Systems of Linux's events; `sched` is one of them, too. */
+SDT_PROVIDER_DEFINE(raw_syscalls);
+SDT_PROVIDER_DEFINE(irq);
+SDT_PROVIDER_DEFINE(timer);
+SDT_PROVIDER_DEFINE(exceptions);
+SDT_PROVIDER_DEFINE(kmem);
+SDT_PROVIDER_DEFINE(signal);
+SDT_PROVIDER_DEFINE(lock);

@@ -37,6 +37,9 @@
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_DATA(proc, , , exec, "exec", ": path %s");
 SDT_PROBE_DEFINE_DATA(proc, , , exec_success, "exec-success", ": path %s");
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exec, "sched_process_exec",
+		      ": filename=%s pid=%u old_pid=%u", 3, "char *", "pid_t", "pid_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "int");
 
 struct args { /* copies of the argument and environment strings */
@@ -381,6 +384,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
 		      ktr_intern(p->name), img.entry, s->argc, s->strings, args_length(s));
+	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(path), p->pid, p->pid);
 	return 0;
 }
 

@@ -39,6 +39,12 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p pid %u parent %u", 3, "struct proc *",
 		      "pid_t", "pid_t");
 SDT_PROBE_DEFINE(proc, , , start, start);
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_fork, "sched_process_fork",
+		      ": comm=%s pid=%u child_comm=%s child_pid=%u", 4, "char *", "pid_t", "char *",
+		      "pid_t");
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exit, "sched_process_exit",
+		      ": comm=%s pid=%u prio=%d", 3, "char *", "pid_t", "int");
 SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int", "int");
 
 HOOK_LIST(proc_exit);
@@ -269,6 +275,8 @@ fork_current(const struct fork_args *f)
 	spin_unlock(&proc_lock);
 	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
 		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
+	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(parent->name), parent->pid,
+		   ktr_intern(p->name), p->pid);
 	uint32_t pid = p->pid; /* the child may run and be freed before we return */
 	if (f->flags & CLONE_PARENT_SETTID)
 		copy_out(f->parent_tid, &pid, sizeof(pid)); /* like Linux, without a check */
@@ -365,6 +373,7 @@ proc_exit(int wait_status)
 	proc_vfork_done(p);
 	SDT_CTR3(proc, , , exit, SDT_ARGS2(exit_reason(wait_status), wait_status), KTR_PROC,
 		 "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
+	SDT_PROBE3(sched, , , sched_process_exit, ktr_intern(p->name), p->pid, curthread()->prio);
 	HOOK_RUN(proc_exit);
 	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",
 		   curthread()->prio);

@@ -26,6 +26,13 @@
 #define FAULTS       (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP))
 
 SDT_PROVIDER_DECLARE(proc);
+SDT_PROVIDER_DECLARE(signal);
+SDT_PROBE_DEFINE_TEXT(signal, , , signal_generate, "signal_generate",
+		      ": sig=%d errno=%d code=%d comm=%s pid=%u", 5, "int", "int", "int", "char *",
+		      "pid_t");
+SDT_PROBE_DEFINE_TEXT(signal, , , signal_deliver, "signal_deliver",
+		      ": sig=%d errno=%d code=%d sa_handler=%lx sa_flags=%lx", 5, "int", "int",
+		      "int", "uintptr_t", "unsigned long");
 SDT_PROBE_DEFINE_TEXT(proc, , , signal_send, "signal-send", ": thread %p proc %p sig %d pid %u", 4,
 		      "struct thread *", "struct proc *", "int", "pid_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , signal_discard, "signal-discard",
@@ -70,6 +77,7 @@ proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info
 {
 	SDT_CTR2(proc, , , signal_send, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 		 "signal post: pid %u sig %d", p->pid, sig);
+	SDT_PROBE5(signal, , , signal_generate, sig, 0, info->code, ktr_intern(p->name), p->pid);
 	if (p->state == PROC_ZOMBIE)
 		return;
 	if (sig == SIGKILL)
@@ -256,6 +264,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct pro
 	SDT_CTR4(proc, , , signal_handle, SDT_ARGS3(sig, info->code, act.sa_handler), KTR_SIG,
 		 "signal handle: pid %u sig %d code %d handler %#lx", p->pid, sig, info->code,
 		 act.sa_handler);
+	SDT_PROBE5(signal, , , signal_deliver, sig, 0, info->code, act.sa_handler, act.sa_flags);
 	good = sigframe_enter(p, tf, sig, &act, info, mask);
 	spin_lock(&proc_lock);
 	return good;
@@ -291,6 +300,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, info.code, (uint64_t)SIG_DFL),
 			 KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
 			 ktr_intern(p->name));
+		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.code, (uint64_t)SIG_DFL, 0);
 		proc_exit(sig);
 	}
 	if (call == AGAIN || call == WAITED)

@@ -17,7 +17,15 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(raw_syscalls);
+SDT_PROBE_DEFINE_TEXT7(raw_syscalls, , , sys_enter, "sys_enter",
+		       ": id=%ld arg0=%lx arg1=%lx arg2=%lx arg3=%lx arg4=%s", "%lx arg5=%lx",
+		       "long", "uint64_t", "uint64_t", "uint64_t", "uint64_t", "uint64_t",
+		       "uint64_t");
+SDT_PROBE_DEFINE_TEXT(raw_syscalls, , , sys_exit, "sys_exit", ": id=%ld ret=%ld", 2, "long",
+		      "long");
 
 HOOK_LIST(user_return);
 
@@ -79,9 +87,11 @@ entry_syscall(struct arch_trapframe *tf)
 
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = arch_tf_arg(tf, i);
+	SDT_PROBE7(raw_syscalls, , , sys_enter, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	do
 		r = dispatch(nr, a);
 	while (r == -ENOMEM && may_repeat(nr));
+	SDT_PROBE2(raw_syscalls, , , sys_exit, nr, r);
 	arch_tf_set_return(tf, (uint64_t)r);
 }
 

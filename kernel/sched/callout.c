@@ -7,6 +7,7 @@
 #include "kernel/sched/callout.h"
 
 #include "arch/irq.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sync/pcpu.h"
@@ -15,6 +16,16 @@
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(callout_execute);
+SDT_PROVIDER_DECLARE(timer);
+SDT_PROBE_DEFINE_TEXT(timer, , , timer_start, "timer_start",
+		      ": timer=%p function=%p expires=%lu timeout=%ld", 4, "struct callout *",
+		      "void *", "uint64_t", "int64_t");
+SDT_PROBE_DEFINE_TEXT(timer, , , timer_cancel, "timer_cancel", ": timer=%p", 1, "struct callout *");
+SDT_PROBE_DEFINE_TEXT(timer, , , timer_expire_entry, "timer_expire_entry",
+		      ": timer=%p function=%p now=%lu", 3, "struct callout *", "void *",
+		      "uint64_t");
+SDT_PROBE_DEFINE_TEXT(timer, , , timer_expire_exit, "timer_expire_exit", ": timer=%p", 1,
+		      "struct callout *");
 SDT_PROBE_DEFINE_TEXT(callout_execute, , , callout_start, "callout-start", ": callout %p func %p",
 		      2, "struct callout *", "void (*)(void *)");
 SDT_PROBE_DEFINE_TEXT(callout_execute, , , callout_end, "callout-end", ": callout %p func %p", 2,
@@ -86,7 +97,9 @@ callout_set(struct callout *c, uint64_t deadline_ns)
 		at = at->prev;
 	list_insert_after(at, &c->link);
 	__atomic_store_n(&c->cpu, (int)arch_cpu(), __ATOMIC_RELEASE);
-	CTR3(KTR_CALLOUT, "callout set: func %p arg %p deadline %lu", c->fn, c->arg, deadline_ns);
+	SDT_CTR3(timer, , , timer_start,
+		 SDT_ARGS4(c, c->fn, deadline_ns, (int64_t)(deadline_ns - clock_ns())), KTR_CALLOUT,
+		 "callout set: func %p arg %p deadline %lu", c->fn, c->arg, deadline_ns);
 	if (at == &q->pending)
 		timer_arm(deadline_ns);
 	spin_unlock(&q->lock);
@@ -98,7 +111,8 @@ callout_stop(struct callout *c)
 {
 	bool stopped = remove(c);
 
-	CTR3(KTR_CALLOUT, "callout stop: func %p arg %p pending %d", c->fn, c->arg, stopped);
+	SDT_CTR3(timer, , , timer_cancel, SDT_ARGS1(c), KTR_CALLOUT,
+		 "callout stop: func %p arg %p pending %d", c->fn, c->arg, stopped);
 	for (unsigned i = 0; !stopped && i < ncpus; i++)
 		while (__atomic_load_n(&queues[i].running, __ATOMIC_ACQUIRE) == c)
 			arch_relax();
@@ -129,7 +143,9 @@ callout_run(uint64_t now_ns)
 			 KTR_STATE_FORMAT("callout", "func:%p, arg:%p, direct:%d"), q->ident,
 			 "running", fn, arg, 1);
 		spin_unlock(&q->lock);
+		SDT_PROBE3(timer, , , timer_expire_entry, c, fn, now_ns);
 		fn(arg);
+		SDT_PROBE1(timer, , , timer_expire_exit, c);
 		spin_lock(&q->lock);
 		SDT_CTR2(callout_execute, , , callout_end, SDT_ARGS2(c, fn), KTR_SCHED,
 			 KTR_STATE_FORMAT("callout", "none"), q->ident, "idle");

@@ -10,7 +10,11 @@
 #include "kernel/sync/stop.h"
 #include "ktr/sdt.h"
 
+#define LCB_F_MUTEX 32u /* as in Linux */
+
 SDT_PROVIDER_DECLARE(lockstat);
+SDT_PROBE_DECLARE(lock, , , contention_begin);
+SDT_PROBE_DECLARE(lock, , , contention_end);
 SDT_PROBE_DEFINE_TEXT(lockstat, , , adaptive_acquire, "adaptive-acquire", ": mutex %p name %s", 2,
 		      "struct mutex *", "char *");
 SDT_PROBE_DEFINE_TEXT(lockstat, , , adaptive_block, "adaptive-block", ": mutex %p ns %lu name %s",
@@ -87,7 +91,8 @@ mutex_contended(struct mutex *m)
 
 	if (stop_must_not_wait())
 		panic("mutex %s: held by another thread, and all are stopped", m->name);
-	CTR2(KTR_LOCK, "mutex contended: lock %s addr %p", m->name, m);
+	SDT_CTR2(lock, , , contention_begin, SDT_ARGS2(m, LCB_F_MUTEX), KTR_LOCK,
+		 "mutex contended: lock %s addr %p", m->name, m);
 	/* seq_cst: mutex_unlock() clears owner, then reads waiters; here it is the other way. */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
 	while (!take(m))
@@ -98,6 +103,7 @@ mutex_contended(struct mutex *m)
 						    .lockname = m->name,
 						    .deadline_ns = DEADLINE_NEVER});
 	__atomic_fetch_sub(&m->waiters, 1, __ATOMIC_RELAXED);
+	SDT_PROBE2(lock, , , contention_end, m, 0);
 	if (timed)
 		SDT_PROBE3(lockstat, , , adaptive_block, m, clock_ns() - start, m->name);
 }

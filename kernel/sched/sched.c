@@ -18,18 +18,29 @@
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
+#include "kernel/lib/printf.h"
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "ktr/intern.h"
 #include "ktr/sdt.h"
 
 #define SLICE     5 /* ticks */
 #define AGE_TICKS 100
 
 SDT_PROVIDER_DECLARE(sched);
+#define THREAD_FORMAT ": comm=%s pid=%u prio=%d target_cpu=%03u"
+#define THREAD_TYPES  "char *", "pid_t", "int", "int"
+SDT_PROBE_DEFINE_TEXT7(sched, , , sched_switch, "sched_switch",
+		       ": prev_comm=%s prev_pid=%u prev_prio=%d prev_state=%ld ==> next_comm=%s "
+		       "next_pid=%s",
+		       "%u next_prio=%d", "char *", "pid_t", "int", "long", "char *", "pid_t",
+		       "int");
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_waking, "sched_waking", THREAD_FORMAT, 4, THREAD_TYPES);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_wakeup, "sched_wakeup", THREAD_FORMAT, 4, THREAD_TYPES);
 SDT_PROBE_DEFINE_TEXT(sched, , , on_cpu, "on-cpu", "", 0);
 SDT_PROBE_DEFINE_TEXT(sched, , , off_cpu, "off-cpu", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
@@ -65,14 +76,42 @@ request_resched(unsigned n)
 	arch_ipi_send(n, IPI_RESCHED);
 }
 
+/* A thread as Linux's events have it: those that idle are 0, swapper/N. */
+static uint32_t
+linux_pid(const struct thread *t)
+{
+	return t == pcpus[t->cpu]->idle ? 0 : t->tid;
+}
+
+static const char *
+linux_comm(const struct thread *t)
+{
+	char name[24];
+
+	if (t != pcpus[t->cpu]->idle)
+		return ktr_intern(t->name);
+	snprintf(name, sizeof(name), "swapper/%u", t->cpu);
+	return ktr_intern(name);
+}
+
+/* Linux's TASK_RUNNING, TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE (waits for a lock), TASK_DEAD. */
+static long
+linux_state(const struct thread *t)
+{
+	if (t->state == THREAD_SLEEPING)
+		return t->lockname != NULL ? 2 : 1;
+	return t->state == THREAD_DEAD ? 128 : 0;
+}
+
 /* Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held. */
 static void
 make_runnable(struct runq *rq, struct thread *t)
 {
 	t->state = THREAD_RUNNABLE;
 	t->cpu = rq->cpu;
-	KTR_STATE2(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio, KTR_ATTR_LINKED,
-		   curthread()->ident);
+	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(linux_comm(t), t->tid, t->prio, rq->cpu),
+		 KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
+		 "runq add", t->prio, curthread()->ident);
 	runq_insert(rq, t);
 	if (rq->idle || t->prio < rq->cur->prio)
 		request_resched(rq->cpu);
@@ -113,6 +152,7 @@ sched_wakeup(struct thread *t)
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
 	n = choose_cpu(t);
+	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, n);
 	if (n != t->cpu) {
 		spin_unlock(&rq->lock);
 		rq = &runqs[n];
@@ -252,6 +292,8 @@ switch_out(struct runq *rq)
 		return;
 	}
 	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
+	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), prev->prio,
+		   linux_state(prev), linux_comm(next), linux_pid(next), next->prio);
 	account(rq, prev, next);
 	rq->cur = next;
 	rq->prev = prev;

@@ -11,7 +11,14 @@
 #include "ktr/intern.h"
 #include "ktr/sdt.h"
 
+#define LCB_F_SPIN 1u /* as in Linux */
+
 SDT_PROVIDER_DECLARE(lockstat);
+SDT_PROVIDER_DECLARE(lock);
+SDT_PROBE_DEFINE_TEXT(lock, , , contention_begin, "contention_begin", ": lock_addr=%p flags=%#x", 2,
+		      "void *", "unsigned");
+SDT_PROBE_DEFINE_TEXT(lock, , , contention_end, "contention_end", ": lock_addr=%p ret=%d", 2,
+		      "void *", "int");
 SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_acquire, "spin-acquire", ": spinlock %p name %s", 2,
 		      "struct spinlock *", "char *");
 SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_spin, "spin-spin", ": spinlock %p ns %lu name %s", 3,
@@ -81,12 +88,14 @@ spin_contended(struct spinlock *l)
 	if (tid != 0)
 		KTR_STATE1(KTR_LOCK, "thread", ktr_thread_ident(tid), "spinning", "lockname:\"%s\"",
 			   l->name);
-	CTR3(KTR_LOCK, "spin contended: lock %s addr %p owner %d", l->name, l, owner);
+	SDT_CTR3(lock, , , contention_begin, SDT_ARGS2(l, LCB_F_SPIN), KTR_LOCK,
+		 "spin contended: lock %s addr %p owner %d", l->name, l, owner);
 	do {
 		/* Only read until it is free: a failed swap would take the owner's cache line. */
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
 	} while (!take(l));
+	SDT_PROBE2(lock, , , contention_end, l, 0);
 	if (timed)
 		SDT_PROBE3(lockstat, , , spin_spin, l, clock_ns() - start, l->name);
 	if (tid != 0)

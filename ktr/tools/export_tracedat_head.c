@@ -2,11 +2,10 @@
  * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
  * events, names of the threads, options. All numbers are little-endian.
  *
- * A site's class is called FUNCTION_LINE (ktr/event_format.h). Linux's classes are in Linux's
+ * Classes are called as ktr/event_format.h says. Linux's classes are in Linux's
  * systems, with the fields and formats that the readers know.
  */
 #define _GNU_SOURCE /* tdestroy() */
-#include <ctype.h>
 #include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #include "ktr/event_format.h"
 #include "ktr/tools/export_tracedat.h"
 
-#define NAME_BYTES     (KTR_WIRE_FUNC_MAX + 48u)
+#define NAME_BYTES     (KTR_EVENT_NAME + 24u)
 #define OPTION_CPUSTAT 2u
 #define OPTION_UNAME   5u
 #define OWN_SYSTEM     "ktr"
@@ -60,16 +59,17 @@ put_bytes(void *file, const char *text, size_t n)
 	fwrite(text, 1, n, file);
 }
 
-/* Makes FUNCTION_LINE. If there is a class of that name already, its number is added. */
 static void
-class_name(char to[NAME_BYTES], void **names, const struct export_class *c, size_t number)
+name_of(struct ktr_event_name *event, const struct ktr_decode_site *site)
 {
-	int n = snprintf(to, NAME_BYTES, "%.*s_%u", (int)KTR_WIRE_FUNC_MAX, c->site->func,
-			 (unsigned)c->site->line);
-	for (char *p = to; *p != '\0'; p++) {
-		if (!isalnum((unsigned char)*p))
-			*p = '_';
-	}
+	ktr_event_name(event, site->func, site->line, site->fmt);
+}
+
+/* If there is a class of that name already, its number is added. */
+static void
+class_name(char to[NAME_BYTES], void **names, const struct ktr_event_name *event, size_t number)
+{
+	int n = snprintf(to, NAME_BYTES, "%s", event->name);
 	char *copy = strdup(to);
 	if (copy == NULL)
 		return;
@@ -134,9 +134,11 @@ put_class(FILE *file, const struct export_class *c, size_t n, void **names)
 		ktr_format_field(&out, "u64", "count", "", &at, 8, false);
 		fputs("\nprint fmt: \"%llu events are missing\", REC->count\n", f);
 	} else if (c->site != NULL) {
-		class_name(name, names, c, n);
+		struct ktr_event_name event;
+		name_of(&event, c->site);
+		class_name(name, names, &event, n);
 		ktr_format_begin(&out, name, TRACEDAT_ID(n));
-		ktr_format_site(&out, c->site->fmt, c->params, c->site->nargs);
+		ktr_format_site(&out, event.fmt, c->params, c->site->nargs);
 	} else {
 		const struct linux_class *told = linux_class_told(c->of_linux);
 		ktr_format_begin(&out, told->name, TRACEDAT_ID(n));
@@ -149,10 +151,21 @@ put_class(FILE *file, const struct export_class *c, size_t n, void **names)
 	return good;
 }
 
+/* Trace points are of our own system, probes of their provider's. */
+static const char *
+system_of(const struct export_class *c, struct ktr_event_name *event)
+{
+	if (c->site == NULL)
+		return c->of_linux->system;
+	name_of(event, c->site);
+	return event->system[0] != '\0' ? event->system : OWN_SYSTEM;
+}
+
 static bool
 is_of(const struct export_class *c, const char *system)
 {
-	return strcmp(c->site != NULL ? OWN_SYSTEM : c->of_linux->system, system) == 0;
+	struct ktr_event_name event;
+	return strcmp(system_of(c, &event), system) == 0;
 }
 
 static bool
@@ -177,13 +190,26 @@ put_system(FILE *out, const struct tracedat_head *h, const char *system)
 static bool
 put_classes(FILE *out, const struct tracedat_head *h)
 {
-	/* Ours, and those of linux.c. */
-	static const char *const systems[] = {OWN_SYSTEM, "sched", "irq", "syscalls", "ftrace"};
-	const unsigned n = sizeof(systems) / sizeof(systems[0]);
-	bool good = true;
-	put_u32(out, n);
-	for (unsigned i = 0; i < n && good; i++)
-		good = put_system(out, h, systems[i]);
+	char *text = NULL;
+	size_t size = 0;
+	unsigned systems = 1;
+	FILE *f = open_memstream(&text, &size);
+	bool good = f != NULL && put_system(f, h, OWN_SYSTEM);
+	for (size_t n = 0; n < h->class_count && good; n++) {
+		struct ktr_event_name event;
+		const char *system = system_of(&h->classes[n], &event);
+		size_t first = 0;
+		while (!is_of(&h->classes[first], system))
+			first++;
+		if (first < n || strcmp(system, OWN_SYSTEM) == 0)
+			continue;
+		good = put_system(f, h, system);
+		systems++;
+	}
+	good = f != NULL && fclose(f) == 0 && good;
+	put_u32(out, systems);
+	fwrite(text, 1, size, out);
+	free(text);
 	return good;
 }
 

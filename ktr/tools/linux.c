@@ -168,7 +168,7 @@ struct call {
 	 {"syscalls", "sys_exit_" #name_, "syscall_exit_" #name_, NULL, FIELDS(NR, LONG(ret))}},
 
 static const struct call calls[] = {
-#include "ktr/tools/linux_syscalls.def"
+#include "ktr/linux_syscalls.def"
 };
 
 /* A system call that Linux does not have, or that this ktrdump does not know. */

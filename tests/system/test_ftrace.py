@@ -101,7 +101,61 @@ def events():
     check(names >= {"sys_enter_openat", "lookup", "exec", "exit"}, f"events: {names}")
     check_match(r"^0$", trace, "the state after > set_event")
     dumped = [line.split(None, 3)[3] for line in dump.splitlines() if re.match(r" +\d+ +\d+ +\d+\.\d{9} ", line)]
-    check_eq([w.split(": ", 1)[1] for w in got], dumped[-len(got):], "texts of trace, and of ktrdump")
+    for what, line in zip(got, dumped[-len(got):]):
+        name, text = what.split(": ", 1)
+        if name == "sys_enter_openat":
+            line = "syscall openat: arg0 0x%s arg1 0x%s arg2 0x%s arg3 0x%s arg4" % tuple(check_match(
+                r"^sys_openat\(dfd: (\w+), filename: (\w+), flags: (\w+), mode: (\w+)\)$", text, "a system call").groups()) + line.split("arg4")[1]
+            text = line = line.replace("0x0 ", "0 ")
+        check(line.endswith(": " + text) or line == text, f"texts of trace, and of ktrdump: {what} {line}")
+
+
+@test("Linux's own events: their fields, and that they come in the order of what happens")
+def linux_events():
+    exact, busy, formats = ftrace(
+        "for e in sched/sched_process_fork sched/sched_process_exec sched/sched_process_exit syscalls/sys_exit_clone raw_syscalls/sys_enter raw_syscalls/sys_exit "
+        "signal/signal_generate signal/signal_deliver; do echo 1 > events/$e/enable; done\n"
+        "sh -c 'load fork -n 2; kill -9 $$'\necho > set_event\ncat trace\necho =====\necho > trace\n"
+        "for e in sched/sched_switch sched/sched_waking sched/sched_wakeup timer irq kmem exceptions lock; do echo 1 > events/$e/enable; done\n"
+        "load lock -n 200 -j 8 >/dev/null\nload mix -n 1 >/dev/null\nsleep 0.01\necho > set_event\ncat trace\necho =====\n"
+        "cat events/sched/sched_switch/format events/irq/irq_handler_entry/format\n")
+    got = [(tid, *what.split(": ", 1)) for _, tid, _, _, what in rows(exact)]
+    forks = [m for _, name, text in got if name == "sched_process_fork" and (m := re.match(r"comm=load pid=(\d+) child_comm=load child_pid=(\d+)$", text))]
+    check_eq(len(forks), 2, "forks of load")
+    children = [int(m[2]) for m in forks]
+    check_eq([tid for tid, name, text in got if name == "sched_process_exit" and tid in children], children, "their exits")
+    clones = [int(text.split("ret=0x")[1], 16) for tid, name, text in got if name == "sys_exit_clone" and tid == int(forks[0][1])]
+    check_eq(clones, children, "what clone returned")
+    execs = [m for tid, name, text in got if name == "sched_process_exec" and (m := re.match(r"filename=(\S+) pid=(\d+) old_pid=\2$", text))]
+    check("/bin/load" in [m[1] for m in execs], f"execs: {[m[0] for m in execs]}")
+    open_calls = {}
+    for tid, name, text in got:
+        number = re.match(r"id=(\d+)", text)
+        if name == "sys_enter":
+            check(len(re.findall(r"arg\d=[0-9a-f]+\b", text)) == 6, text)
+            open_calls[tid] = number[1]
+        elif name == "sys_exit" and tid in open_calls:
+            check_eq(number[1], open_calls.pop(tid), f"the call that returns in thread {tid}")
+    check([t for _, name, t in got if name == "signal_generate" and t.startswith("sig=9 ")] and
+          [t for _, name, t in got if name == "signal_deliver" and t.startswith("sig=9 ")], "signal 9")
+    names = {}
+    running = {}
+    for _, tid, cpu, _, what in rows(busy):
+        name, text = what.split(": ", 1)
+        names.setdefault(name, []).append(text)
+        if name == "sched_switch":
+            m = check_match(r"^prev_comm=(.+) prev_pid=(\d+) prev_prio=\d+ prev_state=(?:0|1|2|128) ==> next_comm=(.+) next_pid=(\d+) next_prio=\d+$", text, "a switch")
+            check_eq(int(m[2]), running.get(cpu, int(m[2])), "the thread that ran before")
+            check(m[2] != "0" or m[1] == f"swapper/{cpu}", text)
+            running[cpu] = int(m[4])
+    for name in ("sched_switch", "sched_waking", "sched_wakeup", "timer_start", "timer_expire_entry", "timer_expire_exit", "irq_handler_entry", "irq_handler_exit",
+                 "kmalloc", "kfree", "mm_page_alloc", "mm_page_free", "page_fault_user", "contention_begin", "contention_end"):
+        check(name in names, f"no {name}: {sorted(names)}")
+    check_match(r"^call_site=0x[0-9a-f]+ ptr=0x[0-9a-f]+ bytes_req=\d+ bytes_alloc=\d+$", "\n".join(names["kmalloc"]), "kmalloc")
+    check_eq({t for t in names["irq_handler_exit"] if not re.match(r"irq=\d+ ret=handled$", t)}, set(), "irq_handler_exit")
+    fields = re.findall(r"field:\S+ (\w+);|field:__data_loc char\[\] (\w+);", formats)
+    check_eq([a or b for a, b in fields if not (a or b).startswith("common")],
+             "prev_comm prev_pid prev_prio prev_state next_comm next_pid next_prio irq name".split(), "fields")
 
 
 @test("kprobe_events: probes are made, listed, printed as Linux does, counted and removed; error_log shows where a definition is wrong")
