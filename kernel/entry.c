@@ -40,11 +40,12 @@ SDT_PROBE_DEFINE_TEXT(irq, , , irq_handler_entry, "irq_handler_entry", ": irq=%d
 		      "char *");
 SDT_PROBE_DEFINE_TEXT(irq, , , irq_handler_exit, "irq_handler_exit", ": irq=%d ret=%s", 2, "int",
 		      "char *");
-#define FAULT_FORMAT ": address=%#lx ip=%#lx error_code=%#x"
-SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_user, "page_fault_user", FAULT_FORMAT, 3,
-		      "uintptr_t", "uintptr_t", "unsigned");
-SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_kernel, "page_fault_kernel", FAULT_FORMAT, 3,
-		      "uintptr_t", "uintptr_t", "unsigned");
+SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_user, "page_fault_user",
+		      ": address=%#lx ip=%#lx error_code=%#x", 3, "uintptr_t", "uintptr_t",
+		      "unsigned");
+SDT_PROBE_DEFINE_TEXT(exceptions, , , page_fault_kernel, "page_fault_kernel",
+		      ": address=%#lx ip=%#lx error_code=%#x", 3, "uintptr_t", "uintptr_t",
+		      "unsigned");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , as_fault, "as_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , fault, "fault", ": sig %d va %#lx pc %#lx", 3, "int", "uintptr_t",
 		      "uintptr_t");

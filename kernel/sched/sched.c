@@ -32,15 +32,17 @@
 #define AGE_TICKS 100
 
 SDT_PROVIDER_DECLARE(sched);
-#define THREAD_FORMAT ": comm=%s pid=%u prio=%d target_cpu=%03u"
-#define THREAD_TYPES  "char *", "pid_t", "int", "int"
 SDT_PROBE_DEFINE_TEXT7(sched, , , sched_switch, "sched_switch",
 		       ": prev_comm=%s prev_pid=%u prev_prio=%d prev_state=%ld ==> next_comm=%s "
 		       "next_pid=%s",
 		       "%u next_prio=%d", "char *", "pid_t", "int", "long", "char *", "pid_t",
 		       "int");
-SDT_PROBE_DEFINE_TEXT(sched, , , sched_waking, "sched_waking", THREAD_FORMAT, 4, THREAD_TYPES);
-SDT_PROBE_DEFINE_TEXT(sched, , , sched_wakeup, "sched_wakeup", THREAD_FORMAT, 4, THREAD_TYPES);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_waking, "sched_waking",
+		      ": comm=%s pid=%u prio=%d target_cpu=%03u", 4, "char *", "pid_t", "int",
+		      "int");
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_wakeup, "sched_wakeup",
+		      ": comm=%s pid=%u prio=%d target_cpu=%03u", 4, "char *", "pid_t", "int",
+		      "int");
 SDT_PROBE_DEFINE_TEXT(sched, , , on_cpu, "on-cpu", "", 0);
 SDT_PROBE_DEFINE_TEXT(sched, , , off_cpu, "off-cpu", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");

@@ -76,10 +76,12 @@ def defined(macro, args):
     if macro == "SDT_PROBE_DEFINE_DATA":
         called = names(literal(args[1]))
         return 1, None if len(called) == 1 and called[0] else f"{args[1]}: expected one argument with a name"
-    if macro != "SDT_PROBE_DEFINE_TEXT":
+    if macro not in ("SDT_PROBE_DEFINE_TEXT", "SDT_PROBE_DEFINE_TEXT7"):
         n = int((re.search(r"DEFINE(\d)", macro) or "00")[1])
         return n, None
-    fmt, n = literal(args[1]), int(args[2])
+    fmt, n = literal(args[1]), int(args[2]) if args[2].isdigit() else 7
+    if n == 7:  # SDT_PROBE_DEFINE_TEXT7
+        fmt = fmt.removesuffix("%s") + literal(args[2])
     types = [t for t in args[3:] if t not in ("", "NULL")]
     called = names(fmt)
     good = n == len(types) == len(called) and "" not in called and len(set(called)) == n
