@@ -55,7 +55,7 @@ static void
 site_own(struct ktr_site *site, unsigned owner, bool on)
 {
 	uint32_t bit = 1u << owner, owners = site->owners;
-	__atomic_store_n(&site->owners, on ? owners | bit : owners & ~bit, __ATOMIC_RELEASE);
+	ktr_hook_own(site, on ? owners | bit : owners & ~bit);
 }
 
 /* Sets the mask and its bit in all sites' owners. The caller calls ktr_sites_apply(). */

@@ -119,7 +119,7 @@ fill(unsigned i, const struct ktr_dynamic *d)
 	site->nargs = (uint8_t)d->nargs;
 	site->strings = 0;
 	site->pc = ktr_dynamic_check(t->text);
-	site->owners = 0;
+	ktr_hook_own(site, 0);
 	/* Whoever sees the kind, without the lock, sees the texts. */
 	__atomic_store_n(&site->kind, KTR_SITE_MADE, __ATOMIC_RELEASE);
 	ktr_persist_store(t, sizeof(*t));
@@ -158,7 +158,7 @@ void
 ktr_site_free(struct ktr_site *site)
 {
 	if (site->owners != 0) {
-		__atomic_store_n(&site->owners, 0, __ATOMIC_RELAXED);
+		ktr_hook_own(site, 0);
 		ktr_sites_apply();
 	}
 	site->kind = KTR_SITE_FREE;

@@ -45,10 +45,13 @@ do_nothing(const struct ktr_firing *f)
 	(void)f;
 }
 
-/* Of each owner: its hook, or what the log does; and of nobody. [k] changes while no site has the
- * owner. */
-__extension__ static ktr_hook_fn *ktr_hooks[KTR_OWNER_MAX + 1] = {
-    [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [KTR_OWNER_MAX] = do_nothing};
+static void call_all(const struct ktr_firing *f);
+
+/* What fire() calls, by site->hook: of a single owner its hook, or what the log does. [k] changes
+ * while no site has the owner. */
+enum { NOBODY = KTR_OWNER_MAX, SEVERAL, HOOKS };
+__extension__ static ktr_hook_fn *ktr_hooks[HOOKS] = {
+    [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [NOBODY] = do_nothing, [SEVERAL] = call_all};
 static uint32_t ktr_hooked;                       /* [k] bits of the owners with a hook */
 static uint64_t ktr_hooks_refused[KTR_OWNER_MAX]; /* atomic */
 
@@ -57,26 +60,10 @@ static bool ktr_in_hook[KTR_PORT_MAXCPU]; /* each CPU writes its own, interrupts
 #define KTR_PORT_IN_HOOK() (&ktr_in_hook[ktr_port_cpu()])
 #endif
 
-#ifndef KTR_PORT_LOWEST_BIT
-/* Each six bits in a row of this number differ from all others: they tell a shift. */
-#define DE_BRUIJN 0x03f79d71b4cb0a89u
-static inline unsigned
-lowest_bit(uint64_t v)
-{
-	static const uint8_t shifts[64] = {0,  1,  48, 2,  57, 49, 28, 3,  61, 58, 50, 42, 38,
-					   29, 17, 4,  62, 55, 59, 36, 53, 51, 43, 22, 45, 39,
-					   33, 30, 24, 18, 12, 5,  63, 47, 56, 27, 60, 41, 37,
-					   16, 54, 35, 52, 21, 44, 32, 23, 11, 46, 26, 40, 15,
-					   34, 20, 31, 10, 25, 14, 19, 9,  13, 8,  7,  6};
-	return shifts[(v & (0 - v)) * DE_BRUIJN >> 58];
-}
-#define KTR_PORT_LOWEST_BIT(v) lowest_bit(v)
-#endif
-
 static inline uint32_t
 owners_of(const struct ktr_site *site)
 {
-	/* acquire: pairs with site_own(); an owner has its hook before it has sites */
+	/* acquire: pairs with ktr_hook_own() */
 	return __atomic_load_n(&site->owners, __ATOMIC_ACQUIRE);
 }
 
@@ -93,15 +80,25 @@ ktr_firing_logged(const struct ktr_firing *f)
 	return logged(owners_of(f->site)) != 0;
 }
 
-/* Several owners. */
-static __attribute__((noinline)) void
-call_all(struct ktr_firing *f, uint32_t owners)
+void
+ktr_hook_own(struct ktr_site *site, uint32_t owners)
 {
-	uint32_t log = logged(owners);
-	for (uint32_t rest = owners & ~log; rest != 0; rest &= rest - 1) {
-		f->owner = rest & -rest;
-		ktr_hooks[KTR_PORT_LOWEST_BIT(rest)](f);
-	}
+	unsigned hook = NOBODY;
+	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
+		if ((owners >> owner & 1) != 0)
+			hook = hook == NOBODY ? owner : SEVERAL;
+	__atomic_store_n(&site->owners, owners, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->hook, (uint8_t)hook, __ATOMIC_RELEASE);
+}
+
+static void
+call_all(const struct ktr_firing *f)
+{
+	uint32_t owners = owners_of(f->site), log = logged(owners);
+	struct ktr_firing one = *f;
+	for (one.owner = 0; one.owner < KTR_OWNER_MAX; one.owner++)
+		if (((owners & ~log) >> one.owner & 1) != 0)
+			ktr_hooks[one.owner](&one);
 	if (log != 0)
 		ktr_fire_record(f);
 }
@@ -111,9 +108,9 @@ static __attribute__((noinline)) void
 refuse(const struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site), log = logged(owners);
-	for (uint32_t rest = owners & ~log; rest != 0; rest &= rest - 1)
-		__atomic_fetch_add(&ktr_hooks_refused[KTR_PORT_LOWEST_BIT(rest)], 1,
-				   __ATOMIC_RELAXED);
+	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
+		if (((owners & ~log) >> owner & 1) != 0)
+			__atomic_fetch_add(&ktr_hooks_refused[owner], 1, __ATOMIC_RELAXED);
 	if (log != 0)
 		ktr_fire_record(f);
 }
@@ -127,13 +124,11 @@ fire(struct ktr_firing *f, const struct ktr_site *site)
 	if (__builtin_expect(*in_hook, 0)) {
 		refuse(f);
 	} else {
-		uint32_t owners = owners_of(site);
+		/* acquire: pairs with ktr_hook_own(); an owner has its hook before it has sites */
+		unsigned hook = __atomic_load_n(&site->hook, __ATOMIC_ACQUIRE);
 		*(volatile __typeof__(*in_hook) *)in_hook = true;
-		f->owner = owners;
-		if (__builtin_expect((owners & (owners - 1)) == 0, 1)) /* one, or nobody */
-			ktr_hooks[KTR_PORT_LOWEST_BIT(owners | 1ull << KTR_OWNER_MAX)](f);
-		else
-			call_all(f, owners);
+		f->owner = hook;
+		ktr_hooks[hook](f);
 		*(volatile __typeof__(*in_hook) *)in_hook = false;
 	}
 	ktr_port_irq_restore(irq);
@@ -143,10 +138,10 @@ void
 ktr_fire(struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site);
-	if (owners != 0 && logged(owners) == owners)
-		ktr_fire_record(f); /* nobody has a hook */
-	else
+	if (logged(owners) != owners)
 		fire(f, f->site);
+	else if (owners != 0)
+		ktr_fire_record(f); /* nobody has a hook */
 }
 
 void

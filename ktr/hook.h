@@ -40,7 +40,7 @@ struct ktr_firing {
 	const uintptr_t *frame; /* for ktr_firing_where() */
 	uint16_t nargs;         /* 0 to KTR_SDT_ARGS */
 	uint16_t has_data;      /* CTR_DATAn: the last argument stands for a text */
-	uint32_t owner;         /* the bit of the owner whose hook is called */
+	uint32_t owner;         /* whose hook is called */
 	const void *data;       /* has_data: the text */
 	size_t len;             /* has_data: its bytes */
 	struct ktr_where where; /* frame NULL: what ktr_firing_where() says */
@@ -79,5 +79,7 @@ void ktr_hook_add(unsigned owner, ktr_hook_fn *hook);
 /* The owner has no site any more. Returns when no CPU is in its hook. False: the port cannot tell.
  */
 bool ktr_hook_remove(unsigned owner);
+/* Sets the site's owners. */
+void ktr_hook_own(struct ktr_site *site, uint32_t owners);
 /* Makes the site's trace points call hooks, or record, as its owners want. */
 void ktr_hook_apply(struct ktr_site *site);

@@ -46,9 +46,6 @@
  *	KTR_PORT_PARAMETERS(frame)
  *	                  for hooks: where the six parameters of a function that is entered are in
  *	                  memory; of firing->frame
- *	KTR_PORT_LOWEST_BIT(v)
- *	                  the number of the lowest bit that is set in 64 bits, for a machine that
- *	                  has an instruction for it: __builtin_ctzll(v)
  *	KTR_PORT_MAKE_NAMED(spec, err, errlen)
  *	                  before probes are switched on by name: makes those that exist when they
  *	                  are first named. 0, or a negative errno value and a sentence in err.

@@ -52,18 +52,19 @@ enum ktr_site_why {
 typedef void ktr_fire_fn(void);
 
 struct ktr_site {
-	const char *file; /* [c] as the compiler was given it */
-	const char *func; /* [c] */
-	const char *fmt;  /* [c] printf format of the parameters */
-	uint64_t classes; /* [c] one or more KTR_… bits */
-	uint32_t line;    /* [c] */
-	uint32_t owners;  /* [k] bit N: owner N wants it on */
-	uint8_t nargs;    /* [c] 0 to 6 */
-	uint8_t on;       /* [k] enum ktr_site_why; what the fallback test loads */
-	uint8_t strings;  /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
-	uint8_t kind;     /* [c] enum ktr_site_kind */
-	uint32_t pc;      /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address;
-			     KTR_SITE_MADE, KTR_SITE_FREE: ktr_dynamic_check() */
+	const char *file;   /* [c] as the compiler was given it */
+	const char *func;   /* [c] */
+	const char *fmt;    /* [c] printf format of the parameters */
+	uint64_t classes;   /* [c] one or more KTR_… bits */
+	uint32_t line : 24; /* [c] */
+	uint8_t hook;       /* [k] what fire() calls: hook.c */
+	uint32_t owners;    /* [k] bit N: owner N wants it on; see ktr_hook_own() */
+	uint8_t nargs;      /* [c] 0 to 6 */
+	uint8_t on;         /* [k] enum ktr_site_why; what the fallback test loads */
+	uint8_t strings;    /* [k] bit N: parameter N is a %s; valid when bit 7 is set */
+	uint8_t kind;       /* [c] enum ktr_site_kind */
+	uint32_t pc; /* [c] KTR_SITE_ENTRY, KTR_SITE_RETURN: the function, low half of address;
+			KTR_SITE_MADE, KTR_SITE_FREE: ktr_dynamic_check() */
 	ktr_fire_fn *fire; /* [k] records an event, or calls hooks (ktr/hook.h); see KTR_FIRE_() */
 	union {
 		/* [c] KTR_SITE_POINT: a probe that fires at the same instructions, or NULL */
@@ -73,7 +74,7 @@ struct ktr_site {
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_site) == 64, "ktr_sites has no holes");
-_Static_assert(offsetof(struct ktr_site, classes) == 24 && offsetof(struct ktr_site, line) == 32 &&
+_Static_assert(offsetof(struct ktr_site, classes) == 24 && offsetof(struct ktr_site, hook) == 35 &&
 		   offsetof(struct ktr_site, nargs) == 40 && offsetof(struct ktr_site, pc) == 44 &&
 		   offsetof(struct ktr_site, fire) == 48,
 	       "written by assembly: ktr.h");

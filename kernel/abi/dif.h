@@ -355,7 +355,7 @@ struct dif_header {
 /*
  * probes: offset in the string table of probe names, as `provider:module:function:name` with globs
  * (ktr/probe.h), commas between them. The engine's own are dtrace:::BEGIN, END and ERROR.
- * A clause's program is [code, code + length). Several clauses may share a program.
+ * A clause's program is [code, code + length). It is that of the clause before, or comes after it.
  */
 struct dif_clause {
 	uint32_t probes;

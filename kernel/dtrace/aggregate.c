@@ -281,7 +281,7 @@ dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight)
 }
 
 uint32_t
-dif_agg_take(struct dif *d, unsigned cpu, const void **entries)
+dif_agg_take(struct dif *d, unsigned cpu, void **entries)
 {
 	struct dif_table *t = &d->cpu[cpu].aggs;
 	uint32_t *written = t->slots, size = t->head - dif_table_begin(d);

@@ -74,25 +74,38 @@ record(const struct dif *d, struct dif_step *i)
 	i->imm = DIF_PLACE(layout, (sizeof(struct dif_record) + d->layouts[layout] + 7) / 8);
 }
 
-/* What depends on the whole program. Clauses may share instructions: then the slower ones stay. */
+/* Does it lead to DIF_RET with 1, which nothing precedes that has to be undone? */
+static bool
+is_predicate(const struct dif_step *i, const struct dif_step *end)
+{
+	const struct dif_step *branch = &i[2];
+
+	return i->op >= DIF_OWN_BUILTIN && i->op < DIF_OWN_BUILTIN + DIF_B_COUNT && end - i > 3 &&
+	       i[1].op == DIF_OWN_JNE && branch->a == i->d &&
+	       branch[1 + branch->imm].op == DIF_RET && branch[1 + branch->imm].imm == 1;
+}
+
+/* What depends on the whole program. */
 static void
 decode_clause(struct dif *d, const struct dif_clause *c)
 {
 	struct dif_step *begin = &d->steps[c->code], *end = begin + c->length;
 	bool ring = d->h.options.policy == DIF_RING, keeps = false, more = ring;
 
+	if (is_predicate(begin, end))
+		begin->op += DIF_OWN_IF - DIF_OWN_BUILTIN;
 	for (const struct dif_insn *i = &d->code[c->code]; i < &d->code[c->code + c->length]; i++) {
 		keeps |= (i->op >= DIF_KEY && i->op <= DIF_KEY_USTACK) || i->op == DIF_REC;
 		more |= i->op == DIF_CALL || i->op == DIF_ARGSTR || i->op == DIF_SPECULATE;
 		ring |= i->op == DIF_SPECULATE;
 	}
 	for (struct dif_step *i = begin; i < end; i++) {
-		bool ret = i->op == DIF_RET || i->op == DIF_OWN_RET_RECORD;
-
-		if (ret && more)
+		if (i->op == DIF_RET && more)
 			i->op = DIF_OWN_RET_RESET;
-		else if (ret && keeps)
+		else if (i->op == DIF_RET && keeps)
 			i->op = DIF_OWN_RET_RECORD;
+		else if (i->op == DIF_RET && i->imm <= 1)
+			i->op = i->imm == 0 ? DIF_OWN_DONE : DIF_OWN_FALSE;
 		else if (i->op == DIF_OWN_REC && ring)
 			i->op = DIF_REC;
 	}
@@ -122,8 +135,8 @@ dif_decode(struct dif *d)
 			i->op = DIF_OWN_KEY_STR;
 		else if (i->op == DIF_REC)
 			record(d, i);
-		else if (i->op == DIF_REC_MEM && i->b == 0 && ((uint32_t)i->imm >> 16) % 32 == 0)
-			i->op = DIF_OWN_REC_WORDS;
+		else if (i->op == DIF_REC_MEM && i->b == 0 && (uint32_t)i->imm >> 16 == 64)
+			i->op = DIF_OWN_REC_64;
 		else if (i->op == (DIF_OR | DIF_IMM) && n + 1 < count)
 			i->op = branch(i);
 		else if (i->op == DIF_KEY && n + 1 < count)

@@ -232,7 +232,7 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 }
 
 struct taken {
-	const void *piece[2];
+	void *piece[2];
 	uint32_t size[2];
 };
 
@@ -242,6 +242,17 @@ take_records(struct dtrace_consumer *c, unsigned cpu, void *arg)
 	struct taken *t = arg;
 
 	dif_record_take(&c->d, cpu, t->piece, t->size);
+}
+
+/* Only the copies of records have their times in nanoseconds. */
+static void
+set_times(uint8_t *piece, uint32_t size)
+{
+	for (uint32_t at = 0; at < size; at += 8u * ((struct dif_record *)(piece + at))->words) {
+		struct dif_record *r = (struct dif_record *)(piece + at);
+
+		r->time = dif_port_ns(r->time);
+	}
 }
 
 static void
@@ -280,6 +291,8 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 	if (r.cpu >= ncpus)
 		return 0; /* it did not start */
 	dtrace_on_cpu(r.cpu, aggs ? take_aggs : take_records, c, &t);
+	for (unsigned i = 0; i < 2 && !aggs; i++)
+		set_times(t.piece[i], t.size[i]);
 	n = give(&r, &t);
 	if (aggs)
 		dif_agg_done(&c->d, r.cpu);

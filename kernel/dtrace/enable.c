@@ -206,15 +206,14 @@ hook(const struct ktr_firing *f)
 	uintptr_t first = __atomic_load_n(first_of(f->site), __ATOMIC_ACQUIRE);
 	const struct dtrace_ecb *e = (const struct dtrace_ecb *)first;
 
-	if (__builtin_expect((first & SLOW) == 0, 1)) {
-		struct dif_cpu *c = &e->cpus[arch_cpu()];
+	struct dif_cpu *c;
 
-		if (__builtin_expect(dif_admit(c), 1)) {
-			dif_fire(&e->at, c, f);
-			return;
-		}
-	}
-	hook_list(f);
+	if (__builtin_expect((first & SLOW) != 0, 0))
+		return hook_list(f);
+	c = &e->cpus[arch_cpu()];
+	if (__builtin_expect(!dif_admit(c), 0))
+		return hook_list(f);
+	dif_fire(&e->at, c, f);
 }
 
 static void

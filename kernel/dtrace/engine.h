@@ -30,8 +30,8 @@ struct dif_at {
 };
 
 /* What an instruction does, and then what the rest of the program does. */
-typedef enum dif_fault dif_operation(const struct dif_at *at, struct dif_cpu *c,
-				     const struct ktr_firing *f, const struct dif_step *i);
+typedef void dif_operation(const struct ktr_firing *f, struct dif_cpu *c, const struct dif_at *at,
+			   const struct dif_step *i);
 
 /* An instruction as it runs. */
 struct dif_step {
@@ -43,10 +43,11 @@ struct dif_step {
 
 /* Where records go, for one CPU: two buffers by DIF_SWITCH, else one. In a ring that has wrapped
  * (end != 0) the oldest record is at tail, and those before `end` are older than those before head.
+ * The time of a record in a buffer is dif_port_stamp()'s.
  */
 struct dif_buffer {
-	uint8_t *base; /* that is written; its size is that of the options */
-	uint32_t head, tail, end;
+	uint8_t *base; /* that is written */
+	uint32_t size, head, tail, end;
 	uint8_t *spare; /* DIF_SWITCH: the other one */
 };
 
@@ -210,12 +211,18 @@ enum dif_own_op {
 	DIF_OWN_SUM_KEYS,
 	/* DIF_KEY and DIF_OWN_COUNT_KEYS, of an aggregation with this key alone */
 	DIF_OWN_COUNT_KEY,
-	DIF_OWN_REC, /* to no ring, and to no speculation; imm: DIF_PLACE(layout, its words) */
-	DIF_OWN_REC_WORDS, /* DIF_REC_MEM of a multiple of 32 bytes */
-	DIF_OWN_KEY_STR,   /* if strsize is at least DIF_QUICK_STR */
-	/* Of a program that changes struct dif_run: keys, or a record; more */
+	DIF_OWN_REC,     /* to no ring, and to no speculation; imm: DIF_PLACE(layout, its words) */
+	DIF_OWN_REC_64,  /* DIF_REC_MEM of 64 bytes */
+	DIF_OWN_KEY_STR, /* if strsize is at least DIF_QUICK_STR */
+	/* DIF_RET with 0 and with 1 of a program that does not change struct dif_run */
+	DIF_OWN_DONE,
+	DIF_OWN_FALSE,
+	/* Of one that does: keys, or a record; more */
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
+	/* The first instructions of a clause: DIF_OWN_BUILTIN, and a DIF_OWN_JNE of what it gave,
+	 * which leads to DIF_OWN_FALSE: + enum dif_builtin */
+	DIF_OWN_IF = 224,
 };
 #define DIF_QUICK_STR 64u /* bytes of a string that are read without a call */
 /* Makes d->steps of an image that has been verified. */
@@ -253,10 +260,10 @@ dif_admit(struct dif_cpu *c)
  * Runs the program of a clause on this CPU, which is c and has counted the firing, and counts how
  * it ended. After a fault it calls dif_port_fault().
  */
-static inline enum dif_fault
+static inline void
 dif_fire(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	return at->code->run(at, c, f, at->code);
+	at->code->run(f, c, at, at->code);
 }
 /* What each operation does; NULL: no such. */
 extern dif_operation *const dif_operations[256];
@@ -350,7 +357,7 @@ void dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weigh
  * with interrupts off. Returns how many bytes of entries there are from *entries on; they are valid
  * until dif_agg_done(), which must follow.
  */
-uint32_t dif_agg_take(struct dif *d, unsigned cpu, const void **entries);
+uint32_t dif_agg_take(struct dif *d, unsigned cpu, void **entries);
 void dif_agg_done(struct dif *d, unsigned cpu);
 /* Offset of the first entry in a table. */
 uint32_t dif_table_begin(const struct dif *d);
@@ -407,7 +414,7 @@ void dif_record_undo(struct dif_run *r);
 void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words);
 /* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU
  * with interrupts off. Else: no program runs. They are valid until the next dif_record_take(). */
-void dif_record_take(struct dif *d, unsigned cpu, const void *piece[2], uint32_t size[2]);
+void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2]);
 /* The same for speculations. */
 uint64_t dif_speculation(struct dif_run *r);
 void dif_speculate(struct dif_run *r, uint64_t spec);

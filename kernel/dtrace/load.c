@@ -165,6 +165,9 @@ check_clauses(const struct dif *d, uint32_t *clause)
 			return "clause: its probes are not within the strings";
 		if (c->code > d->h.code.count || c->length > d->h.code.count - c->code)
 			return "clause: its program is not within the code";
+		if (*clause > 0 && c->code < c[-1].code + c[-1].length &&
+		    (c->code != c[-1].code || c->length != c[-1].length))
+			return "clause: its program begins within that of the clause before";
 		code += c->length;
 	}
 	if (code > DIF_MAX_ALL)
@@ -215,6 +218,7 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 	struct dif_cpu got = {0};
 
 	got.buf.base = carve(base, at, o->bufsize);
+	got.buf.size = (uint32_t)o->bufsize;
 	got.buf.spare = two ? carve(base, at, o->bufsize) : NULL;
 	if (aggs) {
 		got.aggs.slots = carve(base, at, o->aggsize);

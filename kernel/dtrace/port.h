@@ -57,11 +57,14 @@ void dif_port_act(enum dif_op op, uint64_t a);
 void dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
 
 /*
- * In the kernel these are no calls. dif_port_time(): nanoseconds since boot. dif_port_quick(): a
- * built-in variable, of those that DIF_PORT_QUICK(X) names by X(enum dif_builtin).
+ * In the kernel these are no calls. dif_port_time(): nanoseconds since boot. dif_port_stamp(): a
+ * time, of which dif_port_ns() makes nanoseconds since boot. dif_port_quick(): a built-in variable,
+ * of those that DIF_PORT_QUICK(X) names by X(enum dif_builtin).
  */
 #if __STDC_HOSTED__
 uint64_t dif_port_time(void);
+#define dif_port_stamp()   dif_port_time()
+#define dif_port_ns(stamp) (stamp)
 uint64_t dif_port_quick(const struct dif_at *at, enum dif_builtin what);
 #define DIF_PORT_QUICK(X) X(DIF_B_PID) X(DIF_B_EXECNAME)
 #else

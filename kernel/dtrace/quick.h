@@ -8,9 +8,21 @@
 #include "kernel/sched/thread.h"
 
 static inline uint64_t
+dif_port_stamp(void)
+{
+	return arch_clock_read();
+}
+
+static inline uint64_t
+dif_port_ns(uint64_t stamp)
+{
+	return clock_ns_of(stamp);
+}
+
+static inline uint64_t
 dif_port_time(void)
 {
-	return clock_ns_of(arch_clock_read());
+	return dif_port_ns(dif_port_stamp());
 }
 
 #define DIF_PORT_QUICK(X)  \

@@ -33,9 +33,9 @@ static void *
 reserve(struct dif *d, struct dif_cpu *c, uint32_t need)
 {
 	struct dif_buffer *b = &c->buf;
-	uint32_t size = (uint32_t)d->h.options.bufsize;
 
-	if (d->h.options.policy == DIF_RING ? !ring_room(b, size, need) : need > size - b->head) {
+	if (d->h.options.policy == DIF_RING ? !ring_room(b, b->size, need)
+					    : need > b->size - b->head) {
 		c->buf_drops++;
 		if (d->h.options.policy == DIF_FILL)
 			dif_drain(d, 0);
@@ -67,7 +67,7 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 	if (r->record == NULL)
 		return false;
 	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->at->probe,
-					 dif_port_time()};
+					 dif_port_stamp()};
 	return true;
 }
 
@@ -97,7 +97,7 @@ dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
 }
 
 void
-dif_record_take(struct dif *d, unsigned cpu, const void *piece[2], uint32_t size[2])
+dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2])
 {
 	struct dif_buffer *b = &d->cpu[cpu].buf, old = *b;
 
@@ -105,7 +105,7 @@ dif_record_take(struct dif *d, unsigned cpu, const void *piece[2], uint32_t size
 	size[0] = (old.end != 0 ? old.end : old.head) - old.tail;
 	piece[1] = old.base;
 	size[1] = old.end != 0 ? old.head : 0;
-	*b = (struct dif_buffer){.base = old.base, .spare = old.spare};
+	*b = (struct dif_buffer){.base = old.base, .size = old.size, .spare = old.spare};
 	if (d->h.options.policy == DIF_SWITCH) {
 		b->base = old.spare;
 		b->spare = old.base;

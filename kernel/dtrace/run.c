@@ -75,12 +75,12 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 	uint32_t head = c->buf.head, need = place >> 16 << 3;
 	struct dif_record *record = (struct dif_record *)(c->buf.base + head);
 
-	if (need > (uint32_t)at->d->h.options.bufsize - head)
+	if (need > c->buf.size - head)
 		return NULL;
 	c->buf.head = head + need;
 	__builtin_memcpy(record, &place, sizeof(place)); /* layout and words */
 	record->probe = at->probe;
-	record->time = dif_port_time();
+	record->time = dif_port_stamp();
 	return record;
 }
 
@@ -93,11 +93,19 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
  */
 
 #define UNUSED __attribute__((unused))
-#define ARGS                                                                                  \
-	const struct dif_at *at UNUSED, struct dif_cpu *c, const struct ktr_firing *f UNUSED, \
-	    const struct dif_step *i
-#define OP(name) static __attribute__((noinline)) enum dif_fault name(ARGS)
-#define NEXT()   return i[1].run(at, c, f, i + 1)
+#define ARGS                                                         \
+	const struct ktr_firing *f UNUSED, struct dif_cpu *c UNUSED, \
+	    const struct dif_at *at UNUSED, const struct dif_step *i UNUSED
+#define OP(name) static __attribute__((noinline)) void name(ARGS)
+/* The compiler is to know nothing of i: then it adds to the register that is passed on. */
+#define NEXT()                         \
+	do {                           \
+		i++;                   \
+		__asm__("" : "+r"(i)); \
+		i->run(f, c, at, i);   \
+		return;                \
+	} while (0)
+#define GO(name) return name(f, c, at, i)
 #define R        (&c->run)
 #define A        R->v[i->a]
 #define D        R->v[i->d]
@@ -119,16 +127,15 @@ OP(fault)
 	__atomic_store_n(&at->d->fault_cpu, (unsigned)(c - at->d->cpu), __ATOMIC_RELAXED);
 	dif_run_reset(R);
 	dif_port_fault(at, c, f);
-	return why;
 }
 
 /* An operation that may fault: `done` is false then. */
-#define MAY_FAULT(name, done)                      \
-	OP(name)                                   \
-	{                                          \
-		if (!(done))                       \
-			return fault(at, c, f, i); \
-		NEXT();                            \
+#define MAY_FAULT(name, done)      \
+	OP(name)                   \
+	{                          \
+		if (!(done))       \
+			GO(fault); \
+		NEXT();            \
 	}
 #define DO(name, what)  \
 	OP(name)        \
@@ -172,7 +179,7 @@ OP(fault)
 		type value;                                                  \
 		if (!quick(from)) {                                          \
 			if (!dif_copy(R, &R->temp, from, sizeof(type)))      \
-				return fault(at, c, f, i);                   \
+				GO(fault);                                   \
 			from = (uintptr_t)&R->temp;                          \
 		}                                                            \
 		__builtin_memcpy(&value, (const void *)from, sizeof(value)); \
@@ -185,7 +192,7 @@ OP(fault)
 		uint64_t to = A + IMM;                                   \
 		if (!dif_writable(R, to, sizeof(type))) {                \
 			dif_fail(R, DIF_FAULT_BADADDR, to);              \
-			return fault(at, c, f, i);                       \
+			GO(fault);                                       \
 		}                                                        \
 		__builtin_memcpy((void *)to, &R->v[i->b], sizeof(type)); \
 		NEXT();                                                  \
@@ -197,18 +204,39 @@ OP(fault)
 	{                                                                          \
 		uint64_t *value = find_quick(R, at->d, c, (uint32_t)i->imm, keys); \
 		if (__builtin_expect(value == NULL, 0))                            \
-			return aggregate(at, c, f, i);                             \
+			GO(aggregate);                                             \
 		*value += (n);                                                     \
 		if (keys)                                                          \
 			R->key_words = 0;                                          \
 		NEXT();                                                            \
 	}
-#define BUILTIN(what) DO(quick_##what, D = dif_port_quick(at, what))
+#define BUILTIN(what)                                      \
+	DO(quick_##what, D = dif_port_quick(at, what))     \
+	OP(if_##what)                                      \
+	{                                                  \
+		uint64_t v = dif_port_quick(at, what);     \
+		if (v != (uint64_t)(int64_t)i[1].imm) {    \
+			c->ended[1]++;                     \
+			return;                            \
+		}                                          \
+		D = R->v[i[1].d] = v; /* they are equal */ \
+		i += 2;                                    \
+		NEXT();                                    \
+	}
 
 OP(ret)
 {
 	c->ended[i->imm]++;
-	return DIF_FAULT_NONE;
+}
+
+OP(ret_done)
+{
+	c->ended[0]++;
+}
+
+OP(ret_false)
+{
+	c->ended[1]++;
 }
 
 /* After keys or a record. */
@@ -216,14 +244,14 @@ OP(ret_record)
 {
 	R->key_words = 0;
 	R->record = NULL;
-	return ret(at, c, f, i);
+	GO(ret);
 }
 
 /* The end of a program that has used scratch memory or a speculation. */
 OP(ret_reset)
 {
 	dif_run_reset(R);
-	return ret(at, c, f, i);
+	GO(ret);
 }
 
 ALU(add, uint64_t, +)
@@ -281,7 +309,7 @@ OP(call)
 	USES();
 	R->temp = 0;
 	if (!dif_subroutine(R, (unsigned)i->imm, &A, &R->temp))
-		return fault(at, c, f, i);
+		GO(fault);
 	D = R->temp;
 	NEXT();
 }
@@ -290,7 +318,7 @@ OP(key)
 {
 	if (__builtin_expect(R->key_words == DIF_KEY_WORDS, 0)) {
 		dif_fail(R, DIF_FAULT_TUPOFLOW, 0);
-		return fault(at, c, f, i);
+		GO(fault);
 	}
 	c->keys[R->key_words++] = A;
 	NEXT();
@@ -306,7 +334,7 @@ OP(key_str_quick)
 	uint64_t *to = &c->keys[words];
 
 	if (!quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
-		return key_str(at, c, f, i);
+		GO(key_str);
 	for (uint64_t w, nul; from < end; from += 8, *to++ = w) {
 		__builtin_memcpy(&w, (const void *)from, 8);
 		nul = dif_nul_bit(w);
@@ -316,7 +344,7 @@ OP(key_str_quick)
 			NEXT();
 		}
 	}
-	return key_str(at, c, f, i);
+	GO(key_str);
 }
 
 MAY_FAULT(key_stack, (USES(), dif_key_stack(R, false, (uint32_t)i->imm)))
@@ -350,7 +378,7 @@ OP(count_key)
 		}
 		n = (uint32_t)e[1];
 	}
-	return key(at, c, f, i);
+	GO(key);
 }
 
 OP(record)
@@ -359,7 +387,7 @@ OP(record)
 	if (!dif_record_open(R, (uint16_t)i->imm)) {
 		c->dropped++;
 		dif_run_reset(R);
-		return DIF_FAULT_NONE;
+		return;
 	}
 	NEXT();
 }
@@ -369,7 +397,7 @@ OP(record_quick)
 {
 	R->record = open_quick(at, c, (uint32_t)i->imm);
 	if (__builtin_expect(R->record == NULL, 0))
-		return record(at, c, f, i);
+		GO(record);
 	NEXT();
 }
 
@@ -380,20 +408,16 @@ RECORD(rec8, 8)
 MAY_FAULT(rec_str, dif_copy_str(R, (char *)DATA, A, SIZE) >= 0)
 MAY_FAULT(rec_mem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
 
-/* The same of a multiple of 32 bytes. */
-OP(rec_words)
+/* The same of 64 bytes. */
+OP(rec_64)
 {
-	const uint8_t *from = (const uint8_t *)A;
 	uint8_t *to = DATA;
+	uint64_t from = A;
 
-	if (!quick(A))
-		return rec_mem(at, c, f, i);
-	for (uint32_t left = SIZE; left > 0; left -= 32, from += 32, to += 32) {
-		__builtin_memcpy(to, from, 8);
-		__builtin_memcpy(to + 8, from + 8, 8);
-		__builtin_memcpy(to + 16, from + 16, 8);
-		__builtin_memcpy(to + 24, from + 24, 8);
-	}
+	if (!quick(from))
+		GO(rec_mem);
+	__builtin_memcpy(to, (const void *)from, 32);
+	__builtin_memcpy(to + 32, (const void *)(from + 32), 32);
 	NEXT();
 }
 
@@ -409,6 +433,8 @@ DO(act, dif_port_act((enum dif_op)i->op, A))
 #define BOTH(code, name) [code] = (name), [(code) | DIF_IMM] = name##_imm
 dif_operation *const dif_operations[256] = {
     [DIF_RET] = ret,
+    [DIF_OWN_DONE] = ret_done,
+    [DIF_OWN_FALSE] = ret_false,
     [DIF_OWN_RET_RECORD] = ret_record,
     [DIF_OWN_RET_RESET] = ret_reset,
     BOTH(DIF_ADD, add),
@@ -456,7 +482,7 @@ dif_operation *const dif_operations[256] = {
     [DIF_STRING] = string,
     [DIF_ARG] = arg,
     [DIF_BUILTIN] = builtin,
-#define QUICK(what) [DIF_OWN_BUILTIN + (what)] = quick_##what,
+#define QUICK(what) [DIF_OWN_BUILTIN + (what)] = quick_##what, [DIF_OWN_IF + (what)] = if_##what,
     DIF_PORT_QUICK(QUICK)
 #undef QUICK
 	[DIF_UREG] = ureg,
@@ -487,7 +513,7 @@ dif_operation *const dif_operations[256] = {
     [DIF_REC8] = rec8,
     [DIF_REC_STR] = rec_str,
     [DIF_REC_MEM] = rec_mem,
-    [DIF_OWN_REC_WORDS] = rec_words,
+    [DIF_OWN_REC_64] = rec_64,
     [DIF_REC_STACK] = rec_stack,
     [DIF_REC_USTACK] = rec_ustack,
     [DIF_SPECULATE] = speculate,

@@ -52,7 +52,7 @@ static uint32_t last_follow; /* numbers are not used again: 2^32 are enough */
 static void
 session_fire(const struct ktr_firing *f)
 {
-	const struct session *s = sessions[__builtin_ctz(f->owner)];
+	const struct session *s = sessions[f->owner];
 	const struct thread *t = curthread();
 
 	if (s->follow != 0 && (t == NULL || t->follow != s->follow))

@@ -24,7 +24,6 @@
 /* kernel/probe/profile.h */
 int profile_make_named(const char *spec, char *err, size_t errlen);
 #define KTR_PORT_MAKE_NAMED profile_make_named
-#define KTR_PORT_LOWEST_BIT __builtin_ctzll
 
 /*
  * Frames are pairs of words: the caller's frame pointer, and the return address. The kernel is in
@@ -73,17 +72,13 @@ ktr_port_tid(void)
 static inline uintptr_t
 ktr_port_irq_save(void)
 {
-	bool on = arch_irq_enabled();
-
-	arch_irq_disable();
-	return on;
+	return arch_irq_save();
 }
 
 static inline void
-ktr_port_irq_restore(uintptr_t on)
+ktr_port_irq_restore(uintptr_t saved)
 {
-	if (on)
-		arch_irq_enable();
+	arch_irq_restore(saved);
 }
 
 #define KTR_PORT_RING_OF(n) ((n) < MAX_CPUS && pcpus[n] != NULL ? &pcpus[n]->md.ktr_ring : NULL)

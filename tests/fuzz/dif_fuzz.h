@@ -57,7 +57,7 @@ fuzz_host(void)
 static inline void
 fuzz_records(struct dif *d, unsigned cpu)
 {
-	const void *piece[2];
+	void *piece[2];
 	uint32_t size[2];
 
 	dif_record_take(d, cpu, piece, size);
@@ -76,7 +76,7 @@ fuzz_records(struct dif *d, unsigned cpu)
 static inline void
 fuzz_aggs(struct dif *d, unsigned cpu)
 {
-	const void *entries = NULL;
+	void *entries = NULL;
 	uint32_t size = dif_agg_take(d, cpu, &entries);
 
 	for (uint32_t at = 0; at < size;) {
@@ -95,8 +95,8 @@ fuzz_aggs(struct dif *d, unsigned cpu)
 static const struct dif_step *fuzz_last; /* the step before */
 
 /* In the place of each operation. */
-static enum dif_fault
-fuzz_step(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f,
+static void
+fuzz_step(const struct ktr_firing *f, struct dif_cpu *c, const struct dif_at *at,
 	  const struct dif_step *i)
 {
 	const struct dif_clause *clause = &at->d->clauses[at->clause];
@@ -105,7 +105,7 @@ fuzz_step(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f
 		   i - at->code, fuzz_last - at->code, clause->length);
 	fuzz_last = i;
 	fuzz_steps++;
-	return dif_operations[i->op](at, c, f, i);
+	dif_operations[i->op](f, c, at, i);
 }
 
 /* Fires all clauses, some times on each CPU. */

@@ -105,7 +105,7 @@ KTEST(bench_dtrace)
 
 	make(&m);
 	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, {DIF_OR | DIF_IMM, 2, 0, 0, 1234},
-	       {DIF_JEQ, 0, 1, 2, 1}, {DIF_RET, 0, 0, 0, 1}, RET);
+	       {DIF_JNE, 0, 1, 2, 1}, RET, {DIF_RET, 0, 0, 0, 1});
 	bench("dtrace_false", 0);
 
 	make(&m);

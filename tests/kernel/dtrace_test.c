@@ -181,7 +181,7 @@ KTEST(dtrace_stack)
 {
 	static const char *const probes[] = {"fbt::dtrace_inner:entry", "fbt::dtrace_inner:return",
 					     "ktr:::dtrace-test"};
-	const void *piece[2];
+	void *piece[2];
 	uint32_t size[2];
 
 	begin();
@@ -270,7 +270,7 @@ total(struct dtrace_consumer *c, uint32_t agg)
 	uint64_t sum = 0;
 
 	for (unsigned cpu = 0; cpu < c->d.cpus; cpu++) {
-		const void *entries = NULL;
+		void *entries = NULL;
 		uint32_t size = dif_agg_take(&c->d, cpu, &entries);
 
 		for (uint32_t off = 0; off < size;) {

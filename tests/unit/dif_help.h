@@ -145,6 +145,10 @@ fire(struct dif *d, unsigned cpu, uint32_t clause)
 	struct dif_at at = {d, dif_code(d, clause), clause, 77, clause + 1};
 	struct ktr_firing f = {.args = help_args, .nargs = 7};
 
+	uint64_t faulted = d->cpu[cpu].faulted;
+
 	d->cpu[cpu].fired++;
-	return dif_fire(&at, &d->cpu[cpu], &f);
+	dif_fire(&at, &d->cpu[cpu], &f);
+	return d->cpu[cpu].faulted != faulted ? (enum dif_fault)d->cpu[cpu].fault.fault
+					      : DIF_FAULT_NONE;
 }

@@ -8,7 +8,7 @@
 static unsigned
 take(unsigned cpu, uint64_t *values, unsigned max)
 {
-	const void *piece[2];
+	void *piece[2];
 	uint32_t size[2];
 	unsigned n = 0;
 
@@ -95,7 +95,7 @@ a_record_of_a_program_that_faults_is_taken_back(void **state)
 static void
 what_a_record_holds(void **state)
 {
-	const void *piece[2];
+	void *piece[2];
 	uint32_t size[2];
 	const uint8_t *data;
 

@@ -161,7 +161,7 @@ static uint64_t *
 find_agg(unsigned cpu, uint32_t agg, bool keyed, uint64_t key)
 {
 	static uint64_t table[65536 / 8];
-	const void *from = NULL;
+	void *from = NULL;
 	uint32_t size = dif_agg_take(&d, cpu, &from);
 
 	memcpy(table, from, size);

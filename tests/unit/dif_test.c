@@ -405,6 +405,43 @@ a_damaged_image_is_refused(void **state)
 	}
 }
 
+/* `/pid == 42/`, as a compiler writes it: its registers have their values afterwards. */
+static void
+a_predicate_ends_the_program_or_lets_it_go_on(void **state)
+{
+	(void)state;
+	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, SET(2, 42), {DIF_JNE, 0, 1, 2, 5},
+	       {DIF_LDV, 3, 0, 0, 0}, {DIF_ADD, 1, 1, 2, 0}, {DIF_ADD, 1, 1, 3, 0},
+	       {DIF_STV, 0, 1, 0, 0}, RET, {DIF_RET, 0, 0, 0, 1});
+	load_it(1);
+	for (dif_host.pid = 40; dif_host.pid < 45; dif_host.pid++)
+		ok(0, 0);
+	assert_int_equal(global(0), 84);
+	assert_int_equal(status().predicate_false, 4);
+	assert_int_equal(status().completed, 1);
+}
+
+static void
+a_program_that_begins_within_another_one_is_refused(void **state)
+{
+	struct dif_refusal why;
+
+	(void)state;
+	for (uint32_t at = 0; at < 3; at++) {
+		make(&m);
+		CLAUSE(&m, SET(1, 5), RET);
+		CLAUSE(&m, RET);
+		m.clauses[1].code = at;
+		m.clauses[1].length = 3 - at;
+		assert_string_equal(
+		    load_made(&m, &d, 1, &why) != NULL ? why.error : "loaded",
+		    at < 2 ? "clause: its program begins within that of the clause before"
+			   : "loaded");
+		dif_unload(&d);
+	}
+}
+
 /* Also the numbers of the engine's own operations, of aggregations that there are not. */
 static void
 what_is_never_reached_may_be_any_bytes(void **state)
@@ -433,6 +470,8 @@ main(void)
 	    TEST(each_firing_is_counted_once),
 	    TEST(what_is_not_right_is_refused_with_a_reason),
 	    TEST(a_damaged_image_is_refused),
+	    TEST(a_predicate_ends_the_program_or_lets_it_go_on),
+	    TEST(a_program_that_begins_within_another_one_is_refused),
 	    TEST(what_is_never_reached_may_be_any_bytes),
 	};
 

@@ -28,6 +28,20 @@ arch_irq_enable(void)
 	__asm__ volatile("msr daifclr, #2" ::: "memory");
 }
 
+static inline uint64_t
+arch_irq_save(void)
+{
+	uint64_t daif;
+	__asm__ volatile("mrs %0, daif\n\tmsr daifset, #2" : "=r"(daif)::"memory");
+	return daif;
+}
+
+static inline void
+arch_irq_restore(uint64_t saved)
+{
+	__asm__ volatile("msr daif, %0" ::"r"(saved) : "memory");
+}
+
 static inline void
 arch_irq_enable_and_wait(void)
 {

@@ -25,6 +25,22 @@ arch_irq_enable(void)
 	__asm__ volatile("sti" ::: "memory");
 }
 
+static inline uint64_t
+arch_irq_save(void)
+{
+	uint64_t flags;
+	__asm__ volatile("pushfq; popq %0; cli" : "=r"(flags)::"memory");
+	return flags;
+}
+
+/* POPF takes longer than a branch. */
+static inline void
+arch_irq_restore(uint64_t saved)
+{
+	if (saved & X86_RFLAGS_IF)
+		arch_irq_enable();
+}
+
 static inline void
 arch_irq_enable_and_wait(void)
 {
