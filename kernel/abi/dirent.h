@@ -15,3 +15,4 @@ struct linux_dirent64 {
 #define DT_CHR  2
 #define DT_DIR  4
 #define DT_REG  8
+#define DT_LNK  10

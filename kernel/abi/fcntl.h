@@ -19,6 +19,7 @@
 #define AT_SYMLINK_NOFOLLOW 0x100
 #define AT_REMOVEDIR        0x200
 #define AT_EACCESS          0x200 /* of faccessat2: with the effective user's rights */
+#define AT_SYMLINK_FOLLOW   0x400
 #define AT_EMPTY_PATH       0x1000
 
 #define SEEK_SET 0
@@ -39,10 +40,14 @@
 #define S_IFCHR     0020000
 #define S_IFDIR     0040000
 #define S_IFREG     0100000
+#define S_IFLNK     0120000
 #define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
 #define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)
 #define S_ISCHR(m)  (((m)&S_IFMT) == S_IFCHR)
+#define S_ISLNK(m)  (((m)&S_IFMT) == S_IFLNK)
 #define S_ISFIFO(m) (((m)&S_IFMT) == S_IFIFO)
+
+#define RENAME_NOREPLACE 1
 
 #define PATH_MAX 1024
 #define NAME_MAX 255

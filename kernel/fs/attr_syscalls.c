@@ -107,7 +107,7 @@ sys_chown(const uint64_t a[6])
 int64_t
 sys_lchown(const uint64_t a[6])
 {
-	return sys_chown(a);
+	return sys_fchownat((const uint64_t[6]){CWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW});
 }
 
 int64_t

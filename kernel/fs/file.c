@@ -36,6 +36,8 @@ check_open(const struct vnode *vn, int flags)
 
 	if (how == O_ACCMODE)
 		return -EINVAL;
+	if (S_ISLNK(vn->mode))
+		return -ELOOP; /* O_NOFOLLOW */
 	if (S_ISDIR(vn->mode) && how != O_RDONLY)
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
@@ -90,7 +92,8 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 	mode = S_IFREG | (mode & 07777 & ~proc_umask());
 	*made = false;
 	if (!(flags & O_CREAT))
-		return vnode_lookup(cwd, path, err);
+		return flags & O_NOFOLLOW ? vnode_lookup_link(cwd, path, err)
+					  : vnode_lookup(cwd, path, err);
 	if (!(flags & O_EXCL))
 		return vnode_lookup_or_create(cwd, path, mode, made, err);
 	vn = vnode_create(cwd, path, mode, err);

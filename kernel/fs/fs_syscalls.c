@@ -1,6 +1,5 @@
 /*
- * fs_syscalls.c - system calls on paths, with the semantics of Linux. There are no hard or symbolic
- * links. Locking: none here.
+ * fs_syscalls.c - system calls on paths, with the semantics of Linux. Locking: none here.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -101,7 +100,8 @@ stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
 		return error;
 	if ((flags & AT_EMPTY_PATH) && p.text[0] == '\0')
 		return stat_vnode(p.cwd, ustat);
-	vn = vnode_lookup(p.cwd, p.text, &error);
+	vn = flags & AT_SYMLINK_NOFOLLOW ? vnode_lookup_link(p.cwd, p.text, &error)
+					 : vnode_lookup(p.cwd, p.text, &error);
 	if (vn == NULL)
 		return error;
 	result = stat_vnode(vn, ustat);
@@ -118,7 +118,7 @@ sys_stat(const uint64_t a[6])
 int64_t
 sys_lstat(const uint64_t a[6])
 {
-	return sys_stat(a);
+	return stat_at((uint64_t)AT_FDCWD, a[0], a[1], AT_SYMLINK_NOFOLLOW);
 }
 
 int64_t
@@ -189,26 +189,97 @@ sys_unlinkat(const uint64_t a[6])
 }
 
 static int64_t
-rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto)
+rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, bool keep)
 {
 	struct user_path from, to;
 	int error = take_path(&from, from_fd, ufrom);
 
 	if (error == 0)
 		error = take_path(&to, to_fd, uto);
-	return error == 0 ? vnode_rename(from.cwd, from.text, to.cwd, to.text) : error;
+	return error == 0 ? vnode_rename(from.cwd, from.text, to.cwd, to.text, keep) : error;
 }
 
 int64_t
 sys_rename(const uint64_t a[6])
 {
-	return rename_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1]);
+	return rename_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], false);
 }
 
 int64_t
 sys_renameat(const uint64_t a[6])
 {
-	return rename_at(a[0], a[1], a[2], a[3]);
+	return rename_at(a[0], a[1], a[2], a[3], false);
+}
+
+int64_t
+sys_renameat2(const uint64_t a[6])
+{
+	if (a[4] & ~(uint64_t)RENAME_NOREPLACE)
+		return -EINVAL;
+	return rename_at(a[0], a[1], a[2], a[3], a[4] & RENAME_NOREPLACE);
+}
+
+static int64_t
+link_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t flags)
+{
+	struct user_path to;
+	struct vnode *vn;
+	int error;
+
+	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	vn = vnode_of_user(from_fd, ufrom,
+			   (flags & AT_EMPTY_PATH) |
+			       (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW),
+			   &error);
+	if (vn == NULL)
+		return error;
+	error = take_path(&to, to_fd, uto);
+	if (error == 0)
+		error = vnode_link(vn, to.cwd, to.text);
+	vnode_unref(vn);
+	return error;
+}
+
+int64_t
+sys_link(const uint64_t a[6])
+{
+	return link_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
+}
+
+int64_t
+sys_linkat(const uint64_t a[6])
+{
+	return link_at(a[0], a[1], a[2], a[3], a[4]);
+}
+
+static int64_t
+symlink_at(uint64_t utext, uint64_t dirfd, uint64_t upath)
+{
+	char text[PATH_MAX];
+	struct user_path p;
+	int error = copy_in_str(text, utext, sizeof(text));
+
+	if (error < 0)
+		return error;
+	if (text[0] == '\0')
+		return -ENOENT;
+	error = take_path(&p, dirfd, upath);
+	if (error == 0)
+		vnode_unref(vnode_symlink(p.cwd, p.text, text, &error));
+	return error;
+}
+
+int64_t
+sys_symlink(const uint64_t a[6])
+{
+	return symlink_at(a[0], (uint64_t)AT_FDCWD, a[1]);
+}
+
+int64_t
+sys_symlinkat(const uint64_t a[6])
+{
+	return symlink_at(a[0], a[1], a[2]);
 }
 
 int64_t
@@ -278,7 +349,8 @@ vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error)
 		return NULL;
 	if ((flags & AT_EMPTY_PATH) && p.text[0] == '\0')
 		return vnode_ref(p.cwd);
-	return vnode_lookup(p.cwd, p.text, error);
+	return flags & AT_SYMLINK_NOFOLLOW ? vnode_lookup_link(p.cwd, p.text, error)
+					   : vnode_lookup(p.cwd, p.text, error);
 }
 
 static int64_t
@@ -316,26 +388,31 @@ sys_faccessat2(const uint64_t a[6])
 	return access_at(a[0], a[1], a[2], a[3]);
 }
 
-/* There are no symbolic links: whatever is there is none. */
 static int64_t
-readlink_at(uint64_t dirfd, uint64_t upath)
+readlink_at(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 {
-	struct user_path p;
-	int error = take_path(&p, dirfd, upath);
-	struct vnode *vn = error == 0 ? vnode_lookup(p.cwd, p.text, &error) : NULL;
+	int error;
+	struct vnode *vn;
 
+	if ((int)size <= 0)
+		return -EINVAL;
+	vn = vnode_of_user(dirfd, upath, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, &error);
+	if (vn == NULL)
+		return error;
+	size = size < vn->size ? size : vn->size;
+	error = S_ISLNK(vn->mode) ? copy_out(ubuf, vn->data, size) : -EINVAL;
 	vnode_unref(vn);
-	return vn != NULL ? -EINVAL : error;
+	return error < 0 ? error : (int64_t)size;
 }
 
 int64_t
 sys_readlink(const uint64_t a[6])
 {
-	return readlink_at((uint64_t)AT_FDCWD, a[0]);
+	return readlink_at((uint64_t)AT_FDCWD, a[0], a[1], a[2]);
 }
 
 int64_t
 sys_readlinkat(const uint64_t a[6])
 {
-	return readlink_at(a[0], a[1]);
+	return readlink_at(a[0], a[1], a[2], a[3]);
 }

@@ -13,17 +13,15 @@
 #include "kernel/mm/boot_info.h"
 #include "ktr/ktr.h"
 
-#define LINKS_MAX      32 /* names that still wait for their data, at most */
+#define LINKS_MAX      32 /* files with several names of which some are still to come, at most */
 #define COMPLAINTS_MAX 10
 
-/*
- * A hard link. The archive has the data only with the last name of a file. Each link becomes a
- * copy, since a vnode has one name.
- */
+/* A file with several names. The archive has the data only with the last of them. */
 struct link {
 	struct vnode *vn; /* a reference; NULL: free */
 	uint32_t ino;
 	unsigned archive;
+	uint32_t missing; /* names that are still to come */
 };
 
 struct unpack {
@@ -61,12 +59,25 @@ make_parents(const char *path)
 	}
 }
 
-/* Makes an empty file or directory for an entry. Replaces what had the name before. */
+/* The file of which an earlier entry was a name, or NULL. */
+static struct link *
+link_find(struct unpack *u, const struct cpio_entry *e)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		struct link *l = &u->links[i];
+
+		if (l->vn != NULL && l->ino == e->ino && l->archive == e->archive)
+			return l;
+	}
+	return NULL;
+}
+
+/* Makes a vnode for an entry, or one more name of a file. Replaces what had the name before. */
 static struct vnode *
-make_node(const struct cpio_entry *e, int *err)
+make_node(const struct cpio_entry *e, const struct link *l, int *err)
 {
 	uint32_t mode = e->mode & (S_IFMT | 07777);
-	struct vnode *vn = vnode_lookup(NULL, e->name, err);
+	struct vnode *vn = vnode_lookup_link(NULL, e->name, err);
 
 	if (vn != NULL && S_ISDIR(vn->mode) && S_ISDIR(mode))
 		return vn;
@@ -77,7 +88,19 @@ make_node(const struct cpio_entry *e, int *err)
 			return NULL;
 	}
 	make_parents(e->name);
-	vn = vnode_create(NULL, e->name, mode, err);
+	if (l != NULL) {
+		*err = vnode_link(l->vn, NULL, e->name);
+		return *err == 0 ? vnode_ref(l->vn) : NULL;
+	}
+	if (S_ISLNK(mode)) {
+		char to[PATH_MAX];
+
+		memcpy(to, e->data, e->size);
+		to[e->size] = '\0';
+		vn = vnode_symlink(NULL, e->name, to, err);
+	} else {
+		vn = vnode_create(NULL, e->name, mode, err);
+	}
 	if (vn != NULL)
 		vn->uid = e->uid;
 	return vn;
@@ -92,68 +115,62 @@ fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 	int64_t n;
 
 	uio_init(&io, &v, UIO_KERNEL, e->data, e->size);
-	n = e->size > 0 ? vn->ops->write(vn, NULL, &io, &off) : 0;
+	n = vn->ops->write(vn, NULL, &io, &off);
 	if (n != (int64_t)e->size)
 		complain(u, "%s: %lu of %lu bytes kept, error %d", e->name, off, e->size,
 			 n < 0 ? (int)-n : ENOSPC);
 	CTR2(KTR_VFS, "cpio file: name %s size %lu", vfs_trace_name(e->name), e->size);
 }
 
-/* Remembers a link until its data is found. Takes over the reference. */
+/* Remembers a file until its other names have come. Takes over the reference. */
 static void
-link_wait(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
+link_add(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 {
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		if (u->links[i].vn == NULL) {
-			u->links[i] = (struct link){vn, e->ino, e->archive};
+			u->links[i] = (struct link){vn, e->ino, e->archive, e->nlink - 1};
 			return;
 		}
 	}
-	complain(u, "%s: empty, more than %d hard links wait for their data", e->name, LINKS_MAX);
+	complain(u, "%s: more than %d files with hard links wait for their other names", e->name,
+		 LINKS_MAX);
 	vnode_unref(vn);
-}
-
-static void
-links_fill(struct unpack *u, const struct cpio_entry *e)
-{
-	for (unsigned i = 0; i < LINKS_MAX; i++) {
-		struct link *l = &u->links[i];
-
-		if (l->vn != NULL && l->ino == e->ino && l->archive == e->archive) {
-			fill(u, l->vn, e);
-			vnode_unref(l->vn);
-			l->vn = NULL;
-		}
-	}
 }
 
 static void
 unpack_entry(struct unpack *u, const struct cpio_entry *e)
 {
 	struct vnode *vn;
+	struct link *l;
 	int error;
 
 	if (e->name[0] == '\0')
 		return; /* the root exists already */
-	if (!S_ISREG(e->mode) && !S_ISDIR(e->mode)) {
-		complain(u, "%s: mode %#o, expected a file or directory", e->name, e->mode);
+	if (!S_ISREG(e->mode) && !S_ISDIR(e->mode) && !S_ISLNK(e->mode)) {
+		complain(u, "%s: mode %#o, expected a file, a directory or a symbolic link",
+			 e->name, e->mode);
 		return;
 	}
-	vn = make_node(e, &error);
+	if (S_ISLNK(e->mode) && (e->size == 0 || e->size >= PATH_MAX)) {
+		complain(u, "%s: a symbolic link of %lu bytes, expected 1 to %d", e->name, e->size,
+			 PATH_MAX - 1);
+		return;
+	}
+	l = S_ISREG(e->mode) && e->nlink > 1 ? link_find(u, e) : NULL;
+	vn = make_node(e, l, &error);
 	if (vn == NULL) {
 		complain(u, "%s: error %d", e->name, -error);
 		return;
 	}
 	u->files++;
-	if (S_ISREG(e->mode) && e->nlink > 1 && e->size == 0) {
-		link_wait(u, vn, e);
-		return;
-	}
-	if (S_ISREG(e->mode)) {
+	if (S_ISREG(e->mode) && e->size > 0)
 		fill(u, vn, e);
-		if (e->nlink > 1)
-			links_fill(u, e);
+	if (l != NULL && --l->missing == 0) {
+		vnode_unref(l->vn);
+		l->vn = NULL;
 	}
+	if (l == NULL && S_ISREG(e->mode) && e->nlink > 1)
+		link_add(u, vnode_ref(vn), e);
 	vnode_unref(vn);
 }
 
@@ -172,7 +189,7 @@ vfs_unpack(const struct boot_module *m)
 		else
 			complain(&u, "offset %lu: expected %s", c.error_at, c.expected);
 	}
-	/* What is left has no data in the archive: these files are empty. */
+	/* The archive lacks names of what is left. */
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		vnode_unref(u.links[i].vn);
 	if (u.complaints > COMPLAINTS_MAX)

@@ -1,5 +1,5 @@
 /*
- * vfs.c - the tree of names: walking paths, making, removing and renaming.
+ * vfs.c - the tree of names: finding, making, linking, removing and renaming.
  *
  * vfs_lock is held while a path is walked part by part, so a walk sees the tree before or after a
  * change, never in between. Invariant: a vnode that leaves the tree is released after the lock,
@@ -13,6 +13,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "ktr/sdt.h"
 
 #define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
@@ -40,89 +41,16 @@ dir_destroy(struct vnode *vn)
 
 static const struct vnode_ops dir_ops = {.destroy = dir_destroy};
 
-/* The result of a walk: the directory of the path's last part, and that part. */
-struct walk {
-	struct vnode *dir;
-	bool want_dir;           /* the path ends with a slash */
-	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
-};
-
-/* Takes the next part off *path. Returns its length, 0 at the end, or -ENAMETOOLONG. */
-static int
-next_part(const char **path, char *name)
+static void
+link_destroy(struct vnode *vn)
 {
-	size_t n = 0;
-
-	while (**path == '/')
-		(*path)++;
-	while ((*path)[n] != '\0' && (*path)[n] != '/')
-		n++;
-	if (n > NAME_MAX)
-		return -ENAMETOOLONG;
-	memcpy(name, *path, n);
-	name[n] = '\0';
-	*path += n;
-	return (int)n;
+	uidinfo_free(vn->ui, vn->data);
 }
 
-/* Finds name in dir, which the user must be allowed to search. */
-static int
-step(struct vnode *dir, const char *name, struct vnode **to)
-{
-	int error = !S_ISDIR(dir->mode) ? -ENOTDIR : vnode_access(dir, VNODE_EXEC);
+static const struct vnode_ops link_ops = {.destroy = link_destroy};
 
-	if (error < 0)
-		return error;
-	if (strcmp(name, ".") == 0)
-		*to = dir;
-	else if (strcmp(name, "..") == 0)
-		*to = dir->parent;
-	else {
-		dir_fill(dir);
-		*to = dir_find(dir, name);
-	}
-	return *to != NULL ? 0 : -ENOENT;
-}
-
-/* Walks all parts of the path but the last. vfs_lock held. */
-static int
-walk(struct vnode *cwd, const char *path, struct walk *w)
-{
-	char name[NAME_MAX + 1];
-	int n;
-
-	if (*path == '\0')
-		return -ENOENT;
-	w->dir = *path == '/' || cwd == NULL ? vfs_root : cwd;
-	w->want_dir = false;
-	w->name[0] = '\0';
-	while ((n = next_part(&path, name)) > 0) {
-		int error = w->name[0] != '\0' ? step(w->dir, w->name, &w->dir) : 0;
-
-		if (error < 0)
-			return error;
-		memcpy(w->name, name, (size_t)n + 1);
-		w->want_dir = *path == '/';
-	}
-	return n;
-}
-
-/* Finds the last part. vfs_lock held; no reference is taken. */
-static int
-walk_end(const struct walk *w, struct vnode **vn)
-{
-	int error = 0;
-
-	*vn = w->dir;
-	if (w->name[0] != '\0')
-		error = step(w->dir, w->name, vn);
-	if (error == 0 && w->want_dir && !S_ISDIR((*vn)->mode))
-		error = -ENOTDIR;
-	return error;
-}
-
-struct vnode *
-vnode_lookup(struct vnode *cwd, const char *path, int *err)
+static struct vnode *
+lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 {
 	struct vnode *vn = NULL;
 	struct walk w;
@@ -130,7 +58,7 @@ vnode_lookup(struct vnode *cwd, const char *path, int *err)
 	mutex_lock(&vfs_lock);
 	*err = walk(cwd, path, &w);
 	if (*err == 0)
-		*err = walk_end(&w, &vn);
+		*err = walk_end(&w, follow, &vn);
 	if (*err == 0)
 		vnode_ref(vn);
 	mutex_unlock(&vfs_lock);
@@ -141,6 +69,18 @@ vnode_lookup(struct vnode *cwd, const char *path, int *err)
 		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(NO_VNODE, vfs_trace_name(path), -*err), KTR_VFS,
 			 "lookup miss: name %s error %d", vfs_trace_name(path), -*err);
 	return *err == 0 ? vn : NULL;
+}
+
+struct vnode *
+vnode_lookup(struct vnode *cwd, const char *path, int *err)
+{
+	return lookup(cwd, path, true, err);
+}
+
+struct vnode *
+vnode_lookup_link(struct vnode *cwd, const char *path, int *err)
+{
+	return lookup(cwd, path, false, err);
 }
 
 /* May the user add and remove names in w->dir? vfs_lock held. */
@@ -162,9 +102,9 @@ is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Makes a vnode with a reference for the tree and one for the caller. vfs_lock held. */
+/* May the user give a name that w leads to? vfs_lock held. */
 static int
-create_locked(const struct walk *w, uint32_t mode, struct vnode **vn)
+may_create(const struct walk *w)
 {
 	int error = may_change(w);
 
@@ -175,13 +115,42 @@ create_locked(const struct walk *w, uint32_t mode, struct vnode **vn)
 		return -EEXIST;
 	if (error == -ENOTDIR || error == -ENOENT)
 		return error;
-	if (dir_find(w->dir, w->name) != NULL)
-		return -EEXIST;
+	return dir_find(w->dir, w->name) != NULL ? -EEXIST : error;
+}
+
+/* Makes a vnode without a name. `to`: the text of a symbolic link. */
+static struct vnode *
+make_vnode(uint32_t mode, const char *to)
+{
+	struct vnode *vn = vnode_alloc(mode,
+				       S_ISDIR(mode)   ? &dir_ops
+				       : S_ISLNK(mode) ? &link_ops
+						       : &ramfs_file_ops,
+				       NULL);
+
+	if (vn == NULL || !S_ISLNK(mode))
+		return vn;
+	vn->size = strlen(to);
+	vn->data = uidinfo_alloc(vn->ui, vn->size + 1);
+	if (vn->data == NULL) {
+		vnode_unref(vn);
+		return NULL;
+	}
+	memcpy(vn->data, to, vn->size + 1);
+	return vn;
+}
+
+/* Makes a vnode with a reference for its name and one for the caller. vfs_lock held. */
+static int
+create_locked(const struct walk *w, uint32_t mode, const char *to, struct vnode **vn)
+{
+	int error = may_create(w);
+
 	if (error < 0)
 		return error;
 	if (w->want_dir && !S_ISDIR(mode))
-		return -EISDIR;
-	*vn = vnode_alloc(mode, S_ISDIR(mode) ? &dir_ops : &ramfs_file_ops, NULL);
+		return S_ISLNK(mode) ? -ENOENT : -EISDIR;
+	*vn = make_vnode(mode, to);
 	if (*vn == NULL)
 		return -ENOSPC;
 	error = dir_link(w->dir, *vn, w->name);
@@ -192,8 +161,8 @@ create_locked(const struct walk *w, uint32_t mode, struct vnode **vn)
 	return error;
 }
 
-struct vnode *
-vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
+static struct vnode *
+create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *err)
 {
 	struct vnode *vn = NULL;
 	struct walk w;
@@ -201,11 +170,55 @@ vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 	mutex_lock(&vfs_lock);
 	*err = walk(cwd, path, &w);
 	if (*err == 0)
-		*err = create_locked(&w, mode, &vn);
+		*err = create_locked(&w, mode, to, &vn);
 	mutex_unlock(&vfs_lock);
 	SDT_CTR3(vfs, , , create, SDT_ARGS3(*err == 0 ? vn : NO_VNODE, vfs_trace_name(path), -*err),
 		 KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
 	return *err == 0 ? vn : NULL;
+}
+
+struct vnode *
+vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
+{
+	return create(cwd, path, mode, NULL, err);
+}
+
+struct vnode *
+vnode_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
+{
+	return create(cwd, path, S_IFLNK | 0777, to, err);
+}
+
+/* vfs_lock held. */
+static int
+link_locked(const struct walk *w, struct vnode *vn)
+{
+	bool ours = vn->ops == &ramfs_file_ops || vn->ops == &link_ops;
+	int error = S_ISDIR(vn->mode) ? -EPERM : !ours || w->dir->fixed ? -EXDEV : may_create(w);
+
+	if (error < 0)
+		return error;
+	if (vn->links == 0 || w->want_dir)
+		return -ENOENT;
+	error = dir_link(w->dir, vnode_ref(vn), w->name);
+	if (error < 0)
+		vnode_unref(vn);
+	return error < 0 ? -ENOSPC : 0;
+}
+
+int
+vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
+{
+	struct walk w;
+	int error;
+
+	mutex_lock(&vfs_lock);
+	error = walk(cwd, path, &w);
+	if (error == 0)
+		error = link_locked(&w, vn);
+	mutex_unlock(&vfs_lock);
+	CTR3(KTR_VOP, "link: name %s ino %lu error %d", vfs_trace_name(path), vn->ino, -error);
+	return error;
 }
 
 struct vnode *
@@ -219,13 +232,13 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	mutex_lock(&vfs_lock);
 	error = walk(cwd, path, &w);
 	if (error == 0) {
-		error = walk_end(&w, &vn);
+		error = walk_end(&w, true, &vn);
 		if (error == 0)
 			vnode_ref(vn);
 		*made = error == -ENOENT;
 	}
 	if (*made)
-		error = create_locked(&w, mode, &vn);
+		error = create_locked(&w, mode, NULL, &vn);
 	mutex_unlock(&vfs_lock);
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,
 	     -error);
@@ -282,14 +295,28 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	return vn;
 }
 
-void
-vnode_unfill(struct vnode *vn)
+/* Removes a name, and all below it. vfs_lock held. */
+static void
+remove_all(struct vname *n)
 {
+	struct vnode *vn = n->vn;
+
 	while (!list_empty(&vn->children))
-		vnode_unfill(list_entry(vn->children.next, struct vnode, sibling));
+		remove_all(list_entry(vn->children.next, struct vname, sibling));
 	vn->fill = NULL; /* somebody may still look into it */
-	dir_unlink(vn);
+	dir_unlink(n);
 	vnode_unref(vn);
+}
+
+void
+vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name))
+{
+	list_for_each_safe (l, &dir->children) {
+		struct vname *n = list_entry(l, struct vname, sibling);
+
+		if (stale(n->vn, n->text))
+			remove_all(n);
+	}
 }
 
 void
@@ -313,33 +340,44 @@ may_remove(const struct walk *w, const struct vnode *vn)
 	return vn->fixed ? -EBUSY : 0;
 }
 
-/* Finds what w leads to, if it may be removed. vfs_lock held. */
+/* Finds the name that w leads to, if it may be removed. vfs_lock held. */
 static int
-find_removable(const struct walk *w, struct vnode **vn)
+find_removable(struct walk *w, struct vname **n)
 {
+	bool want_dir = w->want_dir;
+	struct vnode *vn;
 	int error;
 
 	if (w->name[0] == '\0')
 		return -EBUSY; /* the root */
 	if (is_dot(w->name))
 		return -EINVAL;
-	error = walk_end(w, vn);
+	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
+	error = walk_end(w, false, &vn);
+	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
+		error = -ENOTDIR;
 	if (error == 0)
 		error = may_change(w);
-	return error == 0 ? may_remove(w, *vn) : error;
+	if (error < 0)
+		return error;
+	*n = dir_find(w->dir, w->name);
+	return may_remove(w, vn);
 }
 
 int
 vnode_remove(struct vnode *cwd, const char *path, bool dir)
 {
 	struct vnode *vn = NULL;
+	struct vname *n;
 	struct walk w;
 	int error;
 
 	mutex_lock(&vfs_lock);
 	error = walk(cwd, path, &w);
 	if (error == 0)
-		error = find_removable(&w, &vn);
+		error = find_removable(&w, &n);
+	if (error == 0)
+		vn = n->vn;
 	if (error == 0 && dir && !S_ISDIR(vn->mode))
 		error = -ENOTDIR;
 	else if (error == 0 && !dir && S_ISDIR(vn->mode))
@@ -347,7 +385,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	else if (error == 0 && !list_empty(&vn->children))
 		error = -ENOTEMPTY;
 	if (error == 0)
-		dir_unlink(vn);
+		dir_unlink(n);
 	mutex_unlock(&vfs_lock);
 	SDT_CTR2(vfs, , , remove,
 		 SDT_ARGS3(error == 0 ? vn : NO_VNODE, vfs_trace_name(path), -error), KTR_VOP,
@@ -366,15 +404,19 @@ may_replace(const struct vnode *from, const struct vnode *to)
 	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
 }
 
-/* Renames. *gone: the vnode that lost its name, with a reference. vfs_lock held. */
+/*
+ * Renames. gone[]: the vnodes of the names that are removed, with their references. vfs_lock held.
+ */
 static int
-rename_locked(const struct walk *from, const struct walk *to, struct vnode **gone)
+rename_locked(struct walk *from, const struct walk *to, bool keep, struct vnode *gone[2])
 {
-	struct vnode *vn, *old;
-	int error = find_removable(from, &vn);
+	struct vname *n, *old;
+	struct vnode *vn;
+	int error = find_removable(from, &n);
 
 	if (error < 0)
 		return error;
+	vn = n->vn;
 	if (to->name[0] == '\0' || is_dot(to->name))
 		return -EBUSY;
 	error = may_change(to);
@@ -387,25 +429,31 @@ rename_locked(const struct walk *from, const struct walk *to, struct vnode **gon
 			return -EINVAL; /* a directory cannot move into itself */
 	}
 	old = dir_find(to->dir, to->name);
-	if (old == vn)
+	if (old != NULL && keep)
+		return -EEXIST;
+	if (old != NULL && old->vn == vn)
 		return 0;
-	if (old != NULL && (error = may_replace(vn, old)) == 0)
-		error = may_remove(to, old);
+	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
+		error = may_remove(to, old->vn);
 	if (error < 0)
 		return error;
-	error = dir_link(to->dir, vn, to->name);
+	error = dir_link(to->dir, vnode_ref(vn), to->name);
+	gone[0] = vn;
 	if (error < 0)
 		return -ENOSPC;
-	if (old != NULL)
+	dir_unlink(n);
+	if (old != NULL) {
+		gone[1] = old->vn;
 		dir_unlink(old);
-	*gone = old;
+	}
 	return 0;
 }
 
 int
-vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to)
+vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
+	     bool keep)
 {
-	struct vnode *gone = NULL;
+	struct vnode *gone[2] = {NULL, NULL};
 	struct walk a, b;
 	int error;
 
@@ -414,11 +462,12 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	if (error == 0)
 		error = walk(cwd_to, to, &b);
 	if (error == 0)
-		error = rename_locked(&a, &b, &gone);
+		error = rename_locked(&a, &b, keep, gone);
 	mutex_unlock(&vfs_lock);
 	CTR3(KTR_VOP, "rename: from %s to %s error %d", vfs_trace_name(from), vfs_trace_name(to),
 	     -error);
-	vnode_unref(gone);
+	vnode_unref(gone[0]);
+	vnode_unref(gone[1]);
 	return error;
 }
 

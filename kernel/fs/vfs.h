@@ -2,8 +2,8 @@
  * vfs.h - the tree of names, and its vnodes.
  *
  * All file systems of this kernel live in memory. So the VFS itself keeps the tree of names: a
- * vnode stays in it until it is removed. A file system supplies only reading and writing. A vnode
- * has one name.
+ * vnode stays in it until its last name is removed. A file system supplies only reading and
+ * writing. A file may have several names (hard links), a directory has one.
  *
  * Locking legend of struct vnode:
  *   [c] constant after creation
@@ -29,6 +29,7 @@ struct boot_module;
 struct file;
 struct stat;
 struct uidinfo;
+struct vname;
 struct vnode;
 
 /* The operations of a kind of vnode. NULL: the request fails. None is called with vfs_lock held. */
@@ -53,7 +54,7 @@ struct vnode_ops {
 };
 
 struct vnode {
-	uint32_t refs;      /* [a] one is the tree's */
+	uint32_t refs;      /* [a] each name has one */
 	uint32_t mode;      /* [a] S_IF… [c] and permission bits */
 	uint32_t uid;       /* [a] */
 	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
@@ -66,21 +67,18 @@ struct vnode {
 	bool missing;
 	uint64_t ino;                /* [c] */
 	const struct vnode_ops *ops; /* [c] */
-	void *data;                  /* [c] the file system's */
-	uint64_t rdev;               /* [c] device number, 0 none */
+	void *data;    /* [c] the file system's; of a symbolic link its text, with NUL */
+	uint64_t rdev; /* [c] device number, 0 none */
 
-	char *name; /* [v] NULL for the root and pipes */
+	uint32_t links;     /* [v] how many names it has */
+	struct vname *name; /* [v] directory: its name; NULL for the root, and once it is removed */
 	/*
-	 * [v] NULL: removed, or never in the tree. The root is its own parent. Holds no reference:
-	 * a directory with children is never removed.
+	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference: a
+	 * directory with children is never removed.
 	 */
 	struct vnode *parent;
-	uint32_t name_hash;      /* [v] hash of name and parent */
-	struct vnode *name_next; /* [v] next in the same bucket */
-	struct list sibling;     /* [v] */
-	struct list children;    /* [v] directory: ordered by cookie */
-	uint64_t cookie;         /* [v] position in its directory, for getdents64 */
-	uint64_t next_cookie;    /* [v] directory: for the next child */
+	struct list children; /* [v] directory: its names, ordered by cookie */
+	uint64_t next_cookie; /* [v] directory: for the next child */
 
 	struct mutex lock; /* [d] */
 	uint64_t size;     /* [d] */
@@ -96,26 +94,41 @@ void vfs_init(void);
 void vfs_unpack(const struct boot_module *m);
 
 /*
- * Finds the vnode of a path, relative to cwd (NULL: the root). Returns it with a reference, or NULL
- * and a negative errno in *err.
+ * Finds the vnode of a path, relative to cwd (NULL: the root), through symbolic links. Returns it
+ * with a reference, or NULL and a negative errno in *err.
  */
 struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
+/* The same; if the path's last part is a symbolic link, that link. */
+struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
 /*
  * Makes a vnode with its name, owned by the user. mode includes the S_IF bits. Returns it with a
  * reference, or NULL and *err: -EEXIST, -ENOENT, -ENOTDIR, -EACCES, -ENOSPC; -EPERM in a fixed
  * directory.
  */
 struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err);
+/* Makes a symbolic link to the text `to`. Returns and errors as of vnode_create(). */
+struct vnode *vnode_symlink(struct vnode *cwd, const char *path, const char *to, int *err);
+/*
+ * Gives a file one more name. 0 or -errno: those of vnode_create(); -EPERM: it is a directory;
+ * -EXDEV: a file of the kernel's; -ENOENT: its last name is gone already.
+ */
+int vnode_link(struct vnode *vn, struct vnode *cwd, const char *path);
 /*
  * Finds a vnode, or makes it if there is none: *made says which. This is atomic. Returns and errors
  * as of the two functions above.
  */
 struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made,
 				     int *err);
-/* Removes a name; the vnode lives while it is open. dir: only an empty directory. */
+/*
+ * Removes a name; the vnode lives while it has another, or is open. dir: only an empty directory.
+ */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);
-/* Renames a vnode. A vnode of the same kind that had the new name is removed. */
-int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to);
+/*
+ * Renames a vnode. A vnode of the same kind that had the new name loses it; keep: then nothing is
+ * renamed, -EEXIST.
+ */
+int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
+		 bool keep);
 /*
  * For the kernel: adds a name to a directory, whatever the user's rights. Takes over data; after a
  * failure it does not call ops->destroy, so data is still the caller's. Returns the vnode with a
@@ -130,8 +143,10 @@ struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);
-/* For `fill`: removes a name that vnode_fill() gave, and all below it. vfs_lock held. */
-void vnode_unfill(struct vnode *vn);
+/*
+ * For `fill`: removes the names in dir of which stale() is true, and all below them. vfs_lock held.
+ */
+void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
 /* Makes a vnode without a name, for pipes. NULL: no memory. */
 struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data);
 

@@ -23,7 +23,7 @@ dir_type(uint32_t mode)
 }
 
 _Static_assert(S_IFDIR >> 12 == DT_DIR && S_IFREG >> 12 == DT_REG && S_IFCHR >> 12 == DT_CHR &&
-		   S_IFIFO >> 12 == DT_FIFO,
+		   S_IFIFO >> 12 == DT_FIFO && S_IFLNK >> 12 == DT_LNK,
 	       "d_type");
 
 static size_t
@@ -82,9 +82,9 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	if (p->cookie == 1)
 		piece_add(p, dir->parent != NULL ? dir->parent : dir, "..", 2);
 	list_for_each (l, &dir->children) {
-		const struct vnode *vn = list_entry(l, struct vnode, sibling);
+		const struct vname *n = list_entry(l, struct vname, sibling);
 
-		if (p->full || (vn->cookie > p->cookie && !piece_add(p, vn, vn->name, vn->cookie)))
+		if (p->full || (n->cookie > p->cookie && !piece_add(p, n->vn, n->text, n->cookie)))
 			break;
 	}
 	mutex_unlock(&vfs_lock);
@@ -128,7 +128,7 @@ vnode_path(struct vnode *dir, char *buf, size_t size)
 	mutex_lock(&vfs_lock);
 	/* Build the path from its end. */
 	for (struct vnode *d = dir; error == 0 && d != vfs_root; d = d->parent) {
-		size_t n = d->parent != NULL ? strlen(d->name) : 0;
+		size_t n = d->parent != NULL ? strlen(d->name->text) : 0;
 
 		if (d->parent == NULL) {
 			error = -ENOENT;
@@ -136,7 +136,7 @@ vnode_path(struct vnode *dir, char *buf, size_t size)
 			error = -ERANGE;
 		} else {
 			at -= n;
-			memcpy(buf + at, d->name, n);
+			memcpy(buf + at, d->name->text, n);
 			buf[--at] = '/';
 		}
 	}

@@ -1,6 +1,7 @@
 /* vfs_private.h - what the files of the tree of names share. */
 #pragma once
 
+#include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs.h"
 
 extern struct mutex vfs_lock;
@@ -8,17 +9,45 @@ extern struct vnode *vfs_root; /* constant after vfs_init() */
 
 /* Adds the names that only the kernel gives, if that was not done yet. vfs_lock held. */
 void dir_fill(struct vnode *dir);
-/* Finds a child, not "." or "..". NULL: there is none. Takes no reference. vfs_lock held. */
-struct vnode *dir_find(const struct vnode *dir, const char *name);
+/* A name: an entry of a directory. It holds a reference to its vnode. [v] as in vfs.h, all. */
+struct vname {
+	struct vnode *dir;
+	struct vnode *vn;
+	struct uidinfo *ui;  /* the user to whom it is counted */
+	uint32_t hash;       /* of directory and text */
+	struct vname *next;  /* in the same bucket */
+	struct list sibling; /* in dir->children */
+	uint64_t cookie;     /* position in the directory, for getdents64 */
+	char text[];
+};
+
+/* Finds a name, not "." or "..". NULL: there is none. vfs_lock held. */
+struct vname *dir_find(const struct vnode *dir, const char *name);
 /*
- * Gives a vnode the name `name` in dir and removes its old name. The tree takes over the caller's
- * reference if vn was not in it. 0; -ENOMEM: nothing has changed. vfs_lock held.
+ * Gives a vnode a name in dir, which takes over the caller's reference to the vnode. 0; -ENOMEM:
+ * nothing has changed. vfs_lock held.
  */
 int dir_link(struct vnode *dir, struct vnode *vn, const char *name);
-/* Removes vn's name. The caller gets the tree's reference. vfs_lock held. */
-void dir_unlink(struct vnode *vn);
+/* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
+void dir_unlink(struct vname *n);
 
-/* Frees a vnode from vnode_alloc(), with its name. */
+/* Where a walk along a path has come to: a directory, and the path's last part. */
+struct walk {
+	struct vnode *dir;
+	bool want_dir;           /* the path ends with a slash */
+	unsigned links;          /* symbolic links that it led through */
+	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
+};
+
+/* Walks all parts of the path but the last. vfs_lock held; no reference is taken. */
+int walk(struct vnode *cwd, const char *path, struct walk *w);
+/*
+ * Finds the last part. follow: if it is a symbolic link, goes where it leads; w is then there, also
+ * if there is nothing (-ENOENT). vfs_lock held; no reference is taken.
+ */
+int walk_end(struct walk *w, bool follow, struct vnode **vn);
+
+/* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
 
 /* The current user; 0 in kernel threads. */
@@ -29,6 +58,6 @@ uint32_t vfs_user(void);
 
 /*
  * fs_syscalls.c: the vnode of a path from the user, relative to dirfd, with a reference. flags:
- * AT_EMPTY_PATH means dirfd itself. NULL: *error.
+ * AT_EMPTY_PATH means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
  */
 struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);

@@ -54,7 +54,6 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	vn->ops = ops;
 	vn->data = data;
 	vn->mtime_ns = clock_ns();
-	list_init(&vn->sibling);
 	list_init(&vn->children);
 	mutex_init(&vn->lock, "vnode");
 	return vn;
@@ -70,10 +69,7 @@ vnode_ref(struct vnode *vn)
 void
 vnode_free(struct vnode *vn)
 {
-	struct uidinfo *ui = vn->ui;
-
-	uidinfo_free(ui, vn->name);
-	uidinfo_free(ui, vn);
+	uidinfo_free(vn->ui, vn);
 }
 
 void
@@ -82,7 +78,7 @@ vnode_unref(struct vnode *vn)
 	/* release and acquire: all users' accesses come before the vnode is freed */
 	if (vn == NULL || __atomic_sub_fetch(&vn->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	if (vn->parent != NULL || !list_empty(&vn->children))
+	if (vn->links != 0 || !list_empty(&vn->children))
 		panic("vnode %lu: its last reference is dropped, but it is in the tree", vn->ino);
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (vn->ops->destroy != NULL)
@@ -96,7 +92,7 @@ vnode_unref(struct vnode *vn)
  */
 #define NAME_BUCKETS 4096 /* a power of two */
 
-static struct vnode *names[NAME_BUCKETS]; /* vfs_lock */
+static struct vname *names[NAME_BUCKETS]; /* vfs_lock */
 static uint64_t name_key;                 /* constant after the first name */
 
 static uint32_t
@@ -112,53 +108,62 @@ name_hash(const struct vnode *dir, const char *name)
 	return (uint32_t)(h >> 32);
 }
 
-struct vnode *
+struct vname *
 dir_find(const struct vnode *dir, const char *name)
 {
 	uint32_t hash = name_hash(dir, name);
-	struct vnode *vn = names[hash % NAME_BUCKETS];
+	struct vname *n = names[hash % NAME_BUCKETS];
 
-	while (vn != NULL &&
-	       (vn->name_hash != hash || vn->parent != dir || strcmp(vn->name, name) != 0))
-		vn = vn->name_next;
-	return vn;
+	while (n != NULL && (n->hash != hash || n->dir != dir || strcmp(n->text, name) != 0))
+		n = n->next;
+	return n;
 }
 
 int
 dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 {
-	char *copy = uidinfo_alloc(vn->ui, strlen(name) + 1);
-	struct vnode **bucket;
+	struct uidinfo *ui = curuidinfo();
+	size_t len = strlen(name) + 1;
+	struct vname *n = uidinfo_alloc(ui, sizeof(*n) + len), **bucket;
 
-	if (copy == NULL)
+	if (n == NULL)
 		return -ENOMEM;
-	memcpy(copy, name, strlen(name) + 1);
-	if (vn->parent != NULL)
-		dir_unlink(vn);
-	uidinfo_free(vn->ui, vn->name);
-	vn->name = copy;
-	vn->parent = dir;
-	vn->name_hash = name_hash(dir, name);
-	bucket = &names[vn->name_hash % NAME_BUCKETS];
-	vn->name_next = *bucket;
-	*bucket = vn;
-	vn->cookie = DIR_COOKIE_FIRST + dir->next_cookie++;
-	list_append(&dir->children, &vn->sibling);
+	memcpy(n->text, name, len);
+	n->dir = dir;
+	n->vn = vn;
+	n->ui = ui;
+	n->hash = name_hash(dir, name);
+	bucket = &names[n->hash % NAME_BUCKETS];
+	n->next = *bucket;
+	*bucket = n;
+	n->cookie = DIR_COOKIE_FIRST + dir->next_cookie++;
+	list_append(&dir->children, &n->sibling);
 	dir->mtime_ns = clock_ns();
+	vn->links++;
+	if (S_ISDIR(vn->mode)) {
+		vn->name = n;
+		vn->parent = dir;
+	}
 	return 0;
 }
 
 void
-dir_unlink(struct vnode *vn)
+dir_unlink(struct vname *n)
 {
-	struct vnode **at = &names[vn->name_hash % NAME_BUCKETS];
+	struct vname **at = &names[n->hash % NAME_BUCKETS];
+	struct vnode *vn = n->vn;
 
-	while (*at != vn)
-		at = &(*at)->name_next;
-	*at = vn->name_next;
-	vn->parent->mtime_ns = clock_ns();
-	vn->parent = NULL;
-	list_remove(&vn->sibling);
+	while (*at != n)
+		at = &(*at)->next;
+	*at = n->next;
+	n->dir->mtime_ns = clock_ns();
+	list_remove(&n->sibling);
+	vn->links--;
+	if (vn->name == n) { /* not when a rename has just given it another one */
+		vn->name = NULL;
+		vn->parent = NULL;
+	}
+	uidinfo_free(n->ui, n);
 }
 
 int
@@ -265,7 +270,7 @@ vnode_links(const struct vnode *dir)
 	uint64_t n = 2;
 
 	list_for_each (l, &dir->children)
-		n += S_ISDIR(list_entry(l, struct vnode, sibling)->mode);
+		n += S_ISDIR(list_entry(l, struct vname, sibling)->vn->mode);
 	return n;
 }
 
@@ -276,7 +281,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 
 	memset(st, 0, sizeof(*st));
 	mutex_lock(&vfs_lock);
-	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->parent != NULL ? 1 : 0;
+	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->links;
 	mutex_unlock(&vfs_lock);
 	st->st_dev = 1;
 	st->st_ino = vn->ino;

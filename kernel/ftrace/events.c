@@ -460,28 +460,17 @@ static const struct tracefs_file all_enable = {.name = "enable",
 					       .show = all_show,
 					       .store = all_store};
 
-/* Removes the directories of events that are not there any more. */
-static void
-system_clean(struct vnode *dir)
+/* Is it the directory of an event that is not there any more? */
+static bool
+event_gone(const struct vnode *vn, const char *name)
 {
-	struct vnode *gone;
-	char name[EVENT_NAME];
+	const struct ktr_site *site = (const struct ktr_site *)tracefs_arg(vn);
+	char now[EVENT_NAME];
 
-	do {
-		gone = NULL;
-		list_for_each (l, &dir->children) {
-			struct vnode *vn = list_entry(l, struct vnode, sibling);
-			const struct ktr_site *site = (const struct ktr_site *)tracefs_arg(vn);
-
-			if (!S_ISDIR(vn->mode))
-				continue;
-			event_name(site, name);
-			if (event_system(site) == NULL || strcmp(name, vn->name) != 0)
-				gone = vn;
-		}
-		if (gone != NULL)
-			vnode_unfill(gone);
-	} while (gone != NULL);
+	if (!S_ISDIR(vn->mode))
+		return false;
+	event_name(site, now);
+	return event_system(site) == NULL || strcmp(now, name) != 0;
 }
 
 static const struct tracefs_file all_filter = {.name = "filter",
@@ -498,7 +487,7 @@ system_fill(struct vnode *dir)
 	bool changes = strcmp((const char *)tracefs_arg(dir), EVENT_KPROBES) == 0;
 
 	if (changes)
-		system_clean(dir);
+		vnode_sweep(dir, event_gone);
 	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
 	tracefs_add(dir, &all_filter, all_filter.name, tracefs_arg(dir));
 	for (unsigned n = 0; n < ktr_site_count(); n++) {

@@ -18,6 +18,8 @@ int64_t sys_pipe(const uint64_t a[6]);
 int64_t sys_dup2(const uint64_t a[6]);
 int64_t sys_fork(const uint64_t a[6]);
 int64_t sys_rename(const uint64_t a[6]);
+int64_t sys_link(const uint64_t a[6]);
+int64_t sys_symlink(const uint64_t a[6]);
 int64_t sys_mkdir(const uint64_t a[6]);
 int64_t sys_rmdir(const uint64_t a[6]);
 int64_t sys_unlink(const uint64_t a[6]);

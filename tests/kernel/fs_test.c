@@ -107,10 +107,10 @@ KTEST(vfs_refuses_what_would_break_the_tree)
 	KT_EQ(vnode_remove(NULL, "/dev", true), -EBUSY);
 	KT_EQ(vnode_remove(NULL, "/dev/null", false), -EPERM);
 	KT_EQ(vnode_remove(NULL, "/tmp/d/.", true), -EINVAL);
-	KT_EQ(vnode_rename(NULL, "/tmp/d", NULL, "/tmp/d/sub/in"), -EINVAL);
-	KT_EQ(vnode_rename(NULL, "/tmp/f", NULL, "/tmp/d"), -EISDIR);
-	KT_EQ(vnode_rename(NULL, "/tmp/d", NULL, "/tmp/f"), -ENOTDIR);
-	KT_EQ(vnode_rename(NULL, "/tmp/none", NULL, "/tmp/x"), -ENOENT);
+	KT_EQ(vnode_rename(NULL, "/tmp/d", NULL, "/tmp/d/sub/in", false), -EINVAL);
+	KT_EQ(vnode_rename(NULL, "/tmp/f", NULL, "/tmp/d", false), -EISDIR);
+	KT_EQ(vnode_rename(NULL, "/tmp/d", NULL, "/tmp/f", false), -ENOTDIR);
+	KT_EQ(vnode_rename(NULL, "/tmp/none", NULL, "/tmp/x", false), -ENOENT);
 	KT_EQ(vnode_remove(NULL, "/tmp/d/sub", true), 0);
 	KT_EQ(vnode_remove(NULL, "/tmp/d", true), 0);
 	KT_EQ(vnode_remove(NULL, "/tmp/f", false), 0);
@@ -124,13 +124,13 @@ KTEST(vfs_rename_replaces_and_moves)
 	make_dir("/tmp/from");
 	make_file("/tmp/from/a", "new");
 	make_file("/tmp/b", "old");
-	KT_EQ(vnode_rename(NULL, "/tmp/from/a", NULL, "/tmp/b"), 0);
+	KT_EQ(vnode_rename(NULL, "/tmp/from/a", NULL, "/tmp/b", false), 0);
 	KT_EQ(lookup_error("/tmp/from/a"), -ENOENT);
 	f = opened("/tmp/b", O_RDONLY);
 	KT_EQ(file_read(f, buf, sizeof(buf)), 3);
 	KT_EQ(memcmp(buf, "new", 3), 0);
 	file_unref(f);
-	KT_EQ(vnode_rename(NULL, "/tmp/b", NULL, "/tmp/b"), 0);
+	KT_EQ(vnode_rename(NULL, "/tmp/b", NULL, "/tmp/b", false), 0);
 	KT_EQ(vnode_remove(NULL, "/tmp/b", false), 0);
 	KT_EQ(vnode_remove(NULL, "/tmp/from", true), 0);
 }
@@ -362,7 +362,7 @@ tree_worker(unsigned i, void *arg)
 	a[8] = b[8] = (char)('0' + i);
 	for (unsigned n = 0; n < 200; n++) {
 		make_file(a, "x");
-		KT_EQ(vnode_rename(NULL, a, NULL, b), 0);
+		KT_EQ(vnode_rename(NULL, a, NULL, b, false), 0);
 		KT_EQ(lookup_error(a), -ENOENT);
 		KT_EQ(vnode_remove(NULL, b, false), 0);
 	}
@@ -415,7 +415,7 @@ KTEST(vfs_rename_replaces_what_has_the_name)
 	make_file("/tmp/ren/a", "from");
 	make_file("/tmp/ren/b", "to");
 	from = vnode_lookup(NULL, "/tmp/ren/a", &err);
-	KT_EQ(vnode_rename(NULL, "/tmp/ren/a", NULL, "/tmp/ren/b"), 0);
+	KT_EQ(vnode_rename(NULL, "/tmp/ren/a", NULL, "/tmp/ren/b", false), 0);
 	to = vnode_lookup(NULL, "/tmp/ren/b", &err);
 	KT_ASSERT(from == to);
 	KT_EQ(lookup_error("/tmp/ren/a"), -ENOENT);

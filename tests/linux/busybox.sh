@@ -17,6 +17,8 @@ bb chmod 640 a/f; bb stat -c %a a/f; bb chmod u+x,g-r a/f; bb stat -c %A a/f
 bb dd if=n of=m bs=10 skip=2 count=3 2>/dev/null; bb wc -c m; bb truncate -s 5 m; bb cat m; bb truncate -s 8 m; bb od -An -tx1 m
 bb tar cf t.tar a n; bb tar tf t.tar; bb rm -r a; bb tar xf t.tar; bb cat a/f; bb gzip n; bb gunzip -c n.gz | bb md5sum; bb gunzip n.gz
 bb find . -type f | bb sort | bb xargs -n 2 echo; echo a b c | bb xargs -n1 echo item; bb rm -rf c; bb ls -1
+bb ln n hard; bb ln -s n soft; bb ln -s /tmp/bbt/soft far; bb stat -c '%n %h %F' hard soft; bb readlink soft; bb realpath far; bb find . -type l | bb sort
+bb cat far | bb head -1; bb cp -P soft soft2; bb test -h soft2 && echo link; bb tar cf l.tar soft hard n; bb rm soft hard; bb tar xf l.tar; bb ls -l | bb sed 1d | bb awk '{print $1, $2, $9, $10, $11}'
 umask 077; >private; bb stat -c %a private
 # the shell
 for i in 1 2 3; do echo "$i $((i * i))"; done | while read x y; do echo "$y-$x"; done

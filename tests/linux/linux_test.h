@@ -26,6 +26,9 @@ int signals_as_executed(void);
 /* files.c */
 void test_files(void);
 
+/* links.c */
+void test_links(void);
+
 #define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
 /* ARCH/registers.c: how many words there are. */
 extern const size_t fpu_words;

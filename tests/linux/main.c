@@ -66,6 +66,7 @@ main(int argc, char *argv[])
 	test_calls();
 	test_signals();
 	test_files();
+	test_links();
 	printf("1..%u\n", count);
 	return 0;
 }

@@ -171,5 +171,25 @@ def grub_at_once():
     check(re.search(r"-(net|nic|netdev|vga)\b|e1000|virtio-net|ide-", command) is None, f"a card or slow disk in\n{command}")
 
 
+@test("an archive's hard and symbolic links are links in the guest; what is damaged is reported and left out")
+def links_in_archive():
+    room = scratch_file(".d")
+    (room / "t").mkdir(parents=True)
+    (room / "t/a").write_text("one\n")
+    for name in ("b", "c"):
+        os.link(room / "t/a", room / "t" / name)
+    (room / "t/to_a").symlink_to("a")
+    (room / "t/long").symlink_to("x" * 1024)
+    os.mkfifo(room / "t/fifo")
+    archive = scratch_file(".cpio")
+    names = "\n".join(f"t/{name}" for name in ("a", "b", "c", "to_a", "long", "fifo"))
+    more = subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], input=names.encode(), cwd=room, capture_output=True, check=True)
+    archive.write_bytes((BUILD / "initrd.cpio").read_bytes() + more.stdout)
+    out = boot("echo two > /t/b\ncat /t/a /t/c /t/to_a\nls /t\n", options=["--initrd", str(archive)]).expect().out
+    check_eq(out.split()[-7:], ["two"] * 3 + ["a", "b", "c", "to_a"], f"what the names hold, and the names, in\n{out}")
+    check_match(r"^initrd: t/long: a symbolic link of 1024 bytes, expected 1 to 1023$", out, "a link that is too long")
+    check_match(r"^initrd: t/fifo: mode 010644, expected a file, a directory or a symbolic link$", out, "a kind that is none")
+
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,142 @@
+/*
+ * vfs_walk.c - walks a path part by part, through symbolic links.
+ *
+ * A link in the middle of a path is replaced by its text: the walk goes on with that text and what
+ * is left of the path. Locking: vfs_lock is held for the whole walk.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+
+#define LINKS_MAX 40 /* that a path may lead through: Linux's limit */
+
+/* Takes the next part off *path. Returns its length, 0 at the end, or -ENAMETOOLONG. */
+static int
+next_part(const char **path, char *name)
+{
+	size_t n = 0;
+
+	while (**path == '/')
+		(*path)++;
+	while ((*path)[n] != '\0' && (*path)[n] != '/')
+		n++;
+	if (n > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, *path, n);
+	name[n] = '\0';
+	*path += n;
+	return (int)n;
+}
+
+/* Finds name in dir, which the user must be allowed to search. */
+static int
+step(struct vnode *dir, const char *name, struct vnode **to)
+{
+	int error = !S_ISDIR(dir->mode) ? -ENOTDIR : vnode_access(dir, VNODE_EXEC);
+
+	if (error < 0)
+		return error;
+	if (strcmp(name, ".") == 0)
+		*to = dir;
+	else if (strcmp(name, "..") == 0)
+		*to = dir->parent;
+	else {
+		const struct vname *n;
+
+		dir_fill(dir);
+		n = dir_find(dir, name);
+		*to = n != NULL ? n->vn : NULL;
+	}
+	return *to != NULL ? 0 : -ENOENT;
+}
+
+/*
+ * Goes on at a link: *buf becomes the link's text and `rest`, "" or what begins with a slash.
+ * `rest` may lie in the old *buf.
+ */
+static int
+enter_link(struct walk *w, const struct vnode *link, const char *rest, char **buf)
+{
+	const char *text = link->data;
+	size_t len = strlen(text), rest_len = strlen(rest);
+	char *path;
+
+	if (++w->links > LINKS_MAX)
+		return -ELOOP;
+	if (len + rest_len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	path = kmalloc(len + rest_len + 1);
+	if (path == NULL)
+		return -ENOMEM;
+	memcpy(path, text, len);
+	memcpy(path + len, rest, rest_len + 1);
+	kfree(*buf);
+	*buf = path;
+	if (*path == '/')
+		w->dir = vfs_root;
+	w->name[0] = '\0';
+	w->want_dir = false;
+	return 0;
+}
+
+/* Walks all parts of the path but the last. Frees buf, in which the path may lie. */
+static int
+walk_on(struct walk *w, const char *path, char *buf)
+{
+	char name[NAME_MAX + 1];
+	int n, error = 0;
+
+	while (error == 0 && (n = next_part(&path, name)) != 0) {
+		struct vnode *to = w->dir;
+
+		if (n > 0 && w->name[0] != '\0')
+			error = step(w->dir, w->name, &to);
+		if (n < 0 || error < 0) {
+			error = n < 0 ? n : error;
+		} else if (S_ISLNK(to->mode)) {
+			error = enter_link(w, to, path - n - 1, &buf);
+			path = buf;
+		} else {
+			w->dir = to;
+			memcpy(w->name, name, (size_t)n + 1);
+			w->want_dir = *path == '/';
+		}
+	}
+	kfree(buf);
+	return error;
+}
+
+int
+walk(struct vnode *cwd, const char *path, struct walk *w)
+{
+	w->dir = *path == '/' || cwd == NULL ? vfs_root : cwd;
+	w->want_dir = false;
+	w->links = 0;
+	w->name[0] = '\0';
+	return *path != '\0' ? walk_on(w, path, NULL) : -ENOENT;
+}
+
+int
+walk_end(struct walk *w, bool follow, struct vnode **vn)
+{
+	for (;;) {
+		char *buf = NULL;
+		int error = 0;
+
+		*vn = w->dir;
+		if (w->name[0] != '\0')
+			error = step(w->dir, w->name, vn);
+		if (error == 0 && S_ISLNK((*vn)->mode) && (follow || w->want_dir)) {
+			error = enter_link(w, *vn, w->want_dir ? "/" : "", &buf);
+			if (error == 0)
+				error = walk_on(w, buf, buf);
+			if (error == 0)
+				continue;
+		}
+		if (error == 0 && w->want_dir && !S_ISDIR((*vn)->mode))
+			error = -ENOTDIR;
+		return error;
+	}
+}
