@@ -185,8 +185,10 @@ enum dif_op {
 	DIF_STOP = 117,  /* (w) stops it likewise */
 	DIF_BREAK = 118, /* (w) enters the kernel's debugger */
 	DIF_PANIC = 119, /* (w) */
-	DIF_CHILL = 120, /* (w) waits a nanoseconds, at most 500 ms within each second and CPU */
-	DIF_LOG = 121,   /* the log records the probe's event, if it does not do so anyway */
+	/* (w) waits a nanoseconds; more than 500 ms in a second and CPU, of all consumers:
+	   DIF_FAULT_ILLOP */
+	DIF_CHILL = 120,
+	DIF_LOG = 121, /* the log records the probe's event, if it does not do so anyway */
 };
 
 enum dif_builtin {
@@ -552,6 +554,13 @@ struct dif_epid {
  * none.
  */
 #define DIF_IOC_ANON 0x440a
+/* What a CPU has counted. EINVAL: no image, or no such CPU. */
+#define DIF_IOC_DROPS 0x440c /* struct dif_drops * */
+struct dif_drops {
+	uint32_t cpu; /* in */
+	uint32_t reserved;
+	uint64_t buf_drops, agg_drops; /* as in struct dif_status */
+};
 /* The path of a program, which is known for some time after the last use of its number. ENOENT. */
 #define DIF_IOC_PROGRAM  0x440b /* struct dif_program * */
 #define DIF_PROGRAM_PATH 256

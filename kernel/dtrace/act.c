@@ -19,7 +19,9 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 
-#define NOTES 64u
+#define NOTES             64u
+#define CHILL_INTERVAL_NS 1000000000u
+#define CHILL_MAX_NS      500000000u
 
 static struct {
 	unsigned count;
@@ -72,23 +74,44 @@ send_noted(void)
 }
 HOOK(resched, send_noted);
 
-void
+/* Waits, for at most half of each second on a CPU, whoever asks. False: that would be longer. */
+static bool
+chill(uint64_t ns)
+{
+	static struct {
+		uint64_t since, ns;
+	} chilled[MAX_CPUS];
+	unsigned cpu = arch_cpu();
+	uint64_t now = clock_ns();
+
+	if (now - chilled[cpu].since > CHILL_INTERVAL_NS) {
+		chilled[cpu].since = now;
+		chilled[cpu].ns = 0;
+	}
+	if (ns > CHILL_MAX_NS - chilled[cpu].ns)
+		return false;
+	chilled[cpu].ns += ns;
+	clock_delay_ns(ns);
+	return true;
+}
+
+bool
 dif_port_act(enum dif_op op, uint64_t a)
 {
 	switch (op) {
 	case DIF_RAISE:
 		if (a >= 1 && a <= 64)
 			note((int)a);
-		break;
+		return true;
 	case DIF_STOP:
 		note(SIGSTOP);
-		break;
+		return true;
 	case DIF_BREAK:
 		arch_breakpoint();
-		break;
+		return true;
 	case DIF_PANIC:
 		panic("dtrace: panic action of a program");
 	default:
-		clock_delay_ns(a); /* DIF_CHILL */
+		return chill(a); /* DIF_CHILL */
 	}
 }

@@ -384,6 +384,21 @@ request_probe(uint64_t arg)
 }
 
 static int
+request_drops(const struct dtrace_consumer *c, uint64_t arg)
+{
+	struct dif_drops drops;
+	int error = copy_in(&drops, arg, sizeof(drops));
+
+	if (error != 0)
+		return error;
+	if (c->d.state == DIF_EMPTY || drops.cpu >= c->d.cpus)
+		return -EINVAL;
+	drops.buf_drops = c->d.cpu[drops.cpu].buf_drops;
+	drops.agg_drops = c->d.cpu[drops.cpu].agg_drops;
+	return copy_out(arg, &drops, sizeof(drops));
+}
+
+static int
 request_program(uint64_t arg)
 {
 	struct dif_program p = {0};
@@ -414,6 +429,8 @@ serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 		return request_probe(arg);
 	case DIF_IOC_EPID:
 		return request_epid(c, arg);
+	case DIF_IOC_DROPS:
+		return request_drops(c, arg);
 	case DIF_IOC_PROGRAM:
 		return request_program(arg);
 	case DIF_IOC_IMAGE:

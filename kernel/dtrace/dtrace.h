@@ -18,6 +18,7 @@ struct dtrace_probe {
 	struct ktr_probe_name name;
 	uint32_t id;
 	bool sysret; /* the return of a system call */
+	bool made;   /* it can be unmade: at a rate, a kprobe */
 };
 
 /* A clause at a probe. */
@@ -71,7 +72,7 @@ void dtrace_unload(struct dtrace_consumer *c);
 void dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg),
 		   struct dtrace_consumer *c, void *arg);
 uint32_t dtrace_probe_id(const struct ktr_site *site);
-/* As ktr_probe_name(); BEGIN, END and ERROR belong to no module. */
+/* As ktr_probe_name(); BEGIN, END and ERROR, and what fires at a rate, belong to no module. */
 void dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name);
 /* The site of a probe; NULL: no such. */
 struct ktr_site *dtrace_probe_site(uint32_t id);

@@ -68,7 +68,7 @@ void
 dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 {
 	ktr_probe_name(site, name);
-	if (dtrace_probe_id(site) < OWN)
+	if (dtrace_probe_id(site) < OWN || strcmp(name->provider, "profile") == 0)
 		name->module[0] = '\0';
 }
 
@@ -216,13 +216,13 @@ hook(const struct ktr_firing *f)
 	dif_fire(&e->at, c, f);
 }
 
-static void
+static __attribute__((noinline)) void
 fire_for(const struct ktr_site *site, const void *data)
 {
 	struct ktr_firing f = {.site = site, .has_data = true, .data = data, .len = 1};
 
 	f.where.pc = (uintptr_t)__builtin_return_address(0);
-	f.where.fp = (uintptr_t)__builtin_frame_address(0);
+	f.where.fp = *(const uintptr_t *)__builtin_frame_address(0); /* the caller's, as the pc */
 	ktr_fire(&f);
 }
 
@@ -289,14 +289,24 @@ change(struct dtrace_ecb *e, bool insert)
 	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
 }
 
-/* The clauses of BEGIN, END and ERROR; or all others. */
-static void
-enable(struct dtrace_consumer *c, bool of_own)
+static enum part {
+	PART_OWN,  /* BEGIN, END and ERROR */
+	PART_MADE, /* probes that can be unmade, unless somebody has switched them on */
+	PART_REST
+} part_of(const struct dtrace_ecb *e)
 {
-	for (uint32_t i = 0; i < c->necbs; i++)
-		if ((c->ecbs[i].at.probe < OWN) == of_own)
-			change(&c->ecbs[i], true);
-	c->enabled = true;
+	return e->at.probe < OWN ? PART_OWN : e->probe->made ? PART_MADE : PART_REST;
+}
+
+static void
+enable(struct dtrace_consumer *c, enum part part)
+{
+	for (uint32_t i = 0; i < c->necbs; i++) {
+		if (part_of(&c->ecbs[i]) != part)
+			continue;
+		change(&c->ecbs[i], true);
+		c->enabled = true;
+	}
 }
 
 /* A CPU that stands at an element goes on from there: its link stays. */
@@ -319,10 +329,11 @@ dtrace_go(struct dtrace_consumer *c)
 	for (unsigned i = 0; i < c->d.cpus; i++)
 		c->d.cpu[i].limit = CHECK_ALIVE;
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
-	enable(c, true);
+	enable(c, PART_OWN);
+	c->enabled = true;
 	fire_for(own[BEGIN], c);
 	if (c->d.state == DIF_ACTIVE) {
-		enable(c, false);
+		enable(c, PART_REST);
 		ktr_select_all((unsigned)owner, is_wanted, NULL);
 	}
 	return 0;
@@ -331,7 +342,7 @@ dtrace_go(struct dtrace_consumer *c)
 void
 dtrace_stop(struct dtrace_consumer *c, bool killed)
 {
-	if (!c->enabled)
+	if (!c->enabled || (c->d.state == DIF_LOADED && !killed))
 		return;
 	dif_drain(&c->d, 0);
 	smp_call_all(barrier, NULL); /* END comes after all others */
@@ -350,6 +361,7 @@ describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
 	p->name.provider = dtrace_direct(p->name.provider);
 	p->name.function = dtrace_direct(p->name.function);
 	p->id = dtrace_probe_id(site);
+	p->made = site->kind == KTR_SITE_MADE;
 	p->sysret = as_d && site->kind == KTR_SITE_POINT &&
 		    strcmp(p->name.provider, "syscall") == 0 && strcmp(p->name.name, "return") == 0;
 }
@@ -414,6 +426,27 @@ make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 	return error;
 }
 
+/* Switches on what could be unmade before the consumer begins. Its programs do not run yet. */
+static int
+hold(struct dtrace_consumer *c, char *err, size_t errlen)
+{
+	c->alive_ns = clock_ns();
+	enable(c, PART_MADE);
+	if (!c->enabled)
+		return 0;
+	ktr_select_all((unsigned)owner, is_wanted, NULL);
+	for (uint32_t i = 0; i < c->necbs; i++) {
+		const struct dif_at *at = &c->ecbs[i].at;
+
+		if (part_of(&c->ecbs[i]) == PART_MADE &&
+		    !is_at(c, at->clause, dtrace_probe_site(at->probe))) {
+			strlcpy(err, "a probe has gone meanwhile", errlen);
+			return -EAGAIN;
+		}
+	}
+	return 0;
+}
+
 int
 dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen)
 {
@@ -432,7 +465,7 @@ dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t err
 			make_ecbs(c, matches, true);
 	}
 	ktr_port_unlock();
-	return error;
+	return error != 0 ? error : hold(c, err, errlen);
 }
 
 void

@@ -104,7 +104,6 @@ struct dif_cpu {
 	uint8_t *scratch, *scratch_end;
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
-	uint64_t chill_ns, chill_since;
 	struct dif_last_fault fault;
 	struct dif_run run;
 } __attribute__((aligned(64)));
@@ -296,8 +295,6 @@ void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
 		    uint64_t args[DIF_ERROR_ARGS]);
 /* Ends the tracing, but for END: no CPU is open any more. Any context. */
 void dif_drain(struct dif *d, int32_t status);
-/* DIF_CHILL: each CPU waits for at most half of a second's time. */
-void dif_chill(struct dif_cpu *c, uint64_t ns);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
 void dif_status(const struct dif *d, struct dif_status *s);
 

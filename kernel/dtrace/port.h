@@ -51,8 +51,8 @@ unsigned dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max);
 bool dif_port_mutex_owner(uint64_t addr, uint64_t *thread);
 bool dif_port_progenyof(uint64_t pid);
 uint64_t dif_port_rand(void);
-/* DIF_RAISE to DIF_CHILL. */
-void dif_port_act(enum dif_op op, uint64_t a);
+/* DIF_RAISE to DIF_CHILL. False: DIF_FAULT_ILLOP. */
+bool dif_port_act(enum dif_op op, uint64_t a);
 /* A program has faulted: fires ERROR. */
 void dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
 

@@ -16,21 +16,6 @@ dif_drain(struct dif *d, int32_t status)
 }
 
 void
-dif_chill(struct dif_cpu *c, uint64_t ns)
-{
-	uint64_t now = dif_port_time();
-
-	if (now - c->chill_since > 1000000000) {
-		c->chill_since = now;
-		c->chill_ns = 0;
-	}
-	if (ns > 500000000 - c->chill_ns)
-		ns = 500000000 - c->chill_ns;
-	c->chill_ns += ns;
-	dif_port_act(DIF_CHILL, ns);
-}
-
-void
 dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args[DIF_ERROR_ARGS])
 {
 	const struct dif_last_fault *f = &d->cpu[cpu].fault;

@@ -29,6 +29,7 @@ extern _Thread_local struct dif_host {
 	unsigned acts; /* actions so far, and the last one */
 	enum dif_op act;
 	uint64_t act_arg;
+	uint64_t chill_max; /* a longer DIF_CHILL is refused */
 	unsigned logged;
 	int alloc_left; /* allocations that still succeed; -1: all */
 } dif_host;

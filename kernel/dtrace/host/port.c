@@ -142,12 +142,13 @@ dif_port_rand(void)
 	return dif_host.random;
 }
 
-void
+bool
 dif_port_act(enum dif_op op, uint64_t a)
 {
 	dif_host.acts++;
 	dif_host.act = op;
 	dif_host.act_arg = a;
+	return op != DIF_CHILL || a <= dif_host.chill_max;
 }
 
 void

@@ -120,6 +120,29 @@ compile_sources(struct source *sources, bool list)
 	}
 }
 
+/*
+ * Each fault is recorded for the consumer, which says it, as the guide has it. The name of the
+ * action has a blank, so no program can name it.
+ */
+static void
+add_errors(void)
+{
+	struct clause *c = dt_alloc(sizeof(*c));
+	struct node *call = node_new(N_CALL, c->at), **last = &call->left;
+
+	c->probes = dt_alloc(sizeof(*c->probes));
+	c->probes->text = dt_format("dtrace:::ERROR");
+	call->text = " error";
+	for (unsigned n = 1; n <= 5; n++, last = &(*last)->next) {
+		*last = node_new(N_NAME, c->at);
+		(*last)->text = dt_format("arg%u", n);
+	}
+	c->body = node_new(N_EXPRESSION, c->at);
+	c->body->left = call;
+	check_clause(c);
+	gen_clause(c);
+}
+
 void *
 compile_image(uint32_t *size)
 {
@@ -133,9 +156,10 @@ compile_image(uint32_t *size)
 	    .scratch = (uint32_t)dt_options.scratch,
 	    .policy = (uint32_t)dt_options.bufpolicy,
 	};
-	struct dif_header *image =
-	    image_finish(&o, option_text(), dt_destructive ? DIF_DESTRUCTIVE : 0);
+	struct dif_header *image;
 
+	add_errors();
+	image = image_finish(&o, option_text(), dt_destructive ? DIF_DESTRUCTIVE : 0);
 	*size = image->size;
 	return image;
 }

@@ -27,7 +27,6 @@
 static int device = -1;
 static pid_t child, process; /* -c, -p */
 static int go_pipe[2];       /* the child waits for its end */
-static struct dif_status before;
 
 /* What was read of a CPU and is not printed yet. */
 struct queue {
@@ -47,6 +46,14 @@ bool
 consume_program(struct dif_program *p)
 {
 	return ioctl(device, DIF_IOC_PROGRAM, p) >= 0;
+}
+
+uint32_t
+consume_probe_of(uint32_t epid)
+{
+	struct dif_epid e = {.epid = epid};
+
+	return ioctl(device, DIF_IOC_EPID, &e) >= 0 ? e.probe : 0;
 }
 
 /* ---- $target ---- */
@@ -212,60 +219,38 @@ say_drops(const char *what, uint64_t now, uint64_t then, const char *why)
 		      why);
 }
 
-/* Which action of its clause the last fault ended. */
-static uint16_t
-action_of(const struct dif_status *s)
-{
-	const struct dif_header *h = view.image;
-	const uint16_t *actions = (const void *)((const char *)h + h->actions.offset);
-	const struct dif_clause *clauses = (const void *)((const char *)h + h->clauses.offset);
-	struct dif_epid e = {.epid = s->fault_epid};
-
-	if (ioctl(device, DIF_IOC_EPID, &e) < 0 || e.clause >= h->clauses.count)
-		return 0;
-	return actions[clauses[e.clause].code + s->fault_insn];
-}
-
+/* Those of a buffer or a table, which each CPU has. */
 static void
-say_faults(const struct dif_status *s)
+say_cpu_drops(uint32_t cpus)
 {
-	static const char *const faults[] = {"unknown fault",         "invalid address",
-					     "invalid alignment",     "illegal operation",
-					     "divide-by-zero",        "out of scratch space",
-					     "invalid kernel access", "invalid user access",
-					     "tuple stack overflow",  "bad stack"};
-	const struct dif_probe *p = output_probe(s->fault_probe);
-	char address[32] = "", place[32] = "predicate";
-	uint16_t action = action_of(s);
+	static struct dif_drops said[MAX_CPUS];
 
-	if (s->faulted == before.faulted)
-		return;
-	if (s->faulted - before.faulted > 1)
-		warnx("%lu errors, of which this is the last:",
-		      (unsigned long)(s->faulted - before.faulted));
-	if (s->fault == DIF_FAULT_BADADDR || s->fault == DIF_FAULT_UPRIV)
-		snprintf(address, sizeof(address), " (0x%lx)", (unsigned long)s->fault_addr);
-	if (action != 0)
-		snprintf(place, sizeof(place), "action #%u", action);
-	warnx("error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s%s in %s at DIF offset %u",
-	      s->fault_epid, s->fault_probe, p->provider, p->module, p->function, p->name,
-	      faults[s->fault < sizeof(faults) / sizeof(faults[0]) ? s->fault : 0], address, place,
-	      s->fault_insn);
+	for (uint32_t cpu = 0; cpu < cpus && cpu < MAX_CPUS; cpu++) {
+		struct dif_drops now = {.cpu = cpu};
+		const char *why = dt_format(" on CPU %u", cpu);
+
+		if (ioctl(device, DIF_IOC_DROPS, &now) < 0)
+			err(1, "drops");
+		say_drops("drop", now.buf_drops, said[cpu].buf_drops, why);
+		say_drops("aggregation drop", now.agg_drops, said[cpu].agg_drops, why);
+		said[cpu] = now;
+	}
 }
 
 static void
 say_losses(const struct dif_status *s)
 {
-	say_drops("drop", s->buf_drops, before.buf_drops, "");
-	say_drops("aggregation drop", s->agg_drops, before.agg_drops, "");
-	say_drops("dynamic variable drop", s->dynvar_drops, before.dynvar_drops, "");
-	say_drops("speculative drop", s->spec_drops, before.spec_drops, "");
-	say_drops("failed speculation", s->spec_busy, before.spec_busy,
+	static struct dif_status said;
+
+	if (s->buf_drops > said.buf_drops || s->agg_drops > said.agg_drops)
+		say_cpu_drops(s->cpus);
+	say_drops("dynamic variable drop", s->dynvar_drops, said.dynvar_drops, "");
+	say_drops("speculative drop", s->spec_drops, said.spec_drops, "");
+	say_drops("failed speculation", s->spec_busy, said.spec_busy,
 		  " (available buffer(s) still busy)");
 	say_drops("failed speculation", s->spec_none - s->spec_busy,
-		  before.spec_none - before.spec_busy, " (no speculative buffer available)");
-	say_faults(s);
-	before = *s;
+		  said.spec_none - said.spec_busy, " (no speculative buffer available)");
+	said = *s;
 }
 
 /* ---- reading ---- */
@@ -382,11 +367,12 @@ trace(const sigset_t *signals)
 {
 	uint64_t rate =
 	    dt_options.switchrate < dt_options.aggrate ? dt_options.switchrate : dt_options.aggrate;
-	uint64_t next = now_ns() + rate;
+	uint64_t next = now_ns() + rate, next_status = now_ns() + dt_options.statusrate;
 	bool ring = view.image->options.policy != DIF_SWITCH;
 
 	for (;;) {
-		uint64_t now = now_ns(), sleep = next > now ? next - now : 1000;
+		uint64_t now = now_ns(), until = next < next_status ? next : next_status;
+		uint64_t sleep = until > now ? until - now : 1000;
 		struct dif_status s;
 
 		if (wait_signal(signals, sleep < POLL_NS ? sleep : POLL_NS))
@@ -396,8 +382,11 @@ trace(const sigset_t *signals)
 			return false;
 		if (now_ns() >= next) {
 			work(s.cpus, !ring);
-			say_losses(&s);
 			next = now_ns() + rate;
+		}
+		if (now_ns() >= next_status) {
+			say_losses(&s);
+			next_status = now_ns() + dt_options.statusrate;
 		}
 	}
 }

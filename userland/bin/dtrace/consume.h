@@ -10,6 +10,8 @@
 bool consume_describe(struct dif_probe *p);
 /* The path of a program that a user stack names; false: it is not known any more. */
 bool consume_program(struct dif_program *p);
+/* The probe of an epid; 0: there is no such epid. */
+uint32_t consume_probe_of(uint32_t epid);
 /* Starts the command, which waits, or finds the process: $target. NULL: none. */
 void consume_target(const char *command, const char *process);
 /*

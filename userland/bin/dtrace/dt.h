@@ -359,6 +359,7 @@ enum action {
 	ACT_TRUNC,
 	ACT_SYMBOL,  /* func, sym, mod, symmod and their kin for programs: an address to be named */
 	ACT_NOTHING, /* a row for the clause, without data */
+	ACT_ERROR,   /* of the compiler's own clause: arg1 to arg5 of ERROR */
 };
 
 /*

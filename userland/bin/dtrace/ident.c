@@ -106,6 +106,7 @@ static const struct function functions[] = {
     ACT("commit", COMMIT, "i"),
     ACT("denormalize", DENORMALIZE, "@"),
     ACT("discard", DISCARD, "i"),
+    ACT(" error", ERROR, "iiiii"),
     ACT("exit", EXIT, "i"),
     ACT("freopen", FREOPEN, "f*"),
     ACT("ftruncate", FTRUNCATE, ""),

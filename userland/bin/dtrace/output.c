@@ -14,8 +14,6 @@
 #include "userland/bin/dtrace/print.h"
 #include "userland/bin/dtrace/probe.h"
 
-#define MAX_CPUS 64
-
 /* flowindent: of each CPU, how deep its calls are, and the last record. */
 static struct {
 	unsigned depth;
@@ -29,8 +27,8 @@ static struct known {
 	struct dif_probe p;
 } * probes[256];
 
-const struct dif_probe *
-output_probe(uint32_t id)
+static const struct dif_probe *
+find_probe(uint32_t id)
 {
 	struct known **bucket = &probes[id % 256], *k;
 
@@ -112,6 +110,33 @@ print_row_start(uint32_t cpu, const struct dif_probe *p, const struct dif_record
 }
 
 /* ---- actions ---- */
+
+/* What the compiler's clause of ERROR has recorded: arg1 to arg5. */
+static void
+say_error(const struct rec_field *f, const uint8_t *data)
+{
+	static const char *const faults[] = {"unknown fault",         "invalid address",
+					     "invalid alignment",     "illegal operation",
+					     "divide-by-zero",        "out of scratch space",
+					     "invalid kernel access", "invalid user access",
+					     "tuple stack overflow",  "bad stack"};
+	uint64_t v[5];
+	const struct dif_probe *p;
+	char address[32] = "", place[32] = "predicate";
+
+	for (unsigned i = 0; i < 5; i++)
+		v[i] = print_integer(&f[i], data + f[i].offset);
+	p = find_probe(consume_probe_of((uint32_t)v[0]));
+	if (v[3] == DIF_FAULT_BADADDR || v[3] == DIF_FAULT_UPRIV)
+		snprintf(address, sizeof(address), " (0x%lx)", (unsigned long)v[4]);
+	if (v[1] != 0)
+		snprintf(place, sizeof(place), "action #%lu", (unsigned long)v[1]);
+	fflush(print_out);
+	warnx("error on enabled probe ID %lu (ID %u: %s:%s:%s:%s): %s%s in %s at DIF offset %lu",
+	      (unsigned long)v[0], p->id, p->provider, p->module, p->function, p->name,
+	      faults[v[3] < sizeof(faults) / sizeof(faults[0]) ? v[3] : 0], address, place,
+	      (unsigned long)v[2]);
+}
 
 static void
 do_printa(const struct rec_action *a)
@@ -253,7 +278,11 @@ output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record 
 	if (r->layout >= view.layout_count)
 		return;
 	l = &view.layouts[r->layout];
-	print_row_start(cpu, output_probe(r->probe), r, next);
+	if (l->count == 1 && view.actions[l->first].action == ACT_ERROR) {
+		say_error(&view.fields[view.actions[l->first].first], data);
+		return;
+	}
+	print_row_start(cpu, find_probe(r->probe), r, next);
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct rec_action *a = &view.actions[l->first + i];
 

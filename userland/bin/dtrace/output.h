@@ -5,8 +5,8 @@
 
 #include "kernel/abi/dif.h"
 
-/* The probe of this id. */
-const struct dif_probe *output_probe(uint32_t id);
+#define MAX_CPUS 64
+
 /* next: what the CPU recorded after it; NULL: nothing yet. */
 void output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next);
 /* The file of -o or freopen(); "": standard output. */
