@@ -95,9 +95,9 @@ compile_names(struct source *sources)
 		}
 		s->count = count - s->first;
 	}
-	if (count > DIF_MAX_CLAUSES)
+	if (count >= DIF_MAX_CLAUSES) /* one is the compiler's: add_errors() */
 		dt_error(dt_program.clauses->at, "D_CLAUSES",
-			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES);
+			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES - 1);
 }
 
 void
