@@ -18,7 +18,6 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/sched.h"
@@ -29,6 +28,7 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "kernel/vm/vm.h"
 #include "ktr/restart.h"
 #include "ktr/sdt.h"
 
@@ -217,14 +217,17 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 	if (!(p->sig_caught & 1ul << (sig - 1)))
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);
+	arch_irq_enable();
+	bool mapped = sig == SIGSEGV && vm_maps(p->vm, va);
+	arch_irq_disable();
 	spin_lock(&proc_lock);
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
-	proc_signal_fault_locked(
-	    p, sig,
-	    &(struct proc_siginfo){.code = sig == SIGSEGV && vm_maps(p->vm, va) ? SEGV_ACCERR
-										: FAULT_CODE,
-				   .addr = va != 0 || sig == SIGSEGV ? va : arch_tf_pc(tf)});
+	proc_signal_fault_locked(p, sig,
+				 &(struct proc_siginfo){.code = mapped ? SEGV_ACCERR : FAULT_CODE,
+							.addr = va != 0 || sig == SIGSEGV
+								    ? va
+								    : arch_tf_pc(tf)});
 	spin_unlock(&proc_lock);
 }
 

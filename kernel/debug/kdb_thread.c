@@ -201,7 +201,7 @@ kdb_show_proc(char *args)
 		       : 0,
 		   p.pgid, p.uid);
 	kdb_printf("  signals pending %#lx, blocked %#lx, ignored %#lx\n", p.sig_pending,
-		   p.sig_blocked, p.sig_ignored);
+		   p.first.sig_blocked, p.sig_ignored);
 	kdb_printf("  thread %p, address space %p, files %p\n", p.thread, p.vm, p.files);
 }
 

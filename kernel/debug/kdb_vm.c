@@ -14,9 +14,9 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_private.h"
 #include "kernel/mm/pagetable.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/thread.h"
+#include "kernel/vm/vm.h"
 
 #define AREAS_MAX 65536
 

@@ -5,8 +5,8 @@
  *   [c] constant after opening
  *   [f] the file's own mutex `lock`; taken before the vnode's
  *   [a] atomic
- * A filetable belongs to one process, which has one thread: no lock. All functions: thread context,
- * may sleep.
+ * A filetable belongs to one process, whose threads share it; its spin lock guards all of it. All
+ * functions: thread context, may sleep.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "kernel/sched/mutex.h"
+#include "kernel/sync/spinlock.h"
 
 struct uidinfo;
 struct uio;
@@ -35,6 +36,7 @@ struct file {
 };
 
 struct filetable {
+	struct spinlock lock; /* innermost, but for that of uidinfo */
 	struct file *files[FILES_MAX];
 	uint64_t close_on_exec; /* bit n: descriptor n */
 	struct uidinfo *ui;     /* the user to whom the table is counted */
@@ -78,8 +80,13 @@ struct filetable *filetable_clone(struct filetable *ft, struct uidinfo *ui);
 /* Closes all files and frees the table. */
 void filetable_destroy(struct filetable *ft);
 void filetable_close_on_exec(struct filetable *ft);
-/* The open file of a descriptor, or NULL. No reference: the table's lasts for this system call. */
-struct file *filetable_get(const struct filetable *ft, uint64_t fd);
+/*
+ * The open file of a descriptor of the current process, or NULL. It stays until this system call
+ * has ended: if other threads could close it, by a reference that the thread holds so long.
+ */
+struct file *filetable_get(struct filetable *ft, uint64_t fd);
+/* Drops these references now. */
+void file_release_held(void);
 /*
  * Stores f at the lowest free descriptor >= min, and takes over its reference. flags: O_CLOEXEC or
  * 0. Returns the descriptor. -EMFILE: none is free; the caller keeps the reference.

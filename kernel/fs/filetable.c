@@ -1,6 +1,6 @@
 /*
  * filetable.c - a process's descriptors.
- * Invariant: each slot that is not NULL holds one reference. Locking: none, one thread (file.h).
+ * Invariant: each slot that is not NULL holds one reference. Locking: file.h.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -8,6 +8,7 @@
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
+#include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
 static int max_files = FILES_MAX;
@@ -27,8 +28,10 @@ filetable_create(struct uidinfo *ui)
 {
 	struct filetable *ft = uidinfo_alloc(ui, sizeof(*ft));
 
-	if (ft != NULL)
+	if (ft != NULL) {
+		ft->lock = (struct spinlock)SPINLOCK_INIT("files");
 		ft->ui = ui;
+	}
 	return ft;
 }
 
@@ -39,12 +42,13 @@ filetable_clone(struct filetable *ft, struct uidinfo *ui)
 
 	if (copy == NULL)
 		return NULL;
-	*copy = *ft;
-	copy->ui = ui;
+	spin_lock(&ft->lock);
+	copy->close_on_exec = ft->close_on_exec;
 	for (unsigned fd = 0; fd < FILES_MAX; fd++) {
-		if (copy->files[fd] != NULL)
-			file_ref(copy->files[fd]);
+		if (ft->files[fd] != NULL)
+			copy->files[fd] = file_ref(ft->files[fd]);
 	}
+	spin_unlock(&ft->lock);
 	return copy;
 }
 
@@ -65,12 +69,51 @@ filetable_close_on_exec(struct filetable *ft)
 	}
 }
 
-struct file *
-filetable_get(const struct filetable *ft, uint64_t fd)
+/* The current thread keeps a reference until its system call has ended. False: it has too many. */
+static bool
+hold(struct file *f)
 {
-	return fd < FILES_MAX ? ft->files[fd] : NULL;
+	struct lwp *l = curlwp();
+
+	for (unsigned i = 0; i < l->nheld; i++)
+		if (l->held[i] == f)
+			return true;
+	if (l->nheld == FILES_HELD)
+		return false;
+	l->held[l->nheld++] = file_ref(f);
+	curthread()->holds = true;
+	return true;
 }
 
+void
+file_release_held(void)
+{
+	struct lwp *l = curlwp();
+
+	while (l->nheld > 0)
+		file_unref(l->held[--l->nheld]);
+	curthread()->holds = false;
+}
+
+struct file *
+filetable_get(struct filetable *ft, uint64_t fd)
+{
+	const struct proc *p = curproc();
+	struct file *f;
+
+	if (fd >= FILES_MAX)
+		return NULL;
+	if (p == NULL || p->nthreads == 1)
+		return ft->files[fd];
+	spin_lock(&ft->lock);
+	f = ft->files[fd];
+	if (f != NULL && !hold(f))
+		f = NULL;
+	spin_unlock(&ft->lock);
+	return f;
+}
+
+/* lock held */
 static void
 set_flag(struct filetable *ft, unsigned fd, int flags)
 {
@@ -83,36 +126,49 @@ set_flag(struct filetable *ft, unsigned fd, int flags)
 int
 filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 {
-	for (unsigned fd = min; fd < filetable_limit(); fd++) {
+	unsigned limit = filetable_limit();
+	int r = -EMFILE;
+
+	spin_lock(&ft->lock);
+	for (unsigned fd = min; r < 0 && fd < limit; fd++) {
 		if (ft->files[fd] == NULL) {
 			ft->files[fd] = f;
 			set_flag(ft, fd, flags);
-			return (int)fd;
+			r = (int)fd;
 		}
 	}
-	return -EMFILE;
+	spin_unlock(&ft->lock);
+	return r;
 }
 
 void
 filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags)
 {
-	struct file *old = ft->files[fd];
+	struct file *old;
 
+	spin_lock(&ft->lock);
+	old = ft->files[fd];
 	ft->files[fd] = f;
 	set_flag(ft, fd, flags);
+	spin_unlock(&ft->lock);
 	file_unref(old);
 }
 
 int
 filetable_close(struct filetable *ft, uint64_t fd)
 {
-	struct file *f = filetable_get(ft, fd);
+	struct file *f = NULL;
 
+	if (fd >= FILES_MAX)
+		return -EBADF;
+	spin_lock(&ft->lock);
+	f = ft->files[fd];
+	ft->files[fd] = NULL;
+	ft->close_on_exec &= ~(1ull << fd);
+	spin_unlock(&ft->lock);
 	if (f == NULL)
 		return -EBADF;
 	CTR2(KTR_VFS, "close: fd %lu flags %#x", fd, f->flags);
-	ft->files[fd] = NULL;
-	ft->close_on_exec &= ~(1ull << fd);
 	file_unref(f);
 	return 0;
 }

@@ -59,6 +59,8 @@ ready_count(struct pollfd *fds, unsigned n)
 {
 	unsigned count = 0;
 
+	file_release_held(); /* of the last round */
+
 	for (unsigned i = 0; i < n; i++) {
 		fds[i].revents = fds[i].fd < 0 ? 0 : ready(fds[i].fd, fds[i].events);
 		count += fds[i].revents != 0;
@@ -128,7 +130,7 @@ take_mask(uint64_t umask, uint64_t size)
 		return -EINVAL;
 	if (copy_in(&mask, umask, sizeof(mask)) != 0)
 		return -EFAULT;
-	proc_signals_mask(curproc(), mask);
+	proc_signals_mask(mask);
 	return 0;
 }
 
@@ -138,7 +140,7 @@ static int64_t
 end(int64_t r)
 {
 	if (r != -EINTR)
-		proc_signals_unmask(curproc());
+		proc_signals_unmask();
 	return r;
 }
 

@@ -2,10 +2,9 @@
  * hook.c - makes records: the hook on the probes of the providers syscall, proc, sched, vfs and on
  * two trace points of the page fault.
  *
- * The hook runs with interrupts off and records what the current process does. So a queue has one
- * writer. Where there is no room, a record is counted as dropped, and the next one says so. User
- * memory is read here, when the kernel has just used it: what is not present is left out, since
- * nothing may sleep.
+ * The hook runs with interrupts off and records what the current process does. Where there is no
+ * room, a record is counted as dropped, and the next one says so. User memory is read here, when
+ * the kernel has just used it: what is not present is left out, since nothing may sleep.
  */
 #include "ktr/hook.h"
 
@@ -31,29 +30,6 @@
 #include "ktr/probe.h"
 #include "ktr/sdt.h"
 
-SDT_PROBE_DECLARE(proc, , , create);
-SDT_PROBE_DECLARE(proc, , , exec);
-SDT_PROBE_DECLARE(proc, , , exit);
-SDT_PROBE_DECLARE(proc, , , signal_handle);
-SDT_PROBE_DECLARE(sched, , , off_cpu);
-SDT_PROBE_DECLARE(sched, , , on_cpu);
-SDT_PROBE_DECLARE(vfs, , , read);
-SDT_PROBE_DECLARE(vfs, , , write);
-SDT_PROBE_DECLARE(vfs, namei, lookup, entry);
-
-static const struct call {
-	uint32_t code;
-	unsigned narg;
-	const char *name;
-} calls[] = {
-#define SYSCALL(nr, name, nargs) {nr, nargs, #name},
-#include <syscalls.def>
-#undef SYSCALL
-};
-
-#define CALLS   (sizeof(calls) / sizeof(calls[0]))
-#define UNKNOWN UINT16_MAX /* the code of all unknown calls */
-
 /* Structs of system calls that succeed, by the argument that points to them. */
 static const struct call_struct {
 	const char *call;
@@ -74,35 +50,9 @@ static const struct call_struct {
 
 #define STRUCTS (sizeof(structs) / sizeof(structs[0]))
 
-/* What to do at a site. */
-enum what {
-	NOTHING,
-	CALL,
-	RETURN,
-	NAME,
-	EXEC,
-	READ,
-	WRITE,
-	SIGNAL,
-	OFF_CPU,
-	ON_CPU,
-	FAULT,
-	FAULT_END,
-	FORK,
-	EXIT,
-};
+static uint16_t struct_codes[STRUCTS]; /* of the calls in structs[]; 0: this machine lacks it */
 
-struct action {
-	uint8_t what;
-	uint8_t narg; /* of a call; of a return: not 0 if it looks at the arguments */
-	uint16_t code;
-};
-
-static uint16_t
-    struct_codes[STRUCTS];     /* of the calls in structs[]; UNKNOWN: this machine lacks it */
-static struct action *actions; /* by the site's number; constant after ktrace_hook_init() */
-static int owner = -1;
-static uint32_t selected; /* KTRFAC_… whose probes are on; ktrace_lock */
+struct ktrace_action *ktrace_actions;
 
 static void
 put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, size_t len)
@@ -118,38 +68,39 @@ put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, siz
 	ktrace_commit(t, r, len);
 }
 
-static void hook(const struct ktr_firing *f);
+static void record_again(struct ktrace *t, const struct ktr_firing *f);
 
 /* There may be room for a record of a system call after all: makes it then. */
 static __attribute__((noinline)) void
 put_again(struct ktrace *t, size_t len, const struct ktr_firing *f)
 {
 	if (ktrace_make_room(t, ktrace_total(len)))
-		hook(f);
+		record_again(t, f);
 }
 
 /* Remembers the arguments for other records of the call. */
 static inline void
-keep_args(struct ktrace *t, const struct ktr_firing *f)
+keep_args(struct ktrace_lwp *k, const struct ktr_firing *f)
 {
-	__builtin_memcpy(t->args, f->args, sizeof(t->args));
-	t->has_args = true;
+	__builtin_memcpy(k->args, f->args, sizeof(k->args));
+	k->has_args = true;
 }
 
 static inline __attribute__((always_inline)) void
-put_call(struct ktrace *t, const struct proc *p, struct action a, const struct ktr_firing *f)
+put_call(struct ktrace *t, const struct proc *p, struct ktrace_action a, const struct ktr_firing *f)
 {
+	struct ktrace_lwp *k = &curthread()->lwp->trace;
 	size_t narg = a.narg, len = sizeof(struct ktr_syscall) + narg * 8;
 	uint32_t code = a.code;
 	uint64_t end;
 	struct ktrace_record *r;
 	struct ktr_syscall *s;
 
-	t->in_call = true;
-	if (__builtin_expect(a.code == UNKNOWN, 0))
-		t->code = code = f->args[0] < UINT32_MAX ? (uint32_t)f->args[0] : UINT32_MAX;
+	k->in_call = true;
+	if (__builtin_expect(a.code == KTRACE_UNKNOWN, 0))
+		k->code = code = f->args[0] < UINT32_MAX ? (uint32_t)f->args[0] : UINT32_MAX;
 	else if (t->facs & (KTRFAC_GENIO | KTRFAC_STRUCT | KTRFAC_SYSCTL))
-		keep_args(t, f);
+		keep_args(k, f);
 	if (!(t->facs & KTRFAC_SYSCALL))
 		return;
 	end = t->head + ktrace_total(len);
@@ -195,35 +146,38 @@ put_sysctl(struct ktrace *t, const struct proc *p, uint64_t addr)
 
 /* Structs and names that a system call, which returns now, has used. Then the return itself. */
 static __attribute__((noinline)) void
-put_used(struct ktrace *t, const struct proc *p, struct action a, const struct ktr_firing *f)
+put_used(struct ktrace *t, const struct proc *p, struct ktrace_action a, const struct ktr_firing *f)
 {
+	struct ktrace_lwp *k = &curlwp()->trace;
 	bool failed = f->args[0] > (uint64_t)-4096;
 
-	t->has_args = false;
+	k->has_args = false;
 	if ((t->facs & KTRFAC_STRUCT) && !failed) {
 		for (unsigned i = 0; i < STRUCTS; i++)
-			if (struct_codes[i] == a.code && t->args[structs[i].arg] != 0)
-				put_struct(t, p, &structs[i], t->args[structs[i].arg]);
+			if (struct_codes[i] == a.code && k->args[structs[i].arg] != 0)
+				put_struct(t, p, &structs[i], k->args[structs[i].arg]);
 	}
 	if ((t->facs & KTRFAC_SYSCTL) && a.code == NR_sysctl)
-		put_sysctl(t, p, t->args[1]);
-	hook(f);
+		put_sysctl(t, p, k->args[1]);
+	record_again(t, f);
 }
 
 static inline __attribute__((always_inline)) void
-put_return(struct ktrace *t, const struct proc *p, struct action a, const struct ktr_firing *f)
+put_return(struct ktrace *t, const struct proc *p, struct ktrace_action a,
+	   const struct ktr_firing *f)
 {
+	struct ktrace_lwp *k = &curthread()->lwp->trace;
 	int64_t value = (int64_t)f->args[0];
 	uint64_t end;
 	struct ktrace_record *r;
 	struct ktr_sysret *s;
 
-	if (__builtin_expect(t->has_args && a.narg > 0, 0)) {
+	if (__builtin_expect(k->has_args && a.narg > 0, 0)) {
 		put_used(t, p, a, f);
 		return;
 	}
-	t->has_args = false;
-	t->in_call = false;
+	k->has_args = false;
+	k->in_call = false;
 	if (!(t->facs & KTRFAC_SYSRET))
 		return;
 	end = t->head + ktrace_total(sizeof(*s));
@@ -234,7 +188,7 @@ put_return(struct ktrace *t, const struct proc *p, struct action a, const struct
 	r = ktrace_begin(t, p, KTR_SYSRET, sizeof(*s));
 	s = (void *)r->data;
 	/* An unknown call that was not traced when it began has no number here. */
-	s->ktr_code = __builtin_expect(a.code == UNKNOWN, 0) ? t->code : a.code;
+	s->ktr_code = __builtin_expect(a.code == KTRACE_UNKNOWN, 0) ? k->code : a.code;
 	s->ktr_error = 0;
 	s->ktr_retval = value;
 	if ((uint64_t)value > (uint64_t)-4096) {
@@ -244,7 +198,7 @@ put_return(struct ktrace *t, const struct proc *p, struct action a, const struct
 	ktrace_end(t, end);
 }
 
-/* The first bytes that were moved. The user's memory has them still: the process has one thread. */
+/* The first bytes that were moved, unless another thread has changed them meanwhile. */
 static size_t
 copy_moved(uint8_t *to, const struct uio *u, size_t n)
 {
@@ -264,6 +218,7 @@ static void
 put_io(struct ktrace *t, const struct proc *p, int rw, const struct uio *u, int64_t bytes)
 {
 	size_t n = bytes < (int64_t)ktrace_genio ? (size_t)bytes : ktrace_genio;
+	const struct ktrace_lwp *k;
 	struct ktrace_record *r;
 	struct ktr_genio *g;
 
@@ -275,7 +230,8 @@ put_io(struct ktrace *t, const struct proc *p, int rw, const struct uio *u, int6
 	if (r == NULL)
 		return;
 	g = (void *)r->data;
-	*g = (struct ktr_genio){.ktr_fd = t->has_args ? (int32_t)t->args[0] : -1,
+	k = &curlwp()->trace;
+	*g = (struct ktr_genio){.ktr_fd = k->has_args ? (int32_t)k->args[0] : -1,
 				.ktr_rw = rw,
 				.ktr_bytes = (uint64_t)bytes};
 	n = copy_moved((uint8_t *)(g + 1), u, n);
@@ -286,26 +242,27 @@ static void
 put_switch(struct ktrace *t, const struct proc *p, bool out)
 {
 	const struct thread *th = curthread();
+	struct ktrace_lwp *k = &th->lwp->trace;
 	struct ktr_csw c = {.ktr_out = out};
 
 	/* A thread that waits has a reason; one that was preempted has none, and may be in its
 	 * program. */
 	if (out)
-		t->waits = th->state != THREAD_SLEEPING ? ""
+		k->waits = th->state != THREAD_SLEEPING ? ""
 			   : th->lockname != NULL       ? th->lockname
 							: th->wmesg;
-	if (t->waits == NULL)
+	if (k->waits == NULL)
 		return; /* it loses the CPU for ktrace, or has it for the first time */
-	strlcpy(c.ktr_wmesg, t->waits, sizeof(c.ktr_wmesg));
-	c.ktr_user = t->waits[0] == '\0' && !t->in_call;
+	strlcpy(c.ktr_wmesg, k->waits, sizeof(c.ktr_wmesg));
+	c.ktr_user = k->waits[0] == '\0' && !k->in_call;
 	if (!out)
-		t->waits = NULL;
+		k->waits = NULL;
 	put(t, p, KTR_CSW, &c, sizeof(c));
 }
 
 /* All but system calls, which are to cost little. */
 static __attribute__((noinline)) void
-act(struct ktrace *t, struct proc *p, struct action a, const struct ktr_firing *f)
+act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_firing *f)
 {
 	struct ktr_psig sig;
 	struct ktr_fault fault;
@@ -325,7 +282,7 @@ act(struct ktrace *t, struct proc *p, struct action a, const struct ktr_firing *
 		sig = (struct ktr_psig){.ktr_signo = (int32_t)f->args[0],
 					.ktr_code = (int32_t)f->args[1],
 					.ktr_action = f->args[2],
-					.ktr_mask = p->sig_blocked};
+					.ktr_mask = curlwp()->sig_blocked};
 		put(t, p, KTR_PSIG, &sig, sizeof(sig));
 		break;
 	case OFF_CPU:
@@ -355,22 +312,61 @@ act(struct ktrace *t, struct proc *p, struct action a, const struct ktr_firing *
 	}
 }
 
-static void
-hook(const struct ktr_firing *f)
+static inline __attribute__((always_inline)) void
+record(struct ktrace *t, struct proc *p, const struct ktr_firing *f)
 {
-	struct proc *p = curthread()->proc; /* the rest of this kernel has long begun */
-	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
-	struct action a;
+	/* of the sites that are on for us, all have one */
+	struct ktrace_action a = ktrace_actions[ktr_site_number(f->site)];
 
-	if (t == NULL || t->facs == 0 || t->busy)
-		return;
-	a = actions[ktr_site_number(f->site)]; /* of the sites that are on for us, all have one */
 	if (a.what == CALL)
 		put_call(t, p, a, f);
 	else if (a.what == RETURN)
 		put_return(t, p, a, f);
 	else
 		act(t, p, a, f);
+}
+
+static __attribute__((noinline)) void
+record_again(struct ktrace *t, const struct ktr_firing *f)
+{
+	record(t, curproc(), f);
+}
+
+/* Several threads: one at a time. Interrupts are off, and a CPU that is in a hook gets no other. */
+static void
+lock(struct ktrace *t)
+{
+	while (__atomic_exchange_n(&t->locked, true, __ATOMIC_ACQUIRE))
+		arch_relax();
+}
+
+static void
+unlock(struct ktrace *t)
+{
+	__atomic_store_n(&t->locked, false, __ATOMIC_RELEASE);
+}
+
+static __attribute__((noinline)) void
+record_locked(struct ktrace *t, const struct ktr_firing *f)
+{
+	lock(t);
+	record(t, curproc(), f);
+	unlock(t);
+}
+
+void
+ktrace_hook(const struct ktr_firing *f)
+{
+	const struct thread *th = curthread(); /* the rest of this kernel has long begun */
+	struct proc *p = th->proc;
+	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
+
+	if (t == NULL || t->facs == 0 || th->lwp->trace.busy)
+		return;
+	if (__builtin_expect(p->nthreads > 1, 0))
+		record_locked(t, f);
+	else
+		record(t, p, f);
 }
 
 void
@@ -381,106 +377,24 @@ ktrace_put(unsigned type, const void *data, size_t len)
 
 	irq_push();
 	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
-	if (t != NULL)
+	if (t != NULL) {
+		lock(t);
 		put(t, p, type, data, len);
+		unlock(t);
+	}
 	irq_pop();
 }
 
-/* NULL: an unknown one. */
-static const struct call *
-call_find(const char *name)
+bool
+ktrace_has_struct(const char *call, uint16_t code)
 {
-	for (const struct call *c = calls; c < calls + CALLS; c++)
-		if (strcmp(c->name, name) == 0)
-			return c;
-	return NULL;
-}
+	bool any = false;
 
-/* What the hook is to do at a site. */
-static struct action
-action_of(const struct ktr_site *site)
-{
-	static const struct {
-		const struct ktr_site *site;
-		enum what what;
-	} probes[] = {
-	    {&sdt_proc___create, FORK},
-	    {&sdt_proc___exec, EXEC},
-	    {&sdt_proc___exit, EXIT},
-	    {&sdt_proc___signal_handle, SIGNAL},
-	    {&sdt_sched___off_cpu, OFF_CPU},
-	    {&sdt_sched___on_cpu, ON_CPU},
-	    {&sdt_vfs___read, READ},
-	    {&sdt_vfs___write, WRITE},
-	    {&sdt_vfs_namei_lookup_entry, NAME},
-	};
-	struct action a = {.what = NOTHING, .code = UNKNOWN};
-	struct ktr_probe_name name;
-	const struct call *c;
-
-	for (unsigned i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
-		if (probes[i].site == site)
-			a.what = (uint8_t)probes[i].what;
-	if (a.what != NOTHING || site->kind != KTR_SITE_POINT)
-		return a;
-	if (strncmp(site->fmt, "page fault", 10) == 0)
-		a.what = strncmp(site->fmt, "page fault exit", 15) == 0 ? FAULT_END : FAULT;
-	ktr_probe_name(site, &name);
-	if (strcmp(name.provider, "syscall") != 0)
-		return a;
-	a.what = strcmp(name.name, "entry") == 0 ? CALL : RETURN;
-	c = call_find(name.function);
-	if (c == NULL)
-		return a;
-	a.code = (uint16_t)c->code;
-	a.narg = a.what == CALL ? c->narg : c->code == NR_sysctl;
-	for (unsigned i = 0; i < STRUCTS; i++)
-		a.narg += a.what == RETURN && struct_codes[i] == c->code;
-	return a;
-}
-
-int
-ktrace_hook_init(void)
-{
-	unsigned n = ktr_site_count();
-
-	if (actions == NULL)
-		actions = kmap_alloc(n * sizeof(*actions));
-	if (actions == NULL)
-		return -ENOMEM;
 	for (unsigned i = 0; i < STRUCTS; i++) {
-		const struct call *c = call_find(structs[i].call);
-
-		struct_codes[i] = c != NULL ? (uint16_t)c->code : UNKNOWN;
+		if (strcmp(structs[i].call, call) != 0)
+			continue;
+		struct_codes[i] = code;
+		any = true;
 	}
-	for (unsigned i = 0; i < n; i++)
-		actions[i] = action_of(ktr_site_get(i));
-	owner = ktr_owner_register("ktrace", hook);
-	return owner < 0 ? -EAGAIN : 0;
-}
-
-/* Probes by the kinds of records that need them. The first row: whatever is traced. */
-static const struct {
-	uint32_t facs;
-	const char *probes;
-} needs[] = {
-    {KTRFAC_MASK, "syscall:::,proc:::create,proc:::exit,sched:::on-cpu"},
-    {KTRFAC_NAMEI, "vfs:namei:lookup:entry,proc:::exec"},
-    {KTRFAC_GENIO, "vfs:::read,vfs:::write"},
-    {KTRFAC_PSIG, "proc:::signal-handle"},
-    {KTRFAC_CSW, "sched:::off-cpu"},
-    {KTRFAC_FAULT, "ktr::serve:page-fault"},
-    {KTRFAC_FAULTEND, "ktr::serve:page-fault-exit"},
-};
-
-void
-ktrace_hook_select(uint32_t facs)
-{
-	for (unsigned i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		bool want = (facs & needs[i].facs) != 0, have = (selected & needs[i].facs) != 0;
-
-		if (want != have)
-			ktr_select((unsigned)owner, needs[i].probes, want, NULL, NULL, 0);
-	}
-	selected = facs;
+	return any;
 }

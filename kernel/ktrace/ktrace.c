@@ -415,16 +415,16 @@ ktrace_work(void)
 	struct proc *p = curproc();
 	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
 
-	if (t == NULL || t->busy || !ktrace_needs_work(t))
+	if (t == NULL || curlwp()->trace.busy || !ktrace_needs_work(t))
 		return;
-	t->busy = true;
+	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
 	if (t->spare == NULL && (t->facs & KTRFAC_INHERIT))
 		make_spare(t, p);
 	if (ktrace_is_full(t))
 		ktrace_sync();
 	mutex_unlock(&ktrace_lock);
-	t->busy = false;
+	curlwp()->trace.busy = false;
 }
 
 HOOK(user_return, ktrace_work);
@@ -438,7 +438,7 @@ ktrace_exit(void)
 
 	if (t == NULL)
 		return;
-	t->busy = true;
+	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
 	t->exited = true;
 	ktrace_sync();

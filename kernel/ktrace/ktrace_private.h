@@ -1,14 +1,14 @@
 /*
  * ktrace_private.h - between the files of kernel/ktrace.
  *
- * Each traced process has a struct ktrace with a queue of records. Its own thread, in a hook on a
- * probe, is the only one that puts records into it; the thread `ktrace` is the only one that takes
- * them out, and writes them to the file. So the queue needs no lock.
+ * Each traced process has a struct ktrace with a queue of records. Its own threads, in hooks on
+ * probes, put records into it, one at a time; the thread `ktrace` is the only one that takes them
+ * out, and writes them to the file. So the queue of a process with one thread needs no lock.
  *
  * Locking legend:
  *   [c] constant
  *   [l] ktrace_lock, a mutex; taken before proc_lock
- *   [t] only the process's own thread
+ *   [t] the process's own threads, which have `locked` if they are several
  *   [a] atomic
  */
 #pragma once
@@ -42,26 +42,22 @@ struct ktrace_record {
 	uint16_t cpu;
 	uint64_t ticks;
 	uint32_t dropped; /* records lost before this one */
+	uint32_t tid;
 	char comm[KTR_COMM_SIZE];
 	uint64_t data[];
 };
 
-_Static_assert(sizeof(struct ktrace_record) == 40, "a queue's records are aligned");
+_Static_assert(sizeof(struct ktrace_record) % 8 == 0, "a queue's records are aligned");
 
 struct ktrace {
-	uint32_t facs;    /* [a] KTRFAC_…; 0: not traced now. Changed with ktrace_lock */
-	uint32_t dropped; /* [t] records that had no room since the last one that had */
-	uint64_t head;    /* [a] bytes put in; written by the process */
-	uint64_t tail;    /* [a] bytes taken out; written by the thread ktrace */
-	uint64_t checked; /* [t] up to here there is room, without a look at `tail` */
-	uint64_t mask;    /* [c] the size of buf, a power of two, less 1 */
-	uint8_t *buf;     /* [c] */
-	bool busy;        /* [t] in ktrace itself: what it does now is not recorded */
-	/* [t] The system call that it is in. */
-	bool in_call, has_args;
-	uint32_t code;     /* of one that is unknown */
-	uint64_t args[4];  /* if has_args: they were needed when it began */
-	const char *waits; /* [t] why it lost the CPU, for the record of its return; NULL: none */
+	uint32_t facs;        /* [a] KTRFAC_…; 0: not traced now. Changed with ktrace_lock */
+	uint32_t dropped;     /* [t] records that had no room since the last one that had */
+	uint64_t head;        /* [a] bytes put in; written by the process */
+	uint64_t tail;        /* [a] bytes taken out; written by the thread ktrace */
+	uint64_t checked;     /* [t] up to here there is room, without a look at `tail` */
+	uint64_t mask;        /* [c] the size of buf, a power of two, less 1 */
+	uint8_t *buf;         /* [c] */
+	bool locked;          /* [a] of several threads, one puts a record in */
 	struct ktrace *spare; /* [a] for the next child, if it inherits */
 	bool no_spare;        /* [t] there was no memory for one */
 
@@ -87,6 +83,39 @@ extern struct list ktrace_all; /* [l] of all struct ktrace, spare ones too */
 extern unsigned ktrace_genio;   /* kern.ktrace.genio_size */
 extern unsigned ktrace_request; /* kern.ktrace.request_pool */
 
+/* What to do at a site. */
+enum what {
+	NOTHING,
+	CALL,
+	RETURN,
+	NAME,
+	EXEC,
+	READ,
+	WRITE,
+	SIGNAL,
+	OFF_CPU,
+	ON_CPU,
+	FAULT,
+	FAULT_END,
+	FORK,
+	EXIT,
+};
+
+struct ktrace_action {
+	uint8_t what;
+	uint8_t narg; /* of a call; of a return: not 0 if it looks at the arguments */
+	uint16_t code;
+};
+
+#define KTRACE_UNKNOWN UINT16_MAX /* the code of all unknown calls */
+
+/* By the site's number; constant after ktrace_hook_init(). */
+extern struct ktrace_action *ktrace_actions;
+struct ktr_firing;
+/* The hook. */
+void ktrace_hook(const struct ktr_firing *f);
+/* Is a struct of this call recorded? Tells the hook the call's code. */
+bool ktrace_has_struct(const char *call, uint16_t code);
 /* Registers the hook. Once. 0 or -errno. ktrace_lock held. */
 int ktrace_hook_init(void);
 /* Switches the probes on that the kinds of records need, and others off. ktrace_lock held. */

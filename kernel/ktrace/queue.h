@@ -11,6 +11,7 @@
 #include "kernel/ktrace/ktrace_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 
 /* Bytes that a record with len bytes of data takes in the queue. */
@@ -31,6 +32,7 @@ ktrace_begin(const struct ktrace *t, const struct proc *p, unsigned type, size_t
 	r->cpu = (uint16_t)arch_cpu();
 	r->ticks = arch_clock_read();
 	r->dropped = t->dropped;
+	r->tid = curthread()->tid;
 	__builtin_memcpy(r->comm, p->name, sizeof(r->comm));
 	return r;
 }

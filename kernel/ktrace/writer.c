@@ -118,7 +118,7 @@ add(struct ktrace *t, const struct ktrace_record *r, const void *data)
 	    .ktr_cpu = r->cpu,
 	    .ktr_dropped = r->dropped,
 	    .ktr_pid = t->pid,
-	    .ktr_tid = t->pid,
+	    .ktr_tid = r->tid,
 	};
 	uint64_t ns = clock_real_ns(clock_ns_of(r->ticks));
 
@@ -177,6 +177,7 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 	    .len = begins ? sizeof(ctor) : sizeof(dtor),
 	    .type = begins ? KTR_PROCCTOR : KTR_PROCDTOR,
 	    .cpu = t->cpu,
+	    .tid = t->pid,
 	    .ticks = begins ? t->begin_ticks : arch_clock_read(),
 	    .dropped = begins ? 0 : __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED),
 	};
@@ -265,15 +266,15 @@ ktrace_writer_init(void)
 void
 ktrace_sync(void)
 {
-	struct ktrace *t = curproc() != NULL ? curproc()->trace : NULL;
-	bool busy = t != NULL && t->busy;
+	struct lwp *self = curproc() != NULL ? curlwp() : NULL;
+	bool busy = self != NULL && self->trace.busy;
 	uint64_t pass = ++passes_asked;
 
-	if (t != NULL)
-		t->busy = true;
+	if (self != NULL)
+		self->trace.busy = true;
 	cond_signal(&asked);
 	while (passes_done < pass)
 		cond_wait(&done, &ktrace_lock, "ktrwait", 0, DEADLINE_NEVER);
-	if (t != NULL)
-		t->busy = busy;
+	if (self != NULL)
+		self->trace.busy = busy;
 }

@@ -22,13 +22,13 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/elf.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 
 #define MAX_ARG_STRINGS 256
@@ -217,6 +217,7 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
 	curthread()->tls = 0;
+	curlwp()->clear_tid = curlwp()->robust = 0;
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
@@ -372,6 +373,8 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	vnode_unref(vn);
 	if (r == 0)
 		r = build_stack(vm, path, s, &img, &sp);
+	if (r == 0)
+		r = proc_single();
 	if (r != 0) {
 		vm_destroy(vm);
 		return r;

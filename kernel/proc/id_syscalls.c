@@ -29,7 +29,8 @@ sys_gettid(const uint64_t a[6])
 int64_t
 sys_set_tid_address(const uint64_t a[6])
 {
-	return sys_gettid(a); /* one thread a process: nobody waits at the address */
+	curlwp()->clear_tid = a[0];
+	return sys_gettid(a);
 }
 
 int64_t

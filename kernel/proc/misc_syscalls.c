@@ -19,7 +19,6 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
@@ -28,6 +27,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
 static int
@@ -42,20 +42,10 @@ mmu_prot(uint64_t prot, unsigned *out)
 	return 0;
 }
 
-/* Does RLIMIT_AS allow so many bytes more? */
-static bool
-may_grow(const struct vmspace *vm, uint64_t bytes)
-{
-	uint64_t limit = proc_limit(RLIMIT_AS), size = vm_size(vm);
-
-	return size <= limit && bytes <= limit - size;
-}
-
 int64_t
 sys_mmap(const uint64_t a[6])
 {
-	struct vmspace *vm = curproc()->vm;
-	uint64_t start = a[0], size = page_round_up(a[1]);
+	uint64_t size = page_round_up(a[1]);
 	unsigned prot;
 	int r = mmu_prot(a[2], &prot);
 
@@ -63,19 +53,8 @@ sys_mmap(const uint64_t a[6])
 		return r;
 	if (a[1] == 0 || size == 0 || !(a[3] & MAP_PRIVATE) || !(a[3] & MAP_ANONYMOUS))
 		return -EINVAL;
-	if (a[3] & MAP_FIXED) {
-		r = vm_unmap(vm, start, size);
-		if (r != 0)
-			return r;
-	} else {
-		start = vm_find_free(vm, page_round_down(start), size);
-		if (start == 0)
-			return -ENOMEM;
-	}
-	if (!may_grow(vm, size))
-		return -ENOMEM;
-	r = vm_map(vm, start, size, prot);
-	return r != 0 ? r : (int64_t)start;
+	return vm_map_any(curproc()->vm, a[0], size, prot, (a[3] & MAP_FIXED) != 0,
+			  proc_limit(RLIMIT_AS));
 }
 
 int64_t
@@ -96,12 +75,7 @@ sys_mprotect(const uint64_t a[6])
 int64_t
 sys_brk(const uint64_t a[6])
 {
-	struct vmspace *vm = curproc()->vm;
-	uint64_t end = vm_brk_end(vm);
-
-	if (a[0] > end && !may_grow(vm, page_round_up(a[0] - end)))
-		return (int64_t)end;
-	return (int64_t)vm_brk(vm, a[0]);
+	return (int64_t)vm_brk(curproc()->vm, a[0], proc_limit(RLIMIT_AS));
 }
 
 int64_t
@@ -131,7 +105,8 @@ sys_prctl(const uint64_t a[6])
 	}
 	thread_rename(curthread(), name);
 	spin_lock(&proc_lock);
-	strlcpy(p->name, name, sizeof(p->name));
+	if (curlwp() == &p->first) /* the process has the name of its first thread */
+		strlcpy(p->name, name, sizeof(p->name));
 	spin_unlock(&proc_lock);
 	return 0;
 }

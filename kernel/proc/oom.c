@@ -12,11 +12,11 @@
 #include "kernel/lib/printf.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
 #define WAIT_NS             10000000ul

@@ -1,10 +1,12 @@
 /*
- * proc.h - processes: an address space, open files, a user, one thread; and signals.
+ * proc.h - processes: an address space, open files, a user, threads; and signals.
  *
- * Locking legend of struct proc:
+ * Locking legend of struct proc and struct lwp:
  *   [c] constant after creation
- *   [p] proc_lock, one spin lock for the process tree and signals
- *   [t] only the process's own thread
+ *   [p] proc_lock, one spin lock for the process tree, threads and signals
+ *   [t] only the thread itself; in struct proc: one word, which any of its threads may write
+ *   [1] changes only while the process has one thread
+ * An address space and a table of files have locks of their own (vm.h, file.h).
  */
 #pragma once
 
@@ -17,6 +19,7 @@
 #include "kernel/sched/callout.h"
 #include "ktr/intern.h"
 
+struct file;
 struct filetable;
 struct ktrace;
 struct thread;
@@ -26,6 +29,8 @@ struct vnode;
 
 /* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
+
+#define FILES_HELD 66 /* files that a system call may use; FILES_MAX and some more */
 
 /* What siginfo tells of a pending signal, in short. */
 struct proc_siginfo {
@@ -40,11 +45,42 @@ struct proc_siginfo {
 	};
 };
 
+/* kernel/ktrace's, of a thread. Only the thread itself. */
+struct ktrace_lwp {
+	bool busy; /* in ktrace itself: what it does now is not recorded */
+	/* The system call that it is in. */
+	bool in_call, has_args;
+	uint32_t code;     /* of one that is unknown */
+	uint64_t args[4];  /* if has_args: they were needed when it began */
+	const char *waits; /* why it lost the CPU, for the record of its return; NULL: none */
+};
+
+/* A thread of a process. */
+struct lwp {
+	struct thread *thread;        /* [c] */
+	struct list sibling;          /* [p] in proc.lwps */
+	struct uidinfo *ui;           /* [c] for whom it counts; NULL: the process's first thread */
+	bool dying;                   /* [p] it ends when it would return to its program */
+	uint64_t set_tid;             /* [c] where it stores its number first; 0: nowhere */
+	uint64_t clear_tid;           /* [t] where it stores 0 when it ends; 0: nowhere */
+	uint64_t robust;              /* [t] its list of robust mutexes; 0: none */
+	uint64_t sig_pending;         /* [p] for this thread; bit n-1 is signal n */
+	uint64_t sig_blocked;         /* [p] */
+	uint64_t sig_awaited;         /* [p] by sigtimedwait: sent even if ignored */
+	uint64_t sig_saved;           /* [t] what sig_blocked will be after the next delivery ... */
+	bool sig_restore;             /* [t] ... if this is set */
+	struct sigaltstack sig_stack; /* [t] */
+	struct proc_siginfo sig_info[NSIG]; /* [p] of those pending */
+	struct file *held[FILES_HELD];      /* [t] references until its system call has ended */
+	unsigned nheld;                     /* [t] */
+	struct ktrace_lwp trace;            /* [t] */
+};
+
 #define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
 #define PROC_PROGRAM 128 /* and of its path */
 
 struct proc {
-	uint32_t pid;       /* [c] also its thread's tid */
+	uint32_t pid;       /* [c] also its first thread's tid */
 	uint32_t pgid;      /* [p] */
 	uint32_t sid;       /* [p] session: the pid of the process that began it */
 	uint32_t uid;       /* [t] written by its own thread, read by anyone */
@@ -59,29 +95,29 @@ struct proc {
 	struct list children;    /* [p] */
 	struct list sibling;     /* [p] */
 	struct list all;         /* [p] */
-	struct thread *thread;   /* [p] NULL: the thread has ended */
-	struct vmspace *vm;      /* [t] changed under proc_lock, so that others may read its size */
-	struct filetable *files; /* [t] NULL: the process is ending */
-	struct vnode *cwd;       /* [t] a reference */
+	struct lwp first;        /* its first thread, which may have ended */
+	struct list lwps;        /* [p] the threads that live */
+	unsigned nthreads;       /* [p] how many; a thread that is alone may read it */
+	struct thread *thread;   /* [p] the oldest that lives; NULL: none does */
+	bool exiting;            /* [p] all threads end, and the process with exit_status */
+	int exit_status;         /* [p] */
+	uint64_t threads_ns;     /* [p] time on a CPU of threads that have ended */
+	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
+	struct filetable *files; /* [1] NULL: the process is ending */
+	struct vnode *cwd;       /* [p] a reference */
 	uint32_t umask;          /* [t] */
 	int wait_status;         /* [p] as wait4 reports */
 	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
-	uint64_t children_ns;    /* [t] the same of all children that were waited for */
+	uint64_t children_ns;    /* [p] the same of all children that were waited for */
 	struct callout alarm;    /* SIGALRM; set by its own thread */
-	uint64_t alarm_interval_ns;   /* [p] until the next; 0: none */
-	bool vforking;                /* [p] it waits until its child executes or ends */
-	bool vfork_child;             /* [p] its parent waits until it executes or ends */
-	uint64_t child_tid;           /* [t] where a new process stores its number; 0: nowhere */
-	bool status_new;              /* [p] a stop or continue that wait4 has not reported yet */
-	bool doomed;                  /* [p] the out-of-memory code has killed it */
-	uint64_t sig_pending;         /* [p] bit n-1 is signal n */
-	uint64_t sig_ignored;         /* [p] SIG_IGN */
-	uint64_t sig_blocked;         /* [p] */
-	uint64_t sig_awaited;         /* [p] by sigtimedwait: sent even if ignored */
-	uint64_t sig_saved;           /* [t] what sig_blocked will be after the next delivery ... */
-	bool sig_restore;             /* [t] ... if this is set */
-	struct sigaltstack sig_stack; /* [t] */
-	struct kernel_sigaction sig_action[NSIG]; /* [p] its own process reads them without it */
+	uint64_t alarm_interval_ns; /* [p] until the next; 0: none */
+	bool vforking;              /* [p] it waits until its child executes or ends */
+	bool vfork_child;           /* [p] its parent waits until it executes or ends */
+	bool status_new;            /* [p] a stop or continue that wait4 has not reported yet */
+	bool doomed;                /* [p] the out-of-memory code has killed it */
+	uint64_t sig_pending;       /* [p] for any thread; bit n-1 is signal n */
+	uint64_t sig_ignored;       /* [p] SIG_IGN */
+	struct kernel_sigaction sig_action[NSIG]; /* [p] */
 	struct proc_siginfo sig_info[NSIG];       /* [p] of those pending */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process has not been traced */
@@ -91,6 +127,8 @@ struct proc {
 
 /* The current process; NULL in kernel threads. Any context. */
 struct proc *curproc(void);
+/* The current thread of a process. */
+struct lwp *curlwp(void);
 
 /*
  * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).
@@ -119,11 +157,11 @@ void proc_signal_self(int sig);
  */
 int proc_stop_group(int sig);
 /*
- * The current process, p, blocks the signals in mask until its system call has ended and a handler
- * has been prepared; then the old mask is back.
+ * The current thread blocks the signals in mask until its system call has ended and a handler has
+ * been prepared; then the old mask is back.
  */
-void proc_signals_mask(struct proc *p, uint64_t mask);
+void proc_signals_mask(uint64_t mask);
 /* Brings the old mask back now. */
-void proc_signals_unmask(struct proc *p);
+void proc_signals_unmask(void);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. Any context. */
 bool proc_signal_pending(void);

@@ -8,8 +8,10 @@
 
 struct arch_trapframe;
 struct kernel_sigaction;
+struct lwp;
 struct proc_siginfo;
 struct proc;
+struct thread;
 struct vmspace;
 
 extern struct spinlock proc_lock;
@@ -41,8 +43,38 @@ void proc_vfork_done(struct proc *p);
  * pcpu.work is set and whenever signals or rescheduling are looked for: thread context, no lock
  * held.
  */
-/* Ends the current process with a wait status. */
+/* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void proc_exit(int wait_status);
+/* Ends the current thread, and its process if it is the last one. */
+_Noreturn void proc_thread_exit(void);
+/* Ends all other threads of the current process. -EINTR: the current one has to end, too. */
+int proc_single(void);
+/* What a thread that ends does for others that wait: robust mutexes and clear_tid. */
+void futex_thread_exit(struct lwp *l);
+extern struct proc *init_proc; /* constant once it has started */
+
+/*
+ * Makes a process of the user, with a thread that will run fn. It is not in the tree yet. NULL and
+ * *err: -EAGAIN too many processes, -ENOMEM.
+ */
+struct proc *proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err);
+/* Frees a process that was never in the tree. */
+void proc_discard(struct proc *p);
+/* Frees a process that has no thread and is not in the tree. */
+void proc_free(struct proc *p);
+/* Makes t a thread of p. l is zeroed. */
+void lwp_init(struct lwp *l, struct proc *p, struct thread *t);
+/* Now it counts. proc_lock held, or p is not in the tree yet. */
+void lwp_join(struct proc *p, struct lwp *l);
+/* Frees a thread's lwp, unless it is the first one, which is a part of its process. */
+void lwp_free(struct lwp *l);
+/* The thread of p after l. NULL starts, and ends. proc_lock held. */
+struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
+#define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
+/* Threads of p look whether a signal, a stop or the end awaits them. proc_lock held. */
+void proc_signals_update(struct proc *p);
+/* Sends sig to one thread, and says why. proc_lock held. */
+void proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info);
 /* Sends sig to one process. proc_lock held. */
 void proc_signal_locked(struct proc *p, int sig);
 /* The same, and says why. */
@@ -56,7 +88,8 @@ void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo
 struct siginfo proc_siginfo_full(int sig, const struct proc_siginfo *from);
 /* Forgets handlers: a new program has none. */
 void proc_signals_exec(struct proc *p);
-/* Gives a new process the actions and the mask of its parent. proc_lock held. */
+/* Gives a new process the actions of its parent, and the mask of the current thread. proc_lock
+ * held. */
 void proc_signals_fork(struct proc *p, const struct proc *parent);
 /*
  * Makes the current process run a handler when it returns to user mode. mask: to be restored after

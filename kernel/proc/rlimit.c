@@ -16,11 +16,11 @@
 #include "kernel/abi/resource.h"
 #include "kernel/fs/file.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
 
 #define FIXED (1u << RLIMIT_CPU | 1u << RLIMIT_DATA | 1u << RLIMIT_STACK | 1u << RLIMIT_RTTIME)
 

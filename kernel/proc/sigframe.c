@@ -11,12 +11,12 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/mm/vm.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
 /* Where the code that calls rt_sigreturn() is mapped: above the stack. */
@@ -66,22 +66,23 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 				.restorer = act->sa_restorer,
 				.mask = mask,
 				.info = proc_siginfo_full(sig, info),
-				.stack = p->sig_stack};
+				.stack = curlwp()->sig_stack};
 	struct arch_sigframe frame;
+	const struct sigaltstack *stack = &curlwp()->sig_stack;
 	uintptr_t sp = arch_tf_sp(tf), at;
-	bool on_it = on_signal_stack(&p->sig_stack, sp);
+	bool on_it = on_signal_stack(stack, sp);
 
 	if (s.handler >= ARCH_USER_END)
 		return false;
 	if (!(act->sa_flags & SA_RESTORER) && (s.restorer = sigreturn_code(p->vm)) == 0)
 		return false;
-	if ((act->sa_flags & SA_ONSTACK) && !on_it && !(p->sig_stack.ss_flags & SS_DISABLE)) {
-		sp = p->sig_stack.ss_sp + p->sig_stack.ss_size;
+	if ((act->sa_flags & SA_ONSTACK) && !on_it && !(stack->ss_flags & SS_DISABLE)) {
+		sp = stack->ss_sp + stack->ss_size;
 		on_it = true;
 	}
 	at = arch_sigframe_place(sp);
 	/* Below a stack for signals lies memory of another kind. */
-	if (on_it && !on_signal_stack(&p->sig_stack, at))
+	if (on_it && !on_signal_stack(stack, at))
 		return false;
 	s.has_fpu = thread_fpu_save(&s.fpu);
 	arch_sigframe_fill(&frame, at, tf, &s);
@@ -109,7 +110,8 @@ sys_rt_sigreturn(const uint64_t a[6])
 		return -EFAULT;
 	}
 	spin_lock(&proc_lock);
-	p->sig_blocked = s.mask;
+	curlwp()->sig_blocked = s.mask;
+	proc_signals_update(p);
 	spin_unlock(&proc_lock);
 	if (s.has_fpu)
 		thread_fpu_load(&s.fpu);
@@ -123,7 +125,7 @@ sys_sigaltstack(const uint64_t a[6])
 {
 	const struct arch_trapframe *tf =
 	    arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
-	struct sigaltstack *own = &curproc()->sig_stack, old = *own, new;
+	struct sigaltstack *own = &curlwp()->sig_stack, old = *own, new;
 	bool on_it = on_signal_stack(own, arch_tf_sp(tf));
 
 	if (a[0] != 0) {

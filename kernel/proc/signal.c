@@ -1,9 +1,10 @@
 /*
  * signal.c - signals: sending, and what happens before a return to user mode.
  *
- * A pending signal is a bit in sig_pending, set under proc_lock, with the reason in sig_info: of a
- * signal that is sent again meanwhile, only the first counts. The process acts on it when it
- * returns to user mode. sig_pending is also read without the lock, as a hint.
+ * A pending signal is a bit in sig_pending of the process, or of the thread for which it is meant,
+ * with the reason in sig_info: of a signal that is sent again meanwhile, only the first counts. A
+ * thread that does not block it acts on it when it returns to user mode. thread.signalled says that
+ * there is something to act on.
  */
 #include "kernel/abi/signal.h"
 
@@ -55,6 +56,33 @@ is_ignored(const struct proc *p, int sig)
 	return ((p->sig_ignored | NO_ACTION) & BIT(sig)) != 0;
 }
 
+/* Signals that the thread has to act on. proc_lock held. */
+static uint64_t
+deliverable(const struct proc *p, const struct lwp *l)
+{
+	return (p->sig_pending | l->sig_pending) & (~l->sig_blocked | UNSTOPPABLE);
+}
+
+void
+proc_signals_update(struct proc *p)
+{
+	for_each_lwp(l, p)
+	{
+		bool must =
+		    deliverable(p, l) != 0 || p->exiting || l->dying || p->state == PROC_STOPPED;
+		/* seq_cst: a thread that goes to sleep looks at it afterwards */
+		__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* Forgets pending signals. proc_lock held. */
+static void
+drop_pending(struct proc *p, uint64_t set)
+{
+	p->sig_pending &= ~set;
+	for_each_lwp(l, p) l->sig_pending &= ~set;
+}
+
 /* The child p has stopped or goes on. proc_lock held. */
 static void
 tell_parent(struct proc *p, int wait_status)
@@ -72,9 +100,49 @@ tell_parent(struct proc *p, int wait_status)
 	wakeup(p->parent);
 }
 
-void
-proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info)
+/* Do the threads that may get sig, l or all, block it or await it, so that it has to wait? */
+static bool
+is_wanted(const struct proc *p, const struct lwp *l, int sig)
 {
+	bool blocked = true;
+
+	if (p->sig_ignored & BIT(sig))
+		return false;
+	if (l != NULL)
+		return ((l->sig_blocked | l->sig_awaited) & BIT(sig)) != 0;
+	for_each_lwp(any, p)
+	{
+		if (any->sig_awaited & BIT(sig))
+			return true;
+		blocked &= (any->sig_blocked & BIT(sig)) != 0;
+	}
+	return blocked;
+}
+
+/* Ends the sleep of a thread that will take sig: the current one, if it can, or the oldest. */
+static void
+interrupt_one(struct proc *p, int sig)
+{
+	struct lwp *chosen = NULL;
+
+	for_each_lwp(l, p)
+	{
+		if (BIT(sig) & UNSTOPPABLE)
+			sleepq_interrupt(l->thread);
+		else if (!(l->sig_blocked & BIT(sig)) &&
+			 (chosen == NULL || l->thread == curthread()))
+			chosen = l;
+	}
+	if (chosen != NULL)
+		sleepq_interrupt(chosen->thread);
+}
+
+/* Sends sig to a thread, or to any of p. */
+static void
+post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
+{
+	uint64_t *pending = l != NULL ? &l->sig_pending : &p->sig_pending;
+
 	SDT_CTR2(proc, , , signal_send, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 		 "signal post: pid %u sig %d", p->pid, sig);
 	SDT_PROBE5(signal, , , signal_generate, sig, 0, info->code, ktr_intern(p->name), p->pid);
@@ -83,9 +151,9 @@ proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info
 	if (sig == SIGKILL)
 		wakeup(&p->vforking);
 	if (BIT(sig) & STOP_SIGNALS)
-		p->sig_pending &= ~BIT(SIGCONT);
+		drop_pending(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
-		p->sig_pending &= ~STOP_SIGNALS;
+		drop_pending(p, STOP_SIGNALS);
 		if (p->state == PROC_STOPPED) {
 			p->state = PROC_ALIVE;
 			wakeup(&p->state);
@@ -94,16 +162,32 @@ proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info
 				tell_parent(p, 0xffff);
 		}
 	}
-	if (is_ignored(p, sig) &&
-	    !((p->sig_blocked | p->sig_awaited) & BIT(sig) & ~p->sig_ignored)) {
+	if (is_ignored(p, sig) && !is_wanted(p, l, sig)) {
 		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 			 "signal ignored: pid %u sig %d", p->pid, sig);
+		proc_signals_update(p);
 		return;
 	}
-	if (!(p->sig_pending & BIT(sig)))
-		p->sig_info[sig - 1] = *info;
-	__atomic_store_n(&p->sig_pending, p->sig_pending | BIT(sig), __ATOMIC_SEQ_CST);
-	sleepq_interrupt(p->thread);
+	if (!(*pending & BIT(sig)))
+		(l != NULL ? l->sig_info : p->sig_info)[sig - 1] = *info;
+	*pending |= BIT(sig);
+	proc_signals_update(p);
+	if (l != NULL)
+		sleepq_interrupt(l->thread);
+	else
+		interrupt_one(p, sig);
+}
+
+void
+proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info)
+{
+	post(p, NULL, sig, info);
+}
+
+void
+proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info)
+{
+	post(l->thread->proc, l, sig, info);
 }
 
 void
@@ -115,14 +199,16 @@ proc_signal_locked(struct proc *p, int sig)
 void
 proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info)
 {
-	if ((p->sig_blocked | p->sig_ignored) & BIT(sig)) {
-		p->sig_blocked &= ~BIT(sig);
+	struct lwp *l = curlwp();
+
+	if ((l->sig_blocked | p->sig_ignored) & BIT(sig)) {
+		l->sig_blocked &= ~BIT(sig);
 		p->sig_ignored &= ~BIT(sig);
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1] = (struct kernel_sigaction){SIG_DFL};
 	}
-	p->sig_pending &= ~BIT(sig); /* this reason counts */
-	proc_signal_info_locked(p, sig, info);
+	l->sig_pending &= ~BIT(sig); /* this reason counts */
+	post(p, l, sig, info);
 }
 
 void
@@ -132,7 +218,7 @@ proc_signals_exec(struct proc *p)
 		if (p->sig_caught & 1ul << i)
 			p->sig_action[i] = (struct kernel_sigaction){SIG_DFL};
 	p->sig_caught = 0;
-	p->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	curlwp()->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 }
 
 void
@@ -140,8 +226,8 @@ proc_signals_fork(struct proc *p, const struct proc *parent)
 {
 	p->sig_ignored = parent->sig_ignored;
 	p->sig_caught = parent->sig_caught;
-	p->sig_blocked = parent->sig_blocked;
-	p->sig_stack = parent->sig_stack;
+	p->first.sig_blocked = curlwp()->sig_blocked;
+	p->first.sig_stack = curlwp()->sig_stack;
 	memcpy(p->sig_action, parent->sig_action, sizeof(p->sig_action));
 }
 
@@ -170,29 +256,21 @@ proc_signal_self(int sig)
 	spin_unlock(&proc_lock);
 }
 
-static uint64_t
-deliverable(const struct proc *p)
-{
-	return __atomic_load_n(&p->sig_pending, __ATOMIC_SEQ_CST) & (~p->sig_blocked | UNSTOPPABLE);
-}
-
 bool
 proc_signal_pending(void)
 {
-	struct proc *p = curproc();
-
-	return p != NULL && deliverable(p) != 0;
+	return __atomic_load_n(&curthread()->signalled, __ATOMIC_SEQ_CST);
 }
 
-/* Stops the current process until it is continued. Called and returns with proc_lock held. */
+/* Stops the threads of the current process until it is continued. proc_lock held. */
 static void
-stop_here(struct proc *p, int sig)
+stop_all(struct proc *p, int sig)
 {
 	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
 	tell_parent(p, sig << 8 | 0x7f);
-	while (p->state == PROC_STOPPED)
-		sleep_on(&p->state, &proc_lock, "stopped", 0, DEADLINE_NEVER);
+	proc_signals_update(p);
+	for_each_lwp(l, p) sleepq_interrupt(l->thread);
 }
 
 /* What a system call does that a signal has interrupted. */
@@ -227,9 +305,9 @@ interrupted_call(const struct arch_trapframe *tf)
 
 /* Takes the next signal to act on. 0: none. proc_lock held. */
 static int
-take_signal(struct proc *p, struct proc_siginfo *info)
+take_signal(struct proc *p, struct lwp *l, struct proc_siginfo *info)
 {
-	uint64_t set = deliverable(p);
+	uint64_t set = deliverable(p, l);
 	int sig;
 
 	if (set == 0)
@@ -238,8 +316,9 @@ take_signal(struct proc *p, struct proc_siginfo *info)
 	sig = (set & BIT(SIGKILL))  ? SIGKILL
 	      : (set & FAULTS) != 0 ? __builtin_ctzl(set & FAULTS) + 1
 				    : __builtin_ctzl(set) + 1;
-	p->sig_pending &= ~BIT(sig);
-	*info = p->sig_info[sig - 1];
+	*info = (l->sig_pending & BIT(sig) ? l->sig_info : p->sig_info)[sig - 1];
+	*(l->sig_pending & BIT(sig) ? &l->sig_pending : &p->sig_pending) &= ~BIT(sig);
+	proc_signals_update(p);
 	return sig;
 }
 
@@ -250,12 +329,13 @@ take_signal(struct proc *p, struct proc_siginfo *info)
 static bool
 run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct proc_siginfo *info)
 {
+	struct lwp *l = curlwp();
 	struct kernel_sigaction act = p->sig_action[sig - 1];
-	uint64_t mask = p->sig_restore ? p->sig_saved : p->sig_blocked;
+	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked;
 	bool good;
 
-	p->sig_restore = false;
-	p->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
+	l->sig_restore = false;
+	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
 	if (act.sa_flags & SA_RESETHAND) {
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1].sa_handler = SIG_DFL;
@@ -274,15 +354,30 @@ void
 proc_deliver_signals(struct arch_trapframe *tf)
 {
 	struct proc *p = curproc();
+	struct lwp *l = curlwp();
 	enum interrupted call;
 	struct proc_siginfo info;
+	bool any = false;
 	int sig;
 
-	if (deliverable(p) == 0)
+	if (!proc_signal_pending())
 		return;
 	call = interrupted_call(tf);
 	spin_lock(&proc_lock);
-	while ((sig = take_signal(p, &info)) != 0) {
+	for (;;) {
+		if (p->exiting || l->dying) {
+			spin_unlock(&proc_lock);
+			proc_thread_exit();
+		}
+		if (p->state == PROC_STOPPED) {
+			any = true;
+			sleep_on(&p->state, &proc_lock, "stopped", 0, DEADLINE_NEVER);
+			continue;
+		}
+		sig = take_signal(p, l, &info);
+		if (sig == 0)
+			break;
+		any = true;
 		if (is_ignored(p, sig))
 			continue;
 		if (p->sig_caught & BIT(sig)) {
@@ -293,7 +388,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				continue;
 			sig = SIGSEGV;
 		} else if (BIT(sig) & STOP_SIGNALS) {
-			stop_here(p, sig);
+			stop_all(p, sig);
 			continue;
 		}
 		spin_unlock(&proc_lock);
@@ -303,11 +398,13 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.code, (uint64_t)SIG_DFL, 0);
 		proc_exit(sig);
 	}
-	if (call == AGAIN || call == WAITED)
+	/* Another thread may have taken the signal: nothing has happened to the call. */
+	if (call == AGAIN || call == WAITED || (call == FINAL && !any))
 		arch_tf_syscall_again(tf);
-	if (p->sig_restore)
-		p->sig_blocked = p->sig_saved;
-	p->sig_restore = false;
+	if (l->sig_restore)
+		l->sig_blocked = l->sig_saved;
+	l->sig_restore = false;
+	proc_signals_update(p);
 	spin_unlock(&proc_lock);
 }
 
@@ -332,7 +429,7 @@ proc_stop_group(int sig)
 	int r = 0;
 
 	spin_lock(&proc_lock);
-	if (is_ignored(p, sig) || (p->sig_blocked & BIT(sig)))
+	if (is_ignored(p, sig) || (curlwp()->sig_blocked & BIT(sig)))
 		r = 1;
 	else if (is_orphaned(p->pgid))
 		r = -EIO;

@@ -10,7 +10,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq.h"
+#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
@@ -25,17 +25,19 @@ allowed(const struct proc *p)
 	return curproc()->uid == 0 || curproc()->uid == p->uid;
 }
 
-/* Sends sig, if it is not 0, for the current process. 0 or -EPERM. proc_lock held. */
+/* Sends sig, if it is not 0, to p or its thread l. 0 or -EPERM. proc_lock held. */
 static int
-send(struct proc *p, int sig, int code)
+send(struct proc *p, struct lwp *l, int sig)
 {
 	const struct proc *self = curproc();
+	struct proc_siginfo info = {l != NULL ? SI_TKILL : SI_USER, self->pid, .uid = self->uid};
 
 	if (!allowed(p))
 		return -EPERM;
-	if (sig != 0)
-		proc_signal_info_locked(p, sig,
-					&(struct proc_siginfo){code, self->pid, .uid = self->uid});
+	if (sig != 0 && l != NULL)
+		proc_signal_thread_locked(l, sig, &info);
+	else if (sig != 0)
+		proc_signal_info_locked(p, sig, &info);
 	return 0;
 }
 
@@ -53,7 +55,7 @@ sys_kill(const uint64_t a[6])
 		bool match = pid > 0     ? p->pid == (uint32_t)pid
 			     : pid == -1 ? p->pid != 1 && p != curproc()
 					 : p->pgid == group;
-		if (match && (send(p, sig, SI_USER) == 0 || r == -ESRCH))
+		if (match && (send(p, NULL, sig) == 0 || r == -ESRCH))
 			r = allowed(p) ? 0 : -EPERM;
 	}
 	spin_unlock(&proc_lock);
@@ -70,8 +72,9 @@ kill_thread(int32_t tgid, int32_t tid, int sig)
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
-		if (p->pid == (uint32_t)tid && (tgid == 0 || tgid == tid))
-			r = send(p, sig, SI_TKILL);
+		if (tgid != 0 && p->pid != (uint32_t)tgid)
+			continue;
+		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = send(p, l, sig);
 	}
 	spin_unlock(&proc_lock);
 	return r;
@@ -113,26 +116,35 @@ sys_rt_sigaction(const uint64_t a[6])
 			p->sig_ignored |= BIT(sig);
 		else if (act.sa_handler != SIG_DFL)
 			p->sig_caught |= BIT(sig);
-		if (act.sa_handler == SIG_IGN)
+		if (act.sa_handler == SIG_IGN) {
 			p->sig_pending &= ~BIT(sig);
+			for_each_lwp(l, p) l->sig_pending &= ~BIT(sig);
+			proc_signals_update(p);
+		}
 		spin_unlock(&proc_lock);
 	}
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
 
+/* What the thread blocks from now on, another one may have to take. */
 static void
-set_mask(struct proc *p, uint64_t mask)
+set_mask(uint64_t mask)
 {
+	struct proc *p = curproc();
+	struct lwp *self = curlwp();
+
 	spin_lock(&proc_lock);
-	p->sig_blocked = mask & ~UNSTOPPABLE;
+	self->sig_blocked = mask & ~UNSTOPPABLE;
+	proc_signals_update(p);
+	for_each_lwp(l, p) if (l != self && (p->sig_pending & self->sig_blocked & ~l->sig_blocked))
+	    sleepq_interrupt(l->thread);
 	spin_unlock(&proc_lock);
 }
 
 int64_t
 sys_rt_sigprocmask(const uint64_t a[6])
 {
-	struct proc *p = curproc();
-	uint64_t old = p->sig_blocked, set;
+	uint64_t old = curlwp()->sig_blocked, set;
 
 	if (a[3] != 8)
 		return -EINVAL;
@@ -141,7 +153,7 @@ sys_rt_sigprocmask(const uint64_t a[6])
 			return -EFAULT;
 		if (a[0] > SIG_SETMASK)
 			return -EINVAL;
-		set_mask(p, a[0] == SIG_BLOCK ? old | set : a[0] == SIG_UNBLOCK ? old & ~set : set);
+		set_mask(a[0] == SIG_BLOCK ? old | set : a[0] == SIG_UNBLOCK ? old & ~set : set);
 	}
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
@@ -149,8 +161,10 @@ sys_rt_sigprocmask(const uint64_t a[6])
 int64_t
 sys_rt_sigpending(const uint64_t a[6])
 {
-	const struct proc *p = curproc();
-	uint64_t set = __atomic_load_n(&p->sig_pending, __ATOMIC_RELAXED) & p->sig_blocked;
+	const struct lwp *l = curlwp();
+	uint64_t set = __atomic_load_n(&curproc()->sig_pending, __ATOMIC_RELAXED);
+
+	set = (set | __atomic_load_n(&l->sig_pending, __ATOMIC_RELAXED)) & l->sig_blocked;
 
 	if (a[1] > sizeof(set))
 		return -EINVAL;
@@ -161,10 +175,9 @@ sys_rt_sigpending(const uint64_t a[6])
 static int64_t
 wait_for_signal(void)
 {
-	struct proc *p = curproc();
-
 	spin_lock(&proc_lock);
-	while (sleep_on(&p->sig_pending, &proc_lock, "pause", SLEEP_INTR, DEADLINE_NEVER) == 0)
+	while (sleep_on(&curlwp()->sig_pending, &proc_lock, "pause", SLEEP_INTR, DEADLINE_NEVER) ==
+	       0)
 		;
 	spin_unlock(&proc_lock);
 	return -EINTR;
@@ -179,44 +192,48 @@ sys_pause(const uint64_t a[6])
 int64_t
 sys_rt_sigsuspend(const uint64_t a[6])
 {
-	struct proc *p = curproc();
 	uint64_t set;
 
 	if (a[1] != sizeof(set))
 		return -EINVAL;
 	if (copy_in(&set, a[0], sizeof(set)) != 0)
 		return -EFAULT;
-	proc_signals_mask(p, set);
+	proc_signals_mask(set);
 	return wait_for_signal();
 }
 
 void
-proc_signals_mask(struct proc *p, uint64_t mask)
+proc_signals_mask(uint64_t mask)
 {
-	p->sig_saved = p->sig_blocked;
-	p->sig_restore = true;
-	set_mask(p, mask);
+	struct lwp *l = curlwp();
+
+	l->sig_saved = l->sig_blocked;
+	l->sig_restore = true;
+	set_mask(mask);
 }
 
 void
-proc_signals_unmask(struct proc *p)
+proc_signals_unmask(void)
 {
-	if (p->sig_restore)
-		set_mask(p, p->sig_saved);
-	p->sig_restore = false;
+	struct lwp *l = curlwp();
+
+	if (l->sig_restore)
+		set_mask(l->sig_saved);
+	l->sig_restore = false;
 }
 
 /* Takes a pending signal of the set. 0: there is none. proc_lock held. */
 static int
-take_of(struct proc *p, uint64_t set, struct siginfo *info)
+take_of(struct proc *p, struct lwp *l, uint64_t set, struct siginfo *info)
 {
-	uint64_t found = p->sig_pending & set;
+	uint64_t found = (p->sig_pending | l->sig_pending) & set;
 	int sig = found != 0 ? __builtin_ctzl(found) + 1 : 0;
+	bool own = (l->sig_pending & found & -found) != 0;
 
 	if (sig == 0)
 		return 0;
-	p->sig_pending &= ~BIT(sig);
-	*info = proc_siginfo_full(sig, &p->sig_info[sig - 1]);
+	*(own ? &l->sig_pending : &p->sig_pending) &= ~BIT(sig);
+	*info = proc_siginfo_full(sig, &(own ? l->sig_info : p->sig_info)[sig - 1]);
 	return sig;
 }
 
@@ -224,9 +241,10 @@ int64_t
 sys_rt_sigtimedwait(const uint64_t a[6])
 {
 	struct proc *p = curproc();
+	struct lwp *l = curlwp();
 	struct siginfo info;
 	struct timespec ts;
-	uint64_t set, mask = p->sig_blocked, deadline = DEADLINE_NEVER;
+	uint64_t set, mask = l->sig_blocked, deadline = DEADLINE_NEVER;
 	int64_t r = 0, sig;
 
 	if (a[3] != sizeof(set))
@@ -240,13 +258,15 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		deadline = clock_ns() + (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	set &= ~UNSTOPPABLE;
 	spin_lock(&proc_lock);
-	while ((sig = take_of(p, set, &info)) == 0 && r == 0) {
-		p->sig_blocked = mask & ~set; /* so that one of the set ends the sleep */
-		p->sig_awaited = set;
-		r = sleep_on(&p->sig_pending, &proc_lock, "sigwait", SLEEP_INTR, deadline);
-		p->sig_blocked = mask;
-		p->sig_awaited = 0;
+	while ((sig = take_of(p, l, set, &info)) == 0 && r == 0) {
+		l->sig_blocked = mask & ~set; /* so that one of the set ends the sleep */
+		l->sig_awaited = set;
+		proc_signals_update(p);
+		r = sleep_on(&l->sig_pending, &proc_lock, "sigwait", SLEEP_INTR, deadline);
+		l->sig_blocked = mask;
+		l->sig_awaited = 0;
 	}
+	proc_signals_update(p);
 	spin_unlock(&proc_lock);
 	if (sig == 0)
 		return r == -ETIMEDOUT ? -EAGAIN : r;

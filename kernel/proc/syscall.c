@@ -11,6 +11,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/syscall.h"
 #include "kernel/entry.h"
+#include "kernel/fs/file.h"
 #include "kernel/lib/hook.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -101,6 +102,8 @@ do_work(void)
 {
 	this_pcpu()->work = false;
 	arch_irq_enable();
+	if (curthread()->holds)
+		file_release_held();
 	HOOK_RUN(user_return);
 	proc_deliver_signals(arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE));
 	sched_preempt();
@@ -110,6 +113,7 @@ do_work(void)
 void
 entry_user_return(struct arch_trapframe *tf)
 {
-	while (proc_signal_pending() || __atomic_load_n(&this_pcpu()->wanted, __ATOMIC_RELAXED))
+	while (__atomic_load_n(&curthread()->user_work, __ATOMIC_RELAXED) != 0 ||
+	       __atomic_load_n(&this_pcpu()->wanted, __ATOMIC_RELAXED))
 		do_work();
 }

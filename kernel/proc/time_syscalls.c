@@ -73,6 +73,20 @@ thread_cpu_ns(void)
 	return ns;
 }
 
+/* The same of all threads of the current process, to the last switch of each. */
+static uint64_t
+proc_cpu_ns(void)
+{
+	const struct proc *p = curproc();
+	uint64_t ns = thread_cpu_ns();
+
+	spin_lock(&proc_lock);
+	ns += p->threads_ns;
+	for_each_lwp(l, p) if (l != curlwp()) ns += l->thread->runtime_ns;
+	spin_unlock(&proc_lock);
+	return ns;
+}
+
 /* The time of a clock. False: there is no such clock. */
 static bool
 read_clock(uint32_t id, uint64_t *ns)
@@ -89,6 +103,8 @@ read_clock(uint32_t id, uint64_t *ns)
 		*ns = clock_ns();
 		return true;
 	case CLOCK_PROCESS_CPUTIME_ID:
+		*ns = proc_cpu_ns();
+		return true;
 	case CLOCK_THREAD_CPUTIME_ID:
 		*ns = thread_cpu_ns();
 		return true;
@@ -184,7 +200,7 @@ int64_t
 sys_times(const uint64_t a[6])
 {
 	const uint64_t unit = NS_PER_S / CLK_TCK;
-	struct tms t = {.tms_utime = (int64_t)(thread_cpu_ns() / unit),
+	struct tms t = {.tms_utime = (int64_t)(proc_cpu_ns() / unit),
 			.tms_cutime = (int64_t)(curproc()->children_ns / unit)};
 
 	if (a[0] != 0 && copy_out(a[0], &t, sizeof(t)) != 0)
@@ -200,7 +216,7 @@ sys_getrusage(const uint64_t a[6])
 	switch ((int32_t)a[0]) {
 	case RUSAGE_SELF:
 	case RUSAGE_THREAD:
-		r.ru_utime = to_timeval(thread_cpu_ns());
+		r.ru_utime = to_timeval(proc_cpu_ns());
 		break;
 	case RUSAGE_CHILDREN:
 		r.ru_utime = to_timeval(curproc()->children_ns);

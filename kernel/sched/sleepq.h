@@ -10,7 +10,7 @@
 
 #include "kernel/sync/spinlock.h"
 
-#define SLEEP_INTR 1 /* a signal to the process ends the sleep with -EINTR */
+#define SLEEP_INTR 1 /* a signal to the thread ends the sleep with -EINTR */
 
 #define DEADLINE_NEVER UINT64_MAX
 

@@ -20,6 +20,7 @@
 #include "kernel/sched/callout.h"
 #include "ktr/intern.h"
 
+struct lwp;
 struct mutex;
 struct proc;
 
@@ -53,7 +54,7 @@ struct thread_calls {
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
-	uint32_t tid; /* [c] user threads: equal to the pid */
+	uint32_t tid; /* [c] a process's first thread: equal to the pid */
 	union {
 		struct {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
@@ -63,8 +64,16 @@ struct thread {
 	};
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
-	const char *ident;       /* for %s only: prints as "NAME tid N", schedgraph's id */
-	struct proc *proc;       /* [c] NULL: kernel thread */
+	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
+	struct proc *proc; /* [c] NULL: kernel thread */
+	struct lwp *lwp;   /* [c] what its process knows of it; NULL: kernel thread */
+	union {
+		struct {
+			bool signalled; /* proc_lock: a signal, a stop or an end awaits it */
+			bool holds;     /* [t] files are to be released */
+		};
+		uint16_t user_work; /* not 0: to be done before a return to user mode */
+	};
 	uint64_t root;           /* [t] physical address of its page table */
 	enum thread_state state; /* [r] */
 	uint8_t prio;            /* [r] */

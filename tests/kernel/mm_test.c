@@ -11,7 +11,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/mm/vm.h"
+#include "kernel/vm/vm.h"
 #include "tests/kernel/ktest.h"
 
 KTEST(page_alloc_gives_aligned_blocks_that_do_not_overlap)
@@ -316,12 +316,12 @@ KTEST(vm_brk_grows_and_shrinks)
 
 	KT_ASSERT(vm != NULL);
 	vm_set_brk_start(vm, start);
-	KT_EQ(vm_brk(vm, 0), start);
-	KT_EQ(vm_brk(vm, start + 100), start + 100);
+	KT_EQ(vm_brk(vm, 0, UINT64_MAX), start);
+	KT_EQ(vm_brk(vm, start + 100, UINT64_MAX), start + 100);
 	KT_ASSERT(vm_fault(vm, start + 50, MMU_WRITE));
-	KT_EQ(vm_brk(vm, start + 0x5000), start + 0x5000);
+	KT_EQ(vm_brk(vm, start + 0x5000, UINT64_MAX), start + 0x5000);
 	KT_ASSERT(vm_fault(vm, start + 0x4fff, MMU_WRITE));
-	KT_EQ(vm_brk(vm, start + 100), start + 100);
+	KT_EQ(vm_brk(vm, start + 100, UINT64_MAX), start + 100);
 	KT_ASSERT(!vm_fault(vm, start + 0x4fff, MMU_WRITE));
 	KT_EQ(vm_resident(vm), 1);
 	vm_destroy(vm);

@@ -42,6 +42,7 @@ FLOORS = [
     ["kernel/sync/"],    # what CPUs do among each other: per-CPU data, spin locks, calls, stopping the machine
     ["kernel/mm/"],
     ["kernel/sched/"],   # threads, and all that makes them wait: sleep queues, mutexes, callouts
+    ["kernel/vm/"],      # address spaces of programs
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
     ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],

@@ -23,6 +23,9 @@ int auxv_as_executed(void);
 void test_signals(void);
 int signals_as_executed(void);
 
+/* threads.c */
+void test_threads(void);
+
 /* files.c */
 void test_files(void);
 

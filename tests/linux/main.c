@@ -67,6 +67,7 @@ main(int argc, char *argv[])
 	test_signals();
 	test_files();
 	test_links();
+	test_threads();
 	printf("1..%u\n", count);
 	return 0;
 }

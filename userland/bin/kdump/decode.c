@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/futex.h"
 #include "kernel/abi/ioctl.h"
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/mman.h"
@@ -33,6 +34,13 @@ struct word {
 static const struct word clocks[] = {W(CLOCK_REALTIME), W(CLOCK_MONOTONIC), END};
 static const struct word fcntls[] = {W(F_DUPFD), W(F_GETFD), W(F_SETFD),
 				     W(F_GETFL), W(F_SETFL), END};
+static const struct word futexes[] = {W(FUTEX_WAIT),
+				      W(FUTEX_WAKE),
+				      W(FUTEX_REQUEUE),
+				      W(FUTEX_CMP_REQUEUE),
+				      W(FUTEX_WAIT_BITSET),
+				      W(FUTEX_WAKE_BITSET),
+				      END};
 static const struct word ioctls[] = {W(TCGETS),    W(TCSETS),    W(TCSETSW),    W(TCSETSF),
 				     W(TIOCGPGRP), W(TIOCSPGRP), W(TIOCGWINSZ), END};
 static const struct word ktrops[] = {W(KTROP_SET), W(KTROP_CLEAR), W(KTROP_CLEARFILE), END};
@@ -217,6 +225,13 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		break;
 	case ARG_FCNTL:
 		print_choice(fcntls, v);
+		break;
+	case ARG_FUTEX:
+		print_choice(futexes, v & FUTEX_CMD_MASK);
+		if (v & FUTEX_PRIVATE_FLAG)
+			fputs("|FUTEX_PRIVATE_FLAG", stdout);
+		if (v & FUTEX_CLOCK_REALTIME)
+			fputs("|FUTEX_CLOCK_REALTIME", stdout);
 		break;
 	case ARG_IOCTL:
 		print_choice(ioctls, v);

@@ -14,6 +14,7 @@ enum kdump_arg_kind {
 	ARG_ATFD,
 	ARG_CLOCK,
 	ARG_FCNTL,
+	ARG_FUTEX,
 	ARG_IOCTL,
 	ARG_KTRFAC,
 	ARG_KTROP,

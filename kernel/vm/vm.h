@@ -1,8 +1,11 @@
 /*
  * vm.h - user address spaces: areas of anonymous private memory, filled on demand, copied on write.
  *
- * Locking: none. A space belongs to the one thread of its process, or of its child after vfork().
- * fork() and exec() also change a space that no thread runs on yet. All functions: thread context.
+ * Locking: a space has a mutex, which guards its areas, its page table and its counts; functions
+ * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
+ * When several threads run on a space, whoever takes a page or a right away flushes the TLB of
+ * every CPU before the page is used for something else. All functions: thread context, no spin lock
+ * held.
  */
 #pragma once
 
@@ -26,7 +29,9 @@ struct vmspace *vm_ref(struct vmspace *vm);
 void vm_destroy(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
-/* Bytes of all areas. */
+/* From now on several threads may run on the space. */
+void vm_share(struct vmspace *vm);
+/* Bytes of all areas. Other threads may change it. */
 uint64_t vm_size(const struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
@@ -40,15 +45,20 @@ int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory. */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Is va in an area? */
-bool vm_maps(const struct vmspace *vm, uint64_t va);
-/* Finds room for size bytes: at hint if that is free. 0: there is none. */
-uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
+bool vm_maps(struct vmspace *vm, uint64_t va);
+/*
+ * Adds an area: at `start`, in place of what is there; or, without `fixed`, where room is, at start
+ * if that is free. limit: bytes that the space may have then. Its address; -EINVAL, -ENOMEM.
+ */
+int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, bool fixed,
+		   uint64_t limit);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
-/* The end of the heap. */
-uint64_t vm_brk_end(const struct vmspace *vm);
-/* Moves the end of the heap. Returns the end, which on failure is unchanged (as in Linux). */
-uint64_t vm_brk(struct vmspace *vm, uint64_t end);
+/*
+ * Moves the end of the heap, as far as the space has `limit` bytes then. Returns the end, which on
+ * failure is unchanged (as in Linux).
+ */
+uint64_t vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit);
 
 /*
  * Handles a page fault in the current space. access: one MMU_ bit. False: no area there allows it,
@@ -56,7 +66,7 @@ uint64_t vm_brk(struct vmspace *vm, uint64_t end);
  */
 bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
 /* Does an area allow this access? If so and vm_fault() failed, memory is out. */
-bool vm_allows(const struct vmspace *vm, uint64_t va, unsigned access);
+bool vm_allows(struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into a space that is not current, making its pages. For exec(). -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */

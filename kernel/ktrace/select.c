@@ -1,0 +1,131 @@
+/*
+ * select.c - which probes ktrace needs, and what its hook is to do at each.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/syscall.h"
+#include "kernel/ktrace/ktrace_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "ktr/control.h"
+#include "ktr/hook.h"
+#include "ktr/probe.h"
+#include "ktr/sdt.h"
+
+SDT_PROBE_DECLARE(proc, , , create);
+SDT_PROBE_DECLARE(proc, , , exec);
+SDT_PROBE_DECLARE(proc, , , exit);
+SDT_PROBE_DECLARE(proc, , , signal_handle);
+SDT_PROBE_DECLARE(sched, , , off_cpu);
+SDT_PROBE_DECLARE(sched, , , on_cpu);
+SDT_PROBE_DECLARE(vfs, , , read);
+SDT_PROBE_DECLARE(vfs, , , write);
+SDT_PROBE_DECLARE(vfs, namei, lookup, entry);
+
+static const struct call {
+	uint32_t code;
+	unsigned narg;
+	const char *name;
+} calls[] = {
+#define SYSCALL(nr, name, nargs) {nr, nargs, #name},
+#include <syscalls.def>
+#undef SYSCALL
+};
+
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
+
+static int owner = -1;
+static uint32_t selected; /* KTRFAC_… whose probes are on; ktrace_lock */
+
+/* NULL: an unknown one. */
+static const struct call *
+call_find(const char *name)
+{
+	for (const struct call *c = calls; c < calls + CALLS; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+/* What the hook is to do at a site. */
+static struct ktrace_action
+action_of(const struct ktr_site *site)
+{
+	static const struct {
+		const struct ktr_site *site;
+		enum what what;
+	} probes[] = {
+	    {&sdt_proc___create, FORK},
+	    {&sdt_proc___exec, EXEC},
+	    {&sdt_proc___exit, EXIT},
+	    {&sdt_proc___signal_handle, SIGNAL},
+	    {&sdt_sched___off_cpu, OFF_CPU},
+	    {&sdt_sched___on_cpu, ON_CPU},
+	    {&sdt_vfs___read, READ},
+	    {&sdt_vfs___write, WRITE},
+	    {&sdt_vfs_namei_lookup_entry, NAME},
+	};
+	struct ktrace_action a = {.what = NOTHING, .code = KTRACE_UNKNOWN};
+	struct ktr_probe_name name;
+	const struct call *c;
+
+	for (unsigned i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
+		if (probes[i].site == site)
+			a.what = (uint8_t)probes[i].what;
+	if (a.what != NOTHING || site->kind != KTR_SITE_POINT)
+		return a;
+	if (strncmp(site->fmt, "page fault", 10) == 0)
+		a.what = strncmp(site->fmt, "page fault exit", 15) == 0 ? FAULT_END : FAULT;
+	ktr_probe_name(site, &name);
+	if (strcmp(name.provider, "syscall") != 0)
+		return a;
+	a.what = strcmp(name.name, "entry") == 0 ? CALL : RETURN;
+	c = call_find(name.function);
+	if (c == NULL)
+		return a;
+	a.code = (uint16_t)c->code;
+	a.narg = c->narg;
+	if (a.what == RETURN)
+		a.narg = ktrace_has_struct(c->name, a.code) || c->code == NR_sysctl;
+	return a;
+}
+
+int
+ktrace_hook_init(void)
+{
+	unsigned n = ktr_site_count();
+
+	if (ktrace_actions == NULL)
+		ktrace_actions = kmap_alloc(n * sizeof(*ktrace_actions));
+	if (ktrace_actions == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		ktrace_actions[i] = action_of(ktr_site_get(i));
+	owner = ktr_owner_register("ktrace", ktrace_hook);
+	return owner < 0 ? -EAGAIN : 0;
+}
+
+/* Probes by the kinds of records that need them. The first row: whatever is traced. */
+static const struct {
+	uint32_t facs;
+	const char *probes;
+} needs[] = {
+    {KTRFAC_MASK, "syscall:::,proc:::create,proc:::exit,sched:::on-cpu"},
+    {KTRFAC_NAMEI, "vfs:namei:lookup:entry,proc:::exec"},
+    {KTRFAC_GENIO, "vfs:::read,vfs:::write"},
+    {KTRFAC_PSIG, "proc:::signal-handle"},
+    {KTRFAC_CSW, "sched:::off-cpu"},
+    {KTRFAC_FAULT, "ktr::serve:page-fault"},
+    {KTRFAC_FAULTEND, "ktr::serve:page-fault-exit"},
+};
+
+void
+ktrace_hook_select(uint32_t facs)
+{
+	for (unsigned i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+		bool want = (facs & needs[i].facs) != 0, have = (selected & needs[i].facs) != 0;
+
+		if (want != have)
+			ktr_select((unsigned)owner, needs[i].probes, want, NULL, NULL, 0);
+	}
+	selected = facs;
+}

@@ -1,0 +1,290 @@
+/*
+ * exit.c - how threads and processes end, and wait4(). Locking: proc_lock. Only the parent uses a
+ * zombie: the last thread clears its thread.proc under proc_lock, and does not touch its process
+ * afterwards.
+ */
+#include "kernel/proc/proc.h"
+
+#include <abi_md.h>
+
+#include "arch/context.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/sched.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/wait.h"
+#include "kernel/entry.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/init.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/vm/vm.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exit, "sched_process_exit",
+		      ": comm=%s pid=%u prio=%d", 3, "char *", "pid_t", "int");
+SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int", "int");
+
+HOOK_LIST(proc_exit);
+
+/* Gives a dying process's children to process 1. proc_lock held. */
+static void
+give_children_away(struct proc *p)
+{
+	bool zombies = false;
+
+	list_for_each_safe (l, &p->children) {
+		struct proc *c = list_entry(l, struct proc, sibling);
+		list_remove(l);
+		c->parent = init_proc;
+		c->vfork_child = false;
+		list_append(&init_proc->children, &c->sibling);
+		zombies |= c->state == PROC_ZOMBIE;
+	}
+	if (zombies)
+		wakeup(init_proc);
+}
+
+/* Nothing dumps core. */
+static int
+exit_reason(int wait_status)
+{
+	return (wait_status & 0x7f) == 0 ? CLD_EXITED : CLD_KILLED;
+}
+
+/* The exit status, or the signal. */
+static int
+exit_value(int wait_status)
+{
+	return (wait_status & 0x7f) == 0 ? wait_status >> 8 & 0xff : wait_status & 0x7f;
+}
+
+/* Makes the threads of p, but for `except`, end. proc_lock held. */
+static void
+end_threads(struct proc *p, const struct lwp *except)
+{
+	for_each_lwp(l, p) l->dying |= l != except;
+	proc_signals_update(p);
+	wakeup(&p->vforking);
+	wakeup(&p->state);
+	wakeup(&p->nthreads);
+	for_each_lwp(l, p) if (l != except) sleepq_interrupt(l->thread);
+}
+
+int
+proc_single(void)
+{
+	struct proc *p = curproc();
+	struct lwp *self = curlwp();
+	bool ends;
+
+	spin_lock(&proc_lock);
+	ends = p->exiting || self->dying;
+	if (!ends && p->nthreads > 1) {
+		end_threads(p, self);
+		while (p->nthreads > 1 && !p->exiting)
+			sleep_on(&p->nthreads, &proc_lock, "single", 0, DEADLINE_NEVER);
+		ends = p->exiting;
+	}
+	spin_unlock(&proc_lock);
+	return ends ? -EINTR : 0;
+}
+
+/* The current thread is the last one of p, which ends with it. */
+static _Noreturn void
+exit_process(struct proc *p)
+{
+	struct vmspace *vm = p->vm;
+	int wait_status = p->exit_status;
+
+	if (p == init_proc)
+		panic("process 1 ended with wait status %#x", wait_status);
+	spin_lock(&proc_lock);
+	p->alarm_interval_ns = 0;
+	spin_unlock(&proc_lock);
+	callout_stop(&p->alarm);
+	filetable_destroy(p->files);
+	p->files = NULL;
+	vnode_unref(p->cwd);
+	p->cwd = NULL;
+	spin_lock(&proc_lock); /* after this, a switch back to us must not load the old space */
+	proc_set_space(p, NULL);
+	spin_unlock(&proc_lock);
+	vm_destroy(vm);
+	proc_vfork_done(p);
+	SDT_CTR3(proc, , , exit, SDT_ARGS2(exit_reason(wait_status), wait_status), KTR_PROC,
+		 "exit: pid %u status %#x name %s", p->pid, wait_status, ktr_intern(p->name));
+	SDT_PROBE3(sched, , , sched_process_exit, ktr_intern(curthread()->name), curthread()->tid,
+		   curthread()->prio);
+	HOOK_RUN(proc_exit);
+	KTR_STATE1(KTR_SCHED, "thread", curthread()->ident, "proc exit", "prio:%d",
+		   curthread()->prio);
+
+	spin_lock(&proc_lock);
+	give_children_away(p);
+	p->wait_status = wait_status;
+	p->cpu_ns = thread_cpu_ns() + p->threads_ns + p->children_ns;
+	list_remove(&curlwp()->sibling);
+	p->nthreads = 0;
+	p->thread = NULL;
+	p->state = PROC_ZOMBIE;
+	curthread()->proc = NULL;
+	proc_signal_info_locked(p->parent, SIGCHLD,
+				&(struct proc_siginfo){exit_reason(wait_status), p->pid,
+						       .uid = p->uid,
+						       .status = exit_value(wait_status)});
+	wakeup(p->parent);
+	spin_unlock(&proc_lock);
+	thread_exit();
+}
+
+void
+proc_thread_exit(void)
+{
+	struct proc *p = curproc();
+	struct lwp *l = curlwp();
+	bool last;
+
+	file_release_held();
+	futex_thread_exit(l);
+	spin_lock(&proc_lock);
+	last = p->nthreads == 1;
+	if (!last) {
+		/* after this, a switch back to us must not load the old space */
+		curthread()->root = kmap_root();
+		arch_mmu_switch(curthread()->root);
+		list_remove(&l->sibling);
+		p->nthreads--;
+		p->threads_ns += thread_cpu_ns();
+		p->thread = lwp_next(p, NULL)->thread;
+		curthread()->proc = NULL;
+		curthread()->lwp = NULL;
+		curthread()->user_work = 0;
+		wakeup(&p->nthreads);
+		proc_signals_update(p);
+	}
+	spin_unlock(&proc_lock);
+	if (last)
+		exit_process(p);
+	SDT_PROBE3(sched, , , sched_process_exit, ktr_intern(curthread()->name), curthread()->tid,
+		   curthread()->prio);
+	lwp_free(l);
+	thread_exit();
+}
+
+void
+proc_exit(int wait_status)
+{
+	struct proc *p = curproc();
+
+	spin_lock(&proc_lock);
+	if (!p->exiting) {
+		p->exiting = true;
+		p->exit_status = wait_status;
+		end_threads(p, curlwp());
+	}
+	spin_unlock(&proc_lock);
+	proc_thread_exit();
+}
+
+int64_t
+sys_exit(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+
+	spin_lock(&proc_lock);
+	if (p->nthreads == 1 && !p->exiting) {
+		p->exiting = true;
+		p->exit_status = (int)(a[0] & 0xff) << 8;
+	}
+	spin_unlock(&proc_lock);
+	proc_thread_exit();
+}
+
+int64_t
+sys_exit_group(const uint64_t a[6])
+{
+	proc_exit((int)(a[0] & 0xff) << 8);
+}
+
+/* Does `want` (wait4's pid) name this child? */
+static bool
+wanted(const struct proc *c, int64_t want)
+{
+	if (want > 0)
+		return c->pid == (uint32_t)want;
+	if (want == 0)
+		return c->pgid == curproc()->pgid;
+	return want == -1 || c->pgid == (uint32_t)-want;
+}
+
+/* Finds a child with news, and removes a zombie from the tree. NULL: none. proc_lock held. */
+static struct proc *
+find_child(int64_t want, int options, bool *any)
+{
+	*any = false;
+	list_for_each (l, &curproc()->children) {
+		struct proc *c = list_entry(l, struct proc, sibling);
+		if (!wanted(c, want))
+			continue;
+		*any = true;
+		if (c->state == PROC_ZOMBIE) {
+			list_remove(&c->sibling);
+			list_remove(&c->all);
+			return c;
+		}
+		if (c->status_new &&
+		    (options & (WIFSTOPPED(c->wait_status) ? WUNTRACED : WCONTINUED))) {
+			c->status_new = false;
+			return c;
+		}
+	}
+	return NULL;
+}
+
+int64_t
+sys_wait4(const uint64_t a[6])
+{
+	int64_t want = (int32_t)a[0], pid;
+	int options = (int)a[2], status;
+	struct proc *c;
+	bool any, gone;
+
+	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED))
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	while ((c = find_child(want, options, &any)) == NULL) {
+		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
+		if (r == 1 &&
+		    (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER)) == 0)
+			continue;
+		spin_unlock(&proc_lock);
+		return r;
+	}
+	pid = c->pid;
+	status = c->wait_status;
+	gone = c->state == PROC_ZOMBIE;
+	if (gone)
+		curproc()->children_ns += c->cpu_ns;
+	spin_unlock(&proc_lock);
+	CTR3(KTR_PROC, "wait: pid %d status %#x by %u", (int)pid, status, curproc()->pid);
+	if (gone)
+		proc_free(c);
+	if (a[1] != 0 && copy_out(a[1], &status, sizeof(status)) != 0)
+		return -EFAULT;
+	return pid;
+}

@@ -1,0 +1,255 @@
+/*
+ * fork.c - new processes, and new threads of a process. Locking: proc_lock.
+ */
+#include "kernel/proc/proc.h"
+
+#include <abi_md.h>
+
+#include "arch/context.h"
+#include "arch/irq.h"
+#include "arch/mmu.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/sched.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/wait.h"
+#include "kernel/entry.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/init.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/vm/vm.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(proc);
+SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p pid %u parent %u", 3, "struct proc *",
+		      "pid_t", "pid_t");
+SDT_PROBE_DECLARE(proc, , , start);
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_fork, "sched_process_fork",
+		      ": comm=%s pid=%u child_comm=%s child_pid=%u", 4, "char *", "pid_t", "char *",
+		      "pid_t");
+
+/* A new thread of a program starts here. Its trap frame is a copy, at the top of its stack. */
+static void
+fork_return(void *arg)
+{
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+
+	struct thread *t = curthread();
+
+	if (t->lwp->set_tid != 0)
+		copy_out(t->lwp->set_tid, &t->tid,
+			 sizeof(t->tid)); /* like Linux, without a check */
+	if (t->lwp->ui == NULL)
+		SDT_PROBE0(proc, , , start);
+	arch_irq_disable();
+	entry_user_return(tf);
+	arch_return_to_user(tf);
+}
+
+/* A new process: what it shares, and how it starts. */
+struct fork_args {
+	uint64_t flags;      /* CLONE_… */
+	uint64_t sp;         /* 0: the parent's */
+	uint64_t tls;        /* with CLONE_SETTLS */
+	uint64_t parent_tid; /* where the number goes, with CLONE_PARENT_SETTID */
+	uint64_t child_tid;  /* the same in the child's memory, with CLONE_CHILD_SETTID */
+};
+
+/* Fills the frame and the thread t, which is new, in the address space vm. */
+static void
+fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *f)
+{
+	struct thread *self = curthread();
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)t->kstack + KSTACK_SIZE);
+
+	t->root = vm_root(vm);
+	t->follow = self->follow;
+	t->lwp->set_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
+	t->lwp->clear_tid = f->flags & CLONE_CHILD_CLEARTID ? f->child_tid : 0;
+	t->tls = f->flags & CLONE_SETTLS ? f->tls : self->tls;
+	thread_fpu_copy(t);
+	memcpy(tf, arch_user_frame((uintptr_t)self->kstack + KSTACK_SIZE), sizeof(*tf));
+	arch_tf_set_return(tf, 0);
+	if (f->sp != 0)
+		arch_tf_set_sp(tf, f->sp);
+	if (f->flags & CLONE_SETTLS)
+		arch_tf_set_tls(tf, f->tls);
+}
+
+/* Waits until the child has left the current process's address space. Only SIGKILL ends it. */
+static void
+vfork_wait(struct proc *parent)
+{
+	spin_lock(&proc_lock);
+	while (parent->vforking && !parent->exiting && !curlwp()->dying &&
+	       !((parent->sig_pending | curlwp()->sig_pending) & 1ul << (SIGKILL - 1)))
+		sleep_on(&parent->vforking, &proc_lock, "vfork", 0, DEADLINE_NEVER);
+	spin_unlock(&proc_lock);
+}
+
+void
+proc_vfork_done(struct proc *p)
+{
+	spin_lock(&proc_lock);
+	if (p->vfork_child) {
+		p->vfork_child = false;
+		p->parent->vforking = false;
+		wakeup(&p->parent->vforking);
+	}
+	spin_unlock(&proc_lock);
+}
+
+static int64_t
+fork_current(const struct fork_args *f)
+{
+	struct proc *parent = curproc(), *p;
+	bool vfork = f->flags & CLONE_VFORK;
+	int error;
+
+	if (parent->uid != 0 && uidinfo_held(parent->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC))
+		return -EAGAIN;
+	p = proc_alloc(parent->name, parent->uid, fork_return, &error);
+	if (p == NULL)
+		return error;
+	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
+	p->files = filetable_clone(parent->files, p->ui);
+	if (p->vm == NULL || p->files == NULL) {
+		proc_discard(p);
+		return -ENOMEM;
+	}
+	p->umask = parent->umask;
+	p->changed_uid = parent->changed_uid;
+	fork_thread(p->thread, p->vm, f);
+
+	spin_lock(&proc_lock);
+	p->cwd = vnode_ref(parent->cwd);
+	p->pgid = parent->pgid;
+	p->sid = parent->sid;
+	proc_signals_fork(p, parent);
+	memcpy(p->limits, parent->limits, sizeof(p->limits));
+	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
+	memcpy(p->program, parent->program, sizeof(p->program));
+	p->parent = parent;
+	p->vfork_child = parent->vforking = vfork;
+	list_append(&parent->children, &p->sibling);
+	list_append(&procs, &p->all);
+	spin_unlock(&proc_lock);
+	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
+		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
+	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(curthread()->name), curthread()->tid,
+		   ktr_intern(p->name), p->pid);
+	uint32_t pid = p->pid; /* the child may run and be freed before we return */
+	if (f->flags & CLONE_PARENT_SETTID)
+		copy_out(f->parent_tid, &pid, sizeof(pid)); /* like Linux, without a check */
+	sched_start(p->thread);
+	if (vfork)
+		vfork_wait(parent);
+	return pid;
+}
+
+/* Frees a thread's lwp, unless it is the first one, which is a part of its process. */
+void
+lwp_free(struct lwp *l)
+{
+	struct uidinfo *ui = l->ui;
+
+	if (ui == NULL)
+		return;
+	uidinfo_free(ui, l);
+	uidinfo_leave(ui);
+}
+
+/* Makes another thread of the current process. */
+static int64_t
+clone_thread(const struct fork_args *f)
+{
+	struct proc *p = curproc();
+	struct uidinfo *ui = uidinfo_enter(p->uid);
+	struct lwp *l = ui != NULL ? uidinfo_alloc(ui, sizeof(*l)) : NULL;
+	struct thread *t =
+	    l != NULL ? thread_alloc(curthread()->name, PRIO_USER, fork_return, p) : NULL;
+	uint32_t tid;
+	bool ends;
+
+	if (ui == NULL)
+		return -EAGAIN;
+	if (t == NULL) {
+		uidinfo_free(ui, l);
+		uidinfo_leave(ui);
+		return -ENOMEM;
+	}
+	tid = t->tid;
+	lwp_init(l, p, t);
+	l->ui = ui;
+	l->sig_blocked = curlwp()->sig_blocked;
+	l->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	vm_share(p->vm);
+	fork_thread(t, p->vm, f);
+	spin_lock(&proc_lock);
+	ends = p->exiting || curlwp()->dying;
+	if (!ends)
+		lwp_join(p, l);
+	proc_signals_update(p);
+	spin_unlock(&proc_lock);
+	if (ends) {
+		thread_discard(t);
+		lwp_free(l);
+		return -EINTR;
+	}
+	if (f->flags & CLONE_PARENT_SETTID)
+		copy_out(f->parent_tid, &tid, sizeof(tid));
+	CTR2(KTR_PROC, "thread of a process: pid %u tid %u", p->pid, tid);
+	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(curthread()->name), curthread()->tid,
+		   ktr_intern(t->name), tid);
+	sched_start(t);
+	return tid;
+}
+
+int64_t
+sys_fork(const uint64_t a[6])
+{
+	return fork_current(&(struct fork_args){.flags = 0});
+}
+
+int64_t
+sys_vfork(const uint64_t a[6])
+{
+	return fork_current(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK});
+}
+
+int64_t
+sys_clone(const uint64_t a[6])
+{
+	const uint64_t ids = CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
+			     CLONE_CHILD_SETTID | CLONE_DETACHED;
+	const uint64_t shared =
+	    CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+	struct fork_args f = {.flags = a[0] & ~0xfful,
+			      .sp = a[1],
+			      .parent_tid = a[2],
+			      .child_tid = a[CLONE_ARG_CHILD_TID],
+			      .tls = a[CLONE_ARG_TLS]};
+
+	if ((f.flags & CLONE_SETTLS) && f.tls >= ARCH_USER_END)
+		return -EPERM;
+	/* A thread shares everything. */
+	if ((f.flags & ~ids & ~CLONE_SYSVSEM) == (shared & ~CLONE_SYSVSEM))
+		return clone_thread(&f);
+	/* A process shares nothing, or memory while its parent waits. */
+	if ((f.flags & ~ids & ~(CLONE_VM | CLONE_VFORK)) || (a[0] & 0xff) != SIGCHLD ||
+	    !(f.flags & CLONE_VM) != !(f.flags & CLONE_VFORK))
+		return -EINVAL;
+	return fork_current(&f);
+}

@@ -1,0 +1,261 @@
+/*
+ * futex.c - futex(2): threads wait until others change a word of their memory; and the words that a
+ * thread leaves behind when it ends.
+ *
+ * A futex is a word at an address of an address space: no memory is shared between spaces. A thread
+ * that waits has a struct waiter on its stack.
+ *
+ * Locking: futex_lock guards all waiters. While it is held, words are read that are in memory; what
+ * is not is fetched before.
+ */
+#include "kernel/abi/futex.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/time.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/list.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
+#include "ktr/ktr.h"
+
+#define BUCKETS    256u
+#define ROBUST_MAX 2048u /* mutexes of a list, which may be a circle */
+
+struct waiter {
+	struct list list; /* in a bucket */
+	const struct vmspace *vm;
+	uint64_t addr;
+	uint32_t bits;
+	bool woken;
+};
+
+static struct spinlock futex_lock = SPINLOCK_INIT("futex");
+static struct list buckets[BUCKETS]; /* a bucket that was never used has zeroes */
+
+static struct list *
+bucket(const struct vmspace *vm, uint64_t addr)
+{
+	struct list *b = &buckets[((uintptr_t)vm / 64 + addr / 4) % BUCKETS];
+
+	if (b->next == NULL)
+		list_init(b);
+	return b;
+}
+
+/* Takes the lock, and reads the word. -EFAULT, -EINVAL: without the lock. */
+static int
+lock_and_read(uint64_t addr, uint32_t *value)
+{
+	if (addr % sizeof(*value) != 0)
+		return -EINVAL;
+	for (;;) {
+		if (copy_in(value, addr, sizeof(*value)) != 0)
+			return -EFAULT;
+		spin_lock(&futex_lock);
+		if (copy_in(value, addr, sizeof(*value)) == 0)
+			return 0;
+		spin_unlock(&futex_lock); /* it has left memory meanwhile */
+	}
+}
+
+static int64_t
+futex_wait(uint64_t addr, uint32_t expected, uint32_t bits, uint64_t deadline)
+{
+	struct waiter w = {.vm = curproc()->vm, .addr = addr, .bits = bits};
+	uint32_t value;
+	int r = bits != 0 ? lock_and_read(addr, &value) : -EINVAL;
+
+	if (r != 0)
+		return r;
+	if (value != expected) {
+		spin_unlock(&futex_lock);
+		return -EAGAIN;
+	}
+	list_append(bucket(w.vm, addr), &w.list);
+	while (!w.woken && r == 0)
+		r = sleep_on(&w, &futex_lock, "futex", SLEEP_INTR, deadline);
+	list_remove(&w.list);
+	spin_unlock(&futex_lock);
+	return w.woken ? 0 : r;
+}
+
+/* Wakes up to `count` threads, and makes up to `more` others wait at `to`. Returns how many. */
+static int64_t
+wake(uint64_t addr, uint32_t bits, uint32_t count, uint64_t to, uint32_t more)
+{
+	const struct vmspace *vm = curproc()->vm;
+	int64_t n = 0;
+
+	list_for_each_safe (l, bucket(vm, addr)) {
+		struct waiter *w = list_entry(l, struct waiter, list);
+
+		if (w->vm != vm || w->addr != addr || !(w->bits & bits))
+			continue;
+		if (count > 0) {
+			list_remove(l);
+			w->woken = true;
+			wakeup(w);
+			count--;
+		} else if (more > 0) {
+			list_remove(l);
+			w->addr = to;
+			list_append(bucket(vm, to), l);
+			more--;
+		} else {
+			break;
+		}
+		n++;
+	}
+	return n;
+}
+
+static int64_t
+futex_wake(uint64_t addr, uint32_t bits, uint32_t count)
+{
+	int64_t n;
+
+	if (bits == 0 || addr % 4 != 0)
+		return -EINVAL;
+	spin_lock(&futex_lock);
+	n = wake(addr, bits, count, 0, 0);
+	spin_unlock(&futex_lock);
+	return n;
+}
+
+static int64_t
+futex_requeue(const uint64_t a[6], bool compare)
+{
+	uint32_t value;
+	int r = a[4] % 4 == 0 && (int32_t)a[2] >= 0 && (int32_t)a[3] >= 0
+		    ? lock_and_read(a[0], &value)
+		    : -EINVAL;
+	int64_t n = -EAGAIN;
+
+	if (r != 0)
+		return r;
+	if (!compare || value == (uint32_t)a[5])
+		n = wake(a[0], UINT32_MAX, (uint32_t)a[2], a[4], a[0] != a[4] ? (uint32_t)a[3] : 0);
+	spin_unlock(&futex_lock);
+	return n;
+}
+
+/* The deadline of a wait: relative, or a time of a clock. */
+static int
+take_deadline(uint64_t addr, uint32_t op, uint64_t *deadline)
+{
+	uint64_t now = clock_ns(), ns, base = 0;
+	struct timespec ts;
+
+	*deadline = DEADLINE_NEVER;
+	if (addr == 0)
+		return 0;
+	if (copy_in(&ts, addr, sizeof(ts)) != 0)
+		return -EFAULT;
+	if (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= 1000000000)
+		return -EINVAL;
+	if (ts.tv_sec >= 1l << 32)
+		return 0;
+	ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT)
+		ns += now;
+	else if (op & FUTEX_CLOCK_REALTIME)
+		base = clock_real_ns(now) - now;
+	*deadline = ns > base ? ns - base : 0;
+	return 0;
+}
+
+int64_t
+sys_futex(const uint64_t a[6])
+{
+	uint32_t op = (uint32_t)a[1];
+	uint64_t deadline;
+	int r;
+
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		r = take_deadline(a[3], op, &deadline);
+		if (r != 0)
+			return r;
+		return futex_wait(a[0], (uint32_t)a[2],
+				  (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? UINT32_MAX : (uint32_t)a[5],
+				  deadline);
+	case FUTEX_WAKE:
+		return futex_wake(a[0], UINT32_MAX, (uint32_t)a[2]);
+	case FUTEX_WAKE_BITSET:
+		return futex_wake(a[0], (uint32_t)a[5], (uint32_t)a[2]);
+	case FUTEX_REQUEUE:
+		return futex_requeue(a, false);
+	case FUTEX_CMP_REQUEUE:
+		return futex_requeue(a, true);
+	default:
+		return -ENOSYS;
+	}
+}
+
+int64_t
+sys_set_robust_list(const uint64_t a[6])
+{
+	if (a[1] != sizeof(struct robust_list_head))
+		return -EINVAL;
+	curlwp()->robust = a[0];
+	return 0;
+}
+
+int64_t
+sys_get_robust_list(const uint64_t a[6])
+{
+	uint64_t size = sizeof(struct robust_list_head);
+
+	if (a[0] != 0 && (uint32_t)a[0] != curthread()->tid)
+		return -EPERM;
+	if (copy_out(a[1], &curlwp()->robust, 8) != 0 || copy_out(a[2], &size, 8) != 0)
+		return -EFAULT;
+	return 0;
+}
+
+/* A mutex whose owner, the current thread, ends: the next one to take it is told so. */
+static void
+abandon(uint64_t addr)
+{
+	uint32_t value;
+
+	if (addr % 4 != 0 || copy_in(&value, addr, sizeof(value)) != 0 ||
+	    (value & FUTEX_TID_MASK) != curthread()->tid)
+		return;
+	/* Others may add FUTEX_WAITERS at any time: so it is set in any case. */
+	value = FUTEX_OWNER_DIED | FUTEX_WAITERS;
+	if (copy_out(addr, &value, sizeof(value)) == 0)
+		futex_wake(addr, UINT32_MAX, 1);
+}
+
+void
+futex_thread_exit(struct lwp *l)
+{
+	struct robust_list_head head;
+	uint64_t at, zero = 0;
+
+	if (l->robust != 0 && copy_in(&head, l->robust, sizeof(head)) == 0) {
+		at = head.next;
+		for (unsigned i = 0; i < ROBUST_MAX && at != l->robust; i++) {
+			uint64_t next;
+			bool good = copy_in(&next, at & ~1ul, sizeof(next)) == 0;
+
+			if (at != head.pending)
+				abandon((at & ~1ul) + head.offset);
+			if (!good)
+				break;
+			at = next;
+		}
+		if (head.pending != 0)
+			abandon((head.pending & ~1ul) + head.offset);
+	}
+	if (l->clear_tid != 0 && copy_out(l->clear_tid, &zero, 4) == 0)
+		futex_wake(l->clear_tid, UINT32_MAX, 1);
+}

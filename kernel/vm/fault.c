@@ -1,0 +1,258 @@
+/*
+ * fault.c - demand-zero pages, copy on write, fork. Locking: vm.h.
+ *
+ * Invariants: a page that more than one space maps (page_refs > 1) is mapped read-only in all of
+ * them. A page in an area without any access keeps its entry, marked not present: so the kernel's
+ * copies to and from user memory fault there too.
+ */
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/vm/vm_private.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(vminfo);
+SDT_PROBE_DEFINE_TEXT(vminfo, , , cow_fault, "cow_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
+SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uintptr_t");
+
+#define VM_FAULT_PAGES 4 /* what one fault may need: a page and three tables */
+
+/* The instruction cache needs care only for executable pages. */
+static void
+enter_page(uint64_t *pte, void *page, unsigned prot)
+{
+	if (prot & MMU_EXEC)
+		arch_icache_sync(page, PAGE_SIZE);
+	*pte = arch_pte_leaf(virt_to_phys(page), prot | MMU_USER, 0);
+}
+
+/* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
+static bool
+copy_on_write(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
+{
+	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
+
+	if (page_refs(old) > 1) {
+		new = page_alloc(0);
+		if (new == NULL)
+			return false;
+		memcpy(new, old, PAGE_SIZE);
+		SDT_CTR3(vminfo, , , cow_fault, SDT_ARGS2(1, va), KTR_VM,
+			 "cow copy: va %#lx from %p to %p", va, old, new);
+	} else {
+		CTR1(KTR_VM, "cow reuse: va %#lx", va);
+	}
+	if (new != old) {
+		*pte = 0;
+		vm_flush_page(vm, va);
+	}
+	enter_page(pte, new, prot);
+	arch_tlb_flush_page(va); /* elsewhere, a stale entry only faults */
+	if (new != old)
+		page_unref(old);
+	return true;
+}
+
+/* The protection of the area at va; false: there is none. */
+static bool
+protection_at(struct vmspace *vm, uint64_t va, unsigned *prot)
+{
+	const struct area *a;
+
+	mutex_lock(&vm->lock);
+	a = vm_find(vm, va);
+	*prot = a != NULL ? a->prot : 0;
+	mutex_unlock(&vm->lock);
+	return a != NULL;
+}
+
+bool
+vm_maps(struct vmspace *vm, uint64_t va)
+{
+	unsigned prot;
+
+	return protection_at(vm, va, &prot);
+}
+
+bool
+vm_allows(struct vmspace *vm, uint64_t va, unsigned access)
+{
+	unsigned prot;
+
+	return protection_at(vm, va, &prot) && (prot & access) != 0;
+}
+
+/* Makes the page tables for va. Counts them, and n pages more, for the user. */
+static uint64_t *
+make_entry(struct vmspace *vm, uint64_t va, unsigned n)
+{
+	unsigned made = 0;
+	uint64_t *pte;
+
+	if (!uidinfo_charge(vm->ui, UIDINFO_PAGE, VM_FAULT_PAGES))
+		return NULL;
+	pte = pagetable_entry(vm->root, va, 0, &made);
+	vm->tables += made;
+	if (pte == NULL)
+		n = 0;
+	uidinfo_release(vm->ui, UIDINFO_PAGE, VM_FAULT_PAGES - made - n);
+	return pte;
+}
+
+/* Maps a page of zeroes at va, which has none. */
+static bool
+zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
+{
+	uint64_t *pte = make_entry(vm, va, 1);
+	void *page = pte != NULL ? page_alloc_zero() : NULL;
+
+	if (page == NULL) {
+		if (pte != NULL)
+			uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
+		return false;
+	}
+	SDT_CTR3(vminfo, , , zfod, SDT_ARGS2(1, va), KTR_VM, "zero fill: va %#lx access %u page %p",
+		 va, access, page);
+	enter_page(pte, page, prot);
+	arch_mmu_sync();
+	vm->resident++;
+	return true;
+}
+
+static bool
+fault(struct vmspace *vm, uint64_t va, unsigned access)
+{
+	struct area *a = vm_find(vm, va);
+	uint64_t *pte;
+
+	va = page_round_down(va);
+	if (a == NULL || !(a->prot & access)) {
+		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
+		return false;
+	}
+	pte = pagetable_entry(vm->root, va, 0, NULL);
+	if (pte == NULL || *pte == 0)
+		return zero_fill(vm, va, access, a->prot);
+	if (access == MMU_WRITE && !arch_pte_writable(*pte))
+		return copy_on_write(vm, pte, va, a->prot);
+	/* The page is mapped and allowed: the TLB was stale. Write the entry again and flush it. */
+	if (page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
+		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER,
+				     0);
+	else
+		*pte = arch_pte_leaf(arch_pte_pa(*pte), a->prot | MMU_USER, 0);
+	arch_tlb_flush_page(va);
+	return true;
+}
+
+bool
+vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
+{
+	bool served;
+
+	mutex_lock(&vm->lock);
+	served = fault(vm, va, access);
+	mutex_unlock(&vm->lock);
+	return served;
+}
+
+static int
+write_all(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
+{
+	while (n > 0) {
+		uint64_t off = va & (PAGE_SIZE - 1);
+		uint64_t part = n < PAGE_SIZE - off ? n : PAGE_SIZE - off;
+		unsigned level;
+		uint64_t pte = pagetable_lookup(vm->root, va, &level);
+
+		if (pte == 0) {
+			struct area *a = vm_find(vm, va);
+			if (a == NULL)
+				return -EFAULT;
+			if (!fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot))
+				return -ENOMEM;
+			pte = pagetable_lookup(vm->root, va, &level);
+		}
+		memcpy((char *)phys_to_virt(arch_pte_pa(pte)) + off, src, part);
+		if (arch_pte_executable(pte))
+			arch_icache_sync((char *)phys_to_virt(arch_pte_pa(pte)) + off, part);
+		va += part;
+		src = (const char *)src + part;
+		n -= part;
+	}
+	return 0;
+}
+
+int
+vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
+{
+	int r;
+
+	mutex_lock(&vm->lock);
+	r = write_all(vm, va, src, n);
+	mutex_unlock(&vm->lock);
+	return r;
+}
+
+struct fork_arg {
+	const struct vmspace *parent;
+	struct vmspace *child;
+	bool failed;
+};
+
+static void
+copy_area(struct area *a, void *arg)
+{
+	struct fork_arg *f = arg;
+
+	if (!f->failed)
+		f->failed = vm_insert(f->child, a->start, a->end, a->prot) == NULL;
+}
+
+static void
+share_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct fork_arg *f = arg;
+	uint64_t *copy = f->failed ? NULL : make_entry(f->child, va, 1);
+	uint64_t pa = arch_pte_pa(*pte);
+
+	if (copy == NULL) {
+		f->failed = true;
+		return;
+	}
+	if (arch_pte_writable(*pte)) {
+		unsigned exec = arch_pte_executable(*pte) ? MMU_EXEC : 0;
+		*pte = arch_pte_leaf(pa, MMU_READ | MMU_USER | exec, 0);
+		if (!f->parent->shared)
+			arch_tlb_flush_page(va);
+	}
+	page_ref(phys_to_virt(pa));
+	*copy = *pte;
+	f->child->resident++;
+}
+
+struct vmspace *
+vm_fork(struct vmspace *vm, struct uidinfo *ui)
+{
+	struct fork_arg f = {.parent = vm, .child = vm_create(ui)};
+
+	if (f.child == NULL)
+		return NULL;
+	mutex_lock(&vm->lock);
+	f.child->brk_start = vm->brk_start;
+	f.child->brk_end = vm->brk_end;
+	area_each(vm->areas, copy_area, &f);
+	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
+	if (vm->shared) /* nobody may write to a page that the child has now */
+		vm_flush_all(vm);
+	mutex_unlock(&vm->lock);
+	if (f.failed) {
+		vm_destroy(f.child);
+		return NULL;
+	}
+	return f.child;
+}

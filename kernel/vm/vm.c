@@ -1,0 +1,437 @@
+/* vm.c - address spaces: their areas, and what takes pages and rights away. Locking: vm.h. */
+#include "kernel/vm/vm.h"
+
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/sched/mutex.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/smp.h"
+#include "kernel/vm/vm_private.h"
+#include "ktr/ktr.h"
+
+#define MMAP_BASE 0x0000700000000000ul
+#define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
+
+static int vm_max_areas = 65530;
+SYSCTL_INT(vm_max_map_count, "vm.max_map_count", SYSCTL_WR | SYSCTL_TUN, &vm_max_areas, 16,
+	   INT32_MAX, "areas that one address space may have");
+
+uint64_t
+vm_root(const struct vmspace *vm)
+{
+	return vm->root;
+}
+
+uint64_t
+vm_resident(const struct vmspace *vm)
+{
+	return __atomic_load_n(&vm->resident, __ATOMIC_RELAXED);
+}
+
+uint64_t
+vm_size(const struct vmspace *vm)
+{
+	return vm->size;
+}
+
+struct vmspace *
+vm_create(struct uidinfo *ui)
+{
+	struct vmspace *vm = uidinfo_alloc(ui, sizeof(*vm));
+	uint64_t *table = NULL;
+
+	if (vm != NULL && uidinfo_charge(ui, UIDINFO_PAGE, 1)) {
+		table = page_alloc_zero();
+		if (table == NULL)
+			uidinfo_release(ui, UIDINFO_PAGE, 1);
+	}
+	if (table == NULL) {
+		uidinfo_free(ui, vm);
+		return NULL;
+	}
+	arch_mmu_user_root(table, phys_to_virt(kmap_root()));
+	vm->root = virt_to_phys(table);
+	vm->refs = 1;
+	mutex_init(&vm->lock, "vm");
+	vm->tables = 1;
+	vm->ui = ui;
+	return vm;
+}
+
+void
+vm_share(struct vmspace *vm)
+{
+	vm->shared = true;
+}
+
+/* What each CPU that runs on the space flushes. */
+struct flush {
+	uint64_t root;
+	uint64_t va; /* 0: everything */
+};
+
+static void
+flush_here(void *arg)
+{
+	const struct flush *f = arg;
+
+	if (curthread()->root != f->root)
+		return;
+	if (f->va != 0)
+		arch_tlb_flush_page(f->va);
+	else
+		arch_tlb_flush_all();
+}
+
+void
+vm_flush_all(const struct vmspace *vm)
+{
+	/* CPUs that do not run the space now: before they run it again */
+	arch_tlb_flush_page(VM_LOWEST);
+	smp_call_all(flush_here, &(struct flush){vm->root, 0});
+}
+
+void
+vm_flush_page(const struct vmspace *vm, uint64_t va)
+{
+	struct flush f = {vm->root, va};
+
+	if (vm->shared)
+		smp_call_all(flush_here, &f);
+	else
+		arch_tlb_flush_page(va);
+}
+
+struct area *
+vm_find(const struct vmspace *vm, uint64_t va)
+{
+	struct area *a = area_find(vm->areas, va);
+
+	return a != NULL && va >= a->start ? a : NULL;
+}
+
+static bool
+overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	const struct area *a = area_find(vm->areas, start);
+
+	return a != NULL && a->start < end;
+}
+
+static bool
+good_range(uint64_t start, uint64_t size)
+{
+	return size != 0 && (start & (PAGE_SIZE - 1)) == 0 && start >= VM_LOWEST &&
+	       start < ARCH_USER_END && size <= ARCH_USER_END - start;
+}
+
+struct area *
+vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
+{
+	struct area *a = NULL;
+
+	if (vm->area_count < (unsigned)vm_max_areas)
+		a = uidinfo_alloc(vm->ui, sizeof(*a));
+	if (a == NULL)
+		return NULL;
+	a->start = start;
+	a->end = end;
+	a->prot = prot;
+	area_insert(&vm->areas, a);
+	vm->area_count++;
+	vm->size += end - start;
+	return a;
+}
+
+/* Moves the end of an area. */
+static void
+set_end(struct vmspace *vm, struct area *a, uint64_t end)
+{
+	unsigned prot = a->prot;
+
+	area_take(&vm->areas, a->start, a->end);
+	vm->size += end - a->end;
+	a->end = end;
+	a->prot = prot;
+	area_insert(&vm->areas, a);
+}
+
+static void
+forget_area(struct area *a, void *arg)
+{
+	struct vmspace *vm = arg;
+
+	vm->area_count--;
+	vm->size -= a->end - a->start;
+	uidinfo_free(vm->ui, a);
+}
+
+static int
+map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	size = page_round_up(size);
+	if (!good_range(start, size))
+		return -EINVAL;
+	if (overlaps(vm, start, start + size))
+		return -EEXIST;
+	if (vm_insert(vm, start, start + size, prot) == NULL)
+		return -ENOMEM;
+	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
+	return 0;
+}
+
+int
+vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	int r;
+
+	mutex_lock(&vm->lock);
+	r = map(vm, start, size, prot);
+	mutex_unlock(&vm->lock);
+	return r;
+}
+
+/* If va lies inside an area, splits the area there. */
+static int
+split(struct vmspace *vm, uint64_t va)
+{
+	struct area *a = vm_find(vm, va);
+	uint64_t end;
+
+	if (a == NULL || a->start == va)
+		return 0;
+	end = a->end;
+	set_end(vm, a, va);
+	if (vm_insert(vm, va, end, a->prot) != NULL)
+		return 0;
+	set_end(vm, a, end);
+	return -ENOMEM;
+}
+
+static void
+forget_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct vmspace *vm = arg;
+	uint64_t pa = arch_pte_pa(*pte);
+
+	*pte = 0;
+	vm->resident--;
+	uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
+	page_unref(phys_to_virt(pa));
+}
+
+static void
+drop_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	void *page = phys_to_virt(arch_pte_pa(*pte));
+
+	page_ref(page); /* keep the page until the TLB is flushed */
+	forget_page(pte, va, arg);
+	vm_flush_page(arg, va);
+	page_unref(page);
+}
+
+static int
+unmap(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	size = page_round_up(size);
+	if (!good_range(start, size))
+		return -EINVAL;
+	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+		return -ENOMEM;
+	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
+	pagetable_each(vm->root, start, start + size, drop_page, vm);
+	CTR2(KTR_VM, "unmap: start %#lx size %#lx", start, size);
+	return 0;
+}
+
+int
+vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	int r;
+
+	mutex_lock(&vm->lock);
+	r = unmap(vm, start, size);
+	mutex_unlock(&vm->lock);
+	return r;
+}
+
+struct protection {
+	struct vmspace *vm;
+	unsigned prot;
+};
+
+static void
+protect_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	const struct protection *p = arg;
+	unsigned prot = p->prot;
+	uint64_t pa = arch_pte_pa(*pte);
+
+	if (prot & MMU_EXEC)
+		arch_icache_sync(phys_to_virt(pa), PAGE_SIZE);
+	/* The first write faults. The fault handler then checks whether the page is shared. */
+	*pte = arch_pte_leaf(pa, prot != 0 ? (prot & ~(unsigned)MMU_WRITE) | MMU_USER : 0, 0);
+	vm_flush_page(p->vm, va);
+}
+
+static void
+set_prot(struct area *a, void *prot)
+{
+	a->prot = ((struct protection *)prot)->prot;
+}
+
+static int
+protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	struct protection p = {vm, prot};
+	uint64_t at = start;
+	struct area *taken;
+
+	size = page_round_up(size);
+	if (!good_range(start, size))
+		return -EINVAL;
+	while (at < start + size) {
+		struct area *a = vm_find(vm, at);
+		if (a == NULL)
+			return -ENOMEM;
+		at = a->end;
+	}
+	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+		return -ENOMEM;
+	taken = area_take(&vm->areas, start, start + size);
+	area_each(taken, set_prot, &p);
+	area_put(&vm->areas, taken);
+	pagetable_each(vm->root, start, start + size, protect_page, &p);
+	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, size, prot);
+	return 0;
+}
+
+int
+vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+{
+	int r;
+
+	mutex_lock(&vm->lock);
+	r = protect(vm, start, size, prot);
+	mutex_unlock(&vm->lock);
+	return r;
+}
+
+/* Room for size bytes: at hint if that is free. 0: there is none. */
+static uint64_t
+find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
+{
+	uint64_t at;
+
+	if (good_range(hint, size) && !overlaps(vm, hint, hint + size))
+		return hint;
+	at = area_gap(vm->areas, MMAP_BASE, size);
+	return good_range(at, size) ? at : 0;
+}
+
+static bool
+may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit)
+{
+	return vm->size <= limit && bytes <= limit - vm->size;
+}
+
+int64_t
+vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, bool fixed,
+	   uint64_t limit)
+{
+	int64_t r = 0;
+
+	size = page_round_up(size);
+	mutex_lock(&vm->lock);
+	if (fixed)
+		r = unmap(vm, start, size);
+	else
+		start = find_free(vm, page_round_down(start), size);
+	if (r == 0 && (start == 0 || !may_grow(vm, size, limit)))
+		r = -ENOMEM;
+	if (r == 0)
+		r = map(vm, start, size, prot);
+	mutex_unlock(&vm->lock);
+	return r != 0 ? r : (int64_t)start;
+}
+
+void
+vm_set_brk_start(struct vmspace *vm, uint64_t start)
+{
+	vm->brk_start = vm->brk_end = page_round_up(start);
+}
+
+/* Moves the end of the heap, if that is possible. */
+static void
+move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
+{
+	uint64_t old = page_round_up(vm->brk_end), new = page_round_up(end);
+
+	if (end < vm->brk_start || end > MMAP_BASE)
+		return;
+	if (new > old) {
+		struct area *heap = old > vm->brk_start ? vm_find(vm, old - 1) : NULL;
+
+		if (overlaps(vm, old, new) || !may_grow(vm, new - old, limit))
+			return;
+		if (heap != NULL && heap->end == old && heap->prot == (MMU_READ | MMU_WRITE))
+			set_end(vm, heap, new);
+		else if (map(vm, old, new - old, MMU_READ | MMU_WRITE) != 0)
+			return;
+	} else if (new < old && unmap(vm, new, old - new) != 0) {
+		return;
+	}
+	CTR2(KTR_VM, "brk: from %#lx to %#lx", vm->brk_end, end);
+	vm->brk_end = end;
+}
+
+uint64_t
+vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
+{
+	mutex_lock(&vm->lock);
+	move_brk(vm, end, limit);
+	end = vm->brk_end;
+	mutex_unlock(&vm->lock);
+	return end;
+}
+
+struct vmspace *
+vm_ref(struct vmspace *vm)
+{
+	__atomic_fetch_add(&vm->refs, 1, __ATOMIC_RELAXED);
+	return vm;
+}
+
+void
+vm_destroy(struct vmspace *vm)
+{
+	if (__atomic_sub_fetch(&vm->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	/* No CPU uses this table any more, so the TLB needs no flush. */
+	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
+	area_drop(vm->areas, forget_area, vm);
+	pagetable_destroy_user(vm->root);
+	uidinfo_release(vm->ui, UIDINFO_PAGE, vm->tables);
+	uidinfo_free(vm->ui, vm);
+}
+
+bool
+vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot)
+{
+	const struct area *a = area_find(vm->areas, *start);
+
+	if (a == NULL)
+		return false;
+	*start = a->start;
+	*end = a->end;
+	*prot = a->prot;
+	return true;
+}

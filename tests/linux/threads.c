@@ -1,0 +1,452 @@
+/* threads.c - pthreads of glibc: futexes, thread-local storage, signals to threads, ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define THREADS 8
+#define TURNS   5000
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static unsigned long counter, next;
+static __thread unsigned long own;
+
+/* Runs fn in THREADS threads. True: all return NULL. */
+static bool
+in_threads(void *(*fn)(void *))
+{
+	pthread_t t[THREADS];
+	bool good = true;
+	void *r;
+
+	for (long i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], NULL, fn, (void *)i) != 0)
+			return false;
+	for (int i = 0; i < THREADS; i++)
+		good &= pthread_join(t[i], &r) == 0 && r == NULL;
+	return good;
+}
+
+static void *
+count(void *arg)
+{
+	for (unsigned i = 0; i < TURNS; i++) {
+		pthread_mutex_lock(&mutex);
+		counter++;
+		pthread_mutex_unlock(&mutex);
+		own += (unsigned long)arg;
+	}
+	return own == TURNS * (unsigned long)arg ? NULL : arg;
+}
+
+/* Threads take turns, in order. */
+static void *
+take_turns(void *arg)
+{
+	pthread_mutex_lock(&mutex);
+	for (unsigned i = 0; i < 200; i++) {
+		while (next % THREADS != (unsigned long)arg)
+			pthread_cond_wait(&cond, &mutex);
+		next++;
+		pthread_cond_broadcast(&cond);
+	}
+	pthread_mutex_unlock(&mutex);
+	return NULL;
+}
+
+static double
+series(unsigned long who)
+{
+	volatile double sum = (double)who;
+
+	for (int i = 1; i < 30000; i++)
+		sum += sin(i) / i + sqrt(i) * 1e-9;
+	return sum;
+}
+
+static double expected[THREADS];
+
+static void *
+compute(void *arg)
+{
+	uint64_t in[FPU_WORDS], out[FPU_WORDS];
+	unsigned long who = (unsigned long)arg;
+
+	for (unsigned i = 0; i < FPU_WORDS; i++)
+		in[i] = 0x5a5a000000000000ul | who << 16 | i;
+	for (int i = 0; i < 5; i++) {
+		double found = series(who);
+
+		fpu_round_trip(in, out, 100);
+		if (memcmp(&found, &expected[who], sizeof(found)) != 0 ||
+		    memcmp(in, out, fpu_words * 8) != 0)
+			return (void *)1;
+	}
+	return NULL;
+}
+
+static pthread_barrier_t barrier;
+
+/* Maps, fills, protects and unmaps memory while the others do the same. */
+static void *
+change_memory(void *arg)
+{
+	const size_t size = 16 * 4096;
+
+	for (unsigned long i = 0; i < 50; i++) {
+		unsigned char *p =
+		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			return (void *)1;
+		memset(p, (int)((unsigned long)arg * 16 + i % 16), size);
+		if (mprotect(p, size / 2, PROT_READ) != 0)
+			return (void *)2;
+		for (size_t at = 0; at < size; at++)
+			if (p[at] != (unsigned char)((unsigned long)arg * 16 + i % 16))
+				return (void *)3;
+		if (munmap(p, size) != 0)
+			return (void *)4;
+	}
+	return NULL;
+}
+
+/* A page whose contents all threads see, while one of them forks again and again. */
+static volatile unsigned *shared_words;
+
+static void *
+see_writes(void *arg)
+{
+	unsigned long who = (unsigned long)arg;
+	volatile unsigned *mine = &shared_words[who], *theirs = &shared_words[(who + 1) % THREADS];
+	unsigned last = 0;
+
+	for (unsigned i = 1; i <= 300; i++) {
+		int status = 0;
+		pid_t pid;
+
+		*mine = i;
+		if (who == 0 && i % 30 == 0) {
+			pid = fork();
+			if (pid == 0) {
+				unsigned before = shared_words[1];
+				sched_yield();
+				_exit(shared_words[1] != before || shared_words[0] != i);
+			}
+			if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+				return (void *)1;
+		}
+		if (*theirs < last || *mine != i)
+			return (void *)2;
+		last = *theirs;
+	}
+	pthread_barrier_wait(&barrier);
+	return shared_words[(who + 1) % THREADS] == 300 ? NULL : (void *)3;
+}
+
+static _Atomic unsigned caught[THREADS], got_usr2;
+static __thread unsigned self_number;
+
+static void
+on_usr1(int sig)
+{
+	caught[self_number]++;
+}
+
+static void
+on_usr2(int sig)
+{
+	got_usr2++;
+}
+
+static _Atomic bool go_on;
+
+static void *
+be_signalled(void *arg)
+{
+	sigset_t set;
+
+	self_number = (unsigned)(unsigned long)arg;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	if (self_number == 3) /* the others block it as the thread that made them */
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	pthread_barrier_wait(&barrier);
+	while (!go_on) {
+		struct timespec ts = {0, 1000000};
+		nanosleep(&ts, NULL);
+	}
+	return NULL;
+}
+
+/* Signals for one thread reach it alone; one for the process reaches a thread that takes it. */
+static bool
+directed_signals(void)
+{
+	struct sigaction act = {.sa_handler = on_usr1}, act2 = {.sa_handler = on_usr2};
+	pthread_t t[THREADS];
+	bool good = true;
+	sigset_t set;
+
+	sigaction(SIGUSR1, &act, NULL);
+	sigaction(SIGUSR2, &act2, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
+	for (long i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, be_signalled, (void *)i);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < THREADS; i++)
+		for (int n = 0; n <= i; n++) {
+			unsigned before = caught[i];
+			good &= pthread_kill(t[i], SIGUSR1) == 0;
+			while (caught[i] == before)
+				sched_yield();
+		}
+	kill(getpid(), SIGUSR2);
+	while (got_usr2 == 0)
+		sched_yield();
+	go_on = true;
+	for (int i = 0; i < THREADS; i++) {
+		good &= pthread_join(t[i], NULL) == 0;
+		good &= caught[i] == (unsigned)i + 1;
+	}
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	return good && got_usr2 == 1;
+}
+
+static void *
+die_with_lock(void *arg)
+{
+	pthread_mutex_lock(arg);
+	return NULL;
+}
+
+static bool
+robust_mutex(void)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutex_t m;
+	pthread_t t;
+	bool good;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&m, &attr);
+	pthread_create(&t, NULL, die_with_lock, &m);
+	pthread_join(t, NULL);
+	good = pthread_mutex_lock(&m) == EOWNERDEAD && pthread_mutex_consistent(&m) == 0 &&
+	       pthread_mutex_unlock(&m) == 0;
+	return good && pthread_mutex_lock(&m) == 0;
+}
+
+static bool
+times_out(void)
+{
+	struct timespec at, now;
+	int r;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_nsec += 20000000;
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&mutex);
+	do
+		r = pthread_cond_timedwait(&cond, &mutex, &at);
+	while (r == 0);
+	pthread_mutex_unlock(&mutex);
+	clock_gettime(CLOCK_REALTIME, &now);
+	return r == ETIMEDOUT &&
+	       (now.tv_sec > at.tv_sec || (now.tv_sec == at.tv_sec && now.tv_nsec >= at.tv_nsec));
+}
+
+static volatile bool never;
+
+static void *
+spin(void *arg)
+{
+	while (!never)
+		counter++;
+	return NULL;
+}
+
+static void *
+wait_for_ever(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+static void *
+exit_all(void *arg)
+{
+	exit(42);
+}
+
+/* Threads run, sleep, and wait for each other: exit() of one ends all. */
+static int
+exits(void *arg)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, spin, NULL);
+	pthread_create(&t, NULL, wait_for_ever, NULL);
+	pthread_create(&t, NULL, exit_all, NULL);
+	pthread_join(t, NULL);
+	return 1;
+}
+
+static void *
+execute(void *arg)
+{
+	char *const argv[] = {"/bin/true", NULL};
+
+	execv("/bin/true", argv);
+	return NULL;
+}
+
+static int
+executes(void *arg)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, spin, NULL);
+	pthread_create(&t, NULL, wait_for_ever, NULL);
+	pthread_create(&t, NULL, execute, NULL);
+	pthread_join(t, NULL);
+	return 1;
+}
+
+static void *
+end_later(void *arg)
+{
+	struct timespec ts = {0, 5000000};
+
+	nanosleep(&ts, NULL);
+	exit(7);
+}
+
+/* The first thread ends before the others. */
+static int
+first_ends(void *arg)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, end_later, NULL);
+	pthread_exit(NULL);
+}
+
+static void *
+crash(void *arg)
+{
+	volatile int *volatile nowhere = (volatile int *)8;
+
+	*nowhere = 1;
+	return NULL;
+}
+
+static int
+crashes(void *arg)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, spin, NULL);
+	pthread_create(&t, NULL, crash, NULL);
+	pthread_join(t, NULL);
+	return 1;
+}
+
+static int fds[2];
+
+static void *
+open_and_close(void *arg)
+{
+	char c;
+
+	for (unsigned i = 0; i < 300; i++) {
+		int fd = open("/etc/motd", O_RDONLY);
+
+		/* Any thread may close any descriptor: a call works, or fails, and nothing else. */
+		if (fd >= 0 && read(fd, &c, 1) < 0 && errno != EBADF)
+			return (void *)1;
+		close((int)((unsigned long)arg + i) % THREADS + fds[1] + 1);
+	}
+	return NULL;
+}
+
+/* Stops and continues a process whose threads run. */
+static int
+stops(void *arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		pthread_t t;
+
+		pthread_create(&t, NULL, wait_for_ever, NULL);
+		pthread_create(&t, NULL, spin, NULL);
+		spin(NULL);
+	}
+	for (int i = 0; i < 5; i++) {
+		kill(pid, SIGSTOP);
+		if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
+			return 1;
+		kill(pid, SIGCONT);
+		if (waitpid(pid, &status, WCONTINUED) != pid || !WIFCONTINUED(status))
+			return 2;
+	}
+	kill(pid, SIGTERM);
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 0 : 3;
+}
+
+static void *
+nothing(void *arg)
+{
+	return NULL;
+}
+
+void
+test_threads(void)
+{
+	for (unsigned long i = 0; i < THREADS; i++)
+		expected[i] = series(i);
+	result(in_threads(count) && counter == THREADS * TURNS,
+	       "8 threads: a mutex, and memory of each");
+	result(in_threads(take_turns) && next == THREADS * 200,
+	       "8 threads take turns by a condition variable");
+	result(in_threads(compute), "each thread has its floating point registers");
+	result(in_threads(change_memory), "8 threads map, protect and unmap memory");
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	shared_words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	result(in_threads(see_writes), "threads see what others write, while one forks");
+	result(directed_signals(), "a signal reaches the thread for which it is");
+	result(robust_mutex(), "a robust mutex tells that its owner has ended");
+	result(times_out(), "a condition variable has a timeout");
+	result(in_child(exits, NULL) == 42, "exit() of a thread ends all");
+	result(in_child(executes, NULL) == 0, "exec of a thread ends the others");
+	result(in_child(first_ends, NULL) == 7, "a process outlives its first thread");
+	result(in_child(crashes, NULL) == 128 + SIGSEGV, "a fault of a thread ends all");
+	result(in_child(stops, NULL) == 0, "SIGSTOP stops all threads");
+	result(pipe(fds) == 0 && in_threads(open_and_close),
+	       "threads open, read and close files of each other");
+	for (unsigned i = 0; i < 40; i++)
+		if (!in_threads(nothing))
+			result(false, "threads come and go");
+	result(true, "threads come and go");
+}
