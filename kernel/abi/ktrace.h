@@ -54,7 +54,7 @@ struct ktr_header {
 	uint32_t ktr_dropped; /* with KTR_DROP: records of this process lost before this one */
 	uint32_t ktr_pid;
 	uint32_t ktr_tid;
-	char ktr_comm[KTR_COMM_SIZE]; /* name of the process, ended by a NUL */
+	char ktr_comm[KTR_COMM_SIZE]; /* name of the thread, ended by a NUL */
 	uint32_t ktr_spare;           /* 0 */
 	int64_t ktr_sec;              /* since 1970, UTC; or since the boot without a clock */
 	int64_t ktr_nsec;

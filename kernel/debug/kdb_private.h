@@ -137,7 +137,9 @@ int kdb_thread_cpu(const struct thread *t);
 const struct thread *kdb_thread_find(const char *command, const char *word);
 /* Prints "sh tid 7". */
 void kdb_print_thread(const struct thread *t);
-bool kdb_proc_find(const char *command, char *args, struct proc *copy);
+/* Finds the process with a pid, or of a thread, or the current one. NULL: an error line was
+ * printed. */
+const struct proc *kdb_proc_find(const char *command, char *args, struct proc *copy);
 void kdb_command_ps(char *mod, char *args);
 void kdb_show_thread(char *args);
 void kdb_show_proc(char *args);

@@ -92,9 +92,9 @@ ps_line(const struct thread *t)
 		   waits_for(t, why, sizeof(why)));
 	kdb_text(t->name, name, sizeof(name));
 	if (t->proc != NULL && arch_probe_copy(&p, t->proc, sizeof(p)))
-		kdb_printf("%6u %5u %s\n", p.pgid, p.uid, name);
+		kdb_printf("%6u %6u %5u %s\n", p.pid, p.pgid, p.uid, name);
 	else
-		kdb_printf("%6s %5s [%s]\n", "-", "-", name);
+		kdb_printf("%6s %6s %5s [%s]\n", "-", "-", "-", name);
 }
 
 void
@@ -103,8 +103,8 @@ kdb_command_ps(char *mod, char *args)
 	const struct thread *t = NULL;
 	static struct thread copy; /* too large for the stack */
 
-	kdb_printf("%6s %4s %3s %-8s %-12s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE",
-		   "WAITS FOR", "PGRP", "UID", "NAME");
+	kdb_printf("%6s %4s %3s %-8s %-12s %6s %6s %5s %s\n", "TID", "PRIO", "CPU", "STATE",
+		   "WAITS FOR", "PID", "PGRP", "UID", "NAME");
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++)
 		ps_line(&copy);
 }
@@ -168,8 +168,7 @@ kdb_show_thread(char *args)
 	}
 }
 
-/* Finds the process with a pid, or the current thread's. False: an error line was printed. */
-bool
+const struct proc *
 kdb_proc_find(const char *command, char *args, struct proc *copy)
 {
 	char *word = kdb_word(&args);
@@ -177,11 +176,28 @@ kdb_proc_find(const char *command, char *args, struct proc *copy)
 	static struct thread c; /* too large for the stack */
 
 	if (t == NULL || !arch_probe_copy(&c, t, sizeof(c)))
-		return false;
+		return NULL;
 	if (c.proc != NULL && arch_probe_copy(copy, c.proc, sizeof(*copy)))
-		return true;
+		return c.proc;
 	kdb_printf("%s: thread %u is a kernel thread: it has no process\n", command, c.tid);
-	return false;
+	return NULL;
+}
+
+static void
+show_threads(const struct proc *p)
+{
+	static struct thread t; /* too large for the stack */
+	static struct lwp l;
+	const struct thread *at = NULL;
+	char name[KDB_NAMELEN], why[KDB_NAMELEN];
+
+	for (unsigned n = 0; n < THREADS_MAX && (at = kdb_thread_next(at, &t)) != NULL; n++) {
+		if (t.proc != p || !arch_probe_copy(&l, t.lwp, sizeof(l)))
+			continue;
+		kdb_printf("  thread %u: %s, %s %s, signals pending %#lx, blocked %#lx\n", t.tid,
+			   kdb_text(t.name, name, sizeof(name)), state_name(&t),
+			   waits_for(&t, why, sizeof(why)), l.sig_pending, l.sig_blocked);
+	}
 }
 
 void
@@ -190,8 +206,9 @@ kdb_show_proc(char *args)
 	static const char *const states[] = {"alive", "stopped", "zombie"};
 	char name[KDB_NAMELEN];
 	static struct proc p, parent; /* too large for the stack */
+	const struct proc *at = kdb_proc_find("show proc", args, &p);
 
-	if (!kdb_proc_find("show proc", args, &p))
+	if (at == NULL)
 		return;
 	kdb_printf("process %u: %s, %s\n", p.pid, kdb_text(p.name, name, sizeof(name)),
 		   p.state <= PROC_ZOMBIE ? states[p.state] : "?");
@@ -200,9 +217,10 @@ kdb_show_proc(char *args)
 		       ? parent.pid
 		       : 0,
 		   p.pgid, p.uid);
-	kdb_printf("  signals pending %#lx, blocked %#lx, ignored %#lx\n", p.sig_pending,
-		   p.first.sig_blocked, p.sig_ignored);
-	kdb_printf("  thread %p, address space %p, files %p\n", p.thread, p.vm, p.files);
+	kdb_printf("  signals pending %#lx, ignored %#lx, caught %#lx\n", p.sig_pending,
+		   p.sig_ignored, p.sig_caught);
+	kdb_printf("  address space %p, files %p\n", p.vm, p.files);
+	show_threads(at);
 }
 
 void

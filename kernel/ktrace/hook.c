@@ -55,13 +55,13 @@ static uint16_t struct_codes[STRUCTS]; /* of the calls in structs[]; 0: this mac
 struct ktrace_action *ktrace_actions;
 
 static void
-put(struct ktrace *t, const struct proc *p, unsigned type, const void *data, size_t len)
+put(struct ktrace *t, unsigned type, const void *data, size_t len)
 {
 	struct ktrace_record *r;
 
 	if (!(t->facs & 1u << type))
 		return;
-	r = ktrace_claim(t, p, type, len);
+	r = ktrace_claim(t, type, len);
 	if (r == NULL)
 		return;
 	memcpy(r->data, data, len);
@@ -108,7 +108,7 @@ put_call(struct ktrace *t, const struct proc *p, struct ktrace_action a, const s
 		put_again(t, len, f);
 		return;
 	}
-	r = ktrace_begin(t, p, KTR_SYSCALL, len);
+	r = ktrace_begin(t, KTR_SYSCALL, len);
 	s = (void *)r->data;
 	s->ktr_code = code;
 	s->ktr_narg = (uint32_t)narg;
@@ -122,7 +122,7 @@ static void
 put_struct(struct ktrace *t, const struct proc *p, const struct call_struct *s, uint64_t addr)
 {
 	size_t name = strlen(s->name) + 1;
-	struct ktrace_record *r = ktrace_claim(t, p, KTR_STRUCT, name + s->size);
+	struct ktrace_record *r = ktrace_claim(t, KTR_STRUCT, name + s->size);
 
 	if (r == NULL)
 		return;
@@ -134,7 +134,7 @@ put_struct(struct ktrace *t, const struct proc *p, const struct call_struct *s, 
 static void
 put_sysctl(struct ktrace *t, const struct proc *p, uint64_t addr)
 {
-	struct ktrace_record *r = ktrace_claim(t, p, KTR_SYSCTL, 256);
+	struct ktrace_record *r = ktrace_claim(t, KTR_SYSCTL, 256);
 	int n;
 
 	if (r == NULL)
@@ -185,7 +185,7 @@ put_return(struct ktrace *t, const struct proc *p, struct ktrace_action a,
 		put_again(t, sizeof(*s), f);
 		return;
 	}
-	r = ktrace_begin(t, p, KTR_SYSRET, sizeof(*s));
+	r = ktrace_begin(t, KTR_SYSRET, sizeof(*s));
 	s = (void *)r->data;
 	/* An unknown call that was not traced when it began has no number here. */
 	s->ktr_code = __builtin_expect(a.code == KTRACE_UNKNOWN, 0) ? k->code : a.code;
@@ -226,7 +226,7 @@ put_io(struct ktrace *t, const struct proc *p, int rw, const struct uio *u, int6
 		return;
 	if (n > t->mask / 4)
 		n = t->mask / 4;
-	r = ktrace_claim(t, p, KTR_GENIO, sizeof(*g) + n);
+	r = ktrace_claim(t, KTR_GENIO, sizeof(*g) + n);
 	if (r == NULL)
 		return;
 	g = (void *)r->data;
@@ -257,7 +257,7 @@ put_switch(struct ktrace *t, const struct proc *p, bool out)
 	c.ktr_user = k->waits[0] == '\0' && !k->in_call;
 	if (!out)
 		k->waits = NULL;
-	put(t, p, KTR_CSW, &c, sizeof(c));
+	put(t, KTR_CSW, &c, sizeof(c));
 }
 
 /* All but system calls, which are to cost little. */
@@ -271,7 +271,7 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 	switch (a.what) {
 	case NAME:
 	case EXEC:
-		put(t, p, KTR_NAMEI, f->data, f->len);
+		put(t, KTR_NAMEI, f->data, f->len);
 		break;
 	case READ:
 	case WRITE:
@@ -283,7 +283,7 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 					.ktr_code = (int32_t)f->args[1],
 					.ktr_action = f->args[2],
 					.ktr_mask = curlwp()->sig_blocked};
-		put(t, p, KTR_PSIG, &sig, sizeof(sig));
+		put(t, KTR_PSIG, &sig, sizeof(sig));
 		break;
 	case OFF_CPU:
 	case ON_CPU:
@@ -295,12 +295,12 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 	case FAULT:
 		fault =
 		    (struct ktr_fault){.ktr_vaddr = f->args[0], .ktr_access = (uint32_t)f->args[1]};
-		put(t, p, KTR_FAULT, &fault, sizeof(fault));
+		put(t, KTR_FAULT, &fault, sizeof(fault));
 		break;
 	case FAULT_END:
 		end = (struct ktr_faultend){.ktr_vaddr = f->args[0],
 					    .ktr_served = (uint32_t)f->args[1]};
-		put(t, p, KTR_FAULTEND, &end, sizeof(end));
+		put(t, KTR_FAULTEND, &end, sizeof(end));
 		break;
 	case FORK:
 		ktrace_inherit(t, p, (struct proc *)(uintptr_t)f->args[0]);
@@ -379,7 +379,7 @@ ktrace_put(unsigned type, const void *data, size_t len)
 	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
 	if (t != NULL) {
 		lock(t);
-		put(t, p, type, data, len);
+		put(t, type, data, len);
 		unlock(t);
 	}
 	irq_pop();

@@ -379,7 +379,7 @@ ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
 	s->pid = child->pid;
 	s->parent = parent->pid;
 	s->begin_ticks = arch_clock_read();
-	strlcpy(s->comm, parent->name, sizeof(s->comm));
+	strlcpy(s->comm, child->name, sizeof(s->comm));
 	/* ktrace(2) may have come first */
 	if (!__atomic_compare_exchange_n(&child->trace, &none, s, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST)) {

@@ -72,7 +72,8 @@ struct ktrace {
 	uint32_t parent;
 	uint64_t begin_ticks; /* when its tracing began */
 	uint32_t status;      /* [t] of exit */
-	/* Of the last record that was taken out; [l] once `begun`: */
+	/* Of the last record that was taken out; the name is the first thread's; [l] once `begun`:
+	 */
 	char comm[KTR_COMM_SIZE];
 	uint16_t cpu;
 };

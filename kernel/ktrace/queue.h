@@ -23,7 +23,7 @@ ktrace_total(size_t len)
 
 /* The next record, with its header, if it has room. */
 static inline __attribute__((always_inline)) struct ktrace_record *
-ktrace_begin(const struct ktrace *t, const struct proc *p, unsigned type, size_t len)
+ktrace_begin(const struct ktrace *t, unsigned type, size_t len)
 {
 	struct ktrace_record *r = (void *)(t->buf + (t->head & t->mask));
 
@@ -33,7 +33,7 @@ ktrace_begin(const struct ktrace *t, const struct proc *p, unsigned type, size_t
 	r->ticks = arch_clock_read();
 	r->dropped = t->dropped;
 	r->tid = curthread()->tid;
-	__builtin_memcpy(r->comm, p->name, sizeof(r->comm));
+	__builtin_memcpy(r->comm, curthread()->name, sizeof(r->comm));
 	return r;
 }
 
@@ -48,11 +48,11 @@ ktrace_end(struct ktrace *t, uint64_t end)
 
 /* A record of up to len bytes. NULL: there is no room, which is counted. */
 static inline struct ktrace_record *
-ktrace_claim(struct ktrace *t, const struct proc *p, unsigned type, size_t len)
+ktrace_claim(struct ktrace *t, unsigned type, size_t len)
 {
 	if (t->head + ktrace_total(len) > t->checked && !ktrace_make_room(t, ktrace_total(len)))
 		return NULL;
-	return ktrace_begin(t, p, type, len);
+	return ktrace_begin(t, type, len);
 }
 
 /* It has len bytes. */

@@ -166,7 +166,9 @@ oldest(void)
 	return from;
 }
 
-/* Writes that tracing of a process has begun, or ended. Name and CPU are those of its last record.
+/*
+ * Writes that tracing of a process has begun, or ended. The CPU is that of its last record, the
+ * name that of its first thread's.
  */
 static void
 add_life(struct ktrace *t, bool begins, const char *comm)
@@ -204,7 +206,8 @@ pass(void)
 		struct ktrace_record *r = front(t);
 
 		r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
-		strlcpy(t->comm, r->comm, sizeof(t->comm));
+		if (r->tid == t->pid)
+			strlcpy(t->comm, r->comm, sizeof(t->comm));
 		t->cpu = r->cpu;
 		if (t->io != NULL)
 			add(t, r, r->data);

@@ -138,7 +138,8 @@ exit_process(struct proc *p)
 	give_children_away(p);
 	p->wait_status = wait_status;
 	p->cpu_ns = thread_cpu_ns() + p->threads_ns + p->children_ns;
-	list_remove(&curlwp()->sibling);
+	list_for_each_safe (l, &p->lwps)
+		list_remove(l); /* readers' positions, too */
 	p->nthreads = 0;
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;

@@ -120,7 +120,7 @@ fork_current(const struct fork_args *f)
 
 	if (parent->uid != 0 && uidinfo_held(parent->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC))
 		return -EAGAIN;
-	p = proc_alloc(parent->name, parent->uid, fork_return, &error);
+	p = proc_alloc(curthread()->name, parent->uid, fork_return, &error);
 	if (p == NULL)
 		return error;
 	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);

@@ -57,8 +57,11 @@ curlwp(void)
 struct lwp *
 lwp_next(const struct proc *p, const struct lwp *l)
 {
-	const struct list *next = l != NULL ? l->sibling.next : p->lwps.next;
+	const struct list *next = l != NULL ? &l->sibling : &p->lwps;
 
+	do
+		next = next->next;
+	while (next != &p->lwps && list_entry(next, struct lwp, sibling)->thread == NULL);
 	return next != &p->lwps ? list_entry(next, struct lwp, sibling) : NULL;
 }
 

@@ -57,19 +57,19 @@ struct ktrace_lwp {
 
 /* A thread of a process. */
 struct lwp {
-	struct thread *thread;        /* [c] */
-	struct list sibling;          /* [p] in proc.lwps */
-	struct uidinfo *ui;           /* [c] for whom it counts; NULL: the process's first thread */
-	bool dying;                   /* [p] it ends when it would return to its program */
-	uint64_t set_tid;             /* [c] where it stores its number first; 0: nowhere */
-	uint64_t clear_tid;           /* [t] where it stores 0 when it ends; 0: nowhere */
-	uint64_t robust;              /* [t] its list of robust mutexes; 0: none */
-	uint64_t sig_pending;         /* [p] for this thread; bit n-1 is signal n */
-	uint64_t sig_blocked;         /* [p] */
-	uint64_t sig_awaited;         /* [p] by sigtimedwait: sent even if ignored */
-	uint64_t sig_saved;           /* [t] what sig_blocked will be after the next delivery ... */
-	bool sig_restore;             /* [t] ... if this is set */
-	struct sigaltstack sig_stack; /* [t] */
+	struct thread *thread; /* [c] NULL: not a thread, but a reader's position in the list */
+	struct list sibling;   /* [p] in proc.lwps */
+	struct uidinfo *ui;    /* [c] for whom it counts; NULL: the process's first thread */
+	bool dying;            /* [p] it ends when it would return to its program */
+	uint64_t set_tid;      /* [c] where it stores its number first; 0: nowhere */
+	uint64_t clear_tid;    /* [t] where it stores 0 when it ends; 0: nowhere */
+	uint64_t robust;       /* [t] its list of robust mutexes; 0: none */
+	uint64_t sig_pending;  /* [p] for this thread; bit n-1 is signal n */
+	uint64_t sig_blocked;  /* [p] */
+	uint64_t sig_awaited;  /* [p] by sigtimedwait: sent even if ignored */
+	uint64_t sig_saved;    /* [t] what sig_blocked will be after the next delivery ... */
+	bool sig_restore;      /* [t] ... if this is set */
+	struct sigaltstack sig_stack;       /* [t] */
 	struct proc_siginfo sig_info[NSIG]; /* [p] of those pending */
 	struct file *held[FILES_HELD];      /* [t] references until its system call has ended */
 	unsigned nheld;                     /* [t] */

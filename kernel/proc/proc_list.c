@@ -1,5 +1,5 @@
 /*
- * proc_list.c - the sysctl kern.proc: a line for each process and kernel thread. Locking:
+ * proc_list.c - the sysctl kern.proc: a line for each thread, and for each zombie. Locking:
  * proc_lock.
  */
 #include "kernel/lib/sbuf.h"
@@ -10,23 +10,11 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 
-static const char *
-state_name(const struct proc *p)
-{
-	static const char *const names[] = {"runnable", "run", "sleep", "dead"};
-
-	if (p->state == PROC_ZOMBIE)
-		return "zombie";
-	if (p->state == PROC_STOPPED)
-		return "stop";
-	return names[p->thread->state];
-}
-
 static int
 print_kernel_thread(struct thread *t, void *arg)
 {
 	if (t->proc == NULL && t->state != THREAD_DEAD)
-		sbuf_printf(arg, "%u 0 0 0 %s %u %u %lu %s %s\n", t->tid,
+		sbuf_printf(arg, "%u %u 0 0 0 %s %u %u %lu %s %s\n", t->tid, t->tid,
 			    t->state == THREAD_SLEEPING  ? "sleep"
 			    : t->state == THREAD_RUNNING ? "run"
 							 : "runnable",
@@ -36,54 +24,66 @@ print_kernel_thread(struct thread *t, void *arg)
 	return 0;
 }
 
-/* A process, as a line of kern.proc. */
+/* A thread, or a zombie, as a line of kern.proc. */
 struct proc_row {
-	uint32_t pid, ppid, pgid, uid;
+	uint32_t pid, tid, ppid, pgid, uid;
 	unsigned prio, cpu;
 	uint64_t runtime_ms;
 	const char *state, *wmesg; /* read-only data */
-	char name[64];
+	char name[KTR_THREAD_NAME];
 };
 
-/* Copies what kern.proc shows of p. proc_lock held. */
+/* Copies what kern.proc shows of a thread. l: NULL, of a zombie. proc_lock held. */
 static void
-fill_row(struct proc_row *r, const struct proc *p)
+fill_row(struct proc_row *r, const struct proc *p, const struct lwp *l)
 {
-	const struct thread *t = p->thread;
+	static const char *const states[] = {"runnable", "run", "sleep", "dead"};
+	const struct thread *t = l != NULL ? l->thread : NULL;
 
 	*r = (struct proc_row){.pid = p->pid,
+			       .tid = p->pid,
 			       .ppid = p->parent->pid,
 			       .pgid = p->pgid,
 			       .uid = p->uid,
-			       .state = state_name(p),
+			       .state = "zombie",
 			       .wmesg = "-"};
-	if (t != NULL) {
-		r->prio = t->prio;
-		r->cpu = t->cpu;
-		r->runtime_ms = t->runtime_ns / 1000000;
-	}
-	if (t != NULL && t->state == THREAD_SLEEPING && t->wmesg != NULL)
+	strlcpy(r->name, t != NULL ? t->name : p->name, sizeof(r->name));
+	if (t == NULL)
+		return;
+	r->tid = t->tid;
+	r->state = p->state == PROC_STOPPED ? "stop" : states[t->state];
+	r->prio = t->prio;
+	r->cpu = t->cpu;
+	r->runtime_ms = t->runtime_ns / 1000000;
+	if (t->state == THREAD_SLEEPING && t->wmesg != NULL)
 		r->wmesg = t->wmesg;
-	strlcpy(r->name, p->name, sizeof(r->name));
 }
 
-/* Copies the next rows after the cursor, and moves the cursor. Returns how many. */
-static unsigned
-next_rows(struct proc *cursor, struct proc_row *rows, unsigned max)
+/*
+ * Moves the cursor to the next thread, *l, of *p; of a zombie, *l is NULL. False: there are no
+ * more. The cursor is in the list of processes; and in the list of threads of cursor->parent, which
+ * ends with that process.
+ */
+static bool
+next_thread(struct proc *cursor, struct proc **p, struct lwp **l)
 {
-	struct proc *last = NULL;
-	unsigned n = 0;
+	struct list *mark = &cursor->first.sibling;
 
-	spin_lock(&proc_lock);
-	for (struct proc *p = proc_next(cursor); p != NULL && n < max; p = proc_next(p)) {
-		fill_row(&rows[n++], p);
-		last = p;
+	*p = cursor->parent;
+	*l = list_empty(mark) ? NULL : lwp_next(*p, &cursor->first);
+	list_remove(mark);
+	if (*l == NULL) {
+		*p = proc_next(cursor);
+		list_remove(&cursor->all);
+		if (*p == NULL)
+			return false;
+		list_insert_after(&(*p)->all, &cursor->all);
+		*l = lwp_next(*p, NULL);
 	}
-	list_remove(&cursor->all);
-	if (last != NULL)
-		list_insert_after(&last->all, &cursor->all);
-	spin_unlock(&proc_lock);
-	return n;
+	cursor->parent = *p;
+	if (*l != NULL)
+		list_insert_after(&(*l)->sibling, mark);
+	return true;
 }
 
 /*
@@ -93,19 +93,26 @@ next_rows(struct proc *cursor, struct proc_row *rows, unsigned max)
 static void
 get_procs(const struct sysctl *s, struct sbuf *out)
 {
-	struct proc cursor = {.state = PROC_CURSOR};
+	struct proc cursor = {.state = PROC_CURSOR}, *p;
 	struct proc_row rows[16];
+	struct lwp *l;
 	unsigned n;
 
 	thread_each(print_kernel_thread, out);
+	list_init(&cursor.first.sibling);
 	spin_lock(&proc_lock);
 	list_insert_after(&procs, &cursor.all);
-	spin_unlock(&proc_lock);
-	while ((n = next_rows(&cursor, rows, 16)) > 0)
+	do {
+		for (n = 0; n < 16 && next_thread(&cursor, &p, &l); n++)
+			fill_row(&rows[n], p, l);
+		spin_unlock(&proc_lock);
 		for (const struct proc_row *r = rows; r < rows + n; r++)
-			sbuf_printf(out, "%u %u %u %u %s %u %u %lu %s %s\n", r->pid, r->ppid,
-				    r->pgid, r->uid, r->state, r->prio, r->cpu, r->runtime_ms,
-				    r->wmesg, r->name);
+			sbuf_printf(out, "%u %u %u %u %u %s %u %u %lu %s %s\n", r->pid, r->tid,
+				    r->ppid, r->pgid, r->uid, r->state, r->prio, r->cpu,
+				    r->runtime_ms, r->wmesg, r->name);
+		spin_lock(&proc_lock);
+	} while (n == 16);
+	spin_unlock(&proc_lock);
 }
 SYSCTL_TEXT(kern_proc, "kern.proc", 0, get_procs, NULL,
-	    "processes and kernel threads: PID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");
+	    "all threads: PID TID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

@@ -288,7 +288,7 @@ def state_of(t):
 
 
 class Ps(gdb.Command):
-    """List threads: state, what they wait for, process group and user, name.
+    """List threads: state, what they wait for, process, group and user, name.
 usage: ps"""
 
     def __init__(self):
@@ -298,18 +298,18 @@ usage: ps"""
         if argument:
             raise gdb.GdbError("usage: ps")
         with kernel_memory():
-            gdb.write(f"{'TID':>6} {'PRIO':>4} {'CPU':>3} {'STATE':8} {'WAITS FOR':12} {'PGRP':>6} {'UID':>5} NAME\n")
+            gdb.write(f"{'TID':>6} {'PRIO':>4} {'CPU':>3} {'STATE':8} {'WAITS FOR':12} {'PID':>6} {'PGRP':>6} {'UID':>5} NAME\n")
             for t in threads():
                 self.line(t)
 
     @staticmethod
     def line(t):
         state, why = state_of(t)
-        group, uid, name = "-", "-", f"[{text(t['name'])}]"
+        pid, group, uid, name = "-", "-", "-", f"[{text(t['name'])}]"
         if int(t["proc"]):
             p = t["proc"].dereference()
-            group, uid, name = int(p["pgid"]), int(p["uid"]), text(t["name"])
-        gdb.write(f"{int(t['tid']):6} {int(t['prio']):4} {int(t['cpu']):3} {state:8} {why:12} {group:>6} {uid:>5} {name}\n")
+            pid, group, uid, name = int(p["pid"]), int(p["pgid"]), int(p["uid"]), text(t["name"])
+        gdb.write(f"{int(t['tid']):6} {int(t['prio']):4} {int(t['cpu']):3} {state:8} {why:12} {pid:>6} {group:>6} {uid:>5} {name}\n")
 
 
 # ---- backtraces ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,10 @@ int signals_as_executed(void);
 /* threads.c */
 void test_threads(void);
 
+/* workers.c: exit statuses. */
+int workers_traced(void);
+int workers_compute(double seconds);
+
 /* files.c */
 void test_files(void);
 

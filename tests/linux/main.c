@@ -3,6 +3,7 @@
  * checks what the kernel promises such programs; TAP. With a word, it is what a test executes.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
@@ -62,6 +63,10 @@ main(int argc, char *argv[])
 		return auxv_as_executed();
 	if (argc == 2 && strcmp(argv[1], "signals") == 0)
 		return signals_as_executed();
+	if (argc == 2 && strcmp(argv[1], "workers") == 0)
+		return workers_traced();
+	if (argc == 3 && strcmp(argv[1], "compute") == 0)
+		return workers_compute(atof(argv[2]));
 	test_fpu();
 	test_calls();
 	test_signals();

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import tracecheck as tc
-from harness import ROOT, boot, check, main, scratch_file, test
+from harness import BUILD, ROOT, boot, check, main, scratch_file, test
 
 UNIT = ROOT / "tests/unit"
 sys.path.insert(0, str(UNIT))
@@ -20,6 +20,7 @@ FORMATS = [module for module in MODULES if hasattr(module, "check")]  # export_n
 assert FORMATS, f"{UNIT}: no export_*_test.py with a check()"
 WORKLOADS = ("switch -n 30", "lock -n 30", "fork -n 5", "pipe -n 30", "fault -n 30", "syscall -n 50", "malloc -n 100",
              "mix -n 3")
+THREADS = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG,LOCK,VM"
 # Rings that hold everything, with functions of the kernel, their entries alone, or without, and rings that the last
 # workload overwrites a hundred times.
@@ -37,9 +38,9 @@ def traces(smp, ring):
     if functions:
         script += f"ktr on '{FUNCTIONS if ring == 'functions' else FUNCTIONS.replace('::', '::entry')}'\n"
     for loads in (CALLING,) if functions else (WORKLOADS, (LONG,)):
-        script += "\n".join(["sysctl debug.ktr.alq_enable=1", *(f"load {words}" for words in loads),
+        script += "\n".join(["sysctl debug.ktr.alq_enable=1", *(f"load {words}" for words in loads), *["linux_test workers"] * (loads is WORKLOADS),
                              "sysctl debug.ktr.alq_enable=0\n"])
-    run = boot(script, smp=smp, trace=True, sets=["debug.ktr.alq_enable=0"]).expect()
+    run = boot(script, smp=smp, trace=True, sets=["debug.ktr.alq_enable=0"], options=THREADS).expect()
     found = tc.streams(run.trace)
     check(len(found) == 2 - functions, f"{len(found)} streams, expected {2 - functions}")
     lost = [any("gap" in e for e in tc.decoded_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1])) for path in found]

@@ -36,8 +36,8 @@ def saved(socket, *before):
 
 
 def lists_threads(out):
-    check_match(r"^ *TID PRIO CPU STATE +WAITS FOR +PGRP +UID NAME$", out, "ps")
-    check_match(r"^ +1 +\d+ +\d+ sleep +wait +1 +0 init$", out, "ps: init, which waits")
+    check_match(r"^ *TID PRIO CPU STATE +WAITS FOR +PID +PGRP +UID NAME$", out, "ps")
+    check_match(r"^ +1 +\d+ +\d+ sleep +wait +1 +1 +0 init$", out, "ps: init, which waits")
     check_match(r"^ +\d+ +\d+ +0 \w+ .*\[idle/0\]$", out, "ps: a thread of the kernel")
 
 

@@ -1,10 +1,16 @@
 #!/usr/bin/python3
 """test_linux.py - programs of Linux: a static one over glibc."""
-from harness import BUILD, boot, check, main, test
+import json
+import re
+
+import tracecheck as tc
+from harness import BUILD, boot, check, check_eq, main, test
+
+FILE = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 
 
 def run(smp):
-    guest = boot("linux_test\n", smp=smp, options=["--file", f"/bin/linux_test={BUILD}/linux_test"])
+    guest = boot("linux_test\n", smp=smp, options=FILE)
     lines = guest.out.splitlines()
     failed = [line for line in lines if line.startswith("not ok")]
     check(not failed, "in the guest: " + "; ".join(failed))
@@ -21,6 +27,44 @@ def one_cpu():
 @test("a static program over glibc gets what Linux promises, with 4 CPUs")
 def four_cpus():
     run(4)
+
+
+WORKERS = """ktrace -f /tmp/k linux_test workers
+kdump --jsonl -f /tmp/k
+echo ====
+kdump -f /tmp/k
+"""
+
+
+@test("threads of a program have their own names, calls and results in the log and in a trace by ktrace")
+def workers():
+    run = boot(WORKERS, smp=4, trace=True, mask="SYSC,SCHED,PROC", options=FILE).expect()
+    tc.no_gaps(run)
+    tc.timestamps_ascend(run)
+    tc.syscalls_pair(run)
+    tc.one_thread_runs_at_a_time(run)
+    records = [json.loads(line) for line in run.out.partition("====")[0].splitlines() if line.startswith('{"pid":')]
+    pid = records[0]["pid"]
+    tids = [int(r["value"]) for r in records if r["type"] == "RET" and r.get("call") == "clone"]
+    check(len(tids) == 3 and {r["pid"] for r in records} == {pid}, f"threads {tids} of process {pid}")
+    for n, tid in enumerate(tids, 1):
+        name, mine = f"worker-{n}", [r for r in records if r["tid"] == tid]
+        own = ["prctl", "openat", "read", "close", "nanosleep", "exit"]
+        check_eq([r["call"] for r in mine if r["type"] == "CALL" and r.get("call") in own], own, f"calls of {name}")
+        check_eq([len(r["data"]) / 2 for r in mine if r["type"] == "GIO"], [n], f"bytes that {name} reads")
+        begun = next(i for i, r in enumerate(mine) if r.get("call") == "prctl" and r["type"] == "RET")
+        check_eq({r["comm"] for r in mine[begun:]}, {name}, f"the name in records of {name}")
+        check_eq(len([m for e, m in tc.named(run, r"syscall openat: ") if e["tid"] == tid and e["thread"] == name]), 1,
+                 f"openat of {name} in the log")
+    made = re.findall(r"CALL  clone\(0x\w+<(.*)>,0x\w+,(0x\w+),(0x\w+),(0x\w+)\)", run.out)
+    check_eq(len(made), 3, "calls of clone in words")
+    for flags, parent_tid, *last in made:
+        check("CLONE_THREAD|" in flags, f"flags of clone: {flags}")
+        clone = next(r for r in records if r["type"] == "CALL" and r.get("call") == "clone")["args"]
+        # glibc has both numbers in one place.
+        check_eq(clone["child_tid"], clone["parent_tid"], "where clone stores the number")
+        check(clone["tls"] != clone["child_tid"], "clone's tls")
+        check(parent_tid in last, f"clone's last arguments: {last}")
 
 
 if __name__ == "__main__":

@@ -235,7 +235,7 @@ load fork -n 3
 @test("ps, dmesg, uptime, nproc and sysctl -a describe the running machine")
 def status_tools():
     run = boot("ps\nuptime\nnproc\ndmesg\nsysctl -a\nsysctl -d debug.ktr.mask\nsysctl debug.ktr\n", smp=3).expect()
-    check_match(r"^ +1 +1 +1 +0 +\w+ .* init$", run.out, "init in ps")
+    check_match(r"^ +1 +1 +1 +1 +0 +\w+ .* init$", run.out, "init in ps")
     check_match(r"^up \d+:\d\d:\d\d.*3 CPUs$", run.out, "uptime")
     check_match(r"^3$", run.out, "nproc")
     check_match(r"^\[ *0\.\d+\] Kestrel, ", run.out, "dmesg")

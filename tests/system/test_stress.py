@@ -113,6 +113,14 @@ def mix():
     print(f"# {rounds} rounds, {total} events recorded, {sum(c.events for c in cpus.values())} delivered")
 
 
+@test("8 threads compute, wait for each other and get signals, on four CPUs: results are exact")
+def threads():
+    check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
+    run = boot(f"linux_test compute {SECONDS}\n", smp=CPUS, options=["--file", f"/bin/linux_test={BUILD}/linux_test"],
+               timeout=DEADLINE_S + 4 * SECONDS).expect()
+    print("# " + check_match(r"^workers: rounds \d+, signals \d+, alarms \d+, exact$", run.out, "the threads' summary").group())
+
+
 def readers():
     check(SECONDS > 0, f"KESTREL_STRESS_SECONDS: found {SECONDS_GIVEN!r}, expected a number above 0")
     end, turns = time.monotonic() + SECONDS, 0

@@ -76,8 +76,8 @@ do_join(int argc, char **argv)
 }
 
 /*
- * The pid in a line of kern.proc (PID PPID PGID UID STATE ...), if it is a living process of uid.
- * Of user 0's, only this program is meant, in other processes. Otherwise 0.
+ * The pid in a line of kern.proc (PID TID PPID PGID UID STATE ...), if it is a living process of
+ * uid. Of user 0's, only this program is meant, in other processes. Otherwise 0.
  */
 static int
 pid_of(const char *line, unsigned long uid)
@@ -86,7 +86,7 @@ pid_of(const char *line, unsigned long uid)
 	const char *end = strchr(line, '\n'), *name = strstr(line, " user_test");
 	unsigned long pid = strtoul(line, &at, 10), owner = 0;
 
-	for (int word = 1; word < 4; word++)
+	for (int word = 1; word < 5; word++)
 		owner = strtoul(at, &at, 10);
 	if (uid == 0 && (name == NULL || (end != NULL && name > end) || (int)pid == getpid()))
 		return 0;

@@ -1,7 +1,7 @@
 /*
- * ps.c - lists processes.
+ * ps.c - lists threads of all processes, and of the kernel.
  *
- * The sysctl kern.proc has one line for each process, with ten words: PID PPID PGID UID STATE PRIO
+ * The sysctl kern.proc has one line for each, with eleven words: PID TID PPID PGID UID STATE PRIO
  * CPU TIME_MS WMESG NAME. The name may contain spaces.
  */
 #include <err.h>
@@ -14,7 +14,7 @@
 
 static const char usage[] = "ps\n";
 
-#define TIME_MS 7 /* words before it */
+#define TIME_MS 8 /* words before it */
 
 /* Copies a line, with the time in seconds. Returns the copy's end. */
 static char *
@@ -52,6 +52,6 @@ main(int argc, char **argv)
 		if (*line != '\0')
 			end = copy_line(end, line);
 	}
-	tool_table("PID PPID PGID UID STATE PRIO CPU TIME WMESG NAME", table);
+	tool_table("PID TID PPID PGID UID STATE PRIO CPU TIME WMESG NAME", table);
 	return tool_finish(0);
 }

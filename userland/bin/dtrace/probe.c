@@ -100,11 +100,14 @@ syscall_argument(const struct dif_probe *p, uint64_t number)
 {
 #define A(argument, kind)        #argument " "
 #define SYSCALL_ARGS(name, list) {#name, "" list},
+#undef CLONE_LAST_ARGS
+#define CLONE_LAST_ARGS A(child_tid, NUMBER) A(tls, NUMBER) /* both are pointers */
 	static const struct {
 		const char *name, *arguments;
 	} calls[] = {
 #include "kernel/abi/syscall_args.def"
 	};
+#undef CLONE_LAST_ARGS
 #undef SYSCALL_ARGS
 #undef A
 	static const struct {

@@ -12,6 +12,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/abi/prctl.h"
 #include "kernel/abi/resource.h"
+#include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/abi/wait.h"
@@ -44,7 +45,7 @@ static const struct word futexes[] = {W(FUTEX_WAIT),
 static const struct word ioctls[] = {W(TCGETS),    W(TCSETS),    W(TCSETSW),    W(TCSETSF),
 				     W(TIOCGPGRP), W(TIOCSPGRP), W(TIOCGWINSZ), END};
 static const struct word ktrops[] = {W(KTROP_SET), W(KTROP_CLEAR), W(KTROP_CLEARFILE), END};
-static const struct word prctls[] = {W(PR_SET_NAME), END};
+static const struct word prctls[] = {W(PR_SET_NAME), W(PR_GET_NAME), END};
 static const struct word rlimits[] = {W(RLIMIT_CPU),
 				      W(RLIMIT_FSIZE),
 				      W(RLIMIT_DATA),
@@ -78,6 +79,19 @@ static const struct word sysctls[] = {W(SYSCTL_GET), W(SYSCTL_SET), W(SYSCTL_NEX
 static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
 
 static const struct word ats[] = {W(AT_REMOVEDIR), W(AT_EMPTY_PATH), END};
+static const struct word clones[] = {W(CLONE_VM),
+				     W(CLONE_FS),
+				     W(CLONE_FILES),
+				     W(CLONE_SIGHAND),
+				     W(CLONE_VFORK),
+				     W(CLONE_THREAD),
+				     W(CLONE_SYSVSEM),
+				     W(CLONE_SETTLS),
+				     W(CLONE_PARENT_SETTID),
+				     W(CLONE_CHILD_CLEARTID),
+				     W(CLONE_DETACHED),
+				     W(CLONE_CHILD_SETTID),
+				     END};
 static const struct word facs[] = {
     W(KTRFAC_SYSCALL),  W(KTRFAC_SYSRET),   W(KTRFAC_NAMEI),    W(KTRFAC_GENIO),
     W(KTRFAC_PSIG),     W(KTRFAC_CSW),      W(KTRFAC_USER),     W(KTRFAC_STRUCT),
@@ -181,6 +195,21 @@ print_open(const struct kdump_machine *m, uint64_t v)
 	print_rest(v, bar);
 }
 
+/* The lowest byte is the signal that the child sends when it ends. */
+static void
+print_clone(uint64_t v)
+{
+	const char *sig = find(signals, v & 0xff), *bar = "";
+
+	print_number(v);
+	putchar('<');
+	v &= sig != NULL ? ~0xfful : ~0ul;
+	bar = print_bits(clones, &v, bar);
+	if (sig != NULL)
+		printf("%s%s", bar, sig);
+	print_rest(v, sig != NULL ? "|" : bar);
+}
+
 const char *
 kdump_signal(int sig)
 {
@@ -222,6 +251,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		break;
 	case ARG_CLOCK:
 		print_choice(clocks, v);
+		break;
+	case ARG_CLONE:
+		print_clone(v);
 		break;
 	case ARG_FCNTL:
 		print_choice(fcntls, v);

@@ -13,6 +13,7 @@ enum kdump_arg_kind {
 	ARG_AT,
 	ARG_ATFD,
 	ARG_CLOCK,
+	ARG_CLONE,
 	ARG_FCNTL,
 	ARG_FUTEX,
 	ARG_IOCTL,
