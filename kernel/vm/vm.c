@@ -35,12 +35,6 @@ vm_resident(const struct vmspace *vm)
 	return __atomic_load_n(&vm->resident, __ATOMIC_RELAXED);
 }
 
-uint64_t
-vm_size(const struct vmspace *vm)
-{
-	return vm->size;
-}
-
 struct vmspace *
 vm_create(struct uidinfo *ui)
 {

@@ -31,8 +31,6 @@ void vm_destroy(struct vmspace *vm);
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
 /* From now on several threads may run on the space. */
 void vm_share(struct vmspace *vm);
-/* Bytes of all areas. Other threads may change it. */
-uint64_t vm_size(const struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
 

@@ -1,6 +1,7 @@
 /* threads.c - pthreads of glibc: futexes, thread-local storage, signals to threads, ends. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -275,6 +276,48 @@ times_out(void)
 	       (now.tv_sec > at.tv_sec || (now.tv_sec == at.tv_sec && now.tv_nsec >= at.tv_nsec));
 }
 
+static uint32_t first_word, second_word;
+
+static long
+futex(uint32_t *word, int op, uint32_t value, long more, uint32_t *other, uint32_t third)
+{
+	return syscall(SYS_futex, word, op, value, more, other, third);
+}
+
+static void *
+wait_for_word(void *arg)
+{
+	while (first_word == 0)
+		futex(&first_word, FUTEX_WAIT, 0, 0, NULL, 0);
+	return NULL;
+}
+
+/* Wakes one of four that wait, and makes the others wait for another word. */
+static bool
+requeues(void)
+{
+	pthread_t t[4];
+	long moved = 0;
+	bool good;
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, wait_for_word, NULL);
+	good =
+	    futex(&first_word, FUTEX_CMP_REQUEUE, 0, 4, &second_word, 7) == -1 && errno == EAGAIN;
+	while (moved < 3) {
+		moved += futex(&first_word, FUTEX_CMP_REQUEUE, 0, 4, &second_word, 0);
+		sched_yield();
+	}
+	first_word = 1;
+	futex(&first_word, FUTEX_REQUEUE, 1, 4, &second_word, 0);
+	good &= futex(&first_word, FUTEX_WAKE, 4, 0, NULL, 0) == 0;
+	for (int woken = 0; woken < 3;)
+		woken += (int)futex(&second_word, FUTEX_WAKE, 1, 0, NULL, 0);
+	for (int i = 0; i < 4; i++)
+		futex(&second_word, FUTEX_WAKE, 1, 0, NULL, 0), pthread_join(t[i], NULL);
+	return good;
+}
+
 static volatile bool never;
 
 static void *
@@ -438,6 +481,7 @@ test_threads(void)
 	result(directed_signals(), "a signal reaches the thread for which it is");
 	result(robust_mutex(), "a robust mutex tells that its owner has ended");
 	result(times_out(), "a condition variable has a timeout");
+	result(requeues(), "a futex's waiters go over to another futex");
 	result(in_child(exits, NULL) == 42, "exit() of a thread ends all");
 	result(in_child(executes, NULL) == 0, "exec of a thread ends the others");
 	result(in_child(first_ends, NULL) == 7, "a process outlives its first thread");

@@ -71,7 +71,7 @@ def live():
         check_eq({e["class"] for e in events if "seq" in e}, {"PROC"}, "classes of ktr show --class PROC")
         check_match(r"^ *\d+ .*kernel/.+\.c:\d+", gdb("ktr stats", socket=socket), "ktr stats: sites")
         out = gdb("ktr sites fork*", "ktr sites kernel/mm/*", socket=socket)
-        check_match(r"^ *\d+ on  kernel/proc/proc\.c:\d+ fork: parent %u", out, "ktr sites: one that is on")
+        check_match(r"^ *\d+ on  kernel/proc/fork\.c:\d+ fork: parent %u", out, "ktr sites: one that is on")
         check_match(r"^ *\d+ off kernel/mm/\S+:\d+ ", out, "ktr sites: one that is off")
         lists_threads(gdb("ps", socket=socket))
         out = gdb("bt all", "bt 1", socket=socket)

@@ -242,7 +242,7 @@ sysctl -n debug.ktr.mask=+LOCK,-PROC
 ktr off LOCK
 ktr on nosuchfunction_at_all
 echo status $?
-echo $(ktr sites 'kernel/proc/proc.c:*' | wc -l) $(ktr sites proc.c | wc -l)
+echo $(ktr sites 'kernel/proc/signal.c:*' | wc -l) $(ktr sites signal.c | wc -l)
 ktr on SCHED
 ktr on 'fork: *'
 ktr off
@@ -267,7 +267,7 @@ ktr classes
     check_match(r"^\d+ trace points switched off$", lines[12], "ktr off of a class")
     check_eq(lines[14], "status 1", "status of a SPEC that matches nothing")
     by_line, by_file = map(int, lines[15].split())
-    check(by_line >= 5, f"{by_line} trace points in proc.c, with a heading")
+    check(by_line >= 5, f"{by_line} trace points in signal.c, with a heading")
     check_eq(by_file, by_line, "ktr sites of a file's name, as ktr on takes it")
     on = int(check_match(r"^(\d+) trace points switched on$", lines[16], "ktr on of a class").group(1))
     check_eq(lines[17], "1 trace point switched on", "ktr on of a site")
@@ -327,7 +327,7 @@ hexdump -C /tmp/log
 def verbose():
     run = boot("sysctl debug.ktr.mask=PROC > /dev/null\nsysctl debug.ktr.verbose=2 > /dev/null\nload fork -n 2\n"
                "sysctl debug.ktr.verbose=0 > /dev/null\n", smp=2).expect()
-    check_match(r"cpu\d.*kernel/proc/proc\.c.*fork: parent \d+ child \d+", run.out, "an event on the console")
+    check_match(r"cpu\d.*kernel/proc/fork\.c.*fork: parent \d+ child \d+", run.out, "an event on the console")
 
 
 @test("KTR_VERBOSE with all classes on eight CPUs prints whole lines, and the machine goes on")
