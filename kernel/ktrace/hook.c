@@ -87,9 +87,10 @@ keep_args(struct ktrace_lwp *k, const struct ktr_firing *f)
 }
 
 static inline __attribute__((always_inline)) void
-put_call(struct ktrace *t, const struct proc *p, struct ktrace_action a, const struct ktr_firing *f)
+put_call(struct ktrace *t, const struct thread *th, struct ktrace_action a,
+	 const struct ktr_firing *f)
 {
-	struct ktrace_lwp *k = &curthread()->lwp->trace;
+	struct ktrace_lwp *k = &th->lwp->trace;
 	size_t narg = a.narg, len = sizeof(struct ktr_syscall) + narg * 8;
 	uint32_t code = a.code;
 	uint64_t end;
@@ -108,7 +109,7 @@ put_call(struct ktrace *t, const struct proc *p, struct ktrace_action a, const s
 		put_again(t, len, f);
 		return;
 	}
-	r = ktrace_begin(t, KTR_SYSCALL, len);
+	r = ktrace_begin(t, th, KTR_SYSCALL, len);
 	s = (void *)r->data;
 	s->ktr_code = code;
 	s->ktr_narg = (uint32_t)narg;
@@ -163,17 +164,17 @@ put_used(struct ktrace *t, const struct proc *p, struct ktrace_action a, const s
 }
 
 static inline __attribute__((always_inline)) void
-put_return(struct ktrace *t, const struct proc *p, struct ktrace_action a,
+put_return(struct ktrace *t, const struct thread *th, struct ktrace_action a,
 	   const struct ktr_firing *f)
 {
-	struct ktrace_lwp *k = &curthread()->lwp->trace;
+	struct ktrace_lwp *k = &th->lwp->trace;
 	int64_t value = (int64_t)f->args[0];
 	uint64_t end;
 	struct ktrace_record *r;
 	struct ktr_sysret *s;
 
 	if (__builtin_expect(k->has_args && a.narg > 0, 0)) {
-		put_used(t, p, a, f);
+		put_used(t, th->proc, a, f);
 		return;
 	}
 	k->has_args = false;
@@ -185,7 +186,7 @@ put_return(struct ktrace *t, const struct proc *p, struct ktrace_action a,
 		put_again(t, sizeof(*s), f);
 		return;
 	}
-	r = ktrace_begin(t, KTR_SYSRET, sizeof(*s));
+	r = ktrace_begin(t, th, KTR_SYSRET, sizeof(*s));
 	s = (void *)r->data;
 	/* An unknown call that was not traced when it began has no number here. */
 	s->ktr_code = __builtin_expect(a.code == KTRACE_UNKNOWN, 0) ? k->code : a.code;
@@ -313,23 +314,23 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 }
 
 static inline __attribute__((always_inline)) void
-record(struct ktrace *t, struct proc *p, const struct ktr_firing *f)
+record(struct ktrace *t, const struct thread *th, const struct ktr_firing *f)
 {
 	/* of the sites that are on for us, all have one */
 	struct ktrace_action a = ktrace_actions[ktr_site_number(f->site)];
 
 	if (a.what == CALL)
-		put_call(t, p, a, f);
+		put_call(t, th, a, f);
 	else if (a.what == RETURN)
-		put_return(t, p, a, f);
+		put_return(t, th, a, f);
 	else
-		act(t, p, a, f);
+		act(t, th->proc, a, f);
 }
 
 static __attribute__((noinline)) void
 record_again(struct ktrace *t, const struct ktr_firing *f)
 {
-	record(t, curproc(), f);
+	record(t, curthread(), f);
 }
 
 /* Several threads: one at a time. Interrupts are off, and a CPU that is in a hook gets no other. */
@@ -350,7 +351,7 @@ static __attribute__((noinline)) void
 record_locked(struct ktrace *t, const struct ktr_firing *f)
 {
 	lock(t);
-	record(t, curproc(), f);
+	record(t, curthread(), f);
 	unlock(t);
 }
 
@@ -366,7 +367,7 @@ ktrace_hook(const struct ktr_firing *f)
 	if (__builtin_expect(p->nthreads > 1, 0))
 		record_locked(t, f);
 	else
-		record(t, p, f);
+		record(t, th, f);
 }
 
 void

@@ -23,7 +23,7 @@ ktrace_total(size_t len)
 
 /* The next record, with its header, if it has room. */
 static inline __attribute__((always_inline)) struct ktrace_record *
-ktrace_begin(const struct ktrace *t, unsigned type, size_t len)
+ktrace_begin(const struct ktrace *t, const struct thread *th, unsigned type, size_t len)
 {
 	struct ktrace_record *r = (void *)(t->buf + (t->head & t->mask));
 
@@ -32,8 +32,8 @@ ktrace_begin(const struct ktrace *t, unsigned type, size_t len)
 	r->cpu = (uint16_t)arch_cpu();
 	r->ticks = arch_clock_read();
 	r->dropped = t->dropped;
-	r->tid = curthread()->tid;
-	__builtin_memcpy(r->comm, curthread()->name, sizeof(r->comm));
+	r->tid = th->tid;
+	__builtin_memcpy(r->comm, th->name, sizeof(r->comm));
 	return r;
 }
 
@@ -52,7 +52,7 @@ ktrace_claim(struct ktrace *t, unsigned type, size_t len)
 {
 	if (t->head + ktrace_total(len) > t->checked && !ktrace_make_room(t, ktrace_total(len)))
 		return NULL;
-	return ktrace_begin(t, type, len);
+	return ktrace_begin(t, curthread(), type, len);
 }
 
 /* It has len bytes. */
