@@ -145,7 +145,9 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 
 	SDT_CTR2(proc, , , signal_send, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 		 "signal post: pid %u sig %d", p->pid, sig);
-	SDT_PROBE5(signal, , , signal_generate, sig, 0, info->code, ktr_intern(p->name), p->pid);
+	SDT_PROBE5(signal, , , signal_generate, sig, 0, info->code,
+		   ktr_intern(l != NULL ? l->thread->name : p->name),
+		   l != NULL ? l->thread->tid : p->pid);
 	if (p->state == PROC_ZOMBIE)
 		return;
 	if (sig == SIGKILL)
