@@ -98,10 +98,8 @@ close_all(void)
 void
 ktr_cpumask_set(uint64_t cpus)
 {
-	ktr_port_lock();
 	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_RELAXED);
 	close_all();
-	ktr_port_unlock();
 }
 
 int

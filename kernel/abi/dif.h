@@ -189,6 +189,13 @@ enum dif_op {
 	   DIF_FAULT_ILLOP */
 	DIF_CHILL = 120,
 	DIF_LOG = 121, /* the log records the probe's event, if it does not do so anyway */
+	/*
+	 * Calls the function of a consumer of the kernel's own (dtrace_attach() in
+	 * kernel/dtrace/dtrace.h) with imm and the registers a to a + b - 1; b, a number, is at
+	 * most 8. Strings in scratch memory may have changed afterwards. Refused unless the image
+	 * has DIF_KERNEL.
+	 */
+	DIF_UPCALL = 122,
 };
 
 enum dif_builtin {
@@ -337,6 +344,7 @@ struct dif_options { /* 0: the default */
 };
 
 #define DIF_DESTRUCTIVE 1u /* flags: may contain what is marked (w) */
+#define DIF_KERNEL      2u /* of the kernel's own consumers; refused by DIF_IOC_LOAD */
 
 struct dif_header {
 	uint32_t magic, version;

@@ -66,7 +66,7 @@ watch(void *arg)
 
 			if (c->enabled && clock_ns() - c->alive_ns > c->d.h.options.deadman_ns)
 				dtrace_stop(c, true);
-			any |= c->enabled && c->only == NULL;
+			any |= c->enabled && c->d.h.options.deadman_ns != UINT64_MAX;
 		}
 		watching = any;
 		mutex_unlock(&dtrace_lock);
@@ -149,8 +149,8 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 }
 
 int
-dtrace_attach(const void *image, size_t size, const struct ktr_site *site,
-	      struct dtrace_consumer **to)
+dtrace_attach(const void *image, size_t size, const struct ktr_site *const *sites,
+	      dtrace_upcall *upcall, struct dtrace_consumer **to)
 {
 	struct dif_load l = {0};
 	int error;
@@ -159,7 +159,8 @@ dtrace_attach(const void *image, size_t size, const struct ktr_site *site,
 	if (c == NULL)
 		return error;
 	mutex_lock(&dtrace_lock);
-	c->only = site;
+	c->only = sites;
+	c->upcall = upcall;
 	error = load(c, &l, image, size);
 	if (error == 0) {
 		c->d.h.options.deadman_ns = UINT64_MAX;
@@ -191,6 +192,11 @@ request_load(struct dtrace_consumer *c, uint64_t arg)
 		return -ENOMEM;
 	l.error[0] = '\0';
 	error = copy_in(image, l.image, l.size);
+	if (error == 0 && l.size >= sizeof(struct dif_header) &&
+	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0) {
+		strlcpy(l.error, "no such flag", sizeof(l.error));
+		error = -EINVAL;
+	}
 	if (error == 0)
 		error = load(c, &l, image, l.size);
 	kmap_free(image);
@@ -297,6 +303,21 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 	if (aggs)
 		dif_agg_done(&c->d, r.cpu);
 	return n;
+}
+
+void
+dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size_t size, void *arg),
+	    void *arg)
+{
+	mutex_lock(&dtrace_lock);
+	for (unsigned cpu = 0; cpu < c->d.cpus && cpu < ncpus; cpu++) {
+		struct taken t = {{NULL, NULL}, {0, 0}};
+
+		dtrace_on_cpu(cpu, take_aggs, c, &t);
+		fn(t.piece[0], t.size[0], arg);
+		dif_agg_done(&c->d, cpu);
+	}
+	mutex_unlock(&dtrace_lock);
 }
 
 static int64_t

@@ -30,14 +30,19 @@ struct dtrace_ecb {
 	const struct dtrace_probe *probe;
 };
 
+/* What DIF_UPCALL calls: interrupts off, any context, no locks. */
+typedef void dtrace_upcall(const struct ktr_firing *f, int32_t imm, const uint64_t *args);
+
 struct dtrace_consumer {
 	struct list link;
 	struct dif d;
 	uint64_t alive_ns; /* atomic: the last sign of life */
 	uint32_t necbs, nprobes;
 	bool enabled; /* its clauses are at their probes */
-	/* The kernel's own: its clauses are at this site, whatever names they have. Or NULL. */
-	const struct ktr_site *only;
+	/* The kernel's own: clause N is at this site, whatever its name is. Or NULL. While it
+	 * loads. */
+	const struct ktr_site *const *only;
+	dtrace_upcall *upcall; /* the kernel's own; or NULL */
 	struct dtrace_ecb *ecbs;
 	struct dtrace_probe *probes;
 	struct dtrace_ecb *error; /* clauses of ERROR; linked by next like the others */
@@ -84,12 +89,29 @@ void dtrace_owner_end(void);
 /* ---- device.c ---- */
 
 /*
- * For the kernel's own consumers: runs an image's programs at a site, until they are detached. 0 or
- * -errno. dtrace_lock is not held. Thread context.
+ * For the kernel's own consumers: loads an image, and runs its programs until they are detached,
+ * that of clause N at sites[N]. 0 or -errno. dtrace_lock is not held. Thread context.
  */
-int dtrace_attach(const void *image, size_t size, const struct ktr_site *site,
-		  struct dtrace_consumer **to);
+int dtrace_attach(const void *image, size_t size, const struct ktr_site *const *sites,
+		  dtrace_upcall *upcall, struct dtrace_consumer **to);
 void dtrace_detach(struct dtrace_consumer *c);
+/* The image's first variable, an integer of scope DIF_GLOBAL. */
+static inline uint64_t
+dtrace_global(const struct dtrace_consumer *c)
+{
+	return __atomic_load_n((const uint64_t *)c->d.globals, __ATOMIC_RELAXED);
+}
+/*
+ * Takes the aggregations of all CPUs: fn gets those of one at a time (struct dif_entry). Thread
+ * context; dtrace_lock is not held.
+ */
+void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size_t size, void *arg),
+		 void *arg);
+/*
+ * For upcalls: fires a probe that is no trace point, in the firing that has called. The log records
+ * it, and programs run. At most four such firings are within each other; more are refused.
+ */
+void dtrace_fire_within(const struct ktr_firing *f);
 
 /* ---- place.c ---- */
 

@@ -23,6 +23,7 @@
 #include "ktr/sdt.h"
 
 #define CHECK_ALIVE 4096u /* firings */
+#define WITHIN_MAX  4u    /* firings within firings */
 
 SDT_PROVIDER_DEFINE(dtrace);
 SDT_PROBE_DEFINE0(dtrace, , , BEGIN, BEGIN);
@@ -216,6 +217,38 @@ hook(const struct ktr_firing *f)
 	dif_fire(&e->at, c, f);
 }
 
+void
+dif_port_upcall(const struct dif_at *at, const struct ktr_firing *f, int32_t imm,
+		const uint64_t *args)
+{
+	((const struct dtrace_ecb *)at)->consumer->upcall(f, imm, args);
+}
+
+void
+dtrace_fire_within(const struct ktr_firing *f)
+{
+	static uint8_t depth[MAX_CPUS];
+	unsigned cpu = arch_cpu();
+
+	if (ktr_firing_logged(f))
+		ktr_fire_record(f);
+	if (depth[cpu] == WITHIN_MAX || owner < 0)
+		return;
+	depth[cpu]++;
+	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL;
+	     e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
+		struct dif_cpu *c = &e->cpus[cpu];
+		struct dif_run outer = c->run; /* of the firing that has called, perhaps */
+
+		if (!dif_admit(c) && !is_alive(e->consumer, c))
+			continue;
+		dif_run_reset(&c->run);
+		fire(e, c, f);
+		c->run = outer;
+	}
+	depth[cpu]--;
+}
+
 static __attribute__((noinline)) void
 fire_for(const struct ktr_site *site, const void *data)
 {
@@ -370,7 +403,7 @@ static bool
 is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site)
 {
 	if (c->only != NULL)
-		return site == c->only;
+		return site == c->only[clause];
 	return ktr_probe_matches(site, c->d.strings + c->d.clauses[clause].probes);
 }
 

@@ -52,7 +52,7 @@ check_header(const struct dif_header *h, size_t size)
 		return "not an image of this version";
 	if (h->size != size)
 		return "the image has not the size that it says";
-	if (h->flags > DIF_DESTRUCTIVE)
+	if (h->flags > (DIF_DESTRUCTIVE | DIF_KERNEL))
 		return "no such flag";
 	if (!section_ok(h, &h->clauses, sizeof(struct dif_clause)) ||
 	    !section_ok(h, &h->code, sizeof(struct dif_insn)) ||

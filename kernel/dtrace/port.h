@@ -40,6 +40,9 @@ uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
 bool dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size);
 /* DIF_LOG. */
 void dif_port_log(const struct ktr_firing *f);
+/* DIF_UPCALL. */
+void dif_port_upcall(const struct dif_at *at, const struct ktr_firing *f, int32_t imm,
+		     const uint64_t *args);
 /* False: no such register, or no user. */
 bool dif_port_uregister(uint64_t n, uint64_t *v);
 /* Stores at most max return addresses, the probe's place first. Returns how many. */

@@ -301,6 +301,7 @@ DO(arg, D = (unsigned)i->imm < f->nargs ? f->args[i->imm] : 0)
 DIF_PORT_QUICK(BUILTIN)
 MAY_FAULT(arg_string, (USES(), dif_arg_string(R, (unsigned)i->imm, &D)))
 DO(log_event, dif_port_log(f))
+DO(upcall, dif_port_upcall(at, f, i->imm, &A))
 DO(builtin, D = dif_port_builtin(at, f, (enum dif_builtin)i->imm))
 MAY_FAULT(ureg, dif_port_uregister(A, &D) || dif_fail(R, DIF_FAULT_ILLOP, A))
 
@@ -522,4 +523,5 @@ dif_operation *const dif_operations[256] = {
     [DIF_RAISE... DIF_PANIC] = act,
     [DIF_CHILL] = act,
     [DIF_LOG] = log_event,
+    [DIF_UPCALL] = upcall,
 };

@@ -29,7 +29,7 @@ struct pass {
 };
 
 /* Operands of an operation. */
-enum { D = 1, A = 2, B = 4, IMM = 8, WRITES = 16 };
+enum { D = 1, A = 2, B = 4, IMM = 8, WRITES = 16, UPCALL = 64 };
 
 static const uint8_t operands[256] = {
     [DIF_RET] = IMM | 32, /* known */
@@ -60,6 +60,7 @@ static const uint8_t operands[256] = {
     [DIF_STOP... DIF_PANIC] = WRITES,
     [DIF_CHILL] = A | WRITES,
     [DIF_LOG] = 32, /* known */
+    [DIF_UPCALL] = IMM | UPCALL,
 };
 
 static void
@@ -265,6 +266,16 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 }
 
 static void
+check_upcall(struct pass *p, const struct state *s, const struct dif_insn *i)
+{
+	need(p, (p->d->h.flags & DIF_KERNEL) != 0, "only for the kernel's own");
+	need(p, i->b <= 8, "expected at most 8 registers");
+	need(p, s->keys == 0 && s->record == 0, "keys or a record are not done");
+	for (unsigned n = 0; n < i->b && n < 8; n++)
+		need_value(p, s, i->a + n);
+}
+
+static void
 check_insn(struct pass *p, uint32_t n)
 {
 	const struct dif_insn *i = &p->code[n];
@@ -285,9 +296,11 @@ check_insn(struct pass *p, uint32_t n)
 		need_value(p, &s, i->d);
 	need(p, (has & D) == 0 || (i->d > 0 && i->d < DIF_REGS), "expected a register, 1 to 15");
 	need(p,
-	     ((has & D) != 0 || i->d == 0) && ((has & A) != 0 || i->a == 0) &&
-		 ((has & B) != 0 || i->b == 0) && ((has & IMM) != 0 || i->imm == 0),
+	     ((has & D) != 0 || i->d == 0) && ((has & (A | UPCALL)) != 0 || i->a == 0) &&
+		 ((has & (B | UPCALL)) != 0 || i->b == 0) && ((has & IMM) != 0 || i->imm == 0),
 	     "a field without a meaning is not 0");
+	if ((has & UPCALL) != 0)
+		check_upcall(p, &s, i);
 	need(p, (has & WRITES) == 0 || (p->d->h.flags & DIF_DESTRUCTIVE) != 0,
 	     "destructive, but not allowed");
 	if (p->error != NULL)

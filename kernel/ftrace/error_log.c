@@ -8,8 +8,7 @@
 
 static struct logged {
 	uint64_t ns;
-	const char *system;
-	char message[128], command[256];
+	char system[128], message[128], command[256];
 	size_t at;
 } errors[ERRORS];
 static unsigned count; /* since it was cleared */
@@ -20,7 +19,7 @@ error_log_add(const char *system, const char *message, const char *command, size
 	struct logged *e = &errors[count++ % ERRORS];
 
 	e->ns = clock_ns();
-	e->system = system;
+	strlcpy(e->system, system, sizeof(e->system));
 	e->at = at;
 	strlcpy(e->message, message, sizeof(e->message));
 	strlcpy(e->command, command, sizeof(e->command));

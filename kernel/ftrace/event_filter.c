@@ -1,9 +1,11 @@
 /*
- * event_filter.c - the files `filter`: which firings of an event are recorded.
+ * event_filter.c - the files `filter`, and events that triggers switch: which firings of an event
+ * are recorded.
  *
- * An event with a filter is not recorded by the log's own path. Instead a program of the engine is
- * at its trace point while the event is enabled: it computes the filter (filter.h), and records the
- * event if that is true. Locking: ftrace_lock, before dtrace_lock.
+ * Such an event is not recorded by the log's own path. Instead a program of the engine is at its
+ * trace point: it looks whether the event's gate is open, computes the filter (filter.h), and
+ * records the event if both are true. Locking: ftrace_lock, before dtrace_lock; triggers open and
+ * close gates at any time.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
@@ -13,23 +15,14 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 
-#define STRING_SIZE 256u
-
-/* An image with one clause, and room for all that a filter may have. */
-struct image {
-	struct dif_header h;
-	struct dif_clause clause;
-	struct dif_insn code[FILTER_CODE];
-	char strings[FILTER_STRINGS];
-};
-
 struct event_filter {
 	struct list link;
-	struct ktr_site *site;
-	struct dtrace_consumer *consumer; /* while the event is enabled */
-	struct image *image;
+	const struct ktr_site *site;
+	struct dtrace_consumer *consumer; /* while the event is enabled, or triggers switch it */
+	uint32_t gate;                    /* atomic: 1: it is enabled */
+	unsigned users;                   /* triggers that switch it */
+	char *text;                       /* the filter; NULL: none */
 	char name[EVENT_NAME]; /* of the event: the site of a kprobe may become another one's */
-	char text[];
 };
 
 static struct list filters = LIST_INIT(filters);
@@ -57,39 +50,199 @@ event_filter_on(const struct ktr_site *site)
 {
 	const struct event_filter *e = find(site);
 
-	return e != NULL && e->consumer != NULL;
+	return e != NULL && __atomic_load_n(&e->gate, __ATOMIC_RELAXED) != 0;
+}
+
+bool
+event_filter_soft(const struct ktr_site *site)
+{
+	const struct event_filter *e = find(site);
+
+	return e != NULL && e->users > 0;
+}
+
+int
+filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
+		   struct filter_error *error)
+{
+	struct ktr_param params[KTR_SDT_ARGS];
+	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
+					   params};
+	int result = filter_compile(p, &event, text, error);
+
+	if (result == 0 && !program_need(p, 1)) {
+		*error = (struct filter_error){"Too many terms in predicate expression", 0};
+		result = -EINVAL;
+	}
+	return result;
+}
+
+bool
+program_gate(struct program *p, const uint32_t *gate)
+{
+	return program_constant(p, 1, (uintptr_t)gate) && program_emit(p, DIF_LD4, 1, 1, 0, 0) &&
+	       program_need(p, 1);
+}
+
+/* Attaches the program, or only compiles it. */
+static int
+attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,
+       struct filter_error *error)
+{
+	struct program *p = program_new();
+	int result = p == NULL ? -ENOMEM : 0;
+
+	if (result == 0 && for_users && !program_gate(p, &e->gate))
+		result = -EINVAL;
+	if (result == 0 && text != NULL)
+		result = filter_compile_for(p, e->site, text, error);
+	if (result == 0 &&
+	    !(program_emit(p, DIF_LOG, 0, 0, 0, 0) && program_emit(p, DIF_RET, 0, 0, 0, 0)))
+		result = -EINVAL;
+	if (result == 0 && to != NULL)
+		result =
+		    program_attach(p, &(struct dif_clause){.length = p->count}, &e->site, 1, to);
+	program_free(p);
+	return result;
+}
+
+static void
+detach(struct event_filter *e)
+{
+	if (e->consumer != NULL)
+		dtrace_detach(e->consumer);
+	e->consumer = NULL;
+}
+
+static void
+drop(struct event_filter *e)
+{
+	detach(e);
+	list_remove(&e->link);
+	kfree(e->text);
+	kfree(e);
+}
+
+static struct event_filter *
+find_or_make(const struct ktr_site *site)
+{
+	struct event_filter *e = find(site);
+
+	if (e != NULL)
+		return e;
+	e = kzalloc(sizeof(*e));
+	if (e == NULL)
+		return NULL;
+	e->site = site;
+	event_name(site, e->name);
+	list_append(&filters, &e->link);
+	return e;
 }
 
 int
 event_filter_switch(const struct ktr_site *site, bool on)
 {
 	struct event_filter *e = find(site);
+	struct filter_error error;
+	int result = 0;
 
-	if (e == NULL || on == (e->consumer != NULL))
+	if (e == NULL)
 		return 0;
-	if (on)
-		return dtrace_attach(e->image, e->image->h.size, site, &e->consumer);
-	dtrace_detach(e->consumer);
-	e->consumer = NULL;
+	if (on && e->consumer == NULL)
+		result = attach(e, e->text, e->users > 0, &e->consumer, &error);
+	if (result != 0)
+		return result;
+	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
+	if (!on && e->users == 0)
+		detach(e);
 	return 0;
 }
 
-static void
-drop(struct event_filter *e)
+/* The event's program becomes one with this filter and so many users. */
+static int
+change(const struct ktr_site *site, char *text, unsigned users, struct filter_error *error)
 {
+	struct event_filter *e = find(site), *made = NULL;
+	struct dtrace_consumer *consumer = NULL;
+	bool on = event_is_enabled(site);
+	int result = 0;
+
 	if (e == NULL)
-		return;
-	if (e->consumer != NULL)
-		dtrace_detach(e->consumer);
-	list_remove(&e->link);
-	kfree(e->image);
-	kfree(e);
+		e = made = find_or_make(site);
+	if (e == NULL)
+		return -ENOMEM;
+	bool wanted = on || users > 0;
+
+	if (text != NULL || users > 0)
+		result = attach(e, text, users > 0, wanted ? &consumer : NULL, error);
+	if (result != 0) {
+		if (made != NULL)
+			drop(made);
+		return result;
+	}
+	detach(e);
+	if (e->text != text)
+		kfree(e->text);
+	e->text = text;
+	e->users = users;
+	e->consumer = consumer;
+	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
+	if (text == NULL && users == 0)
+		drop(e);
+	return on ? event_enable(site) : 0;
+}
+
+int
+event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error)
+{
+	const struct event_filter *e = find(site);
+	char *copy = NULL;
+	int result;
+
+	if (text == NULL && e == NULL)
+		return 0;
+	if (text != NULL) {
+		copy = kmalloc(strlen(text) + 1);
+		if (copy == NULL)
+			return -ENOMEM;
+		memcpy(copy, text, strlen(text) + 1);
+	}
+	result = change(site, copy, e != NULL ? e->users : 0, error);
+	if (result != 0)
+		kfree(copy);
+	return result;
+}
+
+int
+event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
+{
+	struct event_filter *e = find(site);
+	struct filter_error error;
+	int result = change(site, e != NULL ? e->text : NULL,
+			    (e != NULL ? e->users : 0) + (unsigned)more, &error);
+
+	e = find(site);
+	if (result == 0 && gate != NULL)
+		*gate = &e->gate;
+	return result;
 }
 
 void
 event_filter_drop(const struct ktr_site *site)
 {
-	drop(find(site));
+	struct event_filter *e = find(site);
+
+	if (e != NULL)
+		drop(e);
+}
+
+bool
+event_is_gone(const struct ktr_site *site, const char *name)
+{
+	char now[EVENT_NAME];
+
+	event_name(site, now);
+	return !ktr_site_is_probe(site) || strcmp(now, name) != 0;
 }
 
 void
@@ -101,85 +254,14 @@ event_filters_clean(void)
 		gone = NULL;
 		list_for_each (l, &filters) {
 			struct event_filter *e = list_entry(l, struct event_filter, link);
-			char name[EVENT_NAME];
 
-			event_name(e->site, name);
-			if (!ktr_site_is_probe(e->site) || strcmp(name, e->name) != 0)
+			if (event_is_gone(e->site, e->name))
 				gone = e;
 		}
-		drop(gone);
+		if (gone != NULL)
+			drop(gone);
 	} while (gone != NULL);
-}
-
-/* The image of a filter: if it is true, the event is recorded. */
-static void
-make_image(struct image *image, const struct filter *f)
-{
-	unsigned texts = 0;
-
-	for (unsigned i = 0; i < f->count; i++)
-		texts += f->code[i].op == DIF_ARGSTR;
-	*image = (struct image){
-	    .h = {.magic = DIF_MAGIC,
-		  .version = DIF_VERSION,
-		  .size = sizeof(*image),
-		  .options = {.strsize = STRING_SIZE, .scratch = (texts + 1) * STRING_SIZE},
-		  .clauses = {offsetof(struct image, clause), 1},
-		  .code = {offsetof(struct image, code), f->count},
-		  .strings = {offsetof(struct image, strings), FILTER_STRINGS}},
-	    .clause = {.length = f->count},
-	};
-	memcpy(image->code, f->code, f->count * sizeof(f->code[0]));
-	memcpy(image->strings, f->strings, f->strings_len);
-}
-
-/* Compiles a filter for a site. 0; -ENOMEM; -EINVAL and what is wrong. */
-static int
-compile(const struct ktr_site *site, const char *text, struct image *image,
-	struct filter_error *error)
-{
-	struct ktr_param params[KTR_SDT_ARGS];
-	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
-					   params};
-	struct filter *f = kzalloc(sizeof(*f));
-	int result;
-
-	if (f == NULL)
-		return -ENOMEM;
-	f->strings_len = 1; /* "" is the name of the probe */
-	result = filter_compile(f, &event, text, error);
-	if (result == 0 &&
-	    !(filter_emit(f, DIF_JEQ, 0, 1, 0, 2) && filter_emit(f, DIF_LOG, 0, 0, 0, 0) &&
-	      filter_emit(f, DIF_RET, 0, 0, 0, 0) && filter_emit(f, DIF_RET, 0, 0, 0, 1))) {
-		*error = (struct filter_error){"Too many terms in predicate expression", 0};
-		result = -EINVAL;
-	}
-	if (result == 0)
-		make_image(image, f);
-	kfree(f);
-	return result;
-}
-
-int
-event_filter_set(struct ktr_site *site, const char *text, struct filter_error *error)
-{
-	struct event_filter *before = find(site);
-	struct event_filter *e = kzalloc(sizeof(*e) + strlen(text) + 1);
-	struct image *image = kmalloc(sizeof(*image));
-	int result = e != NULL && image != NULL ? compile(site, text, image, error) : -ENOMEM;
-
-	if (result != 0) {
-		kfree(e);
-		kfree(image);
-		return result;
-	}
-	e->site = site;
-	event_name(site, e->name);
-	e->image = image;
-	memcpy(e->text, text, strlen(text) + 1);
-	drop(before);
-	list_append(&filters, &e->link);
-	return 0;
+	triggers_clean();
 }
 
 void
@@ -187,5 +269,5 @@ event_filter_show(const struct ktr_site *site, struct sbuf *out)
 {
 	const struct event_filter *e = find(site);
 
-	sbuf_printf(out, "%s\n", e != NULL ? e->text : "none");
+	sbuf_printf(out, "%s\n", e != NULL && e->text != NULL ? e->text : "none");
 }

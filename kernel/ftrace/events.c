@@ -31,8 +31,7 @@ is_syscall(const struct ktr_probe_name *name)
 	return strcmp(name->provider, "syscall") == 0;
 }
 
-/* The directory of a site's event. NULL: it is none. */
-static const char *
+const char *
 event_system(const struct ktr_site *site)
 {
 	struct ktr_probe_name name;
@@ -40,7 +39,7 @@ event_system(const struct ktr_site *site)
 	if (site->kind == KTR_SITE_PROBE)
 		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)
-		return strcmp(site->sdt->provider, "kprobe") == 0 ? EVENT_KPROBES : NULL;
+		return strcmp(site->sdt->provider, "kprobe") == 0 ? EVENT_KPROBES : EVENT_SYNTHETIC;
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
 	ktr_probe_name(site, &name);
@@ -177,7 +176,7 @@ event_is_enabled(const struct ktr_site *site)
 {
 	bool owned = (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
 
-	return owner != 0 && (owned || event_filter_on(site));
+	return (owner != 0 && owned) || event_filter_on(site);
 }
 
 /* What the log's own path records. */
@@ -217,6 +216,25 @@ scope_switch(struct scope *s, bool on)
 	return error;
 }
 
+int
+event_enable(const struct ktr_site *site)
+{
+	struct scope one = {.site = site};
+
+	return scope_switch(&one, true);
+}
+
+struct ktr_site *
+event_find(const char *system, const char *event)
+{
+	const struct scope s = {.system = system, .event = event};
+
+	for (unsigned n = 0; n < ktr_site_count(); n++)
+		if (in_scope(ktr_site_get(n), &s))
+			return ktr_site_get(n);
+	return NULL;
+}
+
 static void
 scope_count(struct scope *s)
 {
@@ -231,12 +249,33 @@ scope_count(struct scope *s)
 	}
 }
 
-/* ---- enable ---- */
+/* ---- enable, filter: of an event, and of a system ---- */
+
+static struct scope
+scope_of_event(uintptr_t arg)
+{
+	return (struct scope){.site = (const struct ktr_site *)arg};
+}
+
+static struct scope
+scope_of_system(uintptr_t arg)
+{
+	return (struct scope){.system = arg == ALL_SITES ? NULL : (const char *)arg};
+}
+
+static int
+enable_store(struct scope s, char *text)
+{
+	bool on;
+	int error = tracefs_bool(text, &on);
+
+	return error == 0 ? scope_switch(&s, on) : error;
+}
 
 static void
 all_show(uintptr_t arg, struct sbuf *out)
 {
-	struct scope s = {.system = arg == ALL_SITES ? NULL : (const char *)arg};
+	struct scope s = scope_of_system(arg);
 
 	scope_count(&s);
 	sbuf_printf(out, "%c\n", s.found_on == 0 ? '0' : s.found_on == s.found ? '1' : 'X');
@@ -245,30 +284,23 @@ all_show(uintptr_t arg, struct sbuf *out)
 static int
 all_store(uintptr_t arg, char *text)
 {
-	struct scope s = {.system = arg == ALL_SITES ? NULL : (const char *)arg};
-	bool on;
-	int error = tracefs_bool(text, &on);
-
-	return error == 0 ? scope_switch(&s, on) : error;
+	return enable_store(scope_of_system(arg), text);
 }
 
+/* A star: triggers switch it. */
 static void
 one_show(uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", event_is_enabled((const struct ktr_site *)arg));
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+
+	sbuf_printf(out, "%d%s\n", event_is_enabled(site), event_filter_soft(site) ? "*" : "");
 }
 
 static int
 one_store(uintptr_t arg, char *text)
 {
-	struct scope one = {.site = (const struct ktr_site *)arg};
-	bool on;
-	int error = tracefs_bool(text, &on);
-
-	return error == 0 ? scope_switch(&one, on) : error;
+	return enable_store(scope_of_event(arg), text);
 }
-
-/* ---- filter ---- */
 
 static void
 filter_show(uintptr_t arg, struct sbuf *out)
@@ -277,61 +309,44 @@ filter_show(uintptr_t arg, struct sbuf *out)
 	event_filter_show((const struct ktr_site *)arg, out);
 }
 
-/* Sets a site's filter, "0" takes it away. The event stays enabled or not. */
+/* Sets the filter of a scope's events that have its fields; "0" takes it away. */
 static int
-filter_set(struct ktr_site *site, const char *text, struct filter_error *wrong)
+filter_set(struct scope s, const char *text)
 {
-	struct scope one = {.site = site};
+	struct filter_error wrong = {"No filter found", 0};
 	uint64_t number;
+	bool none = tracefs_number(text, &number) == 0 && number == 0;
+	unsigned set = 0;
+	int error = s.site != NULL ? -ENODEV : -EINVAL;
 
 	event_filters_clean();
-	if (event_system(site) == NULL)
-		return -ENODEV;
-	bool on = event_is_enabled(site);
-	int error = 0;
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		struct ktr_site *site = ktr_site_get(n);
 
-	if (tracefs_number(text, &number) == 0 && number == 0)
-		event_filter_drop(site);
-	else
-		error = event_filter_set(site, text, wrong);
-	if (error == 0 && on)
-		error = scope_switch(&one, true);
+		if (!in_scope(site, &s))
+			continue;
+		error = event_filter_set(site, none ? NULL : text, &wrong);
+		set += error == 0;
+		if (error != 0 && error != -EINVAL)
+			return error;
+	}
+	if (set > 0)
+		return 0;
+	if (error == -EINVAL)
+		error_log_add("event filter parse error", wrong.message, text, wrong.at);
 	return error;
 }
 
 static int
 filter_store(uintptr_t arg, char *text)
 {
-	struct filter_error wrong = {"No filter found", 0};
-	int error = filter_set((struct ktr_site *)arg, text, &wrong);
-
-	if (error == -EINVAL)
-		error_log_add("event filter parse error", wrong.message, text, wrong.at);
-	return error;
+	return filter_set(scope_of_event(arg), text);
 }
 
-/* Of a system: the events that have the fields. */
 static int
 filter_store_all(uintptr_t arg, char *text)
 {
-	struct scope s = {.system = (const char *)arg};
-	struct filter_error wrong = {"No filter found", 0};
-	unsigned set = 0;
-	int error = 0;
-
-	for (unsigned n = 0; n < ktr_site_count() && (error == 0 || error == -EINVAL); n++) {
-		struct ktr_site *site = ktr_site_get(n);
-
-		if (!in_scope(site, &s))
-			continue;
-		error = filter_set(site, text, &wrong);
-		set += error == 0;
-	}
-	if (error == -EINVAL && set > 0)
-		return 0;
-	if (error == -EINVAL)
-		error_log_add("event filter parse error", wrong.message, text, wrong.at);
-	return error;
+	return filter_set(scope_of_system(arg), text);
 }
 
 /* As Linux's: a system has no filter of its own to show. */
@@ -449,7 +464,13 @@ event_fill(struct vnode *dir)
 	    {.name = "enable", .mode = 0644, .show = one_show, .store = one_store},
 	    {.name = "filter", .mode = 0644, .show = filter_show, .store = filter_store},
 	    {.name = "format", .mode = 0444, .show = format_show},
+	    {.name = "hist", .mode = 0444, .show = hist_show},
 	    {.name = "id", .mode = 0444, .show = id_show},
+	    {.name = "trigger",
+	     .mode = 0644,
+	     .show = trigger_show,
+	     .store = trigger_store,
+	     .clear = trigger_clear},
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
@@ -484,7 +505,8 @@ system_fill(struct vnode *dir)
 	static const struct tracefs_file event_dir = {.mode = 0755, .fill = event_fill};
 	char name[EVENT_NAME + 12];
 
-	bool changes = strcmp((const char *)tracefs_arg(dir), EVENT_KPROBES) == 0;
+	const char *mine = (const char *)tracefs_arg(dir);
+	bool changes = strcmp(mine, EVENT_KPROBES) == 0 || strcmp(mine, EVENT_SYNTHETIC) == 0;
 
 	if (changes)
 		vnode_sweep(dir, event_gone);
@@ -515,6 +537,7 @@ events_fill(struct vnode *dir)
 			tracefs_add(dir, &system_dir, system, (uintptr_t)system);
 	}
 	tracefs_add(dir, &system_dir, EVENT_KPROBES, (uintptr_t)EVENT_KPROBES);
+	tracefs_add(dir, &system_dir, EVENT_SYNTHETIC, (uintptr_t)EVENT_SYNTHETIC);
 }
 
 const struct tracefs_file events_dir = {.name = "events", .mode = 0755, .fill = events_fill};

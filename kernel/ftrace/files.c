@@ -16,6 +16,17 @@
 
 static uint64_t cpus = UINT64_MAX; /* that record while tracing is on */
 
+void
+tracing_switch(bool on)
+{
+	uint64_t now = __atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED);
+
+	if (!on && now != 0)
+		__atomic_store_n(&cpus, now, __ATOMIC_RELAXED);
+	if (on != (now != 0))
+		ktr_cpumask_set(on ? __atomic_load_n(&cpus, __ATOMIC_RELAXED) : 0);
+}
+
 static void
 on_show(uintptr_t arg, struct sbuf *out)
 {
@@ -32,9 +43,7 @@ on_store(uintptr_t arg, char *text)
 	(void)arg;
 	if (error != 0)
 		return error;
-	if (on == 0 && ktr_cpumask != 0)
-		cpus = ktr_cpumask;
-	ktr_cpumask_set(on != 0 ? cpus : 0);
+	tracing_switch(on != 0);
 	return 0;
 }
 
@@ -246,6 +255,46 @@ readme_show(uintptr_t arg, struct sbuf *out)
 		 "      enable\t\t- Write 0/1 to enable/disable tracing of all events\n");
 }
 
+/* ---- dynamic_events ---- */
+
+static void
+dynamic_show(uintptr_t arg, struct sbuf *out)
+{
+	kprobes_show(arg, out);
+	synthetic_show_dynamic(out);
+}
+
+/* s:[synthetic/]NAME FIELDS and -:synthetic/NAME are synthetic events, all else kprobes. */
+static int
+dynamic_command(char *line)
+{
+	static const char group[] = EVENT_SYNTHETIC "/";
+	bool mine = strncmp(line + 2, group, sizeof(group) - 1) == 0;
+	char *name = line + 2 + (mine ? sizeof(group) - 1 : 0);
+
+	if (strncmp(line, "s:", 2) == 0)
+		return synthetic_command(name);
+	if (strncmp(line, "-:", 2) != 0 || (!mine && synthetic_find(name) == NULL))
+		return kprobes_store(0, line);
+	name[-1] = '!';
+	return synthetic_command(name - 1);
+}
+
+static int
+dynamic_store(uintptr_t arg, char *text)
+{
+	(void)arg;
+	return tracefs_lines(text, dynamic_command);
+}
+
+static int
+dynamic_clear(uintptr_t arg)
+{
+	int error = synthetic_clear(arg);
+
+	return error == 0 ? kprobes_clear(arg) : error;
+}
+
 /* ---- tables ---- */
 
 static void
@@ -289,9 +338,9 @@ tracefs_fill_root(struct vnode *dir)
 	    {.name = "current_tracer", .mode = 0640, .show = tracer_show, .store = tracer_store},
 	    {.name = "dynamic_events",
 	     .mode = 0640,
-	     .show = kprobes_show,
-	     .store = kprobes_store,
-	     .clear = kprobes_clear},
+	     .show = dynamic_show,
+	     .store = dynamic_store,
+	     .clear = dynamic_clear},
 	    {.name = "error_log",
 	     .mode = 0640,
 	     .show = error_log_show,
@@ -319,6 +368,11 @@ tracefs_fill_root(struct vnode *dir)
 	     .show = tracer_pids_show,
 	     .store = tracer_pids_store,
 	     .clear = tracer_pids_clear},
+	    {.name = "synthetic_events",
+	     .mode = 0640,
+	     .show = synthetic_show,
+	     .store = synthetic_store,
+	     .clear = synthetic_clear},
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
 	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},

@@ -15,30 +15,12 @@
 #define WORD_MAX  256 /* as in Linux: MAX_FILTER_STR_VAL */
 
 struct parser {
-	struct filter *f;
+	struct program *f;
 	const struct filter_event *event;
 	const char *text, *at;
 	struct filter_error *error;
 	unsigned depth;
 };
-
-/* What a field is. */
-struct field {
-	enum { FIELD_PARAM, FIELD_BUILTIN, FIELD_CONSTANT } where;
-	unsigned number; /* of the parameter, the built-in variable; or the constant */
-	bool string, is_signed;
-	unsigned bits;
-};
-
-bool
-filter_emit(struct filter *f, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
-{
-	if (f->count == FILTER_CODE)
-		return false;
-	f->code[f->count++] =
-	    (struct dif_insn){(uint8_t)op, (uint8_t)d, (uint8_t)a, (uint8_t)b, imm};
-	return true;
-}
 
 static bool
 fail(struct parser *p, const char *at, const char *message)
@@ -50,7 +32,7 @@ fail(struct parser *p, const char *at, const char *message)
 static bool
 emit(struct parser *p, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
 {
-	return filter_emit(p->f, op, d, a, b, imm) ||
+	return program_emit(p->f, op, d, a, b, imm) ||
 	       fail(p, p->at, "Too many terms in predicate expression");
 }
 
@@ -83,12 +65,12 @@ is_word(char c)
 	       c == '_';
 }
 
-static bool
-find_field(const struct parser *p, const char *name, struct field *field)
+bool
+filter_field(const struct filter_event *event, const char *name, struct filter_field *field)
 {
 	static const struct {
 		const char *name;
-		struct field field;
+		struct filter_field field;
 	} common[] = {
 	    {"comm", {FIELD_BUILTIN, DIF_B_EXECNAME, true, false, 64}},
 	    {"COMM", {FIELD_BUILTIN, DIF_B_EXECNAME, true, false, 64}},
@@ -100,13 +82,13 @@ find_field(const struct parser *p, const char *name, struct field *field)
 	    {"common_preempt_count", {FIELD_CONSTANT, 0, false, false, 64}},
 	};
 
-	for (unsigned i = 0; i < p->event->nparams; i++) {
-		const struct ktr_param *param = &p->event->params[i];
+	for (unsigned i = 0; i < event->nparams; i++) {
+		const struct ktr_param *param = &event->params[i];
 
 		if (strcmp(param->name, name) != 0)
 			continue;
-		*field =
-		    (struct field){FIELD_PARAM, i, param->string, param->is_signed, param->bits};
+		*field = (struct filter_field){FIELD_PARAM, i, param->string, param->is_signed,
+					       param->bits};
 		return true;
 	}
 	for (unsigned i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
@@ -115,23 +97,28 @@ find_field(const struct parser *p, const char *name, struct field *field)
 			return true;
 		}
 	}
-	*field = (struct field){FIELD_CONSTANT, p->event->id, false, false, 64};
+	*field = (struct filter_field){FIELD_CONSTANT, event->id, false, false, 64};
 	return strcmp(name, "common_type") == 0;
 }
 
-/* Code that leaves the field, or the address of its text, in register FIELD. */
-static bool
-emit_field(struct parser *p, const struct field *f)
+bool
+filter_emit_field(struct program *to, unsigned d, const struct filter_field *f)
 {
 	unsigned op = f->where == FIELD_BUILTIN ? DIF_BUILTIN : f->string ? DIF_ARGSTR : DIF_ARG;
 	int bytes = (int)f->bits / 8;
 
 	if (f->where == FIELD_CONSTANT)
-		return emit(p, DIF_OR | DIF_IMM, FIELD, 0, 0, (int32_t)f->number);
-	if (!emit(p, op, FIELD, 0, 0, (int32_t)f->number))
-		return false;
-	return f->string || f->bits == 64 ||
-	       emit(p, DIF_EXT, FIELD, FIELD, 0, f->is_signed ? -bytes : bytes);
+		return program_constant(to, d, f->number);
+	return program_emit(to, op, d, 0, 0, (int32_t)f->number) &&
+	       (f->string || f->bits == 64 ||
+		program_emit(to, DIF_EXT, d, d, 0, f->is_signed ? -bytes : bytes));
+}
+
+static bool
+emit_field(struct parser *p, const struct filter_field *f)
+{
+	return filter_emit_field(p->f, FIELD, f) ||
+	       fail(p, p->at, "Too many terms in predicate expression");
 }
 
 /* Takes a word, or what stands in quotes. */
@@ -161,14 +148,6 @@ take_value(struct parser *p, char word[WORD_MAX], bool *quoted)
 	return n > 0 || *quoted || fail(p, start, "Invalid value (did you forget quotes)?");
 }
 
-/* Code that leaves a constant in register VALUE. */
-static bool
-emit_constant(struct parser *p, uint64_t v)
-{
-	return emit(p, DIF_OR | DIF_IMM, VALUE, 0, 0, (int32_t)v) &&
-	       ((int64_t)v == (int32_t)v || emit(p, DIF_HIGH, VALUE, 0, 0, (int32_t)(v >> 32)));
-}
-
 static bool
 take_number(struct parser *p, uint64_t *v)
 {
@@ -195,7 +174,7 @@ take_number(struct parser *p, uint64_t *v)
 }
 
 static bool
-number_term(struct parser *p, const char *op, const char *op_at, const struct field *f)
+number_term(struct parser *p, const char *op, const char *op_at, const struct filter_field *f)
 {
 	uint64_t v;
 	bool less = *op == '<', more = *op == '>', or_equal = less + more && op[1] == '=';
@@ -209,7 +188,8 @@ number_term(struct parser *p, const char *op, const char *op_at, const struct fi
 
 		v = ktr_param_value(&as, v);
 	}
-	if (!emit_field(p, f) || !emit_constant(p, v))
+	if (!emit_field(p, f) || !(program_constant(p->f, VALUE, v) ||
+				   fail(p, p->at, "Too many terms in predicate expression")))
 		return false;
 	if (*op == '&')
 		return emit(p, DIF_AND, TRUTH, FIELD, VALUE, 0) &&
@@ -223,7 +203,7 @@ number_term(struct parser *p, const char *op, const char *op_at, const struct fi
 }
 
 static bool
-string_term(struct parser *p, const char *op, const char *op_at, const struct field *f)
+string_term(struct parser *p, const char *op, const char *op_at, const struct filter_field *f)
 {
 	char word[WORD_MAX];
 	unsigned at = p->f->strings_len;
@@ -235,7 +215,7 @@ string_term(struct parser *p, const char *op, const char *op_at, const struct fi
 		return false;
 	size_t size = strlen(word) + 1;
 
-	if (size > FILTER_STRINGS - at)
+	if (size > PROGRAM_STRINGS - at)
 		return fail(p, p->at, "Operand too long");
 	memcpy(p->f->strings + at, word, size);
 	p->f->strings_len += (unsigned)size;
@@ -253,7 +233,7 @@ term(struct parser *p)
 	static const char *const ops[] = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};
 	char name[KTR_PARAM_NAME];
 	const char *start, *op_at;
-	struct field field;
+	struct filter_field field;
 	size_t n = 0;
 
 	skip_blanks(p);
@@ -267,7 +247,7 @@ term(struct parser *p)
 		memcpy(name, start, n);
 		name[n] = '\0';
 	}
-	if (n >= sizeof(name) || !find_field(p, name, &field))
+	if (n >= sizeof(name) || !filter_field(p->event, name, &field))
 		return fail(p, start, "Field not found");
 	p->at += n;
 	skip_blanks(p);
@@ -346,7 +326,7 @@ expression(struct parser *p)
 }
 
 int
-filter_compile(struct filter *f, const struct filter_event *event, const char *text,
+filter_compile(struct program *f, const struct filter_event *event, const char *text,
 	       struct filter_error *error)
 {
 	struct parser p = {.f = f, .event = event, .text = text, .at = text, .error = error};

@@ -18,10 +18,8 @@
 #include <stdint.h>
 
 #include "kernel/abi/dif.h"
+#include "kernel/ftrace/program.h"
 #include "ktr/param.h"
-
-#define FILTER_CODE    256  /* instructions of an expression */
-#define FILTER_STRINGS 1024 /* bytes of its texts */
 
 /* The event whose fields a filter names. */
 struct filter_event {
@@ -30,13 +28,18 @@ struct filter_event {
 	const struct ktr_param *params;
 };
 
-/* A program that is being made. */
-struct filter {
-	struct dif_insn code[FILTER_CODE];
-	unsigned count;
-	char strings[FILTER_STRINGS];
-	unsigned strings_len;
+/* What a field is. */
+struct filter_field {
+	enum { FIELD_PARAM, FIELD_BUILTIN, FIELD_CONSTANT } where;
+	unsigned number; /* of the parameter, the built-in variable; or the constant */
+	bool string, is_signed;
+	unsigned bits;
 };
+
+/* Finds a field by its name. False: the event has none of that name. */
+bool filter_field(const struct filter_event *event, const char *name, struct filter_field *field);
+/* Appends code that leaves the field, or the address of its text, in register d. */
+bool filter_emit_field(struct program *to, unsigned d, const struct filter_field *f);
 
 /* What is wrong, in Linux's words, and with which character. */
 struct filter_error {
@@ -47,7 +50,5 @@ struct filter_error {
 /*
  * Appends code that leaves 1 or 0 in register 1; it uses registers 1 to 4. 0, or -EINVAL and why.
  */
-int filter_compile(struct filter *f, const struct filter_event *event, const char *text,
+int filter_compile(struct program *f, const struct filter_event *event, const char *text,
 		   struct filter_error *error);
-/* Appends an instruction. False: there is no room. */
-bool filter_emit(struct filter *f, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm);

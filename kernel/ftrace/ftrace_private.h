@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "kernel/ftrace/tracefs.h"
+#include "kernel/lib/list.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/entry.h"
@@ -161,19 +162,112 @@ bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct k
 /* ---- event_filter.c ---- */
 
 struct filter_error;
+struct program;
 
 bool event_filter_has(const struct ktr_site *site);
-/* Does a site have a filter, and is it on? */
+/* Does a site have a filter or triggers that switch it, and is it on? */
 bool event_filter_on(const struct ktr_site *site);
-/* Switches the filter's program on or off. 0 or -errno. Without a filter: nothing. */
+/* Do triggers switch it? */
+bool event_filter_soft(const struct ktr_site *site);
+/* Switches the event's program on or off. 0 or -errno. Without a filter: nothing. */
 int event_filter_switch(const struct ktr_site *site, bool on);
-/* Gives a site a filter, which is off, in the place of the one it has. -EINVAL: *error says why. */
-int event_filter_set(struct ktr_site *site, const char *text, struct filter_error *error);
+/* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */
+int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
+/* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
+int event_filter_use(const struct ktr_site *site, int more, uint32_t **gate);
 void event_filter_drop(const struct ktr_site *site);
-/* Drops the filters of events that are not there any more. */
+/* Drops filters, triggers and histograms of events that are not there any more. */
 void event_filters_clean(void);
+/* Has the site another event now than the one of that name? */
+bool event_is_gone(const struct ktr_site *site, const char *name);
 /* Prints the filter, or "none". */
 void event_filter_show(const struct ktr_site *site, struct sbuf *out);
+/* Appends code of a filter, after which the program goes on if it is true. */
+int filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
+		       struct filter_error *error);
+/* Appends code, after which the program goes on if the word is not 0. */
+bool program_gate(struct program *p, const uint32_t *gate);
+
+/* ---- upcall.c ---- */
+
+struct dif_clause;
+struct dtrace_consumer;
+struct ktr_firing;
+
+/* What programs ask for by DIF_UPCALL, and the registers. */
+enum upcall {
+	UPCALL_ON,
+	UPCALL_OFF,
+	UPCALL_STACK,
+	UPCALL_GATE,      /* address of a word, value */
+	UPCALL_SYNTHETIC, /* struct synthetic *, values of the fields */
+};
+
+extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
+
+/* NULL: no memory. */
+struct program *program_new(void);
+void program_free(struct program *p);
+/* Runs the program: clause N of it at sites[N]. 0 or -errno. dtrace_detach() ends it. */
+int program_attach(const struct program *p, const struct dif_clause *clauses,
+		   const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to);
+
+/* ---- trigger.c ---- */
+
+void trigger_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
+int trigger_store(uintptr_t arg, char *text);
+int trigger_clear(uintptr_t arg);
+/* Drops the triggers of events that are not there any more. */
+void triggers_clean(void);
+/* Has the event triggers? */
+bool triggers_on(const struct ktr_site *site);
+/* In set_ftrace_filter: [!]FUNCTION:COMMAND[:…]. 0 or -errno. */
+int trigger_store_function(char *word);
+void triggers_show_functions(struct sbuf *out);
+
+/* ---- hist.c ---- */
+
+struct hist;
+/* Takes "hist:…", which adds a histogram, changes it, or removes it. 0 or -errno. */
+int hist_store(const struct ktr_site *site, char *text, bool remove);
+int hist_clear(const struct ktr_site *site);
+void hists_clean(void);
+void hist_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
+void hist_show_triggers(const struct ktr_site *site, struct sbuf *out);
+/* One trigger more, or one less, switches the event's histograms, each by its gate. */
+int hist_gates_use(const struct ktr_site *site, int more);
+const uint32_t *hist_gate(const struct hist *h);
+
+/* ---- synthetic.c ---- */
+
+#define EVENT_SYNTHETIC "synthetic"
+
+struct synthetic {
+	struct list link;
+	char name[64];
+	struct ktr_site *site;
+	unsigned n, users; /* fields; histograms that make the event */
+	struct synthetic_field {
+		char name[32], type[32];
+		const char *format; /* "%s": a text */
+	} fields[KTR_MAXARGS];
+};
+
+/* NULL: there is none. */
+struct synthetic *synthetic_find(const char *name);
+/* Records the event, and runs its triggers, in a firing. Texts: their addresses. In hooks. */
+void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint64_t *values);
+void synthetic_show(uintptr_t arg, struct sbuf *out);
+int synthetic_store(uintptr_t arg, char *text);
+int synthetic_clear(uintptr_t arg);
+int synthetic_command(char *text);
+/* As dynamic_events has them. */
+void synthetic_show_dynamic(struct sbuf *out);
+
+/* ---- files.c ---- */
+
+/* tracing_on. Any context. */
+void tracing_switch(bool on);
 
 /* ---- events.c ---- */
 
@@ -183,6 +277,12 @@ void event_filter_show(const struct ktr_site *site, struct sbuf *out);
 #define EVENT_KPROBES "kprobes"
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct ktr_site *site);
+/* Makes the log, or its program, record it. */
+int event_enable(const struct ktr_site *site);
+/* The directory of a site's event. NULL: it is none. */
+const char *event_system(const struct ktr_site *site);
+/* The event of these names; NULL: there is none. */
+struct ktr_site *event_find(const char *system, const char *event);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 /*

@@ -41,8 +41,8 @@ functions_traced(const struct ktr_site *site)
 	       !functions_have(FUNCTIONS_NOTRACE, site);
 }
 
-void
-functions_show(uintptr_t arg, struct sbuf *out)
+static void
+show_list(uintptr_t arg, struct sbuf *out)
 {
 	if (!functions_any((enum function_list)arg)) {
 		sbuf_puts(out, arg == FUNCTIONS_NOTRACE || arg == FUNCTIONS_GRAPH_NOTRACE
@@ -56,6 +56,14 @@ functions_show(uintptr_t arg, struct sbuf *out)
 		if (site->kind == KTR_SITE_ENTRY && functions_have((enum function_list)arg, site))
 			sbuf_printf(out, "%s\n", site->func);
 	}
+}
+
+void
+functions_show(uintptr_t arg, struct sbuf *out)
+{
+	show_list(arg, out);
+	if (arg == FUNCTIONS_FILTER)
+		triggers_show_functions(out);
 }
 
 void
@@ -127,17 +135,24 @@ functions_store(uintptr_t arg, char *text)
 	enum function_list list = (enum function_list)arg;
 	uint64_t *set = kmalloc(sizeof(bits[0]));
 	bool found = true;
+	int error = 0;
 	char *word;
 
 	if (set == NULL)
 		return -ENOMEM;
 	memcpy(set, bits[list], sizeof(bits[0]));
-	while (found && (word = tracefs_word(&text)) != NULL)
-		found = change(set, word);
-	if (found)
+	while (found && error == 0 && (word = tracefs_word(&text)) != NULL) {
+		bool command = strchr(word, ':') != NULL && strstr(word, ":mod:") == NULL;
+
+		if (command && list == FUNCTIONS_FILTER)
+			error = trigger_store_function(word);
+		else
+			found = change(set, word);
+	}
+	if (found && error == 0)
 		replace(list, set);
 	kfree(set);
-	return found ? 0 : -EINVAL;
+	return found ? error : -EINVAL;
 }
 
 int

@@ -116,7 +116,7 @@ probe_remove(const char *name, char *err, size_t errlen)
 }
 
 static int
-command(const char *line)
+command(char *line)
 {
 	char err[128] = "";
 	const char *message = err, *name = strchr(line, '/');
@@ -135,30 +135,12 @@ command(const char *line)
 	return error;
 }
 
-/* A line for each probe; # begins a comment. Those before a wrong line are made. */
+/* Those before a wrong line are made. */
 int
 kprobes_store(uintptr_t arg, char *text)
 {
-	int error = 0;
-
 	(void)arg;
-	while (error == 0 && text != NULL && *text != '\0') {
-		char *end = strchr(text, '\n'), *comment;
-
-		if (end != NULL)
-			*end++ = '\0';
-		comment = strchr(text, '#');
-		if (comment != NULL)
-			*comment = '\0';
-		while (*text == ' ' || *text == '\t')
-			text++;
-		for (size_t n = strlen(text); n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\t');)
-			text[--n] = '\0';
-		if (*text != '\0')
-			error = command(text);
-		text = end;
-	}
-	return error;
+	return tracefs_lines(text, command);
 }
 
 static void

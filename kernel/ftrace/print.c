@@ -92,6 +92,19 @@ text_of(uint64_t value, char buf[KTR_STRING_MAX])
 	return text != NULL ? text : "?";
 }
 
+/* Names with blanks between. */
+static void
+print_stack(struct sbuf *out, const char *names)
+{
+	sbuf_puts(out, "<stack trace>\n => ");
+	for (; *names != '\0'; names++) {
+		if (*names == ' ')
+			sbuf_puts(out, "\n => ");
+		else
+			sbuf_putc(out, *names);
+	}
+}
+
 /* The event, without its context. */
 static void
 print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
@@ -111,6 +124,10 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 	if (site == &tracer_mark) {
 		sbuf_printf(out, "tracing_mark_write: %s",
 			    ktr_data_text(&ktr_main, cpu, seq, e->args[0], buf));
+		return;
+	}
+	if (site == &trigger_stack) {
+		print_stack(out, ktr_data_text(&ktr_main, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (site == NULL) {

@@ -229,6 +229,30 @@ tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, u
 
 /* ---- words ---- */
 
+int
+tracefs_lines(char *text, int (*command)(char *line))
+{
+	int error = 0;
+
+	while (error == 0 && text != NULL && *text != '\0') {
+		char *end = strchr(text, '\n'), *comment;
+
+		if (end != NULL)
+			*end++ = '\0';
+		comment = strchr(text, '#');
+		if (comment != NULL)
+			*comment = '\0';
+		while (*text == ' ' || *text == '\t')
+			text++;
+		for (size_t n = strlen(text); n > 0 && is_blank(text[n - 1]);)
+			text[--n] = '\0';
+		if (*text != '\0')
+			error = command(text);
+		text = end;
+	}
+	return error;
+}
+
 char *
 tracefs_word(char **text)
 {

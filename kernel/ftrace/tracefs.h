@@ -64,5 +64,11 @@ int tracefs_bool(const char *text, bool *value);
  */
 char *tracefs_word(char **text);
 
+/*
+ * Calls command for each line that is not blank, without what comes after a '#', until one fails.
+ * Returns what that returned, or 0.
+ */
+int tracefs_lines(char *text, int (*command)(char *line));
+
 /* files.c: the directory itself. */
 void tracefs_fill_root(struct vnode *dir);

@@ -11,18 +11,16 @@ static struct dif_insn
 insn(struct fuzz_input *in)
 {
 	static const uint8_t ops[] = {
-	    DIF_RET,       DIF_ADD,        DIF_ADD | DIF_IMM, DIF_SDIV,
-	    DIF_UREM,      DIF_OR,         DIF_SHL,           DIF_SLT,
-	    DIF_HIGH,      DIF_EXT,        DIF_SCMP,          DIF_JA,
-	    DIF_JEQ,       DIF_JLT,        DIF_LD1,           DIF_LD8,
-	    DIF_LDS2,      DIF_ST1,        DIF_ST8,           DIF_STRING,
-	    DIF_ARG,       DIF_BUILTIN,    DIF_UREG,          DIF_CALL,
-	    DIF_CALL,      DIF_CALL,       DIF_KEY,           DIF_KEY_STR,
-	    DIF_KEY_STACK, DIF_KEY_USTACK, DIF_LDV,           DIF_STV,
-	    DIF_AGG,       DIF_REC,        DIF_REC1,          DIF_REC8,
-	    DIF_REC_STR,   DIF_REC_MEM,    DIF_REC_STACK,     DIF_REC_USTACK,
-	    DIF_SPECULATE, DIF_COMMIT,     DIF_DISCARD,       DIF_EXIT,
-	    DIF_RAISE,     DIF_CHILL,      DIF_ARGSTR,        DIF_LOG};
+	    DIF_RET,       DIF_ADD,     DIF_ADD | DIF_IMM, DIF_SDIV,      DIF_UREM,
+	    DIF_OR,        DIF_SHL,     DIF_SLT,           DIF_HIGH,      DIF_EXT,
+	    DIF_SCMP,      DIF_JA,      DIF_JEQ,           DIF_JLT,       DIF_LD1,
+	    DIF_LD8,       DIF_LDS2,    DIF_ST1,           DIF_ST8,       DIF_STRING,
+	    DIF_ARG,       DIF_BUILTIN, DIF_UREG,          DIF_CALL,      DIF_CALL,
+	    DIF_CALL,      DIF_KEY,     DIF_KEY_STR,       DIF_KEY_STACK, DIF_KEY_USTACK,
+	    DIF_LDV,       DIF_STV,     DIF_AGG,           DIF_REC,       DIF_REC1,
+	    DIF_REC8,      DIF_REC_STR, DIF_REC_MEM,       DIF_REC_STACK, DIF_REC_USTACK,
+	    DIF_SPECULATE, DIF_COMMIT,  DIF_DISCARD,       DIF_EXIT,      DIF_RAISE,
+	    DIF_CHILL,     DIF_ARGSTR,  DIF_LOG,           DIF_UPCALL};
 	struct dif_insn i = {0};
 	uint8_t op = fuzz_byte(in);
 
@@ -44,7 +42,7 @@ insn(struct fuzz_input *in)
 		i.d = 1 + fuzz_byte(in) % 15;
 	if ((op >= DIF_ADD && op <= DIF_ULE && i.op == op) || op == DIF_SCMP ||
 	    (op >= DIF_JEQ && op <= DIF_JULE) || (op >= DIF_ST1 && op <= DIF_ST8) ||
-	    op == DIF_AGG || op == DIF_REC_MEM)
+	    op == DIF_AGG || op == DIF_REC_MEM || op == DIF_UPCALL)
 		i.b = fuzz_byte(in) % 16;
 	if (op >= DIF_REC_STR && op <= DIF_REC_USTACK)
 		i.imm = DIF_PLACE(fuzz_byte(in) % 8 * 8, fuzz_byte(in) % 8 * 8);
@@ -60,7 +58,7 @@ static void
 declare(void)
 {
 	make(&m);
-	m.h.flags = DIF_DESTRUCTIVE;
+	m.h.flags = DIF_DESTRUCTIVE | DIF_KERNEL;
 	m.h.options.bufsize = 512;
 	m.h.options.aggsize = 4096;
 	m.h.options.dynvarsize = 2048;

@@ -226,6 +226,179 @@ def filters():
     check_match(r"^result == 1\nsh: .*Invalid argument$", system, "the filter of a system")
 
 
+@test("triggers: each does its action so often as it says and where its filter is true, shows what is left of it, and goes; wrong ones are refused")
+def triggers():
+    shown, traced, functions, errors = ftrace(
+        "t=events/sched/sched_process_fork/trigger\ncat $t\necho 'stacktrace:2 if comm == load' > $t\necho 'enable_event:vfs:lookup:1 if comm == load' >> $t\n"
+        "cat $t events/vfs/lookup/enable\nload fork -n 3\ncat $t events/vfs/lookup/enable\necho 'disable_event:vfs:lookup if comm == load' >> $t\nload fork -n 1\n"
+        "cat events/vfs/lookup/enable\necho 'name ~ \"mo*\"' > events/vfs/lookup/filter\necho 1 > events/vfs/lookup/enable\ncat /etc/motd /etc/passwd >/dev/null 2>&1\n"
+        "cat events/vfs/lookup/enable\nfor x in 'stacktrace' 'enable_event:vfs:lookup' 'disable_event:vfs:lookup'; do echo \"!$x\" >> $t; done\n"
+        "cat $t events/vfs/lookup/enable\necho 0 > events/vfs/lookup/enable\necho =====\ncat trace\necho =====\necho > trace\n"
+        "echo 'sys_kil*:stacktrace' 'sys_kill:stacktrace:2' >> set_ftrace_filter\ncat set_ftrace_filter\nfor n in 1 2 3; do kill -0 $$; done\n"
+        "cat set_ftrace_filter trace\necho '!sys_kill:stacktrace' '!sys_kil*:stacktrace' >> set_ftrace_filter\ncat set_ftrace_filter\n"
+        "echo 'traceoff if pid > 0' > $t\nload fork -n 1 >/dev/null\ncat tracing_on\necho '!traceoff' >> $t\necho 1 > tracing_on\n"
+        "echo 'sys_kill:traceoff' >> set_ftrace_filter\nkill -0 $$\ncat tracing_on\necho '!sys_kill:traceoff' >> set_ftrace_filter\necho 1 > tracing_on\n"
+        "cat set_ftrace_filter\necho =====\n"
+        "for x in nosuch traceoff:x enable_event:vfs enable_event:vfs:nosuch 'traceoff if nosuch == 1' enable_hist:vfs:nosuch; do echo \"$x\" >> $t; done\n"
+        "echo 'traceoff:7 if pid == 0' >> $t\necho traceoff:7 >> $t\ncat $t error_log\necho '!traceoff' >> $t\necho 'nosuchfunction:traceoff' >> set_ftrace_filter\n"
+        "echo 'sys_brk:nosuch' >> set_ftrace_filter\nsysctl -n kern.dtrace.consumers\n", smp=1)
+    available = "# Available triggers:\n# traceon traceoff stacktrace enable_event disable_event enable_hist disable_hist hist\n"
+    check_eq(re.sub(r"load fork: .*\n", "", shown), available +
+             "stacktrace:count=2 if comm == load\nenable_event:vfs:lookup:count=1 if comm == load\n0*\nstacktrace:count=0 if comm == load\nenable_event:vfs:lookup:count=0 if comm == load\n1*\n"
+             "0*\n1*\n" + available + "1\n", "the files")
+    stacks = re.findall(r"<stack trace>\n((?: => \w+\n)+)", traced)
+    check_eq(len(stacks), 2, "stacks")
+    check(all("=> sys_clone\n" in s and "=> entry_syscall\n" in s for s in stacks), f"{stacks}")
+    lookups = [what for *_, what in rows(traced) if what.startswith("lookup: ")]
+    names = {what.split()[4] for what in lookups}
+    check("motd" in names and "passwd" not in names and len(names) > 1, f"{lookups}")
+    head = r"#### all functions enabled ####\nsys_kil\*:stacktrace:unlimited\nsys_kill:stacktrace:count="
+    check_match(rf"^{head}2\n{head}0\n# tracer", functions, "the list")
+    check_eq(len(re.findall(r"<stack trace>\n => sys_kill\n => entry_syscall\n", functions)), 5, "stacks of the function")
+    check_match(r"^#### all functions enabled ####\n0\n0\n#### all functions enabled ####$", functions, "tracing_on after traceoff")
+    check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 8, "commands that are refused")
+    check_match(r"^sh: .*File exists\ntraceoff:count=7 if pid == 0\n\[.*\] event filter parse error: error: Field not found\n  Command: traceoff if nosuch == 1\n {23}\^$", errors, "what is left")
+    check_match(r"^0\n$", errors, "programs that are left")
+
+
+@test("hist: keys, values, order, modifiers and commands; what it counts is what the trace has; rows from all CPUs are added up")
+def hists():
+    for smp in (1, 4):
+        out = ftrace(
+            "t=events/raw_syscalls/sys_enter/trigger\nh=events/raw_syscalls/sys_enter/hist\ncat $h\necho 'hist:key=common_pid.execname,id.syscall if comm == load' > $t\n"
+            "echo 'comm == load' > events/raw_syscalls/sys_enter/filter\necho 1 > events/raw_syscalls/sys_enter/enable\nload file -n 20 -j 3\n"
+            "echo 0 > events/raw_syscalls/sys_enter/enable\ncat $t $h\necho =====\ncat trace\necho =====\n"
+            "echo 0 > events/raw_syscalls/sys_enter/filter\n"
+            "echo 'hist:keys=arg2.buckets=100:vals=arg2,arg0.hex:sort=arg2.descending:size=200 if id == '$(test $(sysctl -n hw.machine) = aarch64 && echo 64 || echo 1) > $t\n"
+            "load file -n 5\ncat $h\necho '!hist:keys=arg2.buckets=100:vals=arg2,arg0.hex:sort=arg2.descending:size=200 if id == 1' > $t\ncat $t\necho =====\n"
+            "echo 'hist:keys=bytes_req.log2:vals=hitcount.percent,bytes_alloc.graph:pause' > events/kmem/kmalloc/trigger\nload fork -n 1 >/dev/null\ncat events/kmem/kmalloc/hist\n"
+            "echo 'hist:keys=bytes_req.log2:vals=hitcount.percent,bytes_alloc.graph:continue' >> events/kmem/kmalloc/trigger\nload fork -n 2 >/dev/null\n"
+            "echo 'hist:keys=bytes_req.log2:vals=hitcount.percent,bytes_alloc.graph:pause' >> events/kmem/kmalloc/trigger\ncat events/kmem/kmalloc/hist\n"
+            "echo 'hist:keys=bytes_req.log2:vals=hitcount.percent,bytes_alloc.graph:clear' >> events/kmem/kmalloc/trigger\ncat events/kmem/kmalloc/hist events/kmem/kmalloc/trigger\n"
+            "echo > events/kmem/kmalloc/trigger\necho =====\necho 'hist:keys=stacktrace if bytes_req >= 64' > events/kmem/kmalloc/trigger\n"
+            "echo 'hist:keys=call_site.sym,comm:sort=comm,hitcount.descending' >> events/kmem/kmalloc/trigger\nload fork -n 2 >/dev/null\ncat events/kmem/kmalloc/hist\necho > events/kmem/kmalloc/trigger\n"
+            "cat events/kmem/kmalloc/trigger\nsysctl -n kern.dtrace.consumers\n", smp=smp)
+        shown, traced, buckets, commands, stacks = out
+        spec = "hist:keys=common_pid.execname,id.syscall:vals=hitcount:sort=hitcount:size=2048 if comm == load [active]"
+        check(f"{spec}\n# event histogram\n#\n# trigger info: {spec}\n#\n\n{{ " in shown, f"the heads: {shown[:400]}")
+        counted = {(int(pid), int(nr)): int(n) for pid, nr, n in
+                   re.findall(r"^{ common_pid: \S+ +\[ *(\d+)\], id: sys_\w+ *\[ *(\d+)\] } hitcount: {1,10}(\d+)$", shown, re.M)}
+        expected = {}
+        for name, tid, *_, what in rows(traced):
+            key = tid, int(check_match(r"^sys_enter: id=(\d+) ", what, "a call")[1])
+            expected[key] = expected.get(key, 0) + 1
+        check_eq(counted, expected, "calls by thread and number")
+        order = [int(n) for n in re.findall(r"hitcount: +(\d+)$", shown, re.M)]
+        check_eq(order, sorted(order), "the order")
+        check_match(rf"^Totals:\n    Hits: {sum(order)}\n    Entries: {len(order)}\n    Dropped: 0$", shown, "the totals")
+        found = [(int(low), int(high), int(n), int(v)) for low, high, n, v in
+                 re.findall(r"^{ arg2: ~ (\d+)-(\d+) } hitcount: +(\d+)  arg2: +(\d+)  arg0: +[0-9a-f]+$", buckets, re.M)]
+        check(found and all(low % 100 == 0 and high == low + 99 and n * low <= v <= n * high for low, high, n, v in found), f"buckets: {buckets}")
+        check_eq([v for *_, v in found], sorted((v for *_, v in found), reverse=True), "by their values")
+        check(":size=256 if id" in buckets, "the size")
+        empty = "\n\n\nTotals:\n    Hits: 0\n    Entries: 0\n    Dropped: 0\n"
+        paused, full, cleared = commands.split("# event histogram\n")[1:]
+        check(paused.endswith("[paused]\n#" + empty) and "[paused]\n#" + empty in cleared, f"paused, and cleared: {commands}")
+        parts = re.findall(r"^{ bytes_req: ~ 2\^(\d+) +} hitcount \(%\): +(\d+\.\d\d)  bytes_alloc: (#*) *$", full, re.M)
+        check(parts and 99.5 < sum(float(p) for _, p, _ in parts) < 100.01 and max(len(g) for *_, g in parts) == 20, f"{full}")
+        check_match(r"^{ stacktrace:\n(?: {9}\w+\+0x[0-9a-f]+\n)*? {9}k[mz]alloc\+0x[0-9a-f]+\n(?: {9}\w+\+0x[0-9a-f]+\n)+} hitcount: +\d+$", stacks, "a stack")
+        comms = re.findall(r"^{ call_site: \[[0-9a-f]+\] \w+ +, comm: (\w+) +} hitcount: +(\d+)$", stacks, re.M)
+        check({c for c, _ in comms} >= {"sh", "load"} and comms == sorted(comms, key=lambda x: (x[0], -int(x[1]))), f"symbols and names: {comms}")
+        check_match(r"^# Available triggers:\n#.*\n0$", stacks, "the end")
+
+
+@test("hist: several of one name share their rows; enable_hist and disable_hist switch; what is wrong is refused in Linux's words, with its place")
+def hist_errors():
+    wrong = [("hist:vals=arg0", 0, "No keys specified"), ("hist:keys=nosuch", 10, "Couldn't find field"), ("hist:keys=id.nosuch", 13, "Invalid field modifier"),
+             ("hist:keys=id,,ret", 13, "Couldn't find field"), ("hist:keys=\\$x", 10, "Using variable references in keys not supported"),
+             ("hist:keys=id:vals=nosuch", 18, "Couldn't find field"), ("hist:keys=id:vals=comm", 18, "Strings as values not supported"),
+             ("hist:keys=id:sort=ret", 18, "Sort field must be a key or a val"), ("hist:keys=id:sort=id.up", 21, "Invalid sort modifier"),
+             ("hist:keys=id:sort=", 18, "Empty sort field"), ("hist:keys=id:size=x", 18, "Invalid size"), ("hist:keys=id:x=", 13, "Empty assignment"),
+             ("hist:keys=id:x=nosuch", 15, "Couldn't find field"), ("hist:keys=id:x=(ret", 19, "No closing paren found"), ("hist:keys=id:x=\\$y", 16, "Couldn't find variable"),
+             ("hist:keys=id:x=1+(1+(1+(1+(1+(1+(1+1))))))", 35, "Too many subexpressions (3 max)"), ("hist:keys=id:x=12abc", 15, "Expecting numeric literal"),
+             ("hist:keys=id:onmatch(nosuch.e).trace(a)", 21, "Couldn't find event"), ("hist:keys=id:onmatch(e).trace(a)", 21, "Missing subsystem"),
+             ("hist:keys=id:onmax(id).trace(a)", 19, "Not a variable"), ("hist:keys=id:nonsense", 13, "Invalid expression"),
+             ("hist:keys=id if nosuch == 1", 16, "Field not found"), ("hist:keys=id.buckets=0", 21, "Expecting numeric literal"),
+             ("hist:keys=id.execname", 13, "Invalid field modifier"), ("hist:keys=id,ret,comm,common_pid", 22, "Too many keys")]
+    named, switched, errors = ftrace(
+        "e=events/signal/signal_generate\nd=events/signal/signal_deliver\necho 'hist:keys=sig:name=both' > $e/trigger\necho 'hist:keys=sig:name=both' > $d/trigger\n"
+        "sh -c 'kill -9 $$'\ncat $e/hist\necho '!hist:keys=sig:name=both' >> $e/trigger\ncat $e/hist $d/hist\necho 'hist:keys=sig,code:name=both' >> $e/trigger\n"
+        "echo '!hist:keys=sig:name=both' >> $d/trigger\necho =====\n"
+        "echo 'hist:keys=sig:pause' > $e/trigger\nt=events/sched/sched_process_fork/trigger\necho 'enable_hist:signal:signal_generate:1' > $t\n"
+        "(sh -c 'kill -9 $$')\necho 'disable_hist:signal:signal_generate' >> $t\n(sh -c 'kill -9 $$')\ncat $e/hist $t\n"
+        "echo '!enable_hist:signal:signal_generate' >> $t\necho '!disable_hist:signal:signal_generate' >> $t\necho > $e/trigger\necho =====\n" +
+        "".join(f"echo > error_log\necho \"{text}\" > events/raw_syscalls/sys_exit/trigger\ncat error_log\n" for text, *_ in wrong) +
+        "cat events/raw_syscalls/sys_exit/trigger\necho 'hist:keys=id' > events/raw_syscalls/sys_exit/trigger\n"
+        "echo 'hist:keys=id' >> events/raw_syscalls/sys_exit/trigger\necho 'hist:keys=ret:continue' >> events/raw_syscalls/sys_exit/trigger\n"
+        "echo '!hist:keys=ret' >> events/raw_syscalls/sys_exit/trigger\ncat events/raw_syscalls/sys_exit/trigger\n", smp=1)
+    check_match(r"^{ sig: {10}9 } hitcount: {10}2$", named.split("# event")[1], "two events in one row")
+    check_eq(len(re.findall(r"^{ sig: {10}9 } hitcount: {10}2$", named, re.M)), 2, "the row stays when one goes")
+    check_match(r"^sh: .*Invalid argument$", named, "the same name with other keys")
+    check_match(r"^{ sig: +17 } hitcount: +\d+$", switched, "what was counted while it was on")
+    check_match(r"^enable_hist:signal:signal_generate:count=0\ndisable_hist:signal:signal_generate:unlimited$", switched, "the triggers")
+    for text, at, message in wrong:
+        text = text.replace("\\", "")
+        check_match(rf"hist:raw_syscalls:sys_exit: error: {re.escape(message)}\n  Command: {re.escape(text)}\n {{{at + 11}}}\^$", errors, text)
+    check_match(r"^# Available.*\n# .*\nsh: .*File exists\nsh: .*No such file or directory\nhist:keys=id:vals=hitcount:sort=hitcount:size=2048 \[active\]$", errors, "what is left")
+
+
+@test("synthetic_events: the latency of system calls, by variables of two events; types, strings, onmax, onchange; what is in use stays")
+def synthetic():
+    latency, more, errors = ftrace(
+        "echo 'syscall_latency u64 lat_us; long id' >> synthetic_events\necho 'hist:keys=common_pid:ts0=common_timestamp.usecs' >> events/raw_syscalls/sys_enter/trigger\n"
+        "echo 'hist:keys=common_pid:lat_us=common_timestamp.usecs-$ts0:onmatch(raw_syscalls.sys_enter).trace(syscall_latency,$lat_us,id)' >> events/raw_syscalls/sys_exit/trigger\n"
+        "echo 'hist:keys=lat_us,id.syscall:sort=lat_us' >> events/synthetic/syscall_latency/trigger\nfor e in sys_enter sys_exit; do echo 1 > events/raw_syscalls/$e/enable; done\n"
+        "echo 1 > events/synthetic/syscall_latency/enable\nload file -n 20 -j 3 >/dev/null\nsleep 0.01\necho > set_event\ncat events/synthetic/syscall_latency/hist\ncat trace\n"
+        "echo '!syscall_latency' >> synthetic_events\necho '!hist:keys=common_pid:ts0=common_timestamp.usecs' >> events/raw_syscalls/sys_enter/trigger\n"
+        "echo '!hist:keys=lat_us,id.syscall:sort=lat_us' >> events/synthetic/syscall_latency/trigger\n"
+        "echo '!hist:keys=common_pid:lat_us=common_timestamp.usecs-$ts0:onmatch(raw_syscalls.sys_enter).trace(syscall_latency,$lat_us,id)' >> events/raw_syscalls/sys_exit/trigger\n"
+        "echo '!hist:keys=common_pid:ts0=common_timestamp.usecs' >> events/raw_syscalls/sys_enter/trigger\necho '!syscall_latency' >> synthetic_events\n"
+        "cat synthetic_events events/raw_syscalls/*/trigger\nls events/synthetic\nsysctl -n kern.dtrace.consumers\necho =====\necho > trace\n"
+        "echo 'woken char comm[16]; s32 prio; unsigned long sum' > synthetic_events\ncat synthetic_events dynamic_events\ngrep field events/synthetic/woken/format | tail -n 3\n"
+        "echo 1 > events/synthetic/woken/enable\necho 'hist:keys=pid:p=pid*2+1:onchange($p).woken(comm,prio,$p)' > events/sched/sched_process_exit/trigger\n"
+        "echo 'hist:keys=common_pid:n=id:onmax($n).trace(woken,comm,id,$n) if comm == load' > events/raw_syscalls/sys_enter/trigger\nload fork -n 2 >/dev/null\n"
+        "echo > events/raw_syscalls/sys_enter/trigger\necho > events/sched/sched_process_exit/trigger\necho > set_event\ncat trace\necho 's:other u8 a' >> dynamic_events\ncat synthetic_events\n"
+        "echo '-:synthetic/other' >> dynamic_events\necho > synthetic_events\ncat dynamic_events\necho =====\n" +
+        "".join(f"echo '{text}' >> synthetic_events\n" for text in ("x", "1x u64 a", "x u64", "x nosuch a", "x u64 a; u64 a", "x u64 a b", "x int a[4]",
+                                                               "x u8 a; u8 b; u8 c; u8 d; u8 e; u8 f; u8 g")) +
+        "cat synthetic_events error_log\necho '!nosuch' >> synthetic_events\ntrue\n", smp=1, options=["--icount"])
+    got = rows(latency)
+    begun, taken = {}, []
+    for _, tid, _, time, what in got:
+        name, text = what.split(": ", 1)
+        if name == "sys_enter":
+            begun[tid] = time, int(re.match(r"id=(\d+)", text)[1])
+        elif name == "syscall_latency":
+            m = check_match(r"^lat_us=(\d+) id=(\d+)$", text, "an event")
+            if tid in begun:
+                start, number = begun.pop(tid)
+                check_eq(int(m[2]), number, "the call's number")
+                check(abs(int(m[1]) - (time - start)) <= 3, f"latency {m[1]} of a call that took {time - start}")
+                taken.append((int(m[1]), number))
+    table = re.findall(r"^{ lat_us: +(\d+), id: sys_\w+ +\[ *(\d+)\] } hitcount: +(\d+)$", latency, re.M)
+    check(len(taken) > 50, f"only {len(taken)} calls")
+    lats = [int(l) for l, *_ in table]
+    check_eq(lats, sorted(lats), "the order")
+    counts = {(int(l), int(i)): int(n) for l, i, n in table}
+    check(all(counts.get(key, 0) >= taken.count(key) for key in set(taken)), "each event is in the table")
+    check_eq(len(re.findall("^sh: .*Device or resource busy$", latency, re.M)), 2, "what is in use stays")
+    check_match(r"^# Available triggers:\n#.*\n# Available triggers:\n#.*\nenable  filter\n0$", latency, "all is gone")
+    check_match(r"^woken\tchar\[16\] comm; s32 prio; unsigned long sum\ns:synthetic/woken char\[16\] comm; s32 prio; unsigned long sum$", more, "the definitions")
+    check_match(r"char\[\] comm;.*\n.*s64 prio;.*\n.*u64 sum;", more, "the fields")
+    exits = re.findall(r"woken: comm=(\w+) prio=(\d+) sum=(\d+)$", more, re.M)
+    check(exits and any(c == "load" and int(s) % 2 == 1 for c, _, s in exits), f"{exits}")
+    by = {}
+    for _, tid, *_, what in rows(more):
+        m = re.match(r"woken: comm=load prio=(\d+) sum=\1$", what)
+        if m:
+            by.setdefault(tid, []).append(int(m[1]))
+    check(by and all(v == sorted(set(v)) for v in by.values()), f"onmax: ever more: {by}")
+    check_match(r"^woken\t.*\nother\tu8 a$", more, "made by dynamic_events")
+    for text in ("Command must be of the form: <name> field[;field] ...", "Illegal name", "Incomplete type", "Invalid type", "Duplicate field name", "Invalid array specification", "Too many fields"):
+        check(f"synthetic_events: error: {text}\n" in errors, f"no {text}: {errors}")
+    check_match(r"^sh: .*No such file or directory$", errors, "the removal of none")
+
+
 @test("trace_pipe waits and consumes; trace_marker writes; tracing_on, tracing_cpumask, sizes and per_cpu do what they say")
 def files():
     pipe, rest = ftrace(

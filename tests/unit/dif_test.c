@@ -169,6 +169,35 @@ loads_read_what_they_may_and_else_fault(void **state)
 }
 
 static void
+upcalls_get_registers_that_have_values_and_are_the_kernels(void **state)
+{
+	struct dif_refusal why;
+
+	(void)state;
+	m.h.flags = DIF_KERNEL;
+	CLAUSE(&m, {DIF_OR | DIF_IMM, 3, 0, 0, 77}, {DIF_OR | DIF_IMM, 4, 0, 0, 1},
+	       {DIF_UPCALL, 0, 3, 2, -5}, {DIF_RET, 0, 0, 0, 0});
+	load_it(1);
+	unsigned before = dif_host.upcalls;
+	assert_int_equal(fire(&d, 0, 0), DIF_FAULT_NONE);
+	assert_int_equal(dif_host.upcalls, before + 1);
+	assert_int_equal(dif_host.upcall, -5);
+	assert_int_equal(dif_host.upcall_arg, 77);
+	dif_unload(&d);
+
+	m.h.flags = 0;
+	assert_string_equal(load_made(&m, &d, 1, &why), "only for the kernel's own");
+	assert_int_equal(why.insn, 2);
+	m.h.flags = DIF_KERNEL;
+	m.code[2].b = 3;
+	assert_string_equal(load_made(&m, &d, 1, &why), "register may have no value");
+	m.code[2].b = 9;
+	assert_string_equal(load_made(&m, &d, 1, &why), "expected at most 8 registers");
+	m.code[2].b = 0;
+	load_it(1);
+}
+
+static void
 texts_of_arguments_are_copied_and_events_are_logged(void **state)
 {
 	(void)state;
@@ -380,7 +409,7 @@ a_damaged_image_is_refused(void **state)
 		put_agg(&m, i == 7 ? DIF_LQUANTIZE : DIF_COUNT, 0);
 		put_string(&m, "abc");
 		CLAUSE(&m, {DIF_RET, 0, 0, 0, 0});
-		m.h.flags = i == 2 ? 2 : 0;
+		m.h.flags = i == 2 ? 4 : 0;
 		m.clauses[0].length = i == 4 ? 2 : 1;
 		m.h.strings.count -= i == 5;
 		m.h.options.strsize = i == 8 ? 12 : 0;
@@ -465,6 +494,7 @@ main(void)
 	    TEST(arithmetic),
 	    TEST(extensions_and_branches),
 	    TEST(loads_read_what_they_may_and_else_fault),
+	    TEST(upcalls_get_registers_that_have_values_and_are_the_kernels),
 	    TEST(texts_of_arguments_are_copied_and_events_are_logged),
 	    TEST(a_division_by_zero_is_a_fault_with_its_place),
 	    TEST(each_firing_is_counted_once),

@@ -20,12 +20,12 @@ static struct dif d;
 
 /* Compiles; NULL, or the error as "AT: MESSAGE". */
 static const char *
-compile(struct filter *f, const char *text)
+compile(struct program *f, const char *text)
 {
 	static char said[128];
 	struct filter_error error = {"no error was said", 0};
 
-	*f = (struct filter){.strings_len = 1};
+	*f = (struct program){.strings_len = 1};
 	if (filter_compile(f, &event, text, &error) == 0)
 		return NULL;
 	snprintf(said, sizeof(said), "%zu: %s", error.at, error.message);
@@ -34,15 +34,15 @@ compile(struct filter *f, const char *text)
 
 /* Fires the filter with these arguments. 1, 0, or -1: a fault. */
 static int
-run(const struct filter *f, const uint64_t args[4])
+run(const struct program *f, const uint64_t args[4])
 {
 	struct dif_refusal why;
-	struct filter whole = *f;
+	struct program whole = *f;
 
-	filter_emit(&whole, DIF_JEQ, 0, 1, 0, 2);
-	filter_emit(&whole, DIF_LOG, 0, 0, 0, 0);
-	filter_emit(&whole, DIF_RET, 0, 0, 0, 0);
-	filter_emit(&whole, DIF_RET, 0, 0, 0, 1);
+	program_emit(&whole, DIF_JEQ, 0, 1, 0, 2);
+	program_emit(&whole, DIF_LOG, 0, 0, 0, 0);
+	program_emit(&whole, DIF_RET, 0, 0, 0, 0);
+	program_emit(&whole, DIF_RET, 0, 0, 0, 1);
 	make(&m);
 	memcpy(m.strings, f->strings, f->strings_len);
 	m.h.strings.count = f->strings_len;
@@ -107,7 +107,7 @@ a_filter_computes_what_c_does(void **state)
 	    /* what does not matter is not computed: argument 5 has no text */
 	    {"size == 1 && name == x || size == 4096", 1},
 	};
-	struct filter f;
+	struct program f;
 
 	(void)state;
 	dif_host.kernel = (struct dif_host_area){0x5000, (uint8_t *)text, sizeof(text)};
@@ -146,7 +146,7 @@ what_is_wrong_is_said_with_its_place(void **state)
 	    {"size == 1 &&", "12: Meaningless filter expression"},
 	    {"|| size == 1", "0: Meaningless filter expression"},
 	};
-	struct filter f;
+	struct program f;
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -199,7 +199,7 @@ random_expressions_have_the_value_that_they_were_made_for(void **state)
 	srand(1);
 	for (unsigned i = 0; i < 3000; i++) {
 		char expression[4096] = "";
-		struct filter f;
+		struct program f;
 		bool value = grow(expression, sizeof(expression), 6);
 		const char *error = compile(&f, expression);
 
@@ -233,7 +233,7 @@ any_bytes_are_compiled_or_refused(void **state)
 	srand(2);
 	for (unsigned i = 0; i < 100000; i++) {
 		char bytes[256] = "";
-		struct filter f;
+		struct program f;
 
 		for (unsigned n = (unsigned)rand() % 20; n > 0; n--)
 			append(bytes, sizeof(bytes), pieces[(unsigned)rand() % 18]);

@@ -30,6 +30,8 @@ extern _Thread_local struct dif_host {
 	enum dif_op act;
 	uint64_t act_arg;
 	uint64_t chill_max; /* a longer DIF_CHILL is refused */
-	unsigned logged;
-	int alloc_left; /* allocations that still succeed; -1: all */
+	unsigned logged, upcalls;
+	int32_t upcall;      /* the last one */
+	uint64_t upcall_arg; /* … and its first register */
+	int alloc_left;      /* allocations that still succeed; -1: all */
 } dif_host;

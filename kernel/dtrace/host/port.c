@@ -186,6 +186,16 @@ dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
 }
 
 void
+dif_port_upcall(const struct dif_at *at, const struct ktr_firing *f, int32_t imm,
+		const uint64_t *args)
+{
+	(void)at, (void)f;
+	dif_host.upcalls++;
+	dif_host.upcall = imm;
+	dif_host.upcall_arg = *args;
+}
+
+void
 dif_port_log(const struct ktr_firing *f)
 {
 	(void)f;

@@ -1,0 +1,148 @@
+/*
+ * hist.h - the trigger `hist`: tables of what events count (Documentation/trace/histogram.rst).
+ *
+ * A histogram is a program at its event, which adds to aggregations of the engine: one that counts,
+ * and one for each value. Variables are variables of the engine, by the histogram's keys. So those
+ * histograms that have variables, or name some, share one consumer. What the engine's tables have
+ * is added to `rows` when somebody looks. Locking: ftrace_lock.
+ */
+#pragma once
+
+#include "kernel/ftrace/filter.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/list.h"
+
+#define HIST_KEYS    3
+#define HIST_VALUES  8 /* the first one is hitcount */
+#define HIST_NAMED   8 /* own variables, and those of others, in registers 8 to 15 */
+#define HIST_ACTIONS 4
+#define HIST_PARAMS  6
+#define HIST_SORTS   2
+#define HIST_NAME    48
+#define HIST_FRAMES  16
+#define HIST_SIZE    2048
+
+/* A part of a histogram's text. */
+struct hist_slice {
+	unsigned at, n;
+};
+
+enum hist_modifier {
+	HIST_PLAIN,
+	HIST_HEX,
+	HIST_SYM,
+	HIST_SYM_OFFSET,
+	HIST_EXECNAME,
+	HIST_SYSCALL,
+	HIST_LOG2,
+	HIST_BUCKETS,
+	HIST_USECS,
+	HIST_PERCENT,
+	HIST_GRAPH,
+};
+
+/* A field with a modifier. */
+struct hist_field {
+	char name[HIST_NAME]; /* as it is printed, without the modifier */
+	enum { HIST_FIELD, HIST_TIME, HIST_STACK, HIST_HITCOUNT } kind;
+	struct filter_field field;
+	enum hist_modifier modifier;
+	uint64_t width; /* HIST_BUCKETS */
+};
+
+/* A variable: its own, or one of another histogram. */
+struct hist_variable {
+	char name[HIST_NAME];
+	struct hist_slice expression; /* its own */
+	struct hist *of;              /* another's */
+	unsigned index;               /* … its number there */
+	bool used;                    /* its own: others name it */
+	unsigned number;              /* in the program */
+};
+
+struct hist_action {
+	enum { HIST_ONMATCH, HIST_ONMAX, HIST_ONCHANGE } when;
+	struct hist_slice variable; /* ONMAX, ONCHANGE */
+	struct synthetic *event;
+	unsigned n;
+	struct hist_slice params[HIST_PARAMS];
+	struct hist_slice text;
+	unsigned number; /* ONMAX, ONCHANGE: the variable that keeps the last value */
+};
+
+struct hist_row {
+	uint32_t key_words;
+	uint64_t values[HIST_VALUES];
+	uint64_t keys[];
+};
+
+struct hist {
+	struct list link;
+	const struct ktr_site *site;
+	char event[EVENT_NAME];
+	char name[HIST_NAME]; /* "": none */
+	struct hist *data;    /* whose rows: its own, or those of the first of its name */
+	struct hist_field keys[HIST_KEYS], values[HIST_VALUES];
+	struct hist_slice value_texts[HIST_VALUES];
+	struct hist_variable own[HIST_NAMED], others[HIST_NAMED];
+	struct hist_action actions[HIST_ACTIONS];
+	struct {
+		unsigned key; /* the key's number; or HIST_KEYS + the value's */
+		bool descending;
+	} sorts[HIST_SORTS];
+	unsigned nkeys, nvalues, nown, nothers, nactions, nsorts, size;
+	bool no_hitcount, times, linked;
+	struct hist_slice filter;
+	unsigned gate_users;              /* triggers that switch it */
+	uint32_t gate;                    /* atomic: it is not paused */
+	struct dtrace_consumer *consumer; /* not linked */
+	unsigned agg;                     /* the number of the first aggregation in the program */
+	/* what was added so far */
+	struct hist_row **rows;
+	unsigned nrows, room;
+	uint64_t hits, dropped;
+	char text[];
+};
+
+/* ---- hist_parse.c ---- */
+
+/* What is wrong: in Linux's words, and where. */
+struct hist_error {
+	const char *message;
+	unsigned at;
+};
+
+/* The commands among the parts: pause, continue, clear. */
+struct hist_commands {
+	bool pause, go_on, clear;
+};
+
+/* Reads "hist:…". 0 and *to; or -errno and what is wrong. */
+int hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
+	       struct hist_commands *commands, struct hist_error *error);
+/* The bits of kinds of a histogram's keys, as of aggregations. */
+uint64_t hist_key_kinds(const struct hist *h);
+/* Appends the code of a histogram whose variables have numbers. -EINVAL: what is wrong. */
+int hist_emit(struct program *p, struct hist *h, struct hist_error *error);
+/* All that there are: the next one after h at a site (NULL: at any). */
+struct hist *hist_next(const struct ktr_site *site, const struct hist *h);
+
+/* What found no memory in the engine. */
+uint64_t hist_drops(const struct hist *h);
+
+/* ---- hist_code.c ---- */
+
+/* Names and types of the fields of the histogram's event. */
+bool hist_field_find(const struct ktr_site *site, const char *name, struct filter_field *field);
+
+/* ---- hist_show.c ---- */
+
+/* Prints the rows, which have been added up; and "hist:keys=…" with its state. */
+void hist_print(struct hist *h, struct sbuf *out);
+void hist_print_spec(const struct hist *h, struct sbuf *out, bool state);
+/* Sorts pointers. */
+void hist_sort(struct hist *h, struct hist_row **rows, unsigned n,
+	       int (*compare)(const struct hist *h, const struct hist_row *a,
+			      const struct hist_row *b));
+/* Compares the keys. */
+int hist_compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_row *b);

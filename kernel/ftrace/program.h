@@ -1,0 +1,39 @@
+/*
+ * program.h - a program for the engine (kernel/abi/dif.h) that is being made: filters, triggers and
+ * histograms append their code to one.
+ *
+ * Registers: filters use 1 to 4, expressions 1 to 7, values that stay have 8 to 15. Pure, but for
+ * program_attach().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/dif.h"
+
+#define PROGRAM_CODE    2048 /* instructions */
+#define PROGRAM_STRINGS 2048 /* bytes of texts */
+#define PROGRAM_ITEMS   48   /* variables; aggregations */
+
+struct program {
+	struct dif_insn code[PROGRAM_CODE];
+	unsigned count;
+	char strings[PROGRAM_STRINGS];
+	unsigned strings_len; /* the first byte is 0: "" */
+	struct dif_var vars[PROGRAM_ITEMS];
+	struct dif_agg aggs[PROGRAM_ITEMS];
+	unsigned nvars, naggs;
+	uint64_t aggsize, dynvarsize; /* as in struct dif_options */
+};
+
+/* Appends an instruction. False: there is no room. */
+bool program_emit(struct program *p, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm);
+/* Appends code that leaves a constant in register d. */
+bool program_constant(struct program *p, unsigned d, uint64_t v);
+/* Appends code that ends the program, as one whose predicate is false, if register a is 0. */
+bool program_need(struct program *p, unsigned a);
+/* Declares a variable, an aggregation: its number. There is room. */
+unsigned program_var(struct program *p, enum dif_scope scope, uint64_t keys);
+unsigned program_agg(struct program *p, enum dif_func func, uint64_t keys);

@@ -1,0 +1,414 @@
+/*
+ * trigger.c - the files `trigger`, and commands in set_ftrace_filter: what happens when an event
+ * fires (Documentation/trace/events.rst, "Event triggers"), or a function is called
+ * (Documentation/trace/ftrace.rst, "Filter commands").
+ *
+ * A trigger is a program at its trace points, whether the event is enabled or not. Locking:
+ * ftrace_lock, before dtrace_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/filter.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/hist.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "ktr/glob.h"
+
+#define SITES_MAX DIF_MAX_CLAUSES
+
+static const struct command {
+	const char *name;
+	enum { TO_UPCALL, TO_EVENT, TO_HIST } kind;
+	int32_t arg;   /* TO_UPCALL: enum upcall; else 1 on, 0 off */
+	bool function; /* in set_ftrace_filter, too */
+} commands[] = {
+    {"traceon", TO_UPCALL, UPCALL_ON, true},       {"traceoff", TO_UPCALL, UPCALL_OFF, true},
+    {"stacktrace", TO_UPCALL, UPCALL_STACK, true}, {"enable_event", TO_EVENT, 1, true},
+    {"disable_event", TO_EVENT, 0, true},          {"enable_hist", TO_HIST, 1, false},
+    {"disable_hist", TO_HIST, 0, false},
+};
+
+struct trigger {
+	struct list link;
+	const struct command *command;
+	const struct ktr_site *site;   /* of an event */
+	char name[EVENT_NAME];         /* of it; or the glob of functions */
+	bool function;                 /* of functions: site is the first one */
+	const struct ktr_site *target; /* TO_EVENT, TO_HIST */
+	uint64_t limit;                /* how often; UINT64_MAX: always */
+	struct dtrace_consumer *consumer;
+	char *filter; /* within text; NULL: none */
+	char text[];
+};
+
+static struct list triggers = LIST_INIT(triggers);
+
+/* ---- making and removing ---- */
+
+static void
+drop(struct trigger *t)
+{
+	if (t->consumer != NULL) {
+		dtrace_detach(t->consumer);
+		if (t->command->kind == TO_EVENT)
+			event_filter_use(t->target, -1, NULL);
+		if (t->command->kind == TO_HIST)
+			hist_gates_use(t->target, -1);
+	}
+	list_remove(&t->link);
+	kfree(t);
+}
+
+void
+triggers_clean(void)
+{
+	struct trigger *gone;
+
+	do {
+		gone = NULL;
+		list_for_each (l, &triggers) {
+			struct trigger *t = list_entry(l, struct trigger, link);
+
+			if (!t->function && event_is_gone(t->site, t->name))
+				gone = t;
+		}
+		if (gone != NULL)
+			drop(gone);
+	} while (gone != NULL);
+	hists_clean();
+}
+
+static bool
+same(const struct trigger *a, const struct trigger *b)
+{
+	return a->command == b->command && a->target == b->target && a->function == b->function &&
+	       (a->function ? strcmp(a->name, b->name) == 0 : a->site == b->site);
+}
+
+static struct trigger *
+find_same(const struct trigger *like)
+{
+	list_for_each (l, &triggers) {
+		struct trigger *t = list_entry(l, struct trigger, link);
+
+		if (t != like && same(t, like))
+			return t;
+	}
+	return NULL;
+}
+
+/* Code that counts, and goes on so often as the trigger's limit says. */
+static bool
+emit_limit(struct program *p, const struct trigger *t)
+{
+	unsigned var;
+
+	if (t->limit == UINT64_MAX)
+		return true;
+	var = program_var(p, DIF_GLOBAL, 0);
+	return program_emit(p, DIF_LDV, 1, 0, 0, (int32_t)var) &&
+	       program_constant(p, 2, t->limit) && program_emit(p, DIF_ULT, 2, 1, 2, 0) &&
+	       program_need(p, 2) && program_emit(p, DIF_ADD | DIF_IMM, 1, 1, 0, 1) &&
+	       program_emit(p, DIF_STV, 0, 1, 0, (int32_t)var);
+}
+
+/* Code that opens or closes a gate. */
+static bool
+emit_gate(struct program *p, const uint32_t *gate, bool on)
+{
+	return program_constant(p, 1, (uintptr_t)gate) && program_constant(p, 2, on) &&
+	       program_emit(p, DIF_UPCALL, 0, 1, 2, UPCALL_GATE);
+}
+
+static int
+emit(struct program *p, const struct trigger *t, const uint32_t *gate, struct filter_error *error)
+{
+	bool good = true;
+	int result = t->filter != NULL ? filter_compile_for(p, t->site, t->filter, error) : 0;
+
+	if (result != 0)
+		return result;
+	good = emit_limit(p, t);
+	if (t->command->kind == TO_UPCALL)
+		good = good && program_emit(p, DIF_UPCALL, 0, 0, 0, t->command->arg);
+	else if (t->command->kind == TO_EVENT)
+		good = good && emit_gate(p, gate, t->command->arg != 0);
+	else
+		for (struct hist *h = NULL; good && (h = hist_next(t->target, h)) != NULL;)
+			good = emit_gate(p, hist_gate(h), t->command->arg != 0);
+	return good && program_emit(p, DIF_RET, 0, 0, 0, 0) ? 0 : -ENOSPC;
+}
+
+static bool
+is_function(const struct ktr_site *site, const char *glob)
+{
+	return site->kind == KTR_SITE_ENTRY && ktr_glob(glob, site->func);
+}
+
+static int
+attach(struct trigger *t, struct program *p)
+{
+	const struct ktr_site **sites = kmalloc(SITES_MAX * sizeof(*sites));
+	struct dif_clause *clauses = kmalloc(SITES_MAX * sizeof(*clauses));
+	unsigned n = 0;
+	int error = -ENOMEM;
+
+	if (sites != NULL && clauses != NULL) {
+		for (unsigned i = 0; t->function && i < ktr_site_count() && n < SITES_MAX; i++)
+			if (is_function(ktr_site_get(i), t->name))
+				sites[n++] = ktr_site_get(i);
+		if (!t->function)
+			sites[n++] = t->site;
+		for (unsigned i = 0; i < n; i++)
+			clauses[i] = (struct dif_clause){.length = p->count};
+		error = program_attach(p, clauses, sites, n, &t->consumer);
+	}
+	kfree(sites);
+	kfree(clauses);
+	return error;
+}
+
+/* Adds a trigger, which is wholly described. */
+static int
+add(struct trigger *t, struct filter_error *error)
+{
+	struct program *p;
+	uint32_t *gate = NULL;
+	int result = find_same(t) != NULL ? -EEXIST : 0;
+
+	if (result == 0 && t->command->kind == TO_HIST)
+		result = hist_gates_use(t->target, 1);
+	if (result == 0 && t->command->kind == TO_EVENT)
+		result = event_filter_use(t->target, 1, &gate);
+	if (result != 0)
+		return result;
+	p = program_new();
+	result = p != NULL ? emit(p, t, gate, error) : -ENOMEM;
+	if (result == 0)
+		result = attach(t, p);
+	program_free(p);
+	if (result != 0 && t->command->kind == TO_HIST)
+		hist_gates_use(t->target, -1);
+	if (result != 0 && t->command->kind == TO_EVENT)
+		event_filter_use(t->target, -1, NULL);
+	return result;
+}
+
+/* ---- commands ---- */
+
+/* Ends the word at a character, and returns what comes after it, or NULL. */
+static char *
+split(char *text, char at)
+{
+	char *found = strchr(text, at);
+
+	if (found != NULL)
+		*found++ = '\0';
+	return found;
+}
+
+/* Reads COMMAND[:SYSTEM:EVENT][:COUNT]. 0 or -EINVAL. */
+static int
+parse(struct trigger *t, char *text)
+{
+	char *rest = split(text, ':'), *event, *count;
+
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(commands[i].name, text) == 0 && (!t->function || commands[i].function))
+			t->command = &commands[i];
+	if (t->command == NULL)
+		return -EINVAL;
+	count = rest;
+	if (t->command->kind != TO_UPCALL) {
+		event = rest != NULL ? split(rest, ':') : NULL;
+		count = event != NULL ? split(event, ':') : NULL;
+		t->target = event != NULL ? event_find(rest, event) : NULL;
+		if (t->target == NULL)
+			return -EINVAL;
+	}
+	t->limit = UINT64_MAX;
+	return count != NULL && strcmp(count, "unlimited") != 0 ? tracefs_number(count, &t->limit)
+								: 0;
+}
+
+static struct trigger *
+make(const char *text)
+{
+	struct trigger *t = kzalloc(sizeof(*t) + strlen(text) + 1);
+
+	if (t == NULL)
+		return NULL;
+	memcpy(t->text, text, strlen(text) + 1);
+	list_init(&t->link);
+	return t;
+}
+
+/* Adds or removes what was read. Takes t. */
+static int
+carry_out(struct trigger *t, bool remove, struct filter_error *error)
+{
+	struct trigger *there = find_same(t);
+	int result = 0;
+
+	if (!remove)
+		result = add(t, error);
+	else if (there != NULL)
+		drop(there);
+	if (remove || result != 0)
+		kfree(t);
+	else
+		list_append(&triggers, &t->link);
+	return result;
+}
+
+/* The text after " if ", which ends the text before it. NULL: there is none. */
+static char *
+split_filter(char *text)
+{
+	char *filter = strstr(text, " if ");
+
+	if (filter == NULL)
+		return NULL;
+	*filter = '\0';
+	filter += 4;
+	while (*filter == ' ')
+		filter++;
+	return filter;
+}
+
+int
+trigger_store(uintptr_t arg, char *text)
+{
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+	bool remove = *text == '!';
+	char *command = text + remove;
+	struct filter_error wrong = {NULL, 0};
+	struct trigger *t;
+	int error;
+
+	event_filters_clean();
+	if (event_system(site) == NULL)
+		return -ENODEV;
+	if (strncmp(command, "hist:", 5) == 0)
+		return hist_store(site, command, remove);
+	t = make(command);
+	if (t == NULL)
+		return -ENOMEM;
+	t->site = site;
+	event_name(site, t->name);
+	t->filter = split_filter(t->text);
+	size_t at = t->filter != NULL ? (size_t)(t->filter - t->text) : 0;
+
+	error = parse(t, t->text);
+	if (error != 0)
+		kfree(t);
+	else
+		error = carry_out(t, remove, &wrong);
+	if (error == -EINVAL && wrong.message != NULL)
+		error_log_add("event filter parse error", wrong.message, command, at + wrong.at);
+	return error;
+}
+
+int
+trigger_clear(uintptr_t arg)
+{
+	return hist_clear((const struct ktr_site *)arg);
+}
+
+int
+trigger_store_function(char *word)
+{
+	bool remove = *word == '!';
+	struct filter_error wrong;
+	struct trigger *t = make(word + remove);
+	char *command;
+	int error = t != NULL ? -EINVAL : -ENOMEM;
+
+	if (t == NULL)
+		return error;
+	t->function = true;
+	command = split(t->text, ':');
+	strlcpy(t->name, t->text, sizeof(t->name));
+	for (unsigned i = 0; i < ktr_site_count() && t->site == NULL; i++)
+		if (is_function(ktr_site_get(i), t->name))
+			t->site = ktr_site_get(i);
+	if (t->site != NULL && strlen(t->text) < sizeof(t->name))
+		error = parse(t, command);
+	if (error == 0)
+		return carry_out(t, remove, &wrong);
+	kfree(t);
+	return error;
+}
+
+/* ---- texts ---- */
+
+static void
+show_one(const struct trigger *t, struct sbuf *out)
+{
+	if (t->function)
+		sbuf_printf(out, "%s:", t->name);
+	sbuf_puts(out, t->command->name);
+	if (t->command->kind != TO_UPCALL) {
+		char name[EVENT_NAME];
+
+		event_name(t->target, name);
+		sbuf_printf(out, ":%s:%s", event_system(t->target), name);
+	}
+	if (t->limit == UINT64_MAX) {
+		sbuf_puts(out, ":unlimited");
+	} else {
+		uint64_t used = dtrace_global(t->consumer);
+
+		sbuf_printf(out, ":count=%lu", used < t->limit ? t->limit - used : 0);
+	}
+	if (t->filter != NULL)
+		sbuf_printf(out, " if %s", t->filter);
+	sbuf_putc(out, '\n');
+}
+
+void
+trigger_show(uintptr_t arg, struct sbuf *out)
+{
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+	size_t before = out->len;
+
+	event_filters_clean();
+	list_for_each (l, &triggers) {
+		const struct trigger *t = list_entry(l, struct trigger, link);
+
+		if (!t->function && t->site == site)
+			show_one(t, out);
+	}
+	hist_show_triggers(site, out);
+	if (out->len > before)
+		return;
+	sbuf_puts(out, "# Available triggers:\n#");
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		sbuf_printf(out, " %s", commands[i].name);
+	sbuf_puts(out, " hist\n");
+}
+
+void
+triggers_show_functions(struct sbuf *out)
+{
+	list_for_each (l, &triggers) {
+		const struct trigger *t = list_entry(l, struct trigger, link);
+
+		if (t->function)
+			show_one(t, out);
+	}
+}
+
+bool
+triggers_on(const struct ktr_site *site)
+{
+	list_for_each (l, &triggers) {
+		const struct trigger *t = list_entry(l, struct trigger, link);
+
+		if (!t->function && t->site == site)
+			return true;
+	}
+	return hist_next(site, NULL) != NULL;
+}

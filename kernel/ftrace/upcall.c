@@ -1,0 +1,134 @@
+/*
+ * upcall.c - programs of ftrace in the engine, and what they ask for that the engine does not do
+ * itself. Locking: ftrace_lock around program_attach(); what a hook calls takes none.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/program.h"
+#include "kernel/lib/ksyms.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "ktr/intern.h"
+#include "ktr/ktr.h"
+#include "ktr/ring.h"
+
+#define STRING_SIZE  256u
+#define STACK_FRAMES 32u
+
+struct ktr_site trigger_stack KTR_SITE_SECTION_ = {.file = __FILE__,
+						   .func = "trigger_stack",
+						   .fmt = "ftrace stack: frames %s",
+						   .line = __LINE__,
+						   .nargs = 1,
+						   .kind = KTR_SITE_RECORD};
+
+/* Records the names of the functions from the probe on, the innermost first. */
+static void
+record_stack(const struct ktr_firing *f)
+{
+	uint64_t pcs[STACK_FRAMES];
+	unsigned n = dtrace_stack(f, pcs, STACK_FRAMES);
+	char text[KTR_STRING_MAX];
+	struct sbuf out;
+
+	sbuf_init(&out, text, sizeof(text));
+	for (unsigned i = 0; i < n && pcs[i] != 0; i++) {
+		uintptr_t offset;
+		const char *name = ksym_lookup(pcs[i], &offset);
+
+		if (name == NULL || out.len + strlen(name) + 2 > sizeof(text))
+			break;
+		sbuf_printf(&out, "%s%s", i > 0 ? " " : "", name);
+	}
+	ktr_log_record_data(&ktr_main, &trigger_stack, (uint64_t[KTR_MAXARGS]){0}, text, out.len);
+}
+
+static void
+upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
+{
+	switch ((enum upcall)what) {
+	case UPCALL_ON:
+	case UPCALL_OFF:
+		tracing_switch(what == UPCALL_ON);
+		break;
+	case UPCALL_STACK:
+		record_stack(f);
+		break;
+	case UPCALL_GATE:
+		__atomic_store_n((uint32_t *)args[0], (uint32_t)args[1], __ATOMIC_RELAXED);
+		break;
+	case UPCALL_SYNTHETIC:
+		synthetic_fire((const struct synthetic *)args[0], f, args + 1);
+		break;
+	}
+}
+
+/* Copies an array into the image. */
+static struct dif_section
+put(uint8_t *image, size_t *at, const void *from, size_t count, size_t element)
+{
+	struct dif_section s = {(uint32_t)*at, (uint32_t)count};
+
+	if (image != NULL)
+		memcpy(image + *at, from, count * element);
+	*at += (count * element + 7) & ~(size_t)7;
+	return s;
+}
+
+/* Lays the image out; image NULL: only returns its size. */
+static size_t
+lay_out(uint8_t *image, const struct program *p, const struct dif_clause *clauses, unsigned n)
+{
+	struct dif_header h = {.magic = DIF_MAGIC, .version = DIF_VERSION, .flags = DIF_KERNEL};
+	size_t at = sizeof(h);
+	unsigned texts = 1;
+
+	for (unsigned i = 0; i < p->count; i++)
+		texts += p->code[i].op == DIF_ARGSTR;
+	h.options = (struct dif_options){.strsize = STRING_SIZE,
+					 .scratch = texts * STRING_SIZE,
+					 .aggsize = p->aggsize,
+					 .dynvarsize = p->dynvarsize};
+	h.clauses = put(image, &at, clauses, n, sizeof(*clauses));
+	h.code = put(image, &at, p->code, p->count, sizeof(p->code[0]));
+	h.vars = put(image, &at, p->vars, p->nvars, sizeof(p->vars[0]));
+	h.aggs = put(image, &at, p->aggs, p->naggs, sizeof(p->aggs[0]));
+	h.strings = put(image, &at, p->strings, p->strings_len, 1);
+	h.size = (uint32_t)at;
+	if (image != NULL)
+		memcpy(image, &h, sizeof(h));
+	return at;
+}
+
+int
+program_attach(const struct program *p, const struct dif_clause *clauses,
+	       const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to)
+{
+	size_t size = lay_out(NULL, p, clauses, n);
+	uint8_t *image = kmap_alloc(size);
+	int error = -ENOMEM;
+
+	if (image != NULL) {
+		lay_out(image, p, clauses, n);
+		error = dtrace_attach(image, size, sites, upcall, to);
+	}
+	kmap_free(image);
+	return error;
+}
+
+void
+program_free(struct program *p)
+{
+	kmap_free(p);
+}
+
+struct program *
+program_new(void)
+{
+	struct program *p = kmap_alloc(sizeof(*p));
+
+	if (p != NULL)
+		p->strings_len = 1;
+	return p;
+}
