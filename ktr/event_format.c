@@ -53,6 +53,40 @@ ktr_event_name(struct ktr_event_name *to, const char *func, unsigned line, const
 	copy_name(to->name, sizeof(to->name), text, (size_t)len);
 }
 
+const char ktr_format_header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+				      "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+				      "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+				      "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+const char ktr_format_header_event[] = "# compressed entry header\n"
+				       "\ttype_len    :    5 bits\n"
+				       "\ttime_delta  :   27 bits\n"
+				       "\tarray       :   32 bits\n\n"
+				       "\tpadding     : type == 29\n"
+				       "\ttime_extend : type == 30\n"
+				       "\ttime_stamp : type == 31\n"
+				       "\tdata max type_len  == 28\n";
+
+#define DELTA_BITS  27u
+#define TIME_EXTEND 30u
+
+size_t
+ktr_format_record_head(uint8_t *to, uint64_t delta, size_t n)
+{
+	uint32_t words[4];
+	unsigned used = 0;
+	if (delta >> DELTA_BITS != 0) {
+		words[used++] = TIME_EXTEND | (uint32_t)(delta & ((1u << DELTA_BITS) - 1)) << 5;
+		words[used++] = (uint32_t)(delta >> DELTA_BITS);
+		delta = 0;
+	}
+	words[used++] = (uint32_t)(n <= 112 ? n / 4 : 0) | (uint32_t)delta << 5;
+	if (n > 112)
+		words[used++] = (uint32_t)n + 4;
+	for (unsigned i = 0; i < used * sizeof(words[0]); i++)
+		to[i] = (uint8_t)(words[i / 4] >> i % 4 * 8);
+	return used * sizeof(words[0]);
+}
+
 void
 ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id)
 {

@@ -160,10 +160,11 @@ buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written)
 struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
+	bool raw;        /* pages instead of lines */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
-	char line[LINE_BYTES];
+	char line[RAW_PAGE];
 };
 
 static int
@@ -189,14 +190,18 @@ next_line(struct trace_reader *t, bool head)
 	struct sbuf out;
 	bool more = true;
 
-	sbuf_init(&out, t->line, sizeof(t->line));
+	t->at = 0;
+	if (t->raw) {
+		t->len = raw_page((uint8_t *)t->line, &t->r) ? RAW_PAGE : 0;
+		return t->len > 0;
+	}
+	sbuf_init(&out, t->line, LINE_BYTES);
 	if (head)
 		print_head(&out, &t->r);
 	else
 		more = print_entry(&out, &t->r);
 	if (sbuf_is_cut(&out))
-		t->line[sizeof(t->line) - 2] = '\n';
-	t->at = 0;
+		t->line[LINE_BYTES - 2] = '\n';
 	t->len = sbuf_stored(&out);
 	return more;
 }
@@ -218,7 +223,7 @@ read_lines(struct trace_reader *t, struct uio *u)
 			ktr_port_unlock();
 			mutex_unlock(&ftrace_lock);
 			t->begun |= more;
-			n = t->len;
+			n = more ? t->len : 0;
 		}
 		if (!more)
 			break;
@@ -305,6 +310,16 @@ pipe_open(struct file *f)
 	return 0;
 }
 
+static int
+raw_open(struct file *f)
+{
+	int error = pipe_open(f);
+
+	if (error == 0)
+		((struct trace_reader *)f->priv)->raw = true;
+	return error;
+}
+
 /*
  * Waits for entries, and takes them. A thread that reads is not traced from then on: else what it
  * does would be something to read.
@@ -340,6 +355,13 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 const struct vnode_ops trace_pipe_ops = {
     .open = pipe_open,
+    .release = trace_release,
+    .read = pipe_read,
+    .destroy = tracefs_destroy,
+};
+
+const struct vnode_ops trace_pipe_raw_ops = {
+    .open = raw_open,
     .release = trace_release,
     .read = pipe_read,
     .destroy = tracefs_destroy,

@@ -61,6 +61,31 @@ event_filter_soft(const struct ktr_site *site)
 	return e != NULL && e->users > 0;
 }
 
+/* If the code from `start` on is one comparison, makes a branch of it. False: it is more. */
+static bool
+branches(struct program *p, unsigned start)
+{
+	/* What holds if the comparison does not; with registers a and b exchanged. */
+	static const struct {
+		uint8_t compare, branch;
+	} ops[] = {{DIF_SEQ, DIF_JNE}, {DIF_SNE, DIF_JEQ},  {DIF_SLT, DIF_JLE},
+		   {DIF_SLE, DIF_JLT}, {DIF_ULT, DIF_JULE}, {DIF_ULE, DIF_JULT}};
+	const struct dif_insn last = p->code[p->count - 1];
+	bool same = last.op == DIF_SEQ || last.op == DIF_SNE;
+
+	for (unsigned i = start; i < p->count; i++)
+		if (p->code[i].op >= DIF_JA && p->code[i].op <= DIF_JULE)
+			return false; /* to the end, with its result */
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (last.op != ops[i].compare)
+			continue;
+		p->count--;
+		return program_fail(p, ops[i].branch, same ? last.a : last.b,
+				    same ? last.b : last.a);
+	}
+	return false;
+}
+
 int
 filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
 		   struct filter_error *error)
@@ -68,9 +93,10 @@ filter_compile_for(struct program *p, const struct ktr_site *site, const char *t
 	struct ktr_param params[KTR_SDT_ARGS];
 	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
 					   params};
+	unsigned start = p->count;
 	int result = filter_compile(p, &event, text, error);
 
-	if (result == 0 && !program_need(p, 1)) {
+	if (result == 0 && !branches(p, start) && !program_fail(p, DIF_JEQ, 1, 0)) {
 		*error = (struct filter_error){"Too many terms in predicate expression", 0};
 		result = -EINVAL;
 	}
@@ -81,7 +107,7 @@ bool
 program_gate(struct program *p, const uint32_t *gate)
 {
 	return program_constant(p, 1, (uintptr_t)gate) && program_emit(p, DIF_LD4, 1, 1, 0, 0) &&
-	       program_need(p, 1);
+	       program_fail(p, DIF_JEQ, 1, 0);
 }
 
 /* Attaches the program, or only compiles it. */
@@ -96,8 +122,7 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 		result = -EINVAL;
 	if (result == 0 && text != NULL)
 		result = filter_compile_for(p, e->site, text, error);
-	if (result == 0 &&
-	    !(program_emit(p, DIF_LOG, 0, 0, 0, 0) && program_emit(p, DIF_RET, 0, 0, 0, 0)))
+	if (result == 0 && !(program_emit(p, DIF_LOG, 0, 0, 0, 0) && program_end(p)))
 		result = -EINVAL;
 	if (result == 0 && to != NULL)
 		result =

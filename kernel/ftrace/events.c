@@ -530,6 +530,7 @@ events_fill(struct vnode *dir)
 	static const struct tracefs_file system_dir = {.mode = 0755, .fill = system_fill};
 
 	tracefs_add(dir, &all_enable, all_enable.name, ALL_SITES);
+	raw_fill(dir);
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const char *system = event_system(ktr_site_get(n));
 

@@ -303,6 +303,7 @@ cpu_fill(struct vnode *dir)
 	static const struct tracefs_file files[] = {
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
+	    {.name = "trace_pipe_raw", .mode = 0440, .ops = &trace_pipe_raw_ops, .stream = true},
 	    {.name = "stats", .mode = 0440, .show = stats_show},
 	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
 	};
@@ -392,8 +393,8 @@ tracefs_fill_root(struct vnode *dir)
 	    [FUNCTIONS_GRAPH] = "set_graph_function",
 	    [FUNCTIONS_GRAPH_NOTRACE] = "set_graph_notrace",
 	};
-	static const struct tracefs_file *const dirs[] = {&events_dir, &options_dir, &per_cpu,
-							  &profile_dir};
+	static const struct tracefs_file *const dirs[] = {&events_dir, &hwlat_dir, &options_dir,
+							  &per_cpu, &profile_dir};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
 	for (unsigned i = 0; i < FUNCTIONS_LISTS; i++)

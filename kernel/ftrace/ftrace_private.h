@@ -44,7 +44,7 @@ void functions_show_all(uintptr_t arg, struct sbuf *out);
 /* The sites of the events that tracers record. */
 extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
 
-enum tracer { TRACER_NOP, TRACER_FUNCTION, TRACER_GRAPH, TRACERS };
+enum tracer { TRACER_NOP, TRACER_FUNCTION, TRACER_GRAPH, TRACER_HWLAT, TRACERS };
 
 /* The name of the current tracer; its number. */
 const char *tracer_name(void);
@@ -61,6 +61,15 @@ int tracer_pids_clear(uintptr_t arg);
 /* Numbers that hooks read at any time: files of one number each. */
 extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
 extern uint64_t tracer_thresh_ns; /* tracing_thresh: only calls that last as long; 0: all */
+
+/* ---- hwlat.c: the tracer of that name ---- */
+
+/* 0 or -ENOMEM. */
+int hwlat_start(void);
+void hwlat_stop(void);
+/* Prints an event of the tracer. False: it is another one. */
+bool hwlat_print(struct sbuf *out, const struct ktr_entry *e);
+extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
 
 /* ---- options.c: trace_options, options/ ---- */
 
@@ -121,7 +130,7 @@ int buffer_clear(uintptr_t arg);
  * lock held. */
 void buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written);
 
-extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_marker_ops;
+extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
 
 /* ---- print.c: an entry as Linux prints it ---- */
 
@@ -132,6 +141,15 @@ void print_head(struct sbuf *out, const struct buffer_reader *r);
 bool print_entry(struct sbuf *out, struct buffer_reader *r);
 /* A time of calls: "  12.019 us", as in Linux's trace_print_graph_duration(). */
 void print_duration(struct sbuf *out, uint64_t ns);
+
+/* ---- raw.c ---- */
+
+#define RAW_PAGE 4096u
+/* Fills a page with the reader's next events that have a format. False: there are none. Locks as of
+ * print_entry(). */
+bool raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r);
+/* Adds events/header_page and events/header_event. */
+void raw_fill(struct vnode *dir);
 
 /* ---- profile.c: the function profiler ---- */
 

@@ -282,7 +282,8 @@ emit_others(struct emitter *e)
 		unsigned d = FIRST_NAMED + e->h->nown + i;
 		int32_t number = (int32_t)v->of->own[v->index].number;
 
-		if (!emit_keys(e) || !emit(e, DIF_LDV, d, 0, 0, number) || !program_need(e->p, d))
+		if (!emit_keys(e) || !emit(e, DIF_LDV, d, 0, 0, number) ||
+		    !program_fail(e->p, DIF_JEQ, d, 0))
 			return false;
 	}
 	for (unsigned i = 0; i < e->h->nothers; i++) {
@@ -404,5 +405,5 @@ hist_emit(struct program *p, struct hist *h, struct hist_error *error)
 	       emit_own(&e) && emit_values(&e);
 	for (unsigned i = 0; i < h->nactions && good; i++)
 		good = emit_action(&e, &h->actions[i]);
-	return good && emit(&e, DIF_RET, 0, 0, 0, 0) ? 0 : -EINVAL;
+	return good && program_end(p) ? 0 : -EINVAL;
 }

@@ -86,6 +86,7 @@ place_of(const char **message)
 struct found {
 	const char *name;
 	const struct ktr_site *site;
+	const struct ktr_entry *entry;
 	struct sbuf *out;
 	bool done;
 };
@@ -192,6 +193,19 @@ function_size(uintptr_t start)
 	return high;
 }
 
+/* FUNCTION+OFFSET/SIZE. */
+static void
+print_address(struct sbuf *out, uintptr_t at)
+{
+	uintptr_t offset;
+	const char *name = ksym_lookup(at, &offset);
+
+	if (name == NULL)
+		sbuf_printf(out, "0x%lx", at);
+	else
+		sbuf_printf(out, "%s+0x%lx/0x%lx", name, offset, function_size(at - offset));
+}
+
 static void
 print_place(const struct kprobe_info *k, void *arg)
 {
@@ -200,11 +214,12 @@ print_place(const struct kprobe_info *k, void *arg)
 	if (k->site != f->site)
 		return;
 	f->done = true;
-	if (k->is_return)
-		sbuf_printf(f->out, "(<- %s)", k->function);
-	else
-		sbuf_printf(f->out, "(%s+0x%lx/0x%lx)", k->function, k->offset,
-			    function_size(ksym_address(k->function)));
+	sbuf_putc(f->out, '(');
+	if (!k->is_return)
+		print_address(f->out, ksym_address(k->function) + k->offset);
+	else if (k->site->nargs < KTR_MAXARGS) /* after what the format shows */
+		print_address(f->out, f->entry->args[k->site->nargs]);
+	sbuf_printf(f->out, k->is_return ? " <- %s)" : ")", k->function);
 }
 
 static const char *
@@ -218,7 +233,7 @@ bool
 kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e)
 {
 	char fmt[KTR_DYNAMIC_TEXT], buf[KTR_STRING_MAX], text[KTR_STRING_MAX];
-	struct found f = {.site = site, .out = out};
+	struct found f = {.site = site, .entry = e, .out = out};
 	const char *params;
 
 	if (strncmp(site->fmt, "kprobe:::", 9) != 0)

@@ -126,6 +126,8 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 			    ktr_data_text(&ktr_main, cpu, seq, e->args[0], buf));
 		return;
 	}
+	if (hwlat_print(out, e))
+		return;
 	if (site == &trigger_stack) {
 		print_stack(out, ktr_data_text(&ktr_main, cpu, seq, e->args[0], buf));
 		return;

@@ -19,9 +19,27 @@ program_constant(struct program *p, unsigned d, uint64_t v)
 }
 
 bool
-program_need(struct program *p, unsigned a)
+program_fail(struct program *p, unsigned op, unsigned a, unsigned b)
 {
-	return program_emit(p, DIF_JNE, 0, a, 0, 1) && program_emit(p, DIF_RET, 0, 0, 0, 1);
+	if (!program_emit(p, op, 0, a, b, (int32_t)p->fails))
+		return false;
+	p->fails = p->count;
+	return true;
+}
+
+bool
+program_end(struct program *p)
+{
+	if (!program_emit(p, DIF_RET, 0, 0, 0, 0))
+		return false;
+	while (p->fails != 0) {
+		struct dif_insn *branch = &p->code[p->fails - 1];
+		unsigned before = (unsigned)branch->imm;
+
+		branch->imm = (int32_t)(p->count - p->fails);
+		p->fails = before;
+	}
+	return program_emit(p, DIF_RET, 0, 0, 0, 1);
 }
 
 unsigned

@@ -26,14 +26,17 @@ struct program {
 	struct dif_agg aggs[PROGRAM_ITEMS];
 	unsigned nvars, naggs;
 	uint64_t aggsize, dynvarsize; /* as in struct dif_options */
+	unsigned fails; /* the last branch to the clause's end, + 1; each has the one before it */
 };
 
 /* Appends an instruction. False: there is no room. */
 bool program_emit(struct program *p, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm);
 /* Appends code that leaves a constant in register d. */
 bool program_constant(struct program *p, unsigned d, uint64_t v);
-/* Appends code that ends the program, as one whose predicate is false, if register a is 0. */
-bool program_need(struct program *p, unsigned a);
+/* Appends a branch, taken if `op` holds for registers a and b, that ends the clause as false. */
+bool program_fail(struct program *p, unsigned op, unsigned a, unsigned b);
+/* Appends the ends of a clause: that of one that has completed, and that of its branches. */
+bool program_end(struct program *p);
 /* Declares a variable, an aggregation: its number. There is room. */
 unsigned program_var(struct program *p, enum dif_scope scope, uint64_t keys);
 unsigned program_agg(struct program *p, enum dif_func func, uint64_t keys);

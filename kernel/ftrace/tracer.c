@@ -134,6 +134,7 @@ static const struct {
     [TRACER_NOP] = {"nop", NULL},
     [TRACER_FUNCTION] = {"function", function_fire},
     [TRACER_GRAPH] = {"function_graph", graph_fire},
+    [TRACER_HWLAT] = {"hwlat", NULL},
 };
 
 const char *
@@ -158,34 +159,35 @@ site_wanted(const struct ktr_site *site, void *arg)
 void
 tracer_update(void)
 {
-	if (current != TRACER_NOP)
+	if (tracers[current].hook != NULL)
 		ktr_select_all(owner, site_wanted, NULL);
 }
 
 static void
 stop(void)
 {
-	if (current == TRACER_NOP)
-		return;
-	int error = ktr_owner_unregister(owner);
+	int error = tracers[current].hook != NULL ? ktr_owner_unregister(owner) : 0;
 
 	if (error != 0)
 		panic("ftrace: error %d", error);
 	if (current == TRACER_GRAPH)
 		calls_stop();
+	if (current == TRACER_HWLAT)
+		hwlat_stop();
 	current = TRACER_NOP;
 }
 
 static int
 start(enum tracer t)
 {
-	int n;
+	int n = 0;
 
-	if (t == TRACER_NOP)
-		return 0;
+	if (t == TRACER_HWLAT && hwlat_start() != 0)
+		return -ENOMEM;
 	if (t == TRACER_GRAPH && !calls_start())
 		return -EBUSY;
-	n = ktr_owner_register("ftrace", tracers[t].hook);
+	if (tracers[t].hook != NULL)
+		n = ktr_owner_register("ftrace", tracers[t].hook);
 	if (n < 0) {
 		if (t == TRACER_GRAPH)
 			calls_stop();

@@ -109,8 +109,8 @@ emit_limit(struct program *p, const struct trigger *t)
 		return true;
 	var = program_var(p, DIF_GLOBAL, 0);
 	return program_emit(p, DIF_LDV, 1, 0, 0, (int32_t)var) &&
-	       program_constant(p, 2, t->limit) && program_emit(p, DIF_ULT, 2, 1, 2, 0) &&
-	       program_need(p, 2) && program_emit(p, DIF_ADD | DIF_IMM, 1, 1, 0, 1) &&
+	       program_constant(p, 2, t->limit) && program_fail(p, DIF_JULE, 2, 1) &&
+	       program_emit(p, DIF_ADD | DIF_IMM, 1, 1, 0, 1) &&
 	       program_emit(p, DIF_STV, 0, 1, 0, (int32_t)var);
 }
 
@@ -138,7 +138,7 @@ emit(struct program *p, const struct trigger *t, const uint32_t *gate, struct fi
 	else
 		for (struct hist *h = NULL; good && (h = hist_next(t->target, h)) != NULL;)
 			good = emit_gate(p, hist_gate(h), t->command->arg != 0);
-	return good && program_emit(p, DIF_RET, 0, 0, 0, 0) ? 0 : -ENOSPC;
+	return good && program_end(p) ? 0 : -ENOSPC;
 }
 
 static bool

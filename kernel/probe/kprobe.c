@@ -62,6 +62,7 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
 	uint64_t args[KTR_MAXARGS], faults = 0;
+	unsigned nargs = p->def.nargs;
 
 	if (*mine != 0) {
 		__atomic_fetch_add(&p->misses, 1, __ATOMIC_RELAXED);
@@ -72,13 +73,16 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN
 			      ? ((const uint64_t *)tf)[p->plain[i]]
 			      : kprobe_fetch(&p->def.args[i], tf, &faults);
+	/* Where it returns to comes after what the format shows, if there is room. */
+	if (p->def.is_return && nargs < KTR_MAXARGS)
+		args[nargs++] = return_address(tf);
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (faults != 0)
 		__atomic_fetch_add(&p->faults, faults, __ATOMIC_RELAXED);
 	ktr_fire(
 	    &(struct ktr_firing){.site = p->site,
 				 .args = args,
-				 .nargs = p->def.nargs,
+				 .nargs = (uint16_t)nargs,
 				 .where = {arch_tf_pc(tf), p->frameless ? return_address(tf) : 0,
 					   arch_tf_fp(tf)}});
 	*(volatile uint8_t *)mine = 0;

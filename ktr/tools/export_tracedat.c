@@ -24,16 +24,14 @@
 #include "ktr/tools/export.h"
 #include "ktr/tools/export_tracedat.h"
 
-#define PAGE_ROOM   (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8) /* after the data: a count of lost */
-#define PAGE_LOST   (UINT32_C(1) << 31 | UINT32_C(1) << 30)  /* in commit: lost, and counted */
-#define RECORD_HEAD 16u                                      /* time extend, header, length */
-#define DELTA_BITS  27u
-#define TIME_EXTEND 30u
-#define BUFFER      (16 * TRACEDAT_PAGE)
-#define STRING_MAX  KTR_WIRE_STRING_MAX
-#define VALUES_MAX  LINUX_FIELDS
+#define PAGE_ROOM  (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8) /* after the data: a count of lost */
+#define PAGE_LOST  (UINT32_C(1) << 31 | UINT32_C(1) << 30)  /* in commit: lost, and counted */
+#define BUFFER     (16 * TRACEDAT_PAGE)
+#define STRING_MAX KTR_WIRE_STRING_MAX
+#define VALUES_MAX LINUX_FIELDS
 
-_Static_assert(RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1) <= PAGE_ROOM,
+_Static_assert(KTR_FORMAT_RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1) <=
+		   PAGE_ROOM,
 	       "a record has room");
 
 struct cpu {
@@ -103,7 +101,8 @@ page_end(struct tracedat *x, struct cpu *c, char *err, size_t errlen)
 static bool
 page_reserve(struct tracedat *x, struct cpu *c, size_t n, uint64_t ns, char *err, size_t errlen)
 {
-	if ((c->lost > 0 || c->used + RECORD_HEAD + n > PAGE_ROOM) && !page_end(x, c, err, errlen))
+	if ((c->lost > 0 || c->used + KTR_FORMAT_RECORD_HEAD + n > PAGE_ROOM) &&
+	    !page_end(x, c, err, errlen))
 		return false;
 	if (c->used == 0) {
 		c->first_ns = c->last_ns = ns;
@@ -111,24 +110,6 @@ page_reserve(struct tracedat *x, struct cpu *c, size_t n, uint64_t ns, char *err
 		c->lost = 0;
 	}
 	return true;
-}
-
-/* Writes the head of a record of n bytes, a multiple of 4. c->last_ns is the time of the record
- * before. */
-static uint8_t *
-put_head(uint8_t *p, const struct cpu *c, uint64_t ns, size_t n)
-{
-	uint64_t delta = ns - c->last_ns;
-	if (delta >> DELTA_BITS != 0) {
-		uint64_t extend = TIME_EXTEND | (delta & ((1u << DELTA_BITS) - 1)) << 5 |
-				  delta >> DELTA_BITS << 32;
-		p = put(p, &extend, 8);
-		delta = 0;
-	}
-	uint32_t head = (uint32_t)(n <= 112 ? n / 4 : 0) | (uint32_t)delta << 5;
-	uint32_t length = (uint32_t)n + 4;
-	p = put(p, &head, 4);
-	return n <= 112 ? p : put(p, &length, 4);
 }
 
 /* ---- events ---- */
@@ -222,7 +203,8 @@ put_record(struct tracedat *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t 
 	if (!page_reserve(x, c, size, ns, err, errlen))
 		return false;
 	uint8_t *begin = c->page + TRACEDAT_PAGE_HEAD + c->used;
-	uint8_t *data = put_head(begin, c, ns, size), *end = data + size;
+	uint8_t *data = begin + ktr_format_record_head(begin, ns - c->last_ns, size);
+	uint8_t *end = data + size;
 	uint8_t *p = put(put(data, &id, 4), &pid, 4); /* 16 bits of id; flags and count are 0 */
 	p = put_values(p, v, n, fixed);
 	memset(p, 0, (size_t)(end - p));

@@ -244,19 +244,6 @@ put_options(FILE *f, const struct tracedat_head *h)
 	put_u16(f, 0);
 }
 
-static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-				  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-				  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-				  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
-static const char header_event[] = "# compressed entry header\n"
-				   "\ttype_len    :    5 bits\n"
-				   "\ttime_delta  :   27 bits\n"
-				   "\tarray       :   32 bits\n\n"
-				   "\tpadding     : type == 29\n"
-				   "\ttime_extend : type == 30\n"
-				   "\ttime_stamp : type == 31\n"
-				   "\tdata max type_len  == 28\n";
-
 bool
 tracedat_put_head(FILE *f, const struct tracedat_head *h)
 {
@@ -264,9 +251,9 @@ tracedat_put_head(FILE *f, const struct tracedat_head *h)
 	fwrite("\0\x08", 1, 2, f); /* little-endian, a long of 8 bytes */
 	put_u32(f, TRACEDAT_PAGE);
 	fwrite("header_page", 1, 12, f);
-	put_text(f, header_page, sizeof(header_page) - 1);
+	put_text(f, ktr_format_header_page, strlen(ktr_format_header_page));
 	fwrite("header_event", 1, 13, f);
-	put_text(f, header_event, sizeof(header_event) - 1);
+	put_text(f, ktr_format_header_event, strlen(ktr_format_header_event));
 	put_u32(f, 0); /* ftrace's own formats */
 	if (!put_classes(f, h))
 		return false;

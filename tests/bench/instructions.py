@@ -36,6 +36,11 @@ HOW = {
     "dtrace_count_pid": "the same with @[pid] = count()",
     "dtrace_count_names": "the same with @[execname, probefunc] = count()",
     "dtrace_count_stack": "the same with @[stack()] = count() of 8 frames",
+    "dtrace_count_two": "the same with @[execname, tid] = count()",
+    "dtrace_count_stack16": "the same with @[stack()] = count() of 16 frames",
+    "ftrace_false": "as dtrace_false, by a file `filter` of tracefs",
+    "ftrace_two_keys": "as dtrace_count_two, by a trigger hist:keys=comm,common_pid",
+    "ftrace_stack16": "as dtrace_count_stack16, by a trigger hist:keys=stacktrace",
     "dtrace_record64": "the same with 64 bytes of memory to the consumer's buffer",
     "switch_off": "icount; two kernel threads yield to each other 16,384 times, nothing traced",
     "switch_sched": "the same with SCHED on",
@@ -87,7 +92,7 @@ def measure(arch):
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
-    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "kprobe", "hook", "dtrace", "switch")) and n not in DELTAS]
+    of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "kprobe", "hook", "dtrace", "ftrace", "switch")) and n not in DELTAS]
     of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS]
     values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user)
     for name, (on, off) in DELTAS.items():

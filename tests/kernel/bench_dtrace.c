@@ -8,8 +8,11 @@
 
 #include "arch/clock.h"
 #include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/filter.h"
+#include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
@@ -56,11 +59,23 @@ take(unsigned depth)
 	return begin;
 }
 
+/* Hundredths of instructions of a firing, which took so much longer than without. */
+static uint64_t
+say(const char *row, uint64_t ticks)
+{
+	uint64_t per_tick = (1000000000ull + clock_hz() / 2) / clock_hz();
+	uint64_t cost = ticks * per_tick * HUNDREDTHS / ROUNDS;
+
+	warnk("bench %s %lu.%02lu instructions\n", row, (unsigned long)(cost / HUNDREDTHS),
+	      (unsigned long)(cost % HUNDREDTHS));
+	return cost;
+}
+
 /* The row of the program that was made, which is at the point. */
-static void
+static uint64_t
 bench(const char *row, unsigned depth)
 {
-	uint64_t off, on, per_tick = (1000000000ull + clock_hz() / 2) / clock_hz();
+	uint64_t off, on;
 	struct dif_refusal why;
 	struct dif_status s;
 	const char *error;
@@ -84,7 +99,7 @@ bench(const char *row, unsigned depth)
 	KT_EQ(dtrace_go(&consumer), 0);
 	mutex_unlock(&dtrace_lock);
 	deeper(depth, 1); /* makes the entry of an aggregation */
-	on = (take(depth) - off) * per_tick * HUNDREDTHS / ROUNDS;
+	on = take(depth) - off;
 	dif_status(&consumer.d, &s);
 	KT_EQ(s.completed + s.predicate_false, ROUNDS + 1);
 	KT_EQ(s.agg_drops, 0);
@@ -93,8 +108,47 @@ bench(const char *row, unsigned depth)
 	mutex_unlock(&dtrace_lock);
 	dtrace_owner_end();
 	ktr_test_end();
-	warnk("bench %s %lu.%02lu instructions\n", row, (unsigned long)(on / HUNDREDTHS),
-	      (unsigned long)(on % HUNDREDTHS));
+	return say(row, on);
+}
+
+/*
+ * The same through tracefs: a trigger, or if `filter` a filter of the event. It may cost five
+ * instructions more than D's.
+ */
+static void
+bench_ftrace(const char *row, unsigned depth, const char *text, bool filter, uint64_t of_d)
+{
+	struct ktr_site *site = NULL;
+	struct filter_error error;
+	uint64_t off, on;
+	char command[64] = "!";
+
+	for (unsigned n = 0; n < ktr_site_count(); n++)
+		if (strcmp(ktr_site_get(n)->func, "dtrace_point") == 0 &&
+		    ktr_site_get(n)->kind == KTR_SITE_POINT)
+			site = ktr_site_get(n);
+	ktr_test_begin(64);
+	off = take(depth);
+	strlcpy(command + 1, text, sizeof(command) - 1);
+	mutex_lock(&ftrace_lock);
+	if (filter) {
+		KT_EQ(event_filter_set(site, text, &error), 0);
+		KT_EQ(event_enable(site), 0);
+	} else {
+		KT_EQ(trigger_store((uintptr_t)site, command + 1), 0);
+	}
+	mutex_unlock(&ftrace_lock);
+	deeper(depth, 1);
+	on = take(depth) - off;
+	mutex_lock(&ftrace_lock);
+	strlcpy(command + 1, text, sizeof(command) - 1);
+	if (filter)
+		event_filter_drop(site);
+	else
+		KT_EQ(trigger_store((uintptr_t)site, command), 0);
+	mutex_unlock(&ftrace_lock);
+	ktr_test_end();
+	KT_LE(say(row, on), of_d + 5 * HUNDREDTHS);
 }
 
 KTEST(bench_dtrace)
@@ -106,7 +160,7 @@ KTEST(bench_dtrace)
 	make(&m);
 	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, {DIF_OR | DIF_IMM, 2, 0, 0, 1234},
 	       {DIF_JNE, 0, 1, 2, 1}, RET, {DIF_RET, 0, 0, 0, 1});
-	bench("dtrace_false", 0);
+	bench_ftrace("ftrace_false", 0, "common_pid == 1234", true, bench("dtrace_false", 0));
 
 	make(&m);
 	put_agg(&m, DIF_COUNT, 0);
@@ -126,9 +180,22 @@ KTEST(bench_dtrace)
 	bench("dtrace_count_names", 0);
 
 	make(&m);
+	put_agg(&m, DIF_COUNT, DIF_KEYS_AND(DIF_K_STR, DIF_K_INT));
+	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_EXECNAME}, {DIF_BUILTIN, 2, 0, 0, DIF_B_TID},
+	       {DIF_KEY_STR, 0, 1, 0, 0}, {DIF_KEY, 0, 2, 0, 0}, {DIF_AGG, 0, 0, 0, 0}, RET);
+	bench_ftrace("ftrace_two_keys", 0, "hist:keys=comm,common_pid", false,
+		     bench("dtrace_count_two", 0));
+
+	make(&m);
 	put_agg(&m, DIF_COUNT, DIF_K_STACK);
 	CLAUSE(&m, {DIF_KEY_STACK, 0, 0, 0, 8}, {DIF_AGG, 0, 0, 0, 0}, RET);
 	bench("dtrace_count_stack", 8);
+
+	make(&m);
+	put_agg(&m, DIF_COUNT, DIF_K_STACK);
+	CLAUSE(&m, {DIF_KEY_STACK, 0, 0, 0, 16}, {DIF_AGG, 0, 0, 0, 0}, RET);
+	bench_ftrace("ftrace_stack16", 8, "hist:keys=stacktrace", false,
+		     bench("dtrace_count_stack16", 8));
 
 	make(&m);
 	put_layout(&m, 64);

@@ -98,6 +98,9 @@ echo 'hist:keys=stacktrace:clear' >> events/kmem/kmalloc/trigger; echo '!sys_brk
 for f in synthetic/lat raw_syscalls/sys_exit raw_syscalls/sys_enter kmem/kmalloc; do echo 0 > events/$f/trigger; done
 for t in enable_hist:kmem:kmalloc enable_event:kmem:kfree stacktrace; do echo "!$t" >> events/sched/sched_process_exec/trigger; done
 echo '!lat' >> synthetic_events; echo 's:b s32 x' > dynamic_events; echo '-:b' >> dynamic_events
+echo 1 > events/sched/sched_switch/enable; echo 1 > events/syscalls/sys_enter_openat/enable; cat /etc/motd; head -c 4096 per_cpu/cpu0/trace_pipe_raw | tail -c 1; echo > set_event
+cat events/header_page hwlat_detector/*; echo 1000 > hwlat_detector/width; echo 20000 > hwlat_detector/window; echo per-cpu > hwlat_detector/mode; echo 1 > tracing_thresh
+echo hwlat > current_tracer; until grep '#1 ' trace; do sleep 0.05; done; echo nop > current_tracer; echo 0 > tracing_thresh
 echo > trace; ls /sys/kernel/debug/tracing; cd /
 """
 

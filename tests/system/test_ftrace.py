@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """test_ftrace.py - /sys/kernel/tracing: its files do what Linux's do, and show what the log has."""
 import re
+import struct
 
 from harness import boot, check, check_eq, check_match, main, test
 
@@ -176,7 +177,7 @@ def kprobes():
     check_match(r"field:u64 off;\s+offset:16;", out, "a field")
     got = [what for name, *_, what in rows(out) if name == "cat"]
     reads = [(re.match(r"mine: \(ramfs_read\+0x0/0x[0-9a-f]+\) vn=0x[0-9a-f]+ off=(\d+)$", a),
-              re.match(r"ret: \(<- ramfs_read\) ret=(\d+)$", b)) for a, b in zip(got[::2], got[1::2])]
+              re.match(r"ret: \(\w+\+0x[0-9a-f]+/0x[0-9a-f]+ <- ramfs_read\) ret=(\d+)$", b)) for a, b in zip(got[::2], got[1::2])]
     check(reads and all(a and b for a, b in reads), f"entry and return in turns: {got}")
     check_eq([(int(a[1]), int(b[1])) for a, b in reads[-2:]], [(0, 92), (92, 0)], "offset and result of the reads of /etc/motd")
     hits = len(rows(out)) // 2
@@ -397,6 +398,83 @@ def synthetic():
     for text in ("Command must be of the form: <name> field[;field] ...", "Illegal name", "Incomplete type", "Invalid type", "Duplicate field name", "Invalid array specification", "Too many fields"):
         check(f"synthetic_events: error: {text}\n" in errors, f"no {text}: {errors}")
     check_match(r"^sh: .*No such file or directory$", errors, "the removal of none")
+
+
+def decode(page, formats):
+    """(nanoseconds, event, thread, {field: value}) of each record of a page (events/header_page, events/header_event)."""
+    ns, commit = struct.unpack_from("<QQ", page)
+    at, end = 16, 16 + (commit & 0xfffffff)
+    while at < end:
+        head, = struct.unpack_from("<I", page, at)
+        at += 4
+        if head & 31 == 30:
+            ns += (head >> 5) + (struct.unpack_from("<I", page, at)[0] << 27)
+            at += 4
+            continue
+        size = (head & 31) * 4
+        if size == 0:
+            size = struct.unpack_from("<I", page, at)[0] - 4
+            at += 4
+        ns += head >> 5
+        data, at = page[at:at + size], at + size
+        kind, tid = struct.unpack_from("<H2xI", data)
+        name, fields = formats[kind]
+        values = {}
+        for field, offset, n, signed in fields:
+            values[field] = int.from_bytes(data[offset:offset + n], "little", signed=signed)
+            if n == 4:
+                values[field] = data[values[field] & 0xffff:][:values[field] >> 16].rstrip(b"\0").decode()
+        yield ns, name, tid, values
+    check_eq(at, end, "the end of the records")
+
+
+@test("trace_pipe_raw: pages of records, in the layouts of header_page and `format`, have what trace shows; each is read once")
+def raw():
+    names = "sched/sched_process_fork sched/sched_switch raw_syscalls/sys_enter signal/signal_generate syscalls/sys_enter_openat vfs/lookup"
+    formats, shown, pages, again = ftrace(
+        f"cat events/header_page events/header_event\nfor e in {names}; do cat events/$e/format; done\n"
+        f"for e in {names}; do echo 1 > events/$e/enable; done\nload fork -n 1 >/dev/null\nload mix -n 1 >/dev/null\nsleep 0.01\necho > set_event\n"
+        "echo =====\ncat trace\necho =====\nhead -c 65536 per_cpu/cpu0/trace_pipe_raw > /tmp/raw &\nreader=$!\nuntil ps | grep tracepipe >/dev/null; do sleep 0.01; done\n"
+        "kill $reader\nhexdump -Cv /tmp/raw\necho =====\ncat trace\n", smp=1, sets=["debug.ktr.entries=65536"])
+    check_match(r"^\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n(?:.*\n)*\tfield: char data;\toffset:16;\tsize:4080;", formats, "header_page")
+    known = {}
+    for name, number, body in re.findall(r"^name: (\w+)\nID: (\d+)\nformat:\n((?:.*\n)*?)print fmt", formats, re.M):
+        known[int(number)] = name, [(f, int(o), int(s), s2 == "1") for f, o, s, s2 in re.findall(
+            r"field:.*?(\w+);\toffset:(\d+);\tsize:(\d+);\tsigned:(\d);", body) if not f.startswith("common_")]
+    data = bytearray()
+    for row in re.findall(r"^[0-9a-f]{8}  ((?:[0-9a-f]{2}  ?)+)", pages, re.M):
+        data += bytes.fromhex(row)
+    check(len(data) > 2 * 4096 and len(data) % 4096 == 0, f"{len(data)} bytes")
+    got = [r for at in range(0, len(data), 4096) for r in decode(data[at:at + 4096], known)]
+    expected = rows(shown)
+    check(len(got) > 100 and len(got) <= len(expected), f"{len(got)} records of {len(expected)} lines")
+    for (ns, name, tid, values), (comm, line_tid, _, us, what) in zip(got, expected):
+        kind, text = what.split(": ", 1)
+        check_eq((ns // 1000, name, tid if comm != "<idle>" else 0), (us, kind, line_tid), what)
+        for field, value in values.items():
+            shown_as = re.search(rf"\b{field}[=: ]+([^\s,)]+)", text)[1]
+            same = shown_as == value if isinstance(value, str) else int(shown_as, 16 if name.startswith("sys_enter") and field != "id" else 0) == value & ((1 << 64) - 1) or shown_as == str(value)
+            check(same, f"{field} {value} in {what}")
+    check("lookup" in {name for _, name, *_ in got} and "sched_switch" in {name for _, name, *_ in got}, "kinds of events")
+
+
+@test("hwlat: finds time that a CPU does not have, above tracing_thresh, on the CPUs that take turns; its files refuse nonsense")
+def hwlat():
+    found, none, modes = ftrace(
+        "cat hwlat_detector/mode hwlat_detector/window hwlat_detector/width\necho 2000 > hwlat_detector/width\necho 20000 > hwlat_detector/window\n"
+        "echo 1 > tracing_thresh\necho hwlat > current_tracer\ncat current_tracer\nuntil grep '#4 ' trace >/dev/null; do sleep 0.05; done\necho nop > current_tracer\n"
+        "echo > /dev/null\necho per-cpu > hwlat_detector/mode\necho hwlat > current_tracer\nuntil grep '#4 ' trace >/dev/null; do sleep 0.05; done\ncat trace\necho =====\n"
+        "echo nop > current_tracer\necho 50000000 > tracing_thresh\necho round-robin > hwlat_detector/mode\necho hwlat > current_tracer\nsleep 0.1\ncat trace\n"
+        "echo nop > current_tracer\nps | grep hwlat\necho 0 > tracing_thresh\necho =====\n"
+        "echo 40000 > hwlat_detector/width\necho 2000 > hwlat_detector/window\necho never > hwlat_detector/mode\necho 0 > hwlat_detector/width\ncat hwlat_detector/*\n", smp=2)
+    check_match(r"^none \[round-robin\] per-cpu\n1000000\n500000\nhwlat$", found, "the files")
+    got = [(cpu, re.match(r"#(\d+) +inner/outer\(us\): +(\d+)/(\d+) +ts:\d{10}\.\d{9} count:[1-9]\d*$", what)) for _, _, cpu, _, what in rows(found)]
+    check(got and all(m for _, m in got), f"events: {found}")
+    check(all(max(int(m[2]), int(m[3])) >= 1 for _, m in got), "above the threshold")
+    check_eq({cpu for cpu, _ in got}, {0, 1}, "CPUs")
+    check_eq(sorted(int(m[1]) for _, m in got), list(range(1, len(got) + 1)), "numbers")
+    check("#P:2" in none and not rows(none), f"none is so long, and no thread is left: {none}")
+    check_match(r"^(sh: .*Invalid argument\n){4}none \[round-robin\] per-cpu\n(?:2000\n20000|20000\n2000)$", modes, "what is refused")
 
 
 @test("trace_pipe waits and consumes; trace_marker writes; tracing_on, tracing_cpumask, sizes and per_cpu do what they say")

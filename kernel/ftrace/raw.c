@@ -1,0 +1,160 @@
+/*
+ * raw.c - trace_pipe_raw: pages of events in the layout of events/header_page, each event in that
+ * of its `format` (Linux's include/linux/ring_buffer.h). Locking: as of the reader.
+ */
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "ktr/event_format.h"
+#include "ktr/intern.h"
+#include "ktr/param.h"
+#include "ktr/ring.h"
+#include "ktr/wire.h"
+#include "ktr/word.h"
+
+#define HEAD  16u /* bytes: the first event's time, and how many bytes follow */
+#define LOST  (1ull << 31 | 1ull << 30) /* among these: events are missing, and so many */
+#define ROOM  (RAW_PAGE - HEAD - 8)     /* after the data: how many are missing */
+#define TEXTS KTR_PARAM_MAX
+
+/* An event's data. */
+struct data {
+	uint8_t bytes[KTR_FORMAT_COMMON + KTR_SDT_ARGS * 8 + TEXTS * KTR_STRING_MAX + 4];
+	size_t size;
+};
+
+static void
+put(struct data *d, const void *from, size_t n)
+{
+	memcpy(d->bytes + d->size, from, n);
+	d->size += n;
+}
+
+/* The numbers of a text that was printed by `last` (ktr/sdt.h). */
+static void
+read_last(const char *text, const char *last, uint64_t v[2])
+{
+	unsigned base = strstr(last, "lx") != NULL ? 16 : 10;
+
+	for (unsigned i = 0; i < 2; i++) {
+		size_t n = 0;
+
+		while (text[n] != '\0' && text[n] != ' ')
+			n++;
+		size_t hex = n > 2 && text[1] == 'x' ? 2 : 0;
+
+		if (ktr_number(text + hex, n - hex, base, &v[i]) != KTR_NUMBER_OK)
+			v[i] = 0;
+		text = strchr(text, '=') != NULL ? strchr(text, '=') + 1 : "";
+	}
+}
+
+/* Makes the data of an event. False: it has no format. */
+static bool
+make_data(struct data *d, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
+{
+	const struct ktr_site *site = ktr_site_get(e->site);
+	struct ktr_param params[KTR_SDT_ARGS];
+	char texts[TEXTS][KTR_STRING_MAX];
+	const char *text[KTR_SDT_ARGS] = {NULL};
+	uint64_t v[KTR_SDT_ARGS] = {0};
+	uint16_t type;
+	uint32_t tid = e->tid;
+
+	if (site == NULL || event_system(site) == NULL)
+		return false;
+	unsigned n = event_params(site, params);
+
+	memcpy(v, e->args, sizeof(e->args));
+	if (n == KTR_SDT_ARGS)
+		read_last(ktr_data_text(&ktr_main, cpu, seq, e->args[5], texts[5]), site->sdt->last,
+			  &v[5]);
+	type = (uint16_t)(ktr_site_number(site) + 1);
+	d->size = 0;
+	put(d, &type, 2);
+	put(d, &(uint16_t){0}, 2);
+	put(d, &tid, 4);
+	size_t end = d->size;
+
+	for (unsigned i = 0; i < n; i++)
+		end += params[i].string ? 4 : 8;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t value = ktr_param_value(&params[i], v[i]);
+
+		if (!params[i].string) {
+			put(d, &value, 8);
+			continue;
+		}
+		text[i] = ktr_data_is_word(v[i])
+			      ? ktr_data_text(&ktr_main, cpu, seq, v[i], texts[i])
+			      : ktr_string_text(v[i], texts[i]);
+		text[i] = text[i] != NULL ? text[i] : "(null)";
+		size_t len = strnlen(text[i], KTR_STRING_MAX - 1) + 1;
+
+		put(d, &(uint32_t){(uint32_t)(end | len << 16)}, 4);
+		end += len;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (text[i] != NULL) {
+			put(d, text[i], strnlen(text[i], KTR_STRING_MAX - 1));
+			put(d, "", 1);
+		}
+	}
+	while (d->size % 4 != 0)
+		put(d, "", 1);
+	return true;
+}
+
+bool
+raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
+{
+	uint64_t first_ns = 0, last_ns = 0, missing = 0, lost, commit;
+	size_t used = 0;
+	const struct ktr_entry *e;
+	struct data d;
+	unsigned cpu;
+
+	memset(page, 0, RAW_PAGE);
+	while ((e = buffer_peek(r, &cpu, &lost)) != NULL) {
+		uint64_t ns = clock_ns_of(e->ticks), seq = r->cursors[cpu].seq;
+
+		if (!make_data(&d, e, cpu, seq)) {
+			buffer_take(r, cpu, seq);
+			missing += lost;
+			continue;
+		}
+		/* What is lost is told at the beginning of a page. */
+		if (used > 0 && (lost > 0 || used + KTR_FORMAT_RECORD_HEAD + d.size > ROOM))
+			break;
+		if (used == 0) {
+			first_ns = last_ns = ns;
+			missing += lost;
+		}
+		used += ktr_format_record_head(page + HEAD + used, ns - last_ns, d.size);
+		memcpy(page + HEAD + used, d.bytes, d.size);
+		used += d.size;
+		last_ns = ns;
+		buffer_take(r, cpu, seq);
+	}
+	commit = used | (missing > 0 ? LOST : 0);
+	memcpy(page, &first_ns, 8);
+	memcpy(page + 8, &commit, 8);
+	if (missing > 0)
+		memcpy(page + HEAD + used, &missing, 8);
+	return used > 0;
+}
+
+static void
+header_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_puts(out, arg == 0 ? ktr_format_header_page : ktr_format_header_event);
+}
+
+void
+raw_fill(struct vnode *dir)
+{
+	static const struct tracefs_file header = {.mode = 0444, .show = header_show};
+
+	tracefs_add(dir, &header, "header_page", 0);
+	tracefs_add(dir, &header, "header_event", 1);
+}
