@@ -200,6 +200,11 @@ $B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
 	$(call say,LINK)
 	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-unused-parameter -I. -static -pthread -o $@ $(filter %.c,$^) -lm
 
+# The same, started by Debian's dynamic linker. Its libraries lie beside it, under the names that it asks for.
+$B/linux_test_dynamic: $B/linux_test
+	$(call say,LINK)
+	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-unused-parameter -I. -pthread -o $@ tests/linux/*.c tests/linux/$(ARCH)/*.c -lm
+
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f) arch/$(ARCH)/regs.d
 $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) $B/kestrel.btf $B/kestrel.vars
@@ -314,7 +319,7 @@ GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 $(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
-test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test $B/linux_test
+test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test $B/linux_test $B/linux_test_dynamic
 
 test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TESTS='GLOB…' for some of them
 	tests/run $(TEST_ARCHS:%=--arch %) $(TESTS)

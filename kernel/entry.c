@@ -176,6 +176,20 @@ fixup(const struct arch_trapframe *tf, bool user)
 	return 0;
 }
 
+/* Did a program touch a page of a map after the end of its file? */
+static bool
+beyond_file(struct arch_trapframe *tf, uintptr_t va)
+{
+	bool beyond;
+
+	if (!arch_tf_user(tf) || va >= ARCH_USER_END)
+		return false;
+	arch_irq_enable();
+	beyond = vm_beyond_file(curproc()->vm, va);
+	arch_irq_disable();
+	return beyond;
+}
+
 void
 entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
@@ -195,7 +209,7 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	if (go_on != 0)
 		arch_tf_set_pc(tf, go_on);
 	else
-		entry_fault(tf, SIGSEGV, "page fault", va);
+		entry_fault(tf, beyond_file(tf, va) ? SIGBUS : SIGSEGV, "page fault", va);
 }
 
 void
@@ -218,7 +232,8 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);
 	arch_irq_enable();
-	bool mapped = sig == SIGSEGV && vm_maps(p->vm, va);
+	bool mapped =
+	    sig == SIGSEGV ? vm_maps(p->vm, va) : sig == SIGBUS && vm_beyond_file(p->vm, va);
 	arch_irq_disable();
 	spin_lock(&proc_lock);
 	if (p->pid == 1)

@@ -1,4 +1,4 @@
-/* mman.h - mmap protection and flags, Linux's values. Only anonymous private maps exist. */
+/* mman.h - mmap protection and flags, Linux's values. */
 #pragma once
 
 #define PROT_NONE  0
@@ -6,7 +6,27 @@
 #define PROT_WRITE 2
 #define PROT_EXEC  4
 
-#define MAP_SHARED    0x01
-#define MAP_PRIVATE   0x02
-#define MAP_FIXED     0x10
-#define MAP_ANONYMOUS 0x20
+#define MAP_SHARED          0x01
+#define MAP_PRIVATE         0x02
+#define MAP_SHARED_VALIDATE 0x03
+#define MAP_TYPE            0x0f
+#define MAP_FIXED           0x10
+#define MAP_ANONYMOUS       0x20
+#define MAP_DENYWRITE       0x800
+#define MAP_NORESERVE       0x4000
+#define MAP_POPULATE        0x8000
+#define MAP_STACK           0x20000
+#define MAP_FIXED_NOREPLACE 0x100000
+
+#define MREMAP_MAYMOVE 1
+
+#define MADV_NORMAL     0
+#define MADV_RANDOM     1
+#define MADV_SEQUENTIAL 2
+#define MADV_WILLNEED   3
+#define MADV_DONTNEED   4
+#define MADV_FREE       8
+
+#define MS_ASYNC      1
+#define MS_INVALIDATE 2
+#define MS_SYNC       4

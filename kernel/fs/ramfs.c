@@ -4,8 +4,12 @@
  * vn->data is a growing array of page pointers. NULL is a hole, which reads as zeroes. In the last
  * page, the bytes after the size are zero, so that growing the file need not clear them.
  *
+ * Programs may map the pages: each has a count of references, one of which is the file's.
+ *
  * Locking: vn->lock guards everything. It is held for a whole read or write, which makes each
- * atomic, also while bytes move to and from user memory: a page fault there needs no file.
+ * atomic, also while bytes move to and from user memory. A page fault there may need a page of a
+ * file, even of this one: pages_lock, a spin lock, guards the array and the pointers in it. Pages
+ * are taken away with both locks held.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -22,6 +26,8 @@
 #define RAMFS_SIZE_MAX  (1ull << 30)
 #define RAMFS_SIG_PAGES 16 /* pages moved before the next check for a signal */
 
+static struct spinlock pages_lock = SPINLOCK_INIT("ramfs");
+
 struct ramfs_file {
 	size_t count; /* elements of pages[] */
 	void *pages[];
@@ -33,51 +39,77 @@ ramfs_free_pages(struct uidinfo *ui, struct ramfs_file *rf)
 	for (size_t i = 0; rf != NULL && i < rf->count; i++) {
 		if (rf->pages[i] == NULL)
 			continue;
-		page_free(rf->pages[i], 0);
+		page_unref(rf->pages[i]);
 		uidinfo_release(ui, UIDINFO_DATA, 1);
 	}
 	uidinfo_free(ui, rf);
 }
 
-static void *
-ramfs_page(const struct vnode *vn, uint64_t index)
+/* pages_lock held. */
+static void **
+ramfs_slot(const struct vnode *vn, uint64_t index)
 {
-	const struct ramfs_file *rf = vn->data;
+	struct ramfs_file *rf = vn->data;
 
-	return rf != NULL && index < rf->count ? rf->pages[index] : NULL;
+	return rf != NULL && index < rf->count ? &rf->pages[index] : NULL;
+}
+
+/* The page; NULL: there is none. ref: with a reference. */
+static void *
+ramfs_page(const struct vnode *vn, uint64_t index, bool ref)
+{
+	void **slot, *page;
+
+	spin_lock(&pages_lock);
+	slot = ramfs_slot(vn, index);
+	page = slot != NULL ? *slot : NULL;
+	if (page != NULL && ref)
+		page_ref(page);
+	spin_unlock(&pages_lock);
+	return page;
 }
 
 /* Grows the array to hold a pointer for page `index`. */
 static int
 ramfs_reserve(struct vnode *vn, uint64_t index)
 {
-	struct ramfs_file *old = vn->data, *rf;
-	size_t count = old != NULL ? old->count : 4;
+	struct ramfs_file *old, *rf;
+	size_t count = 4;
 
-	if (old != NULL && index < old->count)
-		return 0;
 	while (count <= index)
 		count *= 2;
+	spin_lock(&pages_lock);
+	old = ramfs_slot(vn, index) != NULL ? vn->data : NULL;
+	spin_unlock(&pages_lock);
+	if (old != NULL)
+		return 0;
 	rf = uidinfo_alloc(vn->ui, sizeof(*rf) + count * sizeof(rf->pages[0]));
 	if (rf == NULL)
 		return -ENOSPC;
 	rf->count = count;
-	if (old != NULL)
-		memcpy(rf->pages, old->pages, old->count * sizeof(rf->pages[0]));
+	spin_lock(&pages_lock);
+	old = vn->data;
+	if (ramfs_slot(vn, index) != NULL) {
+		old = rf; /* a page fault was faster */
+	} else {
+		if (old != NULL)
+			memcpy(rf->pages, old->pages, old->count * sizeof(rf->pages[0]));
+		vn->data = rf;
+	}
+	spin_unlock(&pages_lock);
 	uidinfo_free(vn->ui, old);
-	vn->data = rf;
 	CTR3(KTR_VOP, "ramfs grow: ino %lu size %lu pages %lu", vn->ino, vn->size, count);
 	return 0;
 }
 
-/* Finds or allocates the page to write to. */
+/* Finds or allocates a page. */
 static int
-ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
+ramfs_get_page(struct vnode *vn, uint64_t index, bool ref, char **page)
 {
-	struct ramfs_file *rf;
+	void **slot, *new;
 	int error;
 
-	*page = ramfs_page(vn, index);
+	*page = ramfs_page(vn, index, ref);
 	if (*page != NULL)
 		return 0;
 	/* A file stays until it is removed. So keep some memory free, even from user 0. */
@@ -88,14 +120,40 @@ ramfs_get_page(struct vnode *vn, uint64_t index, char **page)
 		return error;
 	if (!uidinfo_charge(vn->ui, UIDINFO_DATA, 1))
 		return -ENOSPC;
-	*page = page_alloc_zero();
-	if (*page == NULL) {
-		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
-		return -ENOSPC;
+	new = page_alloc_zero();
+	if (new != NULL) {
+		spin_lock(&pages_lock);
+		slot = ramfs_slot(vn, index); /* NULL: the file was cut off meanwhile */
+		if (slot != NULL && *slot == NULL) {
+			*slot = new;
+			new = NULL;
+		}
+		*page = slot != NULL ? *slot : NULL;
+		if (*page != NULL && ref)
+			page_ref(*page);
+		spin_unlock(&pages_lock);
+		if (new == NULL)
+			return 0;
+		page_free(new, 0);
 	}
-	rf = vn->data;
-	rf->pages[index] = *page;
-	return 0;
+	uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+	return *page != NULL ? 0 : -ENOSPC;
+}
+
+/* For programs that map the file. */
+static void *
+ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
+{
+	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+	char *page;
+
+	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;
+	if (*err != 0)
+		return NULL;
+	if (!make)
+		return ramfs_page(vn, index, true);
+	*err = ramfs_get_page(vn, index, true, &page);
+	return page;
 }
 
 /* Is a signal pending? Checks once in RAMFS_SIG_PAGES pages. */
@@ -115,7 +173,7 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	for (unsigned n = 0; u->resid > 0 && *off < vn->size && error == 0; n++) {
 		uint64_t in_page = *off % PAGE_SIZE, left = vn->size - *off;
 		size_t piece = PAGE_SIZE - in_page, before = u->resid;
-		const char *page = ramfs_page(vn, *off / PAGE_SIZE);
+		const char *page = ramfs_page(vn, *off / PAGE_SIZE, false);
 
 		if (ramfs_interrupted(n)) {
 			error = -EINTR;
@@ -129,13 +187,17 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/* Clears bytes after the size, which a failed copy may have left: they must read as zeroes. */
+/*
+ * Clears bytes after the size, which a failed copy, or a program that maps the page, may have left:
+ * they must read as zeroes when the file grows. vn->lock held.
+ */
 static void
-ramfs_clear_tail(const struct vnode *vn, char *page, uint64_t index)
+ramfs_clear_tail(const struct vnode *vn)
 {
-	uint64_t start = index * PAGE_SIZE, from = vn->size > start ? vn->size - start : 0;
+	uint64_t from = vn->size % PAGE_SIZE;
+	char *page = from != 0 ? ramfs_page(vn, vn->size / PAGE_SIZE, false) : NULL;
 
-	if (from < PAGE_SIZE)
+	if (page != NULL)
 		memset(page + from, 0, PAGE_SIZE - from);
 }
 
@@ -146,7 +208,7 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 	uint64_t index = *off / PAGE_SIZE, in_page = *off % PAGE_SIZE;
 	size_t before = u->resid;
 	char *page;
-	int error = ramfs_get_page(vn, index, &page);
+	int error = ramfs_get_page(vn, index, false, &page);
 
 	if (error < 0)
 		return error;
@@ -154,8 +216,6 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 	*off += before - u->resid;
 	if (before != u->resid && *off > vn->size)
 		vn->size = *off;
-	if (error < 0)
-		ramfs_clear_tail(vn, page, index);
 	return error;
 }
 
@@ -178,6 +238,8 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		u->resid = limit - *off; /* the part that the limit allows */
 	}
 	start = u->resid;
+	if (error == 0 && *off + start > vn->size)
+		ramfs_clear_tail(vn);
 	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
 		error = ramfs_interrupted(n) ? -EINTR : ramfs_write_page(vn, u, off);
 	vn->mtime_ns = clock_ns();
@@ -189,28 +251,34 @@ static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
 	struct ramfs_file *rf;
-	char *last;
+	void *gone;
 
 	if (size > RAMFS_SIZE_MAX || size > proc_limit(RLIMIT_FSIZE))
 		return -EFBIG;
 	mutex_lock(&vn->lock);
 	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
+	ramfs_clear_tail(vn);
+	__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED); /* faults make no pages after it */
 	rf = vn->data;
 	for (size_t i = (size + PAGE_SIZE - 1) / PAGE_SIZE; rf != NULL && i < rf->count; i++) {
-		if (rf->pages[i] == NULL)
-			continue;
-		page_free(rf->pages[i], 0);
-		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+		spin_lock(&pages_lock);
+		rf = vn->data; /* a page fault may make it larger */
+		gone = rf->pages[i];
 		rf->pages[i] = NULL;
+		spin_unlock(&pages_lock);
+		if (gone == NULL)
+			continue;
+		page_unref(gone);
+		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
 	}
 	if (size == 0) {
-		uidinfo_free(vn->ui, rf);
+		spin_lock(&pages_lock);
+		rf = vn->data;
 		vn->data = NULL;
+		spin_unlock(&pages_lock);
+		uidinfo_free(vn->ui, rf);
 	}
-	vn->size = size;
-	last = ramfs_page(vn, size / PAGE_SIZE);
-	if (last != NULL)
-		ramfs_clear_tail(vn, last, size / PAGE_SIZE);
+	ramfs_clear_tail(vn);
 	vn->mtime_ns = clock_ns();
 	mutex_unlock(&vn->lock);
 	return 0;
@@ -228,4 +296,5 @@ const struct vnode_ops ramfs_file_ops = {
     .write = ramfs_write,
     .truncate = ramfs_truncate,
     .destroy = ramfs_destroy,
+    .page = ramfs_map_page,
 };

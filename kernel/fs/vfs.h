@@ -29,6 +29,7 @@ struct boot_module;
 struct file;
 struct stat;
 struct uidinfo;
+struct vm_pager;
 struct vname;
 struct vnode;
 
@@ -49,6 +50,8 @@ struct vnode_ops {
 	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
 	unsigned (*poll)(struct file *f);
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
+	/* As vm_pager.page (kernel/vm/vm.h). NULL: it cannot be mapped. */
+	void *(*page)(struct vnode *vn, uint64_t index, bool make, int *err);
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
 };
@@ -196,6 +199,8 @@ int vnode_path(struct vnode *dir, char *buf, size_t size);
 /* For events: the last part of path, interned, at most 63 bytes. Any context. */
 const char *vfs_trace_name(const char *path);
 
+/* Pages of vnodes whose ops have `page`: the object is a struct vnode. */
+extern const struct vm_pager vnode_pager;
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
 /* devfs.c: fills dir, which is /dev. */

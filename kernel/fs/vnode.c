@@ -13,6 +13,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
+#include "kernel/vm/vm.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
@@ -216,6 +217,28 @@ vnode_size(struct vnode *vn)
 	mutex_unlock(&vn->lock);
 	return size;
 }
+
+static void *
+pager_page(void *object, uint64_t index, bool make, int *err)
+{
+	struct vnode *vn = object;
+
+	return vn->ops->page(vn, index, make, err);
+}
+
+static void
+pager_ref(void *object)
+{
+	vnode_ref(object);
+}
+
+static void
+pager_unref(void *object)
+{
+	vnode_unref(object);
+}
+
+const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref};
 
 /* Is the user the owner, or 0? */
 static bool

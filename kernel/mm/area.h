@@ -13,11 +13,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where the pages of an area come from. NULL: they are new, and zero. */
+struct area_source {
+	const struct vm_pager *pager; /* kernel/vm/vm.h */
+	void *object;                 /* the pager's; a reference */
+	uint64_t offset;              /* of the area's start */
+	bool shared;                  /* writes go to the object */
+	bool read_only;               /* ... and are not allowed */
+};
+
 struct area {
 	struct area *left, *right;
 	uint64_t start, end;
 	uint64_t low, high, gap; /* of the subtree: lowest start, highest end, largest gap */
 	unsigned prot;
+	struct area_source from;
 	uint32_t rank; /* at least as high as the ranks of both children */
 };
 

@@ -11,7 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 
-enum { ET_EXEC = 2, PT_LOAD = 1, PT_INTERP = 3, PF_X = 1, PF_W = 2, PF_R = 4 };
+enum { ET_EXEC = 2, ET_DYN = 3, PT_LOAD = 1, PT_INTERP = 3, PF_X = 1, PF_W = 2, PF_R = 4 };
 
 static int
 add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_size)
@@ -49,18 +49,25 @@ elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 		return -ENOEXEC;
 	memcpy(&eh, data, sizeof(eh));
 	/* magic, 64 bits, little-endian, version 1 */
-	if (memcmp(eh.ident, "\177ELF\2\1\1", 7) != 0 || eh.type != ET_EXEC ||
-	    eh.machine != machine || eh.phentsize != sizeof(struct elf64_phdr) || eh.phoff > size ||
+	if (memcmp(eh.ident, "\177ELF\2\1\1", 7) != 0 ||
+	    (eh.type != ET_EXEC && eh.type != ET_DYN) || eh.machine != machine ||
+	    eh.phentsize != sizeof(struct elf64_phdr) || eh.phoff > size ||
 	    eh.phnum > (size - eh.phoff) / sizeof(struct elf64_phdr))
 		return -ENOEXEC;
+	img->movable = eh.type == ET_DYN;
 	img->entry = eh.entry;
 	img->phnum = eh.phnum;
 	for (unsigned i = 0; i < eh.phnum; i++) {
 		struct elf64_phdr ph;
 
 		memcpy(&ph, (const char *)data + eh.phoff + i * sizeof(ph), sizeof(ph));
-		if (ph.type == PT_INTERP)
-			return -ENOEXEC;
+		if (ph.type == PT_INTERP) {
+			if (img->interp_size != 0 || ph.filesz < 2 || ph.offset > file_size ||
+			    ph.filesz > file_size - ph.offset)
+				return -ENOEXEC;
+			img->interp_offset = ph.offset;
+			img->interp_size = ph.filesz;
+		}
 		if (ph.type != PT_LOAD || ph.memsz == 0)
 			continue;
 		if (add_segment(img, &ph, file_size) != 0)

@@ -1,6 +1,7 @@
 /* elf.h - reads what execve needs from an ELF64 file, and checks every field. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct elf64_phdr {
@@ -19,13 +20,17 @@ struct elf_image {
 	uint64_t entry;
 	uint64_t phdr; /* address of the program headers in memory; 0: no segment holds them all */
 	unsigned phnum;
+	bool movable; /* it may be loaded anywhere: all addresses are relative to that place */
+	/* In the file: the path, with NUL, of the program that loads this one; size 0: none does.
+	 */
+	uint64_t interp_offset, interp_size;
 	unsigned count;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
 };
 
 /*
  * Checks the headers, in the first `size` bytes of a file of file_size bytes. machine: a value of
- * e_machine. 0; or -ENOEXEC: not a static executable for that machine, or malformed: segments
+ * e_machine. 0; or -ENOEXEC: not an executable for that machine, or malformed: segments
  * overlap, lie outside user space or the file, or are writable and executable; headers lie beyond
  * `size`. Any context.
  */

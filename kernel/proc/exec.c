@@ -1,5 +1,6 @@
 /*
- * exec.c - execve: static ELF64 executables (System V ABI, ELF-64 Object File Format 1.5).
+ * exec.c - execve: ELF64 executables (System V ABI, ELF-64 Object File Format 1.5). One that names
+ * an interpreter, the dynamic linker, is started by it: both are loaded.
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
  * complete before the old one is freed: after an error the caller continues unchanged.
@@ -41,6 +42,18 @@ SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exec, "sched_process_exec",
 		      ": filename=%s pid=%u old_pid=%u", 3, "char *", "pid_t", "pid_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "int");
+
+/* Where what may be loaded anywhere is loaded. */
+#define PROGRAM_BASE 0x0000555555554000ul
+#define INTERP_BASE  0x00007f0000000000ul
+#define INTERP_MAX   256 /* bytes of its path */
+
+/* A program in memory. */
+struct program {
+	struct elf_image img;
+	uint64_t interp_base; /* 0: it has no interpreter */
+	uint64_t start;       /* where it starts: in the interpreter if it has one */
+};
 
 struct args { /* copies of the argument and environment strings */
 	unsigned argc, envc;
@@ -120,9 +133,10 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
  * with the strings above: the path, 16 random bytes, arguments. *sp: its address.
  */
 static int
-build_stack(struct vmspace *vm, const char *path, const struct args *s, const struct elf_image *img,
-	    uint64_t *sp)
+build_stack(struct vmspace *vm, const char *path, const struct args *s,
+	    const struct program *program, uint64_t *sp)
 {
+	const struct elf_image *img = &program->img;
 	const struct proc *p = curproc();
 	uint64_t path_at = VM_STACK_TOP - (strlen(path) + 1);
 	uint64_t random_at = (path_at - RANDOM_BYTES) & ~15ul;
@@ -131,7 +145,7 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s, const st
 				AT_PHENT,       sizeof(struct elf64_phdr),
 				AT_PHNUM,       img->phnum,
 				AT_PAGESZ,      PAGE_SIZE,
-				AT_BASE,        0,
+				AT_BASE,        program->interp_base,
 				AT_FLAGS,       0,
 				AT_ENTRY,       img->entry,
 				AT_UID,         p->uid,
@@ -190,17 +204,73 @@ read_headers(struct vnode *vn, struct elf_image *img)
 	return r;
 }
 
+/* Loads a file's segments, at `base` if that is possible. *end: after the last one. */
 static int
-load(struct vmspace *vm, struct vnode *vn, struct elf_image *img)
+load_segments(struct vmspace *vm, struct vnode *vn, struct elf_image *img, uint64_t base,
+	      uint64_t *end)
 {
-	int r = read_headers(vn, img);
-	uint64_t end = 0;
+	int r = 0;
 
+	*end = 0;
+	if (!img->movable)
+		base = 0;
+	img->entry += base;
+	img->phdr += img->phdr != 0 ? base : 0;
 	for (unsigned i = 0; r == 0 && i < img->count; i++) {
-		r = load_segment(vm, vn, &img->segments[i]);
-		if (img->segments[i].vaddr + img->segments[i].memsz > end)
-			end = img->segments[i].vaddr + img->segments[i].memsz;
+		struct elf_segment *seg = &img->segments[i];
+
+		seg->vaddr += base;
+		r = load_segment(vm, vn, seg);
+		if (seg->vaddr + seg->memsz > *end)
+			*end = seg->vaddr + seg->memsz;
 	}
+	return r == -EEXIST ? -ENOEXEC : r;
+}
+
+/* Loads the interpreter that the program names. */
+static int
+load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
+{
+	char path[INTERP_MAX];
+	struct elf_image img;
+	struct vnode *vn;
+	uint64_t end;
+	int r;
+
+	if (to->img.interp_size > sizeof(path))
+		return -ENOEXEC;
+	if (vnode_read(program, path, to->img.interp_size, to->img.interp_offset) !=
+		(int64_t)to->img.interp_size ||
+	    path[to->img.interp_size - 1] != '\0')
+		return -ENOEXEC;
+	vn = vnode_lookup(NULL, path, &r);
+	if (vn == NULL)
+		return r;
+	r = vnode_may_execute(vn);
+	if (r == 0)
+		r = read_headers(vn, &img);
+	if (r == 0 && img.interp_size != 0)
+		r = -ENOEXEC;
+	if (r == 0)
+		r = load_segments(vm, vn, &img, INTERP_BASE, &end);
+	vnode_unref(vn);
+	to->interp_base = img.movable ? INTERP_BASE : 0;
+	to->start = img.entry;
+	return r;
+}
+
+static int
+load(struct vmspace *vm, struct vnode *vn, struct program *to)
+{
+	uint64_t end = 0;
+	int r = read_headers(vn, &to->img);
+
+	if (r == 0)
+		r = load_segments(vm, vn, &to->img, PROGRAM_BASE, &end);
+	to->interp_base = 0;
+	to->start = to->img.entry;
+	if (r == 0 && to->img.interp_size != 0)
+		r = load_interpreter(vm, vn, to);
 	if (r == 0)
 		r = vm_map(vm, VM_STACK_TOP - VM_STACK_SIZE, VM_STACK_SIZE, MMU_READ | MMU_WRITE);
 	vm_set_brk_start(vm, end);
@@ -346,7 +416,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 {
 	char head[128];
 	int64_t head_size = 0;
-	struct elf_image img;
+	struct program program;
 	struct vmspace *vm;
 	struct vnode *vn;
 	uint64_t sp = 0;
@@ -369,10 +439,10 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 		vnode_unref(vn);
 		return r == 0 ? -ENOMEM : r;
 	}
-	r = load(vm, vn, &img);
+	r = load(vm, vn, &program);
 	vnode_unref(vn);
 	if (r == 0)
-		r = build_stack(vm, path, s, &img, &sp);
+		r = build_stack(vm, path, s, &program, &sp);
 	if (r == 0)
 		r = proc_single();
 	if (r != 0) {
@@ -383,10 +453,10 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	p->changed_uid = false;
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
-	arch_tf_init_user(tf, img.entry, sp);
+	arch_tf_init_user(tf, program.start, sp);
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
-		      ktr_intern(p->name), img.entry, s->argc, s->strings, args_length(s));
+		      ktr_intern(p->name), program.img.entry, s->argc, s->strings, args_length(s));
 	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(path), p->pid, p->pid);
 	return 0;
 }

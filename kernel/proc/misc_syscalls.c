@@ -1,11 +1,10 @@
 /*
- * misc_syscalls.c - system calls on memory, the CPU and the machine.
+ * misc_syscalls.c - system calls on the CPU and the machine.
  */
 #include "arch/machine.h"
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
-#include "kernel/abi/mman.h"
 #include "kernel/abi/prctl.h"
 #include "kernel/abi/sysinfo.h"
 #include "kernel/abi/time.h"
@@ -27,56 +26,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
-#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
-
-static int
-mmu_prot(uint64_t prot, unsigned *out)
-{
-	if (prot & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC))
-		return -EINVAL;
-	if ((prot & (PROT_WRITE | PROT_EXEC)) == (PROT_WRITE | PROT_EXEC))
-		return -EACCES; /* W^X holds for programs, too */
-	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) |
-	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
-	return 0;
-}
-
-int64_t
-sys_mmap(const uint64_t a[6])
-{
-	uint64_t size = page_round_up(a[1]);
-	unsigned prot;
-	int r = mmu_prot(a[2], &prot);
-
-	if (r != 0)
-		return r;
-	if (a[1] == 0 || size == 0 || !(a[3] & MAP_PRIVATE) || !(a[3] & MAP_ANONYMOUS))
-		return -EINVAL;
-	return vm_map_any(curproc()->vm, a[0], size, prot, (a[3] & MAP_FIXED) != 0,
-			  proc_limit(RLIMIT_AS));
-}
-
-int64_t
-sys_munmap(const uint64_t a[6])
-{
-	return vm_unmap(curproc()->vm, a[0], a[1]);
-}
-
-int64_t
-sys_mprotect(const uint64_t a[6])
-{
-	unsigned prot;
-	int r = mmu_prot(a[2], &prot);
-
-	return r != 0 ? r : vm_protect(curproc()->vm, a[0], a[1], prot);
-}
-
-int64_t
-sys_brk(const uint64_t a[6])
-{
-	return (int64_t)vm_brk(curproc()->vm, a[0], proc_limit(RLIMIT_AS));
-}
 
 int64_t
 sys_sched_yield(const uint64_t a[6])

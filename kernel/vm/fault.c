@@ -1,9 +1,9 @@
 /*
- * fault.c - demand-zero pages, copy on write, fork. Locking: vm.h.
+ * fault.c - demand-zero pages, pages of files, copy on write, fork. Locking: vm.h.
  *
- * Invariants: a page that more than one space maps (page_refs > 1) is mapped read-only in all of
- * them. A page in an area without any access keeps its entry, marked not present: so the kernel's
- * copies to and from user memory fault there too.
+ * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces, or a
+ * file), is mapped read-only. A page in an area without any access keeps its entry, marked not
+ * present: so the kernel's copies to and from user memory fault there too.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
@@ -83,12 +83,11 @@ vm_allows(struct vmspace *vm, uint64_t va, unsigned access)
 {
 	unsigned prot;
 
-	return protection_at(vm, va, &prot) && (prot & access) != 0;
+	return protection_at(vm, va, &prot) && (prot & access) != 0 && !vm_beyond_file(vm, va);
 }
 
-/* Makes the page tables for va. Counts them, and n pages more, for the user. */
-static uint64_t *
-make_entry(struct vmspace *vm, uint64_t va, unsigned n)
+uint64_t *
+vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 {
 	unsigned made = 0;
 	uint64_t *pte;
@@ -107,7 +106,7 @@ make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 static bool
 zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 {
-	uint64_t *pte = make_entry(vm, va, 1);
+	uint64_t *pte = vm_make_entry(vm, va, 1);
 	void *page = pte != NULL ? page_alloc_zero() : NULL;
 
 	if (page == NULL) {
@@ -123,6 +122,55 @@ zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 	return true;
 }
 
+/* The page's number in what the area's pages come from. */
+static uint64_t
+page_index(const struct area *a, uint64_t va)
+{
+	return (a->from.offset + (page_round_down(va) - a->start)) / PAGE_SIZE;
+}
+
+/* Maps the file's page at va, which has none. */
+static bool
+file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
+{
+	bool shared = a->from.shared;
+	unsigned prot = a->prot;
+	int error = 0;
+	void *page = a->from.pager->page(a->from.object, page_index(a, va), shared, &error);
+	uint64_t *pte;
+
+	if (page == NULL)
+		return error == 0 && zero_fill(vm, va, access, a->prot);
+	pte = vm_make_entry(vm, va, 1);
+	if (pte == NULL) {
+		page_unref(page);
+		return false;
+	}
+	CTR4(KTR_VM, "file page: va %#lx access %u page %p shared %d", va, access, page, shared);
+	enter_page(pte, page, shared ? prot : prot & ~(unsigned)MMU_WRITE);
+	arch_mmu_sync();
+	vm->resident++;
+	/* A page that cannot be copied now is copied, or fails, at the next fault. */
+	return shared || access != MMU_WRITE || copy_on_write(vm, pte, va, prot);
+}
+
+bool
+vm_beyond_file(struct vmspace *vm, uint64_t va)
+{
+	const struct area *a;
+	int error = 0;
+	void *page = NULL;
+
+	mutex_lock(&vm->lock);
+	a = vm_find(vm, va);
+	if (a != NULL && a->from.pager != NULL)
+		page = a->from.pager->page(a->from.object, page_index(a, va), false, &error);
+	mutex_unlock(&vm->lock);
+	if (page != NULL)
+		page_unref(page);
+	return error == -EFAULT;
+}
+
 static bool
 fault(struct vmspace *vm, uint64_t va, unsigned access)
 {
@@ -136,11 +184,12 @@ fault(struct vmspace *vm, uint64_t va, unsigned access)
 	}
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
-		return zero_fill(vm, va, access, a->prot);
-	if (access == MMU_WRITE && !arch_pte_writable(*pte))
+		return a->from.pager != NULL ? file_fill(vm, a, va, access)
+					     : zero_fill(vm, va, access, a->prot);
+	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return copy_on_write(vm, pte, va, a->prot);
 	/* The page is mapped and allowed: the TLB was stale. Write the entry again and flush it. */
-	if (page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
+	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
 		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER,
 				     0);
 	else
@@ -210,21 +259,22 @@ copy_area(struct area *a, void *arg)
 	struct fork_arg *f = arg;
 
 	if (!f->failed)
-		f->failed = vm_insert(f->child, a->start, a->end, a->prot) == NULL;
+		f->failed = vm_insert(f->child, a->start, a->end, a->prot, &a->from) == NULL;
 }
 
 static void
 share_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct fork_arg *f = arg;
-	uint64_t *copy = f->failed ? NULL : make_entry(f->child, va, 1);
+	uint64_t *copy = f->failed ? NULL : vm_make_entry(f->child, va, 1);
 	uint64_t pa = arch_pte_pa(*pte);
 
 	if (copy == NULL) {
 		f->failed = true;
 		return;
 	}
-	if (arch_pte_writable(*pte)) {
+	if (arch_pte_writable(*pte) &&
+	    !(f->parent->has_shared_areas && vm_find(f->parent, va)->from.shared)) {
 		unsigned exec = arch_pte_executable(*pte) ? MMU_EXEC : 0;
 		*pte = arch_pte_leaf(pa, MMU_READ | MMU_USER | exec, 0);
 		if (!f->parent->shared)

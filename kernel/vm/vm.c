@@ -111,23 +111,24 @@ vm_find(const struct vmspace *vm, uint64_t va)
 	return a != NULL && va >= a->start ? a : NULL;
 }
 
-static bool
-overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
+bool
+vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 {
 	const struct area *a = area_find(vm->areas, start);
 
 	return a != NULL && a->start < end;
 }
 
-static bool
-good_range(uint64_t start, uint64_t size)
+bool
+vm_good_range(uint64_t start, uint64_t size)
 {
 	return size != 0 && (start & (PAGE_SIZE - 1)) == 0 && start >= VM_LOWEST &&
 	       start < ARCH_USER_END && size <= ARCH_USER_END - start;
 }
 
 struct area *
-vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
+vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
+	  const struct area_source *from)
 {
 	struct area *a = NULL;
 
@@ -138,15 +139,19 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot)
 	a->start = start;
 	a->end = end;
 	a->prot = prot;
+	if (from != NULL && from->pager != NULL) {
+		a->from = *from;
+		a->from.pager->ref(a->from.object);
+		vm->has_shared_areas |= a->from.shared;
+	}
 	area_insert(&vm->areas, a);
 	vm->area_count++;
 	vm->size += end - start;
 	return a;
 }
 
-/* Moves the end of an area. */
-static void
-set_end(struct vmspace *vm, struct area *a, uint64_t end)
+void
+vm_set_end(struct vmspace *vm, struct area *a, uint64_t end)
 {
 	unsigned prot = a->prot;
 
@@ -164,18 +169,21 @@ forget_area(struct area *a, void *arg)
 
 	vm->area_count--;
 	vm->size -= a->end - a->start;
+	if (a->from.pager != NULL)
+		a->from.pager->unref(a->from.object);
 	uidinfo_free(vm->ui, a);
 }
 
 static int
-map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
+    const struct area_source *from)
 {
 	size = page_round_up(size);
-	if (!good_range(start, size))
+	if (!vm_good_range(start, size))
 		return -EINVAL;
-	if (overlaps(vm, start, start + size))
+	if (vm_overlaps(vm, start, start + size))
 		return -EEXIST;
-	if (vm_insert(vm, start, start + size, prot) == NULL)
+	if (vm_insert(vm, start, start + size, prot, from) == NULL)
 		return -ENOMEM;
 	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
 	return 0;
@@ -187,7 +195,7 @@ vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	int r;
 
 	mutex_lock(&vm->lock);
-	r = map(vm, start, size, prot);
+	r = map(vm, start, size, prot, NULL);
 	mutex_unlock(&vm->lock);
 	return r;
 }
@@ -197,15 +205,18 @@ static int
 split(struct vmspace *vm, uint64_t va)
 {
 	struct area *a = vm_find(vm, va);
+	struct area_source from;
 	uint64_t end;
 
 	if (a == NULL || a->start == va)
 		return 0;
 	end = a->end;
-	set_end(vm, a, va);
-	if (vm_insert(vm, va, end, a->prot) != NULL)
+	from = a->from;
+	from.offset += va - a->start;
+	vm_set_end(vm, a, va);
+	if (vm_insert(vm, va, end, a->prot, &from) != NULL)
 		return 0;
-	set_end(vm, a, end);
+	vm_set_end(vm, a, end);
 	return -ENOMEM;
 }
 
@@ -221,8 +232,8 @@ forget_page(uint64_t *pte, uintptr_t va, void *arg)
 	page_unref(phys_to_virt(pa));
 }
 
-static void
-drop_page(uint64_t *pte, uintptr_t va, void *arg)
+void
+vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	void *page = phys_to_virt(arch_pte_pa(*pte));
 
@@ -232,16 +243,16 @@ drop_page(uint64_t *pte, uintptr_t va, void *arg)
 	page_unref(page);
 }
 
-static int
-unmap(struct vmspace *vm, uint64_t start, uint64_t size)
+int
+vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	size = page_round_up(size);
-	if (!good_range(start, size))
+	if (!vm_good_range(start, size))
 		return -EINVAL;
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
 		return -ENOMEM;
 	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
-	pagetable_each(vm->root, start, start + size, drop_page, vm);
+	pagetable_each(vm->root, start, start + size, vm_drop_page, vm);
 	CTR2(KTR_VM, "unmap: start %#lx size %#lx", start, size);
 	return 0;
 }
@@ -252,7 +263,7 @@ vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
 	int r;
 
 	mutex_lock(&vm->lock);
-	r = unmap(vm, start, size);
+	r = vm_unmap_locked(vm, start, size);
 	mutex_unlock(&vm->lock);
 	return r;
 }
@@ -290,12 +301,14 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	struct area *taken;
 
 	size = page_round_up(size);
-	if (!good_range(start, size))
+	if (!vm_good_range(start, size))
 		return -EINVAL;
 	while (at < start + size) {
 		struct area *a = vm_find(vm, at);
 		if (a == NULL)
 			return -ENOMEM;
+		if ((prot & MMU_WRITE) && a->from.read_only)
+			return -EACCES;
 		at = a->end;
 	}
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
@@ -319,40 +332,39 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	return r;
 }
 
-/* Room for size bytes: at hint if that is free. 0: there is none. */
-static uint64_t
-find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
+uint64_t
+vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 {
 	uint64_t at;
 
-	if (good_range(hint, size) && !overlaps(vm, hint, hint + size))
+	if (vm_good_range(hint, size) && !vm_overlaps(vm, hint, hint + size))
 		return hint;
 	at = area_gap(vm->areas, MMAP_BASE, size);
-	return good_range(at, size) ? at : 0;
+	return vm_good_range(at, size) ? at : 0;
 }
 
-static bool
-may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit)
+bool
+vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit)
 {
 	return vm->size <= limit && bytes <= limit - vm->size;
 }
 
 int64_t
-vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, bool fixed,
-	   uint64_t limit)
+vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enum vm_place place,
+	   const struct area_source *from, uint64_t limit)
 {
 	int64_t r = 0;
 
 	size = page_round_up(size);
 	mutex_lock(&vm->lock);
-	if (fixed)
-		r = unmap(vm, start, size);
-	else
-		start = find_free(vm, page_round_down(start), size);
-	if (r == 0 && (start == 0 || !may_grow(vm, size, limit)))
+	if (place == VM_REPLACE)
+		r = vm_unmap_locked(vm, start, size);
+	else if (place == VM_ANYWHERE)
+		start = vm_find_free(vm, page_round_down(start), size);
+	if (r == 0 && (start == 0 || !vm_may_grow(vm, size, limit)))
 		r = -ENOMEM;
 	if (r == 0)
-		r = map(vm, start, size, prot);
+		r = map(vm, start, size, prot, from);
 	mutex_unlock(&vm->lock);
 	return r != 0 ? r : (int64_t)start;
 }
@@ -374,13 +386,14 @@ move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 	if (new > old) {
 		struct area *heap = old > vm->brk_start ? vm_find(vm, old - 1) : NULL;
 
-		if (overlaps(vm, old, new) || !may_grow(vm, new - old, limit))
+		if (vm_overlaps(vm, old, new) || !vm_may_grow(vm, new - old, limit))
 			return;
-		if (heap != NULL && heap->end == old && heap->prot == (MMU_READ | MMU_WRITE))
-			set_end(vm, heap, new);
-		else if (map(vm, old, new - old, MMU_READ | MMU_WRITE) != 0)
+		if (heap != NULL && heap->end == old && heap->from.pager == NULL &&
+		    heap->prot == (MMU_READ | MMU_WRITE))
+			vm_set_end(vm, heap, new);
+		else if (map(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
 			return;
-	} else if (new < old && unmap(vm, new, old - new) != 0) {
+	} else if (new < old && vm_unmap_locked(vm, new, old - new) != 0) {
 		return;
 	}
 	CTR2(KTR_VM, "brk: from %#lx to %#lx", vm->brk_end, end);

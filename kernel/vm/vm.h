@@ -1,5 +1,6 @@
 /*
- * vm.h - user address spaces: areas of anonymous private memory, filled on demand, copied on write.
+ * vm.h - user address spaces: areas, whose pages are new or those of a file, filled on demand. What
+ * is private is copied on write.
  *
  * Locking: a space has a mutex, which guards its areas, its page table and its counts; functions
  * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
@@ -12,8 +13,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct area_source;
 struct uidinfo;
 struct vmspace;
+
+/* What pages of files come from. Called with the lock of a space held: they take spin locks only.
+ */
+struct vm_pager {
+	/*
+	 * The page with this number, with a reference. NULL and *err: -ENOMEM, -EFAULT beyond the
+	 * end; 0 there is none, so it is zero, and `make` was not set.
+	 */
+	void *(*page)(void *object, uint64_t index, bool make, int *err);
+	void (*ref)(void *object);
+	void (*unref)(void *object);
+};
 
 #define VM_STACK_SIZE (8ul << 20)
 #define VM_STACK_TOP  0x00007ffffff00000ul /* below ARCH_USER_END on every port */
@@ -40,16 +54,26 @@ uint64_t vm_root(const struct vmspace *vm);
 int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Removes all pages and areas in the range. An area may be cut. -EINVAL, -ENOMEM. */
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
-/* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory. */
+/* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory; -EACCES. */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Is va in an area? */
 bool vm_maps(struct vmspace *vm, uint64_t va);
+/* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
+enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
- * Adds an area: at `start`, in place of what is there; or, without `fixed`, where room is, at start
- * if that is free. limit: bytes that the space may have then. Its address; -EINVAL, -ENOMEM.
+ * Adds an area, whose pages come from `from` (NULL: new ones). limit: bytes that the space may have
+ * then. Its address; -EINVAL, -EEXIST, -ENOMEM.
  */
-int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, bool fixed,
-		   uint64_t limit);
+int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
+		   enum vm_place place, const struct area_source *from, uint64_t limit);
+/*
+ * Gives the range another size, where it is; or elsewhere, if may_move. limit: as above. Its
+ * address; -EINVAL; -EFAULT: it is not one area; -ENOMEM.
+ */
+int64_t vm_remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size,
+		 bool may_move, uint64_t limit);
+/* Forgets what private pages hold: they are new, or the file's, again. -EINVAL, -ENOMEM. */
+int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
 /*
@@ -63,6 +87,8 @@ uint64_t vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit);
  * or out of memory.
  */
 bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
+/* Is va in an area, beyond the end of its file? */
+bool vm_beyond_file(struct vmspace *vm, uint64_t va);
 /* Does an area allow this access? If so and vm_fault() failed, memory is out. */
 bool vm_allows(struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into a space that is not current, making its pages. For exec(). -EFAULT, -ENOMEM. */

@@ -9,6 +9,7 @@ struct area;
 struct vmspace {
 	uint32_t refs; /* atomic */
 	bool shared;   /* several threads may run on it; changes only while one does */
+	bool has_shared_areas;
 	uint64_t root; /* constant */
 	struct mutex lock;
 	struct area *areas;
@@ -22,8 +23,28 @@ struct vmspace {
 
 /* The area that contains va, or NULL. lock held, as for all functions here. */
 struct area *vm_find(const struct vmspace *vm, uint64_t va);
-/* Adds an area where none is. NULL: no memory, or too many. */
-struct area *vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot);
+/*
+ * Adds an area where none is, whose pages come from `from`, which may be NULL. NULL: no memory, or
+ * too many.
+ */
+struct area *vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
+		       const struct area_source *from);
+/* Makes the page tables for va. Counts them, and n pages more, for the user. */
+uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
+/* Can a program have this range? */
+bool vm_good_range(uint64_t start, uint64_t size);
+/* Is a part of it mapped? */
+bool vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end);
+/* Room for size bytes: at hint if that is free. 0: there is none. */
+uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
+/* May the space have so many bytes more? */
+bool vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit);
+/* Moves the end of an area. */
+void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
+/* vm_unmap() with the lock held. */
+int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
+/* Takes a page out of the space, which is arg. For pagetable_each(). */
+void vm_drop_page(uint64_t *pte, uintptr_t va, void *arg);
 /* No CPU uses an old entry of the page, or of any page, when it returns. */
 void vm_flush_page(const struct vmspace *vm, uint64_t va);
 void vm_flush_all(const struct vmspace *vm);

@@ -54,6 +54,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	FUZZ_CHECK(entry_ok, "entry %#jx", (uintmax_t)img.entry);
 	FUZZ_CHECK(img.phdr == 0 || phdr_ok, "program headers at %#jx", (uintmax_t)img.phdr);
+	FUZZ_CHECK(img.interp_size == 0 ||
+		       (img.interp_size >= 2 && img.interp_offset <= file_size &&
+			img.interp_size <= file_size - img.interp_offset),
+		   "%#jx bytes of a path", (uintmax_t)img.interp_size);
 	FUZZ_CHECK(img.phnum * sizeof(struct elf64_phdr) <= size, "%u headers", img.phnum);
 	return 0;
 }

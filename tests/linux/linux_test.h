@@ -30,6 +30,9 @@ void test_threads(void);
 int workers_traced(void);
 int workers_compute(double seconds);
 
+/* maps.c: makes a directory, and prints what happens there. An exit status. */
+int maps_are(const char *dir);
+
 /* files.c */
 void test_files(void);
 

@@ -65,6 +65,8 @@ main(int argc, char *argv[])
 		return signals_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)
 		return workers_traced();
+	if (argc == 3 && strcmp(argv[1], "maps") == 0)
+		return maps_are(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)
 		return workers_compute(atof(argv[2]));
 	test_fpu();

@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 """test_linux.py - programs of Linux: a static one over glibc."""
 import json
+import pathlib
+import platform
 import re
+import subprocess
+import tempfile
 
 import tracecheck as tc
-from harness import BUILD, boot, check, check_eq, main, test
+from harness import ARCH, BUILD, ROOT, boot, check, check_eq, main, test
 
 FILE = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 
 
-def run(smp):
-    guest = boot("linux_test\n", smp=smp, options=FILE)
+def run(smp, options):
+    guest = boot("linux_test\n", smp=smp, options=options)
     lines = guest.out.splitlines()
     failed = [line for line in lines if line.startswith("not ok")]
     check(not failed, "in the guest: " + "; ".join(failed))
@@ -21,12 +25,42 @@ def run(smp):
 
 @test("a static program over glibc gets what Linux promises, with 1 CPU")
 def one_cpu():
-    run(1)
+    run(1, FILE)
 
 
 @test("a static program over glibc gets what Linux promises, with 4 CPUs")
 def four_cpus():
-    run(4)
+    run(4, FILE)
+
+
+CC = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}[ARCH]
+LINKER = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[ARCH]
+
+
+def libraries():
+    """Options for Debian's dynamic linker and the libraries of linux_test_dynamic."""
+    files = []
+    for name, place in ((LINKER.split("/")[-1], LINKER), ("libc.so.6", "/lib/libc.so.6"), ("libm.so.6", "/lib/libm.so.6")):
+        found = subprocess.run([CC, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        files += ["--file", f"{place}={pathlib.Path(found).resolve(strict=True)}"]
+    return [*files, "--file", f"/bin/linux_test={BUILD}/linux_test_dynamic"]
+
+
+@test("the same program is started by Debian's dynamic linker, with 4 CPUs")
+def dynamic():
+    run(4, libraries())
+
+
+@test("maps of files and shared memory do in the guest what they do on the host, in a static program and in a dynamic one")
+def maps():
+    own = f"build/{platform.machine()}/linux_test"
+    subprocess.run(["make", "-s", f"ARCH={platform.machine()}", own], cwd=ROOT, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        expected = subprocess.run([ROOT / own, "maps", f"{folder}/m"], capture_output=True, text=True, check=True).stdout
+    check(len(expected.splitlines()) > 80, expected)
+    for options in (FILE, libraries()):
+        found = boot("linux_test maps /tmp/maps\n", smp=4, options=options).expect().out.replace("\r", "")
+        check_eq(found.splitlines(), expected.splitlines(), "what maps do")
 
 
 WORKERS = """ktrace -f /tmp/k linux_test workers

@@ -113,11 +113,11 @@ syscall_argument(const struct dif_probe *p, uint64_t number)
 	static const struct {
 		const char *type, *names;
 	} types[] = {{"int", " dup2.to dup3.to exit.status exit_group.status shutdown.status "},
-		     {"void *", " sysctl.name uname.name ppoll.mask pselect6.mask "
+		     {"void *", " sysctl.name uname.name mremap.to ppoll.mask pselect6.mask "
 				"sched_getaffinity.mask "},
 		     {"int64_t", " offset seconds fcntl.value "},
 		     {"char *", " path from to name "},
-		     {"size_t", " size length count end "},
+		     {"size_t", " size old_size length count end "},
 		     {"mode_t", " mode mask "},
 		     {"pid_t", " pid pgid tid "},
 		     {"uid_t", " uid "},

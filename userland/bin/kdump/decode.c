@@ -97,8 +97,20 @@ static const struct word facs[] = {
     W(KTRFAC_PSIG),     W(KTRFAC_CSW),      W(KTRFAC_USER),     W(KTRFAC_STRUCT),
     W(KTRFAC_SYSCTL),   W(KTRFAC_PROCCTOR), W(KTRFAC_PROCDTOR), W(KTRFAC_FAULT),
     W(KTRFAC_FAULTEND), W(KTRFAC_ROOT),     W(KTRFAC_INHERIT),  END};
-static const struct word maps[] = {W(MAP_SHARED), W(MAP_PRIVATE), W(MAP_FIXED), W(MAP_ANONYMOUS),
-				   END};
+static const struct word maps[] = {W(MAP_SHARED),          W(MAP_PRIVATE),
+				   W(MAP_FIXED),           W(MAP_ANONYMOUS),
+				   W(MAP_DENYWRITE),       W(MAP_NORESERVE),
+				   W(MAP_POPULATE),        W(MAP_STACK),
+				   W(MAP_FIXED_NOREPLACE), END};
+static const struct word advices[] = {W(MADV_NORMAL),
+				      W(MADV_RANDOM),
+				      W(MADV_SEQUENTIAL),
+				      W(MADV_WILLNEED),
+				      W(MADV_DONTNEED),
+				      W(MADV_FREE),
+				      END};
+static const struct word mremaps[] = {W(MREMAP_MAYMOVE), END};
+static const struct word msyncs[] = {W(MS_ASYNC), W(MS_INVALIDATE), W(MS_SYNC), END};
 static const struct word modes[] = {{0400, "S_IRUSR"},
 				    {0200, "S_IWUSR"},
 				    {0100, "S_IXUSR"},
@@ -276,8 +288,17 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		if (v & KTRFLAG_DESCEND)
 			fputs("|KTRFLAG_DESCEND", stdout);
 		break;
+	case ARG_MADVICE:
+		print_choice(advices, v);
+		break;
 	case ARG_MAP:
 		print_mask(maps, v);
+		break;
+	case ARG_MREMAP:
+		print_mask(mremaps, v);
+		break;
+	case ARG_MSYNC:
+		print_mask(msyncs, v);
 		break;
 	case ARG_MODE:
 		print_mask(modes, v & UINT32_MAX);

@@ -1,0 +1,149 @@
+/*
+ * mmap_syscalls.c - system calls on memory. Locking: none here.
+ */
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/mman.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/page.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/vm/vm.h"
+
+static int
+mmu_prot(uint64_t prot, unsigned *out)
+{
+	if (prot & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC))
+		return -EINVAL;
+	if ((prot & (PROT_WRITE | PROT_EXEC)) == (PROT_WRITE | PROT_EXEC))
+		return -EACCES; /* W^X holds for programs, too */
+	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) |
+	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
+	return 0;
+}
+
+/* The open file from which pages come. 0, or -errno. */
+static int
+file_source(uint64_t fd, uint64_t prot, struct area_source *from)
+{
+	const struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	int how;
+
+	if (f == NULL)
+		return -EBADF;
+	how = f->flags & O_ACCMODE;
+	if (how == O_WRONLY || (from->shared && (prot & PROT_WRITE) && how != O_RDWR))
+		return -EACCES;
+	if (f->vn->ops->page == NULL)
+		return -ENODEV;
+	from->read_only = from->shared && how != O_RDWR;
+	from->object = f->vn;
+	return 0;
+}
+
+static int64_t
+map(const uint64_t a[6], struct area_source *from)
+{
+	enum vm_place place = a[3] & MAP_FIXED_NOREPLACE ? VM_IF_FREE
+			      : a[3] & MAP_FIXED         ? VM_REPLACE
+							 : VM_ANYWHERE;
+	unsigned prot;
+	int r = mmu_prot(a[2], &prot);
+
+	if (r != 0)
+		return r;
+	if (from->object != NULL)
+		from->pager = &vnode_pager;
+	return vm_map_any(curproc()->vm, a[0], a[1], prot, place, from, proc_limit(RLIMIT_AS));
+}
+
+/* Memory that processes share has pages of a file without a name. */
+static int64_t
+map_shared_memory(const uint64_t a[6], struct area_source *from)
+{
+	struct vnode *vn = vnode_alloc(S_IFREG, &ramfs_file_ops, NULL);
+	int64_t r;
+
+	if (vn == NULL)
+		return -ENOMEM;
+	vn->size = page_round_up(a[1]);
+	from->object = vn;
+	r = map(a, from);
+	vnode_unref(vn);
+	return r;
+}
+
+int64_t
+sys_mmap(const uint64_t a[6])
+{
+	struct area_source from = {.offset = a[5], .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE};
+	int r = 0;
+
+	if (a[1] == 0 || page_round_up(a[1]) == 0 || a[5] % PAGE_SIZE != 0 ||
+	    (a[3] & MAP_TYPE) == 0 || (a[3] & MAP_TYPE) > MAP_SHARED_VALIDATE)
+		return -EINVAL;
+	if (a[5] + a[1] < a[5])
+		return -EOVERFLOW;
+	if (!(a[3] & MAP_ANONYMOUS))
+		r = file_source(a[4], a[2], &from);
+	else
+		from.offset = 0;
+	if (r != 0)
+		return r;
+	return from.object == NULL && from.shared ? map_shared_memory(a, &from) : map(a, &from);
+}
+
+int64_t
+sys_munmap(const uint64_t a[6])
+{
+	return vm_unmap(curproc()->vm, a[0], a[1]);
+}
+
+int64_t
+sys_mprotect(const uint64_t a[6])
+{
+	unsigned prot;
+	int r = mmu_prot(a[2], &prot);
+
+	return r != 0 ? r : vm_protect(curproc()->vm, a[0], a[1], prot);
+}
+
+int64_t
+sys_brk(const uint64_t a[6])
+{
+	return (int64_t)vm_brk(curproc()->vm, a[0], proc_limit(RLIMIT_AS));
+}
+
+int64_t
+sys_mremap(const uint64_t a[6])
+{
+	if (a[3] & ~(uint64_t)MREMAP_MAYMOVE) /* MREMAP_FIXED: there is none */
+		return -EINVAL;
+	return vm_remap(curproc()->vm, a[0], a[1], a[2], a[3] & MREMAP_MAYMOVE,
+			proc_limit(RLIMIT_AS));
+}
+
+int64_t
+sys_madvise(const uint64_t a[6])
+{
+	if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE)
+		return a[1] == 0 ? 0 : vm_forget(curproc()->vm, a[0], a[1]);
+	/* The others only say what is faster. */
+	return a[0] % PAGE_SIZE == 0 && (a[2] <= MADV_WILLNEED || (a[2] >= 9 && a[2] <= 23))
+		   ? 0
+		   : -EINVAL;
+}
+
+/* What is written to a shared page is in the file already. */
+int64_t
+sys_msync(const uint64_t a[6])
+{
+	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
+	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
+		return -EINVAL;
+	return a[1] == 0 || vm_maps(curproc()->vm, a[0]) ? 0 : -ENOMEM;
+}
