@@ -247,6 +247,22 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
+/* Takes the first page from *index on out of the file, and moves *index after it. NULL: none. */
+static void *
+ramfs_take(struct vnode *vn, uint64_t *index)
+{
+	void **slot, *page = NULL;
+
+	spin_lock(&pages_lock);
+	while (page == NULL && (slot = ramfs_slot(vn, *index)) != NULL) {
+		page = *slot;
+		*slot = NULL;
+		(*index)++;
+	}
+	spin_unlock(&pages_lock);
+	return page;
+}
+
 static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
@@ -259,15 +275,8 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	ramfs_clear_tail(vn);
 	__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED); /* faults make no pages after it */
-	rf = vn->data;
-	for (size_t i = (size + PAGE_SIZE - 1) / PAGE_SIZE; rf != NULL && i < rf->count; i++) {
-		spin_lock(&pages_lock);
-		rf = vn->data; /* a page fault may make it larger */
-		gone = rf->pages[i];
-		rf->pages[i] = NULL;
-		spin_unlock(&pages_lock);
-		if (gone == NULL)
-			continue;
+	for (uint64_t i = (size + PAGE_SIZE - 1) / PAGE_SIZE;
+	     (gone = ramfs_take(vn, &i)) != NULL;) {
 		page_unref(gone);
 		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
 	}

@@ -75,7 +75,7 @@ ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC
 ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail -1
 nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
 su 1000 user_test do calls
-linux_test
+linux_test; linux_test maps /tmp/maps
 cd /sys/kernel/tracing
 for f in *; do test $f = trace_pipe || test $f = events || cat $f; done 2>/dev/null | wc; for f in options/* events/enable events/VFS/* events/kprobes/* per_cpu/cpu0/*s; do cat $f; done
 echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ > set_ftrace_pid; echo function > current_tracer; cat /etc/motd

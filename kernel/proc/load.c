@@ -1,0 +1,134 @@
+/*
+ * load.c - loads executables, and the interpreters that they name. Locking: none; nobody uses the
+ * address space yet.
+ */
+#include "kernel/proc/load.h"
+
+#include <abi_md.h>
+
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/page.h"
+#include "kernel/vm/vm.h"
+
+/* Where what may be loaded anywhere is loaded. */
+#define PROGRAM_BASE 0x0000555555554000ul
+#define INTERP_BASE  0x00007f0000000000ul
+#define INTERP_MAX   256 /* bytes of its path */
+
+static int
+load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg)
+{
+	uint64_t start = page_round_down(seg->vaddr);
+	uint64_t done = 0;
+	char *buf;
+	int r = vm_map(vm, start, page_round_up(seg->vaddr + seg->memsz) - start, seg->prot);
+
+	if (r != 0)
+		return r == -EEXIST || r == -EINVAL ? -ENOEXEC : r;
+	buf = page_alloc(0);
+	if (buf == NULL)
+		return -ENOMEM;
+	while (r == 0 && done < seg->filesz) {
+		uint64_t want = seg->filesz - done < PAGE_SIZE ? seg->filesz - done : PAGE_SIZE;
+		int64_t n = vnode_read(vn, buf, want, seg->offset + done);
+
+		if (n <= 0)
+			r = n < 0 ? (int)n : -ENOEXEC;
+		else
+			r = vm_write(vm, seg->vaddr + done, buf, (uint64_t)n);
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	page_free(buf, 0);
+	return r;
+}
+
+/* Reads and checks the headers, which must lie in the file's first page. */
+static int
+read_headers(struct vnode *vn, struct elf_image *img)
+{
+	void *page = page_alloc(0);
+	int64_t n;
+	int r;
+
+	if (page == NULL)
+		return -ENOMEM;
+	n = vnode_read(vn, page, PAGE_SIZE, 0);
+	r = n < 0 ? (int)n : elf_check(page, (uint64_t)n, vnode_size(vn), ELF_MACHINE, img);
+	page_free(page, 0);
+	return r;
+}
+
+/* Loads a file's segments, at `base` if that is possible. *end: after the last one. */
+static int
+load_segments(struct vmspace *vm, struct vnode *vn, struct elf_image *img, uint64_t base,
+	      uint64_t *end)
+{
+	int r = 0;
+
+	*end = 0;
+	if (!img->movable)
+		base = 0;
+	img->entry += base;
+	img->phdr += img->phdr != 0 ? base : 0;
+	for (unsigned i = 0; r == 0 && i < img->count; i++) {
+		struct elf_segment *seg = &img->segments[i];
+
+		seg->vaddr += base;
+		r = load_segment(vm, vn, seg);
+		if (seg->vaddr + seg->memsz > *end)
+			*end = seg->vaddr + seg->memsz;
+	}
+	return r == -EEXIST ? -ENOEXEC : r;
+}
+
+/* Loads the interpreter that the program names. */
+static int
+load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
+{
+	char path[INTERP_MAX];
+	struct elf_image img;
+	struct vnode *vn;
+	uint64_t end;
+	int r;
+
+	if (to->img.interp_size > sizeof(path))
+		return -ENOEXEC;
+	if (vnode_read(program, path, to->img.interp_size, to->img.interp_offset) !=
+		(int64_t)to->img.interp_size ||
+	    path[to->img.interp_size - 1] != '\0')
+		return -ENOEXEC;
+	vn = vnode_lookup(NULL, path, &r);
+	if (vn == NULL)
+		return r;
+	r = vnode_may_execute(vn);
+	if (r == 0)
+		r = read_headers(vn, &img);
+	if (r == 0 && img.interp_size != 0)
+		r = -ENOEXEC;
+	if (r == 0)
+		r = load_segments(vm, vn, &img, INTERP_BASE, &end);
+	vnode_unref(vn);
+	to->interp_base = img.movable ? INTERP_BASE : 0;
+	to->start = img.entry;
+	return r;
+}
+
+int
+program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
+{
+	uint64_t end = 0;
+	int r = read_headers(vn, &to->img);
+
+	if (r == 0)
+		r = load_segments(vm, vn, &to->img, PROGRAM_BASE, &end);
+	to->interp_base = 0;
+	to->start = to->img.entry;
+	if (r == 0 && to->img.interp_size != 0)
+		r = load_interpreter(vm, vn, to);
+	if (r == 0)
+		r = vm_map(vm, VM_STACK_TOP - VM_STACK_SIZE, VM_STACK_SIZE, MMU_READ | MMU_WRITE);
+	vm_set_brk_start(vm, end);
+	return r == -EEXIST ? -ENOEXEC : r;
+}
