@@ -243,7 +243,8 @@ event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
 {
 	struct event_filter *e = find(site);
 	struct filter_error error;
-	int result = change(site, e != NULL ? e->text : NULL,
+	bool there = e != NULL && !event_is_gone(site, e->name);
+	int result = change(site, there ? e->text : NULL,
 			    (e != NULL ? e->users : 0) + (unsigned)more, &error);
 
 	e = find(site);
@@ -275,18 +276,18 @@ event_filters_clean(void)
 {
 	struct event_filter *gone;
 
+	triggers_clean(); /* they use gates */
 	do {
 		gone = NULL;
 		list_for_each (l, &filters) {
 			struct event_filter *e = list_entry(l, struct event_filter, link);
 
-			if (event_is_gone(e->site, e->name))
+			if (event_is_gone(e->site, e->name) && e->users == 0)
 				gone = e;
 		}
 		if (gone != NULL)
 			drop(gone);
 	} while (gone != NULL);
-	triggers_clean();
 }
 
 void

@@ -285,6 +285,7 @@ use_events(const struct hist *h, int more)
 		h->actions[i].event->users += (unsigned)more;
 }
 
+/* Do others name its variables, or triggers its gate? */
 static bool
 is_used(const struct hist *h)
 {
@@ -292,7 +293,7 @@ is_used(const struct hist *h)
 		for (unsigned i = 0; i < o->nothers; i++)
 			if (o != h && o->others[i].of == h)
 				return true;
-	return false;
+	return h->gate_users > 0;
 }
 
 /* Another one that has the rows gives them to the next of its name. */

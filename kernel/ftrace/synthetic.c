@@ -193,12 +193,19 @@ add(const char *command, char *text)
 	return error == -EINVAL && synthetic_find(name) != NULL ? -EEXIST : error;
 }
 
+static bool
+is_used(const struct synthetic *s)
+{
+	return s->users > 0 || event_is_enabled(s->site) || event_filter_soft(s->site) ||
+	       triggers_on(s->site);
+}
+
 static int
 remove(struct synthetic *s)
 {
 	if (s == NULL)
 		return -ENOENT;
-	if (s->users > 0 || event_is_enabled(s->site) || triggers_on(s->site))
+	if (is_used(s))
 		return -EBUSY;
 	event_filter_drop(s->site);
 	list_remove(&s->link);
@@ -243,7 +250,7 @@ synthetic_clear(uintptr_t arg)
 	list_for_each (l, &all) {
 		const struct synthetic *s = list_entry(l, struct synthetic, link);
 
-		if (s->users > 0 || event_is_enabled(s->site) || triggers_on(s->site))
+		if (is_used(s))
 			return -EBUSY;
 	}
 	while (!list_empty(&all))

@@ -37,6 +37,7 @@ struct trigger {
 	char name[EVENT_NAME];         /* of it; or the glob of functions */
 	bool function;                 /* of functions: site is the first one */
 	const struct ktr_site *target; /* TO_EVENT, TO_HIST */
+	char target_name[EVENT_NAME];  /* its event */
 	uint64_t limit;                /* how often; UINT64_MAX: always */
 	struct dtrace_consumer *consumer;
 	char *filter; /* within text; NULL: none */
@@ -71,7 +72,8 @@ triggers_clean(void)
 		list_for_each (l, &triggers) {
 			struct trigger *t = list_entry(l, struct trigger, link);
 
-			if (!t->function && event_is_gone(t->site, t->name))
+			if ((!t->function && event_is_gone(t->site, t->name)) ||
+			    (t->target != NULL && event_is_gone(t->target, t->target_name)))
 				gone = t;
 		}
 		if (gone != NULL)
@@ -227,6 +229,7 @@ parse(struct trigger *t, char *text)
 		t->target = event != NULL ? event_find(rest, event) : NULL;
 		if (t->target == NULL)
 			return -EINVAL;
+		event_name(t->target, t->target_name);
 	}
 	t->limit = UINT64_MAX;
 	return count != NULL && strcmp(count, "unlimited") != 0 ? tracefs_number(count, &t->limit)
@@ -291,6 +294,8 @@ trigger_store(uintptr_t arg, char *text)
 	event_filters_clean();
 	if (event_system(site) == NULL)
 		return -ENODEV;
+	if (*command == '\0')
+		return 0; /* `echo > trigger`: all is done */
 	if (strncmp(command, "hist:", 5) == 0)
 		return hist_store(site, command, remove);
 	t = make(command);

@@ -326,7 +326,7 @@ def hist_errors():
         "sh -c 'kill -9 $$'\ncat $e/hist\necho '!hist:keys=sig:name=both' >> $e/trigger\ncat $e/hist $d/hist\necho 'hist:keys=sig,code:name=both' >> $e/trigger\n"
         "echo '!hist:keys=sig:name=both' >> $d/trigger\necho =====\n"
         "echo 'hist:keys=sig:pause' > $e/trigger\nt=events/sched/sched_process_fork/trigger\necho 'enable_hist:signal:signal_generate:1' > $t\n"
-        "(sh -c 'kill -9 $$')\necho 'disable_hist:signal:signal_generate' >> $t\n(sh -c 'kill -9 $$')\ncat $e/hist $t\n"
+        "(sh -c 'kill -9 $$')\necho 'disable_hist:signal:signal_generate' >> $t\n(sh -c 'kill -9 $$')\ncat $e/hist $t\necho '!hist:keys=sig' >> $e/trigger\n"
         "echo '!enable_hist:signal:signal_generate' >> $t\necho '!disable_hist:signal:signal_generate' >> $t\necho > $e/trigger\necho =====\n" +
         "".join(f"echo > error_log\necho \"{text}\" > events/raw_syscalls/sys_exit/trigger\ncat error_log\n" for text, *_ in wrong) +
         "cat events/raw_syscalls/sys_exit/trigger\necho 'hist:keys=id' > events/raw_syscalls/sys_exit/trigger\n"
@@ -336,6 +336,7 @@ def hist_errors():
     check_eq(len(re.findall(r"^{ sig: {10}9 } hitcount: {10}2$", named, re.M)), 2, "the row stays when one goes")
     check_match(r"^sh: .*Invalid argument$", named, "the same name with other keys")
     check_match(r"^{ sig: +17 } hitcount: +\d+$", switched, "what was counted while it was on")
+    check_match(r"^sh: .*Device or resource busy$", switched, "a histogram whose triggers are there")
     check_match(r"^enable_hist:signal:signal_generate:count=0\ndisable_hist:signal:signal_generate:unlimited$", switched, "the triggers")
     for text, at, message in wrong:
         text = text.replace("\\", "")
@@ -515,18 +516,31 @@ def refuses():
 
 @test("all files at once: readers and writers of everything at random, with all tracers on a busy machine; afterwards nothing is on")
 def stress():
-    worker = ("i=0\nwhile test $i -lt 12; do i=$((i+1))\ncase $(( (i * 7 + $1) % 10 )) in\n"
+    worker = ("i=0\nwhile test $i -lt 7; do i=$((i+1))\ncase $(( (i * 7 + $1) % 17 )) in\n"
               "0) echo function > current_tracer ;;\n1) echo function_graph > current_tracer ;;\n2) echo 'v*' > set_ftrace_filter ;;\n"
               "3) echo > set_ftrace_filter ;;\n4) cat trace > /dev/null ;;\n5) echo 1 > function_profile_enabled ;;\n"
               "6) echo 0 > function_profile_enabled; cat trace_stat/* > /dev/null ;;\n7) echo \"p:k$1 ramfs_read a=\\$arg1\" >> kprobe_events\n"
               "echo 1 > events/kprobes/k$1/enable; ls events/kprobes ;;\n8) echo \"-:k$1\" >> kprobe_events; cat kprobe_events ;;\n"
-              "9) echo nop > current_tracer; echo > trace ;;\nesac\ndone\n")
+              "9) echo nop > current_tracer; echo > trace ;;\n"
+              "10) echo \"s$1 u64 lat; long id\" >> synthetic_events; echo 'hist:keys=common_pid:t'$1'=common_timestamp' >> events/raw_syscalls/sys_enter/trigger\n"
+              "echo 'hist:keys=common_pid:l'$1'=common_timestamp-$t'$1':onmatch(raw_syscalls.sys_enter).s'$1'($l'$1',id)' >> events/raw_syscalls/sys_exit/trigger ;;\n"
+              "11) echo 'hist:keys=id.syscall:sort=lat' >> events/synthetic/s$1/trigger; echo 'hist:keys=id:vals=lat' >> events/synthetic/s$1/trigger; cat events/synthetic/*/hist ;;\n"
+              "12) echo 'hist:keys=stacktrace:name=all' >> events/kmem/kmalloc/trigger; echo 'hist:keys=stacktrace:name=all' >> events/kmem/kfree/trigger; cat events/kmem/kmalloc/hist ;;\n"
+              "13) echo 'enable_event:sched:sched_switch:3' >> events/sched/sched_waking/trigger; echo 'stacktrace:1' >> events/sched/sched_wakeup/trigger\n"
+              "echo 'enable_hist:kmem:kfree' >> events/sched/sched_switch/trigger; echo 'sys_read:stacktrace:5' >> set_ftrace_filter; cat events/sched/*/trigger ;;\n"
+              "14) echo > events/kmem/kmalloc/trigger; echo > events/synthetic/s$1/trigger; for t in enable_event:sched:sched_switch stacktrace; do echo \"!$t\" >> events/sched/sched_waking/trigger; done\n"
+              "echo \"!s$1\" >> synthetic_events; echo '!sys_read:stacktrace' >> set_ftrace_filter ;;\n"
+              "15) echo 'next_pid > 5 && next_comm != x' > events/sched/sched_switch/filter; echo 1 > events/sched/sched_switch/enable; cat events/kmem/*/hist ;;\n"
+              "16) echo 0 > events/sched/enable; echo 0 > events/sched/filter; echo > events/raw_syscalls/sys_exit/trigger; echo > events/raw_syscalls/sys_enter/trigger ;;\nesac\ndone\n")
     out = ftrace(f"cat > /tmp/w <<'END'\n{worker}END\nsysctl -n debug.fbt.text > /tmp/before\n"
                  "for n in 0 1 2 3 4 5 6 7; do sh /tmp/w $n >/dev/null 2>&1 & done\nload mix -n 2 >/dev/null\nwait\n"
-                 "echo nop > current_tracer\necho 0 > function_profile_enabled\necho 0 > events/enable\necho > kprobe_events\nsysctl -n debug.fbt.text > /tmp/after\n"
+                 "echo nop > current_tracer\necho 0 > function_profile_enabled\necho 0 > events/enable\necho > kprobe_events\n"
+                 "for x in waking/enable_event:sched:sched_switch wakeup/stacktrace switch/enable_hist:kmem:kfree; do echo \"!${x#*/}\" >> events/sched/sched_${x%%/*}/trigger; done\n"
+                 "for e in raw_syscalls/sys_exit raw_syscalls/sys_enter kmem/kmalloc kmem/kfree $(cd events; echo synthetic/s*); do echo > events/$e/trigger; done 2>/dev/null\n"
+                 "echo '!sys_read:stacktrace' >> set_ftrace_filter\necho > set_ftrace_filter\necho 0 > events/sched/filter\necho > synthetic_events\nsysctl -n debug.fbt.text > /tmp/after\n"
                  "cmp() { test \"$(cat $1)\" = \"$(cat $2)\" && echo same; }\ncmp /tmp/before /tmp/after\nktr probes -c | grep fbt\n"
-                 "cat kprobe_events events/enable\n", sets=["debug.ktr.entries=4096"])[0]
-    check_match(r"^same\nfbt +\d+ +0\n0$", out, "the code, functions and probes that are on")
+                 "cat kprobe_events events/enable synthetic_events\nsysctl -n kern.dtrace.consumers\n", sets=["debug.ktr.entries=4096"])[0]
+    check_match(r"^same\nfbt +\d+ +0\n0\n0$", out, "the code, functions and probes that are on")
 
 
 if __name__ == "__main__":
