@@ -278,6 +278,14 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
+# dtrace(1) with the program engine, for D programs that need no kernel (tests/unit/dtrace_hosted.c).
+DTRACE_HOSTED_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) $(DIF_HOST_SRCS) $(KTR_HOST_SRCS) tests/unit/dtrace_hosted.c)
+$H/obj/tests/unit/dtrace_hosted.c.o: HOST_CFLAGS += -D_GNU_SOURCE
+DTRACE_HOSTED_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
+$H/dtrace-hosted: $(DTRACE_HOSTED_OBJS)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -o $@ $^ $(DTRACE_HOSTED_LDFLAGS) -lpthread
+
 # What each port says of instructions.
 INSN_PROBES := $(ARCHS:%=$H/unit/insn_%)
 $(INSN_PROBES): $H/unit/insn_%: tests/unit/insn_probe.c arch/%/insn.c arch/insn.h arch/%/md/insn.h
@@ -309,7 +317,7 @@ debug: all ## the same machine under gdb, which starts here with symbols; CORE=F
 console: ## beside `make debug`, in another terminal: the console of its guest
 	qemu/gdb/console $B/debug.socket
 
-unit-tests: $(UNIT_TESTS) $(UNIT_GENS) $(INSN_PROBES) ## build the host's unit tests
+unit-tests: $(UNIT_TESTS) $(UNIT_GENS) $(INSN_PROBES) $H/dtrace-hosted ## build the host's unit tests
 
 # The architectures to test: the one that was asked for, or all. What the host runs is built once, and first.
 TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))

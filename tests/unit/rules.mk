@@ -8,7 +8,7 @@
 asan_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 restart_FLAGS := -DKTR_HOST_RESTART
 tsan_FLAGS := -fsanitize=thread -Wno-tsan
-asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump kdump
+asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump kdump dtrace-hosted
 restart_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l KTR_HOST_RESTART $(UNIT_SRCS)))
 tsan_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l pthread_create $(UNIT_SRCS)))
 
@@ -31,6 +31,11 @@ $(KDUMP_SRCS:%=$H-$(1)/obj/%.o): HOST_CFLAGS += $(KDUMP_CFLAGS)
 $H-$(1)/kdump: $(KDUMP_SRCS:%=$H-$(1)/obj/%.o)
 	$$(call say,HOSTCC)
 	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^
+
+$(DTRACE_SRCS:%=$H-$(1)/obj/%.o) $H-$(1)/obj/tests/unit/dtrace_hosted.c.o: HOST_CFLAGS += -D_GNU_SOURCE
+$H-$(1)/dtrace-hosted: $(DTRACE_HOSTED_OBJS:$H/%=$H-$(1)/%)
+	$$(call say,HOSTCC)
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ $(DTRACE_HOSTED_LDFLAGS) -lpthread
 
 sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
 

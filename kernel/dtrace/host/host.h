@@ -33,5 +33,7 @@ extern _Thread_local struct dif_host {
 	unsigned logged, upcalls;
 	int32_t upcall;      /* the last one */
 	uint64_t upcall_arg; /* … and its first register */
-	int alloc_left;      /* allocations that still succeed; -1: all */
+	/* ERROR; NULL: nothing fires */
+	void (*fault)(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
+	int alloc_left; /* allocations that still succeed; -1: all */
 } dif_host;

@@ -154,9 +154,8 @@ dif_port_act(enum dif_op op, uint64_t a)
 void
 dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	(void)at;
-	(void)c;
-	(void)f;
+	if (dif_host.fault != NULL)
+		dif_host.fault(at, c, f);
 }
 
 uint64_t
