@@ -83,10 +83,12 @@ ktr_firing_logged(const struct ktr_firing *f)
 void
 ktr_hook_own(struct ktr_site *site, uint32_t owners)
 {
-	unsigned hook = NOBODY;
-	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
+	unsigned hook = (owners & (owners - 1)) != 0 ? SEVERAL : NOBODY;
+	if (owners == site->owners)
+		return;
+	for (unsigned owner = 0; owner < KTR_OWNER_MAX && hook == NOBODY; owner++)
 		if ((owners >> owner & 1) != 0)
-			hook = hook == NOBODY ? owner : SEVERAL;
+			hook = owner;
 	__atomic_store_n(&site->owners, owners, __ATOMIC_RELEASE);
 	__atomic_store_n(&site->hook, (uint8_t)hook, __ATOMIC_RELEASE);
 }

@@ -144,6 +144,49 @@ matches_but(const struct fields *f, const char *const part[FIELDS], unsigned but
 	return true;
 }
 
+/* Does the text match the field [p, end)? Only from a character of globs on it is one. */
+static bool
+field_matches(const char *p, const char *end, const char *text)
+{
+	char glob[KTR_PROBE_TEXT];
+	if (p == end)
+		return true;
+	while (p < end && *p == *text && *p != '*' && *p != '?' && *p != '[' && *p != '\\') {
+		p++;
+		text++;
+	}
+	if (p == end)
+		return *text == '\0';
+	if (*p != '*' && *p != '?' && *p != '[' && *p != '\\')
+		return false;
+	copy_part(glob, p, end);
+	return ktr_glob(glob, text);
+}
+
+bool
+ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
+{
+	const char *const part[FIELDS] = {name->provider, name->module, name->function, name->name};
+	for (;; spec++) {
+		const char *end = spec;
+		unsigned colons = 0, i;
+		for (; *end != '\0' && *end != ','; end++)
+			colons += *end == ':';
+		i = colons > 0 && colons < FIELDS ? FIELDS - 1 - colons : FIELDS + 1;
+		for (const char *p = spec; i < FIELDS; i++, spec = p + 1) {
+			for (p = spec; p < end && *p != ':'; p++)
+				;
+			if (!field_matches(spec, p, part[i]))
+				break;
+		}
+		if (i == FIELDS)
+			return true;
+		spec = end;
+		if (*spec == '\0')
+			return false;
+	}
+}
+
 bool
 ktr_probe_matches(const struct ktr_site *site, const char *spec)
 {
@@ -151,21 +194,7 @@ ktr_probe_matches(const struct ktr_site *site, const char *spec)
 	if (!ktr_probe_is_name(spec) || !ktr_site_is_probe(site))
 		return false;
 	ktr_probe_name(site, &name);
-	for (;; spec++) {
-		struct fields f;
-		size_t n = 0;
-		while (spec[n] != '\0' && spec[n] != ',')
-			n++;
-		if (read_fields(&f, spec, n) &&
-		    matches_but(&f,
-				(const char *[]){name.provider, name.module, name.function,
-						 name.name},
-				FIELDS))
-			return true;
-		spec += n;
-		if (*spec == '\0')
-			return false;
-	}
+	return ktr_probe_name_matches(&name, spec);
 }
 
 bool

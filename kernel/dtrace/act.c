@@ -4,7 +4,6 @@
  * interrupts are on again, at the latest on the way to user mode.
  * Locking: each CPU has its own notes, touched with interrupts off.
  */
-#include "arch/debug.h"
 #include "arch/pcpu.h"
 #include "arch/smp.h"
 #include "kernel/abi/signal.h"
@@ -96,8 +95,10 @@ chill(uint64_t ns)
 }
 
 bool
-dif_port_act(enum dif_op op, uint64_t a)
+dif_port_act(const struct dif_at *at, enum dif_op op, uint64_t a)
 {
+	const struct ktr_probe_name *p = &((const struct dtrace_ecb *)at)->probe->name;
+
 	switch (op) {
 	case DIF_RAISE:
 		if (a >= 1 && a <= 64)
@@ -107,10 +108,11 @@ dif_port_act(enum dif_op op, uint64_t a)
 		note(SIGSTOP);
 		return true;
 	case DIF_BREAK:
-		arch_breakpoint();
+		panic_ask("dtrace: breakpoint action");
 		return true;
 	case DIF_PANIC:
-		panic("dtrace: panic action of a program");
+		panic("dtrace: panic action at probe %s:%s:%s:%s", p->provider, p->module,
+		      p->function, p->name);
 	default:
 		return chill(a); /* DIF_CHILL */
 	}

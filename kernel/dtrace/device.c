@@ -14,6 +14,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/sched/cpu_start.h"
@@ -137,12 +138,12 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 		return error;
 	if (((const struct dif_header *)image)->options.deadman_ns == 0)
 		c->d.h.options.deadman_ns = (uint64_t)deadman_s * 1000000000;
-	matches = kmap_alloc((c->d.h.clauses.count + 1) * sizeof(*matches));
+	matches = kzalloc((c->d.h.clauses.count + 1) * sizeof(*matches));
 	error = matches != NULL ? dtrace_match(c, matches, l->error, sizeof(l->error)) : -ENOMEM;
 	l->matched = c->necbs;
 	if (error == 0 && l->matches != 0)
 		error = copy_out(l->matches, matches, c->d.h.clauses.count * sizeof(*matches));
-	kmap_free(matches);
+	kfree(matches);
 	if (error != 0)
 		dtrace_unload(c);
 	return error;

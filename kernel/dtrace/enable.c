@@ -13,6 +13,7 @@
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
@@ -400,11 +401,12 @@ describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
 }
 
 static bool
-is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site)
+is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site,
+      const struct ktr_probe_name *name)
 {
 	if (c->only != NULL)
 		return site == c->only[clause];
-	return ktr_probe_matches(site, c->d.strings + c->d.clauses[clause].probes);
+	return ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes);
 }
 
 /* Makes the clauses at each probe, by the probes' ids and in the image's order; or only counts
@@ -418,11 +420,13 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 	for (uint32_t id = BEGIN; id < OWN + ktr_site_count(); id++) {
 		const struct ktr_site *site = dtrace_probe_site(id);
 		uint32_t before = ecbs;
+		struct ktr_probe_name name;
 
-		if (dtrace_probe_id(site) != id)
-			continue; /* BEGIN, END or ERROR once more */
+		if (dtrace_probe_id(site) != id || !ktr_site_is_probe(site))
+			continue; /* BEGIN, END or ERROR once more, or none */
+		ktr_probe_name(site, &name);
 		for (uint32_t i = 0; i < c->d.h.clauses.count; i++) {
-			if (!is_at(c, i, site))
+			if (!is_at(c, i, site, &name))
 				continue;
 			if (make)
 				c->ecbs[ecbs] =
@@ -501,10 +505,25 @@ dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t err
 	return error != 0 ? error : hold(c, err, errlen);
 }
 
+/* Of a consumer whose programs do not run any more. */
+static void
+check_law(const struct dtrace_consumer *c)
+{
+	struct dif_status s;
+	uint64_t ended;
+
+	dif_status(&c->d, &s);
+	ended = s.predicate_false + s.completed + s.faulted + s.dropped;
+	if (s.fired != ended)
+		panic("dtrace: %lu clauses fired, %lu ended", (unsigned long)s.fired,
+		      (unsigned long)ended);
+}
+
 void
 dtrace_unload(struct dtrace_consumer *c)
 {
 	dtrace_stop(c, true);
+	check_law(c);
 	kmap_free(c->ecbs);
 	kfree(c->probes);
 	c->ecbs = NULL;

@@ -264,7 +264,6 @@ lay_out(struct dif *d, uint8_t *base, const struct sizes *z)
 
 	if (base != NULL) {
 		memcpy(image, d->image, d->h.size);
-		dif_port_free(d->image);
 		d->image = image;
 		find_sections(d);
 	}
@@ -293,22 +292,37 @@ table_slots(const struct dif *d)
 }
 
 static int
-verify_all(struct dif *d, struct dif_refusal *why)
+verify_all(struct dif *d, void *work, struct dif_refusal *why)
 {
-	void *work = dif_port_alloc(dif_verify_size(d));
 	int error = work != NULL ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < d->h.clauses.count && error == 0; i++)
 		error = dif_verify(d, i, work, why);
-	dif_port_free(work);
 	return error;
+}
+
+/* Makes the one block of memory, into which the image goes. */
+static int
+settle(struct dif *d, const struct sizes *z)
+{
+	d->table_slots = table_slots(d);
+	d->bucket_mask = d->table_slots - d->h.aggs.count - 1;
+	d->memory_size = lay_out(d, NULL, z);
+	d->memory = dif_port_alloc(d->memory_size);
+	if (d->memory == NULL)
+		return -ENOMEM;
+	lay_out(d, d->memory, z);
+	dif_decode(d);
+	d->state = DIF_LOADED;
+	return 0;
 }
 
 static int
 load(struct dif *d, struct dif_refusal *why)
 {
 	struct sizes z = {0};
-	int error = 0;
+	void *freed[2] = {NULL, d->image};
+	int error;
 
 	d->variables = dif_port_alloc((d->h.vars.count + 1) * sizeof(*d->variables));
 	d->aggregations = dif_port_alloc((d->h.aggs.count + 1) * sizeof(*d->aggregations));
@@ -319,19 +333,12 @@ load(struct dif *d, struct dif_refusal *why)
 		NULL ||
 	    (why->error = check_clauses(d, &why->clause)) != NULL)
 		return -EINVAL;
-	error = verify_all(d, why);
-	if (error != 0)
-		return error;
-	d->table_slots = table_slots(d);
-	d->bucket_mask = d->table_slots - d->h.aggs.count - 1;
-	d->memory_size = lay_out(d, NULL, &z);
-	d->memory = dif_port_alloc(d->memory_size);
-	if (d->memory == NULL)
-		return -ENOMEM;
-	lay_out(d, d->memory, &z);
-	dif_decode(d);
-	d->state = DIF_LOADED;
-	return 0;
+	freed[0] = dif_port_alloc(dif_verify_size(d));
+	error = verify_all(d, freed[0], why);
+	if (error == 0)
+		error = settle(d, &z);
+	dif_port_free_all(freed, error == 0 ? 2 : 1);
+	return error;
 }
 
 int
@@ -368,10 +375,10 @@ dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct di
 void
 dif_unload(struct dif *d)
 {
-	if (d->memory == NULL) /* else the image is part of it */
-		dif_port_free(d->image);
-	dif_port_free(d->memory);
-	dif_port_free(d->variables);
-	dif_port_free(d->aggregations);
+	/* The image is part of the memory, if there is any. */
+	void *const blocks[] = {d->memory != NULL ? d->memory : d->image, d->variables,
+				d->aggregations};
+
+	dif_port_free_all(blocks, 3);
 	*d = (struct dif){0};
 }

@@ -56,9 +56,9 @@ dif_port_alloc(size_t size)
 }
 
 void
-dif_port_free(void *p)
+dif_port_free_all(void *const *p, unsigned n)
 {
-	kmap_free(p);
+	kmap_free_all(p, n);
 }
 
 static bool

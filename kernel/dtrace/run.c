@@ -428,7 +428,7 @@ DO(speculate, dif_speculate(R, A))
 DO(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
 DO(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))
 DO(end_tracing, dif_drain(at->d, (int32_t)A))
-MAY_FAULT(act, dif_port_act((enum dif_op)i->op, A) || dif_fail(R, DIF_FAULT_ILLOP, 0))
+MAY_FAULT(act, dif_port_act(at, (enum dif_op)i->op, A) || dif_fail(R, DIF_FAULT_ILLOP, 0))
 
 #define BOTH(code, name) [code] = (name), [(code) | DIF_IMM] = name##_imm
 dif_operation *const dif_operations[256] = {

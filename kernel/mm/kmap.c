@@ -287,8 +287,10 @@ kmap_free_all(void *const *va, unsigned n)
 	struct area *list = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct area *a = claim_area(va[i]);
+		struct area *a = va[i] != NULL ? claim_area(va[i]) : NULL;
 
+		if (va[i] == NULL)
+			continue;
 		if (a == NULL)
 			panic("kmap_free: %p is not from kmap_alloc", va[i]);
 		CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va[i], a->end - a->start);
@@ -302,8 +304,7 @@ kmap_free_all(void *const *va, unsigned n)
 void
 kmap_free(void *va)
 {
-	if (va != NULL)
-		kmap_free_all(&va, 1);
+	kmap_free_all(&va, 1);
 }
 
 void *

@@ -21,7 +21,7 @@ uint64_t kmap_root(void);
  */
 void *kmap_alloc(size_t size);
 void kmap_free(void *va);
-/* Frees n blocks, with one TLB shoot-down instead of n. */
+/* Frees what is not NULL of n blocks, with one TLB shoot-down instead of n. */
 void kmap_free_all(void *const *va, unsigned n);
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool kmap_next_unlocked(uintptr_t *start, uintptr_t *end);

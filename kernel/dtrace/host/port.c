@@ -23,9 +23,10 @@ dif_port_alloc(size_t size)
 }
 
 void
-dif_port_free(void *p)
+dif_port_free_all(void *const *p, unsigned n)
 {
-	free(p);
+	for (unsigned i = 0; i < n; i++)
+		free(p[i]);
 }
 
 /* Where these bytes are; NULL: not within the area. */
@@ -143,8 +144,9 @@ dif_port_rand(void)
 }
 
 bool
-dif_port_act(enum dif_op op, uint64_t a)
+dif_port_act(const struct dif_at *at, enum dif_op op, uint64_t a)
 {
+	(void)at;
 	dif_host.acts++;
 	dif_host.act = op;
 	dif_host.act_arg = a;

@@ -34,12 +34,20 @@ struct queue {
 	size_t size, at;
 };
 
-bool
-consume_describe(struct dif_probe *p)
+static bool
+open_device(void)
 {
 	if (device < 0)
 		device = open(DEVICE, O_RDWR | O_CLOEXEC);
-	return device >= 0 && ioctl(device, DIF_IOC_PROBE, p) >= 0;
+	if (device < 0 && (errno == EPERM || errno == EACCES))
+		errx(1, "failed to initialize dtrace: DTrace requires additional privileges");
+	return device >= 0;
+}
+
+bool
+consume_describe(struct dif_probe *p)
+{
+	return open_device() && ioctl(device, DIF_IOC_PROBE, p) >= 0;
 }
 
 bool
@@ -399,10 +407,8 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	sigset_t signals;
 	uint64_t no_matches;
 
-	if (device < 0)
-		device = open(DEVICE, O_RDWR | O_CLOEXEC);
-	if (device < 0)
-		err(1, "failed to initialize: " DEVICE);
+	if (!open_device())
+		err(1, "failed to initialize dtrace: " DEVICE);
 	print_out = stdout;
 	if (output != NULL && (print_out = fopen(output, "w")) == NULL)
 		err(1, "failed to open %s", output);
