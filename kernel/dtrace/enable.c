@@ -474,9 +474,14 @@ hold(struct dtrace_consumer *c, char *err, size_t errlen)
 	ktr_select_all((unsigned)owner, is_wanted, NULL);
 	for (uint32_t i = 0; i < c->necbs; i++) {
 		const struct dif_at *at = &c->ecbs[i].at;
+		const struct ktr_site *site = dtrace_probe_site(at->probe);
+		struct ktr_probe_name name;
 
-		if (part_of(&c->ecbs[i]) == PART_MADE &&
-		    !is_at(c, at->clause, dtrace_probe_site(at->probe))) {
+		if (part_of(&c->ecbs[i]) != PART_MADE)
+			continue;
+		if (ktr_site_is_probe(site))
+			ktr_probe_name(site, &name);
+		if (!ktr_site_is_probe(site) || !is_at(c, at->clause, site, &name)) {
 			strlcpy(err, "a probe has gone meanwhile", errlen);
 			return -EAGAIN;
 		}

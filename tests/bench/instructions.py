@@ -51,6 +51,7 @@ HOW = {
     "ktrace_off": "icount; getppid() in a loop of 1,000, the best of 64, no process traced by ktrace",
     "ktrace_on": "the same in loops of 100 by a process whose calls and returns go to a file",
     "ktrace_delta": "ktrace_on less ktrace_off: two records, with calling the hook for each; without writing them to the file",
+    "enable_dtrace": "icount; all that the process of a one-liner of D takes until its probes are on, without a glob over functions",
     "encode": "icount; one pass over /dev/ktr after `load mix -n 2 -j 2` with SCHED, SYSC, LOCK, PROC, VM, INTR on,"
               " for each event; the copy to the reader included",
 }
@@ -62,6 +63,7 @@ sysctl debug.ktr.mask={MIX} > /dev/null
 load mix -n 2 -j 2 > /dev/null
 sysctl debug.ktr.mask=NONE > /dev/null
 user_test bench encode
+dtrace -qn 'BEGIN {{ exit(0); }} syscall::read:entry {{ @[execname] = count(); }} END {{ printf("bench enable_dtrace %d.00 instructions\\n", vtimestamp); }}'
 """
 LINE = re.compile(r"^bench (\w+) (\d+\.\d\d) instructions\r?$", re.M)
 QEMU_RISCV64 = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults -icount shift=0 -serial stdio -kernel"

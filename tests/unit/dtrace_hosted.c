@@ -184,6 +184,7 @@ serve(unsigned long request, void *arg)
 {
 	struct dif_probe *p = arg;
 	struct dif_epid *e = arg;
+	struct dif_drops *drops = arg;
 
 	switch (request) {
 	case DIF_IOC_PROBE:
@@ -209,6 +210,10 @@ serve(unsigned long request, void *arg)
 			return -ENOENT;
 		e->clause = ecbs[e->epid - 1].at.clause;
 		e->probe = ecbs[e->epid - 1].at.probe;
+		return 0;
+	case DIF_IOC_DROPS:
+		drops->buf_drops = d.cpu[0].buf_drops;
+		drops->agg_drops = d.cpu[0].agg_drops;
 		return 0;
 	default:
 		return -ENOTTY;

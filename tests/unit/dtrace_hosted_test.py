@@ -18,7 +18,7 @@ DEADLINE_S = 60
 AT_LEAST = 30  # so many cases need no kernel
 
 # Other probes, the kernel's and the process's own things, files, and what waits for the clock.
-KERNEL = re.compile(r"\w*:\w*:\w*:(?!BEGIN|END|ERROR)|tick-|profile-|\b(pid|uid|execname|cur\w+|stack|ustack|uregs|fds|timestamp|raise)\b|"
+KERNEL = re.compile(r"\w*:\w*:\w*:(?!BEGIN|END|ERROR)|tick-|profile-|\b(pid|uid|execname|cur\w+|stack|ustack|chill|uregs|fds|timestamp|raise)\b|"
                     r"`| -[clpCDHIL]\b|/proc|/etc|/tmp|\|(?!\|)[^']*$|<<|\w+_t\b.*->|exec")
 
 
