@@ -444,5 +444,5 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		warn("output");
 		return 1;
 	}
-	return s.exit_status;
+	return s.state == DIF_KILLED ? 1 : s.exit_status;
 }

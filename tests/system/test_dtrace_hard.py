@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+"""test_dtrace_hard.py - dtrace and its engine under what is too much: variables and aggregations beyond their memory, large
+scripts, consumers that are stopped, killed or starve, users without privileges, actions that stop the machine.
+
+Whenever a consumer ends, the kernel panics if its firings do not add up (dtrace_unload()): each test here checks that, too.
+"""
+import functools
+import re
+import sys
+
+from console import DB, guest, prompt, shell
+from harness import boot, check, check_eq, check_match, main, scratch_file, test
+
+STATEMENTS = 500
+LINE = "/* " + "x" * 990 + " */ BEGIN { n++; }\n"
+SCRIPTS = {
+    "vars": "syscall:::entry {\n" + "x[n++] = 1;\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n",
+    "aggs": "syscall:::entry {\n" + "@x[n++] = count();\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n"
+            "END { printa(\"%@d\\n\", @); trunc(@); trunc(@x); }\n",
+    "clauses": "".join(f"BEGIN {{ n += {i}; }}\nsyscall::getppid:entry /pid == {i}/ {{ @[{i}] = count(); }}\n" for i in range(500)) +
+               'BEGIN { printf("%d\\n", n); exit(0); }\n',
+    "large": LINE * (2**20 // len(LINE) + 1) + 'BEGIN { printf("%d\\n", n); exit(0); }\n',
+    "too_many": "BEGIN { n++; }\n" * 4097,
+    "too_long": "BEGIN { " + "n++;\n" * 6000 + " }\n",
+}
+BEYOND = """
+dtrace -qn 'BEGIN { exit(0); }' > /dev/null
+sysctl -n vm.pages.free
+dtrace -x dynvarsize=4m -qs /tmp/vars.d -c 'load mix -n 40 -j 4' 2>&1; echo status $?
+sysctl -n vm.pages.free
+echo ==
+dtrace -x aggsize=64k -qs /tmp/aggs.d -c 'load mix -n 2 -j 4' 2>&1; echo status $?
+echo ==
+for s in clauses large too_many too_long; do dtrace -qs /tmp/$s.d 2>&1; echo status $?; done
+echo ==
+su 1000 dtrace -qn BEGIN 2>&1; echo status $?
+echo ==
+sysctl kern.dtrace.deadman_s=1 > /dev/null
+dtrace -qn 'syscall:::entry { @ = count(); } END { printa("counted %@d\\n", @); }' > /tmp/other &
+other=$!
+dtrace -qn 'tick-10ms { trace("tick\\n"); }' > /tmp/stopped 2>&1 &
+p=$!
+until grep -q tick /tmp/stopped; do :; done
+kill -STOP $p
+dtrace -qn 'tick-1s /++n == 3/ { exit(0); }'
+kill -CONT $p; wait $p; echo status $?; tail -n 1 /tmp/stopped
+dtrace -qn 'tick-10ms { trace("tick\\n"); }' > /tmp/killed 2>&1 &
+p=$!
+until grep -q tick /tmp/killed; do :; done
+kill -KILL $p; wait $p; echo status $?
+dtrace -x bufsize=4k -x switchrate=100s -qn 'syscall:::entry { trace(arg0); @ = count(); } END { printa("seen %@d\\n", @); trunc(@); }' \
+    -c 'load mix -n 20 -j 4' > /tmp/starved 2>&1
+grep -c 'drops on CPU' /tmp/starved
+kill -TERM $other; wait $other; echo status $?; cat /tmp/other
+sysctl -n kern.dtrace.consumers
+echo ==
+dtrace -qn 'lockstat:::adaptive-block { @[stack()] = sum(arg1); }' -c 'load file -n 400 -j 4'
+"""
+
+
+@functools.cache
+def parts():
+    """What the steps of BEYOND print."""
+    options = []
+    for name, text in SCRIPTS.items():
+        path = scratch_file(".d")
+        path.write_text(text)
+        options += ["--file", f"/tmp/{name}.d={path}"]
+    return boot(BEYOND, smp=4, options=options).expect().out.split("==\n")
+
+
+def drops(text, kind):
+    return sum(int(n) for n in re.findall(rf"^dtrace: (\d+) {kind}", text, re.M))
+
+
+@test("a million elements in memory for few: what has no room is counted, and the memory comes back")
+def variables():
+    out = parts()[0]
+    free, after = (int(n) for n in re.findall(r"^(\d+)$", out, re.M))
+    check_match(r"^status 0$", out, "exit status")
+    stored = int(re.search(r"^ +(\d{7})$", out, re.M)[1])
+    check(stored >= 1000000, f"{stored} elements were stored")
+    lost = drops(out, "dynamic variable drop")
+    check(0 < stored - lost < 2**22 // 32, f"of {stored} elements {lost} were dropped")
+    check(free - after < 1500, f"{free} pages were free before, {after} after it")
+
+
+@test("aggregations beyond their memory: what has no room is counted")
+def aggregations():
+    out = parts()[1]
+    check_match(r"^status 0$", out, "exit status")
+    stored = int(re.search(r"^(\d{5,})$", out, re.M)[1])
+    lost = drops(out, "aggregation drop")
+    check(0 < lost < stored, f"of {stored} elements {lost} were dropped")
+
+
+@test("scripts of 1,000 clauses and of 1 MB run; what is too many or too long is an error that says so")
+def scripts():
+    check_eq(parts()[2], f"{499 * 500 // 2}\n\nstatus 0\n{2**20 // len(LINE) + 1}\n\nstatus 0\n"
+             "dtrace: failed to compile script /tmp/too_many.d: [D_CLAUSES] /tmp/too_many.d, line 1: found 4097 clauses, expected at most 4095\n"
+             "status 1\ndtrace: failed to compile script /tmp/too_long.d: [D_CODE_SIZE] /tmp/too_long.d, line 1: the clause has 18001 "
+             "instructions, expected at most 16384\nstatus 1\n", "output")
+
+
+@test("a user without privileges gets an error that says so")
+def unprivileged():
+    check_eq(parts()[3], "dtrace: failed to initialize dtrace: DTrace requires additional privileges\nstatus 1\n", "output")
+
+
+@test("consumers that are stopped or killed lose their probes, one that does not read loses records; another one goes on")
+def consumers():
+    out = parts()[4]
+    check_match(r"^status 1\ndtrace: processing aborted: (?i:abort due to systemic unresponsiveness)$", out, "the stopped one")
+    check_match(r"^status 137$", out, "the killed one")
+    check_match(r"^[1-9]$", out, "CPUs on which the one that does not read lost records")
+    check_match(r"^status 0\n\ncounted [1-9]\d{3,}\n", out, "the other one")
+    check_match(r"^0$", out, "consumers afterwards")
+
+
+@test("lockstat:::adaptive-block shows who waited for a mutex")
+def contended():
+    check_match(r"kernel`mutex_contended\+0x\w+\n +kernel`mutex_lock\+0x\w+\n(?: +kernel`.*\n)+ +\d+$", parts()[5], "stacks")
+
+
+@test("breakpoint() and panic() only with -w; breakpoint() enters the debugger, and panic() says at which probe")
+def stop_machine():
+    with guest(smp=2) as c:
+        for action in ("breakpoint", "panic"):
+            out = shell(c, f"dtrace -qn 'BEGIN {{ {action}(); }}'")
+            check("[D_DESTRUCTIVE]" in out, f"{action}() without -w: {out!r}")
+        c.sendline("dtrace -wqn 'BEGIN { breakpoint(); printf(\"went on\\n\"); exit(0); }'")
+        c.expect_exact("dtrace: breakpoint action")
+        c.expect(DB)
+        c.sendline("continue")
+        c.expect("\nwent on")
+        prompt(c)
+        c.sendline("dtrace -wqn 'syscall::openat:entry /execname == \"cat\"/ { panic(); }' -c 'cat /etc/motd'")
+        c.expect(r"panic: dtrace: panic action at probe syscall:\w+:openat:entry")
+        c.expect(DB)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
