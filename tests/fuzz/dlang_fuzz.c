@@ -1,7 +1,8 @@
 /*
  * dlang_fuzz.c - the D compiler: any text is compiled, or refused with a tag; nothing is kept.
  *
- * A first byte of 'B' means that the rest is BTF, which is used if it is good.
+ * A first byte of 'B' means that the rest is BTF, which is used if it is good. '#': it is
+ * preprocessed.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "userland/bin/dtrace/btf.h"
 #include "userland/bin/dtrace/compile.h"
+#include "userland/bin/dtrace/cpp.h"
 #include "userland/bin/dtrace/gen.h"
 
 static jmp_buf failed;
@@ -29,6 +31,8 @@ compile(const struct btf *btf, const char *text)
 	dt_fail = fail;
 	compile_init(btf);
 	if (setjmp(failed) == 0) {
+		if (text[0] == '#')
+			source.text = cpp_run("fuzz", text);
 		compile_sources(&source, false);
 		const struct dif_header *h = compile_image(&size);
 

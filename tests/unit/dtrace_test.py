@@ -16,6 +16,8 @@ DEADLINE_S = 60
 # A program, and the tag of its error; a third text is part of the message.
 ERRORS = [
     ("BEGIN", None),
+    ("", "D_EMPTY"),
+    ("/* nothing */", "D_EMPTY"),
     ("BEGIN {", "D_SYNTAX", "found the end of the program"),
     ("BEGIN { trace(; }", "D_SYNTAX", 'near ";"'),
     ("BEGIN / 1 { }", "D_SYNTAX", "'/'"),
@@ -249,12 +251,66 @@ def arguments_are_macros():
     check("stv       %r1 zero" in dtrace("-eSn", "BEGIN { $1 = 3; }", "zero")[1], "a name")
 
 
+# Lines of a script; parts of its code that must come in this order, or the tag and the place of its error.
+CPP = [
+    (["#define N 5", "#ifdef M", "BEGIN { trace(M + N); }", "#endif"], ["or        %r1 %r0 8"]),
+    (["#!/usr/sbin/dtrace -Cs", "#include \"a.h\"", "#include <a.h>", "BEGIN { trace(SQUARE(2 + 1)); }"], ["or        %r1 %r0 9"]),
+    (["#include \"a.h\"", "BEGIN { CAT(tra, ce)(XSTR(SQUARE(2))); trace(STR(a  \"b\\n\")); }"], ['string    %r1 "((2) * (2))"', 'string    %r1 "a  "b\\n""']),
+    (["#define LOG(format, ...) printf(format, __VA_ARGS__)", "BEGIN { LOG(\"%d %d\", (1, 2), 3); }"], ["%r0 1", "%r0 2", "%r0 3"]),
+    (["#define MAX(a, b) ((a) > (b) ? (a) : (b))", "BEGIN { trace(MAX(1,", "MAX(2, 3))); }"], ["%r0 2", "%r0 3"]),
+    (["#define A B", "#define B A", "BEGIN { A = 1; trace(A); }"], ["stv       %r1 A"]),
+    (["#if 0", "#if 1", "bad", "#else", "bad", "#endif", "#elif 2 > 1 && !defined(X)", "BEGIN { trace(1); }", "#elif 1", "bad", "#else", "bad", "#endif"], ["%r0 1"]),
+    (["#define N 3 /* three", "*/ + 4 // and four", "#define LONG 1 + \\", " 2", "BEGIN { trace(N); trace(LONG); }"], ["%r0 7", "%r0 3"]),
+    (["#if 1 << 40 == 1099511627776 && -1 < 0 && NOTHING == 0", "BEGIN { trace(__SUNW_D); }", "#endif"], ["%r0 1"]),
+    (["#define N 1", "#undef N", "#ifndef N", "#pragma D option strsize=16", "BEGIN { trace(sizeof(execname)); trace(__LINE__); }", "#endif"], ["%r0 16", "%r0 5"]),
+    (["", "#if 1", "BEGIN"], "D_CPP_ERR", "line 4: found the end of the file, expected #endif"),
+    (["#else"], "D_CPP_ERR", "line 1: found no #if before #else"),
+    (["#if 1", "#else", "#else", "#endif"], "D_CPP_ERR", "found #else before #else"),
+    (["#if 1 +", "#endif"], "D_SYNTAX", "line 1"),
+    (["#if 1 / 0", "#endif"], "D_DIV_ZERO", "line 1"),
+    (["#include \"nothing.h\""], "D_CPP_ERR", "there is no such file: nothing.h"),
+    (["#include \"x.d\""], "D_CPP_ERR", "include each other"),
+    (["#define F(a, b) a", "BEGIN { F(1) }"], "D_CPP_ERR", "line 2: F: found 1 arguments, expected 2"),
+    (["#define F(a) a", "BEGIN { F(1 }"], "D_CPP_ERR", "found no end of a macro's arguments"),
+    (["#define 5"], "D_CPP_ERR", "expected a name"),
+    (["#define E(x) x x", "E(" * 40 + "a" + ")" * 40], "D_CPP_ERR", "too"),
+    (["BEGIN { /* "], "D_CPP_ERR", "found no end of this comment"),
+    (["#define X", "", "BEGIN", "{", "\ttrace(nothing);", "}"], "D_IDENT_UNDEF", "x.d, line 5"),
+    (["#error no", "BEGIN"], "D_PRAGERR", "line 1"),
+    (["#if 0", "#error no", "#endif", "BEGIN { trace(7); }"], ["%r0 7"]),
+]
+
+
 def a_script_goes_through_the_preprocessor():
     with tempfile.TemporaryDirectory() as tmp:
         script = pathlib.Path(tmp) / "x.d"
-        script.write_text("#define N 5\n#ifdef M\nBEGIN { trace(M + N); }\n#endif\n")
-        status, out, errors = dtrace("-eSC", "-D", "M=3", "-s", str(script))
-        check(status == 0 and "or        %r1 %r0 8" in out, out + errors)
+        (pathlib.Path(tmp) / "a.h").write_text("#ifndef A_H\n#define A_H\n#define SQUARE(x) ((x) * (x))\n#define CAT(a, b) a ## b\n"
+                                               "#define STR(x) #x\n#define XSTR(x) STR(x)\n#endif\n")
+        for lines, expected, *place in CPP:
+            script.write_text("\n".join(lines) + "\n")
+            status, out, errors = dtrace("-eSCH", "-D", "M=3", "-I", tmp, "-s", str(script))
+            if place:
+                check(status == 1 and f"[{expected}]" in errors and place[0] in errors, f"{lines}: {errors}")
+                continue
+            check(status == 0, f"{lines}: {errors}")
+            check(("a.h\n" in errors) == ("a.h" in "".join(lines)), f"{lines}: -H prints {errors!r}")
+            at = 0
+            for part in expected:
+                found = out.find(part, at)
+                check(found >= 0, f"{lines}: no {part!r} in its place:\n{out}")
+                at = found + len(part)
+        script.write_text("BEGIN { trace(N); }\n")
+        check(dtrace("-eC", "-D", "N=1", "-s", str(script))[0] == 0, "-D")
+        check(dtrace("-eC", "-D", "N=1", "-U", "N", "-s", str(script))[0] == 1, "-U")
+
+
+def options_have_values():
+    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "switchrate=10hz", "strsize=64", "cleanrate=1s"):
+        check(dtrace("-x", option, "-en", "BEGIN")[0] == 0, option)
+    for option in ("nothing", "version=2.0", "strsize=7", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x"):
+        check(dtrace("-x", option, "-en", "BEGIN")[0] == 2, option)
+    check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2] and dtrace("-x", "argref", "-en", "BEGIN", "5")[0] == 0, "argref")
+    check(dtrace("-x", "empty", "-en", "")[0] == 0, "empty")
 
 
 def both_architectures_compile():
@@ -274,7 +330,7 @@ def large_and_strange_programs_end_in_an_error_or_an_image():
 
 
 TESTS = [wrong_programs_are_refused_by_their_tag, constants_are_computed_as_in_c, programs_compile_to_their_code,
-         errors_name_file_and_line, arguments_are_macros, a_script_goes_through_the_preprocessor, both_architectures_compile,
+         errors_name_file_and_line, arguments_are_macros, a_script_goes_through_the_preprocessor, options_have_values, both_architectures_compile,
          large_and_strange_programs_end_in_an_error_or_an_image]
 
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "userland/bin/dtrace/check.h"
+#include "userland/bin/dtrace/stable.h"
 #include "userland/bin/dtrace/symbol.h"
 
 /* ---- names ---- */
@@ -48,6 +49,7 @@ check_name(struct node *n)
 	if (v->is_array)
 		dt_error(n->at, "D_IDENT_BADREF", "%s is an array: expected a key in [ ] after it",
 			 ident_text(v));
+	stable_use(n->at, ident_text(v), stable_of_name(n->text));
 	n->var = v;
 	n->type = v->type;
 }
@@ -62,6 +64,7 @@ check_extern(struct node *n)
 		dt_error(n->at, "D_IDENT_UNDEF", "`%s: the kernel has no such symbol", name);
 	if (type == NULL)
 		dt_error(n->at, "D_SYM_NOTYPES", "`%s: the type of this symbol is not known", name);
+	stable_use(n->at, n->text, stable_private);
 	n->type = type;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernel/abi/dif.h"
-#include "userland/bin/dtrace/dt.h"
+#include "userland/bin/dtrace/check.h"
 #include "userland/bin/dtrace/format.h"
 
 static unsigned
@@ -241,6 +241,10 @@ check_call(struct node *n)
 		n->left = node_new(N_NAME, n->at);
 		n->left->text = "timestamp";
 		f = ident_function(n->text);
+	}
+	if (f == NULL && expand_find(n->text, true) != NULL) {
+		expand_inline(n, expand_find(n->text, true), n->left);
+		return;
 	}
 	if (f == NULL)
 		dt_error(n->at, "D_FUNC_UNDEF", "undefined function name: %s", n->text);

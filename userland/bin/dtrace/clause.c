@@ -6,6 +6,7 @@
 
 #include "userland/bin/dtrace/check.h"
 #include "userland/bin/dtrace/probe.h"
+#include "userland/bin/dtrace/stable.h"
 
 static struct clause *current;
 uint32_t dt_strsize = 256;
@@ -111,6 +112,8 @@ check_argument(struct place at, uint64_t number, struct type **xlate)
 			    "args[%u] is %s in %s:%s, but %s in %s:%s: name probes of one type",
 			    (unsigned)number, type_text(found), first->function, first->name,
 			    type_text(type), p->p.function, p->p.name);
+		stable_use(at, dt_format("args[%u]", (unsigned)number),
+			   stable_of_probe(p->p.provider, STABLE_ARGS));
 		first = &p->p;
 		found = type;
 		*xlate = x;

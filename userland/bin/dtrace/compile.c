@@ -19,6 +19,7 @@ compile_init(const struct btf *btf)
 	ident_init();
 	parse_init();
 	check_init();
+	stable_init();
 	option_init();
 	dt_region = NULL;
 }
@@ -27,7 +28,9 @@ void
 compile_library(const char *text, const char *file)
 {
 	dt_context = "failed to compile library";
+	dt_program.in_library = true;
 	parse_program(text, (struct place){file, 1});
+	dt_program.in_library = false;
 }
 
 /* The probe with this number. */
@@ -88,7 +91,9 @@ compile_names(struct source *sources)
 
 		set_context(s);
 		s->first = count;
-		parse_program(s->text, (struct place){s->script, 1});
+		if (!parse_program(s->text, (struct place){s->script, 1}) && !dt_options.empty)
+			dt_error((struct place){s->script, 1}, "D_EMPTY",
+				 "empty D program translation unit");
 		for (c = *first; c != NULL; c = c->next) {
 			complete_names(c, s->fields);
 			count++;
@@ -100,6 +105,63 @@ compile_names(struct source *sources)
 			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES - 1);
 }
 
+/* Of the parts that a name has. */
+static void
+add_provider(struct source *s, const struct dif_probe *spec, const char *provider)
+{
+	const char *const parts[] = {spec->provider, spec->module, spec->function, spec->name};
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (*parts[i] != '\0')
+			s->probes = stable_min(s->probes, stable_of_probe(provider, i));
+	}
+}
+
+/* The same at all probes that it may be. */
+static void
+add_probes(struct source *s, const char *name)
+{
+	static const char *const rates[] = {"tick-", "profile-"};
+	const char *provider = "";
+	struct dif_probe spec;
+	bool any = false;
+
+	probe_split(name, &spec);
+	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
+		if (!probe_matches(name, &p->p))
+			continue;
+		any = true;
+		if (strcmp(p->p.provider, provider) != 0)
+			add_provider(s, &spec, p->p.provider);
+		provider = p->p.provider;
+	}
+	if (any)
+		return;
+	/* It does not exist yet, or there is no kernel here. */
+	provider = *spec.provider != '\0' ? spec.provider : "dtrace";
+	for (size_t i = 0; i < 2 && *spec.provider == '\0'; i++) {
+		if (strncmp(spec.name, rates[i], strlen(rates[i])) == 0)
+			provider = "profile";
+	}
+	add_provider(s, &spec, provider);
+}
+
+const char *
+compile_name(const struct source *s)
+{
+	return s->script != NULL ? s->script : dt_strndup(s->text, strcspn(s->text, "/{"));
+}
+
+void
+compile_report(FILE *to, const struct source *s)
+{
+	fprintf(to, "\nStability attributes for %s %s:\n",
+		s->script != NULL ? "script" : "description", compile_name(s));
+	stable_print(to, "Minimum Probe Description Attributes", s->probes);
+	stable_print(to, "Minimum Statement Attributes", s->statements);
+	fprintf(to, "\n");
+}
+
 void
 compile_sources(struct source *sources, bool list)
 {
@@ -109,6 +171,7 @@ compile_sources(struct source *sources, bool list)
 	c = dt_program.clauses;
 	for (struct source *s = sources; s != NULL; s = s->next) {
 		set_context(s);
+		s->probes = stable_used = stable_best;
 		for (unsigned n = 0; n < s->count; n++, c = c->next) {
 			size_t first = gen_image.code.size / sizeof(struct dif_insn);
 
@@ -116,7 +179,11 @@ compile_sources(struct source *sources, bool list)
 			gen_clause(c);
 			if (list)
 				gen_list(c, first);
+			for (struct probe_spec *p = c->probes; p != NULL && dt_options.verbose;
+			     p = p->next)
+				add_probes(s, p->text);
 		}
+		s->statements = stable_used;
 	}
 }
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "userland/bin/dtrace/dt.h"
+#include "userland/bin/dtrace/stable.h"
 
 /* One text: of -s, or of -n and its siblings. */
 struct source {
@@ -13,6 +13,7 @@ struct source {
 	unsigned fields;       /* as probe_full_name(): -n 4, -f 3, -m 2, -P 1; -i 0 */
 	unsigned first, count; /* its clauses */
 	unsigned matched;
+	struct attributes probes, statements; /* the least of their attributes */
 };
 
 /* Begins a program, with the kernel's types, if there are any. */
@@ -21,6 +22,10 @@ void compile_init(const struct btf *btf);
 void compile_names(struct source *sources);
 /* Reads all texts, then makes the programs of all clauses. `list`: prints them. */
 void compile_sources(struct source *sources, bool list);
+/* What -v says of a text. */
+void compile_report(FILE *to, const struct source *s);
+/* What the guide calls the text: its file, or what stands before its predicate and actions. */
+const char *compile_name(const struct source *s);
 /* Reads what a library declares. */
 void compile_library(const char *text, const char *file);
 /* The image, of *size bytes. */

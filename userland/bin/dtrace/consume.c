@@ -22,7 +22,7 @@
 #include "userland/bin/dtrace/probe.h"
 
 #define DEVICE  "/dev/dtrace"
-#define POLL_NS 50000000u /* how often it looks whether the tracing has ended */
+#define POLL_NS 50000000u /* how often it looks whether the tracing has ended; sooner at first */
 
 static int device = -1;
 static pid_t child, process; /* -c, -p */
@@ -66,6 +66,24 @@ consume_probe_of(uint32_t epid)
 
 /* ---- $target ---- */
 
+static bool
+is_program(const char *name)
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/') != NULL)
+		return access(name, X_OK) == 0;
+	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
+		int size = (int)strcspn(path, ":");
+
+		if (access(dt_format("%.*s/%s", size, path, name), X_OK) == 0)
+			return true;
+		path += size + (path[size] == ':');
+	}
+	errno = ENOENT;
+	return false;
+}
+
 static void
 start_command(const char *command)
 {
@@ -80,6 +98,8 @@ start_command(const char *command)
 	argv[argc] = NULL;
 	if (argc == 0)
 		errx(2, "-c: found no command");
+	if (!is_program(argv[0]))
+		err(1, "failed to execute %s", argv[0]);
 	if (pipe2(go_pipe, O_CLOEXEC) < 0 || (child = fork()) < 0)
 		err(1, "-c %s", command);
 	if (child == 0) {
@@ -137,8 +157,6 @@ target_has_ended(void)
 static void
 say_matches(struct source *s, const uint32_t *matches)
 {
-	size_t size;
-
 	for (; s != NULL; s = s->next) {
 		s->matched = 0;
 		for (unsigned n = 0; n < s->count; n++) {
@@ -160,15 +178,12 @@ say_matches(struct source *s, const uint32_t *matches)
 				    s->text, name);
 			}
 		}
-		if (dt_options.quiet)
-			continue;
-		size = s->script == NULL ? strcspn(s->text, "/{") : 0;
-		fprintf(stderr,
-			s->script != NULL ? "dtrace: script '%.*s' matched %u probe%s\n"
-					  : "dtrace: description '%.*s' matched %u probe%s\n",
-			s->script != NULL ? (int)strlen(s->script) : (int)size,
-			s->script != NULL ? s->script : s->text, s->matched,
-			s->matched == 1 ? "" : "s");
+		if (!dt_options.quiet)
+			warnx("%s '%s' matched %u probe%s",
+			      s->script != NULL ? "script" : "description", compile_name(s),
+			      s->matched, s->matched == 1 ? "" : "s");
+		if (dt_options.verbose)
+			compile_report(print_out, s);
 	}
 }
 
@@ -376,6 +391,7 @@ trace(const sigset_t *signals)
 	uint64_t rate =
 	    dt_options.switchrate < dt_options.aggrate ? dt_options.switchrate : dt_options.aggrate;
 	uint64_t next = now_ns() + rate, next_status = now_ns() + dt_options.statusrate;
+	uint64_t poll = POLL_NS / 64;
 	bool ring = view.image->options.policy != DIF_SWITCH;
 
 	for (;;) {
@@ -383,8 +399,9 @@ trace(const sigset_t *signals)
 		uint64_t sleep = until > now ? until - now : 1000;
 		struct dif_status s;
 
-		if (wait_signal(signals, sleep < POLL_NS ? sleep : POLL_NS))
+		if (wait_signal(signals, sleep < poll ? sleep : poll))
 			return true;
+		poll = poll < POLL_NS ? 2 * poll : POLL_NS;
 		s = status();
 		if (s.state != DIF_ACTIVE || target_has_ended())
 			return false;

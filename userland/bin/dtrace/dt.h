@@ -256,7 +256,7 @@ struct inline_def {
 	const char *name;
 	struct type *type;
 	struct member *parameters;
-	bool is_array;
+	bool is_array, library;
 	struct node *body;
 };
 
@@ -264,6 +264,7 @@ struct translator {
 	struct translator *next;
 	struct type *to, *from; /* from: as written, a pointer too */
 	const char *name;       /* of the input */
+	bool library;
 	struct translator_member {
 		struct translator_member *next;
 		const char *name;
@@ -276,13 +277,14 @@ struct program {
 	struct clause *clauses, **last_clause;
 	struct inline_def *inlines;
 	struct translator *translators;
+	bool in_library; /* what is declared now */
 };
 extern struct program dt_program;
 
 /* Forgets the program. */
 void parse_init(void);
-/* Adds the clauses and declarations of a text to the program. */
-void parse_program(const char *text, struct place at);
+/* Adds the clauses and declarations of a text to the program; false: there is nothing in it. */
+bool parse_program(const char *text, struct place at);
 /* An expression with assignments but without commas; with them. */
 struct node *parse_expression(void);
 struct node *parse_list_item(void);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "userland/bin/dtrace/check.h"
+#include "userland/bin/dtrace/stable.h"
 
 /* A name that stands for an expression, which has not been checked. */
 struct binding {
@@ -198,7 +199,10 @@ expand_inline(struct node *n, struct inline_def *def, const struct node *given)
 	}
 	if (given != NULL)
 		dt_error(n->at, "D_PROTO_LEN", "%s[ ]: found too many arguments", def->name);
+	stable_use(n->at, def->name, stable_of_name(def->name));
+	stable_hidden += def->library;
 	expand_after(n, assignments, def->body, bindings, def->type);
+	stable_hidden -= def->library;
 }
 
 /* ---- translators ---- */
@@ -250,7 +254,9 @@ expand_member(struct node *n)
 		if (strcmp(m->name, n->text) != 0)
 			continue;
 		input = bind(NULL, t->name, from->xlated, t->from, &assignments);
+		stable_hidden += t->library;
 		expand_after(n, assignments, m->value, input, found.type);
+		stable_hidden -= t->library;
 		return;
 	}
 	dt_error(n->at, "D_XLATE_MEMB", "the translator from %s to %s does not define %s",

@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "userland/bin/dtrace/dt.h"
+
+#define MAX_SIZE (64u << 20)
 
 #if __STDC_HOSTED__ /* the host */
 static const char *const places[] = {[FILE_BTF] = "%s/../%s/kestrel.btf",
@@ -82,6 +83,10 @@ read_all(int fd, size_t *size)
 		}
 		n = read(fd, data + *size, room - *size);
 		*size += n > 0 ? (size_t)n : 0;
+		if (*size > MAX_SIZE) { /* as /dev/zero */
+			errno = EFBIG;
+			n = -1;
+		}
 	} while (n > 0);
 	data[*size] = '\0';
 	if (n == 0)
@@ -139,40 +144,4 @@ file_each(const char *path, void (*f)(const char *text, const char *path))
 			err(1, "%s", names[i]);
 		f(text, names[i]);
 	}
-}
-
-char *
-file_preprocess(const char *path, const char *const *options)
-{
-	const char *argv[80] = {"cpp"};
-	size_t argc = 1, size;
-	int fds[2], status;
-	char *text;
-	pid_t pid;
-
-	while (*options != NULL)
-		argv[argc++] = *options++;
-	argv[argc++] = path;
-	argv[argc] = NULL;
-	if (pipe(fds) < 0 || (pid = fork()) < 0)
-		err(1, "-C");
-	if (pid == 0) {
-		dup2(fds[1], 1);
-		close(fds[0]);
-		execvp(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	close(fds[1]);
-	text = read_all(fds[0], &size);
-	close(fds[0]);
-	if (waitpid(pid, &status, 0) < 0 || text == NULL)
-		err(1, "-C");
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		errx(
-		    1,
-		    "failed to compile script %s: -C needs the program cpp, which is not here; compile the script on the host",
-		    path);
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		errx(1, "failed to compile script %s: cpp has failed", path);
-	return text;
 }

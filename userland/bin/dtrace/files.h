@@ -32,5 +32,3 @@ void *file_read(const char *path, size_t *size);
 char *file_read_text(const char *path);
 /* Calls f for each file *.d of a folder, in the order of names. A missing folder has none. */
 void file_each(const char *folder, void (*f)(const char *text, const char *path));
-/* What cpp makes of a script; options end with NULL. Ends the program if there is no cpp. */
-char *file_preprocess(const char *path, const char *const *options);

@@ -208,6 +208,15 @@ gen_store_memory(struct node *n, unsigned value, unsigned r)
 		gen_insn(DIF_OR, unit, unit, bits, 0);
 		value = unit;
 	}
+	if (type_is_struct(type)) {
+		unsigned to = gen_need(n, r + 1), size = gen_need(n, r + 2);
+
+		gen_insn(DIF_ADD | DIF_IMM, to, r, 0, offset);
+		gen_insn(DIF_OR, r, R0, value, 0);
+		gen_constant(type->size, size);
+		gen_insn(DIF_CALL, r, r, 0, DIF_SUB_BCOPY);
+		return;
+	}
 	if (!type_is_scalar(type) || type->size > 8 || store[type->size] == 0)
 		dt_error(n->at, "D_OP_INCOMPAT", "operator =: %s cannot be stored in memory",
 			 type_text(type));

@@ -216,6 +216,14 @@ add_print_type(struct rec_field *f, struct type *type)
 		f->element = (uint16_t)type_base(base->to)->size;
 }
 
+/* Is it an array of structs, or of arrays? */
+static bool
+is_nested(struct type *type)
+{
+	return type->kind == T_ARRAY && type->size > 0 &&
+	       (type_is_struct(type->to) || type_base(type->to)->kind == T_ARRAY);
+}
+
 /* The fields of print(): with names, and those of structs in them. */
 static void
 add_print_fields(struct type *type, const char *name, uint32_t offset, const struct member *m)
@@ -228,6 +236,13 @@ add_print_fields(struct type *type, const char *name, uint32_t offset, const str
 	if (m != NULL) {
 		f.bits = m->bits;
 		f.shift = m->shift;
+	}
+	if (is_nested(base)) {
+		f.show = SHOW_ARRAY;
+		f.element = (uint16_t)type_base(base->to)->size;
+		record_field(f);
+		add_print_fields(base->to, "", offset, NULL);
+		return;
 	}
 	if (type_is_struct(base)) {
 		f.show = SHOW_STRUCT;
@@ -247,7 +262,7 @@ record_print(struct node *n)
 {
 	struct type *type = type_base(n->type);
 
-	if (!type_is_struct(type)) {
+	if (!type_is_struct(type) && !is_nested(type)) {
 		record_value(n);
 		add_print_type(
 		    (struct rec_field *)(gen_image.rec_fields.data + gen_image.rec_fields.size) - 1,

@@ -16,6 +16,7 @@
 #include "userland/bin/dtrace/btf.h"
 #include "userland/bin/dtrace/compile.h"
 #include "userland/bin/dtrace/consume.h"
+#include "userland/bin/dtrace/cpp.h"
 #include "userland/bin/dtrace/files.h"
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/probe.h"
@@ -37,15 +38,15 @@ static const char usage[] =
     "\t-A  write the program to /boot/dtrace.dif, or the file of -o, for a boot\n"
     "\t-b  set the size of the trace buffers\n"
     "\t-c  run a command, and trace until it exits\n"
-    "\t-C  run cpp(1) on script files\n"
-    "\t-D  define a symbol for cpp\n"
+    "\t-C  preprocess script files\n"
+    "\t-D  define a macro for -C\n"
     "\t-e  exit after compiling the request, before tracing\n"
     "\t-f  enable or list probes that match the function's name\n"
     "\t-F  coalesce the output by function (flowindent)\n"
     "\t-h  print this text\n"
-    "\t-H  print the files that cpp includes\n"
+    "\t-H  print the files that scripts include\n"
     "\t-i  enable or list the probe of this number\n"
-    "\t-I  add a folder to those that cpp searches\n"
+    "\t-I  add a folder to those that #include searches\n"
     "\t-l  list probes that match\n"
     "\t-L  add a folder to those of the D libraries\n"
     "\t-m  enable or list probes that match the module's name\n"
@@ -56,7 +57,7 @@ static const char usage[] =
     "\t-q  print only what is traced\n"
     "\t-s  enable or list probes as a script says\n"
     "\t-S  print the compiler's code\n"
-    "\t-U  undefine a symbol of cpp\n"
+    "\t-U  undefine a macro of -C\n"
     "\t-v  be verbose: with -l, the types of arguments\n"
     "\t-V  print the version\n"
     "\t-w  permit destructive actions\n"
@@ -70,9 +71,7 @@ static struct {
 		struct library *next;
 		const char *folder;
 	} * libraries;
-	bool list, code, compile_only, verbose, cpp, anonymous, claim;
-	const char *cpp_options[64];
-	unsigned cpp_count;
+	bool list, code, compile_only, anonymous, claim;
 } run;
 
 /* What is not compiled, because an option or a file is wrong. */
@@ -100,14 +99,6 @@ add_source(const char *text, unsigned fields, const char *script)
 	run.last = &s->next;
 }
 
-static void
-add_cpp_option(int letter, const char *argument)
-{
-	if (run.cpp_count + 1 >= sizeof(run.cpp_options) / sizeof(run.cpp_options[0]))
-		errx(2, "found more than %u options for cpp", run.cpp_count);
-	run.cpp_options[run.cpp_count++] = dt_format("-%c%s", letter, argument);
-}
-
 /* Long options and their like; true: the letter is known. */
 static void
 take_option(int c)
@@ -129,15 +120,19 @@ take_option(int c)
 		run.command = optarg;
 		break;
 	case 'C':
-		run.cpp = true;
+		set_option("cpp");
 		break;
 	case 'D':
+		set_option(dt_format("define=%s", optarg));
+		break;
 	case 'U':
+		set_option(dt_format("undef=%s", optarg));
+		break;
 	case 'I':
-		add_cpp_option(c, optarg);
+		set_option(dt_format("incdir=%s", optarg));
 		break;
 	case 'H':
-		add_cpp_option(c, "");
+		set_option("cpphdrs");
 		break;
 	case 'e':
 		run.compile_only = true;
@@ -178,7 +173,7 @@ take_option(int c)
 		run.code = true;
 		break;
 	case 'v':
-		run.verbose = true;
+		set_option("verbose");
 		break;
 	case 'V':
 		puts("dtrace: Kestrel D 1.0");
@@ -189,7 +184,7 @@ take_option(int c)
 	case 'x':
 		set_option(optarg);
 		break;
-	case 'X': /* how strictly cpp takes the C standard: there is one way here */
+	case 'X': /* how strictly -C takes the C standard: there is one way here */
 		if (strlen(optarg) != 1 || strchr("acst", *optarg) == NULL)
 			errx(2, "-X: found %s, expected a, c, s or t", optarg);
 		break;
@@ -243,10 +238,13 @@ read_scripts(void)
 	for (struct source *s = run.sources; s != NULL; s = s->next) {
 		if (s->script == NULL)
 			continue;
-		s->text = run.cpp ? file_preprocess(s->script, run.cpp_options)
-				  : file_read_text(s->script);
+		s->text = file_read_text(s->script);
 		if (s->text == NULL)
 			err(1, "failed to open %s", s->script);
+		dt_context = dt_format("failed to compile script %s", s->script);
+		cpp_options.say_files = dt_options.cpphdrs != 0;
+		if (dt_options.cpp)
+			s->text = cpp_run(s->script, s->text);
 		dt_macros.argv[0] = (char *)s->script;
 	}
 }
@@ -255,7 +253,7 @@ read_scripts(void)
 static void
 check_macros(void)
 {
-	for (int n = 1; n < dt_macros.argc; n++) {
+	for (int n = 1; n < dt_macros.argc && !dt_options.argref; n++) {
 		if (!dt_macros.used[n])
 			errx(1, "[D_MACRO_UNUSED] extraneous argument '%s' ($%d is not used)",
 			     dt_macros.argv[n], n);
@@ -282,13 +280,22 @@ is_wanted(const struct dif_probe *p)
 static void
 print_arguments(const struct dif_probe *p)
 {
+	struct attributes a = stable_best;
+	const char *const parts[] = {p->provider, p->module, p->function, p->name};
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (*parts[i] != '\0')
+			a = stable_min(a, stable_of_probe(p->provider, i));
+	}
+	stable_print(stdout, "Probe Description Attributes", a);
+	stable_print(stdout, "Argument Attributes", stable_of_probe(p->provider, STABLE_ARGS));
 	printf("\n\tArgument Types\n");
 	for (uint64_t n = 0; n < 10; n++) {
 		struct type *xlate, *type = probe_argument(p, n, &xlate);
 
 		if (type == NULL) {
 			if (n == 0)
-				printf("\t\tnone\n");
+				printf("\t\tNone\n");
 			break;
 		}
 		printf("\t\targs[%u]: %s%s%s%s\n", (unsigned)n, type_text(type),
@@ -311,7 +318,7 @@ list_probes(void)
 		found++;
 		printf("%5u %10s %17s %33s %s\n", p->p.id, p->p.provider, p->p.module,
 		       p->p.function, p->p.name);
-		if (run.verbose)
+		if (dt_options.verbose)
 			print_arguments(&p->p);
 	}
 	fflush(stdout);
@@ -403,6 +410,9 @@ main(int argc, char **argv)
 	}
 	if (run.anonymous)
 		return save_anonymous(image, size);
+	for (struct source *s = run.sources; run.compile_only && dt_options.verbose && s != NULL;
+	     s = s->next)
+		compile_report(stdout, s);
 	if (run.compile_only && !run.claim)
 		return fflush(stdout) != 0;
 	return consume(image, run.sources, run.output, run.compile_only);

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "kernel/abi/dif.h"
+#include "userland/bin/dtrace/cpp.h"
 #include "userland/bin/dtrace/lex.h"
+#include "userland/bin/dtrace/stable.h"
 
 struct dt_options dt_options;
 static const char *text;
@@ -22,7 +24,9 @@ enum kind {
 	POLICY,
 	ENCODING,
 	TEXT,
-	IGNORED, /* it makes no difference here */
+	AMIN, /* this and the next ones have no member of dt_options */
+	VERSION,
+	CPP, /* NAME, NAME=BODY or a folder, for the preprocessor; offset: which */
 };
 
 #define OPTION(kind, name)                                     \
@@ -45,7 +49,6 @@ static const struct {
     OPTION(RATE, aggrate),
     OPTION(SIZE, aggsize),
     OPTION(POLICY, bufpolicy),
-    {"bufresize", IGNORED, 0},
     OPTION(SIZE, bufsize),
     OPTION(RATE, cleanrate),
     OPTION(NUMBER, cpu),
@@ -68,12 +71,28 @@ static const struct {
     OPTION(RATE, statusrate),
     OPTION(SIZE, strsize),
     OPTION(RATE, switchrate),
-    {"jstackframes", IGNORED, 0}, /* jstack() is ustack() */
-    {"jstackstrsize", IGNORED, 0},
-    {"temporal", IGNORED, 0}, /* output is always in the order of time */
     OPTION(NUMBER, ustackframes),
     OPTION(FLAG, zdefs),
+    {"amin", AMIN, 0},
+    OPTION(FLAG, argref),
+    OPTION(FLAG, cpp),
+    OPTION(FLAG, cpphdrs),
+    {"define", CPP, 'D'},
+    OPTION(FLAG, empty),
+    {"incdir", CPP, 'I'},
+    {"undef", CPP, 'U'},
+    OPTION(FLAG, verbose),
+    {"version", VERSION, 0},
 };
+
+/*
+ * About linkers, the kernel's modules, the compiler's registers, sizes that are not known before:
+ * there is one way here. `temporal` is always on, and jstack() is ustack().
+ */
+static const char ignored[] =
+    " aggpercpu bufresize core cppargs cpppath ctypes debug droptags dtypes evaltime iregs jstackframes "
+    "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
+    "stdc strip syslibdir temporal tree tregs udefs unodefs ";
 
 void
 option_init(void)
@@ -172,6 +191,10 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 	case ENCODING:
 		*to = value != NULL && strcmp(value, "ascii") == 0;
 		return *to != 0 || (value != NULL && strcmp(value, "utf8") == 0);
+	case AMIN:
+		return value != NULL && stable_set_minimum(value);
+	case VERSION:
+		return value != NULL && (strcmp(value, "1") == 0 || strncmp(value, "1.", 2) == 0);
 	case POLICY:
 		for (unsigned i = 0; value != NULL && i < sizeof(policies) / sizeof(policies[0]);
 		     i++) {
@@ -186,6 +209,23 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 	}
 }
 
+/* false: there is no such value, or there are too many. */
+static bool
+add_cpp(char letter, const char *value)
+{
+	struct cpp_options *o = &cpp_options;
+	unsigned *count = letter == 'I' ? &o->folder_count : &o->macro_count;
+
+	if (value == NULL || *value == '\0' || *count == CPP_MAX_OPTIONS)
+		return false;
+	if (letter == 'I')
+		o->folders[*count] = dt_format("%s", value);
+	else
+		o->macros[*count] = dt_format("%c%s", letter, value);
+	++*count;
+	return true;
+}
+
 const char *
 option_set(const char *name, const char *value)
 {
@@ -195,7 +235,11 @@ option_set(const char *name, const char *value)
 					       [RATE] = "a time or a rate, as 10ms or 100hz",
 					       [ENCODING] = "ascii or utf8",
 					       [POLICY] = "switch, ring or fill",
-					       [TEXT] = "a text"};
+					       [TEXT] = "a text",
+					       [AMIN] =
+						   "NAMES/DATA/CLASS, as Evolving/Stable/Common",
+					       [VERSION] = "1 or 1.N",
+					       [CPP] = "a name or a folder, of 64 at most"};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		char *at = (char *)&dt_options + options[i].offset;
@@ -205,12 +249,13 @@ option_set(const char *name, const char *value)
 			continue;
 		if (options[i].kind == TEXT && value != NULL)
 			memcpy(at, &value, sizeof(value));
-		else if (options[i].kind == TEXT || !read_value(options[i].kind, value, &number))
+		else if (options[i].kind == TEXT || !read_value(options[i].kind, value, &number) ||
+			 (options[i].kind == CPP && !add_cpp((char)options[i].offset, value)))
 			return dt_format("%s: found %s%s%s, expected %s", name,
 					 value != NULL ? "\"" : "",
 					 value != NULL ? value : "no value",
 					 value != NULL ? "\"" : "", expected[options[i].kind]);
-		else if (options[i].kind != IGNORED)
+		else if (options[i].kind < AMIN)
 			memcpy(at, &number, sizeof(number));
 		if (options[i].offset == offsetof(struct dt_options, cpu) &&
 		    options[i].kind == NUMBER)
@@ -230,6 +275,8 @@ option_set(const char *name, const char *value)
 				 value != NULL ? value : "");
 		return NULL;
 	}
+	if (*name != '\0' && strstr(ignored, dt_format(" %s ", name)) != NULL)
+		return NULL;
 	return dt_format("%s: there is no such option", name);
 }
 
@@ -259,12 +306,14 @@ lex_pragma(char *line, struct place at)
 	const char *why;
 
 	if (strcmp(word, "option") != 0) {
-		static const char *const known[] = {"attributes", "binding", "depends_on"};
-
-		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-			if (strcmp(word, known[i]) == 0)
-				return; /* about the stability of names, and other libraries */
-		}
+		if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
+			return; /* about versions and other libraries: there is one */
+		if (strcmp(word, "attributes") == 0 && stable_pragma(line))
+			return;
+		if (strcmp(word, "attributes") == 0)
+			dt_error(
+			    at, "D_PRAGMA_MALFORM",
+			    "expected #pragma D attributes NAMES/DATA/CLASS NAME, or provider PROVIDER PART");
 		dt_error(at, "D_PRAGMA_INVAL",
 			 "found #pragma D %s, expected #pragma D option NAME=VALUE", word);
 	}

@@ -229,7 +229,7 @@ do_action(const struct rec_action *a, const uint8_t *data)
 			    a->count > 1 && (uint64_t)value < f->size ? (size_t)value : f->size);
 		break;
 	case ACT_PRINT:
-		print_fields(f, a->count, data);
+		print_fields(f, data);
 		break;
 	case ACT_PRINTF:
 		print_printf(view.strings + a->format, f, a->count, data);

@@ -154,11 +154,13 @@ parse_clause(void)
 	dt_region = NULL;
 }
 
-void
+bool
 parse_program(const char *text, struct place at)
 {
+	bool any = false;
+
 	lex_open(text, at);
-	while (lex_peek()->kind != TOKEN_END) {
+	for (; lex_peek()->kind != TOKEN_END; any = true) {
 		if (lex_take(';'))
 			continue;
 		if (at_declaration())
@@ -166,4 +168,5 @@ parse_program(const char *text, struct place at)
 		else
 			parse_clause();
 	}
+	return any;
 }

@@ -366,6 +366,7 @@ parse_inline(void)
 	def->is_array = d.is_array;
 	def->parameters = d.keys;
 	def->body = parse_expression();
+	def->library = dt_program.in_library;
 	def->next = dt_program.inlines;
 	dt_program.inlines = def;
 	lex_expect(';');
@@ -407,6 +408,7 @@ parse_translator(void)
 		last = &m->next;
 	}
 	lex_expect(';');
+	t->library = dt_program.in_library;
 	t->next = dt_program.translators;
 	dt_program.translators = t;
 }

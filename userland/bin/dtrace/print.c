@@ -233,33 +233,43 @@ print_member(const struct rec_field *f, const uint8_t *record)
 	}
 }
 
-void
-print_fields(const struct rec_field *f, uint32_t count, const uint8_t *record)
+/* A field, and all that belongs to it; the field after it. */
+static const struct rec_field *
+print_tree(const struct rec_field *f, const uint8_t *record, unsigned depth)
 {
-	unsigned depth = 0;
+	const struct rec_field *next = f + 1;
+	int indent = 4 * (int)depth;
 
-	for (; count > 0; f++, count--) {
-		if (f->show == SHOW_END)
-			depth--;
-		fprintf(print_out, "%*s", 4 * (int)depth, "");
-		if (f->show == SHOW_END) {
-			fprintf(print_out, "}\n");
-			continue;
-		}
-		if (f->type != 0) {
-			const char *type = view.strings + f->type;
-			bool pointer = *type != '\0' && type[strlen(type) - 1] == '*';
+	fprintf(print_out, "%*s", indent, "");
+	if (f->type != 0) {
+		const char *type = view.strings + f->type;
+		bool pointer = *type != '\0' && type[strlen(type) - 1] == '*';
 
-			fprintf(print_out, pointer && f->name != 0 ? "%s" : "%s ", type);
-		}
-		if (f->name != 0 && view.strings[f->name] != '\0')
-			fprintf(print_out, "%s = ", view.strings + f->name);
-		if (f->show == SHOW_STRUCT) {
-			fprintf(print_out, "{\n");
-			depth++;
-			continue;
-		}
-		print_member(f, record);
-		fprintf(print_out, "\n");
+		fprintf(print_out, pointer && f->name != 0 ? "%s" : "%s ", type);
 	}
+	if (f->name != 0 && view.strings[f->name] != '\0')
+		fprintf(print_out, "%s = ", view.strings + f->name);
+	if (f->show == SHOW_STRUCT) {
+		fprintf(print_out, "{\n");
+		while (next->show != SHOW_END)
+			next = print_tree(next, record, depth + 1);
+		fprintf(print_out, "%*s}\n", indent, "");
+		return next + 1;
+	}
+	if (f->show == SHOW_ARRAY) {
+		fprintf(print_out, "[\n");
+		for (uint32_t at = 0; at < f->size; at += f->element)
+			next = print_tree(f + 1, record + at, depth + 1);
+		fprintf(print_out, "%*s]\n", indent, "");
+		return next;
+	}
+	print_member(f, record);
+	fprintf(print_out, "\n");
+	return next;
+}
+
+void
+print_fields(const struct rec_field *f, const uint8_t *record)
+{
+	print_tree(f, record, 0);
 }

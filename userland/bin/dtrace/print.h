@@ -42,8 +42,8 @@ void print_stack(const uint64_t *frames, size_t count, unsigned indent);
 void print_ustack(const uint64_t *frames, size_t count, unsigned indent);
 /* Bytes in hexadecimal, and as characters. */
 void print_bytes(const uint8_t *data, size_t size);
-/* What print() shows; returns the field after it. */
-void print_fields(const struct rec_field *f, uint32_t count, const uint8_t *record);
+/* What print() shows: a value, and all that is in it. */
+void print_fields(const struct rec_field *f, const uint8_t *record);
 
 /* An aggregation's entry: its keys, in the order of pushing, and its value. */
 struct agg_entry {

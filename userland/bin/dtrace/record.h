@@ -28,6 +28,7 @@ enum show {
 	SHOW_AGG,    /* no data: `offset` is an aggregation's number */
 	SHOW_STRUCT, /* no data: the fields that follow are its members, up to SHOW_END */
 	SHOW_END,
+	SHOW_ARRAY, /* `size` bytes of what follows, each `element` bytes: a struct or an array */
 	SHOW_ENUM,
 };
 

@@ -38,5 +38,14 @@ translator fileinfo_t < struct file *F > {
 	fi_oflags = F == NULL ? 0 : F->flags;
 };
 
-inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (
-	fd >= 0 && fd < 64 && curproc != NULL && curproc->files != NULL ? curproc->files->files[fd] : NULL);
+inline struct file *getf[int fd] =
+	fd >= 0 && fd < 64 && curproc != NULL && curproc->files != NULL ? curproc->files->files[fd] : NULL;
+inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (getf[fd]);
+
+/* The parts of a device's number, as stat(2) has it. */
+inline int getmajor[uint64_t dev] = (int)(dev >> 8 & 0xfff | dev >> 32 & ~0xfffL);
+inline int getminor[uint64_t dev] = (int)(dev & 0xff | dev >> 12 & ~0xffL);
+
+/* A mutex waits; a spin lock is another type. */
+inline int mutex_type_adaptive[struct mutex *m] = m != NULL;
+inline int mutex_type_spin[struct mutex *m] = 0;
