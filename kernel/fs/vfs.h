@@ -74,7 +74,7 @@ struct vnode {
 	uint64_t rdev; /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */
-	struct vname *name; /* [v] directory: its name; NULL for the root, and once it is removed */
+	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
 	/*
 	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference: a
 	 * directory with children is never removed.

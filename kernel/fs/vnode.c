@@ -141,10 +141,9 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	list_append(&dir->children, &n->sibling);
 	dir->mtime_ns = clock_ns();
 	vn->links++;
-	if (S_ISDIR(vn->mode)) {
-		vn->name = n;
+	vn->name = n;
+	if (S_ISDIR(vn->mode))
 		vn->parent = dir;
-	}
 	return 0;
 }
 

@@ -69,7 +69,7 @@ def host(*arguments):
 SAME = [
     'BEGIN { @[execname, pid] = quantize(arg0); printf("%s %d", execname, uid); x[pid] = timestamp; } END { printa(@); }',
     "syscall::openat:entry /pid != $target/ { trace(copyinstr((uintptr_t)args[1])); ustack(5); }",
-    "fbt::ramfs_read:entry { print(*args[0]); @[stack(), stringof(args[0]->name)] = llquantize(args[3] != NULL, 10, 0, 3, 10); }",
+    "fbt::ramfs_read:entry { print(*args[0]); @[stack(), stringof(args[0]->name->text)] = llquantize(args[3] != NULL, 10, 0, 3, 10); }",
     "BEGIN { if (pid > 1) { self->s = strjoin(execname, json(\"{}\", \"a\")); } else trace(uregs[R_PC]); trace(curpsinfo->pr_psargs); }",
     "BEGIN { trace(nothing); }",
     'BEGIN { printf("%d", execname); }',

@@ -264,7 +264,7 @@ type_text(const struct type *type)
 {
 	static const char *const words[] = {
 	    [T_STRUCT] = "struct", [T_UNION] = "union", [T_ENUM] = "enum"};
-	const char *stars = "", *inner;
+	const char *stars = "", *sizes = "";
 
 	switch (type->kind) {
 	case T_POINTER:
@@ -276,9 +276,10 @@ type_text(const struct type *type)
 			return dt_format("%s (%s)[%u]", type_text(type->to), stars, type->count);
 		return dt_format("%s %s", type_text(type), stars);
 	case T_ARRAY:
-		inner = type_text(type->to);
-		return type->flexible ? dt_format("%s []", inner)
-				      : dt_format("%s [%u]", inner, type->count);
+		for (; type->kind == T_ARRAY; type = type->to)
+			sizes = type->flexible ? dt_format("%s[]", sizes)
+					       : dt_format("%s[%u]", sizes, type->count);
+		return dt_format("%s %s", type_text(type), sizes);
 	case T_FUNCTION:
 		return dt_format("%s ()", type_text(type->to));
 	case T_STRUCT:

@@ -13,7 +13,7 @@ inline int O_APPEND = 02000;
 inline int O_NONBLOCK = 04000;
 
 typedef struct fileinfo {
-	string fi_name;     /* the last part of the path */
+	string fi_name;     /* the last part of the path: the newest name, if there are several */
 	string fi_dirname;  /* the path of its folder */
 	string fi_pathname; /* the path, of four parts at most; a pipe has none */
 	int64_t fi_offset;
@@ -22,15 +22,15 @@ typedef struct fileinfo {
 	int fi_oflags;      /* as open(2) took them */
 } fileinfo_t;
 
-inline string vnode_part[struct vnode *v] = v == NULL || v->name == NULL ? "" : strjoin("/", stringof(v->name));
-inline struct vnode *vnode_above[struct vnode *v] = v == NULL ? NULL : v->parent;
+inline string vnode_part[struct vnode *v] = v == NULL || v->name == NULL ? "" : strjoin("/", stringof(v->name->text));
+inline struct vnode *vnode_above[struct vnode *v] = v == NULL || v->name == NULL ? NULL : v->name->dir;
 inline string vnode_folder[struct vnode *v] =
 	strjoin(strjoin(vnode_part[vnode_above[vnode_above[v]]], vnode_part[vnode_above[v]]), vnode_part[v]);
 inline string vnode_path[struct vnode *v] = strjoin(vnode_folder[vnode_above[v]], vnode_part[v]);
 
 translator fileinfo_t < struct file *F > {
-	fi_name = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : stringof(F->vn->name);
-	fi_dirname = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : vnode_folder[F->vn->parent];
+	fi_name = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : stringof(F->vn->name->text);
+	fi_dirname = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : vnode_folder[F->vn->name->dir];
 	fi_pathname = F == NULL ? "<none>" : F->vn->name == NULL ? "<unknown>" : vnode_path[F->vn];
 	fi_offset = F == NULL ? 0 : F->off;
 	fi_fs = "ramfs";
