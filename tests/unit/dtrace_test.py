@@ -157,7 +157,7 @@ ERRORS = [
     ("struct o { int a; }; BEGIN { trace(xlate <struct o *> (curproc)->a); }", "D_XLATE_NONE"),
     ("BEGIN { x = curpsinfo; }", "D_XLATE_DYN"),
     ("inline int x = x; BEGIN { trace(x); }", "D_SYNTAX", "too often"),
-    ("BEGIN { trace(args[0]); }", "D_ARGS_NONE"),
+    ("BEGIN { trace(args[0]); }", "D_ARGS_IDX", "dtrace:::BEGIN"),
     ("BEGIN { trace(" + "(" * 1000 + "1" + ")" * 1000 + "); }", "D_SYNTAX", "nested"),
     ("BEGIN { trace(" + "".join(f"arg{i % 10} + (" for i in range(40)) + "1" + ")" * 40 + "); }", "D_NOREG"),
 ]
@@ -187,6 +187,9 @@ CODE = [
     ("BEGIN { self->s = speculation(); } fbt::: /self->s/ { speculate(self->s); }", ["SPECULATION", "speculate", "rec       0"]),
     ("BEGIN { x++; --x; x += 2; x <<= 1; }", ["add ", "stv ", "sub ", "stv ", "add ", "stv ", "shl ", "stv "]),
     ("BEGIN { this->p = (char *)alloca(8); this->p[1] = 'x'; *this->p = 'y'; }", ["ALLOCA", "st1 ", "st1 "]),
+    ("proc:::create { trace(args[0]->pr_pid); } proc:::exit { trace(args[0]); } sched:sched::enqueue { trace(args[2]->cpu_id); }",
+     ["ld4", "rec4", "ld4"]),
+    ("profile-97 { trace(args[0]); } profile:::tick-1s { trace(args[1]); }", ["arg       %r1 0", "arg       %r1 1"]),
     ("BEGIN { trace(pid ? \"a\" : \"b\"); trace(execname < \"b\"); }", ["string", "string", "recstr", "scmp"]),
     ("syscall::read:entry, syscall::write:entry /arg0 > 2 && arg2 != 0/ { @[probefunc] = count(); }", ["arg       %r1 0", "jle", "arg       %r1 2", "jeq", "agg"]),
 ]

@@ -6,11 +6,15 @@
  * It prints a line for each variable at file level: NAME TYPE, as C writes the type without the
  * name
  * ("struct list *", "unsigned int [4]"). A type without a name is left out.
+ *
+ * It also prints a line for each probe of SDT (ktr/site.h), with the types of its arguments, and
+ * those that D makes of them: :PROVIDER:MODULE:FUNCTION:NAME TYPE>TYPE;TYPE;
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <err.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +98,80 @@ type_text(Dwarf_Die *die, char *text)
 	return true;
 }
 
+/* ---- probes ---- */
+
+#define SDT_ARGS 7 /* KTR_SDT_ARGS */
+
+struct sdt { /* struct ktr_sdt */
+	uint64_t name[4], types[SDT_ARGS], xlate[SDT_ARGS];
+};
+
+/* What the kernel has in `size` bytes at this address; NULL: nothing. */
+static const void *
+memory_at(Elf *elf, uint64_t address, size_t size)
+{
+	size_t headers = 0, file_size;
+	const char *file = elf_rawfile(elf, &file_size);
+	GElf_Phdr h;
+
+	elf_getphdrnum(elf, &headers);
+	for (size_t i = 0; i < headers; i++) {
+		if (gelf_getphdr(elf, (int)i, &h) != NULL && h.p_type == PT_LOAD &&
+		    address >= h.p_vaddr && address - h.p_vaddr <= h.p_filesz &&
+		    size <= h.p_filesz - (address - h.p_vaddr))
+			return file + h.p_offset + (address - h.p_vaddr);
+	}
+	return NULL;
+}
+
+static const char *
+text_at(Elf *elf, uint64_t address)
+{
+	const char *text = address != 0 ? memory_at(elf, address, 1) : NULL;
+
+	return text != NULL ? text : "";
+}
+
+/* The folder of a file. */
 static void
-list_unit(Dwarf_Die *unit)
+print_folder(const char *file)
+{
+	const char *end = strrchr(file, '/'), *start = end;
+
+	while (start != NULL && start > file && start[-1] != '/')
+		start--;
+	if (start != NULL)
+		printf("%.*s", (int)(end - start), start);
+}
+
+static void
+list_probe(Dwarf_Die *unit, Dwarf_Die *die, Elf *elf)
+{
+	Dwarf_Attribute a;
+	Dwarf_Op *op;
+	size_t count;
+	struct sdt s;
+	const void *at;
+
+	if (dwarf_attr(die, DW_AT_location, &a) == NULL ||
+	    dwarf_getlocation(&a, &op, &count) != 0 || count == 0 || op->atom != DW_OP_addr ||
+	    (at = memory_at(elf, op->number, sizeof(s))) == NULL)
+		errx(1, "%s: where is it?", dwarf_diename(die));
+	memcpy(&s, at, sizeof(s));
+	for (unsigned i = 0; i < 4; i++) {
+		printf(":%s", text_at(elf, s.name[i]));
+		if (i == 1 && *text_at(elf, s.name[i]) == '\0')
+			print_folder(dwarf_diename(unit));
+	}
+	printf(" ");
+	for (unsigned i = 0; i < SDT_ARGS && s.types[i] != 0; i++)
+		printf("%s%s%s;", text_at(elf, s.types[i]), s.xlate[i] != 0 ? ">" : "",
+		       text_at(elf, s.xlate[i]));
+	printf("\n");
+}
+
+static void
+list_unit(Dwarf_Die *unit, Elf *elf)
 {
 	Dwarf_Die die, type;
 	char text[TEXT];
@@ -105,8 +181,11 @@ list_unit(Dwarf_Die *unit)
 	do {
 		if (dwarf_tag(&die) == DW_TAG_variable && dwarf_hasattr(&die, DW_AT_location) &&
 		    dwarf_hasattr_integrate(&die, DW_AT_name) && target(&die, &type) &&
-		    type_text(&type, text))
+		    type_text(&type, text)) {
 			printf("%s %s\n", dwarf_diename(&die), text);
+			if (strcmp(text, "struct ktr_sdt") == 0)
+				list_probe(unit, &die, elf);
+		}
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
@@ -127,7 +206,7 @@ main(int argc, char **argv)
 		Dwarf_Die unit;
 
 		if (dwarf_offdie(dwarf, offset + header, &unit) != NULL)
-			list_unit(&unit);
+			list_unit(&unit, dwarf_getelf(dwarf));
 	}
 	return fflush(stdout) != 0;
 }

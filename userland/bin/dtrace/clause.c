@@ -70,21 +70,31 @@ is_probe_of(const struct clause *c, const struct dif_probe *p)
 	return false;
 }
 
-/* Those that the clause may be at: the kernel's; without a kernel, those that it names in full. */
+/*
+ * Those that the clause may be at: the kernel's, and those at a rate, which are made when they are
+ * named. Without a kernel: those of SDT, and what it names in full.
+ */
 static struct probe *
 known_probes(void)
 {
-	struct probe *list = probe_all();
+	bool kernel = probe_all() != NULL;
+	struct probe *list = kernel ? probe_all() : probe_described();
 
-	for (struct probe_spec *s = current->probes; s != NULL && probe_all() == NULL;
-	     s = s->next) {
+	for (struct probe_spec *s = current->probes; s != NULL; s = s->next) {
 		struct probe *p = dt_alloc(sizeof(*p));
+		bool rate;
 
 		probe_split(s->text, &p->p);
-		if (strcmp(p->p.provider, "fbt") != 0 && strcmp(p->p.provider, "syscall") != 0)
-			continue; /* only the kernel knows the others' types */
+		rate = probe_is_rate(p->p.name);
+		if (rate) {
+			strcpy(p->p.provider, "profile");
+			strcpy(p->p.types[0], "uintptr_t");
+			strcpy(p->p.types[1], "uintptr_t");
+		}
 		p->next = list;
-		list = p;
+		if (rate || (!kernel && (strcmp(p->p.provider, "fbt") == 0 ||
+					 strcmp(p->p.provider, "syscall") == 0)))
+			list = p;
 	}
 	return list;
 }

@@ -121,7 +121,6 @@ add_provider(struct source *s, const struct dif_probe *spec, const char *provide
 static void
 add_probes(struct source *s, const char *name)
 {
-	static const char *const rates[] = {"tick-", "profile-"};
 	const char *provider = "";
 	struct dif_probe spec;
 	bool any = false;
@@ -138,12 +137,8 @@ add_probes(struct source *s, const char *name)
 	if (any)
 		return;
 	/* It does not exist yet, or there is no kernel here. */
-	provider = *spec.provider != '\0' ? spec.provider : "dtrace";
-	for (size_t i = 0; i < 2 && *spec.provider == '\0'; i++) {
-		if (strncmp(spec.name, rates[i], strlen(rates[i])) == 0)
-			provider = "profile";
-	}
-	add_provider(s, &spec, provider);
+	provider = probe_is_rate(spec.name) ? "profile" : "dtrace";
+	add_provider(s, &spec, *spec.provider != '\0' ? spec.provider : provider);
 }
 
 const char *

@@ -112,8 +112,13 @@ bool type_enumerator(const char *name, struct type **type, int64_t *value);
 struct type *type_function(const char *name);
 /* The type of a variable of the kernel; NULL: not known. */
 struct type *type_variable(const char *name);
-/* The types of variables: NAME TYPE, a line each. The text stays. */
+/*
+ * The types of variables: NAME TYPE, a line each, and before them the kernel's probes, as mkvars.c
+ * says. The text stays.
+ */
 void type_variables(const char *text);
+/* The line of the next probe; of the first: NULL. NULL: there is none. */
+const char *type_next_probe(const char *line);
 /* As C writes it. */
 const char *type_text(const struct type *type);
 bool type_is_integer(struct type *type); /* enums, too */

@@ -26,6 +26,49 @@ probe_all(void)
 	return all;
 }
 
+bool
+probe_is_rate(const char *name)
+{
+	return strncmp(name, "tick-", 5) == 0 || strncmp(name, "profile-", 8) == 0;
+}
+
+/* Up to one of these characters; goes on after it. */
+static char *
+cut(const char **text, const char *ends)
+{
+	size_t size = strcspn(*text, ends);
+	char *part = dt_strndup(*text, size);
+
+	*text += size;
+	return part;
+}
+
+struct probe *
+probe_described(void)
+{
+	struct probe *list = NULL;
+
+	for (const char *line = NULL; (line = type_next_probe(line)) != NULL;) {
+		struct probe *p = dt_alloc(sizeof(*p));
+		const char *at = line + 1;
+
+		probe_split(cut(&at, " \n"), &p->p);
+		if (strcmp(p->p.provider, "dtrace") == 0)
+			p->p.module[0] = '\0'; /* as in the kernel */
+		at += *at == ' ';
+		for (unsigned i = 0; i < 7 && *at != '\n' && *at != '\0'; i++, at += *at == ';') {
+			snprintf(p->p.types[i], sizeof(p->p.types[i]), "%s", cut(&at, ">;\n"));
+			at += *at == '>';
+			if (at[-1] == '>')
+				snprintf(p->p.xlate[i], sizeof(p->p.xlate[i]), "%s",
+					 cut(&at, ";\n"));
+		}
+		p->next = list;
+		list = p;
+	}
+	return list;
+}
+
 char *
 probe_full_name(const char *text, unsigned fields)
 {

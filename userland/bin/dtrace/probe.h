@@ -15,8 +15,12 @@ struct probe {
 struct probe *probe_all(void);
 /* Where probe_all() gets them; id in p->id. False: there is none from this id on. */
 extern bool (*probe_describe)(struct dif_probe *p);
+/* Without a kernel: those of SDT that its build has described. */
+struct probe *probe_described(void);
 /* Does a description with four fields, which may be globs, or empty, match the probe? */
 bool probe_matches(const char *full, const struct dif_probe *p);
+/* profile-N or tick-N: a probe that is made when it is named. */
+bool probe_is_rate(const char *name);
 /* The four fields of a full name. */
 void probe_split(const char *full, struct dif_probe *p);
 /*

@@ -115,6 +115,13 @@ type_variables(const char *text)
 	variables = text;
 }
 
+const char *
+type_next_probe(const char *line)
+{
+	line = line == NULL ? variables : line + strcspn(line, "\n") + 1;
+	return *line == ':' ? line : NULL;
+}
+
 struct type *
 type_variable(const char *name)
 {
