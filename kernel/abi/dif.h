@@ -343,8 +343,11 @@ struct dif_options { /* 0: the default */
 	    deadman_ns; /* 30 s: without DIF_IOC_STATUS for so long, the consumer's probes go off */
 };
 
-#define DIF_DESTRUCTIVE 1u /* flags: may contain what is marked (w) */
+/* flags */
+#define DIF_DESTRUCTIVE 1u /* may contain what is marked (w) */
 #define DIF_KERNEL      2u /* of the kernel's own consumers; refused by DIF_IOC_LOAD */
+#define DIF_CPU(flags) \
+	((flags) >> 16) /* 1 + the CPU that is traced, besides BEGIN and END; 0: all */
 
 struct dif_header {
 	uint32_t magic, version;

@@ -156,7 +156,8 @@ fire_own(const struct ktr_firing *f, unsigned cpu)
 	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL; e = e->next) {
 		struct dif_cpu *c = &e->cpus[cpu];
 
-		if (e->consumer == f->data && (f->site == own[END] || c->limit != 0)) {
+		if (e->consumer == f->data &&
+		    (f->site == own[END] || e->consumer->d.state == DIF_ACTIVE)) {
 			c->fired++;
 			fire(e, c, f);
 		}
@@ -357,11 +358,13 @@ disable(struct dtrace_consumer *c)
 int
 dtrace_go(struct dtrace_consumer *c)
 {
+	uint32_t only = DIF_CPU(c->d.h.flags);
+
 	if (c->d.state != DIF_LOADED)
 		return -EINVAL;
 	c->alive_ns = clock_ns();
 	for (unsigned i = 0; i < c->d.cpus; i++)
-		c->d.cpu[i].limit = CHECK_ALIVE;
+		c->d.cpu[i].limit = only == 0 || only == i + 1 ? CHECK_ALIVE : 0;
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
 	enable(c, PART_OWN);
 	c->enabled = true;

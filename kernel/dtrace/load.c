@@ -52,7 +52,7 @@ check_header(const struct dif_header *h, size_t size)
 		return "not an image of this version";
 	if (h->size != size)
 		return "the image has not the size that it says";
-	if (h->flags > (DIF_DESTRUCTIVE | DIF_KERNEL))
+	if ((h->flags & 0xffff) > (DIF_DESTRUCTIVE | DIF_KERNEL))
 		return "no such flag";
 	if (!section_ok(h, &h->clauses, sizeof(struct dif_clause)) ||
 	    !section_ok(h, &h->code, sizeof(struct dif_insn)) ||
@@ -355,6 +355,8 @@ dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct di
 	memcpy(&d->h, image, sizeof(d->h));
 	set_defaults(&d->h.options);
 	why->error = check_header(&d->h, size);
+	if (why->error == NULL && DIF_CPU(d->h.flags) > cpus)
+		why->error = "option cpu: there is no such CPU";
 	if (why->error != NULL) {
 		dif_unload(d);
 		return -EINVAL;

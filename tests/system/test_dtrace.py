@@ -94,12 +94,14 @@ def anonymous():
                        "{ @snoozers[stack()] = quantize(timestamp - self->in); self->in = 0; } proc:::exec-success { @[\"pid\", pid] = count(); }")
     check_eq((out, status), (f"dtrace: saved anonymous enabling in {image}\ndtrace: boot with `qemu/boot --file /boot/dtrace.dif=FILE` "
                              "to enable it\n", 0), "on the host")
-    out = boot("dtrace -ae\necho $?\ndtrace -ae 2>&1\n", smp=2, options=["--file", f"/boot/dtrace.dif={image}"]).out
+    out = boot("dtrace -ae\necho $?\ndtrace -ae 2>&1\n"
+               "dtrace -x cpu=1 -qn 'profile-997 { @[\"cpu\", cpu] = count(); } END { printf(\"end\\n\"); }' -c 'sleep 0.1'\n", smp=2, options=["--file", f"/boot/dtrace.dif={image}"]).out
     check(re.match(r"\n\n +kernel`arch_cpu_start(\+0x[0-9a-f]+)?\n +kernel`cpu_start_all\+0x[0-9a-f]+\n +kernel`boot_thread\+0x", out) is not None,
           f"found no stack of the boot in {out!r}")
     check(re.search(r"\n +value  -+ Distribution -+ count +\n( +\d+ \|@* +\d+ +\n){3}", out) is not None, f"found no distribution in {out!r}")
     check(re.search(r"\n  pid +1 +1\n(  pid +\d+ +1\n)+0\n", out) is not None, f"found not the programs that were executed in {out!r}")
     check("no anonymous tracing to claim" in out, "it can be claimed twice")
+    check(re.search(r"\nend\n\n  cpu +1 +\d+\n$", out) is not None, f"-x cpu=1 traces other CPUs, too, or nothing: {out[-300:]!r}")
     out = boot("dtrace -A -n BEGIN 2>&1\nls /boot/dtrace.dif\ndtrace -A 2>&1\nls /boot | grep -c dif\n").out
     check_eq(out.splitlines()[2:], ["/boot/dtrace.dif", "dtrace: cleaned up old anonymous enabling in /boot/dtrace.dif", "0"], "in the guest")
 

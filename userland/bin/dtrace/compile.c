@@ -221,7 +221,9 @@ compile_image(uint32_t *size)
 	struct dif_header *image;
 
 	add_errors();
-	image = image_finish(&o, option_text(), dt_destructive ? DIF_DESTRUCTIVE : 0);
+	image =
+	    image_finish(&o, option_text(),
+			 (dt_destructive ? DIF_DESTRUCTIVE : 0) | (uint32_t)dt_options.cpu << 16);
 	*size = image->size;
 	return image;
 }

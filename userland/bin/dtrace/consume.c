@@ -199,6 +199,8 @@ load(const void *image, struct source *sources)
 	if (matches == NULL)
 		err(1, "memory");
 	if (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
+		if (l.error[0] != '\0' && l.clause == UINT32_MAX)
+			errx(1, "failed to enable: %s", l.error);
 		if (errno == EINVAL && l.error[0] != '\0')
 			errx(1, "failed to enable: clause %u, instruction %u: %s", l.clause, l.insn,
 			     l.error);

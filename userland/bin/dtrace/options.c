@@ -260,6 +260,8 @@ option_set(const char *name, const char *value)
 		if (options[i].offset == offsetof(struct dt_options, cpu) &&
 		    options[i].kind == NUMBER)
 			dt_options.cpu++;
+		if (dt_options.cpu > 64)
+			return dt_format("cpu: found %s, expected 0 to 63", value);
 		if (dt_options.strsize < 8 || dt_options.strsize > DIF_MAX_STRSIZE)
 			return dt_format("strsize: found %lu, expected 8 to %d",
 					 (unsigned long)dt_options.strsize, DIF_MAX_STRSIZE);
