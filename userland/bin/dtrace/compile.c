@@ -22,6 +22,7 @@ compile_init(const struct btf *btf)
 	stable_init();
 	option_init();
 	dt_region = NULL;
+	dt_context = "failed to compile";
 }
 
 void

@@ -69,28 +69,30 @@ file_default(enum file file)
 static void *
 read_all(int fd, size_t *size)
 {
-	char *data = NULL;
-	size_t room = 0;
+	size_t room = 65536;
+	char *data = malloc(room + 1), *larger;
 	ssize_t n;
 
-	*size = 0;
-	do {
-		if (room - *size < 4096) {
-			room = 2 * room + 65536;
-			data = realloc(data, room + 1);
-			if (data == NULL)
-				err(1, "memory");
-		}
+	for (*size = 0; data != NULL; *size += (size_t)n) {
 		n = read(fd, data + *size, room - *size);
-		*size += n > 0 ? (size_t)n : 0;
-		if (*size > MAX_SIZE) { /* as /dev/zero */
-			errno = EFBIG;
-			n = -1;
+		if (n == 0) {
+			data[*size] = '\0';
+			return data;
 		}
-	} while (n > 0);
-	data[*size] = '\0';
-	if (n == 0)
-		return data;
+		if (n < 0 || room > MAX_SIZE) { /* as /dev/zero */
+			errno = n < 0 ? errno : EFBIG;
+			break;
+		}
+		if (*size + (size_t)n == room) {
+			room *= 2;
+			larger = realloc(data, room + 1);
+			if (larger == NULL)
+				break;
+			data = larger;
+		}
+	}
+	if (data == NULL)
+		err(1, "memory");
 	free(data);
 	return NULL;
 }

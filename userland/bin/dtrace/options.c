@@ -114,6 +114,7 @@ option_init(void)
 	    .ascii = getenv("TERM") != NULL && strcmp(getenv("TERM"), "dumb") == 0,
 	};
 	text = "";
+	cpp_options = (struct cpp_options){0};
 }
 
 static bool
