@@ -154,9 +154,11 @@ list_probe(Dwarf_Die *unit, Dwarf_Die *die, Elf *elf)
 	const void *at;
 
 	if (dwarf_attr(die, DW_AT_location, &a) == NULL ||
-	    dwarf_getlocation(&a, &op, &count) != 0 || count == 0 || op->atom != DW_OP_addr ||
-	    (at = memory_at(elf, op->number, sizeof(s))) == NULL)
+	    dwarf_getlocation(&a, &op, &count) != 0 || count == 0 || op->atom != DW_OP_addr)
 		errx(1, "%s: where is it?", dwarf_diename(die));
+	at = memory_at(elf, op->number, sizeof(s));
+	if (at == NULL)
+		errx(1, "%s: it is not in the file", dwarf_diename(die));
 	memcpy(&s, at, sizeof(s));
 	for (unsigned i = 0; i < 4; i++) {
 		printf(":%s", text_at(elf, s.name[i]));
