@@ -157,9 +157,10 @@ list_probe(Dwarf_Die *unit, Dwarf_Die *die, Elf *elf)
 	    dwarf_getlocation(&a, &op, &count) != 0 || count == 0 || op->atom != DW_OP_addr)
 		errx(1, "%s: where is it?", dwarf_diename(die));
 	at = memory_at(elf, op->number, sizeof(s));
-	if (at == NULL)
+	if (at != NULL)
+		memcpy(&s, at, sizeof(s));
+	else
 		errx(1, "%s: it is not in the file", dwarf_diename(die));
-	memcpy(&s, at, sizeof(s));
 	for (unsigned i = 0; i < 4; i++) {
 		printf(":%s", text_at(elf, s.name[i]));
 		if (i == 1 && *text_at(elf, s.name[i]) == '\0')
