@@ -150,7 +150,7 @@ list_probe(Dwarf_Die *unit, Dwarf_Die *die, Elf *elf)
 	Dwarf_Attribute a;
 	Dwarf_Op *op;
 	size_t count;
-	struct sdt s;
+	struct sdt s = {{0}, {0}, {0}};
 	const void *at;
 
 	if (dwarf_attr(die, DW_AT_location, &a) == NULL ||
