@@ -5,11 +5,11 @@
  * address reaches. Each CPU remembers, for each of its ASIDs, the number of the space that used it
  * last. When a space loses a translation, it gets a new number. Then this CPU flushes the page;
  * another CPU finds no ASID with the new number when it runs the space next, and takes a flushed
- * one. So user entries never need to be flushed on other CPUs. This works because a space runs on
- * one CPU at a time.
+ * one. CPUs that run the space at the same time, for other threads of a process, are told to flush
+ * by the caller, after this.
  *
  * Locking: only a CPU itself uses its struct arch_pcpu, with interrupts off. The number of a space
- * is changed only on the CPU that runs it.
+ * is changed only on CPUs that run it.
  */
 #include "arch/mmu.h"
 #include "arch/aarch64/a64.h"

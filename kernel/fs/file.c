@@ -95,7 +95,7 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 		return flags & O_NOFOLLOW ? vnode_lookup_link(cwd, path, err)
 					  : vnode_lookup(cwd, path, err);
 	if (!(flags & O_EXCL))
-		return vnode_lookup_or_create(cwd, path, mode, made, err);
+		return vnode_lookup_or_create(cwd, path, mode, !(flags & O_NOFOLLOW), made, err);
 	vn = vnode_create(cwd, path, mode, err);
 	*made = vn != NULL;
 	return vn;
@@ -127,9 +127,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 int
 file_open(const char *path, int flags, uint32_t mode, struct file **out)
 {
-	struct proc *p = curproc();
-
-	return file_open_at(p != NULL ? p->cwd : NULL, path, flags, mode, out);
+	return file_open_at(proc_cwd(), path, flags, mode, out);
 }
 
 struct file *

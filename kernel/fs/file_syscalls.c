@@ -331,8 +331,10 @@ sys_fcntl(const uint64_t a[6])
 	case F_GETFD:
 		return ft->close_on_exec & bit ? FD_CLOEXEC : 0;
 	case F_SETFD:
+		spin_lock(&ft->lock);
 		ft->close_on_exec =
 		    a[2] & FD_CLOEXEC ? ft->close_on_exec | bit : ft->close_on_exec & ~bit;
+		spin_unlock(&ft->lock);
 		return 0;
 	case F_GETFL:
 		return f->flags;

@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
@@ -92,6 +93,8 @@ file_release_held(void)
 
 	while (l->nheld > 0)
 		file_unref(l->held[--l->nheld]);
+	vnode_unref(l->cwd);
+	l->cwd = NULL;
 	curthread()->holds = false;
 }
 

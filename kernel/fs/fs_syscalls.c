@@ -27,7 +27,7 @@ at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 {
 	const struct file *f;
 
-	*dir = curproc()->cwd;
+	*dir = proc_cwd();
 	if ((int)dirfd == AT_FDCWD || *path == '/')
 		return 0;
 	f = filetable_get(curproc()->files, (uint32_t)dirfd);
@@ -228,6 +228,8 @@ link_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t
 
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
+	if ((flags & AT_EMPTY_PATH) && curproc()->uid != 0)
+		return -ENOENT; /* Linux: CAP_DAC_READ_SEARCH; a descriptor shows no way to the file */
 	vn = vnode_of_user(from_fd, ufrom,
 			   (flags & AT_EMPTY_PATH) |
 			       (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW),
@@ -286,7 +288,7 @@ int64_t
 sys_getcwd(const uint64_t a[6])
 {
 	char path[PATH_MAX];
-	int n = vnode_path(curproc()->cwd, path, sizeof(path));
+	int n = vnode_path(proc_cwd(), path, sizeof(path));
 
 	if (n < 0)
 		return n;
@@ -299,13 +301,18 @@ sys_getcwd(const uint64_t a[6])
 static int
 change_dir(struct vnode *vn, const char *path)
 {
-	struct vnode *old = curproc()->cwd;
+	struct proc *p = curproc();
+	struct vnode *old = vn;
 	int error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
 
 	CTR2(KTR_VFS, "chdir: path %s error %d", vfs_trace_name(path), -error);
-	if (error == 0)
-		curproc()->cwd = vn;
-	vnode_unref(error == 0 ? old : vn);
+	if (error == 0) {
+		spin_lock(&proc_lock);
+		old = p->cwd;
+		p->cwd = vn;
+		spin_unlock(&proc_lock);
+	}
+	vnode_unref(old);
 	return error;
 }
 
@@ -396,7 +403,7 @@ readlink_at(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 
 	if ((int)size <= 0)
 		return -EINVAL;
-	vn = vnode_of_user(dirfd, upath, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, &error);
+	vn = vnode_of_user(dirfd, upath, AT_SYMLINK_NOFOLLOW, &error);
 	if (vn == NULL)
 		return error;
 	size = size < vn->size ? size : vn->size;

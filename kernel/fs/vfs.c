@@ -158,7 +158,7 @@ create_locked(const struct walk *w, uint32_t mode, const char *to, struct vnode 
 		vnode_ref(*vn);
 	else
 		vnode_unref(*vn);
-	return error;
+	return error < 0 ? -ENOSPC : 0;
 }
 
 static struct vnode *
@@ -222,7 +222,7 @@ vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
 }
 
 struct vnode *
-vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made, int *err)
+vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool follow, bool *made, int *err)
 {
 	struct vnode *vn = NULL;
 	struct walk w;
@@ -232,10 +232,10 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	mutex_lock(&vfs_lock);
 	error = walk(cwd, path, &w);
 	if (error == 0) {
-		error = walk_end(&w, true, &vn);
+		error = walk_end(&w, follow, &vn);
 		if (error == 0)
 			vnode_ref(vn);
-		*made = error == -ENOENT;
+		*made = error == -ENOENT && w.last;
 	}
 	if (*made)
 		error = create_locked(&w, mode, NULL, &vn);
@@ -340,9 +340,9 @@ may_remove(const struct walk *w, const struct vnode *vn)
 	return vn->fixed ? -EBUSY : 0;
 }
 
-/* Finds the name that w leads to, if it may be removed. vfs_lock held. */
+/* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock held. */
 static int
-find_removable(struct walk *w, struct vname **n)
+find_removable(struct walk *w, int dot, struct vname **n)
 {
 	bool want_dir = w->want_dir;
 	struct vnode *vn;
@@ -351,7 +351,7 @@ find_removable(struct walk *w, struct vname **n)
 	if (w->name[0] == '\0')
 		return -EBUSY; /* the root */
 	if (is_dot(w->name))
-		return -EINVAL;
+		return dot;
 	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
 	error = walk_end(w, false, &vn);
 	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
@@ -375,7 +375,11 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	mutex_lock(&vfs_lock);
 	error = walk(cwd, path, &w);
 	if (error == 0)
-		error = find_removable(&w, &n);
+		error = find_removable(&w,
+				       !dir                       ? -EISDIR
+				       : strcmp(w.name, ".") == 0 ? -EINVAL
+								  : -ENOTEMPTY,
+				       &n);
 	if (error == 0)
 		vn = n->vn;
 	if (error == 0 && dir && !S_ISDIR(vn->mode))
@@ -412,7 +416,7 @@ rename_locked(struct walk *from, const struct walk *to, bool keep, struct vnode 
 {
 	struct vname *n, *old;
 	struct vnode *vn;
-	int error = find_removable(from, &n);
+	int error = find_removable(from, -EBUSY, &n);
 
 	if (error < 0)
 		return error;

@@ -117,11 +117,12 @@ struct vnode *vnode_symlink(struct vnode *cwd, const char *path, const char *to,
  */
 int vnode_link(struct vnode *vn, struct vnode *cwd, const char *path);
 /*
- * Finds a vnode, or makes it if there is none: *made says which. This is atomic. Returns and errors
+ * Finds a vnode, or makes it if there is none: *made says which. This is atomic. follow: through a
+ * symbolic link that the last part is, also to make what it leads to. Returns and errors
  * as of the two functions above.
  */
-struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool *made,
-				     int *err);
+struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode,
+				     bool follow, bool *made, int *err);
 /*
  * Removes a name; the vnode lives while it has another, or is open. dir: only an empty directory.
  */

@@ -36,6 +36,7 @@ struct walk {
 	struct vnode *dir;
 	bool want_dir;           /* the path ends with a slash */
 	unsigned links;          /* symbolic links that it led through */
+	bool last;               /* walk_end() has looked for the last part, there or not */
 	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
 };
 

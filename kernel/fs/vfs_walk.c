@@ -114,6 +114,7 @@ walk(struct vnode *cwd, const char *path, struct walk *w)
 	w->dir = *path == '/' || cwd == NULL ? vfs_root : cwd;
 	w->want_dir = false;
 	w->links = 0;
+	w->last = false;
 	w->name[0] = '\0';
 	return *path != '\0' ? walk_on(w, path, NULL) : -ENOENT;
 }
@@ -126,9 +127,11 @@ walk_end(struct walk *w, bool follow, struct vnode **vn)
 		int error = 0;
 
 		*vn = w->dir;
+		w->last = true;
 		if (w->name[0] != '\0')
 			error = step(w->dir, w->name, vn);
 		if (error == 0 && S_ISLNK((*vn)->mode) && (follow || w->want_dir)) {
+			w->last = false;
 			error = enter_link(w, *vn, w->want_dir ? "/" : "", &buf);
 			if (error == 0)
 				error = walk_on(w, buf, buf);

@@ -44,6 +44,7 @@ SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exec, "sched_process_exec",
 SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "int");
 
 struct args { /* copies of the argument and environment strings */
+	struct uidinfo *ui; /* to whom it is counted */
 	unsigned argc, envc;
 	size_t used;
 	char *strings; /* MAX_ARG_BYTES */
@@ -177,7 +178,7 @@ set_program(struct proc *p, const char *path)
 {
 	size_t n = 0;
 
-	if (path[0] != '/' && vnode_path(p->cwd, p->program, sizeof(p->program)) > 0) {
+	if (path[0] != '/' && vnode_path(proc_cwd(), p->program, sizeof(p->program)) > 0) {
 		n = strlen(p->program);
 		if (n > 1 && n + 1 < sizeof(p->program))
 			p->program[n++] = '/';
@@ -207,13 +208,15 @@ args_join(struct args *s)
 static struct args *
 args_create(void)
 {
-	struct args *s = uidinfo_alloc(curproc()->ui, sizeof(*s));
+	struct uidinfo *ui = curproc()->ui; /* another thread may change it meanwhile */
+	struct args *s = uidinfo_alloc(ui, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
-	s->strings = uidinfo_alloc(curproc()->ui, MAX_ARG_BYTES);
+	s->ui = ui;
+	s->strings = uidinfo_alloc(ui, MAX_ARG_BYTES);
 	if (s->strings == NULL) {
-		uidinfo_free(curproc()->ui, s);
+		uidinfo_free(ui, s);
 		return NULL;
 	}
 	return s;
@@ -222,8 +225,8 @@ args_create(void)
 static void
 args_destroy(struct args *s)
 {
-	uidinfo_free(curproc()->ui, s->strings);
-	uidinfo_free(curproc()->ui, s);
+	uidinfo_free(s->ui, s->strings);
+	uidinfo_free(s->ui, s);
 }
 
 /*
@@ -295,7 +298,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	int r;
 
 	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
-	vn = vnode_lookup(p->cwd, path, &r);
+	vn = vnode_lookup(proc_cwd(), path, &r);
 	if (vn == NULL)
 		return r;
 	r = vnode_may_execute(vn);
@@ -357,7 +360,8 @@ sys_execve(const uint64_t a[6])
 {
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 	struct args *s = args_create();
-	char *path = uidinfo_alloc(curproc()->ui, PATH_MAX);
+	struct uidinfo *ui = curproc()->ui;
+	char *path = uidinfo_alloc(ui, PATH_MAX);
 	int r = -ENOMEM;
 
 	if (s != NULL && path != NULL) {
@@ -372,7 +376,7 @@ sys_execve(const uint64_t a[6])
 				SDT_PROBE1(proc, , , exec_failure, -r);
 		}
 	}
-	uidinfo_free(curproc()->ui, path);
+	uidinfo_free(ui, path);
 	if (s != NULL)
 		args_destroy(s);
 	return r;

@@ -51,7 +51,6 @@ give_children_away(struct proc *p)
 		struct proc *c = list_entry(l, struct proc, sibling);
 		list_remove(l);
 		c->parent = init_proc;
-		c->vfork_child = false;
 		list_append(&init_proc->children, &c->sibling);
 		zombies |= c->state == PROC_ZOMBIE;
 	}
@@ -79,7 +78,7 @@ end_threads(struct proc *p, const struct lwp *except)
 {
 	for_each_lwp(l, p) l->dying |= l != except;
 	proc_signals_update(p);
-	wakeup(&p->vforking);
+	for_each_lwp(l, p) wakeup(&l->vfork_child);
 	wakeup(&p->state);
 	wakeup(&p->nthreads);
 	for_each_lwp(l, p) if (l != except) sleepq_interrupt(l->thread);
@@ -109,6 +108,7 @@ static _Noreturn void
 exit_process(struct proc *p)
 {
 	struct vmspace *vm = p->vm;
+	struct lwp *l = curlwp();
 	int wait_status = p->exit_status;
 
 	if (p == init_proc)
@@ -138,18 +138,24 @@ exit_process(struct proc *p)
 	give_children_away(p);
 	p->wait_status = wait_status;
 	p->cpu_ns = thread_cpu_ns() + p->threads_ns + p->children_ns;
-	list_for_each_safe (l, &p->lwps)
-		list_remove(l); /* readers' positions, too */
+	list_for_each_safe (link, &p->lwps)
+		list_remove(link); /* readers' positions, too */
 	p->nthreads = 0;
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	curthread()->proc = NULL;
+	curthread()->lwp = NULL;
+	curthread()->user_work = 0;
 	proc_signal_info_locked(p->parent, SIGCHLD,
 				&(struct proc_siginfo){exit_reason(wait_status), p->pid,
 						       .uid = p->uid,
 						       .status = exit_value(wait_status)});
 	wakeup(p->parent);
+	if (l->ui == NULL)
+		l = NULL; /* the first one: the parent may free it from now on */
 	spin_unlock(&proc_lock);
+	if (l != NULL)
+		lwp_free(l);
 	thread_exit();
 }
 

@@ -92,10 +92,15 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 static void
 vfork_wait(struct proc *parent)
 {
+	struct lwp *self = curlwp();
+
 	spin_lock(&proc_lock);
-	while (parent->vforking && !parent->exiting && !curlwp()->dying &&
-	       !((parent->sig_pending | curlwp()->sig_pending) & 1ul << (SIGKILL - 1)))
-		sleep_on(&parent->vforking, &proc_lock, "vfork", 0, DEADLINE_NEVER);
+	while (self->vfork_child != NULL && !parent->exiting && !self->dying &&
+	       !((parent->sig_pending | self->sig_pending) & 1ul << (SIGKILL - 1)))
+		sleep_on(&self->vfork_child, &proc_lock, "vfork", 0, DEADLINE_NEVER);
+	if (self->vfork_child != NULL)
+		self->vfork_child->vfork_waiter = NULL;
+	self->vfork_child = NULL;
 	spin_unlock(&proc_lock);
 }
 
@@ -103,12 +108,19 @@ void
 proc_vfork_done(struct proc *p)
 {
 	spin_lock(&proc_lock);
-	if (p->vfork_child) {
-		p->vfork_child = false;
-		p->parent->vforking = false;
-		wakeup(&p->parent->vforking);
+	if (p->vfork_waiter != NULL) {
+		p->vfork_waiter->vfork_child = NULL;
+		wakeup(&p->vfork_waiter->vfork_child);
+		p->vfork_waiter = NULL;
 	}
 	spin_unlock(&proc_lock);
+}
+
+/* Has p's user as many processes and threads as RLIMIT_NPROC allows? */
+static bool
+too_many(const struct proc *p)
+{
+	return p->uid != 0 && uidinfo_held(p->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC);
 }
 
 static int64_t
@@ -118,11 +130,14 @@ fork_current(const struct fork_args *f)
 	bool vfork = f->flags & CLONE_VFORK;
 	int error;
 
-	if (parent->uid != 0 && uidinfo_held(parent->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC))
+	if (too_many(parent))
 		return -EAGAIN;
 	p = proc_alloc(curthread()->name, parent->uid, fork_return, &error);
 	if (p == NULL)
 		return error;
+	/* A parent that SIGKILL wakes runs on this space beside its child. */
+	if (f->flags & CLONE_VM)
+		vm_share(parent->vm);
 	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
 	p->files = filetable_clone(parent->files, p->ui);
 	if (p->vm == NULL || p->files == NULL) {
@@ -142,7 +157,10 @@ fork_current(const struct fork_args *f)
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
 	memcpy(p->program, parent->program, sizeof(p->program));
 	p->parent = parent;
-	p->vfork_child = parent->vforking = vfork;
+	if (vfork) {
+		p->vfork_waiter = curlwp();
+		curlwp()->vfork_child = p;
+	}
 	list_append(&parent->children, &p->sibling);
 	list_append(&procs, &p->all);
 	spin_unlock(&proc_lock);
@@ -176,15 +194,19 @@ static int64_t
 clone_thread(const struct fork_args *f)
 {
 	struct proc *p = curproc();
-	struct uidinfo *ui = uidinfo_enter(p->uid);
-	struct lwp *l = ui != NULL ? uidinfo_alloc(ui, sizeof(*l)) : NULL;
-	struct thread *t =
-	    l != NULL ? thread_alloc(curthread()->name, PRIO_USER, fork_return, p) : NULL;
+	struct uidinfo *ui;
+	struct lwp *l;
+	struct thread *t;
 	uint32_t tid;
 	bool ends;
 
+	if (too_many(p))
+		return -EAGAIN;
+	ui = uidinfo_enter(p->uid);
 	if (ui == NULL)
 		return -EAGAIN;
+	l = uidinfo_alloc(ui, sizeof(*l));
+	t = l != NULL ? thread_alloc(curthread()->name, PRIO_USER, fork_return, p) : NULL;
 	if (t == NULL) {
 		uidinfo_free(ui, l);
 		uidinfo_leave(ui);

@@ -60,12 +60,11 @@ int64_t
 sys_setuid(const uint64_t a[6])
 {
 	struct proc *p = curproc();
-	struct uidinfo *ui, *old = p->ui;
+	struct uidinfo *ui, *old;
+	bool may;
 
 	if (a[0] > INT32_MAX)
 		return -EINVAL;
-	if (p->uid != 0 && p->uid != a[0])
-		return -EPERM;
 	ui = uidinfo_enter((uint32_t)a[0]);
 	if (ui == NULL)
 		return -EAGAIN;
@@ -73,16 +72,20 @@ sys_setuid(const uint64_t a[6])
 		uidinfo_leave(ui);
 		return -EAGAIN;
 	}
-	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, (uint32_t)a[0]);
 	/* Files and memory that the process has already stay counted for the old user. */
-	spin_lock(&proc_lock);
-	p->ui = ui;
-	p->changed_uid |= p->uid != ui->uid;
-	p->uid = ui->uid;
+	spin_lock(&proc_lock); /* other threads do the same */
+	may = p->uid == 0 || p->uid == a[0];
+	old = may ? p->ui : ui;
+	if (may) {
+		CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, (uint32_t)a[0]);
+		p->ui = ui;
+		p->changed_uid |= p->uid != ui->uid;
+		p->uid = ui->uid;
+	}
 	spin_unlock(&proc_lock);
 	uidinfo_release(old, UIDINFO_KMEM, kmalloc_size(p));
 	uidinfo_leave(old);
-	return 0;
+	return may ? 0 : -EPERM;
 }
 
 /* The caller (pid 0) or one of its children. NULL: not among those. proc_lock held. */

@@ -54,6 +54,24 @@ curlwp(void)
 	return curthread()->lwp;
 }
 
+struct vnode *
+proc_cwd(void)
+{
+	struct proc *p = curproc();
+	struct lwp *l;
+
+	if (p == NULL || p->nthreads == 1)
+		return p != NULL ? p->cwd : NULL;
+	l = curlwp();
+	if (l->cwd == NULL) {
+		spin_lock(&proc_lock);
+		l->cwd = vnode_ref(p->cwd);
+		spin_unlock(&proc_lock);
+		curthread()->holds = true;
+	}
+	return l->cwd;
+}
+
 struct lwp *
 lwp_next(const struct proc *p, const struct lwp *l)
 {

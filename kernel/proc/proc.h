@@ -62,17 +62,19 @@ struct lwp {
 	struct uidinfo *ui;    /* [c] for whom it counts; NULL: the process's first thread */
 	bool dying;            /* [p] it ends when it would return to its program */
 	uint64_t set_tid;      /* [c] where it stores its number first; 0: nowhere */
+	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
 	uint64_t clear_tid;    /* [t] where it stores 0 when it ends; 0: nowhere */
 	uint64_t robust;       /* [t] its list of robust mutexes; 0: none */
 	uint64_t sig_pending;  /* [p] for this thread; bit n-1 is signal n */
 	uint64_t sig_blocked;  /* [p] */
-	uint64_t sig_awaited;  /* [p] by sigtimedwait: sent even if ignored */
+	uint64_t sig_awaited;  /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;    /* [t] what sig_blocked will be after the next delivery ... */
 	bool sig_restore;      /* [t] ... if this is set */
 	struct sigaltstack sig_stack;       /* [t] */
 	struct proc_siginfo sig_info[NSIG]; /* [p] of those pending */
 	struct file *held[FILES_HELD];      /* [t] references until its system call has ended */
 	unsigned nheld;                     /* [t] */
+	struct vnode *cwd;                  /* [t] as held; NULL: it has not asked for it */
 	struct ktrace_lwp trace;            /* [t] */
 };
 
@@ -109,10 +111,9 @@ struct proc {
 	int wait_status;         /* [p] as wait4 reports */
 	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
 	uint64_t children_ns;    /* [p] the same of all children that were waited for */
-	struct callout alarm;    /* SIGALRM; set by its own thread */
+	struct callout alarm;    /* SIGALRM; set by one thread at a time (alarm_mutex) */
 	uint64_t alarm_interval_ns; /* [p] until the next; 0: none */
-	bool vforking;              /* [p] it waits until its child executes or ends */
-	bool vfork_child;           /* [p] its parent waits until it executes or ends */
+	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool status_new;            /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;                /* [p] the out-of-memory code has killed it */
 	uint64_t sig_pending;       /* [p] for any thread; bit n-1 is signal n */
@@ -131,6 +132,12 @@ struct proc *curproc(void);
 struct lwp *curlwp(void);
 
 /*
+ * The current process's directory, which stays until the system call has ended; NULL in kernel
+ * threads. Thread context, no spin lock held.
+ */
+struct vnode *proc_cwd(void);
+
+/*
  * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).
  * 0; -ESRCH; -EBUSY: it has a mark, of which is_used() is true. Thread context.
  */
@@ -147,7 +154,7 @@ uint32_t proc_umask(void);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);
-/* Signals the current process (SIGPIPE). Thread context of a process. */
+/* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context of a process. */
 void proc_signal_self(int sig);
 /*
  * Job control: sends sig, which stops, to the current process's group. -EINTR: it is sent, and the

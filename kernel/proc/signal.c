@@ -151,7 +151,7 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 	if (p->state == PROC_ZOMBIE)
 		return;
 	if (sig == SIGKILL)
-		wakeup(&p->vforking);
+		for_each_lwp(any, p) wakeup(&any->vfork_child);
 	if (BIT(sig) & STOP_SIGNALS)
 		drop_pending(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
@@ -254,7 +254,7 @@ void
 proc_signal_self(int sig)
 {
 	spin_lock(&proc_lock);
-	proc_signal_locked(curproc(), sig);
+	proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_KERNEL});
 	spin_unlock(&proc_lock);
 }
 

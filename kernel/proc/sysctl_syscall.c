@@ -42,19 +42,20 @@ do_get(const struct sysctl_args *a)
 {
 	const struct sysctl *s = sysctl_find(a->name);
 	size_t size = (a->buflen < SYSCTL_GET_MAX ? a->buflen : SYSCTL_GET_MAX) + 1;
+	struct uidinfo *ui = curproc()->ui; /* another thread may change it meanwhile */
 	struct sbuf out;
 	int64_t n;
 	char *buf;
 
 	if (s == NULL)
 		return -ENOENT;
-	buf = uidinfo_alloc(curproc()->ui, size);
+	buf = uidinfo_alloc(ui, size);
 	if (buf == NULL)
 		return -ENOMEM;
 	sbuf_init(&out, buf, size);
 	sysctl_get_text(s, &out);
 	n = give_text(a, &out);
-	uidinfo_free(curproc()->ui, buf);
+	uidinfo_free(ui, buf);
 	return n;
 }
 

@@ -239,6 +239,8 @@ proc_alarm(void *arg)
 	spin_unlock(&proc_lock);
 }
 
+static struct mutex alarm_mutex = MUTEX_INIT("alarm"); /* one thread at a time sets a timer */
+
 /* Sets the process's timer, 0: none. Returns the time that was left, at least 1 if it ran. */
 static uint64_t
 set_alarm(uint64_t ns, uint64_t interval_ns, uint64_t *old_interval_ns)
@@ -246,6 +248,7 @@ set_alarm(uint64_t ns, uint64_t interval_ns, uint64_t *old_interval_ns)
 	struct proc *p = curproc();
 	uint64_t now = clock_ns(), left = 0;
 
+	mutex_lock(&alarm_mutex);
 	spin_lock(&proc_lock); /* after this the timer does not set itself */
 	*old_interval_ns = p->alarm_interval_ns;
 	p->alarm_interval_ns = 0;
@@ -255,6 +258,7 @@ set_alarm(uint64_t ns, uint64_t interval_ns, uint64_t *old_interval_ns)
 	p->alarm_interval_ns = interval_ns;
 	if (ns != 0)
 		callout_set(&p->alarm, now + ns);
+	mutex_unlock(&alarm_mutex);
 	return left;
 }
 

@@ -97,10 +97,10 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 {
 	struct flush f = {vm->root, va};
 
+	/* CPUs that do not run the space now: before they run it again */
+	arch_tlb_flush_page(va);
 	if (vm->shared)
 		smp_call_all(flush_here, &f);
-	else
-		arch_tlb_flush_page(va);
 }
 
 struct area *
