@@ -229,7 +229,8 @@ link_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
 	if ((flags & AT_EMPTY_PATH) && curproc()->uid != 0)
-		return -ENOENT; /* Linux: CAP_DAC_READ_SEARCH; a descriptor shows no way to the file */
+		return -ENOENT; /* Linux: CAP_DAC_READ_SEARCH; a descriptor shows no way to the file
+				 */
 	vn = vnode_of_user(from_fd, ufrom,
 			   (flags & AT_EMPTY_PATH) |
 			       (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW),
@@ -301,18 +302,10 @@ sys_getcwd(const uint64_t a[6])
 static int
 change_dir(struct vnode *vn, const char *path)
 {
-	struct proc *p = curproc();
-	struct vnode *old = vn;
 	int error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
 
 	CTR2(KTR_VFS, "chdir: path %s error %d", vfs_trace_name(path), -error);
-	if (error == 0) {
-		spin_lock(&proc_lock);
-		old = p->cwd;
-		p->cwd = vn;
-		spin_unlock(&proc_lock);
-	}
-	vnode_unref(old);
+	vnode_unref(error == 0 ? proc_chdir(vn) : vn);
 	return error;
 }
 

@@ -222,7 +222,8 @@ vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
 }
 
 struct vnode *
-vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool follow, bool *made, int *err)
+vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool follow, bool *made,
+		       int *err)
 {
 	struct vnode *vn = NULL;
 	struct walk w;
@@ -340,7 +341,8 @@ may_remove(const struct walk *w, const struct vnode *vn)
 	return vn->fixed ? -EBUSY : 0;
 }
 
-/* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock held. */
+/* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock
+ * held. */
 static int
 find_removable(struct walk *w, int dot, struct vname **n)
 {

@@ -43,7 +43,7 @@ SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_exec, "sched_process_exec",
 		      ": filename=%s pid=%u old_pid=%u", 3, "char *", "pid_t", "pid_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "int");
 
-struct args { /* copies of the argument and environment strings */
+struct args {               /* copies of the argument and environment strings */
 	struct uidinfo *ui; /* to whom it is counted */
 	unsigned argc, envc;
 	size_t used;

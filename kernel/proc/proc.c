@@ -72,6 +72,19 @@ proc_cwd(void)
 	return l->cwd;
 }
 
+struct vnode *
+proc_chdir(struct vnode *vn)
+{
+	struct proc *p = curproc();
+	struct vnode *old;
+
+	spin_lock(&proc_lock);
+	old = p->cwd;
+	p->cwd = vn;
+	spin_unlock(&proc_lock);
+	return old;
+}
+
 struct lwp *
 lwp_next(const struct proc *p, const struct lwp *l)
 {

@@ -57,19 +57,19 @@ struct ktrace_lwp {
 
 /* A thread of a process. */
 struct lwp {
-	struct thread *thread; /* [c] NULL: not a thread, but a reader's position in the list */
-	struct list sibling;   /* [p] in proc.lwps */
-	struct uidinfo *ui;    /* [c] for whom it counts; NULL: the process's first thread */
-	bool dying;            /* [p] it ends when it would return to its program */
-	uint64_t set_tid;      /* [c] where it stores its number first; 0: nowhere */
+	struct thread *thread;    /* [c] NULL: not a thread, but a reader's position in the list */
+	struct list sibling;      /* [p] in proc.lwps */
+	struct uidinfo *ui;       /* [c] for whom it counts; NULL: the process's first thread */
+	bool dying;               /* [p] it ends when it would return to its program */
+	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
-	uint64_t clear_tid;    /* [t] where it stores 0 when it ends; 0: nowhere */
-	uint64_t robust;       /* [t] its list of robust mutexes; 0: none */
-	uint64_t sig_pending;  /* [p] for this thread; bit n-1 is signal n */
-	uint64_t sig_blocked;  /* [p] */
-	uint64_t sig_awaited;  /* [p] by sigtimedwait: sent even if its default is to do nothing */
-	uint64_t sig_saved;    /* [t] what sig_blocked will be after the next delivery ... */
-	bool sig_restore;      /* [t] ... if this is set */
+	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
+	uint64_t robust;          /* [t] its list of robust mutexes; 0: none */
+	uint64_t sig_pending;     /* [p] for this thread; bit n-1 is signal n */
+	uint64_t sig_blocked;     /* [p] */
+	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
+	uint64_t sig_saved;   /* [t] what sig_blocked will be after the next delivery ... */
+	bool sig_restore;     /* [t] ... if this is set */
 	struct sigaltstack sig_stack;       /* [t] */
 	struct proc_siginfo sig_info[NSIG]; /* [p] of those pending */
 	struct file *held[FILES_HELD];      /* [t] references until its system call has ended */
@@ -113,7 +113,7 @@ struct proc {
 	uint64_t children_ns;    /* [p] the same of all children that were waited for */
 	struct callout alarm;    /* SIGALRM; set by one thread at a time (alarm_mutex) */
 	uint64_t alarm_interval_ns; /* [p] until the next; 0: none */
-	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
+	struct lwp *vfork_waiter;   /* [p] waits until this process executes or ends; NULL: none */
 	bool status_new;            /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;                /* [p] the out-of-memory code has killed it */
 	uint64_t sig_pending;       /* [p] for any thread; bit n-1 is signal n */
@@ -136,6 +136,9 @@ struct lwp *curlwp(void);
  * threads. Thread context, no spin lock held.
  */
 struct vnode *proc_cwd(void);
+/* Makes vn, whose reference this takes over, that directory. Returns the old one with its
+ * reference. */
+struct vnode *proc_chdir(struct vnode *vn);
 
 /*
  * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).

@@ -125,6 +125,11 @@ dangling_links_end(void)
 	       fails(mkdir("hole", 0755), EEXIST) &&
 	       fails(open("hole", O_CREAT | O_EXCL | O_WRONLY, 0644), EEXIST) &&
 	       store("hole", O_CREAT, "new") && holds("made", "new") && unlink("made") == 0;
+	good = good && fails(open("hole", O_CREAT | O_WRONLY | O_NOFOLLOW, 0644), ELOOP) &&
+	       links_of("made") == -1 && symlink("none/file", "deep") == 0 &&
+	       fails(open("deep", O_CREAT | O_WRONLY, 0644), ENOENT) && links_of("none") == -1 &&
+	       unlink("deep") == 0 && fails(unlink("."), EISDIR) && fails(rmdir("."), EINVAL) &&
+	       fails(rmdir(".."), ENOTEMPTY) && fails((int)readlink("", name, 4), ENOENT);
 	good = good && fails(open("loop", O_RDONLY), ELOOP) && fails(chdir("loop/x"), ELOOP) &&
 	       fails(open("hole", O_RDONLY | O_NOFOLLOW), ELOOP) &&
 	       fails(symlink("", "empty"), ENOENT) && fails(symlink("x", "hole"), EEXIST);

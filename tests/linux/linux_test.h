@@ -11,6 +11,8 @@ void result(bool good, const char *promise);
 int in_child(int (*fn)(void *), void *arg);
 /* Executes this program with one argument. Returns as in_child(). */
 int execute_self(const char *word);
+/* This program's path. */
+const char *linux_test_path(void);
 
 /* fpu.c */
 void test_fpu(void);

@@ -5,10 +5,14 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -394,6 +398,87 @@ first_ends(void *arg)
 	pthread_exit(NULL);
 }
 
+/* All that threads of a user, who outlive their first thread, were counted for is given back. */
+static int
+ends_are_counted(void *arg)
+{
+	struct rlimit few = {20, 20};
+
+	if (setuid(1000) != 0 || setrlimit(RLIMIT_NPROC, &few) != 0)
+		return 1;
+	for (int i = 0; i < 40; i++)
+		if (in_child(first_ends, NULL) != 7)
+			return 2;
+	return 0;
+}
+
+/* What belongs to the process and not to a thread is changed by all at once. */
+static void *
+change_process(void *arg)
+{
+	char dir[32];
+
+	snprintf(dir, sizeof(dir), "/tmp/linux_threads%ld", (long)arg);
+	for (int i = 0; i < 200; i++) {
+		alarm(100);
+		if (mkdir(dir, 0755) != 0 || chdir(dir) != 0 || rmdir(dir) != 0)
+			return &counter;
+		close(open("../.", O_RDONLY)); /* from where others have gone */
+		if (chdir("/") != 0 || syscall(SYS_setuid, 0) != 0)
+			return &counter;
+		alarm(0);
+	}
+	return NULL;
+}
+
+static int
+changes_process(void *arg)
+{
+	return in_threads(change_process) ? 0 : 1;
+}
+
+static void *
+write_into_nothing(void *arg)
+{
+	sigset_t set;
+	int ends[2];
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (pipe(ends) != 0 || close(ends[0]) != 0)
+		return &counter;
+	return write(ends[1], "x", 1) == -1 && errno == EPIPE ? NULL : &counter;
+}
+
+/* SIGPIPE goes to the thread that wrote. */
+static int
+survives_pipe(void *arg)
+{
+	pthread_t t;
+	void *r;
+
+	pthread_create(&t, NULL, write_into_nothing, NULL);
+	pthread_join(t, &r);
+	return r == NULL ? 0 : 1;
+}
+
+static void *
+spawn(void *arg)
+{
+	static char *const argv[] = {"linux_test", "auxv", NULL};
+
+	for (int i = 0; i < 10; i++) {
+		int status;
+		pid_t pid;
+
+		if (posix_spawn(&pid, linux_test_path(), NULL, NULL, argv, NULL) != 0 ||
+		    waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+			return argv[0];
+	}
+	return NULL;
+}
+
 static void *
 crash(void *arg)
 {
@@ -485,6 +570,11 @@ test_threads(void)
 	result(in_child(exits, NULL) == 42, "exit() of a thread ends all");
 	result(in_child(executes, NULL) == 0, "exec of a thread ends the others");
 	result(in_child(first_ends, NULL) == 7, "a process outlives its first thread");
+	result(in_child(ends_are_counted, NULL) == 0, "a thread's end gives back what it counted");
+	result(in_child(changes_process, NULL) == 0,
+	       "threads change the directory, the timer and the user at once");
+	result(in_child(survives_pipe, NULL) == 0, "SIGPIPE is for the thread that wrote");
+	result(in_threads(spawn), "threads spawn programs at once");
 	result(in_child(crashes, NULL) == 128 + SIGSEGV, "a fault of a thread ends all");
 	result(in_child(stops, NULL) == 0, "SIGSTOP stops all threads");
 	result(pipe(fds) == 0 && in_threads(open_and_close),
