@@ -183,6 +183,7 @@ proc_thread_exit(void)
 		curthread()->user_work = 0;
 		wakeup(&p->nthreads);
 		proc_signals_update(p);
+		proc_signals_retarget(p);
 	}
 	spin_unlock(&proc_lock);
 	if (last)

@@ -73,6 +73,11 @@ struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
 /* Threads of p look whether a signal, a stop or the end awaits them. proc_lock held. */
 void proc_signals_update(struct proc *p);
+/*
+ * Ends the sleep of a thread for each signal of the process that is pending, since the one that was
+ * chosen has ended. proc_lock held.
+ */
+void proc_signals_retarget(struct proc *p);
 /* Sends sig to one thread, and says why. proc_lock held. */
 void proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info);
 /* Sends sig to one process. proc_lock held. */

@@ -14,6 +14,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
+#include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm.h"
@@ -27,13 +28,17 @@
 static uint64_t
 sigreturn_code(struct vmspace *vm)
 {
+	static struct mutex mutex = MUTEX_INIT("sigreturn"); /* until the code is there */
+	bool good;
+
 	if (arch_sigreturn_size == 0)
 		return 0;
-	if (!vm_allows(vm, SIGRETURN_AT, MMU_EXEC) &&
-	    (vm_map(vm, SIGRETURN_AT, PAGE_SIZE, MMU_READ | MMU_EXEC) != 0 ||
-	     vm_write(vm, SIGRETURN_AT, arch_sigreturn_code, arch_sigreturn_size) != 0))
-		return 0;
-	return SIGRETURN_AT;
+	mutex_lock(&mutex);
+	good = vm_allows(vm, SIGRETURN_AT, MMU_EXEC) ||
+	       (vm_map(vm, SIGRETURN_AT, PAGE_SIZE, MMU_READ | MMU_EXEC) == 0 &&
+		vm_write(vm, SIGRETURN_AT, arch_sigreturn_code, arch_sigreturn_size) == 0);
+	mutex_unlock(&mutex);
+	return good ? SIGRETURN_AT : 0;
 }
 
 static bool

@@ -137,6 +137,13 @@ interrupt_one(struct proc *p, int sig)
 		sleepq_interrupt(chosen->thread);
 }
 
+void
+proc_signals_retarget(struct proc *p)
+{
+	for (uint64_t left = p->sig_pending; left != 0; left &= left - 1)
+		interrupt_one(p, __builtin_ctzl(left) + 1);
+}
+
 /* Sends sig to a thread, or to any of p. */
 static void
 post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
@@ -299,6 +306,8 @@ interrupted_call(const struct arch_trapframe *tf)
 	if (!arch_tf_in_syscall(tf) || arch_tf_return(tf) != (uint64_t)-EINTR)
 		return NOT;
 	name = syscall_name(arch_tf_syscall(tf));
+	if (strcmp(name, "futex") == 0 && arch_tf_arg(tf, 3) != 0)
+		return WAITED; /* with a timeout, like Linux */
 	for (unsigned i = 0; i < sizeof(special) / sizeof(special[0]); i++)
 		if (strcmp(special[i].name, name) == 0)
 			return special[i].how;

@@ -284,7 +284,8 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 		arch_icache_sync(phys_to_virt(pa), PAGE_SIZE);
 	/* The first write faults. The fault handler then checks whether the page is shared. */
 	*pte = arch_pte_leaf(pa, prot != 0 ? (prot & ~(unsigned)MMU_WRITE) | MMU_USER : 0, 0);
-	vm_flush_page(p->vm, va);
+	if (!p->vm->shared)
+		arch_tlb_flush_page(va);
 }
 
 static void
@@ -317,6 +318,8 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	area_each(taken, set_prot, &p);
 	area_put(&vm->areas, taken);
 	pagetable_each(vm->root, start, start + size, protect_page, &p);
+	if (vm->shared)
+		vm_flush_all(vm); /* once, and not for each page */
 	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, size, prot);
 	return 0;
 }

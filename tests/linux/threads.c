@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -463,6 +464,27 @@ survives_pipe(void *arg)
 	return r == NULL ? 0 : 1;
 }
 
+static void
+nothing_to_do(int sig)
+{
+}
+
+/* A handler ends a wait with a timeout, also with SA_RESTART: else it might never time out. */
+static int
+wait_is_interrupted(void *arg)
+{
+	struct sigaction act = {.sa_handler = nothing_to_do, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 10000}, {0, 10000}};
+	struct timespec long_time = {100, 0};
+	int word = 0;
+
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	return syscall(SYS_futex, &word, FUTEX_WAIT, 0, &long_time, NULL, 0) == -1 && errno == EINTR
+		   ? 0
+		   : 1;
+}
+
 static void *
 spawn(void *arg)
 {
@@ -574,6 +596,7 @@ test_threads(void)
 	result(in_child(changes_process, NULL) == 0,
 	       "threads change the directory, the timer and the user at once");
 	result(in_child(survives_pipe, NULL) == 0, "SIGPIPE is for the thread that wrote");
+	result(in_child(wait_is_interrupted, NULL) == 0, "a handler ends a wait with a timeout");
 	result(in_threads(spawn), "threads spawn programs at once");
 	result(in_child(crashes, NULL) == 128 + SIGSEGV, "a fault of a thread ends all");
 	result(in_child(stops, NULL) == 0, "SIGSTOP stops all threads");
