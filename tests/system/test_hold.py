@@ -245,7 +245,7 @@ exit 0
 
 @test("a list of 8,000 zombies never keeps interrupts off for long")
 def zombies():
-    run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000", "kern.maxkmemperuid=60000"], trace=True, timeout=4 * DEADLINE_S).expect()
+    run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000", "kern.maxkmemperuid=100000"], trace=True, timeout=4 * DEADLINE_S).expect()
     ns = [e["ns"] for e in run.events if e["text"].startswith("interrupt enter")]
     check(len(ns) > 4, f"{len(ns)} interrupts while ps ran, expected more")
     longest = max(b - a for a, b in zip(ns, ns[1:]))
