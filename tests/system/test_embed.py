@@ -391,8 +391,8 @@ def hart(cpu, mine, missing, loops, ticks):
               f"events of hart {cpu}: found {len(mine) + missing}, expected {known} and up to {loops} halves")
     places = [func for func, _ in itertools.groupby(e["func"] for e in mine)]
     between = [places[n:n + 3] for n in range(len(places))].count(["record_loop", "trap", "record_loop"])
-    check(between >= 5 or (cpu and missing),
-          f"hart {cpu}: found timer interrupts at {between} places between events of its loop, expected 5")
+    # A host that is busy lets a hart run now and then: then many interrupts come one after the other.
+    check(between >= 1 or (cpu and missing), f"hart {cpu}: found no timer interrupt between events of its loop")
 
 
 for _harts, _patch in itertools.product((1, 4), (0, 1)):
