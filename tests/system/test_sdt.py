@@ -209,7 +209,7 @@ def every():
             break
     check_eq(sorted(known - seen), [], "probes that never fired")
     check_eq(sorted(seen - known), [], "probes that are not listed")
-    check(len(known) == 41, f"{len(known)} probes, expected 41")
+    check(len(known) == 47, f"{len(known)} probes, expected 47")
 
 
 @test("a probe and a trace point at one place are switched for themselves; afterwards the code is as it was built")
