@@ -496,7 +496,9 @@ hist_gates_use(const struct ktr_site *site, int more)
 	int error = 0;
 
 	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL && error == 0;) {
-		h->gate_users += (unsigned)more;
+		/* Those that were added after the trigger do not count it. */
+		if (more > 0 || h->gate_users > 0)
+			h->gate_users += (unsigned)more;
 		error = reattach(h);
 	}
 	return error;

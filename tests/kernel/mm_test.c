@@ -222,21 +222,9 @@ KTEST(text_and_rodata_are_read_only_also_in_the_direct_map)
 	}
 }
 
-/* The heap keeps a page of small areas once it has one: then nothing else changes the count. */
 static void
-warm_areas(void)
+map_and_unmap(void)
 {
-	struct vmspace *vm = vm_create(&uidinfo_root);
-
-	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ), 0);
-	KT_EQ(vm_unmap(vm, 0x104000, 0x1000), 0);
-	vm_destroy(vm);
-}
-
-KTEST(vm_pages_come_on_demand_and_go_with_unmap)
-{
-	warm_areas();
-	uint64_t before = page_count_free();
 	struct vmspace *vm = vm_create(&uidinfo_root);
 
 	KT_ASSERT(vm != NULL);
@@ -255,7 +243,16 @@ KTEST(vm_pages_come_on_demand_and_go_with_unmap)
 	KT_EQ(vm_resident(vm), 1);
 	KT_ASSERT(!vm_fault(vm, 0x100123, MMU_READ));
 	vm_destroy(vm);
-	KT_EQ(page_count_free(), before);
+}
+
+KTEST(vm_pages_come_on_demand_and_go_with_unmap)
+{
+	uint64_t before = page_count_free();
+
+	/* The heap keeps an empty page now and then; what is lost each time would be 20 pages. */
+	for (int i = 0; i < 20; i++)
+		map_and_unmap();
+	KT_ASSERT(page_count_free() + 2 >= before);
 }
 
 static uint8_t
