@@ -91,17 +91,10 @@ stat_vnode(struct vnode *vn, uint64_t ustat)
 static int64_t
 stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
 {
-	struct user_path p;
-	struct vnode *vn;
 	int64_t result;
-	int error = take_path(&p, dirfd, upath);
+	int error;
+	struct vnode *vn = vnode_of_user(dirfd, upath, flags, &error);
 
-	if (error < 0)
-		return error;
-	if ((flags & AT_EMPTY_PATH) && p.text[0] == '\0')
-		return stat_vnode(p.cwd, ustat);
-	vn = flags & AT_SYMLINK_NOFOLLOW ? vnode_lookup_link(p.cwd, p.text, &error)
-					 : vnode_lookup(p.cwd, p.text, &error);
 	if (vn == NULL)
 		return error;
 	result = stat_vnode(vn, ustat);

@@ -1,6 +1,6 @@
 /*
- * futex.c - futex(2): threads wait until others change a word of their memory; and the words that a
- * thread leaves behind when it ends.
+ * futex.c - futex(2): threads wait until others change a word of their memory; and the words that
+ * the kernel changes when a thread ends.
  *
  * A futex is a word at an address of an address space: no memory is shared between spaces. A thread
  * that waits has a struct waiter on its stack.
