@@ -239,6 +239,11 @@ int trigger_clear(uintptr_t arg);
 void triggers_clean(void);
 /* Has the event triggers? */
 bool triggers_on(const struct ktr_site *site);
+/* Do triggers of any event switch the histograms of this one? */
+bool triggers_switch_hists(const struct ktr_site *site);
+/* Another histogram is there, or one less: makes the programs of these triggers anew. 0 or -errno.
+ */
+int triggers_update(const struct ktr_site *site);
 /* In set_ftrace_filter: [!]FUNCTION:COMMAND[:…]. 0 or -errno. */
 int trigger_store_function(char *word);
 void triggers_show_functions(struct sbuf *out);
@@ -252,9 +257,10 @@ int hist_clear(const struct ktr_site *site);
 void hists_clean(void);
 void hist_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
 void hist_show_triggers(const struct ktr_site *site, struct sbuf *out);
-/* One trigger more, or one less, switches the event's histograms, each by its gate. */
-int hist_gates_use(const struct ktr_site *site, int more);
-const uint32_t *hist_gate(const struct hist *h);
+/* Makes the programs of the event's histograms anew. 0 or -errno. */
+int hists_update(const struct ktr_site *site);
+/* While triggers switch the histogram, a word of 1 or 0: it counts. */
+uint32_t *hist_gate(struct hist *h);
 
 /* ---- synthetic.c ---- */
 

@@ -27,8 +27,8 @@ hist_next(const struct ktr_site *site, const struct hist *h)
 	return NULL;
 }
 
-const uint32_t *
-hist_gate(const struct hist *h)
+uint32_t *
+hist_gate(struct hist *h)
 {
 	return &h->gate;
 }
@@ -236,7 +236,7 @@ emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site
 	return result;
 }
 
-/* Makes the consumer of those with variables anew, after they or their gates have changed. */
+/* Makes the consumer of those with variables anew, after they have changed. */
 static int
 attach_linked(struct hist_error *error)
 {
@@ -276,6 +276,16 @@ reattach(struct hist *h)
 	return attach(h, &error);
 }
 
+int
+hists_update(const struct ktr_site *site)
+{
+	int error = 0;
+
+	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL && error == 0;)
+		error = reattach(h);
+	return error;
+}
+
 /* ---- adding and removing ---- */
 
 static void
@@ -285,7 +295,7 @@ use_events(const struct hist *h, int more)
 		h->actions[i].event->users += (unsigned)more;
 }
 
-/* Do others name its variables, or triggers its gate? */
+/* Do others name its variables? */
 static bool
 is_used(const struct hist *h)
 {
@@ -293,7 +303,7 @@ is_used(const struct hist *h)
 		for (unsigned i = 0; i < o->nothers; i++)
 			if (o != h && o->others[i].of == h)
 				return true;
-	return h->gate_users > 0;
+	return false;
 }
 
 /* Another one that has the rows gives them to the next of its name. */
@@ -328,6 +338,7 @@ drop(struct hist *h)
 	if (h->consumer != NULL)
 		dtrace_detach(h->consumer);
 	list_remove(&h->link);
+	triggers_update(h->site);
 	if (h->linked) {
 		take_consumer(linked);
 		attach_linked(&error);
@@ -406,11 +417,16 @@ add(struct hist *h, struct hist_error *error)
 		take_consumer(linked);
 	list_append(&hists, &h->link);
 	result = attach(h, error);
+	if (result == 0)
+		result = triggers_update(h->site);
 	if (result == 0) {
 		use_events(h, 1);
 		return 0;
 	}
+	if (h->consumer != NULL)
+		dtrace_detach(h->consumer);
 	list_remove(&h->link);
+	triggers_update(h->site);
 	if (h->linked)
 		attach_linked(&again);
 	return result;
@@ -488,20 +504,6 @@ hists_clean(void)
 		if (gone != NULL)
 			drop(gone);
 	} while (gone != NULL);
-}
-
-int
-hist_gates_use(const struct ktr_site *site, int more)
-{
-	int error = 0;
-
-	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL && error == 0;) {
-		/* Those that were added after the trigger do not count it. */
-		if (more > 0 || h->gate_users > 0)
-			h->gate_users += (unsigned)more;
-		error = reattach(h);
-	}
-	return error;
 }
 
 /* ---- files ---- */

@@ -93,7 +93,6 @@ struct hist {
 	unsigned nkeys, nvalues, nown, nothers, nactions, nsorts, size;
 	bool no_hitcount, times, linked;
 	struct hist_slice filter;
-	unsigned gate_users;              /* triggers that switch it */
 	uint32_t gate;                    /* atomic: it is not paused */
 	struct dtrace_consumer *consumer; /* not linked */
 	unsigned agg;                     /* the number of the first aggregation in the program */

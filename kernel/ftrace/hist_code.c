@@ -395,7 +395,8 @@ int
 hist_emit(struct program *p, struct hist *h, struct hist_error *error)
 {
 	struct emitter e = {.p = p, .h = h, .error = error};
-	bool gated = h->gate_users > 0 || __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
+	bool gated =
+	    triggers_switch_hists(h->site) || __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
 	bool good;
 
 	*error = (struct hist_error){"Too many actions", 0};

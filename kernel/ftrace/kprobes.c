@@ -6,6 +6,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -170,6 +171,15 @@ kprobes_clear(uintptr_t arg)
 	event_filters_clean();
 	return error;
 }
+
+static void
+kprobe_gone(void)
+{
+	mutex_lock(&ftrace_lock);
+	event_filters_clean();
+	mutex_unlock(&ftrace_lock);
+}
+HOOK(kprobe_removed, kprobe_gone);
 
 /* ---- printing ---- */
 

@@ -39,6 +39,7 @@ struct trigger {
 	const struct ktr_site *target; /* TO_EVENT, TO_HIST */
 	char target_name[EVENT_NAME];  /* its event */
 	uint64_t limit;                /* how often; UINT64_MAX: always */
+	uint32_t *gate;                /* TO_EVENT: the target's */
 	struct dtrace_consumer *consumer;
 	char *filter; /* within text; NULL: none */
 	char text[];
@@ -49,16 +50,22 @@ static struct list triggers = LIST_INIT(triggers);
 /* ---- making and removing ---- */
 
 static void
+detach(struct trigger *t)
+{
+	if (t->consumer != NULL)
+		dtrace_detach(t->consumer);
+	t->consumer = NULL;
+}
+
+static void
 drop(struct trigger *t)
 {
-	if (t->consumer != NULL) {
-		dtrace_detach(t->consumer);
-		if (t->command->kind == TO_EVENT)
-			event_filter_use(t->target, -1, NULL);
-		if (t->command->kind == TO_HIST)
-			hist_gates_use(t->target, -1);
-	}
+	detach(t);
 	list_remove(&t->link);
+	if (t->command->kind == TO_EVENT)
+		event_filter_use(t->target, -1, NULL);
+	if (t->command->kind == TO_HIST)
+		hists_update(t->target);
 	kfree(t);
 }
 
@@ -125,7 +132,7 @@ emit_gate(struct program *p, const uint32_t *gate, bool on)
 }
 
 static int
-emit(struct program *p, const struct trigger *t, const uint32_t *gate, struct filter_error *error)
+emit(struct program *p, const struct trigger *t, struct filter_error *error)
 {
 	bool good = true;
 	int result = t->filter != NULL ? filter_compile_for(p, t->site, t->filter, error) : 0;
@@ -136,7 +143,7 @@ emit(struct program *p, const struct trigger *t, const uint32_t *gate, struct fi
 	if (t->command->kind == TO_UPCALL)
 		good = good && program_emit(p, DIF_UPCALL, 0, 0, 0, t->command->arg);
 	else if (t->command->kind == TO_EVENT)
-		good = good && emit_gate(p, gate, t->command->arg != 0);
+		good = good && emit_gate(p, t->gate, t->command->arg != 0);
 	else
 		for (struct hist *h = NULL; good && (h = hist_next(t->target, h)) != NULL;)
 			good = emit_gate(p, hist_gate(h), t->command->arg != 0);
@@ -150,7 +157,7 @@ is_function(const struct ktr_site *site, const char *glob)
 }
 
 static int
-attach(struct trigger *t, struct program *p)
+attach_program(struct trigger *t, struct program *p)
 {
 	const struct ktr_site **sites = kmalloc(SITES_MAX * sizeof(*sites));
 	struct dif_clause *clauses = kmalloc(SITES_MAX * sizeof(*clauses));
@@ -172,29 +179,78 @@ attach(struct trigger *t, struct program *p)
 	return error;
 }
 
-/* Adds a trigger, which is wholly described. */
+static int
+attach(struct trigger *t, struct filter_error *error)
+{
+	struct program *p = program_new();
+	int result = p != NULL ? emit(p, t, error) : -ENOMEM;
+
+	if (result == 0)
+		result = attach_program(t, p);
+	program_free(p);
+	return result;
+}
+
+bool
+triggers_switch_hists(const struct ktr_site *site)
+{
+	list_for_each (l, &triggers) {
+		const struct trigger *t = list_entry(l, struct trigger, link);
+
+		if (t->command->kind == TO_HIST && t->target == site)
+			return true;
+	}
+	return false;
+}
+
+/* How often it may still act. */
+static uint64_t
+times_left(const struct trigger *t)
+{
+	uint64_t used =
+	    t->limit != UINT64_MAX && t->consumer != NULL ? dtrace_global(t->consumer) : 0;
+
+	return used < t->limit ? t->limit - used : 0;
+}
+
+int
+triggers_update(const struct ktr_site *site)
+{
+	struct filter_error error;
+	int result = 0;
+
+	list_for_each (l, &triggers) {
+		struct trigger *t = list_entry(l, struct trigger, link);
+
+		if (t->command->kind != TO_HIST || t->target != site)
+			continue;
+		t->limit = times_left(t);
+		detach(t);
+		if (result == 0)
+			result = attach(t, &error);
+	}
+	return result;
+}
+
+/* Adds a trigger, which is wholly described, or frees it. */
 static int
 add(struct trigger *t, struct filter_error *error)
 {
-	struct program *p;
-	uint32_t *gate = NULL;
 	int result = find_same(t) != NULL ? -EEXIST : 0;
 
-	if (result == 0 && t->command->kind == TO_HIST)
-		result = hist_gates_use(t->target, 1);
 	if (result == 0 && t->command->kind == TO_EVENT)
-		result = event_filter_use(t->target, 1, &gate);
-	if (result != 0)
+		result = event_filter_use(t->target, 1, &t->gate);
+	if (result != 0) {
+		kfree(t);
 		return result;
-	p = program_new();
-	result = p != NULL ? emit(p, t, gate, error) : -ENOMEM;
+	}
+	list_append(&triggers, &t->link);
+	if (t->command->kind == TO_HIST)
+		result = hists_update(t->target);
 	if (result == 0)
-		result = attach(t, p);
-	program_free(p);
-	if (result != 0 && t->command->kind == TO_HIST)
-		hist_gates_use(t->target, -1);
-	if (result != 0 && t->command->kind == TO_EVENT)
-		event_filter_use(t->target, -1, NULL);
+		result = attach(t, error);
+	if (result != 0)
+		drop(t);
 	return result;
 }
 
@@ -253,17 +309,13 @@ static int
 carry_out(struct trigger *t, bool remove, struct filter_error *error)
 {
 	struct trigger *there = find_same(t);
-	int result = 0;
 
 	if (!remove)
-		result = add(t, error);
-	else if (there != NULL)
+		return add(t, error);
+	if (there != NULL)
 		drop(there);
-	if (remove || result != 0)
-		kfree(t);
-	else
-		list_append(&triggers, &t->link);
-	return result;
+	kfree(t);
+	return 0;
 }
 
 /* The text after " if ", which ends the text before it. NULL: there is none. */
@@ -361,13 +413,10 @@ show_one(const struct trigger *t, struct sbuf *out)
 		event_name(t->target, name);
 		sbuf_printf(out, ":%s:%s", event_system(t->target), name);
 	}
-	if (t->limit == UINT64_MAX) {
+	if (t->limit == UINT64_MAX)
 		sbuf_puts(out, ":unlimited");
-	} else {
-		uint64_t used = dtrace_global(t->consumer);
-
-		sbuf_printf(out, ":count=%lu", used < t->limit ? t->limit - used : 0);
-	}
+	else
+		sbuf_printf(out, ":count=%lu", times_left(t));
 	if (t->filter != NULL)
 		sbuf_printf(out, " if %s", t->filter);
 	sbuf_putc(out, '\n');

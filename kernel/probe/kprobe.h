@@ -32,7 +32,10 @@ struct sbuf;
  * definition is wrong there. Thread context; not for the debugger.
  */
 int kprobe_add(const char *definition, char *err, size_t errlen);
-/* Removes the probe of that name. As above. */
+/*
+ * Removes the probe of that name. As above. After the user has removed one by the sysctl, the hooks
+ * of the list kprobe_removed run (kernel/lib/hook.h), in thread context, without locks.
+ */
 int kprobe_del(const char *name, char *err, size_t errlen);
 /* A line for each probe, after a heading. */
 void kprobe_list(struct sbuf *out);

@@ -1,5 +1,6 @@
 /* kprobe_sysctl.c - kprobes as the user sees them: the sysctls debug.kprobe.*, and the site of
  * each. */
+#include "kernel/lib/hook.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
@@ -7,6 +8,8 @@
 #include "kernel/probe/kprobe_private.h"
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
+
+HOOK_LIST(kprobe_removed);
 
 /* The format of the event: "kprobe:::mine: fd %#lx n %lu". */
 static void
@@ -100,7 +103,11 @@ static int
 del_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	(void)s;
-	return kprobe_del(val, err, errlen);
+	int error = kprobe_del(val, err, errlen);
+
+	if (error == 0)
+		HOOK_RUN(kprobe_removed);
+	return error;
 }
 
 SYSCTL_TEXT(debug_kprobe_list, "debug.kprobe.list", 0, list_get, NULL,
