@@ -9,6 +9,7 @@
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
 #include "kernel/vm/vm.h"
 
@@ -17,31 +18,46 @@
 #define INTERP_BASE  0x00007f0000000000ul
 #define INTERP_MAX   256 /* bytes of its path */
 
+/* Zeroes what a segment's last page of the file holds beyond the segment. */
+static int
+clear_rest(struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	void *zeroes;
+	int r;
+
+	if (start >= end)
+		return 0;
+	zeroes = page_alloc_zero();
+	if (zeroes == NULL)
+		return -ENOMEM;
+	r = vm_write(vm, start, zeroes, end - start);
+	page_free(zeroes, 0);
+	return r;
+}
+
+/* Maps a segment: pages of the file, and new ones after them. */
 static int
 load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg)
 {
-	uint64_t start = page_round_down(seg->vaddr);
-	uint64_t done = 0;
-	char *buf;
-	int r = vm_map(vm, start, page_round_up(seg->vaddr + seg->memsz) - start, seg->prot);
+	uint64_t start = page_round_down(seg->vaddr), data_end = seg->vaddr + seg->filesz;
+	uint64_t mapped = seg->filesz != 0 ? page_round_up(data_end) : start;
+	uint64_t end = page_round_up(seg->vaddr + seg->memsz);
+	const struct area_source from = {.pager = &vnode_pager,
+					 .object = vn,
+					 .offset = seg->offset - (seg->vaddr - start)};
+	int64_t r = 0;
 
-	if (r != 0)
-		return r == -EEXIST || r == -EINVAL ? -ENOEXEC : r;
-	buf = page_alloc(0);
-	if (buf == NULL)
-		return -ENOMEM;
-	while (r == 0 && done < seg->filesz) {
-		uint64_t want = seg->filesz - done < PAGE_SIZE ? seg->filesz - done : PAGE_SIZE;
-		int64_t n = vnode_read(vn, buf, want, seg->offset + done);
-
-		if (n <= 0)
-			r = n < 0 ? (int)n : -ENOEXEC;
-		else
-			r = vm_write(vm, seg->vaddr + done, buf, (uint64_t)n);
-		done += n > 0 ? (uint64_t)n : 0;
-	}
-	page_free(buf, 0);
-	return r;
+	if (mapped > start && (from.offset % PAGE_SIZE != 0 || vn->ops->page == NULL))
+		return -ENOEXEC;
+	if (mapped > start)
+		r = vm_map_any(vm, start, mapped - start, seg->prot, VM_IF_FREE, &from, UINT64_MAX);
+	if (r >= 0 && end > mapped)
+		r = vm_map(vm, mapped, end - mapped, seg->prot);
+	if (r == -EEXIST || r == -EINVAL)
+		r = -ENOEXEC;
+	if (r >= 0 && seg->memsz > seg->filesz)
+		r = clear_rest(vm, data_end, mapped);
+	return r < 0 ? (int)r : 0;
 }
 
 /* Reads and checks the headers, which must lie in the file's first page. */

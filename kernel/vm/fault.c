@@ -209,23 +209,38 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 	return served;
 }
 
+/* The page at va, made if there is none, which nobody else has. */
+static int
+own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
+{
+	const struct area *a = vm_find(vm, va);
+	uint64_t *entry;
+
+	if (a == NULL)
+		return -EFAULT;
+	entry = pagetable_entry(vm->root, va, 0, NULL);
+	if (entry == NULL || *entry == 0) {
+		if (!fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot))
+			return -ENOMEM;
+		entry = pagetable_entry(vm->root, va, 0, NULL);
+	}
+	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
+	    !copy_on_write(vm, entry, va, a->prot))
+		return -ENOMEM;
+	*pte = *entry;
+	return 0;
+}
+
 static int
 write_all(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
 {
 	while (n > 0) {
 		uint64_t off = va & (PAGE_SIZE - 1);
-		uint64_t part = n < PAGE_SIZE - off ? n : PAGE_SIZE - off;
-		unsigned level;
-		uint64_t pte = pagetable_lookup(vm->root, va, &level);
+		uint64_t part = n < PAGE_SIZE - off ? n : PAGE_SIZE - off, pte;
+		int r = own_page(vm, va - off, &pte);
 
-		if (pte == 0) {
-			struct area *a = vm_find(vm, va);
-			if (a == NULL)
-				return -EFAULT;
-			if (!fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot))
-				return -ENOMEM;
-			pte = pagetable_lookup(vm->root, va, &level);
-		}
+		if (r != 0)
+			return r;
 		memcpy((char *)phys_to_virt(arch_pte_pa(pte)) + off, src, part);
 		if (arch_pte_executable(pte))
 			arch_icache_sync((char *)phys_to_virt(arch_pte_pa(pte)) + off, part);

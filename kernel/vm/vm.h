@@ -91,7 +91,7 @@ bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
 bool vm_beyond_file(struct vmspace *vm, uint64_t va);
 /* Does an area allow this access? If so and vm_fault() failed, memory is out. */
 bool vm_allows(struct vmspace *vm, uint64_t va, unsigned access);
-/* Writes into a space that is not current, making its pages. For exec(). -EFAULT, -ENOMEM. */
+/* Writes into pages of a space, which it makes or copies. For exec(). -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
