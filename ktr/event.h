@@ -52,6 +52,7 @@ int ktr_event_text(char *buf, size_t len, const struct ktr_event_plan *plan, con
 uint8_t ktr_event_strings(const char *fmt);
 
 struct ktr_site;
+struct ktr_log;
 struct ktr_entry;
 
 /**
@@ -60,7 +61,7 @@ struct ktr_entry;
  */
 #define KTR_SEQ_NEWEST UINT64_MAX
 /* The same by another format of its parameters. */
-int ktr_entry_print(char *buf, size_t len, const char *fmt, unsigned nargs,
-		    const struct ktr_entry *entry, unsigned cpu, uint64_t seq);
+int ktr_entry_print(char *buf, size_t len, const struct ktr_log *log, const char *fmt,
+		    unsigned nargs, const struct ktr_entry *entry, unsigned cpu, uint64_t seq);
 int ktr_entry_text(char *buf, size_t len, const struct ktr_site *site,
 		   const struct ktr_entry *entry, unsigned cpu, uint64_t seq);

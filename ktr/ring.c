@@ -182,11 +182,12 @@ ring_record_masked(unsigned n, const struct ktr_site *site, uint64_t a1, uint64_
 
 /* ---- the slow path ---- */
 
-/* Does the main log refuse the events of this thread or this CPU? */
+/* Are the events of this thread refused, or in the main log those of this CPU? */
 static inline bool
-ring_refuses(unsigned cpu)
+ring_refuses(const struct ktr_log *log, unsigned cpu)
 {
-	return (__atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED) >> cpu & 1) == 0 ||
+	return (log == &ktr_main &&
+		(__atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED) >> cpu & 1) == 0) ||
 	       ktr_port_suppressed();
 }
 
@@ -220,7 +221,7 @@ ring_open(struct ktr_log *log, unsigned cpu)
 {
 	struct ktr_ring *ring = ktr_log_ring(log, cpu);
 	struct ktr_log_cpu *account = &log->cpu[cpu];
-	if (ring == NULL || ring->busy || ring_refuses(cpu)) {
+	if (ring == NULL || ring->busy || ring_refuses(log, cpu)) {
 		__atomic_fetch_add(&account->suppressed, 1, __ATOMIC_RELAXED);
 		return false;
 	}
@@ -235,7 +236,7 @@ ring_open(struct ktr_log *log, unsigned cpu)
 	/* Another CPU may have closed the ring meanwhile. If it did so before the turn was set, its
 	 * reason is seen below. If after, the ring stays closed. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (ring_refuses(cpu) || ring_limit(log, ring, seq) < limit)
+	if (ring_refuses(log, cpu) || ring_limit(log, ring, seq) < limit)
 		__atomic_store_n(&ring->limit, 0, __ATOMIC_RELAXED);
 	return true;
 }

@@ -161,6 +161,23 @@ create_locked(const struct walk *w, uint32_t mode, const char *to, struct vnode 
 	return error < 0 ? -ENOSPC : 0;
 }
 
+/* Has w->dir the operation, and may the user use it? vfs_lock held; not while it is called. */
+static int
+change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
+{
+	struct vnode *dir = vnode_ref(w->dir);
+	int error = vnode_access(dir, VNODE_WRITE | VNODE_EXEC);
+
+	if (error == 0 && (w->name[0] == '\0' || is_dot(w->name)))
+		error = -EEXIST;
+	mutex_unlock(&vfs_lock);
+	if (error == 0)
+		error = op(dir, w->name);
+	vnode_unref(dir);
+	mutex_lock(&vfs_lock);
+	return error;
+}
+
 static struct vnode *
 create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *err)
 {
@@ -169,8 +186,17 @@ create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *
 
 	mutex_lock(&vfs_lock);
 	*err = walk(cwd, path, &w);
-	if (*err == 0)
+	if (*err == 0 && S_ISDIR(mode) && w.dir->ops->mkdir != NULL) {
+		*err = change_by(&w, w.dir->ops->mkdir);
+		if (*err == 0)
+			*err = walk(cwd, path, &w);
+		if (*err == 0)
+			*err = walk_end(&w, false, &vn);
+		if (*err == 0)
+			vnode_ref(vn);
+	} else if (*err == 0) {
 		*err = create_locked(&w, mode, to, &vn);
+	}
 	mutex_unlock(&vfs_lock);
 	SDT_CTR3(vfs, , , create, SDT_ARGS3(*err == 0 ? vn : NO_VNODE, vfs_trace_name(path), -*err),
 		 KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
@@ -376,6 +402,11 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 
 	mutex_lock(&vfs_lock);
 	error = walk(cwd, path, &w);
+	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
+		error = change_by(&w, w.dir->ops->rmdir);
+		mutex_unlock(&vfs_lock);
+		return error;
+	}
 	if (error == 0)
 		error = find_removable(&w,
 				       !dir                       ? -EISDIR

@@ -52,6 +52,10 @@ struct vnode_ops {
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
 	/* As vm_pager.page (kernel/vm/vm.h). NULL: it cannot be mapped. */
 	void *(*page)(struct vnode *vn, uint64_t index, bool make, int *err);
+	/* A directory in which only the kernel adds names: somebody wants one made, removed. 0 or
+	 * -errno. Its `fill` gives it the name, takes it away. */
+	int (*mkdir)(struct vnode *dir, const char *name);
+	int (*rmdir)(struct vnode *dir, const char *name);
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
 };

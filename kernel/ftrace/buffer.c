@@ -1,17 +1,18 @@
 /*
- * buffer.c - trace, trace_pipe, trace_marker: the entries of the main log.
+ * buffer.c - trace, trace_pipe, snapshot, trace_marker: the entries of a log.
  *
  * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
  * which entry on the files of this folder show it.
  *
- * Locking: ftrace_lock guards `shown`; the control lock keeps the rings (ktr/ring.h). A struct
- * trace_reader has a lock of its own.
+ * Locking: ftrace_lock guards `shown`; snapshots change `from` without it. The control lock keeps
+ * the main log's rings (ktr/ring.h). A struct trace_reader has a lock of its own.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sched/sched.h"
@@ -26,46 +27,53 @@
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
 #define MARK_MAX   1024
 
-static struct {
-	uint64_t from;    /* the first that is shown */
-	uint64_t cleared; /* the first after the last clearing */
-} shown[MAX_CPUS];
-
 static uint64_t
 later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-void
-buffer_open(struct buffer_reader *r, unsigned cpu, bool consume)
+static uint64_t
+shown_from(const struct buffer *b, unsigned cpu)
 {
-	*r = (struct buffer_reader){.cpu = cpu, .consume = consume};
+	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
+}
+
+void
+buffer_open(struct buffer_reader *r, struct buffer *b, unsigned cpu, bool consume)
+{
+	*r = (struct buffer_reader){.b = b, .cpu = cpu, .consume = consume};
 	ktr_port_lock();
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 		uint64_t tail, head;
 
-		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_ring_window(i, &tail, &head))
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
 			continue;
-		c->seq = later(tail, shown[i].from);
+		c->seq = later(tail, shown_from(b, i));
 		c->end = consume ? UINT64_MAX : head;
 	}
 	ktr_port_unlock();
 }
 
+void
+buffer_forget(struct buffer *b)
+{
+	memset(b->shown, 0, sizeof(b->shown));
+}
+
 /* Goes on to the next entry that is there and no part of another one's data. */
 static void
-cursor_fetch(unsigned cpu, struct buffer_cursor *c)
+cursor_fetch(const struct ktr_log *log, unsigned cpu, struct buffer_cursor *c)
 {
 	while (!c->valid && c->seq < c->end) {
-		enum ktr_read_status status = ktr_ring_read(cpu, c->seq, &c->entry);
+		enum ktr_read_status status = ktr_log_read(log, cpu, c->seq, &c->entry);
 		uint64_t tail, head;
 
 		if (status == KTR_READ_FUTURE || status == KTR_READ_NOCPU)
 			return;
 		if (status == KTR_READ_GONE) {
-			if (!ktr_ring_window(cpu, &tail, &head))
+			if (!ktr_log_window(log, cpu, &tail, &head))
 				return;
 			c->lost += tail - c->seq;
 			c->seq = tail;
@@ -85,11 +93,13 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 
-		if (r->consume && c->end != 0 && c->seq < shown[i].from) {
-			c->seq = shown[i].from;
+		uint64_t from = shown_from(r->b, i);
+
+		if (r->consume && c->end != 0 && c->seq < from) {
+			c->seq = from;
 			c->valid = false;
 		}
-		cursor_fetch(i, c);
+		cursor_fetch(r->b->log, i, c);
 		if (c->valid && (best == NULL || c->entry.ticks < best->entry.ticks)) {
 			best = c;
 			*cpu = i;
@@ -109,8 +119,8 @@ buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq)
 	c->seq = seq + 1;
 	c->valid = false;
 	c->lost = 0;
-	if (r->consume)
-		shown[cpu].from = c->seq;
+	if (r->consume && shown_from(r->b, cpu) < c->seq)
+		__atomic_store_n(&r->b->shown[cpu].from, c->seq, __ATOMIC_RELAXED);
 }
 
 bool
@@ -121,45 +131,47 @@ buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *
 
 	c.seq++;
 	c.valid = false;
-	cursor_fetch(cpu, &c);
+	cursor_fetch(r->b->log, cpu, &c);
 	*entry = c.entry;
 	*seq = c.seq;
 	return c.valid && c.lost == r->cursors[cpu].lost;
 }
 
-int
-buffer_clear(uintptr_t arg)
+void
+buffer_clear(struct buffer *b, unsigned cpu)
 {
 	ktr_port_lock();
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		uint64_t tail, head;
 
-		if ((arg == BUFFER_ALL || arg == i) && ktr_ring_window(i, &tail, &head))
-			shown[i].from = shown[i].cleared = head;
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
+			continue;
+		__atomic_store_n(&b->shown[i].from, head, __ATOMIC_RELAXED);
+		b->shown[i].cleared = head;
 	}
 	ktr_port_unlock();
-	return 0;
 }
 
 void
-buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written)
+buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written)
 {
 	*entries = *written = 0;
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		uint64_t tail, head;
 
-		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_ring_window(i, &tail, &head))
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
 			continue;
-		*entries += head - later(tail, shown[i].from);
-		*written += head - shown[i].cleared;
+		*entries += head - later(tail, shown_from(b, i));
+		*written += head - b->shown[i].cleared;
 	}
 }
 
-/* ---- trace, trace_pipe ---- */
+/* ---- trace, snapshot, trace_pipe ---- */
 
 struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
+	bool snapshot;   /* keeps the snapshot as it is */
 	bool raw;        /* pages instead of lines */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
@@ -168,25 +180,44 @@ struct trace_reader {
 };
 
 static int
-trace_open(struct file *f)
+reader_open(struct file *f, bool snapshot)
 {
 	struct trace_reader *t;
+	int error = tracefs_hold(f->vn);
 
 	f->priv = NULL;
-	if ((f->flags & O_ACCMODE) == O_WRONLY)
-		return 0; /* to clear it */
+	if (error != 0 || (f->flags & O_ACCMODE) == O_WRONLY)
+		return error; /* to clear it, or take one */
 	t = kmap_alloc(sizeof(*t));
-	if (t == NULL)
+	if (t == NULL) {
+		tracefs_release(f->vn);
 		return -ENOMEM;
+	}
 	mutex_init(&t->lock, "trace reader");
+	t->snapshot = snapshot;
+	if (snapshot)
+		snapshot_hold(tracefs_instance(f->vn), true);
 	f->priv = t;
 	return 0;
+}
+
+static int
+trace_open(struct file *f)
+{
+	return reader_open(f, false);
+}
+
+static int
+snapshot_open(struct file *f)
+{
+	return reader_open(f, true);
 }
 
 /* Makes the next line. False: there is none. ftrace_lock and control lock held. */
 static bool
 next_line(struct trace_reader *t, bool head)
 {
+	size_t size = head ? sizeof(t->line) : LINE_BYTES;
 	struct sbuf out;
 	bool more = true;
 
@@ -195,20 +226,22 @@ next_line(struct trace_reader *t, bool head)
 		t->len = raw_page((uint8_t *)t->line, &t->r) ? RAW_PAGE : 0;
 		return t->len > 0;
 	}
-	sbuf_init(&out, t->line, LINE_BYTES);
-	if (head)
+	sbuf_init(&out, t->line, size);
+	if (head && t->snapshot && snapshot_is_empty(t->r.cpu))
+		snapshot_print_help(&out, t->r.cpu);
+	else if (head)
 		print_head(&out, &t->r);
 	else
 		more = print_entry(&out, &t->r);
 	if (sbuf_is_cut(&out))
-		t->line[LINE_BYTES - 2] = '\n';
+		t->line[size - 2] = '\n';
 	t->len = sbuf_stored(&out);
 	return more;
 }
 
 /* Gives lines until the buffer is full or there are no more. t->lock held. */
 static int
-read_lines(struct trace_reader *t, struct uio *u)
+read_lines(const struct vnode *vn, struct trace_reader *t, struct uio *u)
 {
 	int error = 0;
 
@@ -217,11 +250,11 @@ read_lines(struct trace_reader *t, struct uio *u)
 		bool more = true;
 
 		if (n == 0) {
-			mutex_lock(&ftrace_lock);
+			tracefs_begin(vn);
 			ktr_port_lock();
 			more = next_line(t, !t->begun && !t->r.consume);
 			ktr_port_unlock();
-			mutex_unlock(&ftrace_lock);
+			tracefs_end();
 			t->begun |= more;
 			n = more ? t->len : 0;
 		}
@@ -244,13 +277,14 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	mutex_lock(&t->lock);
 	if (*off == 0) {
-		mutex_lock(&ftrace_lock);
-		buffer_open(&t->r, (unsigned)tracefs_arg(vn), false);
-		mutex_unlock(&ftrace_lock);
+		tracefs_begin(vn);
+		buffer_open(&t->r, t->snapshot ? &instance_now->snapshot : &instance_now->trace,
+			    (unsigned)tracefs_arg(vn), false);
+		tracefs_end();
 		t->begun = false;
 		t->at = t->len = 0;
 	}
-	error = read_lines(t, u);
+	error = read_lines(vn, t, u);
 	*off += start - u->resid;
 	mutex_unlock(&t->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
@@ -269,11 +303,14 @@ trace_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 static int
 trace_truncate(struct vnode *vn, uint64_t size)
 {
+	int error = tracefs_begin(vn);
+
 	(void)size;
-	mutex_lock(&ftrace_lock);
-	buffer_clear(tracefs_arg(vn));
-	mutex_unlock(&ftrace_lock);
-	return 0;
+	if (error == 0) {
+		buffer_clear(&instance_now->trace, (unsigned)tracefs_arg(vn));
+		tracefs_end();
+	}
+	return error;
 }
 
 static void
@@ -283,6 +320,9 @@ trace_release(struct file *f)
 
 	if (t != NULL && t->silent == curthread()->tid)
 		sched_suppress_events(false);
+	if (t != NULL && t->snapshot)
+		snapshot_hold(tracefs_instance(f->vn), false);
+	tracefs_release(f->vn);
 	kmap_free(t);
 }
 
@@ -295,6 +335,35 @@ const struct vnode_ops trace_ops = {
     .destroy = tracefs_destroy,
 };
 
+static int64_t
+snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	char text[24] = "";
+	size_t n = u->resid, taken = n < sizeof(text) ? n : sizeof(text) - 1;
+	uint64_t command;
+	int error = uio_take(u, text, taken);
+
+	(void)f, (void)off;
+	if (error == 0)
+		error = tracefs_number(text, &command);
+	if (error == 0)
+		error = tracefs_begin(vn);
+	if (error != 0)
+		return error;
+	error = snapshot_store(command, (unsigned)tracefs_arg(vn));
+	tracefs_end();
+	u->resid = 0;
+	return error != 0 ? error : (int64_t)n;
+}
+
+const struct vnode_ops snapshot_ops = {
+    .open = snapshot_open,
+    .release = trace_release,
+    .read = trace_read,
+    .write = snapshot_write,
+    .destroy = tracefs_destroy,
+};
+
 static int
 pipe_open(struct file *f)
 {
@@ -304,9 +373,9 @@ pipe_open(struct file *f)
 	if (error != 0)
 		return error;
 	t = f->priv;
-	mutex_lock(&ftrace_lock);
-	buffer_open(&t->r, (unsigned)tracefs_arg(f->vn), true);
-	mutex_unlock(&ftrace_lock);
+	tracefs_begin(f->vn);
+	buffer_open(&t->r, &instance_now->trace, (unsigned)tracefs_arg(f->vn), true);
+	tracefs_end();
 	return 0;
 }
 
@@ -331,7 +400,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	size_t start = u->resid;
 	int error = 0;
 
-	(void)vn, (void)off;
+	(void)off;
 	if (t == NULL)
 		return -EINVAL;
 	if (t->silent == 0 && !curthread()->ktr_suppress) {
@@ -340,12 +409,12 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	}
 	while (error == 0 && u->resid == start && start > 0) {
 		mutex_lock(&t->lock);
-		error = read_lines(t, u);
+		error = read_lines(vn, t, u);
 		mutex_unlock(&t->lock);
 		if (error != 0 || u->resid != start)
 			break;
 		/* As in Linux: the end, if there will be no more for the time being. */
-		if (t->begun && ktr_cpumask == 0)
+		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
 			break;
 		error = f->flags & O_NONBLOCK ? -EAGAIN
 					      : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
@@ -377,16 +446,21 @@ marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	char *text = kmalloc(n);
 	int error;
 
-	(void)vn, (void)f, (void)off;
+	(void)f, (void)off;
 	if (n == 0 || text == NULL) {
 		kfree(text);
 		return n == 0 ? 0 : -ENOMEM;
 	}
 	error = uio_take(u, text, n);
 	len = text[n - 1] == '\n' ? n - 1 : n;
+	if (error == 0)
+		error = tracefs_begin(vn);
 	/* -EBADF is Linux's error while tracing is off. */
-	if (error == 0 && !ktr_log_record_data(&ktr_main, &tracer_mark, none, text, len))
-		error = -EBADF;
+	if (error == 0) {
+		if (!instance_record_data(instance_now, &tracer_mark, none, text, len))
+			error = -EBADF;
+		tracefs_end();
+	}
 	kfree(text);
 	return error == 0 ? (int64_t)n : error;
 }

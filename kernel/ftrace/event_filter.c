@@ -25,12 +25,10 @@ struct event_filter {
 	char name[EVENT_NAME]; /* of the event: the site of a kprobe may become another one's */
 };
 
-static struct list filters = LIST_INIT(filters);
-
 static struct event_filter *
 find(const struct ktr_site *site)
 {
-	list_for_each (l, &filters) {
+	list_for_each (l, &instance_now->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
 
 		if (e->site == site)
@@ -110,6 +108,14 @@ program_gate(struct program *p, const uint32_t *gate)
 	       program_fail(p, DIF_JEQ, 1, 0);
 }
 
+/* The log records, for the top instance, what it would without the program. */
+static bool
+emit_record(struct program *p)
+{
+	return instance_now == &instance_top ? program_emit(p, DIF_LOG, 0, 0, 0, 0)
+					     : program_upcall(p, UPCALL_RECORD);
+}
+
 /* Attaches the program, or only compiles it. */
 static int
 attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,
@@ -122,7 +128,7 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 		result = -EINVAL;
 	if (result == 0 && text != NULL)
 		result = filter_compile_for(p, e->site, text, error);
-	if (result == 0 && !(program_emit(p, DIF_LOG, 0, 0, 0, 0) && program_end(p)))
+	if (result == 0 && !(emit_record(p) && program_end(p)))
 		result = -EINVAL;
 	if (result == 0 && to != NULL)
 		result =
@@ -160,7 +166,7 @@ find_or_make(const struct ktr_site *site)
 		return NULL;
 	e->site = site;
 	event_name(site, e->name);
-	list_append(&filters, &e->link);
+	list_append(&instance_now->filters, &e->link);
 	return e;
 }
 
@@ -253,13 +259,20 @@ event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
 	return result;
 }
 
-void
-event_filter_drop(const struct ktr_site *site)
+static bool
+drop_of(const void *site)
 {
 	struct event_filter *e = find(site);
 
 	if (e != NULL)
 		drop(e);
+	return false;
+}
+
+void
+event_filter_drop(const struct ktr_site *site)
+{
+	instances_any(drop_of, site);
 }
 
 bool
@@ -271,15 +284,16 @@ event_is_gone(const struct ktr_site *site, const char *name)
 	return !ktr_site_is_probe(site) || strcmp(now, name) != 0;
 }
 
-void
-event_filters_clean(void)
+static bool
+clean(const void *arg)
 {
 	struct event_filter *gone;
 
+	(void)arg;
 	triggers_clean(); /* they use gates */
 	do {
 		gone = NULL;
-		list_for_each (l, &filters) {
+		list_for_each (l, &instance_now->filters) {
 			struct event_filter *e = list_entry(l, struct event_filter, link);
 
 			if (event_is_gone(e->site, e->name) && e->users == 0)
@@ -288,6 +302,21 @@ event_filters_clean(void)
 		if (gone != NULL)
 			drop(gone);
 	} while (gone != NULL);
+	return false;
+}
+
+void
+event_filters_clean(void)
+{
+	instances_any(clean, NULL);
+}
+
+void
+event_filters_stop(void)
+{
+	triggers_stop();
+	while (!list_empty(&instance_now->filters))
+		drop(list_entry(instance_now->filters.next, struct event_filter, link));
 }
 
 void

@@ -21,8 +21,6 @@
 
 #define ALL_SITES UINTPTR_MAX
 
-static unsigned owner; /* 0: nothing was enabled yet */
-
 /* ---- names ---- */
 
 static bool
@@ -174,9 +172,22 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 bool
 event_is_enabled(const struct ktr_site *site)
 {
+	unsigned owner = instance_now->events_owner;
 	bool owned = (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
 
 	return (owner != 0 && owned) || event_filter_on(site);
+}
+
+static bool
+is_used(const void *site)
+{
+	return event_is_enabled(site) || event_filter_soft(site) || triggers_on(site);
+}
+
+bool
+event_is_used(const struct ktr_site *site)
+{
+	return instances_any(is_used, site);
 }
 
 /* What the log's own path records. */
@@ -188,6 +199,13 @@ site_wanted(const struct ktr_site *site, void *arg)
 	return !event_filter_has(site) && (in_scope(site, s) ? s->on : event_is_enabled(site));
 }
 
+/* Another log than the main one has no path of its own. */
+static void
+fire(const struct ktr_firing *f)
+{
+	instance_fire(instance_of(f), f);
+}
+
 /* Switches all events of a scope. -EINVAL: it has none. */
 static int
 scope_switch(struct scope *s, bool on)
@@ -195,12 +213,13 @@ scope_switch(struct scope *s, bool on)
 	int error = 0;
 
 	event_filters_clean();
-	if (owner == 0) {
-		int n = ktr_owner_register("ftrace events", NULL);
+	if (instance_now->events_owner == 0) {
+		int n =
+		    instance_owner("ftrace events", instance_now == &instance_top ? NULL : fire);
 
 		if (n < 0)
 			return -EBUSY;
-		owner = (unsigned)n;
+		instance_now->events_owner = (unsigned)n;
 	}
 	s->on = on;
 	s->found = 0;
@@ -212,7 +231,7 @@ scope_switch(struct scope *s, bool on)
 	}
 	if (s->found == 0)
 		return s->site != NULL ? -ENODEV : -EINVAL;
-	ktr_select_all(owner, site_wanted, s);
+	ktr_select_all(instance_now->events_owner, site_wanted, s);
 	return error;
 }
 
@@ -425,7 +444,14 @@ events_clear_set(uintptr_t arg)
 	struct scope all = {0};
 
 	(void)arg;
-	return owner != 0 ? scope_switch(&all, false) : 0;
+	return instance_now->events_owner != 0 ? scope_switch(&all, false) : 0;
+}
+
+void
+events_stop(void)
+{
+	event_filters_stop();
+	instance_disown(&instance_now->events_owner);
 }
 
 /* ---- directories ---- */

@@ -14,24 +14,11 @@
 
 /* ---- tracing_on, tracing_cpumask ---- */
 
-static uint64_t cpus = UINT64_MAX; /* that record while tracing is on */
-
-void
-tracing_switch(bool on)
-{
-	uint64_t now = __atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED);
-
-	if (!on && now != 0)
-		__atomic_store_n(&cpus, now, __ATOMIC_RELAXED);
-	if (on != (now != 0))
-		ktr_cpumask_set(on ? __atomic_load_n(&cpus, __ATOMIC_RELAXED) : 0);
-}
-
 static void
 on_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	sbuf_printf(out, "%d\n", ktr_cpumask != 0);
+	sbuf_printf(out, "%d\n", instance_mask(instance_now) != 0);
 }
 
 static int
@@ -43,7 +30,7 @@ on_store(uintptr_t arg, char *text)
 	(void)arg;
 	if (error != 0)
 		return error;
-	tracing_switch(on != 0);
+	instance_switch(instance_now, on != 0);
 	return 0;
 }
 
@@ -57,7 +44,8 @@ online(void)
 static void
 cpumask_show(uintptr_t arg, struct sbuf *out)
 {
-	uint64_t mask = (ktr_cpumask != 0 ? ktr_cpumask : cpus) & online();
+	uint64_t now = instance_mask(instance_now);
+	uint64_t mask = (now != 0 ? now : instance_now->cpus) & online();
 
 	(void)arg;
 	if (mask >> 32 != 0)
@@ -83,19 +71,25 @@ cpumask_store(uintptr_t arg, char *text)
 		return -EINVAL;
 	if ((mask & online()) == 0)
 		return -EINVAL;
-	cpus = mask;
-	if (ktr_cpumask != 0)
-		ktr_cpumask_set(mask);
+	__atomic_store_n(&instance_now->cpus, mask, __ATOMIC_RELAXED);
+	if (instance_mask(instance_now) != 0)
+		instance_set_mask(instance_now, mask);
 	return 0;
 }
 
 /* ---- sizes ---- */
 
+static uint64_t
+size_kb(void)
+{
+	return (uint64_t)instance_entries(instance_now) * KTR_ENTRY_BYTES / 1024;
+}
+
 static void
 size_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	sbuf_printf(out, "%lu\n", (uint64_t)ktr_entries_get() * KTR_ENTRY_BYTES / 1024);
+	sbuf_printf(out, "%lu\n", size_kb());
 }
 
 static int
@@ -107,14 +101,20 @@ size_store(uintptr_t arg, char *text)
 	(void)arg;
 	if (error != 0 || kb == 0 || kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
 		return -EINVAL;
-	return ktr_resize((unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
+	error = instance_resize(instance_now, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
+	if (error != 0 || !instance_now->snapshot_there)
+		return error;
+	if (instance_now->snapshot_readers > 0)
+		return -EBUSY;
+	snapshot_free(); /* has the size of the rings */
+	return snapshot_alloc();
 }
 
 static void
 total_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	sbuf_printf(out, "%lu\n", (uint64_t)ktr_entries_get() * KTR_ENTRY_BYTES / 1024 * ncpus);
+	sbuf_printf(out, "%lu\n", size_kb() * ncpus);
 }
 
 static void
@@ -125,10 +125,13 @@ stats_show(uintptr_t arg, struct sbuf *out)
 	uint64_t entries, written, oldest, tail, head, now = clock_ns() / 1000;
 	struct ktr_entry e;
 
-	ktr_stats_get(cpu, &stats);
+	const struct ktr_log *log = instance_now->trace.log;
+
+	ktr_log_stats(log, cpu, &stats);
 	ktr_port_lock();
-	buffer_count(cpu, &entries, &written);
-	oldest = ktr_ring_window(cpu, &tail, &head) && ktr_ring_read(cpu, tail, &e) == KTR_READ_OK
+	buffer_count(&instance_now->trace, cpu, &entries, &written);
+	oldest = ktr_log_window(log, cpu, &tail, &head) &&
+			 ktr_log_read(log, cpu, tail, &e) == KTR_READ_OK
 		     ? clock_ns_of(e.ticks) / 1000
 		     : 0;
 	ktr_port_unlock();
@@ -308,6 +311,7 @@ static void
 cpu_fill(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
+	    {.name = "snapshot", .mode = 0640, .ops = &snapshot_ops},
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "trace_pipe_raw", .mode = 0440, .ops = &trace_pipe_raw_ops, .stream = true},
@@ -330,30 +334,87 @@ per_cpu_fill(struct vnode *dir)
 	}
 }
 
-void
-tracefs_fill_root(struct vnode *dir)
+/* What the top directory has, and each instance. */
+static void
+fill_common(struct vnode *dir)
 {
 	static const struct tracefs_file per_cpu = {.name = "per_cpu",
 						    .mode = 0750,
 						    .fill = per_cpu_fill};
 	static const struct tracefs_file files[] = {
-	    {.name = "README", .mode = 0444, .show = readme_show},
-	    {.name = "available_events", .mode = 0440, .show = events_show_all},
-	    {.name = "available_filter_functions", .mode = 0444, .show = functions_show_all},
 	    {.name = "available_tracers", .mode = 0440, .show = tracer_show_all},
 	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
 	    {.name = "buffer_total_size_kb", .mode = 0440, .show = total_show},
 	    {.name = "current_tracer", .mode = 0640, .show = tracer_show, .store = tracer_store},
-	    {.name = "dynamic_events",
-	     .mode = 0640,
-	     .show = dynamic_show,
-	     .store = dynamic_store,
-	     .clear = dynamic_clear},
 	    {.name = "error_log",
 	     .mode = 0640,
 	     .show = error_log_show,
 	     .store = error_log_store,
 	     .clear = error_log_clear},
+	    {.name = "set_event",
+	     .mode = 0640,
+	     .show = events_show_set,
+	     .store = events_store_set,
+	     .clear = events_clear_set},
+	    {.name = "set_ftrace_pid",
+	     .mode = 0640,
+	     .show = tracer_pids_show,
+	     .store = tracer_pids_store,
+	     .clear = tracer_pids_clear},
+	    {.name = "snapshot", .mode = 0640, .ops = &snapshot_ops},
+	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
+	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
+	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
+	    {.name = "trace_options", .mode = 0640, .show = options_show, .store = options_store},
+	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
+	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
+	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},
+	};
+	static const struct tracefs_file *const dirs[] = {&events_dir, &options_dir, &per_cpu};
+
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
+	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		tracefs_add(dir, dirs[i], dirs[i]->name, BUFFER_ALL);
+}
+
+/* The first n lists of functions. */
+static void
+fill_lists(struct vnode *dir, unsigned n)
+{
+	static const struct tracefs_file list = {.mode = 0644,
+						 .show = functions_show,
+						 .store = functions_store,
+						 .clear = functions_clear};
+	static const char *const lists[] = {
+	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
+	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",
+	    [FUNCTIONS_GRAPH] = "set_graph_function",
+	    [FUNCTIONS_GRAPH_NOTRACE] = "set_graph_notrace",
+	};
+
+	for (unsigned i = 0; i < n; i++)
+		tracefs_add(dir, &list, lists[i], i);
+}
+
+void
+tracefs_fill_instance(struct vnode *dir)
+{
+	fill_common(dir);
+	fill_lists(dir, FUNCTIONS_GRAPH);
+}
+
+void
+tracefs_fill_root(struct vnode *dir)
+{
+	static const struct tracefs_file files[] = {
+	    {.name = "README", .mode = 0444, .show = readme_show},
+	    {.name = "available_events", .mode = 0440, .show = events_show_all},
+	    {.name = "available_filter_functions", .mode = 0444, .show = functions_show_all},
+	    {.name = "dynamic_events",
+	     .mode = 0640,
+	     .show = dynamic_show,
+	     .store = dynamic_store,
+	     .clear = dynamic_clear},
 	    {.name = "function_profile_enabled",
 	     .mode = 0640,
 	     .show = profile_show_enabled,
@@ -366,46 +427,18 @@ tracefs_fill_root(struct vnode *dir)
 	    {.name = "kprobe_profile", .mode = 0440, .show = kprobes_show_profile},
 	    {.name = "max_graph_depth", .mode = 0640, .show = depth_show, .store = depth_store},
 	    {.name = "saved_cmdlines", .mode = 0440, .show = cmdlines_show},
-	    {.name = "set_event",
-	     .mode = 0640,
-	     .show = events_show_set,
-	     .store = events_store_set,
-	     .clear = events_clear_set},
-	    {.name = "set_ftrace_pid",
-	     .mode = 0640,
-	     .show = tracer_pids_show,
-	     .store = tracer_pids_store,
-	     .clear = tracer_pids_clear},
 	    {.name = "synthetic_events",
 	     .mode = 0640,
 	     .show = synthetic_show,
 	     .store = synthetic_store,
 	     .clear = synthetic_clear},
-	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
-	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
-	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
-	    {.name = "trace_options", .mode = 0640, .show = options_show, .store = options_store},
-	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
-	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
-	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},
 	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},
 	};
-	static const struct tracefs_file list = {.mode = 0644,
-						 .show = functions_show,
-						 .store = functions_store,
-						 .clear = functions_clear};
-	static const char *const lists[] = {
-	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
-	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",
-	    [FUNCTIONS_GRAPH] = "set_graph_function",
-	    [FUNCTIONS_GRAPH_NOTRACE] = "set_graph_notrace",
-	};
-	static const struct tracefs_file *const dirs[] = {&events_dir, &hwlat_dir, &options_dir,
-							  &per_cpu, &profile_dir};
+	static const struct tracefs_file *const dirs[] = {&hwlat_dir, &instances_dir, &profile_dir};
 
+	fill_common(dir);
+	fill_lists(dir, FUNCTIONS_LISTS);
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
-	for (unsigned i = 0; i < FUNCTIONS_LISTS; i++)
-		tracefs_add(dir, &list, lists[i], i);
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		tracefs_add(dir, dirs[i], dirs[i]->name, BUFFER_ALL);
 }

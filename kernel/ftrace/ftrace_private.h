@@ -14,7 +14,20 @@
 #include "kernel/sync/pcpu.h"
 #include "ktr/entry.h"
 #include "ktr/event_format.h"
+#include "ktr/hook.h"
+#include "ktr/ring.h"
 #include "ktr/site.h"
+
+/* ---- instance.c: logs, and what is set for each ---- */
+
+/* The entries of a log, as files show them. */
+struct buffer {
+	struct ktr_log *log;
+	struct {
+		uint64_t from;    /* atomic: the first that is shown */
+		uint64_t cleared; /* the first after the last clearing */
+	} shown[MAX_CPUS];
+};
 
 /* ---- functions.c: lists of functions ---- */
 
@@ -26,12 +39,19 @@ enum function_list {
 	FUNCTIONS_LISTS
 };
 
+/* Sets of entries of functions, by the numbers of their sites. */
+struct functions {
+	uint64_t bits[FUNCTIONS_LISTS][65536 / 64]; /* atomic */
+	bool any[FUNCTIONS_LISTS];                  /* atomic: a bit is set */
+};
+
 /* Are there names in a list? Any context. */
-bool functions_any(enum function_list list);
+bool functions_any(const struct functions *f, enum function_list list);
 /* Is the function of this site in a list? Any context. */
-bool functions_have(enum function_list list, const struct ktr_site *site);
+bool functions_have(const struct functions *f, enum function_list list,
+		    const struct ktr_site *site);
 /* Is the function of this site to be traced, as the first two lists say? */
-bool functions_traced(const struct ktr_site *site);
+bool functions_traced(const struct functions *f, const struct ktr_site *site);
 /* The files: arg is the list. */
 void functions_show(uintptr_t arg, struct sbuf *out);
 int functions_store(uintptr_t arg, char *text);
@@ -46,9 +66,10 @@ extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return,
 
 enum tracer { TRACER_NOP, TRACER_FUNCTION, TRACER_GRAPH, TRACER_HWLAT, TRACERS };
 
-/* The name of the current tracer; its number. */
+/* The name of the current tracer. */
 const char *tracer_name(void);
-enum tracer tracer_current(void);
+/* It becomes nop. */
+void tracer_stop(void);
 /* A list of functions, or the pids, have changed. */
 void tracer_update(void);
 void tracer_show_all(uintptr_t arg, struct sbuf *out); /* available_tracers */
@@ -71,6 +92,96 @@ void hwlat_stop(void);
 bool hwlat_print(struct sbuf *out, const struct ktr_entry *e);
 extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
 
+/* ---- instance.c: what belongs to a log ---- */
+
+#define PIDS_MAX      64
+#define INSTANCE_NAME 64
+
+/*
+ * The top instance is /sys/kernel/tracing itself, with the main log; others are its folders
+ * `instances/NAME`, each with a log of its own. What hooks read is atomic, or changes while none
+ * of the instance's is on.
+ */
+struct instance {
+	struct list link;
+	char name[INSTANCE_NAME];
+	unsigned users; /* open files */
+	struct buffer trace, snapshot;
+	struct ktr_log own, copy; /* trace.log, but for the top instance; snapshot.log */
+	uint32_t snapshot_lock;   /* see snapshot.c */
+	unsigned snapshot_readers;
+	bool snapshot_there;
+	uint64_t mask, cpus; /* atomic: CPUs that record, but for the top; and while it is on */
+	uint32_t options;    /* atomic; bit N: option N is not as by default */
+	unsigned entries;    /* of a ring of its own */
+	enum tracer tracer;
+	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
+	uint32_t pids[PIDS_MAX];             /* set_ftrace_pid */
+	unsigned pid_count;                  /* 0: all threads */
+	struct functions functions;
+	struct list filters, triggers, hists;
+	struct dtrace_consumer *linked; /* of all its histograms that have variables */
+};
+
+extern struct instance instance_top;
+/* The one whose file is read or written. */
+extern struct instance *instance_now;
+
+bool instance_is_there(const struct instance *i);
+/* Calls f(arg) for each instance, as instance_now, until it is true. */
+bool instances_any(bool (*f)(const void *arg), const void *arg);
+extern const struct tracefs_file instances_dir;
+/* files.c: the folder of an instance. */
+void tracefs_fill_instance(struct vnode *dir);
+
+/* Registers an owner of probes whose hook, if it has one, works for instance_now. */
+int instance_owner(const char *name, ktr_hook_fn *hook);
+/* Unregisters it; it becomes 0. 0: does nothing. */
+void instance_disown(unsigned *owner);
+/* For such hooks: the instance. */
+struct instance *instance_of(const struct ktr_firing *f);
+
+/* The CPUs that record; 0: tracing is off. Sets them; switches tracing. Any context. */
+uint64_t instance_mask(const struct instance *i);
+void instance_set_mask(struct instance *i, uint64_t mask);
+void instance_switch(struct instance *i, bool on);
+/* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
+int instance_resize(struct instance *i, unsigned entries);
+unsigned instance_entries(const struct instance *i);
+
+/* Record an event in the instance's log, as ktr_log_record() and ktr_log_record_data() do; and one
+ * of a firing. Any context. */
+bool instance_record(struct instance *i, const struct ktr_site *site,
+		     const uint64_t args[KTR_MAXARGS]);
+bool instance_record_data(struct instance *i, const struct ktr_site *site,
+			  const uint64_t args[KTR_MAXARGS], const void *data, size_t len);
+void instance_fire(struct instance *i, const struct ktr_firing *f);
+/* The same in all instances but the top that have enabled the event. */
+void instances_fire(const struct ktr_firing *f);
+
+/* ---- snapshot.c: copies of a log ---- */
+
+/* Takes one, if there is memory for it and nobody reads the last one. Any context. */
+void snapshot_take(struct instance *i, unsigned cpu);
+/* Gives instance_now memory for a snapshot. 0 or -ENOMEM. */
+int snapshot_alloc(void);
+void snapshot_free(void);
+/* A reader comes or goes. */
+void snapshot_hold(struct instance *i, bool hold);
+/* What is written to the file. 0 or -errno. */
+int snapshot_store(uint64_t command, unsigned cpu);
+/* Locks as of print_head(). */
+bool snapshot_is_empty(unsigned cpu);
+void snapshot_print_help(struct sbuf *out, unsigned cpu);
+
+/* ---- dump.c: the trace on the console ---- */
+
+/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. Any context,
+ * while somebody uses it. */
+void dump_ask(struct instance *i, unsigned cpu);
+/* One user more, or one less (-1). 0 or -ENOMEM. */
+int dump_use(int more);
+
 /* ---- options.c: trace_options, options/ ---- */
 
 enum trace_option {
@@ -88,7 +199,7 @@ enum trace_option {
 };
 
 /* Any context. */
-bool option_on(enum trace_option option);
+bool option_on(const struct instance *i, enum trace_option option);
 void options_show(uintptr_t arg, struct sbuf *out);
 int options_store(uintptr_t arg, char *text);
 extern const struct tracefs_file options_dir;
@@ -99,6 +210,7 @@ extern const struct tracefs_file options_dir;
 
 /* Reads entries, the oldest first. */
 struct buffer_reader {
+	struct buffer *b;
 	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
 	bool consume;              /* what is read is read for all (trace_pipe) */
 	bool follow;               /* entries that are recorded later, too */
@@ -112,7 +224,7 @@ struct buffer_reader {
 	} cursors[MAX_CPUS];
 };
 
-void buffer_open(struct buffer_reader *r, unsigned cpu, bool consume);
+void buffer_open(struct buffer_reader *r, struct buffer *b, unsigned cpu, bool consume);
 /*
  * The oldest entry that was not taken yet, and its CPU. NULL: there is none now. *lost: how many
  * entries of that CPU were lost before it. ftrace_lock held if r->consume; control lock held.
@@ -125,12 +237,15 @@ void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
 bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
 		      uint64_t *seq);
 /* `> trace`: what is there now is not shown any more. */
-int buffer_clear(uintptr_t arg);
+void buffer_clear(struct buffer *b, unsigned cpu);
+/* The log has new rings. */
+void buffer_forget(struct buffer *b);
 /* How many entries `trace` would show, and how many were written since it was cleared. Control
  * lock held. */
-void buffer_count(unsigned cpu, uint64_t *entries, uint64_t *written);
+void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
 
 extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
+extern const struct vnode_ops snapshot_ops;
 
 /* ---- print.c: an entry as Linux prints it ---- */
 
@@ -193,9 +308,13 @@ int event_filter_switch(const struct ktr_site *site, bool on);
 int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
 /* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
 int event_filter_use(const struct ktr_site *site, int more, uint32_t **gate);
+/* The site's event is to go: drops its filters in all instances. */
 void event_filter_drop(const struct ktr_site *site);
-/* Drops filters, triggers and histograms of events that are not there any more. */
+/* Drops filters, triggers and histograms of events that are not there any more, in all instances.
+ */
 void event_filters_clean(void);
+/* Drops all of instance_now. */
+void event_filters_stop(void);
 /* Has the site another event now than the one of that name? */
 bool event_is_gone(const struct ktr_site *site, const char *name);
 /* Prints the filter, or "none". */
@@ -214,12 +333,19 @@ struct ktr_firing;
 
 /* What programs ask for by DIF_UPCALL, and the registers. */
 enum upcall {
-	UPCALL_ON,
+	UPCALL_ON, /* struct instance *, as up to UPCALL_GATE */
 	UPCALL_OFF,
 	UPCALL_STACK,
-	UPCALL_GATE,      /* address of a word, value */
+	UPCALL_RECORD,
+	UPCALL_SNAPSHOT,
+	UPCALL_DUMP,
+	UPCALL_CPUDUMP,
+	UPCALL_GATE = 16, /* address of a word, value */
 	UPCALL_SYNTHETIC, /* struct synthetic *, values of the fields */
 };
+
+/* Appends a call for instance_now. False: there is no room. */
+bool program_upcall(struct program *p, enum upcall what);
 
 extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
 
@@ -237,6 +363,8 @@ int trigger_store(uintptr_t arg, char *text);
 int trigger_clear(uintptr_t arg);
 /* Drops the triggers of events that are not there any more. */
 void triggers_clean(void);
+/* Drops all, and all histograms. */
+void triggers_stop(void);
 /* Has the event triggers? */
 bool triggers_on(const struct ktr_site *site);
 /* Do triggers of any event switch the histograms of this one? */
@@ -255,6 +383,8 @@ struct hist;
 int hist_store(const struct ktr_site *site, char *text, bool remove);
 int hist_clear(const struct ktr_site *site);
 void hists_clean(void);
+/* Drops all. */
+void hists_stop(void);
 void hist_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
 void hist_show_triggers(const struct ktr_site *site, struct sbuf *out);
 /* Makes the programs of the event's histograms anew. 0 or -errno. */
@@ -288,11 +418,6 @@ int synthetic_command(char *text);
 /* As dynamic_events has them. */
 void synthetic_show_dynamic(struct sbuf *out);
 
-/* ---- files.c ---- */
-
-/* tracing_on. Any context. */
-void tracing_switch(bool on);
-
 /* ---- events.c ---- */
 
 /* Room for the name of an event. */
@@ -301,6 +426,10 @@ void tracing_switch(bool on);
 #define EVENT_KPROBES "kprobes"
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct ktr_site *site);
+/* Does any instance record it, or have triggers for it? */
+bool event_is_used(const struct ktr_site *site);
+/* Disables all, and forgets the owner. */
+void events_stop(void);
 /* Makes the log, or its program, record it. */
 int event_enable(const struct ktr_site *site);
 /* The directory of a site's event. NULL: it is none. */

@@ -2,8 +2,7 @@
  * functions.c - lists of functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
  * set_graph_notrace.
  *
- * A list is a set of entries of functions, by the numbers of their sites. A name may be several
- * functions'. Locking: ftrace_lock; hooks read the bits at any time.
+ * A name may be several functions'. Locking: ftrace_lock; hooks read the bits at any time.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
@@ -13,38 +12,37 @@
 #include "ktr/glob.h"
 #include "ktr/probe.h"
 
-#define WORDS (65536 / 64)
-
-static uint64_t bits[FUNCTIONS_LISTS][WORDS];
-static bool any[FUNCTIONS_LISTS]; /* atomic: a bit is set */
+#define WORDS (sizeof(instance_top.functions.bits[0]) / sizeof(uint64_t))
 
 bool
-functions_any(enum function_list list)
+functions_any(const struct functions *f, enum function_list list)
 {
-	return __atomic_load_n(&any[list], __ATOMIC_RELAXED);
+	return __atomic_load_n(&f->any[list], __ATOMIC_RELAXED);
 }
 
 bool
-functions_have(enum function_list list, const struct ktr_site *site)
+functions_have(const struct functions *f, enum function_list list, const struct ktr_site *site)
 {
 	unsigned n = ktr_site_number(calls_function(site));
 
-	return (__atomic_load_n(&bits[list][n / 64], __ATOMIC_RELAXED) >> n % 64 & 1) != 0;
+	return (__atomic_load_n(&f->bits[list][n / 64], __ATOMIC_RELAXED) >> n % 64 & 1) != 0;
 }
 
 bool
-functions_traced(const struct ktr_site *site)
+functions_traced(const struct functions *f, const struct ktr_site *site)
 {
 	if (site->kind != KTR_SITE_ENTRY && site->kind != KTR_SITE_RETURN)
 		return false;
-	return (!functions_any(FUNCTIONS_FILTER) || functions_have(FUNCTIONS_FILTER, site)) &&
-	       !functions_have(FUNCTIONS_NOTRACE, site);
+	return (!functions_any(f, FUNCTIONS_FILTER) || functions_have(f, FUNCTIONS_FILTER, site)) &&
+	       !functions_have(f, FUNCTIONS_NOTRACE, site);
 }
 
 static void
 show_list(uintptr_t arg, struct sbuf *out)
 {
-	if (!functions_any((enum function_list)arg)) {
+	const struct functions *f = &instance_now->functions;
+
+	if (!functions_any(f, (enum function_list)arg)) {
 		sbuf_puts(out, arg == FUNCTIONS_NOTRACE || arg == FUNCTIONS_GRAPH_NOTRACE
 				   ? "#### no functions disabled ####\n"
 				   : "#### all functions enabled ####\n");
@@ -53,7 +51,8 @@ show_list(uintptr_t arg, struct sbuf *out)
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 
-		if (site->kind == KTR_SITE_ENTRY && functions_have((enum function_list)arg, site))
+		if (site->kind == KTR_SITE_ENTRY &&
+		    functions_have(f, (enum function_list)arg, site))
 			sbuf_printf(out, "%s\n", site->func);
 	}
 }
@@ -116,15 +115,16 @@ change(uint64_t set[WORDS], char *word)
 static void
 replace(enum function_list list, const uint64_t *set)
 {
+	struct functions *f = &instance_now->functions;
 	bool found = false;
 
 	for (unsigned i = 0; i < WORDS; i++) {
 		uint64_t word = set != NULL ? set[i] : 0;
 
 		found |= word != 0;
-		__atomic_store_n(&bits[list][i], word, __ATOMIC_RELAXED);
+		__atomic_store_n(&f->bits[list][i], word, __ATOMIC_RELAXED);
 	}
-	__atomic_store_n(&any[list], found, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->any[list], found, __ATOMIC_RELAXED);
 	tracer_update();
 	profile_update();
 }
@@ -133,14 +133,15 @@ int
 functions_store(uintptr_t arg, char *text)
 {
 	enum function_list list = (enum function_list)arg;
-	uint64_t *set = kmalloc(sizeof(bits[0]));
+	const struct functions *f = &instance_now->functions;
+	uint64_t *set = kmalloc(sizeof(f->bits[0]));
 	bool found = true;
 	int error = 0;
 	char *word;
 
 	if (set == NULL)
 		return -ENOMEM;
-	memcpy(set, bits[list], sizeof(bits[0]));
+	memcpy(set, f->bits[list], sizeof(f->bits[0]));
 	while (found && error == 0 && (word = tracefs_word(&text)) != NULL) {
 		bool command = strchr(word, ':') != NULL && strstr(word, ":mod:") == NULL;
 

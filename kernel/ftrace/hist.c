@@ -13,15 +13,12 @@
 
 #define LINKED_MAX 64u
 
-static struct list hists = LIST_INIT(hists);
-static struct dtrace_consumer *linked; /* of all that have variables */
-
 struct hist *
 hist_next(const struct ktr_site *site, const struct hist *h)
 {
-	struct list *l = h != NULL ? h->link.next : hists.next;
+	struct list *l = h != NULL ? h->link.next : instance_now->hists.next;
 
-	for (; l != &hists; l = l->next)
+	for (; l != &instance_now->hists; l = l->next)
 		if (site == NULL || list_entry(l, struct hist, link)->site == site)
 			return list_entry(l, struct hist, link);
 	return NULL;
@@ -38,7 +35,7 @@ hist_gate(struct hist *h)
 static struct dtrace_consumer *
 consumer_of(const struct hist *h)
 {
-	return h->linked ? linked : h->consumer;
+	return h->linked ? instance_now->linked : h->consumer;
 }
 
 static bool
@@ -246,11 +243,11 @@ attach_linked(struct hist_error *error)
 	unsigned n = 0;
 	int result = p != NULL ? emit_linked(p, clauses, sites, &n, error) : -ENOMEM;
 
-	if (linked != NULL)
-		dtrace_detach(linked);
-	linked = NULL;
+	if (instance_now->linked != NULL)
+		dtrace_detach(instance_now->linked);
+	instance_now->linked = NULL;
 	if (result == 0 && n > 0)
-		result = program_attach(p, clauses, sites, n, &linked);
+		result = program_attach(p, clauses, sites, n, &instance_now->linked);
 	program_free(p);
 	return result;
 }
@@ -340,7 +337,7 @@ drop(struct hist *h)
 	list_remove(&h->link);
 	triggers_update(h->site);
 	if (h->linked) {
-		take_consumer(linked);
+		take_consumer(instance_now->linked);
 		attach_linked(&error);
 	}
 	hand_over(h);
@@ -348,6 +345,13 @@ drop(struct hist *h)
 	forget_rows(h);
 	kmap_free(h->rows);
 	kfree(h);
+}
+
+void
+hists_stop(void)
+{
+	while (!list_empty(&instance_now->hists))
+		drop(list_entry(instance_now->hists.next, struct hist, link));
 }
 
 /* Do they count the same? */
@@ -414,8 +418,8 @@ add(struct hist *h, struct hist_error *error)
 		}
 	h->linked = h->nown + h->nothers > 0;
 	if (h->linked)
-		take_consumer(linked);
-	list_append(&hists, &h->link);
+		take_consumer(instance_now->linked);
+	list_append(&instance_now->hists, &h->link);
 	result = attach(h, error);
 	if (result == 0)
 		result = triggers_update(h->site);

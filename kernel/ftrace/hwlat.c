@@ -60,9 +60,9 @@ sample(uint64_t width_ns, uint64_t thresh_ns)
 		return;
 	uint64_t n = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
 
-	ktr_log_record(&ktr_main, &hwlat_site,
-		       (uint64_t[KTR_MAXARGS]){n, inner / 1000, outer / 1000,
-					       clock_real_ns(found_ns), count});
+	instance_record(&instance_top, &hwlat_site,
+			(uint64_t[KTR_MAXARGS]){n, inner / 1000, outer / 1000,
+						clock_real_ns(found_ns), count});
 }
 
 static void

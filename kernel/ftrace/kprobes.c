@@ -110,8 +110,7 @@ probe_remove(const char *name, char *err, size_t errlen)
 	struct found f = {.name = name};
 
 	each(find_name, &f);
-	if (f.done &&
-	    (event_is_enabled(f.site) || event_filter_soft(f.site) || triggers_on(f.site)))
+	if (f.done && event_is_used(f.site))
 		return -EBUSY;
 	if (f.done)
 		event_filter_drop(f.site);

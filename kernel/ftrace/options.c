@@ -20,20 +20,18 @@ static const struct {
     [OPTION_GRAPH_TAIL] = {"funcgraph-tail", false},
 };
 
-static uint32_t changed; /* atomic; bit N: option N is not as above */
-
 bool
-option_on(enum trace_option option)
+option_on(const struct instance *i, enum trace_option option)
 {
-	return options[option].on != (__atomic_load_n(&changed, __ATOMIC_RELAXED) >> option & 1);
+	return options[option].on != (__atomic_load_n(&i->options, __ATOMIC_RELAXED) >> option & 1);
 }
 
 static void
 option_set(enum trace_option option, bool on)
 {
-	uint32_t bit = 1u << option;
+	uint32_t bit = 1u << option, now = instance_now->options;
 
-	__atomic_store_n(&changed, options[option].on != on ? changed | bit : changed & ~bit,
+	__atomic_store_n(&instance_now->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
 }
 
@@ -42,7 +40,7 @@ options_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
 	for (unsigned i = 0; i < OPTIONS; i++)
-		sbuf_printf(out, "%s%s\n", option_on(i) ? "" : "no", options[i].name);
+		sbuf_printf(out, "%s%s\n", option_on(instance_now, i) ? "" : "no", options[i].name);
 }
 
 int
@@ -65,7 +63,7 @@ options_store(uintptr_t arg, char *text)
 static void
 option_show(uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", option_on((enum trace_option)arg));
+	sbuf_printf(out, "%d\n", option_on(instance_now, (enum trace_option)arg));
 }
 
 static int

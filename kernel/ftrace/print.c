@@ -24,9 +24,11 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 	uint64_t entries, written;
 
 	sbuf_printf(out, "# tracer: %s\n#\n", tracer_name());
-	if (tracer_current() == TRACER_GRAPH) {
-		bool abs = option_on(OPTION_GRAPH_ABSTIME), cpu = option_on(OPTION_GRAPH_CPU);
-		bool proc = option_on(OPTION_GRAPH_PROC), time = option_on(OPTION_GRAPH_DURATION);
+	if (instance_now->tracer == TRACER_GRAPH) {
+		bool abs = option_on(instance_now, OPTION_GRAPH_ABSTIME),
+		     cpu = option_on(instance_now, OPTION_GRAPH_CPU);
+		bool proc = option_on(instance_now, OPTION_GRAPH_PROC),
+		     time = option_on(instance_now, OPTION_GRAPH_DURATION);
 
 		sbuf_printf(out, "#%s%s%s%s               FUNCTION CALLS\n",
 			    abs ? "     TIME       " : "", cpu ? " CPU" : "",
@@ -36,12 +38,12 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 			    proc ? "   |    |        " : "", time ? "   |   |      " : "");
 		return;
 	}
-	buffer_count(r->cpu, &entries, &written);
+	buffer_count(r->b, r->cpu, &entries, &written);
 	sbuf_printf(out, "# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n", entries,
 		    written, ncpus);
-	if (!option_on(OPTION_CONTEXT_INFO))
+	if (!option_on(instance_now, OPTION_CONTEXT_INFO))
 		return;
-	sbuf_puts(out, option_on(OPTION_IRQ_INFO)
+	sbuf_puts(out, option_on(instance_now, OPTION_IRQ_INFO)
 			   ? "#                                _-----=> irqs-off/BH-disabled\n"
 			     "#                               / _----=> need-resched\n"
 			     "#                              | / _---=> hardirq/softirq\n"
@@ -80,7 +82,8 @@ print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu)
 	uint64_t us = time_us(e);
 
 	sbuf_printf(out, "%16s-%-7u [%03u] %s%5lu.%06lu: ", name, tid, cpu,
-		    option_on(OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000, us % 1000000);
+		    option_on(instance_now, OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000,
+		    us % 1000000);
 }
 
 /* The text of a %s parameter. */
@@ -107,7 +110,8 @@ print_stack(struct sbuf *out, const char *names)
 
 /* The event, without its context. */
 static void
-print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
+print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+	    unsigned cpu, uint64_t seq)
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
 	char buf[KTR_STRING_MAX], name[EVENT_NAME], fmt[EVENT_FORMAT];
@@ -117,19 +121,19 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 		const char *parent = ksym_lookup(e->args[1], &offset);
 
 		sbuf_puts(out, text_of(e->args[0], buf));
-		if (option_on(OPTION_PRINT_PARENT))
+		if (option_on(instance_now, OPTION_PRINT_PARENT))
 			sbuf_printf(out, " <-%s", parent != NULL ? parent : "0x0");
 		return;
 	}
 	if (site == &tracer_mark) {
 		sbuf_printf(out, "tracing_mark_write: %s",
-			    ktr_data_text(&ktr_main, cpu, seq, e->args[0], buf));
+			    ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (hwlat_print(out, e))
 		return;
 	if (site == &trigger_stack) {
-		print_stack(out, ktr_data_text(&ktr_main, cpu, seq, e->args[0], buf));
+		print_stack(out, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (site == NULL) {
@@ -143,8 +147,8 @@ print_event(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t 
 	unsigned nargs = event_format(site, true, fmt);
 
 	if (out->len < out->size)
-		out->len += (size_t)ktr_entry_print(out->buf + out->len, out->size - out->len, fmt,
-						    nargs, e, cpu, seq);
+		out->len += (size_t)ktr_entry_print(out->buf + out->len, out->size - out->len,
+						    r->b->log, fmt, nargs, e, cpu, seq);
 }
 
 /* ---- the graph ---- */
@@ -229,11 +233,11 @@ print_prologue(struct sbuf *out, unsigned cpu, const struct ktr_entry *e)
 {
 	uint64_t us = time_us(e);
 
-	if (option_on(OPTION_GRAPH_ABSTIME))
+	if (option_on(instance_now, OPTION_GRAPH_ABSTIME))
 		sbuf_printf(out, "%5lu.%06lu |  ", us / 1000000, us % 1000000);
-	if (option_on(OPTION_GRAPH_CPU))
+	if (option_on(instance_now, OPTION_GRAPH_CPU))
 		print_cpu(out, cpu);
-	if (option_on(OPTION_GRAPH_PROC)) {
+	if (option_on(instance_now, OPTION_GRAPH_PROC)) {
 		print_proc(out, e);
 		sbuf_puts(out, " | ");
 	}
@@ -243,13 +247,13 @@ print_prologue(struct sbuf *out, unsigned cpu, const struct ktr_entry *e)
 static void
 print_column(struct sbuf *out, bool ends, uint64_t ns)
 {
-	if (!option_on(OPTION_GRAPH_DURATION))
+	if (!option_on(instance_now, OPTION_GRAPH_DURATION))
 		return;
 	if (!ends) {
 		sbuf_puts(out, "              |  ");
 		return;
 	}
-	sbuf_printf(out, "%c ", option_on(OPTION_GRAPH_OVERHEAD) ? mark(ns) : ' ');
+	sbuf_printf(out, "%c ", option_on(instance_now, OPTION_GRAPH_OVERHEAD) ? mark(ns) : ' ');
 	print_duration(out, ns);
 	sbuf_puts(out, "|  ");
 }
@@ -293,7 +297,7 @@ print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const 
 	print_indent(out, e->args[1]);
 	if (entry)
 		sbuf_printf(out, "%s()%s\n", name, leaf ? ";" : " {");
-	else if (option_on(OPTION_GRAPH_TAIL) ||
+	else if (option_on(instance_now, OPTION_GRAPH_TAIL) ||
 		 __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) != 0)
 		sbuf_printf(out, "} /* %s */\n", name);
 	else
@@ -317,7 +321,7 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 
 	if (lost > 0)
 		sbuf_printf(out, "CPU:%u [LOST %lu EVENTS]\n", cpu, lost);
-	if (tracer_current() == TRACER_GRAPH) {
+	if (instance_now->tracer == TRACER_GRAPH) {
 		print_switch(out, r, cpu, &e);
 		print_prologue(out, cpu, &e);
 		if (site == &tracer_graph_entry || site == &tracer_graph_return) {
@@ -325,13 +329,13 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		} else {
 			print_column(out, false, 0);
 			sbuf_puts(out, "/* ");
-			print_event(out, &e, cpu, seq);
+			print_event(out, r, &e, cpu, seq);
 			sbuf_puts(out, " */\n");
 		}
 	} else {
-		if (option_on(OPTION_CONTEXT_INFO))
+		if (option_on(instance_now, OPTION_CONTEXT_INFO))
 			print_context(out, &e, cpu);
-		print_event(out, &e, cpu, seq);
+		print_event(out, r, &e, cpu, seq);
 		sbuf_putc(out, '\n');
 	}
 	buffer_take(r, cpu, seq);

@@ -33,7 +33,7 @@ static bool
 site_wanted(const struct ktr_site *site, void *arg)
 {
 	(void)arg;
-	return functions_traced(site);
+	return functions_traced(&instance_top.functions, site);
 }
 
 /* Copies up to `room` rows of a CPU. Returns how many it found. */

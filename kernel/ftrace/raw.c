@@ -51,7 +51,8 @@ read_last(const char *text, const char *last, uint64_t v[2])
 
 /* Makes the data of an event. False: it has no format. */
 static bool
-make_data(struct data *d, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
+make_data(struct data *d, const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu,
+	  uint64_t seq)
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
 	struct ktr_param params[KTR_SDT_ARGS];
@@ -67,7 +68,7 @@ make_data(struct data *d, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
 
 	memcpy(v, e->args, sizeof(e->args));
 	if (n == KTR_SDT_ARGS)
-		read_last(ktr_data_text(&ktr_main, cpu, seq, e->args[5], texts[5]), site->sdt->last,
+		read_last(ktr_data_text(log, cpu, seq, e->args[5], texts[5]), site->sdt->last,
 			  &v[5]);
 	type = (uint16_t)(ktr_site_number(site) + 1);
 	d->size = 0;
@@ -85,9 +86,8 @@ make_data(struct data *d, const struct ktr_entry *e, unsigned cpu, uint64_t seq)
 			put(d, &value, 8);
 			continue;
 		}
-		text[i] = ktr_data_is_word(v[i])
-			      ? ktr_data_text(&ktr_main, cpu, seq, v[i], texts[i])
-			      : ktr_string_text(v[i], texts[i]);
+		text[i] = ktr_data_is_word(v[i]) ? ktr_data_text(log, cpu, seq, v[i], texts[i])
+						 : ktr_string_text(v[i], texts[i]);
 		text[i] = text[i] != NULL ? text[i] : "(null)";
 		size_t len = strnlen(text[i], KTR_STRING_MAX - 1) + 1;
 
@@ -118,7 +118,7 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 	while ((e = buffer_peek(r, &cpu, &lost)) != NULL) {
 		uint64_t ns = clock_ns_of(e->ticks), seq = r->cursors[cpu].seq;
 
-		if (!make_data(&d, e, cpu, seq)) {
+		if (!make_data(&d, r->b->log, e, cpu, seq)) {
 			buffer_take(r, cpu, seq);
 			missing += lost;
 			continue;

@@ -56,6 +56,7 @@ synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint
 	mine.args = args;
 	mine.where = ktr_firing_where(f);
 	dtrace_fire_within(&mine);
+	instances_fire(&mine);
 }
 
 static bool
@@ -196,8 +197,7 @@ add(const char *command, char *text)
 static bool
 is_used(const struct synthetic *s)
 {
-	return s->users > 0 || event_is_enabled(s->site) || event_filter_soft(s->site) ||
-	       triggers_on(s->site);
+	return s->users > 0 || event_is_used(s->site);
 }
 
 static int

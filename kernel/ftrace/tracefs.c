@@ -10,6 +10,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
+#include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -44,11 +45,57 @@ tracefs_arg(const struct vnode *vn)
 	return node_of(vn)->arg;
 }
 
+struct instance *
+tracefs_instance(const struct vnode *vn)
+{
+	return node_of(vn)->instance;
+}
+
+int
+tracefs_begin(const struct vnode *vn)
+{
+	mutex_lock(&ftrace_lock);
+	if (instance_is_there(tracefs_instance(vn))) {
+		instance_now = tracefs_instance(vn);
+		return 0;
+	}
+	mutex_unlock(&ftrace_lock);
+	return -ENODEV;
+}
+
+void
+tracefs_end(void)
+{
+	instance_now = &instance_top;
+	mutex_unlock(&ftrace_lock);
+}
+
+int
+tracefs_hold(const struct vnode *vn)
+{
+	int error = tracefs_begin(vn);
+
+	if (error == 0) {
+		instance_now->users++;
+		tracefs_end();
+	}
+	return error;
+}
+
+void
+tracefs_release(const struct vnode *vn)
+{
+	if (tracefs_begin(vn) == 0) {
+		instance_now->users--;
+		tracefs_end();
+	}
+}
+
 /* ---- files of text ---- */
 
 /* Makes the text, in memory that fits it. 0 or -ENOMEM. */
 static int
-make_text(struct reader *r, const struct tracefs_node *node)
+make_text(struct reader *r, const struct vnode *vn)
 {
 	size_t room = PAGE_SIZE;
 	struct sbuf out;
@@ -59,9 +106,9 @@ make_text(struct reader *r, const struct tracefs_node *node)
 		if (r->text == NULL)
 			return -ENOMEM;
 		sbuf_init(&out, r->text, room);
-		mutex_lock(&ftrace_lock);
-		node->file->show(node->arg, &out);
-		mutex_unlock(&ftrace_lock);
+		tracefs_begin(vn);
+		node_of(vn)->file->show(tracefs_arg(vn), &out);
+		tracefs_end();
 		room = out.len + PAGE_SIZE; /* it may have grown when it is made again */
 	} while (sbuf_is_cut(&out));
 	r->len = out.len;
@@ -74,6 +121,7 @@ text_open(struct file *f)
 	const struct tracefs_file *file = node_of(f->vn)->file;
 	int mode = f->flags & O_ACCMODE;
 	struct reader *r;
+	int error;
 
 	if ((mode != O_WRONLY && file->show == NULL) || (mode != O_RDONLY && file->store == NULL))
 		return -EINVAL;
@@ -82,7 +130,10 @@ text_open(struct file *f)
 		return -ENOMEM;
 	mutex_init(&r->lock, "tracefs reader");
 	f->priv = r;
-	return 0;
+	error = tracefs_hold(f->vn);
+	if (error != 0)
+		kfree(r);
+	return error;
 }
 
 static void
@@ -90,6 +141,7 @@ text_release(struct file *f)
 {
 	struct reader *r = f->priv;
 
+	tracefs_release(f->vn);
 	kmap_free(r->text);
 	kfree(r);
 }
@@ -105,7 +157,7 @@ text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	mutex_lock(&r->lock);
 	if (*off == 0 || r->text == NULL)
-		error = make_text(r, node_of(vn));
+		error = make_text(r, vn);
 	if (error == 0 && *off < r->len)
 		error = uio_put(u, r->text + *off, start < r->len - *off ? start : r->len - *off);
 	*off += start - u->resid;
@@ -149,10 +201,11 @@ text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	text[n] = '\0';
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = '\0';
+	if (error == 0)
+		error = tracefs_begin(vn);
 	if (error == 0) {
-		mutex_lock(&ftrace_lock);
 		error = node->file->store(node->arg, text);
-		mutex_unlock(&ftrace_lock);
+		tracefs_end();
 	}
 	kfree(text);
 	if (error < 0)
@@ -165,12 +218,14 @@ static int
 text_truncate(struct vnode *vn, uint64_t size)
 {
 	const struct tracefs_node *node = node_of(vn);
-	int error = 0;
+	int error;
 
-	if (size == 0 && node->file->clear != NULL) {
-		mutex_lock(&ftrace_lock);
+	if (size != 0 || node->file->clear == NULL)
+		return 0;
+	error = tracefs_begin(vn);
+	if (error == 0) {
 		error = node->file->clear(node->arg);
-		mutex_unlock(&ftrace_lock);
+		tracefs_end();
 	}
 	return error;
 }
@@ -195,6 +250,7 @@ static const struct vnode_ops text_ops = {
 struct vnode *
 tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name, uintptr_t arg)
 {
+	const struct tracefs_node *parent = dir->data;
 	struct tracefs_node *node = kmalloc(sizeof(*node));
 	bool is_dir = file->fill != NULL;
 	struct vnode *vn;
@@ -203,11 +259,11 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 		dir->missing = true;
 		return NULL;
 	}
-	*node = (struct tracefs_node){file, arg};
+	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top};
 	vn = vnode_fill(dir, name, (is_dir ? S_IFDIR : S_IFREG) | file->mode,
-			is_dir              ? NULL
-			: file->ops != NULL ? file->ops
-					    : &text_ops,
+			file->ops != NULL ? file->ops
+			: is_dir          ? NULL
+					  : &text_ops,
 			node);
 	if (vn == NULL) {
 		kfree(node);

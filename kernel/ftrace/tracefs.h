@@ -38,21 +38,36 @@ struct tracefs_file {
 	void (*fill)(struct vnode *dir);
 };
 
+struct instance;
+
 /* What a vnode's `data` points to. */
 struct tracefs_node {
 	const struct tracefs_file *file;
-	uintptr_t arg; /* what the file is about: a CPU, an event, an option */
+	uintptr_t arg;             /* what the file is about: a CPU, an event, an option */
+	struct instance *instance; /* whose file it is: that of its directory */
 };
 
-/* Adds a file, or a directory if file->fill is not NULL. For `fill`. NULL: no memory. */
+/*
+ * Takes ftrace_lock for the work on a file; instance_now is the file's instance until
+ * tracefs_end(). 0; or -ENODEV: the instance was removed, and nothing is locked.
+ */
+int tracefs_begin(const struct vnode *vn);
+void tracefs_end(void);
+/* A file is opened, closed: an instance with open files stays. As tracefs_begin(). */
+int tracefs_hold(const struct vnode *vn);
+void tracefs_release(const struct vnode *vn);
+
+/* Adds a file, or a directory if file->fill is not NULL. For `fill`. NULL: it is there; no memory.
+ */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
 /* The `destroy` of a file's operations. */
 void tracefs_destroy(struct vnode *vn);
 /* Adds n files of a table. */
 void tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, uintptr_t arg);
-/* What a vnode is about. */
+/* What a vnode is about, and whose it is. */
 uintptr_t tracefs_arg(const struct vnode *vn);
+struct instance *tracefs_instance(const struct vnode *vn);
 
 /* The number in a text, with blanks around it. 0, or -EINVAL. */
 int tracefs_number(const char *text, uint64_t *value);

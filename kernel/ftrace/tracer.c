@@ -8,15 +8,12 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/calls.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
 #include "ktr/ktr.h"
 #include "ktr/ring.h"
-
-#define PIDS_MAX 64
 
 #define RECORD_SITE(variable, n, format)                                 \
 	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,  \
@@ -34,31 +31,28 @@ RECORD_SITE(tracer_mark, 1, "ftrace mark: text %s");
 
 uint64_t tracer_max_depth, tracer_thresh_ns;
 
-static enum tracer current;
-static unsigned owner;          /* of the current tracer's probes */
-static uint32_t pids[PIDS_MAX]; /* changes while no hook is on */
-static unsigned pid_count;      /* 0: all threads */
-
 /* ---- hooks ---- */
 
 static bool
-pid_wanted(void)
+pid_wanted(const struct instance *i)
 {
 	const struct thread *t = curthread();
 
-	for (unsigned i = 0; i < pid_count; i++)
-		if (t != NULL && t->tid == pids[i])
+	for (unsigned n = 0; n < i->pid_count; n++)
+		if (t != NULL && t->tid == i->pids[n])
 			return true;
-	return pid_count == 0;
+	return i->pid_count == 0;
 }
 
 static void
 function_fire(const struct ktr_firing *f)
 {
-	if (pid_wanted())
-		ktr_log_record(&ktr_main, &tracer_function,
-			       (uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
-						       ktr_firing_where(f).ret});
+	struct instance *i = instance_of(f);
+
+	if (pid_wanted(i))
+		instance_record(i, &tracer_function,
+				(uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
+							ktr_firing_where(f).ret});
 }
 
 /* Are calls at this depth too deep to be shown? */
@@ -74,19 +68,20 @@ too_deep(uint32_t depth)
 static bool
 is_hidden(const struct ktr_site *function)
 {
-	return functions_have(FUNCTIONS_GRAPH_NOTRACE, function) ||
-	       (!option_on(OPTION_GRAPH_IRQS) && strcmp(function->func, "entry_interrupt") == 0);
+	return functions_have(&instance_top.functions, FUNCTIONS_GRAPH_NOTRACE, function) ||
+	       (!option_on(&instance_top, OPTION_GRAPH_IRQS) &&
+		strcmp(function->func, "entry_interrupt") == 0);
 }
 
 static void
-graph_enter(struct thread_calls *calls, const struct ktr_site *function)
+graph_enter(struct instance *i, struct thread_calls *calls, const struct ktr_site *function)
 {
 	uint32_t depth = calls->depth;
 	struct thread_call *call;
 
 	/* What is called from a function that is traced is traced. */
-	if (depth == 0 && functions_any(FUNCTIONS_GRAPH) &&
-	    !functions_have(FUNCTIONS_GRAPH, function))
+	if (depth == 0 && functions_any(&instance_top.functions, FUNCTIONS_GRAPH) &&
+	    !functions_have(&instance_top.functions, FUNCTIONS_GRAPH, function))
 		return;
 	call = calls_enter(calls, ktr_site_number(function));
 	if (call == NULL)
@@ -94,12 +89,12 @@ graph_enter(struct thread_calls *calls, const struct ktr_site *function)
 	call->hidden = (depth > 0 && call[-1].hidden) || is_hidden(function);
 	if (!call->hidden && !too_deep(depth) &&
 	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
-		ktr_log_record(&ktr_main, &tracer_graph_entry,
-			       (uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth});
+		instance_record(i, &tracer_graph_entry,
+				(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth});
 }
 
 static void
-graph_leave(struct thread_calls *calls, const struct ktr_site *function)
+graph_leave(struct instance *i, struct thread_calls *calls, const struct ktr_site *function)
 {
 	const struct thread_call *call = calls_leave(calls, ktr_site_number(function));
 	uint64_t now_ns = clock_ns();
@@ -107,22 +102,23 @@ graph_leave(struct thread_calls *calls, const struct ktr_site *function)
 	if (call == NULL || call->hidden || too_deep(calls->depth) ||
 	    now_ns - call->start_ns < __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED))
 		return;
-	ktr_log_record(&ktr_main, &tracer_graph_return,
-		       (uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth,
-					       call->start_ns, now_ns});
+	instance_record(i, &tracer_graph_return,
+			(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth,
+						call->start_ns, now_ns});
 }
 
 static void
 graph_fire(const struct ktr_firing *f)
 {
 	struct thread_calls *calls = calls_mine();
+	struct instance *i = instance_of(f);
 
-	if (calls == NULL || !pid_wanted())
+	if (calls == NULL || !pid_wanted(i))
 		return;
 	if (f->site->kind == KTR_SITE_ENTRY)
-		graph_enter(calls, f->site);
+		graph_enter(i, calls, f->site);
 	else
-		graph_leave(calls, calls_function(f->site));
+		graph_leave(i, calls, calls_function(f->site));
 }
 
 /* ---- switching ---- */
@@ -140,41 +136,33 @@ static const struct {
 const char *
 tracer_name(void)
 {
-	return tracers[current].name;
-}
-
-enum tracer
-tracer_current(void)
-{
-	return current;
+	return tracers[instance_now->tracer].name;
 }
 
 static bool
 site_wanted(const struct ktr_site *site, void *arg)
 {
 	(void)arg;
-	return functions_traced(site) && (current == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
+	return functions_traced(&instance_now->functions, site) &&
+	       (instance_now->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
 }
 
 void
 tracer_update(void)
 {
-	if (tracers[current].hook != NULL)
-		ktr_select_all(owner, site_wanted, NULL);
+	if (instance_now->tracer_owner != 0)
+		ktr_select_all(instance_now->tracer_owner, site_wanted, NULL);
 }
 
-static void
-stop(void)
+void
+tracer_stop(void)
 {
-	int error = tracers[current].hook != NULL ? ktr_owner_unregister(owner) : 0;
-
-	if (error != 0)
-		panic("ftrace: error %d", error);
-	if (current == TRACER_GRAPH)
+	instance_disown(&instance_now->tracer_owner);
+	if (instance_now->tracer == TRACER_GRAPH)
 		calls_stop();
-	if (current == TRACER_HWLAT)
+	if (instance_now->tracer == TRACER_HWLAT)
 		hwlat_stop();
-	current = TRACER_NOP;
+	instance_now->tracer = TRACER_NOP;
 }
 
 static int
@@ -187,14 +175,14 @@ start(enum tracer t)
 	if (t == TRACER_GRAPH && !calls_start())
 		return -EBUSY;
 	if (tracers[t].hook != NULL)
-		n = ktr_owner_register("ftrace", tracers[t].hook);
+		n = instance_owner("ftrace", tracers[t].hook);
 	if (n < 0) {
 		if (t == TRACER_GRAPH)
 			calls_stop();
 		return -EBUSY;
 	}
-	owner = (unsigned)n;
-	current = t;
+	instance_now->tracer_owner = (unsigned)n;
+	instance_now->tracer = t;
 	tracer_update();
 	return 0;
 }
@@ -206,29 +194,37 @@ tracer_show(uintptr_t arg, struct sbuf *out)
 	sbuf_printf(out, "%s\n", tracer_name());
 }
 
+/* Other tracers than these three are there once. */
+static bool
+is_possible(enum tracer t)
+{
+	return instance_now == &instance_top || t <= TRACER_GRAPH;
+}
+
 void
 tracer_show_all(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
 	for (unsigned t = TRACERS; t-- > 0;)
-		sbuf_printf(out, "%s%c", tracers[t].name, t > 0 ? ' ' : '\n');
+		if (is_possible(t))
+			sbuf_printf(out, "%s%c", tracers[t].name, t > 0 ? ' ' : '\n');
 }
 
 int
 tracer_store(uintptr_t arg, char *text)
 {
 	const char *name = tracefs_word(&text);
-	enum tracer before = current;
+	enum tracer before = instance_now->tracer;
 	int error;
 
 	(void)arg;
 	for (unsigned t = 0; t < TRACERS; t++) {
-		if (name == NULL || strcmp(name, tracers[t].name) != 0)
+		if (name == NULL || strcmp(name, tracers[t].name) != 0 || !is_possible(t))
 			continue;
 		if (t == before)
 			return 0;
-		stop();
-		buffer_clear(BUFFER_ALL);
+		tracer_stop();
+		buffer_clear(&instance_now->trace, BUFFER_ALL);
 		error = start((enum tracer)t);
 		if (error != 0)
 			start(before);
@@ -243,22 +239,22 @@ void
 tracer_pids_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	if (pid_count == 0)
+	if (instance_now->pid_count == 0)
 		sbuf_puts(out, "no pid\n");
-	for (unsigned i = 0; i < pid_count; i++)
-		sbuf_printf(out, "%u\n", pids[i]);
+	for (unsigned i = 0; i < instance_now->pid_count; i++)
+		sbuf_printf(out, "%u\n", instance_now->pids[i]);
 }
 
 /* Sets the pids while no hook runs. */
 static int
 pids_set(const uint32_t *to, unsigned n)
 {
-	enum tracer before = current;
+	enum tracer before = instance_now->tracer;
 
-	stop();
+	tracer_stop();
 	for (unsigned i = 0; i < n; i++)
-		pids[i] = to[i];
-	pid_count = n;
+		instance_now->pids[i] = to[i];
+	instance_now->pid_count = n;
 	return start(before);
 }
 
@@ -266,11 +262,11 @@ int
 tracer_pids_store(uintptr_t arg, char *text)
 {
 	uint32_t set[PIDS_MAX];
-	unsigned n = pid_count;
+	unsigned n = instance_now->pid_count;
 	char *word;
 
 	(void)arg;
-	memcpy(set, pids, sizeof(set));
+	memcpy(set, instance_now->pids, sizeof(set));
 	while ((word = tracefs_word(&text)) != NULL) {
 		uint64_t pid;
 
@@ -287,5 +283,5 @@ int
 tracer_pids_clear(uintptr_t arg)
 {
 	(void)arg;
-	return pids_set(pids, 0);
+	return pids_set(instance_now->pids, 0);
 }

@@ -21,13 +21,19 @@
 static const struct command {
 	const char *name;
 	enum { TO_UPCALL, TO_EVENT, TO_HIST } kind;
-	int32_t arg;   /* TO_UPCALL: enum upcall; else 1 on, 0 off */
-	bool function; /* in set_ftrace_filter, too */
+	int32_t arg; /* TO_UPCALL: enum upcall; else 1 on, 0 off */
+	enum { EVENTS = 1, FUNCTIONS = 2, BOTH = 3 } where; /* `trigger`, set_ftrace_filter */
 } commands[] = {
-    {"traceon", TO_UPCALL, UPCALL_ON, true},       {"traceoff", TO_UPCALL, UPCALL_OFF, true},
-    {"stacktrace", TO_UPCALL, UPCALL_STACK, true}, {"enable_event", TO_EVENT, 1, true},
-    {"disable_event", TO_EVENT, 0, true},          {"enable_hist", TO_HIST, 1, false},
-    {"disable_hist", TO_HIST, 0, false},
+    {"traceon", TO_UPCALL, UPCALL_ON, BOTH},
+    {"traceoff", TO_UPCALL, UPCALL_OFF, BOTH},
+    {"snapshot", TO_UPCALL, UPCALL_SNAPSHOT, BOTH},
+    {"stacktrace", TO_UPCALL, UPCALL_STACK, BOTH},
+    {"enable_event", TO_EVENT, 1, BOTH},
+    {"disable_event", TO_EVENT, 0, BOTH},
+    {"enable_hist", TO_HIST, 1, EVENTS},
+    {"disable_hist", TO_HIST, 0, EVENTS},
+    {"dump", TO_UPCALL, UPCALL_DUMP, FUNCTIONS},
+    {"cpudump", TO_UPCALL, UPCALL_CPUDUMP, FUNCTIONS},
 };
 
 struct trigger {
@@ -45,8 +51,6 @@ struct trigger {
 	char text[];
 };
 
-static struct list triggers = LIST_INIT(triggers);
-
 /* ---- making and removing ---- */
 
 static void
@@ -57,11 +61,19 @@ detach(struct trigger *t)
 	t->consumer = NULL;
 }
 
+static bool
+is_dump(const struct trigger *t)
+{
+	return t->command->kind == TO_UPCALL && t->command->arg >= UPCALL_DUMP;
+}
+
 static void
 drop(struct trigger *t)
 {
 	detach(t);
 	list_remove(&t->link);
+	if (is_dump(t))
+		dump_use(-1);
 	if (t->command->kind == TO_EVENT)
 		event_filter_use(t->target, -1, NULL);
 	if (t->command->kind == TO_HIST)
@@ -76,7 +88,7 @@ triggers_clean(void)
 
 	do {
 		gone = NULL;
-		list_for_each (l, &triggers) {
+		list_for_each (l, &instance_now->triggers) {
 			struct trigger *t = list_entry(l, struct trigger, link);
 
 			if ((!t->function && event_is_gone(t->site, t->name)) ||
@@ -89,6 +101,14 @@ triggers_clean(void)
 	hists_clean();
 }
 
+void
+triggers_stop(void)
+{
+	while (!list_empty(&instance_now->triggers))
+		drop(list_entry(instance_now->triggers.next, struct trigger, link));
+	hists_stop();
+}
+
 static bool
 same(const struct trigger *a, const struct trigger *b)
 {
@@ -99,7 +119,7 @@ same(const struct trigger *a, const struct trigger *b)
 static struct trigger *
 find_same(const struct trigger *like)
 {
-	list_for_each (l, &triggers) {
+	list_for_each (l, &instance_now->triggers) {
 		struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t != like && same(t, like))
@@ -141,7 +161,7 @@ emit(struct program *p, const struct trigger *t, struct filter_error *error)
 		return result;
 	good = emit_limit(p, t);
 	if (t->command->kind == TO_UPCALL)
-		good = good && program_emit(p, DIF_UPCALL, 0, 0, 0, t->command->arg);
+		good = good && program_upcall(p, t->command->arg);
 	else if (t->command->kind == TO_EVENT)
 		good = good && emit_gate(p, t->gate, t->command->arg != 0);
 	else
@@ -194,7 +214,7 @@ attach(struct trigger *t, struct filter_error *error)
 bool
 triggers_switch_hists(const struct ktr_site *site)
 {
-	list_for_each (l, &triggers) {
+	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->command->kind == TO_HIST && t->target == site)
@@ -219,7 +239,7 @@ triggers_update(const struct ktr_site *site)
 	struct filter_error error;
 	int result = 0;
 
-	list_for_each (l, &triggers) {
+	list_for_each (l, &instance_now->triggers) {
 		struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->command->kind != TO_HIST || t->target != site)
@@ -240,11 +260,15 @@ add(struct trigger *t, struct filter_error *error)
 
 	if (result == 0 && t->command->kind == TO_EVENT)
 		result = event_filter_use(t->target, 1, &t->gate);
+	if (result == 0 && t->command->kind == TO_UPCALL && t->command->arg == UPCALL_SNAPSHOT)
+		result = snapshot_alloc();
+	if (result == 0 && is_dump(t))
+		result = dump_use(1);
 	if (result != 0) {
 		kfree(t);
 		return result;
 	}
-	list_append(&triggers, &t->link);
+	list_append(&instance_now->triggers, &t->link);
 	if (t->command->kind == TO_HIST)
 		result = hists_update(t->target);
 	if (result == 0)
@@ -274,7 +298,8 @@ parse(struct trigger *t, char *text)
 	char *rest = split(text, ':'), *event, *count;
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(commands[i].name, text) == 0 && (!t->function || commands[i].function))
+		if (strcmp(commands[i].name, text) == 0 &&
+		    (commands[i].where & (t->function ? FUNCTIONS : EVENTS)) != 0)
 			t->command = &commands[i];
 	if (t->command == NULL)
 		return -EINVAL;
@@ -429,7 +454,7 @@ trigger_show(uintptr_t arg, struct sbuf *out)
 	size_t before = out->len;
 
 	event_filters_clean();
-	list_for_each (l, &triggers) {
+	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (!t->function && t->site == site)
@@ -440,14 +465,15 @@ trigger_show(uintptr_t arg, struct sbuf *out)
 		return;
 	sbuf_puts(out, "# Available triggers:\n#");
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		sbuf_printf(out, " %s", commands[i].name);
+		if ((commands[i].where & EVENTS) != 0)
+			sbuf_printf(out, " %s", commands[i].name);
 	sbuf_puts(out, " hist\n");
 }
 
 void
 triggers_show_functions(struct sbuf *out)
 {
-	list_for_each (l, &triggers) {
+	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->function)
@@ -458,7 +484,7 @@ triggers_show_functions(struct sbuf *out)
 bool
 triggers_on(const struct ktr_site *site)
 {
-	list_for_each (l, &triggers) {
+	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (!t->function && t->site == site)

@@ -2,6 +2,7 @@
  * upcall.c - programs of ftrace in the engine, and what they ask for that the engine does not do
  * itself. Locking: ftrace_lock around program_attach(); what a hook calls takes none.
  */
+#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/ftrace/ftrace_private.h"
@@ -25,7 +26,7 @@ struct ktr_site trigger_stack KTR_SITE_SECTION_ = {.file = __FILE__,
 
 /* Records the names of the functions from the probe on, the innermost first. */
 static void
-record_stack(const struct ktr_firing *f)
+record_stack(struct instance *i, const struct ktr_firing *f)
 {
 	uint64_t pcs[STACK_FRAMES];
 	unsigned n = dtrace_stack(f, pcs, STACK_FRAMES);
@@ -41,19 +42,31 @@ record_stack(const struct ktr_firing *f)
 			break;
 		sbuf_printf(&out, "%s%s", i > 0 ? " " : "", name);
 	}
-	ktr_log_record_data(&ktr_main, &trigger_stack, (uint64_t[KTR_MAXARGS]){0}, text, out.len);
+	instance_record_data(i, &trigger_stack, (uint64_t[KTR_MAXARGS]){0}, text, out.len);
 }
 
 static void
 upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 {
+	struct instance *i = (struct instance *)args[0];
+
 	switch ((enum upcall)what) {
 	case UPCALL_ON:
 	case UPCALL_OFF:
-		tracing_switch(what == UPCALL_ON);
+		instance_switch(i, what == UPCALL_ON);
 		break;
 	case UPCALL_STACK:
-		record_stack(f);
+		record_stack(i, f);
+		break;
+	case UPCALL_RECORD:
+		instance_fire(i, f);
+		break;
+	case UPCALL_SNAPSHOT:
+		snapshot_take(i, BUFFER_ALL);
+		break;
+	case UPCALL_DUMP:
+	case UPCALL_CPUDUMP:
+		dump_ask(i, what == UPCALL_DUMP ? BUFFER_ALL : arch_cpu());
 		break;
 	case UPCALL_GATE:
 		__atomic_store_n((uint32_t *)args[0], (uint32_t)args[1], __ATOMIC_RELAXED);
@@ -62,6 +75,13 @@ upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 		synthetic_fire((const struct synthetic *)args[0], f, args + 1);
 		break;
 	}
+}
+
+bool
+program_upcall(struct program *p, enum upcall what)
+{
+	return program_constant(p, 1, (uintptr_t)instance_now) &&
+	       program_emit(p, DIF_UPCALL, 0, 1, 1, (int32_t)what);
 }
 
 /* Copies an array into the image. */

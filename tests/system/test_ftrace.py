@@ -4,21 +4,14 @@ import re
 import struct
 
 from harness import boot, check, check_eq, check_match, main, test
+from tracefs import CD, ENTRIES, rows
 
-CD = "cd /sys/kernel/tracing\n"
-ENTRIES = "debug.ktr.entries=65536"
-# A line of `trace`: name, thread, CPU, microseconds, text.
-ROW = re.compile(r"^ *(\S.*)-(\d+) +\[(\d{3})\] X\.\.\.\.  *(\d+\.\d{6}): (.*?)\r?$", re.M)
 CALL = re.compile(r"^ +(\d+)\) ([$@*#!+ ]) *([\d.]+ us)? +\|  ( *)(\S.*?)\r?$", re.M)
 
 
 def ftrace(script, smp=4, **more):
     """The console's text, in parts that `echo =====` separates."""
     return boot(CD + script, smp=smp, sets=more.pop("sets", [ENTRIES]), **more).expect().out.replace("\r", "").split("=====\n")
-
-
-def rows(text):
-    return [(name, int(tid), int(cpu), round(float(time) * 1e6), what) for name, tid, cpu, time, what in ROW.findall(text)]
 
 
 @test("function: every call of the functions in set_ftrace_filter, with its caller, in the order of time; nop and > trace clear")
@@ -244,7 +237,7 @@ def triggers():
         "for x in nosuch traceoff:x enable_event:vfs enable_event:vfs:nosuch 'traceoff if nosuch == 1' enable_hist:vfs:nosuch; do echo \"$x\" >> $t; done\n"
         "echo 'traceoff:7 if pid == 0' >> $t\necho traceoff:7 >> $t\ncat $t error_log\necho '!traceoff' >> $t\necho 'nosuchfunction:traceoff' >> set_ftrace_filter\n"
         "echo 'sys_brk:nosuch' >> set_ftrace_filter\nsysctl -n kern.dtrace.consumers\n", smp=1)
-    available = "# Available triggers:\n# traceon traceoff stacktrace enable_event disable_event enable_hist disable_hist hist\n"
+    available = "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n"
     check_eq(re.sub(r"load fork: .*\n", "", shown), available +
              "stacktrace:count=2 if comm == load\nenable_event:vfs:lookup:count=1 if comm == load\n0*\nstacktrace:count=0 if comm == load\nenable_event:vfs:lookup:count=0 if comm == load\n1*\n"
              "0*\n1*\n" + available + "1\n", "the files")

@@ -1,0 +1,328 @@
+/*
+ * instance.c - instances/: logs of their own, and what the main log and they have in common.
+ *
+ * The main log's trace points record by themselves. For another log a hook does (ktr/hook.h): its
+ * owner's number says for which instance. Locking: ftrace_lock; `guard` for the list, which the
+ * directory is made of, and which is the last lock.
+ */
+#include "arch/pcpu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "ktr/control.h"
+#include "ktr/event.h"
+#include "ktr/port.h"
+#include "ktr/sdt.h"
+
+struct instance instance_top = {
+    .link = LIST_INIT(instance_top.link),
+    .trace.log = &ktr_main,
+    .snapshot.log = &instance_top.copy,
+    .copy.name = "snapshot",
+    .cpus = UINT64_MAX,
+    .filters = LIST_INIT(instance_top.filters),
+    .triggers = LIST_INIT(instance_top.triggers),
+    .hists = LIST_INIT(instance_top.hists),
+};
+struct instance *instance_now = &instance_top;
+static struct mutex guard = MUTEX_INIT("instances");
+static struct instance *owners[KTR_OWNER_MAX]; /* for whom; changes while the owner has no hook */
+
+/* ---- recording ---- */
+
+uint64_t
+instance_mask(const struct instance *i)
+{
+	return __atomic_load_n(i == &instance_top ? &ktr_cpumask : &i->mask, __ATOMIC_RELAXED);
+}
+
+void
+instance_set_mask(struct instance *i, uint64_t mask)
+{
+	if (i == &instance_top)
+		ktr_cpumask_set(mask);
+	else
+		__atomic_store_n(&i->mask, mask, __ATOMIC_RELAXED);
+}
+
+void
+instance_switch(struct instance *i, bool on)
+{
+	uint64_t now = instance_mask(i);
+
+	if (!on && now != 0)
+		__atomic_store_n(&i->cpus, now, __ATOMIC_RELAXED);
+	if (on != (now != 0))
+		instance_set_mask(i, on ? __atomic_load_n(&i->cpus, __ATOMIC_RELAXED) : 0);
+}
+
+/* The main log looks for itself. */
+static bool
+admits(const struct instance *i)
+{
+	return i == &instance_top ||
+	       ((instance_mask(i) >> arch_cpu() & 1) != 0 && !ktr_port_suppressed());
+}
+
+bool
+instance_record(struct instance *i, const struct ktr_site *site, const uint64_t args[KTR_MAXARGS])
+{
+	return admits(i) && ktr_log_record(i->trace.log, site, args);
+}
+
+bool
+instance_record_data(struct instance *i, const struct ktr_site *site,
+		     const uint64_t args[KTR_MAXARGS], const void *data, size_t len)
+{
+	return admits(i) && ktr_log_record_data(i->trace.log, site, args, data, len);
+}
+
+void
+instance_fire(struct instance *i, const struct ktr_firing *f)
+{
+	uint64_t args[KTR_MAXARGS] = {0};
+	char text[64];
+	struct sbuf last;
+
+	for (unsigned n = 0; n < f->nargs && n < KTR_MAXARGS; n++)
+		args[n] = f->args[n];
+	if (f->nargs > KTR_MAXARGS) { /* the last two are one text, as in the main log */
+		size_t n = (size_t)ktr_event_text(text, sizeof(text), NULL, f->site->sdt->last,
+						  &f->args[KTR_MAXARGS - 1], 2, NULL, NULL);
+
+		last = (struct sbuf){text, sizeof(text), n};
+		instance_record_data(i, f->site, args, text, sbuf_stored(&last));
+	} else if (f->has_data) {
+		instance_record_data(i, f->site, args, f->data, f->len);
+	} else {
+		instance_record(i, f->site, args);
+	}
+}
+
+void
+instances_fire(const struct ktr_firing *f)
+{
+	uint32_t all = __atomic_load_n(&f->site->owners, __ATOMIC_ACQUIRE);
+
+	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
+		if ((all >> owner & 1) != 0 && owners[owner] != NULL)
+			instance_fire(owners[owner], f);
+}
+
+int
+instance_owner(const char *name, ktr_hook_fn *hook)
+{
+	int n = ktr_owner_register(name, hook);
+
+	if (n >= 0 && hook != NULL)
+		owners[n] = instance_now;
+	return n;
+}
+
+void
+instance_disown(unsigned *owner)
+{
+	int error = *owner != 0 ? ktr_owner_unregister(*owner) : 0;
+
+	if (error != 0)
+		panic("ftrace: error %d", error);
+	if (*owner != 0)
+		owners[*owner] = NULL;
+	*owner = 0;
+}
+
+struct instance *
+instance_of(const struct ktr_firing *f)
+{
+	return owners[f->owner];
+}
+
+/* ---- sizes ---- */
+
+unsigned
+instance_entries(const struct instance *i)
+{
+	return i == &instance_top ? ktr_entries_get() : i->entries;
+}
+
+int
+instance_resize(struct instance *i, unsigned entries)
+{
+	uint64_t mask = instance_mask(i);
+	int error;
+
+	if (i == &instance_top)
+		return ktr_resize(entries);
+	instance_set_mask(i, 0);
+	ktr_port_sync(); /* hooks run with interrupts off */
+	ktr_log_close(&i->own);
+	buffer_forget(&i->trace);
+	error = ktr_log_open(&i->own, entries);
+	if (error != 0 && ktr_log_open(&i->own, i->entries) != 0)
+		return error; /* without rings every event is refused */
+	if (error == 0)
+		i->entries = entries;
+	instance_set_mask(i, mask);
+	return error;
+}
+
+/* ---- the list ---- */
+
+static struct instance *
+next_of(const struct instance *i)
+{
+	struct instance *next = list_entry(i->link.next, struct instance, link);
+
+	return next != &instance_top ? next : NULL;
+}
+
+bool
+instance_is_there(const struct instance *i)
+{
+	const struct instance *o = &instance_top;
+
+	while (o != NULL && o != i)
+		o = next_of(o);
+	return o != NULL;
+}
+
+bool
+instances_any(bool (*f)(const void *arg), const void *arg)
+{
+	struct instance *before = instance_now;
+	bool found = false;
+
+	for (instance_now = &instance_top; instance_now != NULL && !found;
+	     instance_now = next_of(instance_now))
+		found = f(arg);
+	instance_now = before;
+	return found;
+}
+
+static struct instance *
+find(const char *name)
+{
+	struct instance *i = next_of(&instance_top);
+
+	while (i != NULL && strcmp(i->name, name) != 0)
+		i = next_of(i);
+	return i;
+}
+
+static int
+make(struct vnode *dir, const char *name)
+{
+	struct instance *i;
+
+	(void)dir;
+	if (find(name) != NULL)
+		return -EEXIST;
+	if (strlen(name) >= sizeof(i->name))
+		return -ENAMETOOLONG;
+	i = kmap_alloc(sizeof(*i));
+	if (i == NULL)
+		return -ENOMEM;
+	strlcpy(i->name, name, sizeof(i->name));
+	i->own.name = i->name;
+	i->copy.name = "snapshot";
+	i->trace.log = &i->own;
+	i->snapshot.log = &i->copy;
+	i->mask = i->cpus = UINT64_MAX;
+	i->entries = KTR_ENTRIES_DEFAULT;
+	list_init(&i->filters);
+	list_init(&i->triggers);
+	list_init(&i->hists);
+	if (ktr_log_open(&i->own, i->entries) != 0) {
+		kmap_free(i);
+		return -ENOMEM;
+	}
+	mutex_lock(&guard);
+	list_append(&instance_top.link, &i->link);
+	mutex_unlock(&guard);
+	return 0;
+}
+
+static int
+destroy(const char *name)
+{
+	struct instance *i = find(name);
+
+	if (i == NULL)
+		return -ENOENT;
+	if (i->users > 0)
+		return -EBUSY;
+	instance_now = i;
+	tracer_stop();
+	events_stop();
+	snapshot_free();
+	instance_now = &instance_top;
+	mutex_lock(&guard);
+	list_remove(&i->link);
+	mutex_unlock(&guard);
+	ktr_log_close(&i->own);
+	kmap_free(i);
+	return 0;
+}
+
+/* ---- the directory ---- */
+
+static int
+instances_mkdir(struct vnode *dir, const char *name)
+{
+	int error;
+
+	mutex_lock(&ftrace_lock);
+	error = make(dir, name);
+	mutex_unlock(&ftrace_lock);
+	return error;
+}
+
+static int
+instances_rmdir(struct vnode *dir, const char *name)
+{
+	int error;
+
+	(void)dir;
+	mutex_lock(&ftrace_lock);
+	error = destroy(name);
+	mutex_unlock(&ftrace_lock);
+	return error;
+}
+
+static bool
+is_gone(const struct vnode *vn, const char *name)
+{
+	const struct instance *i = find(name);
+
+	return i == NULL || tracefs_instance(vn) != i;
+}
+
+static void
+instances_fill(struct vnode *dir)
+{
+	static const struct tracefs_file file = {.mode = 0750, .fill = tracefs_fill_instance};
+
+	mutex_lock(&guard);
+	vnode_sweep(dir, is_gone);
+	for (struct instance *i = &instance_top; (i = next_of(i)) != NULL;) {
+		struct vnode *vn = tracefs_add(dir, &file, i->name, BUFFER_ALL);
+
+		if (vn != NULL)
+			((struct tracefs_node *)vn->data)->instance = i;
+	}
+	mutex_unlock(&guard);
+	dir->missing = true; /* look again next time */
+}
+
+static const struct vnode_ops dir_ops = {
+    .mkdir = instances_mkdir,
+    .rmdir = instances_rmdir,
+    .destroy = tracefs_destroy,
+};
+
+const struct tracefs_file instances_dir = {.name = "instances",
+					   .mode = 0750,
+					   .ops = &dir_ops,
+					   .fill = instances_fill};

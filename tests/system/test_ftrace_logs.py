@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+"""test_ftrace_logs.py - /sys/kernel/tracing: snapshots, dumps on the console, instances."""
+import re
+
+from harness import BUILD, boot, check, check_eq, check_match, main, test
+from tracefs import CD, ENTRIES, rows
+
+DEEDS = ["--file", f"/bin/user_test={BUILD}/user_test"]
+RMDIR = "rmdir() { user_test do rmdir $1; }\n"
+
+
+def ftrace(script, smp=4, **more):
+    """The console's text, in parts that `echo =====` separates."""
+    return boot(CD + RMDIR + script, smp=smp, sets=[ENTRIES], options=DEEDS + more.pop("options", []), **more).expect().out.replace("\r", "").split("=====\n")
+
+
+def forks(text):
+    """The children that the lines of a trace name."""
+    return [int(m) for m in re.findall(r" sched_process_fork: .* child_pid=(\d+)$", text, re.M)]
+
+
+FORK = "echo 1 > events/sched/sched_process_fork/enable\n"
+
+
+@test("snapshot: a copy of what trace shows, after which trace begins anew; one CPU's; freed, cleared, wrong commands")
+def snapshots():
+    for smp in (1, 4):
+        freed, first, second, alone, gone = ftrace(
+            "cat snapshot per_cpu/cpu0/snapshot\necho =====\n" + FORK + "load fork -n 20 -j 4 >/dev/null\necho 0 > tracing_on\ncat trace\necho 1 > snapshot\n"
+            "echo ----\ncat snapshot\necho ----\ncat trace\necho =====\necho 1 > tracing_on\nload fork -n 5 >/dev/null\ncat snapshot\necho ----\n"
+            "echo 0 > tracing_on\ncat trace\necho 1 > snapshot\necho ----\ncat snapshot\necho =====\n"
+            "echo 2 > per_cpu/cpu0/snapshot\ncat snapshot\necho 0 > per_cpu/cpu0/snapshot\necho x > snapshot\necho =====\n"
+            "echo 2 > snapshot\nhead -n 2 snapshot\necho 128 > buffer_size_kb\nhead -n 2 snapshot\necho 0 > snapshot\nhead -n 2 snapshot\n"
+            "exec 3< snapshot\necho 1 > snapshot\necho 0 > snapshot\nexec 3<&-\necho 0 > snapshot\nhead -n 2 snapshot\n", smp=smp)
+        check_eq(freed.count("# * Snapshot is freed *\n#\n# Snapshot commands:\n"), 2, "before there is one")
+        before, copy, after = first.split("----\n")
+        check(len(forks(before)) >= 24 and forks(after) == [], f"{len(forks(before))} forks, and after it {forks(after)}")
+        check_eq(rows(copy), rows(before), "the copy")
+        check_eq(copy, re.sub(r"written: \d+", "written: " + str(len(rows(before))), before), "its form")
+        still, new, taken = second.split("----\n")
+        check_eq(rows(still), rows(copy), "the copy stays")
+        check(len(forks(new)) >= 5 and not set(forks(new)) & set(forks(copy)), "trace shows what came after")
+        check_eq(rows(taken), rows(new), "the next copy")
+        check_eq([r for r in rows(alone) if r[2] == 0], [], "what is left of a CPU's")
+        check_eq(rows(alone), [r for r in rows(taken) if r[2] != 0], "the other CPUs'")
+        check_eq(len(re.findall(r"^sh: .*Invalid argument$", alone, re.M)), 2, "wrong commands")
+        check_eq(re.findall(r"is (\w+) \*|^(sh: .*busy)$", gone, re.M),
+                 [("allocated", ""), ("allocated", ""), ("freed", ""), ("", check_match("^sh: .*busy$", gone, "while it is read")[0]), ("freed", "")], "states")
+
+
+@test("snapshot as a trigger, with a count and a filter, and at a function; while somebody reads it, it stays")
+def triggers():
+    event, function, held = ftrace(
+        FORK + "t=events/sched/sched_process_exit/trigger\necho 'snapshot:1 if comm == load' > $t\ncat $t\nload fork -n 3 >/dev/null\n"
+        "cat snapshot $t\necho ----\ncat trace\necho '!snapshot' >> $t\necho =====\n"
+        "echo sys_kill:snapshot:2 >> set_ftrace_filter\ncat set_ftrace_filter\nkill -0 $$\ncat snapshot set_ftrace_filter\necho =====\n"
+        "exec 3< snapshot\nload fork -n 1 >/dev/null\nkill -0 $$\ncat set_ftrace_filter snapshot\nexec 3<&-\necho ----\necho '!sys_kill:snapshot' >> set_ftrace_filter\n"
+        "sysctl -n kern.dtrace.consumers\n", smp=1)
+    check_match(r"^snapshot:count=1 if comm == load$", event, "the trigger")
+    snapshot, trace = event.split("----\n")
+    check_match(r"^snapshot:count=0 if comm == load$", snapshot, "the trigger, used up")
+    loads = [line for line in snapshot.splitlines() if " comm=load " in line]
+    check_eq(len(loads), 1, "forks of load before its first child ended")
+    check_eq(sum(" comm=load " in line for line in trace.splitlines()), 2, "and after")
+    check_match(r"^sys_kill:snapshot:count=2$", function, "at a function")
+    check(forks(function), "its snapshot")
+    check_eq(rows(held.split("----\n")[0]), rows(function), "the one that is read")
+    check_match(r"^sys_kill:snapshot:count=0\n", held, "how often")
+    check_match(r"----\n0\n$", held, "what is left")
+
+
+@test("FUNCTION:dump and FUNCTION:cpudump: the trace comes out on the console, and tracing is off; the thread that prints ends")
+def dumps():
+    for smp in (1, 4):
+        out = ftrace(
+            FORK + "echo sys_kill:dump:1 >> set_ftrace_filter\nload fork -n 5 -j 3 >/dev/null\nkill -0 $$\nuntil test $(dmesg | grep -c -e '^[^a-z]*----') = 2; do sleep 0.01; done\n"
+            "cat tracing_on set_ftrace_filter trace\necho =====\ndmesg\necho =====\necho '!sys_kill:dump' >> set_ftrace_filter\necho 'sys_kill:cpudump:1' >> set_ftrace_filter\n"
+            "echo > trace\necho 1 > tracing_on\necho > set_event\nload fork -n 1 >/dev/null\nkill -0 $$\nuntil dmesg | grep 'buffer empty' >/dev/null; do sleep 0.01; done\n"
+            "echo '!sys_kill:cpudump' >> set_ftrace_filter\nwhile ps | grep -v grep | grep ftracedump >/dev/null; do sleep 0.01; done\ncat set_ftrace_filter\n", smp=smp)
+        trace, console, rest = out
+        check_match(r"^0\n#### all functions enabled ####\nsys_kill:dump:count=0$", trace, "the state after it")
+        printed = check_match(r"Dumping ftrace buffer:\n.*-{33}\n((?:.*\n)*?).*-{33}\n", console, "the dump")[1]
+        check_eq(rows(re.sub(r"^\[ *[\d.]+\] ", "", printed, flags=re.M)), rows(trace), "its lines")
+        check(len(forks(trace)) > 5, "forks")
+        check_match(r"^#### all functions enabled ####\n$", rest, "the end")
+
+
+@test("instances: a log of its own, with events, filters, triggers, histograms, tracers, options, sizes and a snapshot; rmdir frees all of it")
+def instances():
+    for smp in (1, 4):
+        names, own, other, tracer, rest = ftrace(
+            "mkdir instances/a\nmkdir instances/b\nmkdir instances/a\nls instances\nls instances/a\ncat instances/a/available_tracers\nrmdir instances/nosuch\n"
+            "mkdir instances/a/x\nrmdir instances/a/events\ntrue\necho =====\n"
+            "cd instances/a\n" + FORK + "echo 'child_comm == load' > ../b/events/sched/sched_process_fork/filter\necho 1 > ../b/events/sched/sched_process_fork/enable\n"
+            "cat events/sched/sched_process_fork/enable ../../events/sched/sched_process_fork/enable set_event ../b/set_event\n"
+            "load fork -n 20 -j 3 >/dev/null\necho 0 > tracing_on\necho 0 > ../b/tracing_on\necho ----\ncat trace\necho ----\ncat ../b/trace\necho ----\ncat ../../trace\necho =====\n"
+            "echo mark > trace_marker\necho mark > ../../trace_marker\ncat ../../trace\ncat ../../tracing_on\necho 1 > snapshot\ncat snapshot\necho ----\nhead -n 2 ../b/snapshot\n"
+            "echo 0 > options/irq-info\ncat options/irq-info ../b/options/irq-info ../../options/irq-info\n"
+            "echo 128 > buffer_size_kb\ncat buffer_size_kb ../../buffer_size_kb\necho 1 > options/irq-info\necho =====\n"
+            "echo 1 > tracing_on\necho 0 > events/enable\necho 'ramfs_*' > set_ftrace_filter\necho function > current_tracer\ncat /etc/motd > /dev/null\ncat current_tracer ../../current_tracer\n"
+            "cat trace ../../set_ftrace_filter\necho hwlat > current_tracer\necho function > ../../current_tracer\n(echo $$; kill -0 $$)\necho nop > ../../current_tracer\n"
+            "echo function_graph > ../b/current_tracer\necho function_graph > current_tracer\ncat current_tracer\necho nop > ../b/current_tracer\n"
+            "echo function_graph > current_tracer\ncat /etc/motd >/dev/null\nhead -n 8 trace\necho nop > current_tracer\necho =====\n"
+            "t=events/sched/sched_process_fork/trigger\necho 'traceoff if child_comm == load' > $t\necho 'hist:keys=child_comm:n=parent_pid:onmax($n).nosuch(n)' >> $t\necho 'hist:keys=comm' >> $t\ncat $t ../b/$t ../../$t\n"
+            "load fork -n 1 >/dev/null\ncat tracing_on ../../tracing_on events/sched/sched_process_fork/hist\n"
+            "exec 3< trace\ncd ../..\nrmdir instances/a\nexec 3<&-\nrmdir instances/a\nrmdir instances/b\nls instances\nsysctl -n kern.dtrace.consumers\nktr probes -c | grep -v ' 0$'\n", smp=smp)
+        check_match(r"^mkdir: instances/a: File exists\na  b\n", names, "the directory")
+        for name in ("set_ftrace_filter", "buffer_size_kb", "per_cpu", "events", "snapshot", "tracing_on"):
+            check(re.search(rf"\b{name}\b", names), f"no {name}")
+        check("kprobe_events" not in names and "instances\n" not in names, "what only the top has")
+        check_match(r"^function_graph function nop\ninstances/nosuch: No such file or directory\nmkdir: instances/a/x: Operation not permitted\ninstances/a/events: .*\n$", names, "errors")
+        head, a, b, top = own.split("----\n")
+        check_eq(head, "1\n0\nsched:sched_process_fork\nsched:sched_process_fork\n", "what is enabled where")
+        check(len(forks(a)) >= 23 and forks(top) == [], f"{len(forks(a))} forks")
+        check_eq(forks(b), forks("\n".join(line for line in a.splitlines() if "child_comm=load " in line)), "what the other's filter lets through")
+        times = [r[3] for r in rows(a)]
+        check_eq(times, sorted(times), "times")
+        check_match(r"^sh: .*Bad file descriptor$", other, "a mark while it is off")
+        check_match(r"tracing_mark_write: mark\n1\n", other, "the top's")
+        check_eq(rows(other.split("1\n# tracer", 1)[1].split("----\n")[0]), rows(a), "the snapshot")
+        check_match(r"Snapshot is freed \*\n0\n1\n1\n128\n4096\n$", other, "the other's snapshot; options and sizes")
+        check_match(r"^function\nnop\n", tracer, "tracers")
+        got = [what for *_, what in rows(tracer.split("#### all")[0])]
+        check(got and all(w.startswith("ramfs_") for w in got), f"functions: {got[:3]}")
+        check_match(r"^#### all functions enabled ####\nsh: .*Invalid argument\n", tracer, "hwlat is the top's")
+        check_match(r"^sh: .*Device or resource busy\nfunction\n", tracer, "one graph at a time")
+        check_match(r"^ +\d\) .*ramfs_read\(\);$", tracer, "the graph")
+        check_match(r"^sh: .*Invalid argument\ntraceoff:unlimited if child_comm == load\nhist:keys=comm:vals=hitcount:sort=hitcount:size=2048 \[active\]\n# Available.*\n#.*\n# Available.*\n#.*\n0\n1\n", rest, "triggers")
+        check_match(r"^{ comm: load +} hitcount: +1$", rest, "a histogram")
+        check_match(r"^instances/a: Device or resource busy\n0\nprovider +probes on\n(?:ktr .*\n)?$", rest, "what is left")
+
+
+if __name__ == "__main__":
+    main()
