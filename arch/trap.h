@@ -16,6 +16,7 @@ static inline void arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls);
 static inline uintptr_t arch_tf_fp(const struct arch_trapframe *tf);
 /* The link register; 0 on ports where a call pushes the return address. */
 static inline uintptr_t arch_tf_link(const struct arch_trapframe *tf);
+static inline void arch_tf_set_link(struct arch_trapframe *tf, uintptr_t link);
 static inline bool arch_tf_user(const struct arch_trapframe *tf);
 /* Were interrupts on in the interrupted context? */
 static inline bool arch_tf_irq_on(const struct arch_trapframe *tf);

@@ -145,7 +145,7 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	bool served;
 
 	if (arch_tf_user(tf))
-		SDT_PROBE3(exceptions, , , page_fault_user, va, arch_tf_pc(tf), access);
+		SDT_PROBE3(exceptions, , , page_fault_user, va, lwp_pc(tf), access);
 	else
 		SDT_PROBE3(exceptions, , , page_fault_kernel, va, arch_tf_pc(tf), access);
 	CTR4(KTR_TRAP, "page fault: va %#lx access %u pc %#lx user %d", va, access, arch_tf_pc(tf),
@@ -216,6 +216,9 @@ void
 entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
 	struct proc *p = curproc();
+
+	if (arch_tf_user(tf))
+		lwp_step_end(tf);
 	/* Only a page fault can be blamed on a user's address. */
 	uintptr_t go_on = fixup(tf, false);
 

@@ -4,7 +4,9 @@
  */
 #include "arch/insn.h"
 
+#include "arch/mmu.h"
 #include "arch/trap.h"
+#include "arch/uaccess.h"
 
 #define PSTATE_I 0x80u
 #define BACK_MAX 32 /* instructions before one that are searched for a load-exclusive */
@@ -159,21 +161,25 @@ reg_set(struct arch_trapframe *tf, unsigned n, uint64_t v)
 }
 
 /* LDR (literal): 32 bits, 64 bits, 32 bits with sign, or a prefetch. */
-static void
-literal(uint32_t i, uintptr_t at, struct arch_trapframe *tf)
+static bool
+literal(uint32_t i, uintptr_t from, struct arch_trapframe *tf)
 {
-	uintptr_t from = at + (uintptr_t)(field(i, 5, 19) * 4);
+	size_t size = i >> 30 == 1 ? 8 : 4;
+	uint64_t v = 0;
 
-	if (i >> 30 == 0)
-		reg_set(tf, i & 31, *(const uint32_t *)from);
-	else if (i >> 30 == 1)
-		reg_set(tf, i & 31, *(const uint64_t *)from);
-	else if (i >> 30 == 2)
-		reg_set(tf, i & 31, (uint64_t)(int64_t) * (const int32_t *)from);
+	if (i >> 30 == 3)
+		return true;
+	if (!arch_tf_user(tf))
+		__builtin_memcpy(&v, (const void *)from, size);
+	else if (from > ARCH_USER_END - size || !arch_copy_user(&v, (const void *)from, size))
+		return false;
+	reg_set(tf, i & 31, i >> 30 == 2 ? (uint64_t)(int64_t)(int32_t)v : v);
+	return true;
 }
 
-void
-arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_trapframe *tf)
+unsigned
+arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_trapframe *tf,
+		  uintptr_t *va)
 {
 	uint32_t i = insn_at(code);
 	uintptr_t near = at + (uintptr_t)(field(i, 5, 19) * 4);
@@ -214,11 +220,28 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 				     : at + (uint64_t)offset);
 		break;
 	case LITERAL:
-		literal(i, at, tf);
+		if (!literal(i, near, tf)) {
+			tf->pc = at;
+			*va = near;
+			return MMU_READ;
+		}
 		break;
 	case COPY:
 	case EXCLUSIVE:
 	case REFUSED:
 		break;
 	}
+	return 0;
+}
+
+int
+arch_insn_user_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t slot,
+		    uint8_t out[ARCH_USER_SLOT])
+{
+	(void)at, (void)slot;
+	if (kind_of(insn_at(code)) != COPY)
+		return 0;
+	put(out, insn_at(code));
+	__builtin_memcpy(out + 4, arch_break_insn, ARCH_BREAK_SIZE);
+	return 4;
 }

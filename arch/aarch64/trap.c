@@ -37,6 +37,7 @@ enum { /* exception classes that are handled specially here */
 #define ISS_WNR   (1u << 6) /* data abort caused by a write */
 #define ISS_CM    (1u << 8) /* caused by cache maintenance, which counts as a read */
 #define BRK_BYTES 4
+#define BRK_PROBE 0x6870 /* of arch_break_insn */
 
 static const struct {
 	const char *name;
@@ -97,8 +98,8 @@ synchronous(struct arch_trapframe *tf)
 {
 	unsigned ec = tf->esr >> 26 & 0x3f;
 
-	/* Handlers of debug exceptions run with debug exceptions masked. */
-	if (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64)
+	/* Handlers of debug exceptions in the kernel run with debug exceptions masked. */
+	if (arch_tf_user(tf) || (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64))
 		__asm__ volatile("msr daifclr, #8" ::: "memory");
 	switch (ec) {
 	case EC_SVC64:
@@ -118,10 +119,10 @@ synchronous(struct arch_trapframe *tf)
 		memory_abort(tf, ec);
 		return;
 	case EC_BRK64:
+		if ((tf->esr & 0xffff) == BRK_PROBE && entry_probe(tf, tf->pc))
+			return;
 		if (arch_tf_user(tf))
 			break;
-		if (entry_probe(tf, tf->pc))
-			return;
 		tf->pc += BRK_BYTES; /* after the instruction, as on other machines */
 		entry_debug(tf, ENTRY_BREAKPOINT, 0);
 		return;
@@ -149,7 +150,7 @@ leave_slot(struct arch_trapframe *tf)
 	extern const char __kprobe_slots[], __kprobe_slots_end[];
 
 	if (tf->pc >= (uintptr_t)__kprobe_slots && tf->pc < (uintptr_t)__kprobe_slots_end)
-		arch_insn_emulate((const uint8_t *)tf->pc, tf->pc, tf);
+		arch_insn_emulate((const uint8_t *)tf->pc, tf->pc, tf, NULL);
 }
 
 static void

@@ -1,12 +1,14 @@
 /*
  * insn.c - lengths of instructions, and how each is run when a breakpoint stands in its place (SDM
- * vol. 2, 2.1 and appendix A). 64-bit mode; neither VEX nor EVEX, which the kernel does not have.
+ * vol. 2, 2.1 and appendix A). 64-bit mode.
  * Pure but for the trap frame and the stack that it points to. Locking: none.
  */
 #include "arch/insn.h"
 
 #include "arch/irq.h"
+#include "arch/mmu.h"
 #include "arch/trap.h"
+#include "arch/uaccess.h"
 #include "arch/x86_64/insn.h"
 
 /*
@@ -72,11 +74,25 @@ modrm_size(const uint8_t *p, bool *rip)
 	return n + (mod == 1 ? 1 : mod == 2 || *rip ? 4 : 0);
 }
 
+/*
+ * Prefixes VEX and EVEX have the map of the opcode in them. Returns their length, 0 if there is
+ * none; *map: 1, 2 (0f 38) or 3 (0f 3a); 0: not known.
+ */
+static unsigned
+vex_size(const uint8_t *p, unsigned *map)
+{
+	if (p[0] != 0xc4 && p[0] != 0xc5 && p[0] != 0x62)
+		return 0;
+	*map = p[0] == 0xc5 ? 1 : p[1] & (p[0] == 0xc4 ? 31 : 7);
+	*map = *map <= 3 ? *map : 0;
+	return p[0] == 0xc5 ? 2 : p[0] == 0xc4 ? 3 : 4;
+}
+
 bool
 x86_insn_decode(const uint8_t *code, struct x86_insn *in)
 {
 	bool data16 = false, address32 = false;
-	unsigned n = 0, imm = 0;
+	unsigned n = 0, imm = 0, vex, map = 0;
 	char form;
 
 	*in = (struct x86_insn){.rex = 0};
@@ -88,9 +104,16 @@ x86_insn_decode(const uint8_t *code, struct x86_insn *in)
 	in->address32 = address32;
 	if ((code[n] & 0xf0) == 0x40)
 		in->rex = code[n++];
+	vex = n < ARCH_INSN_MAX - 4 ? vex_size(code + n, &map) : 0;
+	n += vex;
 	in->opcode = code[n++];
 	form = one_byte[in->opcode];
-	if (in->opcode == 0x0f) {
+	if (vex != 0) {
+		if (map == 0)
+			return false;
+		in->map = map == 1 ? 1 : map == 2 ? 0x38 : 0x3a;
+		form = map == 1 ? two_byte[in->opcode] : map == 2 ? 'm' : 'B';
+	} else if (in->opcode == 0x0f) {
 		in->map = 1;
 		in->opcode = code[n++];
 		form = two_byte[in->opcode];
@@ -278,8 +301,28 @@ reg(struct arch_trapframe *tf, unsigned n)
 	return regs[n & 15];
 }
 
-/* The 64-bit operand of a ModRM. */
-static uint64_t
+/* Accesses 8 bytes of the interrupted context's memory. False: they are a program's, who may not.
+ */
+static bool
+load(const struct arch_trapframe *tf, uint64_t *to, uintptr_t from)
+{
+	if (arch_tf_user(tf))
+		return from <= ARCH_USER_END - 8 && arch_copy_user(to, (const void *)from, 8);
+	*to = *(const uint64_t *)from;
+	return true;
+}
+
+static bool
+store(const struct arch_trapframe *tf, uintptr_t to, uint64_t v)
+{
+	if (arch_tf_user(tf))
+		return to <= ARCH_USER_END - 8 && arch_copy_user((void *)to, &v, 8);
+	*(uint64_t *)to = v;
+	return true;
+}
+
+/* Where the 64-bit operand of a ModRM is in memory, which is no register's. */
+static uintptr_t
 operand(const uint8_t *code, const struct x86_insn *in, uintptr_t next, struct arch_trapframe *tf)
 {
 	const uint8_t *p = code + in->modrm;
@@ -287,10 +330,8 @@ operand(const uint8_t *code, const struct x86_insn *in, uintptr_t next, struct a
 	unsigned size = mod == 1 ? 1 : 4;
 	uint64_t at = 0;
 
-	if (mod == 3)
-		return *reg(tf, rm + base);
 	if (in->rip)
-		return *(uint64_t *)(next + (uint64_t)number(p + 1, 4));
+		return next + (uint64_t)number(p + 1, 4);
 	if (rm == 4) {
 		unsigned index = (p[1] >> 3 & 7) + (in->rex & 2 ? 8 : 0);
 
@@ -299,12 +340,12 @@ operand(const uint8_t *code, const struct x86_insn *in, uintptr_t next, struct a
 		rm = p[1] & 7;
 		p++;
 		if (mod == 0 && rm == 5)
-			return *(uint64_t *)(at + (uint64_t)number(p + 1, 4));
+			return at + (uint64_t)number(p + 1, 4);
 	}
 	at += *reg(tf, rm + base);
 	if (mod != 0)
 		at += (uint64_t)number(p + 1, size);
-	return *(uint64_t *)at;
+	return at;
 }
 
 /* Does a condition hold? (SDM vol. 1, appendix B) */
@@ -318,42 +359,67 @@ condition(unsigned cc, uint64_t flags)
 	return is[cc >> 1 & 7] != (cc & 1);
 }
 
-void
-arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_trapframe *tf)
+unsigned
+arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_trapframe *tf,
+		  uintptr_t *va)
 {
+	enum x86_insn_kind kind;
 	struct x86_insn in;
 	uintptr_t next, target;
+	uint64_t sp = tf->rsp;
 
 	x86_insn_decode(code, &in);
+	kind = x86_insn_kind(code, &in);
 	next = at + in.length;
 	target = next + (uintptr_t)number(code + in.imm, in.length - in.imm);
-	switch (x86_insn_kind(code, &in)) {
-	case X86_JCC:
-		tf->rip = condition(in.opcode, tf->rflags) ? target : next;
-		break;
-	case X86_INDIRECT:
-		target = operand(code, &in, next, tf);
-		if ((code[in.modrm] >> 3 & 7) == 4) {
-			tf->rip = target;
-			break;
-		}
-		__attribute__((fallthrough));
-	case X86_CALL:
-		/* The CPU's frame stands below the interrupted stack: this overwrites its SS, which
-		 * breakpoint_return does not use. */
-		*(uint64_t *)(tf->rsp - 8) = next;
-		tf->rsp -= 8;
-		tf->rip = target;
-		break;
-	case X86_JUMP:
-		tf->rip = target;
-		break;
-	case X86_RET:
-		tf->rip = *(uint64_t *)tf->rsp;
-		tf->rsp += 8 + (uint16_t)number(code + in.imm, in.length - in.imm);
-		break;
-	case X86_COPY:
-	case X86_REFUSED:
-		break;
+	if (kind == X86_JCC && !condition(in.opcode, tf->rflags))
+		target = next;
+	if (kind == X86_INDIRECT && code[in.modrm] >> 6 == 3)
+		target = *reg(tf, (code[in.modrm] & 7) + (in.rex & 1 ? 8 : 0));
+	else if (kind == X86_INDIRECT && !load(tf, &target, *va = operand(code, &in, next, tf)))
+		return MMU_READ;
+	if (kind == X86_RET) {
+		if (!load(tf, &target, *va = sp))
+			return MMU_READ;
+		sp += 8 + (uint16_t)number(code + in.imm, in.length - in.imm);
 	}
+	if (arch_tf_user(tf) && (*va = target) >= ARCH_USER_END)
+		return MMU_EXEC; /* IRET would fault in the kernel */
+	if (kind == X86_CALL || (kind == X86_INDIRECT && (code[in.modrm] >> 3 & 7) == 2)) {
+		/* The CPU's frame stands below the interrupted stack of the kernel: this overwrites
+		 * its SS, which breakpoint_return does not use. */
+		if (!store(tf, sp - 8, next)) {
+			*va = sp - 8;
+			return MMU_WRITE;
+		}
+		sp -= 8;
+	}
+	tf->rsp = sp;
+	tf->rip = target;
+	return 0;
+}
+
+int
+arch_insn_user_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t slot,
+		    uint8_t out[ARCH_USER_SLOT])
+{
+	enum x86_insn_kind kind;
+	struct x86_insn in;
+	int64_t far;
+
+	x86_insn_decode(code, &in);
+	kind = x86_insn_kind(code, &in);
+	/* A return or a jump that leaves the slot needs no help. */
+	if (kind != X86_COPY && kind != X86_RET &&
+	    !(kind == X86_INDIRECT && (code[in.modrm] >> 3 & 7) == 4))
+		return 0;
+	for (unsigned n = 0; n < ARCH_USER_SLOT; n++)
+		out[n] = n < in.length ? code[n] : n == in.length ? 0xcc : 0;
+	if (in.rip) {
+		far = number(code + in.disp, 4) + (int64_t)(at - slot);
+		if (far != (int32_t)far)
+			return -1;
+		put32(out + in.disp, (uint64_t)far);
+	}
+	return in.length;
 }

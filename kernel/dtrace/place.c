@@ -249,7 +249,7 @@ dtrace_ustack(uint64_t *pcs, unsigned max)
 
 	if (tf == NULL || max == 0)
 		return 0;
-	put(pcs, n++, arch_tf_pc(tf));
+	put(pcs, n++, lwp_pc(tf));
 	fp = arch_tf_fp(tf);
 	while (n < max && fp != 0 && fp % 8 == 0 && dif_port_user_load(frame, fp, 16) &&
 	       frame[1] != 0) {

@@ -37,7 +37,10 @@ event_system(const struct ktr_site *site)
 	if (site->kind == KTR_SITE_PROBE)
 		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)
-		return strcmp(site->sdt->provider, "kprobe") == 0 ? EVENT_KPROBES : EVENT_SYNTHETIC;
+		return strcmp(site->sdt->provider, "kprobe") == 0    ? EVENT_KPROBES
+		       : strcmp(site->sdt->provider, "uprobe") == 0  ? EVENT_UPROBES
+		       : strncmp(site->sdt->provider, "pid", 3) == 0 ? NULL
+								     : EVENT_SYNTHETIC;
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
 	ktr_probe_name(site, &name);
@@ -532,7 +535,8 @@ system_fill(struct vnode *dir)
 	char name[EVENT_NAME + 12];
 
 	const char *mine = (const char *)tracefs_arg(dir);
-	bool changes = strcmp(mine, EVENT_KPROBES) == 0 || strcmp(mine, EVENT_SYNTHETIC) == 0;
+	bool changes = strcmp(mine, EVENT_KPROBES) == 0 || strcmp(mine, EVENT_UPROBES) == 0 ||
+		       strcmp(mine, EVENT_SYNTHETIC) == 0;
 
 	if (changes)
 		vnode_sweep(dir, event_gone);
@@ -564,6 +568,7 @@ events_fill(struct vnode *dir)
 			tracefs_add(dir, &system_dir, system, (uintptr_t)system);
 	}
 	tracefs_add(dir, &system_dir, EVENT_KPROBES, (uintptr_t)EVENT_KPROBES);
+	tracefs_add(dir, &system_dir, EVENT_UPROBES, (uintptr_t)EVENT_UPROBES);
 	tracefs_add(dir, &system_dir, EVENT_SYNTHETIC, (uintptr_t)EVENT_SYNTHETIC);
 }
 

@@ -262,7 +262,8 @@ readme_show(uintptr_t arg, struct sbuf *out)
 	    "      <system>/<event>/trigger\t- If set, a command to perform when event is hit\n"
 	    "      <system>/<event>/hist\t- What the triggers hist:keys=... have counted\n"
 	    "  synthetic_events\t- Create/append/remove/show synthetic events\n"
-	    "  kprobe_events\t\t- Create/append/remove/show the kernel dynamic events\n");
+	    "  kprobe_events\t\t- Create/append/remove/show the kernel dynamic events\n"
+	    "  uprobe_events\t\t- Create/append/remove/show the userspace dynamic events\n");
 }
 
 /* ---- dynamic_events ---- */
@@ -270,11 +271,28 @@ readme_show(uintptr_t arg, struct sbuf *out)
 static void
 dynamic_show(uintptr_t arg, struct sbuf *out)
 {
-	kprobes_show(arg, out);
+	kprobes_show(PROBES_KERNEL, out);
+	kprobes_show(PROBES_USER, out);
 	synthetic_show_dynamic(out);
 }
 
-/* s:[synthetic/]NAME FIELDS and -:synthetic/NAME are synthetic events, all else kprobes. */
+/* Is it a line for uprobe_events? Its group says so, or that a path is in its second word. */
+static bool
+is_uprobe(const char *line)
+{
+	static const char remove[] = "-:" EVENT_UPROBES "/";
+	const char *place = strchr(line, ' ');
+
+	if (*line == '-')
+		return strncmp(line, remove, sizeof(remove) - 1) == 0;
+	while (place != NULL && *place == ' ')
+		place++;
+	while (place != NULL && *place != '\0' && *place != ' ' && *place != '/')
+		place++;
+	return place != NULL && *place == '/';
+}
+
+/* s:[synthetic/]NAME FIELDS and -:synthetic/NAME are synthetic events, all else probes. */
 static int
 dynamic_command(char *line)
 {
@@ -285,7 +303,7 @@ dynamic_command(char *line)
 	if (strncmp(line, "s:", 2) == 0)
 		return synthetic_command(name);
 	if (strncmp(line, "-:", 2) != 0 || (!mine && synthetic_find(name) == NULL))
-		return kprobes_store(0, line);
+		return kprobes_store(is_uprobe(line) ? PROBES_USER : PROBES_KERNEL, line);
 	name[-1] = '!';
 	return synthetic_command(name - 1);
 }
@@ -302,7 +320,9 @@ dynamic_clear(uintptr_t arg)
 {
 	int error = synthetic_clear(arg);
 
-	return error == 0 ? kprobes_clear(arg) : error;
+	if (error == 0)
+		error = kprobes_clear(PROBES_KERNEL);
+	return error == 0 ? kprobes_clear(PROBES_USER) : error;
 }
 
 /* ---- tables ---- */
@@ -434,11 +454,20 @@ tracefs_fill_root(struct vnode *dir)
 	     .clear = synthetic_clear},
 	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},
 	};
+	static const struct tracefs_file uprobes[] = {
+	    {.name = "uprobe_events",
+	     .mode = 0640,
+	     .show = kprobes_show,
+	     .store = kprobes_store,
+	     .clear = kprobes_clear},
+	    {.name = "uprobe_profile", .mode = 0440, .show = kprobes_show_profile},
+	};
 	static const struct tracefs_file *const dirs[] = {&hwlat_dir, &instances_dir, &profile_dir};
 
 	fill_common(dir);
 	fill_lists(dir, FUNCTIONS_LISTS);
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
+	tracefs_add_all(dir, uprobes, sizeof(uprobes) / sizeof(uprobes[0]), PROBES_USER);
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		tracefs_add(dir, dirs[i], dirs[i]->name, BUFFER_ALL);
 }

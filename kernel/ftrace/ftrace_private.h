@@ -282,9 +282,11 @@ void error_log_show(uintptr_t arg, struct sbuf *out);
 int error_log_store(uintptr_t arg, char *text);
 int error_log_clear(uintptr_t arg);
 
-/* ---- kprobes.c ---- */
+/* ---- kprobes.c: arg says of which probes ---- */
 
-void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events */
+enum { PROBES_KERNEL, PROBES_USER };
+
+void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events, … */
 int kprobes_store(uintptr_t arg, char *text);
 int kprobes_clear(uintptr_t arg);
 void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
@@ -422,8 +424,9 @@ void synthetic_show_dynamic(struct sbuf *out);
 
 /* Room for the name of an event. */
 #define EVENT_NAME KTR_EVENT_NAME
-/* The system of the events of kprobes, which are made and removed. */
+/* The systems of the events of kprobes and uprobes, which are made and removed. */
 #define EVENT_KPROBES "kprobes"
+#define EVENT_UPROBES "uprobes"
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct ktr_site *site);
 /* Does any instance record it, or have triggers for it? */

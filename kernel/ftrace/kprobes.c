@@ -1,7 +1,10 @@
 /*
- * kprobes.c - kprobe_events, kprobe_profile, dynamic_events, and how events of kprobes are printed.
+ * kprobes.c - kprobe_events, uprobe_events, their profiles, and how events of these probes are
+ * printed.
  *
- * The probes are those of `ktr probe` (kernel/probe/kprobe.h). Their group is always `kprobes`.
+ * The probes are those of `ktr probe` (kernel/probe/kprobe.h), and of programs (uprobe.h). Their
+ * group is always `kprobes`, or `uprobes`. In the files, arg says which: PROBES_KERNEL or
+ * PROBES_USER.
  * Locking: ftrace_lock; the control lock guards the probes.
  */
 #include "kernel/abi/errno.h"
@@ -13,6 +16,7 @@
 #include "kernel/probe/kprobe.h"
 #include "ktr/dynamic.h"
 #include "ktr/event.h"
+#include "ktr/glob.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
 
@@ -27,11 +31,35 @@ rest_of(const char *definition)
 	return blank != NULL ? blank + 1 : "";
 }
 
-static void
-show_one(const struct kprobe_info *k, void *out)
+/* PATH: what comes before the last : of the place. */
+static int
+path_size(const char *place)
 {
-	sbuf_printf(out, "%c:" EVENT_KPROBES "/%s %s\n", k->is_return ? 'r' : 'p', k->name,
-		    rest_of(k->definition));
+	const char *end = strchr(place, ' '), *colon = place;
+
+	for (const char *p = place; *p != '\0' && p != end; p++)
+		if (*p == ':')
+			colon = p;
+	return (int)(colon - place);
+}
+
+static void
+show_kernel(const struct kprobe_info *k, void *out)
+{
+	if (!k->user)
+		sbuf_printf(out, "%c:" EVENT_KPROBES "/%s %s\n", k->is_return ? 'r' : 'p', k->name,
+			    rest_of(k->definition));
+}
+
+static void
+show_user(const struct kprobe_info *k, void *out)
+{
+	const char *place = rest_of(k->definition), *args = rest_of(place);
+
+	if (k->user)
+		sbuf_printf(out, "%c:" EVENT_UPROBES "/%s %.*s:0x%016lx%s%s\n",
+			    k->is_return ? 'r' : 'p', k->name, path_size(place), place, k->offset,
+			    *args != '\0' ? " " : "", args);
 }
 
 static void
@@ -45,21 +73,29 @@ each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 void
 kprobes_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
-	each(show_one, out);
+	each(arg == PROBES_USER ? show_user : show_kernel, out);
 }
 
 static void
-show_profile(const struct kprobe_info *k, void *out)
+profile_kernel(const struct kprobe_info *k, void *out)
 {
-	sbuf_printf(out, "  %-44s %15lu %15lu\n", k->name, k->hits, k->misses);
+	if (!k->user)
+		sbuf_printf(out, "  %-44s %15lu %15lu\n", k->name, k->hits, k->misses);
+}
+
+static void
+profile_user(const struct kprobe_info *k, void *out)
+{
+	const char *place = rest_of(k->definition);
+
+	if (k->user)
+		sbuf_printf(out, "  %.*s %-44s %15lu\n", path_size(place), place, k->name, k->hits);
 }
 
 void
 kprobes_show_profile(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
-	each(show_profile, out);
+	each(arg == PROBES_USER ? profile_user : profile_kernel, out);
 }
 
 /* The place in the definition of which the message is about: "character 8: no function …". */
@@ -83,13 +119,70 @@ place_of(const char **message)
 	return tracefs_number(number, &at) == 0 && at > 0 ? at - 1 : 0;
 }
 
+/* What Linux says about the same error. */
+static const char *
+linux_words(const char *message)
+{
+	static const struct {
+		const char *glob, *words;
+	} all[] = {
+	    {"expected the name of the probe", "Event name is not specified"},
+	    {"the name of the probe is*", "Event name is too long"},
+	    {"expected*the probe's name", "Event name must follow the same rules as C identifiers"},
+	    {"there is a probe*", "Given group/event name is already used by another event"},
+	    {"no file*", "Failed to find the given file"},
+	    {"*is no program", "Not a regular file"},
+	    {"no instruction is at that offset*", "Invalid uprobe offset"},
+	    {"expected an offset in the file*", "Invalid uprobe offset"},
+	    {"expected PATH:OFFSET", "Invalid uprobe offset"},
+	    {"*functions have that name*", "The symbol is not unique"},
+	    {"*no*function*", "Invalid probed address or symbol"},
+	    {"*a function*", "Invalid probed address or symbol"},
+	    {"* is not so long", "Invalid probed address or symbol"},
+	    {"* cannot be probed*", "Invalid probed address or symbol"},
+	    {"expected a space after the place", "Invalid probed address suffix"},
+	    {"a return has no offset*", "Retprobe address must be an function entry"},
+	    {"* is inside an instruction*", "Probe point is not an instruction boundary"},
+	    {"*the name of an argument*", "Argument name is too long"},
+	    {"more than*arguments", "Too many arguments are specified"},
+	    {"expected = *", "Invalid fetch argument"},
+	    {"expected %*", "Invalid fetch argument"},
+	    {"expected a space, or a type*", "Invalid fetch argument"},
+	    {"*regist*", "Invalid register name"},
+	    {"$retval*", "$retval is not available on probe"},
+	    {"$*: expected $arg1*", "Invalid argument number"},
+	    {"$comm is no address", "$comm can not be dereferenced"},
+	    {"*string*", "String accepts only memory argument"},
+	    {"no type*", "Unknown type is specified"},
+	    {"*the name of a type*", "Unknown type is specified"},
+	    {"*variable*", "Invalid $-valiable specified"},
+	    {"$*", "Invalid $-valiable specified"},
+	    {"*program's symbols*", "Symbol is not available with uprobe"},
+	    {"*symbol*", "Invalid memory address"},
+	    {"expected an address*", "Invalid memory address"},
+	    {"expected a number,*", "Invalid immediate value"},
+	    {"*bits*", "Invalid bitfield"},
+	    {"more than*", "Dereference is too much nested"},
+	    {"expected ( *", "Dereference needs a brace"},
+	    {"expected )", "Dereference brace is not closed"},
+	    {"expected an offset,*", "Invalid dereference offset"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (ktr_glob(all[i].glob, message))
+			return all[i].words;
+	return "Failed to register probe event";
+}
+
 /* What is looked for among the probes. */
 struct found {
 	const char *name;
+	bool user;
 	const struct ktr_site *site;
 	const struct ktr_entry *entry;
 	struct sbuf *out;
 	bool done;
+	char any[EVENT_NAME]; /* find_any() */
 };
 
 static void
@@ -97,7 +190,7 @@ find_name(const struct kprobe_info *k, void *arg)
 {
 	struct found *f = arg;
 
-	if (strcmp(k->name, f->name) != 0)
+	if (k->user != f->user || strcmp(k->name, f->name) != 0)
 		return;
 	f->site = k->site;
 	f->done = true;
@@ -105,20 +198,20 @@ find_name(const struct kprobe_info *k, void *arg)
 
 /* Removes a probe, whose event must not be enabled. */
 static int
-probe_remove(const char *name, char *err, size_t errlen)
+probe_remove(const char *name, bool user, char *err, size_t errlen)
 {
-	struct found f = {.name = name};
+	struct found f = {.name = name, .user = user};
 
 	each(find_name, &f);
 	if (f.done && event_is_used(f.site))
 		return -EBUSY;
 	if (f.done)
 		event_filter_drop(f.site);
-	return kprobe_del(name, err, errlen);
+	return kprobe_del(name, user, err, errlen);
 }
 
 static int
-command(char *line)
+command(char *line, bool user)
 {
 	char err[128] = "";
 	const char *message = err, *name = strchr(line, '/');
@@ -126,46 +219,61 @@ command(char *line)
 	size_t at;
 
 	if (strncmp(line, "-:", 2) == 0)
-		error = probe_remove(name != NULL ? name + 1 : line + 2, err, sizeof(err));
+		error = probe_remove(name != NULL ? name + 1 : line + 2, user, err, sizeof(err));
 	else
-		error = kprobe_add(line, err, sizeof(err));
+		error = kprobe_add(line, user, err, sizeof(err));
 	event_filters_clean();
 	if (error == 0 || error == -EBUSY)
 		return error;
 	at = place_of(&message);
-	error_log_add("trace_kprobe", message, line, at);
+	error_log_add(user ? "trace_uprobe" : "trace_kprobe", linux_words(message), line, at);
 	return error;
+}
+
+static int
+command_kernel(char *line)
+{
+	return command(line, false);
+}
+
+static int
+command_user(char *line)
+{
+	return command(line, true);
 }
 
 /* Those before a wrong line are made. */
 int
 kprobes_store(uintptr_t arg, char *text)
 {
-	(void)arg;
-	return tracefs_lines(text, command);
+	return tracefs_lines(text, arg == PROBES_USER ? command_user : command_kernel);
 }
 
 static void
-find_one(const struct kprobe_info *k, void *name)
+find_any(const struct kprobe_info *k, void *arg)
 {
-	strlcpy(name, k->name, EVENT_NAME);
+	struct found *f = arg;
+
+	if (k->user != f->user)
+		return;
+	f->done = true;
+	strlcpy(f->any, k->name, sizeof(f->any));
 }
 
-/* `> kprobe_events` removes all. */
+/* `> kprobe_events` removes all of its kind. */
 int
 kprobes_clear(uintptr_t arg)
 {
 	char err[128];
 	int error = 0;
 
-	(void)arg;
 	while (error == 0) {
-		char name[EVENT_NAME] = "";
+		struct found f = {.user = arg == PROBES_USER};
 
-		each(find_one, name);
-		if (name[0] == '\0')
+		each(find_any, &f);
+		if (!f.done)
 			break;
-		error = probe_remove(name, err, sizeof(err));
+		error = probe_remove(f.any, f.user, err, sizeof(err));
 	}
 	event_filters_clean();
 	return error;
@@ -225,6 +333,15 @@ print_place(const struct kprobe_info *k, void *arg)
 		return;
 	f->done = true;
 	sbuf_putc(f->out, '(');
+	if (k->user) {
+		/* after what the format shows: where it is; and before that, where it returns to */
+		unsigned n = k->site->nargs;
+
+		if (k->is_return && n + 1 < KTR_MAXARGS)
+			sbuf_printf(f->out, "0x%lx <- ", f->entry->args[n + 1]);
+		sbuf_printf(f->out, n < KTR_MAXARGS ? "0x%lx)" : "?)", f->entry->args[n]);
+		return;
+	}
 	if (!k->is_return)
 		print_address(f->out, ksym_address(k->function) + k->offset);
 	else if (k->site->nargs < KTR_MAXARGS) /* after what the format shows */
@@ -246,7 +363,7 @@ kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_en
 	struct found f = {.site = site, .entry = e, .out = out};
 	const char *params;
 
-	if (strncmp(site->fmt, "kprobe:::", 9) != 0)
+	if (strncmp(site->fmt + 1, "probe:::", 8) != 0)
 		return false;
 	kprobe_each(print_place, &f);
 	if (!f.done)

@@ -20,6 +20,7 @@ struct area_source {
 	uint64_t offset;              /* of the area's start */
 	bool shared;                  /* writes go to the object */
 	bool read_only;               /* ... and are not allowed */
+	bool code;                    /* made by kernel/vm/code.c */
 };
 
 struct area {

@@ -98,6 +98,7 @@ page_alloc(unsigned order)
 		p->order = (uint8_t)order;
 		p->refs = 1;
 		p->kind = PAGE_PLAIN;
+		p->marked = false;
 		free_pages -= 1ul << order;
 	}
 	spin_unlock(&page_lock);
@@ -153,6 +154,18 @@ uint32_t
 page_refs(void *va)
 {
 	return __atomic_load_n(&page_of(va)->refs, __ATOMIC_ACQUIRE);
+}
+
+void
+page_mark(void *va)
+{
+	page_of(va)->marked = true;
+}
+
+bool
+page_marked(void *va)
+{
+	return page_of(va)->marked;
 }
 
 uint64_t

@@ -17,6 +17,7 @@ struct page {
 	uint8_t class; /* heap: size class */
 	uint8_t kind;  /* enum page_kind */
 	bool free;     /* first page of a free block */
+	bool marked;   /* page_mark() */
 };
 
 /* NULL: va is not in the memory that the allocator manages. */

@@ -26,6 +26,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/probe/kprobe_private.h"
+#include "kernel/probe/uprobe.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/dynamic.h"
 #include "ktr/hook.h"
@@ -61,7 +62,8 @@ static void
 kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
-	uint64_t args[KTR_MAXARGS], faults = 0;
+	struct kfetching in = {.tf = tf};
+	uint64_t args[KTR_MAXARGS];
 	unsigned nargs = p->def.nargs;
 
 	if (*mine != 0) {
@@ -70,15 +72,14 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	}
 	*(volatile uint8_t *)mine = 1;
 	for (unsigned i = 0; i < p->def.nargs; i++)
-		args[i] = p->plain[i] != KPROBE_NOT_PLAIN
-			      ? ((const uint64_t *)tf)[p->plain[i]]
-			      : kprobe_fetch(&p->def.args[i], tf, &faults);
+		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
+							  : kprobe_fetch(&p->def.args[i], &in);
 	/* Where it returns to comes after what the format shows, if there is room. */
 	if (p->def.is_return && nargs < KTR_MAXARGS)
 		args[nargs++] = return_address(tf);
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
-	if (faults != 0)
-		__atomic_fetch_add(&p->faults, faults, __ATOMIC_RELAXED);
+	if (in.faults != 0)
+		__atomic_fetch_add(&p->faults, in.faults, __ATOMIC_RELAXED);
 	ktr_fire(
 	    &(struct ktr_firing){.site = p->site,
 				 .args = args,
@@ -91,8 +92,11 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 bool
 entry_probe(struct arch_trapframe *tf, uintptr_t at)
 {
-	const struct place *first = arch_tf_user(tf) ? NULL : *bucket_of(at);
+	const struct place *first;
 
+	if (arch_tf_user(tf))
+		return uprobe_trap(tf, at);
+	first = *bucket_of(at);
 	while (first != NULL && first->at != at)
 		first = first->next;
 	if (first == NULL)
@@ -104,7 +108,7 @@ entry_probe(struct arch_trapframe *tf, uintptr_t at)
 	if (first->patch != NULL)
 		arch_patch_run(first->patch, tf);
 	else if (first->slot == KPLACE_NO_SLOT)
-		arch_insn_emulate(first->insn, at, tf);
+		arch_insn_emulate(first->insn, at, tf, &at);
 	else
 		arch_insn_run((uintptr_t)__kprobe_slots + first->slot, tf);
 	return true;
@@ -227,10 +231,11 @@ unlink_all(void)
 void
 kprobe_apply(void)
 {
+	uprobe_apply();
 	list_for_each (l, &kprobes) {
 		const struct kprobe *k = list_entry(l, struct kprobe, link);
 
-		if (k->places[0].armed != wanted(k)) {
+		if (k->count != 0 && k->places[0].armed != wanted(k)) {
 			ktr_port_exchange(write_all, NULL);
 			ktr_port_sync();
 			unlink_all();
@@ -243,12 +248,12 @@ kprobe_apply(void)
 /* ---- probes ---- */
 
 static struct kprobe *
-find(const char *name)
+find(const char *name, bool user)
 {
 	list_for_each (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 
-		if (strcmp(k->def.name, name) == 0)
+		if (strcmp(k->def.name, name) == 0 && k->def.user == user)
 			return k;
 	}
 	return NULL;
@@ -259,6 +264,8 @@ kprobe_free(struct kprobe *k)
 {
 	for (unsigned i = 0; i < k->count; i++)
 		kplace_release(&k->places[i]);
+	if (k->user.vn != NULL)
+		uprobe_close(&k->user);
 	kfree(k->text);
 	kfree(k);
 }
@@ -269,6 +276,46 @@ kprobe_is_plain(const struct kfetch *f)
 {
 	return f->base == KFETCH_REGISTER && f->derefs == 0 && f->size == 8 && f->width == 0 &&
 	       (f->print == KFETCH_HEX || f->print == KFETCH_UNSIGNED || f->print == KFETCH_SIGNED);
+}
+
+/* A probe with room for so many places. NULL: no memory. */
+static struct kprobe *
+kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
+{
+	struct kprobe *k = kzalloc(sizeof(*k) + places * sizeof(k->places[0]));
+
+	if (k == NULL)
+		return NULL;
+	k->def = *d;
+	k->user.probe = k;
+	k->text = kmalloc(strlen(text) + 1);
+	if (k->text != NULL)
+		memcpy(k->text, text, strlen(text) + 1);
+	if (k->text != NULL)
+		return k;
+	kprobe_free(k);
+	return NULL;
+}
+
+/* The same for programs. */
+static int
+uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
+{
+	struct kprobe *k = kprobe_new(d, text, 0);
+	char *path = k != NULL ? kmalloc(d->path + 1) : NULL;
+	int error = -ENOMEM;
+
+	if (path != NULL) {
+		ktr_copy(path, text + d->place_at, d->path);
+		path[d->path] = '\0';
+		k->user.offset = d->offset;
+		error = uprobe_open(&k->user, path, t);
+	}
+	kfree(path);
+	if (error != 0 && k != NULL)
+		kprobe_free(k);
+	*made = k;
+	return error;
 }
 
 /* Makes the probe, without its site. */
@@ -294,52 +341,45 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	count = d->is_return ? kplace_returns(function, NULL) : 1;
 	if (count == 0)
 		return kprobe_refuse(t->err, t->errlen, t->at, "%s never returns", name);
-	k = kzalloc(sizeof(*k) + count * sizeof(k->places[0]));
+	k = kprobe_new(d, text, count);
 	if (k == NULL)
 		return -ENOMEM;
-	k->def = *d;
 	k->frameless = d->is_return || offset == 0;
 	ktr_copy(k->def.function, name, strlen(name) < 63 ? strlen(name) + 1 : 63);
 	for (unsigned i = 0; i < d->nargs; i++)
 		k->plain[i] =
 		    kprobe_is_plain(&d->args[i]) ? (uint8_t)d->args[i].reg : KPROBE_NOT_PLAIN;
-	k->text = kmalloc(strlen(text) + 1);
-	if (k->text != NULL)
-		memcpy(k->text, text, strlen(text) + 1);
 	if (d->is_return)
 		k->count = kplace_returns(function, k->places);
 	else
 		k->places[k->count++] = place;
 	for (unsigned i = 0; i < k->count; i++)
 		k->places[i].probe = k;
-	if (k->text == NULL || !kplace_prepare(&k->places[0])) {
-		error = k->text == NULL ? -ENOMEM : -ENOSPC;
-		if (error == -ENOSPC)
-			snprintf(t->err, t->errlen,
-				 "there are too many probes inside of functions");
+	if (!kplace_prepare(&k->places[0])) {
+		snprintf(t->err, t->errlen, "there are too many probes inside of functions");
 		kprobe_free(k);
-		return error;
+		return -ENOSPC;
 	}
 	*made = k;
 	return 0;
 }
 
 static int
-add(const char *text, char *err, size_t errlen)
+add(const char *text, bool user, char *err, size_t errlen)
 {
 	struct kdefinition d;
 	struct kprobe *k = NULL;
 	struct ktold told = {.err = err, .errlen = errlen};
-	int error = kprobe_parse(text, &d, err, errlen);
+	int error = kprobe_parse(text, user, &d, err, errlen);
 
 	if (error != 0)
 		return error;
-	if (find(d.name) != NULL) {
+	if (find(d.name, user) != NULL) {
 		snprintf(err, errlen, "there is a probe \"%s\" already", d.name);
 		return -EEXIST;
 	}
 	told.at = d.place_at;
-	error = kprobe_make(&d, text, &told, &k);
+	error = (user ? uprobe_make : kprobe_make)(&d, text, &told, &k);
 	if (error != 0)
 		return error;
 	k->site = kprobe_site(k, err, errlen);
@@ -352,13 +392,13 @@ add(const char *text, char *err, size_t errlen)
 }
 
 int
-kprobe_add(const char *definition, char *err, size_t errlen)
+kprobe_add(const char *definition, bool user, char *err, size_t errlen)
 {
 	int error;
 
 	err[0] = '\0';
 	ktr_port_lock();
-	error = add(definition, err, errlen);
+	error = add(definition, user, err, errlen);
 	ktr_port_unlock();
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");
@@ -366,12 +406,12 @@ kprobe_add(const char *definition, char *err, size_t errlen)
 }
 
 int
-kprobe_del(const char *name, char *err, size_t errlen)
+kprobe_del(const char *name, bool user, char *err, size_t errlen)
 {
 	struct kprobe *k;
 
 	ktr_port_lock();
-	k = find(name);
+	k = find(name, user);
 	if (k != NULL) {
 		ktr_site_free(k->site);
 		list_remove(&k->link);

@@ -28,15 +28,15 @@ struct ktr_site;
 struct sbuf;
 
 /*
- * Makes a probe. 0, or -errno and a sentence in err, which begins with "character N: " if the
- * definition is wrong there. Thread context; not for the debugger.
+ * Makes a probe; user: of programs (uprobe.h). 0, or -errno and a sentence in err, which begins
+ * with "character N: " if the definition is wrong there. Thread context; not for the debugger.
  */
-int kprobe_add(const char *definition, char *err, size_t errlen);
+int kprobe_add(const char *definition, bool user, char *err, size_t errlen);
 /*
  * Removes the probe of that name. As above. After the user has removed one by the sysctl, the hooks
  * of the list kprobe_removed run (kernel/lib/hook.h), in thread context, without locks.
  */
-int kprobe_del(const char *name, char *err, size_t errlen);
+int kprobe_del(const char *name, bool user, char *err, size_t errlen);
 /* A line for each probe, after a heading. */
 void kprobe_list(struct sbuf *out);
 
@@ -47,6 +47,7 @@ struct kprobe_info {
 	const char *function; /* where it is: in this function, */
 	size_t offset;        /* at this offset; */
 	bool is_return;       /* or at all its returns */
+	bool user;            /* in a program: offset is in the file */
 	const char *definition;
 	uint64_t hits, misses;
 };
@@ -54,5 +55,5 @@ struct kprobe_info {
 /* Calls f for each probe. Control lock held: so long the texts are valid. */
 void kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg);
 
-/* Puts breakpoints where probes are on, and removes the others. Control lock. */
+/* Puts breakpoints where probes are on, also in programs, and removes the others. Control lock. */
 void kprobe_apply(void);

@@ -19,26 +19,33 @@
 
 /* Reads within one page. */
 static bool
-read_page(void *to, uintptr_t from, size_t n)
+read_page(void *to, uintptr_t from, size_t n, struct kfetching *in)
 {
-	if (from < ARCH_USER_END)
-		return arch_copy_user(to, (const void *)from, n);
-	return kmap_is_ram(from) && arch_probe_copy(to, (const void *)from, n);
+	bool good = from < ARCH_USER_END
+			? arch_copy_user(to, (const void *)from, n)
+			: kmap_is_ram(from) && arch_probe_copy(to, (const void *)from, n);
+
+	if (!good) {
+		in->faults++;
+		in->missing = from;
+	}
+	return good;
 }
 
 static bool
-read_memory(void *to, uintptr_t from, size_t n)
+read_memory(void *to, uintptr_t from, size_t n, struct kfetching *in)
 {
 	size_t first = PAGE_SIZE - from % PAGE_SIZE;
 
 	if (n <= first)
-		return read_page(to, from, n);
-	return read_page(to, from, first) && read_page((char *)to + first, from + first, n - first);
+		return read_page(to, from, n, in);
+	return read_page(to, from, first, in) &&
+	       read_page((char *)to + first, from + first, n - first, in);
 }
 
 /* The text at an address, cut to the size of buf. */
 static bool
-read_text(char buf[KPROBE_STRING], uintptr_t from)
+read_text(char buf[KPROBE_STRING], uintptr_t from, struct kfetching *in)
 {
 	size_t n = 0;
 
@@ -47,7 +54,7 @@ read_text(char buf[KPROBE_STRING], uintptr_t from)
 
 		if (part > KPROBE_STRING - 1 - n)
 			part = KPROBE_STRING - 1 - n;
-		if (!read_page(buf + n, from + n, part))
+		if (!read_page(buf + n, from + n, part, in))
 			return false;
 		if (strnlen(buf + n, part) < part)
 			return true;
@@ -58,14 +65,12 @@ read_text(char buf[KPROBE_STRING], uintptr_t from)
 }
 
 static uint64_t
-text_at(uintptr_t from, uint64_t *faults)
+text_at(uintptr_t from, struct kfetching *in)
 {
 	char buf[KPROBE_STRING];
 
-	if (!read_text(buf, from)) {
-		++*faults;
+	if (!read_text(buf, from, in))
 		return (uint64_t)(uintptr_t)ktr_intern("(fault)");
-	}
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
 }
 
@@ -97,10 +102,12 @@ cut(const struct kfetch *f, uint64_t v)
 }
 
 uint64_t
-kprobe_fetch(const struct kfetch *f, const struct arch_trapframe *tf, uint64_t *faults)
+kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 {
 	const struct thread *t = curthread();
-	uint64_t v = f->base == KFETCH_REGISTER ? ((const uint64_t *)tf)[f->reg] : f->number;
+	uint64_t v = f->base == KFETCH_REGISTER ? ((const uint64_t *)in->tf)[f->reg]
+		     : f->base == KFETCH_FILE   ? f->number + in->file
+						: f->number;
 
 	if (f->base == KFETCH_COMM)
 		return (uint64_t)(uintptr_t)ktr_intern(t != NULL ? t->name : "");
@@ -109,12 +116,10 @@ kprobe_fetch(const struct kfetch *f, const struct arch_trapframe *tf, uint64_t *
 
 		v += (uint64_t)f->offset[i];
 		if (last && f->print == KFETCH_STRING)
-			return text_at(v, faults);
+			return text_at(v, in);
 		uint64_t word = 0;
-		if (!read_memory(&word, v, last ? f->size : sizeof(word))) {
-			++*faults;
+		if (!read_memory(&word, v, last ? f->size : sizeof(word), in))
 			return 0;
-		}
 		v = word;
 	}
 	return f->print == KFETCH_SYMBOL ? symbol_of(v) : cut(f, v);

@@ -47,16 +47,21 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Takes a name of letters, digits, _ and the characters of `more`. False: none, or too long. */
+/*
+ * Takes a name of letters, digits, _ and the characters of `more`. False: none, or too long. what:
+ * whose name it is.
+ */
 static bool
-take_name(struct reader *r, const char *more, char *to, size_t size)
+take_name(struct reader *r, const char *what, const char *more, char *to, size_t size)
 {
 	size_t n = 0;
 
 	while (is_name(r->at[n]) || (r->at[n] != '\0' && strchr(more, r->at[n]) != NULL))
 		n++;
 	if (n == 0 || n >= size)
-		return REFUSE(r, r->at, n == 0 ? "expected a name" : "the name is too long");
+		return REFUSE(r, r->at,
+			      n == 0 ? "expected the name of %s" : "the name of %s is too long",
+			      what);
 	memcpy(to, r->at, n);
 	to[n] = '\0';
 	r->at += n;
@@ -65,14 +70,14 @@ take_name(struct reader *r, const char *more, char *to, size_t size)
 
 /* Takes a number: decimal, or hexadecimal after 0x. */
 static bool
-take_number(struct reader *r, uint64_t *v)
+take_number(struct reader *r, const char *what, uint64_t *v)
 {
 	size_t n = 0;
 
 	while (is_name(r->at[n]))
 		n++;
 	if (ktr_number(r->at, n, 0, v) != KTR_NUMBER_OK)
-		return REFUSE(r, r->at, "expected a number, decimal or 0x...");
+		return REFUSE(r, r->at, "expected %s, decimal or 0x...", what);
 	r->at += n;
 	return true;
 }
@@ -88,7 +93,7 @@ take_offset(struct reader *r, int64_t *offset)
 	if (*r->at ==
 	    'u') /* Linux's sign of a user's address, which this kernel sees from the address */
 		r->at++;
-	if (!take_number(r, &v))
+	if (!take_number(r, "an offset", &v))
 		return false;
 	*offset = minus ? (int64_t)(0 - v) : (int64_t)v;
 	return true;
@@ -118,7 +123,7 @@ take_register(struct reader *r, struct kfetch *f)
 	char name[16];
 
 	f->base = KFETCH_REGISTER;
-	if (!take_name(r, "", name, sizeof(name)))
+	if (!take_name(r, "a register", "", name, sizeof(name)))
 		return false;
 	return find_register(name, &f->reg) || REFUSE(r, start, "no register %%%s", name);
 }
@@ -133,7 +138,7 @@ take_variable(struct reader *r, struct kfetch *f)
 	uint64_t n = 0;
 	size_t digits;
 
-	if (!take_name(r, "", name, sizeof(name)))
+	if (!take_name(r, "a variable", "", name, sizeof(name)))
 		return false;
 	digits = strlen(name);
 	while (digits > 0 && is_digit(name[digits - 1]))
@@ -157,7 +162,7 @@ take_variable(struct reader *r, struct kfetch *f)
 		return find_register(ARCH_STACK_REGISTER, &f->reg);
 	}
 	if (strncmp(name, "arg", 3) == 0 && digits == 3 && name[3] != '\0') {
-		if (r->d->is_return || r->d->offset != 0)
+		if (r->d->is_return || (r->d->offset != 0 && !r->d->user))
 			return REFUSE(r, start,
 				      "$%s: only a probe at the start of a function has it", name);
 		if (n < 1 || n > sizeof(args) / sizeof(args[0]))
@@ -179,8 +184,17 @@ take_memory(struct reader *r, struct kfetch *f)
 	f->base = KFETCH_NUMBER;
 	f->offset[f->derefs++] = 0;
 	if (is_digit(*r->at))
-		return take_number(r, &f->number);
-	if (!take_name(r, ".", symbol, sizeof(symbol)))
+		return take_number(r, "an address", &f->number);
+	if (r->d->user && *r->at == '+') {
+		f->base = KFETCH_FILE;
+		r->at++;
+		return take_number(r, "an offset in the file", &f->number);
+	}
+	if (r->d->user)
+		return REFUSE(
+		    r, start,
+		    "a program's symbols are not known: expected an address, or +OFFSET in the file");
+	if (!take_name(r, "a symbol", ".", symbol, sizeof(symbol)))
 		return false;
 	f->number = ksym_address(symbol);
 	if (f->number == 0)
@@ -212,7 +226,7 @@ take_fetch(struct reader *r, struct kfetch *f, unsigned depth)
 			f->number = (uint64_t)offset;
 			return true;
 		}
-		return take_number(r, &f->number);
+		return take_number(r, "a number", &f->number);
 	case '+':
 	case '-':
 		if (depth == KPROBE_DEREFS - 1)
@@ -245,17 +259,17 @@ take_bits(struct reader *r, struct kfetch *f)
 	const char *start = r->at++;
 	uint64_t width, shift, size;
 
-	if (!take_number(r, &width))
+	if (!take_number(r, "a number of bits", &width))
 		return false;
 	if (*r->at != '@')
 		return REFUSE(r, r->at, "expected @ and the offset of the bits");
 	r->at++;
-	if (!take_number(r, &shift))
+	if (!take_number(r, "a number of bits", &shift))
 		return false;
 	if (*r->at != '/')
 		return REFUSE(r, r->at, "expected / and 8, 16, 32 or 64 bits");
 	r->at++;
-	if (!take_number(r, &size))
+	if (!take_number(r, "a number of bits", &size))
 		return false;
 	if ((size != 8 && size != 16 && size != 32 && size != 64) || width < 1 || width > size ||
 	    shift > size - width)
@@ -287,7 +301,7 @@ take_type(struct reader *r, struct kfetch *f)
 
 	if (*r->at == 'b')
 		return take_bits(r, f);
-	if (!take_name(r, "", name, sizeof(name)))
+	if (!take_name(r, "a type", "", name, sizeof(name)))
 		return false;
 	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (strcmp(types[i].name, name) != 0)
@@ -322,7 +336,7 @@ take_argument(struct reader *r, struct kdefinition *d)
 	while (is_name(r->at[n]))
 		n++;
 	if (n > 0) {
-		if (!take_name(r, "", f->name, sizeof(f->name)))
+		if (!take_name(r, "an argument", "", f->name, sizeof(f->name)))
 			return false;
 		if (*r->at != '=')
 			return REFUSE(r, r->at, "expected = after the argument's name");
@@ -353,15 +367,42 @@ take_head(struct reader *r, struct kdefinition *d)
 	if (*r->at != ':')
 		return REFUSE(r, r->at, "expected : and the probe's name");
 	r->at++;
-	if (!take_name(r, "", d->name, sizeof(d->name)))
+	if (!take_name(r, "the probe", "", d->name, sizeof(d->name)))
 		return false;
 	if (*r->at == '/') { /* that was the group */
 		r->at++;
-		if (!take_name(r, "", d->name, sizeof(d->name)))
+		if (!take_name(r, "the probe", "", d->name, sizeof(d->name)))
 			return false;
 	}
 	return *r->at == ' ' || *r->at == '\0' ||
 	       REFUSE(r, r->at, "expected a space after the probe's name");
+}
+
+/* PATH:OFFSET. The last part of PATH is the probe's module. */
+static bool
+take_file(struct reader *r, struct kdefinition *d)
+{
+	const char *start = r->at, *colon = NULL, *base = start;
+	size_t n;
+
+	for (; *r->at != '\0' && *r->at != ' '; r->at++) {
+		if (*r->at == ':')
+			colon = r->at;
+		else if (*r->at == '/' && colon == NULL)
+			base = r->at + 1;
+	}
+	if (colon == NULL || colon == base)
+		return REFUSE(r, colon == NULL ? r->at : start, "expected PATH:OFFSET");
+	d->path = (size_t)(colon - start);
+	n = (size_t)(colon - base);
+	n = n < sizeof(d->function) ? n : sizeof(d->function) - 1;
+	memcpy(d->function, base, n);
+	d->function[n] = '\0';
+	r->at = colon + 1;
+	if (!take_number(r, "an offset in the file", &d->offset))
+		return false;
+	return *r->at == '\0' || *r->at == ' ' ||
+	       REFUSE(r, r->at, "expected a space after the place");
 }
 
 static bool
@@ -372,14 +413,16 @@ take_place(struct reader *r, struct kdefinition *d)
 	unsigned count;
 
 	d->place_at = (size_t)(start - r->text);
+	if (d->user)
+		return take_file(r, d);
 	if (*r->at == '\0')
 		return REFUSE(r, r->at,
 			      "expected a place: FUNCTION, FUNCTION+OFFSET or an address");
 	if (is_digit(*r->at)) {
-		if (!take_number(r, &d->address))
+		if (!take_number(r, "an address", &d->address))
 			return false;
 	} else {
-		if (!take_name(r, ".", d->function, sizeof(d->function)))
+		if (!take_name(r, "a function", ".", d->function, sizeof(d->function)))
 			return false;
 		d->address = ksym_find(d->function, &count);
 		if (count == 0)
@@ -406,21 +449,36 @@ skip_spaces(struct reader *r)
 		r->at++;
 }
 
+/* As Linux names it. Of a file's name up to the first of . - _ */
+static void
+make_name(struct kdefinition *d)
+{
+	char kind = d->is_return ? 'r' : 'p';
+	int n = 0;
+
+	while (n < 10 && is_name(d->function[n]) && d->function[n] != '_')
+		n++;
+	if (d->user)
+		snprintf(d->name, sizeof(d->name), "%c_%.*s_0x%zx", kind, n, d->function,
+			 d->offset);
+	else
+		snprintf(d->name, sizeof(d->name), "%c_%.18s_%zu", kind, d->function, d->offset);
+}
+
 int
-kprobe_parse(const char *text, struct kdefinition *d, char *err, size_t errlen)
+kprobe_parse(const char *text, bool user, struct kdefinition *d, char *err, size_t errlen)
 {
 	struct reader r = {.text = text, .at = text, .err = err, .errlen = errlen, .d = d};
 	bool good;
 
-	*d = (struct kdefinition){.nargs = 0};
+	*d = (struct kdefinition){.user = user};
 	skip_spaces(&r);
 	good = take_head(&r, d);
 	skip_spaces(&r);
 	good = good && take_place(&r, d);
 	for (skip_spaces(&r); good && *r.at != '\0'; skip_spaces(&r))
 		good = take_argument(&r, d);
-	if (good && d->name[0] == '\0') /* as Linux names it */
-		snprintf(d->name, sizeof(d->name), "%c_%.18s_%zu", d->is_return ? 'r' : 'p',
-			 d->function, d->offset);
+	if (good && d->name[0] == '\0')
+		make_name(d);
 	return good ? 0 : -EINVAL;
 }

@@ -19,7 +19,7 @@
 struct arch_trapframe;
 
 /* Where a fetched value begins. */
-enum kfetch_base { KFETCH_REGISTER, KFETCH_NUMBER, KFETCH_COMM };
+enum kfetch_base { KFETCH_REGISTER, KFETCH_NUMBER, KFETCH_FILE, KFETCH_COMM };
 
 enum kfetch_print {
 	KFETCH_UNSIGNED,
@@ -34,8 +34,8 @@ struct kfetch {
 	char name[KPROBE_NAME];
 	enum kfetch_base base;
 	enum kfetch_print print;
-	unsigned reg; /* index of a word of the trap frame */
-	uint64_t number;
+	unsigned reg;    /* index of a word of the trap frame */
+	uint64_t number; /* KFETCH_FILE: an offset */
 	unsigned derefs;
 	int64_t offset[KPROBE_DEREFS]; /* in the order of evaluation */
 	unsigned size;                 /* bytes of the value: 1, 2, 4, 8 */
@@ -44,23 +44,35 @@ struct kfetch {
 
 struct kdefinition {
 	bool is_return;
+	bool user; /* of a program: the place is PATH:OFFSET */
 	char name[KPROBE_NAME];
 	char function[64]; /* "": address is absolute */
 	uintptr_t address; /* of the function, or of the instruction */
-	size_t offset;     /* of the instruction in the function */
+	size_t offset;     /* of the instruction in the function, or in the file */
+	size_t path;       /* bytes of PATH */
 	size_t place_at;   /* offset of PLACE in the text */
 	unsigned nargs;
 	struct kfetch args[KTR_MAXARGS];
 };
 
-/* Understands a definition. 0, or -EINVAL and a sentence. Pure, but for the kernel's symbols. */
-int kprobe_parse(const char *text, struct kdefinition *d, char *err, size_t errlen);
+/*
+ * Understands a definition; user: of a uprobe. 0, or -EINVAL and a sentence. Pure, but for the
+ * kernel's symbols.
+ */
+int kprobe_parse(const char *text, bool user, struct kdefinition *d, char *err, size_t errlen);
 /* The sentence of an error at an offset of the text. Returns -EINVAL. */
 int kprobe_refuse(char *err, size_t errlen, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The value for the log. *faults grows if memory could not be read. Any context, interrupts off. */
-uint64_t kprobe_fetch(const struct kfetch *f, const struct arch_trapframe *tf, uint64_t *faults);
+/* The fetching of a probe's arguments. */
+struct kfetching {
+	const struct arch_trapframe *tf;
+	uintptr_t file;    /* where byte 0 of the file would be */
+	uint64_t faults;   /* how often memory could not be read, */
+	uintptr_t missing; /* and the last such address */
+};
+/* The value for the log. Any context, interrupts off. */
+uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);
 
 struct place {
 	struct place *next; /* in its bucket */
@@ -72,6 +84,17 @@ struct place {
 	uint8_t insn[ARCH_INSN_MAX];   /* without any breakpoint */
 };
 
+/* Where a probe of programs is. */
+struct uprobe {
+	struct uprobe *next; /* in its bucket */
+	struct kprobe *probe;
+	struct vnode *vn; /* NULL: the probe is in the kernel */
+	uint64_t offset;
+	uint32_t pid;                /* it fires in that process; 0: in all */
+	bool on;                     /* atomic: its breakpoint is wanted */
+	uint8_t insn[ARCH_INSN_MAX]; /* without any breakpoint */
+};
+
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;
@@ -80,6 +103,7 @@ struct kprobe {
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */
 	struct kdefinition def;
 	char *text; /* the definition */
+	struct uprobe user;
 	unsigned count;
 	struct place places[];
 };
@@ -105,3 +129,6 @@ bool kplace_prepare(struct place *p);
 void kplace_release(struct place *p);
 /* Counts the returns of a function, and fills in as many places if that is not NULL. */
 unsigned kplace_returns(uintptr_t function, struct place *places);
+/* Finds the file, and fills in the rest of a uprobe whose offset is known. 0 or -errno. */
+int uprobe_open(struct uprobe *u, const char *path, struct ktold *t);
+void uprobe_close(struct uprobe *u);

@@ -2,6 +2,7 @@
  * each. */
 #include "kernel/lib/hook.h"
 #include "kernel/lib/ksyms.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/probe/kprobe.h"
@@ -19,7 +20,7 @@ print_format(const struct kdefinition *d, struct sbuf *out)
 	    [KFETCH_UNSIGNED] = "%lu", [KFETCH_SIGNED] = "%ld", [KFETCH_HEX] = "%#lx",
 	    [KFETCH_CHAR] = "%c",      [KFETCH_STRING] = "%s",  [KFETCH_SYMBOL] = "%s"};
 
-	sbuf_printf(out, "kprobe:::%s", d->name);
+	sbuf_printf(out, "%cprobe:::%s", d->user ? 'u' : 'k', d->name);
 	for (unsigned i = 0; i < d->nargs; i++)
 		sbuf_printf(out, "%s %s %s", i == 0 ? ":" : "", d->args[i].name,
 			    conversions[d->args[i].print]);
@@ -34,7 +35,8 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 	    [KFETCH_STRING] = "char *",     [KFETCH_SYMBOL] = "char *"};
 	char fmt[KTR_DYNAMIC_TEXT];
 	struct sbuf out;
-	struct ktr_dynamic d = {.provider = "kprobe",
+	char offset[24];
+	struct ktr_dynamic d = {.provider = k->def.user ? "uprobe" : "kprobe",
 				.module = "",
 				.function = k->def.function,
 				.name = k->def.name,
@@ -43,7 +45,13 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 				.nargs = k->def.nargs};
 	unsigned line = 0;
 
-	ksym_line(k->places[0].at, &d.file, &line);
+	if (k->def.user) {
+		snprintf(offset, sizeof(offset), "%#zx", k->def.offset);
+		d.module = k->def.function;
+		d.function = offset;
+	} else {
+		ksym_line(k->places[0].at, &d.file, &line);
+	}
 	d.line = line;
 	for (unsigned i = 0; i < d.nargs; i++)
 		d.types[i] = types[k->def.args[i].print];
@@ -62,6 +70,7 @@ kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 						 .function = k->def.function,
 						 .offset = k->def.offset,
 						 .is_return = k->def.is_return,
+						 .user = k->def.user,
 						 .definition = k->text,
 						 .hits = k->hits,
 						 .misses = k->misses};
@@ -96,14 +105,14 @@ static int
 add_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	(void)s;
-	return kprobe_add(val, err, errlen);
+	return kprobe_add(val, false, err, errlen);
 }
 
 static int
 del_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	(void)s;
-	int error = kprobe_del(val, err, errlen);
+	int error = kprobe_del(val, false, err, errlen);
 
 	if (error == 0)
 		HOOK_RUN(kprobe_removed);

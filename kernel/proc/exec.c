@@ -167,6 +167,7 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 	spin_unlock(&proc_lock);
 	if (old != NULL)
 		vm_destroy(old);
+	lwp_calls_forget(curlwp());
 	proc_vfork_done(p);
 	filetable_close_on_exec(p->files);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : path);

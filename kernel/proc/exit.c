@@ -167,6 +167,7 @@ proc_thread_exit(void)
 	bool last;
 
 	file_release_held();
+	lwp_calls_forget(l);
 	futex_thread_exit(l);
 	spin_lock(&proc_lock);
 	last = p->nthreads == 1;

@@ -140,7 +140,8 @@ fork_current(const struct fork_args *f)
 		vm_share(parent->vm);
 	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
 	p->files = filetable_clone(parent->files, p->ui);
-	if (p->vm == NULL || p->files == NULL) {
+	if (p->vm == NULL || p->files == NULL || lwp_calls_copy(p->thread->lwp, curlwp()) != 0) {
+		lwp_calls_forget(p->thread->lwp);
 		proc_discard(p);
 		return -ENOMEM;
 	}

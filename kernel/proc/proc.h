@@ -19,6 +19,7 @@
 #include "kernel/sched/callout.h"
 #include "ktr/intern.h"
 
+struct arch_trapframe;
 struct file;
 struct filetable;
 struct ktrace;
@@ -55,6 +56,19 @@ struct ktrace_lwp {
 	const char *waits; /* why it lost the CPU, for the record of its return; NULL: none */
 };
 
+#define LWP_CALLS 64
+
+/* A call of a function whose return a probe awaits. */
+struct lwp_call {
+	struct lwp_call *next;
+	uintptr_t sp;       /* when the function began */
+	uintptr_t returner; /* where it returns to now, */
+	uintptr_t ret;      /* and where it returned to before */
+	uintptr_t function;
+	const void *object; /* whose code it is, and where it is there: vm_code_at() */
+	uint64_t offset;
+};
+
 /* A thread of a process. */
 struct lwp {
 	struct thread *thread;    /* [c] NULL: not a thread, but a reader's position in the list */
@@ -76,6 +90,12 @@ struct lwp {
 	unsigned nheld;                     /* [t] */
 	struct vnode *cwd;                  /* [t] as held; NULL: it has not asked for it */
 	struct ktrace_lwp trace;            /* [t] */
+	struct { /* [t] it runs a copy of the instruction at `at`; copy 0: none */
+		uintptr_t copy, end; /* where the copy is, and where it ends */
+		uintptr_t at, next;
+	} step;
+	struct lwp_call *calls; /* [t] the last one first */
+	unsigned ncalls;        /* [t] at most LWP_CALLS */
 };
 
 #define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
@@ -175,3 +195,19 @@ void proc_signals_mask(uint64_t mask);
 void proc_signals_unmask(void);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. Any context. */
 bool proc_signal_pending(void);
+/* ---- step.c: of the current thread, in an entry from user mode ---- */
+
+/* The program's pc: of the instruction if the thread runs a copy of it. Any context. */
+uintptr_t lwp_pc(const struct arch_trapframe *tf);
+/* The copy has been run, or cannot be: makes that the frame's pc. */
+void lwp_step_end(struct arch_trapframe *tf);
+/* Must signals wait, since the thread is in a copy? Those that end it need not. */
+bool lwp_stepping(const struct arch_trapframe *tf);
+/* The last call with that stack pointer; NULL: none. */
+struct lwp_call *lwp_call_find(struct lwp *l, uintptr_t sp);
+void lwp_call_end(struct lwp *l, struct lwp_call *call);
+/* NULL: too many, or no memory. */
+struct lwp_call *lwp_call_begin(struct lwp *l);
+void lwp_calls_forget(struct lwp *l);
+/* For a child, which will return from them, too. 0 or -ENOMEM. */
+int lwp_calls_copy(struct lwp *to, const struct lwp *from);

@@ -98,14 +98,15 @@ entry_syscall(struct arch_trapframe *tf)
 
 /* Not inline: the registers that it needs would be saved at each return. */
 static __attribute__((noinline)) void
-do_work(void)
+do_work(struct arch_trapframe *tf)
 {
 	this_pcpu()->work = false;
 	arch_irq_enable();
 	if (curthread()->holds)
 		file_release_held();
 	HOOK_RUN(user_return);
-	proc_deliver_signals(arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE));
+	if (!lwp_stepping(tf))
+		proc_deliver_signals(tf);
 	sched_preempt();
 	arch_irq_disable();
 }
@@ -113,7 +114,8 @@ do_work(void)
 void
 entry_user_return(struct arch_trapframe *tf)
 {
-	while (__atomic_load_n(&curthread()->user_work, __ATOMIC_RELAXED) != 0 ||
+	while ((__atomic_load_n(&curthread()->user_work, __ATOMIC_RELAXED) != 0 &&
+		!lwp_stepping(tf)) ||
 	       __atomic_load_n(&this_pcpu()->wanted, __ATOMIC_RELAXED))
-		do_work();
+		do_work(tf);
 }

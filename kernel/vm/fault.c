@@ -141,7 +141,10 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 
 	if (page == NULL)
 		return error == 0 && zero_fill(vm, va, access, a->prot);
-	pte = vm_make_entry(vm, va, 1);
+	page = vm_code_page(a, va, page);
+	pte = page != NULL ? vm_make_entry(vm, va, 1) : NULL;
+	if (page == NULL)
+		return false;
 	if (pte == NULL) {
 		page_unref(page);
 		return false;
@@ -231,8 +234,8 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 	return 0;
 }
 
-static int
-write_all(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
+int
+vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
 {
 	while (n > 0) {
 		uint64_t off = va & (PAGE_SIZE - 1);
@@ -257,7 +260,7 @@ vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n)
 	int r;
 
 	mutex_lock(&vm->lock);
-	r = write_all(vm, va, src, n);
+	r = vm_write_locked(vm, va, src, n);
 	mutex_unlock(&vm->lock);
 	return r;
 }
@@ -281,9 +284,11 @@ static void
 share_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct fork_arg *f = arg;
-	uint64_t *copy = f->failed ? NULL : vm_make_entry(f->child, va, 1);
-	uint64_t pa = arch_pte_pa(*pte);
+	uint64_t pa = arch_pte_pa(*pte), *copy;
 
+	if (page_marked(phys_to_virt(pa)))
+		return; /* the child may want other breakpoints */
+	copy = f->failed ? NULL : vm_make_entry(f->child, va, 1);
 	if (copy == NULL) {
 		f->failed = true;
 		return;
@@ -310,6 +315,7 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 	mutex_lock(&vm->lock);
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
+	memcpy(f.child->code, vm->code, sizeof(vm->code));
 	area_each(vm->areas, copy_area, &f);
 	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
 	if (vm->shared) /* nobody may write to a page that the child has now */

@@ -56,6 +56,7 @@ vm_create(struct uidinfo *ui)
 	mutex_init(&vm->lock, "vm");
 	vm->tables = 1;
 	vm->ui = ui;
+	vm_code_join(vm);
 	return vm;
 }
 
@@ -139,8 +140,9 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 	a->start = start;
 	a->end = end;
 	a->prot = prot;
-	if (from != NULL && from->pager != NULL) {
+	if (from != NULL)
 		a->from = *from;
+	if (a->from.pager != NULL) {
 		a->from.pager->ref(a->from.object);
 		vm->has_shared_areas |= a->from.shared;
 	}
@@ -280,6 +282,10 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 	unsigned prot = p->prot;
 	uint64_t pa = arch_pte_pa(*pte);
 
+	if (vm_code_stale(p->vm, va, phys_to_virt(pa))) {
+		vm_drop_page(pte, va, p->vm);
+		return;
+	}
 	if (prot & MMU_EXEC)
 		arch_icache_sync(phys_to_virt(pa), PAGE_SIZE);
 	/* The first write faults. The fault handler then checks whether the page is shared. */
@@ -336,14 +342,20 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 }
 
 uint64_t
+vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size)
+{
+	uint64_t at =
+	    area_gap(vm->areas, from > VM_LOWEST ? page_round_down(from) : VM_LOWEST, size);
+
+	return vm_good_range(at, size) ? at : 0;
+}
+
+uint64_t
 vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 {
-	uint64_t at;
-
 	if (vm_good_range(hint, size) && !vm_overlaps(vm, hint, hint + size))
 		return hint;
-	at = area_gap(vm->areas, MMAP_BASE, size);
-	return vm_good_range(at, size) ? at : 0;
+	return vm_gap(vm, MMAP_BASE, size);
 }
 
 bool
@@ -425,6 +437,7 @@ vm_destroy(struct vmspace *vm)
 {
 	if (__atomic_sub_fetch(&vm->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
+	vm_code_leave(vm);
 	/* No CPU uses this table any more, so the TLB needs no flush. */
 	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
 	area_drop(vm->areas, forget_area, vm);

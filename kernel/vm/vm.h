@@ -93,6 +93,36 @@ bool vm_beyond_file(struct vmspace *vm, uint64_t va);
 bool vm_allows(struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into pages of a space, which it makes or copies. For exec(). -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
+/* ---- code that probes change ---- */
+
+/*
+ * Puts breakpoints into a copy of page `index` of an object, for the current process. page NULL: is
+ * any wanted there? Called with the lock of a space held. NULL: nobody wants any.
+ */
+typedef bool vm_code_patch_fn(const void *object, uint64_t index, uint8_t *page);
+extern vm_code_patch_fn *vm_code_patch;
+/* Breakpoints of a page have changed: when this returns, each program has the new ones. */
+void vm_code_reset(const void *object, uint64_t index);
+/* Of which object, and at which offset, is the code at va? False: of none. */
+bool vm_code_at(struct vmspace *vm, uint64_t va, const void **object, uint64_t *offset);
+
+#define VM_CODE_MAX 16
+/* A piece of code that runs wherever it is put: its size, a divisor of PAGE_SIZE, is at most
+ * VM_CODE_MAX. */
+struct vm_code {
+	uint64_t near; /* not farther than 1 GiB from there */
+	uint32_t hash; /* pieces that differ should differ in it */
+	uint32_t size;
+	/* Writes the piece as it is at va, not all zeroes. False: it cannot be there. */
+	bool (*make)(const struct vm_code *c, uint64_t va, uint8_t *bytes);
+	const void *arg;
+};
+/*
+ * Where the space has this piece of code, which stays there as long as the program lets it. 0: no
+ * memory, or no room.
+ */
+uint64_t vm_code_add(struct vmspace *vm, const struct vm_code *c);
+
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
 /* Pages mapped now. Other threads may ask too; then the number may be out of date. */

@@ -1,10 +1,13 @@
 /* vm_private.h - between the files of kernel/vm. */
 #pragma once
 
+#include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/vm/vm.h"
 
 struct area;
+
+#define VM_CODE_ROOMS 4
 
 struct vmspace {
 	uint32_t refs; /* atomic */
@@ -15,10 +18,12 @@ struct vmspace {
 	struct area *areas;
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
-	uint64_t size;      /* bytes of all areas */
-	uint64_t resident;  /* pages mapped */
-	uint64_t tables;    /* pages of the page table */
-	struct uidinfo *ui; /* the user to whom the memory is counted */
+	uint64_t size;                /* bytes of all areas */
+	uint64_t resident;            /* pages mapped */
+	uint64_t tables;              /* pages of the page table */
+	struct uidinfo *ui;           /* the user to whom the memory is counted */
+	struct list all;              /* code.c */
+	uint64_t code[VM_CODE_ROOMS]; /* where it has room for code; 0: nowhere */
 };
 
 /* The area that contains va, or NULL. lock held, as for all functions here. */
@@ -37,10 +42,14 @@ bool vm_good_range(uint64_t start, uint64_t size);
 bool vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end);
 /* Room for size bytes: at hint if that is free. 0: there is none. */
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
+/* Room for size bytes, at or above from. 0: there is none. */
+uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
 /* May the space have so many bytes more? */
 bool vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit);
 /* Moves the end of an area. */
 void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
+/* vm_write() with the lock held. */
+int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* vm_unmap() with the lock held. */
 int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Takes a page out of the space, which is arg. For pagetable_each(). */
@@ -48,3 +57,11 @@ void vm_drop_page(uint64_t *pte, uintptr_t va, void *arg);
 /* No CPU uses an old entry of the page, or of any page, when it returns. */
 void vm_flush_page(const struct vmspace *vm, uint64_t va);
 void vm_flush_all(const struct vmspace *vm);
+/* The space comes to the list of all, and leaves it. No lock held. */
+void vm_code_join(struct vmspace *vm);
+void vm_code_leave(struct vmspace *vm);
+/* What is mapped in the place of a file's page, whose reference this takes over. NULL: no memory.
+ */
+void *vm_code_page(const struct area *a, uint64_t va, void *page);
+/* May the page at va have other breakpoints than its area, which has changed, should have? */
+bool vm_code_stale(const struct vmspace *vm, uint64_t va, void *page);

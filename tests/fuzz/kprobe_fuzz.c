@@ -1,6 +1,6 @@
 /*
- * kprobe_fuzz.c - definitions of kprobes: what is understood is in range, and what is refused has a
- * sentence about a character of the text. The same text always means the same.
+ * kprobe_fuzz.c - definitions of kprobes and uprobes: what is understood is in range, and what is
+ * refused has a sentence about a character of the text. The same text always means the same.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -70,7 +70,7 @@ check_fetch(const struct kdefinition *d, const struct kfetch *f, const char *tex
 		   text);
 	FUZZ_CHECK(f->print != KFETCH_STRING || f->base == KFETCH_COMM || f->derefs > 0, "%s",
 		   text);
-	FUZZ_CHECK(strstr(text, "$retval") == NULL || d->is_return, "%s", text);
+	FUZZ_CHECK(d->user || strstr(text, "$retval") == NULL || d->is_return, "%s", text);
 }
 
 static void
@@ -79,9 +79,14 @@ check_good(const struct kdefinition *d, const char *text)
 	size_t len = strlen(text);
 
 	FUZZ_CHECK(is_word(d->name, sizeof(d->name)), "%s", text);
-	FUZZ_CHECK(d->function[0] == '\0' || is_word(d->function, sizeof(d->function)), "%s", text);
+	FUZZ_CHECK(strnlen(d->function, sizeof(d->function)) < sizeof(d->function), "%s", text);
+	FUZZ_CHECK(d->user || d->function[0] == '\0' || is_word(d->function, sizeof(d->function)),
+		   "%s", text);
 	FUZZ_CHECK(d->place_at < len, "%s: %zu", text, d->place_at);
-	FUZZ_CHECK(!d->is_return || d->offset == 0, "%s: %zu", text, d->offset);
+	FUZZ_CHECK(d->user || !d->is_return || d->offset == 0, "%s: %zu", text, d->offset);
+	FUZZ_CHECK(!d->user || (d->path > 0 && d->place_at + d->path + 1 < len &&
+				text[d->place_at + d->path] == ':'),
+		   "%s: %zu", text, d->path);
 	FUZZ_CHECK(d->nargs <= KTR_MAXARGS, "%s: %u", text, d->nargs);
 	for (unsigned i = 0; i < d->nargs; i++)
 		check_fetch(d, &d->args[i], text);
@@ -92,15 +97,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct kdefinition d, again;
 	struct fuzz_input in = {data, size};
-	size_t errlen = fuzz_byte(&in) % 200 + 1;
+	uint8_t first = fuzz_byte(&in);
+	size_t errlen = first % 100 + 1;
+	bool user = first >= 128;
 	char *text = strndup((const char *)in.p, in.left), *err = malloc(errlen), all[256] = "";
 	unsigned at;
 	int error;
 
 	FUZZ_CHECK(text != NULL && err != NULL, "no memory");
 	err[0] = '\0';
-	error = kprobe_parse(text, &d, all, sizeof(all));
-	FUZZ_CHECK(kprobe_parse(text, &again, err, errlen) == error, "%s", text);
+	error = kprobe_parse(text, user, &d, all, sizeof(all));
+	FUZZ_CHECK(kprobe_parse(text, user, &again, err, errlen) == error, "%s", text);
 	FUZZ_CHECK(memcmp(&d, &again, sizeof(d)) == 0, "%s", text);
 	FUZZ_CHECK(strlen(err) < errlen && strncmp(all, err, strlen(err)) == 0, "%s", err);
 	if (error == 0) {

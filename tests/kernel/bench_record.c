@@ -245,10 +245,11 @@ KTEST(bench_kprobe)
 	char err[128];
 
 	/* After the no-op at the entry, which has five bytes or four. */
-	if (kprobe_add("p:bench bench_callee+5 a=%sp b=$stack", err, sizeof(err)) != 0)
-		KT_EQ(kprobe_add("p:bench bench_callee+4 a=%sp b=$stack", err, sizeof(err)), 0);
+	if (kprobe_add("p:bench bench_callee+5 a=%sp b=$stack", false, err, sizeof(err)) != 0)
+		KT_EQ(kprobe_add("p:bench bench_callee+4 a=%sp b=$stack", false, err, sizeof(err)),
+		      0);
 	bench_probe("kprobe", "kprobe:::bench", KTR_OWNER_COMMAND);
-	KT_EQ(kprobe_del("bench", err, sizeof(err)), 0);
+	KT_EQ(kprobe_del("bench", false, err, sizeof(err)), 0);
 }
 
 static void

@@ -35,6 +35,10 @@ int workers_compute(double seconds);
 /* maps.c: makes a directory, and prints what happens there. An exit status. */
 int maps_are(const char *dir);
 
+/* probed.c: exit statuses. */
+int probed_run(const char *count);
+int probed_for_ever(void);
+
 /* files.c */
 void test_files(void);
 
@@ -55,6 +59,10 @@ void undefined_instruction(void);
 /* Changes the registers that a signal's frame (a ucontext_t) holds: gives them rights; the pc. */
 void frame_take_rights(void *context);
 void frame_set_pc(void *context, uint64_t pc);
+uint64_t frame_pc(const void *context);
+/* A breakpoint instruction, and what goes on after it. */
+void breakpoint(void);
+void skip_breakpoint(void *context);
 /* Has this process rights that frame_take_rights() asked for? */
 bool has_rights(void);
 /* Calls rt_sigreturn() with the stack pointer in the middle of 1024 words. */

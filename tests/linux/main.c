@@ -71,6 +71,10 @@ main(int argc, char *argv[])
 		return signals_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)
 		return workers_traced();
+	if (argc == 3 && strcmp(argv[1], "probed") == 0)
+		return probed_run(argv[2]);
+	if (argc == 2 && strcmp(argv[1], "probed") == 0)
+		return probed_for_ever();
 	if (argc == 3 && strcmp(argv[1], "maps") == 0)
 		return maps_are(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)

@@ -5,6 +5,7 @@ import collections
 import fnmatch
 import pathlib
 import re
+import subprocess
 import tempfile
 
 import tracecheck as tc
@@ -82,6 +83,8 @@ echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ >
 head -20 trace; cat set_ftrace_pid; echo > set_ftrace_pid; echo function_graph > current_tracer; cat /etc/motd; head -20 trace; echo 1 > options/funcgraph-proc; head -30 trace; echo nop > current_tracer
 echo 'sys_*' > set_ftrace_filter; echo 1 > function_profile_enabled; cat /etc/motd; cat trace_stat/function*; echo 0 > function_profile_enabled; cat trace_stat/function0
 echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log; cat /etc/motd; tail -3 trace; echo 0 > events/kprobes/enable; echo > kprobe_events; ls events/kprobes
+echo 'p:u /bin/linux_test:@probed_sum $comm f=@+0' > uprobe_events; echo 'r /bin/linux_test:@probed_recurse $retval' >> uprobe_events; echo 'p:v /bin/no:1' >> uprobe_events
+echo 1 > events/uprobes/enable; linux_test probed 2; cat uprobe_events uprobe_profile error_log; tail -3 trace; echo 0 > events/uprobes/enable; echo > uprobe_events; ls events/uprobes
 echo vfs:lookup > set_event; echo 1 > events/VOP/enable; echo 0 > events/enable; echo 'x =' > events/vfs/lookup/filter
 echo 'error == 0' > events/vfs/lookup/filter; echo 0 > events/vfs/lookup/filter; echo 'name ~ "m*" && comm == cat' > events/vfs/lookup/filter; echo 1 > events/vfs/lookup/enable; echo 'error == 0' > events/VOP/filter; cat /etc/motd; echo > set_event
 echo text > trace_marker; head -1 trace_pipe; echo 1 > options/irq-info; echo noirq-info > trace_options; echo irq-info > trace_options; echo > error_log
@@ -125,7 +128,9 @@ def fired_in_tour():
     """Boots for the tour. Returns the rows of all probes, and those that fired."""
     count = "fbt:::entry { @[probefunc] = count(); } ktr::: { @p[probefunc, probename] = count(); }"
     with tempfile.NamedTemporaryFile("w") as f:
-        f.write(TOUR)
+        nm = subprocess.run(["nm", BUILD / "linux_test"], capture_output=True, text=True, check=True).stdout
+        at = {name: int(value, 16) - 0x400000 for value, name in re.findall(r"^(\w+) t (probed_\w+)$", nm, re.M)}
+        f.write(re.sub(r"@(probed_\w+)", lambda m: hex(at[m[1]]), TOUR))
         f.flush()
         files = [word for name, path in (("tour", f.name), ("user_test", BUILD / "user_test"), ("linux_test", BUILD / "linux_test"))
                  for word in ("--file", f"/bin/{name}={path}")]

@@ -176,7 +176,7 @@ def kprobes():
     check_eq([(int(a[1]), int(b[1])) for a, b in reads[-2:]], [(0, 92), (92, 0)], "offset and result of the reads of /etc/motd")
     hits = len(rows(out)) // 2
     check_match(rf"^  mine +{hits} +0$", out, "kprobe_profile")
-    check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: no function \"nosuch\"\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
+    check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: Invalid probed address or symbol\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
     check_match(r"^enable  filter  ret\nenable  filter\n# tracer", after, "the directory after the removals")
     check_match(r" ret: \(\?\) ret=92$", after, "an event of a probe that was removed")
     check_match(r"^sh: .*Device or resource busy$", after, "the removal of a probe whose event is enabled")

@@ -10,19 +10,19 @@ TOOLS = {"x86_64": "", "aarch64": "aarch64-linux-gnu-"}
 FORMS = 500  # copies that are looked at
 INSN = re.compile(r"^ *([0-9a-f]+):\t((?:[0-9a-f]+ )+) *\t?(.*)$")
 # What must be emulated, and what may not be probed. Anything else runs from a copy.
-EMULATED = {"x86_64": r"(bnd )?(j[a-z]+|call[q]?|ret[q]?)\b(?!.*[gf]s:)",
+EMULATED = {"x86_64": r"(bnd |addr32 |repz |notrack )?(j[a-z]+|call[q]?|ret[q]?)\b(?!.*[gf]s:)",
             "aarch64": r"(b|bl|b\.\w+|cbn?z|tbn?z|br|blr|ret|adrp?)\b|ldr(sw)?\t[wx]\w+, [0-9a-f]{4,} "}
 REFUSED = {"x86_64": r"pushf|popf|cli|sti|hlt|iret|sysret|syscall|swapgs|int3|int\b|ud[012]|into|lret|lcall|ljmp|mov +\S+,%[cdefgs]s$|"
-                     r"loop|jr?e?cxz|[ls][gi]dt|invlpg|stac|clac|xsetbv|xgetbv|lmsw|smsw|rdtscp|monitor|mwait|vm|bnd",
+                     r"loop|jr?e?cxz|[ls][gi]dt|invlpg|stac|clac|xsetbv|xgetbv|lmsw|smsw|rdtscp|monitor|mwait|vm(call|launch|resume|x|ptr|clear|load|save|run|func|read|write)|bnd|x(begin|abort|test|end)\b",
            "aarch64": r"(svc|hvc|smc|brk|hlt|udf|eret|drps|wf[ie]|dcps\d|clrex|(ld|st)a?l?xp?[rp]?[bh]?)\b|\.inst|.*\bdaif|msr\t(spsel|pan|uao|dit|ssbs)"}
 
 
 def functions(arch, image):
     """[(address, [(address, bytes, text)])] of the code of an image."""
     symbols = subprocess.run([TOOLS[arch] + "nm", image], capture_output=True, text=True, check=True).stdout
-    end = re.search(r"^([0-9a-f]+) \w __fbt_tails$", symbols, re.M).group(1)  # stubs from there on have data between them
-    out = subprocess.run([TOOLS[arch] + "objdump", "-d", "-w", "-j", ".text", f"--stop-address=0x{end}", image], capture_output=True, text=True,
-                         check=True).stdout
+    end = re.findall(r"^([0-9a-f]+) \w __fbt_tails$", symbols, re.M)  # stubs from there on have data between them
+    out = subprocess.run([TOOLS[arch] + "objdump", "-d", "-w", "-j", ".text", *(f"--stop-address=0x{e}" for e in end), image],
+                         capture_output=True, text=True, check=True).stdout
     found = []
     for line in out.splitlines():
         if re.match(r"^[0-9a-f]+ <", line):
@@ -101,7 +101,7 @@ def main():
     number = failed = 0
     print("TAP version 13")
     for arch in TOOLS:
-        for kernel in ("kestrel", "kestrel-test"):
+        for kernel in ("kestrel", "kestrel-test", "linux_test"):  # and a program
             image = ROOT / "build" / arch / kernel
             if not image.exists():
                 continue

@@ -60,6 +60,12 @@ arch_tf_link(const struct arch_trapframe *tf)
 	return tf->x[30];
 }
 
+static inline void
+arch_tf_set_link(struct arch_trapframe *tf, uintptr_t link)
+{
+	tf->x[30] = link;
+}
+
 static inline bool
 arch_tf_user(const struct arch_trapframe *tf)
 {

@@ -2,8 +2,12 @@
 #pragma once
 
 #define ARCH_INSN_MAX   15
+#define ARCH_INSN_ALIGN 1
 #define ARCH_BREAK_SIZE 1
 #define ARCH_SLOT_SIZE  64 /* twice: instruction, STI, JMP rel32 */
+#define ARCH_USER_SLOT  16 /* instruction, INT3 */
+
+#define ARCH_CALL_PUSHES 8
 
 #define ARCH_ARG_REGISTERS                             \
 	{                                              \

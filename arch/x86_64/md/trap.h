@@ -58,6 +58,12 @@ arch_tf_link(const struct arch_trapframe *tf)
 	return 0;
 }
 
+static inline void
+arch_tf_set_link(struct arch_trapframe *tf, uintptr_t link)
+{
+	(void)tf, (void)link;
+}
+
 static inline bool
 arch_tf_user(const struct arch_trapframe *tf)
 {

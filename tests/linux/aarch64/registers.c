@@ -50,6 +50,24 @@ frame_set_pc(void *context, uint64_t pc)
 	((ucontext_t *)context)->uc_mcontext.pc = pc;
 }
 
+uint64_t
+frame_pc(const void *context)
+{
+	return ((const ucontext_t *)context)->uc_mcontext.pc;
+}
+
+void
+breakpoint(void)
+{
+	__asm__ volatile("brk #1");
+}
+
+void
+skip_breakpoint(void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.pc += 4;
+}
+
 bool
 has_rights(void)
 {

@@ -58,6 +58,24 @@ frame_set_pc(void *context, uint64_t pc)
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (long long)pc;
 }
 
+uint64_t
+frame_pc(const void *context)
+{
+	return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+
+void
+breakpoint(void)
+{
+	__asm__ volatile("int3");
+}
+
+void
+skip_breakpoint(void *context)
+{
+	(void)context; /* the pc is after it */
+}
+
 bool
 has_rights(void)
 {

@@ -1,0 +1,104 @@
+/*
+ * step.c - threads that run a copy of an instruction, since a breakpoint stands in its place; and
+ * calls whose return is awaited (kernel/probe/uprobe.c). Locking: the thread's own.
+ */
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/signal.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/sched/thread.h"
+
+/* Is the current thread's program in the copy? Jumps and returns leave it by themselves. */
+static bool
+in_copy(const struct lwp *l, const struct arch_trapframe *tf)
+{
+	return l->step.copy != 0 && arch_tf_pc(tf) >= l->step.copy && arch_tf_pc(tf) <= l->step.end;
+}
+
+uintptr_t
+lwp_pc(const struct arch_trapframe *tf)
+{
+	const struct lwp *l = curlwp();
+
+	if (l == NULL || !in_copy(l, tf))
+		return arch_tf_pc(tf);
+	return arch_tf_pc(tf) == l->step.end ? l->step.next : l->step.at;
+}
+
+void
+lwp_step_end(struct arch_trapframe *tf)
+{
+	arch_tf_set_pc(tf, lwp_pc(tf));
+	curlwp()->step.copy = 0;
+}
+
+bool
+lwp_stepping(const struct arch_trapframe *tf)
+{
+	const struct lwp *l = curlwp();
+	const struct proc *p = curproc();
+
+	return in_copy(l, tf) && !p->exiting && !l->dying &&
+	       !((p->sig_pending | l->sig_pending) & 1ul << (SIGKILL - 1));
+}
+
+struct lwp_call *
+lwp_call_find(struct lwp *l, uintptr_t sp)
+{
+	struct lwp_call *c = l->calls;
+
+	while (c != NULL && c->sp != sp)
+		c = c->next;
+	return c;
+}
+
+void
+lwp_call_end(struct lwp *l, struct lwp_call *call)
+{
+	struct lwp_call **at = &l->calls;
+
+	while (*at != call)
+		at = &(*at)->next;
+	*at = call->next;
+	l->ncalls--;
+	kfree(call);
+}
+
+struct lwp_call *
+lwp_call_begin(struct lwp *l)
+{
+	struct lwp_call *c = l->ncalls < LWP_CALLS ? kzalloc(sizeof(*c)) : NULL;
+
+	if (c == NULL)
+		return NULL;
+	c->next = l->calls;
+	l->calls = c;
+	l->ncalls++;
+	return c;
+}
+
+void
+lwp_calls_forget(struct lwp *l)
+{
+	while (l->calls != NULL)
+		lwp_call_end(l, l->calls);
+}
+
+int
+lwp_calls_copy(struct lwp *to, const struct lwp *from)
+{
+	struct lwp_call **at = &to->calls;
+
+	for (const struct lwp_call *c = from->calls; c != NULL; c = c->next) {
+		*at = kmalloc(sizeof(*c));
+		if (*at == NULL)
+			return -ENOMEM;
+		**at = *c;
+		(*at)->next = NULL;
+		at = &(*at)->next;
+		to->ncalls++;
+	}
+	return 0;
+}
