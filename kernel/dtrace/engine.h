@@ -338,6 +338,11 @@ void dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t
 uint32_t dif_dynamic_chunk(uint32_t key_size, uint32_t value_size);
 uint64_t dif_var_load(struct dif_run *r, uint32_t var);
 bool dif_var_store(struct dif_run *r, uint32_t var, uint64_t value);
+/*
+ * For who looks from outside: the value of a variable of scope DIF_GLOBAL, as DIF_LDV has it; of an
+ * array the element of these keys. A text may change meanwhile. While no hook can run on this CPU.
+ */
+uint64_t dif_var_read(struct dif *d, uint32_t var, const uint64_t *keys, uint32_t key_words);
 /* Is [addr, addr + n) in variables of the consumer, or in one element's value? */
 bool dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n);
 

@@ -273,6 +273,15 @@ dif_var_load(struct dif_run *r, uint32_t var)
 	return *place != 0 ? 0 : (uintptr_t)(place + 1);
 }
 
+uint64_t
+dif_var_read(struct dif *d, uint32_t var, const uint64_t *keys, uint32_t key_words)
+{
+	struct dif_cpu c = {.keys = (uint64_t *)keys};
+	struct dif_run r = {.d = d, .c = &c, .key_words = key_words};
+
+	return dif_var_load(&r, var);
+}
+
 /* Copies the bytes or the string at addr. */
 static bool
 take(struct dif_run *r, uint32_t var, void *to, uint64_t addr, size_t *size)

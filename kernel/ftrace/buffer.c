@@ -171,7 +171,8 @@ buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *
 struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
-	bool snapshot;   /* keeps the snapshot as it is */
+	bool snapshot;   /* of the file of that name */
+	bool keeps;      /* reads the snapshot, which stays as it is */
 	bool raw;        /* pages instead of lines */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
@@ -183,19 +184,22 @@ static int
 reader_open(struct file *f, bool snapshot)
 {
 	struct trace_reader *t;
+	bool latency;
 	int error = tracefs_hold(f->vn);
 
 	f->priv = NULL;
 	if (error != 0 || (f->flags & O_ACCMODE) == O_WRONLY)
 		return error; /* to clear it, or take one */
-	t = kmap_alloc(sizeof(*t));
+	latency = latency_is_on(tracefs_instance(f->vn));
+	t = snapshot && latency ? NULL : kmap_alloc(sizeof(*t));
 	if (t == NULL) {
 		tracefs_release(f->vn);
-		return -ENOMEM;
+		return snapshot && latency ? -EBUSY : -ENOMEM;
 	}
 	mutex_init(&t->lock, "trace reader");
 	t->snapshot = snapshot;
-	if (snapshot)
+	t->keeps = snapshot || latency;
+	if (t->keeps)
 		snapshot_hold(tracefs_instance(f->vn), true);
 	f->priv = t;
 	return 0;
@@ -278,7 +282,7 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	mutex_lock(&t->lock);
 	if (*off == 0) {
 		tracefs_begin(vn);
-		buffer_open(&t->r, t->snapshot ? &instance_now->snapshot : &instance_now->trace,
+		buffer_open(&t->r, t->keeps ? &instance_now->snapshot : &instance_now->trace,
 			    (unsigned)tracefs_arg(vn), false);
 		tracefs_end();
 		t->begun = false;
@@ -307,7 +311,9 @@ trace_truncate(struct vnode *vn, uint64_t size)
 
 	(void)size;
 	if (error == 0) {
-		buffer_clear(&instance_now->trace, (unsigned)tracefs_arg(vn));
+		buffer_clear(latency_is_on(instance_now) ? &instance_now->snapshot
+							 : &instance_now->trace,
+			     (unsigned)tracefs_arg(vn));
 		tracefs_end();
 	}
 	return error;
@@ -320,7 +326,7 @@ trace_release(struct file *f)
 
 	if (t != NULL && t->silent == curthread()->tid)
 		sched_suppress_events(false);
-	if (t != NULL && t->snapshot)
+	if (t != NULL && t->keeps)
 		snapshot_hold(tracefs_instance(f->vn), false);
 	tracefs_release(f->vn);
 	kmap_free(t);

@@ -410,6 +410,7 @@ fill_lists(struct vnode *dir, unsigned n)
 	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",
 	    [FUNCTIONS_GRAPH] = "set_graph_function",
 	    [FUNCTIONS_GRAPH_NOTRACE] = "set_graph_notrace",
+	    [FUNCTIONS_STACK] = "stack_trace_filter",
 	};
 
 	for (unsigned i = 0; i < n; i++)
@@ -447,11 +448,20 @@ tracefs_fill_root(struct vnode *dir)
 	    {.name = "kprobe_profile", .mode = 0440, .show = kprobes_show_profile},
 	    {.name = "max_graph_depth", .mode = 0640, .show = depth_show, .store = depth_store},
 	    {.name = "saved_cmdlines", .mode = 0440, .show = cmdlines_show},
+	    {.name = "stack_max_size",
+	     .mode = 0644,
+	     .show = stack_show_size,
+	     .store = stack_store_size},
+	    {.name = "stack_trace", .mode = 0444, .show = stack_show},
 	    {.name = "synthetic_events",
 	     .mode = 0640,
 	     .show = synthetic_show,
 	     .store = synthetic_store,
 	     .clear = synthetic_clear},
+	    {.name = "tracing_max_latency",
+	     .mode = 0640,
+	     .show = latency_show,
+	     .store = latency_store},
 	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},
 	};
 	static const struct tracefs_file uprobes[] = {

@@ -15,6 +15,7 @@
 #include "ktr/entry.h"
 #include "ktr/event_format.h"
 #include "ktr/hook.h"
+#include "ktr/intern.h"
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
@@ -36,6 +37,7 @@ enum function_list {
 	FUNCTIONS_NOTRACE,       /* set_ftrace_notrace */
 	FUNCTIONS_GRAPH,         /* set_graph_function */
 	FUNCTIONS_GRAPH_NOTRACE, /* set_graph_notrace */
+	FUNCTIONS_STACK,         /* stack_trace_filter */
 	FUNCTIONS_LISTS
 };
 
@@ -64,7 +66,15 @@ void functions_show_all(uintptr_t arg, struct sbuf *out);
 /* The sites of the events that tracers record. */
 extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
 
-enum tracer { TRACER_NOP, TRACER_FUNCTION, TRACER_GRAPH, TRACER_HWLAT, TRACERS };
+enum tracer {
+	TRACER_NOP,
+	TRACER_FUNCTION,
+	TRACER_GRAPH,
+	TRACER_IRQSOFF,
+	TRACER_WAKEUP,
+	TRACER_HWLAT,
+	TRACERS
+};
 
 /* The name of the current tracer. */
 const char *tracer_name(void);
@@ -82,6 +92,23 @@ int tracer_pids_clear(uintptr_t arg);
 /* Numbers that hooks read at any time: files of one number each. */
 extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
 extern uint64_t tracer_thresh_ns; /* tracing_thresh: only calls that last as long; 0: all */
+
+/* ---- latency.c: the tracers irqsoff and wakeup ---- */
+
+extern struct ktr_site latency_point, latency_switch;
+ktr_hook_fn irqsoff_fire, wakeup_fire;
+/* 0 or -ENOMEM. */
+int latency_start(void);
+/* Is one of them the current one? Does it want this site? */
+bool latency_is_on(const struct instance *i);
+bool latency_wants(const struct ktr_site *site);
+void latency_show(uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
+int latency_store(uintptr_t arg, char *text);
+void latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written);
+/* What is before an event, if the next one is from that time; an event of these tracers. */
+void latency_print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu,
+			   uint64_t next_ns);
+bool latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu);
 
 /* ---- hwlat.c: the tracer of that name ---- */
 
@@ -108,7 +135,13 @@ struct instance {
 	unsigned users; /* open files */
 	struct buffer trace, snapshot;
 	struct ktr_log own, copy; /* trace.log, but for the top instance; snapshot.log */
-	uint32_t snapshot_lock;   /* see snapshot.c */
+	struct latency {
+		uint64_t ns, start_ns;
+		unsigned cpu;
+		uint32_t tid;
+		uint64_t started_at[KTR_MAXARGS], ended_at[KTR_MAXARGS]; /* return addresses */
+	} latency;              /* to which the snapshot belongs; snapshot_lock */
+	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;
 	bool snapshot_there;
 	uint64_t mask, cpus; /* atomic: CPUs that record, but for the top; and while it is on */
@@ -163,6 +196,8 @@ void instances_fire(const struct ktr_firing *f);
 
 /* Takes one, if there is memory for it and nobody reads the last one. Any context. */
 void snapshot_take(struct instance *i, unsigned cpu);
+/* The same of the entries from these numbers on, which belong to a latency. False: none. */
+bool snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
 /* Gives instance_now memory for a snapshot. 0 or -ENOMEM. */
 int snapshot_alloc(void);
 void snapshot_free(void);
@@ -186,6 +221,7 @@ int dump_use(int more);
 
 enum trace_option {
 	OPTION_CONTEXT_INFO,
+	OPTION_FUNCTION_TRACE,
 	OPTION_IRQ_INFO,
 	OPTION_PRINT_PARENT,
 	OPTION_GRAPH_ABSTIME,
@@ -254,6 +290,10 @@ void print_head(struct sbuf *out, const struct buffer_reader *r);
 /* A line, or several. Takes the entry, and a second one if it is the return of a function that
  * called none. False: there is no entry. */
 bool print_entry(struct sbuf *out, struct buffer_reader *r);
+/* A thread's name and number as Linux has them: idle threads are 0. */
+uint32_t print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME]);
+/* The mark of a time of calls: $ @ * # ! + or a blank. */
+char print_mark(uint64_t ns);
 /* A time of calls: "  12.019 us", as in Linux's trace_print_graph_duration(). */
 void print_duration(struct sbuf *out, uint64_t ns);
 
@@ -274,6 +314,14 @@ void profile_show_enabled(uintptr_t arg, struct sbuf *out);
 int profile_store_enabled(uintptr_t arg, char *text);
 extern const struct tracefs_file profile_dir; /* trace_stat */
 
+/* ---- stack.c: the deepest stack ---- */
+
+/* A list of functions has changed. */
+void stack_update(void);
+void stack_show(uintptr_t arg, struct sbuf *out);
+void stack_show_size(uintptr_t arg, struct sbuf *out);
+int stack_store_size(uintptr_t arg, char *text);
+
 /* ---- error_log.c ---- */
 
 /* A command was refused: which part of ftrace says what about it, and about which character. */
@@ -290,6 +338,8 @@ void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_ev
 int kprobes_store(uintptr_t arg, char *text);
 int kprobes_clear(uintptr_t arg);
 void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
+/* FUNCTION+OFFSET/SIZE. */
+void print_address(struct sbuf *out, uintptr_t at);
 /* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
  * held. */
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
@@ -348,6 +398,9 @@ enum upcall {
 
 /* Appends a call for instance_now. False: there is no room. */
 bool program_upcall(struct program *p, enum upcall what);
+
+/* Records the names of the functions from the probe on, the innermost first. In hooks. */
+void record_stack(struct instance *i, const struct ktr_firing *f);
 
 extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
 

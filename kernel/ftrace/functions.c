@@ -127,6 +127,7 @@ replace(enum function_list list, const uint64_t *set)
 	__atomic_store_n(&f->any[list], found, __ATOMIC_RELAXED);
 	tracer_update();
 	profile_update();
+	stack_update();
 }
 
 int

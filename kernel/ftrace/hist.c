@@ -145,6 +145,33 @@ hist_drops(const struct hist *h)
 	return drops;
 }
 
+struct reading {
+	struct dif *d;
+	unsigned var;
+	const struct hist_row *row;
+	uint64_t value;
+};
+
+static void
+read_variable(void *arg)
+{
+	struct reading *r = arg;
+
+	r->value = dif_var_read(r->d, r->var, r->row != NULL ? r->row->keys : NULL,
+				r->row != NULL ? r->row->key_words : 0);
+}
+
+uint64_t
+hist_read(const struct hist *h, unsigned var, const struct hist_row *row)
+{
+	struct dtrace_consumer *c = consumer_of(h);
+	struct reading r = {.d = &c->d, .var = var, .row = row};
+
+	if (c != NULL)
+		ktr_hook_without(read_variable, &r);
+	return r.value;
+}
+
 static void
 forget_rows(struct hist *h)
 {
@@ -179,7 +206,17 @@ add_sizes(struct program *p, const struct hist *h)
 	for (unsigned i = 0; i < h->nown; i++)
 		p->dynvarsize += h->own[i].used ? h->size * 128ul : 0;
 	for (unsigned i = 0; i < h->nactions; i++)
-		p->dynvarsize += h->actions[i].when != HIST_ONMATCH ? h->size * 128ul : 0;
+		p->dynvarsize += hist_action_vars(&h->actions[i]) * h->size * 128ul;
+	for (unsigned i = 0; i < p->nvars; i++)
+		p->texts |= p->vars[i].kind == DIF_STR;
+}
+
+static int
+run(struct program *p, const struct dif_clause *clauses, const struct ktr_site *const *sites,
+    unsigned n, struct dtrace_consumer **to)
+{
+	p->dynvarsize *= p->texts ? 3 : 1; /* all elements have the size of the largest */
+	return program_attach(p, clauses, sites, n, to);
 }
 
 static int
@@ -190,8 +227,8 @@ attach_alone(struct hist *h, struct hist_error *error)
 
 	if (result == 0) {
 		add_sizes(p, h);
-		result = program_attach(p, &(struct dif_clause){.length = p->count}, &h->site, 1,
-					&h->consumer);
+		result =
+		    run(p, &(struct dif_clause){.length = p->count}, &h->site, 1, &h->consumer);
 	}
 	program_free(p);
 	return result;
@@ -247,7 +284,7 @@ attach_linked(struct hist_error *error)
 		dtrace_detach(instance_now->linked);
 	instance_now->linked = NULL;
 	if (result == 0 && n > 0)
-		result = program_attach(p, clauses, sites, n, &instance_now->linked);
+		result = run(p, clauses, sites, n, &instance_now->linked);
 	program_free(p);
 	return result;
 }
@@ -289,7 +326,8 @@ static void
 use_events(const struct hist *h, int more)
 {
 	for (unsigned i = 0; i < h->nactions; i++)
-		h->actions[i].event->users += (unsigned)more;
+		if (h->actions[i].event != NULL)
+			h->actions[i].event->users += (unsigned)more;
 }
 
 /* Do others name its variables? */
@@ -416,6 +454,9 @@ add(struct hist *h, struct hist_error *error)
 			}
 			h->data = o->data;
 		}
+	for (unsigned i = 0; i < h->nactions; i++)
+		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc() != 0)
+			return -ENOMEM;
 	h->linked = h->nown + h->nothers > 0;
 	if (h->linked)
 		take_consumer(instance_now->linked);

@@ -62,12 +62,18 @@ struct hist_variable {
 
 struct hist_action {
 	enum { HIST_ONMATCH, HIST_ONMAX, HIST_ONCHANGE } when;
+	enum { HIST_TRACE, HIST_SAVE, HIST_SNAPSHOT } what;
 	struct hist_slice variable; /* ONMAX, ONCHANGE */
-	struct synthetic *event;
+	struct synthetic *event;    /* TRACE */
 	unsigned n;
 	struct hist_slice params[HIST_PARAMS];
 	struct hist_slice text;
-	unsigned number; /* ONMAX, ONCHANGE: the variable that keeps the last value */
+	/* The numbers of variables. */
+	unsigned last;                /* ONMAX, ONCHANGE: the last value + 1, by keys */
+	unsigned saved[HIST_PARAMS];  /* SAVE: by keys */
+	bool is_text[HIST_PARAMS];    /* … what they are */
+	unsigned most, count, number; /* SNAPSHOT: the last value + 1 of all keys; how many; by
+				       * keys the number of the last one */
 };
 
 struct hist_row {
@@ -128,6 +134,10 @@ struct hist *hist_next(const struct ktr_site *site, const struct hist *h);
 
 /* What found no memory in the engine. */
 uint64_t hist_drops(const struct hist *h);
+/* The value of one of its variables, by the keys of a row; NULL: it has none. */
+uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *row);
+/* How many variables the action's program has. */
+unsigned hist_action_vars(const struct hist_action *a);
 
 /* ---- hist_code.c ---- */
 

@@ -341,38 +341,100 @@ emit_values(struct emitter *e)
 static bool
 emit_condition(struct emitter *e, struct hist_action *a, unsigned *jump)
 {
-	a->number = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
-	if (!emit_keys(e) || !emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->number) ||
+	a->last = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+	if (!emit_keys(e) || !emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->last) ||
 	    !emit_expression(e, a->variable, 5) || !emit(e, DIF_ADD | DIF_IMM, 5, 5, 0, 1))
 		return false;
 	*jump = e->p->count;
 	return emit(e, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 0, 5, 4, 0) && emit_keys(e) &&
-	       emit(e, DIF_STV, 0, 5, 0, (int32_t)a->number);
+	       emit(e, DIF_STV, 0, 5, 0, (int32_t)a->last);
+}
+
+unsigned
+hist_action_vars(const struct hist_action *a)
+{
+	return a->when == HIST_ONMATCH    ? 0
+	       : a->what == HIST_SAVE     ? 1 + a->n
+	       : a->what == HIST_SNAPSHOT ? 4
+					  : 1;
+}
+
+static bool
+is_text(const struct emitter *e, struct hist_slice param)
+{
+	struct filter_field field = {.string = false};
+	char name[HIST_NAME];
+
+	copy(e, param, name);
+	return hist_field_find(e->h->site, name, &field) && field.string;
+}
+
+static bool
+emit_save(struct emitter *e, struct hist_action *a)
+{
+	for (unsigned i = 0; i < a->n; i++) {
+		a->saved[i] = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+		a->is_text[i] = is_text(e, a->params[i]);
+		if (a->is_text[i])
+			e->p->vars[a->saved[i]].kind = DIF_STR;
+		if (!emit_expression(e, a->params[i], 4) || !emit_keys(e) ||
+		    !emit(e, DIF_STV, 0, 4, 0, (int32_t)a->saved[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Where emit_condition() looks at one key, this looks at the last value of all. It is in
+ * register 5. */
+static bool
+emit_snapshot(struct emitter *e, struct hist_action *a)
+{
+	unsigned jump;
+	bool good;
+
+	a->most = program_var(e->p, DIF_GLOBAL, 0);
+	a->count = program_var(e->p, DIF_GLOBAL, 0);
+	a->number = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+	good = emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->most);
+	jump = e->p->count;
+	good = good && emit(e, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 0, 5, 4, 0) &&
+	       emit(e, DIF_STV, 0, 5, 0, (int32_t)a->most) &&
+	       emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->count) &&
+	       emit(e, DIF_ADD | DIF_IMM, 4, 4, 0, 1) &&
+	       emit(e, DIF_STV, 0, 4, 0, (int32_t)a->count) && emit_keys(e) &&
+	       emit(e, DIF_STV, 0, 4, 0, (int32_t)a->number) &&
+	       (program_upcall(e->p, UPCALL_SNAPSHOT) || fail(e, 0, "Too many actions"));
+	if (good)
+		e->p->code[jump].imm = (int32_t)(e->p->count - jump - 1);
+	return good;
+}
+
+static bool
+emit_trace(struct emitter *e, struct hist_action *a)
+{
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct synthetic_field *to = &a->event->fields[i];
+
+		if (is_text(e, a->params[i]) != (to->format[1] == 's'))
+			return fail(e, a->params[i].at,
+				    "Param type doesn't match synthetic event field type");
+		if (!emit_expression(e, a->params[i], 2 + i))
+			return false;
+	}
+	return program_constant(e->p, 1, (uintptr_t)a->event) &&
+	       emit(e, DIF_UPCALL, 0, 1, 1 + a->n, UPCALL_SYNTHETIC);
 }
 
 static bool
 emit_action(struct emitter *e, struct hist_action *a)
 {
 	unsigned jump = UINT_MAX;
+	bool good = a->when == HIST_ONMATCH || emit_condition(e, a, &jump);
 
-	if (a->when != HIST_ONMATCH && !emit_condition(e, a, &jump))
-		return false;
-	for (unsigned i = 0; i < a->n; i++) {
-		const struct synthetic_field *to = &a->event->fields[i];
-		struct filter_field from = {.string = false};
-		char name[HIST_NAME];
-
-		copy(e, a->params[i], name);
-		bool is_field = hist_field_find(e->h->site, name, &from);
-
-		if ((is_field && from.string) != (to->format[1] == 's'))
-			return fail(e, a->params[i].at,
-				    "Param type doesn't match synthetic event field type");
-		if (!emit_expression(e, a->params[i], 2 + i))
-			return false;
-	}
-	if (!program_constant(e->p, 1, (uintptr_t)a->event) ||
-	    !emit(e, DIF_UPCALL, 0, 1, 1 + a->n, UPCALL_SYNTHETIC))
+	good = good && (a->what == HIST_SAVE       ? emit_save(e, a)
+			: a->what == HIST_SNAPSHOT ? emit_snapshot(e, a)
+						   : emit_trace(e, a));
+	if (!good)
 		return false;
 	if (jump != UINT_MAX)
 		e->p->code[jump].imm = (int32_t)(e->p->count - jump - 1);
@@ -397,10 +459,13 @@ hist_emit(struct program *p, struct hist *h, struct hist_error *error)
 	struct emitter e = {.p = p, .h = h, .error = error};
 	bool gated =
 	    triggers_switch_hists(h->site) || __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
+	unsigned vars = p->nvars;
 	bool good;
 
 	*error = (struct hist_error){"Too many actions", 0};
-	if (p->naggs + h->nvalues > PROGRAM_ITEMS || p->nvars + h->nactions > PROGRAM_ITEMS)
+	for (unsigned i = 0; i < h->nactions; i++)
+		vars += hist_action_vars(&h->actions[i]);
+	if (p->naggs + h->nvalues > PROGRAM_ITEMS || vars > PROGRAM_ITEMS)
 		return -EINVAL;
 	good = (!gated || program_gate(p, &h->gate)) && emit_filter(&e) && emit_others(&e) &&
 	       emit_own(&e) && emit_values(&e);

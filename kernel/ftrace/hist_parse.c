@@ -271,7 +271,29 @@ read_variables(struct parser *p, struct hist_slice s)
 	return true;
 }
 
-/* trace(EVENT,PARAM,…) or EVENT(PARAM,…), which is `call`. */
+/* save(PARAM,…), snapshot() */
+static bool
+read_params(struct parser *p, struct hist_action *a, struct hist_slice name, struct hist_slice list)
+{
+	unsigned most = a->what == HIST_SAVE ? HIST_PARAMS : 0;
+	struct hist_slice part;
+
+	if (a->when == HIST_ONMATCH)
+		return fail(p, name.at, "Handler doesn't support action");
+	for (unsigned i = 0; i < p->h->nactions && most > 0; i++)
+		if (p->h->actions[i].what == HIST_SAVE)
+			return fail(p, name.at, "Can't have more than one save() action per hist");
+	while (list.n > 0 && next(p->h, &list, ',', &part)) {
+		if (a->n == most)
+			return fail(p, part.at, "Too many action params");
+		if (!read_references(p, part))
+			return false;
+		a->params[a->n++] = part;
+	}
+	return a->n > 0 || most == 0 || fail(p, name.at, "Couldn't find action parameter");
+}
+
+/* trace(EVENT,PARAM,…), EVENT(PARAM,…), save(PARAM,…) or snapshot(), which is `call`. */
 static bool
 read_call(struct parser *p, struct hist_action *a, struct hist_slice call)
 {
@@ -288,12 +310,13 @@ read_call(struct parser *p, struct hist_action *a, struct hist_slice call)
 	if (is(p->h, name, "trace") && (!next(p->h, &list, ',', &name) || name.n == 0))
 		return fail(p, call.at, "No synthetic event specified for trace action");
 	copy(p->h, name, text);
+	if (strcmp(text, "save") == 0 || strcmp(text, "snapshot") == 0) {
+		a->what = text[1] == 'a' ? HIST_SAVE : HIST_SNAPSHOT;
+		return read_params(p, a, name, list);
+	}
 	a->event = synthetic_find(text);
 	if (a->event == NULL)
-		return fail(p, name.at,
-			    strcmp(text, "save") == 0 || strcmp(text, "snapshot") == 0
-				? "Action not supported here"
-				: "Couldn't find synthetic event");
+		return fail(p, name.at, "Couldn't find synthetic event");
 	while (next(p->h, &list, ',', &part)) {
 		if (part.n == 0 && params == 0)
 			break;

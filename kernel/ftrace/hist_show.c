@@ -219,6 +219,53 @@ print_value(const struct hist_field *f, uint64_t v, uint64_t total, uint64_t mos
 	}
 }
 
+static void
+print_slice(const struct hist *h, struct hist_slice s, struct sbuf *out)
+{
+	sbuf_write(out, h->text + s.at, s.n);
+}
+
+/* What an action keeps for these keys. */
+static void
+print_kept(const struct hist *h, const struct hist_action *a, const struct hist_row *row,
+	   struct sbuf *out)
+{
+	uint64_t last = hist_read(h, a->last, row);
+
+	sbuf_printf(out, "\n\t%s: %10lu", a->when == HIST_ONMAX ? "max" : "changed",
+		    last > 0 ? last - 1 : 0);
+	for (unsigned i = 0; i < a->n && a->what == HIST_SAVE; i++) {
+		uint64_t v = hist_read(h, a->saved[i], row);
+
+		sbuf_puts(out, "  ");
+		print_slice(h, a->params[i], out);
+		if (a->is_text[i])
+			sbuf_printf(out, ": %-32s", v != 0 ? (const char *)v : "");
+		else
+			sbuf_printf(out, ": %10lu", v);
+	}
+}
+
+/* Which row has taken the last snapshot. */
+static void
+print_snapshot(const struct hist *h, const struct hist_action *a, struct sbuf *out)
+{
+	uint64_t count = hist_read(h, a->count, NULL);
+
+	for (unsigned i = 0; i < h->data->nrows && count > 0; i++) {
+		if (hist_read(h, a->number, h->data->rows[i]) != count)
+			continue;
+		sbuf_puts(out, "\nSnapshot taken (see tracing/snapshot).  Details:\n\ttriggering "
+			       "value { ");
+		sbuf_puts(out, a->when == HIST_ONMAX ? "onmax(" : "onchange(");
+		print_slice(h, a->variable, out);
+		sbuf_printf(out, ") }: %10lu\ttriggered by event with key: ",
+			    hist_read(h, a->most, NULL) - 1);
+		print_keys(h, h->data->rows[i], out);
+		sbuf_putc(out, '\n');
+	}
+}
+
 void
 hist_print(struct hist *h, struct sbuf *out)
 {
@@ -242,8 +289,14 @@ hist_print(struct hist *h, struct sbuf *out)
 			print_value(&h->values[v], data->rows[i]->values[v], total[v], most[v],
 				    out);
 		}
+		for (unsigned n = 0; n < h->nactions; n++)
+			if (h->actions[n].when != HIST_ONMATCH)
+				print_kept(h, &h->actions[n], data->rows[i], out);
 		sbuf_putc(out, '\n');
 	}
+	for (unsigned n = 0; n < h->nactions; n++)
+		if (h->actions[n].what == HIST_SNAPSHOT)
+			print_snapshot(h, &h->actions[n], out);
 	sbuf_printf(out, "\nTotals:\n    Hits: %lu\n    Entries: %u\n    Dropped: %lu\n",
 		    data->hits, data->nrows, data->dropped + hist_drops(h));
 }
@@ -268,12 +321,6 @@ print_field(const struct hist_field *f, struct sbuf *out)
 	sbuf_printf(out, "%s%s", f->name, suffixes[f->modifier]);
 	if (f->modifier == HIST_BUCKETS)
 		sbuf_printf(out, "%lu", f->width);
-}
-
-static void
-print_slice(const struct hist *h, struct hist_slice s, struct sbuf *out)
-{
-	sbuf_write(out, h->text + s.at, s.n);
 }
 
 void

@@ -311,8 +311,7 @@ function_size(uintptr_t start)
 	return high;
 }
 
-/* FUNCTION+OFFSET/SIZE. */
-static void
+void
 print_address(struct sbuf *out, uintptr_t at)
 {
 	uintptr_t offset;

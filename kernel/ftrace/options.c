@@ -9,6 +9,7 @@ static const struct {
 	bool on;
 } options[OPTIONS] = {
     [OPTION_CONTEXT_INFO] = {"context-info", true},
+    [OPTION_FUNCTION_TRACE] = {"function-trace", true},
     [OPTION_IRQ_INFO] = {"irq-info", true},
     [OPTION_PRINT_PARENT] = {"print-parent", true},
     [OPTION_GRAPH_ABSTIME] = {"funcgraph-abstime", false},
@@ -33,6 +34,8 @@ option_set(enum trace_option option, bool on)
 
 	__atomic_store_n(&instance_now->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
+	if (option == OPTION_FUNCTION_TRACE)
+		tracer_update();
 }
 
 void

@@ -39,6 +39,10 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 		return;
 	}
 	buffer_count(r->b, r->cpu, &entries, &written);
+	if (latency_is_on(instance_now)) {
+		latency_print_head(out, entries, written);
+		return;
+	}
 	sbuf_printf(out, "# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n", entries,
 		    written, ncpus);
 	if (!option_on(instance_now, OPTION_CONTEXT_INFO))
@@ -56,9 +60,8 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 			     "#              | |         |         |         |\n");
 }
 
-/* A thread's name and number as Linux has them: idle threads are 0. */
-static uint32_t
-thread_of(const struct ktr_entry *e, char name[KTR_THREAD_NAME])
+uint32_t
+print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME])
 {
 	if (ktr_thread_name_get(e->tid, name) == NULL)
 		strlcpy(name, "<...>", KTR_THREAD_NAME);
@@ -78,7 +81,7 @@ static void
 print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu)
 {
 	char name[KTR_THREAD_NAME];
-	uint32_t tid = thread_of(e, name);
+	uint32_t tid = print_thread(e, name);
 	uint64_t us = time_us(e);
 
 	sbuf_printf(out, "%16s-%-7u [%03u] %s%5lu.%06lu: ", name, tid, cpu,
@@ -130,7 +133,7 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 			    ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
-	if (hwlat_print(out, e))
+	if (hwlat_print(out, e) || latency_print(out, e, cpu))
 		return;
 	if (site == &trigger_stack) {
 		print_stack(out, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
@@ -175,8 +178,8 @@ print_duration(struct sbuf *out, uint64_t ns)
 		sbuf_putc(out, ' ');
 }
 
-static char
-mark(uint64_t ns)
+char
+print_mark(uint64_t ns)
 {
 	static const struct {
 		uint64_t ns;
@@ -195,7 +198,7 @@ static void
 print_proc(struct sbuf *out, const struct ktr_entry *e)
 {
 	char name[KTR_THREAD_NAME], text[PROC_WIDTH + 16];
-	uint32_t tid = thread_of(e, name);
+	uint32_t tid = print_thread(e, name);
 	int len = snprintf(text, sizeof(text), "%.*s-%u", COMM_GRAPH, name, tid);
 	int spaces = len < PROC_WIDTH ? PROC_WIDTH - len : 0;
 
@@ -253,7 +256,8 @@ print_column(struct sbuf *out, bool ends, uint64_t ns)
 		sbuf_puts(out, "              |  ");
 		return;
 	}
-	sbuf_printf(out, "%c ", option_on(instance_now, OPTION_GRAPH_OVERHEAD) ? mark(ns) : ' ');
+	sbuf_printf(out, "%c ",
+		    option_on(instance_now, OPTION_GRAPH_OVERHEAD) ? print_mark(ns) : ' ');
 	print_duration(out, ns);
 	sbuf_puts(out, "|  ");
 }
@@ -310,7 +314,7 @@ bool
 print_entry(struct sbuf *out, struct buffer_reader *r)
 {
 	uint64_t lost;
-	unsigned cpu;
+	unsigned cpu, next;
 	const struct ktr_entry *found = buffer_peek(r, &cpu, &lost);
 
 	if (found == NULL)
@@ -332,6 +336,13 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 			print_event(out, r, &e, cpu, seq);
 			sbuf_puts(out, " */\n");
 		}
+	} else if (latency_is_on(instance_now)) {
+		buffer_take(r, cpu, seq);
+		found = buffer_peek(r, &next, &lost);
+		latency_print_context(out, &e, cpu, found != NULL ? clock_ns_of(found->ticks) : 0);
+		print_event(out, r, &e, cpu, seq);
+		sbuf_putc(out, '\n');
+		return true;
 	} else {
 		if (option_on(instance_now, OPTION_CONTEXT_INFO))
 			print_context(out, &e, cpu);

@@ -26,6 +26,7 @@ struct program {
 	struct dif_agg aggs[PROGRAM_ITEMS];
 	unsigned nvars, naggs;
 	uint64_t aggsize, dynvarsize; /* as in struct dif_options */
+	bool texts;                   /* among the variables */
 	unsigned fails; /* the last branch to the clause's end, + 1; each has the one before it */
 };
 

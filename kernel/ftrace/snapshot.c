@@ -27,6 +27,12 @@ unlock(struct instance *i)
 	__atomic_store_n(&i->snapshot_lock, 0, __ATOMIC_RELEASE);
 }
 
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Copies a slot. False: it has been overwritten. */
 static bool
 copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
@@ -40,29 +46,27 @@ copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 	return seq >= ktr_ring_tail(from, ktr_ring_head(from));
 }
 
-static void
-copy_ring(struct instance *i, unsigned cpu)
+/* From entry `least` on. Returns the number of the entry after the last. */
+static uint64_t
+copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 {
 	const struct ktr_ring *from = ktr_log_ring(i->trace.log, cpu);
 	struct ktr_ring *to = ktr_log_ring(&i->copy, cpu);
 	uint64_t head, first, fit;
 
 	if (from == NULL || to == NULL)
-		return;
+		return least;
 	head = ktr_ring_head(from);
-	first = ktr_ring_tail(from, head);
+	first = later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
-	if (first < __atomic_load_n(&i->trace.shown[cpu].from, __ATOMIC_RELAXED))
-		first = i->trace.shown[cpu].from;
-	if (head > fit && first < head - fit)
-		first = head - fit;
+	first = later(first, head > fit ? head - fit : 0);
 	to->base = first;
 	for (uint64_t seq = first; seq < head; seq++)
 		if (!copy_slot(from, to, seq))
 			to->base = seq + 1;
 	to->head = head * KTR_ENTRY_BYTES;
 	i->snapshot.shown[cpu].from = i->snapshot.shown[cpu].cleared = to->base;
-	__atomic_store_n(&i->trace.shown[cpu].from, head, __ATOMIC_RELAXED);
+	return head;
 }
 
 struct work {
@@ -76,12 +80,18 @@ static void
 take(void *arg)
 {
 	const struct work *w = arg;
+	struct instance *i = w->i;
 
-	lock(w->i);
-	for (unsigned cpu = 0; cpu < MAX_CPUS && w->i->snapshot_there; cpu++)
-		if (w->i->snapshot_readers == 0 && (w->cpu == BUFFER_ALL || w->cpu == cpu))
-			copy_ring(w->i, cpu);
-	unlock(w->i);
+	lock(i);
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+		uint64_t *from = &i->trace.shown[cpu].from;
+
+		if (!i->snapshot_there || i->snapshot_readers > 0 ||
+		    (w->cpu != BUFFER_ALL && w->cpu != cpu))
+			continue;
+		__atomic_store_n(from, copy_ring(i, cpu, *from), __ATOMIC_RELAXED);
+	}
+	unlock(i);
 }
 
 void
@@ -90,6 +100,21 @@ snapshot_take(struct instance *i, unsigned cpu)
 	struct work w = {.i = i, .cpu = cpu};
 
 	take(&w);
+}
+
+bool
+snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l)
+{
+	bool kept;
+
+	lock(i);
+	kept = i->snapshot_there && i->snapshot_readers == 0;
+	for (unsigned cpu = 0; cpu < MAX_CPUS && kept; cpu++)
+		copy_ring(i, cpu, from[cpu]);
+	if (kept)
+		i->latency = *l;
+	unlock(i);
+	return kept;
 }
 
 static void
@@ -147,6 +172,8 @@ snapshot_store(uint64_t command, unsigned cpu)
 	struct work w = {.i = instance_now, .cpu = cpu};
 	int error = 0;
 
+	if (latency_is_on(instance_now))
+		return -EBUSY;
 	if (command == 0) {
 		if (cpu != BUFFER_ALL)
 			return -EINVAL;

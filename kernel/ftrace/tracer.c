@@ -130,6 +130,8 @@ static const struct {
     [TRACER_NOP] = {"nop", NULL},
     [TRACER_FUNCTION] = {"function", function_fire},
     [TRACER_GRAPH] = {"function_graph", graph_fire},
+    [TRACER_IRQSOFF] = {"irqsoff", irqsoff_fire},
+    [TRACER_WAKEUP] = {"wakeup", wakeup_fire},
     [TRACER_HWLAT] = {"hwlat", NULL},
 };
 
@@ -143,6 +145,8 @@ static bool
 site_wanted(const struct ktr_site *site, void *arg)
 {
 	(void)arg;
+	if (latency_is_on(instance_now))
+		return latency_wants(site);
 	return functions_traced(&instance_now->functions, site) &&
 	       (instance_now->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
 }
@@ -162,6 +166,8 @@ tracer_stop(void)
 		calls_stop();
 	if (instance_now->tracer == TRACER_HWLAT)
 		hwlat_stop();
+	if (latency_is_on(instance_now))
+		snapshot_free();
 	instance_now->tracer = TRACER_NOP;
 }
 
@@ -170,7 +176,8 @@ start(enum tracer t)
 {
 	int n = 0;
 
-	if (t == TRACER_HWLAT && hwlat_start() != 0)
+	if ((t == TRACER_HWLAT && hwlat_start() != 0) ||
+	    ((t == TRACER_IRQSOFF || t == TRACER_WAKEUP) && latency_start() != 0))
 		return -ENOMEM;
 	if (t == TRACER_GRAPH && !calls_start())
 		return -EBUSY;
@@ -194,7 +201,7 @@ tracer_show(uintptr_t arg, struct sbuf *out)
 	sbuf_printf(out, "%s\n", tracer_name());
 }
 
-/* Other tracers than these three are there once. */
+/* Other tracers than these are there once. */
 static bool
 is_possible(enum tracer t)
 {

@@ -24,8 +24,7 @@ struct ktr_site trigger_stack KTR_SITE_SECTION_ = {.file = __FILE__,
 						   .nargs = 1,
 						   .kind = KTR_SITE_RECORD};
 
-/* Records the names of the functions from the probe on, the innermost first. */
-static void
+void
 record_stack(struct instance *i, const struct ktr_firing *f)
 {
 	uint64_t pcs[STACK_FRAMES];

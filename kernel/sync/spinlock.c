@@ -15,6 +15,10 @@
 
 SDT_PROVIDER_DECLARE(lockstat);
 SDT_PROVIDER_DECLARE(lock);
+SDT_PROVIDER_DEFINE(preemptirq);
+SDT_PROBE_DEFINE_TEXT(preemptirq, , , irq_disable, "irq_disable", ": was_on=%d caller=%p", 2, "int",
+		      "void *");
+SDT_PROBE_DEFINE_TEXT(preemptirq, , , irq_enable, "irq_enable", ": caller=%p", 1, "void *");
 SDT_PROBE_DEFINE_TEXT(lock, , , contention_begin, "contention_begin", ": lock_addr=%p flags=%#x", 2,
 		      "void *", "unsigned");
 SDT_PROBE_DEFINE_TEXT(lock, , , contention_end, "contention_end", ": lock_addr=%p ret=%d", 2,
@@ -34,8 +38,10 @@ irq_push(void)
 
 	arch_irq_disable();
 	pc = this_pcpu();
-	if (pc->irq_depth++ == 0)
+	if (pc->irq_depth++ == 0) {
 		pc->irq_was_on = was_on;
+		SDT_PROBE2(preemptirq, , , irq_disable, was_on, __builtin_return_address(0));
+	}
 }
 
 void
@@ -46,8 +52,10 @@ irq_pop(void)
 	if (arch_irq_enabled() || pc->irq_depth < 1)
 		panic("irq_pop: depth %d, interrupts %s", pc->irq_depth,
 		      arch_irq_enabled() ? "on" : "off");
-	if (--pc->irq_depth == 0 && pc->irq_was_on)
+	if (--pc->irq_depth == 0 && pc->irq_was_on) {
+		SDT_PROBE1(preemptirq, , , irq_enable, __builtin_return_address(0));
 		arch_irq_enable();
+	}
 }
 
 void

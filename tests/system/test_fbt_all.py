@@ -108,6 +108,9 @@ echo 1 > events/sched/sched_process_fork/enable; echo snapshot > events/sched/sc
 echo '!snapshot' > events/sched/sched_process_exec/trigger; echo '!sys_kill:dump' >> set_ftrace_filter; echo 1 > snapshot; echo 2 > per_cpu/cpu0/snapshot; cat snapshot; echo 0 > snapshot; echo > set_event
 mkdir instances/i; echo 1 > instances/i/events/sched/enable; echo 'error == 0' > instances/i/events/vfs/lookup/filter; echo 1 > instances/i/events/vfs/lookup/enable; echo 128 > instances/i/buffer_size_kb
 ls -R instances; echo 0 > instances/i/tracing_on; echo 1 > instances/i/tracing_on; echo text > instances/i/trace_marker; cat instances/i/trace; user_test do rmdir instances/i
+echo sys_kill > stack_trace_filter; sysctl kernel.stack_tracer_enabled=1; echo 0 > stack_max_size; kill -0 $$; sysctl kernel.stack_tracer_enabled=0; cat stack_trace stack_max_size; echo > stack_trace_filter
+echo sys_kill > set_ftrace_filter; echo irqsoff > current_tracer; load mix -n 1; cat trace; echo 0 > tracing_max_latency; echo wakeup > current_tracer; sleep 0.1; cat trace tracing_max_latency; echo nop > current_tracer; echo > set_ftrace_filter
+echo 'hist:keys=id:r=ret:onmax($r).save(comm):onchange($r).snapshot()' > events/raw_syscalls/sys_exit/trigger; cat events/raw_syscalls/sys_exit/hist; echo > events/raw_syscalls/sys_exit/trigger
 echo > trace; ls /sys/kernel/debug/tracing; cd /
 """
 

@@ -130,5 +130,106 @@ def instances():
         check_match(r"^instances/a: Device or resource busy\n0\nprovider +probes on\n(?:ktr .*\n)?$", rest, "what is left")
 
 
+@test("hist: onmax and onchange keep the fields of save() for each key, and take a snapshot(), of which it says whose it is")
+def hist_actions():
+    saved, taken, errors = ftrace(
+        "t=events/raw_syscalls/sys_exit/trigger\nh=events/raw_syscalls/sys_exit/hist\n"
+        "echo 'hist:keys=id:r=ret:onmax($r).save(comm,common_pid,ret) if comm == load && ret >= 0 && ret < 9999' > $t\ncat $t\n"
+        "echo 'comm == load && ret >= 0 && ret < 9999' > events/raw_syscalls/sys_exit/filter\necho 1 > events/raw_syscalls/sys_exit/enable\nload file -n 20 -j 3 >/dev/null\n"
+        "echo 0 > events/raw_syscalls/sys_exit/enable\ncat $h trace\necho > $t\necho =====\necho > trace\n"
+        "echo 'hist:keys=pid:p=pid:onchange($p).snapshot() if comm == load' > events/sched/sched_process_exit/trigger\n"
+        "echo 'hist:keys=common_pid:c=child_pid:onmax($c).snapshot() if comm == load' > events/sched/sched_process_fork/trigger\n" + FORK +
+        "load fork -n 3 -j 3 >/dev/null\necho > set_event\ncat events/sched/sched_process_fork/hist\necho ----\ncat events/sched/sched_process_exit/hist\n"
+        "echo > events/sched/sched_process_fork/trigger\necho > events/sched/sched_process_exit/trigger\necho =====\necho 'hist:keys=next_pid' > events/sched/sched_switch/trigger\n" +
+        "".join(f"echo '{text}' > $t\n" for text in ("hist:keys=id:onmatch(sched.sched_switch).save(id)", "hist:keys=id:r=ret:onmax($r).save(nosuch)",
+                                                     "hist:keys=id:r=ret:onmax($r).save()", "hist:keys=id:r=ret:onmax($r).snapshot(id)",
+                                                     "hist:keys=id:r=ret:onmax($r).save(id):onchange($r).save(id)")) +
+        "echo > events/sched/sched_switch/trigger\ncat error_log $t\nsysctl -n kern.dtrace.consumers\n", smp=1)
+    check_match(r"^hist:keys=id:vals=hitcount:r=ret:sort=hitcount:size=2048:onmax\(\$r\)\.save\(comm,common_pid,ret\) if comm == load && ret >= 0 && ret < 9999 \[active\]$", saved, "the trigger")
+    most = {}
+    for _, tid, _, _, what in rows(saved):
+        number, ret = map(int, check_match(r"^sys_exit: id=(\d+) ret=(\d+)$", what, "a call").groups())
+        if number not in most or ret > most[number][0]:
+            most[number] = ret, tid
+    kept = {int(i): (int(n), name, int(pid), int(ret)) for i, n, name, pid, ret in
+            re.findall(r"^{ id: +(\d+) } hitcount: +\d+\n\tmax: +(\d+)  comm: (\w+) +  common_pid: +(\d+)  ret: +(\d+)$", saved, re.M)}
+    check(kept and set(kept) == set(most), f"calls {sorted(kept)}, and in the trace {sorted(most)}")
+    for number, (n, name, pid, ret) in kept.items():
+        check_eq((n, name, pid, ret), (most[number][0], "load", most[number][1], most[number][0]), f"call {number}")
+    fork, leave = taken.split("----\n")
+    pid, most = check_match(r"^{ common_pid: +(\d+) } hitcount: +3\n\tmax: +(\d+)$", fork, "the fork of the greatest number").groups()
+    check_match(rf"^Snapshot taken \(see tracing/snapshot\)\.  Details:\n\ttriggering value {{ onmax\(\$c\) }}: +{most}\ttriggered by event with key: {{ common_pid: +{pid} }}$",
+                fork, "whose snapshot it is")
+    check_match(r"^\tchanged: +\d+\n(?:.*\n)*Snapshot taken.*\n\ttriggering value { onchange\(\$p\) }: +(\d+)\ttriggered by event with key: { pid: +\1 }$", leave, "onchange")
+    check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 5, "what is refused")
+    for message in ("Handler doesn't support action", "Couldn't find field", "Couldn't find action parameter", "Too many action params", "Can't have more than one save() action per hist"):
+        check(f": error: {message}\n" in errors, f"no {message}: {errors}")
+    check_match(r"^0\n$", errors, "what is left")
+
+
+LATENCY = re.compile(r"^ *(\S+)-(\d+) +(\d+)X\.\.\.\. +(\d+)us([$@*#!+ ]): (.*)$", re.M)
+
+
+@test("irqsoff: the longest time with interrupts off, where it began and ended, and its functions; tracing_thresh; the maximum is set back")
+def irqsoff():
+    for smp in (1, 4):
+        plain, functions, thresh, after = ftrace(
+            "cat tracing_max_latency\necho 0 > options/function-trace\necho irqsoff > current_tracer\nhead -n 6 trace\nload mix -n 2 >/dev/null\ncat trace tracing_max_latency\n"
+            "echo 1 > snapshot\ncat snapshot\necho x > tracing_max_latency\necho 99999999 > tracing_max_latency\necho > trace\nload fork -n 3 >/dev/null\ncat trace | wc -l\necho =====\n"
+            "echo 1 > options/function-trace\necho 'spin_*' 'sleepq_*' 'sched_*' > set_ftrace_filter\necho 0 > tracing_max_latency\nload mix -n 2 >/dev/null\necho 0 > tracing_on\ncat trace\necho =====\n"
+            "echo 0 > options/function-trace\necho 1 > tracing_thresh\necho 99999999 > tracing_max_latency\necho 1 > tracing_on\nload fork -n 3 >/dev/null\ncat tracing_max_latency\necho =====\n"
+            "echo 0 > tracing_thresh\necho > set_ftrace_filter\necho nop > current_tracer\nhead -n 2 snapshot\nktr probes -c | grep -v ' 0$'\n", smp=smp)
+        check_match(r"^0\n# tracer: irqsoff\n#\n# irqsoff latency trace v1\.1\.5 on Kestrel$", plain, "the head")
+        traces = plain.split("# tracer: irqsoff\n")
+        trace = traces[2]
+        us, cpu, n = map(int, check_match(r"^# latency: (\d+) us, #\d+/\d+, CPU#(\d+) \| \(M:preempt VP:0, KP:0, SP:0 HP:0 #P:(\d)\)$", trace, "the latency").groups())
+        check_eq(n, smp, "CPUs")
+        check_match(r"^#    \| task: \S+-\d+ \(uid:0 nice:0 policy:0 rt_prio:0\)$", trace, "the task")
+        begin = check_match(r"^#  => started at: (\w+)$", trace, "where it began")[1]
+        end = check_match(r"^#  => ended at:   (\w+)$", trace, "where it ended")[1]
+        lines = LATENCY.findall(trace)
+        check_eq({int(line[2]) for line in lines}, {cpu}, "CPUs of the lines")
+        check(lines[0][5].startswith(begin + " <-") and lines[-2][5].startswith(end + " <-") and lines[-1][5] == "<stack trace>", f"{begin} to {end}: {lines}")
+        check(int(lines[0][3]) <= 1 and abs(int(lines[-2][3]) - us) <= max(5, us // 2), f"{us} us: {lines}")
+        # The maximum that is read later may be a newer one.
+        check(int(check_match(r"^(\d+)\nsh: .*busy\n.*snapshot.*busy\nsh: .*Invalid argument\n", plain, "the maximum; no snapshot; a wrong one")[1]) >= us, "the maximum")
+        got = LATENCY.findall(functions)
+        check(any(re.match(r"(spin|sleepq|sched)_\w+ <-\w+$", what) for *_, what in got[1:]), f"functions: {functions}")
+        check(0 < int(thresh) < 99999999, f"with a threshold each one counts: {thresh}")
+        check_match(r"^#\n# \* Snapshot is freed \*\nprovider +probes on\n(?:ktr .*\n)?$", after, "what is left")
+
+
+@test("wakeup: how long a thread of a better priority waits for its CPU")
+def wakeup():
+    trace = ftrace("echo 0 > options/function-trace\necho wakeup > current_tracer\nload mix -n 3 >/dev/null\nsleep 0.05\necho 0 > tracing_on\ncat trace\necho nop > current_tracer\n", smp=2)[0]
+    us = int(check_match(r"^# wakeup latency trace v1\.1\.5 on Kestrel\n# -+\n# latency: (\d+) us, ", trace, "the latency")[1])
+    name, tid = check_match(r"^#    \| task: (\S+)-(\d+) ", trace, "the task").groups()
+    lines = LATENCY.findall(trace)
+    woken = [re.match(r" *(\d+): *(\d+):R   \+ \[\d{3}\] +(\d+): *(\d+):R (\S+)$", line[5]) for line in lines]
+    runs = [re.match(r" *(\d+): *(\d+):R ==> \[\d{3}\] +(\d+): *(\d+):R (\S+)$", line[5]) for line in lines]
+    first, last = next(m for m in woken if m), next(m for m in reversed(runs) if m)
+    check_eq((first[3], last[3], last[5]), (tid, tid, name), "who waits")
+    check(int(first[4]) < int(first[2]), f"the priorities: {first[0]}")
+    check(int(lines[0][3]) <= 1 and abs(int([line[3] for line, m in zip(lines, runs) if m][-1]) - us) <= max(5, us // 2), f"{us} us: {lines}")
+
+
+@test("stack_trace: the deepest stack, frame by frame; stack_max_size is set back, and stack_trace_filter chooses")
+def stacks():
+    off, on, chosen = ftrace(
+        "cat stack_trace stack_max_size\necho =====\nsysctl kernel.stack_tracer_enabled=1 >/dev/null\nload mix -n 2 >/dev/null\nls /tmp >/dev/null\n"
+        "sysctl kernel.stack_tracer_enabled=0 >/dev/null\ncat stack_max_size stack_trace\necho =====\n"
+        "echo sys_kill > stack_trace_filter\ncat stack_trace_filter\necho 0 > stack_max_size\nsysctl kernel.stack_tracer_enabled=1 >/dev/null\nkill -0 $$\n"
+        "sysctl -n kernel.stack_tracer_enabled\nsysctl kernel.stack_tracer_enabled=0 >/dev/null\ncat stack_trace\necho nosuch > stack_trace_filter\n"
+        "sysctl kernel.stack_tracer_enabled=2\nktr probes -c | grep -v ' 0$'\n", smp=2)
+    check_match(r"^        Depth    Size   Location    \(0 entries\)\n        -----    ----   --------\n#\n#  Stack tracer disabled\n(?:#.*\n)+0\n$", off, "before")
+    size = int(check_match(r"^(\d+)\n        Depth    Size   Location    \((\d+) entries\)$", on, "the size")[1])
+    frames = [(int(i), int(depth), int(own), where) for i, depth, own, where in re.findall(r"^ *(\d+)\) +(\d+) +(\d+)   (\w+\+0x[0-9a-f]+/0x[0-9a-f]+)$", on, re.M)]
+    check_eq([f[0] for f in frames], list(range(len(frames))), "their numbers")
+    check(len(frames) > 5 and frames[0][1] == size and 256 < size < 16384, f"{size}: {frames}")
+    check(all(a[1] - a[2] == b[1] for a, b in zip(frames, frames[1:])) and frames[-1][1] == frames[-1][2], f"depths are sums of sizes: {frames}")
+    check_match(r"^sys_kill\n1\n.*\n.*\n  0\) +\d+ +\d+   sys_kill\+0x0/0x[0-9a-f]+\n  1\) .* entry_syscall\+", chosen, "of one function")
+    check_match(r"^sh: .*Invalid argument\nsysctl: .*\n(?:.*\n)*provider +probes on\n(?:ktr .*\n)?$", chosen, "what is refused, and left")
+
+
 if __name__ == "__main__":
     main()
