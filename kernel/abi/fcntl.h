@@ -20,7 +20,9 @@
 #define AT_REMOVEDIR        0x200
 #define AT_EACCESS          0x200 /* of faccessat2: with the effective user's rights */
 #define AT_SYMLINK_FOLLOW   0x400
+#define AT_NO_AUTOMOUNT     0x800
 #define AT_EMPTY_PATH       0x1000
+#define AT_STATX_SYNC_TYPE  0x6000 /* two bits, of which one may be set */
 
 #define SEEK_SET 0
 #define SEEK_CUR 1

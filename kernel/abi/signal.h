@@ -36,6 +36,7 @@
 /* Why a signal was sent: si_code. */
 #define SI_USER       0    /* kill() */
 #define SI_KERNEL     0x80 /* the kernel */
+#define SI_TIMER      (-2) /* a timer of timer_create() */
 #define SI_TKILL      (-6) /* tgkill() */
 #define FAULT_CODE    1    /* of a fault: SEGV_MAPERR, FPE_INTDIV, BUS_ADRALN, ... */
 #define SEGV_ACCERR   2    /* the address is mapped, but not for this access */
@@ -77,11 +78,43 @@ struct siginfo {
 			uint32_t si_pid, si_uid;
 			int32_t si_status; /* SIGCHLD: exit status or signal */
 		};
+		struct { /* SI_TIMER */
+			int32_t si_tid, si_overrun;
+			uint64_t si_value;
+		};
 		uint8_t si_bytes[112];
 	};
 };
 
 _Static_assert(sizeof(struct siginfo) == 128, "Linux's siginfo_t");
+
+struct signalfd_siginfo { /* what is read from a signalfd */
+	uint32_t ssi_signo;
+	int32_t ssi_errno, ssi_code;
+	uint32_t ssi_pid, ssi_uid;
+	int32_t ssi_fd;
+	uint32_t ssi_tid, ssi_band, ssi_overrun, ssi_trapno;
+	int32_t ssi_status, ssi_int;
+	uint64_t ssi_ptr, ssi_utime, ssi_stime, ssi_addr;
+	uint8_t ssi_pad[48];
+};
+
+_Static_assert(sizeof(struct signalfd_siginfo) == 128, "Linux's signalfd_siginfo");
+
+/* sigev_notify: how a timer tells that it has expired */
+#define SIGEV_SIGNAL    0
+#define SIGEV_NONE      1
+#define SIGEV_THREAD    2 /* the C library's; to the kernel as SIGEV_SIGNAL */
+#define SIGEV_THREAD_ID 4
+
+struct sigevent {
+	uint64_t sigev_value;
+	int32_t sigev_signo, sigev_notify;
+	int32_t sigev_tid; /* SIGEV_THREAD_ID */
+	int32_t sigev_pad[11];
+};
+
+_Static_assert(sizeof(struct sigevent) == 64, "Linux's sigevent_t");
 
 #define SS_ONSTACK 1
 #define SS_DISABLE 2

@@ -42,6 +42,8 @@ static struct {
 	uint32_t sid;     /* the session whose terminal it is: that of the first who opened it */
 } tty = {.lock = SPINLOCK_INIT("tty")};
 
+static struct poll_source tty_news;
+
 /* Echoes text, in the context in which the character arrived. tty.lock held. */
 static void
 tty_echo(void *arg, const char *text, size_t n)
@@ -63,7 +65,7 @@ tty_input(char c)
 	CTR3(KTR_BUF, "tty input: char %#x wake %d sig %d", (uint8_t)c, wake, sig);
 	if (wake) {
 		wakeup(&tty);
-		poll_notify();
+		poll_notify(&tty_news, POLLIN);
 	}
 	if (sig != 0 && pgid != 0) {
 		unsigned n = proc_signal_group(pgid, sig);
@@ -84,6 +86,7 @@ tty_open(struct file *f)
 		tty.sid = p->sid;
 	}
 	spin_unlock(&tty.lock);
+	f->news = &tty_news;
 	return 0;
 }
 

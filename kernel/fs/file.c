@@ -7,6 +7,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/fs/epoll.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/uidinfo.h"
@@ -73,6 +74,7 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 	f->vn = vn;
 	f->priv = vn->data;
 	f->ui = ui;
+	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
 	if (vn->ops->open != NULL)
 		error = vn->ops->open(f);
@@ -81,6 +83,30 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 	else
 		*out = f;
 	return error;
+}
+
+struct file *
+file_open_unnamed(const struct vnode_ops *ops, size_t size, int flags, int *err)
+{
+	struct vnode *vn = vnode_alloc(0600, ops, NULL);
+	struct file *f;
+
+	*err = -ENOMEM;
+	if (vn == NULL)
+		return NULL;
+	vn->data = uidinfo_alloc(vn->ui, size);
+	if (vn->data != NULL)
+		*err = file_open_vnode(vn, O_RDWR | flags, &f);
+	if (*err == 0)
+		return f;
+	vnode_unref(vn);
+	return NULL;
+}
+
+void
+file_unnamed_destroy(struct vnode *vn)
+{
+	uidinfo_free(vn->ui, vn->data);
 }
 
 /* Finds or makes the vnode to open. If *made, it is new: then its mode does not limit this open. */
@@ -143,6 +169,8 @@ file_unref(struct file *f)
 	if (f == NULL || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	CTR2(KTR_VFS, "release: ino %lu flags %#x", f->vn->ino, f->flags);
+	if (!list_empty(&f->watches))
+		epoll_forget(f);
 	if (f->vn->ops->release != NULL)
 		f->vn->ops->release(f);
 	vnode_unref(f->vn);

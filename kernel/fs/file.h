@@ -4,6 +4,7 @@
  * Locking legend of struct file:
  *   [c] constant after opening
  *   [f] the file's own mutex `lock`; taken before the vnode's
+ *   [e] the lock of epoll.c
  *   [a] atomic
  * A filetable belongs to one process, whose threads share it; its spin lock guards all of it. All
  * functions: thread context, may sleep.
@@ -13,12 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sync/spinlock.h"
 
+struct poll_source;
 struct uidinfo;
 struct uio;
 struct vnode;
+struct vnode_ops;
 
 #define FILES_MAX 64 /* descriptors of a process */
 
@@ -26,13 +30,15 @@ struct vnode;
 unsigned filetable_limit(void);
 
 struct file {
-	uint32_t refs;      /* [a] */
-	int flags;          /* O_…; [c] but for O_APPEND and O_NONBLOCK, [a] */
-	struct vnode *vn;   /* [c] a reference */
-	struct mutex lock;  /* [f] held during reads and writes that use the offset */
-	uint64_t off;       /* [f] bytes; for a directory, a cookie */
-	void *priv;         /* for the device or pipe; set by its open */
-	struct uidinfo *ui; /* [c] the user to whom it is counted */
+	uint32_t refs;            /* [a] */
+	int flags;                /* O_…; [c] but for O_APPEND and O_NONBLOCK, [a] */
+	struct vnode *vn;         /* [c] a reference */
+	struct mutex lock;        /* [f] held during reads and writes that use the offset */
+	uint64_t off;             /* [f] bytes; for a directory, a cookie */
+	void *priv;               /* for the device or pipe; set by its open */
+	struct uidinfo *ui;       /* [c] the user to whom it is counted */
+	struct poll_source *news; /* [c] the driver's counts of events; NULL: it has none */
+	struct list watches;      /* [e] its places in sets of epoll */
 };
 
 struct filetable {
@@ -57,6 +63,12 @@ int file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, 
  * keeps the reference.
  */
 int file_open_vnode(struct vnode *vn, int flags, struct file **out);
+/*
+ * Opens a file that has no name, for reading and writing. size: bytes of its vnode's data, zeroed,
+ * which file_unnamed_destroy() frees. flags: O_NONBLOCK or 0. NULL: *err is -ENFILE or -ENOMEM.
+ */
+struct file *file_open_unnamed(const struct vnode_ops *ops, size_t size, int flags, int *err);
+void file_unnamed_destroy(struct vnode *vn);
 struct file *file_ref(struct file *f);
 /* Drops a reference; the last one closes the file. NULL is allowed. */
 void file_unref(struct file *f);
@@ -85,6 +97,8 @@ void filetable_close_on_exec(struct filetable *ft);
  * has ended: if other threads could close it, by a reference that the thread holds so long.
  */
 struct file *filetable_get(struct filetable *ft, uint64_t fd);
+/* The same, of a file with these operations. NULL: *err is -EBADF or -EINVAL. */
+struct file *filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err);
 /* Drops these references now. */
 void file_release_held(void);
 /*
@@ -92,6 +106,8 @@ void file_release_held(void);
  * 0. Returns the descriptor. -EMFILE: none is free; the caller keeps the reference.
  */
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
+/* The same at the lowest that is free; but if none is, drops the reference. */
+int filetable_install(struct file *f, int flags);
 /* Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX. */
 void filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
 /* 0, or -EBADF. */

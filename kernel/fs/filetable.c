@@ -116,6 +116,15 @@ filetable_get(struct filetable *ft, uint64_t fd)
 	return f;
 }
 
+struct file *
+filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err)
+{
+	struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+
+	*err = f == NULL ? -EBADF : f->vn->ops != ops ? -EINVAL : 0;
+	return *err == 0 ? f : NULL;
+}
+
 /* lock held */
 static void
 set_flag(struct filetable *ft, unsigned fd, int flags)
@@ -142,6 +151,16 @@ filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 	}
 	spin_unlock(&ft->lock);
 	return r;
+}
+
+int
+filetable_install(struct file *f, int flags)
+{
+	int fd = filetable_add(curproc()->files, f, 0, flags);
+
+	if (fd < 0)
+		file_unref(f);
+	return fd;
 }
 
 void

@@ -59,9 +59,7 @@ open_at(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
 		error = file_open_at(p.cwd, p.text, flags, mode, &f);
 	if (error < 0)
 		return error;
-	fd = filetable_add(curproc()->files, f, 0, flags);
-	if (fd < 0)
-		file_unref(f);
+	fd = filetable_install(f, flags);
 	CTR2(KTR_VFS, "open: path %s fd %d", vfs_trace_name(p.text), fd);
 	return fd;
 }
@@ -126,6 +124,49 @@ sys_fstat(const uint64_t a[6])
 	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
 
 	return f != NULL ? stat_vnode(f->vn, a[1]) : -EBADF;
+}
+
+static struct statx_time
+to_statx_time(uint64_t s, uint64_t ns)
+{
+	return (struct statx_time){(int64_t)s, (uint32_t)ns, 0};
+}
+
+int64_t
+sys_statx(const uint64_t a[6])
+{
+	const uint64_t known =
+	    AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE;
+	struct stat st;
+	struct vnode *vn;
+	int error;
+
+	if (((uint32_t)a[2] & ~known) || (a[2] & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
+	    (a[3] & STATX_RESERVED))
+		return -EINVAL;
+	vn = vnode_of_user(a[0], a[1], a[2], &error);
+	if (vn == NULL)
+		return error;
+	vnode_stat(vn, &st);
+	vnode_unref(vn);
+	struct statx sx = {
+	    .stx_mask = STATX_BASIC_STATS,
+	    .stx_blksize = (uint32_t)st.st_blksize,
+	    .stx_nlink = (uint32_t)st.st_nlink,
+	    .stx_uid = st.st_uid,
+	    .stx_gid = st.st_gid,
+	    .stx_mode = (uint16_t)st.st_mode,
+	    .stx_ino = st.st_ino,
+	    .stx_size = (uint64_t)st.st_size,
+	    .stx_blocks = (uint64_t)st.st_blocks,
+	    .stx_atime = to_statx_time((uint64_t)st.st_atime, st.st_atime_nsec),
+	    .stx_ctime = to_statx_time((uint64_t)st.st_ctime, st.st_ctime_nsec),
+	    .stx_mtime = to_statx_time((uint64_t)st.st_mtime, st.st_mtime_nsec),
+	    .stx_rdev_major = (uint32_t)(st.st_rdev >> 8 & 0xfff),
+	    .stx_rdev_minor = (uint32_t)((st.st_rdev & 0xff) | (st.st_rdev >> 12 & 0xfff00)),
+	    .stx_dev_minor = (uint32_t)st.st_dev,
+	};
+	return copy_out(a[4], &sx, sizeof(sx));
 }
 
 static int64_t

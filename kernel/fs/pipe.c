@@ -24,6 +24,7 @@ struct pipe {
 	uint64_t head, tail;       /* total bytes written, read */
 	unsigned readers, writers; /* open files of each kind */
 	struct cond can_read, can_write;
+	struct poll_source news;
 };
 
 static size_t
@@ -43,6 +44,7 @@ pipe_open(struct file *f)
 	else
 		p->readers++;
 	mutex_unlock(&f->vn->lock);
+	f->news = &p->news;
 	return 0;
 }
 
@@ -62,7 +64,7 @@ pipe_release(struct file *f)
 	cond_broadcast(&p->can_read);
 	cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);
-	poll_notify();
+	poll_notify(&p->news, POLLIN | POLLOUT);
 }
 
 static unsigned
@@ -127,7 +129,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	CTR3(KTR_BUF, "pipe read: ino %lu bytes %lu left %lu", vn->ino, start - u->resid,
 	     pipe_used(p));
 	mutex_unlock(&vn->lock);
-	poll_notify();
+	poll_notify(&p->news, POLLOUT);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
@@ -187,7 +189,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		if (error == 0)
 			error = pipe_fill(p, u);
 		cond_broadcast(&p->can_read);
-		poll_notify();
+		poll_notify(&p->news, POLLIN);
 	}
 	CTR4(KTR_BUF, "pipe write: ino %lu bytes %lu used %lu error %d", vn->ino, start - u->resid,
 	     pipe_used(p), -error);

@@ -1,11 +1,12 @@
 /*
  * poll.c - poll, ppoll, select and pselect6.
  *
- * All who wait sleep on one channel, and look again at their files whenever one changes. There is
- * no list of who waits for what: a machine of this size has few such waits.
+ * All who wait, here and in epoll.c, sleep on one channel, and look again at their files whenever
+ * one changes. There is no list of who waits for what: a machine of this size has few such waits.
  *
- * Locking: none. A driver changes its file and then reads `pollers`; who waits counts itself there
- * and then looks at the file: so one of the two sees the other.
+ * Locking: none. A driver changes its file and then reads `pollers`; who waits, or has a set that
+ * may want each event once, counts itself there and then looks at the file: so one of the two sees
+ * the other.
  */
 #include "kernel/fs/poll.h"
 
@@ -24,48 +25,40 @@
 #define ALWAYS   (POLLERR | POLLHUP | POLLNVAL)
 #define SET_BITS 1024 /* of a select: descriptors at most */
 
-static uint32_t pollers; /* atomic */
+static uint32_t pollers; /* atomic: waits, and sets of epoll */
 static uint64_t changes; /* atomic: counts poll_notify() while there are pollers */
 
 void
-poll_notify(void)
+poll_notify(struct poll_source *s, unsigned events)
 {
 	if (__atomic_load_n(&pollers, __ATOMIC_SEQ_CST) == 0)
 		return;
+	if (events & POLLIN)
+		__atomic_fetch_add(&s->in, 1, __ATOMIC_SEQ_CST);
+	if (events & POLLOUT)
+		__atomic_fetch_add(&s->out, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&changes, 1, __ATOMIC_SEQ_CST);
 	wakeup(&changes);
 }
 
-/* What a descriptor is ready for, of the events asked. */
-static int16_t
-ready(int32_t fd, int16_t events)
+void
+poll_watch(bool on)
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
-	unsigned found = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+	__atomic_fetch_add(&pollers, on ? 1 : -1, __ATOMIC_SEQ_CST);
+}
 
-	if (f == NULL)
-		return POLLNVAL;
+unsigned
+poll_ready(struct file *f)
+{
+	unsigned found = POLLIN | POLLOUT;
+
 	if (f->vn->ops->poll != NULL)
 		found = f->vn->ops->poll(f);
 	if (found & POLLIN)
 		found |= POLLRDNORM;
 	if (found & POLLOUT)
 		found |= POLLWRNORM;
-	return (int16_t)(found & ((uint16_t)events | ALWAYS));
-}
-
-static unsigned
-ready_count(struct pollfd *fds, unsigned n)
-{
-	unsigned count = 0;
-
-	file_release_held(); /* of the last round */
-
-	for (unsigned i = 0; i < n; i++) {
-		fds[i].revents = fds[i].fd < 0 ? 0 : ready(fds[i].fd, fds[i].events);
-		count += fds[i].revents != 0;
-	}
-	return count;
+	return found;
 }
 
 static bool
@@ -74,19 +67,18 @@ unchanged(void *seen)
 	return __atomic_load_n(&changes, __ATOMIC_SEQ_CST) == *(uint64_t *)seen;
 }
 
-/* Waits until one is ready. Returns how many are, 0 at the deadline, or -EINTR. */
-static int64_t
-wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
+int64_t
+poll_wait(int64_t (*look)(void *arg), void *arg, uint64_t deadline)
 {
-	int64_t count;
+	int64_t found;
 	int error = 0;
 
-	__atomic_fetch_add(&pollers, 1, __ATOMIC_SEQ_CST);
+	poll_watch(true);
 	for (;;) {
 		uint64_t seen = __atomic_load_n(&changes, __ATOMIC_SEQ_CST);
 
-		count = ready_count(fds, n);
-		if (count > 0 || error != 0 || deadline <= clock_ns())
+		found = look(arg);
+		if (found != 0 || error != 0 || deadline <= clock_ns())
 			break;
 		error = sleepq_wait(&(struct sleep_request){.chan = &changes,
 							    .still = unchanged,
@@ -95,14 +87,48 @@ wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
 							    .flags = SLEEP_INTR,
 							    .deadline_ns = deadline});
 	}
-	__atomic_fetch_sub(&pollers, 1, __ATOMIC_SEQ_CST);
-	CTR3(KTR_VFS, "poll: files %u ready %ld error %d", n, count, -error);
-	return count == 0 && error == -EINTR ? error : count;
+	poll_watch(false);
+	return found == 0 && error == -EINTR ? error : found;
 }
 
-/* The deadline of a span of time, struct timespec; 0: none. */
-static int
-take_deadline(uint64_t uspan, uint64_t *deadline)
+/* The files of a call. */
+struct poll_set {
+	struct pollfd *fds;
+	unsigned n;
+};
+
+static int64_t
+ready_count(void *arg)
+{
+	const struct poll_set *s = arg;
+	int64_t count = 0;
+
+	file_release_held(); /* of the last round */
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct pollfd *p = &s->fds[i];
+		struct file *f =
+		    p->fd < 0 ? NULL : filetable_get(curproc()->files, (uint32_t)p->fd);
+		unsigned found = f != NULL ? poll_ready(f) : p->fd < 0 ? 0 : POLLNVAL;
+
+		p->revents = (int16_t)(found & ((uint16_t)p->events | ALWAYS));
+		count += p->revents != 0;
+	}
+	return count;
+}
+
+/* Waits until one is ready. Returns how many are, 0 at the deadline, or -EINTR. */
+static int64_t
+wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
+{
+	int64_t r = poll_wait(ready_count, &(struct poll_set){fds, n}, deadline);
+
+	CTR2(KTR_VFS, "poll: files %u ready %ld", n, r);
+	return r;
+}
+
+int
+poll_take_deadline(uint64_t uspan, uint64_t *deadline)
 {
 	struct timespec t;
 
@@ -118,9 +144,8 @@ take_deadline(uint64_t uspan, uint64_t *deadline)
 	return 0;
 }
 
-/* Sets the mask at umask for the time of the call. 0: none. */
-static int
-take_mask(uint64_t umask, uint64_t size)
+int
+poll_take_mask(uint64_t umask, uint64_t size)
 {
 	uint64_t mask;
 
@@ -134,10 +159,8 @@ take_mask(uint64_t umask, uint64_t size)
 	return 0;
 }
 
-/* What a call with a mask returns: the mask stays until a handler has run, if there is one to run.
- */
-static int64_t
-end(int64_t r)
+int64_t
+poll_end(int64_t r)
 {
 	if (r != -EINTR)
 		proc_signals_unmask();
@@ -171,11 +194,11 @@ int64_t
 sys_ppoll(const uint64_t a[6])
 {
 	uint64_t deadline;
-	int r = take_deadline(a[2], &deadline);
+	int r = poll_take_deadline(a[2], &deadline);
 
 	if (r == 0)
-		r = take_mask(a[3], a[4]);
-	return r != 0 ? r : end(poll_files(a[0], (uint32_t)a[1], deadline));
+		r = poll_take_mask(a[3], a[4]);
+	return r != 0 ? r : poll_end(poll_files(a[0], (uint32_t)a[1], deadline));
 }
 
 /* A select's sets: readable, writable, exceptional. */
@@ -277,11 +300,11 @@ int64_t
 sys_pselect6(const uint64_t a[6])
 {
 	uint64_t deadline, mask[2] = {0, 0}; /* address and size of the mask */
-	int r = take_deadline(a[4], &deadline);
+	int r = poll_take_deadline(a[4], &deadline);
 
 	if (r == 0 && a[5] != 0 && copy_in(mask, a[5], sizeof(mask)) != 0)
 		r = -EFAULT;
 	if (r == 0)
-		r = take_mask(mask[0], mask[1]);
-	return r != 0 ? r : end(select_files(a, deadline));
+		r = poll_take_mask(mask[0], mask[1]);
+	return r != 0 ? r : poll_end(select_files(a, deadline));
 }

@@ -1,8 +1,42 @@
-/* poll.h - waiting until one of several files is ready. */
+/* poll.h - waiting until one of several files is ready. All that wait share this mechanism. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
+struct file;
+
 /*
- * A file may have become ready. The driver calls it after the change, which poll() of the file's
- * vnode_ops then sees. Any context but NMI.
+ * Counts what happened to a file, for sets that want each event only once (EPOLLET). It belongs to
+ * the driver, which makes file.news point to it when the file is opened.
  */
-void poll_notify(void);
+struct poll_source {
+	uint32_t in;  /* atomic: how often there was more to read */
+	uint32_t out; /* atomic: how often there was more room */
+};
+
+/*
+ * A file may have become ready, for POLLIN, POLLOUT or both. The driver calls it after the change,
+ * which poll() of the file's vnode_ops then sees. events 0: somebody waits for other files now.
+ * Any context but NMI.
+ */
+void poll_notify(struct poll_source *s, unsigned events);
+/* From now on events are counted, or no longer, though nobody waits. */
+void poll_watch(bool on);
+/* What an open file is ready for: POLL…, with POLLRDNORM and POLLWRNORM. Thread context. */
+unsigned poll_ready(struct file *f);
+/*
+ * Calls look(arg) at first and after each poll_notify(), until it does not return 0. Returns that;
+ * 0 at the deadline, a time of clock_ns(); or -EINTR. Thread context of a process.
+ */
+int64_t poll_wait(int64_t (*look)(void *arg), void *arg, uint64_t deadline);
+
+/* What system calls that wait for files share. 0 or -errno. */
+
+/* The deadline of a span of time, struct timespec; 0: none. */
+int poll_take_deadline(uint64_t uspan, uint64_t *deadline);
+/* Sets the mask at umask for the time of the call. 0: none. */
+int poll_take_mask(uint64_t umask, uint64_t size);
+/* What a call with a mask returns: the mask stays until a handler has run, if there is one to run.
+ */
+int64_t poll_end(int64_t r);

@@ -169,6 +169,7 @@ become(struct proc *p, struct vmspace *vm, const char *path)
 		vm_destroy(old);
 	lwp_calls_forget(curlwp());
 	proc_vfork_done(p);
+	proc_timers_end(p);
 	filetable_close_on_exec(p->files);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : path);
 	strlcpy(p->name, curthread()->name, sizeof(p->name));

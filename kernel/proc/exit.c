@@ -113,10 +113,8 @@ exit_process(struct proc *p)
 
 	if (p == init_proc)
 		panic("process 1 ended with wait status %#x", wait_status);
-	spin_lock(&proc_lock);
-	p->alarm_interval_ns = 0;
-	spin_unlock(&proc_lock);
-	callout_stop(&p->alarm);
+	itimer_set(&p->alarm, 0, 0);
+	proc_timers_end(p);
 	filetable_destroy(p->files);
 	p->files = NULL;
 	vnode_unref(p->cwd);

@@ -178,7 +178,8 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	lwp_join(p, &p->first);
 	p->pid = p->thread->tid;
 	strlcpy(p->name, p->thread->name, sizeof(p->name));
-	callout_init(&p->alarm, proc_alarm, p);
+	itimer_init(&p->alarm, proc_alarm);
+	list_init(&p->timers);
 	list_init(&p->children);
 	list_init(&p->sibling);
 	list_init(&p->all);

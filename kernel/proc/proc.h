@@ -16,7 +16,7 @@
 #include "kernel/abi/resource.h"
 #include "kernel/abi/signal.h"
 #include "kernel/lib/list.h"
-#include "kernel/sched/callout.h"
+#include "kernel/proc/itimer.h"
 #include "ktr/intern.h"
 
 struct arch_trapframe;
@@ -31,6 +31,8 @@ struct vnode;
 /* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
+#define PROC_SIGINFOS 6 /* pending signals of which more than the number is known */
+
 #define FILES_HELD 66 /* files that a system call may use; FILES_MAX and some more */
 
 /* What siginfo tells of a pending signal, in short. */
@@ -43,7 +45,17 @@ struct proc_siginfo {
 			uint32_t uid;
 			int32_t status;
 		};
+		struct { /* SI_TIMER */
+			int32_t timer, overrun;
+		};
 	};
+	uint64_t value; /* SI_TIMER: the program's own */
+};
+
+/* Of pending signals. Of one that finds no room, nobody knows the reason: SI_USER, from 0. */
+struct proc_siginfos {
+	uint8_t sig[PROC_SIGINFOS]; /* which; 0: none. It may be pending no longer */
+	struct proc_siginfo info[PROC_SIGINFOS];
 };
 
 /* kernel/ktrace's, of a thread. Only the thread itself. */
@@ -85,7 +97,7 @@ struct lwp {
 	uint64_t sig_saved;   /* [t] what sig_blocked will be after the next delivery ... */
 	bool sig_restore;     /* [t] ... if this is set */
 	struct sigaltstack sig_stack;       /* [t] */
-	struct proc_siginfo sig_info[NSIG]; /* [p] of those pending */
+	struct proc_siginfos sig_infos;     /* [p] */
 	struct file *held[FILES_HELD];      /* [t] references until its system call has ended */
 	unsigned nheld;                     /* [t] */
 	struct vnode *cwd;                  /* [t] as held; NULL: it has not asked for it */
@@ -131,15 +143,16 @@ struct proc {
 	int wait_status;         /* [p] as wait4 reports */
 	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
 	uint64_t children_ns;    /* [p] the same of all children that were waited for */
-	struct callout alarm;    /* SIGALRM; set by one thread at a time (alarm_mutex) */
-	uint64_t alarm_interval_ns; /* [p] until the next; 0: none */
-	struct lwp *vfork_waiter;   /* [p] waits until this process executes or ends; NULL: none */
-	bool status_new;            /* [p] a stop or continue that wait4 has not reported yet */
-	bool doomed;                /* [p] the out-of-memory code has killed it */
-	uint64_t sig_pending;       /* [p] for any thread; bit n-1 is signal n */
-	uint64_t sig_ignored;       /* [p] SIG_IGN */
+	struct itimer alarm;     /* SIGALRM */
+	struct list timers;      /* [p] of timer_create() */
+	uint32_t next_timer;     /* the number of the next one (posix_timers.c: timer_mutex) */
+	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
+	bool status_new;          /* [p] a stop or continue that wait4 has not reported yet */
+	bool doomed;              /* [p] the out-of-memory code has killed it */
+	uint64_t sig_pending;     /* [p] for any thread; bit n-1 is signal n */
+	uint64_t sig_ignored;     /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
-	struct proc_siginfo sig_info[NSIG];       /* [p] of those pending */
+	struct proc_siginfos sig_infos;           /* [p] */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process has not been traced */
 	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */

@@ -7,10 +7,14 @@
 #include "kernel/abi/resource.h"
 
 struct arch_trapframe;
+struct itimer;
+struct itimer_left;
 struct kernel_sigaction;
 struct lwp;
+struct poll_source;
 struct proc_siginfo;
 struct proc;
+struct siginfo;
 struct thread;
 struct vmspace;
 
@@ -23,8 +27,25 @@ struct proc *proc_next(const struct proc *p);
 
 /* Nanoseconds for which the current thread has had a CPU. Any context but NMI. */
 uint64_t thread_cpu_ns(void);
-/* The callout of setitimer(): sends SIGALRM to the process. */
-void proc_alarm(void *p);
+/* The timer of setitimer() has expired: sends SIGALRM to the process. */
+void proc_alarm(struct itimer *t);
+/*
+ * A thread of p has taken sig: timers whose signal it is run on, and info gets how often that one
+ * had expired from which it is. proc_lock held.
+ */
+void proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info);
+/* Deletes the timers of the current process, p. */
+void proc_timers_end(struct proc *p);
+/* Can this clock, CLOCK_…, have timers? */
+bool clock_has_timers(uint32_t clock);
+/*
+ * Reads Linux's struct itimerspec: when a timer of a clock expires, by clock_ns() (0: never), and
+ * its interval. 0, -EFAULT or -EINVAL.
+ */
+int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, uint64_t *deadline_ns,
+		    uint64_t *interval_ns);
+/* Stores one. 0 or -EFAULT. */
+int give_itimerspec(uint64_t to, const struct itimer_left *left);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */
@@ -91,6 +112,12 @@ void proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo 
 void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info);
 /* What a handler gets of it. */
 struct siginfo proc_siginfo_full(int sig, const struct proc_siginfo *from);
+/*
+ * Takes a signal of the set that is pending for the current thread or its process. 0: there is
+ * none. proc_lock held.
+ */
+int proc_signal_take(uint64_t set, struct siginfo *info);
+extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
 /* Forgets handlers: a new program has none. */
 void proc_signals_exec(struct proc *p);
 /* Gives a new process the actions of its parent, and the mask of the current thread. proc_lock

@@ -52,7 +52,11 @@ proc_siginfo_full(int sig, const struct proc_siginfo *from)
 {
 	struct siginfo i = {.si_signo = sig, .si_code = from->code};
 
-	if (from->pid == 0) {
+	if (from->code == SI_TIMER) {
+		i.si_tid = from->timer;
+		i.si_overrun = from->overrun;
+		i.si_value = from->value;
+	} else if (from->pid == 0) {
 		i.si_addr = from->addr;
 	} else {
 		i.si_pid = from->pid;

@@ -10,7 +10,9 @@
 
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/wait.h"
+#include "kernel/fs/poll.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
@@ -41,6 +43,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , signal_discard, "signal-discard",
 		      "int", "pid_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %#x handler %p", 3,
 		      "int", "int", "void (*)(void)");
+
+struct poll_source proc_signal_news;
 
 /* Would sig have no effect on p? proc_lock held, or p is the current process. */
 static bool
@@ -144,6 +148,40 @@ proc_signals_retarget(struct proc *p)
 		interrupt_one(p, __builtin_ctzl(left) + 1);
 }
 
+/* Keeps why sig was sent; for a fault in any case. */
+static void
+keep_info(struct proc_siginfos *s, uint64_t pending, int sig, const struct proc_siginfo *info)
+{
+	int at = BIT(sig) & FAULTS ? 0 : -1;
+
+	for (int i = PROC_SIGINFOS; i-- > 0;)
+		if (s->sig[i] == 0 || !(pending & BIT(s->sig[i])))
+			at = i;
+	for (int i = 0; i < PROC_SIGINFOS; i++)
+		if (s->sig[i] == sig)
+			s->sig[i] = 0; /* of an earlier one */
+	if (at >= 0) {
+		s->sig[at] = (uint8_t)sig;
+		s->info[at] = *info;
+	}
+}
+
+/* Takes sig, which is pending for l or for p. */
+static void
+take(struct proc *p, struct lwp *l, int sig, struct proc_siginfo *info)
+{
+	bool own = l->sig_pending & BIT(sig);
+	const struct proc_siginfos *s = own ? &l->sig_infos : &p->sig_infos;
+
+	*(own ? &l->sig_pending : &p->sig_pending) &= ~BIT(sig);
+	*info = (struct proc_siginfo){.code = SI_USER};
+	for (int i = 0; i < PROC_SIGINFOS; i++)
+		if (s->sig[i] == sig)
+			*info = s->info[i];
+	if (sig == SIGALRM || !list_empty(&p->timers))
+		proc_timers_take(p, sig, info);
+}
+
 /* Sends sig to a thread, or to any of p. */
 static void
 post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
@@ -178,8 +216,9 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 		return;
 	}
 	if (!(*pending & BIT(sig)))
-		(l != NULL ? l->sig_info : p->sig_info)[sig - 1] = *info;
+		keep_info(l != NULL ? &l->sig_infos : &p->sig_infos, *pending, sig, info);
 	*pending |= BIT(sig);
+	poll_notify(&proc_signal_news, POLLIN);
 	proc_signals_update(p);
 	if (l != NULL)
 		sleepq_interrupt(l->thread);
@@ -296,10 +335,17 @@ interrupted_call(const struct arch_trapframe *tf)
 	static const struct {
 		const char *name;
 		enum interrupted how;
-	} special[] = {{"clock_nanosleep", FINAL}, {"nanosleep", FINAL},
-		       {"pause", WAITED},          {"poll", FINAL},
-		       {"ppoll", FINAL},           {"pselect6", FINAL},
-		       {"select", FINAL},          {"rt_sigsuspend", WAITED},
+	} special[] = {{"clock_nanosleep", FINAL},
+		       {"epoll_pwait", FINAL},
+		       {"epoll_pwait2", FINAL},
+		       {"epoll_wait", FINAL},
+		       {"nanosleep", FINAL},
+		       {"pause", WAITED},
+		       {"poll", FINAL},
+		       {"ppoll", FINAL},
+		       {"pselect6", FINAL},
+		       {"select", FINAL},
+		       {"rt_sigsuspend", WAITED},
 		       {"rt_sigtimedwait", FINAL}};
 	const char *name;
 
@@ -327,9 +373,25 @@ take_signal(struct proc *p, struct lwp *l, struct proc_siginfo *info)
 	sig = (set & BIT(SIGKILL))  ? SIGKILL
 	      : (set & FAULTS) != 0 ? __builtin_ctzl(set & FAULTS) + 1
 				    : __builtin_ctzl(set) + 1;
-	*info = (l->sig_pending & BIT(sig) ? l->sig_info : p->sig_info)[sig - 1];
-	*(l->sig_pending & BIT(sig) ? &l->sig_pending : &p->sig_pending) &= ~BIT(sig);
+	take(p, l, sig, info);
 	proc_signals_update(p);
+	return sig;
+}
+
+int
+proc_signal_take(uint64_t set, struct siginfo *info)
+{
+	struct proc *p = curproc();
+	struct lwp *l = curlwp();
+	uint64_t found = (p->sig_pending | l->sig_pending) & set;
+	int sig = found != 0 ? __builtin_ctzl(found) + 1 : 0;
+	struct proc_siginfo brief;
+
+	if (sig == 0)
+		return 0;
+	take(p, l, sig, &brief);
+	proc_signals_update(p);
+	*info = proc_siginfo_full(sig, &brief);
 	return sig;
 }
 
@@ -371,9 +433,9 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	bool any = false;
 	int sig;
 
-	if (!proc_signal_pending())
-		return;
 	call = interrupted_call(tf);
+	if (call == NOT && !proc_signal_pending())
+		return;
 	spin_lock(&proc_lock);
 	for (;;) {
 		if (p->exiting || l->dying) {

@@ -222,21 +222,6 @@ proc_signals_unmask(void)
 	l->sig_restore = false;
 }
 
-/* Takes a pending signal of the set. 0: there is none. proc_lock held. */
-static int
-take_of(struct proc *p, struct lwp *l, uint64_t set, struct siginfo *info)
-{
-	uint64_t found = (p->sig_pending | l->sig_pending) & set;
-	int sig = found != 0 ? __builtin_ctzl(found) + 1 : 0;
-	bool own = (l->sig_pending & found & -found) != 0;
-
-	if (sig == 0)
-		return 0;
-	*(own ? &l->sig_pending : &p->sig_pending) &= ~BIT(sig);
-	*info = proc_siginfo_full(sig, &(own ? l->sig_info : p->sig_info)[sig - 1]);
-	return sig;
-}
-
 int64_t
 sys_rt_sigtimedwait(const uint64_t a[6])
 {
@@ -258,7 +243,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		deadline = clock_ns() + (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	set &= ~UNSTOPPABLE;
 	spin_lock(&proc_lock);
-	while ((sig = take_of(p, l, set, &info)) == 0 && r == 0) {
+	while ((sig = proc_signal_take(set, &info)) == 0 && r == 0) {
 		l->sig_blocked = mask & ~set; /* so that one of the set ends the sleep */
 		l->sig_awaited = set;
 		proc_signals_update(p);

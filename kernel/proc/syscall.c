@@ -71,13 +71,16 @@ syscall_name(uint64_t nr)
 }
 
 /*
- * Can a call that failed with ENOMEM be repeated now? It has had no effect. But rt_sigreturn() has
- * not failed: it returns what the interrupted program had in this register.
+ * Is a call that failed to be made again now? One that failed with ENOMEM has had no effect. But
+ * rt_sigreturn() has not failed: it returns what the interrupted program had in this register. With
+ * EINTR, proc_deliver_signals() decides, even if another thread has taken the signal meanwhile.
  */
 static __attribute__((noinline)) bool
-may_repeat(uint64_t nr)
+may_repeat(uint64_t nr, int64_t r)
 {
-	return nr != NR_rt_sigreturn && proc_reclaim();
+	if (r == -EINTR)
+		curthread()->holds = true;
+	return r == -ENOMEM && nr != NR_rt_sigreturn && proc_reclaim();
 }
 
 void
@@ -91,7 +94,7 @@ entry_syscall(struct arch_trapframe *tf)
 	SDT_PROBE7(raw_syscalls, , , sys_enter, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	do
 		r = dispatch(nr, a);
-	while (r == -ENOMEM && may_repeat(nr));
+	while ((uint64_t)(r + ENOMEM) <= ENOMEM - EINTR && may_repeat(nr, r));
 	SDT_PROBE2(raw_syscalls, , , sys_exit, nr, r);
 	arch_tf_set_return(tf, (uint64_t)r);
 }

@@ -38,3 +38,7 @@ int64_t sys_alarm(const uint64_t a[6]);
 int64_t sys_chmod(const uint64_t a[6]);
 int64_t sys_chown(const uint64_t a[6]);
 int64_t sys_lchown(const uint64_t a[6]);
+int64_t sys_epoll_create(const uint64_t a[6]);
+int64_t sys_epoll_wait(const uint64_t a[6]);
+int64_t sys_eventfd(const uint64_t a[6]);
+int64_t sys_signalfd(const uint64_t a[6]);

@@ -8,10 +8,10 @@
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/syscall.h"
-#include "kernel/sched/mutex.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
@@ -126,6 +126,37 @@ sys_clock_gettime(const uint64_t a[6])
 	return copy_out(a[1], &ts, sizeof(ts));
 }
 
+bool
+clock_has_timers(uint32_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
+}
+
+int
+take_itimerspec(uint64_t from, uint32_t clock, bool absolute, uint64_t *deadline_ns,
+		uint64_t *interval_ns)
+{
+	uint64_t value, now = clock_ns(), base = 0;
+	int r = take_timespec(from, interval_ns);
+
+	if (r == 0)
+		r = take_timespec(from + sizeof(struct timespec), &value);
+	if (r != 0)
+		return r;
+	if (absolute)
+		base = clock == CLOCK_REALTIME ? clock_real_ns(now) - now : 0;
+	*deadline_ns = value == 0 ? 0 : !absolute ? now + value : value > base ? value - base : 1;
+	return 0;
+}
+
+int
+give_itimerspec(uint64_t to, const struct itimer_left *left)
+{
+	struct timespec t[2] = {to_timespec(left->interval_ns), to_timespec(left->left_ns)};
+
+	return copy_out(to, t, sizeof(t));
+}
+
 int64_t
 sys_clock_getres(const uint64_t a[6])
 {
@@ -228,45 +259,17 @@ sys_getrusage(const uint64_t a[6])
 	return copy_out(a[1], &r, sizeof(r));
 }
 
-void
-proc_alarm(void *arg)
+/* Sets the process's timer, 0: none. */
+static struct itimer_left
+set_alarm(uint64_t ns, uint64_t interval_ns)
 {
-	struct proc *p = arg;
-
-	spin_lock(&proc_lock);
-	proc_signal_locked(p, SIGALRM);
-	if (p->alarm_interval_ns != 0)
-		callout_set(&p->alarm, p->alarm.deadline_ns + p->alarm_interval_ns);
-	spin_unlock(&proc_lock);
-}
-
-static struct mutex alarm_mutex = MUTEX_INIT("alarm"); /* one thread at a time sets a timer */
-
-/* Sets the process's timer, 0: none. Returns the time that was left, at least 1 if it ran. */
-static uint64_t
-set_alarm(uint64_t ns, uint64_t interval_ns, uint64_t *old_interval_ns)
-{
-	struct proc *p = curproc();
-	uint64_t now = clock_ns(), left = 0;
-
-	mutex_lock(&alarm_mutex);
-	spin_lock(&proc_lock); /* after this the timer does not set itself */
-	*old_interval_ns = p->alarm_interval_ns;
-	p->alarm_interval_ns = 0;
-	spin_unlock(&proc_lock);
-	if (callout_stop(&p->alarm))
-		left = p->alarm.deadline_ns > now ? p->alarm.deadline_ns - now : 1;
-	p->alarm_interval_ns = interval_ns;
-	if (ns != 0)
-		callout_set(&p->alarm, now + ns);
-	mutex_unlock(&alarm_mutex);
-	return left;
+	return itimer_set(&curproc()->alarm, ns != 0 ? clock_ns() + ns : 0, interval_ns);
 }
 
 int64_t
 sys_alarm(const uint64_t a[6])
 {
-	uint64_t old, left = set_alarm((uint32_t)a[0] * (uint64_t)NS_PER_S, 0, &old);
+	uint64_t left = set_alarm((uint32_t)a[0] * (uint64_t)NS_PER_S, 0).left_ns;
 
 	return (int64_t)((left + NS_PER_S - 1) / NS_PER_S);
 }
@@ -275,7 +278,7 @@ int64_t
 sys_setitimer(const uint64_t a[6])
 {
 	struct itimerval new = {{0, 0}, {0, 0}}, old;
-	uint64_t left, interval;
+	struct itimer_left left;
 
 	if (a[0] != ITIMER_REAL)
 		return -EINVAL;
@@ -283,25 +286,22 @@ sys_setitimer(const uint64_t a[6])
 		return -EFAULT;
 	if (!good_timeval(&new.it_interval) || !good_timeval(&new.it_value))
 		return -EINVAL;
-	left = set_alarm(from_timeval(&new.it_value), from_timeval(&new.it_interval), &interval);
-	old = (struct itimerval){to_timeval(interval), to_timeval(left)};
+	left = set_alarm(from_timeval(&new.it_value), from_timeval(&new.it_interval));
+	old = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
 
 int64_t
 sys_getitimer(const uint64_t a[6])
 {
-	const struct proc *p = curproc();
-	uint64_t now = clock_ns();
-	struct itimerval t = {{0, 0}, {0, 0}};
+	struct itimer_left left;
+	struct itimerval t;
 
 	if (a[0] != ITIMER_REAL)
 		return -EINVAL;
-	if (p->alarm.cpu >= 0) {
-		uint64_t end = p->alarm.deadline_ns;
-
-		t.it_value = to_timeval(end > now + 1000 ? end - now : 1000);
-		t.it_interval = to_timeval(p->alarm_interval_ns);
-	}
+	left = itimer_left(&curproc()->alarm);
+	if (left.left_ns > 0 && left.left_ns < 1000)
+		left.left_ns = 1000; /* it runs */
+	t = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};
 	return copy_out(a[1], &t, sizeof(t));
 }

@@ -70,7 +70,7 @@ struct thread {
 	union {
 		struct {
 			bool signalled; /* proc_lock: a signal, a stop or an end awaits it */
-			bool holds;     /* [t] files are to be released */
+			bool holds; /* [t] files are to be released, or a call was interrupted */
 		};
 		uint16_t user_work; /* not 0: to be done before a return to user mode */
 	};

@@ -55,6 +55,7 @@ FLOORS = [
 NEIGHBOURS = [
     ("kernel/proc/", "kernel/fs/file.h"),  # a process has open files and a working directory
     ("kernel/proc/", "kernel/fs/vfs.h"),
+    ("kernel/proc/", "kernel/fs/poll.h"),  # timers and signals are files to wait for
     ("kernel/fs/", "kernel/proc/proc.h"),  # whose files, whose permission; a signal ends a wait
     ("kernel/fs/", "kernel/proc/syscall.h"),
     ("kernel/dev/", "kernel/fs/"),         # devices are files

@@ -1,9 +1,17 @@
 /* linux_test.h - between the files of linux_test, a program of Linux: static, over glibc. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The call has failed with this error. */
+#define FAILS(call, error) ((call) == -1 && errno == (error))
+/* An address where nothing is; the compiler does not know that. */
+extern void *volatile no_address;
+#define NOWHERE no_address
+#define MS      1000000l /* ns */
 
 /* Prints the result of a test, TAP. */
 void result(bool good, const char *promise);
@@ -41,6 +49,22 @@ int probed_for_ever(void);
 
 /* files.c */
 void test_files(void);
+
+/* events.c */
+void test_events(void);
+/* Sets a handler of SIGALRM, which counts in `handled`. */
+void on_alarm(int flags);
+extern volatile sig_atomic_t handled;
+/* Sends SIGALRM again and again, so that a call that it does not end is interrupted later. */
+void send_alarms(bool on);
+/* epoll_ctl(). */
+int watch(int set, int op, int fd, uint32_t events, uint64_t data);
+/* What epoll_wait() tells now: the events of the only file, 0: nothing, UINT32_MAX: several. */
+uint32_t told(int set);
+
+/* timers.c */
+void test_timers(void);
+int timers_as_executed(void);
 
 /* links.c */
 void test_links(void);

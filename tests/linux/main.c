@@ -69,6 +69,8 @@ main(int argc, char *argv[])
 		return auxv_as_executed();
 	if (argc == 2 && strcmp(argv[1], "signals") == 0)
 		return signals_as_executed();
+	if (argc == 2 && strcmp(argv[1], "timers") == 0)
+		return timers_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)
 		return workers_traced();
 	if (argc == 3 && strcmp(argv[1], "probed") == 0)
@@ -84,6 +86,8 @@ main(int argc, char *argv[])
 	test_signals();
 	test_files();
 	test_links();
+	test_events();
+	test_timers();
 	test_threads();
 	printf("1..%u\n", count);
 	return 0;

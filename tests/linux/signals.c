@@ -153,6 +153,7 @@ calls_are_interrupted(void)
 	stop_pestering(pid);
 	/* A second child writes after many signals. */
 	pid_t me = getpid();
+	seen = 0;
 	pid = fork();
 	if (pid == 0) {
 		for (int i = 0; i < 50; i++) {
@@ -161,7 +162,6 @@ calls_are_interrupted(void)
 		}
 		_exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
 	}
-	seen = 0;
 	good = good && read(ends[0], &c, 1) == 1 && c == 'x' && seen > 0;
 	waitpid(pid, NULL, 0);
 	close(ends[0]);

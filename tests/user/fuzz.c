@@ -33,7 +33,7 @@
 #define PROGRAM_SIZE    4096
 #define ELF_MAX         (256 * 1024)
 #define MUTATIONS_MAX   12
-#define SYSTEM_CALL_MAX 300
+#define SYSTEM_CALL_MAX 1040
 
 static uint64_t seed;
 
@@ -213,7 +213,7 @@ tame(long nr, uint64_t a[6])
 	} else if (nr == NR_setuid) {
 		a[0] = 1000; /* whose processes the test ends */
 		return below(16) == 0;
-	} else if (nr == NR_unlinkat || nr == NR_renameat) {
+	} else if (nr == NR_unlinkat || nr == NR_renameat || nr == NR_renameat2) {
 		spare(&a[1]);
 		spare(&a[3]);
 	}
@@ -228,6 +228,11 @@ one_call(void)
 				     NR_mprotect, NR_sysctl,   NR_getdents64, NR_pipe2,
 				     NR_write,    NR_read,     NR_newfstatat, NR_kill,
 				     NR_setuid,   NR_sysctl,   NR_prlimit64,  NR_rt_sigprocmask};
+	static const long known[] = {
+#define SYSCALL(number, name, nargs) number,
+#include <syscalls.def>
+#undef SYSCALL
+	};
 	long nr;
 	uint64_t a[6];
 
@@ -236,10 +241,10 @@ one_call(void)
 		nr = usual[below(sizeof(usual) / sizeof(usual[0]))];
 		break;
 	case 1:
-		nr = (long)(1020 + below(10));
+		nr = (long)below(SYSTEM_CALL_MAX);
 		break;
 	default:
-		nr = (long)below(SYSTEM_CALL_MAX);
+		nr = known[below(sizeof(known) / sizeof(known[0]))];
 	}
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = argument();

@@ -13,6 +13,8 @@
 #define O_DIRECTORY 040000 /* Linux arch/arm64/include/uapi/asm/fcntl.h */
 #define O_NOFOLLOW  0100000
 
+#define EPOLL_EVENT_LAYOUT /* struct epoll_event: 16 bytes */
+
 struct stat { /* Linux include/uapi/asm-generic/stat.h */
 	uint64_t st_dev;
 	uint64_t st_ino;

@@ -13,6 +13,8 @@
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 
+#define EPOLL_EVENT_LAYOUT __attribute__((packed)) /* struct epoll_event: 12 bytes */
+
 struct stat { /* Linux arch/x86/include/uapi/asm/stat.h */
 	uint64_t st_dev;
 	uint64_t st_ino;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/abi/epoll.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/futex.h"
 #include "kernel/abi/ioctl.h"
@@ -32,7 +33,12 @@ struct word {
 		0, NULL \
 	}
 
-static const struct word clocks[] = {W(CLOCK_REALTIME), W(CLOCK_MONOTONIC), END};
+static const struct word clocks[] = {W(CLOCK_REALTIME), W(CLOCK_MONOTONIC), W(CLOCK_BOOTTIME), END};
+static const struct word epolls[] = {W(EPOLL_CTL_ADD), W(EPOLL_CTL_DEL), W(EPOLL_CTL_MOD), END};
+static const struct word eventfds[] = {{1, "EFD_SEMAPHORE"},
+				       {O_NONBLOCK, "EFD_NONBLOCK"},
+				       {O_CLOEXEC, "EFD_CLOEXEC"},
+				       END};
 static const struct word fcntls[] = {W(F_DUPFD), W(F_GETFD), W(F_SETFD),
 				     W(F_GETFL), W(F_SETFL), END};
 static const struct word futexes[] = {W(FUTEX_WAIT),
@@ -76,6 +82,7 @@ static const struct word signals[] = {W(SIGHUP),  W(SIGINT),  W(SIGQUIT), W(SIGI
 				      W(SIGSYS),  END};
 static const struct word sysctls[] = {W(SYSCTL_GET), W(SYSCTL_SET), W(SYSCTL_NEXT), W(SYSCTL_INFO),
 				      END};
+static const struct word timers[] = {W(TIMER_ABSTIME), END};
 static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
 
 static const struct word ats[] = {W(AT_REMOVEDIR), W(AT_EMPTY_PATH), END};
@@ -267,6 +274,12 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 	case ARG_CLONE:
 		print_clone(v);
 		break;
+	case ARG_EPOLL:
+		print_choice(epolls, v);
+		break;
+	case ARG_EVENTFD:
+		print_mask(eventfds, v & UINT32_MAX);
+		break;
 	case ARG_FCNTL:
 		print_choice(fcntls, v);
 		break;
@@ -329,6 +342,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		break;
 	case ARG_SYSCTL:
 		print_choice(sysctls, v);
+		break;
+	case ARG_TIMER:
+		print_mask(timers, v & UINT32_MAX);
 		break;
 	case ARG_WAIT:
 		print_mask(waits, v & UINT32_MAX);

@@ -14,6 +14,8 @@ enum kdump_arg_kind {
 	ARG_ATFD,
 	ARG_CLOCK,
 	ARG_CLONE,
+	ARG_EPOLL,
+	ARG_EVENTFD,
 	ARG_FCNTL,
 	ARG_FUTEX,
 	ARG_IOCTL,
@@ -32,6 +34,7 @@ enum kdump_arg_kind {
 	ARG_SIGHOW,
 	ARG_SIGNAL,
 	ARG_SYSCTL,
+	ARG_TIMER,
 	ARG_WAIT,
 	ARG_WHENCE,
 };

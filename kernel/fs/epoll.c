@@ -1,0 +1,425 @@
+/*
+ * epoll.c - sets of files to wait for: epoll_create, epoll_ctl, epoll_wait. They wait as poll()
+ * does (poll.c), and look at each of their files then.
+ *
+ * A set has no references to its files: a file leaves it when its last descriptor is closed. Sets
+ * may contain sets, LEVELS_MAX of them one in another, and none itself.
+ *
+ * Locking: one mutex, epoll_lock, guards all sets and the lists file.watches, also while files are
+ * looked at and events are copied to the program. It is taken before the locks of drivers.
+ */
+#include "kernel/fs/epoll.h"
+
+#include "kernel/abi/epoll.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq.h"
+#include "ktr/ktr.h"
+
+#define LEVELS_MAX 5
+#define ALWAYS     (EPOLLERR | EPOLLHUP)
+#define READS      (EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDHUP)
+#define WRITES     (EPOLLOUT | EPOLLWRNORM)
+
+struct epoll {
+	struct file *file; /* the set's own */
+	struct list items;
+	/* Found in this round (below): is a file ready, and the sum of its files' news. */
+	uint64_t round;
+	bool ready;
+	uint32_t news;
+	unsigned levels; /* in the round of a check: how many sets are in each other */
+};
+
+/* A file in a set. */
+struct item {
+	struct list in_set, in_file;
+	struct epoll *set;
+	struct file *file;
+	struct uidinfo *ui; /* to whom it is counted */
+	int fd;
+	uint32_t events; /* 0: one was told, and it is EPOLLONESHOT */
+	uint64_t data;
+	bool fresh;    /* nothing was told since epoll_ctl() */
+	uint32_t seen; /* with EPOLLET: the news that have been told */
+};
+
+static struct mutex epoll_lock = MUTEX_INIT("epoll");
+static uint64_t round; /* of looking: in each, every set is looked at once at most */
+
+static const struct vnode_ops epoll_ops;
+
+static struct epoll *
+set_of(const struct file *f)
+{
+	return f->vn->ops == &epoll_ops ? f->vn->data : NULL;
+}
+
+static void look_into(struct epoll *e);
+
+/* What an item's file is ready for, of its events. *news changes with each of its events. */
+static uint32_t
+item_ready(struct item *it, uint32_t *news)
+{
+	struct epoll *inner = set_of(it->file);
+	const struct poll_source *s = it->file->news;
+	uint32_t wanted = it->events;
+
+	*news = 0;
+	if (wanted == 0)
+		return 0;
+	if (inner != NULL) {
+		look_into(inner);
+		*news = inner->news;
+		return inner->ready ? wanted & (EPOLLIN | EPOLLRDNORM) : 0;
+	}
+	/* First the news: what comes in between is told again, and not lost. */
+	if (s != NULL && (!(wanted & WRITES) || (wanted & READS)))
+		*news += __atomic_load_n(&s->in, __ATOMIC_SEQ_CST);
+	if (s != NULL && (!(wanted & READS) || (wanted & WRITES)))
+		*news += __atomic_load_n(&s->out, __ATOMIC_SEQ_CST);
+	return poll_ready(it->file) & (wanted | ALWAYS);
+}
+
+/* The same, if the program is to be told. */
+static uint32_t
+item_due(struct item *it, uint32_t *news)
+{
+	uint32_t found = item_ready(it, news);
+	bool counts = set_of(it->file) != NULL || it->file->news != NULL;
+
+	return (it->events & EPOLLET) && counts && !it->fresh && *news == it->seen ? 0 : found;
+}
+
+static void
+look_into(struct epoll *e)
+{
+	uint32_t news;
+
+	if (e->round == round)
+		return;
+	e->round = round;
+	e->ready = false;
+	e->news = 0;
+	list_for_each (l, &e->items) {
+		e->ready |= item_due(list_entry(l, struct item, in_set), &news) != 0;
+		e->news += news;
+	}
+}
+
+static unsigned
+epoll_poll(struct file *f)
+{
+	struct epoll *e = f->vn->data;
+	bool ready;
+
+	mutex_lock(&epoll_lock);
+	round++;
+	look_into(e);
+	ready = e->ready;
+	mutex_unlock(&epoll_lock);
+	return ready ? POLLIN : 0;
+}
+
+static void
+item_free(struct item *it)
+{
+	list_remove(&it->in_set);
+	list_remove(&it->in_file);
+	uidinfo_free(it->ui, it);
+}
+
+void
+epoll_forget(struct file *f)
+{
+	mutex_lock(&epoll_lock);
+	while (!list_empty(&f->watches))
+		item_free(list_entry(f->watches.next, struct item, in_file));
+	mutex_unlock(&epoll_lock);
+}
+
+static void
+epoll_release(struct file *f)
+{
+	struct epoll *e = f->vn->data;
+
+	mutex_lock(&epoll_lock);
+	while (!list_empty(&e->items))
+		item_free(list_entry(e->items.next, struct item, in_set));
+	mutex_unlock(&epoll_lock);
+	poll_watch(false);
+}
+
+static const struct vnode_ops epoll_ops = {
+    .release = epoll_release,
+    .poll = epoll_poll,
+    .destroy = file_unnamed_destroy,
+};
+
+int64_t
+sys_epoll_create1(const uint64_t a[6])
+{
+	struct epoll *e;
+	struct file *f;
+	int error;
+
+	if ((int)a[0] & ~O_CLOEXEC)
+		return -EINVAL;
+	f = file_open_unnamed(&epoll_ops, sizeof(*e), 0, &error);
+	if (f == NULL)
+		return error;
+	e = f->vn->data;
+	e->file = f;
+	list_init(&e->items);
+	poll_watch(true);
+	return filetable_install(f, (int)a[0]);
+}
+
+int64_t
+sys_epoll_create(const uint64_t a[6])
+{
+	return (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL;
+}
+
+/* How many sets are in each other, from e on inwards. More than LEVELS_MAX: also if avoid is one.
+ */
+static unsigned
+levels_in(struct epoll *e, const struct epoll *avoid)
+{
+	if (e == avoid)
+		return LEVELS_MAX + 1;
+	if (e->round == round)
+		return e->levels;
+	e->round = round;
+	e->levels = 1;
+	list_for_each (l, &e->items) {
+		struct epoll *inner = set_of(list_entry(l, struct item, in_set)->file);
+		unsigned n = inner != NULL ? 1 + levels_in(inner, avoid) : 1;
+
+		e->levels = n > e->levels ? n : e->levels;
+	}
+	return e->levels;
+}
+
+/* The same from e on outwards. */
+static unsigned
+levels_out(struct epoll *e)
+{
+	if (e->round == round)
+		return e->levels;
+	e->round = round;
+	e->levels = 1;
+	list_for_each (l, &e->file->watches) {
+		unsigned n = 1 + levels_out(list_entry(l, struct item, in_file)->set);
+
+		e->levels = n > e->levels ? n : e->levels;
+	}
+	return e->levels;
+}
+
+static int
+may_contain(struct epoll *e, struct epoll *inner)
+{
+	unsigned n;
+
+	round++;
+	n = levels_in(inner, e);
+	round++;
+	return n + levels_out(e) > LEVELS_MAX ? -ELOOP : 0;
+}
+
+static int
+add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
+{
+	struct uidinfo *ui = curproc()->ui;
+	struct epoll *inner = set_of(f);
+	int error = inner != NULL ? may_contain(e, inner) : 0;
+	struct item *it = error == 0 ? uidinfo_alloc(ui, sizeof(*it)) : NULL;
+
+	if (it == NULL)
+		return error != 0 ? error : -ENOMEM;
+	*it = (struct item){.set = e,
+			    .file = f,
+			    .ui = ui,
+			    .fd = fd,
+			    .events = ev->events | ALWAYS,
+			    .data = ev->data,
+			    .fresh = true};
+	list_append(&e->items, &it->in_set);
+	list_append(&f->watches, &it->in_file);
+	return 0;
+}
+
+static struct item *
+find(const struct epoll *e, const struct file *f, int fd)
+{
+	list_for_each (l, &f->watches) {
+		struct item *it = list_entry(l, struct item, in_file);
+
+		if (it->set == e && it->fd == fd)
+			return it;
+	}
+	return NULL;
+}
+
+/* epoll_lock held. */
+static int
+control(struct epoll *e, int op, struct file *f, int fd, const struct epoll_event *ev)
+{
+	struct item *it = find(e, f, fd);
+
+	if (op == EPOLL_CTL_ADD)
+		return it != NULL ? -EEXIST : add(e, f, fd, ev);
+	if (it == NULL)
+		return -ENOENT;
+	if (op == EPOLL_CTL_DEL) {
+		item_free(it);
+		return 0;
+	}
+	if (it->events & EPOLLEXCLUSIVE)
+		return -EINVAL;
+	it->events = ev->events | ALWAYS;
+	it->data = ev->data;
+	it->fresh = true;
+	return 0;
+}
+
+/* What Linux allows with EPOLLEXCLUSIVE. */
+static bool
+good_exclusive(int op, const struct file *f, uint32_t events)
+{
+	const uint32_t with = EPOLLIN | EPOLLOUT | ALWAYS | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE;
+
+	return !(events & EPOLLEXCLUSIVE) ||
+	       (op == EPOLL_CTL_ADD && !(events & ~with) && set_of(f) == NULL);
+}
+
+int64_t
+sys_epoll_ctl(const uint64_t a[6])
+{
+	struct filetable *ft = curproc()->files;
+	int op = (int)a[1], fd = (int)a[2], r;
+	struct file *set = filetable_get(ft, (uint32_t)a[0]), *f = filetable_get(ft, (uint32_t)fd);
+	struct epoll_event ev = {0};
+
+	if (op != EPOLL_CTL_DEL && copy_in(&ev, a[3], sizeof(ev)) != 0)
+		return -EFAULT;
+	if (set == NULL || f == NULL)
+		return -EBADF;
+	if (f->vn->ops->poll == NULL)
+		return -EPERM;
+	if (set_of(set) == NULL || set == f || op < EPOLL_CTL_ADD || op > EPOLL_CTL_MOD ||
+	    !good_exclusive(op, f, ev.events))
+		return -EINVAL;
+	mutex_lock(&epoll_lock);
+	r = control(set_of(set), op, f, fd, &ev);
+	mutex_unlock(&epoll_lock);
+	CTR5(KTR_VFS, "epoll ctl: set %d op %d fd %d events %#x result %d", (int)a[0], op, fd,
+	     ev.events, r);
+	poll_notify(NULL, 0);
+	return r;
+}
+
+/* A wait: where the program gets its events. */
+struct wait {
+	struct epoll *set;
+	uint64_t to;
+	unsigned max;
+};
+
+/* Tells the program what is ready. Returns how many, or -EFAULT if it is none. */
+static int64_t
+tell(void *arg)
+{
+	const struct wait *w = arg;
+	struct list told = LIST_INIT(told);
+	int64_t n = 0, error = 0;
+
+	mutex_lock(&epoll_lock);
+	round++;
+	list_for_each_safe (l, &w->set->items) {
+		struct item *it = list_entry(l, struct item, in_set);
+		uint32_t news, found = n < w->max ? item_due(it, &news) : 0;
+		struct epoll_event ev = {.events = found, .data = it->data};
+
+		if (found == 0)
+			continue;
+		error = copy_out(w->to + (uint64_t)n * sizeof(ev), &ev, sizeof(ev));
+		if (error != 0)
+			break;
+		it->seen = news;
+		it->fresh = false;
+		if (it->events & EPOLLONESHOT)
+			it->events = 0;
+		list_remove(l);
+		list_append(&told, l);
+		n++;
+	}
+	while (!list_empty(&told)) { /* next time others come first */
+		struct list *l = told.next;
+
+		list_remove(l);
+		list_append(&w->set->items, l);
+	}
+	mutex_unlock(&epoll_lock);
+	return n > 0 ? n : error;
+}
+
+static int64_t
+wait_events(const uint64_t a[6], uint64_t deadline)
+{
+	int error;
+	struct file *f = filetable_get_kind(a[0], &epoll_ops, &error);
+	int64_t max = (int32_t)a[2], r;
+
+	if (max <= 0 || max > INT32_MAX / (int64_t)sizeof(struct epoll_event))
+		return -EINVAL;
+	if (f == NULL)
+		return error;
+	r = poll_wait(tell, &(struct wait){f->vn->data, a[1], (unsigned)max}, deadline);
+	CTR2(KTR_VFS, "epoll wait: set %d result %ld", (int)a[0], r);
+	return r;
+}
+
+static uint64_t
+deadline_of(uint64_t arg)
+{
+	int32_t ms = (int32_t)arg;
+
+	return ms < 0 ? DEADLINE_NEVER : clock_ns() + (uint64_t)ms * 1000000;
+}
+
+int64_t
+sys_epoll_wait(const uint64_t a[6])
+{
+	return wait_events(a, deadline_of(a[3]));
+}
+
+int64_t
+sys_epoll_pwait(const uint64_t a[6])
+{
+	uint64_t deadline = deadline_of(a[3]);
+	int r = poll_take_mask(a[4], a[5]);
+
+	return r != 0 ? r : poll_end(wait_events(a, deadline));
+}
+
+int64_t
+sys_epoll_pwait2(const uint64_t a[6])
+{
+	uint64_t deadline;
+	int r = poll_take_deadline(a[3], &deadline);
+
+	if (r == 0)
+		r = poll_take_mask(a[4], a[5]);
+	return r != 0 ? r : poll_end(wait_events(a, deadline));
+}

@@ -1,0 +1,248 @@
+/*
+ * posix_timers.c - timers that send signals: timer_create and so on.
+ *
+ * Locking: proc_lock guards proc.timers and the fields marked [p]; timer_mutex is held while timers
+ * are made, set and deleted.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/time.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/itimer.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/mutex.h"
+#include "kernel/sched/thread.h"
+#include "ktr/ktr.h"
+
+#define BIT(sig) (1ul << ((sig)-1))
+
+/* A timer whose signal has no effect does not run faster than this. */
+#define PAUSE_NS 1000000u
+
+struct posix_timer {
+	struct itimer timer;
+	struct list link; /* [p] in proc.timers */
+	struct proc *proc;
+	struct uidinfo *ui; /* to whom it is counted */
+	int32_t id;
+	uint32_t clock;
+	int sig;          /* 0: none */
+	uint32_t tid;     /* the thread that gets it; 0: any */
+	uint64_t value;   /* the program's own */
+	uint32_t overrun; /* [p] how often it had expired besides, when its signal was taken */
+};
+
+static struct mutex timer_mutex = MUTEX_INIT("timers");
+
+/* Sends the signal of a timer to p or its thread l. proc_lock held. */
+static void
+send(struct proc *p, struct lwp *l, struct itimer *t, int sig, const struct proc_siginfo *info)
+{
+	if (l != NULL)
+		proc_signal_thread_locked(l, sig, info);
+	else
+		proc_signal_info_locked(p, sig, info);
+	if (!((l != NULL ? l->sig_pending : p->sig_pending) & BIT(sig)))
+		itimer_take(t, PAUSE_NS); /* it is ignored, so nobody will take it */
+}
+
+static void
+posix_timer_expired(struct itimer *it)
+{
+	struct posix_timer *t = container_of(it, struct posix_timer, timer);
+	struct proc_siginfo info = {.code = SI_TIMER, .timer = t->id, .value = t->value};
+	struct lwp *to = NULL;
+
+	if (t->sig == 0)
+		return;
+	spin_lock(&proc_lock);
+	for_each_lwp(l, t->proc) if (l->thread->tid == t->tid) to = l;
+	if (to != NULL || t->tid == 0)
+		send(t->proc, to, it, t->sig, &info);
+	spin_unlock(&proc_lock);
+}
+
+void
+proc_alarm(struct itimer *t)
+{
+	spin_lock(&proc_lock);
+	send(container_of(t, struct proc, alarm), NULL, t, SIGALRM,
+	     &(struct proc_siginfo){.code = SI_KERNEL});
+	spin_unlock(&proc_lock);
+}
+
+void
+proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info)
+{
+	if (sig == SIGALRM)
+		itimer_take(&p->alarm, 0);
+	list_for_each (l, &p->timers) {
+		struct posix_timer *t = list_entry(l, struct posix_timer, link);
+		uint64_t n = t->sig == sig ? itimer_take(&t->timer, 0) : 0;
+
+		if (n > 0)
+			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
+		if (info->code == SI_TIMER && info->timer == t->id)
+			info->overrun = (int32_t)t->overrun;
+	}
+}
+
+/* The timer of the current process with this number, or NULL. timer_mutex held. */
+static struct posix_timer *
+find(uint64_t id)
+{
+	list_for_each (l, &curproc()->timers) {
+		struct posix_timer *t = list_entry(l, struct posix_timer, link);
+
+		if (t->id == (int32_t)id)
+			return t;
+	}
+	return NULL;
+}
+
+static void
+destroy(struct posix_timer *t)
+{
+	itimer_set(&t->timer, 0, 0);
+	spin_lock(&proc_lock);
+	list_remove(&t->link);
+	spin_unlock(&proc_lock);
+	uidinfo_free(t->ui, t);
+}
+
+void
+proc_timers_end(struct proc *p)
+{
+	mutex_lock(&timer_mutex);
+	while (!list_empty(&p->timers))
+		destroy(list_entry(p->timers.next, struct posix_timer, link));
+	mutex_unlock(&timer_mutex);
+}
+
+/* Whom the timer tells, and how. 0 or -errno. */
+static int
+take_event(uint64_t uevent, struct posix_timer *t)
+{
+	struct sigevent e;
+	bool found = false;
+
+	if (uevent == 0)
+		return 0;
+	if (copy_in(&e, uevent, sizeof(e)) != 0)
+		return -EFAULT;
+	t->sig = e.sigev_notify == SIGEV_NONE ? 0 : e.sigev_signo;
+	t->value = e.sigev_value;
+	if (e.sigev_notify == SIGEV_NONE)
+		return 0;
+	if (t->sig < 1 || t->sig > NSIG)
+		return -EINVAL;
+	if (e.sigev_notify == SIGEV_SIGNAL || e.sigev_notify == SIGEV_THREAD)
+		return 0;
+	if (e.sigev_notify != SIGEV_THREAD_ID)
+		return -EINVAL;
+	t->tid = (uint32_t)e.sigev_tid;
+	spin_lock(&proc_lock);
+	for_each_lwp(l, curproc()) found |= l->thread->tid == t->tid;
+	spin_unlock(&proc_lock);
+	return found ? 0 : -EINVAL;
+}
+
+int64_t
+sys_timer_create(const uint64_t a[6])
+{
+	struct posix_timer new = {.proc = curproc(), .clock = (uint32_t)a[0], .sig = SIGALRM}, *t;
+	struct uidinfo *ui = curproc()->ui;
+	int error;
+
+	if (!clock_has_timers(new.clock))
+		return new.clock <= CLOCK_BOOTTIME ? -EOPNOTSUPP : -EINVAL;
+	error = take_event(a[1], &new);
+	if (error != 0)
+		return error;
+	t = uidinfo_alloc(ui, sizeof(*t));
+	if (t == NULL)
+		return -EAGAIN;
+	mutex_lock(&timer_mutex);
+	do
+		new.id = (int32_t)(curproc()->next_timer++ & INT32_MAX);
+	while (find((uint64_t) new.id) != NULL);
+	*t = new;
+	t->ui = ui;
+	if (a[1] == 0)
+		t->value = (uint64_t)t->id;
+	itimer_init(&t->timer, posix_timer_expired);
+	error = copy_out(a[2], &t->id, sizeof(t->id));
+	if (error == 0) {
+		spin_lock(&proc_lock);
+		list_append(&curproc()->timers, &t->link);
+		spin_unlock(&proc_lock);
+	}
+	mutex_unlock(&timer_mutex);
+	CTR4(KTR_PROC, "timer create: clock %u sig %d tid %u id %d", new.clock, new.sig, new.tid,
+	     new.id);
+	if (error != 0)
+		uidinfo_free(ui, t);
+	return error;
+}
+
+int64_t
+sys_timer_settime(const uint64_t a[6])
+{
+	uint64_t deadline = 0, interval = 0;
+	struct itimer_left old;
+	struct posix_timer *t;
+	int r = -EINVAL;
+
+	mutex_lock(&timer_mutex);
+	t = find(a[0]);
+	if (t != NULL && a[2] != 0)
+		r = take_itimerspec(a[2], t->clock, a[1] & TIMER_ABSTIME, &deadline, &interval);
+	if (r == 0)
+		old = itimer_set(&t->timer, deadline, interval);
+	mutex_unlock(&timer_mutex);
+	return r == 0 && a[3] != 0 ? give_itimerspec(a[3], &old) : r;
+}
+
+int64_t
+sys_timer_gettime(const uint64_t a[6])
+{
+	struct itimer_left left;
+	struct posix_timer *t;
+
+	mutex_lock(&timer_mutex);
+	t = find(a[0]);
+	if (t != NULL)
+		left = itimer_left(&t->timer);
+	mutex_unlock(&timer_mutex);
+	return t != NULL ? give_itimerspec(a[1], &left) : -EINVAL;
+}
+
+int64_t
+sys_timer_getoverrun(const uint64_t a[6])
+{
+	const struct posix_timer *t;
+	int64_t n;
+
+	mutex_lock(&timer_mutex);
+	t = find(a[0]);
+	n = t != NULL ? (int64_t)__atomic_load_n(&t->overrun, __ATOMIC_RELAXED) : -EINVAL;
+	mutex_unlock(&timer_mutex);
+	return n;
+}
+
+int64_t
+sys_timer_delete(const uint64_t a[6])
+{
+	struct posix_timer *t;
+
+	mutex_lock(&timer_mutex);
+	t = find(a[0]);
+	if (t != NULL)
+		destroy(t);
+	mutex_unlock(&timer_mutex);
+	return t != NULL ? 0 : -EINVAL;
+}

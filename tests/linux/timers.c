@@ -1,0 +1,358 @@
+/* timers.c - timerfd, timers of timer_create(), and signalfd. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+static long
+ns_of(struct timespec t)
+{
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool
+timerfd_counts(void)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
+	    set = epoll_create1(0);
+	int real = timerfd_create(CLOCK_REALTIME, 0), event = eventfd(0, 0);
+	struct itimerspec often = {{0, MS}, {0, MS}}, once = {{0, 0}, {0, 2 * MS}},
+			  far = {{7, 5}, {100, 0}}, off = {{9, 9}, {0, 0}}, old,
+			  bad = {{0, 0}, {0, 1000000000}};
+	struct timespec begin, now, nap = {0, 20 * MS};
+	uint64_t n = 0;
+	bool good = fd >= 0 && real >= 0;
+
+	good = good && FAILS(read(fd, &n, 8), EAGAIN) &&
+	       watch(set, EPOLL_CTL_ADD, fd, EPOLLIN, 0) == 0 && timerfd_gettime(fd, &old) == 0 &&
+	       ns_of(old.it_value) == 0;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	good = good && timerfd_settime(fd, 0, &often, NULL) == 0 && nanosleep(&nap, NULL) == 0 &&
+	       told(set) == EPOLLIN && read(fd, &n, 8) == 8 && n >= 20;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	good = good && (long)n <= (ns_of(now) - ns_of(begin)) / MS &&
+	       timerfd_gettime(fd, &old) == 0 && ns_of(old.it_interval) == MS &&
+	       ns_of(old.it_value) > 0 && ns_of(old.it_value) <= MS;
+	good = good && timerfd_settime(fd, 0, &far, &old) == 0 && ns_of(old.it_interval) == MS &&
+	       told(set) == 0 && FAILS(read(fd, &n, 8), EAGAIN) &&
+	       timerfd_settime(fd, 0, &off, &old) == 0 && old.it_interval.tv_sec == 7 &&
+	       ns_of(old.it_value) > 99000000000 && timerfd_gettime(fd, &old) == 0 &&
+	       ns_of(old.it_value) == 0;
+	/* A read waits; absolute times; one that is over already. */
+	good =
+	    good && timerfd_settime(real, 0, &once, NULL) == 0 && read(real, &n, 8) == 8 && n == 1;
+	clock_gettime(CLOCK_REALTIME, &once.it_value);
+	once.it_value.tv_sec -= 1000;
+	good = good && timerfd_settime(real, TFD_TIMER_ABSTIME, &once, NULL) == 0 &&
+	       read(real, &n, 8) == 8 && n == 1;
+	clock_gettime(CLOCK_MONOTONIC, &once.it_value);
+	once.it_value.tv_sec++;
+	good = good && timerfd_settime(fd, TFD_TIMER_ABSTIME, &once, NULL) == 0 &&
+	       timerfd_gettime(fd, &old) == 0 && ns_of(old.it_value) > 0 &&
+	       ns_of(old.it_value) <= 1000000000;
+	on_alarm(0);
+	send_alarms(true);
+	good = good && timerfd_settime(real, 0, &far, NULL) == 0 && FAILS(read(real, &n, 8), EINTR);
+	on_alarm(SA_RESTART);
+	once = (struct itimerspec){{0, 0}, {0, 20 * MS}};
+	good = good && timerfd_settime(real, 0, &once, NULL) == 0 && read(real, &n, 8) == 8 &&
+	       n == 1 && handled > 0;
+	send_alarms(false);
+	signal(SIGALRM, SIG_DFL);
+	good = good && FAILS(timerfd_create(99, 0), EINVAL) &&
+	       FAILS(timerfd_create(CLOCK_MONOTONIC, 1), EINVAL) &&
+	       FAILS(timerfd_settime(fd, 8, &once, NULL), EINVAL) &&
+	       FAILS(timerfd_settime(fd, 0, &bad, NULL), EINVAL) &&
+	       FAILS(timerfd_settime(fd, 0, NOWHERE, NULL), EFAULT) &&
+	       FAILS(timerfd_settime(fd, 0, &off, NOWHERE), EFAULT) &&
+	       FAILS(timerfd_settime(event, 0, &once, NULL), EINVAL) &&
+	       FAILS(timerfd_settime(63, 0, &once, NULL), EBADF) &&
+	       FAILS(timerfd_gettime(event, &old), EINVAL) &&
+	       FAILS(timerfd_gettime(63, &old), EBADF) &&
+	       FAILS(timerfd_gettime(fd, NOWHERE), EFAULT) && FAILS(read(fd, &n, 7), EINVAL) &&
+	       FAILS(write(fd, &n, 8), EINVAL);
+	close(fd);
+	close(real);
+	close(set);
+	close(event);
+	return good;
+}
+
+/* The system calls themselves: glibc makes threads of its own for SIGEV_THREAD. */
+static int
+create(int clock, struct sigevent *e, int *id)
+{
+	return (int)syscall(SYS_timer_create, clock, e, id);
+}
+
+static int
+settime(int id, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	return (int)syscall(SYS_timer_settime, id, flags, new, old);
+}
+
+static siginfo_t last_info;
+static _Thread_local volatile unsigned got_here;
+static unsigned signals_of_threads[3];
+
+static void
+keep_info(int sig, siginfo_t *info, void *context)
+{
+	last_info = *info;
+	got_here++;
+	handled++;
+}
+
+static void *
+be_told(void *arg)
+{
+	const struct itimerspec every = {{0, MS}, {0, MS}}, off = {{0, 0}, {0, 0}};
+	struct sigevent e = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+	unsigned *count = arg;
+	int id;
+
+	e._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	if (create(CLOCK_MONOTONIC, &e, &id) != 0 || settime(id, 0, &every, NULL) != 0)
+		return arg;
+	while (got_here < 20)
+		sched_yield();
+	*count = got_here;
+	return settime(id, 0, &off, NULL) == 0 ? NULL : arg;
+}
+
+static int
+timers_are_not_inherited(void *arg)
+{
+	struct itimerspec left;
+
+	return FAILS(syscall(SYS_timer_gettime, *(int *)arg, &left), EINVAL) ? 0 : 1;
+}
+
+int
+timers_as_executed(void)
+{
+	struct itimerspec left;
+
+	for (int id = 0; id < 100; id++)
+		if (!FAILS(syscall(SYS_timer_gettime, id, &left), EINVAL))
+			return 3;
+	return 0;
+}
+
+/* A timer that kills its process: not its child, nor the program that it executes. */
+static int
+timers_belong(void *executes)
+{
+	const struct itimerspec soon = {{0, MS}, {0, MS}}, far = {{0, 0}, {50, 0}};
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+	int id;
+
+	if (create(CLOCK_MONOTONIC, &e, &id) != 0 || settime(id, 0, &far, NULL) != 0 ||
+	    in_child(timers_are_not_inherited, &id) != 0)
+		return 1;
+	if (executes != NULL)
+		execl(linux_test_path(), linux_test_path(), "timers", NULL);
+	settime(id, 0, &soon, NULL);
+	for (;;)
+		pause();
+}
+
+static bool
+timers_send(void)
+{
+	const struct itimerspec every = {{0, MS}, {0, MS}}, once = {{0, 0}, {0, MS}},
+				bad = {{0, -1}, {0, MS}}, far = {{0, 0}, {50, 0}};
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2},
+			none = {.sigev_notify = SIGEV_NONE}, odd = {.sigev_notify = SIGEV_SIGNAL};
+	struct sigaction act = {.sa_sigaction = keep_info, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct timespec nap = {0, 20 * MS};
+	struct itimerspec left;
+	pthread_t t[3];
+	sigset_t usr2;
+	int id, id2, id3;
+	void *r;
+	bool good;
+
+	handled = 0;
+	sigaction(SIGUSR1, &act, NULL);
+	sigaction(SIGUSR2, &act, NULL);
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
+	e.sigev_value.sival_ptr = (void *)0x123456789abcul;
+	good = create(CLOCK_MONOTONIC, &e, &id) == 0 && settime(id, 0, &once, NULL) == 0;
+	while (good && handled == 0)
+		sched_yield();
+	good = good && last_info.si_signo == SIGUSR2 && last_info.si_code == SI_TIMER &&
+	       last_info.si_value.sival_ptr == e.sigev_value.sival_ptr &&
+	       last_info.si_timerid == id && syscall(SYS_timer_gettime, id, &left) == 0 &&
+	       ns_of(left.it_value) == 0;
+	/* While the signal is blocked, the timer goes on: overruns are counted. */
+	sigprocmask(SIG_BLOCK, &usr2, NULL);
+	handled = 0;
+	good = good && settime(id, 0, &every, NULL) == 0 && nanosleep(&nap, NULL) == 0 &&
+	       handled == 0 && settime(id, 0, &every, &left) == 0 &&
+	       ns_of(left.it_interval) == MS && ns_of(left.it_value) > 0 &&
+	       nanosleep(&nap, NULL) == 0;
+	good = good && sigtimedwait(&usr2, &last_info, NULL) == SIGUSR2 &&
+	       last_info.si_overrun >= 0 && nanosleep(&nap, NULL) == 0 &&
+	       sigtimedwait(&usr2, &last_info, NULL) == SIGUSR2 && last_info.si_overrun >= 15 &&
+	       syscall(SYS_timer_getoverrun, id) == last_info.si_overrun;
+	/* One that is ignored for a while is heard afterwards. */
+	signal(SIGUSR2, SIG_IGN);
+	sigprocmask(SIG_UNBLOCK, &usr2, NULL);
+	nanosleep(&nap, NULL);
+	handled = 0;
+	sigaction(SIGUSR2, &act, NULL);
+	while (good && handled < 3)
+		sched_yield();
+	good = good && syscall(SYS_timer_delete, id) == 0 &&
+	       FAILS(syscall(SYS_timer_delete, id), EINVAL);
+	/* Without a signal; and the usual one. */
+	good = good && create(CLOCK_REALTIME, &none, &id2) == 0 &&
+	       settime(id2, 0, &every, NULL) == 0 && nanosleep(&nap, NULL) == 0 &&
+	       syscall(SYS_timer_gettime, id2, &left) == 0 && ns_of(left.it_value) > 0 &&
+	       ns_of(left.it_value) <= MS;
+	sigaction(SIGALRM, &act, NULL);
+	handled = 0;
+	good = good && create(CLOCK_BOOTTIME, NULL, &id3) == 0 && id3 != id2 &&
+	       settime(id3, 0, &once, NULL) == 0;
+	while (good && handled == 0)
+		sched_yield();
+	good = good && last_info.si_signo == SIGALRM && last_info.si_value.sival_int == id3;
+	signal(SIGALRM, SIG_DFL);
+	for (unsigned i = 0; i < 3; i++)
+		good &= pthread_create(&t[i], NULL, be_told, &signals_of_threads[i]) == 0;
+	for (unsigned i = 0; i < 3; i++)
+		good &= pthread_join(t[i], &r) == 0 && r == NULL && signals_of_threads[i] >= 20;
+	good = good && FAILS(create(99, &e, &id), EINVAL) &&
+	       FAILS(create(0, NOWHERE, &id), EFAULT) && FAILS(create(0, &e, NOWHERE), EFAULT) &&
+	       FAILS(create(0, &odd, &id), EINVAL);
+	odd = (struct sigevent){.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+	odd._sigev_un._tid = 1;
+	good = good && FAILS(create(0, &odd, &id), EINVAL) &&
+	       FAILS(settime(999, 0, &once, NULL), EINVAL) &&
+	       FAILS(settime(id2, 0, &bad, NULL), EINVAL) &&
+	       FAILS(settime(id2, 0, NULL, NULL), EINVAL) &&
+	       FAILS(settime(id2, 0, NOWHERE, NULL), EFAULT) &&
+	       FAILS(settime(id2, 0, &far, NOWHERE), EFAULT) &&
+	       FAILS(syscall(SYS_timer_gettime, id2, NOWHERE), EFAULT) &&
+	       FAILS(syscall(SYS_timer_gettime, 999, &left), EINVAL) &&
+	       FAILS(syscall(SYS_timer_getoverrun, 999), EINVAL);
+	signal(SIGUSR1, SIG_DFL);
+	signal(SIGUSR2, SIG_DFL);
+	return good && in_child(timers_belong, NULL) == 128 + SIGKILL &&
+	       in_child(timers_belong, &id) == 0;
+}
+
+/* glibc's own interface, with a thread for each signal. */
+static void
+count_thread(union sigval v)
+{
+	__atomic_fetch_add((unsigned *)v.sival_ptr, 1, __ATOMIC_RELAXED);
+}
+
+static bool
+timers_make_threads(void)
+{
+	const struct itimerspec every = {{0, MS}, {0, MS}};
+	unsigned count = 0;
+	struct sigevent e = {.sigev_notify = SIGEV_THREAD,
+			     .sigev_value.sival_ptr = &count,
+			     .sigev_notify_function = count_thread};
+	timer_t t;
+
+	if (timer_create(CLOCK_MONOTONIC, &e, &t) != 0 || timer_settime(t, 0, &every, NULL) != 0)
+		return false;
+	while (__atomic_load_n(&count, __ATOMIC_RELAXED) < 5)
+		sched_yield();
+	return timer_delete(t) == 0;
+}
+
+/* ---- signalfd ---- */
+
+static void *
+kill_later(void *arg)
+{
+	struct timespec ts = {0, 20 * MS};
+
+	nanosleep(&ts, NULL);
+	kill(getpid(), SIGUSR2);
+	return NULL;
+}
+
+static int
+reads_signals(void *arg)
+{
+	struct signalfd_siginfo s[3];
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	const struct itimerspec once = {{0, 0}, {0, MS}};
+	sigset_t set;
+	pthread_t t;
+	int fd, tight, poller = epoll_create1(0), id;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	tight = signalfd(-1, &set, SFD_NONBLOCK);
+	if (fd < 0 || tight < 0 || watch(poller, EPOLL_CTL_ADD, tight, EPOLLIN | EPOLLET, 0) != 0 ||
+	    !FAILS(read(tight, s, sizeof(s)), EAGAIN) || told(poller) != 0)
+		return 1;
+	kill(getpid(), SIGUSR2);
+	pthread_kill(pthread_self(), SIGUSR1);
+	if (told(poller) != EPOLLIN || told(poller) != 0 ||
+	    read(tight, s, sizeof(s)) != 2 * sizeof(s[0]) || s[0].ssi_signo != SIGUSR1 ||
+	    s[0].ssi_code != SI_TKILL || s[1].ssi_signo != SIGUSR2 || s[1].ssi_code != SI_USER ||
+	    s[1].ssi_pid != (uint32_t)getpid() || s[1].ssi_uid != getuid())
+		return 2;
+	/* A read waits for one of its signals. */
+	on_alarm(SA_RESTART);
+	send_alarms(true);
+	if (signalfd(fd, &set, 0) != fd || pthread_create(&t, NULL, kill_later, NULL) != 0 ||
+	    read(fd, s, sizeof(s)) != sizeof(s[0]) || s[0].ssi_signo != SIGUSR2 || handled == 0)
+		return 3;
+	pthread_join(t, NULL);
+	on_alarm(0);
+	if (!FAILS(read(fd, s, sizeof(s)), EINTR))
+		return 4;
+	send_alarms(false);
+	e.sigev_value.sival_int = 77;
+	if (create(CLOCK_MONOTONIC, &e, &id) != 0 || settime(id, 0, &once, NULL) != 0 ||
+	    read(fd, s, sizeof(s)) != sizeof(s[0]) || s[0].ssi_code != SI_TIMER ||
+	    s[0].ssi_int != 77 || s[0].ssi_tid != (uint32_t)id)
+		return 5;
+	return FAILS(read(fd, s, 10), EINVAL) && FAILS(signalfd(poller, &set, 0), EINVAL) &&
+		       FAILS(signalfd(60, &set, 0), EBADF) &&
+		       FAILS(signalfd(-1, &set, 1), EINVAL) &&
+		       FAILS(syscall(SYS_signalfd4, -1, NOWHERE, 8, 0), EFAULT) &&
+		       FAILS(syscall(SYS_signalfd4, -1, &set, 4, 0), EINVAL)
+		   ? 0
+		   : 6;
+}
+
+void
+test_timers(void)
+{
+	result(timerfd_counts(), "timerfd counts how often it has expired");
+	result(timers_send(), "timers send signals, to processes and threads, and count overruns");
+	result(timers_make_threads(), "timers of SIGEV_THREAD");
+	result(in_child(reads_signals, NULL) == 0, "signalfd reads pending signals");
+}
