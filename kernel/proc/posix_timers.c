@@ -78,15 +78,17 @@ proc_alarm(struct itimer *t)
 void
 proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info)
 {
+	uint64_t pause_ns = info == NULL ? PAUSE_NS : 0;
+
 	if (sig == SIGALRM)
-		itimer_take(&p->alarm, 0);
+		itimer_take(&p->alarm, pause_ns);
 	list_for_each (l, &p->timers) {
 		struct posix_timer *t = list_entry(l, struct posix_timer, link);
-		uint64_t n = t->sig == sig ? itimer_take(&t->timer, 0) : 0;
+		uint64_t n = t->sig == sig ? itimer_take(&t->timer, pause_ns) : 0;
 
 		if (n > 0)
 			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
-		if (info->code == SI_TIMER && info->timer == t->id)
+		if (info != NULL && info->code == SI_TIMER && info->timer == t->id)
 			info->overrun = (int32_t)t->overrun;
 	}
 }

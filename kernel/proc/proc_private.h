@@ -31,7 +31,7 @@ uint64_t thread_cpu_ns(void);
 void proc_alarm(struct itimer *t);
 /*
  * A thread of p has taken sig: timers whose signal it is run on, and info gets how often that one
- * had expired from which it is. proc_lock held.
+ * had expired from which it is. NULL: the signal was dropped. proc_lock held.
  */
 void proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info);
 /* Deletes the timers of the current process, p. */
@@ -99,6 +99,8 @@ void proc_signals_update(struct proc *p);
  * chosen has ended. proc_lock held.
  */
 void proc_signals_retarget(struct proc *p);
+/* Forgets pending signals of the set. proc_lock held. */
+void proc_signals_drop(struct proc *p, uint64_t set);
 /* Sends sig to one thread, and says why. proc_lock held. */
 void proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info);
 /* Sends sig to one process. proc_lock held. */

@@ -79,12 +79,19 @@ proc_signals_update(struct proc *p)
 	}
 }
 
-/* Forgets pending signals. proc_lock held. */
-static void
-drop_pending(struct proc *p, uint64_t set)
+void
+proc_signals_drop(struct proc *p, uint64_t set)
 {
+	uint64_t dropped = p->sig_pending & set;
+
 	p->sig_pending &= ~set;
-	for_each_lwp(l, p) l->sig_pending &= ~set;
+	for_each_lwp(l, p)
+	{
+		dropped |= l->sig_pending & set;
+		l->sig_pending &= ~set;
+	}
+	for (; dropped != 0; dropped &= dropped - 1)
+		proc_timers_take(p, __builtin_ctzl(dropped) + 1, NULL);
 }
 
 /* The child p has stopped or goes on. proc_lock held. */
@@ -198,9 +205,9 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 	if (sig == SIGKILL)
 		for_each_lwp(any, p) wakeup(&any->vfork_child);
 	if (BIT(sig) & STOP_SIGNALS)
-		drop_pending(p, BIT(SIGCONT));
+		proc_signals_drop(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
-		drop_pending(p, STOP_SIGNALS);
+		proc_signals_drop(p, STOP_SIGNALS);
 		if (p->state == PROC_STOPPED) {
 			p->state = PROC_ALIVE;
 			wakeup(&p->state);

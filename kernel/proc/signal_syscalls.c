@@ -117,8 +117,7 @@ sys_rt_sigaction(const uint64_t a[6])
 		else if (act.sa_handler != SIG_DFL)
 			p->sig_caught |= BIT(sig);
 		if (act.sa_handler == SIG_IGN) {
-			p->sig_pending &= ~BIT(sig);
-			for_each_lwp(l, p) l->sig_pending &= ~BIT(sig);
+			proc_signals_drop(p, BIT(sig));
 			proc_signals_update(p);
 		}
 		spin_unlock(&proc_lock);
