@@ -96,12 +96,12 @@ struct lwp {
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] what sig_blocked will be after the next delivery ... */
 	bool sig_restore;     /* [t] ... if this is set */
-	struct sigaltstack sig_stack;       /* [t] */
-	struct proc_siginfos sig_infos;     /* [p] */
-	struct file *held[FILES_HELD];      /* [t] references until its system call has ended */
-	unsigned nheld;                     /* [t] */
-	struct vnode *cwd;                  /* [t] as held; NULL: it has not asked for it */
-	struct ktrace_lwp trace;            /* [t] */
+	struct sigaltstack sig_stack;   /* [t] */
+	struct proc_siginfos sig_infos; /* [p] */
+	struct file *held[FILES_HELD];  /* [t] references until its system call has ended */
+	unsigned nheld;                 /* [t] */
+	struct vnode *cwd;              /* [t] as held; NULL: it has not asked for it */
+	struct ktrace_lwp trace;        /* [t] */
 	struct { /* [t] it runs a copy of the instruction at `at`; copy 0: none */
 		uintptr_t copy, end; /* where the copy is, and where it ends */
 		uintptr_t at, next;
@@ -158,6 +158,8 @@ struct proc {
 	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */
 	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
 };
+
+_Static_assert(sizeof(struct proc) <= 4096, "a fork takes one page for it");
 
 /* The current process; NULL in kernel threads. Any context. */
 struct proc *curproc(void);

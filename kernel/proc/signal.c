@@ -2,7 +2,7 @@
  * signal.c - signals: sending, and what happens before a return to user mode.
  *
  * A pending signal is a bit in sig_pending of the process, or of the thread for which it is meant,
- * with the reason in sig_info: of a signal that is sent again meanwhile, only the first counts. A
+ * with the reason in sig_infos: of a signal that is sent again meanwhile, only the first counts. A
  * thread that does not block it acts on it when it returns to user mode. thread.signalled says that
  * there is something to act on.
  */
