@@ -23,12 +23,12 @@
 
 void *volatile no_address = (void *)8;
 
-volatile sig_atomic_t handled;
+volatile sig_atomic_t signals_seen;
 
 static void
 handler(int sig)
 {
-	handled++;
+	signals_seen++;
 }
 
 void
@@ -36,7 +36,7 @@ on_alarm(int flags)
 {
 	struct sigaction act = {.sa_handler = handler, .sa_flags = flags};
 
-	handled = 0;
+	signals_seen = 0;
 	sigaction(SIGALRM, &act, NULL);
 }
 
@@ -219,17 +219,18 @@ epoll_is_interrupted(void)
 	sigaddset(&alrm, SIGALRM);
 	on_alarm(SA_RESTART);
 	send_alarms(true);
-	good = FAILS(epoll_wait(set, &e, 1, -1), EINTR) && handled > 0;
+	good = FAILS(epoll_wait(set, &e, 1, -1), EINTR) && signals_seen > 0;
 	sigprocmask(SIG_BLOCK, &alrm, NULL);
-	handled = 0;
-	good = good && epoll_wait(set, &e, 1, 10) == 0 && handled == 0 &&
-	       FAILS(epoll_pwait(set, &e, 1, -1, &none), EINTR) && handled > 0;
-	handled = 0;
+	signals_seen = 0;
+	good = good && epoll_wait(set, &e, 1, 10) == 0 && signals_seen == 0 &&
+	       FAILS(epoll_pwait(set, &e, 1, -1, &none), EINTR) && signals_seen > 0;
+	signals_seen = 0;
 	good = good && syscall(SYS_epoll_pwait2, set, &e, 1, &short_time, NULL, 8) == 0 &&
 	       FAILS(syscall(SYS_epoll_pwait2, set, &e, 1, &bad, NULL, 8), EINVAL) &&
 	       FAILS(syscall(SYS_epoll_pwait2, set, &e, 1, NOWHERE, NULL, 8), EFAULT) &&
 	       FAILS(syscall(SYS_epoll_pwait2, set, &e, 1, NULL, &none, 4), EINVAL) &&
-	       FAILS(syscall(SYS_epoll_pwait2, set, &e, 1, NULL, &none, 8), EINTR) && handled > 0;
+	       FAILS(syscall(SYS_epoll_pwait2, set, &e, 1, NULL, &none, 8), EINTR) &&
+	       signals_seen > 0;
 	send_alarms(false);
 	sigprocmask(SIG_UNBLOCK, &alrm, NULL);
 	signal(SIGALRM, SIG_DFL);
@@ -382,7 +383,7 @@ eventfd_counts(void)
 	good = good && fcntl(fd, F_SETFL, 0) == 0 &&
 	       pthread_create(&t, NULL, take_later, &fd) == 0 && eventfd_write(fd, 1) == 0 &&
 	       pthread_join(t, &r) == 0 && r == NULL && eventfd_read(fd, &n) == 0 && n == 1 &&
-	       handled > 0;
+	       signals_seen > 0;
 	on_alarm(0);
 	good = good && FAILS(eventfd_read(fd, &n), EINTR) &&
 	       eventfd_write(fd, UINT64_MAX - 1) == 0 && FAILS(eventfd_write(fd, 1), EINTR);

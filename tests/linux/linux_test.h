@@ -52,9 +52,9 @@ void test_files(void);
 
 /* events.c */
 void test_events(void);
-/* Sets a handler of SIGALRM, which counts in `handled`. */
+/* Sets a handler of SIGALRM, which counts in `signals_seen`. */
 void on_alarm(int flags);
-extern volatile sig_atomic_t handled;
+extern volatile sig_atomic_t signals_seen;
 /* Sends SIGALRM again and again, so that a call that it does not end is interrupted later. */
 void send_alarms(bool on);
 /* epoll_ctl(). */

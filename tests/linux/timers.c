@@ -73,7 +73,7 @@ timerfd_counts(void)
 	on_alarm(SA_RESTART);
 	once = (struct itimerspec){{0, 0}, {0, 20 * MS}};
 	good = good && timerfd_settime(real, 0, &once, NULL) == 0 && read(real, &n, 8) == 8 &&
-	       n == 1 && handled > 0;
+	       n == 1 && signals_seen > 0;
 	send_alarms(false);
 	signal(SIGALRM, SIG_DFL);
 	good = good && FAILS(timerfd_create(99, 0), EINVAL) &&
@@ -117,7 +117,7 @@ keep_info(int sig, siginfo_t *info, void *context)
 {
 	last_info = *info;
 	got_here++;
-	handled++;
+	signals_seen++;
 }
 
 static void *
@@ -190,14 +190,14 @@ timers_send(void)
 	void *r;
 	bool good;
 
-	handled = 0;
+	signals_seen = 0;
 	sigaction(SIGUSR1, &act, NULL);
 	sigaction(SIGUSR2, &act, NULL);
 	sigemptyset(&usr2);
 	sigaddset(&usr2, SIGUSR2);
 	e.sigev_value.sival_ptr = (void *)0x123456789abcul;
 	good = create(CLOCK_MONOTONIC, &e, &id) == 0 && settime(id, 0, &once, NULL) == 0;
-	while (good && handled == 0)
+	while (good && signals_seen == 0)
 		sched_yield();
 	good = good && last_info.si_signo == SIGUSR2 && last_info.si_code == SI_TIMER &&
 	       last_info.si_value.sival_ptr == e.sigev_value.sival_ptr &&
@@ -205,9 +205,9 @@ timers_send(void)
 	       ns_of(left.it_value) == 0;
 	/* While the signal is blocked, the timer goes on: overruns are counted. */
 	sigprocmask(SIG_BLOCK, &usr2, NULL);
-	handled = 0;
+	signals_seen = 0;
 	good = good && settime(id, 0, &every, NULL) == 0 && nanosleep(&nap, NULL) == 0 &&
-	       handled == 0 && settime(id, 0, &every, &left) == 0 &&
+	       signals_seen == 0 && settime(id, 0, &every, &left) == 0 &&
 	       ns_of(left.it_interval) == MS && ns_of(left.it_value) > 0 &&
 	       nanosleep(&nap, NULL) == 0;
 	good = good && sigtimedwait(&usr2, &last_info, NULL) == SIGUSR2 &&
@@ -219,9 +219,9 @@ timers_send(void)
 	signal(SIGUSR2, SIG_IGN);
 	sigprocmask(SIG_UNBLOCK, &usr2, NULL);
 	nanosleep(&nap, NULL);
-	handled = 0;
+	signals_seen = 0;
 	sigaction(SIGUSR2, &act, NULL);
-	while (good && handled < 3)
+	while (good && signals_seen < 3)
 		sched_yield();
 	good = good && syscall(SYS_timer_delete, id) == 0 &&
 	       FAILS(syscall(SYS_timer_delete, id), EINVAL);
@@ -231,10 +231,10 @@ timers_send(void)
 	       syscall(SYS_timer_gettime, id2, &left) == 0 && ns_of(left.it_value) > 0 &&
 	       ns_of(left.it_value) <= MS;
 	sigaction(SIGALRM, &act, NULL);
-	handled = 0;
+	signals_seen = 0;
 	good = good && create(CLOCK_BOOTTIME, NULL, &id3) == 0 && id3 != id2 &&
 	       settime(id3, 0, &once, NULL) == 0;
-	while (good && handled == 0)
+	while (good && signals_seen == 0)
 		sched_yield();
 	good = good && last_info.si_signo == SIGALRM && last_info.si_value.sival_int == id3;
 	signal(SIGALRM, SIG_DFL);
@@ -328,7 +328,8 @@ reads_signals(void *arg)
 	on_alarm(SA_RESTART);
 	send_alarms(true);
 	if (signalfd(fd, &set, 0) != fd || pthread_create(&t, NULL, kill_later, NULL) != 0 ||
-	    read(fd, s, sizeof(s)) != sizeof(s[0]) || s[0].ssi_signo != SIGUSR2 || handled == 0)
+	    read(fd, s, sizeof(s)) != sizeof(s[0]) || s[0].ssi_signo != SIGUSR2 ||
+	    signals_seen == 0)
 		return 3;
 	pthread_join(t, NULL);
 	on_alarm(0);
