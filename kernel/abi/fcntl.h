@@ -50,6 +50,28 @@
 #define S_ISFIFO(m) (((m)&S_IFMT) == S_IFIFO)
 
 #define RENAME_NOREPLACE 1
+#define RENAME_EXCHANGE  2
+
+#define SPLICE_F_NONBLOCK 2u
+#define SPLICE_F_ALL      15u /* with those that only say what is faster */
+
+#define LOCK_SH 1 /* operations of flock() */
+#define LOCK_EX 2
+#define LOCK_NB 4
+#define LOCK_UN 8
+
+#define MFD_CLOEXEC       1u
+#define MFD_ALLOW_SEALING 2u
+#define MFD_NOEXEC_SEAL   8u
+#define MFD_EXEC          16u
+
+#define CLOSE_RANGE_UNSHARE 2u
+#define CLOSE_RANGE_CLOEXEC 4u
+
+#define RWF_HIPRI  1 /* of preadv2 and pwritev2: files are in memory, so these change nothing */
+#define RWF_DSYNC  2
+#define RWF_SYNC   4
+#define RWF_NOWAIT 8
 
 #define PATH_MAX 1024
 #define NAME_MAX 255

@@ -169,6 +169,8 @@ file_unref(struct file *f)
 	if (f == NULL || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	CTR2(KTR_VFS, "release: ino %lu flags %#x", f->vn->ino, f->flags);
+	if (f->flock != 0)
+		flock_end(f);
 	if (!list_empty(&f->watches))
 		epoll_forget(f);
 	if (f->vn->ops->release != NULL)

@@ -39,6 +39,7 @@ struct file {
 	struct uidinfo *ui;       /* [c] the user to whom it is counted */
 	struct poll_source *news; /* [c] the driver's counts of events; NULL: it has none */
 	struct list watches;      /* [e] its places in sets of epoll */
+	uint8_t flock;            /* LOCK_SH, LOCK_EX or 0 (flock.c: flock_mutex) */
 };
 
 struct filetable {
@@ -82,8 +83,16 @@ int64_t file_write_at(struct file *f, struct uio *u, uint64_t off);
 /* As the first two, for kernel memory. */
 int64_t file_read(struct file *f, void *buf, size_t len);
 int64_t file_write(struct file *f, const void *buf, size_t len);
+/*
+ * Reads or writes the pieces of user memory that `count` struct iovec at uvec describe. nowait: as
+ * O_NONBLOCK, for pipes.
+ */
+int64_t file_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait);
 /* The new offset, or -ESPIPE, -EINVAL. */
 int64_t file_seek(struct file *f, int64_t off, int whence);
+
+/* Drops the lock of flock() that the file has. */
+void flock_end(struct file *f);
 
 /* An empty table, counted for ui. NULL: no memory, or the user's limit. */
 struct filetable *filetable_create(struct uidinfo *ui);
@@ -110,5 +119,7 @@ int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 int filetable_install(struct file *f, int flags);
 /* Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX. */
 void filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
+/* Is a descriptor below FILES_MAX, if it is open, to be closed by exec()? */
+void filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on);
 /* 0, or -EBADF. */
 int filetable_close(struct filetable *ft, uint64_t fd);

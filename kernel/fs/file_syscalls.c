@@ -15,6 +15,8 @@
 #define RW_MAX  0x7ffff000ul /* bytes of one transfer at most, as in Linux */
 #define IOV_MAX 1024
 
+#define MFD_NAME_MAX 249 /* bytes of the name of memfd_create(), which nobody shows */
+
 static struct file *
 get_file(uint64_t fd)
 {
@@ -107,36 +109,46 @@ sum_pieces(struct uio_vec *v, unsigned count, size_t *total)
 	return 0;
 }
 
+/* Reads or writes pieces, at *off if off is not NULL. */
 static int64_t
-move_pieces(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
+move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait,
+	    const uint64_t *off)
 {
-	struct file *f = get_file(a[0]);
-	struct uio u = {.space = UIO_USER};
+	struct uio u = {.space = UIO_USER, .nowait = nowait};
 	struct uio_vec *v;
 	int64_t n;
 
 	if (f == NULL)
 		return -EBADF;
-	if (a[2] > IOV_MAX)
+	if (count > IOV_MAX)
 		return -EINVAL;
-	v = kmalloc((a[2] + 1) * sizeof(*v));
+	v = kmalloc((count + 1) * sizeof(*v));
 	if (v == NULL)
 		return -ENOMEM;
-	n = copy_in(v, a[1], a[2] * sizeof(*v));
+	n = copy_in(v, uvec, count * sizeof(*v));
 	if (n == 0)
-		n = sum_pieces(v, (unsigned)a[2], &u.resid);
+		n = sum_pieces(v, (unsigned)count, &u.resid);
 	if (n == 0) {
 		u.first = u.vec = v;
-		n = move(f, &u);
+		if (off != NULL)
+			n = write ? file_write_at(f, &u, *off) : file_read_at(f, &u, *off);
+		else
+			n = write ? file_write_uio(f, &u) : file_read_uio(f, &u);
 	}
 	kfree(v);
 	return n;
 }
 
 int64_t
+file_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait)
+{
+	return move_pieces(f, uvec, count, write, nowait, NULL);
+}
+
+int64_t
 sys_readv(const uint64_t a[6])
 {
-	int64_t n = move_pieces(a, file_read_uio);
+	int64_t n = move_pieces(get_file(a[0]), a[1], a[2], false, false, NULL);
 
 	CTR3(KTR_VFS, "readv: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -145,10 +157,49 @@ sys_readv(const uint64_t a[6])
 int64_t
 sys_writev(const uint64_t a[6])
 {
-	int64_t n = move_pieces(a, file_write_uio);
+	int64_t n = move_pieces(get_file(a[0]), a[1], a[2], true, false, NULL);
 
 	CTR3(KTR_VFS, "writev: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
+}
+
+/* a[3] is the offset; of preadv2 and pwritev2, a[5] has flags, and offset -1 is the file's own. */
+static int64_t
+move_pieces_at(const uint64_t a[6], bool write, bool has_flags)
+{
+	int flags = has_flags ? (int)a[5] : 0;
+	bool own = has_flags && a[3] == UINT64_MAX;
+
+	if (!own && (int64_t)a[3] < 0)
+		return -EINVAL;
+	if (flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT))
+		return -EOPNOTSUPP;
+	return move_pieces(get_file(a[0]), a[1], a[2], write, flags & RWF_NOWAIT,
+			   own ? NULL : &a[3]);
+}
+
+int64_t
+sys_preadv(const uint64_t a[6])
+{
+	return move_pieces_at(a, false, false);
+}
+
+int64_t
+sys_pwritev(const uint64_t a[6])
+{
+	return move_pieces_at(a, true, false);
+}
+
+int64_t
+sys_preadv2(const uint64_t a[6])
+{
+	return move_pieces_at(a, false, true);
+}
+
+int64_t
+sys_pwritev2(const uint64_t a[6])
+{
+	return move_pieces_at(a, true, true);
 }
 
 /* Files are in memory: nothing has to be written anywhere. */
@@ -178,6 +229,68 @@ int64_t
 sys_close(const uint64_t a[6])
 {
 	return filetable_close(curproc()->files, (uint32_t)a[0]);
+}
+
+int64_t
+sys_close_range(const uint64_t a[6])
+{
+	uint32_t first = (uint32_t)a[0], last = (uint32_t)a[1], flags = (uint32_t)a[2];
+
+	if (first > last || (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)))
+		return -EINVAL;
+	/* Threads share a table, and always. A thread that is alone shares it with nobody. */
+	if ((flags & CLOSE_RANGE_UNSHARE) && curproc()->nthreads > 1)
+		return -EINVAL;
+	for (uint32_t fd = first; fd <= last && fd < FILES_MAX; fd++) {
+		if (flags & CLOSE_RANGE_CLOEXEC)
+			filetable_set_cloexec(curproc()->files, fd, true);
+		else
+			filetable_close(curproc()->files, fd);
+	}
+	return 0;
+}
+
+int64_t
+sys_memfd_create(const uint64_t a[6])
+{
+	const uint32_t known = MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC;
+	uint32_t flags = (uint32_t)a[1];
+	char name[MFD_NAME_MAX + 1];
+	struct vnode *vn;
+	struct file *f;
+	int r = copy_in_str(name, a[0], sizeof(name));
+
+	if ((flags & ~known) || r == -ENAMETOOLONG)
+		return -EINVAL;
+	if (r < 0)
+		return r;
+	vn = vnode_alloc(S_IFREG | (flags & MFD_NOEXEC_SEAL ? 0666 : 0777), &ramfs_file_ops, NULL);
+	if (vn == NULL)
+		return -ENOMEM;
+	r = file_open_vnode(vn, O_RDWR, &f);
+	if (r < 0) {
+		vnode_unref(vn);
+		return r;
+	}
+	return filetable_install(f, flags & MFD_CLOEXEC ? O_CLOEXEC : 0);
+}
+
+int64_t
+sys_fallocate(const uint64_t a[6])
+{
+	const struct file *f = get_file(a[0]);
+	int64_t off = (int64_t)a[2], len = (int64_t)a[3], end;
+
+	if (f == NULL || (f->flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	if (off < 0 || len <= 0)
+		return -EINVAL;
+	if (a[1] != 0) /* nothing but allocation */
+		return -EOPNOTSUPP;
+	if (f->vn->ops->allocate == NULL)
+		return S_ISFIFO(f->vn->mode) ? -ESPIPE : -ENODEV;
+	return __builtin_add_overflow(off, len, &end) ? -EFBIG
+						      : f->vn->ops->allocate(f->vn, a[2], a[3]);
 }
 
 int64_t
@@ -331,10 +444,7 @@ sys_fcntl(const uint64_t a[6])
 	case F_GETFD:
 		return ft->close_on_exec & bit ? FD_CLOEXEC : 0;
 	case F_SETFD:
-		spin_lock(&ft->lock);
-		ft->close_on_exec =
-		    a[2] & FD_CLOEXEC ? ft->close_on_exec | bit : ft->close_on_exec & ~bit;
-		spin_unlock(&ft->lock);
+		filetable_set_cloexec(ft, (unsigned)a[0], a[2] & FD_CLOEXEC);
 		return 0;
 	case F_GETFL:
 		return f->flags;

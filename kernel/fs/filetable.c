@@ -135,6 +135,14 @@ set_flag(struct filetable *ft, unsigned fd, int flags)
 		ft->close_on_exec &= ~(1ull << fd);
 }
 
+void
+filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on)
+{
+	spin_lock(&ft->lock);
+	set_flag(ft, fd, on && ft->files[fd] != NULL ? O_CLOEXEC : 0);
+	spin_unlock(&ft->lock);
+}
+
 int
 filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 {

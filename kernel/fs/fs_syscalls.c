@@ -223,34 +223,36 @@ sys_unlinkat(const uint64_t a[6])
 }
 
 static int64_t
-rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, bool keep)
+rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, unsigned flags)
 {
 	struct user_path from, to;
 	int error = take_path(&from, from_fd, ufrom);
 
 	if (error == 0)
 		error = take_path(&to, to_fd, uto);
-	return error == 0 ? vnode_rename(from.cwd, from.text, to.cwd, to.text, keep) : error;
+	return error == 0 ? vnode_rename(from.cwd, from.text, to.cwd, to.text, flags) : error;
 }
 
 int64_t
 sys_rename(const uint64_t a[6])
 {
-	return rename_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], false);
+	return rename_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
 }
 
 int64_t
 sys_renameat(const uint64_t a[6])
 {
-	return rename_at(a[0], a[1], a[2], a[3], false);
+	return rename_at(a[0], a[1], a[2], a[3], 0);
 }
 
 int64_t
 sys_renameat2(const uint64_t a[6])
 {
-	if (a[4] & ~(uint64_t)RENAME_NOREPLACE)
+	unsigned flags = (unsigned)a[4];
+
+	if (flags > RENAME_EXCHANGE) /* both, or another */
 		return -EINVAL;
-	return rename_at(a[0], a[1], a[2], a[3], a[4] & RENAME_NOREPLACE);
+	return rename_at(a[0], a[1], a[2], a[3], flags);
 }
 
 static int64_t

@@ -27,6 +27,8 @@ struct pipe {
 	struct poll_source news;
 };
 
+static const struct vnode_ops pipe_ops;
+
 static size_t
 pipe_used(const struct pipe *p)
 {
@@ -85,7 +87,7 @@ pipe_poll(struct file *f)
 
 /* Waits for data. 1: there is some. 0: end of file. Or -errno. */
 static int
-pipe_wait_data(struct vnode *vn, const struct file *f)
+pipe_wait_data(struct vnode *vn, bool nowait)
 {
 	struct pipe *p = vn->data;
 	int error;
@@ -93,7 +95,7 @@ pipe_wait_data(struct vnode *vn, const struct file *f)
 	while (pipe_used(p) == 0) {
 		if (p->writers == 0)
 			return 0;
-		if (f->flags & O_NONBLOCK)
+		if (nowait)
 			return -EAGAIN;
 		CTR1(KTR_BUF, "pipe empty: ino %lu", vn->ino);
 		error = cond_wait(&p->can_read, &vn->lock, "piperd", SLEEP_INTR, DEADLINE_NEVER);
@@ -113,7 +115,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (start == 0)
 		return 0;
 	mutex_lock(&vn->lock);
-	error = pipe_wait_data(vn, f);
+	error = pipe_wait_data(vn, u->nowait || (f->flags & O_NONBLOCK));
 	if (error == 1) {
 		error = 0;
 		/* At most two pieces, since the data may wrap around. */
@@ -135,7 +137,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 /* Waits until `room` bytes fit. 0 or -errno. */
 static int
-pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
+pipe_wait_room(struct vnode *vn, bool nowait, size_t room)
 {
 	struct pipe *p = vn->data;
 	int error;
@@ -150,7 +152,7 @@ pipe_wait_room(struct vnode *vn, const struct file *f, size_t room)
 			return -EINTR;
 		if (PIPE_SIZE - pipe_used(p) >= room)
 			return 0;
-		if (f->flags & O_NONBLOCK)
+		if (nowait)
 			return -EAGAIN;
 		CTR2(KTR_BUF, "pipe full: ino %lu wanted %lu", vn->ino, room);
 		error = cond_wait(&p->can_write, &vn->lock, "pipewr", SLEEP_INTR, DEADLINE_NEVER);
@@ -185,7 +187,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return 0;
 	mutex_lock(&vn->lock);
 	while (error == 0 && u->resid > 0) {
-		error = pipe_wait_room(vn, f, together);
+		error = pipe_wait_room(vn, u->nowait || (f->flags & O_NONBLOCK), together);
 		if (error == 0)
 			error = pipe_fill(p, u);
 		cond_broadcast(&p->can_read);
@@ -197,6 +199,65 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (error == -EPIPE && curproc() != NULL)
 		proc_signal_self(SIGPIPE);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+bool
+is_pipe(const struct file *f)
+{
+	return f->vn->ops == &pipe_ops;
+}
+
+int
+pipe_await_room(const struct file *f, size_t room, bool nowait)
+{
+	int r;
+
+	mutex_lock(&f->vn->lock);
+	r = pipe_wait_room(f->vn, nowait || (f->flags & O_NONBLOCK), room);
+	mutex_unlock(&f->vn->lock);
+	if (r == -EPIPE)
+		proc_signal_self(SIGPIPE);
+	return r;
+}
+
+int
+pipe_await_data(const struct file *f, bool nowait)
+{
+	int r;
+
+	mutex_lock(&f->vn->lock);
+	r = pipe_wait_data(f->vn, nowait || (f->flags & O_NONBLOCK));
+	mutex_unlock(&f->vn->lock);
+	return r;
+}
+
+int64_t
+pipe_give(const struct file *f, size_t len, bool nowait, bool take,
+	  int64_t (*sink)(void *arg, struct uio *u), void *arg)
+{
+	struct vnode *vn = f->vn;
+	struct pipe *p = vn->data;
+	int64_t r;
+
+	mutex_lock(&vn->lock);
+	r = pipe_wait_data(vn, nowait || (f->flags & O_NONBLOCK));
+	if (r == 1) {
+		size_t at = p->tail % PIPE_SIZE, n = len < pipe_used(p) ? len : pipe_used(p);
+		size_t first = n < PIPE_SIZE - at ? n : PIPE_SIZE - at;
+		const struct uio_vec v[2] = {{(uintptr_t)p->ring + at, first},
+					     {(uintptr_t)p->ring, n - first}};
+		struct uio u = {.first = v, .vec = v, .resid = n, .space = UIO_KERNEL};
+
+		r = sink(arg, &u);
+		if (take && r > 0) {
+			p->tail += (uint64_t)r;
+			cond_broadcast(&p->can_write);
+		}
+	}
+	mutex_unlock(&vn->lock);
+	if (take && r > 0)
+		poll_notify(&p->news, POLLOUT);
+	return r;
 }
 
 static void

@@ -293,6 +293,28 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 	return 0;
 }
 
+static int
+ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
+{
+	uint64_t end = off + len;
+	char *page;
+	int error = 0;
+
+	if (end > RAMFS_SIZE_MAX || end > proc_limit(RLIMIT_FSIZE))
+		return -EFBIG;
+	mutex_lock(&vn->lock);
+	if (end > vn->size)
+		ramfs_clear_tail(vn);
+	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)
+		error =
+		    ramfs_interrupted((unsigned)n) ? -EINTR : ramfs_get_page(vn, i, false, &page);
+	if (error == 0 && end > vn->size)
+		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
+	vn->mtime_ns = clock_ns();
+	mutex_unlock(&vn->lock);
+	return error;
+}
+
 static void
 ramfs_destroy(struct vnode *vn)
 {
@@ -304,6 +326,7 @@ const struct vnode_ops ramfs_file_ops = {
     .read = ramfs_read,
     .write = ramfs_write,
     .truncate = ramfs_truncate,
+    .allocate = ramfs_allocate,
     .destroy = ramfs_destroy,
     .page = ramfs_map_page,
 };

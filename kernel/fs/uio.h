@@ -24,6 +24,7 @@ struct uio {
 	size_t at;                   /* bytes of it already moved */
 	size_t resid;                /* bytes left in all pieces */
 	enum uio_space space;
+	bool nowait; /* as O_NONBLOCK, for pipes */
 };
 
 /* Describes one piece. *u keeps a pointer to *v. */

@@ -10,6 +10,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
@@ -441,11 +442,40 @@ may_replace(const struct vnode *from, const struct vnode *to)
 	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
 }
 
+/* Is dir the directory vn, or in it? vfs_lock held. */
+static bool
+is_below(const struct vnode *dir, const struct vnode *vn)
+{
+	while (dir != vfs_root && dir != vn)
+		dir = dir->parent;
+	return dir == vn;
+}
+
+/* The vnodes of two names change places. vfs_lock held. */
+static int
+exchange(struct vname *a, struct vname *b)
+{
+	struct vnode *vn = a->vn;
+
+	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
+		return -EINVAL;
+	a->vn = b->vn;
+	b->vn = vn;
+	a->vn->name = a;
+	b->vn->name = b;
+	if (S_ISDIR(a->vn->mode))
+		a->vn->parent = a->dir;
+	if (S_ISDIR(b->vn->mode))
+		b->vn->parent = b->dir;
+	a->dir->mtime_ns = b->dir->mtime_ns = clock_ns();
+	return 0;
+}
+
 /*
  * Renames. gone[]: the vnodes of the names that are removed, with their references. vfs_lock held.
  */
 static int
-rename_locked(struct walk *from, const struct walk *to, bool keep, struct vnode *gone[2])
+rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *gone[2])
 {
 	struct vname *n, *old;
 	struct vnode *vn;
@@ -454,6 +484,10 @@ rename_locked(struct walk *from, const struct walk *to, bool keep, struct vnode 
 	if (error < 0)
 		return error;
 	vn = n->vn;
+	if (flags & RENAME_EXCHANGE) {
+		error = find_removable(to, -EBUSY, &old);
+		return error == 0 ? exchange(n, old) : error;
+	}
 	if (to->name[0] == '\0' || is_dot(to->name))
 		return -EBUSY;
 	error = may_change(to);
@@ -461,12 +495,10 @@ rename_locked(struct walk *from, const struct walk *to, bool keep, struct vnode 
 		return error;
 	if (to->want_dir && !S_ISDIR(vn->mode))
 		return -ENOTDIR;
-	for (struct vnode *d = to->dir; d != vfs_root; d = d->parent) {
-		if (d == vn)
-			return -EINVAL; /* a directory cannot move into itself */
-	}
+	if (is_below(to->dir, vn))
+		return -EINVAL; /* a directory cannot move into itself */
 	old = dir_find(to->dir, to->name);
-	if (old != NULL && keep)
+	if (old != NULL && (flags & RENAME_NOREPLACE))
 		return -EEXIST;
 	if (old != NULL && old->vn == vn)
 		return 0;
@@ -488,7 +520,7 @@ rename_locked(struct walk *from, const struct walk *to, bool keep, struct vnode 
 
 int
 vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
-	     bool keep)
+	     unsigned flags)
 {
 	struct vnode *gone[2] = {NULL, NULL};
 	struct walk a, b;
@@ -499,7 +531,7 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	if (error == 0)
 		error = walk(cwd_to, to, &b);
 	if (error == 0)
-		error = rename_locked(&a, &b, keep, gone);
+		error = rename_locked(&a, &b, flags, gone);
 	mutex_unlock(&vfs_lock);
 	CTR3(KTR_VOP, "rename: from %s to %s error %d", vfs_trace_name(from), vfs_trace_name(to),
 	     -error);

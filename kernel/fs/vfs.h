@@ -47,6 +47,8 @@ struct vnode_ops {
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	/* Sets the size: bytes are cut off, or zeroes added. -EFBIG. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
+	/* Makes all bytes of the range be there: the file grows. -ENOSPC, -EFBIG. */
+	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len);
 	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
 	unsigned (*poll)(struct file *f);
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
@@ -67,7 +69,8 @@ struct vnode {
 	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;         /* [c] directory: only the kernel adds and removes names */
 	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
-	bool stream;        /* [c] regular file without offsets: reads may wait, as a pipe's do */
+	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
+	bool stream;    /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);
@@ -132,11 +135,11 @@ struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32
  */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);
 /*
- * Renames a vnode. A vnode of the same kind that had the new name loses it; keep: then nothing is
- * renamed, -EEXIST.
+ * Renames a vnode. A vnode of the same kind that had the new name loses it; RENAME_NOREPLACE: then
+ * nothing is renamed, -EEXIST; RENAME_EXCHANGE: both vnodes, of whatever kind, change places.
  */
 int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
-		 bool keep);
+		 unsigned flags);
 /*
  * For the kernel: adds a name to a directory, whatever the user's rights. Takes over data; after a
  * failure it does not call ops->destroy, so data is still the caller's. Returns the vnode with a

@@ -110,7 +110,9 @@ sys_getrandom(const uint64_t a[6])
 	uint64_t want = a[1] < INT32_MAX ? a[1] : INT32_MAX, done = 0;
 	uint8_t piece[256];
 
-	if (a[2] & ~7ul) /* GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE: there is one source */
+	/* GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE: there is one source; the last two exclude each
+	 * other */
+	if ((a[2] & ~7ul) || (a[2] & 6) == 6)
 		return -EINVAL;
 	while (done < want && (done == 0 || !proc_signal_pending())) {
 		size_t n = want - done < sizeof(piece) ? want - done : sizeof(piece);

@@ -62,6 +62,9 @@ int watch(int set, int op, int fd, uint32_t events, uint64_t data);
 /* What epoll_wait() tells now: the events of the only file, 0: nothing, UINT32_MAX: several. */
 uint32_t told(int set);
 
+/* moves.c */
+void test_moves(void);
+
 /* timers.c */
 void test_timers(void);
 int timers_as_executed(void);

@@ -87,6 +87,7 @@ main(int argc, char *argv[])
 	test_files();
 	test_links();
 	test_events();
+	test_moves();
 	test_timers();
 	test_threads();
 	printf("1..%u\n", count);

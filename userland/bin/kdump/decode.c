@@ -83,6 +83,14 @@ static const struct word signals[] = {W(SIGHUP),  W(SIGINT),  W(SIGQUIT), W(SIGI
 static const struct word sysctls[] = {W(SYSCTL_GET), W(SYSCTL_SET), W(SYSCTL_NEXT), W(SYSCTL_INFO),
 				      END};
 static const struct word timers[] = {W(TIMER_ABSTIME), END};
+static const struct word close_ranges[] = {W(CLOSE_RANGE_UNSHARE), W(CLOSE_RANGE_CLOEXEC), END};
+static const struct word flocks[] = {W(LOCK_SH), W(LOCK_EX), W(LOCK_NB), W(LOCK_UN), END};
+static const struct word memfds[] = {W(MFD_CLOEXEC), W(MFD_ALLOW_SEALING), W(MFD_NOEXEC_SEAL),
+				     W(MFD_EXEC), END};
+static const struct word renames[] = {W(RENAME_NOREPLACE), W(RENAME_EXCHANGE), END};
+static const struct word rwfs[] = {W(RWF_HIPRI), W(RWF_DSYNC), W(RWF_SYNC), W(RWF_NOWAIT), END};
+static const struct word splices[] = {
+    {1, "SPLICE_F_MOVE"}, W(SPLICE_F_NONBLOCK), {4, "SPLICE_F_MORE"}, {8, "SPLICE_F_GIFT"}, END};
 static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
 
 static const struct word ats[] = {W(AT_REMOVEDIR), W(AT_EMPTY_PATH), END};
@@ -274,6 +282,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 	case ARG_CLONE:
 		print_clone(v);
 		break;
+	case ARG_CLOSERANGE:
+		print_mask(close_ranges, v & UINT32_MAX);
+		break;
 	case ARG_EPOLL:
 		print_choice(epolls, v);
 		break;
@@ -282,6 +293,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		break;
 	case ARG_FCNTL:
 		print_choice(fcntls, v);
+		break;
+	case ARG_FLOCK:
+		print_mask(flocks, v & UINT32_MAX);
 		break;
 	case ARG_FUTEX:
 		print_choice(futexes, v & FUTEX_CMD_MASK);
@@ -313,6 +327,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 	case ARG_MSYNC:
 		print_mask(msyncs, v);
 		break;
+	case ARG_MFD:
+		print_mask(memfds, v & UINT32_MAX);
+		break;
 	case ARG_MODE:
 		print_mask(modes, v & UINT32_MAX);
 		break;
@@ -331,6 +348,12 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 	case ARG_RLIMIT:
 		print_choice(rlimits, v);
 		break;
+	case ARG_RENAME:
+		print_mask(renames, v & UINT32_MAX);
+		break;
+	case ARG_RWF:
+		print_mask(rwfs, v & UINT32_MAX);
+		break;
 	case ARG_SHUTDOWN:
 		print_choice(shutdowns, v);
 		break;
@@ -339,6 +362,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		break;
 	case ARG_SIGNAL:
 		print_choice(signals, v);
+		break;
+	case ARG_SPLICE:
+		print_mask(splices, v & UINT32_MAX);
 		break;
 	case ARG_SYSCTL:
 		print_choice(sysctls, v);
