@@ -94,6 +94,8 @@ struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
 /* Threads of p look whether a signal, a stop or the end awaits them. proc_lock held. */
 void proc_signals_update(struct proc *p);
+/* The same of one thread, whose mask has changed. */
+void proc_signals_update_thread(struct proc *p, struct lwp *l);
 /*
  * Ends the sleep of a thread for each signal of the process that is pending, since the one that was
  * chosen has ended. proc_lock held.

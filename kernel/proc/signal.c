@@ -68,15 +68,18 @@ deliverable(const struct proc *p, const struct lwp *l)
 }
 
 void
+proc_signals_update_thread(struct proc *p, struct lwp *l)
+{
+	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || p->state == PROC_STOPPED;
+
+	/* seq_cst: a thread that goes to sleep looks at it afterwards */
+	__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
+}
+
+void
 proc_signals_update(struct proc *p)
 {
-	for_each_lwp(l, p)
-	{
-		bool must =
-		    deliverable(p, l) != 0 || p->exiting || l->dying || p->state == PROC_STOPPED;
-		/* seq_cst: a thread that goes to sleep looks at it afterwards */
-		__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
-	}
+	for_each_lwp(l, p) proc_signals_update_thread(p, l);
 }
 
 void

@@ -134,9 +134,10 @@ set_mask(uint64_t mask)
 
 	spin_lock(&proc_lock);
 	self->sig_blocked = mask & ~UNSTOPPABLE;
-	proc_signals_update(p);
-	for_each_lwp(l, p) if (l != self && (p->sig_pending & self->sig_blocked & ~l->sig_blocked))
-	    sleepq_interrupt(l->thread);
+	proc_signals_update_thread(p, self);
+	if (p->sig_pending & self->sig_blocked)
+		for_each_lwp(l, p) if (l != self && (p->sig_pending & self->sig_blocked &
+						     ~l->sig_blocked)) sleepq_interrupt(l->thread);
 	spin_unlock(&proc_lock);
 }
 

@@ -27,7 +27,7 @@ vm_forget(struct vmspace *vm, uint64_t start, uint64_t size)
 			at = a->end;
 	}
 	if (r == 0)
-		pagetable_each(vm->root, start, start + size, vm_drop_page, vm);
+		vm_drop_pages(vm, start, start + size);
 	mutex_unlock(&vm->lock);
 	return r;
 }

@@ -245,6 +245,56 @@ vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 	page_unref(page);
 }
 
+#define DROPS 64
+
+/* Pages that have left a space which threads share; until its flush a CPU may still use them. */
+struct drops {
+	struct vmspace *vm;
+	uint64_t va; /* of the last one */
+	unsigned n;
+	void *pages[DROPS];
+};
+
+static void
+flush_drops(struct drops *d)
+{
+	if (d->n == 1)
+		vm_flush_page(d->vm, d->va);
+	else if (d->n > 1)
+		vm_flush_all(d->vm);
+	while (d->n > 0)
+		page_unref(d->pages[--d->n]);
+}
+
+static void
+drop_later(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct drops *d = arg;
+	void *page = phys_to_virt(arch_pte_pa(*pte));
+
+	page_ref(page);
+	forget_page(pte, va, d->vm);
+	d->va = va;
+	d->pages[d->n++] = page;
+	if (d->n == DROPS)
+		flush_drops(d);
+}
+
+void
+vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	struct drops d;
+
+	if (!vm->shared) {
+		pagetable_each(vm->root, start, end, vm_drop_page, vm);
+		return;
+	}
+	d.vm = vm;
+	d.n = 0;
+	pagetable_each(vm->root, start, end, drop_later, &d);
+	flush_drops(&d);
+}
+
 int
 vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 {
@@ -254,7 +304,7 @@ vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 	if (split(vm, start) != 0 || split(vm, start + size) != 0)
 		return -ENOMEM;
 	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
-	pagetable_each(vm->root, start, start + size, vm_drop_page, vm);
+	vm_drop_pages(vm, start, start + size);
 	CTR2(KTR_VM, "unmap: start %#lx size %#lx", start, size);
 	return 0;
 }

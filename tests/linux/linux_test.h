@@ -38,6 +38,7 @@ void test_threads(void);
 
 /* workers.c: exit statuses. */
 int workers_traced(void);
+int workers_unmap(void);
 int workers_compute(double seconds);
 
 /* maps.c: makes a directory, and prints what happens there. An exit status. */

@@ -77,6 +77,8 @@ main(int argc, char *argv[])
 		return probed_run(argv[2]);
 	if (argc == 2 && strcmp(argv[1], "probed") == 0)
 		return probed_for_ever();
+	if (argc == 2 && strcmp(argv[1], "unmap") == 0)
+		return workers_unmap();
 	if (argc == 3 && strcmp(argv[1], "maps") == 0)
 		return maps_are(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)

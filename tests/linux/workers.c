@@ -2,11 +2,13 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -49,6 +51,38 @@ workers_traced(void)
 		bad |= pthread_join(t[i], &r) != 0 || r != NULL;
 	}
 	return bad;
+}
+
+/* ---- memory ---- */
+
+#define UNMAPPED (512ul * 4096)
+
+static volatile bool stop;
+
+static void *
+run_along(void *arg)
+{
+	while (!stop)
+		sched_yield();
+	return NULL;
+}
+
+/* A thread unmaps 512 pages, while others run. */
+int
+workers_unmap(void)
+{
+	pthread_t t[3];
+	char *p = mmap(NULL, UNMAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int r = p == MAP_FAILED;
+
+	for (unsigned i = 0; i < 3; i++)
+		r |= pthread_create(&t[i], NULL, run_along, NULL);
+	memset(p, 1, UNMAPPED);
+	r |= munmap(p, UNMAPPED);
+	stop = true;
+	for (unsigned i = 0; i < 3; i++)
+		r |= pthread_join(t[i], NULL);
+	return r;
 }
 
 /* ---- for long ---- */

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """test_linux.py - programs of Linux: a static one over glibc."""
 import json
+import os
 import pathlib
 import platform
 import re
@@ -8,19 +9,24 @@ import subprocess
 import tempfile
 
 import tracecheck as tc
-from harness import ARCH, BUILD, ROOT, boot, check, check_eq, main, test
+from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, main, test
 
 FILE = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 
 
-def run(smp, options):
-    guest = boot("linux_test\n", smp=smp, options=options)
+# As of test_stress, where the static program computes.
+SECONDS = float(os.environ.get("KESTREL_STRESS_SECONDS") or 1)
+
+
+def run(smp, options, also=""):
+    guest = boot(f"linux_test\n{also}", smp=smp, options=options, timeout=DEADLINE_S + 4 * SECONDS)
     lines = guest.out.splitlines()
     failed = [line for line in lines if line.startswith("not ok")]
     check(not failed, "in the guest: " + "; ".join(failed))
     passed = sum(1 for line in lines if line.startswith("ok "))
     check(f"1..{passed}" in lines and passed > 10, f"in the guest: {passed} tests and no plan\n{guest.out}")
     guest.expect(0)
+    return guest
 
 
 @test("a static program over glibc gets what Linux promises, with 1 CPU")
@@ -49,7 +55,8 @@ def libraries():
 
 @test("the same program is started by Debian's dynamic linker, with 4 CPUs")
 def dynamic():
-    run(4, libraries())
+    guest = run(4, libraries(), f"linux_test compute {SECONDS}\n")
+    check_match(r"^workers: rounds \d+, signals \d+, alarms \d+, exact$", guest.out.replace("\r", ""), "8 threads compute")
 
 
 @test("maps of files and shared memory do in the guest what they do on the host, in a static program and in a dynamic one")
@@ -69,6 +76,21 @@ kdump --jsonl -f /tmp/k
 echo ====
 kdump -f /tmp/k
 """
+
+
+@test("a thread that unmaps 512 pages interrupts the other CPUs a few times, and not for each page")
+def unmaps():
+    run = boot("linux_test unmap\n", smp=4, trace=True, mask="SYSC,SMP", options=FILE).expect()
+    tid = [(n, e["tid"]) for n, (e, _) in enumerate(tc.named(run, r"syscall munmap: arg0 \w+ arg1 0x200000 "))]
+    check_eq(len(tid), 1, "calls of munmap")
+    inside, sent = False, 0
+    for e in run.events:
+        if e["tid"] != tid[0][1]:
+            continue
+        text = e["text"]
+        inside = (inside or text.startswith("syscall munmap: ") and " arg1 0x200000 " in text) and not text.startswith("sysret munmap")
+        sent += inside and text.startswith("ipi send: call")
+    check(3 <= sent <= 60, f"found {sent} interrupts to other CPUs, expected 3 for each 64 pages")
 
 
 @test("threads of a program have their own names, calls and results in the log and in a trace by ktrace")
