@@ -59,5 +59,113 @@ for _smp in (1, 4):
         lambda smp=_smp: everywhere(smp))
 
 
+ROW = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] X\.\.\.\. +[\d.]+: (.*?)\r?$", re.M)
+
+
+def ftrace(script, smp=2):
+    return boot(CD + script, smp=smp, options=FILE).expect().out.replace("\r", "").split("=====\n")
+
+
+@test("uprobe_events: what is fetched, listed, printed, counted, filtered and added up; dynamic_events; removal; D sees the same, with stacks")
+def language():
+    (at, *_), (leaf, *_) = disassembly("probed_sum", "probed_leaf").values()
+    made, ran, filtered, hist, gone, d = ftrace(
+        f"echo 'p:mine/sum /bin/linux_test:{at:#x} n=$arg1:u64 text=+0($arg2):string same=+0($arg2):ustring c=+1($arg2):char who=$comm elf=@+1:char'"
+        f" > uprobe_events\necho 'r:back /bin/linux_test:{at:#x} ret=$retval:x64 sp=$stack' >> uprobe_events\n"
+        f"echo 'p /bin/linux_test:{leaf} from=$stack0 none=+0(\\1):string bad=+0(\\2)' >> dynamic_events\necho 'p:kernel sys_read' >> kprobe_events\n"
+        "cat uprobe_events\necho ==\ncat dynamic_events\necho ==\ncat kprobe_events\nls events/uprobes\ngrep field:.*n\\; events/uprobes/sum/format\n"
+        "echo > kprobe_events\ncat uprobe_events | wc -l\necho =====\n"
+        "echo 1 > events/uprobes/enable\nlinux_test probed 1 | cat\ncat trace uprobe_profile\necho '-:sum' >> uprobe_events\necho 0 > events/uprobes/enable\n"
+        "echo =====\necho > trace\necho 'n == 41' > events/uprobes/sum/filter\necho 1 > events/uprobes/sum/enable\nlinux_test probed 1 | wc -l\n"
+        "grep -c sum: trace\necho 'n == 40 && who ~ \"linux*\"' > events/uprobes/sum/filter\n"
+        "linux_test probed 1 >/dev/null\ncat trace\necho 0 > events/uprobes/sum/enable\necho 0 > events/uprobes/sum/filter\necho =====\n"
+        "echo 'hist:keys=n:sort=n' > events/uprobes/sum/trigger\nlinux_test probed 1\ncat events/uprobes/sum/hist\n"
+        "echo '!hist:keys=n:sort=n' > events/uprobes/sum/trigger\necho =====\n"
+        "echo '-:uprobes/back' >> dynamic_events\nls events/uprobes\necho '-:nosuch' >> uprobe_events\necho =====\n"
+        "dtrace -qn 'uprobe:linux_test::sum { @[ustack(2)] = count(); @n[arg0] = count(); }' -c 'linux_test probed 1'\n"
+        "cat trace | wc -l\necho > uprobe_events\nls events/uprobes\nsu 1000 cat uprobe_events\ntrue\n")
+    lists = (f"p:uprobes/sum /bin/linux_test:0x{at:016x} n=$arg1:u64 text=+0($arg2):string same=+0($arg2):ustring c=+1($arg2):char who=$comm elf=@+1:char\n"
+             f"r:uprobes/back /bin/linux_test:0x{at:016x} ret=$retval:x64 sp=$stack\n"
+             f"p:uprobes/p_linux_{leaf:#x} /bin/linux_test:0x{leaf:016x} from=$stack0 none=+0(\\1):string bad=+0(\\2)\n")
+    check_eq(made.split("==\n")[:2], [lists, "p:kprobes/kernel sys_read\n" + lists], "uprobe_events and dynamic_events")
+    check_match(r"^p:kprobes/kernel sys_read\nback +enable +filter +p_linux_\w+ +sum\n\tfield:u64 n;.*\n3$", made, "the directory, the format, and a clear of the others")
+    rows = [what for name, what in ROW.findall(ran) if name == "linux_test"]
+    ip = at + BASE
+    sums = [re.match(rf"sum: \((?:0x{ip:x}|\?)\) n=(\d+) text=abc same=abc c=b who=linux_test elf=E$", w) for w in rows if w.startswith("sum:")]
+    check(sums and all(sums), f"entries: {[w for w in rows if w.startswith('sum:')][:3]}")
+    backs = [w for w in rows if w.startswith("back:")]
+    check(all(re.match(rf"back: \(0x\w+ <- 0x{ip:x}\) ret=0x\w+ sp=0x7\w+$", w) for w in backs), f"returns: {backs[:3]}")
+    leafs = [w for w in rows if w.startswith("p_linux_")]
+    check(leafs and all(re.match(rf"p_linux_{leaf:#x}: \(0x{leaf + BASE:x}\) from=0x\w+ none=\(fault\) bad=0x?0$", w) for w in leafs), f"{leafs[:3]}")
+    called = check_match(r"^probed: good leaf (\d+) .* sum (\d+)$", ran, "the program")
+    hits = counts(ran)
+    check_eq((hits["sum"], hits["back"]), (int(called[2]),) * 2, "hits, and calls")
+    check_match(r"^sh: .*Device or resource busy$", ran, "the removal of a probe that is enabled")
+    got = [what for _, what in ROW.findall(filtered)]
+    check(got and all(" n=40 " in w for w in got) and re.match("1\\n0\\n", filtered), f"with filters:\n{filtered}")
+    table = {int(n): int(c) for n, c in re.findall(r"^\{ n: +(\d+) \} hitcount: +(\d+)", hist, re.M)}
+    total = int(check_match(r"^probed: good .* sum (\d+)$", hist, "the program")[1])
+    check_eq((sum(table.values()), 40 in table), (total, True), f"hist: {table}")
+    check_match(r"^enable +filter +p_linux_\w+ +sum\n(?:.*No such file or directory)$", gone, "removals")
+    total = int(check_match(r"^probed: good .* sum (\d+)$", d, "the program")[1])
+    frames = re.findall(r"^ +linux_test`probed_sum\n(?: +(?:linux_test`|0x).*\n)* +(\d+)$", d, re.M)
+    check_eq(sum(map(int, frames)), total, f"stacks that begin with the function:\n{d}")
+    check_eq(sum(int(n) for n in re.findall(r"^ +(?:6|40) +(\d+)$", d, re.M)), total, "arg0")
+    check_match(r"^enable +filter\n.*(?:Permission denied|not permitted)$", d, "the end: no event, and another user")
+
+
+@test("uprobe_events: what is wrong is refused in Linux's words with a mark at the place, and nothing is made")
+def refused():
+    code = disassembly("probed_leaf")["probed_leaf"]
+    other = {"x86_64": "syscall", "aarch64": "svc"}[ARCH]
+    dump = subprocess.run([insns.TOOLS[ARCH] + "objdump", "-d", "-w", PROGRAM], capture_output=True, text=True, check=True).stdout
+    call = int(re.search(rf"^ +([0-9a-f]+):\t.*\t{other}\b", dump, re.M)[1], 16) - BASE
+    good = f"/bin/linux_test:{code[0]:#x}"
+    bad = {
+        "p:x /bin/nosuch:0x1000": (4, "Failed to find the given file"), "p:x /bin:0x1000": (4, "Not a regular file"),
+        "p:x /dev/null:0x10": (4, "Not a regular file"), "p:x /bin/linux_test:zz": (20, "Invalid uprobe offset"),
+        "p:x /bin/linux_test:0xffffffff": (20, "Invalid uprobe offset"), "p:x /bin/linux_test": (19, "Invalid uprobe offset"),
+        f"p:x /bin/linux_test:{call:#x}": (4, "Failed to register probe event"),
+        f"p:x {good} %zz": (5 + len(good), "Invalid register name"), f"p:x {good} a=$retval": (7 + len(good), "$retval is not available on probe"),
+        f"p:x {good} a=@main": (8 + len(good), "Symbol is not available with uprobe"), f"p:x {good} a=%sp:u7": (11 + len(good), "Unknown type is specified"),
+        f"p:x {good} a=%sp:string": (11 + len(good), "String accepts only memory argument"),
+        f"p:x {good} a=+8(%sp": (13 + len(good), "Dereference brace is not closed"), f"p:x {good} a=+8%sp": (9 + len(good), "Dereference needs a brace"),
+        f"p:x {good} a=+z(%sp)": (8 + len(good), "Invalid dereference offset"), f"p:x {good} a=%sp:b9@0/8": (11 + len(good), "Invalid bitfield"),
+        f"p:x {good} a=$stacks": (7 + len(good), "Invalid $-valiable specified"), f"p:x {good} a=$arg99": (7 + len(good), "Invalid argument number"),
+        f"p:x {good} a=": (7 + len(good), "Invalid fetch argument"), f"p: {good}": (2, "Event name is not specified"),
+        f"p:x/ {good}": (4, "Event name is not specified"), f"p:{'x' * 40} {good}": (2, "Event name is too long"),
+        f"p:x-y {good}": (3, "Event name must follow the same rules as C identifiers"),
+        f"p:x {good} {' '.join(['%sp'] * 7)}": (5 + len(good) + 24, "Too many arguments are specified"),
+        f"p:x {good} {'a' * 40}=%sp": (5 + len(good), "Argument name is too long"),
+        f"p:x {good} a=+1(+1(+1(+1(%sp))))": (16 + len(good), "Dereference is too much nested"), f"p:twice {good}": (0, "Given group/event name is already used by another event"),
+    }
+    script = f"echo 'p:twice {good}' > uprobe_events\n" + "".join(f"echo > error_log\necho '{p}' >> uprobe_events\ncat error_log\n" for p in bad)
+    out, rest = ftrace(script + "echo =====\ncat uprobe_events\nls events/uprobes\n", smp=1)
+    blocks = re.findall(r"^\[.*\] trace_uprobe: error: (.*)\n  Command: (.*)\n( *)\^$", out, re.M)
+    check_eq({c: (len(mark) - 11, why) for why, c, mark in blocks}, bad, "error_log")
+    check_eq(len(re.findall(r"^sh: .*(?:Invalid argument|File exists|No such file or directory)$", out, re.M)), len(bad), f"errors:\n{out}")
+    check_match(r"^p:uprobes/twice .*\nenable +filter +twice\n$", rest, "what is made")
+
+
+@test("probes come and go while threads run through them, are killed in them, and programs begin; every page comes back")
+def storm():
+    code = disassembly("probed_leaf", "probed_sum", "probed_recurse", "probed_handler")
+    lines = [f"p:{name}_{i} /bin/linux_test:{at:#x}" for name, body in code.items() for i, at in enumerate(body)]
+    lines += [f"r:{name}_r /bin/linux_test:{body[0]:#x} $retval" for name, body in code.items()]
+    turn = ("echo 1 > events/uprobes/enable\necho 0 > events/uprobes/enable\n"
+            "echo 1 > events/uprobes/probed_leaf_r/enable\necho 1 > events/uprobes/probed_leaf_3/enable\necho 0 > events/uprobes/enable\n")
+    script = CD + "".join(f"echo '{line}' >> uprobe_events\n" for line in lines)
+    body = "linux_test probed 400 &\nlinux_test probed 400 &\nlinux_test probed > /dev/null & k=$!\n" + 12 * turn
+    body += "kill -9 $k\n" + 8 * turn + "wait\n"
+    # The first round takes what stays for good.
+    script += body + 2 * (body + "sysctl -n vm.pages.free\n") + "echo > uprobe_events\ncat uprobe_events\n"
+    run = boot(script, smp=4, options=FILE).expect()
+    results = re.findall(r"^probed: (\w+) ", run.out, re.M)
+    check_eq(results, ["good"] * len(results), "the programs")
+    check_eq(len(results), 6, "programs that ended")
+    before, after = map(int, re.findall(r"^(\d+)\r?$", run.out, re.M))
+    check(abs(after - before) < 16, f"pages that are free: {before}, then {after}")
+
+
 if __name__ == "__main__":
     main()
