@@ -575,6 +575,21 @@ struct dif_drops {
 /* The path of a program, which is known for some time after the last use of its number. ENOENT. */
 #define DIF_IOC_PROGRAM  0x440b /* struct dif_program * */
 #define DIF_PROGRAM_PATH 256
+/*
+ * Makes a probe pidPID:MODULE:FUNCTION:NAME in a process, which the file keeps. It has to be there
+ * before an image that names it is loaded. EINVAL: not there, and why; ENOSPC: too many; ESRCH.
+ */
+#define DIF_IOC_PID 0x440d /* struct dif_pid * */
+enum { DIF_PID_ENTRY, DIF_PID_RETURN, DIF_PID_OFFSET, DIF_PID_PROGRAM };
+struct dif_pid {
+	uint32_t pid;
+	uint32_t kind;   /* DIF_PID_PROGRAM: makes nothing, and stores the process's path */
+	uint64_t offset; /* in the file: of the function, or of the instruction */
+	uint64_t start;  /* an instruction at or before it: none may be cut in two */
+	char path[DIF_PROGRAM_PATH]; /* of the file */
+	char module[64], function[128], name[32];
+	char error[96]; /* out, EINVAL or ENOSPC: a sentence */
+};
 struct dif_program {
 	uint32_t program; /* in: the upper half of DIF_B_PROGRAM */
 	char path[DIF_PROGRAM_PATH];

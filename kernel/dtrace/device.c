@@ -17,6 +17,8 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/probe/uprobe.h"
+#include "kernel/proc/proc.h"
 #include "kernel/sched/cpu_start.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
@@ -103,6 +105,7 @@ dtrace_detach(struct dtrace_consumer *c)
 	list_remove(&c->link);
 	if (list_empty(&consumers))
 		dtrace_owner_end();
+	uprobe_in_free(&c->pids);
 	mutex_unlock(&dtrace_lock);
 	kmap_free(c);
 }
@@ -431,6 +434,44 @@ request_program(uint64_t arg)
 	return dtrace_program(p.program, p.path) ? copy_out(arg, &p, sizeof(p)) : -ENOENT;
 }
 
+static int
+make_pid(struct dtrace_consumer *c, struct dif_pid *p)
+{
+	struct uprobe_in in = {.pid = p->pid,
+			       .kind = p->kind,
+			       .path = p->path,
+			       .offset = p->offset,
+			       .start = p->start,
+			       .module = p->module,
+			       .function = p->function,
+			       .name = p->name};
+	char *const texts[] = {p->path, p->module, p->function, p->name};
+	const size_t sizes[] = {sizeof(p->path), sizeof(p->module), sizeof(p->function),
+				sizeof(p->name)};
+
+	if (p->kind == DIF_PID_PROGRAM)
+		return proc_program(p->pid, p->path) ? 0 : -ESRCH;
+	for (unsigned i = 0; i < 4; i++)
+		texts[i][sizes[i] - 1] = '\0';
+	return p->kind > DIF_PID_OFFSET ? -EINVAL
+					: uprobe_in_add(&in, &c->pids, p->error, sizeof(p->error));
+}
+
+static int
+request_pid(struct dtrace_consumer *c, uint64_t arg)
+{
+	struct dif_pid *p = kmalloc(sizeof(*p));
+	int error = p == NULL ? -ENOMEM : copy_in(p, arg, sizeof(*p));
+
+	if (error == 0) {
+		error = make_pid(c, p);
+		if (copy_out(arg, p, sizeof(*p)) != 0)
+			error = -EFAULT;
+	}
+	kfree(p);
+	return error;
+}
+
 static int64_t
 serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 {
@@ -455,6 +496,8 @@ serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 		return request_drops(c, arg);
 	case DIF_IOC_PROGRAM:
 		return request_program(arg);
+	case DIF_IOC_PID:
+		return request_pid(c, arg);
 	case DIF_IOC_IMAGE:
 		return request_image(c, arg);
 	default:

@@ -36,7 +36,8 @@ typedef void dtrace_upcall(const struct ktr_firing *f, int32_t imm, const uint64
 struct dtrace_consumer {
 	struct list link;
 	struct dif d;
-	uint64_t alive_ns; /* atomic: the last sign of life */
+	uint64_t alive_ns;   /* atomic: the last sign of life */
+	struct kprobe *pids; /* its probes of processes */
 	uint32_t necbs, nprobes;
 	bool enabled; /* its clauses are at their probes */
 	/* The kernel's own: clause N is at this site, whatever its name is. Or NULL. While it

@@ -253,13 +253,13 @@ find(const char *name, bool user)
 	list_for_each (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 
-		if (strcmp(k->def.name, name) == 0 && k->def.user == user)
+		if (strcmp(k->def.name, name) == 0 && k->def.user == user && k->user.pid == 0)
 			return k;
 	}
 	return NULL;
 }
 
-static void
+void
 kprobe_free(struct kprobe *k)
 {
 	for (unsigned i = 0; i < k->count; i++)
@@ -298,7 +298,7 @@ kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
 }
 
 /* The same for programs. */
-static int
+int
 uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
 	struct kprobe *k = kprobe_new(d, text, 0);

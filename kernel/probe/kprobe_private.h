@@ -92,6 +92,7 @@ struct uprobe {
 	uint64_t offset;
 	uint32_t pid;                /* it fires in that process; 0: in all */
 	bool on;                     /* atomic: its breakpoint is wanted */
+	struct kprobe *mine;         /* the next one of the same owner, if pid is not 0 */
 	uint8_t insn[ARCH_INSN_MAX]; /* without any breakpoint */
 };
 
@@ -129,6 +130,10 @@ bool kplace_prepare(struct place *p);
 void kplace_release(struct place *p);
 /* Counts the returns of a function, and fills in as many places if that is not NULL. */
 unsigned kplace_returns(uintptr_t function, struct place *places);
+/* Makes a uprobe without its site; frees a probe that has none. Control lock. */
+int uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t,
+		struct kprobe **made);
+void kprobe_free(struct kprobe *k);
 /* Finds the file, and fills in the rest of a uprobe whose offset is known. 0 or -errno. */
 int uprobe_open(struct uprobe *u, const char *path, struct ktold *t);
 void uprobe_close(struct uprobe *u);

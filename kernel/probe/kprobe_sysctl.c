@@ -75,7 +75,8 @@ kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 						 .hits = k->hits,
 						 .misses = k->misses};
 
-		f(&info, arg);
+		if (k->user.pid == 0)
+			f(&info, arg);
 	}
 }
 
@@ -87,6 +88,8 @@ kprobe_list(struct sbuf *out)
 	list_for_each (l, &kprobes) {
 		const struct kprobe *k = list_entry(l, struct kprobe, link);
 
+		if (k->user.pid != 0)
+			continue;
 		sbuf_printf(out, "\n%s %s %lu %lu %lu %s", k->def.name,
 			    k->site->owners != 0 ? "on" : "off", k->hits, k->misses, k->faults,
 			    k->text);

@@ -12,11 +12,28 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct arch_trapframe;
+struct kprobe;
 
 /* Gives processes the breakpoints of the probes that are on. Control lock. */
 void uprobe_apply(void);
 /* A program has hit a breakpoint at `at`. False: it is its own. Interrupts off. */
 bool uprobe_trap(struct arch_trapframe *tf, uintptr_t at);
+/* A probe in one process. */
+struct uprobe_in {
+	uint32_t pid;
+	enum uprobe_kind { UPROBE_ENTRY, UPROBE_RETURN, UPROBE_OFFSET } kind;
+	const char *path; /* of the file */
+	uint64_t offset;  /* there */
+	uint64_t start;   /* where an instruction begins, at or before that; for the check that one
+			     begins there */
+	const char *module, *function, *name; /* of the probe pidN:MODULE:FUNCTION:NAME */
+};
+
+/* Makes a probe, and puts it before those of *to. 0, or -errno and a sentence. Thread context. */
+int uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen);
+/* Removes all of them. Thread context. */
+void uprobe_in_free(struct kprobe **all);

@@ -227,6 +227,22 @@ proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow))
 	return error;
 }
 
+bool
+proc_program(uint32_t pid, char path[PROC_PROGRAM])
+{
+	bool found = false;
+
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		if (p->pid == pid && p->state != PROC_ZOMBIE) {
+			strlcpy(path, p->program, PROC_PROGRAM);
+			found = true;
+		}
+	}
+	spin_unlock(&proc_lock);
+	return found;
+}
+
 static void
 init_main(void *arg)
 {

@@ -181,6 +181,9 @@ struct vnode *proc_chdir(struct vnode *vn);
  */
 int proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow));
 
+/* The path of what a process executes, from the root. False: there is no such process. */
+bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
+
 /* The user to whom allocations are counted: the current process's; user 0 for kernel threads. */
 struct uidinfo *curuidinfo(void);
 

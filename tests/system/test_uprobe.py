@@ -17,12 +17,19 @@ BASE = 0x400000
 SITES = 480
 
 
+def symbols():
+    """{function: (address, size)}."""
+    nm = subprocess.run(["nm", "-S", PROGRAM], capture_output=True, text=True, check=True).stdout
+    return {name: (int(at, 16), int(size, 16)) for at, size, name in re.findall(r"^(\w+) (\w+) [tTW] (\w+)$", nm, re.M)}
+
+
 def disassembly(*names):
     """{function: [offset in the file]} of the instructions of functions."""
     found = {}
     for name in names:
-        out = subprocess.run([insns.TOOLS[ARCH] + "objdump", "-d", f"--disassemble={name}", "-w", PROGRAM], capture_output=True, text=True,
-                             check=True).stdout
+        at, size = symbols()[name]
+        out = subprocess.run([insns.TOOLS[ARCH] + "objdump", "-d", "-w", f"--start-address={at}", f"--stop-address={at + size}", PROGRAM],
+                             capture_output=True, text=True, check=True).stdout
         found[name] = [int(m, 16) - BASE for m in re.findall(r"^ +([0-9a-f]+):\t(?!.*\.(?:inst|word))", out, re.M)]
         check(found[name], f"no function {name}")
     return found
@@ -96,7 +103,7 @@ def language():
     backs = [w for w in rows if w.startswith("back:")]
     check(all(re.match(rf"back: \(0x\w+ <- 0x{ip:x}\) ret=0x\w+ sp=0x7\w+$", w) for w in backs), f"returns: {backs[:3]}")
     leafs = [w for w in rows if w.startswith("p_linux_")]
-    check(leafs and all(re.match(rf"p_linux_{leaf:#x}: \(0x{leaf + BASE:x}\) from=0x\w+ none=\(fault\) bad=0x?0$", w) for w in leafs), f"{leafs[:3]}")
+    check(leafs and all(re.match(rf"p_linux_{leaf:#x}: \(0x{leaf + BASE:x}\) from=0x\w+ none=\(fault\) bad=0$", w) for w in leafs), f"{leafs[:3]}")
     called = check_match(r"^probed: good leaf (\d+) .* sum (\d+)$", ran, "the program")
     hits = counts(ran)
     check_eq((hits["sum"], hits["back"]), (int(called[2]),) * 2, "hits, and calls")
@@ -145,6 +152,63 @@ def refused():
     check_eq({c: (len(mark) - 11, why) for why, c, mark in blocks}, bad, "error_log")
     check_eq(len(re.findall(r"^sh: .*(?:Invalid argument|File exists|No such file or directory)$", out, re.M)), len(bad), f"errors:\n{out}")
     check_match(r"^p:uprobes/twice .*\nenable +filter +twice\n$", rest, "what is made")
+
+
+@test("D's provider pid: entries, returns and instructions of one process only, by -c and by -p; what cannot be is refused; nothing stays")
+def pid_provider():
+    code = disassembly("probed_leaf")["probed_leaf"]
+    inside, third = next(n for n in range(1, 99) if code[0] + n not in code), code[2] - code[0]
+    refusals = {"pid99999::main:entry": "D_PROC_GRAB.*No such process", "pid$target::nosuch:entry": "D_PROC_FUNC.*no function of /bin/linux_test matches",
+                "pid$target:libc:main:entry": "D_PROC_LIB.*only the program itself, linux_test",
+                "pid$target::main:fffff": r"D_PROC_OFF.*main has \d+ bytes",
+                f"pid$target::probed_leaf:{inside:x}": r"D_PROC_CREATEFAIL.*(no instruction begins there|no instruction is at that offset)",
+                "pid$target:a.out:-:zz": "D_PROC_NAME", "pid$target:a.out:-:ffffffff": "D_PROC_NAME",
+                "pid$target:::entry": "D_PROC_CREATEFAIL.*all 512 numbers"}
+    counted, listed, wrong, by_p, rest = boot(
+        "linux_test probed 300 > /tmp/other &\n"
+        "dtrace -qn 'pid$target::probed_leaf:entry { @[\"leaf\"] = count(); } pid$target:linux_test:probed_sum:entry { @[\"sum\"] = count(); self->n = arg0; "
+        "@[arg0 == 40 ? \"abc\" : \"other\"] = count(); } "
+        f"pid$target:a.out:probed_leaf:{third:x} {{ @[\"third\"] = count(); }} pid$target::probed_sum:return /self->n == 40 && arg1 != 0/ {{ @[\"back\"] = count(); }} "
+        "pid$target::probed_recurse:return { @[\"rec\"] = count(); }' -c 'linux_test probed 1'\nwait\ncat /tmp/other\necho =====\n"
+        "dtrace -ln 'pid$target::probed_l*:' -c 'linux_test'\necho =====\n"
+        + "".join(f"dtrace -n '{p}' -c 'linux_test probed 1' 2>&1\n" for p in refusals) +
+        "echo =====\nlinux_test probed > /dev/null & p=$!\ndtrace -qn 'pid$target::probed_leaf:entry { @ = count(); } tick-200ms { exit(0); }' -p $p\n"
+        "kill -9 $p; wait $p\necho =====\nsysctl -n debug.kprobe.list\ncat /sys/kernel/tracing/uprobe_events\nls /sys/kernel/tracing/events | grep pid\n"
+        "ktr probes -c | grep pid\nls /sys/kernel/tracing/events/uprobes\n", smp=2, options=FILE).expect().out.replace("\r", "").split("=====\n")
+    m = check_match(r"^probed: good leaf (\d+) handler \d+ alone 4 tail \d+ sum (\d+)$", counted.split("\n\n")[0], "the program")
+    check_match(r"^probed: good leaf \d{4}", counted, "another process of the same program")
+    found = dict(re.findall(r"^  (leaf|sum|abc|third|back|rec) +(\d+)$", counted, re.M))
+    # Its child is another process: one leaf in a child by vfork, and a sum with its seven leafs in one by fork.
+    leaf, sums = int(m[1]) - 8, int(m[2]) - 1
+    check_eq((found.pop("rec") != "0", found), (True, {"leaf": str(leaf), "third": str(leaf), **{n: str(sums) for n in ("sum", "abc", "back")}}), counted)
+    check_match(r"^ *\d+ +pid\d+ +linux_test +probed_leaf entry\n *\d+ +pid\d+ +linux_test +probed_leaf return\n", listed, "the list")
+    for probe, why in refusals.items():
+        name = re.escape(probe).replace("\\$target", "(?:\\$target|\\d+)")
+        check_match(rf"^dtrace: invalid probe specifier {name}: .*{why}", wrong, probe)
+    check(int(by_p.strip()) > 100, f"calls of a process that runs: {by_p}")
+    check_eq(rest, "name state hits misses faults definition\nenable  filter\n", "what is left")
+
+
+LIBC = ["malloc", "free", "write", "read", "__clone", "__clone3", "_Fork", "__libc_sigaction", "___pthread_mutex_lock", "___pthread_mutex_unlock", "memcpy",
+        "__restore_rt", "__memset_avx2_unaligned_erms", "__strlen_avx2", "__memmove_avx_unaligned_erms", "__memcpy_generic", "__strlen_asimd",
+        "__memset_generic", "start_thread", "__futex_abstimed_wait_common"]
+
+
+@test("the C library's busiest functions have probes at their first instructions and at their returns: all that linux_test checks holds")
+def libc():
+    names = [name for name in LIBC if name in symbols()]
+    check(len(names) > 10, f"functions: {names}")
+    lines = []
+    for n, (name, body) in enumerate(disassembly(*names).items()):
+        few = body[:10]
+        lines += [f"p:f{n}_{i} /bin/linux_test:{at:#x}" for i, at in enumerate(few)]
+        lines += [f"r:f{n}_r /bin/linux_test:{body[0]:#x}"] if name not in ("__restore_rt", "__clone", "__clone3", "start_thread") else []
+    run = boot(CD + "".join(f"echo '{line}' >> uprobe_events 2>/dev/null\n" for line in lines) + "echo 1 > events/uprobes/enable\nlinux_test\n"
+               "echo 0 > events/uprobes/enable\ncat uprobe_profile\necho > uprobe_events\n", smp=4, options=FILE).expect()
+    check_eq(re.findall(r"^not ok .*", run.out, re.M), [], "linux_test")
+    check_match(r"^1\.\.\d\d+\r?$", run.out, "linux_test's end")
+    hits = counts(run.out)
+    check(len(hits) > 90 and sum(n > 0 for n in hits.values()) > 60, f"{len(hits)} probes, of which {sum(n > 0 for n in hits.values())} fired")
 
 
 @test("probes come and go while threads run through them, are killed in them, and programs begin; every page comes back")

@@ -2,6 +2,7 @@
  * compile.c - from the texts of D programs to an image.
  */
 #include "userland/bin/dtrace/compile.h"
+#include "userland/bin/dtrace/consume.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "userland/bin/dtrace/gen.h"
 #include "userland/bin/dtrace/options.h"
+#include "userland/bin/dtrace/pid.h"
 #include "userland/bin/dtrace/probe.h"
 
 void
@@ -70,6 +72,7 @@ complete_names(struct clause *c, unsigned fields)
 				 "%s: found too many colons, expected at most %u", p->text,
 				 fields < 4 ? fields - 1 : 3);
 		p->text = full;
+		pid_probes(p->at, full, consume_command);
 		fields = 4;
 	}
 }

@@ -56,6 +56,12 @@ consume_program(struct dif_program *p)
 	return ioctl(device, DIF_IOC_PROGRAM, p) >= 0;
 }
 
+bool
+consume_pid(struct dif_pid *p)
+{
+	return open_device() && ioctl(device, DIF_IOC_PID, p) >= 0;
+}
+
 uint32_t
 consume_probe_of(uint32_t epid)
 {
@@ -66,17 +72,21 @@ consume_probe_of(uint32_t epid)
 
 /* ---- $target ---- */
 
+const char *consume_command;
+
 static bool
 is_program(const char *name)
 {
 	const char *path = getenv("PATH");
 
+	consume_command = name;
 	if (strchr(name, '/') != NULL)
 		return access(name, X_OK) == 0;
 	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
 		int size = (int)strcspn(path, ":");
 
-		if (access(dt_format("%.*s/%s", size, path, name), X_OK) == 0)
+		consume_command = dt_format("%.*s/%s", size, path, name);
+		if (access(consume_command, X_OK) == 0)
 			return true;
 		path += size + (path[size] == ':');
 	}

@@ -399,10 +399,11 @@ main(int argc, char **argv)
 		return 2;
 	}
 	read_scripts();
+	if (!run.claim)
+		consume_target(run.command, run.process);
 	if (run.list)
 		return list_probes();
 	if (!run.claim) {
-		consume_target(run.command, run.process);
 		read_libraries();
 		compile_sources(run.sources, run.code);
 		check_macros();

@@ -26,6 +26,12 @@ probe_all(void)
 	return all;
 }
 
+void
+probe_forget(void)
+{
+	all = NULL;
+}
+
 bool
 probe_is_rate(const char *name)
 {

@@ -13,6 +13,8 @@ struct probe {
 
 /* All probes, in the order of their ids; NULL: they are not known. Asks for them only once. */
 struct probe *probe_all(void);
+/* Asks again next time: there are more. */
+void probe_forget(void);
 /* Where probe_all() gets them; id in p->id. False: there is none from this id on. */
 extern bool (*probe_describe)(struct dif_probe *p);
 /* Without a kernel: those of SDT that its build has described. */

@@ -30,6 +30,11 @@ struct elf_symbol {
 	uint64_t value, size;
 };
 
+struct elf_segment {
+	uint32_t type, flags;
+	uint64_t offset, vaddr, paddr, filesz, memsz, align;
+};
+
 #define SECTION_SYMTAB 2
 #define SYMBOL_FUNC    2
 
@@ -140,4 +145,58 @@ usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **obj
 		return NULL;
 	*start = best->value;
 	return p->names + best->name;
+}
+
+#define SEGMENT_LOAD 1
+#define SEGMENT_EXEC 1
+
+/* The offset of an address in the code. */
+static bool
+code_offset(const uint8_t *file, uint64_t size, uint64_t *address)
+{
+	const struct elf64_ehdr *h = (const void *)file;
+	const struct elf_segment *p;
+
+	if (size < sizeof(*h) || h->phoff % 8 != 0 || h->phoff > size ||
+	    h->phnum > (size - h->phoff) / sizeof(*p))
+		return false;
+	p = (const void *)(file + h->phoff);
+	for (unsigned i = 0; i < h->phnum; i++) {
+		if (p[i].type == SEGMENT_LOAD && (p[i].flags & SEGMENT_EXEC) &&
+		    *address >= p[i].vaddr && *address - p[i].vaddr < p[i].filesz) {
+			*address += p[i].offset - p[i].vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+usymbol_each(const char *path, void (*f)(const struct usymbol *s, void *arg), void *arg)
+{
+	struct executable p = {0};
+	size_t size = 0;
+
+	p.file = file_read(path, &size);
+	if (p.file != NULL)
+		find_symbols(&p, size);
+	for (uint64_t i = 0; i < p.count; i++) {
+		const struct elf_symbol *s = &p.symbols[i];
+		struct usymbol u = {.offset = s->value, .size = s->size};
+
+		if ((s->info & 15) != SYMBOL_FUNC || s->name >= p.names_size ||
+		    !code_offset(p.file, size, &u.offset))
+			continue;
+		u.name = p.names + s->name;
+		f(&u, arg);
+	}
+}
+
+bool
+usymbol_offset(const char *path, uint64_t *address)
+{
+	size_t size = 0;
+	const uint8_t *file = file_read(path, &size);
+
+	return file != NULL && code_offset(file, size, address);
 }

@@ -1,0 +1,115 @@
+/*
+ * uprobe_pid.c - probes in one process, with names of their own: D's provider pid. They are not
+ * among those of uprobe_events. Locking: the control lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/probe/kprobe_private.h"
+#include "kernel/probe/uprobe.h"
+#include "ktr/dynamic.h"
+#include "ktr/port.h"
+
+/* What D has as arguments: those of the function; 0 and the value that it returns. */
+static const char *const fetches[] = {[UPROBE_ENTRY] = " $arg1 $arg2 $arg3 $arg4 $arg5 $arg6",
+				      [UPROBE_RETURN] = " \\0 $retval",
+				      [UPROBE_OFFSET] = ""};
+
+static struct ktr_site *
+make_site(const struct uprobe_in *in, const struct kdefinition *def, char *err, size_t errlen)
+{
+	char provider[16], fmt[96];
+	struct ktr_dynamic d = {.provider = provider,
+				.module = in->module,
+				.function = in->function,
+				.name = in->name,
+				.file = "",
+				.fmt = fmt,
+				.nargs = def->nargs};
+
+	snprintf(provider, sizeof(provider), "pid%u", in->pid);
+	snprintf(fmt, sizeof(fmt), "%s:%s", provider, in->kind == UPROBE_RETURN ? " <-" : " ->");
+	for (unsigned i = 0; i < d.nargs; i++) {
+		d.types[i] = "uint64_t";
+		strlcpy(fmt + strlen(fmt), " %#lx", sizeof(fmt) - strlen(fmt));
+	}
+	return ktr_site_make(&d, err, errlen);
+}
+
+/* Does an instruction begin there? */
+static bool
+is_boundary(struct vnode *vn, uint64_t start, uint64_t offset)
+{
+	uint8_t code[ARCH_INSN_MAX] = {0};
+	size_t size = 1;
+
+	while (start < offset && size != 0) {
+		if (vnode_read(vn, code, sizeof(code), start) <= 0)
+			return false;
+		size = arch_insn_length(code);
+		start += size;
+	}
+	return start == offset;
+}
+
+static int
+make(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
+{
+	struct kdefinition def;
+	struct ktold told = {.err = err, .errlen = errlen};
+	struct kprobe *k;
+	char text[512];
+	int error;
+
+	if ((size_t)snprintf(text, sizeof(text), "%c %s:%#lx%s",
+			     in->kind == UPROBE_RETURN ? 'r' : 'p', in->path, in->offset,
+			     fetches[in->kind]) >= sizeof(text))
+		return -ENAMETOOLONG;
+	error = kprobe_parse(text, true, &def, err, errlen);
+	if (error == 0)
+		error = uprobe_make(&def, text, &told, &k);
+	if (error != 0)
+		return error;
+	if (!is_boundary(k->user.vn, in->start, in->offset)) {
+		snprintf(err, errlen, "no instruction begins there");
+		kprobe_free(k);
+		return -EINVAL;
+	}
+	k->user.pid = in->pid;
+	k->site = make_site(in, &def, err, errlen);
+	if (k->site == NULL) {
+		kprobe_free(k);
+		return -ENOSPC;
+	}
+	list_append(&kprobes, &k->link);
+	k->user.mine = *to;
+	*to = k;
+	return 0;
+}
+
+int
+uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
+{
+	int error;
+
+	err[0] = '\0';
+	ktr_port_lock();
+	error = make(in, to, err, errlen);
+	ktr_port_unlock();
+	return error;
+}
+
+void
+uprobe_in_free(struct kprobe **all)
+{
+	ktr_port_lock();
+	for (struct kprobe *k = *all; k != NULL; k = *all) {
+		*all = k->user.mine;
+		ktr_site_free(k->site);
+		list_remove(&k->link);
+		kprobe_free(k);
+	}
+	ktr_port_unlock();
+}
