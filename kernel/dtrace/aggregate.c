@@ -201,7 +201,7 @@ dif_key_stack(struct dif_run *r, bool user, uint32_t frames)
 		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
 	if (user) {
 		w[1] = 0;
-		n = 1 + dif_port_ustack(&w[1], &w[2], frames);
+		n = 1 + dif_port_ustack(r->f, &w[1], &w[2], frames);
 	} else {
 		n = dif_port_stack(r->f, &w[1], frames);
 	}

@@ -118,7 +118,7 @@ void dtrace_fire_within(const struct ktr_firing *f);
 
 /* Return addresses from the probe on. pcs NULL: only counts them. Any context. */
 unsigned dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
-unsigned dtrace_ustack(uint64_t *pcs, unsigned max);
+unsigned dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
 /* The path of a program (DIF_IOC_PROGRAM). False: not known. Any context. */
 bool dtrace_program(uint32_t number, char path[DIF_PROGRAM_PATH]);
 /* The same string of the kernel's image, where programs read it soonest: in the direct map. */

@@ -208,7 +208,7 @@ dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 
 	if (n < max)
 		put(pcs, n++, where.pc);
-	if (where.ret != 0 && n < max)
+	if (where.ret != 0 && where.pc != 0 && n < max)
 		put(pcs, n++, where.ret);
 	while (n < max && fp != 0 && steps++ < MOST_FRAMES && read_frame(fp, frame)) {
 		const struct arch_trapframe *tf = arch_unwind_trap(frame[1], fp + 16);
@@ -240,20 +240,33 @@ user_frame(void)
 	return t->proc != NULL ? arch_user_frame((uintptr_t)t->kstack + KSTACK_SIZE) : NULL;
 }
 
+/* Where a call returns to; a probe may await its return. *calls: those that were not met yet. */
+static uintptr_t
+return_of(const struct lwp_call **calls, uintptr_t pc)
+{
+	for (; *calls != NULL && pc == (*calls)->returner; *calls = (*calls)->next)
+		pc = (*calls)->ret;
+	return pc;
+}
+
 unsigned
-dtrace_ustack(uint64_t *pcs, unsigned max)
+dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
 	const struct arch_trapframe *tf = user_frame();
+	const struct lwp_call *calls = tf != NULL ? curlwp()->calls : NULL;
 	unsigned n = 0;
 	uintptr_t fp, frame[2];
 
 	if (tf == NULL || max == 0)
 		return 0;
 	put(pcs, n++, lwp_pc(tf));
+	/* a program's function that has no frame yet */
+	if (f->frame == NULL && f->where.pc == 0 && f->where.ret != 0 && n < max)
+		put(pcs, n++, return_of(&calls, f->where.ret));
 	fp = arch_tf_fp(tf);
 	while (n < max && fp != 0 && fp % 8 == 0 && dif_port_user_load(frame, fp, 16) &&
 	       frame[1] != 0) {
-		put(pcs, n++, frame[1]);
+		put(pcs, n++, return_of(&calls, frame[1]));
 		fp = frame[0] > fp ? frame[0] : 0;
 	}
 	return n;
@@ -307,10 +320,10 @@ dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 }
 
 unsigned
-dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max)
+dif_port_ustack(const struct ktr_firing *f, uint64_t *pid, uint64_t *pcs, unsigned max)
 {
 	*pid = program();
-	return dtrace_ustack(pcs, max);
+	return dtrace_ustack(f, pcs, max);
 }
 
 static uint64_t
@@ -319,17 +332,17 @@ caller(const struct ktr_firing *f)
 	const struct ktr_where where = ktr_firing_where(f);
 	uintptr_t frame[2];
 
-	if (where.ret != 0)
+	if (where.ret != 0 && where.pc != 0)
 		return where.ret;
 	return where.fp != 0 && read_frame(where.fp, frame) ? frame[1] : 0;
 }
 
 static uint64_t
-ucaller(void)
+ucaller(const struct ktr_firing *f)
 {
 	uint64_t pcs[2] = {0};
 
-	dtrace_ustack(pcs, 2);
+	dtrace_ustack(f, pcs, 2);
 	return pcs[1];
 }
 
@@ -371,11 +384,11 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	case DIF_B_CALLER:
 		return caller(f);
 	case DIF_B_UCALLER:
-		return ucaller();
+		return ucaller(f);
 	case DIF_B_STACKDEPTH:
 		return dtrace_stack(f, NULL, MOST_FRAMES);
 	case DIF_B_USTACKDEPTH:
-		return dtrace_ustack(NULL, MOST_FRAMES);
+		return dtrace_ustack(f, NULL, MOST_FRAMES);
 	case DIF_B_IPL:
 		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_PROGRAM:

@@ -54,7 +54,7 @@ bool dif_port_uregister(uint64_t n, uint64_t *v);
 /* Stores at most max return addresses, the probe's place first. Returns how many. */
 unsigned dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
 /* The same of the user's stack. 0: there is no user. *pid is the process. */
-unsigned dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max);
+unsigned dif_port_ustack(const struct ktr_firing *f, uint64_t *pid, uint64_t *pcs, unsigned max);
 
 /* The thread that owns the mutex at addr, or 0. False: not readable. */
 bool dif_port_mutex_owner(uint64_t addr, uint64_t *thread);

@@ -88,7 +88,7 @@ dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
 	if (user) {
 		*w++ = 0;
 		words--;
-		n = dif_port_ustack(w - 1, w, words);
+		n = dif_port_ustack(r->f, w - 1, w, words);
 	} else {
 		n = dif_port_stack(r->f, w, words);
 	}

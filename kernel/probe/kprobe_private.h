@@ -92,6 +92,7 @@ struct uprobe {
 	uint64_t offset;
 	uint32_t pid;                /* it fires in that process; 0: in all */
 	bool on;                     /* atomic: its breakpoint is wanted */
+	bool entry;                  /* it is known to be at the start of a function */
 	struct kprobe *mine;         /* the next one of the same owner, if pid is not 0 */
 	uint8_t insn[ARCH_INSN_MAX]; /* without any breakpoint */
 };

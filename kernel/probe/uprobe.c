@@ -24,6 +24,7 @@
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
+#include "arch/uaccess.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/signal.h"
@@ -175,6 +176,18 @@ struct hit {
 	uint8_t insn[ARCH_INSN_MAX];
 };
 
+/* Where the function returns to that begins; 0: unknown. */
+static uintptr_t
+returns_to(const struct arch_trapframe *tf)
+{
+	uintptr_t ret = arch_tf_link(tf), sp = arch_tf_sp(tf);
+
+	if (ARCH_CALL_PUSHES > 0 && (sp > ARCH_USER_END - sizeof(ret) ||
+				     !arch_copy_user(&ret, (const void *)sp, sizeof(ret))))
+		return 0;
+	return ret;
+}
+
 /* Fires a probe. False: memory at *missing is to be brought in. */
 static bool
 fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
@@ -197,7 +210,10 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 	__atomic_fetch_add(&k->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
 		__atomic_fetch_add(&k->faults, in.faults, __ATOMIC_RELAXED);
-	ktr_fire(&(struct ktr_firing){.site = k->site, .args = args, .nargs = (uint16_t)n});
+	ktr_fire(&(struct ktr_firing){.site = k->site,
+				      .args = args,
+				      .nargs = (uint16_t)n,
+				      .where = {.ret = k->user.entry ? returns_to(h->tf) : 0}});
 	return true;
 }
 

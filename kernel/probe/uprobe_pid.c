@@ -78,6 +78,7 @@ make(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
 		return -EINVAL;
 	}
 	k->user.pid = in->pid;
+	k->user.entry = in->kind == UPROBE_ENTRY;
 	k->site = make_site(in, &def, err, errlen);
 	if (k->site == NULL) {
 		kprobe_free(k);

@@ -115,10 +115,11 @@ dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 }
 
 unsigned
-dif_port_ustack(uint64_t *pid, uint64_t *pcs, unsigned max)
+dif_port_ustack(const struct ktr_firing *f, uint64_t *pid, uint64_t *pcs, unsigned max)
 {
 	unsigned n = dif_host.uframes < max ? dif_host.uframes : max;
 
+	(void)f;
 	*pid = dif_host.pid;
 	memcpy(pcs, dif_host.ustack, n * sizeof(*pcs));
 	return n;
