@@ -39,6 +39,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sync/stop.h"
 #include "kernel/vm/vm.h"
 #include "ktr/hook.h"
 #include "ktr/port.h"
@@ -139,8 +140,8 @@ uprobe_apply(void)
 {
 	bool any = false;
 
-	if (curthread() == NULL || ktr_port_final)
-		return;
+	if (curthread() == NULL || stop_inside() || ktr_port_final)
+		return; /* the next change will do it */
 	list_for_each (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 		bool on = ktr_site_why(k->site) != KTR_SITE_OFF;
