@@ -10,6 +10,8 @@
  */
 void arch_machine_init(void);
 
+struct sbuf; /* kernel/lib/sbuf.h */
+
 enum arch_uart_kind { ARCH_UART_NONE, ARCH_UART_16550, ARCH_UART_PL011 };
 
 #define ARCH_NO_IRQ (~0u)
@@ -34,6 +36,8 @@ _Noreturn void arch_poweroff(unsigned status);
 _Noreturn void arch_reboot(void);
 /* Prints one line for the boot log: machine and CPU features, such as "q35". */
 void arch_machine_print(void);
+/* Prints what Linux's /proc/cpuinfo says of a CPU after its number. All are alike. */
+void arch_cpu_describe(struct sbuf *out);
 /* A number from the CPU's random number generator. False: it has none, or none now. Any context. */
 bool arch_random(uint64_t *v);
 /* What the CPU can do for programs, as Linux's AT_HWCAP says it. Any context. */

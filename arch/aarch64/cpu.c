@@ -6,8 +6,10 @@
 #include "arch/machine.h"
 #include "arch/smp.h"
 #include "kernel/entry.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/ring.h"
@@ -120,6 +122,20 @@ core_name(uint64_t midr)
 		    cores[i].part == (midr >> 4 & 0xfff))
 			return cores[i].name;
 	return "unknown core";
+}
+
+void
+arch_cpu_describe(struct sbuf *out)
+{
+	uint64_t midr = READ_SYSREG(midr_el1), hwcap = arch_hwcap();
+
+	sbuf_printf(out, "BogoMIPS\t: %lu.%02lu\nFeatures\t:%s%s%s\n", clock_hz() / 500000,
+		    clock_hz() / 5000 % 100, hwcap & 1 ? " fp" : "", hwcap & 2 ? " asimd" : "",
+		    hwcap & 1ul << 8 ? " atomics" : "");
+	sbuf_printf(out,
+		    "CPU implementer\t: 0x%02lx\nCPU architecture: 8\nCPU variant\t: 0x%lx\n"
+		    "CPU part\t: 0x%03lx\nCPU revision\t: %lu\n",
+		    midr >> 24 & 0xff, midr >> 20 & 15, midr >> 4 & 0xfff, midr & 15);
 }
 
 void

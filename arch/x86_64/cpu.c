@@ -7,8 +7,11 @@
 #include "arch/smp.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/ring.h"
 
@@ -162,15 +165,66 @@ arch_hwcap(void)
 	return r[3];
 }
 
-void
-arch_machine_print(void)
+static void
+cpu_brand(char brand[49])
 {
 	uint32_t r[4];
-	char brand[49] = "";
 
+	memset(brand, 0, 49);
 	cpuid(0x80000000, 0, r);
 	if (r[0] >= 0x80000004)
 		for (unsigned i = 0; i < 3; i++)
 			cpuid(0x80000002 + i, 0, (uint32_t *)(brand + 16 * i));
+}
+
+void
+arch_cpu_describe(struct sbuf *out)
+{
+	/* CPUID.1:EDX and ECX (SDM vol. 2A, CPUID), by Linux's names, in the order of their bits.
+	 */
+	static const char edx[] = "fpu vme de pse tsc msr pae mce cx8 apic - sep mtrr pge mca cmov "
+				  "pat pse36 pn clflush - dts acpi mmx fxsr sse sse2 ss ht tm ia64 "
+				  "pbe ";
+	static const char ecx[] = "pni pclmulqdq dtes64 monitor ds_cpl vmx smx est tm2 ssse3 cid "
+				  "sdbg fma cx16 xtpr pdcm - pcid dca sse4_1 sse4_2 x2apic movbe "
+				  "popcnt tsc_deadline_timer aes xsave osxsave avx f16c rdrand "
+				  "hypervisor ";
+	uint32_t vendor[4], id[4];
+	char brand[49];
+
+	cpuid(0, 0, vendor);
+	cpuid(1, 0, id);
+	cpu_brand(brand);
+	sbuf_puts(out, "vendor_id\t: ");
+	sbuf_write(out, &vendor[1], 4);
+	sbuf_write(out, &vendor[3], 4);
+	sbuf_write(out, &vendor[2], 4);
+	sbuf_printf(out, "\ncpu family\t: %u\nmodel\t\t: %u\nmodel name\t: %s\nstepping\t: %u\n",
+		    (id[0] >> 8 & 15) + ((id[0] >> 8 & 15) == 15 ? id[0] >> 20 & 255 : 0),
+		    (id[0] >> 4 & 15) | (id[0] >> 12 & 0xf0), brand, id[0] & 15);
+	sbuf_printf(out, "cpu MHz\t\t: %lu.%03lu\nflags\t\t:", clock_hz() / 1000000,
+		    clock_hz() / 1000 % 1000);
+	for (unsigned word = 0; word < 2; word++) {
+		const char *name = word == 0 ? edx : ecx;
+
+		for (uint32_t bits = id[3 - word]; *name != '\0'; bits >>= 1) {
+			const char *end = strchr(name, ' ');
+
+			if ((bits & 1) && *name != '-') {
+				sbuf_putc(out, ' ');
+				sbuf_write(out, name, (size_t)(end - name));
+			}
+			name = end + 1;
+		}
+	}
+	sbuf_puts(out, " nx lm\n");
+}
+
+void
+arch_machine_print(void)
+{
+	char brand[49];
+
+	cpu_brand(brand);
 	printk("cpu: %s, NX%s%s\n", brand, x86_smep ? " SMEP" : "", x86_smap ? " SMAP" : "");
 }

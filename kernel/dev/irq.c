@@ -6,26 +6,29 @@
 #include <stddef.h>
 
 #include "arch/intc.h"
+#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
-
-#define LINES 256
 
 static struct {
 	void (*fn)(void *);
 	void *arg;
 	const char *name;
-} lines[LINES];
+	uint64_t *counts; /* of each CPU, by itself; NULL: not counted */
+} lines[IRQ_LINES];
 
 int
 irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 {
-	if (gsi >= LINES)
+	if (gsi >= IRQ_LINES)
 		return -EINVAL;
 	if (lines[gsi].fn != NULL)
 		return -EBUSY;
 	lines[gsi].arg = arg;
 	lines[gsi].name = name;
+	lines[gsi].counts = kzalloc(ncpus * sizeof(uint64_t));
 	/* release: the interrupt may arrive on another CPU at once */
 	__atomic_store_n(&lines[gsi].fn, fn, __ATOMIC_RELEASE);
 	CTR2(KTR_DEV, "irq register: line %u name %s", gsi, name);
@@ -35,21 +38,36 @@ irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 void
 irq_line_raised(unsigned gsi)
 {
-	void (*fn)(void *) = gsi < LINES ? __atomic_load_n(&lines[gsi].fn, __ATOMIC_ACQUIRE) : NULL;
+	void (*fn)(void *) =
+	    gsi < IRQ_LINES ? __atomic_load_n(&lines[gsi].fn, __ATOMIC_ACQUIRE) : NULL;
 
 	if (fn == NULL) {
 		CTR1(KTR_INTR, "irq stray: line %u", gsi);
 		return;
 	}
+	if (lines[gsi].counts != NULL)
+		lines[gsi].counts[arch_cpu()]++;
 	CTR2(KTR_INTR, "irq: line %u name %s", gsi, lines[gsi].name);
 	fn(lines[gsi].arg);
+}
+
+bool
+irq_line_used(unsigned gsi)
+{
+	/* acquire: pairs with irq_register() */
+	return gsi < IRQ_LINES && __atomic_load_n(&lines[gsi].fn, __ATOMIC_ACQUIRE) != NULL;
 }
 
 const char *
 irq_line_name(unsigned gsi)
 {
-	/* acquire: pairs with irq_register() */
-	if (gsi >= LINES || __atomic_load_n(&lines[gsi].fn, __ATOMIC_ACQUIRE) == NULL)
-		return "stray";
-	return lines[gsi].name;
+	return irq_line_used(gsi) ? lines[gsi].name : "stray";
+}
+
+uint64_t
+irq_line_count(unsigned gsi, unsigned cpu)
+{
+	if (!irq_line_used(gsi) || lines[gsi].counts == NULL)
+		return 0;
+	return __atomic_load_n(&lines[gsi].counts[cpu], __ATOMIC_RELAXED);
 }

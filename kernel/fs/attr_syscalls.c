@@ -1,6 +1,6 @@
 /*
- * attr_syscalls.c - system calls that change a file's size, rights, owner and time. A user's group
- * has the user's number, so a group cannot be given. Set-user-id bits do not exist. Locking: none.
+ * attr_syscalls.c - system calls that change a file's size, rights, owner and time. Set-user-id
+ * bits do not exist. Locking: none.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -43,9 +43,9 @@ chmod_vnode(struct vnode *vn, uint64_t mode)
 }
 
 static int
-chown_vnode(struct vnode *vn, uint64_t uid)
+chown_vnode(struct vnode *vn, uint64_t ids)
 {
-	return (uint32_t)uid == UINT32_MAX ? 0 : vnode_chown(vn, (uint32_t)uid);
+	return vnode_chown(vn, (uint32_t)ids, (uint32_t)(ids >> 32));
 }
 
 static int
@@ -86,7 +86,7 @@ sys_fchown(const uint64_t a[6])
 	int error;
 	struct vnode *vn = of_fd(a[0], &error);
 
-	return change(vn, error, chown_vnode, a[1]);
+	return change(vn, error, chown_vnode, (uint32_t)a[1] | a[2] << 32);
 }
 
 int64_t
@@ -95,7 +95,7 @@ sys_fchownat(const uint64_t a[6])
 	int error;
 	struct vnode *vn = vnode_of_user(a[0], a[1], a[4], &error);
 
-	return change(vn, error, chown_vnode, a[2]);
+	return change(vn, error, chown_vnode, (uint32_t)a[2] | a[3] << 32);
 }
 
 int64_t

@@ -141,6 +141,7 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 	    .ino = f[F_INO],
 	    .mode = f[F_MODE],
 	    .uid = f[F_UID],
+	    .gid = f[F_GID],
 	    .nlink = f[F_NLINK],
 	    .archive = c->archive,
 	};

@@ -15,7 +15,7 @@ struct cpio_entry {
 	    name; /* in the archive, NUL-terminated, without leading "/" and "./"; "" is the root */
 	const void *data; /* in the archive */
 	size_t size;      /* bytes of data */
-	uint32_t ino, mode, uid, nlink;
+	uint32_t ino, mode, uid, gid, nlink;
 	unsigned archive; /* number of the archive, from 0, when several follow each other */
 };
 

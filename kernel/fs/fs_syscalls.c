@@ -7,6 +7,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"
@@ -427,16 +428,25 @@ sys_faccessat2(const uint64_t a[6])
 static int64_t
 readlink_at(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 {
+	struct vnode *vn, *to;
+	const char *text;
 	int error;
-	struct vnode *vn;
 
 	if ((int)size <= 0)
 		return -EINVAL;
 	vn = vnode_of_user(dirfd, upath, AT_SYMLINK_NOFOLLOW, &error);
 	if (vn == NULL)
 		return error;
-	size = size < vn->size ? size : vn->size;
-	error = S_ISLNK(vn->mode) ? copy_out(ubuf, vn->data, size) : -EINVAL;
+	if (S_ISLNK(vn->mode)) {
+		error = vnode_link_text(vn, &text, &to); /* constant: needs no lock */
+		vnode_unref(to);
+	} else {
+		error = -EINVAL;
+	}
+	if (error == 0 && size > strlen(text))
+		size = strlen(text);
+	if (error == 0)
+		error = copy_out(ubuf, text, size);
 	vnode_unref(vn);
 	return error < 0 ? error : (int64_t)size;
 }

@@ -101,8 +101,10 @@ make_node(const struct cpio_entry *e, const struct link *l, int *err)
 	} else {
 		vn = vnode_create(NULL, e->name, mode, err);
 	}
-	if (vn != NULL)
+	if (vn != NULL) {
 		vn->uid = e->uid;
+		vn->gid = e->gid;
+	}
 	return vn;
 }
 

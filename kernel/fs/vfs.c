@@ -9,6 +9,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
@@ -54,7 +55,7 @@ static struct vnode *
 lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 {
 	struct vnode *vn = NULL;
-	struct walk w;
+	struct walk w = {0};
 
 	mutex_lock(&vfs_lock);
 	*err = walk(cwd, path, &w);
@@ -63,6 +64,7 @@ lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 	if (*err == 0)
 		vnode_ref(vn);
 	mutex_unlock(&vfs_lock);
+	walk_done(&w);
 	if (*err == 0)
 		SDT_CTR2(vfs, , , lookup, SDT_ARGS3(vn, vfs_trace_name(path), 0), KTR_VFS,
 			 "lookup hit: name %s ino %lu", vfs_trace_name(path), vn->ino);
@@ -183,7 +185,7 @@ static struct vnode *
 create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *err)
 {
 	struct vnode *vn = NULL;
-	struct walk w;
+	struct walk w = {0};
 
 	mutex_lock(&vfs_lock);
 	*err = walk(cwd, path, &w);
@@ -199,6 +201,7 @@ create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *
 		*err = create_locked(&w, mode, to, &vn);
 	}
 	mutex_unlock(&vfs_lock);
+	walk_done(&w);
 	SDT_CTR3(vfs, , , create, SDT_ARGS3(*err == 0 ? vn : NO_VNODE, vfs_trace_name(path), -*err),
 		 KTR_VOP, "create: name %s mode %#o error %d", vfs_trace_name(path), mode, -*err);
 	return *err == 0 ? vn : NULL;
@@ -221,7 +224,8 @@ static int
 link_locked(const struct walk *w, struct vnode *vn)
 {
 	bool ours = vn->ops == &ramfs_file_ops || vn->ops == &link_ops;
-	int error = S_ISDIR(vn->mode) ? -EPERM : !ours || w->dir->fixed ? -EXDEV : may_create(w);
+	bool other = !ours || w->dir->fixed || w->dir->dev != vn->dev;
+	int error = S_ISDIR(vn->mode) ? -EPERM : other ? -EXDEV : may_create(w);
 
 	if (error < 0)
 		return error;
@@ -236,7 +240,7 @@ link_locked(const struct walk *w, struct vnode *vn)
 int
 vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
 {
-	struct walk w;
+	struct walk w = {0};
 	int error;
 
 	mutex_lock(&vfs_lock);
@@ -244,6 +248,7 @@ vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
 	if (error == 0)
 		error = link_locked(&w, vn);
 	mutex_unlock(&vfs_lock);
+	walk_done(&w);
 	CTR3(KTR_VOP, "link: name %s ino %lu error %d", vfs_trace_name(path), vn->ino, -error);
 	return error;
 }
@@ -253,7 +258,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 		       int *err)
 {
 	struct vnode *vn = NULL;
-	struct walk w;
+	struct walk w = {0};
 	int error;
 
 	*made = false;
@@ -268,6 +273,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	if (*made)
 		error = create_locked(&w, mode, NULL, &vn);
 	mutex_unlock(&vfs_lock);
+	walk_done(&w);
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,
 	     -error);
 	if (*made)
@@ -365,7 +371,7 @@ may_remove(const struct walk *w, const struct vnode *vn)
 
 	if ((w->dir->mode & STICKY) && user != 0 && user != vn->uid && user != w->dir->uid)
 		return -EPERM;
-	return vn->fixed ? -EBUSY : 0;
+	return vn->fixed || vn->cover != NULL || vn->dev != w->dir->dev ? -EBUSY : 0;
 }
 
 /* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock
@@ -398,7 +404,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 {
 	struct vnode *vn = NULL;
 	struct vname *n;
-	struct walk w;
+	struct walk w = {0};
 	int error;
 
 	mutex_lock(&vfs_lock);
@@ -406,6 +412,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
 		error = change_by(&w, w.dir->ops->rmdir);
 		mutex_unlock(&vfs_lock);
+		walk_done(&w);
 		return error;
 	}
 	if (error == 0)
@@ -425,6 +432,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	if (error == 0)
 		dir_unlink(n);
 	mutex_unlock(&vfs_lock);
+	walk_done(&w);
 	SDT_CTR2(vfs, , , remove,
 		 SDT_ARGS3(error == 0 ? vn : NO_VNODE, vfs_trace_name(path), -error), KTR_VOP,
 		 "remove: name %s error %d", vfs_trace_name(path), -error);
@@ -484,6 +492,8 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	if (error < 0)
 		return error;
 	vn = n->vn;
+	if (vn->dev != to->dir->dev)
+		return -EXDEV;
 	if (flags & RENAME_EXCHANGE) {
 		error = find_removable(to, -EBUSY, &old);
 		return error == 0 ? exchange(n, old) : error;
@@ -523,7 +533,7 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	     unsigned flags)
 {
 	struct vnode *gone[2] = {NULL, NULL};
-	struct walk a, b;
+	struct walk a = {0}, b = {0};
 	int error;
 
 	mutex_lock(&vfs_lock);
@@ -533,6 +543,8 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	if (error == 0)
 		error = rename_locked(&a, &b, flags, gone);
 	mutex_unlock(&vfs_lock);
+	walk_done(&a);
+	walk_done(&b);
 	CTR3(KTR_VOP, "rename: from %s to %s error %d", vfs_trace_name(from), vfs_trace_name(to),
 	     -error);
 	vnode_unref(gone[0]);
@@ -552,18 +564,31 @@ make_root_dir(const char *name, uint32_t mode)
 	return vn;
 }
 
+static struct vnode *
+tmpfs_make(uint32_t mode, int *err)
+{
+	struct vnode *vn = vnode_alloc(S_IFDIR | mode, &dir_ops, NULL);
+
+	*err = vn != NULL ? 0 : -ENOMEM;
+	return vn;
+}
+
 void
 vfs_init(void)
 {
+	static const struct vfs_type tmpfs = {"tmpfs", TMPFS_MAGIC, tmpfs_make};
+	static const struct vfs_type devtmpfs = {"devtmpfs", TMPFS_MAGIC, NULL};
 	struct vnode *dev;
 
 	vfs_root = vnode_alloc(S_IFDIR | 0755, &dir_ops, NULL);
 	if (vfs_root == NULL)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;
+	vfs_mount_at_boot(vfs_root, &tmpfs);
 	vnode_unref(make_root_dir("tmp", STICKY | 0777));
 	dev = make_root_dir("dev", 0755);
 	dev->fixed = true;
+	vfs_mount_at_boot(dev, &devtmpfs);
 	devfs_init(dev);
 	vnode_unref(dev);
 }

@@ -27,14 +27,34 @@
 
 struct boot_module;
 struct file;
+struct sbuf;
 struct stat;
 struct uidinfo;
 struct vm_pager;
 struct vname;
 struct vnode;
 
-/* The operations of a kind of vnode. NULL: the request fails. None is called with vfs_lock held. */
+/* Takes a name of a directory; false: no more. ino: of the vnode. cookie: ascending, not 0. */
+typedef bool vnode_list_fn(void *arg, const char *name, uint32_t mode, uint64_t ino,
+			   uint64_t cookie);
+
+/*
+ * The operations of a kind of vnode. NULL: the request fails. Only the first three are called with
+ * vfs_lock held.
+ */
 struct vnode_ops {
+	/*
+	 * A directory whose names are not in the tree: makes the vnode of a name by
+	 * vnode_make_nameless(). NULL and *err.
+	 */
+	struct vnode *(*lookup)(struct vnode *dir, const char *name, int *err);
+	/* Calls add for its names after the one with cookie `from`; 0: from the first on. */
+	void (*list)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
+	/*
+	 * A symbolic link: its text; and *to, with a reference, if it leads there whatever the text
+	 * says. 0 or -errno. NULL: the text is vn->data.
+	 */
+	int (*link)(const struct vnode *vn, const char **text, struct vnode **to);
 	/* A file is opened on the vnode. 0 or -errno. NULL: nothing to do. */
 	int (*open)(struct file *f);
 	/* The last reference to an open file is dropped. */
@@ -65,10 +85,11 @@ struct vnode_ops {
 struct vnode {
 	uint32_t refs;      /* [a] each name has one */
 	uint32_t mode;      /* [a] S_IF… [c] and permission bits */
-	uint32_t uid;       /* [a] */
+	uint32_t uid, gid;  /* [a] */
 	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;         /* [c] directory: only the kernel adds and removes names */
 	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
+	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
 	bool stream;    /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
@@ -76,6 +97,7 @@ struct vnode {
 	void (*fill)(struct vnode *dir);
 	bool missing;
 	uint64_t ino;                /* [c] */
+	uint32_t dev;                /* [v] its file system's number; 0: it is in none */
 	const struct vnode_ops *ops; /* [c] */
 	void *data;    /* [c] the file system's; of a symbolic link its text, with NUL */
 	uint64_t rdev; /* [c] device number, 0 none */
@@ -83,10 +105,11 @@ struct vnode {
 	uint32_t links;     /* [v] how many names it has */
 	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
 	/*
-	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference: a
-	 * directory with children is never removed.
+	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference,
+	 * but in a vnode that is not in the tree: a directory with children is never removed.
 	 */
 	struct vnode *parent;
+	struct vnode *cover;  /* [v] directory: the root of what is mounted there; NULL: nothing */
 	struct list children; /* [v] directory: its names, ordered by cookie */
 	uint64_t next_cookie; /* [v] directory: for the next child */
 
@@ -94,6 +117,36 @@ struct vnode {
 	uint64_t size;     /* [d] */
 	uint64_t mtime_ns; /* [d] in clock_ns() time */
 };
+
+/* A kind of file system. */
+struct vfs_type {
+	const char *name; /* as mount() and /proc/mounts have it */
+	uint64_t magic;   /* of statfs() */
+	/*
+	 * Makes the root directory of a new one, with this mode if it has a choice. NULL and *err;
+	 * make NULL: there is only one, which the kernel mounts.
+	 */
+	struct vnode *(*make)(uint32_t mode, int *err);
+};
+
+/* The directory root, which has no names yet, is a file system of its own. Boot. */
+void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
+/*
+ * Mounts a new file system on a directory. -ENODEV: no such type; -EBUSY: there can be only one, or
+ * the directory is the kernel's, or covered already; -ENOTDIR, -ENOENT, -ENOMEM.
+ */
+int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode);
+/*
+ * Unmounts the file system with this root. detach: even if it is in use; its names are gone then.
+ * -EINVAL: it is no root; -EBUSY: in use, or the kernel's.
+ */
+int vfs_unmount(struct vnode *root, bool detach);
+/* The type of the file system that vn is in. NULL: in none. */
+const struct vfs_type *vfs_type_of(const struct vnode *vn);
+/* Is vn the root of one? */
+bool vfs_is_mounted(const struct vnode *vn);
+/* Prints all, as /proc/mounts does. 0 or -ENOMEM. */
+int vfs_print_mounts(struct sbuf *out);
 
 /* Makes the root, /tmp and /dev with its devices. Once, at boot. */
 void vfs_init(void);
@@ -158,6 +211,13 @@ struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
  * For `fill`: removes the names in dir of which stale() is true, and all below them. vfs_lock held.
  */
 void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
+/*
+ * For `lookup`: makes a vnode that is found by a name in dir, but is not in the tree. It lives as
+ * long as somebody uses it. A directory's inode number, and a name, give its own. NULL: no memory.
+ */
+struct vnode *vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode,
+				  const struct vnode_ops *ops, void *data);
+uint64_t vnode_nameless_ino(const struct vnode *dir, const char *name);
 /* Makes a vnode without a name, for pipes. NULL: no memory. */
 struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data);
 
@@ -178,17 +238,18 @@ uint64_t vnode_size(struct vnode *vn);
 #define VNODE_READ  4
 /* May the user do `want`? 0, -EACCES, or -EPERM if only user 0 may. Any context. */
 int vnode_access(const struct vnode *vn, unsigned want);
-/* The same of any user. */
+/* The same of any user, as one of no group. */
 int vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want);
 /* 0; or -EACCES: not a regular file, or the user may not execute it. Any context. */
 int vnode_may_execute(const struct vnode *vn);
 
 /*
- * Sets the permission bits; the owner; the time of the last change, in ns of clock_real_ns(). 0, or
- * -EPERM: the user is neither the owner nor 0 (who alone gives files away).
+ * Sets the permission bits; owner and group (UINT32_MAX: as it is); the time of the last change, in
+ * ns of clock_real_ns(). 0, or -EPERM: the user is neither the owner nor 0. Only user 0 gives files
+ * away, or to a group that is not its own.
  */
 int vnode_chmod(struct vnode *vn, uint32_t mode);
-int vnode_chown(struct vnode *vn, uint32_t uid);
+int vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid);
 int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
 /* Makes the file's time that of now, whoever the user is. 0. */
 int vnode_touch(struct vnode *vn);
@@ -199,10 +260,10 @@ void vnode_stat(struct vnode *vn, struct stat *st);
  */
 int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie);
 /*
- * Stores the absolute path of a directory. Returns its length; -ERANGE: it does not fit; -ENOENT:
- * the directory was removed.
+ * Stores the absolute path of a vnode. Returns its length; -ERANGE: it does not fit; -ENOENT: it
+ * has no name, or was removed.
  */
-int vnode_path(struct vnode *dir, char *buf, size_t size);
+int vnode_path(struct vnode *vn, char *buf, size_t size);
 
 /* For events: the last part of path, interned, at most 63 bytes. Any context. */
 const char *vfs_trace_name(const char *path);

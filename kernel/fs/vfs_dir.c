@@ -34,16 +34,16 @@ record_length(const char *name)
 
 /* Writes a record; returns its length. */
 static size_t
-record_fill(char *at, const struct vnode *vn, const char *name, uint64_t cookie)
+record_fill(char *at, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
 {
 	struct linux_dirent64 *r = (struct linux_dirent64 *)at;
 	size_t n = record_length(name);
 
 	memset(at, 0, n);
-	r->d_ino = vn->ino;
+	r->d_ino = ino;
 	r->d_off = (int64_t)cookie;
 	r->d_reclen = (uint16_t)n;
-	r->d_type = dir_type(vn->mode);
+	r->d_type = dir_type(mode);
 	memcpy(at + DIR_NAME_AT, name, strlen(name) + 1);
 	return n;
 }
@@ -56,16 +56,26 @@ struct dir_piece {
 	bool full;        /* the next record does not fit */
 };
 
+/* A vnode_list_fn. */
 static bool
-piece_add(struct dir_piece *p, const struct vnode *vn, const char *name, uint64_t cookie)
+piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
 {
+	struct dir_piece *p = arg;
+
 	if (record_length(name) > p->room - p->len) {
 		p->full = true;
 		return false;
 	}
-	p->len += record_fill(p->buf + p->len, vn, name, cookie);
+	p->len += record_fill(p->buf + p->len, name, mode, ino, cookie);
 	p->cookie = cookie;
 	return true;
+}
+
+/* The same for a directory that lists itself. */
+static bool
+piece_add_listed(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
+{
+	return piece_add(arg, name, mode, ino, cookie + 2);
 }
 
 /*
@@ -75,16 +85,23 @@ piece_add(struct dir_piece *p, const struct vnode *vn, const char *name, uint64_
 static void
 piece_fill(struct dir_piece *p, struct vnode *dir)
 {
+	const struct vnode *up;
+
 	mutex_lock(&vfs_lock);
+	up = dir->parent != NULL ? dir->parent : dir;
 	dir_fill(dir);
 	if (p->cookie < 1)
-		piece_add(p, dir, ".", 1);
+		piece_add(p, ".", dir->mode, dir->ino, 1);
 	if (p->cookie == 1)
-		piece_add(p, dir->parent != NULL ? dir->parent : dir, "..", 2);
+		piece_add(p, "..", up->mode, up->ino, 2);
+	if (dir->ops->list != NULL && !p->full)
+		dir->ops->list(dir, p->cookie < DIR_COOKIE_FIRST ? 0 : p->cookie - 2,
+			       piece_add_listed, p);
 	list_for_each (l, &dir->children) {
 		const struct vname *n = list_entry(l, struct vname, sibling);
 
-		if (p->full || (n->cookie > p->cookie && !piece_add(p, n->vn, n->text, n->cookie)))
+		if (p->full || (n->cookie > p->cookie &&
+				!piece_add(p, n->text, n->vn->mode, n->vn->ino, n->cookie)))
 			break;
 	}
 	mutex_unlock(&vfs_lock);
@@ -118,20 +135,31 @@ vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
 }
 
 int
-vnode_path(struct vnode *dir, char *buf, size_t size)
+vnode_path(struct vnode *vn, char *buf, size_t size)
+{
+	int n;
+
+	mutex_lock(&vfs_lock);
+	n = vnode_path_locked(vn, buf, size);
+	mutex_unlock(&vfs_lock);
+	return n;
+}
+
+int
+vnode_path_locked(struct vnode *vn, char *buf, size_t size)
 {
 	size_t at = size;
 	int error = size < 2 ? -ERANGE : 0;
 
 	if (error == 0)
 		buf[--at] = '\0';
-	mutex_lock(&vfs_lock);
 	/* Build the path from its end. */
-	for (struct vnode *d = dir; error == 0 && d != vfs_root; d = d->parent) {
-		size_t n = d->parent != NULL ? strlen(d->name->text) : 0;
+	for (const struct vnode *d = vn; error == 0 && d != vfs_root; d = d->name->dir) {
+		size_t n = d->name != NULL ? strlen(d->name->text) : 0;
 
-		if (d->parent == NULL) {
+		if (d->name == NULL) {
 			error = -ENOENT;
+			break;
 		} else if (n + 1 > at) {
 			error = -ERANGE;
 		} else {
@@ -140,7 +168,6 @@ vnode_path(struct vnode *dir, char *buf, size_t size)
 			buf[--at] = '/';
 		}
 	}
-	mutex_unlock(&vfs_lock);
 	if (error < 0)
 		return error;
 	if (at == size - 1)

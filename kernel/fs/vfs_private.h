@@ -37,16 +37,27 @@ struct walk {
 	bool want_dir;           /* the path ends with a slash */
 	unsigned links;          /* symbolic links that it led through */
 	bool last;               /* walk_end() has looked for the last part, there or not */
+	struct vnode *held[2];   /* references: to dir, and what was found in it */
 	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
 };
 
-/* Walks all parts of the path but the last. vfs_lock held; no reference is taken. */
+/*
+ * Walks all parts of the path but the last. vfs_lock held. What it leads to needs no reference
+ * before walk_done().
+ */
 int walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
  * Finds the last part. follow: if it is a symbolic link, goes where it leads; w is then there, also
- * if there is nothing (-ENOENT). vfs_lock held; no reference is taken.
+ * if there is nothing (-ENOENT). vfs_lock held.
  */
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
+/* Ends a walk. vfs_lock is not held. */
+void walk_done(struct walk *w);
+
+/* The `link` operation of a symbolic link. vfs_lock held. */
+int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);
+/* vnode_path() with vfs_lock held. */
+int vnode_path_locked(struct vnode *vn, char *buf, size_t size);
 
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);

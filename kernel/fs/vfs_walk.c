@@ -2,7 +2,8 @@
  * vfs_walk.c - walks a path part by part, through symbolic links.
  *
  * A link in the middle of a path is replaced by its text: the walk goes on with that text and what
- * is left of the path. Locking: vfs_lock is held for the whole walk.
+ * is left of the path. Locking: vfs_lock is held for the whole walk, so vnodes of the tree stay.
+ * The walk holds references to those that are not in it.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -30,25 +31,52 @@ next_part(const char **path, char *name)
 	return (int)n;
 }
 
-/* Finds name in dir, which the user must be allowed to search. */
-static int
-step(struct vnode *dir, const char *name, struct vnode **to)
+/* Keeps the reference to vn, and the one to w->dir. */
+static void
+hold(struct walk *w, struct vnode *vn)
 {
+	unsigned i = w->held[0] == w->dir;
+
+	vnode_unref(w->held[i]);
+	w->held[i] = vn;
+}
+
+void
+walk_done(struct walk *w)
+{
+	vnode_unref(w->held[0]);
+	vnode_unref(w->held[1]);
+}
+
+/* Finds name in w->dir, which the user must be allowed to search. */
+static int
+step(struct walk *w, const char *name, struct vnode **to)
+{
+	struct vnode *dir = w->dir;
 	int error = !S_ISDIR(dir->mode) ? -ENOTDIR : vnode_access(dir, VNODE_EXEC);
 
 	if (error < 0)
 		return error;
-	if (strcmp(name, ".") == 0)
+	if (strcmp(name, ".") == 0) {
 		*to = dir;
-	else if (strcmp(name, "..") == 0)
+	} else if (strcmp(name, "..") == 0) {
 		*to = dir->parent;
-	else {
+		if (dir->nameless)
+			hold(w, vnode_ref(*to));
+	} else if (dir->ops->lookup != NULL) {
+		*to = dir->ops->lookup(dir, name, &error);
+		if (*to == NULL)
+			return error;
+		hold(w, *to);
+	} else {
 		const struct vname *n;
 
 		dir_fill(dir);
 		n = dir_find(dir, name);
 		*to = n != NULL ? n->vn : NULL;
 	}
+	while (*to != NULL && (*to)->cover != NULL)
+		*to = (*to)->cover;
 	return *to != NULL ? 0 : -ENOENT;
 }
 
@@ -59,10 +87,20 @@ step(struct vnode *dir, const char *name, struct vnode **to)
 static int
 enter_link(struct walk *w, const struct vnode *link, const char *rest, char **buf)
 {
-	const char *text = link->data;
-	size_t len = strlen(text), rest_len = strlen(rest);
+	struct vnode *to = NULL;
+	const char *text;
+	int error = vnode_link_text(link, &text, &to);
+	size_t len, rest_len = strlen(rest);
 	char *path;
 
+	if (error < 0)
+		return error;
+	if (to != NULL) {
+		hold(w, to);
+		w->dir = to;
+		text = "";
+	}
+	len = strlen(text);
 	if (++w->links > LINKS_MAX)
 		return -ELOOP;
 	if (len + rest_len >= PATH_MAX)
@@ -74,10 +112,10 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 	memcpy(path + len, rest, rest_len + 1);
 	kfree(*buf);
 	*buf = path;
-	if (*path == '/')
+	if (*path == '/' && to == NULL)
 		w->dir = vfs_root;
 	w->name[0] = '\0';
-	w->want_dir = false;
+	w->want_dir = *path == '/' && to != NULL;
 	return 0;
 }
 
@@ -92,7 +130,7 @@ walk_on(struct walk *w, const char *path, char *buf)
 		struct vnode *to = w->dir;
 
 		if (n > 0 && w->name[0] != '\0')
-			error = step(w->dir, w->name, &to);
+			error = step(w, w->name, &to);
 		if (n < 0 || error < 0) {
 			error = n < 0 ? n : error;
 		} else if (S_ISLNK(to->mode)) {
@@ -129,7 +167,7 @@ walk_end(struct walk *w, bool follow, struct vnode **vn)
 		*vn = w->dir;
 		w->last = true;
 		if (w->name[0] != '\0')
-			error = step(w->dir, w->name, vn);
+			error = step(w, w->name, vn);
 		if (error == 0 && S_ISLNK((*vn)->mode) && (follow || w->want_dir)) {
 			w->last = false;
 			error = enter_link(w, *vn, w->want_dir ? "/" : "", &buf);

@@ -50,6 +50,7 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	vn->refs = 1;
 	vn->mode = mode;
 	vn->uid = vfs_user();
+	vn->gid = curproc() != NULL ? curproc()->gid : 0;
 	vn->ui = ui;
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
@@ -73,6 +74,54 @@ vnode_free(struct vnode *vn)
 	uidinfo_free(vn->ui, vn);
 }
 
+uint64_t
+vnode_nameless_ino(const struct vnode *dir, const char *name)
+{
+	uint64_t h = dir->ino;
+
+	for (; *name != '\0'; name++)
+		h = (h ^ h >> 29 ^ (uint8_t)*name) * 0x9e3779b97f4a7c15ul;
+	return h >> 2 | 1ul << 62; /* not those of vnode_alloc(), and positive */
+}
+
+struct vnode *
+vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
+		    void *data)
+{
+	size_t len = strlen(name) + 1;
+	struct vnode *vn = vnode_alloc(mode, ops, data);
+	struct vname *n = vn != NULL ? uidinfo_alloc(vn->ui, sizeof(*n) + len) : NULL;
+
+	if (n == NULL) {
+		if (vn != NULL)
+			vnode_free(vn);
+		return NULL;
+	}
+	memcpy(n->text, name, len);
+	n->dir = dir;
+	vn->name = n;
+	vn->parent = vnode_ref(dir);
+	vn->nameless = vn->fixed = true;
+	vn->ino = vnode_nameless_ino(dir, name);
+	vn->dev = dir->dev;
+	return vn;
+}
+
+static void
+free_name(struct vnode *vn)
+{
+	vnode_unref(vn->parent);
+	uidinfo_free(vn->ui, vn->name);
+}
+
+int
+vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to)
+{
+	*to = NULL;
+	*text = vn->data;
+	return vn->ops->link != NULL ? vn->ops->link(vn, text, to) : 0;
+}
+
 void
 vnode_unref(struct vnode *vn)
 {
@@ -84,6 +133,8 @@ vnode_unref(struct vnode *vn)
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);
+	if (vn->nameless)
+		free_name(vn);
 	vnode_free(vn);
 }
 
@@ -141,6 +192,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	list_append(&dir->children, &n->sibling);
 	dir->mtime_ns = clock_ns();
 	vn->links++;
+	vn->dev = dir->dev;
 	vn->name = n;
 	if (S_ISDIR(vn->mode))
 		vn->parent = dir;
@@ -166,16 +218,12 @@ dir_unlink(struct vname *n)
 	uidinfo_free(n->ui, n);
 }
 
-int
-vnode_access(const struct vnode *vn, unsigned want)
+static int
+access(const struct vnode *vn, uint32_t user, bool (*in_group)(uint32_t gid), unsigned want)
 {
-	return vnode_access_of(vn, vfs_user(), want);
-}
-
-int
-vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
-{
-	uint32_t bits = user == vn->uid ? vn->mode >> 6 : vn->mode;
+	uint32_t bits = user == vn->uid     ? vn->mode >> 6
+			: in_group(vn->gid) ? vn->mode >> 3
+					    : vn->mode;
 
 	if (user == 0) {
 		/* User 0 may do anything, except execute a file that nobody may execute. */
@@ -186,6 +234,24 @@ vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
 	if (vn->root_only)
 		return -EPERM;
 	return (bits & want) == want ? 0 : -EACCES;
+}
+
+int
+vnode_access(const struct vnode *vn, unsigned want)
+{
+	return access(vn, vfs_user(), proc_in_group, want);
+}
+
+static bool
+in_no_group(uint32_t gid)
+{
+	return false;
+}
+
+int
+vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
+{
+	return access(vn, user, in_no_group, want);
 }
 
 int
@@ -243,6 +309,8 @@ const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref};
 static bool
 owns(const struct vnode *vn)
 {
+	if (vn->nameless)
+		return false; /* it would be forgotten */
 	return vfs_user() == 0 || vfs_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 }
 
@@ -257,12 +325,18 @@ vnode_chmod(struct vnode *vn, uint32_t mode)
 }
 
 int
-vnode_chown(struct vnode *vn, uint32_t uid)
+vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 {
-	if (!owns(vn) || (vfs_user() != 0 && uid != vn->uid))
+	if (uid == UINT32_MAX)
+		uid = vn->uid;
+	if (gid == UINT32_MAX)
+		gid = vn->gid;
+	if (!owns(vn) ||
+	    (vfs_user() != 0 && (uid != vn->uid || (gid != vn->gid && !proc_in_group(gid)))))
 		return -EPERM;
-	CTR2(KTR_VFS, "chown: ino %lu uid %u", vn->ino, uid);
+	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
 	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
+	__atomic_store_n(&vn->gid, gid, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -303,13 +377,13 @@ vnode_stat(struct vnode *vn, struct stat *st)
 
 	memset(st, 0, sizeof(*st));
 	mutex_lock(&vfs_lock);
-	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->links;
+	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->nameless ? 1 : vn->links;
 	mutex_unlock(&vfs_lock);
-	st->st_dev = 1;
+	st->st_dev = vn->dev;
 	st->st_ino = vn->ino;
 	st->st_mode = vn->mode;
 	st->st_uid = vn->uid;
-	st->st_gid = vn->uid; /* each user has a group of its own */
+	st->st_gid = vn->gid;
 	st->st_rdev = vn->rdev;
 	st->st_blksize = 4096;
 	mutex_lock(&vn->lock);

@@ -1,37 +1,23 @@
 /*
  * tracefs.c - files of text and directories of /sys/kernel/tracing (tracefs.h).
  *
- * A file's text is made at the first read of an open file, and at each later one from offset 0, as
- * Linux's seq_file does. Locking: ftrace_lock, around show and store.
+ * Locking: ftrace_lock, around show and store.
  */
 #include "kernel/ftrace/tracefs.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/uio.h"
+#include "kernel/fs/textfile.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
-#include "kernel/mm/kmap.h"
-#include "kernel/mm/page.h"
 #include "ktr/word.h"
 
-#define WRITE_MAX \
-	(4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
-
-#define WRITE_BLOCK 512u /* a write so long may be a part of a list */
-
 struct mutex ftrace_lock = MUTEX_INIT("ftrace");
-
-/* An open file, and its text if that was read. The lock guards both. */
-struct reader {
-	struct mutex lock;
-	size_t len;
-	char *text; /* of kmap_alloc(); NULL: none yet */
-};
 
 static const struct tracefs_node *
 node_of(const struct vnode *vn)
@@ -93,26 +79,28 @@ tracefs_release(const struct vnode *vn)
 
 /* ---- files of text ---- */
 
-/* Makes the text, in memory that fits it. 0 or -ENOMEM. */
 static int
-make_text(struct reader *r, const struct vnode *vn)
+show_text(struct vnode *vn, struct sbuf *out)
 {
-	size_t room = PAGE_SIZE;
-	struct sbuf out;
+	int error = tracefs_begin(vn);
 
-	do {
-		kmap_free(r->text);
-		r->text = kmap_alloc(room);
-		if (r->text == NULL)
-			return -ENOMEM;
-		sbuf_init(&out, r->text, room);
-		tracefs_begin(vn);
-		node_of(vn)->file->show(tracefs_arg(vn), &out);
-		tracefs_end();
-		room = out.len + PAGE_SIZE; /* it may have grown when it is made again */
-	} while (sbuf_is_cut(&out));
-	r->len = out.len;
+	if (error != 0)
+		return error;
+	node_of(vn)->file->show(tracefs_arg(vn), out);
+	tracefs_end();
 	return 0;
+}
+
+static int
+store_text(struct vnode *vn, char *text)
+{
+	int error = tracefs_begin(vn);
+
+	if (error != 0)
+		return error;
+	error = node_of(vn)->file->store(tracefs_arg(vn), text);
+	tracefs_end();
+	return error;
 }
 
 static int
@@ -120,98 +108,37 @@ text_open(struct file *f)
 {
 	const struct tracefs_file *file = node_of(f->vn)->file;
 	int mode = f->flags & O_ACCMODE;
-	struct reader *r;
 	int error;
 
 	if ((mode != O_WRONLY && file->show == NULL) || (mode != O_RDONLY && file->store == NULL))
 		return -EINVAL;
-	r = kzalloc(sizeof(*r));
-	if (r == NULL)
-		return -ENOMEM;
-	mutex_init(&r->lock, "tracefs reader");
-	f->priv = r;
 	error = tracefs_hold(f->vn);
 	if (error != 0)
-		kfree(r);
+		return error;
+	error = textfile_open(f);
+	if (error != 0)
+		tracefs_release(f->vn);
 	return error;
 }
 
 static void
 text_release(struct file *f)
 {
-	struct reader *r = f->priv;
-
 	tracefs_release(f->vn);
-	kmap_free(r->text);
-	kfree(r);
+	textfile_release(f);
 }
 
 static int64_t
 text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	struct reader *r = f != NULL ? f->priv : NULL;
-	size_t start = u->resid;
-	int error = 0;
-
-	if (r == NULL)
-		return -EINVAL;
-	mutex_lock(&r->lock);
-	if (*off == 0 || r->text == NULL)
-		error = make_text(r, vn);
-	if (error == 0 && *off < r->len)
-		error = uio_put(u, r->text + *off, start < r->len - *off ? start : r->len - *off);
-	*off += start - u->resid;
-	mutex_unlock(&r->lock);
-	return start != u->resid ? (int64_t)(start - u->resid) : error;
-}
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
-/*
- * A program that copies a list writes it in blocks, which end anywhere. Of such a block only the
- * lines, or words, that are whole are taken: the program writes the rest again.
- */
-static size_t
-whole_words(const char *text, size_t n)
-{
-	size_t whole = n;
-
-	while (n >= WRITE_BLOCK && whole > 0 && !is_blank(text[whole - 1]))
-		whole--;
-	return whole > 0 ? whole : n;
+	return textfile_read(vn, f, u, off, show_text);
 }
 
 static int64_t
 text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	const struct tracefs_node *node = node_of(vn);
-	size_t n = u->resid < WRITE_MAX ? u->resid : WRITE_MAX;
-	char *text = kmalloc(n + 1);
-	int error;
-
 	(void)f;
-	if (text == NULL)
-		return -ENOMEM;
-	error = uio_take(u, text, n);
-	n = whole_words(text, n);
-	text[n] = '\0';
-	if (n > 0 && text[n - 1] == '\n')
-		text[n - 1] = '\0';
-	if (error == 0)
-		error = tracefs_begin(vn);
-	if (error == 0) {
-		error = node->file->store(node->arg, text);
-		tracefs_end();
-	}
-	kfree(text);
-	if (error < 0)
-		return error;
-	*off += n;
-	return (int64_t)n;
+	return textfile_write(vn, u, off, true, store_text);
 }
 
 static int
@@ -284,6 +211,12 @@ tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, u
 }
 
 /* ---- words ---- */
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
 
 int
 tracefs_lines(char *text, int (*command)(char *line))
@@ -371,11 +304,13 @@ make_dir(struct vnode *parent, const char *name, uint32_t mode)
 static void
 make_tracing(struct vnode *parent)
 {
+	static const struct vfs_type tracefs = {"tracefs", TRACEFS_MAGIC, NULL};
 	struct vnode *dir = make_dir(parent, "tracing", 0700);
 
 	if (dir != NULL) {
 		dir->fill = tracefs_fill_root;
 		dir->missing = true;
+		vfs_mount_at_boot(dir, &tracefs);
 	}
 	vnode_unref(dir);
 }
@@ -383,6 +318,8 @@ make_tracing(struct vnode *parent)
 static void
 tracefs_init(void)
 {
+	static const struct vfs_type sysfs = {"sysfs", SYSFS_MAGIC, NULL};
+	static const struct vfs_type debugfs = {"debugfs", DEBUGFS_MAGIC, NULL};
 	int error;
 	struct vnode *root = vnode_lookup(NULL, "/", &error);
 	struct vnode *sys = root != NULL ? make_dir(root, "sys", 0755) : NULL;
@@ -390,6 +327,8 @@ tracefs_init(void)
 	struct vnode *debug = kernel != NULL ? make_dir(kernel, "debug", 0700) : NULL;
 
 	if (debug != NULL) {
+		vfs_mount_at_boot(sys, &sysfs);
+		vfs_mount_at_boot(debug, &debugfs);
 		make_tracing(kernel);
 		make_tracing(debug);
 	} else {

@@ -98,6 +98,17 @@ ksym_frame(uintptr_t pc, struct ksyms_frame *frame)
 	return true;
 }
 
+const char *
+ksym_at(uint32_t i, uintptr_t *address)
+{
+	struct tables t;
+
+	if (!tables(&t) || i >= t.h->sym_count)
+		return NULL;
+	*address = t.h->base + t.syms[i].addr;
+	return t.names + t.syms[i].name;
+}
+
 uintptr_t
 ksym_find(const char *name, unsigned *count)
 {

@@ -50,6 +50,9 @@ const char *ksym_lookup(uintptr_t pc, uintptr_t *offset);
 bool ksym_line(uintptr_t pc, const char **file, unsigned *line);
 /* The frame of the code at pc. False: unknown, as in assembly. */
 bool ksym_frame(uintptr_t pc, struct ksyms_frame *frame);
+/* Function or object number i, in order of addresses, and its address. NULL: there are not so many.
+ */
+const char *ksym_at(uint32_t i, uintptr_t *address);
 /* Address of the first function or object of that name, and how many have it. 0: none. */
 uintptr_t ksym_find(const char *name, unsigned *count);
 /* The same without the number. */

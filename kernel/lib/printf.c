@@ -122,26 +122,59 @@ warnk(const char *fmt, ...)
 	va_end(ap);
 }
 
+uint64_t
+msgbuf_end(void)
+{
+	return __atomic_load_n(&msgbuf_head, __ATOMIC_RELAXED);
+}
+
+size_t
+msgbuf_size(void)
+{
+	return MSGBUF_SIZE;
+}
+
+uint64_t
+msgbuf_line_after(uint64_t at)
+{
+	uint64_t head = msgbuf_end();
+
+	if (head > MSGBUF_SIZE && at < head - MSGBUF_SIZE)
+		at = head - MSGBUF_SIZE;
+	while (at < head && msgbuf[at % MSGBUF_SIZE] != '\n')
+		at++;
+	return at < head ? at + 1 : head;
+}
+
+size_t
+msgbuf_read(uint64_t *at, char *buf, size_t n)
+{
+	uint64_t head = msgbuf_end();
+	size_t done = 0;
+
+	/* The beginning of the oldest line is overwritten: start after that line. */
+	if (head > MSGBUF_SIZE && *at < head - MSGBUF_SIZE)
+		*at = msgbuf_line_after(head - MSGBUF_SIZE);
+	for (; done < n && *at < head; done++, (*at)++)
+		buf[done] = msgbuf[*at % MSGBUF_SIZE];
+	return done;
+}
+
+bool
+printk_set_quiet(bool quiet)
+{
+	return __atomic_exchange_n(&printk_quiet, quiet, __ATOMIC_RELAXED) != 0;
+}
+
 static void
 msgbuf_get(const struct sysctl *s, struct sbuf *out)
 {
-	uint64_t head = __atomic_load_n(&msgbuf_head, __ATOMIC_RELAXED), at = 0;
+	char piece[256];
+	uint64_t at = 0;
+	size_t n;
 
-	if (head > MSGBUF_SIZE) {
-		/* The beginning of the oldest line is overwritten: start after that line. */
-		at = head - MSGBUF_SIZE;
-		while (at < head && msgbuf[at % MSGBUF_SIZE] != '\n')
-			at++;
-		at++;
-	}
-	while (at < head) {
-		uint64_t run = MSGBUF_SIZE - at % MSGBUF_SIZE;
-
-		if (run > head - at)
-			run = head - at;
-		sbuf_write(out, msgbuf + at % MSGBUF_SIZE, run);
-		at += run;
-	}
+	while ((n = msgbuf_read(&at, piece, sizeof(piece))) > 0)
+		sbuf_write(out, piece, n);
 }
 
 SYSCTL_TEXT(kern_msgbuf, "kern.msgbuf", 0, msgbuf_get, NULL, "the kernel's messages, oldest first");

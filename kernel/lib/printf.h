@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ktr/fmt.h"
 
@@ -23,6 +24,19 @@ void warnk(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* As in C99. */
 #define snprintf  fmt_snprintf
 #define vsnprintf fmt_vsnprintf
+
+/*
+ * The message buffer: up to n bytes from *at on, which moves on; what is overwritten is skipped, to
+ * the beginning of a line. Positions count all bytes since boot. Any context.
+ */
+size_t msgbuf_read(uint64_t *at, char *buf, size_t n);
+/* Where the next message will be; where the first line after a position begins. */
+uint64_t msgbuf_end(void);
+uint64_t msgbuf_line_after(uint64_t at);
+/* Bytes that it holds. */
+size_t msgbuf_size(void);
+/* kern.quiet: only warnings go to the console. Returns what it was. */
+bool printk_set_quiet(bool quiet);
 
 /*
  * Sets the second destination of printk() and warnk(). write() prints all n bytes, in any context.

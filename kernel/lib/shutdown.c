@@ -27,3 +27,11 @@ shutdown_reboot(void)
 	HOOK_RUN(shutdown);
 	arch_reboot();
 }
+
+void
+shutdown_before_halt(void)
+{
+	CTR0(KTR_INIT, "halt");
+	printk("halt\n");
+	HOOK_RUN(shutdown);
+}

@@ -8,3 +8,5 @@
 /* Thread context. */
 _Noreturn void shutdown_poweroff(unsigned status);
 _Noreturn void shutdown_reboot(void);
+/* The machine will stand still: the caller stops it after this. Thread context. */
+void shutdown_before_halt(void);

@@ -106,6 +106,12 @@ uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n)
 	__atomic_fetch_sub(&ui->held[kind], n, __ATOMIC_RELEASE);
 }
 
+uint64_t
+uidinfo_held_by_all(enum uidinfo_kind kind)
+{
+	return __atomic_load_n(&total[kind], __ATOMIC_RELAXED);
+}
+
 /* users_lock held. */
 static struct uidinfo *
 find(uint32_t uid)

@@ -50,6 +50,8 @@ uidinfo_held(const struct uidinfo *ui, enum uidinfo_kind kind)
 {
 	return __atomic_load_n(&ui->held[kind], __ATOMIC_RELAXED);
 }
+/* How much all users hold. Any context. */
+uint64_t uidinfo_held_by_all(enum uidinfo_kind kind);
 /* Has the user reached its limit on pages? */
 bool uidinfo_is_full(const struct uidinfo *ui);
 /* Is less memory left than is reserved for user 0? */

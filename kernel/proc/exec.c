@@ -88,6 +88,15 @@ args_copy_in(struct args *s, uint64_t vector, unsigned *count)
 	return 0;
 }
 
+/* Bytes of all arguments, but for the last one's NUL. */
+static size_t
+args_length(const struct args *s)
+{
+	size_t n = s->envc > 0 ? s->offset[s->argc] : s->used;
+
+	return n > 0 ? n - 1 : 0;
+}
+
 #define RANDOM_BYTES 16
 
 /*
@@ -112,8 +121,8 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 				AT_ENTRY,       img->entry,
 				AT_UID,         p->uid,
 				AT_EUID,        p->uid,
-				AT_GID,         p->uid,
-				AT_EGID,        p->uid,
+				AT_GID,         p->gid,
+				AT_EGID,        p->gid,
 				AT_HWCAP,       arch_hwcap(),
 				AT_CLKTCK,      CLK_TCK,
 				AT_SECURE,      0,
@@ -146,25 +155,30 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	if (r == 0)
 		r = vm_write(vm, at, w, words * 8);
 	kfree(w);
+	vm_set_args(vm, strings, strings + (s->argc > 0 ? args_length(s) + 1 : 0),
+		    strings + s->used);
 	*sp = at;
 	return r;
 }
 
-/* The current process becomes the new image. There is no way back. */
+/* The current process becomes the new image, of the file exe, whose reference it takes. */
 static void
-become(struct proc *p, struct vmspace *vm, const char *path)
+become(struct proc *p, struct vmspace *vm, const char *path, struct vnode *exe)
 {
+	struct vnode *old_exe = p->exe;
 	struct vmspace *old = p->vm;
 	const char *slash = strrchr(path, '/');
 
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
+	p->exe = exe;
 	curthread()->tls = 0;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
 	spin_unlock(&proc_lock);
+	vnode_unref(old_exe);
 	if (old != NULL)
 		vm_destroy(old);
 	lwp_calls_forget(curlwp());
@@ -186,15 +200,6 @@ set_program(struct proc *p, const char *path)
 			p->program[n++] = '/';
 	}
 	strlcpy(p->program + n, path, sizeof(p->program) - n);
-}
-
-/* Bytes of all arguments, but for the last one's NUL. */
-static size_t
-args_length(const struct args *s)
-{
-	size_t n = s->envc > 0 ? s->offset[s->argc] : s->used;
-
-	return n > 0 ? n - 1 : 0;
 }
 
 /* The arguments as one text, with blanks between them: for the log, after their last use. */
@@ -317,16 +322,16 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 		return r == 0 ? -ENOMEM : r;
 	}
 	r = program_load(vm, vn, &program);
-	vnode_unref(vn);
 	if (r == 0)
 		r = build_stack(vm, path, s, &program, &sp);
 	if (r == 0)
 		r = proc_single();
 	if (r != 0) {
+		vnode_unref(vn);
 		vm_destroy(vm);
 		return r;
 	}
-	become(p, vm, path);
+	become(p, vm, path, vn);
 	p->changed_uid = false;
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));

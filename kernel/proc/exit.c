@@ -107,6 +107,8 @@ proc_single(void)
 static _Noreturn void
 exit_process(struct proc *p)
 {
+	struct filetable *files = p->files;
+	struct vnode *cwd = p->cwd, *exe = p->exe;
 	struct vmspace *vm = p->vm;
 	struct lwp *l = curlwp();
 	int wait_status = p->exit_status;
@@ -115,10 +117,13 @@ exit_process(struct proc *p)
 		panic("process 1 ended with wait status %#x", wait_status);
 	itimer_set(&p->alarm, 0, 0);
 	proc_timers_end(p);
-	filetable_destroy(p->files);
+	spin_lock(&proc_lock); /* others look at these */
 	p->files = NULL;
-	vnode_unref(p->cwd);
-	p->cwd = NULL;
+	p->cwd = p->exe = NULL;
+	spin_unlock(&proc_lock);
+	filetable_destroy(files);
+	vnode_unref(cwd);
+	vnode_unref(exe);
 	spin_lock(&proc_lock); /* after this, a switch back to us must not load the old space */
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);

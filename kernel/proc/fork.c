@@ -146,11 +146,15 @@ fork_current(const struct fork_args *f)
 		return -ENOMEM;
 	}
 	p->umask = parent->umask;
+	p->gid = parent->gid;
+	p->ngroups = parent->ngroups;
+	memcpy(p->groups, parent->groups, sizeof(p->groups));
 	p->changed_uid = parent->changed_uid;
 	fork_thread(p->thread, p->vm, f);
 
 	spin_lock(&proc_lock);
 	p->cwd = vnode_ref(parent->cwd);
+	p->exe = parent->exe != NULL ? vnode_ref(parent->exe) : NULL;
 	p->pgid = parent->pgid;
 	p->sid = parent->sid;
 	proc_signals_fork(p, parent);

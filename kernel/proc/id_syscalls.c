@@ -1,9 +1,9 @@
 /*
- * id_syscalls.c - who a process is: numbers of processes, groups, sessions and users.
- *
- * Each user has a group of its own, with the same number, and is in no other. Locking: proc_lock.
+ * id_syscalls.c - who a process is: numbers of processes, process groups, sessions, users and
+ * groups. Locking: proc_lock.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
@@ -194,10 +194,25 @@ sys_setsid(const uint64_t a[6])
 	return r;
 }
 
+bool
+proc_in_group(uint32_t gid)
+{
+	const struct proc *p = curproc();
+	unsigned n;
+
+	if (p == NULL || p->gid == gid)
+		return gid == 0 || p != NULL;
+	n = __atomic_load_n(&p->ngroups, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < n; i++)
+		if (p->groups[i] == gid)
+			return true;
+	return false;
+}
+
 int64_t
 sys_getgid(const uint64_t a[6])
 {
-	return curproc()->uid;
+	return curproc()->gid;
 }
 
 int64_t
@@ -209,21 +224,60 @@ sys_getegid(const uint64_t a[6])
 int64_t
 sys_setgid(const uint64_t a[6])
 {
-	return a[0] == curproc()->uid || curproc()->uid == 0 ? 0 : -EPERM;
+	struct proc *p = curproc();
+	uint32_t gid = (uint32_t)a[0];
+
+	if (gid > INT32_MAX)
+		return -EINVAL;
+	if (p->uid != 0 && gid != p->gid)
+		return -EPERM;
+	CTR3(KTR_PROC, "setgid: pid %u from %u to %u", p->pid, p->gid, gid);
+	p->gid = gid;
+	return 0;
 }
 
 int64_t
 sys_getgroups(const uint64_t a[6])
 {
-	return (int32_t)a[0] < 0 ? -EINVAL : 0;
+	uint32_t groups[GROUPS_MAX];
+	const struct proc *p = curproc();
+	unsigned n;
+
+	spin_lock(&proc_lock);
+	n = p->ngroups;
+	memcpy(groups, p->groups, sizeof(groups));
+	spin_unlock(&proc_lock);
+	if ((int32_t)a[0] < 0 || ((uint32_t)a[0] != 0 && (uint32_t)a[0] < n))
+		return -EINVAL;
+	if ((uint32_t)a[0] != 0 && copy_out(a[1], groups, n * sizeof(groups[0])) != 0)
+		return -EFAULT;
+	return n;
 }
 
-/* The three user numbers, or group numbers, which are one. */
-static int64_t
-three_ids(const uint64_t a[6])
+int64_t
+sys_setgroups(const uint64_t a[6])
 {
-	uint32_t id = curproc()->uid;
+	uint32_t groups[GROUPS_MAX] = {0}, n = (uint32_t)a[0];
+	struct proc *p = curproc();
 
+	if (p->uid != 0)
+		return -EPERM;
+	if (n > GROUPS_MAX)
+		return -EINVAL;
+	if (copy_in(groups, a[1], n * sizeof(groups[0])) != 0)
+		return -EFAULT;
+	CTR2(KTR_PROC, "setgroups: pid %u groups %u", p->pid, n);
+	spin_lock(&proc_lock);
+	memcpy(p->groups, groups, sizeof(groups));
+	__atomic_store_n(&p->ngroups, n, __ATOMIC_RELAXED);
+	spin_unlock(&proc_lock);
+	return 0;
+}
+
+/* The real, effective and saved number, which are one. */
+static int64_t
+three_ids(const uint64_t a[6], uint32_t id)
+{
 	for (unsigned i = 0; i < 3; i++)
 		if (copy_out(a[i], &id, sizeof(id)) != 0)
 			return -EFAULT;
@@ -233,11 +287,11 @@ three_ids(const uint64_t a[6])
 int64_t
 sys_getresuid(const uint64_t a[6])
 {
-	return three_ids(a);
+	return three_ids(a, curproc()->uid);
 }
 
 int64_t
 sys_getresgid(const uint64_t a[6])
 {
-	return three_ids(a);
+	return three_ids(a, curproc()->gid);
 }

@@ -8,7 +8,6 @@
 #include "kernel/abi/prctl.h"
 #include "kernel/abi/sysinfo.h"
 #include "kernel/abi/time.h"
-#include "kernel/abi/utsname.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/random.h"
@@ -26,6 +25,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/sysctl/uts.h"
 #include "ktr/ktr.h"
 
 int64_t
@@ -94,13 +94,8 @@ sys_shutdown(const uint64_t a[6])
 int64_t
 sys_uname(const uint64_t a[6])
 {
-	struct utsname u = {.sysname = "Kestrel",
-			    .nodename = "kestrel",
-			    .release = "6.1.0",
-			    .version = "Linux's system calls",
-			    .domainname = "(none)"};
+	struct utsname u = uts_get();
 
-	strlcpy(u.machine, arch_name, sizeof(u.machine));
 	return copy_out(a[0], &u, sizeof(u));
 }
 
@@ -157,6 +152,7 @@ sys_sysinfo(const uint64_t a[6])
 			    .freeram = page_count_free() * PAGE_SIZE,
 			    .mem_unit = 1};
 
+	sched_load_average(s.loads);
 	spin_lock(&proc_lock);
 	for_each_proc (p)
 		s.procs++;

@@ -177,6 +177,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	lwp_init(&p->first, p, p->thread);
 	lwp_join(p, &p->first);
 	p->pid = p->thread->tid;
+	p->start_ns = p->thread->start_ns;
 	strlcpy(p->name, p->thread->name, sizeof(p->name));
 	itimer_init(&p->alarm, proc_alarm);
 	list_init(&p->timers);

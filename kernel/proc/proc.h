@@ -110,16 +110,21 @@ struct lwp {
 	unsigned ncalls;        /* [t] at most LWP_CALLS */
 };
 
+#define GROUPS_MAX 16 /* supplementary groups */
+
 #define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
 #define PROC_PROGRAM 128 /* and of its path */
 
 struct proc {
-	uint32_t pid;       /* [c] also its first thread's tid */
-	uint32_t pgid;      /* [p] */
-	uint32_t sid;       /* [p] session: the pid of the process that began it */
-	uint32_t uid;       /* [t] written by its own thread, read by anyone */
-	bool changed_uid;   /* [t] since it, or the parent, has executed a program */
-	struct uidinfo *ui; /* [t] the user who is charged; changed under proc_lock */
+	uint32_t pid;                /* [c] also its first thread's tid */
+	uint32_t pgid;               /* [p] */
+	uint32_t sid;                /* [p] session: the pid of the process that began it */
+	uint32_t uid;                /* [t] written by its own thread, read by anyone */
+	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
+	unsigned ngroups;            /* [p] how many supplementary groups; */
+	uint32_t groups[GROUPS_MAX]; /* [p] these */
+	bool changed_uid;            /* [t] since it, or the parent, has executed a program */
+	struct uidinfo *ui;          /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
@@ -135,10 +140,12 @@ struct proc {
 	struct thread *thread;   /* [p] the oldest that lives; NULL: none does */
 	bool exiting;            /* [p] all threads end, and the process with exit_status */
 	int exit_status;         /* [p] */
+	uint64_t start_ns;       /* [c] in clock_ns() time */
 	uint64_t threads_ns;     /* [p] time on a CPU of threads that have ended */
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
-	struct filetable *files; /* [1] NULL: the process is ending */
+	struct filetable *files; /* [1] cleared under proc_lock; NULL: the process is ending */
 	struct vnode *cwd;       /* [p] a reference */
+	struct vnode *exe;       /* [p] the file that it executes, a reference; NULL: none */
 	uint32_t umask;          /* [t] */
 	int wait_status;         /* [p] as wait4 reports */
 	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
@@ -189,6 +196,9 @@ struct uidinfo *curuidinfo(void);
 
 /* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. Any context. */
 uint64_t proc_limit(unsigned resource);
+
+/* Is the current process, or kernel thread, in a group? Any context. */
+bool proc_in_group(uint32_t gid);
 
 /* Permission bits that the current process does not give to what it makes. Any context. */
 uint32_t proc_umask(void);

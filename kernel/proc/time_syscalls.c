@@ -247,8 +247,10 @@ sys_getrusage(const uint64_t a[6])
 
 	switch ((int32_t)a[0]) {
 	case RUSAGE_SELF:
-	case RUSAGE_THREAD:
 		r.ru_utime = to_timeval(proc_cpu_ns());
+		break;
+	case RUSAGE_THREAD:
+		r.ru_utime = to_timeval(thread_cpu_ns());
 		break;
 	case RUSAGE_CHILDREN:
 		r.ru_utime = to_timeval(curproc()->children_ns);

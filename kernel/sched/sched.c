@@ -497,6 +497,18 @@ sched_idle(void)
 	}
 }
 
+unsigned
+sched_runnable(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ncpus; i++)
+		if (pcpus[i] != NULL && pcpus[i]->online)
+			n += __atomic_load_n(&runqs[i].load, __ATOMIC_RELAXED) +
+			     !__atomic_load_n(&runqs[i].idle, __ATOMIC_RELAXED);
+	return n;
+}
+
 uint64_t
 sched_idle_ns(unsigned cpu)
 {

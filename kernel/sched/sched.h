@@ -19,6 +19,10 @@ void sched_wakeup(struct thread *t);
 void sched_yield(void);
 /* Gives the CPU to a better thread, if one waits. Interrupts on, no spin lock held. */
 void sched_preempt(void);
+/* Threads that run or wait for a CPU, without those that idle. May be a little old. */
+unsigned sched_runnable(void);
+/* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */
+void sched_load_average(uint64_t loads[3]);
 /* Nanoseconds that a CPU has been idle since boot. */
 uint64_t sched_idle_ns(unsigned cpu);
 /*

@@ -36,6 +36,7 @@ static struct list dead = LIST_INIT(dead);
 static uint32_t next_tid = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
 static unsigned stacks_cached; /* threads_lock */
+static uint64_t switches_gone; /* threads_lock; of threads that were freed */
 
 static void *
 stack_alloc(void)
@@ -99,6 +100,7 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	while (t->tid < 2);
 	t->prio = t->base_prio = prio;
 	t->root = kmap_root();
+	t->start_ns = clock_ns();
 	t->fn = fn;
 	t->arg = arg;
 	list_init(&t->runq);
@@ -131,6 +133,7 @@ thread_dissolve(struct thread *t)
 	void *stack = t->kstack;
 
 	spin_lock(&threads_lock);
+	switches_gone += t->switches;
 	list_remove(&t->all);
 	spin_unlock(&threads_lock);
 	kfree(t);
@@ -262,6 +265,28 @@ thread_each(int (*f)(struct thread *, void *), void *arg)
 	}
 	spin_unlock(&threads_lock);
 	return r;
+}
+
+static int
+add_switches(struct thread *t, void *sum)
+{
+	*(uint64_t *)sum += t->switches;
+	return 0;
+}
+
+uint64_t
+thread_switches(void)
+{
+	uint64_t sum = 0;
+
+	thread_each(add_switches, &sum);
+	return sum + __atomic_load_n(&switches_gone, __ATOMIC_RELAXED);
+}
+
+uint32_t
+thread_count_made(void)
+{
+	return __atomic_load_n(&next_tid, __ATOMIC_RELAXED) - 1;
 }
 
 struct thread *

@@ -99,6 +99,7 @@ struct thread {
 	uint64_t runtime_ns; /* [r] time on a CPU */
 	uint64_t since_ns;   /* [r] when it got the CPU */
 	uint64_t switches;   /* [r] */
+	uint64_t start_ns;   /* [c] when it was made, in clock_ns() time */
 
 	void (*fn)(void *); /* [c] kernel thread's function */
 	void *arg;          /* [c] */
@@ -129,6 +130,9 @@ _Noreturn void thread_exit(void);
  * Calls f for every thread, under the list lock. Returns the first nonzero result, which ends it.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
+/* Switches to threads since boot; how many threads there have been. Both may be a little old. */
+uint64_t thread_switches(void);
+uint32_t thread_count_made(void);
 /* The thread after t. NULL starts, and ends. Takes no lock: for the debugger only. */
 struct thread *thread_next_unlocked(struct thread *t);
 

@@ -54,6 +54,7 @@ timer_interrupt(const struct arch_trapframe *tf)
 	struct pcpu *pc = this_pcpu();
 	uint64_t now = clock_ns();
 
+	pc->timer_tf = tf;
 	if (now >= pc->tick_ns) {
 		/* A CPU that was stopped does not catch up on missed ticks. */
 		pc->tick_ns += TICK_NS;
@@ -63,9 +64,7 @@ timer_interrupt(const struct arch_trapframe *tf)
 		HOOK_RUN(clock_tick);
 		pc->profile_ns = 0;
 	}
-	if (now >= pc->profile_ns) {
-		pc->timer_tf = tf;
+	if (now >= pc->profile_ns)
 		HOOK_RUN(profile_due);
-	}
 	timer_arm(callout_run(now));
 }

@@ -316,6 +316,7 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
 	memcpy(f.child->code, vm->code, sizeof(vm->code));
+	vm_set_args(f.child, vm->args, vm->args_end, vm->env_end);
 	area_each(vm->areas, copy_area, &f);
 	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
 	if (vm->shared) /* nobody may write to a page that the child has now */

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct area_source;
@@ -125,5 +126,28 @@ uint64_t vm_code_add(struct vmspace *vm, const struct vm_code *c);
 
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
+/* Where exec() has put the arguments, and after them the environment. */
+void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end);
+
+struct vm_info {
+	uint64_t size;                    /* bytes of all areas */
+	uint64_t resident;                /* pages mapped */
+	uint64_t brk_start, brk_end;      /* the heap */
+	uint64_t args, args_end, env_end; /* vm_set_args() */
+};
+void vm_info_get(struct vmspace *vm, struct vm_info *info);
+
+struct vm_range {
+	uint64_t start, end;
+	unsigned prot;
+	bool shared;
+	uint64_t offset; /* of what it maps */
+	void *object;    /* which is this, with a reference; NULL: new pages */
+};
+/* The first area that ends after r->end: 0 starts. False: none. */
+bool vm_range_next(struct vmspace *vm, struct vm_range *r);
+/* Copies from the pages of a space that is not current. Bytes, up to the first page that is not
+ * there. */
+size_t vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n);
 /* Pages mapped now. Other threads may ask too; then the number may be out of date. */
 uint64_t vm_resident(const struct vmspace *vm);

@@ -18,12 +18,13 @@ struct vmspace {
 	struct area *areas;
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
-	uint64_t size;                /* bytes of all areas */
-	uint64_t resident;            /* pages mapped */
-	uint64_t tables;              /* pages of the page table */
-	struct uidinfo *ui;           /* the user to whom the memory is counted */
-	struct list all;              /* code.c */
-	uint64_t code[VM_CODE_ROOMS]; /* where it has room for code; 0: nowhere */
+	uint64_t args, args_end, env_end; /* vm_set_args() */
+	uint64_t size;                    /* bytes of all areas */
+	uint64_t resident;                /* pages mapped */
+	uint64_t tables;                  /* pages of the page table */
+	struct uidinfo *ui;               /* the user to whom the memory is counted */
+	struct list all;                  /* code.c */
+	uint64_t code[VM_CODE_ROOMS];     /* where it has room for code; 0: nowhere */
 };
 
 /* The area that contains va, or NULL. lock held, as for all functions here. */

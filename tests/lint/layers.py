@@ -46,6 +46,7 @@ FLOORS = [
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
     ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],
+    ["kernel/procfs/"],  # the files of /proc
     ["kernel/dtrace/"],  # programs that run when probes fire
     ["kernel/ftrace/"],  # the files of tracefs
     ["kernel/debug/"],

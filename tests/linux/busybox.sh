@@ -38,3 +38,16 @@ bb seq 100000 | bb head -1; bb yes | bb head -2
 read line <n; echo $line; exec 3<n; read -r a <&3; read -r b <&3; echo $a $b; exec 3<&-
 bb date -u -d @86400; bb cal 1 2000 | bb head -1; bb basename /a/b.c .c; bb dirname /a/b.c
 bb dc -e '2 3 + p' ; echo '2^10' | bb bc; bb factor 1001; bb usleep 1000; bb env -i A=1 "$BB" env
+# /proc: numbers become N
+n() { bb sed 's/[0-9][0-9]*/N/g'; }
+bb cat /proc/self/comm /proc/self/limits | bb head -3 | bb cut -c1-24; bb tr '\0' ' ' </proc/self/cmdline | bb sed 's,[^ ]*/,,g'; echo
+bb awk '{print NF, $2}' /proc/self/stat; bb grep -E '^(Name|Umask|State|TracerPid|Threads|SigPnd|ShdPnd):' /proc/self/status
+bb awk '{print NF}' /proc/self/statm /proc/uptime /proc/loadavg; bb grep -E '^(MemTotal|MemFree|MemAvailable|Buffers|Cached|SwapTotal):' /proc/meminfo | n | bb tr -s ' '
+bb sed -n '/^cpu /p; /^btime/p; /^ctxt/p' /proc/stat | n; bb grep -c '^processor' /proc/cpuinfo | n; bb head -1 /proc/partitions
+bb grep -E ' (/|/proc) ' /proc/mounts | bb grep -c rw | n; bb readlink /proc/mounts; bb ls -1d /proc/self /proc/thread-self /proc/1; bb test -d /proc/self/task/$(bb readlink /proc/self) || echo gone
+bb readlink /proc/self/fd/0 <n; bb cat /proc/self/fd/0 <n | bb md5sum; bb ls /proc/self/task | bb wc -l; echo x | bb readlink /proc/self/fd/0 | n; (cd /proc/self/fd && bb pwd | n)
+bb tail -1 /proc/self/maps | bb awk '{print NF > 4}'; bb grep -c stack /proc/self/maps; bb ls -ld /proc/self/fd /proc/self/environ /proc/self/maps /proc/self/cwd | bb awk '{print $1}'
+bb cat /proc/nosuch /proc/999999999 2>&1 | bb sed 's,.*: ,,'; bb rmdir /proc/self 2>/dev/null || echo kept; bb sh -c 'echo short >/proc/self/comm; read x </proc/self/comm; echo $x'
+bb pidof nosuchprogram || echo none; bb sleep 50 & p=$!; bb kill -0 $p && bb kill $p; wait $p; echo $?
+bb free | bb sed -n 1,2p | n | bb tr -s ' '; bb uptime | bb grep -c 'load average'; bb top -b -n 1 | bb sed -n '3,4p' | n | bb tr -s ' '
+bb sysctl -n kernel.pid_max vm.overcommit_memory | n; bb sysctl -n nosuch.name 2>/dev/null || echo no such name

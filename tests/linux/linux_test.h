@@ -70,6 +70,12 @@ void test_moves(void);
 void test_timers(void);
 int timers_as_executed(void);
 
+/* proc.c */
+void test_proc(void);
+
+/* admin.c */
+void test_admin(void);
+
 /* links.c */
 void test_links(void);
 

@@ -83,6 +83,16 @@ main(int argc, char *argv[])
 		return maps_are(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)
 		return workers_compute(atof(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "admin") == 0) {
+		test_admin();
+		return 0;
+	}
+	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
+		return 0;
+	if (argc == 2 && strcmp(argv[1], "proc") == 0) {
+		test_proc();
+		return 0;
+	}
 	test_fpu();
 	test_calls();
 	test_signals();
@@ -91,6 +101,8 @@ main(int argc, char *argv[])
 	test_events();
 	test_moves();
 	test_timers();
+	test_proc();
+	test_admin();
 	test_threads();
 	printf("1..%u\n", count);
 	return 0;

@@ -77,6 +77,8 @@ ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail
 nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
 su 1000 user_test do calls
 linux_test; linux_test maps /tmp/maps
+cat /proc/[a-z]* /proc/$$/* /proc/$$/task/$$/* /proc/$$/fdinfo/* /proc/sys/kernel/* /proc/sys/kernel/random/* | tail -1; ls -l /proc /proc/$$/fd; cat /proc/4/stat | wc
+for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done
 cd /sys/kernel/tracing
 for f in *; do test $f = trace_pipe || test $f = events || cat $f; done 2>/dev/null | wc; for f in options/* events/enable events/VFS/* events/kprobes/* per_cpu/cpu0/*s; do cat $f; done
 echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ > set_ftrace_pid; echo function > current_tracer; cat /etc/motd

@@ -1,0 +1,254 @@
+/*
+ * mount.c - file systems in the tree: those that the kernel mounts at boot, and those of mount().
+ *
+ * The root of a file system that is mounted has the name and the parent of the directory that it
+ * covers, so paths and ".." need no special case; a walk goes on at the root (vfs_walk.c).
+ * Locking: vfs_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "ktr/ktr.h"
+
+#define SOURCE_MAX 64
+
+struct mount {
+	struct list link;
+	const struct vfs_type *type;
+	uint32_t dev;          /* of all its vnodes */
+	struct vnode *root;    /* a reference */
+	struct vnode *covered; /* a reference; NULL: the kernel has mounted it */
+	char source[SOURCE_MAX];
+};
+
+static struct list mounts = LIST_INIT(mounts); /* vfs_lock */
+static uint32_t last_dev;                      /* vfs_lock */
+
+static struct mount *
+mount_alloc(struct vnode *root, const struct vfs_type *type, const char *source)
+{
+	struct mount *m = kzalloc(sizeof(*m));
+
+	if (m == NULL)
+		return NULL;
+	m->type = type;
+	m->root = root;
+	strlcpy(m->source, source, sizeof(m->source));
+	return m;
+}
+
+/* vfs_lock held. */
+static void
+mount_join(struct mount *m)
+{
+	m->dev = m->root->dev = ++last_dev;
+	list_append(&mounts, &m->link);
+}
+
+void
+vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type)
+{
+	struct mount *m = mount_alloc(vnode_ref(root), type, type->name);
+
+	if (m == NULL)
+		panic("no memory to mount %s", type->name);
+	mutex_lock(&vfs_lock);
+	mount_join(m);
+	mutex_unlock(&vfs_lock);
+}
+
+/* vfs_lock held. */
+static struct mount *
+mount_of(const struct vnode *vn)
+{
+	list_for_each (l, &mounts) {
+		struct mount *m = list_entry(l, struct mount, link);
+
+		if (m->dev == vn->dev)
+			return m;
+	}
+	return NULL;
+}
+
+static const struct vfs_type *
+find_type(const char *name)
+{
+	const struct vfs_type *type = NULL;
+
+	mutex_lock(&vfs_lock);
+	list_for_each (l, &mounts) {
+		const struct mount *m = list_entry(l, struct mount, link);
+
+		if (strcmp(m->type->name, name) == 0)
+			type = m->type;
+	}
+	mutex_unlock(&vfs_lock);
+	return type;
+}
+
+/* vfs_lock held. */
+static int
+cover(struct vnode *dir, struct mount *m)
+{
+	if (!S_ISDIR(dir->mode))
+		return -ENOTDIR;
+	if (dir->parent == NULL)
+		return -ENOENT;
+	/* What the kernel has filled stays to be seen. */
+	if (dir->fixed || dir->parent == dir || dir->cover != NULL)
+		return -EBUSY;
+	m->covered = vnode_ref(dir);
+	m->root->name = dir->name;
+	m->root->parent = dir->parent;
+	dir->cover = m->root;
+	mount_join(m);
+	return 0;
+}
+
+int
+vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t mode)
+{
+	const struct vfs_type *type = find_type(type_name);
+	struct vnode *root;
+	struct mount *m;
+	int error = 0;
+
+	if (type == NULL)
+		return -ENODEV;
+	if (type->make == NULL)
+		return -EBUSY; /* there is one, and it is mounted */
+	root = type->make(mode, &error);
+	if (root == NULL)
+		return error;
+	m = mount_alloc(root, type, source);
+	if (m != NULL) {
+		mutex_lock(&vfs_lock);
+		error = cover(dir, m);
+		mutex_unlock(&vfs_lock);
+	}
+	CTR2(KTR_VFS, "mount: type %s error %d", type->name, m != NULL ? -error : ENOMEM);
+	if (m != NULL && error == 0)
+		return 0;
+	kfree(m);
+	vnode_unref(root);
+	return error != 0 ? error : -ENOMEM;
+}
+
+/* Does somebody use a vnode of the tree below dir, or has something been mounted there? */
+static bool
+is_busy(const struct vnode *dir, uint32_t own)
+{
+	if (__atomic_load_n(&dir->refs, __ATOMIC_RELAXED) != own || dir->cover != NULL)
+		return true;
+	list_for_each (l, &dir->children) {
+		const struct vnode *vn = list_entry(l, struct vname, sibling)->vn;
+
+		if (is_busy(vn, vn->links))
+			return true;
+	}
+	return false;
+}
+
+static bool
+any_name(const struct vnode *vn, const char *name)
+{
+	(void)vn;
+	(void)name;
+	return true;
+}
+
+int
+vfs_unmount(struct vnode *root, bool detach)
+{
+	struct vnode *covered = NULL;
+	struct mount *m;
+	int error = 0;
+
+	mutex_lock(&vfs_lock);
+	m = mount_of(root);
+	if (m == NULL || m->root != root) {
+		error = -EINVAL;
+	} else if (m->covered == NULL || (!detach && is_busy(root, 2))) { /* ours, the caller's */
+		error = -EBUSY;
+	} else {
+		covered = m->covered;
+		covered->cover = NULL;
+		root->name = NULL;
+		root->parent = NULL;
+		vnode_sweep(root, any_name);
+		list_remove(&m->link);
+	}
+	mutex_unlock(&vfs_lock);
+	CTR1(KTR_VFS, "unmount: error %d", -error);
+	if (error != 0)
+		return error;
+	kfree(m);
+	vnode_unref(root);
+	vnode_unref(covered);
+	return 0;
+}
+
+const struct vfs_type *
+vfs_type_of(const struct vnode *vn)
+{
+	const struct mount *m;
+	const struct vfs_type *type;
+
+	mutex_lock(&vfs_lock);
+	m = mount_of(vn);
+	type = m != NULL ? m->type : NULL;
+	mutex_unlock(&vfs_lock);
+	return type;
+}
+
+bool
+vfs_is_mounted(const struct vnode *vn)
+{
+	const struct mount *m;
+	bool is;
+
+	mutex_lock(&vfs_lock);
+	m = mount_of(vn);
+	is = m != NULL && m->root == vn;
+	mutex_unlock(&vfs_lock);
+	return is;
+}
+
+/* As /proc/mounts has it: blanks in names are octal. */
+static void
+print_name(struct sbuf *out, const char *name)
+{
+	for (; *name != '\0'; name++) {
+		if (*name == ' ' || *name == '\t' || *name == '\n' || *name == '\\')
+			sbuf_printf(out, "\\%03o", (unsigned)(uint8_t)*name);
+		else
+			sbuf_putc(out, *name);
+	}
+}
+
+int
+vfs_print_mounts(struct sbuf *out)
+{
+	char *path = kmalloc(PATH_MAX);
+
+	if (path == NULL)
+		return -ENOMEM;
+	mutex_lock(&vfs_lock);
+	list_for_each (l, &mounts) {
+		const struct mount *m = list_entry(l, struct mount, link);
+
+		if (vnode_path_locked(m->root, path, PATH_MAX) < 0)
+			continue;
+		print_name(out, m->source);
+		sbuf_putc(out, ' ');
+		print_name(out, path);
+		sbuf_printf(out, " %s rw 0 0\n", m->type->name);
+	}
+	mutex_unlock(&vfs_lock);
+	kfree(path);
+	return 0;
+}

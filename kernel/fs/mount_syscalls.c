@@ -1,0 +1,144 @@
+/*
+ * mount_syscalls.c - system calls on file systems: mount, umount2, statfs; and extended attributes,
+ * which no file has. Locking: none here.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/syscall.h"
+
+#define CWD       ((uint64_t)AT_FDCWD)
+#define TEXT_MAX  64
+#define MNT_FORCE 1
+
+/* The mode in "mode=755,…". Nothing else can be chosen. */
+static int
+take_options(uint64_t udata, uint32_t *mode)
+{
+	char text[TEXT_MAX] = "", *at = text;
+	int n = udata != 0 ? copy_in_str(text, udata, sizeof(text)) : 0;
+
+	if (n < 0)
+		return n == -EFAULT ? n : -EINVAL;
+	if (strncmp(at, "mode=", 5) == 0) {
+		*mode = 0;
+		for (at += 5; *at >= '0' && *at <= '7'; at++)
+			*mode = (*mode << 3 | (uint32_t)(*at - '0')) & 07777;
+	}
+	return *at == '\0' ? 0 : -EINVAL;
+}
+
+int64_t
+sys_mount(const uint64_t a[6])
+{
+	uint64_t flags = (a[3] & MS_MGC_MSK) == MS_MGC_VAL ? a[3] & ~MS_MGC_MSK : a[3];
+	char source[TEXT_MAX] = "none", type[TEXT_MAX] = "";
+	uint32_t mode = 01777;
+	struct vnode *dir;
+	int error = 0;
+
+	if (curproc()->uid != 0)
+		return -EPERM;
+	if (a[0] != 0 && copy_in_str(source, a[0], sizeof(source)) == -EFAULT)
+		return -EFAULT;
+	if (a[2] != 0 && copy_in_str(type, a[2], sizeof(type)) < 0)
+		return -EINVAL;
+	if (flags & ~(uint64_t)(MS_HARMLESS | MS_REMOUNT))
+		return -EINVAL;
+	error = take_options(a[4], &mode);
+	if (error != 0)
+		return error;
+	dir = vnode_of_user(CWD, a[1], 0, &error);
+	if (dir == NULL)
+		return error;
+	if (flags & MS_REMOUNT)
+		error = vfs_is_mounted(dir) ? 0 : -EINVAL;
+	else
+		error = vfs_mount(dir, type, source, mode);
+	vnode_unref(dir);
+	return error;
+}
+
+int64_t
+sys_umount2(const uint64_t a[6])
+{
+	struct vnode *dir;
+	int error;
+
+	if (curproc()->uid != 0)
+		return -EPERM;
+	if (a[1] & ~(uint64_t)(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW))
+		return -EINVAL;
+	dir = vnode_of_user(CWD, a[0], a[1] & UMOUNT_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &error);
+	if (dir == NULL)
+		return error;
+	error = vfs_unmount(dir, a[1] & MNT_DETACH);
+	vnode_unref(dir);
+	return error;
+}
+
+/* What statfs tells of the file system of vn, whose reference this drops. */
+static int64_t
+give_statfs(struct vnode *vn, uint64_t ustatfs)
+{
+	const struct vfs_type *type = vfs_type_of(vn);
+	struct statfs s = {.f_type = (int64_t)(type != NULL ? type->magic : PIPEFS_MAGIC),
+			   .f_bsize = PAGE_SIZE,
+			   .f_frsize = PAGE_SIZE,
+			   .f_namelen = NAME_MAX,
+			   .f_fsid = {(int32_t)vn->dev, 0}};
+
+	if (type != NULL && type->magic == TMPFS_MAGIC) {
+		uint64_t left = page_count_free(), reserve = page_count_reserve();
+
+		s.f_blocks = page_count_total();
+		s.f_bfree = left;
+		s.f_bavail = left > reserve ? left - reserve : 0;
+	}
+	vnode_unref(vn);
+	return copy_out(ustatfs, &s, sizeof(s));
+}
+
+int64_t
+sys_statfs(const uint64_t a[6])
+{
+	int error;
+	struct vnode *vn = vnode_of_user(CWD, a[0], 0, &error);
+
+	return vn != NULL ? give_statfs(vn, a[1]) : error;
+}
+
+int64_t
+sys_fstatfs(const uint64_t a[6])
+{
+	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+
+	return f != NULL ? give_statfs(vnode_ref(f->vn), a[1]) : -EBADF;
+}
+
+#define NO_ATTRIBUTES(call)               \
+	int64_t call(const uint64_t a[6]) \
+	{                                 \
+		(void)a;                  \
+		return -EOPNOTSUPP;       \
+	}
+NO_ATTRIBUTES(sys_getxattr)
+NO_ATTRIBUTES(sys_lgetxattr)
+NO_ATTRIBUTES(sys_fgetxattr)
+NO_ATTRIBUTES(sys_setxattr)
+NO_ATTRIBUTES(sys_lsetxattr)
+NO_ATTRIBUTES(sys_fsetxattr)
+NO_ATTRIBUTES(sys_listxattr)
+NO_ATTRIBUTES(sys_llistxattr)
+NO_ATTRIBUTES(sys_flistxattr)
+NO_ATTRIBUTES(sys_removexattr)
+NO_ATTRIBUTES(sys_lremovexattr)
+NO_ATTRIBUTES(sys_fremovexattr)

@@ -1,0 +1,156 @@
+/*
+ * textfile.c - files whose text the kernel makes when they are read (textfile.h).
+ * Locking: each open file has a mutex, which guards its text.
+ */
+#include "kernel/fs/textfile.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
+
+#define WRITE_MAX \
+	(4 * PAGE_SIZE) /* of one write; longer ones are cut, and say how much they took */
+
+#define WRITE_BLOCK 512u /* a write so long may be a part of a list */
+
+/* An open file, and its text if that was read. The lock guards both. */
+struct reader {
+	struct mutex lock;
+	size_t len, room;
+	char *text; /* of kmap_alloc(), room bytes; NULL: none yet */
+};
+
+int
+textfile_open(struct file *f)
+{
+	struct reader *r = kzalloc(sizeof(*r));
+
+	if (r == NULL)
+		return -ENOMEM;
+	mutex_init(&r->lock, "text file");
+	f->priv = r;
+	return 0;
+}
+
+static void
+drop_text(struct file *f, struct reader *r)
+{
+	if (r->text == NULL)
+		return;
+	kmap_free(r->text);
+	uidinfo_release(f->ui, UIDINFO_KMEM, r->room);
+	r->text = NULL;
+}
+
+void
+textfile_release(struct file *f)
+{
+	drop_text(f, f->priv);
+	kfree(f->priv);
+}
+
+static int
+make_room(struct file *f, struct reader *r, size_t room)
+{
+	drop_text(f, r);
+	if (!uidinfo_charge(f->ui, UIDINFO_KMEM, room))
+		return -ENOMEM;
+	r->text = kmap_alloc(room);
+	if (r->text == NULL)
+		uidinfo_release(f->ui, UIDINFO_KMEM, room);
+	r->room = room;
+	return r->text != NULL ? 0 : -ENOMEM;
+}
+
+/* Makes the text, in memory that fits it. */
+static int
+make_text(struct file *f, struct reader *r, int (*show)(struct vnode *vn, struct sbuf *out))
+{
+	size_t room = r->text != NULL ? r->room : PAGE_SIZE;
+	struct sbuf out;
+	int error;
+
+	do {
+		error = r->text != NULL && r->room == room ? 0 : make_room(f, r, room);
+		if (error != 0)
+			break;
+		sbuf_init(&out, r->text, room);
+		error = show(f->vn, &out);
+		room = page_round_up(out.len + PAGE_SIZE); /* it may have grown when made again */
+	} while (error == 0 && sbuf_is_cut(&out));
+	r->len = error == 0 ? out.len : 0;
+	if (error != 0)
+		drop_text(f, r);
+	return error;
+}
+
+int64_t
+textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off,
+	      int (*show)(struct vnode *vn, struct sbuf *out))
+{
+	struct reader *r = f != NULL ? f->priv : NULL;
+	size_t start = u->resid;
+	int error = 0;
+
+	if (r == NULL)
+		return -EINVAL;
+	mutex_lock(&r->lock);
+	if (*off == 0 || r->text == NULL)
+		error = make_text(f, r, show);
+	if (error == 0 && *off < r->len)
+		error = uio_put(u, r->text + *off, start < r->len - *off ? start : r->len - *off);
+	*off += start - u->resid;
+	mutex_unlock(&r->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+/*
+ * A program that copies a list writes it in blocks, which end anywhere. Of such a block only the
+ * lines, or words, that are whole are taken: the program writes the rest again.
+ */
+static size_t
+whole_words(const char *text, size_t n)
+{
+	size_t whole = n;
+
+	while (n >= WRITE_BLOCK && whole > 0 && !is_blank(text[whole - 1]))
+		whole--;
+	return whole > 0 ? whole : n;
+}
+
+int64_t
+textfile_write(struct vnode *vn, struct uio *u, uint64_t *off, bool parts,
+	       int (*store)(struct vnode *vn, char *text))
+{
+	size_t n = u->resid < WRITE_MAX ? u->resid : WRITE_MAX;
+	char *text = kmalloc(n + 1);
+	int error;
+
+	if (text == NULL)
+		return -ENOMEM;
+	error = uio_take(u, text, n);
+	if (parts)
+		n = whole_words(text, n);
+	text[n] = '\0';
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+	if (error == 0)
+		error = store(vn, text);
+	kfree(text);
+	if (error < 0)
+		return error;
+	*off += n;
+	return (int64_t)n;
+}

@@ -1,0 +1,291 @@
+/* procfs.c - the names of /proc, and its vnodes (procfs.h). */
+#include "kernel/procfs/procfs.h"
+
+#include <stdarg.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/textfile.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
+
+bool
+procfs_number(const char *name, uint32_t max, uint32_t *value)
+{
+	uint64_t n = 0;
+
+	if (*name == '\0' || (*name == '0' && name[1] != '\0'))
+		return false;
+	for (; *name >= '0' && *name <= '9' && n <= max; name++)
+		n = n * 10 + (uint64_t)(*name - '0');
+	*value = (uint32_t)n;
+	return *name == '\0' && n <= max;
+}
+
+char *
+procfs_text(const char *fmt, ...)
+{
+	struct sbuf out;
+	va_list ap;
+	char *text;
+
+	sbuf_init(&out, NULL, 0);
+	va_start(ap, fmt);
+	sbuf_vprintf(&out, fmt, ap);
+	va_end(ap);
+	text = kmalloc(out.len + 1);
+	if (text == NULL)
+		return NULL;
+	sbuf_init(&out, text, out.len + 1);
+	va_start(ap, fmt);
+	sbuf_vprintf(&out, fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+/* 0, or -EACCES: the user may not see it. -ESRCH: its process has ended. */
+static int
+may_see(const struct procfs_node *n)
+{
+	struct proc *p = curproc();
+	uint32_t uid;
+
+	if (!n->file->private)
+		return 0;
+	if (!procfs_user(n->pid, &uid))
+		return -ESRCH;
+	return p == NULL || p->uid == 0 || p->uid == uid ? 0 : -EACCES;
+}
+
+/* ---- files of text ---- */
+
+static int
+show_text(struct vnode *vn, struct sbuf *out)
+{
+	const struct procfs_node *n = vn->data;
+	int error = may_see(n);
+
+	return error == 0 ? n->file->show(n, out) : error;
+}
+
+static int
+store_text(struct vnode *vn, char *text)
+{
+	const struct procfs_node *n = vn->data;
+
+	return n->file->store(n, text);
+}
+
+static int
+text_open(struct file *f)
+{
+	const struct procfs_node *n = f->vn->data;
+	int mode = f->flags & O_ACCMODE, error = may_see(n);
+
+	if (error != 0)
+		return error;
+	if (mode != O_RDONLY && n->file->store == NULL)
+		return -EACCES;
+	return textfile_open(f);
+}
+
+static int64_t
+text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	return textfile_read(vn, f, u, off, show_text);
+}
+
+static int64_t
+text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	return textfile_write(vn, u, off, false, store_text);
+}
+
+static void
+node_destroy(struct vnode *vn)
+{
+	struct procfs_node *n = vn->data;
+
+	vnode_unref(n->to);
+	kfree(n->text);
+	kfree(n);
+}
+
+static const struct vnode_ops text_ops = {
+    .open = text_open,
+    .release = textfile_release,
+    .read = text_read,
+    .write = text_write,
+    .destroy = node_destroy,
+};
+
+/* ---- symbolic links ---- */
+
+static int
+link_text(const struct vnode *vn, const char **text, struct vnode **to)
+{
+	const struct procfs_node *n = vn->data;
+	int error = n->error != 0 ? n->error : may_see(n);
+
+	if (error == 0 && n->text == NULL)
+		error = -ENOMEM;
+	if (error != 0)
+		return error;
+	*text = n->text;
+	if (n->to != NULL)
+		*to = vnode_ref(n->to);
+	return 0;
+}
+
+static const struct vnode_ops link_ops = {.link = link_text, .destroy = node_destroy};
+
+/* ---- directories ---- */
+
+static struct vnode *dir_lookup(struct vnode *dir, const char *name, int *err);
+static void dir_list(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
+
+static const struct vnode_ops dir_ops = {
+    .lookup = dir_lookup,
+    .list = dir_list,
+    .destroy = node_destroy,
+};
+
+/* Describes a name of dir. */
+static bool
+find(const struct procfs_node *dir, const char *name, struct procfs_node *child)
+{
+	const struct procfs_file *file = dir->file;
+
+	*child = (struct procfs_node){.pid = dir->pid, .tid = dir->tid};
+	for (size_t i = 0; i < file->count; i++) {
+		child->file = &file->files[i];
+		if (strcmp(child->file->name, name) == 0)
+			return true;
+	}
+	child->file = NULL;
+	return file->find != NULL && file->find(dir, name, child);
+}
+
+static struct vnode *
+dir_lookup(struct vnode *dir, const char *name, int *err)
+{
+	struct procfs_node *n = kmalloc(sizeof(*n));
+	uint32_t uid = 0;
+	struct vnode *vn;
+
+	*err = -ENOMEM;
+	if (n == NULL)
+		return NULL;
+	if (!find(dir->data, name, n) || (n->pid != 0 && !procfs_user(n->pid, &uid))) {
+		*err = -ENOENT;
+		kfree(n->text);
+		kfree(n);
+		return NULL;
+	}
+	if (n->file->link != NULL)
+		n->error = n->file->link(n);
+	vn = vnode_make_nameless(dir, name, n->file->mode,
+				 S_ISDIR(n->file->mode)   ? &dir_ops
+				 : S_ISLNK(n->file->mode) ? &link_ops
+							  : &text_ops,
+				 n);
+	if (vn == NULL) {
+		vnode_unref(n->to);
+		kfree(n->text);
+		kfree(n);
+		return NULL;
+	}
+	vn->uid = uid;
+	return vn;
+}
+
+struct listing {
+	struct vnode *dir;
+	vnode_list_fn *add;
+	void *arg;
+	uint64_t base; /* cookies of the other names come after this one */
+};
+
+static bool
+list_one(void *arg, const char *name, uint32_t mode, uint64_t cookie)
+{
+	const struct listing *l = arg;
+
+	return l->add(l->arg, name, mode, vnode_nameless_ino(l->dir, name), l->base + cookie);
+}
+
+static void
+dir_list(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
+{
+	const struct procfs_node *n = dir->data;
+	struct listing l = {dir, add, arg, 0};
+
+	for (; from < n->file->count; from++)
+		if (!list_one(&l, n->file->files[from].name, n->file->files[from].mode, from + 1))
+			return;
+	l.base = n->file->count;
+	if (n->file->list != NULL)
+		n->file->list(n, from - l.base, list_one, &l);
+}
+
+/* ---- the top ---- */
+
+static struct vnode *procfs_make(uint32_t mode, int *err);
+
+static const struct vfs_type proc_type = {"proc", PROC_MAGIC, procfs_make};
+
+static struct procfs_node *
+top_node(void)
+{
+	static const struct procfs_file top = {.files = procfs_system_files,
+					       .count = PROCFS_SYSTEM_FILES,
+					       .find = procfs_pid_find,
+					       .list = procfs_pid_list};
+	struct procfs_node *n = kzalloc(sizeof(*n));
+
+	if (n != NULL)
+		n->file = &top;
+	return n;
+}
+
+/* For mount(): one more, wherever somebody wants it. */
+static struct vnode *
+procfs_make(uint32_t mode, int *err)
+{
+	struct procfs_node *n = top_node();
+	struct vnode *vn = n != NULL ? vnode_alloc(S_IFDIR | 0555, &dir_ops, n) : NULL;
+
+	(void)mode;
+	*err = -ENOMEM;
+	if (vn == NULL)
+		kfree(n);
+	else
+		vn->fixed = true;
+	return vn;
+}
+
+static void
+procfs_init(void)
+{
+	struct procfs_node *n = top_node();
+	struct vnode *root, *dir = NULL;
+	int error;
+
+	vnode_remove(NULL, "/proc", true); /* an archive may have one to mount on */
+	root = vnode_lookup(NULL, "/", &error);
+	if (root != NULL && n != NULL)
+		dir = vnode_add(root, "proc", S_IFDIR | 0555, &dir_ops, n, &error);
+	if (dir == NULL)
+		panic("cannot make /proc: error %d", -error);
+	dir->fixed = true;
+	vfs_mount_at_boot(dir, &proc_type);
+	vnode_unref(dir);
+	vnode_unref(root);
+}
+HOOK(unpacked, procfs_init);

@@ -1,0 +1,84 @@
+/*
+ * procfs.h - /proc: what Linux's proc(5) says of processes and of the machine, in the same words.
+ *
+ * Nothing of /proc is kept. A look-up makes a vnode (vnode_make_nameless()), and a read makes the
+ * text. Each name is a row of a table.
+ *
+ * Locking: find, list and link are called with vfs_lock held, show and store without a lock. For a
+ * process they take proc_lock, copy what they need, and print after that.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/fs/vfs.h"
+
+struct lwp;
+struct proc;
+struct sbuf;
+
+/* Takes a name; false: no more. cookie: ascending, not 0. */
+typedef bool procfs_add_fn(void *arg, const char *name, uint32_t mode, uint64_t cookie);
+
+/* What a vnode's `data` points to. */
+struct procfs_node {
+	const struct procfs_file *file;
+	uint32_t pid;     /* whose it is; 0: the machine's */
+	uint32_t tid;     /* a thread of it; 0: the whole process */
+	unsigned fd;      /* a descriptor */
+	char *text;       /* of kmalloc(): a symbolic link's, or the name of a sysctl */
+	struct vnode *to; /* where a link leads, with a reference; NULL: where the text says */
+	int error;        /* of who follows the link */
+};
+
+struct procfs_file {
+	const char *name;
+	uint32_t mode; /* S_IF… and permission bits */
+	bool private;  /* only the process's user, and user 0, may open or follow it: -EACCES */
+	/* Prints the text. 0; -ESRCH: the process has ended. */
+	int (*show)(const struct procfs_node *n, struct sbuf *out);
+	int (*store)(const struct procfs_node *n, char *text);
+	/* A symbolic link: sets n->text and n->to. 0 or -errno, for who follows it. */
+	int (*link)(struct procfs_node *n);
+	/* A directory: its files, and its other names. */
+	const struct procfs_file *files;
+	size_t count;
+	/* Describes one of the other names: all of *child, which begins as a copy of dir. */
+	bool (*find)(const struct procfs_node *dir, const char *name, struct procfs_node *child);
+	/* The other names, as vnode_ops.list, from the cookie `from` + 1 on. */
+	void (*list)(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);
+};
+
+#define PROCFS_DIR(files_) .files = files_, .count = sizeof(files_) / sizeof((files_)[0])
+
+/* The number that name is. False: it is none, or larger than max. */
+bool procfs_number(const char *name, uint32_t max, uint32_t *value);
+/* A text of kmalloc(), printed. NULL: no memory. */
+char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- pid.c: processes, and threads of the kernel, which count as such ---- */
+
+extern const struct procfs_file procfs_pid;
+bool procfs_pid_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);
+void procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);
+/* A process. NULL: there is none, or it is a thread of the kernel. proc_lock held. */
+struct proc *procfs_proc(uint32_t pid);
+/* Its user; 0 of threads of the kernel. False: it has ended. */
+bool procfs_user(uint32_t pid, uint32_t *uid);
+
+/* ---- status.c ---- */
+
+int procfs_stat(const struct procfs_node *n, struct sbuf *out);
+int procfs_status(const struct procfs_node *n, struct sbuf *out);
+int procfs_statm(const struct procfs_node *n, struct sbuf *out);
+
+/* ---- system.c, sys.c: what is not a process's ---- */
+
+int procfs_mounts(const struct procfs_node *n, struct sbuf *out);
+
+#define PROCFS_SYSTEM_FILES 15
+extern const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES];
+bool procfs_sys_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);
+void procfs_sys_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);

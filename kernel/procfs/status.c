@@ -1,0 +1,229 @@
+/*
+ * status.c - /proc/PID/stat, status and statm: numbers of a process, or of a thread. What this
+ * kernel does not count is 0, as proc(5) says of fields that are not maintained. Time on a CPU is
+ * not divided: all of it counts as the program's own (time_syscalls.c).
+ * Locking: procfs.h.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/time.h"
+#include "kernel/fs/file.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/procfs/procfs.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
+
+#define NS_PER_TICK (1000000000ul / CLK_TCK)
+
+/* A process, or one of its threads. */
+struct facts {
+	uint32_t pid, tid, ppid, pgid, sid, uid, gid, umask;
+	uint32_t groups[GROUPS_MAX];
+	unsigned ngroups;
+	unsigned threads, prio, cpu;
+	char state; /* R S D T Z */
+	char name[KTR_THREAD_NAME];
+	uint64_t ns, children_ns, start_ns, switches;
+	uint64_t pending, shared_pending, blocked, ignored, caught;
+	uint64_t rss_limit;
+	bool has_space;
+	struct vm_info vm;
+};
+
+static char
+state_of(const struct thread *t)
+{
+	if (t->state == THREAD_SLEEPING)
+		return t->lockname != NULL ? 'D' : 'S';
+	return 'R';
+}
+
+static void
+take_thread(struct facts *f, const struct thread *t)
+{
+	f->state = state_of(t);
+	f->prio = t->base_prio;
+	f->cpu = t->cpu;
+	f->ns = t->runtime_ns;
+	f->start_ns = t->start_ns;
+	f->switches = t->switches;
+	strlcpy(f->name, t->name, sizeof(f->name));
+}
+
+/* A thread of the kernel is a process of its own. */
+static int
+take_kernel_thread(struct thread *t, void *arg)
+{
+	struct facts *f = arg;
+
+	if (t->tid != f->pid || t->proc != NULL || t->state == THREAD_DEAD)
+		return 0;
+	take_thread(f, t);
+	f->threads = 1;
+	return 1;
+}
+
+/* The whole process: its oldest thread, and the time of all. */
+static void
+take_process(struct facts *f, const struct proc *p)
+{
+	if (p->thread != NULL)
+		take_thread(f, p->thread);
+	else
+		f->state = 'Z';
+	strlcpy(f->name, p->name, sizeof(f->name));
+	f->start_ns = p->start_ns;
+	f->ns = p->thread != NULL ? p->threads_ns : p->cpu_ns - p->children_ns;
+	for_each_lwp(l, p)
+	{
+		f->ns += l->thread->runtime_ns;
+		if (l->thread->state == THREAD_RUNNING)
+			f->state = 'R';
+	}
+}
+
+/* -ESRCH: it has ended. */
+static int
+take(const struct procfs_node *n, struct facts *f)
+{
+	const struct lwp *that = NULL;
+	struct vmspace *vm = NULL;
+	const struct proc *p;
+
+	*f = (struct facts){.pid = n->pid, .tid = n->tid != 0 ? n->tid : n->pid};
+	spin_lock(&proc_lock);
+	p = procfs_proc(n->pid);
+	if (p == NULL) {
+		spin_unlock(&proc_lock);
+		return thread_each(take_kernel_thread, f) != 0 ? 0 : -ESRCH;
+	}
+	for_each_lwp(l, p) if (l->thread->tid == f->tid) that = l;
+	f->ppid = p->parent != p ? p->parent->pid : 0;
+	f->pgid = p->pgid;
+	f->sid = p->sid;
+	f->uid = p->uid;
+	f->gid = p->gid;
+	f->ngroups = p->ngroups;
+	memcpy(f->groups, p->groups, sizeof(f->groups));
+	f->umask = p->umask;
+	f->threads = p->nthreads > 0 ? p->nthreads : 1;
+	f->children_ns = p->children_ns;
+	f->shared_pending = p->sig_pending;
+	f->ignored = p->sig_ignored;
+	f->caught = p->sig_caught;
+	f->rss_limit = p->limits[RLIMIT_RSS].rlim_cur;
+	if (that != NULL) {
+		f->pending = that->sig_pending;
+		f->blocked = that->sig_blocked;
+	}
+	if (n->tid == 0 || p->thread == NULL)
+		take_process(f, p);
+	else if (that != NULL)
+		take_thread(f, that->thread);
+	if (p->state == PROC_STOPPED)
+		f->state = 'T';
+	vm = p->vm != NULL ? vm_ref(p->vm) : NULL;
+	spin_unlock(&proc_lock);
+	if (vm != NULL) {
+		f->has_space = true;
+		vm_info_get(vm, &f->vm);
+		vm_destroy(vm);
+	}
+	return f->state != '\0' ? 0 : -ESRCH;
+}
+
+/* Linux's: 20 is that of a program that nobody has made nicer. */
+static int
+linux_priority(const struct facts *f)
+{
+	return f->prio < PRIO_USER ? 0 : 20;
+}
+
+int
+procfs_stat(const struct procfs_node *n, struct sbuf *out)
+{
+	struct facts f;
+	int error = take(n, &f);
+
+	if (error != 0)
+		return error;
+	/* pid comm state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt */
+	sbuf_printf(out, "%u (%s) %c %u %u %u 0 -1 0 0 0 0 0 ", f.tid, f.name, f.state, f.ppid,
+		    f.pgid, f.sid);
+	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
+	 * rsslim */
+	sbuf_printf(out, "%lu 0 %lu 0 %d 0 %u 0 %lu %lu %lu %lu ", f.ns / NS_PER_TICK,
+		    f.children_ns / NS_PER_TICK, linux_priority(&f), f.threads,
+		    f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
+	/* startcode endcode startstack kstkesp kstkeip signal blocked sigignore sigcatch wchan
+	 * nswap cnswap exit_signal processor rt_priority policy blkio guest cguest start_data
+	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
+	sbuf_printf(out,
+		    "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 17 %u 0 0 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
+		    f.has_space ? VM_STACK_TOP : 0, f.pending & INT32_MAX, f.blocked & INT32_MAX,
+		    f.ignored & INT32_MAX, f.caught & INT32_MAX, f.cpu, f.vm.brk_start, f.vm.args,
+		    f.vm.args_end, f.vm.args_end, f.vm.env_end);
+	return 0;
+}
+
+static const char *
+state_word(char state)
+{
+	switch (state) {
+	case 'R':
+		return "running";
+	case 'S':
+		return "sleeping";
+	case 'D':
+		return "disk sleep";
+	case 'T':
+		return "stopped";
+	default:
+		return "zombie";
+	}
+}
+
+int
+procfs_status(const struct procfs_node *n, struct sbuf *out)
+{
+	struct facts f;
+	int error = take(n, &f);
+
+	if (error != 0)
+		return error;
+	sbuf_printf(out,
+		    "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\nTgid:\t%u\nNgid:\t0\nPid:\t%u\n",
+		    f.name, f.umask, f.state, state_word(f.state), f.pid, f.tid);
+	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
+		    f.ppid, f.uid, f.uid, f.uid, f.uid, f.gid, f.gid, f.gid, f.gid);
+	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", FILES_MAX);
+	for (unsigned i = 0; i < f.ngroups; i++)
+		sbuf_printf(out, "%u ", f.groups[i]);
+	sbuf_puts(out, f.ngroups > 0 ? "\n" : " \n");
+	if (f.has_space)
+		sbuf_printf(out, "VmSize:\t%8lu kB\nVmRSS:\t%8lu kB\n", f.vm.size / 1024,
+			    f.vm.resident * PAGE_SIZE / 1024);
+	sbuf_printf(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\nSigBlk:\t%016lx\n",
+		    f.threads, f.pending, f.shared_pending, f.blocked);
+	sbuf_printf(out, "SigIgn:\t%016lx\nSigCgt:\t%016lx\n", f.ignored, f.caught);
+	sbuf_printf(out, "Cpus_allowed_list:\t0-%u\n", ncpus - 1);
+	return 0;
+}
+
+int
+procfs_statm(const struct procfs_node *n, struct sbuf *out)
+{
+	struct facts f;
+	int error = take(n, &f);
+
+	/* size resident shared text lib data dt, in pages */
+	if (error == 0)
+		sbuf_printf(out, "%lu %lu 0 0 0 0 0\n", f.vm.size / PAGE_SIZE, f.vm.resident);
+	return error;
+}

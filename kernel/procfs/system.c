@@ -1,0 +1,283 @@
+/* system.c - the files of /proc that are not about a process (procfs.h). */
+#include "arch/machine.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/time.h"
+#include "kernel/dev/irq.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/ksyms.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/mm/boot_info.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
+#include "kernel/procfs/procfs.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sysctl/uts.h"
+
+#define NS_PER_S    1000000000ul
+#define NS_PER_TICK (NS_PER_S / CLK_TCK)
+
+static int
+self_link(struct procfs_node *n)
+{
+	const struct proc *p = curproc();
+
+	if (p == NULL)
+		return -ENOENT;
+	n->text = procfs_text("%u", p->pid);
+	return 0;
+}
+
+static int
+thread_self_link(struct procfs_node *n)
+{
+	const struct proc *p = curproc();
+
+	if (p == NULL)
+		return -ENOENT;
+	n->text = procfs_text("%u/task/%u", p->pid, curthread()->tid);
+	return 0;
+}
+
+static int
+mounts_link(struct procfs_node *n)
+{
+	n->text = procfs_text("self/mounts");
+	return 0;
+}
+
+/* ---- CPUs ---- */
+
+static bool
+is_online(unsigned cpu)
+{
+	return pcpus[cpu] != NULL && pcpus[cpu]->online;
+}
+
+/* user nice system idle, and six that are not told apart, in ticks of 1/100 s */
+static void
+print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
+{
+	sbuf_printf(out, " %lu 0 %lu %lu 0 0 0 0 0 0\n", user, kernel, idle);
+}
+
+static int
+count_threads(struct thread *t, void *n)
+{
+	(void)t;
+	(*(unsigned *)n)++;
+	return 0;
+}
+
+static int
+stat_show(const struct procfs_node *n, struct sbuf *out)
+{
+	uint64_t user = 0, kernel = 0, idle = 0, interrupts = 0;
+
+	(void)n;
+	for (unsigned i = 0; i < ncpus; i++) {
+		if (!is_online(i))
+			continue;
+		user += pcpus[i]->busy_ticks[0];
+		kernel += pcpus[i]->busy_ticks[1];
+		idle += sched_idle_ns(i) / NS_PER_TICK;
+		interrupts += pcpus[i]->ticks;
+		for (unsigned line = 0; line < IRQ_LINES; line++)
+			interrupts += irq_line_count(line, i);
+	}
+	sbuf_puts(out, "cpu ");
+	print_cpu(out, user, kernel, idle);
+	for (unsigned i = 0; i < ncpus; i++) {
+		if (!is_online(i))
+			continue;
+		sbuf_printf(out, "cpu%u", i);
+		print_cpu(out, pcpus[i]->busy_ticks[0], pcpus[i]->busy_ticks[1],
+			  sched_idle_ns(i) / NS_PER_TICK);
+	}
+	sbuf_printf(out,
+		    "intr %lu\nctxt %lu\nbtime %lu\nprocesses %u\nprocs_running %u\n"
+		    "procs_blocked 0\n",
+		    interrupts, thread_switches(), clock_real_ns(0) / NS_PER_S, thread_count_made(),
+		    sched_runnable());
+	return 0;
+}
+
+static int
+uptime_show(const struct procfs_node *n, struct sbuf *out)
+{
+	uint64_t up = clock_ns() / NS_PER_TICK, idle = 0;
+
+	(void)n;
+	for (unsigned i = 0; i < ncpus; i++)
+		idle += is_online(i) ? sched_idle_ns(i) / NS_PER_TICK : 0;
+	sbuf_printf(out, "%lu.%02lu %lu.%02lu\n", up / 100, up % 100, idle / 100, idle % 100);
+	return 0;
+}
+
+static int
+loadavg_show(const struct procfs_node *n, struct sbuf *out)
+{
+	unsigned threads = 0;
+	uint64_t loads[3];
+
+	(void)n;
+	sched_load_average(loads);
+	thread_each(count_threads, &threads);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t hundredths = (loads[i] * 100 + 32768) >> 16;
+
+		sbuf_printf(out, "%lu.%02lu ", hundredths / 100, hundredths % 100);
+	}
+	sbuf_printf(out, "%u/%u %u\n", sched_runnable(), threads - ncpus, thread_count_made());
+	return 0;
+}
+
+static int
+cpuinfo_show(const struct procfs_node *n, struct sbuf *out)
+{
+	(void)n;
+	for (unsigned i = 0; i < ncpus; i++) {
+		if (!is_online(i))
+			continue;
+		sbuf_printf(out, "processor\t: %u\n", i);
+		arch_cpu_describe(out);
+		sbuf_putc(out, '\n');
+	}
+	return 0;
+}
+
+static void
+print_counts(struct sbuf *out, const char *name, unsigned line, const char *what)
+{
+	sbuf_printf(out, "%4s:", name);
+	for (unsigned i = 0; i < ncpus; i++)
+		if (is_online(i))
+			sbuf_printf(out, " %10lu",
+				    line < IRQ_LINES ? irq_line_count(line, i) : pcpus[i]->ticks);
+	sbuf_printf(out, "  %s\n", what);
+}
+
+static int
+interrupts_show(const struct procfs_node *n, struct sbuf *out)
+{
+	char number[8];
+
+	(void)n;
+	sbuf_puts(out, "     ");
+	for (unsigned i = 0; i < ncpus; i++)
+		if (is_online(i))
+			sbuf_printf(out, "      CPU%-2u", i);
+	sbuf_putc(out, '\n');
+	for (unsigned line = 0; line < IRQ_LINES; line++) {
+		if (!irq_line_used(line))
+			continue;
+		snprintf(number, sizeof(number), "%u", line);
+		print_counts(out, number, line, irq_line_name(line));
+	}
+	print_counts(out, "LOC", IRQ_LINES, "clock ticks");
+	return 0;
+}
+
+/* ---- memory ---- */
+
+static int
+meminfo_show(const struct procfs_node *n, struct sbuf *out)
+{
+	uint64_t kb = PAGE_SIZE / 1024, files = uidinfo_held_by_all(UIDINFO_DATA) * kb;
+
+	(void)n;
+	sbuf_printf(out,
+		    "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
+		    page_count_total() * kb, page_count_free() * kb, page_count_free() * kb);
+	sbuf_printf(out,
+		    "Buffers:        %8u kB\nCached:         %8lu kB\nShmem:          %8lu kB\n", 0,
+		    files, files);
+	sbuf_printf(out,
+		    "SwapTotal:      %8u kB\nSwapFree:       %8u kB\nSlab:           %8lu kB\n", 0,
+		    0, heap_bytes_used() / 1024);
+	return 0;
+}
+
+/* ---- the kernel ---- */
+
+static int
+version_show(const struct procfs_node *n, struct sbuf *out)
+{
+	struct utsname u = uts_get();
+
+	(void)n;
+	sbuf_printf(out, "%s version %s (GCC %s) %s\n", u.sysname, u.release, __VERSION__,
+		    u.version);
+	return 0;
+}
+
+static int
+cmdline_show(const struct procfs_node *n, struct sbuf *out)
+{
+	(void)n;
+	sbuf_printf(out, "%s\n", boot_info.cmdline);
+	return 0;
+}
+
+static int
+kallsyms_show(const struct procfs_node *n, struct sbuf *out)
+{
+	bool root = curproc() == NULL || curproc()->uid == 0;
+	extern const char __text_start[], __text_end[];
+	uintptr_t at;
+	const char *name;
+
+	(void)n;
+	for (uint32_t i = 0; (name = ksym_at(i, &at)) != NULL; i++)
+		sbuf_printf(out, "%016lx %c %s\n", root ? at : 0,
+			    at >= (uintptr_t)__text_start && at < (uintptr_t)__text_end ? 'T' : 'D',
+			    name);
+	return 0;
+}
+
+static int
+filesystems_show(const struct procfs_node *n, struct sbuf *out)
+{
+	(void)n;
+	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\n"
+		       "nodev\tdebugfs\nnodev\ttracefs\n");
+	return 0;
+}
+
+int
+procfs_mounts(const struct procfs_node *n, struct sbuf *out)
+{
+	(void)n;
+	return vfs_print_mounts(out);
+}
+
+static int
+partitions_show(const struct procfs_node *n, struct sbuf *out)
+{
+	(void)n;
+	sbuf_puts(out, "major minor  #blocks  name\n\n");
+	return 0;
+}
+
+const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
+    {.name = "self", .mode = S_IFLNK | 0777, .link = self_link},
+    {.name = "thread-self", .mode = S_IFLNK | 0777, .link = thread_self_link},
+    {.name = "mounts", .mode = S_IFLNK | 0777, .link = mounts_link},
+    {.name = "stat", .mode = S_IFREG | 0444, .show = stat_show},
+    {.name = "uptime", .mode = S_IFREG | 0444, .show = uptime_show},
+    {.name = "loadavg", .mode = S_IFREG | 0444, .show = loadavg_show},
+    {.name = "meminfo", .mode = S_IFREG | 0444, .show = meminfo_show},
+    {.name = "cpuinfo", .mode = S_IFREG | 0444, .show = cpuinfo_show},
+    {.name = "interrupts", .mode = S_IFREG | 0444, .show = interrupts_show},
+    {.name = "version", .mode = S_IFREG | 0444, .show = version_show},
+    {.name = "cmdline", .mode = S_IFREG | 0444, .show = cmdline_show},
+    {.name = "kallsyms", .mode = S_IFREG | 0444, .show = kallsyms_show},
+    {.name = "filesystems", .mode = S_IFREG | 0444, .show = filesystems_show},
+    {.name = "partitions", .mode = S_IFREG | 0444, .show = partitions_show},
+    {.name = "sys", .mode = S_IFDIR | 0555, .find = procfs_sys_find, .list = procfs_sys_list},
+};

@@ -1,0 +1,251 @@
+/*
+ * admin.c - groups, mounts, the machine's name and messages: what those who look after a machine
+ * may do, and others not. It changes the machine, so only the guest runs it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/klog.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define PLACE "/tmp/linux_admin"
+
+static bool
+fails(long r, int error)
+{
+	return r == -1 && errno == error;
+}
+
+/* Becomes user 1000 of group 1001, and of one more. */
+static bool
+become_joe(void)
+{
+	const gid_t groups[] = {29};
+
+	return setgroups(1, groups) == 0 && setgid(1001) == 0 && setuid(1000) == 0;
+}
+
+static int
+in_groups(void *arg)
+{
+	gid_t g[40] = {0};
+	struct stat st;
+	int fd;
+
+	if (setgroups(33, g) != -1 || errno != EINVAL || !fails(setgroups(2, (gid_t *)8), EFAULT))
+		return 1;
+	if (!become_joe() || getgid() != 1001 || getegid() != 1001 || getgroups(0, NULL) != 1 ||
+	    getgroups(40, g) != 1 || g[0] != 29)
+		return 2;
+	if (!fails(setgroups(0, NULL), EPERM) || !fails(setgid(29), EPERM) || setgid(1001) != 0)
+		return 3;
+	/* arg: a file of root:29, mode 0640 */
+	if (open(arg, O_RDONLY) < 0 || !fails(open(arg, O_RDWR), EACCES) ||
+	    !fails(chown(arg, -1, 1001), EPERM))
+		return 4;
+	fd = open(PLACE "/own", O_RDWR | O_CREAT, 0606);
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != 1000 || st.st_gid != 1001)
+		return 5;
+	if (fchown(fd, -1, 29) != 0 || !fails(fchown(fd, -1, 30), EPERM) ||
+	    !fails(fchown(fd, 0, -1), EPERM) || fstat(fd, &st) != 0 || st.st_gid != 29)
+		return 6;
+	return 0;
+}
+
+/* The group's bits count for its members even if they give less than those for others. */
+static int
+as_member(void *arg)
+{
+	(void)arg;
+	return become_joe() && fails(open(PLACE "/less", O_RDONLY), EACCES) ? 0 : 1;
+}
+
+static bool
+groups_count(void)
+{
+	char file[] = PLACE "/root";
+	int fd = open(file, O_RDWR | O_CREAT, 0640),
+	    less = open(PLACE "/less", O_RDWR | O_CREAT, 0604);
+	const gid_t two[] = {5, 6};
+	gid_t g[2];
+
+	unlink(PLACE "/own"); /* of an earlier run */
+	return fd >= 0 && fchown(fd, 0, 29) == 0 && fchown(less, 0, 29) == 0 && close(fd) == 0 &&
+	       close(less) == 0 && in_child(in_groups, file) == 0 &&
+	       in_child(as_member, NULL) == 0 && setgroups(2, two) == 0 &&
+	       fails(getgroups(1, g), EINVAL) && getgroups(2, g) == 2 && g[1] == 6 &&
+	       setgroups(0, NULL) == 0;
+}
+
+static bool
+type_is(const char *path, unsigned long type)
+{
+	struct statfs s;
+
+	return statfs(path, &s) == 0 && (unsigned long)s.f_type == type && s.f_namelen == 255;
+}
+
+static bool
+mounts_cover(void)
+{
+	struct stat a, b;
+	char cwd[64];
+	int fd;
+
+	mkdir(PLACE "/m", 0700);
+	close(open(PLACE "/m/under", O_CREAT | O_RDWR, 0600));
+	if (mount("name", PLACE "/m", "tmpfs", MS_NOSUID, "mode=750") != 0 ||
+	    stat(PLACE "/m", &a) != 0 || (a.st_mode & 07777) != 0750 || stat(PLACE, &b) != 0 ||
+	    a.st_dev == b.st_dev || access(PLACE "/m/under", F_OK) == 0)
+		return false;
+	fd = open(PLACE "/m/f", O_CREAT | O_RDWR, 0600);
+	if (fd < 0 || !fails(umount(PLACE "/m"), EBUSY) ||
+	    !fails(rename(PLACE "/m/f", PLACE "/f"), EXDEV) ||
+	    !fails(link(PLACE "/m/f", PLACE "/f"), EXDEV) || !fails(rmdir(PLACE "/m"), EBUSY) ||
+	    !fails(rename(PLACE "/m", PLACE "/n"), EBUSY) ||
+	    !fails(mount("x", PLACE "/m/f", "tmpfs", 0, NULL), ENOTDIR))
+		return false;
+	close(fd);
+	if (chdir(PLACE "/m") != 0 || getcwd(cwd, sizeof(cwd)) == NULL ||
+	    strcmp(cwd, PLACE "/m") != 0 || !fails(umount(PLACE "/m"), EBUSY) || chdir("..") != 0 ||
+	    getcwd(cwd, sizeof(cwd)) == NULL || strcmp(cwd, PLACE) != 0 || chdir("/") != 0)
+		return false;
+	if (umount(PLACE "/m") != 0 || access(PLACE "/m/under", F_OK) != 0 ||
+	    !fails(umount(PLACE "/m"), EINVAL) || !fails(umount("/proc"), EBUSY) ||
+	    !fails(mount("x", PLACE "/m", "nosuch", 0, NULL), ENODEV) ||
+	    !fails(mount("x", PLACE "/m", "tmpfs", MS_RDONLY, NULL), EINVAL) ||
+	    !fails(mount("x", PLACE "/m", "tmpfs", 0, "size=1"), EINVAL) ||
+	    !fails(mount("x", PLACE "/none", "tmpfs", 0, NULL), ENOENT) ||
+	    !fails(mount("x", "/dev", "tmpfs", 0, NULL), EBUSY) ||
+	    !fails(mount("x", PLACE "/m", "tmpfs", MS_REMOUNT, NULL), EINVAL) ||
+	    mount("x", "/", "tmpfs", MS_REMOUNT | MS_NOATIME, NULL) != 0)
+		return false;
+	/* What is detached lives on for those who use it. */
+	mount("x", PLACE "/m", "proc", 0, NULL);
+	fd = open(PLACE "/m/self/stat", O_RDONLY);
+	return fails(umount(PLACE "/m"), EBUSY) && umount2(PLACE "/m", MNT_DETACH) == 0 &&
+	       read(fd, cwd, 1) == 1 && close(fd) == 0 && access(PLACE "/m/under", F_OK) == 0;
+}
+
+static bool
+types_are_told(void)
+{
+	int ends[2];
+	struct statfs s;
+
+	return type_is("/", 0x01021994) && type_is("/proc/self/stat", 0x9fa0) &&
+	       type_is("/sys/kernel/tracing/trace", 0x74726163) &&
+	       type_is("/dev/null", 0x01021994) && type_is("/sys", 0x62656572) &&
+	       statfs("/", &s) == 0 && s.f_bfree > 0 && s.f_bfree < s.f_blocks && pipe(ends) == 0 &&
+	       fstatfs(ends[0], &s) == 0 && s.f_type == 0x50495045 && close(ends[0]) == 0 &&
+	       close(ends[1]) == 0 && fails(fstatfs(ends[0], &s), EBADF) &&
+	       fails(statfs("/nosuch", &s), ENOENT);
+}
+
+static bool
+names_are_set(void)
+{
+	char name[66] = "";
+	struct utsname u;
+
+	memset(name, 'x', 65);
+	return sethostname("falcon", 6) == 0 && setdomainname("sky", 3) == 0 && uname(&u) == 0 &&
+	       strcmp(u.nodename, "falcon") == 0 && strcmp(u.domainname, "sky") == 0 &&
+	       fails(sethostname(name, 65), EINVAL) &&
+	       fails(syscall(SYS_sethostname, 8, 3), EFAULT) && sethostname(name, 64) == 0 &&
+	       uname(&u) == 0 && strlen(u.nodename) == 64 && sethostname("kestrel", 7) == 0 &&
+	       setdomainname("(none)", 6) == 0;
+}
+
+static bool
+messages_are_read(void)
+{
+	static char text[70000], again[70000];
+	int size = klogctl(10, NULL, 0), n = klogctl(3, text, size), k;
+
+	if (size < 4096 || n <= 0 || text[0] != '[' || text[n - 1] != '\n')
+		return false;
+	/* The newest lines that fit. */
+	k = klogctl(3, again, n - 1);
+	if (k <= 0 || k >= n || memcmp(text + n - k, again, (size_t)k) != 0 || again[0] != '[')
+		return false;
+	if (klogctl(9, NULL, 0) < n || klogctl(2, again, 10) != 10 ||
+	    memcmp(again, text, 10) != 0 || klogctl(2, again, 10) != 10 ||
+	    memcmp(again, text + 10, 10) != 0)
+		return false;
+	return klogctl(5, NULL, 0) == 0 && klogctl(3, text, size) == 0 &&
+	       fails(klogctl(99, NULL, 0), EINVAL) && fails(klogctl(3, NULL, 5), EINVAL) &&
+	       fails(klogctl(3, text, -1), EINVAL) && fails(klogctl(8, NULL, 9), EINVAL) &&
+	       klogctl(6, NULL, 0) == 0 && klogctl(7, NULL, 0) == 0;
+}
+
+static int
+as_stranger(void *arg)
+{
+	char text[64];
+
+	(void)arg;
+	if (!become_joe())
+		return 1;
+	return fails(mount("x", PLACE "/m", "tmpfs", 0, NULL), EPERM) &&
+		       fails(umount("/proc"), EPERM) && fails(sethostname("x", 1), EPERM) &&
+		       fails(setdomainname("x", 1), EPERM) && fails(reboot(RB_AUTOBOOT), EPERM) &&
+		       fails(klogctl(5, NULL, 0), EPERM) && klogctl(3, text, sizeof(text)) >= 0
+		   ? 0
+		   : 2;
+}
+
+static bool
+no_attributes(void)
+{
+	char value[8];
+
+	return fails(getxattr("/", "user.x", value, 8), EOPNOTSUPP) &&
+	       fails(lgetxattr("/", "user.x", value, 8), EOPNOTSUPP) &&
+	       fails(fgetxattr(0, "user.x", value, 8), EOPNOTSUPP) &&
+	       fails(listxattr("/", value, 8), EOPNOTSUPP) &&
+	       fails(llistxattr("/", value, 8), EOPNOTSUPP) &&
+	       fails(flistxattr(0, value, 8), EOPNOTSUPP) &&
+	       fails(setxattr("/", "user.x", "", 0, 0), EOPNOTSUPP) &&
+	       fails(lsetxattr("/", "user.x", "", 0, 0), EOPNOTSUPP) &&
+	       fails(fsetxattr(0, "user.x", "", 0, 0), EOPNOTSUPP) &&
+	       fails(removexattr("/", "user.x"), EOPNOTSUPP) &&
+	       fails(lremovexattr("/", "user.x"), EOPNOTSUPP) &&
+	       fails(fremovexattr(0, "user.x"), EOPNOTSUPP);
+}
+
+void
+test_admin(void)
+{
+	struct utsname u;
+
+	if (uname(&u) != 0 || strcmp(u.sysname, "Kestrel") != 0)
+		return;
+	mkdir(PLACE, 0777);
+	chmod(PLACE, 0777);
+	result(groups_count(), "a file's group, and supplementary groups, give rights");
+	result(mounts_cover(),
+	       "mount covers a directory, and umount uncovers it if nobody is there");
+	result(types_are_told(), "statfs tells which file system it is");
+	result(names_are_set(), "sethostname and setdomainname");
+	result(messages_are_read(), "klogctl reads the kernel's messages");
+	result(in_child(as_stranger, NULL) == 0,
+	       "users may not mount, reboot, or name the machine");
+	result(fails(syscall(SYS_reboot, 1, 2, RB_AUTOBOOT, 0), EINVAL) &&
+		   fails(reboot(0x12345678), EINVAL) && reboot(RB_DISABLE_CAD) == 0,
+	       "reboot wants its magic numbers");
+	result(no_attributes(), "extended attributes: EOPNOTSUPP");
+}
