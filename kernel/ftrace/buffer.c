@@ -27,6 +27,8 @@
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
 #define MARK_MAX   1024
 
+#define RAW_MARK_MAX 80 /* what fits into a line of 256 characters */
+
 static uint64_t
 later(uint64_t a, uint64_t b)
 {
@@ -444,10 +446,54 @@ const struct vnode_ops trace_pipe_raw_ops = {
 
 /* ---- trace_marker ---- */
 
+/* Records what was written. 0 or -errno. */
+static int
+record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, const char *text,
+	    size_t len)
+{
+	const uint64_t args[KTR_MAXARGS] = {id};
+	int error = tracefs_begin(vn);
+
+	if (error != 0)
+		return error;
+	if (!option_on(instance_now, OPTION_MARKERS))
+		error = -EINVAL;
+	/* -EBADF is Linux's error while tracing is off. */
+	else if (!instance_record_data(instance_now, site, args, text, len))
+		error = -EBADF;
+	tracefs_end();
+	return error;
+}
+
+/* A number of four bytes, and data. */
+static int64_t
+raw_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	uint8_t data[RAW_MARK_MAX];
+	char text[3 * sizeof(data) + 1];
+	size_t n = u->resid;
+	struct sbuf out;
+	uint32_t id;
+	int error;
+
+	(void)f, (void)off;
+	if (n < sizeof(id) || n > sizeof(data))
+		return -EINVAL;
+	error = uio_take(u, data, n);
+	memcpy(&id, data, sizeof(id));
+	sbuf_init(&out, text, sizeof(text));
+	for (size_t i = sizeof(id); i < n; i++)
+		sbuf_printf(&out, "%s%02x", i > sizeof(id) ? " " : "", data[i]);
+	if (error == 0)
+		error = record_mark(vn, &tracer_raw, id, text, out.len);
+	return error == 0 ? (int64_t)n : error;
+}
+
+const struct vnode_ops trace_marker_raw_ops = {.write = raw_write, .destroy = tracefs_destroy};
+
 static int64_t
 marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	static const uint64_t none[KTR_MAXARGS];
 	size_t n = u->resid < MARK_MAX ? u->resid : MARK_MAX, len;
 	char *text = kmalloc(n);
 	int error;
@@ -460,13 +506,7 @@ marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	error = uio_take(u, text, n);
 	len = text[n - 1] == '\n' ? n - 1 : n;
 	if (error == 0)
-		error = tracefs_begin(vn);
-	/* -EBADF is Linux's error while tracing is off. */
-	if (error == 0) {
-		if (!instance_record_data(instance_now, &tracer_mark, none, text, len))
-			error = -EBADF;
-		tracefs_end();
-	}
+		error = record_mark(vn, &tracer_mark, 0, text, len);
 	kfree(text);
 	return error == 0 ? (int64_t)n : error;
 }

@@ -108,14 +108,6 @@ program_gate(struct program *p, const uint32_t *gate)
 	       program_fail(p, DIF_JEQ, 1, 0);
 }
 
-/* The log records, for the top instance, what it would without the program. */
-static bool
-emit_record(struct program *p)
-{
-	return instance_now == &instance_top ? program_emit(p, DIF_LOG, 0, 0, 0, 0)
-					     : program_upcall(p, UPCALL_RECORD);
-}
-
 /* Attaches the program, or only compiles it. */
 static int
 attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,
@@ -128,7 +120,7 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 		result = -EINVAL;
 	if (result == 0 && text != NULL)
 		result = filter_compile_for(p, e->site, text, error);
-	if (result == 0 && !(emit_record(p) && program_end(p)))
+	if (result == 0 && !(program_upcall(p, UPCALL_RECORD) && program_end(p)))
 		result = -EINVAL;
 	if (result == 0 && to != NULL)
 		result =

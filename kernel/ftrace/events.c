@@ -202,11 +202,39 @@ site_wanted(const struct ktr_site *site, void *arg)
 	return !event_filter_has(site) && (in_scope(site, s) ? s->on : event_is_enabled(site));
 }
 
-/* Another log than the main one has no path of its own. */
 static void
 fire(const struct ktr_firing *f)
 {
 	instance_fire(instance_of(f), f);
+}
+
+/* The main log records by itself, unless it is to do so for some threads only. */
+static int
+own(void)
+{
+	bool by_itself = instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT);
+
+	return instance_owner("ftrace events", by_itself ? NULL : fire);
+}
+
+static bool
+is_owned(const struct ktr_site *site, void *owner)
+{
+	return (site->owners >> *(const unsigned *)owner & 1) != 0;
+}
+
+int
+events_pids_changed(void)
+{
+	unsigned old = instance_now->events_owner;
+	int n = old != 0 ? own() : 0;
+
+	if (n <= 0)
+		return n;
+	ktr_select_all((unsigned)n, is_owned, &old);
+	instance_now->events_owner = (unsigned)n;
+	instance_disown(&old);
+	return 0;
 }
 
 /* Switches all events of a scope. -EINVAL: it has none. */
@@ -217,8 +245,7 @@ scope_switch(struct scope *s, bool on)
 
 	event_filters_clean();
 	if (instance_now->events_owner == 0) {
-		int n =
-		    instance_owner("ftrace events", instance_now == &instance_top ? NULL : fire);
+		int n = own();
 
 		if (n < 0)
 			return -EBUSY;
@@ -490,13 +517,13 @@ static void
 event_fill(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
-	    {.name = "enable", .mode = 0644, .show = one_show, .store = one_store},
-	    {.name = "filter", .mode = 0644, .show = filter_show, .store = filter_store},
-	    {.name = "format", .mode = 0444, .show = format_show},
-	    {.name = "hist", .mode = 0444, .show = hist_show},
-	    {.name = "id", .mode = 0444, .show = id_show},
+	    {.name = "enable", .mode = 0640, .show = one_show, .store = one_store},
+	    {.name = "filter", .mode = 0640, .show = filter_show, .store = filter_store},
+	    {.name = "format", .mode = 0440, .show = format_show},
+	    {.name = "hist", .mode = 0440, .show = hist_show},
+	    {.name = "id", .mode = 0440, .show = id_show},
 	    {.name = "trigger",
-	     .mode = 0644,
+	     .mode = 0640,
 	     .show = trigger_show,
 	     .store = trigger_store,
 	     .clear = trigger_clear},
@@ -506,7 +533,7 @@ event_fill(struct vnode *dir)
 }
 
 static const struct tracefs_file all_enable = {.name = "enable",
-					       .mode = 0644,
+					       .mode = 0640,
 					       .show = all_show,
 					       .store = all_store};
 
@@ -524,14 +551,14 @@ event_gone(const struct vnode *vn, const char *name)
 }
 
 static const struct tracefs_file all_filter = {.name = "filter",
-					       .mode = 0644,
+					       .mode = 0640,
 					       .show = filter_show_all,
 					       .store = filter_store_all};
 
 static void
 system_fill(struct vnode *dir)
 {
-	static const struct tracefs_file event_dir = {.mode = 0755, .fill = event_fill};
+	static const struct tracefs_file event_dir = {.mode = 0750, .fill = event_fill};
 	char name[EVENT_NAME + 12];
 
 	const char *mine = (const char *)tracefs_arg(dir);
@@ -557,7 +584,7 @@ system_fill(struct vnode *dir)
 static void
 events_fill(struct vnode *dir)
 {
-	static const struct tracefs_file system_dir = {.mode = 0755, .fill = system_fill};
+	static const struct tracefs_file system_dir = {.mode = 0750, .fill = system_fill};
 
 	tracefs_add(dir, &all_enable, all_enable.name, ALL_SITES);
 	raw_fill(dir);
@@ -572,4 +599,4 @@ events_fill(struct vnode *dir)
 	tracefs_add(dir, &system_dir, EVENT_SYNTHETIC, (uintptr_t)EVENT_SYNTHETIC);
 }
 
-const struct tracefs_file events_dir = {.name = "events", .mode = 0755, .fill = events_fill};
+const struct tracefs_file events_dir = {.name = "events", .mode = 0750, .fill = events_fill};

@@ -4,6 +4,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/proc/proc.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
@@ -206,6 +207,55 @@ cmdlines_show(uintptr_t arg, struct sbuf *out)
 	thread_each(show_cmdline, out);
 }
 
+#define CMDLINES (KTR_THREAD_SETS * KTR_THREAD_WAYS)
+
+/* The names of all threads that run are known, whatever somebody asks for. */
+static void
+cmdlines_show_size(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_printf(out, "%u\n", CMDLINES);
+}
+
+static int
+cmdlines_store_size(uintptr_t arg, char *text)
+{
+	uint64_t n;
+	int error = tracefs_number(text, &n);
+
+	(void)arg;
+	return error == 0 && (n == 0 || n > CMDLINES) ? -EINVAL : error;
+}
+
+static int
+show_tgid(struct thread *t, void *out)
+{
+	if (t->proc != NULL)
+		sbuf_printf(out, "%u %u\n", t->tid, t->proc->pid);
+	return 0;
+}
+
+static void
+tgids_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	thread_each(show_tgid, out);
+}
+
+/* The kernel has no trace_printk(), whose formats this would be. */
+static void
+nothing_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg, (void)out;
+}
+
+static void
+timestamp_show(uintptr_t arg, struct sbuf *out)
+{
+	(void)arg;
+	sbuf_puts(out, "[delta] absolute\n");
+}
+
 static void
 clock_show(uintptr_t arg, struct sbuf *out)
 {
@@ -248,9 +298,14 @@ readme_show(uintptr_t arg, struct sbuf *out)
 	    "\t\t\t  accepts: func_full_name or glob-matching-pattern\n"
 	    "\t\t\t  modules: Can select a group via module\n"
 	    "\t\t\t   Format: :mod:<module-name>\n"
-	    "\t\t\t  commands: <function>:<traceon|traceoff|stacktrace>[:count]\n"
+	    "\t\t\t  commands: <function>:<traceon|traceoff|snapshot|stacktrace|dump|cpudump>"
+	    "[:count]\n"
 	    "  set_ftrace_notrace\t- echo function name in here to never trace.\n"
 	    "  set_ftrace_pid\t- Write pid(s) to only function trace those pids\n"
+	    "  set_event_pid\t\t- Write pid(s) to only trace events of those pids\n"
+	    "  snapshot\t\t- Like 'trace' but shows the content of the snapshot buffer\n"
+	    "  instances\t\t- Make sub-buffers with: mkdir instances/foo\n"
+	    "  stack_trace\t\t- Shows the max stack trace when active\n"
 	    "  set_graph_function\t- Trace the nested calls of a function\n"
 	    "  set_graph_notrace\t- Do not trace the nested calls of a function\n"
 	    "  max_graph_depth\t- Trace a limited depth of nested calls\n"
@@ -376,23 +431,28 @@ fill_common(struct vnode *dir)
 	     .show = events_show_set,
 	     .store = events_store_set,
 	     .clear = events_clear_set},
-	    {.name = "set_ftrace_pid",
-	     .mode = 0640,
-	     .show = tracer_pids_show,
-	     .store = tracer_pids_store,
-	     .clear = tracer_pids_clear},
 	    {.name = "snapshot", .mode = 0640, .ops = &snapshot_ops},
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
+	    {.name = "timestamp_mode", .mode = 0440, .show = timestamp_show},
 	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
+	    {.name = "trace_marker_raw", .mode = 0220, .ops = &trace_marker_raw_ops},
 	    {.name = "trace_options", .mode = 0640, .show = options_show, .store = options_store},
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
 	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},
 	};
+	static const struct tracefs_file pids = {.mode = 0640,
+						 .show = pids_show,
+						 .store = pids_store,
+						 .clear = pids_clear};
+	static const char *const lists[PID_LISTS] = {"set_ftrace_pid", "set_ftrace_notrace_pid",
+						     "set_event_pid", "set_event_notrace_pid"};
 	static const struct tracefs_file *const dirs[] = {&events_dir, &options_dir, &per_cpu};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
+	for (unsigned i = 0; i < PID_LISTS; i++)
+		tracefs_add(dir, &pids, lists[i], i);
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		tracefs_add(dir, dirs[i], dirs[i]->name, BUFFER_ALL);
 }
@@ -401,7 +461,7 @@ fill_common(struct vnode *dir)
 static void
 fill_lists(struct vnode *dir, unsigned n)
 {
-	static const struct tracefs_file list = {.mode = 0644,
+	static const struct tracefs_file list = {.mode = 0640,
 						 .show = functions_show,
 						 .store = functions_store,
 						 .clear = functions_clear};
@@ -428,9 +488,9 @@ void
 tracefs_fill_root(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
-	    {.name = "README", .mode = 0444, .show = readme_show},
+	    {.name = "README", .mode = 0440, .show = readme_show},
 	    {.name = "available_events", .mode = 0440, .show = events_show_all},
-	    {.name = "available_filter_functions", .mode = 0444, .show = functions_show_all},
+	    {.name = "available_filter_functions", .mode = 0440, .show = functions_show_all},
 	    {.name = "dynamic_events",
 	     .mode = 0640,
 	     .show = dynamic_show,
@@ -447,12 +507,18 @@ tracefs_fill_root(struct vnode *dir)
 	     .clear = kprobes_clear},
 	    {.name = "kprobe_profile", .mode = 0440, .show = kprobes_show_profile},
 	    {.name = "max_graph_depth", .mode = 0640, .show = depth_show, .store = depth_store},
+	    {.name = "printk_formats", .mode = 0440, .show = nothing_show},
 	    {.name = "saved_cmdlines", .mode = 0440, .show = cmdlines_show},
+	    {.name = "saved_cmdlines_size",
+	     .mode = 0640,
+	     .show = cmdlines_show_size,
+	     .store = cmdlines_store_size},
+	    {.name = "saved_tgids", .mode = 0440, .show = tgids_show},
 	    {.name = "stack_max_size",
-	     .mode = 0644,
+	     .mode = 0640,
 	     .show = stack_show_size,
 	     .store = stack_store_size},
-	    {.name = "stack_trace", .mode = 0444, .show = stack_show},
+	    {.name = "stack_trace", .mode = 0440, .show = stack_show},
 	    {.name = "synthetic_events",
 	     .mode = 0640,
 	     .show = synthetic_show,

@@ -65,6 +65,7 @@ void functions_show_all(uintptr_t arg, struct sbuf *out);
 
 /* The sites of the events that tracers record. */
 extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
+extern struct ktr_site tracer_raw;
 
 enum tracer {
 	TRACER_NOP,
@@ -80,14 +81,11 @@ enum tracer {
 const char *tracer_name(void);
 /* It becomes nop. */
 void tracer_stop(void);
-/* A list of functions, or the pids, have changed. */
+/* A list of functions has changed. */
 void tracer_update(void);
 void tracer_show_all(uintptr_t arg, struct sbuf *out); /* available_tracers */
 void tracer_show(uintptr_t arg, struct sbuf *out);     /* current_tracer */
 int tracer_store(uintptr_t arg, char *text);
-void tracer_pids_show(uintptr_t arg, struct sbuf *out); /* set_ftrace_pid */
-int tracer_pids_store(uintptr_t arg, char *text);
-int tracer_pids_clear(uintptr_t arg);
 
 /* Numbers that hooks read at any time: files of one number each. */
 extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
@@ -121,6 +119,8 @@ extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
 
 /* ---- instance.c: what belongs to a log ---- */
 
+/* Lists of threads; each is followed by that of those who are left out. */
+enum pid_list { PIDS_FUNCTION, PIDS_FUNCTION_NOT, PIDS_EVENT, PIDS_EVENT_NOT, PID_LISTS };
 #define PIDS_MAX      64
 #define INSTANCE_NAME 64
 
@@ -149,8 +149,10 @@ struct instance {
 	unsigned entries;    /* of a ring of its own */
 	enum tracer tracer;
 	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
-	uint32_t pids[PIDS_MAX];             /* set_ftrace_pid */
-	unsigned pid_count;                  /* 0: all threads */
+	struct pids {
+		uint32_t pid[PIDS_MAX]; /* atomic */
+		unsigned n;             /* atomic */
+	} pids[PID_LISTS];
 	struct functions functions;
 	struct list filters, triggers, hists;
 	struct dtrace_consumer *linked; /* of all its histograms that have variables */
@@ -192,6 +194,16 @@ void instance_fire(struct instance *i, const struct ktr_firing *f);
 /* The same in all instances but the top that have enabled the event. */
 void instances_fire(const struct ktr_firing *f);
 
+/* ---- pids.c: of which threads ---- */
+
+/* Do the list and the next one have any? Do they want this thread? Any context. */
+bool pids_any(const struct instance *i, enum pid_list list);
+bool pids_want(const struct instance *i, enum pid_list list);
+/* The files: arg is the list. */
+void pids_show(uintptr_t arg, struct sbuf *out);
+int pids_store(uintptr_t arg, char *text);
+int pids_clear(uintptr_t arg);
+
 /* ---- snapshot.c: copies of a log ---- */
 
 /* Takes one, if there is memory for it and nobody reads the last one. Any context. */
@@ -223,6 +235,7 @@ enum trace_option {
 	OPTION_CONTEXT_INFO,
 	OPTION_FUNCTION_TRACE,
 	OPTION_IRQ_INFO,
+	OPTION_MARKERS,
 	OPTION_PRINT_PARENT,
 	OPTION_GRAPH_ABSTIME,
 	OPTION_GRAPH_CPU,
@@ -281,6 +294,7 @@ void buffer_forget(struct buffer *b);
 void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
 
 extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
+extern const struct vnode_ops trace_marker_raw_ops;
 extern const struct vnode_ops snapshot_ops;
 
 /* ---- print.c: an entry as Linux prints it ---- */
@@ -486,6 +500,8 @@ bool event_is_enabled(const struct ktr_site *site);
 bool event_is_used(const struct ktr_site *site);
 /* Disables all, and forgets the owner. */
 void events_stop(void);
+/* The lists of threads have changed. 0 or -errno. */
+int events_pids_changed(void);
 /* Makes the log, or its program, record it. */
 int event_enable(const struct ktr_site *site);
 /* The directory of a site's event. NULL: it is none. */

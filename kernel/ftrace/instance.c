@@ -86,6 +86,8 @@ instance_fire(struct instance *i, const struct ktr_firing *f)
 	char text[64];
 	struct sbuf last;
 
+	if (!pids_want(i, PIDS_EVENT))
+		return;
 	for (unsigned n = 0; n < f->nargs && n < KTR_MAXARGS; n++)
 		args[n] = f->args[n];
 	if (f->nargs > KTR_MAXARGS) { /* the last two are one text, as in the main log */

@@ -11,6 +11,7 @@ static const struct {
     [OPTION_CONTEXT_INFO] = {"context-info", true},
     [OPTION_FUNCTION_TRACE] = {"function-trace", true},
     [OPTION_IRQ_INFO] = {"irq-info", true},
+    [OPTION_MARKERS] = {"markers", true},
     [OPTION_PRINT_PARENT] = {"print-parent", true},
     [OPTION_GRAPH_ABSTIME] = {"funcgraph-abstime", false},
     [OPTION_GRAPH_CPU] = {"funcgraph-cpu", true},
@@ -83,7 +84,7 @@ option_store(uintptr_t arg, char *text)
 static void
 options_fill(struct vnode *dir)
 {
-	static const struct tracefs_file file = {.mode = 0644,
+	static const struct tracefs_file file = {.mode = 0640,
 						 .show = option_show,
 						 .store = option_store};
 
@@ -91,4 +92,4 @@ options_fill(struct vnode *dir)
 		tracefs_add(dir, &file, options[i].name, i);
 }
 
-const struct tracefs_file options_dir = {.name = "options", .mode = 0755, .fill = options_fill};
+const struct tracefs_file options_dir = {.name = "options", .mode = 0750, .fill = options_fill};

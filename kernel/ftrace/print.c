@@ -133,6 +133,11 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 			    ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
+	if (site == &tracer_raw) {
+		sbuf_printf(out, "# %lx buf: %s", e->args[0],
+			    ktr_data_text(r->b->log, cpu, seq, e->args[1], buf));
+		return;
+	}
 	if (hwlat_print(out, e) || latency_print(out, e, cpu))
 		return;
 	if (site == &trigger_stack) {

@@ -221,7 +221,7 @@ stat_show(uintptr_t arg, struct sbuf *out)
 static void
 stat_fill(struct vnode *dir)
 {
-	static const struct tracefs_file file = {.mode = 0444, .show = stat_show};
+	static const struct tracefs_file file = {.mode = 0440, .show = stat_show};
 	char name[24];
 
 	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
@@ -230,4 +230,4 @@ stat_fill(struct vnode *dir)
 	}
 }
 
-const struct tracefs_file profile_dir = {.name = "trace_stat", .mode = 0755, .fill = stat_fill};
+const struct tracefs_file profile_dir = {.name = "trace_stat", .mode = 0750, .fill = stat_fill};

@@ -153,7 +153,7 @@ header_show(uintptr_t arg, struct sbuf *out)
 void
 raw_fill(struct vnode *dir)
 {
-	static const struct tracefs_file header = {.mode = 0444, .show = header_show};
+	static const struct tracefs_file header = {.mode = 0440, .show = header_show};
 
 	tracefs_add(dir, &header, "header_page", 0);
 	tracefs_add(dir, &header, "header_event", 1);

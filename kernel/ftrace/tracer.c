@@ -28,28 +28,18 @@ RECORD_SITE(tracer_graph_entry, 2, "ftrace graph entry: func %s depth %lu");
 RECORD_SITE(tracer_graph_return, 4,
 	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu");
 RECORD_SITE(tracer_mark, 1, "ftrace mark: text %s");
+RECORD_SITE(tracer_raw, 2, "ftrace raw: id %#x data %s");
 
 uint64_t tracer_max_depth, tracer_thresh_ns;
 
 /* ---- hooks ---- */
-
-static bool
-pid_wanted(const struct instance *i)
-{
-	const struct thread *t = curthread();
-
-	for (unsigned n = 0; n < i->pid_count; n++)
-		if (t != NULL && t->tid == i->pids[n])
-			return true;
-	return i->pid_count == 0;
-}
 
 static void
 function_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	if (pid_wanted(i))
+	if (pids_want(i, PIDS_FUNCTION))
 		instance_record(i, &tracer_function,
 				(uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
 							ktr_firing_where(f).ret});
@@ -113,7 +103,7 @@ graph_fire(const struct ktr_firing *f)
 	struct thread_calls *calls = calls_mine();
 	struct instance *i = instance_of(f);
 
-	if (calls == NULL || !pid_wanted(i))
+	if (calls == NULL || !pids_want(i, PIDS_FUNCTION))
 		return;
 	if (f->site->kind == KTR_SITE_ENTRY)
 		graph_enter(i, calls, f->site);
@@ -238,57 +228,4 @@ tracer_store(uintptr_t arg, char *text)
 		return error;
 	}
 	return -EINVAL;
-}
-
-/* ---- set_ftrace_pid ---- */
-
-void
-tracer_pids_show(uintptr_t arg, struct sbuf *out)
-{
-	(void)arg;
-	if (instance_now->pid_count == 0)
-		sbuf_puts(out, "no pid\n");
-	for (unsigned i = 0; i < instance_now->pid_count; i++)
-		sbuf_printf(out, "%u\n", instance_now->pids[i]);
-}
-
-/* Sets the pids while no hook runs. */
-static int
-pids_set(const uint32_t *to, unsigned n)
-{
-	enum tracer before = instance_now->tracer;
-
-	tracer_stop();
-	for (unsigned i = 0; i < n; i++)
-		instance_now->pids[i] = to[i];
-	instance_now->pid_count = n;
-	return start(before);
-}
-
-int
-tracer_pids_store(uintptr_t arg, char *text)
-{
-	uint32_t set[PIDS_MAX];
-	unsigned n = instance_now->pid_count;
-	char *word;
-
-	(void)arg;
-	memcpy(set, instance_now->pids, sizeof(set));
-	while ((word = tracefs_word(&text)) != NULL) {
-		uint64_t pid;
-
-		if (tracefs_number(word, &pid) != 0 || pid > INT32_MAX)
-			return -EINVAL;
-		if (n == PIDS_MAX)
-			return -ENOSPC;
-		set[n++] = (uint32_t)pid;
-	}
-	return pids_set(set, n);
-}
-
-int
-tracer_pids_clear(uintptr_t arg)
-{
-	(void)arg;
-	return pids_set(instance_now->pids, 0);
 }

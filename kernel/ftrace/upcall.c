@@ -58,7 +58,8 @@ upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 		record_stack(i, f);
 		break;
 	case UPCALL_RECORD:
-		instance_fire(i, f);
+		if (i != &instance_top || !ktr_firing_logged(f)) /* which does so anyway */
+			instance_fire(i, f);
 		break;
 	case UPCALL_SNAPSHOT:
 		snapshot_take(i, BUFFER_ALL);

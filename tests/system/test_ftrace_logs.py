@@ -14,6 +14,9 @@ def ftrace(script, smp=4, **more):
     return boot(CD + RMDIR + script, smp=smp, sets=[ENTRIES], options=DEEDS + more.pop("options", []), **more).expect().out.replace("\r", "").split("=====\n")
 
 
+COMMANDS = 6  # of each of the 64
+
+
 def forks(text):
     """The children that the lines of a trace name."""
     return [int(m) for m in re.findall(r" sched_process_fork: .* child_pid=(\d+)$", text, re.M)]
@@ -229,6 +232,100 @@ def stacks():
     check(all(a[1] - a[2] == b[1] for a, b in zip(frames, frames[1:])) and frames[-1][1] == frames[-1][2], f"depths are sums of sizes: {frames}")
     check_match(r"^sys_kill\n1\n.*\n.*\n  0\) +\d+ +\d+   sys_kill\+0x0/0x[0-9a-f]+\n  1\) .* entry_syscall\+", chosen, "of one function")
     check_match(r"^sh: .*Invalid argument\nsysctl: .*\n(?:.*\n)*provider +probes on\n(?:ktr .*\n)?$", chosen, "what is refused, and left")
+
+
+@test("set_event_pid, set_ftrace_pid and their opposites: only the events and functions of these threads, with and without a filter, in every log")
+def pids():
+    only, without, functions = ftrace(
+        "mkdir instances/a\ncat set_event_pid set_event_notrace_pid set_ftrace_notrace_pid\n"
+        "for d in . instances/a; do\necho 1 > $d/events/syscalls/sys_enter_openat/enable\necho 'error >= 0' > $d/events/vfs/lookup/filter\n"
+        "echo 1 > $d/events/vfs/lookup/enable\necho $$ 99999 > $d/set_event_pid\ndone\ncat set_event_pid\nsh -c 'cat /etc/motd' >/dev/null\n: < /etc/motd\n"
+        "cat set_event trace\necho ----\ncat instances/a/trace\necho x >> set_event_pid\necho =====\n"
+        "for d in . instances/a; do\necho > $d/set_event_pid\necho $$ > $d/set_event_notrace_pid\necho > $d/trace\ndone\nsh -c 'cat /etc/motd' >/dev/null\n: < /etc/motd\n"
+        "echo > set_event\necho > instances/a/set_event\ncat trace\necho ----\ncat instances/a/trace\nuser_test do rmdir instances/a\necho =====\n"
+        "echo > trace\necho $$ > set_ftrace_notrace_pid\necho sys_openat > set_ftrace_filter\necho function > current_tracer\n: < /etc/motd\ncat /etc/motd >/dev/null\ncat trace set_ftrace_notrace_pid\n"
+        "echo > set_ftrace_notrace_pid\n: < /etc/motd\ncat trace\n")
+    pid = int(check_match(r"^no pid\n(\d+)\n99999$", only, "the lists")[1])
+    check_match(r"^syscalls:sys_enter_openat\nvfs:lookup$|^vfs:lookup\nsyscalls:sys_enter_openat$", only, "what is enabled stays so")
+    for log in only.split("----\n"):
+        got = rows(log)
+        check_eq({r[1] for r in got}, {pid}, "threads")
+        check_eq({r[4].split(":")[0] for r in got}, {"sys_enter_openat", "lookup"}, "events")
+    check_match(r"^sh: .*Invalid argument$", only, "no number")
+    for log in without.split("----\n"):
+        got = rows(log)
+        check(pid not in {r[1] for r in got} and {r[4].split(":")[0] for r in got} == {"sys_enter_openat", "lookup"}, f"the others: {got[:5]}")
+    shown, after = functions.split(f"\n{pid}\n")
+    check(rows(shown) and pid not in {r[1] for r in rows(shown)}, "functions of others")
+    check(pid in {r[1] for r in rows(after)}, "and of this one again")
+
+
+@test("the names of Linux's tracefs are there, with its permissions; trace_marker_raw, markers, saved_tgids")
+def names():
+    listed, marks = ftrace(
+        "ls -l\nls -l per_cpu/cpu0 events/sched/sched_switch instances\necho =====\necho abcdefghij > trace_marker_raw\necho ab > trace_marker_raw\necho 0 > options/markers\n"
+        "echo x > trace_marker\necho abcdefghij > trace_marker_raw\necho 1 > options/markers\ncat trace\ncat timestamp_mode printk_formats\necho $$ && grep \"^$$ \" saved_tgids\n"
+        "echo 0 > saved_cmdlines_size\necho 99 > saved_cmdlines_size\ncat saved_cmdlines_size\n")
+    modes = {name: mode for mode, name in re.findall(r"^([-d][-rwx]{9}) .* (\S+)$", listed, re.M)}
+    kinds = {"-r--r-----": "README available_events available_filter_functions available_tracers buffer_total_size_kb kprobe_profile printk_formats saved_cmdlines "
+                           "saved_tgids stack_trace timestamp_mode trace_pipe uprobe_profile stats trace_pipe_raw format id hist",
+             "-rw-r-----": "buffer_size_kb current_tracer dynamic_events error_log function_profile_enabled kprobe_events max_graph_depth saved_cmdlines_size "
+                           "set_event set_event_notrace_pid set_event_pid set_ftrace_filter set_ftrace_notrace set_ftrace_notrace_pid set_ftrace_pid "
+                           "set_graph_function set_graph_notrace snapshot stack_max_size stack_trace_filter synthetic_events trace trace_clock trace_options "
+                           "tracing_cpumask tracing_max_latency tracing_on tracing_thresh uprobe_events enable filter trigger",
+             "--w--w----": "trace_marker trace_marker_raw", "drwxr-x---": "events hwlat_detector instances options per_cpu trace_stat"}
+    for mode, files in kinds.items():
+        check_eq({name: modes.get(name) for name in files.split()}, {name: mode for name in files.split()}, "modes")
+    check_eq(set(modes) - set(" ".join(kinds.values()).split()), set(), "other names")
+    check_eq([r[4] for r in rows(marks)], ["# 64636261 buf: 65 66 67 68 69 6a 0a"], "marks")
+    check_match(r"^(sh: .*Invalid argument\n){3}# tracer", marks, "too short, and while markers is off")
+    check_match(r"^\[delta\] absolute\n(\d+)\n\1 \1\nsh: .*Invalid argument\n1024\n$", marks, "the others")
+
+
+@test("64 readers and writers of all files, chosen at random: no hang, and when all is switched off nothing is left")
+def crowd():
+    import random
+    import tempfile
+    seed = 1  # another one: other commands
+    chance = random.Random(seed)
+    dirs = [".", "instances/a", "instances/b"]
+    events = ["sched/sched_switch", "raw_syscalls/sys_enter", "kmem/kmalloc", "vfs/lookup", "signal/signal_generate"]
+    common = ("available_tracers buffer_size_kb buffer_total_size_kb current_tracer error_log set_event set_event_pid set_event_notrace_pid set_ftrace_filter "
+              "set_ftrace_notrace set_ftrace_pid snapshot trace trace_clock trace_marker trace_marker_raw trace_options tracing_cpumask tracing_on timestamp_mode "
+              "per_cpu/cpu0/trace per_cpu/cpu1/snapshot per_cpu/cpu0/stats per_cpu/cpu0/buffer_size_kb events/enable events/sched/enable events/vfs/filter "
+              "options/irq-info options/function-trace").split() + [f"events/{e}/{f}" for e in events for f in ("enable", "filter", "format", "hist", "id", "trigger")]
+    top = ("README available_events available_filter_functions dynamic_events function_profile_enabled kprobe_events kprobe_profile max_graph_depth saved_cmdlines "
+           "saved_tgids set_graph_function set_graph_notrace stack_trace stack_max_size stack_trace_filter synthetic_events tracing_max_latency tracing_thresh "
+           "trace_stat/function0 hwlat_detector/width").split()
+    words = ["0", "1", "2", "", "function", "nop", "irqsoff", "wakeup", "128", "sys_read", "v*", "common_pid > 3", "hist:keys=common_pid", "stacktrace:3", "snapshot:2",
+             "hist:keys=comm:p=common_pid:onmax($p).save(comm)", "traceon", "enable_event:vfs:lookup:3", "enable_hist:kmem:kmalloc", "p:one ramfs_read", "-:one", "x u64 y", "!x", "vfs:lookup",
+             "function_graph", "sys_kill:dump", "!sys_kill:dump"]
+    script = "until test -e /tmp/start; do sleep 0.05; done\ncase $1 in\n"
+    for worker in range(64):
+        script += f"{worker})\n"
+        for _ in range(COMMANDS):
+            where = chance.choice(dirs)
+            name = f"{where}/{chance.choice(common)}" if chance.random() < 0.75 else chance.choice(top)
+            script += chance.choice([f"cat {name}", f"cat {name}", f"echo '{chance.choice(words)}' > {name}", f"echo '{chance.choice(words)}' >> {name}",
+                                     f"mkdir {chance.choice(dirs[1:])}", f"user_test do rmdir {chance.choice(dirs[1:])}", "kill -0 $$"]) + "\n"
+        script += ";;\n"
+    script += "esac\n: > /tmp/done$1\n"
+    check_ends = "".join(
+        f"test -d {d} && (cd {d}\necho nop > current_tracer\necho > set_event_pid\necho > set_event_notrace_pid\necho > set_ftrace_filter\n"
+        "for t in dump stacktrace snapshot; do echo \"!sys_kill:$t\" >> set_ftrace_filter; done\necho 0 > events/enable\n"
+        f"for e in {' '.join(events)}; do\necho 0 > events/$e/filter\nfor t in stacktrace snapshot traceon enable_event:vfs:lookup enable_hist:kmem:kmalloc; do echo \"!$t\" >> events/$e/trigger; done\ndone\n"
+        f"for e in {' '.join(events)}; do echo > events/$e/trigger; done\necho 0 > snapshot)\n" for d in dirs)
+    with tempfile.NamedTemporaryFile("w") as f:
+        f.write(script)
+        f.flush()
+        out = ftrace("sysctl -n debug.fbt.text > /tmp/before\nn=0\nwhile test $n -lt 64; do sh /bin/crowd $n >/dev/null 2>&1 &\nn=$((n+1))\ndone\n: > /tmp/start\nwait\n"
+                     "ls /tmp/done* | wc -l\n(" + check_ends + "echo 0 > function_profile_enabled\necho > kprobe_events\necho > synthetic_events\n"
+                     "for i in a b; do rmdir instances/$i; done) >/dev/null 2>&1\nwhile ps | grep -v grep | grep ftracedump >/dev/null; do sleep 0.01; done\necho =====\n"
+                     "ls instances\ncat kprobe_events events/enable synthetic_events\nsysctl -n kern.dtrace.consumers\nktr probes -c | grep fbt\n"
+                     "sysctl -n debug.fbt.text > /tmp/after\ntest \"$(cat /tmp/before)\" = \"$(cat /tmp/after)\" && echo same\n",
+                     options=["--file", f"/bin/crowd={f.name}"])
+    check_match(r"^64\n", out[0], "those that have come to the end")
+    check_match(r"^0\n0\nfbt +\d+ +0\nsame\n$", out[-1], "what is left")
 
 
 if __name__ == "__main__":
