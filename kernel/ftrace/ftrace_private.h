@@ -12,6 +12,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
 #include "ktr/entry.h"
 #include "ktr/event_format.h"
 #include "ktr/hook.h"
@@ -173,8 +174,14 @@ void tracefs_fill_instance(struct vnode *dir);
 int instance_owner(const char *name, ktr_hook_fn *hook);
 /* Unregisters it; it becomes 0. 0: does nothing. */
 void instance_disown(unsigned *owner);
-/* For such hooks: the instance. */
-struct instance *instance_of(const struct ktr_firing *f);
+extern struct instance *instance_owners[KTR_OWNER_MAX]; /* change while they have no hook */
+
+/* For such hooks: the instance. What hooks call is inline, since a function's entry is a probe. */
+static inline struct instance *
+instance_of(const struct ktr_firing *f)
+{
+	return instance_owners[f->owner];
+}
 
 /* The CPUs that record; 0: tracing is off. Sets them; switches tracing. Any context. */
 uint64_t instance_mask(const struct instance *i);
@@ -196,9 +203,20 @@ void instances_fire(const struct ktr_firing *f);
 
 /* ---- pids.c: of which threads ---- */
 
-/* Do the list and the next one have any? Do they want this thread? Any context. */
-bool pids_any(const struct instance *i, enum pid_list list);
-bool pids_want(const struct instance *i, enum pid_list list);
+/* Do the list and the next one have any? Any context. */
+static inline bool
+pids_any(const struct instance *i, enum pid_list list)
+{
+	return (__atomic_load_n(&i->pids[list].n, __ATOMIC_RELAXED) |
+		__atomic_load_n(&i->pids[list + 1].n, __ATOMIC_RELAXED)) != 0;
+}
+/* Do they want this thread? Any context. */
+bool pids_have(const struct instance *i, enum pid_list list);
+static inline bool
+pids_want(const struct instance *i, enum pid_list list)
+{
+	return !pids_any(i, list) || pids_have(i, list);
+}
 /* The files: arg is the list. */
 void pids_show(uintptr_t arg, struct sbuf *out);
 int pids_store(uintptr_t arg, char *text);

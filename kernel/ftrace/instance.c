@@ -28,7 +28,7 @@ struct instance instance_top = {
 };
 struct instance *instance_now = &instance_top;
 static struct mutex guard = MUTEX_INIT("instances");
-static struct instance *owners[KTR_OWNER_MAX]; /* for whom; changes while the owner has no hook */
+struct instance *instance_owners[KTR_OWNER_MAX];
 
 /* ---- recording ---- */
 
@@ -109,8 +109,8 @@ instances_fire(const struct ktr_firing *f)
 	uint32_t all = __atomic_load_n(&f->site->owners, __ATOMIC_ACQUIRE);
 
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
-		if ((all >> owner & 1) != 0 && owners[owner] != NULL)
-			instance_fire(owners[owner], f);
+		if ((all >> owner & 1) != 0 && instance_owners[owner] != NULL)
+			instance_fire(instance_owners[owner], f);
 }
 
 int
@@ -119,7 +119,7 @@ instance_owner(const char *name, ktr_hook_fn *hook)
 	int n = ktr_owner_register(name, hook);
 
 	if (n >= 0 && hook != NULL)
-		owners[n] = instance_now;
+		instance_owners[n] = instance_now;
 	return n;
 }
 
@@ -131,14 +131,8 @@ instance_disown(unsigned *owner)
 	if (error != 0)
 		panic("ftrace: error %d", error);
 	if (*owner != 0)
-		owners[*owner] = NULL;
+		instance_owners[*owner] = NULL;
 	*owner = 0;
-}
-
-struct instance *
-instance_of(const struct ktr_firing *f)
-{
-	return owners[f->owner];
 }
 
 /* ---- sizes ---- */

@@ -22,13 +22,7 @@ has(const struct pids *p, uint32_t pid)
 }
 
 bool
-pids_any(const struct instance *i, enum pid_list list)
-{
-	return count(&i->pids[list]) + count(&i->pids[list + 1]) > 0;
-}
-
-bool
-pids_want(const struct instance *i, enum pid_list list)
+pids_have(const struct instance *i, enum pid_list list)
 {
 	uint32_t pid = curthread()->tid;
 
