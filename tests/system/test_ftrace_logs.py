@@ -226,7 +226,7 @@ def stacks():
         "sysctl kernel.stack_tracer_enabled=2\nktr probes -c | grep -v ' 0$'\n", smp=2)
     check_match(r"^        Depth    Size   Location    \(0 entries\)\n        -----    ----   --------\n#\n#  Stack tracer disabled\n(?:#.*\n)+0\n$", off, "before")
     size = int(check_match(r"^(\d+)\n        Depth    Size   Location    \((\d+) entries\)$", on, "the size")[1])
-    frames = [(int(i), int(depth), int(own), where) for i, depth, own, where in re.findall(r"^ *(\d+)\) +(\d+) +(\d+)   (\w+\+0x[0-9a-f]+/0x[0-9a-f]+)$", on, re.M)]
+    frames = [(int(i), int(depth), int(own), where) for i, depth, own, where in re.findall(r"^ *(\d+)\) +(\d+) +(\d+)   (\w+\+0x[0-9a-f]+/0x[0-9a-f]+|0x[0-9a-f]+)$", on, re.M)]
     check_eq([f[0] for f in frames], list(range(len(frames))), "their numbers")
     check(len(frames) > 5 and frames[0][1] == size and 256 < size < 16384, f"{size}: {frames}")
     check(all(a[1] - a[2] == b[1] for a, b in zip(frames, frames[1:])) and frames[-1][1] == frames[-1][2], f"depths are sums of sizes: {frames}")
@@ -326,6 +326,16 @@ def crowd():
                      options=["--file", f"/bin/crowd={f.name}"])
     check_match(r"^64\n", out[0], "those that have come to the end")
     check_match(r"^0\n0\nfbt +\d+ +0\nsame\n$", out[-1], "what is left")
+
+
+@test("trace of a full ring of a million entries: the first line is there before the others are made, and reading takes no memory")
+def million():
+    out = boot(CD + "ktr on 'fbt:::entry' >/dev/null\nload syscall -n 120000 >/dev/null\nktr off >/dev/null\nsysctl -n vm.pages.free\nexec 3< trace\nhead -n 3 <&3\n"
+               "sysctl -n vm.pages.free\nhead -n 30000 <&3 | wc -l\nsysctl -n vm.pages.free\n", mem="512M", sets=["debug.ktr.entries=1048576"]).expect().out.replace("\r", "")
+    before, count, opened, lines, after = map(int, check_match(
+        r"^(\d+)\n# tracer: nop\n#\n# entries-in-buffer/entries-written: (\d+)/\d+ +#P:1\n(\d+)\n(\d+)\n(\d+)\n$", out, "the ring, and free pages").groups())
+    check_eq((count, lines), (1048574, 30000), "entries; lines")
+    check(before - opened < 16 and before - after < 16, f"free pages: {before}, {opened}, {after}")
 
 
 if __name__ == "__main__":
