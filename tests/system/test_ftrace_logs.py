@@ -330,7 +330,7 @@ def crowd():
 
 @test("trace of a full ring of a million entries: the first line is there before the others are made, and reading takes no memory")
 def million():
-    out = boot(CD + "ktr on 'fbt:::entry' >/dev/null\nload syscall -n 120000 >/dev/null\nktr off >/dev/null\nsysctl -n vm.pages.free\nexec 3< trace\nhead -n 3 <&3\n"
+    out = boot(CD + "ktr on 'fbt:::entry' >/dev/null\nload syscall -n 150000 >/dev/null\nktr off >/dev/null\nsysctl -n vm.pages.free\nexec 3< trace\nhead -n 3 <&3\n"
                "sysctl -n vm.pages.free\nhead -n 30000 <&3 | wc -l\nsysctl -n vm.pages.free\n", mem="512M", sets=["debug.ktr.entries=1048576"]).expect().out.replace("\r", "")
     before, count, opened, lines, after = map(int, check_match(
         r"^(\d+)\n# tracer: nop\n#\n# entries-in-buffer/entries-written: (\d+)/\d+ +#P:1\n(\d+)\n(\d+)\n(\d+)\n$", out, "the ring, and free pages").groups())
