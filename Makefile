@@ -50,10 +50,13 @@ KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-
 	-fno-optimize-sibling-calls -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-unwind-tables \
 	-fno-strict-aliasing -fwrapv $(WARN) -Wno-unused-parameter $(REPRODUCIBLE) $(KTR_DEFS) \
 	-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -Ikernel/trace
-USER_CFLAGS_ALL = -std=gnu11 -O2 -g -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include) \
+# The guest's programs are Debian's busybox and our own over musl; qemu/fetch-guest gets both.
+GUEST := build/guest/$(ARCH)
+MUSL  := $(GUEST)/musl
+USER_CFLAGS_ALL = -std=gnu11 -D__kestrel__ -D_GNU_SOURCE -O2 -g -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include) \
 	$(USER_CFLAGS) -fno-omit-frame-pointer -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections $(WARN) $(REPRODUCIBLE) \
-	-I. -Iuserland/libc/include -Ikernel/abi/$(ARCH)
+	-I. -Iuserland/lib -Ikernel/abi/$(ARCH)
 HOST_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -Iktr/port/host
 
 # ---- the kernel -------------------------------------------------------------------------------
@@ -142,17 +145,15 @@ endif
 
 # ---- userland ---------------------------------------------------------------------------------
 
-# What the C library has in common with the log.
-LIBC_KTR  := ktr/fmt.c ktr/glob.c
-LIBC_SRCS := $(wildcard userland/libc/*.c userland/libc/$(ARCH)/*.c userland/libc/$(ARCH)/*.S) $(LIBC_KTR)
-LIBC_OBJS := $(patsubst %,$B/user/%.o,$(filter-out %/crt0.S,$(LIBC_SRCS)))
-CRT0      := $B/user/userland/libc/$(ARCH)/crt0.S.o
+# What our programs share: options with help, tables, Kestrel's own system calls, and two files of the log.
+ULIB_KTR  := ktr/fmt.c ktr/glob.c
+ULIB_OBJS := $(patsubst %,$B/user/%.o,$(wildcard userland/lib/*.c) $(ULIB_KTR))
 
 # A tool is one file of userland/bin, or a folder of them; ktrdump is the host's, with its guest's default.
 TOOLS_1   := $(patsubst userland/bin/%.c,%,$(wildcard userland/bin/*.c))
 TOOLS_N   := $(patsubst userland/bin/%/,%,$(wildcard userland/bin/*/))
 USER_BINS := $(addprefix $B/root/bin/,$(TOOLS_1) $(TOOLS_N) ktrdump)
-KTRDUMP_GUEST_OBJS := $(patsubst %,$B/user/%.o,$(filter-out $(LIBC_KTR),$(KTR_TOOL_SRCS)))
+KTRDUMP_GUEST_OBJS := $(patsubst %,$B/user/%.o,$(filter-out $(ULIB_KTR),$(KTR_TOOL_SRCS)))
 
 UFLAGS := $B/user.flags
 $(shell printf '%s\n' '$(USER_CFLAGS_ALL)' | cmp -s - $(UFLAGS) 2>/dev/null || \
@@ -163,7 +164,7 @@ $B/user/%.o: % $(UFLAGS)
 	$(call say,CC)
 	$Q$(CC) $(USER_CFLAGS_ALL) $(if $(filter ktr/%,$<),-DKTRDUMP_DEFAULT_INPUT='"/dev/ktr"') -MMD -MP -c $< -o $@
 
-$B/user/libc.a: $(LIBC_OBJS)
+$B/user/libkestrel.a: $(ULIB_OBJS)
 	@rm -f $@
 	$(call say,AR)
 	$Q$(AR) rcsD $@ $^
@@ -172,27 +173,27 @@ define link_user
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$Q$(CC) $(USER_CFLAGS) -nostdlib -static -Wl,-z,separate-code,-z,noexecstack,-z,max-page-size=4096 \
-		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-S -o $@ $(filter %.o,$^) $B/user/libc.a -lgcc
+		-Wl,-Ttext-segment=0x400000,--gc-sections,--build-id=none,-S -o $@ $(MUSL)/lib/crt1.o $(MUSL)/lib/crti.o \
+		$(filter %.o,$^) $B/user/libkestrel.a $(MUSL)/lib/libc.a -lgcc $(MUSL)/lib/crtn.o
 endef
 
 .SECONDEXPANSION:
-$(addprefix $B/root/bin/,$(TOOLS_1)): $B/root/bin/%: $(CRT0) $B/user/userland/bin/%.c.o $B/user/libc.a
+$(addprefix $B/root/bin/,$(TOOLS_1)): $B/root/bin/%: $B/user/userland/bin/%.c.o $B/user/libkestrel.a
 	$(link_user)
 
-$(addprefix $B/root/bin/,$(TOOLS_N)): $B/root/bin/%: $(CRT0) \
-		$$(patsubst $$(percent),$B/user/$$(percent).o,$$(wildcard userland/bin/$$*/*.c)) $B/user/libc.a
+$(addprefix $B/root/bin/,$(TOOLS_N)): $B/root/bin/%: $$(patsubst $$(percent),$B/user/$$(percent).o,$$(wildcard userland/bin/$$*/*.c)) $B/user/libkestrel.a
 	$(link_user)
 percent := %
 
 # It knows the kernel's types as dtrace does.
 $B/root/bin/ktr: $(patsubst %,$B/user/userland/bin/dtrace/%.c.o,btf error files type type_btf)
 
-$B/root/bin/ktrdump: $(CRT0) $(KTRDUMP_GUEST_OBJS) $B/user/libc.a
+$B/root/bin/ktrdump: $(KTRDUMP_GUEST_OBJS) $B/user/libkestrel.a
 	$(link_user)
 
 # A program of tests that runs in the guest; tests/system/test_user.py brings it there.
 USER_TEST_OBJS := $(patsubst %,$B/user/%.o,$(wildcard tests/user/*.c tests/user/$(ARCH)/*.c))
-$B/user_test: $(CRT0) $(USER_TEST_OBJS) $B/user/libc.a
+$B/user_test: $(USER_TEST_OBJS) $B/user/libkestrel.a
 	$(link_user)
 
 # Programs of Linux, for tests: the ordinary compiler's, static.
@@ -207,13 +208,14 @@ $B/linux_test_dynamic: $B/linux_test
 
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f) arch/$(ARCH)/regs.d
-$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) $B/kestrel.btf $B/kestrel.vars
+$B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) userland/applets $(GUEST)/busybox $B/kestrel.btf $B/kestrel.vars
 	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp $B/stage/usr/sbin
 	@cp -R userland/root/. $B/stage/
 	@cp arch/$(ARCH)/regs.d $B/stage/usr/lib/dtrace/
 	@cp $(USER_BINS) $B/stage/bin/
 	@cp $B/kestrel.btf $B/kestrel.vars $B/stage/boot/
-	@ln -f $B/stage/bin/test '$B/stage/bin/['
+	@cp $(GUEST)/busybox $B/stage/bin/
+	@for applet in $$(cat userland/applets); do ln -sf busybox "$B/stage/bin/$$applet"; done
 	@ln -f $B/stage/bin/dtrace $B/stage/usr/sbin/dtrace
 	@find $B/stage -exec touch -h -d @0 {} +
 	$(call say,CPIO)
@@ -349,8 +351,9 @@ compile_commands.json: ## a compilation database for editors
 	@tests/lint/compile_commands.py '$(CC) $(subst ','\'',$(KERNEL_CFLAGS))' $(filter %.c,$(KERNEL_SRCS)) \
 		-- '$(HOSTCC) $(HOST_CFLAGS)' $(KTR_TOOL_SRCS) $(KTR_TOOL_HOST_SRCS) $(UNIT_SRCS) > $@.$$$$ && mv $@.$$$$ $@
 
-clean: ## remove everything built
-	rm -rf build compile_commands.json
+clean: ## remove everything built, but for what qemu/fetch-guest got
+	find build -mindepth 1 -maxdepth 1 ! -name guest -exec rm -rf {} + 2>/dev/null || true
+	rm -f compile_commands.json
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "%-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -358,6 +361,10 @@ help: ## this list
 # A missing tool: install it and say so. Debian only; elsewhere install-tools prints the list.
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
 TOOLS := $(CC) pahole cpio qemu-system-$(ARCH) $(if $(GRUB_BOOTS),grub-mkrescue xorriso)
+ifeq ($(wildcard $(GUEST)/busybox $(MUSL)/lib/libc.a),)
+$(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the guest)
+$(info $(shell qemu/fetch-guest $(ARCH) >&2 || echo "make: qemu/fetch-guest failed"))
+endif
 MISSING := $(shell for t in $(TOOLS); do command -v $$t >/dev/null || printf '%s ' $$t; done)
 ifneq ($(MISSING),)
 $(info make: missing: $(MISSING))
@@ -365,5 +372,5 @@ $(info $(shell qemu/install-tools $(if $(filter x86_64,$(ARCH)),run,$(ARCH)) >&2
 endif
 endif
 
--include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(LIBC_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
+-include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(ULIB_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
 -include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*/*.d)

@@ -65,7 +65,7 @@ NEIGHBOURS = [
 ]
 NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/host/")
 ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")
-ARCH_FOLDERS = re.compile(r"^(arch/[^/]+/|kernel/abi/[^/]+/|userland/libc/[^/]+/|ktr/port/|tests/)")
+ARCH_FOLDERS = re.compile(r"^(arch/[^/]+/|kernel/abi/[^/]+/|ktr/port/|tests/)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 

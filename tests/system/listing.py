@@ -183,6 +183,16 @@ def plain(text):
     return text.replace("\r", "")
 
 
+def after(typed, text):
+    """The lines after the echo of what was typed, which the line editor breaks where the screen ends; or None."""
+    echo = 0
+    for i, c in enumerate(text):
+        if c == "\n" and echo == len(typed):
+            return text[i + 1:]
+        echo += echo < len(typed) and c == typed[echo]
+    return None
+
+
 class Terminal:
     """A pseudo-terminal with the host's shell, in which commands may start a guest or gdb."""
 
@@ -193,9 +203,10 @@ class Terminal:
         self.child = pexpect.spawn("/bin/bash", ["--rcfile", str(setup), "--noediting", "-i"], cwd=folder, env=env,
                                    encoding="utf-8", codec_errors="replace", timeout=4 * DEADLINE_S, dimensions=(1000, 400))
         self.child.delaybeforesend = None
-        # A line editor draws its prompt again: only at the end of the output it waits for a line. QEMU's monitor draws it
-        # once, and the guest may print after it.
-        self.patterns = [rf"(?<![^\r\n]){re.escape(HOST_PROMPT if p == '$ ' else p)}{'' if p == '(qemu) ' else '$'}" for p in PROMPTS]
+        # A line editor draws its prompt again: only at the end of the output it waits for a line; busybox's asks for the
+        # cursor's place then. QEMU's monitor draws it once, and the guest may print after it.
+        ends = r"(?:\x1b\[6n)?$"
+        self.patterns = [rf"(?<![^\r\n]){re.escape(HOST_PROMPT if p == '$ ' else p)}{'' if p == '(qemu) ' else ends}" for p in PROMPTS]
         self.prompt = None
         self.wait("$ ")
 
@@ -230,10 +241,10 @@ class Terminal:
         if step.interrupted:  # press the keys when the output of the listing has come
             self.child.expect_exact([line for line in [step.text, *step.output] if line.strip()][-1])
             return "\n".join(step.output)
-        text = self.wait(step.next_prompt)
-        while "\n" not in text:  # the line editor drew the line again, with its prompt, before it read Return
-            text = self.wait(step.next_prompt)
-        return text.partition("\n")[2]
+        output = None
+        while output is None:  # the line editor may draw the line again, with its prompt, before it reads Return
+            output = after(step.text, self.wait(step.next_prompt))
+        return output
 
     def close(self):
         self.child.close(force=True)

@@ -198,7 +198,7 @@ def breakpoints():
             c.sendline("continue")
             prompt(c)
             for _ in range(3):
-                c.sendline("pwd")
+                c.sendline("busybox pwd")
                 c.expect(r"breakpoint 1 on cpu \d, at sys_getcwd\+0")
                 c.expect(DB)
                 check_match(r"^#0 .* sys_getcwd\+0 ", db(c, "bt"), "bt")
@@ -210,7 +210,7 @@ def breakpoints():
             check_match(r"^none$", db(c, "break"), "the list")
             c.sendline("continue")
             prompt(c)
-            check_match(r"^/\r+$", shell(c, "pwd"), "pwd with no breakpoint")
+            check_match(r"^/\r+$", shell(c, "busybox pwd"), "pwd with no breakpoint")
             c.sendline("poweroff 3")
             check_eq(ended(c), 3, "exit status")
 
@@ -299,7 +299,7 @@ def steps():
             db(c, "break sys_getcwd")
             c.sendline("continue")
             prompt(c)
-            c.sendline("pwd")
+            c.sendline("busybox pwd")
             c.expect("breakpoint 1 on cpu")
             c.expect(DB)
             places = []

@@ -55,8 +55,8 @@ def script():
 def executable():
     out = boot("cat > /tmp/s.d << 'END'\n#!/usr/sbin/dtrace -qs\nBEGIN { trace(5); exit(0); }\nEND\n"
                "/tmp/s.d\nchmod u+x /tmp/s.d\n/tmp/s.d\necho\nchmod 644 /tmp/s.d\n/tmp/s.d\necho $?\n").expect().out
-    check_eq(out, "sh: /boot/script.sh:5: /tmp/s.d: Permission denied\n5\n\n"
-             "sh: /boot/script.sh:10: /tmp/s.d: Permission denied\n126\n", "output")
+    check_eq(out, "/boot/script.sh: line 5: /tmp/s.d: Permission denied\n5\n\n"
+             "/boot/script.sh: line 10: /tmp/s.d: Permission denied\n126\n", "output")
 
 
 def host(*arguments):

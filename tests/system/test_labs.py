@@ -141,10 +141,12 @@ def pipeline(folder):
     start = next(i for i, (_, _, name) in enumerate(calls) if name == "pipe2")
     shell = calls[start][0]
     made = [name for tid, _, name in calls[start:] if tid == shell and name in ("pipe2", "clone", "wait4", "execve")]
-    children = {thread: [name for _, t, name in calls[start:] if t == thread and name in ("dup3", "pipe2", "execve")]
+    children = {thread: [name for _, t, name in calls[start:] if t == thread and name in ("dup2", "pipe2", "execve")]
                 for thread in ("seq", "wc")}
     check_eq(children["seq"], children["wc"], "what the two children do")
-    return made + children["seq"]
+    waits = made.index("wait4")
+    check_eq(set(made[waits:]), {"wait4"}, "what the shell does until both children have ended")
+    return made[:waits + 1] + children["seq"]
 
 
 _page = []

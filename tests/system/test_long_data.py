@@ -4,7 +4,7 @@ import re
 
 import tracecheck as tc
 from console import db, ended, guest, shell, stopped_by_request
-from harness import boot, check_eq, check_match, main, test
+from harness import boot, check_eq, check_match, main, scratch_file, test
 
 WORDS = [f"word{n}" for n in range(200)]  # 1490 bytes with their blanks
 LINES = {"short": "/bin/echo a", "parts": "/bin/echo " + " ".join(WORDS[:20]), "long": "/bin/echo " + " ".join(WORDS),
@@ -32,9 +32,10 @@ def trace():
 
 @test("the debugger shows them too, as much as its line holds, and says what is cut")
 def debugger():
-    with guest("--mask", "PROC", smp=1) as c:
-        for line in LINES.values():
-            shell(c, line)
+    lines = scratch_file(".sh")  # the shell's editor takes lines of at most 1,022 characters
+    lines.write_text("".join(f"{line}\n" for line in LINES.values()))
+    with guest("--mask", "PROC", "--file", f"/tmp/lines={lines}", smp=1) as c:
+        shell(c, "sh /tmp/lines")
         stopped_by_request(c)
         db(c, "lines 0")
         out = db(c, "show ktr/a")

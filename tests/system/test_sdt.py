@@ -53,7 +53,7 @@ def listed(out):
 
 @test("proc: create, start, exec, exit, signals and faults have the arguments of what a script does")
 def processes():
-    run = boot("ls /etc/motd\nls /nothing\nnosuch\n/etc/motd\nsh -c 'kill -9 $$'\nuser_test > /dev/null\nktr off\ndmesg\n",
+    run = boot("/bin/ls /etc/motd\n/bin/ls /nothing\nnosuch\n/etc/motd\nsh -c 'kill -9 $$'\nuser_test > /dev/null\nktr off\ndmesg\n",
                trace=True, sets=[ENTRIES, "debug.ktr.on=proc:::"], mask="PROC,SIG", options=USER_TEST).expect()
     tc.no_gaps(run)
     paths = [args["path"] for _, args in of(run, "proc:::exec")]
@@ -82,7 +82,7 @@ def processes():
     for probe, point in (("signal-send", "post"), ("signal-discard", "ignored")):
         same(run, f"proc:::{probe}", "pid", rf"signal {point}: pid (\d+) sig (\d+)$", 1)
         same(run, f"proc:::{probe}", "sig", rf"signal {point}: pid (\d+) sig (\d+)$", 2)
-    same(run, "proc:::signal-handle", "sig", r"signal deliver: pid \d+ sig (\d+) ")
+    same(run, "proc:::signal-handle", "sig", r"signal (?:handle|deliver): pid \d+ sig (\d+) ")
     # The kernel says which program died of what, and where.
     deaths = re.findall(r"\S+\[(\d+)\]: .* at (0x\w+|0), address (0x\w+|0): signal (\d+)$", run.out, re.M)
     check(len(deaths) > 5, f"faults in the messages: {deaths}")

@@ -65,7 +65,7 @@ def profile():
 
 def profile_on(smp):
     run = boot(f"{NOISE}ktr on 'fbt:fs:ramfs_*:entry'\n"
-               "ktr profile 'ramfs_*' -- sh -c 'load file -n 20 -j 4; sysctl debug.fbt.profile'\n"
+               "ktr profile 'ramfs_*' -- sh -c 'load file -n 20 -j 4; /bin/sysctl debug.fbt.profile'\n"
                "ktr off >/dev/null\nkill -9 $noise\n", trace=True, smp=smp, sets=[ENTRIES, "debug.ktr.mask=PROC"]).expect()
     raw = {}
     for name, _, *numbers in RAW.findall(run.out):
@@ -119,12 +119,12 @@ def depth():
 def refuses():
     run = boot("ktr profile ramfs_raed true\nktr profile nothing_such true\nktr profile -p 99999 sys_read true\nktr graph -p 0 sys_read true\n"
                "ktr graph sys_read\nktr profile -d 3 sys_read true\n"
-               "ktr profile sys_read -- ktr profile -p 1 sys_write true\nktr graph sys_read sh -c 'ktr graph -p $$ sys_read true'\n"
+               "ktr profile sys_read -- ktr profile -p 1 sys_write true\nktr graph sys_read sh -c 'ktr graph -p $$ sys_read true; true'\n"
                "ktr graph sys_read nothing_such_command 2>&1; echo status $?\n"
                "su 7 ktr profile sys_read true\ntrue\n").expect()
     for expected in (r'^ktr: nothing matches "fbt::ramfs_raed:"; did you mean fbt::ramfs_read:\?',
                      r'^ktr: nothing matches "fbt::nothing_such:"', r"^ktr: process 99999: No such process",
-                     r"^ktr: .*PID", r"^usage: ktr status", r"^ktr: somebody else is counting", r"^ktr: process \d+: Device or resource busy",
+                     r"^ktr: .*PID", r"^usage: ktr status", r"^ktr: somebody else is counting", r"^ktr: process \d+: Resource busy",
                      r"nothing_such_command: No such file or directory", r"^status 127\r?$",
                      r"^ktr: /dev/probe: (Operation not permitted|Permission denied)"):
         check_match(expected, run.out + run.err, expected)

@@ -17,7 +17,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "userland/libc/libc.h"
+#include "tests/user/raw.h"
 
 #include "tests/user/hogs.h"
 
@@ -268,10 +268,12 @@ deed_main(int argc, char **argv)
 		perror(argv[2]);
 		return 1;
 	}
+	if (strcmp(what, "leave") == 0)
+		return hog_leave_depth();
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
 	fprintf(stderr,
 		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
-		"rmdir DIRECTORY|hog WHAT\n");
+		"rmdir DIRECTORY|leave|hog WHAT\n");
 	return 2;
 }

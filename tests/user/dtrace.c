@@ -242,7 +242,7 @@ see_this_process(void)
 	check("dtrace: BEGIN's record", (long)begun, 77);
 	for (unsigned i = 0; i < 100; i++)
 		getppid();
-	open("/no/such/file", O_RDONLY);
+	openat(AT_FDCWD, "/no/such/file", O_RDONLY);
 	check("dtrace: stop", request(fd, DIF_IOC_STOP, NULL), 0);
 	getppid();
 	for (uint32_t cpu = 0; cpu < status(fd).cpus; cpu++)

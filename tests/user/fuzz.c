@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "kernel/abi/syscall.h"
-#include "userland/libc/libc.h"
+#include "tests/user/raw.h"
 
 #define ROUND_MS        60
 #define CALLS_A_ROUND   600

@@ -8,3 +8,4 @@
  * usage.
  */
 int hog_main(const char *what);
+int hog_leave_depth(void);

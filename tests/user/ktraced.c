@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "userland/libc/libc.h"
+#include "tests/user/raw.h"
 
 static char logged[16384];
 static size_t used;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "kernel/abi/syscall.h"
-#include "userland/libc/libc.h"
+#include "tests/user/raw.h"
 
 #define MIB 1048576ul
 

@@ -25,7 +25,7 @@
 #include "tests/user/fuzz.h"
 #include "tests/user/ktraced.h"
 #include "tests/user/limits.h"
-#include "userland/libc/libc.h"
+#include "tests/user/raw.h"
 
 static int tests, failures;
 

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
+#include <tool.h>
 #include <unistd.h>
 
 static const char usage[] = "usage: init [SCRIPT]    (process 1; the kernel starts it)\n";
@@ -110,7 +111,7 @@ wait_for(pid_t pid)
 static void
 run_script(char *script)
 {
-	char *const argv[] = {"/bin/sh", script, NULL};
+	char *const argv[] = {"/bin/sh", "-l", script, NULL};
 	int status = wait_for(start(argv));
 
 	machine_shutdown(SHUTDOWN_POWEROFF, status > STATUS_MAX ? STATUS_MAX : status);
@@ -137,7 +138,7 @@ print_motd(void)
 static _Noreturn void
 run_shells(void)
 {
-	static char *const shell[] = {"/bin/sh", NULL};
+	static char *const shell[] = {"/bin/sh", "-l", NULL};
 	unsigned pause = 0;
 
 	for (;;) {

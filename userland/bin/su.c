@@ -4,6 +4,7 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <limits.h>
 #include <tool.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ main(int argc, char **argv)
 	if (optind >= argc)
 		tool_usage(usage);
 	uid = (uid_t)tool_number("user id", argv[optind++], 0, UINT_MAX - 1);
-	if (setuid(uid) < 0)
+	/* The group of a user has the same number. */
+	if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
 		err(1, "user %u", uid);
 	if (optind < argc)
 		command = argv + optind;

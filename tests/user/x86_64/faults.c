@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "kernel/abi/syscall.h"
-#include "userland/libc/libc.h"
+#include "tests/user/raw.h"
 
 static void
 use_io_port(void)

@@ -467,11 +467,11 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	say_losses(&s);
 	fprintf(print_out, "\n");
 	agg_print_rest();
-	if (s.state == DIF_KILLED)
-		warnx("processing aborted: abort due to systemic unresponsiveness");
 	if (fflush(print_out) != 0 || ferror(print_out)) {
 		warn("output");
 		return 1;
 	}
+	if (s.state == DIF_KILLED)
+		warnx("processing aborted: abort due to systemic unresponsiveness");
 	return s.state == DIF_KILLED ? 1 : s.exit_status;
 }

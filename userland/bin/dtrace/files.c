@@ -16,7 +16,7 @@
 
 #define MAX_SIZE (64u << 20)
 
-#if __STDC_HOSTED__ /* the host */
+#ifndef __kestrel__ /* the host */
 static const char *const places[] = {[FILE_BTF] = "%s/../%s/kestrel.btf",
 				     [FILE_SYMBOLS] = "%s/../%s/kestrel.ksyms",
 				     [FILE_VARIABLES] = "%s/../%s/kestrel.vars",
@@ -36,7 +36,7 @@ static const char *const places[] = {[FILE_BTF] = "/boot/kestrel.btf",
 void
 file_init(const char *program)
 {
-#if __STDC_HOSTED__
+#ifndef __kestrel__
 	const char *slash = strrchr(program, '/');
 
 	if (slash != NULL)
@@ -49,7 +49,7 @@ file_init(const char *program)
 const char *
 file_default(enum file file)
 {
-#if __STDC_HOSTED__
+#ifndef __kestrel__
 	const char *arch = getenv("KESTREL_ARCH");
 	const char *left, *right;
 

@@ -205,13 +205,14 @@ read_arguments(int argc, char **argv)
 {
 	/* +: glibc stops at the first operand, too. */
 	static const char options[] = "+aAb:B:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z";
+	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	int c;
 
 	dt_macros.argv = dt_alloc((size_t)(argc + 1) * sizeof(char *));
 	dt_macros.used = dt_alloc((size_t)(argc + 1) * sizeof(bool));
 	dt_macros.argv[dt_macros.argc++] = argv[0];
 	while (optind < argc) {
-		while ((c = getopt(argc, argv, options)) != -1)
+		while ((c = getopt_long(argc, argv, options, longs, NULL)) != -1)
 			take_option(c);
 		if (optind < argc)
 			dt_macros.argv[dt_macros.argc++] = argv[optind++];

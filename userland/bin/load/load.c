@@ -4,9 +4,11 @@
 #include <err.h>
 #include <getopt.h>
 #include <kestrel.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <tool.h>
@@ -98,6 +100,12 @@ main(int argc, char **argv)
 	return tool_finish(!ok);
 }
 
+int
+load_clone(void)
+{
+	return (int)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+}
+
 bool
 load_expect_exit(int pid, int expected)
 {
@@ -131,7 +139,7 @@ load_run_jobs(bool (*work)(uint64_t job, uint64_t n, void *arg), uint64_t n, uin
 	for (started = 0; started < jobs; started++) {
 		uint64_t part = split ? n / jobs + (started < n % jobs) : n;
 
-		pids[started] = fork();
+		pids[started] = load_clone();
 		if (pids[started] == 0)
 			prctl(PR_SET_NAME, worker_name);
 		if (pids[started] == 0)

@@ -23,6 +23,12 @@ bool load_run_jobs(bool (*work)(uint64_t job, uint64_t n, void *arg), uint64_t n
 		   bool split, void *arg);
 
 /*
+ * fork() by the one system call, the same on all architectures: the libc's fork() also blocks
+ * signals and takes locks, with eight more calls.
+ */
+int load_clone(void);
+
+/*
  * Waits for `pid` and expects exit status `expected`. Otherwise prints a message and returns false.
  */
 bool load_expect_exit(int pid, int expected);

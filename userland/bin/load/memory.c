@@ -2,6 +2,7 @@
 #include <err.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <tool.h>
 #include <unistd.h>
 
 #include "userland/bin/load/load.h"
@@ -70,7 +71,7 @@ pipe_work(uint64_t job, uint64_t n, void *arg)
 		warn("pipe");
 		return false;
 	}
-	pid = fork();
+	pid = load_clone();
 	if (pid < 0) {
 		warn("fork");
 		return false;

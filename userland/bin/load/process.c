@@ -78,7 +78,7 @@ switch_work(uint64_t job, uint64_t n, void *arg)
 		warn("pipe");
 		return false;
 	}
-	pid = fork();
+	pid = load_clone();
 	if (pid < 0) {
 		warn("fork");
 		return false;
@@ -193,7 +193,7 @@ fork_work(uint64_t job, uint64_t n, void *arg)
 	(void)arg;
 	for (uint64_t i = 0; i < n; i++) {
 		int status = (int)(i % 100) + 2;
-		pid_t pid = fork();
+		pid_t pid = load_clone();
 
 		if (pid < 0) {
 			warn("fork %lu", i);

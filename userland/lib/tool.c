@@ -1,4 +1,4 @@
-/* tool.c - what the command line tools share: options with help, numbers, paths. */
+/* tool.c - what the command line tools share: options with help, numbers, writing. */
 #include <ctype.h>
 #include <err.h>
 #include <errno.h>
@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <tool.h>
 #include <unistd.h>
 
@@ -31,7 +30,7 @@ tool_getopt(int argc, char **argv, const char *opts, const char *usage)
 	char with_help[64];
 	int c;
 
-	snprintf(with_help, sizeof(with_help), "%sh", opts);
+	snprintf(with_help, sizeof(with_help), "+%sh", opts); /* +: options end at an operand */
 	c = getopt_long(argc, argv, with_help, longs, NULL);
 	if (c == 'h' && strchr(opts, 'h') == NULL) {
 		print_usage(stdout, usage);
@@ -67,40 +66,19 @@ tool_finish(int status)
 }
 
 int
-tool_join_path(char *buf, size_t size, const char *dir, const char *name)
+write_all(int fd, const void *buf, size_t len)
 {
-	size_t len = strlen(dir);
-	int n = snprintf(buf, size, "%s%s%s", dir, len > 0 && dir[len - 1] != '/' ? "/" : "", name);
+	const char *p = buf;
 
-	if ((size_t)n < size)
-		return 0;
-	errno = ENAMETOOLONG;
-	warn("%s/%s", dir, name);
-	return -1;
-}
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
 
-int
-tool_each_to(int argc, char **argv, const char *usage, int (*f)(const char *, const char *))
-{
-	struct stat st;
-	const char *target;
-	int status = 0;
-
-	if (argc < 2)
-		tool_usage(usage);
-	target = argv[argc - 1];
-	if (stat(target, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		if (argc > 2)
-			errx(1, "%s: not a directory", target);
-		return f(argv[0], target);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		p += n;
+		len -= (size_t)n;
 	}
-	for (int i = 0; i < argc - 1; i++) {
-		const char *slash = strrchr(argv[i], '/');
-		char path[PATH_MAX];
-
-		status |= tool_join_path(path, sizeof(path), target,
-					 slash != NULL ? slash + 1 : argv[i]) < 0 ||
-			  f(argv[i], path);
-	}
-	return status;
+	return 0;
 }

@@ -3,13 +3,14 @@
 #include <kestrel.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "userland/libc/libc.h"
+#include "kernel/abi/syscall.h"
 
 static ssize_t
 sysctl_call(int op, const char *name, char *buf, size_t len)
 {
-	ssize_t n = SYSCALL6(sysctl, op, name, buf, len, 0, 0);
+	ssize_t n = syscall(NR_sysctl, op, name, buf, len, NULL, 0);
 
 	if (n >= 0 && len > 0)
 		buf[(size_t)n < len ? (size_t)n : len - 1] = '\0';
@@ -83,8 +84,8 @@ sysctl_set(const char *name, const char *value, char *why, size_t why_len)
 {
 	char sentence[512] = "";
 
-	if (SYSCALL6(sysctl, SYSCTL_SET, name, sentence, sizeof(sentence), value, strlen(value)) >=
-	    0)
+	if (syscall(NR_sysctl, SYSCTL_SET, name, sentence, sizeof(sentence), value,
+		    strlen(value)) >= 0)
 		return 0;
 	if (why_len > 0) {
 		sentence[sizeof(sentence) - 1] = '\0';
@@ -96,17 +97,17 @@ sysctl_set(const char *name, const char *value, char *why, size_t why_len)
 int
 ktrace(const char *file, int ops, uint32_t facs, pid_t pid)
 {
-	return (int)SYSCALL4(ktrace, file, ops, facs, pid);
+	return (int)syscall(NR_ktrace, file, ops, facs, pid);
 }
 
 int
 utrace(const void *data, size_t len)
 {
-	return (int)SYSCALL2(utrace, data, len);
+	return (int)syscall(NR_utrace, data, len);
 }
 
 int
 machine_shutdown(int how, int status)
 {
-	return (int)SYSCALL2(shutdown, how, status);
+	return (int)syscall(NR_shutdown, how, status);
 }

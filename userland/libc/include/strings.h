@@ -1,4 +1,0 @@
-/* strings.h - where POSIX keeps strcasecmp. */
-#pragma once
-
-#include <string.h>
