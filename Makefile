@@ -308,9 +308,9 @@ BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $B/initrd.cpio $(if $(GRUB_BOOTS),$B/kes
 all: $B/kestrel $(BOOT_FILES) $H/ktrdump $H/kdump $H/dtrace $B/kestrel.ksyms ## build the kernel, what boots it and the host's tools
 
 BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
-	$(if $(ARGS),--append '$(ARGS)')
+	$(if $(ARGS),--append '$(ARGS)') $(PROGRAMS:%=--program %)
 
-run: all ## boot it in QEMU, console here, or commands from a pipe: SMP= MEM= MASK= TRACE= ARGS=
+run: all ## boot it in QEMU, console here, or commands from a pipe: SMP= MEM= MASK= TRACE= ARGS= PROGRAMS=
 	qemu/boot $(BOOT_OPTIONS)
 
 debug: all ## the same machine under gdb, which starts here with symbols; CORE=FILE: gdb on a memory dump

@@ -125,7 +125,7 @@ through_page(struct end *in, struct end *out, size_t len, bool nowait)
 
 /* The bytes of a pipe, into `end`. */
 static int64_t
-sink(void *end, struct uio *u)
+splice_sink(void *end, struct uio *u)
 {
 	u->nowait = true;
 	return end_write(end, u);
@@ -144,7 +144,7 @@ pipe_to_pipe(struct end *in, struct end *out, size_t len, bool nowait, bool copy
 		if (r <= 0)
 			return r;
 		mutex_lock(&two_pipes);
-		r = pipe_give(in->f, len, true, !copy, sink, out);
+		r = pipe_give(in->f, len, true, !copy, splice_sink, out);
 		mutex_unlock(&two_pipes);
 	} while (r == -EAGAIN && !nowait); /* others were faster */
 	return r;
@@ -157,7 +157,7 @@ pipe_to_file(struct end *in, struct end *out, size_t len, bool nowait)
 
 	if (!out->at)
 		return through_page(in, out, len, nowait);
-	r = pipe_give(in->f, len, nowait, true, sink, out);
+	r = pipe_give(in->f, len, nowait, true, splice_sink, out);
 	if (r > 0)
 		out->off += (uint64_t)r;
 	return r;

@@ -42,7 +42,7 @@ hist_field_find(const struct ktr_site *site, const char *name, struct filter_fie
 
 /* Code that leaves a field's value, or its text's address, in register d. */
 static bool
-emit_field(struct emitter *e, unsigned d, const struct hist_field *f)
+hist_emit_field(struct emitter *e, unsigned d, const struct hist_field *f)
 {
 	if (f->kind == HIST_TIME)
 		return emit(e, DIF_BUILTIN, d, 0, 0, DIF_B_TIMESTAMP) &&
@@ -88,7 +88,7 @@ emit_key(struct emitter *e, const struct hist_field *f)
 {
 	if (f->kind == HIST_STACK)
 		return emit(e, DIF_KEY_STACK, 0, 0, 0, HIST_FRAMES);
-	if (!emit_field(e, 1, f))
+	if (!hist_emit_field(e, 1, f))
 		return false;
 	if (key_kind(f) == DIF_K_STR)
 		return emit(e, DIF_KEY_STR, 0, 1, 0, 0);
@@ -112,7 +112,7 @@ emit_keys(struct emitter *e)
 
 /* ---- expressions ---- */
 
-static bool expression(struct emitter *e, unsigned d);
+static bool hist_expression(struct emitter *e, unsigned d);
 
 static char
 peek(const struct emitter *e)
@@ -136,7 +136,7 @@ is_word(char c)
 
 /* Takes a word: its place and length. */
 static struct hist_slice
-take_word(struct emitter *e)
+hist_take_word(struct emitter *e)
 {
 	struct hist_slice word = {e->s.at, 0};
 
@@ -164,7 +164,7 @@ variable(struct emitter *e, unsigned d)
 	char name[HIST_NAME];
 
 	skip(e, 1); /* '$' */
-	word = take_word(e);
+	word = hist_take_word(e);
 	copy(e, word, name);
 	for (unsigned i = 0; i < h->nown + h->nothers; i++)
 		if (strcmp(i < h->nown ? h->own[i].name : h->others[i - h->nown].name, name) == 0)
@@ -175,7 +175,7 @@ variable(struct emitter *e, unsigned d)
 static bool
 field(struct emitter *e, unsigned d)
 {
-	struct hist_slice word = take_word(e);
+	struct hist_slice word = hist_take_word(e);
 	struct hist_field f = {.kind = HIST_FIELD};
 
 	copy(e, word, f.name);
@@ -187,18 +187,18 @@ field(struct emitter *e, unsigned d)
 		return fail(e, word.at, "Couldn't find field");
 	if (peek(e) == '.') {
 		skip(e, 1);
-		word = take_word(e);
+		word = hist_take_word(e);
 		copy(e, word, f.name);
 		if (strcmp(f.name, "usecs") == 0 && f.kind == HIST_TIME)
 			f.modifier = HIST_USECS;
 		else if (strcmp(f.name, "hex") != 0 && strcmp(f.name, "execname") != 0)
 			return fail(e, word.at, "Invalid field modifier");
 	}
-	return emit_field(e, d, &f);
+	return hist_emit_field(e, d, &f);
 }
 
 static bool
-factor(struct emitter *e, unsigned d)
+hist_factor(struct emitter *e, unsigned d)
 {
 	char c = peek(e);
 
@@ -206,11 +206,11 @@ factor(struct emitter *e, unsigned d)
 		return fail(e, e->s.at, "Too many subexpressions (3 max)");
 	if (c == '-') {
 		skip(e, 1);
-		return factor(e, d) && emit(e, DIF_SUB, d, 0, d, 0);
+		return hist_factor(e, d) && emit(e, DIF_SUB, d, 0, d, 0);
 	}
 	if (c == '(') {
 		skip(e, 1);
-		if (!expression(e, d))
+		if (!hist_expression(e, d))
 			return false;
 		if (peek(e) != ')')
 			return fail(e, e->s.at, "No closing paren found");
@@ -220,7 +220,7 @@ factor(struct emitter *e, unsigned d)
 	if (c == '$')
 		return variable(e, d);
 	if (c >= '0' && c <= '9') {
-		struct hist_slice word = take_word(e);
+		struct hist_slice word = hist_take_word(e);
 		uint64_t v;
 
 		if (ktr_number(e->h->text + word.at, word.n, 0, &v) != KTR_NUMBER_OK)
@@ -233,13 +233,13 @@ factor(struct emitter *e, unsigned d)
 static bool
 product(struct emitter *e, unsigned d)
 {
-	bool good = factor(e, d);
+	bool good = hist_factor(e, d);
 
 	while (good && (peek(e) == '*' || peek(e) == '/')) {
 		unsigned op = peek(e) == '*' ? DIF_MUL : DIF_SDIV;
 
 		skip(e, 1);
-		good = factor(e, d + 1);
+		good = hist_factor(e, d + 1);
 		/* By 0: -1, as in Linux. */
 		if (good && op == DIF_SDIV)
 			good = emit(e, DIF_JNE, 0, d + 1, 0, 1) &&
@@ -250,7 +250,7 @@ product(struct emitter *e, unsigned d)
 }
 
 static bool
-expression(struct emitter *e, unsigned d)
+hist_expression(struct emitter *e, unsigned d)
 {
 	bool good = product(e, d);
 
@@ -268,7 +268,7 @@ static bool
 emit_expression(struct emitter *e, struct hist_slice s, unsigned d)
 {
 	e->s = s;
-	return expression(e, d) && (e->s.n == 0 || fail(e, e->s.at, "Invalid expression"));
+	return hist_expression(e, d) && (e->s.n == 0 || fail(e, e->s.at, "Invalid expression"));
 }
 
 /* ---- the program ---- */

@@ -63,7 +63,7 @@ show_user(const struct kprobe_info *k, void *out)
 }
 
 static void
-each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
+kprobes_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 {
 	ktr_port_lock();
 	kprobe_each(f, arg);
@@ -73,7 +73,7 @@ each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 void
 kprobes_show(uintptr_t arg, struct sbuf *out)
 {
-	each(arg == PROBES_USER ? show_user : show_kernel, out);
+	kprobes_each(arg == PROBES_USER ? show_user : show_kernel, out);
 }
 
 static void
@@ -95,7 +95,7 @@ profile_user(const struct kprobe_info *k, void *out)
 void
 kprobes_show_profile(uintptr_t arg, struct sbuf *out)
 {
-	each(arg == PROBES_USER ? profile_user : profile_kernel, out);
+	kprobes_each(arg == PROBES_USER ? profile_user : profile_kernel, out);
 }
 
 /* The place in the definition of which the message is about: "character 8: no function …". */
@@ -202,7 +202,7 @@ probe_remove(const char *name, bool user, char *err, size_t errlen)
 {
 	struct found f = {.name = name, .user = user};
 
-	each(find_name, &f);
+	kprobes_each(find_name, &f);
 	if (f.done && event_is_used(f.site))
 		return -EBUSY;
 	if (f.done)
@@ -270,7 +270,7 @@ kprobes_clear(uintptr_t arg)
 	while (error == 0) {
 		struct found f = {.user = arg == PROBES_USER};
 
-		each(find_any, &f);
+		kprobes_each(find_any, &f);
 		if (!f.done)
 			break;
 		error = probe_remove(f.any, f.user, err, sizeof(err));

@@ -178,7 +178,7 @@ enabled(void)
 }
 
 static int
-enable(int64_t on, char *err, size_t errlen)
+stack_enable(int64_t on, char *err, size_t errlen)
 {
 	int n = 0;
 
@@ -197,5 +197,5 @@ enable(int64_t on, char *err, size_t errlen)
 }
 
 SYSCTL_INT_CALL(kernel_stack_tracer_enabled, "kernel.stack_tracer_enabled", SYSCTL_WR, enabled,
-		enable, 0, 1,
+		stack_enable, 0, 1,
 		"1: the deepest kernel stack is looked for; see stack_trace in tracefs");

@@ -71,6 +71,21 @@ def maps():
         check_eq(found.splitlines(), expected.splitlines(), "what maps do")
 
 
+@test("--program puts a program of this machine into the guest with its libraries, and a package with what it depends on")
+def programs():
+    for word in ("./nosuch", "no-such-package-of-debian"):
+        run = boot("true\n", options=["--program", word])
+        check(run.status == 2 and word in run.err, f"{run.status}: {run.err}")
+    guest = boot("hello\nls -l /usr/bin/hello\n", options=["--program", "hello"]).expect().out
+    check_match(r"^Hello, world!\r?$", guest, "GNU hello")
+    if ARCH == platform.machine():
+        guest = boot("/bin/sort --version\n", options=["--program", "/usr/bin/sort"]).expect().out
+        check_match(r"^sort \(GNU coreutils\)", guest, "a dynamic program of this machine")
+    else:
+        run = boot("true\n", options=["--program", "/usr/bin/sort"])
+        check(run.status == 2 and "its libraries are not known" in run.err, f"{run.status}: {run.err}")
+
+
 WORKERS = """ktrace -f /tmp/k linux_test workers
 kdump --jsonl -f /tmp/k
 echo ====

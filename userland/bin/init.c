@@ -174,7 +174,7 @@ main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	setpgid(0, 0);
-	setenv("PATH", "/bin", 1);
+	setenv("PATH", "/bin:/sbin:/usr/bin:/usr/sbin", 1);
 	setenv("HOME", "/", 1);
 	setenv("TERM", "vt100", 1);
 	if (argc > 1)
