@@ -25,6 +25,14 @@
 
 #define RLIM_INFINITY (~0ul)
 
+/* getpriority() and setpriority(): of a thread, a process group, a user. */
+#define PRIO_PROCESS 0
+#define PRIO_PGRP    1
+#define PRIO_OF_USER 2
+
+#define NICE_MIN (-20)
+#define NICE_MAX 19
+
 #define RUSAGE_SELF     0
 #define RUSAGE_CHILDREN (-1)
 #define RUSAGE_THREAD   1

@@ -89,7 +89,7 @@ hang_on(unsigned cpu, void (*fn)(void *), char *err, size_t errlen)
 	if (t == NULL)
 		return -ENOMEM;
 	t->cpu = cpu;
-	t->pinned = true;
+	t->cpus = 1ul << t->cpu;
 	kdb_hanging = true;
 	sched_start(t);
 	return 0;

@@ -65,6 +65,8 @@ state_name(const struct thread *t)
 		return "run";
 	case THREAD_SLEEPING:
 		return t->lockname != NULL ? "blocked" : "sleep";
+	case THREAD_MOVING:
+		return "moving";
 	case THREAD_DEAD:
 		return "dead";
 	}
@@ -149,7 +151,8 @@ kdb_show_thread(char *args)
 	cpu = kdb_thread_cpu(t);
 	kdb_printf("thread %u at %p: %s\n", c.tid, t, kdb_text(c.name, name, sizeof(name)));
 	kdb_printf("  state %s, priority %u of base %u, slice %u ticks, cpu %u%s%s\n",
-		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu, c.pinned ? " (pinned)" : "",
+		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu,
+		   (c.cpus & (c.cpus - 1)) == 0 ? " (pinned)" : "",
 		   cpu != KDB_NO_CPU ? ", runs there" : "");
 	if (c.chan != NULL) {
 		kdb_printf("  waits for %s, channel ", waits_for(&c, why, sizeof(why)));

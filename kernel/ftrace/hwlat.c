@@ -103,7 +103,7 @@ hwlat_start(void)
 			return -ENOMEM;
 		}
 		t->cpu = cpu;
-		t->pinned = true;
+		t->cpus = 1ul << t->cpu;
 		__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
 		sched_start(t);
 	}

@@ -29,13 +29,6 @@
 #include "ktr/ktr.h"
 
 int64_t
-sys_sched_yield(const uint64_t a[6])
-{
-	sched_yield();
-	return 0;
-}
-
-int64_t
 sys_prctl(const uint64_t a[6])
 {
 	char name[16] = "";
@@ -118,20 +111,6 @@ sys_getrandom(const uint64_t a[6])
 		done += n;
 	}
 	return (int64_t)done;
-}
-
-int64_t
-sys_sched_getaffinity(const uint64_t a[6])
-{
-	uint64_t mask = 0;
-
-	if (a[1] < sizeof(mask) || a[1] % sizeof(mask) != 0)
-		return -EINVAL;
-	if (a[0] != 0 && (uint32_t)a[0] != curthread()->tid)
-		return -ESRCH;
-	for (unsigned i = 0; i < ncpus; i++)
-		mask |= pcpus[i] != NULL && pcpus[i]->online ? 1ul << i : 0;
-	return copy_out(a[2], &mask, sizeof(mask)) != 0 ? -EFAULT : (int64_t)sizeof(mask);
 }
 
 int64_t

@@ -37,7 +37,7 @@ struct proc_row {
 static void
 fill_row(struct proc_row *r, const struct proc *p, const struct lwp *l)
 {
-	static const char *const states[] = {"runnable", "run", "sleep", "dead"};
+	static const char *const states[] = {"runnable", "run", "sleep", "dead", "runnable"};
 	const struct thread *t = l != NULL ? l->thread : NULL;
 
 	*r = (struct proc_row){.pid = p->pid,

@@ -31,7 +31,7 @@ struct facts {
 	char name[KTR_THREAD_NAME];
 	uint64_t ns, children_ns, start_ns, switches;
 	uint64_t pending, shared_pending, blocked, ignored, caught;
-	uint64_t rss_limit;
+	uint64_t rss_limit, cpus;
 	bool has_space;
 	struct vm_info vm;
 };
@@ -50,6 +50,7 @@ take_thread(struct facts *f, const struct thread *t)
 	f->state = state_of(t);
 	f->prio = t->base_prio;
 	f->cpu = t->cpu;
+	f->cpus = t->cpus;
 	f->ns = t->runtime_ns;
 	f->start_ns = t->start_ns;
 	f->switches = t->switches;
@@ -138,11 +139,29 @@ take(const struct procfs_node *n, struct facts *f)
 	return f->state != '\0' ? 0 : -ESRCH;
 }
 
-/* Linux's: 20 is that of a program that nobody has made nicer. */
+/* Of threads of the kernel Linux shows -20. */
 static int
-linux_priority(const struct facts *f)
+nice_of(const struct facts *f)
 {
-	return f->prio < PRIO_USER ? 0 : 20;
+	int nice = (int)f->prio - PRIO_USER;
+
+	return nice < NICE_MIN ? NICE_MIN : nice;
+}
+
+/* "0-3,6" */
+static void
+print_cpus(struct sbuf *out, uint64_t cpus)
+{
+	const char *comma = "";
+
+	for (unsigned i = 0, end; i < ncpus; i = end + 1) {
+		for (end = i; end < ncpus && (cpus >> end & 1) != 0; end++)
+			;
+		if (end > i) {
+			sbuf_printf(out, end > i + 1 ? "%s%u-%u" : "%s%u", comma, i, end - 1);
+			comma = ",";
+		}
+	}
 }
 
 int
@@ -158,8 +177,8 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 		    f.pgid, f.sid);
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
 	 * rsslim */
-	sbuf_printf(out, "%lu 0 %lu 0 %d 0 %u 0 %lu %lu %lu %lu ", f.ns / NS_PER_TICK,
-		    f.children_ns / NS_PER_TICK, linux_priority(&f), f.threads,
+	sbuf_printf(out, "%lu 0 %lu 0 %d %d %u 0 %lu %lu %lu %lu ", f.ns / NS_PER_TICK,
+		    f.children_ns / NS_PER_TICK, 20 + nice_of(&f), nice_of(&f), f.threads,
 		    f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
 	/* startcode endcode startstack kstkesp kstkeip signal blocked sigignore sigcatch wchan
 	 * nswap cnswap exit_signal processor rt_priority policy blkio guest cguest start_data
@@ -212,7 +231,10 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\nSigBlk:\t%016lx\n",
 		    f.threads, f.pending, f.shared_pending, f.blocked);
 	sbuf_printf(out, "SigIgn:\t%016lx\nSigCgt:\t%016lx\n", f.ignored, f.caught);
-	sbuf_printf(out, "Cpus_allowed_list:\t0-%u\n", ncpus - 1);
+	sbuf_printf(out, "Cpus_allowed:\t%lx\nCpus_allowed_list:\t",
+		    ncpus < 64 ? f.cpus & ((1ul << ncpus) - 1) : f.cpus);
+	print_cpus(out, f.cpus);
+	sbuf_putc(out, '\n');
 	return 0;
 }
 

@@ -26,7 +26,7 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 	rq->cur = idle;
 	rq->idle = true;
 	idle->cpu = cpu;
-	idle->pinned = true;
+	idle->cpus = 1ul << cpu;
 	idle->state = THREAD_RUNNING;
 }
 
@@ -80,12 +80,12 @@ runq_best(const struct runq *rq)
 }
 
 struct thread *
-runq_best_unpinned(const struct runq *rq)
+runq_best_for(const struct runq *rq, unsigned cpu)
 {
 	for (uint64_t left = rq->occupied; left != 0; left &= left - 1)
 		list_for_each (l, &rq->levels[__builtin_ctzl(left)]) {
 			struct thread *t = list_entry(l, struct thread, runq);
-			if (!t->pinned)
+			if (t->cpus >> cpu & 1)
 				return t;
 		}
 	return NULL;
@@ -94,7 +94,7 @@ runq_best_unpinned(const struct runq *rq)
 void
 runq_age(struct runq *rq)
 {
-	for (unsigned level = PRIO_USER / 4 + 1; level < RUNQ_LEVELS; level++) {
+	for (unsigned level = (PRIO_USER - 20) / 4 + 1; level < RUNQ_LEVELS; level++) {
 		list_for_each_safe (l, &rq->levels[level]) {
 			struct thread *t = list_entry(l, struct thread, runq);
 			if (t->prio == t->base_prio)

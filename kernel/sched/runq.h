@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernel/lib/list.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 
 #define RUNQ_LEVELS 64 /* priorities 4n to 4n+3 share a level */
@@ -34,6 +35,8 @@ struct runq {
 	const char *ident;   /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
+extern struct runq runqs[MAX_CPUS];
+
 /* Makes the queue of a CPU that runs its idle thread. Before the CPU starts: without the lock. */
 void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 /* Queues t as the last of its level. */
@@ -41,7 +44,7 @@ void runq_insert(struct runq *rq, struct thread *t);
 void runq_remove(struct runq *rq, struct thread *t);
 /* The thread that has waited longest on the best level. It stays queued. NULL: none waits. */
 struct thread *runq_best(const struct runq *rq);
-/* The best thread that may move to another CPU. It stays queued. NULL: none. */
-struct thread *runq_best_unpinned(const struct runq *rq);
+/* The best thread that may run on another CPU. It stays queued. NULL: none. */
+struct thread *runq_best_for(const struct runq *rq, unsigned cpu);
 /* Gives every waiting user thread its base priority back. */
 void runq_age(struct runq *rq);

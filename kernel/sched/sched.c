@@ -28,7 +28,6 @@
 #include "ktr/intern.h"
 #include "ktr/sdt.h"
 
-#define SLICE     5 /* ticks */
 #define AGE_TICKS 100
 
 SDT_PROVIDER_DECLARE(sched);
@@ -58,7 +57,7 @@ SDT_PROBE_DEFINE_TEXT(sched, , , change_pri, "change-pri", ": thread %p proc %p 
 SDT_PROBE_DEFINE_TEXT(sched, , , surrender, "surrender", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
 
-static struct runq runqs[MAX_CPUS];
+struct runq runqs[MAX_CPUS];
 
 static struct runq *
 this_runq(void)
@@ -66,9 +65,8 @@ this_runq(void)
 	return &runqs[arch_cpu()];
 }
 
-/* Asks CPU n to look at its queue. Its run-queue lock held. */
-static void
-request_resched(unsigned n)
+void
+sched_request(unsigned n)
 {
 	if (__atomic_exchange_n(&pcpus[n]->resched, true, __ATOMIC_SEQ_CST) || n == arch_cpu())
 		return;
@@ -116,19 +114,54 @@ make_runnable(struct runq *rq, struct thread *t)
 		 "runq add", t->prio, curthread()->ident);
 	runq_insert(rq, t);
 	if (rq->idle || t->prio < rq->cur->prio)
-		request_resched(rq->cpu);
+		sched_request(rq->cpu);
 }
 
-/* Chooses a CPU for a woken thread: its last one if idle, else any idle one, else its last one. */
+static bool
+may_run(const struct thread *t, unsigned cpu)
+{
+	return t->cpus >> cpu & 1;
+}
+
+static bool
+is_free(unsigned cpu)
+{
+	return runqs[cpu].idle && runqs[cpu].load == 0;
+}
+
+/*
+ * Chooses a CPU for a thread, among those it may use: its last one if idle, else any idle one, else
+ * its last one, else the first.
+ */
 static unsigned
 choose_cpu(const struct thread *t)
 {
-	if (t->pinned || (runqs[t->cpu].idle && runqs[t->cpu].load == 0))
-		return t->cpu;
-	for (unsigned i = 0; i < ncpus; i++)
-		if (pcpus[i] != NULL && pcpus[i]->online && runqs[i].idle && runqs[i].load == 0)
+	unsigned last = may_run(t, t->cpu) ? t->cpu : MAX_CPUS;
+
+	if (last != MAX_CPUS && is_free(last))
+		return last;
+	for (unsigned i = 0; i < ncpus; i++) {
+		if (pcpus[i] == NULL || !pcpus[i]->online || !may_run(t, i))
+			continue;
+		if (is_free(i))
 			return i;
-	return t->cpu;
+		if (last == MAX_CPUS)
+			last = i;
+	}
+	return last != MAX_CPUS ? last : t->cpu;
+}
+
+void
+sched_place(struct thread *t)
+{
+	struct runq *rq;
+
+	irq_push();
+	rq = &runqs[choose_cpu(t)];
+	spin_lock(&rq->lock);
+	make_runnable(rq, t);
+	spin_unlock(&rq->lock);
+	irq_pop();
 }
 
 void
@@ -149,7 +182,7 @@ sched_wakeup(struct thread *t)
 		SDT_PROBE4(sched, , , change_pri, t, t->proc, t->base_prio, t->tid);
 		t->prio = t->base_prio;
 	}
-	t->slice = SLICE;
+	t->slice = t->full_slice;
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
@@ -171,7 +204,7 @@ void
 sched_start(struct thread *t)
 {
 	irq_push();
-	if (!t->pinned)
+	if (may_run(t, arch_cpu()))
 		t->cpu = arch_cpu();
 	irq_pop();
 	sched_wakeup(t);
@@ -239,16 +272,20 @@ finish_switch(void)
 {
 	struct runq *rq;
 	struct thread *prev;
-	bool dead;
+	enum thread_state state;
 
 	resume_thread();
 	rq = this_runq();
 	prev = rq->prev;
-	dead = prev->state == THREAD_DEAD;
+	state = prev->state;
 	rq->prev = NULL;
 	spin_unlock(&rq->lock);
-	if (dead)
+	if (state < THREAD_DEAD)
+		return;
+	if (state == THREAD_DEAD)
 		thread_reap(prev);
+	else
+		sched_place(prev);
 }
 
 static void
@@ -367,6 +404,10 @@ requeue_current(struct runq *rq)
 		t->state = THREAD_RUNNABLE;
 		return;
 	}
+	if (!may_run(t, rq->cpu)) {
+		t->state = THREAD_MOVING; /* finish_switch() queues it elsewhere */
+		return;
+	}
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
 	t->state = THREAD_RUNNABLE;
 	runq_insert(rq, t);
@@ -431,7 +472,7 @@ sched_tick(void)
 	if (++pc->ticks % AGE_TICKS == 0)
 		runq_age(rq);
 	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {
-		t->slice = SLICE;
+		t->slice = t->full_slice;
 		if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
 			uint8_t lower = (uint8_t)(t->prio + 4);
 			SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, lower, t->tid),
@@ -439,8 +480,8 @@ sched_tick(void)
 				 t->ident, "prio", t->prio, lower);
 			t->prio = lower;
 		}
-		if (rq->load > 0 && runq_best(rq)->prio <= t->prio)
-			request_resched(arch_cpu());
+		if (!may_run(t, rq->cpu) || (rq->load > 0 && runq_best(rq)->prio <= t->prio))
+			sched_request(arch_cpu());
 	}
 	spin_unlock(&rq->lock);
 }
@@ -461,7 +502,7 @@ steal(void)
 	}
 	if (from == self || !spin_trylock(&runqs[from].lock))
 		return false;
-	t = runq_best_unpinned(&runqs[from]);
+	t = runq_best_for(&runqs[from], self);
 	if (t != NULL)
 		runq_remove(&runqs[from], t);
 	spin_unlock(&runqs[from].lock);

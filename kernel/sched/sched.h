@@ -19,6 +19,13 @@ void sched_wakeup(struct thread *t);
 void sched_yield(void);
 /* Gives the CPU to a better thread, if one waits. Interrupts on, no spin lock held. */
 void sched_preempt(void);
+/*
+ * Which CPUs a thread may run on: bit n is CPU n; at least one is online. If the current thread may
+ * not stay, it moves at the next sched_preempt(). Any context but NMI; it must not end meanwhile.
+ */
+void sched_set_cpus(struct thread *t, uint64_t cpus);
+/* How nice a program's thread is, -20 to 19. Context as above. */
+void sched_set_nice(struct thread *t, int nice);
 /* Threads that run or wait for a CPU, without those that idle. May be a little old. */
 unsigned sched_runnable(void);
 /* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SCHED_SLICE 5 /* ticks of a thread that is not nice */
+
 struct list;
 struct spinlock;
 struct thread;
@@ -14,6 +16,10 @@ void sched_init(void);
 uintptr_t sched_prepare_cpu(unsigned cpu);
 /* The idle loop. Never returns. */
 _Noreturn void sched_idle(void);
+/* Asks a CPU to look at its queue. Its run-queue lock held. */
+void sched_request(unsigned cpu);
+/* Queues a runnable thread, which is on no queue, on a CPU that it may use. Any context but NMI. */
+void sched_place(struct thread *t);
 /* Puts the current thread to sleep; releases lk, its queue's lock, under the run-queue lock. */
 void sched_sleep(struct spinlock *lk);
 /* Ends the current thread. */

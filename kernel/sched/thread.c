@@ -99,6 +99,8 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
 	t->prio = t->base_prio = prio;
+	t->cpus = UINT64_MAX;
+	t->full_slice = SCHED_SLICE;
 	t->root = kmap_root();
 	t->start_ns = clock_ns();
 	t->fn = fn;

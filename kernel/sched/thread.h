@@ -24,11 +24,13 @@ struct lwp;
 struct mutex;
 struct proc;
 
-enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEAD };
+/* MOVING: it was runnable on a CPU that it may not use any more, and is on no queue for a moment.
+ */
+enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEAD, THREAD_MOVING };
 
 /* Priorities: a lower number runs first. */
 #define PRIO_KERN     40  /* kernel threads */
-#define PRIO_USER     120 /* time-sharing, 120 best to 180 worst */
+#define PRIO_USER     120 /* time-sharing, 100 to 139 by niceness, down to 180 by use */
 #define PRIO_IDLE     255
 #define PRIO_USER_MAX 180
 
@@ -79,8 +81,9 @@ struct thread {
 	uint8_t prio;            /* [r] */
 	uint8_t base_prio;       /* [r] */
 	uint16_t slice;          /* [r] ticks left */
+	uint16_t full_slice;     /* [r] ticks that it gets */
 	unsigned cpu;            /* [r] CPU it runs on, or ran on last */
-	bool pinned;             /* [c] never leaves its CPU */
+	uint64_t cpus;           /* [r] bit n: it may run on CPU n */
 	struct list runq;        /* [r] */
 	struct list all;         /* [a] */
 

@@ -133,7 +133,7 @@ ktest_start(unsigned n, bool cpu_of_thread, void (*fn)(unsigned i, void *arg), v
 			ktest_fail(__FILE__, __LINE__, "no memory for helper thread %u", i);
 		if (cpu_of_thread) {
 			t->cpu = i;
-			t->pinned = true;
+			t->cpus = 1ul << t->cpu;
 		}
 		__atomic_fetch_add(&helpers, 1, __ATOMIC_RELAXED);
 		sched_start(t);

@@ -82,7 +82,7 @@ KTEST(ktr_ring_counts_every_event_of_threads_that_lose_their_cpu_anywhere)
 
 		KT_ASSERT(t != NULL);
 		t->cpu = cpu;
-		t->pinned = true;
+		t->cpus = 1ul << t->cpu;
 		t->ktr_suppress = true;
 		sched_start(t);
 	}

@@ -76,6 +76,9 @@ void test_proc(void);
 /* admin.c */
 void test_admin(void);
 
+/* sched.c */
+void test_sched(void);
+
 /* links.c */
 void test_links(void);
 

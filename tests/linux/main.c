@@ -87,6 +87,10 @@ main(int argc, char *argv[])
 		test_admin();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "sched") == 0) {
+		test_sched();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
 	if (argc == 2 && strcmp(argv[1], "proc") == 0) {
@@ -103,6 +107,7 @@ main(int argc, char *argv[])
 	test_timers();
 	test_proc();
 	test_admin();
+	test_sched();
 	test_threads();
 	printf("1..%u\n", count);
 	return 0;

@@ -1,0 +1,271 @@
+/* sched.c - which CPUs a thread may run on, and how nice it is. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define ROUNDS 300
+
+static int
+cpus(void)
+{
+	return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int
+allow(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(pid, sizeof(set), &set);
+}
+
+/* Is it on this CPU alone, whatever it does? */
+static bool
+stays_on(int cpu)
+{
+	cpu_set_t set;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (sched_getcpu() != cpu)
+			return false;
+		if (i % 3 == 0)
+			sched_yield();
+		if (i % 100 == 0)
+			usleep(100);
+	}
+	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == 1 &&
+	       CPU_ISSET(cpu, &set);
+}
+
+static int
+child_inherits(void *arg)
+{
+	return stays_on(*(int *)arg) ? 0 : 1;
+}
+
+static bool
+each_cpu_in_turn(void)
+{
+	cpu_set_t all;
+
+	if (sched_getaffinity(0, sizeof(all), &all) != 0 || CPU_COUNT(&all) != cpus())
+		return false;
+	for (int turn = 0; turn < 3; turn++)
+		for (int cpu = 0; cpu < cpus(); cpu++)
+			if (allow(0, cpu) != 0 || !stays_on(cpu) ||
+			    (turn == 2 && in_child(child_inherits, &cpu) != 0))
+				return false;
+	return sched_setaffinity(0, sizeof(all), &all) == 0;
+}
+
+static void *
+thread_on(void *cpu)
+{
+	return allow(0, *(int *)cpu) == 0 && stays_on(*(int *)cpu) ? cpu : NULL;
+}
+
+/* Each thread has CPUs of its own. */
+static bool
+threads_apart(void)
+{
+	int cpu[4];
+	pthread_t thread[4];
+	bool good = true;
+	cpu_set_t set;
+	void *r;
+
+	for (int i = 0; i < 4; i++) {
+		cpu[i] = i % cpus();
+		pthread_create(&thread[i], NULL, thread_on, &cpu[i]);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], &r);
+		good = good && r != NULL;
+	}
+	return good && sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == cpus();
+}
+
+/* Others' threads move, too: while they run, wait for a CPU, or sleep. */
+static bool
+others_move(void)
+{
+	int *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int last = cpus() - 1;
+	bool good = true;
+	pid_t pid[4];
+
+	for (int i = 0; i < 4; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			for (;;) {
+				__atomic_store_n(&at[i], sched_getcpu() + 1, __ATOMIC_RELAXED);
+				if (i == 3)
+					usleep(100);
+			}
+		}
+	}
+	for (int turn = 0; turn < 20; turn++) {
+		int to = turn % 2 == 0 ? 0 : last;
+
+		for (int i = 0; i < 4; i++)
+			good = good && allow(pid[i], to) == 0;
+		for (int i = 0; i < 4 && good; i++) {
+			at[i] = 0;
+			while (__atomic_load_n(&at[i], __ATOMIC_RELAXED) != to + 1)
+				usleep(100);
+		}
+	}
+	for (int i = 0; i < 4; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	munmap(at, 4096);
+	return good;
+}
+
+static int
+as_stranger(void *arg)
+{
+	(void)arg;
+	if (setgid(1000) != 0 || setuid(1000) != 0 || allow(1, 0) != -1 || errno != EPERM ||
+	    setpriority(PRIO_PROCESS, 1, 5) != -1 || errno != EPERM)
+		return 1;
+	if (setpriority(PRIO_PROCESS, 0, 5) != 0 || setpriority(PRIO_PROCESS, 0, 4) != -1 ||
+	    errno != EACCES || getpriority(PRIO_PROCESS, 0) != 5)
+		return 2;
+	return getpriority(PRIO_USER, 0) == 5 ? 0 : 3;
+}
+
+static bool
+refusals(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (sched_setaffinity(0, sizeof(set), &set) != -1 || errno != EINVAL ||
+	    allow(0, cpus()) != -1 || errno != EINVAL || allow(999999999, 0) != -1 ||
+	    errno != ESRCH || sched_setaffinity(0, sizeof(set), (cpu_set_t *)8) != -1 ||
+	    errno != EFAULT || sched_getaffinity(999999999, sizeof(set), &set) != -1 ||
+	    errno != ESRCH)
+		return false;
+	if (setpriority(9, 0, 0) != -1 || errno != EINVAL ||
+	    setpriority(PRIO_PROCESS, 999999999, 0) != -1 || errno != ESRCH)
+		return false;
+	errno = 0;
+	return getpriority(PRIO_PROCESS, 999999999) == -1 && errno == ESRCH &&
+	       in_child(as_stranger, NULL) == 0;
+}
+
+/* The child of a nice process is as nice; user 0 may be the opposite. */
+static int
+nice_child(void *arg)
+{
+	char line[512];
+	int nice = 99;
+	FILE *f = fopen("/proc/self/stat", "r");
+
+	(void)arg;
+	if (f == NULL || fgets(line, sizeof(line), f) == NULL ||
+	    sscanf(strrchr(line, ')'),
+		   ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+		   "%*d %d",
+		   &nice) != 1 ||
+	    nice != 7 || getpriority(PRIO_PROCESS, 0) != 7)
+		return 1;
+	return setpriority(PRIO_PROCESS, 0, -99) == 0 && getpriority(PRIO_PROCESS, 0) == -20 ? 0
+											     : 2;
+}
+
+/* The whole group becomes as nice. */
+static int
+nice_group(void *arg)
+{
+	pid_t pid;
+	int nice;
+
+	(void)arg;
+	setpgid(0, 0);
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	nice = setpriority(PRIO_PGRP, 0, 3) == 0 ? getpriority(PRIO_PROCESS, (id_t)pid) : 99;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return nice == 3 && getpriority(PRIO_PROCESS, 0) == 3 ? 0 : 1;
+}
+
+static bool
+niceness_is_told(void)
+{
+	bool good = getpriority(PRIO_PROCESS, 0) == 0 && setpriority(PRIO_PROCESS, 0, 7) == 0 &&
+		    in_child(nice_child, NULL) == 0;
+
+	return setpriority(PRIO_PROCESS, 0, 0) == 0 && good && in_child(nice_group, NULL) == 0;
+}
+
+static long
+own_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Two processes want the same CPU: the nicer one has had less when the other had 300 ms. */
+static bool
+the_nice_get_less(void)
+{
+	long *ms = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[2];
+	bool good;
+
+	for (int i = 0; i < 2; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			allow(0, 0);
+			setpriority(PRIO_PROCESS, 0, i == 0 ? 0 : 19);
+			__atomic_fetch_add(&ms[2], 1, __ATOMIC_SEQ_CST);
+			while (__atomic_load_n(&ms[2], __ATOMIC_SEQ_CST) < 2)
+				sched_yield();
+			for (long from = own_ms(); i == 1 || own_ms() - from < 300;)
+				__atomic_store_n(&ms[i], own_ms() - from, __ATOMIC_RELAXED);
+			_exit(0);
+		}
+	}
+	waitpid(pid[0], NULL, 0);
+	good = __atomic_load_n(&ms[1], __ATOMIC_RELAXED) < 200;
+	kill(pid[1], SIGKILL);
+	waitpid(pid[1], NULL, 0);
+	munmap(ms, 4096);
+	return good;
+}
+
+void
+test_sched(void)
+{
+	result(each_cpu_in_turn(),
+	       "a process runs on the CPUs that it chose, and so do its children");
+	result(threads_apart(), "each thread has CPUs of its own");
+	result(others_move(),
+	       "processes that run, wait or sleep move to the CPU that another chose");
+	result(refusals(), "sched_setaffinity and setpriority refuse what is not allowed");
+	result(niceness_is_told(),
+	       "getpriority tells how nice a process, its child and its group are");
+	result(the_nice_get_less(), "a nice process gets less of its CPU");
+}
