@@ -5,7 +5,8 @@
 import os
 import subprocess
 
-from harness import ROOT, ARCH, Skipped, boot, check, check_eq, main, scratch, test
+from console import guest
+from harness import ROOT, ARCH, Skipped, boot, check, check_eq, check_match, main, scratch, test
 
 GUEST = ROOT / "build" / "guest"
 SCRIPT = ROOT / "tests" / "linux" / "busybox.sh"
@@ -42,6 +43,18 @@ def one_cpu():
 @test("busybox prints in the guest what it prints on the host, with 4 CPUs")
 def four_cpus():
     compare(4)
+
+
+@test("busybox's poweroff and reboot end the machine, and halt stops it; dmesg and mount say what the kernel did")
+def ends():
+    options = ["--file", f"/bin/busybox={busybox(ARCH)}"]
+    run = boot("busybox dmesg\nbusybox mount\nbusybox poweroff -f\nexit 3\n", smp=4, options=options).expect(0)
+    for line in (r"\[ +\d+\.\d+\] up after \d+ ms", "proc on /proc type proc \\(rw\\)"):
+        check_match(rf"^{line}$", run.out, "what the guest prints")
+    boot("busybox reboot -f\n", options=options).expect(125)
+    with guest(*options, smp=4) as c:
+        c.sendline("busybox halt -f")
+        c.expect(r"\nhalt\r")
 
 
 if __name__ == "__main__":
