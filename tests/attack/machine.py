@@ -71,7 +71,7 @@ class Machine:
 
     def clean(self):
         """Ends the user's processes and what user 0's random calls have left: processes, and files in any folder."""
-        self.shell(f"user_test do slay {USER}; user_test do slay 0; wait; rm -rf /tmp/* /[abd] /dev/[abd]")
+        self.shell(f"user_test do slay {USER}; user_test do slay 0; wait; user_test do leave; rm -rf /tmp/* /[abd] /dev/[abd]")
 
     def check(self, what):
         """Root's shell answers, its programs run, all resources are back, and the log's accounts are exact."""

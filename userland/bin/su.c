@@ -24,7 +24,9 @@ main(int argc, char **argv)
 		tool_usage(usage);
 	uid = (uid_t)tool_number("user id", argv[optind++], 0, UINT_MAX - 1);
 	/* The group of a user has the same number. */
-	if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setgid(uid) < 0))
+		err(1, "groups of user %u", uid);
+	if (setuid(uid) < 0)
 		err(1, "user %u", uid);
 	if (optind < argc)
 		command = argv + optind;
