@@ -39,6 +39,8 @@ check_open(const struct vnode *vn, int flags)
 		return -EINVAL;
 	if (S_ISLNK(vn->mode))
 		return -ELOOP; /* O_NOFOLLOW */
+	if ((vn->mode & S_IFMT) == 0)
+		return -ENXIO; /* an eventfd or its like by /proc/PID/fd: it has one file only */
 	if (S_ISDIR(vn->mode) && how != O_RDONLY)
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))

@@ -15,6 +15,7 @@
 #include "ktr/ktr.h"
 
 #define SOURCE_MAX 64
+#define LEVELS_MAX 64 /* of directories below one that is unmounted */
 
 struct mount {
 	struct list link;
@@ -138,6 +139,33 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 	return error != 0 ? error : -ENOMEM;
 }
 
+/* Are there directories below dir that are more than `levels` deep? The functions below call
+ * themselves for each. */
+static bool
+is_deep(const struct vnode *dir, unsigned levels)
+{
+	list_for_each (l, &dir->children) {
+		const struct vnode *vn = list_entry(l, struct vname, sibling)->vn;
+
+		if (levels == 0 || is_deep(vn, levels - 1))
+			return true;
+	}
+	return false;
+}
+
+/* Is something mounted on a directory of m? */
+static bool
+has_mount(const struct mount *m)
+{
+	list_for_each (l, &mounts) {
+		const struct mount *other = list_entry(l, struct mount, link);
+
+		if (other->covered != NULL && mount_of(other->covered) == m)
+			return true;
+	}
+	return false;
+}
+
 /* Does somebody use a vnode of the tree below dir, or has something been mounted there? */
 static bool
 is_busy(const struct vnode *dir, uint32_t own)
@@ -172,7 +200,8 @@ vfs_unmount(struct vnode *root, bool detach)
 	m = mount_of(root);
 	if (m == NULL || m->root != root) {
 		error = -EINVAL;
-	} else if (m->covered == NULL || (!detach && is_busy(root, 2))) { /* ours, the caller's */
+	} else if (m->covered == NULL || has_mount(m) || is_deep(root, LEVELS_MAX) ||
+		   (!detach && is_busy(root, 2))) { /* ours, the caller's */
 		error = -EBUSY;
 	} else {
 		covered = m->covered;

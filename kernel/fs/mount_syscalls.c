@@ -49,6 +49,7 @@ sys_mount(const uint64_t a[6])
 		return -EPERM;
 	if (a[0] != 0 && copy_in_str(source, a[0], sizeof(source)) == -EFAULT)
 		return -EFAULT;
+	source[sizeof(source) - 1] = '\0'; /* a longer one is cut */
 	if (a[2] != 0 && copy_in_str(type, a[2], sizeof(type)) < 0)
 		return -EINVAL;
 	if (flags & ~(uint64_t)(MS_HARMLESS | MS_REMOUNT))

@@ -23,6 +23,8 @@
 /* A timer whose signal has no effect does not run faster than this. */
 #define PAUSE_NS 1000000u
 
+#define TIMERS_MAX 128 /* of a process */
+
 struct posix_timer {
 	struct itimer timer;
 	struct list link; /* [p] in proc.timers */
@@ -119,6 +121,9 @@ destroy(struct posix_timer *t)
 void
 proc_timers_end(struct proc *p)
 {
+	if (list_empty(&p->timers))
+		return; /* without the lock: its holder may wait for memory, which this process has
+			 */
 	mutex_lock(&timer_mutex);
 	while (!list_empty(&p->timers))
 		destroy(list_entry(p->timers.next, struct posix_timer, link));
@@ -153,6 +158,18 @@ take_event(uint64_t uevent, struct posix_timer *t)
 	return found ? 0 : -EINVAL;
 }
 
+/* Has a process as many timers as it may have? Each signal, and each callout nearby, looks at all
+ * of them. */
+static bool
+is_full(const struct proc *p)
+{
+	unsigned n = 0;
+
+	list_for_each (l, &p->timers)
+		n++;
+	return n >= TIMERS_MAX;
+}
+
 int64_t
 sys_timer_create(const uint64_t a[6])
 {
@@ -169,6 +186,11 @@ sys_timer_create(const uint64_t a[6])
 	if (t == NULL)
 		return -EAGAIN;
 	mutex_lock(&timer_mutex);
+	if (is_full(curproc())) {
+		mutex_unlock(&timer_mutex);
+		uidinfo_free(ui, t);
+		return -EAGAIN;
+	}
 	do
 		new.id = (int32_t)(curproc()->next_timer++ & INT32_MAX);
 	while (find((uint64_t) new.id) != NULL);

@@ -60,7 +60,7 @@ may_see(const struct procfs_node *n)
 		return 0;
 	if (!procfs_user(n->pid, &uid))
 		return -ESRCH;
-	return p == NULL || p->uid == 0 || p->uid == uid ? 0 : -EACCES;
+	return p == NULL || p->uid == 0 || p->uid == uid || p->pid == n->pid ? 0 : -EACCES;
 }
 
 /* ---- files of text ---- */

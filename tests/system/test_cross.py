@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """test_cross.py - the same script on every architecture gives the same events, thread by thread.
 
-It compares the process, system call and file events of each thread of the script, in order. Left out are times,
-ids (processes, threads, inodes), addresses, and documented differences: system call numbers (events have names),
-argument registers that a call does not use, the bits of O_DIRECTORY and O_NOFOLLOW, and sizes of program files.
+It compares the process and file events of each thread of the script, in order. Left out are times, ids (processes,
+threads, inodes), addresses, and documented differences: the bits of O_DIRECTORY and O_NOFOLLOW, and sizes of program
+files. System calls differ, since libraries make other ones on each architecture (dup2 and dup3, open and openat).
 """
 import re
 
@@ -12,11 +12,11 @@ from harness import ARCHS, MACHINES, ROOT, Failed, Skipped, boot, check, check_e
 SCRIPT = """
 mkdir /tmp/d
 echo hello world > /tmp/d/a
-sysctl debug.ktr.mask=PROC,SYSC,VFS > /dev/null
-cp /tmp/d/a /tmp/d/b
-sh -c 'cat /tmp/d/b | wc -c; cat /nosuch 2> /dev/null; ls /tmp/d; (exit 7); echo $?; kill -TERM $$'
-grep -n world /tmp/d/b | tee /tmp/d/c | cat
-mv /tmp/d/b /tmp/d/e; head -n 1 /tmp/d/e; touch /tmp/d/e/f 2> /dev/null; rm -r /tmp/d
+sysctl debug.ktr.mask=PROC,VFS > /dev/null
+/bin/cp /tmp/d/a /tmp/d/b
+sh -c '/bin/cat /tmp/d/b | /bin/wc -c; /bin/cat /nosuch 2> /dev/null; /bin/ls /tmp/d; (exit 7); echo $?; kill -TERM $$'
+/bin/grep -n world /tmp/d/b | /bin/tee /tmp/d/c | /bin/cat
+/bin/mv /tmp/d/b /tmp/d/e; /bin/head -n 1 /tmp/d/e; /bin/touch /tmp/d/e/f 2> /dev/null; /bin/rm -r /tmp/d
 load fork -n 3 > /dev/null
 load pipe -n 20 > /dev/null
 load malloc -n 200 > /dev/null
@@ -25,10 +25,6 @@ sysctl debug.ktr.mask=NONE > /dev/null
 """
 ADDRESSES = range(0x400000, 1 << 47)  # of user programs, from where they are linked to
 IDS = {"pid", "parent", "child", "tid", "by"}
-# Results and arguments of system calls that are ids.
-ID_RESULTS = {"clone", "wait4", "getpid", "getppid", "gettid", "set_tid_address", "getpgid"}
-ID_ARGS = {("kill", 0), ("wait4", 0), ("setpgid", 0), ("setpgid", 1), ("getpgid", 0)}
-FLAG_ARGS = {("openat", 2)}
 _runs = {}
 
 
@@ -67,9 +63,6 @@ class Plain:
 
     def __init__(self, arch):
         self.names = Names()
-        table = (ROOT / "kernel/abi" / arch / "syscalls.def").read_text()
-        self.nargs = {m.group(2): int(m.group(3))
-                      for m in re.finditer(r"^SYSCALL\((\d+), (\w+), (\d+)\)", table, re.M)}
         abi = (ROOT / "kernel/abi" / arch / "abi_md.h").read_text()
         self.own = {name: int(value, 8) for name, value in re.findall(r"#define (O_\w+) +(0\d+)", abi)}
 
@@ -94,13 +87,6 @@ class Plain:
         """The event as a list of strings and numbers."""
         what, _, rest = e["fmt"].partition(": ")
         args = e["args"]
-        if "SYSC" in e["class"].split(","):
-            kind, name = what.split()
-            if kind == "sysret":
-                return [what, self.names("process", args[0]) if name in ID_RESULTS else self.value("", args[0])]
-            return [what] + [self.names("process", signed(v)) if (name, n) in ID_ARGS
-                             else self.flags(v) if (name, n) in FLAG_ARGS else self.value("", v)
-                             for n, v in enumerate(args[:self.nargs[name]])]
         words = re.findall(r"(\S+) %", rest)
         check_eq(len(words), len(args), f"parameters of {e['fmt']!r}")
         plain = [self.value(word, value) for word, value in zip(words, args)]
@@ -109,14 +95,10 @@ class Plain:
         return [what] + plain
 
 
-def signed(value):
-    return value - (1 << 64) if value >= 1 << 63 else value - (1 << 32) if 1 << 31 <= value < 1 << 32 else value
-
-
 def threads(arch, smp):
     """[(name, [plain event])] of the script's threads in the order of birth."""
     plain, found, order = Plain(arch), {}, []
-    events = [e for e in run(arch, smp).events if set(e["class"].split(",")) & {"PROC", "SYSC", "VFS"}]
+    events = [e for e in run(arch, smp).events if set(e["class"].split(",")) & {"PROC", "VFS"}]
     for e in events:
         if m := re.match(r"fork: parent (\d+) child (\d+) ", e["text"]):
             order.append(int(m.group(2)))
@@ -139,7 +121,7 @@ def same(arch, smp, only=None):
         here, there = [t for t in here if t[0] == only], [t for t in there if t[0] == only]
         check_eq(len(here), 1, f"threads that execute {only}")
     check_eq([name for name, _ in here], [name for name, _ in there], f"programs, in the order of birth ({arch})")
-    check(sum(len(events) for _, events in here) > (30 if only else 500), "hardly any events")
+    check(sum(len(events) for _, events in here) > (10 if only else 200), "hardly any events")
     for n, ((name, mine), (_, theirs)) in enumerate(zip(here, there)):
         for at, (a, b) in enumerate(zip(mine + [None], theirs + [None])):
             if a != b:
