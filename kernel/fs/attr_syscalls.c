@@ -53,7 +53,7 @@ truncate_vnode(struct vnode *vn, uint64_t size)
 {
 	if ((int64_t)size < 0 || vn->ops->truncate == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
-	return vn->ops->truncate(vn, size);
+	return vnode_truncate(vn, size);
 }
 
 int64_t

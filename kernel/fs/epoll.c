@@ -6,7 +6,8 @@
  * may contain sets, LEVELS_MAX of them one in another, and none itself.
  *
  * Locking: one mutex, epoll_lock, guards all sets and the lists file.watches, also while files are
- * looked at and events are copied to the program. It is taken before the locks of drivers.
+ * looked at, but not while events are copied to the program. It is taken before the locks of
+ * drivers.
  */
 #include "kernel/fs/epoll.h"
 
@@ -17,7 +18,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
@@ -26,6 +26,7 @@
 #include "ktr/ktr.h"
 
 #define LEVELS_MAX 5
+#define TOLD_MAX   64 /* events of one epoll_wait() */
 #define ALWAYS     (EPOLLERR | EPOLLHUP)
 #define READS      (EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDHUP)
 #define WRITES     (EPOLLOUT | EPOLLWRNORM)
@@ -49,11 +50,13 @@ struct item {
 	int fd;
 	uint32_t events; /* 0: one was told, and it is EPOLLONESHOT */
 	uint64_t data;
-	bool fresh;    /* nothing was told since epoll_ctl() */
-	uint32_t seen; /* with EPOLLET: the news that have been told */
+	uint64_t number; /* of all items, in the order in which they were made */
+	bool fresh;      /* nothing was told since epoll_ctl() */
+	uint32_t seen;   /* with EPOLLET: the news that have been told */
 };
 
 static struct mutex epoll_lock = MUTEX_INIT("epoll");
+static uint64_t items_made;
 static uint64_t round; /* of looking: in each, every set is looked at once at most */
 
 static const struct vnode_ops epoll_ops;
@@ -253,6 +256,7 @@ add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 			    .fd = fd,
 			    .events = ev->events | ALWAYS,
 			    .data = ev->data,
+			    .number = ++items_made,
 			    .fresh = true};
 	list_append(&e->items, &it->in_set);
 	list_append(&f->watches, &it->in_file);
@@ -336,42 +340,82 @@ struct wait {
 	unsigned max;
 };
 
-/* Tells the program what is ready. Returns how many, or -EFAULT if it is none. */
-static int64_t
-tell(void *arg)
+/* An event for the program, and the item that it is of, as it was. */
+struct event {
+	struct epoll_event ev;
+	uint64_t number;
+	uint32_t events;
+};
+
+/* Takes up to max events that are due. Returns how many. */
+static unsigned
+take_events(struct epoll *e, struct event *event, unsigned max)
 {
-	const struct wait *w = arg;
 	struct list told = LIST_INIT(told);
-	int64_t n = 0, error = 0;
+	unsigned n = 0;
 
 	mutex_lock(&epoll_lock);
 	round++;
-	list_for_each_safe (l, &w->set->items) {
+	list_for_each_safe (l, &e->items) {
 		struct item *it = list_entry(l, struct item, in_set);
-		uint32_t news, found = n < w->max ? item_due(it, &news) : 0;
-		struct epoll_event ev = {.events = found, .data = it->data};
+		uint32_t news, found = n < max ? item_due(it, &news) : 0;
 
 		if (found == 0)
 			continue;
-		error = copy_out(w->to + (uint64_t)n * sizeof(ev), &ev, sizeof(ev));
-		if (error != 0)
-			break;
+		event[n++] =
+		    (struct event){{.events = found, .data = it->data}, it->number, it->events};
 		it->seen = news;
 		it->fresh = false;
 		if (it->events & EPOLLONESHOT)
 			it->events = 0;
 		list_remove(l);
 		list_append(&told, l);
-		n++;
 	}
 	while (!list_empty(&told)) { /* next time others come first */
 		struct list *l = told.next;
 
 		list_remove(l);
-		list_append(&w->set->items, l);
+		list_append(&e->items, l);
 	}
 	mutex_unlock(&epoll_lock);
-	return n > 0 ? n : error;
+	return n;
+}
+
+/* Events that the program did not get are due again. */
+static void
+give_back(struct epoll *e, const struct event *event, unsigned n)
+{
+	mutex_lock(&epoll_lock);
+	for (unsigned i = 0; i < n; i++) {
+		list_for_each (l, &e->items) {
+			struct item *it = list_entry(l, struct item, in_set);
+
+			if (it->number != event[i].number)
+				continue;
+			it->fresh = true;
+			if (it->events == 0)
+				it->events = event[i].events;
+		}
+	}
+	mutex_unlock(&epoll_lock);
+}
+
+/* Tells the program what is ready. Returns how many, or -EFAULT if it is none. */
+static int64_t
+tell(void *arg)
+{
+	const struct wait *w = arg;
+	struct event event[TOLD_MAX];
+	unsigned n = take_events(w->set, event, w->max < TOLD_MAX ? w->max : TOLD_MAX);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (copy_out(w->to + i * sizeof(event[i].ev), &event[i].ev, sizeof(event[i].ev)) ==
+		    0)
+			continue;
+		give_back(w->set, event + i, n - i);
+		return i > 0 ? (int64_t)i : -EFAULT;
+	}
+	return n;
 }
 
 static int64_t
@@ -390,24 +434,16 @@ wait_events(const uint64_t a[6], uint64_t deadline)
 	return r;
 }
 
-static uint64_t
-deadline_of(uint64_t arg)
-{
-	int32_t ms = (int32_t)arg;
-
-	return ms < 0 ? DEADLINE_NEVER : clock_ns() + (uint64_t)ms * 1000000;
-}
-
 int64_t
 sys_epoll_wait(const uint64_t a[6])
 {
-	return wait_events(a, deadline_of(a[3]));
+	return wait_events(a, poll_deadline_ms(a[3]));
 }
 
 int64_t
 sys_epoll_pwait(const uint64_t a[6])
 {
-	uint64_t deadline = deadline_of(a[3]);
+	uint64_t deadline = poll_deadline_ms(a[3]);
 	int r = poll_take_mask(a[4], a[5]);
 
 	return r != 0 ? r : poll_end(wait_events(a, deadline));

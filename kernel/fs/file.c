@@ -78,8 +78,14 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
-	if (vn->ops->open != NULL)
+	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
+		error = vnode_write_begin(vn);
+		f->writes = error == 0;
+	}
+	if (error == 0 && vn->ops->open != NULL)
 		error = vn->ops->open(f);
+	if (error < 0 && f->writes)
+		vnode_write_end(vn);
 	if (error < 0)
 		file_free(f);
 	else
@@ -143,7 +149,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		error = -EISDIR;
 	if (error == 0 && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
 	    vn->ops->truncate != NULL)
-		error = vn->ops->truncate(vn, 0);
+		error = vnode_truncate(vn, 0);
 	if (error == 0)
 		error = file_open_vnode(vn, flags, out);
 	CTR3(KTR_VFS, "open: path %s flags %#x error %d", vfs_trace_name(path), flags, -error);
@@ -177,6 +183,8 @@ file_unref(struct file *f)
 		epoll_forget(f);
 	if (f->vn->ops->release != NULL)
 		f->vn->ops->release(f);
+	if (f->writes)
+		vnode_write_end(f->vn);
 	vnode_unref(f->vn);
 	file_free(f);
 }

@@ -272,6 +272,8 @@ sys_memfd_create(const uint64_t a[6])
 		vnode_unref(vn);
 		return r;
 	}
+	vnode_write_end(vn); /* as Linux: it can be executed while it is open */
+	f->writes = false;
 	return filetable_install(f, flags & MFD_CLOEXEC ? O_CLOEXEC : 0);
 }
 

@@ -15,7 +15,6 @@
 #include "ktr/ktr.h"
 
 #define SOURCE_MAX 64
-#define LEVELS_MAX 64 /* of directories below one that is unmounted */
 
 struct mount {
 	struct list link;
@@ -139,20 +138,6 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 	return error != 0 ? error : -ENOMEM;
 }
 
-/* Are there directories below dir that are more than `levels` deep? The functions below call
- * themselves for each. */
-static bool
-is_deep(const struct vnode *dir, unsigned levels)
-{
-	list_for_each (l, &dir->children) {
-		const struct vnode *vn = list_entry(l, struct vname, sibling)->vn;
-
-		if (levels == 0 || is_deep(vn, levels - 1))
-			return true;
-	}
-	return false;
-}
-
 /* Is something mounted on a directory of m? */
 static bool
 has_mount(const struct mount *m)
@@ -166,18 +151,15 @@ has_mount(const struct mount *m)
 	return false;
 }
 
-/* Does somebody use a vnode of the tree below dir, or has something been mounted there? */
+/* Does somebody use root, of which we have `own` references, or a vnode of the tree below it? */
 static bool
-is_busy(const struct vnode *dir, uint32_t own)
+is_busy(const struct vnode *root, uint32_t own)
 {
-	if (__atomic_load_n(&dir->refs, __ATOMIC_RELAXED) != own || dir->cover != NULL)
+	if (__atomic_load_n(&root->refs, __ATOMIC_RELAXED) != own)
 		return true;
-	list_for_each (l, &dir->children) {
-		const struct vnode *vn = list_entry(l, struct vname, sibling)->vn;
-
-		if (is_busy(vn, vn->links))
+	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
+		if (__atomic_load_n(&n->vn->refs, __ATOMIC_RELAXED) != n->vn->links)
 			return true;
-	}
 	return false;
 }
 
@@ -200,7 +182,7 @@ vfs_unmount(struct vnode *root, bool detach)
 	m = mount_of(root);
 	if (m == NULL || m->root != root) {
 		error = -EINVAL;
-	} else if (m->covered == NULL || has_mount(m) || is_deep(root, LEVELS_MAX) ||
+	} else if (m->covered == NULL || has_mount(m) ||
 		   (!detach && is_busy(root, 2))) { /* ours, the caller's */
 		error = -EBUSY;
 	} else {

@@ -1,9 +1,10 @@
 /*
  * pipe.c - pipes: a ring of bytes; reader and writer sleep when they cannot go on.
  *
- * Invariants: tail <= head <= tail + PIPE_SIZE. A reader sleeps only while the ring is empty and a
- * writer exists. A writer sleeps only while there is too little room and a reader exists. Locking:
- * the vnode's mutex guards everything, also while bytes move to and from user memory.
+ * Invariants: tail <= head, and head + kept <= tail + PIPE_SIZE. A reader sleeps only while the
+ * ring is empty and a writer exists. A writer sleeps only while there is too little room and a
+ * reader exists. Locking: the vnode's mutex guards everything, also while bytes move to and from
+ * user memory.
  */
 #include "kernel/fs/pipe.h"
 
@@ -14,6 +15,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"
@@ -22,7 +24,8 @@
 struct pipe {
 	char *ring;                /* PIPE_SIZE bytes */
 	uint64_t head, tail;       /* total bytes written, read */
-	unsigned readers, writers; /* open files of each kind */
+	size_t kept;               /* bytes of room for splice() calls that go on */
+	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
 	struct cond can_read, can_write;
 	struct poll_source news;
 };
@@ -35,16 +38,32 @@ pipe_used(const struct pipe *p)
 	return p->head - p->tail;
 }
 
+static size_t
+pipe_room(const struct pipe *p)
+{
+	return PIPE_SIZE - pipe_used(p) - p->kept;
+}
+
+static bool
+may_read(const struct file *f)
+{
+	return (f->flags & O_ACCMODE) != O_WRONLY;
+}
+
+static bool
+may_write(const struct file *f)
+{
+	return (f->flags & O_ACCMODE) != O_RDONLY;
+}
+
 static int
 pipe_open(struct file *f)
 {
 	struct pipe *p = f->vn->data;
 
 	mutex_lock(&f->vn->lock);
-	if ((f->flags & O_ACCMODE) == O_WRONLY)
-		p->writers++;
-	else
-		p->readers++;
+	p->readers += may_read(f);
+	p->writers += may_write(f);
 	mutex_unlock(&f->vn->lock);
 	f->news = &p->news;
 	return 0;
@@ -56,10 +75,8 @@ pipe_release(struct file *f)
 	struct pipe *p = f->vn->data;
 
 	mutex_lock(&f->vn->lock);
-	if ((f->flags & O_ACCMODE) == O_WRONLY)
-		p->writers--;
-	else
-		p->readers--;
+	p->readers -= may_read(f);
+	p->writers -= may_write(f);
 	CTR3(KTR_BUF, "pipe close: ino %lu readers %u writers %u", f->vn->ino, p->readers,
 	     p->writers);
 	/* Readers now see the end of the file, writers a broken pipe. */
@@ -76,11 +93,10 @@ pipe_poll(struct file *f)
 	unsigned found = 0;
 
 	mutex_lock(&f->vn->lock);
-	if ((f->flags & O_ACCMODE) == O_WRONLY)
-		found = (PIPE_SIZE - pipe_used(p) >= PIPE_BUF ? POLLOUT : 0) |
-			(p->readers == 0 ? POLLERR : 0);
-	else
-		found = (pipe_used(p) > 0 ? POLLIN : 0) | (p->writers == 0 ? POLLHUP : 0);
+	if (may_write(f))
+		found |= (pipe_room(p) >= PIPE_BUF ? POLLOUT : 0) | (p->readers == 0 ? POLLERR : 0);
+	if (may_read(f))
+		found |= (pipe_used(p) > 0 ? POLLIN : 0) | (p->writers == 0 ? POLLHUP : 0);
 	mutex_unlock(&f->vn->lock);
 	return found;
 }
@@ -150,7 +166,7 @@ pipe_wait_room(struct vnode *vn, bool nowait, size_t room)
 		 */
 		if (proc_signal_pending())
 			return -EINTR;
-		if (PIPE_SIZE - pipe_used(p) >= room)
+		if (pipe_room(p) >= room)
 			return 0;
 		if (nowait)
 			return -EAGAIN;
@@ -166,10 +182,10 @@ pipe_fill(struct pipe *p, struct uio *u)
 {
 	int error = 0;
 
-	while (error == 0 && u->resid > 0 && pipe_used(p) < PIPE_SIZE) {
+	while (error == 0 && u->resid > 0 && pipe_room(p) > 0) {
 		size_t at = p->head % PIPE_SIZE, n = PIPE_SIZE - at, before = u->resid;
 
-		n = n < PIPE_SIZE - pipe_used(p) ? n : PIPE_SIZE - pipe_used(p);
+		n = n < pipe_room(p) ? n : pipe_room(p);
 		error = uio_take(u, p->ring + at, n);
 		p->head += before - u->resid;
 	}
@@ -180,7 +196,7 @@ static int64_t
 pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct pipe *p = vn->data;
-	size_t start = u->resid, together = start <= PIPE_BUF ? start : 1;
+	size_t start = u->resid, together = start <= PIPE_BUF && !u->part ? start : 1;
 	int error = 0;
 
 	if (start == 0)
@@ -207,17 +223,52 @@ is_pipe(const struct file *f)
 	return f->vn->ops == &pipe_ops;
 }
 
-int
-pipe_await_room(const struct file *f, size_t room, bool nowait)
+int64_t
+pipe_keep_room(const struct file *f, size_t n, bool nowait)
 {
+	struct pipe *p = f->vn->data;
 	int r;
 
 	mutex_lock(&f->vn->lock);
-	r = pipe_wait_room(f->vn, nowait || (f->flags & O_NONBLOCK), room);
+	r = pipe_wait_room(f->vn, nowait || (f->flags & O_NONBLOCK), 1);
+	if (r == 0) {
+		n = n < pipe_room(p) ? n : pipe_room(p);
+		p->kept += n;
+	}
 	mutex_unlock(&f->vn->lock);
 	if (r == -EPIPE)
 		proc_signal_self(SIGPIPE);
-	return r;
+	return r == 0 ? (int64_t)n : r;
+}
+
+int
+pipe_await_room(const struct file *f, bool nowait)
+{
+	return (int)pipe_keep_room(f, 0, nowait);
+}
+
+int64_t
+pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept)
+{
+	struct pipe *p = f->vn->data;
+	struct uio_vec v;
+	struct uio u;
+	bool broken;
+
+	uio_init(&u, &v, UIO_KERNEL, from, n);
+	mutex_lock(&f->vn->lock);
+	p->kept -= kept;
+	broken = n > 0 && p->readers == 0;
+	if (!broken)
+		pipe_fill(p, &u);
+	cond_broadcast(n > 0 ? &p->can_read : &p->can_write);
+	if (n < kept)
+		cond_broadcast(&p->can_write);
+	mutex_unlock(&f->vn->lock);
+	poll_notify(&p->news, n > 0 ? POLLIN : POLLOUT);
+	if (broken)
+		proc_signal_self(SIGPIPE);
+	return broken ? -EPIPE : (int64_t)n;
 }
 
 int
@@ -258,6 +309,44 @@ pipe_give(const struct file *f, size_t len, bool nowait, bool take,
 	if (take && r > 0)
 		poll_notify(&p->news, POLLOUT);
 	return r;
+}
+
+int64_t
+pipe_take(const struct file *f, void *to, size_t n, bool nowait)
+{
+	struct pipe *p = f->vn->data;
+	int64_t r;
+
+	mutex_lock(&f->vn->lock);
+	r = pipe_wait_data(f->vn, nowait || (f->flags & O_NONBLOCK));
+	if (r == 1) {
+		size_t at = p->tail % PIPE_SIZE, first = PIPE_SIZE - at;
+
+		n = n < pipe_used(p) ? n : pipe_used(p);
+		first = first < n ? first : n;
+		memcpy(to, p->ring + at, first);
+		memcpy((char *)to + first, p->ring, n - first);
+		p->tail += n;
+		p->kept += n;
+		r = (int64_t)n;
+	}
+	mutex_unlock(&f->vn->lock);
+	return r;
+}
+
+void
+pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
+{
+	struct pipe *p = f->vn->data;
+
+	mutex_lock(&f->vn->lock);
+	p->kept -= n;
+	for (; left > 0; left--)
+		p->ring[--p->tail % PIPE_SIZE] = from[--n];
+	cond_broadcast(&p->can_read);
+	cond_broadcast(&p->can_write);
+	mutex_unlock(&f->vn->lock);
+	poll_notify(&p->news, POLLIN | POLLOUT);
 }
 
 static void

@@ -18,8 +18,8 @@ struct uio;
 int pipe_create(int flags, struct file *end[2]);
 
 bool is_pipe(const struct file *f);
-/* Waits for room for so many bytes, PIPE_SIZE at most. 0; -EAGAIN (nowait), -EPIPE, -EINTR. */
-int pipe_await_room(const struct file *f, size_t room, bool nowait);
+/* Waits for room. 0; -EAGAIN (nowait), -EPIPE, -EINTR. */
+int pipe_await_room(const struct file *f, bool nowait);
 /* Waits for data. 1; 0 at the end; -EAGAIN (nowait), -EINTR. */
 int pipe_await_data(const struct file *f, bool nowait);
 /*
@@ -29,3 +29,18 @@ int pipe_await_data(const struct file *f, bool nowait);
  */
 int64_t pipe_give(const struct file *f, size_t len, bool nowait, bool take,
 		  int64_t (*sink)(void *arg, struct uio *u), void *arg);
+/*
+ * Waits for room, and keeps up to n bytes of it for pipe_fill_kept(), which must follow. How many;
+ * or as pipe_await_room().
+ */
+int64_t pipe_keep_room(const struct file *f, size_t n, bool nowait);
+/* Stores n of the bytes for which `kept` is kept, and gives the rest of the room back. n, or
+ * -EPIPE. */
+int64_t pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept);
+/*
+ * Waits for data and takes up to n bytes, whose room stays kept; pipe_put_back() must follow. How
+ * many; or as pipe_await_data().
+ */
+int64_t pipe_take(const struct file *f, void *to, size_t n, bool nowait);
+/* Of n bytes from pipe_take(), the last `left` are the first ones of the pipe again. */
+void pipe_put_back(const struct file *f, const char *from, size_t n, size_t left);

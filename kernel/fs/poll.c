@@ -127,6 +127,12 @@ wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
 	return r;
 }
 
+uint64_t
+poll_deadline_ms(uint64_t ms)
+{
+	return (int32_t)ms < 0 ? DEADLINE_NEVER : clock_ns() + (uint32_t)ms * 1000000ul;
+}
+
 int
 poll_take_deadline(uint64_t uspan, uint64_t *deadline)
 {
@@ -184,10 +190,7 @@ poll_files(uint64_t ufds, uint64_t n, uint64_t deadline)
 int64_t
 sys_poll(const uint64_t a[6])
 {
-	int32_t ms = (int32_t)a[2];
-
-	return poll_files(a[0], (uint32_t)a[1],
-			  ms < 0 ? DEADLINE_NEVER : clock_ns() + (uint64_t)ms * 1000000);
+	return poll_files(a[0], (uint32_t)a[1], poll_deadline_ms(a[2]));
 }
 
 int64_t

@@ -33,6 +33,8 @@ int64_t poll_wait(int64_t (*look)(void *arg), void *arg, uint64_t deadline);
 
 /* What system calls that wait for files share. 0 or -errno. */
 
+/* The deadline of a span in ms, an int; negative: none. */
+uint64_t poll_deadline_ms(uint64_t ms);
 /* The deadline of a span of time, struct timespec; 0: none. */
 int poll_take_deadline(uint64_t uspan, uint64_t *deadline);
 /* Sets the mask at umask for the time of the call. 0: none. */

@@ -2,9 +2,12 @@
  * splice.c - bytes that go from one file to another, and no program sees them: sendfile, splice,
  * tee, vmsplice, copy_file_range.
  *
- * Locking: a pipe's bytes go to a regular file or to another pipe under the lock of the pipe, so
- * they leave it exactly when they have arrived. Whoever takes the locks of two pipes holds
- * two_pipes. All else goes through a page, and no lock is held.
+ * No byte is lost: a pipe's bytes go to a regular file or to another pipe under the lock of the
+ * pipe, so they leave it exactly when they have arrived. Into a pipe goes what has its room there
+ * already; and what a device does not take goes back.
+ *
+ * Locking: whoever takes the locks of two pipes holds two_pipes. All but what is said above goes
+ * through a page, and no lock is held.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -87,35 +90,58 @@ end_write(const struct end *e, struct uio *u)
 	return e->at ? file_write_at(e->f, u, e->off) : file_write_uio(e->f, u);
 }
 
+/* Moves up to a page from a file into a pipe. Bytes, 0 at the end, or -errno. */
+static int64_t
+page_to_pipe(struct end *in, struct end *out, char *page, size_t want, bool nowait)
+{
+	int64_t kept = pipe_keep_room(out->f, want, nowait), n, r;
+
+	if (kept < 0)
+		return kept;
+	n = end_read(in, page, (size_t)kept, nowait);
+	r = pipe_fill_kept(out->f, page, n > 0 ? (size_t)n : 0, (size_t)kept);
+	return n > 0 ? r : n;
+}
+
+/* The same from a file with offsets, or from a pipe, to what is no pipe. */
+static int64_t
+page_to_file(struct end *in, struct end *out, char *page, size_t want, bool nowait)
+{
+	int64_t n =
+	    in->pipe ? pipe_take(in->f, page, want, nowait) : end_read(in, page, want, nowait);
+	int64_t w;
+	struct uio_vec v;
+	struct uio u;
+
+	if (n <= 0)
+		return n;
+	uio_init(&u, &v, UIO_KERNEL, page, (size_t)n);
+	w = end_write(out, &u);
+	if (in->pipe)
+		pipe_put_back(in->f, page, (size_t)n, (size_t)(n - (w > 0 ? w : 0)));
+	return w;
+}
+
 /* Moves bytes through a page. nowait: it does not wait for a pipe. */
 static int64_t
 through_page(struct end *in, struct end *out, size_t len, bool nowait)
 {
 	char *page = page_alloc(0);
-	int64_t n = 0, w = 0;
+	int64_t n = 0;
 	size_t done = 0;
 
 	if (page == NULL)
 		return -ENOMEM;
-	while (done < len && n == w && !(done > 0 && proc_signal_pending())) {
+	while (done < len && !(done > 0 && proc_signal_pending())) {
 		size_t want = len - done < PAGE_SIZE ? len - done : PAGE_SIZE;
-		struct uio_vec v;
-		struct uio u;
 
-		n = out->pipe ? pipe_await_room(out->f, want, nowait || done > 0) : 0;
-		if (n == 0)
-			n = end_read(in, page, want, nowait || done > 0);
+		n = (out->pipe ? page_to_pipe : page_to_file)(in, out, page, want,
+							      nowait || done > 0);
 		if (n <= 0)
 			break;
-		uio_init(&u, &v, UIO_KERNEL, page, (size_t)n);
-		w = end_write(out, &u);
-		if (w <= 0) {
-			n = w;
-			break;
-		}
-		in->off += (uint64_t)w;
-		out->off += (uint64_t)w;
-		done += (size_t)w;
+		in->off += (uint64_t)n;
+		out->off += (uint64_t)n;
+		done += (size_t)n;
 		if (!in->at)
 			break; /* the next read might wait */
 	}
@@ -123,11 +149,11 @@ through_page(struct end *in, struct end *out, size_t len, bool nowait)
 	return done > 0 ? (int64_t)done : n;
 }
 
-/* The bytes of a pipe, into `end`. */
+/* The bytes of a pipe, into `end`: as many as it takes without waiting. */
 static int64_t
 splice_sink(void *end, struct uio *u)
 {
-	u->nowait = true;
+	u->nowait = u->part = true;
 	return end_write(end, u);
 }
 
@@ -137,8 +163,9 @@ pipe_to_pipe(struct end *in, struct end *out, size_t len, bool nowait, bool copy
 {
 	int64_t r;
 
+	nowait |= (in->f->flags | out->f->flags) & O_NONBLOCK;
 	do {
-		r = pipe_await_room(out->f, 1, nowait);
+		r = pipe_await_room(out->f, nowait);
 		if (r == 0)
 			r = pipe_await_data(in->f, nowait);
 		if (r <= 0)

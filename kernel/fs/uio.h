@@ -25,6 +25,7 @@ struct uio {
 	size_t resid;                /* bytes left in all pieces */
 	enum uio_space space;
 	bool nowait; /* as O_NONBLOCK, for pipes */
+	bool part;   /* a pipe may take a part of what is otherwise written together */
 };
 
 /* Describes one piece. *u keeps a pointer to *v. */

@@ -329,17 +329,27 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	return vn;
 }
 
-/* Removes a name, and all below it. vfs_lock held. */
+/* Removes a name, and all below it, what is deepest first. vfs_lock held. */
 static void
-remove_all(struct vname *n)
+remove_all(struct vname *top)
 {
-	struct vnode *vn = n->vn;
+	struct vname *n = top;
+	bool last;
 
-	while (!list_empty(&vn->children))
-		remove_all(list_entry(vn->children.next, struct vname, sibling));
-	vn->fill = NULL; /* somebody may still look into it */
-	dir_unlink(n);
-	vnode_unref(vn);
+	do {
+		struct vname *up;
+		struct vnode *vn;
+
+		while (!list_empty(&n->vn->children))
+			n = list_entry(n->vn->children.next, struct vname, sibling);
+		vn = n->vn;
+		up = n->dir->name;
+		last = n == top;
+		vn->fill = NULL; /* somebody may still look into it */
+		dir_unlink(n);
+		vnode_unref(vn);
+		n = up;
+	} while (!last);
 }
 
 void

@@ -91,7 +91,10 @@ struct vnode {
 	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
-	bool stream;    /* [c] regular file without offsets: reads may wait, as a pipe's do */
+	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
+	 * processes execute it */
+	int32_t writers;
+	bool stream; /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);
@@ -230,6 +233,15 @@ void vnode_unref(struct vnode *vn);
  * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds.
  */
 int64_t vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off);
+/*
+ * Somebody writes to a regular file, or executes it, until ..._end(). 0; -ETXTBSY: it is executed,
+ * or written to. What is executed or written to already may begin again, and has no error then. Any
+ * context but NMI.
+ */
+int vnode_write_begin(struct vnode *vn);
+void vnode_write_end(struct vnode *vn);
+int vnode_execute_begin(struct vnode *vn);
+void vnode_execute_end(struct vnode *vn);
 /* Size of a regular file in bytes. */
 uint64_t vnode_size(struct vnode *vn);
 
@@ -254,6 +266,8 @@ int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
 /* Makes the file's time that of now, whoever the user is. 0. */
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
+/* Sets the size of a file whose ops have `truncate`. -ETXTBSY: it is executed; or as that says. */
+int vnode_truncate(struct vnode *vn, uint64_t size);
 /*
  * Writes struct linux_dirent64 records from *cookie on, and advances *cookie. Returns bytes, 0 at
  * the end, -ENOTDIR, or -EINVAL when not one record fits.

@@ -31,6 +31,12 @@ int dir_link(struct vnode *dir, struct vnode *vn, const char *name);
 /* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
 void dir_unlink(struct vname *n);
 
+/*
+ * The name after n of the tree below root, each directory before what is in it; NULL begins, and
+ * ends. vfs_lock held.
+ */
+struct vname *dir_next_below(const struct vnode *root, const struct vname *n);
+
 /* Where a walk along a path has come to: a directory, and the path's last part. */
 struct walk {
 	struct vnode *dir;

@@ -218,6 +218,21 @@ dir_unlink(struct vname *n)
 	uidinfo_free(n->ui, n);
 }
 
+struct vname *
+dir_next_below(const struct vnode *root, const struct vname *n)
+{
+	const struct vnode *dir = n != NULL ? n->vn : root;
+	const struct list *next = dir->children.next;
+
+	/* Where a directory ends, its own next sibling follows. */
+	while (next == &dir->children && dir != root) {
+		next = n->sibling.next;
+		dir = n->dir;
+		n = dir->name;
+	}
+	return next != &dir->children ? list_entry(next, struct vname, sibling) : NULL;
+}
+
 static int
 access(const struct vnode *vn, uint32_t user, bool (*in_group)(uint32_t gid), unsigned want)
 {
@@ -272,6 +287,44 @@ vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off)
 	return vn->ops->read(vn, NULL, &u, &off);
 }
 
+/* Moves vn->writers by `step`, away from 0. -ETXTBSY: it is on the other side. */
+static int
+use_text(struct vnode *vn, int32_t step)
+{
+	int32_t n = __atomic_load_n(&vn->writers, __ATOMIC_RELAXED);
+
+	do
+		if (step > 0 ? n < 0 : n > 0)
+			return -ETXTBSY;
+	while (!__atomic_compare_exchange_n(&vn->writers, &n, n + step, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	return 0;
+}
+
+int
+vnode_write_begin(struct vnode *vn)
+{
+	return use_text(vn, 1);
+}
+
+void
+vnode_write_end(struct vnode *vn)
+{
+	__atomic_fetch_sub(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
+int
+vnode_execute_begin(struct vnode *vn)
+{
+	return use_text(vn, -1);
+}
+
+void
+vnode_execute_end(struct vnode *vn)
+{
+	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
 uint64_t
 vnode_size(struct vnode *vn)
 {
@@ -291,15 +344,20 @@ pager_page(void *object, uint64_t index, bool make, int *err)
 	return vn->ops->page(vn, index, make, err);
 }
 
+/* A map through which programs write lives longer than the open file. */
 static void
-pager_ref(void *object)
+pager_ref(void *object, bool writes)
 {
 	vnode_ref(object);
+	if (writes)
+		vnode_write_begin(object);
 }
 
 static void
-pager_unref(void *object)
+pager_unref(void *object, bool writes)
 {
+	if (writes)
+		vnode_write_end(object);
 	vnode_unref(object);
 }
 
@@ -349,6 +407,18 @@ vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
 	vn->mtime_ns = real_ns - clock_real_ns(0); /* before boot: modulo 2^64 */
 	mutex_unlock(&vn->lock);
 	return 0;
+}
+
+int
+vnode_truncate(struct vnode *vn, uint64_t size)
+{
+	int error = vnode_write_begin(vn);
+
+	if (error != 0)
+		return error;
+	error = vn->ops->truncate(vn, size);
+	vnode_write_end(vn);
+	return error;
 }
 
 int

@@ -274,13 +274,6 @@ latency_store(uintptr_t arg, char *text)
 	return error;
 }
 
-static int
-find_user(struct thread *t, void *l)
-{
-	return t->tid == ((const struct latency *)l)->tid && t->proc != NULL ? (int)t->proc->uid
-									     : 0;
-}
-
 /* The first function that does not belong to the locks, from *n on. */
 static const char *
 function_of(const uint64_t at[DEPTH], unsigned *n)
@@ -319,7 +312,7 @@ latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written)
 		    "#    | task: %s-%u (uid:%d nice:0 policy:0 rt_prio:0)\n"
 		    "#    -----------------\n",
 		    tracer_name(), l->ns / 1000, entries, written, l->cpu, ncpus, name, tid,
-		    thread_each(find_user, (void *)l));
+		    proc_user_of(tid));
 	if (l->started_at[0] != 0) {
 		sbuf_printf(out, "#  => started at: %s\n", function_of(l->started_at, &n));
 		n = 0;

@@ -161,7 +161,15 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	return r;
 }
 
-/* The current process becomes the new image, of the file exe, whose reference it takes. */
+void
+proc_exe_drop(struct vnode *exe)
+{
+	if (exe != NULL)
+		vnode_execute_end(exe);
+	vnode_unref(exe);
+}
+
+/* The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. */
 static void
 become(struct proc *p, struct vmspace *vm, const char *path, struct vnode *exe)
 {
@@ -178,7 +186,7 @@ become(struct proc *p, struct vmspace *vm, const char *path, struct vnode *exe)
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
 	spin_unlock(&proc_lock);
-	vnode_unref(old_exe);
+	proc_exe_drop(old_exe);
 	if (old != NULL)
 		vm_destroy(old);
 	lwp_calls_forget(curlwp());
@@ -297,7 +305,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	  bool in_script)
 {
 	char head[128];
-	int64_t head_size = 0;
+	int64_t head_size;
 	struct program program;
 	struct vmspace *vm;
 	struct vnode *vn;
@@ -310,16 +318,21 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 		return r;
 	r = vnode_may_execute(vn);
 	if (r == 0)
-		head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
-	if (head_size > 2 && head[0] == '#' && head[1] == '!' && !in_script) {
+		r = vnode_execute_begin(vn);
+	if (r != 0) {
 		vnode_unref(vn);
+		return r;
+	}
+	head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
+	if (head_size > 2 && head[0] == '#' && head[1] == '!' && !in_script) {
+		proc_exe_drop(vn);
 		head[head_size] = '\0';
 		return exec_script(p, path, head + 2, s, tf);
 	}
-	vm = r == 0 ? vm_create(p->ui) : NULL;
+	vm = vm_create(p->ui);
 	if (vm == NULL) {
-		vnode_unref(vn);
-		return r == 0 ? -ENOMEM : r;
+		proc_exe_drop(vn);
+		return -ENOMEM;
 	}
 	r = program_load(vm, vn, &program);
 	if (r == 0)
@@ -327,7 +340,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	if (r == 0)
 		r = proc_single();
 	if (r != 0) {
-		vnode_unref(vn);
+		proc_exe_drop(vn);
 		vm_destroy(vm);
 		return r;
 	}

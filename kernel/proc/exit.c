@@ -123,7 +123,7 @@ exit_process(struct proc *p)
 	spin_unlock(&proc_lock);
 	filetable_destroy(files);
 	vnode_unref(cwd);
-	vnode_unref(exe);
+	proc_exe_drop(exe);
 	spin_lock(&proc_lock); /* after this, a switch back to us must not load the old space */
 	proc_set_space(p, NULL);
 	spin_unlock(&proc_lock);

@@ -158,6 +158,8 @@ fork_current(const struct fork_args *f)
 	spin_lock(&proc_lock);
 	p->cwd = vnode_ref(parent->cwd);
 	p->exe = parent->exe != NULL ? vnode_ref(parent->exe) : NULL;
+	if (p->exe != NULL)
+		vnode_execute_begin(p->exe);
 	p->pgid = parent->pgid;
 	p->sid = parent->sid;
 	proc_signals_fork(p, parent);

@@ -120,11 +120,17 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 		return r;
 	r = vnode_may_execute(vn);
 	if (r == 0)
-		r = read_headers(vn, &img);
+		r = vnode_execute_begin(vn); /* while it is loaded, as Linux */
+	if (r != 0) {
+		vnode_unref(vn);
+		return r;
+	}
+	r = read_headers(vn, &img);
 	if (r == 0 && img.interp_size != 0)
 		r = -ENOEXEC;
 	if (r == 0)
 		r = load_segments(vm, vn, &img, INTERP_BASE, &end);
+	vnode_execute_end(vn);
 	vnode_unref(vn);
 	to->interp_base = img.movable ? INTERP_BASE : 0;
 	to->start = img.entry;

@@ -199,17 +199,15 @@ sys_timer_create(const uint64_t a[6])
 	if (a[1] == 0)
 		t->value = (uint64_t)t->id;
 	itimer_init(&t->timer, posix_timer_expired);
-	error = copy_out(a[2], &t->id, sizeof(t->id));
-	if (error == 0) {
-		spin_lock(&proc_lock);
-		list_append(&curproc()->timers, &t->link);
-		spin_unlock(&proc_lock);
-	}
+	spin_lock(&proc_lock);
+	list_append(&curproc()->timers, &t->link);
+	spin_unlock(&proc_lock);
 	mutex_unlock(&timer_mutex);
 	CTR4(KTR_PROC, "timer create: clock %u sig %d tid %u id %d", new.clock, new.sig, new.tid,
 	     new.id);
+	error = copy_out(a[2], &new.id, sizeof(new.id));
 	if (error != 0)
-		uidinfo_free(ui, t);
+		sys_timer_delete((const uint64_t[6]){(uint64_t) new.id});
 	return error;
 }
 
@@ -219,16 +217,27 @@ sys_timer_settime(const uint64_t a[6])
 	uint64_t deadline = 0, interval = 0;
 	struct itimer_left old;
 	struct posix_timer *t;
-	int r = -EINVAL;
+	uint32_t clock;
+	int r;
 
+	/* What the program gives is copied without the lock: that may wait for memory. */
 	mutex_lock(&timer_mutex);
 	t = find(a[0]);
-	if (t != NULL && a[2] != 0)
-		r = take_itimerspec(a[2], t->clock, a[1] & TIMER_ABSTIME, &deadline, &interval);
-	if (r == 0)
+	clock = t != NULL ? t->clock : 0;
+	mutex_unlock(&timer_mutex);
+	if (t == NULL || a[2] == 0)
+		return -EINVAL;
+	r = take_itimerspec(a[2], clock, a[1] & TIMER_ABSTIME, &deadline, &interval);
+	if (r != 0)
+		return r;
+	mutex_lock(&timer_mutex);
+	t = find(a[0]);
+	if (t != NULL)
 		old = itimer_set(&t->timer, deadline, interval);
 	mutex_unlock(&timer_mutex);
-	return r == 0 && a[3] != 0 ? give_itimerspec(a[3], &old) : r;
+	if (t == NULL)
+		return -EINVAL; /* another thread has deleted it */
+	return a[3] != 0 ? give_itimerspec(a[3], &old) : 0;
 }
 
 int64_t

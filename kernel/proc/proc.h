@@ -145,7 +145,8 @@ struct proc {
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] cleared under proc_lock; NULL: the process is ending */
 	struct vnode *cwd;       /* [p] a reference */
-	struct vnode *exe;       /* [p] the file that it executes, a reference; NULL: none */
+	struct vnode *exe;       /* [p] the file that it executes, a reference and a
+				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
 	int wait_status;         /* [p] as wait4 reports */
 	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
@@ -188,6 +189,8 @@ struct vnode *proc_chdir(struct vnode *vn);
  */
 int proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow));
 
+/* The user of the process to which a thread belongs; 0: to none. Any context but NMI. */
+uint32_t proc_user_of(uint32_t tid);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
 

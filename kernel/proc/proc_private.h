@@ -17,6 +17,7 @@ struct proc;
 struct siginfo;
 struct thread;
 struct vmspace;
+struct vnode;
 
 extern struct spinlock proc_lock;
 extern struct list procs; /* proc_lock */
@@ -68,6 +69,8 @@ void proc_vfork_done(struct proc *p);
 _Noreturn void proc_exit(int wait_status);
 /* Ends the current thread, and its process if it is the last one. */
 _Noreturn void proc_thread_exit(void);
+/* A process no longer executes the file. NULL is allowed. */
+void proc_exe_drop(struct vnode *exe);
 /* Ends all other threads of the current process. -EINTR: the current one has to end, too. */
 int proc_single(void);
 /* What a thread that ends does for others that wait: robust mutexes and clear_tid. */

@@ -486,26 +486,42 @@ sched_tick(void)
 	spin_unlock(&rq->lock);
 }
 
-/* Takes a thread from the longest queue of another CPU. True: a thread is on our queue now. */
-static bool
-steal(void)
+/* The CPU with the longest queue, of those whose bit is not set in `not`. ncpus: all are empty. */
+static unsigned
+longest_queue(uint64_t not )
 {
-	unsigned self = arch_cpu(), from = self, most = 0;
-	struct thread *t;
+	unsigned from = ncpus, most = 0;
 
 	for (unsigned i = 0; i < ncpus; i++) {
 		unsigned load = __atomic_load_n(&runqs[i].load, __ATOMIC_RELAXED);
-		if (i != self && load > most) {
+		if (!(not >> i & 1) && load > most) {
 			most = load;
 			from = i;
 		}
 	}
-	if (from == self || !spin_trylock(&runqs[from].lock))
-		return false;
-	t = runq_best_for(&runqs[from], self);
-	if (t != NULL)
-		runq_remove(&runqs[from], t);
-	spin_unlock(&runqs[from].lock);
+	return from;
+}
+
+/*
+ * Takes a thread from another CPU, from the longest queue that has one that may run here. True: a
+ * thread is on our queue now.
+ */
+static bool
+steal(void)
+{
+	unsigned self = arch_cpu(), from;
+	uint64_t tried = 1ul << self;
+	struct thread *t = NULL;
+
+	while (t == NULL && (from = longest_queue(tried)) < ncpus) {
+		tried |= 1ul << from;
+		if (!spin_trylock(&runqs[from].lock))
+			continue;
+		t = runq_best_for(&runqs[from], self);
+		if (t != NULL)
+			runq_remove(&runqs[from], t);
+		spin_unlock(&runqs[from].lock);
+	}
 	if (t == NULL)
 		return false;
 	CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from, self);

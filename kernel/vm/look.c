@@ -39,7 +39,7 @@ vm_range_next(struct vmspace *vm, struct vm_range *r)
 		*r = (struct vm_range){a->start,       a->end,         a->prot,
 				       a->from.shared, a->from.offset, a->from.object};
 		if (r->object != NULL)
-			a->from.pager->ref(r->object);
+			a->from.pager->ref(r->object, false);
 	}
 	mutex_unlock(&vm->lock);
 	return a != NULL;

@@ -26,8 +26,9 @@ struct vm_pager {
 	 * end; 0 there is none, so it is zero, and `make` was not set.
 	 */
 	void *(*page)(void *object, uint64_t index, bool make, int *err);
-	void (*ref)(void *object);
-	void (*unref)(void *object);
+	/* writes: programs can write to it by the area that has the reference. */
+	void (*ref)(void *object, bool writes);
+	void (*unref)(void *object, bool writes);
 };
 
 #define VM_STACK_SIZE (8ul << 20)

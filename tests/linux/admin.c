@@ -16,6 +16,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -140,6 +141,81 @@ mounts_cover(void)
 	       read(fd, cwd, 1) == 1 && close(fd) == 0 && access(PLACE "/m/under", F_OK) == 0;
 }
 
+/* Goes `levels` directories down from PLACE/m, and makes them. */
+static bool
+dig(unsigned levels)
+{
+	bool good = chdir(PLACE "/m") == 0;
+
+	for (unsigned i = 0; good && i < levels; i++)
+		good = mkdir("d", 0700) == 0 && close(open("f", O_CREAT | O_RDWR, 0600)) == 0 &&
+		       chdir("d") == 0;
+	return good;
+}
+
+#define DEEP 2000
+
+static bool
+mounts_nest(void)
+{
+	char source[4096], line[256];
+	bool seen = false;
+	FILE *f;
+
+	/* A directory is in use however deep it is; without users the tree goes with its root. */
+	if (mount("x", PLACE "/m", "tmpfs", 0, NULL) != 0 || !dig(DEEP) ||
+	    !fails(umount(PLACE "/m"), EBUSY) || chdir("/") != 0 || umount(PLACE "/m") != 0 ||
+	    mount("x", PLACE "/m", "tmpfs", 0, NULL) != 0 || !dig(DEEP) ||
+	    umount2(PLACE "/m", MNT_DETACH) != 0 || !fails(mkdir("e", 0700), ENOENT) ||
+	    chdir("/") != 0)
+		return false;
+	if (mount("x", PLACE "/m", "tmpfs", 0, NULL) != 0 || mkdir(PLACE "/m/in", 0700) != 0 ||
+	    mount("x", PLACE "/m/in", "tmpfs", 0, NULL) != 0 || !fails(umount(PLACE "/m"), EBUSY) ||
+	    !fails(umount2(PLACE "/m", MNT_DETACH), EBUSY) || umount(PLACE "/m/in") != 0 ||
+	    umount(PLACE "/m") != 0)
+		return false;
+	/* The name of what is mounted is cut off: also one that never ends. */
+	memset(source, 'x', sizeof(source));
+	if (mount(source, PLACE "/m", "tmpfs", 0, NULL) != 0)
+		return false;
+	f = fopen("/proc/mounts", "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		seen |= strspn(line, "x") == 63 &&
+			strcmp(line + 63, " " PLACE "/m tmpfs rw 0 0\n") == 0;
+	fclose(f);
+	return seen && umount(PLACE "/m") == 0;
+}
+
+/* What /proc shows of a process that changed its user: nothing secret, until it executes. */
+static int
+as_joe_reads(void *path)
+{
+	return become_joe() && fails(open(path, O_RDONLY), EACCES) ? 0 : 1;
+}
+
+static bool
+changed_users_hide(void)
+{
+	int ends[2], back[2];
+	char path[64], c;
+	bool good = pipe(ends) == 0 && pipe(back) == 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(ends[1]);
+		if (become_joe() && write(back[1], "x", 1) == 1)
+			read(ends[0], &c, 1);
+		_exit(0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	good = good && read(back[0], &c, 1) == 1 && in_child(as_joe_reads, path) == 0;
+	close(ends[0]);
+	close(ends[1]);
+	close(back[0]);
+	close(back[1]);
+	return waitpid(pid, NULL, 0) == pid && good;
+}
+
 static bool
 types_are_told(void)
 {
@@ -239,6 +315,8 @@ test_admin(void)
 	result(groups_count(), "a file's group, and supplementary groups, give rights");
 	result(mounts_cover(),
 	       "mount covers a directory, and umount uncovers it if nobody is there");
+	result(mounts_nest(), "trees of any depth, and mounts in mounts, are unmounted");
+	result(changed_users_hide(), "a process that changed its user is not that user's in /proc");
 	result(types_are_told(), "statfs tells which file system it is");
 	result(names_are_set(), "sethostname and setdomainname");
 	result(messages_are_read(), "klogctl reads the kernel's messages");

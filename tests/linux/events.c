@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -333,6 +334,28 @@ threads_share_sets(void)
 	return good && taken == 2 * GIVEN;
 }
 
+/* Events that the program's memory does not take are told again. */
+static bool
+untold_events_stay(void)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct epoll_event *two = (void *)(p + 4096 - sizeof(*two)), e[3];
+	int set = epoll_create1(0), fd[2] = {eventfd(1, 0), eventfd(1, 0)};
+	bool good = munmap(p + 4096, 4096) == 0;
+
+	for (unsigned i = 0; i < 2; i++)
+		good &= watch(set, EPOLL_CTL_ADD, fd[i], EPOLLIN | EPOLLET | EPOLLONESHOT, i) == 0;
+	good = good && FAILS(epoll_wait(set, NOWHERE, 2, 0), EFAULT) &&
+	       FAILS(epoll_wait(set, NOWHERE, 2, 0), EFAULT) && epoll_wait(set, two, 2, 0) == 1 &&
+	       epoll_wait(set, e, 3, 0) == 1 && two->data.u64 + e[0].data.u64 == 1 &&
+	       e[0].events == EPOLLIN && epoll_wait(set, e, 3, 0) == 0;
+	munmap(p, 4096);
+	close(fd[0]);
+	close(fd[1]);
+	close(set);
+	return good;
+}
+
 /* ---- eventfd ---- */
 
 static void *
@@ -438,6 +461,7 @@ test_events(void)
 	result(epoll_refuses(), "epoll refuses what Linux's does");
 	result(epoll_is_interrupted(),
 	       "signals end waits of epoll; masks and times of epoll_pwait");
+	result(untold_events_stay(), "an event that cannot be stored is told again");
 	result(threads_share_sets(), "threads share a set: each event is taken once");
 	result(eventfd_counts(), "eventfd counts, waits and is interrupted");
 	result(statx_tells(), "statx tells what stat does");

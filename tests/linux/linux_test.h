@@ -66,6 +66,13 @@ uint32_t told(int set);
 /* moves.c */
 void test_moves(void);
 
+/* pipes.c */
+void test_pipes(void);
+
+/* texts.c */
+void test_texts(void);
+int texts_stay(void);
+
 /* timers.c */
 void test_timers(void);
 int timers_as_executed(void);

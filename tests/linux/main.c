@@ -93,6 +93,13 @@ main(int argc, char *argv[])
 	}
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
+	if (argc == 2 && strcmp(argv[1], "stay") == 0)
+		return texts_stay();
+	if (argc == 2 && strcmp(argv[1], "texts") == 0) {
+		test_pipes();
+		test_texts();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "proc") == 0) {
 		test_proc();
 		return 0;
@@ -104,6 +111,8 @@ main(int argc, char *argv[])
 	test_links();
 	test_events();
 	test_moves();
+	test_pipes();
+	test_texts();
 	test_timers();
 	test_proc();
 	test_admin();

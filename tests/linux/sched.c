@@ -98,6 +98,58 @@ threads_apart(void)
 	return good && sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) == cpus();
 }
 
+#define BURNERS 8
+#define STAYERS 6
+
+static pid_t burner[BURNERS];
+static unsigned ready, over, moved;
+
+static void *
+burn(void *arg)
+{
+	long i = (long)arg;
+	int cpu = i < STAYERS ? 1 : 2;
+
+	if (allow(0, cpu) != 0)
+		return arg;
+	burner[i] = gettid();
+	__atomic_fetch_add(&ready, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST))
+		if (sched_getcpu() != cpu)
+			__atomic_store_n(&moved, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/*
+ * A CPU without work takes a thread from a queue, even if the longest queue has none that may
+ * leave: 6 threads stay on CPU 1, and 2 threads of CPU 2 may go elsewhere from now on.
+ */
+static bool
+idle_cpus_take_work(void)
+{
+	pthread_t thread[BURNERS];
+	bool good = true;
+	cpu_set_t all;
+	void *r;
+
+	if (cpus() < 4)
+		return true;
+	ready = over = moved = 0;
+	for (long i = 0; i < BURNERS; i++)
+		good &= pthread_create(&thread[i], NULL, burn, (void *)i) == 0;
+	while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < BURNERS)
+		sched_yield();
+	good &= sched_getaffinity(0, sizeof(all), &all) == 0;
+	for (int i = STAYERS; i < BURNERS; i++)
+		good &= sched_setaffinity(burner[i], sizeof(all), &all) == 0;
+	while (good && !__atomic_load_n(&moved, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < BURNERS; i++)
+		good &= pthread_join(thread[i], &r) == 0 && r == NULL;
+	return good;
+}
+
 /* Others' threads move, too: while they run, wait for a CPU, or sleep. */
 static bool
 others_move(void)
@@ -264,6 +316,8 @@ test_sched(void)
 	result(threads_apart(), "each thread has CPUs of its own");
 	result(others_move(),
 	       "processes that run, wait or sleep move to the CPU that another chose");
+	result(idle_cpus_take_work(),
+	       "an idle CPU takes a thread that may move, though another queue is longer");
 	result(refusals(), "sched_setaffinity and setpriority refuse what is not allowed");
 	result(niceness_is_told(),
 	       "getpriority tells how nice a process, its child and its group are");

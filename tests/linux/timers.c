@@ -286,6 +286,35 @@ timers_make_threads(void)
 	return timer_delete(t) == 0;
 }
 
+/* Timers are deleted, and processes end, while timers expire. */
+static int
+ends_with_timers(void *arg)
+{
+	const struct itimerspec often = {{0, 1000}, {0, 1000}};
+	const struct itimerval often_us = {{0, 1}, {0, 1}};
+	int id;
+
+	signal(SIGALRM, SIG_IGN);
+	for (unsigned i = 0; i < 200; i++)
+		if (create(CLOCK_MONOTONIC, NULL, &id) != 0 || settime(id, 0, &often, NULL) != 0 ||
+		    (i % 3 == 0 && sched_yield() != 0) || syscall(SYS_timer_delete, id) != 0)
+			return 1;
+	return create(CLOCK_MONOTONIC, NULL, &id) == 0 && settime(id, 0, &often, NULL) == 0 &&
+		       setitimer(ITIMER_REAL, &often_us, NULL) == 0
+		   ? 0
+		   : 2;
+}
+
+static bool
+timers_end_while_they_expire(void)
+{
+	bool good = true;
+
+	for (unsigned i = 0; i < 20; i++)
+		good &= in_child(ends_with_timers, NULL) == 0;
+	return good;
+}
+
 /* ---- signalfd ---- */
 
 static void *
@@ -356,5 +385,6 @@ test_timers(void)
 	result(timerfd_counts(), "timerfd counts how often it has expired");
 	result(timers_send(), "timers send signals, to processes and threads, and count overruns");
 	result(timers_make_threads(), "timers of SIGEV_THREAD");
+	result(timers_end_while_they_expire(), "timers end while they expire");
 	result(in_child(reads_signals, NULL) == 0, "signalfd reads pending signals");
 }

@@ -1,0 +1,160 @@
+/* pipes.c - pipes that have little room, and files that are opened again by /proc/self/fd. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define SIZE 65536
+
+static char text[SIZE], found[SIZE];
+
+/* Two pipes: one holds 100 bytes, the other one has room for 50 more. */
+static bool
+begin(int in[2], int out[2])
+{
+	for (unsigned i = 0; i < SIZE; i++)
+		text[i] = (char)(i * 7 + i / 256);
+	return pipe(in) == 0 && pipe(out) == 0 && write(in[1], text, 100) == 100 &&
+	       write(out[1], text, SIZE - 50) == SIZE - 50;
+}
+
+static bool
+end(const int in[2], const int out[2], bool good)
+{
+	for (unsigned i = 0; i < 2; i++)
+		good &= close(in[i]) == 0 && close(out[i]) == 0;
+	return good;
+}
+
+static bool
+little_room(void)
+{
+	int in[2], out[2];
+	bool good = begin(in, out);
+
+	/* What fits goes, and the rest stays. */
+	good = good && splice(in[0], NULL, out[1], NULL, 100, 0) == 50 &&
+	       FAILS(splice(in[0], NULL, out[1], NULL, 100, SPLICE_F_NONBLOCK), EAGAIN) &&
+	       read(out[0], found, SIZE) == SIZE && memcmp(found + SIZE - 50, text, 50) == 0 &&
+	       splice(in[0], NULL, out[1], NULL, 100, SPLICE_F_NONBLOCK) == 50 &&
+	       read(out[0], found, SIZE) == 50 && memcmp(found, text + 50, 50) == 0;
+	good = end(in, out, good) && begin(in, out) &&
+	       tee(in[0], out[1], 100, SPLICE_F_NONBLOCK) == 50 &&
+	       FAILS(tee(in[0], out[1], 100, SPLICE_F_NONBLOCK), EAGAIN) &&
+	       read(in[0], found, SIZE) == 100;
+	/* O_NONBLOCK of either end counts. */
+	good = good && write(in[1], text, 100) == 100 && fcntl(out[1], F_SETFL, O_NONBLOCK) == 0 &&
+	       FAILS(splice(in[0], NULL, out[1], NULL, 100, 0), EAGAIN) &&
+	       FAILS(tee(in[0], out[1], 100, 0), EAGAIN) && read(out[0], found, SIZE) == SIZE &&
+	       splice(in[0], NULL, out[1], NULL, SIZE, 0) == 100 &&
+	       fcntl(out[1], F_SETFL, 0) == 0 && fcntl(in[0], F_SETFL, O_NONBLOCK) == 0 &&
+	       FAILS(splice(in[0], NULL, out[1], NULL, 100, 0), EAGAIN);
+	return end(in, out, good);
+}
+
+/* A file's bytes go into as much room as there is, less than a page, and no further. */
+static bool
+file_into_little_room(void)
+{
+	int in[2], out[2], fd = open("/tmp/linux_pipes", O_RDWR | O_CREAT, 0600);
+	bool good = begin(in, out) && write(fd, text, 9000) == 9000;
+	off_t off = 10;
+
+	good = good && splice(fd, &off, out[1], NULL, 9000, SPLICE_F_NONBLOCK) == 50 && off == 60 &&
+	       read(out[0], found, SIZE) == SIZE && memcmp(found + SIZE - 50, text + 10, 50) == 0;
+	good = good && splice(fd, &off, out[1], NULL, 9000, 0) == 8940 && off == 9000 &&
+	       splice(fd, &off, out[1], NULL, 1, 0) == 0 && read(out[0], found, SIZE) == 8940 &&
+	       memcmp(found, text + 60, 8940) == 0 && write(out[1], text, SIZE) == SIZE;
+	close(fd);
+	unlink("/tmp/linux_pipes");
+	return end(in, out, good);
+}
+
+/* An eventfd takes 8 bytes at a time: the others stay in the pipe, in their order. */
+static bool
+nothing_is_lost(void)
+{
+	uint64_t n[3] = {5, 6, 0x0807060504030201}, full[3] = {0};
+	int in[2], out[2], event = eventfd(0, EFD_NONBLOCK);
+	bool good = begin(in, out) && read(in[0], found, 100) == 100;
+
+	good = good && write(in[1], n, sizeof(n)) == sizeof(n) &&
+	       splice(in[0], NULL, event, NULL, sizeof(n), 0) == 8 &&
+	       splice(in[0], NULL, event, NULL, 8, 0) == 8 && read(event, full, 8) == 8 &&
+	       full[0] == 11;
+	full[0] = UINT64_MAX - 1;
+	good = good && write(event, full, 8) == 8 &&
+	       FAILS(splice(in[0], NULL, event, NULL, 8, 0), EAGAIN) &&
+	       read(in[0], full, sizeof(full)) == 8 && full[0] == n[2];
+	/* All the room is there again. */
+	good = good && write(in[1], text, SIZE) == SIZE && read(in[0], found, SIZE) == SIZE &&
+	       memcmp(text, found, SIZE) == 0;
+	close(event);
+	return end(in, out, good);
+}
+
+static int
+open_again(int fd, int flags)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags);
+}
+
+static bool
+both_ends_in_one(void)
+{
+	int ends[2];
+	struct pollfd p;
+	bool good = pipe(ends) == 0;
+
+	p = (struct pollfd){open_again(ends[0], O_RDWR), POLLIN | POLLOUT, 0};
+	good = good && p.fd >= 0 && close(ends[0]) == 0 && close(ends[1]) == 0 &&
+	       write(p.fd, "kestrel", 7) == 7 && poll(&p, 1, 0) == 1 &&
+	       p.revents == (POLLIN | POLLOUT) && read(p.fd, found, SIZE) == 7 &&
+	       memcmp(found, "kestrel", 7) == 0 && poll(&p, 1, 0) == 1 && p.revents == POLLOUT &&
+	       fcntl(p.fd, F_SETFL, O_NONBLOCK) == 0 && FAILS(read(p.fd, found, 1), EAGAIN);
+	return close(p.fd) == 0 && good;
+}
+
+/* Files of the kernel that have no name, and one reader: they cannot be opened again. */
+static bool
+some_open_once(void)
+{
+	sigset_t none;
+	int fds[4];
+	bool good = true;
+
+	sigemptyset(&none);
+	fds[0] = eventfd(0, 0);
+	fds[1] = timerfd_create(CLOCK_MONOTONIC, 0);
+	fds[2] = epoll_create1(0);
+	fds[3] = signalfd(-1, &none, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		good &= FAILS(open_again(fds[i], O_RDONLY), ENXIO) &&
+			FAILS(open_again(fds[i], O_RDWR), ENXIO) &&
+			FAILS(open_again(fds[i], O_WRONLY | O_TRUNC), ENXIO);
+		good &= close(fds[i]) == 0;
+	}
+	return good;
+}
+
+void
+test_pipes(void)
+{
+	result(little_room(), "splice and tee fill the room that a pipe has, and wait for some");
+	result(file_into_little_room(), "splice moves no more of a file than the pipe takes");
+	result(nothing_is_lost(), "splice leaves in the pipe what the other file does not take");
+	result(both_ends_in_one(), "a pipe that is opened with O_RDWR is both ends");
+	result(some_open_once(), "an eventfd and its like cannot be opened again: ENXIO");
+}
