@@ -383,7 +383,7 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 
 /* Events that the program did not get are due again. */
 static void
-give_back(struct epoll *e, const struct event *event, unsigned n)
+untell(struct epoll *e, const struct event *event, unsigned n)
 {
 	mutex_lock(&epoll_lock);
 	for (unsigned i = 0; i < n; i++) {
@@ -412,7 +412,7 @@ tell(void *arg)
 		if (copy_out(w->to + i * sizeof(event[i].ev), &event[i].ev, sizeof(event[i].ev)) ==
 		    0)
 			continue;
-		give_back(w->set, event + i, n - i);
+		untell(w->set, event + i, n - i);
 		return i > 0 ? (int64_t)i : -EFAULT;
 	}
 	return n;

@@ -310,6 +310,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	struct vmspace *vm;
 	struct vnode *vn;
 	uint64_t sp = 0;
+	uint32_t old_tid;
 	int r;
 
 	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
@@ -344,6 +345,8 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 		vm_destroy(vm);
 		return r;
 	}
+	old_tid = curthread()->tid;
+	proc_become_first();
 	become(p, vm, path, vn);
 	p->changed_uid = false;
 	set_program(p, path);
@@ -352,7 +355,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
 		      ktr_intern(p->name), program.img.entry, s->argc, s->strings, args_length(s));
-	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(path), p->pid, p->pid);
+	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(path), p->pid, old_tid);
 	return 0;
 }
 

@@ -103,6 +103,27 @@ proc_single(void)
 	return ends ? -EINTR : 0;
 }
 
+void
+proc_become_first(void)
+{
+	struct proc *p = curproc();
+	struct lwp *l = curlwp(), *first = &p->first;
+
+	if (l == first)
+		return;
+	thread_await_gone(p->pid); /* the log knows the first one until then */
+	spin_lock(&proc_lock);
+	list_remove(&l->sibling);
+	*first = *l;
+	first->ui = NULL;
+	list_init(&first->sibling);
+	list_append(&p->lwps, &first->sibling);
+	curthread()->lwp = first;
+	spin_unlock(&proc_lock);
+	lwp_free(l);
+	thread_change_tid(p->pid);
+}
+
 /* The current thread is the last one of p, which ends with it. */
 static _Noreturn void
 exit_process(struct proc *p)

@@ -73,6 +73,8 @@ _Noreturn void proc_thread_exit(void);
 void proc_exe_drop(struct vnode *exe);
 /* Ends all other threads of the current process. -EINTR: the current one has to end, too. */
 int proc_single(void);
+/* The current thread, which is alone, becomes the first one: with the process's number. */
+void proc_become_first(void);
 /* What a thread that ends does for others that wait: robust mutexes and clear_tid. */
 void futex_thread_exit(struct lwp *l);
 extern struct proc *init_proc; /* constant once it has started */

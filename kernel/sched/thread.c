@@ -37,6 +37,7 @@ static uint32_t next_tid = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
 static unsigned stacks_cached; /* threads_lock */
 static uint64_t switches_gone; /* threads_lock; of threads that were freed */
+static unsigned gone_waiters;  /* threads_lock; of thread_await_gone() */
 
 static void *
 stack_alloc(void)
@@ -133,11 +134,15 @@ static void *
 thread_dissolve(struct thread *t)
 {
 	void *stack = t->kstack;
+	bool awaited;
 
 	spin_lock(&threads_lock);
 	switches_gone += t->switches;
 	list_remove(&t->all);
+	awaited = gone_waiters > 0;
 	spin_unlock(&threads_lock);
+	if (awaited)
+		wakeup(&gone_waiters);
 	kfree(t);
 	return stack;
 }
@@ -289,6 +294,47 @@ uint32_t
 thread_count_made(void)
 {
 	return __atomic_load_n(&next_tid, __ATOMIC_RELAXED) - 1;
+}
+
+/* threads_lock held. */
+static bool
+tid_is_used(uint32_t tid)
+{
+	list_for_each (l, &threads)
+		if (list_entry(l, struct thread, all)->tid == tid)
+			return true;
+	return false;
+}
+
+void
+thread_await_gone(uint32_t tid)
+{
+	spin_lock(&threads_lock);
+	gone_waiters++;
+	while (tid_is_used(tid))
+		sleep_on(&gone_waiters, &threads_lock, "gone", 0, DEADLINE_NEVER);
+	gone_waiters--;
+	spin_unlock(&threads_lock);
+}
+
+void
+thread_change_tid(uint32_t tid)
+{
+	struct thread *t = curthread();
+	uint32_t old = t->tid;
+
+	CTR2(KTR_PROC, "thread change: tid %u to %u", old, tid);
+	irq_push();
+	/* Each event is of the thread that runs, and a thread that runs was queued. */
+	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
+	t->ident = ktr_thread_ident(tid);
+	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
+	t->tid = tid;
+	arch_ktr_set_tid(tid);
+	KTR_STATE1(KTR_SCHED, "thread", t->ident, "running", "prio:%d", t->prio);
+	irq_pop();
+	ktr_thread_name(tid, t->name);
+	ktr_thread_gone(old);
 }
 
 struct thread *

@@ -56,7 +56,8 @@ struct thread_calls {
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
-	uint32_t tid; /* [c] a process's first thread: equal to the pid */
+	uint32_t
+	    tid; /* [t] of a process's first thread: equal to the pid. Only exec() changes it */
 	union {
 		struct {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
@@ -68,7 +69,7 @@ struct thread {
 	char name[KTR_THREAD_NAME];
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
 	struct proc *proc; /* [c] NULL: kernel thread */
-	struct lwp *lwp;   /* [c] what its process knows of it; NULL: kernel thread */
+	struct lwp *lwp;   /* [t] what its process knows of it; NULL: kernel thread */
 	union {
 		struct {
 			bool signalled; /* proc_lock: a signal, a stop or an end awaits it */
@@ -129,6 +130,10 @@ struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), 
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
+/* Waits until no thread with that number is left, dead ones too. Thread context, no lock held. */
+void thread_await_gone(uint32_t tid);
+/* The current thread gets the number, which nobody has. For the log its old one has ended. */
+void thread_change_tid(uint32_t tid);
 /*
  * Calls f for every thread, under the list lock. Returns the first nonzero result, which ends it.
  */

@@ -93,6 +93,10 @@ main(int argc, char *argv[])
 	}
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
+	if (argc == 3 && strcmp(argv[1], "alone") == 0)
+		return threads_as_executed(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "execute") == 0)
+		return threads_execute(atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "stay") == 0)
 		return texts_stay();
 	if (argc == 2 && strcmp(argv[1], "texts") == 0) {

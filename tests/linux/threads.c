@@ -1,4 +1,5 @@
 /* threads.c - pthreads of glibc: futexes, thread-local storage, signals to threads, ends. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -28,6 +29,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static unsigned long counter, next;
 static __thread unsigned long own;
+
+static void *
+nothing(void *arg)
+{
+	return NULL;
+}
 
 /* Runs fn in THREADS threads. True: all return NULL. */
 static bool
@@ -380,6 +387,94 @@ executes(void *arg)
 	return 1;
 }
 
+/* What is executed by a thread, with the number of its process: it is that process's only thread.
+ */
+int
+threads_as_executed(const char *pid)
+{
+	char path[64], word[64] = "";
+	struct dirent *e;
+	int n = 0, fd;
+	DIR *d;
+
+	if (getpid() != atoi(pid) || syscall(SYS_gettid) != getpid())
+		return 1;
+	d = opendir("/proc/self/task");
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.' && (++n > 1 || atoi(e->d_name) != getpid()))
+			return 2;
+	closedir(d);
+	snprintf(path, sizeof(path), "/proc/self/task/%s/comm", pid);
+	fd = open(path, O_RDONLY);
+	if (n != 1 || read(fd, word, sizeof(word)) != 11 || strcmp(word, "linux_test\n") != 0)
+		return 3;
+	close(fd);
+	if (getenv("PS") != NULL && system("/bin/ps") != 0)
+		return 6;
+	/* It can be signalled, by either number, and have threads and children. */
+	signal(SIGUSR1, SIG_IGN);
+	if (syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1) != 0 || kill(getpid(), SIGUSR1) != 0 ||
+	    !in_threads(nothing))
+		return 4;
+	return fork() == 0 ? 0 : wait(&n) > 0 && n == 0 ? 0 : 5;
+}
+
+static void *
+execute_here(void *arg)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	execl(linux_test_path(), linux_test_path(), "alone", pid, NULL);
+	return NULL;
+}
+
+/* A thread executes; the first one waits, computes, sleeps in the kernel, or has ended. */
+static int
+execute_in_thread(void *how)
+{
+	pthread_t t, other;
+
+	pthread_create(&other, NULL, spin, NULL);
+	pthread_create(&t, NULL, execute_here, NULL);
+	switch (*(int *)how) {
+	case 0:
+		pthread_join(t, NULL);
+		break;
+	case 1:
+		spin(NULL);
+		break;
+	case 2:
+		wait_for_ever(NULL);
+		break;
+	default:
+		pthread_exit(NULL);
+	}
+	return 77;
+}
+
+int
+threads_execute(int how)
+{
+	setenv("PS", "1", 1);
+	return execute_in_thread(&how);
+}
+
+static bool
+threads_execute_alone(void)
+{
+	bool good = true;
+
+	for (int i = 0; i < 40; i++) {
+		int how = i % 4, r = in_child(execute_in_thread, &how);
+
+		if (r != 0)
+			printf("# case %d: %d\n", how, r);
+		good &= r == 0;
+	}
+	return good;
+}
+
 static void *
 end_later(void *arg)
 {
@@ -565,12 +660,6 @@ stops(void *arg)
 	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 0 : 3;
 }
 
-static void *
-nothing(void *arg)
-{
-	return NULL;
-}
-
 void
 test_threads(void)
 {
@@ -591,6 +680,8 @@ test_threads(void)
 	result(requeues(), "a futex's waiters go over to another futex");
 	result(in_child(exits, NULL) == 42, "exit() of a thread ends all");
 	result(in_child(executes, NULL) == 0, "exec of a thread ends the others");
+	result(threads_execute_alone(),
+	       "what a thread executes is the only thread, with the process's number");
 	result(in_child(first_ends, NULL) == 7, "a process outlives its first thread");
 	result(in_child(ends_are_counted, NULL) == 0, "a thread's end gives back what it counted");
 	result(in_child(changes_process, NULL) == 0,

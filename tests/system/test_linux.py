@@ -139,5 +139,28 @@ def workers():
         check(parent_tid in last, f"clone's last arguments: {last}")
 
 
+@test("execve of a thread that is not the first: the log, ps and /proc have the process's number from then on")
+def thread_executes():
+    script = "".join(f"linux_test execute {how}; echo status $?\n" for how in range(4))
+    run = boot(script, smp=4, trace=True, mask="SYSC,SCHED,PROC", options=FILE).expect()
+    check_eq(re.findall(r"^status (\d+)", run.out, re.M), ["0"] * 4, "exit statuses")
+    tc.no_gaps(run)
+    tc.timestamps_ascend(run)
+    tc.syscalls_pair(run)
+    tc.runs_after_runq_add(run)
+    tc.one_thread_runs_at_a_time(run)
+    changes = tc.named(run, r"thread change: tid (\d+) to (\d+)$")
+    check_eq(len(changes), 4, "changes of a thread's number")
+    for e, m in changes:
+        old, pid = int(m[1]), int(m[2])
+        later = [x for x in run.events if x["ns"] > e["ns"]]
+        check(old != pid and all(x["tid"] != old for x in later if not x["text"].startswith("KTRGRAPH ")), f"thread {old} has events after it became {pid}")
+        check_eq(len([x for x in later if x["tid"] == pid and x["text"].startswith("sysret execve: ret 0")]), 1, "returns of execve")
+        first = next(x for x in later if x["tid"] == pid and x["text"].startswith("exec: "))
+        check(first["text"].startswith(f"exec: pid {pid} name linux_test "), first["text"])
+    for e, m in changes:
+        check_eq(re.findall(rf"^ *{m[2]} +(\d+) .* linux_test\r?$", run.out, re.M), [m[2]], f"threads of process {m[2]} in ps")
+
+
 if __name__ == "__main__":
     main()

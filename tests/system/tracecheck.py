@@ -103,6 +103,13 @@ def syscalls_pair(run):
     check_eq(run.gaps, [], "gaps, which would hide returns")
     open_call, pairs, known = {}, 0, set()
     for e in run.events:
+        m = re.match(r"thread change: tid (\d+) to (\d+)$", e["text"])
+        if m:  # execve() that begins in one thread ends in the first one
+            old, new = int(m[1]), int(m[2])
+            open_call.pop(new, None)
+            known.add(new)
+            if old in open_call:
+                open_call[new] = open_call.pop(old)
         m = re.match(r"(syscall|sysret) (\w+):", e["text"])
         if not m or "SYSC" not in e["class"].split(","):
             continue
