@@ -11,7 +11,7 @@ EVENTS_MIN = 100_000
 # Runs until the rings are empty, and prints the flush thread's CPU time.
 SCRIPT = """
 {before}
-uptime
+cat /proc/uptime
 sysctl debug.ktr.mask={mix} > /dev/null
 load mix -n {n} -j 4 > /dev/null
 sysctl debug.ktr.mask=NONE > /dev/null
@@ -23,17 +23,17 @@ while [ $left != 0 ]; do
         [ "$cpu" = cpu ] || [ "$resident" = 0 ] || left=1
     done < /tmp/stats
 done
-uptime
+cat /proc/uptime
 cat /tmp/stats
-ps
+sysctl -n kern.proc
 """
 TO_FILE = """
 sysctl debug.ktr.alq_file=/tmp/bench.ktr > /dev/null
 sysctl debug.ktr.alq_enable=1 > /dev/null
 """
 STATS = re.compile(r"^\d+ (\d+) \d+ 0 (\d+) \d+ \d+$", re.M)  # the flush suppresses its own events
-UPTIME = re.compile(r"^up (\d+):(\d+):(\d+\.\d+)", re.M)
-FLUSH_TIME = re.compile(r" (\d+\.\d+) \S+ +ktrflush$", re.M)
+UPTIME = re.compile(r"^(\d+\.\d\d) \d+\.\d\d$", re.M)
+FLUSH_TIME_MS = re.compile(r" (\d+) \S+ ktrflush$", re.M)
 
 
 class Guest:
@@ -42,15 +42,15 @@ class Guest:
     def __init__(self, arch, n, before="", **options):
         self.run = r = boot(SCRIPT.format(before=before, mix=MIX, n=n), arch=arch, smp=CPUS, mem="1G",
                             sets=["debug.ktr.entries=262144"], **options)
-        stats, times, flush = STATS.findall(r.out), UPTIME.findall(r.out), FLUSH_TIME.findall(r.out)
+        stats, times, flush = STATS.findall(r.out), UPTIME.findall(r.out), FLUSH_TIME_MS.findall(r.out)
         if (r.status, len(stats), len(times), len(flush)) != (0, CPUS, 2, 1):
             raise BenchError(f"status {r.status}, expected 0, counts of {CPUS} CPUs and ktrflush; {r.err}\n{r.out[-2000:]}")
         self.events = sum(int(recorded) for recorded, _ in stats)
         lost = sum(int(overwritten) for _, overwritten in stats)
         if lost > 0 or self.events < EVENTS_MIN:
             raise BenchError(f"{self.events} events, {lost} lost; expected {EVENTS_MIN} or more, none lost")
-        begin, end = (int(h) * 3600 + int(m) * 60 + float(s) for h, m, s in times)
-        self.seconds, self.flush_seconds = end - begin, float(flush[0])
+        begin, end = map(float, times)
+        self.seconds, self.flush_seconds = end - begin, int(flush[0]) / 1000
 
 
 def measure(arch):

@@ -203,7 +203,7 @@ judge(void)
 
 		if (w->fault != NULL || w->rounds != workers[0].rounds) {
 			printf("worker %u, round %lu: %s\n", i, w->rounds,
-			       w->fault != NULL ? w->fault : "left behind");
+			       w->fault != NULL ? w->fault : "fewer or more rounds than worker 0");
 			return 1;
 		}
 		sum += w->counted;

@@ -69,7 +69,7 @@ def room():
 TOUR = """for i in switch lock fork pipe fault syscall malloc mix file; do load $i -n 3 -j 2; done
 mkdir /tmp/d; echo a b > /tmp/d/f; cp /tmp/d/f /tmp/d/g; mv /tmp/d/g /tmp/d/h; chmod 600 /tmp/d/h; touch /tmp/d/t
 cat /tmp/d/f | grep a | head -1 | tail -1 | tee /tmp/d/u | wc; ls -l /tmp/d /dev; rm -r /tmp/d
-ps; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
+ps -T; sysctl kern.proc; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
 ktrace -f /tmp/kt ls /; kdump -f /tmp/kt
 ktr on SCHED,PROC; ktr probes; ktr probe add 'p:x sys_read $arg1'; ktr on kprobe:::x; cat /etc/motd; ktr probe list
 ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC
@@ -109,7 +109,7 @@ echo hwlat > current_tracer; until grep '#1 ' trace; do sleep 0.05; done; echo n
 echo 1 > events/sched/sched_process_fork/enable; echo snapshot > events/sched/sched_process_exec/trigger; echo sys_kill:dump >> set_ftrace_filter; kill -0 $$; cat snapshot; echo 1 > tracing_on; sleep 0.1
 echo '!snapshot' > events/sched/sched_process_exec/trigger; echo '!sys_kill:dump' >> set_ftrace_filter; echo 1 > snapshot; echo 2 > per_cpu/cpu0/snapshot; cat snapshot; echo 0 > snapshot; echo > set_event
 mkdir instances/i; echo 1 > instances/i/events/sched/enable; echo 'error == 0' > instances/i/events/vfs/lookup/filter; echo 1 > instances/i/events/vfs/lookup/enable; echo 128 > instances/i/buffer_size_kb
-ls -R instances; echo 0 > instances/i/tracing_on; echo 1 > instances/i/tracing_on; echo text > instances/i/trace_marker; cat instances/i/trace; user_test do rmdir instances/i
+ls -R instances; echo 0 > instances/i/tracing_on; echo 1 > instances/i/tracing_on; echo text > instances/i/trace_marker; cat instances/i/trace; rmdir instances/i
 echo sys_kill > stack_trace_filter; sysctl kernel.stack_tracer_enabled=1; echo 0 > stack_max_size; kill -0 $$; sysctl kernel.stack_tracer_enabled=0; cat stack_trace stack_max_size; echo > stack_trace_filter
 echo sys_kill > set_ftrace_filter; echo irqsoff > current_tracer; load mix -n 1; cat trace; echo 0 > tracing_max_latency; echo wakeup > current_tracer; sleep 0.1; cat trace tracing_max_latency; echo nop > current_tracer; echo > set_ftrace_filter
 echo 'hist:keys=id:r=ret:onmax($r).save(comm):onchange($r).snapshot()' > events/raw_syscalls/sys_exit/trigger; cat events/raw_syscalls/sys_exit/hist; echo > events/raw_syscalls/sys_exit/trigger

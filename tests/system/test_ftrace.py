@@ -428,7 +428,7 @@ def raw():
     formats, shown, pages, again = ftrace(
         f"cat events/header_page events/header_event\nfor e in {names}; do cat events/$e/format; done\n"
         f"for e in {names}; do echo 1 > events/$e/enable; done\nload fork -n 1 >/dev/null\nload mix -n 1 >/dev/null\nsleep 0.01\necho > set_event\n"
-        "echo =====\ncat trace\necho =====\nhead -c 65536 per_cpu/cpu0/trace_pipe_raw > /tmp/raw &\nreader=$!\nuntil ps | grep tracepipe >/dev/null; do sleep 0.01; done\n"
+        "echo =====\ncat trace\necho =====\nhead -c 65536 per_cpu/cpu0/trace_pipe_raw > /tmp/raw &\nreader=$!\nuntil grep -q tracepipe /proc/*/wchan; do sleep 0.01; done\n"
         "kill $reader\nhexdump -Cv /tmp/raw\necho =====\ncat trace\n", smp=1, sets=["debug.ktr.entries=65536"])
     check_match(r"^\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n(?:.*\n)*\tfield: char data;\toffset:16;\tsize:4080;", formats, "header_page")
     known = {}
@@ -475,7 +475,7 @@ def hwlat():
 def files():
     pipe, rest = ftrace(
         "echo one > trace_marker\nhead -n 1 trace_pipe &\nreader=$!\nwait $reader\n"
-        "head -n 1 trace_pipe &\nreader=$!\nuntil ps | grep tracepipe >/dev/null; do true; done\necho two > trace_marker\nwait $reader\n"
+        "head -n 1 trace_pipe &\nreader=$!\nuntil grep -q tracepipe /proc/*/wchan; do true; done\necho two > trace_marker\nwait $reader\n"
         "cat trace\necho =====\necho 0 > tracing_on\necho three > trace_marker\ncat tracing_on\necho 1 > tracing_on\ncat tracing_cpumask\n"
         "echo 2 > tracing_cpumask\necho 1 > events/sched/on_cpu/enable\nuntil grep on_cpu per_cpu/cpu1/trace >/dev/null; do load pipe -n 20 -j 8 >/dev/null; done\n"
         "cat per_cpu/cpu0/trace\n"

@@ -2,16 +2,14 @@
 """test_ftrace_logs.py - /sys/kernel/tracing: snapshots, dumps on the console, instances."""
 import re
 
-from harness import BUILD, boot, check, check_eq, check_match, main, test
+from harness import boot, check, check_eq, check_match, main, test
 from tracefs import CD, ENTRIES, rows
 
-DEEDS = ["--file", f"/bin/user_test={BUILD}/user_test"]
-RMDIR = "rmdir() { user_test do rmdir $1; }\n"
 
 
 def ftrace(script, smp=4, **more):
     """The console's text, in parts that `echo =====` separates."""
-    return boot(CD + RMDIR + script, smp=smp, sets=[ENTRIES], options=DEEDS + more.pop("options", []), **more).expect().out.replace("\r", "").split("=====\n")
+    return boot(CD + script, smp=smp, sets=[ENTRIES], **more).expect().out.replace("\r", "").split("=====\n")
 
 
 COMMANDS = 6  # of each of the 64
@@ -111,7 +109,7 @@ def instances():
         for name in ("set_ftrace_filter", "buffer_size_kb", "per_cpu", "events", "snapshot", "tracing_on"):
             check(re.search(rf"\b{name}\b", names), f"no {name}")
         check("kprobe_events" not in names and "instances\n" not in names, "what only the top has")
-        check_match(r"^function_graph function nop\ninstances/nosuch: No such file or directory\nmkdir: .*'instances/a/x': Operation not permitted\n.*instances/a/events.*\n$", names, "errors")
+        check_match(r"^function_graph function nop\nrmdir: 'instances/nosuch': No such file or directory\nmkdir: .*'instances/a/x': Operation not permitted\n.*instances/a/events.*\n$", names, "errors")
         head, a, b, top = own.split("----\n")
         check_eq(head, "1\n0\nsched:sched_process_fork\nsched:sched_process_fork\n", "what is enabled where")
         check(len(forks(a)) >= 23 and forks(top) == [], f"{len(forks(a))} forks")
@@ -130,7 +128,7 @@ def instances():
         check_match(r"^ +\d\) .*ramfs_read\(\);$", tracer, "the graph")
         check_match(r"^sh: .*Invalid argument\ntraceoff:unlimited if child_comm == load\nhist:keys=comm:vals=hitcount:sort=hitcount:size=2048 \[active\]\n# Available.*\n#.*\n# Available.*\n#.*\n0\n1\n", rest, "triggers")
         check_match(r"^{ comm: load +} hitcount: +1$", rest, "a histogram")
-        check_match(r"^instances/a: Resource busy\n0\nprovider +probes on\n(?:ktr .*\n)?$", rest, "what is left")
+        check_match(r"^rmdir: 'instances/a': Device or resource busy\n0\nprovider +probes on\n(?:ktr .*\n)?$", rest, "what is left")
 
 
 @test("hist: onmax and onchange keep the fields of save() for each key, and take a snapshot(), of which it says whose it is")
@@ -242,7 +240,7 @@ def pids():
         "echo 1 > $d/events/vfs/lookup/enable\necho $$ 99999 > $d/set_event_pid\ndone\ncat set_event_pid\nsh -c 'cat /etc/motd' >/dev/null\n: < /etc/motd\n"
         "cat set_event trace\necho ----\ncat instances/a/trace\necho x >> set_event_pid\necho =====\n"
         "for d in . instances/a; do\necho > $d/set_event_pid\necho $$ > $d/set_event_notrace_pid\necho > $d/trace\ndone\nsh -c 'cat /etc/motd' >/dev/null\n: < /etc/motd\n"
-        "echo > set_event\necho > instances/a/set_event\ncat trace\necho ----\ncat instances/a/trace\nuser_test do rmdir instances/a\necho =====\n"
+        "echo > set_event\necho > instances/a/set_event\ncat trace\necho ----\ncat instances/a/trace\nrmdir instances/a\necho =====\n"
         "echo > trace\necho $$ > set_ftrace_notrace_pid\necho sys_openat > set_ftrace_filter\necho function > current_tracer\n: < /etc/motd\ncat /etc/motd >/dev/null\ncat trace set_ftrace_notrace_pid\n"
         "echo > set_ftrace_notrace_pid\n: < /etc/motd\ncat trace\n")
     pid = int(check_match(r"^no pid\n(\d+)\n99999$", only, "the lists")[1])
@@ -307,7 +305,7 @@ def crowd():
             where = chance.choice(dirs)
             name = f"{where}/{chance.choice(common)}" if chance.random() < 0.75 else chance.choice(top)
             script += chance.choice([f"cat {name}", f"cat {name}", f"echo '{chance.choice(words)}' > {name}", f"echo '{chance.choice(words)}' >> {name}",
-                                     f"mkdir {chance.choice(dirs[1:])}", f"user_test do rmdir {chance.choice(dirs[1:])}", "kill -0 $$"]) + "\n"
+                                     f"mkdir {chance.choice(dirs[1:])}", f"rmdir {chance.choice(dirs[1:])}", "kill -0 $$"]) + "\n"
         script += ";;\n"
     script += "esac\n: > /tmp/done$1\n"
     check_ends = "".join(

@@ -62,7 +62,7 @@ def steal():
         c.expect_exact("steal: foreground -1 settings -1 read -5")  # EPERM, EPERM, EIO
         alive(c)
         shell(c, "su 1000 user_test do read &")
-        c.sendline("while ! ps | grep 'stop.*user_test' > /dev/null; do :; done; echo it stopped")
+        c.sendline("while ! ps -o stat,comm | grep '^T.*user_test' > /dev/null; do :; done; echo it stopped")
         c.expect_exact("\r\nit stopped")
         alive(c)
 
@@ -87,7 +87,7 @@ def foreground():
 @test("a process joins no group of another user")
 def join():
     with guest(*DEEDS, smp=1) as c:
-        out = shell(c, "ps | grep ' sh$'")
+        out = shell(c, "ps -o pid,comm | grep ' sh$'")
         pgid = check_match(r"^\s*(\d+)\s", out.replace(PROMPT, ""), "the shell's process id").group(1)
         check_match(r"^join: -1\r*$", shell(c, f"su 1000 user_test do join {pgid}"), "joining root's shell")
 
@@ -202,9 +202,9 @@ exit 0
 
 ZOMBIES = """
 su 1000 user_test do hog zombies &
-while [ $(ps | grep -c zombie) -lt 8000 ]; do sleep 0.2; done
+while [ $(sysctl -n kern.proc | grep -c zombie) -lt 8000 ]; do sleep 0.2; done
 sysctl debug.ktr.mask=INTR > /dev/null
-ps > /dev/null
+sysctl kern.proc > /dev/null
 sysctl debug.ktr.mask=NONE > /dev/null
 user_test do slay 1000
 exit 0
@@ -248,7 +248,7 @@ exit 0
 def zombies():
     run = boot(ZOMBIES, options=[*DEEDS, "--icount"], sets=["kern.maxproc=9000", "kern.maxkmemperuid=100000"], trace=True, timeout=4 * DEADLINE_S).expect()
     ns = [e["ns"] for e in run.events if e["text"].startswith("interrupt enter")]
-    check(len(ns) > 4, f"{len(ns)} interrupts while ps ran, expected more")
+    check(len(ns) > 4, f"{len(ns)} interrupts while it was read, expected more")
     longest = max(b - a for a, b in zip(ns, ns[1:]))
     # A tick is 10 ms, and a nanosecond an instruction.
     check(longest < 12_000_000, f"{longest / 1e6:.1f} ms without a timer interrupt, expected ticks of 10 ms")

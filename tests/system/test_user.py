@@ -39,7 +39,7 @@ def anonymous():
         gen = subprocess.run([ROOT / "build/host/unit/dif_gen"], check=True, capture_output=True).stdout
         image.write_bytes(gen)
         options = ["--file", f"/bin/user_test={BUILD}/user_test", "--file", f"/boot/dtrace.dif={image}"]
-        guest = boot("nproc\nuser_test claim\nuser_test claim\n", options=options)
+        guest = boot("/bin/nproc\nuser_test claim\nuser_test claim\n", options=options)
         lines = guest.expect(1).out.splitlines()
         for line in ("again: -16", "started: nproc", "started: user_test", "calls: many",
                      "nothing to claim: No such file or directory"):

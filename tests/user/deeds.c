@@ -262,18 +262,12 @@ deed_main(int argc, char **argv)
 		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
-	if (strcmp(what, "rmdir") == 0 && argc > 2) {
-		if (rmdir(argv[2]) == 0)
-			return 0;
-		perror(argv[2]);
-		return 1;
-	}
 	if (strcmp(what, "leave") == 0)
 		return hog_leave_depth();
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
 	fprintf(stderr,
 		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
-		"rmdir DIRECTORY|leave|hog WHAT\n");
+		"leave|hog WHAT\n");
 	return 2;
 }

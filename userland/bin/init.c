@@ -16,10 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/reboot.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
-#include <tool.h>
 #include <unistd.h>
 
 static const char usage[] = "usage: init [SCRIPT]    (process 1; the kernel starts it)\n";
@@ -118,19 +119,22 @@ run_script(char *script)
 	warn("power off");
 }
 
+/* busybox's halt, poweroff and reboot ask by these signals. */
+static void
+end_machine(int sig)
+{
+	reboot(sig == SIGTERM ? RB_AUTOBOOT : sig == SIGUSR1 ? RB_HALT_SYSTEM : RB_POWER_OFF);
+}
+
 static void
 print_motd(void)
 {
-	char buf[1024];
 	int fd = open("/etc/motd", O_RDONLY);
-	ssize_t n;
 
 	if (fd < 0)
 		return;
-	while ((n = read(fd, buf, sizeof(buf))) > 0)
-		write_all(1, buf, (size_t)n);
-	if (n < 0)
-		warn("/etc/motd");
+	while (sendfile(1, fd, NULL, 65536) > 0)
+		;
 	close(fd);
 }
 
@@ -173,6 +177,9 @@ main(int argc, char **argv)
 	open_console();
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
+	signal(SIGTERM, end_machine);
+	signal(SIGUSR1, end_machine);
+	signal(SIGUSR2, end_machine);
 	setpgid(0, 0);
 	setenv("PATH", "/bin:/sbin:/usr/bin:/usr/sbin", 1);
 	setenv("HOME", "/", 1);

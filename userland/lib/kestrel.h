@@ -44,5 +44,5 @@ void ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *befo
 int ktrace(const char *file, int ops, uint32_t facs, pid_t pid);
 int utrace(const void *data, size_t len);
 
-/* SHUTDOWN_POWEROFF with status 0 to 63, or SHUTDOWN_REBOOT. Returns only when it fails. */
+/* SHUTDOWN_POWEROFF with status 0 to 63. Returns only when it fails. */
 int machine_shutdown(int how, int status);

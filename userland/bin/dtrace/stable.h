@@ -19,7 +19,7 @@ extern const struct attributes stable_best;    /* Stable/Stable/Common */
 extern const struct attributes stable_private; /* Private/Private/Unknown */
 /* The least of what was used so far. */
 extern struct attributes stable_used;
-/* Not 0: what is used is behind a stable name of a library. */
+/* Not 0: what is used now is the definition of a library's name, whose stability alone counts. */
 extern unsigned stable_hidden;
 
 /* Forgets what pragmas have said, and the minimum. */

@@ -152,8 +152,8 @@ find(const struct word *words, uint64_t v)
 	return NULL;
 }
 
-static void
-print_number(uint64_t v)
+void
+kdump_print_number(uint64_t v)
 {
 	printf(kdump_options.decimal ? "%ld" : "%#lx", v);
 }
@@ -166,7 +166,7 @@ print_choice(const struct word *words, uint64_t v)
 	if (name != NULL)
 		fputs(name, stdout);
 	else
-		print_number(v);
+		kdump_print_number(v);
 }
 
 /* Prints the names of the bits of *v after `bar`, and clears them. Returns what separates more. */
@@ -196,7 +196,7 @@ print_mask(const struct word *words, uint64_t v)
 {
 	const char *bar = "";
 
-	print_number(v);
+	kdump_print_number(v);
 	if (v == 0)
 		return;
 	putchar('<');
@@ -214,7 +214,7 @@ print_open(const struct kdump_machine *m, uint64_t v)
 	const char *bar = "|";
 
 	v &= UINT32_MAX;
-	print_number(v);
+	kdump_print_number(v);
 	printf("<%s", how[v & O_ACCMODE]);
 	v &= ~(uint64_t)O_ACCMODE;
 	bar = print_bits(own, &v, bar);
@@ -228,7 +228,7 @@ print_clone(uint64_t v)
 {
 	const char *sig = find(signals, v & 0xff), *bar = "";
 
-	print_number(v);
+	kdump_print_number(v);
 	putchar('<');
 	v &= sig != NULL ? ~0xfful : ~0ul;
 	bar = print_bits(clones, &v, bar);
@@ -251,6 +251,51 @@ kdump_signal_code(int code)
 	return code >= 0 ? find(codes, (uint64_t)code) : NULL;
 }
 
+/* Kinds of which a value is one of the words, or a set of them. */
+static const struct kind {
+	const struct word *words;
+	bool set; /* of bits of an int */
+} kinds[] = {
+    [ARG_AT] = {ats, true},
+    [ARG_CLOCK] = {clocks, false},
+    [ARG_CLOSERANGE] = {close_ranges, true},
+    [ARG_EPOLL] = {epolls, false},
+    [ARG_EVENTFD] = {eventfds, true},
+    [ARG_FCNTL] = {fcntls, false},
+    [ARG_FLOCK] = {flocks, true},
+    [ARG_IOCTL] = {ioctls, false},
+    [ARG_KTRFAC] = {facs, true},
+    [ARG_MADVICE] = {advices, false},
+    [ARG_MAP] = {maps, true},
+    [ARG_MREMAP] = {mremaps, true},
+    [ARG_MSYNC] = {msyncs, true},
+    [ARG_MFD] = {memfds, true},
+    [ARG_MODE] = {modes, true},
+    [ARG_PRCTL] = {prctls, false},
+    [ARG_RLIMIT] = {rlimits, false},
+    [ARG_RENAME] = {renames, true},
+    [ARG_RWF] = {rwfs, true},
+    [ARG_SHUTDOWN] = {shutdowns, false},
+    [ARG_SIGHOW] = {sighows, false},
+    [ARG_SIGNAL] = {signals, false},
+    [ARG_SPLICE] = {splices, true},
+    [ARG_SYSCTL] = {sysctls, false},
+    [ARG_TIMER] = {timers, true},
+    [ARG_WAIT] = {waits, true},
+    [ARG_WHENCE] = {whences, false},
+};
+
+static void
+print_words(enum kdump_arg_kind kind, uint64_t v)
+{
+	const struct kind *k = &kinds[kind];
+
+	if (k->set)
+		print_mask(k->words, (uint32_t)v);
+	else
+		print_choice(k->words, v);
+}
+
 void
 kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v)
 {
@@ -258,44 +303,23 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		kind = ARG_NUMBER;
 	switch (kind) {
 	case ARG_NUMBER:
-		print_number(v);
+		kdump_print_number(v);
 		break;
 	case ARG_SIGNED:
 		/* -1 and such are smaller than half of all numbers, and are meant as int */
 		if ((int64_t)(int32_t)v < 0 && (v >> 32 == 0 || v >> 32 == UINT32_MAX))
 			printf("%d", (int)v);
 		else
-			print_number(v);
-		break;
-	case ARG_AT:
-		print_mask(ats, v);
+			kdump_print_number(v);
 		break;
 	case ARG_ATFD:
 		if ((int32_t)v == AT_FDCWD)
 			fputs("AT_FDCWD", stdout);
 		else
-			print_number(v);
-		break;
-	case ARG_CLOCK:
-		print_choice(clocks, v);
+			kdump_print_number(v);
 		break;
 	case ARG_CLONE:
 		print_clone(v);
-		break;
-	case ARG_CLOSERANGE:
-		print_mask(close_ranges, v & UINT32_MAX);
-		break;
-	case ARG_EPOLL:
-		print_choice(epolls, v);
-		break;
-	case ARG_EVENTFD:
-		print_mask(eventfds, v & UINT32_MAX);
-		break;
-	case ARG_FCNTL:
-		print_choice(fcntls, v);
-		break;
-	case ARG_FLOCK:
-		print_mask(flocks, v & UINT32_MAX);
 		break;
 	case ARG_FUTEX:
 		print_choice(futexes, v & FUTEX_CMD_MASK);
@@ -304,40 +328,13 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		if (v & FUTEX_CLOCK_REALTIME)
 			fputs("|FUTEX_CLOCK_REALTIME", stdout);
 		break;
-	case ARG_IOCTL:
-		print_choice(ioctls, v);
-		break;
-	case ARG_KTRFAC:
-		print_mask(facs, v & UINT32_MAX);
-		break;
 	case ARG_KTROP:
 		print_choice(ktrops, KTROP(v));
 		if (v & KTRFLAG_DESCEND)
 			fputs("|KTRFLAG_DESCEND", stdout);
 		break;
-	case ARG_MADVICE:
-		print_choice(advices, v);
-		break;
-	case ARG_MAP:
-		print_mask(maps, v);
-		break;
-	case ARG_MREMAP:
-		print_mask(mremaps, v);
-		break;
-	case ARG_MSYNC:
-		print_mask(msyncs, v);
-		break;
-	case ARG_MFD:
-		print_mask(memfds, v & UINT32_MAX);
-		break;
-	case ARG_MODE:
-		print_mask(modes, v & UINT32_MAX);
-		break;
 	case ARG_OPEN:
 		print_open(m, v);
-		break;
-	case ARG_PRCTL:
-		print_choice(prctls, v);
 		break;
 	case ARG_PROT:
 		if (v == PROT_NONE)
@@ -345,38 +342,7 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		else
 			print_mask(prots, v);
 		break;
-	case ARG_RLIMIT:
-		print_choice(rlimits, v);
-		break;
-	case ARG_RENAME:
-		print_mask(renames, v & UINT32_MAX);
-		break;
-	case ARG_RWF:
-		print_mask(rwfs, v & UINT32_MAX);
-		break;
-	case ARG_SHUTDOWN:
-		print_choice(shutdowns, v);
-		break;
-	case ARG_SIGHOW:
-		print_choice(sighows, v);
-		break;
-	case ARG_SIGNAL:
-		print_choice(signals, v);
-		break;
-	case ARG_SPLICE:
-		print_mask(splices, v & UINT32_MAX);
-		break;
-	case ARG_SYSCTL:
-		print_choice(sysctls, v);
-		break;
-	case ARG_TIMER:
-		print_mask(timers, v & UINT32_MAX);
-		break;
-	case ARG_WAIT:
-		print_mask(waits, v & UINT32_MAX);
-		break;
-	case ARG_WHENCE:
-		print_choice(whences, v);
-		break;
+	default:
+		print_words(kind, v);
 	}
 }

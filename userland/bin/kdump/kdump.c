@@ -1,18 +1,17 @@
 /* kdump.c - prints what ktrace has recorded. One source for the guest and for the host. */
 #include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tool.h>
 #include <unistd.h>
 
 #include "userland/bin/kdump/kdump.h"
 #include "userland/bin/kdump/points.h"
 
 static const char usage[] =
-    "usage: kdump [-dEHlnRrSsT] [--jsonl] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
+    "kdump [-dEHlnRrSsT] [--jsonl] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
     "  -f FILE     read FILE, - for standard input, instead of ktrace.out\n"
     "  -d          numbers are decimal\n"
     "  -n          do not translate numbers into words\n"
@@ -30,51 +29,22 @@ static const char usage[] =
 
 #define WAIT_US 50000 /* between two looks at the end of a file */
 
-struct input {
-	int fd;
-	size_t at, have; /* in buf */
-	char buf[65536];
-};
-
 static int64_t
 read_input(void *arg, void *buf, size_t len)
 {
-	struct input *in = arg;
+	FILE *in = arg;
+	size_t n;
 
-	while (in->at == in->have) {
-		ssize_t n = read(in->fd, in->buf, sizeof(in->buf));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+	while ((n = fread(buf, 1, len, in)) == 0) {
+		if (ferror(in))
 			err(1, "read");
-		if (n == 0 && !kdump_live())
-			return 0;
-		if (n == 0) {
-			fflush(stdout);
-			usleep(WAIT_US);
-		}
-		in->at = 0;
-		in->have = (size_t)n;
+		if (!kdump_live())
+			break;
+		clearerr(in);
+		fflush(stdout);
+		usleep(WAIT_US);
 	}
-	if (len > in->have - in->at)
-		len = in->have - in->at;
-	memcpy(buf, in->buf + in->at, len);
-	in->at += len;
-	return (int64_t)len;
-}
-
-static uint64_t
-number(char option, const char *text)
-{
-	char *end;
-	uint64_t n;
-
-	errno = 0;
-	n = strtoull(text, &end, 0);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || n > INT64_MAX)
-		errx(2, "-%c: found \"%s\", expected a number", option, text);
-	return n;
+	return (int64_t)n;
 }
 
 static void
@@ -102,13 +72,13 @@ set_option(int c, const char *arg, const char **file)
 		o->live = true;
 		break;
 	case 'm':
-		o->max_data = number('m', arg);
+		o->max_data = tool_number("-m", arg, 0, INT64_MAX);
 		break;
 	case 'n':
 		o->raw = true;
 		break;
 	case 'p':
-		o->pid = (int64_t)number('p', arg);
+		o->pid = (int64_t)tool_number("-p", arg, 0, INT64_MAX);
 		break;
 	case 'R':
 		o->relative = true;
@@ -131,11 +101,10 @@ set_option(int c, const char *arg, const char **file)
 			errx(2, "-t: found \"%s\", expected some of cfinpstuwy+", arg);
 		break;
 	case 'h':
-		fputs(usage, stdout);
-		exit(fflush(stdout) == 0 ? 0 : 1);
+		printf("usage: %s", usage);
+		exit(tool_finish(0));
 	default:
-		fputs(usage, stderr);
-		exit(2);
+		tool_usage(usage);
 	}
 }
 
@@ -145,20 +114,15 @@ main(int argc, char **argv)
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'},
 					      {"jsonl", no_argument, NULL, 'J'},
 					      {NULL, 0, NULL, 0}};
-	static struct input in;
+	FILE *in = stdin;
 	const char *file = "ktrace.out";
-	int c, status;
+	int c;
 
 	while ((c = getopt_long(argc, argv, "dEf:Hhlm:np:RrSsTt:", longs, NULL)) != -1)
 		set_option(c, optarg, &file);
 	if (optind < argc)
 		set_option('?', NULL, NULL);
-	if (strcmp(file, "-") != 0 && (in.fd = open(file, O_RDONLY)) < 0)
+	if (strcmp(file, "-") != 0 && (in = fopen(file, "r")) == NULL)
 		err(1, "%s", file);
-	status = kdump_stream(read_input, &in);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		warn("stdout");
-		status = 1;
-	}
-	return status;
+	return tool_finish(kdump_stream(read_input, in));
 }

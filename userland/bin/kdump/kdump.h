@@ -110,6 +110,8 @@ void kdump_json(const struct ktr_header *h, const uint8_t *data);
 /* "CALL", …; NULL: unknown. */
 const char *kdump_type(unsigned type);
 
+/* Prints a number as the options want it: hexadecimal, or decimal. */
+void kdump_print_number(uint64_t v);
 /* Prints an argument as C would write it. */
 void kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v);
 /* "SIGINT", or NULL; "SI_USER", or NULL. */

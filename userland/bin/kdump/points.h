@@ -8,6 +8,9 @@
 	 KTRFAC_STRUCT | KTRFAC_USER | KTRFAC_SYSCTL | KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)
 #define KTR_POINTS_ALL (KTR_POINTS_DEFAULT | KTRFAC_CSW | KTRFAC_FAULT | KTRFAC_FAULTEND)
 
+/* The beginning and the end of a tracing are recorded whatever is asked for. */
+#define KTR_POINTS_NONE (KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)
+
 /* What a user is told of them. */
 #define KTR_POINTS_HELP                                                                    \
 	"  letters: c calls and returns, f page faults, i input and output, n names,\n"    \
@@ -18,45 +21,23 @@
 static inline uint32_t
 ktr_points(const char *letters)
 {
-	uint32_t points = KTRFAC_PROCCTOR | KTRFAC_PROCDTOR;
+	static const uint32_t points[128] = {['c'] = KTRFAC_SYSCALL | KTRFAC_SYSRET,
+					     ['f'] = KTRFAC_FAULT | KTRFAC_FAULTEND,
+					     ['i'] = KTRFAC_GENIO,
+					     ['n'] = KTRFAC_NAMEI,
+					     ['p'] = KTR_POINTS_NONE,
+					     ['s'] = KTRFAC_PSIG,
+					     ['t'] = KTRFAC_STRUCT,
+					     ['u'] = KTRFAC_USER,
+					     ['w'] = KTRFAC_CSW,
+					     ['y'] = KTRFAC_SYSCTL,
+					     ['+'] = KTR_POINTS_DEFAULT};
+	uint32_t found = 0;
 
-	for (const char *c = letters; *c != '\0'; c++) {
-		switch (*c) {
-		case 'c':
-			points |= KTRFAC_SYSCALL | KTRFAC_SYSRET;
-			break;
-		case 'f':
-			points |= KTRFAC_FAULT | KTRFAC_FAULTEND;
-			break;
-		case 'i':
-			points |= KTRFAC_GENIO;
-			break;
-		case 'n':
-			points |= KTRFAC_NAMEI;
-			break;
-		case 'p':
-			break;
-		case 's':
-			points |= KTRFAC_PSIG;
-			break;
-		case 't':
-			points |= KTRFAC_STRUCT;
-			break;
-		case 'u':
-			points |= KTRFAC_USER;
-			break;
-		case 'w':
-			points |= KTRFAC_CSW;
-			break;
-		case 'y':
-			points |= KTRFAC_SYSCTL;
-			break;
-		case '+':
-			points |= KTR_POINTS_DEFAULT;
-			break;
-		default:
+	for (const uint8_t *c = (const uint8_t *)letters; *c != '\0'; c++) {
+		if (*c >= 128 || points[*c] == 0)
 			return 0;
-		}
+		found |= points[*c] | KTR_POINTS_NONE;
 	}
-	return *letters != '\0' ? points : 0;
+	return found;
 }

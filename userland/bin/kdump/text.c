@@ -8,12 +8,6 @@
 #define SCREEN 80
 
 static void
-print_number(uint64_t v)
-{
-	printf(kdump_options.decimal ? "%ld" : "%#lx", v);
-}
-
-static void
 print_syscall(const struct kdump_machine *m, const struct ktr_syscall *s)
 {
 	const struct kdump_call *call = kdump_call(m, s->ktr_code);
@@ -49,7 +43,7 @@ print_sysret(const struct kdump_machine *m, const struct ktr_sysret *s)
 		if (!kdump_options.raw)
 			printf(" %s", strerror(s->ktr_error));
 	} else if (kdump_options.raw) {
-		print_number((uint64_t)v);
+		kdump_print_number((uint64_t)v);
 	} else {
 		printf("%ld", v);
 		if (v < 0 || v > 9)
@@ -194,32 +188,13 @@ print_mode(uint64_t mode)
 static void
 print_date(const char *name, int64_t sec)
 {
-	int64_t day = sec / 86400, second = sec % 86400, era, year, month;
+	struct tm t;
 
-	if (!kdump_options.symbolic) {
+	if (kdump_options.symbolic && gmtime_r(&sec, &t) != NULL)
+		printf(", %s=\"%ld-%02d-%02d %02d:%02d:%02d\"", name, t.tm_year + 1900l,
+		       t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+	else
 		printf(", %s=%ld", name, sec);
-		return;
-	}
-	if (second < 0) {
-		second += 86400;
-		day--;
-	}
-	/* the Gregorian calendar, in years that begin with March and eras of 400 years */
-	if (day < -719468 || day > 3652425000) {
-		printf(", %s=%ld", name, sec);
-		return;
-	}
-	day += 719468;
-	era = day / 146097;
-	day %= 146097;
-	year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-	day -= 365 * year + year / 4 - year / 100;
-	month = (5 * day + 2) / 153;
-	day -= (153 * month + 2) / 5;
-	year += era * 400 + (month >= 10);
-	printf(", %s=\"%ld-%02ld-%02ld %02ld:%02ld:%02ld\"", name, year,
-	       month < 10 ? month + 3 : month - 9, day + 1, second / 3600, second / 60 % 60,
-	       second % 60);
 }
 
 static void
@@ -272,7 +247,7 @@ print_struct(const struct kdump_machine *m, const struct ktr_header *h, const ui
 static void
 print_fault(const struct ktr_fault *f)
 {
-	print_number(f->ktr_vaddr);
+	kdump_print_number(f->ktr_vaddr);
 	printf(" %s\n", f->ktr_access & KTR_ACCESS_EXEC    ? "VM_PROT_EXECUTE"
 			: f->ktr_access & KTR_ACCESS_WRITE ? "VM_PROT_WRITE"
 							   : "VM_PROT_READ");

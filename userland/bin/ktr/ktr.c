@@ -221,6 +221,18 @@ probe_match(const char *specs, const char *line)
 	return match;
 }
 
+/* A file whose contents become *text when it is closed. */
+static FILE *
+text_open(char **text)
+{
+	static size_t size;
+	FILE *f = open_memstream(text, &size);
+
+	if (f == NULL)
+		err(1, "memory");
+	return f;
+}
+
 /* How many probes each provider has. */
 static void
 print_counts(char *rows)
@@ -229,7 +241,8 @@ print_counts(char *rows)
 		const char *name;
 		unsigned probes, on;
 	} providers[32] = {{0}};
-	char *line, *table = strdup(""), *longer;
+	char *line, *table;
+	FILE *f = text_open(&table);
 
 	while ((line = strsep(&rows, "\n")) != NULL) {
 		size_t i = 0;
@@ -244,13 +257,9 @@ print_counts(char *rows)
 		providers[i].probes++;
 		providers[i].on += on;
 	}
-	for (size_t i = 0; i < 32 && providers[i].name != NULL; i++) {
-		if (asprintf(&longer, "%s%s %u %u\n", table, providers[i].name, providers[i].probes,
-			     providers[i].on) < 0)
-			err(1, "memory");
-		free(table);
-		table = longer;
-	}
+	for (size_t i = 0; i < 32 && providers[i].name != NULL; i++)
+		fprintf(f, "%s %u %u\n", providers[i].name, providers[i].probes, providers[i].on);
+	fclose(f);
 	tool_table("provider probes on", table);
 }
 
@@ -258,33 +267,22 @@ print_counts(char *rows)
 static char *
 add_types(char *rows)
 {
-	char *all = strdup(""), *line;
-	size_t used = 0, room = 0;
+	char *all, *line;
+	FILE *f = text_open(&all);
 
 	probe_types_open();
 	while ((line = strsep(&rows, "\n")) != NULL) {
-		char *copy = strdup(line), *rest = copy, *words[7], *more;
-		const char *types = "";
-		size_t size;
+		char *copy = strdup(line), *rest = copy, *words[7];
 
 		if (copy == NULL)
 			err(1, "memory");
 		for (unsigned i = 0; i < 7; i++)
 			words[i] = next_word(&rest);
-		if (strcmp(words[3], "fbt") == 0)
-			types = probe_types(words[5], words[6]);
-		size = strlen(line) + strlen(types) + 2;
-		if (used + size > room) {
-			room = 2 * (used + size);
-			more = realloc(all, room);
-			if (more == NULL)
-				err(1, "memory");
-			all = more;
-		}
-		used +=
-		    (size_t)snprintf(all + used, size, "%s%s%s", used > 0 ? "\n" : "", line, types);
+		fprintf(f, "%s%s\n", line,
+			strcmp(words[3], "fbt") == 0 ? probe_types(words[5], words[6]) : "");
 		free(copy);
 	}
+	fclose(f);
 	return all;
 }
 

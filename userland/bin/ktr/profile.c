@@ -20,29 +20,13 @@ struct function {
 	u128 square;
 };
 
-/* The quotient; there is no division of 128 bits in the C library. */
-static u128
-divide(u128 n, uint64_t by)
-{
-	u128 quotient = 0, rest = 0;
-
-	for (int bit = 127; bit >= 0; bit--) {
-		rest = rest << 1 | (n >> bit & 1);
-		if (rest >= by) {
-			rest -= by;
-			quotient |= (u128)1 << bit;
-		}
-	}
-	return quotient;
-}
-
 /* The sample variance in square nanoseconds. */
 static u128
 variance(const struct function *f)
 {
 	if (f->timed < 2)
 		return 0;
-	return divide(f->square - divide((u128)f->ns * f->ns, f->timed), f->timed - 1);
+	return (f->square - (u128)f->ns * f->ns / f->timed) / (f->timed - 1);
 }
 
 /* Reads the next word of the row as a number. */
@@ -101,8 +85,7 @@ read_rows(char *rows, struct function **found)
 static const char *
 thousandths(char text[48], u128 n)
 {
-	snprintf(text, 48, "%llu.%03u", (unsigned long long)divide(n, 1000),
-		 (unsigned)(n - divide(n, 1000) * 1000));
+	snprintf(text, 48, "%llu.%03u", (unsigned long long)(n / 1000), (unsigned)(n % 1000));
 	return text;
 }
 
@@ -130,7 +113,7 @@ profile_print(void)
 		printf("  %-32s %10llu %15s %12s %12s %16s\n", f->name, (unsigned long long)f->hits,
 		       thousandths(total, f->ns), thousandths(self, f->self_ns),
 		       thousandths(mean, f->timed > 0 ? f->ns / f->timed : 0),
-		       thousandths(square, divide(variance(f), 1000)));
+		       thousandths(square, variance(f) / 1000));
 	}
 	return tool_finish(0);
 }
