@@ -248,8 +248,8 @@ $H/ktrdump: $(KTRDUMP_OBJS)
 	$Q$(HOSTCC) -o $@ $^ -lelf -lpthread
 
 # kdump reads traces of any architecture; what the kernel's headers call by the same name everywhere is the first one's.
-KDUMP_SRCS := $(wildcard userland/bin/kdump/*.c)
-KDUMP_OBJS := $(patsubst %,$H/obj/%.o,$(KDUMP_SRCS) userland/lib/tool.c)
+KDUMP_SRCS := $(wildcard userland/bin/kdump/*.c) userland/lib/tool.c
+KDUMP_OBJS := $(KDUMP_SRCS:%=$H/obj/%.o)
 KDUMP_CFLAGS := -Iuserland/lib -Ikernel/abi/$(firstword $(ARCHS))
 $(KDUMP_OBJS): HOST_CFLAGS += $(KDUMP_CFLAGS)
 $H/kdump: $(KDUMP_OBJS)
