@@ -53,6 +53,13 @@ KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-
 # The guest's programs are Debian's busybox and our own over musl; qemu/fetch-guest gets both.
 GUEST := build/guest/$(ARCH)
 MUSL  := $(GUEST)/musl
+# What cannot be built without them is left out; tests/run names what it skips then.
+userland = $(filter 2,$(words $(wildcard $(GUEST)/busybox $(MUSL)/lib/libc.a)))
+ifeq ($(filter clean help,$(MAKECMDGOALS))$(userland),)
+$(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the guest)
+$(info $(shell qemu/fetch-guest $(ARCH) >&2 || echo "make: without them there is no initial RAM disk: no guest runs"))
+endif
+HAVE_USERLAND := $(userland)
 USER_CFLAGS_ALL = -std=gnu11 -D__kestrel__ -D_GNU_SOURCE -O2 -g -nostdinc -isystem $(MUSL)/include -isystem $(shell $(CC) -print-file-name=include) \
 	$(USER_CFLAGS) -fno-omit-frame-pointer -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections $(WARN) $(REPRODUCIBLE) \
@@ -303,7 +310,7 @@ $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 .PHONY: all run debug console test test-guests stress lint format clean help unit-tests
 .SECONDARY:
 
-BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso)
+BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso))
 
 all: $B/kestrel $(BOOT_FILES) $H/ktrdump $H/kdump $H/dtrace $B/kestrel.ksyms ## build the kernel, what boots it and the host's tools
 
@@ -329,7 +336,7 @@ GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 $(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
-test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/user_test $B/linux_test $B/linux_test_dynamic
+test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/user_test) $B/linux_test $B/linux_test_dynamic
 
 test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TESTS='GLOB…' for some of them
 	tests/run $(TEST_ARCHS:%=--arch %) $(TESTS)
@@ -361,10 +368,6 @@ help: ## this list
 # A missing tool: install it and say so. Debian only; elsewhere install-tools prints the list.
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
 TOOLS := $(CC) pahole cpio qemu-system-$(ARCH) $(if $(GRUB_BOOTS),grub-mkrescue xorriso)
-ifeq ($(wildcard $(GUEST)/busybox $(MUSL)/lib/libc.a),)
-$(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the guest)
-$(info $(shell qemu/fetch-guest $(ARCH) >&2 || echo "make: qemu/fetch-guest failed"))
-endif
 MISSING := $(shell for t in $(TOOLS); do command -v $$t >/dev/null || printf '%s ' $$t; done)
 ifneq ($(MISSING),)
 $(info make: missing: $(MISSING))

@@ -10,6 +10,7 @@
 #define TIOCGPGRP  0x540f
 #define TIOCSPGRP  0x5410
 #define TIOCGWINSZ 0x5413
+#define TIOCSWINSZ 0x5414
 
 /* c_iflag */
 #define ICRNL 0000400

@@ -21,6 +21,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"
@@ -40,7 +41,8 @@ static struct {
 	uint32_t fg_pgid; /* 0: none yet */
 	uint32_t fg_uid;  /* the user who chose it */
 	uint32_t sid;     /* the session whose terminal it is: that of the first who opened it */
-} tty = {.lock = SPINLOCK_INIT("tty")};
+	struct winsize size;
+} tty = {.lock = SPINLOCK_INIT("tty"), .size = {.ws_row = 24, .ws_col = 80}};
 
 static struct poll_source tty_news;
 
@@ -319,16 +321,36 @@ tty_set_group(uint64_t arg)
 	return 0;
 }
 
+/* Tells the foreground of a new size. */
+static int64_t
+tty_set_size(uint64_t arg)
+{
+	struct winsize size;
+	uint32_t pgid = 0;
+
+	if (copy_in(&size, arg, sizeof(size)) < 0)
+		return -EFAULT;
+	spin_lock(&tty.lock);
+	if (memcmp(&size, &tty.size, sizeof(size)) != 0)
+		pgid = tty.fg_pgid;
+	tty.size = size;
+	spin_unlock(&tty.lock);
+	if (pgid != 0)
+		proc_signal_group(pgid, SIGWINCH);
+	return 0;
+}
+
 static int64_t
 tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
-	static const struct winsize size = {.ws_row = 24, .ws_col = 80};
 	struct termios t;
+	struct winsize size;
 	int32_t pgid;
 
 	spin_lock(&tty.lock);
 	t = tty.ldisc.t;
 	pgid = (int32_t)tty.fg_pgid;
+	size = tty.size;
 	spin_unlock(&tty.lock);
 	switch (request) {
 	case TCGETS:
@@ -343,6 +365,8 @@ tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 		return tty_set_group(arg);
 	case TIOCGWINSZ:
 		return copy_out(arg, &size, sizeof(size));
+	case TIOCSWINSZ:
+		return tty_set_size(arg);
 	default:
 		return -ENOTTY;
 	}

@@ -6,6 +6,7 @@
  * from the background are allowed unless TOSTOP is set. Settings and the foreground group may be
  * changed by the foreground group, by user 0, and by the user who chose the present foreground
  * group; others get EPERM. The first process that opens the terminal makes its group the
+ * foreground. It has 24 rows of 80 columns until somebody says otherwise, which is SIGWINCH for the
  * foreground.
  */
 #pragma once

@@ -21,6 +21,7 @@
 static _Noreturn void
 halt(void)
 {
+	printk("system halted\n");
 	shutdown_before_halt();
 	irq_push();
 	stop_claim(NULL);

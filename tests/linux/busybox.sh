@@ -48,6 +48,6 @@ bb grep -E ' (/|/proc) ' /proc/mounts | bb grep -c rw | n; bb readlink /proc/mou
 bb readlink /proc/self/fd/0 <n; bb cat /proc/self/fd/0 <n | bb md5sum; bb ls /proc/self/task | bb wc -l; echo x | bb readlink /proc/self/fd/0 | n; (cd /proc/self/fd && bb pwd | n)
 bb tail -1 /proc/self/maps | bb awk '{print NF > 4}'; bb grep -c stack /proc/self/maps; bb ls -ld /proc/self/fd /proc/self/environ /proc/self/maps /proc/self/cwd | bb awk '{print $1}'
 bb cat /proc/nosuch /proc/999999999 2>&1 | bb sed 's,.*: ,,'; bb rmdir /proc/self 2>/dev/null || echo kept; bb sh -c 'echo short >/proc/self/comm; read x </proc/self/comm; echo $x'
-bb pidof nosuchprogram || echo none; bb sleep 50 & p=$!; bb kill -0 $p && bb kill $p; wait $p; echo $?
+bb pidof nosuchprogram || echo none; "$BB" sleep 50 & p=$!; bb kill -0 $p && bb kill $p; wait $p; echo $?
 bb free | bb sed -n 1,2p | n | bb tr -s ' '; bb uptime | bb grep -c 'load average'; bb top -b -n 1 | bb sed -n '3,4p' | n | bb tr -s ' '
 bb sysctl -n kernel.pid_max vm.overcommit_memory | n; bb sysctl -n nosuch.name 2>/dev/null || echo no such name

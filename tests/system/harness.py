@@ -34,6 +34,14 @@ DEADLINE_S = 240  # for one step: it ends what hangs, and a slow machine must no
 SLACK_S = 120  # for what remains when a guest's deadline has passed
 
 
+def host_busybox():
+    """The guest's busybox for this machine, to compare with."""
+    path = ROOT / "build" / "guest" / os.uname().machine / "busybox"
+    if not path.exists():
+        raise Skipped(f"no busybox for this machine: run qemu/fetch-guest {os.uname().machine}")
+    return path
+
+
 def _load_boot():
     """Loads qemu/boot as a module, for its table of machines."""
     sys.dont_write_bytecode = True  # write no .pyc file

@@ -69,7 +69,7 @@ def room():
 TOUR = """for i in switch lock fork pipe fault syscall malloc mix file; do load $i -n 3 -j 2; done
 mkdir /tmp/d; echo a b > /tmp/d/f; cp /tmp/d/f /tmp/d/g; mv /tmp/d/g /tmp/d/h; chmod 600 /tmp/d/h; touch /tmp/d/t
 cat /tmp/d/f | grep a | head -1 | tail -1 | tee /tmp/d/u | wc; ls -l /tmp/d /dev; rm -r /tmp/d
-ps -T; sysctl kern.proc; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
+ps -T; sysctl kern.proc; stty rows 30; stty rows 24; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
 ktrace -f /tmp/kt ls /; kdump -f /tmp/kt
 ktr on SCHED,PROC; ktr probes; ktr probe add 'p:x sys_read $arg1'; ktr on kprobe:::x; cat /etc/motd; ktr probe list
 ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC
