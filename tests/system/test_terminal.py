@@ -140,9 +140,9 @@ def page():
             alike(sides, PAGE)
             c = sides[0].child
             c.sendline("clear; top -d 600")
-            c.expect(r"PID +PPID USER +STAT +VSZ %VSZ %CPU COMMAND\r\n(.*\n)* .* init\r")
+            c.expect(r"PID +PPID USER +STAT +VSZ %VSZ %CPU COMMAND\S*\r+\n(.*\n)* .* init\r")
             c.send("H")
-            c.expect("PID +PPID USER +STAT +VSZ %VSZ %CPU COMMAND\r\n")
+            c.expect(r"PID +PPID USER +STAT +VSZ %VSZ %CPU COMMAND\S*\r+\n")
             c.send("q")
             prompt(c, "$ ")
 
