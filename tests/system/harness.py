@@ -42,6 +42,13 @@ def host_busybox():
     return path
 
 
+def need_package(name, arch=ARCH):
+    """Gets a package of Debian's for guests. Without a network the test is skipped."""
+    run = subprocess.run([ROOT / "qemu" / "fetch-guest", "--package", name, arch], capture_output=True, text=True, check=False)
+    if "no network?" in run.stderr:
+        raise Skipped(f"no package {name}: there is no network")
+
+
 def _load_boot():
     """Loads qemu/boot as a module, for its table of machines."""
     sys.dont_write_bytecode = True  # write no .pyc file

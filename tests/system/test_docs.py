@@ -5,7 +5,7 @@ import re
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from harness import ROOT, Failed, check, check_eq, main, scratch_file, test  # noqa: E402
+from harness import ROOT, Failed, check, check_eq, main, need_package, scratch_file, test  # noqa: E402
 from listing import difference, page, parse  # noqa: E402
 
 LABS = ROOT / "doc" / "labs.md"  # for test_labs.py
@@ -16,6 +16,9 @@ README_WORDS = 1000
 def typed(path):
     folder = scratch_file("")
     folder.mkdir()
+    for words in re.findall(r'PROGRAMS="([^"]*)"', path.read_text(encoding="utf-8")):
+        for package in (word for word in words.split() if "/" not in word):
+            need_package(package, "x86_64")
     with page(path, folder):
         pass
 

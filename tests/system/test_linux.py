@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 import tracecheck as tc
-from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, main, need_package, test
 
 FILE = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 
@@ -76,6 +76,7 @@ def programs():
     for word in ("./nosuch", "no-such-package-of-debian"):
         run = boot("true\n", options=["--program", word])
         check(run.status == 2 and word in run.err, f"{run.status}: {run.err}")
+    need_package("hello")
     guest = boot("hello\nls -l /usr/bin/hello\n", options=["--program", "hello"]).expect().out
     check_match(r"^Hello, world!\r?$", guest, "GNU hello")
     if ARCH == platform.machine():
