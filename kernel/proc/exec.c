@@ -32,8 +32,8 @@
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 
-#define MAX_ARG_STRINGS 256
-#define MAX_ARG_BYTES   (64 * 1024)
+/* Of all strings and the pointers to them, as on Linux: a quarter of the stack, where they go. */
+#define MAX_ARG_BYTES (VM_STACK_SIZE / 4)
 
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_DATA(proc, , , exec, "exec", ": path %s");
@@ -46,22 +46,52 @@ SDT_PROBE_DEFINE_TEXT(proc, , , exec_failure, "exec-failure", ": error %d", 1, "
 struct args {               /* copies of the argument and environment strings */
 	struct uidinfo *ui; /* to whom it is counted */
 	unsigned argc, envc;
-	size_t used;
-	char *strings; /* MAX_ARG_BYTES */
-	uint32_t offset[MAX_ARG_STRINGS];
+	size_t used, args_used; /* bytes of all strings, and of the arguments */
+	size_t room;            /* bytes at strings */
+	char *strings;          /* one after the other, each with its NUL */
 };
 
+/* Doubles the room for the strings. */
 static int
-args_add(struct args *s, const char *text)
+args_grow(struct args *s)
 {
-	size_t n = strlen(text) + 1;
+	char *more;
 
-	if (s->argc + s->envc == MAX_ARG_STRINGS || n > MAX_ARG_BYTES - s->used)
+	if (s->room >= MAX_ARG_BYTES)
 		return -E2BIG;
-	s->offset[s->argc + s->envc] = (uint32_t)s->used;
-	memcpy(s->strings + s->used, text, n);
-	s->used += n;
+	more = uidinfo_alloc(s->ui, s->room * 2);
+	if (more == NULL)
+		return -ENOMEM;
+	memcpy(more, s->strings, s->used);
+	uidinfo_free(s->ui, s->strings);
+	s->strings = more;
+	s->room *= 2;
 	return 0;
+}
+
+/* Counts a string of n bytes that is in place. */
+static int
+args_count(struct args *s, unsigned *count, size_t n)
+{
+	s->used += n;
+	(*count)++;
+	if (count == &s->argc)
+		s->args_used = s->used;
+	return s->used + (s->argc + s->envc) * sizeof(char *) > MAX_ARG_BYTES ? -E2BIG : 0;
+}
+
+/* Adds a string of n bytes, NUL included. count: &argc or &envc. */
+static int
+args_add(struct args *s, unsigned *count, const char *text, size_t n)
+{
+	while (n > s->room - s->used) {
+		int r = args_grow(s);
+
+		if (r != 0)
+			return r;
+	}
+	memcpy(s->strings + s->used, text, n);
+	return args_count(s, count, n);
 }
 
 /* Copies a NULL-terminated vector of user strings. */
@@ -76,14 +106,17 @@ args_copy_in(struct args *s, uint64_t vector, unsigned *count)
 			return -EFAULT;
 		if (str == 0)
 			return 0;
-		if (s->argc + s->envc == MAX_ARG_STRINGS || s->used == MAX_ARG_BYTES)
-			return -E2BIG;
-		n = copy_in_str(s->strings + s->used, str, MAX_ARG_BYTES - s->used);
-		if (n < 0)
-			return n == -ENAMETOOLONG ? -E2BIG : n;
-		s->offset[s->argc + s->envc] = (uint32_t)s->used;
-		s->used += (size_t)n + 1;
-		(*count)++;
+		while (s->used == s->room ||
+		       (n = copy_in_str(s->strings + s->used, str, s->room - s->used)) ==
+			   -ENAMETOOLONG) {
+			int r = args_grow(s);
+
+			if (r != 0)
+				return r;
+		}
+		n = n < 0 ? n : args_count(s, count, (size_t)n + 1);
+		if (n != 0)
+			return n;
 	}
 	return 0;
 }
@@ -92,9 +125,7 @@ args_copy_in(struct args *s, uint64_t vector, unsigned *count)
 static size_t
 args_length(const struct args *s)
 {
-	size_t n = s->envc > 0 ? s->offset[s->argc] : s->used;
-
-	return n > 0 ? n - 1 : 0;
+	return s->args_used > 0 ? s->args_used - 1 : 0;
 }
 
 #define RANDOM_BYTES 16
@@ -109,6 +140,7 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 {
 	const struct elf_image *img = &program->img;
 	const struct proc *p = curproc();
+	const char *string = s->strings;
 	uint64_t path_at = VM_STACK_TOP - (strlen(path) + 1);
 	uint64_t random_at = (path_at - RANDOM_BYTES) & ~15ul;
 	uint64_t strings = (random_at - s->used) & ~15ul;
@@ -139,11 +171,11 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	if (w == NULL)
 		return -ENOMEM;
 	w[n++] = s->argc;
-	for (unsigned i = 0; i < s->argc; i++)
-		w[n++] = strings + s->offset[i];
+	for (unsigned i = 0; i < s->argc; i++, string += strlen(string) + 1)
+		w[n++] = strings + (size_t)(string - s->strings);
 	w[n++] = 0;
-	for (unsigned i = 0; i < s->envc; i++)
-		w[n++] = strings + s->offset[s->argc + i];
+	for (unsigned i = 0; i < s->envc; i++, string += strlen(string) + 1)
+		w[n++] = strings + (size_t)(string - s->strings);
 	w[n++] = 0;
 	memcpy(&w[n], aux, sizeof(aux));
 	random_bytes(random, sizeof(random));
@@ -155,8 +187,7 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	if (r == 0)
 		r = vm_write(vm, at, w, words * 8);
 	kfree(w);
-	vm_set_args(vm, strings, strings + (s->argc > 0 ? args_length(s) + 1 : 0),
-		    strings + s->used);
+	vm_set_args(vm, strings, strings + s->args_used, strings + s->used);
 	*sp = at;
 	return r;
 }
@@ -229,7 +260,8 @@ args_create(void)
 	if (s == NULL)
 		return NULL;
 	s->ui = ui;
-	s->strings = uidinfo_alloc(ui, MAX_ARG_BYTES);
+	s->room = PAGE_SIZE;
+	s->strings = uidinfo_alloc(ui, s->room);
 	if (s->strings == NULL) {
 		uidinfo_free(ui, s);
 		return NULL;
@@ -263,6 +295,20 @@ take_word(char **line, const char *blanks)
 	return word;
 }
 
+/* Adds the strings of s after its first argument. */
+static int
+args_add_rest(struct args *all, const struct args *s)
+{
+	const char *at = s->strings + (s->argc > 0 ? strlen(s->strings) + 1 : 0);
+	int r = 0;
+
+	for (unsigned i = 1; r == 0 && i < s->argc; i++, at += strlen(at) + 1)
+		r = args_add(all, &all->argc, at, strlen(at) + 1);
+	for (unsigned i = 0; r == 0 && i < s->envc; i++, at += strlen(at) + 1)
+		r = args_add(all, &all->envc, at, strlen(at) + 1);
+	return r;
+}
+
 static int exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf,
 		     bool in_script);
 
@@ -281,19 +327,14 @@ exec_script(struct proc *p, const char *path, char *line, struct args *s, struct
 		return -ENOMEM;
 	interpreter = take_word(&line, " \t");
 	arg = take_word(&line, "");
-	r = *interpreter != '\0' ? args_add(all, interpreter) : -ENOEXEC;
-	all->argc++;
-	if (r == 0 && *arg != '\0') {
-		r = args_add(all, arg);
-		all->argc++;
-	}
+	r = *interpreter != '\0' ? args_add(all, &all->argc, interpreter, strlen(interpreter) + 1)
+				 : -ENOEXEC;
+	if (r == 0 && *arg != '\0')
+		r = args_add(all, &all->argc, arg, strlen(arg) + 1);
 	if (r == 0)
-		r = args_add(all, path);
-	all->argc++;
-	for (unsigned i = 1; r == 0 && i < s->argc; i++, all->argc++)
-		r = args_add(all, s->strings + s->offset[i]);
-	for (unsigned i = 0; r == 0 && i < s->envc; i++, all->envc++)
-		r = args_add(all, s->strings + s->offset[s->argc + i]);
+		r = args_add(all, &all->argc, path, strlen(path) + 1);
+	if (r == 0)
+		r = args_add_rest(all, s);
 	if (r == 0)
 		r = exec_args(p, interpreter, all, tf, true);
 	args_destroy(all);
@@ -368,10 +409,10 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 
 	if (s == NULL)
 		return -ENOMEM;
-	for (; r == 0 && argv[s->argc] != NULL; s->argc++)
-		r = args_add(s, argv[s->argc]);
-	for (; r == 0 && envp[s->envc] != NULL; s->envc++)
-		r = args_add(s, envp[s->envc]);
+	while (r == 0 && argv[s->argc] != NULL)
+		r = args_add(s, &s->argc, argv[s->argc], strlen(argv[s->argc]) + 1);
+	while (r == 0 && envp[s->envc] != NULL)
+		r = args_add(s, &s->envc, envp[s->envc], strlen(envp[s->envc]) + 1);
 	if (r == 0)
 		r = exec_args(p, path, s, tf, false);
 	args_destroy(s);

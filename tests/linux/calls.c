@@ -42,6 +42,65 @@ auxv_as_executed(void)
 	return 10 + sum;
 }
 
+#define LETTERS 100
+
+/* What arguments() executes: the arguments from the third on are texts of LETTERS letters. */
+int
+arguments_as_executed(int argc, char *argv[])
+{
+	for (int i = 2; i < argc; i++)
+		if (strlen(argv[i]) != LETTERS || argv[i][0] != 'a' + i % 26 ||
+		    argv[i][LETTERS - 1] != 'a' + i % 26)
+			return 1;
+	return argc == 2 + 10000 && strcmp(getenv("LAST"), "here") == 0 ? 0 : 2;
+}
+
+/* Executes a program with n such arguments, or a script, whose path is the first of them. */
+static int
+execute_with(const char *path, bool script, int n)
+{
+	static char texts[26][LETTERS + 1];
+	char *env[] = {"LAST=here", NULL};
+	char **argv = calloc((size_t)n + 3, sizeof(*argv));
+	int at = 0;
+
+	for (int i = 0; i < 26; i++)
+		memset(texts[i], 'a' + i, LETTERS);
+	argv[at++] = "ignored";
+	if (!script)
+		argv[at++] = "arguments";
+	for (int i = script ? 3 : 2; i < n + 2; i++)
+		argv[at++] = texts[i % 26];
+	execve(path, argv, env);
+	return 100 + errno;
+}
+
+static int
+executes_many(void *arg)
+{
+	return execute_with(linux_test_path(), false, *(int *)arg);
+}
+
+/* The interpreter, its argument and the script's path come first; the path has LETTERS letters. */
+static int
+executes_script(void *arg)
+{
+	char path[LETTERS + 1];
+	FILE *f;
+
+	memset(path, 'c', LETTERS);
+	path[LETTERS] = '\0';
+	memcpy(path, "c/", 2);
+	(void)arg;
+	if (chdir("/tmp") != 0 || (mkdir("c", 0700) != 0 && errno != EEXIST) ||
+	    (f = fopen(path, "w")) == NULL)
+		return 99;
+	fprintf(f, "#!%s arguments\n", linux_test_path());
+	fclose(f);
+	chmod(path, 0700);
+	return execute_with(path, true, 10000);
+}
+
 /* Of some executions, at least two must differ. */
 static bool
 auxv_is_right(void)
@@ -191,6 +250,10 @@ paths_work(void)
 void
 test_calls(void)
 {
+	result(in_child(executes_many, &(int){10000}) == 0 &&
+		   in_child(executes_many, &(int){30000}) == 100 + E2BIG,
+	       "exec: arguments and the pointers to them, up to 2 MiB");
+	result(in_child(executes_script, NULL) == 0, "a script gets as many arguments");
 	result(auxv_is_right(), "the auxiliary vector tells path, page size, ids, random bytes");
 	result(random_differs(), "getrandom gives bytes that differ");
 	result(clocks_go_on(), "clocks go on, and sleeps end after their time");

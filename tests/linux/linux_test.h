@@ -28,6 +28,7 @@ int fpu_as_executed(void);
 /* calls.c */
 void test_calls(void);
 int auxv_as_executed(void);
+int arguments_as_executed(int argc, char *argv[]);
 
 /* signals.c */
 void test_signals(void);
