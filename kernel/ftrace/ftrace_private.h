@@ -149,6 +149,7 @@ struct instance {
 	uint32_t options;    /* atomic; bit N: option N is not as by default */
 	unsigned entries;    /* of a ring of its own */
 	enum tracer tracer;
+	unsigned clock;                      /* trace_clock, see clock.c */
 	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
 	struct pids {
 		uint32_t pid[PIDS_MAX]; /* atomic */
@@ -167,6 +168,14 @@ bool instance_is_there(const struct instance *i);
 /* Calls f(arg) for each instance, as instance_now, until it is true. */
 bool instances_any(bool (*f)(const void *arg), const void *arg);
 extern const struct tracefs_file instances_dir;
+/* clock.c */
+const char *clock_name(const struct instance *i);
+/* The number of the clock of this name, or -EINVAL. */
+int clock_find(const char *name, size_t len);
+void clock_show(uintptr_t arg, struct sbuf *out);
+int clock_store(uintptr_t arg, char *text);
+/* readme.c */
+void readme_show(uintptr_t arg, struct sbuf *out);
 /* files.c: the folder of an instance. */
 void tracefs_fill_instance(struct vnode *dir);
 
@@ -185,6 +194,8 @@ instance_of(const struct ktr_firing *f)
 
 /* The CPUs that record; 0: tracing is off. Sets them; switches tracing. Any context. */
 uint64_t instance_mask(const struct instance *i);
+/* Where it is; atomic. */
+const uint64_t *instance_mask_at(const struct instance *i);
 void instance_set_mask(struct instance *i, uint64_t mask);
 void instance_switch(struct instance *i, bool on);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */

@@ -5,6 +5,7 @@
 #include "kernel/mm/heap.h"
 #include "ktr/word.h"
 
+#define HIST_AT    5u   /* where the text after "hist:" is */
 #define SIZE_LEAST 128u /* entries, as in Linux */
 #define SIZE_MOST  131072u
 
@@ -413,8 +414,8 @@ read_part(struct parser *p, struct hist_slice s)
 		return true;
 	}
 	if (after(p->h, s, "clock=", &rest))
-		return is(p->h, rest, "mono") || is(p->h, rest, "global") ||
-		       is(p->h, rest, "local") || fail(p, rest.at, "Couldn't set trace_clock");
+		return clock_find(p->h->text + rest.at, rest.n) >= 0 ||
+		       fail(p, rest.at, "Couldn't set trace_clock");
 	if (after(p->h, s, "onmatch(", &rest) || after(p->h, s, "onmax(", &rest) ||
 	    after(p->h, s, "onchange(", &rest))
 		return read_action(p, s, rest);
@@ -428,6 +429,8 @@ read_part(struct parser *p, struct hist_slice s)
 		p->h->no_hitcount = true;
 	else if (next(p->h, &rest, '=', &name) && rest.at != 0)
 		return read_variables(p, s);
+	else if (s.at == HIST_AT) /* as it is listed: hist:NAME:keys=... */
+		copy(p->h, s, p->h->name);
 	else
 		return fail(p, s.at, "Invalid expression");
 	return true;
@@ -501,11 +504,11 @@ hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
 	h->gate = 1;
 	h->data = h;
 	h->values[h->nvalues++] = (struct hist_field){"hitcount", .kind = HIST_HITCOUNT};
-	all = (struct hist_slice){5, (unsigned)n - 5}; /* after "hist:" */
+	all = (struct hist_slice){HIST_AT, (unsigned)n - HIST_AT};
 	if (filter != NULL) {
 		unsigned at = (unsigned)(filter - text);
 
-		all.n = at - 5;
+		all.n = at - HIST_AT;
 		h->filter = (struct hist_slice){at + 4, (unsigned)n - at - 4};
 	}
 	/* Keys first: variables of others are looked for by them. */

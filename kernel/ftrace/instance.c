@@ -32,10 +32,16 @@ struct instance *instance_owners[KTR_OWNER_MAX];
 
 /* ---- recording ---- */
 
+const uint64_t *
+instance_mask_at(const struct instance *i)
+{
+	return i == &instance_top ? &ktr_cpumask : &i->mask;
+}
+
 uint64_t
 instance_mask(const struct instance *i)
 {
-	return __atomic_load_n(i == &instance_top ? &ktr_cpumask : &i->mask, __ATOMIC_RELAXED);
+	return __atomic_load_n(instance_mask_at(i), __ATOMIC_RELAXED);
 }
 
 void

@@ -218,6 +218,16 @@ is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
+char *
+tracefs_trim(char *text)
+{
+	while (is_blank(*text))
+		text++;
+	for (size_t n = strlen(text); n > 0 && is_blank(text[n - 1]);)
+		text[--n] = '\0';
+	return text;
+}
+
 int
 tracefs_lines(char *text, int (*command)(char *line))
 {
@@ -231,10 +241,7 @@ tracefs_lines(char *text, int (*command)(char *line))
 		comment = strchr(text, '#');
 		if (comment != NULL)
 			*comment = '\0';
-		while (*text == ' ' || *text == '\t')
-			text++;
-		for (size_t n = strlen(text); n > 0 && is_blank(text[n - 1]);)
-			text[--n] = '\0';
+		text = tracefs_trim(text);
 		if (*text != '\0')
 			error = command(text);
 		text = end;

@@ -69,6 +69,8 @@ void tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t
 uintptr_t tracefs_arg(const struct vnode *vn);
 struct instance *tracefs_instance(const struct vnode *vn);
 
+/* The text without the blanks at its beginning and end, where it is cut. */
+char *tracefs_trim(char *text);
 /* The number in a text, with blanks around it. 0, or -EINVAL. */
 int tracefs_number(const char *text, uint64_t *value);
 /* The same for 0 and 1. */

@@ -128,6 +128,23 @@ find_same(const struct trigger *like)
 	return NULL;
 }
 
+/* Code that goes on only if the trigger would change something: like Linux, only this counts. */
+static bool
+emit_changes(struct program *p, const struct trigger *t)
+{
+	const struct command *c = t->command;
+
+	if (c->kind == TO_EVENT)
+		return program_constant(p, 1, (uintptr_t)t->gate) &&
+		       program_emit(p, DIF_LD4, 1, 1, 0, 0) &&
+		       program_constant(p, 2, (uint64_t)c->arg) && program_fail(p, DIF_JEQ, 1, 2);
+	if (c->kind == TO_UPCALL && (c->arg == UPCALL_ON || c->arg == UPCALL_OFF))
+		return program_constant(p, 1, (uintptr_t)instance_mask_at(instance_now)) &&
+		       program_emit(p, DIF_LD8, 1, 1, 0, 0) && program_constant(p, 2, 0) &&
+		       program_fail(p, c->arg == UPCALL_ON ? DIF_JNE : DIF_JEQ, 1, 2);
+	return true;
+}
+
 /* Code that counts, and goes on so often as the trigger's limit says. */
 static bool
 emit_limit(struct program *p, const struct trigger *t)
@@ -136,6 +153,8 @@ emit_limit(struct program *p, const struct trigger *t)
 
 	if (t->limit == UINT64_MAX)
 		return true;
+	if (!emit_changes(p, t))
+		return false;
 	var = program_var(p, DIF_GLOBAL, 0);
 	return program_emit(p, DIF_LDV, 1, 0, 0, (int32_t)var) &&
 	       program_constant(p, 2, t->limit) && program_fail(p, DIF_JULE, 2, 1) &&
@@ -291,9 +310,10 @@ split(char *text, char at)
 	return found;
 }
 
-/* Reads COMMAND[:SYSTEM:EVENT][:COUNT]. 0 or -EINVAL. */
+/* Reads COMMAND[:SYSTEM:EVENT][:COUNT]; what is removed may have any count, as in its listing. 0 or
+ * -EINVAL. */
 static int
-parse(struct trigger *t, char *text)
+parse(struct trigger *t, char *text, bool remove)
 {
 	char *rest = split(text, ':'), *event, *count;
 
@@ -313,8 +333,9 @@ parse(struct trigger *t, char *text)
 		event_name(t->target, t->target_name);
 	}
 	t->limit = UINT64_MAX;
-	return count != NULL && strcmp(count, "unlimited") != 0 ? tracefs_number(count, &t->limit)
-								: 0;
+	if (count == NULL || strcmp(count, "unlimited") == 0 || remove)
+		return 0;
+	return tracefs_number(count, &t->limit);
 }
 
 static struct trigger *
@@ -362,8 +383,8 @@ int
 trigger_store(uintptr_t arg, char *text)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
-	bool remove = *text == '!';
-	char *command = text + remove;
+	bool remove;
+	char *command;
 	struct filter_error wrong = {NULL, 0};
 	struct trigger *t;
 	int error;
@@ -371,6 +392,9 @@ trigger_store(uintptr_t arg, char *text)
 	event_filters_clean();
 	if (event_system(site) == NULL)
 		return -ENODEV;
+	text = tracefs_trim(text);
+	remove = *text == '!';
+	command = text + remove;
 	if (*command == '\0')
 		return 0; /* `echo > trigger`: all is done */
 	if (strncmp(command, "hist:", 5) == 0)
@@ -383,7 +407,7 @@ trigger_store(uintptr_t arg, char *text)
 	t->filter = split_filter(t->text);
 	size_t at = t->filter != NULL ? (size_t)(t->filter - t->text) : 0;
 
-	error = parse(t, t->text);
+	error = parse(t, t->text, remove);
 	if (error != 0)
 		kfree(t);
 	else
@@ -417,7 +441,7 @@ trigger_store_function(char *word)
 		if (is_function(ktr_site_get(i), t->name))
 			t->site = ktr_site_get(i);
 	if (t->site != NULL && strlen(t->text) < sizeof(t->name))
-		error = parse(t, command);
+		error = parse(t, command, remove);
 	if (error == 0)
 		return carry_out(t, remove, &wrong);
 	kfree(t);

@@ -37,8 +37,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p pid %u parent %u", 
 SDT_PROBE_DECLARE(proc, , , start);
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_fork, "sched_process_fork",
-		      ": comm=%s pid=%u child_comm=%s child_pid=%u", 4, "char *", "pid_t", "char *",
-		      "pid_t");
+		      ": parent_comm=%s parent_pid=%u child_comm=%s child_pid=%u", 4, "char *",
+		      "pid_t", "char *", "pid_t");
 
 /* A new thread of a program starts here. Its trap frame is a copy, at the top of its stack. */
 static void

@@ -114,7 +114,7 @@ def linux_events():
         "load lock -n 200 -j 8 >/dev/null\nload mix -n 1 >/dev/null\nsleep 0.01\necho > set_event\ncat trace\necho =====\n"
         "cat events/sched/sched_switch/format events/irq/irq_handler_entry/format\n")
     got = [(tid, *what.split(": ", 1)) for _, tid, _, _, what in rows(exact)]
-    forks = [m for _, name, text in got if name == "sched_process_fork" and (m := re.match(r"comm=load pid=(\d+) child_comm=load child_pid=(\d+)$", text))]
+    forks = [m for _, name, text in got if name == "sched_process_fork" and (m := re.match(r"parent_comm=load parent_pid=(\d+) child_comm=load child_pid=(\d+)$", text))]
     check_eq(len(forks), 2, "forks of load")
     children = [int(m[2]) for m in forks]
     check_eq([tid for tid, name, text in got if name == "sched_process_exit" and tid in children], children, "their exits")
@@ -495,7 +495,7 @@ def refuses():
              ("set_ftrace_notrace", "nosuch", "#### no functions disabled ####"), ("set_graph_function", "[z", "#### all functions enabled ####"),
              ("tracing_cpumask", "0", "f"), ("tracing_cpumask", "g", "f"), ("buffer_size_kb", "0", "4096"), ("buffer_size_kb", "x", "4096"),
              ("buffer_size_kb", "99999999999", "4096"), ("set_ftrace_pid", "-1", "no pid"), ("max_graph_depth", "x", "0"),
-             ("tracing_thresh", "1e3", "0"), ("trace_clock", "local", "[mono]"), ("options/irq-info", "2", "1"), ("trace_options", "nonsense", None),
+             ("tracing_thresh", "1e3", "0"), ("trace_clock", "counter", "[mono] local global mono_raw boot"), ("options/irq-info", "2", "1"), ("trace_options", "nonsense", None),
              ("events/enable", "2", "0"), ("function_profile_enabled", "on", "0"), ("set_event", "nosuch:*", None)]
     out = ftrace("".join(f"echo '{text}' > {file}\n{f'cat {file}' if left else 'true'}\n" for file, text, left in wrong) +
                  "echo x > available_tracers\nmkdir x\nrm trace\nsu 7 cat trace\nsu 7 ls\ncat trace_marker\ntrue\n")[0]
