@@ -333,7 +333,7 @@ TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))
 GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 .PHONY: $(GUESTS_BUILT)
 
-$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace unit-tests
+$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace $H/mkfbt $H/mkvars unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
 test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/user_test) $B/linux_test $B/linux_test_dynamic
