@@ -40,8 +40,9 @@ struct trigger {
 	struct list link;
 	const struct command *command;
 	const struct ktr_site *site;   /* of an event */
-	char name[EVENT_NAME];         /* of it; or the glob of functions */
-	bool function;                 /* of functions: site is the first one */
+	char name[EVENT_NAME];         /* of it */
+	const struct ktr_site **sites; /* of functions; NULL: of an event */
+	unsigned nsites;
 	const struct ktr_site *target; /* TO_EVENT, TO_HIST */
 	char target_name[EVENT_NAME];  /* its event */
 	uint64_t limit;                /* how often; UINT64_MAX: always */
@@ -68,6 +69,13 @@ is_dump(const struct trigger *t)
 }
 
 static void
+destroy(struct trigger *t)
+{
+	kfree(t->sites);
+	kfree(t);
+}
+
+static void
 drop(struct trigger *t)
 {
 	detach(t);
@@ -78,7 +86,7 @@ drop(struct trigger *t)
 		event_filter_use(t->target, -1, NULL);
 	if (t->command->kind == TO_HIST)
 		hists_update(t->target);
-	kfree(t);
+	destroy(t);
 }
 
 void
@@ -91,7 +99,7 @@ triggers_clean(void)
 		list_for_each (l, &instance_now->triggers) {
 			struct trigger *t = list_entry(l, struct trigger, link);
 
-			if ((!t->function && event_is_gone(t->site, t->name)) ||
+			if ((t->sites == NULL && event_is_gone(t->site, t->name)) ||
 			    (t->target != NULL && event_is_gone(t->target, t->target_name)))
 				gone = t;
 		}
@@ -112,8 +120,8 @@ triggers_stop(void)
 static bool
 same(const struct trigger *a, const struct trigger *b)
 {
-	return a->command == b->command && a->target == b->target && a->function == b->function &&
-	       (a->function ? strcmp(a->name, b->name) == 0 : a->site == b->site);
+	return a->command == b->command && a->target == b->target &&
+	       (a->sites != NULL) == (b->sites != NULL) && a->site == b->site;
 }
 
 static struct trigger *
@@ -198,22 +206,15 @@ is_function(const struct ktr_site *site, const char *glob)
 static int
 attach_program(struct trigger *t, struct program *p)
 {
-	const struct ktr_site **sites = kmalloc(SITES_MAX * sizeof(*sites));
-	struct dif_clause *clauses = kmalloc(SITES_MAX * sizeof(*clauses));
-	unsigned n = 0;
-	int error = -ENOMEM;
+	unsigned n = t->sites != NULL ? t->nsites : 1;
+	struct dif_clause *clauses = kmalloc(n * sizeof(*clauses));
+	int error;
 
-	if (sites != NULL && clauses != NULL) {
-		for (unsigned i = 0; t->function && i < ktr_site_count() && n < SITES_MAX; i++)
-			if (is_function(ktr_site_get(i), t->name))
-				sites[n++] = ktr_site_get(i);
-		if (!t->function)
-			sites[n++] = t->site;
-		for (unsigned i = 0; i < n; i++)
-			clauses[i] = (struct dif_clause){.length = p->count};
-		error = program_attach(p, clauses, sites, n, &t->consumer);
-	}
-	kfree(sites);
+	if (clauses == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		clauses[i] = (struct dif_clause){.length = p->count};
+	error = program_attach(p, clauses, t->sites != NULL ? t->sites : &t->site, n, &t->consumer);
 	kfree(clauses);
 	return error;
 }
@@ -275,7 +276,7 @@ triggers_update(const struct ktr_site *site)
 static int
 add(struct trigger *t, struct filter_error *error)
 {
-	int result = find_same(t) != NULL ? -EEXIST : 0;
+	int result = t->sites == NULL && find_same(t) != NULL ? -EEXIST : 0;
 
 	if (result == 0 && t->command->kind == TO_EVENT)
 		result = event_filter_use(t->target, 1, &t->gate);
@@ -284,7 +285,7 @@ add(struct trigger *t, struct filter_error *error)
 	if (result == 0 && is_dump(t))
 		result = dump_use(1);
 	if (result != 0) {
-		kfree(t);
+		destroy(t);
 		return result;
 	}
 	list_append(&instance_now->triggers, &t->link);
@@ -319,7 +320,7 @@ parse(struct trigger *t, char *text, bool remove)
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(commands[i].name, text) == 0 &&
-		    (commands[i].where & (t->function ? FUNCTIONS : EVENTS)) != 0)
+		    (commands[i].where & (t->sites != NULL ? FUNCTIONS : EVENTS)) != 0)
 			t->command = &commands[i];
 	if (t->command == NULL)
 		return -EINVAL;
@@ -423,6 +424,58 @@ trigger_clear(uintptr_t arg)
 	return hist_clear((const struct ktr_site *)arg);
 }
 
+static bool
+has_function(const struct trigger *t, const struct ktr_site *site)
+{
+	for (unsigned i = 0; i < t->nsites; i++)
+		if (t->sites[i] == site)
+			return true;
+	return false;
+}
+
+/* The trigger that does the same as t at a function. */
+static struct trigger *
+find_function(const struct trigger *t, const struct ktr_site *site)
+{
+	list_for_each (l, &instance_now->triggers) {
+		struct trigger *there = list_entry(l, struct trigger, link);
+
+		if (same(there, t) && has_function(there, site))
+			return there;
+	}
+	return NULL;
+}
+
+/* Takes the functions of `gone` from the triggers that do the same; each is programmed anew. */
+static int
+leave(const struct trigger *gone)
+{
+	struct filter_error wrong;
+	struct trigger *t;
+	int error = 0;
+
+	for (unsigned i = 0; i < gone->nsites && error == 0; i++) {
+		unsigned n = 0;
+
+		t = find_function(gone, gone->sites[i]);
+		if (t == NULL)
+			continue;
+		for (unsigned j = 0; j < t->nsites; j++)
+			if (!has_function(gone, t->sites[j]))
+				t->sites[n++] = t->sites[j];
+		t->nsites = n;
+		if (n == 0) {
+			drop(t);
+			continue;
+		}
+		t->limit = t->limit == UINT64_MAX ? t->limit : times_left(t);
+		detach(t);
+		error = attach(t, &wrong);
+	}
+	return error;
+}
+
+/* A count belongs to all functions of a command together. */
 int
 trigger_store_function(char *word)
 {
@@ -434,27 +487,38 @@ trigger_store_function(char *word)
 
 	if (t == NULL)
 		return error;
-	t->function = true;
 	command = split(t->text, ':');
-	strlcpy(t->name, t->text, sizeof(t->name));
-	for (unsigned i = 0; i < ktr_site_count() && t->site == NULL; i++)
-		if (is_function(ktr_site_get(i), t->name))
-			t->site = ktr_site_get(i);
-	if (t->site != NULL && strlen(t->text) < sizeof(t->name))
+	t->sites = kmalloc(SITES_MAX * sizeof(t->sites[0]));
+	if (t->sites == NULL)
+		error = -ENOMEM;
+	for (unsigned i = 0; t->sites != NULL && i < ktr_site_count() && t->nsites < SITES_MAX; i++)
+		if (is_function(ktr_site_get(i), t->text))
+			t->sites[t->nsites++] = ktr_site_get(i);
+	if (t->nsites > 0)
 		error = parse(t, command, remove);
-	if (error == 0)
-		return carry_out(t, remove, &wrong);
-	kfree(t);
-	return error;
+	if (error != 0 || remove) {
+		if (error == 0)
+			error = leave(t);
+		destroy(t);
+		return error;
+	}
+	for (unsigned i = t->nsites; i-- > 0;)
+		if (find_function(t, t->sites[i]) != NULL)
+			t->sites[i] = t->sites[--t->nsites];
+	if (t->nsites > 0)
+		return add(t, &wrong);
+	destroy(t);
+	return -EEXIST;
 }
 
 /* ---- texts ---- */
 
+/* function: its name, NULL: of an event. */
 static void
-show_one(const struct trigger *t, struct sbuf *out)
+show_one(const struct trigger *t, const char *function, struct sbuf *out)
 {
-	if (t->function)
-		sbuf_printf(out, "%s:", t->name);
+	if (function != NULL)
+		sbuf_printf(out, "%s:", function);
 	sbuf_puts(out, t->command->name);
 	if (t->command->kind != TO_UPCALL) {
 		char name[EVENT_NAME];
@@ -481,8 +545,8 @@ trigger_show(uintptr_t arg, struct sbuf *out)
 	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
-		if (!t->function && t->site == site)
-			show_one(t, out);
+		if (t->sites == NULL && t->site == site)
+			show_one(t, NULL, out);
 	}
 	hist_show_triggers(site, out);
 	if (out->len > before)
@@ -500,8 +564,8 @@ triggers_show_functions(struct sbuf *out)
 	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
-		if (t->function)
-			show_one(t, out);
+		for (unsigned i = 0; i < t->nsites; i++)
+			show_one(t, t->sites[i]->func, out);
 	}
 }
 
@@ -511,7 +575,7 @@ triggers_on(const struct ktr_site *site)
 	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
-		if (!t->function && t->site == site)
+		if (t->sites == NULL && t->site == site)
 			return true;
 	}
 	return hist_next(site, NULL) != NULL;

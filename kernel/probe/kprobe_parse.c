@@ -436,6 +436,10 @@ take_place(struct reader *r, struct kdefinition *d)
 			d->offset = (size_t)offset;
 		}
 	}
+	if (strncmp(r->at, "%return", 7) == 0) { /* p:NAME FUNCTION%return is r:NAME FUNCTION */
+		d->is_return = true;
+		r->at += 7;
+	}
 	if (d->is_return && d->offset != 0)
 		return REFUSE(r, start, "a return has no offset: expected the name of a function");
 	return *r->at == '\0' || *r->at == ' ' ||

@@ -60,9 +60,9 @@ def triggers():
     check_match(r"^snapshot:count=1 if comm == load$", event, "the trigger")
     snapshot, trace = event.split("----\n")
     check_match(r"^snapshot:count=0 if comm == load$", snapshot, "the trigger, used up")
-    loads = [line for line in snapshot.splitlines() if " comm=load " in line]
+    loads = [line for line in snapshot.splitlines() if " parent_comm=load " in line]
     check_eq(len(loads), 1, "forks of load before its first child ended")
-    check_eq(sum(" comm=load " in line for line in trace.splitlines()), 2, "and after")
+    check_eq(sum(" parent_comm=load " in line for line in trace.splitlines()), 2, "and after")
     check_match(r"^sys_kill:snapshot:count=2$", function, "at a function")
     check(forks(function), "its snapshot")
     check_eq(rows(held.split("----\n")[0]), rows(function), "the one that is read")
