@@ -36,6 +36,7 @@
 #define FD_CLOEXEC 1
 
 #define F_DUPFD_CLOEXEC 1030
+#define F_GETPIPE_SZ    1032
 
 #define S_IFMT      0170000
 #define S_IFIFO     0010000

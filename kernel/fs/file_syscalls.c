@@ -452,6 +452,8 @@ sys_fcntl(const uint64_t a[6])
 		return f->flags;
 	case F_SETFL:
 		return set_status(f, (int)a[2]);
+	case F_GETPIPE_SZ:
+		return is_pipe(f) ? (int64_t)PIPE_SIZE : -EBADF;
 	default:
 		return -EINVAL;
 	}

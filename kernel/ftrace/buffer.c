@@ -491,8 +491,9 @@ raw_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 const struct vnode_ops trace_marker_raw_ops = {.write = raw_write, .destroy = tracefs_destroy};
 
+/* Linux's name: it is what readers of trace_pipe_raw show. */
 static int64_t
-marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+tracing_mark_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	size_t n = u->resid < MARK_MAX ? u->resid : MARK_MAX, len;
 	char *text = kmalloc(n);
@@ -511,4 +512,4 @@ marker_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return error == 0 ? (int64_t)n : error;
 }
 
-const struct vnode_ops trace_marker_ops = {.write = marker_write, .destroy = tracefs_destroy};
+const struct vnode_ops trace_marker_ops = {.write = tracing_mark_write, .destroy = tracefs_destroy};

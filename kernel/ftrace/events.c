@@ -366,7 +366,7 @@ filter_set(struct scope s, const char *text)
 	uint64_t number;
 	bool none = tracefs_number(text, &number) == 0 && number == 0;
 	unsigned set = 0;
-	int error = s.site != NULL ? -ENODEV : -EINVAL;
+	int error = s.site != NULL ? -ENODEV : none ? 0 : -EINVAL;
 
 	event_filters_clean();
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
@@ -588,6 +588,7 @@ events_fill(struct vnode *dir)
 
 	tracefs_add(dir, &all_enable, all_enable.name, ALL_SITES);
 	raw_fill(dir);
+	tracefs_add(dir, &raw_tracers_dir, raw_tracers_dir.name, ALL_SITES);
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const char *system = event_system(ktr_site_get(n));
 

@@ -190,24 +190,24 @@ thresh_store(uintptr_t arg, char *text)
 
 /* ---- texts ---- */
 
-static int
-show_cmdline(struct thread *t, void *out)
-{
-	char name[KTR_THREAD_NAME];
+#define CMDLINES (KTR_THREAD_SETS * KTR_THREAD_WAYS)
 
-	if (ktr_thread_name_get(t->tid, name) != NULL && strncmp(name, "idle/", 5) != 0)
-		sbuf_printf(out, "%u %s\n", t->tid, name);
-	return 0;
-}
-
+/* Of threads that have ended, too, as far as their names are known. */
 static void
 cmdlines_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
-	thread_each(show_cmdline, out);
-}
+	const uint64_t *words = &ktr_names_get()->threads[0][0];
+	char name[KTR_THREAD_NAME];
 
-#define CMDLINES (KTR_THREAD_SETS * KTR_THREAD_WAYS)
+	(void)arg;
+	for (unsigned i = 0; i < CMDLINES; i++) {
+		uint32_t tid = __atomic_load_n(&words[i], __ATOMIC_RELAXED) >> 32;
+
+		if (tid != 0 && ktr_thread_name_get(tid, name) != NULL &&
+		    strncmp(name, "idle/", 5) != 0)
+			sbuf_printf(out, "%u %s\n", tid, name);
+	}
+}
 
 /* The names of all threads that run are known, whatever somebody asks for. */
 static void

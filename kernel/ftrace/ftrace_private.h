@@ -11,12 +11,14 @@
 #include "kernel/ftrace/tracefs.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
 #include "ktr/entry.h"
 #include "ktr/event_format.h"
 #include "ktr/hook.h"
 #include "ktr/intern.h"
+#include "ktr/param.h"
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
@@ -78,6 +80,15 @@ enum tracer {
 	TRACERS
 };
 
+/* Where the function of an entry's site begins: the kernel is in the last 2 GiB. */
+static inline uintptr_t
+function_address(const struct ktr_site *entry)
+{
+	return (uintptr_t)(int32_t)entry->pc;
+}
+/* Records a function's entry. */
+void tracer_record_function(struct instance *i, const struct ktr_firing *f);
+
 /* The name of the current tracer. */
 const char *tracer_name(void);
 /* It becomes nop. */
@@ -116,6 +127,7 @@ int hwlat_start(void);
 void hwlat_stop(void);
 /* Prints an event of the tracer. False: it is another one. */
 bool hwlat_print(struct sbuf *out, const struct ktr_entry *e);
+extern struct ktr_site hwlat_site;
 extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
 
 /* ---- instance.c: what belongs to a log ---- */
@@ -333,6 +345,9 @@ void print_head(struct sbuf *out, const struct buffer_reader *r);
 /* A line, or several. Takes the entry, and a second one if it is the return of a function that
  * called none. False: there is no entry. */
 bool print_entry(struct sbuf *out, struct buffer_reader *r);
+/* The event itself: name and parameters. */
+void print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+		 unsigned cpu, uint64_t seq);
 /* A thread's name and number as Linux has them: idle threads are 0. */
 uint32_t print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME]);
 /* The mark of a time of calls: $ @ * # ! + or a blank. */
@@ -343,11 +358,35 @@ void print_duration(struct sbuf *out, uint64_t ns);
 /* ---- raw.c ---- */
 
 #define RAW_PAGE 4096u
+
+/* An event's data. */
+struct raw_data {
+	uint8_t bytes[KTR_FORMAT_COMMON + KTR_SDT_ARGS * 8 + KTR_PARAM_MAX * KTR_STRING_MAX + 4];
+	size_t size;
+};
+
+static inline void
+raw_put(struct raw_data *d, const void *from, size_t n)
+{
+	memcpy(d->bytes + d->size, from, n);
+	d->size += n;
+}
+/* The fields that all events have. */
+void raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e);
+
 /* Fills a page with the reader's next events that have a format. False: there are none. Locks as of
  * print_entry(). */
 bool raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r);
 /* Adds events/header_page and events/header_event. */
 void raw_fill(struct vnode *dir);
+
+/* ---- raw_tracers.c: events/ftrace/, what the tracers record ---- */
+
+/* Makes the data of an entry that has no event outside of events/ftrace/. Locks as of
+ * print_entry(). */
+void raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_entry *e,
+		     unsigned cpu, uint64_t seq);
+extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 
 /* ---- profile.c: the function profiler ---- */
 

@@ -122,14 +122,6 @@ on(const struct ktr_firing *f, struct span *s)
 	report(f, from, &l);
 }
 
-/* Records a function within a span. */
-static void
-within(const struct ktr_firing *f)
-{
-	instance_record(&instance_top, &tracer_function,
-			(uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func, ktr_firing_where(f).ret});
-}
-
 void
 irqsoff_fire(const struct ktr_firing *f)
 {
@@ -147,7 +139,7 @@ irqsoff_fire(const struct ktr_firing *f)
 		   (f->site == irq_enable || (f->site == switched && f->args[5] == 0))) {
 		on(f, s); /* the idle thread waits in its own way */
 	} else if (s->start_ns != 0 && f->site->kind == KTR_SITE_ENTRY) {
-		within(f);
+		tracer_record_function(&instance_top, f);
 	}
 }
 
@@ -199,7 +191,7 @@ wakeup_fire(const struct ktr_firing *f)
 
 	if (f->site->kind == KTR_SITE_ENTRY) {
 		if (tid != 0 && arch_cpu() == waker.cpu)
-			within(f);
+			tracer_record_function(&instance_top, f);
 		return;
 	}
 	if (f->site == switched && (tid == 0 || f->args[5] != tid))

@@ -111,8 +111,7 @@ print_stack(struct sbuf *out, const char *names)
 	}
 }
 
-/* The event, without its context. */
-static void
+void
 print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
 	    unsigned cpu, uint64_t seq)
 {

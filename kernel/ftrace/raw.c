@@ -17,17 +17,17 @@
 #define ROOM  (RAW_PAGE - HEAD - 8)     /* after the data: how many are missing */
 #define TEXTS KTR_PARAM_MAX
 
-/* An event's data. */
-struct data {
-	uint8_t bytes[KTR_FORMAT_COMMON + KTR_SDT_ARGS * 8 + TEXTS * KTR_STRING_MAX + 4];
-	size_t size;
-};
-
-static void
-put(struct data *d, const void *from, size_t n)
+void
+raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e)
 {
-	memcpy(d->bytes + d->size, from, n);
-	d->size += n;
+	char name[KTR_THREAD_NAME];
+	uint32_t tid = print_thread(e, name);
+	uint16_t type = (uint16_t)(ktr_site_number(site) + 1);
+
+	d->size = 0;
+	raw_put(d, &type, 2);
+	raw_put(d, &(uint16_t){0}, 2);
+	raw_put(d, &tid, 4);
 }
 
 /* The numbers of a text that was printed by `last` (ktr/sdt.h). */
@@ -49,32 +49,23 @@ read_last(const char *text, const char *last, uint64_t v[2])
 	}
 }
 
-/* Makes the data of an event. False: it has no format. */
-static bool
-make_data(struct data *d, const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu,
-	  uint64_t seq)
+/* Makes the data of an event that has parameters. */
+static void
+event_data(struct raw_data *d, const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu,
+	   uint64_t seq)
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
 	struct ktr_param params[KTR_SDT_ARGS];
 	char texts[TEXTS][KTR_STRING_MAX];
 	const char *text[KTR_SDT_ARGS] = {NULL};
 	uint64_t v[KTR_SDT_ARGS] = {0};
-	uint16_t type;
-	uint32_t tid = e->tid;
-
-	if (site == NULL || event_system(site) == NULL)
-		return false;
 	unsigned n = event_params(site, params);
 
 	memcpy(v, e->args, sizeof(e->args));
 	if (n == KTR_SDT_ARGS)
 		read_last(ktr_data_text(log, cpu, seq, e->args[5], texts[5]), site->sdt->last,
 			  &v[5]);
-	type = (uint16_t)(ktr_site_number(site) + 1);
-	d->size = 0;
-	put(d, &type, 2);
-	put(d, &(uint16_t){0}, 2);
-	put(d, &tid, 4);
+	raw_begin(d, site, e);
 	size_t end = d->size;
 
 	for (unsigned i = 0; i < n; i++)
@@ -83,7 +74,7 @@ make_data(struct data *d, const struct ktr_log *log, const struct ktr_entry *e, 
 		uint64_t value = ktr_param_value(&params[i], v[i]);
 
 		if (!params[i].string) {
-			put(d, &value, 8);
+			raw_put(d, &value, 8);
 			continue;
 		}
 		text[i] = ktr_data_is_word(v[i]) ? ktr_data_text(log, cpu, seq, v[i], texts[i])
@@ -91,17 +82,32 @@ make_data(struct data *d, const struct ktr_log *log, const struct ktr_entry *e, 
 		text[i] = text[i] != NULL ? text[i] : "(null)";
 		size_t len = strnlen(text[i], KTR_STRING_MAX - 1) + 1;
 
-		put(d, &(uint32_t){(uint32_t)(end | len << 16)}, 4);
+		raw_put(d, &(uint32_t){(uint32_t)(end | len << 16)}, 4);
 		end += len;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (text[i] != NULL) {
-			put(d, text[i], strnlen(text[i], KTR_STRING_MAX - 1));
-			put(d, "", 1);
+			raw_put(d, text[i], strnlen(text[i], KTR_STRING_MAX - 1));
+			raw_put(d, "", 1);
 		}
 	}
+}
+
+/* False: the site is gone. */
+static bool
+make_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_entry *e,
+	  unsigned cpu, uint64_t seq)
+{
+	const struct ktr_site *site = ktr_site_get(e->site);
+
+	if (site == NULL)
+		return false;
+	if (event_system(site) != NULL)
+		event_data(d, r->b->log, e, cpu, seq);
+	else
+		raw_tracer_data(d, r, e, cpu, seq);
 	while (d->size % 4 != 0)
-		put(d, "", 1);
+		raw_put(d, "", 1);
 	return true;
 }
 
@@ -111,14 +117,14 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 	uint64_t first_ns = 0, last_ns = 0, missing = 0, lost, commit;
 	size_t used = 0;
 	const struct ktr_entry *e;
-	struct data d;
+	struct raw_data d;
 	unsigned cpu;
 
 	memset(page, 0, RAW_PAGE);
 	while ((e = buffer_peek(r, &cpu, &lost)) != NULL) {
 		uint64_t ns = clock_ns_of(e->ticks), seq = r->cursors[cpu].seq;
 
-		if (!make_data(&d, r->b->log, e, cpu, seq)) {
+		if (!make_data(&d, r, e, cpu, seq)) {
 			buffer_take(r, cpu, seq);
 			missing += lost;
 			continue;

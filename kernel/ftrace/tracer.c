@@ -9,6 +9,7 @@
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/probe/calls.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
@@ -23,16 +24,26 @@
 						      .nargs = (n),      \
 						      .kind = KTR_SITE_RECORD}
 
-RECORD_SITE(tracer_function, 2, "ftrace function: func %s parent %#lx");
-RECORD_SITE(tracer_graph_entry, 2, "ftrace graph entry: func %s depth %lu");
-RECORD_SITE(tracer_graph_return, 4,
-	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu");
+RECORD_SITE(tracer_function, 3, "ftrace function: func %s parent %#lx ip %#lx");
+RECORD_SITE(tracer_graph_entry, 3, "ftrace graph entry: func %s depth %lu ip %#lx");
+RECORD_SITE(tracer_graph_return, 5,
+	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu ip %#lx");
 RECORD_SITE(tracer_mark, 1, "ftrace mark: text %s");
 RECORD_SITE(tracer_raw, 2, "ftrace raw: id %#x data %s");
 
 uint64_t tracer_max_depth, tracer_thresh_ns;
 
+static bool functions_enabled = true; /* kernel.ftrace_enabled */
+
 /* ---- hooks ---- */
+
+void
+tracer_record_function(struct instance *i, const struct ktr_firing *f)
+{
+	instance_record(i, &tracer_function,
+			(uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func, ktr_firing_where(f).ret,
+						function_address(f->site)});
+}
 
 static void
 function_fire(const struct ktr_firing *f)
@@ -40,9 +51,7 @@ function_fire(const struct ktr_firing *f)
 	struct instance *i = instance_of(f);
 
 	if (pids_want(i, PIDS_FUNCTION))
-		instance_record(i, &tracer_function,
-				(uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func,
-							ktr_firing_where(f).ret});
+		tracer_record_function(i, f);
 }
 
 /* Are calls at this depth too deep to be shown? */
@@ -80,7 +89,8 @@ graph_enter(struct instance *i, struct thread_calls *calls, const struct ktr_sit
 	if (!call->hidden && !too_deep(depth) &&
 	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
 		instance_record(i, &tracer_graph_entry,
-				(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth});
+				(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth,
+							function_address(function)});
 }
 
 static void
@@ -94,7 +104,8 @@ graph_leave(struct instance *i, struct thread_calls *calls, const struct ktr_sit
 		return;
 	instance_record(i, &tracer_graph_return,
 			(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth,
-						call->start_ns, now_ns});
+						call->start_ns, now_ns,
+						function_address(function)});
 }
 
 static void
@@ -137,7 +148,7 @@ site_wanted(const struct ktr_site *site, void *arg)
 	(void)arg;
 	if (latency_is_on(instance_now))
 		return latency_wants(site);
-	return functions_traced(&instance_now->functions, site) &&
+	return functions_enabled && functions_traced(&instance_now->functions, site) &&
 	       (instance_now->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
 }
 
@@ -229,3 +240,33 @@ tracer_store(uintptr_t arg, char *text)
 	}
 	return -EINVAL;
 }
+
+/* ---- the sysctl ---- */
+
+static uint64_t
+ftrace_enabled(void)
+{
+	return functions_enabled;
+}
+
+static bool
+update(const void *arg)
+{
+	(void)arg;
+	tracer_update();
+	return false;
+}
+
+static int
+ftrace_enable(int64_t on, char *err, size_t errlen)
+{
+	(void)err, (void)errlen;
+	mutex_lock(&ftrace_lock);
+	functions_enabled = on != 0;
+	instances_any(update, NULL);
+	mutex_unlock(&ftrace_lock);
+	return 0;
+}
+
+SYSCTL_INT_CALL(kernel_ftrace_enabled, "kernel.ftrace_enabled", SYSCTL_WR, ftrace_enabled,
+		ftrace_enable, 0, 1, "0: the tracers of tracefs see no function");

@@ -114,7 +114,8 @@ echo sys_kill > stack_trace_filter; sysctl kernel.stack_tracer_enabled=1; echo 0
 echo sys_kill > set_ftrace_filter; echo irqsoff > current_tracer; load mix -n 1; cat trace; echo 0 > tracing_max_latency; echo wakeup > current_tracer; sleep 0.1; cat trace tracing_max_latency; echo nop > current_tracer; echo > set_ftrace_filter
 echo 'hist:keys=id:r=ret:onmax($r).save(comm):onchange($r).snapshot()' > events/raw_syscalls/sys_exit/trigger; cat events/raw_syscalls/sys_exit/hist; echo > events/raw_syscalls/sys_exit/trigger
 echo 1 > events/sched/sched_switch/enable; echo $$ > set_event_pid; echo 7 > set_event_notrace_pid; cat set_event_pid; echo > set_event_pid; echo > set_event_notrace_pid; echo > set_event; echo abcdef > trace_marker_raw; cat trace
-echo 5 > saved_cmdlines_size; cat saved_cmdlines_size saved_tgids printk_formats timestamp_mode
+echo 5 > saved_cmdlines_size; cat saved_cmdlines_size saved_cmdlines saved_tgids printk_formats timestamp_mode events/ftrace/*/*; sysctl kernel.ftrace_enabled=0; sysctl kernel.ftrace_enabled=1
+echo > trace; ktr on fbt::sys_getpid:entry; echo mark > trace_marker; echo abcdef > trace_marker_raw; echo 'stacktrace:1' > events/sched/sched_process_exec/trigger; sh -c /bin/true; ktr off; for c in 0 1 2 3; do timeout 1 head -c 4096 per_cpu/cpu$c/trace_pipe_raw | tail -c 1; done; echo '!stacktrace' > events/sched/sched_process_exec/trigger
 echo > trace; ls /sys/kernel/debug/tracing; cd /
 """
 
