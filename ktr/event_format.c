@@ -178,7 +178,10 @@ put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct kt
 			print(out, ", REC->%s", params[n].name);
 		n += stars;
 		if (args)
-			print(out, s.conv == 's' ? ", __get_str(%s)" : ", REC->%s", params[n].name);
+			print(out,
+			      params[n].string && !ktr_param_is_comm(&params[n]) ? ", __get_str(%s)"
+										 : ", REC->%s",
+			      params[n].name);
 		n++;
 	}
 }
@@ -190,7 +193,9 @@ ktr_format_site(const struct ktr_format_out *out, const char *fmt, const struct 
 	unsigned at = KTR_FORMAT_COMMON;
 	for (unsigned i = 0; i < nargs; i++) {
 		const struct ktr_param *p = &params[i];
-		if (p->string)
+		if (ktr_param_is_comm(p))
+			ktr_format_field(out, "char", p->name, "[16]", &at, KTR_FORMAT_COMM, false);
+		else if (p->string)
 			ktr_format_field(out, "__data_loc char[]", p->name, "", &at, 4, false);
 		else
 			ktr_format_field(out, p->is_signed ? "s64" : "u64", p->name, "", &at, 8,

@@ -3,8 +3,9 @@
  * or from the head of a trace.dat (Linux's Documentation/trace/events.rst, "Event formats").
  *
  * A record has the fields that all events have, then each parameter in 64 bits under its name
- * (ktr/param.h); of a text the place where it stands. With the `print fmt` readers print the text
- * that ktrdump prints, but a number for %c, which they do not know. Any context; no locks.
+ * (ktr/param.h); of a text the place where it stands, but the name of a thread stands there itself.
+ * With the `print fmt` readers print the text that ktrdump prints, but a number for %c, which they
+ * do not know. Any context; no locks.
  */
 #pragma once
 
@@ -41,6 +42,9 @@ struct ktr_format_out {
 	void (*put)(void *arg, const char *text, size_t n);
 	void *arg;
 };
+
+/** Bytes of a thread's name in a record, with its NUL, as in Linux. */
+#define KTR_FORMAT_COMM 16u
 
 /** The beginning: name, id, common fields. */
 void ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id);

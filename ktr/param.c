@@ -130,3 +130,14 @@ ktr_param_value(const struct ktr_param *p, uint64_t value)
 	return p->is_signed ? (uint64_t)((int64_t)(value << shift) >> shift)
 			    : value << shift >> shift;
 }
+
+bool
+ktr_param_is_comm(const struct ktr_param *p)
+{
+	static const char suffix[] = "_comm";
+	size_t n = 0, len = sizeof(suffix) - 1;
+	while (p->name[n] != '\0')
+		n++;
+	return p->string && (same_text(p->name, suffix + 1) ||
+			     (n > len && same_text(p->name + n - len, suffix)));
+}

@@ -205,14 +205,19 @@ site_wanted(const struct ktr_site *site, void *arg)
 static void
 fire(const struct ktr_firing *f)
 {
-	instance_fire(instance_of(f), f);
+	struct instance *i = instance_of(f);
+
+	instance_fire(i, f);
+	if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
+		record_stack(i, f);
 }
 
-/* The main log records by itself, unless it is to do so for some threads only. */
+/* The main log records by itself, unless it is to do so for some threads only, or stacks, too. */
 static int
 own(void)
 {
-	bool by_itself = instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT);
+	bool by_itself = instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT) &&
+			 !option_on(instance_now, OPTION_STACKTRACE);
 
 	return instance_owner("ftrace events", by_itself ? NULL : fire);
 }
@@ -482,6 +487,7 @@ events_stop(void)
 {
 	event_filters_stop();
 	instance_disown(&instance_now->events_owner);
+	instance_disown(&instance_now->fork_owner);
 }
 
 /* ---- directories ---- */

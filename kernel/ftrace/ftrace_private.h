@@ -111,6 +111,8 @@ ktr_hook_fn irqsoff_fire, wakeup_fire;
 int latency_start(void);
 /* Is one of them the current one? Does it want this site? */
 bool latency_is_on(const struct instance *i);
+/* Is its trace printed in their format? */
+bool latency_layout(const struct instance *i);
 bool latency_wants(const struct ktr_site *site);
 void latency_show(uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
 int latency_store(uintptr_t arg, char *text);
@@ -163,6 +165,7 @@ struct instance {
 	enum tracer tracer;
 	unsigned clock;                      /* trace_clock, see clock.c */
 	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
+	unsigned fork_owner;                 /* of those that change its lists of threads */
 	struct pids {
 		uint32_t pid[PIDS_MAX]; /* atomic */
 		unsigned n;             /* atomic */
@@ -240,6 +243,8 @@ pids_want(const struct instance *i, enum pid_list list)
 {
 	return !pids_any(i, list) || pids_have(i, list);
 }
+/* An option has changed: a list follows those who fork and exit, or not. 0 or -errno. */
+int pids_follow(void);
 /* The files: arg is the list. */
 void pids_show(uintptr_t arg, struct sbuf *out);
 int pids_store(uintptr_t arg, char *text);
@@ -274,10 +279,17 @@ int dump_use(int more);
 
 enum trace_option {
 	OPTION_CONTEXT_INFO,
+	OPTION_EVENT_FORK,
+	OPTION_FUNC_STACK,
+	OPTION_FUNCTION_FORK,
 	OPTION_FUNCTION_TRACE,
 	OPTION_IRQ_INFO,
+	OPTION_LATENCY_FORMAT,
 	OPTION_MARKERS,
 	OPTION_PRINT_PARENT,
+	OPTION_STACKTRACE,
+	OPTION_SYM_ADDR,
+	OPTION_SYM_OFFSET,
 	OPTION_GRAPH_ABSTIME,
 	OPTION_GRAPH_CPU,
 	OPTION_GRAPH_DURATION,
@@ -481,8 +493,11 @@ enum upcall {
 /* Appends a call for instance_now. False: there is no room. */
 bool program_upcall(struct program *p, enum upcall what);
 
-/* Records the names of the functions from the probe on, the innermost first. In hooks. */
+/* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
 void record_stack(struct instance *i, const struct ktr_firing *f);
+
+/* The next place of such a text; returns where the one after it is. */
+const char *stack_next(const char *text, uintptr_t *at);
 
 extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
 
@@ -568,7 +583,7 @@ bool event_is_enabled(const struct ktr_site *site);
 bool event_is_used(const struct ktr_site *site);
 /* Disables all, and forgets the owner. */
 void events_stop(void);
-/* The lists of threads have changed. 0 or -errno. */
+/* The lists of threads have changed, or the option stacktrace. 0 or -errno. */
 int events_pids_changed(void);
 /* Makes the log, or its program, record it. */
 int event_enable(const struct ktr_site *site);

@@ -214,6 +214,12 @@ latency_is_on(const struct instance *i)
 }
 
 bool
+latency_layout(const struct instance *i)
+{
+	return latency_is_on(i) || option_on(i, OPTION_LATENCY_FORMAT);
+}
+
+bool
 latency_wants(const struct ktr_site *site)
 {
 	if (option_on(&instance_top, OPTION_FUNCTION_TRACE) && site->kind == KTR_SITE_ENTRY)
@@ -286,10 +292,19 @@ function_of(const uint64_t at[DEPTH], unsigned *n)
 	return "0x0";
 }
 
+/* That which is printed: of other tracers none. */
+static const struct latency *
+latency_shown(void)
+{
+	static const struct latency none;
+
+	return latency_is_on(instance_now) ? &instance_top.latency : &none;
+}
+
 void
 latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written)
 {
-	const struct latency *l = &instance_top.latency;
+	const struct latency *l = latency_shown();
 	const struct ktr_entry e = {.tid = l->tid};
 	char name[KTR_THREAD_NAME];
 	uint32_t tid = print_thread(&e, name);
@@ -327,7 +342,7 @@ latency_print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu,
 {
 	char name[KTR_THREAD_NAME];
 	uint32_t tid = print_thread(e, name);
-	uint64_t ns = clock_ns_of(e->ticks), start_ns = instance_top.latency.start_ns;
+	uint64_t ns = clock_ns_of(e->ticks), start_ns = latency_shown()->start_ns;
 
 	sbuf_printf(out, "%8.8s-%-7u %3uX.... %4luus%c: ", name, tid, cpu,
 		    ns > start_ns ? (ns - start_ns) / 1000 : 0,

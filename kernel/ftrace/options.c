@@ -9,10 +9,17 @@ static const struct {
 	bool on;
 } options[OPTIONS] = {
     [OPTION_CONTEXT_INFO] = {"context-info", true},
+    [OPTION_EVENT_FORK] = {"event-fork", false},
+    [OPTION_FUNC_STACK] = {"func_stack_trace", false},
+    [OPTION_FUNCTION_FORK] = {"function-fork", false},
     [OPTION_FUNCTION_TRACE] = {"function-trace", true},
     [OPTION_IRQ_INFO] = {"irq-info", true},
+    [OPTION_LATENCY_FORMAT] = {"latency-format", false},
     [OPTION_MARKERS] = {"markers", true},
     [OPTION_PRINT_PARENT] = {"print-parent", true},
+    [OPTION_STACKTRACE] = {"stacktrace", false},
+    [OPTION_SYM_ADDR] = {"sym-addr", false},
+    [OPTION_SYM_OFFSET] = {"sym-offset", false},
     [OPTION_GRAPH_ABSTIME] = {"funcgraph-abstime", false},
     [OPTION_GRAPH_CPU] = {"funcgraph-cpu", true},
     [OPTION_GRAPH_DURATION] = {"funcgraph-duration", true},
@@ -28,15 +35,24 @@ option_on(const struct instance *i, enum trace_option option)
 	return options[option].on != (__atomic_load_n(&i->options, __ATOMIC_RELAXED) >> option & 1);
 }
 
-static void
+/* 0; or -errno, and the option is as before. */
+static int
 option_set(enum trace_option option, bool on)
 {
 	uint32_t bit = 1u << option, now = instance_now->options;
+	int error = 0;
 
 	__atomic_store_n(&instance_now->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
 	if (option == OPTION_FUNCTION_TRACE)
 		tracer_update();
+	else if (option == OPTION_STACKTRACE)
+		error = events_pids_changed();
+	else if (option == OPTION_EVENT_FORK || option == OPTION_FUNCTION_FORK)
+		error = pids_follow();
+	if (error != 0)
+		__atomic_store_n(&instance_now->options, now, __ATOMIC_RELAXED);
+	return error;
 }
 
 void
@@ -56,10 +72,8 @@ options_store(uintptr_t arg, char *text)
 	for (unsigned i = 0; i < OPTIONS && word != NULL; i++) {
 		bool off = strncmp(word, "no", 2) == 0 && strcmp(word + 2, options[i].name) == 0;
 
-		if (off || strcmp(word, options[i].name) == 0) {
-			option_set(i, !off);
-			return 0;
-		}
+		if (off || strcmp(word, options[i].name) == 0)
+			return option_set(i, !off);
 	}
 	return -EINVAL;
 }
@@ -76,9 +90,7 @@ option_store(uintptr_t arg, char *text)
 	bool on;
 	int error = tracefs_bool(text, &on);
 
-	if (error == 0)
-		option_set((enum trace_option)arg, on);
-	return error;
+	return error == 0 ? option_set((enum trace_option)arg, on) : error;
 }
 
 static void

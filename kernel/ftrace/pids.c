@@ -30,6 +30,89 @@ pids_have(const struct instance *i, enum pid_list list)
 	       !has(&i->pids[list + 1], pid);
 }
 
+/* Any context. False: there is no room. */
+static bool
+add(struct pids *p, uint32_t pid)
+{
+	for (unsigned i = 0; i < PIDS_MAX; i++) {
+		uint32_t none = 0;
+		unsigned n = count(p);
+
+		if (!__atomic_compare_exchange_n(&p->pid[i], &none, pid, false, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED))
+			continue;
+		while (n <= i && !__atomic_compare_exchange_n(&p->n, &n, i + 1, false,
+							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			;
+		return true;
+	}
+	return false;
+}
+
+static void
+drop(struct pids *p, uint32_t pid)
+{
+	for (unsigned i = count(p); i-- > 0;) {
+		uint32_t found = pid;
+
+		__atomic_compare_exchange_n(&p->pid[i], &found, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	}
+}
+
+/* ---- the options event-fork and function-fork ---- */
+
+static const struct ktr_site *forks, *exits;
+
+static void
+follow(struct pids *p, const struct ktr_firing *f)
+{
+	if (f->site == exits)
+		drop(p, (uint32_t)f->args[1]);
+	else if (has(p, curthread()->tid))
+		add(p, (uint32_t)f->args[3]); /* of the child */
+}
+
+static void
+fork_fire(const struct ktr_firing *f)
+{
+	struct instance *i = instance_of(f);
+
+	for (unsigned list = 0; list < PID_LISTS; list++)
+		if (option_on(i, list < PIDS_EVENT ? OPTION_FUNCTION_FORK : OPTION_EVENT_FORK))
+			follow(&i->pids[list], f);
+}
+
+static bool
+site_wanted(const struct ktr_site *site, void *arg)
+{
+	(void)arg;
+	return site == forks || site == exits;
+}
+
+int
+pids_follow(void)
+{
+	bool on = option_on(instance_now, OPTION_EVENT_FORK) ||
+		  option_on(instance_now, OPTION_FUNCTION_FORK);
+	int n;
+
+	if (!on)
+		instance_disown(&instance_now->fork_owner);
+	if (!on || instance_now->fork_owner != 0)
+		return 0;
+	forks = event_find("sched", "sched_process_fork");
+	exits = event_find("sched", "sched_process_exit");
+	n = instance_owner("ftrace fork", fork_fire);
+	if (n < 0)
+		return -EBUSY;
+	instance_now->fork_owner = (unsigned)n;
+	ktr_select_all((unsigned)n, site_wanted, NULL);
+	return 0;
+}
+
+/* ---- files ---- */
+
 static int
 changed(uintptr_t list)
 {
@@ -44,17 +127,18 @@ pids_show(uintptr_t arg, struct sbuf *out)
 	if (p->n == 0 && arg < PIDS_EVENT)
 		sbuf_puts(out, "no pid\n");
 	for (unsigned i = 0; i < p->n; i++)
-		sbuf_printf(out, "%u\n", p->pid[i]);
+		if (p->pid[i] != 0)
+			sbuf_printf(out, "%u\n", p->pid[i]);
 }
 
 int
 pids_store(uintptr_t arg, char *text)
 {
 	struct pids *p = &instance_now->pids[arg];
-	unsigned n = p->n;
+	uint32_t pids[PIDS_MAX];
+	unsigned n = 0;
 	char *word;
 
-	/* They count when all are there. */
 	while ((word = tracefs_word(&text)) != NULL) {
 		uint64_t pid;
 
@@ -62,15 +146,21 @@ pids_store(uintptr_t arg, char *text)
 			return -EINVAL;
 		if (n == PIDS_MAX)
 			return -ENOSPC;
-		__atomic_store_n(&p->pid[n++], (uint32_t)pid, __ATOMIC_RELAXED);
+		pids[n++] = (uint32_t)pid;
 	}
-	__atomic_store_n(&p->n, n, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < n; i++)
+		if (!add(p, pids[i]))
+			return -ENOSPC;
 	return changed(arg);
 }
 
 int
 pids_clear(uintptr_t arg)
 {
-	__atomic_store_n(&instance_now->pids[arg].n, 0, __ATOMIC_RELEASE);
+	struct pids *p = &instance_now->pids[arg];
+
+	__atomic_store_n(&p->n, 0, __ATOMIC_RELEASE);
+	for (unsigned i = 0; i < PIDS_MAX; i++)
+		__atomic_store_n(&p->pid[i], 0, __ATOMIC_RELAXED);
 	return changed(arg);
 }

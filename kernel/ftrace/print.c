@@ -14,6 +14,7 @@
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ring.h"
+#include "ktr/word.h"
 
 #define COMM_GRAPH 7  /* characters of a thread's name in funcgraph-proc */
 #define PROC_WIDTH 14 /* … and of name and number */
@@ -39,7 +40,7 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 		return;
 	}
 	buffer_count(r->b, r->cpu, &entries, &written);
-	if (latency_is_on(instance_now)) {
+	if (latency_layout(instance_now)) {
 		latency_print_head(out, entries, written);
 		return;
 	}
@@ -98,16 +99,49 @@ text_of(uint64_t value, char buf[KTR_STRING_MAX])
 	return text != NULL ? text : "?";
 }
 
-/* Names with blanks between. */
+/* A place in a function, as the options sym-offset and sym-addr want it. */
 static void
-print_stack(struct sbuf *out, const char *names)
+print_symbol(struct sbuf *out, uintptr_t at)
 {
-	sbuf_puts(out, "<stack trace>\n => ");
-	for (; *names != '\0'; names++) {
-		if (*names == ' ')
-			sbuf_puts(out, "\n => ");
-		else
-			sbuf_putc(out, *names);
+	uintptr_t offset;
+	const char *name = ksym_lookup(at, &offset);
+
+	if (option_on(instance_now, OPTION_SYM_OFFSET))
+		print_address(out, at);
+	else
+		sbuf_puts(out, name != NULL ? name : "0x0");
+	if (option_on(instance_now, OPTION_SYM_ADDR))
+		sbuf_printf(out, " <%lx>", at);
+}
+
+const char *
+stack_next(const char *text, uintptr_t *at)
+{
+	char name[KTR_STRING_MAX];
+	uint64_t offset = 0;
+	size_t n = 0, end;
+
+	while (text[n] != '\0' && text[n] != '+' && text[n] != ' ')
+		n++;
+	strlcpy(name, text, n + 1);
+	for (end = n; text[end] != '\0' && text[end] != ' '; end++)
+		;
+	if (end > n && ktr_number(text + n + 1, end - n - 1, 0, &offset) != KTR_NUMBER_OK)
+		offset = 0;
+	*at = ksym_address(name) + offset;
+	return text + end + (text[end] == ' ');
+}
+
+static void
+print_stack(struct sbuf *out, const char *text)
+{
+	sbuf_puts(out, "<stack trace>");
+	while (*text != '\0') {
+		uintptr_t at;
+
+		text = stack_next(text, &at);
+		sbuf_puts(out, "\n => ");
+		print_symbol(out, at);
 	}
 }
 
@@ -117,14 +151,13 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
 	char buf[KTR_STRING_MAX], name[EVENT_NAME], fmt[EVENT_FORMAT];
-	uintptr_t offset;
 
 	if (site == &tracer_function) {
-		const char *parent = ksym_lookup(e->args[1], &offset);
-
-		sbuf_puts(out, text_of(e->args[0], buf));
-		if (option_on(instance_now, OPTION_PRINT_PARENT))
-			sbuf_printf(out, " <-%s", parent != NULL ? parent : "0x0");
+		print_symbol(out, e->args[2]);
+		if (option_on(instance_now, OPTION_PRINT_PARENT)) {
+			sbuf_puts(out, " <-");
+			print_symbol(out, e->args[1]);
+		}
 		return;
 	}
 	if (site == &tracer_mark) {
@@ -340,7 +373,7 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 			print_event(out, r, &e, cpu, seq);
 			sbuf_puts(out, " */\n");
 		}
-	} else if (latency_is_on(instance_now)) {
+	} else if (latency_layout(instance_now)) {
 		buffer_take(r, cpu, seq);
 		found = buffer_peek(r, &next, &lost);
 		latency_print_context(out, &e, cpu, found != NULL ? clock_ns_of(found->ticks) : 0);

@@ -69,7 +69,7 @@ event_data(struct raw_data *d, const struct ktr_log *log, const struct ktr_entry
 	size_t end = d->size;
 
 	for (unsigned i = 0; i < n; i++)
-		end += params[i].string ? 4 : 8;
+		end += ktr_param_is_comm(&params[i]) ? KTR_FORMAT_COMM : params[i].string ? 4 : 8;
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t value = ktr_param_value(&params[i], v[i]);
 
@@ -82,6 +82,14 @@ event_data(struct raw_data *d, const struct ktr_log *log, const struct ktr_entry
 		text[i] = text[i] != NULL ? text[i] : "(null)";
 		size_t len = strnlen(text[i], KTR_STRING_MAX - 1) + 1;
 
+		if (ktr_param_is_comm(&params[i])) {
+			char comm[KTR_FORMAT_COMM] = {0};
+
+			memcpy(comm, text[i], len < sizeof(comm) ? len : sizeof(comm) - 1);
+			raw_put(d, comm, sizeof(comm));
+			text[i] = NULL;
+			continue;
+		}
 		raw_put(d, &(uint32_t){(uint32_t)(end | len << 16)}, 4);
 		end += len;
 	}

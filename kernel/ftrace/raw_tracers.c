@@ -97,7 +97,7 @@ put32(struct raw_data *d, uint64_t value)
 	raw_put(d, &(uint32_t){(uint32_t)value}, 4);
 }
 
-/* Names of functions, with blanks between: their addresses. */
+/* What record_stack() has recorded, as addresses. */
 static void
 put_stack(struct raw_data *d, const char *text)
 {
@@ -106,22 +106,11 @@ put_stack(struct raw_data *d, const char *text)
 
 	put64(d, 0);
 	while (*text != '\0') {
-		char name[KTR_STRING_MAX];
-		size_t len = 0, full;
-		uint64_t offset = 0;
+		uintptr_t at;
 
-		for (full = 0; text[full] != '\0' && text[full] != ' '; full++)
-			;
-		while (len < full && text[len] != '+')
-			len++;
-		memcpy(name, text, len);
-		name[len] = '\0';
-		if (len < full &&
-		    ktr_number(text + len + 1, full - len - 1, 0, &offset) != KTR_NUMBER_OK)
-			offset = 0;
-		put64(d, ksym_address(name) + offset);
+		text = stack_next(text, &at);
+		put64(d, at);
 		n++;
-		text += full + (text[full] == ' ');
 	}
 	memcpy(d->bytes + size_at, &n, sizeof(n));
 	while (n++ < FRAMES)

@@ -50,8 +50,11 @@ function_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	if (pids_want(i, PIDS_FUNCTION))
-		tracer_record_function(i, f);
+	if (!pids_want(i, PIDS_FUNCTION))
+		return;
+	tracer_record_function(i, f);
+	if (option_on(i, OPTION_FUNC_STACK))
+		record_stack(i, f);
 }
 
 /* Are calls at this depth too deep to be shown? */

@@ -37,9 +37,9 @@ record_stack(struct instance *i, const struct ktr_firing *f)
 		uintptr_t offset;
 		const char *name = ksym_lookup(pcs[i], &offset);
 
-		if (name == NULL || out.len + strlen(name) + 2 > sizeof(text))
+		if (name == NULL || out.len + strlen(name) + sizeof(" +0x12345") > sizeof(text))
 			break;
-		sbuf_printf(&out, "%s%s", i > 0 ? " " : "", name);
+		sbuf_printf(&out, "%s%s+0x%lx", i > 0 ? " " : "", name, offset);
 	}
 	instance_record_data(i, &trigger_stack, (uint64_t[KTR_MAXARGS]){0}, text, out.len);
 }
@@ -60,6 +60,8 @@ upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 	case UPCALL_RECORD:
 		if (i != &instance_top || !ktr_firing_logged(f)) /* which does so anyway */
 			instance_fire(i, f);
+		if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
+			record_stack(i, f);
 		break;
 	case UPCALL_SNAPSHOT:
 		snapshot_take(i, BUFFER_ALL);

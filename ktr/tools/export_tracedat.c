@@ -137,10 +137,13 @@ site_values(const struct ktr_decode_event *e, const struct export_class *class, 
 {
 	for (unsigned i = 0; i < e->site->nargs; i++) {
 		const struct ktr_param *p = &class->params[i];
-		v[i].kind = p->string ? STRING : NUMBER;
+		bool comm = ktr_param_is_comm(p);
+		v[i].kind = comm ? CHARS : p->string ? STRING : NUMBER;
 		v[i].number = ktr_param_value(p, e->args[i]);
 		v[i].text = p->string ? export_string(e, i, bad[i]) : NULL;
-		v[i].size = p->string ? strnlen(v[i].text, STRING_MAX) + 1 : 8;
+		v[i].size = comm        ? KTR_FORMAT_COMM
+			    : p->string ? strnlen(v[i].text, STRING_MAX) + 1
+					: 8;
 	}
 	return e->site->nargs;
 }
@@ -175,9 +178,12 @@ put_values(uint8_t *p, const struct value *v, unsigned n, size_t at)
 		if (v[i].kind == STRING) {
 			p = put(p, &where, 4);
 			at += v[i].size;
+		} else if (v[i].kind == CHARS) {
+			memset(p, 0, v[i].size);
+			memcpy(p, v[i].text, strnlen(v[i].text, v[i].size - 1));
+			p += v[i].size;
 		} else {
-			p = put(p, v[i].kind == CHARS ? (const void *)v[i].text : &v[i].number,
-				v[i].size);
+			p = put(p, &v[i].number, v[i].size);
 		}
 	}
 	for (unsigned i = 0; i < n; i++) {

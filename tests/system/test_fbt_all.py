@@ -116,6 +116,8 @@ echo 'hist:keys=id:r=ret:onmax($r).save(comm):onchange($r).snapshot()' > events/
 echo 1 > events/sched/sched_switch/enable; echo $$ > set_event_pid; echo 7 > set_event_notrace_pid; cat set_event_pid; echo > set_event_pid; echo > set_event_notrace_pid; echo > set_event; echo abcdef > trace_marker_raw; cat trace
 echo 5 > saved_cmdlines_size; cat saved_cmdlines_size saved_cmdlines saved_tgids printk_formats timestamp_mode events/ftrace/*/*; sysctl kernel.ftrace_enabled=0; sysctl kernel.ftrace_enabled=1
 echo > trace; ktr on fbt::sys_getpid:entry; echo mark > trace_marker; echo abcdef > trace_marker_raw; echo 'stacktrace:1' > events/sched/sched_process_exec/trigger; sh -c /bin/true; ktr off; for c in 0 1 2 3; do timeout 1 head -c 4096 per_cpu/cpu$c/trace_pipe_raw | tail -c 1; done; echo '!stacktrace' > events/sched/sched_process_exec/trigger
+for o in event-fork stacktrace sym-offset latency-format; do echo 1 > options/$o; done; echo $$ > set_event_pid; echo 1 > events/sched/sched_process_exec/enable; sh -c /bin/true; tail -n 3 trace
+for o in event-fork stacktrace sym-offset latency-format; do echo 0 > options/$o; done; echo > set_event_pid; echo > set_event
 echo > trace; ls /sys/kernel/debug/tracing; cd /
 """
 

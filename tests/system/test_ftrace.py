@@ -147,8 +147,8 @@ def linux_events():
         check(name in names, f"no {name}: {sorted(names)}")
     check_match(r"^call_site=0x[0-9a-f]+ ptr=0x[0-9a-f]+ bytes_req=\d+ bytes_alloc=\d+$", "\n".join(names["kmalloc"]), "kmalloc")
     check_eq({t for t in names["irq_handler_exit"] if not re.match(r"irq=\d+ ret=handled$", t)}, set(), "irq_handler_exit")
-    fields = re.findall(r"field:\S+ (\w+);|field:__data_loc char\[\] (\w+);", formats)
-    check_eq([a or b for a, b in fields if not (a or b).startswith("common")],
+    fields = re.findall(r"field:(?:__data_loc char\[\]|\S+) (\w+)(?:\[16\])?;", formats)
+    check_eq([name for name in fields if not name.startswith("common")],
              "prev_comm prev_pid prev_prio prev_state next_comm next_pid next_prio irq name".split(), "fields")
 
 
@@ -380,7 +380,7 @@ def synthetic():
     check_eq(len(re.findall("^\\S+: .*Device or resource busy$", latency, re.M)), 2, "what is in use stays")
     check_match(r"^# Available triggers:\n#.*\n# Available triggers:\n#.*\nenable  filter\n0$", latency, "all is gone")
     check_match(r"^woken\tchar\[16\] comm; s32 prio; unsigned long sum\ns:synthetic/woken char\[16\] comm; s32 prio; unsigned long sum$", more, "the definitions")
-    check_match(r"char\[\] comm;.*\n.*s64 prio;.*\n.*u64 sum;", more, "the fields")
+    check_match(r"char comm\[16\];.*\n.*s64 prio;.*\n.*u64 sum;", more, "the fields")
     exits = re.findall(r"woken: comm=(\w+) prio=(\d+) sum=(\d+)$", more, re.M)
     check(exits and any(c == "load" and int(s) % 2 == 1 for c, _, s in exits), f"{exits}")
     by = {}
@@ -417,6 +417,8 @@ def decode(page, formats):
         values = {}
         for field, offset, n, signed in fields:
             values[field] = int.from_bytes(data[offset:offset + n], "little", signed=signed)
+            if n == 16:
+                values[field] = data[offset:offset + n].split(b"\0")[0].decode()
             if n == 4:
                 values[field] = data[values[field] & 0xffff:][:values[field] >> 16].rstrip(b"\0").decode()
         yield ns, name, tid, values
@@ -435,7 +437,7 @@ def raw():
     known = {}
     for name, number, body in re.findall(r"^name: (\w+)\nID: (\d+)\nformat:\n((?:.*\n)*?)print fmt", formats, re.M):
         known[int(number)] = name, [(f, int(o), int(s), s2 == "1") for f, o, s, s2 in re.findall(
-            r"field:.*?(\w+);\toffset:(\d+);\tsize:(\d+);\tsigned:(\d);", body) if not f.startswith("common_")]
+            r"field:.*?(\w+)(?:\[16\])?;\toffset:(\d+);\tsize:(\d+);\tsigned:(\d);", body) if not f.startswith("common_")]
     data = bytearray()
     for row in re.findall(r"^[0-9a-f]{8}  ((?:[0-9a-f]{2}  ?)+)", pages, re.M):
         data += bytes.fromhex(row)

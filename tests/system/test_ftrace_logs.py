@@ -280,6 +280,33 @@ def names():
     check_match(r"^\[delta\] absolute\n(\d+)\n\1 \1\nsh: .*Invalid argument\n1024\n$", marks, "the others")
 
 
+@test("options: sym-offset, sym-addr, latency-format, stacktrace and func_stack_trace print what ftrace.rst says; event-fork and function-fork follow children")
+def options():
+    plain, offsets, both, latency, stacks, of_functions, follows = ftrace(
+        "echo sys_kill > set_ftrace_filter\necho function > current_tracer\nkill -0 $$\ngrep sys_kill trace\necho =====\n"
+        "echo 1 > options/sym-offset\ngrep sys_kill trace\necho =====\necho sym-addr > trace_options\ngrep sys_kill trace\necho =====\n"
+        "echo 0 > options/sym-offset\necho nosym-addr > trace_options\necho latency-format > trace_options\ncat trace\necho 0 > options/latency-format\necho =====\n"
+        "echo nop > current_tracer\necho 1 > options/stacktrace\necho 1 > events/syscalls/sys_enter_kill/enable\necho 1 > events/syscalls/sys_exit_kill/enable\n"
+        "echo 'ret == 0' > events/syscalls/sys_exit_kill/filter\nkill -0 $$\necho 0 > options/stacktrace\nkill -0 $$\necho 1 > options/sym-offset\ncat trace\n"
+        "echo 0 > options/sym-offset\necho 0 > events/syscalls/sys_exit_kill/filter\necho > set_event\necho =====\n"
+        "echo 1 > options/func_stack_trace\necho function > current_tracer\nkill -0 $$\necho 0 > options/func_stack_trace\nkill -0 $$\ncat trace\necho nop > current_tracer\necho =====\n"
+        "echo 1 > options/event-fork\necho 1 > options/function-fork\necho $$ > set_event_pid\necho $$ > set_ftrace_pid\necho function > current_tracer\n"
+        "echo 1 > events/syscalls/sys_enter_kill/enable\n/bin/sh -c '/bin/sh -c \"kill -0 $$; cat /sys/kernel/tracing/set_event_pid; :\"; :'\n"
+        "cat trace\necho 0 > options/event-fork\necho 0 > options/function-fork\necho -----\ncat set_event_pid set_ftrace_pid\necho > set_event_pid\necho > set_ftrace_pid\necho $$\n", smp=2)
+    check_match(r": sys_kill <-\w+$", plain, "without options")
+    check_match(r": sys_kill\+0x0/0x[1-9a-f][0-9a-f]* <-\w+\+0x[0-9a-f]+/0x[0-9a-f]+$", offsets, "sym-offset")
+    check_match(r": sys_kill\+0x0/0x\w+ <(?:f{8}[0-9a-f]{8})> <-\w+\+0x\w+/0x\w+ <(?:f{8}[0-9a-f]{8})>$", both, "sym-addr")
+    check_match(r"^# function latency trace v1.1.5 on Kestrel\n(?:#.*\n)+ +sh-\d+ +\d+X\.\.\.\. +\d+us.: sys_kill <-\w+$", latency, "latency-format")
+    check_eq(re.findall(r"(sys_\w+_kill|<stack trace>)", stacks), ["sys_enter_kill", "<stack trace>", "sys_exit_kill", "<stack trace>", "sys_enter_kill", "sys_exit_kill"], "stacks of events")
+    check_match(r"<stack trace>\n => entry_syscall\+0x[1-9a-f]\w*/0x\w+\n", stacks, "offsets in a stack")
+    check_eq(re.findall(r"(sys_kill <-|<stack trace>\n => sys_kill\n => entry_syscall\n)", of_functions), ["sys_kill <-", "<stack trace>\n => sys_kill\n => entry_syscall\n", "sys_kill <-"],
+             "stacks of functions")
+    shown, _, left = follows.partition("-----\n")
+    check(len(re.findall(r"^\d+$", shown, re.M)) >= 3, f"the children: {follows}")
+    check_eq(sorted(re.findall(r"\d: (sys_\w+)", shown)), ["sys_enter_kill", "sys_kill"], "of a grandchild")
+    check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
+
+
 @test("64 readers and writers of all files, chosen at random: no hang, and when all is switched off nothing is left")
 def crowd():
     import random

@@ -79,7 +79,7 @@ def events():
         "trace-cmd reset\necho =====\ncat tracing_on set_event current_tracer\nfor e in events/ftrace/*; do cat $e/id; grep -E '^(name|ID)' $e/format; done\necho events/ftrace/print/*\n", smp=2)
     report, _ = on_host(out[0])
     check({"sched_process_exec", "sys_enter_openat"} == {m[5] for m in ROW.finditer(report)}, f"events: {report}")
-    check_match(r"^ +head-\d+ +\[\d{3}\] +\d+\.\d{6}: sys_enter_openat: +sys_openat\(dfd: ffffff9c, filename: ", report, "a system call")
+    check_match(r"^ +head-\d+ +\[\d{3}\] +\d+\.\d{6}: sys_enter_openat: +sys_openat\(dfd: f+9c, filename: ", report, "a system call")
     report, _ = on_host(out[1])
     for line in (r"sched_process_exec: +filename=", r"print: +tracing_mark_write: a mark$", r"raw_data: +# 64636261 65 66 0a", r"print: +sys_getpid: ",
                  r"kernel_stack: +<stack trace ?>\n(?:=> .*\n)+=> sys_execve \("):
@@ -90,6 +90,45 @@ def events():
     check({name for _, name, _ in ids} >= {"function", "funcgraph_entry", "funcgraph_exit", "print", "raw_data", "kernel_stack", "hwlat"} and all(a == b for a, _, b in ids),
           f"ids: {ids}")
     check_match(r"^events/ftrace/print/format events/ftrace/print/id$", out[3], "the files of an event of tracers")
+
+
+@test("trace-cmd records one thread, or a command with all its children, with stacks; its plugins know our switches and wakeups")
+def threads():
+    out = guest(
+        "echo -n > /tmp/w; sh -c 'until test -e /tmp/go; do :; done; exec load fork -n 2' > /dev/null &\n" +
+        f"trace-cmd record -e syscalls:sys_enter_clone -P $! -o /tmp/a.dat sh -c '{READY}: > /tmp/go; load fork -n 3; while kill -0 '$!' 2>/dev/null; do :; done' > /tmp/out 2>&1 || cat /tmp/out\n"
+        "echo $!\ntrace-cmd report -i /tmp/a.dat\necho =====\n" +
+        record("-e sched:sched_switch -e sched:sched_wakeup -e sched:sched_process_exit -c -F", "load fork -n 2") +
+        record("-e sched:sched_process_exit -T", "load fork -n 1") + record("-p function -l sys_kill --func-stack", "sh -c \"kill -0 1\""), smp=2)
+    pid, _, report = out[0].partition("\n")
+    check_eq([(m[2], m[5]) for m in ROW.finditer(report)], [(pid, "sys_enter_clone")] * 2, f"calls of one thread: {report}")
+    report, _ = on_host(out[1])
+    loads = {m[2] for m in ROW.finditer(report) if m[5] == "sched_process_exit" and "comm=load" in m[6]}
+    check_eq(len(loads), 3, f"load and its children: {report}")
+    check_match(r"sched_switch: +load:\d+ \[\d+\] \S+ ==> [\w/]+:\d+ \[\d+\]", report, "a switch by trace-cmd's plugin")
+    report, _ = on_host(out[2])
+    check_match(r"sched_process_exit: +comm=load .*\n.*kernel_stack: +<stack trace ?>\n(?:=> .*\n)+=> sys_exit_group \(", report, "the stack of an event")
+    report, _ = on_host(out[3])
+    check_match(r"function: +sys_kill.*\n.*kernel_stack: +<stack trace ?>\n(?:=> .*\n)*=> entry_syscall \(", report, "the stack of a function")
+
+
+@test("trace-cmd's other commands: list, stat, start, show, clear, snapshot, reset, stream, hist, options")
+def commands():
+    listed, state, snap, rest = guest(
+        "trace-cmd list -e | grep sched_switch\ntrace-cmd list -F -e '^sched:sched_switch$'\ntrace-cmd list -f | grep -x ramfs_read\ntrace-cmd list -t\ntrace-cmd list -o | grep stack\necho =====\n"
+        "trace-cmd start -p function_graph -g sys_openat -e sched_process_exec --max-graph-depth 2 -O sym-offset\ncat /etc/motd\ntrace-cmd stat\ncat options/sym-offset\ntrace-cmd stop\n"
+        "cat tracing_on\ntrace-cmd show | grep -c 'sys_openat() {'\ntrace-cmd restart\ncat tracing_on\ntrace-cmd clear\ntrace-cmd reset\ncat tracing_on current_tracer set_event set_graph_function error_log\necho =====\n"
+        "trace-cmd start -e sched_process_exec\n/bin/ktr >/dev/null 2>&1\ntrace-cmd snapshot -s\ntrace-cmd snapshot | grep filename=/bin/ktr\ntrace-cmd snapshot -f\ntrace-cmd snapshot | grep freed\ntrace-cmd reset\necho =====\n"
+        f"trace-cmd stream -e sched_process_exec sh -c '{READY}exec /bin/load fork -n 1' 2>&1 | grep -v '^CPU'\n"
+        f"trace-cmd record -e sched_switch -o /tmp/a.dat sh -c '{READY}load mix -n 1' >/dev/null 2>&1\ntrace-cmd hist -i /tmp/a.dat\n", smp=2)
+    check_match(r"^sched:sched_switch$", listed, "list -e")
+    check_match(r"^\tfield:char prev_comm\[16\];\toffset:8;\tsize:16;\tsigned:0;$", listed, "list -F")
+    check_match(r"^ramfs_read\nhwlat wakeup irqsoff function_graph function nop\nnofunc_stack_trace\nnostacktrace$", listed, "list -f -t -o")
+    for line in (r"^Tracer: function_graph$", r"^ +sched_process_exec$|sched:sched_process_exec", r"^ +sys_openat$", r"^Tracing is enabled$", r"^1\n0\n[1-9]\d*\n1\n1\nnop\n#### all functions enabled ####$"):
+        check_match(line, state, "stat, show, reset")
+    check_match(r"filename=/bin/ktr .*\n.*Snapshot is freed", snap, "snapshots")
+    check_match(r"sched_process_exec: +filename=/bin/load ", rest, "stream")
+    check_match(r"^ +%\d+\.\d+ +\(\d+\) \S+ +sched_switch", rest, "hist")
 
 
 if __name__ == "__main__":
