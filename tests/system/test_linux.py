@@ -160,7 +160,7 @@ def thread_executes():
         first = next(x for x in later if x["tid"] == pid and x["text"].startswith("exec: "))
         check(first["text"].startswith(f"exec: pid {pid} name linux_test "), first["text"])
     for e, m in changes:
-        check_eq(re.findall(rf"^ *{m[2]} +(\d+) .* linux_test\r?$", run.out, re.M), [m[2]], f"threads of process {m[2]} in ps")
+        check_eq(re.findall(r"^ *(\d+) root +/bin/linux_test alone (\d+)\r?$", run.out, re.M).count((m[2], m[2])), 1, f"rows of process {m[2]} in ps")
 
 
 if __name__ == "__main__":
