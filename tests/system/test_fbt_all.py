@@ -145,7 +145,7 @@ def fired_in_tour():
         files = [word for name, path in (("tour", f.name), ("user_test", BUILD / "user_test"), ("linux_test", BUILD / "linux_test"))
                  for word in ("--file", f"/bin/{name}={path}")]
         run = boot(f"ktr probes fbt:::entry\nktr probes ktr:::\necho begins\ndtrace -q -x aggsize=8m -n '{count}' -c 'sh /bin/tour'\n",
-                   smp=4, options=files).expect()
+                   smp=4, options=files, timeout=1500).expect()
     check_eq(re.findall(r"^dtrace: .*", run.out + run.err, re.M), [], "what dtrace says")
     listed, told = run.out.split("\nbegins\n")
     rows = [line.split()[3:7] for line in listed.splitlines() if re.match(r" *\d+ ", line)]
