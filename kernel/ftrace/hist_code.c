@@ -181,10 +181,12 @@ field(struct emitter *e, unsigned d)
 	copy(e, word, f.name);
 	if (word.n == 0)
 		return fail(e, word.at, "Invalid expression");
-	if (strcmp(f.name, "common_timestamp") == 0)
+	if (strcmp(f.name, "common_timestamp") == 0) {
 		f.kind = HIST_TIME;
-	else if (!hist_field_find(e->h->site, f.name, &f.field))
+		e->h->times = true;
+	} else if (!hist_field_find(e->h->site, f.name, &f.field)) {
 		return fail(e, word.at, "Couldn't find field");
+	}
 	if (peek(e) == '.') {
 		skip(e, 1);
 		word = hist_take_word(e);
