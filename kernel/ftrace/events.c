@@ -12,8 +12,10 @@
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/probe/kprobe.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
+#include "ktr/dynamic.h"
 #include "ktr/event_format.h"
 #include "ktr/glob.h"
 #include "ktr/param.h"
@@ -37,8 +39,7 @@ event_system(const struct ktr_site *site)
 	if (site->kind == KTR_SITE_PROBE)
 		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)
-		return strcmp(site->sdt->provider, "kprobe") == 0    ? EVENT_KPROBES
-		       : strcmp(site->sdt->provider, "uprobe") == 0  ? EVENT_UPROBES
+		return strcmp(site->sdt->provider + 1, "probe") == 0 ? kprobe_group(site)
 		       : strncmp(site->sdt->provider, "pid", 3) == 0 ? NULL
 								     : EVENT_SYNTHETIC;
 	if (site->kind != KTR_SITE_POINT)
@@ -553,7 +554,21 @@ event_gone(const struct vnode *vn, const char *name)
 	if (!S_ISDIR(vn->mode))
 		return false;
 	event_name(site, now);
-	return event_system(site) == NULL || strcmp(now, name) != 0;
+	return event_system(site) == NULL || strcmp(now, name) != 0 ||
+	       strcmp(event_system(site), (const char *)tracefs_arg(vn->parent)) != 0;
+}
+
+/* Is it a system whose events are made and removed? */
+static bool
+system_changes(const char *system)
+{
+	const char *group;
+
+	for (unsigned n = 0; (group = kprobe_group_at(n)) != NULL; n++)
+		if (strcmp(group, system) == 0)
+			return true;
+	return strcmp(system, EVENT_KPROBES) == 0 || strcmp(system, EVENT_UPROBES) == 0 ||
+	       strcmp(system, EVENT_SYNTHETIC) == 0;
 }
 
 static const struct tracefs_file all_filter = {.name = "filter",
@@ -562,19 +577,11 @@ static const struct tracefs_file all_filter = {.name = "filter",
 					       .store = filter_store_all};
 
 static void
-system_fill(struct vnode *dir)
+system_add_events(struct vnode *dir)
 {
 	static const struct tracefs_file event_dir = {.mode = 0750, .fill = event_fill};
 	char name[EVENT_NAME + 12];
 
-	const char *mine = (const char *)tracefs_arg(dir);
-	bool changes = strcmp(mine, EVENT_KPROBES) == 0 || strcmp(mine, EVENT_UPROBES) == 0 ||
-		       strcmp(mine, EVENT_SYNTHETIC) == 0;
-
-	if (changes)
-		vnode_sweep(dir, event_gone);
-	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
-	tracefs_add(dir, &all_filter, all_filter.name, tracefs_arg(dir));
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		struct ktr_site *site = ktr_site_get(n);
 		const char *system = event_system(site);
@@ -584,14 +591,70 @@ system_fill(struct vnode *dir)
 		event_name(site, name);
 		tracefs_add(dir, &event_dir, name, (uintptr_t)site);
 	}
-	dir->missing |= changes; /* look again next time */
+}
+
+/* Any system may be the group of probes. */
+static void
+system_fill_again(struct vnode *dir)
+{
+	if (system_changes((const char *)tracefs_arg(dir))) {
+		vnode_sweep(dir, event_gone);
+		system_add_events(dir);
+	}
+	dir->missing = true; /* look again next time */
+}
+
+static void
+system_fill(struct vnode *dir)
+{
+	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
+	tracefs_add(dir, &all_filter, all_filter.name, tracefs_arg(dir));
+	system_add_events(dir);
+	if (!dir->missing) /* there was memory for all */
+		dir->fill = system_fill_again;
+	dir->missing = true;
+}
+
+/* Has the group events now? */
+static bool
+group_is_used(const char *group)
+{
+	for (unsigned n = 0; n < KTR_DYNAMIC_SITES; n++)
+		if (event_system(&ktr_dynamic_sites[n]) == group)
+			return true;
+	return false;
+}
+
+/* Is it the directory of a group that has no events any more? */
+static bool
+group_gone(const struct vnode *vn, const char *name)
+{
+	const char *group;
+
+	(void)name;
+	for (unsigned n = 0; (group = kprobe_group_at(n)) != NULL; n++)
+		if (S_ISDIR(vn->mode) && group == (const char *)tracefs_arg(vn))
+			return !group_is_used(group);
+	return false;
+}
+
+static const struct tracefs_file system_dir = {.mode = 0750, .fill = system_fill};
+
+static void
+events_fill_again(struct vnode *dir)
+{
+	const char *group;
+
+	vnode_sweep(dir, group_gone);
+	for (unsigned n = 0; (group = kprobe_group_at(n)) != NULL; n++)
+		if (group_is_used(group))
+			tracefs_add(dir, &system_dir, group, (uintptr_t)group);
+	dir->missing = true; /* look again next time */
 }
 
 static void
 events_fill(struct vnode *dir)
 {
-	static const struct tracefs_file system_dir = {.mode = 0750, .fill = system_fill};
-
 	tracefs_add(dir, &all_enable, all_enable.name, ALL_SITES);
 	raw_fill(dir);
 	tracefs_add(dir, &raw_tracers_dir, raw_tracers_dir.name, ALL_SITES);
@@ -604,6 +667,9 @@ events_fill(struct vnode *dir)
 	tracefs_add(dir, &system_dir, EVENT_KPROBES, (uintptr_t)EVENT_KPROBES);
 	tracefs_add(dir, &system_dir, EVENT_UPROBES, (uintptr_t)EVENT_UPROBES);
 	tracefs_add(dir, &system_dir, EVENT_SYNTHETIC, (uintptr_t)EVENT_SYNTHETIC);
+	if (!dir->missing) /* there was memory for all */
+		dir->fill = events_fill_again;
+	dir->missing = true;
 }
 
 const struct tracefs_file events_dir = {.name = "events", .mode = 0750, .fill = events_fill};

@@ -266,15 +266,12 @@ dynamic_show(uintptr_t arg, struct sbuf *out)
 	synthetic_show_dynamic(out);
 }
 
-/* Is it a line for uprobe_events? Its group says so, or that a path is in its second word. */
+/* Is it a line for uprobe_events? A path in its second word says so. */
 static bool
 is_uprobe(const char *line)
 {
-	static const char remove[] = "-:" EVENT_UPROBES "/";
 	const char *place = strchr(line, ' ');
 
-	if (*line == '-')
-		return strncmp(line, remove, sizeof(remove) - 1) == 0;
 	while (place != NULL && *place == ' ')
 		place++;
 	while (place != NULL && *place != '\0' && *place != ' ' && *place != '/')
@@ -282,18 +279,29 @@ is_uprobe(const char *line)
 	return place != NULL && *place == '/';
 }
 
-/* s:[synthetic/]NAME FIELDS and -:synthetic/NAME are synthetic events, all else probes. */
+/* s:[synthetic/]NAME FIELDS, -:[synthetic/]NAME and !s:NAME are synthetic events, all else probes.
+ */
 static int
 dynamic_command(char *line)
 {
 	static const char group[] = EVENT_SYNTHETIC "/";
-	bool mine = strncmp(line + 2, group, sizeof(group) - 1) == 0;
-	char *name = line + 2 + (mine ? sizeof(group) - 1 : 0);
+	bool remove = *line == '-' || *line == '!', is_line = *line == '!';
+	bool mine = strncmp(line + is_line, "s:", 2) == 0;
+	char *name = line + is_line + 2;
 
-	if (strncmp(line, "s:", 2) == 0)
+	if (!mine && strncmp(line, "-:", 2) != 0)
+		return kprobes_command(remove            ? PROBES_ALL
+				       : is_uprobe(line) ? PROBES_USER
+							 : PROBES_KERNEL,
+				       line);
+	if (strncmp(name, group, sizeof(group) - 1) == 0) {
+		name += sizeof(group) - 1;
+		mine = true;
+	}
+	if (!remove)
 		return synthetic_command(name);
-	if (strncmp(line, "-:", 2) != 0 || (!mine && synthetic_find(name) == NULL))
-		return kprobes_store(is_uprobe(line) ? PROBES_USER : PROBES_KERNEL, line);
+	if (!mine && synthetic_find(name) == NULL)
+		return kprobes_command(PROBES_ALL, line);
 	name[-1] = '!';
 	return synthetic_command(name - 1);
 }

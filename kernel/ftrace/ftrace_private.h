@@ -424,13 +424,15 @@ void error_log_show(uintptr_t arg, struct sbuf *out);
 int error_log_store(uintptr_t arg, char *text);
 int error_log_clear(uintptr_t arg);
 
-/* ---- kprobes.c: arg says of which probes ---- */
+/* ---- kprobes.c, kprobe_print.c: arg says of which probes ---- */
 
-enum { PROBES_KERNEL, PROBES_USER };
+enum { PROBES_KERNEL, PROBES_USER, PROBES_ALL };
 
 void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events, … */
 int kprobes_store(uintptr_t arg, char *text);
 int kprobes_clear(uintptr_t arg);
+/* Takes a line: makes a probe, or removes some, of all only with PROBES_ALL. 0 or -errno. */
+int kprobes_command(uintptr_t of, char *line);
 void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
 /* FUNCTION+OFFSET/SIZE. */
 void print_address(struct sbuf *out, uintptr_t at);

@@ -1,65 +1,40 @@
 /*
- * kprobes.c - kprobe_events, uprobe_events, their profiles, and how events of these probes are
- * printed.
+ * kprobes.c - kprobe_events, uprobe_events, and their profiles.
  *
- * The probes are those of `ktr probe` (kernel/probe/kprobe.h), and of programs (uprobe.h). Their
- * group is always `kprobes`, or `uprobes`. In the files, arg says which: PROBES_KERNEL or
- * PROBES_USER.
+ * The probes are those of `ktr probe` (kernel/probe/kprobe.h), and of programs (uprobe.h). In the
+ * files, arg says which: PROBES_KERNEL or PROBES_USER.
  * Locking: ftrace_lock; the control lock guards the probes.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/lib/hook.h"
-#include "kernel/lib/ksyms.h"
-#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
 #include "ktr/dynamic.h"
-#include "ktr/event.h"
 #include "ktr/glob.h"
-#include "ktr/intern.h"
 #include "ktr/port.h"
 
 /* ---- kprobe_events ---- */
 
-/* PLACE and arguments: what comes after the name. */
-static const char *
-rest_of(const char *definition)
+static void
+show_one(const struct kprobe_info *k, struct sbuf *out)
 {
-	const char *blank = strchr(definition, ' ');
-
-	return blank != NULL ? blank + 1 : "";
-}
-
-/* PATH: what comes before the last : of the place. */
-static int
-path_size(const char *place)
-{
-	const char *end = strchr(place, ' '), *colon = place;
-
-	for (const char *p = place; *p != '\0' && p != end; p++)
-		if (*p == ':')
-			colon = p;
-	return (int)(colon - place);
+	kprobe_print(k, out);
+	sbuf_putc(out, '\n');
 }
 
 static void
 show_kernel(const struct kprobe_info *k, void *out)
 {
 	if (!k->user)
-		sbuf_printf(out, "%c:" EVENT_KPROBES "/%s %s\n", k->is_return ? 'r' : 'p', k->name,
-			    rest_of(k->definition));
+		show_one(k, out);
 }
 
 static void
 show_user(const struct kprobe_info *k, void *out)
 {
-	const char *place = rest_of(k->definition), *args = rest_of(place);
-
 	if (k->user)
-		sbuf_printf(out, "%c:" EVENT_UPROBES "/%s %.*s:0x%016lx%s%s\n",
-			    k->is_return ? 'r' : 'p', k->name, path_size(place), place, k->offset,
-			    *args != '\0' ? " " : "", args);
+		show_one(k, out);
 }
 
 static void
@@ -86,10 +61,9 @@ profile_kernel(const struct kprobe_info *k, void *out)
 static void
 profile_user(const struct kprobe_info *k, void *out)
 {
-	const char *place = rest_of(k->definition);
-
 	if (k->user)
-		sbuf_printf(out, "  %.*s %-44s %15lu\n", path_size(place), place, k->name, k->hits);
+		sbuf_printf(out, "  %.*s %-44s %15lu\n", (int)k->path_size, k->path, k->name,
+			    k->hits);
 }
 
 void
@@ -126,46 +100,76 @@ linux_words(const char *message)
 	static const struct {
 		const char *glob, *words;
 	} all[] = {
+	    {"expected the name of the group", "Group name is not specified"},
+	    {"the name of the group is too long", "Group name is too long"},
+	    {"the name of the group *", "Group name must follow the same rules as C identifiers"},
 	    {"expected the name of the probe", "Event name is not specified"},
-	    {"the name of the probe is*", "Event name is too long"},
+	    {"the name of the probe is too long", "Event name is too long"},
+	    {"the name of the probe *", "Event name must follow the same rules as C identifiers"},
 	    {"expected*the probe's name", "Event name must follow the same rules as C identifiers"},
-	    {"there is a probe*", "Given group/event name is already used by another event"},
+	    {"a number of calls*", "Maxactive is not for kprobe"},
+	    {"expected a number of calls", "Invalid maxactive number"},
+	    {"the number of calls *", "Maxactive is too big"},
+	    {"there is a probe*", "There is already the exact same probe event"},
+	    {"there is an event*", "Given group/event name is already used by another event"},
+	    {"the event * has probes*", "Probe type is different from existing probe"},
+	    {"names and types *", "Argument type or name is different from existing probe"},
 	    {"no file*", "Failed to find the given file"},
 	    {"*is no program", "Not a regular file"},
 	    {"no instruction is at that offset*", "Invalid uprobe offset"},
 	    {"expected an offset in the file*", "Invalid uprobe offset"},
 	    {"expected PATH:OFFSET", "Invalid uprobe offset"},
+	    {"expected ) after the offset*", "Reference counter brace is not closed"},
+	    {"expected a space after the counter", "Reference counter has wrong suffix"},
+	    {"expected the offset of a counter", "Invalid reference counter offset"},
 	    {"*functions have that name*", "The symbol is not unique"},
 	    {"*no*function*", "Invalid probed address or symbol"},
 	    {"*a function*", "Invalid probed address or symbol"},
+	    {"expected a place*", "Invalid probed address or symbol"},
+	    {"expected the * of an instruction*", "Invalid probed address or symbol"},
 	    {"* is not so long", "Invalid probed address or symbol"},
 	    {"* cannot be probed*", "Invalid probed address or symbol"},
 	    {"expected a space after the place", "Invalid probed address suffix"},
 	    {"a return has no offset*", "Retprobe address must be an function entry"},
 	    {"* is inside an instruction*", "Probe point is not an instruction boundary"},
 	    {"no type*", "Unknown type is specified"},
-	    {"*the name of an argument*", "Argument name is too long"},
+	    {"*the name of a type*", "Unknown type is specified"},
+	    {"the name of an argument*", "Argument name is too long"},
+	    {"expected an argument's name*", "Argument name is not specified"},
+	    {"an argument's name*", "Argument name must follow the same rules as C identifiers"},
+	    {"another argument*", "This argument name is already used"},
+	    {"each event has a field*", "This argument name is already used"},
+	    {"the argument has more*", "Argument expression is too long"},
+	    {"expected what the argument is*", "No argument expression"},
 	    {"more than*arguments", "Too many arguments are specified"},
 	    {"expected = *", "Invalid fetch argument"},
 	    {"expected %*", "Invalid fetch argument"},
 	    {"expected a space, or a type*", "Invalid fetch argument"},
-	    {"*regist*", "Invalid register name"},
+	    {"*register*", "Invalid register name"},
 	    {"$retval*", "$retval is not available on probe"},
+	    {"$stack*: the stack has*", "Invalid stack number"},
 	    {"$*: expected $arg1*", "Invalid argument number"},
-	    {"$comm is no address", "$comm can not be dereferenced"},
-	    {"*string*", "String accepts only memory argument"},
-	    {"*the name of a type*", "Unknown type is specified"},
 	    {"*variable*", "Invalid $-valiable specified"},
 	    {"$*", "Invalid $-valiable specified"},
-	    {"*program's symbols*", "Symbol is not available with uprobe"},
+	    {"a text is no address", "$comm can not be dereferenced"},
+	    {"*string*", "String accepts only memory argument"},
+	    {"expected bWIDTH*", "Invalid bitfield"},
+	    {"bits *", "Invalid bitfield"},
+	    {"expected ] *", "Array is not closed"},
+	    {"expected a space after the array", "Array has wrong suffix"},
+	    {"expected a number of elements", "Invalid array size"},
+	    {"an array has at most*", "Array number is too big"},
+	    {"a program's symbols*", "Symbol is not available with uprobe"},
+	    {"only a program's probe*", "File offset is not available with kprobe"},
+	    {"expected the place of a datum*", "Invalid file offset value"},
 	    {"*symbol*", "Invalid memory address"},
 	    {"expected an address*", "Invalid memory address"},
 	    {"expected a number,*", "Invalid immediate value"},
-	    {"*bits*", "Invalid bitfield"},
+	    {"expected \" *", "String is not closed with '\"'"},
 	    {"more than*", "Dereference is too much nested"},
 	    {"expected ( *", "Dereference needs a brace"},
 	    {"expected )", "Dereference brace is not closed"},
-	    {"expected an offset,*", "Invalid dereference offset"},
+	    {"expected an offset before*", "Invalid dereference offset"},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -174,72 +178,98 @@ linux_words(const char *message)
 	return "Failed to register probe event";
 }
 
-/* What is looked for among the probes. */
-struct found {
-	const char *name;
-	bool user;
-	const struct ktr_site *site;
-	const struct ktr_entry *entry;
-	struct sbuf *out;
-	bool done;
-	char any[EVENT_NAME]; /* find_any() */
-};
-
-static void
-find_name(const struct kprobe_info *k, void *arg)
-{
-	struct found *f = arg;
-
-	if (k->user != f->user || strcmp(k->name, f->name) != 0)
-		return;
-	f->site = k->site;
-	f->done = true;
-}
-
-/* Removes a probe, whose event must not be enabled. */
 static int
-probe_remove(const char *name, bool user, char *err, size_t errlen)
-{
-	struct found f = {.name = name, .user = user};
-
-	kprobes_each(find_name, &f);
-	if (f.done && event_is_used(f.site))
-		return -EBUSY;
-	if (f.done)
-		event_filter_drop(f.site);
-	return kprobe_del(name, user, err, errlen);
-}
-
-static int
-command(char *line, bool user)
+make(const char *line, bool user)
 {
 	char err[128] = "";
-	const char *message = err, *name = strchr(line, '/');
-	int error;
+	const char *message = err;
+	int error = kprobe_add(line, user, err, sizeof(err));
 	size_t at;
 
-	if (strncmp(line, "-:", 2) == 0)
-		error = probe_remove(name != NULL ? name + 1 : line + 2, user, err, sizeof(err));
-	else
-		error = kprobe_add(line, user, err, sizeof(err));
 	event_filters_clean();
-	if (error == 0 || error == -EBUSY)
-		return error;
+	if (error == 0)
+		return 0;
 	at = place_of(&message);
 	error_log_add(user ? "trace_uprobe" : "trace_kprobe", linux_words(message), line, at);
 	return error;
 }
 
+#define WORDS ((KTR_DYNAMIC_SITES + 63) / 64)
+
+/* Probes that are to be removed. */
+struct removal {
+	const char *which;                  /* as of kprobe_del() */
+	uintptr_t of;                       /* PROBES_KERNEL, … */
+	uint64_t goes[WORDS], stays[WORDS]; /* sites that have probes of them, and others */
+};
+
+static bool
+is_of(const struct kprobe_info *k, uintptr_t of)
+{
+	return of == PROBES_ALL || k->user == (of == PROBES_USER);
+}
+
+static void
+find_sites(const struct kprobe_info *k, void *arg)
+{
+	struct removal *r = arg;
+	size_t n = (size_t)(k->site - ktr_dynamic_sites);
+	bool goes = is_of(k, r->of) && kprobe_matches(k, r->which);
+
+	(goes ? r->goes : r->stays)[n / 64] |= 1ull << n % 64;
+}
+
+/* Removes probes; an event that loses all of them must not be enabled. */
+static int
+remove_probes(uintptr_t of, const char *which)
+{
+	struct removal r = {.which = which, .of = of};
+	int errors[2] = {-ENOENT, -ENOENT};
+	char err[128];
+
+	kprobes_each(find_sites, &r);
+	for (unsigned busy = 1;; busy = 0) {
+		for (unsigned n = 0; n < KTR_DYNAMIC_SITES; n++) {
+			if (((r.goes[n / 64] & ~r.stays[n / 64]) >> n % 64 & 1) == 0)
+				continue;
+			if (busy == 0)
+				event_filter_drop(&ktr_dynamic_sites[n]);
+			else if (event_is_used(&ktr_dynamic_sites[n]))
+				return -EBUSY;
+		}
+		if (busy == 0)
+			break;
+	}
+	if (of != PROBES_USER)
+		errors[0] = kprobe_del(which, false, err, sizeof(err));
+	if (of != PROBES_KERNEL)
+		errors[1] = kprobe_del(which, true, err, sizeof(err));
+	event_filters_clean();
+	return errors[0] == -ENOENT ? errors[1] : errors[0];
+}
+
+int
+kprobes_command(uintptr_t of, char *line)
+{
+	char *name = strchr(line, ':'), *blank = strchr(line, ' ');
+
+	if (*line != '-' && *line != '!')
+		return make(line, of == PROBES_USER);
+	if (name == NULL || (blank != NULL && blank < name) || (*line == '-' && name != line + 1))
+		return -EINVAL;
+	return name[1] != '\0' ? remove_probes(of, name + 1) : -EINVAL;
+}
+
 static int
 command_kernel(char *line)
 {
-	return command(line, false);
+	return kprobes_command(PROBES_KERNEL, line);
 }
 
 static int
 command_user(char *line)
 {
-	return command(line, true);
+	return kprobes_command(PROBES_USER, line);
 }
 
 /* Those before a wrong line are made. */
@@ -249,34 +279,13 @@ kprobes_store(uintptr_t arg, char *text)
 	return tracefs_lines(text, arg == PROBES_USER ? command_user : command_kernel);
 }
 
-static void
-find_any(const struct kprobe_info *k, void *arg)
-{
-	struct found *f = arg;
-
-	if (k->user != f->user)
-		return;
-	f->done = true;
-	strlcpy(f->any, k->name, sizeof(f->any));
-}
-
-/* `> kprobe_events` removes all of its kind. */
+/* `> kprobe_events` removes all of its kind, or none if one is enabled. */
 int
 kprobes_clear(uintptr_t arg)
 {
-	char err[128];
-	int error = 0;
+	int error = remove_probes(arg == PROBES_USER ? PROBES_USER : PROBES_KERNEL, NULL);
 
-	while (error == 0) {
-		struct found f = {.user = arg == PROBES_USER};
-
-		kprobes_each(find_any, &f);
-		if (!f.done)
-			break;
-		error = probe_remove(f.any, f.user, err, sizeof(err));
-	}
-	event_filters_clean();
-	return error;
+	return error == -ENOENT ? 0 : error;
 }
 
 static void
@@ -288,94 +297,15 @@ kprobe_gone(void)
 }
 HOOK(kprobe_removed, kprobe_gone);
 
-/* ---- printing ---- */
-
-/* Bytes of the function that begins at that address. */
-static size_t
-function_size(uintptr_t start)
+static bool
+name_is_taken(const char *group, const char *name)
 {
-	size_t low = 0, high = 16;
-	uintptr_t offset;
-
-	/* The function has the byte at `low`, and not the one at `high`. */
-	while (ksym_lookup(start + high, &offset) != NULL && offset == high)
-		low = high, high *= 2;
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-
-		if (ksym_lookup(start + middle, &offset) != NULL && offset == middle)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
-}
-
-void
-print_address(struct sbuf *out, uintptr_t at)
-{
-	uintptr_t offset;
-	const char *name = ksym_lookup(at, &offset);
-
-	if (name == NULL)
-		sbuf_printf(out, "0x%lx", at);
-	else
-		sbuf_printf(out, "%s+0x%lx/0x%lx", name, offset, function_size(at - offset));
+	return event_find(group, name) != NULL;
 }
 
 static void
-print_place(const struct kprobe_info *k, void *arg)
+kprobes_init(void)
 {
-	struct found *f = arg;
-
-	if (k->site != f->site)
-		return;
-	f->done = true;
-	sbuf_putc(f->out, '(');
-	if (k->user) {
-		/* after what the format shows: where it is; and before that, where it returns to */
-		unsigned n = k->site->nargs;
-
-		if (k->is_return && n + 1 < KTR_MAXARGS)
-			sbuf_printf(f->out, "0x%lx <- ", f->entry->args[n + 1]);
-		sbuf_printf(f->out, n < KTR_MAXARGS ? "0x%lx)" : "?)", f->entry->args[n]);
-		return;
-	}
-	if (!k->is_return)
-		print_address(f->out, ksym_address(k->function) + k->offset);
-	else if (k->site->nargs < KTR_MAXARGS) /* after what the format shows */
-		print_address(f->out, f->entry->args[k->site->nargs]);
-	sbuf_printf(f->out, k->is_return ? " <- %s)" : ")", k->function);
+	kprobe_name_taken = name_is_taken;
 }
-
-static const char *
-string_of(void *buf, unsigned i, uint64_t value)
-{
-	(void)i;
-	return ktr_string_text(value, buf);
-}
-
-bool
-kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e)
-{
-	char fmt[KTR_DYNAMIC_TEXT], buf[KTR_STRING_MAX], text[KTR_STRING_MAX];
-	struct found f = {.site = site, .entry = e, .out = out};
-	const char *params;
-
-	if (strncmp(site->fmt + 1, "probe:::", 8) != 0)
-		return false;
-	kprobe_each(print_place, &f);
-	if (!f.done)
-		sbuf_puts(out, "(?)"); /* the probe was removed */
-	/* "kprobe:::NAME: fd %#lx" is printed as " fd=%#lx". */
-	params = strstr(site->fmt, ": ");
-	if (params == NULL)
-		return true;
-	strlcpy(fmt, params + 1, sizeof(fmt));
-	for (char *p = fmt; *p != '\0'; p++)
-		if (p[0] == ' ' && p[1] == '%')
-			*p = '=';
-	ktr_event_text(text, sizeof(text), NULL, fmt, e->args, site->nargs, string_of, buf);
-	sbuf_puts(out, text);
-	return true;
-}
+HOOK(booted, kprobes_init);

@@ -62,7 +62,7 @@ static void
 kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
-	struct kfetching in = {.tf = tf};
+	struct kfetching in = {.tf = tf, .definition = p->text};
 	uint64_t args[KTR_MAXARGS];
 	unsigned nargs = p->def.nargs;
 
@@ -74,9 +74,13 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	for (unsigned i = 0; i < p->def.nargs; i++)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
 							  : kprobe_fetch(&p->def.args[i], &in);
-	/* Where it returns to comes after what the format shows, if there is room. */
-	if (p->def.is_return && nargs < KTR_MAXARGS)
-		args[nargs++] = return_address(tf);
+	/*
+	 * Where it was comes after what the format shows, if there is room: low halves of the
+	 * addresses of the instruction, or of the function and of where that returns to.
+	 */
+	if (nargs < KTR_MAXARGS)
+		args[nargs++] = p->def.is_return ? (uint32_t)p->function | return_address(tf) << 32
+						 : (uint32_t)arch_tf_pc(tf);
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
 		__atomic_fetch_add(&p->faults, in.faults, __ATOMIC_RELAXED);
@@ -137,10 +141,10 @@ kprobe_read_text(uintptr_t from, uint8_t *to, size_t n)
 
 /* ---- breakpoints ---- */
 
-static bool
-wanted(const struct kprobe *k)
+bool
+kprobe_wanted(const struct kprobe *k)
 {
-	return ktr_site_why(k->site) != KTR_SITE_OFF;
+	return !k->gone && ktr_site_why(k->site) != KTR_SITE_OFF;
 }
 
 static void
@@ -212,7 +216,7 @@ write_all(void *arg)
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 
 		for (unsigned i = 0; i < k->count; i++)
-			place_switch(&k->places[i], wanted(k));
+			place_switch(&k->places[i], kprobe_wanted(k));
 	}
 }
 
@@ -235,7 +239,7 @@ kprobe_apply(void)
 	list_for_each (l, &kprobes) {
 		const struct kprobe *k = list_entry(l, struct kprobe, link);
 
-		if (k->count != 0 && k->places[0].armed != wanted(k)) {
+		if (k->count != 0 && k->places[0].armed != kprobe_wanted(k)) {
 			ktr_port_exchange(write_all, NULL);
 			ktr_port_sync();
 			unlink_all();
@@ -246,18 +250,6 @@ kprobe_apply(void)
 }
 
 /* ---- probes ---- */
-
-static struct kprobe *
-find(const char *name, bool user)
-{
-	list_for_each (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
-
-		if (strcmp(k->def.name, name) == 0 && k->def.user == user && k->user.pid == 0)
-			return k;
-	}
-	return NULL;
-}
 
 void
 kprobe_free(struct kprobe *k)
@@ -345,6 +337,8 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	if (k == NULL)
 		return -ENOMEM;
 	k->frameless = d->is_return || offset == 0;
+	k->function = function;
+	k->def.offset = offset;
 	ktr_copy(k->def.function, name, strlen(name) < 63 ? strlen(name) + 1 : 63);
 	for (unsigned i = 0; i < d->nargs; i++)
 		k->plain[i] =
@@ -364,30 +358,48 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return 0;
 }
 
+/* The event's site. NULL: too many, or texts too long, and err says so. */
+static struct ktr_site *
+make_site(const struct kprobe *k, char *err, size_t errlen)
+{
+	struct ktr_site *site = kprobe_site(k, err, errlen);
+
+	if (site == NULL || kprobe_group_set(site, k->def.group))
+		return site;
+	ktr_site_free(site);
+	return NULL;
+}
+
 static int
 add(const char *text, bool user, char *err, size_t errlen)
 {
 	struct kdefinition d;
-	struct kprobe *k = NULL;
+	struct kprobe *k = NULL, *event;
 	struct ktold told = {.err = err, .errlen = errlen};
 	int error = kprobe_parse(text, user, &d, err, errlen);
 
 	if (error != 0)
 		return error;
-	if (find(d.name, user) != NULL) {
-		snprintf(err, errlen, "there is a probe \"%s\" already", d.name);
-		return -EEXIST;
-	}
+	event = kprobe_event_find(d.group, d.name);
+	if (event != NULL)
+		error = kprobe_event_check(event, &d, text, &told);
+	else if (kprobe_name_taken != NULL && kprobe_name_taken(d.group, d.name))
+		error =
+		    (snprintf(err, errlen, "there is an event \"%s/%s\" already", d.group, d.name),
+		     -EEXIST);
+	if (error != 0)
+		return error;
 	told.at = d.place_at;
 	error = (user ? uprobe_make : kprobe_make)(&d, text, &told, &k);
 	if (error != 0)
 		return error;
-	k->site = kprobe_site(k, err, errlen);
+	k->site = event != NULL ? event->site : make_site(k, err, errlen);
 	if (k->site == NULL) {
 		kprobe_free(k);
 		return -ENOSPC;
 	}
 	list_append(&kprobes, &k->link);
+	kprobe_apply(); /* the event may be on */
 	return 0;
 }
 
@@ -403,23 +415,4 @@ kprobe_add(const char *definition, bool user, char *err, size_t errlen)
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");
 	return error;
-}
-
-int
-kprobe_del(const char *name, bool user, char *err, size_t errlen)
-{
-	struct kprobe *k;
-
-	ktr_port_lock();
-	k = find(name, user);
-	if (k != NULL) {
-		ktr_site_free(k->site);
-		list_remove(&k->link);
-		kprobe_free(k);
-	}
-	ktr_port_unlock();
-	if (k != NULL)
-		return 0;
-	snprintf(err, errlen, "no probe \"%.40s\"", name);
-	return -ENOENT;
 }

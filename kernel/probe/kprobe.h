@@ -2,18 +2,21 @@
  * kprobe.h - probes at any instruction of a function, made at run time in the language of Linux's
  * kprobe_events:
  *
- *	p[:[GROUP/]NAME] PLACE [ARGUMENT]...	when the instruction at PLACE is about to be
- *executed r[:[GROUP/]NAME] FUNCTION [ARGUMENT]...	when FUNCTION returns
+ *	p[:[GROUP/][NAME]] PLACE [ARGUMENT]...		the instruction at PLACE is about to run
+ *	r[N][:[GROUP/][NAME]] FUNCTION [ARGUMENT]...	FUNCTION returns; N is not used
  *
- *	PLACE     FUNCTION, FUNCTION+OFFSET, or an address
+ *	PLACE     FUNCTION, FUNCTION+OFFSET, FUNCTION%return, or an address
  *	ARGUMENT  [NAME=]FETCH[:TYPE], at most six
  *	FETCH     %REGISTER $argN $retval $stack $stackN $comm @ADDRESS @SYMBOL[+-OFFSET]
- *	          +OFFSET(FETCH) -OFFSET(FETCH) \NUMBER
- *	TYPE      u8 to u64, s8 to s64, x8 to x64, bWIDTH@OFFSET/SIZE, char, string, symbol
+ *	          +OFFSET(FETCH) -OFFSET(FETCH) \NUMBER \"TEXT"; u before OFFSET: a program's memory
+ *	TYPE      u8 to u64, s8 to s64, x8 to x64, char, string, ustring, symbol, and TYPE[COUNT];
+ *	          bWIDTH@OFFSET/SIZE
  *
- * The probe is kprobe:FOLDER:FUNCTION:NAME; GROUP is not used. While it is on, a breakpoint stands
- * in the place of the instruction (arch/insn.h). No probe can be where FBT has none, for the same
- * reasons, and none where a breakpoint would do harm: the message says why.
+ * GROUP/NAME is an event, of one probe or several: a definition of an event that is there adds a
+ * probe to it, if kind, and names and types of the arguments, are the same. The event is
+ * kprobe:FOLDER:FUNCTION:NAME, where FUNCTION is that of its first probe. While it is on, a
+ * breakpoint stands in the place of each instruction (arch/insn.h). No probe can be where FBT has
+ *none, for the same reasons, and none where a breakpoint would do harm: the message says why.
  *
  * A memory that cannot be read gives 0, or the text "(fault)".
  */
@@ -29,28 +32,46 @@ struct sbuf;
 
 /*
  * Makes a probe; user: of programs (uprobe.h). 0, or -errno and a sentence in err, which begins
- * with "character N: " if the definition is wrong there. Thread context; not for the debugger.
+ * with "character N: " if the definition is wrong there. -EEXIST: an event of that name is there,
+ * and this cannot be one more of its probes. Thread context; not for the debugger.
  */
 int kprobe_add(const char *definition, bool user, char *err, size_t errlen);
 /*
- * Removes the probe of that name. As above. After the user has removed one by the sysctl, the hooks
- * of the list kprobe_removed run (kernel/lib/hook.h), in thread context, without locks.
+ * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL: all. As above.
+ * After the user has removed some by the sysctl, the hooks of the list kprobe_removed run
+ * (kernel/lib/hook.h), in thread context, without locks.
  */
-int kprobe_del(const char *name, bool user, char *err, size_t errlen);
+int kprobe_del(const char *which, bool user, char *err, size_t errlen);
 /* A line for each probe, after a heading. */
 void kprobe_list(struct sbuf *out);
 
 /* What is known of a probe. */
 struct kprobe_info {
-	const struct ktr_site *site;
-	const char *name;
+	struct kprobe *probe;
+	const struct ktr_site *site; /* of the event */
+	const char *group, *name;
 	const char *function; /* where it is: in this function, */
-	size_t offset;        /* at this offset; */
+	size_t offset;        /* at this offset, */
+	uintptr_t address;    /* at this address, or in the function there; */
 	bool is_return;       /* or at all its returns */
 	bool user;            /* in a program: offset is in the file */
+	const char *path;     /* of the program */
+	size_t path_size;     /* its bytes */
 	const char *definition;
 	uint64_t hits, misses;
 };
+
+/* Is it one of those that `which` means? Control lock held. */
+bool kprobe_matches(const struct kprobe_info *info, const char *which);
+/* Prints the definition as Linux lists it. Control lock held. */
+void kprobe_print(const struct kprobe_info *info, struct sbuf *out);
+/* The group of a site of a kprobe, or of a uprobe. The text stays for ever. Any context. */
+const char *kprobe_group(const struct ktr_site *site);
+/* Number n, from 0 on, of the groups that there were, but for kprobes and uprobes. NULL: there were
+ * not so many. Any context. */
+const char *kprobe_group_at(unsigned n);
+/* Set by ftrace: has an event of no kprobe this name? In thread context, control lock held. */
+extern bool (*kprobe_name_taken)(const char *group, const char *name);
 
 /* Calls f for each probe. Control lock held: so long the texts are valid. */
 void kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg);

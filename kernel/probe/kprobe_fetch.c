@@ -8,7 +8,7 @@
 #include "arch/trap.h"
 #include "arch/uaccess.h"
 #include "kernel/lib/ksyms.h"
-#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
@@ -17,13 +17,13 @@
 #include "kernel/sync/pcpu.h"
 #include "ktr/intern.h"
 
-/* Reads within one page. */
+/* Reads within one page; user: of the program's memory only. */
 static bool
-read_page(void *to, uintptr_t from, size_t n, struct kfetching *in)
+read_page(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 {
 	bool good = from < ARCH_USER_END
 			? arch_copy_user(to, (const void *)from, n)
-			: kmap_is_ram(from) && arch_probe_copy(to, (const void *)from, n);
+			: !user && kmap_is_ram(from) && arch_probe_copy(to, (const void *)from, n);
 
 	if (!good) {
 		in->faults++;
@@ -33,19 +33,19 @@ read_page(void *to, uintptr_t from, size_t n, struct kfetching *in)
 }
 
 static bool
-read_memory(void *to, uintptr_t from, size_t n, struct kfetching *in)
+read_memory(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 {
 	size_t first = PAGE_SIZE - from % PAGE_SIZE;
 
 	if (n <= first)
-		return read_page(to, from, n, in);
-	return read_page(to, from, first, in) &&
-	       read_page((char *)to + first, from + first, n - first, in);
+		return read_page(to, from, n, user, in);
+	return read_page(to, from, first, user, in) &&
+	       read_page((char *)to + first, from + first, n - first, user, in);
 }
 
 /* The text at an address, cut to the size of buf. */
 static bool
-read_text(char buf[KPROBE_STRING], uintptr_t from, struct kfetching *in)
+read_text(char buf[KPROBE_STRING], uintptr_t from, bool user, struct kfetching *in)
 {
 	size_t n = 0;
 
@@ -54,7 +54,7 @@ read_text(char buf[KPROBE_STRING], uintptr_t from, struct kfetching *in)
 
 		if (part > KPROBE_STRING - 1 - n)
 			part = KPROBE_STRING - 1 - n;
-		if (!read_page(buf + n, from + n, part, in))
+		if (!read_page(buf + n, from + n, part, user, in))
 			return false;
 		if (strnlen(buf + n, part) < part)
 			return true;
@@ -65,26 +65,35 @@ read_text(char buf[KPROBE_STRING], uintptr_t from, struct kfetching *in)
 }
 
 static uint64_t
-text_at(uintptr_t from, struct kfetching *in)
+text_at(uintptr_t from, bool user, struct kfetching *in)
 {
 	char buf[KPROBE_STRING];
 
-	if (!read_text(buf, from, in))
+	if (!read_text(buf, from, user, in))
 		return (uint64_t)(uintptr_t)ktr_intern("(fault)");
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
+}
+
+static void
+print_symbol(struct sbuf *out, uint64_t v)
+{
+	uintptr_t offset;
+	const char *name = ksym_lookup(v, &offset);
+
+	if (name != NULL)
+		sbuf_printf(out, "%s+%#lx", name, offset);
+	else
+		sbuf_printf(out, "%#lx", v);
 }
 
 static uint64_t
 symbol_of(uint64_t v)
 {
 	char buf[KPROBE_STRING];
-	uintptr_t offset;
-	const char *name = ksym_lookup(v, &offset);
+	struct sbuf out;
 
-	if (name != NULL)
-		snprintf(buf, sizeof(buf), "%s+%#lx", name, offset);
-	else
-		snprintf(buf, sizeof(buf), "%#lx", v);
+	sbuf_init(&out, buf, sizeof(buf));
+	print_symbol(&out, v);
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
 }
 
@@ -101,6 +110,66 @@ cut(const struct kfetch *f, uint64_t v)
 	return v << spare >> spare;
 }
 
+/* An element as Linux prints it. */
+static void
+print_element(struct sbuf *out, const struct kfetch *f, uint64_t v, bool user, struct kfetching *in)
+{
+	char text[KPROBE_STRING];
+
+	switch (f->print) {
+	case KFETCH_UNSIGNED:
+		sbuf_printf(out, "%lu", v);
+		break;
+	case KFETCH_SIGNED:
+		sbuf_printf(out, "%ld", v);
+		break;
+	case KFETCH_HEX:
+		sbuf_printf(out, "0x%lx", v);
+		break;
+	case KFETCH_CHAR:
+		sbuf_printf(out, "'%c'", (char)v);
+		break;
+	case KFETCH_STRING: /* the elements are pointers */
+		if (read_text(text, v, user, in))
+			sbuf_printf(out, "\"%s\"", text);
+		else
+			sbuf_puts(out, "(fault)");
+		break;
+	case KFETCH_SYMBOL:
+		print_symbol(out, v);
+		break;
+	}
+}
+
+/* An array as a text: "{1,2}". What it has no room for is cut off. */
+static uint64_t
+array_at(const struct kfetch *f, uintptr_t from, bool user, struct kfetching *in)
+{
+	char buf[KTR_STRING_MAX];
+	struct sbuf out;
+
+	sbuf_init(&out, buf, sizeof(buf));
+	for (unsigned i = 0; i < f->count && !sbuf_is_cut(&out); i++) {
+		uint64_t v = 0;
+
+		sbuf_putc(&out, i == 0 ? '{' : ',');
+		if (!read_memory(&v, from + i * f->size, f->size, user, in))
+			v = 0;
+		print_element(&out, f, cut(f, v), user, in);
+	}
+	sbuf_putc(&out, '}');
+	return (uint64_t)(uintptr_t)ktr_intern(buf);
+}
+
+static uint64_t
+immediate_text(const struct kfetch *f, const struct kfetching *in)
+{
+	char buf[KPROBE_ARGUMENT + 1];
+
+	strlcpy(buf, in->definition + f->number, f->text_len + 1u);
+	return (uint64_t)(uintptr_t)ktr_intern(buf);
+}
+
 uint64_t
 kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 {
@@ -111,14 +180,18 @@ kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 
 	if (f->base == KFETCH_COMM)
 		return (uint64_t)(uintptr_t)ktr_intern(t != NULL ? t->name : "");
+	if (f->base == KFETCH_TEXT)
+		return immediate_text(f, in);
 	for (unsigned i = 0; i < f->derefs; i++) {
-		bool last = i + 1 == f->derefs;
+		bool last = i + 1 == f->derefs, user = (f->user >> i & 1) != 0;
 
 		v += (uint64_t)f->offset[i];
+		if (last && f->count > 0)
+			return array_at(f, v, user, in);
 		if (last && f->print == KFETCH_STRING)
-			return text_at(v, in);
+			return text_at(v, user, in);
 		uint64_t word = 0;
-		if (!read_memory(&word, v, last ? f->size : sizeof(word), in))
+		if (!read_memory(&word, v, last ? f->size : sizeof(word), user, in))
 			return 0;
 		v = word;
 	}

@@ -10,8 +10,12 @@
 #include "ktr/entry.h"
 #include "ktr/site.h"
 
-#define KPROBE_NAME      32 /* with NUL */
-#define KPROBE_DEREFS    4  /* +OFFSET() in one another */
+#define KPROBE_NAME      32 /* of an argument, with NUL */
+#define KPROBE_EVENT     64 /* the same of an event, and of its group */
+#define KPROBE_DEREFS    13 /* +OFFSET() in one another, of which @ is one */
+#define KPROBE_ARGUMENT  63 /* characters of an argument, without its name */
+#define KPROBE_ARRAY     64u
+#define KPROBE_MAXACTIVE 4096u
 #define KPROBE_STRING    128
 #define KPROBE_NOT_PLAIN 255
 #define KPLACE_NO_SLOT   UINT32_MAX
@@ -19,7 +23,7 @@
 struct arch_trapframe;
 
 /* Where a fetched value begins. */
-enum kfetch_base { KFETCH_REGISTER, KFETCH_NUMBER, KFETCH_FILE, KFETCH_COMM };
+enum kfetch_base { KFETCH_REGISTER, KFETCH_NUMBER, KFETCH_FILE, KFETCH_COMM, KFETCH_TEXT };
 
 enum kfetch_print {
 	KFETCH_UNSIGNED,
@@ -35,17 +39,23 @@ struct kfetch {
 	enum kfetch_base base;
 	enum kfetch_print print;
 	unsigned reg;    /* index of a word of the trap frame */
-	uint64_t number; /* KFETCH_FILE: an offset */
+	uint64_t number; /* KFETCH_FILE: an offset; KFETCH_TEXT: in the definition, of the text */
+	uint16_t text_len;
+	uint16_t at, len; /* of FETCH[:TYPE] in the definition */
+	uint16_t user;    /* bit N: offset N leads to the program's memory only */
+	bool is_value;    /* no memory that the user has named */
 	unsigned derefs;
 	int64_t offset[KPROBE_DEREFS]; /* in the order of evaluation */
 	unsigned size;                 /* bytes of the value: 1, 2, 4, 8 */
 	unsigned width, shift;         /* bits; width 0: all of the size */
+	unsigned count;                /* elements of an array; 0: it is none */
 };
 
 struct kdefinition {
 	bool is_return;
-	bool user; /* of a program: the place is PATH:OFFSET */
-	char name[KPROBE_NAME];
+	bool user;          /* of a program: the place is PATH:OFFSET */
+	unsigned maxactive; /* as it was given; 0: it was not */
+	char group[KPROBE_EVENT], name[KPROBE_EVENT];
 	char function[64]; /* "": address is absolute */
 	uintptr_t address; /* of the function, or of the instruction */
 	size_t offset;     /* of the instruction in the function, or in the file */
@@ -67,6 +77,7 @@ int kprobe_refuse(char *err, size_t errlen, size_t at, const char *fmt, ...)
 /* The fetching of a probe's arguments. */
 struct kfetching {
 	const struct arch_trapframe *tf;
+	const char *definition;
 	uintptr_t file;    /* where byte 0 of the file would be */
 	uint64_t faults;   /* how often memory could not be read, */
 	uintptr_t missing; /* and the last such address */
@@ -97,14 +108,17 @@ struct uprobe {
 	uint8_t insn[ARCH_INSN_MAX]; /* without any breakpoint */
 };
 
+/* Those that have the same site are one event, whose definitions differ in the place only. */
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;
+	bool gone;                     /* it is about to be freed: no breakpoint is wanted */
 	uint64_t hits, misses, faults; /* atomic */
 	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */
 	struct kdefinition def;
-	char *text; /* the definition */
+	char *text;         /* the definition */
+	uintptr_t function; /* of the kernel, which the probe is in */
 	struct uprobe user;
 	unsigned count;
 	struct place places[];
@@ -117,6 +131,19 @@ struct ktold {
 	char *err;
 	size_t errlen, at;
 };
+
+/* Is a breakpoint wanted? Control lock. */
+bool kprobe_wanted(const struct kprobe *k);
+
+/* ---- kprobe_event.c: events, each of one probe or several ---- */
+
+/* The event's first probe, or NULL. Control lock, as for the others. */
+struct kprobe *kprobe_event_find(const char *group, const char *name);
+/* May a probe of that definition be one more of the event? 0, or -EEXIST and a sentence. */
+int kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, const char *text,
+		       struct ktold *t);
+/* Gives a new event's site the group. False: no memory. */
+bool kprobe_group_set(const struct ktr_site *site, const char *group);
 
 /* Copies text as it is without the breakpoints of kprobes. Control lock. */
 void kprobe_read_text(uintptr_t from, uint8_t *to, size_t n);

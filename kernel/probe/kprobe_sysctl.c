@@ -12,18 +12,18 @@
 
 HOOK_LIST(kprobe_removed);
 
-/* The format of the event: "kprobe:::mine: fd %#lx n %lu". */
+/* The format of the event: "kprobe:::mine: fd %#lx n %lu". %-s: a text that is no string. */
 static void
 print_format(const struct kdefinition *d, struct sbuf *out)
 {
 	static const char *const conversions[] = {
 	    [KFETCH_UNSIGNED] = "%lu", [KFETCH_SIGNED] = "%ld", [KFETCH_HEX] = "%#lx",
-	    [KFETCH_CHAR] = "%c",      [KFETCH_STRING] = "%s",  [KFETCH_SYMBOL] = "%s"};
+	    [KFETCH_CHAR] = "%c",      [KFETCH_STRING] = "%s",  [KFETCH_SYMBOL] = "%-s"};
 
 	sbuf_printf(out, "%cprobe:::%s", d->user ? 'u' : 'k', d->name);
 	for (unsigned i = 0; i < d->nargs; i++)
 		sbuf_printf(out, "%s %s %s", i == 0 ? ":" : "", d->args[i].name,
-			    conversions[d->args[i].print]);
+			    d->args[i].count > 0 ? "%-s" : conversions[d->args[i].print]);
 }
 
 struct ktr_site *
@@ -54,7 +54,7 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 	}
 	d.line = line;
 	for (unsigned i = 0; i < d.nargs; i++)
-		d.types[i] = types[k->def.args[i].print];
+		d.types[i] = types[k->def.args[i].count > 0 ? KFETCH_STRING : k->def.args[i].print];
 	sbuf_init(&out, fmt, sizeof(fmt));
 	print_format(&k->def, &out);
 	return ktr_site_make(&d, err, errlen);
@@ -64,12 +64,17 @@ void
 kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 {
 	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-		const struct kprobe_info info = {.site = k->site,
+		struct kprobe *k = list_entry(l, struct kprobe, link);
+		const struct kprobe_info info = {.probe = k,
+						 .site = k->site,
+						 .group = k->def.group,
 						 .name = k->def.name,
 						 .function = k->def.function,
 						 .offset = k->def.offset,
+						 .address = k->function + k->def.offset,
 						 .is_return = k->def.is_return,
+						 .path = k->text + k->def.place_at,
+						 .path_size = k->def.path,
 						 .user = k->def.user,
 						 .definition = k->text,
 						 .hits = k->hits,

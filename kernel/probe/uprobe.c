@@ -144,7 +144,7 @@ uprobe_apply(void)
 		return; /* the next change will do it */
 	list_for_each (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
-		bool on = ktr_site_why(k->site) != KTR_SITE_OFF;
+		bool on = kprobe_wanted(k);
 
 		if (k->user.vn == NULL || k->user.on == on)
 			continue;
@@ -193,7 +193,7 @@ returns_to(const struct arch_trapframe *tf)
 static bool
 fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 {
-	struct kfetching in = {.tf = h->tf, .file = h->at - h->offset};
+	struct kfetching in = {.tf = h->tf, .definition = k->text, .file = h->at - h->offset};
 	uint64_t args[KTR_MAXARGS];
 	unsigned n = k->def.nargs;
 

@@ -1,8 +1,8 @@
 /*
  * uprobe.h - probes at instructions of programs, made in the language of kprobe.h:
  *
- *	p[:[GROUP/]NAME] PATH:OFFSET [ARGUMENT]...	when the instruction there is about to be
- *executed r[:[GROUP/]NAME] PATH:OFFSET [ARGUMENT]...	when the function that begins there returns
+ *	p[:[GROUP/][NAME]] PATH:OFFSET [ARGUMENT]...	the instruction there is about to run
+ *	r[:[GROUP/][NAME]] PATH:OFFSET [ARGUMENT]...	the function that begins there returns
  *
  *	PATH:OFFSET  a file, and a number of bytes in it
  *	FETCH        no symbols; also @+OFFSET, what is at that offset of the file

@@ -68,9 +68,19 @@ check_fetch(const struct kdefinition *d, const struct kfetch *f, const char *tex
 	FUZZ_CHECK(f->base != KFETCH_REGISTER || f->reg < WORDS, "%s: word %u", text, f->reg);
 	FUZZ_CHECK(f->base != KFETCH_COMM || (f->derefs == 0 && f->print == KFETCH_STRING), "%s",
 		   text);
-	FUZZ_CHECK(f->print != KFETCH_STRING || f->base == KFETCH_COMM || f->derefs > 0, "%s",
-		   text);
-	FUZZ_CHECK(d->user || strstr(text, "$retval") == NULL || d->is_return, "%s", text);
+	FUZZ_CHECK(f->base != KFETCH_TEXT || (f->derefs == 0 && f->print == KFETCH_STRING &&
+					      text[f->number + f->text_len] == '"'),
+		   "%s", text);
+	FUZZ_CHECK(f->print != KFETCH_STRING || f->base == KFETCH_COMM || f->base == KFETCH_TEXT ||
+		       f->derefs > 0,
+		   "%s", text);
+	FUZZ_CHECK(f->count <= KPROBE_ARRAY && (f->count == 0 || f->derefs > 0), "%s: %u", text,
+		   f->count);
+	FUZZ_CHECK(f->len > 0 && f->len <= KPROBE_ARGUMENT && strcspn(text + f->at, " ") == f->len,
+		   "%s: %u bytes at %u", text, f->len, f->at);
+	FUZZ_CHECK(d->user || strstr(text, "$retval") == NULL || strchr(text, '"') != NULL ||
+		       d->is_return,
+		   "%s", text);
 }
 
 static void
@@ -79,6 +89,8 @@ check_good(const struct kdefinition *d, const char *text)
 	size_t len = strlen(text);
 
 	FUZZ_CHECK(is_word(d->name, sizeof(d->name)), "%s", text);
+	FUZZ_CHECK(is_word(d->group, sizeof(d->group)), "%s", text);
+	FUZZ_CHECK(d->maxactive <= KPROBE_MAXACTIVE, "%s", text);
 	FUZZ_CHECK(strnlen(d->function, sizeof(d->function)) < sizeof(d->function), "%s", text);
 	FUZZ_CHECK(d->user || d->function[0] == '\0' || is_word(d->function, sizeof(d->function)),
 		   "%s", text);

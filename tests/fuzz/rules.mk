@@ -29,7 +29,7 @@ $(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
 	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $^ -lpthread
 
 # The target makes up the symbols of a kernel.
-$F/kprobe_fuzz: $F/obj/kernel/probe/kprobe_parse.c.o
+$F/kprobe_fuzz: $F/obj/kernel/probe/kprobe_parse.c.o $F/obj/kernel/probe/kprobe_arg.c.o
 
 .PHONY: fuzz fuzz-targets
 

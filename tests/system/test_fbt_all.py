@@ -85,6 +85,8 @@ echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ >
 head -20 trace; cat set_ftrace_pid; echo > set_ftrace_pid; echo function_graph > current_tracer; cat /etc/motd; head -20 trace; echo 1 > options/funcgraph-proc; head -30 trace; echo nop > current_tracer
 echo 'sys_*' > set_ftrace_filter; echo 1 > function_profile_enabled; cat /etc/motd; cat trace_stat/function*; echo 0 > function_profile_enabled; cat trace_stat/function0
 echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log; cat /etc/motd; tail -3 trace; echo 0 > events/kprobes/enable; echo > kprobe_events; ls events/kprobes
+echo 'p:g/e sys_openat b=+0(+8($arg1)):char[2] c=\\"text" d=\\-1 $stack0:b4@4/8 s=@ncpus:symbol[1]' > kprobe_events; echo 'p:g/e sys_read b=+0(+8($arg1)):char[2] c=\\"text" d=\\-1 $stack0:b4@4/8 s=@ncpus:symbol[1]' >> kprobe_events
+echo 'r:g/e sys_read' >> kprobe_events; echo 'p:g/e sys_read x=%sp' >> kprobe_events; echo 1 > events/g/enable; cat /etc/motd; tail -3 trace; echo '-:g/e sys_read' >> kprobe_events; echo 0 > events/g/enable; echo '!p:g/' >> dynamic_events; ls events events/g
 echo 'p:u /bin/linux_test:@probed_sum $comm f=@+0' > uprobe_events; echo 'r /bin/linux_test:@probed_recurse $retval' >> uprobe_events; echo 'p:v /bin/no:1' >> uprobe_events
 echo 1 > events/uprobes/enable; linux_test probed 2; cat uprobe_events uprobe_profile error_log; tail -3 trace; echo 0 > events/uprobes/enable; echo > uprobe_events; ls events/uprobes
 echo vfs:lookup > set_event; echo 1 > events/VOP/enable; echo 0 > events/enable; echo 'x =' > events/vfs/lookup/filter

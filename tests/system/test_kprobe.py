@@ -58,7 +58,7 @@ def language():
         r"^name (0x\w+) arg2 (0x\w+) text /etc/motd arg4 cat s (0xf\w+) n -1$", opened)
     check_eq(m.group(1), m.group(2), "a register, and the argument in it")
     value = int.from_bytes(b"/etc/mot", "little")
-    check(f"a 47 b / c {int.from_bytes(b'et', 'little')} d {value & 0xffffffff:#x} e 0x2 f {value}" in text["types"],
+    check(f"a 47 b / c {int.from_bytes(b'et', 'little')} d {value & 0xffffffff:#x} e 2 f {value}" in text["types"],
           f"types are {text['types']}")
     check(all(re.match(r"v 2 w 2 i 0x7 caller open_at\+0x[0-9a-f]+$", t) for t in text["memory"]) and text["memory"],
           f"memory is {text['memory']}")
@@ -77,17 +77,31 @@ def refused():
     bad = {
         "q:x sys_read": (1, "expected p:NAME or r:NAME"),
         "p:x": (4, "expected a place"),
-        "p:x-y sys_read": (4, "expected a space after the probe's name"),
+        "p:x-y sys_read": (3, "the name of the probe is no C identifier"),
+        "p:/x sys_read": (3, "expected the name of the group"),
+        "p5:x sys_read": (2, "a number of calls: only a probe r has it"),
+        "r5a:x sys_read": (2, "expected a number of calls"),
+        "r5000:x sys_read": (2, "the number of calls is more than 4096"),
+        "p:x nosuch:sys_read": (5, 'no function of a module "nosuch"'),
         "p:x sys_raed": (5, 'no function "sys_raed"'),
         "p:x sys_read+0x99999": (5, "is not so long"),
         "p:x sys_read+1": (5, "is inside an instruction"),
         "p:x add": (5, "functions have that name"),
         "p:x 0x1000": (5, "no function is at that address"),
         "p:x sys_read fd=%zz": (17, "no register %zz"),
-        "p:x sys_read fd=": (17, "expected %REGISTER"),
+        "p:x sys_read fd=": (17, "expected what the argument is"),
         "p:x sys_read fd": (16, "expected ="),
         "p:x sys_read a=+8(%sp": (22, "expected )"),
-        "p:x sys_read a=+8%sp": (18, "expected ( after"),
+        "p:x sys_read a=+8%sp": (16, "expected ( after"),
+        "p:x sys_read a=+8(+8(%sp)": (25, "expected )"),
+        "p:x sys_read a=\\\"text": (22, 'expected " at the end'),
+        "p:x sys_read a=$stack0:string": (24, "a string is in memory"),
+        "p:x sys_read a=+0(%sp):u8[4": (28, "expected ] after"),
+        "p:x sys_read a=+0(%sp):u8[4]x": (29, "expected a space after the array"),
+        "p:x sys_read a=+0(%sp):u8[65]": (27, "at most 64 elements"),
+        "p:x sys_read a=%sp a=%sp": (20, "another argument is called a"),
+        "p:x sys_read =%sp": (14, "expected an argument's name"),
+        f"p:x sys_read a=+{'0' * 60}(%sp)": (16, "more than 63 characters"),
         "p:x sys_read a=%sp:u7": (20, 'no type "u7"'),
         "p:x sys_read a=%sp:string": (20, "a string is in memory"),
         "p:x sys_read a=%sp:b9@0/8": (20, "bits that are not inside"),
@@ -95,8 +109,8 @@ def refused():
         "r:x sys_read a=$arg1": (16, "only a probe at the start of a function"),
         "r:x sys_read+8": (5, "a return has no offset"),
         "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
-        "p:x sys_read a=@nothing_there": (17, "no symbol"),
-        "p:x sys_read a=+1(+1(+1(+1(%sp))))": (25, "more than 3 offsets"),
+        "p:x sys_read a=@nothing_there": (16, "no symbol"),
+        f"p:x sys_read a={'+1(' * 14}%sp{')' * 14}": (16, "more than 13 offsets"),
         "p:x sys_read %sp %sp %sp %sp %sp %sp %sp": (38, "more than 6 arguments"),
         "p:x ktr_record6": (5, "part of the log"),
         "p:x entry_probe": (5, "handles the breakpoint of a kprobe"),
@@ -168,6 +182,85 @@ def every_form():
     check(len(hits) > len(places) // 4 and sum(n > 0 for n in hits) > 25, f"{len(hits)} probes, {sum(n > 0 for n in hits)} were hit")
     before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
     check_eq(after, before, "checksum of the kernel's code")
+
+
+CD = "cd /sys/kernel/tracing\n"
+ROW = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] X\.\.\.\. +[\d.]+: (.*?)\r?$", re.M)
+
+
+def ftrace(script, smp=2):
+    return boot(CD + script, smp=smp).expect().out.replace("\r", "").split("=====\n")
+
+
+@test("several places are one event: each fires it, and is counted; one joins or leaves while the event is on; what does not fit is refused")
+def several():
+    made, ran, one, late, wrong, gone = ftrace(
+        "echo 'p:both sys_getppid a=$comm' > kprobe_events\necho 'p:both ramfs_read a=$comm' >> kprobe_events\n"
+        "echo 'r:ends sys_getppid $retval' >> kprobe_events\necho 'r:ends ramfs_read $retval' >> kprobe_events\n"
+        "echo 'p:full sys_getppid \\1 \\2 \\3 \\4 \\5 \\6' >> kprobe_events\necho 'p:full ramfs_read \\1 \\2 \\3 \\4 \\5 \\6' >> kprobe_events\n"
+        "cat kprobe_events\nls events/kprobes\necho =====\necho 1 > events/kprobes/enable\nload syscall -n 5 -j 1\nhead -n 1 /etc/motd >/dev/null\n"
+        "echo 0 > events/kprobes/full/enable\necho 0 > tracing_on\ncat trace kprobe_profile\necho 1 > tracing_on\necho =====\n"
+        "echo '-:full' >> kprobe_events\necho '-:ends sys_getppid' >> kprobe_events\necho '-:kprobes/both ramfs_read a=$comm' >> kprobe_events\necho > trace\n"
+        "load syscall -n 5 -j 1\nhead -n 1 /etc/motd >/dev/null\ncat trace kprobe_events\necho '-:both' >> kprobe_events\necho =====\n"
+        "echo 'p:both ramfs_read a=$comm' >> kprobe_events\necho > trace\nload syscall -n 5 -j 1\nhead -n 1 /etc/motd >/dev/null\ncat trace\necho =====\n"
+        + "".join(f"echo > error_log\necho '{line}' >> kprobe_events\ncat error_log\n" for line in (
+            "p:both ramfs_read a=$comm", "r:both sys_read a=$comm", "p:both sys_read b=$comm", "p:both sys_read a=%sp", "p:both sys_read", "p:vfs/lookup sys_read")) +
+        "echo =====\necho 0 > events/kprobes/enable\necho '!p:kprobes/both ramfs_read' >> dynamic_events\ncat kprobe_events\necho '-:nosuch' >> kprobe_events\n"
+        "echo '-:both sys_read' >> kprobe_events\necho > kprobe_events\ncat kprobe_events\nls events/kprobes\n")
+    fit = "arg1=\\1 arg2=\\2 arg3=\\3 arg4=\\4 arg5=\\5 arg6=\\6"
+    check_eq(made, "".join(f"{what} {f}{args}\n" for what, args in (("p:kprobes/both", " a=$comm"), ("r:kprobes/ends", " arg1=$retval"), ("p:kprobes/full", f" {fit}"))
+                           for f in ("sys_getppid", "ramfs_read")) + "both    enable  ends    filter  full\n", "what is made")
+    rows = [what for _, what in ROW.findall(ran)]
+    profile = dict(zip(("p1", "p2", "r1", "r2", "f1", "f2"), map(int, re.findall(r"^  \w+ +(\d+) +0$", ran, re.M))))
+    kinds = {"p1": r"both: \(sys_getppid\+0x0/0x\w+\) a=\"\w+\"", "p2": r"both: \(ramfs_read\+0x0/0x\w+\) a=\"[\w/]+\"",
+             "r1": r"ends: \(\w+\+0x\w+/0x\w+ <- sys_getppid\) arg1=0x\w+", "r2": r"ends: \(\w+\+0x\w+/0x\w+ <- ramfs_read\) arg1=0x\w+"}
+    for kind, pattern in kinds.items():
+        n = sum(re.fullmatch(pattern, w) is not None for w in rows)
+        check(0 < n <= profile[kind], f"{pattern}: {n} events, {profile[kind]} hits")
+    check_eq(set(w for w in rows if w.startswith("full")), {"full: (?) arg1=0x1 arg2=0x2 arg3=0x3 arg4=0x4 arg5=0x5 arg6=0x6"}, "six arguments leave no room for the place")
+    rows = [what for _, what in ROW.findall(one)]
+    check_eq({re.sub(r"\+0x\w+/0x\w+|a=.*|arg1=.*|\(\w+ <-|\w+\+.* <-", "", w).split(" ")[0] + re.search(r"(\w+)(?:\+0x0\S*)?\)", w)[1] for w in rows},
+             {"both:sys_getppid", "ends:ramfs_read"}, "after the removal of a place of each")
+    check_eq(re.findall(r"^[pr]:.*$", one, re.M), ["p:kprobes/both sys_getppid a=$comm", "r:kprobes/ends ramfs_read arg1=$retval"], "what stays")
+    check_match(r"^sh: .*Device or resource busy$", one, "the removal of an event that is on")
+    names = [re.match(r"both: \((\w+)", what)[1] for _, what in ROW.findall(late) if what.startswith("both")]
+    check("ramfs_read" in names and names.count("sys_getppid") >= 5, f"a place that joins while the event is on: {names}")
+    differ = "Argument type or name is different from existing probe"
+    said = re.findall(r"trace_kprobe: error: (.*)\n  Command: (.*)\n( *)\^$", wrong, re.M)
+    check_eq([(why, command, len(mark) - 11) for why, command, mark in said],
+             [("There is already the exact same probe event", "p:both ramfs_read a=$comm", 0), ("Probe type is different from existing probe", "r:both sys_read a=$comm", 0),
+              (differ, "p:both sys_read b=$comm", 16), (differ, "p:both sys_read a=%sp", 16), (differ, "p:both sys_read", 16),
+              ("Given group/event name is already used by another event", "p:vfs/lookup sys_read", 0)], "error_log")
+    check_eq(wrong.count("File exists"), 6, wrong)
+    check_match(r"^p:kprobes/both sys_getppid a=\$comm\nr:kprobes/ends .*\nsh: .*No such file.*\nsh: .*No such file.*\nenable  filter\n$", gone, "removals")
+
+
+@test("groups, texts, arrays, and what a program's memory has: made, listed, printed as Linux does; a group's folder goes with its last event")
+def language_of_linux():
+    made, printed, gone = ftrace(
+        "echo 'p:mine/open file_open_at path=+0($arg2):string comm=$comm say=\\\"hello\" no=+0(\\1):string' > kprobe_events\n"
+        "echo 'r20:mine/ sys_getppid $retval' >> kprobe_events\necho 'p:other.bytes file_open_at b=+0($arg2):u8[4] +0($arg2):x8[2] c=+0($arg2):char "
+        "cs=+1($arg2):char[3] t=+0($arg2):x16[1] s=@ncpus:symbol' >> kprobe_events\necho 'p file_open_at+0 user=+u0($arg2):string same=+0($arg2):ustring' >> dynamic_events\n"
+        "echo 'p sys_openat path=+0(+8($arg1)):ustring' >> kprobe_events\n"
+        "cat kprobe_events\nls events/mine events/other events/mine/open\nls -d events/mine*/*/\necho =====\n"
+        "echo 1 > events/mine/enable\necho 'comm ~ \"he*\"' > events/other/bytes/filter\necho 1 > events/other/bytes/enable\n"
+        "echo 1 > events/kprobes/enable\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace set_event\necho =====\n"
+        "echo '-:mine/' >> kprobe_events\nls -d events/mine\necho '!p:other/bytes' >> dynamic_events\nls -d events/mine events/other\ncat kprobe_events\n"
+        "echo 'p:sched/mine sys_read' >> kprobe_events\nls -d events/sched/m*\necho > kprobe_events\nls -d events/sched/m*\nls -d events/sched/sched_process_exit\n"
+        "echo 'p:mine/again sys_read' > kprobe_events\nls events/mine\n", smp=1)
+    check_match(r"^p:mine/open file_open_at path=\+0\(\$arg2\):string comm=\$comm say=\\\"hello\" no=\+0\(\\1\):string\nr20:mine/r_sys_getppid_0 sys_getppid arg1=\$retval\n"
+                r"p:other/bytes file_open_at b=\S+ arg2=\+0\(\$arg2\):x8\[2\] c=.*\np:kprobes/p_file_open_at_0 file_open_at user=.*\n"
+                r"p:kprobes/p_sys_openat_0 sys_openat path=\+0\(\+8\(\$arg1\)\):ustring$", made, "the list")
+    check_match(r"^events/mine:\nenable +filter +open +r_sys_getppid_0\n\nevents/mine/open:\nenable +filter +format +hist +id +trigger\n\nevents/other:\nbytes +enable +filter\n"
+                r"events/mine/open/\s+events/mine/r_sys_getppid_0/$", made, "the folders")
+    rows = [what for name, what in ROW.findall(printed) if name == "head"]
+    place = r" \(\w+\+0x0/0x\w+\) "
+    for want in ("open:" + place + r'path="/etc/motd" comm="head" say="hello" no=\(fault\)', "bytes:" + place + r"b=\{47,101,116,99\} arg2=\{0x2f,0x65\} c='/' "
+                 r"cs=\{'e','t','c'\} t=\{0x652f\} s=\S+", "p_file_open_at_0:" + place + r"user=\(fault\) same=\(fault\)", "p_sys_openat_0:" + place + 'path="/etc/motd"'):
+        check(any(re.fullmatch(want, w) for w in rows), f"{want}: not among {rows}")
+    check(printed.endswith("\n") and "mine:open" not in printed, "set_event is empty")
+    check_match(r"^ls: events/mine: No such.*\nls: events/mine: No such.*\nls: events/other: No such.*\np:kprobes/p_file.*\np:kprobes/p_sys.*\nevents/sched/mine\n"
+                r"ls: events/sched/m\*: No such.*\nevents/sched/sched_process_exit\nagain +enable +filter\n$", gone, "removals")
 
 
 if __name__ == "__main__":

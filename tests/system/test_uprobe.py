@@ -77,7 +77,7 @@ def ftrace(script, smp=2):
 def language():
     (at, *_), (leaf, *_) = disassembly("probed_sum", "probed_leaf").values()
     made, ran, filtered, hist, gone, d = ftrace(
-        f"echo 'p:mine/sum /bin/linux_test:{at:#x} n=$arg1:u64 text=+0($arg2):string same=+0($arg2):ustring c=+1($arg2):char who=$comm elf=@+1:char'"
+        f"echo 'p:sum /bin/linux_test:{at:#x} n=$arg1:u64 text=+0($arg2):string same=+0($arg2):ustring c=+1($arg2):char who=$comm elf=@+1:char'"
         f" > uprobe_events\necho 'r:back /bin/linux_test:{at:#x} ret=$retval:x64 sp=$stack' >> uprobe_events\n"
         f"echo 'p /bin/linux_test:{leaf} from=$stack0 none=+0(\\1):string bad=+0(\\2)' >> dynamic_events\necho 'p:kernel sys_read' >> kprobe_events\n"
         "cat uprobe_events\necho ==\ncat dynamic_events\necho ==\ncat kprobe_events\nls events/uprobes\ngrep field:.*n\\; events/uprobes/sum/format\n"
@@ -98,12 +98,12 @@ def language():
     check_match(r"^p:kprobes/kernel sys_read\nback +filter +sum *\nenable +p_linux_\w+ *\n\tfield:u64 n;.*\n3$", made, "the directory, the format, and a clear of the others")
     rows = [what for name, what in ROW.findall(ran) if name == "linux_test"]
     ip = at + BASE
-    sums = [re.match(rf"sum: \((?:0x{ip:x}|\?)\) n=(\d+) text=abc same=abc c=b who=linux_test elf=E$", w) for w in rows if w.startswith("sum:")]
+    sums = [re.match(rf"sum: \((?:0x{ip:x}|\?)\) n=(\d+) text=\"abc\" same=\"abc\" c='b' who=\"linux_test\" elf='E'$", w) for w in rows if w.startswith("sum:")]
     check(sums and all(sums), f"entries: {[w for w in rows if w.startswith('sum:')][:3]}")
     backs = [w for w in rows if w.startswith("back:")]
     check(all(re.match(rf"back: \(0x\w+ <- 0x{ip:x}\) ret=0x\w+ sp=0x7\w+$", w) for w in backs), f"returns: {backs[:3]}")
     leafs = [w for w in rows if w.startswith("p_linux_")]
-    check(leafs and all(re.match(rf"p_linux_{leaf:#x}: \(0x{leaf + BASE:x}\) from=0x\w+ none=\(fault\) bad=0$", w) for w in leafs), f"{leafs[:3]}")
+    check(leafs and all(re.match(rf"p_linux_{leaf:#x}: \(0x{leaf + BASE:x}\) from=0x\w+ none=\(fault\) bad=0x0$", w) for w in leafs), f"{leafs[:3]}")
     called = check_match(r"^probed: good leaf (\d+) .* sum (\d+)$", ran, "the program")
     hits = counts(ran)
     check_eq((hits["sum"], hits["back"]), (int(called[2]),) * 2, "hits, and calls")
@@ -128,30 +128,72 @@ def refused():
     dump = subprocess.run([insns.TOOLS[ARCH] + "objdump", "-d", "-w", PROGRAM], capture_output=True, text=True, check=True).stdout
     call = int(re.search(rf"^ +([0-9a-f]+):\t.*\t{other}\b", dump, re.M)[1], 16) - BASE
     good = f"/bin/linux_test:{code[0]:#x}"
+    DIFFERENT = "Argument type or name is different from existing probe"
     bad = {
         "p:x /bin/nosuch:0x1000": (4, "Failed to find the given file"), "p:x /bin:0x1000": (4, "Not a regular file"),
         "p:x /dev/null:0x10": (4, "Not a regular file"), "p:x /bin/linux_test:zz": (20, "Invalid uprobe offset"),
         "p:x /bin/linux_test:0xffffffff": (20, "Invalid uprobe offset"), "p:x /bin/linux_test": (19, "Invalid uprobe offset"),
         f"p:x /bin/linux_test:{call:#x}": (4, "Failed to register probe event"),
         f"p:x {good} %zz": (5 + len(good), "Invalid register name"), f"p:x {good} a=$retval": (7 + len(good), "$retval is not available on probe"),
-        f"p:x {good} a=@main": (8 + len(good), "Symbol is not available with uprobe"), f"p:x {good} a=%sp:u7": (11 + len(good), "Unknown type is specified"),
+        f"p:x {good} a=@main": (7 + len(good), "Symbol is not available with uprobe"), f"p:x {good} a=%sp:u7": (11 + len(good), "Unknown type is specified"),
         f"p:x {good} a=%sp:string": (11 + len(good), "String accepts only memory argument"),
-        f"p:x {good} a=+8(%sp": (13 + len(good), "Dereference brace is not closed"), f"p:x {good} a=+8%sp": (9 + len(good), "Dereference needs a brace"),
-        f"p:x {good} a=+z(%sp)": (8 + len(good), "Invalid dereference offset"), f"p:x {good} a=%sp:b9@0/8": (11 + len(good), "Invalid bitfield"),
+        f"p:x {good} a=+8(%sp": (13 + len(good), "Dereference brace is not closed"), f"p:x {good} a=+8%sp": (7 + len(good), "Dereference needs a brace"),
+        f"p:x {good} a=+z(%sp)": (7 + len(good), "Invalid dereference offset"), f"p:x {good} a=%sp:b9@0/8": (11 + len(good), "Invalid bitfield"),
         f"p:x {good} a=$stacks": (7 + len(good), "Invalid $-valiable specified"), f"p:x {good} a=$arg99": (7 + len(good), "Invalid argument number"),
-        f"p:x {good} a=": (7 + len(good), "Invalid fetch argument"), f"p: {good}": (2, "Event name is not specified"),
-        f"p:x/ {good}": (4, "Event name is not specified"), f"p:{'x' * 40} {good}": (2, "Event name is too long"),
-        f"p:x-y {good}": (3, "Event name must follow the same rules as C identifiers"),
+        f"p:x {good} a=": (7 + len(good), "No argument expression"), f"p: {good}": (2, "Event name is not specified"),
+        f"p:/x {good}": (2, "Group name is not specified"), f"p:{'x' * 64} {good}": (2, "Event name is too long"),
+        f"p:{'x' * 64}/x {good}": (2, "Group name is too long"), f"p:g/ax.b {good}": (4, "Event name must follow the same rules as C identifiers"),
+        f"p:x {good}(zz)": (5 + len(good), "Invalid reference counter offset"), f"p:x {good}(8": (6 + len(good), "Reference counter brace is not closed"),
+        f"p:x {good}(8)%return": (7 + len(good), "Reference counter has wrong suffix"), f"p:x {good}%ret": (4 + len(good), "Invalid probed address suffix"),
+        f"p:x {good} a=@+zz": (7 + len(good), "Invalid file offset value"), f"p:x {good} a=%sp a=%sp": (11 + len(good), "This argument name is already used"),
+        f"r:twice {good}": (0, "Probe type is different from existing probe"), f"p:twice {good} %sp": (9 + len(good), DIFFERENT), f"p:five {good}": (8 + len(good), DIFFERENT),
+        f"p:five {good} b=\\5": (8 + len(good), DIFFERENT), f"p:five {good} a=\\5:u8": (8 + len(good), DIFFERENT),
+        f"p:x-y {good}": (2, "Event name must follow the same rules as C identifiers"),
         f"p:x {good} {' '.join(['%sp'] * 7)}": (5 + len(good) + 24, "Too many arguments are specified"),
         f"p:x {good} {'a' * 40}=%sp": (5 + len(good), "Argument name is too long"),
-        f"p:x {good} a=+1(+1(+1(+1(%sp))))": (16 + len(good), "Dereference is too much nested"), f"p:twice {good}": (0, "Given group/event name is already used by another event"),
+        f"p:x {good} a={'+1(' * 14}%sp{')' * 14}": (7 + len(good), "Dereference is too much nested"),
+        f"p:twice {good}": (0, "There is already the exact same probe event"), f"p:vfs/lookup {good}": (0, "Given group/event name is already used by another event"),
     }
-    script = f"echo 'p:twice {good}' > uprobe_events\n" + "".join(f"echo > error_log\necho '{p}' >> uprobe_events\ncat error_log\n" for p in bad)
+    script = f"echo 'p:twice {good}' > uprobe_events\necho 'p:five {good} a=\\5' >> uprobe_events\n" + "".join(f"echo > error_log\necho '{p}' >> uprobe_events\ncat error_log\n" for p in bad)
     out, rest = ftrace(script + "echo =====\ncat uprobe_events\nls events/uprobes\n", smp=1)
     blocks = re.findall(r"^\[.*\] trace_uprobe: error: (.*)\n  Command: (.*)\n( *)\^$", out, re.M)
     check_eq({c: (len(mark) - 11, why) for why, c, mark in blocks}, bad, "error_log")
     check_eq(len(re.findall(r"^sh: .*(?:Invalid argument|File exists|No such file or directory)$", out, re.M)), len(bad), f"errors:\n{out}")
-    check_match(r"^p:uprobes/twice .*\nenable +filter +twice\n$", rest, "what is made")
+    check_match(r"^p:uprobes/twice .*\np:uprobes/five .*\nenable +filter +five +twice\n$", rest, "what is made")
+
+
+@test("two places of a program, or two functions that return, are one event: filter, hist, counts and removal are of both, or of one place")
+def several():
+    (at, *_), (leaf, *_) = disassembly("probed_sum", "probed_leaf").values()
+    places = [f"/bin/linux_test:0x{n:016x}" for n in (at, leaf)]
+    made, both, filtered, hist, one, gone = ftrace(
+        "".join(f"echo 'p:both {p} n=$arg1:u64' >> uprobe_events\necho 'r:own/ends {p} $retval:u8' >> uprobe_events\n" for p in places) +
+        "cat uprobe_events\nls events/uprobes events/own\necho =====\n"
+        "echo 1 > events/uprobes/both/enable\necho 1 > events/own/enable\nlinux_test probed 1\ncat trace uprobe_profile\n"
+        "echo '-:both' >> uprobe_events\necho =====\necho 0 > events/own/enable\necho > trace\necho 'n == 40' > events/uprobes/both/filter\nlinux_test probed 1\ncat trace\n"
+        "echo 0 > events/uprobes/both/filter\necho =====\necho 'hist:keys=common_pid' > events/uprobes/both/trigger\nlinux_test probed 1\n"
+        "cat events/uprobes/both/hist\necho '!hist:keys=common_pid' > events/uprobes/both/trigger\necho =====\n"
+        f"echo > trace\necho '-:both {places[1]}' >> uprobe_events\nlinux_test probed 1\ncat trace uprobe_events\necho =====\n"
+        "echo 0 > events/uprobes/both/enable\necho '-:both' >> uprobe_events\necho '!r:own/' >> dynamic_events\ncat uprobe_events\nls events/uprobes\nls -d events/own\ntrue\n")
+    check_eq(made, "".join(f"p:uprobes/both {p} n=$arg1:u64\nr:own/ends {p} arg1=$retval:u8\n" for p in places) +
+             "events/own:\nenable  ends    filter\n\nevents/uprobes:\nboth    enable  filter\n", "what is made")
+    program = r"^probed: good leaf (\d+) .* sum (\d+)$"
+    called, rows = check_match(program, both, "the program"), [what for _, what in ROW.findall(both)]
+    leafs, sums = int(called[1]), int(called[2])
+    profile = re.findall(r"^  /bin/linux_test (\w+) +(\d+)$", both, re.M)
+    check_eq(profile, [("both", str(sums)), ("ends", str(sums)), ("both", str(leafs)), ("ends", str(leafs))], "uprobe_profile")
+    for place, n in ((at, sums), (leaf, leafs)):
+        check_eq(sum(w.startswith(f"both: (0x{place + BASE:x}) n=") for w in rows), n, f"entries at {place:#x}")
+        check_eq(sum(re.match(rf"ends: \(0x\w+ <- 0x{place + BASE:x}\) arg1=\d+$", w) is not None for w in rows), n, f"returns at {place:#x}")
+    check_match(r"^sh: .*Device or resource busy$", both, "the removal of an event that is enabled")
+    got = {what for _, what in ROW.findall(filtered)}
+    check(got and all(w.endswith(" n=40") for w in got), f"with a filter: {got}")
+    called = check_match(program, hist, "the program")
+    check_eq(sum(int(n) for n in re.findall(r"hitcount: +(\d+)$", hist, re.M)), int(called[1]) + int(called[2]), "hist")
+    called, rows = check_match(program, one, "the program"), [what for _, what in ROW.findall(one)]
+    check_eq((len(rows), {w.split(") ")[0] for w in rows}), (int(called[2]), {f"both: (0x{at + BASE:x}"}), "one place, the event enabled all the time")
+    check_eq(re.findall(r"^p:.*$", one, re.M), [f"p:uprobes/both {places[0]} n=$arg1:u64"], "what stays")
+    check_match(r"^enable +filter\nls: events/own: No such file or directory\n$", gone, "the end")
 
 
 @test("D's provider pid: entries, returns and instructions of one process only, by -c and by -p; what cannot be is refused; nothing stays")

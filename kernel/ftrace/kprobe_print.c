@@ -1,0 +1,169 @@
+/*
+ * kprobe_print.c - events of kprobes and uprobes as Linux prints them: place, then NAME=VALUE for
+ * each argument. Locking: the control lock guards the probes.
+ */
+#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/ksyms.h"
+#include "kernel/lib/string.h"
+#include "kernel/probe/kprobe.h"
+#include "ktr/dynamic.h"
+#include "ktr/fmt.h"
+#include "ktr/intern.h"
+
+/* Bytes of the function that begins at that address. */
+static size_t
+function_size(uintptr_t start)
+{
+	size_t low = 0, high = 16;
+	uintptr_t offset;
+
+	/* The function has the byte at `low`, and not the one at `high`. */
+	while (ksym_lookup(start + high, &offset) != NULL && offset == high)
+		low = high, high *= 2;
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+
+		if (ksym_lookup(start + middle, &offset) != NULL && offset == middle)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+void
+print_address(struct sbuf *out, uintptr_t at)
+{
+	uintptr_t offset;
+	const char *name = ksym_lookup(at, &offset);
+
+	if (name == NULL)
+		sbuf_printf(out, "0x%lx", at);
+	else
+		sbuf_printf(out, "%s+0x%lx/0x%lx", name, offset, function_size(at - offset));
+}
+
+/* The event's probes. */
+struct probes {
+	const struct ktr_site *site;
+	unsigned n;
+	struct kprobe_info first;
+};
+
+static void
+find_probes(const struct kprobe_info *k, void *arg)
+{
+	struct probes *p = arg;
+
+	if (k->site == p->site && p->n++ == 0)
+		p->first = *k;
+}
+
+/* After what the format shows: where it is; and before that, where it returns to. */
+static void
+print_user_place(struct sbuf *out, const struct kprobe_info *k, const struct ktr_entry *e)
+{
+	unsigned n = k->site->nargs;
+
+	if (k->is_return && n + 1 < KTR_MAXARGS)
+		sbuf_printf(out, "0x%lx <- ", e->args[n + 1]);
+	if (n < KTR_MAXARGS)
+		sbuf_printf(out, "0x%lx", e->args[n]);
+	else
+		sbuf_putc(out, '?');
+}
+
+/* An address in the kernel, of which this is the low half. */
+static uintptr_t
+address_of(uint64_t half)
+{
+	return (uintptr_t)(int32_t)half;
+}
+
+static void
+print_kernel_place(struct sbuf *out, const struct probes *p, const struct ktr_entry *e)
+{
+	const struct kprobe_info *k = &p->first;
+	bool known = k->site->nargs < KTR_MAXARGS;
+	uint64_t where = known ? e->args[k->site->nargs] : 0;
+	uintptr_t offset, at = known ? address_of(where) : k->address;
+
+	if (!known && p->n > 1) { /* one of several */
+		sbuf_putc(out, '?');
+		return;
+	}
+	if (!k->is_return) {
+		print_address(out, at);
+		return;
+	}
+	if (known)
+		print_address(out, address_of(where >> 32));
+	sbuf_printf(out, " <- %s", ksym_lookup(at, &offset));
+}
+
+/* A text as Linux prints it: in ", but for what says why there is none. */
+static void
+print_text(struct sbuf *out, uint64_t value, bool quoted)
+{
+	char buf[KTR_STRING_MAX];
+	const char *text = ktr_string_text(value, buf);
+
+	if (text == NULL)
+		text = "(fault)";
+	sbuf_printf(out, quoted && strcmp(text, "(fault)") != 0 ? "\"%s\"" : "%s", text);
+}
+
+static void
+print_value(struct sbuf *out, const struct fmt_spec *s, uint64_t value)
+{
+	switch (s->conv) {
+	case 's':
+		print_text(out, value, !s->left);
+		break;
+	case 'c':
+		sbuf_printf(out, "'%c'", (char)value);
+		break;
+	case 'd':
+		sbuf_printf(out, "%ld", value);
+		break;
+	case 'x':
+		sbuf_printf(out, "0x%lx", value);
+		break;
+	default:
+		sbuf_printf(out, "%lu", value);
+	}
+}
+
+bool
+kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e)
+{
+	struct probes p = {.site = site};
+	const char *params;
+
+	if (strncmp(site->fmt + 1, "probe:::", 8) != 0)
+		return false;
+	kprobe_each(find_probes, &p);
+	sbuf_putc(out, '(');
+	if (p.n == 0)
+		sbuf_putc(out, '?'); /* they were removed */
+	else if (p.first.user)
+		print_user_place(out, &p.first, e);
+	else
+		print_kernel_place(out, &p, e);
+	sbuf_putc(out, ')');
+	/* "kprobe:::NAME: fd %#lx" is printed as " fd=0x3". */
+	params = strstr(site->fmt, ": ");
+	for (unsigned i = 0; params != NULL && i < site->nargs; i++) {
+		const char *end = strchr(params + 2, ' ');
+		struct fmt_spec s;
+
+		sbuf_putc(out, ' ');
+		params += params[0] == ':' ? 2 : 1;
+		sbuf_write(out, params, (size_t)(end - params));
+		sbuf_putc(out, '=');
+		params = end + 2;
+		fmt_scan(&params, &s);
+		print_value(out, &s, e->args[i]);
+	}
+	return true;
+}

@@ -1,0 +1,291 @@
+/*
+ * kprobe_event.c - events of kprobes: their groups, which probes they have, how they are listed and
+ * removed. Locking: the control lock; groups are read without it.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/probe/kprobe.h"
+#include "kernel/probe/kprobe_private.h"
+#include "ktr/dynamic.h"
+#include "ktr/port.h"
+
+#define LINE 1024 /* room for a definition */
+
+bool (*kprobe_name_taken)(const char *group, const char *name);
+
+/* ---- groups ---- */
+
+/*
+ * A group's name stays when its last event goes: directories that are still open refer to it. So
+ * there is a limit.
+ */
+static const char *groups[KTR_DYNAMIC_SITES];   /* atomic */
+static const char *of_sites[KTR_DYNAMIC_SITES]; /* atomic; of the site of the same index */
+static const char *const usual[] = {"kprobes", "uprobes"};
+
+static const char *
+group_find_or_make(const char *group)
+{
+	unsigned n = 0;
+	char *copy;
+
+	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (strcmp(usual[i], group) == 0)
+			return usual[i];
+	for (; n < KTR_DYNAMIC_SITES && groups[n] != NULL; n++)
+		if (strcmp(groups[n], group) == 0)
+			return groups[n];
+	copy = n < KTR_DYNAMIC_SITES ? kmalloc(strlen(group) + 1) : NULL;
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, group, strlen(group) + 1);
+	/* release: pairs with the acquire in kprobe_group_at() */
+	__atomic_store_n(&groups[n], copy, __ATOMIC_RELEASE);
+	return copy;
+}
+
+bool
+kprobe_group_set(const struct ktr_site *site, const char *group)
+{
+	const char *name = group_find_or_make(group);
+
+	__atomic_store_n(&of_sites[site - ktr_dynamic_sites], name, __ATOMIC_RELEASE);
+	return name != NULL;
+}
+
+const char *
+kprobe_group(const struct ktr_site *site)
+{
+	/* acquire: pairs with the release in kprobe_group_set() */
+	const char *name = __atomic_load_n(&of_sites[site - ktr_dynamic_sites], __ATOMIC_ACQUIRE);
+
+	return name != NULL ? name : usual[site->sdt->provider[0] == 'u'];
+}
+
+const char *
+kprobe_group_at(unsigned n)
+{
+	return n < KTR_DYNAMIC_SITES ? __atomic_load_n(&groups[n], __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* ---- the probes of an event ---- */
+
+struct kprobe *
+kprobe_event_find(const char *group, const char *name)
+{
+	list_for_each (l, &kprobes) {
+		struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (k->user.pid == 0 && strcmp(k->def.name, name) == 0 &&
+		    strcmp(k->def.group, group) == 0)
+			return k;
+	}
+	return NULL;
+}
+
+static bool
+same_type(const struct kfetch *a, const struct kfetch *b)
+{
+	return a->print == b->print && a->size == b->size && a->width == b->width &&
+	       a->shift == b->shift && a->count == b->count && strcmp(a->name, b->name) == 0;
+}
+
+/* Where an argument begins in its definition. */
+static size_t
+argument_at(const struct kfetch *f, const char *text)
+{
+	return f->at > 0 && text[f->at - 1] == '=' ? f->at - strlen(f->name) - 1 : f->at;
+}
+
+static bool
+same_place(const struct kprobe *k, const struct kdefinition *d, const char *text)
+{
+	if (!d->user)
+		return k->function + k->def.offset == d->address + d->offset;
+	return k->def.offset == d->offset && k->def.path == d->path &&
+	       strncmp(k->text + k->def.place_at, text + d->place_at, d->path) == 0;
+}
+
+static bool
+same_probe(const struct kprobe *k, const struct kdefinition *d, const char *text)
+{
+	bool same = same_place(k, d, text);
+
+	for (unsigned i = 0; i < d->nargs && same; i++) {
+		const struct kfetch *a = &k->def.args[i], *b = &d->args[i];
+
+		same = a->len == b->len && strncmp(k->text + a->at, text + b->at, a->len) == 0;
+	}
+	return same;
+}
+
+int
+kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, const char *text,
+		   struct ktold *t)
+{
+	const struct kdefinition *e = &event->def;
+	unsigned i = 0;
+
+	if (e->user != d->user) {
+		snprintf(t->err, t->errlen, "there is an event \"%s/%s\" already", d->group,
+			 d->name);
+		return -EEXIST;
+	}
+	if (e->is_return != d->is_return) {
+		snprintf(t->err, t->errlen, "the event \"%s\" has probes %c: only", d->name,
+			 e->is_return ? 'r' : 'p');
+		return -EEXIST;
+	}
+	while (i < e->nargs && i < d->nargs && same_type(&e->args[i], &d->args[i]))
+		i++;
+	if (i < e->nargs || i < d->nargs) {
+		kprobe_refuse(t->err, t->errlen,
+			      i < d->nargs ? argument_at(&d->args[i], text) : strlen(text) + 1,
+			      "names and types of the arguments differ from those of the event's "
+			      "other probes");
+		return -EEXIST;
+	}
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (k->site == event->site && same_probe(k, d, text)) {
+			snprintf(t->err, t->errlen, "there is a probe \"%s\" already", d->name);
+			return -EEXIST;
+		}
+	}
+	return 0;
+}
+
+/* ---- listing, removal ---- */
+
+void
+kprobe_print(const struct kprobe_info *info, struct sbuf *out)
+{
+	const struct kprobe *k = info->probe;
+	const struct kdefinition *d = &k->def;
+	const char *place = k->text + d->place_at;
+
+	sbuf_putc(out, d->is_return ? 'r' : 'p');
+	if (d->maxactive != 0)
+		sbuf_printf(out, "%u", d->maxactive);
+	sbuf_printf(out, ":%s/%s ", d->group, d->name);
+	if (d->user)
+		sbuf_printf(out, "%.*s:0x%016lx", (int)d->path, place, d->offset);
+	else if (*place >= '0' && *place <= '9')
+		sbuf_printf(out, "0x%lx", d->address);
+	else if (d->offset != 0)
+		sbuf_printf(out, "%s+%zu", d->function, d->offset);
+	else
+		sbuf_puts(out, d->function);
+	for (unsigned i = 0; i < d->nargs; i++)
+		sbuf_printf(out, " %s=%.*s", d->args[i].name, (int)d->args[i].len,
+			    k->text + d->args[i].at);
+}
+
+/* Are all words of `some` the first ones of `all`? */
+static bool
+begins_with(const char *all, const char *some)
+{
+	for (;;) {
+		size_t n = 0;
+
+		while (*all == ' ')
+			all++;
+		while (*some == ' ')
+			some++;
+		while (some[n] != '\0' && some[n] != ' ')
+			n++;
+		if (n == 0)
+			return true;
+		if (strncmp(all, some, n) != 0 || (all[n] != '\0' && all[n] != ' '))
+			return false;
+		all += n;
+		some += n;
+	}
+}
+
+bool
+kprobe_matches(const struct kprobe_info *info, const char *which)
+{
+	const struct kdefinition *d = &info->probe->def;
+	const char *name = which, *end = which, *place;
+	char line[LINE];
+	struct sbuf out;
+	size_t n;
+
+	if (which == NULL)
+		return true;
+	for (; *end != '\0' && *end != ' '; end++)
+		if (*end == '/' && name == which)
+			name = end + 1;
+	if (name != which && (strlen(d->group) != (size_t)(name - 1 - which) ||
+			      strncmp(d->group, which, (size_t)(name - 1 - which)) != 0))
+		return false;
+	n = (size_t)(end - name);
+	if (n == 0 ? name == which : strlen(d->name) != n || strncmp(d->name, name, n) != 0)
+		return false;
+	while (*end == ' ')
+		end++;
+	if (*end == '\0')
+		return true;
+	/* As it was given, or as it is listed. */
+	sbuf_init(&out, line, sizeof(line));
+	kprobe_print(info, &out);
+	place = strchr(line, ' ');
+	return begins_with(info->definition + d->place_at, end) ||
+	       (place != NULL && begins_with(place, end));
+}
+
+static bool
+has_probe(const struct ktr_site *site)
+{
+	list_for_each (l, &kprobes)
+		if (list_entry(l, struct kprobe, link)->site == site)
+			return true;
+	return false;
+}
+
+struct marking {
+	const char *which;
+	bool user;
+	unsigned found;
+};
+
+static void
+mark(const struct kprobe_info *info, void *arg)
+{
+	struct marking *m = arg;
+
+	if (info->user != m->user || !kprobe_matches(info, m->which))
+		return;
+	info->probe->gone = true;
+	m->found++;
+}
+
+int
+kprobe_del(const char *which, bool user, char *err, size_t errlen)
+{
+	struct marking m = {.which = which, .user = user};
+
+	ktr_port_lock();
+	kprobe_each(mark, &m);
+	kprobe_apply(); /* so that none fires any more, even if its event stays on */
+	list_for_each_safe (l, &kprobes) {
+		struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (!k->gone)
+			continue;
+		list_remove(&k->link);
+		if (!has_probe(k->site))
+			ktr_site_free(k->site);
+		kprobe_free(k);
+	}
+	ktr_port_unlock();
+	if (m.found > 0)
+		return 0;
+	snprintf(err, errlen, "no probe \"%.40s\"", which != NULL ? which : "");
+	return -ENOENT;
+}
