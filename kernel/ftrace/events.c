@@ -130,6 +130,8 @@ event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMA
 	if (call != NULL)
 		return call_format(call, strcmp(probe.name, "entry") == 0, fmt);
 	ktr_event_name(&event, site->func, site->line, site->fmt);
+	if (kprobe_event_format(site, event.fmt, fmt))
+		return site->nargs;
 	strlcpy(fmt, event.fmt, EVENT_FORMAT);
 	if (last == NULL || as_recorded)
 		return site->nargs;

@@ -438,6 +438,9 @@ void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
 void print_address(struct sbuf *out, uintptr_t at);
 /* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
  * held. */
+/* The format of such an event as kprobes_print() prints it, without the place. False: it is another
+ * event. */
+bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt);
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
 
 /* ---- event_filter.c ---- */

@@ -134,13 +134,45 @@ print_value(struct sbuf *out, const struct fmt_spec *s, uint64_t value)
 	}
 }
 
+/* Is it the site of a kprobe, or of a uprobe? */
+static bool
+is_probe(const struct ktr_site *site)
+{
+	return site->kind >= KTR_SITE_MADE && strncmp(site->fmt + 1, "probe:::", 8) == 0;
+}
+
+bool
+kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt)
+{
+	struct sbuf out;
+
+	if (!is_probe(site))
+		return false;
+	/* "fd %#lx name %s" becomes fd=%#lx name="%s". */
+	sbuf_init(&out, fmt, EVENT_FORMAT);
+	while (*from != '\0') {
+		const char *percent = strchr(from, '%'), *end = percent + 1;
+		const char *quote;
+		struct fmt_spec s;
+
+		fmt_scan(&end, &s);
+		quote = s.conv == 's' && !s.left ? "\"" : s.conv == 'c' ? "'" : "";
+		sbuf_printf(&out, "%.*s=%s%.*s%s", (int)(percent - 1 - from), from, quote,
+			    (int)(end - percent), percent, quote);
+		if (*end == ' ')
+			sbuf_putc(&out, *end++);
+		from = end;
+	}
+	return true;
+}
+
 bool
 kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e)
 {
 	struct probes p = {.site = site};
 	const char *params;
 
-	if (strncmp(site->fmt + 1, "probe:::", 8) != 0)
+	if (!is_probe(site))
 		return false;
 	kprobe_each(find_probes, &p);
 	sbuf_putc(out, '(');

@@ -235,6 +235,24 @@ def several():
     check_match(r"^p:kprobes/both sys_getppid a=\$comm\nr:kprobes/ends .*\nsh: .*No such file.*\nsh: .*No such file.*\nenable  filter\n$", gone, "removals")
 
 
+@test("places of events join and leave while the events are on and four CPUs run through them; the code and the memory are afterwards as before")
+def several_storm():
+    functions = ["sys_getppid", "ramfs_read", "file_read_uio", "sys_read", "mutex_unlock"]
+    turn = "".join(f"echo 'p:many {f} a=$stack0' >> kprobe_events\necho 'r:ends {f} $retval' >> kprobe_events\n" for f in functions)
+    turn += "".join(f"echo '-:many {f}' >> kprobe_events\necho '-:ends {f}' >> kprobe_events\n" for f in functions)
+    body = "load mix -n 4 -j 4 &\n" + 4 * turn + "wait\n"
+    run = boot(CD + "sysctl -n debug.fbt.text\necho 'p:many sys_write a=$stack0' > kprobe_events\necho 'r:ends sys_write $retval' >> kprobe_events\n"
+               "echo 1 > events/kprobes/enable\n" + 2 * body + 2 * (body + "sysctl -n vm.pages.free\n") + "cat kprobe_profile\necho 0 > events/kprobes/enable\n"
+               "echo > kprobe_events\nsysctl -n debug.fbt.text\n", smp=4).expect()
+    check_eq(len(re.findall(r"^load mix: n=4 jobs=4 ok, \d+ ms\r?$", run.out, re.M)), 4, "loads that succeeded")
+    check_eq(re.findall(r"^sh: .*", run.out, re.M), [], "errors")
+    before, after = re.findall(r"^([0-9a-f]{8})\r?$", run.out, re.M)
+    check_eq(after, before, "checksum of the kernel's code")
+    pages = [int(n) for n in re.findall(r"^(\d{4,7})\r?$", run.out, re.M) if n not in (before, after)]
+    check(len(pages) == 2 and abs(pages[1] - pages[0]) < 16, f"pages that are free: {pages}")
+    check_eq([name for name, n in re.findall(r"^  (\w+) +(\d+) +\d+\r?$", run.out, re.M) if int(n) > 0], ["many", "ends"], "probes that stay, with hits")
+
+
 @test("groups, texts, arrays, and what a program's memory has: made, listed, printed as Linux does; a group's folder goes with its last event")
 def language_of_linux():
     made, printed, gone = ftrace(
@@ -242,7 +260,7 @@ def language_of_linux():
         "echo 'r20:mine/ sys_getppid $retval' >> kprobe_events\necho 'p:other.bytes file_open_at b=+0($arg2):u8[4] +0($arg2):x8[2] c=+0($arg2):char "
         "cs=+1($arg2):char[3] t=+0($arg2):x16[1] s=@ncpus:symbol' >> kprobe_events\necho 'p file_open_at+0 user=+u0($arg2):string same=+0($arg2):ustring' >> dynamic_events\n"
         "echo 'p sys_openat path=+0(+8($arg1)):ustring' >> kprobe_events\n"
-        "cat kprobe_events\nls events/mine events/other events/mine/open\nls -d events/mine*/*/\necho =====\n"
+        "cat kprobe_events\nls events/mine events/other events/mine/open\nls -d events/mine*/*/\ngrep '^print' events/mine/*/format events/other/bytes/format\necho =====\n"
         "echo 1 > events/mine/enable\necho 'comm ~ \"he*\"' > events/other/bytes/filter\necho 1 > events/other/bytes/enable\n"
         "echo 1 > events/kprobes/enable\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace set_event\necho =====\n"
         "echo '-:mine/' >> kprobe_events\nls -d events/mine\necho '!p:other/bytes' >> dynamic_events\nls -d events/mine events/other\ncat kprobe_events\n"
@@ -253,6 +271,8 @@ def language_of_linux():
                 r"p:kprobes/p_sys_openat_0 sys_openat path=\+0\(\+8\(\$arg1\)\):ustring$", made, "the list")
     check_match(r"^events/mine:\nenable +filter +open +r_sys_getppid_0\n\nevents/mine/open:\nenable +filter +format +hist +id +trigger\n\nevents/other:\nbytes +enable +filter\n"
                 r"events/mine/open/\s+events/mine/r_sys_getppid_0/$", made, "the folders")
+    check_match(r'^\S+/mine/open/format:print fmt: "path=\\"%s\\" comm=\\"%s\\" say=\\"%s\\" no=\\"%s\\"", __get_str\(path\), REC->comm, ', made, "a format")
+    check_match(r'^\S+/r_sys_getppid_0/format:print fmt: "arg1=%#llx", REC->arg1\n\S+/bytes/format:print fmt: "b=%-s arg2=%-s c=\'%lld\' ', made, "others")
     rows = [what for name, what in ROW.findall(printed) if name == "head"]
     place = r" \(\w+\+0x0/0x\w+\) "
     for want in ("open:" + place + r'path="/etc/motd" comm="head" say="hello" no=\(fault\)', "bytes:" + place + r"b=\{47,101,116,99\} arg2=\{0x2f,0x65\} c='/' "
