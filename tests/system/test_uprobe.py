@@ -261,7 +261,11 @@ def storm():
     code = disassembly("probed_leaf", "probed_sum", "probed_recurse", "probed_handler")
     lines = [f"p:{name}_{i} /bin/linux_test:{at:#x}" for name, body in code.items() for i, at in enumerate(body)]
     lines += [f"r:{name}_r /bin/linux_test:{body[0]:#x} $retval" for name, body in code.items()]
-    turn = ("echo 1 > events/uprobes/enable\necho 0 > events/uprobes/enable\n"
+    join, leave = (f"/bin/linux_test:0x{code['probed_sum'][0]:016x}", f"/bin/linux_test:0x{code['probed_recurse'][0]:016x}")
+    lines.append(f"r:joined /bin/linux_test:{code['probed_leaf'][0]:#x} $retval")
+    turn = ("echo 1 > events/uprobes/joined/enable\n" + "".join(f"echo 'r:joined {at} $retval' >> uprobe_events\n" for at in (join, leave)) +
+            "".join(f"echo '-:joined {at}' >> uprobe_events\n" for at in (join, leave)) +
+            "echo 1 > events/uprobes/enable\necho 0 > events/uprobes/enable\n"
             "echo 1 > events/uprobes/probed_leaf_r/enable\necho 1 > events/uprobes/probed_leaf_3/enable\necho 0 > events/uprobes/enable\n")
     script = CD + "".join(f"echo '{line}' >> uprobe_events\n" for line in lines)
     body = "linux_test probed 400 &\nlinux_test probed 400 &\nlinux_test probed > /dev/null & k=$!\n" + 12 * turn
@@ -269,6 +273,7 @@ def storm():
     # The first round takes what stays for good.
     script += body + 2 * (body + "sysctl -n vm.pages.free\n") + "echo > uprobe_events\ncat uprobe_events\n"
     run = boot(script, smp=4, options=FILE).expect()
+    check_eq(re.findall(r"^sh: (?!.*Terminated|.*Killed).*", run.out, re.M), [], "errors")
     results = re.findall(r"^probed: (\w+) ", run.out, re.M)
     check_eq(results, ["good"] * len(results), "the programs")
     check_eq(len(results), 6, "programs that ended")
