@@ -299,7 +299,7 @@ dynamic_command(char *line)
 		mine = true;
 	}
 	if (!remove)
-		return synthetic_command(name);
+		return synthetic_command_dynamic(line);
 	if (!mine && synthetic_find(name) == NULL)
 		return kprobes_command(PROBES_ALL, line);
 	name[-1] = '!';

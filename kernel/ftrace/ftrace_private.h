@@ -571,7 +571,10 @@ void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const
 void synthetic_show(uintptr_t arg, struct sbuf *out);
 int synthetic_store(uintptr_t arg, char *text);
 int synthetic_clear(uintptr_t arg);
+/* NAME FIELDS; or !NAME, which removes it. 0 or -errno. */
 int synthetic_command(char *text);
+/* s:[synthetic/]NAME FIELDS */
+int synthetic_command_dynamic(char *text);
 /* As dynamic_events has them. */
 void synthetic_show_dynamic(struct sbuf *out);
 

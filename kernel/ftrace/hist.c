@@ -253,6 +253,8 @@ emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site
 			if (p->nvars == PROGRAM_ITEMS)
 				return -ENOSPC;
 			h->own[i].number = program_var(p, DIF_GLOBAL, hist_key_kinds(h));
+			if (h->own[i].is.kind == HIST_TEXT)
+				p->vars[h->own[i].number].kind = DIF_STR;
 		}
 	}
 	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL && result == 0;) {
@@ -364,6 +366,41 @@ hand_over(struct hist *h)
 	}
 }
 
+/* Puts it and its hidden ones into the list, before it, or takes them off. */
+static void
+enlist(struct hist *h, bool on)
+{
+	for (unsigned i = 0; i < h->nhidden; i++)
+		enlist(h->hidden[i], on);
+	h->linked = h->nown + h->nothers > 0;
+	if (on)
+		list_append(&instance_now->hists, &h->link);
+	else
+		list_remove(&h->link);
+}
+
+/* Its triggers, and those of its hidden ones, have changed. */
+static int
+update_triggers(const struct hist *h)
+{
+	int result = triggers_update(h->site);
+
+	for (unsigned i = 0; i < h->nhidden && result == 0; i++)
+		result = update_triggers(h->hidden[i]);
+	return result;
+}
+
+/* Frees what was counted, and them. */
+static void
+destroy(struct hist *h)
+{
+	for (unsigned i = 0; i < h->nhidden; i++)
+		destroy(h->hidden[i]);
+	forget_rows(h);
+	kmap_free(h->rows);
+	kfree(h);
+}
+
 static void
 drop(struct hist *h)
 {
@@ -372,24 +409,23 @@ drop(struct hist *h)
 	take(h);
 	if (h->consumer != NULL)
 		dtrace_detach(h->consumer);
-	list_remove(&h->link);
-	triggers_update(h->site);
+	enlist(h, false);
+	update_triggers(h);
 	if (h->linked) {
 		take_consumer(instance_now->linked);
 		attach_linked(&error);
 	}
 	hand_over(h);
 	use_events(h, -1);
-	forget_rows(h);
-	kmap_free(h->rows);
-	kfree(h);
+	destroy(h);
 }
 
+/* Users come after what they use. */
 void
 hists_stop(void)
 {
 	while (!list_empty(&instance_now->hists))
-		drop(list_entry(instance_now->hists.next, struct hist, link));
+		drop(list_entry(instance_now->hists.prev, struct hist, link));
 }
 
 /* Do they count the same? */
@@ -428,7 +464,8 @@ defines_again(const struct hist *h, const struct hist *other, struct hist_error 
 				continue;
 			*error = (struct hist_error){"Variable already defined",
 						     h->own[i].expression.at -
-							 (unsigned)strlen(h->own[i].name) - 1};
+							 (unsigned)strlen(h->own[i].name) - 1,
+						     0};
 			return true;
 		}
 	}
@@ -449,7 +486,7 @@ add(struct hist *h, struct hist_error *error)
 			if (hist_key_kinds(o) != hist_key_kinds(h) || o->nvalues != h->nvalues) {
 				*error = (struct hist_error){"Named trigger doesn't match existing "
 							     "named trigger (includes variables)",
-							     0};
+							     0, 0};
 				return -EINVAL;
 			}
 			h->data = o->data;
@@ -457,21 +494,20 @@ add(struct hist *h, struct hist_error *error)
 	for (unsigned i = 0; i < h->nactions; i++)
 		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc() != 0)
 			return -ENOMEM;
-	h->linked = h->nown + h->nothers > 0;
-	if (h->linked)
+	if (h->nown + h->nothers > 0)
 		take_consumer(instance_now->linked);
-	list_append(&instance_now->hists, &h->link);
+	enlist(h, true);
 	result = attach(h, error);
 	if (result == 0)
-		result = triggers_update(h->site);
+		result = update_triggers(h);
 	if (result == 0) {
 		use_events(h, 1);
 		return 0;
 	}
 	if (h->consumer != NULL)
 		dtrace_detach(h->consumer);
-	list_remove(&h->link);
-	triggers_update(h->site);
+	enlist(h, false);
+	update_triggers(h);
 	if (h->linked)
 		attach_linked(&again);
 	return result;
@@ -494,7 +530,7 @@ change(struct hist *h, const struct hist_commands *c)
 int
 hist_store(const struct ktr_site *site, char *text, bool remove)
 {
-	struct hist_error wrong = {NULL, 0};
+	struct hist_error wrong = {NULL, 0, 0};
 	struct hist_commands commands;
 	struct hist *h, *there;
 	char system[160], name[EVENT_NAME];
@@ -513,9 +549,9 @@ hist_store(const struct ktr_site *site, char *text, bool remove)
 		if (remove && error == 0 && there != NULL)
 			drop(there);
 		if (remove || there != NULL || error != 0)
-			kfree(h);
+			hist_free(h);
 	}
-	if (error == -EINVAL && wrong.message != NULL) {
+	if (error != 0 && wrong.message != NULL) {
 		event_name(site, name);
 		snprintf(system, sizeof(system), "hist:%s:%s", event_system(site), name);
 		error_log_add(system, wrong.message, text, wrong.at);

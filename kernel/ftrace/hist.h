@@ -17,6 +17,7 @@
 #define HIST_NAMED   8 /* own variables, and those of others, in registers 8 to 15 */
 #define HIST_ACTIONS 4
 #define HIST_PARAMS  6
+#define HIST_HIDDEN  4 /* histograms made for fields of other events */
 #define HIST_SORTS   2
 #define HIST_NAME    48
 #define HIST_FRAMES  16
@@ -44,25 +45,36 @@ enum hist_modifier {
 /* A field with a modifier. */
 struct hist_field {
 	char name[HIST_NAME]; /* as it is printed, without the modifier */
-	enum { HIST_FIELD, HIST_TIME, HIST_STACK, HIST_HITCOUNT } kind;
+	enum { HIST_FIELD, HIST_TIME, HIST_STACK, HIST_HITCOUNT, HIST_EXPRESSION } kind;
 	struct filter_field field;
 	enum hist_modifier modifier;
 	uint64_t width; /* HIST_BUCKETS */
 };
 
+/* What an expression is; its code leaves a number, the address of a text, or is none. */
+struct hist_operand {
+	enum { HIST_NUMBER, HIST_TEXT, HIST_CONSTANT } kind;
+	uint64_t constant;
+	bool usecs; /* a time in microseconds */
+};
+
 /* A variable: its own, or one of another histogram. */
 struct hist_variable {
-	char name[HIST_NAME];
-	struct hist_slice expression; /* its own */
-	struct hist *of;              /* another's */
-	unsigned index;               /* … its number there */
-	bool used;                    /* its own: others name it */
-	unsigned number;              /* in the program */
+	char name[HIST_NAME];         /* its own */
+	struct hist_slice expression; /* … */
+	struct hist_operand is;       /* … what it is */
+	bool used;                    /* … others name it */
+	unsigned number;              /* … in the program */
+	struct hist_slice written;    /* another's: how it is named here */
+	struct hist *of;
+	unsigned index; /* … its number there */
+	bool once;      /* … it is used up: an expression has read it */
 };
 
 struct hist_action {
 	enum { HIST_ONMATCH, HIST_ONMAX, HIST_ONCHANGE } when;
 	enum { HIST_TRACE, HIST_SAVE, HIST_SNAPSHOT } what;
+	unsigned match;             /* ONMATCH: the number of the event, while it is parsed */
 	struct hist_slice variable; /* ONMAX, ONCHANGE */
 	struct synthetic *event;    /* TRACE */
 	unsigned n;
@@ -97,6 +109,9 @@ struct hist {
 		bool descending;
 	} sorts[HIST_SORTS];
 	unsigned nkeys, nvalues, nown, nothers, nactions, nsorts, size;
+	/* those with variables for the fields of other events that its actions name */
+	struct hist *hidden[HIST_HIDDEN];
+	unsigned nhidden;
 	bool no_hitcount, times, linked;
 	struct hist_slice filter;
 	uint32_t gate;                    /* atomic: it is not paused */
@@ -115,6 +130,7 @@ struct hist {
 struct hist_error {
 	const char *message;
 	unsigned at;
+	int number; /* -errno; 0: -EINVAL */
 };
 
 /* The commands among the parts: pause, continue, clear. */
@@ -122,16 +138,80 @@ struct hist_commands {
 	bool pause, go_on, clear;
 };
 
+struct hist_parser {
+	struct hist *h;
+	struct hist_error *error;
+	struct hist_commands *commands;
+	bool keys;                                  /* were given */
+	const struct ktr_site *match[HIST_ACTIONS]; /* events of onmatch() */
+	unsigned nmatch;
+	struct hist_slice sort;
+};
+
 /* Reads "hist:…". 0 and *to; or -errno and what is wrong. */
 int hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
 	       struct hist_commands *commands, struct hist_error *error);
-/* The bits of kinds of a histogram's keys, as of aggregations. */
+/* Frees one that was parsed and is in no list, and its hidden ones. */
+void hist_free(struct hist *h);
+/* False, with what is wrong. */
+bool hist_parse_fail(struct hist_parser *p, unsigned at, const char *message);
+/* Is the slice this word? */
+bool hist_slice_is(const struct hist *h, struct hist_slice s, const char *word);
+void hist_slice_copy(const struct hist *h, struct hist_slice s, char to[HIST_NAME]);
+/* Takes what comes before the separator, which is not within parentheses. False: no more. */
+bool hist_slice_next(const struct hist *h, struct hist_slice *rest, char separator,
+		     struct hist_slice *s);
+/* The modifier of this name of a field. False: the field may not have it. */
+bool hist_modifier_read(struct hist_parser *p, struct hist_slice s, struct hist_field *f);
+
+/* ---- hist_action.c ---- */
+
+/* Notes the event of onmatch(…), if there is one of that name; of: from the parenthesis on. */
+void hist_read_match(struct hist_parser *p, struct hist_slice of);
+/* Finds the variables of other histograms that a text names. */
+bool hist_read_references(struct hist_parser *p, struct hist_slice s);
+/* Reads onmatch(…), onmax(…), onchange(…); of: from the parenthesis on. */
+bool hist_read_action(struct hist_parser *p, struct hist_slice s, struct hist_slice of);
+
+/* ---- hist_code.c ---- */
+
+/* Names and types of the fields of the histogram's event. */
+bool hist_field_find(const struct ktr_site *site, const char *name, struct filter_field *field);
+/* The bits of kinds of a histogram's keys, as of aggregations; of the first n. */
 uint64_t hist_key_kinds(const struct hist *h);
-/* Appends the code of a histogram whose variables have numbers. -EINVAL: what is wrong. */
+uint64_t hist_kinds_of_first(const struct hist *h, unsigned n);
+/* Appends the code of a histogram whose variables have numbers. -errno: what is wrong. */
 int hist_emit(struct program *p, struct hist *h, struct hist_error *error);
+
+struct hist_emitter {
+	struct program *p;
+	struct hist *h;
+	struct hist_error *error;
+};
+
+bool hist_emit_op(struct hist_emitter *e, unsigned op, unsigned d, unsigned a, unsigned b,
+		  int32_t imm);
+bool hist_emit_fail(struct hist_emitter *e, unsigned at, const char *message);
+/* Code that leaves a field with its modifier in register d. Registers d to d + 2 change. */
+bool hist_emit_field(struct hist_emitter *e, unsigned d, const struct hist_field *f);
+
+/* ---- hist_expression.c ---- */
+
+#define HIST_FIRST_NAMED 8u /* register of the first variable */
+
+/* Code that leaves the value of an expression in register d, or of one that is a field, a variable
+ * or a number. Registers 1 to 5 change. */
+bool hist_emit_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
+			  struct hist_operand *is);
+bool hist_emit_atom(struct hist_emitter *e, struct hist_slice s, unsigned d,
+		    struct hist_operand *is);
+/* Does it have an operator? */
+bool hist_is_expression(const struct hist *h, struct hist_slice s);
+
+/* ---- hist.c ---- */
+
 /* All that there are: the next one after h at a site (NULL: at any). */
 struct hist *hist_next(const struct ktr_site *site, const struct hist *h);
-
 /* What found no memory in the engine. */
 uint64_t hist_drops(const struct hist *h);
 /* The value of one of its variables, by the keys of a row; NULL: it has none. */
@@ -139,16 +219,12 @@ uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *ro
 /* How many variables the action's program has. */
 unsigned hist_action_vars(const struct hist_action *a);
 
-/* ---- hist_code.c ---- */
-
-/* Names and types of the fields of the histogram's event. */
-bool hist_field_find(const struct ktr_site *site, const char *name, struct filter_field *field);
-
 /* ---- hist_show.c ---- */
 
-/* Prints the rows, which have been added up; and "hist:keys=…" with its state. */
+/* Prints the rows, which have been added up; "hist:keys=…" with its state; "KEY,…". */
 void hist_print(struct hist *h, struct sbuf *out);
 void hist_print_spec(const struct hist *h, struct sbuf *out, bool state);
+void hist_print_keys(const struct hist *h, struct sbuf *out);
 /* Sorts pointers. */
 void hist_sort(struct hist *h, struct hist_row **rows, unsigned n,
 	       int (*compare)(const struct hist *h, const struct hist_row *a,

@@ -1,33 +1,23 @@
 /*
- * hist_code.c - a histogram as a program. It leaves variables in registers from 8 on: first its
- * own, then those of others. Locking: ftrace_lock.
+ * hist_code.c - a histogram as a program. It leaves variables in registers from HIST_FIRST_NAMED
+ * on: first its own, then those of others. Locking: ftrace_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/hist.h"
 #include "kernel/lib/string.h"
 #include "ktr/word.h"
 
-#define FIRST_NAMED 8u /* registers */
-#define LAST_TEMP   7u
-
-struct emitter {
-	struct program *p;
-	struct hist *h;
-	struct hist_error *error;
-	struct hist_slice s; /* the expression that is being read */
-};
-
-static bool
-fail(struct emitter *e, unsigned at, const char *message)
+bool
+hist_emit_fail(struct hist_emitter *e, unsigned at, const char *message)
 {
-	*e->error = (struct hist_error){message, at};
+	*e->error = (struct hist_error){message, at, 0};
 	return false;
 }
 
-static bool
-emit(struct emitter *e, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
+bool
+hist_emit_op(struct hist_emitter *e, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
 {
-	return program_emit(e->p, op, d, a, b, imm) || fail(e, 0, "Too many actions");
+	return program_emit(e->p, op, d, a, b, imm) || hist_emit_fail(e, 0, "Too many actions");
 }
 
 bool
@@ -40,14 +30,37 @@ hist_field_find(const struct ktr_site *site, const char *name, struct filter_fie
 	return filter_field(&event, name, field);
 }
 
-/* Code that leaves a field's value, or its text's address, in register d. */
+/* Register d becomes the power of two that it is not above: its exponent. */
 static bool
-hist_emit_field(struct emitter *e, unsigned d, const struct hist_field *f)
+emit_log2(struct hist_emitter *e, unsigned d)
+{
+	unsigned power = d + 1, high = d + 2;
+	bool good = hist_emit_op(e, DIF_ULT, high, 0, d, 0) &&
+		    hist_emit_op(e, DIF_SUB, d, d, high, 0) &&
+		    hist_emit_op(e, DIF_OR | DIF_IMM, power, 0, 0, 0);
+
+	for (int32_t shift = 32; shift > 0 && good; shift /= 2)
+		good = hist_emit_op(e, DIF_SHR | DIF_IMM, high, d, 0, shift) &&
+		       hist_emit_op(e, DIF_JEQ, 0, high, 0, 2) &&
+		       hist_emit_op(e, DIF_OR, d, 0, high, 0) &&
+		       hist_emit_op(e, DIF_ADD | DIF_IMM, power, power, 0, shift);
+	return good && hist_emit_op(e, DIF_ADD, d, d, power, 0);
+}
+
+bool
+hist_emit_field(struct hist_emitter *e, unsigned d, const struct hist_field *f)
 {
 	if (f->kind == HIST_TIME)
-		return emit(e, DIF_BUILTIN, d, 0, 0, DIF_B_TIMESTAMP) &&
-		       (f->modifier != HIST_USECS || emit(e, DIF_UDIV | DIF_IMM, d, d, 0, 1000));
-	return filter_emit_field(e->p, d, &f->field) || fail(e, 0, "Too many actions");
+		return hist_emit_op(e, DIF_BUILTIN, d, 0, 0, DIF_B_TIMESTAMP) &&
+		       (f->modifier != HIST_USECS ||
+			hist_emit_op(e, DIF_UDIV | DIF_IMM, d, d, 0, 1000));
+	if (!filter_emit_field(e->p, d, &f->field))
+		return hist_emit_fail(e, 0, "Too many actions");
+	if (f->modifier == HIST_LOG2)
+		return emit_log2(e, d);
+	return f->modifier != HIST_BUCKETS ||
+	       (hist_emit_op(e, DIF_UREM | DIF_IMM, d + 1, d, 0, (int32_t)f->width) &&
+		hist_emit_op(e, DIF_SUB, d, d, d + 1, 0));
 }
 
 /* ---- keys ---- */
@@ -61,276 +74,133 @@ key_kind(const struct hist_field *f)
 }
 
 uint64_t
-hist_key_kinds(const struct hist *h)
+hist_kinds_of_first(const struct hist *h, unsigned n)
 {
 	uint64_t kinds = 0;
 
-	for (unsigned i = 0; i < h->nkeys; i++)
+	for (unsigned i = 0; i < n; i++)
 		kinds = DIF_KEYS_AND(kinds, key_kind(&h->keys[i]));
 	return kinds;
 }
 
-/* Register 1 becomes the power of two that it is not above: its exponent. */
-static bool
-emit_log2(struct emitter *e)
+uint64_t
+hist_key_kinds(const struct hist *h)
 {
-	bool good = emit(e, DIF_ULT, 3, 0, 1, 0) && emit(e, DIF_SUB, 1, 1, 3, 0) &&
-		    emit(e, DIF_OR | DIF_IMM, 2, 0, 0, 0);
-
-	for (int32_t shift = 32; shift > 0 && good; shift /= 2)
-		good = emit(e, DIF_SHR | DIF_IMM, 3, 1, 0, shift) && emit(e, DIF_JEQ, 0, 3, 0, 2) &&
-		       emit(e, DIF_OR, 1, 0, 3, 0) && emit(e, DIF_ADD | DIF_IMM, 2, 2, 0, shift);
-	return good && emit(e, DIF_ADD, 1, 1, 2, 0);
+	return hist_kinds_of_first(h, h->nkeys);
 }
 
 static bool
-emit_key(struct emitter *e, const struct hist_field *f)
+emit_key(struct hist_emitter *e, const struct hist_field *f)
 {
 	if (f->kind == HIST_STACK)
-		return emit(e, DIF_KEY_STACK, 0, 0, 0, HIST_FRAMES);
+		return hist_emit_op(e, DIF_KEY_STACK, 0, 0, 0, HIST_FRAMES);
 	if (!hist_emit_field(e, 1, f))
 		return false;
 	if (key_kind(f) == DIF_K_STR)
-		return emit(e, DIF_KEY_STR, 0, 1, 0, 0);
-	if (f->modifier == HIST_LOG2 && !emit_log2(e))
-		return false;
-	if (f->modifier == HIST_BUCKETS &&
-	    !(emit(e, DIF_UREM | DIF_IMM, 2, 1, 0, (int32_t)f->width) &&
-	      emit(e, DIF_SUB, 1, 1, 2, 0)))
-		return false;
-	return emit(e, DIF_KEY, 0, 1, 0, 0);
+		return hist_emit_op(e, DIF_KEY_STR, 0, 1, 0, 0);
+	return hist_emit_op(e, DIF_KEY, 0, 1, 0, 0);
 }
 
 static bool
-emit_keys(struct emitter *e)
+emit_first_keys(struct hist_emitter *e, unsigned n)
 {
-	for (unsigned i = 0; i < e->h->nkeys; i++)
+	for (unsigned i = 0; i < n; i++)
 		if (!emit_key(e, &e->h->keys[i]))
 			return false;
 	return true;
 }
 
-/* ---- expressions ---- */
-
-static bool hist_expression(struct emitter *e, unsigned d);
-
-static char
-peek(const struct emitter *e)
-{
-	return e->s.n > 0 ? e->h->text[e->s.at] : '\0';
-}
-
-static void
-skip(struct emitter *e, unsigned n)
-{
-	e->s.at += n;
-	e->s.n -= n;
-}
-
 static bool
-is_word(char c)
+emit_keys(struct hist_emitter *e)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
-/* Takes a word: its place and length. */
-static struct hist_slice
-hist_take_word(struct emitter *e)
-{
-	struct hist_slice word = {e->s.at, 0};
-
-	while (is_word(peek(e))) {
-		skip(e, 1);
-		word.n++;
-	}
-	return word;
-}
-
-static void
-copy(const struct emitter *e, struct hist_slice s, char to[HIST_NAME])
-{
-	unsigned n = s.n < HIST_NAME - 1 ? s.n : HIST_NAME - 1;
-
-	memcpy(to, e->h->text + s.at, n);
-	to[n] = '\0';
-}
-
-static bool
-variable(struct emitter *e, unsigned d)
-{
-	const struct hist *h = e->h;
-	struct hist_slice word;
-	char name[HIST_NAME];
-
-	skip(e, 1); /* '$' */
-	word = hist_take_word(e);
-	copy(e, word, name);
-	for (unsigned i = 0; i < h->nown + h->nothers; i++)
-		if (strcmp(i < h->nown ? h->own[i].name : h->others[i - h->nown].name, name) == 0)
-			return emit(e, DIF_OR, d, 0, FIRST_NAMED + i, 0);
-	return fail(e, word.at, "Couldn't find variable");
-}
-
-static bool
-field(struct emitter *e, unsigned d)
-{
-	struct hist_slice word = hist_take_word(e);
-	struct hist_field f = {.kind = HIST_FIELD};
-
-	copy(e, word, f.name);
-	if (word.n == 0)
-		return fail(e, word.at, "Invalid expression");
-	if (strcmp(f.name, "common_timestamp") == 0) {
-		f.kind = HIST_TIME;
-		e->h->times = true;
-	} else if (!hist_field_find(e->h->site, f.name, &f.field)) {
-		return fail(e, word.at, "Couldn't find field");
-	}
-	if (peek(e) == '.') {
-		skip(e, 1);
-		word = hist_take_word(e);
-		copy(e, word, f.name);
-		if (strcmp(f.name, "usecs") == 0 && f.kind == HIST_TIME)
-			f.modifier = HIST_USECS;
-		else if (strcmp(f.name, "hex") != 0 && strcmp(f.name, "execname") != 0)
-			return fail(e, word.at, "Invalid field modifier");
-	}
-	return hist_emit_field(e, d, &f);
-}
-
-static bool
-hist_factor(struct emitter *e, unsigned d)
-{
-	char c = peek(e);
-
-	if (d > LAST_TEMP)
-		return fail(e, e->s.at, "Too many subexpressions (3 max)");
-	if (c == '-') {
-		skip(e, 1);
-		return hist_factor(e, d) && emit(e, DIF_SUB, d, 0, d, 0);
-	}
-	if (c == '(') {
-		skip(e, 1);
-		if (!hist_expression(e, d))
-			return false;
-		if (peek(e) != ')')
-			return fail(e, e->s.at, "No closing paren found");
-		skip(e, 1);
-		return true;
-	}
-	if (c == '$')
-		return variable(e, d);
-	if (c >= '0' && c <= '9') {
-		struct hist_slice word = hist_take_word(e);
-		uint64_t v;
-
-		if (ktr_number(e->h->text + word.at, word.n, 0, &v) != KTR_NUMBER_OK)
-			return fail(e, word.at, "Expecting numeric literal");
-		return program_constant(e->p, d, v) || fail(e, 0, "Too many actions");
-	}
-	return field(e, d);
-}
-
-static bool
-product(struct emitter *e, unsigned d)
-{
-	bool good = hist_factor(e, d);
-
-	while (good && (peek(e) == '*' || peek(e) == '/')) {
-		unsigned op = peek(e) == '*' ? DIF_MUL : DIF_SDIV;
-
-		skip(e, 1);
-		good = hist_factor(e, d + 1);
-		/* By 0: -1, as in Linux. */
-		if (good && op == DIF_SDIV)
-			good = emit(e, DIF_JNE, 0, d + 1, 0, 1) &&
-			       emit(e, DIF_OR | DIF_IMM, d + 1, 0, 0, -1);
-		good = good && emit(e, op, d, d, d + 1, 0);
-	}
-	return good;
-}
-
-static bool
-hist_expression(struct emitter *e, unsigned d)
-{
-	bool good = product(e, d);
-
-	while (good && (peek(e) == '+' || peek(e) == '-')) {
-		unsigned op = peek(e) == '+' ? DIF_ADD : DIF_SUB;
-
-		skip(e, 1);
-		good = product(e, d + 1) && emit(e, op, d, d, d + 1, 0);
-	}
-	return good;
-}
-
-/* Code that leaves the value of a whole part in register d. */
-static bool
-emit_expression(struct emitter *e, struct hist_slice s, unsigned d)
-{
-	e->s = s;
-	return hist_expression(e, d) && (e->s.n == 0 || fail(e, e->s.at, "Invalid expression"));
+	return emit_first_keys(e, e->h->nkeys);
 }
 
 /* ---- the program ---- */
 
-/* Variables of others: without a value the program ends. They are used up. */
+/* What a number has in the table, since 0 there means that it was never stored: its highest bit is
+ * inverted. So a variable of INT64_MIN counts as one without a value. */
 static bool
-emit_others(struct emitter *e)
+emit_flip(struct hist_emitter *e, unsigned d, unsigned from)
+{
+	return hist_emit_op(e, DIF_OR | DIF_IMM, 1, 0, 0, 1) &&
+	       hist_emit_op(e, DIF_SHL | DIF_IMM, 1, 1, 0, 63) &&
+	       hist_emit_op(e, DIF_XOR, d, 1, from, 0);
+}
+
+/* Copies the text in register d, which its variable may lose. */
+static bool
+emit_copy(struct hist_emitter *e, unsigned d)
+{
+	return hist_emit_op(e, DIF_OR, 1, 0, d, 0) && hist_emit_op(e, DIF_STRING, 2, 0, 0, 0) &&
+	       hist_emit_op(e, DIF_CALL, d, 1, 0, DIF_SUB_STRJOIN);
+}
+
+/* Variables of others, by as many keys as those have: without a value the program ends. What
+ * expressions read is used up. */
+static bool
+emit_others(struct hist_emitter *e)
 {
 	for (unsigned i = 0; i < e->h->nothers; i++) {
-		const struct hist_variable *v = &e->h->others[i];
-		unsigned d = FIRST_NAMED + e->h->nown + i;
-		int32_t number = (int32_t)v->of->own[v->index].number;
+		const struct hist_variable *v = &e->h->others[i], *own = &v->of->own[v->index];
+		unsigned d = HIST_FIRST_NAMED + e->h->nown + i;
 
-		if (!emit_keys(e) || !emit(e, DIF_LDV, d, 0, 0, number) ||
+		if (!emit_first_keys(e, v->of->nkeys) ||
+		    !hist_emit_op(e, DIF_LDV, d, 0, 0, (int32_t)own->number) ||
 		    !program_fail(e->p, DIF_JEQ, d, 0))
 			return false;
 	}
 	for (unsigned i = 0; i < e->h->nothers; i++) {
-		const struct hist_variable *v = &e->h->others[i];
+		const struct hist_variable *v = &e->h->others[i], *own = &v->of->own[v->index];
+		unsigned d = HIST_FIRST_NAMED + e->h->nown + i;
 
-		if (!emit_keys(e) ||
-		    !emit(e, DIF_STV, 0, 0, 0, (int32_t)v->of->own[v->index].number))
+		if (!(own->is.kind == HIST_TEXT ? emit_copy(e, d) : emit_flip(e, d, d)))
+			return false;
+		if (v->once && !(emit_first_keys(e, v->of->nkeys) &&
+				 hist_emit_op(e, DIF_STV, 0, 0, 0, (int32_t)own->number)))
 			return false;
 	}
 	return true;
 }
 
 static bool
-emit_own(struct emitter *e)
+emit_own(struct hist_emitter *e)
 {
 	for (unsigned i = 0; i < e->h->nown; i++) {
-		const struct hist_variable *v = &e->h->own[i];
+		struct hist_variable *v = &e->h->own[i];
+		unsigned d = HIST_FIRST_NAMED + i, from = d;
 
-		if (!emit_expression(e, v->expression, 1) ||
-		    !emit(e, DIF_OR, FIRST_NAMED + i, 0, 1, 0))
+		if (!hist_emit_expression(e, v->expression, d, &v->is))
 			return false;
-		if (v->used &&
-		    !(emit_keys(e) && emit(e, DIF_STV, 0, FIRST_NAMED + i, 0, (int32_t)v->number)))
+		if (!v->used)
+			continue;
+		if (v->is.kind != HIST_TEXT && !emit_flip(e, from = 4, d))
+			return false;
+		if (!emit_keys(e) || !hist_emit_op(e, DIF_STV, 0, from, 0, (int32_t)v->number))
 			return false;
 	}
 	return true;
 }
 
 static bool
-emit_values(struct emitter *e)
+emit_values(struct hist_emitter *e)
 {
 	for (unsigned i = 0; i < e->h->nvalues; i++) {
 		unsigned agg =
 		    program_agg(e->p, i == 0 ? DIF_COUNT : DIF_SUM, hist_key_kinds(e->h));
-		struct hist_slice text = e->h->value_texts[i];
+		const struct hist_field *f = &e->h->values[i];
+		struct hist_operand is = {HIST_NUMBER, 0, false};
 
 		if (i == 0)
 			e->h->agg = agg;
-		/* Modifiers say how a value is printed. */
-		for (unsigned n = 0; n < text.n; n++)
-			if (e->h->text[text.at + n] == '.' && e->h->values[i].kind != HIST_TIME)
-				text.n = n;
-		if (i > 0 && !emit_expression(e, text, 4))
+		else if (f->kind == HIST_EXPRESSION
+			     ? !hist_emit_expression(e, e->h->value_texts[i], 4, &is)
+			     : !hist_emit_field(e, 4, f))
 			return false;
-		if (!emit_keys(e) || !emit(e, DIF_AGG, 0, i > 0 ? 4 : 0, 0, (int32_t)agg))
+		if (is.kind == HIST_TEXT)
+			return hist_emit_fail(e, e->h->value_texts[i].at,
+					      "Strings as values not supported");
+		if (!emit_keys(e) || !hist_emit_op(e, DIF_AGG, 0, i > 0 ? 4 : 0, 0, (int32_t)agg))
 			return false;
 	}
 	return true;
@@ -341,15 +211,18 @@ emit_values(struct emitter *e)
  * last (onchange), for these keys. What is kept is the value + 1: 0 means that there was none.
  */
 static bool
-emit_condition(struct emitter *e, struct hist_action *a, unsigned *jump)
+emit_condition(struct hist_emitter *e, struct hist_action *a, unsigned *jump)
 {
+	struct hist_operand is;
+
 	a->last = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
-	if (!emit_keys(e) || !emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->last) ||
-	    !emit_expression(e, a->variable, 5) || !emit(e, DIF_ADD | DIF_IMM, 5, 5, 0, 1))
+	if (!hist_emit_atom(e, a->variable, 5, &is) || is.kind == HIST_TEXT ||
+	    !hist_emit_op(e, DIF_ADD | DIF_IMM, 5, 5, 0, 1) || !emit_keys(e) ||
+	    !hist_emit_op(e, DIF_LDV, 4, 0, 0, (int32_t)a->last))
 		return false;
 	*jump = e->p->count;
-	return emit(e, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 0, 5, 4, 0) && emit_keys(e) &&
-	       emit(e, DIF_STV, 0, 5, 0, (int32_t)a->last);
+	return hist_emit_op(e, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 0, 5, 4, 0) &&
+	       emit_keys(e) && hist_emit_op(e, DIF_STV, 0, 5, 0, (int32_t)a->last);
 }
 
 unsigned
@@ -362,25 +235,18 @@ hist_action_vars(const struct hist_action *a)
 }
 
 static bool
-is_text(const struct emitter *e, struct hist_slice param)
-{
-	struct filter_field field = {.string = false};
-	char name[HIST_NAME];
-
-	copy(e, param, name);
-	return hist_field_find(e->h->site, name, &field) && field.string;
-}
-
-static bool
-emit_save(struct emitter *e, struct hist_action *a)
+emit_save(struct hist_emitter *e, struct hist_action *a)
 {
 	for (unsigned i = 0; i < a->n; i++) {
+		struct hist_operand is;
+
 		a->saved[i] = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
-		a->is_text[i] = is_text(e, a->params[i]);
+		if (!hist_emit_atom(e, a->params[i], 4, &is))
+			return false;
+		a->is_text[i] = is.kind == HIST_TEXT;
 		if (a->is_text[i])
 			e->p->vars[a->saved[i]].kind = DIF_STR;
-		if (!emit_expression(e, a->params[i], 4) || !emit_keys(e) ||
-		    !emit(e, DIF_STV, 0, 4, 0, (int32_t)a->saved[i]))
+		if (!emit_keys(e) || !hist_emit_op(e, DIF_STV, 0, 4, 0, (int32_t)a->saved[i]))
 			return false;
 	}
 	return true;
@@ -389,7 +255,7 @@ emit_save(struct emitter *e, struct hist_action *a)
 /* Where emit_condition() looks at one key, this looks at the last value of all. It is in
  * register 5. */
 static bool
-emit_snapshot(struct emitter *e, struct hist_action *a)
+emit_snapshot(struct hist_emitter *e, struct hist_action *a)
 {
 	unsigned jump;
 	bool good;
@@ -397,38 +263,41 @@ emit_snapshot(struct emitter *e, struct hist_action *a)
 	a->most = program_var(e->p, DIF_GLOBAL, 0);
 	a->count = program_var(e->p, DIF_GLOBAL, 0);
 	a->number = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
-	good = emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->most);
+	good = hist_emit_op(e, DIF_LDV, 4, 0, 0, (int32_t)a->most);
 	jump = e->p->count;
-	good = good && emit(e, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 0, 5, 4, 0) &&
-	       emit(e, DIF_STV, 0, 5, 0, (int32_t)a->most) &&
-	       emit(e, DIF_LDV, 4, 0, 0, (int32_t)a->count) &&
-	       emit(e, DIF_ADD | DIF_IMM, 4, 4, 0, 1) &&
-	       emit(e, DIF_STV, 0, 4, 0, (int32_t)a->count) && emit_keys(e) &&
-	       emit(e, DIF_STV, 0, 4, 0, (int32_t)a->number) &&
-	       (program_upcall(e->p, UPCALL_SNAPSHOT) || fail(e, 0, "Too many actions"));
+	good = good && hist_emit_op(e, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 0, 5, 4, 0) &&
+	       hist_emit_op(e, DIF_STV, 0, 5, 0, (int32_t)a->most) &&
+	       hist_emit_op(e, DIF_LDV, 4, 0, 0, (int32_t)a->count) &&
+	       hist_emit_op(e, DIF_ADD | DIF_IMM, 4, 4, 0, 1) &&
+	       hist_emit_op(e, DIF_STV, 0, 4, 0, (int32_t)a->count) && emit_keys(e) &&
+	       hist_emit_op(e, DIF_STV, 0, 4, 0, (int32_t)a->number) &&
+	       (program_upcall(e->p, UPCALL_SNAPSHOT) || hist_emit_fail(e, 0, "Too many actions"));
 	if (good)
 		e->p->code[jump].imm = (int32_t)(e->p->count - jump - 1);
 	return good;
 }
 
 static bool
-emit_trace(struct emitter *e, struct hist_action *a)
+emit_trace(struct hist_emitter *e, struct hist_action *a)
 {
 	for (unsigned i = 0; i < a->n; i++) {
 		const struct synthetic_field *to = &a->event->fields[i];
 
-		if (is_text(e, a->params[i]) != (to->format[1] == 's'))
-			return fail(e, a->params[i].at,
-				    "Param type doesn't match synthetic event field type");
-		if (!emit_expression(e, a->params[i], 2 + i))
+		struct hist_operand is;
+
+		if (!hist_emit_atom(e, a->params[i], 2 + i, &is))
 			return false;
+		if ((is.kind == HIST_TEXT) != (to->format[1] == 's'))
+			return hist_emit_fail(
+			    e, a->params[i].at,
+			    "Param type doesn't match synthetic event field type");
 	}
 	return program_constant(e->p, 1, (uintptr_t)a->event) &&
-	       emit(e, DIF_UPCALL, 0, 1, 1 + a->n, UPCALL_SYNTHETIC);
+	       hist_emit_op(e, DIF_UPCALL, 0, 1, 1 + a->n, UPCALL_SYNTHETIC);
 }
 
 static bool
-emit_action(struct emitter *e, struct hist_action *a)
+emit_action(struct hist_emitter *e, struct hist_action *a)
 {
 	unsigned jump = UINT_MAX;
 	bool good = a->when == HIST_ONMATCH || emit_condition(e, a, &jump);
@@ -445,26 +314,26 @@ emit_action(struct emitter *e, struct hist_action *a)
 
 /* The filter's place in the text is that of the error, too. */
 static bool
-emit_filter(struct emitter *e)
+emit_filter(struct hist_emitter *e)
 {
 	struct filter_error error = {"", 0};
 
 	if (e->h->filter.n == 0)
 		return true;
 	return filter_compile_for(e->p, e->h->site, e->h->text + e->h->filter.at, &error) == 0 ||
-	       fail(e, e->h->filter.at + (unsigned)error.at, error.message);
+	       hist_emit_fail(e, e->h->filter.at + (unsigned)error.at, error.message);
 }
 
 int
 hist_emit(struct program *p, struct hist *h, struct hist_error *error)
 {
-	struct emitter e = {.p = p, .h = h, .error = error};
+	struct hist_emitter e = {.p = p, .h = h, .error = error};
 	bool gated =
 	    triggers_switch_hists(h->site) || __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
 	unsigned vars = p->nvars;
 	bool good;
 
-	*error = (struct hist_error){"Too many actions", 0};
+	*error = (struct hist_error){"Too many actions", 0, 0};
 	for (unsigned i = 0; i < h->nactions; i++)
 		vars += hist_action_vars(&h->actions[i]);
 	if (p->naggs + h->nvalues > PROGRAM_ITEMS || vars > PROGRAM_ITEMS)
@@ -473,5 +342,7 @@ hist_emit(struct program *p, struct hist *h, struct hist_error *error)
 	       emit_own(&e) && emit_values(&e);
 	for (unsigned i = 0; i < h->nactions && good; i++)
 		good = emit_action(&e, &h->actions[i]);
-	return good && program_end(p) ? 0 : -EINVAL;
+	if (good && program_end(p))
+		return 0;
+	return error->number != 0 ? error->number : -EINVAL;
 }

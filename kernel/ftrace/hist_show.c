@@ -324,27 +324,36 @@ print_field(const struct hist_field *f, struct sbuf *out)
 }
 
 void
+hist_print_keys(const struct hist *h, struct sbuf *out)
+{
+	for (unsigned i = 0; i < h->nkeys; i++) {
+		sbuf_puts(out, i > 0 ? "," : "");
+		print_field(&h->keys[i], out);
+	}
+}
+
+void
 hist_print_spec(const struct hist *h, struct sbuf *out, bool state)
 {
 	sbuf_puts(out, "hist:");
 	if (h->name[0] != '\0')
 		sbuf_printf(out, "%s:", h->name);
 	sbuf_puts(out, "keys=");
-	for (unsigned i = 0; i < h->nkeys; i++) {
-		sbuf_puts(out, i > 0 ? "," : "");
-		print_field(&h->keys[i], out);
-	}
+	hist_print_keys(h, out);
 	sbuf_puts(out, ":vals=");
 	for (unsigned i = 0; i < h->nvalues; i++) {
 		sbuf_puts(out, i > 0 ? "," : "");
-		if (i > 0 && h->values[i].name[0] == '$')
+		if (h->values[i].kind == HIST_EXPRESSION)
 			print_slice(h, h->value_texts[i], out);
 		else
 			print_field(&h->values[i], out);
 	}
 	for (unsigned i = 0; i < h->nown; i++) {
 		sbuf_printf(out, ":%s=", h->own[i].name);
-		print_slice(h, h->own[i].expression, out);
+		if (h->own[i].is.kind == HIST_CONSTANT)
+			sbuf_printf(out, "%lu", h->own[i].is.constant);
+		else
+			print_slice(h, h->own[i].expression, out);
 	}
 	sbuf_puts(out, ":sort=");
 	for (unsigned i = 0; i < h->nsorts; i++) {

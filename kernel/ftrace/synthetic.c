@@ -13,6 +13,7 @@
 #include "ktr/dynamic.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
+#include "ktr/word.h"
 
 static struct list all = LIST_INIT(all);
 
@@ -70,55 +71,89 @@ is_name(const char *s)
 	return p > s && *p == '\0';
 }
 
-/* What is wrong with a command, and where. */
-static int
-fail(const char *command, size_t at, const char *message)
+#define FORM      "Command must be of the form: "
+#define TEXT_MOST 256u /* of an array of char, as in Linux */
+
+/* A command that is read: words of its copy are ended by NULs. */
+struct reading {
+	struct synthetic *s;
+	const char *command, *copy;
+	const char *message; /* NULL: nothing is wrong */
+	size_t at;
+};
+
+static bool
+fail(struct reading *r, const char *at, const char *message)
 {
-	error_log_add("synthetic_events", message, command, at);
-	return -EINVAL;
+	r->message = message;
+	r->at = (size_t)(at - r->copy);
+	return false;
 }
 
-/* Reads "TYPE NAME" or "char NAME[N]". The message, or NULL. */
-static const char *
-read_field(struct synthetic *s, char *text)
+/* [] or [N] of an array of char. */
+static bool
+is_array(const char *text)
 {
-	char type[sizeof(s->fields[0].type)] = "", *word, *name = NULL, *array;
-	struct sbuf out;
+	size_t n = strlen(text);
+	uint64_t size;
 
-	if (s->n == KTR_MAXARGS)
-		return "Too many fields";
-	sbuf_init(&out, type, sizeof(type));
-	while ((word = tracefs_word(&text)) != NULL) {
-		if (name != NULL)
-			sbuf_printf(&out, "%s%s", out.len > 0 ? " " : "", name);
-		name = word;
-	}
-	if (out.len == 0 || sbuf_is_cut(&out))
-		return "Incomplete type";
+	if (text[n - 1] != ']' || n > sizeof("[256]") - 1)
+		return false;
+	return n == 2 ||
+	       (ktr_number(text + 1, n - 2, 0, &size) == KTR_NUMBER_OK && size <= TEXT_MOST);
+}
+
+/* Reads TYPE NAME: two words, or three, the first of which is "unsigned". */
+static bool
+read_field(struct reading *r, char *const *words, unsigned n, unsigned *taken)
+{
+	bool is_unsigned = strcmp(words[0], "unsigned") == 0;
+	struct synthetic *s = r->s;
 	struct synthetic_field *field = &s->fields[s->n];
+	char *word = words[is_unsigned], *name = words[1 + is_unsigned], *array;
 
+	*taken = 2 + is_unsigned;
+	if (n < *taken)
+		return fail(r, words[0], is_unsigned ? "Incomplete type" : "Invalid field");
+	if (s->n == KTR_MAXARGS)
+		return fail(r, r->copy, "Too many fields");
+	snprintf(field->type, sizeof(field->type), "%s%s", is_unsigned ? "unsigned " : "", word);
 	array = strchr(name, '[');
-	if (array != NULL) {
-		if (strcmp(type, "char") != 0 || name[strlen(name) - 1] != ']')
-			return "Invalid array specification";
-		sbuf_puts(&out, array);
-		*array = '\0';
+	if (array != NULL && strcmp(word, "char") == 0) {
+		if (!is_array(array))
+			return fail(r, name, "Invalid array specification");
+		snprintf(field->type + strlen(field->type), sizeof("[256]"), "%s", array);
 		field->format = "%s";
+		*array = '\0';
 	}
-	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (strcmp(types[i].name, type) == 0)
+	if (!is_name(name) || strlen(name) >= sizeof(field->name))
+		return fail(r, name, "Illegal name");
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]) && field->format == NULL; i++)
+		if (strcmp(types[i].name, field->type) == 0)
 			field->format = types[i].format;
 	if (field->format == NULL)
-		return "Invalid type";
-	if (!is_name(name) || strlen(name) >= sizeof(field->name))
-		return "Invalid field";
+		return fail(r, word, "Invalid type");
 	for (unsigned i = 0; i < s->n; i++)
 		if (strcmp(s->fields[i].name, name) == 0)
-			return "Duplicate field name";
-	strlcpy(field->type, type, sizeof(field->type));
+			return fail(r, name, "Duplicate field name");
 	strlcpy(field->name, name, sizeof(field->name));
 	s->n++;
-	return NULL;
+	return true;
+}
+
+/* Reads the fields up to a semicolon; as in Linux, several may be there. */
+static bool
+read_fields(struct reading *r, char *text)
+{
+	char *words[3 * (KTR_MAXARGS + 1)];
+	unsigned n = 0, taken;
+
+	while (n < sizeof(words) / sizeof(words[0]) && (words[n] = tracefs_word(&text)) != NULL)
+		n++;
+	for (unsigned i = 0; i < n; i += taken)
+		if (!read_field(r, words + i, n - i, &taken))
+			return false;
+	return true;
 }
 
 static struct ktr_site *
@@ -148,50 +183,67 @@ make_site(const struct synthetic *s)
 	return site;
 }
 
-/* "NAME TYPE FIELD[; TYPE FIELD]…" */
-static int
-add(const char *command, char *text)
+/* Are there a name and a field before the first semicolon? */
+static bool
+has_field(const char *text)
 {
-	struct synthetic *s = kzalloc(sizeof(*s));
-	char *name = tracefs_word(&text);
-	int error = 0;
+	unsigned words = 0;
 
-	if (s == NULL)
-		return -ENOMEM;
-	strlcpy(s->name, name, sizeof(s->name));
-	if (!is_name(name) || strlen(name) >= sizeof(s->name))
-		error = fail(command, 0, "Illegal name");
-	else if (synthetic_find(name) != NULL)
-		error = fail(command, 0, "Event already exists");
-	while (error == 0 && text != NULL) {
+	for (; *text != '\0' && *text != ';'; text++)
+		words += *text != ' ' && *text != '\t' &&
+			 (text[1] == ' ' || text[1] == '\t' || text[1] == ';' || text[1] == '\0');
+	return words >= 3;
+}
+
+/* NAME TYPE FIELD[; TYPE FIELD]… */
+static bool
+read_event(struct reading *r, char *text)
+{
+	char *name;
+
+	if (!has_field(text))
+		return fail(r, r->copy, FORM "<name> field[;field] ...");
+	name = tracefs_word(&text);
+	strlcpy(r->s->name, name, sizeof(r->s->name));
+	if (!is_name(name) || strlen(name) >= sizeof(r->s->name))
+		return fail(r, name, "Illegal name");
+	if (synthetic_find(name) != NULL)
+		return fail(r, name, "Event already exists");
+	while (text != NULL) {
 		char *end = strchr(text, ';');
-		size_t at = (size_t)(text - name);
-		const char *wrong;
 
 		if (end != NULL)
 			*end++ = '\0';
-		while (*text == ' ')
-			text++, at++;
-		if (*text == '\0' && s->n > 0)
-			break; /* after the last ';' */
-		wrong = *text == '\0' ? "Command must be of the form: <name> field[;field] ..."
-				      : read_field(s, text);
-		if (wrong != NULL)
-			error = fail(command, at, wrong);
+		if (!read_fields(r, text))
+			return false;
 		text = end;
 	}
-	if (error == 0 && s->n == 0)
-		error = fail(command, strlen(command),
-			     "Command must be of the form: <name> field[;field] ...");
-	if (error == 0) {
-		s->site = make_site(s);
-		error = s->site != NULL ? 0 : -ENOSPC;
-	}
-	if (error != 0)
+	return true;
+}
+
+/* text: within the copy of the command. */
+static int
+add(struct reading *r, char *text)
+{
+	struct synthetic *s = kzalloc(sizeof(*s));
+	bool is_there;
+
+	if (s == NULL)
+		return -ENOMEM;
+	r->s = s;
+	if (!read_event(r, text)) {
+		is_there = synthetic_find(s->name) != NULL;
 		kfree(s);
-	else
-		list_append(&all, &s->link);
-	return error == -EINVAL && synthetic_find(name) != NULL ? -EEXIST : error;
+		error_log_add("synthetic_events", r->message, r->command, r->at);
+		return is_there ? -EEXIST : -EINVAL;
+	}
+	s->site = make_site(s);
+	if (s->site == NULL) {
+		kfree(s);
+		return -ENOSPC;
+	}
+	list_append(&all, &s->link);
+	return 0;
 }
 
 static bool
@@ -216,24 +268,48 @@ remove(struct synthetic *s)
 	return 0;
 }
 
+/* A command that makes an event; its name is at `begin`. */
+static int
+make(const char *command, size_t begin)
+{
+	struct reading r = {.command = command};
+	char *copy = kmalloc(strlen(command) + 1);
+	int error;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, command, strlen(command) + 1);
+	r.copy = copy;
+	error = add(&r, copy + begin);
+	kfree(copy);
+	return error;
+}
+
 int
 synthetic_command(char *text)
 {
-	char *copy, *name;
-	int error;
+	char *name;
 
-	if (*text == '!') {
-		text++;
-		name = tracefs_word(&text);
-		return remove(name != NULL ? synthetic_find(name) : NULL);
-	}
-	copy = kmalloc(strlen(text) + 1);
-	if (copy == NULL)
-		return -ENOMEM;
-	memcpy(copy, text, strlen(text) + 1);
-	error = add(copy, text);
-	kfree(copy);
-	return error;
+	if (*text != '!')
+		return make(text, 0);
+	text++;
+	name = tracefs_word(&text);
+	return remove(name != NULL ? synthetic_find(name) : NULL);
+}
+
+int
+synthetic_command_dynamic(char *text)
+{
+	static const char group[] = "s:" EVENT_SYNTHETIC "/";
+	const char *slash = strchr(text, '/'), *blank = strchr(text, ' ');
+
+	if (strncmp(text, group, sizeof(group) - 1) == 0)
+		return make(text, sizeof(group) - 1);
+	if (slash == NULL || (blank != NULL && blank < slash))
+		return make(text, 2);
+	error_log_add("synthetic_events", FORM "s or -:[synthetic/]<name> field[;field] ...", text,
+		      0);
+	return -EINVAL;
 }
 
 int

@@ -107,7 +107,8 @@ lay_out(uint8_t *image, const struct program *p, const struct dif_clause *clause
 	unsigned texts = 1;
 
 	for (unsigned i = 0; i < p->count; i++)
-		texts += p->code[i].op == DIF_ARGSTR;
+		texts += p->code[i].op == DIF_ARGSTR ||
+			 (p->code[i].op == DIF_CALL && p->code[i].imm == DIF_SUB_STRJOIN);
 	h.options = (struct dif_options){.strsize = STRING_SIZE,
 					 .scratch = texts * STRING_SIZE,
 					 .aggsize = p->aggsize,

@@ -93,8 +93,8 @@ echo vfs:lookup > set_event; echo 1 > events/VOP/enable; echo 0 > events/enable;
 echo 'error == 0' > events/vfs/lookup/filter; echo 0 > events/vfs/lookup/filter; echo 'name ~ "m*" && comm == cat' > events/vfs/lookup/filter; echo 1 > events/vfs/lookup/enable; echo 'error == 0' > events/VOP/filter; cat /etc/motd; echo > set_event
 echo text > trace_marker; head -1 trace_pipe; echo 1 > options/irq-info; echo noirq-info > trace_options; echo irq-info > trace_options; echo > error_log
 echo 3 > max_graph_depth; echo 0 > max_graph_depth; echo 0 > tracing_thresh; echo f > tracing_cpumask; echo 1 > tracing_on; echo mono > trace_clock; echo 0 > buffer_size_kb
-echo 'lat u64 us; char what[16]' > synthetic_events; echo 'hist:keys=common_pid:ts0=common_timestamp.usecs:clock=mono' > events/raw_syscalls/sys_enter/trigger; cat events/raw_syscalls/sys_enter/trigger
-echo 'hist:keys=common_pid:us=(common_timestamp.usecs-$ts0)*1+0x0:vals=ret.percent:onmatch(raw_syscalls.sys_enter).trace(lat,$us,comm)' > events/raw_syscalls/sys_exit/trigger
+echo 'lat u64 us char what[16]; long arg2' > synthetic_events; echo 'hist:keys=common_pid:ts0=common_timestamp.usecs:who=comm:clock=mono' > events/raw_syscalls/sys_enter/trigger; cat events/raw_syscalls/sys_enter/trigger
+echo 'hist:keys=common_pid:us=common_timestamp.usecs-$ts0,n=-(6*7),m=ret/$n:vals=ret.percent,$n+id.log2:onmatch(raw_syscalls.sys_enter).trace(lat,$us,$who,arg2)' > events/raw_syscalls/sys_exit/trigger
 echo 'hist:keys=us.log2,what:sort=what.descending:size=200:name=x' > events/synthetic/lat/trigger; echo 'hist:keys=stacktrace:pause' > events/kmem/kmalloc/trigger
 echo 'hist:keys=call_site.sym-offset,bytes_req.buckets=8:vals=bytes_alloc.graph if bytes_req > 1' >> events/kmem/kmalloc/trigger
 echo 'hist:keys=id.syscall,common_pid.execname:vals=arg0.hex' >> events/raw_syscalls/sys_enter/trigger

@@ -309,11 +309,11 @@ def hist_errors():
              ("hist:keys=id,,ret", 13, "Couldn't find field"), ("hist:keys=\\$x", 10, "Using variable references in keys not supported"),
              ("hist:keys=id:vals=nosuch", 18, "Couldn't find field"), ("hist:keys=id:vals=comm", 18, "Strings as values not supported"),
              ("hist:keys=id:sort=ret", 18, "Sort field must be a key or a val"), ("hist:keys=id:sort=id.up", 21, "Invalid sort modifier"),
-             ("hist:keys=id:sort=", 18, "Empty sort field"), ("hist:keys=id:size=x", 18, "Invalid size"), ("hist:keys=id:x=", 13, "Empty assignment"),
-             ("hist:keys=id:x=nosuch", 15, "Couldn't find field"), ("hist:keys=id:x=(ret", 19, "No closing paren found"), ("hist:keys=id:x=\\$y", 16, "Couldn't find variable"),
-             ("hist:keys=id:x=1+(1+(1+(1+(1+(1+(1+1))))))", 35, "Too many subexpressions (3 max)"), ("hist:keys=id:x=12abc", 15, "Expecting numeric literal"),
-             ("hist:keys=id:onmatch(nosuch.e).trace(a)", 21, "Couldn't find event"), ("hist:keys=id:onmatch(e).trace(a)", 21, "Missing subsystem"),
-             ("hist:keys=id:onmax(id).trace(a)", 19, "Not a variable"), ("hist:keys=id:nonsense", 13, "Invalid expression"),
+             ("hist:keys=id:sort=", 13, "Empty assignment"), ("hist:keys=id:size=x", 18, "Invalid size"), ("hist:keys=id:x=", 13, "Empty assignment"),
+             ("hist:keys=id:x=nosuch", 15, "Couldn't find field"), ("hist:keys=id:x=-(ret", 15, "No closing paren found"), ("hist:keys=id:x=\\$y", 16, "Couldn't find variable"),
+             ("hist:keys=id:x=ret+2+3+4+5", 15, "Too many subexpressions (3 max)"), ("hist:keys=id:x=12abc", 15, "Expecting numeric literal"),
+             ("hist:keys=id:onmatch(nosuch.e).trace(a)", 28, "Invalid subsystem or event name"), ("hist:keys=id:onmatch(e).trace(a)", 21, "Missing subsystem"),
+             ("hist:keys=id:onmax(id).trace(a)", 19, "For onmax(x) or onchange(x), x must be a variable"), ("hist:keys=id:nonsense", 13, "Invalid expression"),
              ("hist:keys=id if nosuch == 1", 16, "Field not found"), ("hist:keys=id.buckets=0", 21, "Expecting numeric literal"),
              ("hist:keys=id.execname", 13, "Invalid field modifier"), ("hist:keys=id,ret,comm,common_pid", 22, "Too many keys")]
     named, switched, errors = ftrace(
@@ -355,7 +355,7 @@ def synthetic():
         "echo 'hist:keys=common_pid:n=id:onmax($n).trace(woken,comm,id,$n) if comm == load' > events/raw_syscalls/sys_enter/trigger\nload fork -n 2 >/dev/null\n"
         "echo > events/raw_syscalls/sys_enter/trigger\necho > events/sched/sched_process_exit/trigger\necho > set_event\ncat trace\necho 's:other u8 a' >> dynamic_events\ncat synthetic_events\n"
         "echo '-:synthetic/other' >> dynamic_events\necho > synthetic_events\ncat dynamic_events\necho =====\n" +
-        "".join(f"echo '{text}' >> synthetic_events\n" for text in ("x", "1x u64 a", "x u64", "x nosuch a", "x u64 a; u64 a", "x u64 a b", "x int a[4]",
+        "".join(f"echo '{text}' >> synthetic_events\n" for text in ("x", "1x u64 a", "x u64", "x nosuch a", "x u64 a; u64 a", "x unsigned a", "x u64 a b", "x char a[x]",
                                                                "x u8 a; u8 b; u8 c; u8 d; u8 e; u8 f; u8 g")) +
         "cat synthetic_events error_log\necho '!nosuch' >> synthetic_events\ntrue\n", smp=1, options=["--icount"])
     got = rows(latency)
@@ -390,7 +390,7 @@ def synthetic():
             by.setdefault(tid, []).append(int(m[1]))
     check(by and all(v == sorted(set(v)) for v in by.values()), f"onmax: ever more: {by}")
     check_match(r"^woken\t.*\nother\tu8 a$", more, "made by dynamic_events")
-    for text in ("Command must be of the form: <name> field[;field] ...", "Illegal name", "Incomplete type", "Invalid type", "Duplicate field name", "Invalid array specification", "Too many fields"):
+    for text in ("Command must be of the form: <name> field[;field] ...", "Illegal name", "Incomplete type", "Invalid type", "Invalid field", "Duplicate field name", "Invalid array specification", "Too many fields"):
         check(f"synthetic_events: error: {text}\n" in errors, f"no {text}: {errors}")
     check_match(r"^sh: .*No such file or directory$", errors, "the removal of none")
 

@@ -163,7 +163,7 @@ def hist_actions():
                 fork, "whose snapshot it is")
     check_match(r"^\tchanged: +\d+\n(?:.*\n)*Snapshot taken.*\n\ttriggering value { onchange\(\$p\) }: +(\d+)\ttriggered by event with key: { pid: +\1 }$", leave, "onchange")
     check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 5, "what is refused")
-    for message in ("Handler doesn't support action", "Couldn't find field", "Couldn't find action parameter", "Too many action params", "Can't have more than one save() action per hist"):
+    for message in ("Handler doesn't support action", "Couldn't find field", "No params found for save()", "Too many action params", "Can't have more than one save() action per hist"):
         check(f": error: {message}\n" in errors, f"no {message}: {errors}")
     check_match(r"^0\n$", errors, "what is left")
 

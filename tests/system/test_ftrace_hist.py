@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+"""test_ftrace_hist.py - histograms of several events, their expressions, and synthetic events, as Linux has them."""
+import re
+
+from harness import boot, check, check_eq, check_match, main, test
+from tracefs import CD, ENTRIES, rows
+
+
+def ftrace(script, smp=1, **more):
+    """The console's text, in parts that `echo =====` separates."""
+    return boot(CD + script, smp=smp, sets=[ENTRIES], **more).expect().out.replace("\r", "").split("=====\n")
+
+
+def errors_of(file, commands):
+    """A script that writes the commands, a caret in each where Linux's error_log has it; and what is to be checked."""
+    return "".join(f"echo > error_log\nprintf '%s' '{text.replace('^', '')}' >> {file} && echo accepted\ncat error_log\n" for text, _ in commands)
+
+
+def check_errors(system, commands, out):
+    for text, message in commands:
+        at = text.index("^")
+        check(f"] {system}: error: {message}\n  Command: {text.replace('^', '')}\n{' ' * (at + 11)}^\n" in out, f"{text}: {message}: {out}")
+    check("accepted" not in out, f"a wrong command was accepted: {out}")
+
+
+@test("onmatch: fields and variables of the other event, with its name or without, also if they are 0; the hidden histograms go with the one that needs them")
+def other_fields():
+    wake = "hist:keys=pid:ts0=common_timestamp.usecs:who=common_pid if comm == load"
+    switch = ("hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).waking($lat,sched.sched_switch.next_pid,sched.sched_waking.prio,"
+              "next_comm,sched.sched_waking.$who,target_cpu) if next_comm == load")
+    for smp in (1, 4):
+        trace, during, after = ftrace(
+            "echo 'waking u64 lat; pid_t pid; int prio; char comm[16]; pid_t by; int cpu' > synthetic_events\n"
+            f"echo '{wake}' > events/sched/sched_waking/trigger\necho '{switch}' > events/sched/sched_switch/trigger\n"
+            "for e in sched/sched_waking sched/sched_switch synthetic/waking; do echo 1 > events/$e/enable; done\n"
+            "load lock -n 50 -j 3 >/dev/null\necho 0 > events/enable\ncat trace\necho =====\n"
+            f"cat events/sched/sched_waking/hist\necho '!{wake}' >> events/sched/sched_waking/trigger\necho > events/sched/sched_waking/trigger\necho =====\n"
+            f"echo '!{switch}' >> events/sched/sched_switch/trigger\ncat events/sched/sched_waking/trigger\necho '!{wake}' >> events/sched/sched_waking/trigger\n"
+            "cat events/sched/*/trigger | grep -v '^#'\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n", smp=smp, options=["--icount"] if smp == 1 else [])
+        woken, found = {}, 0
+        for _, tid, cpu, time, what in rows(trace):
+            name, text = what.split(": ", 1)
+            if name == "sched_waking" and (m := re.match(r"comm=load pid=(\d+) prio=(\d+) target_cpu=(\d+)$", text)):
+                woken[int(m[1])] = time, int(m[2]), tid, int(m[3])
+            elif name == "waking":
+                m = check_match(r"^lat=(\d+) pid=(\d+) prio=(\d+) comm=load by=(\d+) cpu=(\d+)$", text, "an event")
+                lat, pid, prio, by, target = map(int, m.groups())
+                if pid not in woken:
+                    continue
+                start, *rest = woken.pop(pid)
+                check_eq((prio, by, target), tuple(rest), f"what the event of {pid} has of its waking")
+                check(smp > 1 or abs(lat - (time - start)) <= 100, f"latency {lat} of {time - start}")
+                found += 1
+        check(found >= 3, f"{found} wakings: {trace[-3000:]}")
+        for field in ("prio", "target_cpu"):
+            check_match(rf"^# trigger info: hist:keys=pid:vals=hitcount:synthetic_{field}={field}:sort=hitcount:size=2048 if comm == load \[active\]$", during, "a hidden histogram")
+        check_eq(len(re.findall("^.*: Device or resource busy|write error: Device or resource busy$", during, re.M)), 2, f"what is used stays: {during}")
+        check_eq(after.splitlines()[:2], ["hist:keys=pid:vals=hitcount:ts0=common_timestamp.usecs:who=common_pid:sort=hitcount:size=2048:clock=mono if comm == load [active]", "0"], "what is left")
+
+
+@test("variables with texts: their values come with the event that another one makes, and are its keys")
+def texts():
+    for smp in (1, 4):
+        out = ftrace(
+            "echo 'ended u64 lat; char filename[]; char by[16]' > synthetic_events\n"
+            "echo 'hist:key=pid:filenamevar=filename:ts0=common_timestamp.usecs' > events/sched/sched_process_exec/trigger\n"
+            "echo 'hist:key=pid:lat=common_timestamp.usecs-$ts0:own=comm:onmatch(sched.sched_process_exec).ended($lat,$filenamevar,$own) if comm == load' > events/sched/sched_process_exit/trigger\n"
+            "echo 'hist:keys=filename,by:vals=lat:sort=filename' > events/synthetic/ended/trigger\ncp /bin/load /tmp/load\nchmod 755 /tmp/load\n"
+            "for i in 1 2 3; do /bin/load lock -n 1 -j 3 >/dev/null; done\n/tmp/load fork -n 1 >/dev/null\ncat events/synthetic/ended/hist\n"
+            "echo > events/synthetic/ended/trigger\necho > events/sched/sched_process_exit/trigger\necho > events/sched/sched_process_exec/trigger\n"
+            "echo > synthetic_events\nsysctl -n kern.dtrace.consumers\n", smp=smp)[0]
+        got = re.findall(r"^{ filename: (\S+) +, by: (\w+) +} hitcount: +(\d+)  lat: +(\d+)$", out, re.M)
+        check_eq([row[:3] for row in got], [("/bin/load", "load", "3"), ("/tmp/load", "load", "1")], f"the table: {out}")
+        check(all(int(lat) > 0 for *_, lat in got), f"latencies: {got}")
+        check_match(r"^0\n$", out, "what is left")
+
+
+@test("expressions: * and / before + and -, from left to right; constants become one; what is divided by 0 is -1; three operators at most, in Linux's words")
+def expressions():
+    constants = {"123": 123, "16-8-4-2": 2, "64/8/4/2": 1, "16-8+4+2": 14, "4*3/2*2": 12, "4+3*2-2": 8, "4+6/2-2": 5, "0x10*2": 32, "-(3)": 2 ** 64 - 3, "2-5": 2 ** 64 - 3}
+    wrong = [("hist:keys=pid:x=32+^10*3/20-4", "Too many subexpressions (3 max)"), ("hist:keys=pid:x=^1+2+3+4+5", "Too many subexpressions (3 max)"),
+             ("hist:keys=pid:x=-(^1)+2", "Unary minus not supported in sub-expressions"), ("hist:keys=pid:x=3/^0", "Division by zero"),
+             ("hist:keys=pid:z=0,x=pid/^$z", "Division by zero"), ("hist:keys=pid:x=pid+^comm", "String type can not be an operand in expression"),
+             ("hist:keys=pid:x=-(^comm)", "String type can not be an operand in expression"), ("^hist:keys=pid:x=common_timestamp.usecs-5", "Timestamp units in expression don't match"),
+             ("hist:keys=pid:x=pid+^12abc", "Expecting numeric literal"), ("hist:keys=pid:x=pid.^nosuch+1", "Invalid field modifier"), ("hist:keys=pid:x=^pid+", "Invalid expression"),
+             ("hist:keys=pid:vals=^comm+1", "String type can not be an operand in expression"), ("hist:keys=pid:t=comm:vals=^$t", "Strings as values not supported"),
+             ("hist:keys=pid:x=$^both", "Variable name not unique, need to use fully qualified name (subsys.event.var) for variable"),
+             ("hist:keys=pid:x=$^nosuch", "Couldn't find variable"), ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(^pid.hex,$p,$p,$p,$p,$p)", "Invalid action param"),
+             ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc($^q,$p,$p,$p,$p,$p)", "Couldn't find param"),
+             ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(sched.nosuch.^pid,$p,$p,$p,$p,$p)", "Event file not found"),
+             ("hist:keys=comm:p=pid:onmatch(sched.sched_process_fork).calc(^child_pid,$p,$p,$p,$p,$p)", "Matching event histogram not found"),
+             ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(^comm,$p,$p,$p,$p,$p)", "Param type doesn't match synthetic event field type"),
+             ("hist:keys=pid:p=pid:onmax(^$q).save(pid)", "Couldn't find onmax or onchange variable")]
+    t = "events/sched/sched_process_exit/trigger"
+    folded, run, refused = ftrace(
+        "".join(f"echo 'hist:keys=pid:x={text}' > {t}\ngrep -o 'x=[0-9]*' {t}\necho > {t}\n" for text in constants) + "echo =====\n"
+        "echo 'calc u64 a; u64 b; s64 c; u64 d; s64 e; u64 f' > synthetic_events\necho 1 > events/synthetic/calc/enable\necho 1 > events/sched/sched_process_exit/enable\n"
+        "echo 'hist:keys=pid:vals=pid-prio,$a:a=prio+pid*3-7,b=pid/prio*10,c=-(pid):z=pid-pid,seven=3+4:d=1000/$seven,e=pid/$z,f=pid.log2+common_pid.hex:"
+        f"onchange($a).calc($a,$b,$c,$d,$e,$f) if comm == load' > {t}\nload fork -n 5 >/dev/null\necho 0 > events/enable\ncat events/sched/sched_process_exit/hist trace\n"
+        f"echo > {t}\necho =====\nfor e in exec fork; do echo 'hist:keys=pid:both=pid' | sed s/fork/exec/ > events/sched/sched_process_$e/trigger; done 2>/dev/null\n"
+        "echo 'hist:keys=parent_pid:both=child_pid' > events/sched/sched_process_fork/trigger\n" + errors_of(t, wrong) +
+        f"grep -v '^#' {t}\necho > events/sched/sched_process_fork/trigger\necho > events/sched/sched_process_exec/trigger\necho 'hist:keys=pid:z=0' > {t}\n"
+        f"echo 'hist:keys=pid:x=8/$z' >> {t}\necho > {t}\necho 0 > events/synthetic/calc/enable\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n")
+    check_eq(folded.split(), [f"x={value}" for value in constants.values()], "constants")
+    prio = {int(m[1]): int(m[2]) for *_, what in rows(run) if (m := re.match(r"sched_process_exit: comm=load pid=(\d+) prio=(\d+)", what))}
+    found = {}
+    for _, tid, *_, what in rows(run):
+        m = re.match(r"calc: a=(\d+) b=(\d+) c=(-?\d+) d=(\d+) e=(-?\d+) f=(\d+)$", what)
+        if m:
+            p, q = tid, prio[tid]
+            found[tid] = tuple(map(int, m.groups()))
+            check_eq(found[tid], (q + p * 3 - 7, p // q * 10, -p, 1000 // 7, -1, (p - 1).bit_length() + p), f"of process {tid} with priority {q}")
+    check(len(found) == 6 and set(found) == set(prio), f"{sorted(found)} of {sorted(prio)}")
+    table = {int(p): (int(x), int(a)) for p, x, a in re.findall(r"^{ pid: +(\d+) } hitcount: +1  pid-prio: +(\d+)  \$a: +(\d+)$", run, re.M)}
+    check_eq(table, {p: ((p - prio[p]) % 2 ** 64, found[p][0]) for p in found}, "values")
+    check_errors("hist:sched:sched_process_exit", wrong, refused)
+    check_match(r"^sh: .*Numerical argument out of domain\n0\n$|^sh: .*\n0\n$", refused, "the rest")
+
+
+@test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
+def syntax():
+    good = {"a u64 var1": "u64 var1", "b u64 var1; u64 var2;": "u64 var1; u64 var2", "c u64 var1 ; u64 var2 ;": "u64 var1; u64 var2", "d u64 var1 ;u64 var2": "u64 var1; u64 var2",
+            "e  u64 lat pid_t pid char comm[16]": "u64 lat; pid_t pid; char[16] comm", "f unsigned long x unsigned char y; char z[]": "unsigned long x; unsigned char y; char[] z"}
+    wrong = [("myevent ^chr arg", "Invalid type"), ("myevent ^unsigned arg", "Incomplete type"), ("myevent char ^str]; int v", "Illegal name"), ("^mye-vent char str[]", "Illegal name"),
+             ("myevent char ^st-r[]", "Illegal name"), ("myevent char str;^[]", "Invalid field"), ("myevent char str; ^int", "Invalid field"), ("myevent u64 a ^pid_t", "Invalid field"),
+             ("myevent char ^str[; int v", "Invalid array specification"), ("myevent char ^str[kdjdk]", "Invalid array specification"), ("myevent char ^str[257]", "Invalid array specification"),
+             ("myevent u64 a; u32 ^a", "Duplicate field name"), ("^myevent u8 a u8 b u8 c; u8 d u8 e u8 f u8 g", "Too many fields"), ("^a u64 v", "Event already exists"),
+             ] + [(text, "Command must be of the form: <name> field[;field] ...") for text in
+                  ("^mye;vent char str[]", "^myevent ; char str[]", "^myevent; char str[]", "^myevent ;char str[]", "^; char str[]", "^;myevent char str[]", "^myevent")]
+    dynamic = [("^s:junk/myevent char str[", "Command must be of the form: s or -:[synthetic/]<name> field[;field] ..."), ("s:synthetic/new u64 ^b-c", "Illegal name")]
+    keys = "hist:keys=common_pid:vals=bytes_req"
+    sorts = [(keys + ":sort=common_pid,^junk", "Sort field must be a key or a val"), (keys + ":^sort=", "Empty assignment"), (keys + ":^sort=common_pid,", "Empty sort field"),
+             (keys + ":sort=common_pid.^junk", "Invalid sort modifier"), (keys + ",bytes_alloc:^sort=common_pid,bytes_req,bytes_alloc", "Too many sort fields (Max = 2)")]
+    made, refused, other, orders = ftrace(
+        "".join(f"echo '{text}' >> synthetic_events\n" for text in good) + "cat synthetic_events\necho =====\n" + errors_of("synthetic_events", wrong) + "echo =====\n" +
+        errors_of("dynamic_events", dynamic) + "echo '!e u64 lat pid_t pid' >> synthetic_events\necho 's:synthetic/g s32 x' >> dynamic_events\ntail -n 2 synthetic_events\necho =====\n" +
+        errors_of("events/kmem/kmalloc/trigger", sorts))
+    check_eq(made.splitlines(), [f"{text[0]}\t{fields}" for text, fields in good.items()], "events")
+    check_errors("synthetic_events", wrong, refused)
+    check_errors("synthetic_events", dynamic, other)
+    check_match(r"^f\t.*\ng\ts32 x\n$", other, "one removed, one made")
+    check_errors("hist:kmem:kmalloc", sorts, orders)
+
+
+if __name__ == "__main__":
+    main()
