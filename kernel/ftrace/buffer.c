@@ -22,6 +22,7 @@
 #include "ktr/control.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
+#include "ktr/sdt.h"
 
 #define LINE_BYTES 1024
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
@@ -446,7 +447,10 @@ const struct vnode_ops trace_pipe_raw_ops = {
 
 /* ---- trace_marker ---- */
 
-/* Records what was written. 0 or -errno. */
+SDT_PROVIDER_DEFINE(ftrace);
+SDT_PROBE_DEFINE_DATA(ftrace, , , print, "print", ": buf %s");
+
+/* Records what was written; text in trace_marker is an event for triggers. 0 or -errno. */
 static int
 record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, const char *text,
 	    size_t len)
@@ -461,6 +465,8 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 	/* -EBADF is Linux's error while tracing is off. */
 	else if (!instance_record_data(instance_now, site, args, text, len))
 		error = -EBADF;
+	if (error == 0 && site == &tracer_mark)
+		SDT_FIRE(ftrace, , , print, SDT_ARGS_DATA0(text, len));
 	tracefs_end();
 	return error;
 }

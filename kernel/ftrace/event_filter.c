@@ -108,6 +108,19 @@ program_gate(struct program *p, const uint32_t *gate)
 	       program_fail(p, DIF_JEQ, 1, 0);
 }
 
+bool
+program_instance(struct program *p, const struct ktr_site *site)
+{
+	const char *system = site != NULL ? event_system(site) : NULL;
+
+	if (system == NULL || strcmp(system, EVENT_MARK) != 0)
+		return true; /* it happens in all */
+	/* Who writes a text holds ftrace_lock. */
+	return program_constant(p, 1, (uintptr_t)&instance_now) &&
+	       program_emit(p, DIF_LD8, 1, 1, 0, 0) &&
+	       program_constant(p, 2, (uintptr_t)instance_now) && program_fail(p, DIF_JNE, 1, 2);
+}
+
 /* Attaches the program, or only compiles it. */
 static int
 attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,

@@ -155,6 +155,7 @@ event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS])
 struct scope {
 	const char *system, *event;  /* globs; NULL: any */
 	const struct ktr_site *site; /* this one only; NULL: any */
+	bool marks;                  /* and EVENT_MARK, which cannot be enabled */
 	bool on;
 	unsigned found, found_on;
 };
@@ -167,7 +168,8 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 
 	if (s->site != NULL)
 		return site == s->site && system != NULL;
-	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)))
+	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)) ||
+	    (!s->marks && strcmp(system, EVENT_MARK) == 0))
 		return false;
 	if (s->event == NULL)
 		return true;
@@ -284,7 +286,7 @@ event_enable(const struct ktr_site *site)
 struct ktr_site *
 event_find(const char *system, const char *event)
 {
-	const struct scope s = {.system = system, .event = event};
+	const struct scope s = {.system = system, .event = event, .marks = true};
 
 	for (unsigned n = 0; n < ktr_site_count(); n++)
 		if (in_scope(ktr_site_get(n), &s))
@@ -428,7 +430,8 @@ show_events(struct sbuf *out, bool all)
 		const struct ktr_site *site = ktr_site_get(n);
 		const char *system = event_system(site);
 
-		if (system == NULL || !(all || event_is_enabled(site)))
+		if (system == NULL || strcmp(system, EVENT_MARK) == 0 ||
+		    !(all || event_is_enabled(site)))
 			continue;
 		event_name(site, name);
 		sbuf_printf(out, "%s:%s\n", system, name);

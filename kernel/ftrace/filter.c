@@ -247,11 +247,11 @@ term(struct parser *p)
 		memcpy(name, start, n);
 		name[n] = '\0';
 	}
-	if (n >= sizeof(name) || !filter_field(p->event, name, &field))
-		return fail(p, start, "Field not found");
 	p->at += n;
 	skip_blanks(p);
 	op_at = p->at;
+	if (n >= sizeof(name) || !filter_field(p->event, name, &field))
+		return fail(p, op_at, "Field not found"); /* as in Linux: after the field */
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
 		if (strncmp(op_at, "&&", 2) == 0 || !take(p, ops[i]))
 			continue;

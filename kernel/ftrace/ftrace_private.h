@@ -475,6 +475,8 @@ int filter_compile_for(struct program *p, const struct ktr_site *site, const cha
 		       struct filter_error *error);
 /* Appends code, after which the program goes on if the word is not 0. */
 bool program_gate(struct program *p, const uint32_t *gate);
+/* Appends code, after which the program goes on if the event belongs to instance_now. */
+bool program_instance(struct program *p, const struct ktr_site *site);
 
 /* ---- upcall.c ---- */
 
@@ -585,6 +587,9 @@ void synthetic_show_dynamic(struct sbuf *out);
 /* The systems of the events of kprobes and uprobes, which are made and removed. */
 #define EVENT_KPROBES "kprobes"
 #define EVENT_UPROBES "uprobes"
+/* The system of the event `print`, of text in trace_marker: it has triggers, in the instance where
+ * the text was written. */
+#define EVENT_MARK "ftrace"
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct ktr_site *site);
 /* Does any instance record it, or have triggers for it? */

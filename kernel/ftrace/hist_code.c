@@ -338,8 +338,8 @@ hist_emit(struct program *p, struct hist *h, struct hist_error *error)
 		vars += hist_action_vars(&h->actions[i]);
 	if (p->naggs + h->nvalues > PROGRAM_ITEMS || vars > PROGRAM_ITEMS)
 		return -EINVAL;
-	good = (!gated || program_gate(p, &h->gate)) && emit_filter(&e) && emit_others(&e) &&
-	       emit_own(&e) && emit_values(&e);
+	good = program_instance(p, h->site) && (!gated || program_gate(p, &h->gate)) &&
+	       emit_filter(&e) && emit_others(&e) && emit_own(&e) && emit_values(&e);
 	for (unsigned i = 0; i < h->nactions && good; i++)
 		good = emit_action(&e, &h->actions[i]);
 	if (good && program_end(p))

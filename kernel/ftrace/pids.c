@@ -6,6 +6,8 @@
 #include "kernel/ftrace/ftrace_private.h"
 #include "kernel/sched/thread.h"
 
+#define LEAVING 0x80000000u /* with a number: the thread ends; files do not show it any more */
+
 static unsigned
 count(const struct pids *p)
 {
@@ -16,7 +18,7 @@ static bool
 has(const struct pids *p, uint32_t pid)
 {
 	for (unsigned i = count(p); i-- > 0;)
-		if (__atomic_load_n(&p->pid[i], __ATOMIC_RELAXED) == pid)
+		if ((__atomic_load_n(&p->pid[i], __ATOMIC_RELAXED) & ~LEAVING) == pid)
 			return true;
 	return false;
 }
@@ -50,26 +52,31 @@ add(struct pids *p, uint32_t pid)
 }
 
 static void
-drop(struct pids *p, uint32_t pid)
+replace(struct pids *p, uint32_t pid, uint32_t by)
 {
 	for (unsigned i = count(p); i-- > 0;) {
 		uint32_t found = pid;
 
-		__atomic_compare_exchange_n(&p->pid[i], &found, 0, false, __ATOMIC_RELAXED,
+		__atomic_compare_exchange_n(&p->pid[i], &found, by, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
 	}
 }
 
 /* ---- the options event-fork and function-fork ---- */
 
-static const struct ktr_site *forks, *exits;
+static const struct ktr_site *forks, *exits, *ends;
 
+/* What a thread does after sched_process_exit belongs to it, too: for example SIGCHLD. */
 static void
 follow(struct pids *p, const struct ktr_firing *f)
 {
+	uint32_t tid = curthread()->tid;
+
 	if (f->site == exits)
-		drop(p, (uint32_t)f->args[1]);
-	else if (has(p, curthread()->tid))
+		replace(p, tid, tid | LEAVING);
+	else if (f->site == ends)
+		replace(p, tid | LEAVING, 0);
+	else if (has(p, tid))
 		add(p, (uint32_t)f->args[3]); /* of the child */
 }
 
@@ -87,7 +94,7 @@ static bool
 site_wanted(const struct ktr_site *site, void *arg)
 {
 	(void)arg;
-	return site == forks || site == exits;
+	return site == forks || site == exits || site == ends;
 }
 
 int
@@ -103,6 +110,7 @@ pids_follow(void)
 		return 0;
 	forks = event_find("sched", "sched_process_fork");
 	exits = event_find("sched", "sched_process_exit");
+	ends = event_find("proc", "lwp_exit");
 	n = instance_owner("ftrace fork", fork_fire);
 	if (n < 0)
 		return -EBUSY;
@@ -127,7 +135,7 @@ pids_show(uintptr_t arg, struct sbuf *out)
 	if (p->n == 0 && arg < PIDS_EVENT)
 		sbuf_puts(out, "no pid\n");
 	for (unsigned i = 0; i < p->n; i++)
-		if (p->pid[i] != 0)
+		if (p->pid[i] != 0 && (p->pid[i] & LEAVING) == 0)
 			sbuf_printf(out, "%u\n", p->pid[i]);
 }
 

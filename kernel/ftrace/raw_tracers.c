@@ -244,7 +244,19 @@ fill_event(struct vnode *dir)
 	    {.name = "id", .mode = 0440, .show = show_id},
 	};
 
+	static const struct tracefs_file of_marks[] = {
+	    {.name = "hist", .mode = 0440, .show = hist_show},
+	    {.name = "trigger",
+	     .mode = 0640,
+	     .show = trigger_show,
+	     .store = trigger_store,
+	     .clear = trigger_clear},
+	};
+
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
+	if (((const struct event *)tracefs_arg(dir))->site == &tracer_mark)
+		tracefs_add_all(dir, of_marks, sizeof(of_marks) / sizeof(of_marks[0]),
+				(uintptr_t)event_find(EVENT_MARK, "print"));
 }
 
 static void

@@ -182,8 +182,11 @@ static int
 emit(struct program *p, const struct trigger *t, struct filter_error *error)
 {
 	bool good = true;
-	int result = t->filter != NULL ? filter_compile_for(p, t->site, t->filter, error) : 0;
+	int result;
 
+	if (!program_instance(p, t->site))
+		return -ENOSPC;
+	result = t->filter != NULL ? filter_compile_for(p, t->site, t->filter, error) : 0;
 	if (result != 0)
 		return result;
 	good = emit_limit(p, t);
@@ -329,7 +332,8 @@ parse(struct trigger *t, char *text, bool remove)
 		event = rest != NULL ? split(rest, ':') : NULL;
 		count = event != NULL ? split(event, ':') : NULL;
 		t->target = event != NULL ? event_find(rest, event) : NULL;
-		if (t->target == NULL)
+		if (t->target == NULL || (t->command->kind == TO_EVENT &&
+					  strcmp(event_system(t->target), EVENT_MARK) == 0))
 			return -EINVAL;
 		event_name(t->target, t->target_name);
 	}

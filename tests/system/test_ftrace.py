@@ -197,7 +197,7 @@ def filters():
                    "for n in 1 12 123 1234; do echo 012345678$n > /tmp/x; done\ncat /tmp/x > /tmp/y\ncat ../trace\necho 0 > $vop/enable\necho =====\n")
     script += ("echo 0 > $vop/filter\ncat $vop/filter\necho 'path ~ \"*motd\"' > $open/filter\necho 1 > $open/enable\ncat /etc/motd /tmp/x >/dev/null\n"
                "cat ../trace\necho 0 > $open/enable\necho =====\n")
-    wrong = [("nosuch == 1", 0, "Field not found"), ("result = 1", 7, "Invalid operator"), ("result == x", 10, "Illegal integer value"),
+    wrong = [("nosuch == 1", 7, "Field not found"), ("result = 1", 7, "Invalid operator"), ("result == x", 10, "Illegal integer value"),
              ("(result == 1", 0, "Too many '('"), ("result == 1)", 11, "Too few '('"), ("comm == 'a", 8, "Missing matching quote"),
              ("comm > a", 5, "Illegal operation for field type"), ("result ~ 1", 7, "Illegal operation for field type"),
              ("result == 1 &&", 14, "Meaningless filter expression"), ("result == '1'", 10, "Expecting numeric field")]
@@ -253,7 +253,7 @@ def triggers():
     check_eq(len(re.findall(r"<stack trace>\n => sys_kill\n => entry_syscall\n", functions)), 2, "stacks of the function")
     check_match(r"^#### all functions enabled ####\n0\n0\n#### all functions enabled ####$", functions, "tracing_on after traceoff")
     check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 8, "commands that are refused")
-    check_match(r"^sh: .*File exists\ntraceoff:count=7 if child_pid == 0\n\[.*\] event filter parse error: error: Field not found\n  Command: traceoff if nosuch == 1\n {23}\^$", errors, "what is left")
+    check_match(r"^sh: .*File exists\ntraceoff:count=7 if child_pid == 0\n\[.*\] event filter parse error: error: Field not found\n  Command: traceoff if nosuch == 1\n {30}\^$", errors, "what is left")
     check_match(r"^0\n$", errors, "programs that are left")
 
 
@@ -314,7 +314,7 @@ def hist_errors():
              ("hist:keys=id:x=ret+2+3+4+5", 15, "Too many subexpressions (3 max)"), ("hist:keys=id:x=12abc", 15, "Expecting numeric literal"),
              ("hist:keys=id:onmatch(nosuch.e).trace(a)", 28, "Invalid subsystem or event name"), ("hist:keys=id:onmatch(e).trace(a)", 21, "Missing subsystem"),
              ("hist:keys=id:onmax(id).trace(a)", 19, "For onmax(x) or onchange(x), x must be a variable"), ("hist:keys=id:nonsense", 13, "Invalid expression"),
-             ("hist:keys=id if nosuch == 1", 16, "Field not found"), ("hist:keys=id.buckets=0", 21, "Expecting numeric literal"),
+             ("hist:keys=id if nosuch == 1", 23, "Field not found"), ("hist:keys=id.buckets=0", 21, "Expecting numeric literal"),
              ("hist:keys=id.execname", 13, "Invalid field modifier"), ("hist:keys=id,ret,comm,common_pid", 22, "Too many keys")]
     named, switched, errors = ftrace(
         "e=events/signal/signal_generate\nd=events/signal/signal_deliver\necho 'hist:keys=sig:name=both' > $e/trigger\necho 'hist:keys=sig:name=both' > $d/trigger\n"

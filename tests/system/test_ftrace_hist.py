@@ -117,6 +117,33 @@ def expressions():
     check_match(r"^sh: .*Numerical argument out of domain\n0\n$|^sh: .*\n0\n$", refused, "the rest")
 
 
+@test("events/ftrace/print: text in trace_marker has triggers and histograms, in the instance where it is written; it is no event to be enabled")
+def marks():
+    t = "events/ftrace/print/trigger"
+    counted, latency, stacks, rest = ftrace(
+        f"mkdir instances/a\necho 'hist:keys=buf' > {t}\necho 'hist:keys=common_pid' > instances/a/{t}\nfor i in 1 2 3; do echo one > trace_marker; echo two > instances/a/trace_marker; done\n"
+        "echo -n other > trace_marker\necho 0 > tracing_on\necho one > trace_marker 2>/dev/null\necho 1 > tracing_on\ncat events/ftrace/print/hist instances/a/events/ftrace/print/hist\n"
+        f"echo > {t}\necho > instances/a/{t}\necho =====\n"
+        f"echo 'latency u64 lat; char first[16]' > synthetic_events\necho 'hist:keys=common_pid:ts0=common_timestamp.usecs:first=comm if buf == \"start\"' > {t}\n"
+        f"echo 'hist:keys=common_pid:lat=common_timestamp.usecs-$ts0:onmatch(ftrace.print).latency($lat,$first) if buf ~ \"end*\"' >> {t}\n"
+        "echo 1 > events/synthetic/latency/enable\nfor i in start end1 end2 start end3; do echo $i > trace_marker; done\ncat trace events/ftrace/print/hist\necho 0 > events/enable\n"
+        f"echo '!hist:keys=common_pid:lat=common_timestamp.usecs-$ts0:onmatch(ftrace.print).latency($lat,$first) if buf ~ \"end*\"' >> {t}\necho > {t}\necho > synthetic_events\necho =====\n"
+        f"echo 'stacktrace:1 if buf == here' > {t}\necho > trace\necho there > trace_marker\necho here > trace_marker\necho here > trace_marker\ncat trace {t}\necho '!stacktrace' > {t}\necho =====\n"
+        f"grep -c ftrace:print available_events\necho ftrace:print > set_event\necho 'enable_event:ftrace:print' > events/sched/sched_switch/trigger\nls events/ftrace/print\ncat {t}\n"
+        "rmdir instances/a\nsysctl -n kern.dtrace.consumers\n", smp=4)
+    tables = [re.findall(r"^{ (\w+): (.*?) +} hitcount: +(\d+)$", part, re.M) for part in counted.split("# event histogram")[1:]]
+    check_eq(tables[0], [("buf", "other", "1"), ("buf", "one", "3")], "texts of the top instance")
+    check_eq([(name, n) for name, _, n in tables[1]], [("common_pid", "3")], "those of the other one")
+    got = [what for *_, what in rows(latency)]
+    check_eq([re.sub(r"\d+", "N", what) for what in got if what.startswith("latency")], ["latency: lat=N first=sh"] * 2, f"from a start to the first end after it: {got}")
+    check_eq(re.findall(r"hitcount: +(\d+)$", latency, re.M), ["2", "2"], "starts, and ends after one")
+    lines = [what for *_, what in rows(stacks)]
+    check_eq([what.split(": ")[-1] for what in lines], ["there", "here", "<stack trace>", "here"], f"one stack: {stacks}")
+    check_match(r"^ => tracing_mark_write\n", stacks, "the stack")
+    check_match(r"^stacktrace:count=0 if buf == here$", stacks, "the count")
+    check_match(r"^0\n(?:sh: .*Invalid argument\n){2}format +hist +id +trigger\n# Available.*\n#.*\n0\n$", rest, "the files")
+
+
 @test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
 def syntax():
     good = {"a u64 var1": "u64 var1", "b u64 var1; u64 var2;": "u64 var1; u64 var2", "c u64 var1 ; u64 var2 ;": "u64 var1; u64 var2", "d u64 var1 ;u64 var2": "u64 var1; u64 var2",

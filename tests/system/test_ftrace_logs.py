@@ -307,6 +307,16 @@ def options():
     check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
 
 
+@test("set_event_notrace_pid with event-fork: of the children nothing is recorded, not even the signal that tells that they have ended")
+def notrace_children():
+    out, lists = ftrace(
+        "echo 1 > options/event-fork\necho $$ > set_event_notrace_pid\nfor s in signal syscalls exceptions; do echo 1 > events/$s/enable; done\n"
+        "load fork -n 5 -j 2 >/dev/null\n/bin/sh -c 'kill -0 $$; cat /etc/motd >/dev/null'\necho 0 > events/enable\ncat trace\necho 0 > options/event-fork\necho =====\n"
+        "cat set_event_notrace_pid\necho $$\necho > set_event_notrace_pid\n", smp=4)
+    check_eq({name for name, *_ in rows(out)} & {"sh", "load", "cat"}, set(), f"threads: {out[-2000:]}")
+    check_match(r"^(\d+)\n\1\n$", lists, "those that have ended are gone")
+
+
 @test("64 readers and writers of all files, chosen at random: no hang, and when all is switched off nothing is left")
 def crowd():
     import random
