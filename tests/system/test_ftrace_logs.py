@@ -317,6 +317,15 @@ def notrace_children():
     check_match(r"^(\d+)\n\1\n$", lists, "those that have ended are gone")
 
 
+@test("stacks of events are printed in less than 300,000 instructions each: their functions are not looked for among all symbols")
+def stacks_are_fast():
+    out = ftrace("echo 1 > options/stacktrace\necho 1 > events/kmem/kmalloc/enable\nload fork -n 30 >/dev/null\necho 0 > events/enable\necho 0 > options/stacktrace\n"
+                 "grep -c '^ => ' trace\ngrep -c 'stack trace' trace\ncut -d' ' -f1 /proc/uptime\ncat trace > /dev/null\ncut -d' ' -f1 /proc/uptime\n", smp=1, options=["--icount"])[0]
+    frames, stacks, before, after = map(float, check_match(r"^(\d+)\n(\d+)\n(\S+)\n(\S+)\n$", out, "frames, stacks, times").groups())
+    check(stacks > 100 and frames > 5 * stacks, f"{frames} frames of {stacks} stacks")
+    check((after - before) * 1e9 < 300e3 * stacks, f"{after - before} s for {stacks} stacks")  # an instruction is a nanosecond
+
+
 @test("64 readers and writers of all files, chosen at random: no hang, and when all is switched off nothing is left")
 def crowd():
     import random

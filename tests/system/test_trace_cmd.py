@@ -89,7 +89,7 @@ def events():
     ids = re.findall(r"^(\d+)\nname: (\w+)\nID: (\d+)$", out[3], re.M)
     check({name for _, name, _ in ids} >= {"function", "funcgraph_entry", "funcgraph_exit", "print", "raw_data", "kernel_stack", "hwlat"} and all(a == b for a, _, b in ids),
           f"ids: {ids}")
-    check_match(r"^events/ftrace/print/format events/ftrace/print/id$", out[3], "the files of an event of tracers")
+    check_match(r"^events/ftrace/print/format events/ftrace/print/hist events/ftrace/print/id events/ftrace/print/trigger$", out[3], "the files of an event of tracers")
 
 
 @test("trace-cmd records one thread, or a command with all its children, with stacks; its plugins know our switches and wakeups")
@@ -117,14 +117,14 @@ def commands():
     listed, state, snap, rest = guest(
         "trace-cmd list -e | grep sched_switch\ntrace-cmd list -F -e '^sched:sched_switch$'\ntrace-cmd list -f | grep -x ramfs_read\ntrace-cmd list -t\ntrace-cmd list -o | grep stack\necho =====\n"
         "trace-cmd start -p function_graph -g sys_openat -e sched_process_exec --max-graph-depth 2 -O sym-offset\ncat /etc/motd\ntrace-cmd stat\ncat options/sym-offset\ntrace-cmd stop\n"
-        "cat tracing_on\ntrace-cmd show | grep -c 'sys_openat() {'\ntrace-cmd restart\ncat tracing_on\ntrace-cmd clear\ntrace-cmd reset\ncat tracing_on current_tracer set_event set_graph_function error_log\necho =====\n"
+        "cat tracing_on\ntrace-cmd stack --start\ntrace-cmd stat | grep Stack\ntrace-cmd stack --stop\ntrace-cmd show | grep -c 'sys_openat() {'\ntrace-cmd restart\ncat tracing_on\ntrace-cmd clear\ntrace-cmd reset\ncat tracing_on current_tracer set_event set_graph_function error_log\necho =====\n"
         "trace-cmd start -e sched_process_exec\n/bin/ktr >/dev/null 2>&1\ntrace-cmd snapshot -s\ntrace-cmd snapshot | grep filename=/bin/ktr\ntrace-cmd snapshot -f\ntrace-cmd snapshot | grep freed\ntrace-cmd reset\necho =====\n"
         f"trace-cmd stream -e sched_process_exec sh -c '{READY}exec /bin/load fork -n 1' 2>&1 | grep -v '^CPU'\n"
         f"trace-cmd record -e sched_switch -o /tmp/a.dat sh -c '{READY}load mix -n 1' >/dev/null 2>&1\ntrace-cmd hist -i /tmp/a.dat\n", smp=2)
     check_match(r"^sched:sched_switch$", listed, "list -e")
     check_match(r"^\tfield:char prev_comm\[16\];\toffset:8;\tsize:16;\tsigned:0;$", listed, "list -F")
     check_match(r"^ramfs_read\nhwlat wakeup irqsoff function_graph function nop\nnofunc_stack_trace\nnostacktrace$", listed, "list -f -t -o")
-    for line in (r"^Tracer: function_graph$", r"^ +sched_process_exec$|sched:sched_process_exec", r"^ +sys_openat$", r"^Tracing is enabled$", r"^1\n0\n[1-9]\d*\n1\n1\nnop\n#### all functions enabled ####$"):
+    for line in (r"^Tracer: function_graph$", r"^ +sched_process_exec$|sched:sched_process_exec", r"^ +sys_openat$", r"^Tracing is enabled$", r"^1\n0\nStack tracing is enabled\n[1-9]\d*\n1\n1\nnop\n#### all functions enabled ####$"):
         check_match(line, state, "stat, show, reset")
     check_match(r"filename=/bin/ktr .*\n.*Snapshot is freed", snap, "snapshots")
     check_match(r"sched_process_exec: +filename=/bin/load ", rest, "stream")
