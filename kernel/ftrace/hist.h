@@ -182,6 +182,8 @@ uint64_t hist_key_kinds(const struct hist *h);
 uint64_t hist_kinds_of_first(const struct hist *h, unsigned n);
 /* Appends the code of a histogram whose variables have numbers. -errno: what is wrong. */
 int hist_emit(struct program *p, struct hist *h, struct hist_error *error);
+/* How many variables the action's program has. */
+unsigned hist_action_vars(const struct hist_action *a);
 
 struct hist_emitter {
 	struct program *p;
@@ -212,12 +214,22 @@ bool hist_is_expression(const struct hist *h, struct hist_slice s);
 
 /* All that there are: the next one after h at a site (NULL: at any). */
 struct hist *hist_next(const struct ktr_site *site, const struct hist *h);
+/* ---- hist_consumer.c ---- */
+
 /* What found no memory in the engine. */
 uint64_t hist_drops(const struct hist *h);
 /* The value of one of its variables, by the keys of a row; NULL: it has none. */
 uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *row);
-/* How many variables the action's program has. */
-unsigned hist_action_vars(const struct hist_action *a);
+/* Adds what the engine's tables have to the rows: of it, of all that have variables. */
+void hist_take(struct hist *h);
+void hist_take_linked(void);
+void hist_forget_rows(struct hist *h);
+/* Attaches the program of a histogram that is in the list, in the place of the one it has. Those
+ * with variables have one together. 0 or -errno and what is wrong. */
+int hist_attach(struct hist *h, struct hist_error *error);
+int hist_attach_linked(struct hist_error *error);
+/* The same, and what was counted is taken first. */
+int hist_reattach(struct hist *h);
 
 /* ---- hist_show.c ---- */
 
