@@ -1,11 +1,11 @@
 /*
- * trigger.c - the files `trigger`, and commands in set_ftrace_filter: what happens when an event
- * fires (Documentation/trace/events.rst, "Event triggers"), or a function is called
- * (Documentation/trace/ftrace.rst, "Filter commands").
+ * trigger.c - the files `trigger`: what happens when an event fires
+ * (Documentation/trace/events.rst, "Event triggers").
  *
  * A trigger is a program at its trace points, whether the event is enabled or not. Locking:
  * ftrace_lock, before dtrace_lock.
  */
+#include "kernel/ftrace/trigger.h"
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/ftrace/filter.h"
@@ -14,16 +14,8 @@
 #include "kernel/lib/list.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
-#include "ktr/glob.h"
 
-#define SITES_MAX DIF_MAX_CLAUSES
-
-static const struct command {
-	const char *name;
-	enum { TO_UPCALL, TO_EVENT, TO_HIST } kind;
-	int32_t arg; /* TO_UPCALL: enum upcall; else 1 on, 0 off */
-	enum { EVENTS = 1, FUNCTIONS = 2, BOTH = 3 } where; /* `trigger`, set_ftrace_filter */
-} commands[] = {
+static const struct trigger_command commands[] = {
     {"traceon", TO_UPCALL, UPCALL_ON, BOTH},
     {"traceoff", TO_UPCALL, UPCALL_OFF, BOTH},
     {"snapshot", TO_UPCALL, UPCALL_SNAPSHOT, BOTH},
@@ -36,26 +28,10 @@ static const struct command {
     {"cpudump", TO_UPCALL, UPCALL_CPUDUMP, FUNCTIONS},
 };
 
-struct trigger {
-	struct list link;
-	const struct command *command;
-	const struct ktr_site *site;   /* of an event */
-	char name[EVENT_NAME];         /* of it */
-	const struct ktr_site **sites; /* of functions; NULL: of an event */
-	unsigned nsites;
-	const struct ktr_site *target; /* TO_EVENT, TO_HIST */
-	char target_name[EVENT_NAME];  /* its event */
-	uint64_t limit;                /* how often; UINT64_MAX: always */
-	uint32_t *gate;                /* TO_EVENT: the target's */
-	struct dtrace_consumer *consumer;
-	char *filter; /* within text; NULL: none */
-	char text[];
-};
-
 /* ---- making and removing ---- */
 
-static void
-detach(struct trigger *t)
+void
+trigger_detach(struct trigger *t)
 {
 	if (t->consumer != NULL)
 		dtrace_detach(t->consumer);
@@ -68,17 +44,17 @@ is_dump(const struct trigger *t)
 	return t->command->kind == TO_UPCALL && t->command->arg >= UPCALL_DUMP;
 }
 
-static void
-destroy(struct trigger *t)
+void
+trigger_destroy(struct trigger *t)
 {
 	kfree(t->sites);
 	kfree(t);
 }
 
-static void
-drop(struct trigger *t)
+void
+trigger_drop(struct trigger *t)
 {
-	detach(t);
+	trigger_detach(t);
 	list_remove(&t->link);
 	if (is_dump(t))
 		dump_use(-1);
@@ -86,7 +62,7 @@ drop(struct trigger *t)
 		event_filter_use(t->target, -1, NULL);
 	if (t->command->kind == TO_HIST)
 		hists_update(t->target);
-	destroy(t);
+	trigger_destroy(t);
 }
 
 void
@@ -104,7 +80,7 @@ triggers_clean(void)
 				gone = t;
 		}
 		if (gone != NULL)
-			drop(gone);
+			trigger_drop(gone);
 	} while (gone != NULL);
 	hists_clean();
 }
@@ -113,12 +89,12 @@ void
 triggers_stop(void)
 {
 	while (!list_empty(&instance_now->triggers))
-		drop(list_entry(instance_now->triggers.next, struct trigger, link));
+		trigger_drop(list_entry(instance_now->triggers.next, struct trigger, link));
 	hists_stop();
 }
 
-static bool
-same(const struct trigger *a, const struct trigger *b)
+bool
+trigger_same(const struct trigger *a, const struct trigger *b)
 {
 	return a->command == b->command && a->target == b->target &&
 	       (a->sites != NULL) == (b->sites != NULL) && a->site == b->site;
@@ -130,7 +106,7 @@ find_same(const struct trigger *like)
 	list_for_each (l, &instance_now->triggers) {
 		struct trigger *t = list_entry(l, struct trigger, link);
 
-		if (t != like && same(t, like))
+		if (t != like && trigger_same(t, like))
 			return t;
 	}
 	return NULL;
@@ -140,7 +116,7 @@ find_same(const struct trigger *like)
 static bool
 emit_changes(struct program *p, const struct trigger *t)
 {
-	const struct command *c = t->command;
+	const struct trigger_command *c = t->command;
 
 	if (c->kind == TO_EVENT)
 		return program_constant(p, 1, (uintptr_t)t->gate) &&
@@ -200,12 +176,6 @@ emit(struct program *p, const struct trigger *t, struct filter_error *error)
 	return good && program_end(p) ? 0 : -ENOSPC;
 }
 
-static bool
-is_function(const struct ktr_site *site, const char *glob)
-{
-	return site->kind == KTR_SITE_ENTRY && ktr_glob(glob, site->func);
-}
-
 static int
 attach_program(struct trigger *t, struct program *p)
 {
@@ -222,8 +192,8 @@ attach_program(struct trigger *t, struct program *p)
 	return error;
 }
 
-static int
-attach(struct trigger *t, struct filter_error *error)
+int
+trigger_attach(struct trigger *t, struct filter_error *error)
 {
 	struct program *p = program_new();
 	int result = p != NULL ? emit(p, t, error) : -ENOMEM;
@@ -246,9 +216,8 @@ triggers_switch_hists(const struct ktr_site *site)
 	return false;
 }
 
-/* How often it may still act. */
-static uint64_t
-times_left(const struct trigger *t)
+uint64_t
+trigger_times_left(const struct trigger *t)
 {
 	uint64_t used =
 	    t->limit != UINT64_MAX && t->consumer != NULL ? dtrace_global(t->consumer) : 0;
@@ -267,17 +236,16 @@ triggers_update(const struct ktr_site *site)
 
 		if (t->command->kind != TO_HIST || t->target != site)
 			continue;
-		t->limit = times_left(t);
-		detach(t);
+		t->limit = trigger_times_left(t);
+		trigger_detach(t);
 		if (result == 0)
-			result = attach(t, &error);
+			result = trigger_attach(t, &error);
 	}
 	return result;
 }
 
-/* Adds a trigger, which is wholly described, or frees it. */
-static int
-add(struct trigger *t, struct filter_error *error)
+int
+trigger_add(struct trigger *t, struct filter_error *error)
 {
 	int result = t->sites == NULL && find_same(t) != NULL ? -EEXIST : 0;
 
@@ -288,24 +256,23 @@ add(struct trigger *t, struct filter_error *error)
 	if (result == 0 && is_dump(t))
 		result = dump_use(1);
 	if (result != 0) {
-		destroy(t);
+		trigger_destroy(t);
 		return result;
 	}
 	list_append(&instance_now->triggers, &t->link);
 	if (t->command->kind == TO_HIST)
 		result = hists_update(t->target);
 	if (result == 0)
-		result = attach(t, error);
+		result = trigger_attach(t, error);
 	if (result != 0)
-		drop(t);
+		trigger_drop(t);
 	return result;
 }
 
 /* ---- commands ---- */
 
-/* Ends the word at a character, and returns what comes after it, or NULL. */
-static char *
-split(char *text, char at)
+char *
+trigger_split(char *text, char at)
 {
 	char *found = strchr(text, at);
 
@@ -314,12 +281,10 @@ split(char *text, char at)
 	return found;
 }
 
-/* Reads COMMAND[:SYSTEM:EVENT][:COUNT]; what is removed may have any count, as in its listing. 0 or
- * -EINVAL. */
-static int
-parse(struct trigger *t, char *text, bool remove)
+int
+trigger_parse(struct trigger *t, char *text, bool remove)
 {
-	char *rest = split(text, ':'), *event, *count;
+	char *rest = trigger_split(text, ':'), *event, *count;
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(commands[i].name, text) == 0 &&
@@ -329,8 +294,8 @@ parse(struct trigger *t, char *text, bool remove)
 		return -EINVAL;
 	count = rest;
 	if (t->command->kind != TO_UPCALL) {
-		event = rest != NULL ? split(rest, ':') : NULL;
-		count = event != NULL ? split(event, ':') : NULL;
+		event = rest != NULL ? trigger_split(rest, ':') : NULL;
+		count = event != NULL ? trigger_split(event, ':') : NULL;
 		t->target = event != NULL ? event_find(rest, event) : NULL;
 		if (t->target == NULL || (t->command->kind == TO_EVENT &&
 					  strcmp(event_system(t->target), EVENT_MARK) == 0))
@@ -343,8 +308,8 @@ parse(struct trigger *t, char *text, bool remove)
 	return tracefs_number(count, &t->limit);
 }
 
-static struct trigger *
-make(const char *text)
+struct trigger *
+trigger_make(const char *text)
 {
 	struct trigger *t = kzalloc(sizeof(*t) + strlen(text) + 1);
 
@@ -362,9 +327,9 @@ carry_out(struct trigger *t, bool remove, struct filter_error *error)
 	struct trigger *there = find_same(t);
 
 	if (!remove)
-		return add(t, error);
+		return trigger_add(t, error);
 	if (there != NULL)
-		drop(there);
+		trigger_drop(there);
 	kfree(t);
 	return 0;
 }
@@ -404,7 +369,7 @@ trigger_store(uintptr_t arg, char *text)
 		return 0; /* `echo > trigger`: all is done */
 	if (strncmp(command, "hist:", 5) == 0)
 		return hist_store(site, command, remove);
-	t = make(command);
+	t = trigger_make(command);
 	if (t == NULL)
 		return -ENOMEM;
 	t->site = site;
@@ -412,7 +377,7 @@ trigger_store(uintptr_t arg, char *text)
 	t->filter = split_filter(t->text);
 	size_t at = t->filter != NULL ? (size_t)(t->filter - t->text) : 0;
 
-	error = parse(t, t->text, remove);
+	error = trigger_parse(t, t->text, remove);
 	if (error != 0)
 		kfree(t);
 	else
@@ -428,98 +393,10 @@ trigger_clear(uintptr_t arg)
 	return hist_clear((const struct ktr_site *)arg);
 }
 
-static bool
-has_function(const struct trigger *t, const struct ktr_site *site)
-{
-	for (unsigned i = 0; i < t->nsites; i++)
-		if (t->sites[i] == site)
-			return true;
-	return false;
-}
-
-/* The trigger that does the same as t at a function. */
-static struct trigger *
-find_function(const struct trigger *t, const struct ktr_site *site)
-{
-	list_for_each (l, &instance_now->triggers) {
-		struct trigger *there = list_entry(l, struct trigger, link);
-
-		if (same(there, t) && has_function(there, site))
-			return there;
-	}
-	return NULL;
-}
-
-/* Takes the functions of `gone` from the triggers that do the same; each is programmed anew. */
-static int
-leave(const struct trigger *gone)
-{
-	struct filter_error wrong;
-	struct trigger *t;
-	int error = 0;
-
-	for (unsigned i = 0; i < gone->nsites && error == 0; i++) {
-		unsigned n = 0;
-
-		t = find_function(gone, gone->sites[i]);
-		if (t == NULL)
-			continue;
-		for (unsigned j = 0; j < t->nsites; j++)
-			if (!has_function(gone, t->sites[j]))
-				t->sites[n++] = t->sites[j];
-		t->nsites = n;
-		if (n == 0) {
-			drop(t);
-			continue;
-		}
-		t->limit = t->limit == UINT64_MAX ? t->limit : times_left(t);
-		detach(t);
-		error = attach(t, &wrong);
-	}
-	return error;
-}
-
-/* A count belongs to all functions of a command together. */
-int
-trigger_store_function(char *word)
-{
-	bool remove = *word == '!';
-	struct filter_error wrong;
-	struct trigger *t = make(word + remove);
-	char *command;
-	int error = t != NULL ? -EINVAL : -ENOMEM;
-
-	if (t == NULL)
-		return error;
-	command = split(t->text, ':');
-	t->sites = kmalloc(SITES_MAX * sizeof(t->sites[0]));
-	if (t->sites == NULL)
-		error = -ENOMEM;
-	for (unsigned i = 0; t->sites != NULL && i < ktr_site_count() && t->nsites < SITES_MAX; i++)
-		if (is_function(ktr_site_get(i), t->text))
-			t->sites[t->nsites++] = ktr_site_get(i);
-	if (t->nsites > 0)
-		error = parse(t, command, remove);
-	if (error != 0 || remove) {
-		if (error == 0)
-			error = leave(t);
-		destroy(t);
-		return error;
-	}
-	for (unsigned i = t->nsites; i-- > 0;)
-		if (find_function(t, t->sites[i]) != NULL)
-			t->sites[i] = t->sites[--t->nsites];
-	if (t->nsites > 0)
-		return add(t, &wrong);
-	destroy(t);
-	return -EEXIST;
-}
-
 /* ---- texts ---- */
 
-/* function: its name, NULL: of an event. */
-static void
-show_one(const struct trigger *t, const char *function, struct sbuf *out)
+void
+trigger_show_one(const struct trigger *t, const char *function, struct sbuf *out)
 {
 	if (function != NULL)
 		sbuf_printf(out, "%s:", function);
@@ -533,7 +410,7 @@ show_one(const struct trigger *t, const char *function, struct sbuf *out)
 	if (t->limit == UINT64_MAX)
 		sbuf_puts(out, ":unlimited");
 	else
-		sbuf_printf(out, ":count=%lu", times_left(t));
+		sbuf_printf(out, ":count=%lu", trigger_times_left(t));
 	if (t->filter != NULL)
 		sbuf_printf(out, " if %s", t->filter);
 	sbuf_putc(out, '\n');
@@ -550,7 +427,7 @@ trigger_show(uintptr_t arg, struct sbuf *out)
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->sites == NULL && t->site == site)
-			show_one(t, NULL, out);
+			trigger_show_one(t, NULL, out);
 	}
 	hist_show_triggers(site, out);
 	if (out->len > before)
@@ -560,17 +437,6 @@ trigger_show(uintptr_t arg, struct sbuf *out)
 		if ((commands[i].where & EVENTS) != 0)
 			sbuf_printf(out, " %s", commands[i].name);
 	sbuf_puts(out, " hist\n");
-}
-
-void
-triggers_show_functions(struct sbuf *out)
-{
-	list_for_each (l, &instance_now->triggers) {
-		const struct trigger *t = list_entry(l, struct trigger, link);
-
-		for (unsigned i = 0; i < t->nsites; i++)
-			show_one(t, t->sites[i]->func, out);
-	}
 }
 
 bool
