@@ -51,7 +51,7 @@ def other_fields():
                 check_eq((prio, by, target), tuple(rest), f"what the event of {pid} has of its waking")
                 check(smp > 1 or abs(lat - (time - start)) <= 100, f"latency {lat} of {time - start}")
                 found += 1
-        check(found >= 3, f"{found} wakings: {trace[-3000:]}")
+        check(found >= 3, f"{found} wakings: {trace}")
         for field in ("prio", "target_cpu"):
             check_match(rf"^# trigger info: hist:keys=pid:vals=hitcount:synthetic_{field}={field}:sort=hitcount:size=2048 if comm == load \[active\]$", during, "a hidden histogram")
         check_eq(len(re.findall("^.*: Device or resource busy|write error: Device or resource busy$", during, re.M)), 2, f"what is used stays: {during}")

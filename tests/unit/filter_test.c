@@ -127,8 +127,8 @@ what_is_wrong_is_said_with_its_place(void **state)
 {
 	static const char *const rows[][2] = {
 	    {"", "0: Meaningless filter expression"},
-	    {"nosuch == 1", "0: Field not found"},
-	    {"size == 1 && nosuch == 1", "13: Field not found"},
+	    {"nosuch == 1", "7: Field not found"},
+	    {"size == 1 && nosuch == 1", "20: Field not found"},
 	    {"size = 1", "5: Invalid operator"},
 	    {"size 1", "5: Invalid operator"},
 	    {"size", "4: Invalid operator"},
