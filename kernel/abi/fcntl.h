@@ -42,13 +42,17 @@
 #define S_IFIFO     0010000
 #define S_IFCHR     0020000
 #define S_IFDIR     0040000
+#define S_IFBLK     0060000
 #define S_IFREG     0100000
 #define S_IFLNK     0120000
+#define S_IFSOCK    0140000
 #define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
 #define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)
 #define S_ISCHR(m)  (((m)&S_IFMT) == S_IFCHR)
 #define S_ISLNK(m)  (((m)&S_IFMT) == S_IFLNK)
 #define S_ISFIFO(m) (((m)&S_IFMT) == S_IFIFO)
+#define S_ISBLK(m)  (((m)&S_IFMT) == S_IFBLK)
+#define S_ISSOCK(m) (((m)&S_IFMT) == S_IFSOCK)
 
 #define RENAME_NOREPLACE 1
 #define RENAME_EXCHANGE  2

@@ -4,6 +4,19 @@
 #define WNOHANG    1
 #define WUNTRACED  2
 #define WCONTINUED 8
+/* of waitid() alone, but for the last two, which change nothing here: */
+#define WSTOPPED  2
+#define WEXITED   4
+#define WNOWAIT   0x01000000 /* what is told may be told again */
+#define WNOTHREAD 0x20000000
+#define WALL      0x40000000
+
+/* which children waitid() waits for */
+#define P_ALL  0
+#define P_PID  1
+#define P_PGID 2
+
+#define WAIT_CONTINUED 0xffff
 
 #define WEXITSTATUS(s) (((s) >> 8) & 0xff)
 #define WTERMSIG(s)    ((s)&0x7f)

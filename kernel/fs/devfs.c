@@ -1,7 +1,7 @@
 /*
  * devfs.c - /dev: registered devices as vnodes; null, zero, full, random and urandom.
  * Invariant: /dev is fixed, so its vnodes live for ever, and so do their struct dev.
- * Locking: none beyond the VFS's.
+ * Locking: the list of all devices only grows; the VFS's.
  */
 #include "kernel/fs/devfs.h"
 
@@ -22,9 +22,12 @@ struct dev {
 	const char *name;
 	const struct dev_ops *ops;
 	void *arg;
+	uint64_t number; /* as of st_rdev */
+	struct dev *next;
 };
 
 static struct vnode *devfs_dir;
+static struct dev *devices;  /* atomic */
 static uint64_t devfs_count; /* atomic; minor numbers */
 
 static int
@@ -100,17 +103,42 @@ devfs_register(const char *name, const struct dev_ops *ops, void *arg)
 
 	if (d == NULL)
 		return -ENOMEM;
-	*d = (struct dev){name, ops, arg};
+	*d = (struct dev){name, ops, arg,
+			  0x500 + __atomic_add_fetch(&devfs_count, 1, __ATOMIC_RELAXED), NULL};
 	vn = vnode_add(devfs_dir, name, S_IFCHR | (ops->mode & 0777), &dev_vnode_ops, d, &error);
 	if (vn == NULL) {
 		kfree(d);
 		return error;
 	}
 	vn->root_only = ops->root_only;
-	vn->rdev = 0x500 + __atomic_add_fetch(&devfs_count, 1, __ATOMIC_RELAXED);
+	vn->rdev = d->number;
+	d->next = __atomic_load_n(&devices, __ATOMIC_RELAXED);
+	/* release: pairs with the acquire in devfs_make_node() */
+	while (!__atomic_compare_exchange_n(&devices, &d->next, d, true, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
 	CTR1(KTR_DEV, "device register: name %s", name);
 	vnode_unref(vn);
 	return 0;
+}
+
+static int
+no_device(struct file *f)
+{
+	return -ENXIO;
+}
+
+void
+devfs_make_node(struct vnode *vn)
+{
+	static const struct vnode_ops none = {.open = no_device};
+	struct dev *d = __atomic_load_n(&devices, __ATOMIC_ACQUIRE);
+
+	while (d != NULL && (!S_ISCHR(vn->mode) || d->number != vn->rdev))
+		d = d->next;
+	vn->data = d;
+	vn->ops = d != NULL ? &dev_vnode_ops : &none;
+	vn->root_only = d != NULL && d->ops->root_only;
 }
 
 static int64_t
@@ -170,7 +198,7 @@ devfs_init(struct vnode *dir)
 	static const struct {
 		const char *name;
 		struct dev_ops ops;
-	} devices[] = {
+	} first[] = {
 	    {"null", {.read = null_read, .write = null_write, .mode = 0666}},
 	    {"zero", {.read = zero_read, .write = null_write, .mode = 0666}},
 	    {"full", {.read = zero_read, .write = full_write, .mode = 0666}},
@@ -179,7 +207,7 @@ devfs_init(struct vnode *dir)
 	};
 
 	devfs_dir = dir;
-	for (unsigned i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
-		if (devfs_register(devices[i].name, &devices[i].ops, NULL) < 0)
-			panic("devfs: no memory for /dev/%s", devices[i].name);
+	for (unsigned i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (devfs_register(first[i].name, &first[i].ops, NULL) < 0)
+			panic("devfs: no memory for /dev/%s", first[i].name);
 }

@@ -9,6 +9,7 @@
 
 struct file;
 struct uio;
+struct vnode;
 
 /*
  * An operation that is NULL fails. Results as of system calls: bytes or 0, or -errno. uio_put() and
@@ -30,3 +31,6 @@ struct dev_ops {
  * Makes /dev/NAME; name and ops stay in use. 0, -EEXIST, -ENOMEM. Thread context, after vfs_init().
  */
 int devfs_register(const char *name, const struct dev_ops *ops, void *arg);
+/* vn, which is new, with its type and its device number, leads to that device; or to none: -ENXIO.
+ */
+void devfs_make_node(struct vnode *vn);

@@ -194,6 +194,50 @@ sys_mkdirat(const uint64_t a[6])
 	return mkdir_at(a[0], a[1], (uint32_t)a[2]);
 }
 
+/* What mknod() makes is of this kind. 0 or -errno. */
+static int
+check_kind(uint32_t kind)
+{
+	switch (kind) {
+	case S_IFREG:
+	case S_IFIFO:
+	case S_IFSOCK:
+		return 0;
+	case S_IFCHR:
+	case S_IFBLK:
+		return curproc()->uid == 0 ? 0 : -EPERM;
+	default:
+		return kind == S_IFDIR ? -EPERM : -EINVAL;
+	}
+}
+
+static int64_t
+mknod_at(uint64_t dirfd, uint64_t upath, uint32_t mode, uint32_t rdev)
+{
+	uint32_t kind = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
+	struct user_path p;
+	int error = check_kind(kind);
+
+	if (error == 0)
+		error = take_path(&p, dirfd, upath);
+	if (error == 0)
+		vnode_unref(vnode_mknod(p.cwd, p.text, kind | (mode & 01777 & ~proc_umask()), rdev,
+					&error));
+	return error;
+}
+
+int64_t
+sys_mknod(const uint64_t a[6])
+{
+	return mknod_at((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1], (uint32_t)a[2]);
+}
+
+int64_t
+sys_mknodat(const uint64_t a[6])
+{
+	return mknod_at(a[0], a[1], (uint32_t)a[2], (uint32_t)a[3]);
+}
+
 static int64_t
 remove_at(uint64_t dirfd, uint64_t upath, bool dir)
 {
@@ -365,6 +409,26 @@ sys_fchdir(const uint64_t a[6])
 	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
 
 	return f != NULL ? change_dir(vnode_ref(f->vn), "") : -EBADF;
+}
+
+int64_t
+sys_chroot(const uint64_t a[6])
+{
+	struct user_path p;
+	struct vnode *vn;
+	int error = take_path(&p, (uint64_t)AT_FDCWD, a[0]);
+
+	if (error < 0)
+		return error;
+	vn = vnode_lookup(p.cwd, p.text, &error);
+	if (vn == NULL)
+		return error;
+	error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
+	if (error == 0 && curproc()->uid != 0)
+		error = -EPERM;
+	CTR2(KTR_VFS, "chroot: path %s error %d", vfs_trace_name(p.text), -error);
+	vnode_unref(error == 0 ? vfs_change_root(vn) : vn);
+	return error;
 }
 
 int64_t

@@ -252,7 +252,7 @@ vfs_print_mounts(struct sbuf *out)
 	list_for_each (l, &mounts) {
 		const struct mount *m = list_entry(l, struct mount, link);
 
-		if (vnode_path_locked(m->root, path, PATH_MAX) < 0)
+		if (vnode_path_locked(m->root, path, PATH_MAX) < 0 || *path != '/')
 			continue;
 		print_name(out, m->source);
 		sbuf_putc(out, ' ');

@@ -26,6 +26,7 @@ struct pipe {
 	uint64_t head, tail;       /* total bytes written, read */
 	size_t kept;               /* bytes of room for splice() calls that go on */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
+	uint64_t reads, writes;    /* how often a FIFO was opened for each */
 	struct cond can_read, can_write;
 	struct poll_source news;
 };
@@ -56,17 +57,56 @@ may_write(const struct file *f)
 	return (f->flags & O_ACCMODE) != O_RDONLY;
 }
 
+static void
+pipe_free(struct uidinfo *ui, struct pipe *p)
+{
+	if (p != NULL)
+		uidinfo_free(ui, p->ring);
+	uidinfo_free(ui, p);
+}
+
+static struct pipe *
+pipe_alloc(struct uidinfo *ui)
+{
+	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
+
+	if (p != NULL)
+		p->ring = uidinfo_alloc(ui, PIPE_SIZE);
+	if (p != NULL && p->ring == NULL) {
+		pipe_free(ui, p);
+		return NULL;
+	}
+	return p;
+}
+
+static void
+pipe_enter(struct file *f, struct pipe *p)
+{
+	p->readers += may_read(f);
+	p->writers += may_write(f);
+	f->news = &p->news;
+}
+
 static int
 pipe_open(struct file *f)
 {
-	struct pipe *p = f->vn->data;
-
 	mutex_lock(&f->vn->lock);
-	p->readers += may_read(f);
-	p->writers += may_write(f);
+	pipe_enter(f, f->vn->data);
 	mutex_unlock(&f->vn->lock);
-	f->news = &p->news;
 	return 0;
+}
+
+/* One open file less; lock held. */
+static void
+pipe_leave(const struct file *f, struct pipe *p)
+{
+	p->readers -= may_read(f);
+	p->writers -= may_write(f);
+	CTR3(KTR_BUF, "pipe close: ino %lu readers %u writers %u", f->vn->ino, p->readers,
+	     p->writers);
+	/* Readers now see the end of the file, writers a broken pipe. */
+	cond_broadcast(&p->can_read);
+	cond_broadcast(&p->can_write);
 }
 
 static void
@@ -75,15 +115,94 @@ pipe_release(struct file *f)
 	struct pipe *p = f->vn->data;
 
 	mutex_lock(&f->vn->lock);
-	p->readers -= may_read(f);
-	p->writers -= may_write(f);
-	CTR3(KTR_BUF, "pipe close: ino %lu readers %u writers %u", f->vn->ino, p->readers,
-	     p->writers);
-	/* Readers now see the end of the file, writers a broken pipe. */
-	cond_broadcast(&p->can_read);
-	cond_broadcast(&p->can_write);
+	pipe_leave(f, p);
 	mutex_unlock(&f->vn->lock);
 	poll_notify(&p->news, POLLIN | POLLOUT);
+}
+
+/* Waits for the other end of a FIFO, one that is opened from now on, if there is none. */
+static int
+fifo_await_other(struct file *f, struct pipe *p)
+{
+	bool reads = may_read(f);
+	const unsigned *others = reads ? &p->writers : &p->readers;
+	const uint64_t *opens = reads ? &p->writes : &p->reads, seen = *opens;
+	int error = 0;
+
+	if (*others > 0)
+		return 0; /* perhaps the file itself */
+	if (f->flags & O_NONBLOCK) {
+		/* It has not lost a writer yet (pipe_poll). */
+		f->priv = (void *)(uintptr_t)(p->writes + 1);
+		return 0;
+	}
+	while (error == 0 && *opens == seen)
+		error = cond_wait(reads ? &p->can_read : &p->can_write, &f->vn->lock, "fifo",
+				  SLEEP_INTR, DEADLINE_NEVER);
+	return error;
+}
+
+/* Nobody has the FIFO open: what was not read is lost. lock held. */
+static void
+fifo_forget(struct vnode *vn)
+{
+	struct pipe *p = vn->data;
+
+	if (p->readers + p->writers > 0)
+		return;
+	vn->data = NULL;
+	pipe_free(vn->ui, p);
+}
+
+static int
+fifo_open(struct file *f)
+{
+	struct vnode *vn = f->vn;
+	struct pipe *p;
+	int error;
+
+	mutex_lock(&vn->lock);
+	f->priv = NULL;
+	p = vn->data != NULL ? vn->data : pipe_alloc(vn->ui);
+	if (p == NULL) {
+		mutex_unlock(&vn->lock);
+		return -ENOMEM;
+	}
+	vn->data = p;
+	if (!may_read(f) && p->readers == 0 && (f->flags & O_NONBLOCK)) {
+		error = -ENXIO;
+	} else {
+		pipe_enter(f, p);
+		p->reads += may_read(f);
+		p->writes += may_write(f);
+		cond_broadcast(&p->can_read);
+		cond_broadcast(&p->can_write);
+		error = fifo_await_other(f, p);
+		if (error != 0)
+			pipe_leave(f, p);
+	}
+	fifo_forget(vn);
+	mutex_unlock(&vn->lock);
+	return error;
+}
+
+static void
+fifo_release(struct file *f)
+{
+	struct pipe *p = f->vn->data;
+
+	mutex_lock(&f->vn->lock);
+	pipe_leave(f, p);
+	poll_notify(&p->news, POLLIN | POLLOUT);
+	fifo_forget(f->vn);
+	mutex_unlock(&f->vn->lock);
+}
+
+/* Was a FIFO opened without waiting, and has had no writer since? */
+static bool
+awaits_first(const struct file *f, const struct pipe *p)
+{
+	return f->vn->ops == &fifo_ops && (uintptr_t)f->priv == p->writes + 1;
 }
 
 static unsigned
@@ -96,7 +215,8 @@ pipe_poll(struct file *f)
 	if (may_write(f))
 		found |= (pipe_room(p) >= PIPE_BUF ? POLLOUT : 0) | (p->readers == 0 ? POLLERR : 0);
 	if (may_read(f))
-		found |= (pipe_used(p) > 0 ? POLLIN : 0) | (p->writers == 0 ? POLLHUP : 0);
+		found |= (pipe_used(p) > 0 ? POLLIN : 0) |
+			 (p->writers == 0 && !awaits_first(f, p) ? POLLHUP : 0);
 	mutex_unlock(&f->vn->lock);
 	return found;
 }
@@ -220,7 +340,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 bool
 is_pipe(const struct file *f)
 {
-	return f->vn->ops == &pipe_ops;
+	return f->vn->ops == &pipe_ops || f->vn->ops == &fifo_ops;
 }
 
 int64_t
@@ -350,13 +470,6 @@ pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
 }
 
 static void
-pipe_free(struct uidinfo *ui, struct pipe *p)
-{
-	uidinfo_free(ui, p->ring);
-	uidinfo_free(ui, p);
-}
-
-static void
 pipe_destroy(struct vnode *vn)
 {
 	pipe_free(vn->ui, vn->data);
@@ -371,18 +484,22 @@ static const struct vnode_ops pipe_ops = {
     .destroy = pipe_destroy,
 };
 
+const struct vnode_ops fifo_ops = {
+    .open = fifo_open,
+    .release = fifo_release,
+    .read = pipe_read,
+    .write = pipe_write,
+    .poll = pipe_poll,
+};
+
 int
 pipe_create(int flags, struct file *end[2])
 {
 	struct uidinfo *ui = curuidinfo();
-	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
-	struct vnode *vn;
+	struct pipe *p = pipe_alloc(ui);
+	struct vnode *vn = p != NULL ? vnode_alloc(S_IFIFO | 0600, &pipe_ops, p) : NULL;
 	int error;
 
-	if (p == NULL)
-		return -ENOMEM;
-	p->ring = uidinfo_alloc(ui, PIPE_SIZE);
-	vn = p->ring != NULL ? vnode_alloc(S_IFIFO | 0600, &pipe_ops, p) : NULL;
 	if (vn == NULL) {
 		pipe_free(ui, p);
 		return -ENOMEM;

@@ -7,6 +7,7 @@
 
 struct file;
 struct uio;
+struct vnode_ops;
 
 #define PIPE_SIZE 65536u /* bytes that a pipe holds */
 #define PIPE_BUF  4096u  /* a write of up to so many bytes is not mixed with others */
@@ -16,6 +17,9 @@ struct uio;
  * or -ENOMEM. Thread context.
  */
 int pipe_create(int flags, struct file *end[2]);
+
+/* Of a pipe that has a name, made by mknod(): it has data while it is open. */
+extern const struct vnode_ops fifo_ops;
 
 bool is_pipe(const struct file *f);
 /* Waits for room. 0; -EAGAIN (nowait), -EPIPE, -EINTR. */

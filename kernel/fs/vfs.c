@@ -10,6 +10,8 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/statfs.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
@@ -121,16 +123,29 @@ may_create(const struct walk *w)
 	return dir_find(w->dir, w->name) != NULL ? -EEXIST : error;
 }
 
-/* Makes a vnode without a name. `to`: the text of a symbolic link. */
+/* What a new vnode is, but for its name: to: the text of a symbolic link; rdev: of a device. */
+struct kind {
+	uint32_t mode;
+	const char *to;
+	uint64_t rdev;
+};
+
 static struct vnode *
-make_vnode(uint32_t mode, const char *to)
+make_vnode(const struct kind *kind)
 {
+	uint32_t mode = kind->mode;
+	const char *to = kind->to;
 	struct vnode *vn = vnode_alloc(mode,
-				       S_ISDIR(mode)   ? &dir_ops
-				       : S_ISLNK(mode) ? &link_ops
-						       : &ramfs_file_ops,
+				       S_ISDIR(mode)    ? &dir_ops
+				       : S_ISLNK(mode)  ? &link_ops
+				       : S_ISFIFO(mode) ? &fifo_ops
+							: &ramfs_file_ops,
 				       NULL);
 
+	if (vn != NULL && (S_ISCHR(mode) || S_ISBLK(mode) || S_ISSOCK(mode))) {
+		vn->rdev = kind->rdev;
+		devfs_make_node(vn);
+	}
 	if (vn == NULL || !S_ISLNK(mode))
 		return vn;
 	vn->size = strlen(to);
@@ -145,15 +160,16 @@ make_vnode(uint32_t mode, const char *to)
 
 /* Makes a vnode with a reference for its name and one for the caller. vfs_lock held. */
 static int
-create_locked(const struct walk *w, uint32_t mode, const char *to, struct vnode **vn)
+create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 {
+	uint32_t mode = kind->mode;
 	int error = may_create(w);
 
 	if (error < 0)
 		return error;
 	if (w->want_dir && !S_ISDIR(mode))
 		return S_ISLNK(mode) ? -ENOENT : -EISDIR;
-	*vn = make_vnode(mode, to);
+	*vn = make_vnode(kind);
 	if (*vn == NULL)
 		return -ENOSPC;
 	error = dir_link(w->dir, *vn, w->name);
@@ -182,8 +198,9 @@ change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
 }
 
 static struct vnode *
-create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *err)
+create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
 {
+	uint32_t mode = kind->mode;
 	struct vnode *vn = NULL;
 	struct walk w = {0};
 
@@ -198,7 +215,7 @@ create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *
 		if (*err == 0)
 			vnode_ref(vn);
 	} else if (*err == 0) {
-		*err = create_locked(&w, mode, to, &vn);
+		*err = create_locked(&w, kind, &vn);
 	}
 	mutex_unlock(&vfs_lock);
 	walk_done(&w);
@@ -210,20 +227,26 @@ create(struct vnode *cwd, const char *path, uint32_t mode, const char *to, int *
 struct vnode *
 vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 {
-	return create(cwd, path, mode, NULL, err);
+	return create(cwd, path, &(struct kind){.mode = mode}, err);
+}
+
+struct vnode *
+vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev, int *err)
+{
+	return create(cwd, path, &(struct kind){.mode = mode, .rdev = rdev}, err);
 }
 
 struct vnode *
 vnode_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
 {
-	return create(cwd, path, S_IFLNK | 0777, to, err);
+	return create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
 }
 
 /* vfs_lock held. */
 static int
 link_locked(const struct walk *w, struct vnode *vn)
 {
-	bool ours = vn->ops == &ramfs_file_ops || vn->ops == &link_ops;
+	bool ours = vn->ops == &ramfs_file_ops || vn->ops == &link_ops || !S_ISREG(vn->mode);
 	bool other = !ours || w->dir->fixed || w->dir->dev != vn->dev;
 	int error = S_ISDIR(vn->mode) ? -EPERM : other ? -EXDEV : may_create(w);
 
@@ -271,7 +294,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 		*made = error == -ENOENT && w.last;
 	}
 	if (*made)
-		error = create_locked(&w, mode, NULL, &vn);
+		error = create_locked(&w, &(struct kind){.mode = mode}, &vn);
 	mutex_unlock(&vfs_lock);
 	walk_done(&w);
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,

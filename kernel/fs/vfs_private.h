@@ -65,6 +65,12 @@ int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to
 /* vnode_path() with vfs_lock held. */
 int vnode_path_locked(struct vnode *vn, char *buf, size_t size);
 
+/* The root of the current process's paths. vfs_lock held. */
+struct vnode *vfs_user_root(void);
+/* Makes vn, whose reference this takes over, that root. Returns the old one with its reference, or
+ * NULL. */
+struct vnode *vfs_change_root(struct vnode *vn);
+
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
 

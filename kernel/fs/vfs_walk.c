@@ -10,6 +10,7 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
 
 #define LINKS_MAX 40 /* that a path may lead through: Linux's limit */
 
@@ -29,6 +30,25 @@ next_part(const char **path, char *name)
 	name[n] = '\0';
 	*path += n;
 	return (int)n;
+}
+
+struct vnode *
+vfs_user_root(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL && p->root != NULL ? p->root : vfs_root;
+}
+
+struct vnode *
+vfs_change_root(struct vnode *vn)
+{
+	struct vnode *old;
+
+	mutex_lock(&vfs_lock);
+	old = proc_change_root(vn);
+	mutex_unlock(&vfs_lock);
+	return old;
 }
 
 /* Keeps the reference to vn, and the one to w->dir. */
@@ -60,7 +80,7 @@ step(struct walk *w, const char *name, struct vnode **to)
 	if (strcmp(name, ".") == 0) {
 		*to = dir;
 	} else if (strcmp(name, "..") == 0) {
-		*to = dir->parent;
+		*to = dir != vfs_user_root() ? dir->parent : dir;
 		if (dir->nameless)
 			hold(w, vnode_ref(*to));
 	} else if (dir->ops->lookup != NULL) {
@@ -113,7 +133,7 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 	kfree(*buf);
 	*buf = path;
 	if (*path == '/' && to == NULL)
-		w->dir = vfs_root;
+		w->dir = vfs_user_root();
 	w->name[0] = '\0';
 	w->want_dir = *path == '/' && to != NULL;
 	return 0;
@@ -149,7 +169,7 @@ walk_on(struct walk *w, const char *path, char *buf)
 int
 walk(struct vnode *cwd, const char *path, struct walk *w)
 {
-	w->dir = *path == '/' || cwd == NULL ? vfs_root : cwd;
+	w->dir = *path == '/' || cwd == NULL ? vfs_user_root() : cwd;
 	w->want_dir = false;
 	w->links = 0;
 	w->last = false;

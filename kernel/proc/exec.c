@@ -151,13 +151,13 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 				AT_BASE,        program->interp_base,
 				AT_FLAGS,       0,
 				AT_ENTRY,       img->entry,
-				AT_UID,         p->uid,
+				AT_UID,         p->ruid,
 				AT_EUID,        p->uid,
-				AT_GID,         p->gid,
+				AT_GID,         p->rgid,
 				AT_EGID,        p->gid,
 				AT_HWCAP,       arch_hwcap(),
 				AT_CLKTCK,      CLK_TCK,
-				AT_SECURE,      0,
+				AT_SECURE,      p->uid != p->ruid || p->gid != p->rgid,
 				AT_RANDOM,      random_at,
 				AT_EXECFN,      path_at,
 				AT_MINSIGSTKSZ, ARCH_MINSIGSTKSZ,
@@ -390,6 +390,8 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	proc_become_first();
 	become(p, vm, path, vn);
 	p->changed_uid = false;
+	p->suid = p->uid;
+	p->sgid = p->gid;
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);

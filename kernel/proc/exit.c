@@ -129,7 +129,7 @@ static _Noreturn void
 exit_process(struct proc *p)
 {
 	struct filetable *files = p->files;
-	struct vnode *cwd = p->cwd, *exe = p->exe;
+	struct vnode *cwd = p->cwd, *exe = p->exe, *root = p->root;
 	struct vmspace *vm = p->vm;
 	struct lwp *l = curlwp();
 	int wait_status = p->exit_status;
@@ -140,10 +140,11 @@ exit_process(struct proc *p)
 	proc_timers_end(p);
 	spin_lock(&proc_lock); /* others look at these */
 	p->files = NULL;
-	p->cwd = p->exe = NULL;
+	p->cwd = p->exe = p->root = NULL;
 	spin_unlock(&proc_lock);
 	filetable_destroy(files);
 	vnode_unref(cwd);
+	vnode_unref(root);
 	proc_exe_drop(exe);
 	spin_lock(&proc_lock); /* after this, a switch back to us must not load the old space */
 	proc_set_space(p, NULL);
@@ -172,7 +173,7 @@ exit_process(struct proc *p)
 	curthread()->user_work = 0;
 	proc_signal_info_locked(p->parent, SIGCHLD,
 				&(struct proc_siginfo){exit_reason(wait_status), p->pid,
-						       .uid = p->uid,
+						       .uid = p->ruid,
 						       .status = exit_value(wait_status)});
 	wakeup(p->parent);
 	if (l->ui == NULL)
@@ -254,7 +255,9 @@ sys_exit_group(const uint64_t a[6])
 	proc_exit((int)(a[0] & 0xff) << 8);
 }
 
-/* Does `want` (wait4's pid) name this child? */
+#define ANY_CHILD INT64_MIN
+
+/* Is this child the one, 0: of the current group, negative: of that group? */
 static bool
 wanted(const struct proc *c, int64_t want)
 {
@@ -262,43 +265,53 @@ wanted(const struct proc *c, int64_t want)
 		return c->pid == (uint32_t)want;
 	if (want == 0)
 		return c->pgid == curproc()->pgid;
-	return want == -1 || c->pgid == (uint32_t)-want;
+	return want == ANY_CHILD || c->pgid == (uint32_t)-want;
 }
 
-/* Finds a child with news, and removes a zombie from the tree. NULL: none. proc_lock held. */
+/* Has the child what somebody waits for? */
+static bool
+has_news(const struct proc *c, int options)
+{
+	if (c->state == PROC_ZOMBIE)
+		return options & WEXITED;
+	return c->status_new && (options & (WIFSTOPPED(c->wait_status) ? WSTOPPED : WCONTINUED));
+}
+
+/* Finds a child with news. NULL: none; *any: but there are such children. proc_lock held. */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
 	*any = false;
 	list_for_each (l, &curproc()->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
+
 		if (!wanted(c, want))
 			continue;
 		*any = true;
-		if (c->state == PROC_ZOMBIE) {
-			list_remove(&c->sibling);
-			list_remove(&c->all);
+		if (has_news(c, options))
 			return c;
-		}
-		if (c->status_new &&
-		    (options & (WIFSTOPPED(c->wait_status) ? WUNTRACED : WCONTINUED))) {
-			c->status_new = false;
-			return c;
-		}
 	}
 	return NULL;
 }
 
-int64_t
-sys_wait4(const uint64_t a[6])
+/* What a wait has found. pid 0: nothing yet, and WNOHANG. */
+struct waited {
+	uint32_t pid, uid;
+	int status;
+	uint64_t ns; /* that a zombie had a CPU */
+};
+
+/*
+ * Waits for a child, and removes a zombie from the tree and frees it, but with WNOWAIT. 0, -ECHILD
+ * or -EINTR.
+ */
+static int
+wait_child(int64_t want, int options, struct waited *w)
 {
-	int64_t want = (int32_t)a[0], pid;
-	int options = (int)a[2], status;
 	struct proc *c;
 	bool any, gone;
 
-	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED))
-		return -EINVAL;
+	*w = (struct waited){0};
 	spin_lock(&proc_lock);
 	while ((c = find_child(want, options, &any)) == NULL) {
 		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
@@ -308,16 +321,79 @@ sys_wait4(const uint64_t a[6])
 		spin_unlock(&proc_lock);
 		return r;
 	}
-	pid = c->pid;
-	status = c->wait_status;
-	gone = c->state == PROC_ZOMBIE;
-	if (gone)
+	*w = (struct waited){c->pid, c->ruid, c->wait_status, 0};
+	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
+	if (c->state == PROC_ZOMBIE)
+		w->ns = c->cpu_ns;
+	if (gone) {
+		list_remove(&c->sibling);
+		list_remove(&c->all);
 		curproc()->children_ns += c->cpu_ns;
+	} else if (!(options & WNOWAIT)) {
+		c->status_new = false;
+	}
 	spin_unlock(&proc_lock);
-	CTR3(KTR_PROC, "wait: pid %d status %#x by %u", (int)pid, status, curproc()->pid);
+	CTR3(KTR_PROC, "wait: pid %d status %#x by %u", (int)w->pid, w->status, curproc()->pid);
 	if (gone)
 		proc_free(c);
-	if (a[1] != 0 && copy_out(a[1], &status, sizeof(status)) != 0)
+	return 0;
+}
+
+int64_t
+sys_wait4(const uint64_t a[6])
+{
+	int options = (int)a[2], error;
+	struct waited w;
+
+	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL))
+		return -EINVAL;
+	error = wait_child((int32_t)a[0] == -1 ? ANY_CHILD : (int32_t)a[0], options | WEXITED, &w);
+	if (error != 0 || w.pid == 0)
+		return error;
+	if (a[1] != 0 && copy_out(a[1], &w.status, sizeof(w.status)) != 0)
 		return -EFAULT;
-	return pid;
+	if (a[3] != 0 && rusage_give(a[3], w.ns) != 0)
+		return -EFAULT;
+	return w.pid;
+}
+
+/* A process, or group, as wanted() has it. False: it is none. */
+static bool
+take_wanted(uint32_t which, int64_t id, int64_t *want)
+{
+	*want = which == P_ALL ? ANY_CHILD : which == P_PID || id == 0 ? id : -id;
+	return which == P_ALL || (which == P_PID && id > 0) || (which == P_PGID && id >= 0);
+}
+
+int64_t
+sys_waitid(const uint64_t a[6])
+{
+	const int what = WEXITED | WSTOPPED | WCONTINUED;
+	int options = (int)a[3], error;
+	struct siginfo info = {0};
+	struct waited w;
+	int64_t want;
+
+	if ((options & ~(what | WNOHANG | WNOWAIT | WNOTHREAD | WALL)) || !(options & what) ||
+	    !take_wanted((uint32_t)a[0], (int32_t)a[1], &want))
+		return -EINVAL;
+	error = wait_child(want, options, &w);
+	if (error != 0)
+		return error;
+	if (w.pid != 0) {
+		bool stopped = WIFSTOPPED(w.status), goes_on = w.status == WAIT_CONTINUED;
+
+		info.si_signo = SIGCHLD;
+		info.si_code = stopped   ? CLD_STOPPED
+			       : goes_on ? CLD_CONTINUED
+					 : exit_reason(w.status);
+		info.si_pid = w.pid;
+		info.si_uid = w.uid;
+		info.si_status = stopped   ? WSTOPSIG(w.status)
+				 : goes_on ? SIGCONT
+					   : exit_value(w.status);
+		if (a[4] != 0 && rusage_give(a[4], w.ns) != 0)
+			return -EFAULT;
+	}
+	return a[2] != 0 && copy_out(a[2], &info, sizeof(info)) != 0 ? -EFAULT : 0;
 }

@@ -149,7 +149,11 @@ fork_current(const struct fork_args *f)
 		return -ENOMEM;
 	}
 	p->umask = parent->umask;
+	p->ruid = parent->ruid;
+	p->suid = parent->suid;
 	p->gid = parent->gid;
+	p->rgid = parent->rgid;
+	p->sgid = parent->sgid;
 	p->ngroups = parent->ngroups;
 	memcpy(p->groups, parent->groups, sizeof(p->groups));
 	p->changed_uid = parent->changed_uid;
@@ -157,6 +161,7 @@ fork_current(const struct fork_args *f)
 
 	spin_lock(&proc_lock);
 	p->cwd = vnode_ref(parent->cwd);
+	p->root = parent->root != NULL ? vnode_ref(parent->root) : NULL;
 	p->exe = parent->exe != NULL ? vnode_ref(parent->exe) : NULL;
 	if (p->exe != NULL)
 		vnode_execute_begin(p->exe);

@@ -44,28 +44,91 @@ sys_getppid(const uint64_t a[6])
 	return pid;
 }
 
-int64_t
-sys_getuid(const uint64_t a[6])
+/* The numbers of a user, or of a group, that a process has. */
+struct three {
+	uint32_t real, effective, saved;
+};
+
+#define KEEP UINT32_MAX
+
+enum how { SET_ONE, SET_TWO, SET_THREE };
+
+static bool
+one_of(uint32_t id, const struct three *now)
 {
-	return curproc()->uid;
+	return id == KEEP || id == now->real || id == now->effective || id == now->saved;
 }
 
-int64_t
-sys_geteuid(const uint64_t a[6])
+/*
+ * What a process that has `now` gets, if it wants `to`: by setuid (to->effective alone), setreuid
+ * (not to->saved), setresuid; or the same for groups. 0 or -EPERM.
+ */
+static int
+choose_ids(enum how how, bool root, const struct three *now, struct three *to)
 {
-	return sys_getuid(a);
+	bool good;
+
+	if (how == SET_ONE)
+		good = to->effective == now->real || to->effective == now->saved;
+	else if (how == SET_TWO)
+		good = (to->real == KEEP || to->real == now->real || to->real == now->effective) &&
+		       one_of(to->effective, now);
+	else
+		good =
+		    one_of(to->real, now) && one_of(to->effective, now) && one_of(to->saved, now);
+	if (!good && !root)
+		return -EPERM;
+	if (how == SET_ONE && root)
+		to->real = to->saved = to->effective;
+	if (how == SET_TWO &&
+	    (to->real != KEEP || (to->effective != KEEP && to->effective != now->real)))
+		to->saved = to->effective != KEEP ? to->effective : now->effective;
+	to->real = to->real != KEEP ? to->real : now->real;
+	to->effective = to->effective != KEEP ? to->effective : now->effective;
+	to->saved = to->saved != KEEP ? to->saved : now->saved;
+	return 0;
 }
 
-int64_t
-sys_setuid(const uint64_t a[6])
+static bool
+are_ids(const struct three *ids)
+{
+	return (ids->real <= INT32_MAX || ids->real == KEEP) &&
+	       (ids->effective <= INT32_MAX || ids->effective == KEEP) &&
+	       (ids->saved <= INT32_MAX || ids->saved == KEEP);
+}
+
+/* The user who is charged is the effective one. proc_lock held. */
+static int
+set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo **ui)
+{
+	const struct three now = {p->ruid, p->uid, p->suid};
+	struct uidinfo *old = p->ui;
+	int error = choose_ids(how, p->uid == 0, &now, &to);
+
+	if (error != 0)
+		return error;
+	if (to.effective != (*ui)->uid)
+		return -EAGAIN; /* another thread was faster */
+	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
+	p->ui = *ui;
+	*ui = old;
+	p->changed_uid |= p->uid != to.effective;
+	p->ruid = to.real;
+	p->uid = to.effective;
+	p->suid = to.saved;
+	return 0;
+}
+
+static int64_t
+set_users(enum how how, struct three to)
 {
 	struct proc *p = curproc();
-	struct uidinfo *ui, *old;
-	bool may;
+	struct uidinfo *ui;
+	int error;
 
-	if (a[0] > INT32_MAX)
+	if (!are_ids(&to) || (how == SET_ONE && to.effective == KEEP))
 		return -EINVAL;
-	ui = uidinfo_enter((uint32_t)a[0]);
+	ui = uidinfo_enter(to.effective != KEEP ? to.effective : p->uid);
 	if (ui == NULL)
 		return -EAGAIN;
 	if (!uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p))) {
@@ -74,18 +137,41 @@ sys_setuid(const uint64_t a[6])
 	}
 	/* Files and memory that the process has already stay counted for the old user. */
 	spin_lock(&proc_lock); /* other threads do the same */
-	may = p->uid == 0 || p->uid == a[0];
-	old = may ? p->ui : ui;
-	if (may) {
-		CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, (uint32_t)a[0]);
-		p->ui = ui;
-		p->changed_uid |= p->uid != ui->uid;
-		p->uid = ui->uid;
-	}
+	error = set_users_locked(p, how, to, &ui);
 	spin_unlock(&proc_lock);
-	uidinfo_release(old, UIDINFO_KMEM, kmalloc_size(p));
-	uidinfo_leave(old);
-	return may ? 0 : -EPERM;
+	uidinfo_release(ui, UIDINFO_KMEM, kmalloc_size(p));
+	uidinfo_leave(ui);
+	return error;
+}
+
+int64_t
+sys_getuid(const uint64_t a[6])
+{
+	return curproc()->ruid;
+}
+
+int64_t
+sys_geteuid(const uint64_t a[6])
+{
+	return curproc()->uid;
+}
+
+int64_t
+sys_setuid(const uint64_t a[6])
+{
+	return set_users(SET_ONE, (struct three){KEEP, (uint32_t)a[0], KEEP});
+}
+
+int64_t
+sys_setreuid(const uint64_t a[6])
+{
+	return set_users(SET_TWO, (struct three){(uint32_t)a[0], (uint32_t)a[1], KEEP});
+}
+
+int64_t
+sys_setresuid(const uint64_t a[6])
+{
+	return set_users(SET_THREE, (struct three){(uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]});
 }
 
 /* The caller (pid 0) or one of its children. NULL: not among those. proc_lock held. */
@@ -209,31 +295,57 @@ proc_in_group(uint32_t gid)
 	return false;
 }
 
+static int64_t
+set_groups_to(enum how how, struct three to)
+{
+	struct proc *p = curproc();
+	struct three now;
+	int error;
+
+	if (!are_ids(&to) || (how == SET_ONE && to.effective == KEEP))
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	now = (struct three){p->rgid, p->gid, p->sgid};
+	error = choose_ids(how, p->uid == 0, &now, &to);
+	if (error == 0) {
+		CTR3(KTR_PROC, "setgid: pid %u from %u to %u", p->pid, p->gid, to.effective);
+		p->rgid = to.real;
+		p->gid = to.effective;
+		p->sgid = to.saved;
+	}
+	spin_unlock(&proc_lock);
+	return error;
+}
+
 int64_t
 sys_getgid(const uint64_t a[6])
 {
-	return curproc()->gid;
+	return curproc()->rgid;
 }
 
 int64_t
 sys_getegid(const uint64_t a[6])
 {
-	return sys_getgid(a);
+	return curproc()->gid;
 }
 
 int64_t
 sys_setgid(const uint64_t a[6])
 {
-	struct proc *p = curproc();
-	uint32_t gid = (uint32_t)a[0];
+	return set_groups_to(SET_ONE, (struct three){KEEP, (uint32_t)a[0], KEEP});
+}
 
-	if (gid > INT32_MAX)
-		return -EINVAL;
-	if (p->uid != 0 && gid != p->gid)
-		return -EPERM;
-	CTR3(KTR_PROC, "setgid: pid %u from %u to %u", p->pid, p->gid, gid);
-	p->gid = gid;
-	return 0;
+int64_t
+sys_setregid(const uint64_t a[6])
+{
+	return set_groups_to(SET_TWO, (struct three){(uint32_t)a[0], (uint32_t)a[1], KEEP});
+}
+
+int64_t
+sys_setresgid(const uint64_t a[6])
+{
+	return set_groups_to(SET_THREE,
+			     (struct three){(uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]});
 }
 
 int64_t
@@ -274,24 +386,28 @@ sys_setgroups(const uint64_t a[6])
 	return 0;
 }
 
-/* The real, effective and saved number, which are one. */
 static int64_t
-three_ids(const uint64_t a[6], uint32_t id)
+give_ids(const uint64_t a[6], const struct three *ids)
 {
-	for (unsigned i = 0; i < 3; i++)
-		if (copy_out(a[i], &id, sizeof(id)) != 0)
-			return -EFAULT;
+	if (copy_out(a[0], &ids->real, sizeof(ids->real)) != 0 ||
+	    copy_out(a[1], &ids->effective, sizeof(ids->effective)) != 0 ||
+	    copy_out(a[2], &ids->saved, sizeof(ids->saved)) != 0)
+		return -EFAULT;
 	return 0;
 }
 
 int64_t
 sys_getresuid(const uint64_t a[6])
 {
-	return three_ids(a, curproc()->uid);
+	const struct proc *p = curproc();
+
+	return give_ids(a, &(struct three){p->ruid, p->uid, p->suid});
 }
 
 int64_t
 sys_getresgid(const uint64_t a[6])
 {
-	return three_ids(a, curproc()->gid);
+	const struct proc *p = curproc();
+
+	return give_ids(a, &(struct three){p->rgid, p->gid, p->sgid});
 }

@@ -85,6 +85,19 @@ proc_chdir(struct vnode *vn)
 	return old;
 }
 
+struct vnode *
+proc_change_root(struct vnode *vn)
+{
+	struct proc *p = curproc();
+	struct vnode *old;
+
+	spin_lock(&proc_lock);
+	old = p->root;
+	p->root = vn;
+	spin_unlock(&proc_lock);
+	return old;
+}
+
 struct lwp *
 lwp_next(const struct proc *p, const struct lwp *l)
 {
@@ -166,7 +179,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 		uidinfo_leave(ui);
 	if (p == NULL)
 		return NULL;
-	p->uid = uid;
+	p->uid = p->ruid = p->suid = uid;
 	p->ui = ui;
 	p->thread = thread_alloc(name, PRIO_USER, fn, p);
 	if (p->thread == NULL) {

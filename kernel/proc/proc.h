@@ -87,6 +87,7 @@ struct lwp {
 	struct list sibling;      /* [p] in proc.lwps */
 	struct uidinfo *ui;       /* [c] for whom it counts; NULL: the process's first thread */
 	bool dying;               /* [p] it ends when it would return to its program */
+	bool sig_restore;         /* [t] */
 	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
 	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
@@ -94,8 +95,7 @@ struct lwp {
 	uint64_t sig_pending;     /* [p] for this thread; bit n-1 is signal n */
 	uint64_t sig_blocked;     /* [p] */
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
-	uint64_t sig_saved;   /* [t] what sig_blocked will be after the next delivery ... */
-	bool sig_restore;     /* [t] ... if this is set */
+	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	struct sigaltstack sig_stack;   /* [t] */
 	struct proc_siginfos sig_infos; /* [p] */
 	struct file *held[FILES_HELD];  /* [t] references until its system call has ended */
@@ -119,11 +119,12 @@ struct proc {
 	uint32_t pid;                /* [c] also its first thread's tid */
 	uint32_t pgid;               /* [p] */
 	uint32_t sid;                /* [p] session: the pid of the process that began it */
-	uint32_t uid;                /* [t] written by its own thread, read by anyone */
+	uint32_t uid;                /* [t] effective; written by its own thread, read by anyone */
+	uint32_t ruid, suid;         /* [p] real and saved */
 	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
+	uint32_t rgid, sgid;         /* [p] */
 	unsigned ngroups;            /* [p] how many supplementary groups; */
 	uint32_t groups[GROUPS_MAX]; /* [p] these */
-	bool changed_uid;            /* [t] since it, or the parent, has executed a program */
 	struct uidinfo *ui;          /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
@@ -145,6 +146,7 @@ struct proc {
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] cleared under proc_lock; NULL: the process is ending */
 	struct vnode *cwd;       /* [p] a reference */
+	struct vnode *root;      /* [p] and vfs_lock; a reference; NULL: that of the machine */
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
@@ -155,6 +157,7 @@ struct proc {
 	struct list timers;      /* [p] of timer_create() */
 	uint32_t next_timer;     /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
+	bool changed_uid;         /* [t] since it, or the parent, has executed a program */
 	bool status_new;          /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;              /* [p] the out-of-memory code has killed it */
 	uint64_t sig_pending;     /* [p] for any thread; bit n-1 is signal n */
@@ -182,6 +185,12 @@ struct vnode *proc_cwd(void);
 /* Makes vn, whose reference this takes over, that directory. Returns the old one with its
  * reference. */
 struct vnode *proc_chdir(struct vnode *vn);
+
+/*
+ * Makes vn, whose reference this takes over, the root of its paths. Returns the old one with its
+ * reference, or NULL. vfs_lock held.
+ */
+struct vnode *proc_change_root(struct vnode *vn);
 
 /*
  * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).

@@ -47,6 +47,8 @@ int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, uint64_t *dead
 		    uint64_t *interval_ns);
 /* Stores one. 0 or -EFAULT. */
 int give_itimerspec(uint64_t to, const struct itimer_left *left);
+/* Stores Linux's struct rusage of what had a CPU for so long. 0 or -EFAULT. */
+int rusage_give(uint64_t to, uint64_t ns);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */

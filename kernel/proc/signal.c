@@ -216,7 +216,7 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 			wakeup(&p->state);
 			p->status_new = false;
 			if (sig == SIGCONT)
-				tell_parent(p, 0xffff);
+				tell_parent(p, WAIT_CONTINUED);
 		}
 	}
 	if (is_ignored(p, sig) && !is_wanted(p, l, sig)) {

@@ -22,7 +22,10 @@
 static bool
 allowed(const struct proc *p)
 {
-	return curproc()->uid == 0 || curproc()->uid == p->uid;
+	const struct proc *self = curproc();
+
+	return self->uid == 0 || self->uid == p->ruid || self->uid == p->suid ||
+	       self->ruid == p->ruid || self->ruid == p->suid;
 }
 
 /* Sends sig, if it is not 0, to p or its thread l. 0 or -EPERM. proc_lock held. */
@@ -30,7 +33,7 @@ static int
 send(struct proc *p, struct lwp *l, int sig)
 {
 	const struct proc *self = curproc();
-	struct proc_siginfo info = {l != NULL ? SI_TKILL : SI_USER, self->pid, .uid = self->uid};
+	struct proc_siginfo info = {l != NULL ? SI_TKILL : SI_USER, self->pid, .uid = self->ruid};
 
 	if (!allowed(p))
 		return -EPERM;

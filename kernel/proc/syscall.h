@@ -21,6 +21,7 @@ int64_t sys_rename(const uint64_t a[6]);
 int64_t sys_link(const uint64_t a[6]);
 int64_t sys_symlink(const uint64_t a[6]);
 int64_t sys_mkdir(const uint64_t a[6]);
+int64_t sys_mknod(const uint64_t a[6]);
 int64_t sys_rmdir(const uint64_t a[6]);
 int64_t sys_unlink(const uint64_t a[6]);
 int64_t sys_prctl(const uint64_t a[6]);

@@ -240,6 +240,14 @@ sys_times(const uint64_t a[6])
 	return (int64_t)(clock_ns() / unit);
 }
 
+int
+rusage_give(uint64_t to, uint64_t ns)
+{
+	const struct rusage r = {.ru_utime = to_timeval(ns)};
+
+	return copy_out(to, &r, sizeof(r));
+}
+
 int64_t
 sys_getrusage(const uint64_t a[6])
 {

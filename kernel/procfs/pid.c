@@ -309,7 +309,15 @@ exe_link(struct procfs_node *n)
 static int
 root_link(struct procfs_node *n)
 {
-	return link_to(n, vnode_ref(vfs_root));
+	struct vnode *vn = NULL;
+	const struct proc *p;
+
+	spin_lock(&proc_lock);
+	p = procfs_proc(n->pid);
+	if (p == NULL || p->cwd != NULL) /* not when it ends */
+		vn = vnode_ref(p != NULL && p->root != NULL ? p->root : vfs_root);
+	spin_unlock(&proc_lock);
+	return vn != NULL ? link_to(n, vn) : -ENOENT;
 }
 
 /* ---- memory ---- */

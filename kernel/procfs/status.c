@@ -23,7 +23,7 @@
 
 /* A process, or one of its threads. */
 struct facts {
-	uint32_t pid, tid, ppid, pgid, sid, uid, gid, umask;
+	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, gid, rgid, sgid, umask;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
 	unsigned threads, prio, cpu;
@@ -109,7 +109,11 @@ take(const struct procfs_node *n, struct facts *f)
 	f->pgid = p->pgid;
 	f->sid = p->sid;
 	f->uid = p->uid;
+	f->ruid = p->ruid;
+	f->suid = p->suid;
 	f->gid = p->gid;
+	f->rgid = p->rgid;
+	f->sgid = p->sgid;
 	f->ngroups = p->ngroups;
 	memcpy(f->groups, p->groups, sizeof(f->groups));
 	f->umask = p->umask;
@@ -220,7 +224,7 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 		    "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\nTgid:\t%u\nNgid:\t0\nPid:\t%u\n",
 		    f.name, f.umask, f.state, state_word(f.state), f.pid, f.tid);
 	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
-		    f.ppid, f.uid, f.uid, f.uid, f.uid, f.gid, f.gid, f.gid, f.gid);
+		    f.ppid, f.ruid, f.uid, f.suid, f.uid, f.rgid, f.gid, f.sgid, f.gid);
 	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", FILES_MAX);
 	for (unsigned i = 0; i < f.ngroups; i++)
 		sbuf_printf(out, "%u ", f.groups[i]);

@@ -77,6 +77,13 @@ void test_pipes(void);
 void test_texts(void);
 int texts_stay(void);
 
+/* nodes.c */
+void test_nodes(void);
+
+/* ids.c */
+void test_ids(void);
+int ids_as_executed(void);
+
 /* timers.c */
 void test_timers(void);
 int timers_as_executed(void);

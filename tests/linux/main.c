@@ -101,6 +101,13 @@ main(int argc, char *argv[])
 		return threads_execute(atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "stay") == 0)
 		return texts_stay();
+	if (argc == 2 && strcmp(argv[1], "saved") == 0)
+		return ids_as_executed();
+	if (argc == 2 && strcmp(argv[1], "ids") == 0) {
+		test_nodes();
+		test_ids();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "texts") == 0) {
 		test_pipes();
 		test_texts();
@@ -119,6 +126,8 @@ main(int argc, char *argv[])
 	test_moves();
 	test_pipes();
 	test_texts();
+	test_nodes();
+	test_ids();
 	test_timers();
 	test_proc();
 	test_admin();

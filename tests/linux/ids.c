@@ -1,0 +1,193 @@
+/* ids.c - real, effective and saved users and groups; waitid. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+static bool
+users_are(uid_t real, uid_t effective, uid_t saved)
+{
+	uid_t r, e, s;
+
+	return getresuid(&r, &e, &s) == 0 && r == real && e == effective && s == saved &&
+	       getuid() == real && geteuid() == effective;
+}
+
+static bool
+groups_are(gid_t real, gid_t effective, gid_t saved)
+{
+	gid_t r, e, s;
+
+	return getresgid(&r, &e, &s) == 0 && r == real && e == effective && s == saved &&
+	       getgid() == real && getegid() == effective;
+}
+
+/* Without the C library, which would change all threads. */
+#define set(call, ...) syscall(SYS_##call, __VA_ARGS__)
+
+static int
+changes_users(void *arg)
+{
+	struct stat st;
+	int fd;
+
+	/* User 0 gives its rights away for a time. */
+	if (set(setresuid, -1, 1000, -1) != 0 || !users_are(0, 1000, 0))
+		return 1;
+	fd = open("/tmp/linux_ids", O_CREAT | O_RDWR | O_TRUNC, 0600);
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != 1000 || unlink("/tmp/linux_ids") != 0 ||
+	    !FAILS(open("/proc/1/environ", O_RDONLY), EACCES) || kill(1, 0) != 0)
+		return 2;
+	if (!FAILS(set(setresuid, 5, -1, -1), EPERM) || !FAILS(set(setreuid, -1, 7), EPERM) ||
+	    !FAILS(set(setuid, 7), EPERM) || set(setresuid, -1, 0, -1) != 0 || !users_are(0, 0, 0))
+		return 3;
+	/* setreuid: the saved user becomes the effective one. */
+	if (set(setreuid, 1000, 0) != 0 || !users_are(1000, 0, 0) || set(setreuid, 0, 1000) != 0 ||
+	    !users_are(0, 1000, 1000) || set(setreuid, 1000, 0) != 0 || !users_are(1000, 0, 0) ||
+	    set(setreuid, -1, 1000) != 0 || !users_are(1000, 1000, 0))
+		return 4;
+	if (set(setuid, 0) != 0 || !users_are(1000, 0, 0) || set(setresuid, 1, 2, 3) != 0 ||
+	    !users_are(1, 2, 3) || set(setresuid, 2, 3, 1) != 0 || !users_are(2, 3, 1) ||
+	    set(setuid, 1) != 0 || !users_are(2, 1, 1) || !FAILS(set(setuid, 3), EPERM) ||
+	    !FAILS(set(setreuid, 3, -1), EPERM) || !FAILS(set(setresuid, -1, -1, 0), EPERM))
+		return 5;
+	return FAILS(set(setuid, -1), EINVAL) && FAILS(set(setresuid, -2, -1, -1), EINVAL) &&
+		       FAILS(set(getresuid, NOWHERE, NOWHERE, NOWHERE), EFAULT) &&
+		       set(setresuid, -1, -1, -1) == 0 && set(setreuid, -1, -1) == 0 &&
+		       users_are(2, 1, 1)
+		   ? 0
+		   : 6;
+}
+
+static int
+changes_groups(void *arg)
+{
+	if (setgroups(0, NULL) != 0 || set(setresgid, 10, 11, 12) != 0 || !groups_are(10, 11, 12) ||
+	    set(setregid, -1, 13) != 0 || !groups_are(10, 13, 13) || set(setgid, 9) != 0 ||
+	    !groups_are(9, 9, 9) || set(setresgid, 10, 11, 12) != 0 || setuid(1000) != 0)
+		return 1;
+	return FAILS(set(setresgid, 9, -1, -1), EPERM) && FAILS(set(setgid, 9), EPERM) &&
+		       FAILS(set(setregid, 12, -1), EPERM) && set(setresgid, 12, 10, 11) == 0 &&
+		       groups_are(12, 10, 11) && set(setgid, 11) == 0 && groups_are(12, 11, 11) &&
+		       set(setregid, 11, 12) == 0 && groups_are(11, 12, 12) &&
+		       FAILS(set(setgid, -1), EINVAL)
+		   ? 0
+		   : 2;
+}
+
+int
+ids_as_executed(void)
+{
+	return users_are(1, 0, 0) && groups_are(5, 6, 6) && getauxval(AT_UID) == 1 &&
+		       getauxval(AT_EUID) == 0 && getauxval(AT_GID) == 5 &&
+		       getauxval(AT_EGID) == 6 && getauxval(AT_SECURE) == 1
+		   ? 0
+		   : 4;
+}
+
+/* /proc tells all three, and exec makes the saved user the effective one. */
+static int
+tells_users(void *arg)
+{
+	char text[4096] = "";
+	int fd;
+
+	if (setresgid(5, 6, 7) != 0 || setresuid(1, 0, 3) != 0)
+		return 1;
+	fd = open("/proc/self/status", O_RDONLY);
+	if (read(fd, text, sizeof(text) - 1) <= 0 ||
+	    strstr(text, "\nUid:\t1\t0\t3\t0\nGid:\t5\t6\t7\t6\n") == NULL)
+		return 2;
+	execl(linux_test_path(), linux_test_path(), "saved", NULL);
+	return 3;
+}
+
+/* ---- waitid ---- */
+
+static pid_t
+child(int status)
+{
+	pid_t pid = fork();
+
+	if (pid == 0 && status >= 0)
+		_exit(status);
+	while (pid == 0)
+		pause();
+	return pid;
+}
+
+static bool
+info_is(const siginfo_t *i, int code, pid_t pid, int status)
+{
+	return i->si_signo == SIGCHLD && i->si_code == code && i->si_pid == pid &&
+	       i->si_uid == getuid() && i->si_status == status && i->si_errno == 0;
+}
+
+static int
+waits(void *arg)
+{
+	pid_t a = child(7), b = child(-1);
+	struct rusage usage;
+	siginfo_t i;
+
+	if (waitid(P_PID, (id_t)a, &i, WEXITED | WNOWAIT) != 0 || !info_is(&i, CLD_EXITED, a, 7) ||
+	    waitid(P_ALL, 0, &i, WEXITED | WNOWAIT) != 0 || !info_is(&i, CLD_EXITED, a, 7) ||
+	    syscall(SYS_waitid, P_PGID, 0, &i, WEXITED, &usage) != 0 ||
+	    !info_is(&i, CLD_EXITED, a, 7) || !FAILS(waitid(P_PID, (id_t)a, &i, WEXITED), ECHILD))
+		return 1;
+	memset(&i, 0x55, sizeof(i));
+	if (waitid(P_ALL, 0, &i, WEXITED | WSTOPPED | WCONTINUED | WNOHANG) != 0 ||
+	    i.si_signo != 0 || i.si_pid != 0)
+		return 2;
+	kill(b, SIGSTOP);
+	if (waitid(P_PGID, (id_t)getpgrp(), &i, WSTOPPED | WNOWAIT) != 0 ||
+	    !info_is(&i, CLD_STOPPED, b, SIGSTOP) || waitid(P_PID, (id_t)b, &i, WSTOPPED) != 0 ||
+	    !info_is(&i, CLD_STOPPED, b, SIGSTOP) ||
+	    waitid(P_PID, (id_t)b, &i, WSTOPPED | WNOHANG) != 0 || i.si_pid != 0)
+		return 3;
+	kill(b, SIGCONT);
+	if (waitid(P_PID, (id_t)b, &i, WCONTINUED) != 0 || !info_is(&i, CLD_CONTINUED, b, SIGCONT))
+		return 4;
+	kill(b, SIGKILL);
+	/* A stop is asked for, but there is an end only: it waits, and a signal ends that. */
+	on_alarm(0);
+	send_alarms(true);
+	if (!FAILS(waitid(P_PID, (id_t)b, &i, WSTOPPED), EINTR))
+		return 5;
+	send_alarms(false);
+	if (waitid(P_PID, (id_t)b, NULL, WEXITED | WNOWAIT) != 0 ||
+	    waitid(P_ALL, 0, &i, WEXITED | WSTOPPED) != 0 || !info_is(&i, CLD_KILLED, b, SIGKILL))
+		return 6;
+	return FAILS(waitid(P_ALL, 0, &i, WEXITED), ECHILD) &&
+		       FAILS(waitid(P_ALL, 0, &i, WNOHANG), EINVAL) &&
+		       FAILS(waitid(P_ALL, 0, &i, WEXITED | 64), EINVAL) &&
+		       FAILS(waitid(P_PID, 0, &i, WEXITED), EINVAL) &&
+		       FAILS(waitid((idtype_t)9, 1, &i, WEXITED), EINVAL) &&
+		       FAILS(waitid(P_PGID, (id_t)-5, &i, WEXITED), EINVAL) && child(1) > 0 &&
+		       FAILS(waitid(P_ALL, 0, NOWHERE, WEXITED), EFAULT)
+		   ? 0
+		   : 7;
+}
+
+void
+test_ids(void)
+{
+	if (access("/dev/ktr", F_OK) != 0)
+		return; /* the guest's user 0 */
+	result(in_child(changes_users, NULL) == 0, "real, effective and saved users");
+	result(in_child(changes_groups, NULL) == 0, "real, effective and saved groups");
+	result(in_child(tells_users, NULL) == 0, "/proc and exec know the three users");
+	result(in_child(waits, NULL) == 0,
+	       "waitid tells ends, stops and continues, and may look only");
+}
