@@ -210,8 +210,8 @@ tame(long nr, uint64_t a[6])
 		a[1] = (uint64_t)ONE_OF(settable);
 		a[4] = (uint64_t)value;
 		a[5] = below(8) ? strlen(value) : below(64);
-	} else if (nr == NR_setuid) {
-		a[0] = 1000; /* whose processes the test ends */
+	} else if (nr == NR_setuid || nr == NR_setreuid || nr == NR_setresuid) {
+		a[0] = a[1] = a[2] = 1000; /* whose processes the test ends */
 		return below(16) == 0;
 	} else if (nr == NR_unlinkat || nr == NR_renameat || nr == NR_renameat2) {
 		spare(&a[1]);
@@ -293,8 +293,10 @@ elf_round(void)
 {
 	char *const argv[] = {"elf", NULL};
 	uint64_t n = 1 + below(MUTATIONS_MAX);
-	int fd = open("elf", O_WRONLY | O_CREAT | O_TRUNC, 0755);
+	int fd;
 
+	unlink("elf"); /* somebody may execute it */
+	fd = open("elf", O_WRONLY | O_CREAT | O_TRUNC, 0755);
 	for (uint64_t i = 0; i < n; i++) {
 		size_t at = below(below(4) ? 64 + 56 * 6 : elf_size);
 
