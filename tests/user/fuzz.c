@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kestrel.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,11 +33,12 @@
 #define ROUND_MS        60
 #define CALLS_A_ROUND   600
 #define PROGRAM_SIZE    4096
+#define THREADS         3
 #define ELF_MAX         (256 * 1024)
 #define MUTATIONS_MAX   12
 #define SYSTEM_CALL_MAX 1040
 
-static uint64_t seed;
+static __thread uint64_t seed;
 
 /* xorshift64* (Vigna). */
 static uint64_t
@@ -266,6 +269,40 @@ calls_round(void)
 		one_call();
 }
 
+static void
+on_tick(int sig)
+{
+	(void)sig;
+}
+
+static void *
+calls_of_thread(void *first)
+{
+	seed = (uint64_t)(uintptr_t)first | 1;
+	for (unsigned i = 0; i < CALLS_A_ROUND; i++)
+		one_call();
+	return NULL;
+}
+
+/* Threads of one process make calls at once, and a timer's signals interrupt them. */
+static void
+threads_round(void)
+{
+	const struct itimerval often = {{0, 500}, {0, 500}};
+	struct sigaction act = {.sa_handler = on_tick};
+	pthread_t t;
+
+	if (getuid() == 0)
+		victims();
+	act.sa_flags = below(2) ? SA_RESTART : 0;
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_create(&t, NULL, calls_of_thread, (void *)(uintptr_t)draw());
+	for (unsigned i = 0; i < CALLS_A_ROUND; i++)
+		one_call();
+}
+
 /* Executes random bytes. */
 static void
 program_round(void)
@@ -287,7 +324,8 @@ program_round(void)
 static char elf[ELF_MAX];
 static size_t elf_size;
 
-/* Executes a program in which some bytes are changed, most of them in its headers. */
+/* Executes a program, one of our own, which is small, in which some bytes are changed, most of them
+ * in its headers. */
 static void
 elf_round(void)
 {
@@ -315,12 +353,12 @@ elf_round(void)
 static bool
 read_elf(void)
 {
-	int fd = open("/bin/true", O_RDONLY);
+	int fd = open("/bin/nproc", O_RDONLY);
 	ssize_t n = fd >= 0 ? read(fd, elf, sizeof(elf)) : -1;
 
 	close(fd);
 	elf_size = n > 0 ? (size_t)n : 0;
-	return elf_size > 512;
+	return elf_size > 512 && elf_size < ELF_MAX;
 }
 
 /* Discards what the children write, and gives them nothing to read. */
@@ -382,18 +420,22 @@ fuzz_main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} kinds[] = {{"calls", calls_round}, {"programs", program_round}, {"elves", elf_round}};
+	} kinds[] = {{"calls", calls_round},
+		     {"threads", threads_round},
+		     {"programs", program_round},
+		     {"elves", elf_round}};
+	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
 	unsigned kind = 0, ended = 0, rounds = 0;
 
-	while (kind < 3 && (argc < 4 || strcmp(argv[1], kinds[kind].name) != 0))
+	while (kind < count && (argc < 4 || strcmp(argv[1], kinds[kind].name) != 0))
 		kind++;
-	if (kind == 3 || (kind == 1 && getuid() == 0)) {
-		fprintf(stderr, "usage: user_test fuzz calls|programs|elves SEED ROUNDS\n");
+	if (kind == count || (kinds[kind].fn == program_round && getuid() == 0)) {
+		fprintf(stderr, "usage: user_test fuzz calls|threads|programs|elves SEED ROUNDS\n");
 		return 2;
 	}
 	mkdir("/tmp/fuzz", 0777);
 	if (chdir("/tmp/fuzz") < 0 || !read_elf()) {
-		fprintf(stderr, "fuzz: /tmp/fuzz, /bin/true: %s\n", strerror(errno));
+		fprintf(stderr, "fuzz: /tmp/fuzz, /bin/nproc: %s\n", strerror(errno));
 		return 1;
 	}
 	tester = getpid();

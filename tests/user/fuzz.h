@@ -1,5 +1,6 @@
 /*
- * fuzz.h - `user_test fuzz calls|programs|elves SEED ROUNDS`: random acts, repeatable by the seed.
+ * fuzz.h - `user_test fuzz calls|threads|programs|elves SEED ROUNDS`: random acts, repeatable by
+ * the seed.
  */
 #pragma once
 
