@@ -5,7 +5,7 @@ import time
 
 import pexpect
 import tracecheck as tc
-from harness import BOOT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktr_stats  # noqa: F401
+from harness import BOOT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
 ANSWER_S = 300  # on a busy machine, removing 84,000 nested directories takes half a minute
@@ -22,7 +22,7 @@ class Machine:
         self.arch, self.trace = arch, pathlib.Path(tmp) / "attack.ktr"
         self.log = open(ROOT / "build" / arch / "attack.console", "w", encoding="utf-8")
         words = ["--arch", arch, "--firmware", "none", "--smp", "4", "--mem", "192M", "--trace", str(self.trace),
-                 "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test"]
+                 "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test", *dynamic_program("/bin/dynamic", "/bin/linker", arch)]
         self.console = pexpect.spawn(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
                                      logfile=self.log)
         self.console.delaybeforesend = None
@@ -30,14 +30,14 @@ class Machine:
         self.expect(PROMPT)
         self.shell("sysctl debug.ktr.mask=PROC,SYSC,SIG > /dev/null")
 
-    def expect(self, text):
-        """The console's output up to that text. A panic, the end of the machine and a timeout are failures."""
-        found = self.console.expect_exact([text, "panic:", pexpect.EOF, pexpect.TIMEOUT])
-        if found == 1:
+    def expect(self, *texts):
+        """The console's output up to one of the texts. A panic, the end of the machine and a timeout are failures."""
+        found = self.console.expect_exact(["panic:", pexpect.EOF, pexpect.TIMEOUT, *texts])
+        if found == 0:
             self.console.expect_exact(["db> ", pexpect.EOF, pexpect.TIMEOUT])
-        if found > 0:
-            what = ("", "a panic", "the end of the machine", f"nothing for {ANSWER_S} s")[found]
-            raise Failed(f"waiting for {text!r}: {what}; the console's end:\n{str(self.console.before)[-4000:]}")
+        if found < 3:
+            what = ("a panic", "the end of the machine", f"nothing for {ANSWER_S} s")[found]
+            raise Failed(f"waiting for {' or '.join(texts)}: {what}; the console's end:\n{str(self.console.before)[-4000:]}")
         return self.console.before.replace("\r", "")
 
     def shell(self, line):
@@ -52,9 +52,10 @@ class Machine:
         return int(check_match(r"^(\d+)$", self.shell(f"sysctl -n {name}"), name).group(1))
 
     def hog(self, what):
-        """The user takes all of one resource; root's programs must still run."""
+        """The user takes all of one resource; root's programs must still run. A program of root's that needs memory when
+        none is left has the user's largest process killed, which may be the hog itself."""
         self.console.sendline(f"su {USER} user_test do hog {what} &")
-        self.expect(f"full: {what}")
+        self.expect(f"full: {what}", "Killed")
         self.shell("load fork -n 2")
 
     def lost(self):

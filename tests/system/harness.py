@@ -42,6 +42,19 @@ def host_busybox():
     return path
 
 
+def dynamic_program(place, linker="", arch=ARCH):
+    """Options that put linux_test into the guest at `place`, as a program that Debian's dynamic linker starts, with its
+    libraries; and a second time that linker, at another place."""
+    at = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[arch]
+    compiler = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}[arch]
+    files = ["--file", f"{place}={ROOT}/build/{arch}/linux_test_dynamic"]
+    for name, where in ((at.split("/")[-1], at), (at.split("/")[-1], linker), ("libc.so.6", "/lib/libc.so.6"),
+                        ("libm.so.6", "/lib/libm.so.6"), ("libgcc_s.so.1", "/lib/libgcc_s.so.1")):  # pthread_exit() loads it
+        found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        files += ["--file", f"{where}={pathlib.Path(found).resolve(strict=True)}"] if where else []
+    return files
+
+
 def need_package(name, arch=ARCH):
     """Gets a package of Debian's for guests. Without a network the test is skipped."""
     run = subprocess.run([ROOT / "qemu" / "fetch-guest", "--package", name, arch], capture_output=True, text=True, check=False)

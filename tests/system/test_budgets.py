@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """test_budgets.py - what the log and many maps cost in instructions is within budgets (tests/bench/budgets.json)."""
 import functools
+import re
 import sys
 
 from harness import ARCH, ROOT, check, main, test
@@ -36,6 +37,16 @@ def maps():
         few, many = found[f"{step}_2500"], found[f"{step}_25000"]
         # A tree's depth grows by a third; a list would take ten times as long.
         check(many < 2.5 * few, f"{step}: {few:.0f} instructions each with 2,500, {many:.0f} with 25,000")
+
+
+BOOT_MOST = {"x86_64": 51_000_000, "aarch64": 16_000_000}  # x86_64: 1.3 times what it was with a shell of our own
+
+
+@test(f"a boot to the shell's first command takes no more than {BOOT_MOST[ARCH]} instructions")
+def boots():
+    run = instructions.boot("sysctl -n debug.ktr.mask\n", arch=ARCH, options=["--icount"], mask="PROC", trace=True).expect()
+    taken = [e["ns"] for e in run.events if re.match(r"exec: .* name sysctl ", e["text"])]
+    check(len(taken) == 1 and taken[0] <= BOOT_MOST[ARCH], f"{taken} instructions, expected at most {BOOT_MOST[ARCH]}")
 
 
 if __name__ == "__main__":

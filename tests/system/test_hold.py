@@ -195,7 +195,7 @@ sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null 8</dev/n
 user_test do slay 1000
 exit 0
 """, options=DEEDS).expect().out
-    check_match(r"^full: processes 4 errno 11$", out, "processes of a user who may have 5")
+    check_match(r"^full: processes 3 errno 11$", out, "processes of a user who may have 5")
     check_match(r"^to 7$", out, "descriptors below kern.maxfilesperproc")
     check("to 8" not in out, "a descriptor beyond kern.maxfilesperproc")
 

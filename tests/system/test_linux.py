@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 import tracecheck as tc
-from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, main, need_package, test
+from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, dynamic_program, main, need_package, test
 
 FILE = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 
@@ -39,23 +39,9 @@ def four_cpus():
     run(4, FILE)
 
 
-CC = {"x86_64": "gcc", "aarch64": "aarch64-linux-gnu-gcc"}[ARCH]
-LINKER = {"x86_64": "/lib64/ld-linux-x86-64.so.2", "aarch64": "/lib/ld-linux-aarch64.so.1"}[ARCH]
-
-
-def libraries():
-    """Options for Debian's dynamic linker and the libraries of linux_test_dynamic."""
-    files = []
-    for name, place in ((LINKER.split("/")[-1], LINKER), ("libc.so.6", "/lib/libc.so.6"), ("libm.so.6", "/lib/libm.so.6"),
-                        ("libgcc_s.so.1", "/lib/libgcc_s.so.1")):  # pthread_exit() loads it
-        found = subprocess.run([CC, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
-        files += ["--file", f"{place}={pathlib.Path(found).resolve(strict=True)}"]
-    return [*files, "--file", f"/bin/linux_test={BUILD}/linux_test_dynamic"]
-
-
 @test("the same program is started by Debian's dynamic linker, with 4 CPUs")
 def dynamic():
-    guest = run(4, libraries(), f"linux_test compute {SECONDS}\n")
+    guest = run(4, dynamic_program("/bin/linux_test"), f"linux_test compute {SECONDS}\n")
     check_match(r"^workers: rounds \d+, signals \d+, alarms \d+, exact$", guest.out.replace("\r", ""), "8 threads compute")
 
 
@@ -66,7 +52,7 @@ def maps():
     with tempfile.TemporaryDirectory() as folder:
         expected = subprocess.run([ROOT / own, "maps", f"{folder}/m"], capture_output=True, text=True, check=True).stdout
     check(len(expected.splitlines()) > 60, expected)
-    for options in (FILE, libraries()):
+    for options in (FILE, dynamic_program("/bin/linux_test")):
         found = boot("linux_test maps /tmp/maps\n", smp=4, options=options).expect().out.replace("\r", "")
         check_eq(found.splitlines(), expected.splitlines(), "what maps do")
 

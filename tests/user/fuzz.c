@@ -10,6 +10,7 @@
  */
 #include "tests/user/fuzz.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <kestrel.h>
@@ -34,7 +35,7 @@
 #define CALLS_A_ROUND   600
 #define PROGRAM_SIZE    4096
 #define THREADS         3
-#define ELF_MAX         (256 * 1024)
+#define ELF_MAX         (1024 * 1024)
 #define MUTATIONS_MAX   12
 #define SYSTEM_CALL_MAX 1040
 
@@ -321,44 +322,86 @@ program_round(void)
 		((void (*)(void))(uintptr_t)(text + 64 * below(PROGRAM_SIZE / 64)))();
 }
 
-static char elf[ELF_MAX];
-static size_t elf_size;
+/* A program of our own, which is small; one that needs Debian's dynamic linker, if the image has
+ * it; and that linker. */
+static struct file {
+	const char *path;
+	size_t size;
+	char bytes[ELF_MAX];
+} small = {.path = "/bin/su"}, dynamic = {.path = "/bin/dynamic"}, linker = {.path = "/bin/linker"};
 
-/* Executes a program, one of our own, which is small, in which some bytes are changed, most of them
- * in its headers. */
+/* Writes the file, which somebody may execute, anew. */
+static void
+write_file(const struct file *f, const char *name)
+{
+	int fd;
+
+	unlink(name);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+	write(fd, f->bytes, f->size);
+	close(fd);
+}
+
+/* Changes some bytes, most of them in the headers. Sometimes the end is missing. */
+static void
+damage(struct file *f)
+{
+	for (uint64_t n = 1 + below(MUTATIONS_MAX); n > 0; n--) {
+		size_t at = below(below(4) ? 64 + 56 * 12 : f->size);
+
+		if (below(2))
+			f->bytes[at] ^= (char)(1 << below(8));
+		else
+			f->bytes[at] = (char)(below(2) ? draw() : (uint64_t) - (int64_t)below(2));
+	}
+	if (below(8) == 0)
+		f->size = below(f->size);
+}
+
+/* Makes the program ask for another dynamic linker, whose path is not longer. */
+static void
+set_linker(struct file *f, const char *path)
+{
+	const Elf64_Ehdr *h = (const void *)f->bytes;
+	const Elf64_Phdr *ph = (const void *)(f->bytes + h->e_phoff);
+
+	for (unsigned i = 0; i < h->e_phnum; i++)
+		if (ph[i].p_type == PT_INTERP)
+			strncpy(f->bytes + ph[i].p_offset, path, ph[i].p_filesz);
+}
+
+/* Executes a damaged program; or a sound one, whose dynamic linker is damaged. */
 static void
 elf_round(void)
 {
-	char *const argv[] = {"elf", NULL};
-	uint64_t n = 1 + below(MUTATIONS_MAX);
-	int fd;
+	char *const argv[] = {"elf", "nothing", NULL};
+	struct file *f = dynamic.size > 0 && below(2) ? &dynamic : &small;
 
-	unlink("elf"); /* somebody may execute it */
-	fd = open("elf", O_WRONLY | O_CREAT | O_TRUNC, 0755);
-	for (uint64_t i = 0; i < n; i++) {
-		size_t at = below(below(4) ? 64 + 56 * 6 : elf_size);
-
-		if (below(2))
-			elf[at] ^= (char)(1 << below(8));
-		else
-			elf[at] = (char)(below(2) ? draw() : (uint64_t) - (int64_t)below(2));
+	if (f == &dynamic && below(2)) {
+		set_linker(f, "/tmp/fuzz/ld");
+		damage(&linker);
+		write_file(&linker, "ld");
+	} else {
+		damage(f);
 	}
-	if (below(8) == 0)
-		elf_size = below(elf_size);
-	write(fd, elf, elf_size);
-	close(fd);
+	write_file(f, "elf");
 	execv("./elf", argv);
 }
 
+/* False: there is no such file, or it is not as large as an ELF file is. */
 static bool
-read_elf(void)
+read_file(struct file *f)
 {
-	int fd = open("/bin/nproc", O_RDONLY);
-	ssize_t n = fd >= 0 ? read(fd, elf, sizeof(elf)) : -1;
+	int fd = open(f->path, O_RDONLY);
+	ssize_t n = 0;
 
+	if (fd < 0)
+		return false;
+	for (; f->size < ELF_MAX && (n = read(fd, f->bytes + f->size, ELF_MAX - f->size)) > 0;)
+		f->size += (size_t)n;
 	close(fd);
-	elf_size = n > 0 ? (size_t)n : 0;
-	return elf_size > 512 && elf_size < ELF_MAX;
+	errno = f->size < ELF_MAX ? ENOEXEC : EFBIG;
+	return f->size > 1024 && f->size < ELF_MAX;
 }
 
 /* Discards what the children write, and gives them nothing to read. */
@@ -434,8 +477,10 @@ fuzz_main(int argc, char **argv)
 		return 2;
 	}
 	mkdir("/tmp/fuzz", 0777);
-	if (chdir("/tmp/fuzz") < 0 || !read_elf()) {
-		fprintf(stderr, "fuzz: /tmp/fuzz, /bin/nproc: %s\n", strerror(errno));
+	if (chdir("/tmp/fuzz") < 0 || !read_file(&small) ||
+	    (access(dynamic.path, F_OK) == 0 && !(read_file(&dynamic) && read_file(&linker)))) {
+		fprintf(stderr, "fuzz: /tmp/fuzz, %s, %s, %s: %s\n", small.path, dynamic.path,
+			linker.path, strerror(errno));
 		return 1;
 	}
 	tester = getpid();

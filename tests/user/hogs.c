@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +103,7 @@ take_holes(void)
 }
 
 /* Writes to one byte in every `step` bytes until it is killed. */
-static _Noreturn void
+static void
 touch(size_t step)
 {
 	for (;;) {
@@ -117,13 +119,13 @@ touch(size_t step)
 
 /* Returns the signal that ended a child that touches memory; errno is its exit status. */
 static unsigned
-child_touches(size_t step)
+child_touches(void (*how)(size_t step), size_t step)
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0)
-		touch(step);
+		how(step);
 	waitpid(pid, &status, 0);
 	errno = WEXITSTATUS(status);
 	return (unsigned)WTERMSIG(status);
@@ -132,13 +134,13 @@ child_touches(size_t step)
 static unsigned
 take_memory(void)
 {
-	return child_touches(4096);
+	return child_touches(touch, 4096);
 }
 
 static unsigned
 take_tables(void)
 {
-	return child_touches(2 * MIB);
+	return child_touches(touch, 2 * MIB);
 }
 
 /* Areas that cannot be merged. */
@@ -210,17 +212,81 @@ take_pipes(void)
 	return take_children(open_pipes);
 }
 
+static void *
+thread_stays(void *arg)
+{
+	(void)arg;
+	stay();
+}
+
+/* Threads of one process. */
+static unsigned
+take_threads(void)
+{
+	pthread_t t;
+	unsigned n = 0;
+
+	while ((errno = pthread_create(&t, NULL, thread_stays, NULL)) == 0)
+		n++;
+	return n;
+}
+
+static void
+make_threads(void)
+{
+	take_threads();
+}
+
+/* Processes of as many threads as each can get. */
+static unsigned
+take_all_threads(void)
+{
+	return take_children(make_threads);
+}
+
+static void *
+thread_touches(void *arg)
+{
+	touch((size_t)(uintptr_t)arg);
+	return NULL;
+}
+
+/* Memory, by several threads of a process at once. */
+static void
+touch_in_threads(size_t step)
+{
+	pthread_t t;
+
+	for (unsigned i = 0; i < 7; i++)
+		pthread_create(&t, NULL, thread_touches, (void *)(uintptr_t)step);
+	touch(step);
+}
+
+static unsigned
+take_by_threads(void)
+{
+	return child_touches(touch_in_threads, 4096);
+}
+
 int
 hog_main(const char *what)
 {
 	static const struct {
 		const char *name;
 		unsigned (*take)(void);
-	} hogs[] = {{"names", take_names},         {"depth", take_depth},
-		    {"file", take_file},           {"holes", take_holes},
-		    {"memory", take_memory},       {"tables", take_tables},
-		    {"maps", take_maps},           {"pipes", take_pipes},
-		    {"processes", take_processes}, {"zombies", take_zombies}};
+	} hogs[] = {{"names", take_names},
+		    {"depth", take_depth},
+		    {"file", take_file},
+		    {"holes", take_holes},
+		    {"memory", take_memory},
+		    {"tables", take_tables},
+		    {"maps", take_maps},
+		    {"pipes", take_pipes},
+		    {"processes", take_processes},
+		    {"zombies", take_zombies},
+		    {"threads", take_threads},
+		    {"threads_of_processes", take_all_threads},
+		    {"memory_of_threads", take_by_threads}};
 
 	for (unsigned i = 0; i < sizeof(hogs) / sizeof(hogs[0]); i++) {
 		unsigned n;
