@@ -170,10 +170,12 @@ fifos_are_opened_at_once(void)
 		pid[i] = begin_child(open_often, &how[i % 2]);
 	/* An end that waits for others, which have ended, gets one. */
 	for (int ended = 0; ended < 4;) {
-		pid_t p = waitpid(-1, &status, WNOHANG);
+		pid_t p = waitpid(pid[ended], &status, WNOHANG);
 
 		good &= p >= 0 && (p == 0 || status == 0);
 		ended += p != 0;
+		if (p != 0 && status != 0)
+			printf("# process %d: status %#x\n", pid[ended - 1], status);
 		fd = open(FIFO, O_RDWR | O_NONBLOCK);
 		good &= fd >= 0 && write(fd, "x", 1) == 1;
 		usleep(1000);
