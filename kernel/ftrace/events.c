@@ -63,6 +63,14 @@ call_of(const struct ktr_site *site, struct ktr_probe_name *probe)
 	return is_syscall(probe) ? probe->function : NULL;
 }
 
+bool
+event_is_call(const struct ktr_site *site)
+{
+	struct ktr_probe_name probe;
+
+	return call_of(site, &probe) != NULL;
+}
+
 void
 event_name(const struct ktr_site *site, char name[EVENT_NAME])
 {
@@ -97,7 +105,7 @@ static const struct {
 
 /* As Linux prints it: "sys_dup2(oldfd: 1, newfd: 2)", "sys_dup2 -> 0x2". */
 static unsigned
-call_format(const char *call, bool enter, char fmt[EVENT_FORMAT])
+call_format(const char *call, bool enter, bool as_recorded, char fmt[EVENT_FORMAT])
 {
 	static const char *const unknown[6] = {"arg0", "arg1", "arg2", "arg3", "arg4", "arg5"};
 	const char *const *names = unknown;
@@ -106,7 +114,7 @@ call_format(const char *call, bool enter, char fmt[EVENT_FORMAT])
 
 	sbuf_init(&out, fmt, EVENT_FORMAT);
 	if (!enter) {
-		sbuf_printf(&out, "sys_%s -> ret=%%#lx", call);
+		sbuf_printf(&out, "sys_%s -> %s0x%%lx", call, as_recorded ? "" : "ret=");
 		return 1;
 	}
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
@@ -128,7 +136,7 @@ event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMA
 	const char *call = call_of(site, &probe);
 
 	if (call != NULL)
-		return call_format(call, strcmp(probe.name, "entry") == 0, fmt);
+		return call_format(call, strcmp(probe.name, "entry") == 0, as_recorded, fmt);
 	ktr_event_name(&event, site->func, site->line, site->fmt);
 	if (kprobe_event_format(site, event.fmt, fmt))
 		return site->nargs;

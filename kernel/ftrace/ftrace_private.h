@@ -606,11 +606,13 @@ int event_enable(const struct ktr_site *site);
 const char *event_system(const struct ktr_site *site);
 /* The event of these names; NULL: there is none. */
 struct ktr_site *event_find(const char *system, const char *event);
+/* Is the event the entry of one system call, or its return? */
+bool event_is_call(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 /*
  * Its printf format, and how many parameters that has; as_recorded: of what is in the log, where
- * the last two of seven are one text.
+ * the last two of seven are one text, and what a system call returned has no name.
  */
 #define EVENT_FORMAT 320
 unsigned event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT]);

@@ -180,8 +180,10 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 		sbuf_printf(out, "(no site %u)", e->site);
 		return;
 	}
-	event_name(site, name);
-	sbuf_printf(out, "%s: ", name);
+	if (!event_is_call(site)) { /* these say what they are, as on Linux */
+		event_name(site, name);
+		sbuf_printf(out, "%s: ", name);
+	}
 	if (site->kind >= KTR_SITE_MADE && kprobes_print(out, site, e))
 		return;
 	unsigned nargs = event_format(site, true, fmt);

@@ -235,6 +235,7 @@ ktr clear
 load fork -n 4 > /dev/null
 ktrdump -q 2> /dev/null | wc -l
 sysctl -n debug.ktr.mask=PROC
+sysctl -qw debug.ktr.cpumask=all
 ktr on 'fork: *'
 ktr off 'fork: *'
 ktr sites 'fork: *'

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""test_trace_cmd.py - Debian's trace-cmd, unchanged, over our tracefs; and what it writes, in the host's trace-cmd."""
+"""test_trace_cmd.py - Debian's trace-cmd and perf-tools, unchanged, over our tracefs; and what trace-cmd writes, in the
+host's trace-cmd."""
 import base64
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
-from harness import DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, scratch_file, test
+from harness import DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, need_package, scratch_file, test
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
@@ -129,6 +132,37 @@ def commands():
     check_match(r"filename=/bin/ktr .*\n.*Snapshot is freed", snap, "snapshots")
     check_match(r"sched_process_exec: +filename=/bin/load ", rest, "stream")
     check_match(r"^ +%\d+\.\d+ +\(\d+\) \S+ +sched_switch", rest, "hist")
+
+
+# Each traces for a second, in which a loop kills nothing and reads a file.
+PERF_TOOLS = (
+    ("funccount -d 1 'sys_k*'", r"^FUNC +COUNT\nsys_kill +[1-9]\d*\n\nEnding tracing"),
+    ("functrace -d 1 'sys_kil?'", r"^ +sh-\d+ +\[\d{3}\] \S{5} +\d+\.\d{6}: sys_kill <-entry_syscall$"),
+    ("funcgraph -d 1 -m 2 sys_kill", r"^ +\d\) .*\|  sys_kill\(\) \{\n(?: .*\|    \w+\(\);\n)+ +\d\) .*\|  \}$"),
+    ("funcslower -d 1 sys_kill 1", r"^ +\d\) .*us +\|  \} /\* sys_kill \*/$"),
+    ("kprobe -d 1 'p:mine sys_kill pid=+0($arg1):u64'", r"^ +sh-\d+ +\[\d{3}\] \S{5} +\d+\.\d{6}: mine: \(sys_kill\+0x0/0x\w+\) pid=1$"),
+    ("kprobe -d 1 'r:sys_kill ret=$retval:s64' 'ret == 0'", r": sys_kill: \(\S+ <- sys_kill\) ret=0$"),
+    ("tpoint -d 1 syscalls:sys_enter_kill 'pid == 1'", r"^ +sh-\d+ +\[\d{3}\] \S{5} +\d+\.\d{6}: sys_kill\(pid: 1, sig: 0\)$"),
+    ("tpoint -v sched:sched_process_exec", r"^name: sched_process_exec\nID: \d+\nformat:$"),
+    ("killsnoop -d 1", r"^COMM +PID +TPID +SIGNAL +RETURN\nsh +\d+ +1 +0 +0 *$"),
+    ("reset-ftrace", r"^current_tracer, after:\n +1\tnop$"),
+)
+
+
+@test("perf-tools' scripts count, trace, graph and probe, as they are")
+def perf_tools():
+    need_package("bash")
+    with tempfile.TemporaryDirectory() as tmp:
+        if subprocess.run(["apt-get", "download", "-qq", "perf-tools-unstable"], cwd=tmp, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            raise Skipped("no package perf-tools-unstable: there is no network, or no list of packages (apt-get update)")
+        subprocess.run(["dpkg-deb", "-x", *pathlib.Path(tmp).glob("*.deb"), tmp], check=True)
+        files = [word for p in pathlib.Path(tmp).glob("usr/sbin/*-perf") for word in ("--file", f"/bin/{p.name}={p}")]
+        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; done' > /dev/null &\n" + "".join(
+            f"{line.replace(' ', '-perf ', 1) if ' ' in line else line + '-perf'} 2>&1\necho =====\n" for line, _ in PERF_TOOLS)
+        out = boot(CD + script + "kill $!\n", options=["--program", "bash", *files], smp=2).expect().out.replace("\r", "").split("=====\n")
+    for (line, pattern), text in zip(PERF_TOOLS, out):
+        check_match(pattern, text, line)
+        check("ERROR" not in text, f"{line}: {text}")
 
 
 if __name__ == "__main__":

@@ -10,15 +10,17 @@
 #include <tool.h>
 
 static const char usage[] =
-    "sysctl [-dn] NAME[=VALUE]...    (a NAME may be a prefix: debug.ktr, debug.ktr.)\n"
+    "sysctl [-dnqw] NAME[=VALUE]...  (a NAME may be a prefix: debug.ktr, debug.ktr.)\n"
     "       sysctl [-dn] -a\n"
     "  -a  all variables\n"
     "  -d  print descriptions instead of values\n"
-    "  -n  without names\n";
+    "  -n  without names\n"
+    "  -q  prints nothing of what it sets\n"
+    "  -w  as on Linux: changes nothing here\n";
 
 #define NAME_SIZE 128
 
-static bool show_all, describe, bare;
+static bool show_all, describe, bare, quiet;
 
 /* Splits "TYPE FLAGS DESCRIPTION". */
 static int
@@ -158,7 +160,8 @@ show(const char *name)
 }
 
 /*
- * Sets `name` and prints the old and new value. Prints nothing for a command, which has no value.
+ * Sets `name` and prints the old and new value, unless -q is given. Prints nothing for a command,
+ * which has no value.
  */
 static int
 set(const char *name, const char *value)
@@ -171,7 +174,7 @@ set(const char *name, const char *value)
 		return 1;
 	}
 	after = sysctl_get_text(name);
-	if (after != NULL && before != NULL) {
+	if (after != NULL && before != NULL && !quiet) {
 		before[strcspn(before, "\n")] = '\0';
 		after[strcspn(after, "\n")] = '\0';
 		if (bare)
@@ -189,10 +192,11 @@ main(int argc, char **argv)
 {
 	int c, status = 0;
 
-	while ((c = tool_getopt(argc, argv, "adn", usage)) != -1) {
+	while ((c = tool_getopt(argc, argv, "adnqw", usage)) != -1) {
 		show_all |= c == 'a';
 		describe |= c == 'd';
 		bare |= c == 'n';
+		quiet |= c == 'q';
 	}
 	if (show_all ? optind < argc : optind == argc)
 		tool_usage(usage);
