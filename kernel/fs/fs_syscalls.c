@@ -194,7 +194,7 @@ sys_mkdirat(const uint64_t a[6])
 	return mkdir_at(a[0], a[1], (uint32_t)a[2]);
 }
 
-/* What mknod() makes is of this kind. 0 or -errno. */
+/* May the user make a node of this kind? 0 or -errno. */
 static int
 check_kind(uint32_t kind)
 {

@@ -139,7 +139,7 @@ fifo_await_other(struct file *f, struct pipe *p)
 	while (error == 0 && *opens == seen)
 		error = cond_wait(reads ? &p->can_read : &p->can_write, &f->vn->lock, "fifo",
 				  SLEEP_INTR, DEADLINE_NEVER);
-	return error;
+	return *opens != seen ? 0 : error;
 }
 
 /* Nobody has the FIFO open: what was not read is lost. lock held. */

@@ -151,14 +151,14 @@ static const char outside[] = "(unreachable)";
 int
 vnode_path_locked(struct vnode *vn, char *buf, size_t size)
 {
-	const struct vnode *root = vfs_user_root(), *d;
+	const struct vnode *d;
 	size_t at = size;
 	int error = size < 2 ? -ERANGE : 0;
 
 	if (error == 0)
 		buf[--at] = '\0';
 	/* Build the path from its end. */
-	for (d = vn; error == 0 && d != root && d != vfs_root; d = d->name->dir) {
+	for (d = vn; error == 0 && !vfs_is_user_root(d) && d != vfs_root; d = d->name->dir) {
 		size_t n = d->name != NULL ? strlen(d->name->text) : 0;
 
 		if (d->name == NULL) {
@@ -176,9 +176,9 @@ vnode_path_locked(struct vnode *vn, char *buf, size_t size)
 		return error;
 	if (at == size - 1)
 		buf[--at] = '/';
-	if (d != root && at < sizeof(outside) - 1)
+	if (!vfs_is_user_root(d) && at < sizeof(outside) - 1)
 		return -ERANGE;
-	if (d != root) {
+	if (!vfs_is_user_root(d)) {
 		at -= sizeof(outside) - 1;
 		memcpy(buf + at, outside, sizeof(outside) - 1);
 	}

@@ -40,6 +40,16 @@ vfs_user_root(void)
 	return p != NULL && p->root != NULL ? p->root : vfs_root;
 }
 
+bool
+vfs_is_user_root(const struct vnode *dir)
+{
+	const struct vnode *root = vfs_user_root();
+
+	while (root != dir && root->cover != NULL)
+		root = root->cover;
+	return root == dir;
+}
+
 struct vnode *
 vfs_change_root(struct vnode *vn)
 {
@@ -80,7 +90,7 @@ step(struct walk *w, const char *name, struct vnode **to)
 	if (strcmp(name, ".") == 0) {
 		*to = dir;
 	} else if (strcmp(name, "..") == 0) {
-		*to = dir != vfs_user_root() ? dir->parent : dir;
+		*to = vfs_is_user_root(dir) ? dir : dir->parent;
 		if (dir->nameless)
 			hold(w, vnode_ref(*to));
 	} else if (dir->ops->lookup != NULL) {

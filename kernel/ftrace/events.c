@@ -114,7 +114,7 @@ call_format(const char *call, bool enter, bool as_recorded, char fmt[EVENT_FORMA
 
 	sbuf_init(&out, fmt, EVENT_FORMAT);
 	if (!enter) {
-		sbuf_printf(&out, "sys_%s -> %s0x%%lx", call, as_recorded ? "" : "ret=");
+		sbuf_printf(&out, "sys_%s -> %s", call, as_recorded ? "0x%lx" : "ret=%#lx");
 		return 1;
 	}
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)

@@ -1,8 +1,7 @@
 /*
  * uidinfo.c - counts what each user holds, and compares it with limits.
  *
- * Invariant: whoever has a pointer to a uidinfo has something counted in it. So nobody points to a
- * uidinfo whose counts are all zero, and it may be freed. Locking: uidinfo.h.
+ * Locking: uidinfo.h.
  */
 #include "kernel/mm/uidinfo.h"
 
@@ -102,8 +101,7 @@ void
 uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n)
 {
 	__atomic_fetch_sub(&total[kind], n, __ATOMIC_RELAXED);
-	/* release: who finds all counts zero sees everything that the last user wrote */
-	__atomic_fetch_sub(&ui->held[kind], n, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&ui->held[kind], n, __ATOMIC_RELAXED);
 }
 
 uint64_t
@@ -131,22 +129,8 @@ is_unused(const struct uidinfo *ui)
 	uint64_t held = 0;
 
 	for (unsigned k = 0; k < UIDINFO_KINDS; k++)
-		held |= __atomic_load_n(&ui->held[k], __ATOMIC_ACQUIRE);
+		held |= __atomic_load_n(&ui->held[k], __ATOMIC_RELAXED);
 	return held == 0;
-}
-
-/* Frees every uidinfo that counts nothing. users_lock held. */
-static void
-sweep(void)
-{
-	list_for_each_safe (l, &users) {
-		struct uidinfo *ui = list_entry(l, struct uidinfo, link);
-
-		if (is_unused(ui)) {
-			list_remove(&ui->link);
-			kfree(ui);
-		}
-	}
 }
 
 struct uidinfo *
@@ -157,7 +141,6 @@ uidinfo_enter(uint32_t uid)
 	if (uid != 0) {
 		fresh = kzalloc(sizeof(*fresh));
 		spin_lock(&users_lock);
-		sweep();
 		ui = find(uid);
 		if (ui == NULL && fresh != NULL) {
 			ui = fresh;
@@ -178,11 +161,6 @@ void
 uidinfo_leave(struct uidinfo *ui)
 {
 	uidinfo_release(ui, UIDINFO_PROC, 1);
-	if (ui == &uidinfo_root)
-		return;
-	spin_lock(&users_lock);
-	sweep();
-	spin_unlock(&users_lock);
 }
 
 bool
@@ -245,10 +223,11 @@ get_uidinfo(const struct sysctl *s, struct sbuf *out)
 	(void)s;
 	rows[n++] = uidinfo_root;
 	spin_lock(&users_lock);
-	sweep();
 	list_for_each (l, &users) {
-		if (n < sizeof(rows) / sizeof(rows[0]))
-			rows[n++] = *list_entry(l, struct uidinfo, link);
+		const struct uidinfo *ui = list_entry(l, struct uidinfo, link);
+
+		if (n < sizeof(rows) / sizeof(rows[0]) && !is_unused(ui))
+			rows[n++] = *ui;
 	}
 	spin_unlock(&users_lock);
 	for (unsigned i = 0; i < n; i++)

@@ -5,7 +5,8 @@
  * memory is reserved for user 0, so that it can always look around and stop what others do. The
  * limits are sysctls; kern.uidinfo shows the counts.
  *
- * A uidinfo exists as long as its user has a process or holds anything.
+ * A uidinfo is made with its user's first process, and stays: while one thread changes the user of
+ * its process, another one may still charge the old user. Only user 0 brings new users.
  *
  * Locking: one spin lock inside, for the list of users; counts are atomic. Any context but NMI.
  */
@@ -42,7 +43,7 @@ struct uidinfo *uidinfo_enter(uint32_t uid);
 void uidinfo_leave(struct uidinfo *ui);
 /* Counts n more. False: a limit is reached or memory is short, and nothing is counted. */
 bool uidinfo_charge(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
-/* Counts n less. ui must not be used afterwards: another CPU may free it. */
+/* Counts n less. */
 void uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
 /* How much the user holds now. Any context. */
 static inline uint64_t

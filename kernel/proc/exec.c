@@ -389,7 +389,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	old_tid = curthread()->tid;
 	proc_become_first();
 	become(p, vm, path, vn);
-	p->changed_uid = false;
+	p->changed_uid = p->ruid != p->uid || p->rgid != p->gid;
 	p->suid = p->uid;
 	p->sgid = p->gid;
 	set_program(p, path);

@@ -287,7 +287,7 @@ find_child(int64_t want, int options, bool *any)
 
 		if (!wanted(c, want))
 			continue;
-		*any = true;
+		*any |= c->state != PROC_ZOMBIE || (options & WEXITED);
 		if (has_news(c, options))
 			return c;
 	}

@@ -112,7 +112,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
 	p->ui = *ui;
 	*ui = old;
-	p->changed_uid |= p->uid != to.effective;
+	p->changed_uid |= memcmp(&now, &to, sizeof(now)) != 0;
 	p->ruid = to.real;
 	p->uid = to.effective;
 	p->suid = to.saved;
@@ -128,7 +128,15 @@ set_users(enum how how, struct three to)
 
 	if (!are_ids(&to) || (how == SET_ONE && to.effective == KEEP))
 		return -EINVAL;
-	ui = uidinfo_enter(to.effective != KEEP ? to.effective : p->uid);
+	spin_lock(&proc_lock); /* other threads do the same */
+	ui = p->ui;
+	if (to.effective == KEEP || to.effective == p->uid) {
+		error = set_users_locked(p, how, to, &ui);
+		spin_unlock(&proc_lock);
+		return error;
+	}
+	spin_unlock(&proc_lock);
+	ui = uidinfo_enter(to.effective);
 	if (ui == NULL)
 		return -EAGAIN;
 	if (!uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p))) {
@@ -136,7 +144,7 @@ set_users(enum how how, struct three to)
 		return -EAGAIN;
 	}
 	/* Files and memory that the process has already stay counted for the old user. */
-	spin_lock(&proc_lock); /* other threads do the same */
+	spin_lock(&proc_lock);
 	error = set_users_locked(p, how, to, &ui);
 	spin_unlock(&proc_lock);
 	uidinfo_release(ui, UIDINFO_KMEM, kmalloc_size(p));

@@ -157,11 +157,12 @@ struct proc {
 	struct list timers;      /* [p] of timer_create() */
 	uint32_t next_timer;     /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
-	bool changed_uid;         /* [t] since it, or the parent, has executed a program */
-	bool status_new;          /* [p] a stop or continue that wait4 has not reported yet */
-	bool doomed;              /* [p] the out-of-memory code has killed it */
-	uint64_t sig_pending;     /* [p] for any thread; bit n-1 is signal n */
-	uint64_t sig_ignored;     /* [p] SIG_IGN */
+	bool changed_uid; /* [t] since it, or the parent, has executed a program; or the real user
+			   * or group is another one */
+	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
+	bool doomed;      /* [p] the out-of-memory code has killed it */
+	uint64_t sig_pending;                     /* [p] for any thread; bit n-1 is signal n */
+	uint64_t sig_ignored;                     /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
 	struct proc_siginfos sig_infos;           /* [p] */
 	uint64_t sig_caught;                      /* [p] signals with a handler */

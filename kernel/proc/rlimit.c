@@ -75,7 +75,9 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 	}
 	if (target == NULL) {
 		error = -ESRCH;
-	} else if (self->uid != 0 && self->uid != target->uid) {
+	} else if (self->uid != 0 && target != self &&
+		   (self->ruid != target->ruid || self->ruid != target->uid ||
+		    self->ruid != target->suid)) {
 		error = -EPERM;
 	} else {
 		struct rlimit *limit = &target->limits[resource];

@@ -101,7 +101,7 @@ is_of(const struct proc *p, int which, uint32_t who)
 {
 	if (which == PRIO_PGRP)
 		return p->pgid == (who != 0 ? who : curproc()->pgid);
-	return p->uid == (who != 0 ? who : curproc()->uid);
+	return p->ruid == (who != 0 ? who : curproc()->ruid);
 }
 
 /* Calls f for each thread that `which` and `who` mean. Its last error, or -ESRCH: there is none. */

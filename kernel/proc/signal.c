@@ -109,7 +109,7 @@ tell_parent(struct proc *p, int wait_status)
 		proc_signal_info_locked(
 		    p->parent, SIGCHLD,
 		    &(struct proc_siginfo){stopped ? CLD_STOPPED : CLD_CONTINUED, p->pid,
-					   .uid = p->uid,
+					   .uid = p->ruid,
 					   .status = stopped ? WSTOPSIG(wait_status) : SIGCONT});
 	wakeup(p->parent);
 }

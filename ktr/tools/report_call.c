@@ -47,12 +47,15 @@ static const char *
 known_as(const char *call)
 {
 	static const char *const names[][2] = {
-	    {"clone", "fork"},      {"wait4", "waitpid"},       {"exit_group", "exit"},
-	    {"exit", "_exit"},      {"newfstatat", "stat"},     {"openat", "open"},
-	    {"dup3", "dup2"},       {"pipe2", "pipe"},          {"getdents64", "readdir"},
-	    {"mkdirat", "mkdir"},   {"unlinkat", "unlink"},     {"renameat", "rename"},
-	    {"brk", "malloc"},      {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
-	    {"nanosleep", "sleep"}, {"shutdown", "poweroff"},
+	    {"clone", "fork"},          {"wait4", "waitpid"},
+	    {"exit_group", "exit"},     {"exit", "_exit"},
+	    {"newfstatat", "stat"},     {"openat", "open"},
+	    {"dup3", "dup2"},           {"pipe2", "pipe"},
+	    {"getdents64", "readdir"},  {"mkdirat", "mkdir"},
+	    {"mknodat", "mknod"},       {"unlinkat", "unlink"},
+	    {"renameat", "rename"},     {"brk", "malloc"},
+	    {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
+	    {"nanosleep", "sleep"},     {"shutdown", "poweroff"},
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(call, names[i][0]) == 0)

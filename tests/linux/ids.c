@@ -160,13 +160,9 @@ waits(void *arg)
 	if (waitid(P_PID, (id_t)b, &i, WCONTINUED) != 0 || !info_is(&i, CLD_CONTINUED, b, SIGCONT))
 		return 4;
 	kill(b, SIGKILL);
-	/* A stop is asked for, but there is an end only: it waits, and a signal ends that. */
-	on_alarm(0);
-	send_alarms(true);
-	if (!FAILS(waitid(P_PID, (id_t)b, &i, WSTOPPED), EINTR))
-		return 5;
-	send_alarms(false);
+	/* A process that has ended does not stop any more. */
 	if (waitid(P_PID, (id_t)b, NULL, WEXITED | WNOWAIT) != 0 ||
+	    !FAILS(waitid(P_PID, (id_t)b, &i, WSTOPPED), ECHILD) ||
 	    waitid(P_ALL, 0, &i, WEXITED | WSTOPPED) != 0 || !info_is(&i, CLD_KILLED, b, SIGKILL))
 		return 6;
 	return FAILS(waitid(P_ALL, 0, &i, WEXITED), ECHILD) &&

@@ -19,6 +19,9 @@ void result(bool good, const char *promise);
 int in_child(int (*fn)(void *), void *arg);
 /* Executes this program with one argument. Returns as in_child(). */
 int execute_self(const char *word);
+/* How often a test does something that it would do n times: less with the word "brief", where each
+ * step takes long. */
+unsigned how_often(unsigned n);
 /* This program's path. */
 const char *linux_test_path(void);
 

@@ -142,7 +142,7 @@ fifos_meet(void)
 static int
 open_often(void *how)
 {
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < (int)how_often(300); i++) {
 		int fd = open(FIFO, *(int *)how | (i % 2 ? O_NONBLOCK : 0));
 		char c = 'x';
 

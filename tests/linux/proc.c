@@ -227,7 +227,8 @@ fdinfo_tells(void)
 static bool
 maps_of_any_size(void)
 {
-	size_t length = AREAS * 2 * 4096ul, n = 0, lines = 0;
+	const unsigned areas = how_often(AREAS);
+	size_t length = areas * 2 * 4096ul, n = 0, lines = 0;
 	char *at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *text = malloc(8 << 20), line[128];
 	int fd = open("/proc/self/maps", O_RDONLY);
@@ -235,7 +236,7 @@ maps_of_any_size(void)
 
 	if (at == MAP_FAILED || text == NULL || fd < 0)
 		return false;
-	for (size_t i = 0; i < AREAS; i++)
+	for (size_t i = 0; i < areas; i++)
 		mprotect(at + 2 * i * 4096, 4096, PROT_READ | PROT_WRITE);
 	while ((r = read(fd, text + n, 777 + n % 5000)) > 0)
 		n += (size_t)r;
@@ -245,7 +246,7 @@ maps_of_any_size(void)
 	text[n] = '\0';
 	snprintf(line, sizeof(line), "\n%lx-%lx rw-p 00000000 00:00 0 \n",
 		 (unsigned long)at + 2 * 777 * 4096, (unsigned long)at + (2 * 777 + 1) * 4096);
-	r = strstr(text, line) != NULL && strstr(text, "[stack]") != NULL && lines >= 2 * AREAS;
+	r = strstr(text, line) != NULL && strstr(text, "[stack]") != NULL && lines >= 2 * areas;
 	munmap(at, length);
 	free(text);
 	return r;
@@ -391,7 +392,7 @@ static int
 come_and_go(void *arg)
 {
 	(void)arg;
-	for (unsigned i = 0; i < 60; i++) {
+	for (unsigned i = 0; i < how_often(60); i++) {
 		pid_t pid = fork();
 
 		if (pid == 0 && i % 4 == 1)

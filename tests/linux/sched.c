@@ -38,7 +38,7 @@ stays_on(int cpu)
 {
 	cpu_set_t set;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < (int)how_often(ROUNDS); i++) {
 		if (sched_getcpu() != cpu)
 			return false;
 		if (i % 3 == 0)

@@ -55,13 +55,13 @@ in_threads(void *(*fn)(void *))
 static void *
 count(void *arg)
 {
-	for (unsigned i = 0; i < TURNS; i++) {
+	for (unsigned i = 0; i < how_often(TURNS); i++) {
 		pthread_mutex_lock(&mutex);
 		counter++;
 		pthread_mutex_unlock(&mutex);
 		own += (unsigned long)arg;
 	}
-	return own == TURNS * (unsigned long)arg ? NULL : arg;
+	return own == how_often(TURNS) * (unsigned long)arg ? NULL : arg;
 }
 
 /* Threads take turns, in order. */
@@ -69,7 +69,7 @@ static void *
 take_turns(void *arg)
 {
 	pthread_mutex_lock(&mutex);
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < how_often(200); i++) {
 		while (next % THREADS != (unsigned long)arg)
 			pthread_cond_wait(&cond, &mutex);
 		next++;
@@ -118,7 +118,7 @@ change_memory(void *arg)
 {
 	const size_t size = 16 * 4096;
 
-	for (unsigned long i = 0; i < 50; i++) {
+	for (unsigned long i = 0; i < how_often(50); i++) {
 		unsigned char *p =
 		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -515,7 +515,7 @@ change_process(void *arg)
 	char dir[32];
 
 	snprintf(dir, sizeof(dir), "/tmp/linux_threads%ld", (long)arg);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < (int)how_often(200); i++) {
 		alarm(100);
 		if (mkdir(dir, 0755) != 0 || chdir(dir) != 0 || rmdir(dir) != 0)
 			return &counter;
@@ -665,9 +665,9 @@ test_threads(void)
 {
 	for (unsigned long i = 0; i < THREADS; i++)
 		expected[i] = series(i);
-	result(in_threads(count) && counter == THREADS * TURNS,
+	result(in_threads(count) && counter == THREADS * how_often(TURNS),
 	       "8 threads: a mutex, and memory of each");
-	result(in_threads(take_turns) && next == THREADS * 200,
+	result(in_threads(take_turns) && next == THREADS * how_often(200),
 	       "8 threads take turns by a condition variable");
 	result(in_threads(compute), "each thread has its floating point registers");
 	result(in_threads(change_memory), "8 threads map, protect and unmap memory");
@@ -693,7 +693,7 @@ test_threads(void)
 	result(in_child(stops, NULL) == 0, "SIGSTOP stops all threads");
 	result(pipe(fds) == 0 && in_threads(open_and_close),
 	       "threads open, read and close files of each other");
-	for (unsigned i = 0; i < 40; i++)
+	for (unsigned i = 0; i < how_often(40); i++)
 		if (!in_threads(nothing))
 			result(false, "threads come and go");
 	result(true, "threads come and go");

@@ -160,7 +160,7 @@ def perf_tools():
         script = "sh -c 'while :; do kill -0 1; cat /etc/motd; done' > /dev/null &\n" + "".join(
             f"{line.replace(' ', '-perf ', 1) if ' ' in line else line + '-perf'} 2>&1\necho =====\n" for line, _ in PERF_TOOLS)
         out = boot(CD + script + "kill $!\n", options=["--program", "bash", *files], smp=2).expect().out.replace("\r", "").split("=====\n")
-    for (line, pattern), text in zip(PERF_TOOLS, out):
+    for (line, pattern), text in zip(PERF_TOOLS, out[:-1], strict=True):
         check_match(pattern, text, line)
         check("ERROR" not in text, f"{line}: {text}")
 
