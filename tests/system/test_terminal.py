@@ -6,7 +6,7 @@ import contextlib
 import pexpect
 
 from console import guest, prompt
-from harness import DEADLINE_S, check, host_busybox, main, scratch_file, test
+from harness import DEADLINE_S, Failed, host_busybox, main, scratch_file, test
 from screen import Side, type_alike
 
 ROWS, COLUMNS = 24, 80
@@ -35,13 +35,35 @@ def both(smp):
         host.close(force=True)
 
 
+class Torn(Failed):
+    """An escape sequence did not do what it should. busybox takes its ESC for the key Escape if the next byte comes more
+    than 50 ms later, as it may on a busy machine."""
+
+
 def alike(sides, steps):
     """Types the keys of each step, and waits for its pattern: (keys, pattern), and the rows of the screen if not 24."""
     for number, (keys, pattern, *rows) in enumerate(steps):
         for side in sides:
             side.screen.resize(*rows or [ROWS])
         shown = type_alike(sides, keys, pattern, DEADLINE_S)
-        check(shown is None, f"step {number}, {keys!r}: expected /{pattern}/ and the same; the guest shows\n{shown and shown[0]}\nthe host\n{shown and shown[1]}")
+        if shown is not None:
+            raise (Torn if "\x1b[" in keys else Failed)(
+                f"step {number}, {keys!r}: expected /{pattern}/ and the same; the guest shows\n{shown[0]}\nthe host\n{shown[1]}")
+
+
+@contextlib.contextmanager
+def typed(smp, steps):
+    """Both sides after the steps, which are typed up to three times (Torn)."""
+    for last in (False, False, True):
+        with both(smp) as sides:
+            try:
+                alike(sides, steps)
+            except Torn:
+                if last:
+                    raise
+                continue
+            yield sides
+            return
 
 
 JOBS = [
@@ -122,22 +144,21 @@ PAGE = [
 @test("jobs: ^Z, bg, fg, kill, ^C, readers and writers of the background, nested shells and changes of size do what they do on the host")
 def jobs():
     for smp in (1, 4):
-        with both(smp) as sides:
-            alike(sides, JOBS)
+        with typed(smp, JOBS):
+            pass
 
 
 @test("vi edits, searches, takes arrow keys, saves and gives up, shows another size, and leaves the screen as it was")
 def edit():
     for smp in (1, 4):
-        with both(smp) as sides:
-            alike(sides, EDIT)
+        with typed(smp, EDIT):
+            pass
 
 
 @test("less pages, searches and goes back; top lists processes, then threads, and ends")
 def page():
     for smp in (1, 4):
-        with both(smp) as sides:
-            alike(sides, PAGE)
+        with typed(smp, PAGE) as sides:
             c = sides[0].child
             c.sendline("clear; top -d 600")
             c.expect(r"PID +PPID USER +STAT +VSZ %VSZ %CPU COMMAND\S*\r+\n(.*\n)* .* init\r")
