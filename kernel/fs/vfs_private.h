@@ -65,9 +65,7 @@ int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to
 /* vnode_path() with vfs_lock held. */
 int vnode_path_locked(struct vnode *vn, char *buf, size_t size);
 
-/* The root of the current process's paths. vfs_lock held. */
-struct vnode *vfs_user_root(void);
-/* Is dir that root, or the root of what is mounted there? vfs_lock held. */
+/* Is dir the root of the current process's paths, or of what is mounted there? vfs_lock held. */
 bool vfs_is_user_root(const struct vnode *dir);
 /* Makes vn, whose reference this takes over, that root. Returns the old one with its reference, or
  * NULL. */

@@ -32,8 +32,9 @@ next_part(const char **path, char *name)
 	return (int)n;
 }
 
-struct vnode *
-vfs_user_root(void)
+/* The root of the current process's paths. */
+static struct vnode *
+user_root(void)
 {
 	const struct proc *p = curproc();
 
@@ -43,7 +44,7 @@ vfs_user_root(void)
 bool
 vfs_is_user_root(const struct vnode *dir)
 {
-	const struct vnode *root = vfs_user_root();
+	const struct vnode *root = user_root();
 
 	while (root != dir && root->cover != NULL)
 		root = root->cover;
@@ -143,7 +144,7 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 	kfree(*buf);
 	*buf = path;
 	if (*path == '/' && to == NULL)
-		w->dir = vfs_user_root();
+		w->dir = user_root();
 	w->name[0] = '\0';
 	w->want_dir = *path == '/' && to != NULL;
 	return 0;
@@ -179,7 +180,7 @@ walk_on(struct walk *w, const char *path, char *buf)
 int
 walk(struct vnode *cwd, const char *path, struct walk *w)
 {
-	w->dir = *path == '/' || cwd == NULL ? vfs_user_root() : cwd;
+	w->dir = *path == '/' || cwd == NULL ? user_root() : cwd;
 	w->want_dir = false;
 	w->links = 0;
 	w->last = false;
