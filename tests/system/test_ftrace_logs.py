@@ -248,11 +248,11 @@ def pids():
     for log in only.split("----\n"):
         got = rows(log)
         check_eq({r[1] for r in got}, {pid}, "threads")
-        check_eq({r[4].split(":")[0] for r in got}, {"sys_enter_openat", "lookup"}, "events")
+        check_eq({r[4].split(":")[0] for r in got}, {"sys_openat(dfd", "lookup"}, "events")
     check_match(r"^sh: .*Invalid argument$", only, "no number")
     for log in without.split("----\n"):
         got = rows(log)
-        check(pid not in {r[1] for r in got} and {r[4].split(":")[0] for r in got} == {"sys_enter_openat", "lookup"}, f"the others: {got[:5]}")
+        check(pid not in {r[1] for r in got} and {r[4].split(":")[0] for r in got} == {"sys_openat(dfd", "lookup"}, f"the others: {got[:5]}")
     shown, after = functions.split(f"\n{pid}\n")
     check(rows(shown) and pid not in {r[1] for r in rows(shown)}, "functions of others")
     check(pid in {r[1] for r in rows(after)}, "and of this one again")
