@@ -99,9 +99,9 @@ echo 'hist:keys=us.log2,what:sort=what.descending:size=200:name=x' > events/synt
 echo 'hist:keys=call_site.sym-offset,bytes_req.buckets=8:vals=bytes_alloc.graph if bytes_req > 1' >> events/kmem/kmalloc/trigger
 echo 'hist:keys=id.syscall,common_pid.execname:vals=arg0.hex' >> events/raw_syscalls/sys_enter/trigger
 echo 'enable_hist:kmem:kmalloc:5' > events/sched/sched_process_exec/trigger; echo 'enable_event:kmem:kfree' >> events/sched/sched_process_exec/trigger
-echo 'stacktrace:3 if pid > 1' >> events/sched/sched_process_exec/trigger; echo 'sys_brk:traceon:4' >> set_ftrace_filter; cat set_ftrace_filter /etc/motd
+echo 'stacktrace:3 if pid > 1' >> events/sched/sched_process_exec/trigger; echo 'sys_get*:traceon:4' >> set_ftrace_filter; cat set_ftrace_filter /etc/motd
 cat events/kmem/*/trigger events/kmem/*/hist synthetic_events dynamic_events trace | tail -3; echo 'hist:keys=nosuch' > events/raw_syscalls/sys_exit/trigger; echo 'hist:keys=id:x=nosuch' > events/raw_syscalls/sys_exit/trigger
-echo 'hist:keys=stacktrace:clear' >> events/kmem/kmalloc/trigger; echo '!sys_brk:traceon' >> set_ftrace_filter
+echo 'hist:keys=stacktrace:clear' >> events/kmem/kmalloc/trigger; echo 'hist:keys=stacktrace:cont' >> events/kmem/kmalloc/trigger; echo 'hist:keys=id:onmatch(no.no).trace(lat,$x,comm)' >> events/raw_syscalls/sys_exit/trigger; echo '!sys_getppid:traceon' >> set_ftrace_filter; echo '!sys_get*:traceon' >> set_ftrace_filter; cat set_ftrace_filter
 for f in synthetic/lat raw_syscalls/sys_exit raw_syscalls/sys_enter kmem/kmalloc; do echo 0 > events/$f/trigger; done
 for t in enable_hist:kmem:kmalloc enable_event:kmem:kfree stacktrace; do echo "!$t" >> events/sched/sched_process_exec/trigger; done
 echo '!lat' >> synthetic_events; echo 's:b s32 x' > dynamic_events; echo '-:b' >> dynamic_events
