@@ -466,7 +466,9 @@ access_at(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 	vn = vnode_of_user(dirfd, upath, flags, &error);
 	if (vn == NULL)
 		return error;
-	error = vnode_access(vn, (unsigned)want); /* Linux's R_OK, W_OK, X_OK are VNODE_… */
+	/* Linux's R_OK, W_OK, X_OK are VNODE_… */
+	error = flags & AT_EACCESS ? vnode_access(vn, (unsigned)want)
+				   : vnode_access_real(vn, (unsigned)want);
 	vnode_unref(vn);
 	return error;
 }

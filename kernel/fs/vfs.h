@@ -254,6 +254,8 @@ uint64_t vnode_size(struct vnode *vn);
 #define VNODE_READ  4
 /* May the user do `want`? 0, -EACCES, or -EPERM if only user 0 may. Any context. */
 int vnode_access(const struct vnode *vn, unsigned want);
+/* The same of the process's real user and group. */
+int vnode_access_real(const struct vnode *vn, unsigned want);
 /* The same of any user, as one of no group. */
 int vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want);
 /* 0; or -EACCES: not a regular file, or the user may not execute it. Any context. */

@@ -257,6 +257,12 @@ vnode_access(const struct vnode *vn, unsigned want)
 	return access(vn, vfs_user(), proc_in_group, want);
 }
 
+int
+vnode_access_real(const struct vnode *vn, unsigned want)
+{
+	return access(vn, curproc()->ruid, proc_in_real_group, want);
+}
+
 static bool
 in_no_group(uint32_t gid)
 {

@@ -202,11 +202,11 @@ proc_exe_drop(struct vnode *exe)
 
 /* The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. */
 static void
-become(struct proc *p, struct vmspace *vm, const char *path, struct vnode *exe)
+become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe)
 {
 	struct vnode *old_exe = p->exe;
 	struct vmspace *old = p->vm;
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(name, '/');
 
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
@@ -224,7 +224,7 @@ become(struct proc *p, struct vmspace *vm, const char *path, struct vnode *exe)
 	proc_vfork_done(p);
 	proc_timers_end(p);
 	filetable_close_on_exec(p->files);
-	thread_rename(curthread(), slash != NULL ? slash + 1 : path);
+	thread_rename(curthread(), slash != NULL ? slash + 1 : name);
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
 }
 
@@ -309,8 +309,8 @@ args_add_rest(struct args *all, const struct args *s)
 	return r;
 }
 
-static int exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf,
-		     bool in_script);
+static int exec_args(struct proc *p, const char *path, const char *script, struct args *s,
+		     struct arch_trapframe *tf);
 
 /*
  * A file that begins with #!: the rest of its first line is the path of the program to execute, and
@@ -336,15 +336,18 @@ exec_script(struct proc *p, const char *path, char *line, struct args *s, struct
 	if (r == 0)
 		r = args_add_rest(all, s);
 	if (r == 0)
-		r = exec_args(p, interpreter, all, tf, true);
+		r = exec_args(p, interpreter, path, all, tf);
 	args_destroy(all);
 	return r;
 }
 
+/* Executes the program at path: the interpreter of a script, after which the process is named;
+ * NULL: of none. */
 static int
-exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapframe *tf,
-	  bool in_script)
+exec_args(struct proc *p, const char *path, const char *script, struct args *s,
+	  struct arch_trapframe *tf)
 {
+	const char *name = script != NULL ? script : path;
 	char head[128];
 	int64_t head_size;
 	struct program program;
@@ -366,7 +369,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 		return r;
 	}
 	head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
-	if (head_size > 2 && head[0] == '#' && head[1] == '!' && !in_script) {
+	if (head_size > 2 && head[0] == '#' && head[1] == '!' && script == NULL) {
 		proc_exe_drop(vn);
 		head[head_size] = '\0';
 		return exec_script(p, path, head + 2, s, tf);
@@ -378,7 +381,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	}
 	r = program_load(vm, vn, &program);
 	if (r == 0)
-		r = build_stack(vm, path, s, &program, &sp);
+		r = build_stack(vm, name, s, &program, &sp);
 	if (r == 0)
 		r = proc_single();
 	if (r != 0) {
@@ -388,7 +391,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	}
 	old_tid = curthread()->tid;
 	proc_become_first();
-	become(p, vm, path, vn);
+	become(p, vm, name, vn);
 	p->changed_uid = p->ruid != p->uid || p->rgid != p->gid;
 	p->suid = p->uid;
 	p->sgid = p->gid;
@@ -398,7 +401,7 @@ exec_args(struct proc *p, const char *path, struct args *s, struct arch_trapfram
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
 		      ktr_intern(p->name), program.img.entry, s->argc, s->strings, args_length(s));
-	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(path), p->pid, old_tid);
+	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(name), p->pid, old_tid);
 	return 0;
 }
 
@@ -416,7 +419,7 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	while (r == 0 && envp[s->envc] != NULL)
 		r = args_add(s, &s->envc, envp[s->envc], strlen(envp[s->envc]) + 1);
 	if (r == 0)
-		r = exec_args(p, path, s, tf, false);
+		r = exec_args(p, path, NULL, s, tf);
 	args_destroy(s);
 	return r;
 }
@@ -437,7 +440,7 @@ sys_execve(const uint64_t a[6])
 		if (r == 0)
 			r = args_copy_in(s, a[2], &s->envc);
 		if (r == 0) {
-			r = exec_args(curproc(), path, s, tf, false);
+			r = exec_args(curproc(), path, NULL, s, tf);
 			if (r != 0)
 				SDT_PROBE1(proc, , , exec_failure, -r);
 		}

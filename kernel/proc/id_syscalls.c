@@ -288,19 +288,35 @@ sys_setsid(const uint64_t a[6])
 	return r;
 }
 
-bool
-proc_in_group(uint32_t gid)
+/* Is gid `own`, or one of the supplementary groups? The kernel's threads are in group 0. */
+static bool
+in_group(const struct proc *p, uint32_t own, uint32_t gid)
 {
-	const struct proc *p = curproc();
 	unsigned n;
 
-	if (p == NULL || p->gid == gid)
+	if (p == NULL || own == gid)
 		return gid == 0 || p != NULL;
 	n = __atomic_load_n(&p->ngroups, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < n; i++)
 		if (p->groups[i] == gid)
 			return true;
 	return false;
+}
+
+bool
+proc_in_group(uint32_t gid)
+{
+	const struct proc *p = curproc();
+
+	return in_group(p, p != NULL ? p->gid : 0, gid);
+}
+
+bool
+proc_in_real_group(uint32_t gid)
+{
+	const struct proc *p = curproc();
+
+	return in_group(p, p != NULL ? p->rgid : 0, gid);
 }
 
 static int64_t

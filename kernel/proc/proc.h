@@ -212,6 +212,8 @@ uint64_t proc_limit(unsigned resource);
 
 /* Is the current process, or kernel thread, in a group? Any context. */
 bool proc_in_group(uint32_t gid);
+/* The same with the real group in the place of the effective one. */
+bool proc_in_real_group(uint32_t gid);
 
 /* Permission bits that the current process does not give to what it makes. Any context. */
 uint32_t proc_umask(void);

@@ -33,6 +33,8 @@ groups_are(gid_t real, gid_t effective, gid_t saved)
 	       getgid() == real && getegid() == effective;
 }
 
+#define SECRET "/tmp/linux_secret"
+
 /* Without the C library, which would change all threads. */
 #define set(call, ...) syscall(SYS_##call, __VA_ARGS__)
 
@@ -52,6 +54,14 @@ changes_users(void *arg)
 	if (!FAILS(set(setresuid, 5, -1, -1), EPERM) || !FAILS(set(setreuid, -1, 7), EPERM) ||
 	    !FAILS(set(setuid, 7), EPERM) || set(setresuid, -1, 0, -1) != 0 || !users_are(0, 0, 0))
 		return 3;
+	/* access() is of the real user, and so finds what the effective one may not read. */
+	close(open(SECRET, O_CREAT | O_WRONLY, 0600));
+	if (set(setresuid, 1000, 0, 0) != 0 || !FAILS(access(SECRET, R_OK), EACCES) ||
+	    faccessat(AT_FDCWD, SECRET, R_OK, AT_EACCESS) != 0 || set(setresuid, 0, 1000, 0) != 0 ||
+	    access(SECRET, R_OK) != 0 ||
+	    !FAILS(faccessat(AT_FDCWD, SECRET, R_OK, AT_EACCESS), EACCES) ||
+	    set(setresuid, 0, 0, 0) != 0 || unlink(SECRET) != 0)
+		return 7;
 	/* setreuid: the saved user becomes the effective one. */
 	if (set(setreuid, 1000, 0) != 0 || !users_are(1000, 0, 0) || set(setreuid, 0, 1000) != 0 ||
 	    !users_are(0, 1000, 1000) || set(setreuid, 1000, 0) != 0 || !users_are(1000, 0, 0) ||
