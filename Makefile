@@ -216,7 +216,8 @@ $B/linux_test_dynamic: $B/linux_test
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f) arch/$(ARCH)/regs.d
 $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) userland/applets $(GUEST)/busybox $B/kestrel.btf $B/kestrel.vars
-	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp $B/stage/usr/sbin
+	@rm -rf $B/stage && mkdir -p $B/stage/bin $B/stage/dev $B/stage/tmp $B/stage/usr/sbin $B/stage/var
+	@ln -s ../tmp $B/stage/var/tmp
 	@cp -R userland/root/. $B/stage/
 	@cp arch/$(ARCH)/regs.d $B/stage/usr/lib/dtrace/
 	@cp $(USER_BINS) $B/stage/bin/
