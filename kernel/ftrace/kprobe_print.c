@@ -46,6 +46,8 @@ print_address(struct sbuf *out, uintptr_t at)
 /* The event's probes. */
 struct probes {
 	const struct ktr_site *site;
+	uintptr_t at; /* an address: */
+	bool is_at;   /* is one of them there? */
 	unsigned n;
 	struct kprobe_info first;
 };
@@ -55,7 +57,10 @@ find_probes(const struct kprobe_info *k, void *arg)
 {
 	struct probes *p = arg;
 
-	if (k->site == p->site && p->n++ == 0)
+	if (k->site != p->site)
+		return;
+	p->is_at |= !k->user && k->address == p->at;
+	if (p->n++ == 0)
 		p->first = *k;
 }
 
@@ -86,19 +91,20 @@ print_kernel_place(struct sbuf *out, const struct probes *p, const struct ktr_en
 	const struct kprobe_info *k = &p->first;
 	bool known = k->site->nargs < KTR_MAXARGS;
 	uint64_t where = known ? e->args[k->site->nargs] : 0;
-	uintptr_t offset, at = known ? address_of(where) : k->address;
+	uintptr_t offset;
 
 	if (!known && p->n > 1) { /* one of several */
 		sbuf_putc(out, '?');
 		return;
 	}
 	if (!k->is_return) {
-		print_address(out, at);
+		/* Recorded only since there has been a second one. */
+		print_address(out, p->is_at ? p->at : k->address);
 		return;
 	}
 	if (known)
 		print_address(out, address_of(where >> 32));
-	sbuf_printf(out, " <- %s", ksym_lookup(at, &offset));
+	sbuf_printf(out, " <- %s", ksym_lookup(known ? address_of(where) : k->address, &offset));
 }
 
 /* A text as Linux prints it: in ", but for what says why there is none. */
@@ -169,7 +175,10 @@ kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt)
 bool
 kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e)
 {
-	struct probes p = {.site = site};
+	struct probes p = {
+	    .site = site,
+	    .at = site->nargs < KTR_MAXARGS ? address_of(e->args[site->nargs]) : 0,
+	};
 	const char *params;
 
 	if (!is_probe(site))

@@ -75,10 +75,11 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
 							  : kprobe_fetch(&p->def.args[i], &in);
 	/*
-	 * Where it was comes after what the format shows, if there is room: low halves of the
-	 * addresses of the instruction, or of the function and of where that returns to.
+	 * Where it was comes after what the format shows, if there is room and the event does not
+	 * tell: low halves of the addresses of the instruction, or of the function and of where
+	 * that returns to.
 	 */
-	if (nargs < KTR_MAXARGS)
+	if (__atomic_load_n(&p->tells_place, __ATOMIC_RELAXED) && nargs < KTR_MAXARGS)
 		args[nargs++] = p->def.is_return ? (uint32_t)p->function | return_address(tf) << 32
 						 : (uint32_t)arch_tf_pc(tf);
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
@@ -337,6 +338,7 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	if (k == NULL)
 		return -ENOMEM;
 	k->frameless = d->is_return || offset == 0;
+	k->tells_place = d->is_return;
 	k->function = function;
 	k->def.offset = offset;
 	ktr_copy(k->def.function, name, strlen(name) < 63 ? strlen(name) + 1 : 63);
@@ -399,6 +401,8 @@ add(const char *text, bool user, char *err, size_t errlen)
 		return -ENOSPC;
 	}
 	list_append(&kprobes, &k->link);
+	if (event != NULL)
+		kprobe_event_is_several(k->site);
 	kprobe_apply(); /* the event may be on */
 	return 0;
 }

@@ -239,6 +239,17 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 	       (place != NULL && begins_with(place, end));
 }
 
+void
+kprobe_event_is_several(const struct ktr_site *site)
+{
+	list_for_each (l, &kprobes) {
+		struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (k->site == site)
+			__atomic_store_n(&k->tells_place, true, __ATOMIC_RELAXED);
+	}
+}
+
 static bool
 has_probe(const struct ktr_site *site)
 {

@@ -112,7 +112,8 @@ struct uprobe {
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;
-	bool gone;                     /* it is about to be freed: no breakpoint is wanted */
+	bool gone;        /* it is about to be freed: no breakpoint is wanted */
+	bool tells_place; /* atomic: at returns, and if its event has had more than one probe */
 	uint64_t hits, misses, faults; /* atomic */
 	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */
@@ -137,7 +138,9 @@ bool kprobe_wanted(const struct kprobe *k);
 
 /* ---- kprobe_event.c: events, each of one probe or several ---- */
 
-/* The event's first probe, or NULL. Control lock, as for the others. */
+/* From now on its probes record where they are. Control lock, as for the others. */
+void kprobe_event_is_several(const struct ktr_site *site);
+/* The event's first probe, or NULL. */
 struct kprobe *kprobe_event_find(const char *group, const char *name);
 /* May a probe of that definition be one more of the event? 0, or -EEXIST and a sentence. */
 int kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, const char *text,
