@@ -80,10 +80,12 @@ args_count(struct args *s, unsigned *count, size_t n)
 	return s->used + (s->argc + s->envc) * sizeof(char *) > MAX_ARG_BYTES ? -E2BIG : 0;
 }
 
-/* Adds a string of n bytes, NUL included. count: &argc or &envc. */
+/* Adds a string. count: &argc or &envc. */
 static int
-args_add(struct args *s, unsigned *count, const char *text, size_t n)
+args_add(struct args *s, unsigned *count, const char *text)
 {
+	size_t n = strlen(text) + 1;
+
 	while (n > s->room - s->used) {
 		int r = args_grow(s);
 
@@ -303,9 +305,9 @@ args_add_rest(struct args *all, const struct args *s)
 	int r = 0;
 
 	for (unsigned i = 1; r == 0 && i < s->argc; i++, at += strlen(at) + 1)
-		r = args_add(all, &all->argc, at, strlen(at) + 1);
+		r = args_add(all, &all->argc, at);
 	for (unsigned i = 0; r == 0 && i < s->envc; i++, at += strlen(at) + 1)
-		r = args_add(all, &all->envc, at, strlen(at) + 1);
+		r = args_add(all, &all->envc, at);
 	return r;
 }
 
@@ -327,12 +329,11 @@ exec_script(struct proc *p, const char *path, char *line, struct args *s, struct
 		return -ENOMEM;
 	interpreter = take_word(&line, " \t");
 	arg = take_word(&line, "");
-	r = *interpreter != '\0' ? args_add(all, &all->argc, interpreter, strlen(interpreter) + 1)
-				 : -ENOEXEC;
+	r = *interpreter != '\0' ? args_add(all, &all->argc, interpreter) : -ENOEXEC;
 	if (r == 0 && *arg != '\0')
-		r = args_add(all, &all->argc, arg, strlen(arg) + 1);
+		r = args_add(all, &all->argc, arg);
 	if (r == 0)
-		r = args_add(all, &all->argc, path, strlen(path) + 1);
+		r = args_add(all, &all->argc, path);
 	if (r == 0)
 		r = args_add_rest(all, s);
 	if (r == 0)
@@ -415,9 +416,9 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	if (s == NULL)
 		return -ENOMEM;
 	while (r == 0 && argv[s->argc] != NULL)
-		r = args_add(s, &s->argc, argv[s->argc], strlen(argv[s->argc]) + 1);
+		r = args_add(s, &s->argc, argv[s->argc]);
 	while (r == 0 && envp[s->envc] != NULL)
-		r = args_add(s, &s->envc, envp[s->envc], strlen(envp[s->envc]) + 1);
+		r = args_add(s, &s->envc, envp[s->envc]);
 	if (r == 0)
 		r = exec_args(p, path, NULL, s, tf);
 	args_destroy(s);

@@ -72,30 +72,28 @@ proc_cwd(void)
 	return l->cwd;
 }
 
-struct vnode *
-proc_chdir(struct vnode *vn)
+static struct vnode *
+exchange_vnode(struct vnode **place, struct vnode *vn)
 {
-	struct proc *p = curproc();
 	struct vnode *old;
 
 	spin_lock(&proc_lock);
-	old = p->cwd;
-	p->cwd = vn;
+	old = *place;
+	*place = vn;
 	spin_unlock(&proc_lock);
 	return old;
 }
 
 struct vnode *
+proc_chdir(struct vnode *vn)
+{
+	return exchange_vnode(&curproc()->cwd, vn);
+}
+
+struct vnode *
 proc_change_root(struct vnode *vn)
 {
-	struct proc *p = curproc();
-	struct vnode *old;
-
-	spin_lock(&proc_lock);
-	old = p->root;
-	p->root = vn;
-	spin_unlock(&proc_lock);
-	return old;
+	return exchange_vnode(&curproc()->root, vn);
 }
 
 struct lwp *

@@ -153,7 +153,7 @@ printf 2> /dev/null || echo abc | grep -c b             => 1
 echo b a | grep -v a; echo $?                           => 1
 head -n 1 /tmp/f; tail -n 1 /tmp/f                      => hello;more
 echo -n AB | hexdump -C | head -n 1                     => 00000000  41 42                                             |AB|
-sleep 100 & kill $!; wait $!; echo $?                   => Terminated;143
+sleep 100 & kill $!; wait $! 2> /dev/null; echo $?      => 143
 su 7 cat /dev/ktr 2> /dev/null; echo $?                 => 1
 x=$(seq 5 | wc -l); echo $((x))                         => 5
 case abc in x*) echo x;; a*) echo a;; esac              => a
