@@ -106,6 +106,20 @@ def frames(cross, image):
     return flat
 
 
+def by_name(names):
+    """A hash table (FNV-1a, linear probing), at most half full: numbers of names + 1; 0 is free."""
+    size = 1 << (2 * len(names) - 1).bit_length()
+    table = [0] * size
+    for number, text in enumerate(names):
+        slot = 2166136261
+        for byte in text.encode():
+            slot = (slot ^ byte) * 16777619 & 0xFFFFFFFF
+        while table[slot % size]:
+            slot += 1
+        table[slot % size] = number + 1
+    return struct.pack(f"<{size}I", *table)
+
+
 def make(cross, image, output):
     syms = symbols(cross, image)
     base = syms[0][0]
@@ -126,8 +140,9 @@ def make(cross, image, output):
     data += b"".join(struct.pack("<IHBB", a - base, cfa, ra, fp) for a, cfa, ra, fp in rules)
     data += b"".join(struct.pack("<I", name(f)) for f in files)
     head = struct.pack("<IIIIIIQQ", 0x324D534B, len(syms), len(rows), len(rules), len(files), 0, base, len(names))
+    names.extend(bytes(-len(names) % 4))  # not counted: who wants only names ends before
     with open(output, "wb") as f:
-        f.write(head + data + names)
+        f.write(head + data + names + by_name([n for _, n in syms]))
 
 
 def main(argv):

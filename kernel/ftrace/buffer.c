@@ -1,5 +1,5 @@
 /*
- * buffer.c - trace, trace_pipe, snapshot, trace_marker: the entries of a log.
+ * buffer.c - trace, trace_pipe, snapshot: the entries of a log.
  *
  * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
  * which entry on the files of this folder show it.
@@ -9,12 +9,15 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
 #include "kernel/fs/uio.h"
 #include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/sched/callout.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
@@ -22,13 +25,9 @@
 #include "ktr/control.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
-#include "ktr/sdt.h"
 
 #define LINE_BYTES 1024
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
-#define MARK_MAX   1024
-
-#define RAW_MARK_MAX 80 /* what fits into a line of 256 characters */
 
 static uint64_t
 later(uint64_t a, uint64_t b)
@@ -96,10 +95,10 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 
-		uint64_t from = shown_from(r->b, i);
-
-		if (r->consume && c->end != 0 && c->seq < from) {
-			c->seq = from;
+		if (c->end == 0)
+			continue; /* it does not read that CPU */
+		if (r->consume && c->seq < shown_from(r->b, i)) {
+			c->seq = shown_from(r->b, i);
 			c->valid = false;
 		}
 		cursor_fetch(r->b->log, i, c);
@@ -180,8 +179,17 @@ struct trace_reader {
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
+	uint32_t wakes; /* trace_pipe_raw: how often its ioctl() asked readers to go home; atomic */
+	struct poll_source news;
+	struct callout look_again; /* trace_pipe: while somebody polls it */
 	char line[RAW_PAGE];
 };
+
+static void
+tell_pollers(void *arg)
+{
+	poll_notify(&((struct trace_reader *)arg)->news, POLLIN);
+}
 
 static int
 reader_open(struct file *f, bool snapshot)
@@ -200,6 +208,8 @@ reader_open(struct file *f, bool snapshot)
 		return snapshot && latency ? -EBUSY : -ENOMEM;
 	}
 	mutex_init(&t->lock, "trace reader");
+	callout_init(&t->look_again, tell_pollers, t);
+	f->news = &t->news;
 	t->snapshot = snapshot;
 	t->keeps = snapshot || latency;
 	if (t->keeps)
@@ -331,6 +341,8 @@ trace_release(struct file *f)
 		sched_suppress_events(false);
 	if (t != NULL && t->keeps)
 		snapshot_hold(tracefs_instance(f->vn), false);
+	if (t != NULL)
+		callout_stop(&t->look_again);
 	tracefs_release(f->vn);
 	kmap_free(t);
 }
@@ -407,11 +419,13 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
 	size_t start = u->resid;
+	uint32_t wakes;
 	int error = 0;
 
 	(void)off;
 	if (t == NULL)
 		return -EINVAL;
+	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
 	if (t->silent == 0 && !curthread()->ktr_suppress) {
 		sched_suppress_events(true);
 		t->silent = curthread()->tid;
@@ -425,16 +439,57 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		/* As in Linux: the end, if there will be no more for the time being. */
 		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
 			break;
+		if (wakes != __atomic_load_n(&t->wakes, __ATOMIC_RELAXED))
+			break;
 		error = f->flags & O_NONBLOCK ? -EAGAIN
 					      : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
 	}
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
+/* The writers of events tell nobody: who polls looks again as often as a reader does. */
+static unsigned
+pipe_poll(struct file *f)
+{
+	struct trace_reader *t = f->priv;
+	bool ready;
+
+	mutex_lock(&t->lock);
+	ready = t->at < t->len;
+	if (!ready) {
+		unsigned cpu;
+		uint64_t lost;
+
+		tracefs_begin(f->vn);
+		ktr_port_lock();
+		ready = buffer_peek(&t->r, &cpu, &lost) != NULL;
+		ktr_port_unlock();
+		tracefs_end();
+	}
+	if (!ready)
+		callout_set(&t->look_again, clock_ns() + WAIT_NS);
+	mutex_unlock(&t->lock);
+	return ready ? POLLIN : 0;
+}
+
+/* As in Linux, command 0 ends the reads that wait. */
+static int64_t
+raw_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	struct trace_reader *t = f->priv;
+
+	(void)arg;
+	if (request != 0)
+		return -ENOTTY;
+	__atomic_fetch_add(&t->wakes, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
 const struct vnode_ops trace_pipe_ops = {
     .open = pipe_open,
     .release = trace_release,
     .read = pipe_read,
+    .poll = pipe_poll,
     .destroy = tracefs_destroy,
 };
 
@@ -442,80 +497,7 @@ const struct vnode_ops trace_pipe_raw_ops = {
     .open = raw_open,
     .release = trace_release,
     .read = pipe_read,
+    .poll = pipe_poll,
+    .ioctl = raw_ioctl,
     .destroy = tracefs_destroy,
 };
-
-/* ---- trace_marker ---- */
-
-SDT_PROVIDER_DEFINE(ftrace);
-SDT_PROBE_DEFINE_DATA(ftrace, , , print, "print", ": buf %s");
-
-/* Records what was written; text in trace_marker is an event for triggers. 0 or -errno. */
-static int
-record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, const char *text,
-	    size_t len)
-{
-	const uint64_t args[KTR_MAXARGS] = {id};
-	int error = tracefs_begin(vn);
-
-	if (error != 0)
-		return error;
-	if (!option_on(instance_now, OPTION_MARKERS))
-		error = -EINVAL;
-	/* -EBADF is Linux's error while tracing is off. */
-	else if (!instance_record_data(instance_now, site, args, text, len))
-		error = -EBADF;
-	if (error == 0 && site == &tracer_mark)
-		SDT_FIRE(ftrace, , , print, SDT_ARGS_DATA0(text, len));
-	tracefs_end();
-	return error;
-}
-
-/* A number of four bytes, and data. */
-static int64_t
-raw_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	uint8_t data[RAW_MARK_MAX];
-	char text[3 * sizeof(data) + 1];
-	size_t n = u->resid;
-	struct sbuf out;
-	uint32_t id;
-	int error;
-
-	(void)f, (void)off;
-	if (n < sizeof(id) || n > sizeof(data))
-		return -EINVAL;
-	error = uio_take(u, data, n);
-	memcpy(&id, data, sizeof(id));
-	sbuf_init(&out, text, sizeof(text));
-	for (size_t i = sizeof(id); i < n; i++)
-		sbuf_printf(&out, "%s%02x", i > sizeof(id) ? " " : "", data[i]);
-	if (error == 0)
-		error = record_mark(vn, &tracer_raw, id, text, out.len);
-	return error == 0 ? (int64_t)n : error;
-}
-
-const struct vnode_ops trace_marker_raw_ops = {.write = raw_write, .destroy = tracefs_destroy};
-
-/* Linux's name: it is what readers of trace_pipe_raw show. */
-static int64_t
-tracing_mark_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	size_t n = u->resid < MARK_MAX ? u->resid : MARK_MAX, len;
-	char *text = kmalloc(n);
-	int error;
-
-	(void)f, (void)off;
-	if (n == 0 || text == NULL) {
-		kfree(text);
-		return n == 0 ? 0 : -ENOMEM;
-	}
-	error = uio_take(u, text, n);
-	len = text[n - 1] == '\n' ? n - 1 : n;
-	if (error == 0)
-		error = record_mark(vn, &tracer_mark, 0, text, len);
-	kfree(text);
-	return error == 0 ? (int64_t)n : error;
-}
-
-const struct vnode_ops trace_marker_ops = {.write = tracing_mark_write, .destroy = tracefs_destroy};

@@ -380,7 +380,7 @@ struct raw_data {
 static inline void
 raw_put(struct raw_data *d, const void *from, size_t n)
 {
-	memcpy(d->bytes + d->size, from, n);
+	__builtin_memcpy(d->bytes + d->size, from, n);
 	d->size += n;
 }
 /* The fields that all events have. */
@@ -394,8 +394,6 @@ void raw_fill(struct vnode *dir);
 
 /* ---- raw_tracers.c: events/ftrace/, what the tracers record ---- */
 
-/* The address of a symbol, as of ksym_address(), which is slow for one event after the other. */
-uintptr_t symbol_address(const char *name);
 /* Makes the data of an entry that has no event outside of events/ftrace/. Locks as of
  * print_entry(). */
 void raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_entry *e,

@@ -128,7 +128,7 @@ stack_next(const char *text, uintptr_t *at)
 		;
 	if (end > n && ktr_number(text + n + 1, end - n - 1, 0, &offset) != KTR_NUMBER_OK)
 		offset = 0;
-	*at = symbol_address(name) + offset;
+	*at = ksym_address(name) + offset;
 	return text + end + (text[end] == ' ');
 }
 

@@ -16,6 +16,29 @@
 #define LOST  (1ull << 31 | 1ull << 30) /* among these: events are missing, and so many */
 #define ROOM  (RAW_PAGE - HEAD - 8)     /* after the data: how many are missing */
 #define TEXTS KTR_PARAM_MAX
+#define KINDS 32u
+
+/* What is known of the kinds of events of the page that is made; ftrace_lock. */
+static struct kind {
+	const struct ktr_site *site;
+	bool event; /* it has a folder in events/ */
+	unsigned nparams;
+	struct ktr_param params[KTR_SDT_ARGS];
+} kinds[KINDS];
+
+static const struct kind *
+kind_of(const struct ktr_site *site)
+{
+	struct kind *k = &kinds[ktr_site_number(site) % KINDS];
+
+	if (k->site != site) {
+		k->site = site;
+		k->event = event_system(site) != NULL;
+		if (k->event)
+			k->nparams = event_params(site, k->params);
+	}
+	return k;
+}
 
 void
 raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e)
@@ -51,21 +74,20 @@ read_last(const char *text, const char *last, uint64_t v[2])
 
 /* Makes the data of an event that has parameters. */
 static void
-event_data(struct raw_data *d, const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu,
-	   uint64_t seq)
+event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
+	   const struct ktr_entry *e, unsigned cpu, uint64_t seq)
 {
-	const struct ktr_site *site = ktr_site_get(e->site);
-	struct ktr_param params[KTR_SDT_ARGS];
+	const struct ktr_param *params = k->params;
 	char texts[TEXTS][KTR_STRING_MAX];
 	const char *text[KTR_SDT_ARGS] = {NULL};
 	uint64_t v[KTR_SDT_ARGS] = {0};
-	unsigned n = event_params(site, params);
+	unsigned n = k->nparams;
 
 	memcpy(v, e->args, sizeof(e->args));
 	if (n == KTR_SDT_ARGS)
-		read_last(ktr_data_text(log, cpu, seq, e->args[5], texts[5]), site->sdt->last,
+		read_last(ktr_data_text(log, cpu, seq, e->args[5], texts[5]), k->site->sdt->last,
 			  &v[5]);
-	raw_begin(d, site, e);
+	raw_begin(d, k->site, e);
 	size_t end = d->size;
 
 	for (unsigned i = 0; i < n; i++)
@@ -110,8 +132,10 @@ make_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_en
 
 	if (site == NULL)
 		return false;
-	if (event_system(site) != NULL)
-		event_data(d, r->b->log, e, cpu, seq);
+	const struct kind *k = kind_of(site);
+
+	if (k->event)
+		event_data(d, k, r->b->log, e, cpu, seq);
 	else
 		raw_tracer_data(d, r, e, cpu, seq);
 	while (d->size % 4 != 0)
@@ -129,6 +153,7 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 	unsigned cpu;
 
 	memset(page, 0, RAW_PAGE);
+	memset(kinds, 0, sizeof(kinds)); /* events may have been removed since the last page */
 	while ((e = buffer_peek(r, &cpu, &lost)) != NULL) {
 		uint64_t ns = clock_ns_of(e->ticks), seq = r->cursors[cpu].seq;
 

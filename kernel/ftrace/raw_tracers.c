@@ -85,23 +85,6 @@ static const struct event {
 
 /* ---- records ---- */
 
-uintptr_t
-symbol_address(const char *name)
-{
-	static uintptr_t known[512]; /* by a hash of the name; ftrace_lock */
-	uint32_t hash = 0;
-	const char *there;
-	uintptr_t offset, *slot;
-
-	for (const char *c = name; *c != '\0'; c++)
-		hash = hash * 31 + (uint8_t)*c;
-	slot = &known[hash % (sizeof(known) / sizeof(known[0]))];
-	there = *slot != 0 ? ksym_lookup(*slot, &offset) : NULL;
-	if (there == NULL || strcmp(there, name) != 0)
-		*slot = ksym_address(name);
-	return *slot;
-}
-
 static void
 put64(struct raw_data *d, uint64_t value)
 {
@@ -160,7 +143,7 @@ place_of(const struct ktr_site *site)
 {
 	bool function = site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN;
 
-	return function ? function_address(site) : symbol_address(site->func);
+	return function ? function_address(site) : ksym_address(site->func);
 }
 
 static void
@@ -201,7 +184,7 @@ raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct 
 		put64(d, a[2]);
 		put64(d, a[3]);
 	} else if (site == &tracer_mark) {
-		put_text(d, symbol_address("tracing_mark_write"),
+		put_text(d, ksym_address("tracing_mark_write"),
 			 ktr_data_text(r->b->log, cpu, seq, a[0], buf));
 	} else if (site == &tracer_raw) {
 		put32(d, a[0]);

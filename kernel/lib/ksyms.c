@@ -16,6 +16,7 @@ struct tables {
 	const struct ksyms_frame *frames;
 	const uint32_t *files;
 	const char *names;
+	const uint32_t *by_name; /* the hash table */
 };
 
 static bool
@@ -29,6 +30,7 @@ tables(struct tables *t)
 	t->frames = (const void *)(t->lines + t->h->line_count);
 	t->files = (const void *)(t->frames + t->h->frame_count);
 	t->names = (const void *)(t->files + t->h->file_count);
+	t->by_name = (const void *)(t->names + ((t->h->names_size + 3) & ~3ull));
 	return true;
 }
 
@@ -114,11 +116,22 @@ ksym_find(const char *name, unsigned *count)
 {
 	struct tables t;
 	uintptr_t first = 0;
+	uint32_t slots = 1, hash = 2166136261; /* FNV-1a */
 
 	*count = 0;
-	for (uint32_t i = 0; tables(&t) && i < t.h->sym_count; i++)
-		if (strcmp(t.names + t.syms[i].name, name) == 0 && (*count)++ == 0)
-			first = t.h->base + t.syms[i].addr;
+	if (!tables(&t))
+		return 0;
+	while (slots < 2 * t.h->sym_count)
+		slots *= 2;
+	for (const char *c = name; *c != '\0'; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619;
+	for (; t.by_name[hash & (slots - 1)] != 0; hash++) {
+		const struct ksyms_sym *sym = &t.syms[t.by_name[hash & (slots - 1)] - 1];
+
+		/* Names of one kind lie in the order of their numbers. */
+		if (strcmp(t.names + sym->name, name) == 0 && (*count)++ == 0)
+			first = t.h->base + sym->addr;
+	}
 	return first;
 }
 

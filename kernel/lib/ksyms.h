@@ -7,7 +7,9 @@
  *
  * The section, little-endian: struct ksyms_header; syms (by address); lines (by address; line 0
  * ends a run of code that has lines); frames (by address); offsets of file names; names,
- * NUL-terminated.
+ * NUL-terminated; from the next multiple of 4 bytes on, a hash table with linear probing: numbers
+ * of syms + 1, 0 for a free slot. It has the first power of 2 of slots that is twice sym_count or
+ * more.
  */
 #pragma once
 

@@ -1,14 +1,20 @@
-/* pipes.c - pipes that have little room, and files that are opened again by /proc/self/fd. */
+/* pipes.c - pipes that have little room, pipes of the trace, and files that are opened again by
+ * /proc/self/fd. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -149,6 +155,65 @@ some_open_once(void)
 	return good;
 }
 
+#define TRACING "/sys/kernel/tracing/instances/polled/"
+
+static bool
+is_ready(const struct pollfd *p, int wait_ms)
+{
+	struct pollfd one = *p;
+
+	return poll(&one, 1, wait_ms) == 1 && one.revents == POLLIN;
+}
+
+/* A child writes into the trace, or ends waiting reads, again and again, until it is killed. */
+static pid_t
+again_and_again(int mark, int raw)
+{
+	pid_t pid = fork();
+
+	while (pid == 0) {
+		if (mark >= 0 ? write(mark, "x", 1) != 1 : ioctl(raw, 0, 0) != 0)
+			_exit(1);
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	return pid;
+}
+
+static bool
+is_killed(pid_t pid)
+{
+	int status;
+
+	return pid > 0 && kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid &&
+	       WIFSIGNALED(status);
+}
+
+static bool
+trace_is_polled(void)
+{
+	int mark = open(TRACING "trace_marker", O_WRONLY);
+	struct pollfd lines = {open(TRACING "trace_pipe", O_RDONLY), POLLIN, 0};
+	int raw = open(TRACING "per_cpu/cpu0/trace_pipe_raw", O_RDONLY);
+	struct pollfd page = {raw, POLLIN, 0};
+	bool good = mark >= 0 && lines.fd >= 0 && raw >= 0;
+	pid_t pid;
+
+	good = good && !is_ready(&lines, 0) && !is_ready(&page, 20) && write(mark, "a", 1) == 1 &&
+	       is_ready(&lines, 0) && read(lines.fd, found, 8) == 8 && is_ready(&lines, 0) &&
+	       read(lines.fd, found, SIZE) > 8 && !is_ready(&lines, 20);
+	pid = again_and_again(mark, -1);
+	good = good && is_ready(&lines, -1);
+	good &= is_killed(pid);
+	while (good && is_ready(&lines, 0))
+		good = read(lines.fd, found, SIZE) > 0;
+	/* Nothing comes any more: only the ioctl() ends this. */
+	pid = again_and_again(-1, raw);
+	good = good && read(raw, found, SIZE) == 0;
+	good &= is_killed(pid);
+	good = good && FAILS(ioctl(raw, 1, 0), ENOTTY);
+	return close(raw) == 0 && close(lines.fd) == 0 && close(mark) == 0 && good;
+}
+
 void
 test_pipes(void)
 {
@@ -157,4 +222,8 @@ test_pipes(void)
 	result(nothing_is_lost(), "splice leaves in the pipe what the other file does not take");
 	result(both_ends_in_one(), "a pipe that is opened with O_RDWR is both ends");
 	result(some_open_once(), "an eventfd and its like cannot be opened again: ENXIO");
+	if (geteuid() == 0 && mkdir(TRACING, 0755) == 0) {
+		result(trace_is_polled(), "trace_pipe and trace_pipe_raw are polled");
+		rmdir(TRACING);
+	}
 }

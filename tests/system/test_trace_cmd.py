@@ -115,6 +115,16 @@ def threads():
     check_match(r"function: +sys_kill.*\n.*kernel_stack: +<stack trace ?>\n(?:=> .*\n)*=> entry_syscall \(", report, "the stack of a function")
 
 
+@test("trace-cmd profile: it ends, and tells of the command's threads")
+def profile():
+    """With one CPU: with more, trace-cmd waits for ever if the host takes one of them away at its end (doc/ftrace.md)."""
+    told = guest(f"trace-cmd profile -o /tmp/o sh -c '{READY}exec load fork -n 3' >/tmp/out 2>&1 || cat /tmp/out\ncat /tmp/o\n", smp=1)[0]
+    tasks = dict(re.findall(r"^task: (\S+-\d+)\n((?:.*\n)*?)\n(?=task:|\Z)", told + "\n", re.M))
+    load = "".join(text for name, text in tasks.items() if name.startswith("load-"))
+    check_match(r"^  Event: sched_switch:\S+ \(\d+\) Total: \d+ Avg: \d+ Max: \d+", load, f"threads of load: {sorted(tasks)}")
+    check_match(r"^          \+ switch_out \(0x[0-9a-f]+\)$", load, "stacks")
+
+
 @test("trace-cmd's other commands: list, stat, start, show, clear, snapshot, reset, stream, hist, options")
 def commands():
     listed, state, snap, rest = guest(
