@@ -18,8 +18,8 @@
 #define RLIMIT_LOCKS      10
 #define RLIMIT_SIGPENDING 11
 #define RLIMIT_MSGQUEUE   12
-#define RLIMIT_NICE       13
-#define RLIMIT_RTPRIO     14
+#define RLIMIT_NICE       13 /* 20 less the best niceness that others than user 0 set */
+#define RLIMIT_RTPRIO     14 /* the best real-time priority that they set */
 #define RLIMIT_RTTIME     15
 #define RLIMIT_NLIMITS    16
 

@@ -1,7 +1,10 @@
-/* sched.h - what clone() shares and does, Linux's numbers. Bits 0 to 7: the child's exit signal. */
+/* sched.h - what clone() shares and does, and policies of scheduling: Linux's numbers. */
 #pragma once
 
-/* A thread: CLONE_VM | FS | FILES | SIGHAND | THREAD. CLONE_VM else only with CLONE_VFORK. */
+#include <stdint.h>
+
+/* Bits 0 to 7 are the child's exit signal. A thread: CLONE_VM | FS | FILES | SIGHAND | THREAD.
+ * CLONE_VM else only with CLONE_VFORK. */
 #define CLONE_VM             0x00000100ul
 #define CLONE_FS             0x00000200ul
 #define CLONE_FILES          0x00000400ul
@@ -14,3 +17,32 @@
 #define CLONE_CHILD_CLEARTID 0x00200000ul
 #define CLONE_DETACHED       0x00400000ul /* no effect */
 #define CLONE_CHILD_SETTID   0x01000000ul
+
+#define SCHED_OTHER    0
+#define SCHED_FIFO     1 /* runs until it blocks, yields, or a better one is ready */
+#define SCHED_RR       2 /* and takes turns with others of its priority */
+#define SCHED_BATCH    3 /* like SCHED_OTHER */
+#define SCHED_IDLE     5 /* worse than any niceness */
+#define SCHED_DEADLINE 6 /* not here; its priorities are 0 */
+
+#define SCHED_RESET_ON_FORK 0x40000000 /* of a policy: children are of SCHED_OTHER */
+
+#define RT_PRIO_MIN 1
+#define RT_PRIO_MAX 99
+
+/* sched_setattr(), sched_getattr() */
+struct sched_attr {
+	uint32_t size; /* of the structure, as the caller knows it: SCHED_ATTR_SIZE_0 or more */
+	uint32_t sched_policy;
+	uint64_t sched_flags;
+	int32_t sched_nice;
+	uint32_t sched_priority;
+	uint64_t sched_runtime, sched_deadline, sched_period;
+	uint32_t sched_util_min, sched_util_max;
+};
+
+#define SCHED_ATTR_SIZE_0 48u
+
+#define SCHED_FLAG_RESET_ON_FORK 0x01ul
+#define SCHED_FLAG_KEEP_POLICY   0x08ul
+#define SCHED_FLAG_KEEP_PARAMS   0x10ul

@@ -12,6 +12,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
 #include "ktr/entry.h"
@@ -76,6 +77,7 @@ enum tracer {
 	TRACER_GRAPH,
 	TRACER_IRQSOFF,
 	TRACER_WAKEUP,
+	TRACER_WAKEUP_RT,
 	TRACER_HWLAT,
 	TRACERS
 };
@@ -103,13 +105,14 @@ int tracer_store(uintptr_t arg, char *text);
 extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
 extern uint64_t tracer_thresh_ns; /* tracing_thresh: only calls that last as long; 0: all */
 
-/* ---- latency.c: the tracers irqsoff and wakeup ---- */
+/* ---- latency.c: the tracers irqsoff, wakeup and wakeup_rt ---- */
 
 extern struct ktr_site latency_point, latency_switch;
 ktr_hook_fn irqsoff_fire, wakeup_fire;
 /* 0 or -ENOMEM. */
 int latency_start(void);
 /* Is one of them the current one? Does it want this site? */
+bool tracer_is_latency(enum tracer t);
 bool latency_is_on(const struct instance *i);
 /* Is its trace printed in their format? */
 bool latency_layout(const struct instance *i);
@@ -155,6 +158,8 @@ struct instance {
 		unsigned cpu;
 		uint32_t tid;
 		uint64_t started_at[KTR_MAXARGS], ended_at[KTR_MAXARGS]; /* return addresses */
+		uint32_t uid;                                            /* of the thread, then */
+		struct sched_params sched;
 	} latency;              /* to which the snapshot belongs; snapshot_lock */
 	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;

@@ -1,8 +1,9 @@
 /*
- * latency.c - the tracers `irqsoff` and `wakeup`: the longest time for which a CPU's interrupts
- * were off, or a thread that was woken waited for a CPU although it is of a better priority than
- * what ran there (Documentation/trace/ftrace.rst). What the log recorded meanwhile is kept as the
- * snapshot, and is what `trace` shows.
+ * latency.c - the tracers `irqsoff`, `wakeup` and `wakeup_rt`: the longest time for which a CPU's
+ * interrupts were off, or a thread that was woken waited for a CPU although it is of a better
+ * priority than what ran there; wakeup_rt counts programs' real-time threads alone
+ * (Documentation/trace/ftrace.rst). What the log recorded meanwhile is kept as the snapshot, and is
+ * what `trace` shows.
  *
  * Interrupts go off and on at irq_push() and irq_pop(), and for an interrupt's handler: there are
  * probes. Locking: each CPU changes its own span, interrupts off; `waker` is a spin lock that only
@@ -18,6 +19,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
 #include "ktr/intern.h"
@@ -37,7 +39,7 @@ struct ktr_site latency_point
 struct ktr_site latency_switch
     KTR_SITE_SECTION_ = {.file = __FILE__,
 			 .func = "latency_switch",
-			 .fmt = "ftrace wakeup: from %lu prio %lu runs %lu to %lu prio %lu name %s",
+			 .fmt = "ftrace wakeup: from %lu prio %ld runs %lu to %lu prio %ld name %s",
 			 .line = __LINE__,
 			 .nargs = 6,
 			 .kind = KTR_SITE_RECORD};
@@ -58,7 +60,8 @@ static struct span {
 /* The thread that was woken. */
 static struct {
 	uint32_t lock;
-	uint64_t tid, prio, cpu; /* tid 0: none; atomic */
+	uint64_t tid, cpu; /* tid 0: none; atomic */
+	int64_t prio;
 	uint64_t start_ns, from[MAX_CPUS];
 } waker;
 
@@ -70,6 +73,14 @@ next_entry(unsigned cpu)
 	uint64_t tail, head;
 
 	return ktr_log_window(instance_top.trace.log, cpu, &tail, &head) ? head : UINT64_MAX;
+}
+
+static void
+say_whose(struct latency *l, const struct thread *t)
+{
+	l->tid = t->tid;
+	l->uid = t->proc != NULL ? t->proc->uid : 0;
+	l->sched = t->sched;
 }
 
 /* Keeps what was recorded from these entries on, if it is the longest so far. */
@@ -103,11 +114,9 @@ on(const struct ktr_firing *f, struct span *s)
 {
 	uint64_t at[DEPTH] = {0}, from[MAX_CPUS], now_ns = clock_ns();
 	unsigned cpu = arch_cpu();
-	struct latency l = {.ns = now_ns - s->start_ns,
-			    .start_ns = s->start_ns,
-			    .cpu = cpu,
-			    .tid = curthread()->tid};
+	struct latency l = {.ns = now_ns - s->start_ns, .start_ns = s->start_ns, .cpu = cpu};
 
+	say_whose(&l, curthread());
 	s->start_ns = 0;
 	s->by_handler = false;
 	if (l.ns <= __atomic_load_n(&longest_ns, __ATOMIC_RELAXED) &&
@@ -147,10 +156,10 @@ irqsoff_fire(const struct ktr_firing *f)
 
 /* The waker, or who ran before; its priority; does the other one run now; that one. */
 static void
-record_switch(uint64_t tid, uint64_t prio, bool runs, const uint64_t to[3])
+record_switch(uint64_t tid, int64_t prio, bool runs, const uint64_t to[3])
 {
 	instance_record(&instance_top, &latency_switch,
-			(uint64_t[KTR_MAXARGS]){tid, prio, runs, to[1], to[2], to[0]});
+			(uint64_t[KTR_MAXARGS]){tid, (uint64_t)prio, runs, to[1], to[2], to[0]});
 }
 
 /* A thread is woken: name, number, priority, CPU. */
@@ -158,10 +167,13 @@ static void
 wake(const uint64_t *args)
 {
 	const struct thread *t = curthread();
+	int64_t prio = (int64_t)args[2];
 
-	if (args[2] >= t->prio || (waker.tid != 0 && args[2] >= waker.prio))
+	if (instance_top.tracer == TRACER_WAKEUP_RT && (prio < 0 || prio >= PRIO_RT))
 		return;
-	waker.prio = args[2];
+	if (prio >= t->prio || (waker.tid != 0 && prio >= waker.prio))
+		return;
+	waker.prio = prio;
 	waker.cpu = args[3];
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		waker.from[cpu] = next_entry(cpu);
@@ -176,11 +188,11 @@ woke(const struct ktr_firing *f)
 {
 	struct latency l = {.ns = clock_ns() - waker.start_ns,
 			    .start_ns = waker.start_ns,
-			    .cpu = arch_cpu(),
-			    .tid = (uint32_t)waker.tid};
+			    .cpu = arch_cpu()};
 
+	say_whose(&l, sched_next());
 	__atomic_store_n(&waker.tid, 0, __ATOMIC_RELAXED);
-	record_switch(f->args[1], f->args[2], true, &f->args[4]);
+	record_switch(f->args[1], (int64_t)f->args[2], true, &f->args[4]);
 	report(f, waker.from, &l);
 }
 
@@ -208,9 +220,15 @@ wakeup_fire(const struct ktr_firing *f)
 /* ---- the tracers ---- */
 
 bool
+tracer_is_latency(enum tracer t)
+{
+	return t == TRACER_IRQSOFF || t == TRACER_WAKEUP || t == TRACER_WAKEUP_RT;
+}
+
+bool
 latency_is_on(const struct instance *i)
 {
-	return i->tracer == TRACER_IRQSOFF || i->tracer == TRACER_WAKEUP;
+	return tracer_is_latency(i->tracer);
 }
 
 bool
@@ -316,10 +334,10 @@ latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written)
 		    "# latency: %lu us, #%lu/%lu, CPU#%u | (M:preempt VP:0, KP:0, SP:0 HP:0 "
 		    "#P:%u)\n"
 		    "#    -----------------\n"
-		    "#    | task: %s-%u (uid:%d nice:0 policy:0 rt_prio:0)\n"
+		    "#    | task: %s-%u (uid:%u nice:%d policy:%u rt_prio:%u)\n"
 		    "#    -----------------\n",
-		    tracer_name(), l->ns / 1000, entries, written, l->cpu, ncpus, name, tid,
-		    proc_user_of(tid));
+		    tracer_name(), l->ns / 1000, entries, written, l->cpu, ncpus, name, tid, l->uid,
+		    l->sched.nice, l->sched.policy, l->sched.rt_prio);
 	if (l->started_at[0] != 0) {
 		sbuf_printf(out, "#  => started at: %s\n", function_of(l->started_at, &n));
 		n = 0;
@@ -366,7 +384,7 @@ latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu)
 	if (site != &latency_switch)
 		return false;
 	name = ktr_string_text(e->args[5], buf);
-	sbuf_printf(out, "%7lu:%3lu:R %s [%03u] %7lu:%3lu:R %s", e->args[0], e->args[1],
+	sbuf_printf(out, "%7lu:%3ld:R %s [%03u] %7lu:%3ld:R %s", e->args[0], e->args[1],
 		    e->args[2] != 0 ? "==>" : "  +", cpu, e->args[3], e->args[4],
 		    name != NULL ? name : "<...>");
 	return true;

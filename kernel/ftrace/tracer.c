@@ -136,6 +136,7 @@ static const struct {
     [TRACER_GRAPH] = {"function_graph", graph_fire},
     [TRACER_IRQSOFF] = {"irqsoff", irqsoff_fire},
     [TRACER_WAKEUP] = {"wakeup", wakeup_fire},
+    [TRACER_WAKEUP_RT] = {"wakeup_rt", wakeup_fire},
     [TRACER_HWLAT] = {"hwlat", NULL},
 };
 
@@ -181,7 +182,7 @@ start(enum tracer t)
 	int n = 0;
 
 	if ((t == TRACER_HWLAT && hwlat_start() != 0) ||
-	    ((t == TRACER_IRQSOFF || t == TRACER_WAKEUP) && latency_start() != 0))
+	    (tracer_is_latency(t) && latency_start() != 0))
 		return -ENOMEM;
 	if (t == TRACER_GRAPH && !calls_start())
 		return -EBUSY;

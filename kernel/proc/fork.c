@@ -76,9 +76,7 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 
 	t->root = vm_root(vm);
 	t->follow = self->follow;
-	t->cpus = self->cpus;
-	t->prio = t->base_prio = self->base_prio;
-	t->full_slice = self->full_slice;
+	sched_inherit(t);
 	t->lwp->set_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
 	t->lwp->clear_tid = f->flags & CLONE_CHILD_CLEARTID ? f->child_tid : 0;
 	t->tls = f->flags & CLONE_SETTLS ? f->tls : self->tls;

@@ -239,18 +239,6 @@ proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow))
 	return error;
 }
 
-uint32_t
-proc_user_of(uint32_t tid)
-{
-	uint32_t uid = 0;
-
-	spin_lock(&proc_lock);
-	for_each_proc (p)
-		for_each_lwp(l, p) if (l->thread->tid == tid) uid = p->uid;
-	spin_unlock(&proc_lock);
-	return uid;
-}
-
 bool
 proc_program(uint32_t pid, char path[PROC_PROGRAM])
 {

@@ -199,8 +199,6 @@ struct vnode *proc_change_root(struct vnode *vn);
  */
 int proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow));
 
-/* The user of the process to which a thread belongs; 0: to none. Any context but NMI. */
-uint32_t proc_user_of(uint32_t tid);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
 

@@ -1,11 +1,11 @@
 /*
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
- * A child inherits them, and exec keeps them. Four are checked where their resource is taken:
+ * A child inherits them, and exec keeps them. Six are checked where their resource is taken:
  * RLIMIT_NOFILE in kernel/fs/filetable.c, RLIMIT_FSIZE in ramfs.c, RLIMIT_NPROC in proc.c,
- * RLIMIT_AS in misc_syscalls.c. CPU, DATA, STACK and RTTIME cannot be changed. The kernel has
- * nothing that the others limit (core files, locked memory, message queues, ...), so they take any
- * value.
+ * RLIMIT_AS in misc_syscalls.c, RLIMIT_NICE and RLIMIT_RTPRIO in sched_syscalls.c. CPU, DATA, STACK
+ * and RTTIME cannot be changed. The kernel has nothing that the others limit (core files, locked
+ * memory, message queues, ...), so they take any value.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
@@ -31,6 +31,7 @@ rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
 		limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
 	limits[RLIMIT_NOFILE] = (struct rlimit){FILES_MAX, FILES_MAX};
 	limits[RLIMIT_STACK] = (struct rlimit){VM_STACK_SIZE, VM_STACK_SIZE};
+	limits[RLIMIT_NICE] = limits[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
 	limits[RLIMIT_CORE] = (struct rlimit){0, RLIM_INFINITY};
 }
 

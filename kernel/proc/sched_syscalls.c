@@ -4,6 +4,8 @@
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
+#include "kernel/abi/sched.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -47,7 +49,9 @@ find_thread(uint32_t tid, struct proc **owner)
 static bool
 may_change(const struct proc *p)
 {
-	return curproc()->uid == 0 || curproc()->uid == p->uid;
+	uint32_t uid = curproc()->uid;
+
+	return uid == 0 || uid == p->uid || uid == p->ruid;
 }
 
 int64_t
@@ -136,22 +140,31 @@ each_of(int which, uint32_t who, int (*f)(const struct proc *p, struct thread *t
 static int
 find_best(const struct proc *p, struct thread *t, int *best)
 {
-	int nice = t->base_prio - PRIO_USER;
-
 	(void)p;
-	if (nice < *best)
-		*best = nice;
+	if (t->sched.nice < *best)
+		*best = t->sched.nice;
 	return 0;
+}
+
+/* May p's threads be as nice as that, without user 0? */
+static bool
+nice_allowed(const struct proc *p, int nice)
+{
+	return (uint64_t)(20 - nice) <= p->limits[RLIMIT_NICE].rlim_cur;
 }
 
 static int
 set_nice(const struct proc *p, struct thread *t, int *nice)
 {
+	struct sched_params params;
+
 	if (!may_change(p))
 		return -EPERM;
-	if (*nice < t->base_prio - PRIO_USER && curproc()->uid != 0)
+	if (*nice < t->sched.nice && !nice_allowed(p, *nice) && curproc()->uid != 0)
 		return -EACCES;
-	sched_set_nice(t, *nice);
+	params = t->sched;
+	params.nice = (int8_t)*nice;
+	sched_set_params(t, &params);
 	return 0;
 }
 
@@ -177,4 +190,272 @@ sys_setpriority(const uint64_t a[6])
 	r = each_of((int)a[0], (uint32_t)a[1], set_nice, &nice);
 	sched_preempt();
 	return r;
+}
+
+/* ---- policies ---- */
+
+#define SAME_POLICY (-1)
+
+/* What a call asks of a thread. */
+struct wish {
+	int policy; /* or SAME_POLICY: reset_on_fork stays, too */
+	unsigned rt_prio;
+	int nice;
+	bool keep_nice, keep_params, reset_on_fork;
+};
+
+/* Does the policy have real-time priorities? -EINVAL: there is no such policy. */
+static int
+has_priorities(int policy)
+{
+	switch (policy) {
+	case SCHED_FIFO:
+	case SCHED_RR:
+		return 1;
+	case SCHED_OTHER:
+	case SCHED_BATCH:
+	case SCHED_IDLE:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* May others than user 0 change a thread of p so? sched(7), "Privileges and resource limits". */
+static bool
+change_allowed(const struct proc *p, const struct sched_params *old, const struct sched_params *new)
+{
+	uint64_t limit = p->limits[RLIMIT_RTPRIO].rlim_cur;
+
+	if (new->rt_prio == 0 && new->nice < old->nice && !nice_allowed(p, new->nice))
+		return false;
+	if (new->rt_prio != 0 && ((new->policy != old->policy &&limit == 0) ||
+				  (new->rt_prio > old->rt_prio &&new->rt_prio > limit)))
+		return false;
+	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !nice_allowed(p, old->nice))
+		return false;
+	return may_change(p) && (!old->reset_on_fork || new->reset_on_fork);
+}
+
+/* proc_lock held. */
+static int
+change_params(const struct proc *p, struct thread *t, const struct wish *w)
+{
+	const struct sched_params old = t->sched;
+	struct sched_params new = old;
+	int rt;
+
+	if (w->policy != SAME_POLICY) {
+		rt = has_priorities(w->policy);
+		if (rt < 0)
+			return rt;
+		new.policy = (uint8_t)w->policy;
+		new.reset_on_fork = w->reset_on_fork;
+	}
+	rt = has_priorities(new.policy);
+	if (!w->keep_params) {
+		if (w->rt_prio > RT_PRIO_MAX || (rt != 0) != (w->rt_prio != 0))
+			return -EINVAL;
+		new.rt_prio = (uint8_t)w->rt_prio;
+		if (rt == 0 && !w->keep_nice)
+			new.nice = (int8_t)w->nice;
+	} else if ((rt != 0) != (new.rt_prio != 0)) {
+		return -EINVAL;
+	}
+	if (curproc()->uid != 0 && !change_allowed(p, &old, &new))
+		return -EPERM;
+	sched_set_params(t, &new);
+	return 0;
+}
+
+static int
+change(uint32_t tid, const struct wish *w)
+{
+	struct proc *p;
+	struct lwp *l;
+	int error;
+
+	spin_lock(&proc_lock);
+	l = find_thread(tid, &p);
+	error = l != NULL ? change_params(p, l->thread, w) : -ESRCH;
+	spin_unlock(&proc_lock);
+	sched_preempt();
+	return error;
+}
+
+static int
+change_priority(int tid, int policy, uint64_t param)
+{
+	struct wish w = {.policy = policy, .keep_nice = true};
+	int prio;
+
+	if (param == 0 || tid < 0)
+		return -EINVAL;
+	if (copy_in(&prio, param, sizeof(prio)) != 0)
+		return -EFAULT;
+	w.rt_prio = (unsigned)prio;
+	if (policy != SAME_POLICY) {
+		w.reset_on_fork = policy & SCHED_RESET_ON_FORK;
+		w.policy = policy & ~SCHED_RESET_ON_FORK;
+	}
+	return change((uint32_t)tid, &w);
+}
+
+int64_t
+sys_sched_setscheduler(const uint64_t a[6])
+{
+	return (int)a[1] < 0 ? -EINVAL : change_priority((int)a[0], (int)a[1], a[2]);
+}
+
+int64_t
+sys_sched_setparam(const uint64_t a[6])
+{
+	return change_priority((int)a[0], SAME_POLICY, a[1]);
+}
+
+/* What a thread has; slice_ns: its slice, or NULL. */
+static int
+find_params(int tid, struct sched_params *params, uint64_t *slice_ns)
+{
+	struct lwp *l;
+	struct proc *p;
+
+	if (tid < 0)
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	l = find_thread((uint32_t)tid, &p);
+	if (l != NULL) {
+		*params = l->thread->sched;
+		if (slice_ns != NULL)
+			*slice_ns = sched_slice_ns(l->thread);
+	}
+	spin_unlock(&proc_lock);
+	return l != NULL ? 0 : -ESRCH;
+}
+
+int64_t
+sys_sched_getscheduler(const uint64_t a[6])
+{
+	struct sched_params params;
+	int error = find_params((int)a[0], &params, NULL);
+
+	return error != 0 ? error
+			  : params.policy | (params.reset_on_fork ? SCHED_RESET_ON_FORK : 0);
+}
+
+int64_t
+sys_sched_getparam(const uint64_t a[6])
+{
+	struct sched_params params;
+	int error = a[1] != 0 ? find_params((int)a[0], &params, NULL) : -EINVAL, prio;
+
+	if (error != 0)
+		return error;
+	prio = params.rt_prio;
+	return copy_out(a[1], &prio, sizeof(prio)) != 0 ? -EFAULT : 0;
+}
+
+int64_t
+sys_sched_get_priority_max(const uint64_t a[6])
+{
+	int rt = a[0] == SCHED_DEADLINE ? 0 : has_priorities((int)a[0]);
+
+	return rt > 0 ? RT_PRIO_MAX : rt;
+}
+
+int64_t
+sys_sched_get_priority_min(const uint64_t a[6])
+{
+	int rt = a[0] == SCHED_DEADLINE ? 0 : has_priorities((int)a[0]);
+
+	return rt > 0 ? RT_PRIO_MIN : rt;
+}
+
+int64_t
+sys_sched_rr_get_interval(const uint64_t a[6])
+{
+	struct sched_params params;
+	uint64_t slice_ns;
+	struct timespec slice = {0};
+	int error = find_params((int)a[0], &params, &slice_ns);
+
+	if (error != 0)
+		return error;
+	slice.tv_nsec = (long)slice_ns; /* less than a second */
+	return copy_out(a[1], &slice, sizeof(slice)) != 0 ? -EFAULT : 0;
+}
+
+/* Copies as much of the structure as the kernel knows. What is beyond must be 0: -E2BIG. */
+static int
+copy_attr_in(struct sched_attr *attr, uint64_t from)
+{
+	uint32_t size, known = sizeof(*attr);
+	uint8_t byte;
+
+	*attr = (struct sched_attr){0};
+	if (copy_in(&size, from, sizeof(size)) != 0)
+		return -EFAULT;
+	if (size == 0)
+		size = SCHED_ATTR_SIZE_0;
+	for (uint32_t i = known; i < size && size <= PAGE_SIZE; i++) {
+		if (copy_in(&byte, from + i, 1) != 0)
+			return -EFAULT;
+		if (byte != 0)
+			size = UINT32_MAX;
+	}
+	if (size < SCHED_ATTR_SIZE_0 || size > PAGE_SIZE) {
+		copy_out(from, &known, sizeof(known)); /* it says E2BIG even where that fails */
+		return -E2BIG;
+	}
+	return copy_in(attr, from, size < known ? size : known) != 0 ? -EFAULT : 0;
+}
+
+int64_t
+sys_sched_setattr(const uint64_t a[6])
+{
+	const uint64_t known =
+	    SCHED_FLAG_RESET_ON_FORK | SCHED_FLAG_KEEP_POLICY | SCHED_FLAG_KEEP_PARAMS;
+	struct sched_attr attr;
+	struct wish w;
+	int error;
+
+	if (a[1] == 0 || (int)a[0] < 0 || (uint32_t)a[2] != 0)
+		return -EINVAL;
+	error = copy_attr_in(&attr, a[1]);
+	if (error != 0)
+		return error;
+	if ((int)attr.sched_policy < 0 || (attr.sched_flags & ~known) != 0)
+		return -EINVAL;
+	w = (struct wish){
+	    .policy =
+		attr.sched_flags & SCHED_FLAG_KEEP_POLICY ? SAME_POLICY : (int)attr.sched_policy,
+	    .rt_prio = attr.sched_priority,
+	    .nice = attr.sched_nice < NICE_MIN   ? NICE_MIN
+		    : attr.sched_nice > NICE_MAX ? NICE_MAX
+						 : attr.sched_nice,
+	    .keep_params = attr.sched_flags & SCHED_FLAG_KEEP_PARAMS,
+	    .reset_on_fork = attr.sched_flags & SCHED_FLAG_RESET_ON_FORK,
+	};
+	return change((uint32_t)a[0], &w);
+}
+
+int64_t
+sys_sched_getattr(const uint64_t a[6])
+{
+	uint32_t size = (uint32_t)a[2];
+	struct sched_params params;
+	struct sched_attr attr = {0};
+	int error;
+
+	if (a[1] == 0 || size < SCHED_ATTR_SIZE_0 || size > PAGE_SIZE || (uint32_t)a[3] != 0)
+		return -EINVAL;
+	error = find_params((int)a[0], &params, NULL);
+	if (error != 0)
+		return error;
+	attr.size = size < sizeof(attr) ? size : (uint32_t)sizeof(attr);
+	attr.sched_policy = params.policy;
+	attr.sched_flags = params.reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0;
+	attr.sched_priority = params.rt_prio;
+	attr.sched_nice = params.rt_prio != 0 ? 0 : params.nice;
+	return copy_out(a[1], &attr, attr.size) != 0 ? -EFAULT : 0;
 }

@@ -26,7 +26,8 @@ struct facts {
 	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, gid, rgid, sgid, umask;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
-	unsigned threads, prio, cpu;
+	unsigned threads, cpu;
+	struct sched_params sched;
 	char state; /* R S D T Z */
 	char name[KTR_THREAD_NAME];
 	uint64_t ns, children_ns, start_ns, switches;
@@ -48,7 +49,7 @@ static void
 take_thread(struct facts *f, const struct thread *t)
 {
 	f->state = state_of(t);
-	f->prio = t->base_prio;
+	f->sched = t->sched;
 	f->cpu = t->cpu;
 	f->cpus = t->cpus;
 	f->ns = t->runtime_ns;
@@ -67,6 +68,7 @@ take_kernel_thread(struct thread *t, void *arg)
 		return 0;
 	take_thread(f, t);
 	f->threads = 1;
+	f->sched.nice = NICE_MIN; /* as Linux shows it of threads of the kernel */
 	return 1;
 }
 
@@ -143,15 +145,6 @@ take(const struct procfs_node *n, struct facts *f)
 	return f->state != '\0' ? 0 : -ESRCH;
 }
 
-/* Of threads of the kernel Linux shows -20. */
-static int
-nice_of(const struct facts *f)
-{
-	int nice = (int)f->prio - PRIO_USER;
-
-	return nice < NICE_MIN ? NICE_MIN : nice;
-}
-
 /* "0-3,6" */
 static void
 print_cpus(struct sbuf *out, uint64_t cpus)
@@ -182,16 +175,17 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
 	 * rsslim */
 	sbuf_printf(out, "%lu 0 %lu 0 %d %d %u 0 %lu %lu %lu %lu ", f.ns / NS_PER_TICK,
-		    f.children_ns / NS_PER_TICK, 20 + nice_of(&f), nice_of(&f), f.threads,
-		    f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
+		    f.children_ns / NS_PER_TICK,
+		    f.sched.rt_prio != 0 ? -1 - f.sched.rt_prio : 20 + f.sched.nice, f.sched.nice,
+		    f.threads, f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
 	/* startcode endcode startstack kstkesp kstkeip signal blocked sigignore sigcatch wchan
 	 * nswap cnswap exit_signal processor rt_priority policy blkio guest cguest start_data
 	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
-	sbuf_printf(out,
-		    "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 17 %u 0 0 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
-		    f.has_space ? VM_STACK_TOP : 0, f.pending & INT32_MAX, f.blocked & INT32_MAX,
-		    f.ignored & INT32_MAX, f.caught & INT32_MAX, f.cpu, f.vm.brk_start, f.vm.args,
-		    f.vm.args_end, f.vm.args_end, f.vm.env_end);
+	sbuf_printf(
+	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 17 %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
+	    f.has_space ? VM_STACK_TOP : 0, f.pending & INT32_MAX, f.blocked & INT32_MAX,
+	    f.ignored & INT32_MAX, f.caught & INT32_MAX, f.cpu, f.sched.rt_prio, f.sched.policy,
+	    f.vm.brk_start, f.vm.args, f.vm.args_end, f.vm.args_end, f.vm.env_end);
 	return 0;
 }
 

@@ -10,7 +10,22 @@
 #include "ktr/intern.h"
 #include "ktr/sdt.h"
 
-_Static_assert(PRIO_IDLE / 4 < RUNQ_LEVELS, "every priority has a level");
+static unsigned
+level_of(int prio)
+{
+	return (unsigned)(prio < RUNQ_SHARED - 1 ? prio - PRIO_KERN
+						 : RUNQ_SHARED + (prio - RUNQ_SHARED + 1) / 4);
+}
+
+static bool
+is_rt_level(unsigned level)
+{
+	return level > 0 && level < RUNQ_SHARED;
+}
+
+_Static_assert(RUNQ_SHARED - 1 - PRIO_KERN == RUNQ_SHARED &&
+		   RUNQ_SHARED + (PRIO_IDLE - RUNQ_SHARED + 1) / 4 < RUNQ_LEVELS,
+	       "every priority has a level");
 
 void
 runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
@@ -25,6 +40,7 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 		list_init(&rq->levels[i]);
 	rq->cur = idle;
 	rq->idle = true;
+	rq->cur_prio = idle->prio;
 	idle->cpu = cpu;
 	idle->cpus = 1ul << cpu;
 	idle->state = THREAD_RUNNING;
@@ -45,56 +61,89 @@ trace_load(const struct runq *rq)
 }
 
 void
-runq_insert(struct runq *rq, struct thread *t)
+runq_insert(struct runq *rq, struct thread *t, bool front)
 {
-	unsigned level = t->prio / 4;
+	unsigned level = level_of(t->prio);
 
-	list_append(&rq->levels[level], &t->runq);
-	rq->occupied |= 1ul << level;
+	t->level = (uint8_t)level;
+	if (front)
+		list_insert_after(&rq->levels[level], &t->runq);
+	else
+		list_append(&rq->levels[level], &t->runq);
+	rq->occupied[level / 64] |= 1ul << level % 64;
 	rq->load++;
-	SDT_CTR3(sched, , , enqueue, SDT_ARGS6(t, t->proc, pcpus[rq->cpu], 0, t->tid, rq->cpu),
-		 KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
+	rq->rt_load += is_rt_level(level);
+	SDT_CTR3(sched, , , enqueue, SDT_ARGS6(t, t->proc, pcpus[rq->cpu], front, t->tid, rq->cpu),
+		 KTR_RUNQ, "runq insert: cpu %u tid %u prio %d", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 
 void
 runq_remove(struct runq *rq, struct thread *t)
 {
-	unsigned level = t->prio / 4;
-
 	list_remove(&t->runq);
-	if (list_empty(&rq->levels[level]))
-		rq->occupied &= ~(1ul << level);
+	if (list_empty(&rq->levels[t->level]))
+		rq->occupied[t->level / 64] &= ~(1ul << t->level % 64);
 	rq->load--;
+	rq->rt_load -= is_rt_level(t->level);
 	SDT_CTR3(sched, , , dequeue, SDT_ARGS5(t, t->proc, pcpus[rq->cpu], t->tid, rq->cpu),
-		 KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
+		 KTR_RUNQ, "runq remove: cpu %u tid %u prio %d", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 
-struct thread *
-runq_best(const struct runq *rq)
+/* The first level from `level` on that has threads; RUNQ_LEVELS: none. */
+static unsigned
+next_level(const struct runq *rq, unsigned level)
 {
-	if (rq->occupied == 0)
-		return NULL;
-	return list_entry(rq->levels[__builtin_ctzl(rq->occupied)].next, struct thread, runq);
+	for (unsigned word = level / 64; word < RUNQ_WORDS; word++, level = word * 64) {
+		uint64_t left = rq->occupied[word] >> level % 64;
+
+		if (left != 0)
+			return level + (unsigned)__builtin_ctzl(left);
+	}
+	return RUNQ_LEVELS;
 }
 
-struct thread *
-runq_best_for(const struct runq *rq, unsigned cpu)
+/* The first that may run on `cpu`, of those that are real time, or of those that are not. */
+static struct thread *
+find_best(const struct runq *rq, unsigned cpu, bool rt, bool other)
 {
-	for (uint64_t left = rq->occupied; left != 0; left &= left - 1)
-		list_for_each (l, &rq->levels[__builtin_ctzl(left)]) {
+	for (unsigned n = 0; (n = next_level(rq, n)) < RUNQ_LEVELS; n++)
+		list_for_each (l, &rq->levels[n]) {
 			struct thread *t = list_entry(l, struct thread, runq);
-			if (t->cpus >> cpu & 1)
+			if ((t->cpus >> cpu & 1) && (thread_is_rt(t) ? rt : other))
 				return t;
 		}
 	return NULL;
 }
 
+struct thread *
+runq_best(const struct runq *rq)
+{
+	unsigned level;
+
+	if (rq->throttled && rq->rt_load < rq->load)
+		return find_best(rq, rq->cpu, false, true);
+	level = next_level(rq, 0);
+	return level < RUNQ_LEVELS ? list_entry(rq->levels[level].next, struct thread, runq) : NULL;
+}
+
+struct thread *
+runq_best_for(const struct runq *rq, unsigned cpu)
+{
+	return find_best(rq, cpu, true, true);
+}
+
+struct thread *
+runq_best_rt_for(const struct runq *rq, unsigned cpu)
+{
+	return find_best(rq, cpu, true, false);
+}
+
 void
 runq_age(struct runq *rq)
 {
-	for (unsigned level = (PRIO_USER - 20) / 4 + 1; level < RUNQ_LEVELS; level++) {
+	for (unsigned level = RUNQ_SHARED; (level = next_level(rq, level)) < RUNQ_LEVELS; level++) {
 		list_for_each_safe (l, &rq->levels[level]) {
 			struct thread *t = list_entry(l, struct thread, runq);
 			if (t->prio == t->base_prio)
@@ -104,7 +153,7 @@ runq_age(struct runq *rq)
 				 KTR_SCHED, KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"),
 				 t->ident, "prio", t->prio, t->base_prio);
 			t->prio = t->base_prio;
-			runq_insert(rq, t);
+			runq_insert(rq, t, false);
 		}
 	}
 }

@@ -5,6 +5,10 @@
  * the longest queue. A user thread drops in priority each time it uses up its slice. It rises again
  * when it sleeps, and after one second, so that no thread waits for ever.
  *
+ * A real-time thread keeps its priority, and runs on any CPU it may use where a worse one runs. So
+ * that no such thread keeps the machine for itself, they have a CPU for RT_RUNTIME_US of each
+ * second; for the rest of it, others that wait there go first. The kernel's own threads always do.
+ *
  * Locking: a switch holds the run-queue lock (runq.h) of its CPU, and the new thread releases it.
  * So a thread on a queue is always completely switched out.
  */
@@ -28,8 +32,6 @@
 #include "ktr/intern.h"
 #include "ktr/sdt.h"
 
-#define AGE_TICKS 100
-
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE_TEXT7(sched, , , sched_switch, "sched_switch",
 		       ": prev_comm=%s prev_pid=%u prev_prio=%d prev_state=%ld ==> next_comm=%s "
@@ -50,10 +52,8 @@ SDT_PROBE_DEFINE_TEXT(sched, , , preempt, "preempt", "", 0);
 SDT_PROBE_DEFINE_TEXT(sched, , , sleep, "sleep", "", 0);
 SDT_PROBE_DEFINE_TEXT(sched, , , wakeup, "wakeup", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
-SDT_PROBE_DEFINE_TEXT(sched, , , tick, "tick", ": thread %p proc %p", 2, "struct thread *",
-		      "struct proc *");
 SDT_PROBE_DEFINE_TEXT(sched, , , change_pri, "change-pri", ": thread %p proc %p pri %d tid %u", 4,
-		      "struct thread *", "struct proc *", "uint8_t", "tid_t");
+		      "struct thread *", "struct proc *", "int16_t", "tid_t");
 SDT_PROBE_DEFINE_TEXT(sched, , , surrender, "surrender", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
 
@@ -105,61 +105,27 @@ linux_state(const struct thread *t)
 
 /* Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held. */
 static void
-make_runnable(struct runq *rq, struct thread *t)
+make_runnable(struct runq *rq, struct thread *t, bool front)
 {
 	t->state = THREAD_RUNNABLE;
 	t->cpu = rq->cpu;
 	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(linux_comm(t), t->tid, t->prio, rq->cpu),
 		 KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
 		 "runq add", t->prio, curthread()->ident);
-	runq_insert(rq, t);
-	if (rq->idle || t->prio < rq->cur->prio)
+	runq_insert(rq, t, front);
+	if (rq->idle || runq_prefers(rq, t, rq->cur))
 		sched_request(rq->cpu);
 }
 
-static bool
-may_run(const struct thread *t, unsigned cpu)
-{
-	return t->cpus >> cpu & 1;
-}
-
-static bool
-is_free(unsigned cpu)
-{
-	return runqs[cpu].idle && runqs[cpu].load == 0;
-}
-
-/*
- * Chooses a CPU for a thread, among those it may use: its last one if idle, else any idle one, else
- * its last one, else the first.
- */
-static unsigned
-choose_cpu(const struct thread *t)
-{
-	unsigned last = may_run(t, t->cpu) ? t->cpu : MAX_CPUS;
-
-	if (last != MAX_CPUS && is_free(last))
-		return last;
-	for (unsigned i = 0; i < ncpus; i++) {
-		if (pcpus[i] == NULL || !pcpus[i]->online || !may_run(t, i))
-			continue;
-		if (is_free(i))
-			return i;
-		if (last == MAX_CPUS)
-			last = i;
-	}
-	return last != MAX_CPUS ? last : t->cpu;
-}
-
 void
-sched_place(struct thread *t)
+sched_place(struct thread *t, bool front)
 {
 	struct runq *rq;
 
 	irq_push();
-	rq = &runqs[choose_cpu(t)];
+	rq = &runqs[balance_choose(t)];
 	spin_lock(&rq->lock);
-	make_runnable(rq, t);
+	make_runnable(rq, t, front);
 	spin_unlock(&rq->lock);
 	irq_pop();
 }
@@ -182,18 +148,19 @@ sched_wakeup(struct thread *t)
 		SDT_PROBE4(sched, , , change_pri, t, t->proc, t->base_prio, t->tid);
 		t->prio = t->base_prio;
 	}
-	t->slice = t->full_slice;
+	if (!thread_is_rt(t) || t->slice == 0)
+		t->slice = t->full_slice;
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
-	n = choose_cpu(t);
+	n = balance_choose(t);
 	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, n);
 	if (n != t->cpu) {
 		spin_unlock(&rq->lock);
 		rq = &runqs[n];
 		spin_lock(&rq->lock);
 	}
-	make_runnable(rq, t);
+	make_runnable(rq, t, false);
 	if (self->ktr_suppress)
 		sched_set_thread(self);
 	spin_unlock(&rq->lock);
@@ -204,7 +171,7 @@ void
 sched_start(struct thread *t)
 {
 	irq_push();
-	if (may_run(t, arch_cpu()))
+	if (runq_may_run(t, arch_cpu()))
 		t->cpu = arch_cpu();
 	irq_pop();
 	sched_wakeup(t);
@@ -285,7 +252,7 @@ finish_switch(void)
 	if (state == THREAD_DEAD)
 		thread_reap(prev);
 	else
-		sched_place(prev);
+		sched_place(prev, thread_is_rt(prev));
 }
 
 static void
@@ -308,7 +275,7 @@ static void
 switch_out(struct runq *rq)
 {
 	struct pcpu *pc = this_pcpu();
-	struct thread *prev = rq->cur, *next = runq_best(rq);
+	struct thread *prev = rq->cur, *next = balance_best(rq);
 	bool irq_was_on = pc->irq_was_on;
 
 	/* Only rq->lock may keep interrupts off, or they would stay off in the next thread. */
@@ -323,6 +290,7 @@ switch_out(struct runq *rq)
 	rq->idle = next == pc->idle;
 	next->state = THREAD_RUNNING;
 	next->cpu = rq->cpu;
+	__atomic_store_n(&rq->cur_prio, next->prio, __ATOMIC_RELAXED);
 	if (next == prev) {
 		SDT_CTR3(sched, , , remain_cpu, SDT_ARGS0(), KTR_SCHED,
 			 KTR_STATE_FORMAT("thread", "prio:%d"), next->ident, "running", next->prio);
@@ -330,6 +298,7 @@ switch_out(struct runq *rq)
 		spin_unlock(&rq->lock);
 		return;
 	}
+	rq->next = next;
 	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
 	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), prev->prio,
 		   linux_state(prev), linux_comm(next), linux_pid(next), next->prio);
@@ -394,27 +363,42 @@ sched_exit(void)
 	panic("thread %u runs after its end", t->tid);
 }
 
-/* Puts the current thread on the queue, unless it is the idle thread. rq->lock held. */
+/* Does a better thread than t, which runs here, wait, while another CPU has a worse one? */
+static bool
+best_leaves_cpu(const struct runq *rq, const struct thread *t)
+{
+	const struct thread *best = runq_best(rq);
+
+	return best != NULL && runq_prefers(rq, best, t) && balance_worst(t) != MAX_CPUS;
+}
+
+/*
+ * Puts the current thread on the queue, unless it is the idle thread. One of real time that neither
+ * yields nor has used up its slice stays the first of its level. rq->lock held.
+ */
 static void
-requeue_current(struct runq *rq)
+requeue_current(struct runq *rq, bool yields)
 {
 	struct thread *t = rq->cur;
+	bool front = thread_is_rt(t) && !yields && t->slice != 0;
 
 	if (t == this_pcpu()->idle) {
 		t->state = THREAD_RUNNABLE;
 		return;
 	}
-	if (!may_run(t, rq->cpu)) {
+	if (t->slice == 0)
+		t->slice = t->full_slice;
+	if (!runq_may_run(t, rq->cpu) || (front && best_leaves_cpu(rq, t))) {
 		t->state = THREAD_MOVING; /* finish_switch() queues it elsewhere */
 		return;
 	}
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
 	t->state = THREAD_RUNNABLE;
-	runq_insert(rq, t);
+	runq_insert(rq, t, front);
 }
 
 static void
-give_away(void)
+give_away(bool yields)
 {
 	struct runq *rq;
 
@@ -423,7 +407,7 @@ give_away(void)
 	spin_lock(&rq->lock);
 	this_pcpu()->irq_depth--;
 	leave_thread(rq->cur);
-	requeue_current(rq);
+	requeue_current(rq, yields);
 	switch_out(rq);
 }
 
@@ -433,7 +417,7 @@ sched_yield(void)
 	if (stop_must_not_wait())
 		panic("yield: nobody else runs while the machine is stopped");
 	CTR1(KTR_SCHED, "yield: tid %u", curthread()->tid);
-	give_away();
+	give_away(true);
 }
 
 void
@@ -447,87 +431,28 @@ sched_preempt(void)
 	if (!wanted)
 		return;
 	SDT_PROBE0(sched, , , preempt);
-	give_away();
+	give_away(false);
 }
 
 void
 sched_preempt_irq(void)
 {
 	SDT_CTR1(sched, , , preempt, SDT_ARGS0(), KTR_SCHED, "preempt: tid %u", curthread()->tid);
-	give_away();
+	give_away(false);
 }
 
-void
-sched_tick(void)
-{
-	struct pcpu *pc = this_pcpu();
-	struct runq *rq = this_runq();
-	struct thread *t;
-
-	spin_lock(&rq->lock);
-	t = rq->cur;
-	SDT_CTR4(sched, , , tick, SDT_ARGS2(t, t->proc), KTR_TICK,
-		 KTR_POINT_FORMAT("thread", "prio:%d, stathz:%d"), t->ident, "statclock", t->prio,
-		 100);
-	if (++pc->ticks % AGE_TICKS == 0)
-		runq_age(rq);
-	if (t != pc->idle && (t->slice == 0 || --t->slice == 0)) {
-		t->slice = t->full_slice;
-		if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
-			uint8_t lower = (uint8_t)(t->prio + 4);
-			SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, lower, t->tid),
-				 KTR_SCHED, KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"),
-				 t->ident, "prio", t->prio, lower);
-			t->prio = lower;
-		}
-		if (!may_run(t, rq->cpu) || (rq->load > 0 && runq_best(rq)->prio <= t->prio))
-			sched_request(arch_cpu());
-	}
-	spin_unlock(&rq->lock);
-}
-
-/* The CPU with the longest queue, of those whose bit is not set in `not`. ncpus: all are empty. */
-static unsigned
-longest_queue(uint64_t not )
-{
-	unsigned from = ncpus, most = 0;
-
-	for (unsigned i = 0; i < ncpus; i++) {
-		unsigned load = __atomic_load_n(&runqs[i].load, __ATOMIC_RELAXED);
-		if (!(not >> i & 1) && load > most) {
-			most = load;
-			from = i;
-		}
-	}
-	return from;
-}
-
-/*
- * Takes a thread from another CPU, from the longest queue that has one that may run here. True: a
- * thread is on our queue now.
- */
+/* Takes a thread from another CPU. True: it is on our queue now. */
 static bool
 steal(void)
 {
-	unsigned self = arch_cpu(), from;
-	uint64_t tried = 1ul << self;
-	struct thread *t = NULL;
+	struct thread *t = balance_steal();
+	struct runq *rq = this_runq();
 
-	while (t == NULL && (from = longest_queue(tried)) < ncpus) {
-		tried |= 1ul << from;
-		if (!spin_trylock(&runqs[from].lock))
-			continue;
-		t = runq_best_for(&runqs[from], self);
-		if (t != NULL)
-			runq_remove(&runqs[from], t);
-		spin_unlock(&runqs[from].lock);
-	}
 	if (t == NULL)
 		return false;
-	CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from, self);
-	spin_lock(&runqs[self].lock);
-	make_runnable(&runqs[self], t);
-	spin_unlock(&runqs[self].lock);
+	spin_lock(&rq->lock);
+	make_runnable(rq, t, false);
+	spin_unlock(&rq->lock);
 	return true;
 }
 
@@ -540,7 +465,7 @@ sched_idle(void)
 	rq = this_runq();
 	for (;;) {
 		if (__atomic_load_n(&rq->load, __ATOMIC_RELAXED) > 0 || steal()) {
-			give_away();
+			give_away(false);
 		} else {
 			/*
 			 * seq_cst: to queue a thread, another CPU raises load and then reads
@@ -552,6 +477,12 @@ sched_idle(void)
 		}
 		arch_irq_disable();
 	}
+}
+
+const struct thread *
+sched_next(void)
+{
+	return this_runq()->next;
 }
 
 unsigned

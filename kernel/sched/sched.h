@@ -24,8 +24,21 @@ void sched_preempt(void);
  * not stay, it moves at the next sched_preempt(). Any context but NMI; it must not end meanwhile.
  */
 void sched_set_cpus(struct thread *t, uint64_t cpus);
-/* How nice a program's thread is, -20 to 19. Context as above. */
-void sched_set_nice(struct thread *t, int nice);
+/* How a program's thread is scheduled. kernel/abi/sched.h has the policies. */
+struct sched_params {
+	uint8_t policy;
+	uint8_t rt_prio; /* SCHED_FIFO, SCHED_RR: 1 to 99, a higher one goes first; others: 0 */
+	int8_t nice;     /* -20 to 19; of a real-time thread it is only remembered */
+	bool reset_on_fork;
+};
+/* Changes them. Context as above. */
+void sched_set_params(struct thread *t, const struct sched_params *params);
+/* Gives a new thread, which does not run yet, those of the current one. */
+void sched_inherit(struct thread *to);
+/* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */
+uint64_t sched_slice_ns(const struct thread *t);
+/* Whom this CPU switches to. Only for hooks of the probe sched_switch. */
+const struct thread *sched_next(void);
 /* Threads that run or wait for a CPU, without those that idle. May be a little old. */
 unsigned sched_runnable(void);
 /* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */

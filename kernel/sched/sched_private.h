@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SCHED_SLICE 5 /* ticks of a thread that is not nice */
+#define SCHED_SLICE    5  /* ticks of a thread that is not nice */
+#define SCHED_RR_SLICE 10 /* of SCHED_RR, 100 ms as on Linux */
 
 struct list;
+struct runq;
 struct spinlock;
 struct thread;
 
@@ -18,20 +20,39 @@ uintptr_t sched_prepare_cpu(unsigned cpu);
 _Noreturn void sched_idle(void);
 /* Asks a CPU to look at its queue. Its run-queue lock held. */
 void sched_request(unsigned cpu);
-/* Queues a runnable thread, which is on no queue, on a CPU that it may use. Any context but NMI. */
-void sched_place(struct thread *t);
+/*
+ * Queues a runnable thread, which is on no queue, on a CPU that it may use, as the last of its
+ * priority or as the first. Any context but NMI.
+ */
+void sched_place(struct thread *t, bool front);
 /* Puts the current thread to sleep; releases lk, its queue's lock, under the run-queue lock. */
 void sched_sleep(struct spinlock *lk);
 /* Ends the current thread. */
 _Noreturn void sched_exit(void);
 /* The first call of a new thread: completes the switch to it. */
 void sched_first(void);
-/* Clock tick, interrupt context. */
+/* tick.c: clock tick, interrupt context. */
 void sched_tick(void);
 /* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
 void sched_preempt_irq(void);
 /* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
 void sched_set_thread(const struct thread *t);
+
+/*
+ * balance.c: chooses a CPU for a thread, among those it may use: its last one if idle, else any
+ * idle one, else for a real-time thread that of the worst thread, else its last one, else the
+ * first.
+ */
+unsigned balance_choose(const struct thread *t);
+/* The CPU of the worst thread, if that is worse than t and t may run there. MAX_CPUS: none. */
+unsigned balance_worst(const struct thread *t);
+/*
+ * The best thread for rq's CPU, which stays queued there: perhaps one of real time that waited
+ * elsewhere. NULL: none. rq->lock held.
+ */
+struct thread *balance_best(struct runq *rq);
+/* Takes a thread from the longest queue that has one that may run here. It is on no queue. NULL. */
+struct thread *balance_steal(void);
 
 /* thread.c: frees dead threads. */
 void thread_init(void);

@@ -18,6 +18,7 @@
 #include "arch/fpu.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
+#include "kernel/sched/sched.h"
 #include "ktr/intern.h"
 
 struct lwp;
@@ -28,8 +29,12 @@ struct proc;
  */
 enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEAD, THREAD_MOVING };
 
-/* Priorities: a lower number runs first. */
-#define PRIO_KERN     40  /* kernel threads */
+/*
+ * Priorities, as Linux numbers them: a lower number runs first. Threads of the kernel go before all
+ * others: what programs do must not keep them from writing out the log or freeing memory.
+ */
+#define PRIO_KERN     (-1)
+#define PRIO_RT       99  /* real time: this less the thread's real-time priority, 0 to 98 */
 #define PRIO_USER     120 /* time-sharing, 100 to 139 by niceness, down to 180 by use */
 #define PRIO_IDLE     255
 #define PRIO_USER_MAX 180
@@ -77,16 +82,18 @@ struct thread {
 		};
 		uint16_t user_work; /* not 0: to be done before a return to user mode */
 	};
-	uint64_t root;           /* [t] physical address of its page table */
-	enum thread_state state; /* [r] */
-	uint8_t prio;            /* [r] */
-	uint8_t base_prio;       /* [r] */
-	uint16_t slice;          /* [r] ticks left */
-	uint16_t full_slice;     /* [r] ticks that it gets */
-	unsigned cpu;            /* [r] CPU it runs on, or ran on last */
-	uint64_t cpus;           /* [r] bit n: it may run on CPU n */
-	struct list runq;        /* [r] */
-	struct list all;         /* [a] */
+	uint64_t root;             /* [t] physical address of its page table */
+	enum thread_state state;   /* [r] */
+	int16_t prio;              /* [r] */
+	int16_t base_prio;         /* [r] of `sched` */
+	struct sched_params sched; /* [r] */
+	uint8_t level;             /* [r] the level of the run queue that it is on */
+	uint16_t slice;            /* [r] ticks left */
+	uint16_t full_slice;       /* [r] ticks that it gets */
+	unsigned cpu;              /* [r] CPU it runs on, or ran on last */
+	uint64_t cpus;             /* [r] bit n: it may run on CPU n */
+	struct list runq;          /* [r] */
+	struct list all;           /* [a] */
 
 	const void *chan;     /* [s] what it sleeps on, NULL none */
 	const char *wmesg;    /* [s] why it sleeps, read-only data */
@@ -124,9 +131,9 @@ curthread(void)
  * Creates a kernel thread and makes it runnable. name is copied. The thread exits when fn returns.
  * NULL: out of memory. Thread context.
  */
-struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
+struct thread *thread_create(const char *name, int16_t prio, void (*fn)(void *), void *arg);
 /* The same, but not runnable yet: then call sched_start() or thread_discard(). */
-struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
+struct thread *thread_alloc(const char *name, int16_t prio, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);

@@ -100,6 +100,10 @@ void test_admin(void);
 /* sched.c */
 void test_sched(void);
 
+/* rt.c */
+void test_rt(void);
+int rt_as_executed(void);
+
 /* links.c */
 void test_links(void);
 

@@ -98,8 +98,11 @@ main(int argc, char *argv[])
 	}
 	if (argc == 2 && strcmp(argv[1], "sched") == 0) {
 		test_sched();
+		test_rt();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "rt-executed") == 0)
+		return rt_as_executed();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
 	if (argc == 3 && strcmp(argv[1], "alone") == 0)
@@ -140,6 +143,7 @@ main(int argc, char *argv[])
 	test_proc();
 	test_admin();
 	test_sched();
+	test_rt();
 	test_threads();
 	printf("1..%u\n", count);
 	return 0;

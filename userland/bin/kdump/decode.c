@@ -70,6 +70,8 @@ static const struct word rlimits[] = {W(RLIMIT_CPU),
 				      W(RLIMIT_RTPRIO),
 				      W(RLIMIT_RTTIME),
 				      END};
+static const struct word scheds[] = {W(SCHED_OTHER), W(SCHED_FIFO),     W(SCHED_RR), W(SCHED_BATCH),
+				     W(SCHED_IDLE),  W(SCHED_DEADLINE), END};
 static const struct word shutdowns[] = {W(SHUTDOWN_POWEROFF), W(SHUTDOWN_REBOOT), END};
 static const struct word sighows[] = {{0, "SIG_BLOCK"},
 				      {1, "SIG_UNBLOCK"},
@@ -276,6 +278,7 @@ static const struct kind {
     [ARG_RLIMIT] = {rlimits, false},
     [ARG_RENAME] = {renames, true},
     [ARG_RWF] = {rwfs, true},
+    [ARG_SCHED] = {scheds, false},
     [ARG_SHUTDOWN] = {shutdowns, false},
     [ARG_SIGHOW] = {sighows, false},
     [ARG_SIGNAL] = {signals, false},

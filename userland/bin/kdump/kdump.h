@@ -35,6 +35,7 @@ enum kdump_arg_kind {
 	ARG_RLIMIT,
 	ARG_RENAME,
 	ARG_RWF,
+	ARG_SCHED,
 	ARG_SHUTDOWN,
 	ARG_SIGHOW,
 	ARG_SIGNAL,
