@@ -103,6 +103,7 @@ void test_sched(void);
 /* rt.c */
 void test_rt(void);
 int rt_as_executed(void);
+int rt_naps(void);
 
 /* links.c */
 void test_links(void);

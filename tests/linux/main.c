@@ -101,6 +101,8 @@ main(int argc, char *argv[])
 		test_rt();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "rt-naps") == 0)
+		return rt_naps();
 	if (argc == 2 && strcmp(argv[1], "rt-executed") == 0)
 		return rt_as_executed();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)

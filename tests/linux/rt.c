@@ -132,6 +132,16 @@ rt_as_executed(void)
 	return is(0, SCHED_RR, 42) ? 0 : 1;
 }
 
+int
+rt_naps(void)
+{
+	if (set(0, SCHED_RR, 42) != 0)
+		return 1;
+	for (int i = 0; i < 5; i++)
+		usleep(10000);
+	return 0;
+}
+
 static int
 executes(void *arg)
 {

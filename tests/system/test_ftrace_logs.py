@@ -2,7 +2,7 @@
 """test_ftrace_logs.py - /sys/kernel/tracing: snapshots, dumps on the console, instances."""
 import re
 
-from harness import boot, check, check_eq, check_match, main, test
+from harness import BUILD, boot, check, check_eq, check_match, main, test
 from tracefs import CD, ENTRIES, rows
 
 
@@ -214,6 +214,23 @@ def wakeup():
     check(int(lines[0][3]) <= 1 and abs(int([line[3] for line, m in zip(lines, runs) if m][-1]) - us) <= max(5, us // 2), f"{us} us: {lines}")
 
 
+@test("wakeup_rt: the same of programs' real-time threads alone, with their policy and priority")
+def wakeup_rt():
+    file = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
+    before, trace, filled = ftrace("echo 0 > options/function-trace\necho wakeup_rt > current_tracer\nload mix -n 3 >/dev/null\nsleep 0.05\ncat tracing_max_latency trace\necho =====\n"
+                                   "linux_test rt-naps\ncat trace\necho =====\necho 1 > options/function-trace\necho 0 > tracing_max_latency\nlinux_test rt-naps\necho 0 > tracing_on\ncat trace\necho nop > current_tracer\n", smp=1, options=file)
+    check_match(r"^0\n# tracer: wakeup_rt\n#\n# wakeup_rt latency trace v1\.1\.5 on Kestrel\n# -+\n# latency: 0 us, #0/0, ", before, "without real-time threads")
+    check_eq(LATENCY.findall(before), [], "entries without real-time threads")
+    us = int(check_match(r"^# latency: (\d+) us, ", trace, "the latency")[1])
+    tid = check_match(r"^#    \| task: linux_test-(\d+) \(uid:0 nice:0 policy:2 rt_prio:42\)$", trace, "the task")[1]
+    lines = LATENCY.findall(trace)
+    first, last = lines[0], next(line for line in reversed(lines) if " ==> [" in line[5])
+    check_match(rf"^ *0:255:R   \+ \[000\] +{tid}: 57:R linux_test$", first[5], "who is woken")
+    check_match(rf"^ *0:255:R ==> \[000\] +{tid}: 57:R linux_test$", last[5], "who runs")
+    check(int(first[3]) <= 1 and abs(int(last[3]) - us) <= max(100, us // 2), f"{us} us: {lines}")
+    check(any(" <-" in line[5] for line in LATENCY.findall(filled)), f"functions: {filled}")
+
+
 @test("stack_trace: the deepest stack, frame by frame; stack_max_size is set back, and stack_trace_filter chooses")
 def stacks():
     off, on, chosen = ftrace(
@@ -341,7 +358,7 @@ def crowd():
     top = ("README available_events available_filter_functions dynamic_events function_profile_enabled kprobe_events kprobe_profile max_graph_depth saved_cmdlines "
            "saved_tgids set_graph_function set_graph_notrace stack_trace stack_max_size stack_trace_filter synthetic_events tracing_max_latency tracing_thresh "
            "trace_stat/function0 hwlat_detector/width").split()
-    words = ["0", "1", "2", "", "function", "nop", "irqsoff", "wakeup", "128", "sys_read", "v*", "common_pid > 3", "hist:keys=common_pid", "stacktrace:3", "snapshot:2",
+    words = ["0", "1", "2", "", "function", "nop", "irqsoff", "wakeup", "wakeup_rt", "128", "sys_read", "v*", "common_pid > 3", "hist:keys=common_pid", "stacktrace:3", "snapshot:2",
              "hist:keys=comm:p=common_pid:onmax($p).save(comm)", "traceon", "enable_event:vfs:lookup:3", "enable_hist:kmem:kmalloc", "p:one ramfs_read", "-:one", "x u64 y", "!x", "vfs:lookup",
              "function_graph", "sys_kill:dump", "!sys_kill:dump"]
     script = "until test -e /tmp/start; do sleep 0.05; done\ncase $1 in\n"

@@ -73,6 +73,17 @@ def programs():
         check(run.status == 2 and "its libraries are not known" in run.err, f"{run.status}: {run.err}")
 
 
+@test("Debian's chrt sets and tells policies and priorities")
+def chrt():
+    need_package("util-linux")
+    out = boot("chrt -m | tail -n 5\nchrt -f -p 10 $$\nchrt -p $$\nchrt -r -R 20 sh -c 'chrt -p $$; sleep 0 & chrt -p $!'\nchrt -b 0 chrt -p 0\nchrt -o -p 0 $$\nchrt -p $$\n"
+               "chrt -f -p 100 $$\nchrt -p 99999\nexit 0\n", options=["--program", "util-linux"]).expect().out.replace("\r", "")
+    check_match(r"^SCHED_FIFO min/max priority\t: 1/99\nSCHED_RR min/max priority\t: 1/99\nSCHED_BATCH min/max priority\t: 0/0\nSCHED_IDLE min/max priority\t: 0/0\nSCHED_DEADLINE", out, "the list")
+    check_eq(re.findall(r"^pid \d+'s current scheduling p\w+: (\S+)$", out, re.M),
+             ["SCHED_FIFO", "10", "SCHED_RR|SCHED_RESET_ON_FORK", "20", "SCHED_OTHER", "0", "SCHED_BATCH", "0", "SCHED_OTHER", "0"], "what is told")
+    check("unsupported priority value" in out and "No such process" in out, f"what is refused: {out}")
+
+
 WORKERS = """ktrace -f /tmp/k linux_test workers
 kdump --jsonl -f /tmp/k
 echo ====
