@@ -39,7 +39,7 @@ struct ktr_site latency_point
 struct ktr_site latency_switch
     KTR_SITE_SECTION_ = {.file = __FILE__,
 			 .func = "latency_switch",
-			 .fmt = "ftrace wakeup: from %lu prio %ld runs %lu to %lu prio %ld name %s",
+			 .fmt = "ftrace wakeup: from %lu prio %lu runs %lu to %lu prio %lu name %s",
 			 .line = __LINE__,
 			 .nargs = 6,
 			 .kind = KTR_SITE_RECORD};
@@ -60,8 +60,7 @@ static struct span {
 /* The thread that was woken. */
 static struct {
 	uint32_t lock;
-	uint64_t tid, cpu; /* tid 0: none; atomic */
-	int64_t prio;
+	uint64_t tid, prio, cpu; /* tid 0: none; atomic */
 	uint64_t start_ns, from[MAX_CPUS];
 } waker;
 
@@ -156,10 +155,10 @@ irqsoff_fire(const struct ktr_firing *f)
 
 /* The waker, or who ran before; its priority; does the other one run now; that one. */
 static void
-record_switch(uint64_t tid, int64_t prio, bool runs, const uint64_t to[3])
+record_switch(uint64_t tid, uint64_t prio, bool runs, const uint64_t to[3])
 {
 	instance_record(&instance_top, &latency_switch,
-			(uint64_t[KTR_MAXARGS]){tid, (uint64_t)prio, runs, to[1], to[2], to[0]});
+			(uint64_t[KTR_MAXARGS]){tid, prio, runs, to[1], to[2], to[0]});
 }
 
 /* A thread is woken: name, number, priority, CPU. */
@@ -167,13 +166,13 @@ static void
 wake(const uint64_t *args)
 {
 	const struct thread *t = curthread();
-	int64_t prio = (int64_t)args[2];
 
-	if (instance_top.tracer == TRACER_WAKEUP_RT && (prio < 0 || prio >= PRIO_RT))
+	if (instance_top.tracer == TRACER_WAKEUP_RT &&
+	    sched_probed((unsigned)args[3])->sched.rt_prio == 0)
 		return;
-	if (prio >= t->prio || (waker.tid != 0 && prio >= waker.prio))
+	if (args[2] >= t->prio || (waker.tid != 0 && args[2] >= waker.prio))
 		return;
-	waker.prio = prio;
+	waker.prio = args[2];
 	waker.cpu = args[3];
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		waker.from[cpu] = next_entry(cpu);
@@ -190,9 +189,9 @@ woke(const struct ktr_firing *f)
 			    .start_ns = waker.start_ns,
 			    .cpu = arch_cpu()};
 
-	say_whose(&l, sched_next());
+	say_whose(&l, sched_probed(arch_cpu()));
 	__atomic_store_n(&waker.tid, 0, __ATOMIC_RELAXED);
-	record_switch(f->args[1], (int64_t)f->args[2], true, &f->args[4]);
+	record_switch(f->args[1], f->args[2], true, &f->args[4]);
 	report(f, waker.from, &l);
 }
 
@@ -384,7 +383,7 @@ latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu)
 	if (site != &latency_switch)
 		return false;
 	name = ktr_string_text(e->args[5], buf);
-	sbuf_printf(out, "%7lu:%3ld:R %s [%03u] %7lu:%3ld:R %s", e->args[0], e->args[1],
+	sbuf_printf(out, "%7lu:%3lu:R %s [%03u] %7lu:%3lu:R %s", e->args[0], e->args[1],
 		    e->args[2] != 0 ? "==>" : "  +", cpu, e->args[3], e->args[4],
 		    name != NULL ? name : "<...>");
 	return true;

@@ -50,12 +50,12 @@ sched_set_cpus(struct thread *t, uint64_t cpus)
 		sched_place(t, false);
 }
 
-static int16_t
+static uint8_t
 base_prio(const struct sched_params *p)
 {
 	if (p->rt_prio != 0)
-		return (int16_t)(PRIO_RT - p->rt_prio);
-	return (int16_t)(p->policy == SCHED_IDLE ? PRIO_USER_MAX : PRIO_USER + p->nice);
+		return (uint8_t)(PRIO_RT - p->rt_prio);
+	return (uint8_t)(p->policy == SCHED_IDLE ? PRIO_USER_MAX : PRIO_USER + p->nice);
 }
 
 /* In ticks. 10 at -20, 1 from 16 on. */

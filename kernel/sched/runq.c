@@ -11,20 +11,12 @@
 #include "ktr/sdt.h"
 
 static unsigned
-level_of(int prio)
+level_of(unsigned prio)
 {
-	return (unsigned)(prio < RUNQ_SHARED - 1 ? prio - PRIO_KERN
-						 : RUNQ_SHARED + (prio - RUNQ_SHARED + 1) / 4);
+	return prio < RUNQ_SHARED ? prio : RUNQ_SHARED + (prio - RUNQ_SHARED) / 4;
 }
 
-static bool
-is_rt_level(unsigned level)
-{
-	return level > 0 && level < RUNQ_SHARED;
-}
-
-_Static_assert(RUNQ_SHARED - 1 - PRIO_KERN == RUNQ_SHARED &&
-		   RUNQ_SHARED + (PRIO_IDLE - RUNQ_SHARED + 1) / 4 < RUNQ_LEVELS,
+_Static_assert(RUNQ_SHARED + (PRIO_IDLE - RUNQ_SHARED) / 4 < RUNQ_LEVELS,
 	       "every priority has a level");
 
 void
@@ -72,9 +64,10 @@ runq_insert(struct runq *rq, struct thread *t, bool front)
 		list_append(&rq->levels[level], &t->runq);
 	rq->occupied[level / 64] |= 1ul << level % 64;
 	rq->load++;
-	rq->rt_load += is_rt_level(level);
+	t->level_rt = thread_is_rt(t);
+	rq->rt_load += t->level_rt;
 	SDT_CTR3(sched, , , enqueue, SDT_ARGS6(t, t->proc, pcpus[rq->cpu], front, t->tid, rq->cpu),
-		 KTR_RUNQ, "runq insert: cpu %u tid %u prio %d", rq->cpu, t->tid, t->prio);
+		 KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 
@@ -85,9 +78,9 @@ runq_remove(struct runq *rq, struct thread *t)
 	if (list_empty(&rq->levels[t->level]))
 		rq->occupied[t->level / 64] &= ~(1ul << t->level % 64);
 	rq->load--;
-	rq->rt_load -= is_rt_level(t->level);
+	rq->rt_load -= t->level_rt;
 	SDT_CTR3(sched, , , dequeue, SDT_ARGS5(t, t->proc, pcpus[rq->cpu], t->tid, rq->cpu),
-		 KTR_RUNQ, "runq remove: cpu %u tid %u prio %d", rq->cpu, t->tid, t->prio);
+		 KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 

@@ -22,26 +22,26 @@
 #include "kernel/sync/spinlock.h"
 
 /* A priority below 100 has a level of its own; from there on, four priorities share one. */
-#define RUNQ_LEVELS 140
+#define RUNQ_LEVELS 139
 #define RUNQ_WORDS  ((RUNQ_LEVELS + 63) / 64)
-#define RUNQ_SHARED 101 /* the first level of several priorities */
+#define RUNQ_SHARED 100 /* the first level of several priorities */
 
 struct runq {
 	struct spinlock lock;
 	unsigned cpu; /* [c] the CPU of this queue */
 	struct list levels[RUNQ_LEVELS];
 	uint64_t occupied[RUNQ_WORDS];
-	unsigned load;       /* [h] threads queued */
-	unsigned rt_load;    /* [h] real-time threads queued */
-	bool idle;           /* [h] the CPU runs its idle thread */
-	struct thread *cur;  /* [h] the thread that runs */
-	int cur_prio;        /* [h] its priority */
-	struct thread *prev; /* switched out by the switch in progress */
-	struct thread *next; /* to which the last switch was */
-	uint64_t idle_ns;    /* [h] time spent in the idle thread, up to the last switch */
-	unsigned rt_ticks;   /* of real-time threads, in this second */
-	bool throttled;      /* real-time threads have had theirs */
-	const char *ident;   /* [c] handle of "CPU n load" */
+	unsigned load;         /* [h] threads queued */
+	unsigned rt_load;      /* [h] real-time threads queued */
+	bool idle;             /* [h] the CPU runs its idle thread */
+	struct thread *cur;    /* [h] the thread that runs */
+	int cur_prio;          /* [h] its priority */
+	struct thread *prev;   /* switched out by the switch in progress */
+	struct thread *probed; /* see sched_probed() */
+	uint64_t idle_ns;      /* [h] time spent in the idle thread, up to the last switch */
+	unsigned rt_ticks;     /* of real-time threads, in this second */
+	bool throttled;        /* real-time threads have had theirs */
+	const char *ident;     /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
 extern struct runq runqs[MAX_CPUS];

@@ -7,7 +7,7 @@
  *
  * A real-time thread keeps its priority, and runs on any CPU it may use where a worse one runs. So
  * that no such thread keeps the machine for itself, they have a CPU for RT_RUNTIME_US of each
- * second; for the rest of it, others that wait there go first. The kernel's own threads always do.
+ * second; for the rest of it, others that wait there go first.
  *
  * Locking: a switch holds the run-queue lock (runq.h) of its CPU, and the new thread releases it.
  * So a thread on a queue is always completely switched out.
@@ -53,7 +53,7 @@ SDT_PROBE_DEFINE_TEXT(sched, , , sleep, "sleep", "", 0);
 SDT_PROBE_DEFINE_TEXT(sched, , , wakeup, "wakeup", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
 SDT_PROBE_DEFINE_TEXT(sched, , , change_pri, "change-pri", ": thread %p proc %p pri %d tid %u", 4,
-		      "struct thread *", "struct proc *", "int16_t", "tid_t");
+		      "struct thread *", "struct proc *", "uint8_t", "tid_t");
 SDT_PROBE_DEFINE_TEXT(sched, , , surrender, "surrender", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
 
@@ -109,6 +109,7 @@ make_runnable(struct runq *rq, struct thread *t, bool front)
 {
 	t->state = THREAD_RUNNABLE;
 	t->cpu = rq->cpu;
+	rq->probed = t;
 	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(linux_comm(t), t->tid, t->prio, rq->cpu),
 		 KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
 		 "runq add", t->prio, curthread()->ident);
@@ -298,7 +299,7 @@ switch_out(struct runq *rq)
 		spin_unlock(&rq->lock);
 		return;
 	}
-	rq->next = next;
+	rq->probed = next;
 	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
 	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), prev->prio,
 		   linux_state(prev), linux_comm(next), linux_pid(next), next->prio);
@@ -480,9 +481,9 @@ sched_idle(void)
 }
 
 const struct thread *
-sched_next(void)
+sched_probed(unsigned cpu)
 {
-	return this_runq()->next;
+	return runqs[cpu].probed;
 }
 
 unsigned

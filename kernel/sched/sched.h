@@ -37,8 +37,11 @@ void sched_set_params(struct thread *t, const struct sched_params *params);
 void sched_inherit(struct thread *to);
 /* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */
 uint64_t sched_slice_ns(const struct thread *t);
-/* Whom this CPU switches to. Only for hooks of the probe sched_switch. */
-const struct thread *sched_next(void);
+/*
+ * For hooks of the probes sched_switch and sched_wakeup: the thread that gets the CPU, or is queued
+ * there.
+ */
+const struct thread *sched_probed(unsigned cpu);
 /* Threads that run or wait for a CPU, without those that idle. May be a little old. */
 unsigned sched_runnable(void);
 /* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */

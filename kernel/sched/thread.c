@@ -85,7 +85,7 @@ thread_rename(struct thread *t, const char *name)
 }
 
 struct thread *
-thread_alloc(const char *name, int16_t prio, void (*fn)(void *), void *arg)
+thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 {
 	struct thread *t = kzalloc(sizeof(*t));
 
@@ -120,7 +120,7 @@ thread_alloc(const char *name, int16_t prio, void (*fn)(void *), void *arg)
 }
 
 struct thread *
-thread_create(const char *name, int16_t prio, void (*fn)(void *), void *arg)
+thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 {
 	struct thread *t = thread_alloc(name, prio, fn, arg);
 

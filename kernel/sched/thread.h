@@ -30,10 +30,10 @@ struct proc;
 enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEAD, THREAD_MOVING };
 
 /*
- * Priorities, as Linux numbers them: a lower number runs first. Threads of the kernel go before all
- * others: what programs do must not keep them from writing out the log or freeing memory.
+ * Priorities, as Linux numbers them: a lower number runs first. What programs do must not keep the
+ * kernel's threads from writing out the log or freeing memory.
  */
-#define PRIO_KERN     (-1)
+#define PRIO_KERN     0   /* kernel threads; and the best real-time priority, 99 */
 #define PRIO_RT       99  /* real time: this less the thread's real-time priority, 0 to 98 */
 #define PRIO_USER     120 /* time-sharing, 100 to 139 by niceness, down to 180 by use */
 #define PRIO_IDLE     255
@@ -84,10 +84,11 @@ struct thread {
 	};
 	uint64_t root;             /* [t] physical address of its page table */
 	enum thread_state state;   /* [r] */
-	int16_t prio;              /* [r] */
-	int16_t base_prio;         /* [r] of `sched` */
+	uint8_t prio;              /* [r] */
+	uint8_t base_prio;         /* [r] of `sched` */
 	struct sched_params sched; /* [r] */
 	uint8_t level;             /* [r] the level of the run queue that it is on */
+	bool level_rt;             /* [r] it counts as a real-time thread there */
 	uint16_t slice;            /* [r] ticks left */
 	uint16_t full_slice;       /* [r] ticks that it gets */
 	unsigned cpu;              /* [r] CPU it runs on, or ran on last */
@@ -131,9 +132,9 @@ curthread(void)
  * Creates a kernel thread and makes it runnable. name is copied. The thread exits when fn returns.
  * NULL: out of memory. Thread context.
  */
-struct thread *thread_create(const char *name, int16_t prio, void (*fn)(void *), void *arg);
+struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 /* The same, but not runnable yet: then call sched_start() or thread_discard(). */
-struct thread *thread_alloc(const char *name, int16_t prio, void (*fn)(void *), void *arg);
+struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);

@@ -70,7 +70,7 @@ tick_shared(struct runq *rq, struct thread *t)
 		return;
 	t->slice = t->full_slice;
 	if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
-		int16_t lower = (int16_t)(t->prio + 4);
+		uint8_t lower = (uint8_t)(t->prio + 4);
 		SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, lower, t->tid), KTR_SCHED,
 			 KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"), t->ident, "prio",
 			 t->prio, lower);
