@@ -1,7 +1,7 @@
 /*
  * devfs.c - /dev: registered devices as vnodes; null, zero, full, random and urandom.
  * Invariant: /dev is fixed, so its vnodes live for ever, and so do their struct dev.
- * Locking: the list of all devices only grows; the VFS's.
+ * Locking: the VFS's. The list of all devices only grows, at its head; it is read without a lock.
  */
 #include "kernel/fs/devfs.h"
 

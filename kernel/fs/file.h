@@ -47,6 +47,7 @@ struct filetable {
 	struct spinlock lock; /* innermost, but for that of uidinfo */
 	struct file *files[FILES_MAX];
 	uint64_t close_on_exec; /* bit n: descriptor n */
+	uint64_t reserved;      /* the same, of files that are being opened */
 	struct uidinfo *ui;     /* the user to whom the table is counted */
 };
 
@@ -118,8 +119,18 @@ void file_release_held(void);
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
 /* The same at the lowest that is free; but if none is, drops the reference. */
 int filetable_install(struct file *f, int flags);
-/* Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX. */
-void filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
+/*
+ * Keeps the lowest free descriptor of the current process for filetable_fill(); until then nobody
+ * else gets it. -EMFILE: none is free.
+ */
+int filetable_reserve(void);
+/* Stores f there and takes over its reference. NULL: the descriptor is free again. */
+void filetable_fill(unsigned fd, struct file *f, int flags);
+/*
+ * Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX.
+ * 0, or -EBUSY: it is reserved.
+ */
+int filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
 /* Is a descriptor below FILES_MAX, if it is open, to be closed by exec()? */
 void filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on);
 /* 0, or -EBADF. */

@@ -391,7 +391,10 @@ dup_to(uint64_t old, uint64_t to, int flags)
 
 	if (f == NULL || (uint32_t)to >= filetable_limit())
 		return -EBADF;
-	filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags);
+	if (filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags) != 0) {
+		file_unref(f);
+		return -EBUSY;
+	}
 	CTR3(KTR_VFS, "dup: fd %d to %d flags %#x", (int)old, (int)to, flags);
 	return (int64_t)(uint32_t)to;
 }

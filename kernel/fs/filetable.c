@@ -143,22 +143,57 @@ filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on)
 	spin_unlock(&ft->lock);
 }
 
+/* The lowest free descriptor from min on, or -EMFILE. lock held */
+static int
+lowest_free(const struct filetable *ft, unsigned min)
+{
+	unsigned limit = filetable_limit();
+
+	for (unsigned fd = min; fd < limit; fd++)
+		if (ft->files[fd] == NULL && !(ft->reserved >> fd & 1))
+			return (int)fd;
+	return -EMFILE;
+}
+
 int
 filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 {
-	unsigned limit = filetable_limit();
-	int r = -EMFILE;
+	int fd;
 
 	spin_lock(&ft->lock);
-	for (unsigned fd = min; r < 0 && fd < limit; fd++) {
-		if (ft->files[fd] == NULL) {
-			ft->files[fd] = f;
-			set_flag(ft, fd, flags);
-			r = (int)fd;
-		}
+	fd = lowest_free(ft, min);
+	if (fd >= 0) {
+		ft->files[fd] = f;
+		set_flag(ft, (unsigned)fd, flags);
 	}
 	spin_unlock(&ft->lock);
-	return r;
+	return fd;
+}
+
+int
+filetable_reserve(void)
+{
+	struct filetable *ft = curproc()->files;
+	int fd;
+
+	spin_lock(&ft->lock);
+	fd = lowest_free(ft, 0);
+	if (fd >= 0)
+		ft->reserved |= 1ull << fd;
+	spin_unlock(&ft->lock);
+	return fd;
+}
+
+void
+filetable_fill(unsigned fd, struct file *f, int flags)
+{
+	struct filetable *ft = curproc()->files;
+
+	spin_lock(&ft->lock);
+	ft->reserved &= ~(1ull << fd);
+	ft->files[fd] = f;
+	set_flag(ft, fd, f != NULL ? flags : 0);
+	spin_unlock(&ft->lock);
 }
 
 int
@@ -171,17 +206,24 @@ filetable_install(struct file *f, int flags)
 	return fd;
 }
 
-void
+int
 filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags)
 {
 	struct file *old;
+	bool reserved;
 
 	spin_lock(&ft->lock);
 	old = ft->files[fd];
-	ft->files[fd] = f;
-	set_flag(ft, fd, flags);
+	reserved = ft->reserved >> fd & 1;
+	if (!reserved) {
+		ft->files[fd] = f;
+		set_flag(ft, fd, flags);
+	}
 	spin_unlock(&ft->lock);
+	if (reserved)
+		return -EBUSY;
 	file_unref(old);
+	return 0;
 }
 
 int

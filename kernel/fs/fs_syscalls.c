@@ -56,11 +56,15 @@ open_at(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
 	struct file *f;
 	int fd, error = take_path(&p, dirfd, upath);
 
-	if (error == 0)
-		error = file_open_at(p.cwd, p.text, flags, mode, &f);
 	if (error < 0)
 		return error;
-	fd = filetable_install(f, flags);
+	fd = filetable_reserve();
+	if (fd < 0)
+		return fd;
+	error = file_open_at(p.cwd, p.text, flags, mode, &f);
+	filetable_fill((unsigned)fd, error == 0 ? f : NULL, flags);
+	if (error < 0)
+		return error;
 	CTR2(KTR_VFS, "open: path %s fd %d", vfs_trace_name(p.text), fd);
 	return fd;
 }
@@ -194,7 +198,7 @@ sys_mkdirat(const uint64_t a[6])
 	return mkdir_at(a[0], a[1], (uint32_t)a[2]);
 }
 
-/* May the user make a node of this kind? 0 or -errno. */
+/* Are there nodes of this kind? 0 or -errno. */
 static int
 check_kind(uint32_t kind)
 {
@@ -202,10 +206,9 @@ check_kind(uint32_t kind)
 	case S_IFREG:
 	case S_IFIFO:
 	case S_IFSOCK:
-		return 0;
 	case S_IFCHR:
 	case S_IFBLK:
-		return curproc()->uid == 0 ? 0 : -EPERM;
+		return 0;
 	default:
 		return kind == S_IFDIR ? -EPERM : -EINVAL;
 	}
@@ -369,14 +372,19 @@ sys_symlinkat(const uint64_t a[6])
 int64_t
 sys_getcwd(const uint64_t a[6])
 {
+	static const char before[] = "(unreachable)"; /* a path that does not begin at the root */
 	char path[PATH_MAX];
-	int n = vnode_path(proc_cwd(), path, sizeof(path));
+	bool outside;
+	int n = vnode_path(proc_cwd(), path, sizeof(path), &outside);
+	uint64_t length = n < 0 || !outside ? 0 : sizeof(before) - 1;
 
 	if (n < 0)
 		return n;
-	if ((uint64_t)n + 1 > a[1])
+	if (length + (uint64_t)n + 1 > a[1])
 		return -ERANGE;
-	return copy_out(a[0], path, (size_t)n + 1) < 0 ? -EFAULT : n + 1;
+	if (copy_out(a[0], before, length) < 0 || copy_out(a[0] + length, path, (size_t)n + 1) < 0)
+		return -EFAULT;
+	return (int64_t)length + n + 1;
 }
 
 /* Makes vn, whose reference this takes over, the current directory. path is for the event. */

@@ -251,8 +251,9 @@ vfs_print_mounts(struct sbuf *out)
 	mutex_lock(&vfs_lock);
 	list_for_each (l, &mounts) {
 		const struct mount *m = list_entry(l, struct mount, link);
+		bool outside;
 
-		if (vnode_path_locked(m->root, path, PATH_MAX) < 0 || *path != '/')
+		if (vnode_path_locked(m->root, path, PATH_MAX, &outside) < 0 || outside)
 			continue;
 		print_name(out, m->source);
 		sbuf_putc(out, ' ');

@@ -123,11 +123,15 @@ may_create(const struct walk *w)
 	return dir_find(w->dir, w->name) != NULL ? -EEXIST : error;
 }
 
-/* What a new vnode is, but for its name: to: the text of a symbolic link; rdev: of a device. */
+/*
+ * What a new vnode is, but for its name: to: the text of a symbolic link; rdev: of a device;
+ * to_open: for open(), which has an error of its own for a name that ends with a slash.
+ */
 struct kind {
 	uint32_t mode;
 	const char *to;
 	uint64_t rdev;
+	bool to_open;
 };
 
 static struct vnode *
@@ -168,7 +172,9 @@ create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 	if (error < 0)
 		return error;
 	if (w->want_dir && !S_ISDIR(mode))
-		return S_ISLNK(mode) ? -ENOENT : -EISDIR;
+		return kind->to_open ? -EISDIR : -ENOENT;
+	if ((S_ISCHR(mode) || S_ISBLK(mode)) && vfs_user() != 0)
+		return -EPERM;
 	*vn = make_vnode(kind);
 	if (*vn == NULL)
 		return -ENOSPC;
@@ -227,7 +233,7 @@ create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
 struct vnode *
 vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = mode}, err);
+	return create(cwd, path, &(struct kind){.mode = mode, .to_open = true}, err);
 }
 
 struct vnode *
@@ -294,7 +300,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 		*made = error == -ENOENT && w.last;
 	}
 	if (*made)
-		error = create_locked(&w, &(struct kind){.mode = mode}, &vn);
+		error = create_locked(&w, &(struct kind){.mode = mode, .to_open = true}, &vn);
 	mutex_unlock(&vfs_lock);
 	walk_done(&w);
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,

@@ -280,10 +280,11 @@ int vnode_truncate(struct vnode *vn, uint64_t size);
  */
 int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie);
 /*
- * Stores the absolute path of a vnode. Returns its length; -ERANGE: it does not fit; -ENOENT: it
- * has no name, or was removed.
+ * Stores the path of a vnode from the current process's root. *outside (or NULL): it is not below
+ * that, so the path begins at the root of all. Returns the length; -ERANGE: it does not fit;
+ * -ENOENT: it has no name, or was removed.
  */
-int vnode_path(struct vnode *vn, char *buf, size_t size);
+int vnode_path(struct vnode *vn, char *buf, size_t size, bool *outside);
 
 /* For events: the last part of path, interned, at most 63 bytes. Any context. */
 const char *vfs_trace_name(const char *path);

@@ -135,21 +135,18 @@ vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
 }
 
 int
-vnode_path(struct vnode *vn, char *buf, size_t size)
+vnode_path(struct vnode *vn, char *buf, size_t size, bool *outside)
 {
 	int n;
 
 	mutex_lock(&vfs_lock);
-	n = vnode_path_locked(vn, buf, size);
+	n = vnode_path_locked(vn, buf, size, outside);
 	mutex_unlock(&vfs_lock);
 	return n;
 }
 
-/* What Linux puts before a path that does not begin at the process's root. */
-static const char outside[] = "(unreachable)";
-
 int
-vnode_path_locked(struct vnode *vn, char *buf, size_t size)
+vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside)
 {
 	const struct vnode *d;
 	size_t at = size;
@@ -176,12 +173,8 @@ vnode_path_locked(struct vnode *vn, char *buf, size_t size)
 		return error;
 	if (at == size - 1)
 		buf[--at] = '/';
-	if (!vfs_is_user_root(d) && at < sizeof(outside) - 1)
-		return -ERANGE;
-	if (!vfs_is_user_root(d)) {
-		at -= sizeof(outside) - 1;
-		memcpy(buf + at, outside, sizeof(outside) - 1);
-	}
+	if (outside != NULL)
+		*outside = !vfs_is_user_root(d);
 	memmove(buf, buf + at, size - at);
 	return (int)(size - at - 1);
 }

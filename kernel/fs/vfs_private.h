@@ -63,7 +63,7 @@ void walk_done(struct walk *w);
 /* The `link` operation of a symbolic link. vfs_lock held. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);
 /* vnode_path() with vfs_lock held. */
-int vnode_path_locked(struct vnode *vn, char *buf, size_t size);
+int vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside);
 
 /* Is dir the root of the current process's paths, or of what is mounted there? vfs_lock held. */
 bool vfs_is_user_root(const struct vnode *dir);

@@ -235,7 +235,7 @@ set_program(struct proc *p, const char *path)
 {
 	size_t n = 0;
 
-	if (path[0] != '/' && vnode_path(proc_cwd(), p->program, sizeof(p->program)) > 0) {
+	if (path[0] != '/' && vnode_path(proc_cwd(), p->program, sizeof(p->program), NULL) > 0) {
 		n = strlen(p->program);
 		if (n > 1 && n + 1 < sizeof(p->program))
 			p->program[n++] = '/';

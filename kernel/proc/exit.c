@@ -298,8 +298,20 @@ find_child(int64_t want, int options, bool *any)
 struct waited {
 	uint32_t pid, uid;
 	int status;
-	uint64_t ns; /* that a zombie had a CPU */
+	uint64_t ns; /* that it and the children that it has waited for had a CPU */
 };
+
+/* The time on a CPU of a child: of a zombie, or up to the last switch of each thread. */
+static uint64_t
+used_ns(const struct proc *c)
+{
+	uint64_t ns = c->threads_ns + c->children_ns;
+
+	if (c->state == PROC_ZOMBIE)
+		return c->cpu_ns;
+	for_each_lwp(l, c) ns += l->thread->runtime_ns;
+	return ns;
+}
 
 /*
  * Waits for a child, and removes a zombie from the tree and frees it, but with WNOWAIT. 0, -ECHILD
@@ -323,8 +335,7 @@ wait_child(int64_t want, int options, struct waited *w)
 	}
 	*w = (struct waited){c->pid, c->ruid, c->wait_status, 0};
 	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
-	if (c->state == PROC_ZOMBIE)
-		w->ns = c->cpu_ns;
+	w->ns = used_ns(c);
 	if (gone) {
 		list_remove(&c->sibling);
 		list_remove(&c->all);

@@ -128,12 +128,14 @@ static int64_t
 fork_current(const struct fork_args *f)
 {
 	struct proc *parent = curproc(), *p;
+	struct creds creds;
 	bool vfork = f->flags & CLONE_VFORK;
 	int error;
 
 	if (too_many(parent))
 		return -EAGAIN;
-	p = proc_alloc(curthread()->name, parent->uid, fork_return, &error);
+	creds_get(&creds);
+	p = proc_alloc(curthread()->name, creds.uid, fork_return, &error);
 	if (p == NULL)
 		return error;
 	/* A parent that SIGKILL wakes runs on this space beside its child. */
@@ -147,14 +149,7 @@ fork_current(const struct fork_args *f)
 		return -ENOMEM;
 	}
 	p->umask = parent->umask;
-	p->ruid = parent->ruid;
-	p->suid = parent->suid;
-	p->gid = parent->gid;
-	p->rgid = parent->rgid;
-	p->sgid = parent->sgid;
-	p->ngroups = parent->ngroups;
-	memcpy(p->groups, parent->groups, sizeof(p->groups));
-	p->changed_uid = parent->changed_uid;
+	creds_give(p, &creds);
 	fork_thread(p->thread, p->vm, f);
 
 	spin_lock(&proc_lock);

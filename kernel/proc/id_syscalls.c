@@ -44,6 +44,37 @@ sys_getppid(const uint64_t a[6])
 	return pid;
 }
 
+void
+creds_get(struct creds *c)
+{
+	const struct proc *p = curproc();
+
+	spin_lock(&proc_lock);
+	*c = (struct creds){.uid = p->uid,
+			    .ruid = p->ruid,
+			    .suid = p->suid,
+			    .gid = p->gid,
+			    .rgid = p->rgid,
+			    .sgid = p->sgid,
+			    .ngroups = p->ngroups,
+			    .changed_uid = p->changed_uid};
+	memcpy(c->groups, p->groups, sizeof(c->groups));
+	spin_unlock(&proc_lock);
+}
+
+void
+creds_give(struct proc *p, const struct creds *c)
+{
+	p->ruid = c->ruid;
+	p->suid = c->suid;
+	p->gid = c->gid;
+	p->rgid = c->rgid;
+	p->sgid = c->sgid;
+	p->ngroups = c->ngroups;
+	memcpy(p->groups, c->groups, sizeof(p->groups));
+	p->changed_uid = c->changed_uid;
+}
+
 /* The numbers of a user, or of a group, that a process has. */
 struct three {
 	uint32_t real, effective, saved;
@@ -375,19 +406,14 @@ sys_setresgid(const uint64_t a[6])
 int64_t
 sys_getgroups(const uint64_t a[6])
 {
-	uint32_t groups[GROUPS_MAX];
-	const struct proc *p = curproc();
-	unsigned n;
+	struct creds c;
 
-	spin_lock(&proc_lock);
-	n = p->ngroups;
-	memcpy(groups, p->groups, sizeof(groups));
-	spin_unlock(&proc_lock);
-	if ((int32_t)a[0] < 0 || ((uint32_t)a[0] != 0 && (uint32_t)a[0] < n))
+	creds_get(&c);
+	if ((int32_t)a[0] < 0 || ((uint32_t)a[0] != 0 && (uint32_t)a[0] < c.ngroups))
 		return -EINVAL;
-	if ((uint32_t)a[0] != 0 && copy_out(a[1], groups, n * sizeof(groups[0])) != 0)
+	if ((uint32_t)a[0] != 0 && copy_out(a[1], c.groups, c.ngroups * sizeof(c.groups[0])) != 0)
 		return -EFAULT;
-	return n;
+	return c.ngroups;
 }
 
 int64_t
@@ -423,15 +449,17 @@ give_ids(const uint64_t a[6], const struct three *ids)
 int64_t
 sys_getresuid(const uint64_t a[6])
 {
-	const struct proc *p = curproc();
+	struct creds c;
 
-	return give_ids(a, &(struct three){p->ruid, p->uid, p->suid});
+	creds_get(&c);
+	return give_ids(a, &(struct three){c.ruid, c.uid, c.suid});
 }
 
 int64_t
 sys_getresgid(const uint64_t a[6])
 {
-	const struct proc *p = curproc();
+	struct creds c;
 
-	return give_ids(a, &(struct three){p->rgid, p->gid, p->sgid});
+	creds_get(&c);
+	return give_ids(a, &(struct three){c.rgid, c.gid, c.sgid});
 }

@@ -14,7 +14,7 @@ static int
 print_kernel_thread(struct thread *t, void *arg)
 {
 	if (t->proc == NULL && t->state != THREAD_DEAD)
-		sbuf_printf(arg, "%u %u 0 0 0 %s %d %u %lu %s %s\n", t->tid, t->tid,
+		sbuf_printf(arg, "%u %u 0 0 0 %s %u %u %lu %s %s\n", t->tid, t->tid,
 			    t->state == THREAD_SLEEPING  ? "sleep"
 			    : t->state == THREAD_RUNNING ? "run"
 							 : "runnable",
@@ -27,8 +27,7 @@ print_kernel_thread(struct thread *t, void *arg)
 /* A thread, or a zombie, as a line of kern.proc. */
 struct proc_row {
 	uint32_t pid, tid, ppid, pgid, uid;
-	int prio;
-	unsigned cpu;
+	unsigned prio, cpu;
 	uint64_t runtime_ms;
 	const char *state, *wmesg; /* read-only data */
 	char name[KTR_THREAD_NAME];

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "kernel/abi/resource.h"
+#include "kernel/proc/proc.h"
 
 struct arch_trapframe;
 struct itimer;
@@ -80,6 +81,18 @@ void proc_become_first(void);
 /* What a thread that ends does for others that wait: robust mutexes and clear_tid. */
 void futex_thread_exit(struct lwp *l);
 extern struct proc *init_proc; /* constant once it has started */
+
+/* id_syscalls.c: who a process is. */
+struct creds {
+	uint32_t uid, ruid, suid, gid, rgid, sgid;
+	unsigned ngroups;
+	uint32_t groups[GROUPS_MAX];
+	bool changed_uid;
+};
+/* Of the current process, all of one moment. */
+void creds_get(struct creds *c);
+/* Gives them to a new process, which does not run yet; but for uid, which proc_alloc() has set. */
+void creds_give(struct proc *p, const struct creds *c);
 
 /*
  * Makes a process of the user, with a thread that will run fn. It is not in the tree yet. NULL and

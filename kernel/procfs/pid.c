@@ -202,7 +202,7 @@ static int
 link_to(struct procfs_node *n, struct vnode *vn)
 {
 	char *path = kmalloc(PATH_MAX);
-	int length = path != NULL ? vnode_path_locked(vn, path, PATH_MAX) : -ENOMEM;
+	int length = path != NULL ? vnode_path_locked(vn, path, PATH_MAX, NULL) : -ENOMEM;
 
 	n->to = vn;
 	if (length < 0 && length != -ENOENT) {
@@ -392,7 +392,7 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 		    r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p',
 		    vn != NULL ? r->offset : 0, vn != NULL ? vn->dev : 0, vn != NULL ? vn->ino : 0);
 	if (vn != NULL)
-		name = vnode_path(vn, path, PATH_MAX) > 0 ? path : "(deleted)";
+		name = vnode_path(vn, path, PATH_MAX, NULL) > 0 ? path : "(deleted)";
 	else if (r->end > info->brk_start && r->start < info->brk_end)
 		name = "[heap]";
 	else if (r->end == VM_STACK_TOP)

@@ -160,11 +160,11 @@ KTEST(vfs_nothing_can_be_made_in_a_removed_directory)
 
 	make_dir("/tmp/cwd");
 	dir = vnode_lookup(NULL, "/tmp/cwd", &err);
-	KT_EQ(vnode_path(dir, path, sizeof(path)), 8);
+	KT_EQ(vnode_path(dir, path, sizeof(path), NULL), 8);
 	KT_STR_EQ(path, "/tmp/cwd");
-	KT_EQ(vnode_path(dir, path, 8), -ERANGE);
+	KT_EQ(vnode_path(dir, path, 8, NULL), -ERANGE);
 	KT_EQ(vnode_remove(NULL, "/tmp/cwd", true), 0);
-	KT_EQ(vnode_path(dir, path, sizeof(path)), -ENOENT);
+	KT_EQ(vnode_path(dir, path, sizeof(path), NULL), -ENOENT);
 	KT_ASSERT(vnode_create(dir, "x", S_IFREG | 0644, &err) == NULL);
 	KT_EQ(err, -ENOENT);
 	KT_ASSERT(vnode_lookup(dir, "..", &err) == NULL);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,6 +124,50 @@ tells_users(void *arg)
 	return 3;
 }
 
+/* Changes users and groups between two sets of three until the other thread has looked often. */
+static void *
+changes_often(void *over)
+{
+	for (unsigned i = 0; !__atomic_load_n((int *)over, __ATOMIC_SEQ_CST); i++) {
+		set(setresuid, i % 2 + 1, 0, i % 2 + 1);
+		set(setresgid, i % 2 + 1, 0, i % 2 + 1);
+	}
+	return NULL;
+}
+
+/* Nobody sees half of a change, nor has a child half of one. */
+static int
+changes_are_whole(void *arg)
+{
+	unsigned rounds = how_often(20000), forks = how_often(40);
+	int over = 0, status = 0, wrong = 0;
+	uid_t r, e, s;
+	pthread_t t;
+
+	(void)arg;
+	if (set(setresuid, 1, 0, 1) != 0 || set(setresgid, 1, 0, 1) != 0 ||
+	    pthread_create(&t, NULL, changes_often, &over) != 0)
+		return 1;
+	for (unsigned i = 0; i < rounds; i++) {
+		getresuid(&r, &e, &s);
+		wrong |= r != s;
+		getresgid(&r, &e, &s);
+		wrong |= (r != s) * 2;
+	}
+	for (unsigned i = 0; i < forks && status == 0; i++) {
+		if (fork() == 0) {
+			getresuid(&r, &e, &s);
+			wrong |= (r != s) * 4;
+			getresgid(&r, &e, &s);
+			_exit(wrong | (r != s) * 8);
+		}
+		wait(&status);
+	}
+	__atomic_store_n(&over, 1, __ATOMIC_SEQ_CST);
+	pthread_join(t, NULL);
+	return wrong | (WEXITSTATUS(status) << 4);
+}
+
 /* ---- waitid ---- */
 
 static pid_t
@@ -186,6 +231,43 @@ waits(void *arg)
 		   : 7;
 }
 
+static long
+usage_us(const struct rusage *u)
+{
+	return u->ru_utime.tv_sec * 1000000 + u->ru_utime.tv_usec;
+}
+
+/* A child that has stopped or goes on has used something, too. */
+static int
+waits_for_usage(void *arg)
+{
+	struct rusage used = {0}, again = {0}, end = {0};
+	pid_t pid = fork();
+	siginfo_t i;
+	int status;
+
+	(void)arg;
+	if (pid == 0) {
+		do
+			getrusage(RUSAGE_SELF, &used);
+		while (usage_us(&used) < 30000);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	/* Up to the last switch: that of the stop comes a moment later. */
+	do
+		if (syscall(SYS_waitid, P_PID, pid, &i, WSTOPPED | WNOWAIT, &used) != 0)
+			return 1;
+	while (usage_us(&used) < 30000);
+	if (wait4(pid, &status, WUNTRACED, &again) != pid || !WIFSTOPPED(status) ||
+	    usage_us(&again) != usage_us(&used))
+		return 2;
+	kill(pid, SIGCONT);
+	if (wait4(pid, &status, 0, &end) != pid || usage_us(&end) < usage_us(&again))
+		return 3;
+	return 0;
+}
+
 void
 test_ids(void)
 {
@@ -194,6 +276,9 @@ test_ids(void)
 	result(in_child(changes_users, NULL) == 0, "real, effective and saved users");
 	result(in_child(changes_groups, NULL) == 0, "real, effective and saved groups");
 	result(in_child(tells_users, NULL) == 0, "/proc and exec know the three users");
+	result(in_child(changes_are_whole, NULL) == 0,
+	       "three users or groups are those of one moment, also a child's");
+	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
 	result(in_child(waits, NULL) == 0,
 	       "waitid tells ends, stops and continues, and may look only");
 }

@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -45,14 +48,23 @@ makes_nodes(void)
 	       FAILS(open(PLACE "/none", O_RDONLY), ENXIO) && unlink(PLACE "/none") == 0 &&
 	       mknod(PLACE "/none", S_IFSOCK | 0600, 0) == 0 &&
 	       FAILS(open(PLACE "/none", O_RDWR), ENXIO) && unlink(PLACE "/none") == 0;
-	good = good && FAILS(mkfifo(FIFO, 0600), EEXIST) &&
-	       FAILS(mknod(PLACE "/d", S_IFDIR | 0700, 0), EPERM) &&
-	       FAILS(mknod(PLACE "/d", S_IFLNK | 0700, 0), EINVAL) &&
-	       FAILS(mknod(PLACE "/no/x", S_IFIFO, 0), ENOENT) &&
-	       FAILS(mknod("/dev/x", S_IFIFO, 0), EPERM) &&
-	       FAILS(mknodat(63, "x", S_IFIFO, 0), EBADF) &&
-	       FAILS(mknod(NOWHERE, S_IFIFO, 0), EFAULT) && link(FIFO, PLACE "/second") == 0 &&
-	       unlink(FIFO) == 0 && rename(PLACE "/second", FIFO) == 0;
+	good =
+	    good && FAILS(mkfifo(FIFO, 0600), EEXIST) &&
+	    FAILS(mknod(PLACE "/d", S_IFDIR | 0700, 0), EPERM) &&
+	    FAILS(mknod(PLACE "/d", S_IFLNK | 0700, 0), EINVAL) &&
+	    FAILS(mknod(PLACE "/no/x", S_IFIFO, 0), ENOENT) &&
+	    FAILS(mknod("/dev/x", S_IFIFO, 0), EPERM) &&
+	    FAILS(mknodat(63, "x", S_IFIFO, 0), EBADF) &&
+	    FAILS(mknod(NOWHERE, S_IFIFO, 0), EFAULT) && FAILS(mknod(NOWHERE, S_IFDIR, 0), EPERM) &&
+	    FAILS(mknod(PLACE "/no/", S_IFIFO, 0), ENOENT) &&
+	    FAILS(mknod(PLACE "/no/", 0600, 0), ENOENT) &&
+	    FAILS(mknod(FIFO "/", S_IFIFO, 0), EEXIST) &&
+	    FAILS(mknod(PLACE "/", S_IFIFO, 0), EEXIST) &&
+	    FAILS(mknod(PLACE "/..", S_IFIFO, 0), EEXIST) && FAILS(mknod("", S_IFIFO, 0), ENOENT) &&
+	    FAILS(open(PLACE "/no/", O_CREAT | O_RDWR, 0600), EISDIR) &&
+	    FAILS(open(PLACE "/no/", O_CREAT | O_EXCL | O_RDWR, 0600), EISDIR) &&
+	    link(FIFO, PLACE "/second") == 0 && unlink(FIFO) == 0 &&
+	    rename(PLACE "/second", FIFO) == 0;
 	umask(mask);
 	return unlink(PLACE "/file") == 0 && unlink(PLACE "/null") == 0 && unlink(FIFO) == 0 &&
 	       good;
@@ -63,6 +75,10 @@ static int
 as_user(void *arg)
 {
 	return setuid(1000) == 0 && FAILS(mknod(PLACE "/x", S_IFCHR | 0600, 0x103), EPERM) &&
+		       FAILS(mknod(NOWHERE, S_IFCHR | 0600, 0x103), EFAULT) &&
+		       FAILS(mknod(PLACE, S_IFCHR | 0600, 0x103), EEXIST) &&
+		       FAILS(mknod("/boot/x", S_IFCHR | 0600, 0x103), EACCES) &&
+		       FAILS(mknod(PLACE "/no/x", S_IFCHR | 0600, 0x103), ENOENT) &&
 		       FAILS(mknod(PLACE "/x", S_IFBLK | 0600, 0x103), EPERM) &&
 		       FAILS(chroot(PLACE), EPERM) && FAILS(chroot(PLACE "/no"), ENOENT) &&
 		       mkfifo(PLACE "/mine", 0600) == 0 && unlink(PLACE "/mine") == 0
@@ -138,6 +154,67 @@ fifos_meet(void)
 	return good;
 }
 
+static pid_t opener;
+
+static void *
+opens_fifo(void *fd)
+{
+	__atomic_store_n(&opener, gettid(), __ATOMIC_SEQ_CST);
+	*(int *)fd = open(FIFO, O_RDONLY);
+	return NULL;
+}
+
+/* Waits until that thread waits. */
+static void
+await_opener(void)
+{
+	char path[64], text[128] = "";
+
+	while (strstr(text, ") S ") == NULL) {
+		pid_t tid = __atomic_load_n(&opener, __ATOMIC_SEQ_CST);
+		int fd;
+
+		sched_yield();
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+		fd = tid != 0 ? open(path, O_RDONLY) : -1;
+		if (fd >= 0)
+			text[read(fd, text, sizeof(text) - 1)] = '\0';
+		close(fd);
+	}
+}
+
+/* A FIFO that waits has its descriptor already; who gets none does not wait, nor make a file. */
+static int
+descriptors_first(void *arg)
+{
+	struct rlimit l;
+	int fd, low = dup(0), waits = -1;
+	pthread_t t;
+	char path[32];
+
+	(void)arg;
+	if (mkfifo(FIFO, 0600) != 0 || getrlimit(RLIMIT_NOFILE, &l) != 0 || close(low) != 0)
+		return 1;
+	if (pthread_create(&t, NULL, opens_fifo, &waits) != 0)
+		return 2;
+	await_opener();
+	fd = dup(0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", low);
+	if (fd != low + 1 || !FAILS(dup2(0, low), EBUSY) || !FAILS(close(low), EBADF) ||
+	    !FAILS(access(path, F_OK), ENOENT) || close(fd) != 0)
+		return 3;
+	l.rlim_cur = (rlim_t)low + 1;
+	if (setrlimit(RLIMIT_NOFILE, &l) != 0 || !FAILS(open(FIFO, O_RDONLY), EMFILE) ||
+	    !FAILS(open(PLACE "/made", O_CREAT | O_RDWR, 0600), EMFILE) ||
+	    !FAILS(access(PLACE "/made", F_OK), ENOENT))
+		return 4;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	fd = open(FIFO, O_WRONLY);
+	pthread_join(t, NULL);
+	return fd == low + 1 && waits == low && close(low) == 0 && unlink(FIFO) == 0 ? 0 : 5;
+}
+
 /* Both ends are opened and closed again and again by four processes. */
 static int
 open_often(void *how)
@@ -185,18 +262,36 @@ fifos_are_opened_at_once(void)
 	return unlink(FIFO) == 0 && good && pid[3] > 0;
 }
 
+/* Does a link in this directory lead there? */
+static bool
+shows(int dir, const char *link, const char *to)
+{
+	char text[256] = "";
+
+	return readlinkat(dir, link, text, sizeof(text) - 1) > 0 && strcmp(text, to) == 0;
+}
+
 static int
 in_root(void *arg)
 {
-	char text[256];
+	int fd, proc = open("/proc/self", O_RDONLY | O_DIRECTORY),
+		out = open(PLACE "/outside", O_CREAT | O_RDWR, 0600);
+	char text[256], link[32];
 	struct stat a, b;
-	int fd;
+
+	snprintf(link, sizeof(link), "fd/%d", out);
 
 	/* The directory stays outside until it changes; then there is no way back. */
 	if (chdir(PLACE) != 0 || mkdir("root", 0755) != 0 || mkdir("root/d", 0755) != 0 ||
 	    symlink("/d", "root/link") != 0 || symlink("../../..", "root/d/up") != 0 ||
 	    stat("root", &a) != 0 || chroot("root") != 0)
 		return 1;
+	/* getcwd() of the kernel says so; links of /proc are whole paths. */
+	if (syscall(SYS_getcwd, text, sizeof(text)) != sizeof("(unreachable)" PLACE) ||
+	    strcmp(text, "(unreachable)" PLACE) != 0 || !shows(proc, "cwd", PLACE) ||
+	    !shows(proc, "root", "/") || !shows(proc, "exe", linux_test_path()) ||
+	    !shows(proc, link, PLACE "/outside"))
+		return 7;
 	if (getcwd(text, sizeof(text)) != NULL || errno != ENOENT ||
 	    !FAILS(access("/tmp", F_OK), ENOENT) || stat("..", &b) != 0 || chdir("/") != 0)
 		return 2;
@@ -217,12 +312,13 @@ in_root(void *arg)
 static int
 root_is_shown(void *fds)
 {
+	const int *end = fds, *ready = end + 2;
 	char c;
 
 	if (chroot(PLACE) != 0 || chdir("/") != 0)
 		return 1;
-	close(((int *)fds)[1]);
-	return write(((int *)fds)[2], "x", 1) == 1 && read(((int *)fds)[0], &c, 1) == 0 ? 0 : 2;
+	close(end[1]);
+	return write(ready[1], "x", 1) == 1 && read(end[0], &c, 1) == 0 ? 0 : 2;
 }
 
 static bool
@@ -234,15 +330,13 @@ roots_change(void)
 	ssize_t n;
 	pid_t pid;
 	bool good = in_child(in_root, NULL) == 0 && unlink(PLACE "/root/link") == 0 &&
-		    unlink(PLACE "/root/d/up") == 0 && rmdir(PLACE "/root/d") == 0 &&
-		    rmdir(PLACE "/root") == 0;
+		    unlink(PLACE "/root/d/up") == 0 && unlink(PLACE "/outside") == 0 &&
+		    rmdir(PLACE "/root/d") == 0 && rmdir(PLACE "/root") == 0;
 
 	/* Others see it in /proc. */
 	good = good && pipe(fds) == 0 && pipe(fds + 2) == 0;
-	n = fds[2];
-	fds[2] = fds[3];
 	pid = begin_child(root_is_shown, fds);
-	good = good && read((int)n, text, 1) == 1;
+	good = good && read(fds[2], text, 1) == 1;
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
 	good = good && stat(path, &a) == 0 && stat(PLACE, &b) == 0 && a.st_ino == b.st_ino;
 	n = readlink(path, text, sizeof(text) - 1);
@@ -264,6 +358,8 @@ test_nodes(void)
 	result(makes_nodes(), "mknod makes files, FIFOs and devices");
 	result(in_child(as_user, NULL) == 0, "users make FIFOs, and no devices");
 	result(fifos_meet(), "a FIFO's reader and writer wait for each other");
+	result(in_child(descriptors_first, NULL) == 0,
+	       "open() takes its descriptor before it waits");
 	result(fifos_are_opened_at_once(), "a FIFO is opened and closed by four processes at once");
 	result(roots_change(), "chroot: paths begin at the new root, and end there");
 	rmdir(PLACE);

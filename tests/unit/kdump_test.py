@@ -56,6 +56,9 @@ def calls_have_names_and_flags_of_their_machine(_tmp):
     equal(text(k.call(10, 0, 1, 0)), "CALL  mprotect(0,0x1,PROT_NONE)")
     equal(text(k.call(8, 3, -1, 2)), "CALL  lseek(0x3,-1,SEEK_END)")
     equal(text(k.call(61, -1, 0, 3, 0)), "CALL  wait4(-1,0,0x3<WNOHANG|WUNTRACED>,0)")
+    equal(text(k.call(61, -1, 0, 0x60000000, 0)), "CALL  wait4(-1,0,0x60000000<__WNOTHREAD|__WALL>,0)")
+    equal(text(k.call(247, 1, 7, 0, 0x1000006, 0)), "CALL  waitid(P_PID,0x7,0,0x1000006<WSTOPPED|WEXITED|WNOWAIT>,0)")
+    equal(text(k.call(144, 0, 1, 0)), "CALL  sched_setscheduler(0,SCHED_FIFO,0)")
     equal(text(k.call(999, 1, 2)), "CALL  [999](0x1,0x2)")
     equal(text(k.call(110)), "CALL  getppid()")
 

@@ -144,7 +144,13 @@ static const struct word modes[] = {{0400, "S_IRUSR"},
 static const struct word opens[] = {W(O_CREAT),  W(O_EXCL),     W(O_NOCTTY),  W(O_TRUNC),
 				    W(O_APPEND), W(O_NONBLOCK), W(O_CLOEXEC), END};
 static const struct word prots[] = {W(PROT_READ), W(PROT_WRITE), W(PROT_EXEC), END};
-static const struct word waits[] = {W(WNOHANG), W(WUNTRACED), W(WCONTINUED), END};
+static const struct word waits[] = {W(WNOHANG),       W(WUNTRACED),
+				    W(WCONTINUED),    {WNOTHREAD, "__WNOTHREAD"},
+				    {WALL, "__WALL"}, END};
+static const struct word waitids[] = {W(WNOHANG),       W(WSTOPPED), W(WEXITED),
+				      W(WCONTINUED),    W(WNOWAIT),  {WNOTHREAD, "__WNOTHREAD"},
+				      {WALL, "__WALL"}, END};
+static const struct word waitid_kinds[] = {W(P_ALL), W(P_PID), W(P_PGID), END};
 
 static const char *
 find(const struct word *words, uint64_t v)
@@ -286,6 +292,8 @@ static const struct kind {
     [ARG_SYSCTL] = {sysctls, false},
     [ARG_TIMER] = {timers, true},
     [ARG_WAIT] = {waits, true},
+    [ARG_WAITID] = {waitids, true},
+    [ARG_WAITWHO] = {waitid_kinds, false},
     [ARG_WHENCE] = {whences, false},
 };
 

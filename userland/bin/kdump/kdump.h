@@ -43,6 +43,8 @@ enum kdump_arg_kind {
 	ARG_SYSCTL,
 	ARG_TIMER,
 	ARG_WAIT,
+	ARG_WAITID,
+	ARG_WAITWHO,
 	ARG_WHENCE,
 };
 
