@@ -90,7 +90,7 @@ ps_line(const struct thread *t)
 	char name[KDB_NAMELEN], why[KDB_NAMELEN];
 	static struct proc p; /* too large for the stack */
 
-	kdb_printf("%6u %4d %3u %-8s %-12s ", t->tid, t->prio, t->cpu, state_name(t),
+	kdb_printf("%6u %4u %3u %-8s %-12s ", t->tid, t->prio, t->cpu, state_name(t),
 		   waits_for(t, why, sizeof(why)));
 	kdb_text(t->name, name, sizeof(name));
 	if (t->proc != NULL && arch_probe_copy(&p, t->proc, sizeof(p)))
@@ -150,7 +150,7 @@ kdb_show_thread(char *args)
 		return;
 	cpu = kdb_thread_cpu(t);
 	kdb_printf("thread %u at %p: %s\n", c.tid, t, kdb_text(c.name, name, sizeof(name)));
-	kdb_printf("  state %s, priority %d of base %d, slice %u ticks, cpu %u%s%s\n",
+	kdb_printf("  state %s, priority %u of base %u, slice %u ticks, cpu %u%s%s\n",
 		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu,
 		   (c.cpus & (c.cpus - 1)) == 0 ? " (pinned)" : "",
 		   cpu != KDB_NO_CPU ? ", runs there" : "");
@@ -258,7 +258,7 @@ show_runq(unsigned cpu)
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &c)) != NULL; n++) {
 		if (c.state != THREAD_RUNNABLE || c.cpu != cpu || t == pcpus[cpu]->idle)
 			continue;
-		kdb_printf("  priority %3d: ", c.prio);
+		kdb_printf("  priority %3u: ", c.prio);
 		kdb_print_thread(t);
 		kdb_printf("\n");
 	}

@@ -74,6 +74,8 @@ def _load_boot():
 MACHINES = _load_boot().MACHINES
 MACHINE = MACHINES[ARCH]
 FIRMWARE = MACHINE.firmware  # the default first
+# What `user_test do hog` takes where no page may be left for others.
+TAKES_PAGES = ("file", "holes", "memory", "tables", "memory_of_threads")
 GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")
 _tests = []
 
