@@ -374,7 +374,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	case DIF_B_VTIMESTAMP:
 		return t->runtime_ns + (clock_ns() - t->since_ns);
 	case DIF_B_WALLTIMESTAMP:
-		return clock_real_ns(clock_ns());
+		return clock_real_now_ns();
 	case DIF_B_PPID:
 		return t->proc != NULL && load_proc(&parent, t->proc->parent) ? parent.pid : 0;
 	case DIF_B_UID:

@@ -139,7 +139,7 @@ take_mtime(uint64_t utimes, uint64_t *real_ns)
 {
 	struct timespec t[2];
 
-	*real_ns = clock_real_ns(clock_ns());
+	*real_ns = clock_real_now_ns();
 	if (utimes == 0)
 		return 1;
 	if (copy_in(t, utimes, sizeof(t)) != 0)

@@ -242,7 +242,7 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		ramfs_clear_tail(vn);
 	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
 		error = ramfs_interrupted(n) ? -EINTR : ramfs_write_page(vn, u, off);
-	vn->mtime_ns = clock_ns();
+	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
@@ -288,7 +288,7 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 		uidinfo_free(vn->ui, rf);
 	}
 	ramfs_clear_tail(vn);
-	vn->mtime_ns = clock_ns();
+	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);
 	return 0;
 }
@@ -310,7 +310,7 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 		    ramfs_interrupted((unsigned)n) ? -EINTR : ramfs_get_page(vn, i, false, &page);
 	if (error == 0 && end > vn->size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
-	vn->mtime_ns = clock_ns();
+	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);
 	return error;
 }

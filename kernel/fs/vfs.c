@@ -514,7 +514,7 @@ exchange(struct vname *a, struct vname *b)
 		a->vn->parent = a->dir;
 	if (S_ISDIR(b->vn->mode))
 		b->vn->parent = b->dir;
-	a->dir->mtime_ns = b->dir->mtime_ns = clock_ns();
+	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
 	return 0;
 }
 

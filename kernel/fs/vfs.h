@@ -118,7 +118,7 @@ struct vnode {
 
 	struct mutex lock; /* [d] */
 	uint64_t size;     /* [d] */
-	uint64_t mtime_ns; /* [d] in clock_ns() time */
+	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns() */
 };
 
 /* A kind of file system. */

@@ -55,7 +55,7 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
 	vn->data = data;
-	vn->mtime_ns = clock_ns();
+	vn->mtime_ns = clock_real_now_ns();
 	list_init(&vn->children);
 	mutex_init(&vn->lock, "vnode");
 	return vn;
@@ -190,7 +190,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	*bucket = n;
 	n->cookie = DIR_COOKIE_FIRST + dir->next_cookie++;
 	list_append(&dir->children, &n->sibling);
-	dir->mtime_ns = clock_ns();
+	dir->mtime_ns = clock_real_now_ns();
 	vn->links++;
 	vn->dev = dir->dev;
 	vn->name = n;
@@ -208,7 +208,7 @@ dir_unlink(struct vname *n)
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
-	n->dir->mtime_ns = clock_ns();
+	n->dir->mtime_ns = clock_real_now_ns();
 	list_remove(&n->sibling);
 	vn->links--;
 	if (vn->name == n) { /* not when a rename has just given it another one */
@@ -410,7 +410,7 @@ vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
 	if (!owns(vn))
 		return -EPERM;
 	mutex_lock(&vn->lock);
-	vn->mtime_ns = real_ns - clock_real_ns(0); /* before boot: modulo 2^64 */
+	vn->mtime_ns = real_ns;
 	mutex_unlock(&vn->lock);
 	return 0;
 }
@@ -431,7 +431,7 @@ int
 vnode_touch(struct vnode *vn)
 {
 	mutex_lock(&vn->lock);
-	vn->mtime_ns = clock_ns();
+	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);
 	return 0;
 }
@@ -465,7 +465,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	mutex_lock(&vn->lock);
 	st->st_size = (int64_t)vn->size;
 	st->st_blocks = (int64_t)((vn->size + 511) / 512);
-	mtime = clock_real_ns(vn->mtime_ns);
+	mtime = vn->mtime_ns;
 	st->st_mtime = st->st_atime = st->st_ctime = mtime / 1000000000;
 	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = mtime % 1000000000;
 	mutex_unlock(&vn->lock);

@@ -1,7 +1,7 @@
 /*
  * clock.c - time since boot, from the counter that all CPUs share.
  *
- * Locking: none. The boot CPU writes the variables once, before others run.
+ * Locking: none. The boot CPU writes the variables once, before others run; but for boot_real_ns.
  */
 #include "kernel/lib/clock.h"
 
@@ -11,7 +11,7 @@
 
 struct clock_scale clock_scale;
 static uint64_t hz;
-static uint64_t boot_s; /* since 1970, at clock_ns() == 0 */
+static uint64_t boot_real_ns; /* since 1970, at clock_ns() == 0; atomic */
 
 void
 clock_note_boot(void)
@@ -25,7 +25,7 @@ clock_init(void)
 	arch_clock_init();
 	hz = arch_clock_hz();
 	clock_scale.mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
-	boot_s = arch_rtc_read();
+	boot_real_ns = arch_rtc_read() * 1000000000;
 	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, clock_scale.boot_ticks);
 }
 
@@ -38,7 +38,19 @@ clock_ns(void)
 uint64_t
 clock_real_ns(uint64_t ns)
 {
-	return boot_s * 1000000000 + ns;
+	return __atomic_load_n(&boot_real_ns, __ATOMIC_RELAXED) + ns;
+}
+
+uint64_t
+clock_real_now_ns(void)
+{
+	return clock_real_ns(clock_ns());
+}
+
+void
+clock_set_real(uint64_t real_ns)
+{
+	__atomic_store_n(&boot_real_ns, real_ns - clock_ns(), __ATOMIC_RELAXED);
 }
 
 void

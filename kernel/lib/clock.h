@@ -19,6 +19,9 @@ clock_ns_of(uint64_t ticks)
 }
 /* A time since boot as a time since 1970, UTC; the same, if the machine has no clock of the day. */
 uint64_t clock_real_ns(uint64_t ns);
+/* The time since 1970 now, and setting it: to clock_ns() or later. */
+uint64_t clock_real_now_ns(void);
+void clock_set_real(uint64_t real_ns);
 /* Busy-waits, for hardware that needs a moment. */
 void clock_delay_ns(uint64_t ns);
 /* Ticks a second; 0 before clock_init(). And the counter's value at boot. */

@@ -57,7 +57,7 @@ random_bytes(void *buf, size_t n)
 {
 	while (n > 0) {
 		size_t part = n < KEY_WORDS * 4 ? n : KEY_WORDS * 4;
-		uint64_t fresh[2] = {arch_clock_read() << 32, clock_real_ns(clock_ns())};
+		uint64_t fresh[2] = {arch_clock_read() << 32, clock_real_now_ns()};
 		uint32_t in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}, out[16];
 
 		fresh[0] |= __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,7 @@
 /*
  * time_syscalls.c - system calls on clocks, sleeping and used time. A process's time on a CPU is
- * not divided into its own and the kernel's: all counts as its own. Locking: none here.
+ * not divided into its own and the kernel's: all counts as its own.
+ * Locking: real_lock while the clock of the day is set or a sleep until a time of it begins.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
@@ -15,8 +16,11 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "ktr/ktr.h"
 
 #define NS_PER_S 1000000000l
+
+static struct spinlock real_lock = SPINLOCK_INIT("real time"); /* of the clock of the day */
 
 static struct timespec
 to_timespec(uint64_t ns)
@@ -30,7 +34,7 @@ to_timeval(uint64_t ns)
 	return (struct timeval){(int64_t)(ns / NS_PER_S), (int64_t)(ns % NS_PER_S / 1000)};
 }
 
-#define SECONDS_MAX (1l << 30) /* 34 years; longer spans are as long */
+#define SECONDS_MAX (1l << 33) /* 272 years, or until 2242; longer spans are as long */
 
 static bool
 good_timeval(const struct timeval *t)
@@ -46,7 +50,7 @@ from_timeval(const struct timeval *t)
 	return (uint64_t)(s * NS_PER_S + t->tv_usec * 1000);
 }
 
-/* Reads a span of at most 34 years. 0, -EFAULT or -EINVAL. */
+/* Reads a span, or a time since 1970. 0, -EFAULT or -EINVAL. */
 static int
 take_timespec(uint64_t from, uint64_t *ns)
 {
@@ -95,7 +99,7 @@ read_clock(uint32_t id, uint64_t *ns)
 	switch (id) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
-		*ns = clock_real_ns(clock_ns());
+		*ns = clock_real_now_ns();
 		return true;
 	case CLOCK_MONOTONIC:
 	case CLOCK_MONOTONIC_RAW:
@@ -172,7 +176,7 @@ int64_t
 sys_gettimeofday(const uint64_t a[6])
 {
 	static const int32_t utc[2]; /* struct timezone */
-	struct timeval now = to_timeval(clock_real_ns(clock_ns()));
+	struct timeval now = to_timeval(clock_real_now_ns());
 
 	if (a[0] != 0 && copy_out(a[0], &now, sizeof(now)) != 0)
 		return -EFAULT;
@@ -182,9 +186,61 @@ sys_gettimeofday(const uint64_t a[6])
 int64_t
 sys_time(const uint64_t a[6])
 {
-	int64_t now = (int64_t)(clock_real_ns(clock_ns()) / NS_PER_S);
+	int64_t now = (int64_t)(clock_real_now_ns() / NS_PER_S);
 
 	return a[0] != 0 && copy_out(a[0], &now, sizeof(now)) != 0 ? -EFAULT : now;
+}
+
+/*
+ * Sets the clock of the day; and the times of files from now on. Who sleeps until a time of it in
+ * clock_nanosleep() sleeps until that time. Timers and futexes have turned theirs into a time since
+ * boot, and keep it.
+ */
+static int64_t
+set_real(const struct timespec *t)
+{
+	uint64_t ns;
+
+	if (t->tv_sec < 0 || t->tv_sec >= SECONDS_MAX || t->tv_nsec < 0 || t->tv_nsec >= NS_PER_S)
+		return -EINVAL;
+	if (curproc()->uid != 0)
+		return -EPERM;
+	ns = (uint64_t)(t->tv_sec * NS_PER_S + t->tv_nsec);
+	if (ns < clock_ns())
+		return -EINVAL; /* before 1970 at the boot */
+	CTR1(KTR_PROC, "clock set: ns %lu", ns);
+	spin_lock(&real_lock);
+	clock_set_real(ns);
+	spin_unlock(&real_lock);
+	wakeup(&real_lock);
+	return 0;
+}
+
+int64_t
+sys_clock_settime(const uint64_t a[6])
+{
+	struct timespec t;
+
+	if ((uint32_t)a[0] != CLOCK_REALTIME)
+		return -EINVAL;
+	return copy_in(&t, a[1], sizeof(t)) != 0 ? -EFAULT : set_real(&t);
+}
+
+int64_t
+sys_settimeofday(const uint64_t a[6])
+{
+	int32_t zone[2]; /* struct timezone: minutes; taken, and not used */
+	struct timeval t;
+
+	if (a[0] != 0 && copy_in(&t, a[0], sizeof(t)) != 0)
+		return -EFAULT;
+	if (a[0] != 0 && (t.tv_usec < 0 || t.tv_usec >= 1000000))
+		return -EINVAL;
+	if (a[1] != 0 && copy_in(zone, a[1], sizeof(zone)) != 0)
+		return -EFAULT;
+	if (a[0] == 0)
+		return curproc()->uid == 0 ? 0 : -EPERM;
+	return set_real(&(struct timespec){t.tv_sec, t.tv_usec * 1000});
 }
 
 /* Sleeps until a time of clock_ns(). After a signal, the rest goes to *urest if that is not 0. */
@@ -200,6 +256,21 @@ sleep_until(uint64_t end, uint64_t urest)
 	now = clock_ns();
 	rest = to_timespec(now < end ? end - now : 0);
 	return copy_out(urest, &rest, sizeof(rest)) != 0 ? -EFAULT : r;
+}
+
+/* Sleeps until a time since 1970, which comes sooner or later if the clock is set meanwhile. */
+static int64_t
+sleep_until_real(uint64_t real_ns)
+{
+	uint64_t now = 0;
+	int r = 0;
+
+	spin_lock(&real_lock);
+	while (r == 0 && (now = clock_real_now_ns()) < real_ns)
+		r = sleep_on(&real_lock, &real_lock, "nanslp", SLEEP_INTR,
+			     clock_ns() + (real_ns - now));
+	spin_unlock(&real_lock);
+	return r == -ETIMEDOUT ? 0 : r;
 }
 
 int64_t
@@ -225,6 +296,8 @@ sys_clock_nanosleep(const uint64_t a[6])
 		return r;
 	if (!(a[1] & TIMER_ABSTIME))
 		return sleep_until(clock_ns() + ns, a[3]);
+	if (a[0] == CLOCK_REALTIME)
+		return sleep_until_real(ns);
 	return ns <= now ? 0 : sleep_until(clock_ns() + (ns - now), 0);
 }
 

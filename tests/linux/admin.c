@@ -15,9 +15,11 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -303,6 +305,101 @@ no_attributes(void)
 	       fails(fremovexattr(0, "user.x"), EOPNOTSUPP);
 }
 
+#define DAY 86400
+
+static int64_t
+seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec;
+}
+
+static bool
+set_clock(int64_t s)
+{
+	return clock_settime(CLOCK_REALTIME, &(struct timespec){s, 0}) == 0;
+}
+
+static int64_t
+modified(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_mtim.tv_sec : -1;
+}
+
+/* For an hour of the clock, if nobody sets it. */
+static int
+sleeps(void *arg)
+{
+	struct timespec t = {*(int64_t *)arg + 3600, 0};
+
+	return clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL);
+}
+
+/* It is that of files, too; of those that are there only once they change. */
+static bool
+clock_is_set(void)
+{
+	int64_t real = seconds(CLOCK_REALTIME), boot = seconds(CLOCK_MONOTONIC), then;
+	char path[64], text[128] = "";
+	struct timespec t;
+	struct timeval tv;
+	int fd, status = 1;
+	bool good = real > boot + 1000;
+	pid_t pid;
+
+	close(open(PLACE "/old", O_CREAT | O_RDWR, 0600));
+	good = good && modified(PLACE "/old") - real <= 60 && set_clock(real + DAY);
+	then = modified(PLACE "/old");
+	gettimeofday(&tv, NULL);
+	close(open(PLACE "/new", O_CREAT | O_RDWR, 0600));
+	good = good && then - real <= 60 && tv.tv_sec >= real + DAY &&
+	       tv.tv_sec < real + DAY + 60 && time(NULL) >= tv.tv_sec &&
+	       modified(PLACE "/new") >= real + DAY && modified(PLACE) >= real + DAY &&
+	       utimensat(AT_FDCWD, PLACE "/old", NULL, 0) == 0 &&
+	       modified(PLACE "/old") >= real + DAY && seconds(CLOCK_MONOTONIC) < boot + 60;
+	/* Whoever sleeps until a time of the clock sleeps until then. */
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += 20 * MS;
+	t.tv_sec += t.tv_nsec / (1000 * MS);
+	t.tv_nsec %= 1000 * MS;
+	good = good && clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL) == 0;
+	then = t.tv_sec * 1000 * MS + t.tv_nsec;
+	clock_gettime(CLOCK_REALTIME, &t);
+	good = good && t.tv_sec * 1000 * MS + t.tv_nsec >= then;
+	then = seconds(CLOCK_REALTIME);
+	pid = fork();
+	if (pid == 0)
+		_exit(sleeps(&then));
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (strstr(text, ") S ") == NULL) {
+		fd = open(path, O_RDONLY);
+		text[read(fd, text, sizeof(text) - 1)] = '\0';
+		close(fd);
+	}
+	tv = (struct timeval){then + 7200, 0};
+	good = syscall(SYS_settimeofday, &tv, NULL) == 0 && good &&
+	       waitpid(pid, &status, 0) == pid && status == 0;
+	good = good && fails(clock_settime(CLOCK_MONOTONIC, &t), EINVAL) &&
+	       fails(clock_settime(99, &t), EINVAL) &&
+	       fails(syscall(SYS_clock_settime, CLOCK_REALTIME, NOWHERE), EFAULT) &&
+	       fails(clock_settime(CLOCK_REALTIME, &(struct timespec){-1, 0}), EINVAL) &&
+	       fails(clock_settime(CLOCK_REALTIME, &(struct timespec){real, 1000 * MS}), EINVAL) &&
+	       fails(clock_settime(CLOCK_REALTIME, &(struct timespec){0, 0}), EINVAL) &&
+	       fails(syscall(SYS_settimeofday, &(struct timeval){real, 1000000}, NULL), EINVAL) &&
+	       fails(syscall(SYS_settimeofday, NOWHERE, NULL), EFAULT);
+	pid = fork();
+	if (pid == 0)
+		_exit(become_joe() && fails(clock_settime(CLOCK_REALTIME, &t), EPERM) ? 0 : 1);
+	good = waitpid(pid, &status, 0) == pid && status == 0 && good;
+	unlink(PLACE "/old");
+	unlink(PLACE "/new");
+	return set_clock(real + seconds(CLOCK_MONOTONIC) - boot) && good;
+}
+
 void
 test_admin(void)
 {
@@ -318,6 +415,8 @@ test_admin(void)
 	result(mounts_nest(), "trees of any depth, and mounts in mounts, are unmounted");
 	result(changed_users_hide(), "a process that changed its user is not that user's in /proc");
 	result(types_are_told(), "statfs tells which file system it is");
+	result(clock_is_set(),
+	       "a clock that is set is that of files and of sleeps until its times");
 	result(names_are_set(), "sethostname and setdomainname");
 	result(messages_are_read(), "klogctl reads the kernel's messages");
 	result(in_child(as_stranger, NULL) == 0,
