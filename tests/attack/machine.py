@@ -5,7 +5,7 @@ import time
 
 import pexpect
 import tracecheck as tc
-from harness import BOOT, KTRDUMP, ROOT, TAKES_PAGES, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
+from harness import BOOT, HAS_A_LIMIT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
 ANSWER_S = 300  # on a busy machine, removing 84,000 nested directories takes half a minute
@@ -55,7 +55,7 @@ class Machine:
         """The user takes all of one resource; root's programs must still run. A program of root's that needs memory when
         none is left has the user's largest process killed: where the hog takes pages, that may be the hog itself."""
         self.console.sendline(f"su {USER} user_test do hog {what} &")
-        self.expect(f"full: {what}", *(["Killed"] if what in TAKES_PAGES else []))
+        self.expect(f"full: {what}", *(["Killed"] if what not in HAS_A_LIMIT else []))
         self.shell("load fork -n 2")
 
     def lost(self):

@@ -74,8 +74,8 @@ def _load_boot():
 MACHINES = _load_boot().MACHINES
 MACHINE = MACHINES[ARCH]
 FIRMWARE = MACHINE.firmware  # the default first
-# What `user_test do hog` takes where no page may be left for others.
-TAKES_PAGES = ("file", "holes", "memory", "tables", "memory_of_threads")
+# What `user_test do hog` takes until its user has no more of it, long before all pages are taken.
+HAS_A_LIMIT = ("names", "depth", "maps")
 GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")
 _tests = []
 

@@ -4,7 +4,7 @@ import re
 import time
 
 from console import BREAK, DB, PROMPT, db, guest, prompt, shell
-from harness import BUILD, DEADLINE_S, TAKES_PAGES, boot, check, check_eq, check_match, main, test
+from harness import BUILD, DEADLINE_S, HAS_A_LIMIT, boot, check, check_eq, check_match, main, test
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
 
@@ -109,7 +109,7 @@ def hog(c, what):
     """User 1000 takes all of one thing; root goes on; afterwards nothing is held. Where a program of root's needs memory
     when none is left, the user's largest process is killed: where the hog takes pages, that may be the hog itself."""
     c.sendline(f"su 1000 user_test do hog {what} &")
-    c.expect(rf"full: {what} \d+ errno \d+\r" + (r"|Killed\r" if what in TAKES_PAGES else ""))
+    c.expect(rf"full: {what} \d+ errno \d+\r" + (r"|Killed\r" if what not in HAS_A_LIMIT else ""))
     alive(c)
     check(held(c) is not None, f"{what}: user 1000 holds nothing, expected something")
     check_match(r"^load mix: .* ok,", shell(c, "load mix -n 2 -j 2"), f"{what}: root's load")
