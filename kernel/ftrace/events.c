@@ -203,7 +203,7 @@ is_used(const void *site)
 bool
 event_is_used(const struct ktr_site *site)
 {
-	return instances_any(is_used, site);
+	return eprobe_is_at(site) || instances_any(is_used, site);
 }
 
 /* What the log's own path records. */

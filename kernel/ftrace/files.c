@@ -263,6 +263,7 @@ dynamic_show(uintptr_t arg, struct sbuf *out)
 {
 	kprobes_show(PROBES_KERNEL, out);
 	kprobes_show(PROBES_USER, out);
+	kprobes_show(PROBES_EVENT, out);
 	synthetic_show_dynamic(out);
 }
 
@@ -291,6 +292,7 @@ dynamic_command(char *line)
 
 	if (!mine && strncmp(line, "-:", 2) != 0)
 		return kprobes_command(remove            ? PROBES_ALL
+				       : *line == 'e'    ? PROBES_EVENT
 				       : is_uprobe(line) ? PROBES_USER
 							 : PROBES_KERNEL,
 				       line);
@@ -316,8 +318,10 @@ dynamic_store(uintptr_t arg, char *text)
 static int
 dynamic_clear(uintptr_t arg)
 {
-	int error = synthetic_clear(arg);
+	int error = kprobes_clear(PROBES_EVENT);
 
+	if (error == 0)
+		error = synthetic_clear(arg);
 	if (error == 0)
 		error = kprobes_clear(PROBES_KERNEL);
 	return error == 0 ? kprobes_clear(PROBES_USER) : error;
@@ -443,12 +447,6 @@ tracefs_fill_root(struct vnode *dir)
 	     .mode = 0640,
 	     .show = profile_show_enabled,
 	     .store = profile_store_enabled},
-	    {.name = "kprobe_events",
-	     .mode = 0640,
-	     .show = kprobes_show,
-	     .store = kprobes_store,
-	     .clear = kprobes_clear},
-	    {.name = "kprobe_profile", .mode = 0440, .show = kprobes_show_profile},
 	    {.name = "max_graph_depth", .mode = 0640, .show = depth_show, .store = depth_store},
 	    {.name = "printk_formats", .mode = 0440, .show = nothing_show},
 	    {.name = "saved_cmdlines", .mode = 0440, .show = cmdlines_show},
@@ -473,6 +471,14 @@ tracefs_fill_root(struct vnode *dir)
 	     .store = latency_store},
 	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},
 	};
+	static const struct tracefs_file kprobes[] = {
+	    {.name = "kprobe_events",
+	     .mode = 0640,
+	     .show = kprobes_show,
+	     .store = kprobes_store,
+	     .clear = kprobes_clear},
+	    {.name = "kprobe_profile", .mode = 0440, .show = kprobes_show_profile},
+	};
 	static const struct tracefs_file uprobes[] = {
 	    {.name = "uprobe_events",
 	     .mode = 0640,
@@ -486,6 +492,7 @@ tracefs_fill_root(struct vnode *dir)
 	fill_common(dir);
 	fill_lists(dir, FUNCTIONS_LISTS);
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
+	tracefs_add_all(dir, kprobes, sizeof(kprobes) / sizeof(kprobes[0]), PROBES_KERNEL);
 	tracefs_add_all(dir, uprobes, sizeof(uprobes) / sizeof(uprobes[0]), PROBES_USER);
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		tracefs_add(dir, dirs[i], dirs[i]->name, BUFFER_ALL);

@@ -431,7 +431,7 @@ int error_log_clear(uintptr_t arg);
 
 /* ---- kprobes.c, kprobe_print.c: arg says of which probes ---- */
 
-enum { PROBES_KERNEL, PROBES_USER, PROBES_ALL };
+enum { PROBES_KERNEL, PROBES_USER, PROBES_EVENT, PROBES_ALL }; /* as enum kprobe_kind */
 
 void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events, … */
 int kprobes_store(uintptr_t arg, char *text);
@@ -447,6 +447,20 @@ void print_address(struct sbuf *out, uintptr_t at);
  * event. */
 bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt);
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
+
+/* ---- eprobe.c: probes at events ---- */
+
+struct eprobe;
+/* Fires an event probe, with those fields of its event. In hooks. */
+void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields);
+/* Gives the event probe that was made its program. 0; or -errno, and it is removed. */
+int eprobe_attach(void);
+/* Takes their programs from those of kprobe_del(), which go. */
+void eprobes_detach(const char *which);
+/* Drops those whose events are not there any more. */
+void eprobes_clean(void);
+/* Is one at the event? */
+bool eprobe_is_at(const struct ktr_site *site);
 
 /* ---- event_filter.c ---- */
 
@@ -500,6 +514,7 @@ enum upcall {
 	UPCALL_CPUDUMP,
 	UPCALL_GATE = 16, /* address of a word, value */
 	UPCALL_SYNTHETIC, /* struct synthetic *, values of the fields */
+	UPCALL_EPROBE,    /* struct eprobe *, values of the event's fields */
 };
 
 /* Appends a call for instance_now. False: there is no room. */

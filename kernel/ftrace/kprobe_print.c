@@ -59,7 +59,7 @@ find_probes(const struct kprobe_info *k, void *arg)
 
 	if (k->site != p->site)
 		return;
-	p->is_at |= !k->user && k->address == p->at;
+	p->is_at |= k->kind == KPROBE_KERNEL && k->address == p->at;
 	if (p->n++ == 0)
 		p->first = *k;
 }
@@ -187,7 +187,9 @@ kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_en
 	sbuf_putc(out, '(');
 	if (p.n == 0)
 		sbuf_putc(out, '?'); /* they were removed */
-	else if (p.first.user)
+	else if (p.first.kind == KPROBE_AT_EVENT)
+		kprobe_print_target(&p.first, out);
+	else if (p.first.kind == KPROBE_USER)
 		print_user_place(out, &p.first, e);
 	else
 		print_kernel_place(out, &p, e);

@@ -1,9 +1,9 @@
 /*
  * kprobes.c - kprobe_events, uprobe_events, and their profiles.
  *
- * The probes are those of `ktr probe` (kernel/probe/kprobe.h), and of programs (uprobe.h). In the
- * files, arg says which: PROBES_KERNEL or PROBES_USER.
- * Locking: ftrace_lock; the control lock guards the probes.
+ * The probes are those of `ktr probe` (kernel/probe/kprobe.h), of programs (uprobe.h), and of
+ * events (eprobe.c). In the files, arg says which: PROBES_KERNEL, …. Locking: ftrace_lock; the
+ * control lock guards the probes.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
@@ -16,25 +16,21 @@
 
 /* ---- kprobe_events ---- */
 
-static void
-show_one(const struct kprobe_info *k, struct sbuf *out)
-{
-	kprobe_print(k, out);
-	sbuf_putc(out, '\n');
-}
+/* What is shown of probes: where, and of which. */
+struct showing {
+	struct sbuf *out;
+	uintptr_t of;
+};
 
 static void
-show_kernel(const struct kprobe_info *k, void *out)
+show_one(const struct kprobe_info *k, void *arg)
 {
-	if (!k->user)
-		show_one(k, out);
-}
+	const struct showing *s = arg;
 
-static void
-show_user(const struct kprobe_info *k, void *out)
-{
-	if (k->user)
-		show_one(k, out);
+	if ((uintptr_t)k->kind != s->of)
+		return;
+	kprobe_print(k, s->out);
+	sbuf_putc(s->out, '\n');
 }
 
 static void
@@ -48,20 +44,20 @@ kprobes_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 void
 kprobes_show(uintptr_t arg, struct sbuf *out)
 {
-	kprobes_each(arg == PROBES_USER ? show_user : show_kernel, out);
+	kprobes_each(show_one, &(struct showing){out, arg});
 }
 
 static void
 profile_kernel(const struct kprobe_info *k, void *out)
 {
-	if (!k->user)
+	if (k->kind == KPROBE_KERNEL)
 		sbuf_printf(out, "  %-44s %15lu %15lu\n", k->name, k->hits, k->misses);
 }
 
 static void
 profile_user(const struct kprobe_info *k, void *out)
 {
-	if (k->user)
+	if (k->kind == KPROBE_USER)
 		sbuf_printf(out, "  %.*s %-44s %15lu\n", (int)k->path_size, k->path, k->name,
 			    k->hits);
 }
@@ -114,6 +110,10 @@ linux_words(const char *message)
 	    {"there is an event*", "Given group/event name is already used by another event"},
 	    {"the event * has probes*", "Probe type is different from existing probe"},
 	    {"names and types *", "Argument type or name is different from existing probe"},
+	    {"expected SYSTEM.EVENT", "This requires both group and event name to attach"},
+	    {"no event*", "Attached event does not exist"},
+	    {"the event has no field*", "Attached event does not have this field"},
+	    {"expected a filter*", "No filter rule after 'if'"},
 	    {"no file*", "Failed to find the given file"},
 	    {"*is no program", "Not a regular file"},
 	    {"no instruction is at that offset*", "Invalid uprobe offset"},
@@ -145,6 +145,7 @@ linux_words(const char *message)
 	    {"expected = *", "Invalid fetch argument"},
 	    {"expected %*", "Invalid fetch argument"},
 	    {"expected a space, or a type*", "Invalid fetch argument"},
+	    {"at an event, no register*", "Invalid $-valiable specified"},
 	    {"*register*", "Invalid register name"},
 	    {"$retval*", "$retval is not available on probe"},
 	    {"$stack*: the stack has*", "Invalid stack number"},
@@ -179,18 +180,19 @@ linux_words(const char *message)
 }
 
 static int
-make(const char *line, bool user)
+make(char *line, enum kprobe_kind kind)
 {
+	static const char *const systems[] = {"trace_kprobe", "trace_uprobe", "event_probe"};
 	char err[128] = "";
 	const char *message = err;
-	int error = kprobe_add(line, user, err, sizeof(err));
+	int error = kprobe_add(line, kind, err, sizeof(err));
 	size_t at;
 
 	event_filters_clean();
 	if (error == 0)
-		return 0;
+		return kind == KPROBE_AT_EVENT ? eprobe_attach() : 0;
 	at = place_of(&message);
-	error_log_add(user ? "trace_uprobe" : "trace_kprobe", linux_words(message), line, at);
+	error_log_add(systems[kind], linux_words(message), line, at);
 	return error;
 }
 
@@ -206,7 +208,7 @@ struct removal {
 static bool
 is_of(const struct kprobe_info *k, uintptr_t of)
 {
-	return of == PROBES_ALL || k->user == (of == PROBES_USER);
+	return of == PROBES_ALL || k->kind == (enum kprobe_kind)of;
 }
 
 static void
@@ -224,7 +226,7 @@ static int
 remove_probes(uintptr_t of, const char *which)
 {
 	struct removal r = {.which = which, .of = of};
-	int errors[2] = {-ENOENT, -ENOENT};
+	int error = -ENOENT;
 	char err[128];
 
 	kprobes_each(find_sites, &r);
@@ -240,12 +242,14 @@ remove_probes(uintptr_t of, const char *which)
 		if (busy == 0)
 			break;
 	}
-	if (of != PROBES_USER)
-		errors[0] = kprobe_del(which, false, err, sizeof(err));
-	if (of != PROBES_KERNEL)
-		errors[1] = kprobe_del(which, true, err, sizeof(err));
+	if (of == PROBES_ALL || of == PROBES_EVENT)
+		eprobes_detach(which);
+	for (uintptr_t kind = 0; kind < PROBES_ALL; kind++)
+		if ((of == PROBES_ALL || kind == of) &&
+		    kprobe_del(which, (enum kprobe_kind)kind, err, sizeof(err)) == 0)
+			error = 0;
 	event_filters_clean();
-	return errors[0] == -ENOENT ? errors[1] : errors[0];
+	return error;
 }
 
 int
@@ -254,7 +258,7 @@ kprobes_command(uintptr_t of, char *line)
 	char *name = strchr(line, ':'), *blank = strchr(line, ' ');
 
 	if (*line != '-' && *line != '!')
-		return make(line, of == PROBES_USER);
+		return make(line, (enum kprobe_kind)of);
 	if (name == NULL || (blank != NULL && blank < name) || (*line == '-' && name != line + 1))
 		return -EINVAL;
 	return name[1] != '\0' ? remove_probes(of, name + 1) : -EINVAL;
@@ -283,7 +287,7 @@ kprobes_store(uintptr_t arg, char *text)
 int
 kprobes_clear(uintptr_t arg)
 {
-	int error = remove_probes(arg == PROBES_USER ? PROBES_USER : PROBES_KERNEL, NULL);
+	int error = remove_probes(arg, NULL);
 
 	return error == -ENOENT ? 0 : error;
 }
@@ -292,6 +296,7 @@ static void
 kprobe_gone(void)
 {
 	mutex_lock(&ftrace_lock);
+	eprobes_clean();
 	event_filters_clean();
 	mutex_unlock(&ftrace_lock);
 }

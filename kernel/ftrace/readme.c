@@ -69,6 +69,8 @@ readme_show(uintptr_t arg, struct sbuf *out)
 	    "  uprobe_events\t\t- Create/append/remove/show the userspace dynamic events\n"
 	    "\t   Format: p[:[<group>/][<event>]] <place> [<args>]\n"
 	    "\t           r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
+	    "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] "
+	    "[if <filter>]\n"
 	    "\t           s:[synthetic/]<event> <field> [<field>]\n"
 	    "\t           -:[<group>/][<event>]\n"
 	    "\t    place: [<module>:]<symbol>[+<offset>]|<memaddr>\n"
@@ -78,6 +80,9 @@ readme_show(uintptr_t arg, struct sbuf *out)
 	    "\t fetcharg: %<register>, @<address>, @<symbol>[+|-<offset>], $stack<index>, $stack,\n"
 	    "\t           $retval, $comm, $arg<N>, +|-[u]<offset>(<fetcharg>), \\imm-value,\n"
 	    "\t           \\\"imm-string\"\n"
+	    "\t           $<efield>\n"
+	    "\t   efield: for event probes (e), one of the fields of\n"
+	    "\t           <attached-group>/<attached-event>\n"
 	    "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, ustring, symbol,\n"
 	    "\t           b<bit-width>@<bit-offset>/<container-size>, <type>[<array-size>]\n");
 }

@@ -76,6 +76,9 @@ upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 	case UPCALL_SYNTHETIC:
 		synthetic_fire((const struct synthetic *)args[0], f, args + 1);
 		break;
+	case UPCALL_EPROBE:
+		eprobe_fire((const struct eprobe *)args[0], f, args + 1);
+		break;
 	}
 }
 

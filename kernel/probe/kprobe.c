@@ -271,8 +271,7 @@ kprobe_is_plain(const struct kfetch *f)
 	       (f->print == KFETCH_HEX || f->print == KFETCH_UNSIGNED || f->print == KFETCH_SIGNED);
 }
 
-/* A probe with room for so many places. NULL: no memory. */
-static struct kprobe *
+struct kprobe *
 kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
 {
 	struct kprobe *k = kzalloc(sizeof(*k) + places * sizeof(k->places[0]));
@@ -372,13 +371,28 @@ make_site(const struct kprobe *k, char *err, size_t errlen)
 	return NULL;
 }
 
+/* Makes an event probe, without its site. */
 static int
-add(const char *text, bool user, char *err, size_t errlen)
+eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
+	(void)t;
+	*made = kprobe_new(d, text, 0);
+	return *made != NULL ? 0 : -ENOMEM;
+}
+
+static int
+add(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
+{
+	static int (*const makers[])(const struct kdefinition *d, const char *text, struct ktold *t,
+				     struct kprobe **made) = {
+	    [KPROBE_KERNEL] = kprobe_make,
+	    [KPROBE_USER] = uprobe_make,
+	    [KPROBE_AT_EVENT] = eprobe_make,
+	};
 	struct kdefinition d;
 	struct kprobe *k = NULL, *event;
 	struct ktold told = {.err = err, .errlen = errlen};
-	int error = kprobe_parse(text, user, &d, err, errlen);
+	int error = kprobe_parse(text, kind, &d, err, errlen);
 
 	if (error != 0)
 		return error;
@@ -392,7 +406,7 @@ add(const char *text, bool user, char *err, size_t errlen)
 	if (error != 0)
 		return error;
 	told.at = d.place_at;
-	error = (user ? uprobe_make : kprobe_make)(&d, text, &told, &k);
+	error = makers[kind](&d, text, &told, &k);
 	if (error != 0)
 		return error;
 	k->site = event != NULL ? event->site : make_site(k, err, errlen);
@@ -408,13 +422,13 @@ add(const char *text, bool user, char *err, size_t errlen)
 }
 
 int
-kprobe_add(const char *definition, bool user, char *err, size_t errlen)
+kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen)
 {
 	int error;
 
 	err[0] = '\0';
 	ktr_port_lock();
-	error = add(definition, user, err, errlen);
+	error = add(definition, kind, err, errlen);
 	ktr_port_unlock();
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");

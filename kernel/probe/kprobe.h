@@ -12,11 +12,18 @@
  *	TYPE      u8 to u64, s8 to s64, x8 to x64, char, string, ustring, symbol, and TYPE[COUNT];
  *	          bWIDTH@OFFSET/SIZE
  *
+ * and at an event of ftrace
+ *
+ *	e[:[GROUP/][NAME]] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
+ *
+ * where FETCH has no registers and no stack, but $FIELD, a field of that event, which FILTER is
+ * about, too. There is one such probe of a name only.
+ *
  * GROUP/NAME is an event, of one probe or several: a definition of an event that is there adds a
  * probe to it, if kind, and names and types of the arguments, are the same. The event is
  * kprobe:FOLDER:FUNCTION:NAME, where FUNCTION is that of its first probe. While it is on, a
  * breakpoint stands in the place of each instruction (arch/insn.h). No probe can be where FBT has
- *none, for the same reasons, and none where a breakpoint would do harm: the message says why.
+ * none, for the same reasons, and none where a breakpoint would do harm: the message says why.
  *
  * A memory that cannot be read gives 0, or the text "(fault)".
  */
@@ -30,18 +37,25 @@ struct arch_trapframe;
 struct ktr_site;
 struct sbuf;
 
+/* Where a probe is. */
+enum kprobe_kind {
+	KPROBE_KERNEL,
+	KPROBE_USER,     /* in programs (uprobe.h) */
+	KPROBE_AT_EVENT, /* at an event */
+};
+
 /*
- * Makes a probe; user: of programs (uprobe.h). 0, or -errno and a sentence in err, which begins
- * with "character N: " if the definition is wrong there. -EEXIST: an event of that name is there,
- * and this cannot be one more of its probes. Thread context; not for the debugger.
+ * Makes a probe. 0, or -errno and a sentence in err, which begins with "character N: " if the
+ * definition is wrong there. -EEXIST: an event of that name is there, and this cannot be one more
+ * of its probes. Thread context; not for the debugger.
  */
-int kprobe_add(const char *definition, bool user, char *err, size_t errlen);
+int kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen);
 /*
  * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL: all. As above.
  * After the user has removed some by the sysctl, the hooks of the list kprobe_removed run
  * (kernel/lib/hook.h), in thread context, without locks.
  */
-int kprobe_del(const char *which, bool user, char *err, size_t errlen);
+int kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen);
 /* A line for each probe, after a heading. */
 void kprobe_list(struct sbuf *out);
 
@@ -54,17 +68,28 @@ struct kprobe_info {
 	size_t offset;        /* at this offset, */
 	uintptr_t address;    /* at this address, or in the function there; */
 	bool is_return;       /* or at all its returns */
-	bool user;            /* in a program: offset is in the file */
-	const char *path;     /* of the program */
-	size_t path_size;     /* its bytes */
+	enum kprobe_kind kind;
+	const char *path;              /* of the program, in which offset is; or SYSTEM.EVENT */
+	size_t path_size;              /* its bytes */
+	const struct ktr_site *target; /* of an event probe: the event, */
+	const char *filter;            /* the filter, or NULL, */
+	unsigned fields;               /* and so many of the event's first fields are read */
 	const char *definition;
 	uint64_t hits, misses;
 };
+
+/* Removes one. As above. */
+void kprobe_drop(struct kprobe *probe);
+/* Evaluates the arguments of an event probe, with those fields of its event. Returns how many there
+ * are. In hooks. */
+unsigned kprobe_fetch_all(struct kprobe *probe, const uint64_t *fields, uint64_t *args);
 
 /* Is it one of those that `which` means? Control lock held. */
 bool kprobe_matches(const struct kprobe_info *info, const char *which);
 /* Prints the definition as Linux lists it. Control lock held. */
 void kprobe_print(const struct kprobe_info *info, struct sbuf *out);
+/* Prints SYSTEM.EVENT, where an event probe is. Control lock held. */
+void kprobe_print_target(const struct kprobe_info *info, struct sbuf *out);
 /* The group of a site of a kprobe, or of a uprobe. The text stays for ever. Any context. */
 const char *kprobe_group(const struct ktr_site *site);
 /* Number n, from 0 on, of the groups that there were, but for kprobes and uprobes. NULL: there were
@@ -72,6 +97,16 @@ const char *kprobe_group(const struct ktr_site *site);
 const char *kprobe_group_at(unsigned n);
 /* Set by ftrace: has an event of no kprobe this name? In thread context, control lock held. */
 extern bool (*kprobe_name_taken)(const char *group, const char *name);
+
+/* What ftrace knows of events; set by it. */
+struct kprobe_events {
+	/* The event of these names; NULL: none, or none that may have probes. */
+	const struct ktr_site *(*find)(const char *system, const char *event);
+	/* False: it has no such field. Otherwise its number; is it a text? */
+	bool (*field)(const struct ktr_site *event, const char *name, unsigned *number,
+		      bool *is_text);
+};
+extern const struct kprobe_events *kprobe_events;
 
 /* Calls f for each probe. Control lock held: so long the texts are valid. */
 void kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg);

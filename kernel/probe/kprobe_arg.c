@@ -37,6 +37,8 @@ take_register(struct reader *r, struct kfetch *f)
 	char name[16];
 
 	f->base = KFETCH_REGISTER;
+	if (r->d->kind == KPROBE_AT_EVENT)
+		return REFUSE(r, start, "at an event, no register is a variable");
 	if (!kread_name(r, "a register", "", name, sizeof(name)))
 		return REFUSE(r, start, "expected the name of a register");
 	return find_register(name, &f->reg) || REFUSE(r, start, "no register %%%s", name);
@@ -48,7 +50,8 @@ take_variable(struct reader *r, struct kfetch *f)
 {
 	static const char *const args[] = ARCH_ARG_REGISTERS;
 	const char *start = r->at++;
-	char name[16];
+	char name[KPROBE_EVENT];
+	bool is_text;
 	uint64_t n = 0;
 	size_t digits;
 
@@ -60,11 +63,20 @@ take_variable(struct reader *r, struct kfetch *f)
 	if (name[digits] != '\0')
 		ktr_number(name + digits, strlen(name + digits), 10, &n);
 	f->base = KFETCH_REGISTER;
-	if (strcmp(name, "comm") == 0) {
+	if (r->d->kind == KPROBE_AT_EVENT &&
+	    kprobe_events->field(r->d->target, name, &f->reg, &is_text)) {
+		f->base = KFETCH_FIELD;
+		f->print = is_text ? KFETCH_STRING : f->print;
+		return true;
+	}
+	if (strcmp(name, "comm") == 0 ||
+	    (r->d->kind == KPROBE_AT_EVENT && strcmp(name, "COMM") == 0)) {
 		f->base = KFETCH_COMM;
 		f->print = KFETCH_STRING;
 		return true;
 	}
+	if (r->d->kind == KPROBE_AT_EVENT)
+		return REFUSE(r, r->argument, "the event has no field \"%s\"", name);
 	if (strcmp(name, "retval") == 0) {
 		if (!r->d->is_return)
 			return REFUSE(r, start, "$retval: only a probe r: has it");
@@ -79,7 +91,7 @@ take_variable(struct reader *r, struct kfetch *f)
 		return find_register(ARCH_STACK_REGISTER, &f->reg);
 	}
 	if (strncmp(name, "arg", 3) == 0 && digits == 3 && name[3] != '\0') {
-		if (r->d->is_return || (r->d->offset != 0 && !r->d->user))
+		if (r->d->is_return || (r->d->offset != 0 && r->d->kind != KPROBE_USER))
 			return REFUSE(r, start,
 				      "$%s: only a probe at the start of a function has it", name);
 		if (n < 1 || n > sizeof(args) / sizeof(args[0]))
@@ -110,7 +122,7 @@ take_memory(struct reader *r, struct kfetch *f)
 		return true;
 	}
 	if (*r->at == '+') {
-		if (!r->d->user)
+		if (r->d->kind != KPROBE_USER)
 			return REFUSE(r, start, "only a program's probe reads its file");
 		f->base = KFETCH_FILE;
 		for (r->at++; kread_is_name(r->at[n]);)
@@ -120,7 +132,7 @@ take_memory(struct reader *r, struct kfetch *f)
 		r->at += n;
 		return true;
 	}
-	if (r->d->user)
+	if (r->d->kind == KPROBE_USER)
 		return REFUSE(
 		    r, start,
 		    "a program's symbols are not known: expected an address, or +OFFSET in the file");
@@ -203,6 +215,7 @@ take_deref(struct reader *r, struct kfetch *f)
 	f->user |= (uint16_t)(user << f->derefs);
 	f->offset[f->derefs++] = minus ? (int64_t)(0 - offset) : (int64_t)offset;
 	f->is_value = false;
+	f->print = KFETCH_HEX;
 	return true;
 }
 
@@ -285,6 +298,14 @@ take_count(struct reader *r, struct kfetch *f)
 	return true;
 }
 
+/* The field is the address of a text. */
+static void
+take_address(struct kfetch *f)
+{
+	f->offset[f->derefs++] = 0;
+	f->is_value = false;
+}
+
 static bool
 take_type(struct reader *r, struct kfetch *f)
 {
@@ -314,6 +335,8 @@ take_type(struct reader *r, struct kfetch *f)
 			continue;
 		if (*r->at == '[' && !take_count(r, f))
 			return false;
+		if (f->base == KFETCH_FIELD && f->derefs == 0 && types[i].print == KFETCH_STRING)
+			take_address(f);
 		if (is_text ? types[i].print != KFETCH_STRING || f->count > 0
 			    : (types[i].print == KFETCH_STRING || f->count > 0) &&
 				  (f->derefs == 0 || f->is_value))
@@ -355,7 +378,7 @@ take_argument_name(struct reader *r, const struct kdefinition *d, struct kfetch 
 		f->name[n] = '\0';
 		r->at = equal + 1;
 	} else if (n > 0) {
-		return REFUSE(r, start + n, "expected = after the argument's name");
+		return REFUSE(r, start, "expected = after the argument's name");
 	}
 	for (const struct kfetch *other = d->args; other != f; other++)
 		if (strcmp(other->name, f->name) == 0)
@@ -371,6 +394,7 @@ kread_argument(struct reader *r, struct kdefinition *d)
 	const char *start;
 	size_t n = 0;
 
+	r->argument = r->at;
 	if (d->nargs == KTR_MAXARGS)
 		return REFUSE(r, r->at, "more than %d arguments", KTR_MAXARGS);
 	*f = (struct kfetch){.print = KFETCH_HEX, .size = 8};
@@ -392,6 +416,8 @@ kread_argument(struct reader *r, struct kdefinition *d)
 		r->at++;
 		if (!take_type(r, f))
 			return false;
+	} else if (f->base == KFETCH_FIELD && f->derefs == 0 && f->print == KFETCH_STRING) {
+		take_address(f);
 	}
 	f->at = (uint16_t)(start - r->text);
 	f->len = (uint16_t)n;

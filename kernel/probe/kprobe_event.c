@@ -15,6 +15,7 @@
 #define LINE 1024 /* room for a definition */
 
 bool (*kprobe_name_taken)(const char *group, const char *name);
+const struct kprobe_events *kprobe_events;
 
 /* ---- groups ---- */
 
@@ -24,7 +25,7 @@ bool (*kprobe_name_taken)(const char *group, const char *name);
  */
 static const char *groups[KTR_DYNAMIC_SITES];   /* atomic */
 static const char *of_sites[KTR_DYNAMIC_SITES]; /* atomic; of the site of the same index */
-static const char *const usual[] = {"kprobes", "uprobes"};
+const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
 
 static const char *
 group_find_or_make(const char *group)
@@ -32,9 +33,9 @@ group_find_or_make(const char *group)
 	unsigned n = 0;
 	char *copy;
 
-	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-		if (strcmp(usual[i], group) == 0)
-			return usual[i];
+	for (unsigned i = 0; i < KPROBE_AT_EVENT; i++)
+		if (strcmp(kprobe_groups[i], group) == 0)
+			return kprobe_groups[i];
 	for (; n < KTR_DYNAMIC_SITES && groups[n] != NULL; n++)
 		if (strcmp(groups[n], group) == 0)
 			return groups[n];
@@ -62,7 +63,7 @@ kprobe_group(const struct ktr_site *site)
 	/* acquire: pairs with the release in kprobe_group_set() */
 	const char *name = __atomic_load_n(&of_sites[site - ktr_dynamic_sites], __ATOMIC_ACQUIRE);
 
-	return name != NULL ? name : usual[site->sdt->provider[0] == 'u'];
+	return name != NULL ? name : kprobe_groups[site->sdt->provider[0] == 'u'];
 }
 
 const char *
@@ -103,7 +104,7 @@ argument_at(const struct kfetch *f, const char *text)
 static bool
 same_place(const struct kprobe *k, const struct kdefinition *d, const char *text)
 {
-	if (!d->user)
+	if (d->kind == KPROBE_KERNEL)
 		return k->function + k->def.offset == d->address + d->offset;
 	return k->def.offset == d->offset && k->def.path == d->path &&
 	       strncmp(k->text + k->def.place_at, text + d->place_at, d->path) == 0;
@@ -129,7 +130,7 @@ kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, cons
 	const struct kdefinition *e = &event->def;
 	unsigned i = 0;
 
-	if (e->user != d->user) {
+	if (e->kind != d->kind || d->kind == KPROBE_AT_EVENT) {
 		snprintf(t->err, t->errlen, "there is an event \"%s/%s\" already", d->group,
 			 d->name);
 		return -EEXIST;
@@ -162,17 +163,26 @@ kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, cons
 /* ---- listing, removal ---- */
 
 void
+kprobe_print_target(const struct kprobe_info *info, struct sbuf *out)
+{
+	for (size_t i = 0; i < info->path_size; i++)
+		sbuf_putc(out, info->path[i] == '/' ? '.' : info->path[i]);
+}
+
+void
 kprobe_print(const struct kprobe_info *info, struct sbuf *out)
 {
 	const struct kprobe *k = info->probe;
 	const struct kdefinition *d = &k->def;
 	const char *place = k->text + d->place_at;
 
-	sbuf_putc(out, d->is_return ? 'r' : 'p');
+	sbuf_putc(out, d->kind == KPROBE_AT_EVENT ? 'e' : d->is_return ? 'r' : 'p');
 	if (d->maxactive != 0)
 		sbuf_printf(out, "%u", d->maxactive);
 	sbuf_printf(out, ":%s/%s ", d->group, d->name);
-	if (d->user)
+	if (d->kind == KPROBE_AT_EVENT)
+		kprobe_print_target(info, out);
+	else if (d->kind == KPROBE_USER)
 		sbuf_printf(out, "%.*s:0x%016lx", (int)d->path, place, d->offset);
 	else if (*place >= '0' && *place <= '9')
 		sbuf_printf(out, "0x%lx", d->address);
@@ -261,7 +271,7 @@ has_probe(const struct ktr_site *site)
 
 struct marking {
 	const char *which;
-	bool user;
+	enum kprobe_kind kind;
 	unsigned found;
 };
 
@@ -270,19 +280,16 @@ mark(const struct kprobe_info *info, void *arg)
 {
 	struct marking *m = arg;
 
-	if (info->user != m->user || !kprobe_matches(info, m->which))
+	if (info->kind != m->kind || !kprobe_matches(info, m->which))
 		return;
 	info->probe->gone = true;
 	m->found++;
 }
 
-int
-kprobe_del(const char *which, bool user, char *err, size_t errlen)
+/* Removes those that are marked. */
+static void
+remove_marked(void)
 {
-	struct marking m = {.which = which, .user = user};
-
-	ktr_port_lock();
-	kprobe_each(mark, &m);
 	kprobe_apply(); /* so that none fires any more, even if its event stays on */
 	list_for_each_safe (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
@@ -294,6 +301,25 @@ kprobe_del(const char *which, bool user, char *err, size_t errlen)
 			ktr_site_free(k->site);
 		kprobe_free(k);
 	}
+}
+
+void
+kprobe_drop(struct kprobe *probe)
+{
+	ktr_port_lock();
+	probe->gone = true;
+	remove_marked();
+	ktr_port_unlock();
+}
+
+int
+kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen)
+{
+	struct marking m = {.which = which, .kind = kind};
+
+	ktr_port_lock();
+	kprobe_each(mark, &m);
+	remove_marked();
 	ktr_port_unlock();
 	if (m.found > 0)
 		return 0;

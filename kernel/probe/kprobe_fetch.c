@@ -12,6 +12,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
+#include "kernel/probe/kprobe.h"
 #include "kernel/probe/kprobe_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
@@ -176,6 +177,7 @@ kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 	const struct thread *t = curthread();
 	uint64_t v = f->base == KFETCH_REGISTER ? ((const uint64_t *)in->tf)[f->reg]
 		     : f->base == KFETCH_FILE   ? f->number + in->file
+		     : f->base == KFETCH_FIELD  ? in->fields[f->reg]
 						: f->number;
 
 	if (f->base == KFETCH_COMM)
@@ -196,4 +198,17 @@ kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 		v = word;
 	}
 	return f->print == KFETCH_SYMBOL ? symbol_of(v) : cut(f, v);
+}
+
+unsigned
+kprobe_fetch_all(struct kprobe *k, const uint64_t *fields, uint64_t *args)
+{
+	struct kfetching in = {.definition = k->text, .fields = fields};
+
+	for (unsigned i = 0; i < k->def.nargs; i++)
+		args[i] = kprobe_fetch(&k->def.args[i], &in);
+	__atomic_fetch_add(&k->hits, 1, __ATOMIC_RELAXED);
+	if (in.faults != 0)
+		__atomic_fetch_add(&k->faults, in.faults, __ATOMIC_RELAXED);
+	return k->def.nargs;
 }

@@ -117,9 +117,11 @@ take_head(struct reader *r, struct kdefinition *d)
 	size_t n = 0;
 	uint64_t v = 0;
 
-	snprintf(d->group, sizeof(d->group), "%s", d->user ? "uprobes" : "kprobes");
-	if (*r->at != 'p' && *r->at != 'r')
-		return REFUSE(r, r->at, "expected p:NAME or r:NAME");
+	bool event = d->kind == KPROBE_AT_EVENT;
+
+	snprintf(d->group, sizeof(d->group), "%s", kprobe_groups[d->kind]);
+	if (event ? *r->at != 'e' : *r->at != 'p' && *r->at != 'r')
+		return REFUSE(r, r->at, event ? "expected e:NAME" : "expected p:NAME or r:NAME");
 	d->is_return = *r->at++ == 'r';
 	/* Linux's MAXACTIVE; here there is no limit */
 	while (kread_is_digit(number[0]) && kread_is_name(number[n]))
@@ -192,6 +194,37 @@ take_file(struct reader *r, struct kdefinition *d)
 	return kread_number(r, "an offset in the file", &d->offset) && take_suffix(r, d);
 }
 
+/* SYSTEM.EVENT, or SYSTEM/EVENT. */
+static bool
+take_target(struct reader *r, struct kdefinition *d)
+{
+	const char *start = r->at, *dot = strchr(start, '/');
+	char system[KPROBE_EVENT], event[KPROBE_TARGET];
+	size_t n = 0;
+
+	while (start[n] != '\0' && start[n] != ' ')
+		n++;
+	if (dot == NULL || dot >= start + n)
+		dot = strchr(start, '.');
+	if (dot == NULL || dot >= start + n || dot == start || dot + 1 == start + n)
+		return REFUSE(r, start, "expected SYSTEM.EVENT");
+	d->path = n;
+	r->at += n;
+	n -= (size_t)(dot + 1 - start);
+	snprintf(system, sizeof(system), "%s", start);
+	if ((size_t)(dot - start) < sizeof(system))
+		system[dot - start] = '\0';
+	if (n < sizeof(event)) {
+		memcpy(event, dot + 1, n);
+		event[n] = '\0';
+		d->target = kprobe_events->find(system, event);
+	}
+	if (d->target == NULL)
+		return REFUSE(r, start, "no event %.*s", (int)d->path, start);
+	snprintf(d->function, sizeof(d->function), "%s", event);
+	return true;
+}
+
 static bool
 take_place(struct reader *r, struct kdefinition *d)
 {
@@ -200,7 +233,9 @@ take_place(struct reader *r, struct kdefinition *d)
 	unsigned count;
 
 	d->place_at = (size_t)(start - r->text);
-	if (d->user)
+	if (d->kind == KPROBE_AT_EVENT)
+		return take_target(r, d);
+	if (d->kind == KPROBE_USER)
 		return take_file(r, d);
 	if (*r->at == '\0')
 		return REFUSE(r, r->at,
@@ -249,7 +284,9 @@ make_name(struct kdefinition *d)
 
 	while (n < 10 && kread_is_name(d->function[n]) && d->function[n] != '_')
 		n++;
-	if (d->user)
+	if (d->kind == KPROBE_AT_EVENT)
+		snprintf(d->name, sizeof(d->name), "%s", d->function);
+	else if (d->kind == KPROBE_USER)
 		snprintf(d->name, sizeof(d->name), "%c_%.*s_0x%zx", kind, n, d->function,
 			 d->offset);
 	else if (d->function[0] == '\0')
@@ -261,19 +298,35 @@ make_name(struct kdefinition *d)
 			*p = '_';
 }
 
+/* if FILTER. The filter itself is read by ftrace. */
+static bool
+take_filter(struct reader *r, struct kdefinition *d)
+{
+	const char *expected = r->at + 3; /* after a space, which may be missing */
+
+	r->at += 2;
+	skip_spaces(r);
+	d->filter = (size_t)(r->at - r->text);
+	return *r->at != '\0' || REFUSE(r, expected, "expected a filter after if");
+}
+
 int
-kprobe_parse(const char *text, bool user, struct kdefinition *d, char *err, size_t errlen)
+kprobe_parse(const char *text, enum kprobe_kind kind, struct kdefinition *d, char *err,
+	     size_t errlen)
 {
 	struct reader r = {.text = text, .at = text, .err = err, .errlen = errlen, .d = d};
 	bool good;
 
-	*d = (struct kdefinition){.user = user};
+	*d = (struct kdefinition){.kind = kind};
 	skip_spaces(&r);
 	good = take_head(&r, d);
 	skip_spaces(&r);
 	good = good && take_place(&r, d);
-	for (skip_spaces(&r); good && *r.at != '\0'; skip_spaces(&r))
-		good = kread_argument(&r, d);
+	for (skip_spaces(&r); good && *r.at != '\0' && d->filter == 0; skip_spaces(&r))
+		good = kind == KPROBE_AT_EVENT && strncmp(r.at, "if", 2) == 0 &&
+			       (r.at[2] == ' ' || r.at[2] == '\0')
+			   ? take_filter(&r, d)
+			   : kread_argument(&r, d);
 	if (good && d->name[0] == '\0')
 		make_name(d);
 	return good ? 0 : -EINVAL;

@@ -7,11 +7,13 @@
 
 #include "arch/insn.h"
 #include "kernel/lib/list.h"
+#include "kernel/probe/kprobe.h"
 #include "ktr/entry.h"
 #include "ktr/site.h"
 
 #define KPROBE_NAME      32 /* of an argument, with NUL */
 #define KPROBE_EVENT     64 /* the same of an event, and of its group */
+#define KPROBE_TARGET    96 /* the same of an event that an event probe is at */
 #define KPROBE_DEREFS    13 /* +OFFSET() in one another, of which @ is one */
 #define KPROBE_ARGUMENT  63 /* characters of an argument, without its name */
 #define KPROBE_ARRAY     64u
@@ -20,10 +22,20 @@
 #define KPROBE_NOT_PLAIN 255
 #define KPLACE_NO_SLOT   UINT32_MAX
 
+/* The groups of events that have none, by enum kprobe_kind. */
+extern const char *const kprobe_groups[3];
+
 struct arch_trapframe;
 
 /* Where a fetched value begins. */
-enum kfetch_base { KFETCH_REGISTER, KFETCH_NUMBER, KFETCH_FILE, KFETCH_COMM, KFETCH_TEXT };
+enum kfetch_base {
+	KFETCH_REGISTER,
+	KFETCH_NUMBER,
+	KFETCH_FILE,
+	KFETCH_COMM,
+	KFETCH_TEXT,
+	KFETCH_FIELD
+};
 
 enum kfetch_print {
 	KFETCH_UNSIGNED,
@@ -38,7 +50,7 @@ struct kfetch {
 	char name[KPROBE_NAME];
 	enum kfetch_base base;
 	enum kfetch_print print;
-	unsigned reg;    /* index of a word of the trap frame */
+	unsigned reg; /* index of a word of the trap frame; KFETCH_FIELD: of the event's fields */
 	uint64_t number; /* KFETCH_FILE: an offset; KFETCH_TEXT: in the definition, of the text */
 	uint16_t text_len;
 	uint16_t at, len; /* of FETCH[:TYPE] in the definition */
@@ -53,23 +65,26 @@ struct kfetch {
 
 struct kdefinition {
 	bool is_return;
-	bool user;          /* of a program: the place is PATH:OFFSET */
+	enum kprobe_kind kind;
 	unsigned maxactive; /* as it was given; 0: it was not */
 	char group[KPROBE_EVENT], name[KPROBE_EVENT];
-	char function[64]; /* "": address is absolute */
-	uintptr_t address; /* of the function, or of the instruction */
-	size_t offset;     /* of the instruction in the function, or in the file */
-	size_t path;       /* bytes of PATH */
-	size_t place_at;   /* offset of PLACE in the text */
+	char function[64];             /* "": address is absolute */
+	uintptr_t address;             /* of the function, or of the instruction */
+	size_t offset;                 /* of the instruction in the function, or in the file */
+	size_t path;                   /* bytes of PATH, or of SYSTEM.EVENT */
+	const struct ktr_site *target; /* the event */
+	size_t filter;                 /* offset in the text of an event probe's filter; 0: none */
+	size_t place_at;               /* offset of PLACE in the text */
 	unsigned nargs;
 	struct kfetch args[KTR_MAXARGS];
 };
 
 /*
- * Understands a definition; user: of a uprobe. 0, or -EINVAL and a sentence. Pure, but for the
- * kernel's symbols.
+ * Understands a definition. 0, or -EINVAL and a sentence. Pure, but for the kernel's symbols and
+ * events.
  */
-int kprobe_parse(const char *text, bool user, struct kdefinition *d, char *err, size_t errlen);
+int kprobe_parse(const char *text, enum kprobe_kind kind, struct kdefinition *d, char *err,
+		 size_t errlen);
 /* The sentence of an error at an offset of the text. Returns -EINVAL. */
 int kprobe_refuse(char *err, size_t errlen, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -78,6 +93,7 @@ int kprobe_refuse(char *err, size_t errlen, size_t at, const char *fmt, ...)
 struct kfetching {
 	const struct arch_trapframe *tf;
 	const char *definition;
+	const uint64_t *fields;
 	uintptr_t file;    /* where byte 0 of the file would be */
 	uint64_t faults;   /* how often memory could not be read, */
 	uintptr_t missing; /* and the last such address */
@@ -161,6 +177,8 @@ bool kplace_prepare(struct place *p);
 void kplace_release(struct place *p);
 /* Counts the returns of a function, and fills in as many places if that is not NULL. */
 unsigned kplace_returns(uintptr_t function, struct place *places);
+/* A probe with room for so many places. NULL: no memory. */
+struct kprobe *kprobe_new(const struct kdefinition *d, const char *text, unsigned places);
 /* Makes a uprobe without its site; frees a probe that has none. Control lock. */
 int uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t,
 		struct kprobe **made);

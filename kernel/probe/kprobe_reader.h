@@ -14,7 +14,8 @@ struct reader {
 	char *err;
 	size_t errlen;
 	const struct kdefinition *d;
-	const char *closed; /* where the innermost ( of an argument ends; NULL: there is none */
+	const char *argument; /* being read */
+	const char *closed;   /* where the innermost ( of an argument ends; NULL: there is none */
 };
 
 /* Says what is wrong at a place of the text. Is false. */

@@ -12,6 +12,8 @@
 
 HOOK_LIST(kprobe_removed);
 
+static const char *const providers[] = {"kprobe", "uprobe", "eprobe"};
+
 /* The format of the event: "kprobe:::mine: fd %#lx n %lu". %-s: a text that is no string. */
 static void
 print_format(const struct kdefinition *d, struct sbuf *out)
@@ -20,7 +22,7 @@ print_format(const struct kdefinition *d, struct sbuf *out)
 	    [KFETCH_UNSIGNED] = "%lu", [KFETCH_SIGNED] = "%ld", [KFETCH_HEX] = "%#lx",
 	    [KFETCH_CHAR] = "%c",      [KFETCH_STRING] = "%s",  [KFETCH_SYMBOL] = "%-s"};
 
-	sbuf_printf(out, "%cprobe:::%s", d->user ? 'u' : 'k', d->name);
+	sbuf_printf(out, "%s:::%s", providers[d->kind], d->name);
 	for (unsigned i = 0; i < d->nargs; i++)
 		sbuf_printf(out, "%s %s %s", i == 0 ? ":" : "", d->args[i].name,
 			    d->args[i].count > 0 ? "%-s" : conversions[d->args[i].print]);
@@ -36,7 +38,7 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 	char fmt[KTR_DYNAMIC_TEXT];
 	struct sbuf out;
 	char offset[24];
-	struct ktr_dynamic d = {.provider = k->def.user ? "uprobe" : "kprobe",
+	struct ktr_dynamic d = {.provider = providers[k->def.kind],
 				.module = "",
 				.function = k->def.function,
 				.name = k->def.name,
@@ -45,11 +47,11 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 				.nargs = k->def.nargs};
 	unsigned line = 0;
 
-	if (k->def.user) {
+	if (k->def.kind == KPROBE_USER) {
 		snprintf(offset, sizeof(offset), "%#zx", k->def.offset);
 		d.module = k->def.function;
 		d.function = offset;
-	} else {
+	} else if (k->def.kind == KPROBE_KERNEL) {
 		ksym_line(k->places[0].at, &d.file, &line);
 	}
 	d.line = line;
@@ -58,6 +60,18 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 	sbuf_init(&out, fmt, sizeof(fmt));
 	print_format(&k->def, &out);
 	return ktr_site_make(&d, err, errlen);
+}
+
+/* How many of the event's first fields are read. */
+static unsigned
+fields_of(const struct kdefinition *d)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < d->nargs; i++)
+		if (d->args[i].base == KFETCH_FIELD && d->args[i].reg >= n)
+			n = d->args[i].reg + 1;
+	return n;
 }
 
 void
@@ -75,7 +89,12 @@ kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 						 .is_return = k->def.is_return,
 						 .path = k->text + k->def.place_at,
 						 .path_size = k->def.path,
-						 .user = k->def.user,
+						 .kind = k->def.kind,
+						 .target = k->def.target,
+						 .filter = k->def.filter != 0
+							       ? k->text + k->def.filter
+							       : NULL,
+						 .fields = fields_of(&k->def),
 						 .definition = k->text,
 						 .hits = k->hits,
 						 .misses = k->misses};
@@ -113,14 +132,14 @@ static int
 add_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	(void)s;
-	return kprobe_add(val, false, err, errlen);
+	return kprobe_add(val, KPROBE_KERNEL, err, errlen);
 }
 
 static int
 del_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	(void)s;
-	int error = kprobe_del(val, false, err, errlen);
+	int error = kprobe_del(val, KPROBE_KERNEL, err, errlen);
 
 	if (error == 0)
 		HOOK_RUN(kprobe_removed);

@@ -67,7 +67,7 @@ make(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
 			     in->kind == UPROBE_RETURN ? 'r' : 'p', in->path, in->offset,
 			     fetches[in->kind]) >= sizeof(text))
 		return -ENAMETOOLONG;
-	error = kprobe_parse(text, true, &def, err, errlen);
+	error = kprobe_parse(text, KPROBE_USER, &def, err, errlen);
 	if (error == 0)
 		error = uprobe_make(&def, text, &told, &k);
 	if (error != 0)

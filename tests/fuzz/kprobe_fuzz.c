@@ -1,6 +1,7 @@
 /*
- * kprobe_fuzz.c - definitions of kprobes and uprobes: what is understood is in range, and what is
- * refused has a sentence about a character of the text. The same text always means the same.
+ * kprobe_fuzz.c - definitions of kprobes, uprobes and event probes: what is understood is in range,
+ * and what is refused has a sentence about a character of the text. The same text always means the
+ * same.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -44,6 +45,36 @@ ksym_address(const char *name)
 	return ksym_find(name, &count);
 }
 
+/* An event of two fields, the second of which is a text. */
+#define FIELDS 2
+
+static const struct ktr_site *
+find_event(const char *system, const char *event)
+{
+	static const struct ktr_site site;
+
+	return strcmp(system, "a") == 0 && strcmp(event, "b") == 0 ? &site : NULL;
+}
+
+static bool
+find_field(const struct ktr_site *event, const char *name, unsigned *number, bool *is_text)
+{
+	static const char *const names[FIELDS] = {"pid", "comm"};
+
+	for (unsigned i = 0; i < FIELDS; i++) {
+		if (event != NULL && strcmp(names[i], name) == 0) {
+			*number = i;
+			*is_text = i == 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
+static const struct kprobe_events events = {find_event, find_field};
+const struct kprobe_events *kprobe_events = &events;
+
 /* ---- promises ---- */
 
 static bool
@@ -66,6 +97,9 @@ check_fetch(const struct kdefinition *d, const struct kfetch *f, const char *tex
 		   text, f->width, f->shift, f->size);
 	FUZZ_CHECK(f->derefs <= KPROBE_DEREFS, "%s: %u", text, f->derefs);
 	FUZZ_CHECK(f->base != KFETCH_REGISTER || f->reg < WORDS, "%s: word %u", text, f->reg);
+	FUZZ_CHECK((f->base == KFETCH_FIELD) <= (d->kind == KPROBE_AT_EVENT && f->reg < FIELDS),
+		   "%s: field %u", text, f->reg);
+	FUZZ_CHECK(d->kind != KPROBE_AT_EVENT || f->base != KFETCH_REGISTER, "%s", text);
 	FUZZ_CHECK(f->base != KFETCH_COMM || (f->derefs == 0 && f->print == KFETCH_STRING), "%s",
 		   text);
 	FUZZ_CHECK(f->base != KFETCH_TEXT || (f->derefs == 0 && f->print == KFETCH_STRING &&
@@ -78,8 +112,8 @@ check_fetch(const struct kdefinition *d, const struct kfetch *f, const char *tex
 		   f->count);
 	FUZZ_CHECK(f->len > 0 && f->len <= KPROBE_ARGUMENT && strcspn(text + f->at, " ") == f->len,
 		   "%s: %u bytes at %u", text, f->len, f->at);
-	FUZZ_CHECK(d->user || strstr(text, "$retval") == NULL || strchr(text, '"') != NULL ||
-		       d->is_return,
+	FUZZ_CHECK(d->kind == KPROBE_USER || strstr(text, "$retval") == NULL ||
+		       strchr(text, '"') != NULL || d->is_return || d->filter != 0,
 		   "%s", text);
 }
 
@@ -92,12 +126,17 @@ check_good(const struct kdefinition *d, const char *text)
 	FUZZ_CHECK(is_word(d->group, sizeof(d->group)), "%s", text);
 	FUZZ_CHECK(d->maxactive <= KPROBE_MAXACTIVE, "%s", text);
 	FUZZ_CHECK(strnlen(d->function, sizeof(d->function)) < sizeof(d->function), "%s", text);
-	FUZZ_CHECK(d->user || d->function[0] == '\0' || is_word(d->function, sizeof(d->function)),
+	FUZZ_CHECK(d->kind == KPROBE_USER || d->function[0] == '\0' ||
+		       is_word(d->function, sizeof(d->function)),
 		   "%s", text);
 	FUZZ_CHECK(d->place_at < len, "%s: %zu", text, d->place_at);
-	FUZZ_CHECK(d->user || !d->is_return || d->offset == 0, "%s: %zu", text, d->offset);
-	FUZZ_CHECK(!d->user || (d->path > 0 && d->place_at + d->path + 1 < len &&
-				text[d->place_at + d->path] == ':'),
+	FUZZ_CHECK(d->kind == KPROBE_USER || !d->is_return || d->offset == 0, "%s: %zu", text,
+		   d->offset);
+	FUZZ_CHECK((d->kind == KPROBE_AT_EVENT) == (d->target != NULL), "%s", text);
+	FUZZ_CHECK(d->filter == 0 || (d->target != NULL && d->filter < len), "%s: %zu", text,
+		   d->filter);
+	FUZZ_CHECK(d->kind != KPROBE_USER || (d->path > 0 && d->place_at + d->path + 1 < len &&
+					      text[d->place_at + d->path] == ':'),
 		   "%s: %zu", text, d->path);
 	FUZZ_CHECK(d->nargs <= KTR_MAXARGS, "%s: %u", text, d->nargs);
 	for (unsigned i = 0; i < d->nargs; i++)
@@ -111,15 +150,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = {data, size};
 	uint8_t first = fuzz_byte(&in);
 	size_t errlen = first % 100 + 1;
-	bool user = first >= 128;
+	enum kprobe_kind kind = first / 100;
 	char *text = strndup((const char *)in.p, in.left), *err = malloc(errlen), all[256] = "";
 	unsigned at;
 	int error;
 
 	FUZZ_CHECK(text != NULL && err != NULL, "no memory");
 	err[0] = '\0';
-	error = kprobe_parse(text, user, &d, all, sizeof(all));
-	FUZZ_CHECK(kprobe_parse(text, user, &again, err, errlen) == error, "%s", text);
+	error = kprobe_parse(text, kind, &d, all, sizeof(all));
+	FUZZ_CHECK(kprobe_parse(text, kind, &again, err, errlen) == error, "%s", text);
 	FUZZ_CHECK(memcmp(&d, &again, sizeof(d)) == 0, "%s", text);
 	FUZZ_CHECK(strlen(err) < errlen && strncmp(all, err, strlen(err)) == 0, "%s", err);
 	if (error == 0) {
@@ -128,7 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		FUZZ_CHECK(error == -EINVAL, "%s: %d", text, error);
 		FUZZ_CHECK(sscanf(all, "character %u: ", &at) == 1 && at >= 1 &&
-			       at <= strlen(text) + 1,
+			       at <= strlen(text) + 2,
 			   "%s: %s", text, all);
 	}
 	free(text);

@@ -245,11 +245,13 @@ KTEST(bench_kprobe)
 	char err[128];
 
 	/* After the no-op at the entry, which has five bytes or four. */
-	if (kprobe_add("p:bench bench_callee+5 a=%sp b=$stack", false, err, sizeof(err)) != 0)
-		KT_EQ(kprobe_add("p:bench bench_callee+4 a=%sp b=$stack", false, err, sizeof(err)),
+	if (kprobe_add("p:bench bench_callee+5 a=%sp b=$stack", KPROBE_KERNEL, err, sizeof(err)) !=
+	    0)
+		KT_EQ(kprobe_add("p:bench bench_callee+4 a=%sp b=$stack", KPROBE_KERNEL, err,
+				 sizeof(err)),
 		      0);
 	bench_probe("kprobe", "kprobe:::bench", KTR_OWNER_COMMAND);
-	KT_EQ(kprobe_del("bench", false, err, sizeof(err)), 0);
+	KT_EQ(kprobe_del("bench", KPROBE_KERNEL, err, sizeof(err)), 0);
 }
 
 static void

@@ -176,7 +176,7 @@ probe_all(unsigned which)
 	for (unsigned at = 0; at < PLACES; at++) {
 		snprintf(text, sizeof(text), "p:kt%u %s+%u %%sp $stack0", at, victim_names[which],
 			 at);
-		made += kprobe_add(text, false, err, sizeof(err)) == 0;
+		made += kprobe_add(text, KPROBE_KERNEL, err, sizeof(err)) == 0;
 		if (strstr(err, "is not so long") != NULL)
 			break;
 	}
@@ -190,7 +190,7 @@ remove_all(void)
 
 	for (unsigned at = 0; at < PLACES; at++) {
 		snprintf(name, sizeof(name), "kt%u", at);
-		kprobe_del(name, false, err, sizeof(err));
+		kprobe_del(name, KPROBE_KERNEL, err, sizeof(err));
 	}
 }
 
@@ -304,16 +304,17 @@ KTEST(kprobe_made_and_removed_100000_times_leaves_nothing)
 	if (ncpus != 1)
 		ktest_skip("one CPU is enough");
 	for (unsigned i = 0; i < 100000; i++) {
-		if (kprobe_add("p:many kprobe_victim_calls+8 $stack0", false, err, sizeof(err)) !=
-			0 &&
-		    kprobe_add("p:many kprobe_victim_calls $stack0", false, err, sizeof(err)) != 0)
+		if (kprobe_add("p:many kprobe_victim_calls+8 $stack0", KPROBE_KERNEL, err,
+			       sizeof(err)) != 0 &&
+		    kprobe_add("p:many kprobe_victim_calls $stack0", KPROBE_KERNEL, err,
+			       sizeof(err)) != 0)
 			KT_STR_EQ(err, "");
 		if (i % 10000 == 0) {
 			ktr_select(KTR_OWNER_COMMAND, "kprobe:::many", true, NULL, err,
 				   sizeof(err));
 			run_victims(1);
 		}
-		KT_EQ(kprobe_del("many", false, err, sizeof(err)), 0);
+		KT_EQ(kprobe_del("many", KPROBE_KERNEL, err, sizeof(err)), 0);
 	}
 	KT_EQ(heap_bytes_used(), used);
 	KT_EQ(made_sites(), 0);
@@ -335,8 +336,8 @@ KTEST(kprobe_without_memory_is_refused_and_leaves_nothing)
 	}
 	/* Gives them back, one by one, until a probe can be made. */
 	while (all != NULL) {
-		error = kprobe_add("p:poor kprobe_victim_calls $stack0 $stack1 $stack2", false, err,
-				   sizeof(err));
+		error = kprobe_add("p:poor kprobe_victim_calls $stack0 $stack1 $stack2",
+				   KPROBE_KERNEL, err, sizeof(err));
 		if (error == 0)
 			break;
 		refused += strcmp(err, "no memory for a probe") == 0;
@@ -354,6 +355,6 @@ KTEST(kprobe_without_memory_is_refused_and_leaves_nothing)
 	KT_EQ(error, 0);
 	KT_GT(refused, 0);
 	KT_EQ(made_sites(), 1);
-	KT_EQ(kprobe_del("poor", false, err, sizeof(err)), 0);
+	KT_EQ(kprobe_del("poor", KPROBE_KERNEL, err, sizeof(err)), 0);
 	KT_EQ(heap_bytes_used(), used);
 }

@@ -101,8 +101,8 @@ KTEST(uprobe_changes_only_private_copies_of_code)
 	uint64_t before;
 
 	KT_ASSERT(!has_break(early, TEXT + OFFSET, MMU_EXEC));
-	KT_EQ(kprobe_add("p:kt_user " FILE ":0x1010 %sp", true, err, sizeof(err)), 0);
-	KT_ASSERT(kprobe_add("p:kt_user " FILE ":0x1010", true, err, sizeof(err)) != 0);
+	KT_EQ(kprobe_add("p:kt_user " FILE ":0x1010 %sp", KPROBE_USER, err, sizeof(err)), 0);
+	KT_ASSERT(kprobe_add("p:kt_user " FILE ":0x1010", KPROBE_USER, err, sizeof(err)) != 0);
 	KT_ASSERT(!has_break(early, TEXT + OFFSET, MMU_EXEC)); /* it is off */
 	before = page_count_free();
 	for (unsigned turn = 0; turn < 10; turn++) {
@@ -137,7 +137,7 @@ KTEST(uprobe_changes_only_private_copies_of_code)
 		vm_destroy(child);
 	}
 	KT_ASSERT(page_count_free() + 4 >= before); /* what is lost each time would be 10 */
-	KT_EQ(kprobe_del("kt_user", true, err, sizeof(err)), 0);
+	KT_EQ(kprobe_del("kt_user", KPROBE_USER, err, sizeof(err)), 0);
 	vm_destroy(early);
 	vnode_unref(vn);
 	KT_EQ(vnode_remove(NULL, FILE, false), 0);
@@ -150,7 +150,7 @@ KTEST(uprobe_of_a_file_that_has_changed_changes_nothing)
 	struct file *f;
 	static const uint8_t zeroes[2 * PAGE_SIZE];
 
-	KT_EQ(kprobe_add("p:kt_user " FILE ":0x1010", true, err, sizeof(err)), 0);
+	KT_EQ(kprobe_add("p:kt_user " FILE ":0x1010", KPROBE_USER, err, sizeof(err)), 0);
 	probe(true);
 	KT_EQ(file_open(FILE, O_WRONLY | O_TRUNC, 0, &f), 0);
 	KT_EQ(file_write(f, zeroes, sizeof(zeroes)), sizeof(zeroes));
@@ -163,7 +163,7 @@ KTEST(uprobe_of_a_file_that_has_changed_changes_nothing)
 		     sizeof(insn)),
 	      0);
 	vm_destroy(vm);
-	KT_EQ(kprobe_del("kt_user", true, err, sizeof(err)), 0); /* also while it is on */
+	KT_EQ(kprobe_del("kt_user", KPROBE_USER, err, sizeof(err)), 0); /* also while it is on */
 	vnode_unref(vn);
 	KT_EQ(vnode_remove(NULL, FILE, false), 0);
 }

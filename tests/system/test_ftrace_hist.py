@@ -2,25 +2,8 @@
 """test_ftrace_hist.py - histograms of several events, their expressions, and synthetic events, as Linux has them."""
 import re
 
-from harness import boot, check, check_eq, check_match, main, test
-from tracefs import CD, ENTRIES, rows
-
-
-def ftrace(script, smp=1, **more):
-    """The console's text, in parts that `echo =====` separates."""
-    return boot(CD + script, smp=smp, sets=[ENTRIES], **more).expect().out.replace("\r", "").split("=====\n")
-
-
-def errors_of(file, commands):
-    """A script that writes the commands, a caret in each where Linux's error_log has it; and what is to be checked."""
-    return "".join(f"echo > error_log\nprintf '%s' '{text.replace('^', '')}' >> {file} && echo accepted\ncat error_log\n" for text, _ in commands)
-
-
-def check_errors(system, commands, out):
-    for text, message in commands:
-        at = text.index("^")
-        check(f"] {system}: error: {message}\n  Command: {text.replace('^', '')}\n{' ' * (at + 11)}^\n" in out, f"{text}: {message}: {out}")
-    check("accepted" not in out, f"a wrong command was accepted: {out}")
+from harness import check, check_eq, check_match, main, test
+from tracefs import check_errors, errors_of, ftrace, rows
 
 
 @test("onmatch: fields and variables of the other event, with its name or without, also if they are 0; the hidden histograms go with the one that needs them")

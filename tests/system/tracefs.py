@@ -1,6 +1,8 @@
 """tracefs.py - what the tests of /sys/kernel/tracing share."""
 import re
 
+from harness import boot, check
+
 CD = "cd /sys/kernel/tracing\n"
 ENTRIES = "debug.ktr.entries=65536"
 # A line of `trace`: name, thread, CPU, microseconds, text.
@@ -9,3 +11,20 @@ ROW = re.compile(r"^ *(\S.*)-(\d+) +\[(\d{3})\] X\.\.\.\.  *(\d+\.\d{6}): (.*?)\
 
 def rows(text):
     return [(name, int(tid), int(cpu), round(float(time) * 1e6), what) for name, tid, cpu, time, what in ROW.findall(text)]
+
+
+def ftrace(script, smp=1, **more):
+    """The console's text, in parts that `echo =====` separates."""
+    return boot(CD + script, smp=smp, sets=[ENTRIES], **more).expect().out.replace("\r", "").split("=====\n")
+
+
+def errors_of(file, commands):
+    """A script that writes the commands, a caret in each where Linux's error_log has it; and what is to be checked."""
+    return "".join(f"echo > error_log\nprintf '%s' '{text.replace('^', '')}' >> {file} && echo accepted\ncat error_log\n" for text, _ in commands)
+
+
+def check_errors(system, commands, out):
+    for text, message in commands:
+        at = text.index("^")
+        check(f"] {system}: error: {message}\n  Command: {text.replace('^', '')}\n{' ' * (at + 11)}^\n" in out, f"{text}: {message}: {out}")
+    check("accepted" not in out, f"a wrong command was accepted: {out}")
