@@ -90,7 +90,7 @@ def refused():
         "p:x 0x1000": (5, "no function is at that address"),
         "p:x sys_read fd=%zz": (17, "no register %zz"),
         "p:x sys_read fd=": (17, "expected what the argument is"),
-        "p:x sys_read fd": (16, "expected ="),
+        "p:x sys_read fd": (14, "expected ="),
         "p:x sys_read a=+8(%sp": (22, "expected )"),
         "p:x sys_read a=+8%sp": (16, "expected ( after"),
         "p:x sys_read a=+8(+8(%sp)": (25, "expected )"),
