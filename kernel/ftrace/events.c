@@ -19,6 +19,7 @@
 #include "ktr/event_format.h"
 #include "ktr/glob.h"
 #include "ktr/param.h"
+#include "ktr/port.h"
 #include "ktr/probe.h"
 
 #define ALL_SITES UINTPTR_MAX
@@ -155,6 +156,39 @@ event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS])
 
 	ktr_params_scan(fmt, params, n);
 	return n;
+}
+
+bool
+event_is_raw_call(const struct ktr_site *site)
+{
+	return site->kind == KTR_SITE_PROBE && strcmp(site->sdt->provider, "raw_syscalls") == 0;
+}
+
+unsigned
+event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
+	     struct ktr_param params[EVENT_RECORD])
+{
+	unsigned places = kprobe_event_places(site), n = event_format(site, false, fmt);
+	char rest[EVENT_FORMAT];
+
+	ktr_params_scan(fmt, params + places, n);
+	if (event_is_raw_call(site))
+		strlcpy(fmt, n == 2 ? "NR %ld = %ld" : "NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)",
+			EVENT_FORMAT);
+	if (places == 0)
+		return n;
+	for (unsigned i = 0; i < places; i++) {
+		params[i] = (struct ktr_param){.bits = 64};
+		strlcpy(params[i].name,
+			places == 1 ? "__probe_ip"
+			: i == 0    ? "__probe_func"
+				    : "__probe_ret_ip",
+			KTR_PARAM_NAME);
+	}
+	strlcpy(rest, fmt, sizeof(rest));
+	snprintf(fmt, EVENT_FORMAT, "%s%s%.280s", places == 1 ? "(%lx)" : "(%lx <- %lx)",
+		 n > 0 ? " " : "", rest);
+	return places + n;
 }
 
 /* ---- what is enabled ---- */
@@ -523,12 +557,14 @@ format_show(uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	const struct ktr_format_out to = {put_text, out};
-	struct ktr_param params[KTR_SDT_ARGS];
+	struct ktr_param params[EVENT_RECORD];
 	char name[EVENT_NAME], fmt[EVENT_FORMAT];
-	unsigned nargs = event_format(site, false, fmt);
+	unsigned nargs;
 
+	ktr_port_lock();
+	nargs = event_record(site, fmt, params);
+	ktr_port_unlock();
 	event_name(site, name);
-	ktr_params_scan(fmt, params, nargs);
 	ktr_format_begin(&to, name, ktr_site_number(site) + 1);
 	ktr_format_site(&to, fmt, params, nargs);
 }

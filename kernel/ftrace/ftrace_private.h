@@ -378,7 +378,8 @@ void print_duration(struct sbuf *out, uint64_t ns);
 
 /* An event's data. */
 struct raw_data {
-	uint8_t bytes[KTR_FORMAT_COMMON + KTR_SDT_ARGS * 8 + KTR_PARAM_MAX * KTR_STRING_MAX + 4];
+	uint8_t
+	    bytes[KTR_FORMAT_COMMON + (KTR_SDT_ARGS + 2) * 8 + KTR_PARAM_MAX * KTR_STRING_MAX + 4];
 	size_t size;
 };
 
@@ -388,6 +389,9 @@ raw_put(struct raw_data *d, const void *from, size_t n)
 	__builtin_memcpy(d->bytes + d->size, from, n);
 	d->size += n;
 }
+/* The last two of the seven parameters of a probe of SDT, which the log has as one text. */
+void raw_last(const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu, uint64_t seq,
+	      uint64_t v[2]);
 /* The fields that all events have. */
 void raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e);
 
@@ -446,6 +450,11 @@ void print_address(struct sbuf *out, uintptr_t at);
 /* The format of such an event as kprobes_print() prints it, without the place. False: it is another
  * event. */
 bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt);
+/* How many places an event of a kprobe has: that of its instruction, or of the function and where
+ * that returns to. 0: it is another event. Control lock held. */
+unsigned kprobe_event_places(const struct ktr_site *site);
+/* What they are; 0: not known. Control lock held. */
+void kprobes_places(const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2]);
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
 
 /* ---- eprobe.c: probes at events ---- */
@@ -636,6 +645,15 @@ void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 unsigned event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT]);
 /* Names and types of the arguments of a firing; how many there are. */
 unsigned event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS]);
+/* Is it an event of raw_syscalls? */
+bool event_is_raw_call(const struct ktr_site *site);
+/*
+ * The fields of the event's record for programs, and the printf format for them: of a kprobe its
+ * place or places, then what event_params() has. How many there are. Control lock held.
+ */
+#define EVENT_RECORD (KTR_SDT_ARGS + 2)
+unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
+		      struct ktr_param params[EVENT_RECORD]);
 extern const struct tracefs_file events_dir;
 void events_show_all(uintptr_t arg, struct sbuf *out); /* available_events */
 void events_show_set(uintptr_t arg, struct sbuf *out); /* set_event */

@@ -64,20 +64,6 @@ find_probes(const struct kprobe_info *k, void *arg)
 		p->first = *k;
 }
 
-/* After what the format shows: where it is; and before that, where it returns to. */
-static void
-print_user_place(struct sbuf *out, const struct kprobe_info *k, const struct ktr_entry *e)
-{
-	unsigned n = k->site->nargs;
-
-	if (k->is_return && n + 1 < KTR_MAXARGS)
-		sbuf_printf(out, "0x%lx <- ", e->args[n + 1]);
-	if (n < KTR_MAXARGS)
-		sbuf_printf(out, "0x%lx", e->args[n]);
-	else
-		sbuf_putc(out, '?');
-}
-
 /* An address in the kernel, of which this is the low half. */
 static uintptr_t
 address_of(uint64_t half)
@@ -85,26 +71,72 @@ address_of(uint64_t half)
 	return (uintptr_t)(int32_t)half;
 }
 
+/* Those of a probe in a program come after what the format shows: where it is, where it returns
+ * to. */
 static void
-print_kernel_place(struct sbuf *out, const struct probes *p, const struct ktr_entry *e)
+user_places(const struct kprobe_info *k, const struct ktr_entry *e, uint64_t v[2])
+{
+	unsigned n = k->site->nargs;
+
+	v[0] = n < KTR_MAXARGS ? e->args[n] : 0;
+	v[1] = k->is_return && n + 1 < KTR_MAXARGS ? e->args[n + 1] : 0;
+}
+
+static void
+kernel_places(const struct probes *p, const struct ktr_entry *e, uint64_t v[2])
 {
 	const struct kprobe_info *k = &p->first;
 	bool known = k->site->nargs < KTR_MAXARGS;
 	uint64_t where = known ? e->args[k->site->nargs] : 0;
+
+	if (k->is_return) {
+		v[0] = known ? address_of(where) : p->n == 1 ? k->address : 0;
+		v[1] = known ? address_of(where >> 32) : 0;
+	} else { /* recorded only since there has been a second one */
+		v[0] = known && p->is_at ? p->at : known || p->n == 1 ? k->address : 0;
+	}
+}
+
+static void
+find_places(struct probes *p, const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2])
+{
+	*p = (struct probes){
+	    .site = site,
+	    .at = site->nargs < KTR_MAXARGS ? address_of(e->args[site->nargs]) : 0,
+	};
+	v[0] = v[1] = 0;
+	kprobe_each(find_probes, p);
+	if (p->n > 0 && p->first.kind != KPROBE_AT_EVENT)
+		(p->first.kind == KPROBE_USER ? user_places(&p->first, e, v)
+					      : kernel_places(p, e, v));
+}
+
+void
+kprobes_places(const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2])
+{
+	struct probes p;
+
+	find_places(&p, site, e, v);
+}
+
+static void
+print_places(struct sbuf *out, const struct kprobe_info *k, const uint64_t v[2])
+{
+	bool user = k->kind == KPROBE_USER;
 	uintptr_t offset;
 
-	if (!known && p->n > 1) { /* one of several */
+	if (v[0] == 0) {
 		sbuf_putc(out, '?');
-		return;
+	} else if (user) {
+		sbuf_printf(out, k->is_return && v[1] != 0 ? "0x%lx <- 0x%lx" : "0x%lx",
+			    k->is_return && v[1] != 0 ? v[1] : v[0], v[0]);
+	} else if (!k->is_return) {
+		print_address(out, v[0]);
+	} else {
+		if (v[1] != 0)
+			print_address(out, v[1]);
+		sbuf_printf(out, " <- %s", ksym_lookup(v[0], &offset));
 	}
-	if (!k->is_return) {
-		/* Recorded only since there has been a second one. */
-		print_address(out, p->is_at ? p->at : k->address);
-		return;
-	}
-	if (known)
-		print_address(out, address_of(where >> 32));
-	sbuf_printf(out, " <- %s", ksym_lookup(known ? address_of(where) : k->address, &offset));
 }
 
 /* A text as Linux prints it: in ", but for what says why there is none. */
@@ -147,6 +179,17 @@ is_probe(const struct ktr_site *site)
 	return site->kind >= KTR_SITE_MADE && strncmp(site->fmt + 1, "probe:::", 8) == 0;
 }
 
+unsigned
+kprobe_event_places(const struct ktr_site *site)
+{
+	struct probes p = {.site = site};
+
+	if (!is_probe(site))
+		return 0;
+	kprobe_each(find_probes, &p);
+	return p.n > 0 && p.first.kind == KPROBE_AT_EVENT ? 0 : 1 + (p.n > 0 && p.first.is_return);
+}
+
 bool
 kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt)
 {
@@ -175,24 +218,20 @@ kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt)
 bool
 kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e)
 {
-	struct probes p = {
-	    .site = site,
-	    .at = site->nargs < KTR_MAXARGS ? address_of(e->args[site->nargs]) : 0,
-	};
 	const char *params;
+	struct probes p;
+	uint64_t v[2];
 
 	if (!is_probe(site))
 		return false;
-	kprobe_each(find_probes, &p);
+	find_places(&p, site, e, v);
 	sbuf_putc(out, '(');
 	if (p.n == 0)
 		sbuf_putc(out, '?'); /* they were removed */
 	else if (p.first.kind == KPROBE_AT_EVENT)
 		kprobe_print_target(&p.first, out);
-	else if (p.first.kind == KPROBE_USER)
-		print_user_place(out, &p.first, e);
 	else
-		print_kernel_place(out, &p, e);
+		print_places(out, &p.first, v);
 	sbuf_putc(out, ')');
 	/* "kprobe:::NAME: fd %#lx" is printed as " fd=0x3". */
 	params = strstr(site->fmt, ": ");

@@ -21,21 +21,23 @@
 /* What is known of the kinds of events of the page that is made; ftrace_lock. */
 static struct kind {
 	const struct ktr_site *site;
-	bool event; /* it has a folder in events/ */
-	unsigned nparams;
-	struct ktr_param params[KTR_SDT_ARGS];
+	bool event;               /* it has a folder in events/ */
+	unsigned nparams, places; /* parameters; so many of the first are places of a probe */
+	struct ktr_param params[EVENT_RECORD];
 } kinds[KINDS];
 
 static const struct kind *
 kind_of(const struct ktr_site *site)
 {
 	struct kind *k = &kinds[ktr_site_number(site) % KINDS];
+	char fmt[EVENT_FORMAT];
 
 	if (k->site != site) {
 		k->site = site;
 		k->event = event_system(site) != NULL;
 		if (k->event)
-			k->nparams = event_params(site, k->params);
+			k->nparams = event_record(site, fmt, k->params);
+		k->places = kprobe_event_places(site);
 	}
 	return k;
 }
@@ -72,21 +74,34 @@ read_last(const char *text, const char *last, uint64_t v[2])
 	}
 }
 
+void
+raw_last(const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu, uint64_t seq,
+	 uint64_t v[2])
+{
+	char text[KTR_STRING_MAX];
+
+	read_last(ktr_data_text(log, cpu, seq, e->args[5], text), ktr_site_get(e->site)->sdt->last,
+		  v);
+}
+
 /* Makes the data of an event that has parameters. */
 static void
 event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
 	   const struct ktr_entry *e, unsigned cpu, uint64_t seq)
 {
 	const struct ktr_param *params = k->params;
-	char texts[TEXTS][KTR_STRING_MAX];
-	const char *text[KTR_SDT_ARGS] = {NULL};
-	uint64_t v[KTR_SDT_ARGS] = {0};
+	char texts[TEXTS + 2][KTR_STRING_MAX];
+	const char *text[EVENT_RECORD] = {NULL};
+	uint64_t v[EVENT_RECORD] = {0}, at[2];
 	unsigned n = k->nparams;
 
-	memcpy(v, e->args, sizeof(e->args));
-	if (n == KTR_SDT_ARGS)
-		read_last(ktr_data_text(log, cpu, seq, e->args[5], texts[5]), k->site->sdt->last,
-			  &v[5]);
+	memcpy(v + k->places, e->args, sizeof(e->args));
+	if (k->places > 0) {
+		kprobes_places(k->site, e, at);
+		memcpy(v, at, k->places * sizeof(at[0]));
+	} else if (n == KTR_SDT_ARGS) {
+		raw_last(log, e, cpu, seq, &v[5]);
+	}
 	raw_begin(d, k->site, e);
 	size_t end = d->size;
 

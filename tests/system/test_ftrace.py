@@ -124,9 +124,8 @@ def linux_events():
     check("/bin/load" in [m[1] for m in execs], f"execs: {[m[0] for m in execs]}")
     open_calls = {}
     for tid, name, text in got:
-        number = re.match(r"id=(\d+)", text)
+        number = re.match(r"NR (\d+) (?:= -?\d+|\([0-9a-f]+(?:, [0-9a-f]+){5}\))$", text)
         if name == "sys_enter":
-            check(len(re.findall(r"arg\d=[0-9a-f]+\b", text)) == 6, text)
             open_calls[tid] = number[1]
         elif name == "sys_exit" and tid in open_calls:
             check_eq(number[1], open_calls.pop(tid), f"the call that returns in thread {tid}")
@@ -281,7 +280,7 @@ def hists():
                    re.findall(r"^{ common_pid: \S+ +\[ *(\d+)\], id: sys_\w+ *\[ *(\d+)\] } hitcount: {1,10}(\d+)$", shown, re.M)}
         expected = {}
         for name, tid, *_, what in rows(traced):
-            key = tid, int(check_match(r"^sys_enter: id=(\d+) ", what, "a call")[1])
+            key = tid, int(check_match(r"^sys_enter: NR (\d+) \(", what, "a call")[1])
             expected[key] = expected.get(key, 0) + 1
         check_eq(counted, expected, "calls by thread and number")
         order = [int(n) for n in re.findall(r"hitcount: +(\d+)$", shown, re.M)]
@@ -363,7 +362,7 @@ def synthetic():
     for _, tid, _, time, what in got:
         name, text = what.split(": ", 1)
         if name == "sys_enter":
-            begun[tid] = time, int(re.match(r"id=(\d+)", text)[1])
+            begun[tid] = time, int(re.match(r"NR (\d+) ", text)[1])
         elif name == "syscall_latency":
             m = check_match(r"^lat_us=(\d+) id=(\d+)$", text, "an event")
             if tid in begun:
@@ -427,10 +426,11 @@ def decode(page, formats):
 
 @test("trace_pipe_raw: pages of records, in the layouts of header_page and `format`, have what trace shows; each is read once")
 def raw():
-    names = "sched/sched_process_fork sched/sched_switch raw_syscalls/sys_enter signal/signal_generate syscalls/sys_enter_openat vfs/lookup"
+    names = "sched/sched_process_fork sched/sched_switch raw_syscalls/sys_enter raw_syscalls/sys_exit kprobes/mine kprobes/back signal/signal_generate syscalls/sys_enter_openat vfs/lookup"
     formats, shown, pages, again = ftrace(
-        f"cat events/header_page events/header_event\nfor e in {names}; do cat events/$e/format; done\n"
-        f"for e in {names}; do echo 1 > events/$e/enable; done\nload fork -n 1 >/dev/null\nload mix -n 1 >/dev/null\nsleep 0.01\necho > set_event\n"
+        "echo 'p:mine ramfs_read vn=$arg1 who=$comm' > kprobe_events\necho 'r:back ramfs_read ret=$retval:s64' >> kprobe_events\n"
+        f"cat events/header_page events/header_event /proc/kallsyms\nfor e in {names}; do cat events/$e/format; done\n"
+        f"for e in {names}; do echo 1 > events/$e/enable; done\nhead -n 1 /etc/motd >/dev/null\nload fork -n 1 >/dev/null\nload mix -n 1 >/dev/null\nsleep 0.01\necho > set_event\n"
         "echo =====\ncat trace\necho =====\nhead -c 65536 per_cpu/cpu0/trace_pipe_raw > /tmp/raw &\nreader=$!\nuntil grep -q tracepipe /proc/*/wchan; do sleep 0.01; done\n"
         "kill $reader\nhexdump -Cv /tmp/raw\necho =====\ncat trace\n", smp=1, sets=["debug.ktr.entries=65536"])
     check_match(r"^\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n(?:.*\n)*\tfield: char data;\toffset:16;\tsize:4080;", formats, "header_page")
@@ -444,15 +444,24 @@ def raw():
     check(len(data) > 2 * 4096 and len(data) % 4096 == 0, f"{len(data)} bytes")
     got = [r for at in range(0, len(data), 4096) for r in decode(data[at:at + 4096], known)]
     expected = rows(shown)
+    symbols = {name: int(at, 16) for at, name in re.findall(r"^([0-9a-f]{16}) \w (\w+)$", formats, re.M)}
     check(len(got) > 100 and len(got) <= len(expected), f"{len(got)} records of {len(expected)} lines")
     for (ns, name, tid, values), (comm, line_tid, _, us, what) in zip(got, expected):
         kind, text = what.split(": ", 1) if not what.startswith("sys_") or what.startswith(("sys_enter:", "sys_exit:")) else (name, what)
         check_eq((ns // 1000, name, tid if comm != "<idle>" else 0), (us, kind, line_tid), what)
+        call = check_match(r"^NR (\d+) (?:= (-?\d+)|\((\w+), (\w+), (\w+), (\w+), (\w+), (\w+)\))$", text, what).groups() if name in ("sys_enter", "sys_exit") else ()
         for field, value in values.items():
-            shown_as = re.search(rf"\b{field}[=: ]+([^\s,)]+)", text)[1]
-            same = shown_as == value if isinstance(value, str) else int(shown_as, 16 if name.startswith("sys_enter") and field != "id" else 0) == value & ((1 << 64) - 1) or shown_as == str(value)
+            if call:
+                check_eq(value, int(call[0]) if field == "id" else int(call[1]) if field == "ret" else int(call[2 + int(field[3:])], 16), f"{field} in {what}")
+                continue
+            if field.startswith("__probe_"):
+                place = re.match(r"\((?:(\w+)\+(\w+)/\w+)?(?: <- (\w+))?", text)
+                check_eq(value, symbols[place[3]] if field == "__probe_func" else symbols[place[1]] + int(place[2], 16), f"{field} in {what}")
+                continue
+            shown_as = re.search(rf"\b{field}[=: ]+([^\s,)]+)", text)[1].strip('"')
+            same = shown_as == value if isinstance(value, str) else int(shown_as, 16 if name.startswith("sys_enter") else 0) == value & ((1 << 64) - 1) or shown_as == str(value)
             check(same, f"{field} {value} in {what}")
-    check("lookup" in {name for _, name, *_ in got} and "sched_switch" in {name for _, name, *_ in got}, "kinds of events")
+    check("lookup" in {name for _, name, *_ in got} and {"sched_switch", "mine", "back", "sys_exit"} <= {name for _, name, *_ in got}, "kinds of events")
 
 
 @test("hwlat: finds time that a CPU does not have, above tracing_thresh, on the CPUs that take turns; its files refuse nonsense")

@@ -149,7 +149,7 @@ def hist_actions():
     check_match(r"^hist:keys=id:vals=hitcount:r=ret:sort=hitcount:size=2048:onmax\(\$r\)\.save\(comm,common_pid,ret\) if comm == load && ret >= 0 && ret < 9999 \[active\]$", saved, "the trigger")
     most = {}
     for _, tid, _, _, what in rows(saved):
-        number, ret = map(int, check_match(r"^sys_exit: id=(\d+) ret=(\d+)$", what, "a call").groups())
+        number, ret = map(int, check_match(r"^sys_exit: NR (\d+) = (\d+)$", what, "a call").groups())
         if number not in most or ret > most[number][0]:
             most[number] = ret, tid
     kept = {int(i): (int(n), name, int(pid), int(ret)) for i, n, name, pid, ret in

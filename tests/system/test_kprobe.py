@@ -271,8 +271,8 @@ def language_of_linux():
                 r"p:kprobes/p_sys_openat_0 sys_openat path=\+0\(\+8\(\$arg1\)\):ustring$", made, "the list")
     check_match(r"^events/mine:\nenable +filter +open +r_sys_getppid_0\n\nevents/mine/open:\nenable +filter +format +hist +id +trigger\n\nevents/other:\nbytes +enable +filter\n"
                 r"events/mine/open/\s+events/mine/r_sys_getppid_0/$", made, "the folders")
-    check_match(r'^\S+/mine/open/format:print fmt: "path=\\"%s\\" comm=\\"%s\\" say=\\"%s\\" no=\\"%s\\"", __get_str\(path\), REC->comm, ', made, "a format")
-    check_match(r'^\S+/r_sys_getppid_0/format:print fmt: "arg1=%#llx", REC->arg1\n\S+/bytes/format:print fmt: "b=%-s arg2=%-s c=\'%lld\' ', made, "others")
+    check_match(r'^\S+/mine/open/format:print fmt: "\(%llx\) path=\\"%s\\" comm=\\"%s\\" say=\\"%s\\" no=\\"%s\\"", REC->__probe_ip, __get_str\(path\), REC->comm, ', made, "a format")
+    check_match(r'^\S+/r_sys_getppid_0/format:print fmt: "\(%llx <- %llx\) arg1=%#llx", REC->__probe_func, REC->__probe_ret_ip, REC->arg1\n\S+/bytes/format:print fmt: "\(%llx\) b=%-s arg2=%-s c=\'%lld\' ', made, "others")
     rows = [what for name, what in ROW.findall(printed) if name == "head"]
     place = r" \(\w+\+0x0/0x\w+\) "
     for want in ("open:" + place + r'path="/etc/motd" comm="head" say="hello" no=\(fault\)', "bytes:" + place + r"b=\{47,101,116,99\} arg2=\{0x2f,0x65\} c='/' "
