@@ -169,9 +169,13 @@ event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 	     struct ktr_param params[EVENT_RECORD])
 {
 	unsigned places = kprobe_event_places(site), n = event_format(site, false, fmt);
-	char rest[EVENT_FORMAT];
+	char rest[EVENT_FORMAT], *named;
 
 	ktr_params_scan(fmt, params + places, n);
+	named = strstr(fmt, KPROBE_REST "="); /* the text has names */
+	if (named != NULL)
+		memmove(named, named + sizeof(KPROBE_REST),
+			strlen(named) - sizeof(KPROBE_REST) + 1);
 	if (event_is_raw_call(site))
 		strlcpy(fmt, n == 2 ? "NR %ld = %ld" : "NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)",
 			EVENT_FORMAT);

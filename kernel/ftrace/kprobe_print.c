@@ -241,8 +241,10 @@ kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_en
 
 		sbuf_putc(out, ' ');
 		params += params[0] == ':' ? 2 : 1;
-		sbuf_write(out, params, (size_t)(end - params));
-		sbuf_putc(out, '=');
+		if (strncmp(params, KPROBE_REST " ", sizeof(KPROBE_REST)) != 0) {
+			sbuf_write(out, params, (size_t)(end - params));
+			sbuf_putc(out, '=');
+		}
 		params = end + 2;
 		fmt_scan(&params, &s);
 		print_value(out, &s, e->args[i]);

@@ -64,14 +64,14 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
 	struct kfetching in = {.tf = tf, .definition = p->text};
 	uint64_t args[KTR_MAXARGS];
-	unsigned nargs = p->def.nargs;
+	unsigned nargs = p->nargs;
 
 	if (*mine != 0) {
 		__atomic_fetch_add(&p->misses, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	*(volatile uint8_t *)mine = 1;
-	for (unsigned i = 0; i < p->def.nargs; i++)
+	for (unsigned i = 0; i < nargs; i++)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
 							  : kprobe_fetch(&p->def.args[i], &in);
 	/*
@@ -79,9 +79,12 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	 * tell: low halves of the addresses of the instruction, or of the function and of where
 	 * that returns to.
 	 */
-	if (__atomic_load_n(&p->tells_place, __ATOMIC_RELAXED) && nargs < KTR_MAXARGS)
-		args[nargs++] = p->def.is_return ? (uint32_t)p->function | return_address(tf) << 32
+	if (__atomic_load_n(&p->tells_more, __ATOMIC_RELAXED) && nargs < KTR_MAXARGS) {
+		args[nargs] = nargs < p->def.nargs ? kprobe_fetch_rest(&p->def, &in)
+			      : p->def.is_return ? (uint32_t)p->function | return_address(tf) << 32
 						 : (uint32_t)arch_tf_pc(tf);
+		nargs++;
+	}
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
 		__atomic_fetch_add(&p->faults, in.faults, __ATOMIC_RELAXED);
@@ -279,6 +282,7 @@ kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
 	if (k == NULL)
 		return NULL;
 	k->def = *d;
+	k->nargs = (uint8_t)kprobe_first(d);
 	k->user.probe = k;
 	k->text = kmalloc(strlen(text) + 1);
 	if (k->text != NULL)
@@ -337,11 +341,11 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	if (k == NULL)
 		return -ENOMEM;
 	k->frameless = d->is_return || offset == 0;
-	k->tells_place = d->is_return;
+	k->tells_more = d->is_return || d->nargs > KTR_MAXARGS;
 	k->function = function;
 	k->def.offset = offset;
 	ktr_copy(k->def.function, name, strlen(name) < 63 ? strlen(name) + 1 : 63);
-	for (unsigned i = 0; i < d->nargs; i++)
+	for (unsigned i = 0; i < k->nargs; i++)
 		k->plain[i] =
 		    kprobe_is_plain(&d->args[i]) ? (uint8_t)d->args[i].reg : KPROBE_NOT_PLAIN;
 	if (d->is_return)
@@ -381,7 +385,7 @@ eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 }
 
 static int
-add(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
+add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errlen)
 {
 	static int (*const makers[])(const struct kdefinition *d, const char *text, struct ktold *t,
 				     struct kprobe **made) = {
@@ -389,24 +393,21 @@ add(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
 	    [KPROBE_USER] = uprobe_make,
 	    [KPROBE_AT_EVENT] = eprobe_make,
 	};
-	struct kdefinition d;
 	struct kprobe *k = NULL, *event;
 	struct ktold told = {.err = err, .errlen = errlen};
-	int error = kprobe_parse(text, kind, &d, err, errlen);
+	int error = 0;
 
-	if (error != 0)
-		return error;
-	event = kprobe_event_find(d.group, d.name);
+	event = kprobe_event_find(d->group, d->name);
 	if (event != NULL)
-		error = kprobe_event_check(event, &d, text, &told);
-	else if (kprobe_name_taken != NULL && kprobe_name_taken(d.group, d.name))
-		error =
-		    (snprintf(err, errlen, "there is an event \"%s/%s\" already", d.group, d.name),
-		     -EEXIST);
+		error = kprobe_event_check(event, d, text, &told);
+	else if (kprobe_name_taken != NULL && kprobe_name_taken(d->group, d->name))
+		error = (snprintf(err, errlen, "there is an event \"%s/%s\" already", d->group,
+				  d->name),
+			 -EEXIST);
 	if (error != 0)
 		return error;
-	told.at = d.place_at;
-	error = makers[kind](&d, text, &told, &k);
+	told.at = d->place_at;
+	error = makers[d->kind](d, text, &told, &k);
 	if (error != 0)
 		return error;
 	k->site = event != NULL ? event->site : make_site(k, err, errlen);
@@ -419,6 +420,20 @@ add(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
 		kprobe_event_is_several(k->site);
 	kprobe_apply(); /* the event may be on */
 	return 0;
+}
+
+static int
+add(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
+{
+	struct kdefinition *d = kmalloc(sizeof(*d)); /* it is large */
+	int error = -ENOMEM;
+
+	if (d != NULL)
+		error = kprobe_parse(text, kind, d, err, errlen);
+	if (error == 0)
+		error = add_parsed(d, text, err, errlen);
+	kfree(d);
+	return error;
 }
 
 int

@@ -6,7 +6,7 @@
  *	r[N][:[GROUP/][NAME]] FUNCTION [ARGUMENT]...	FUNCTION returns; N is not used
  *
  *	PLACE     FUNCTION, FUNCTION+OFFSET, FUNCTION%return, or an address
- *	ARGUMENT  [NAME=]FETCH[:TYPE], at most six
+ *	ARGUMENT  [NAME=]FETCH[:TYPE], at most 32
  *	FETCH     %REGISTER $argN $retval $stack $stackN $comm @ADDRESS @SYMBOL[+-OFFSET]
  *	          +OFFSET(FETCH) -OFFSET(FETCH) \NUMBER \"TEXT"; u before OFFSET: a program's memory
  *	TYPE      u8 to u64, s8 to s64, x8 to x64, char, string, ustring, symbol, and TYPE[COUNT];
@@ -25,6 +25,9 @@
  * breakpoint stands in the place of each instruction (arch/insn.h). No probe can be where FBT has
  * none, for the same reasons, and none where a breakpoint would do harm: the message says why.
  *
+ * An entry of the log has room for six arguments. Of more, the first five are there, and a text of
+ * up to 255 characters that has all others, called KPROBE_REST.
+ *
  * A memory that cannot be read gives 0, or the text "(fault)".
  */
 #pragma once
@@ -32,6 +35,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define KPROBE_REST "common_args"
 
 struct arch_trapframe;
 struct ktr_site;

@@ -395,8 +395,8 @@ kread_argument(struct reader *r, struct kdefinition *d)
 	size_t n = 0;
 
 	r->argument = r->at;
-	if (d->nargs == KTR_MAXARGS)
-		return REFUSE(r, r->at, "more than %d arguments", KTR_MAXARGS);
+	if (d->nargs == KPROBE_ARGS)
+		return REFUSE(r, r->at, "more than %d arguments", KPROBE_ARGS);
 	*f = (struct kfetch){.print = KFETCH_HEX, .size = 8};
 	snprintf(f->name, sizeof(f->name), "arg%u", ++d->nargs);
 	if (!take_argument_name(r, d, f))

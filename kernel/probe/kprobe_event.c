@@ -256,7 +256,7 @@ kprobe_event_is_several(const struct ktr_site *site)
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 
 		if (k->site == site)
-			__atomic_store_n(&k->tells_place, true, __ATOMIC_RELAXED);
+			__atomic_store_n(&k->tells_more, true, __ATOMIC_RELAXED);
 	}
 }
 

@@ -128,7 +128,7 @@ print_element(struct sbuf *out, const struct kfetch *f, uint64_t v, bool user, s
 		sbuf_printf(out, "0x%lx", v);
 		break;
 	case KFETCH_CHAR:
-		sbuf_printf(out, "'%c'", (char)v);
+		sbuf_printf(out, (char)v != '\0' ? "'%c'" : "''", (char)v); /* a text goes on */
 		break;
 	case KFETCH_STRING: /* the elements are pointers */
 		if (read_text(text, v, user, in))
@@ -200,15 +200,62 @@ kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 	return f->print == KFETCH_SYMBOL ? symbol_of(v) : cut(f, v);
 }
 
+/* A value as Linux prints it. */
+static void
+print_value(struct sbuf *out, const struct kfetch *f, uint64_t v, struct kfetching *in)
+{
+	char buf[KTR_STRING_MAX];
+	const char *text;
+
+	if (f->count == 0 && f->print != KFETCH_STRING && f->print != KFETCH_SYMBOL) {
+		print_element(out, f, v, false, in);
+		return;
+	}
+	text = ktr_string_text(v, buf);
+	sbuf_printf(out,
+		    f->count == 0 && f->print == KFETCH_STRING && strcmp(text, "(fault)") != 0
+			? "\"%s\""
+			: "%s",
+		    text);
+}
+
+uint64_t
+kprobe_fetch_rest(const struct kdefinition *d, struct kfetching *in)
+{
+	char buf[KTR_STRING_MAX];
+	struct sbuf out;
+
+	sbuf_init(&out, buf, sizeof(buf));
+	for (unsigned i = KPROBE_FIRST; i < d->nargs && !sbuf_is_cut(&out); i++) {
+		const struct kfetch *f = &d->args[i];
+
+		sbuf_printf(&out, "%s%s=", i > KPROBE_FIRST ? " " : "", f->name);
+		print_value(&out, f, kprobe_fetch(f, in), in);
+	}
+	return (uint64_t)(uintptr_t)ktr_intern(buf);
+}
+
+unsigned
+kprobe_fetch_values(const struct kdefinition *d, struct kfetching *in, uint64_t args[KTR_MAXARGS])
+{
+	unsigned n = kprobe_first(d);
+
+	for (unsigned i = 0; i < n; i++)
+		args[i] = kprobe_fetch(&d->args[i], in);
+	if (n < d->nargs)
+		args[n++] = kprobe_fetch_rest(d, in);
+	return n;
+}
+
 unsigned
 kprobe_fetch_all(struct kprobe *k, const uint64_t *fields, uint64_t *args)
 {
 	struct kfetching in = {.definition = k->text, .fields = fields};
 
-	for (unsigned i = 0; i < k->def.nargs; i++)
-		args[i] = kprobe_fetch(&k->def.args[i], &in);
+	unsigned n = kprobe_fetch_values(&k->def, &in, args);
+
 	__atomic_fetch_add(&k->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
 		__atomic_fetch_add(&k->faults, in.faults, __ATOMIC_RELAXED);
-	return k->def.nargs;
+	return n;
 }

@@ -15,6 +15,7 @@
 #define KPROBE_EVENT     64 /* the same of an event, and of its group */
 #define KPROBE_TARGET    96 /* the same of an event that an event probe is at */
 #define KPROBE_DEREFS    13 /* +OFFSET() in one another, of which @ is one */
+#define KPROBE_ARGS      32 /* arguments; an entry of the log has room for KTR_MAXARGS */
 #define KPROBE_ARGUMENT  63 /* characters of an argument, without its name */
 #define KPROBE_ARRAY     64u
 #define KPROBE_MAXACTIVE 4096u
@@ -76,7 +77,7 @@ struct kdefinition {
 	size_t filter;                 /* offset in the text of an event probe's filter; 0: none */
 	size_t place_at;               /* offset of PLACE in the text */
 	unsigned nargs;
-	struct kfetch args[KTR_MAXARGS];
+	struct kfetch args[KPROBE_ARGS];
 };
 
 /*
@@ -100,6 +101,21 @@ struct kfetching {
 };
 /* The value for the log. Any context, interrupts off. */
 uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);
+/*
+ * If there are more arguments than an entry of the log has room for, the sixth of the log, called
+ * KPROBE_REST, is a text that has all from there on. An argument cannot have that name.
+ */
+#define KPROBE_FIRST (KTR_MAXARGS - 1u)
+static inline unsigned
+kprobe_first(const struct kdefinition *d)
+{
+	return d->nargs > KTR_MAXARGS ? KPROBE_FIRST : d->nargs;
+}
+/* That text. As above. */
+uint64_t kprobe_fetch_rest(const struct kdefinition *d, struct kfetching *in);
+/* All values for the log. Returns how many. */
+unsigned kprobe_fetch_values(const struct kdefinition *d, struct kfetching *in,
+			     uint64_t args[KTR_MAXARGS]);
 
 struct place {
 	struct place *next; /* in its bucket */
@@ -128,8 +144,10 @@ struct uprobe {
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;
-	bool gone;        /* it is about to be freed: no breakpoint is wanted */
-	bool tells_place; /* atomic: at returns, and if its event has had more than one probe */
+	bool gone;       /* it is about to be freed: no breakpoint is wanted */
+	bool tells_more; /* atomic: where it is, at returns, and if its event has had more than one
+			    probe; and the other arguments */
+	uint8_t nargs;   /* kprobe_first() */
 	uint64_t hits, misses, faults; /* atomic */
 	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */

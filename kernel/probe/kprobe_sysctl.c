@@ -23,9 +23,11 @@ print_format(const struct kdefinition *d, struct sbuf *out)
 	    [KFETCH_CHAR] = "%c",      [KFETCH_STRING] = "%s",  [KFETCH_SYMBOL] = "%-s"};
 
 	sbuf_printf(out, "%s:::%s", providers[d->kind], d->name);
-	for (unsigned i = 0; i < d->nargs; i++)
+	for (unsigned i = 0; i < kprobe_first(d); i++)
 		sbuf_printf(out, "%s %s %s", i == 0 ? ":" : "", d->args[i].name,
 			    d->args[i].count > 0 ? "%-s" : conversions[d->args[i].print]);
+	if (d->nargs > KTR_MAXARGS)
+		sbuf_puts(out, " " KPROBE_REST " %-s");
 }
 
 struct ktr_site *
@@ -44,7 +46,7 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 				.name = k->def.name,
 				.file = "",
 				.fmt = fmt,
-				.nargs = k->def.nargs};
+				.nargs = k->nargs + (k->def.nargs > k->nargs)};
 	unsigned line = 0;
 
 	if (k->def.kind == KPROBE_USER) {
@@ -56,7 +58,9 @@ kprobe_site(const struct kprobe *k, char *err, size_t errlen)
 	}
 	d.line = line;
 	for (unsigned i = 0; i < d.nargs; i++)
-		d.types[i] = types[k->def.args[i].count > 0 ? KFETCH_STRING : k->def.args[i].print];
+		d.types[i] =
+		    types[i == k->nargs || k->def.args[i].count > 0 ? KFETCH_STRING
+								    : k->def.args[i].print];
 	sbuf_init(&out, fmt, sizeof(fmt));
 	print_format(&k->def, &out);
 	return ktr_site_make(&d, err, errlen);

@@ -195,10 +195,8 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 {
 	struct kfetching in = {.tf = h->tf, .definition = k->text, .file = h->at - h->offset};
 	uint64_t args[KTR_MAXARGS];
-	unsigned n = k->def.nargs;
+	unsigned n = kprobe_fetch_values(&k->def, &in, args);
 
-	for (unsigned i = 0; i < n; i++)
-		args[i] = kprobe_fetch(&k->def.args[i], &in);
 	if (in.faults != 0 && !h->final && in.missing < ARCH_USER_END) {
 		*missing = in.missing;
 		return false;

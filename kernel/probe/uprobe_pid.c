@@ -55,9 +55,9 @@ is_boundary(struct vnode *vn, uint64_t start, uint64_t offset)
 }
 
 static int
-make(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
+make(const struct uprobe_in *in, struct kdefinition *def, struct kprobe **to, char *err,
+     size_t errlen)
 {
-	struct kdefinition def;
 	struct ktold told = {.err = err, .errlen = errlen};
 	struct kprobe *k;
 	char text[512];
@@ -67,9 +67,9 @@ make(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
 			     in->kind == UPROBE_RETURN ? 'r' : 'p', in->path, in->offset,
 			     fetches[in->kind]) >= sizeof(text))
 		return -ENAMETOOLONG;
-	error = kprobe_parse(text, KPROBE_USER, &def, err, errlen);
+	error = kprobe_parse(text, KPROBE_USER, def, err, errlen);
 	if (error == 0)
-		error = uprobe_make(&def, text, &told, &k);
+		error = uprobe_make(def, text, &told, &k);
 	if (error != 0)
 		return error;
 	if (!is_boundary(k->user.vn, in->start, in->offset)) {
@@ -79,7 +79,7 @@ make(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
 	}
 	k->user.pid = in->pid;
 	k->user.entry = in->kind == UPROBE_ENTRY;
-	k->site = make_site(in, &def, err, errlen);
+	k->site = make_site(in, def, err, errlen);
 	if (k->site == NULL) {
 		kprobe_free(k);
 		return -ENOSPC;
@@ -95,10 +95,15 @@ uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t 
 {
 	int error;
 
+	struct kdefinition *def = kmalloc(sizeof(*def)); /* it is large */
+
 	err[0] = '\0';
+	if (def == NULL)
+		return -ENOMEM;
 	ktr_port_lock();
-	error = make(in, to, err, errlen);
+	error = make(in, def, to, err, errlen);
 	ktr_port_unlock();
+	kfree(def);
 	return error;
 }
 

@@ -138,7 +138,7 @@ check_good(const struct kdefinition *d, const char *text)
 	FUZZ_CHECK(d->kind != KPROBE_USER || (d->path > 0 && d->place_at + d->path + 1 < len &&
 					      text[d->place_at + d->path] == ':'),
 		   "%s: %zu", text, d->path);
-	FUZZ_CHECK(d->nargs <= KTR_MAXARGS, "%s: %u", text, d->nargs);
+	FUZZ_CHECK(d->nargs <= KPROBE_ARGS, "%s: %u", text, d->nargs);
 	for (unsigned i = 0; i < d->nargs; i++)
 		check_fetch(d, &d->args[i], text);
 }

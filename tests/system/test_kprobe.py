@@ -111,7 +111,7 @@ def refused():
         "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
         "p:x sys_read a=@nothing_there": (16, "no symbol"),
         f"p:x sys_read a={'+1(' * 14}%sp{')' * 14}": (16, "more than 13 offsets"),
-        "p:x sys_read %sp %sp %sp %sp %sp %sp %sp": (38, "more than 6 arguments"),
+        "p:x sys_read" + " %sp" * 33: (142, "more than 32 arguments"),
         "p:x ktr_record6": (5, "part of the log"),
         "p:x entry_probe": (5, "handles the breakpoint of a kprobe"),
         "p:x smp_ipi": (5, "waits while breakpoints are written"),
@@ -281,6 +281,28 @@ def language_of_linux():
     check(printed.endswith("\n") and "mine:open" not in printed, "set_event is empty")
     check_match(r"^ls: events/mine: No such.*\nls: events/mine: No such.*\nls: events/other: No such.*\np:kprobes/p_file.*\np:kprobes/p_sys.*\nevents/sched/mine\n"
                 r"ls: events/sched/m\*: No such.*\nevents/sched/sched_process_exit\nagain +enable +filter\n$", gone, "removals")
+
+
+MANY = (r"path=+0($arg2):string a=\1 b=\2:u8 c=\3 d=$comm e=\5:s16 f=+0($arg2):string g=+0($arg2):x8[2] h=+0(\1):string i=+0($arg2):char j=$arg2:u64 k=\11 l=\12:x16")
+
+
+@test("more arguments than an entry has room for: from the sixth on they are one text, in events of kprobes at places and returns, and at events")
+def many_arguments():
+    out, = ftrace(f"echo 'p:many file_open_at {MANY}' > kprobe_events\necho 'p:several file_open_at {MANY}' >> kprobe_events\necho 'p:several ramfs_read {MANY}' >> kprobe_events\n"
+                  f"echo 'r:back file_open_at {' '.join(chr(92) + str(n) for n in range(32))}' >> kprobe_events\n"
+                  "echo 'e:ev sched.sched_process_exec $filename \\2 \\3 \\4 \\5 \\6:u8 $filename $comm' >> dynamic_events\ncat error_log events/kprobes/many/format events/kprobes/back/format\n"
+                  "echo 'common_args ~ \"*f=?/etc/motd? g*\"' > events/kprobes/many/filter\nfor e in kprobes eprobes; do echo 1 > events/$e/enable; done\n"
+                  "load fork -n 1 >/dev/null\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace\n", smp=1)
+    for want in ("\tfield:__data_loc char[] common_args;\toffset:", 'print fmt: "(%llx) path=\\"%s\\" a=%#llx b=%llu c=%#llx d=\\"%s\\" %-s", REC->__probe_ip, ', "__get_str(common_args)\n"):
+        check(want in out, f"{want}: not in {out}")
+    rows = ROW.findall(out)
+    value = r'path="/etc/motd" a=0x1 b=2 c=0x3 d="head" e=5 f="/etc/motd" g=\{0x2f,0x65\} h=\(fault\) i=\'/\' j=\d+ k=0xb l=0xc'
+    kinds = {"many": rf"many: \(file_open_at\+0x0/0x\w+\) {value}", "several": rf"several: \(\?\) {value}",
+             "back": r"back: \( <- file_open_at\) arg1=0x0 " + " ".join(f"arg{n + 1}={n:#x}" for n in range(1, 21)) + " .*",
+             "ev": r'ev: \(sched.sched_process_exec\) arg1="/bin/load" arg2=0x2 arg3=0x3 arg4=0x4 arg5=0x5 arg6=6 arg7="/bin/load" arg8="load"'}
+    for name, pattern in kinds.items():
+        check(any(re.fullmatch(pattern, what) for _, what in rows), f"{pattern}: not among {[w for _, w in rows if w.startswith(name)]}")
+    check(all('d="head"' in what for _, what in rows if what.startswith("many: ")), "a filter of the text")
 
 
 if __name__ == "__main__":
