@@ -62,7 +62,7 @@ static void
 kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 {
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
-	struct kfetching in = {.tf = tf, .definition = p->text};
+	struct kfetching in; /* `file` is of programs; `missing` counts if there are faults */
 	uint64_t args[KTR_MAXARGS];
 	unsigned nargs = p->nargs;
 
@@ -71,6 +71,9 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 		return;
 	}
 	*(volatile uint8_t *)mine = 1;
+	in.tf = tf;
+	in.definition = p->text;
+	in.faults = 0;
 	for (unsigned i = 0; i < nargs; i++)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
 							  : kprobe_fetch(&p->def.args[i], &in);
@@ -282,7 +285,7 @@ kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
 	if (k == NULL)
 		return NULL;
 	k->def = *d;
-	k->nargs = (uint8_t)kprobe_first(d);
+	k->nargs = kprobe_first(d);
 	k->user.probe = k;
 	k->text = kmalloc(strlen(text) + 1);
 	if (k->text != NULL)

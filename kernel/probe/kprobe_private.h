@@ -92,9 +92,11 @@ int kprobe_refuse(char *err, size_t errlen, size_t at, const char *fmt, ...)
 
 /* The fetching of a probe's arguments. */
 struct kfetching {
-	const struct arch_trapframe *tf;
+	union {
+		const struct arch_trapframe *tf;
+		const uint64_t *fields; /* of the event, at an event */
+	};
 	const char *definition;
-	const uint64_t *fields;
 	uintptr_t file;    /* where byte 0 of the file would be */
 	uint64_t faults;   /* how often memory could not be read, */
 	uintptr_t missing; /* and the last such address */
@@ -147,7 +149,7 @@ struct kprobe {
 	bool gone;       /* it is about to be freed: no breakpoint is wanted */
 	bool tells_more; /* atomic: where it is, at returns, and if its event has had more than one
 			    probe; and the other arguments */
-	uint8_t nargs;   /* kprobe_first() */
+	unsigned nargs;  /* kprobe_first() */
 	uint64_t hits, misses, faults; /* atomic */
 	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */
