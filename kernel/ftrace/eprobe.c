@@ -101,7 +101,7 @@ emit(struct program *p, const struct eprobe *e, unsigned fields)
 }
 
 static int
-attach(struct eprobe *e, const char *filter, unsigned fields, struct filter_error *error)
+attach_at_event(struct eprobe *e, const char *filter, unsigned fields, struct filter_error *error)
 {
 	struct program *p = program_new();
 	int result = p == NULL ? -ENOMEM : 0;
@@ -159,7 +159,7 @@ eprobe_attach(void)
 		*e = (struct eprobe){.probe = k.probe, .site = k.site, .target = k.target};
 		event_name(k.target, e->name);
 		list_append(&all, &e->link);
-		error = attach(e, k.filter, k.fields, &wrong);
+		error = attach_at_event(e, k.filter, k.fields, &wrong);
 	}
 	if (error == 0)
 		return 0;

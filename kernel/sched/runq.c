@@ -99,7 +99,7 @@ next_level(const struct runq *rq, unsigned level)
 
 /* The first that may run on `cpu`, of those that are real time, or of those that are not. */
 static struct thread *
-find_best(const struct runq *rq, unsigned cpu, bool rt, bool other)
+best_in_levels(const struct runq *rq, unsigned cpu, bool rt, bool other)
 {
 	for (unsigned n = 0; (n = next_level(rq, n)) < RUNQ_LEVELS; n++)
 		list_for_each (l, &rq->levels[n]) {
@@ -116,7 +116,7 @@ runq_best(const struct runq *rq)
 	unsigned level;
 
 	if (rq->throttled && rq->rt_load < rq->load)
-		return find_best(rq, rq->cpu, false, true);
+		return best_in_levels(rq, rq->cpu, false, true);
 	level = next_level(rq, 0);
 	return level < RUNQ_LEVELS ? list_entry(rq->levels[level].next, struct thread, runq) : NULL;
 }
@@ -124,13 +124,13 @@ runq_best(const struct runq *rq)
 struct thread *
 runq_best_for(const struct runq *rq, unsigned cpu)
 {
-	return find_best(rq, cpu, true, true);
+	return best_in_levels(rq, cpu, true, true);
 }
 
 struct thread *
 runq_best_rt_for(const struct runq *rq, unsigned cpu)
 {
-	return find_best(rq, cpu, true, false);
+	return best_in_levels(rq, cpu, true, false);
 }
 
 void
