@@ -338,10 +338,14 @@ mean_exec(struct activity_model *m, const struct meaning *mean, struct activity 
 static bool
 mean_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
+	struct activity_thread *t = numbered(m, mean, a, P_PID);
 	a->kind = ACTIVITY_EXIT;
-	a->thread = numbered(m, mean, a, P_PID);
+	a->thread = t;
 	a->value = value_of(mean, a, P_STATUS);
-	return a->thread != NULL;
+	/* Another thread was the last one: the first is dead, and may be forgotten already. */
+	if (t != NULL && t->tid != a->event->tid && t->state == ACTIVITY_UNKNOWN)
+		activity_thread_state(m, t, ACTIVITY_DEAD, NULL, a->ns);
+	return t != NULL;
 }
 
 /* `mutex contended: …`, `spin acquire: …` and so on. */

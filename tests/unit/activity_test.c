@@ -277,6 +277,24 @@ dead_thread_is_forgotten_once_another_runs(void **state)
 }
 
 static void
+first_thread_of_a_process_that_ends_is_dead(void **state)
+{
+	(void)state;
+	event(0, 7, "cat", RUN, 3, "cat tid 7", "thread exit", 20);
+	event(0, 8, "cat", RUN, 3, "cat tid 8", "running", 20);
+	event(0, 8, "cat", "hello", 0);
+	assert_int_equal(gone_count, 1);
+	event(0, 8, "cat", "exit: pid %u status %#x name %s", 3, 7, 0, "cat");
+	assert_int_equal(got[0].thread->tid, 7);
+	assert_int_equal(got[0].thread->state, ACTIVITY_DEAD);
+	event(0, 8, "cat", "hello", 0);
+	assert_int_equal(gone_count, 2);
+	/* The only thread still runs. */
+	event(0, 8, "cat", "exit: pid %u status %#x name %s", 3, 8, 0, "cat");
+	assert_int_equal(got[0].thread->state, ACTIVITY_RUNNING);
+}
+
+static void
 count_one(void *arg, const struct activity_thread *t)
 {
 	(void)t;
@@ -507,6 +525,7 @@ main(void)
 	    cmocka_unit_test_setup(thread_that_moves_without_an_event_runs_on_one_cpu, begin),
 	    cmocka_unit_test_setup(calls_are_not_known_where_events_were_lost, begin),
 	    cmocka_unit_test_setup(dead_thread_is_forgotten_once_another_runs, begin),
+	    cmocka_unit_test_setup(first_thread_of_a_process_that_ends_is_dead, begin),
 	    cmocka_unit_test_setup(threads_that_never_end_are_forgotten_but_those_that_wait, begin),
 	    cmocka_unit_test_setup(gap_makes_unknown_what_ran, begin),
 	    cmocka_unit_test_setup(gap_makes_unknown_what_waits, begin),

@@ -148,6 +148,8 @@ class Spans:
             other = self.thread(arg[NAMED[named[1]]])
             parent = self.thread(arg["parent"]) if named[1] == "fork" else None
             other.name = arg["name"] if isinstance(arg.get("name"), str) else other.name
+            if named[1] == "exit" and other is not t and other.state == "unknown":
+                self.change(other, "dead")  # the last thread tells of the process
             return [other, parent] if named[1] != "thread create" else []
         elif fmt.startswith("-> "):
             t.functions += (self.func,)
