@@ -167,7 +167,7 @@ def kprobes():
         "echo stacktrace > events/kprobes/other/trigger\nktr probe del other\ncat kprobe_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
     check_match(r"^p:kprobes/mine ramfs_read vn=\$arg1 off=\+0\(\$arg4\):u64\nr:kprobes/ret ramfs_read ret=\$retval:s64$", out, "the list")
     check_match(r"^enable  filter  mine    ret$", out, "the directory")
-    check_match(r"field:u64 off;\s+offset:16;", out, "a field")
+    check_match(r"field:u64 __probe_ip;\s+offset:8;(?:.*\n)+.*field:u64 off;\s+offset:24;", out, "the fields")
     got = [what for name, *_, what in rows(out) if name == "head"]
     reads = [(re.match(r"mine: \(ramfs_read\+0x0/0x[0-9a-f]+\) vn=0x[0-9a-f]+ off=(\d+)$", a),
               re.match(r"ret: \(\w+\+0x[0-9a-f]+/0x[0-9a-f]+ <- ramfs_read\) ret=(\d+)$", b)) for a, b in zip(got[::2], got[1::2])]
