@@ -149,7 +149,7 @@ def refused():
         f"r:twice {good}": (0, "Probe type is different from existing probe"), f"p:twice {good} %sp": (9 + len(good), DIFFERENT), f"p:five {good}": (8 + len(good), DIFFERENT),
         f"p:five {good} b=\\5": (8 + len(good), DIFFERENT), f"p:five {good} a=\\5:u8": (8 + len(good), DIFFERENT),
         f"p:x-y {good}": (2, "Event name must follow the same rules as C identifiers"),
-        f"p:x {good} {' '.join(['%sp'] * 7)}": (5 + len(good) + 24, "Too many arguments are specified"),
+        f"p:x {good} {' '.join(['%sp'] * 33)}": (5 + len(good) + 4 * 32, "Too many arguments are specified"),
         f"p:x {good} {'a' * 40}=%sp": (5 + len(good), "Argument name is too long"),
         f"p:x {good} a={'+1(' * 14}%sp{')' * 14}": (7 + len(good), "Dereference is too much nested"),
         f"p:twice {good}": (0, "There is already the exact same probe event"), f"p:vfs/lookup {good}": (0, "Given group/event name is already used by another event"),
