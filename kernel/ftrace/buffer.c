@@ -179,7 +179,7 @@ struct trace_reader {
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
-	uint32_t wakes; /* trace_pipe_raw: how often its ioctl() asked readers to go home; atomic */
+	uint32_t wakes;  /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
 	struct poll_source news;
 	struct callout look_again; /* trace_pipe: while somebody polls it */
 	char line[RAW_PAGE];

@@ -177,8 +177,7 @@ event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 		memmove(named, named + sizeof(KPROBE_REST),
 			strlen(named) - sizeof(KPROBE_REST) + 1);
 	if (event_is_raw_call(site))
-		strlcpy(fmt, n == 2 ? "NR %ld = %ld" : "NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)",
-			EVENT_FORMAT);
+		strlcpy(fmt, n == 2 ? EVENT_RAW_EXIT : EVENT_RAW_ENTER, EVENT_FORMAT);
 	if (places == 0)
 		return n;
 	for (unsigned i = 0; i < places; i++) {

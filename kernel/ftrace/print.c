@@ -190,12 +190,12 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 		uint64_t last[2];
 
 		if (site->sdt->last == NULL) {
-			sbuf_printf(out, "NR %ld = %ld", e->args[0], e->args[1]);
+			sbuf_printf(out, EVENT_RAW_EXIT, e->args[0], e->args[1]);
 			return;
 		}
 		raw_last(r->b->log, e, cpu, seq, last);
-		sbuf_printf(out, "NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)", e->args[0], e->args[1],
-			    e->args[2], e->args[3], e->args[4], last[0], last[1]);
+		sbuf_printf(out, EVENT_RAW_ENTER, e->args[0], e->args[1], e->args[2], e->args[3],
+			    e->args[4], last[0], last[1]);
 		return;
 	}
 	unsigned nargs = event_format(site, true, fmt);
