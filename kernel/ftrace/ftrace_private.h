@@ -645,7 +645,7 @@ void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 unsigned event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT]);
 /* Names and types of the arguments of a firing; how many there are. */
 unsigned event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS]);
-/* The texts of these events, as on Linux. */
+/* The texts of the events of raw_syscalls, as on Linux. */
 #define EVENT_RAW_ENTER "NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)"
 #define EVENT_RAW_EXIT  "NR %ld = %ld"
 /* Is it an event of raw_syscalls? */
