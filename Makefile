@@ -327,7 +327,8 @@ debug: all ## the same machine under gdb, which starts here with symbols; CORE=F
 console: ## beside `make debug`, in another terminal: the console of its guest
 	qemu/gdb/console $B/debug.socket
 
-unit-tests: $(UNIT_TESTS) $(UNIT_GENS) $(INSN_PROBES) $H/dtrace-hosted ## build the host's unit tests
+# The tests themselves are built with sanitizers (tests/unit/rules.mk); plain ones are for mutants and debuggers.
+unit-tests: $(UNIT_GENS) $(INSN_PROBES) $H/dtrace-hosted ## build what the host's unit tests use
 
 # The architectures to test: the one that was asked for, or all. What the host runs is built once, and first.
 TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))

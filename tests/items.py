@@ -1,0 +1,116 @@
+"""items.py - the items of tests/run: what there is to run, which of them are chosen, and which start first."""
+import fnmatch
+import json
+import os
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TESTS, BUILD = ROOT / "tests", ROOT / "build"
+ARCHS = ("x86_64", "aarch64")
+KERNEL_SMP = (1, 2, 4, 8)
+ONCE = ("test_cross", "test_docs", "test_embed", "test_labs")  # of tests/system: files that cover all architectures
+DEADLINE_S = 1800  # of qemu/deadline.py; it ends what hangs
+STRESS_TIMES = 6  # times KESTREL_STRESS_SECONDS, for test_stress
+FIGURES = BUILD / "tests.json"  # of the last run of each item on this machine
+TIMES = TESTS / "times"  # lines `CPU seconds ITEM` of a whole run, for a checkout in which nothing has run
+# What `make check` runs: each part of the project once, in about half a minute.
+CHECK = ("lint", "sanitize/asan/*", "unit/run_test", "unit/dtrace_test", "unit/ktrdump_test", "system/test_check")
+
+
+class Item:
+    """A program that prints TAP."""
+
+    def __init__(self, name, *command, deadline_s=DEADLINE_S, arch=None):
+        self.name, self.command, self.deadline_s = name, [str(word) for word in command], deadline_s
+        self.arch = arch  # None: independent of the architecture
+
+    def matches(self, glob):
+        return fnmatch.fnmatch(self.name, glob) or (
+            self.arch is not None and fnmatch.fnmatch(self.name.removeprefix(self.arch + "/"), glob))
+
+
+def find_unit():
+    """What runs on the host. A program in C runs with sanitizers, which find all that a plain run finds; those with threads also
+    with TSan, and those that are of both kinds with restartable records."""
+    items, asan = [], BUILD / "host-asan"
+    for path in sorted((TESTS / "unit").glob("*_test.c")):
+        text = path.read_text(encoding="utf-8")
+        kinds = ["host-asan"] + ["host-tsan"] * ("pthread_create" in text) + ["host-restart"] * ("KTR_HOST_RESTART" in text)
+        names = {"host-asan": "sanitize/asan/", "host-tsan": "sanitize/tsan/", "host-restart": "restart/"}
+        items += [Item(names[kind] + path.stem, BUILD / kind / "unit" / path.stem) for kind in kinds]
+    sanitized = [path for name in ("dtrace_hosted", "kdump", "ktrdump", "ktrdump_hostile", "export_*")
+                 for path in (TESTS / "unit").glob(f"{name}_test.py")]
+    programs = ["env", f"KTRDUMP={asan}/ktrdump", f"KTR_GEN={asan}/unit/ktr_gen", f"KDUMP={asan}/kdump",
+                f"DTRACE_HOSTED={asan}/dtrace-hosted"]
+    for path in sorted((TESTS / "unit").glob("*_test.*")):
+        if path in sanitized:
+            items.append(Item(f"sanitize/asan/{path.stem}", *programs, path))
+        elif path.suffix in (".py", ".sh") and os.access(path, os.X_OK):
+            items.append(Item(f"unit/{path.stem}", path))
+    return items
+
+
+def find_items(archs):
+    items = find_unit()
+    items += [Item(name, TESTS / name / "run") for name in ("model", "mutants", "lint")]
+    items.append(Item("fuzz", TESTS / "fuzz/run", "--seconds", "1"))
+    systems = sorted((TESTS / "system").glob("test_*.py"))
+    items += [Item(f"system/{p.stem}", p) for p in systems if p.stem in ONCE and set(archs) == set(ARCHS)]
+    stress_s = os.environ.get("KESTREL_STRESS_SECONDS", "")
+    for arch in archs:
+        items += [Item(f"{arch}/kernel/smp{n}", ROOT / "qemu/boot", "--arch", arch, "--firmware", "none", "--kernel",
+                       BUILD / arch / "kestrel-test", "--smp", n, "--set", "kern.test=*", "--timeout", DEADLINE_S - 60, arch=arch)
+                  for n in KERNEL_SMP]
+        items.append(Item(f"{arch}/attack", TESTS / "attack/run", "--arch", arch, "--minutes", "0", "--seed", "1", arch=arch))
+        for path in systems:
+            longer = STRESS_TIMES * int(stress_s) if path.stem == "test_stress" and stress_s.isdigit() else 0
+            if path.stem not in ONCE:
+                items.append(Item(f"{arch}/system/{path.stem}", path, deadline_s=DEADLINE_S + longer, arch=arch))
+    return items
+
+
+def choose(items, globs):
+    """The items that a glob names; of `item:tests`, the tests' glob goes to the program."""
+    if not globs:
+        return items
+    chosen = []
+    for item in items:
+        tests = []
+        hit = False
+        for glob in globs:
+            head, _, tail = glob.partition(":")
+            if item.matches(head):
+                hit = True
+                if tail:
+                    tests.append(tail)
+        if hit and tests and "/kernel/" in item.name:
+            item.command = [w if w != "kern.test=*" else f"kern.test={tests[0]}" for w in item.command]
+        elif hit and tests:
+            item.command = item.command + tests
+        if hit:
+            chosen.append(item)
+    return chosen
+
+
+def lacks_userland(item):
+    """The first architecture whose guests the item needs, though they have no programs (qemu/fetch-guest); or None."""
+    once = ARCHS if item.name.removeprefix("system/") in ONCE and item.name != "system/test_embed" else ()
+    return next((arch for arch in ([item.arch] if item.arch else once)
+                 if not all((BUILD / "guest" / arch / name).exists() for name in ("busybox", "musl/lib/libc.a"))), None)
+
+
+def times():
+    """{item: CPU seconds} of its last run here, or of the run that TIMES is from."""
+    rows = (line.split() for line in TIMES.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
+    known = {name: float(seconds) for seconds, name in rows}
+    try:
+        last = json.loads(FIGURES.read_text(encoding="utf-8"))
+        return known | {name: row["cpu_s"] for name, row in last.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return known
+
+
+def longest_first(items):
+    """So all jobs end at about the same time. What has never run starts first."""
+    known = times()
+    return sorted(items, key=lambda item: -known.get(item.name, float("inf")))
