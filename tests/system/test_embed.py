@@ -117,11 +117,12 @@ def defined(arch, path):
     return {line.split()[-1] for line in run(f"{BINUTILS[arch]}nm -g --defined-only {path}")[0].decode().splitlines()}
 
 
-def compiles(arch, compiler):
-    compiler = clang(compiler)
+def compiles(arch, compiler_of):
+    compiler = clang(compiler_of)
     asked = set(re.findall(r"^\w.*?\b(ktr_port_\w+)\(", (ROOT / "ktr/port.h").read_text(), re.M))
     check(len(asked) > 9, f"hardly any function in ktr/port.h: {asked}")
-    for patch, level in ((0, "2"), (1, "0"), (1, "2"), (1, "s")):
+    # Without optimisation, or for size: in turns over the compilers.
+    for patch, level in ((1, "2"), (0, "0s"[(*COMPILERS.values(), *CLANG.values()).index(compiler_of) % 2])):
         what = f"{arch}, {'' if patch else 'no '}text patching, -O{level}"
         command = freestanding(compiler, port(patch))
         objects = {}
@@ -192,7 +193,7 @@ def pedantic():
 
 @test("with a small boot ring and few names the log takes less than 64 KiB of memory")
 def small():
-    run(f"{freestanding(COMPILERS['riscv64'], port(0))} {SMALL} -O2 -c {KTR}/ktr.c -o {scratch()}/small.o")
+    run(f"{freestanding(COMPILERS['riscv64'], port(0))} {SMALL} -O0 -c {KTR}/ktr.c -o {scratch()}/small.o")
     _, data, bss, *_ = run(f"{BINUTILS['riscv64']}size {scratch()}/small.o")[0].decode().splitlines()[1].split()
     check(int(data) + int(bss) < 64 << 10, f"{data} bytes of data and {bss} of bss, expected less than 64 KiB")
 
@@ -208,7 +209,7 @@ def xv6():
     (folder / "param.h").write_text("#define NCPU 8\n")
     (folder / "riscv.h").write_text("uint64 r_tp(void);\nuint64 r_time(void);\nint intr_get(void);\nvoid intr_on(void);\n"
                                     "void intr_off(void);\n")
-    run(f"{freestanding(COMPILERS['riscv64'], folder)} -O2 -c {KTR}/ktr.c -o {folder}/ktr.o")
+    run(f"{freestanding(COMPILERS['riscv64'], folder)} -O0 -c {KTR}/ktr.c -o {folder}/ktr.o")
     check_eq({s for s in undefined("riscv64", folder / "ktr.o") if not LINKER.fullmatch(s)},
              {"r_tp", "r_time", "intr_get", "intr_on", "intr_off", "ktr_xv6_pid", "memcpy", "memset"} &
              undefined("riscv64", folder / "ktr.o"), "undefined in ktr.o")
@@ -222,15 +223,22 @@ def refused():
         check_match(rf'static assertion failed: "ktr needs a {reason} machine: ', first, f"{compiler}: the first error")
 
 
+@functools.cache
+def for_this_machine(compiler, patch, restartable):
+    """The log, and the README's code, as objects of this compiler."""
+    folder, objects = port(patch, restartable), []
+    for source in (KTR / "ktr.c", folder / "port.c", folder / "trace.c"):
+        objects.append(scratch() / f"{compiler}-{patch}-{restartable}-{source.name}.o")
+        run(f"{freestanding(f'{compiler} -mgeneral-regs-only -fno-pic', folder)} -O2 -c {source} -o {objects[-1]}")
+    return objects
+
+
 def cxx(compiler, patch):
     """Trace points in functions that the compiler copies, in two files, are all registered, and their events
     recorded."""
     compiler, c = clang(compiler), clang(compiler.replace("++", "").replace("g", "gcc", 1) if compiler == "g++" else "clang")
-    objects = []
-    for source in (KTR / "ktr.c", port(patch) / "port.c", port(patch) / "trace.c"):
-        objects.append(scratch() / f"cxx-{patch}-{source.name}.o")
-        run(f"{freestanding(f'{c} -mgeneral-regs-only -fno-pic', port(patch))} -O2 -c {source} -o {objects[-1]}")
-    for standard, level in itertools.product(("c++11", "gnu++17", "c++20"), "02"):
+    objects = for_this_machine(c.strip(), patch, False)
+    for standard, level in (("c++11", 0), ("gnu++17", 2), ("c++20", 2)):
         program = scratch() / f"cxx-{standard}-{level}"
         include = f"-I{KTR} -I{port(patch)} -I{HERE}"
         for name in ("one", "two"):
@@ -288,11 +296,7 @@ SYMBOLS = ("-Wl,--defsym=__rodata_start=__executable_start,--defsym=__rodata_end
 
 def hosted(compiler, patch, restartable):
     compiler = clang(compiler).strip()
-    name, folder = f"{compiler}-{patch}-{restartable}", port(patch, restartable)
-    objects = []
-    for source in (KTR / "ktr.c", folder / "port.c", folder / "trace.c"):
-        objects.append(scratch() / f"{name}-{source.name}.o")
-        run(f"{freestanding(f'{compiler} -mgeneral-regs-only -fno-pic', folder)} -O2 -c {source} -o {objects[-1]}")
+    name, folder, objects = f"{compiler}-{patch}-{restartable}", port(patch, restartable), for_this_machine(compiler, patch, restartable)
     records_listed(objects[0], restartable)
     program, trace = scratch() / name, scratch() / f"{name}.ktr"
     steps = [HERE / "steps.c"] if os.uname().machine == "x86_64" else []
