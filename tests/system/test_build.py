@@ -61,13 +61,32 @@ def commands():
     check(all("command" in e or "arguments" in e for e in entries), "an entry has no command")
 
 
-@test("KTR_COMPILE leaves all other classes out: no site, no code, and ktrdump says so")
-def compile_mask():
+def built_with_two_classes(*targets):
+    """A copy of the sources in which make has built targets with the classes SCHED and PROC alone."""
     tree = scratch() / "tree"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
-    p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC",
-                        f"build/{ARCH}/kestrel{MACHINE.image}"], cwd=tree, capture_output=True, text=True, timeout=DEADLINE_S)
+    p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC", *targets], cwd=tree, capture_output=True, text=True)
     check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr}")
+    return tree
+
+
+def sites_size(objects, source):
+    out = subprocess.run(["readelf", "-SW", objects / "obj" / f"{source}.o"], capture_output=True, text=True, check=True).stdout
+    return sum(int(size, 16) for size in re.findall(r" ktr_sites +PROGBITS +\w+ \w+ (\w+) ", out))
+
+
+@test("KTR_COMPILE leaves the sites of other classes out of objects, and keeps those of its own", arch=("aarch64", "the whole kernel is built so"))
+def compile_mask_of_objects():
+    kept, left_out = "kernel/sched/sched.c", "kernel/vm/vm.c"
+    sources = [kept, left_out, *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "arch" / ARCH).glob("*.c")))]
+    tree = built_with_two_classes(*(f"build/{ARCH}/obj/{source}.o" for source in sources))
+    found = [(sites_size(BUILD, source), sites_size(tree / "build" / ARCH, source)) for source in (kept, left_out)]
+    check(0 < found[0][0] == found[0][1] and found[1][0] > found[1][1] == 0, f"sizes of the sites of {kept} and {left_out}: {found}")
+
+
+@test("KTR_COMPILE leaves all other classes out: no site, no code, and ktrdump says so", arch=("x86_64", "only the port's files are built so"))
+def compile_mask():
+    tree = built_with_two_classes(f"build/{ARCH}/kestrel{MACHINE.image}")
     run = boot("sysctl debug.ktr.compile\nsysctl debug.ktr.mask=ALL\nload fork -n 3\nsysctl -n debug.ktr.sites\n"
                "ktrdump --class SYSC; echo status $?\n",
                options=["--kernel", str(tree / "build" / ARCH / "kestrel"), "--initrd", str(BUILD / "initrd.cpio")])
