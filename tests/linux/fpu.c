@@ -33,7 +33,7 @@ series(void)
 {
 	volatile double sum = 0;
 
-	for (int i = 1; i < 300000; i++)
+	for (int i = 1; i < 60000; i++)
 		sum += sin(i) / i + sqrt(i) * 1e-9;
 	return sum;
 }

@@ -69,7 +69,7 @@ static void *
 take_turns(void *arg)
 {
 	pthread_mutex_lock(&mutex);
-	for (unsigned i = 0; i < how_often(200); i++) {
+	for (unsigned i = 0; i < how_often(60); i++) {
 		while (next % THREADS != (unsigned long)arg)
 			pthread_cond_wait(&cond, &mutex);
 		next++;
@@ -118,7 +118,7 @@ change_memory(void *arg)
 {
 	const size_t size = 16 * 4096;
 
-	for (unsigned long i = 0; i < how_often(50); i++) {
+	for (unsigned long i = 0; i < how_often(20); i++) {
 		unsigned char *p =
 		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -465,7 +465,7 @@ threads_execute_alone(void)
 {
 	bool good = true;
 
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 3 + (int)how_often(20); i++) {
 		int how = i % 4, r = in_child(execute_in_thread, &how);
 
 		if (r != 0)
@@ -502,7 +502,7 @@ ends_are_counted(void *arg)
 
 	if (setuid(1000) != 0 || setrlimit(RLIMIT_NPROC, &few) != 0)
 		return 1;
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 24; i++)
 		if (in_child(first_ends, NULL) != 7)
 			return 2;
 	return 0;
@@ -585,7 +585,7 @@ spawn(void *arg)
 {
 	static char *const argv[] = {"linux_test", "auxv", NULL};
 
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 1 + (int)how_often(5); i++) {
 		int status;
 		pid_t pid;
 
@@ -623,7 +623,7 @@ open_and_close(void *arg)
 {
 	char c;
 
-	for (unsigned i = 0; i < 300; i++) {
+	for (unsigned i = 0; i < how_often(300); i++) {
 		int fd = open("/etc/motd", O_RDONLY);
 
 		/* Any thread may close any descriptor: a call works, or fails, and nothing else. */
@@ -667,7 +667,7 @@ test_threads(void)
 		expected[i] = series(i);
 	result(in_threads(count) && counter == THREADS * how_often(TURNS),
 	       "8 threads: a mutex, and memory of each");
-	result(in_threads(take_turns) && next == THREADS * how_often(200),
+	result(in_threads(take_turns) && next == THREADS * how_often(60),
 	       "8 threads take turns by a condition variable");
 	result(in_threads(compute), "each thread has its floating point registers");
 	result(in_threads(change_memory), "8 threads map, protect and unmap memory");

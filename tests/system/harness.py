@@ -77,7 +77,14 @@ FIRMWARE = MACHINE.firmware  # the default first
 # What `user_test do hog` takes until its user has no more of it, long before all pages are taken.
 HAS_A_LIMIT = ("names", "depth", "maps")
 GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")
+# `make soak` runs the tests whole.
+WHOLE = bool(os.environ.get("KESTREL_WHOLE"))
 _tests = []
+
+
+def times(suite, whole):
+    """How often a test repeats what may go wrong now and then: in the suite, and in `make soak`."""
+    return whole if WHOLE else suite
 
 
 class Failed(Exception):

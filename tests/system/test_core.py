@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import DB, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
 from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktrdump, main,  # noqa: E402
-                     scratch_file, test)
+                     scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
 
@@ -20,7 +20,7 @@ KERNEL = BUILD / "kestrel"
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
 BUSY = "load mix -n 200 -j 4 > /dev/null &"
 ASAN_KTRDUMP = ROOT / "build" / "host-asan" / "ktrdump"
-DAMAGES = 150
+DAMAGES = times(40, 150)
 
 
 @contextlib.contextmanager

@@ -10,16 +10,16 @@ import tempfile
 
 import tracecheck as tc
 from fbtcheck import calls_of, disassembly, pairs_match, symbols
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, main, test, times
 
 ENTRIES = "debug.ktr.entries=262144"
 
 
 def law(smp):
     """The masks and the functions are off when the stream ends, so that the accounting stays as it was then."""
-    run = boot("ktr on 'fbt:::'\nload mix -n 3 -j 2\nktr off\nsysctl debug.ktr.alq_enable=0\nsysctl debug.ktr.stats\n",
+    run = boot("ktr on 'fbt:::'\nload mix -n 1 -j 2\nktr off\nsysctl debug.ktr.alq_enable=0\nsysctl debug.ktr.stats\n",
                smp=smp, sets=[ENTRIES], trace=True, mask="SCHED,PROC").expect()
-    check_match(r"^load mix: n=3 jobs=2 ok, \d+ ms$", run.out, "load's summary")
+    check_match(r"^load mix: n=1 jobs=2 ok, \d+ ms$", run.out, "load's summary")
     tc.timestamps_ascend(run)
     stats = ktr_stats(run.out)
     tc.accounting_holds(stats)
@@ -30,7 +30,7 @@ def law(smp):
         check_eq((events[cpu], gaps[cpu]), (s["delivered"], s["lost"]), f"events and losses of cpu {cpu} in the stream")
     # Places are switched on and off at once, but not at one moment: the calls that count are between load and `ktr off`.
     since, until = (tc.named(run, rf"exec: pid \d+ name {name} ")[-1][0]["ns"] for name in ("load", "ktr"))
-    check(pairs_match(run, since, until) > 10000, "hardly any function returned")
+    check(pairs_match(run, since, until) > 3000, "hardly any function returned")
 
 
 for _smp in (1, 4):
@@ -175,11 +175,11 @@ def tour():
 
 @test("with every function on, switched on and off in turns on a busy machine, the code is afterwards as it was built")
 def storm():
-    script = ["sysctl -n debug.fbt.text", "load mix -n 60 -j 4 &"]
-    for module in ("fs", "mm", "sched", "proc", "*", "sync", "lib", "dev") * 3:
+    script = ["sysctl -n debug.fbt.text", "load mix -n 20 -j 4 &"]
+    for module in ("fs", "mm", "sched", "proc", "*", "sync", "lib", "dev") * times(1, 3):
         script += [f"ktr on 'fbt:{module}::' >/dev/null", f"ktr off 'fbt:{module}::' >/dev/null"]
     run = boot("\n".join([*script, "wait", "ktr off", "sysctl -n debug.fbt.text", "ktr probes -c", ""]), smp=4).expect()
-    check_match(r"^load mix: n=60 jobs=4 ok, \d+ ms$", run.out, "load's summary")
+    check_match(r"^load mix: n=20 jobs=4 ok, \d+ ms$", run.out, "load's summary")
     before, after = re.findall(r"^([0-9a-f]{8})$", run.out, re.M)
     check_eq(after, before, "checksum of the kernel's code")
     check_match(r"^fbt +\d+ +0$", run.out, "probes that are on")

@@ -2,7 +2,7 @@
 """test_fbt_storm.py - nothing breaks while every probe is switched on and off on a busy machine: from all CPUs at once, under
 NMIs, under the debuggers' breakpoints and steps, in a panic, in a memory dump and across a reset.
 
-environment: KESTREL_STRESS_SECONDS, how long all CPUs switch probes (default: 4). `make stress SECONDS=60`.
+environment: KESTREL_STRESS_SECONDS, how long all CPUs switch probes (default: 2, and 4 in `make soak`). `make stress SECONDS=60`.
 """
 import contextlib
 import os
@@ -11,10 +11,10 @@ import re
 import tracecheck as tc
 from console import BREAK, DB, db, db_events, ended, gdb, guest, prompt, shell, stopped_by_request
 from fbtcheck import disassembly, symbols
-from harness import ARCH, BUILD, DEADLINE_S, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
+from harness import ARCH, BUILD, DEADLINE_S, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test, times
 from qmp import Qmp
 
-SECONDS = float(os.environ.get("KESTREL_STRESS_SECONDS") or 4)
+SECONDS = float(os.environ.get("KESTREL_STRESS_SECONDS") or times(2, 4))
 ALL = "fbt:::,ktr:::,syscall:::,proc:::,sched:::,lockstat:::,vminfo:::,vfs:::,callout_execute:::,profile:::profile-997,profile:::tick-1ms"
 MODULES = ("fs", "mm", "sched", "proc", "sync", "lib", "dev", "trace")
 # $n switches the probes of two modules, and now and then all, until /tmp/over is there.
@@ -85,7 +85,7 @@ def stops(c, n, stop):
 @test("while all probes are switched on and off, the operator stops the machine again and again: it goes on each time")
 def operator():
     with busy() as c:
-        stops(c, 8, lambda: c.send(BREAK))
+        stops(c, times(3, 8), lambda: c.send(BREAK))
 
 
 @test("while all probes are switched on and off, NMIs come in bursts: the debugger is entered and left each time",
@@ -94,7 +94,7 @@ def nmis():
     control = scratch_file(".qmp")
     with busy("--qmp", str(control)) as c:
         qmp = Qmp(control)
-        stops(c, 8, lambda: [qmp.command("inject-nmi") for _ in range(20)])
+        stops(c, times(3, 8), lambda: [qmp.command("inject-nmi") for _ in range(20)])
         qmp.close()
 
 
@@ -175,7 +175,7 @@ REBOOT = f"""
 if test $(sysctl -n debug.ktr.prev.events) = 0; then
 ktr on '{ALL}' > /dev/null
 sysctl debug.ktr.alq_enable=1 > /dev/null
-load mix -n 2 -j 2 > /dev/null
+load mix -n 1 -j 2 > /dev/null
 reboot
 sleep 60
 fi
@@ -200,7 +200,7 @@ def reset():
 @test("when memory runs out meanwhile, functions are switched on all together or not at all")
 def memory():
     script = "".join(f"su 1000 user_test do hog memory > /dev/null &\nktr on 'fbt:::' > /dev/null\nktr probes -c | grep fbt\n"
-                     "ktr off 'fbt:::' > /dev/null\nktr probes -c | grep fbt\nuser_test do slay 1000\n" for _ in range(8))
+                     "ktr off 'fbt:::' > /dev/null\nktr probes -c | grep fbt\nuser_test do slay 1000\n" for _ in range(times(3, 8)))
     run = boot(f"{script}sysctl debug.ktr.alq_enable=0\nktr off > /dev/null\nktr probes -c\ndmesg\n", smp=2, mem="64M",
                options=["--file", f"/bin/user_test={BUILD}/user_test"]).expect()
     counts = [(int(there), int(on)) for there, on in re.findall(r"^fbt +(\d+) +(\d+)$", run.out, re.M)]

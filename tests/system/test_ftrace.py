@@ -3,7 +3,7 @@
 import re
 import struct
 
-from harness import boot, check, check_eq, check_match, main, test
+from harness import boot, check, check_eq, check_match, main, test, times
 from tracefs import CD, ENTRIES, rows
 
 CALL = re.compile(r"^ +(\d+)\) ([$@*#!+ ]) *([\d.]+ us)? +\|  ( *)(\S.*?)\r?$", re.M)
@@ -521,7 +521,7 @@ def refuses():
 
 @test("all files at once: readers and writers of everything at random, with all tracers on a busy machine; afterwards nothing is on")
 def stress():
-    worker = ("i=0\nwhile test $i -lt 7; do i=$((i+1))\ncase $(( (i * 7 + $1) % 17 )) in\n"
+    worker = (f"i=0\nwhile test $i -lt {times(3, 9)}; do i=$((i+1))\ncase $(( (i * 7 + $1) % 17 )) in\n"
               "0) echo function > current_tracer ;;\n1) echo function_graph > current_tracer ;;\n2) echo 'v*' > set_ftrace_filter ;;\n"
               "3) echo > set_ftrace_filter ;;\n4) cat trace > /dev/null ;;\n5) echo 1 > function_profile_enabled ;;\n"
               "6) echo 0 > function_profile_enabled; cat trace_stat/* > /dev/null ;;\n7) echo \"p:k$1 ramfs_read a=\\$arg1\" >> kprobe_events\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """test_stress.py - every class on, every workload, four CPUs, for a while: the log's accounts are exact.
 
-environment: KESTREL_STRESS_SECONDS, how long each test keeps the guest busy (default: 4). `make stress
+environment: KESTREL_STRESS_SECONDS, how long each test keeps the guest busy (default: 2). `make stress
 SECONDS=60`.
 """
 import json
@@ -11,11 +11,11 @@ import subprocess
 import time
 
 import tracecheck as tc
-from harness import BOOT, BUILD, DEADLINE_S, KTRDUMP, SLACK_S, ARCH, boot, check, check_eq, check_match, ktr_stats, main, test
+from harness import BOOT, BUILD, DEADLINE_S, KTRDUMP, SLACK_S, ARCH, boot, check, check_eq, check_match, ktr_stats, main, test, times
 
 SECONDS_GIVEN = os.environ.get("KESTREL_STRESS_SECONDS")
 try:
-    SECONDS = float(SECONDS_GIVEN or 4)
+    SECONDS = float(SECONDS_GIVEN or times(2, 4))
 except ValueError:
     SECONDS = 0.0
 CPUS = 4

@@ -12,7 +12,7 @@ from harness import DEADLINE_S, Skipped, boot, check, check_eq, check_match, mai
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
-READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do true; done; "
+READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
 
 
 def guest(script, **options):
@@ -167,7 +167,7 @@ def perf_tools():
             raise Skipped("no package perf-tools-unstable: there is no network, or no list of packages (apt-get update)")
         subprocess.run(["dpkg-deb", "-x", *pathlib.Path(tmp).glob("*.deb"), tmp], check=True)
         files = [word for p in pathlib.Path(tmp).glob("usr/sbin/*-perf") for word in ("--file", f"/bin/{p.name}={p}")]
-        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; done' > /dev/null &\n" + "".join(
+        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; sleep 0.03; done' > /dev/null &\n" + "".join(
             f"{line.replace(' ', '-perf ', 1) if ' ' in line else line + '-perf'} 2>&1\necho =====\n" for line, _ in PERF_TOOLS)
         out = boot(CD + script + "kill $!\n", options=["--program", "bash", *files], smp=2).expect().out.replace("\r", "").split("=====\n")
     for (line, pattern), text in zip(PERF_TOOLS, out[:-1], strict=True):

@@ -248,7 +248,7 @@ def libc():
         few = body[:10]
         lines += [f"p:f{n}_{i} /bin/linux_test:{at:#x}" for i, at in enumerate(few)]
         lines += [f"r:f{n}_r /bin/linux_test:{body[0]:#x}"] if name not in ("__restore_rt", "__clone", "__clone3", "start_thread") else []
-    run = boot(CD + "".join(f"echo '{line}' >> uprobe_events 2>/dev/null\n" for line in lines) + "echo 1 > events/uprobes/enable\nlinux_test\n"
+    run = boot(CD + "".join(f"echo '{line}' >> uprobe_events 2>/dev/null\n" for line in lines) + "echo 1 > events/uprobes/enable\nlinux_test brief\n"
                "echo 0 > events/uprobes/enable\ncat uprobe_profile\necho > uprobe_events\n", smp=4, options=FILE).expect()
     check_eq(re.findall(r"^not ok .*", run.out, re.M), [], "linux_test")
     check_match(r"^1\.\.\d\d+\r?$", run.out, "linux_test's end")
@@ -268,8 +268,8 @@ def storm():
             "echo 1 > events/uprobes/enable\necho 0 > events/uprobes/enable\n"
             "echo 1 > events/uprobes/probed_leaf_r/enable\necho 1 > events/uprobes/probed_leaf_3/enable\necho 0 > events/uprobes/enable\n")
     script = CD + "".join(f"echo '{line}' >> uprobe_events\n" for line in lines)
-    body = "linux_test probed 400 &\nlinux_test probed 400 &\nlinux_test probed > /dev/null & k=$!\n" + 12 * turn
-    body += "kill -9 $k\n" + 8 * turn + "wait\n"
+    body = "linux_test probed 100 &\nlinux_test probed 100 &\nlinux_test probed > /dev/null & k=$!\n" + 4 * turn
+    body += "kill -9 $k\n" + 3 * turn + "wait\n"
     # The first round takes what stays for good.
     script += body + 2 * (body + "sysctl -n vm.pages.free\n") + "echo > uprobe_events\ncat uprobe_events\n"
     run = boot(script, smp=4, options=FILE).expect()

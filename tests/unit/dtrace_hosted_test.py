@@ -6,24 +6,15 @@ Prints TAP. The program is build/host/dtrace-hosted, or $DTRACE_HOSTED.
 """
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/system"))
-from test_dtrace import cases  # noqa: E402
+from test_dtrace import cases, needs_no_kernel  # noqa: E402
 HOSTED = os.environ.get("DTRACE_HOSTED", str(ROOT / "build/host/dtrace-hosted"))
 DEADLINE_S = 60
 AT_LEAST = 30  # so many cases need no kernel
-
-# Other probes, the kernel's and the process's own things, files, and what waits for the clock.
-KERNEL = re.compile(r"\w*:\w*:\w*:(?!BEGIN|END|ERROR)|tick-|profile-|\b(pid|uid|execname|cur\w+|stack|ustack|chill|uregs|fds|timestamp|raise)\b|"
-                    r"`| -[clpCDHIL]\b|/proc|/etc|/tmp|\|(?!\|)[^']*$|<<|\w+_t\b.*->|exec")
-
-
-def needs_no_kernel(command):
-    return command.startswith("dtrace ") and "BEGIN" in command and KERNEL.search(command) is None
 
 
 def found(command):
