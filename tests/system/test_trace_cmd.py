@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, need_package, scratch_file, test
+from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, need_package, scratch_file, test
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
@@ -62,14 +62,8 @@ def functions(smp):
     check_match(r"\d+\.\d{9}: funcgraph_entry", host("-t"), "nanoseconds")
 
 
-@test("trace-cmd records functions and their graph; the host's trace-cmd reads the file, with 1 CPU")
-def functions_1():
-    functions(1)
-
-
-@test("trace-cmd records functions and their graph; the host's trace-cmd reads the file, with 4 CPUs")
-def functions_4():
-    functions(4)
+for _smp in (4,) if ARCH == ARCHS[0] else (1,):
+    test(f"trace-cmd records functions and their graph; the host's trace-cmd reads the file, with {_smp} CPUs")(lambda smp=_smp: functions(smp))
 
 
 @test("trace-cmd records events of all kinds: those of events/, marks, stacks, raw marks, and trace points that are in no folder")
