@@ -464,16 +464,16 @@ flip(const void *of_region, unsigned bit)
 }
 
 /*
- * Each bit of the headers, or every so many, and of the root's pointers to them: a loss is
- * reported. The number of slots and the CPU are found again.
+ * Each bit of the headers, and of the root's pointers to them: a loss is reported. The number of
+ * slots and the CPU are found again.
  */
 static void
-damage_headers(unsigned every)
+damage_headers(void)
 {
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
-	for (unsigned n = 0; n < CPUS * 64 * 9; n += every) {
+	for (unsigned n = 0; n < CPUS * 64 * 9; n++) {
 		unsigned cpu = n % CPUS, bit = n / CPUS % 512;
 		const struct ktr_ring *ring = ktr_log_ring(&ktr_main, cpu);
 		char who[40];
@@ -509,12 +509,12 @@ static void
 damaged_header_of_a_ring_is_reported(void **state)
 {
 	(void)state;
-	damage_headers(1);
+	damage_headers();
 	/* The same with rings that are partly empty and have cleared events. */
 	ktr_clear();
 	record(0, 5);
 	record(1, ENTRIES / 2);
-	damage_headers(5);
+	damage_headers();
 }
 
 /* A ring that was used before a change of size is not taken for the current one. */

@@ -1,5 +1,5 @@
-# rules.mk - the unit tests again: under sanitizers (build/host-asan, build/host-tsan), and with the hosted port's other
-# kind of claim (build/host-restart).
+# rules.mk - the unit tests again: under sanitizers (build/host-asan, build/host-tsan), with the hosted port's other kind of
+# claim (build/host-restart), and as they compile fastest, for mutants (build/host-plain).
 
 .PHONY: sanitized-tests
 
@@ -8,11 +8,13 @@
 # GCC compiles sanitized code in a third of the time that -O2 takes, and it runs nearly as fast.
 asan_FLAGS := -Og -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 restart_FLAGS := -O1 -g1 -DKTR_HOST_RESTART
+plain_FLAGS := -O0 -g0
 tsan_FLAGS := -Og -g1 -fsanitize=thread -Wno-tsan
-# What a test of each kind links: those with threads or restartable records are about the log alone.
+# What a test of each kind links: those of all kinds but the first are about the log alone.
 asan_LIB_OBJS := $(UNIT_LIB_OBJS)
 tsan_LIB_OBJS := $(KTR_HOST_SRCS:%=$H/obj/%.o)
 restart_LIB_OBJS := $(tsan_LIB_OBJS)
+plain_LIB_OBJS := $(tsan_LIB_OBJS)
 asan_PROGRAMS := $(UNIT_TESTS:$H/%=%) $(UNIT_GENS:$H/%=%) ktrdump kdump dtrace-hosted
 restart_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l KTR_HOST_RESTART $(UNIT_SRCS)))
 tsan_PROGRAMS := $(patsubst tests/unit/%.c,unit/%,$(shell grep -l pthread_create $(UNIT_SRCS)))
@@ -49,6 +51,7 @@ endef
 $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
 $(eval $(call sanitized,restart))
+$(eval $(call sanitized,plain))
 
 sanitized-tests: ## build the unit tests with AddressSanitizer, UBSan and ThreadSanitizer, and with restartable claims
 test: sanitized-tests
