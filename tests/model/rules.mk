@@ -3,4 +3,4 @@
 .PHONY: model
 
 model: ## check the model of the rings and the stream with Spin, exhaustively
-	tests/model/run
+	tests/model/run --large

@@ -13,6 +13,7 @@ import export_help as x
 from export_help import equal, expect
 
 ANALYSES = ("lttng-cputop-mi", "lttng-schedtop-mi", "lttng-irqstats-mi", "lttng-syscallstats-mi", "lttng-iousagetop-mi")
+ANALYSED = ("sample", "guest-200", "loss", "damaged", "calls-60")  # all states of threads, calls and interrupts, with and without gaps
 
 
 def value_of(v):
@@ -182,7 +183,7 @@ def check(path, tmp):
     status, text, err = x.run("babeltrace2", out)
     equal(status, 0, "babeltrace2")
     quiet(err, "babeltrace2")
-    if right:
+    if path.stem in ANALYSED:
         analyses_say(out, rows)
     return text
 

@@ -18,7 +18,7 @@ for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     signal.signal(_signal, signal.SIG_DFL)
 
 FILE_MAX = 8192  # bytes until the disk is full
-MIX = run_bytes(KTR_GEN, "mix", "200000")
+MIX = run_bytes(KTR_GEN, "mix", "80000")
 SOME = run_bytes(KTR_GEN, "guest", "50")
 
 
@@ -97,7 +97,7 @@ def interrupt_of_the_last_phase_ends_the_export(tmp):
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     source = tmp / "long.ktr"
-    source.write_bytes(run_bytes(KTR_GEN, "mix", "2000000"))
+    source.write_bytes(run_bytes(KTR_GEN, "mix", "700000"))
     (tmp / "there").mkdir()
     for form in ("schedgraph", "tracedat"):
         with open(source, "rb") as f:

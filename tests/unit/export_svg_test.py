@@ -270,7 +270,7 @@ def names_have_the_room_that_there_is(tmp):
 
 
 def widest_picture_is_not_too_large(tmp):
-    path = x.gen(tmp, "mix 1000000")
+    path = x.gen(tmp, "mix 400000")
     for args in ([], ["--cpu", "0"]):
         equal(x.ktrdump("--format", "svg", "--width", "20000", *args, "-o", tmp / "wide.svg", path), (0, "", ""), f"{args}")
         size = (tmp / "wide.svg").stat().st_size
@@ -291,7 +291,7 @@ def used(form, out, path):
 
 
 def dense_parts_are_binned_and_reported(tmp):
-    path = x.gen(tmp, "mix 1000000")
+    path = x.gen(tmp, "mix 400000")
     usage, jsonl = (used(form, tmp / f"dense.{form}", path) for form in ("svg", "jsonl"))
     expect(usage.ru_maxrss * 1024 < MEMORY_MAX, f"{usage.ru_maxrss} KiB of memory")
     svg_s, jsonl_s = (u.ru_utime + u.ru_stime for u in (usage, jsonl))
@@ -299,7 +299,7 @@ def dense_parts_are_binned_and_reported(tmp):
     expect((tmp / "dense.svg").stat().st_size < SIZE_MAX, "too large")
     picture = Picture((tmp / "dense.svg").read_text(encoding="utf-8"))
     expect(any("stands in bins" in t for t in picture.text), f"no note on bins: {picture.text}")
-    expect(any(re.match(r"0 of 125,000 wakeups", t) for t in picture.text), f"no note on wakeups: {picture.text}")
+    expect(any(re.match(r"0 of 50,000 wakeups", t) for t in picture.text), f"no note on wakeups: {picture.text}")
     for tid in range(100, 108):
         lane_tells(picture, f"tid{tid}", picture.sums(f"tid{tid}"))
     few = Picture(x.ktrdump("--format", "svg", "-i", x.gen(tmp, "sample"))[1])

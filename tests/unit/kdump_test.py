@@ -68,8 +68,10 @@ def every_call_of_every_machine_has_a_name_and_arguments(_tmp):
         table = (ROOT / "kernel/abi" / machine / "syscalls.def").read_text()
         rows = re.findall(r"^SYSCALL\((\d+), (\w+), (\d)\)", table, re.M)
         expect(len(rows) > 45, f"{machine}: {len(rows)} system calls")
-        for number, name, narg in rows:
-            row = json.loads(lines([k.call(int(number), *range(int(narg)), machine=machine)], "--jsonl")[0])
+        said = lines([k.call(int(number), *range(int(narg)), machine=machine) for number, _, narg in rows], "--jsonl")
+        equal(len(said), len(rows), f"{machine}: lines")
+        for (number, name, narg), line in zip(rows, said):
+            row = json.loads(line)
             equal(row["call"], name, f"{machine} {number}")
             expect(not [n for n in row["args"] if n.startswith("arg") and n[3:].isdigit()], f"{machine} {name}: {row['args']}")
             equal(list(row["args"].values()), list(range(int(narg))), f"{machine} {name}")

@@ -18,8 +18,6 @@
 #include "tests/unit/ktr_scenario.h"
 #include "tests/unit/ktr_shadow.h"
 
-#define WRITER_STEPS 40u /* enough for a record call to finish */
-
 /* Strikes are writers that run between two of the reader's loads. */
 static void
 on_read_step(enum ktr_host_step step)
@@ -94,6 +92,7 @@ writers_at_any_two_points_of_a_reader(void **state)
  */
 static ucontext_t writer_context, here_context;
 static bool writer_runs, writer_done;
+static bool more_steps; /* the writer was resumed, and was not done after resume_steps */
 static unsigned resume_at, resume_steps;
 
 static void
@@ -117,8 +116,10 @@ static void
 on_late_step(enum ktr_host_step step)
 {
 	if (step == KTR_HOST_READ) {
-		if (scenario_steps++ == resume_at)
+		if (scenario_steps++ == resume_at) {
 			writer_go_on(resume_steps);
+			more_steps = !writer_done;
+		}
 		return;
 	}
 	shadow_step(step);
@@ -142,7 +143,7 @@ read_beside_writer(unsigned writer_at, unsigned events, bool oldest)
 	writer_context.uc_stack.ss_size = sizeof(stack);
 	writer_context.uc_link = &here_context;
 	makecontext(&writer_context, writer_main, 0);
-	writer_done = false;
+	writer_done = more_steps = false;
 	ktr_host_interrupt = on_late_step;
 	writer_go_on(writer_at);
 	bool reached = !writer_done;
@@ -177,7 +178,8 @@ writer_goes_on_at_any_point_of_a_reader(void **state)
 		bool reached = true;
 		for (unsigned at = 1; reached; at++) {
 			for (resume_at = 0; resume_at <= 12; resume_at++) {
-				for (resume_steps = 1; resume_steps <= WRITER_STEPS; resume_steps++)
+				more_steps = true;
+				for (resume_steps = 1; more_steps; resume_steps++)
 					reached = read_beside_writer(at, way / 2, way % 2 != 0);
 			}
 		}

@@ -12,10 +12,10 @@ import tempfile
 from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_formats, main
 
 MEMORY_KB = 1024  # by which memory may differ
-DEAD = 100_000  # threads, one after the other
+DEAD = 60_000  # threads, one after the other
 DEAD_BYTES = {"text": 48, "jsonl": 48, "chrome": 48, "ctf": 48, "folded": 48, "fxt": 64, "schedgraph": 48,
               "tracedat": 64, "svg": 256}  # that each may leave; a picture keeps some thousands for their names
-MIX = subprocess.run([KTR_GEN, "mix", "200000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
+MIX = subprocess.run([KTR_GEN, "mix", "60000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
 
 
 def ktrdump(*args, data=MIX, **options):
@@ -75,7 +75,7 @@ def peak_kb(command, data):
 
 def long_stream_takes_no_more_memory(tmp):
     """Ten times as many events need the same memory, so a gigabyte of stream would, too."""
-    long = subprocess.run([KTR_GEN, "mix", "2000000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
+    long = subprocess.run([KTR_GEN, "mix", "600000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
     for name, _ in export_formats():
         small, big = (peak_kb([KTRDUMP, "--format", name, "-o", tmp / f"{name}{len(data)}", "-"], data) for data in (MIX, long))
         expect(big < small + MEMORY_KB, f"{name}: {small} KB for {len(MIX):,} bytes, {big} KB for {len(long):,}")

@@ -44,7 +44,8 @@ def expect(condition, what):
 
 
 def equal(found, expected, what="value"):
-    expect(found == expected, f"{what}: found {found!r}, expected {expected!r}")
+    if found != expected:  # the text of it may be long
+        raise AssertionError(f"{what}: found {found!r}, expected {expected!r}")
 
 
 def prints_freebsd_columns(_):
@@ -278,7 +279,7 @@ def live_stream_ends_clean_after_a_pass(_):
 
 def stream_in_the_log_of_a_console_is_found(tmp):
     """db>'s `capture` prints it as base64. The log is read in pieces of 64 KiB, which may end anywhere."""
-    for events in ("300", "30000"):
+    for events in ("300", "3000"):
         data = gen("guest", events)
         text = base64.encodebytes(data)
         wanted = Run("--format", "jsonl", data=data)
