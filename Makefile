@@ -234,7 +234,14 @@ $B/initrd.cpio: $(USER_BINS) $(ROOT_FILES) userland/applets $(GUEST)/busybox $B/
 # What grub.cfg uses, and nothing else: GRUB unpacks all of it, and would look for more on the disk, before it boots.
 GRUB_MODULES := normal search search_fs_file test eval configfile multiboot2 boot part_msdos part_gpt iso9660 fat
 
-$B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf Makefile
+# The image starts on the firmware for which GRUB is installed: it is made again when that changes.
+GRUB_PLATFORMS := $B/grub.platforms
+ifneq ($(GRUB_BOOTS),)
+$(shell ls -d /usr/lib/grub/*-*/ > $(GRUB_PLATFORMS).now 2>/dev/null; cmp -s $(GRUB_PLATFORMS).now $(GRUB_PLATFORMS) || \
+	cp $(GRUB_PLATFORMS).now $(GRUB_PLATFORMS); rm -f $(GRUB_PLATFORMS).now)
+endif
+
+$B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf Makefile $(GRUB_PLATFORMS)
 	@rm -rf $B/iso && mkdir -p $B/iso/boot/grub
 	@cp $B/initrd.cpio userland/root/boot/loader.conf $B/iso/boot/
 	@$(OBJCOPY) --strip-all $B/kestrel $B/iso/boot/kestrel # GRUB would load what is for debuggers, too
@@ -308,7 +315,7 @@ $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
 # ---- targets ----------------------------------------------------------------------------------
 
-.PHONY: all run debug console test test-guests stress lint format clean help unit-tests
+.PHONY: all run debug console test check test-guests stress lint format clean help unit-tests
 .SECONDARY:
 
 BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso))
@@ -346,6 +353,9 @@ test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TEST
 SECONDS ?= 60
 stress: $(GUESTS_BUILT) ## all classes, all workloads, four CPUs for SECONDS=60: is every event accounted for?
 	KESTREL_STRESS_SECONDS=$(SECONDS) tests/run $(TEST_ARCHS:%=--arch %) --jobs 1 system/test_stress
+
+check: all sanitized-tests $(GUESTS_BUILT) ## for every save: lint, unit tests and a guest of each architecture, in a minute
+	tests/run $(TEST_ARCHS:%=--arch %) --check
 
 lint: ## formatting, layers, headers that compile alone, cppcheck, shellcheck
 	tests/lint/run

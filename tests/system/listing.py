@@ -278,8 +278,8 @@ def copy_tree(folder):
 
 def write(file, folder):
     if file.path is None:
-        p = subprocess.run(["patch", "-p1", "--no-backup-if-mismatch"], cwd=folder, input=file.text, capture_output=True,
-                           text=True, timeout=DEADLINE_S)
+        p = subprocess.run(["git", "apply"], cwd=folder, input=file.text, capture_output=True, text=True, timeout=DEADLINE_S,
+                           env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)})
         check_eq(p.returncode, 0, f"line {file.line}: the change does not apply: {p.stdout}{p.stderr}")
     else:
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
