@@ -91,9 +91,13 @@ void *entry_alloc(size_t size);
 /* Physical address of the kernel's own page table. */
 uint64_t entry_kernel_root(void);
 /*
- * Writes kernel text, which is mapped read-only. An aligned word of 4 bytes is written with one
- * store. One caller at a time.
+ * Writes kernel text, which is mapped read-only, through a window. It stays open for further writes
+ * to the same page, with interrupts off, until entry_text_close(). An aligned word of 4 bytes is
+ * written with one store. One caller at a time.
  */
+void entry_text_put(uintptr_t addr, const void *bytes, size_t n);
+void entry_text_close(void);
+/* One entry_text_put(), and entry_text_close(). */
 void entry_text_write(uintptr_t addr, const void *bytes, size_t n);
 /* Waits up to a second until a started CPU calls entry_secondary(). False: it did not. */
 bool entry_wait_online(struct pcpu *pc);

@@ -52,9 +52,10 @@ store_all(void)
 
 		if (entry_probe_at(at))
 			continue; /* the breakpoint stays */
-		entry_text_write(at, &insn, sizeof(insn));
+		entry_text_put(at, &insn, sizeof(insn));
 		arch_icache_sync((const void *)at, sizeof(insn));
 	}
+	entry_text_close();
 	entry_sync_cpus();
 }
 

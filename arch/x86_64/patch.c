@@ -137,20 +137,23 @@ arch_patch(void)
 	uint8_t code[SITE_SIZE];
 
 	KTR_PATCH_EACH(p)
-	entry_text_write(ktr_patch_at(p), &int3, 1);
+	entry_text_put(ktr_patch_at(p), &int3, 1);
+	entry_text_close();
 	entry_sync_cpus();
 	KTR_PATCH_EACH(p)
 	{
 		new_code(p, code);
-		entry_text_write(ktr_patch_at(p) + 1, code + 1, SITE_SIZE - 1);
+		entry_text_put(ktr_patch_at(p) + 1, code + 1, SITE_SIZE - 1);
 	}
+	entry_text_close();
 	entry_sync_cpus();
 	KTR_PATCH_EACH(p)
 	{
 		if (entry_probe_at(ktr_patch_at(p)))
 			continue; /* the breakpoint stays */
 		new_code(p, code);
-		entry_text_write(ktr_patch_at(p), code, 1);
+		entry_text_put(ktr_patch_at(p), code, 1);
 	}
+	entry_text_close();
 	entry_sync_cpus();
 }

@@ -6,7 +6,7 @@
  * and executable. To change text, the kernel maps it writable in a window for that moment.
  *
  * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE.
- * entry_text_write() has one caller at a time, which owns the window.
+ * entry_text_put() has one caller at a time, which owns the window until it closes it.
  */
 #include "kernel/mm/kmap.h"
 
@@ -406,30 +406,56 @@ store(void *to, const void *bytes, size_t n)
 	__atomic_store_n((uint32_t *)to, word, __ATOMIC_RELAXED);
 }
 
-void
-entry_text_write(uintptr_t addr, const void *bytes, size_t n)
+static uint64_t text_page; /* the page of text in the window; 0: it is closed */
+
+/* Only this CPU uses the window until it is closed: interrupts are off. */
+static void
+text_open(uint64_t page)
 {
-	uint64_t pa = image_phys((const char *)addr), *pte;
+	if (text_page == page)
+		return;
+	entry_text_close();
+	irq_push();
+	text_page = page;
+	/* Another CPU may have used the window: drop what this CPU's TLB may hold of it. */
+	arch_tlb_flush_page(WINDOW);
+	*pagetable_entry(root, WINDOW, 0, NULL) = arch_pte_leaf(page, MMU_READ | MMU_WRITE, 0);
+	arch_mmu_sync();
+}
+
+void
+entry_text_close(void)
+{
+	if (text_page == 0)
+		return;
+	*pagetable_entry(root, WINDOW, 0, NULL) = 0;
+	arch_tlb_flush_page(WINDOW);
+	text_page = 0;
+	irq_pop();
+}
+
+void
+entry_text_put(uintptr_t addr, const void *bytes, size_t n)
+{
+	uint64_t pa = image_phys((const char *)addr);
 
 	if (root == 0) { /* the boot tables map all of it writable */
 		store(phys_to_virt(pa), bytes, n);
 		return;
 	}
-	/* Only this CPU uses the window until it is closed. */
-	irq_push();
-	pte = pagetable_entry(root, WINDOW, 0, NULL);
 	for (size_t done = 0; done < n;) {
 		uint64_t off = (pa + done) & (PAGE_SIZE - 1);
 		size_t part = n - done < PAGE_SIZE - off ? n - done : PAGE_SIZE - off;
 
-		/* Another CPU may have used the window: drop what this CPU's TLB may hold of it. */
-		arch_tlb_flush_page(WINDOW);
-		*pte = arch_pte_leaf(page_round_down(pa + done), MMU_READ | MMU_WRITE, 0);
-		arch_mmu_sync();
+		text_open(page_round_down(pa + done));
 		store((char *)WINDOW + off, (const char *)bytes + done, part);
-		*pte = 0;
-		arch_tlb_flush_page(WINDOW);
 		done += part;
 	}
-	irq_pop();
+}
+
+void
+entry_text_write(uintptr_t addr, const void *bytes, size_t n)
+{
+	entry_text_put(addr, bytes, n);
+	entry_text_close();
 }
