@@ -66,7 +66,8 @@ def room():
     check(added <= 0.05 * (size - added), f"{added} bytes of {size - added}: {100 * added / (size - added):.1f} %, expected at most 5 %")
 
 
-TOUR = """for i in switch lock fork pipe fault syscall malloc mix file; do load $i -n 3 -j 2; done
+TOUR = """exec > /dev/null 2>&1
+for i in switch lock fork pipe fault syscall malloc mix file; do load $i -n 3 -j 2; done
 mkdir /tmp/d; echo a b > /tmp/d/f; cp /tmp/d/f /tmp/d/g; mv /tmp/d/g /tmp/d/h; chmod 600 /tmp/d/h; touch /tmp/d/t
 cat /tmp/d/f | grep a | head -1 | tail -1 | tee /tmp/d/u | wc; ls -l /tmp/d /dev; rm -r /tmp/d
 ps -T; sysctl kern.proc; stty rows 30; stty rows 24; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
