@@ -45,7 +45,7 @@ make() {{ {make}; }}
 # The compiler gets the folder in which everything was built, so that nothing is built again. `make test` runs one
 # item, since this test is one of the others.
 MAKE = """case " $* " in
-*" test "*) command make CURDIR='{root}' TESTS=unit/ktr_param_test "$@" ;;
+*" test "*) command make CURDIR='{root}' TESTS=sanitize/asan/ktr_param_test "$@" ;;
 *) command make CURDIR='{root}' "$@" ;;
 esac"""
 
