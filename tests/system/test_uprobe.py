@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test, times
 
 sys.path.insert(0, str(BUILD.parent.parent / "tests" / "unit"))
 import insn_test as insns  # noqa: E402
@@ -270,15 +270,16 @@ def storm():
     script = CD + "".join(f"echo '{line}' >> uprobe_events\n" for line in lines)
     body = "linux_test probed 100 &\nlinux_test probed 100 &\nlinux_test probed > /dev/null & k=$!\n" + 4 * turn
     body += "kill -9 $k\n" + 3 * turn + "wait\n"
-    # The first round takes what stays for good.
-    script += body + 2 * (body + "sysctl -n vm.pages.free\n") + "echo > uprobe_events\ncat uprobe_events\n"
+    # Quiet turns with a program that ends: a leak of one object for each probe takes pages in each; the first ones fill what the heap keeps.
+    quiet = turn + "linux_test probed 1 > /dev/null\n"
+    script += times(2, 3) * body + 4 * quiet + "sysctl -n vm.pages.free\n" + 6 * quiet + "sysctl -n vm.pages.free\necho > uprobe_events\ncat uprobe_events\n"
     run = boot(script, smp=4, options=FILE).expect()
     check_eq(re.findall(r"^sh: (?!.*Terminated|.*Killed).*", run.out, re.M), [], "errors")
     results = re.findall(r"^probed: (\w+) ", run.out, re.M)
     check_eq(results, ["good"] * len(results), "the programs")
-    check_eq(len(results), 6, "programs that ended")
+    check_eq(len(results), times(4, 6), "programs that ended")
     before, after = map(int, re.findall(r"^(\d+)\r?$", run.out, re.M))
-    check(abs(after - before) < 16, f"pages that are free: {before}, then {after}")
+    check(after >= before - 3, f"pages that are free: {before}, then {after}")
 
 
 if __name__ == "__main__":

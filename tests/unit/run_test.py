@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """run_test.py - tests/run takes the items that are asked for, and refuses a name that none has. Prints TAP."""
+import os
 import re
 
 import export_help as x
@@ -38,5 +39,70 @@ def failures_keep_the_beginning_of_what_was_found(_):
     equal([f"{p.name}: {cut}" for p in sources for cut in re.findall(r".*\[-\d{3,}:\].*", p.read_text())], [], "outputs that are cut")
 
 
+def check_takes_what_is_short(_):
+    items = listed("--check")
+    expect({"lint", "x86_64/system/test_check", "aarch64/system/test_check"} < set(items), f"{items}")
+    expect(not any("/kernel/" in item or "system/test_boot" in item or item == "fuzz" for item in items), f"{items}")
+
+
+def since_takes_what_a_change_concerns(tmp):
+    """In a copy, in which one file after the other is changed."""
+    copy = tmp / "copy"
+    equal(x.run("git", "clone", "-q", x.ROOT, copy)[0], 0, "git clone")
+    (copy / "build").mkdir()
+    for name in (x.ROOT / "build").iterdir():
+        (copy / "build" / name.name).symlink_to(name)
+    run = copy / "tests/run"
+    for path, has, lacks in (("tests/system/test_boot.py", "aarch64/system/test_boot", "aarch64/system/test_exit"),
+                             ("tests/system/console.py", "x86_64/system/test_debugger", "x86_64/system/test_exit"),
+                             ("doc/labs.md", "system/test_labs", "fuzz"),
+                             ("arch/aarch64/mmu.c", "aarch64/kernel/smp1", "x86_64/kernel/smp1"),
+                             ("tests/unit/ktr_ring_test.c", "sanitize/asan/ktr_ring_test", "sanitize/asan/ktr_wire_test"),
+                             ("tests/kernel/fs_test.c", "x86_64/kernel/smp4", "x86_64/system/test_exit"),
+                             ("Makefile", "fuzz", None)):
+        before = (copy / path).read_bytes()
+        (copy / path).write_bytes(before + b"\n")
+        status, out, err = x.run(run, "--list", "--since", "HEAD")
+        (copy / path).write_bytes(before)
+        equal((status, err), (0, ""), path)
+        expect(has in out.split() and lacks not in out.split(), f"{path}: expected {has}, and not {lacks}: {out}")
+    equal(x.run(run, "--list", "--since", "HEAD")[:2], (0, ""), "no change")
+    status, out, err = x.run(run, "--list", "--since", "nosuch")
+    equal((status, out), (2, ""), "a commit that is none")
+    expect(err.startswith("tests/run: --since nosuch: fatal: "), err)
+
+
+def an_item_is_a_line_and_failures_say_what_they_found(tmp):
+    """Of a program that is killed, of one of which a test fails, and of one that prints no plan."""
+    (tmp / "suite.py").write_text(f"""
+import sys
+sys.path[:0] = [{str(x.ROOT / "tests")!r}, {str(x.ROOT / "qemu")!r}]
+import importlib.machinery, importlib.util, pathlib
+import items
+loader = importlib.machinery.SourceFileLoader("runner", {str(RUN)!r})
+runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner", loader))
+loader.exec_module(runner)
+items.BUILD = pathlib.Path({str(tmp)!r})
+items.FIGURES = items.BUILD / "tests.json"
+sh = lambda name, text: items.Item(name, "sh", "-c", text, deadline_s=60)
+items.find_items = lambda archs: [sh("killed", "echo 1..1; echo ok 1 - fine; kill -INT $$; exit 0"),
+                                  sh("bad", "echo 1..2; echo '# found 1'; echo not ok 1 - wrong; echo ok 2 - right; exit 1"),
+                                  sh("planless", "echo text; umask; exit 3")]
+sys.exit(runner.main(sys.argv[1:]))
+""")
+    status, out, err = x.run("env", "-i", f"PATH={os.environ['PATH']}", "sh", "-c", f"umask 077; trap '' INT; exec /usr/bin/python3 {tmp}/suite.py --jobs 1")
+    equal((status, err), (1, ""), f"status and errors; {out}")
+    lines = out.splitlines()
+    expect(any(re.fullmatch(r"not ok \d - bad: 2 tests, 1 failed, [\d.]+ s, CPU [\d.]+ s", line) for line in lines), out)
+    expect("# found 1" in lines and "# failed: bad: wrong" in lines, f"what was found, and the list at the end: {out}")
+    expect("# 0022" in lines, f"the umask is the suite's, not the caller's: {out}")
+    expect(any("planless: the run as a whole: printed no plan; exit status 3, though no test failed" in line for line in lines), out)
+    expect(any("killed: the run as a whole: exit status -2" in line for line in lines), f"SIGINT is not ignored, though the caller ignores it: {out}")
+    equal(lines[-1], "2 passed, 3 failed, 0 skipped", "the last line")
+    expect(any(re.fullmatch(r"# +[\d.]+ +[\d.]+ +0  all of 3 items", line) for line in lines), f"the table: {out}")
+    expect("bad: right" in (tmp / "tests.tap").read_text() and '"cpu_s"' in (tmp / "tests.json").read_text(), "build/tests.tap and tests.json")
+
+
 if __name__ == "__main__":
-    x.main([globs_choose_items, glob_without_an_item_is_refused, failures_keep_the_beginning_of_what_was_found])
+    x.main([globs_choose_items, glob_without_an_item_is_refused, check_takes_what_is_short, since_takes_what_a_change_concerns,
+            an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])
