@@ -74,7 +74,7 @@ def python_items(path):
 def objects():
     """{source: objects below build/}."""
     made = {}
-    for path in (path for folder in BUILD.iterdir() for path in folder.resolve().glob("**/*.d")):
+    for path in (path for folder in BUILD.iterdir() for path in folder.resolve().glob("**/*.[cS].d")):
         target, _, sources = re.split(r"(?<!\\)\n", path.read_text(encoding="utf-8"))[0].partition(":")
         for source in re.findall(r"[^\s\\]+", sources):
             made.setdefault(source, set()).add(target.removeprefix("build/"))
