@@ -66,7 +66,7 @@ def since_takes_what_a_change_concerns(tmp):
         (copy / path).write_bytes(before)
         equal((status, err), (0, ""), path)
         expect(has in out.split() and lacks not in out.split(), f"{path}: expected {has}, and not {lacks}: {out}")
-    equal(x.run(run, "--list", "--since", "HEAD")[:2], (0, ""), "no change")
+    equal(x.run(run, "--list", "--since", "HEAD")[:2], (0, "\n"), "no change")
     status, out, err = x.run(run, "--list", "--since", "nosuch")
     equal((status, out), (2, ""), "a commit that is none")
     expect(err.startswith("tests/run: --since nosuch: fatal: "), err)
