@@ -12,7 +12,7 @@ ONCE = ("test_cross", "test_docs", "test_embed", "test_labs")  # of tests/system
 DEADLINE_S = 1800  # of qemu/deadline.py; it ends what hangs
 STRESS_TIMES = 6  # times KESTREL_STRESS_SECONDS, for test_stress
 FIGURES = BUILD / "tests.json"  # of the last run of each item on this machine
-TIMES = TESTS / "times"  # lines `CPU seconds ITEM` of a whole run, for a checkout in which nothing has run
+TIMES = TESTS / "times"  # lines `ITEM SECONDS` of a whole run, for a checkout in which nothing has run
 CHECK_S = 2.0  # make check runs lint, one guest, and what on the host takes no longer than this
 
 
@@ -101,7 +101,7 @@ def lacks_userland(item):
 def times():
     """{item: CPU seconds} of its last run here, or of the run that TIMES is from."""
     rows = (line.split() for line in TIMES.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
-    known = {name: float(seconds) for seconds, name in rows}
+    known = {name: float(seconds) for name, seconds in rows}
     try:
         last = json.loads(FIGURES.read_text(encoding="utf-8"))
         return known | {name: row["cpu_s"] for name, row in last.items()}

@@ -2,11 +2,16 @@
 import contextlib
 import re
 import subprocess
+import sys
 
 import pexpect
 
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, ROOT, ktr_stats
 
+sys.path.insert(0, str(ROOT / "qemu"))
+from deadline import Deadline  # noqa: E402
+
+LOOK_S = 5  # how often to look whether a deadline has passed
 PROMPT = "kestrel# "
 # A prompt at the start of a line, at the end of the output so far; text may contain the same words. Output arrives in
 # pieces: a pattern that may continue needs what follows it, too.
@@ -17,10 +22,35 @@ DB_EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\) (\d+)\.(\d{9}) (\S+)\.(\d+): (
 BREAK = "\x01b"  # QEMU's keys for sending a BREAK
 
 
+class Patient(pexpect.spawn):
+    """A terminal whose timeouts are deadlines of qemu/deadline.py: a guest that the host lets wait is not late."""
+
+    def expect_list(self, pattern_list, timeout=-1, searchwindowsize=-1, async_=False, **kw):
+        return self.wait_for(super().expect_list, pattern_list, timeout, searchwindowsize)
+
+    def expect_exact(self, pattern_list, timeout=-1, searchwindowsize=-1, async_=False, **kw):
+        return self.wait_for(super().expect_exact, pattern_list, timeout, searchwindowsize)
+
+    def wait_for(self, expect, patterns, timeout, window):
+        seconds = self.timeout if timeout == -1 else timeout
+        if seconds is None or seconds <= LOOK_S:
+            return expect(patterns, seconds, window)
+        deadline = Deadline(seconds, self.pid)
+        while True:
+            try:
+                found = expect(patterns, min(LOOK_S, max(deadline.left_s, 0)), window)
+            except pexpect.TIMEOUT:
+                if deadline.tick() <= 0:
+                    raise
+            else:
+                if self.match is not pexpect.TIMEOUT or deadline.tick() <= 0:
+                    return found
+
+
 @contextlib.contextmanager
 def guest(*options, smp=4, deadline=("--timeout", str(4 * DEADLINE_S))):
     """Boots a guest and waits for the shell's prompt."""
-    c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
+    c = Patient(str(BOOT), ["--arch", ARCH, "--firmware", "none", "--smp", str(smp), *deadline, *options],
                       encoding="utf-8", codec_errors="replace", timeout=DEADLINE_S)
     c.str_last_chars = 0  # on failure, show all output since the last match
     c.delaybeforesend = None  # pexpect's delay of 50 ms is not needed here

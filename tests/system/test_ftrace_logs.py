@@ -202,7 +202,7 @@ def irqsoff():
 
 @test("wakeup: how long a thread of a better priority waits for its CPU")
 def wakeup():
-    trace = ftrace("echo 0 > options/function-trace\necho wakeup > current_tracer\nload mix -n 3 >/dev/null\nsleep 0.05\necho 0 > tracing_on\ncat trace\necho nop > current_tracer\n", smp=2)[0]
+    trace = ftrace("echo 0 > options/function-trace\necho wakeup > current_tracer\nload mix -n 3 >/dev/null\nsleep 0.05\necho 0 > tracing_on\ncat trace\necho nop > current_tracer\n", smp=2, options=["--icount"])[0]  # the host takes no CPU away between two readings of the clock
     us = int(check_match(r"^# wakeup latency trace v1\.1\.5 on Kestrel\n# -+\n# latency: (\d+) us, ", trace, "the latency")[1])
     tid = check_match(r"^#    \| task: \S+-(\d+) ", trace, "the task")[1]
     lines = LATENCY.findall(trace)
