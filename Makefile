@@ -334,7 +334,7 @@ debug: all ## the same machine under gdb, which starts here with symbols; CORE=F
 console: ## beside `make debug`, in another terminal: the console of its guest
 	qemu/gdb/console $B/debug.socket
 
-# The tests themselves are built with sanitizers (tests/unit/rules.mk); plain ones are for mutants and debuggers.
+# The tests themselves are built with sanitizers (tests/unit/rules.mk). A debugger may want one by name: build/host/unit/NAME.
 unit-tests: $(UNIT_GENS) $(INSN_PROBES) $H/dtrace-hosted ## build what the host's unit tests use
 
 # The architectures to test: the one that was asked for, or all. What the host runs is built once, and first.
@@ -354,7 +354,7 @@ SECONDS ?= 60
 stress: $(GUESTS_BUILT) ## all classes, all workloads, four CPUs for SECONDS=60: is every event accounted for?
 	KESTREL_STRESS_SECONDS=$(SECONDS) tests/run $(TEST_ARCHS:%=--arch %) --jobs 1 system/test_stress
 
-check: all sanitized-tests $(GUESTS_BUILT) ## for every save: lint, unit tests and a guest of each architecture, in a minute
+check: sanitized-tests $(GUESTS_BUILT) ## for every save: lint, unit tests and a guest of each architecture, in a minute
 	tests/run $(TEST_ARCHS:%=--arch %) --check
 
 lint: ## formatting, layers, headers that compile alone, cppcheck, shellcheck

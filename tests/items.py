@@ -98,15 +98,18 @@ def lacks_userland(item):
                  if not all((BUILD / "guest" / arch / name).exists() for name in ("busybox", "musl/lib/libc.a"))), None)
 
 
+def figures():
+    """{item: {wall_s, cpu_s, guests}} of its last run here."""
+    try:
+        return json.loads(FIGURES.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
 def times():
     """{item: CPU seconds} of its last run here, or of the run that TIMES is from."""
     rows = (line.split() for line in TIMES.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
-    known = {name: float(seconds) for name, seconds in rows}
-    try:
-        last = json.loads(FIGURES.read_text(encoding="utf-8"))
-        return known | {name: row["cpu_s"] for name, row in last.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return known
+    return {name: float(seconds) for name, seconds in rows} | {name: row["cpu_s"] for name, row in figures().items()}
 
 
 def quick(items):
