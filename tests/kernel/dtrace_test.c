@@ -375,7 +375,7 @@ come_and_go(unsigned i, void *arg)
 			dtrace_outer(1);
 		return;
 	}
-	for (unsigned n = 0; n < 6; n++) {
+	for (unsigned n = 0; n < ktest_times(ncpus == 1 ? 6 : 2, 6); n++) {
 		start(&b, 3);
 		dtrace_outer(n);
 		if (n % 2 == 0)
@@ -398,7 +398,7 @@ KTEST(dtrace_come_and_go)
 	at("fbt::dtrace_inner:,ktr:::dtrace-test");
 	start(&a, 3);
 	going = true;
-	ktest_start(ncpus + 1, false, come_and_go, NULL);
+	ktest_start(ncpus > 1 ? ktest_busy_cpus() : 2, false, come_and_go, NULL);
 	ktest_join();
 	stop(&a);
 	KT_GT(status(&a).completed, 0);
@@ -469,6 +469,8 @@ KTEST(dtrace_long)
 	    {DIF_CALL, 5, 2, 0, DIF_SUB_ALLOCA},     {DIF_REC, 0, 0, 0, 0},
 	};
 
+	if (ncpus != 1)
+		ktest_skip("one CPU is enough");
 	for (unsigned n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
 		begin();
 		m.h.options.bufsize = 1 << 20;

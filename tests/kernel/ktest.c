@@ -225,6 +225,20 @@ ktest_one(const struct ktest *t, unsigned number, unsigned threads)
 	return !failed;
 }
 
+unsigned
+ktest_times(unsigned suite, unsigned whole)
+{
+	const char *wanted = tunable_get("kern.test.whole");
+
+	return wanted != NULL && strcmp(wanted, "1") == 0 ? whole : suite;
+}
+
+unsigned
+ktest_busy_cpus(void)
+{
+	return ncpus < 4 ? ncpus : ktest_times(4, ncpus);
+}
+
 /* Benchmarks and deaths do not pass or fail here: they run only if asked for by name. */
 static bool
 ktest_chosen(const struct ktest *t, const char *glob)
@@ -273,3 +287,4 @@ ktest_booted(void)
 
 HOOK(booted, ktest_booted);
 TUNABLE(kern_test, "kern.test", "runs the in-kernel tests whose names match");
+TUNABLE(kern_test_whole, "kern.test.whole", "1: the tests repeat as often as they can, not as the suite wants");

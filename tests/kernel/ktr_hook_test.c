@@ -156,7 +156,7 @@ come_and_go(unsigned i, void *arg)
 			KT_EQ(hook_outer(1), 9);
 		return;
 	}
-	for (unsigned round = 0; round < 40; round++) {
+	for (unsigned round = 0; round < ktest_times(24 / ncpus, 40); round++) {
 		int owner = ktr_owner_register("test", count);
 
 		KT_GT(owner, 1);
@@ -174,7 +174,7 @@ KTEST(ktr_hook_come_and_go)
 
 	ktr_test_begin(64);
 	going = true;
-	ktest_start(ncpus + 1, false, come_and_go, NULL);
+	ktest_start(ncpus > 1 ? ktest_busy_cpus() : 2, false, come_and_go, NULL);
 	ktest_join();
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		all += counted[cpu];

@@ -15,7 +15,7 @@
 #include "tests/kernel/ktr_help.h"
 
 #define OTHER_WORK       64
-#define RUN_NS           300000000ull
+#define RUN_NS           100000000ull
 #define READ_DEADLINE_NS 60000000000ull
 #define RUN_TICKS        20u
 #define RUN_MAX_NS       200000000000ull /* in case the test fails before it ends the run */

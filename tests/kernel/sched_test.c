@@ -143,7 +143,7 @@ caller(void *arg)
 {
 	(void)arg;
 	/* Few rounds: on a busy host each takes a time slice for every CPU. */
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		smp_call_all(visit, NULL);
 		smp_stop_run(visit, NULL);
 	}
@@ -177,7 +177,7 @@ look_twice(void *arg)
 	(void)arg;
 	for (unsigned n = 0; n < ncpus; n++)
 		before_stop[n] = __atomic_load_n(&beats[n], __ATOMIC_ACQUIRE);
-	for (unsigned i = 0; i < 100000; i++)
+	for (unsigned i = 0; i < 10000; i++)
 		arch_relax();
 	for (unsigned n = 0; n < ncpus; n++)
 		moved += __atomic_load_n(&beats[n], __ATOMIC_ACQUIRE) != before_stop[n];

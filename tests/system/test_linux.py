@@ -94,6 +94,7 @@ kdump -f /tmp/k
 @test("a thread that unmaps 512 pages interrupts the other CPUs a few times, and not for each page")
 def unmaps():
     run = boot("linux_test unmap\n", smp=4, trace=True, mask="SYSC,SMP", options=FILE).expect()
+    tc.no_gaps(run)
     tid = [(n, e["tid"]) for n, (e, _) in enumerate(tc.named(run, r"syscall munmap: arg0 \w+ arg1 0x200000 "))]
     check_eq(len(tid), 1, "calls of munmap")
     inside, sent = False, 0
