@@ -166,7 +166,8 @@ run_victims(unsigned which)
 	return sum;
 }
 
-/* Puts a probe at each instruction of a victim that begins at a multiple of step. Returns how many. */
+/* Puts a probe at each instruction of a victim that begins at a multiple of step. Returns how many.
+ */
 static unsigned
 probe_each(unsigned which, unsigned step)
 {
@@ -271,7 +272,8 @@ KTEST(kprobe_made_switched_and_removed_while_all_cpus_run_there)
 	ktr_test_begin(256);
 	stop = false;
 	wrong = 0;
-	running = ncpus > 1 ? ktest_busy_cpus() - 1 : 1; /* with this thread, one a CPU: it need not wait for its turn */
+	running = ncpus > 1 ? ktest_busy_cpus() - 1
+			    : 1; /* with this thread, one a CPU: it need not wait for its turn */
 	for (unsigned i = running; i > 0; i--)
 		KT_ASSERT(thread_create("victim", PRIO_KERN, runner, NULL) != NULL);
 	for (unsigned round = 0; round < 2; round++) {

@@ -287,4 +287,5 @@ ktest_booted(void)
 
 HOOK(booted, ktest_booted);
 TUNABLE(kern_test, "kern.test", "runs the in-kernel tests whose names match");
-TUNABLE(kern_test_whole, "kern.test.whole", "1: the tests repeat as often as they can, not as the suite wants");
+TUNABLE(kern_test_whole, "kern.test.whole",
+	"1: the tests repeat as often as they can, not as the suite wants");

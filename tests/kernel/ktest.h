@@ -51,11 +51,12 @@ _Noreturn void ktest_skip(const char *why);
 void ktest_start(unsigned n, bool cpu_of_thread, void (*fn)(unsigned i, void *arg), void *arg);
 void ktest_join(void);
 /*
- * How often a test repeats something: suite times, or whole times with kern.test.whole=1. What stops
- * all CPUs takes time in proportion to their number, and much more where the host has fewer.
+ * How often a test repeats something: suite times, or whole times with kern.test.whole=1. What
+ * stops all CPUs takes time in proportion to their number, and much more where the host has fewer.
  */
 unsigned ktest_times(unsigned suite, unsigned whole);
-/* How many CPUs a test keeps busy while it stops all of them again and again: in the suite at most four. */
+/* How many CPUs a test keeps busy while it stops all of them again and again: in the suite at most
+ * four. */
 unsigned ktest_busy_cpus(void);
 /* Waits until cond(arg) is true; false after KTEST_WAIT_S seconds. */
 bool ktest_wait(bool (*cond)(void *arg), void *arg);

@@ -257,7 +257,8 @@ line_accounts(const struct ktr_stats *before)
 	return after.delivered - before->delivered;
 }
 
-/* What waits for a line until it counts as dead, a second a time, does it the same with each number of CPUs. */
+/* What waits for a line until it counts as dead, a second a time, does it the same with each number
+ * of CPUs. */
 static void
 one_cpu(void)
 {

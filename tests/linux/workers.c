@@ -67,7 +67,8 @@ run_along(void *arg)
 	return NULL;
 }
 
-/* A thread unmaps 512 pages, while others run. They make no system calls, which would fill the log. */
+/* A thread unmaps 512 pages, while others run. They make no system calls, which would fill the log.
+ */
 int
 workers_unmap(void)
 {
