@@ -11,10 +11,10 @@ import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import DB, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
-from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, ktrdump, main,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, json_lines, ktrdump, main,  # noqa: E402
                      scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
-from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
+from tracecheck import by_number, same_events  # noqa: E402
 
 KERNEL = BUILD / "kestrel"
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
@@ -44,7 +44,7 @@ def core_events(core, kernel=KERNEL):
     """The dump's events."""
     status, out, err = ktrdump("--format", "jsonl", "-N", kernel, "-M", core)
     check_eq((status, err), (0, ""), "ktrdump -M: status and messages")
-    return decoded_lines(out)
+    return json_lines(out)
 
 
 def same_as_db(c, core):
@@ -57,7 +57,7 @@ def same_as_line(core, trace, at_least=100):
     found = by_number(core_events(core))
     status, out, err = ktrdump("--format", "jsonl", "-i", trace)
     check(status in (0, 1), f"ktrdump: status {status}: {err}")  # 1: the line was cut
-    line = by_number(decoded_lines(out))
+    line = by_number(json_lines(out))
     both = found.keys() & line.keys()
     check(len(both) >= at_least, f"{len(both)} events are in both, expected {at_least} or more")
     for key in sorted(both):
@@ -175,7 +175,7 @@ def survives(core, what):
     err = p.stderr.decode(errors="replace")
     check(p.returncode in (0, 1, 2), f"{what}: status {p.returncode}: {err}")
     check(p.returncode == 0 or err.startswith("ktrdump: "), f"{what}: status {p.returncode} without a reason: {err!r}")
-    return sum(1 for e in decoded_lines(p.stdout.decode()) if "seq" in e)
+    return sum(1 for e in json_lines(p.stdout.decode()) if "seq" in e)
 
 
 def log_in(core):

@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import sys
 
-from harness import ROOT, Run, Skipped, check, check_eq, check_match, ktrdump, main, scratch, test
-from tracecheck import decoded_lines, merged_by_time, timestamps_ascend
+from harness import ROOT, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test
+from tracecheck import merged_by_time, timestamps_ascend
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 import instructions  # noqa: E402
@@ -262,7 +262,7 @@ def decoded(trace, err=b""):
     r = Run([], 0, "", err.decode(), trace, 0)
     status, out, complaints = ktrdump("report", "events", "--rows", "0", "--format", "jsonl", "-i", trace)
     check_eq((status, complaints), (0, ""), "ktrdump report events")
-    rows = [row for row in decoded_lines(out) if row.get("table") == "cpus" and "cpu" in row]
+    rows = [row for row in json_lines(out) if row.get("table") == "cpus" and "cpu" in row]
     check(rows, f"no CPU in:\n{out}")
     for row in rows:
         check_eq({name: row[name] for name in ("corrupt", "cleared", "damaged", "left")},

@@ -44,7 +44,7 @@ def traces(smp, ring):
     run = boot(script, smp=smp, trace=True, sets=["debug.ktr.alq_enable=0"], options=THREADS).expect()
     found = tc.streams(run.trace)
     check(len(found) == 2 - functions, f"{len(found)} streams, expected {2 - functions}")
-    lost = [any("gap" in e for e in tc.decoded_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1])) for path in found]
+    lost = [any("gap" in e for e in tc.json_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1])) for path in found]
     check(any(lost) == (ring == "lossy"), f"{ring}: streams with losses: {lost}")
     return found
 

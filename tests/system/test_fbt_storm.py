@@ -163,7 +163,7 @@ def dump():
         status, out, err = ktrdump("--format", "jsonl", "-N", BUILD / "kestrel", "-M", core)
         os.unlink(core)
         check_eq((status, err), (0, ""), "ktrdump -M: status and messages")
-        decoded = tc.decoded_lines(out)
+        decoded = tc.json_lines(out)
         shown = db_events(c)
         tc.same_events(decoded, shown)
         check(any(text.startswith("-> ") for *_, text in shown.values()), "no entry of a function")

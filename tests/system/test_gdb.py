@@ -8,9 +8,9 @@ import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import db, db_events, gdb, guest, shell, stopped_by_request  # noqa: E402
-from harness import BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, ktrdump, main, scratch_file, test  # noqa: E402
+from harness import BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, json_lines, ktrdump, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
-from tracecheck import by_number, decoded_lines, same_events  # noqa: E402
+from tracecheck import by_number, same_events  # noqa: E402
 
 KERNEL = BUILD / "kestrel"
 CLASSES = "GEN,SCHED,PROC,SYSC"
@@ -32,7 +32,7 @@ def saved(socket, *before):
     check_match(rf"^\d+ bytes in {path}$", out, "ktr save")
     status, out, err = ktrdump("--format", "jsonl", "-i", path)
     check_eq((status, err), (0, ""), "ktrdump of what was saved: status and messages")
-    return decoded_lines(out)
+    return json_lines(out)
 
 
 def lists_threads(out):
@@ -66,7 +66,7 @@ def live():
         rows = re.findall(r"^ *(?:\d+|-) +\d+ +\d+\.\d{9} \S.*$", out, re.M)
         check_eq(len(rows), 5, f"events of ktr show 5 in:\n{out}")
         out = gdb("ktr show 7 --format jsonl --class PROC", socket=socket)
-        events = decoded_lines("\n".join(line for line in out.splitlines() if line.startswith("{")))
+        events = json_lines("\n".join(line for line in out.splitlines() if line.startswith("{")))
         check(1 <= len(events) <= 7, f"{len(events)} rows of ktr show 7")
         check_eq({e["class"] for e in events if "seq" in e}, {"PROC"}, "classes of ktr show --class PROC")
         check_match(r"^ *\d+ .*kernel/.+\.c:\d+", gdb("ktr stats", socket=socket), "ktr stats: sites")
@@ -175,7 +175,7 @@ def core():
         check_eq(re.findall(r"^cpu (\d)$", out, re.M), ["0", "1"], f"CPUs in bt all:\n{out}")
         check_match(r"^\$1 = 2$", out, "print ncpus")
         lists_threads(out)
-        found, expected = (by_number(decoded_lines(ktrdump("--format", "jsonl", *where)[1]))
+        found, expected = (by_number(json_lines(ktrdump("--format", "jsonl", *where)[1]))
                            for where in (("-i", path), ("-M", dump)))
         check(len(expected) > 100, f"{len(expected)} events in the dump, expected more than 100")
         check_eq(found, expected, "what ktr save writes, and what ktrdump -M finds")

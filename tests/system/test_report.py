@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 
-from harness import ARCH, ROOT, boot, check, check_eq, check_match, ktrdump, main, test
+from harness import ARCH, ROOT, boot, check, check_eq, check_match, json_lines, ktrdump, main, test
 
 # What a script runs may be over between two clock ticks. A sleep ends by a timer interrupt, which comes to an idle CPU: a sample
 # of the kernel, however fast the machine is.
@@ -17,7 +17,7 @@ MASK = "SCHED,INTR,SYSC,PROC,TRAP,VM,LOCK,CALLOUT"
 def report(path, *args):
     status, out, err = ktrdump("report", *args, "--format", "jsonl", "-i", path)
     check_eq((status, err), (0, ""), f"ktrdump report {args}")
-    return [json.loads(line) for line in out.splitlines()]
+    return json_lines(out)
 
 
 @test("in the guest a report of the rings is what the host makes of the same events, with the names of functions")

@@ -225,7 +225,7 @@ def independent():
     check_match(r"^1 trace point switched on$", run.out, "the probe is switched on")
     check_match(r"^0 trace points switched off; 1 was off$", run.out, "what is off already")
     first, second = tc.streams(run.trace)
-    names = [{re.split(r"[ :]", e["fmt"])[0] for e in tc.decoded_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1]) if e.get("fmt")}
+    names = [{re.split(r"[ :]", e["fmt"])[0] for e in tc.json_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1]) if e.get("fmt")}
              for path in (first, second)]
     check_eq(names, [{"sched"}, {"runq"}], "what was recorded")
 
