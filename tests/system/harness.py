@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import traceback
+import zlib
 
 # Traces are lists of many small objects, none of which refers to itself: looking for cycles takes half of the time.
 gc.disable()
@@ -84,11 +85,20 @@ GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")
 # `make soak` runs the tests whole.
 WHOLE = bool(os.environ.get("KESTREL_WHOLE"))
 _tests = []
+_running = ""  # the name of the test
 
 
 def times(suite, whole):
     """How often a test repeats what may go wrong now and then: in the suite, and in `make soak`."""
     return whole if WHOLE else suite
+
+
+def cpus(name=None):
+    """With how many CPUs a test boots: 1 and 4 in `make soak`; in the suite one of them on one port, and the
+    other on the other. The test's name decides which, so that each port has tests with both.
+    Without a name it is the test that runs."""
+    one = (zlib.crc32((name or _running).encode()) + ARCHS.index(ARCH)) % 2
+    return (1, 4) if WHOLE else ((1, 4)[one],)
 
 
 class Failed(Exception):
@@ -253,6 +263,8 @@ def cpu_seconds():
 
 
 def run_one(number, name, fn):
+    global _running
+    _running = name
     start, used = time.monotonic(), cpu_seconds()
     try:
         fn()

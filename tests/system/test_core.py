@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import DB, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
-from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, json_lines, ktrdump, main,  # noqa: E402
+from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, cpus, json_lines, ktrdump, main,  # noqa: E402
                      scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, same_events  # noqa: E402
@@ -77,9 +77,9 @@ def live():
             check_eq({cpu for cpu, _ in found}, {0, 1, 2, 3}, "CPUs with events")
 
 
-@test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU and on 4")
+@test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 4")
 def stopped():
-    for smp in (1, 4):
+    for smp in cpus():
         with machine("--set", "debug.ktr.entries=512", smp=smp) as (c, qmp):
             shell(c, "load mix -n 2 -j 2 > /dev/null")
             stopped_by_request(c)

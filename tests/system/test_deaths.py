@@ -3,12 +3,12 @@
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from harness import BUILD, boot, check, check_match, main, test  # noqa: E402
+from harness import BUILD, boot, check, check_match, cpus, main, test  # noqa: E402
 
 
 def dies(sysctl, message, place):
     """The guest dies on request while it traces. Report and trace must be complete."""
-    for smp in (1, 4):
+    for smp in cpus():
         r = boot(f"load fork -n 3\nsysctl debug.kdb.{sysctl}=1\n", smp=smp, mask="PROC,SCHED", trace=True).expect(101)
         check_match(rf"^panic: .*{message}", r.out, f"{smp} CPUs, console")
         check_match(rf"^#\d+ +0x[0-9a-f]+ {place}\+", r.out, f"{smp} CPUs, backtrace")

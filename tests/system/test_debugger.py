@@ -4,7 +4,7 @@ import io
 import re
 
 from console import BREAK, DB, MORE, db, ended, guest, prompt, recorded, shell, stopped_by_request
-from harness import ARCH, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
+from harness import ARCH, boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, scratch_file, test
 CLAIM_HITS = 20
 FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # size of the first instruction of a record
 
@@ -180,7 +180,7 @@ def reboot():
 
 @test("break stops at each call of a function, on any CPU, until delete")
 def breakpoints():
-    for smp in (1, 4):
+    for smp in cpus():
         with guest(smp=smp) as c:
             stopped_by_request(c)
             check_match(r"^breakpoint 1 at sys_getcwd\+0 \(", db(c, "break sys_getcwd"), "break")
@@ -272,7 +272,7 @@ def break_in_restarted_record():
 
 @test("watch: stops when a variable is written, with its old and new value")
 def watchpoints():
-    for smp in (1, 4):
+    for smp in cpus():
         with guest(smp=smp) as c:
             shell(c, "sysctl debug.ktr.verbose=0")
             stopped_by_request(c)
@@ -293,7 +293,7 @@ def watchpoints():
 
 @test("step: one instruction, or many, and the machine goes on afterwards")
 def steps():
-    for smp in (1, 4):
+    for smp in cpus():
         with guest(smp=smp) as c:
             stopped_by_request(c)
             db(c, "break sys_getcwd")

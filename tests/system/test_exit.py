@@ -6,7 +6,7 @@ import select
 import signal
 import subprocess
 
-from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, decode, ktr_stats, main, scratch_file,
+from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, cpus, decode, ktr_stats, main, scratch_file,
                      test)
 
 # In the background SIGINT is ignored, and a program that starts so keeps it ignored.
@@ -43,7 +43,7 @@ def firmware():
 
 @test("a panic ends with status 101, its message, a backtrace and the last events")
 def panic():
-    for smp in (1, 4):
+    for smp in cpus():
         run = status_of("sysctl debug.kdb.panic=1\n", 101, smp=smp, mask="SYSC,PROC", trace=True)
         check_match(r"^panic: .+", run.out, "the panic's message")
         check_match(r"sysctl\w*\+0x[0-9a-f]+.*kernel/.+\.c:\d+", run.out, "a line of the backtrace with file and line")
@@ -155,7 +155,7 @@ def one_writer():
 
 @test("power-off delivers what the rings hold: the last system call is in the file")
 def clean_end():
-    for smp in (1, 4):
+    for smp in cpus():
         run = boot("load syscall -n 300\nsysctl debug.ktr.stats\npoweroff 11\n", smp=smp, mask="SYSC,PROC",
                    trace=True, sets=["debug.ktr.entries=16384"]).expect(11)
         check_eq(run.gaps, [], "gaps")

@@ -2,8 +2,8 @@
 """test_export.py - real traces in other tools' formats: what their readers see is what jsonl says, event by event.
 
 In tests/unit/export_NAME_test.py, check(trace, folder) checks what a format's readers must see. There it gets small
-streams. Here it gets those of guests: every workload of `load`, complete, with losses, and cut; of one port with 1 and
-4 CPUs, of the other with 4.
+streams. Here it gets those of guests: every workload of `load`, complete, with losses, and cut; of one port with 4
+CPUs, of the other with 1, and by make soak of both with 1 and 4.
 """
 import functools
 import importlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import tracecheck as tc
-from harness import ARCH, ARCHS, BUILD, ROOT, boot, check, main, scratch_file, test
+from harness import ARCH, BUILD, ROOT, boot, check, main, scratch_file, test, times
 
 UNIT = ROOT / "tests/unit"
 sys.path.insert(0, str(UNIT))
@@ -26,6 +26,7 @@ MASK = "SCHED,INTR,SYSC,PROC,TRAP,CALLOUT,SIG,LOCK,VM"
 # Rings that hold everything, with functions of the kernel, their entries alone, or without, and rings that the last
 # workload overwrites ten times.
 RINGS = {"whole": 65536, "functions": 131072, "entries": 131072, "lossy": 64}
+CPUS = {"x86_64": (4,), "aarch64": (1,)}
 LONG = "syscall -n 400"
 FUNCTIONS = "fbt:fs::,fbt:sched::,fbt:proc::"
 CALLING = ("pipe -n 2", "fork -n 1", "syscall -n 5")
@@ -66,7 +67,7 @@ def all_of(module, paths):
 def register():
     for module in FORMATS:
         name = module.__name__.removeprefix("export_").removesuffix("_test")
-        for smp in (1, 4) if ARCH == ARCHS[0] else (4,):
+        for smp in times(CPUS[ARCH], (1, 4)):
             for ring in RINGS:
                 if ring == "entries" and name != "tracedat":  # to others they are calls that do not return
                     continue
@@ -74,7 +75,7 @@ def register():
                 test(f"{name}: {what}, on {smp} CPUs, as jsonl has it")(
                     lambda module=module, smp=smp, ring=ring: all_of(module, traces(smp, ring)))
         test(f"{name}: streams that are cut in the middle, as jsonl has them")(
-            lambda module=module: all_of(module, [cut(traces(4, "whole")[-1]), cut(traces(4, "lossy")[-1])]))
+            lambda module=module: all_of(module, [cut(traces(CPUS[ARCH][0], "whole")[-1]), cut(traces(CPUS[ARCH][0], "lossy")[-1])]))
 
 
 register()

@@ -10,7 +10,7 @@ import tempfile
 
 import tracecheck as tc
 from fbtcheck import calls_of, disassembly, pairs_match, symbols
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktr_stats, main, test, times
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, ktr_stats, main, test, times
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -33,7 +33,7 @@ def law(smp):
     check(pairs_match(run, since, until) > 3000, "hardly any function returned")
 
 
-for _smp in (1, 4):
+for _smp in cpus("load mix with every function on"):
     test(f"load mix with every function on, {_smp} CPUs: what is lost is counted, each entry has its return on its thread in order, "
          "and time does not fall")(lambda smp=_smp: law(smp))
 

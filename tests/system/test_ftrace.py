@@ -3,7 +3,7 @@
 import re
 import struct
 
-from harness import boot, check, check_eq, check_match, main, test, times
+from harness import boot, check, check_eq, check_match, cpus, main, test, times
 from tracefs import CD, ENTRIES, rows
 
 CALL = re.compile(r"^ +(\d+)\) ([$@*#!+ ]) *([\d.]+ us)? +\|  ( *)(\S.*?)\r?$", re.M)
@@ -16,7 +16,7 @@ def ftrace(script, smp=4, **more):
 
 @test("function: every call of the functions in set_ftrace_filter, with its caller, in the order of time; nop and > trace clear")
 def function():
-    for smp in (1, 4):
+    for smp in cpus():
         found, header, empty, cleared, profile = ftrace(
             "echo ramfs_read 'ramfs_[wt]*' '!ramfs_truncate' > set_ftrace_filter\necho function > current_tracer\n"
             "load file -n 20 -j 3\necho nosuchtracer > current_tracer\ncat trace\necho =====\n"
@@ -258,7 +258,7 @@ def triggers():
 
 @test("hist: keys, values, order, modifiers and commands; what it counts is what the trace has; rows from all CPUs are added up")
 def hists():
-    for smp in (1, 4):
+    for smp in cpus():
         out = ftrace(
             "t=events/raw_syscalls/sys_enter/trigger\nh=events/raw_syscalls/sys_enter/hist\ncat $h\necho 'hist:key=common_pid.execname,id.syscall if comm == load' > $t\n"
             "echo 'comm == load' > events/raw_syscalls/sys_enter/filter\necho 1 > events/raw_syscalls/sys_enter/enable\nload file -n 20 -j 3\n"

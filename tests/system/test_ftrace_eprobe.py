@@ -2,7 +2,7 @@
 """test_ftrace_eprobe.py - probes at events in dynamic_events, as Linux has them."""
 import re
 
-from harness import check, check_eq, check_match, main, test
+from harness import check, check_eq, check_match, cpus, main, test
 from tracefs import check_errors, errors_of, ftrace, rows
 
 # The event of each probe, its arguments, what the event prints, and what the probe does.
@@ -28,7 +28,7 @@ def fields():
     script = SETUP + "echo 0 > tracing_on\n" + "".join(
         f"echo 'e:probe{i} {event} {args}' >> dynamic_events || cat error_log\necho 1 > events/{event.replace('.', '/')}/enable\n"
         for i, (event, args, *_) in enumerate(TARGETS)) + "echo 1 > events/eprobes/enable\necho 1 > tracing_on\n" + WORK + "echo 0 > tracing_on\ncat trace\n"
-    for smp in (1, 4):
+    for smp in cpus():
         text, = ftrace(script, smp=smp)
         for i, (event, _, target, probe) in enumerate(TARGETS):
             place, seen = event.replace("/", "."), {"target": [], "probe": []}

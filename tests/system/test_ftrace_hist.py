@@ -2,7 +2,7 @@
 """test_ftrace_hist.py - histograms of several events, their expressions, and synthetic events, as Linux has them."""
 import re
 
-from harness import check, check_eq, check_match, main, test
+from harness import check, check_eq, check_match, cpus, main, test
 from tracefs import check_errors, errors_of, ftrace, rows
 
 
@@ -11,7 +11,7 @@ def other_fields():
     wake = "hist:keys=pid:ts0=common_timestamp.usecs:who=common_pid if comm == load"
     switch = ("hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).waking($lat,sched.sched_switch.next_pid,sched.sched_waking.prio,"
               "next_comm,sched.sched_waking.$who,target_cpu) if next_comm == load")
-    for smp in (1, 4):
+    for smp in cpus():
         trace, during, after = ftrace(
             "echo 'waking u64 lat; pid_t pid; int prio; char comm[16]; pid_t by; int cpu' > synthetic_events\n"
             f"echo '{wake}' > events/sched/sched_waking/trigger\necho '{switch}' > events/sched/sched_switch/trigger\n"
@@ -43,7 +43,7 @@ def other_fields():
 
 @test("variables with texts: their values come with the event that another one makes, and are its keys")
 def texts():
-    for smp in (1, 4):
+    for smp in cpus():
         out = ftrace(
             "echo 'ended u64 lat; char filename[]; char by[16]' > synthetic_events\n"
             "echo 'hist:key=pid:filenamevar=filename:ts0=common_timestamp.usecs' > events/sched/sched_process_exec/trigger\n"

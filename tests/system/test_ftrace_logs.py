@@ -2,7 +2,7 @@
 """test_ftrace_logs.py - /sys/kernel/tracing: snapshots, dumps on the console, instances."""
 import re
 
-from harness import BUILD, boot, check, check_eq, check_match, main, test
+from harness import BUILD, boot, check, check_eq, check_match, cpus, main, test
 from tracefs import CD, ENTRIES, rows
 
 
@@ -25,7 +25,7 @@ FORK = "echo 1 > events/sched/sched_process_fork/enable\n"
 
 @test("snapshot: a copy of what trace shows, after which trace begins anew; one CPU's; freed, cleared, wrong commands")
 def snapshots():
-    for smp in (1, 4):
+    for smp in cpus():
         freed, first, second, alone, gone = ftrace(
             "cat snapshot per_cpu/cpu0/snapshot\necho =====\n" + FORK + "load fork -n 20 -j 4 >/dev/null\necho 0 > tracing_on\ncat trace\necho 1 > snapshot\n"
             "echo ----\ncat snapshot\necho ----\ncat trace\necho =====\necho 1 > tracing_on\nload fork -n 5 >/dev/null\ncat snapshot\necho ----\n"
@@ -72,7 +72,7 @@ def triggers():
 
 @test("FUNCTION:dump and FUNCTION:cpudump: the trace comes out on the console, and tracing is off; the thread that prints ends")
 def dumps():
-    for smp in (1, 4):
+    for smp in cpus():
         out = ftrace(
             FORK + "echo sys_kill:dump:1 >> set_ftrace_filter\nload fork -n 5 -j 3 >/dev/null\nkill -0 $$\nuntil test $(dmesg | grep -c -e '^[^a-z]*----') = 2; do sleep 0.01; done\n"
             "cat tracing_on set_ftrace_filter trace\necho =====\ndmesg\necho =====\necho '!sys_kill:dump' >> set_ftrace_filter\necho 'sys_kill:cpudump:1' >> set_ftrace_filter\n"
@@ -88,7 +88,7 @@ def dumps():
 
 @test("instances: a log of its own, with events, filters, triggers, histograms, tracers, options, sizes and a snapshot; rmdir frees all of it")
 def instances():
-    for smp in (1, 4):
+    for smp in cpus():
         names, own, other, tracer, rest = ftrace(
             "mkdir instances/a\nmkdir instances/b\nmkdir instances/a\nls instances\nls instances/a\ncat instances/a/available_tracers\nrmdir instances/nosuch\n"
             "mkdir instances/a/x\nrmdir instances/a/events\ntrue\necho =====\n"
@@ -173,7 +173,7 @@ LATENCY = re.compile(r"^ *(\S+)-(\d+) +(\d+)X\.\.\.\. +(\d+)us([$@*#!+ ]): (.*)$
 
 @test("irqsoff: the longest time with interrupts off, where it began and ended, and its functions; tracing_thresh; the maximum is set back")
 def irqsoff():
-    for smp in (1, 4):
+    for smp in cpus():
         plain, functions, thresh, after = ftrace(
             "cat tracing_max_latency\necho 0 > options/function-trace\necho irqsoff > current_tracer\nhead -n 6 trace\nload mix -n 2 >/dev/null\ncat trace tracing_max_latency\n"
             "echo 1 > snapshot\ncat snapshot\necho x > tracing_max_latency\necho 99999999 > tracing_max_latency\necho > trace\nload fork -n 3 >/dev/null\ncat trace | wc -l\necho =====\n"

@@ -5,7 +5,7 @@ import random
 import re
 
 from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, ktrdump, main, scratch_file, test
+from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, scratch_file, test
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
 
@@ -174,7 +174,7 @@ def every_instruction():
 
 @test("next steps over calls, until leaves a function or reaches an address, in this thread only")
 def next_until():
-    for smp in (1, 4):
+    for smp in cpus():
         with guest(smp=smp) as c:
             shell(c, "load switch -n 100000000 -j 4 &")
             stopped(c, "break sys_getcwd")
@@ -302,7 +302,7 @@ def interrupt():
 
 @test("capture prints the rings so that ktrdump finds them in the console's log, the same events as show ktr")
 def capture():
-    for smp in (1, 4):
+    for smp in cpus():
         log, trace = scratch_file(".log"), scratch_file(".ktr")
         with guest("--mask", "SCHED,PROC", smp=smp) as c:
             with open(log, "w", encoding="utf-8") as f:

@@ -3,7 +3,7 @@
 import re
 
 from console import BREAK, DB, db, ended, guest, prompt, shell, stopped_by_request
-from harness import Failed, boot, check, check_eq, check_match, main, scratch_file, test
+from harness import Failed, boot, check, check_eq, check_match, cpus, main, scratch_file, test
 from qmp import Qmp
 
 BARK = r"watchdog: no timer interrupt on cpu (\d), at "
@@ -175,7 +175,7 @@ def panic_action():
 
 @test("a panic's report has each CPU's backtrace and the last events in order of time")
 def panic_dump():
-    for smp in (1, 4):
+    for smp in cpus():
         r = boot("load fork -n 50 -j 4\nsysctl debug.kdb.panic=1\n", smp=smp, mask="PROC,SCHED").expect(101)
         report = r.out[r.out.index("panic: requested"):].replace("\r", "")
         for cpu in range(smp):
@@ -192,7 +192,7 @@ def panic_dump():
 @test("an NMI from QMP enters the debugger each time; inside the debugger it has no effect",
       arch=("x86_64", "QEMU's virt has no NMI"))
 def qmp_nmi():
-    for smp in (1, 4):
+    for smp in cpus():
         path = scratch_file(".qmp")
         with guest("--qmp", str(path), "--mask", "SCHED", *INSTRUCTIONS, smp=smp) as c:
             qmp = Qmp(path)

@@ -4,7 +4,7 @@ import re
 
 import tracecheck as tc
 from console import db, ended, guest, shell, stopped_by_request
-from harness import boot, check_eq, check_match, main, scratch_file, test
+from harness import boot, check_eq, check_match, cpus, main, scratch_file, test
 
 WORDS = [f"word{n}" for n in range(200)]  # 1490 bytes with their blanks
 LINES = {"short": "/bin/echo a", "parts": "/bin/echo " + " ".join(WORDS[:20]), "long": "/bin/echo " + " ".join(WORDS),
@@ -19,7 +19,7 @@ def arguments(texts):
 
 @test("exec's arguments, of any length, stand in the trace of 1 and of 4 CPUs, and in what the guest reads of /dev/ktr")
 def trace():
-    for smp in (1, 4):
+    for smp in cpus():
         script = "\n".join(["sysctl debug.ktr.mask=PROC", *LINES.values(), "ktrdump -q --grep 'name echo' -i /dev/ktr", ""])
         run = boot(script, smp=smp, trace=True).expect()
         check_eq(arguments(e["text"] for e in run.events), list(SAID.values()), f"arguments in the trace, {smp} CPUs")

@@ -13,7 +13,7 @@ sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import pexpect
 
 from console import DB, db, ended, guest, prompt, shell, wait_for_flush  # noqa: E402
-from harness import (BUILD, check, check_eq, check_match, main, scratch_file,  # noqa: E402
+from harness import (BUILD, check, check_eq, check_match, cpus, main, scratch_file,  # noqa: E402
                      test)
 from qmp import Qmp  # noqa: E402
 from tracecheck import read_boot, read_events, streams  # noqa: E402
@@ -89,8 +89,8 @@ def agree(name, smp, routes, line):
     print(f"# | {name} | {smp} | {row} | {len(line):,} before |")
 
 
-def dies_into_db(name, command, smps=(1, 4)):
-    for smp in smps:
+def dies_into_db(name, command, smps=None):
+    for smp in smps or cpus():
         with dying(smp) as death:
             death.c.sendline(command)
             death.c.expect(DB)
@@ -106,7 +106,7 @@ def panic():
 
 @test("panic with debug.panic.action=dump: the line has everything, the panic last of its CPU; then status 101")
 def panic_dump():
-    for smp in (1, 4):
+    for smp in cpus():
         with dying(smp) as death:
             shell(death.c, "sysctl debug.panic.action=dump > /dev/null")
             death.c.sendline("sysctl debug.kdb.panic=1")
@@ -124,7 +124,7 @@ def panic_dump():
 
 @test("power cut, by QMP's quit, of a machine whose file is flushed: the line has what was before")
 def power_cut():
-    for smp in (1, 4):
+    for smp in cpus():
         with dying(smp) as death:
             shell(death.c, "sysctl debug.ktr.mask=NONE > /dev/null")
             shell(death.c, "sysctl debug.ktr.alq_enable=0 > /dev/null")  # returns when everything is written
@@ -174,7 +174,7 @@ def hang_unnoticed():
 
 @test("reset without notice, in the middle of work")
 def reset():
-    for smp in (1, 4):
+    for smp in cpus():
         with dying(smp) as death:
             death.c.sendline("echo begin; while :; do load mix -n 100 -j 4 > /dev/null; done")
             death.c.expect(r"\nbegin\r+\n")  # the line is read: the next boot's shell finds nothing of it
@@ -189,7 +189,7 @@ def reset():
 @test("triple fault: a page fault without gates for it and for the double fault resets the machine",
       arch=("x86_64", "aarch64 has no such thing: a vector that faults is entered for ever"))
 def triple_fault():
-    for smp in (1, 4):
+    for smp in cpus():
         with dying(smp) as death:
             death.c.sendline("sysctl debug.kdb.enter=1; load mix -n 2")  # the first page fault after it is the end
             death.c.expect(DB)
@@ -204,7 +204,7 @@ def triple_fault():
 
 @test("a program that crashes while it is traced: the machine goes on, and so does its log")
 def user_crash():
-    for smp in (1, 4):
+    for smp in cpus():
         with dying(smp) as death:
             shell(death.c, "user_test null")
             death.c.sendline("sysctl debug.kdb.enter=1")

@@ -2,7 +2,7 @@
 """test_session.py - ktr graph and ktr profile: whose calls they show, what they count, and that nothing stays on after them."""
 import re
 
-from harness import boot, check, check_eq, check_match, main, test
+from harness import boot, check, check_eq, check_match, cpus, main, test
 
 ENTRIES = "debug.ktr.entries=65536"
 NOISE = "while true; do cat /etc/motd >/dev/null; sleep 0.05; done &\nnoise=$!\n"
@@ -23,7 +23,7 @@ def threads_of(run, name):
 
 @test("ktr graph records the calls of its command and of the command's children only")
 def follows():
-    for smp in (1, 4):
+    for smp in cpus():
         follows_on(smp)
 
 
@@ -41,7 +41,7 @@ def follows_on(smp):
 
 @test("a session's probes go off when its process is killed")
 def killed():
-    for smp in (1, 4):
+    for smp in cpus():
         killed_on(smp)
 
 
@@ -59,7 +59,7 @@ def killed_on(smp):
 
 @test("ktr profile counts every call, and its times add up")
 def profile():
-    for smp in (1, 4):
+    for smp in cpus():
         profile_on(smp)
 
 

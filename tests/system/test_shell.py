@@ -6,7 +6,7 @@ import select
 
 import pexpect
 
-from harness import ARCH, BOOT, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BOOT, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, test
 
 PROMPT = "kestrel# "
 CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A is QEMU's own key, so it is doubled
@@ -166,7 +166,7 @@ echo x | cat | cat | cat | cat                          => x
 def scripts():
     lines = [line.rpartition("=>") for line in SCRIPT.strip().splitlines()]
     script = "".join(f"echo '=== {n}'\n{command.strip()}\n" for n, (command, _, _) in enumerate(lines))
-    for smp in (1, 4):
+    for smp in cpus():
         out = boot(script, smp=smp).expect().out
         parts = out.split("=== ")[1:]
         check_eq(len(parts), len(lines), f"lines that ran (smp {smp})")

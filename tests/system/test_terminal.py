@@ -6,7 +6,7 @@ import contextlib
 import pexpect
 
 from console import guest, prompt
-from harness import DEADLINE_S, Failed, host_busybox, main, scratch_file, test
+from harness import DEADLINE_S, Failed, cpus, host_busybox, main, scratch_file, test
 from screen import Side, type_alike
 
 ROWS, COLUMNS = 24, 80
@@ -145,21 +145,21 @@ PAGE = [
 
 @test("jobs: ^Z, bg, fg, kill, ^C, readers and writers of the background, nested shells and changes of size do what they do on the host")
 def jobs():
-    for smp in (1, 4):
+    for smp in cpus():
         with typed(smp, JOBS):
             pass
 
 
 @test("vi edits, searches, takes arrow keys, saves and gives up, shows another size, and leaves the screen as it was")
 def edit():
-    for smp in (1, 4):
+    for smp in cpus():
         with typed(smp, EDIT):
             pass
 
 
 @test("less pages, searches and goes back; top lists processes, then threads, and ends")
 def page():
-    for smp in (1, 4):
+    for smp in cpus():
         with typed(smp, PAGE) as sides:
             c = sides[0].child
             c.sendline("clear; top -d 600")

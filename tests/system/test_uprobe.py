@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test, times
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, main, test, times
 
 sys.path.insert(0, str(BUILD.parent.parent / "tests" / "unit"))
 import insn_test as insns  # noqa: E402
@@ -61,7 +61,7 @@ def everywhere(smp):
         check_eq(hits.get(f"probed_{name}_r"), int(n), f"returns of probed_{name}")
 
 
-for _smp in (1, 4):
+for _smp in cpus("every instruction of functions is probed"):
     test(f"every instruction of functions is probed, and their returns, with {_smp} CPUs: they do what they do; each call counts once")(
         lambda smp=_smp: everywhere(smp))
 
