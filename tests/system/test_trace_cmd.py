@@ -125,7 +125,7 @@ def commands():
     listed, state, snap, rest = guest(
         "trace-cmd list -e | grep sched_switch\ntrace-cmd list -F -e '^sched:sched_switch$'\ntrace-cmd list -f | grep -x ramfs_read\ntrace-cmd list -t\ntrace-cmd list -o | grep stack\necho =====\n"
         "trace-cmd start -p function_graph -g sys_openat -e sched_process_exec --max-graph-depth 2 -O sym-offset\ncat /etc/motd\ntrace-cmd stat\ncat options/sym-offset\ntrace-cmd stop\n"
-        "cat tracing_on\ntrace-cmd stack --start\ntrace-cmd stat | grep Stack\ntrace-cmd stack --stop\ntrace-cmd show | grep -c 'sys_openat() {'\ntrace-cmd restart\ncat tracing_on\ntrace-cmd clear\ntrace-cmd reset\ncat tracing_on current_tracer set_event set_graph_function error_log\necho =====\n"
+        "cat tracing_on\necho 'sys_*' > stack_trace_filter\ntrace-cmd stack --start\ntrace-cmd stat | grep Stack\ntrace-cmd stack --stop\necho > stack_trace_filter\ntrace-cmd show | grep -c 'sys_openat() {'\ntrace-cmd restart\ncat tracing_on\ntrace-cmd clear\ntrace-cmd reset\ncat tracing_on current_tracer set_event set_graph_function error_log\necho =====\n"
         "trace-cmd start -e sched_process_exec\n/bin/ktr >/dev/null 2>&1\ntrace-cmd snapshot -s\ntrace-cmd snapshot | grep filename=/bin/ktr\ntrace-cmd snapshot -f\ntrace-cmd snapshot | grep freed\ntrace-cmd reset\necho =====\n"
         f"trace-cmd stream -e sched_process_exec sh -c '{READY}exec /bin/load fork -n 1' 2>&1 | grep -v '^CPU'\n"
         f"trace-cmd record -e sched_switch -o /tmp/a.dat sh -c '{READY}load mix -n 1' >/dev/null 2>&1\ntrace-cmd hist -i /tmp/a.dat\n", smp=2)
