@@ -17,7 +17,7 @@
 #include <ktr_port.h>
 
 #define KTR_IMAGE_MAGIC   "KTRIMAGE"
-#define KTR_IMAGE_VERSION 6u
+#define KTR_IMAGE_VERSION 7u
 #define KTR_IMAGE_TEXTS   5u
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u

@@ -66,9 +66,13 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 	*c = (struct ktr_stream_cpu){.exists = true};
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
 		c->first = s->log->cpu[cpu].cursor;
+		c->ticks = s->log->cpu[cpu].ticks;
 		__atomic_store_n(&s->log->cpu[cpu].encoded, c->first, __ATOMIC_RELAXED);
 	} else {
-		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
+		c->first =
+		    (s->flags & KTR_STREAM_NOW) != 0
+			? head
+			: __atomic_load_n(&ktr_log_ring(s->log, cpu)->start, __ATOMIC_RELAXED);
 	}
 	c->made.next = c->taken.next = c->end = c->first;
 }
@@ -164,7 +168,8 @@ stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
 					      .cpu = (uint16_t)cpu,
 					      .what = (uint16_t)what,
 					      .first = made->next,
-					      .count = count};
+					      .count = count,
+					      .ticks = s->cpu[cpu].ticks};
 		__atomic_store_n(&s->log->cpu[cpu].encoded, made->next + count, __ATOMIC_RELAXED);
 	}
 	made->next += count;
@@ -214,26 +219,32 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 	return s->started;
 }
 
-/* The time at which a loss begins: that of the last event before it. */
+/* The time at which a loss begins: that of the last event before it, or the log's beginning. */
 static uint64_t
-stream_last_ticks(const struct ktr_stream_cpu *c)
+stream_last_ticks(const struct ktr_stream_cpu *c, const struct ktr_ring *ring)
 {
-	return c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
+	uint64_t since = ktr_ring_since(ring);
+	return c->ticks != 0 ? c->ticks : since != 0 ? since : ktr_info.boot_ticks;
 }
 
-/* Reports that the events up to the ring's tail are gone. */
+/* Reports that the next events are gone, up to where the log was cleared or to the ring's tail. */
 static void
 stream_gone(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	uint64_t tail, head, first = c->made.next;
 	if (!ktr_log_window(s->log, cpu, &tail, &head))
 		return;
-	bool cleared = tail == ktr_log_ring(s->log, cpu)->base;
-	enum ktr_wire_loss reason = cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
-	ktr_encode_loss(&s->enc, cpu, first, tail - first, stream_last_ticks(c),
-			stream_next_ticks(s, cpu, tail), reason);
-	stream_made(s, cpu, tail - first, reason);
+	uint64_t start = __atomic_load_n(&ring->start, __ATOMIC_RELAXED);
+	enum ktr_wire_loss reason = first < start ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
+	uint64_t since = ktr_ring_since(ring);
+	uint64_t end = first < start ? start : tail, from = stream_last_ticks(c, ring);
+	uint64_t to = first < start && since != 0 ? since : stream_next_ticks(s, cpu, tail);
+	from = from < to ? from : to;
+	ktr_encode_loss(&s->enc, cpu, first, end - first, from, to, reason);
+	c->ticks = to;
+	stream_made(s, cpu, end - first, reason);
 }
 
 /* A batch of a CPU's events, or one loss. False: nothing of the CPU is left in this pass. */
@@ -362,6 +373,7 @@ stream_take_frame(struct ktr_stream *s, const struct ktr_stream_frame *f)
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		__atomic_store_n(&account->overwritten, account->overwritten + lost,
 				 __ATOMIC_RELAXED);
+		account->ticks = f->ticks;
 		__atomic_store_n(&account->cursor, f->first + f->count, __ATOMIC_RELAXED);
 		/* release: pairs with the acquire in ktr_stats_get() */
 		__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);

@@ -20,7 +20,8 @@
 #include "ktr/encode.h"
 #include "ktr/ring.h"
 
-/** Begin with the events that are recorded from now on; else with the oldest that are resident. */
+/** Begin with the events that are recorded from now on; else with the log's first, and say how many
+ * are overwritten. */
 #define KTR_STREAM_NOW 1u
 /**
  * This is the accounting stream. It begins with the first event that the last one did not deliver,
@@ -78,13 +79,14 @@ struct ktr_stream {
 		uint32_t end;          /* offset in enc.out of what follows it */
 		uint16_t cpu, what;    /* what: index of struct ktr_stream_count's `of` */
 		uint64_t first, count; /* its events */
+		uint64_t ticks;        /* of the last event up to here */
 	} frames[KTR_STREAM_FRAMES];   /* KTR_STREAM_ACCOUNT: those in enc.out that are about events
 					*/
 	struct ktr_stream_cpu {
 		bool exists;
 		uint64_t first;                /* sequence number at open */
 		uint64_t end;                  /* of the pass: events below it belong to it */
-		uint64_t ticks;                /* of the last event in a frame; 0 none */
+		uint64_t ticks;                /* up to which frames tell of the CPU; 0: nothing */
 		struct ktr_stream_count made;  /* in all frames */
 		struct ktr_stream_count taken; /* in those that were taken */
 	} cpu[KTR_PORT_MAXCPU];

@@ -258,17 +258,18 @@ def forged():
     check_eq(ram.boot("sysctl -n debug.ktr.prev.events\n").expect(0).out.split(), ["0"], "events that were believed")
 
 
-def ring_check(entries, cpu, base):
+def ring_check(entries, cpu, base, start):
     """KTR_RING_CHECK() of ktr/entry.h."""
-    return (0x4b545231 ^ entries * 0x9e3779b1 ^ (cpu + 1) * 0x85ebca6b ^ base * 0x9e3779b97f4a7c15 % 2**64 >> 32) % 2**32
+    return (0x4b545231 ^ entries * 0x9e3779b1 ^ (cpu + 1) * 0x85ebca6b ^ base * 0x9e3779b97f4a7c15 % 2**64 >> 32 ^
+            start * 0xc2b2ae3d27d4eb4f % 2**64 >> 32) % 2**32
 
 
 def rings(region):
     """{cpu: offset} of the headers of rings in a region."""
     found = {}
     for at in range(0, len(region) - 64, 64):
-        base, entries, cpu, check = struct.unpack_from("<QIII", region, at + 24)
-        if cpu < 4 and entries >= 4 and check == ring_check(entries, cpu, base):
+        base, entries, cpu, check, _, start = struct.unpack_from("<QIIIIQ", region, at + 24)
+        if cpu < 4 and entries >= 4 and check == ring_check(entries, cpu, base, start):
             found[cpu] = at
     return found
 
