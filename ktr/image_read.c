@@ -255,6 +255,7 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 		if (c->sound++ == 0)
 			c->first_ticks = e.ticks;
 		c->last_ticks = e.ticks;
+		c->parts += e.site == im->root.parts_site;
 	}
 	c->corrupt = c->head - c->tail - c->sound;
 	c->since = log_since(im, c, &ring);
@@ -354,7 +355,7 @@ ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt)
 {
 	*sound = *corrupt = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		*sound += im->cpu[cpu].exists ? im->cpu[cpu].sound : 0;
+		*sound += im->cpu[cpu].exists ? im->cpu[cpu].sound - im->cpu[cpu].parts : 0;
 		*corrupt += im->cpu[cpu].exists ? im->cpu[cpu].corrupt : 0;
 	}
 }

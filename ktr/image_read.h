@@ -34,6 +34,7 @@ struct ktr_image_cpu {
 	uint64_t tail;    /* that of the oldest event that may be there */
 	uint64_t head;    /* that of the newest, + 1 */
 	uint64_t sound;   /* entries that fit */
+	uint64_t parts;   /* of sound: parts of the events' long data */
 	uint64_t corrupt; /* those that do not */
 	uint64_t since;   /* when the log began here, ticks */
 	uint64_t first_ticks, last_ticks; /* of sound entries */
@@ -74,7 +75,10 @@ struct ktr_image {
 int ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_t root,
 		   char *err, size_t errlen);
 
-/** Sound entries of all CPUs, and damaged ones. */
+/**
+ * Sound events of all CPUs, and damaged entries. Entries that hold parts of an event's long data
+ * are no events, but when damaged they are entries like others.
+ */
 void ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt);
 
 /** Makes the stream begin again. */
