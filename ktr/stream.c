@@ -93,6 +93,7 @@ ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags)
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
 	s->start_end = s->header_at = 0;
+	s->limit = UINT64_MAX;
 	s->reused = ktr_dynamic_reused;
 	s->frame_count = s->frames_taken = 0;
 	s->first_pass = true;
@@ -159,7 +160,7 @@ stream_header(struct ktr_stream *s)
 /* The frame that was just made holds the next `count` events of a CPU, or says that they are lost.
  */
 static void
-stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
+stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what, uint64_t events)
 {
 	struct ktr_stream_count *made = &s->cpu[cpu].made;
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
@@ -169,11 +170,23 @@ stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
 					      .what = (uint16_t)what,
 					      .first = made->next,
 					      .count = count,
+					      .events = events,
 					      .ticks = s->cpu[cpu].ticks};
 		__atomic_store_n(&s->log->cpu[cpu].encoded, made->next + count, __ATOMIC_RELAXED);
 	}
 	made->next += count;
 	made->of[what] += count;
+	made->events += events;
+}
+
+/* How many events may still come into the stream. */
+static uint64_t
+stream_room(const struct ktr_stream *s)
+{
+	uint64_t made = 0;
+	for (unsigned cpu = 0; s->limit != UINT64_MAX && cpu < KTR_PORT_MAXCPU; cpu++)
+		made += s->cpu[cpu].exists ? s->cpu[cpu].made.events : 0;
+	return made < s->limit ? s->limit - made : 0;
 }
 
 /* Starts a pass when there is something to drain. Control lock held. */
@@ -244,7 +257,7 @@ stream_gone(struct ktr_stream *s, unsigned cpu)
 	from = from < to ? from : to;
 	ktr_encode_loss(&s->enc, cpu, first, end - first, from, to, reason);
 	c->ticks = to;
-	stream_made(s, cpu, end - first, reason);
+	stream_made(s, cpu, end - first, reason, 0);
 }
 
 /* A batch of a CPU's events, or one loss. False: nothing of the CPU is left in this pass. */
@@ -255,19 +268,20 @@ stream_batch(struct ktr_stream *s, unsigned cpu)
 	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	struct ktr_entry entry;
 	bool there = true;
-	uint64_t first = c->made.next, seq = first;
+	uint64_t first = c->made.next, seq = first, events = 0, room = stream_room(s);
 	if (!c->exists)
 		return false;
-	while (seq < c->end) {
+	while (seq < c->end && events < room) {
 		there = ktr_ring_copy(ring, seq, &entry);
 		if (!there || !ktr_encode_event(&s->enc, cpu, seq, &entry))
 			break;
 		c->ticks = entry.ticks;
 		seq++;
+		events += !ktr_entry_is_part(&entry);
 	}
 	ktr_encode_batch(&s->enc);
 	if (seq != first)
-		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED);
+		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED, events);
 	else if (!there)
 		stream_gone(s, cpu);
 	return c->made.next != first;
@@ -316,7 +330,8 @@ stream_fill(struct ktr_stream *s)
 	}
 	if (ktr_mask_get() != s->mask_told)
 		s->mask_told = ktr_encode_mask(&s->enc);
-	ktr_encode_mark(&s->enc, s->mark);
+	if (stream_room(s) > 0)
+		ktr_encode_mark(&s->enc, s->mark);
 	s->state = KTR_STREAM_IDLE;
 	return true;
 }
@@ -354,6 +369,7 @@ count_frame(struct ktr_stream_count *c, const struct ktr_stream_frame *f)
 	if (c->next != f->first)
 		return; /* counted already, by a thread that was stopped in here */
 	c->of[f->what] += f->count;
+	c->events += f->events;
 	c->next = f->first + f->count;
 }
 
@@ -413,6 +429,23 @@ ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
 		done += n;
 	}
 	return done;
+}
+
+void
+ktr_stream_limit(struct ktr_stream *s, uint64_t events)
+{
+	s->limit = events != 0 ? events : UINT64_MAX;
+}
+
+uint64_t
+ktr_stream_events(const struct ktr_stream *s)
+{
+	uint64_t sum = 0;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		const struct ktr_stream_cpu *c = &s->cpu[cpu];
+		sum += c->exists ? __atomic_load_n(&c->taken.events, __ATOMIC_RELAXED) : 0;
+	}
+	return sum;
 }
 
 uint64_t
