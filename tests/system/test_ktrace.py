@@ -324,7 +324,7 @@ def rights():
                "su 1000 ktrace -f /etc/motd true\nsu 1000 touch /tmp/theirs\nsu 1001 ktrace -a -f /tmp/theirs true\n"
                "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\nktrace -t y -f /tmp/y sysctl kern.hz\nkdump -f /tmp/y\n"
                "/bin/su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\n"
-               "su 1000 ktrace -t u -f /tmp/taken -p $pid\nsu 1000 chmod 400 /tmp/taken\nuntil dmesg | grep taken; do :; done\n"
+               "until su 1000 ktrace -t u -f /tmp/taken -p $pid 2> /dev/null; do :; done\nsu 1000 chmod 400 /tmp/taken\nuntil dmesg | grep taken; do :; done\n"
                "kdump --jsonl -f /tmp/taken > /tmp/j\necho taken $?\nktrace -f /tmp/r -p $pid\n"
                "su 1000 ktrace -c -p $pid\nkill -9 $pid\nktrace -f /tmp/x -p 99999\nktrace -t q true\nktrace\necho status $?\n"
                "ktrace -f /tmp/x nosuch\necho status $?\n"
