@@ -268,22 +268,26 @@ stream_batch(struct ktr_stream *s, unsigned cpu)
 	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	struct ktr_entry entry;
 	bool there = true;
-	uint64_t first = c->made.next, seq = first, events = 0, room = stream_room(s);
+	uint64_t first = c->made.next, seq = first, end = c->end, parts = 0, room = stream_room(s);
+	uint32_t part_site = ktr_site_number(&ktr_data_site);
 	if (!c->exists)
 		return false;
-	while (seq < c->end && events < room) {
+	if (end > first && end - first > room)
+		end = first + room;
+	while (seq < end) {
 		there = ktr_ring_copy(ring, seq, &entry);
 		if (!there || !ktr_encode_event(&s->enc, cpu, seq, &entry))
 			break;
-		c->ticks = entry.ticks;
 		seq++;
-		events += !ktr_entry_is_part(&entry);
+		parts += entry.site == part_site;
 	}
 	ktr_encode_batch(&s->enc);
-	if (seq != first)
-		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED, events);
-	else if (!there)
+	if (seq != first) {
+		c->ticks = s->enc.batch_ticks; /* of the last event */
+		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED, seq - first - parts);
+	} else if (!there) {
 		stream_gone(s, cpu);
+	}
 	return c->made.next != first;
 }
 
