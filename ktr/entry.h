@@ -31,12 +31,15 @@ struct ktr_entry {
 _Static_assert(sizeof(struct ktr_entry) == KTR_ENTRY_BYTES, "one cache line");
 
 /**
- * A CPU's ring. Its own CPU writes head, limit and bias; any CPU may write 0 to limit. The other
- * members are constant, but for base, which the control lock guards.
+ * A CPU's ring. Its own CPU writes head, limit, bias and since; any CPU may write 0 to limit. The
+ * control lock guards base and start, and 0 in since. The other members are constant.
  *
  * `head` counts bytes: it is KTR_ENTRY_BYTES times the number of events that the CPU has recorded
  * since start-up. The event at `head` goes to the slot at address head + bias, as long as head is
  * below limit.
+ *
+ * Events from `start` on are the log's. Those below base or ktr_ring_tail() are overwritten, or
+ * there was no room for them in a smaller ring.
  */
 struct ktr_ring {
 	uint64_t head;    /* atomic: its store publishes an event */
@@ -45,8 +48,10 @@ struct ktr_ring {
 	uint64_t base;    /* sequence number of the first event that may be in the slots */
 	uint32_t entries; /* slots: a power of two; 0: none, every event is refused */
 	uint32_t cpu;
-	uint32_t check; /* KTR_RING_CHECK(): entries, cpu and base are undamaged */
+	uint32_t check; /* KTR_RING_CHECK(): entries, cpu, base and start are undamaged */
 	uint32_t busy;  /* a record with interrupts off is under way: an NMI's event is refused */
+	uint64_t start; /* sequence number of the first event since boot or ktr_clear(); <= base */
+	uint64_t since; /* atomic: ticks of that event; 0: it is still in its slot, or is to come */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct ktr_ring) == KTR_ENTRY_BYTES, "slots follow at once");
@@ -68,6 +73,7 @@ ktr_ring_bytes(uint32_t entries)
 }
 
 /** What `check` must be. */
-#define KTR_RING_CHECK(entries, cpu, base)                                            \
+#define KTR_RING_CHECK(entries, cpu, base, start)                                     \
 	(0x4b545231u ^ (uint32_t)(entries)*0x9e3779b1u ^ ((cpu) + 1u) * 0x85ebca6bu ^ \
-	 (uint32_t)((base)*0x9e3779b97f4a7c15u >> 32))
+	 (uint32_t)((base)*0x9e3779b97f4a7c15u >> 32) ^                               \
+	 (uint32_t)((start)*0xc2b2ae3d27d4eb4fu >> 32))

@@ -31,6 +31,8 @@ struct ktr_where {
 	 * stack says so. Otherwise 0. */
 	uintptr_t ret;
 	uintptr_t fp; /* of the innermost frame, as the machine's convention has it; 0: unknown */
+	/* The port's registers, where an exception interrupted code at pc; else NULL. */
+	const void *regs;
 };
 
 /** One firing of a probe. Valid while the hook runs. */

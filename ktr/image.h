@@ -17,7 +17,7 @@
 #include <ktr_port.h>
 
 #define KTR_IMAGE_MAGIC   "KTRIMAGE"
-#define KTR_IMAGE_VERSION 6u
+#define KTR_IMAGE_VERSION 7u
 #define KTR_IMAGE_TEXTS   5u
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u
@@ -33,8 +33,10 @@ struct ktr_image_root {
 	uint32_t site_size;  /* sizeof(struct ktr_site) */
 	uint32_t site_count;
 	uint32_t names_size; /* sizeof(struct ktr_names) (ktr/intern.h) */
-	uint64_t sites;      /* address of ktr_sites */
-	uint64_t names;      /* address of the struct ktr_names in use */
+	uint32_t parts_site; /* number of the site of entries that hold parts of long data */
+	uint32_t reserved;
+	uint64_t sites; /* address of ktr_sites */
+	uint64_t names; /* address of the struct ktr_names in use */
 	/* Where a %s parameter may point, and a site's texts. size 0: unused. */
 	struct {
 		uint64_t start, size;

@@ -174,10 +174,10 @@ ring_sound(struct ktr_image_cpu *c, unsigned cpu, struct ktr_ring *ring)
 	uint64_t head = ring->head / KTR_ENTRY_BYTES;
 	uint32_t entries = KTR_ENTRIES_MIN;
 	while (entries <= KTR_ENTRIES_MAX &&
-	       ring->check != KTR_RING_CHECK(entries, cpu, ring->base))
+	       ring->check != KTR_RING_CHECK(entries, cpu, ring->base, ring->start))
 		entries *= 2;
 	bool found = entries <= KTR_ENTRIES_MAX && ring->head % KTR_ENTRY_BYTES == 0 &&
-		     head >= ring->base && head <= KTR_WIRE_SEQ_MAX;
+		     head >= ring->base && ring->base >= ring->start && head <= KTR_WIRE_SEQ_MAX;
 	if (!found || ring->entries != entries || ring->cpu != cpu)
 		fmt_snprintf(
 		    c->fault, sizeof(c->fault),
@@ -205,6 +205,19 @@ look_beyond(struct ktr_image *im, struct ktr_image_cpu *c)
 		fmt_snprintf(c->fault, sizeof(c->fault),
 			     "its head is %llu, but %llu newer events are in its slots",
 			     (unsigned long long)c->head, (unsigned long long)beyond);
+}
+
+/* The time of the log's first event, as ktr_ring_since(); or one that is possible. */
+static uint64_t
+log_since(struct ktr_image *im, const struct ktr_image_cpu *c, const struct ktr_ring *ring)
+{
+	struct ktr_entry e;
+	uint64_t since = ring->since;
+	if (since == 0 && c->start < c->head && read_event(im, c, c->start, &e))
+		since = e.ticks;
+	if (c->sound > 0 && since > c->first_ticks)
+		since = c->first_ticks;
+	return since > im->info.boot_ticks ? since : im->info.boot_ticks;
 }
 
 /* Looks at a CPU's ring. */
@@ -236,13 +249,16 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 	c->entries = ring.entries;
 	c->head = ring.head / KTR_ENTRY_BYTES;
 	c->tail = ktr_ring_tail(&ring, c->head);
+	c->start = ring.start;
 	uint64_t seq = c->tail;
 	while (next_event(im, c, &seq, c->last_ticks, &e)) {
 		if (c->sound++ == 0)
 			c->first_ticks = e.ticks;
 		c->last_ticks = e.ticks;
+		c->parts += e.site == im->root.parts_site;
 	}
 	c->corrupt = c->head - c->tail - c->sound;
+	c->since = log_since(im, c, &ring);
 	look_beyond(im, c);
 }
 
@@ -339,7 +355,7 @@ ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt)
 {
 	*sound = *corrupt = 0;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		*sound += im->cpu[cpu].exists ? im->cpu[cpu].sound : 0;
+		*sound += im->cpu[cpu].exists ? im->cpu[cpu].sound - im->cpu[cpu].parts : 0;
 		*corrupt += im->cpu[cpu].exists ? im->cpu[cpu].corrupt : 0;
 	}
 }
@@ -354,8 +370,9 @@ ktr_image_rewind(struct ktr_image *im)
 	im->ended = false;
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		struct ktr_image_cpu *c = &im->cpu[cpu];
-		c->cursor = c->tail;
-		c->ticks = c->delivered = c->lost = 0;
+		c->cursor = c->start;
+		c->ticks = c->since;
+		c->delivered = c->lost = c->overwritten = 0;
 		c->fault_told = false;
 	}
 }
@@ -368,12 +385,24 @@ image_table(struct ktr_image *im)
 		const struct ktr_image_cpu *c = &im->cpu[cpu];
 		if (c->exists)
 			im->rows[n++] = (struct ktr_wire_cpu){.cpu = cpu,
-							      .first = c->tail,
+							      .first = c->start,
 							      .next = c->cursor,
 							      .delivered = c->delivered,
+							      .overwritten = c->overwritten,
 							      .corrupt = c->lost};
 	}
 	return n;
+}
+
+/* The next `count` events are lost. */
+static void
+image_loss(struct ktr_image *im, unsigned cpu, uint64_t count, uint64_t to_ticks,
+	   enum ktr_wire_loss reason)
+{
+	struct ktr_image_cpu *c = &im->cpu[cpu];
+	ktr_encode_loss(&im->enc, cpu, c->cursor, count, c->ticks, to_ticks, reason);
+	c->cursor += count;
+	*(reason == KTR_LOSS_OVERWRITTEN ? &c->overwritten : &c->lost) += count;
 }
 
 /* Makes a batch of a CPU's events, or the loss before them. False: there is nothing more. */
@@ -382,6 +411,10 @@ image_batch(struct ktr_image *im, unsigned cpu)
 {
 	struct ktr_image_cpu *c = &im->cpu[cpu];
 	struct ktr_entry e;
+	if (c->exists && c->cursor < c->tail) {
+		image_loss(im, cpu, c->tail - c->cursor, c->first_ticks, KTR_LOSS_OVERWRITTEN);
+		return true;
+	}
 	while (c->exists && c->cursor < c->head) {
 		uint64_t seq = c->cursor;
 		bool any = next_event(im, c, &seq, c->ticks, &e);
@@ -389,11 +422,7 @@ image_batch(struct ktr_image *im, unsigned cpu)
 		if (lost > 0) {
 			if (im->enc.batch_count > 0)
 				break;
-			ktr_encode_loss(&im->enc, cpu, c->cursor, lost,
-					c->ticks != 0 ? c->ticks : im->info.boot_ticks,
-					any ? e.ticks : c->last_ticks, KTR_LOSS_CORRUPT);
-			c->cursor += lost;
-			c->lost += lost;
+			image_loss(im, cpu, lost, any ? e.ticks : c->last_ticks, KTR_LOSS_CORRUPT);
 			return true;
 		}
 		if (!ktr_encode_event(&im->enc, cpu, c->cursor, &e))

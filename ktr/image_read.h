@@ -5,7 +5,7 @@
  * Everything is checked before it is used. Counts are bounded. Memory is read only through the
  * caller's function. A ring's header must fit its check, and an entry's site and time must fit the
  * entries around it. Damage is reported in the stream: a header's as a FAULT, an entry's as a LOSS
- * of kind corrupt.
+ * of kind corrupt. Events that had been overwritten are a LOSS, too.
  *
  * No allocation, no locks: one thread uses a struct ktr_image.
  */
@@ -30,14 +30,17 @@ struct ktr_image_cpu {
 	bool exists;
 	uint64_t slots; /* address */
 	uint64_t entries;
-	uint64_t tail;    /* sequence number of the oldest event that may be there */
+	uint64_t start;   /* sequence number of the log's first event; those below tail are lost */
+	uint64_t tail;    /* that of the oldest event that may be there */
 	uint64_t head;    /* that of the newest, + 1 */
 	uint64_t sound;   /* entries that fit */
+	uint64_t parts;   /* of sound: parts of the events' long data */
 	uint64_t corrupt; /* those that do not */
+	uint64_t since;   /* when the log began here, ticks */
 	uint64_t first_ticks, last_ticks; /* of sound entries */
 	char fault[128];                  /* what does not fit in the ring's header; "": all does */
 	/* The stream's. */
-	uint64_t cursor, ticks, delivered, lost;
+	uint64_t cursor, ticks, delivered, lost, overwritten;
 	bool fault_told;
 };
 
@@ -72,7 +75,10 @@ struct ktr_image {
 int ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uint64_t root,
 		   char *err, size_t errlen);
 
-/** Sound entries of all CPUs, and damaged ones. */
+/**
+ * Sound events of all CPUs, and damaged entries. Entries that hold parts of an event's long data
+ * are no events, but when damaged they are entries like others.
+ */
 void ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt);
 
 /** Makes the stream begin again. */

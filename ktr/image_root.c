@@ -42,6 +42,7 @@ ktr_image_refresh(void)
 	r->self = (uintptr_t)r;
 	r->sites = (uintptr_t)__start_ktr_sites;
 	r->site_count = ktr_site_count();
+	r->parts_site = ktr_site_number(&ktr_data_site);
 	r->names = (uintptr_t)ktr_names_get();
 	ktr_copy(r->boot_id, info->boot_id, sizeof(r->boot_id));
 	r->hz = info->hz;

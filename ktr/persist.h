@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define KTR_PERSIST_MAGIC   "KTRSTAYS"
-#define KTR_PERSIST_VERSION 2u
+#define KTR_PERSIST_VERSION 3u
 #define KTR_PERSIST_WINDOWS 6u
 #define KTR_PERSIST_TEXTS   2u    /* windows of ktr_persist_make()'s caller */
 #define KTR_PERSIST_BLOCK   4096u /* bytes under one checksum */

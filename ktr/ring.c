@@ -69,7 +69,7 @@ __extension__ struct ktr_log ktr_main = {
 #pragma GCC diagnostic pop
 
 struct ktr_boot_ring ktr_boot_ring = {
-    .ring = {.entries = KTR_ENTRIES_BOOT, .check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0)}};
+    .ring = {.entries = KTR_ENTRIES_BOOT, .check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0)}};
 struct ktr_ring ktr_ring_none;
 
 struct ktr_ring *
@@ -214,6 +214,24 @@ ring_limit(const struct ktr_log *log, const struct ktr_ring *ring, uint64_t seq)
 }
 
 /*
+ * Keeps the time of the log's first event. This comes before the event is overwritten, since the
+ * ring wraps at least once in `entries` events. Interrupts off.
+ */
+static inline void
+ring_keep_since(struct ktr_ring *ring, uint64_t seq)
+{
+	uint64_t start = __atomic_load_n(&ring->start, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&ring->since, __ATOMIC_RELAXED) != 0 || seq <= start)
+		return;
+	__atomic_store_n(&ring->since, ktr_ring_slot(ring, start)->ticks, __ATOMIC_RELAXED);
+	/* Either this CPU sees that ktr_clear() came meanwhile, or ktr_clear() stores 0 later. Nor
+	 * does the slot change before `since` is seen. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&ring->start, __ATOMIC_RELAXED) != start)
+		__atomic_store_n(&ring->since, 0, __ATOMIC_RELAXED);
+}
+
+/*
  * Makes way for this CPU's next record. False: the event is refused, and counted. Interrupts off.
  */
 static inline bool
@@ -231,6 +249,7 @@ ring_open(struct ktr_log *log, unsigned cpu)
 		__atomic_fetch_add(&account->dropped, 1, __ATOMIC_RELAXED);
 		return false;
 	}
+	ring_keep_since(ring, seq);
 	ring_set_turn(log, ring, head, (uintptr_t)ktr_ring_slot(ring, seq) - head,
 		      limit * KTR_ENTRY_BYTES);
 	/* Another CPU may have closed the ring meanwhile. If it did so before the turn was set, its
@@ -367,6 +386,19 @@ ktr_ring_tail(const struct ktr_ring *ring, uint64_t head)
 	uint64_t readable = ring->entries - KTR_RING_SPARE;
 	uint64_t oldest = head > readable ? head - readable : 0;
 	return oldest > base ? oldest : base;
+}
+
+uint64_t
+ktr_ring_since(const struct ktr_ring *ring)
+{
+	uint64_t start = __atomic_load_n(&ring->start, __ATOMIC_RELAXED), kept;
+	if (ktr_ring_head(ring) <= start)
+		return 0;
+	uint64_t ticks = __atomic_load_n(&ktr_ring_slot(ring, start)->ticks, __ATOMIC_RELAXED);
+	/* If the slot was overwritten, the time is kept: pairs with ring_keep_since(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	kept = __atomic_load_n(&ring->since, __ATOMIC_RELAXED);
+	return kept != 0 ? kept : ticks;
 }
 
 bool

@@ -6,7 +6,8 @@
  *  - The event with sequence number s of a CPU stands in slot s mod entries of its ring.
  *  - Events below the head are complete. The slots of the next KTR_RING_SPARE events may be
  *    half written, and a reader does not look at them.
- *  - Sequence numbers go on when a ring is resized or cleared; events below `base` are gone.
+ *  - Sequence numbers go on when a ring is resized or cleared; events below `base` are gone. Those
+ *    below `start` were cleared; the others are overwritten, and each stream says so.
  *  - recorded = delivered + resident + overwritten, at every moment. Events that were refused are
  *    not recorded; they are counted as suppressed or dropped.
  *
@@ -59,6 +60,7 @@ struct ktr_log_cpu {
 	uint64_t cursor;      /* first event that no sink has taken from it; atomic */
 	uint64_t encoded;     /* first event that stands in none of its frames; atomic */
 	uint64_t overwritten; /* of those before cursor: gone before it came; others: delivered */
+	uint64_t ticks;       /* of the last event before cursor that was delivered; 0: none */
 	uint64_t cleared;     /* of overwritten: by ktr_clear() or a smaller ring */
 };
 
@@ -157,6 +159,12 @@ ktr_ring_head(const struct ktr_ring *ring)
 	/* acquire: pairs with the fence before the store of the head */
 	return __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) / KTR_ENTRY_BYTES;
 }
+
+/**
+ * Ticks of the first event since boot or ktr_clear(), though it may be overwritten; 0: none has
+ * come. Any context; locks as for ktr_log_read().
+ */
+uint64_t ktr_ring_since(const struct ktr_ring *ring);
 
 /** Sequence number of the oldest event that may be read while that of the next is `head`. */
 uint64_t ktr_ring_tail(const struct ktr_ring *ring, uint64_t head);

@@ -44,9 +44,8 @@
  * The same with seven arguments: `format` is that of the first five and ends with a %s, which
  * stands for the last two, printed by the format `last`.
  */
-#define SDT_PROBE_DEFINE_TEXT7(prov, mod, func, probe, text, format, last, ...)                    \
-	SDT_INFO_(prov, mod, func, probe, text, format, 6, ktr_record_sdt7, (__VA_ARGS__), (NULL), \
-		  last)
+#define SDT_PROBE_DEFINE_TEXT7(prov, mod, func, probe, text, format, last, ...) \
+	SDT_XLATE7_(prov, mod, func, probe, text, format, last, (__VA_ARGS__), (NULL))
 /** The same for a probe whose one argument is a text: its tracepoints use SDT_ARGS_DATA0(). */
 #define SDT_PROBE_DEFINE_DATA(prov, mod, func, probe, text, format) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, 1, ktr_record_data, ("char *"), (NULL))
@@ -70,9 +69,9 @@
 #define SDT_PROBE_DEFINE6(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5)                   \
 	SDT_PROBE_DEFINE_TEXT(prov, mod, func, name, #sname, SDT_FORMAT6_, 6, t0, t1, t2, t3, t4, \
 			      t5)
-#define SDT_PROBE_DEFINE7(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5, t6) \
-	SDT_INFO_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, ktr_record_sdt7,  \
-		  (t0, t1, t2, t3, t4, t5, t6), (NULL), SDT_LAST_)
+#define SDT_PROBE_DEFINE7(prov, mod, func, name, sname, t0, t1, t2, t3, t4, t5, t6)                \
+	SDT_PROBE_DEFINE_TEXT7(prov, mod, func, name, #sname, SDT_FORMAT7_, SDT_LAST_, t0, t1, t2, \
+			       t3, t4, t5, t6)
 
 /** The same with the types to which D translates the arguments: type, translated type, …. */
 #define SDT_PROBE_DEFINE0_XLATE(prov, mod, func, name, sname) \
@@ -97,8 +96,8 @@
 		   (t0, t1, t2, t3, t4, t5), (x0, x1, x2, x3, x4, x5))
 #define SDT_PROBE_DEFINE7_XLATE(prov, mod, func, name, sname, t0, x0, t1, x1, t2, x2, t3, x3, t4, \
 				x4, t5, x5, t6, x6)                                               \
-	SDT_XLATE_(prov, mod, func, name, #sname, SDT_FORMAT7_, 6, ktr_record_sdt7,               \
-		   (t0, t1, t2, t3, t4, t5, t6), (x0, x1, x2, x3, x4, x5, x6))
+	SDT_XLATE7_(prov, mod, func, name, #sname, SDT_FORMAT7_, SDT_LAST_,                       \
+		    (t0, t1, t2, t3, t4, t5, t6), (x0, x1, x2, x3, x4, x5, x6))
 
 /** A tracepoint. Arguments are integers or pointers. Any context. */
 #define SDT_PROBE0(prov, mod, func, name) SDT_FIRE_(SDT_SITE_(prov, mod, func, name), SDT_ARGS0())
@@ -205,6 +204,9 @@ void ktr_record_sdt7(const struct ktr_site *site, uint64_t a0, uint64_t a1, uint
 
 #define SDT_XLATE_(prov, mod, func, probe, text, format, n, record, t, x) \
 	SDT_INFO_(prov, mod, func, probe, text, format, n, record, t, x, NULL)
+
+#define SDT_XLATE7_(prov, mod, func, probe, text, format, last, t, x) \
+	SDT_INFO_(prov, mod, func, probe, text, format, 6, ktr_record_sdt7, t, x, last)
 
 #define SDT_INFO_(prov, mod, func, probe, text, format, n, record, t, x, more)      \
 	static const struct ktr_sdt SDT_NAME_(sdt_info, prov, mod, func, probe) = { \

@@ -38,10 +38,11 @@ round_entries(unsigned entries)
 }
 
 static void
-ring_set_base(struct ktr_ring *ring, uint64_t base)
+ring_set_base(struct ktr_ring *ring, uint64_t base, uint64_t start)
 {
+	__atomic_store_n(&ring->start, start, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->base, base, __ATOMIC_RELAXED);
-	ring->check = KTR_RING_CHECK(ring->entries, ring->cpu, base);
+	ring->check = KTR_RING_CHECK(ring->entries, ring->cpu, base, start);
 }
 
 /* An empty ring; NULL: no memory. */
@@ -53,7 +54,7 @@ ring_alloc(unsigned cpu, uint32_t entries)
 		return NULL;
 	*ring = (struct ktr_ring){.entries = entries,
 				  .cpu = cpu,
-				  .check = KTR_RING_CHECK(entries, cpu, 0)};
+				  .check = KTR_RING_CHECK(entries, cpu, 0, 0)};
 	return ring;
 }
 
@@ -84,7 +85,8 @@ exchange_ring(unsigned cpu)
 		/* atomic: the debugger reads it without the lock */
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		ring->head = old->head;
-		ring_set_base(ring, max(old->base, first));
+		ring->since = ktr_ring_since(old);
+		ring_set_base(ring, max(old->base, first), old->start);
 		for (uint64_t seq = first; seq < head; seq++)
 			*ktr_ring_slot(ring, seq) = *ktr_ring_slot(old, seq);
 	}
@@ -169,7 +171,9 @@ ktr_clear(void)
 		uint64_t seen = max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (head > seen ? head - seen : 0);
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
-		ring_set_base(ring, head);
+		ring_set_base(ring, head, head);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with ring_keep_since() */
+		__atomic_store_n(&ring->since, 0, __ATOMIC_RELAXED);
 	}
 	ktr_port_unlock();
 }

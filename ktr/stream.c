@@ -66,9 +66,13 @@ stream_cpu_begin(struct ktr_stream *s, unsigned cpu)
 	*c = (struct ktr_stream_cpu){.exists = true};
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
 		c->first = s->log->cpu[cpu].cursor;
+		c->ticks = s->log->cpu[cpu].ticks;
 		__atomic_store_n(&s->log->cpu[cpu].encoded, c->first, __ATOMIC_RELAXED);
 	} else {
-		c->first = (s->flags & KTR_STREAM_NOW) != 0 ? head : tail;
+		c->first =
+		    (s->flags & KTR_STREAM_NOW) != 0
+			? head
+			: __atomic_load_n(&ktr_log_ring(s->log, cpu)->start, __ATOMIC_RELAXED);
 	}
 	c->made.next = c->taken.next = c->end = c->first;
 }
@@ -89,6 +93,7 @@ ktr_stream_open_log(struct ktr_stream *s, struct ktr_log *log, unsigned flags)
 	s->turn = 0;
 	s->mark = s->settled = s->started = 0;
 	s->start_end = s->header_at = 0;
+	s->limit = UINT64_MAX;
 	s->reused = ktr_dynamic_reused;
 	s->frame_count = s->frames_taken = 0;
 	s->first_pass = true;
@@ -155,7 +160,7 @@ stream_header(struct ktr_stream *s)
 /* The frame that was just made holds the next `count` events of a CPU, or says that they are lost.
  */
 static void
-stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
+stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what, uint64_t events)
 {
 	struct ktr_stream_count *made = &s->cpu[cpu].made;
 	if ((s->flags & KTR_STREAM_ACCOUNT) != 0) {
@@ -164,11 +169,24 @@ stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what)
 					      .cpu = (uint16_t)cpu,
 					      .what = (uint16_t)what,
 					      .first = made->next,
-					      .count = count};
+					      .count = count,
+					      .events = events,
+					      .ticks = s->cpu[cpu].ticks};
 		__atomic_store_n(&s->log->cpu[cpu].encoded, made->next + count, __ATOMIC_RELAXED);
 	}
 	made->next += count;
 	made->of[what] += count;
+	made->events += events;
+}
+
+/* How many events may still come into the stream. */
+static uint64_t
+stream_room(const struct ktr_stream *s)
+{
+	uint64_t made = 0;
+	for (unsigned cpu = 0; s->limit != UINT64_MAX && cpu < KTR_PORT_MAXCPU; cpu++)
+		made += s->cpu[cpu].exists ? s->cpu[cpu].made.events : 0;
+	return made < s->limit ? s->limit - made : 0;
 }
 
 /* Starts a pass when there is something to drain. Control lock held. */
@@ -214,26 +232,32 @@ stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
 	return s->started;
 }
 
-/* The time at which a loss begins: that of the last event before it. */
+/* The time at which a loss begins: that of the last event before it, or the log's beginning. */
 static uint64_t
-stream_last_ticks(const struct ktr_stream_cpu *c)
+stream_last_ticks(const struct ktr_stream_cpu *c, const struct ktr_ring *ring)
 {
-	return c->ticks != 0 ? c->ticks : ktr_info.boot_ticks;
+	uint64_t since = ktr_ring_since(ring);
+	return c->ticks != 0 ? c->ticks : since != 0 ? since : ktr_info.boot_ticks;
 }
 
-/* Reports that the events up to the ring's tail are gone. */
+/* Reports that the next events are gone, up to where the log was cleared or to the ring's tail. */
 static void
 stream_gone(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
+	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	uint64_t tail, head, first = c->made.next;
 	if (!ktr_log_window(s->log, cpu, &tail, &head))
 		return;
-	bool cleared = tail == ktr_log_ring(s->log, cpu)->base;
-	enum ktr_wire_loss reason = cleared ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
-	ktr_encode_loss(&s->enc, cpu, first, tail - first, stream_last_ticks(c),
-			stream_next_ticks(s, cpu, tail), reason);
-	stream_made(s, cpu, tail - first, reason);
+	uint64_t start = __atomic_load_n(&ring->start, __ATOMIC_RELAXED);
+	enum ktr_wire_loss reason = first < start ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
+	uint64_t since = ktr_ring_since(ring);
+	uint64_t end = first < start ? start : tail, from = stream_last_ticks(c, ring);
+	uint64_t to = first < start && since != 0 ? since : stream_next_ticks(s, cpu, tail);
+	from = from < to ? from : to;
+	ktr_encode_loss(&s->enc, cpu, first, end - first, from, to, reason);
+	c->ticks = to;
+	stream_made(s, cpu, end - first, reason, 0);
 }
 
 /* A batch of a CPU's events, or one loss. False: nothing of the CPU is left in this pass. */
@@ -244,21 +268,26 @@ stream_batch(struct ktr_stream *s, unsigned cpu)
 	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
 	struct ktr_entry entry;
 	bool there = true;
-	uint64_t first = c->made.next, seq = first;
+	uint64_t first = c->made.next, seq = first, end = c->end, parts = 0, room = stream_room(s);
+	uint32_t part_site = ktr_site_number(&ktr_data_site);
 	if (!c->exists)
 		return false;
-	while (seq < c->end) {
+	if (end > first && end - first > room)
+		end = first + room;
+	while (seq < end) {
 		there = ktr_ring_copy(ring, seq, &entry);
 		if (!there || !ktr_encode_event(&s->enc, cpu, seq, &entry))
 			break;
-		c->ticks = entry.ticks;
 		seq++;
+		parts += entry.site == part_site;
 	}
 	ktr_encode_batch(&s->enc);
-	if (seq != first)
-		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED);
-	else if (!there)
+	if (seq != first) {
+		c->ticks = s->enc.batch_ticks; /* of the last event */
+		stream_made(s, cpu, seq - first, KTR_STREAM_DELIVERED, seq - first - parts);
+	} else if (!there) {
 		stream_gone(s, cpu);
+	}
 	return c->made.next != first;
 }
 
@@ -305,7 +334,8 @@ stream_fill(struct ktr_stream *s)
 	}
 	if (ktr_mask_get() != s->mask_told)
 		s->mask_told = ktr_encode_mask(&s->enc);
-	ktr_encode_mark(&s->enc, s->mark);
+	if (stream_room(s) > 0)
+		ktr_encode_mark(&s->enc, s->mark);
 	s->state = KTR_STREAM_IDLE;
 	return true;
 }
@@ -343,6 +373,7 @@ count_frame(struct ktr_stream_count *c, const struct ktr_stream_frame *f)
 	if (c->next != f->first)
 		return; /* counted already, by a thread that was stopped in here */
 	c->of[f->what] += f->count;
+	c->events += f->events;
 	c->next = f->first + f->count;
 }
 
@@ -362,6 +393,7 @@ stream_take_frame(struct ktr_stream *s, const struct ktr_stream_frame *f)
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		__atomic_store_n(&account->overwritten, account->overwritten + lost,
 				 __ATOMIC_RELAXED);
+		account->ticks = f->ticks;
 		__atomic_store_n(&account->cursor, f->first + f->count, __ATOMIC_RELAXED);
 		/* release: pairs with the acquire in ktr_stats_get() */
 		__atomic_store_n(moving, *moving + 1, __ATOMIC_RELEASE);
@@ -401,6 +433,23 @@ ktr_stream_read(struct ktr_stream *s, void *buf, size_t len)
 		done += n;
 	}
 	return done;
+}
+
+void
+ktr_stream_limit(struct ktr_stream *s, uint64_t events)
+{
+	s->limit = events != 0 ? events : UINT64_MAX;
+}
+
+uint64_t
+ktr_stream_events(const struct ktr_stream *s)
+{
+	uint64_t sum = 0;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		const struct ktr_stream_cpu *c = &s->cpu[cpu];
+		sum += c->exists ? __atomic_load_n(&c->taken.events, __ATOMIC_RELAXED) : 0;
+	}
+	return sum;
 }
 
 uint64_t

@@ -20,7 +20,8 @@
 #include "ktr/encode.h"
 #include "ktr/ring.h"
 
-/** Begin with the events that are recorded from now on; else with the oldest that are resident. */
+/** Begin with the events that are recorded from now on; else with the log's first, and say how many
+ * are overwritten. */
 #define KTR_STREAM_NOW 1u
 /**
  * This is the accounting stream. It begins with the first event that the last one did not deliver,
@@ -50,7 +51,8 @@ enum ktr_stream_state {
 
 /** What became of a CPU's events: next = first + the sum of `of`. */
 struct ktr_stream_count {
-	uint64_t next; /* sequence number */
+	uint64_t next;   /* sequence number */
+	uint64_t events; /* delivered, but for parts of long data */
 	uint64_t of[KTR_STREAM_DELIVERED + 1];
 };
 
@@ -67,6 +69,7 @@ struct ktr_stream {
 	uint64_t start_end; /* enc.total after the HEADER that begins the stream; 0 before */
 	uint64_t header_at; /* enc.total at the last HEADER */
 	uint64_t mask_told; /* by the last MASK */
+	uint64_t limit;     /* of events in it */
 	uint64_t reused;    /* ktr_dynamic_reused, when sites were last told */
 	bool first_pass;
 	bool pass_over; /* all frames of the pass are made; after them the next read returns 0 */
@@ -77,14 +80,16 @@ struct ktr_stream {
 	struct ktr_stream_frame {
 		uint32_t end;          /* offset in enc.out of what follows it */
 		uint16_t cpu, what;    /* what: index of struct ktr_stream_count's `of` */
-		uint64_t first, count; /* its events */
+		uint64_t first, count; /* its entries */
+		uint64_t events;       /* of these, if they are delivered: no parts of long data */
+		uint64_t ticks;        /* of the last event up to here */
 	} frames[KTR_STREAM_FRAMES];   /* KTR_STREAM_ACCOUNT: those in enc.out that are about events
 					*/
 	struct ktr_stream_cpu {
 		bool exists;
 		uint64_t first;                /* sequence number at open */
 		uint64_t end;                  /* of the pass: events below it belong to it */
-		uint64_t ticks;                /* of the last event in a frame; 0 none */
+		uint64_t ticks;                /* up to which frames tell of the CPU; 0: nothing */
 		struct ktr_stream_count made;  /* in all frames */
 		struct ktr_stream_count taken; /* in those that were taken */
 	} cpu[KTR_PORT_MAXCPU];
@@ -125,6 +130,17 @@ void ktr_stream_taken(struct ktr_stream *s, size_t n);
  * Returns how many; 0 as ktr_stream_peek().
  */
 size_t ktr_stream_read(struct ktr_stream *s, void *buf, size_t len);
+
+/**
+ * Lets no more than so many events into an accounting stream, parts of long data not counted; 0:
+ * any number. When they are there, nothing more comes of what is recorded, and the stream promises
+ * nothing of it (MARK).
+ */
+void ktr_stream_limit(struct ktr_stream *s, uint64_t events);
+
+/** Events that were taken from an accounting stream, parts of long data not counted. Any context.
+ */
+uint64_t ktr_stream_events(const struct ktr_stream *s);
 
 /** Events that are recorded, but not yet taken; for watermarks. Takes the control lock. */
 uint64_t ktr_stream_pending(const struct ktr_stream *s);

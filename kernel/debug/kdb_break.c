@@ -23,6 +23,7 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/unwind.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/restart.h"
@@ -43,8 +44,8 @@ static bool points_used; /* a point was set at some time since the boot */
 static enum { STEP_NONE, STEP_PROMPT, STEP_NEXT, STEP_GO, STEP_WATCHED } stepping;
 static unsigned steps_left;
 static bool next_wanted;
-static struct kdb_frame next_from; /* STEP_NEXT: the instruction that is stepped */
-static int watched;                /* STEP_WATCHED: index of the watchpoint */
+static struct unwind_frame next_from; /* STEP_NEXT: the instruction that is stepped */
+static int watched;                   /* STEP_WATCHED: index of the watchpoint */
 
 /* The point at which `next` and `until` stop. Only this thread stops there, and no deeper call. */
 static struct {
@@ -101,7 +102,7 @@ at_breakpoint(uintptr_t pc)
 }
 
 bool
-kdb_temporary_set(const struct kdb_frame *at, const char *why)
+kdb_temporary_set(const struct unwind_frame *at, const char *why)
 {
 	points[point_count] = (struct arch_point){.kind = ARCH_POINT_EXEC, .addr = at->pc};
 	temporary.on = point_count < POINTS && arch_points_set(points, point_count + 1);
@@ -171,7 +172,7 @@ kdb_go_on(struct arch_trapframe *tf)
 {
 	if (next_wanted) {
 		next_wanted = false;
-		next_from = kdb_frame_of_trap(tf);
+		next_from = unwind_of_trap(tf);
 		start_step(tf, STEP_NEXT);
 		return false;
 	}
@@ -203,7 +204,7 @@ kdb_step_to_see(struct arch_trapframe *tf, int point)
 static bool
 runs_call(const struct arch_trapframe *tf)
 {
-	struct kdb_frame f = kdb_frame_of_trap(tf);
+	struct unwind_frame f = unwind_of_trap(tf);
 
 	return kdb_unwind(&f) && !f.exact && f.pc > next_from.pc &&
 	       f.pc - next_from.pc <= CALL_BYTES && f.sp == next_from.sp &&
@@ -331,7 +332,7 @@ kdb_command_break(char *mod, char *args)
 	if (!kdb_expr(&text, &addr))
 		return;
 	p.addr = addr;
-	if (!kdb_in_text(addr))
+	if (!unwind_in_text(addr))
 		kdb_printf("break: %#lx: expected an address in the kernel's text, %p to %p\n",
 			   addr, __text_start, __text_end);
 	else if (kdb_may_fault(addr))

@@ -81,7 +81,8 @@ static const struct kdb_command commands[] = {
     {"ktr", "on SPEC | off [SPEC]", "switches probes on or off, as in the shell",
      "It happens when the machine goes on.\n", kdb_command_ktr},
     {"lines", "[N]", "sets the lines of a page; 0 turns paging off",
-     "At --More--: space shows a page, return a line; q or ^C ends the command.\n",
+     "At --More--: space or f shows a page, d half of it, return, e or j a line; q, x or ^C "
+     "ends the command.\n",
      kdb_command_lines},
     {"mark", "[CPU:SEQ | off]", "sets the event from which /r and search count",
      "Alone: the event that `search' found, or the first that `show ktr' printed.\n",

@@ -63,22 +63,50 @@ kdb_poll(void)
 	}
 }
 
+/* How many lines a key at --More-- asks for, as in FreeBSD's ddb. 0: none; -1: another key. */
+static int
+more_lines(int c)
+{
+	switch (c) {
+	case ' ':
+	case 'f':
+		return (int)rows - 1;
+	case 'd':
+		return (int)rows / 2;
+	case '\r':
+	case '\n':
+	case 'e':
+	case 'j':
+		return 1;
+	case 'q':
+	case 'Q':
+	case 'x':
+	case 'X':
+	case CTRL('C'):
+		return 0;
+	default:
+		return -1;
+	}
+}
+
 static void
 kdb_more(void)
 {
-	int c;
+	static const char keys[] =
+	    "--More-- space: a page, d: half of it, return: a line, q: the end";
+	int lines;
 
 	kdb_puts("--More--");
-	do
-		c = kdb_getc();
-	while (c != ' ' && c != '\r' && c != '\n' && c != 'q' && c != 'Q' && c != CTRL('C'));
-	kdb_puts("\r        \r");
-	if (c == ' ')
-		kdb.row = 0;
-	else if (c == '\r' || c == '\n')
-		kdb.row = rows - 2;
-	else
-		kdb.quit = true;
+	while ((lines = more_lines(kdb_getc())) < 0) {
+		kdb_puts("\r");
+		kdb_puts(keys);
+	}
+	kdb_puts("\r");
+	for (size_t i = 1; i < sizeof(keys); i++)
+		kdb_puts(" ");
+	kdb_puts("\r");
+	kdb.row = rows - 1 - (unsigned)lines;
+	kdb.quit |= lines == 0;
 }
 
 static void

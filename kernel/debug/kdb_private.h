@@ -10,6 +10,7 @@
 
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/unwind.h"
 #include "kernel/sync/stop.h"
 
 struct arch_trapframe;
@@ -90,18 +91,8 @@ char *kdb_word(char **text);
 bool kdb_number(const char *text, uint64_t *v);
 
 /* kdb_unwind.c */
-/* A place on a stack, with what is needed to find its caller. */
-struct kdb_frame {
-	uintptr_t pc, sp, fp;
-	uintptr_t link; /* the link register, if known; 0: not known */
-	bool exact;     /* interrupted at pc; otherwise pc is a return address */
-	bool user;      /* in user mode: it has no caller */
-};
-struct kdb_frame kdb_frame_of_trap(const struct arch_trapframe *tf);
-/* Is it an address in the kernel's text? */
-bool kdb_in_text(uintptr_t pc);
-/* Moves f to its caller, or to what it interrupted. False: there is none, or it is not known. */
-bool kdb_unwind(struct kdb_frame *f);
+/* unwind_step(), with probes of memory. */
+bool kdb_unwind(struct unwind_frame *f);
 /* Backtrace of the place where the debugger was entered. */
 void kdb_backtrace(void);
 void kdb_backtrace_cpu(unsigned cpu);
@@ -185,7 +176,7 @@ void kdb_step_want(unsigned steps, bool over_calls);
  * Sets a temporary breakpoint at at->pc, for the current thread and stack pointers at or above
  * at->sp. The prompt prints why. False: no free register.
  */
-bool kdb_temporary_set(const struct kdb_frame *at, const char *why);
+bool kdb_temporary_set(const struct unwind_frame *at, const char *why);
 void kdb_temporary_clear(void);
 enum kdb_temporary {
 	KDB_TEMPORARY_NO,    /* the trap is not at it */

@@ -8,6 +8,7 @@
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/debug/kdb_private.h"
+#include "kernel/lib/unwind.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/stop.h"
@@ -62,7 +63,7 @@ void
 kdb_command_until(char *mod, char *args)
 {
 	const char *text = args;
-	struct kdb_frame at = {0};
+	struct unwind_frame at = {0};
 	uint64_t addr;
 
 	if (cannot_step("until"))
@@ -72,13 +73,13 @@ kdb_command_until(char *mod, char *args)
 			return;
 		at.pc = addr;
 	} else {
-		at = kdb_frame_of_trap(kdb.place.tf);
+		at = unwind_of_trap(kdb.place.tf);
 		if (!kdb_unwind(&at)) {
 			kdb_printf("until: the return address of this function is not known\n");
 			return;
 		}
 	}
-	if (at.user || !kdb_in_text(at.pc))
+	if (at.user || !unwind_in_text(at.pc))
 		kdb_printf("until: %#lx: expected an address in the kernel's text\n", at.pc);
 	else if (kdb_may_fault(at.pc))
 		kdb_printf("until: %#lx: this instruction copies user memory; choose the "
@@ -108,7 +109,7 @@ kdb_command_call(char *mod, char *args)
 		} else if (!kdb_expr(&text, &a[n])) {
 			return;
 		}
-	if (!kdb_in_text(addr)) {
+	if (!unwind_in_text(addr)) {
 		kdb_printf("call: %#lx: expected a function of the kernel\n", addr);
 		return;
 	}

@@ -51,30 +51,34 @@ def lines(cross, image):
     return flat
 
 
-CFA_FROM_FP = 0x8000  # as kernel/lib/ksyms.h
+CFA_FROM_FP, SAVED_FROM_BASE, CFA_WORDS = 0x8000, 0x4000, 0x3fff  # as kernel/lib/ksyms.h
 
 
 def saved(rule):
-    """Where a register is saved: 0 not saved, n at CFA - 8n, None by a rule that the table cannot express."""
+    """Where a register is saved: words below the CFA; 0: not saved, None: the table cannot express it."""
     m = re.fullmatch(r"c-(\d+)", rule)
     if m is None:
         return 0 if rule in ("u", "s") else None
-    return int(m.group(1)) // 8 if int(m.group(1)) <= 8 * 255 else None
+    return int(m.group(1)) // 8
 
 
 def frame_rule(names, words):
     """(cfa, ra, fp) of a row of readelf's table; (0, 0, 0) if our table cannot express it."""
     row = dict(zip(names, words))
     m = re.fullmatch(r"(\w+)\+(\d+)", row["CFA"])
-    ra = saved(row.get("ra", "u"))
-    fp = saved(row.get("rbp", row.get("x29", "u")))
+    places = [saved(row.get("ra", "u")), saved(row.get("rbp", row.get("x29", "u")))]
     # A trap frame also saves the stack pointer; arch_unwind_trap() handles those.
     if row.get("rsp", row.get("sp", "u")) != "u":
         return 0, 0, 0
-    if m is None or m.group(1) not in ("rsp", "sp", "rbp", "x29") or int(m.group(2)) > 8 * 0x7ffe or None in (ra, fp):
+    if m is None or m.group(1) not in ("rsp", "sp", "rbp", "x29") or None in places:
         return 0, 0, 0
     # The table stores the offset in words plus one, since 0 means unknown.
-    return int(m.group(2)) // 8 + 1 | (CFA_FROM_FP if m.group(1) in ("rbp", "x29") else 0), ra, fp
+    cfa, flags = int(m.group(2)) // 8 + 1, CFA_FROM_FP if m.group(1) in ("rbp", "x29") else 0
+    if max(places) > 255:  # the registers are saved at the other end of the frame
+        places, flags = [cfa - n if n else 0 for n in places], flags | SAVED_FROM_BASE
+    if cfa > CFA_WORDS or not all(0 <= n <= 255 for n in places):
+        return 0, 0, 0
+    return cfa | flags, *places
 
 
 def frames(cross, image):

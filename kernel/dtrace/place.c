@@ -4,13 +4,13 @@
  * Memory is found by the page tables and read through the direct map, so that no read can fault.
  * Nothing here takes a lock: what changes meanwhile is read as it was or as it is, but from RAM.
  */
-#include "arch/debug.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/unwind.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
@@ -25,8 +25,7 @@
 
 struct dif_port_range dif_port_direct[DIF_PORT_DIRECT], dif_port_quick_range;
 
-extern const char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
-    __bss_end[];
+extern const char __rodata_start[], __rodata_end[], __data_start[], __bss_end[];
 
 void
 dtrace_place_init(void)
@@ -170,26 +169,20 @@ dif_port_thread(void)
 
 /* ---- stacks ---- */
 
+/* unwind_load_fn */
 static bool
-in_text(uintptr_t pc)
+load_words(uintptr_t *to, uintptr_t from, unsigned words)
 {
-	return pc >= (uintptr_t)__text_start && pc < (uintptr_t)__text_end;
+	return dif_port_load(to, from, words * sizeof(*to));
 }
 
-/* Reads a frame: the caller's frame pointer, and the return address. */
-static bool
-read_frame(uintptr_t fp, uintptr_t frame[2])
+/* Where the probe is, for unwind_step(). */
+static struct unwind_frame
+place_of(const struct ktr_where *where)
 {
-	uintptr_t stack = (uintptr_t)curthread()->kstack;
-
-	if (fp % 8 != 0)
-		return false;
-	if (fp - stack <= KSTACK_SIZE - 16) {
-		frame[0] = ((const uintptr_t *)fp)[0];
-		frame[1] = ((const uintptr_t *)fp)[1];
-		return true;
-	}
-	return dif_port_load(frame, fp, 16);
+	if (where->regs != NULL)
+		return unwind_of_trap(where->regs);
+	return (struct unwind_frame){.pc = where->pc, .fp = where->fp};
 }
 
 static void
@@ -203,32 +196,15 @@ unsigned
 dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
 	const struct ktr_where where = ktr_firing_where(f);
-	unsigned n = 0, steps = 0;
-	uintptr_t fp = where.fp, frame[2];
+	struct unwind_frame at = place_of(&where);
+	unsigned n = 0;
 
 	if (n < max)
 		put(pcs, n++, where.pc);
-	if (where.ret != 0 && where.pc != 0 && n < max)
-		put(pcs, n++, where.ret);
-	while (n < max && fp != 0 && steps++ < MOST_FRAMES && read_frame(fp, frame)) {
-		const struct arch_trapframe *tf = arch_unwind_trap(frame[1], fp + 16);
-
-		if (tf != NULL) { /* interrupted code */
-			struct arch_trapframe copy;
-
-			if (!dif_port_load(&copy, (uintptr_t)tf, sizeof(copy)) ||
-			    arch_tf_user(&copy))
-				break;
-			put(pcs, n++, arch_tf_pc(&copy));
-			fp = arch_tf_fp(&copy);
-			continue;
-		}
-		if (!in_text(frame[1]))
-			break;
-		put(pcs, n++, frame[1]);
-		fp = frame[0] > fp ? frame[0] : 0;
-	}
-	return n;
+	if (where.regs == NULL && where.ret != 0 && where.pc != 0 && n < max)
+		put(pcs, n++, at.pc = where.ret);
+	return n + unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, load_words,
+			       pcs != NULL ? pcs + n : NULL, max - n);
 }
 
 /* The registers with which the user's code entered the kernel. NULL: a kernel thread. */
@@ -330,11 +306,11 @@ static uint64_t
 caller(const struct ktr_firing *f)
 {
 	const struct ktr_where where = ktr_firing_where(f);
-	uintptr_t frame[2];
+	struct unwind_frame at = place_of(&where);
 
 	if (where.ret != 0 && where.pc != 0)
 		return where.ret;
-	return where.fp != 0 && read_frame(where.fp, frame) ? frame[1] : 0;
+	return unwind_step(&at, load_words, false) && !at.user ? at.pc : 0;
 }
 
 static uint64_t

@@ -55,23 +55,32 @@ raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entr
 	raw_put(d, &tid, 4);
 }
 
-/* The numbers of a text that was printed by `last` (ktr/sdt.h). */
+/* A number that begins a text. */
+static uint64_t
+read_number(const char *text, unsigned base)
+{
+	uint64_t v;
+	size_t n = 0;
+
+	while (text[n] != '\0' && text[n] != ' ')
+		n++;
+	size_t hex = n > 2 && text[1] == 'x' ? 2 : 0;
+
+	return ktr_number(text + hex, n - hex, base, &v) == KTR_NUMBER_OK ? v : 0;
+}
+
+/* The numbers of a text that was printed by `last` (ktr/sdt.h): the second ends it, after a blank
+ * or a =. */
 static void
 read_last(const char *text, const char *last, uint64_t v[2])
 {
 	unsigned base = strstr(last, "lx") != NULL ? 16 : 10;
+	size_t at = strlen(text);
 
-	for (unsigned i = 0; i < 2; i++) {
-		size_t n = 0;
-
-		while (text[n] != '\0' && text[n] != ' ')
-			n++;
-		size_t hex = n > 2 && text[1] == 'x' ? 2 : 0;
-
-		if (ktr_number(text + hex, n - hex, base, &v[i]) != KTR_NUMBER_OK)
-			v[i] = 0;
-		text = strchr(text, '=') != NULL ? strchr(text, '=') + 1 : "";
-	}
+	while (at > 0 && text[at - 1] != ' ' && text[at - 1] != '=')
+		at--;
+	v[0] = read_number(text, base);
+	v[1] = read_number(text + at, base);
 }
 
 void

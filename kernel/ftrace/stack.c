@@ -4,12 +4,13 @@
  * kernel.stack_tracer_enabled is 1. Locking: ftrace_lock; `deepest` has a spin lock that is held
  * where no hook can run.
  */
-#include "arch/debug.h"
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/ftrace_private.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/lib/unwind.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
 
@@ -48,30 +49,30 @@ add(uintptr_t pc, uint64_t depth)
 	deepest.frames[deepest.n++].depth = depth;
 }
 
-/* The functions from the probe on. A frame is a pair: the caller's frame pointer, and where the
- * function returns to. */
+/* unwind_load_fn: from this thread's stack. */
+static bool
+load(uintptr_t *to, uintptr_t from, unsigned words)
+{
+	size_t n = words * sizeof(*to);
+
+	if (from - (uintptr_t)curthread()->kstack > KSTACK_SIZE - n)
+		return false;
+	memcpy(to, (const void *)from, n);
+	return true;
+}
+
+/* The functions from the probe on, which is where a function begins. */
 static void
-walk(const struct ktr_firing *f, uintptr_t bottom, uintptr_t top)
+walk(const struct ktr_firing *f, uintptr_t top)
 {
 	const struct ktr_where where = ktr_firing_where(f);
-	uintptr_t fp = where.fp;
-	uint64_t depth = deepest.size;
+	struct unwind_frame at = {.pc = where.ret, .fp = where.fp};
 
 	deepest.n = 0;
-	add(where.pc, depth);
-	add(where.ret, depth);
-	while (fp >= bottom && fp <= top - 16 && fp % 8 == 0 && deepest.n < FRAMES) {
-		const uintptr_t *frame = (const uintptr_t *)fp;
-		const struct arch_trapframe *tf = arch_unwind_trap(frame[1], fp + 16);
-
-		depth = top - (fp + 16);
-		if (tf != NULL && arch_tf_user(tf))
-			break;
-		add(tf != NULL ? arch_tf_pc(tf) : frame[1], depth);
-		uintptr_t next = tf != NULL ? arch_tf_fp(tf) : frame[0];
-
-		fp = next > fp ? next : 0;
-	}
+	add(where.pc, deepest.size);
+	add(where.ret, deepest.size);
+	while (deepest.n < FRAMES && unwind_step(&at, load, true) && !at.user && at.sp != 0)
+		add(at.pc, top - at.sp);
 }
 
 static void
@@ -85,7 +86,7 @@ fire(const struct ktr_firing *f)
 	lock();
 	if (depth > deepest.size) {
 		__atomic_store_n(&deepest.size, depth, __ATOMIC_RELAXED);
-		walk(f, bottom, top);
+		walk(f, top);
 	}
 	unlock();
 }

@@ -33,7 +33,10 @@ struct ksyms_line {
 	uint16_t file, line;
 };
 
-#define KSYMS_CFA_FROM_FP 0x8000u
+#define KSYMS_CFA_FROM_FP 0x8000u /* the CFA is given from fp, else from sp */
+#define KSYMS_SAVED_FROM_BASE \
+	0x4000u /* ra and fp are given from that register, else from the CFA */
+#define KSYMS_CFA_WORDS 0x3fffu
 
 /*
  * Where to find the caller's registers, from the compiler's call frame information. The CFA
@@ -41,9 +44,10 @@ struct ksyms_line {
  */
 struct ksyms_frame {
 	uint32_t addr;
-	uint16_t cfa; /* (CFA - sp) / 8 + 1; KSYMS_CFA_FROM_FP: (CFA - fp) / 8 + 1; 0: unknown */
-	uint8_t ra;   /* return address: at CFA - 8 * ra; 0: in the link register */
-	uint8_t fp;   /* caller's frame pointer: at CFA - 8 * fp; 0: still in its register */
+	uint16_t cfa; /* flags; words from the register to the CFA, + 1; 0: unknown */
+	/* Return address, and caller's frame pointer: words from the CFA down, or from the register
+	 * up, + 1. 0: still in its own register. */
+	uint8_t ra, fp;
 };
 
 /* The function that contains pc; *offset is the distance of pc from its start. NULL: unknown. */

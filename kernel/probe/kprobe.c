@@ -96,7 +96,7 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 				 .args = args,
 				 .nargs = (uint16_t)nargs,
 				 .where = {arch_tf_pc(tf), p->frameless ? return_address(tf) : 0,
-					   arch_tf_fp(tf)}});
+					   arch_tf_fp(tf), tf}});
 	*(volatile uint8_t *)mine = 0;
 }
 

@@ -45,10 +45,11 @@ fire(const struct ktr_site *site, const struct arch_trapframe *tf)
 	uintptr_t pc = arch_tf_pc(tf);
 	const uint64_t args[2] = {user ? 0 : pc, user ? pc : 0};
 
-	ktr_fire(&(struct ktr_firing){.site = site,
-				      .args = args,
-				      .nargs = 2,
-				      .where = {.pc = pc, .fp = user ? 0 : arch_tf_fp(tf)}});
+	ktr_fire(
+	    &(struct ktr_firing){.site = site,
+				 .args = args,
+				 .nargs = 2,
+				 .where = {.pc = pc, .fp = user ? 0 : arch_tf_fp(tf), .regs = tf}});
 }
 
 /* As the probe is found by CPU `cpu`. Returns when it is due next. */

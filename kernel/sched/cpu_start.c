@@ -64,7 +64,7 @@ entry_secondary(void)
 
 	while (!start_decide(pc, PCPU_CAME))
 		arch_relax(); /* refused: stay here for ever */
-	sched_set_thread(curthread());
+	sched_begin_cpu();
 	CTR1(KTR_SMP, "cpu start: cpu %u", arch_cpu());
 	timer_init_cpu();
 	smp_join();

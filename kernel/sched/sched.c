@@ -27,6 +27,7 @@
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
 #include "ktr/intern.h"
@@ -480,6 +481,29 @@ sched_idle(void)
 	}
 }
 
+static void
+trace_running(void *arg)
+{
+	const struct thread *t = curthread();
+
+	(void)arg;
+	KTR_STATE1(KTR_SCHED, "thread", t->ident, "running", "prio:%d", t->prio);
+}
+
+void
+sched_trace_running(void)
+{
+	if (runqs[0].cur != NULL)
+		smp_call_all(trace_running, NULL);
+}
+
+void
+sched_begin_cpu(void)
+{
+	sched_set_thread(curthread());
+	trace_running(NULL);
+}
+
 const struct thread *
 sched_probed(unsigned cpu)
 {
@@ -520,7 +544,7 @@ sched_init(void)
 	runq_init(&runqs[0], 0, idle);
 	this_pcpu()->idle = idle;
 	arch_set_curthread(idle);
-	sched_set_thread(idle);
+	sched_begin_cpu();
 	irq_pop();
 }
 

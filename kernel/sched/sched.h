@@ -49,6 +49,11 @@ void sched_load_average(uint64_t loads[3]);
 /* Nanoseconds that a CPU has been idle since boot. */
 uint64_t sched_idle_ns(unsigned cpu);
 /*
+ * Records what each CPU runs, if that is traced: a trace tells it from its beginning on, also of
+ * CPUs that go on with one thread. Thread context, no spin lock held; or early boot.
+ */
+void sched_trace_running(void);
+/*
  * The current thread's events are not recorded from now on, or are again: it reads the log, and
  * would read of its own reading. Its switches are recorded all the same. Thread context.
  */

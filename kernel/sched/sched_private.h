@@ -37,6 +37,9 @@ void sched_tick(void);
 void sched_preempt_irq(void);
 /* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
 void sched_set_thread(const struct thread *t);
+/* This CPU runs its idle thread from now on, which has been made the current one. Interrupts off.
+ */
+void sched_begin_cpu(void);
 
 /*
  * balance.c: chooses a CPU for a thread, among those it may use: its last one if idle, else any

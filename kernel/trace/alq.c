@@ -16,7 +16,7 @@ enable_set(int64_t on, char *err, size_t errlen)
 	if (error == -ENXIO)
 		snprintf(err, errlen, "%s: this machine has no second serial line", flush_file());
 	else if (error == -ENOMEM)
-		snprintf(err, errlen, "no memory for a buffer of %u KiB", flush_depth());
+		snprintf(err, errlen, "no memory for a buffer of %u entries", flush_depth());
 	else if (error < 0)
 		snprintf(err, errlen, "cannot open %s (error %d)", flush_file(), -error);
 	return error;
@@ -48,11 +48,11 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 }
 
 static int
-depth_set(int64_t kib, char *err, size_t errlen)
+depth_set(int64_t entries, char *err, size_t errlen)
 {
 	(void)err;
 	(void)errlen;
-	flush_set_depth((unsigned)kib);
+	flush_set_depth((unsigned)entries);
 	return 0;
 }
 
@@ -82,10 +82,10 @@ SYSCTL_INT_CALL(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_WR | SYSCTL
 SYSCTL_TEXT(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_WR | SYSCTL_TUN, file_get, file_set,
 	    "where the events go; a file is appended to");
 SYSCTL_INT_CALL(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_WR | SYSCTL_TUN, depth,
-		depth_set, 16, 4096,
-		"KiB of encoded events that are written at once, from the next enabling on");
+		depth_set, 1, 65536,
+		"entries for which the write buffer has room, from the next enabling on");
 SYSCTL_U64_CALL(debug_ktr_alq_max, "debug.ktr.alq_max", SYSCTL_WR | SYSCTL_TUN, flush_max, max_set,
-		"the flush ends soon after so many events; 0 is without end");
+		"the flush ends after so many events; 0 is without end");
 SYSCTL_U64_CALL(debug_ktr_alq_cnt, "debug.ktr.alq_cnt", 0, flush_written, NULL,
 		"events that alq_file has taken since the flush was enabled");
 SYSCTL_U64_CALL(debug_ktr_alq_failed, "debug.ktr.alq_failed", 0, flush_failed, NULL,

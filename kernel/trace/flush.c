@@ -39,7 +39,7 @@
 #define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
 #define FINISH_STALL     10000u    /* failed tries in a row after which a line is dead: 1 s */
 #define FINISH_TRIES     600000u   /* failed tries in all: one minute */
-#define FLUSH_DEPTH_INIT 64
+#define FLUSH_DEPTH_INIT 1024
 
 static struct {
 	struct mutex lock;
@@ -48,23 +48,21 @@ static struct {
 	struct trace_sink sink; /* [l] */
 	uint8_t *buf;           /* [l] the stream's, size bytes; NULL before the first use */
 	size_t size;            /* [l] */
-	unsigned depth;         /* [l] KiB, for the next buffer */
-	uint64_t base_written;  /* [l] sums of the accounting when it was enabled */
-	uint64_t base_failed;
+	unsigned depth;         /* [l] entries, for the next buffer */
+	uint64_t base_failed;   /* [l] sums of the accounting when it was enabled */
 	uint64_t base_lost;
 	char path[TRACE_PATH_MAX]; /* [l] */
 	struct ktr_stream stream;  /* [l] */
 } flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT, .path = TRACE_SINK_SERIAL};
 
 static void
-flush_sums(uint64_t *written, uint64_t *failed, uint64_t *lost)
+flush_sums(uint64_t *failed, uint64_t *lost)
 {
 	struct ktr_stats s;
 
-	*written = *failed = *lost = 0;
+	*failed = *lost = 0;
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (ktr_stats_get(cpu, &s)) {
-			*written += s.delivered;
 			*failed += s.overwritten;
 			*lost += s.lost;
 		}
@@ -73,18 +71,15 @@ flush_sums(uint64_t *written, uint64_t *failed, uint64_t *lost)
 uint64_t
 flush_written(void)
 {
-	uint64_t written, failed, lost;
-
-	flush_sums(&written, &failed, &lost);
-	return written - flush.base_written;
+	return ktr_stream_events(&flush.stream);
 }
 
 uint64_t
 flush_failed(void)
 {
-	uint64_t written, failed, lost;
+	uint64_t failed, lost;
 
-	flush_sums(&written, &failed, &lost);
+	flush_sums(&failed, &lost);
 	return failed - flush.base_failed;
 }
 
@@ -92,11 +87,11 @@ flush_failed(void)
 static void
 flush_say_losses(void)
 {
-	uint64_t written, failed, lost;
+	uint64_t failed, lost;
 
 	if (flush.said)
 		return;
-	flush_sums(&written, &failed, &lost);
+	flush_sums(&failed, &lost);
 	if (lost <= flush.base_lost)
 		return;
 	flush.said = true;
@@ -186,16 +181,26 @@ flush_end(void)
 	flush.on = false;
 }
 
+/* Bytes for so many entries, which take less when they are encoded, and for what describes them. */
+static size_t
+buffer_size(unsigned entries)
+{
+	size_t size = (size_t)entries * KTR_ENTRY_BYTES;
+
+	return size > KTR_ENCODER_OUT ? size : KTR_ENCODER_OUT;
+}
+
 /* Opens the sink, and begins a stream in it. Lock held. */
 static int
 flush_begin(const char *path)
 {
 	struct trace_sink sink;
 	uint8_t *buf = flush.buf;
+	size_t size = buffer_size(flush.depth);
 	int error;
 
-	if (buf == NULL || flush.size != flush.depth * 1024ul) {
-		buf = kmap_alloc(flush.depth * 1024ul);
+	if (buf == NULL || flush.size != size) {
+		buf = kmap_alloc(size);
 		if (buf == NULL)
 			return -ENOMEM;
 	}
@@ -211,9 +216,9 @@ flush_begin(const char *path)
 	if (buf != flush.buf && flush.buf != NULL)
 		kmap_free(flush.buf);
 	flush.buf = buf;
-	flush.size = flush.depth * 1024ul;
+	flush.size = size;
 	flush.sink = sink;
-	flush_sums(&flush.base_written, &flush.base_failed, &flush.base_lost);
+	flush_sums(&flush.base_failed, &flush.base_lost);
 	flush.said = false;
 	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
 	ktr_stream_buffer(&flush.stream, flush.buf, flush.size);
@@ -283,9 +288,9 @@ flush_file(void)
 }
 
 void
-flush_set_depth(unsigned kib)
+flush_set_depth(unsigned entries)
 {
-	__atomic_store_n(&flush.depth, kib, __ATOMIC_RELAXED);
+	__atomic_store_n(&flush.depth, entries, __ATOMIC_RELAXED);
 }
 
 unsigned
@@ -301,6 +306,7 @@ flush_work(void)
 
 	mutex_lock(&flush.lock);
 	if (flush.on) {
+		ktr_stream_limit(&flush.stream, flush_max());
 		r = flush_write();
 		flush_say_losses();
 		if (r == FLUSH_FAILED) {

@@ -13,6 +13,7 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/class.h"
@@ -47,13 +48,16 @@ mask_get(const struct sysctl *s, struct sbuf *out)
 static int
 mask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	uint64_t on, off;
+	uint64_t on, off, before = ktr_mask_get();
 	int error = ktr_mask_parse_change(val, &on, &off, err, errlen);
 
 	(void)s;
-	if (error == 0)
-		ktr_mask_change(on, off);
-	return error;
+	if (error != 0)
+		return error;
+	ktr_mask_change(on, off);
+	if ((on & ~before & KTR_SCHED) != 0)
+		sched_trace_running();
+	return 0;
 }
 
 static void
@@ -80,9 +84,11 @@ cpumask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	int error = ktr_cpumask_parse(val, &cpus, err, errlen);
 
 	(void)s;
-	if (error == 0)
-		ktr_cpumask_set(cpus);
-	return error;
+	if (error != 0)
+		return error;
+	ktr_cpumask_set(cpus);
+	sched_trace_running();
+	return 0;
 }
 
 static uint64_t
@@ -253,9 +259,13 @@ select_set(const char *val, bool on, char *err, size_t errlen)
 {
 	struct ktr_selection found;
 	int n = ktr_select(KTR_OWNER_COMMAND, val, on, &found, err, errlen);
+	uint64_t classes;
 
 	if (n < 0)
 		return n;
+	if (on && found.changed > 0 && ktr_mask_parse(val, &classes, NULL, 0) == 0 &&
+	    (classes & KTR_SCHED) != 0)
+		sched_trace_running();
 	selected = found;
 	selected_on = on;
 	return 0;
@@ -275,6 +285,13 @@ select_off(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return select_set(val, false, err, errlen);
 }
 
+static void
+clear(void)
+{
+	ktr_clear();
+	sched_trace_running();
+}
+
 SYSCTL_TEXT(
     debug_ktr_mask, "debug.ktr.mask", SYSCTL_WR | SYSCTL_TUN, mask_get, mask_set,
     "event classes that are recorded: SCHED,PROC, ALL, NONE or a number; +LOCK,-VM changes it");
@@ -285,7 +302,7 @@ SYSCTL_TEXT(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_WR | SYSCTL_TUN, cpum
 SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose,
 		verbose_set, 0, 2,
 		"print events on the console: 1 cpu and message, 2 also file and line");
-SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", ktr_clear, "write 1 to empty the rings");
+SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", clear, "write 1 to empty the rings");
 SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten; and lost");
 SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,

@@ -1,10 +1,10 @@
 /*
  * ktrdev.c - /dev/ktr: a stream of what is in the rings.
  *
- * Each open file has its own stream, which begins with the oldest event in the rings. It does not
- * affect the flush thread or other readers. A read returns 0 at the end of a pass, when all events
- * that had been recorded when the pass began have been read. The next read begins another pass.
- * Locking: the reader's mutex, around its stream.
+ * Each open file has its own stream, which begins with the oldest event in the rings, and says how
+ * many were overwritten before. It does not affect the flush thread or other readers. A read
+ * returns 0 at the end of a pass, when all events that had been recorded when the pass began have
+ * been read. The next read begins another pass. Locking: the reader's mutex, around its stream.
  */
 #include <stddef.h>
 #include <stdint.h>

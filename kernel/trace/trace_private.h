@@ -39,8 +39,8 @@ int flush_set_enabled(bool on);
 bool flush_enabled(void);
 int flush_set_file(const char *path);
 const char *flush_file(void);
-/* KiB; takes effect when the flush is enabled next, or alq_file is set. */
-void flush_set_depth(unsigned kib);
+/* Entries; takes effect when the flush is enabled next, or alq_file is set. */
+void flush_set_depth(unsigned entries);
 unsigned flush_depth(void);
 void flush_set_max(uint64_t events);
 uint64_t flush_max(void);

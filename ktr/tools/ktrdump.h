@@ -40,7 +40,7 @@ struct dump_filter {
 };
 
 struct dump_options {
-	bool cpu, file_line, time, relative, ticks, thread; /* columns */
+	bool number, cpu, file_line, time, relative, ticks, thread; /* columns */
 	bool quiet, follow, json;
 	bool stream;        /* the input's stream, as it is */
 	const char *input;  /* "-": standard input */

@@ -26,13 +26,14 @@
 #endif
 
 static const char usage_text[] =
-    "usage: ktrdump [-cfHlqrt] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
+    "usage: ktrdump [-cfHlnqrt] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
     "       ktrdump report [REPORT[,REPORT]...] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
     "Prints a trace stream, oldest event first, or what follows from its events.\n"
     "FILE is a stream's file, - for standard input; " DEFAULT_INPUT_TEXT ".\n"
     "\n"
     "Columns\n"
     "  -c            CPU\n"
+    "  -n            number of the event on its CPU, as db> and panics print it\n"
     "  -t            time: seconds since boot, to the nanosecond\n"
     "      --ticks   time: the raw clock\n"
     "  -r            time: since the event printed before\n"
@@ -63,8 +64,8 @@ static const char usage_text[] =
     "  -i FILE       read there\n"
     "  -l            follow: go on when the file grows\n"
 #ifdef KTRDUMP_HOST
-    "  -M CORE       read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"
-    "  -N KERNEL     the kernel that was dumped, a dump of another one is refused; or the one\n"
+    "  -M, -m CORE   read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"
+    "  -N, -e KERNEL the kernel that was dumped, a dump of another one is refused; or the one\n"
     "                whose functions a report names\n"
 #endif
     "\n"
@@ -221,9 +222,11 @@ option_value(struct dump_options *o, int option)
 		o->input = optarg;
 		return 0;
 	case 'M':
+	case 'm':
 		o->core = optarg;
 		return 0;
 	case 'N':
+	case 'e':
 		o->kernel = optarg;
 		return 0;
 	default:
@@ -252,6 +255,9 @@ option_take(struct dump_options *o, int option)
 	case 'l':
 		o->follow = true;
 		break;
+	case 'n':
+		o->number = true;
+		break;
 	case 'q':
 		o->quiet = true;
 		break;
@@ -270,11 +276,11 @@ option_take(struct dump_options *o, int option)
 #ifndef KTRDUMP_HOST
 	case 'N':
 	case 'M':
-#endif
 	case 'e':
 	case 'm':
 		return usage_error("no kernel image or core is needed: a stream describes itself",
 				   NULL);
+#endif
 	case '?':
 		fprintf(stderr, "ktrdump: try --help\n");
 		return DUMP_USAGE;
@@ -324,7 +330,7 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 	argv[words] = argv[0];
 	argv += words;
 	argc -= words;
-	while ((option = getopt_long(argc, argv, "cfHlqrti:o:N:e:M:m:", long_options, NULL)) !=
+	while ((option = getopt_long(argc, argv, "cfHlnqrti:o:N:e:M:m:", long_options, NULL)) !=
 	       -1) {
 		int status = option_take(o, option);
 		if (status >= 0)

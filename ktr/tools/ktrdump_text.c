@@ -5,9 +5,10 @@
 
 #include "ktr/tools/ktrdump.h"
 
-#define TIME_WIDTH 16
-#define FILE_WIDTH 40
-#define TID_WIDTH  18
+#define TIME_WIDTH   16
+#define FILE_WIDTH   40
+#define NUMBER_WIDTH 8
+#define TID_WIDTH    18
 
 void
 dump_text_header(struct dump *d)
@@ -19,6 +20,7 @@ dump_text_header(struct dump *d)
 		bool shown;
 	} columns[] = {
 	    {"index", 6, true},
+	    {"number", NUMBER_WIDTH, o->number},
 	    {"cpu", 3, o->cpu},
 	    {"timestamp", TIME_WIDTH, o->time},
 	    {"file and line", FILE_WIDTH, o->file_line},
@@ -93,6 +95,10 @@ dump_text_event(struct dump *d, const struct ktr_decode_event *e, uint64_t index
 	out_begin(l);
 	out_number(l, index, 6);
 	out_char(l, ' ');
+	if (o->number) {
+		out_number(l, e->seq, NUMBER_WIDTH);
+		out_char(l, ' ');
+	}
 	if (o->cpu) {
 		out_number(l, e->cpu, 3);
 		out_char(l, ' ');
@@ -131,6 +137,8 @@ dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 	struct out *l = &d->out;
 	out_begin(l);
 	put_none(l, "-", 6, true);
+	if (d->opts.number)
+		put_none(l, "-", NUMBER_WIDTH, true);
 	if (d->opts.cpu) {
 		out_number(l, g->cpu, 3);
 		out_char(l, ' ');

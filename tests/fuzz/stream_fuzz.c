@@ -286,9 +286,10 @@ begin(void)
 		struct ktr_ring *ring = ktr_host_rings[cpu];
 		struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
 
-		ring->head = ring->limit = ring->base = 0;
+		ring->head = ring->limit = ring->base = ring->start = ring->since = 0;
 		memset(ktr_ring_slots(ring), 0, ring->entries * sizeof(struct ktr_entry));
 		account->cursor = account->encoded = account->overwritten = account->cleared = 0;
+		account->ticks = 0;
 	}
 	for (unsigned tid = 0; tid < 8; tid++)
 		ktr_thread_name(tid, "t");

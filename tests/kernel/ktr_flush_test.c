@@ -12,6 +12,7 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sysctl/registry.h"
+#include "kernel/trace/trace_private.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
@@ -142,8 +143,11 @@ flush_is_off(void *arg)
 	return !*on;
 }
 
-KTEST(ktr_flush_ends_after_alq_max_events)
+/* Each event has so many parts of data before it, which are not counted. */
+static void
+flush_to_the_maximum(unsigned parts)
 {
+	static const char data[80];
 	struct ktr_test_stream s;
 	int on;
 
@@ -152,16 +156,27 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 	set("debug.ktr.alq_max", "100");
 	set("debug.ktr.alq_enable", "1");
 	ktr_mask_set(KTR_SPARE2);
-	for (unsigned i = 0; i < 200; i++)
-		CTR1(KTR_SPARE2, "test: max %u", i);
+	for (unsigned i = 0; i < 200; i++) {
+		if (parts == 0)
+			CTR1(KTR_SPARE2, "test: max %u", i);
+		else
+			CTR_DATA1(KTR_SPARE2, "test: max %u data %s", i, data, 40 * parts);
+	}
 	ktr_mask_set(0);
 	KT_ASSERT(ktest_wait(flush_is_off, &on));
+	KT_EQ(flush_written(), 100);
 	ktr_test_read_stream(FILE_NAME, &s);
 	KT_EQ(s.ends, 1);
-	KT_GE(s.events, 100);
+	KT_EQ(s.events, 100 * (1 + parts));
 	ktr_test_free_stream(&s);
 	flush_reset();
 	ktr_test_end();
+}
+
+KTEST(ktr_flush_ends_after_alq_max_events)
+{
+	flush_to_the_maximum(0);
+	flush_to_the_maximum(2);
 }
 
 /*

@@ -324,10 +324,11 @@ def rights():
                "su 1000 ktrace -f /etc/motd true\nsu 1000 touch /tmp/theirs\nsu 1001 ktrace -a -f /tmp/theirs true\n"
                "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\nktrace -t y -f /tmp/y sysctl kern.hz\nkdump -f /tmp/y\n"
                "/bin/su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\n"
-               "su 1000 ktrace -t u -f /tmp/taken -p $pid\nsu 1000 chmod 400 /tmp/taken\nuntil dmesg | grep taken; do :; done\n"
+               "until su 1000 ktrace -t u -f /tmp/taken -p $pid 2> /dev/null; do :; done\nsu 1000 chmod 400 /tmp/taken\nuntil dmesg | grep taken; do :; done\n"
                "kdump --jsonl -f /tmp/taken > /tmp/j\necho taken $?\nktrace -f /tmp/r -p $pid\n"
                "su 1000 ktrace -c -p $pid\nkill -9 $pid\nktrace -f /tmp/x -p 99999\nktrace -t q true\nktrace\necho status $?\n"
-               "ktrace -f /tmp/x nosuch\necho status $?\n", smp=2, options=USER_TEST).expect()
+               "ktrace -f /tmp/x nosuch\necho status $?\n"
+               "for o in '-c -C' '-c -c' '-p 1 -g 1' '-p 1 -p 2' '-C -p 1' '-g 1 -C'; do ktrace $o; echo status $?; done\n", smp=2, options=USER_TEST).expect()
     check_match(r"^refused: ok\r?$", run.out, "what is refused")
     check_match(r"^dropped: ok\r?$", run.out, "a process that drops its rights")
     check_match(r'^ +"still traced"\r?$', run.out, "its trace")
@@ -337,11 +338,13 @@ def rights():
     check_eq(refusals, ["ktrace: /tmp/u: Operation not permitted", "ktrace: /etc/motd: Permission denied", "ktrace: /tmp/theirs: Permission denied",
                         "ktrace: /tmp/p: Operation not permitted",
                         "ktrace: ktrace: Operation not permitted", "ktrace: /tmp/x: No such process",
-                        'ktrace: -t: found "q", expected some of cfinpstuwy+', "ktrace: nosuch: No such file or directory"], "refusals")
+                        'ktrace: -t: found "q", expected some of cfinpstuwy+', "ktrace: nosuch: No such file or directory"] +
+             ["ktrace: only one of -c and -C, expected once"] * 2 + ["ktrace: only one of -p and -g, expected once"] * 2 +
+             ["ktrace: -C ends all tracing: expected neither -p nor -g"] * 2, "refusals")
     check_match(r"CALL  exit_group\(0\)", run.out, "a user's own trace")
     check_match(r'sysctl +SCTL  "kern.hz"', run.out, "a sysctl's name")
     check_match(r"^usage: ktrace", run.out, "usage")
-    check_eq(re.findall(r"^status (\d+)", run.out, re.M), ["2", "127"], "statuses")
+    check_eq(re.findall(r"^status (\d+)", run.out, re.M), ["2", "127"] + ["2"] * 6, "statuses")
 
 
 @test("records that find no room are counted: recorded and dropped faults are as many as the kernel served")

@@ -3,7 +3,7 @@
 import re
 
 import tracecheck as tc
-from harness import boot, check, check_eq, check_match, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test
 
 RING = "debug.ktr.entries=65536"
 ARGS = re.compile(r"^profile:::([\w-]+): pc (0|0xf\w+) user (0|0x\w+)$")
@@ -65,6 +65,68 @@ def names():
     check_eq(re.findall(r"^profile +(\d+ +\d+)$", run.out, re.M), ["32  0", "32 32"], "probes of profile")
     check_match(r"^ktr: 32 probes of profile are on", run.out, "one too many")
     check_match(r"^0 trace points switched on; 3 were on$", run.out, "a glob names those that are there")
+
+
+ENTRY = {"x86_64": "x86_syscall", "aarch64": "aarch64_trap"}[ARCH]
+# What calls chain_inner() (tests/kernel/chain.c), outwards.
+CALLERS = ["chain_outer", "chain_run", "sysctl_value_set", "sysctl_apply", "sysctl_set_text", "sys_sysctl", "entry_syscall", ENTRY]
+CHAIN = "sysctl debug.ktest.chain=3000000"
+STACKS = f"""
+dtrace -qn 'profile-4999 /execname == "sysctl" && arg0 != 0/ {{ @[stack()] = count(); }}' -c '{CHAIN}'
+echo =====
+dtrace -qn 'irq:::irq_handler_entry /execname == "sysctl"/ {{ @[stack(), stackdepth] = count(); @c[func(caller)] = count(); }}' -c '{CHAIN}'
+echo =====
+cd /sys/kernel/tracing
+echo 'stacktrace if irq >= 0' > events/irq/irq_handler_entry/trigger
+echo > trace
+{CHAIN}
+echo '!stacktrace' > events/irq/irq_handler_entry/trigger
+cat trace
+echo =====
+echo sched_tick > stack_trace_filter
+echo 0 > stack_max_size
+sysctl kernel.stack_tracer_enabled=1
+{CHAIN}
+sysctl kernel.stack_tracer_enabled=0
+cat stack_trace
+"""
+
+
+def chains(stacks, inside):
+    """Of those stacks that have chain_inner, all must be whole; `inside`: below a handler, whose frames are returned."""
+    found = [stack for stack in stacks if "chain_inner" in stack]
+    heads = [stack[:stack.index("chain_inner")] for stack in found]
+    for stack, head in zip(found, heads):
+        check_eq(stack[len(head) + 1:], CALLERS, f"what calls chain_inner in {stack}")
+        while head[-1:] == ["chain_leaf"]:
+            head.pop()
+        check(bool(head) == inside, f"functions that chain_inner calls: {stack}")
+    check(found, f"no stack with chain_inner: {stacks}")
+    return heads
+
+
+@test("a stack has all functions of interrupted code, at any instruction: of profile-N, in an interrupt, of ftrace's trigger and deepest stack")
+def stacks():
+    out = boot(STACKS, options=["--kernel", str(BUILD / "kestrel-test"), "--icount"]).expect().out.replace("\r", "")
+    sampled, handler, trigger, deepest = out.split("=====\n")
+
+    def of_d(text):
+        check("0x" not in re.sub(r"\+0x", "", text), f"what is not a function: {text}")
+        return [re.findall(r"kernel`(\w+)(?:\+0x\w+)?$", part, re.M) for part in text.split("\n\n")]
+    chains(of_d(sampled), False)
+    check({"chain_leaf", "chain_inner"} <= {stack[0] for stack in of_d(sampled) if stack}, f"where chain_leaf and chain_inner were interrupted: {sampled}")
+    trap = {"x86_64": "x86_trap", "aarch64": "aarch64_trap"}[ARCH]
+    for head in chains(of_d(handler), True):
+        check_eq(head, ["entry_interrupt", trap], "functions of the handler")
+    for part in handler.split("\n\n"):
+        if m := re.search(r"\n +(\d+) +\d+\n?", part):
+            check_eq(int(m[1]), part[:m.start()].count("kernel`"), "stackdepth")
+    check_match(rf"^ +kernel`{trap} +\d+$", handler, "the handler's caller")
+    for head in chains([re.findall(r"^ => (\w+)$", part, re.M) for part in trigger.split("<stack trace>\n")], True):
+        check_eq(head, ["entry_interrupt", trap], "functions of the handler, by ftrace")
+    rows = re.findall(r"^ *\d+\) +(\d+) +(\d+) +(\w+)\+", deepest, re.M)
+    check_eq(chains([[name for *_, name in rows]], True)[0][0], "sched_tick", "the innermost function")
+    check_eq([int(depth) for depth, *_ in rows], [sum(int(size) for _, size, _ in rows[i:]) for i in range(len(rows))], "depths")
 
 
 if __name__ == "__main__":

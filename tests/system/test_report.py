@@ -100,5 +100,27 @@ done
     check({"zero fill", "cow copy"} <= kinds, f"what served page faults: {kinds}")
 
 
+# Each begins a trace of SCHED; the CPUs but one have nothing to do then.
+BEGINNINGS = ["sysctl debug.ktr.mask=SCHED", "sysctl debug.ktr.clear=1", "ktr on SCHED", "sysctl debug.ktr.cpumask=all"]
+
+
+@test("a trace says from its beginning on what each CPU runs: with the class, after a clear, with more CPUs, and at the boot")
+def beginnings():
+    script = "sleep 0.01\n" + "".join(
+        f"sysctl debug.ktr.mask={'SCHED' if 'mask=SCHED' not in way and 'ktr on' not in way else 'NONE'} debug.ktr.cpumask=all\n"
+        f"{'sysctl debug.ktr.cpumask=none' if 'cpumask' in way else 'true'}\nsysctl debug.ktr.clear=1\n{way}\n"
+        "sysctl debug.ktr.mask=NONE\nktr off SCHED\necho =====\nktrdump --format jsonl\n" for way in BEGINNINGS)
+    run = boot(script, smp=4, mask="SCHED", trace=True).expect()
+    first = {}
+    for e in run.events:
+        first.setdefault(e["cpu"], e["text"])
+    for cpu in range(4):
+        check_match(rf'id:"idle/{cpu} tid \d+", state:"running"', first.get(cpu, ""), f"the first event of cpu {cpu} since the boot")
+    for way, part in zip(BEGINNINGS, run.out.split("=====\n")[1:]):
+        told = {e["cpu"] for e in map(json.loads, (line for line in part.splitlines() if line.startswith("{")))
+                if 'state:"running"' in e.get("text", "")}
+        check_eq(told, set(range(4)), f"CPUs that say what they run after {way}")
+
+
 if __name__ == "__main__":
     main()

@@ -16,7 +16,7 @@ from console import DB, db, ended, guest, prompt, shell, wait_for_flush  # noqa:
 from harness import (BUILD, check, check_eq, check_match, cpus, main, scratch_file,  # noqa: E402
                      test)
 from qmp import Qmp  # noqa: E402
-from tracecheck import read_boot, read_events, streams  # noqa: E402
+from tracecheck import by_number, overwritten, read_boot, read_lines, streams  # noqa: E402
 
 CLASSES = "GEN,TRAP,SCHED,PROC,SYSC,LOCK"
 LAST = 100
@@ -26,7 +26,7 @@ class Death:
     """A guest that records, and then dies."""
 
     def __init__(self, c, qmp, trace):
-        self.c, self.qmp, self.trace = c, qmp, trace
+        self.c, self.qmp, self.trace, self.gaps = c, qmp, trace, {}
         self.log = scratch_file(".log")
 
     def at_db(self):
@@ -35,13 +35,19 @@ class Death:
             self.c.logfile_read = f
             db(self.c, "capture")
             self.c.logfile_read = None
-        return read_events("-i", self.log)
+        return self.read("db>", "-i", self.log)
 
     def dumped(self):
         core = self.qmp.dump(scratch_file(".core"))
-        found = read_events("-N", BUILD / "kestrel", "-M", core)
+        found = self.read("dump", "-N", BUILD / "kestrel", "-M", core)
         os.unlink(core)
         return found
+
+    def read(self, route, *args):
+        """The events, and in self.gaps what was overwritten before them."""
+        lines = read_lines(*args)
+        self.gaps[route] = overwritten(lines)
+        return by_number(lines)
 
     def after_reset(self, reset=True):
         """The events found by the next boot, and those that were on the line before."""
@@ -50,7 +56,7 @@ class Death:
         prompt(self.c)
         shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
         parts = streams(self.trace)
-        return read_events("-i", parts[-1]), read_boot(parts[:-1])
+        return self.read("reset", "-i", parts[-1]), read_boot(parts[:-1])
 
 
 @contextlib.contextmanager
@@ -89,6 +95,13 @@ def agree(name, smp, routes, line):
     print(f"# | {name} | {smp} | {row} | {len(line):,} before |")
 
 
+def same_gaps(death, *routes):
+    """Each route says how many events of which CPU are overwritten, and from when to when."""
+    check(death.gaps[routes[0]], f"no events are overwritten by {routes[0]}")
+    for route in routes:
+        check_eq(death.gaps[route], death.gaps[routes[0]], f"overwritten by {route}, and by {routes[0]}")
+
+
 def dies_into_db(name, command, smps=None):
     for smp in smps or cpus():
         with dying(smp) as death:
@@ -97,6 +110,7 @@ def dies_into_db(name, command, smps=None):
             routes = {"dump": death.dumped(), "db>": death.at_db()}
             routes["reset"], line = death.after_reset()
             agree(name, smp, routes, line)
+            same_gaps(death, *routes)
 
 
 @test("panic")
@@ -128,10 +142,14 @@ def power_cut():
         with dying(smp) as death:
             shell(death.c, "sysctl debug.ktr.mask=NONE > /dev/null")
             shell(death.c, "sysctl debug.ktr.alq_enable=0 > /dev/null")  # returns when everything is written
+            shell(death.c, "cat /dev/ktr > /dev/ttyS1")
             dumped = death.dumped()
             death.qmp.command("quit")
             death.c.expect(pexpect.EOF)
-            line = read_events("-i", death.trace)
+            *parts, device = streams(death.trace)
+            check_eq(death.read("/dev/ktr", "-i", device).keys(), dumped.keys(), "events by /dev/ktr, and in the dump")
+            same_gaps(death, "dump", "/dev/ktr")
+            line = read_boot(parts, status=(0,))
             last = newest(dumped)
             for key in last:
                 check(key in line, f"event {key} is not on the line")

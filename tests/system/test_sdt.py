@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """test_sdt.py - the kernel's own probes: each fires where it says, with the arguments that fit what happened."""
+import base64
 import re
 
 import tracecheck as tc
@@ -228,6 +229,53 @@ def independent():
     names = [{re.split(r"[ :]", e["fmt"])[0] for e in tc.json_lines(tc.ktrdump("--format", "jsonl", "-i", path)[1]) if e.get("fmt")}
              for path in (first, second)]
     check_eq(names, [{"sched"}, {"runq"}], "what was recorded")
+
+
+# Of tests/kernel/sdt_macros.c: the name of a probe and how many arguments it has.
+MACROS = {"plain": 0, "old": 5, "enabled": 7} | {f"{kind}{n}": n for kind in "px" for n in range(8)}
+FIRE = "sysctl debug.ktest.sdt=1 > /dev/null\n"
+EVERY_MACRO = f"""cd /sys/kernel/tracing
+ktr on macros:::
+{FIRE}ktr off macros:::
+echo =====
+mkdir instances/i
+for at in . instances/i; do
+    echo 1 > $at/events/macros/enable
+    {FIRE}echo 0 > $at/events/macros/enable
+    cat $at/trace
+    dd if=$at/per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2> /dev/null | base64
+    echo =====
+done
+for e in p7 x7 enabled; do grep -c arg6 events/macros/$e/format; echo 'hist:keys=arg6.hex' > events/macros/$e/trigger
+    echo 'arg6 == 0x7777777777777777 && arg5 != 0' > events/macros/$e/filter; echo 1 > events/macros/$e/enable; done
+echo > trace
+{FIRE}cat trace events/macros/*7/hist events/macros/enabled/hist
+echo =====
+dtrace -qn 'macros::: {{ printf("%s %x %x %x %x %x %x %x\\n", probename, arg0, arg1, arg2, arg3, arg4, arg5, arg6); }}' -c 'sysctl debug.ktest.sdt=1'
+dtrace -qn 'macros:::*7,macros:::enabled {{ printf("%s %x\\n", probename, args[6]); }}' -c 'sysctl debug.ktest.sdt=1'
+"""
+
+
+@test("a probe of each macro of SDT(9) fires into the log, into tracefs' text, binary data, filters and histograms, and into D")
+def macros():
+    run = boot(EVERY_MACRO, trace=True, sets=[ENTRIES], options=["--kernel", str(BUILD / "kestrel-test")]).expect()
+    values = [f"{0x1111111111111111 * (n + 1):#x}" for n in range(7)]
+    expected = {name: " ".join(f"arg{i} {value}" for i, value in enumerate(values[:n])) for name, n in MACROS.items()}
+    logged = {m[1]: m[2] or "" for e in run.events if (m := re.match(r"macros:::(\w+)(?:: (.*))?$", e["text"]))}
+    check_eq(logged, expected, "in the log")
+    _, top, instance, seven, d = run.out.split("=====\n")
+    for where, text in ("tracefs", top), ("an instance", instance):
+        found = {m[1]: m[2].strip() for m in re.finditer(r" (\w+):((?: arg\d 0x\w+)*) *$", text.replace("macros_", ""), re.M)}
+        check_eq(found, expected, f"in {where}")
+        data = base64.b64decode(re.search(r"(?:^[A-Za-z0-9+/=]{20,}\n)+", text, re.M)[0])
+        least = sum(n == 7 for n in MACROS.values())
+        check(data.count(0x7777777777777777.to_bytes(8, "little")) >= least, f"binary data of {where} have arg6 fewer than {least} times")
+    check_eq(re.findall(r"^\d$", seven, re.M), ["2"] * 3, "lines of formats with arg6: field and text")
+    check_eq(len(re.findall(r" (?:p7|x7|enabled): .* arg6 0x7777777777777777$", seven, re.M)), 3, f"events that a filter lets through: {seven}")
+    check_eq(len(re.findall(r"arg6: +7777777777777777 +} hitcount: +1$", seven, re.M)), 3, f"histograms: {seven}")
+    args = {m[1]: m[2].split() for m in re.finditer(r"^(\w+)((?: [0-9a-f]+){7})$", d, re.M)}
+    check_eq(args, {name: [value[2:] for value in values[:n]] + ["0"] * (7 - n) for name, n in MACROS.items()}, "in D")
+    check_eq(len(re.findall(r"^\w+ 7777777777777777$", d, re.M)), 3, f"typed arguments in D: {d}")
 
 
 if __name__ == "__main__":

@@ -21,11 +21,25 @@ def by_number(decoded):
             for e in decoded if "seq" in e} | {(e["cpu"], e["part"]): {"text": "(part)"} for e in decoded if "part" in e}
 
 
-def read_events(*args, status=(0,)):
-    """by_number() of what ktrdump reads. status: the permitted exit statuses."""
+def read_lines(*args, status=(0,)):
+    """json_lines() of what ktrdump reads. status: the permitted exit statuses."""
     found, out, err = ktrdump("--format", "jsonl", *args)
     check(found in status, f"ktrdump {' '.join(map(str, args))}: status {found}, expected {status}: {err}")
-    return by_number(json_lines(out))
+    return json_lines(out)
+
+
+def read_events(*args, status=(0,)):
+    """by_number() of read_lines()."""
+    return by_number(read_lines(*args, status=status))
+
+
+def overwritten(decoded):
+    """{cpu: (events, from_ns, to_ns)} of the gaps before the oldest events of a log. Each must end where its CPU's events begin."""
+    gaps = {e["cpu"]: (e["gap"], e["from_ns"], e["to_ns"]) for e in decoded if e.get("why") == "overwritten"}
+    for cpu, (count, from_ns, to_ns) in gaps.items():
+        first = min((e for e in decoded if e.get("cpu") == cpu and "seq" in e), key=lambda e: e["seq"])
+        check(from_ns < to_ns <= first["ns"], f"cpu {cpu}: {count} events were overwritten from {from_ns} to {to_ns}; the next is {first}")
+    return gaps
 
 
 def read_boot(parts, status=(0, 1)):

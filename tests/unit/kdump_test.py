@@ -61,6 +61,10 @@ def calls_have_names_and_flags_of_their_machine(_tmp):
     equal(text(k.call(144, 0, 1, 0)), "CALL  sched_setscheduler(0,SCHED_FIFO,0)")
     equal(text(k.call(999, 1, 2)), "CALL  [999](0x1,0x2)")
     equal(text(k.call(110)), "CALL  getppid()")
+    for mode, words in ((0, "0<F_OK>"), (4, "0x4<R_OK>"), (7, "0x7<R_OK|W_OK|X_OK>"), (9, "0x9<X_OK|0x8>")):
+        equal(text(k.call(21, 0x7000, mode)), f"CALL  access(0x7000,{words})")
+        equal(text(k.call(48, -100, 0x7000, mode, machine="aarch64")), f"CALL  faccessat(AT_FDCWD,0x7000,{words})")
+    equal(text(k.call(110), "-A"), "CALL  L64  getppid()")
 
 
 def every_call_of_every_machine_has_a_name_and_arguments(_tmp):
@@ -93,11 +97,17 @@ def data_is_text_or_hexadecimal(_tmp):
     equal(text(k.io(0, 0, b"x", 10)), 'GIO   fd 0 read 10 bytes, 1 recorded\n       "x"')
     equal(text(k.io(0, 0, b"abc"), "-m", "2"), 'GIO   fd 0 read 3 bytes\n       "ab"')
     equal(text(k.io(0, 0, b"abc"), "-s"), "GIO   fd 0 read 3 bytes")
-    equal(text(k.io(0, 0, b"\x1b[2J\\\xff")), r'''GIO   fd 0 read 6 bytes
-       "\033[2J\\\377"''')
+    # As FreeBSD's kdump: bytes of ASCII that print, and line feed, return, tab and NUL are text. All else is hexadecimal.
+    equal(text(k.io(0, 0, b"abc\0def\n")), 'GIO   fd 0 read 8 bytes\n       "abc\\0def\n       "')
+    equal(text(k.io(0, 0, b"a\tb\r\0007\0\n\nc\\")), 'GIO   fd 0 read 11 bytes\n       "a\tb\\r\\0007\\0\n\t\n\tc\\\\"')
+    for data, shown in ((b"na\303\257ve text", "6e61 c3af 7665 2074 6578 74              |na..ve text|"),
+                        (b"\1\2bin", "0102 6269 6e                             |..bin|"), (b"\x1b[2J", "1b5b 324a                                |.[2J|"),
+                        (b"\x7f", "7f                                       |.|")):
+        equal(text(k.io(0, 0, data)).splitlines()[1], "       0x0000 " + shown, repr(data))
+    equal(text(k.io(0, 0, b"ab\xff"), "-m", "2").splitlines()[1], '       "ab"')
     equal(text(k.io(0, 0, b"a" * 100)).splitlines()[1:], ['       "' + "a" * 70 + "\\", "\t" + "a" * 30 + '"'])
     equal(text(k.io(3, 0, b"\0\1ABC" + b"z" * 14)).splitlines()[1:],
-          ["\t0x0000 0001 4142 437a 7a7a 7a7a 7a7a 7a7a 7a7a  |..ABCzzzzzzzzzzz|", "\t0x0010 7a7a 7a" + " " * 33 + " |zzz|"])
+          ["       0x0000 0001 4142 437a 7a7a 7a7a 7a7a 7a7a 7a7a  |..ABCzzzzzzzzzzz|", "       0x0010 7a7a 7a" + " " * 33 + " |zzz|"])
     equal(text(k.record(k.USER, b"mark")), 'USER  4 bytes\n       "mark"')
     expect("\x1b" not in kdump(k.record(k.NAMEI, b"\x1b]0;x\a", comm=b"\x1b[H"))[1], "a terminal's escapes are printed as they are")
 
@@ -121,6 +131,9 @@ def structs_are_those_of_the_machine(_tmp):
         r = k.record(k.STRUCT, b"stat\0" + data, machine=machine)
         equal(text(r), "STRU  struct stat {dev=1, ino=42, mode=0100644, nlink=1, uid=1000, gid=100, rdev=0, atime=1700000000, "
               "mtime=1700000001, ctime=1700000002, size=92, blksize=4096, blocks=1}", machine)
+        expect('mode=-rw-r--r--, nlink=1, uid=1000, gid=100,' in text(k.record(k.STRUCT, b"stat\0" + data, machine=machine)).replace("0100644", "-rw-r--r--"), machine)
+        root = text(k.record(k.STRUCT, b"stat\0" + data.replace(struct.pack("<II", 1000, 100), bytes(8)), machine=machine), "-r")
+        expect('uid="root", gid="root", rdev' in root, root)
         expect('mode=-rw-r--r--, nlink=1' in text(r, "-r") and 'atime="2023-11-14 22:13:20"' in text(r, "-r"), text(r, "-r"))
         equal(json.loads(lines([r], "--jsonl")[0])["size"], 92)
     equal(text(k.record(k.STRUCT, b"timespec\0" + struct.pack("<qq", 5, 6))), "STRU  struct timespec {sec=5, nsec=6}")

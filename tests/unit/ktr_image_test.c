@@ -41,6 +41,7 @@ struct event {
 struct log {
 	struct event events[EVENTS_MAX];
 	unsigned count, corrupt, gaps, ends, damages;
+	struct ktr_decode_gap overwritten[CPUS]; /* the first of each CPU; without its header */
 	uint64_t mask;
 	char damage[300]; /* the last one */
 };
@@ -48,7 +49,7 @@ struct log {
 static struct ktr_persist *region; /* in use */
 static char *left;                 /* as a reset left it; may be damaged */
 static struct ktr_image *image;
-static uint64_t now;
+static uint64_t now, first_tick;
 
 static uint64_t
 tick(void)
@@ -80,6 +81,10 @@ on_gap(void *arg, const struct ktr_decode_gap *g)
 	struct log *log = arg;
 	log->gaps++;
 	log->corrupt += g->reason == KTR_GAP_CORRUPT ? (unsigned)g->count : 0;
+	if (g->reason == KTR_GAP_OVERWRITTEN && log->overwritten[g->cpu].count == 0) {
+		log->overwritten[g->cpu] = *g;
+		log->overwritten[g->cpu].header = NULL;
+	}
 }
 
 static void
@@ -111,6 +116,16 @@ static const struct ktr_decoder_ops ops = {.realloc = decode_realloc,
 					   .end = on_end,
 					   .damage = on_damage};
 
+/* By CPU and number: streams take turns between CPUs in their own ways. */
+static int
+event_order(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
 /* The log's own stream: the expected result. */
 static void
 own_log(struct log *log)
@@ -128,6 +143,7 @@ own_log(struct log *log)
 		ktr_decoder_push(d, bytes, n);
 	assert_int_equal(ktr_decoder_finish(d), 0);
 	ktr_decoder_destroy(d);
+	qsort(log->events, log->count, sizeof(log->events[0]), event_order);
 }
 
 /* The image's stream, read in pieces of a given size. */
@@ -144,6 +160,7 @@ image_log(struct log *log, size_t piece)
 	assert_int_equal(ktr_decoder_finish(d), 0);
 	ktr_decoder_destroy(d);
 	assert_int_equal(log->ends, 1);
+	qsort(log->events, log->count, sizeof(log->events[0]), event_order);
 }
 
 static void
@@ -153,6 +170,7 @@ assert_same(const struct log *found, const struct log *right)
 	assert_int_equal(found->corrupt, right->corrupt);
 	assert_int_equal(found->damages, 0);
 	assert_int_equal(found->mask, KTR_GEN);
+	assert_memory_equal(found->overwritten, right->overwritten, sizeof(found->overwritten));
 	for (unsigned i = 0; i < right->count; i++) {
 		assert_string_equal(found->events[i].text, right->events[i].text);
 		assert_memory_equal(&found->events[i], &right->events[i], sizeof(struct event));
@@ -266,6 +284,7 @@ make(void **state)
 	/*
 	 * One CPU whose ring was overwritten often, one whose ring is not full, one without events.
 	 */
+	first_tick = now + 10;
 	record(0, 5 * ENTRIES + 7);
 	record(1, ENTRIES / 2);
 	return 0;
@@ -287,6 +306,15 @@ a_dump_says_what_the_stream_says(void **state)
 	char err[200];
 	own_log(&right);
 	assert_int_equal(right.count, ENTRIES - KTR_RING_SPARE + ENTRIES / 2);
+	/* The log begins with its first event, and says which are overwritten, from when to when.
+	 */
+	const struct ktr_decode_gap *gap = right.overwritten;
+	assert_int_equal(right.gaps, 1);
+	assert_int_equal(gap[0].first, 0);
+	assert_int_equal(gap[0].count, right.events[0].seq);
+	assert_int_equal(gap[0].count, 5 * ENTRIES + 7 - (ENTRIES - KTR_RING_SPARE));
+	assert_int_equal(gap[0].from_ticks, first_tick);
+	assert_int_equal(gap[0].to_ticks, right.events[0].ticks);
 	uint64_t root = (uintptr_t)ktr_image, sound, corrupt;
 	assert_int_equal(ktr_image_open(image, read_memory, NULL, root, err, sizeof(err)), 0);
 	assert_string_equal(image->info.arch, "host");
@@ -376,7 +404,7 @@ a_corrupt_entry_is_a_gap_and_not_an_event(void **state)
 	image_log(&found, 1000);
 	assert_int_equal(found.count, right.count - 3);
 	assert_int_equal(found.corrupt, 3);
-	assert_int_equal(found.gaps, 2);
+	assert_int_equal(found.gaps, right.gaps + 2);
 }
 
 static const struct event *
@@ -488,7 +516,9 @@ damage_headers(void)
 		unsigned member = bit / 8;
 		bool used = row || member < offsetof(struct ktr_ring, limit) ||
 			    (member >= offsetof(struct ktr_ring, base) &&
-			     member < offsetof(struct ktr_ring, busy));
+			     member < offsetof(struct ktr_ring, busy)) ||
+			    (member >= offsetof(struct ktr_ring, start) &&
+			     member < offsetof(struct ktr_ring, since));
 		snprintf(who, sizeof(who), "the ring of cpu %u was damaged: ", cpu);
 		assert_true(found.damages <= 1);
 		if (found.damages == 1)

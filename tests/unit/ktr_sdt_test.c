@@ -99,6 +99,12 @@ fire_all(void)
 	SDT_PROBE7(unit, , , seven, 1, 2, 3, 4, 5, 6, -1l);
 	SDT_PROBE0(unit, , , x0);
 	SDT_PROBE1(unit, , , x1, 17);
+	SDT_PROBE2(unit, , , x2, 1, 2);
+	SDT_PROBE3(unit, , , x3, 1, 2, 3);
+	SDT_PROBE4(unit, , , x4, 1, 2, 3, 4);
+	SDT_PROBE5(unit, , , x5, 1, 2, 3, 4, 5);
+	SDT_PROBE6(unit, , , x6, 1, 2, 3, 4, 5, 6);
+	SDT_PROBE7(unit, , , x7, 1, 2, 3, 4, 5, 6, 7);
 }
 
 static void
@@ -117,8 +123,14 @@ a_probe_records_its_arguments(void **state)
 	    "arg6 0xffffffffffffffff",
 	    "unit:::x-0",
 	    "unit:::x-1: arg0 0x11",
+	    "unit:::x-2: arg0 0x1 arg1 0x2",
+	    "unit:::x-3: arg0 0x1 arg1 0x2 arg2 0x3",
+	    "unit:::x-4: arg0 0x1 arg1 0x2 arg2 0x3 arg3 0x4",
+	    "unit:::x-5: arg0 0x1 arg1 0x2 arg2 0x3 arg3 0x4 arg4 0x5",
+	    "unit:::x-6: arg0 0x1 arg1 0x2 arg2 0x3 arg3 0x4 arg4 0x5 arg5 0x6",
+	    "unit:::x-7: arg0 0x1 arg1 0x2 arg2 0x3 arg3 0x4 arg4 0x5 arg5 0x6 arg6 0x7",
 	};
-	unsigned n = sizeof(texts) / sizeof(texts[0]), data = 1; /* a part of unit:::seven */
+	unsigned n = sizeof(texts) / sizeof(texts[0]), data = 2; /* parts of seven's and x-7's */
 	uint64_t before = head();
 	fire_all();
 	assert_int_equal(head(), before);
@@ -127,7 +139,7 @@ a_probe_records_its_arguments(void **state)
 	fire_all();
 	assert_int_equal(head() - before, n + data);
 	for (unsigned i = 0; i < n; i++)
-		assert_string_equal(last(n - i + (i < 7 ? data : 0)), texts[i]);
+		assert_string_equal(last(n - i + (i < 7) + (i < n - 1)), texts[i]);
 	assert_int_equal(evaluated, 1);
 	command("unit:::", false, NULL);
 	fire_all();

@@ -33,6 +33,7 @@ def log_is_found_by_page_tables_or_without(tmp):
         core, stream = dump(tmp, arch)
         equal(len(stream), 200, f"{arch}: events of the stream")
         equal(rows("-M", core), stream, f"{arch}: events of the dump")
+        equal(rows("-e", CORE_GEN, "-m", core), stream, f"{arch}: by FreeBSD's old letters")
 
 
 def kernel_of_the_dump_is_known(tmp):

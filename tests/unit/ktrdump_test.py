@@ -60,6 +60,16 @@ def prints_freebsd_columns(_):
     equal(len(r.lines), 12)
 
 
+def number_on_the_cpu_has_a_column(_):
+    for kind in (("sample",), ("mix", "3000"), ("loss",)):
+        rows = [json.loads(line) for line in Run("--format", "jsonl", data=gen(*kind)).lines]
+        right = [("-", None) if "gap" in row else (str(row["seq"]), row["cpu"]) for row in rows if "part" not in row]
+        r = Run("-nc", data=gen(*kind))
+        equal(r.lines[0][:19], "index  number   cpu")
+        found = [(words[1], int(words[2]) if words[1] != "-" else None) for words in map(str.split, r.lines[2:])]
+        equal(found, right, f"numbers and CPUs of {kind}")
+
+
 def prints_index_and_text_alone_without_options(_):
     r = Run(data=gen("sample"))
     equal(r.lines[0], "index  trace")
@@ -347,8 +357,7 @@ def usage_errors_have_status_2(tmp):
                        (["--since", "1.5.2"], "expected a time"),
                        (["--format", "xml"], "expected text, jsonl"),
                        (["--nonsense"], "try --help"),
-                       (["-e", "kernel"], "no kernel image"),
-                       (["-N", "kernel"], "expected -M"), (["-M", "core", "-i", "file"], "expected no other"),
+                       (["-N", "kernel"], "expected -M"), (["-e", "kernel"], "expected -M"), (["-m", "/nonexistent"], "No such file"), (["-M", "core", "-i", "file"], "expected no other"),
                        (["-M", "/nonexistent"], "No such file"), (["-M", str(path)], "expected an ELF core"),
                        (["report", "--format", "stream"], "text or jsonl"),
                        (["report", "lcok"], 'no report "lcok"; expected cpu thread'),
@@ -356,7 +365,7 @@ def usage_errors_have_status_2(tmp):
                        (["report", "cpu", "--class", "SCHED"], "times, not events"),
                        (["report", "-l"], "-l has no end"), (["-c", "report", "cpu"], "before all options"),
                        ([str(path), "another"], "one input file")):
-        r = Run(*([] if args[0] == "report" else ["-q"]), *args, *([] if str(path) in args or "-M" in args else [str(path)]))
+        r = Run(*([] if args[0] == "report" else ["-q"]), *args, *([] if str(path) in args or args[0] in ("-M", "-m") else [str(path)]))
         equal((r.status, r.out), (2, ""), f"status and output of {args}")
         expect(want in r.err, f"{args}: {r.err}")
     for missing in (tmp / "missing", tmp):
@@ -401,7 +410,7 @@ def follows_a_file_that_grows(tmp):
     equal(got.decode().splitlines(), Run("-q", data=data).lines)
 
 
-TESTS = [prints_freebsd_columns, prints_index_and_text_alone_without_options, merges_cpus_by_time,
+TESTS = [prints_freebsd_columns, number_on_the_cpu_has_a_column, prints_index_and_text_alone_without_options, merges_cpus_by_time,
          prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events, empty_result_says_why,
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
          times_of_any_size_are_printed, report_counts_classes_sites_cpus_and_loss,

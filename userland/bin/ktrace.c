@@ -97,9 +97,31 @@ static void __attribute__((noreturn)) run_live(struct request *r, char *const *c
 	run(kdump);
 }
 
+static void __attribute__((noreturn)) refuse(const char *why)
+{
+	warnx("%s", why);
+	tool_usage(usage);
+}
+
+/* What FreeBSD's ktrace refuses: only one of -c and -C, only one of -p and -g, and none of these
+ * with -C. */
+static void
+check_option(const struct request *r, int c)
+{
+	bool pid = c == 'p' || c == 'g', clear = c == 'c' || c == 'C';
+
+	if (clear && (r->clear || r->clear_all))
+		refuse("only one of -c and -C, expected once");
+	if (pid && r->pid != 0)
+		refuse("only one of -p and -g, expected once");
+	if ((pid && r->clear_all) || (c == 'C' && r->pid != 0))
+		refuse("-C ends all tracing: expected neither -p nor -g");
+}
+
 static void
 set_option(struct request *r, int c)
 {
+	check_option(r, c);
 	switch (c) {
 	case 'a':
 		r->append = true;

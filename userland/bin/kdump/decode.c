@@ -96,6 +96,7 @@ static const struct word splices[] = {
     {1, "SPLICE_F_MOVE"}, W(SPLICE_F_NONBLOCK), {4, "SPLICE_F_MORE"}, {8, "SPLICE_F_GIFT"}, END};
 static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
 
+static const struct word accesses[] = {{4, "R_OK"}, {2, "W_OK"}, {1, "X_OK"}, END};
 static const struct word ats[] = {W(AT_REMOVEDIR), W(AT_EMPTY_PATH), END};
 static const struct word clones[] = {W(CLONE_VM),
 				     W(CLONE_FS),
@@ -323,6 +324,12 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 			printf("%d", (int)v);
 		else
 			kdump_print_number(v);
+		break;
+	case ARG_ACCESS:
+		if ((uint32_t)v == 0)
+			fputs("0<F_OK>", stdout);
+		else
+			print_mask(accesses, (uint32_t)v);
 		break;
 	case ARG_ATFD:
 		if ((int32_t)v == AT_FDCWD)

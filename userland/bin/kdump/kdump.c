@@ -11,11 +11,12 @@
 #include "userland/bin/kdump/points.h"
 
 static const char usage[] =
-    "kdump [-dEHlnRrSsT] [--jsonl] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
+    "kdump [-AdEHlnRrSsT] [--jsonl] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
     "  -f FILE     read FILE, - for standard input, instead of ktrace.out\n"
+    "  -A          the kind of program: L64, Linux's of 64 bits\n"
     "  -d          numbers are decimal\n"
     "  -n          do not translate numbers into words\n"
-    "  -r          dates and modes of structs as words\n"
+    "  -r          users, groups, dates and modes of structs as words\n"
     "  -S          numbers of system calls, too\n"
     "  -s          no data of input and output\n"
     "  -m MAX      at most MAX bytes of such data\n"
@@ -53,6 +54,9 @@ set_option(int c, const char *arg, const char **file)
 	struct kdump_options *o = &kdump_options;
 
 	switch (c) {
+	case 'A':
+		o->abi = true;
+		break;
 	case 'd':
 		o->decimal = true;
 		break;
@@ -118,7 +122,7 @@ main(int argc, char **argv)
 	const char *file = "ktrace.out";
 	int c;
 
-	while ((c = getopt_long(argc, argv, "dEf:Hhlm:np:RrSsTt:", longs, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "AdEf:Hhlm:np:RrSsTt:", longs, NULL)) != -1)
 		set_option(c, optarg, &file);
 	if (optind < argc)
 		set_option('?', NULL, NULL);

@@ -9,6 +9,7 @@
 
 enum kdump_arg_kind {
 	ARG_NUMBER,
+	ARG_ACCESS,
 	ARG_SIGNED,
 	ARG_AT,
 	ARG_ATFD,
@@ -83,7 +84,7 @@ struct kdump_machine {
 extern const struct kdump_machine kdump_x86_64, kdump_aarch64;
 
 struct kdump_options {
-	bool decimal, elapsed, absolute, relative, tid, raw, symbolic, numbers, no_data, jsonl,
+	bool abi, decimal, elapsed, absolute, relative, tid, raw, symbolic, numbers, no_data, jsonl,
 	    live;
 	uint64_t max_data; /* bytes of I/O that are printed */
 	uint32_t points;   /* KTRFAC_… that are printed */

@@ -141,6 +141,8 @@ print_columns(struct dump *d, const struct ktr_header *h, const char *type)
 	d->last_nsec = h->ktr_nsec;
 	snprintf(number, sizeof(number), "%u", h->ktr_type & KTR_TYPE);
 	printf("%-4s  ", type != NULL ? type : number);
+	if (kdump_options.abi)
+		printf("L64  "); /* all programs are Linux's, of 64 bits */
 }
 
 static uint64_t begun, ended; /* tracings of processes */

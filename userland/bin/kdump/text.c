@@ -1,4 +1,6 @@
 /* text.c - what a record says, in FreeBSD's words and columns. */
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -52,9 +54,10 @@ print_sysret(const struct kdump_machine *m, const struct ktr_sysret *s)
 	putchar('\n');
 }
 
-/* How a byte prints: one character, or an escape as in C. Returns its length. */
+/* How a byte prints: one character, or an escape as in C. Returns its length. next: the byte after
+ * it, or 0. */
 static unsigned
-escape(char out[5], uint8_t c)
+escape(char out[5], uint8_t c, uint8_t next)
 {
 	static const char letters[] = "\a\b\n\r\t\v\f", names[] = "abnrtvf";
 	const char *at = c != 0 ? strchr(letters, c) : NULL;
@@ -65,6 +68,8 @@ escape(char out[5], uint8_t c)
 		return (unsigned)snprintf(out, 5, "\\\\");
 	if (at != NULL)
 		return (unsigned)snprintf(out, 5, "\\%c", names[at - letters]);
+	if (c == 0 && (next < '0' || next > '7'))
+		return (unsigned)snprintf(out, 5, "\\0");
 	return (unsigned)snprintf(out, 5, "\\%03o", c);
 }
 
@@ -74,7 +79,7 @@ kdump_print_bytes(const uint8_t *p, size_t n)
 	char text[5];
 
 	for (size_t i = 0; i < n; i++) {
-		escape(text, p[i]);
+		escape(text, p[i], i + 1 < n ? p[i + 1] : 0);
 		fputs(text, stdout);
 	}
 }
@@ -87,25 +92,28 @@ print_text(const uint8_t *p, size_t n)
 
 	printf("       \"");
 	for (size_t i = 0; i < n; i++) {
-		char text[5] = "\n";
-		unsigned width = p[i] == '\n' ? 0 : p[i] == '\t' ? 8 - col % 8 : escape(text, p[i]);
+		char text[5] = "\t";
+		unsigned width = 8 - col % 8;
 
+		if (col == 0) {
+			putchar('\t');
+			col = 8;
+		}
 		if (p[i] == '\n') {
-			printf("\n       ");
-			col = 7;
+			putchar('\n');
+			col = 0;
 			continue;
 		}
+		if (p[i] != '\t')
+			width = escape(text, p[i], i + 1 < n ? p[i + 1] : 0);
 		if (col + width > SCREEN - 2) {
 			printf("\\\n\t");
 			col = 8;
 		}
-		if (p[i] == '\t')
-			putchar('\t');
-		else
-			fputs(text, stdout);
+		fputs(text, stdout);
 		col += width;
 	}
-	puts("\"");
+	printf("%s\"\n", col == 0 ? "       " : "");
 }
 
 static void
@@ -114,7 +122,7 @@ print_hex(const uint8_t *p, size_t n)
 	for (size_t at = 0; at < n; at += 16) {
 		size_t row = n - at < 16 ? n - at : 16;
 
-		printf("\t0x%04zx", at);
+		printf("       0x%04zx", at);
 		for (size_t i = 0; i < 16; i++) {
 			if (i % 2 == 0)
 				putchar(' ');
@@ -130,6 +138,17 @@ print_hex(const uint8_t *p, size_t n)
 	}
 }
 
+/* As FreeBSD's kdump decides it. */
+static bool
+is_text(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((p[i] < 0x20 || p[i] >= 0x7f) && p[i] != '\n' && p[i] != '\r' && p[i] != '\t' &&
+		    p[i] != '\0')
+			return false;
+	return true;
+}
+
 static void
 print_data(const uint8_t *p, size_t n)
 {
@@ -137,10 +156,10 @@ print_data(const uint8_t *p, size_t n)
 		return;
 	if (n > kdump_options.max_data)
 		n = (size_t)kdump_options.max_data;
-	if (n > 0 && memchr(p, 0, n) != NULL)
-		print_hex(p, n);
-	else
+	if (is_text(p, n))
 		print_text(p, n);
+	else
+		print_hex(p, n);
 }
 
 static void
@@ -198,6 +217,22 @@ print_date(const char *name, int64_t sec)
 }
 
 static void
+print_owner(const struct kdump_stat *st)
+{
+	const struct passwd *user = kdump_options.symbolic ? getpwuid((uid_t)st->uid) : NULL;
+	const struct group *group = kdump_options.symbolic ? getgrgid((gid_t)st->gid) : NULL;
+
+	if (user != NULL)
+		printf(", uid=\"%s\"", user->pw_name);
+	else
+		printf(", uid=%lu", st->uid);
+	if (group != NULL)
+		printf(", gid=\"%s\"", group->gr_name);
+	else
+		printf(", gid=%lu", st->gid);
+}
+
+static void
 print_stat(const struct kdump_machine *m, const uint8_t *bytes)
 {
 	struct kdump_stat st;
@@ -208,7 +243,9 @@ print_stat(const struct kdump_machine *m, const uint8_t *bytes)
 		print_mode(st.mode);
 	else
 		printf("0%lo", st.mode);
-	printf(", nlink=%lu, uid=%lu, gid=%lu, rdev=%lu", st.nlink, st.uid, st.gid, st.rdev);
+	printf(", nlink=%lu", st.nlink);
+	print_owner(&st);
+	printf(", rdev=%lu", st.rdev);
 	print_date("atime", st.atime);
 	print_date("mtime", st.mtime);
 	print_date("ctime", st.ctime);
