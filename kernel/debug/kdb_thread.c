@@ -150,8 +150,7 @@ kdb_show_thread(char *args)
 		return;
 	cpu = kdb_thread_cpu(t);
 	kdb_printf("thread %u at %p: %s\n", c.tid, t, kdb_text(c.name, name, sizeof(name)));
-	kdb_printf("  state %s, priority %u of base %u, slice %u ticks, cpu %u%s%s\n",
-		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu,
+	kdb_printf("  state %s, priority %u, cpu %u%s%s\n", state_name(&c), c.prio, c.cpu,
 		   (c.cpus & (c.cpus - 1)) == 0 ? " (pinned)" : "",
 		   cpu != KDB_NO_CPU ? ", runs there" : "");
 	if (c.chan != NULL) {

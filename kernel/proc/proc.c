@@ -123,6 +123,7 @@ lwp_join(struct proc *p, struct lwp *l)
 {
 	list_append(&p->lwps, &l->sibling);
 	p->nthreads++;
+	sched_set_user(l->thread, p->ui->groups);
 }
 
 uint32_t

@@ -70,11 +70,12 @@ uint64_t
 thread_cpu_ns(void)
 {
 	const struct thread *t = curthread();
-	uint64_t ns;
+	uint64_t zero, ns;
 
-	irq_push(); /* no switch in between */
-	ns = t->runtime_ns + clock_ns() - t->since_ns;
-	irq_pop();
+	do { /* again if it was switched out in between */
+		zero = __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED);
+		ns = clock_ns() - zero;
+	} while (zero != __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED));
 	return ns;
 }
 

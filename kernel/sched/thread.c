@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq.h"
@@ -99,9 +100,11 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	do /* skip 0 and 1; a tid is positive as a pid_t */
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
-	t->prio = t->base_prio = prio;
+	t->prio = prio;
 	t->cpus = UINT64_MAX;
-	t->full_slice = SCHED_SLICE;
+	t->slice = SCHED_RR_SLICE;
+	t->groups = uidinfo_root.groups;
+	t->fair.weight = FAIR_WEIGHT;
 	t->root = kmap_root();
 	t->start_ns = clock_ns();
 	t->fn = fn;
