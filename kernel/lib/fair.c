@@ -200,16 +200,25 @@ fair_join(struct fair_queue *top, struct fair_group *g, struct fair_entry *e)
 	catch_up(&g->members, e);
 }
 
+static void
+renew_group(struct fair_queue *top, struct fair_group *g)
+{
+	if (is_due(&g->self))
+		begin_group_slice(top, g, begin_slice);
+}
+
 void
-fair_leave(struct fair_entry *e)
+fair_leave(struct fair_queue *top, struct fair_entry *e)
 {
 	struct fair_group *g = e->group;
 
 	g->joined--;
 	g->light -= light_part(e);
 	g->extra -= e->weight - light_part(e);
-	if (g->joined > 0)
-		weigh(g);
+	if (g->joined == 0)
+		return;
+	weigh(g);
+	renew_group(top, g);
 }
 
 void
@@ -225,8 +234,7 @@ fair_renew(struct fair_queue *top, struct fair_entry *e)
 {
 	if (is_due(e))
 		begin_slice(&e->group->members, e);
-	if (is_due(&e->group->self))
-		begin_group_slice(top, e->group, begin_slice);
+	renew_group(top, e->group);
 }
 
 void

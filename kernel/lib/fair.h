@@ -51,7 +51,7 @@ struct fair_group {
 /* e, which has left its group, wants a share again, and may get a bonus for the time between. */
 void fair_join(struct fair_queue *top, struct fair_group *g, struct fair_entry *e);
 /* It wants none any more. It does not wait. */
-void fair_leave(struct fair_entry *e);
+void fair_leave(struct fair_queue *top, struct fair_entry *e);
 /* It has left, and joins another group next, or the same one of another queue. */
 void fair_detach(struct fair_entry *e);
 /* e, which has joined, waits from now on. */

@@ -76,7 +76,7 @@ take(struct runq *from, struct thread *t, unsigned to)
 {
 	CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from->cpu, to);
 	runq_remove(from, t);
-	runq_leave(t);
+	runq_leave(from, t);
 	fair_detach(&t->fair);
 	t->cpu = to;
 }

@@ -37,7 +37,7 @@ static void
 withdraw(struct runq *rq, struct thread *t)
 {
 	runq_remove(rq, t);
-	runq_leave(t);
+	runq_leave(rq, t);
 	fair_detach(&t->fair);
 }
 
@@ -85,7 +85,7 @@ set_params(struct thread *t, const struct sched_params *p)
 static void
 set_params_running(struct runq *rq, struct thread *t, const struct sched_params *p)
 {
-	runq_leave(t);
+	runq_leave(rq, t);
 	fair_detach(&t->fair);
 	set_params(t, p);
 	runq_join(rq, t);
@@ -137,7 +137,7 @@ sched_set_user(struct thread *t, struct fair_group *groups)
 	if (queued)
 		withdraw(rq, t);
 	else if (rq->cur == t)
-		runq_leave(t);
+		runq_leave(rq, t);
 	fair_detach(&t->fair);
 	t->groups = groups;
 	if (rq->cur == t)

@@ -51,10 +51,10 @@ runq_join(struct runq *rq, struct thread *t)
 }
 
 void
-runq_leave(struct thread *t)
+runq_leave(struct runq *rq, struct thread *t)
 {
 	if (thread_is_fair(t))
-		fair_leave(&t->fair);
+		fair_leave(&rq->users, &t->fair);
 }
 
 static void

@@ -89,7 +89,7 @@ void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 /* t becomes runnable here: it is not queued, and its cpu is this one. */
 void runq_join(struct runq *rq, struct thread *t);
 /* It sleeps, ends, or goes to another CPU. It is not queued. */
-void runq_leave(struct thread *t);
+void runq_leave(struct runq *rq, struct thread *t);
 /* Queues t, which has joined; before PRIO_FAIR as the last of its level, or as the first. */
 void runq_insert(struct runq *rq, struct thread *t, bool front);
 void runq_remove(struct runq *rq, struct thread *t);

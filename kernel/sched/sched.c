@@ -372,7 +372,7 @@ sched_sleep(struct spinlock *lk)
 	uint64_t now = begin_switch(rq);
 
 	spin_unlock(lk);
-	runq_leave(t);
+	runq_leave(rq, t);
 	t->state = THREAD_SLEEPING;
 	leave_thread(t);
 	if (t->lockname != NULL)
@@ -397,7 +397,7 @@ sched_exit(void)
 	rq = this_runq();
 	now = begin_switch(rq);
 	this_pcpu()->irq_depth--; /* the lock keeps its own nesting */
-	runq_leave(t);
+	runq_leave(rq, t);
 	leave_thread(t);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
 	t->state = THREAD_DEAD;
@@ -433,7 +433,7 @@ requeue_current(struct runq *rq, bool yields)
 	}
 	if (!runq_may_run(t, rq->cpu) || (stays_first(t, yields) && best_leaves_cpu(rq, t))) {
 		t->state = THREAD_MOVING; /* finish_switch() queues it elsewhere */
-		runq_leave(t);
+		runq_leave(rq, t);
 		fair_detach(&t->fair);
 		return;
 	}

@@ -17,7 +17,7 @@
 #include "tests/user/raw.h"
 
 #define STRANGER 1000
-#define TURNS    12
+#define TURNS    8
 
 static unsigned *ready; /* atomic; shared by all processes: how many of the crowd are there */
 
@@ -144,25 +144,6 @@ turn_us(void)
 	return now_us() - start;
 }
 
-static void
-try(const char *word, const struct kind *kind, unsigned n)
-{
-	uint64_t worst = 0, sum = 0;
-	pid_t group = gather(kind, n);
-
-	for (unsigned i = 0; i < TURNS; i++) {
-		uint64_t us = turn_us();
-
-		worst = us > worst ? us : worst;
-		sum += us;
-		if (i % 2 == 0)
-			usleep(7000 * i); /* at many moments of a slice */
-	}
-	disperse(group);
-	printf("crowd %s worst %lu us mean %lu us\n", word, worst, sum / TURNS);
-	fflush(stdout);
-}
-
 static pid_t
 spin_in_real_time(unsigned cpu)
 {
@@ -179,26 +160,58 @@ spin_in_real_time(unsigned cpu)
 	_exit(0);
 }
 
+/* Starts a real-time process on each CPU, or ends them. */
+static void
+real_time(bool on)
+{
+	static pid_t spinners[64];
+	unsigned cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		if (on) {
+			spinners[cpu] = spin_in_real_time(cpu);
+		} else {
+			kill(spinners[cpu], SIGKILL);
+			waitpid(spinners[cpu], NULL, 0);
+		}
+}
+
+static void
+try(const char *word, const struct kind *kind, unsigned n, bool rt)
+{
+	uint64_t worst = 0, sum = 0;
+	pid_t group = gather(kind, n);
+
+	if (rt)
+		real_time(true);
+	for (unsigned i = 0; i < TURNS; i++) {
+		uint64_t us = turn_us();
+
+		worst = us > worst ? us : worst;
+		sum += us;
+		if (i % 2 == 0)
+			usleep(7000 * i); /* at many moments of a slice */
+	}
+	if (rt)
+		real_time(false);
+	disperse(group);
+	printf("crowd %s worst %lu us mean %lu us\n", word, worst, sum / TURNS);
+	fflush(stdout);
+}
+
 int
 crowd_main(int argc, char **argv)
 {
 	bool rt = argc > 1 && strcmp(argv[1], "rt") == 0;
-	unsigned cpus = rt ? (unsigned)sysconf(_SC_NPROCESSORS_ONLN) : 0, n;
-	pid_t spinners[64];
+	unsigned n;
 
 	ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	for (unsigned cpu = 0; cpu < cpus; cpu++)
-		spinners[cpu] = spin_in_real_time(cpu);
 	for (int i = rt ? 2 : 1; i < argc; i++) {
 		const struct kind *kind = find_kind(argv[i], &n);
 
 		if (kind == NULL || n == 0)
 			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb:N...");
-		try(argv[i], kind, n);
-	}
-	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		kill(spinners[cpu], SIGKILL);
-		waitpid(spinners[cpu], NULL, 0);
+		try(argv[i], kind, n, rt);
 	}
 	return 0;
 }
