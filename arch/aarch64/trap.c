@@ -191,6 +191,8 @@ fast_interrupt(struct arch_trapframe *tf)
 void
 aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 {
+	if (arch_tf_user(tf) && kind != TRAP_FIQ)
+		entry_user_leave();
 	switch (kind) {
 	case TRAP_SYNC:
 		__asm__ volatile("msr daifclr, #5" ::: "memory"); /* SError, FIQ */

@@ -152,24 +152,29 @@ interrupt(struct arch_trapframe *tf)
 void
 x86_trap(struct arch_trapframe *tf)
 {
+	bool leaves_user = arch_tf_user(tf) && tf->vector != VEC_NMI && tf->vector != VEC_MC;
+
 	/*
 	 * A fault inside a user copy leaves user memory accessible: close it (SDM vol. 2A, CLAC).
 	 */
 	if (x86_smap)
 		__asm__ volatile("clac" ::: "cc", "memory");
+	if (leaves_user)
+		entry_user_leave();
 	if (tf->vector < 32)
 		exception(tf);
 	else
 		interrupt(tf);
 	if (!arch_tf_user(tf))
 		entry_kernel_return(tf);
-	else if (tf->vector != VEC_NMI && tf->vector != VEC_MC)
+	else if (leaves_user)
 		entry_user_return(tf);
 }
 
 void
 x86_syscall(struct arch_trapframe *tf)
 {
+	entry_user_leave();
 	arch_irq_enable();
 	entry_syscall(tf);
 	arch_irq_disable();

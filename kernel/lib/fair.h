@@ -29,11 +29,11 @@ struct fair_group;
 
 struct fair_entry {
 	struct fair_entry *left, *right, *up; /* the heap: a parent's deadline is not later */
-	uint32_t rank;             /* 1 more than of the right child, which has at most the left's */
-	uint32_t weight;           /* of a member: the user's to set while it has not joined */
-	uint64_t time;             /* virtual; of a member without group: relative to its queue's */
-	uint64_t deadline;         /* virtual */
-	struct fair_group *group;  /* of a member: where it is, or was last; NULL: nowhere yet */
+	uint32_t rank;            /* 1 more than of the right child, which has at most the left's */
+	uint32_t weight;          /* of a member: the user's to set while it has not joined */
+	uint64_t time;            /* virtual; of a member without group: relative to its queue's */
+	uint64_t deadline;        /* virtual */
+	struct fair_group *group; /* of a member: where it is, or was last; NULL: nowhere yet */
 };
 
 struct fair_queue {

@@ -181,6 +181,7 @@ runq_charge(struct runq *rq, uint64_t now_ns)
 	uint64_t ns = now_ns - t->zero_ns - t->runtime_ns;
 
 	t->runtime_ns += ns;
+	t->user_known = t->user_ticks;
 	if (thread_is_fair(t))
 		fair_charge(&t->fair, ns);
 }

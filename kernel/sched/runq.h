@@ -38,16 +38,16 @@ struct runq {
 	struct list levels[PRIO_FAIR];
 	uint64_t occupied[RUNQ_WORDS];
 	struct fair_queue users; /* of those, the users whose threads wait */
-	unsigned load;         /* [h] threads queued */
-	unsigned rt_load;      /* [h] real-time threads queued */
-	bool idle;             /* [h] the CPU runs its idle thread */
-	struct thread *cur;    /* [h] the thread that runs */
-	int cur_prio;          /* [h] its priority */
-	struct thread *prev;   /* switched out by the switch in progress */
-	struct thread *probed; /* see sched_probed() */
-	unsigned rt_debt_us;   /* what real-time threads have had beyond their share */
-	bool throttled;        /* others go before them */
-	const char *ident;     /* [c] handle of "CPU n load" */
+	unsigned load;           /* [h] threads queued */
+	unsigned rt_load;        /* [h] real-time threads queued */
+	bool idle;               /* [h] the CPU runs its idle thread */
+	struct thread *cur;      /* [h] the thread that runs */
+	int cur_prio;            /* [h] its priority */
+	struct thread *prev;     /* switched out by the switch in progress */
+	struct thread *probed;   /* see sched_probed() */
+	unsigned rt_debt_us;     /* what real-time threads have had beyond their share */
+	bool throttled;          /* others go before them */
+	const char *ident;       /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
 extern struct runq runqs[MAX_CPUS];

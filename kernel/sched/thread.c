@@ -277,6 +277,32 @@ thread_each(int (*f)(struct thread *, void *), void *arg)
 	return r;
 }
 
+uint64_t
+thread_cpu_ns(void)
+{
+	const struct thread *t = curthread();
+	uint64_t zero, ns;
+
+	do { /* again if it was switched out in between */
+		zero = __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED);
+		ns = clock_ns() - zero;
+	} while (zero != __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED));
+	return ns;
+}
+
+struct cpu_time
+thread_time(const struct thread *t)
+{
+	bool mine = t == curthread();
+	uint64_t user = clock_span_ns(mine ? t->user_ticks : t->user_known);
+	uint64_t all = mine ? thread_cpu_ns() : t->runtime_ns;
+
+	/* They are not read at the same moment; and one clock is rounded more often. */
+	if (user > all)
+		user = all;
+	return (struct cpu_time){user, all - user};
+}
+
 static int
 add_switches(struct thread *t, void *sum)
 {

@@ -111,6 +111,10 @@ struct thread {
 	uint64_t tls;        /* [t] user thread pointer */
 	uint64_t runtime_ns; /* [r] time on a CPU, up to the last switch or tick */
 	uint64_t zero_ns;    /* [r] while it runs: clock_ns() less this is its time on a CPU */
+	uint64_t
+	    user_ticks;     /* [t] the part in user mode, up to the last entry; arch_clock_read() */
+	uint64_t user_mark; /* [t] when it last went to user mode */
+	uint64_t user_known; /* [r] user_ticks when runtime_ns was counted */
 	uint64_t switches;   /* [r] */
 	uint64_t start_ns;   /* [c] when it was made, in clock_ns() time */
 
@@ -121,6 +125,18 @@ struct thread {
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
+
+/* Time on a CPU: in the program, and in the kernel. */
+struct cpu_time {
+	uint64_t user_ns, system_ns;
+};
+
+static inline void
+cpu_time_add(struct cpu_time *sum, struct cpu_time t)
+{
+	sum->user_ns += t.user_ns;
+	sum->system_ns += t.system_ns;
+}
 
 /* The thread that runs here. Any context. */
 static inline struct thread *
@@ -147,6 +163,10 @@ void thread_change_tid(uint32_t tid);
  * Calls f for every thread, under the list lock. Returns the first nonzero result, which ends it.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
+/* The current thread's time on a CPU. Any context. */
+uint64_t thread_cpu_ns(void);
+/* The time of a thread; if it is not the current one, up to its last switch or tick. */
+struct cpu_time thread_time(const struct thread *t);
 /* Switches to threads since boot; how many threads there have been. Both may be a little old. */
 uint64_t thread_switches(void);
 uint32_t thread_count_made(void);

@@ -318,11 +318,11 @@ wake_or_move(unsigned i, void *arg)
 		else
 			sched_set_cpus(t, 1ul << (random >> 40) % ncpus);
 		if (i == 1 && round % 64 == 0)
-			sched_set_params(
-			    t, &(struct sched_params){
-				   .policy = random >> 60 & 1 ? SCHED_FIFO : SCHED_OTHER,
-				   .rt_prio = random >> 60 & 1,
-			       });
+			sched_set_params(t,
+					 &(struct sched_params){
+					     .policy = random >> 60 & 1 ? SCHED_FIFO : SCHED_OTHER,
+					     .rt_prio = random >> 60 & 1,
+					 });
 	}
 }
 

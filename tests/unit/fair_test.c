@@ -303,7 +303,8 @@ find_comes_to_each_that_waits(void **state)
 	assert_int_equal(visited, 300);
 }
 
-/* Of a heap of n, the right spine is at most log2(n + 1) long, and no child is before its parent. */
+/* Of a heap of n, the right spine is at most log2(n + 1) long, and no child is before its parent.
+ */
 static unsigned
 heap_is_good(const struct fair_entry *e, const struct fair_entry *up)
 {
