@@ -28,7 +28,7 @@ SDT_PROBE_DEFINE_TEXT(sched, , , tick, "tick", ": thread %p proc %p", 2, "struct
 
 /*
  * Real-time threads have the CPU beyond their share by what a tick of theirs is longer than what
- * each tick allows them. When that is a whole tick, others have the next one.
+ * each tick allows them. When that is two ticks, others go first until it is less than one.
  */
 static void
 count_rt(struct runq *rq, const struct thread *t)
@@ -39,8 +39,8 @@ count_rt(struct runq *rq, const struct thread *t)
 	bool was = rq->throttled;
 
 	debt = debt > allowed ? debt - allowed : 0;
-	rq->rt_debt_us = debt < TICK_US ? debt : TICK_US;
-	rq->throttled = debt >= TICK_US;
+	rq->rt_debt_us = debt < 2 * TICK_US ? debt : 2 * TICK_US;
+	rq->throttled = debt >= (was ? TICK_US : 2 * TICK_US);
 	if (rq->throttled && !was)
 		CTR2(KTR_SCHED, "throttle: cpu %u tid %u", rq->cpu, t->tid);
 }
