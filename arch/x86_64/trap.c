@@ -149,26 +149,41 @@ interrupt(struct arch_trapframe *tf)
 		entry_interrupt(v, ENTRY_IRQ_STRAY, 0, tf);
 }
 
+static inline void
+handle(struct arch_trapframe *tf)
+{
+	if (tf->vector < 32)
+		exception(tf);
+	else
+		interrupt(tf);
+}
+
+static __attribute__((noinline)) void
+user_trap(struct arch_trapframe *tf)
+{
+	bool leaves = tf->vector != VEC_NMI && tf->vector != VEC_MC;
+
+	if (leaves)
+		entry_user_leave();
+	handle(tf);
+	if (leaves)
+		entry_user_return(tf);
+}
+
 void
 x86_trap(struct arch_trapframe *tf)
 {
-	bool leaves_user = arch_tf_user(tf) && tf->vector != VEC_NMI && tf->vector != VEC_MC;
-
 	/*
 	 * A fault inside a user copy leaves user memory accessible: close it (SDM vol. 2A, CLAC).
 	 */
 	if (x86_smap)
 		__asm__ volatile("clac" ::: "cc", "memory");
-	if (leaves_user)
-		entry_user_leave();
-	if (tf->vector < 32)
-		exception(tf);
-	else
-		interrupt(tf);
-	if (!arch_tf_user(tf))
-		entry_kernel_return(tf);
-	else if (leaves_user)
-		entry_user_return(tf);
+	if (arch_tf_user(tf)) {
+		user_trap(tf);
+		return;
+	}
+	handle(tf);
+	entry_kernel_return(tf);
 }
 
 void

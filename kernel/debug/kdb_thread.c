@@ -129,12 +129,13 @@ static void
 print_held(const struct thread *t)
 {
 	char name[KDB_NAMELEN];
+	const struct mutex *at = t->held;
 	struct mutex m;
 
-	for (unsigned i = 0; i < t->mutexes && i < THREAD_MUTEXES; i++)
-		if (arch_probe_copy(&m, t->held[i], sizeof(m)))
-			kdb_printf("  holds mutex %s at %p\n", kdb_text(m.name, name, sizeof(name)),
-				   t->held[i]);
+	for (unsigned i = 0; i < t->mutexes && arch_probe_copy(&m, at, sizeof(m)); i++) {
+		kdb_printf("  holds mutex %s at %p\n", kdb_text(m.name, name, sizeof(name)), at);
+		at = m.next_held;
+	}
 }
 
 void

@@ -43,8 +43,6 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 
 #define KSTACK_SIZE 16384ul
 
-#define THREAD_MUTEXES 6 /* how many held mutexes are remembered; a thread may hold more */
-
 /* The calls of functions in which a thread is: kernel/probe/calls.h. */
 #define THREAD_CALLS 50
 
@@ -105,8 +103,8 @@ struct thread {
 	struct list sleepq;   /* [s] */
 	struct callout sleep_timer;
 
-	unsigned mutexes;                   /* [t] held */
-	struct mutex *held[THREAD_MUTEXES]; /* [t] the first of the mutexes that it holds */
+	unsigned mutexes;   /* [t] held */
+	struct mutex *held; /* [t] the last of them; mutex.next_held */
 
 	uint64_t tls;        /* [t] user thread pointer */
 	uint64_t runtime_ns; /* [r] time on a CPU, up to the last switch or tick */
