@@ -22,8 +22,8 @@ _Noreturn void entry_secondary(void);
 /* Unless said otherwise, the following run with interrupts off on the thread's kernel stack. */
 
 /*
- * The first call after an entry from user mode that ends in entry_user_return(): from here on, the
- * thread's time is the kernel's.
+ * The first call after an entry from user mode: from here on, the thread's time is the kernel's,
+ * until entry_user_return(). An NMI need not call it, and then its time is the program's.
  */
 void entry_user_leave(void);
 

@@ -191,8 +191,6 @@ fast_interrupt(struct arch_trapframe *tf)
 void
 aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 {
-	if (arch_tf_user(tf) && kind != TRAP_FIQ)
-		entry_user_leave();
 	switch (kind) {
 	case TRAP_SYNC:
 		__asm__ volatile("msr daifclr, #5" ::: "memory"); /* SError, FIQ */
@@ -263,10 +261,10 @@ arch_tf_print(const struct arch_trapframe *tf)
 const struct arch_trapframe *
 arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
-	extern const char trap_return[], user_trap_return[], stack_overflow_return[];
+	extern const char trap_return[], user_left[], user_trap_return[], stack_overflow_return[];
 
-	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)user_trap_return ||
-	    pc == (uintptr_t)stack_overflow_return)
+	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)user_left ||
+	    pc == (uintptr_t)user_trap_return || pc == (uintptr_t)stack_overflow_return)
 		return (const struct arch_trapframe *)sp;
 	return NULL;
 }

@@ -149,27 +149,6 @@ interrupt(struct arch_trapframe *tf)
 		entry_interrupt(v, ENTRY_IRQ_STRAY, 0, tf);
 }
 
-static inline void
-handle(struct arch_trapframe *tf)
-{
-	if (tf->vector < 32)
-		exception(tf);
-	else
-		interrupt(tf);
-}
-
-static __attribute__((noinline)) void
-user_trap(struct arch_trapframe *tf)
-{
-	bool leaves = tf->vector != VEC_NMI && tf->vector != VEC_MC;
-
-	if (leaves)
-		entry_user_leave();
-	handle(tf);
-	if (leaves)
-		entry_user_return(tf);
-}
-
 void
 x86_trap(struct arch_trapframe *tf)
 {
@@ -178,12 +157,14 @@ x86_trap(struct arch_trapframe *tf)
 	 */
 	if (x86_smap)
 		__asm__ volatile("clac" ::: "cc", "memory");
-	if (arch_tf_user(tf)) {
-		user_trap(tf);
-		return;
-	}
-	handle(tf);
-	entry_kernel_return(tf);
+	if (tf->vector < 32)
+		exception(tf);
+	else
+		interrupt(tf);
+	if (!arch_tf_user(tf))
+		entry_kernel_return(tf);
+	else if (tf->vector != VEC_NMI && tf->vector != VEC_MC)
+		entry_user_return(tf);
 }
 
 void
@@ -239,10 +220,10 @@ arch_tf_print(const struct arch_trapframe *tf)
 const struct arch_trapframe *
 arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
-	extern const char trap_return[], paranoid_return[], syscall_return[];
+	extern const char trap_return[], user_left[], paranoid_return[], syscall_return[];
 
-	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)paranoid_return ||
-	    pc == (uintptr_t)syscall_return)
+	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)user_left ||
+	    pc == (uintptr_t)paranoid_return || pc == (uintptr_t)syscall_return)
 		return (const struct arch_trapframe *)sp;
 	return NULL;
 }

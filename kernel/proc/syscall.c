@@ -119,8 +119,9 @@ void
 entry_user_leave(void)
 {
 	struct thread *t = curthread();
-	uint64_t ticks = arch_clock_read() - t->user_mark;
+	uint64_t now = arch_clock_read(), ticks = now - t->user_mark;
 
+	t->user_mark = now; /* an NMI returns to user mode without entry_user_return() */
 	t->user_ticks += ticks;
 	this_pcpu()->user_ticks += ticks;
 }
