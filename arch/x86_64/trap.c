@@ -222,7 +222,9 @@ arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
 	extern const char trap_return[], user_left[], paranoid_return[], syscall_return[];
 
-	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)user_left ||
+	/* The two calls of an entry from user mode; the latter is that of one from the kernel, too.
+	 */
+	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||
 	    pc == (uintptr_t)paranoid_return || pc == (uintptr_t)syscall_return)
 		return (const struct arch_trapframe *)sp;
 	return NULL;
