@@ -119,8 +119,6 @@ user_left:
 	mov x1, x19
 	mov x0, sp
 	bl aarch64_trap
-	.globl user_trap_return
-user_trap_return:
 	b trap_return
 	.cfi_endproc
 
