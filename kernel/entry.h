@@ -21,6 +21,12 @@ _Noreturn void entry_secondary(void);
 
 /* Unless said otherwise, the following run with interrupts off on the thread's kernel stack. */
 
+/*
+ * The first call after an entry from user mode: from here on, the thread's time is the kernel's,
+ * until entry_user_return(). An NMI need not call it, and then its time is the program's.
+ */
+void entry_user_leave(void);
+
 /* The cause of an interrupt. */
 enum entry_irq {
 	ENTRY_IRQ_TIMER, /* the one-shot timer */
@@ -64,7 +70,10 @@ enum entry_debug {
 };
 /* Handles a debug exception in the kernel: runs the debugger until it lets the machine go on. */
 void entry_debug(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
-/* Handles signals and rescheduling before a return to user mode. Interrupts off. */
+/*
+ * Handles signals and rescheduling before a return to user mode; from then on, the thread's time is
+ * its program's. Interrupts off.
+ */
 void entry_user_return(struct arch_trapframe *tf);
 /*
  * Call it before every return from an exception to the kernel, also from a spurious interrupt. If

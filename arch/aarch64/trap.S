@@ -112,10 +112,13 @@ from_el0:
 	mov x29, xzr			/* a backtrace ends here */
 	mov x30, xzr
 	CFI_TRAP
+	mov x19, x1
+	bl entry_user_leave
+	.globl user_left
+user_left:
+	mov x1, x19
 	mov x0, sp
 	bl aarch64_trap
-	.globl user_trap_return
-user_trap_return:
 	b trap_return
 	.cfi_endproc
 

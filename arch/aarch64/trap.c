@@ -261,9 +261,10 @@ arch_tf_print(const struct arch_trapframe *tf)
 const struct arch_trapframe *
 arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
-	extern const char trap_return[], user_trap_return[], stack_overflow_return[];
+	extern const char trap_return[], user_left[], stack_overflow_return[];
 
-	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)user_trap_return ||
+	/* Both calls of an entry from user mode, and the call of one from the kernel. */
+	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||
 	    pc == (uintptr_t)stack_overflow_return)
 		return (const struct arch_trapframe *)sp;
 	return NULL;

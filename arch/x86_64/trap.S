@@ -93,10 +93,21 @@ trap_entry:
 	testb $3, 24(%rsp)		/* cs, above vector, error and rip */
 	jz trap_on_kernel_stack
 	swapgs
+trap_from_user:
+	SAVE_REGS
+	cld
+	CFI_TRAP
+	call entry_user_leave
+	.globl user_left
+user_left:
+	jmp trap_saved
+	.cfi_endproc
+
 trap_on_kernel_stack:
 	SAVE_REGS
 	cld
 	CFI_TRAP
+trap_saved:
 	mov %rsp, %rdi
 	call x86_trap
 
@@ -154,7 +165,7 @@ debug_entry:
 	pop %rbx
 	xchg %rax, (%rsp)
 	pop %rsp
-	jmp trap_on_kernel_stack
+	jmp trap_from_user
 
 	/*
 	 * These exceptions may come before the handler of a page fault has read CR2, and the debugger, which they

@@ -170,6 +170,7 @@ x86_trap(struct arch_trapframe *tf)
 void
 x86_syscall(struct arch_trapframe *tf)
 {
+	entry_user_leave();
 	arch_irq_enable();
 	entry_syscall(tf);
 	arch_irq_disable();
@@ -219,10 +220,12 @@ arch_tf_print(const struct arch_trapframe *tf)
 const struct arch_trapframe *
 arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
-	extern const char trap_return[], paranoid_return[], syscall_return[];
+	extern const char trap_return[], user_left[], paranoid_return[], syscall_return[];
 
-	if (pc == (uintptr_t)trap_return || pc == (uintptr_t)paranoid_return ||
-	    pc == (uintptr_t)syscall_return)
+	/* The two calls of an entry from user mode; the latter is that of one from the kernel, too.
+	 */
+	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||
+	    pc == (uintptr_t)paranoid_return || pc == (uintptr_t)syscall_return)
 		return (const struct arch_trapframe *)sp;
 	return NULL;
 }

@@ -55,14 +55,15 @@ static void
 mutexes_of(const struct thread *t, const struct thread *copy)
 {
 	char name[KDB_NAMELEN];
+	const struct mutex *at = copy->held;
 	struct mutex m;
 
-	for (unsigned i = 0; i < copy->mutexes && i < THREAD_MUTEXES && !kdb.quit; i++) {
-		if (!arch_probe_copy(&m, copy->held[i], sizeof(m)))
-			continue;
+	for (unsigned i = 0; i < copy->mutexes && !kdb.quit; i++, at = m.next_held) {
+		if (!arch_probe_copy(&m, at, sizeof(m)))
+			return;
 		kdb_print_thread(t);
 		kdb_printf(" holds mutex %s ", kdb_text(m.name, name, sizeof(name)));
-		print_at(copy->held[i]);
+		print_at(at);
 		kdb_printf(", waiters %u\n", m.waiters);
 	}
 }

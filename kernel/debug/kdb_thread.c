@@ -129,12 +129,13 @@ static void
 print_held(const struct thread *t)
 {
 	char name[KDB_NAMELEN];
+	const struct mutex *at = t->held;
 	struct mutex m;
 
-	for (unsigned i = 0; i < t->mutexes && i < THREAD_MUTEXES; i++)
-		if (arch_probe_copy(&m, t->held[i], sizeof(m)))
-			kdb_printf("  holds mutex %s at %p\n", kdb_text(m.name, name, sizeof(name)),
-				   t->held[i]);
+	for (unsigned i = 0; i < t->mutexes && arch_probe_copy(&m, at, sizeof(m)); i++) {
+		kdb_printf("  holds mutex %s at %p\n", kdb_text(m.name, name, sizeof(name)), at);
+		at = m.next_held;
+	}
 }
 
 void
@@ -150,8 +151,7 @@ kdb_show_thread(char *args)
 		return;
 	cpu = kdb_thread_cpu(t);
 	kdb_printf("thread %u at %p: %s\n", c.tid, t, kdb_text(c.name, name, sizeof(name)));
-	kdb_printf("  state %s, priority %u of base %u, slice %u ticks, cpu %u%s%s\n",
-		   state_name(&c), c.prio, c.base_prio, c.slice, c.cpu,
+	kdb_printf("  state %s, priority %u, cpu %u%s%s\n", state_name(&c), c.prio, c.cpu,
 		   (c.cpus & (c.cpus - 1)) == 0 ? " (pinned)" : "",
 		   cpu != KDB_NO_CPU ? ", runs there" : "");
 	if (c.chan != NULL) {

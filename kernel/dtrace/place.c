@@ -348,7 +348,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	case DIF_B_TIMESTAMP:
 		return clock_ns();
 	case DIF_B_VTIMESTAMP:
-		return t->runtime_ns + (clock_ns() - t->since_ns);
+		return clock_ns() - t->zero_ns;
 	case DIF_B_WALLTIMESTAMP:
 		return clock_real_now_ns();
 	case DIF_B_PPID:

@@ -9,13 +9,18 @@ uint64_t clock_ns(void);
 extern struct clock_scale {
 	uint64_t boot_ticks, mult;
 } clock_scale;
-/* The same for a value of arch_clock_read(). */
+/* The difference of two values of arch_clock_read() in nanoseconds. */
+static inline uint64_t
+clock_span_ns(uint64_t ticks)
+{
+	return (uint64_t)((unsigned __int128)ticks * clock_scale.mult >> 32);
+}
+/* clock_ns() at a value of arch_clock_read(). */
 static inline uint64_t
 clock_ns_of(uint64_t ticks)
 {
 	/* A counter read on another CPU may be slightly below the boot CPU's value at boot. */
-	ticks = ticks > clock_scale.boot_ticks ? ticks - clock_scale.boot_ticks : 0;
-	return (uint64_t)((unsigned __int128)ticks * clock_scale.mult >> 32);
+	return clock_span_ns(ticks > clock_scale.boot_ticks ? ticks - clock_scale.boot_ticks : 0);
 }
 /* A time since boot as a time since 1970, UTC; the same, if the machine has no clock of the day. */
 uint64_t clock_real_ns(uint64_t ns);

@@ -9,12 +9,14 @@
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
 #define RESERVE_PROCS 10 /* the last 10 of kern.maxproc are reserved for user 0, as in FreeBSD */
 
-struct uidinfo uidinfo_root = {.link = LIST_INIT(uidinfo_root.link)};
+static struct fair_group root_groups[MAX_CPUS];
+struct uidinfo uidinfo_root = {.link = LIST_INIT(uidinfo_root.link), .groups = root_groups};
 static struct list users = LIST_INIT(users); /* guarded by users_lock; all but user 0 */
 static struct spinlock users_lock = SPINLOCK_INIT("uidinfo");
 
@@ -133,28 +135,49 @@ is_unused(const struct uidinfo *ui)
 	return held == 0;
 }
 
+/* A uidinfo without a user, and what it has of each CPU. Programs run when all CPUs are known. */
+static struct uidinfo *
+alloc_fresh(uint32_t uid)
+{
+	struct uidinfo *ui = kzalloc(sizeof(*ui) + ncpus * sizeof(*ui->groups));
+
+	if (ui != NULL) {
+		ui->uid = uid;
+		ui->groups = (struct fair_group *)(ui + 1);
+	}
+	return ui;
+}
+
+/* The user's; made if there is none. NULL: no memory. */
+static struct uidinfo *
+get(uint32_t uid)
+{
+	struct uidinfo *ui, *fresh;
+
+	spin_lock(&users_lock);
+	ui = find(uid);
+	spin_unlock(&users_lock);
+	if (ui != NULL)
+		return ui;
+	fresh = alloc_fresh(uid);
+	spin_lock(&users_lock);
+	ui = find(uid);
+	if (ui == NULL && fresh != NULL) {
+		ui = fresh;
+		fresh = NULL;
+		list_append(&users, &ui->link);
+	}
+	spin_unlock(&users_lock);
+	kfree(fresh);
+	return ui;
+}
+
 struct uidinfo *
 uidinfo_enter(uint32_t uid)
 {
-	struct uidinfo *ui = &uidinfo_root, *fresh = NULL;
+	struct uidinfo *ui = uid != 0 ? get(uid) : &uidinfo_root;
 
-	if (uid != 0) {
-		fresh = kzalloc(sizeof(*fresh));
-		spin_lock(&users_lock);
-		ui = find(uid);
-		if (ui == NULL && fresh != NULL) {
-			ui = fresh;
-			fresh = NULL;
-			ui->uid = uid;
-			list_append(&users, &ui->link);
-		}
-	}
-	if (ui != NULL && !uidinfo_charge(ui, UIDINFO_PROC, 1))
-		ui = NULL;
-	if (uid != 0)
-		spin_unlock(&users_lock);
-	kfree(fresh);
-	return ui;
+	return ui != NULL && uidinfo_charge(ui, UIDINFO_PROC, 1) ? ui : NULL;
 }
 
 void

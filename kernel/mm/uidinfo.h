@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/lib/fair.h"
 #include "kernel/lib/list.h"
 
 enum uidinfo_kind {
@@ -31,6 +32,7 @@ struct uidinfo {
 	struct list link; /* guarded by the list's lock */
 	uint32_t uid;
 	uint64_t held[UIDINFO_KINDS]; /* atomic */
+	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 
 extern struct uidinfo uidinfo_root; /* user 0, and kernel threads */

@@ -162,7 +162,7 @@ exit_process(struct proc *p)
 	spin_lock(&proc_lock);
 	give_children_away(p);
 	p->wait_status = wait_status;
-	p->cpu_ns = thread_cpu_ns() + p->threads_ns + p->children_ns;
+	cpu_time_add(&p->threads_time, thread_time(curthread()));
 	list_for_each_safe (link, &p->lwps)
 		list_remove(link); /* readers' positions, too */
 	p->nthreads = 0;
@@ -202,7 +202,7 @@ proc_thread_exit(void)
 		arch_mmu_switch(curthread()->root);
 		list_remove(&l->sibling);
 		p->nthreads--;
-		p->threads_ns += thread_cpu_ns();
+		cpu_time_add(&p->threads_time, thread_time(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
 		curthread()->proc = NULL;
 		curthread()->lwp = NULL;
@@ -298,20 +298,8 @@ find_child(int64_t want, int options, bool *any)
 struct waited {
 	uint32_t pid, uid;
 	int status;
-	uint64_t ns; /* that it and the children that it has waited for had a CPU */
+	struct cpu_time time; /* of it, and of the children that it has waited for */
 };
-
-/* The time on a CPU of a child: of a zombie, or up to the last switch of each thread. */
-static uint64_t
-used_ns(const struct proc *c)
-{
-	uint64_t ns = c->threads_ns + c->children_ns;
-
-	if (c->state == PROC_ZOMBIE)
-		return c->cpu_ns;
-	for_each_lwp(l, c) ns += l->thread->runtime_ns;
-	return ns;
-}
 
 /*
  * Waits for a child, and removes a zombie from the tree and frees it, but with WNOWAIT. 0, -ECHILD
@@ -333,13 +321,13 @@ wait_child(int64_t want, int options, struct waited *w)
 		spin_unlock(&proc_lock);
 		return r;
 	}
-	*w = (struct waited){c->pid, c->ruid, c->wait_status, 0};
+	*w = (struct waited){c->pid, c->ruid, c->wait_status, proc_time(c)};
+	cpu_time_add(&w->time, c->children_time);
 	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
-	w->ns = used_ns(c);
 	if (gone) {
 		list_remove(&c->sibling);
 		list_remove(&c->all);
-		curproc()->children_ns += c->cpu_ns;
+		cpu_time_add(&curproc()->children_time, w->time);
 	} else if (!(options & WNOWAIT)) {
 		c->status_new = false;
 	}
@@ -363,7 +351,7 @@ sys_wait4(const uint64_t a[6])
 		return error;
 	if (a[1] != 0 && copy_out(a[1], &w.status, sizeof(w.status)) != 0)
 		return -EFAULT;
-	if (a[3] != 0 && rusage_give(a[3], w.ns) != 0)
+	if (a[3] != 0 && rusage_give(a[3], w.time) != 0)
 		return -EFAULT;
 	return w.pid;
 }
@@ -403,7 +391,7 @@ sys_waitid(const uint64_t a[6])
 		info.si_status = stopped   ? WSTOPSIG(w.status)
 				 : goes_on ? SIGCONT
 					   : exit_value(w.status);
-		if (a[4] != 0 && rusage_give(a[4], w.ns) != 0)
+		if (a[4] != 0 && rusage_give(a[4], w.time) != 0)
 			return -EFAULT;
 	}
 	return a[2] != 0 && copy_out(a[2], &info, sizeof(info)) != 0 ? -EFAULT : 0;

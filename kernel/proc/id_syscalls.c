@@ -143,6 +143,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
 	p->ui = *ui;
 	*ui = old;
+	for_each_lwp(l, p) sched_set_user(l->thread, p->ui->groups);
 	p->changed_uid |= memcmp(&now, &to, sizeof(now)) != 0;
 	p->ruid = to.real;
 	p->uid = to.effective;

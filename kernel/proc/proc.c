@@ -123,6 +123,16 @@ lwp_join(struct proc *p, struct lwp *l)
 {
 	list_append(&p->lwps, &l->sibling);
 	p->nthreads++;
+	sched_set_user(l->thread, p->ui->groups);
+}
+
+struct cpu_time
+proc_time(const struct proc *p)
+{
+	struct cpu_time sum = p->threads_time;
+
+	for_each_lwp(l, p) cpu_time_add(&sum, thread_time(l->thread));
+	return sum;
 }
 
 uint32_t

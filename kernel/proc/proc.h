@@ -17,6 +17,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/lib/list.h"
 #include "kernel/proc/itimer.h"
+#include "kernel/sched/thread.h"
 #include "ktr/intern.h"
 
 struct arch_trapframe;
@@ -129,20 +130,20 @@ struct proc {
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
-	char psargs[PROC_ARGS];  /* [t] the beginning of the arguments; contains a NUL, as `name` */
-	enum proc_state state;   /* [p] */
-	struct proc *parent;     /* [p] */
-	struct list children;    /* [p] */
-	struct list sibling;     /* [p] */
-	struct list all;         /* [p] */
-	struct lwp first;        /* its first thread, which may have ended */
-	struct list lwps;        /* [p] the threads that live */
-	unsigned nthreads;       /* [p] how many; a thread that is alone may read it */
-	struct thread *thread;   /* [p] the oldest that lives; NULL: none does */
-	bool exiting;            /* [p] all threads end, and the process with exit_status */
-	int exit_status;         /* [p] */
-	uint64_t start_ns;       /* [c] in clock_ns() time */
-	uint64_t threads_ns;     /* [p] time on a CPU of threads that have ended */
+	char psargs[PROC_ARGS]; /* [t] the beginning of the arguments; contains a NUL, as `name` */
+	enum proc_state state;  /* [p] */
+	struct proc *parent;    /* [p] */
+	struct list children;   /* [p] */
+	struct list sibling;    /* [p] */
+	struct list all;        /* [p] */
+	struct lwp first;       /* its first thread, which may have ended */
+	struct list lwps;       /* [p] the threads that live */
+	unsigned nthreads;      /* [p] how many; a thread that is alone may read it */
+	struct thread *thread;  /* [p] the oldest that lives; NULL: none does */
+	bool exiting;           /* [p] all threads end, and the process with exit_status */
+	int exit_status;        /* [p] */
+	uint64_t start_ns;      /* [c] in clock_ns() time */
+	struct cpu_time threads_time; /* [p] of threads that have ended */
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] cleared under proc_lock; NULL: the process is ending */
 	struct vnode *cwd;       /* [p] a reference */
@@ -151,11 +152,10 @@ struct proc {
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
 	int wait_status;         /* [p] as wait4 reports */
-	uint64_t cpu_ns;         /* [p] of a zombie: time on a CPU, with its children's */
-	uint64_t children_ns;    /* [p] the same of all children that were waited for */
-	struct itimer alarm;     /* SIGALRM */
-	struct list timers;      /* [p] of timer_create() */
-	uint32_t next_timer;     /* the number of the next one (posix_timers.c: timer_mutex) */
+	struct cpu_time children_time; /* [p] of children that were waited for, with their own */
+	struct itimer alarm;           /* SIGALRM */
+	struct list timers;            /* [p] of timer_create() */
+	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool changed_uid; /* [t] since it, or the parent, has executed a program; or the real user
 			   * or group is another one */

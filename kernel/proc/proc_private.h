@@ -27,8 +27,8 @@ extern struct list procs; /* proc_lock */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
 
-/* Nanoseconds for which the current thread has had a CPU. Any context but NMI. */
-uint64_t thread_cpu_ns(void);
+/* The time of all threads of p, also of those that have ended. proc_lock held. */
+struct cpu_time proc_time(const struct proc *p);
 /* The timer of setitimer() has expired: sends SIGALRM to the process. */
 void proc_alarm(struct itimer *t);
 /*
@@ -49,7 +49,7 @@ int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, uint64_t *dead
 /* Stores one. 0 or -EFAULT. */
 int give_itimerspec(uint64_t to, const struct itimer_left *left);
 /* Stores Linux's struct rusage of what had a CPU for so long. 0 or -EFAULT. */
-int rusage_give(uint64_t to, uint64_t ns);
+int rusage_give(uint64_t to, struct cpu_time time);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */

@@ -6,6 +6,7 @@
  */
 #include "kernel/proc/syscall.h"
 
+#include "arch/clock.h"
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
@@ -115,10 +116,22 @@ do_work(struct arch_trapframe *tf)
 }
 
 void
+entry_user_leave(void)
+{
+	struct thread *t = curthread();
+	uint64_t now = arch_clock_read(), ticks = now - t->user_mark;
+
+	t->user_mark = now; /* an NMI returns to user mode without entry_user_return() */
+	t->user_ticks += ticks;
+	this_pcpu()->user_ticks += ticks;
+}
+
+void
 entry_user_return(struct arch_trapframe *tf)
 {
 	while ((__atomic_load_n(&curthread()->user_work, __ATOMIC_RELAXED) != 0 &&
 		!lwp_stepping(tf)) ||
 	       __atomic_load_n(&this_pcpu()->wanted, __ATOMIC_RELAXED))
 		do_work(tf);
+	curthread()->user_mark = arch_clock_read();
 }

@@ -1,6 +1,5 @@
 /*
- * time_syscalls.c - system calls on clocks, sleeping and used time. A process's time on a CPU is
- * not divided into its own and the kernel's: all counts as its own.
+ * time_syscalls.c - system calls on clocks, sleeping and used time.
  * Locking: real_lock while the clock of the day is set or a sleep until a time of it begins.
  */
 #include "kernel/abi/errno.h"
@@ -66,30 +65,24 @@ take_timespec(uint64_t from, uint64_t *ns)
 	return 0;
 }
 
-uint64_t
-thread_cpu_ns(void)
+/* The current process's. */
+static struct cpu_time
+own_time(void)
 {
-	const struct thread *t = curthread();
-	uint64_t ns;
+	struct cpu_time t;
 
-	irq_push(); /* no switch in between */
-	ns = t->runtime_ns + clock_ns() - t->since_ns;
-	irq_pop();
-	return ns;
+	spin_lock(&proc_lock);
+	t = proc_time(curproc());
+	spin_unlock(&proc_lock);
+	return t;
 }
 
-/* The same of all threads of the current process, to the last switch of each. */
 static uint64_t
 proc_cpu_ns(void)
 {
-	const struct proc *p = curproc();
-	uint64_t ns = thread_cpu_ns();
+	const struct cpu_time t = own_time();
 
-	spin_lock(&proc_lock);
-	ns += p->threads_ns;
-	for_each_lwp(l, p) if (l != curlwp()) ns += l->thread->runtime_ns;
-	spin_unlock(&proc_lock);
-	return ns;
+	return t.user_ns + t.system_ns;
 }
 
 /* The time of a clock. False: there is no such clock. */
@@ -301,12 +294,24 @@ sys_clock_nanosleep(const uint64_t a[6])
 	return ns <= now ? 0 : sleep_until(clock_ns() + (ns - now), 0);
 }
 
+static struct cpu_time
+children_time(void)
+{
+	struct cpu_time t;
+
+	spin_lock(&proc_lock);
+	t = curproc()->children_time;
+	spin_unlock(&proc_lock);
+	return t;
+}
+
 int64_t
 sys_times(const uint64_t a[6])
 {
 	const uint64_t unit = NS_PER_S / CLK_TCK;
-	struct tms t = {.tms_utime = (int64_t)(proc_cpu_ns() / unit),
-			.tms_cutime = (int64_t)(curproc()->children_ns / unit)};
+	const struct cpu_time own = own_time(), children = children_time();
+	struct tms t = {(int64_t)(own.user_ns / unit), (int64_t)(own.system_ns / unit),
+			(int64_t)(children.user_ns / unit), (int64_t)(children.system_ns / unit)};
 
 	if (a[0] != 0 && copy_out(a[0], &t, sizeof(t)) != 0)
 		return -EFAULT;
@@ -314,9 +319,10 @@ sys_times(const uint64_t a[6])
 }
 
 int
-rusage_give(uint64_t to, uint64_t ns)
+rusage_give(uint64_t to, struct cpu_time time)
 {
-	const struct rusage r = {.ru_utime = to_timeval(ns)};
+	const struct rusage r = {.ru_utime = to_timeval(time.user_ns),
+				 .ru_stime = to_timeval(time.system_ns)};
 
 	return copy_out(to, &r, sizeof(r));
 }
@@ -324,22 +330,16 @@ rusage_give(uint64_t to, uint64_t ns)
 int64_t
 sys_getrusage(const uint64_t a[6])
 {
-	struct rusage r = {0};
-
 	switch ((int32_t)a[0]) {
 	case RUSAGE_SELF:
-		r.ru_utime = to_timeval(proc_cpu_ns());
-		break;
+		return rusage_give(a[1], own_time());
 	case RUSAGE_THREAD:
-		r.ru_utime = to_timeval(thread_cpu_ns());
-		break;
+		return rusage_give(a[1], thread_time(curthread()));
 	case RUSAGE_CHILDREN:
-		r.ru_utime = to_timeval(curproc()->children_ns);
-		break;
+		return rusage_give(a[1], children_time());
 	default:
 		return -EINVAL;
 	}
-	return copy_out(a[1], &r, sizeof(r));
 }
 
 /* Sets the process's timer, 0: none. */

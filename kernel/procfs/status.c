@@ -1,7 +1,6 @@
 /*
  * status.c - /proc/PID/stat, status and statm: numbers of a process, or of a thread. What this
- * kernel does not count is 0, as proc(5) says of fields that are not maintained. Time on a CPU is
- * not divided: all of it counts as the program's own (time_syscalls.c).
+ * kernel does not count is 0, as proc(5) says of fields that are not maintained.
  * Locking: procfs.h.
  */
 #include "kernel/abi/errno.h"
@@ -30,7 +29,8 @@ struct facts {
 	struct sched_params sched;
 	char state; /* R S D T Z */
 	char name[KTR_THREAD_NAME];
-	uint64_t ns, children_ns, start_ns, switches;
+	uint64_t start_ns, switches;
+	struct cpu_time time, children_time;
 	uint64_t pending, shared_pending, blocked, ignored, caught;
 	uint64_t rss_limit, cpus;
 	bool has_space;
@@ -52,7 +52,7 @@ take_thread(struct facts *f, const struct thread *t)
 	f->sched = t->sched;
 	f->cpu = t->cpu;
 	f->cpus = t->cpus;
-	f->ns = t->runtime_ns;
+	f->time = thread_time(t);
 	f->start_ns = t->start_ns;
 	f->switches = t->switches;
 	strlcpy(f->name, t->name, sizeof(f->name));
@@ -82,13 +82,8 @@ take_process(struct facts *f, const struct proc *p)
 		f->state = 'Z';
 	strlcpy(f->name, p->name, sizeof(f->name));
 	f->start_ns = p->start_ns;
-	f->ns = p->thread != NULL ? p->threads_ns : p->cpu_ns - p->children_ns;
-	for_each_lwp(l, p)
-	{
-		f->ns += l->thread->runtime_ns;
-		if (l->thread->state == THREAD_RUNNING)
-			f->state = 'R';
-	}
+	f->time = proc_time(p);
+	for_each_lwp(l, p) if (l->thread->state == THREAD_RUNNING) f->state = 'R';
 }
 
 /* -ESRCH: it has ended. */
@@ -120,7 +115,7 @@ take(const struct procfs_node *n, struct facts *f)
 	memcpy(f->groups, p->groups, sizeof(f->groups));
 	f->umask = p->umask;
 	f->threads = p->nthreads > 0 ? p->nthreads : 1;
-	f->children_ns = p->children_ns;
+	f->children_time = p->children_time;
 	f->shared_pending = p->sig_pending;
 	f->ignored = p->sig_ignored;
 	f->caught = p->sig_caught;
@@ -174,8 +169,9 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 		    f.pgid, f.sid);
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
 	 * rsslim */
-	sbuf_printf(out, "%lu 0 %lu 0 %d %d %u 0 %lu %lu %lu %lu ", f.ns / NS_PER_TICK,
-		    f.children_ns / NS_PER_TICK,
+	sbuf_printf(out, "%lu %lu %lu %lu %d %d %u 0 %lu %lu %lu %lu ",
+		    f.time.user_ns / NS_PER_TICK, f.time.system_ns / NS_PER_TICK,
+		    f.children_time.user_ns / NS_PER_TICK, f.children_time.system_ns / NS_PER_TICK,
 		    f.sched.rt_prio != 0 ? -1 - f.sched.rt_prio : 20 + f.sched.nice, f.sched.nice,
 		    f.threads, f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
 	/* startcode endcode startstack kstkesp kstkeip signal blocked sigignore sigcatch wchan

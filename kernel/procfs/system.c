@@ -59,11 +59,12 @@ is_online(unsigned cpu)
 	return pcpus[cpu] != NULL && pcpus[cpu]->online;
 }
 
-/* user nice system idle, and six that are not told apart, in ticks of 1/100 s */
+/* user nice system idle, and six that are not told apart, in 1/100 s; given in nanoseconds */
 static void
 print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
 {
-	sbuf_printf(out, " %lu 0 %lu %lu 0 0 0 0 0 0\n", user, kernel, idle);
+	sbuf_printf(out, " %lu 0 %lu %lu 0 0 0 0 0 0\n", user / NS_PER_TICK, kernel / NS_PER_TICK,
+		    idle / NS_PER_TICK);
 }
 
 static int
@@ -83,9 +84,9 @@ stat_show(const struct procfs_node *n, struct sbuf *out)
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
-		user += pcpus[i]->busy_ticks[0];
-		kernel += pcpus[i]->busy_ticks[1];
-		idle += sched_idle_ns(i) / NS_PER_TICK;
+		user += pcpus[i]->time.user_ns;
+		kernel += pcpus[i]->time.system_ns;
+		idle += pcpus[i]->time.idle_ns;
 		interrupts += pcpus[i]->ticks;
 		for (unsigned line = 0; line < IRQ_LINES; line++)
 			interrupts += irq_line_count(line, i);
@@ -96,8 +97,8 @@ stat_show(const struct procfs_node *n, struct sbuf *out)
 		if (!is_online(i))
 			continue;
 		sbuf_printf(out, "cpu%u", i);
-		print_cpu(out, pcpus[i]->busy_ticks[0], pcpus[i]->busy_ticks[1],
-			  sched_idle_ns(i) / NS_PER_TICK);
+		print_cpu(out, pcpus[i]->time.user_ns, pcpus[i]->time.system_ns,
+			  pcpus[i]->time.idle_ns);
 	}
 	sbuf_printf(out,
 		    "intr %lu\nctxt %lu\nbtime %lu\nprocesses %u\nprocs_running %u\n"

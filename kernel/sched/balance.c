@@ -70,6 +70,17 @@ rt_waits(void)
 	return false;
 }
 
+/* Takes t off a queue, for another CPU. The locks of both are held. */
+static void
+take(struct runq *from, struct thread *t, unsigned to)
+{
+	CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from->cpu, to);
+	runq_remove(from, t);
+	runq_leave(from, t);
+	fair_detach(&t->fair);
+	t->cpu = to;
+}
+
 /* Takes a real-time thread from a CPU where it waits for a better one. rq->lock held. */
 static void
 pull_rt(struct runq *rq)
@@ -84,9 +95,8 @@ pull_rt(struct runq *rq)
 			continue;
 		t = from->throttled ? NULL : runq_best_rt_for(from, rq->cpu);
 		if (t != NULL) {
-			CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, i, rq->cpu);
-			runq_remove(from, t);
-			t->cpu = rq->cpu;
+			take(from, t, rq->cpu);
+			runq_join(rq, t);
 			runq_insert(rq, t, false);
 		}
 		spin_unlock(&from->lock);
@@ -121,22 +131,20 @@ longest_queue(uint64_t not )
 }
 
 struct thread *
-balance_steal(void)
+balance_steal(struct runq *rq)
 {
-	unsigned self = arch_cpu(), from;
-	uint64_t tried = 1ul << self;
+	unsigned from;
+	uint64_t tried = 1ul << rq->cpu;
 	struct thread *t = NULL;
 
 	while (t == NULL && (from = longest_queue(tried)) < ncpus) {
 		tried |= 1ul << from;
 		if (!spin_trylock(&runqs[from].lock))
 			continue;
-		t = runq_best_for(&runqs[from], self);
+		t = runq_best_for(&runqs[from], rq->cpu);
 		if (t != NULL)
-			runq_remove(&runqs[from], t);
+			take(&runqs[from], t, rq->cpu);
 		spin_unlock(&runqs[from].lock);
 	}
-	if (t != NULL)
-		CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from, self);
 	return t;
 }

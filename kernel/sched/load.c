@@ -1,9 +1,9 @@
 /*
- * load.c - what the clock ticks find: a program or the kernel at work; and how many threads want a
- * CPU, on average. Locking: none; each CPU counts for itself, and CPU 0 makes the averages.
+ * load.c - what each CPU has done up to its last clock tick, and how many threads want a CPU, on
+ * average. Locking: none; each CPU counts for itself, and CPU 0 makes the averages.
  */
 #include "arch/pcpu.h"
-#include "arch/trap.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
@@ -13,6 +13,18 @@
 
 static uint64_t averages[3]; /* atomic, in 1/65536 */
 
+/* All that is neither user mode nor the idle thread is the kernel's. A CPU counts from the boot. */
+static void
+count_time(struct pcpu *pc)
+{
+	uint64_t idle = sched_idle_ns(arch_cpu()), user = clock_span_ns(pc->user_ticks);
+	uint64_t busy = clock_ns() - idle;
+
+	pc->time.idle_ns = idle;
+	pc->time.user_ns = user;
+	pc->time.system_ns = busy - user;
+}
+
 static void
 load_tick(void)
 {
@@ -20,8 +32,7 @@ load_tick(void)
 	static const uint64_t decay[3] = {60296, 64453, 65173};
 	struct pcpu *pc = this_pcpu();
 
-	if (curthread() != pc->idle)
-		pc->busy_ticks[!arch_tf_user(pc->timer_tf)]++;
+	count_time(pc);
 	if (arch_cpu() != 0 || pc->ticks % LOAD_TICKS != 0)
 		return;
 	for (unsigned i = 0; i < 3; i++) {

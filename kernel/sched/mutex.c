@@ -43,23 +43,22 @@ take(struct mutex *m)
 	if (!__atomic_compare_exchange_n(&m->owner, &none, t, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED))
 		return false;
-	if (t->mutexes < THREAD_MUTEXES)
-		t->held[t->mutexes] = m;
+	m->next_held = t->held;
+	t->held = m;
 	t->mutexes++;
 	return true;
 }
 
-/* Removes m from the thread's list of held mutexes; the last of the list takes its place. */
+/* Removes m from the thread's list of held mutexes. Most are released in the reverse order. */
 static void
 forget(struct thread *t, const struct mutex *m)
 {
-	unsigned n = --t->mutexes;
+	struct mutex **at = &t->held;
 
-	if (n >= THREAD_MUTEXES || t->held[n] == m)
-		return;
-	for (unsigned i = 0; i < n; i++)
-		if (t->held[i] == m)
-			t->held[i] = t->held[n];
+	while (*at != m)
+		at = &(*at)->next_held;
+	*at = m->next_held;
+	t->mutexes--;
 }
 
 void
@@ -68,10 +67,10 @@ mutex_abandon(unsigned keep)
 	struct thread *t = curthread();
 
 	while (t != NULL && t->mutexes > keep) {
-		unsigned n = --t->mutexes;
+		struct mutex *m = t->held;
 
-		if (n < THREAD_MUTEXES)
-			__atomic_store_n(&t->held[n]->owner, NULL, __ATOMIC_SEQ_CST);
+		forget(t, m);
+		__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
 	}
 }
 

@@ -12,7 +12,9 @@ struct thread;
 struct mutex {
 	struct thread *owner; /* atomic; NULL free */
 	uint32_t waiters;     /* atomic; threads in the slow path */
-	const char *name;     /* read-only data */
+	/* Its owner's: the one that the owner took before, of those that it holds. */
+	struct mutex *next_held;
+	const char *name; /* read-only data */
 };
 
 #define MUTEX_INIT(n)       \

@@ -11,7 +11,12 @@
 #include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
-#include "ktr/ktr.h"
+#include "ktr/sdt.h"
+
+#define IDLE_WEIGHT 3 /* of SCHED_IDLE, as on Linux; that of niceness 19 is 15 */
+
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DECLARE(sched, , , change_pri);
 
 /* Locks the queue of the thread's CPU. */
 static struct runq *
@@ -27,81 +32,119 @@ lock_queue_of(struct thread *t)
 	}
 }
 
-static bool
-is_queued(const struct thread *t)
+/* Takes a thread off its queue, for another CPU or with other parameters. */
+static void
+withdraw(struct runq *rq, struct thread *t)
 {
-	return t->state == THREAD_RUNNABLE && !list_empty(&t->runq);
+	runq_remove(rq, t);
+	runq_leave(rq, t);
+	fair_detach(&t->fair);
 }
 
 void
 sched_set_cpus(struct thread *t, uint64_t cpus)
 {
 	struct runq *rq = lock_queue_of(t);
-	bool wrong = (cpus >> rq->cpu & 1) == 0, moves = wrong && is_queued(t);
+	bool wrong = (cpus >> rq->cpu & 1) == 0, moves = wrong && t->queued;
 
 	CTR2(KTR_SCHED, "affinity: tid %u cpus %#lx", t->tid, cpus);
 	t->cpus = cpus;
 	if (wrong && rq->cur == t)
 		sched_request(rq->cpu); /* it moves when it is switched out */
 	if (moves)
-		runq_remove(rq, t);
+		withdraw(rq, t);
 	spin_unlock(&rq->lock);
 	if (moves)
 		sched_place(t, false);
 }
 
 static uint8_t
-base_prio(const struct sched_params *p)
+prio_of(const struct sched_params *p)
 {
 	if (p->rt_prio != 0)
 		return (uint8_t)(PRIO_RT - p->rt_prio);
 	return (uint8_t)(p->policy == SCHED_IDLE ? PRIO_USER_MAX : PRIO_USER + p->nice);
 }
 
-/* In ticks. 10 at -20, 1 from 16 on. */
-static uint16_t
-full_slice(const struct sched_params *p)
+static uint32_t
+weight_of(const struct sched_params *p)
 {
-	if (p->policy == SCHED_RR)
-		return SCHED_RR_SLICE;
-	if (p->policy == SCHED_IDLE)
-		return 1;
-	return (uint16_t)(p->nice < 16 ? (20 - p->nice) * SCHED_SLICE / 20 : 1);
+	return p->policy == SCHED_IDLE ? IDLE_WEIGHT : fair_weight(p->nice);
 }
 
 static void
 set_params(struct thread *t, const struct sched_params *p)
 {
 	t->sched = *p;
-	t->prio = t->base_prio = base_prio(p);
-	t->slice = t->full_slice = full_slice(p);
+	t->prio = prio_of(p);
+	t->slice = SCHED_RR_SLICE;
+	t->fair.weight = weight_of(p);
+}
+
+/* The thread that runs on rq changes its parameters. */
+static void
+set_params_running(struct runq *rq, struct thread *t, const struct sched_params *p)
+{
+	runq_leave(rq, t);
+	fair_detach(&t->fair);
+	set_params(t, p);
+	runq_join(rq, t);
+	__atomic_store_n(&rq->cur_prio, t->prio, __ATOMIC_RELAXED);
+	sched_request(rq->cpu); /* somebody may be better now */
+}
+
+static bool
+same_order(const struct sched_params *a, const struct sched_params *b)
+{
+	return a->policy == b->policy && a->rt_prio == b->rt_prio && a->nice == b->nice;
 }
 
 void
 sched_set_params(struct thread *t, const struct sched_params *p)
 {
 	struct runq *rq = lock_queue_of(t);
-	bool queued = is_queued(t), drops;
+	uint8_t old = t->prio;
+	bool queued = t->queued;
 
 	CTR4(KTR_SCHED, "params: tid %u policy %u rt_prio %u nice %d", t->tid, p->policy,
 	     p->rt_prio, p->nice);
-	if (t->sched.policy == p->policy && t->sched.rt_prio == p->rt_prio &&
-	    t->sched.nice == p->nice) {
+	if (same_order(&t->sched, p)) {
 		t->sched.reset_on_fork = p->reset_on_fork;
 		spin_unlock(&rq->lock);
 		return;
 	}
 	if (queued)
-		runq_remove(rq, t);
-	drops = base_prio(p) > t->prio;
-	set_params(t, p);
-	if (rq->cur == t) {
-		__atomic_store_n(&rq->cur_prio, t->prio, __ATOMIC_RELAXED);
-		sched_request(rq->cpu); /* somebody may be better now */
-	}
+		withdraw(rq, t);
+	if (rq->cur == t)
+		set_params_running(rq, t, p);
+	else
+		set_params(t, p);
+	if (t->prio != old)
+		SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, t->prio, t->tid), KTR_SCHED,
+			 KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"), t->ident, "prio", old,
+			 t->prio);
 	spin_unlock(&rq->lock);
 	if (queued)
-		sched_place(t, drops && thread_is_rt(t)); /* POSIX, SCHED_FIFO */
+		sched_place(t, t->prio > old && thread_is_rt(t)); /* POSIX, SCHED_FIFO */
+}
+
+void
+sched_set_user(struct thread *t, struct fair_group *groups)
+{
+	struct runq *rq = lock_queue_of(t);
+	bool queued = t->queued;
+
+	if (queued)
+		withdraw(rq, t);
+	else if (rq->cur == t)
+		runq_leave(rq, t);
+	fair_detach(&t->fair);
+	t->groups = groups;
+	if (rq->cur == t)
+		runq_join(rq, t);
+	spin_unlock(&rq->lock);
+	if (queued)
+		sched_place(t, false);
 }
 
 void
@@ -112,6 +155,10 @@ sched_inherit(struct thread *to)
 	struct sched_params p = self->sched;
 
 	to->cpus = self->cpus;
+	to->groups = self->groups;
+	to->fair.time = self->fair.time;
+	if (self->fair.group != NULL)
+		to->fair.time -= self->fair.group->members.time;
 	spin_unlock(&rq->lock);
 	if (p.reset_on_fork) {
 		if (p.rt_prio != 0)
@@ -126,5 +173,7 @@ sched_inherit(struct thread *to)
 uint64_t
 sched_slice_ns(const struct thread *t)
 {
-	return t->sched.policy == SCHED_FIFO ? 0 : t->full_slice * (1000000000ul / HZ);
+	if (t->sched.policy == SCHED_RR)
+		return SCHED_RR_SLICE * (1000000000ul / HZ);
+	return t->sched.policy == SCHED_FIFO ? 0 : FAIR_SLICE_NS;
 }

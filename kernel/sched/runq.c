@@ -1,23 +1,15 @@
 /*
- * runq.c - run queues: a list of threads for each level of priorities.
+ * runq.c - run queues: threads with priorities, and those with shares.
  *
  * Locking and invariants: runq.h.
  */
 #include "kernel/sched/runq.h"
 
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/thread.h"
 #include "ktr/intern.h"
 #include "ktr/sdt.h"
-
-static unsigned
-level_of(unsigned prio)
-{
-	return prio < RUNQ_SHARED ? prio : RUNQ_SHARED + (prio - RUNQ_SHARED) / 4;
-}
-
-_Static_assert(RUNQ_SHARED + (PRIO_IDLE - RUNQ_SHARED) / 4 < RUNQ_LEVELS,
-	       "every priority has a level");
 
 void
 runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
@@ -28,7 +20,7 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 	rq->ident = ktr_intern_keep(name);
 	rq->cpu = cpu;
 	spin_init(&rq->lock, "runq");
-	for (unsigned i = 0; i < RUNQ_LEVELS; i++)
+	for (unsigned i = 0; i < PRIO_FAIR; i++)
 		list_init(&rq->levels[i]);
 	rq->cur = idle;
 	rq->idle = true;
@@ -39,7 +31,6 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 }
 
 SDT_PROVIDER_DECLARE(sched);
-SDT_PROBE_DECLARE(sched, , , change_pri);
 SDT_PROBE_DEFINE_TEXT(sched, , , enqueue, "enqueue",
 		      ": thread %p proc %p pcpu %p front %d tid %u cpu %u", 6, "struct thread *",
 		      "struct proc *", "struct pcpu *", "int", "tid_t", "unsigned");
@@ -53,38 +44,70 @@ trace_load(const struct runq *rq)
 }
 
 void
+runq_join(struct runq *rq, struct thread *t)
+{
+	if (thread_is_fair(t))
+		fair_join(&rq->users, &t->groups[rq->cpu], &t->fair);
+}
+
+void
+runq_leave(struct runq *rq, struct thread *t)
+{
+	if (thread_is_fair(t))
+		fair_leave(&rq->users, &t->fair);
+}
+
+static void
+insert_in_level(struct runq *rq, struct thread *t, bool front)
+{
+	struct list *level = &rq->levels[t->prio];
+
+	list_insert_after(front ? level : level->prev, &t->runq);
+	rq->occupied[t->prio / 64] |= 1ul << t->prio % 64;
+	rq->rt_load += thread_is_rt(t);
+}
+
+static void
+remove_from_level(struct runq *rq, struct thread *t)
+{
+	list_remove(&t->runq);
+	if (list_empty(&rq->levels[t->prio]))
+		rq->occupied[t->prio / 64] &= ~(1ul << t->prio % 64);
+	rq->rt_load -= thread_is_rt(t);
+}
+
+void
 runq_insert(struct runq *rq, struct thread *t, bool front)
 {
-	unsigned level = level_of(t->prio);
-
-	t->level = (uint8_t)level;
-	if (front)
-		list_insert_after(&rq->levels[level], &t->runq);
+	if (!runq_may_run(t, rq->cpu))
+		panic("thread %u is queued on CPU %u, expected one of %#lx", t->tid, rq->cpu,
+		      t->cpus);
+	if (thread_is_fair(t))
+		fair_put(&rq->users, &t->fair);
 	else
-		list_append(&rq->levels[level], &t->runq);
-	rq->occupied[level / 64] |= 1ul << level % 64;
+		insert_in_level(rq, t, front);
+	t->queued = true;
 	rq->load++;
-	t->level_rt = thread_is_rt(t);
-	rq->rt_load += t->level_rt;
+	trace_load(rq);
 	SDT_CTR3(sched, , , enqueue, SDT_ARGS6(t, t->proc, pcpus[rq->cpu], front, t->tid, rq->cpu),
 		 KTR_RUNQ, "runq insert: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
-	trace_load(rq);
 }
 
 void
 runq_remove(struct runq *rq, struct thread *t)
 {
-	list_remove(&t->runq);
-	if (list_empty(&rq->levels[t->level]))
-		rq->occupied[t->level / 64] &= ~(1ul << t->level % 64);
+	if (thread_is_fair(t))
+		fair_take(&rq->users, &t->fair);
+	else
+		remove_from_level(rq, t);
+	t->queued = false;
 	rq->load--;
-	rq->rt_load -= t->level_rt;
 	SDT_CTR3(sched, , , dequeue, SDT_ARGS5(t, t->proc, pcpus[rq->cpu], t->tid, rq->cpu),
 		 KTR_RUNQ, "runq remove: cpu %u tid %u prio %u", rq->cpu, t->tid, t->prio);
 	trace_load(rq);
 }
 
-/* The first level from `level` on that has threads; RUNQ_LEVELS: none. */
+/* The first level from `level` on that has threads; PRIO_FAIR: none. */
 static unsigned
 next_level(const struct runq *rq, unsigned level)
 {
@@ -94,37 +117,55 @@ next_level(const struct runq *rq, unsigned level)
 		if (left != 0)
 			return level + (unsigned)__builtin_ctzl(left);
 	}
-	return RUNQ_LEVELS;
+	return PRIO_FAIR;
 }
 
 /* The first that may run on `cpu`, of those that are real time, or of those that are not. */
 static struct thread *
 best_in_levels(const struct runq *rq, unsigned cpu, bool rt, bool other)
 {
-	for (unsigned n = 0; (n = next_level(rq, n)) < RUNQ_LEVELS; n++)
+	for (unsigned n = 0; (n = next_level(rq, n)) < PRIO_FAIR; n++)
 		list_for_each (l, &rq->levels[n]) {
 			struct thread *t = list_entry(l, struct thread, runq);
-			if ((t->cpus >> cpu & 1) && (thread_is_rt(t) ? rt : other))
+			if (runq_may_run(t, cpu) && (thread_is_rt(t) ? rt : other))
 				return t;
 		}
 	return NULL;
 }
 
+static struct thread *
+thread_of(struct fair_entry *e)
+{
+	return e != NULL ? container_of(e, struct thread, fair) : NULL;
+}
+
 struct thread *
 runq_best(const struct runq *rq)
 {
+	struct thread *t;
 	unsigned level;
 
-	if (rq->throttled && rq->rt_load < rq->load)
-		return best_in_levels(rq, rq->cpu, false, true);
+	if (rq->throttled && rq->rt_load < rq->load) {
+		t = best_in_levels(rq, rq->cpu, false, true);
+		return t != NULL ? t : thread_of(fair_first(&rq->users));
+	}
 	level = next_level(rq, 0);
-	return level < RUNQ_LEVELS ? list_entry(rq->levels[level].next, struct thread, runq) : NULL;
+	return level < PRIO_FAIR ? list_entry(rq->levels[level].next, struct thread, runq)
+				 : thread_of(fair_first(&rq->users));
+}
+
+static bool
+entry_may_run(const struct fair_entry *e, const void *cpu)
+{
+	return runq_may_run(container_of(e, const struct thread, fair), *(const unsigned *)cpu);
 }
 
 struct thread *
 runq_best_for(const struct runq *rq, unsigned cpu)
 {
-	return best_in_levels(rq, cpu, true, true);
+	struct thread *t = best_in_levels(rq, cpu, true, true);
+
+	return t != NULL ? t : thread_of(fair_find(&rq->users, entry_may_run, &cpu));
 }
 
 struct thread *
@@ -134,19 +175,13 @@ runq_best_rt_for(const struct runq *rq, unsigned cpu)
 }
 
 void
-runq_age(struct runq *rq)
+runq_charge(struct runq *rq, uint64_t now_ns)
 {
-	for (unsigned level = RUNQ_SHARED; (level = next_level(rq, level)) < RUNQ_LEVELS; level++) {
-		list_for_each_safe (l, &rq->levels[level]) {
-			struct thread *t = list_entry(l, struct thread, runq);
-			if (t->prio == t->base_prio)
-				continue;
-			runq_remove(rq, t);
-			SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, t->base_prio, t->tid),
-				 KTR_SCHED, KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"),
-				 t->ident, "prio", t->prio, t->base_prio);
-			t->prio = t->base_prio;
-			runq_insert(rq, t, false);
-		}
-	}
+	struct thread *t = rq->cur;
+	uint64_t ns = now_ns - t->zero_ns - t->runtime_ns;
+
+	t->runtime_ns += ns;
+	t->user_known = t->user_ticks;
+	if (thread_is_fair(t))
+		fair_charge(&t->fair, ns);
 }

@@ -2,13 +2,19 @@
  * runq.h - the run queue of a CPU: its waiting threads, and the one that runs. Private to the
  * scheduler.
  *
- * Invariants: bit n of `occupied` is set while level n has threads. `load` is the number of threads
- * on all levels, `rt_load` that of real-time threads. The CPU's idle thread is never queued.
+ * Real-time threads and the kernel's wait in lists, one for each priority below PRIO_FAIR. All
+ * others have shares, by user and then by thread (kernel/lib/fair.h). A thread has joined its
+ * user's group of that CPU from when it becomes runnable until it sleeps or leaves the CPU.
  *
- * Locking: `lock`, the run-queue lock, guards the fields below and the [r] fields of the queue's
- * threads. Callers of all functions hold it. [h] is also read without the lock, as a hint; [c] is
- * constant after runq_init(). A CPU that holds one run-queue lock may try to get another, but never
- * waits for it.
+ * Invariants: bit n of `occupied` is set while level n has threads. `load` is the number of threads
+ * that wait, `rt_load` that of real-time threads. The CPU's idle thread is never queued. A queued
+ * thread may run on the queue's CPU.
+ *
+ * Locking: `lock`, the run-queue lock, guards the fields below, the groups of all users on its CPU,
+ * and the [r] fields of the threads whose `cpu` it is. That changes with the locks of both CPUs
+ * held. Callers of all functions hold the lock. [h] is also read without it, as a hint; [c] is
+ * constant after runq_init(). A CPU that holds a run-queue lock may try to get another, and waits
+ * only for that of a higher CPU.
  */
 #pragma once
 
@@ -21,27 +27,27 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 
-/* A priority below 100 has a level of its own; from there on, four priorities share one. */
-#define RUNQ_LEVELS 139
-#define RUNQ_WORDS  ((RUNQ_LEVELS + 63) / 64)
-#define RUNQ_SHARED 100 /* the first level of several priorities */
+#define RUNQ_WORDS ((PRIO_FAIR + 63) / 64)
+
+/* How much earlier a thread's deadline must be than that of another of its user to preempt it. */
+#define RUNQ_MARGIN_NS 1000000
 
 struct runq {
 	struct spinlock lock;
 	unsigned cpu; /* [c] the CPU of this queue */
-	struct list levels[RUNQ_LEVELS];
+	struct list levels[PRIO_FAIR];
 	uint64_t occupied[RUNQ_WORDS];
-	unsigned load;         /* [h] threads queued */
-	unsigned rt_load;      /* [h] real-time threads queued */
-	bool idle;             /* [h] the CPU runs its idle thread */
-	struct thread *cur;    /* [h] the thread that runs */
-	int cur_prio;          /* [h] its priority */
-	struct thread *prev;   /* switched out by the switch in progress */
-	struct thread *probed; /* see sched_probed() */
-	uint64_t idle_ns;      /* [h] time spent in the idle thread, up to the last switch */
-	unsigned rt_ticks;     /* of real-time threads, in this second */
-	bool throttled;        /* real-time threads have had theirs */
-	const char *ident;     /* [c] handle of "CPU n load" */
+	struct fair_queue users; /* of those, the users whose threads wait */
+	unsigned load;           /* [h] threads queued */
+	unsigned rt_load;        /* [h] real-time threads queued */
+	bool idle;               /* [h] the CPU runs its idle thread */
+	struct thread *cur;      /* [h] the thread that runs */
+	int cur_prio;            /* [h] its priority */
+	struct thread *prev;     /* switched out by the switch in progress */
+	struct thread *probed;   /* see sched_probed() */
+	unsigned rt_debt_us;     /* what real-time threads have had beyond their share */
+	bool throttled;          /* others go before them */
+	const char *ident;       /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));
 
 extern struct runq runqs[MAX_CPUS];
@@ -59,28 +65,45 @@ runq_may_run(const struct thread *t, unsigned cpu)
 	return t->cpus >> cpu & 1;
 }
 
-/* Does a run before b? */
+/* Has it a share? Others have a priority. */
 static inline bool
-runq_prefers(const struct runq *rq, const struct thread *a, const struct thread *b)
+thread_is_fair(const struct thread *t)
+{
+	return t->prio >= PRIO_FAIR && t->prio <= PRIO_USER_MAX;
+}
+
+/* Does a run before b? If both have shares and are of the same user: by more than that margin. */
+static inline bool
+runq_prefers(const struct runq *rq, const struct thread *a, const struct thread *b,
+	     uint64_t margin_ns)
 {
 	if (rq->throttled && thread_is_rt(a) != thread_is_rt(b))
 		return thread_is_rt(b);
+	if (thread_is_fair(a) && thread_is_fair(b))
+		return fair_before(&a->fair, &b->fair, margin_ns);
 	return a->prio < b->prio;
 }
 
 /* Makes the queue of a CPU that runs its idle thread. Before the CPU starts: without the lock. */
 void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
-/* Queues t as the last of its level, or as the first. */
+/* t becomes runnable here: it is not queued, and its cpu is this one. */
+void runq_join(struct runq *rq, struct thread *t);
+/* It sleeps, ends, or goes to another CPU. It is not queued. */
+void runq_leave(struct runq *rq, struct thread *t);
+/* Queues t, which has joined; before PRIO_FAIR as the last of its level, or as the first. */
 void runq_insert(struct runq *rq, struct thread *t, bool front);
 void runq_remove(struct runq *rq, struct thread *t);
 /*
- * The first thread of the best level; while real-time threads are throttled, of the best level that
- * is not real time, if there is one. It stays queued. NULL: none waits.
+ * Who is to run next; while real-time threads are throttled, of others if there is one. It stays
+ * queued. NULL: none waits.
  */
 struct thread *runq_best(const struct runq *rq);
-/* The best thread that may run on another CPU. It stays queued. NULL: none. */
+/*
+ * The best thread that may run on another CPU, of those with a priority; else one with a share. It
+ * stays queued. NULL: none.
+ */
 struct thread *runq_best_for(const struct runq *rq, unsigned cpu);
 /* The best real-time thread that may. */
 struct thread *runq_best_rt_for(const struct runq *rq, unsigned cpu);
-/* Gives every waiting user thread its base priority back. */
-void runq_age(struct runq *rq);
+/* Counts the time of the thread that runs, up to now. */
+void runq_charge(struct runq *rq, uint64_t now_ns);

@@ -2,12 +2,12 @@
  * sched.c - which thread runs where: switching, preemption, and stealing between CPUs.
  *
  * Each CPU runs the best thread of its own queue. A CPU with nothing to run steals a thread from
- * the longest queue. A user thread drops in priority each time it uses up its slice. It rises again
- * when it sleeps, and after one second, so that no thread waits for ever.
+ * the longest queue. Ordinary threads have shares: each user the same, and each thread its part of
+ * that, by its niceness (kernel/lib/fair.h). doc/scheduler.md explains it.
  *
- * A real-time thread keeps its priority, and runs on any CPU it may use where a worse one runs. So
- * that no such thread keeps the machine for itself, they have a CPU for RT_RUNTIME_US of each
- * second; for the rest of it, others that wait there go first.
+ * A real-time thread goes before all those, and runs on any CPU it may use where a worse one runs.
+ * So that no such thread keeps the machine for itself, they have a CPU for the part of the time
+ * that kernel.sched_rt_runtime_us says; for the rest of it, others that wait there go first.
  *
  * Locking: a switch holds the run-queue lock (runq.h) of its CPU, and the new thread releases it.
  * So a thread on a queue is always completely switched out.
@@ -104,68 +104,93 @@ linux_state(const struct thread *t)
 	return t->state == THREAD_DEAD ? 128 : 0;
 }
 
-/* Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held. */
+/*
+ * Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held, and
+ * that of the thread's last CPU.
+ */
 static void
 make_runnable(struct runq *rq, struct thread *t, bool front)
 {
 	t->state = THREAD_RUNNABLE;
 	t->cpu = rq->cpu;
+	runq_join(rq, t);
 	rq->probed = t;
 	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(linux_comm(t), t->tid, t->prio, rq->cpu),
 		 KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
 		 "runq add", t->prio, curthread()->ident);
 	runq_insert(rq, t, front);
-	if (rq->idle || runq_prefers(rq, t, rq->cur))
+	if (rq->idle || runq_prefers(rq, t, rq->cur, RUNQ_MARGIN_NS))
 		sched_request(rq->cpu);
+}
+
+/* Locks a thread's last queue, and the one that it goes to. */
+static void
+lock_both(struct runq *a, struct runq *b)
+{
+	spin_lock(a->cpu <= b->cpu ? &a->lock : &b->lock);
+	if (a != b)
+		spin_lock(a->cpu <= b->cpu ? &b->lock : &a->lock);
+}
+
+static void
+unlock_both(struct runq *a, struct runq *b)
+{
+	if (a != b)
+		spin_unlock(&b->lock);
+	spin_unlock(&a->lock);
+}
+
+/*
+ * Chooses a CPU for a thread that is on no queue, and locks that CPU's queue and its last one.
+ * Which CPUs it may use is known under the lock of the last one, so after the choice. Nobody else
+ * changes its cpu.
+ */
+static struct runq *
+lock_place(const struct thread *t)
+{
+	for (;;) {
+		struct runq *last = &runqs[t->cpu], *rq = &runqs[balance_choose(t)];
+
+		lock_both(last, rq);
+		if (runq_may_run(t, rq->cpu))
+			return rq;
+		unlock_both(last, rq);
+	}
 }
 
 void
 sched_place(struct thread *t, bool front)
 {
-	struct runq *rq;
+	struct runq *last = &runqs[t->cpu], *rq;
 
-	irq_push();
-	rq = &runqs[balance_choose(t)];
-	spin_lock(&rq->lock);
+	irq_push(); /* stay on this CPU until it is asked to reschedule */
+	rq = lock_place(t);
 	make_runnable(rq, t, front);
-	spin_unlock(&rq->lock);
+	unlock_both(last, rq);
 	irq_pop();
 }
 
 void
 sched_wakeup(struct thread *t)
 {
-	struct runq *rq = &runqs[t->cpu];
+	struct runq *last = &runqs[t->cpu], *rq;
 	struct thread *self = curthread();
-	unsigned n;
 
-	/* Stay on this CPU, also between the two locks, while its identity is changed. */
-	irq_push();
-	/* It gives up this lock only when switched out. Nobody else touches it until queued. */
-	spin_lock(&rq->lock);
+	irq_push(); /* while its identity is changed */
+	/* It gives up its lock only when switched out. Nobody else queues it. */
+	rq = lock_place(t);
 	/* Record t's wakeup even if the waker's own events are suppressed. */
 	if (self->ktr_suppress)
 		ktr_port_set_thread(self->tid, false);
-	if (t->proc != NULL && t->prio != t->base_prio) {
-		SDT_PROBE4(sched, , , change_pri, t, t->proc, t->base_prio, t->tid);
-		t->prio = t->base_prio;
-	}
-	if (!thread_is_rt(t) || t->slice == 0)
-		t->slice = t->full_slice;
+	fair_detach(&t->fair);
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
-	n = balance_choose(t);
-	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, n);
-	if (n != t->cpu) {
-		spin_unlock(&rq->lock);
-		rq = &runqs[n];
-		spin_lock(&rq->lock);
-	}
+	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, rq->cpu);
 	make_runnable(rq, t, false);
 	if (self->ktr_suppress)
 		sched_set_thread(self);
-	spin_unlock(&rq->lock);
+	unlock_both(last, rq);
 	irq_pop();
 }
 
@@ -257,24 +282,36 @@ finish_switch(void)
 		sched_place(prev, thread_is_rt(prev));
 }
 
-static void
-account(struct runq *rq, struct thread *prev, struct thread *next)
+/* Locks this CPU's queue, and counts the time of the current thread. Returns the time. */
+static uint64_t
+begin_switch(struct runq *rq)
 {
-	uint64_t now = clock_ns();
+	uint64_t now;
 
-	prev->runtime_ns += now - prev->since_ns;
-	if (prev == this_pcpu()->idle)
-		rq->idle_ns += now - prev->since_ns;
-	next->since_ns = now;
-	next->switches++;
+	spin_lock(&rq->lock);
+	now = clock_ns();
+	runq_charge(rq, now);
+	return now;
+}
+
+/* next gets the CPU at that time. */
+static void
+begin_run(struct runq *rq, struct thread *next, uint64_t now)
+{
+	if (thread_is_fair(next))
+		fair_run(&rq->users, &next->fair);
+	else if (next->slice == 0)
+		next->slice = SCHED_RR_SLICE;
+	next->zero_ns = now - next->runtime_ns;
 }
 
 /*
  * Runs the best thread. The caller has queued the current thread, or put it to sleep. Called with
- * rq->lock held and interrupts off; on return, perhaps on another CPU, the lock is released.
+ * rq->lock held, at the time of begin_switch(), and interrupts off; on return, perhaps on another
+ * CPU, the lock is released.
  */
 static void
-switch_out(struct runq *rq)
+switch_out(struct runq *rq, uint64_t now)
 {
 	struct pcpu *pc = this_pcpu();
 	struct thread *prev = rq->cur, *next = balance_best(rq);
@@ -293,6 +330,7 @@ switch_out(struct runq *rq)
 	next->state = THREAD_RUNNING;
 	next->cpu = rq->cpu;
 	__atomic_store_n(&rq->cur_prio, next->prio, __ATOMIC_RELAXED);
+	begin_run(rq, next, now);
 	if (next == prev) {
 		SDT_CTR3(sched, , , remain_cpu, SDT_ARGS0(), KTR_SCHED,
 			 KTR_STATE_FORMAT("thread", "prio:%d"), next->ident, "running", next->prio);
@@ -304,7 +342,7 @@ switch_out(struct runq *rq)
 	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
 	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), prev->prio,
 		   linux_state(prev), linux_comm(next), linux_pid(next), next->prio);
-	account(rq, prev, next);
+	next->switches++;
 	rq->cur = next;
 	rq->prev = prev;
 	/* First the address space: an exiting process frees its own after this. */
@@ -332,9 +370,10 @@ sched_sleep(struct spinlock *lk)
 {
 	struct thread *t = curthread();
 	struct runq *rq = this_runq(); /* interrupts are off: lk is held */
+	uint64_t now = begin_switch(rq);
 
-	spin_lock(&rq->lock);
 	spin_unlock(lk);
+	runq_leave(rq, t);
 	t->state = THREAD_SLEEPING;
 	leave_thread(t);
 	if (t->lockname != NULL)
@@ -345,7 +384,7 @@ sched_sleep(struct spinlock *lk)
 		SDT_CTR4(sched, , , sleep, SDT_ARGS0(), KTR_SCHED,
 			 KTR_STATE_FORMAT("thread", "prio:%d, wmesg:\"%s\""), t->ident, "sleep",
 			 t->prio, t->wmesg);
-	switch_out(rq);
+	switch_out(rq, now);
 }
 
 void
@@ -353,15 +392,17 @@ sched_exit(void)
 {
 	struct thread *t = curthread();
 	struct runq *rq;
+	uint64_t now;
 
 	irq_push();
 	rq = this_runq();
-	spin_lock(&rq->lock);
+	now = begin_switch(rq);
 	this_pcpu()->irq_depth--; /* the lock keeps its own nesting */
+	runq_leave(rq, t);
 	leave_thread(t);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
 	t->state = THREAD_DEAD;
-	switch_out(rq);
+	switch_out(rq, now);
 	panic("thread %u runs after its end", t->tid);
 }
 
@@ -371,46 +412,52 @@ best_leaves_cpu(const struct runq *rq, const struct thread *t)
 {
 	const struct thread *best = runq_best(rq);
 
-	return best != NULL && runq_prefers(rq, best, t) && balance_worst(t) != MAX_CPUS;
+	return best != NULL && runq_prefers(rq, best, t, 0) && balance_worst(t) != MAX_CPUS;
 }
 
-/*
- * Puts the current thread on the queue, unless it is the idle thread. One of real time that neither
- * yields nor has used up its slice stays the first of its level. rq->lock held.
- */
+/* A thread of real time that neither yields nor has used up its slice stays first of its level. */
+static bool
+stays_first(const struct thread *t, bool yields)
+{
+	return thread_is_rt(t) && !yields && t->slice != 0;
+}
+
+/* Puts the current thread on the queue, unless it is the idle thread. rq->lock held. */
 static void
 requeue_current(struct runq *rq, bool yields)
 {
 	struct thread *t = rq->cur;
-	bool front = thread_is_rt(t) && !yields && t->slice != 0;
 
 	if (t == this_pcpu()->idle) {
 		t->state = THREAD_RUNNABLE;
 		return;
 	}
-	if (t->slice == 0)
-		t->slice = t->full_slice;
-	if (!runq_may_run(t, rq->cpu) || (front && best_leaves_cpu(rq, t))) {
+	if (!runq_may_run(t, rq->cpu) || (stays_first(t, yields) && best_leaves_cpu(rq, t))) {
 		t->state = THREAD_MOVING; /* finish_switch() queues it elsewhere */
+		runq_leave(rq, t);
+		fair_detach(&t->fair);
 		return;
 	}
+	if (thread_is_fair(t))
+		(yields ? fair_yield : fair_renew)(&rq->users, &t->fair);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
 	t->state = THREAD_RUNNABLE;
-	runq_insert(rq, t, front);
+	runq_insert(rq, t, stays_first(t, yields));
 }
 
 static void
 give_away(bool yields)
 {
 	struct runq *rq;
+	uint64_t now;
 
 	irq_push(); /* stay on the CPU whose lock is taken below */
 	rq = this_runq();
-	spin_lock(&rq->lock);
+	now = begin_switch(rq);
 	this_pcpu()->irq_depth--;
 	leave_thread(rq->cur);
 	requeue_current(rq, yields);
-	switch_out(rq);
+	switch_out(rq, now);
 }
 
 void
@@ -447,15 +494,15 @@ sched_preempt_irq(void)
 static bool
 steal(void)
 {
-	struct thread *t = balance_steal();
 	struct runq *rq = this_runq();
+	struct thread *t;
 
-	if (t == NULL)
-		return false;
 	spin_lock(&rq->lock);
-	make_runnable(rq, t, false);
+	t = balance_steal(rq);
+	if (t != NULL)
+		make_runnable(rq, t, false);
 	spin_unlock(&rq->lock);
-	return true;
+	return t != NULL;
 }
 
 void
@@ -525,12 +572,7 @@ sched_runnable(void)
 uint64_t
 sched_idle_ns(unsigned cpu)
 {
-	const struct runq *rq = &runqs[cpu];
-	const struct thread *idle = pcpus[cpu]->idle;
-	uint64_t ns = __atomic_load_n(&rq->idle_ns, __ATOMIC_RELAXED);
-
-	/* Add the idle period that still lasts; a switch now makes this slightly old. */
-	return rq->cur == idle ? ns + clock_ns() - idle->since_ns : ns;
+	return __atomic_load_n(&pcpus[cpu]->idle->runtime_ns, __ATOMIC_RELAXED);
 }
 
 void

@@ -1,5 +1,5 @@
 /*
- * sched.h - per-CPU run queues with priorities, preemption and stealing.
+ * sched.h - per-CPU run queues with priorities and fair shares, preemption and stealing.
  *
  * Locking: one spin lock for each run queue, held across the context switch; taken after
  * sleep-queue locks.
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fair_group;
 struct thread;
 
 /* Makes a new thread runnable. */
@@ -33,7 +34,9 @@ struct sched_params {
 };
 /* Changes them. Context as above. */
 void sched_set_params(struct thread *t, const struct sched_params *params);
-/* Gives a new thread, which does not run yet, those of the current one. */
+/* Gives it the share of another user: `groups` of a struct uidinfo. Context as above. */
+void sched_set_user(struct thread *t, struct fair_group *groups);
+/* Gives a new thread, which does not run yet, parameters, CPUs and share of the current one. */
 void sched_inherit(struct thread *to);
 /* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */
 uint64_t sched_slice_ns(const struct thread *t);
@@ -46,7 +49,7 @@ const struct thread *sched_probed(unsigned cpu);
 unsigned sched_runnable(void);
 /* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */
 void sched_load_average(uint64_t loads[3]);
-/* Nanoseconds that a CPU has been idle since boot. */
+/* Nanoseconds that a CPU has been idle since boot, up to its last switch or tick. */
 uint64_t sched_idle_ns(unsigned cpu);
 /*
  * Records what each CPU runs, if that is traced: a trace tells it from its beginning on, also of

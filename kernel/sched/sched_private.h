@@ -4,8 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SCHED_SLICE    5  /* ticks of a thread that is not nice */
-#define SCHED_RR_SLICE 10 /* of SCHED_RR, 100 ms as on Linux */
+#define SCHED_RR_SLICE 10 /* ticks of SCHED_RR, 100 ms as on Linux; and of the kernel's threads */
 
 struct list;
 struct runq;
@@ -32,7 +31,7 @@ _Noreturn void sched_exit(void);
 /* The first call of a new thread: completes the switch to it. */
 void sched_first(void);
 /* tick.c: clock tick, interrupt context. */
-void sched_tick(void);
+void sched_tick(uint64_t now_ns);
 /* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
 void sched_preempt_irq(void);
 /* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
@@ -54,8 +53,11 @@ unsigned balance_worst(const struct thread *t);
  * elsewhere. NULL: none. rq->lock held.
  */
 struct thread *balance_best(struct runq *rq);
-/* Takes a thread from the longest queue that has one that may run here. It is on no queue. NULL. */
-struct thread *balance_steal(void);
+/*
+ * Moves a thread from the longest queue that has one that may run here to rq's CPU, where it is on
+ * no queue yet. NULL: none. rq->lock held.
+ */
+struct thread *balance_steal(struct runq *rq);
 
 /* thread.c: frees dead threads. */
 void thread_init(void);

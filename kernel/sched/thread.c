@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq.h"
@@ -99,9 +100,11 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	do /* skip 0 and 1; a tid is positive as a pid_t */
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
-	t->prio = t->base_prio = prio;
+	t->prio = prio;
 	t->cpus = UINT64_MAX;
-	t->full_slice = SCHED_SLICE;
+	t->slice = SCHED_RR_SLICE;
+	t->groups = uidinfo_root.groups;
+	t->fair.weight = FAIR_WEIGHT;
 	t->root = kmap_root();
 	t->start_ns = clock_ns();
 	t->fn = fn;
@@ -272,6 +275,32 @@ thread_each(int (*f)(struct thread *, void *), void *arg)
 	}
 	spin_unlock(&threads_lock);
 	return r;
+}
+
+uint64_t
+thread_cpu_ns(void)
+{
+	const struct thread *t = curthread();
+	uint64_t zero, ns;
+
+	do { /* again if it was switched out in between */
+		zero = __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED);
+		ns = clock_ns() - zero;
+	} while (zero != __atomic_load_n(&t->zero_ns, __ATOMIC_RELAXED));
+	return ns;
+}
+
+struct cpu_time
+thread_time(const struct thread *t)
+{
+	bool mine = t == curthread();
+	uint64_t user = clock_span_ns(mine ? t->user_ticks : t->user_known);
+	uint64_t all = mine ? thread_cpu_ns() : t->runtime_ns;
+
+	/* They are not read at the same moment; and one clock is rounded more often. */
+	if (user > all)
+		user = all;
+	return (struct cpu_time){user, all - user};
 }
 
 static int

@@ -16,6 +16,7 @@
 
 #include "arch/context.h"
 #include "arch/fpu.h"
+#include "kernel/lib/fair.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sched/sched.h"
@@ -35,13 +36,12 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
  */
 #define PRIO_KERN     0   /* kernel threads; and the best real-time priority, 99 */
 #define PRIO_RT       99  /* real time: this less the thread's real-time priority, 0 to 98 */
-#define PRIO_USER     120 /* time-sharing, 100 to 139 by niceness, down to 180 by use */
-#define PRIO_IDLE     255
-#define PRIO_USER_MAX 180
+#define PRIO_FAIR     100 /* from here on: shares instead of an order (kernel/lib/fair.h) */
+#define PRIO_USER     120 /* less or more its niceness: 100 to 139 */
+#define PRIO_USER_MAX 140 /* SCHED_IDLE */
+#define PRIO_IDLE     255 /* a CPU's idle thread */
 
 #define KSTACK_SIZE 16384ul
-
-#define THREAD_MUTEXES 6 /* how many held mutexes are remembered; a thread may hold more */
 
 /* The calls of functions in which a thread is: kernel/probe/calls.h. */
 #define THREAD_CALLS 50
@@ -84,16 +84,15 @@ struct thread {
 	};
 	uint64_t root;             /* [t] physical address of its page table */
 	enum thread_state state;   /* [r] */
-	uint8_t prio;              /* [r] */
-	uint8_t base_prio;         /* [r] of `sched` */
+	uint8_t prio;              /* [r] of `sched` */
 	struct sched_params sched; /* [r] */
-	uint8_t level;             /* [r] the level of the run queue that it is on */
-	bool level_rt;             /* [r] it counts as a real-time thread there */
-	uint16_t slice;            /* [r] ticks left */
-	uint16_t full_slice;       /* [r] ticks that it gets */
-	unsigned cpu;              /* [r] CPU it runs on, or ran on last */
+	bool queued;               /* [r] it is on the run queue of its CPU */
+	uint8_t slice;             /* [r] of SCHED_RR and the kernel's threads: ticks left */
+	unsigned cpu;              /* [r] CPU it runs on, or ran on last; see runq.h */
 	uint64_t cpus;             /* [r] bit n: it may run on CPU n */
-	struct list runq;          /* [r] */
+	struct fair_group *groups; /* [r] its user's, of each CPU */
+	struct fair_entry fair;    /* [r] from PRIO_FAIR on: its share */
+	struct list runq;          /* [r] before PRIO_FAIR: in its level */
 	struct list all;           /* [a] */
 
 	const void *chan;     /* [s] what it sleeps on, NULL none */
@@ -104,12 +103,16 @@ struct thread {
 	struct list sleepq;   /* [s] */
 	struct callout sleep_timer;
 
-	unsigned mutexes;                   /* [t] held */
-	struct mutex *held[THREAD_MUTEXES]; /* [t] the first of the mutexes that it holds */
+	unsigned mutexes;   /* [t] held */
+	struct mutex *held; /* [t] the last of them; mutex.next_held */
 
 	uint64_t tls;        /* [t] user thread pointer */
-	uint64_t runtime_ns; /* [r] time on a CPU */
-	uint64_t since_ns;   /* [r] when it got the CPU */
+	uint64_t runtime_ns; /* [r] time on a CPU, up to the last switch or tick */
+	uint64_t zero_ns;    /* [r] while it runs: clock_ns() less this is its time on a CPU */
+	uint64_t
+	    user_ticks;     /* [t] the part in user mode, up to the last entry; arch_clock_read() */
+	uint64_t user_mark; /* [t] when it last went to user mode */
+	uint64_t user_known; /* [r] user_ticks when runtime_ns was counted */
 	uint64_t switches;   /* [r] */
 	uint64_t start_ns;   /* [c] when it was made, in clock_ns() time */
 
@@ -120,6 +123,18 @@ struct thread {
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
+
+/* Time on a CPU: in the program, and in the kernel. */
+struct cpu_time {
+	uint64_t user_ns, system_ns;
+};
+
+static inline void
+cpu_time_add(struct cpu_time *sum, struct cpu_time t)
+{
+	sum->user_ns += t.user_ns;
+	sum->system_ns += t.system_ns;
+}
 
 /* The thread that runs here. Any context. */
 static inline struct thread *
@@ -146,6 +161,10 @@ void thread_change_tid(uint32_t tid);
  * Calls f for every thread, under the list lock. Returns the first nonzero result, which ends it.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
+/* The current thread's time on a CPU. Any context. */
+uint64_t thread_cpu_ns(void);
+/* The time of a thread; if it is not the current one, up to its last switch or tick. */
+struct cpu_time thread_time(const struct thread *t);
 /* Switches to threads since boot; how many threads there have been. Both may be a little old. */
 uint64_t thread_switches(void);
 uint32_t thread_count_made(void);

@@ -1,6 +1,6 @@
 /*
- * tick.c - what a clock tick does: slices, priorities that drop and rise again, and the share of
- * real-time threads.
+ * tick.c - what a clock tick does: it counts time, ends slices, and gives real-time threads their
+ * part of the time.
  *
  * Locking: each CPU changes its own queue, with its lock held (runq.h).
  */
@@ -14,11 +14,8 @@
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 
-#define AGE_TICKS 100
-
 #define PERIOD_US 1000000
-
-_Static_assert(AGE_TICKS == HZ, "a period of ageing and throttling is a second");
+#define TICK_US   (PERIOD_US / HZ)
 
 static int rt_runtime_us = 950000;
 SYSCTL_INT(kernel_sched_rt_runtime_us, "kernel.sched_rt_runtime_us", SYSCTL_WR, &rt_runtime_us, -1,
@@ -26,63 +23,59 @@ SYSCTL_INT(kernel_sched_rt_runtime_us, "kernel.sched_rt_runtime_us", SYSCTL_WR, 
 	   "microseconds of a second that real-time threads have a CPU while others wait; -1: all");
 
 SDT_PROVIDER_DECLARE(sched);
-SDT_PROBE_DECLARE(sched, , , change_pri);
 SDT_PROBE_DEFINE_TEXT(sched, , , tick, "tick", ": thread %p proc %p", 2, "struct thread *",
 		      "struct proc *");
 
-/* A new second: for threads that have become worse, and for those of real time. */
+/*
+ * Real-time threads have the CPU beyond their share by what a tick of theirs is longer than what
+ * each tick allows them. When that is two ticks, others go first until it is less than one.
+ */
 static void
-begin_period(struct runq *rq)
-{
-	runq_age(rq);
-	rq->rt_ticks = 0;
-	if (rq->throttled && rq->rt_load > 0)
-		sched_request(rq->cpu);
-	rq->throttled = false;
-}
-
-/* A tick of a real-time thread. Only SCHED_RR has slices. */
-static void
-tick_rt(struct runq *rq, struct thread *t)
+count_rt(struct runq *rq, const struct thread *t)
 {
 	int runtime_us = __atomic_load_n(&rt_runtime_us, __ATOMIC_RELAXED);
-	const struct thread *best;
+	unsigned allowed = runtime_us < 0 ? TICK_US : (unsigned)runtime_us / HZ;
+	unsigned debt = rq->rt_debt_us + (thread_is_rt(t) ? TICK_US : 0);
+	bool was = rq->throttled;
 
-	if (!rq->throttled && runtime_us >= 0 &&
-	    ++rq->rt_ticks * (PERIOD_US / AGE_TICKS) >= (unsigned)runtime_us) {
+	debt = debt > allowed ? debt - allowed : 0;
+	rq->rt_debt_us = debt < 2 * TICK_US ? debt : 2 * TICK_US;
+	rq->throttled = debt >= (was ? TICK_US : 2 * TICK_US);
+	if (rq->throttled && !was)
 		CTR2(KTR_SCHED, "throttle: cpu %u tid %u", rq->cpu, t->tid);
-		rq->throttled = true;
-	}
-	if (t->sched.policy == SCHED_RR && t->slice > 0)
-		t->slice--;
-	best = runq_best(rq);
-	if (best != NULL && (runq_prefers(rq, best, t) || (t->slice == 0 && best->prio == t->prio)))
-		sched_request(rq->cpu);
-	else if (t->slice == 0)
-		t->slice = t->full_slice;
 }
 
-/* A tick of another thread. */
+/* A tick of a thread that has no share. Those of SCHED_FIFO have no slices. */
 static void
-tick_shared(struct runq *rq, struct thread *t)
+tick_ordered(struct runq *rq, struct thread *t)
 {
-	if (t->slice != 0 && --t->slice != 0)
-		return;
-	t->slice = t->full_slice;
-	if (t->proc != NULL && t->prio < PRIO_USER_MAX) {
-		uint8_t lower = (uint8_t)(t->prio + 4);
-		SDT_CTR4(sched, , , change_pri, SDT_ARGS4(t, t->proc, lower, t->tid), KTR_SCHED,
-			 KTR_POINT_FORMAT("thread", "prio:%d, new prio:%d"), t->ident, "prio",
-			 t->prio, lower);
-		t->prio = lower;
-		__atomic_store_n(&rq->cur_prio, lower, __ATOMIC_RELAXED);
-	}
-	if (!runq_may_run(t, rq->cpu) || (rq->load > 0 && runq_best(rq)->prio <= t->prio))
+	const struct thread *best = runq_best(rq);
+
+	if (t->sched.policy != SCHED_FIFO && t->slice > 0)
+		t->slice--;
+	if (best != NULL &&
+	    (runq_prefers(rq, best, t, 0) || (t->slice == 0 && best->prio == t->prio)))
 		sched_request(rq->cpu);
+	else if (t->slice == 0)
+		t->slice = SCHED_RR_SLICE;
+}
+
+/* A tick of a thread that has one. */
+static void
+tick_fair(struct runq *rq, struct thread *t)
+{
+	const struct thread *best;
+
+	fair_renew(&rq->users, &t->fair);
+	best = runq_best(rq);
+	if (best != NULL && runq_prefers(rq, best, t, 0))
+		sched_request(rq->cpu);
+	else
+		fair_run(&rq->users, &t->fair);
 }
 
 void
-sched_tick(void)
+sched_tick(uint64_t now_ns)
 {
 	struct pcpu *pc = this_pcpu();
 	struct runq *rq = &runqs[arch_cpu()];
@@ -93,14 +86,15 @@ sched_tick(void)
 	SDT_CTR4(sched, , , tick, SDT_ARGS2(t, t->proc), KTR_TICK,
 		 KTR_POINT_FORMAT("thread", "prio:%d, stathz:%d"), t->ident, "statclock", t->prio,
 		 100);
-	if (++pc->ticks % AGE_TICKS == 0)
-		begin_period(rq);
-	if (thread_is_rt(t))
-		tick_rt(rq, t);
+	pc->ticks++;
+	runq_charge(rq, now_ns);
+	count_rt(rq, t);
+	if (thread_is_fair(t))
+		tick_fair(rq, t);
 	else if (t != pc->idle)
-		tick_shared(rq, t);
+		tick_ordered(rq, t);
 	best = balance_best(rq);
-	if (best != NULL && thread_is_rt(best) && runq_prefers(rq, best, t))
+	if (best != NULL && thread_is_rt(best) && runq_prefers(rq, best, t, 0))
 		sched_request(rq->cpu); /* its queue was locked when this CPU looked last */
 	spin_unlock(&rq->lock);
 }

@@ -34,12 +34,15 @@ struct pcpu {
 	struct spinlock *held[PCPU_LOCKS]; /* the first of them, in about the order of taking */
 	unsigned nmi;                      /* depth of NMI handlers */
 	uint64_t nmi_count;                /* atomic: NMIs that did not stop this CPU */
-	bool nmi_sent;          /* atomic: arch_nmi_send() sent one; if not, the operator did */
-	uint64_t resumed_ns;    /* when it last resumed after a stop */
-	uint64_t tick_ns;       /* time of the next clock tick */
-	uint64_t ticks;         /* clock ticks taken */
-	uint64_t busy_ticks[2]; /* of those: that found a program running; the kernel, not idle */
-	uint64_t profile_ns;    /* when the timer calls profile_due; at each clock tick, too */
+	bool nmi_sent;       /* atomic: arch_nmi_send() sent one; if not, the operator did */
+	uint64_t resumed_ns; /* when it last resumed after a stop */
+	uint64_t tick_ns;    /* time of the next clock tick */
+	uint64_t ticks;      /* clock ticks taken */
+	uint64_t user_ticks; /* time in user mode, up to the last entry; arch_clock_read() */
+	struct {             /* up to the last clock tick */
+		uint64_t user_ns, system_ns, idle_ns;
+	} time;
+	uint64_t profile_ns; /* when the timer calls profile_due; at each clock tick, too */
 	const struct arch_trapframe *timer_tf; /* what the timer has interrupted */
 	/*
 	 * For the watchdog: the CPU that this one watches, the ticks it had, and for how many ticks

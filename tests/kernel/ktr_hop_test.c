@@ -77,8 +77,7 @@ KTEST(ktr_ring_counts_every_event_of_threads_that_lose_their_cpu_anywhere)
 	end_ns = clock_ns() + TIME_NS;
 	shakers = ncpus;
 	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
-		struct thread *t =
-		    thread_alloc("shaker", PRIO_KERN - 1, shake, (void *)(uintptr_t)cpu);
+		struct thread *t = thread_alloc("shaker", PRIO_KERN, shake, (void *)(uintptr_t)cpu);
 
 		KT_ASSERT(t != NULL);
 		t->cpu = cpu;

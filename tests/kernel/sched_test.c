@@ -4,8 +4,11 @@
 #include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "arch/smp.h"
+#include "kernel/abi/sched.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/callout.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
@@ -279,4 +282,65 @@ KTEST(many_threads_are_born_and_buried)
 	for (unsigned i = 0; i < 200; i++)
 		KT_ASSERT(thread_create("short", PRIO_KERN, short_life, NULL) != NULL);
 	KT_ASSERT(wait_flag(200));
+}
+
+#define MOVED 4
+
+static struct thread *moved_threads[MOVED];
+static struct spinlock moved_lock = SPINLOCK_INIT("moved");
+
+static void
+sleep_often(void *arg)
+{
+	(void)arg;
+	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE)) {
+		spin_lock(&moved_lock);
+		sleep_on(&moved_threads, &moved_lock, "test", 0, clock_ns() + MS);
+		spin_unlock(&moved_lock);
+	}
+	raise_flag(NULL);
+}
+
+/* The first one wakes them; the others say where they may run, and in which class. */
+static void
+wake_or_move(unsigned i, void *arg)
+{
+	uint64_t random = i;
+
+	(void)arg;
+	for (unsigned round = 0; round < 20000; round++) {
+		struct thread *t;
+
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		t = moved_threads[(random >> 33) % MOVED];
+		if (i == 0)
+			wakeup(&moved_threads);
+		else
+			sched_set_cpus(t, 1ul << (random >> 40) % ncpus);
+		if (i == 1 && round % 64 == 0)
+			sched_set_params(t,
+					 &(struct sched_params){
+					     .policy = random >> 60 & 1 ? SCHED_FIFO : SCHED_OTHER,
+					     .rt_prio = random >> 60 & 1,
+					 });
+	}
+}
+
+/* runq_insert() panics if a thread may not run where it is queued. */
+KTEST(a_thread_that_is_woken_is_queued_where_it_may_run_now)
+{
+	if (ncpus == 1)
+		ktest_skip("threads move between CPUs");
+	flag = 0;
+	spin_on = true;
+	for (unsigned i = 0; i < MOVED; i++) {
+		moved_threads[i] = thread_alloc("moved", PRIO_USER, sleep_often, NULL);
+		KT_ASSERT(moved_threads[i] != NULL);
+	}
+	for (unsigned i = 0; i < MOVED; i++)
+		sched_start(moved_threads[i]);
+	ktest_start(4, false, wake_or_move, NULL);
+	ktest_join();
+	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
+	KT_ASSERT(wait_flag(MOVED));
 }

@@ -96,6 +96,32 @@ KTEST(mutex_excludes_also_when_its_owner_is_switched_out)
 	KT_ASSERT(test_mutex.owner == NULL);
 }
 
+#define MANY 9
+
+/* Ten are held, all but the first are abandoned; whatever was released before in which order. */
+KTEST(mutex_abandon_releases_those_that_were_taken_last)
+{
+	struct mutex first = MUTEX_INIT("first"), many[MANY];
+	unsigned before = curthread()->mutexes;
+
+	for (unsigned gone = 0; gone < MANY; gone++) {
+		mutex_lock(&first);
+		for (unsigned i = 0; i < MANY; i++) {
+			mutex_init(&many[i], "many");
+			mutex_lock(&many[i]);
+		}
+		mutex_unlock(&many[gone]);
+		KT_EQ(curthread()->mutexes, before + MANY);
+		mutex_abandon(before + 1);
+		KT_EQ(curthread()->mutexes, before + 1);
+		for (unsigned i = 0; i < MANY; i++)
+			KT_ASSERT(many[i].owner == NULL);
+		KT_ASSERT(mutex_held(&first));
+		mutex_unlock(&first);
+		KT_EQ(curthread()->mutexes, before);
+	}
+}
+
 static void
 cond_worker(void *arg)
 {

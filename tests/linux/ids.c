@@ -234,7 +234,8 @@ waits(void *arg)
 static long
 usage_us(const struct rusage *u)
 {
-	return u->ru_utime.tv_sec * 1000000 + u->ru_utime.tv_usec;
+	return (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000 + u->ru_utime.tv_usec +
+	       u->ru_stime.tv_usec;
 }
 
 /* A child that has stopped or goes on has used something, too. */

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/times.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +87,145 @@ status_tells(void)
 		    (SIGUSR2 - 1) &
 		1) &&
 	       (unsigned)atoi(value_of(text, "Uid")) == getuid();
+}
+
+/* Time in the program and in the kernel, in ms. */
+struct spent {
+	long user, system;
+};
+
+static struct spent
+of_rusage(const struct rusage *r)
+{
+	return (struct spent){r->ru_utime.tv_sec * 1000 + r->ru_utime.tv_usec / 1000,
+			      r->ru_stime.tv_sec * 1000 + r->ru_stime.tv_usec / 1000};
+}
+
+static struct spent
+by_rusage(int who)
+{
+	struct rusage r = {0};
+
+	getrusage(who, &r);
+	return of_rusage(&r);
+}
+
+/* From fields `at` and the next of a /proc file, in 1/100 s; the first is 1. */
+static struct spent
+by_file(const char *path, int at)
+{
+	char text[4096], *word;
+	long ticks[2] = {-1, -1};
+
+	if (slurp(path, text, sizeof(text)) < 0)
+		return (struct spent){-1, -1};
+	word = strtok(text, " ");
+	for (int i = 1; word != NULL && i < at + 2; i++, word = strtok(NULL, " "))
+		if (i >= at)
+			ticks[i - at] = atol(word);
+	return (struct spent){ticks[0] * 10, ticks[1] * 10};
+}
+
+/* Much of the one, and little of the other. */
+static bool
+is_mostly(struct spent from, struct spent to, bool system)
+{
+	long user = to.user - from.user, kernel = to.system - from.system;
+	long much = system ? kernel : user, little = system ? user : kernel;
+
+	if (much >= 80 && little <= much / 2)
+		return true;
+	printf("# user %ld ms, system %ld ms\n", user, kernel);
+	return false;
+}
+
+static void
+spend(bool system)
+{
+	static char bytes[1 << 16];
+	struct spent from = by_rusage(RUSAGE_SELF), now;
+	int zero = open("/dev/zero", O_RDONLY);
+
+	do {
+		for (volatile unsigned i = 0; !system && i < 1000000; i++)
+			;
+		for (int i = 0; system && i < 20; i++)
+			if (read(zero, bytes, sizeof(bytes)) < 0)
+				_exit(1);
+		now = by_rusage(RUSAGE_SELF);
+	} while ((system ? now.system - from.system : now.user - from.user) < 100);
+	close(zero);
+}
+
+static struct spent
+by_times(void)
+{
+	struct tms t;
+
+	times(&t);
+	return (struct spent){t.tms_utime * 10, t.tms_stime * 10};
+}
+
+/* All that tell it say the same of a program that computes, or has the kernel work. */
+static bool
+time_is_told_apart(bool system)
+{
+	struct spent a[4], b[4];
+
+	for (int i = 0; i < 2; i++) {
+		struct spent *to = i == 0 ? a : b;
+
+		if (i == 1)
+			spend(system);
+		to[0] = by_rusage(RUSAGE_SELF);
+		to[1] = by_rusage(RUSAGE_THREAD);
+		to[2] = by_times();
+		to[3] = by_file("/proc/self/stat", 14);
+	}
+	for (int i = 0; i < 4; i++)
+		if (!is_mostly(a[i], b[i], system))
+			return false;
+	return true;
+}
+
+static bool
+childrens_time_is_told_apart(bool system)
+{
+	struct spent from = by_rusage(RUSAGE_CHILDREN), none = {0, 0};
+	struct rusage used = {0};
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		spend(system);
+		_exit(0);
+	}
+	return wait4(pid, &status, 0, &used) == pid && status == 0 &&
+	       is_mostly(none, of_rusage(&used), system) &&
+	       is_mostly(from, by_rusage(RUSAGE_CHILDREN), system);
+}
+
+/*
+ * A process that has a CPU for itself, and so is never switched out, is seen to use it; and so is
+ * the CPU.
+ */
+static bool
+a_hog_is_seen(void)
+{
+	struct spent from = by_file("/proc/stat", 2), to;
+	char path[64];
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	do
+		usleep(10000);
+	while (by_file(path, 14).user < 100);
+	to = by_file("/proc/stat", 2);
+	kill(pid, SIGKILL);
+	return waitpid(pid, NULL, 0) == pid && to.user - from.user >= 80;
 }
 
 static bool
@@ -446,6 +587,11 @@ test_proc(void)
 {
 	result(status_tells(),
 	       "/proc/self/stat and status say who the process is and what it blocks");
+	result(time_is_told_apart(false), "time in the program counts as its own");
+	result(time_is_told_apart(true), "time in system calls counts as the kernel's");
+	result(childrens_time_is_told_apart(false) && childrens_time_is_told_apart(true),
+	       "the same of children that were waited for");
+	result(a_hog_is_seen(), "the time of a process that never loses its CPU is told");
 	result(arguments_are_there(), "/proc/self/cmdline, environ and exe are the program's");
 	result(threads_have_names(),
 	       "a thread reads and writes its name in /proc, but not another's");

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""test_budgets.py - what the log and many maps cost in instructions is within budgets (tests/bench/budgets.json)."""
+"""test_budgets.py - what the log and many maps cost in instructions is within budgets (tests/bench/budgets.json); and
+how long a user's command takes beside the many processes of another one."""
 import functools
 import re
 import sys
@@ -37,6 +38,27 @@ def maps():
         few, many = found[f"{step}_2500"], found[f"{step}_25000"]
         # A tree's depth grows by a third; a list would take ten times as long.
         check(many < 2.5 * few, f"{step}: {few:.0f} instructions each with 2,500, {many:.0f} with 25,000")
+
+
+def crowds(expected, most_us):
+    """One user's processes: how long user 0's fork, exec and wait of /bin/true take beside them, in time of the guest."""
+    run = instructions.boot("".join(f"user_test crowd {kind}\n" for kind in expected), arch=ARCH, mem="128M",
+                            options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
+                            timeout=instructions.DEADLINE_S).expect()
+    found = {kind: int(us) for kind, us in re.findall(r"^crowd (\S+) worst (\d+) us mean \d+ us\r?$", run.out, re.M)}
+    check(list(found) == [kind.split(" ")[-1] for kind in expected], f"crowds: {found}")
+    for kind, us in found.items():
+        check(us <= most_us, f"beside {kind}, {us} us, expected at most {most_us}")
+
+
+@test("fork, exec and wait take user 0 no more than 50 ms beside another user's spinning, napping, and forking processes")
+def crowd():
+    crowds(["spin:30", "nap:30", "fork:20", "bomb:1"], 50000)
+
+
+@test("the same beside real-time processes that leave 5 % of the time to others: no more than 500 ms")
+def crowd_rt():
+    crowds(["rt spin:10"], 500000)
 
 
 BOOT_MOST = {"x86_64": 51_000_000, "aarch64": 16_000_000}  # x86_64: 1.3 times what it was with a shell of our own

@@ -1,7 +1,8 @@
 /*
  * syscalls_test.c - runs in the guest as an ordinary program and tries what programs must not do.
- * TAP. `user_test bench WHAT` measures instead (bench.c), `user_test do WHAT` does a single act
- * (deeds.c), `user_test fuzz KIND SEED ROUNDS` does random ones (fuzz.c).
+ * TAP. `user_test bench WHAT` and `user_test crowd KIND:N` measure instead (bench.c, crowd.c),
+ * `user_test do WHAT` does a single act (deeds.c), `user_test fuzz KIND SEED ROUNDS` does random
+ * ones (fuzz.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/syscall.h"
 #include "tests/user/bench.h"
+#include "tests/user/crowd.h"
 #include "tests/user/deeds.h"
 #include "tests/user/dtrace.h"
 #include "tests/user/faults.h"
@@ -408,6 +410,8 @@ main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "bench") == 0)
 		return bench_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "crowd") == 0)
+		return crowd_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "fuzz") == 0)
 		return fuzz_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "ktrace") == 0)

@@ -1,0 +1,78 @@
+/*
+ * fair.h - shares of something that one has at a time: of groups first, then of their members.
+ *
+ * Who has it for t ns moves t * FAIR_WEIGHT / weight ahead in virtual time, so all are at about the
+ * same time if each gets a share that is proportional to its weight. Each has a deadline: the
+ * virtual time at which it will have had a slice more. The earliest deadline goes first. When it is
+ * past, the next one is a slice later.
+ *
+ * The time of a queue is the latest of those that were chosen from it. Who joins is at the queue's
+ * time, or where it was before: ahead, if it has had much lately; or behind, but by one slice at
+ * most, if it has waited for something else. So who mostly waits goes first when it comes back.
+ *
+ * A group is a member of the top queue while it has members, whose weights its own follows from.
+ * All members of light weight together weigh no more than one of FAIR_WEIGHT: many get no more than
+ * one. What a heavier one has beyond FAIR_WEIGHT is added.
+ *
+ * A queue is a leftist heap (Crane 1972): joining two takes logarithmic time, and so does all that
+ * follows from it. Pure code. Locking: the caller's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FAIR_WEIGHT   1024     /* the ordinary one */
+#define FAIR_SLICE_NS 20000000 /* of one of ordinary weight */
+
+struct fair_group;
+
+struct fair_entry {
+	struct fair_entry *left, *right, *up; /* the heap: a parent's deadline is not later */
+	uint32_t rank;            /* 1 more than of the right child, which has at most the left's */
+	uint32_t weight;          /* of a member: the user's to set while it has not joined */
+	uint64_t time;            /* virtual; of a member without group: relative to its queue's */
+	uint64_t deadline;        /* virtual */
+	struct fair_group *group; /* of a member: where it is, or was last; NULL: nowhere yet */
+};
+
+struct fair_queue {
+	struct fair_entry *first; /* the earliest deadline of those that wait; NULL: nobody does */
+	uint64_t time;
+};
+
+struct fair_group {
+	struct fair_entry self;    /* waits in the top queue while a member waits */
+	struct fair_queue members; /* those that wait */
+	uint32_t joined;           /* members that wait, or have it */
+	uint32_t light, extra;     /* sums of their weights: up to FAIR_WEIGHT; and beyond */
+};
+
+/* e, which has left its group, wants a share again, and may get a bonus for the time between. */
+void fair_join(struct fair_queue *top, struct fair_group *g, struct fair_entry *e);
+/* It wants none any more. It does not wait. */
+void fair_leave(struct fair_queue *top, struct fair_entry *e);
+/* It has left, and joins another group next, or the same one of another queue. */
+void fair_detach(struct fair_entry *e);
+/* e, which has joined, waits from now on. */
+void fair_put(struct fair_queue *top, struct fair_entry *e);
+/* It waits no longer. */
+void fair_take(struct fair_queue *top, struct fair_entry *e);
+/* Who goes first of all that wait; NULL: nobody does. */
+struct fair_entry *fair_first(const struct fair_queue *top);
+/* The first of which may(e, arg) is true, or if that is not fair_first(), any. NULL: none. */
+struct fair_entry *fair_find(const struct fair_queue *top,
+			     bool (*may)(const struct fair_entry *e, const void *arg),
+			     const void *arg);
+/* e, which does not wait, has it from now on, or keeps it: the queues' times follow. */
+void fair_run(struct fair_queue *top, struct fair_entry *e);
+/* It had it for ns. */
+void fair_charge(struct fair_entry *e, uint64_t ns);
+/* Its next slices, and its group's, begin if they are due. It does not wait. */
+void fair_renew(struct fair_queue *top, struct fair_entry *e);
+/* The next slices begin in any case, and the first of those that wait goes before it. */
+void fair_yield(struct fair_queue *top, struct fair_entry *e);
+/* Does a go before b? In the same group: by more than margin, in virtual time. */
+bool fair_before(const struct fair_entry *a, const struct fair_entry *b, uint64_t margin);
+/* The weight of a thread: 1.25 times as much for each step of niceness, -20 to 19, less. */
+uint32_t fair_weight(int nice);

@@ -1,0 +1,408 @@
+/* fair_test.c - shares by groups and by members: who goes next, and how much each has had. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernel/lib/fair.h"
+
+#define MS   1000000ul
+#define TICK (10 * MS)
+#define MOST 512
+
+/* A CPU: groups and members, and who has it. A tick is the longest that one has it. */
+static struct fair_queue top;
+static struct fair_group groups[4];
+static struct fair_entry members[MOST];
+static uint64_t had[MOST];
+static struct fair_entry *now; /* NULL: nobody */
+
+static int
+begin(void **state)
+{
+	(void)state;
+	memset(&top, 0, sizeof(top));
+	memset(groups, 0, sizeof(groups));
+	memset(members, 0, sizeof(members));
+	memset(had, 0, sizeof(had));
+	now = NULL;
+	return 0;
+}
+
+static struct fair_entry *
+wake(unsigned i, unsigned group)
+{
+	if (members[i].weight == 0)
+		members[i].weight = FAIR_WEIGHT;
+	fair_join(&top, &groups[group], &members[i]);
+	fair_put(&top, &members[i]);
+	return &members[i];
+}
+
+static void
+choose(void)
+{
+	if (now != NULL) {
+		fair_renew(&top, now);
+		fair_put(&top, now);
+	}
+	now = fair_first(&top);
+	if (now != NULL) {
+		fair_take(&top, now);
+		fair_run(&top, now);
+	}
+}
+
+static void
+use(uint64_t ns)
+{
+	had[now - members] += ns;
+	fair_charge(now, ns);
+}
+
+static void
+run(unsigned ticks)
+{
+	for (unsigned i = 0; i < ticks; i++) {
+		choose();
+		use(TICK);
+	}
+}
+
+static void
+sleep_now(void)
+{
+	fair_leave(&top, now);
+	now = NULL;
+}
+
+static uint64_t
+sum(unsigned from, unsigned to)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = from; i < to; i++)
+		ns += had[i];
+	return ns;
+}
+
+static void
+assert_near(uint64_t found, uint64_t expected, uint64_t by)
+{
+	if (found + by < expected || found > expected + by)
+		fail_msg("found %lu, expected %lu", found, expected);
+}
+
+/* 100 members of one group have as much as the one of another, and the same each. */
+static void
+shares_are_by_group_and_then_by_member(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		wake(i, 0);
+	wake(100, 1);
+	run(4000);
+	assert_near(had[100], 2000 * TICK, 4 * TICK);
+	for (unsigned i = 0; i < 100; i++)
+		assert_near(had[i], 20 * TICK, 4 * TICK);
+}
+
+static void
+shares_of_members_are_as_their_weights(void **state)
+{
+	(void)state;
+	members[0].weight = fair_weight(0);
+	members[1].weight = fair_weight(5);
+	members[2].weight = fair_weight(-5);
+	for (unsigned i = 0; i < 3; i++)
+		wake(i, 0);
+	run(100000);
+	assert_int_equal(fair_weight(0), FAIR_WEIGHT);
+	for (unsigned i = 0; i < 3; i++)
+		assert_near(had[i],
+			    100000 * TICK * members[i].weight /
+				(fair_weight(0) + fair_weight(5) + fair_weight(-5)),
+			    100 * TICK);
+}
+
+/* A group of nice members only has less than others; many of them have together what one has. */
+static void
+a_group_weighs_what_its_members_do_up_to_one(void **state)
+{
+	(void)state;
+	members[0].weight = fair_weight(19);
+	wake(0, 0);
+	wake(1, 1);
+	run(7000);
+	assert_near(had[0], 7000 * TICK * 15 / (1024 + 15), 80 * TICK);
+	for (unsigned i = 2; i < 300; i++) {
+		members[i].weight = fair_weight(19);
+		wake(i, 0);
+	}
+	memset(had, 0, sizeof(had));
+	run(10000);
+	assert_near(had[1], 5000 * TICK, 80 * TICK);
+}
+
+static void
+a_heavy_member_makes_its_group_heavy(void **state)
+{
+	(void)state;
+	members[0].weight = 3 * FAIR_WEIGHT;
+	wake(0, 0);
+	wake(1, 1);
+	run(4000);
+	assert_near(had[0], 3000 * TICK, 10 * TICK);
+}
+
+/* Whoever has slept goes before all others of its group, but has no more than a slice for it. */
+static void
+who_has_slept_goes_first(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 50; i++)
+		wake(i, 0);
+	run(5000);
+	wake(50, 0);
+	choose();
+	assert_ptr_equal(now, &members[50]);
+	run(50);
+	assert_near(had[50], 2 * TICK, 2 * TICK);
+}
+
+/* The same for groups: how many others there are, and for how long they have run, is no matter. */
+static void
+a_group_that_has_slept_goes_first_at_once(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 50; i++)
+		wake(i, 0);
+	for (unsigned round = 0; round < 300; round++) {
+		run(10 + round);
+		choose();
+		wake(50, 1);
+		assert_true(fair_before(&members[50], now, MS));
+		choose();
+		assert_ptr_equal(now, &members[50]);
+		use(MS);
+		sleep_now();
+	}
+}
+
+/* One that has had much and sleeps for a moment only has not slept. */
+static void
+a_short_sleep_pays_no_debt(void **state)
+{
+	(void)state;
+	wake(0, 0);
+	wake(1, 0);
+	while (sum(0, 2) < 2000 * TICK) {
+		choose();
+		use(TICK);
+		if (now == &members[0]) {
+			sleep_now();
+			wake(0, 0);
+		}
+	}
+	assert_near(had[0], had[1], 4 * TICK);
+}
+
+/* Groups of naps against one that never sleeps. */
+static void
+naps_do_not_take_the_share_of_another_group(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		wake(i, 0);
+	wake(100, 1);
+	for (unsigned i = 0, asleep = MOST; i < 20000; i++) {
+		unsigned woken = asleep;
+
+		choose();
+		use(MS);
+		if (now == &members[100])
+			continue;
+		asleep = (unsigned)(now - members);
+		sleep_now();
+		if (woken != MOST)
+			wake(woken, 0);
+	}
+	assert_near(had[100], 10000 * MS, 50 * MS);
+}
+
+static void
+a_detached_member_keeps_its_place(void **state)
+{
+	(void)state;
+	wake(0, 0);
+	run(100);
+	wake(1, 0);
+	choose();
+	while (now != &members[0])
+		choose(), use(TICK);
+	fair_leave(&top, now);
+	fair_detach(now);
+	now = NULL;
+	run(100);
+	wake(2, 1);
+	run(200);
+	/* ahead by what it was ahead, in a group of another time */
+	wake(0, 1);
+	assert_true(members[0].time - groups[1].members.time < 1000 * TICK);
+	assert_ptr_equal(members[0].group, &groups[1]);
+}
+
+static void
+who_yields_lets_the_next_one_go(void **state)
+{
+	(void)state;
+	wake(0, 0);
+	wake(1, 0);
+	choose();
+	for (unsigned i = 0; i < 100; i++) {
+		struct fair_entry *before = now;
+
+		fair_charge(now, i % 3 == 0 ? MS : 1);
+		fair_yield(&top, now);
+		fair_put(&top, now);
+		now = fair_first(&top);
+		fair_take(&top, now);
+		fair_run(&top, now);
+		assert_ptr_not_equal(now, before);
+	}
+}
+
+static bool
+is_that(const struct fair_entry *e, const void *that)
+{
+	return e == that;
+}
+
+static bool
+is_none(const struct fair_entry *e, const void *arg)
+{
+	(void)e;
+	(*(unsigned *)(uintptr_t)arg)++;
+	return false;
+}
+
+static void
+find_comes_to_each_that_waits(void **state)
+{
+	unsigned visited = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++)
+		wake(i, i % 3);
+	for (unsigned i = 0; i < 300; i++)
+		assert_ptr_equal(fair_find(&top, is_that, &members[i]), &members[i]);
+	assert_null(fair_find(&top, is_none, &visited));
+	assert_int_equal(visited, 300);
+}
+
+/* Of a heap of n, the right spine is at most log2(n + 1) long, and no child is before its parent.
+ */
+static unsigned
+heap_is_good(const struct fair_entry *e, const struct fair_entry *up)
+{
+	unsigned left, right;
+
+	if (e == NULL)
+		return 0;
+	assert_ptr_equal(e->up, up);
+	assert_true(up == NULL || (int64_t)(e->deadline - up->deadline) >= 0);
+	left = heap_is_good(e->left, e);
+	right = heap_is_good(e->right, e);
+	assert_int_equal(e->rank, (e->right != NULL ? e->right->rank : 0) + 1);
+	assert_true(e->left != NULL || e->right == NULL);
+	assert_true(e->right == NULL || e->left->rank >= e->right->rank);
+	assert_true(1ul << e->rank <= left + right + 2);
+	return left + right + 1;
+}
+
+static void
+heaps_stay_good_whoever_comes_and_goes(void **state)
+{
+	static bool in[MOST];
+	unsigned count = 0;
+
+	(void)state;
+	srand(7);
+	memset(in, 0, sizeof(in));
+	for (unsigned round = 0; round < 20000; round++) {
+		unsigned i = (unsigned)rand() % MOST;
+
+		if (in[i]) {
+			fair_take(&top, &members[i]);
+			fair_leave(&top, &members[i]);
+		} else {
+			members[i].weight = fair_weight(rand() % 40 - 20);
+			members[i].time += (uint64_t)rand();
+			wake(i, i % 4);
+		}
+		in[i] = !in[i];
+		count += in[i] ? 1 : -1u;
+		if (round % 100 == 0) {
+			unsigned found = 0;
+
+			for (unsigned g = 0; g < 4; g++)
+				found += heap_is_good(groups[g].members.first, NULL);
+			assert_int_equal(found, count);
+			heap_is_good(top.first, NULL);
+		}
+	}
+}
+
+/* Virtual time goes on beyond the largest number. */
+static void
+time_wraps_around(void **state)
+{
+	(void)state;
+	top.time = groups[0].members.time = groups[1].members.time = 0ul - 50 * TICK;
+	groups[0].self.time = groups[1].self.time = 0ul - 50 * TICK;
+	wake(0, 0);
+	wake(1, 1);
+	run(400);
+	assert_near(had[0], 200 * TICK, 4 * TICK);
+}
+
+static void
+light_ones_wait_their_turn_and_have_it(void **state)
+{
+	(void)state;
+	members[0].weight = 3;
+	wake(0, 0);
+	wake(1, 0);
+	run(100);
+	assert_int_equal(had[0], 0); /* it has not slept: its first deadline is far */
+	run(20000);
+	assert_near(had[0], 20100 * TICK * 3 / 1027, 40 * TICK);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, begin)
+	const struct CMUnitTest tests[] = {
+	    TEST(shares_are_by_group_and_then_by_member),
+	    TEST(shares_of_members_are_as_their_weights),
+	    TEST(a_group_weighs_what_its_members_do_up_to_one),
+	    TEST(a_heavy_member_makes_its_group_heavy),
+	    TEST(who_has_slept_goes_first),
+	    TEST(a_group_that_has_slept_goes_first_at_once),
+	    TEST(a_short_sleep_pays_no_debt),
+	    TEST(naps_do_not_take_the_share_of_another_group),
+	    TEST(a_detached_member_keeps_its_place),
+	    TEST(who_yields_lets_the_next_one_go),
+	    TEST(find_comes_to_each_that_waits),
+	    TEST(heaps_stay_good_whoever_comes_and_goes),
+	    TEST(time_wraps_around),
+	    TEST(light_ones_wait_their_turn_and_have_it),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

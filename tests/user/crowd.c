@@ -1,0 +1,218 @@
+/* crowd.c - one user's many processes, and how long another one waits beside them. */
+#include "tests/user/crowd.h"
+
+#include <err.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel/abi/sched.h"
+#include "tests/user/raw.h"
+
+#define STRANGER 1000
+#define TURNS    8 /* half as many with real-time processes */
+
+static unsigned *ready; /* atomic; shared by all processes: how many of the crowd are there */
+
+static uint64_t
+now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void
+spin(void)
+{
+	for (;;)
+		;
+}
+
+/* It sleeps as soon as it has had the CPU for a moment. */
+static void
+nap(void)
+{
+	for (;;) {
+		for (volatile unsigned i = 0; i < 20000; i++)
+			;
+		usleep(1);
+	}
+}
+
+static void
+fork_and_wait(void)
+{
+	for (;;) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+	}
+}
+
+static void
+bomb(void)
+{
+	for (;;)
+		fork();
+}
+
+static const struct kind {
+	const char *name;
+	void (*act)(void);
+} kinds[] = {{"spin", spin}, {"nap", nap}, {"fork", fork_and_wait}, {"bomb", bomb}};
+
+static const struct kind *
+find_kind(const char *word, unsigned *n)
+{
+	const char *colon = strchr(word, ':');
+
+	for (unsigned i = 0; colon != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strncmp(word, kinds[i].name, (size_t)(colon - word)) == 0) {
+			*n = (unsigned)atoi(colon + 1);
+			return &kinds[i];
+		}
+	return NULL;
+}
+
+/* A process of the crowd, in the process group `group`; 0: its own. */
+static pid_t
+add(const struct kind *kind, pid_t group)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		err(1, "fork");
+	if (pid > 0)
+		return pid;
+	if (setpgid(0, group) != 0 || setgid(STRANGER) != 0 || setuid(STRANGER) != 0)
+		_exit(1);
+	__atomic_fetch_add(ready, 1, __ATOMIC_SEQ_CST);
+	kind->act();
+	_exit(0);
+}
+
+static pid_t
+gather(const struct kind *kind, unsigned n)
+{
+	pid_t first = add(kind, 0);
+
+	while (__atomic_load_n(ready, __ATOMIC_SEQ_CST) == 0)
+		usleep(1000);
+	for (unsigned i = 1; i < n; i++)
+		add(kind, first);
+	while (__atomic_load_n(ready, __ATOMIC_SEQ_CST) < n)
+		usleep(1000);
+	return first;
+}
+
+/* Those that are just being made are in the group, too. */
+static void
+disperse(pid_t group)
+{
+	while (kill(-group, SIGKILL) == 0)
+		while (waitpid(-group, NULL, WNOHANG) > 0)
+			;
+	*ready = 0;
+}
+
+static uint64_t
+turn_us(void)
+{
+	static char *const argv[] = {"true", NULL};
+	uint64_t start = now_us();
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execv("/bin/true", argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		errx(1, "/bin/true: pid %d status %#x", pid, (unsigned)status);
+	return now_us() - start;
+}
+
+static pid_t
+spin_in_real_time(unsigned cpu)
+{
+	const int priority = 50;
+	uint64_t one = 1ul << cpu;
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	if (SYSCALL3(sched_setaffinity, 0, sizeof(one), &one) < 0 ||
+	    SYSCALL3(sched_setscheduler, 0, SCHED_FIFO, &priority) != 0)
+		_exit(1);
+	spin();
+	_exit(0);
+}
+
+/* Starts a real-time process on each CPU, or ends them. */
+static void
+real_time(bool on)
+{
+	static pid_t spinners[64];
+	unsigned cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (unsigned cpu = 0; cpu < cpus; cpu++)
+		if (on) {
+			spinners[cpu] = spin_in_real_time(cpu);
+		} else {
+			kill(spinners[cpu], SIGKILL);
+			waitpid(spinners[cpu], NULL, 0);
+		}
+}
+
+static void
+try(const char *word, const struct kind *kind, unsigned n, bool rt)
+{
+	uint64_t worst = 0, sum = 0;
+	unsigned turns = rt ? TURNS / 2 : TURNS;
+	pid_t group = gather(kind, n);
+
+	if (rt)
+		real_time(true);
+	for (unsigned i = 0; i < turns; i++) {
+		uint64_t us = turn_us();
+
+		worst = us > worst ? us : worst;
+		sum += us;
+		if (i % 2 == 0)
+			usleep(7000 * i); /* at many moments of a slice */
+	}
+	if (rt)
+		real_time(false);
+	disperse(group);
+	printf("crowd %s worst %lu us mean %lu us\n", word, worst, sum / turns);
+	fflush(stdout);
+}
+
+int
+crowd_main(int argc, char **argv)
+{
+	bool rt = argc > 1 && strcmp(argv[1], "rt") == 0;
+	unsigned n;
+
+	ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (int i = rt ? 2 : 1; i < argc; i++) {
+		const struct kind *kind = find_kind(argv[i], &n);
+
+		if (kind == NULL || n == 0)
+			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb:N...");
+		try(argv[i], kind, n, rt);
+	}
+	return 0;
+}
