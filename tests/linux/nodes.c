@@ -164,23 +164,33 @@ opens_fifo(void *fd)
 	return NULL;
 }
 
-/* Waits until that thread waits. */
-static void
-await_opener(void)
+/* Returns when that thread waits. Run by a child, whose descriptors are its own: the parent's
+ * lowest one is the FIFO's. */
+static int
+opener_waits(void *arg)
 {
 	char path[64], text[128] = "";
 
+	(void)arg;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", getppid(), opener);
 	while (strstr(text, ") S ") == NULL) {
-		pid_t tid = __atomic_load_n(&opener, __ATOMIC_SEQ_CST);
-		int fd;
+		int fd = open(path, O_RDONLY);
 
-		sched_yield();
-		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-		fd = tid != 0 ? open(path, O_RDONLY) : -1;
-		if (fd >= 0)
-			text[read(fd, text, sizeof(text) - 1)] = '\0';
+		if (fd < 0)
+			return 1;
+		text[read(fd, text, sizeof(text) - 1)] = '\0';
 		close(fd);
+		sched_yield();
 	}
+	return 0;
+}
+
+static bool
+await_opener(void)
+{
+	while (__atomic_load_n(&opener, __ATOMIC_SEQ_CST) == 0)
+		sched_yield();
+	return in_child(opener_waits, NULL) == 0;
 }
 
 /* A FIFO that waits has its descriptor already; who gets none does not wait, nor make a file. */
@@ -197,7 +207,8 @@ descriptors_first(void *arg)
 		return 1;
 	if (pthread_create(&t, NULL, opens_fifo, &waits) != 0)
 		return 2;
-	await_opener();
+	if (!await_opener())
+		return 6;
 	fd = dup(0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", low);
 	if (fd != low + 1 || !FAILS(dup2(0, low), EBUSY) || !FAILS(close(low), EBADF) ||
