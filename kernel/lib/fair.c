@@ -105,7 +105,7 @@ heap_next(const struct fair_entry *e)
 /* ---- groups and members ---- */
 
 static struct fair_group *
-group_of(struct fair_entry *self)
+fair_group_of(struct fair_entry *self)
 {
 	return container_of(self, struct fair_group, self);
 }
@@ -267,7 +267,7 @@ fair_take(struct fair_queue *top, struct fair_entry *e)
 struct fair_entry *
 fair_first(const struct fair_queue *top)
 {
-	return top->first != NULL ? group_of(top->first)->members.first : NULL;
+	return top->first != NULL ? fair_group_of(top->first)->members.first : NULL;
 }
 
 struct fair_entry *
@@ -275,7 +275,8 @@ fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, 
 	  const void *arg)
 {
 	for (struct fair_entry *g = top->first; g != NULL; g = heap_next(g))
-		for (struct fair_entry *e = group_of(g)->members.first; e != NULL; e = heap_next(e))
+		for (struct fair_entry *e = fair_group_of(g)->members.first; e != NULL;
+		     e = heap_next(e))
 			if (may(e, arg))
 				return e;
 	return NULL;

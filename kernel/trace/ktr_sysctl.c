@@ -263,8 +263,7 @@ select_set(const char *val, bool on, char *err, size_t errlen)
 
 	if (n < 0)
 		return n;
-	if (on && found.changed > 0 && ktr_mask_parse(val, &classes, NULL, 0) == 0 &&
-	    (classes & KTR_SCHED) != 0)
+	if (on && ktr_mask_parse(val, &classes, NULL, 0) == 0 && (classes & KTR_SCHED) != 0)
 		sched_trace_running();
 	selected = found;
 	selected_on = on;

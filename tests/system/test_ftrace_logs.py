@@ -218,7 +218,7 @@ def wakeup():
 def wakeup_rt():
     file = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
     before, trace, filled = ftrace("echo 0 > options/function-trace\necho wakeup_rt > current_tracer\nload mix -n 3 >/dev/null\nsleep 0.05\ncat tracing_max_latency trace\necho =====\n"
-                                   "linux_test rt-naps\ncat trace\necho =====\necho 1 > options/function-trace\necho 0 > tracing_max_latency\nlinux_test rt-naps\necho 0 > tracing_on\ncat trace\necho nop > current_tracer\n", smp=1, options=file)
+                                   "linux_test rt-naps\ncat trace\necho =====\necho 1 > options/function-trace\necho 0 > tracing_max_latency\nlinux_test rt-naps\necho 0 > tracing_on\ncat trace\necho nop > current_tracer\n", smp=1, options=[*file, "--icount"])
     check_match(r"^0\n# tracer: wakeup_rt\n#\n# wakeup_rt latency trace v1\.1\.5 on Kestrel\n# -+\n# latency: 0 us, #0/0, ", before, "without real-time threads")
     check_eq(LATENCY.findall(before), [], "entries without real-time threads")
     us = int(check_match(r"^# latency: (\d+) us, ", trace, "the latency")[1])

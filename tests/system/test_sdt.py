@@ -201,7 +201,7 @@ def every():
     # Which CPU waits for which is chance, and so is how long a thread keeps its CPU: work ever more until all have fired.
     known, seen = None, set()
     for n in (2**k for k in range(8)):
-        run = boot(f"ktr probes '{STABLE}'\nktr on '{BUT_LOCKS}'\nload mix -n {n} -j 4\nload lock -n {50 * n} -j 4\nrm /tmp/nothing\n"
+        run = boot(f"ktr probes '{STABLE}'\nktr on '{BUT_LOCKS}'\nload mix -n {n} -j 4\nload lock -n {50 * n} -j 4\nrm /tmp/nothing\nrenice -n 3 -p $$\n"
                    f"/etc/motd\nuser_test > /dev/null\nktr on '{STABLE}'\ntrue\nktr off\n", smp=4, trace=True, sets=[ENTRIES],
                    options=USER_TEST).expect()
         known = set(listed(run.out))
