@@ -56,8 +56,8 @@ def find_items(archs):
     systems = sorted((TESTS / "system").glob("test_*.py"))
     items += [Item(f"system/{p.stem}", p) for p in systems if p.stem in ONCE and set(archs) == set(ARCHS)]
     stress_s = os.environ.get("KESTREL_STRESS_SECONDS", "")
+    whole = ["--set", "kern.test.whole=1"] if os.environ.get("KESTREL_WHOLE") else []
     for arch in archs:
-        whole = ["--set", "kern.test.whole=1"] if os.environ.get("KESTREL_WHOLE") else []
         items += [Item(f"{arch}/kernel/smp{n}", ROOT / "qemu/boot", "--arch", arch, "--firmware", "none", "--kernel",
                        BUILD / arch / "kestrel-test", "--smp", n, "--set", "kern.test=*", *whole, "--timeout", DEADLINE_S - 60, arch=arch)
                   for n in KERNEL_SMP]

@@ -116,7 +116,7 @@ next_deadline(const struct fair_entry *e)
 	return e->time + virtual_ns(FAIR_SLICE_NS, e->weight);
 }
 
-/* Comes to the queue's time, if it is behind that by more than what a wait is worth. */
+/* Who has waited for long begins a slice before the queue's time, and not earlier. */
 static void
 catch_up(const struct fair_queue *q, struct fair_entry *e)
 {

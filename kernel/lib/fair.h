@@ -7,8 +7,8 @@
  * past, the next one is a slice later.
  *
  * The time of a queue is the latest of those that were chosen from it. Who joins is at the queue's
- * time, or where it was before: ahead, if it has had much lately; or behind, but by one slice at
- * most, if it has waited for something else. So who mostly waits goes first when it comes back.
+ * time, or where it was: later, if it has had much lately; or earlier, but by one slice at most, if
+ * it has waited for something else. So who mostly waits goes first when it comes back.
  *
  * A group is a member of the top queue while it has members, whose weights its own follows from.
  * All members of light weight together weigh no more than one of FAIR_WEIGHT: many get no more than

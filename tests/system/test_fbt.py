@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 """test_fbt.py - every function's entry and returns can be traced: names, parameters, order, and code that is as before."""
 import bisect
-import json
 import re
 
 import tracecheck as tc
 from fbtcheck import ENTRY, RETURN, calls, calls_of, disassembly, symbols
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, ktrdump, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, json_lines, ktrdump, main, test
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -259,7 +258,7 @@ def profile():
         expected[name] = (count + 1, total + took, self_ns + took - inner, max(longest, took))
     status, out, err = ktrdump("report", "function", "--rows", "0", "--format", "jsonl", "-i", run.trace)
     check_eq((status, err), (0, ""), "status and stderr")
-    rows = [row for row in map(json.loads, out.splitlines()) if row.get("table") == "functions" and "function" in row]
+    rows = [row for row in json_lines(out) if row.get("table") == "functions" and "function" in row]
     found = {r["function"]: (r["count"], r["total_ns"], r["self_ns"], r["longest_ns"]) for r in rows if r["function"]}
     check(len(found) > 30, f"{len(found)} functions, expected more than 30")
     check_eq({n: found.get(n) for n in expected}, expected, "rows")

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import tracecheck as tc
-from harness import ARCH, DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, ktrdump, main, scratch_file, test
+from harness import ARCH, DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, json_lines, ktrdump, main, scratch_file, test
 
 KEYS = ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "names", "text"]
 _sample = None
@@ -134,7 +134,7 @@ def truncated():
         status, out, err = ktrdump("--format", "jsonl", stdin=data[:size])
         check_eq(status, 1, f"status of a file cut at {size}")
         check_match(r"\b\d+\b", err, f"message for a file cut at {size}")
-        texts = [o["text"] for o in map(json.loads, out.splitlines()) if "seq" in o]
+        texts = [o["text"] for o in json_lines(out) if "seq" in o]
         check(len(texts) <= len(whole), "more events than the whole file has")
         check(set(texts) <= set(whole), "events that the whole file does not have")
 
@@ -151,7 +151,7 @@ def flipped():
         status, out, err = ktrdump("--format", "jsonl", stdin=bytes(damaged))
         check_eq(status, 1, f"status with a bit flipped at {at}")
         check(err.strip() != "", f"no message with a bit flipped at {at}")
-        objects = [json.loads(line) for line in out.splitlines()]
+        objects = json_lines(out)
         events = [o for o in objects if "seq" in o]
         lost = sum(o.get("gap", 1) for o in objects if "seq" not in o)
         check_eq(len(events) + lost, len(whole) + len(sample().parts) + sum(g["gap"] for g in sample().gaps),
