@@ -80,7 +80,7 @@
 	.endm
 
 	.cfi_sections .debug_frame
-	.text
+	.section .text.traps, "ax"
 	.balign 0x800
 	.globl aarch64_vectors
 aarch64_vectors:			/* Arm ARM D1.3.1 */
@@ -190,6 +190,8 @@ stack_overflow_return:			/* never: for backtraces */
 arch_return_to_user:
 	mov sp, x0
 	b trap_return
+
+	.text				/* no traps from here on */
 
 	/* void arch_context_switch(struct arch_context *from, struct arch_context *to) */
 	.globl arch_context_switch

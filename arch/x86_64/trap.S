@@ -62,7 +62,7 @@
 	.endm
 
 	.cfi_sections .debug_frame
-	.text
+	.section .text.traps, "ax"
 	.balign 16
 	.globl x86_vectors
 	/* 256 stubs of 16 bytes. Vectors 8, 10-14, 17, 21, 29, 30 push an error code themselves. */
@@ -235,6 +235,8 @@ syscall_return:
 arch_return_to_user:
 	mov %rdi, %rsp
 	jmp trap_return
+
+	.text				/* no traps from here on */
 
 	/* void arch_context_switch(struct arch_context *from, struct arch_context *to) */
 	.globl arch_context_switch

@@ -222,9 +222,6 @@ arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
 	extern const char trap_return[], user_left[], paranoid_return[], syscall_return[];
 
-	/* Most addresses are not in the assembly where these four follow each other. */
-	if (pc - (uintptr_t)user_left > (uintptr_t)syscall_return - (uintptr_t)user_left)
-		return NULL;
 	/* The two calls of an entry from user mode; the latter is that of one from the kernel, too.
 	 */
 	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||

@@ -21,7 +21,7 @@
 
 #define TRAP_WORDS (sizeof(struct arch_trapframe) / sizeof(uintptr_t))
 
-extern const char __text_start[], __text_end[];
+extern const char __text_start[], __text_after_traps[], __text_end[];
 
 bool
 unwind_in_text(uintptr_t pc)
@@ -38,6 +38,13 @@ unwind_of_trap(const struct arch_trapframe *tf)
 				     .link = arch_tf_link(tf),
 				     .exact = true,
 				     .user = arch_tf_user(tf)};
+}
+
+/* Is pc after the assembly that traps enter? sections.ld puts that in front of the other text. */
+static bool
+in_text_after_traps(uintptr_t pc)
+{
+	return pc - (uintptr_t)__text_after_traps < (uintptr_t)(__text_end - __text_after_traps);
 }
 
 /* Was the code at pc, assembly, entered by a trap? */
@@ -167,7 +174,7 @@ list_pairs(struct unwind_frame *f, uintptr_t stack, size_t size, uintptr_t *pcs,
 	unsigned n = 0;
 
 	while (n < max && (uintptr_t)pair % 8 == 0 && (uintptr_t)pair - stack <= size - 16 &&
-	       unwind_in_text(pair[1]) && !is_trap(pair[1])) {
+	       in_text_after_traps(pair[1])) {
 		f->pc = pair[1];
 		if (pcs != NULL)
 			pcs[n] = f->pc;

@@ -40,7 +40,8 @@ class Row:
         most, least = self.budget
         if self.value is None:
             return True
-        return (most is None or self.value <= most) and (least is None or self.value >= least)
+        # 0: what is measured did not happen.
+        return self.value > 0 and (most is None or self.value <= most) and (least is None or self.value >= least)
 
     @property
     def value_text(self):
