@@ -49,18 +49,21 @@ procfs_text(const char *fmt, ...)
 	return text;
 }
 
-/* 0, or -EACCES: the user may not see it. -ESRCH: its process has ended. */
+int
+procfs_may_look(uint32_t pid)
+{
+	const struct proc *p = curproc();
+	uint32_t uid;
+
+	if (!procfs_user(pid, &uid))
+		return -ESRCH;
+	return p == NULL || p->uid == 0 || p->uid == uid || p->pid == pid ? 0 : -EACCES;
+}
+
 static int
 may_see(const struct procfs_node *n)
 {
-	struct proc *p = curproc();
-	uint32_t uid;
-
-	if (!n->file->private)
-		return 0;
-	if (!procfs_user(n->pid, &uid))
-		return -ESRCH;
-	return p == NULL || p->uid == 0 || p->uid == uid || p->pid == n->pid ? 0 : -EACCES;
+	return n->file->private ? procfs_may_look(n->pid) : 0;
 }
 
 /* ---- files of text ---- */

@@ -36,7 +36,7 @@ struct procfs_node {
 struct procfs_file {
 	const char *name;
 	uint32_t mode; /* S_IF… and permission bits */
-	bool private;  /* only the process's user, and user 0, may open or follow it: -EACCES */
+	bool private;  /* procfs_may_look() says who may open or follow it */
 	/* Prints the text. 0; -ESRCH: the process has ended. */
 	int (*show)(const struct procfs_node *n, struct sbuf *out);
 	int (*store)(const struct procfs_node *n, char *text);
@@ -55,6 +55,11 @@ struct procfs_file {
 
 /* The number that name is. False: it is none, or larger than max. */
 bool procfs_number(const char *name, uint32_t max, uint32_t *value);
+/*
+ * May the user look into a process, as into his own? 0; -EACCES; -ESRCH: it has ended. Files that
+ * all may read tell others nothing of where it waits, and of its addresses.
+ */
+int procfs_may_look(uint32_t pid);
 /* A text of kmalloc(), printed. NULL: no memory. */
 char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

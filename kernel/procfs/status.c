@@ -34,7 +34,8 @@ struct facts {
 	uint64_t pending, shared_pending, blocked, ignored, caught;
 	uint64_t rss_limit, cpus;
 	bool has_space;
-	struct vm_info vm;
+	uint64_t stack_top;
+	struct vm_info vm; /* its addresses are 0 for who may not look */
 };
 
 static char
@@ -86,6 +87,19 @@ take_process(struct facts *f, const struct proc *p)
 	for_each_lwp(l, p) if (l->thread->state == THREAD_RUNNING) f->state = 'R';
 }
 
+/* Drops the space. */
+static void
+take_space(struct facts *f, struct vmspace *vm)
+{
+	f->has_space = true;
+	vm_info_get(vm, &f->vm);
+	vm_destroy(vm);
+	if (procfs_may_look(f->pid) == 0)
+		f->stack_top = VM_STACK_TOP;
+	else
+		f->vm = (struct vm_info){.size = f->vm.size, .resident = f->vm.resident};
+}
+
 /* -ESRCH: it has ended. */
 static int
 take(const struct procfs_node *n, struct facts *f)
@@ -132,11 +146,8 @@ take(const struct procfs_node *n, struct facts *f)
 		f->state = 'T';
 	vm = p->vm != NULL ? vm_ref(p->vm) : NULL;
 	spin_unlock(&proc_lock);
-	if (vm != NULL) {
-		f->has_space = true;
-		vm_info_get(vm, &f->vm);
-		vm_destroy(vm);
-	}
+	if (vm != NULL)
+		take_space(f, vm);
 	return f->state != '\0' ? 0 : -ESRCH;
 }
 
@@ -179,9 +190,9 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
 	sbuf_printf(
 	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 17 %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
-	    f.has_space ? VM_STACK_TOP : 0, f.pending & INT32_MAX, f.blocked & INT32_MAX,
-	    f.ignored & INT32_MAX, f.caught & INT32_MAX, f.cpu, f.sched.rt_prio, f.sched.policy,
-	    f.vm.brk_start, f.vm.args, f.vm.args_end, f.vm.args_end, f.vm.env_end);
+	    f.stack_top, f.pending & INT32_MAX, f.blocked & INT32_MAX, f.ignored & INT32_MAX,
+	    f.caught & INT32_MAX, f.cpu, f.sched.rt_prio, f.sched.policy, f.vm.brk_start, f.vm.args,
+	    f.vm.args_end, f.vm.args_end, f.vm.env_end);
 	return 0;
 }
 

@@ -393,14 +393,34 @@ maps_of_any_size(void)
 	return r;
 }
 
+/* Fields 28 and 45 to 51 of a stat file: where the stack begins, the heap, and the arguments. */
+static bool
+has_addresses(const char *path)
+{
+	unsigned long at[8] = {0};
+	char text[1024], *word = NULL, *rest = NULL;
+
+	if (slurp(path, text, sizeof(text)) > 0)
+		word = strtok_r(text, " ", &rest);
+	for (int i = 1, n = 0; word != NULL && n < 8; i++, word = strtok_r(NULL, " ", &rest))
+		if (i == 28 || i >= 45)
+			at[n++] = strtoul(word, NULL, 10);
+	for (int n = 1; n < 8; n++)
+		at[0] |= at[n];
+	return at[0] != 0;
+}
+
 static int
 as_stranger(void *arg)
 {
-	char text[256], path[64];
+	char text[1024], path[64];
 	int fd = open("/proc/self/environ", O_RDONLY);
 
 	(void)arg;
 	close(fd);
+	if (slurp("/proc/1/wchan", text, sizeof(text)) <= 1 || !has_addresses("/proc/1/stat") ||
+	    !has_addresses("/proc/self/stat"))
+		return 6;
 	if (fd < 0 || setgid(1000) != 0 || setuid(1000) != 0)
 		return 1;
 	if (slurp("/proc/1/environ", text, sizeof(text)) != -EACCES ||
@@ -409,10 +429,14 @@ as_stranger(void *arg)
 	    chdir("/proc/1/cwd") == 0 || errno != EACCES ||
 	    slurp("/proc/1/maps", text, sizeof(text)) != -EACCES)
 		return 2;
-	if (slurp("/proc/1/stat", text, sizeof(text)) <= 0 ||
-	    slurp("/proc/1/status", text, sizeof(text)) <= 0 ||
+	if (slurp("/proc/1/status", text, sizeof(text)) <= 0 ||
 	    open("/proc/sys/kernel/hostname", O_WRONLY) >= 0 || errno != EACCES)
 		return 3;
+	if (slurp("/proc/1/wchan", text, sizeof(text)) != 1 || text[0] != '0' ||
+	    slurp("/proc/1/task/1/wchan", text, sizeof(text)) != 1 || text[0] != '0' ||
+	    slurp("/proc/1/stat", text, sizeof(text)) <= 0 || has_addresses("/proc/1/stat") ||
+	    has_addresses("/proc/1/task/1/stat") || !has_addresses("/proc/self/stat"))
+		return 7;
 	if (slurp("/proc/kallsyms", text, sizeof(text)) <= 0 ||
 	    strncmp(text, "0000000000000000 ", 17))
 		return 4;
