@@ -24,6 +24,12 @@
 #define PTE_W 0x2
 #define PTE_PS 0x80
 
+/* An element of boot_needs. */
+#define NEED_LEAF 0
+#define NEED_BIT  4
+#define NEED_TEXT 8
+#define NEED_SIZE 12
+
 	.section .boot.header, "a"
 	.balign 8
 mb2_header:
@@ -49,8 +55,11 @@ mb2_end:
 	.code32
 	.globl boot_start
 boot_start:
+	cld
+	mov $boot_stack_top, %esp
+	mov $text_loader, %esi
 	cmp $0x36d76289, %eax
-	jne hang
+	jne boot_refuse
 	mov $1, %edi			/* X86_BOOT_MULTIBOOT2 */
 	jmp common
 pvh_start:
@@ -68,16 +77,21 @@ common:
 	mov %eax, %ss
 	call boot_traps_init
 
-	/* A CPU without long mode or NX (CPUID 0x80000001 EDX 29, 20) cannot go on. */
-	mov $0x80000001, %eax
-	push %edi
-	push %esi
+	/* A leaf above the highest one, which leaf 0 or 0x80000000 tells, has no bits. */
+	mov $boot_needs, %ebp
+1:	mov NEED_LEAF(%ebp), %eax
+	and $0x80000000, %eax
 	cpuid
-	pop %esi
-	pop %edi
-	and $(1 << 29 | 1 << 20), %edx
-	cmp $(1 << 29 | 1 << 20), %edx
-	jne hang
+	cmp NEED_LEAF(%ebp), %eax
+	jb lacking
+	mov NEED_LEAF(%ebp), %eax
+	cpuid
+	mov NEED_BIT(%ebp), %ecx
+	bt %ecx, %edx
+	jnc lacking
+	add $NEED_SIZE, %ebp
+	cmp $boot_needs_end, %ebp
+	jb 1b
 
 	/* 2048 entries of 2 MiB: the first 4 GiB. */
 	mov $boot_pd, %ebx
@@ -121,9 +135,9 @@ boot_long_mode:				/* secondary CPUs join here: %edi is 0 */
 	mov %eax, %cr0
 	lgdt boot_gdt_pointer
 	ljmp $SEL_BOOT_CODE64, $long_entry
-hang:
-	hlt
-	jmp hang
+lacking:
+	mov NEED_TEXT(%ebp), %esi
+	jmp boot_refuse
 
 	.code64
 long_entry:
@@ -145,6 +159,28 @@ boot_gdt:
 boot_gdt_pointer:
 	.short . - boot_gdt - 1
 	.long boot_gdt, 0
+
+	/* What the kernel and its programs need of a CPU: a bit of EDX (SDM vol. 2A, CPUID). */
+	.macro NEED leaf, bit, name
+	.long \leaf, \bit, 9f
+	.subsection 1
+9:	.asciz "\r\nboot: this CPU lacks \name, which the kernel needs\r\n"
+	.subsection 0
+	.endm
+
+boot_needs:
+	NEED 0x80000001, 29, "long mode (64 bits)"
+	NEED 0x80000001, 20, NX
+	NEED 0x80000001, 11, SYSCALL
+	NEED 1, 4, TSC
+	NEED 1, 9, "a local APIC"
+	NEED 1, 13, PGE
+	NEED 1, 24, FXSR
+	NEED 1, 25, SSE
+	NEED 1, 26, SSE2
+boot_needs_end:
+text_loader:
+	.asciz "\r\nboot: not started as Multiboot2 or PVH say\r\n"
 
 	.section .boot.bss, "aw", @nobits
 	.balign 4096

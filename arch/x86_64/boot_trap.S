@@ -1,6 +1,7 @@
 /*
- * boot_trap.S - exceptions before x86_cpu_init() has loaded the kernel's interrupt table: each is printed
- * on COM1, and ends the machine as a panic does.
+ * boot_trap.S - what ends the boot before there is a console: exceptions before x86_cpu_init() has loaded
+ * the kernel's interrupt table, and what boot.S refuses. It is printed on COM1, and ends the machine as a
+ * panic does.
  *
  * There are two tables, since 32-bit mode and long mode have different gates (SDM vol. 3A, 6.11 and
  * 6.14.1). The boot CPU uses the first until paging turns long mode on; a secondary CPU uses the second
@@ -47,6 +48,7 @@ boot_trap\bits:
 	call boot_puts\bits
 	mov %cr2, %\r\()bx
 	call boot_hex\bits
+boot_end\bits:
 	call boot_puts\bits
 	mov $(PANIC_STATUS + 1), %eax
 	out %eax, $DEBUG_EXIT
@@ -93,6 +95,10 @@ boot_putc\bits:
 	BOOT_VECTORS 64
 	BOOT_TRAP 32, e, 4
 	BOOT_TRAP 64, r, 8
+
+	/* Prints the text at esi, and ends the machine. In 32-bit mode, with a stack. */
+	.globl boot_refuse
+	.set boot_refuse, boot_end32
 
 boot_texts:
 	.asciz "\r\nboot: exception 0x"

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""test_early.py - an exception in the first instructions, before the kernel's own vectors, is reported."""
+"""test_early.py - what ends the boot before there is a console is reported: exceptions, and what the CPU lacks."""
 import subprocess
 
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, SLACK_S, check, check_eq, check_match, listens, main, scratch_file, test
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, SLACK_S, boot, check, check_eq, check_match, listens, main, scratch_file, test
 
 LOADED = 0x40200000  # aarch64: where QEMU loads the image, which is linked at KERNEL_BASE
 KERNEL_BASE = 0xffffffff80000000
@@ -50,6 +50,15 @@ def first_instructions():
         out = p.communicate()[0]
         check_match(f"^boot: {expected}", out.replace("\r", ""), f"{place}, with gdb's\n{gdb.stdout}{gdb.stderr}\n")
         check_eq(p.returncode, 101, f"exit status ({place})")
+
+
+@test("a CPU that lacks what the kernel needs is named in a sentence, and ends with a panic's status",
+      arch=("x86_64", "CPUID is of x86; each 64-bit Arm CPU has what the kernel needs"))
+def lacking():
+    for cpu, name in (("n270", r"long mode \(64 bits\)"), ("pentium", r"long mode \(64 bits\)"), ("max,-nx", "NX"), ("max,-sse2", "SSE2")):
+        guest = boot("echo not reached\n", smp=1, options=["--cpu", cpu])
+        check_match(rf"\A\s*boot: this CPU lacks {name}, which the kernel needs\s*\Z", guest.out, f"--cpu {cpu}")
+        check_eq(guest.status, 101, f"exit status (--cpu {cpu})")
 
 
 if __name__ == "__main__":
