@@ -505,7 +505,10 @@ serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 	}
 }
 
-/* The file gets the consumer that began with the boot, in the place of its own, which is empty. */
+/*
+ * The file gets the consumer that began with the boot, in the place of its own, which is empty but
+ * for probes of processes that it may have made.
+ */
 static int
 claim(struct file *f)
 {
@@ -516,6 +519,7 @@ claim(struct file *f)
 	if (anonymous == NULL)
 		return -ENOENT;
 	list_remove(&c->link);
+	uprobe_in_free(&c->pids);
 	kmap_free(c);
 	f->priv = anonymous;
 	anonymous->alive_ns = clock_ns();

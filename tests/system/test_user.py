@@ -41,6 +41,7 @@ def anonymous():
         options = ["--file", f"/bin/user_test={BUILD}/user_test", "--file", f"/boot/dtrace.dif={image}"]
         guest = boot("/bin/nproc\nuser_test claim\nuser_test claim\n", options=options)
         lines = guest.expect(1).out.splitlines()
+        check(not any(line.startswith("not ok") for line in lines), guest.out)
         for line in ("again: -16", "started: nproc", "started: user_test", "calls: many",
                      "nothing to claim: No such file or directory"):
             check(line in lines, f"found no line \"{line}\"")

@@ -329,6 +329,37 @@ lose(void)
 	close(fd);
 }
 
+/* How many probes there are in this process. */
+static unsigned
+own_probes(int fd)
+{
+	struct dif_probe p = {.id = 0};
+	char provider[16];
+	unsigned n = 0;
+
+	snprintf(provider, sizeof(provider), "pid%d", getpid());
+	for (; request(fd, DIF_IOC_PROBE, &p) == 0; p.id++)
+		n += strcmp(p.provider, provider) == 0;
+	return n;
+}
+
+/* Makes one, of a consumer without an image. */
+static void
+probe_self(int fd)
+{
+	extern const char __executable_start[];
+	struct dif_pid p = {.pid = (uint32_t)getpid(),
+			    .kind = DIF_PID_ENTRY,
+			    .path = "/bin/user_test",
+			    .module = "user_test",
+			    .function = "make",
+			    .name = "entry"};
+
+	p.offset = p.start = (uintptr_t)make - (uintptr_t)__executable_start;
+	check("dtrace: a probe in this process", request(fd, DIF_IOC_PID, &p), 0);
+	check("dtrace: it is listed", own_probes(fd), 1);
+}
+
 int
 dtrace_claim(void)
 {
@@ -337,10 +368,12 @@ dtrace_claim(void)
 	uint64_t calls = 0;
 
 	check = quiet;
+	probe_self(fd);
 	if (request(fd, DIF_IOC_ANON, NULL) != 0) {
 		printf("nothing to claim: %s\n", strerror(errno));
 		return 1;
 	}
+	check("dtrace: its own consumer's probe", own_probes(fd), 0);
 	printf("again: %d\n", request(fd, DIF_IOC_ANON, NULL));
 	request(fd, DIF_IOC_STOP, NULL);
 	s = status(fd);
