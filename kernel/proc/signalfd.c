@@ -16,8 +16,14 @@
 
 /* A file that takes signals: vnode.data. */
 struct signal_file {
-	uint64_t mask; /* atomic: signals that it takes */
+	uint64_t mask; /* atomic: signals that it takes; ordered with who waits (poll.c) */
 };
+
+static uint64_t
+mask_of(const struct signal_file *sf)
+{
+	return __atomic_load_n(&sf->mask, __ATOMIC_SEQ_CST);
+}
 
 static int
 signal_open(struct file *f)
@@ -35,7 +41,7 @@ signal_poll(struct file *f)
 	spin_lock(&proc_lock);
 	pending = curproc()->sig_pending | curlwp()->sig_pending;
 	spin_unlock(&proc_lock);
-	return pending & __atomic_load_n(&sf->mask, __ATOMIC_RELAXED) ? POLLIN : 0;
+	return pending & mask_of(sf) ? POLLIN : 0;
 }
 
 /* A signal of the program, taken from those that are pending. */
@@ -51,7 +57,7 @@ take(void *arg)
 	int sig;
 
 	spin_lock(&proc_lock);
-	sig = proc_signal_take(__atomic_load_n(&t->from->mask, __ATOMIC_RELAXED), &t->info);
+	sig = proc_signal_take(mask_of(t->from), &t->info);
 	spin_unlock(&proc_lock);
 	return sig;
 }
@@ -127,8 +133,11 @@ sys_signalfd4(const uint64_t a[6])
 		return error;
 	sf = f->vn->data;
 	__atomic_store_n(&sf->mask, mask & ~(1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1)),
-			 __ATOMIC_RELAXED);
-	return old ? (int32_t)a[0] : filetable_install(f, flags);
+			 __ATOMIC_SEQ_CST);
+	if (!old)
+		return filetable_install(f, flags);
+	poll_notify(&proc_signal_news, POLLIN); /* one that is pending may be of the new mask */
+	return (int32_t)a[0];
 }
 
 int64_t

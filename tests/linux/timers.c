@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -327,6 +328,70 @@ kill_later(void *arg)
 	return NULL;
 }
 
+/* A thread that waits until a file tells something. */
+struct waiter {
+	int fd;
+	bool epoll;
+	_Atomic(pid_t) tid;
+};
+
+static void *
+wait_for(void *arg)
+{
+	struct waiter *w = arg;
+	struct epoll_event e;
+	struct pollfd p = {.fd = w->fd, .events = POLLIN};
+
+	w->tid = gettid();
+	return (w->epoll ? epoll_wait(w->fd, &e, 1, -1) : poll(&p, 1, -1)) == 1 ? arg : NULL;
+}
+
+/* Does the thread sleep? It has nothing else to wait for. */
+static bool
+sleeps(const struct waiter *w)
+{
+	char path[64], text[512] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", w->tid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return strstr(text, ") S ") != NULL;
+}
+
+/* Who waits sees that the file takes another signal now, which is pending. */
+static int
+new_mask_wakes(void *arg)
+{
+	int fd, poller = epoll_create1(0);
+	struct waiter w[2] = {{.fd = -1}, {.fd = poller, .epoll = true}};
+	pthread_t t[2];
+	sigset_t set;
+	void *good[2] = {NULL, NULL};
+
+	sigemptyset(&set);
+	w[0].fd = fd = signalfd(-1, &set, 0);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	kill(getpid(), SIGUSR1);
+	if (fd < 0 || watch(poller, EPOLL_CTL_ADD, fd, EPOLLIN, 0) != 0 || told(poller) != 0)
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		if (pthread_create(&t[i], NULL, wait_for, &w[i]) != 0)
+			return 2;
+		while (!sleeps(&w[i]))
+			sched_yield();
+	}
+	if (signalfd(fd, &set, 0) != fd)
+		return 3;
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], &good[i]);
+	return good[0] != NULL && good[1] != NULL ? 0 : 4;
+}
+
 static int
 reads_signals(void *arg)
 {
@@ -387,4 +452,5 @@ test_timers(void)
 	result(timers_make_threads(), "timers of SIGEV_THREAD");
 	result(timers_end_while_they_expire(), "timers end while they expire");
 	result(in_child(reads_signals, NULL) == 0, "signalfd reads pending signals");
+	result(in_child(new_mask_wakes, NULL) == 0, "a signalfd's new mask wakes who polls it");
 }
