@@ -354,9 +354,10 @@ pager_page(void *object, uint64_t index, bool make, int *err)
 static void
 pager_ref(void *object, bool writes)
 {
-	vnode_ref(object);
-	if (writes)
-		vnode_write_begin(object);
+	struct vnode *vn = vnode_ref(object);
+
+	if (writes && vnode_write_begin(vn) != 0)
+		panic("vnode %lu: executed, and mapped for writing", vn->ino);
 }
 
 static void

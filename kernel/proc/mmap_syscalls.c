@@ -41,6 +41,7 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 	if (f->vn->ops->page == NULL)
 		return -ENODEV;
 	from->read_only = from->shared && how != O_RDWR;
+	from->writes = from->shared && f->writes;
 	from->object = f->vn;
 	return 0;
 }

@@ -143,7 +143,7 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 	if (from != NULL)
 		a->from = *from;
 	if (a->from.pager != NULL) {
-		a->from.pager->ref(a->from.object, a->from.shared && !a->from.read_only);
+		a->from.pager->ref(a->from.object, a->from.writes);
 		vm->has_shared_areas |= a->from.shared;
 	}
 	area_insert(&vm->areas, a);
@@ -172,7 +172,7 @@ forget_area(struct area *a, void *arg)
 	vm->area_count--;
 	vm->size -= a->end - a->start;
 	if (a->from.pager != NULL)
-		a->from.pager->unref(a->from.object, a->from.shared && !a->from.read_only);
+		a->from.pager->unref(a->from.object, a->from.writes);
 	uidinfo_free(vm->ui, a);
 }
 

@@ -26,7 +26,10 @@ struct vm_pager {
 	 * end; 0 there is none, so it is zero, and `make` was not set.
 	 */
 	void *(*page)(void *object, uint64_t index, bool make, int *err);
-	/* writes: programs can write to it by the area that has the reference. */
+	/*
+	 * writes: the area that has the reference counts as an open file that writes. Such a file,
+	 * or another such area, is there when it begins.
+	 */
 	void (*ref)(void *object, bool writes);
 	void (*unref)(void *object, bool writes);
 };

@@ -142,14 +142,57 @@ written(void)
 	return good;
 }
 
+/* A process that executes a memfd with a word; fd 0 is `input`. */
+static pid_t
+execute_memfd(int fd, const char *word, int input)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char *const argv[] = {"text", (char *)word, NULL}, *const env[] = {NULL};
+
+		dup2(input, 0);
+		fexecve(fd, argv, env);
+		_exit(100 + errno);
+	}
+	return pid;
+}
+
+static bool
+has_status_0(pid_t pid)
+{
+	int status;
+
+	return pid != -1 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* A memfd that was executed while it is mapped, and mapped while it is executed, is as it was. */
+static bool
+mapped_memfd(int fd)
+{
+	int ends[2];
+	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = p != MAP_FAILED && has_status_0(execute_memfd(fd, "nothing", 0)) &&
+		    munmap(p, 4096) == 0 && pipe2(ends, O_CLOEXEC) == 0;
+
+	if (!good || !has_status_0(execute_memfd(fd, "stay", ends[0])))
+		return false;
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	good = p != MAP_FAILED && munmap(p, 4096) == 0;
+	close(ends[0]);
+	close(ends[1]);
+	while (ftruncate(fd, 4096) == -1 && errno == ETXTBSY)
+		sched_yield();
+	return good;
+}
+
 /* A memfd is executed while it is open, and a library that is mapped can be written to. */
 static bool
 others_may(void)
 {
-	int from = open(linux_test_path(), O_RDONLY), fd = memfd_create("text", 0), status;
+	int from = open(linux_test_path(), O_RDONLY), fd = memfd_create("text", 0);
 	struct stat st;
 	bool good = fstat(from, &st) == 0;
-	pid_t pid;
 
 	while (good && st.st_size > 0) {
 		ssize_t n = sendfile(fd, from, NULL, (size_t)st.st_size);
@@ -158,14 +201,7 @@ others_may(void)
 		st.st_size -= n;
 	}
 	close(from);
-	pid = fork();
-	if (pid == 0) {
-		char *const argv[] = {"text", "nothing", NULL}, *const env[] = {NULL};
-
-		fexecve(fd, argv, env);
-		_exit(100 + errno);
-	}
-	good = good && waitpid(pid, &status, 0) == pid && status == 0;
+	good = good && has_status_0(execute_memfd(fd, "nothing", 0)) && mapped_memfd(fd);
 	close(fd);
 	fd = open("/lib/libc.so.6", O_WRONLY);
 	return good && (fd >= 0 ? close(fd) == 0 : errno == ENOENT || errno == EACCES);
@@ -177,6 +213,6 @@ test_texts(void)
 	result(running(), "nobody writes to a file that is executed: ETXTBSY");
 	result(ended(), "a program's file is written to after its last process has ended");
 	result(written(), "a file that somebody writes to is not executed: ETXTBSY");
-	result(others_may(), "a memfd is executed though it is open for writing");
+	result(others_may(), "a memfd is executed though it is open for writing, or mapped so");
 	unlink(COPY);
 }
