@@ -163,17 +163,10 @@ is_busy(const struct vnode *root, uint32_t own)
 	return false;
 }
 
-static bool
-any_name(const struct vnode *vn, const char *name)
-{
-	(void)vn;
-	(void)name;
-	return true;
-}
-
 int
 vfs_unmount(struct vnode *root, bool detach)
 {
+	struct list gone = LIST_INIT(gone);
 	struct vnode *covered = NULL;
 	struct mount *m;
 	int error = 0;
@@ -190,13 +183,14 @@ vfs_unmount(struct vnode *root, bool detach)
 		covered->cover = NULL;
 		root->name = NULL;
 		root->parent = NULL;
-		vnode_sweep(root, any_name);
+		dir_empty(root, &gone);
 		list_remove(&m->link);
 	}
 	mutex_unlock(&vfs_lock);
 	CTR1(KTR_VFS, "unmount: error %d", -error);
 	if (error != 0)
 		return error;
+	names_free(&gone);
 	kfree(m);
 	vnode_unref(root);
 	vnode_unref(covered);

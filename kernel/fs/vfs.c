@@ -2,7 +2,7 @@
  * vfs.c - the tree of names: finding, making, linking, removing and renaming.
  *
  * vfs_lock is held while a path is walked part by part, so a walk sees the tree before or after a
- * change, never in between. Invariant: a vnode that leaves the tree is released after the lock,
+ * change, never in between. Invariant: a vnode that a user removes is released after the lock,
  * since freeing may take long. Locking: vfs.h.
  */
 #include "kernel/fs/vfs.h"
@@ -360,36 +360,55 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 
 /* Removes a name, and all below it, what is deepest first. vfs_lock held. */
 static void
-remove_all(struct vname *top)
+remove_all(struct vname *top, struct list *gone)
 {
 	struct vname *n = top;
 	bool last;
 
 	do {
 		struct vname *up;
-		struct vnode *vn;
 
 		while (!list_empty(&n->vn->children))
 			n = list_entry(n->vn->children.next, struct vname, sibling);
-		vn = n->vn;
 		up = n->dir->name;
 		last = n == top;
-		vn->fill = NULL; /* somebody may still look into it */
-		dir_unlink(n);
-		vnode_unref(vn);
+		n->vn->fill = NULL; /* somebody may still look into it */
+		dir_take(n);
+		list_append(gone, &n->sibling);
 		n = up;
 	} while (!last);
 }
 
 void
+names_free(struct list *gone)
+{
+	list_for_each_safe (l, gone) {
+		struct vname *n = list_entry(l, struct vname, sibling);
+
+		vnode_unref(n->vn);
+		uidinfo_free(n->ui, n);
+	}
+}
+
+void
+dir_empty(struct vnode *dir, struct list *gone)
+{
+	while (!list_empty(&dir->children))
+		remove_all(list_entry(dir->children.next, struct vname, sibling), gone);
+}
+
+void
 vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name))
 {
+	struct list gone = LIST_INIT(gone);
+
 	list_for_each_safe (l, &dir->children) {
 		struct vname *n = list_entry(l, struct vname, sibling);
 
 		if (stale(n->vn, n->text))
-			remove_all(n);
+			remove_all(n, &gone);
 	}
+	names_free(&gone);
 }
 
 void

@@ -16,7 +16,7 @@ struct vname {
 	struct uidinfo *ui;  /* the user to whom it is counted */
 	uint32_t hash;       /* of directory and text */
 	struct vname *next;  /* in the same bucket */
-	struct list sibling; /* in dir->children */
+	struct list sibling; /* in dir->children; when it is removed, where dir_empty() puts it */
 	uint64_t cookie;     /* position in the directory, for getdents64 */
 	char text[];
 };
@@ -30,6 +30,14 @@ struct vname *dir_find(const struct vnode *dir, const char *name);
 int dir_link(struct vnode *dir, struct vnode *vn, const char *name);
 /* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
 void dir_unlink(struct vname *n);
+/* The same, but the name is the caller's, too: to free by uidinfo_free(). vfs_lock held. */
+void dir_take(struct vname *n);
+/*
+ * Removes all names below dir, and adds them to the list `gone`, by `sibling`. names_free() then
+ * frees them and drops their references, for which vfs_lock is not held: it may take long.
+ */
+void dir_empty(struct vnode *dir, struct list *gone);
+void names_free(struct list *gone);
 
 /*
  * The name after n of the tree below root, each directory before what is in it; NULL begins, and

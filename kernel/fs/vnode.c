@@ -200,7 +200,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 }
 
 void
-dir_unlink(struct vname *n)
+dir_take(struct vname *n)
 {
 	struct vname **at = &names[n->hash % NAME_BUCKETS];
 	struct vnode *vn = n->vn;
@@ -215,6 +215,12 @@ dir_unlink(struct vname *n)
 		vn->name = NULL;
 		vn->parent = NULL;
 	}
+}
+
+void
+dir_unlink(struct vname *n)
+{
+	dir_take(n);
 	uidinfo_free(n->ui, n);
 }
 

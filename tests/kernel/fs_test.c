@@ -7,7 +7,7 @@
 #include "kernel/abi/stat.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pipe.h"
-#include "kernel/fs/vfs.h"
+#include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
@@ -114,6 +114,44 @@ KTEST(vfs_refuses_what_would_break_the_tree)
 	KT_EQ(vnode_remove(NULL, "/tmp/d/sub", true), 0);
 	KT_EQ(vnode_remove(NULL, "/tmp/d", true), 0);
 	KT_EQ(vnode_remove(NULL, "/tmp/f", false), 0);
+}
+
+static unsigned freed, freed_under_lock;
+
+static void
+count_free(struct vnode *vn)
+{
+	(void)vn;
+	freed++;
+	freed_under_lock += mutex_held(&vfs_lock);
+}
+
+KTEST(vfs_unmount_frees_what_is_there_after_the_lock)
+{
+	static const struct vnode_ops ops = {.destroy = count_free};
+	struct vnode *dir, *root;
+	int err;
+
+	make_dir("/tmp/mnt");
+	dir = vnode_lookup(NULL, "/tmp/mnt", &err);
+	KT_EQ(vfs_mount(dir, "tmpfs", "test", 0755), 0);
+	vnode_unref(dir);
+	make_dir("/tmp/mnt/sub");
+	for (unsigned i = 0; i < 2; i++) {
+		dir = vnode_lookup(NULL, i == 0 ? "/tmp/mnt" : "/tmp/mnt/sub", &err);
+		vnode_unref(vnode_add(dir, "counted", S_IFREG | 0644, &ops, NULL, &err));
+		KT_EQ(err, 0);
+		vnode_unref(dir);
+	}
+	root = vnode_lookup(NULL, "/tmp/mnt", &err);
+	freed = freed_under_lock = 0;
+	KT_EQ(vfs_unmount(root, true), 0);
+	KT_EQ(freed, 2);
+	KT_EQ(freed_under_lock, 0);
+	KT_ASSERT(list_empty(&root->children));
+	vnode_unref(root);
+	KT_EQ(lookup_error("/tmp/mnt/sub"), -ENOENT);
+	KT_EQ(vnode_remove(NULL, "/tmp/mnt", true), 0);
 }
 
 KTEST(vfs_rename_replaces_and_moves)
