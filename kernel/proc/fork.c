@@ -153,6 +153,12 @@ fork_current(const struct fork_args *f)
 	fork_thread(p->thread, p->vm, f);
 
 	spin_lock(&proc_lock);
+	if (proc_signal_ends()) { /* it may be the group's, which then has no new member */
+		spin_unlock(&proc_lock);
+		lwp_calls_forget(p->thread->lwp);
+		proc_discard(p);
+		return -EINTR;
+	}
 	p->cwd = vnode_ref(parent->cwd);
 	p->root = parent->root != NULL ? vnode_ref(parent->root) : NULL;
 	p->exe = parent->exe != NULL ? vnode_ref(parent->exe) : NULL;

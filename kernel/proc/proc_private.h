@@ -121,6 +121,8 @@ void proc_signals_update_thread(struct proc *p, struct lwp *l);
  * chosen has ended. proc_lock held.
  */
 void proc_signals_retarget(struct proc *p);
+/* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
+bool proc_signal_ends(void);
 /* Forgets pending signals of the set. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
 /* Sends sig to one thread, and says why. proc_lock held. */

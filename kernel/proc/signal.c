@@ -320,6 +320,16 @@ proc_signal_pending(void)
 	return __atomic_load_n(&curthread()->signalled, __ATOMIC_SEQ_CST);
 }
 
+bool
+proc_signal_ends(void)
+{
+	const struct proc *p = curproc();
+	const struct lwp *l = curlwp();
+
+	return p->exiting || l->dying || p->state == PROC_STOPPED ||
+	       (deliverable(p, l) & ~p->sig_caught) != 0;
+}
+
 /* Stops the threads of the current process until it is continued. proc_lock held. */
 static void
 stop_all(struct proc *p, int sig)
@@ -336,7 +346,8 @@ enum interrupted {
 	NOT,    /* no such call */
 	FINAL,  /* it ends with EINTR */
 	WAITED, /* for a handler: it begins again if there was none */
-	AGAIN   /* it begins again, unless a handler without SA_RESTART ran */
+	AGAIN,  /* it begins again, unless a handler without SA_RESTART ran */
+	ALWAYS  /* it begins again */
 };
 
 static enum interrupted
@@ -345,18 +356,14 @@ interrupted_call(const struct arch_trapframe *tf)
 	static const struct {
 		const char *name;
 		enum interrupted how;
-	} special[] = {{"clock_nanosleep", FINAL},
-		       {"epoll_pwait", FINAL},
-		       {"epoll_pwait2", FINAL},
-		       {"epoll_wait", FINAL},
-		       {"nanosleep", FINAL},
-		       {"pause", WAITED},
-		       {"poll", FINAL},
-		       {"ppoll", FINAL},
-		       {"pselect6", FINAL},
-		       {"select", FINAL},
-		       {"rt_sigsuspend", WAITED},
-		       {"rt_sigtimedwait", FINAL}};
+	} special[] = {{"clone", ALWAYS},         {"clock_nanosleep", FINAL},
+		       {"epoll_pwait", FINAL},    {"epoll_pwait2", FINAL},
+		       {"epoll_wait", FINAL},     {"fork", ALWAYS},
+		       {"nanosleep", FINAL},      {"pause", WAITED},
+		       {"poll", FINAL},           {"ppoll", FINAL},
+		       {"pselect6", FINAL},       {"select", FINAL},
+		       {"rt_sigsuspend", WAITED}, {"rt_sigtimedwait", FINAL},
+		       {"vfork", ALWAYS}};
 	const char *name;
 
 	if (!arch_tf_in_syscall(tf) || arch_tf_return(tf) != (uint64_t)-EINTR)
@@ -464,7 +471,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (is_ignored(p, sig))
 			continue;
 		if (p->sig_caught & BIT(sig)) {
-			if (call == AGAIN && (p->sig_action[sig - 1].sa_flags & SA_RESTART))
+			if (call == ALWAYS ||
+			    (call == AGAIN && (p->sig_action[sig - 1].sa_flags & SA_RESTART)))
 				arch_tf_syscall_again(tf);
 			call = NOT;
 			if (run_handler(p, tf, sig, &info))
@@ -482,7 +490,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		proc_exit(sig);
 	}
 	/* Another thread may have taken the signal: nothing has happened to the call. */
-	if (call == AGAIN || call == WAITED || (call == FINAL && !any))
+	if (call == AGAIN || call == ALWAYS || call == WAITED || (call == FINAL && !any))
 		arch_tf_syscall_again(tf);
 	if (l->sig_restore)
 		l->sig_blocked = l->sig_saved;

@@ -425,6 +425,75 @@ chance_frames_kill(void)
 	return true;
 }
 
+/* Processes of a group, which wait until the gate is closed, and are there until then. */
+struct crowd {
+	int gate[2], there[2];
+	_Atomic(unsigned) *made, *left;
+};
+
+static void
+join_crowd(const struct crowd *c)
+{
+	char byte;
+
+	close(c->gate[1]);
+	close(c->there[0]);
+	++*c->made;
+	if (read(c->gate[0], &byte, 1) == 0)
+		++*c->left;
+	_exit(0);
+}
+
+/* Makes processes without an end, until somebody kills the group. */
+static void
+lead_crowd(const struct crowd *c)
+{
+	setpgid(0, 0);
+	for (int i = 0; i < 50; i++)
+		if (fork() == 0)
+			join_crowd(c);
+	join_crowd(c);
+}
+
+/* Whoever has been made when a group is killed is killed, too: so many are left. */
+static unsigned
+kill_crowd(unsigned size)
+{
+	_Atomic(unsigned) *counts =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct crowd c = {.made = counts, .left = counts + 1};
+	unsigned left;
+	pid_t pid;
+	char byte;
+
+	if (pipe(c.gate) != 0 || pipe(c.there) != 0)
+		return UINT32_MAX;
+	pid = fork();
+	if (pid == 0)
+		lead_crowd(&c);
+	close(c.gate[0]);
+	close(c.there[1]);
+	while (*c.made < size)
+		sched_yield();
+	kill(-pid, SIGKILL);
+	close(c.gate[1]);
+	waitpid(pid, NULL, 0);
+	read(c.there[0], &byte, 1); /* returns when the last one has ended */
+	close(c.there[0]);
+	left = *c.left;
+	munmap(counts, 4096);
+	return left;
+}
+
+static bool
+groups_are_killed(void)
+{
+	for (unsigned i = 0; i < how_often(60); i++)
+		if (kill_crowd(1 + i % 5) != 0)
+			return false;
+	return true;
+}
+
 void
 test_signals(void)
 {
@@ -442,6 +511,7 @@ test_signals(void)
 	result(in_child(faults_while_blocked, NULL) == 128 + SIGSEGV,
 	       "a fault whose signal is blocked kills");
 	result(in_child(aborts, NULL) == 128 + SIGABRT, "abort");
+	result(groups_are_killed(), "a killed group has no members left: none is made meanwhile");
 	result(children_are_told_of(), "SIGCHLD tells what happened to which child");
 	result(pipes_break(), "SIGPIPE has a handler");
 	result(in_child(executes_with_handlers, NULL) == 0,
