@@ -193,8 +193,10 @@ tame(long nr, uint64_t a[6])
 {
 	const char *value;
 
-	/* setsid: what a round leaves is ended by its group. */
-	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown || nr == NR_setsid)
+	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
+		return false;
+	/* What a round of user 0's leaves is ended by its group. */
+	if (getuid() == 0 && (nr == NR_setsid || nr == NR_setpgid))
 		return false;
 	if (nr == NR_tgkill)
 		a[1] = a[0]; /* the thread of a process has its number */
@@ -447,8 +449,10 @@ one_round(void (*fn)(void), uint64_t number)
 		kill(worker, SIGKILL);
 	while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
 		;
-	/* Also ends what it left in its group. */
+	/* Also ends what it left: in its group; and of a user, in any other, which it may join. */
 	kill(-worker, SIGKILL);
+	if (getuid() != 0)
+		kill(-1, SIGKILL);
 	if (killer > 0) {
 		kill(killer, SIGKILL);
 		while (waitpid(killer, NULL, 0) < 0 && errno == EINTR)
