@@ -58,16 +58,16 @@ send_noted(void)
 
 	while (noted[cpu].count > 0) {
 		uint32_t pid;
+		struct proc *p;
 		int sig;
 
 		noted[cpu].count--;
 		pid = noted[cpu].notes[noted[cpu].count].pid;
 		sig = noted[cpu].notes[noted[cpu].count].sig;
 		spin_lock(&proc_lock);
-		for_each_proc (p) {
-			if (p->pid == pid)
-				proc_signal_locked(p, sig);
-		}
+		p = proc_find(pid);
+		if (p != NULL)
+			proc_signal_locked(p, sig);
 		spin_unlock(&proc_lock);
 	}
 }

@@ -326,7 +326,7 @@ wait_child(int64_t want, int options, struct waited *w)
 	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
 	if (gone) {
 		list_remove(&c->sibling);
-		list_remove(&c->all);
+		proc_leave(c);
 		cpu_time_add(&curproc()->children_time, w->time);
 	} else if (!(options & WNOWAIT)) {
 		c->status_new = false;

@@ -176,7 +176,7 @@ fork_current(const struct fork_args *f)
 		curlwp()->vfork_child = p;
 	}
 	list_append(&parent->children, &p->sibling);
-	list_append(&procs, &p->all);
+	proc_join(p);
 	spin_unlock(&proc_lock);
 	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
 		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));

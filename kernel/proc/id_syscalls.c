@@ -216,18 +216,11 @@ sys_setresuid(const uint64_t a[6])
 
 /* The caller (pid 0) or one of its children. NULL: not among those. proc_lock held. */
 static struct proc *
-self_or_child(uint64_t pid)
+self_or_child(uint32_t pid)
 {
-	struct proc *p = curproc();
+	struct proc *self = curproc(), *p = pid != 0 ? proc_find(pid) : self;
 
-	if (pid == 0 || pid == p->pid)
-		return p;
-	list_for_each (l, &p->children) {
-		struct proc *c = list_entry(l, struct proc, sibling);
-		if (c->pid == pid && c->state != PROC_ZOMBIE)
-			return c;
-	}
-	return NULL;
+	return p == self || (p != NULL && p->parent == self && p->state != PROC_ZOMBIE) ? p : NULL;
 }
 
 /*
@@ -273,13 +266,13 @@ sys_setpgid(const uint64_t a[6])
 static int64_t
 group_of(uint32_t pid, bool session)
 {
+	const struct proc *p;
 	int64_t r = -ESRCH;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (pid == 0 ? p == curproc() : p->pid == pid)
-			r = session ? p->sid : p->pgid;
-	}
+	p = pid != 0 ? proc_find(pid) : curproc();
+	if (p != NULL)
+		r = session ? p->sid : p->pgid;
 	spin_unlock(&proc_lock);
 	return r;
 }

@@ -40,6 +40,10 @@ struct spinlock proc_lock = SPINLOCK_INIT("proc");
 struct list procs = LIST_INIT(procs);
 struct proc *init_proc;
 
+#define PID_BUCKETS 1024
+
+static struct proc *by_pid[PID_BUCKETS]; /* proc_lock; by pid modulo PID_BUCKETS */
+
 struct proc *
 curproc(void)
 {
@@ -162,6 +166,37 @@ proc_next(const struct proc *p)
 	return l != &procs ? list_entry(l, struct proc, all) : NULL;
 }
 
+struct proc *
+proc_find(uint32_t pid)
+{
+	struct proc *p = by_pid[pid % PID_BUCKETS];
+
+	while (p != NULL && p->pid != pid)
+		p = p->same_hash;
+	return p;
+}
+
+void
+proc_join(struct proc *p)
+{
+	struct proc **bucket = &by_pid[p->pid % PID_BUCKETS];
+
+	p->same_hash = *bucket;
+	*bucket = p;
+	list_append(&procs, &p->all);
+}
+
+void
+proc_leave(struct proc *p)
+{
+	struct proc **at = &by_pid[p->pid % PID_BUCKETS];
+
+	while (*at != p)
+		at = &(*at)->same_hash;
+	*at = p->same_hash;
+	list_remove(&p->all);
+}
+
 /* Frees a process that has no thread and is not in the tree. */
 void
 proc_free(struct proc *p)
@@ -233,18 +268,14 @@ int
 proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow))
 {
 	int error = -ESRCH;
+	struct proc *p;
 
 	spin_lock(&proc_lock);
-	for (struct proc *p = NULL; error != 0 && (p = proc_next(p)) != NULL;) {
-		if (p->pid != pid || p->thread == NULL)
-			continue;
-		if (p->thread->follow != 0 && is_used(p->thread->follow)) {
-			error = -EBUSY;
-			break;
-		}
+	p = pid <= UINT32_MAX ? proc_find((uint32_t)pid) : NULL;
+	if (p != NULL && p->thread != NULL)
+		error = p->thread->follow != 0 && is_used(p->thread->follow) ? -EBUSY : 0;
+	if (error == 0)
 		for_each_lwp(l, p) l->thread->follow = follow;
-		error = 0;
-	}
 	spin_unlock(&proc_lock);
 	return error;
 }
@@ -252,15 +283,14 @@ proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow))
 bool
 proc_program(uint32_t pid, char path[PROC_PROGRAM])
 {
-	bool found = false;
+	const struct proc *p;
+	bool found;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (p->pid == pid && p->state != PROC_ZOMBIE) {
-			strlcpy(path, p->program, PROC_PROGRAM);
-			found = true;
-		}
-	}
+	p = proc_find(pid);
+	found = p != NULL && p->state != PROC_ZOMBIE;
+	if (found)
+		strlcpy(path, p->program, PROC_PROGRAM);
 	spin_unlock(&proc_lock);
 	return found;
 }
@@ -302,7 +332,7 @@ proc_start_init(const char *script)
 	sleepq_register_signals(proc_signal_pending);
 	rlimit_init(p->limits);
 	spin_lock(&proc_lock);
-	list_append(&procs, &p->all);
+	proc_join(p);
 	spin_unlock(&proc_lock);
 	CTR1(KTR_PROC, "init: pid %u", p->pid);
 	sched_start(p->thread);

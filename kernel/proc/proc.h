@@ -132,13 +132,14 @@ struct proc {
 	char program[PROC_PROGRAM]; /* [t] the path that was executed, from the root; as `name` */
 	char psargs[PROC_ARGS]; /* [t] the beginning of the arguments; contains a NUL, as `name` */
 	enum proc_state state;  /* [p] */
+	unsigned nthreads;      /* [p] in lwps; a thread that is alone may read it */
 	struct proc *parent;    /* [p] */
 	struct list children;   /* [p] */
 	struct list sibling;    /* [p] */
 	struct list all;        /* [p] */
+	struct proc *same_hash; /* [p] (proc.c: by_pid) */
 	struct lwp first;       /* its first thread, which may have ended */
 	struct list lwps;       /* [p] the threads that live */
-	unsigned nthreads;      /* [p] how many; a thread that is alone may read it */
 	struct thread *thread;  /* [p] the oldest that lives; NULL: none does */
 	bool exiting;           /* [p] all threads end, and the process with exit_status */
 	int exit_status;        /* [p] */

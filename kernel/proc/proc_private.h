@@ -27,6 +27,12 @@ extern struct list procs; /* proc_lock */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
 
+/* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
+struct proc *proc_find(uint32_t pid);
+/* From now on p is in the list of all, or no longer. proc_lock held. */
+void proc_join(struct proc *p);
+void proc_leave(struct proc *p);
+
 /* The time of all threads of p, also of those that have ended. proc_lock held. */
 struct cpu_time proc_time(const struct proc *p);
 /* The timer of setitimer() has expired: sends SIGALRM to the process. */

@@ -70,11 +70,9 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 	if (resource >= RLIMIT_NLIMITS)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	for (struct proc *p = NULL; target == NULL && (p = proc_next(p)) != NULL;) {
-		if (p->pid == pid && p->state != PROC_ZOMBIE)
-			target = p;
-	}
-	if (target == NULL) {
+	if (target == NULL)
+		target = proc_find(pid);
+	if (target == NULL || target->state == PROC_ZOMBIE) {
 		error = -ESRCH;
 	} else if (self->uid != 0 && target != self &&
 		   (self->ruid != target->ruid || self->ruid != target->uid ||

@@ -44,23 +44,38 @@ send(struct proc *p, struct lwp *l, int sig)
 	return 0;
 }
 
+/* pid, as of kill(): 0 or -1, or a group's, negative. proc_lock held. */
+static int64_t
+kill_many(int64_t pid, int sig)
+{
+	uint32_t group = pid == 0 ? curproc()->pgid : (uint32_t)-pid;
+	int64_t r = -ESRCH;
+
+	for_each_proc (p) {
+		bool match = pid == -1 ? p->pid != 1 && p != curproc() : p->pgid == group;
+
+		if (match && (send(p, NULL, sig) == 0 || r == -ESRCH))
+			r = allowed(p) ? 0 : -EPERM;
+	}
+	return r;
+}
+
 int64_t
 sys_kill(const uint64_t a[6])
 {
-	int64_t pid = (int32_t)a[0], r = -ESRCH;
+	int32_t pid = (int32_t)a[0];
+	int64_t r = -ESRCH;
 	int sig = (int)a[1];
-	uint32_t group = pid == 0 ? curproc()->pgid : pid < -1 ? (uint32_t)-pid : 0;
+	struct proc *p;
 
 	if (sig < 0 || sig > NSIG)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		bool match = pid > 0     ? p->pid == (uint32_t)pid
-			     : pid == -1 ? p->pid != 1 && p != curproc()
-					 : p->pgid == group;
-		if (match && (send(p, NULL, sig) == 0 || r == -ESRCH))
-			r = allowed(p) ? 0 : -EPERM;
-	}
+	p = pid > 0 ? proc_find((uint32_t)pid) : NULL;
+	if (pid <= 0)
+		r = kill_many(pid, sig);
+	else if (p != NULL)
+		r = send(p, NULL, sig);
 	spin_unlock(&proc_lock);
 	return r;
 }

@@ -23,15 +23,6 @@
 
 /* ---- who is there ---- */
 
-struct proc *
-procfs_proc(uint32_t pid)
-{
-	for_each_proc (p)
-		if (p->pid == pid)
-			return p;
-	return NULL;
-}
-
 /* Is it a thread of the kernel, but not one that idles? */
 static bool
 is_kernel_thread(const struct thread *t)
@@ -51,7 +42,7 @@ procfs_user(uint32_t pid, uint32_t *uid)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(pid);
+	p = proc_find(pid);
 	*uid =
 	    p != NULL && !p->changed_uid ? p->uid : 0; /* as ktrace: until it executes a program */
 	spin_unlock(&proc_lock);
@@ -134,7 +125,7 @@ next_tid(uint32_t pid, uint32_t from)
 	struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(pid);
+	p = proc_find(pid);
 	if (p != NULL)
 		for_each_lwp(l, p) if (l->thread->tid > from &&
 				       (best == 0 || l->thread->tid < best)) best = l->thread->tid;
@@ -182,7 +173,7 @@ look_at_file(uint32_t pid, unsigned fd, struct open_file *o)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(pid);
+	p = proc_find(pid);
 	ft = p != NULL ? p->files : NULL;
 	if (ft != NULL && fd < FILES_MAX) {
 		spin_lock(&ft->lock);
@@ -285,7 +276,7 @@ cwd_link(struct procfs_node *n)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(n->pid);
+	p = proc_find(n->pid);
 	if (p != NULL && p->cwd != NULL)
 		vn = vnode_ref(p->cwd);
 	spin_unlock(&proc_lock);
@@ -299,7 +290,7 @@ exe_link(struct procfs_node *n)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(n->pid);
+	p = proc_find(n->pid);
 	if (p != NULL && p->exe != NULL)
 		vn = vnode_ref(p->exe);
 	spin_unlock(&proc_lock);
@@ -313,7 +304,7 @@ root_link(struct procfs_node *n)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(n->pid);
+	p = proc_find(n->pid);
 	if (p == NULL || p->cwd != NULL) /* not when it ends */
 		vn = vnode_ref(p != NULL && p->root != NULL ? p->root : vfs_root);
 	spin_unlock(&proc_lock);
@@ -330,7 +321,7 @@ space_of(uint32_t pid)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(pid);
+	p = proc_find(pid);
 	if (p != NULL && p->vm != NULL)
 		vm = vm_ref(p->vm);
 	spin_unlock(&proc_lock);
@@ -454,7 +445,7 @@ words_of(const struct procfs_node *n, struct words *w)
 	if (thread_each(take_words, w) != 0)
 		return true;
 	spin_lock(&proc_lock);
-	p = procfs_proc(n->pid);
+	p = proc_find(n->pid);
 	if (p != NULL)
 		strlcpy(w->name, p->name, sizeof(w->name));
 	spin_unlock(&proc_lock);
@@ -527,7 +518,7 @@ limits_show(const struct procfs_node *n, struct sbuf *out)
 	const struct proc *p;
 
 	spin_lock(&proc_lock);
-	p = procfs_proc(n->pid);
+	p = proc_find(n->pid);
 	if (p != NULL)
 		memcpy(limits, p->limits, sizeof(limits));
 	spin_unlock(&proc_lock);

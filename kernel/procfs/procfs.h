@@ -68,8 +68,6 @@ char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 extern const struct procfs_file procfs_pid;
 bool procfs_pid_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);
 void procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);
-/* A process. NULL: there is none, or it is a thread of the kernel. proc_lock held. */
-struct proc *procfs_proc(uint32_t pid);
 /* Its user; 0 of threads of the kernel. False: it has ended. */
 bool procfs_user(uint32_t pid, uint32_t *uid);
 

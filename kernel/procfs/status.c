@@ -110,7 +110,7 @@ take(const struct procfs_node *n, struct facts *f)
 
 	*f = (struct facts){.pid = n->pid, .tid = n->tid != 0 ? n->tid : n->pid};
 	spin_lock(&proc_lock);
-	p = procfs_proc(n->pid);
+	p = proc_find(n->pid);
 	if (p == NULL) {
 		spin_unlock(&proc_lock);
 		return thread_each(take_kernel_thread, f) != 0 ? 0 : -ESRCH;
