@@ -118,6 +118,32 @@ count(const struct fuzz_input *in)
 	return n;
 }
 
+/* The same file in FreeBSD's format: each record is whole. */
+static void
+in_freebsd(const struct fuzz_input *in)
+{
+	char *text, *out;
+	size_t n, size, at = 0;
+	int status;
+
+	kdump_options.freebsd = open_memstream(&out, &size);
+	FUZZ_CHECK(kdump_options.freebsd != NULL, "no memory");
+	text = dump(in, SIZE_MAX, &status, &n);
+	fclose(kdump_options.freebsd);
+	FUZZ_CHECK(n == 0, "printed: %s", text);
+	while (size - at >=
+	       64) { /* the header's bytes, of which the first four say how many follow */
+		uint32_t len;
+
+		memcpy(&len, out + at, sizeof(len));
+		FUZZ_CHECK(len <= size - at - 64, "%u bytes of %zu", len, size - at - 64);
+		at += 64 + len;
+	}
+	FUZZ_CHECK(at == size, "%zu bytes more", size - at);
+	free(out);
+	free(text);
+}
+
 /* The same file, read by ktrdump: events in order. */
 static void
 events(const struct fuzz_input *in)
@@ -170,6 +196,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   "%zu lines, %u warnings, %zu records", lines, warnings, count(&in));
 	free(text[0]);
 	free(text[1]);
+	in_freebsd(&in);
 	events(&in);
 	return 0;
 }

@@ -251,8 +251,77 @@ def a_live_dump_ends_with_the_last_process(tmp):
         equal(p.wait(DEADLINE_S), 0)
 
 
+FREEBSD = struct.Struct("<iHhi20sqqqii")  # sys/ktrace.h: struct ktr_header, on machines of 64 bits
+
+
+def freebsd(tmp, records, *args):
+    """[(type, header, data)] of what --freebsd writes."""
+    out, at, found = tmp / "freebsd.out", 0, []
+    equal(lines(records, "--freebsd", str(out), *args), [], "what is printed")
+    data = out.read_bytes()
+    while at < len(data):
+        h = FREEBSD.unpack_from(data, at)
+        at += FREEBSD.size
+        found.append((h[1], h, data[at:at + h[0]]))
+        at += h[0]
+    equal(at, len(data), "the end of the last record")
+    return found
+
+
+def a_file_for_freebsds_kdump(tmp):
+    equal(FREEBSD.size, 64)
+    for machine in k.MACHINES:
+        types, headers, data = zip(*freebsd(tmp, k.one_of_each(machine)))
+        equal([t & 0x3fff for t in types], [k.PROCCTOR, k.SYSCALL, k.NAMEI, k.SYSRET, k.SYSCALL, k.GENIO, k.SYSRET, k.GENIO, k.PSIG, k.CSW, k.USER, k.STRUCT,
+                                            k.STRUCT, k.SYSCTL, k.FAULT, k.FAULTEND, k.SYSRET, k.PROCDTOR], machine)
+        equal({t & 0xc000 for t in types}, {0x4000}, "each has a version")
+        code, read, _write = {"x86_64": (257, 0, 1), "aarch64": (56, 63, 64)}[machine]
+        equal(data[0], struct.pack("<I", 0x203), "Linux's programs of 64 bits")
+        equal(data[1], struct.pack("<hhi4q", code, 4, 0, -100, 0x7000, 0o2000000, 0))
+        equal(data[2], b"/etc")
+        equal(data[3], struct.pack("<hhiq", code, 0, 0, 3))
+        equal(data[5], struct.pack("<ii", 3, 0) + b"some\ttext\n")
+        equal(data[6], struct.pack("<hhiq", read, 0, 0, 10))
+        equal(data[7], struct.pack("<ii", 1, 1) + bytes(range(40)))
+        equal(data[8], struct.pack("<iiQi4Ii", 2, 0, 0, 0x10006, 0, 0, 0, 0, 0))
+        equal(data[9], struct.pack("<ii8s", 1, 0, b"pipe"))
+        equal(data[10], b"marker")
+        equal((data[11][:5], len(data[11])), (b"stat\0", 5 + 224))
+        equal(data[12], b"timespec\0" + struct.pack("<qq", 5, 6))
+        equal(data[13], b"kern.version")
+        equal(data[14], struct.pack("<Qii", 0x400000, 2, 0))
+        equal(data[15], struct.pack("<i", 0))
+        equal(data[-1], b"")
+    drop = k.ret(1, 5, time=(7, 8), pid=9, tid=10, comm=b"a" * 19, cpu=3, dropped=3)
+    drop = drop[:4] + struct.pack("<H", k.SYSRET | k.DROP) + drop[6:]
+    [(_, header, _)] = freebsd(tmp, [drop])
+    equal(header, (16, k.SYSRET | 0xc000, 1, 9, b"a" * 19 + b"\0", 7, 8, 10, 3, 0))
+    equal(freebsd(tmp, [k.record(k.FAULTEND, struct.pack("<QII", 1, 0, 0))])[0][2], struct.pack("<i", 1))
+    equal([t & 0x3fff for t, _, _ in freebsd(tmp, k.one_of_each(), "-t", "n")], [k.PROCCTOR, k.NAMEI, k.PROCDTOR], "-t n")
+
+
+def freebsds_numbers_of_errors_and_signals(tmp):
+    errors = {"EAGAIN": 35, "ENAMETOOLONG": 63, "ENOSYS": 78, "ENOTEMPTY": 66, "ELOOP": 62, "EOVERFLOW": 84, "EOPNOTSUPP": 45, "ETIMEDOUT": 60, "ECANCELED": 85}
+    rows = re.findall(r"^#define (E\w+) +(\d+)$", (ROOT / "kernel/abi/errno.h").read_text(), re.M)
+    expect(len(rows) > 30 and set(errors) <= {name for name, _ in rows}, f"errno.h: {rows}")
+    said = freebsd(tmp, [k.ret(0, -1, int(number)) for _, number in rows])
+    for (name, number), (_, _, data) in zip(rows, said):
+        expect(int(number) < 35 or name in errors, f"{name}: which number has it in FreeBSD?")
+        equal(struct.unpack("<hhiq", data)[2], errors.get(name, int(number)), name)
+    # HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM, none, CHLD CONT STOP TSTP TTIN TTOU URG XCPU …
+    signals = [1, 2, 3, 4, 5, 6, 10, 8, 9, 30, 11, 31, 13, 14, 15, 0, 20, 19, 17, 18, 21, 22, 16, 24, 25, 26, 27, 28, 23, 0, 12] + list(range(65, 98))
+    for sig, theirs in enumerate(signals, 1):
+        [(_, _, data)] = freebsd(tmp, [k.psig(sig, 0, 0x5000, 1 << sig - 1)])
+        signo, _, action, code, *mask, _ = struct.unpack("<iiQi4Ii", data)
+        equal((signo, action, code), (theirs, 0x5000, 0x10001), f"signal {sig}")
+        equal(sum(word << 32 * i for i, word in enumerate(mask)), 1 << theirs - 1 if theirs else 0, f"mask of signal {sig}")
+    for sig, code, theirs in ((8, 1, 2), (8, 2, 1), (8, 3, 3), (11, 1, 1), (1, -1, 0x10002), (1, -2, 0x10003), (1, -6, 0x10007)):
+        equal(struct.unpack_from("<i", freebsd(tmp, [k.psig(sig, code)])[0][2], 16)[0], theirs, f"signal {sig}, code {code}")
+
+
 if __name__ == "__main__":
     main([first_columns_are_number_name_and_type, calls_have_names_and_flags_of_their_machine,
           every_call_of_every_machine_has_a_name_and_arguments, returns_are_as_in_freebsd, data_is_text_or_hexadecimal,
           signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
-          jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, damage_is_told_and_the_rest_is_printed, bad_options_are_told, a_live_dump_ends_with_the_last_process])
+          jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, damage_is_told_and_the_rest_is_printed, a_file_for_freebsds_kdump,
+          freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_live_dump_ends_with_the_last_process])

@@ -11,7 +11,7 @@
 #include "userland/bin/kdump/points.h"
 
 static const char usage[] =
-    "kdump [-AdEHlnRrSsT] [--jsonl] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
+    "kdump [-AdEHlnRrSsT] [--jsonl] [--freebsd OUT] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
     "  -f FILE     read FILE, - for standard input, instead of ktrace.out\n"
     "  -A          the kind of program: L64, Linux's of 64 bits\n"
     "  -d          numbers are decimal\n"
@@ -26,6 +26,7 @@ static const char usage[] =
     "  -t LETTERS  only some kinds of records\n"
     "  -l          wait for more at the end of the file, while a traced process lives\n"
     "  --jsonl     each record as a JSON object\n"
+    "  --freebsd OUT  writes OUT, a file for FreeBSD's kdump, and prints nothing\n"
     "  -h, --help  this text\n" KTR_POINTS_HELP;
 
 #define WAIT_US 50000 /* between two looks at the end of a file */
@@ -62,6 +63,11 @@ set_option(int c, const char *arg, const char **file)
 		break;
 	case 'E':
 		o->elapsed = true;
+		break;
+	case 'F':
+		o->freebsd = fopen(arg, "w");
+		if (o->freebsd == NULL)
+			err(1, "%s", arg);
 		break;
 	case 'f':
 		*file = arg;
@@ -117,6 +123,7 @@ main(int argc, char **argv)
 {
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'},
 					      {"jsonl", no_argument, NULL, 'J'},
+					      {"freebsd", required_argument, NULL, 'F'},
 					      {NULL, 0, NULL, 0}};
 	FILE *in = stdin;
 	const char *file = "ktrace.out";
@@ -128,5 +135,8 @@ main(int argc, char **argv)
 		set_option('?', NULL, NULL);
 	if (strcmp(file, "-") != 0 && (in = fopen(file, "r")) == NULL)
 		err(1, "%s", file);
-	return tool_finish(kdump_stream(read_input, in));
+	c = kdump_stream(read_input, in);
+	if (kdump_options.freebsd != NULL && fclose(kdump_options.freebsd) != 0)
+		err(1, "--freebsd");
+	return tool_finish(c);
 }

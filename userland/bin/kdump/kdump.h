@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "kernel/abi/ktrace.h"
 
@@ -89,6 +90,7 @@ struct kdump_options {
 	uint64_t max_data; /* bytes of I/O that are printed */
 	uint32_t points;   /* KTRFAC_… that are printed */
 	int64_t pid;       /* the only process or thread to print; -1: all */
+	FILE *freebsd;     /* NULL, or where records are written in FreeBSD's format */
 };
 
 extern struct kdump_options kdump_options;
@@ -111,6 +113,8 @@ bool kdump_live(void);
 void kdump_text(const struct ktr_header *h, const uint8_t *data);
 /* Prints a record as one object. Likewise. */
 void kdump_json(const struct ktr_header *h, const uint8_t *data);
+/* Writes a record in FreeBSD's format. Likewise; nothing of a type that is unknown. */
+void kdump_freebsd(const struct ktr_header *h, const uint8_t *data);
 /* "CALL", …; NULL: unknown. */
 const char *kdump_type(unsigned type);
 

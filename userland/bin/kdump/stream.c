@@ -161,6 +161,9 @@ wanted(const struct ktr_header *h)
 	if (kdump_options.pid >= 0 && h->ktr_pid != kdump_options.pid &&
 	    h->ktr_tid != kdump_options.pid)
 		return false;
+	/* FreeBSD's kdump learns from these whose system calls they are. */
+	if (kdump_options.freebsd != NULL && (type == KTR_PROCCTOR || type == KTR_PROCDTOR))
+		return true;
 	return type >= KINDS || kinds[type].name == NULL ||
 	       (kdump_options.points & 1u << type) != 0;
 }
@@ -170,6 +173,10 @@ print_record(struct dump *d, const struct ktr_header *h, const uint8_t *data)
 {
 	unsigned type = h->ktr_type & KTR_TYPE;
 
+	if (kdump_options.freebsd != NULL) {
+		kdump_freebsd(h, data);
+		return;
+	}
 	if (kdump_options.jsonl) {
 		kdump_json(h, data);
 		return;
