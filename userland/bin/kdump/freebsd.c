@@ -137,7 +137,7 @@ code_of(int32_t sig, int32_t code)
 static void
 put(const void *p, size_t n)
 {
-	if (fwrite(p, 1, n, kdump_options.freebsd) != n)
+	if (n > 0 && fwrite(p, 1, n, kdump_options.freebsd) != n)
 		err(1, "--freebsd");
 }
 
