@@ -40,3 +40,4 @@
 #define EOVERFLOW    75
 #define EOPNOTSUPP   95
 #define ETIMEDOUT    110
+#define ECANCELED    125

@@ -374,7 +374,17 @@ pager_unref(void *object, bool writes)
 	vnode_unref(object);
 }
 
-const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref};
+static uint64_t
+pager_id(const void *object)
+{
+	const struct vnode *vn = object;
+
+	if (vn->nameless)
+		panic("vnode %lu is mapped, but its number may be another one's, too", vn->ino);
+	return vn->ino;
+}
+
+const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id};
 
 /* Is the user the owner, or 0? */
 static bool

@@ -2,8 +2,8 @@
  * futex.c - futex(2): threads wait until others change a word of their memory; and the words that
  * the kernel changes when a thread ends.
  *
- * A futex is a word at an address of an address space: no memory is shared between spaces. A thread
- * that waits has a struct waiter on its stack.
+ * A futex is a word of memory: in an address space of its own, or in an object that several spaces
+ * map. A thread that waits has a struct waiter on its stack.
  *
  * Locking: futex_lock guards all waiters. While it is held, words are read that are in memory; what
  * is not is fetched before.
@@ -27,10 +27,21 @@
 #define BUCKETS    256u
 #define ROBUST_MAX 2048u /* mutexes of a list, which may be a circle */
 
+/* Whose a word is: an object, by its number, and where it is there; or a space, and its address. */
+struct word {
+	uint64_t of, at;
+};
+
+/* Until when a thread waits: a time since boot; or since 1970. */
+struct until {
+	uint64_t ns;
+	bool real;
+};
+
 struct waiter {
 	struct list list; /* in a bucket */
-	const struct vmspace *vm;
-	uint64_t addr;
+	struct word word;
+	struct until until;
 	uint32_t bits;
 	bool woken;
 };
@@ -38,10 +49,22 @@ struct waiter {
 static struct spinlock futex_lock = SPINLOCK_INIT("futex");
 static struct list buckets[BUCKETS]; /* a bucket that was never used has zeroes */
 
-static struct list *
-bucket(const struct vmspace *vm, uint64_t addr)
+/* FUTEX_PRIVATE_FLAG says that no other space has the word. */
+static struct word
+word_at(uint64_t addr, uint32_t op)
 {
-	struct list *b = &buckets[((uintptr_t)vm / 64 + addr / 4) % BUCKETS];
+	struct vmspace *vm = curproc()->vm;
+	struct word w;
+
+	if ((op & FUTEX_PRIVATE_FLAG) || !vm_shared_at(vm, addr, &w.of, &w.at))
+		w = (struct word){(uintptr_t)vm, addr};
+	return w;
+}
+
+static struct list *
+bucket(struct word w)
+{
+	struct list *b = &buckets[(w.of / 64 + w.at / 4) % BUCKETS];
 
 	if (b->next == NULL)
 		list_init(b);
@@ -64,10 +87,20 @@ lock_and_read(uint64_t addr, uint32_t *value)
 	}
 }
 
-static int64_t
-futex_wait(uint64_t addr, uint32_t expected, uint32_t bits, uint64_t deadline)
+/* Sleeps until woken, or until the time that is meant, as the clock is now. futex_lock held. */
+static int
+sleep_once(const struct waiter *w)
 {
-	struct waiter w = {.vm = curproc()->vm, .addr = addr, .bits = bits};
+	uint64_t base = w->until.real ? clock_real_ns(0) : 0;
+
+	return sleep_on(w, &futex_lock, "futex", SLEEP_INTR,
+			w->until.ns > base ? w->until.ns - base : 0);
+}
+
+static int64_t
+futex_wait(uint64_t addr, uint32_t op, uint32_t expected, uint32_t bits, struct until until)
+{
+	struct waiter w = {.word = word_at(addr, op), .until = until, .bits = bits};
 	uint32_t value;
 	int r = bits != 0 ? lock_and_read(addr, &value) : -EINVAL;
 
@@ -77,25 +110,27 @@ futex_wait(uint64_t addr, uint32_t expected, uint32_t bits, uint64_t deadline)
 		spin_unlock(&futex_lock);
 		return -EAGAIN;
 	}
-	list_append(bucket(w.vm, addr), &w.list);
+	list_append(bucket(w.word), &w.list);
 	while (!w.woken && r == 0)
-		r = sleep_on(&w, &futex_lock, "futex", SLEEP_INTR, deadline);
+		r = sleep_once(&w);
 	list_remove(&w.list);
 	spin_unlock(&futex_lock);
 	return w.woken ? 0 : r;
 }
 
-/* Wakes up to `count` threads, and makes up to `more` others wait at `to`. Returns how many. */
+/*
+ * Wakes up to `count` threads, and makes up to `more` others wait at `to`. Returns how many.
+ * futex_lock held.
+ */
 static int64_t
-wake(uint64_t addr, uint32_t bits, uint32_t count, uint64_t to, uint32_t more)
+wake(struct word from, uint32_t bits, uint32_t count, struct word to, uint32_t more)
 {
-	const struct vmspace *vm = curproc()->vm;
 	int64_t n = 0;
 
-	list_for_each_safe (l, bucket(vm, addr)) {
+	list_for_each_safe (l, bucket(from)) {
 		struct waiter *w = list_entry(l, struct waiter, list);
 
-		if (w->vm != vm || w->addr != addr || !(w->bits & bits))
+		if (w->word.of != from.of || w->word.at != from.at || !(w->bits & bits))
 			continue;
 		if (count > 0) {
 			list_remove(l);
@@ -104,8 +139,8 @@ wake(uint64_t addr, uint32_t bits, uint32_t count, uint64_t to, uint32_t more)
 			count--;
 		} else if (more > 0) {
 			list_remove(l);
-			w->addr = to;
-			list_append(bucket(vm, to), l);
+			w->word = to;
+			list_append(bucket(to), l);
 			more--;
 		} else {
 			break;
@@ -116,14 +151,15 @@ wake(uint64_t addr, uint32_t bits, uint32_t count, uint64_t to, uint32_t more)
 }
 
 static int64_t
-futex_wake(uint64_t addr, uint32_t bits, uint32_t count)
+futex_wake(uint64_t addr, uint32_t op, uint32_t bits, uint32_t count)
 {
+	struct word word = word_at(addr, op);
 	int64_t n;
 
 	if (bits == 0 || addr % 4 != 0)
 		return -EINVAL;
 	spin_lock(&futex_lock);
-	n = wake(addr, bits, count, 0, 0);
+	n = wake(word, bits, count, word, 0);
 	spin_unlock(&futex_lock);
 	return n;
 }
@@ -131,6 +167,7 @@ futex_wake(uint64_t addr, uint32_t bits, uint32_t count)
 static int64_t
 futex_requeue(const uint64_t a[6], bool compare)
 {
+	struct word from = word_at(a[0], (uint32_t)a[1]), to = word_at(a[4], (uint32_t)a[1]);
 	uint32_t value;
 	int r = a[4] % 4 == 0 && (int32_t)a[2] >= 0 && (int32_t)a[3] >= 0
 		    ? lock_and_read(a[0], &value)
@@ -140,19 +177,19 @@ futex_requeue(const uint64_t a[6], bool compare)
 	if (r != 0)
 		return r;
 	if (!compare || value == (uint32_t)a[5])
-		n = wake(a[0], UINT32_MAX, (uint32_t)a[2], a[4], a[0] != a[4] ? (uint32_t)a[3] : 0);
+		n = wake(from, UINT32_MAX, (uint32_t)a[2], to,
+			 from.of != to.of || from.at != to.at ? (uint32_t)a[3] : 0);
 	spin_unlock(&futex_lock);
 	return n;
 }
 
-/* The deadline of a wait: relative, or a time of a clock. */
+/* The end of a wait: relative, or a time of a clock. */
 static int
-take_deadline(uint64_t addr, uint32_t op, uint64_t *deadline)
+take_until(uint64_t addr, uint32_t op, struct until *until)
 {
-	uint64_t now = clock_ns(), ns, base = 0;
 	struct timespec ts;
 
-	*deadline = DEADLINE_NEVER;
+	*until = (struct until){DEADLINE_NEVER, false};
 	if (addr == 0)
 		return 0;
 	if (copy_in(&ts, addr, sizeof(ts)) != 0)
@@ -161,35 +198,51 @@ take_deadline(uint64_t addr, uint32_t op, uint64_t *deadline)
 		return -EINVAL;
 	if (ts.tv_sec >= 1l << 32)
 		return 0;
-	ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	until->ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT)
-		ns += now;
-	else if (op & FUTEX_CLOCK_REALTIME)
-		base = clock_real_ns(now) - now;
-	*deadline = ns > base ? ns - base : 0;
+		until->ns += clock_ns();
+	else
+		until->real = op & FUTEX_CLOCK_REALTIME;
 	return 0;
+}
+
+void
+futex_clock_set(void)
+{
+	spin_lock(&futex_lock);
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		if (buckets[i].next == NULL)
+			continue;
+		list_for_each (l, &buckets[i]) {
+			const struct waiter *w = list_entry(l, struct waiter, list);
+
+			if (w->until.real)
+				wakeup(w);
+		}
+	}
+	spin_unlock(&futex_lock);
 }
 
 int64_t
 sys_futex(const uint64_t a[6])
 {
 	uint32_t op = (uint32_t)a[1];
-	uint64_t deadline;
+	struct until until;
 	int r;
 
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
-		r = take_deadline(a[3], op, &deadline);
+		r = take_until(a[3], op, &until);
 		if (r != 0)
 			return r;
-		return futex_wait(a[0], (uint32_t)a[2],
+		return futex_wait(a[0], op, (uint32_t)a[2],
 				  (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? UINT32_MAX : (uint32_t)a[5],
-				  deadline);
+				  until);
 	case FUTEX_WAKE:
-		return futex_wake(a[0], UINT32_MAX, (uint32_t)a[2]);
+		return futex_wake(a[0], op, UINT32_MAX, (uint32_t)a[2]);
 	case FUTEX_WAKE_BITSET:
-		return futex_wake(a[0], (uint32_t)a[5], (uint32_t)a[2]);
+		return futex_wake(a[0], op, (uint32_t)a[5], (uint32_t)a[2]);
 	case FUTEX_REQUEUE:
 		return futex_requeue(a, false);
 	case FUTEX_CMP_REQUEUE:
@@ -232,7 +285,7 @@ abandon(uint64_t addr)
 	/* Others may add FUTEX_WAITERS at any time: so it is set in any case. */
 	value = FUTEX_OWNER_DIED | FUTEX_WAITERS;
 	if (copy_out(addr, &value, sizeof(value)) == 0)
-		futex_wake(addr, UINT32_MAX, 1);
+		futex_wake(addr, 0, UINT32_MAX, 1);
 }
 
 void
@@ -257,5 +310,5 @@ futex_thread_exit(struct lwp *l)
 			abandon((head.pending & ~1ul) + head.offset);
 	}
 	if (l->clear_tid != 0 && copy_out(l->clear_tid, &zero, 4) == 0)
-		futex_wake(l->clear_tid, UINT32_MAX, 1);
+		futex_wake(l->clear_tid, 0, UINT32_MAX, 1);
 }

@@ -1,10 +1,15 @@
-/* itimer.c - timers of programs. Locking: itimer.h. One thread at a time sets a timer. */
+/*
+ * itimer.c - timers of programs. Locking: itimer.h. One thread at a time sets a timer: set_mutex.
+ * reals_mutex, taken before that, guards the list of timers that follow the clock of the day, and
+ * is held while that clock is set.
+ */
 #include "kernel/proc/itimer.h"
 
 #include "kernel/lib/clock.h"
 #include "kernel/sched/mutex.h"
 
-static struct mutex set_mutex = MUTEX_INIT("itimer");
+static struct mutex set_mutex = MUTEX_INIT("itimer"), reals_mutex = MUTEX_INIT("real itimer");
+static struct list reals = LIST_INIT(reals);
 
 static void
 expire(void *arg)
@@ -107,4 +112,71 @@ bool
 itimer_is_due(const struct itimer *t)
 {
 	return __atomic_load_n(&t->due, __ATOMIC_RELAXED);
+}
+
+/* ---- the clock of the day ---- */
+
+void
+real_itimer_init(struct real_itimer *t, void (*fn)(struct itimer *t),
+		 void (*clock_set)(struct real_itimer *t))
+{
+	itimer_init(&t->timer, fn);
+	list_init(&t->link);
+	t->clock_set = clock_set;
+}
+
+/* A time since 1970 as one since boot, which is not 0. */
+static uint64_t
+since_boot(uint64_t real_ns)
+{
+	uint64_t base = clock_real_ns(0);
+
+	return real_ns > base ? real_ns - base : 1;
+}
+
+struct itimer_left
+real_itimer_set(struct real_itimer *t, struct itimer_when when)
+{
+	struct itimer_left old;
+
+	mutex_lock(&reals_mutex);
+	list_remove(&t->link);
+	if (when.real)
+		list_append(&reals, &t->link);
+	if (when.real && when.deadline_ns != 0)
+		when.deadline_ns = since_boot(when.deadline_ns);
+	old = itimer_set(&t->timer, when.deadline_ns, when.interval_ns);
+	mutex_unlock(&reals_mutex);
+	return old;
+}
+
+/* The clock of the day was set: it was ahead of clock_ns() by `old`. */
+static void
+move(struct itimer *t, uint64_t old)
+{
+	spin_lock(&t->lock);
+	if (t->deadline_ns != 0) {
+		t->deadline_ns = since_boot(t->deadline_ns + old);
+		if (!t->due)
+			callout_set(&t->callout, t->deadline_ns);
+	}
+	spin_unlock(&t->lock);
+}
+
+void
+itimers_set_clock(uint64_t real_ns)
+{
+	uint64_t old;
+
+	mutex_lock(&reals_mutex);
+	old = clock_real_ns(0);
+	clock_set_real(real_ns);
+	list_for_each (l, &reals) {
+		struct real_itimer *t = list_entry(l, struct real_itimer, link);
+
+		move(&t->timer, old);
+		if (t->clock_set != NULL)
+			t->clock_set(t);
+	}
+	mutex_unlock(&reals_mutex);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sync/spinlock.h"
 
@@ -21,6 +22,20 @@ struct itimer {
 	uint64_t interval_ns; /* 0: once */
 	bool due;             /* it has expired, and nobody has taken that */
 	void (*fn)(struct itimer *t);
+};
+
+/* A timer that may expire at a time of the clock of the day, and moves when that clock is set. */
+struct real_itimer {
+	struct itimer timer;
+	struct list link;                         /* itimer.c: of those that do */
+	void (*clock_set)(struct real_itimer *t); /* NULL, or called after it moved */
+};
+
+/* When a timer is to expire. */
+struct itimer_when {
+	uint64_t deadline_ns; /* by clock_ns(); 0: never */
+	uint64_t interval_ns; /* after that; 0: once */
+	bool real;            /* deadline_ns is since 1970 */
 };
 
 /* What is left of a timer, and its interval, in ns. */
@@ -37,6 +52,13 @@ void itimer_init(struct itimer *t, void (*fn)(struct itimer *t));
  */
 struct itimer_left itimer_set(struct itimer *t, uint64_t deadline_ns, uint64_t interval_ns);
 struct itimer_left itimer_left(struct itimer *t);
+/* The same for such a timer, which is set by this alone. clock_set: thread context. */
+void real_itimer_init(struct real_itimer *t, void (*fn)(struct itimer *t),
+		      void (*clock_set)(struct real_itimer *t));
+struct itimer_left real_itimer_set(struct real_itimer *t, struct itimer_when when);
+#define ITIMER_STOP ((struct itimer_when){0})
+/* Sets the clock of the day, and moves the timers that expire at a time of it. Thread context. */
+void itimers_set_clock(uint64_t real_ns);
 /*
  * Takes what has expired: returns how many times. The next time is at least pause_ns from now. Any
  * context but NMI.

@@ -26,7 +26,7 @@
 #define TIMERS_MAX 128 /* of a process */
 
 struct posix_timer {
-	struct itimer timer;
+	struct real_itimer real;
 	struct list link; /* [p] in proc.timers */
 	struct proc *proc;
 	struct uidinfo *ui; /* to whom it is counted */
@@ -55,7 +55,7 @@ send(struct proc *p, struct lwp *l, struct itimer *t, int sig, const struct proc
 static void
 posix_timer_expired(struct itimer *it)
 {
-	struct posix_timer *t = container_of(it, struct posix_timer, timer);
+	struct posix_timer *t = container_of(it, struct posix_timer, real.timer);
 	struct proc_siginfo info = {.code = SI_TIMER, .timer = t->id, .value = t->value};
 	struct lwp *to = NULL;
 
@@ -86,7 +86,7 @@ proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info)
 		itimer_take(&p->alarm, pause_ns);
 	list_for_each (l, &p->timers) {
 		struct posix_timer *t = list_entry(l, struct posix_timer, link);
-		uint64_t n = t->sig == sig ? itimer_take(&t->timer, pause_ns) : 0;
+		uint64_t n = t->sig == sig ? itimer_take(&t->real.timer, pause_ns) : 0;
 
 		if (n > 0)
 			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
@@ -111,7 +111,7 @@ find(uint64_t id)
 static void
 destroy(struct posix_timer *t)
 {
-	itimer_set(&t->timer, 0, 0);
+	real_itimer_set(&t->real, ITIMER_STOP);
 	spin_lock(&proc_lock);
 	list_remove(&t->link);
 	spin_unlock(&proc_lock);
@@ -198,7 +198,7 @@ sys_timer_create(const uint64_t a[6])
 	t->ui = ui;
 	if (a[1] == 0)
 		t->value = (uint64_t)t->id;
-	itimer_init(&t->timer, posix_timer_expired);
+	real_itimer_init(&t->real, posix_timer_expired, NULL);
 	spin_lock(&proc_lock);
 	list_append(&curproc()->timers, &t->link);
 	spin_unlock(&proc_lock);
@@ -214,7 +214,7 @@ sys_timer_create(const uint64_t a[6])
 int64_t
 sys_timer_settime(const uint64_t a[6])
 {
-	uint64_t deadline = 0, interval = 0;
+	struct itimer_when when = ITIMER_STOP;
 	struct itimer_left old;
 	struct posix_timer *t;
 	uint32_t clock;
@@ -227,13 +227,13 @@ sys_timer_settime(const uint64_t a[6])
 	mutex_unlock(&timer_mutex);
 	if (t == NULL || a[2] == 0)
 		return -EINVAL;
-	r = take_itimerspec(a[2], clock, a[1] & TIMER_ABSTIME, &deadline, &interval);
+	r = take_itimerspec(a[2], clock, a[1] & TIMER_ABSTIME, &when);
 	if (r != 0)
 		return r;
 	mutex_lock(&timer_mutex);
 	t = find(a[0]);
 	if (t != NULL)
-		old = itimer_set(&t->timer, deadline, interval);
+		old = real_itimer_set(&t->real, when);
 	mutex_unlock(&timer_mutex);
 	if (t == NULL)
 		return -EINVAL; /* another thread has deleted it */
@@ -249,7 +249,7 @@ sys_timer_gettime(const uint64_t a[6])
 	mutex_lock(&timer_mutex);
 	t = find(a[0]);
 	if (t != NULL)
-		left = itimer_left(&t->timer);
+		left = itimer_left(&t->real.timer);
 	mutex_unlock(&timer_mutex);
 	return t != NULL ? give_itimerspec(a[1], &left) : -EINVAL;
 }

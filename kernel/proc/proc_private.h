@@ -46,12 +46,8 @@ void proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info);
 void proc_timers_end(struct proc *p);
 /* Can this clock, CLOCK_…, have timers? */
 bool clock_has_timers(uint32_t clock);
-/*
- * Reads Linux's struct itimerspec: when a timer of a clock expires, by clock_ns() (0: never), and
- * its interval. 0, -EFAULT or -EINVAL.
- */
-int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, uint64_t *deadline_ns,
-		    uint64_t *interval_ns);
+/* Reads Linux's struct itimerspec: when a timer of a clock is to expire. 0, -EFAULT or -EINVAL. */
+int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, struct itimer_when *when);
 /* Stores one. 0 or -EFAULT. */
 int give_itimerspec(uint64_t to, const struct itimer_left *left);
 /* Stores Linux's struct rusage of what had a CPU for so long. 0 or -EFAULT. */
@@ -86,6 +82,8 @@ int proc_single(void);
 void proc_become_first(void);
 /* What a thread that ends does for others that wait: robust mutexes and clear_tid. */
 void futex_thread_exit(struct lwp *l);
+/* The clock of the day was set: who waits until a time of it looks at it again. Thread context. */
+void futex_clock_set(void);
 extern struct proc *init_proc; /* constant once it has started */
 
 /* id_syscalls.c: who a process is. */

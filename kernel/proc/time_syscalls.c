@@ -1,6 +1,6 @@
 /*
  * time_syscalls.c - system calls on clocks, sleeping and used time.
- * Locking: real_lock while the clock of the day is set or a sleep until a time of it begins.
+ * Locking: real_lock while a sleep until a time of the clock of the day begins.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
@@ -130,19 +130,17 @@ clock_has_timers(uint32_t clock)
 }
 
 int
-take_itimerspec(uint64_t from, uint32_t clock, bool absolute, uint64_t *deadline_ns,
-		uint64_t *interval_ns)
+take_itimerspec(uint64_t from, uint32_t clock, bool absolute, struct itimer_when *when)
 {
-	uint64_t value, now = clock_ns(), base = 0;
-	int r = take_timespec(from, interval_ns);
+	uint64_t value;
+	int r = take_timespec(from, &when->interval_ns);
 
 	if (r == 0)
 		r = take_timespec(from + sizeof(struct timespec), &value);
 	if (r != 0)
 		return r;
-	if (absolute)
-		base = clock == CLOCK_REALTIME ? clock_real_ns(now) - now : 0;
-	*deadline_ns = value == 0 ? 0 : !absolute ? now + value : value > base ? value - base : 1;
+	when->deadline_ns = value == 0 || absolute ? value : clock_ns() + value;
+	when->real = absolute && clock == CLOCK_REALTIME;
 	return 0;
 }
 
@@ -185,9 +183,8 @@ sys_time(const uint64_t a[6])
 }
 
 /*
- * Sets the clock of the day; and the times of files from now on. Who sleeps until a time of it in
- * clock_nanosleep() sleeps until that time. Timers and futexes have turned theirs into a time since
- * boot, and keep it.
+ * Sets the clock of the day; and the times of files from now on. Whoever waits until a time of it,
+ * in clock_nanosleep(), for a timer or for a futex, waits until that time.
  */
 static int64_t
 set_real(const struct timespec *t)
@@ -202,10 +199,11 @@ set_real(const struct timespec *t)
 	if (ns < clock_ns())
 		return -EINVAL; /* before 1970 at the boot */
 	CTR1(KTR_PROC, "clock set: ns %lu", ns);
-	spin_lock(&real_lock);
-	clock_set_real(ns);
+	itimers_set_clock(ns);
+	spin_lock(&real_lock); /* whoever has looked at the clock before sleeps now */
 	spin_unlock(&real_lock);
 	wakeup(&real_lock);
+	futex_clock_set();
 	return 0;
 }
 

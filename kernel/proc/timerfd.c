@@ -1,6 +1,7 @@
 /*
  * timerfd.c - timers that are files: a read takes how often the timer has expired, and waits while
- * it has not. Locking: itimer.h.
+ * it has not. TFD_TIMER_CANCEL_ON_SET makes it fail if the clock of the day was set. Locking:
+ * itimer.h.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -17,18 +18,38 @@
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
 
-#define TFD_TIMER_CANCEL_ON_SET 2 /* nobody sets the clock, so it changes nothing */
+#define TFD_TIMER_CANCEL_ON_SET 2
 
 struct timer_file {
-	struct itimer timer;
+	struct real_itimer real;
 	struct poll_source news;
 	uint32_t clock;
+	bool cancels;   /* atomic: TFD_TIMER_CANCEL_ON_SET, until a time of the clock of the day */
+	bool cancelled; /* atomic: that clock was set, and nobody has been told */
 };
 
 static void
 timer_expired(struct itimer *t)
 {
-	poll_notify(&container_of(t, struct timer_file, timer)->news, POLLIN);
+	poll_notify(&container_of(t, struct timer_file, real.timer)->news, POLLIN);
+}
+
+static void
+timer_clock_set(struct real_itimer *t)
+{
+	struct timer_file *tf = container_of(t, struct timer_file, real);
+
+	if (!__atomic_load_n(&tf->cancels, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&tf->cancelled, true, __ATOMIC_RELAXED);
+	poll_notify(&tf->news, POLLIN);
+}
+
+/* Was it cancelled? Then it is not any more. */
+static bool
+take_cancelled(struct timer_file *tf)
+{
+	return __atomic_exchange_n(&tf->cancelled, false, __ATOMIC_RELAXED);
 }
 
 static int
@@ -37,7 +58,7 @@ timer_open(struct file *f)
 	struct timer_file *tf = f->vn->data;
 
 	f->news = &tf->news;
-	itimer_init(&tf->timer, timer_expired);
+	real_itimer_init(&tf->real, timer_expired, timer_clock_set);
 	return 0;
 }
 
@@ -46,7 +67,7 @@ timer_release(struct file *f)
 {
 	struct timer_file *tf = f->vn->data;
 
-	itimer_set(&tf->timer, 0, 0);
+	real_itimer_set(&tf->real, ITIMER_STOP);
 }
 
 static unsigned
@@ -54,13 +75,19 @@ timer_poll(struct file *f)
 {
 	const struct timer_file *tf = f->vn->data;
 
-	return itimer_is_due(&tf->timer) ? POLLIN : 0;
+	return itimer_is_due(&tf->real.timer) || __atomic_load_n(&tf->cancelled, __ATOMIC_RELAXED)
+		   ? POLLIN
+		   : 0;
 }
 
 static int64_t
 take(void *arg)
 {
-	return (int64_t)itimer_take(arg, 0);
+	struct timer_file *tf = arg;
+	bool cancelled = take_cancelled(tf);
+	int64_t n = (int64_t)itimer_take(&tf->real.timer, 0);
+
+	return cancelled ? -ECANCELED : n;
 }
 
 static int64_t
@@ -72,7 +99,7 @@ timer_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (u->resid < sizeof(n))
 		return -EINVAL;
-	n = poll_wait(take, &tf->timer, f->flags & O_NONBLOCK ? 0 : DEADLINE_NEVER);
+	n = poll_wait(take, tf, f->flags & O_NONBLOCK ? 0 : DEADLINE_NEVER);
 	if (n <= 0)
 		return n == 0 ? -EAGAIN : n;
 	error = uio_put(u, &n, sizeof(n));
@@ -108,7 +135,7 @@ sys_timerfd_settime(const uint64_t a[6])
 {
 	struct itimer_left old;
 	struct timer_file *tf;
-	uint64_t deadline, interval;
+	struct itimer_when when;
 	struct file *f;
 	int error;
 
@@ -118,10 +145,14 @@ sys_timerfd_settime(const uint64_t a[6])
 	if (f == NULL)
 		return error;
 	tf = f->vn->data;
-	error = take_itimerspec(a[2], tf->clock, a[1] & TIMER_ABSTIME, &deadline, &interval);
+	error = take_itimerspec(a[2], tf->clock, a[1] & TIMER_ABSTIME, &when);
 	if (error != 0)
 		return error;
-	old = itimer_set(&tf->timer, deadline, interval);
+	__atomic_store_n(&tf->cancels, when.real && (a[1] & TFD_TIMER_CANCEL_ON_SET),
+			 __ATOMIC_RELAXED);
+	old = real_itimer_set(&tf->real, when);
+	if (take_cancelled(tf))
+		return -ECANCELED; /* it is set all the same */
 	return a[3] != 0 ? give_itimerspec(a[3], &old) : 0;
 }
 
@@ -134,6 +165,6 @@ sys_timerfd_gettime(const uint64_t a[6])
 
 	if (f == NULL)
 		return error;
-	left = itimer_left(&((struct timer_file *)f->vn->data)->timer);
+	left = itimer_left(&((struct timer_file *)f->vn->data)->real.timer);
 	return give_itimerspec(a[1], &left);
 }

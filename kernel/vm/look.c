@@ -66,3 +66,20 @@ vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n)
 	mutex_unlock(&vm->lock);
 	return done;
 }
+
+bool
+vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset)
+{
+	const struct area *a;
+	bool shared;
+
+	mutex_lock(&vm->lock);
+	a = vm_find(vm, va);
+	shared = a != NULL && a->from.shared;
+	if (shared) {
+		*id = a->from.pager->id(a->from.object);
+		*offset = a->from.offset + (va - a->start);
+	}
+	mutex_unlock(&vm->lock);
+	return shared;
+}

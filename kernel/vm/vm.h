@@ -32,6 +32,8 @@ struct vm_pager {
 	 */
 	void (*ref)(void *object, bool writes);
 	void (*unref)(void *object, bool writes);
+	/* A number that no other object has, or will have. */
+	uint64_t (*id)(const void *object);
 };
 
 #define VM_STACK_SIZE (8ul << 20)
@@ -153,5 +155,7 @@ bool vm_range_next(struct vmspace *vm, struct vm_range *r);
 /* Copies from the pages of a space that is not current. Bytes, up to the first page that is not
  * there. */
 size_t vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n);
+/* Is the memory at va shared with other spaces? Then *id is its object's, and *offset is there. */
+bool vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset);
 /* Pages mapped now. Other threads may ask too; then the number may be out of date. */
 uint64_t vm_resident(const struct vmspace *vm);

@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -339,17 +343,66 @@ sleeps(void *arg)
 	return clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL);
 }
 
+static int
+waits_for_futex(void *arg)
+{
+	struct timespec t = {*(int64_t *)arg + 3600, 0};
+	uint32_t word = 0;
+
+	return fails(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &t,
+			     NULL, FUTEX_BITSET_MATCH_ANY),
+		     ETIMEDOUT)
+		   ? 0
+		   : 1;
+}
+
+/* Timers until a time of the clock, which moves: ahead, and back. */
+static bool
+timers_move(void)
+{
+	int64_t now = seconds(CLOCK_REALTIME);
+	struct itimerspec hour = {{0, 0}, {now + 3600, 0}}, left;
+	struct sigevent none = {.sigev_notify = SIGEV_NONE};
+	int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK),
+	    told = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK);
+	struct pollfd p[2] = {{fd, POLLIN, 0}, {told, POLLIN, 0}};
+	uint64_t n = 0;
+	timer_t timer;
+	bool good;
+
+	good = timer_create(CLOCK_REALTIME, &none, &timer) == 0 &&
+	       timer_settime(timer, TIMER_ABSTIME, &hour, NULL) == 0 &&
+	       timerfd_settime(fd, TFD_TIMER_ABSTIME, &hour, NULL) == 0 &&
+	       timerfd_settime(told, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &hour, NULL) == 0;
+	good = good && set_clock(now - DAY) && timerfd_gettime(fd, &left) == 0 &&
+	       left.it_value.tv_sec > DAY && timer_gettime(timer, &left) == 0 &&
+	       left.it_value.tv_sec > DAY && poll(p, 2, 0) == 1 && p[1].revents == POLLIN &&
+	       fails(read(told, &n, 8), ECANCELED) && fails(read(told, &n, 8), EAGAIN) &&
+	       fails(read(fd, &n, 8), EAGAIN);
+	good = good && set_clock(now + 7200) && poll(p, 1, -1) == 1 && read(fd, &n, 8) == 8 &&
+	       n == 1 && timer_gettime(timer, &left) == 0 && left.it_value.tv_sec == 0 &&
+	       left.it_value.tv_nsec == 0;
+	/* It is told, and set: then it expires. */
+	good =
+	    good &&
+	    fails(timerfd_settime(told, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &hour, NULL),
+		  ECANCELED) &&
+	    poll(p + 1, 1, -1) == 1 && read(told, &n, 8) == 8 && n == 1;
+	close(fd);
+	close(told);
+	return timer_delete(timer) == 0 && good;
+}
+
 /* It is that of files, too; of those that are there only once they change. */
 static bool
 clock_is_set(void)
 {
 	int64_t real = seconds(CLOCK_REALTIME), boot = seconds(CLOCK_MONOTONIC), then;
-	char path[64], text[128] = "";
 	struct timespec t;
 	struct timeval tv;
-	int fd, status = 1;
+	int status = 1, other = 1;
 	bool good = real > boot + 1000;
-	pid_t pid;
+	pid_t pid, waiter;
 
 	close(open(PLACE "/old", O_CREAT | O_RDWR, 0600));
 	good = good && modified(PLACE "/old") - real <= 60 && set_clock(real + DAY);
@@ -374,15 +427,14 @@ clock_is_set(void)
 	pid = fork();
 	if (pid == 0)
 		_exit(sleeps(&then));
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	while (strstr(text, ") S ") == NULL) {
-		fd = open(path, O_RDONLY);
-		text[read(fd, text, sizeof(text) - 1)] = '\0';
-		close(fd);
-	}
+	waiter = fork();
+	if (waiter == 0)
+		_exit(waits_for_futex(&then));
+	good = await_sleep(pid, 0) && await_sleep(waiter, 0) && good;
 	tv = (struct timeval){then + 7200, 0};
 	good = syscall(SYS_settimeofday, &tv, NULL) == 0 && good &&
-	       waitpid(pid, &status, 0) == pid && status == 0;
+	       waitpid(pid, &status, 0) == pid && status == 0 &&
+	       waitpid(waiter, &other, 0) == waiter && other == 0 && timers_move();
 	good = good && fails(clock_settime(CLOCK_MONOTONIC, &t), EINVAL) &&
 	       fails(clock_settime(99, &t), EINVAL) &&
 	       fails(syscall(SYS_clock_settime, CLOCK_REALTIME, NOWHERE), EFAULT) &&
@@ -416,7 +468,7 @@ test_admin(void)
 	result(changed_users_hide(), "a process that changed its user is not that user's in /proc");
 	result(types_are_told(), "statfs tells which file system it is");
 	result(clock_is_set(),
-	       "a clock that is set is that of files and of sleeps until its times");
+	       "a clock that is set is that of files, and of sleeps, timers and futexes");
 	result(names_are_set(), "sethostname and setdomainname");
 	result(messages_are_read(), "klogctl reads the kernel's messages");
 	result(in_child(as_stranger, NULL) == 0,

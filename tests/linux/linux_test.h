@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The call has failed with this error. */
 #define FAILS(call, error) ((call) == -1 && errno == (error))
@@ -17,6 +18,9 @@ extern void *volatile no_address;
 void result(bool good, const char *promise);
 /* Runs fn(arg) in a child. Its result, 0 to 125; 128 + the signal that killed it. */
 int in_child(int (*fn)(void *), void *arg);
+/* Returns when that process, or thread of it (0: its first one), waits in the kernel. False: it is
+ * gone. */
+bool await_sleep(pid_t pid, pid_t tid);
 /* Executes this program with one argument. Returns as in_child(). */
 int execute_self(const char *word);
 /* How often a test does something that it would do n times: less with the word "brief", where each

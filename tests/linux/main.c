@@ -2,6 +2,8 @@
  * main.c - linux_test: a static program of Linux, built with the ordinary compiler over glibc. It
  * checks what the kernel promises such programs; TAP. With a word, it is what a test executes.
  */
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +42,26 @@ in_child(int (*fn)(void *), void *arg)
 	if (pid == 0)
 		_exit(fn(arg));
 	return await(pid);
+}
+
+bool
+await_sleep(pid_t pid, pid_t tid)
+{
+	char path[64], text[128] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid != 0 ? tid : pid);
+	while (strstr(text, ") S ") == NULL) {
+		int fd = open(path, O_RDONLY);
+		ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+
+		if (fd >= 0)
+			close(fd);
+		if (n <= 0)
+			return false;
+		text[n] = '\0';
+		sched_yield();
+	}
+	return true;
 }
 
 unsigned

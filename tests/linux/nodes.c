@@ -169,20 +169,8 @@ opens_fifo(void *fd)
 static int
 opener_waits(void *arg)
 {
-	char path[64], text[128] = "";
-
 	(void)arg;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", getppid(), opener);
-	while (strstr(text, ") S ") == NULL) {
-		int fd = open(path, O_RDONLY);
-
-		if (fd < 0)
-			return 1;
-		text[read(fd, text, sizeof(text) - 1)] = '\0';
-		close(fd);
-		sched_yield();
-	}
-	return 0;
+	return await_sleep(getppid(), opener) ? 0 : 1;
 }
 
 static bool

@@ -660,6 +660,71 @@ stops(void *arg)
 	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 0 : 3;
 }
 
+/* Two pages that processes share: a file's, or new ones. */
+static uint32_t *
+shared_pages(int fd)
+{
+	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
+
+	return mmap(NULL, 8192, PROT_READ | PROT_WRITE, flags, fd, 0);
+}
+
+/* A child waits for its word, and is woken by ours, if it is the same; else it is killed. */
+static bool
+wakes_child(uint32_t *ours, uint32_t *childs, bool same)
+{
+	pid_t pid = fork();
+	int status;
+	bool good;
+
+	if (pid == 0)
+		_exit(futex(childs, FUTEX_WAIT, 0, 0, NULL, 0) == 0 ? 0 : 1);
+	good = await_sleep(pid, 0) && futex(ours, FUTEX_WAKE_PRIVATE, 9, 0, NULL, 0) == 0 &&
+	       futex(ours, FUTEX_WAKE, 9, 0, NULL, 0) == same;
+	if (!good || !same)
+		kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && good && (!same || status == 0);
+}
+
+/* Words of memory that processes share, also at other addresses; and of memory that they do not. */
+static bool
+futexes_are_shared(void)
+{
+	int fd = open("/tmp/futex", O_RDWR | O_CREAT, 0600);
+	uint32_t *mine, *memory = shared_pages(-1), *file, *again, *to;
+	pid_t pid;
+	int status;
+	bool good;
+
+	unlink("/tmp/futex");
+	good = ftruncate(fd, 8192) == 0;
+	mine = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	file = shared_pages(fd);
+	again = shared_pages(fd);
+	close(fd);
+	good = good && mine != MAP_FAILED && memory != MAP_FAILED && again != MAP_FAILED &&
+	       wakes_child(memory + 1025, memory + 1025, true) &&
+	       wakes_child(file + 1025, again + 1025, true) &&
+	       wakes_child(file + 1025, again + 1, false) &&
+	       wakes_child(file + 1025, memory + 1025, false) && wakes_child(mine, mine, false);
+	/* From one word to another. */
+	to = memory + 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(futex(file, FUTEX_WAIT, 0, 0, NULL, 0) == 0 ? 0 : 1);
+	good = good && await_sleep(pid, 0) && futex(again, FUTEX_REQUEUE, 0, 9, to, 0) == 1 &&
+	       futex(file, FUTEX_WAKE, 9, 0, NULL, 0) == 0 &&
+	       futex(to, FUTEX_WAKE, 9, 0, NULL, 0) == 1;
+	if (!good)
+		kill(pid, SIGKILL);
+	good = waitpid(pid, &status, 0) == pid && status == 0 && good;
+	munmap(mine, 4096);
+	munmap(memory, 8192);
+	munmap(file, 8192);
+	munmap(again, 8192);
+	return good;
+}
+
 void
 test_threads(void)
 {
@@ -678,6 +743,7 @@ test_threads(void)
 	result(robust_mutex(), "a robust mutex tells that its owner has ended");
 	result(times_out(), "a condition variable has a timeout");
 	result(requeues(), "a futex's waiters go over to another futex");
+	result(futexes_are_shared(), "a futex in memory that processes share is theirs");
 	result(in_child(exits, NULL) == 42, "exit() of a thread ends all");
 	result(in_child(executes, NULL) == 0, "exec of a thread ends the others");
 	result(threads_execute_alone(),
