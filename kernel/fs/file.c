@@ -57,27 +57,38 @@ file_free(struct file *f)
 	uidinfo_free(ui, f);
 }
 
-int
-file_open_vnode(struct vnode *vn, int flags, struct file **out)
+/* An open file, of no vnode yet. NULL: *err is -ENFILE or -ENOMEM. */
+static struct file *
+file_alloc(int flags, int *err)
 {
 	struct uidinfo *ui = curuidinfo();
 	struct file *f;
-	int error = 0;
 
+	*err = -ENFILE;
 	if (!uidinfo_charge(ui, UIDINFO_FILE, 1))
-		return -ENFILE;
+		return NULL;
+	*err = -ENOMEM;
 	f = uidinfo_alloc(ui, sizeof(*f));
 	if (f == NULL) {
 		uidinfo_release(ui, UIDINFO_FILE, 1);
-		return -ENOMEM;
+		return NULL;
 	}
 	f->refs = 1;
 	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK);
-	f->vn = vn;
-	f->priv = vn->data;
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
+	return f;
+}
+
+/* Makes f that vnode's. 0; or the driver's error. */
+static int
+file_attach(struct file *f, struct vnode *vn, int flags)
+{
+	int error = 0;
+
+	f->vn = vn;
+	f->priv = vn->data;
 	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
 		error = vnode_write_begin(vn);
 		f->writes = error == 0;
@@ -86,6 +97,18 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 		error = vn->ops->open(f);
 	if (error < 0 && f->writes)
 		vnode_write_end(vn);
+	return error;
+}
+
+int
+file_open_vnode(struct vnode *vn, int flags, struct file **out)
+{
+	int error;
+	struct file *f = file_alloc(flags, &error);
+
+	if (f == NULL)
+		return error;
+	error = file_attach(f, vn, flags);
 	if (error < 0)
 		file_free(f);
 	else
@@ -140,10 +163,14 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 {
 	bool made;
 	int error;
-	struct vnode *vn = open_vnode(cwd, path, flags, mode, &made, &error);
+	struct file *f = file_alloc(flags, &error); /* first: no file is made in vain */
+	struct vnode *vn = f != NULL ? open_vnode(cwd, path, flags, mode, &made, &error) : NULL;
 
-	if (vn == NULL)
+	if (vn == NULL) {
+		if (f != NULL)
+			file_free(f);
 		return error;
+	}
 	error = made ? 0 : check_open(vn, flags);
 	if (error == 0 && (flags & O_CREAT) && S_ISDIR(vn->mode))
 		error = -EISDIR;
@@ -151,10 +178,14 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 	    vn->ops->truncate != NULL)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)
-		error = file_open_vnode(vn, flags, out);
+		error = file_attach(f, vn, flags);
 	CTR3(KTR_VFS, "open: path %s flags %#x error %d", vfs_trace_name(path), flags, -error);
-	if (error < 0)
+	if (error < 0) {
+		file_free(f);
 		vnode_unref(vn);
+	} else {
+		*out = f;
+	}
 	return error;
 }
 

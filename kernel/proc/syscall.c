@@ -72,16 +72,39 @@ syscall_name(uint64_t nr)
 }
 
 /*
- * Is a call that failed to be made again now? One that failed with ENOMEM has had no effect. But
- * rt_sigreturn() has not failed: it returns what the interrupted program had in this register. With
- * EINTR, proc_deliver_signals() decides, even if another thread has taken the signal meanwhile.
+ * May a call that returns ENOMEM have had an effect that it would not have again? Writes may: of
+ * several commands to a file of tracefs some are done then. rt_sigreturn() has not failed: it
+ * returns what the interrupted program had in this register.
+ */
+static bool
+had_effect(uint64_t nr)
+{
+	switch (nr) {
+	case NR_rt_sigreturn:
+	case NR_write:
+	case NR_writev:
+	case NR_pwrite64:
+	case NR_pwritev:
+	case NR_pwritev2:
+	case NR_sendfile:
+	case NR_splice:
+	case NR_copy_file_range:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Is a call that failed to be made again now? With EINTR, proc_deliver_signals() decides, even if
+ * another thread has taken the signal meanwhile.
  */
 static __attribute__((noinline)) bool
 may_repeat(uint64_t nr, int64_t r)
 {
 	if (r == -EINTR)
 		curthread()->holds = true;
-	return r == -ENOMEM && nr != NR_rt_sigreturn && proc_reclaim();
+	return r == -ENOMEM && !had_effect(nr) && proc_reclaim();
 }
 
 void

@@ -222,6 +222,8 @@ def limits_of_a_user():
 sysctl kern.maxfilesperuid=1 > /dev/null
 su 1000 sh -c 'exec 3</dev/null && echo the user: one file'
 su 1000 sh -c 'exec 3</dev/null 4</dev/null && echo the user: two files'
+su 1000 sh -c 'exec 3</dev/null 4>/tmp/vain'
+[ -e /tmp/vain ] && echo the user: a file that could not be opened
 sysctl kern.maxfilesperuid=1000 kern.maxfiles=5 > /dev/null
 su 1000 sh -c 'exec 3</dev/null && echo all users: one file'
 su 1000 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null && echo all users: four files'
