@@ -55,7 +55,8 @@ struct ktr_where ktr_firing_where(const struct ktr_firing *f);
 
 /**
  * Fires a probe that is no trace point: records an event, and calls hooks, as its owners want.
- * f->nargs is that of the site, at most 6, and f->frame NULL. Any context.
+ * f->nargs is at most 6, at least that of the site, or 0 for a site that is not logged; more are
+ * in the ring's entry only. Those that are not given are 0 there. f->frame is NULL. Any context.
  */
 void ktr_fire(struct ktr_firing *f);
 

@@ -274,6 +274,28 @@ what_is_no_trace_point_can_fire(void **state)
 	assert_int_equal(head(), before + 1);
 }
 
+/* kernel/ftrace looks for more than the site's parameters in the entry. */
+static void
+what_a_firing_does_not_give_is_zero(void **state)
+{
+	(void)state;
+	static const uint64_t args[] = {4, 5};
+	struct ktr_firing f = {.site = &sdt_hook___shared, .args = args};
+	struct ktr_entry e;
+	select_for(KTR_OWNER_COMMAND, "hook:::shared", true);
+	for (f.nargs = 0; f.nargs <= 2; f.nargs++) {
+		for (unsigned i = 0; i < ktr_entries_get(); i++)
+			ktr_record6(f.site, 9, 9, 9, 9, (struct ktr_pair){9, 9});
+		ktr_fire(&f);
+		for (unsigned i = 0; i < KTR_RING_SPARE; i++)
+			ktr_record6(f.site, 9, 9, 9, 9, (struct ktr_pair){9, 9});
+		assert_int_equal(ktr_log_read(&ktr_main, 0, head() - 1 - KTR_RING_SPARE, &e),
+				 KTR_READ_OK);
+		for (unsigned i = 0; i < KTR_MAXARGS; i++)
+			assert_int_equal(e.args[i], i < f.nargs ? args[i] : 0);
+	}
+}
+
 #define MORE (KTR_OWNER_MAX - 3) /* the mask, the command and `owner` are there */
 
 static void
@@ -315,6 +337,7 @@ main(void)
 	    cmocka_unit_test_setup_teardown(a_hook_does_not_interrupt_a_hook, begin, end),
 	    cmocka_unit_test_setup_teardown(no_hook_is_called_without_hooks, begin, end),
 	    cmocka_unit_test_setup_teardown(what_is_no_trace_point_can_fire, begin, end),
+	    cmocka_unit_test_setup_teardown(what_a_firing_does_not_give_is_zero, begin, end),
 	    cmocka_unit_test_setup_teardown(numbers_of_owners_are_used_again, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
