@@ -8,6 +8,7 @@
 #include "arch/intc.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
+#include "kernel/lib/panic.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/ktr.h"
@@ -16,19 +17,21 @@ static struct {
 	void (*fn)(void *);
 	void *arg;
 	const char *name;
-	uint64_t *counts; /* of each CPU, by itself; NULL: not counted */
+	uint64_t *counts; /* of each of MAX_CPUS, by itself; NULL: not counted */
 } lines[IRQ_LINES];
 
 int
 irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 {
+	if (ncpus > 1)
+		panic("line %u: drivers register before other CPUs start", gsi);
 	if (gsi >= IRQ_LINES)
 		return -EINVAL;
 	if (lines[gsi].fn != NULL)
 		return -EBUSY;
 	lines[gsi].arg = arg;
 	lines[gsi].name = name;
-	lines[gsi].counts = kzalloc(ncpus * sizeof(uint64_t));
+	lines[gsi].counts = kzalloc(MAX_CPUS * sizeof(uint64_t));
 	/* release: the interrupt may arrive on another CPU at once */
 	__atomic_store_n(&lines[gsi].fn, fn, __ATOMIC_RELEASE);
 	CTR2(KTR_DEV, "irq register: line %u name %s", gsi, name);

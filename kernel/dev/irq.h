@@ -1,6 +1,6 @@
 /*
  * irq.h - handlers of device interrupt lines.
- * Locking: none. Drivers register one after the other, at boot or set-up; a slot is set once.
+ * Locking: none. Drivers register one after the other, before other CPUs start; a slot is set once.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 /*
  * Registers fn(arg) as the handler of line gsi, in interrupt context, and unmasks the line. name is
- * read-only data. -EINVAL: no such line; -EBUSY: it has a handler. Thread context or boot.
+ * read-only data. -EINVAL: no such line; -EBUSY: it has a handler. Boot, one CPU.
  */
 int irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name);
 /* Name of the line's handler, or "stray" if it has none; read-only data. Any context. */

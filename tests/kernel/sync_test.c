@@ -4,6 +4,7 @@
 #include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
+#include "kernel/dev/irq.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/cpu_start.h"
 #include "kernel/sched/mutex.h"
@@ -212,4 +213,12 @@ KTEST(cpu_count_can_be_asked_on_any_cpu)
 {
 	ktest_start(ncpus, true, count_cpus, NULL);
 	ktest_join();
+}
+
+/* What /proc/interrupts tells of other CPUs: nothing, which is a word of its own, too. */
+KTEST(device_interrupts_go_to_the_boot_cpu)
+{
+	for (unsigned line = 0; line < IRQ_LINES; line++)
+		for (unsigned cpu = 1; cpu < ncpus; cpu++)
+			KT_EQ(irq_line_count(line, cpu), 0);
 }
