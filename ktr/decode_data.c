@@ -11,7 +11,10 @@
 #include "ktr/fmt.h"
 #include "ktr/str.h"
 
-/* An NMI may record data while data are being recorded, and cannot be interrupted itself. */
+/*
+ * An NMI may record data while data are being recorded. If another NMI interrupts it, which on
+ * x86_64 is possible after a breakpoint in it, the first text is cut.
+ */
 #define GROUPS 2u
 
 struct decode_data {

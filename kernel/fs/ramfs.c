@@ -2,7 +2,7 @@
  * ramfs.c - regular files, in pages.
  *
  * vn->data is a growing array of page pointers. NULL is a hole, which reads as zeroes. In the last
- * page, the bytes after the size are zero, so that growing the file need not clear them.
+ * page, the bytes after the size may be anything: whatever makes the file larger clears them first.
  *
  * Programs may map the pages: each has a count of references, one of which is the file's.
  *

@@ -48,7 +48,7 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	if (vn == NULL)
 		return NULL;
 	vn->refs = 1;
-	vn->mode = mode;
+	vn->mode = mode & (S_IFMT | 01777); /* set-user-id bits do not exist */
 	vn->uid = vfs_user();
 	vn->gid = curproc() != NULL ? curproc()->gid : 0;
 	vn->ui = ui;

@@ -407,16 +407,20 @@ store(void *to, const void *bytes, size_t n)
 }
 
 static uint64_t text_page; /* the page of text in the window; 0: it is closed */
+static unsigned text_cpu;  /* whose window it is then */
 
 /* Only this CPU uses the window until it is closed: interrupts are off. */
 static void
 text_open(uint64_t page)
 {
+	if (text_page != 0 && text_cpu != arch_cpu())
+		panic("two CPUs change text: CPU %u and another one", text_cpu);
 	if (text_page == page)
 		return;
 	entry_text_close();
 	irq_push();
 	text_page = page;
+	text_cpu = arch_cpu();
 	/* Another CPU may have used the window: drop what this CPU's TLB may hold of it. */
 	arch_tlb_flush_page(WINDOW);
 	*pagetable_entry(root, WINDOW, 0, NULL) = arch_pte_leaf(page, MMU_READ | MMU_WRITE, 0);

@@ -1,7 +1,7 @@
 /*
- * exit.c - how threads and processes end, and wait4(). Locking: proc_lock. Only the parent uses a
- * zombie: the last thread clears its thread.proc under proc_lock, and does not touch its process
- * afterwards.
+ * exit.c - how threads and processes end, and wait4(). Locking: proc_lock. Only the parent frees a
+ * zombie; others look at it under proc_lock. The last thread clears its thread.proc under that
+ * lock, and does not touch its process afterwards.
  */
 #include "kernel/proc/proc.h"
 

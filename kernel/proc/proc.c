@@ -246,6 +246,8 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 void
 proc_set_space(struct proc *p, struct vmspace *vm)
 {
+	if (p->nthreads != 1)
+		panic("process %u changes its space, but has %u threads", p->pid, p->nthreads);
 	p->vm = vm;
 	curthread()->root = vm != NULL ? vm_root(vm) : kmap_root();
 	arch_mmu_switch(curthread()->root);

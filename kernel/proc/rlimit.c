@@ -1,11 +1,10 @@
 /*
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
- * A child inherits them, and exec keeps them. Six are checked where their resource is taken:
- * RLIMIT_NOFILE in kernel/fs/filetable.c, RLIMIT_FSIZE in ramfs.c, RLIMIT_NPROC in proc.c,
- * RLIMIT_AS in misc_syscalls.c, RLIMIT_NICE and RLIMIT_RTPRIO in sched_syscalls.c. CPU, DATA, STACK
- * and RTTIME cannot be changed. The kernel has nothing that the others limit (core files, locked
- * memory, message queues, ...), so they take any value.
+ * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, NICE and RTPRIO are checked
+ * where their resource is taken. CPU, DATA, STACK and RTTIME cannot be changed. The kernel has
+ * nothing that the others limit (core files, locked memory, message queues, ...), so they take any
+ * value.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */

@@ -86,6 +86,8 @@ smp_join(void)
 {
 	struct pcpu *pc = this_pcpu();
 
+	if (__atomic_load_n(&call_busy, __ATOMIC_ACQUIRE))
+		panic("CPU %u joins while others make a call", arch_cpu());
 	pc->call_done = call.generation;
 	__atomic_store_n(&pc->online, true, __ATOMIC_RELEASE);
 }

@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
-/* This CPU joins: it takes part in calls, and may be stopped and get threads. Interrupts off. */
+/*
+ * This CPU joins: it takes part in calls, and may be stopped and get threads. Interrupts off; no
+ * call is in progress, since the thread that starts CPUs waits, and no other makes calls then.
+ */
 void smp_join(void);
 /* Is n another CPU, and has it joined? Interrupts off. */
 bool smp_online(unsigned n);

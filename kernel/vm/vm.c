@@ -19,6 +19,9 @@
 #define MMAP_BASE 0x0000700000000000ul
 #define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
 
+_Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END,
+	       "sigreturn's code is above the stack");
+
 static int vm_max_areas = 65530;
 SYSCTL_INT(vm_max_map_count, "vm.max_map_count", SYSCTL_WR | SYSCTL_TUN, &vm_max_areas, 16,
 	   INT32_MAX, "areas that one address space may have");
@@ -54,6 +57,7 @@ vm_create(struct uidinfo *ui)
 	vm->root = virt_to_phys(table);
 	vm->refs = 1;
 	mutex_init(&vm->lock, "vm");
+	vm->lock.innermost = true;
 	vm->tables = 1;
 	vm->ui = ui;
 	vm_code_join(vm);
