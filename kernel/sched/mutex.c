@@ -34,7 +34,7 @@ mutex_held(const struct mutex *m)
 	return __atomic_load_n(&m->owner, __ATOMIC_RELAXED) == curthread();
 }
 
-static bool
+static inline __attribute__((always_inline)) bool
 take(struct mutex *m)
 {
 	struct thread *none = NULL, *t = curthread();
