@@ -112,12 +112,16 @@ def threads():
 @test("trace-cmd profile: it ends, and tells of the command's threads")
 def profile():
     """With a ring of 16 KiB, which a recorder's pipe takes as a whole: trace-cmd waits for recorders whose pipes it reads no more
-    (doc/ftrace.md). The command is nice, so that the recorder takes what comes before the ring is full."""
-    told = guest(f"trace-cmd profile -b 32 -o /tmp/o sh -c '{READY}renice -n 19 -p $$; exec load fork -n 3' >/tmp/out 2>&1 || cat /tmp/out\ncat /tmp/o\n", smp=1)[0]
-    tasks = dict(re.findall(r"^task: (\S+-\d+)\n((?:.*\n)*?)\n(?=task:|\Z)", told + "\n", re.M))
-    load = "".join(text for name, text in tasks.items() if name.startswith("load-"))
-    check_match(r"^  Event: sched_switch:\S+ \(\d+\) Total: \d+ Avg: \d+ Max: \d+", load, f"threads of load: {sorted(tasks)}")
-    check_match(r"^          \+ switch_out \(0x[0-9a-f]+\)$", load, "stacks")
+    (doc/ftrace.md). One time in five that ring loses what the command did, since trace-cmd, which polls, leaves the recorder
+    half of the CPU. Then it is run again."""
+    for _ in range(8):
+        told = guest(f"trace-cmd profile -p nop -b 16 -o /tmp/o sh -c '{READY}exec load fork -n 3' >/tmp/out 2>&1 || cat /tmp/out\ncat /tmp/o\n", smp=1)[0]
+        load = "".join(re.findall(r"^task: load-\d+\n((?:.*\n)*?)\n(?=task:|\Z)", told + "\n", re.M))
+        switch = re.search(r"^  Event: sched_switch:\S+ \(\d+\) Total: \d+ Avg: \d+ Max: \d+", load, re.M)
+        stack = re.search(r"^          \+ switch_out \(0x[0-9a-f]+\)$", load, re.M)
+        if switch and stack:
+            break
+    check(switch and stack, f"no switch of load with a stack in\n{told}")
 
 
 @test("trace-cmd's other commands: list, stat, start, show, clear, snapshot, reset, stream, hist, options")
