@@ -5,7 +5,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
 #include "ktr/intern.h"
@@ -227,19 +226,11 @@ cmdlines_store_size(uintptr_t arg, char *text)
 	return error == 0 && (n == 0 || n > CMDLINES) ? -EINVAL : error;
 }
 
-static int
-show_tgid(struct thread *t, void *out)
-{
-	if (t->proc != NULL)
-		sbuf_printf(out, "%u %u\n", t->tid, t->proc->pid);
-	return 0;
-}
-
 static void
 tgids_show(uintptr_t arg, struct sbuf *out)
 {
 	(void)arg;
-	thread_each(show_tgid, out);
+	proc_print_threads(out);
 }
 
 /* The kernel has no trace_printk(), whose formats this would be. */

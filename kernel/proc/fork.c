@@ -75,7 +75,6 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)t->kstack + KSTACK_SIZE);
 
 	t->root = vm_root(vm);
-	t->follow = self->follow;
 	sched_inherit(t);
 	t->lwp->set_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
 	t->lwp->clear_tid = f->flags & CLONE_CHILD_CLEARTID ? f->child_tid : 0;
@@ -159,6 +158,7 @@ fork_current(const struct fork_args *f)
 		proc_discard(p);
 		return -EINTR;
 	}
+	p->thread->follow = curthread()->follow;
 	p->cwd = vnode_ref(parent->cwd);
 	p->root = parent->root != NULL ? vnode_ref(parent->root) : NULL;
 	p->exe = parent->exe != NULL ? vnode_ref(parent->exe) : NULL;
@@ -235,6 +235,7 @@ clone_thread(const struct fork_args *f)
 	fork_thread(t, p->vm, f);
 	spin_lock(&proc_lock);
 	ends = p->exiting || curlwp()->dying;
+	t->follow = curthread()->follow;
 	if (!ends)
 		lwp_join(p, l);
 	proc_signals_update(p);

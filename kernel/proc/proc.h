@@ -24,6 +24,7 @@ struct arch_trapframe;
 struct file;
 struct filetable;
 struct ktrace;
+struct sbuf;
 struct thread;
 struct uidinfo;
 struct vmspace;
@@ -200,6 +201,8 @@ struct vnode *proc_change_root(struct vnode *vn);
  */
 int proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow));
 
+/* Prints a line for each thread of a program: its number, and that of its process. */
+void proc_print_threads(struct sbuf *out);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
 

@@ -24,6 +24,8 @@ print_kernel_thread(struct thread *t, void *arg)
 	return 0;
 }
 
+static const char zombie[] = "zombie";
+
 /* A thread, or a zombie, as a line of kern.proc. */
 struct proc_row {
 	uint32_t pid, tid, ppid, pgid, uid;
@@ -45,7 +47,7 @@ fill_row(struct proc_row *r, const struct proc *p, const struct lwp *l)
 			       .ppid = p->parent->pid,
 			       .pgid = p->pgid,
 			       .uid = p->uid,
-			       .state = "zombie",
+			       .state = zombie,
 			       .wmesg = "-"};
 	strlcpy(r->name, t != NULL ? t->name : p->name, sizeof(r->name));
 	if (t == NULL)
@@ -86,19 +88,25 @@ next_thread(struct proc *cursor, struct proc **p, struct lwp **l)
 	return true;
 }
 
+static void
+print_row(struct sbuf *out, const struct proc_row *r)
+{
+	sbuf_printf(out, "%u %u %u %u %u %s %u %u %lu %s %s\n", r->pid, r->tid, r->ppid, r->pgid,
+		    r->uid, r->state, r->prio, r->cpu, r->runtime_ms, r->wmesg, r->name);
+}
+
 /*
- * Copies a few rows at a time and formats them without the lock: a user can make the list long, and
+ * Copies a few rows at a time and prints them without the lock: a user can make the list long, and
  * interrupts are off under the lock.
  */
 static void
-get_procs(const struct sysctl *s, struct sbuf *out)
+print_rows(struct sbuf *out, void (*print)(struct sbuf *out, const struct proc_row *r))
 {
 	struct proc cursor = {.state = PROC_CURSOR}, *p;
 	struct proc_row rows[16];
 	struct lwp *l;
 	unsigned n;
 
-	thread_each(print_kernel_thread, out);
 	list_init(&cursor.first.sibling);
 	spin_lock(&proc_lock);
 	list_insert_after(&procs, &cursor.all);
@@ -107,12 +115,32 @@ get_procs(const struct sysctl *s, struct sbuf *out)
 			fill_row(&rows[n], p, l);
 		spin_unlock(&proc_lock);
 		for (const struct proc_row *r = rows; r < rows + n; r++)
-			sbuf_printf(out, "%u %u %u %u %u %s %u %u %lu %s %s\n", r->pid, r->tid,
-				    r->ppid, r->pgid, r->uid, r->state, r->prio, r->cpu,
-				    r->runtime_ms, r->wmesg, r->name);
+			print(out, r);
 		spin_lock(&proc_lock);
 	} while (n == 16);
 	spin_unlock(&proc_lock);
 }
+
+static void
+print_ids(struct sbuf *out, const struct proc_row *r)
+{
+	if (r->state != zombie)
+		sbuf_printf(out, "%u %u\n", r->tid, r->pid);
+}
+
+void
+proc_print_threads(struct sbuf *out)
+{
+	print_rows(out, print_ids);
+}
+
+static void
+get_procs(const struct sysctl *s, struct sbuf *out)
+{
+	(void)s;
+	thread_each(print_kernel_thread, out);
+	print_rows(out, print_row);
+}
+
 SYSCTL_TEXT(kern_proc, "kern.proc", 0, get_procs, NULL,
 	    "all threads: PID TID PPID PGID UID STATE PRIO CPU TIME_MS WMESG NAME");

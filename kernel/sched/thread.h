@@ -73,7 +73,7 @@ struct thread {
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */
-	struct proc *proc; /* [c] NULL: kernel thread */
+	struct proc *proc; /* [t] cleared under proc_lock; NULL: kernel thread, or it has ended */
 	struct lwp *lwp;   /* [t] what its process knows of it; NULL: kernel thread */
 	union {
 		struct {
@@ -119,7 +119,8 @@ struct thread {
 	void (*fn)(void *); /* [c] kernel thread's function */
 	void *arg;          /* [c] */
 
-	uint32_t follow; /* [a] whose probes fire for it (kernel/probe/session.c); 0: of nobody */
+	uint32_t
+	    follow; /* proc_lock: whose probes fire for it (kernel/probe/session.c); 0: of nobody */
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
