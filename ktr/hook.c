@@ -24,8 +24,12 @@ ktr_fire_record(const struct ktr_firing *f)
 		ktr_record_sdt7(f->site, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 		return;
 	}
-	if (f->nargs == 2 && f->frame != NULL) { /* the return of a function, not ktr_fire() */
+	if (f->nargs == 2 && f->frame != NULL) { /* the return of a function */
 		ktr_record2(f->site, a[0], a[1]);
+		return;
+	}
+	if (f->nargs == 2 && !f->has_data) { /* by ktr_fire() */
+		ktr_record6(f->site, a[0], a[1], 0, 0, (struct ktr_pair){0, 0});
 		return;
 	}
 	if (f->nargs < KTR_MAXARGS) {
