@@ -449,9 +449,10 @@ one_round(void (*fn)(void), uint64_t number)
 		kill(worker, SIGKILL);
 	while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
 		;
-	/* Also ends what it left: in its group; and of a user, in any other, which it may join. */
+	/* Also ends what it left: in its group; and of a user, in any other, which it may join. A
+	 * worker whose stack a clone shares may come here, too. */
 	kill(-worker, SIGKILL);
-	if (getuid() != 0)
+	if (getuid() != 0 && getpid() == tester)
 		kill(-1, SIGKILL);
 	if (killer > 0) {
 		kill(killer, SIGKILL);
