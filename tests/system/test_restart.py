@@ -92,7 +92,7 @@ def sequence_of_record6(gdb):
 def thread_events(c):
     """[(number, thread, first word of the text)] of the newest events, the newest first."""
     return [(int(number), int(thread), word)
-            for number, thread, word in re.findall(r"^(\d+) \((\d+):cpu0\): (\w+)", db(c, "show ktr -n 100"), re.M)]
+            for number, thread, word in re.findall(r"^(\d+) \((\d+):cpu0\): (\w+)", db(c, "show ktr -n 1000"), re.M)]
 
 
 def inject_nmi(gdb, qmp):
@@ -170,12 +170,12 @@ if ARCH == "x86_64":  # QEMU can inject an NMI on this machine only
             # In the debugger the record goes to the slow path, which continues with the machine.
             check_eq(recorded(c) - head // 64, 1, "events after the step over the sequence")
             # Until the struck thread has recorded: other threads may run first, and stop at the breakpoint, too.
-            (nmi, thread, _), before = thread_events(c)[:2]
+            nmi, thread, _ = thread_events(c)[0]
+            before = next(event for event in thread_events(c) if event[1] == thread and event[0] < nmi)
             while not (after := [event for event in thread_events(c) if event[1] == thread and event[0] > nmi]):
                 c.sendline("continue")
                 c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
                 c.expect(DB)
-            check_eq(before[1], thread, "thread that recorded last before the NMI")
             # A thread's calls and returns take turns, so that none is missing.
             check_eq({before[2], after[-1][2]}, {"syscall", "sysret"}, "the struck thread's events before and after the NMI")
 
