@@ -325,8 +325,8 @@ all: $B/kestrel $(BOOT_FILES) $H/ktrdump $H/kdump $H/dtrace $B/kestrel.ksyms ## 
 BOOT_OPTIONS = --arch $(ARCH) --smp $(SMP) --mem $(MEM) $(if $(MASK),--mask '$(MASK)') --trace '$(TRACE)' \
 	$(if $(ARGS),--append '$(ARGS)') $(PROGRAMS:%=--program %)
 
-run: all ## boot it in QEMU, console here, or commands from a pipe: SMP= MEM= MASK= TRACE= ARGS= PROGRAMS=
-	qemu/boot $(BOOT_OPTIONS)
+run: all ## boot its image in QEMU, console here, or commands from a pipe: SMP= MEM= MASK= TRACE= ARGS= PROGRAMS=
+	qemu/boot $(if $(GRUB_BOOTS),--firmware bios) $(BOOT_OPTIONS)
 
 debug: all ## the same machine under gdb, which starts here with symbols; CORE=FILE: gdb on a memory dump
 	qemu/gdb/debug $B/kestrel $(if $(CORE),--core $(CORE),$(BOOT_OPTIONS))

@@ -78,7 +78,7 @@ def _load_boot():
 
 MACHINES = _load_boot().MACHINES
 MACHINE = MACHINES[ARCH]
-FIRMWARE = MACHINE.firmware  # the default first
+FIRMWARE = MACHINE.firmware  # what starts an image first
 # What `user_test do hog` takes until its user has no more of it, long before all pages are taken.
 HAS_A_LIMIT = ("names", "depth", "maps")
 GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")

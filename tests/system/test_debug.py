@@ -21,7 +21,7 @@ def gdb(commands, *options):
     return p.stdout
 
 
-@test("gdb stops at the kernel's first function, with source lines, by the default firmware and by none")
+@test("gdb stops at the kernel's first function, with source lines, by firmware that starts an image, and by none")
 def first_function():
     for firmware in sorted({FIRMWARE[0], "none"}):
         out = gdb("bt\nnext\n", "--firmware", firmware, "--smp", "2")
