@@ -160,11 +160,13 @@ def loader_conf():
 def grub_at_once():
     log = scratch_file(".log")
     boot("true", firmware="bios", options=["--", "-trace", "virtio_blk_handle_read", "-D", str(log)]).expect()
-    read = 512 * sum(map(int, re.findall(r"^virtio_blk_handle_read .* nsectors (\d+)$", log.read_text(), re.M)))
+    reads = [int(n) for n in re.findall(r"^virtio_blk_handle_read .* nsectors (\d+)$", log.read_text(), re.M)]
+    read = 512 * sum(reads)
     loaded = sum((BUILD / "iso/boot" / name).stat().st_size for name in ("kestrel", "initrd.cpio"))
     sections = subprocess.run(["objdump", "-h", BUILD / "iso/boot/kestrel"], capture_output=True, text=True, check=True).stdout
     check(".ksyms" in sections and ".debug" not in sections, f"the image's kernel has debuggers' sections:\n{sections}")
     check(loaded < read < loaded + 768 * 1024, f"{read} bytes are read for {loaded} of kernel and RAM disk")
+    check(len(reads) < read // 8192, f"{len(reads)} reads of {read} bytes")
     check_match(r"^set timeout=0$", (ROOT / "qemu/grub/grub.cfg").read_text(), "grub.cfg")
     command = subprocess.run([BOOT, "--dry-run", "--firmware", "bios"], capture_output=True, text=True, check=True).stdout
     check_match("-nodefaults ", command, "QEMU's command line")
