@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import ROOT, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test
+from harness import ROOT, WHOLE, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test
 from tracecheck import merged_by_time, timestamps_ascend
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
@@ -121,8 +121,10 @@ def compiles(arch, compiler_of):
     compiler = clang(compiler_of)
     asked = set(re.findall(r"^\w.*?\b(ktr_port_\w+)\(", (ROOT / "ktr/port.h").read_text(), re.M))
     check(len(asked) > 9, f"hardly any function in ktr/port.h: {asked}")
-    # Without optimisation, or for size: in turns over the compilers.
-    for patch, level in ((1, "2"), (0, "0s"[(*COMPILERS.values(), *CLANG.values()).index(compiler_of) % 2])):
+    # With text patching and optimised; or without, and without optimisation or for size: in turns over the compilers.
+    turn = (*COMPILERS.values(), *CLANG.values()).index(compiler_of)
+    ways = ((1, "2"), (0, "0s"[turn // 2 % 2]))
+    for patch, level in ways if WHOLE else ways[turn % 2:][:1]:
         what = f"{arch}, {'' if patch else 'no '}text patching, -O{level}"
         command = freestanding(compiler, port(patch))
         objects = {}
