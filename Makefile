@@ -46,9 +46,10 @@ REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=. -Wdate-time
 KTR_DEFS = $(if $(KTR_COMPILE),'-DKTR_COMPILE_MASK=(KTR_$(subst $(comma),|KTR_,$(subst |,$(comma),$(KTR_COMPILE))))')
 comma := ,
 
+# The kernel's names of files begin at the root: those that -I. has found, too.
 KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-unwind-tables \
-	-fno-strict-aliasing -fwrapv $(WARN) -Wno-unused-parameter $(REPRODUCIBLE) $(KTR_DEFS) \
+	-fno-strict-aliasing -fwrapv $(WARN) -Wno-unused-parameter $(REPRODUCIBLE) -fmacro-prefix-map=./= $(KTR_DEFS) \
 	-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -Ikernel/trace
 # The guest's programs are Debian's busybox and our own over musl; qemu/fetch-guest gets both.
 GUEST := build/guest/$(ARCH)

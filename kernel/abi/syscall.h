@@ -1,11 +1,11 @@
 /*
  * syscall.h - system call numbers NR_read, NR_write, … of the architecture that is being built.
- * The table itself is kernel/abi/ARCH/syscalls.def: SYSCALL(number, name, argument count).
+ * The table itself is kernel/abi/syscalls.def.
  */
 #pragma once
 
 enum {
-#define SYSCALL(nr, name, nargs) NR_##name = nr,
+#define SYSCALL(nr, name, ...) NR_##name = nr,
 #include <syscalls.def>
 #undef SYSCALL
 };

@@ -91,17 +91,12 @@ event_name(const struct ktr_site *site, char name[EVENT_NAME])
 static const struct {
 	const char *call, *names[6];
 } calls[] = {
-#define INT(name)                        #name
-#define LONG(name)                       #name
-#define ULONG(name)                      #name
-#define STRING(name)                     #name
-#define CALL(name, x86_64, aarch64, ...) {#name, {__VA_ARGS__}},
-#include "ktr/linux_syscalls.def"
-#undef CALL
-#undef STRING
-#undef ULONG
-#undef LONG
-#undef INT
+#define A(name, kind, type, field) #field,
+#define KESTREL(...)
+#define SYSCALL(number, name, restart, enomem, ...) {#name, {__VA_ARGS__}},
+#include <syscalls.def>
+#undef SYSCALL
+#undef A
 };
 
 /* As Linux prints it: "sys_dup2(oldfd: 1, newfd: 2)", "sys_dup2 -> 0x2". */

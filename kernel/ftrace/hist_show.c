@@ -138,7 +138,7 @@ print_stack(struct sbuf *out, const uint64_t *w)
 static void
 print_number(struct sbuf *out, const struct hist_field *f, uint64_t v)
 {
-	char name[KTR_THREAD_NAME], text[48];
+	char name[KTR_THREAD_NAME], text[48] = "unknown_syscall";
 
 	switch (f->modifier) {
 	case HIST_HEX:
@@ -154,9 +154,9 @@ print_number(struct sbuf *out, const struct hist_field *f, uint64_t v)
 		sbuf_printf(out, "%-16s[%10lu]", name, v);
 		break;
 	case HIST_SYSCALL:
-		snprintf(text, sizeof(text), "sys_%s", syscall_name(v));
-		sbuf_printf(out, "%-30s[%3lu]",
-			    syscall_name(v)[0] != '\0' ? text : "unknown_syscall", v);
+		if (syscall_find(v)->name[0] != '\0')
+			snprintf(text, sizeof(text), "sys_%s", syscall_find(v)->name);
+		sbuf_printf(out, "%-30s[%3lu]", text, v);
 		break;
 	case HIST_LOG2:
 		sbuf_printf(out, "~ 2^%-2lu", v);

@@ -26,9 +26,11 @@ static const struct call {
 	unsigned narg;
 	const char *name;
 } calls[] = {
-#define SYSCALL(nr, name, nargs) {nr, nargs, #name},
+#define A(...)                                  +1
+#define SYSCALL(nr, name, restart, enomem, ...) {nr, 0 __VA_ARGS__, #name},
 #include <syscalls.def>
 #undef SYSCALL
+#undef A
 };
 
 #define CALLS (sizeof(calls) / sizeof(calls[0]))

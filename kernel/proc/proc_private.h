@@ -174,5 +174,30 @@ bool proc_reclaim(void);
 bool proc_out_of_memory(void);
 /* Acts on pending signals of the current process before it returns to user mode by tf. */
 void proc_deliver_signals(struct arch_trapframe *tf);
-/* The name of a system call; "" for an unknown number. */
-const char *syscall_name(uint64_t nr);
+
+/* What a system call does that a signal has interrupted. */
+enum syscall_restart {
+	RESTART_NOT,    /* no such call */
+	RESTART_FINAL,  /* it ends with EINTR */
+	RESTART_WAITED, /* for a handler: it begins again if there was none */
+	RESTART_TIMED,  /* like Linux: WAITED with a timeout, the fourth argument, else AGAIN */
+	RESTART_AGAIN,  /* it begins again, unless a handler without SA_RESTART ran */
+	RESTART_ALWAYS, /* it begins again */
+};
+
+/*
+ * May a call that returns ENOMEM be made again? Not if it may have had an effect that it would not
+ * have again: of several commands to a file of tracefs some are done then. rt_sigreturn() has not
+ * failed: it returns what the interrupted program had in this register.
+ */
+enum syscall_enomem { ENOMEM_RETRY, ENOMEM_ONCE };
+
+/* A row of kernel/abi/syscalls.def. */
+struct syscall {
+	const char *name; /* "": unknown */
+	enum syscall_restart restart;
+	enum syscall_enomem enomem;
+};
+
+/* Of any number; an unknown one has an empty name. */
+const struct syscall *syscall_find(uint64_t nr);

@@ -341,40 +341,17 @@ stop_all(struct proc *p, int sig)
 	for_each_lwp(l, p) sleepq_interrupt(l->thread);
 }
 
-/* What a system call does that a signal has interrupted. */
-enum interrupted {
-	NOT,    /* no such call */
-	FINAL,  /* it ends with EINTR */
-	WAITED, /* for a handler: it begins again if there was none */
-	AGAIN,  /* it begins again, unless a handler without SA_RESTART ran */
-	ALWAYS  /* it begins again */
-};
-
-static enum interrupted
+static enum syscall_restart
 interrupted_call(const struct arch_trapframe *tf)
 {
-	static const struct {
-		const char *name;
-		enum interrupted how;
-	} special[] = {{"clone", ALWAYS},         {"clock_nanosleep", FINAL},
-		       {"epoll_pwait", FINAL},    {"epoll_pwait2", FINAL},
-		       {"epoll_wait", FINAL},     {"fork", ALWAYS},
-		       {"nanosleep", FINAL},      {"pause", WAITED},
-		       {"poll", FINAL},           {"ppoll", FINAL},
-		       {"pselect6", FINAL},       {"select", FINAL},
-		       {"rt_sigsuspend", WAITED}, {"rt_sigtimedwait", FINAL},
-		       {"vfork", ALWAYS}};
-	const char *name;
+	enum syscall_restart how;
 
 	if (!arch_tf_in_syscall(tf) || arch_tf_return(tf) != (uint64_t)-EINTR)
-		return NOT;
-	name = syscall_name(arch_tf_syscall(tf));
-	if (strcmp(name, "futex") == 0 && arch_tf_arg(tf, 3) != 0)
-		return WAITED; /* with a timeout, like Linux */
-	for (unsigned i = 0; i < sizeof(special) / sizeof(special[0]); i++)
-		if (strcmp(special[i].name, name) == 0)
-			return special[i].how;
-	return AGAIN;
+		return RESTART_NOT;
+	how = syscall_find(arch_tf_syscall(tf))->restart;
+	if (how == RESTART_TIMED)
+		return arch_tf_arg(tf, 3) != 0 ? RESTART_WAITED : RESTART_AGAIN;
+	return how;
 }
 
 /* Takes the next signal to act on. 0: none. proc_lock held. */
@@ -445,13 +422,13 @@ proc_deliver_signals(struct arch_trapframe *tf)
 {
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
-	enum interrupted call;
+	enum syscall_restart call;
 	struct proc_siginfo info;
 	bool any = false;
 	int sig;
 
 	call = interrupted_call(tf);
-	if (call == NOT && !proc_signal_pending())
+	if (call == RESTART_NOT && !proc_signal_pending())
 		return;
 	spin_lock(&proc_lock);
 	for (;;) {
@@ -471,10 +448,11 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (is_ignored(p, sig))
 			continue;
 		if (p->sig_caught & BIT(sig)) {
-			if (call == ALWAYS ||
-			    (call == AGAIN && (p->sig_action[sig - 1].sa_flags & SA_RESTART)))
+			if (call == RESTART_ALWAYS ||
+			    (call == RESTART_AGAIN &&
+			     (p->sig_action[sig - 1].sa_flags & SA_RESTART)))
 				arch_tf_syscall_again(tf);
-			call = NOT;
+			call = RESTART_NOT;
 			if (run_handler(p, tf, sig, &info))
 				continue;
 			sig = SIGSEGV;
@@ -490,7 +468,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		proc_exit(sig);
 	}
 	/* Another thread may have taken the signal: nothing has happened to the call. */
-	if (call == AGAIN || call == ALWAYS || call == WAITED || (call == FINAL && !any))
+	if (call == RESTART_AGAIN || call == RESTART_ALWAYS || call == RESTART_WAITED ||
+	    (call == RESTART_FINAL && !any))
 		arch_tf_syscall_again(tf);
 	if (l->sig_restore)
 		l->sig_blocked = l->sig_saved;

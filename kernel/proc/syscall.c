@@ -38,7 +38,7 @@ dispatch(uint64_t nr, const uint64_t a[6])
 	int64_t r;
 
 	switch (nr) {
-#define SYSCALL(number, name, nargs)                                                  \
+#define SYSCALL(number, name, ...)                                                    \
 	case number:                                                                  \
 		CTR6(KTR_SYSC,                                                        \
 		     "syscall " #name                                                 \
@@ -57,42 +57,19 @@ dispatch(uint64_t nr, const uint64_t a[6])
 	return r;
 }
 
-const char *
-syscall_name(uint64_t nr)
+const struct syscall *
+syscall_find(uint64_t nr)
 {
-	switch (nr) {
-#define SYSCALL(number, name, nargs) \
-	case number:                 \
-		return #name;
+	static const struct syscall unknown = {"", RESTART_AGAIN, ENOMEM_RETRY};
+	static const struct syscall calls[] = {
+#define SYSCALL(number, name, restart, enomem, ...) \
+	[number] = {#name, RESTART_##restart, ENOMEM_##enomem},
 #include <syscalls.def>
 #undef SYSCALL
-	default:
-		return "";
-	}
-}
+	};
+	bool known = nr < sizeof(calls) / sizeof(calls[0]) && calls[nr].name != NULL;
 
-/*
- * May a call that returns ENOMEM have had an effect that it would not have again? Writes may: of
- * several commands to a file of tracefs some are done then. rt_sigreturn() has not failed: it
- * returns what the interrupted program had in this register.
- */
-static bool
-had_effect(uint64_t nr)
-{
-	switch (nr) {
-	case NR_rt_sigreturn:
-	case NR_write:
-	case NR_writev:
-	case NR_pwrite64:
-	case NR_pwritev:
-	case NR_pwritev2:
-	case NR_sendfile:
-	case NR_splice:
-	case NR_copy_file_range:
-		return true;
-	default:
-		return false;
-	}
+	return known ? &calls[nr] : &unknown;
 }
 
 /*
@@ -104,7 +81,7 @@ may_repeat(uint64_t nr, int64_t r)
 {
 	if (r == -EINTR)
 		curthread()->holds = true;
-	return r == -ENOMEM && !had_effect(nr) && proc_reclaim();
+	return r == -ENOMEM && syscall_find(nr)->enomem == ENOMEM_RETRY && proc_reclaim();
 }
 
 void

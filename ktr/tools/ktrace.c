@@ -20,7 +20,7 @@
 #define STATE     "KTRGRAPH group:\"thread\", id:\"%s\", state:\"%s\", attributes: "
 #define UNTRACED  UINT32_MAX /* thread number on CPU 0; that on CPU 1 is one less */
 
-#define SYSCALL(number, name, nargs) [number] = #name,
+#define SYSCALL(number, name, ...) [number] = #name,
 static const char *const calls_x86_64[CALLS] = {
 #include "kernel/abi/x86_64/syscalls.def"
 };

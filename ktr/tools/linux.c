@@ -130,25 +130,13 @@ static const struct linux_class funcgraph_exit = {
 
 struct call {
 	const char *name;
-	int x86_64, aarch64; /* its number there; -1: none */
+	int number;
 	struct linux_class enter, leave;
 };
 
-#define INT(f)                    \
-	{                         \
-#f, #f, LINUX_INT \
-	}
-#define LONG(f)                    \
-	{                          \
-#f, #f, LINUX_LONG \
-	}
-#define ULONG(f)                    \
-	{                           \
-#f, #f, LINUX_ULONG \
-	}
-#define STRING(f)                    \
-	{                            \
-#f, #f, LINUX_STRING \
+#define FIELD(name, type)                \
+	{                                \
+		name, name, LINUX_##type \
 	}
 #define NR                                      \
 	{                                       \
@@ -159,16 +147,21 @@ struct call {
 	{                                                   \
 		__VA_ARGS__                                 \
 	}
-#define CALL(name_, x86, arm, ...)                                        \
-	{#name_,                                                          \
-	 x86,                                                             \
-	 arm,                                                             \
-	 {"syscalls", "sys_enter_" #name_, "syscall_entry_" #name_, NULL, \
-	  FIELDS(NR, __VA_ARGS__)},                                       \
-	 {"syscalls", "sys_exit_" #name_, "syscall_exit_" #name_, NULL, FIELDS(NR, LONG(ret))}},
+#define A(argument, kind, type, field) FIELD(#field, type),
+#define SYSCALL(number, name, restart, enomem, ...)                                               \
+	{#name,                                                                                   \
+	 number,                                                                                  \
+	 {"syscalls", "sys_enter_" #name, "syscall_entry_" #name, NULL, FIELDS(NR, __VA_ARGS__)}, \
+	 {"syscalls", "sys_exit_" #name, "syscall_exit_" #name, NULL,                             \
+	  FIELDS(NR, FIELD("ret", LONG))}},
 
-static const struct call calls[] = {
-#include "ktr/linux_syscalls.def"
+#define KESTREL(...)
+static const struct call calls_x86_64[] = {
+#include "kernel/abi/x86_64/syscalls.def"
+};
+#define KESTREL(...)
+static const struct call calls_aarch64[] = {
+#include "kernel/abi/aarch64/syscalls.def"
 };
 
 /* A system call that Linux does not have, or that this ktrdump does not know. */
@@ -181,10 +174,16 @@ struct own_call {
 static const struct linux_class *
 own_call(const char *name, bool leave)
 {
-	static const struct linux_field args[] = {NR,          ULONG(arg0), ULONG(arg1),
-						  ULONG(arg2), ULONG(arg3), ULONG(arg4),
-						  ULONG(arg5)};
-	static const struct linux_field ret[] = {NR, LONG(ret)};
+	static const struct linux_field args[] = {
+	    NR,
+	    FIELD("arg0", ULONG),
+	    FIELD("arg1", ULONG),
+	    FIELD("arg2", ULONG),
+	    FIELD("arg3", ULONG),
+	    FIELD("arg4", ULONG),
+	    FIELD("arg5", ULONG),
+	};
+	static const struct linux_field ret[] = {NR, FIELD("ret", LONG)};
 	static struct own_call *all;
 	struct own_call *c = all;
 	while (c != NULL && strcmp(c->call, name) != 0)
@@ -220,13 +219,13 @@ call_compare(const void *name, const void *call)
 static const struct linux_class *
 call_class(const struct activity *a, bool leave, int64_t *number)
 {
-	const char *arch = a->event->header->arch;
-	*number = -1;
+	bool arm = strcmp(a->event->header->arch, "aarch64") == 0;
 	const struct call *call =
-	    bsearch(a->text, calls, ARRAY(calls), sizeof(calls[0]), call_compare);
+	    arm ? bsearch(a->text, calls_aarch64, ARRAY(calls_aarch64), sizeof(*call), call_compare)
+		: bsearch(a->text, calls_x86_64, ARRAY(calls_x86_64), sizeof(*call), call_compare);
+	*number = call != NULL ? call->number : -1;
 	if (call == NULL)
 		return own_call(a->text, leave);
-	*number = strcmp(arch, "aarch64") == 0 ? call->aarch64 : call->x86_64;
 	return leave ? &call->leave : &call->enter;
 }
 

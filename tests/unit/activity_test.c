@@ -442,6 +442,11 @@ interrupts_and_system_calls(void **state)
 					       "arg3=0 arg4=0 arg5=0");
 	event(0, 7, "cat", "syscall sysctl: arg0 %#lx", 1, 2);
 	assert_non_null(strstr(in_linux(0, true), "arg0=2"));
+	/* The last two are in aarch64's order. */
+	event(0, 7, "cat", "syscall clone: arg0 %#lx arg1 %#lx arg2 %#lx arg3 %#lx arg4 %#lx", 5, 1,
+	      2, 3, 4, 5);
+	assert_string_equal(in_linux(0, true), "syscall_entry_clone clone_flags=1 newsp=2 "
+					       "parent_tidptr=3 tls=4 child_tidptr=5");
 }
 
 static void
@@ -451,10 +456,10 @@ every_system_call_has_the_number_that_the_kernel_gives_it(void **state)
 		const char *arch, *name;
 		int number;
 	} calls[] = {
-#define SYSCALL(number, name, count) {"x86_64", #name, number},
+#define SYSCALL(number, name, ...) {"x86_64", #name, number},
 #include "kernel/abi/x86_64/syscalls.def"
 #undef SYSCALL
-#define SYSCALL(number, name, count) {"aarch64", #name, number},
+#define SYSCALL(number, name, ...) {"aarch64", #name, number},
 #include "kernel/abi/aarch64/syscalls.def"
 #undef SYSCALL
 	};

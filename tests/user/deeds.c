@@ -210,7 +210,7 @@ do_calls(void)
 		long nr;
 		const char *name;
 	} calls[] = {
-#define SYSCALL(nr, name, nargs) {nr, #name},
+#define SYSCALL(nr, name, ...) {nr, #name},
 #include <syscalls.def>
 #undef SYSCALL
 	};

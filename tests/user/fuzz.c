@@ -177,8 +177,8 @@ static bool
 changes_rights(long nr)
 {
 	switch (nr) {
-#define SYSCALL(number, name, nargs) \
-	case number:                 \
+#define SYSCALL(number, name, ...) \
+	case number:               \
 		return strstr(#name, "chmod") != NULL || strstr(#name, "chown") != NULL;
 #include <syscalls.def>
 #undef SYSCALL
@@ -235,7 +235,7 @@ one_call(void)
 				     NR_write,    NR_read,     NR_newfstatat, NR_kill,
 				     NR_setuid,   NR_sysctl,   NR_prlimit64,  NR_rt_sigprocmask};
 	static const long known[] = {
-#define SYSCALL(number, name, nargs) number,
+#define SYSCALL(number, name, ...) number,
 #include <syscalls.def>
 #undef SYSCALL
 	};

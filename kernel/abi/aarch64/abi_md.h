@@ -8,7 +8,6 @@
 /* Which arguments of clone() these are. */
 #define CLONE_ARG_TLS       3
 #define CLONE_ARG_CHILD_TID 4
-#define CLONE_LAST_ARGS     A(tls, NUMBER) A(child_tid, NUMBER)
 
 #define O_DIRECTORY 040000 /* Linux arch/arm64/include/uapi/asm/fcntl.h */
 #define O_NOFOLLOW  0100000

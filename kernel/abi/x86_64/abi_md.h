@@ -8,7 +8,6 @@
 /* Which arguments of clone() these are. */
 #define CLONE_ARG_TLS       4
 #define CLONE_ARG_CHILD_TID 3
-#define CLONE_LAST_ARGS     A(child_tid, NUMBER) A(tls, NUMBER)
 
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000

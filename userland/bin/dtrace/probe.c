@@ -142,22 +142,21 @@ function_argument(const struct dif_probe *p, uint64_t number)
 	return m != NULL ? m->type : NULL;
 }
 
-/* A system call's arguments have the types that their names say, in one call or in all; else int.
+/*
+ * A system call's arguments have the types that their names say, in one call or in all; else int.
+ * clone()'s last two, whose order differs by architecture, are both pointers.
  */
 static struct type *
 syscall_argument(const struct dif_probe *p, uint64_t number)
 {
-#define A(argument, kind)        #argument " "
-#define SYSCALL_ARGS(name, list) {#name, "" list},
-#undef CLONE_LAST_ARGS
-#define CLONE_LAST_ARGS A(child_tid, NUMBER) A(tls, NUMBER) /* both are pointers */
+#define A(argument, kind, type, field)              #argument " "
+#define SYSCALL(number, name, restart, enomem, ...) {#name, "" __VA_ARGS__},
 	static const struct {
 		const char *name, *arguments;
 	} calls[] = {
-#include "kernel/abi/syscall_args.def"
+#include "kernel/abi/syscalls.def"
 	};
-#undef CLONE_LAST_ARGS
-#undef SYSCALL_ARGS
+#undef SYSCALL
 #undef A
 	static const struct {
 		const char *type, *names;

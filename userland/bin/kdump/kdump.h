@@ -60,9 +60,8 @@ struct kdump_arg {
 /* A system call of a machine. */
 struct kdump_call {
 	uint32_t code;
-	uint32_t narg;
 	const char *name;
-	const struct kdump_arg *args; /* KDUMP_ARGS of them */
+	struct kdump_arg args[KDUMP_ARGS];
 };
 
 /* struct stat, of any machine. */
