@@ -75,6 +75,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/report_run.c \
 	ktr/tools/report_table.c \
 	ktr/tools/report_wait.c \
+	ktr/tools/reverse.c \
 	ktr/tools/span.c \
 	ktr/tools/symbols.c
 

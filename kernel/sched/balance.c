@@ -74,7 +74,7 @@ rt_waits(void)
 static void
 take(struct runq *from, struct thread *t, unsigned to)
 {
-	CTR3(KTR_SCHED, "steal: tid %u from %u to %u", t->tid, from->cpu, to);
+	KTR_POINT2(KTR_SCHED, "thread", t->ident, "steal", "from:%u", from->cpu, "to:%u", to);
 	runq_remove(from, t);
 	runq_leave(from, t);
 	fair_detach(&t->fair);

@@ -47,7 +47,7 @@ sched_set_cpus(struct thread *t, uint64_t cpus)
 	struct runq *rq = lock_queue_of(t);
 	bool wrong = (cpus >> rq->cpu & 1) == 0, moves = wrong && t->queued;
 
-	CTR2(KTR_SCHED, "affinity: tid %u cpus %#lx", t->tid, cpus);
+	KTR_POINT1(KTR_SCHED, "thread", t->ident, "affinity", "cpus:%#lx", cpus);
 	t->cpus = cpus;
 	if (wrong && rq->cur == t)
 		sched_request(rq->cpu); /* it moves when it is switched out */
@@ -106,8 +106,8 @@ sched_set_params(struct thread *t, const struct sched_params *p)
 	uint8_t old = t->prio;
 	bool queued = t->queued;
 
-	CTR4(KTR_SCHED, "params: tid %u policy %u rt_prio %u nice %d", t->tid, p->policy,
-	     p->rt_prio, p->nice);
+	KTR_POINT3(KTR_SCHED, "thread", t->ident, "params", "policy:%u", p->policy, "rt_prio:%u",
+		   p->rt_prio, "nice:%d", p->nice);
 	if (same_order(&t->sched, p)) {
 		t->sched.reset_on_fork = p->reset_on_fork;
 		spin_unlock(&rq->lock);

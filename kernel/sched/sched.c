@@ -465,7 +465,7 @@ sched_yield(void)
 {
 	if (stop_must_not_wait())
 		panic("yield: nobody else runs while the machine is stopped");
-	CTR1(KTR_SCHED, "yield: tid %u", curthread()->tid);
+	KTR_POINT0(KTR_SCHED, "thread", curthread()->ident, "yield");
 	give_away(true);
 }
 
@@ -486,7 +486,8 @@ sched_preempt(void)
 void
 sched_preempt_irq(void)
 {
-	SDT_CTR1(sched, , , preempt, SDT_ARGS0(), KTR_SCHED, "preempt: tid %u", curthread()->tid);
+	SDT_CTR2(sched, , , preempt, SDT_ARGS0(), KTR_SCHED, KTR_POINT_FORMAT("thread", "none"),
+		 curthread()->ident, "preempt");
 	give_away(false);
 }
 

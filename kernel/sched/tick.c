@@ -42,7 +42,7 @@ count_rt(struct runq *rq, const struct thread *t)
 	rq->rt_debt_us = debt < 2 * TICK_US ? debt : 2 * TICK_US;
 	rq->throttled = debt >= (was ? TICK_US : 2 * TICK_US);
 	if (rq->throttled && !was)
-		CTR2(KTR_SCHED, "throttle: cpu %u tid %u", rq->cpu, t->tid);
+		KTR_POINT1(KTR_SCHED, "thread", t->ident, "throttle", "cpu:%u", rq->cpu);
 }
 
 /* A tick of a thread that has no share. Those of SCHED_FIFO have no slices. */

@@ -12,6 +12,7 @@
 #include "ktr/tools/export.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
+#include "ktr/tools/reverse.h"
 
 static void
 on_merged_event(void *arg, const struct ktr_decode_event *e)
@@ -86,6 +87,36 @@ failed(struct dump *d, const char *what)
 		fprintf(stderr, "ktrdump: %s\n", what);
 	d->failed = true;
 	d->status = DUMP_USAGE;
+}
+
+void
+dump_rows_begin(struct dump *d)
+{
+	FILE *rows = tmpfile();
+	if (rows == NULL) {
+		failed(d, "cannot keep the rows in a temporary file");
+		return;
+	}
+	out_flush(&d->out);
+	d->newest_first = d->out.file;
+	d->out.file = rows;
+}
+
+static void
+rows_end(struct dump *d)
+{
+	FILE *rows = d->out.file;
+	if (d->newest_first == NULL)
+		return;
+	out_flush(&d->out);
+	d->out.file = d->newest_first;
+	bool kept = fflush(rows) == 0 && ferror(rows) == 0;
+	if (!(kept && reverse_lines(rows, d->out.file)) && ferror(d->out.file) == 0) {
+		fprintf(stderr, "ktrdump: cannot keep the rows in a temporary file: %s\n",
+			strerror(errno));
+		d->status = DUMP_USAGE;
+	}
+	fclose(rows);
 }
 
 static void
@@ -179,6 +210,7 @@ main(int argc, char **argv)
 		d.empty = true;
 	}
 
+	rows_end(&d);
 	out_flush(&d.out);
 	bool written = fflush(d.out.file) == 0 && ferror(d.out.file) == 0;
 	if (d.out.file != stdout)

@@ -40,7 +40,8 @@ struct dump_filter {
 };
 
 struct dump_options {
-	bool number, cpu, file_line, time, relative, ticks, thread; /* columns */
+	bool number, cpu, file_line, time, relative, thread; /* columns */
+	bool ticks; /* the time is the raw clock, and text has the newest event first */
 	bool quiet, follow, json;
 	bool stream;        /* the input's stream, as it is */
 	const char *input;  /* "-": standard input */
@@ -67,6 +68,8 @@ struct dump_params {
 struct dump {
 	struct dump_options opts;
 	struct out out;
+	FILE
+	    *newest_first; /* where the rows go then, from a file of their own; NULL: they do not */
 	struct ktr_decoder_ops ops;
 	struct ktr_decoder *decoder;
 	struct merge *merge;
@@ -119,6 +122,9 @@ bool dump_armor_decided(const uint8_t *bytes, size_t n);
  * before, and after.
  */
 const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n);
+
+/* ktrdump.c: rows go to a file of their own from here on, which is printed newest first. */
+void dump_rows_begin(struct dump *d);
 
 /* ktrdump_input.c: reads all of the input into d->decoder, following it when asked. An exit status.
  */

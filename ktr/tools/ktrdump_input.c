@@ -109,8 +109,11 @@ good(const struct dump *d)
 static void
 begin(struct dump *d)
 {
-	if (!d->opts.json && !d->opts.stream && d->export == NULL)
-		dump_text_header(d);
+	if (d->opts.json || d->opts.stream || d->export != NULL)
+		return;
+	dump_text_header(d);
+	if (d->opts.ticks)
+		dump_rows_begin(d);
 }
 
 static void

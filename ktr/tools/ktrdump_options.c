@@ -26,7 +26,7 @@
 #endif
 
 static const char usage_text[] =
-    "usage: ktrdump [-cfHlnqrt] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
+    "usage: ktrdump [-cfHlnqrst] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
     "       ktrdump report [REPORT[,REPORT]...] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
     "Prints a trace stream, oldest event first, or what follows from its events.\n"
     "FILE is a stream's file, - for standard input; " DEFAULT_INPUT_TEXT ".\n"
@@ -34,8 +34,9 @@ static const char usage_text[] =
     "Columns\n"
     "  -c            CPU\n"
     "  -n            number of the event on its CPU, as db> and panics print it\n"
-    "  -t            time: seconds since boot, to the nanosecond\n"
-    "      --ticks   time: the raw clock\n"
+    "  -s            time: seconds since boot, to the nanosecond\n"
+    "  -t            time: ticks of the clock, and the newest event first; -ct is for FreeBSD's\n"
+    "                schedgraph.py\n"
     "  -r            time: since the event printed before\n"
     "  -f            file and line\n"
     "  -H            thread\n"
@@ -94,7 +95,6 @@ enum {
 	OPT_FUNCTION,
 	OPT_DEPTH,
 	OPT_FORMAT,
-	OPT_TICKS,
 	OPT_WIDTH,
 	OPT_HELP
 };
@@ -110,7 +110,6 @@ static const struct option long_options[] = {
     {"function", required_argument, NULL, OPT_FUNCTION},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"format", required_argument, NULL, OPT_FORMAT},
-    {"ticks", no_argument, NULL, OPT_TICKS},
     {"width", required_argument, NULL, OPT_WIDTH},
     {"follow", no_argument, NULL, 'l'},
     {"help", no_argument, NULL, OPT_HELP},
@@ -264,10 +263,10 @@ option_take(struct dump_options *o, int option)
 	case 'r':
 		o->relative = o->time = true;
 		break;
-	case 't':
+	case 's':
 		o->time = true;
 		break;
-	case OPT_TICKS:
+	case 't':
 		o->ticks = o->time = true;
 		break;
 	case OPT_HELP:
@@ -330,7 +329,7 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 	argv[words] = argv[0];
 	argv += words;
 	argc -= words;
-	while ((option = getopt_long(argc, argv, "cfHlnqrti:o:N:e:M:m:", long_options, NULL)) !=
+	while ((option = getopt_long(argc, argv, "cfHlnqrsti:o:N:e:M:m:", long_options, NULL)) !=
 	       -1) {
 		int status = option_take(o, option);
 		if (status >= 0)
@@ -353,6 +352,8 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 	if (o->format != NULL && o->follow)
 		return usage_error("-l has no end: expected text or jsonl of events with it",
 				   o->format->name);
+	if (o->ticks && o->follow)
+		return usage_error("-t prints the newest event first: expected -s with -l", NULL);
 	if (o->format != NULL && o->format->needs_path &&
 	    (o->output == NULL || strcmp(o->output, "-") == 0))
 		return usage_error("the format needs a name to write to: expected -o",

@@ -145,6 +145,9 @@ dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 	}
 	if (d->opts.time && d->opts.relative) {
 		put_none(l, "-", TIME_WIDTH, true);
+	} else if (d->opts.ticks) {
+		out_number(l, g->from_ticks, TIME_WIDTH);
+		out_char(l, ' ');
 	} else if (d->opts.time) {
 		out_seconds(l, from, TIME_WIDTH);
 		out_char(l, ' ');

@@ -128,14 +128,14 @@ class Ktr(gdb.Command):
 
 
 class KtrShow(gdb.Command):
-    """Print the newest events, oldest first, all CPUs in the order of time.
+    """Print the newest events, all CPUs in the order of time: oldest first, with -t newest first.
 usage: ktr show [N] [OPTION]...
-N: how many (default: 50; 0: all). Options are ktrdump's; without any: -ct.
-  ktr show 20 -ctf --class SCHED --cpu 1
+N: how many (default: 50; 0: all). Options are ktrdump's; without any: -cs.
+  ktr show 20 -csf --class SCHED --cpu 1
   ktr show 0 --grep 'fork: *'"""
 
-    OPTIONS = ("-c", "-t", "-f", "-H", "-r", "-q", "--class", "--cpu", "--thread", "--grep", "--since", "--until",
-               "--format", "--ticks")
+    OPTIONS = ("-c", "-s", "-t", "-f", "-H", "-r", "-q", "--class", "--cpu", "--thread", "--grep", "--since", "--until",
+               "--format")
 
     def __init__(self):
         super().__init__("ktr show", gdb.COMMAND_DATA)
@@ -143,11 +143,14 @@ N: how many (default: 50; 0: all). Options are ktrdump's; without any: -ct.
     def invoke(self, argument, _):
         words = gdb.string_to_argv(argument)
         count = int(words.pop(0)) if words and words[0].isdigit() else SHOW_DEFAULT
-        lines = ktrdump(*(words or ["-ct"])).splitlines()
+        lines = ktrdump(*(words or ["-cs"])).splitlines()
         # Keep the two heading lines.
         head = 2 if len(lines) > 1 and re.fullmatch(r"[- ]+", lines[1]) else 0
-        skip = max(len(lines) - count, head) if count else head
-        gdb.write("".join(line + "\n" for line in lines[:head] + lines[skip:]))
+        if count and any(re.fullmatch("-[a-zA-Z]*t[a-zA-Z]*", word) for word in words):
+            lines = lines[:head + count]
+        elif count:
+            lines = lines[:head] + lines[max(len(lines) - count, head):]
+        gdb.write("".join(line + "\n" for line in lines))
 
     def complete(self, line, word):
         # For gdb, a word begins after the dashes.

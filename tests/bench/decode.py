@@ -14,7 +14,7 @@ EVENTS = 2_000_000
 ROUNDS = 5
 OUTPUTS = {
     "text": ("--format", "text"),
-    "text_columns": ("-ct",),  # FreeBSD's usual columns, which the other readers print too
+    "text_columns": ("-cs",),  # FreeBSD's usual columns, which the other readers print too
     "jsonl": ("--format", "jsonl"),
     "report_events": ("report", "events"),
 }
@@ -66,5 +66,5 @@ def measure(folder):
             rows.append(Row(f"text_to_{name}", HOST, None, "times", f"not measured: {why[name]}"))
         else:
             rows.append(Row(f"text_to_{name}", HOST, statistics.median(r[name] / r["text_columns"] for r in rounds), "times",
-                            "CPU time on the same events; ktrdump with -ct"))
+                            "CPU time on the same events; ktrdump with -cs"))
     return rows

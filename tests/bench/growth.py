@@ -81,11 +81,11 @@ def trace_rows(folder):
         turns = max(1, 1_000_000 // n)
         with open(path, "wb") as out:
             dump[n] = cpu_time([GENERATOR, "mix", str(n)], stdout=out) / n * 1e9
-        seconds = statistics.median(cpu_time([KTRDUMP, "-ct", "-i", path]) for _ in range(min(turns, 25)))
+        seconds = statistics.median(cpu_time([KTRDUMP, "-cs", "-i", path]) for _ in range(min(turns, 25)))
         text[n] = seconds / n * 1e9
         path.unlink()
     return [row("growth_dump", "ktr_gen: recording, encoding and writing, by events", dump, "ns/event"),
-            row("growth_decode", "ktrdump -ct to /dev/null, by events", text, "ns/event")]
+            row("growth_decode", "ktrdump -cs to /dev/null, by events", text, "ns/event")]
 
 
 def cpu_rows(archs):

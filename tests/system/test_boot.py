@@ -110,7 +110,7 @@ def stolen_until_output(p):
 def clock_rate(path):
     """Ticks in a nanosecond, as the trace's header has it."""
     ns = [e["ns"] for e in decode(path) if "seq" in e]
-    ticks = [int(line.split()[1]) for line in ktrdump("-q", "--ticks", "-i", path)[1].splitlines()]
+    ticks = [int(line.split()[1]) for line in ktrdump("-q", "-t", "-i", path)[1].splitlines()][::-1]
     return (ticks[-1] - ticks[0]) / (ns[-1] - ns[0])
 
 

@@ -87,7 +87,7 @@ def events():
         "echo 1 > events/syscalls/sys_enter_openat/enable\necho vfs:lookup 'proc:e*' >> set_event\ncat set_event\n"
         "cat events/enable events/syscalls/enable events/vfs/enable events/vfs/lookup/enable events/PMAP/enable\n"
         "echo 'vfs:nosuch' >> set_event\necho =====\ncat /etc/motd >/dev/null\necho > set_event\ncat set_event events/enable\n"
-        "cat trace\necho =====\nktrdump -ct\n", smp=1)
+        "cat trace\necho =====\nktrdump -cs\n", smp=1)
     check_match(r"^syscalls:sys_enter_openat$", states, "set_event")
     check_match(r"^X\nX\nX\n1\n0\nsh: .*Invalid argument$", states, "the states")
     got = [what for *_, what in rows(trace)]

@@ -121,7 +121,7 @@ def early():
         check_match(r"^\$1 = 0$", out, "gdb: the clock's rate in heap_init()")
         prompt(c)
         check(int(shell(c, "sysctl -n debug.ktr.prev.events").split()[-1]) > 0, "no events of the early death")
-        out = shell(c, "ktrdump -ct -i /dev/ktr.prev")
+        out = shell(c, "ktrdump -cs -i /dev/ktr.prev")
         check_match(r"the clock's rate was not known yet: times are raw ticks", out, "ktrdump")
         ticks = [int(s) * 10**9 + int(ns) for s, ns in re.findall(r"(\d+)\.(\d{9}) ", out)]
         check(ticks, f"no events in: {out}")

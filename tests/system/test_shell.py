@@ -48,7 +48,7 @@ def tour():
     with terminal("--firmware", FIRMWARE[0], smp=4) as c:
         ask(c, "sysctl debug.ktr.mask=SCHED,SYSC,PROC", r"debug\.ktr\.mask: NONE -> ")
         ask(c, "load fork -n 20", r"load fork: n=20 jobs=1 ok, \d+ ms")
-        ask(c, "ktrdump -ct | head", r"index +cpu +timestamp +trace")
+        ask(c, "ktrdump -cs | head", r"index +cpu +timestamp +trace")
         leave(c, 0)
 
 

@@ -32,7 +32,7 @@ def rows(*options):
 @test("FreeBSD's options give FreeBSD's columns: header words, widths, dashes, rows")
 def columns():
     events = sample().events
-    status, out, _ = ktrdump("-ctfH", "-i", sample().trace)
+    status, out, _ = ktrdump("-csfH", "-i", sample().trace)
     check_eq(status, 0, "status")
     header, dashes, *lines = out.splitlines()
     check_eq(header.split()[:4] + header.split()[-1:], ["index", "cpu", "timestamp", "file", "trace"], "header words")
@@ -46,6 +46,19 @@ def columns():
         check(line.endswith(e["text"]), f"row {n} ends with {line[-80:]!r}, expected {e['text']!r}")
 
 
+SCHEDGRAPH = (r'\s*(\d+)\s+(\d+)\s+(\d+)\s+KTRGRAPH group:"([^"]*)", id:"([^"]*)", (?:state:"([^"]*)"|point:"([^"]*)"|counter:(-?\d+)), '
+              r"attributes: \S.*")
+
+
+@test("-ct prints all events of the scheduler as lines that FreeBSD's schedgraph.py reads, the newest first")
+def for_schedgraph():
+    lines = rows("-ct", "--class", "SCHED")
+    check_eq([line for line in lines if not re.fullmatch(SCHEDGRAPH, line)][:3], [], "lines that schedgraph.py cannot parse")
+    events = [e for e in sample().events if "SCHED" in e["class"].split(",")]
+    check_eq([line.split(None, 3)[3] for line in reversed(lines)], [e["text"] for e in events], "the events")
+    check(len(lines) > 100, f"{len(lines)} events of the scheduler")
+
+
 @test("-q leaves out the header; without options there are index and trace only")
 def bare():
     lines = rows()
@@ -53,12 +66,12 @@ def bare():
     check_match(r"^ *\d+ +" + re.escape(sample().events[0]["text"]) + "$", lines[0], "first row")
 
 
-@test("-r prints times since the row before, --ticks the raw clock")
+@test("-r prints times since the row before, -t the raw clock, newest first")
 def times():
     ns = [e["ns"] for e in sample().events]
-    relative = [round(float(line.split()[1]) * 1e9) for line in rows("-tr")]
+    relative = [round(float(line.split()[1]) * 1e9) for line in rows("-r")]
     check_eq(relative[1:50], [b - a for a, b in zip(ns, ns[1:50])], "relative times")
-    ticks = [int(line.split()[1]) for line in rows("--ticks")]
+    ticks = [int(line.split()[1]) for line in reversed(rows("-t"))]
     check(all(a <= b for a, b in zip(ticks, ticks[1:])), "ticks fall")
     check(ticks[-1] - ticks[0] >= ns[-1] - ns[0] or ticks[-1] > ticks[0], "ticks do not advance")
 
@@ -66,11 +79,11 @@ def times():
 @test("-o writes to a file, a pipe is read like a file, and the file may stand without -i")
 def input_output():
     path = scratch_file(".txt")
-    status, out, _ = ktrdump("-ct", "-i", sample().trace, "-o", path)
+    status, out, _ = ktrdump("-cs", "-i", sample().trace, "-o", path)
     check_eq((status, out), (0, ""), "status and stdout with -o")
     expected = path.read_text()
-    for args, data in ((["-ct"], sample().trace.read_bytes()), (["-ct", "-i", "-"], sample().trace.read_bytes()),
-                       (["-ct", str(sample().trace)], None)):
+    for args, data in ((["-cs"], sample().trace.read_bytes()), (["-cs", "-i", "-"], sample().trace.read_bytes()),
+                       (["-cs", str(sample().trace)], None)):
         status, out, err = ktrdump(*args, stdin=data)
         check_eq((status, out == expected), (0, True), f"status, same output of {args[:3]} ({err})")
 
@@ -208,7 +221,7 @@ sysctl debug.ktr.mask=NONE > /dev/null
 ktrdump -q --class PROC
 echo ===
 ktrdump report events | head -n 1
-ktrdump -ctf | head -n 2
+ktrdump -csf | head -n 2
 ktrdump --format jsonl | head -n 1
 cat /dev/ktr > /tmp/stream
 ktrdump -q -i /tmp/stream | wc -l

@@ -308,7 +308,7 @@ def default_rings():
 @test("debug.ktr.entries as a loader parameter keeps the boot's events, or says how many did not fit")
 def entries_early():
     for entries in (2048, 65536):
-        run = boot("ktr off > /dev/null\nktrdump -ct --class INIT | tail -n +3 | head -1\nsysctl -n debug.ktr.stats\n",
+        run = boot("ktr off > /dev/null\nktrdump -cs --class INIT | tail -n +3 | head -1\nsysctl -n debug.ktr.stats\n",
                    smp=2, mask="INIT,SMP,PMAP,MALLOC", sets=[f"debug.ktr.entries={entries}"]).expect()
         check_match(r"^ +0 +0 +\d\.\d+ tunable: ", run.out, f"the first event of the boot, with {entries}")
         check_eq(sum(c["overwritten"] for c in ktr_stats(run.out).values()), 0, f"events overwritten with {entries}")

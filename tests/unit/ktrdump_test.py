@@ -49,7 +49,7 @@ def equal(found, expected, what="value"):
 
 
 def prints_freebsd_columns(_):
-    r = Run("-ctfH", data=gen("sample"))
+    r = Run("-csfH", data=gen("sample"))
     equal(r.status, 0, "status")
     equal(r.lines[0], "index  cpu timestamp        file and line                            "
                       "tid                trace")
@@ -79,7 +79,7 @@ def prints_index_and_text_alone_without_options(_):
 
 def merges_cpus_by_time(_):
     for kind in (("sample",), ("mix", "20000"), ("boots",)):
-        r = Run("-qct", data=gen(*kind))
+        r = Run("-qcs", data=gen(*kind))
         times = [float(line.split()[2]) for line in r.lines]
         equal(times, sorted(times), "times")
         equal(r.status, 0, "status")
@@ -98,8 +98,26 @@ def prints_strings_idents_and_bad_pointers(_):
 def relative_times_and_ticks(_):
     r = Run("-qr", data=gen("sample"))
     equal([line.split()[1] for line in r.lines[:3]], ["0.000000000", "0.000001000", "0.000001000"])
-    r = Run("-q", "--ticks", data=gen("sample"))
-    equal(r.lines[0].split()[1], "1001000")
+    r = Run("-qt", data=gen("sample"))
+    equal(r.lines[-1].split()[1], "1001000")
+
+
+def ticks_come_newest_first_as_freebsds_do(_):
+    """schedgraph.py reads index, CPU, ticks and text, newest first. Without -t, the same rows come oldest first."""
+    for kind in (("sample",), ("mix", "20000"), ("guest", "300")):
+        data = gen(*kind)
+        r = Run("-ct", data=data)
+        equal((r.status, r.err), (0, ""), "status and messages")
+        equal(r.lines[:2], Run("-cs", data=data).lines[:2], "header")
+        rows = [re.fullmatch(r"\s*(\d+)\s+(\d+)\s+(\d+)\s(.*)", line) for line in r.lines[2:]]
+        expect(all(rows), f"a row of {kind} that is not index, CPU, ticks and text")
+        ticks = [int(m[3]) for m in rows]
+        equal(ticks, sorted(ticks, reverse=True), f"ticks of {kind}")
+        equal([f"{m[1]:>6} {m[2]:>3} {m[4]}" for m in reversed(rows)], Run("-qc", data=data).lines, f"rows of {kind}")
+    words = Run("-qct", data=gen("loss")).lines
+    expect(any(re.match(r" {5}- +\d+ +\d+ --- \d+ events? ", line) for line in words), "no row for a loss")
+    r = Run("-ctl", data=b"")
+    equal((r.status, r.out, "expected -s with -l" in r.err), (2, "", True), "status, output and message of -ctl")
 
 
 def filters_events(_):
@@ -207,7 +225,7 @@ def data_are_texts_and_their_parts_are_no_events(_):
 
 def gaps_are_lines_of_their_own(_):
     data = gen("loss")
-    r = Run("-qct", data=data)
+    r = Run("-qcs", data=data)
     equal(r.status, 0, "loss is no damage: status")
     gaps = [line for line in r.lines if "---" in line]
     equal(len(gaps), 1)
@@ -235,7 +253,7 @@ def times_of_any_size_are_printed(_):
     for hz in (0, 1, 1000, 10**9, 3 * 10**9, 2**64 - 1):
         for boot in ticks:
             data = wire.stream(*(wire.batch(0, n, t, 1, [(1, 0, [])]) for n, t in enumerate(ticks)), hz=hz, boot_ticks=boot)
-            for args in (("-qct",), ("--format", "jsonl"), ("report",)):
+            for args in (("-qcs",), ("--format", "jsonl"), ("report",)):
                 r = Run(*args, data=data)
                 told = r.err.endswith("the clock's rate was not known yet: times are raw ticks\n")
                 equal((r.status, told or r.err), (1, True) if hz == 0 else (0, ""), f"{args}, {hz} Hz, boot at {boot}")
@@ -266,12 +284,12 @@ def stream_is_small(_):
 def reads_files_pipes_and_dash(tmp):
     path = tmp / "sample.ktr"
     path.write_bytes(gen("sample"))
-    want = Run("-ct", data=path.read_bytes()).out
-    equal(Run("-ct", "-i", str(path)).out, want)
-    equal(Run("-ct", str(path)).out, want)
-    equal(Run("-ct", "-i", "-", data=path.read_bytes()).out, want)
+    want = Run("-cs", data=path.read_bytes()).out
+    equal(Run("-cs", "-i", str(path)).out, want)
+    equal(Run("-cs", str(path)).out, want)
+    equal(Run("-cs", "-i", "-", data=path.read_bytes()).out, want)
     out = tmp / "out.txt"
-    equal(Run("-ct", "-o", str(out), str(path)).out, "")
+    equal(Run("-cs", "-o", str(out), str(path)).out, "")
     equal(out.read_text(), want)
 
 
@@ -411,7 +429,7 @@ def follows_a_file_that_grows(tmp):
 
 
 TESTS = [prints_freebsd_columns, number_on_the_cpu_has_a_column, prints_index_and_text_alone_without_options, merges_cpus_by_time,
-         prints_strings_idents_and_bad_pointers, relative_times_and_ticks, filters_events, empty_result_says_why,
+         prints_strings_idents_and_bad_pointers, relative_times_and_ticks, ticks_come_newest_first_as_freebsds_do, filters_events, empty_result_says_why,
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
          times_of_any_size_are_printed, report_counts_classes_sites_cpus_and_loss,
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
