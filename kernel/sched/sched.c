@@ -548,8 +548,11 @@ sched_trace_running(void)
 void
 sched_begin_cpu(void)
 {
-	sched_set_thread(curthread());
-	trace_running(NULL);
+	const struct thread *t = curthread();
+
+	sched_set_thread(t);
+	KTR_STATE2(KTR_SCHED, "thread", t->ident, "running", "prio:%d", t->prio, "starts:%u",
+		   arch_cpu());
 }
 
 const struct thread *

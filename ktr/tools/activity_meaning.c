@@ -54,13 +54,14 @@ enum {
 	P_FUNC,
 	P_ARG,
 	P_DEADLINE,
+	P_STARTS,
 	P_COUNT
 };
 static const char *const param_names[P_COUNT] = {
     "id",       "state",  "point", "counter", "prio",   "prio_2",   "wmesg",  "lockname",
     "linkedto", "vector", "name",  "ret",     "parent", "child",    "pid",    "status",
     "tid",      "lock",   "addr",  "caller",  "owner",  "va",       "access", "pc",
-    "user",     "served", "what",  "func",    "arg",    "deadline",
+    "user",     "served", "what",  "func",    "arg",    "deadline", "starts",
 };
 
 struct meaning {
@@ -149,6 +150,7 @@ mean_state(struct activity_model *m, const struct meaning *mean, struct activity
 	if (mean->at[P_PRIO] != NOWHERE)
 		t->prio = (int)value_of(mean, a, P_PRIO);
 	if (strcmp(text, "running") == 0) {
+		a->starts = mean->at[P_STARTS] != NOWHERE;
 		activity_switch(m, a, t);
 		return true;
 	}

@@ -164,8 +164,10 @@ static bool
 on_cpu(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns, uint64_t to_ns)
 {
 	struct report *r = arg;
-	if (t != NULL && dump_match_cpu(r->filter, cpu))
-		r->known_ns += to_ns - from_ns;
+	if (dump_match_cpu(r->filter, cpu)) {
+		r->known_ns += t != NULL ? to_ns - from_ns : 0;
+		r->all_ns += to_ns - from_ns;
+	}
 	for (size_t i = 0; i < PARTS; i++) {
 		if (parts[i]->cpu != NULL && part_wanted(parts[i]))
 			parts[i]->cpu(r, cpu, t, from_ns, to_ns);
@@ -254,7 +256,7 @@ report_gone(void *arg, const struct activity_thread *t)
 /* ---- the end ---- */
 
 static void
-print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus, uint64_t all)
+print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus)
 {
 	struct out *o = r->out;
 	const struct {
@@ -285,7 +287,7 @@ print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus, uint64_t
 		out_text(o, ",\"known_ns\":");
 		out_number(o, r->known_ns, 0);
 		out_text(o, ",\"all_ns\":");
-		out_number(o, all, 0);
+		out_number(o, r->all_ns, 0);
 		out_char(o, '}');
 	}
 	out_char(o, '\n');
@@ -293,7 +295,7 @@ print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus, uint64_t
 
 /* Prints the tables of a report. False: all of them are empty. */
 static bool
-print_report(struct report *r, const char *name, uint64_t all)
+print_report(struct report *r, const char *name)
 {
 	bool any = false;
 	for (size_t p = 0; p < PARTS; p++) {
@@ -304,7 +306,7 @@ print_report(struct report *r, const char *name, uint64_t all)
 			any = true;
 			if (!t->own_known) {
 				t->known_ns = r->known_ns;
-				t->all_ns = all;
+				t->all_ns = r->all_ns;
 			}
 			report_table_print(r, t);
 		}
@@ -329,18 +331,17 @@ needs_of(const char *name)
 static bool
 print_all(struct report *r)
 {
-	uint64_t from, to, all = 0;
+	uint64_t from, to;
 	unsigned cpus = 0;
 	bool any = false, whole = true;
 	spans_range(r->spans, &from, &to);
 	for (unsigned cpu = 0; cpu < spans_cpus(r->spans); cpu++)
 		cpus += dump_match_cpu(r->filter, cpu);
-	all = (to - from) * cpus;
-	print_head(r, from, to, cpus, all);
+	print_head(r, from, to, cpus);
 	for (size_t i = 0; i < REPORTS; i++) {
 		if (!is_among(r->names, reports[i].name))
 			continue;
-		if (print_report(r, reports[i].name, all)) {
+		if (print_report(r, reports[i].name)) {
 			any = true;
 			continue;
 		}

@@ -171,7 +171,9 @@ struct report {
 	uint64_t since_ns, until_ns;
 	uint64_t events, lost, gaps; /* that passed the filter */
 	const uint64_t *parts;       /* parts of long data */
-	uint64_t known_ns; /* summed over all CPUs: the time in which the running thread is known */
+	/* Summed over all CPUs: the time in which the running thread is known, and all since a
+	 * CPU's start. */
+	uint64_t known_ns, all_ns;
 	uint64_t last_serial, threads_gone;
 	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 	struct report_thread *threads; /* by their numbers */

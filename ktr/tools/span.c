@@ -158,6 +158,16 @@ cpu_runs(struct spans *s, uint32_t cpu, const struct activity_thread *t, uint64_
 	       s->ops.cpu(s->arg, cpu, ran, from, to);
 }
 
+/* Before this, there is nothing to know. */
+static void
+cpu_starts(struct open_cpu *c, uint64_t ns)
+{
+	if (c->known)
+		return;
+	c->known = true;
+	c->from_ns = ns;
+}
+
 static void
 irq_begins(struct open_cpu *c, const struct activity *a)
 {
@@ -210,6 +220,8 @@ activity_seen(struct spans *s, const struct activity *a)
 	if (!thread_seen(s, a->thread, a->ns) || !thread_seen(s, a->other, a->ns))
 		return false;
 	if (a->kind == ACTIVITY_SWITCH) {
+		if (a->starts)
+			cpu_starts(&s->cpus[a->cpu], a->ns);
 		s->cpus[a->cpu].nested = 0;
 		return (a->left < 0 || cpu_runs(s, (uint32_t)a->left, NULL, a->ns)) &&
 		       cpu_runs(s, a->cpu, a->thread, a->ns);

@@ -91,7 +91,8 @@ def random_run(seed):
                "callout set: func %p arg %p deadline %lu", "callout stop: func %p arg %p pending %d",
                'KTRGRAPH group:"callout", id:"%s", state:"%s", attributes: func:%p, arg:%p',
                "syscall read: arg0 %#lx", "sysret read: ret %ld", "trap: what %s sig %d va %#lx pc %#lx user %d",
-               "interrupt enter: vector %#x name %s pc %#lx user %d", "interrupt exit: vector %#x"]
+               "interrupt enter: vector %#x name %s pc %#lx user %d", "interrupt exit: vector %#x",
+               'KTRGRAPH group:"thread", id:"%s", state:"%s", attributes: prio:%d, starts:%u']
     texts = {0x1000 + n: t for n, t in enumerate(("running", "sleep", "runq add", "wokeup", "disk", "page", "proc", "timer", "divide", "q"))}
     number = {t: n for n, t in texts.items()}
     tids = range(1, 7)
@@ -118,7 +119,8 @@ def random_run(seed):
                         7: (lock, addr, 0x9000), 9: (1, rng.choice((1, 2, 4)), 0xffff, rng.randrange(2)), 10: (1, rng.randrange(2)), 11: (1,),
                         12: (1, rng.randrange(3), clock + rng.randrange(4000)), 13: (1, rng.randrange(3), 1),
                         14: (number["q"], number["running"], 1, rng.randrange(3)), 15: (3,), 16: ((1 << 64) - rng.randrange(3),),
-                        17: (number["divide"], 8, 0, 1, 1), 18: (32, number["timer"], 0xffff, 0), 19: (32,)}.get(what, (lock, addr))
+                        17: (number["divide"], 8, 0, 1, 1), 18: (32, number["timer"], 0xffff, 0), 19: (32,),
+                        20: (0x7a5c << 48 | tid, number["running"], 20, cpu)}.get(what, (lock, addr))
                 step = rng.randrange(1, 900)
                 clock += step
                 events.append((what, step, args))
@@ -140,6 +142,23 @@ def any_order_of_events_adds_up(tmp):
             of_stream(path, "--thread", "3", tids=(3,))
         except AssertionError as e:
             raise AssertionError(f"seed {seed}: {e}") from e
+
+
+def a_cpu_has_no_time_before_it_starts(tmp):
+    """CPU 1 starts 2,000 ns after CPU 0's first event. Where its start is not told, this is unknown time."""
+    ident = [0x7a5c << 48 | tid for tid in (1, 2)]
+    running = 'KTRGRAPH group:"thread", id:"%s", state:"%s", attributes: prio:%d'
+    for starts, unknown in ((", starts:%u", 0), (", other:%u", 2000)):
+        path = tmp / f"{unknown}.ktr"
+        path.write_bytes(wire.stream(
+            wire.site(0, running + starts, 4), wire.site(1, "other", 0), wire.string(0x1002, "running"), wire.string(ident[0], "t1 tid 1"),
+            wire.string(ident[1], "t2 tid 2"), wire.batch(0, 0, 1000, 1, [(0, 0, (ident[0], 0x1002, 20, 0)), (1, 3000, ())]),
+            wire.batch(1, 0, 3000, 2, [(0, 0, (ident[1], 0x1002, 20, 1))])))
+        found = of_stream(path)
+        equal([found["cpu", "cpus"][cpu,]["unknown_ns"] for cpu in (0, 1)], [0, unknown], "unknown time of CPU 0 and 1")
+        head = report(path, "cpu")[0]
+        equal((head["known_ns"], head["all_ns"]), (4000, 4000 + unknown), "what is known, of what")
+        equal(report(path, "cpu", "--since", "3500ns")[0]["all_ns"], 1000, "all time since 3500 ns")
 
 
 def a_wait_ends_with_its_thread(tmp):
@@ -247,6 +266,6 @@ def lttngs_analyses_agree(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_wait_ends_with_its_thread, threads_that_come_and_go_take_bounded_memory,
+    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread, threads_that_come_and_go_take_bounded_memory,
             text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, page_has_a_question_for_each_report,
             lttngs_analyses_agree])

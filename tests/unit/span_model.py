@@ -164,6 +164,8 @@ class Spans:
         if arg.get("point") == "wokeup":
             return [other, t]
         if arg.get("state") == "running":
+            if "starts" in arg:
+                self.running.setdefault(cpu, (None, self.now))
             return list(self.switch(cpu, t))
         if arg.get("state") not in STATES:
             return []
