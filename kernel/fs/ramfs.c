@@ -21,6 +21,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
+#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
 #define RAMFS_SIZE_MAX  (1ull << 30)
@@ -267,11 +268,13 @@ static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
 	struct ramfs_file *rf;
+	uint64_t was;
 	void *gone;
 
 	if (size > RAMFS_SIZE_MAX || size > proc_limit(RLIMIT_FSIZE))
 		return -EFBIG;
 	mutex_lock(&vn->lock);
+	was = vn->size;
 	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	ramfs_clear_tail(vn);
 	__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED); /* faults make no pages after it */
@@ -280,6 +283,8 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 		page_unref(gone);
 		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
 	}
+	if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
+		vm_cut_object(vn, size);
 	if (size == 0) {
 		spin_lock(&pages_lock);
 		rf = vn->data;

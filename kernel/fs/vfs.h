@@ -94,7 +94,8 @@ struct vnode {
 	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
 	 * processes execute it */
 	int32_t writers;
-	bool stream; /* [c] regular file without offsets: reads may wait, as a pipe's do */
+	uint32_t maps; /* [a] how many areas of programs its pages are mapped in */
+	bool stream;   /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);

@@ -362,6 +362,7 @@ pager_ref(void *object, bool writes)
 {
 	struct vnode *vn = vnode_ref(object);
 
+	__atomic_fetch_add(&vn->maps, 1, __ATOMIC_RELAXED);
 	if (writes && vnode_write_begin(vn) != 0)
 		panic("vnode %lu: executed, and mapped for writing", vn->ino);
 }
@@ -369,9 +370,12 @@ pager_ref(void *object, bool writes)
 static void
 pager_unref(void *object, bool writes)
 {
+	struct vnode *vn = object;
+
 	if (writes)
-		vnode_write_end(object);
-	vnode_unref(object);
+		vnode_write_end(vn);
+	__atomic_fetch_sub(&vn->maps, 1, __ATOMIC_RELAXED);
+	vnode_unref(vn);
 }
 
 static uint64_t

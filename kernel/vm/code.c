@@ -1,6 +1,6 @@
 /*
  * code.c - code of programs that probes change: copies of a file's pages with breakpoints, and room
- * for instructions that run elsewhere. Locking: vm.h; spaces_lock is taken before a space's lock.
+ * for instructions that run elsewhere. Locking: vm.h.
  *
  * Invariant: a page that is marked (page_mark()) is a copy with breakpoints, in a private area from
  * which programs execute and into which they cannot write. It is made when it is missing, so to
@@ -14,7 +14,6 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/sync/smp.h"
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
@@ -23,26 +22,7 @@
 #define ROOM_REACH (1ul << 30) /* from the code near which it is */
 #define ROOM_BELOW (16ul << 20)
 
-static struct mutex spaces_lock = MUTEX_INIT("vm spaces");
-static struct list spaces = LIST_INIT(spaces);
-
 vm_code_patch_fn *vm_code_patch;
-
-void
-vm_code_join(struct vmspace *vm)
-{
-	mutex_lock(&spaces_lock);
-	list_append(&spaces, &vm->all);
-	mutex_unlock(&spaces_lock);
-}
-
-void
-vm_code_leave(struct vmspace *vm)
-{
-	mutex_lock(&spaces_lock);
-	list_remove(&vm->all);
-	mutex_unlock(&spaces_lock);
-}
 
 /* May an area have breakpoints? */
 static bool
@@ -99,13 +79,6 @@ vm_code_stale(const struct vmspace *vm, uint64_t va, void *page)
 				     is_files(a, index_at(a, va), page));
 }
 
-static void
-flush_here(void *arg)
-{
-	(void)arg;
-	arch_tlb_flush_all();
-}
-
 struct reset {
 	struct vmspace *vm;
 	const void *object;
@@ -131,8 +104,17 @@ reset_area(struct area *a, void *arg)
 	*pte = 0;
 	r->vm->resident--;
 	uidinfo_release(r->vm->ui, UIDINFO_PAGE, 1);
-	smp_call_all(flush_here, NULL); /* the space is not that of this CPU */
+	vm_flush_everywhere(); /* the space is not that of this CPU */
 	page_unref(page);
+}
+
+static void
+reset_space(struct vmspace *vm, void *arg)
+{
+	struct reset *r = arg;
+
+	r->vm = vm;
+	area_each(vm->areas, reset_area, r);
 }
 
 void
@@ -140,14 +122,7 @@ vm_code_reset(const void *object, uint64_t index)
 {
 	struct reset r = {.object = object, .index = index};
 
-	mutex_lock(&spaces_lock);
-	list_for_each (l, &spaces) {
-		r.vm = list_entry(l, struct vmspace, all);
-		mutex_lock(&r.vm->lock);
-		area_each(r.vm->areas, reset_area, &r);
-		mutex_unlock(&r.vm->lock);
-	}
-	mutex_unlock(&spaces_lock);
+	vm_spaces_each(reset_space, &r);
 }
 
 bool

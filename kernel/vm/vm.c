@@ -60,7 +60,7 @@ vm_create(struct uidinfo *ui)
 	vm->lock.innermost = true;
 	vm->tables = 1;
 	vm->ui = ui;
-	vm_code_join(vm);
+	vm_spaces_join(vm);
 	return vm;
 }
 
@@ -491,7 +491,7 @@ vm_destroy(struct vmspace *vm)
 {
 	if (__atomic_sub_fetch(&vm->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	vm_code_leave(vm);
+	vm_spaces_leave(vm);
 	/* No CPU uses this table any more, so the TLB needs no flush. */
 	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
 	area_drop(vm->areas, forget_area, vm);

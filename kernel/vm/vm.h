@@ -63,6 +63,11 @@ int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory; -EACCES. */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
+/*
+ * An object has size bytes now: what was mapped after them is taken out of all spaces, and private
+ * copies, too. No space's lock held.
+ */
+void vm_cut_object(const void *object, uint64_t size);
 /* Is va in an area? */
 bool vm_maps(struct vmspace *vm, uint64_t va);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */

@@ -182,6 +182,49 @@ shared_maps(void)
 	unlink("shared");
 }
 
+/* What is mapped after a new end of the file is not there any more, in no process; then it is zero.
+ */
+static void
+cut_maps(void)
+{
+	int fd = make("cut"), down[2], up[2];
+	char *p = map(3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), c = 0;
+	char *q = map(2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, PAGE);
+	pid_t pid;
+
+	p[PAGE] = q[0] = q[PAGE] = 'x';
+	if (pipe(down) != 0 || pipe(up) != 0)
+		printf("no pipes\n");
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		bool there = p[2 * PAGE] == 'c' && q[PAGE] == 'x';
+		if (write(up[1], &c, 1) != 1 || read(down[0], &c, 1) != 1)
+			_exit(1);
+		printf("the child: before %d, after %d %d %d %d\n", there, touch(p, true),
+		       touch(p + PAGE, true), touch(p + 2 * PAGE, false), touch(q + PAGE, false));
+		fflush(stdout);
+		_exit(0);
+	}
+	if (read(up[0], &c, 1) != 1)
+		printf("no child\n");
+	TELL(ftruncate(fd, PAGE + 1));
+	if (write(down[1], &c, 1) != 1)
+		printf("no child\n");
+	waitpid(pid, NULL, 0);
+	printf("cut: %d %d %d, private %d %d\n", touch(p, true), touch(p + PAGE, true),
+	       touch(p + 2 * PAGE, true), touch(q, false), touch(q + PAGE, true));
+	printf("read into it: %zd\n", pread(fd, p + 2 * PAGE, 1, 0));
+	show("the last page", p + PAGE, 2);
+	TELL(ftruncate(fd, 3 * PAGE));
+	show("larger again", p + 2 * PAGE, 2);
+	show("private", q + PAGE, 2);
+	TELL(ftruncate(fd, 0));
+	printf("cut: %d, private %d\n", touch(p, false), touch(q, false));
+	close(fd);
+	unlink("cut");
+}
+
 static void
 shared_memory(void)
 {
@@ -263,6 +306,7 @@ maps_are(const char *dir)
 		return 1;
 	private_maps();
 	shared_maps();
+	cut_maps();
 	shared_memory();
 	remaps();
 	bad_input();

@@ -1,0 +1,121 @@
+/*
+ * spaces.c - the list of all address spaces, for what becomes of an object's pages in each of them.
+ * Locking: spaces_lock is taken before a space's lock.
+ */
+#include "arch/mmu.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/pagetable.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/sync/smp.h"
+#include "kernel/vm/vm_private.h"
+#include "ktr/ktr.h"
+
+#define CUTS 64
+
+static struct mutex spaces_lock = MUTEX_INIT("vm spaces");
+static struct list spaces = LIST_INIT(spaces);
+
+void
+vm_spaces_join(struct vmspace *vm)
+{
+	mutex_lock(&spaces_lock);
+	list_append(&spaces, &vm->all);
+	mutex_unlock(&spaces_lock);
+}
+
+void
+vm_spaces_leave(struct vmspace *vm)
+{
+	mutex_lock(&spaces_lock);
+	list_remove(&vm->all);
+	mutex_unlock(&spaces_lock);
+}
+
+void
+vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
+{
+	mutex_lock(&spaces_lock);
+	list_for_each (l, &spaces) {
+		struct vmspace *vm = list_entry(l, struct vmspace, all);
+
+		mutex_lock(&vm->lock);
+		f(vm, arg);
+		mutex_unlock(&vm->lock);
+	}
+	mutex_unlock(&spaces_lock);
+}
+
+static void
+flush_here(void *arg)
+{
+	(void)arg;
+	arch_tlb_flush_all();
+}
+
+void
+vm_flush_everywhere(void)
+{
+	smp_call_all(flush_here, NULL);
+}
+
+/* Pages that have left a space; until the flush a CPU may still use them. */
+struct cut {
+	const void *object;
+	uint64_t size;
+	struct vmspace *vm;
+	unsigned n;
+	void *pages[CUTS];
+};
+
+static void
+flush_cut(struct cut *c)
+{
+	if (c->n > 0)
+		vm_flush_everywhere();
+	while (c->n > 0)
+		page_unref(c->pages[--c->n]);
+}
+
+static void
+cut_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	struct cut *c = arg;
+
+	(void)va;
+	c->pages[c->n++] = phys_to_virt(arch_pte_pa(*pte));
+	*pte = 0;
+	c->vm->resident--;
+	uidinfo_release(c->vm->ui, UIDINFO_PAGE, 1);
+	if (c->n == CUTS)
+		flush_cut(c);
+}
+
+static void
+cut_area(struct area *a, void *arg)
+{
+	struct cut *c = arg;
+	uint64_t kept = c->size > a->from.offset ? c->size - a->from.offset : 0;
+
+	if (a->from.object == c->object && kept < a->end - a->start)
+		pagetable_each(c->vm->root, a->start + kept, a->end, cut_page, c);
+}
+
+static void
+cut_space(struct vmspace *vm, void *arg)
+{
+	struct cut *c = arg;
+
+	c->vm = vm;
+	area_each(vm->areas, cut_area, c);
+	flush_cut(c);
+}
+
+void
+vm_cut_object(const void *object, uint64_t size)
+{
+	struct cut c = {.object = object, .size = page_round_up(size)};
+
+	CTR2(KTR_VM, "cut: object %p size %#lx", object, size);
+	vm_spaces_each(cut_space, &c);
+}
