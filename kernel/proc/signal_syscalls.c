@@ -44,7 +44,10 @@ send(struct proc *p, struct lwp *l, int sig)
 	return 0;
 }
 
-/* pid, as of kill(): 0 or -1, or a group's, negative. proc_lock held. */
+/*
+ * pid, as of kill(): 0 or -1, or a group's, negative. As in Linux, -1 means all that the caller may
+ * signal, even if that is none. proc_lock held.
+ */
 static int64_t
 kill_many(int64_t pid, int sig)
 {
@@ -54,8 +57,11 @@ kill_many(int64_t pid, int sig)
 	for_each_proc (p) {
 		bool match = pid == -1 ? p->pid != 1 && p != curproc() : p->pgid == group;
 
-		if (match && (send(p, NULL, sig) == 0 || r == -ESRCH))
-			r = allowed(p) ? 0 : -EPERM;
+		if (!match)
+			continue;
+		int error = send(p, NULL, sig);
+		if (r != 0)
+			r = pid == -1 ? 0 : error;
 	}
 	return r;
 }

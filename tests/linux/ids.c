@@ -76,7 +76,8 @@ changes_users(void *arg)
 	return FAILS(set(setuid, -1), EINVAL) && FAILS(set(setresuid, -2, -1, -1), EINVAL) &&
 		       FAILS(set(getresuid, NOWHERE, NOWHERE, NOWHERE), EFAULT) &&
 		       set(setresuid, -1, -1, -1) == 0 && set(setreuid, -1, -1) == 0 &&
-		       users_are(2, 1, 1)
+		       users_are(2, 1, 1) && FAILS(kill(1, 0), EPERM) &&
+		       kill(-1, SIGTERM) == 0 /* that there are none to kill is no error */
 		   ? 0
 		   : 6;
 }
