@@ -17,6 +17,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/proc/proc.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
@@ -178,6 +179,7 @@ struct trace_reader {
 	bool raw;        /* pages instead of lines */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
+	uint64_t pos;    /* where at is in the file; not of trace_pipe */
 	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
 	uint32_t wakes;  /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
 	struct poll_source news;
@@ -256,6 +258,23 @@ next_line(struct trace_reader *t, bool head)
 	return more;
 }
 
+/* What is left of the line, or of the next one. 0: there are no more. t->lock held. */
+static size_t
+bytes_left(const struct vnode *vn, struct trace_reader *t)
+{
+	bool more = true;
+
+	if (t->at == t->len) {
+		tracefs_begin(vn);
+		ktr_port_lock();
+		more = next_line(t, !t->begun && !t->r.consume);
+		ktr_port_unlock();
+		tracefs_end();
+		t->begun |= more;
+	}
+	return more ? t->len - t->at : 0;
+}
+
 /* Gives lines until the buffer is full or there are no more. t->lock held. */
 static int
 read_lines(const struct vnode *vn, struct trace_reader *t, struct uio *u)
@@ -263,19 +282,9 @@ read_lines(const struct vnode *vn, struct trace_reader *t, struct uio *u)
 	int error = 0;
 
 	while (u->resid > 0 && error == 0) {
-		size_t before = u->resid, n = t->len - t->at;
-		bool more = true;
+		size_t before = u->resid, n = bytes_left(vn, t);
 
-		if (n == 0) {
-			tracefs_begin(vn);
-			ktr_port_lock();
-			more = next_line(t, !t->begun && !t->r.consume);
-			ktr_port_unlock();
-			tracefs_end();
-			t->begun |= more;
-			n = more ? t->len : 0;
-		}
-		if (!more)
+		if (n == 0)
 			break;
 		error = uio_put(u, t->line + t->at, n < u->resid ? n : u->resid);
 		t->at += before - u->resid;
@@ -283,26 +292,47 @@ read_lines(const struct vnode *vn, struct trace_reader *t, struct uio *u)
 	return error;
 }
 
+/* Begins anew, and goes to a place in the file. -EINTR. t->lock held. */
+static int
+trace_seek(const struct vnode *vn, struct trace_reader *t, uint64_t off)
+{
+	size_t n;
+
+	tracefs_begin(vn);
+	buffer_open(&t->r, t->keeps ? &instance_now->snapshot : &instance_now->trace,
+		    (unsigned)tracefs_arg(vn), false);
+	tracefs_end();
+	t->begun = false;
+	t->at = t->len = 0;
+	t->pos = 0;
+	while (t->pos < off && (n = bytes_left(vn, t)) > 0) {
+		n = n < off - t->pos ? n : off - t->pos;
+		t->at += n;
+		t->pos += n;
+		if (proc_signal_pending())
+			return -EINTR;
+	}
+	t->pos = off; /* at the end or after it, there is nothing */
+	return 0;
+}
+
 static int64_t
 trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
 	size_t start = u->resid;
-	int error;
+	int error = 0;
 
 	if (t == NULL)
 		return -EINVAL;
 	mutex_lock(&t->lock);
-	if (*off == 0) {
-		tracefs_begin(vn);
-		buffer_open(&t->r, t->keeps ? &instance_now->snapshot : &instance_now->trace,
-			    (unsigned)tracefs_arg(vn), false);
-		tracefs_end();
-		t->begun = false;
-		t->at = t->len = 0;
+	if (*off == 0 || *off != t->pos)
+		error = trace_seek(vn, t, *off);
+	if (error == 0) {
+		error = read_lines(vn, t, u);
+		*off += start - u->resid;
+		t->pos = *off;
 	}
-	error = read_lines(vn, t, u);
-	*off += start - u->resid;
 	mutex_unlock(&t->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }

@@ -87,10 +87,14 @@ def events():
         "echo 1 > events/syscalls/sys_enter_openat/enable\necho vfs:lookup 'proc:e*' >> set_event\ncat set_event\n"
         "cat events/enable events/syscalls/enable events/vfs/enable events/vfs/lookup/enable events/PMAP/enable\n"
         "echo 'vfs:nosuch' >> set_event\necho =====\ncat /etc/motd >/dev/null\necho > set_event\ncat set_event events/enable\n"
-        "cat trace\necho =====\nktrdump -cs\n", smp=1)
+        "cat trace\necho =====\nktrdump -cs\n"
+        "cat trace > /tmp/all\nfor skip in 1 3 999999; do dd if=trace bs=97 skip=$skip count=9 2>/dev/null | md5sum; "
+        "dd if=/tmp/all bs=97 skip=$skip count=9 2>/dev/null | md5sum; done\n", smp=1)
     check_match(r"^syscalls:sys_enter_openat$", states, "set_event")
     check_match(r"^X\nX\nX\n1\n0\nsh: .*Invalid argument$", states, "the states")
     got = [what for *_, what in rows(trace)]
+    sums = re.findall(r"^([0-9a-f]{32}) ", dump, re.M)
+    check_eq((len(sums), sums[::2]), (6, sums[1::2]), "what is read after a seek, before any other read")
     names = {what.split(":")[0] for what in got}
     check(names >= {"sys_openat(dfd", "lookup", "exec", "exit"}, f"events: {names}")
     check_match(r"^0$", trace, "the state after > set_event")
