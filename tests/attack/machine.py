@@ -18,10 +18,10 @@ PAGES_KEPT = 200
 class Machine:
     """A guest with its console as a terminal."""
 
-    def __init__(self, arch, tmp):
+    def __init__(self, arch, tmp, cpus):
         self.arch, self.trace = arch, pathlib.Path(tmp) / "attack.ktr"
         self.log = open(ROOT / "build" / arch / "attack.console", "w", encoding="utf-8")
-        words = ["--arch", arch, "--firmware", "none", "--smp", "4", "--mem", "192M", "--trace", str(self.trace),
+        words = ["--arch", arch, "--firmware", "none", "--smp", str(cpus), "--mem", "192M", "--trace", str(self.trace),
                  "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test", *dynamic_program("/bin/dynamic", "/bin/linker", arch)]
         self.console = pexpect.spawn(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
                                      logfile=self.log)
@@ -29,6 +29,7 @@ class Machine:
         self.rounds, self.most = 0, 0
         self.expect(PROMPT)
         self.shell("sysctl debug.ktr.mask=PROC,SYSC,SIG > /dev/null")
+        self.shell("find /sys > /dev/null")  # names of tracefs are made when somebody looks for them, and stay
 
     def expect(self, *texts):
         """The console's output up to one of the texts. A panic, the end of the machine and a timeout are failures."""

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/user/raw.h"
+#include "tests/user/real.h"
 
 #include "tests/user/hogs.h"
 
@@ -262,12 +263,14 @@ deed_main(int argc, char **argv)
 		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
+	if (strcmp(what, "leaks") == 0)
+		return real_leaks();
 	if (strcmp(what, "leave") == 0)
 		return hog_leave_depth();
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
 	fprintf(stderr,
 		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
-		"leave|hog WHAT\n");
+		"leave|leaks|hog WHAT\n");
 	return 2;
 }

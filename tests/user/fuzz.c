@@ -30,6 +30,7 @@
 
 #include "kernel/abi/syscall.h"
 #include "tests/user/raw.h"
+#include "tests/user/real.h"
 
 #define ROUND_MS        60
 #define CALLS_A_ROUND   600
@@ -462,6 +463,12 @@ one_round(void (*fn)(void), uint64_t number)
 	return WIFSIGNALED(status);
 }
 
+static void
+files_round(void)
+{
+	real_round(below);
+}
+
 int
 fuzz_main(int argc, char **argv)
 {
@@ -471,14 +478,16 @@ fuzz_main(int argc, char **argv)
 	} kinds[] = {{"calls", calls_round},
 		     {"threads", threads_round},
 		     {"programs", program_round},
-		     {"elves", elf_round}};
+		     {"elves", elf_round},
+		     {"files", files_round}};
 	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
 	unsigned kind = 0, ended = 0, rounds = 0;
 
 	while (kind < count && (argc < 4 || strcmp(argv[1], kinds[kind].name) != 0))
 		kind++;
 	if (kind == count || (kinds[kind].fn == program_round && getuid() == 0)) {
-		fprintf(stderr, "usage: user_test fuzz calls|threads|programs|elves SEED ROUNDS\n");
+		fprintf(stderr,
+			"usage: user_test fuzz calls|threads|programs|elves|files SEED ROUNDS\n");
 		return 2;
 	}
 	mkdir("/tmp/fuzz", 0777);
