@@ -8,11 +8,11 @@
  *	SDT_PROBE1(icmp, , unreach, pkt_receive, icp);
  *
  * This defines the probe icmp::unreach:pkt-receive (ktr/probe.h), and one tracepoint. A field may
- *be empty. A formatter of C must leave the dashes of an sname alone. The argument `name` belongs to
- *the C identifier, and `sname` is the probe's name. A probe is one struct ktr_site, and each of its
- *tracepoints is one no-op that is patched with it. So a probe may have tracepoints in several
- *functions and files, or none. A tracepoint may stand in any context, as those of ktr/ktr.h may. No
- *argument is evaluated while the probe is off.
+ * be empty. A formatter of C must leave the dashes of an sname alone. The argument `name` belongs
+ * to the C identifier, and `sname` is the probe's name. A probe is one struct ktr_site, and each
+ * of its tracepoints is one no-op that is patched with it. So a probe may have tracepoints in
+ * several functions and files, or none. A tracepoint may stand in any context, as those of
+ * ktr/ktr.h may. No argument is evaluated while the probe is off.
  *
  * Owners switch probes on by name (ktr_select()). No bit of the class mask does. What a probe
  * records is an event of the log. An event has six parameters; the last two arguments of a probe

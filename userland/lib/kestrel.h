@@ -1,7 +1,7 @@
 /*
- * kestrel.h - what Kestrel has beyond Linux: sysctls and the end of the machine.
+ * kestrel.h - what Kestrel has beyond Linux: sysctls, tracing, and the end of the machine.
  *
- * Numbers and errors: kernel/abi/kestrel.h. All return -1 with errno on failure.
+ * Numbers and errors: kernel/abi/kestrel.h. Where nothing else is said, a failure is -1 with errno.
  */
 #pragma once
 
