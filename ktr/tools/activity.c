@@ -19,14 +19,11 @@
 static bool
 numbers_grow(struct activity_model *m)
 {
-	size_t room = m->number_room * 2 + 256;
-	uint32_t *more = realloc(m->numbers, room * sizeof(*more));
-	if (more == NULL)
+	size_t old = m->number_room;
+	if (!MEMORY_ROOM(m->numbers, m->number_room, old))
 		return false;
-	for (size_t i = m->number_room; i < room; i++)
-		more[i] = (uint32_t)i;
-	m->numbers = more;
-	m->number_room = room;
+	for (size_t i = old; i < m->number_room; i++)
+		m->numbers[i] = (uint32_t)i;
 	return true;
 }
 

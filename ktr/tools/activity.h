@@ -50,7 +50,8 @@ struct activity_thread {
 	const char *call;  /* the system call that it is in; NULL: none, or not known */
 	struct activity_call *calls; /* functions of the kernel that it is in, outermost first, as
 				      * far as they are traced */
-	unsigned depth, room;        /* how many, and for how many there is room */
+	unsigned depth;              /* how many */
+	size_t room;                 /* for how many there is room */
 	char name[ACTIVITY_NAME];    /* the last known; "" when none is */
 	const struct activity_thread *next_lost; /* see activity_gap() */
 

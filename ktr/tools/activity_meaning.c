@@ -12,6 +12,7 @@
 #include "ktr/intern.h"
 #include "ktr/param.h"
 #include "ktr/tools/activity_private.h"
+#include "ktr/tools/memory.h"
 
 #define CALL_NAME 32u
 #define NOWHERE   0xffu
@@ -255,14 +256,8 @@ mean_call(struct activity_model *m, const struct meaning *mean, struct activity 
 		return false;
 	if (t->depth == DEPTH_MAX)
 		t->depth = 0; /* the returns of so many calls are not in the trace */
-	if (t->depth == t->room) {
-		unsigned room = 2 * t->room + 16;
-		struct activity_call *more = realloc(t->calls, room * sizeof(*more));
-		if (more == NULL)
-			return false;
-		t->calls = more;
-		t->room = room;
-	}
+	if (!MEMORY_ROOM(t->calls, t->room, t->depth))
+		return false;
 	a->kind = ACTIVITY_CALL;
 	a->text = mean->site->func;
 	for (unsigned i = 0; i < mean->site->nargs && i < 6; i++)

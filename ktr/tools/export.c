@@ -127,17 +127,8 @@ site_same(const struct ktr_decode_site *a, const struct ktr_decode_site *b)
 static struct export_class *
 class_add(struct export_classes *c)
 {
-	if (c->count == c->room) {
-		size_t room = c->room * 2 + 256;
-		struct export_class *more = realloc(c->all, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		c->all = more;
-		c->room = room;
-	}
-	if (c->count == EXPORT_CLASSES)
+	if (c->count == EXPORT_CLASSES || !MEMORY_ROOM(c->all, c->room, c->count))
 		return NULL;
-	memset(&c->all[c->count], 0, sizeof(c->all[0]));
 	return &c->all[c->count++];
 }
 

@@ -24,6 +24,7 @@
 
 #include "ktr/tools/export_chrome.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 
 #define PID_THREADS 0xfffe0000u
 #define PID_CPUS    0xfffe0001u
@@ -82,15 +83,8 @@ place_of(const struct track *track)
 static struct track *
 track_of(struct chrome *x, const struct activity_thread *t)
 {
-	if (t->number >= x->track_room) {
-		size_t room = t->number * 2 + 256;
-		struct track *more = realloc(x->tracks, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + x->track_room, 0, (room - x->track_room) * sizeof(*more));
-		x->tracks = more;
-		x->track_room = room;
-	}
+	if (!MEMORY_ROOM(x->tracks, x->track_room, t->number))
+		return NULL;
 	struct track *track = &x->tracks[t->number];
 	bool known = track->t != NULL;
 	track->t = t;
@@ -364,14 +358,8 @@ told_find(struct chrome *x, const struct ktr_decode_event *e, struct chrome_told
 	told->class = export_class_of(&x->known, e, &number, &is_new);
 	if (told->class == NULL)
 		return false;
-	if (number >= x->name_room) {
-		size_t room = number * 2 + 256;
-		struct timeline_name *more = realloc(x->names, room * sizeof(*more));
-		if (more == NULL)
-			return false;
-		x->names = more;
-		x->name_room = room;
-	}
+	if (!MEMORY_ROOM(x->names, x->name_room, number))
+		return false;
 	if (is_new)
 		timeline_name_find(&x->names[number], told->class);
 	told->name = &x->names[number];

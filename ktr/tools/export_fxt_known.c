@@ -9,6 +9,7 @@
 
 #include "ktr/tools/export_fxt.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 
 #define THREADS_MAX 255u
 
@@ -22,15 +23,8 @@ fxt_class_of(struct fxt *x, const struct ktr_decode_event *e, const struct expor
 	number = e->site != NULL ? number + 1 : 0;
 	if (*known == NULL)
 		return NULL;
-	if (number >= x->class_room) {
-		size_t room = number * 2 + 256;
-		struct fxt_class *more = realloc(x->classes, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + x->class_room, 0, (room - x->class_room) * sizeof(*more));
-		x->classes = more;
-		x->class_room = room;
-	}
+	if (!MEMORY_ROOM(x->classes, x->class_room, number))
+		return NULL;
 	struct fxt_class *c = &x->classes[number];
 	if (e->site == NULL) { /* the name has the site's number */
 		snprintf(c->name.text, sizeof(c->name.text), "site %u", (unsigned)e->site_number);
@@ -81,15 +75,8 @@ put_object(struct fxt *x, enum fxt_object_type type, uint32_t tid, const char *n
 struct fxt_thread *
 fxt_thread_of(struct fxt *x, const struct activity_thread *t)
 {
-	if (t->number >= x->thread_room) {
-		size_t room = t->number * 2 + 256;
-		struct fxt_thread *more = realloc(x->threads, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + x->thread_room, 0, (room - x->thread_room) * sizeof(*more));
-		x->threads = more;
-		x->thread_room = room;
-	}
+	if (!MEMORY_ROOM(x->threads, x->thread_room, t->number))
+		return NULL;
 	struct fxt_thread *thread = &x->threads[t->number];
 	bool is_new = thread->t == NULL;
 	if (is_new) {

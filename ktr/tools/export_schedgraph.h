@@ -69,7 +69,8 @@ struct schedgraph_name {
 struct schedgraph_sources {
 	void *names;
 	uint32_t *facts; /* facts[0] is the first after SCHEDGRAPH_ALWAYS */
-	uint32_t fact_count, fact_room;
+	uint32_t fact_count;
+	size_t fact_room;
 };
 
 /** Finds or makes the source of a line. Valid until its thread is forgotten. NULL: no memory. */

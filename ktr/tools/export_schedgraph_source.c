@@ -11,24 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/tools/memory.h"
+
 #include "ktr/tools/export_schedgraph.h"
 
 #define FACTS_FIRST (SCHEDGRAPH_ALWAYS + 1)
-#define FACTS_ROOM  1024u /* at first */
 
 uint32_t
 schedgraph_fact_new(struct schedgraph_sources *s)
 {
-	if (s->fact_count == s->fact_room) {
-		if (s->fact_room > UINT32_MAX / 4)
-			return SCHEDGRAPH_NEVER;
-		uint32_t room = s->fact_room == 0 ? FACTS_ROOM : s->fact_room * 2;
-		uint32_t *more = realloc(s->facts, room * sizeof(*more));
-		if (more == NULL)
-			return SCHEDGRAPH_NEVER;
-		s->facts = more;
-		s->fact_room = room;
-	}
+	if (s->fact_count > UINT32_MAX / 2 || !MEMORY_ROOM(s->facts, s->fact_room, s->fact_count))
+		return SCHEDGRAPH_NEVER;
 	s->facts[s->fact_count] = SCHEDGRAPH_NEVER;
 	return FACTS_FIRST + s->fact_count++;
 }

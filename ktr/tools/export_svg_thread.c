@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/tools/memory.h"
+
 #include "ktr/tools/export_svg.h"
 
 #define PARTS_ALL 4000000u
@@ -180,21 +182,6 @@ svg_threads_thin(struct svg *x)
 	return true;
 }
 
-/* Makes room for an element number n. New elements are 0. NULL: no memory. */
-static void *
-grown(void *array, size_t *room, size_t n, size_t size)
-{
-	if (n < *room)
-		return array;
-	size_t more = n + n / 2 + 64;
-	char *bigger = realloc(array, more * size);
-	if (bigger == NULL)
-		return NULL;
-	memset(bigger + *room * size, 0, (more - *room) * size);
-	*room = more;
-	return bigger;
-}
-
 /* Makes an entry for a thread, and returns its id. SVG_NONE: no memory. */
 static uint32_t
 thread_add(struct svg *x, const struct activity_thread *t)
@@ -204,15 +191,12 @@ thread_add(struct svg *x, const struct activity_thread *t)
 		return SVG_NONE;
 	while (x->thread_free < x->thread_count && x->threads[x->thread_free].used)
 		x->thread_free++;
-	struct svg_thread *all =
-	    grown(x->threads, &x->thread_room, x->thread_free, sizeof(*x->threads));
-	if (all == NULL)
+	if (!MEMORY_ROOM(x->threads, x->thread_room, x->thread_free))
 		return SVG_NONE;
-	x->threads = all;
 	if (x->thread_free == x->thread_count)
 		x->thread_count++;
 	x->threads_used++;
-	all[x->thread_free] =
+	x->threads[x->thread_free] =
 	    (struct svg_thread){.used = true, .tid = t->tid, .t = t, .came = x->threads_came++};
 	return (uint32_t)x->thread_free;
 }
@@ -220,10 +204,9 @@ thread_add(struct svg *x, const struct activity_thread *t)
 struct svg_thread *
 svg_thread_of(struct svg *x, const struct activity_thread *t)
 {
-	uint32_t *ids = grown(x->ids, &x->id_room, t->number, sizeof(*ids));
-	if (ids == NULL)
+	if (!MEMORY_ROOM(x->ids, x->id_room, t->number))
 		return NULL;
-	x->ids = ids;
+	uint32_t *ids = x->ids;
 	uint32_t id = ids[t->number] != 0 ? ids[t->number] - 1 : thread_add(x, t);
 	if (id == SVG_NONE)
 		return NULL;

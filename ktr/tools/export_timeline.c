@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/tools/memory.h"
+
 const char *const timeline_kinds[] = {[TIMELINE_SYSCALL] = "syscall",
 				      [TIMELINE_INTERRUPT] = "interrupt",
 				      [TIMELINE_FUNCTION] = "function"};
@@ -12,14 +14,8 @@ const char *const timeline_kinds[] = {[TIMELINE_SYSCALL] = "syscall",
 bool
 timeline_push(struct timeline_stack *s, enum timeline_kind kind, unsigned level, const char *name)
 {
-	if (s->depth == s->room) {
-		unsigned room = 2 * s->room + 8;
-		struct timeline_slice *more = realloc(s->slices, room * sizeof(*more));
-		if (more == NULL)
-			return false;
-		s->slices = more;
-		s->room = room;
-	}
+	if (!MEMORY_ROOM(s->slices, s->room, s->depth))
+		return false;
 	s->slices[s->depth++] = (struct timeline_slice){kind, level, name};
 	return true;
 }

@@ -22,7 +22,8 @@ struct timeline_slice {
 
 struct timeline_stack {
 	struct timeline_slice *slices; /* outermost first */
-	unsigned depth, room;
+	unsigned depth;
+	size_t room;
 };
 
 /** False: no memory. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/tools/memory.h"
+
 #include "ktr/tools/export_tracedat.h"
 
 struct name {
@@ -18,19 +20,6 @@ name_compare(const void *a, const void *b)
 	return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
-/* Makes room for one more element. NULL: no memory. */
-static void *
-grown(void *array, size_t *room, size_t count, size_t size)
-{
-	if (count < *room)
-		return array;
-	size_t more = *room + *room / 4 + 256;
-	void *bigger = realloc(array, more * size);
-	if (bigger != NULL)
-		*room = more;
-	return bigger;
-}
-
 /* Finds or makes the number of a text. False: no memory. */
 static bool
 name_number(struct tracedat_comms *c, const char *text, uint32_t *number)
@@ -42,14 +31,11 @@ name_number(struct tracedat_comms *c, const char *text, uint32_t *number)
 	memcpy(key.name.text, text, strlen(text) + 1);
 	struct name **found = tfind(&key, &c->names, name_compare);
 	if (found == NULL) {
-		const char **texts = grown(c->texts, &c->name_room, c->name_count, sizeof(*texts));
-		struct name *name = malloc(sizeof(key));
-		if (texts != NULL)
-			c->texts = texts;
+		bool room = MEMORY_ROOM(c->texts, c->name_room, c->name_count);
+		struct name *name = room ? malloc(sizeof(key)) : NULL;
 		if (name != NULL)
 			memcpy(name, &key, sizeof(key));
-		found =
-		    texts != NULL && name != NULL ? tsearch(name, &c->names, name_compare) : NULL;
+		found = name != NULL ? tsearch(name, &c->names, name_compare) : NULL;
 		if (found == NULL) {
 			free(name);
 			return false;
@@ -67,13 +53,10 @@ tracedat_comm_add(struct tracedat_comms *c, const struct activity_thread *t)
 	struct tracedat_comm comm = {.tid = t->tid, .order = (uint32_t)c->count};
 	if (t->idle || t->name[0] == '\0')
 		return;
-	struct tracedat_comm *all = grown(c->all, &c->room, c->count, sizeof(*all));
-	if (all != NULL)
-		c->all = all;
-	if (all == NULL || !name_number(c, t->name, &comm.name))
+	if (!MEMORY_ROOM(c->all, c->room, c->count) || !name_number(c, t->name, &comm.name))
 		c->failed = true;
 	else
-		all[c->count++] = comm;
+		c->all[c->count++] = comm;
 }
 
 static int

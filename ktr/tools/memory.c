@@ -2,6 +2,7 @@
 #include "ktr/tools/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 void *
@@ -11,6 +12,21 @@ memory_realloc(void *p, size_t size)
 		return realloc(p, size);
 	free(p);
 	return NULL;
+}
+
+bool
+memory_grow(void *array, size_t *room, size_t n, size_t size)
+{
+	/* It is a pointer to any type. */
+	void *__attribute__((may_alias)) *at = array;
+	size_t more = n + n / 2 + 64;
+	char *bigger = realloc(*at, more * size);
+	if (bigger == NULL)
+		return false;
+	memset(bigger + *room * size, 0, (more - *room) * size);
+	*at = bigger;
+	*room = more;
+	return true;
 }
 
 uint64_t

@@ -7,6 +7,14 @@
 
 /** As realloc(), but size 0 always frees, and returns NULL. */
 void *memory_realloc(void *p, size_t size);
+/** As MEMORY_ROOM(): `array` is the address of the array, whose elements have `size` bytes. */
+bool memory_grow(void *array, size_t *room, size_t n, size_t size);
+/**
+ * Makes room for element n of an array that has room for `room` elements, a size_t. New elements
+ * are 0. False: no memory, and nothing has changed.
+ */
+#define MEMORY_ROOM(array, room, n) \
+	((n) < (room) || memory_grow(&(array), &(room), n, sizeof(*(array))))
 /**
  * A number that differs from run to run, so that nobody can write an input that makes hash tables
  * slow.

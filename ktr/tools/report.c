@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 #include "ktr/tools/report.h"
 #include "ktr/tools/symbols.h"
 
@@ -95,16 +96,9 @@ report_no_memory(struct report *r)
 struct report_thread *
 report_thread_of(struct report *r, const struct activity_thread *t)
 {
-	if (t->number >= r->room) {
-		size_t room = t->number + (size_t)t->number / 2 + 64;
-		struct report_thread *more = realloc(r->threads, room * sizeof(*more));
-		if (more == NULL) {
-			report_no_memory(r);
-			return &r->nobody;
-		}
-		memset(more + r->room, 0, (room - r->room) * sizeof(*more));
-		r->threads = more;
-		r->room = room;
+	if (!MEMORY_ROOM(r->threads, r->room, t->number)) {
+		report_no_memory(r);
+		return &r->nobody;
 	}
 	struct report_thread *is = &r->threads[t->number];
 	if (is->t == NULL) {

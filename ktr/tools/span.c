@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 
 #define NESTED_MAX 8u
 
@@ -16,7 +17,8 @@ struct open_thread {
 	uint64_t from_ns;
 	char name[ACTIVITY_NAME];
 	const char **functions;
-	unsigned depth, room;
+	unsigned depth;
+	size_t room;
 };
 
 struct open_irq {
@@ -80,16 +82,7 @@ thread_ends(struct spans *s, const struct open_thread *o, uint64_t ns)
 static struct open_thread *
 thread_open(struct spans *s, uint32_t number)
 {
-	if (number >= s->room) {
-		size_t room = number + (size_t)number / 2 + 64;
-		struct open_thread *more = realloc(s->threads, room * sizeof(*more));
-		if (more == NULL)
-			return NULL;
-		memset(more + s->room, 0, (room - s->room) * sizeof(*more));
-		s->threads = more;
-		s->room = room;
-	}
-	return &s->threads[number];
+	return MEMORY_ROOM(s->threads, s->room, number) ? &s->threads[number] : NULL;
 }
 
 static bool
@@ -107,14 +100,8 @@ functions_same(const struct open_thread *o, const struct activity_thread *t)
 static bool
 functions_copy(struct open_thread *o, const struct activity_thread *t)
 {
-	if (t->depth > o->room) {
-		unsigned room = 2 * t->depth;
-		const char **more = realloc(o->functions, room * sizeof(*more));
-		if (more == NULL)
-			return false;
-		o->functions = more;
-		o->room = room;
-	}
+	if (!MEMORY_ROOM(o->functions, o->room, t->depth))
+		return false;
 	for (o->depth = 0; o->depth < t->depth; o->depth++)
 		o->functions[o->depth] = t->calls[o->depth].name;
 	return true;

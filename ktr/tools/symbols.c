@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/memory.h"
 
 #ifdef KTRDUMP_HOST
 #include <gelf.h>
@@ -278,12 +279,8 @@ symbols_open(const char *kernel, const struct ktr_decode_header *h)
 	free(build);
 	int fd = same ? open("/dev/ksyms", O_RDONLY) : -1;
 	while (fd >= 0) {
-		if (size == room) {
-			char *more = realloc(bytes, room = room * 2 + 65536);
-			if (more == NULL)
-				break;
-			bytes = more;
-		}
+		if (!MEMORY_ROOM(bytes, room, size + 65536))
+			break;
 		n = read(fd, bytes + size, room - size);
 		if (n <= 0)
 			break;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +15,7 @@
 #include "ktr/event.h"
 #include "ktr/tools/activity.h"
 #include "ktr/tools/linux.h"
+#include "ktr/tools/memory.h"
 
 #define STATE  "KTRGRAPH group:\"thread\", id:\"%s\", state:\"%s\", attributes: "
 #define RUN    STATE "prio:%d"
@@ -498,6 +500,27 @@ processes_live(void **state)
 }
 
 static void
+arrays_grow_by_zeroes_and_keep_their_elements(void **state)
+{
+	(void)state;
+	struct {
+		uint64_t a;
+		uint32_t b;
+	} *array = NULL;
+	size_t room = 0;
+	for (size_t n = 0; n < 100000; n = n * 3 + 1) {
+		size_t old = room;
+		assert_true(MEMORY_ROOM(array, room, n));
+		assert_true(room > n);
+		for (size_t i = 0; i < room; i++) {
+			assert_int_equal(array[i].a, i < old ? i + 1 : 0);
+			array[i].a = i + 1;
+		}
+	}
+	free(array);
+}
+
+static void
 many_threads_and_odd_idents(void **state)
 {
 	(void)state;
@@ -539,6 +562,7 @@ main(void)
 	    cmocka_unit_test_setup(interrupts_and_system_calls, begin),
 	    cmocka_unit_test_setup(every_system_call_has_the_number_that_the_kernel_gives_it,
 				   begin),
+	    cmocka_unit_test(arrays_grow_by_zeroes_and_keep_their_elements),
 	    cmocka_unit_test_setup(processes_live, begin),
 	    cmocka_unit_test_setup(many_threads_and_odd_idents, begin),
 	};
