@@ -53,7 +53,7 @@ flush_here(void *arg)
 	arch_tlb_flush_all();
 }
 
-void
+__attribute__((noinline)) void
 vm_flush_everywhere(void)
 {
 	smp_call_all(flush_here, NULL);
