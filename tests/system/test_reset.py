@@ -356,7 +356,8 @@ def damage():
         os.unlink(copy.path)
     print(f"# of {whole} events there were left: {counts}")
     check(counts[0] >= whole - 1, f"one byte cost {whole - counts[0]} events")
-    check(counts[2] > whole // 2, f"1,000 bytes cost {whole - counts[2]} of {whole} events")
+    # A byte may cost all events of a CPU: with seed 1 those of CPU 0 on aarch64, which ran a third to two thirds of all.
+    check(counts[2] > whole // 8, f"1,000 bytes cost {whole - counts[2]} of {whole} events")
 
 
 if __name__ == "__main__":
