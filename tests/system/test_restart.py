@@ -170,8 +170,8 @@ if ARCH == "x86_64":  # QEMU can inject an NMI on this machine only
             # In the debugger the record goes to the slow path, which continues with the machine.
             check_eq(recorded(c) - head // 64, 1, "events after the step over the sequence")
             # Until the struck thread has recorded: other threads may run first, and stop at the breakpoint, too.
-            nmi, thread, _ = thread_events(c)[0]
-            before = next(event for event in thread_events(c) if event[1] == thread and event[0] < nmi)
+            (nmi, thread, _), *older = thread_events(c)
+            before = next(event for event in older if event[1] == thread)
             while not (after := [event for event in thread_events(c) if event[1] == thread and event[0] > nmi]):
                 c.sendline("continue")
                 c.expect(r"breakpoint 1 on cpu 0, at ktr_record6\+0x")
