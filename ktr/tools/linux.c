@@ -221,8 +221,8 @@ call_class(const struct activity *a, bool leave, int64_t *number)
 {
 	bool arm = strcmp(a->event->header->arch, "aarch64") == 0;
 	const struct call *call =
-	    arm ? bsearch(a->text, calls_aarch64, ARRAY(calls_aarch64), sizeof(*call), call_compare)
-		: bsearch(a->text, calls_x86_64, ARRAY(calls_x86_64), sizeof(*call), call_compare);
+	    bsearch(a->text, arm ? calls_aarch64 : calls_x86_64,
+		    arm ? ARRAY(calls_aarch64) : ARRAY(calls_x86_64), sizeof(*call), call_compare);
 	*number = call != NULL ? call->number : -1;
 	if (call == NULL)
 		return own_call(a->text, leave);
