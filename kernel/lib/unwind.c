@@ -40,7 +40,7 @@ unwind_of_trap(const struct arch_trapframe *tf)
 				     .user = arch_tf_user(tf)};
 }
 
-/* Is pc after the assembly that traps enter? sections.ld puts that in front of the other text. */
+/* Is pc after the assembly that traps enter? sections.ld puts the record calls, and that, first. */
 static bool
 in_text_after_traps(uintptr_t pc)
 {
