@@ -2,6 +2,7 @@
 #pragma once
 
 #include <abi_md.h> /* O_DIRECTORY, O_NOFOLLOW: they differ by architecture */
+#include <stdint.h>
 
 #define O_RDONLY   0
 #define O_WRONLY   1
@@ -33,7 +34,24 @@
 #define F_SETFD    2
 #define F_GETFL    3
 #define F_SETFL    4
+#define F_GETLK    5
+#define F_SETLK    6
+#define F_SETLKW   7
 #define FD_CLOEXEC 1
+
+#define F_OFD_GETLK  36
+#define F_OFD_SETLK  37
+#define F_OFD_SETLKW 38
+
+#define F_RDLCK 0 /* flock.l_type */
+#define F_WRLCK 1
+#define F_UNLCK 2
+
+struct flock {
+	int16_t l_type, l_whence;
+	int64_t l_start, l_len; /* bytes; l_len 0: to the end, wherever it will be */
+	int32_t l_pid;          /* F_GETLK: who has the lock; -1: an open file */
+};
 
 #define F_DUPFD_CLOEXEC 1030
 #define F_GETPIPE_SZ    1032

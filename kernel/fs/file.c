@@ -210,6 +210,8 @@ file_unref(struct file *f)
 	CTR2(KTR_VFS, "release: ino %lu flags %#x", f->vn->ino, f->flags);
 	if (f->flock != 0)
 		flock_end(f);
+	if (f->vn->locks != NULL)
+		record_locks_end(f->vn, f);
 	if (!list_empty(&f->watches))
 		epoll_forget(f);
 	if (f->vn->ops->release != NULL)

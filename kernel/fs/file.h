@@ -24,7 +24,8 @@ struct uio;
 struct vnode;
 struct vnode_ops;
 
-#define FILES_MAX 64 /* descriptors of a process */
+#define FILES_MAX   65536 /* descriptors of a process; a power of two */
+#define FILES_FIRST 64    /* for so many a new table has room; it grows by powers of two */
 
 /* Descriptors that the current process may open: below this number. FILES_MAX at most. */
 unsigned filetable_limit(void);
@@ -44,14 +45,19 @@ struct file {
 };
 
 struct filetable {
-	struct spinlock lock; /* innermost, but for that of uidinfo */
-	struct file *files[FILES_MAX];
-	uint64_t close_on_exec; /* bit n: descriptor n */
-	uint64_t reserved;      /* the same, of files that are being opened */
-	struct uidinfo *ui;     /* the user to whom the table is counted */
+	struct spinlock lock;    /* innermost, but for that of uidinfo */
+	unsigned size;           /* there is room for descriptors below it; it never falls */
+	struct file **files;     /* NULL: none */
+	uint64_t *used;          /* bit n: descriptor n is open, or a file is being opened for it */
+	uint64_t *close_on_exec; /* bit n: descriptor n */
+	struct uidinfo *ui;      /* the user to whom the table is counted */
+
+	/* Where the three are at first. */
+	struct file *first_files[FILES_FIRST];
+	uint64_t first_used, first_close_on_exec;
 };
 
-_Static_assert(FILES_MAX <= 64, "close_on_exec");
+_Static_assert(FILES_FIRST == 64, "first_used");
 
 /*
  * Opens a path, relative to the current process's directory and with its rights. Kernel threads:
@@ -95,6 +101,13 @@ int64_t file_seek(struct file *f, int64_t off, int whence);
 
 /* Drops the lock of flock() that the file has. */
 void flock_end(struct file *f);
+/*
+ * Drops the record locks that an owner has on a vnode: a process's table, of fcntl(F_SETLK); or an
+ * open file, of fcntl(F_OFD_SETLK).
+ */
+void record_locks_end(struct vnode *vn, const void *owner);
+/* fcntl() with a lock command and the address of Linux's struct flock. 0 or -errno. */
+int64_t record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t uflock);
 
 /* An empty table, counted for ui. NULL: no memory, or the user's limit. */
 struct filetable *filetable_create(struct uidinfo *ui);
@@ -114,24 +127,28 @@ struct file *filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *e
 void file_release_held(void);
 /*
  * Stores f at the lowest free descriptor >= min, and takes over its reference. flags: O_CLOEXEC or
- * 0. Returns the descriptor. -EMFILE: none is free; the caller keeps the reference.
+ * 0. NULL: keeps the descriptor for filetable_fill(). Returns the descriptor. -EMFILE: none is
+ * free; -ENOMEM; then the caller keeps the reference.
  */
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
 /* The same at the lowest that is free; but if none is, drops the reference. */
 int filetable_install(struct file *f, int flags);
 /*
  * Keeps the lowest free descriptor of the current process for filetable_fill(); until then nobody
- * else gets it. -EMFILE: none is free.
+ * else gets it. -EMFILE: none is free; -ENOMEM.
  */
 int filetable_reserve(void);
 /* Stores f there and takes over its reference. NULL: the descriptor is free again. */
 void filetable_fill(unsigned fd, struct file *f, int flags);
 /*
  * Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX.
- * 0, or -EBUSY: it is reserved.
+ * 0, -EBUSY: it is reserved, or -ENOMEM; then the caller keeps the reference.
  */
 int filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
-/* Is a descriptor below FILES_MAX, if it is open, to be closed by exec()? */
+/* Is a descriptor, if it is open, to be closed by exec()? */
 void filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on);
+bool filetable_is_cloexec(const struct filetable *ft, unsigned fd);
+/* The lowest open descriptor from `from` on; FILES_MAX: there is none. Lock held, or alone. */
+unsigned filetable_next(const struct filetable *ft, unsigned from);
 /* 0, or -EBADF. */
 int filetable_close(struct filetable *ft, uint64_t fd);

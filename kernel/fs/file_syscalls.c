@@ -235,17 +235,18 @@ int64_t
 sys_close_range(const uint64_t a[6])
 {
 	uint32_t first = (uint32_t)a[0], last = (uint32_t)a[1], flags = (uint32_t)a[2];
+	struct filetable *ft = curproc()->files;
 
 	if (first > last || (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)))
 		return -EINVAL;
 	/* Threads share a table, and always. A thread that is alone shares it with nobody. */
 	if ((flags & CLOSE_RANGE_UNSHARE) && curproc()->nthreads > 1)
 		return -EINVAL;
-	for (uint32_t fd = first; fd <= last && fd < FILES_MAX; fd++) {
+	for (uint32_t fd = first; fd <= last && fd < ft->size; fd++) {
 		if (flags & CLOSE_RANGE_CLOEXEC)
-			filetable_set_cloexec(curproc()->files, fd, true);
+			filetable_set_cloexec(ft, fd, true);
 		else
-			filetable_close(curproc()->files, fd);
+			filetable_close(ft, fd);
 	}
 	return 0;
 }
@@ -347,7 +348,7 @@ pipe_to_user(uint64_t ufds, int flags)
 		else
 			file_unref(end[0]);
 		file_unref(end[1]);
-		return -EMFILE;
+		return fd[1];
 	}
 	error = copy_out(ufds, fd, sizeof(fd));
 	if (error < 0) {
@@ -388,12 +389,14 @@ static int64_t
 dup_to(uint64_t old, uint64_t to, int flags)
 {
 	struct file *f = get_file(old);
+	int error;
 
 	if (f == NULL || (uint32_t)to >= filetable_limit())
 		return -EBADF;
-	if (filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags) != 0) {
+	error = filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags);
+	if (error != 0) {
 		file_unref(f);
-		return -EBUSY;
+		return error;
 	}
 	CTR3(KTR_VFS, "dup: fd %d to %d flags %#x", (int)old, (int)to, flags);
 	return (int64_t)(uint32_t)to;
@@ -435,11 +438,9 @@ sys_fcntl(const uint64_t a[6])
 {
 	struct filetable *ft = curproc()->files;
 	struct file *f = get_file(a[0]);
-	uint64_t bit;
 
 	if (f == NULL)
 		return -EBADF;
-	bit = 1ull << (uint32_t)a[0];
 	switch ((int)a[1]) {
 	case F_DUPFD:
 		return a[2] < filetable_limit() ? dup_from(a[0], (unsigned)a[2], 0) : -EINVAL;
@@ -447,7 +448,7 @@ sys_fcntl(const uint64_t a[6])
 		return a[2] < filetable_limit() ? dup_from(a[0], (unsigned)a[2], O_CLOEXEC)
 						: -EINVAL;
 	case F_GETFD:
-		return ft->close_on_exec & bit ? FD_CLOEXEC : 0;
+		return filetable_is_cloexec(ft, (unsigned)a[0]) ? FD_CLOEXEC : 0;
 	case F_SETFD:
 		filetable_set_cloexec(ft, (unsigned)a[0], a[2] & FD_CLOEXEC);
 		return 0;
@@ -457,6 +458,13 @@ sys_fcntl(const uint64_t a[6])
 		return set_status(f, (int)a[2]);
 	case F_GETPIPE_SZ:
 		return is_pipe(f) ? (int64_t)PIPE_SIZE : -EBADF;
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		return record_lock_fcntl(ft, (uint32_t)a[0], (int)a[1], a[2]);
 	default:
 		return -EINVAL;
 	}

@@ -6,6 +6,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
@@ -32,23 +33,98 @@ filetable_create(struct uidinfo *ui)
 	if (ft != NULL) {
 		ft->lock = (struct spinlock)SPINLOCK_INIT("files");
 		ft->ui = ui;
+		ft->size = FILES_FIRST;
+		ft->files = ft->first_files;
+		ft->used = &ft->first_used;
+		ft->close_on_exec = &ft->first_close_on_exec;
 	}
 	return ft;
+}
+
+static bool
+is_set(const uint64_t *bits, unsigned fd)
+{
+	return bits[fd / 64] >> fd % 64 & 1;
+}
+
+static void
+set_bit(uint64_t *bits, unsigned fd, bool on)
+{
+	if (on)
+		bits[fd / 64] |= 1ull << fd % 64;
+	else
+		bits[fd / 64] &= ~(1ull << fd % 64);
+}
+
+/*
+ * Makes room for descriptor fd, below FILES_MAX. The new arrays are one allocation, which begins
+ * with the files. 0 or -ENOMEM.
+ */
+static int
+grow(struct filetable *ft, unsigned fd)
+{
+	struct file **files, **old;
+	unsigned size = FILES_FIRST;
+	uint64_t *bits;
+
+	while (size <= fd)
+		size *= 2;
+	files = uidinfo_alloc(ft->ui, size * sizeof(*files) + 2 * (size / 8));
+	if (files == NULL)
+		return -ENOMEM;
+	bits = (uint64_t *)(files + size);
+	spin_lock(&ft->lock);
+	old = files;
+	if (size > ft->size) {
+		memcpy(files, ft->files, ft->size * sizeof(*files));
+		memcpy(bits, ft->used, ft->size / 8);
+		memcpy(bits + size / 64, ft->close_on_exec, ft->size / 8);
+		old = ft->files;
+		ft->files = files;
+		ft->used = bits;
+		ft->close_on_exec = bits + size / 64;
+		ft->size = size;
+	}
+	spin_unlock(&ft->lock);
+	if (old != ft->first_files)
+		uidinfo_free(ft->ui, old);
+	return 0;
+}
+
+unsigned
+filetable_next(const struct filetable *ft, unsigned from)
+{
+	for (unsigned fd = from; fd < ft->size; fd++) {
+		if (ft->used[fd / 64] == 0)
+			fd |= 63;
+		else if (ft->files[fd] != NULL)
+			return fd;
+	}
+	return FILES_MAX;
 }
 
 struct filetable *
 filetable_clone(struct filetable *ft, struct uidinfo *ui)
 {
 	struct filetable *copy = filetable_create(ui);
+	unsigned size;
 
 	if (copy == NULL)
 		return NULL;
 	spin_lock(&ft->lock);
-	copy->close_on_exec = ft->close_on_exec;
-	for (unsigned fd = 0; fd < FILES_MAX; fd++) {
-		if (ft->files[fd] != NULL)
-			copy->files[fd] = file_ref(ft->files[fd]);
+	while ((size = ft->size) > copy->size) {
+		spin_unlock(&ft->lock);
+		if (grow(copy, size - 1) != 0) {
+			uidinfo_free(ui, copy);
+			return NULL;
+		}
+		spin_lock(&ft->lock);
 	}
+	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++) {
+		copy->files[fd] = file_ref(ft->files[fd]);
+		set_bit(copy->used, fd, true);
+	}
+	memcpy(copy->close_on_exec, ft->close_on_exec, size / 8);
 	spin_unlock(&ft->lock);
 	return copy;
 }
@@ -56,16 +132,18 @@ filetable_clone(struct filetable *ft, struct uidinfo *ui)
 void
 filetable_destroy(struct filetable *ft)
 {
-	for (unsigned fd = 0; fd < FILES_MAX; fd++)
+	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++)
 		filetable_close(ft, fd);
+	if (ft->files != ft->first_files)
+		uidinfo_free(ft->ui, ft->files);
 	uidinfo_free(ft->ui, ft);
 }
 
 void
 filetable_close_on_exec(struct filetable *ft)
 {
-	for (unsigned fd = 0; fd < FILES_MAX; fd++) {
-		if (ft->close_on_exec >> fd & 1)
+	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++) {
+		if (is_set(ft->close_on_exec, fd))
 			filetable_close(ft, fd);
 	}
 }
@@ -104,12 +182,10 @@ filetable_get(struct filetable *ft, uint64_t fd)
 	const struct proc *p = curproc();
 	struct file *f;
 
-	if (fd >= FILES_MAX)
-		return NULL;
 	if (p == NULL || p->nthreads == 1)
-		return ft->files[fd];
+		return fd < ft->size ? ft->files[fd] : NULL;
 	spin_lock(&ft->lock);
-	f = ft->files[fd];
+	f = fd < ft->size ? ft->files[fd] : NULL;
 	if (f != NULL && !hold(f))
 		f = NULL;
 	spin_unlock(&ft->lock);
@@ -127,61 +203,65 @@ filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err)
 
 /* lock held */
 static void
-set_flag(struct filetable *ft, unsigned fd, int flags)
+set_file(struct filetable *ft, unsigned fd, struct file *f, int flags)
 {
-	if (flags & O_CLOEXEC)
-		ft->close_on_exec |= 1ull << fd;
-	else
-		ft->close_on_exec &= ~(1ull << fd);
+	ft->files[fd] = f;
+	set_bit(ft->used, fd, f != NULL);
+	set_bit(ft->close_on_exec, fd, f != NULL && (flags & O_CLOEXEC));
 }
 
 void
 filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on)
 {
 	spin_lock(&ft->lock);
-	set_flag(ft, fd, on && ft->files[fd] != NULL ? O_CLOEXEC : 0);
+	if (fd < ft->size)
+		set_bit(ft->close_on_exec, fd, on && ft->files[fd] != NULL);
 	spin_unlock(&ft->lock);
 }
 
-/* The lowest free descriptor from min on, or -EMFILE. lock held */
-static int
+bool
+filetable_is_cloexec(const struct filetable *ft, unsigned fd)
+{
+	return fd < ft->size && is_set(ft->close_on_exec, fd);
+}
+
+/* The lowest free descriptor from min on: ft->size at most. lock held */
+static unsigned
 lowest_free(const struct filetable *ft, unsigned min)
 {
-	unsigned limit = filetable_limit();
+	unsigned fd = min;
 
-	for (unsigned fd = min; fd < limit; fd++)
-		if (ft->files[fd] == NULL && !(ft->reserved >> fd & 1))
-			return (int)fd;
-	return -EMFILE;
+	while (fd < ft->size && is_set(ft->used, fd))
+		fd = ft->used[fd / 64] == UINT64_MAX ? (fd | 63) + 1 : fd + 1;
+	return fd;
 }
 
 int
 filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 {
-	int fd;
+	unsigned fd, limit = filetable_limit();
 
-	spin_lock(&ft->lock);
-	fd = lowest_free(ft, min);
-	if (fd >= 0) {
-		ft->files[fd] = f;
-		set_flag(ft, (unsigned)fd, flags);
+	for (;;) {
+		spin_lock(&ft->lock);
+		fd = lowest_free(ft, min);
+		if (fd >= limit || fd < ft->size)
+			break;
+		spin_unlock(&ft->lock);
+		if (grow(ft, fd) != 0)
+			return -ENOMEM;
+	}
+	if (fd < limit) {
+		set_file(ft, fd, f, flags);
+		set_bit(ft->used, fd, true);
 	}
 	spin_unlock(&ft->lock);
-	return fd;
+	return fd < limit ? (int)fd : -EMFILE;
 }
 
 int
 filetable_reserve(void)
 {
-	struct filetable *ft = curproc()->files;
-	int fd;
-
-	spin_lock(&ft->lock);
-	fd = lowest_free(ft, 0);
-	if (fd >= 0)
-		ft->reserved |= 1ull << fd;
-	spin_unlock(&ft->lock);
-	return fd;
+	return filetable_add(curproc()->files, NULL, 0, 0);
 }
 
 void
@@ -190,9 +270,7 @@ filetable_fill(unsigned fd, struct file *f, int flags)
 	struct filetable *ft = curproc()->files;
 
 	spin_lock(&ft->lock);
-	ft->reserved &= ~(1ull << fd);
-	ft->files[fd] = f;
-	set_flag(ft, fd, f != NULL ? flags : 0);
+	set_file(ft, fd, f, flags);
 	spin_unlock(&ft->lock);
 }
 
@@ -206,41 +284,48 @@ filetable_install(struct file *f, int flags)
 	return fd;
 }
 
+/* Closes the file of a descriptor that was taken out. */
+static void
+drop(struct filetable *ft, struct file *f)
+{
+	if (f != NULL && f->vn->locks != NULL)
+		record_locks_end(f->vn, ft);
+	file_unref(f);
+}
+
 int
 filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags)
 {
 	struct file *old;
 	bool reserved;
 
+	if (fd >= ft->size && grow(ft, fd) != 0)
+		return -ENOMEM;
 	spin_lock(&ft->lock);
 	old = ft->files[fd];
-	reserved = ft->reserved >> fd & 1;
-	if (!reserved) {
-		ft->files[fd] = f;
-		set_flag(ft, fd, flags);
-	}
+	reserved = old == NULL && is_set(ft->used, fd);
+	if (!reserved)
+		set_file(ft, fd, f, flags);
 	spin_unlock(&ft->lock);
 	if (reserved)
 		return -EBUSY;
-	file_unref(old);
+	drop(ft, old);
 	return 0;
 }
 
 int
 filetable_close(struct filetable *ft, uint64_t fd)
 {
-	struct file *f = NULL;
+	struct file *f;
 
-	if (fd >= FILES_MAX)
-		return -EBADF;
 	spin_lock(&ft->lock);
-	f = ft->files[fd];
-	ft->files[fd] = NULL;
-	ft->close_on_exec &= ~(1ull << fd);
+	f = fd < ft->size ? ft->files[fd] : NULL;
+	if (f != NULL)
+		set_file(ft, (unsigned)fd, NULL, 0);
 	spin_unlock(&ft->lock);
 	if (f == NULL)
 		return -EBADF;
 	CTR2(KTR_VFS, "close: fd %lu flags %#x", fd, f->flags);
-	file_unref(f);
+	drop(ft, f);
 	return 0;
 }

@@ -76,6 +76,12 @@ sys_open(const uint64_t a[6])
 }
 
 int64_t
+sys_creat(const uint64_t a[6])
+{
+	return open_at((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, (uint32_t)a[1]);
+}
+
+int64_t
 sys_openat(const uint64_t a[6])
 {
 	return open_at(a[0], a[1], (int)a[2], (uint32_t)a[3]);

@@ -17,12 +17,14 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq_private.h"
 #include "ktr/ktr.h"
 
 #define ALWAYS   (POLLERR | POLLHUP | POLLNVAL)
+#define FEW      64   /* files that need no heap */
 #define SET_BITS 1024 /* of a select: descriptors at most */
 
 static uint32_t pollers; /* atomic: waits, and sets of epoll */
@@ -103,8 +105,6 @@ ready_count(void *arg)
 	const struct poll_set *s = arg;
 	int64_t count = 0;
 
-	file_release_held(); /* of the last round */
-
 	for (unsigned i = 0; i < s->n; i++) {
 		struct pollfd *p = &s->fds[i];
 		struct file *f =
@@ -113,6 +113,7 @@ ready_count(void *arg)
 
 		p->revents = (int16_t)(found & ((uint16_t)p->events | ALWAYS));
 		count += p->revents != 0;
+		file_release_held();
 	}
 	return count;
 }
@@ -173,18 +174,40 @@ poll_end(int64_t r)
 	return r;
 }
 
+/* Room for n files: `few`, or from the heap, which room_free() frees. NULL: no memory. */
+static struct pollfd *
+room_for(unsigned n, struct pollfd few[FEW], struct uidinfo **ui)
+{
+	*ui = curuidinfo();
+	return n <= FEW ? few : uidinfo_alloc(*ui, n * sizeof(*few));
+}
+
+static void
+room_free(struct pollfd *fds, const struct pollfd few[FEW], struct uidinfo *ui)
+{
+	if (fds != few)
+		uidinfo_free(ui, fds);
+}
+
 static int64_t
 poll_files(uint64_t ufds, uint64_t n, uint64_t deadline)
 {
-	struct pollfd fds[FILES_MAX];
+	struct pollfd few[FEW], *fds;
+	struct uidinfo *ui;
 	int64_t r;
 
-	if (n > FILES_MAX)
-		return -EINVAL; /* as beyond RLIMIT_NOFILE */
-	if (copy_in(fds, ufds, n * sizeof(fds[0])) != 0)
-		return -EFAULT;
-	r = wait_ready(fds, (unsigned)n, deadline);
-	return r >= 0 && copy_out(ufds, fds, n * sizeof(fds[0])) != 0 ? -EFAULT : r;
+	if (n > filetable_limit())
+		return -EINVAL;
+	fds = room_for((unsigned)n, few, &ui);
+	if (fds == NULL)
+		return -ENOMEM;
+	r = copy_in(fds, ufds, n * sizeof(fds[0]));
+	if (r == 0)
+		r = wait_ready(fds, (unsigned)n, deadline);
+	if (r >= 0 && copy_out(ufds, fds, n * sizeof(fds[0])) != 0)
+		r = -EFAULT;
+	room_free(fds, few, ui);
+	return r;
 }
 
 int64_t
@@ -220,7 +243,7 @@ copy_sets(const uint64_t a[6], struct sets *s, size_t size)
 
 /* Makes pollfd of the sets. Returns how many, or -EBADF. */
 static int
-sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd fds[FILES_MAX])
+sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd *fds)
 {
 	static const int16_t events[3] = {POLLIN, POLLOUT, POLLPRI};
 	unsigned n = 0;
@@ -234,35 +257,19 @@ sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd fds[FILES_MAX])
 			continue;
 		if (filetable_get(curproc()->files, fd) == NULL)
 			return -EBADF;
+		file_release_held();
 		fds[n++] = (struct pollfd){.fd = (int32_t)fd, .events = wanted};
 	}
 	return (int)n;
 }
 
+/* Makes the sets those of what was found. Returns how many bits they have. */
 static int64_t
-select_files(const uint64_t a[6], uint64_t deadline)
+fds_to_sets(const struct pollfd *fds, int n, struct sets *s)
 {
-	struct pollfd fds[FILES_MAX];
-	struct sets s = {0};
-	unsigned nfds = (unsigned)a[0];
-	size_t size = (nfds + 63) / 64 * 8;
-	int64_t r, bits = 0;
-	int n;
+	int64_t bits = 0;
 
-	if ((int32_t)a[0] < 0)
-		return -EINVAL;
-	if (nfds > SET_BITS) {
-		nfds = SET_BITS;
-		size = sizeof(s.word[0]);
-	}
-	r = copy_sets(a, &s, size);
-	n = r == 0 ? sets_to_fds(&s, nfds, fds) : 0;
-	if (r < 0 || n < 0)
-		return r < 0 ? r : n;
-	r = wait_ready(fds, (unsigned)n, deadline);
-	if (r < 0)
-		return r;
-	s = (struct sets){0};
+	*s = (struct sets){0};
 	for (int i = 0; i < n; i++) {
 		/* An end of file is readable, an error is writable. */
 		const bool found[3] = {fds[i].revents & (POLLIN | POLLHUP) &&
@@ -271,14 +278,39 @@ select_files(const uint64_t a[6], uint64_t deadline)
 					   fds[i].events & POLLOUT,
 				       fds[i].revents & POLLPRI};
 		for (unsigned set = 0; set < 3; set++) {
-			s.word[set][fds[i].fd / 64] |= (uint64_t)found[set] << fds[i].fd % 64;
+			s->word[set][fds[i].fd / 64] |= (uint64_t)found[set] << fds[i].fd % 64;
 			bits += found[set];
 		}
 	}
-	for (unsigned i = 0; i < 3; i++)
-		if (a[1 + i] != 0 && copy_out(a[1 + i], s.word[i], size) != 0)
-			return -EFAULT;
 	return bits;
+}
+
+static int64_t
+select_files(const uint64_t a[6], uint64_t deadline)
+{
+	struct pollfd few[FEW], *fds;
+	struct sets s = {0};
+	struct uidinfo *ui;
+	unsigned nfds = (unsigned)a[0] < SET_BITS ? (unsigned)a[0] : SET_BITS;
+	size_t size = (nfds + 63) / 64 * 8;
+	int64_t r;
+	int n;
+
+	if ((int32_t)a[0] < 0)
+		return -EINVAL;
+	fds = room_for(nfds, few, &ui);
+	if (fds == NULL)
+		return -ENOMEM;
+	r = copy_sets(a, &s, size);
+	n = r == 0 ? sets_to_fds(&s, nfds, fds) : (int)r;
+	r = n < 0 ? n : wait_ready(fds, (unsigned)n, deadline);
+	if (r >= 0)
+		r = fds_to_sets(fds, n, &s);
+	room_free(fds, few, ui);
+	for (unsigned i = 0; r >= 0 && i < 3; i++)
+		if (a[1 + i] != 0 && copy_out(a[1 + i], s.word[i], size) != 0)
+			r = -EFAULT;
+	return r;
 }
 
 int64_t

@@ -27,6 +27,7 @@
 
 struct boot_module;
 struct file;
+struct record_lock;
 struct sbuf;
 struct stat;
 struct uidinfo;
@@ -91,6 +92,7 @@ struct vnode {
 	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
+	struct record_lock *locks; /* those of fcntl(), by their start (flock.c: flock_mutex) */
 	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
 	 * processes execute it */
 	int32_t writers;

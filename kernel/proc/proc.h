@@ -35,7 +35,7 @@ enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
 #define PROC_SIGINFOS 6 /* pending signals of which more than the number is known */
 
-#define FILES_HELD 66 /* files that a system call may use; FILES_MAX and some more */
+#define FILES_HELD 4 /* files that a system call may use at once */
 
 /* What siginfo tells of a pending signal, in short. */
 struct proc_siginfo {

@@ -21,14 +21,15 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm.h"
 
-#define FIXED (1u << RLIMIT_CPU | 1u << RLIMIT_DATA | 1u << RLIMIT_STACK | 1u << RLIMIT_RTTIME)
+#define NOFILE_CUR 1024 /* as Linux; select() knows no more */
+#define FIXED      (1u << RLIMIT_CPU | 1u << RLIMIT_DATA | 1u << RLIMIT_STACK | 1u << RLIMIT_RTTIME)
 
 void
 rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
 {
 	for (unsigned i = 0; i < RLIMIT_NLIMITS; i++)
 		limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
-	limits[RLIMIT_NOFILE] = (struct rlimit){FILES_MAX, FILES_MAX};
+	limits[RLIMIT_NOFILE] = (struct rlimit){NOFILE_CUR, FILES_MAX};
 	limits[RLIMIT_STACK] = (struct rlimit){VM_STACK_SIZE, VM_STACK_SIZE};
 	limits[RLIMIT_NICE] = limits[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
 	limits[RLIMIT_CORE] = (struct rlimit){0, RLIM_INFINITY};

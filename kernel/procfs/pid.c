@@ -164,9 +164,9 @@ struct open_file {
 	int flags;
 };
 
-/* False: the process has none with that number, or has ended. */
+/* The open file with the lowest number from *fd on. False: the process has none, or has ended. */
 static bool
-look_at_file(uint32_t pid, unsigned fd, struct open_file *o)
+next_file(uint32_t pid, unsigned *fd, struct open_file *o)
 {
 	struct filetable *ft;
 	const struct file *f = NULL;
@@ -175,17 +175,31 @@ look_at_file(uint32_t pid, unsigned fd, struct open_file *o)
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
 	ft = p != NULL ? p->files : NULL;
-	if (ft != NULL && fd < FILES_MAX) {
+	if (ft != NULL) {
 		spin_lock(&ft->lock);
-		f = ft->files[fd];
+		*fd = filetable_next(ft, *fd);
+		f = *fd < FILES_MAX ? ft->files[*fd] : NULL;
 		if (f != NULL)
-			*o = (struct open_file){vnode_ref(f->vn), f->off,
-						f->flags |
-						    (ft->close_on_exec >> fd & 1 ? O_CLOEXEC : 0)};
+			*o =
+			    (struct open_file){vnode_ref(f->vn), f->off,
+					       f->flags |
+						   (filetable_is_cloexec(ft, *fd) ? O_CLOEXEC : 0)};
 		spin_unlock(&ft->lock);
 	}
 	spin_unlock(&proc_lock);
 	return f != NULL;
+}
+
+static bool
+look_at_file(uint32_t pid, unsigned fd, struct open_file *o)
+{
+	unsigned found = fd;
+
+	if (!next_file(pid, &found, o))
+		return false;
+	if (found != fd)
+		vnode_unref(o->vn);
+	return found == fd;
 }
 
 /* The path of a vnode, as Linux has it for those without a name. Takes over the reference. */
@@ -241,6 +255,13 @@ static const struct procfs_file fdinfo = {.mode = S_IFREG | 0400,
 					  .private = true,
 					  .show = fdinfo_show};
 
+/* What a directory, fd or fdinfo, shows of an open file. */
+static const struct procfs_file *
+fd_file(const struct procfs_node *dir, const struct open_file *o)
+{
+	return strcmp(dir->file->name, "fd") == 0 ? &fd_links[o->flags & O_ACCMODE] : &fdinfo;
+}
+
 static bool
 find_fd(const struct procfs_node *dir, const char *name, struct procfs_node *child)
 {
@@ -250,19 +271,20 @@ find_fd(const struct procfs_node *dir, const char *name, struct procfs_node *chi
 	    !look_at_file(dir->pid, child->fd, &o))
 		return false;
 	vnode_unref(o.vn);
-	child->file = strcmp(dir->file->name, "fd") == 0 ? &fd_links[o.flags & O_ACCMODE] : &fdinfo;
+	child->file = fd_file(dir, &o);
 	return true;
 }
 
 static void
 list_fds(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg)
 {
-	struct procfs_node child;
+	struct open_file o;
 	char name[16];
 
-	for (unsigned fd = (unsigned)from; fd < FILES_MAX; fd++) {
+	for (unsigned fd = (unsigned)from; next_file(dir->pid, &fd, &o); fd++) {
+		vnode_unref(o.vn);
 		snprintf(name, sizeof(name), "%u", fd);
-		if (find_fd(dir, name, &child) && !add(arg, name, child.file->mode, fd + 1))
+		if (!add(arg, name, fd_file(dir, &o)->mode, fd + 1))
 			return;
 	}
 }

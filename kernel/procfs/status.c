@@ -22,7 +22,7 @@
 
 /* A process, or one of its threads. */
 struct facts {
-	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, gid, rgid, sgid, umask;
+	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, gid, rgid, sgid, umask, fd_size;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
 	unsigned threads, cpu;
@@ -128,6 +128,7 @@ take(const struct procfs_node *n, struct facts *f)
 	f->ngroups = p->ngroups;
 	memcpy(f->groups, p->groups, sizeof(f->groups));
 	f->umask = p->umask;
+	f->fd_size = p->files != NULL ? p->files->size : 0;
 	f->threads = p->nthreads > 0 ? p->nthreads : 1;
 	f->children_time = p->children_time;
 	f->shared_pending = p->sig_pending;
@@ -226,7 +227,7 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 		    f.name, f.umask, f.state, state_word(f.state), f.pid, f.tid);
 	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
 		    f.ppid, f.ruid, f.uid, f.suid, f.uid, f.rgid, f.gid, f.sgid, f.gid);
-	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", FILES_MAX);
+	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", f.fd_size);
 	for (unsigned i = 0; i < f.ngroups; i++)
 		sbuf_printf(out, "%u ", f.groups[i]);
 	sbuf_puts(out, f.ngroups > 0 ? "\n" : " \n");

@@ -425,25 +425,28 @@ KTEST(filetable_slots_and_clones)
 {
 	struct filetable *ft = filetable_create(&uidinfo_root), *copy;
 	struct file *f = opened("/dev/null", O_RDWR);
+	const unsigned many = 10 * FILES_FIRST; /* the table grows */
 
 	KT_ASSERT(ft != NULL);
 	KT_EQ(filetable_add(ft, f, 0, O_CLOEXEC), 0);
-	for (unsigned i = 1; i < FILES_MAX; i++)
+	for (unsigned i = 1; i < many; i++)
 		KT_EQ(filetable_add(ft, file_ref(f), 0, 0), i);
-	KT_EQ(filetable_add(ft, f, 0, 0), -EMFILE);
+	KT_EQ(filetable_add(ft, file_ref(f), FILES_MAX - 1, 0), FILES_MAX - 1);
+	KT_EQ(filetable_add(ft, f, FILES_MAX - 1, 0), -EMFILE);
+	KT_EQ(filetable_close(ft, FILES_MAX - 1), 0);
 	KT_EQ(filetable_close(ft, 5), 0);
 	KT_EQ(filetable_close(ft, 5), -EBADF);
 	KT_EQ(filetable_close(ft, FILES_MAX), -EBADF);
 	KT_EQ(filetable_add(ft, file_ref(f), 3, 0), 5);
 	copy = filetable_clone(ft, &uidinfo_root);
 	KT_ASSERT(copy != NULL);
-	KT_EQ(f->refs, 2 * FILES_MAX);
+	KT_EQ(f->refs, 2 * many);
 	filetable_close_on_exec(copy);
 	KT_ASSERT(filetable_get(copy, 0) == NULL);
 	KT_ASSERT(filetable_get(copy, 1) == f);
 	KT_ASSERT(filetable_get(ft, 0) == f);
 	filetable_destroy(copy);
-	KT_EQ(f->refs, FILES_MAX);
+	KT_EQ(f->refs, many);
 	filetable_destroy(ft);
 }
 

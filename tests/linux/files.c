@@ -56,7 +56,7 @@ poll_tells(void)
 	fds[1].fd = ends[1];
 	good = good && poll(&fds[1], 1, -1) == 1 && (fds[1].revents & POLLERR);
 	close(ends[1]);
-	return good && syscall(SYS_ppoll, fds, 65, NULL, NULL, 8) == -1 && errno == EINVAL;
+	return good && syscall(SYS_ppoll, fds, 65537, NULL, NULL, 8) == -1 && errno == EINVAL;
 }
 
 /* A wait ends when another process writes, closes, or sends a signal. */

@@ -77,6 +77,9 @@ uint32_t told(int set);
 /* moves.c */
 void test_moves(void);
 
+/* locks.c: the same on Linux. */
+void test_locks(void);
+
 /* pipes.c */
 void test_pipes(void);
 

@@ -147,6 +147,10 @@ main(int argc, char *argv[])
 		test_texts();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "locks") == 0) {
+		test_locks();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "proc") == 0) {
 		test_proc();
 		return 0;
@@ -159,6 +163,7 @@ main(int argc, char *argv[])
 	test_links();
 	test_events();
 	test_moves();
+	test_locks();
 	test_pipes();
 	test_texts();
 	test_nodes();

@@ -60,6 +60,15 @@ def maps():
         check_eq(found.splitlines(), expected.splitlines(), "what maps do")
 
 
+@test("record locks and far descriptors do in the guest what they do on the host")
+def locks():
+    if ARCH != platform.machine():
+        raise Skipped("a program of the other port does not run on this host")
+    for out in (subprocess.run([BUILD / "linux_test", "locks"], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
+                boot("linux_test locks\n", smp=4, options=FILE).expect().out):
+        check_eq(re.findall(r"^(?:not )?ok \d+ - ", out, re.M), [f"ok {n} - " for n in range(1, 10)], out)
+
+
 @test("--program puts a program of this machine into the guest with its libraries, and a package with what it depends on")
 def programs():
     for word in ("./nosuch", "no-such-package-of-debian"):

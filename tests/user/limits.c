@@ -43,7 +43,7 @@ calls_agree(void)
 {
 	struct rlimit a, b, c;
 
-	WANT(getrlimit(RLIMIT_NOFILE, &a) == 0 && a.rlim_cur == 64 && a.rlim_max == 64);
+	WANT(getrlimit(RLIMIT_NOFILE, &a) == 0 && a.rlim_cur == 1024 && a.rlim_max == 65536);
 	WANT(getrlimit(RLIMIT_STACK, &a) == 0 && a.rlim_cur == 8 * MIB);
 	WANT(getrlimit(RLIMIT_AS, &a) == 0 && a.rlim_cur == RLIM_INFINITY);
 	a = (struct rlimit){5 * MIB, 9 * MIB};
@@ -68,7 +68,7 @@ nonsense_is_refused(void)
 	WANT(syscall_raw(NR_prlimit64, 0, RLIMIT_AS, 0, 8, 0, 0) == -EFAULT);
 	WANT(syscall_raw(NR_getrlimit, RLIMIT_AS, 0, 0, 0, 0, 0) == -EFAULT);
 	WANT(set_fails(RLIMIT_AS, 2, 1) == EINVAL);
-	WANT(set_fails(RLIMIT_NOFILE, 64, 65) == EPERM);
+	WANT(set_fails(RLIMIT_NOFILE, 64, 65537) == EPERM);
 	WANT(set_fails(RLIMIT_STACK, MIB, MIB) == EINVAL); /* it is fixed */
 	WANT(set_fails(RLIMIT_CPU, 1, 1) == EINVAL);
 	set(RLIMIT_CORE, 77, 78); /* there are no core files: any limit holds */
@@ -115,16 +115,16 @@ files_are_limited(void)
 {
 	int fd;
 
-	set(RLIMIT_NOFILE, 10, 64);
+	set(RLIMIT_NOFILE, 10, 65536);
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0)
 		WANT(fd < 10);
 	WANT(errno == EMFILE);
 	WANT(fcntl(0, F_DUPFD, 10) < 0 && errno == EINVAL);
 	WANT(dup2(0, 10) < 0 && errno == EBADF);
-	set(RLIMIT_NOFILE, 11, 64);
+	set(RLIMIT_NOFILE, 11, 65536);
 	WANT(dup2(0, 10) == 10);
 	/* A file that is open above the limit stays usable. */
-	set(RLIMIT_NOFILE, 4, 64);
+	set(RLIMIT_NOFILE, 4, 65536);
 	WANT(fcntl(10, F_GETFD) >= 0 && close(10) == 0);
 }
 

@@ -39,8 +39,13 @@ static const struct word eventfds[] = {{1, "EFD_SEMAPHORE"},
 				       {O_NONBLOCK, "EFD_NONBLOCK"},
 				       {O_CLOEXEC, "EFD_CLOEXEC"},
 				       END};
-static const struct word fcntls[] = {W(F_DUPFD), W(F_GETFD), W(F_SETFD),
-				     W(F_GETFL), W(F_SETFL), END};
+static const struct word fcntls[] = {W(F_DUPFD),      W(F_GETFD),
+				     W(F_SETFD),      W(F_GETFL),
+				     W(F_SETFL),      W(F_GETLK),
+				     W(F_SETLK),      W(F_SETLKW),
+				     W(F_OFD_GETLK),  W(F_OFD_SETLK),
+				     W(F_OFD_SETLKW), W(F_DUPFD_CLOEXEC),
+				     W(F_GETPIPE_SZ), END};
 static const struct word futexes[] = {W(FUTEX_WAIT),
 				      W(FUTEX_WAKE),
 				      W(FUTEX_REQUEUE),

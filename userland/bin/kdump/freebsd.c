@@ -98,8 +98,9 @@ static int32_t
 errno_of(int32_t error)
 {
 	static const struct pair errors[] = {
-	    {EAGAIN, 35},    {ENAMETOOLONG, 63}, {ENOSYS, 78},    {ENOTEMPTY, 66}, {ELOOP, 62},
-	    {EOVERFLOW, 84}, {EOPNOTSUPP, 45},   {ETIMEDOUT, 60}, {ECANCELED, 85},
+	    {EAGAIN, 35},     {EDEADLK, 11},   {ENOLCK, 77},    {ENAMETOOLONG, 63},
+	    {ENOSYS, 78},     {ENOTEMPTY, 66}, {ELOOP, 62},     {EOVERFLOW, 84},
+	    {EOPNOTSUPP, 45}, {ETIMEDOUT, 60}, {ECANCELED, 85},
 	};
 
 	return TRANSLATE(errors, error);
