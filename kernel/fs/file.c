@@ -83,7 +83,7 @@ file_alloc(int flags, int *err)
 
 /* Makes f that vnode's. 0; or the driver's error. */
 static int
-file_attach(struct file *f, struct vnode *vn, int flags)
+vfs_open(struct vnode *vn, struct file *f, int flags)
 {
 	int error = 0;
 
@@ -108,7 +108,7 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 
 	if (f == NULL)
 		return error;
-	error = file_attach(f, vn, flags);
+	error = vfs_open(vn, f, flags);
 	if (error < 0)
 		file_free(f);
 	else
@@ -178,7 +178,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 	    vn->ops->truncate != NULL)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)
-		error = file_attach(f, vn, flags);
+		error = vfs_open(vn, f, flags);
 	CTR3(KTR_VFS, "open: path %s flags %#x error %d", vfs_trace_name(path), flags, -error);
 	if (error < 0) {
 		file_free(f);
@@ -241,7 +241,7 @@ move_bytes(struct file *f, struct uio *u, uint64_t *off,
 }
 
 static int64_t
-read_file(struct file *f, struct uio *u, uint64_t *off)
+vfs_read(struct file *f, struct uio *u, uint64_t *off)
 {
 	struct vnode *vn = f->vn;
 	int64_t n;
@@ -257,7 +257,7 @@ read_file(struct file *f, struct uio *u, uint64_t *off)
 }
 
 static int64_t
-write_file(struct file *f, struct uio *u, uint64_t *off)
+vfs_write(struct file *f, struct uio *u, uint64_t *off)
 {
 	struct vnode *vn = f->vn;
 	int64_t n;
@@ -275,25 +275,25 @@ write_file(struct file *f, struct uio *u, uint64_t *off)
 int64_t
 file_read_uio(struct file *f, struct uio *u)
 {
-	return read_file(f, u, NULL);
+	return vfs_read(f, u, NULL);
 }
 
 int64_t
 file_write_uio(struct file *f, struct uio *u)
 {
-	return write_file(f, u, NULL);
+	return vfs_write(f, u, NULL);
 }
 
 int64_t
 file_read_at(struct file *f, struct uio *u, uint64_t off)
 {
-	return read_file(f, u, &off);
+	return vfs_read(f, u, &off);
 }
 
 int64_t
 file_write_at(struct file *f, struct uio *u, uint64_t off)
 {
-	return write_file(f, u, &off);
+	return vfs_write(f, u, &off);
 }
 
 int64_t

@@ -284,9 +284,9 @@ filetable_install(struct file *f, int flags)
 	return fd;
 }
 
-/* Closes the file of a descriptor that was taken out. */
+/* Closes the file of a descriptor that the table had. NULL is allowed. */
 static void
-drop(struct filetable *ft, struct file *f)
+filp_close(struct file *f, struct filetable *ft)
 {
 	if (f != NULL && f->vn->locks != NULL)
 		record_locks_end(f->vn, ft);
@@ -309,7 +309,7 @@ filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags)
 	spin_unlock(&ft->lock);
 	if (reserved)
 		return -EBUSY;
-	drop(ft, old);
+	filp_close(old, ft);
 	return 0;
 }
 
@@ -326,6 +326,6 @@ filetable_close(struct filetable *ft, uint64_t fd)
 	if (f == NULL)
 		return -EBADF;
 	CTR2(KTR_VFS, "close: fd %lu flags %#x", fd, f->flags);
-	drop(ft, f);
+	filp_close(f, ft);
 	return 0;
 }

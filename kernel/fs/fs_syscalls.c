@@ -50,7 +50,7 @@ take_path(struct user_path *p, uint64_t dirfd, uint64_t upath)
 }
 
 static int64_t
-open_at(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
+do_sys_openat2(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
 {
 	struct user_path p;
 	struct file *f;
@@ -72,19 +72,20 @@ open_at(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
 int64_t
 sys_open(const uint64_t a[6])
 {
-	return open_at((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]);
+	return do_sys_openat2((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]);
 }
 
 int64_t
 sys_creat(const uint64_t a[6])
 {
-	return open_at((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, (uint32_t)a[1]);
+	return do_sys_openat2((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC,
+			      (uint32_t)a[1]);
 }
 
 int64_t
 sys_openat(const uint64_t a[6])
 {
-	return open_at(a[0], a[1], (int)a[2], (uint32_t)a[3]);
+	return do_sys_openat2(a[0], a[1], (int)a[2], (uint32_t)a[3]);
 }
 
 static int64_t
@@ -359,7 +360,7 @@ symlink_at(uint64_t utext, uint64_t dirfd, uint64_t upath)
 		return -ENOENT;
 	error = take_path(&p, dirfd, upath);
 	if (error == 0)
-		vnode_unref(vnode_symlink(p.cwd, p.text, text, &error));
+		vnode_unref(vfs_symlink(p.cwd, p.text, text, &error));
 	return error;
 }
 

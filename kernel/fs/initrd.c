@@ -97,7 +97,7 @@ make_node(const struct cpio_entry *e, const struct link *l, int *err)
 
 		memcpy(to, e->data, e->size);
 		to[e->size] = '\0';
-		vn = vnode_symlink(NULL, e->name, to, err);
+		vn = vfs_symlink(NULL, e->name, to, err);
 	} else {
 		vn = vnode_create(NULL, e->name, mode, err);
 	}

@@ -243,7 +243,7 @@ vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev, i
 }
 
 struct vnode *
-vnode_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
+vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
 {
 	return create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
 }

@@ -180,7 +180,7 @@ struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, i
 struct vnode *vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev,
 			  int *err);
 /* Makes a symbolic link to the text `to`. Returns and errors as of vnode_create(). */
-struct vnode *vnode_symlink(struct vnode *cwd, const char *path, const char *to, int *err);
+struct vnode *vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err);
 /*
  * Gives a file one more name. 0 or -errno: those of vnode_create(); -EPERM: it is a directory;
  * -EXDEV: a file of the kernel's; -ENOENT: its last name is gone already.

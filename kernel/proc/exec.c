@@ -311,8 +311,8 @@ args_add_rest(struct args *all, const struct args *s)
 	return r;
 }
 
-static int exec_args(struct proc *p, const char *path, const char *script, struct args *s,
-		     struct arch_trapframe *tf);
+static int do_execveat_common(struct proc *p, const char *path, const char *script, struct args *s,
+			      struct arch_trapframe *tf);
 
 /*
  * A file that begins with #!: the rest of its first line is the path of the program to execute, and
@@ -337,7 +337,7 @@ exec_script(struct proc *p, const char *path, char *line, struct args *s, struct
 	if (r == 0)
 		r = args_add_rest(all, s);
 	if (r == 0)
-		r = exec_args(p, interpreter, path, all, tf);
+		r = do_execveat_common(p, interpreter, path, all, tf);
 	args_destroy(all);
 	return r;
 }
@@ -345,8 +345,8 @@ exec_script(struct proc *p, const char *path, char *line, struct args *s, struct
 /* Executes the program at path: the interpreter of a script, after which the process is named;
  * NULL: of none. */
 static int
-exec_args(struct proc *p, const char *path, const char *script, struct args *s,
-	  struct arch_trapframe *tf)
+do_execveat_common(struct proc *p, const char *path, const char *script, struct args *s,
+		   struct arch_trapframe *tf)
 {
 	const char *name = script != NULL ? script : path;
 	char head[128];
@@ -420,7 +420,7 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	while (r == 0 && envp[s->envc] != NULL)
 		r = args_add(s, &s->envc, envp[s->envc]);
 	if (r == 0)
-		r = exec_args(p, path, NULL, s, tf);
+		r = do_execveat_common(p, path, NULL, s, tf);
 	args_destroy(s);
 	return r;
 }
@@ -441,7 +441,7 @@ sys_execve(const uint64_t a[6])
 		if (r == 0)
 			r = args_copy_in(s, a[2], &s->envc);
 		if (r == 0) {
-			r = exec_args(curproc(), path, NULL, s, tf);
+			r = do_execveat_common(curproc(), path, NULL, s, tf);
 			if (r != 0)
 				SDT_PROBE1(proc, , , exec_failure, -r);
 		}

@@ -185,7 +185,7 @@ exit_process(struct proc *p)
 }
 
 void
-proc_thread_exit(void)
+do_exit(int wait_status)
 {
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
@@ -196,6 +196,10 @@ proc_thread_exit(void)
 	futex_thread_exit(l);
 	spin_lock(&proc_lock);
 	last = p->nthreads == 1;
+	if (last && !p->exiting) {
+		p->exiting = true;
+		p->exit_status = wait_status;
+	}
 	if (!last) {
 		/* after this, a switch back to us must not load the old space */
 		curthread()->root = kmap_root();
@@ -221,7 +225,7 @@ proc_thread_exit(void)
 }
 
 void
-proc_exit(int wait_status)
+do_group_exit(int wait_status)
 {
 	struct proc *p = curproc();
 
@@ -232,27 +236,19 @@ proc_exit(int wait_status)
 		end_threads(p, curlwp());
 	}
 	spin_unlock(&proc_lock);
-	proc_thread_exit();
+	do_exit(wait_status);
 }
 
 int64_t
 sys_exit(const uint64_t a[6])
 {
-	struct proc *p = curproc();
-
-	spin_lock(&proc_lock);
-	if (p->nthreads == 1 && !p->exiting) {
-		p->exiting = true;
-		p->exit_status = (int)(a[0] & 0xff) << 8;
-	}
-	spin_unlock(&proc_lock);
-	proc_thread_exit();
+	do_exit((int)(a[0] & 0xff) << 8);
 }
 
 int64_t
 sys_exit_group(const uint64_t a[6])
 {
-	proc_exit((int)(a[0] & 0xff) << 8);
+	do_group_exit((int)(a[0] & 0xff) << 8);
 }
 
 #define ANY_CHILD INT64_MIN

@@ -124,7 +124,7 @@ too_many(const struct proc *p)
 }
 
 static int64_t
-fork_current(const struct fork_args *f)
+kernel_clone(const struct fork_args *f)
 {
 	struct proc *parent = curproc(), *p;
 	struct creds creds;
@@ -257,13 +257,13 @@ clone_thread(const struct fork_args *f)
 int64_t
 sys_fork(const uint64_t a[6])
 {
-	return fork_current(&(struct fork_args){.flags = 0});
+	return kernel_clone(&(struct fork_args){.flags = 0});
 }
 
 int64_t
 sys_vfork(const uint64_t a[6])
 {
-	return fork_current(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK});
+	return kernel_clone(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK});
 }
 
 int64_t
@@ -288,5 +288,5 @@ sys_clone(const uint64_t a[6])
 	if ((f.flags & ~ids & ~(CLONE_VM | CLONE_VFORK)) || (a[0] & 0xff) != SIGCHLD ||
 	    !(f.flags & CLONE_VM) != !(f.flags & CLONE_VFORK))
 		return -EINVAL;
-	return fork_current(&f);
+	return kernel_clone(&f);
 }

@@ -71,9 +71,9 @@ void proc_vfork_done(struct proc *p);
  * held.
  */
 /* Ends the current process with a wait status: its other threads, too. */
-_Noreturn void proc_exit(int wait_status);
-/* Ends the current thread, and its process if it is the last one. */
-_Noreturn void proc_thread_exit(void);
+_Noreturn void do_group_exit(int wait_status);
+/* Ends the current thread; and its process, with that status, if it is the last one. */
+_Noreturn void do_exit(int wait_status);
 /* A process no longer executes the file. NULL is allowed. */
 void proc_exe_drop(struct vnode *exe);
 /* Ends all other threads of the current process. -EINTR: the current one has to end, too. */

@@ -434,7 +434,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	for (;;) {
 		if (p->exiting || l->dying) {
 			spin_unlock(&proc_lock);
-			proc_thread_exit();
+			do_exit(0); /* the process has its status */
 		}
 		if (p->state == PROC_STOPPED) {
 			any = true;
@@ -465,7 +465,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			 KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
 			 ktr_intern(p->name));
 		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.code, (uint64_t)SIG_DFL, 0);
-		proc_exit(sig);
+		do_group_exit(sig);
 	}
 	/* Another thread may have taken the signal: nothing has happened to the call. */
 	if (call == RESTART_AGAIN || call == RESTART_ALWAYS || call == RESTART_WAITED ||

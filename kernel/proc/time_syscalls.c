@@ -236,7 +236,7 @@ sys_settimeofday(const uint64_t a[6])
 
 /* Sleeps until a time of clock_ns(). After a signal, the rest goes to *urest if that is not 0. */
 static int64_t
-sleep_until(uint64_t end, uint64_t urest)
+do_nanosleep(uint64_t end, uint64_t urest)
 {
 	uint64_t now = clock_ns();
 	struct timespec rest;
@@ -270,7 +270,7 @@ sys_nanosleep(const uint64_t a[6])
 	uint64_t ns;
 	int r = take_timespec(a[0], &ns);
 
-	return r != 0 ? r : sleep_until(clock_ns() + ns, a[1]);
+	return r != 0 ? r : do_nanosleep(clock_ns() + ns, a[1]);
 }
 
 int64_t
@@ -286,10 +286,10 @@ sys_clock_nanosleep(const uint64_t a[6])
 	if (r != 0)
 		return r;
 	if (!(a[1] & TIMER_ABSTIME))
-		return sleep_until(clock_ns() + ns, a[3]);
+		return do_nanosleep(clock_ns() + ns, a[3]);
 	if (a[0] == CLOCK_REALTIME)
 		return sleep_until_real(ns);
-	return ns <= now ? 0 : sleep_until(clock_ns() + (ns - now), 0);
+	return ns <= now ? 0 : do_nanosleep(clock_ns() + (ns - now), 0);
 }
 
 static struct cpu_time

@@ -206,14 +206,17 @@ meminfo_show(const struct procfs_node *n, struct sbuf *out)
 
 /* ---- the kernel ---- */
 
+/* As in Linux: release and version go into it, who built the kernel, and by what, are in it. */
+extern const char linux_proc_banner[];
+const char linux_proc_banner[] = "%s version %s (kestrel@qemu) (gcc " __VERSION__ ") %s\n";
+
 static int
 version_show(const struct procfs_node *n, struct sbuf *out)
 {
 	struct utsname u = uts_get();
 
 	(void)n;
-	sbuf_printf(out, "%s version %s (GCC %s) %s\n", u.sysname, u.release, __VERSION__,
-		    u.version);
+	sbuf_printf(out, linux_proc_banner, u.sysname, u.release, u.version);
 	return 0;
 }
 

@@ -171,7 +171,7 @@ sched_place(struct thread *t, bool front)
 }
 
 void
-sched_wakeup(struct thread *t)
+wake_up_process(struct thread *t)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
 	struct thread *self = curthread();
@@ -201,7 +201,7 @@ sched_start(struct thread *t)
 	if (runq_may_run(t, arch_cpu()))
 		t->cpu = arch_cpu();
 	irq_pop();
-	sched_wakeup(t);
+	wake_up_process(t);
 }
 
 void
@@ -366,7 +366,7 @@ sched_first(void)
 }
 
 void
-sched_sleep(struct spinlock *lk)
+schedule(struct spinlock *lk)
 {
 	struct thread *t = curthread();
 	struct runq *rq = this_runq(); /* interrupts are off: lk is held */

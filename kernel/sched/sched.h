@@ -15,7 +15,7 @@ struct thread;
 /* Makes a new thread runnable. */
 void sched_start(struct thread *t);
 /* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */
-void sched_wakeup(struct thread *t);
+void wake_up_process(struct thread *t);
 /* Lets threads of the same or better priority run. Thread context, no spin lock held. */
 void sched_yield(void);
 /* Gives the CPU to a better thread, if one waits. Interrupts on, no spin lock held. */

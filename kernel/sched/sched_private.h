@@ -25,13 +25,13 @@ void sched_request(unsigned cpu);
  */
 void sched_place(struct thread *t, bool front);
 /* Puts the current thread to sleep; releases lk, its queue's lock, under the run-queue lock. */
-void sched_sleep(struct spinlock *lk);
+void schedule(struct spinlock *lk);
 /* Ends the current thread. */
 _Noreturn void sched_exit(void);
 /* The first call of a new thread: completes the switch to it. */
 void sched_first(void);
 /* tick.c: clock tick, interrupt context. */
-void sched_tick(uint64_t now_ns);
+void scheduler_tick(uint64_t now_ns);
 /* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
 void sched_preempt_irq(void);
 /* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */

@@ -3,7 +3,7 @@
  *
  * A thread that goes to sleep puts itself on the queue under the queue's lock. Before it releases
  * that lock it takes its CPU's run-queue lock, which it holds until it is switched out. So
- * sched_wakeup(), which takes the run-queue lock first, always finds it switched out. Only one
+ * wake_up_process(), which takes the run-queue lock first, always finds it switched out. Only one
  * waker can take a sleeper off its queue.
  *
  * Locking: the queue lock is taken after the caller's lock and before run-queue locks. thread.chan
@@ -81,7 +81,7 @@ abort_sleep(struct thread *t, const void *chan, int flags, int result)
 		dequeue(t, result);
 	spin_unlock(&q->lock);
 	if (ours)
-		sched_wakeup(t);
+		wake_up_process(t);
 	return ours;
 }
 
@@ -135,7 +135,7 @@ sleepq_wait(const struct sleep_request *r)
 		spin_unlock(r->lk);
 	if (r->deadline_ns != DEADLINE_NEVER)
 		callout_set(&t->sleep_timer, r->deadline_ns);
-	sched_sleep(&q->lock); /* unlocks it */
+	schedule(&q->lock); /* unlocks it */
 	if (r->deadline_ns != DEADLINE_NEVER)
 		callout_stop(&t->sleep_timer);
 	if (r->lk != NULL)
@@ -169,7 +169,7 @@ wake(const void *chan, unsigned max)
 	spin_unlock(&q->lock);
 	list_for_each_safe (l, &woken) {
 		list_remove(l);
-		sched_wakeup(list_entry(l, struct thread, sleepq));
+		wake_up_process(list_entry(l, struct thread, sleepq));
 	}
 	return n;
 }

@@ -75,7 +75,7 @@ tick_fair(struct runq *rq, struct thread *t)
 }
 
 void
-sched_tick(uint64_t now_ns)
+scheduler_tick(uint64_t now_ns)
 {
 	struct pcpu *pc = this_pcpu();
 	struct runq *rq = &runqs[arch_cpu()];

@@ -60,7 +60,7 @@ timer_interrupt(const struct arch_trapframe *tf)
 		pc->tick_ns += TICK_NS;
 		if (pc->tick_ns <= now)
 			pc->tick_ns = now + TICK_NS;
-		sched_tick(now);
+		scheduler_tick(now);
 		HOOK_RUN(clock_tick);
 		pc->profile_ns = 0;
 	}

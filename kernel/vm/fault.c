@@ -32,7 +32,7 @@ enter_page(uint64_t *pte, void *page, unsigned prot)
 
 /* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
 static bool
-copy_on_write(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
+do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 {
 	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
 
@@ -154,7 +154,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	arch_mmu_sync();
 	vm->resident++;
 	/* A page that cannot be copied now is copied, or fails, at the next fault. */
-	return shared || access != MMU_WRITE || copy_on_write(vm, pte, va, prot);
+	return shared || access != MMU_WRITE || do_wp_page(vm, pte, va, prot);
 }
 
 bool
@@ -190,7 +190,7 @@ fault(struct vmspace *vm, uint64_t va, unsigned access)
 		return a->from.pager != NULL ? file_fill(vm, a, va, access)
 					     : zero_fill(vm, va, access, a->prot);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
-		return copy_on_write(vm, pte, va, a->prot);
+		return do_wp_page(vm, pte, va, a->prot);
 	/* The page is mapped and allowed: the TLB was stale. Write the entry again and flush it. */
 	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
 		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER,
@@ -228,7 +228,7 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 		entry = pagetable_entry(vm->root, va, 0, NULL);
 	}
 	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
-	    !copy_on_write(vm, entry, va, a->prot))
+	    !do_wp_page(vm, entry, va, a->prot))
 		return -ENOMEM;
 	*pte = *entry;
 	return 0;

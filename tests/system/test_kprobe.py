@@ -60,7 +60,7 @@ def language():
     value = int.from_bytes(b"/etc/mot", "little")
     check(f"a 47 b / c {int.from_bytes(b'et', 'little')} d {value & 0xffffffff:#x} e 2 f {value}" in text["types"],
           f"types are {text['types']}")
-    check(all(re.match(r"v 2 w 2 i 0x7 caller open_at\+0x[0-9a-f]+$", t) for t in text["memory"]) and text["memory"],
+    check(all(re.match(r"v 2 w 2 i 0x7 caller do_sys_openat2\+0x[0-9a-f]+$", t) for t in text["memory"]) and text["memory"],
           f"memory is {text['memory']}")
     check("rv 1 arg2 load" in set(text["done"]) or all(re.match(r"rv \d+ arg2 load$", t) for t in text["done"]), f"returns are {text['done']}")
     check_eq(set(text["fault"]), {"a 0 b 0 t (fault)"}, "memory that is none, or a device's")

@@ -83,7 +83,7 @@ echo > trace
 echo '!stacktrace' > events/irq/irq_handler_entry/trigger
 cat trace
 echo =====
-echo sched_tick > stack_trace_filter
+echo scheduler_tick > stack_trace_filter
 echo 0 > stack_max_size
 sysctl kernel.stack_tracer_enabled=1
 {CHAIN}
