@@ -204,14 +204,15 @@ wait_begins(struct report *r, const struct activity *a, struct report_thread *is
 	if (l == NULL)
 		return;
 	lock_seen(r, l, a->ns);
-	*w = (struct report_wait){.name = a->text, .address = a->address, .ns = a->ns};
-	w->counts = report_wants(r, a->thread, a->cpu);
+	bool counts = report_wants(r, a->thread, a->cpu);
+	*w = (struct report_wait){
+	    .name = a->text, .address = a->address, .ns = a->ns, .counts = counts};
 	if (a->value >= 0 && l->kind != HOLDER_THREAD) {
 		const struct activity_thread *t = activity_running(r->model, (uint32_t)a->value);
 		if (t != NULL)
 			lock_held(r, l, t, 0);
 	}
-	if (!w->counts)
+	if (!counts)
 		return;
 	l->waiters++;
 	if (a->ns <= r->until_ns)
@@ -350,11 +351,14 @@ wait_gone(struct report *r, struct report_thread *is)
 	waits_end(r, is, activity_now(r->model));
 }
 
+/* A wait that no event ends lasts until the trace ends, which a loss may end. */
 static void
 wait_end(struct report *r)
 {
+	uint64_t from, to;
+	spans_range(r->spans, &from, &to);
 	for (size_t i = 0; i < r->room; i++)
-		waits_end(r, &r->threads[i], activity_now(r->model));
+		waits_end(r, &r->threads[i], to);
 	while (all_locks != NULL)
 		lock_forget(all_locks);
 	ktr_map_free(&by_address);

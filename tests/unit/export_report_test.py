@@ -179,6 +179,20 @@ def a_wait_ends_with_its_thread(tmp):
     equal(found["thread", "threads"][3,]["unknown_ns"], 0, "time of which it is not known what thread 3 did")
 
 
+def a_wait_lasts_until_the_trace_ends(tmp):
+    """A thread spins on CPU 0 for a lock that thread 2 has, and the last of the trace is a loss on CPU 1."""
+    path = tmp / "lasts.ktr"
+    path.write_bytes(wire.stream(
+        wire.site(0, "spin contended: lock %s addr %p owner %d", 3), wire.site(1, "spin acquire: lock %s addr %p caller %p", 3),
+        wire.string(0x1000, "runq"), wire.batch(1, 0, 1000, 2, [(1, 0, (0x1000, 0x100, 0x8000))]),
+        wire.batch(0, 0, 1500, 1, [(0, 0, (0x1000, 0x100, 1))]), wire.loss(1, 1, 2, 2000, 2600)))
+    found = of_stream(path)
+    equal(found["lock", "locks"]["runq", "spin"]["total_ns"], 1100, "how long it waited")
+    equal({k: row["total_ns"] for k, row in found["lock", "holders"].items()}, {("runq", 2): 500, ("runq", 0): 600}, "because of whom")
+    of_stream(path, "--until", "1700ns", until=1700)
+    of_stream(path, "--since", "2100ns", since=2100)
+
+
 def threads_that_come_and_go_take_bounded_memory(tmp):
     path = x.gen(tmp, "forks 20000")
     rows = report(path, "cpu,thread")
@@ -266,6 +280,6 @@ def lttngs_analyses_agree(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread, threads_that_come_and_go_take_bounded_memory,
+    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread, a_wait_lasts_until_the_trace_ends, threads_that_come_and_go_take_bounded_memory,
             text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, page_has_a_question_for_each_report,
             lttngs_analyses_agree])
