@@ -67,14 +67,12 @@ KTR_TOOL_SRCS := \
 	ktr/tools/merge.c \
 	ktr/tools/out.c \
 	ktr/tools/report.c \
-	ktr/tools/report_call.c \
 	ktr/tools/report_events.c \
-	ktr/tools/report_function.c \
+	ktr/tools/report_lock.c \
 	ktr/tools/report_print.c \
-	ktr/tools/report_profile.c \
-	ktr/tools/report_run.c \
+	ktr/tools/report_sample.c \
 	ktr/tools/report_table.c \
-	ktr/tools/report_wait.c \
+	ktr/tools/report_tables.c \
 	ktr/tools/reverse.c \
 	ktr/tools/span.c \
 	ktr/tools/symbols.c

@@ -11,24 +11,21 @@
 #include "ktr/tools/report.h"
 #include "ktr/tools/symbols.h"
 
-static const struct report_part *const parts[] = {&report_part_run,      &report_part_call,
-						  &report_part_wait,     &report_part_profile,
-						  &report_part_function, &report_part_events};
-#define PARTS (sizeof(parts) / sizeof(parts[0]))
-
 static const struct {
-	const char *name, *what;
+	const char *name, *what, *needs; /* the classes of events that it is made from */
 } reports[] = {
-    {"cpu", "who ran where: busy and idle time, switches, preemptions, migrations"},
-    {"thread", "what each thread did: ran, could run, slept, waited for a lock"},
-    {"syscall", "system calls: how many, how many failed, how long they took"},
-    {"lock", "waits for locks, and who had the lock meanwhile"},
-    {"fault", "page faults: which kind, in which program or at which place of the kernel"},
-    {"irq", "interrupts: how long they took, and how late the timer was"},
-    {"wakeup", "how long it took until a woken thread ran"},
-    {"profile", "where the kernel's time goes, sampled by timer interrupts"},
-    {"function", "functions of the kernel: how many calls, how long they took (ktr on fbt:::)"},
-    {"events", "events by class, trace point and CPU, and what was lost"},
+    {"cpu", "who ran where: busy and idle time, switches, preemptions, migrations", "SCHED"},
+    {"thread", "what each thread did: ran, could run, slept, waited for a lock", "SCHED"},
+    {"syscall", "system calls: how many, how many failed, how long they took", "SYSC"},
+    {"lock", "waits for locks, and who had the lock meanwhile", "LOCK"},
+    {"fault", "page faults: which kind, in which program or at which place of the kernel",
+     "TRAP, and VM for what served them"},
+    {"irq", "interrupts: how long they took, and how late the timer was", "INTR"},
+    {"wakeup", "how long it took until a woken thread ran", "SCHED"},
+    {"profile", "where the kernel's time goes, sampled by timer interrupts", "INTR"},
+    {"function", "functions of the kernel: how many calls, how long they took (ktr on fbt:::)",
+     "functions (ktr on 'fbt:MODULE::')"},
+    {"events", "events by class, trace point and CPU, and what was lost", "any"},
 };
 #define REPORTS (sizeof(reports) / sizeof(reports[0]))
 
@@ -76,15 +73,6 @@ report_help(unsigned n)
 	return line;
 }
 
-static bool
-part_wanted(const struct report_part *p)
-{
-	bool any = false;
-	for (struct report_table *const *t = p->tables; *t != NULL; t++)
-		any |= (*t)->wanted;
-	return any;
-}
-
 /* ---- threads ---- */
 
 void
@@ -108,23 +96,6 @@ report_thread_of(struct report *r, const struct activity_thread *t)
 	return is;
 }
 
-struct report_row *
-report_thread_row(struct report *r, struct report_table *t, const struct activity_thread *thread,
-		  uint64_t number, const char *text, const char *more)
-{
-	uint64_t serial = report_thread_of(r, thread)->serial;
-	struct report_row *row =
-	    report_row(r, t, report_key(serial, number, text, more), text, more);
-	if (row == &t->others)
-		return row;
-	row->serial = serial;
-	row->thread_number = thread->number;
-	row->tid = thread->tid;
-	row->number = number;
-	memcpy(row->thread, thread->name, sizeof(row->thread));
-	return row;
-}
-
 bool
 report_wants(const struct report *r, const struct activity_thread *t, uint32_t cpu)
 {
@@ -144,44 +115,6 @@ report_cut(const struct report *r, uint64_t *from_ns, uint64_t to_ns)
 /* ---- what comes in ---- */
 
 static bool
-on_thread(void *arg, const struct span *span)
-{
-	struct report *r = arg;
-	for (size_t i = 0; i < PARTS; i++) {
-		if (parts[i]->thread != NULL && part_wanted(parts[i]))
-			parts[i]->thread(r, span);
-	}
-	return !r->failed;
-}
-
-static bool
-on_cpu(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns, uint64_t to_ns)
-{
-	struct report *r = arg;
-	if (dump_match_cpu(r->filter, cpu)) {
-		r->known_ns += t != NULL ? to_ns - from_ns : 0;
-		r->all_ns += to_ns - from_ns;
-	}
-	for (size_t i = 0; i < PARTS; i++) {
-		if (parts[i]->cpu != NULL && part_wanted(parts[i]))
-			parts[i]->cpu(r, cpu, t, from_ns, to_ns);
-	}
-	return !r->failed;
-}
-
-static bool
-on_irq(void *arg, uint32_t cpu, const struct activity_thread *t, uint32_t number, const char *name,
-       uint64_t from_ns, uint64_t to_ns)
-{
-	struct report *r = arg;
-	for (size_t i = 0; i < PARTS; i++) {
-		if (parts[i]->irq != NULL && part_wanted(parts[i]))
-			parts[i]->irq(r, cpu, t, number, name, from_ns, to_ns);
-	}
-	return !r->failed;
-}
-
-static bool
 report_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
 	struct report *r = arg;
@@ -197,14 +130,13 @@ report_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
 	struct report *r = arg;
 	r->events += ev->passes;
-	for (size_t p = 0; p < PARTS; p++) {
-		if (!part_wanted(parts[p]))
-			continue;
-		for (unsigned i = 0; i < ev->count && parts[p]->activity != NULL; i++)
-			parts[p]->activity(r, ev, &ev->activities[i]);
-		if (parts[p]->event != NULL)
-			parts[p]->event(r, ev);
+	for (unsigned i = 0; i < ev->count; i++) {
+		report_activity(r, ev, &ev->activities[i]);
+		if (report_holders.wanted)
+			report_lock_activity(r, &ev->activities[i]);
 	}
+	if (report_sites.wanted)
+		report_events_event(r, ev);
 	if (!spans_event(r->spans, ev) || r->failed)
 		return export_fail(err, errlen, "not enough memory");
 	return true;
@@ -218,15 +150,11 @@ report_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 		r->lost += gap->g->count;
 		r->gaps++;
 	}
-	for (size_t p = 0; p < PARTS; p++) {
-		if (parts[p]->gap != NULL && part_wanted(parts[p]))
-			parts[p]->gap(r, gap);
-	}
-	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
-		struct report_thread *is = report_thread_of(r, t);
-		is->call = NULL;
-		is->woken = is->faults = false;
-	}
+	if (report_sites.wanted)
+		report_events_gap(r, gap);
+	if (report_holders.wanted)
+		report_locks_lost(r, gap);
+	report_samples_lost(r, gap);
 	if (!spans_gap(r->spans, gap) || r->failed)
 		return export_fail(err, errlen, "not enough memory");
 	return true;
@@ -238,10 +166,7 @@ report_gone(void *arg, const struct activity_thread *t)
 	struct report *r = arg;
 	bool good = spans_gone(r->spans, t);
 	struct report_thread *is = report_thread_of(r, t);
-	for (size_t p = 0; p < PARTS; p++) {
-		if (parts[p]->gone != NULL && part_wanted(parts[p]))
-			parts[p]->gone(r, is);
-	}
+	report_waits_end(r, is, activity_now(r->model));
 	r->threads_gone++;
 	memset(is, 0, sizeof(*is));
 	return good && !r->failed;
@@ -279,9 +204,9 @@ print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus)
 		out_text(o, ",\"parts\":");
 		out_number(o, *r->parts, 0);
 		out_text(o, ",\"known_ns\":");
-		out_number(o, r->known_ns, 0);
+		out_number(o, r->known_ns[0], 0);
 		out_text(o, ",\"all_ns\":");
-		out_number(o, r->all_ns, 0);
+		out_number(o, r->all_ns[0], 0);
 		out_char(o, '}');
 	}
 	out_char(o, '\n');
@@ -292,33 +217,13 @@ static bool
 print_report(struct report *r, const char *name)
 {
 	bool any = false;
-	for (size_t p = 0; p < PARTS; p++) {
-		for (struct report_table *const *at = parts[p]->tables; *at != NULL; at++) {
-			struct report_table *t = *at;
-			if (!t->wanted || strcmp(t->report, name) != 0 || t->count == 0)
-				continue;
-			any = true;
-			if (!t->own_known) {
-				t->known_ns = r->known_ns;
-				t->all_ns = r->all_ns;
-			}
-			report_table_print(r, t);
-		}
+	for (struct report_table *const *at = report_tables; *at != NULL; at++) {
+		if ((*at)->count == 0 || strcmp((*at)->report, name) != 0)
+			continue;
+		any = true;
+		report_table_print(r, *at);
 	}
 	return any;
-}
-
-/* The classes of events that a report is made from. */
-static const char *
-needs_of(const char *name)
-{
-	for (size_t p = 0; p < PARTS; p++) {
-		for (struct report_table *const *at = parts[p]->tables; *at != NULL; at++) {
-			if (strcmp((*at)->report, name) == 0)
-				return (*at)->needs;
-		}
-	}
-	return "";
 }
 
 /* Prints all reports. False: a report that was named is empty; or, if none was named, all are. */
@@ -344,7 +249,7 @@ print_all(struct report *r)
 			continue;
 		fprintf(stderr,
 			"ktrdump: report %s: nothing to show; it is made from events of class %s\n",
-			reports[i].name, needs_of(reports[i].name));
+			reports[i].name, reports[i].needs);
 	}
 	if (r->names[0] != '\0')
 		return whole;
@@ -358,19 +263,16 @@ report_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct report *r = arg;
 	bool good = complete && spans_end(r->spans) && !r->failed;
-	for (size_t p = 0; good && p < PARTS; p++) {
-		if (parts[p]->end != NULL && part_wanted(parts[p]))
-			parts[p]->end(r);
-	}
+	report_samples_end();
+	report_locks_end(r);
+	report_events_end(r);
 	if (good && !r->failed)
 		*r->empty = !print_all(r);
 	if (complete && (!good || r->failed))
 		export_fail(err, errlen, "not enough memory");
 	good = good && !r->failed;
-	for (size_t p = 0; p < PARTS; p++) {
-		for (struct report_table *const *t = parts[p]->tables; *t != NULL; t++)
-			report_table_free(*t);
-	}
+	for (struct report_table *const *t = report_tables; *t != NULL; t++)
+		report_table_free(*t);
 	symbols_close(r->symbols);
 	spans_destroy(r->spans);
 	free(r->threads);
@@ -381,10 +283,9 @@ report_close(void *arg, bool complete, char *err, size_t errlen)
 static void *
 report_open(const struct export_options *o, char *err, size_t errlen)
 {
-	static const struct span_ops ops = {.thread = on_thread, .cpu = on_cpu, .irq = on_irq};
 	struct report *r = calloc(1, sizeof(*r));
 	if (r != NULL)
-		r->spans = spans_create(&ops, r, o->filter);
+		r->spans = spans_create(&report_span_ops, r, o->filter);
 	if (r == NULL || r->spans == NULL) {
 		free(r);
 		export_fail(err, errlen, "not enough memory");
@@ -401,9 +302,9 @@ report_open(const struct export_options *o, char *err, size_t errlen)
 	r->parts = o->parts;
 	r->since_ns = o->filter->since_ns < 0 ? 0 : (uint64_t)o->filter->since_ns;
 	r->until_ns = o->filter->until_ns < 0 ? 0 : (uint64_t)o->filter->until_ns;
-	for (size_t p = 0; p < PARTS; p++) {
-		for (struct report_table *const *t = parts[p]->tables; *t != NULL; t++)
-			(*t)->wanted = is_among(r->names, (*t)->report);
+	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
+		(*t)->wanted = is_among(r->names, (*t)->report);
+		r->kinds |= (*t)->wanted ? (*t)->of : 0;
 	}
 	return r;
 }

@@ -1,8 +1,14 @@
 /*
- * report.h - `ktrdump report`: makes tables from the activities (activity.h).
+ * report.h - `ktrdump report`: makes tables from samples, which are made from the activities
+ * (activity.h) and spans (span.h). A sample is something that lasted: a system call, a wait.
  *
- * report.c runs a report, report_table.c keeps its rows, report_print.c prints them, and each of
- * the other files fills some tables. Memory is bounded by the threads that live, and by
+ *	events --> report.c --> report_sample.c --> report_table.c --> report_print.c
+ *	                    --> report_lock.c   --/       |
+ *	                    --> report_events.c -/   report_tables.c
+ *
+ * report.c runs a report, report_sample.c and report_lock.c find out what lasted from when to when,
+ * report_tables.c declares what each table shows of which samples, report_table.c keeps the rows,
+ * and report_print.c prints them. Memory is bounded by the threads that live, and by
  * REPORT_ROWS_MAX rows a table.
  *
  * All times are nanoseconds. Something that began before --since counts from --since on. Something
@@ -21,7 +27,43 @@
 
 struct report;
 
-/* report_table.c */
+/* Samples. A sample that is only a moment ends when it begins. */
+
+enum report_kind {
+	SAMPLE_CPU,    /* a CPU ran something; thread NULL: not known, or not wanted */
+	SAMPLE_SWITCH, /* a moment: a CPU has switched to a thread */
+	SAMPLE_RUN,    /* a thread that is not idle ran on a CPU */
+	SAMPLE_STATE,  /* a thread was in the state `state` */
+	SAMPLE_WAIT,   /* the same, if it waited: for `more`; text is the state's name */
+	SAMPLE_IRQ,    /* interrupt `text` */
+	SAMPLE_TIMER,  /* from when a timer was due, until it ran */
+	SAMPLE_CALL,   /* system call `text`; value is 1 if it failed */
+	SAMPLE_FAULT,  /* a page fault at pc, served by `text` */
+	SAMPLE_TRAP,   /* a moment: exception `text` at pc */
+	SAMPLE_WAKEUP, /* from when `text` woke a thread until that ran, after `more`; value is the
+			* event's index */
+	SAMPLE_FUNCTION, /* of the kernel, `text`; value is the time less that of traced calls */
+	SAMPLE_TIMED,    /* a moment: a timer interrupt found `text` running */
+	SAMPLE_TIMED_AT, /* the same, if that is the kernel's: in line `more` */
+	SAMPLE_LOCK,     /* a wait for lock `text`, of the kind `more` */
+};
+
+struct report_sample {
+	enum report_kind kind;
+	const struct activity_thread *thread; /* NULL: none, or not known */
+	uint32_t cpu;
+	uint64_t from_ns, to_ns;
+	bool untimed; /* it is not known how long it took */
+	const char *text, *more;
+	uint64_t pc; /* 0 when user is true */
+	bool user;   /* it is about a place in the program */
+	bool preempted,
+	    moved; /* of a SWITCH: the thread before was; the next came from elsewhere */
+	enum activity_state state;
+	uint64_t value;
+};
+
+/* Tables. */
 
 #define REPORT_DECADES 7u
 
@@ -30,12 +72,17 @@ enum report_cell {
 	CELL_TOTAL, /* their sum */
 	CELL_MAX,   /* the longest sample */
 	CELL_WHEN,  /* the time since boot at which the longest sample began */
+	CELL_VALUE, /* the sum of the samples' values */
 	CELL_BELOW, /* how many samples took < 1 us; the next cells: < 10 us, … */
 	CELL_MORE = CELL_BELOW + REPORT_DECADES, /* cells from here on belong to the table */
-	CELLS = CELL_MORE + 8
+	CELLS = CELL_MORE + 8,
+	/* What is computed from these: */
+	CELL_MEAN = CELLS, /* of the samples */
+	CELL_P50,          /* their median, from the histogram */
+	CELL_P99,          /* the 99th percentile */
 };
 
-enum report_kind {
+enum report_format {
 	COLUMN_END,
 	COLUMN_TEXT,    /* text number `cell` of the row */
 	COLUMN_THREAD,  /* the row's thread: name and id */
@@ -44,16 +91,12 @@ enum report_kind {
 	COLUMN_MS,      /* a cell that is a time, in milliseconds */
 	COLUMN_US,      /* … in microseconds */
 	COLUMN_SECONDS, /* a cell that is a time since boot */
-	COLUMN_MEAN,    /* of the samples, in microseconds */
-	COLUMN_MEAN_MS, /* … in milliseconds */
-	COLUMN_P50,     /* the median of the samples, from the histogram, in microseconds */
-	COLUMN_P99,     /* the 99th percentile */
 	COLUMN_SHARE,   /* a cell, in percent of the total */
 };
 
 struct report_column {
 	const char *title, *json; /* its name in text; in jsonl, which adds _ns to times */
-	enum report_kind kind;
+	enum report_format format;
 	unsigned cell;
 };
 
@@ -70,27 +113,39 @@ struct report_row {
 	char thread[ACTIVITY_NAME]; /* "": the id alone is shown */
 	uint64_t number;
 	uint64_t key;
-	uint64_t weight;
 	uint32_t *buckets;                      /* NULL: no sample, or the table has no histogram */
 	char *notes[REPORT_TEXTS];              /* copies of texts, which the row frees; or NULL */
 	const struct ktr_decode_header *header; /* for report_events.c */
 };
 
+/* What a table has a row for: each thread, and each … of it. */
+#define KEY_THREAD 0x01u
+#define KEY_CPU    0x02u /* it becomes the row's number */
+#define KEY_PC     0x04u /* likewise */
+#define KEY_TEXT   0x08u /* it becomes text 0 */
+#define KEY_MORE   0x10u /* it becomes text 1 */
+#define KEY_COPY   0x20u /* texts are copied: they are no texts of the decoder */
+#define KEY_EACH   0x40u /* each sample */
+
 struct report_table {
 	const char *report; /* such as "cpu" */
 	const char *name;   /* such as "runs"; unique in the report */
 	const char *title;  /* what it shows, in a few words */
-	const char *needs;  /* the classes of events that it is made from */
+	unsigned of;        /* the kinds of samples, as bits; 0: another file fills it */
+	unsigned key;       /* KEY_… */
+	/** What a sample adds to its row, besides count, times and value. NULL: nothing. */
+	void (*add)(struct report_row *row, const struct report_sample *sample);
 	struct report_column columns[REPORT_COLUMNS];
-	unsigned weight; /* rows are sorted by this cell, largest first; CELLS: by row->weight */
-	bool histogram;  /* keeps a histogram for COLUMN_P50, and prints it below the table */
+	unsigned weight; /* rows are sorted by this cell, largest first */
+	/* The row's number is an address. Its function becomes text 1, and its line text 2. */
+	enum { PLACE_NONE, PLACE_PC, PLACE_CALL /* before a return address */ } place;
+	bool histogram;  /* keeps a histogram for percentiles, and prints it below the table */
 	bool worst;      /* keeps only the ten rows with the largest weights, and has no total */
 	bool overlaps;   /* has no total, because two rows may count the same thing */
+	bool of_threads; /* it covers the threads' time, not that of the CPUs */
 
 	/* for report_table.c and report.c alone */
 	bool wanted;
-	bool own_known; /* known_ns and all_ns are the table's own, not those of all CPUs */
-	uint64_t known_ns, all_ns; /* how much is known of the time that the table covers */
 	struct report_row *rows[REPORT_ROWS_MAX];
 	size_t count;
 	struct report_row others; /* the sum of the rows for which there was no room */
@@ -100,6 +155,17 @@ struct report_table {
 	struct ktr_map map; /* of rows, by their keys */
 };
 
+/* report_tables.c */
+
+/** All, in the order in which a report shows them. NULL ends them. */
+extern struct report_table *const report_tables[];
+/** Those that no samples fill: of report_lock.c and report_events.c. */
+extern struct report_table report_holders, report_classes, report_sites, report_event_cpus;
+/** The cells of report_event_cpus: lost events, by reason. */
+#define CELL_LOST CELL_MORE
+
+/* report_table.c */
+
 /** Makes a key from two numbers and two texts. A text may be NULL. */
 uint64_t report_key(uint64_t a, uint64_t b, const char *text, const char *more);
 /**
@@ -108,21 +174,17 @@ uint64_t report_key(uint64_t a, uint64_t b, const char *text, const char *more);
  */
 struct report_row *report_row(struct report *r, struct report_table *t, uint64_t key,
 			      const char *text, const char *more);
-/** Adds a sample, which lasted from from_ns to to_ns. */
-void report_sample(struct report *r, struct report_table *t, struct report_row *row,
-		   uint64_t from_ns, uint64_t to_ns);
+/** The row of a number that is the whole key. */
+struct report_row *report_row_numbered(struct report *r, struct report_table *t, uint64_t number);
+/** Adds a sample to its row of each table that is made of such samples. */
+void report_add(struct report *r, const struct report_sample *sample);
 /** Sets the row's text number n to a copy of `text`. */
 void report_note(struct report *r, struct report_row *row, unsigned n, const char *text);
-/**
- * For rows whose numbers are addresses: sets text 1 to the function, and text 2 to the line, that
- * is `back` bytes before the address.
- */
-void report_table_symbols(struct report *r, struct report_table *t, unsigned back);
 /** Adds a row's cells and histogram to a sum. */
 void report_row_add(struct report_row *sum, const struct report_row *row);
-/** A percentile of the samples: the longest time that its bucket of the histogram allows. */
-uint64_t report_quantile(const struct report_row *row, unsigned percent);
-/** Sorts the rows, after the last sample. *total becomes their sum. */
+/** A cell, or what is computed from cells: CELL_MEAN, a percentile. */
+uint64_t report_row_cell(const struct report_row *row, unsigned cell);
+/** Names places, and sorts the rows, after the last sample. *total becomes their sum. */
 void report_table_finish(struct report *r, struct report_table *t, struct report_row *total);
 void report_table_free(struct report_table *t);
 
@@ -171,11 +233,12 @@ struct report {
 	uint64_t since_ns, until_ns;
 	uint64_t events, lost, gaps; /* that passed the filter */
 	const uint64_t *parts;       /* parts of long data */
-	/* Summed over all CPUs: the time in which the running thread is known, and all since a
-	 * CPU's start. */
-	uint64_t known_ns, all_ns;
-	uint64_t last_serial, threads_gone;
-	bool *empty; /* becomes true when a report that was asked for has nothing to show */
+	/* The time in which it is known what ran, or what a thread did, and all: [0] of all CPUs,
+	 * each since its start; [1] of all threads. */
+	uint64_t known_ns[2], all_ns[2];
+	uint64_t last_serial, threads_gone, samples;
+	unsigned kinds; /* of the samples that tables are made of, as bits */
+	bool *empty;    /* becomes true when a report that was asked for has nothing to show */
 	struct report_thread *threads; /* by their numbers */
 	size_t room;
 	struct report_thread nobody; /* all threads share it when there is no memory */
@@ -183,10 +246,6 @@ struct report {
 
 /** What the thread is doing. Never NULL. Valid until the next call. */
 struct report_thread *report_thread_of(struct report *r, const struct activity_thread *t);
-/** The row with this thread, number and texts; else as report_row(). */
-struct report_row *report_thread_row(struct report *r, struct report_table *t,
-				     const struct activity_thread *thread, uint64_t number,
-				     const char *text, const char *more);
 /** Do --thread and --cpu select what t does on that CPU? t NULL: the thread is not known. */
 bool report_wants(const struct report *r, const struct activity_thread *t, uint32_t cpu);
 /** Cuts off the time before --since. False: to_ns is not between --since and --until. */
@@ -194,30 +253,30 @@ bool report_cut(const struct report *r, uint64_t *from_ns, uint64_t to_ns);
 /** Makes the report fail for want of memory. */
 void report_no_memory(struct report *r);
 
-/** The tables of one file, and the functions that fill them. All functions may be NULL. */
-struct report_part {
-	struct report_table *const *tables; /* NULL ends them */
-	void (*event)(struct report *r, const struct export_event *ev);
-	void (*activity)(struct report *r, const struct export_event *ev, const struct activity *a);
-	void (*gap)(struct report *r, const struct export_gap *gap);
-	/** A thread will not be seen again. */
-	void (*gone)(struct report *r, struct report_thread *is);
-	/** These three are as in struct span_ops. */
-	void (*thread)(struct report *r, const struct span *span);
-	void (*cpu)(struct report *r, uint32_t cpu, const struct activity_thread *t,
-		    uint64_t from_ns, uint64_t to_ns);
-	void (*irq)(struct report *r, uint32_t cpu, const struct activity_thread *t,
-		    uint32_t number, const char *name, uint64_t from_ns, uint64_t to_ns);
-	/** After the last event. */
-	void (*end)(struct report *r);
-};
+/* report_sample.c */
 
-extern const struct report_part report_part_run;      /* cpu, thread, irq */
-extern const struct report_part report_part_call;     /* syscall, fault */
-extern const struct report_part report_part_function; /* function */
-extern const struct report_part report_part_wait;     /* lock, wakeup */
-extern const struct report_part report_part_profile;  /* profile */
-extern const struct report_part report_part_events;   /* events */
+/** The functions of span.h; their arg is the report. */
+extern const struct span_ops report_span_ops;
+
+void report_activity(struct report *r, const struct export_event *ev, const struct activity *a);
+/** What was under way may have ended, or timers may have been stopped. */
+void report_samples_lost(struct report *r, const struct export_gap *gap);
+void report_samples_end(void);
+
+/* report_lock.c: waits for locks, and who has them meanwhile */
+
+/** Of the activities: those of locks, and the end of a thread. */
+void report_lock_activity(struct report *r, const struct activity *a);
+void report_locks_lost(struct report *r, const struct export_gap *gap);
+/** The thread will not be seen again, or the trace ends: its waits end. */
+void report_waits_end(struct report *r, struct report_thread *is, uint64_t ns);
+void report_locks_end(struct report *r);
+
+/* report_events.c: counts of events and losses */
+
+void report_events_event(struct report *r, const struct export_event *ev);
+void report_events_gap(struct report *r, const struct export_gap *gap);
+void report_events_end(struct report *r);
 
 /** Are these, with commas between, names of reports? If not, *wrong is the first wrong one. */
 bool report_names_known(const char *names, const char **wrong);

@@ -31,54 +31,32 @@ share(uint64_t part, uint64_t all)
 static uint64_t
 number_of(const struct report_column *c, const struct report_row *row)
 {
-	uint64_t n = row->cells[CELL_COUNT];
-	switch (c->kind) {
-	case COLUMN_MEAN:
-	case COLUMN_MEAN_MS:
-		return n > 0 ? row->cells[CELL_TOTAL] / n : 0;
-	case COLUMN_P50:
-		return report_quantile(row, 50);
-	case COLUMN_P99:
-		return report_quantile(row, 99);
-	case COLUMN_NUMBER:
-		return row->number;
-	default:
-		return row->cells[c->cell];
-	}
+	return c->format == COLUMN_NUMBER ? row->number : report_row_cell(row, c->cell);
 }
 
 static void
 cell_text(const struct report_column *c, const struct report_row *row,
 	  const struct report_row *total, char *to)
 {
-	uint64_t v = number_of(c, row);
-	switch (c->kind) {
+	static const unsigned digits[] = {[COLUMN_MS] = 6, [COLUMN_US] = 3, [COLUMN_SECONDS] = 9};
+	const char *text = c->format == COLUMN_TEXT ? row->texts[c->cell] : row->thread;
+	switch (c->format) {
 	case COLUMN_TEXT:
-		snprintf(to, CELL_BYTES, "%s",
-			 row->texts[c->cell] != NULL ? row->texts[c->cell] : "");
-		break;
 	case COLUMN_THREAD:
-		if (row->serial != 0)
-			snprintf(to, CELL_BYTES, "%" PRIu32 " %s", row->tid, row->thread);
+		if (c->format == COLUMN_THREAD && row->serial != 0)
+			snprintf(to, CELL_BYTES, "%" PRIu32 " %s", row->tid, text);
 		else
-			snprintf(to, CELL_BYTES, "%s", row->thread);
+			snprintf(to, CELL_BYTES, "%s", text != NULL ? text : "");
 		break;
 	case COLUMN_NUMBER:
 	case COLUMN_COUNT:
-		snprintf(to, CELL_BYTES, "%" PRIu64, v);
-		break;
-	case COLUMN_SECONDS:
-		put_fixed(to, v, 9);
-		break;
-	case COLUMN_MS:
-	case COLUMN_MEAN_MS:
-		put_fixed(to, v, 6);
+		snprintf(to, CELL_BYTES, "%" PRIu64, number_of(c, row));
 		break;
 	case COLUMN_SHARE:
-		put_fixed(to, share(v, total->cells[c->cell]), 2);
+		put_fixed(to, share(number_of(c, row), total->cells[c->cell]), 2);
 		break;
 	default:
-		put_fixed(to, v, 3);
+		put_fixed(to, number_of(c, row), digits[c->format]);
 		break;
 	}
 }
@@ -86,7 +64,7 @@ cell_text(const struct report_column *c, const struct report_row *row,
 static bool
 is_label(const struct report_column *c)
 {
-	return c->kind == COLUMN_TEXT || c->kind == COLUMN_THREAD || c->kind == COLUMN_NUMBER;
+	return c->format == COLUMN_TEXT || c->format == COLUMN_THREAD || c->format == COLUMN_NUMBER;
 }
 
 /* Makes a line of text. row NULL: the titles. label replaces the row's own labels, if not NULL. */
@@ -94,14 +72,14 @@ static void
 line_make(const struct report_column *columns, const struct report_row *row,
 	  const struct report_row *total, const char *label, char (*cells)[CELL_BYTES])
 {
-	for (unsigned i = 0; columns[i].kind != COLUMN_END; i++) {
+	for (unsigned i = 0; columns[i].format != COLUMN_END; i++) {
 		const struct report_column *c = &columns[i];
 		cells[i][0] = '\0';
 		if (row == NULL)
 			snprintf(cells[i], CELL_BYTES, "%s", c->title);
 		else if (label == NULL || !is_label(c))
 			cell_text(c, row, total, cells[i]);
-		else if (c->kind != COLUMN_NUMBER || i == 0) {
+		else if (c->format != COLUMN_NUMBER || i == 0) {
 			snprintf(cells[i], CELL_BYTES, "%s", label);
 			label = "";
 		}
@@ -114,7 +92,7 @@ print_lines(struct report *r, const struct report_column *columns,
 {
 	size_t width[REPORT_COLUMNS] = {0};
 	for (size_t line = 0; line < lines; line++) {
-		for (unsigned i = 0; columns[i].kind != COLUMN_END; i++) {
+		for (unsigned i = 0; columns[i].format != COLUMN_END; i++) {
 			size_t n = strlen(cells[line][i]);
 			width[i] = n > width[i] ? n : width[i];
 		}
@@ -122,9 +100,9 @@ print_lines(struct report *r, const struct report_column *columns,
 	for (size_t line = 0; line < lines; line++) {
 		size_t end = 0;
 		out_begin(r->out);
-		for (unsigned i = 0; columns[i].kind != COLUMN_END; i++) {
+		for (unsigned i = 0; columns[i].format != COLUMN_END; i++) {
 			bool left =
-			    columns[i].kind == COLUMN_TEXT || columns[i].kind == COLUMN_THREAD;
+			    columns[i].format == COLUMN_TEXT || columns[i].format == COLUMN_THREAD;
 			size_t n = strlen(cells[line][i]);
 			if (n > 0) { /* so that no line ends with blanks */
 				out_pad(r->out, end + (left ? 0 : width[i] - n));
@@ -185,13 +163,13 @@ json_row(struct report *r, const struct report_table *t, const struct report_row
 		json_name(o, "row", false);
 		out_json(o, label);
 	}
-	for (const struct report_column *c = t->columns; c->kind != COLUMN_END; c++) {
+	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
 		if (c->json == NULL || (label != NULL && is_label(c)))
 			continue;
-		json_name(o, c->json, !is_label(c) && c->kind != COLUMN_COUNT);
-		if (c->kind == COLUMN_TEXT) {
+		json_name(o, c->json, !is_label(c) && c->format != COLUMN_COUNT);
+		if (c->format == COLUMN_TEXT) {
 			out_json(o, row->texts[c->cell]);
-		} else if (c->kind == COLUMN_THREAD) {
+		} else if (c->format == COLUMN_THREAD) {
 			out_json(o, row->thread);
 			json_name(o, "tid", false);
 			out_number(o, row->tid, 0);
@@ -201,9 +179,9 @@ json_row(struct report *r, const struct report_table *t, const struct report_row
 	}
 	if (label != NULL && row != &t->others) { /* the total */
 		json_name(o, "known", true);
-		out_number(o, t->known_ns, 0);
+		out_number(o, r->known_ns[t->of_threads], 0);
 		json_name(o, "all", true);
-		out_number(o, t->all_ns, 0);
+		out_number(o, r->all_ns[t->of_threads], 0);
 	}
 	if (t->histogram)
 		out_text(o, ",\"histogram\":[");
@@ -239,7 +217,7 @@ decades_of(const struct report_table *t)
 	for (unsigned i = 0; i < REPORT_DECADES; i++)
 		columns[n++] =
 		    (struct report_column){titles[i], NULL, COLUMN_COUNT, CELL_BELOW + i};
-	columns[n].kind = COLUMN_END;
+	columns[n].format = COLUMN_END;
 	return columns;
 }
 
@@ -252,7 +230,7 @@ report_table_print(struct report *r, struct report_table *t)
 	if (r->json) {
 		print_json(r, t, &total);
 	} else {
-		put_fixed(known, share(t->known_ns, t->all_ns), 2);
+		put_fixed(known, share(r->known_ns[t->of_threads], r->all_ns[t->of_threads]), 2);
 		out_char(r->out, '\n');
 		out_text(r->out, t->report);
 		out_text(r->out, ": ");

@@ -29,7 +29,7 @@ report_key(uint64_t a, uint64_t b, const char *text, const char *more)
 static uint64_t
 weight_of(const struct report_table *t, const struct report_row *row)
 {
-	return t->weight < CELLS ? row->cells[t->weight] : row->weight;
+	return row->cells[t->weight];
 }
 
 void
@@ -154,6 +154,14 @@ report_row(struct report *r, struct report_table *t, uint64_t key, const char *t
 	return t->rows[t->count++] = row;
 }
 
+struct report_row *
+report_row_numbered(struct report *r, struct report_table *t, uint64_t number)
+{
+	struct report_row *row = report_row(r, t, report_key(number, 0, NULL, NULL), NULL, NULL);
+	row->number = number;
+	return row;
+}
+
 void
 report_note(struct report *r, struct report_row *row, unsigned n, const char *text)
 {
@@ -163,21 +171,22 @@ report_note(struct report *r, struct report_row *row, unsigned n, const char *te
 		report_no_memory(r);
 }
 
-void
-report_table_symbols(struct report *r, struct report_table *t, unsigned back)
+/* Sets the texts of places from the rows' addresses. */
+static void
+places_name(struct report *r, struct report_table *t)
 {
 	char text[300];
-	for (size_t i = 0; i < t->count; i++) {
+	for (size_t i = 0; t->place != PLACE_NONE && i < t->count; i++) {
 		struct report_row *row = t->rows[i];
+		uint64_t pc = row->number - (t->place == PLACE_CALL);
 		if (row->number == 0)
 			continue;
-		row->texts[1] = symbols_function(r->symbols, row->number - back);
+		row->texts[1] = symbols_function(r->symbols, pc);
 		if (row->texts[1] == NULL) {
 			snprintf(text, sizeof(text), "0x%" PRIx64, row->number);
 			report_note(r, row, 1, text);
 		}
-		report_note(r, row, 2,
-			    symbols_place(r->symbols, row->number - back, text, sizeof(text)));
+		report_note(r, row, 2, symbols_place(r->symbols, pc, text, sizeof(text)));
 	}
 }
 
@@ -198,19 +207,47 @@ bucket_end(unsigned i)
 	return i < 8 ? i : ((uint64_t)(8 + i % 8 + 1) << (i / 8 - 1)) - 1;
 }
 
-void
-report_sample(struct report *r, struct report_table *t, struct report_row *row, uint64_t from_ns,
-	      uint64_t to_ns)
+/* The row of a sample. */
+static struct report_row *
+row_of(struct report *r, struct report_table *t, const struct report_sample *s)
 {
-	uint64_t ns = to_ns - from_ns;
-	if (row->cells[CELL_COUNT]++ == 0 || ns > row->cells[CELL_MAX]) {
+	const struct activity_thread *thread = (t->key & KEY_THREAD) != 0 ? s->thread : NULL;
+	uint64_t serial = thread != NULL ? report_thread_of(r, thread)->serial : 0;
+	uint64_t number = (t->key & KEY_CPU) != 0 ? s->cpu : (t->key & KEY_PC) != 0 ? s->pc : 0;
+	uint64_t unique = (t->key & KEY_EACH) != 0 ? ++r->samples : number;
+	const char *text = (t->key & KEY_TEXT) != 0 ? s->text : NULL;
+	const char *more = (t->key & KEY_MORE) != 0 ? s->more : NULL;
+	struct report_row *row =
+	    report_row(r, t, report_key(serial, unique, text, more), text, more);
+	if (row == &t->others)
+		return row;
+	row->number = number;
+	if (thread != NULL) {
+		row->serial = serial;
+		row->thread_number = thread->number;
+		row->tid = thread->tid;
+		memcpy(row->thread, thread->name, sizeof(row->thread));
+	}
+	if ((t->key & KEY_COPY) != 0 && row->notes[0] == NULL) {
+		report_note(r, row, 0, text);
+		if (more != NULL)
+			report_note(r, row, 1, more);
+	}
+	return row;
+}
+
+static void
+row_time(struct report *r, const struct report_table *t, struct report_row *row, uint64_t from_ns,
+	 uint64_t ns)
+{
+	unsigned decade = 0;
+	if (row->cells[CELL_COUNT] == 1 || ns > row->cells[CELL_MAX]) {
 		row->cells[CELL_MAX] = ns;
 		row->cells[CELL_WHEN] = from_ns;
 	}
 	row->cells[CELL_TOTAL] += ns;
 	if (!t->histogram)
 		return;
-	unsigned decade = 0;
 	for (uint64_t limit = 1000; decade < REPORT_DECADES - 1 && ns >= limit; limit *= 10)
 		decade++;
 	row->cells[CELL_BELOW + decade]++;
@@ -222,8 +259,27 @@ report_sample(struct report *r, struct report_table *t, struct report_row *row, 
 		row->buckets[bucket_of(ns)]++;
 }
 
-uint64_t
-report_quantile(const struct report_row *row, unsigned percent)
+void
+report_add(struct report *r, const struct report_sample *s)
+{
+	for (struct report_table *const *at = report_tables; *at != NULL; at++) {
+		struct report_table *t = *at;
+		if (!t->wanted || (t->of >> s->kind & 1) == 0 ||
+		    (t->worst && s->to_ns - s->from_ns < t->floor))
+			continue;
+		struct report_row *row = row_of(r, t, s);
+		row->cells[CELL_COUNT]++;
+		row->cells[CELL_VALUE] += s->value;
+		if (!s->untimed)
+			row_time(r, t, row, s->from_ns, s->to_ns - s->from_ns);
+		if (t->add != NULL)
+			t->add(row, s);
+	}
+}
+
+/* A percentile of the samples: the longest time that its bucket of the histogram allows. */
+static uint64_t
+quantile(const struct report_row *row, unsigned percent)
 {
 	uint64_t rank = (row->cells[CELL_COUNT] * percent + 99) / 100, seen = 0;
 	for (unsigned i = 0; row->buckets != NULL && i < REPORT_BUCKETS; i++) {
@@ -235,9 +291,26 @@ report_quantile(const struct report_row *row, unsigned percent)
 	return 0;
 }
 
+uint64_t
+report_row_cell(const struct report_row *row, unsigned cell)
+{
+	uint64_t n = row->cells[CELL_COUNT];
+	switch (cell) {
+	case CELL_MEAN:
+		return n > 0 ? row->cells[CELL_TOTAL] / n : 0;
+	case CELL_P50:
+		return quantile(row, 50);
+	case CELL_P99:
+		return quantile(row, 99);
+	default:
+		return row->cells[cell];
+	}
+}
+
 void
 report_table_finish(struct report *r, struct report_table *t, struct report_row *total)
 {
+	places_name(r, t);
 	report_row_add(total, &t->others);
 	for (size_t i = 0; i < t->count; i++)
 		report_row_add(total, t->rows[i]);
