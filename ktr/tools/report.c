@@ -96,6 +96,14 @@ report_thread_of(struct report *r, const struct activity_thread *t)
 	return is;
 }
 
+struct report_who
+report_who(struct report *r, const struct activity_thread *t)
+{
+	struct report_who who = {report_thread_of(r, t)->serial, t->tid, t->number, ""};
+	memcpy(who.name, t->name, sizeof(who.name));
+	return who;
+}
+
 bool
 report_wants(const struct report *r, const struct activity_thread *t, uint32_t cpu)
 {

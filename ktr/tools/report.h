@@ -105,12 +105,17 @@ struct report_column {
 #define REPORT_ROWS_MAX 4096u
 #define REPORT_BUCKETS  (62u * 8) /* eight for each power of two */
 
+/* A thread, also after it has gone. */
+struct report_who {
+	uint64_t serial; /* 0: it is no thread */
+	uint32_t tid, number;
+	char name[ACTIVITY_NAME]; /* "": the id alone is shown */
+};
+
 struct report_row {
 	uint64_t cells[CELLS];
 	const char *texts[REPORT_TEXTS]; /* the decoder's texts, or notes; NULL: none */
-	uint64_t serial;                 /* of its thread; 0: the row is not about a thread */
-	uint32_t tid, thread_number;
-	char thread[ACTIVITY_NAME]; /* "": the id alone is shown */
+	struct report_who who;
 	uint64_t number;
 	uint64_t key;
 	uint32_t *buckets;                      /* NULL: no sample, or the table has no histogram */
@@ -246,6 +251,7 @@ struct report {
 
 /** What the thread is doing. Never NULL. Valid until the next call. */
 struct report_thread *report_thread_of(struct report *r, const struct activity_thread *t);
+struct report_who report_who(struct report *r, const struct activity_thread *t);
 /** Do --thread and --cpu select what t does on that CPU? t NULL: the thread is not known. */
 bool report_wants(const struct report *r, const struct activity_thread *t, uint32_t cpu);
 /** Cuts off the time before --since. False: to_ns is not between --since and --until. */

@@ -9,38 +9,33 @@
 
 /* A lock that somebody has, or waits for. */
 struct lock {
-	struct lock *next, **at; /* in the list of all */
 	uint64_t address;
 	const char *name;
 	unsigned waiters;
 	uint64_t seen_ns; /* up to here, the others' waiting time is in the holder's row */
-	enum { HOLDER_UNKNOWN, HOLDER_NONE, HOLDER_THREAD } kind;
-	/* of the thread that has it: */
-	uint64_t serial, pc;
-	uint32_t tid, thread_number;
-	char thread[ACTIVITY_NAME];
+	struct report_who holder;
+	uint64_t pc; /* where the holder took it; 0: not known */
 };
 
+static const struct report_who not_known = {.name = "(not known)"}, nobody = {.name = "(nobody)"};
+
 static struct ktr_map by_address;
-static struct lock *all_locks;
 static bool takes_are_told; /* LOCK_TAKE came; without it, the ends of waits are not known */
 
 static void
 lock_forget(struct lock *l)
 {
-	*l->at = l->next;
-	if (l->next != NULL)
-		l->next->at = l->at;
 	ktr_map_remove(&by_address, l->address);
 	free(l);
 }
 
+/* A removal may move a pair that comes later into the place that becomes free. */
 static void
 locks_forget(void)
 {
-	for (struct lock *l = all_locks, *next; l != NULL; l = next) {
-		next = l->next;
-		if (l->waiters == 0)
+	struct lock *l;
+	for (size_t i = 0; i < by_address.size; i++) {
+		while ((l = by_address.pairs[i].value) != NULL && l->waiters == 0)
 			lock_forget(l);
 	}
 }
@@ -65,31 +60,21 @@ lock_of(struct report *r, const struct activity *a)
 	l->address = a->address;
 	l->name = a->text;
 	l->seen_ns = a->ns;
-	l->next = all_locks;
-	l->at = &all_locks;
-	if (all_locks != NULL)
-		all_locks->at = &l->next;
-	return all_locks = l;
+	l->holder = not_known;
+	return l;
 }
 
 static struct report_row *
 holder_row(struct report *r, const struct lock *l)
 {
-	static const char *const nobody[] = {
-	    [HOLDER_UNKNOWN] = "(not known)", [HOLDER_NONE] = "(nobody)"};
-	bool known = l->kind == HOLDER_THREAD;
+	const char *who = l->holder.serial == 0 ? l->holder.name : NULL;
 	struct report_row *row =
-	    report_row(r, &report_holders,
-		       report_key(known ? l->serial : 0, known ? l->pc : l->kind, l->name, NULL),
+	    report_row(r, &report_holders, report_key(l->holder.serial, l->pc, l->name, who),
 		       l->name, NULL);
-	if (row == &report_holders.others)
-		return row;
-	row->serial = known ? l->serial : 0;
-	row->thread_number = l->thread_number;
-	row->tid = known ? l->tid : 0;
-	row->number = known ? l->pc : 0;
-	memcpy(row->thread, known ? l->thread : nobody[l->kind],
-	       known ? sizeof(row->thread) : strlen(nobody[l->kind]) + 1);
+	if (row != &report_holders.others) {
+		row->who = l->holder;
+		row->number = l->pc;
+	}
 	return row;
 }
 
@@ -111,16 +96,10 @@ lock_seen(struct report *r, struct lock *l, uint64_t ns)
 }
 
 static void
-lock_held(struct report *r, struct lock *l, const struct activity_thread *t, uint64_t pc)
+lock_held(struct report *r, struct lock *l, struct report_who holder, uint64_t pc)
 {
-	l->kind = t != NULL ? HOLDER_THREAD : HOLDER_NONE;
-	if (t != NULL) {
-		l->serial = report_thread_of(r, t)->serial;
-		l->pc = pc;
-		l->tid = t->tid;
-		l->thread_number = t->number;
-		memcpy(l->thread, t->name, sizeof(l->thread));
-	}
+	l->holder = holder;
+	l->pc = pc;
 	if (l->waiters > 0)
 		holder_row(r, l)->cells[CELL_COUNT] += l->waiters;
 }
@@ -173,10 +152,10 @@ wait_begins(struct report *r, const struct activity *a, struct report_thread *is
 				  .address = a->address,
 				  .ns = a->ns,
 				  .counts = counts};
-	if (a->value >= 0 && l->kind != HOLDER_THREAD) {
+	if (a->value >= 0 && l->holder.serial == 0) {
 		const struct activity_thread *t = activity_running(r->model, (uint32_t)a->value);
 		if (t != NULL)
-			lock_held(r, l, t, 0);
+			lock_held(r, l, report_who(r, t), 0);
 	}
 	if (!counts)
 		return;
@@ -200,8 +179,10 @@ lock_changes(struct report *r, const struct activity *a, struct report_thread *i
 	lock_seen(r, l, a->ns);
 	if (!takes && l->waiters == 0)
 		lock_forget(l);
+	else if (takes)
+		lock_held(r, l, report_who(r, a->thread), a->pc);
 	else
-		lock_held(r, l, takes ? a->thread : NULL, a->pc);
+		lock_held(r, l, nobody, 0);
 }
 
 void
@@ -223,9 +204,13 @@ report_locks_lost(struct report *r, const struct export_gap *gap)
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		report_waits_end(r, report_thread_of(r, t), gap->from_ns);
 	locks_forget();
-	for (struct lock *l = all_locks; l != NULL; l = l->next) {
+	for (size_t i = 0; i < by_address.size; i++) {
+		struct lock *l = by_address.pairs[i].value;
+		if (l == NULL)
+			continue;
 		lock_seen(r, l, gap->from_ns);
-		l->kind = HOLDER_UNKNOWN;
+		l->holder = not_known;
+		l->pc = 0;
 	}
 }
 
@@ -237,7 +222,6 @@ report_locks_end(struct report *r)
 	spans_range(r->spans, &from, &to);
 	for (size_t i = 0; i < r->room; i++)
 		report_waits_end(r, &r->threads[i], to);
-	while (all_locks != NULL)
-		lock_forget(all_locks);
+	locks_forget();
 	ktr_map_free(&by_address);
 }

@@ -39,12 +39,12 @@ cell_text(const struct report_column *c, const struct report_row *row,
 	  const struct report_row *total, char *to)
 {
 	static const unsigned digits[] = {[COLUMN_MS] = 6, [COLUMN_US] = 3, [COLUMN_SECONDS] = 9};
-	const char *text = c->format == COLUMN_TEXT ? row->texts[c->cell] : row->thread;
+	const char *text = c->format == COLUMN_TEXT ? row->texts[c->cell] : row->who.name;
 	switch (c->format) {
 	case COLUMN_TEXT:
 	case COLUMN_THREAD:
-		if (c->format == COLUMN_THREAD && row->serial != 0)
-			snprintf(to, CELL_BYTES, "%" PRIu32 " %s", row->tid, text);
+		if (c->format == COLUMN_THREAD && row->who.serial != 0)
+			snprintf(to, CELL_BYTES, "%" PRIu32 " %s", row->who.tid, text);
 		else
 			snprintf(to, CELL_BYTES, "%s", text != NULL ? text : "");
 		break;
@@ -170,9 +170,9 @@ json_row(struct report *r, const struct report_table *t, const struct report_row
 		if (c->format == COLUMN_TEXT) {
 			out_json(o, row->texts[c->cell]);
 		} else if (c->format == COLUMN_THREAD) {
-			out_json(o, row->thread);
+			out_json(o, row->who.name);
 			json_name(o, "tid", false);
-			out_number(o, row->tid, 0);
+			out_number(o, row->who.tid, 0);
 		} else {
 			out_number(o, number_of(c, row), 0);
 		}

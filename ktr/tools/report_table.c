@@ -72,9 +72,9 @@ rows_compare(const void *a, const void *b)
 	uint64_t x = weight_of(sorted, l), y = weight_of(sorted, r);
 	if (x != y)
 		return x < y ? 1 : -1;
-	if (l->tid != r->tid || l->number != r->number)
-		return l->tid != r->tid ? (l->tid > r->tid) * 2 - 1
-					: (l->number > r->number) * 2 - 1;
+	if (l->who.tid != r->who.tid || l->number != r->number)
+		return l->who.tid != r->who.tid ? (l->who.tid > r->who.tid) * 2 - 1
+						: (l->number > r->number) * 2 - 1;
 	for (unsigned i = 0; i < REPORT_TEXTS; i++) {
 		int order = l->texts[i] != NULL && r->texts[i] != NULL
 				? strcmp(l->texts[i], r->texts[i])
@@ -97,7 +97,7 @@ rows_sort(const struct report_table *t, struct report_row **rows, size_t count)
 static bool
 is_final(const struct report *r, const struct report_row *row)
 {
-	return row->serial != 0 && r->threads[row->thread_number].serial != row->serial;
+	return row->who.serial != 0 && r->threads[row->who.number].serial != row->who.serial;
 }
 
 /* Makes room: see above. A table of the worst keeps its ten worst rows. */
@@ -211,23 +211,19 @@ bucket_end(unsigned i)
 static struct report_row *
 row_of(struct report *r, struct report_table *t, const struct report_sample *s)
 {
-	const struct activity_thread *thread = (t->key & KEY_THREAD) != 0 ? s->thread : NULL;
-	uint64_t serial = thread != NULL ? report_thread_of(r, thread)->serial : 0;
+	struct report_who who = {0};
+	if ((t->key & KEY_THREAD) != 0)
+		who = report_who(r, s->thread);
 	uint64_t number = (t->key & KEY_CPU) != 0 ? s->cpu : (t->key & KEY_PC) != 0 ? s->pc : 0;
 	uint64_t unique = (t->key & KEY_EACH) != 0 ? ++r->samples : number;
 	const char *text = (t->key & KEY_TEXT) != 0 ? s->text : NULL;
 	const char *more = (t->key & KEY_MORE) != 0 ? s->more : NULL;
 	struct report_row *row =
-	    report_row(r, t, report_key(serial, unique, text, more), text, more);
+	    report_row(r, t, report_key(who.serial, unique, text, more), text, more);
 	if (row == &t->others)
 		return row;
 	row->number = number;
-	if (thread != NULL) {
-		row->serial = serial;
-		row->thread_number = thread->number;
-		row->tid = thread->tid;
-		memcpy(row->thread, thread->name, sizeof(row->thread));
-	}
+	row->who = who;
 	if ((t->key & KEY_COPY) != 0 && row->notes[0] == NULL) {
 		report_note(r, row, 0, text);
 		if (more != NULL)
