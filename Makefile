@@ -41,7 +41,7 @@ AR     := $(CROSS)gcc-ar
 OBJCOPY := $(CROSS)objcopy
 HOSTCC := gcc
 
-WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
+WARN := -Wall -Wextra -Wno-unused-parameter -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
 REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=. -Wdate-time
 KTR_DEFS = $(if $(KTR_COMPILE),'-DKTR_COMPILE_MASK=(KTR_$(subst $(comma),|KTR_,$(subst |,$(comma),$(KTR_COMPILE))))')
 comma := ,

@@ -193,7 +193,6 @@ mean_point(struct activity_model *m, const struct meaning *mean, struct activity
 static bool
 mean_counter(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
-	(void)m;
 	a->kind = ACTIVITY_COUNTER;
 	a->text = text_of(mean, a, P_ID);
 	a->value = value_of(mean, a, P_COUNTER);
@@ -203,7 +202,6 @@ mean_counter(struct activity_model *m, const struct meaning *mean, struct activi
 static bool
 mean_irq_enter(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
-	(void)m;
 	a->kind = ACTIVITY_IRQ_ENTER;
 	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
 	a->text = text_kept_of(mean, a, P_NAME);
@@ -217,7 +215,6 @@ mean_irq_enter(struct activity_model *m, const struct meaning *mean, struct acti
 static bool
 mean_irq_exit(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
-	(void)m;
 	a->kind = ACTIVITY_IRQ_EXIT;
 	a->number = (uint32_t)value_of(mean, a, P_VECTOR);
 	return true;
@@ -355,7 +352,6 @@ mean_lock(struct activity_model *m, const struct meaning *mean, struct activity 
 	} kinds[] = {{"contended", ACTIVITY_LOCK_WAIT},
 		     {"acquire", ACTIVITY_LOCK_TAKE},
 		     {"release", ACTIVITY_LOCK_FREE}};
-	(void)m;
 	a->text = text_kept_of(mean, a, P_LOCK_NAME);
 	a->address = (uint64_t)value_of(mean, a, P_ADDR);
 	a->pc = (uint64_t)value_of(mean, a, P_CALLER);
@@ -372,7 +368,6 @@ mean_lock(struct activity_model *m, const struct meaning *mean, struct activity 
 static bool
 mean_fault(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
-	(void)m;
 	a->kind = mean->at[P_WHAT] != NOWHERE ? ACTIVITY_TRAP : ACTIVITY_FAULT;
 	a->text = text_kept_of(mean, a, P_WHAT);
 	a->address = (uint64_t)value_of(mean, a, P_VA);
@@ -386,7 +381,6 @@ static bool
 mean_fault_how(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
 	static const char *const how[] = {"zero fill", "cow copy", "cow reuse"};
-	(void)m;
 	a->kind = ACTIVITY_FAULT_HOW;
 	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
 		if (strncmp(mean->site->fmt, how[i], strlen(how[i])) == 0)
@@ -398,7 +392,6 @@ mean_fault_how(struct activity_model *m, const struct meaning *mean, struct acti
 static bool
 mean_fault_end(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
-	(void)m;
 	a->kind = ACTIVITY_FAULT_END;
 	a->value = value_of(mean, a, P_SERVED);
 	return true;
@@ -409,7 +402,6 @@ static bool
 mean_timer(struct activity_model *m, const struct meaning *mean, struct activity *a)
 {
 	const char *state = text_of(mean, a, P_STATE);
-	(void)m;
 	a->kind = mean->at[P_STATE] != NOWHERE      ? ACTIVITY_TIMER_RUN
 		  : mean->at[P_DEADLINE] != NOWHERE ? ACTIVITY_TIMER_SET
 						    : ACTIVITY_TIMER_STOP;

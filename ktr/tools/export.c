@@ -78,10 +78,8 @@ void *
 export_create(size_t size, const struct export_options *o, char *err, size_t errlen)
 {
 	struct export_file *file = calloc(1, size);
-	if (file == NULL) {
-		export_fail(err, errlen, "not enough memory");
+	if (file == NULL)
 		return NULL;
-	}
 	if (!file_open(file, o->path, err, errlen)) {
 		free(file);
 		return NULL;

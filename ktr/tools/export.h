@@ -16,6 +16,8 @@
 #include "ktr/tools/linux.h"
 
 struct dump_filter; /* ktrdump.h */
+struct span_ops;    /* span.h */
+struct spans;
 struct out;
 
 struct export_options {
@@ -24,6 +26,7 @@ struct export_options {
 	unsigned width;                     /* of a picture, pixels; 0: the format's own */
 	const struct activity_model *model; /* the model; it outlives the exporter, which may ask it
 					       for threads at the end */
+	const struct spans *spans;          /* likewise; NULL: the format has no span_ops */
 	/* Of a report (report.h): where it goes, which ones, rows to show, jsonl, and symbols. */
 	struct out *out;
 	const char *reports, *kernel;
@@ -64,7 +67,7 @@ struct export_gap {
 /**
  * A format. Events and gaps come in the order of time, those of one CPU in the order of their
  * numbers, and all are of one boot. A function that returns false puts a sentence into err that
- * says what failed.
+ * says what failed. What is there already is that there is not enough memory.
  */
 struct export_format {
 	const char *name; /* of --format */
@@ -73,12 +76,16 @@ struct export_format {
 	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
 	bool sees_all;  /* what the filter keeps out, too */
 	bool lines;     /* text, for people: written to options->out. In the guest, too */
+	const struct span_ops *spans; /* are told all spans, with the same arg. NULL: none */
 	/**
 	 * Begins an export. The output has a temporary name until it is complete. NULL: it cannot
 	 * be written.
 	 */
 	void *(*open)(const struct export_options *o, char *err, size_t errlen);
-	/** Once, before all events and gaps; also when there are none. h stays valid. */
+	/**
+	 * Once, before all events and gaps; also when there are none. h stays valid. These three
+	 * may be NULL. An event's spans end after it, and a gap's after that.
+	 */
 	bool (*begin)(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen);
 	bool (*event)(void *arg, const struct export_event *ev, char *err, size_t errlen);
 	bool (*gap)(void *arg, const struct export_gap *gap, char *err, size_t errlen);

@@ -399,7 +399,7 @@ chrome_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 		counter |= a->kind == ACTIVITY_COUNTER;
 	}
 	if (!good)
-		return export_fail(err, errlen, "not enough memory");
+		return false;
 	if (!counter)
 		put_instant(x, track_of(x, ev->thread), ev, &told);
 	return ferror(x->file.f) == 0 || export_file_failed(&x->file, err, errlen);
@@ -422,7 +422,7 @@ chrome_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
 		struct track *track = track_of(x, t);
 		if (track == NULL)
-			return export_fail(err, errlen, "not enough memory");
+			return false;
 		state_put(x, track, from);
 	}
 	cpu->lost = true;
@@ -451,7 +451,6 @@ static bool
 chrome_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
 	struct chrome *x = arg;
-	(void)h;
 	chrome_put_meta(&x->out, "process", (struct chrome_place){PID_CPUS, TID_CPU}, "CPUs", 0);
 	chrome_put_meta(&x->out, "process", (struct chrome_place){PID_THREADS, TID_ZERO}, "threads",
 			1);

@@ -32,7 +32,6 @@ struct stack {
 struct folded {
 	struct export_file file;
 	const struct dump_filter *filter;
-	struct spans *spans;
 	void *stacks; /* by their texts */
 	char scratch[sizeof(struct stack) + STACK_BYTES];
 };
@@ -132,36 +131,6 @@ folded_span(void *arg, const struct span *span)
 	return stack_add(x, stack, ns);
 }
 
-static bool
-folded_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
-{
-	struct folded *x = arg;
-	(void)err, (void)errlen;
-	spans_begin(x->spans, h);
-	return true;
-}
-
-static bool
-folded_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
-{
-	struct folded *x = arg;
-	return spans_event(x->spans, ev) || export_fail(err, errlen, "not enough memory");
-}
-
-static bool
-folded_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
-{
-	struct folded *x = arg;
-	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
-}
-
-static bool
-folded_gone(void *arg, const struct activity_thread *t)
-{
-	struct folded *x = arg;
-	return spans_gone(x->spans, t);
-}
-
 static void
 stack_print(const void *node, VISIT visit, void *out)
 {
@@ -174,16 +143,12 @@ static bool
 folded_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct folded *x = arg;
-	bool told = !complete || spans_end(x->spans);
-	if (!told)
-		export_fail(err, errlen, "not enough memory");
-	else if (complete && x->stacks == NULL)
+	if (complete && x->stacks == NULL)
 		fputs("trace;unknown 1\n", x->file.f);
 	else if (complete)
 		twalk_r(x->stacks, stack_print, x->file.f);
-	bool good = export_file_close(&x->file, complete && told, err, errlen);
+	bool good = export_file_close(&x->file, complete, err, errlen);
 	tdestroy(x->stacks, free);
-	spans_destroy(x->spans);
 	free(x);
 	return good;
 }
@@ -191,28 +156,20 @@ folded_close(void *arg, bool complete, char *err, size_t errlen)
 static void *
 folded_open(const struct export_options *o, char *err, size_t errlen)
 {
-	static const struct span_ops ops = {.thread = folded_span, .functions = true};
 	struct folded *x = export_create(sizeof(*x), o, err, errlen);
-	if (x == NULL)
-		return NULL;
-	x->filter = o->filter;
-	x->spans = spans_create(&ops, x, o->filter);
-	if (x->spans != NULL)
-		return x;
-	folded_close(x, false, err, errlen);
-	export_fail(err, errlen, "not enough memory");
-	return NULL;
+	if (x != NULL)
+		x->filter = o->filter;
+	return x;
 }
+
+static const struct span_ops folded_spans = {.thread = folded_span, .functions = true};
 
 const struct export_format export_folded = {
     .name = "folded",
     .what =
 	"folded stacks: nanoseconds by thread, state, system call and functions, for flame graphs",
     .sees_all = true,
+    .spans = &folded_spans,
     .open = folded_open,
-    .begin = folded_begin,
-    .event = folded_event,
-    .gap = folded_gap,
-    .gone = folded_gone,
     .close = folded_close,
 };

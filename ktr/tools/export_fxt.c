@@ -302,7 +302,7 @@ fxt_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 			durations_end(x, fxt_thread_of(x, a->thread), a->ns, 0);
 	}
 	if (!good)
-		return export_fail(err, errlen, "not enough memory");
+		return false;
 	if (!told)
 		put_event(x, FXT_EVENT_INSTANT, fxt_thread_of(x, ev->thread), ev, NULL, c->category,
 			  c, known);
@@ -315,7 +315,7 @@ fxt_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	struct fxt *x = arg;
 	struct fxt_thread *thread = gap->thread != NULL ? fxt_thread_of(x, gap->thread) : NULL;
 	if (gap->thread != NULL && thread == NULL)
-		return export_fail(err, errlen, "not enough memory");
+		return false;
 	x->last_ns = gap->from_ns;
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
 		if (t->number < x->thread_room && x->threads[t->number].t == t)

@@ -278,10 +278,8 @@ static void *
 graph_open(const struct export_options *o, char *err, size_t errlen)
 {
 	struct graph *g = calloc(1, sizeof(*g));
-	if (g == NULL) {
-		export_fail(err, errlen, "not enough memory");
+	if (g == NULL)
 		return NULL;
-	}
 	g->out = o->out;
 	g->function = o->function;
 	g->depth = o->depth;
@@ -292,7 +290,6 @@ static bool
 graph_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
 	struct graph *g = arg;
-	(void)h, (void)err, (void)errlen;
 	out_text(g->out, "# CPU  DURATION                  FUNCTION CALLS\n"
 			 "# |     |   |                     |   |   |   |\n");
 	return true;
@@ -314,7 +311,7 @@ graph_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	if (!call)
 		done = on_other(g, ev);
 	put_lines(g);
-	return done || export_fail(err, errlen, "not enough memory");
+	return done;
 }
 
 static bool
@@ -322,7 +319,6 @@ graph_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
 	struct graph *g = arg;
 	struct out *o = g->out;
-	(void)err, (void)errlen;
 	put_all_lines(g);
 	out_begin(o);
 	out_char(o, ' ');
@@ -337,7 +333,6 @@ static bool
 graph_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct graph *g = arg;
-	(void)complete, (void)err, (void)errlen;
 	put_all_lines(g);
 	out_flush(g->out);
 	free(g);

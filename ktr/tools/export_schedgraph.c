@@ -132,7 +132,7 @@ row_add(struct schedgraph *x, uint32_t cpu, uint64_t ns, const char *text, char 
 		return true;
 	struct schedgraph_name *s = schedgraph_source_get(&x->sources, &p);
 	if (s == NULL)
-		return export_fail(err, errlen, "not enough memory");
+		return false;
 	if ((s->shown != SCHEDGRAPH_ALWAYS) != (*p.type == 'c'))
 		return true;
 	const bool leads = !s->has_row && *p.type == 'p';
@@ -140,7 +140,7 @@ row_add(struct schedgraph *x, uint32_t cpu, uint64_t ns, const char *text, char 
 		s->states = schedgraph_fact_new(&x->sources);
 	int n = attributes_look(x, &p, cpu, links);
 	if (n < 0 || (leads && s->states == SCHEDGRAPH_NEVER))
-		return export_fail(err, errlen, "not enough memory");
+		return false;
 	const struct row row = {.ns = ns,
 				.shown = s->shown,
 				.leads = leads ? s->states : SCHEDGRAPH_NEVER,
@@ -258,14 +258,6 @@ schedgraph_gone(void *arg, const struct activity_thread *t)
 {
 	struct schedgraph *x = arg;
 	schedgraph_thread_forget(&x->sources, t->tid);
-	return true;
-}
-
-static bool
-schedgraph_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
-{
-	struct schedgraph *x = arg;
-	(void)x, (void)h, (void)err, (void)errlen;
 	return true;
 }
 
@@ -422,7 +414,6 @@ const struct export_format export_schedgraph = {
     .name = "schedgraph",
     .what = "scheduler events, newest first: FreeBSD's schedgraph.py",
     .open = schedgraph_open,
-    .begin = schedgraph_begin,
     .event = schedgraph_event,
     .gap = schedgraph_gap,
     .gone = schedgraph_gone,

@@ -59,7 +59,6 @@ static bool
 on_irq(void *arg, uint32_t cpu, const struct activity_thread *t, uint32_t number, const char *name,
        uint64_t from_ns, uint64_t to_ns)
 {
-	(void)t;
 	struct svg *x = arg;
 	struct svg_cpu *c = &x->cpus[cpu];
 	c->irq_count++;
@@ -88,7 +87,6 @@ svg_free(struct svg *x)
 		lane_clear(&x->cpus[i].irqs);
 		lane_clear(&x->cpus[i].lost);
 	}
-	spans_destroy(x->spans);
 	free(x->threads);
 	free(x->ids);
 	free(x->wakes);
@@ -100,9 +98,7 @@ static bool
 svg_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
 	struct svg *x = arg;
-	(void)err, (void)errlen;
 	x->header = h;
-	spans_begin(x->spans, h);
 	return true;
 }
 
@@ -147,23 +143,14 @@ svg_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 				good = wake_seen(x, &ev->activities[i]);
 		}
 	}
-	return (good && spans_event(x->spans, ev)) || export_fail(err, errlen, "not enough memory");
-}
-
-static bool
-svg_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
-{
-	struct svg *x = arg;
-	return spans_gap(x->spans, gap) || export_fail(err, errlen, "not enough memory");
+	return good;
 }
 
 static bool
 svg_gone(void *arg, const struct activity_thread *t)
 {
-	struct svg *x = arg;
-	bool good = spans_gone(x->spans, t);
-	svg_thread_gone(x, t);
-	return good;
+	svg_thread_gone(arg, t);
+	return true;
 }
 
 /* Draws the lanes, with wider bins until the file is small enough. NULL: no memory. */
@@ -202,9 +189,7 @@ static bool
 svg_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct svg *x = arg;
-	bool told = !complete || (spans_end(x->spans) && svg_rows_choose(x) && picture(x));
-	if (!told)
-		export_fail(err, errlen, "not enough memory");
+	bool told = !complete || (svg_rows_choose(x) && picture(x));
 	bool good = export_file_close(&x->file, complete && told, err, errlen);
 	svg_free(x);
 	return good;
@@ -213,8 +198,6 @@ svg_close(void *arg, bool complete, char *err, size_t errlen)
 static void *
 svg_open(const struct export_options *o, char *err, size_t errlen)
 {
-	static const struct span_ops ops = {
-	    .thread = on_thread, .cpu = on_cpu, .irq = on_irq, .lost = on_lost, .functions = true};
 	struct svg *x = export_create(sizeof(*x), o, err, errlen);
 	if (x == NULL)
 		return NULL;
@@ -226,22 +209,24 @@ svg_open(const struct export_options *o, char *err, size_t errlen)
 	x->wakes_every = 1;
 	x->wakes = calloc(WAKES, sizeof(*x->wakes));
 	x->row_threads = calloc(SVG_LANES_ASKED, sizeof(*x->row_threads));
-	x->spans = spans_create(&ops, x, o->filter);
-	if (x->wakes != NULL && x->row_threads != NULL && x->spans != NULL)
+	x->spans = o->spans;
+	if (x->wakes != NULL && x->row_threads != NULL)
 		return x;
 	svg_close(x, false, err, errlen);
-	export_fail(err, errlen, "not enough memory");
 	return NULL;
 }
+
+static const struct span_ops svg_spans = {
+    .thread = on_thread, .cpu = on_cpu, .irq = on_irq, .lost = on_lost, .functions = true};
 
 const struct export_format export_svg = {
     .name = "svg",
     .what = "a picture: who ran when on which CPU, and what threads waited for; for browsers",
     .sees_all = true,
+    .spans = &svg_spans,
     .open = svg_open,
     .begin = svg_begin,
     .event = svg_event,
-    .gap = svg_gap,
     .gone = svg_gone,
     .close = svg_close,
 };

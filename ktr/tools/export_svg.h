@@ -58,7 +58,7 @@ struct svg {
 	struct export_file file;
 	const struct dump_filter *filter;
 	const struct ktr_decode_header *header;
-	struct spans *spans;
+	const struct spans *spans;
 	struct svg_cpu cpus[KTR_DECODE_CPUS];
 	struct svg_thread *threads; /* by id; an id does not change */
 	size_t thread_count, thread_room;

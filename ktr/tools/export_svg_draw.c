@@ -193,7 +193,6 @@ cpu_draw(struct svg *x, unsigned cpu, unsigned y)
 static const char *
 state_class(const struct svg *x, uint32_t key, char *buf)
 {
-	(void)x, (void)buf;
 	switch (key) {
 	case SVG_CALLING:
 	case SVG_STATE + ACTIVITY_RUNNING:
@@ -294,7 +293,6 @@ call_colour(uint32_t key)
 static const char *
 call_class(const struct svg *x, uint32_t key, char *buf)
 {
-	(void)x;
 	if (key == LANE_NOTHING)
 		return NULL;
 	if (key == LANE_OTHER)

@@ -126,10 +126,8 @@ static bool
 report_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen)
 {
 	struct report *r = arg;
-	(void)err, (void)errlen;
 	r->header = h;
 	r->symbols = symbols_open(r->kernel, h);
-	spans_begin(r->spans, h);
 	return true;
 }
 
@@ -145,9 +143,7 @@ report_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	}
 	if (report_sites.wanted)
 		report_events_event(r, ev);
-	if (!spans_event(r->spans, ev) || r->failed)
-		return export_fail(err, errlen, "not enough memory");
-	return true;
+	return !r->failed;
 }
 
 static bool
@@ -163,21 +159,18 @@ report_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	if (report_holders.wanted)
 		report_locks_lost(r, gap);
 	report_samples_lost(r, gap);
-	if (!spans_gap(r->spans, gap) || r->failed)
-		return export_fail(err, errlen, "not enough memory");
-	return true;
+	return !r->failed;
 }
 
 static bool
 report_gone(void *arg, const struct activity_thread *t)
 {
 	struct report *r = arg;
-	bool good = spans_gone(r->spans, t);
 	struct report_thread *is = report_thread_of(r, t);
 	report_waits_end(r, is, activity_now(r->model));
 	r->threads_gone++;
 	memset(is, 0, sizeof(*is));
-	return good && !r->failed;
+	return !r->failed;
 }
 
 /* ---- the end ---- */
@@ -270,19 +263,16 @@ static bool
 report_close(void *arg, bool complete, char *err, size_t errlen)
 {
 	struct report *r = arg;
-	bool good = complete && spans_end(r->spans) && !r->failed;
 	report_samples_end();
 	report_locks_end(r);
 	report_events_end(r);
-	if (good && !r->failed)
+	bool good = complete && !r->failed;
+	if (good)
 		*r->empty = !print_all(r);
-	if (complete && (!good || r->failed))
-		export_fail(err, errlen, "not enough memory");
 	good = good && !r->failed;
 	for (struct report_table *const *t = report_tables; *t != NULL; t++)
 		report_table_free(*t);
 	symbols_close(r->symbols);
-	spans_destroy(r->spans);
 	free(r->threads);
 	free(r);
 	return good;
@@ -292,13 +282,9 @@ static void *
 report_open(const struct export_options *o, char *err, size_t errlen)
 {
 	struct report *r = calloc(1, sizeof(*r));
-	if (r != NULL)
-		r->spans = spans_create(&report_span_ops, r, o->filter);
-	if (r == NULL || r->spans == NULL) {
-		free(r);
-		export_fail(err, errlen, "not enough memory");
+	if (r == NULL)
 		return NULL;
-	}
+	r->spans = o->spans;
 	r->out = o->out;
 	r->filter = o->filter;
 	r->model = o->model;
@@ -322,6 +308,7 @@ const struct export_format export_report = {
     .name = "report",
     .what = "tables",
     .sees_all = true,
+    .spans = &report_span_ops,
     .open = report_open,
     .begin = report_begin,
     .event = report_event,

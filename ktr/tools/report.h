@@ -230,7 +230,7 @@ struct report {
 	const struct activity_model *model;
 	const struct ktr_decode_header *header;
 	struct symbols *symbols; /* NULL: none were found */
-	struct spans *spans;
+	const struct spans *spans;
 	const char *names;  /* of the reports, with commas between; "": all */
 	const char *kernel; /* the ELF file with symbols; NULL: symbols.h looks for it */
 	unsigned rows;      /* of a table that text shows at most; 0: all */

@@ -84,7 +84,6 @@ on_irq(void *arg, uint32_t cpu, const struct activity_thread *t, uint32_t number
 {
 	struct report *r = arg;
 	const struct report_sample s = {SAMPLE_IRQ, t, cpu, from_ns, to_ns, .text = name};
-	(void)number;
 	if (report_wants(r, t, cpu))
 		report_add(r, &s);
 	return !r->failed;

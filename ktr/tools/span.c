@@ -288,20 +288,20 @@ spans_cpus(const struct spans *s)
 }
 
 void
-spans_begin(struct spans *s, const struct ktr_decode_header *h)
+spans_begin(struct spans *s, void *arg, const struct ktr_decode_header *h)
 {
+	s->arg = arg;
 	if (h->ncpu > s->cpu_count && h->ncpu <= KTR_DECODE_CPUS)
 		s->cpu_count = (unsigned)h->ncpu;
 }
 
 struct spans *
-spans_create(const struct span_ops *ops, void *arg, const struct dump_filter *filter)
+spans_create(const struct span_ops *ops, const struct dump_filter *filter)
 {
 	struct spans *s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return NULL;
 	s->ops = *ops;
-	s->arg = arg;
 	s->since_ns = filter->since_ns < 0 ? 0 : (uint64_t)filter->since_ns;
 	s->until_ns = filter->until_ns < 0 ? 0 : (uint64_t)filter->until_ns;
 	return s;

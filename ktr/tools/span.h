@@ -47,14 +47,14 @@ struct span_ops {
 struct spans;
 
 /** Spans are cut to the filter's times. NULL: no memory. */
-struct spans *spans_create(const struct span_ops *ops, void *arg, const struct dump_filter *filter);
+struct spans *spans_create(const struct span_ops *ops, const struct dump_filter *filter);
 void spans_destroy(struct spans *s);
 
 /**
- * Call spans_begin() first, spans_event() and spans_gap() in order, and spans_end() last. False: no
- * memory.
+ * arg is that of the functions in ops. Call spans_begin() first, spans_event() and spans_gap() in
+ * order, and spans_end() last. False: no memory.
  */
-void spans_begin(struct spans *s, const struct ktr_decode_header *h);
+void spans_begin(struct spans *s, void *arg, const struct ktr_decode_header *h);
 bool spans_event(struct spans *s, const struct export_event *ev);
 bool spans_gap(struct spans *s, const struct export_gap *gap);
 /** The thread will not be seen again: ends its span. False: no memory. */
