@@ -1,6 +1,8 @@
 /* export_chrome_entry.c - the entries of Chrome's trace event JSON. */
 #include "ktr/tools/export_chrome.h"
 
+#include <inttypes.h>
+
 #define EXACT_MAX (UINT64_C(1) << 53) /* integers that a double has exactly */
 
 void
@@ -48,18 +50,13 @@ chrome_put_meta(struct chrome_out *o, const char *what, struct chrome_place at, 
 {
 	struct out *l = &o->out;
 	chrome_entry_begin(o, 'M', at, 0);
-	out_text(l, ",\"name\":\"");
-	out_text(l, what);
-	out_text(l, "_name\",\"args\":{\"name\":");
+	out_printf(l, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
 	out_json(l, name);
 	out_char(l, '}');
 	chrome_entry_end(l);
 	chrome_entry_begin(o, 'M', at, 0);
-	out_text(l, ",\"name\":\"");
-	out_text(l, what);
-	out_text(l, "_sort_index\",\"args\":{\"sort_index\":");
-	out_number(l, order, 0);
-	out_char(l, '}');
+	out_printf(l, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}", what,
+		   order);
 	chrome_entry_end(l);
 }
 
@@ -128,7 +125,6 @@ chrome_put_flow(struct chrome_out *o, char phase, struct chrome_place at, uint64
 	struct out *l = &o->out;
 	chrome_entry_begin(o, phase, at, ns);
 	chrome_entry_name(l, "wakeup", "wakeup");
-	out_text(l, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
-	out_number(l, flow, 0);
+	out_printf(l, "%s,\"id\":%" PRIu64, phase == 'f' ? ",\"bp\":\"e\"" : "", flow);
 	chrome_entry_end(l);
 }

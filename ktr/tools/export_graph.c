@@ -8,6 +8,7 @@
  * before the trace began, or before events were lost, closes a brace that was never opened, and
  * tells the function's name.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,20 +86,14 @@ static void
 put_duration(struct out *o, const struct line *l)
 {
 	char text[32];
-	if (!l->timed) {
+	int n = snprintf(text, sizeof(text), "%" PRIu64, l->ns / 1000);
+	if (n < 7)
+		snprintf(text + n, n < 5 ? 5 : 9 - (size_t)n, ".%03u", (unsigned)(l->ns % 1000));
+	n = (int)strlen(text);
+	if (l->timed)
+		out_printf(o, "%c %s us %*s", mark_of(l->ns), text, n < 8 ? 8 - n : 0, "");
+	else
 		out_blanks(o, 14);
-	} else {
-		int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)(l->ns / 1000));
-		if (n < 7)
-			n += snprintf(text + n, n < 5 ? 5 : 9 - (size_t)n, ".%03u",
-				      (unsigned)(l->ns % 1000));
-		n = (int)strlen(text);
-		out_char(o, mark_of(l->ns));
-		out_char(o, ' ');
-		out_text(o, text);
-		out_text(o, " us ");
-		out_blanks(o, n < 8 ? 8 - (size_t)n : 0);
-	}
 	out_text(o, "|  ");
 }
 
@@ -109,19 +104,8 @@ put_switch(struct graph *g, const struct line *l)
 	static const char rule[] = " ------------------------------------------\n";
 	struct out *o = g->out;
 	if (g->tid[l->cpu] != 0 && g->tid[l->cpu] != l->tid + 1) {
-		out_text(o, rule);
-		out_char(o, ' ');
-		out_number(o, l->cpu, 2);
-		out_text(o, ")  ");
-		out_text(o, g->thread[l->cpu]);
-		out_char(o, '-');
-		out_number(o, g->tid[l->cpu] - 1, 0);
-		out_text(o, "  =>  ");
-		out_text(o, l->thread);
-		out_char(o, '-');
-		out_number(o, l->tid, 0);
-		out_char(o, '\n');
-		out_text(o, rule);
+		out_printf(o, "%s %2" PRIu32 ")  %s-%" PRIu32 "  =>  %s-%" PRIu32 "\n%s", rule,
+			   l->cpu, g->thread[l->cpu], g->tid[l->cpu] - 1, l->thread, l->tid, rule);
 	}
 	g->tid[l->cpu] = l->tid + 1;
 	memcpy(g->thread[l->cpu], l->thread, sizeof(l->thread));
@@ -318,14 +302,10 @@ static bool
 graph_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 {
 	struct graph *g = arg;
-	struct out *o = g->out;
 	put_all_lines(g);
-	out_begin(o);
-	out_char(o, ' ');
-	out_number(o, gap->g->cpu, 2);
-	out_text(o, ")               |  /* ");
-	out_number(o, gap->g->count, 0);
-	out_text(o, " events lost */\n");
+	out_begin(g->out);
+	out_printf(g->out, " %2" PRIu32 ")               |  /* %" PRIu64 " events lost */\n",
+		   gap->g->cpu, gap->g->count);
 	return true;
 }
 

@@ -179,38 +179,24 @@ static void
 print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus)
 {
 	struct out *o = r->out;
-	const struct {
-		const char *before, *json;
-		uint64_t value;
-		bool is_time;
-	} words[] = {
-	    {"trace ", "{\"report\":\"trace\",\"from_ns\":", from, true},
-	    {" s to ", ",\"to_ns\":", to, true},
-	    {" s, cpus ", ",\"cpus\":", cpus, false},
-	    {", events ", ",\"events\":", r->events, false},
-	    {", lost ", ",\"lost\":", r->lost, false},
-	    {" in ", ",\"gaps\":", r->gaps, false},
-	};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		out_text(o, r->json ? words[i].json : words[i].before);
-		if (words[i].is_time && !r->json)
-			out_seconds(o, (int64_t)words[i].value, 0);
-		else
-			out_number(o, words[i].value, 0);
+	if (r->json) {
+		out_printf(o,
+			   "{\"report\":\"trace\",\"from_ns\":%" PRIu64 ",\"to_ns\":%" PRIu64
+			   ",\"cpus\":%u,\"events\":%" PRIu64 ",\"lost\":%" PRIu64
+			   ",\"gaps\":%" PRIu64 ",\"parts\":%" PRIu64 ",\"known_ns\":%" PRIu64
+			   ",\"all_ns\":%" PRIu64 "}\n",
+			   from, to, cpus, r->events, r->lost, r->gaps, *r->parts, r->known_ns[0],
+			   r->all_ns[0]);
+		return;
 	}
-	if (!r->json) {
-		out_text(o, r->gaps == 1 ? " gap, parts " : " gaps, parts ");
-		out_number(o, *r->parts, 0);
-	} else {
-		out_text(o, ",\"parts\":");
-		out_number(o, *r->parts, 0);
-		out_text(o, ",\"known_ns\":");
-		out_number(o, r->known_ns[0], 0);
-		out_text(o, ",\"all_ns\":");
-		out_number(o, r->all_ns[0], 0);
-		out_char(o, '}');
-	}
-	out_char(o, '\n');
+	out_text(o, "trace ");
+	out_seconds(o, (int64_t)from, 0);
+	out_text(o, " s to ");
+	out_seconds(o, (int64_t)to, 0);
+	out_printf(o,
+		   " s, cpus %u, events %" PRIu64 ", lost %" PRIu64 " in %" PRIu64
+		   " gap%s, parts %" PRIu64 "\n",
+		   cpus, r->events, r->lost, r->gaps, r->gaps == 1 ? "" : "s", *r->parts);
 }
 
 /* Prints the tables of a report. False: all of them are empty. */

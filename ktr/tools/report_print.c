@@ -143,53 +143,33 @@ print_text(struct report *r, const struct report_table *t, const struct report_c
 }
 
 static void
-json_name(struct out *o, const char *name, bool time)
-{
-	out_text(o, ",\"");
-	out_text(o, name);
-	out_text(o, time ? "_ns\":" : "\":");
-}
-
-static void
 json_row(struct report *r, const struct report_table *t, const struct report_row *row,
 	 const char *label)
 {
 	struct out *o = r->out;
-	out_text(o, "{\"report\":");
-	out_json(o, t->report);
-	json_name(o, "table", false);
-	out_json(o, t->name);
-	if (label != NULL) {
-		json_name(o, "row", false);
-		out_json(o, label);
-	}
+	out_printf(o, "{\"report\":\"%s\",\"table\":\"%s\"", t->report, t->name);
+	if (label != NULL)
+		out_printf(o, ",\"row\":\"%s\"", label);
 	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
 		if (c->json == NULL || (label != NULL && is_label(c)))
 			continue;
-		json_name(o, c->json, !is_label(c) && c->format != COLUMN_COUNT);
-		if (c->format == COLUMN_TEXT) {
+		out_printf(o, ",\"%s%s\":", c->json,
+			   is_label(c) || c->format == COLUMN_COUNT ? "" : "_ns");
+		if (c->format == COLUMN_TEXT)
 			out_json(o, row->texts[c->cell]);
-		} else if (c->format == COLUMN_THREAD) {
+		else if (c->format == COLUMN_THREAD)
 			out_json(o, row->who.name);
-			json_name(o, "tid", false);
-			out_number(o, row->who.tid, 0);
-		} else {
+		else
 			out_number(o, number_of(c, row), 0);
-		}
+		if (c->format == COLUMN_THREAD)
+			out_printf(o, ",\"tid\":%" PRIu32, row->who.tid);
 	}
-	if (label != NULL && row != &t->others) { /* the total */
-		json_name(o, "known", true);
-		out_number(o, r->known_ns[t->of_threads], 0);
-		json_name(o, "all", true);
-		out_number(o, r->all_ns[t->of_threads], 0);
-	}
-	if (t->histogram)
-		out_text(o, ",\"histogram\":[");
-	for (unsigned i = 0; t->histogram && i < REPORT_DECADES; i++) {
-		if (i > 0)
-			out_char(o, ',');
-		out_number(o, row->cells[CELL_BELOW + i], 0);
-	}
+	if (label != NULL && row != &t->others) /* the total */
+		out_printf(o, ",\"known_ns\":%" PRIu64 ",\"all_ns\":%" PRIu64,
+			   r->known_ns[t->of_threads], r->all_ns[t->of_threads]);
+	for (unsigned i = 0; t->histogram && i < REPORT_DECADES; i++)
+		out_printf(o, "%s%" PRIu64, i == 0 ? ",\"histogram\":[" : ",",
+			   row->cells[CELL_BELOW + i]);
 	out_text(o, t->histogram ? "]}\n" : "}\n");
 }
 
@@ -231,13 +211,7 @@ report_table_print(struct report *r, struct report_table *t)
 		print_json(r, t, &total);
 	} else {
 		put_fixed(known, share(r->known_ns[t->of_threads], r->all_ns[t->of_threads]), 2);
-		out_char(r->out, '\n');
-		out_text(r->out, t->report);
-		out_text(r->out, ": ");
-		out_text(r->out, t->title);
-		out_text(r->out, " (");
-		out_text(r->out, known);
-		out_text(r->out, " % known)\n");
+		out_printf(r->out, "\n%s: %s (%s %% known)\n", t->report, t->title, known);
 		print_text(r, t, t->columns, &total);
 		if (t->histogram)
 			print_text(r, t, decades_of(t), &total);
