@@ -1,5 +1,6 @@
 /*
- * ktrdump_export.c - gives events, and what they mean, to a report or an exporter (export.h).
+ * ktrdump_export.c - gives events, and what they mean, to a report or an exporter
+ * (export/export.h).
  *
  * The model of activities gets every event, also those that the filter keeps out: which thread runs
  * on a CPU does not depend on what is shown.
@@ -10,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
-#include "ktr/tools/span.h"
+#include "ktr/tools/model/span.h"
 
 #define ERR_BYTES 400
 #define NO_MEMORY "not enough memory" /* what a function says that says nothing */

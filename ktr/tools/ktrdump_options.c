@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "ktr/class.h"
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
-#include "ktr/tools/report.h"
+#include "ktr/tools/report/report.h"
 
 #define WIDTH_MIN 300
 #define WIDTH_MAX 20000
