@@ -1,6 +1,21 @@
 /*
- * export.h - writers of other tools' formats: each is one file, and one line of the table in
- * export.c. Host only.
+ * export.h - writers of other tools' formats: each is one file or a few, and one line of the table
+ * in export.c. Host only, but for this header and graph.c.
+ *
+ * What comes in: each event with what it means (model/activity.h), losses, threads that are gone,
+ * and, if a format asks for them, spans (model/span.h). ktrdump_export.c calls the format.
+ * What goes out: one file, or a directory, that has a temporary name until it is complete.
+ *
+ *	events --> ktrdump_export.c --> a struct export_format --> temp.c --> a file
+ *	                 |                chrome, ctf, folded, fxt, graph, schedgraph, svg
+ *	              model/
+ *
+ * In reading order: export.c (the table, files, classes of events), temp.c (names until complete);
+ * folded.c, the shortest format; graph.c; timeline.c (what chrome and fxt share), chrome.c and
+ * chrome_entry.c, fxt.c, fxt_known.c and fxt_record.c; ctf.c and ctf_head.c; schedgraph.c,
+ * schedgraph_line.c and schedgraph_source.c; lane.c (bounded memory), svg.c and svg_*.c. The files
+ * of trace.dat and linux.c, which says what Linux would call an event, are in the folder above.
+ * One thread, no locks.
  */
 #pragma once
 
@@ -39,31 +54,12 @@ struct export_options {
 	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 };
 
-/** An event, and what it means. */
-struct export_event {
-	const struct ktr_decode_event *e;
-	uint64_t ns;                          /* since boot; never less than before */
-	uint64_t index;                       /* its number, as text has it */
-	const struct activity_thread *thread; /* that recorded it; never NULL */
-	bool passes;    /* the filter; only formats with sees_all see what does not */
-	unsigned count; /* of activities */
-	const struct activity *activities;
-};
-
 /** The thread that an event of Linux belongs to. A switch belongs to the thread that ran before. */
 static inline const struct activity_thread *
 export_linux_thread(const struct export_event *ev, const struct activity *a)
 {
 	return a->kind == ACTIVITY_SWITCH && a->other != NULL ? a->other : ev->thread;
 }
-
-struct export_gap {
-	const struct ktr_decode_gap *g;
-	uint64_t from_ns, to_ns;
-	bool passes;
-	const struct activity_thread *thread; /* ran there; NULL: not known, or none */
-	const struct activity_thread *lost;   /* those whose states are unknown from now on */
-};
 
 /**
  * A format. Events and gaps come in the order of time, those of one CPU in the order of their

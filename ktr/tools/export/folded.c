@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/model/span.h"
 #include "ktr/tools/utf8.h"

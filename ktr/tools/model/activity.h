@@ -2,6 +2,16 @@
  * activity.h - what threads, CPUs, interrupts, system calls, locks and page faults do, as the
  * events tell it. Only activity_meaning.c knows what Kestrel's trace points mean.
  *
+ * What comes in: a decoder's events and gaps, in the order of time (merge.h). What goes out: the
+ * meaning of each, the state of threads and CPUs after it, and spans, which say who did what from
+ * when to when. Reports and exports are made of that.
+ *
+ *	merge.c --> activity.c --> activities --> span.c --> spans
+ *	                |
+ *	        activity_meaning.c
+ *
+ * In reading order: activity.c, activity_meaning.c, span.h, span.c. One thread, no locks.
+ *
  * The model gets events and gaps in the order of time, and keeps the state of each thread and CPU.
  * An event has no meaning, one, or two.
  *
@@ -152,3 +162,22 @@ void activity_threads(const struct activity_model *m,
 		      void (*fn)(void *arg, const struct activity_thread *t), void *arg);
 /** One word: "running", "runnable", … */
 const char *activity_state_name(enum activity_state state);
+
+/** An event, and what it means. */
+struct export_event {
+	const struct ktr_decode_event *e;
+	uint64_t ns;                          /* since boot; never less than before */
+	uint64_t index;                       /* its number, as text has it */
+	const struct activity_thread *thread; /* that recorded it; never NULL */
+	bool passes;    /* the filter; only formats with sees_all see what does not */
+	unsigned count; /* of activities */
+	const struct activity *activities;
+};
+
+struct export_gap {
+	const struct ktr_decode_gap *g;
+	uint64_t from_ns, to_ns;
+	bool passes;
+	const struct activity_thread *thread; /* ran there; NULL: not known, or none */
+	const struct activity_thread *lost;   /* those whose states are unknown from now on */
+};

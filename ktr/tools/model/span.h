@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ktr/tools/export/export.h"
+#include "ktr/tools/model/activity.h"
+
+struct dump_filter; /* ktrdump.h */
 
 /**
  * A time in which a thread's state, the reason for it, its system call, its CPU, its name and, if

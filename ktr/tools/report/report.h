@@ -1,16 +1,19 @@
 /*
- * report.h - `ktrdump report`: makes tables from samples, which are made from the activities
- * (model/activity.h) and spans (model/span.h). A sample is something that lasted: a system call, a
- *wait.
+ * report.h - `ktrdump report`: tables of what took how long.
+ *
+ * What comes in: each event with what it means (model/activity.h), losses, and spans
+ * (model/span.h), from ktrdump_export.c, to which a report is one more format. What goes out: rows
+ * of text, or jsonl. Between them are samples. A sample is something that lasted: a system call, a
+ * wait.
  *
  *	events --> report.c --> sample.c --> table.c --> print.c
- *	                    --> lock.c   --/       |
- *	                    --> events.c -/   tables.c
+ *	                   \--> lock.c ---/    |
+ *	                    \-> events.c -/  tables.c
  *
- * report.c runs a report, sample.c and lock.c find out what lasted from when to when,
- * tables.c declares what each table shows of which samples, table.c keeps the rows,
- * and print.c prints them. Memory is bounded by the threads that live, and by
- * REPORT_ROWS_MAX rows a table.
+ * In reading order: tables.c declares what each table shows of which samples; sample.c and lock.c
+ * find out what lasted from when to when, events.c counts; table.c keeps rows, and finishes them;
+ * print.c prints them; report.c runs it all. Memory is bounded by the threads that live, and by
+ * REPORT_ROWS_MAX rows a table. One thread, no locks.
  *
  * All times are nanoseconds. Something that began before --since counts from --since on. Something
  * that ends after --until does not count, except that a thread's state counts until --until.
