@@ -41,7 +41,7 @@ AR     := $(CROSS)gcc-ar
 OBJCOPY := $(CROSS)objcopy
 HOSTCC := gcc
 
-WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
+WARN := -Wall -Wextra -Wno-unused-parameter -Werror -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wvla
 REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=. -Wdate-time
 KTR_DEFS = $(if $(KTR_COMPILE),'-DKTR_COMPILE_MASK=(KTR_$(subst $(comma),|KTR_,$(subst |,$(comma),$(KTR_COMPILE))))')
 comma := ,
@@ -287,7 +287,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
 DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c record.c run.c status.c string.c subr.c variable.c verify.c \
 	host/port.c)
 PURE_SRCS  := $(DIF_HOST_SRCS) kernel/ftrace/filter.c kernel/ftrace/program.c kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fair.c kernel/lib/fdt.c kernel/lib/fdt_bus.c \
-	ktr/tools/activity.c ktr/tools/activity_meaning.c ktr/tools/lane.c ktr/tools/linux.c ktr/tools/memory.c ktr/tools/reverse.c userland/bin/dtrace/btf.c
+	ktr/tools/export/lane.c ktr/tools/linux.c ktr/tools/memory.c ktr/tools/model/activity.c ktr/tools/model/activity_meaning.c \
+	ktr/tools/reverse.c userland/bin/dtrace/btf.c
 UNIT_LIB_OBJS := $(patsubst %,$H/obj/%.o,$(KTR_HOST_SRCS) $(PURE_SRCS))
 UNIT_GENS  := $(patsubst tests/unit/%.c,$H/unit/%,$(wildcard tests/unit/*_gen.c))
 

@@ -50,9 +50,7 @@ KTR_DECODE_SRCS := \
 # The program ktrdump, on the host and in the guest. Needs a C library with getopt_long().
 KTR_TOOL_SRCS := \
 	$(KTR_DECODE_SRCS) \
-	ktr/tools/activity.c \
-	ktr/tools/activity_meaning.c \
-	ktr/tools/export_graph.c \
+	ktr/tools/export/graph.c \
 	ktr/tools/ktrace.c \
 	ktr/tools/ktrdump.c \
 	ktr/tools/ktrdump_armor.c \
@@ -65,47 +63,47 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_why.c \
 	ktr/tools/memory.c \
 	ktr/tools/merge.c \
+	ktr/tools/model/activity.c \
+	ktr/tools/model/activity_meaning.c \
+	ktr/tools/model/span.c \
 	ktr/tools/out.c \
-	ktr/tools/report.c \
-	ktr/tools/report_call.c \
-	ktr/tools/report_events.c \
-	ktr/tools/report_function.c \
-	ktr/tools/report_print.c \
-	ktr/tools/report_profile.c \
-	ktr/tools/report_run.c \
-	ktr/tools/report_table.c \
-	ktr/tools/report_wait.c \
+	ktr/tools/report/events.c \
+	ktr/tools/report/lock.c \
+	ktr/tools/report/print.c \
+	ktr/tools/report/report.c \
+	ktr/tools/report/sample.c \
+	ktr/tools/report/table.c \
+	ktr/tools/report/tables.c \
 	ktr/tools/reverse.c \
-	ktr/tools/span.c \
 	ktr/tools/symbols.c
 
 # What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
 KTR_TOOL_HOST_SRCS := \
 	ktr/event_format.c \
 	ktr/tools/core.c \
-	ktr/tools/export.c \
-	ktr/tools/export_chrome.c \
-	ktr/tools/export_chrome_entry.c \
-	ktr/tools/export_ctf.c \
-	ktr/tools/export_ctf_head.c \
-	ktr/tools/export_folded.c \
-	ktr/tools/export_fxt.c \
-	ktr/tools/export_fxt_known.c \
-	ktr/tools/export_fxt_record.c \
-	ktr/tools/export_schedgraph.c \
-	ktr/tools/export_schedgraph_line.c \
-	ktr/tools/export_schedgraph_source.c \
-	ktr/tools/export_svg.c \
-	ktr/tools/export_svg_bar.c \
-	ktr/tools/export_svg_draw.c \
-	ktr/tools/export_svg_page.c \
-	ktr/tools/export_svg_thread.c \
-	ktr/tools/export_temp.c \
-	ktr/tools/export_timeline.c \
+	ktr/tools/export/chrome.c \
+	ktr/tools/export/chrome_entry.c \
+	ktr/tools/export/ctf.c \
+	ktr/tools/export/ctf_head.c \
+	ktr/tools/export/export.c \
+	ktr/tools/export/folded.c \
+	ktr/tools/export/fxt.c \
+	ktr/tools/export/fxt_known.c \
+	ktr/tools/export/fxt_record.c \
+	ktr/tools/export/lane.c \
+	ktr/tools/export/schedgraph.c \
+	ktr/tools/export/schedgraph_line.c \
+	ktr/tools/export/schedgraph_source.c \
+	ktr/tools/export/svg.c \
+	ktr/tools/export/svg_bar.c \
+	ktr/tools/export/svg_draw.c \
+	ktr/tools/export/svg_page.c \
+	ktr/tools/export/svg_thread.c \
+	ktr/tools/export/temp.c \
+	ktr/tools/export/timeline.c \
 	ktr/tools/export_tracedat.c \
 	ktr/tools/export_tracedat_comm.c \
 	ktr/tools/export_tracedat_head.c \
-	ktr/tools/lane.c \
 	ktr/tools/linux.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.

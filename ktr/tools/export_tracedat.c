@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/export_tracedat.h"
 
 #define PAGE_ROOM  (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8) /* after the data: a count of lost */

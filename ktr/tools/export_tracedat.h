@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "ktr/event_format.h"
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 
 #define TRACEDAT_PAGE      4096u /* bytes */
 #define TRACEDAT_PAGE_HEAD 16u   /* time and commit, 8 bytes each */

@@ -1,5 +1,5 @@
 /*
- * ktrace.c - the records of ktrace as events, with the formats that activity_meaning.c knows.
+ * ktrace.c - the records of ktrace as events, with the formats that model/activity_meaning.c knows.
  *
  * After a process has lost the CPU, a thread called "untraced" has it.
  */

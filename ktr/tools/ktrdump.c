@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
 #include "ktr/tools/reverse.h"

@@ -1,5 +1,6 @@
 /*
- * ktrdump_export.c - gives events, and what they mean, to a report or an exporter (export.h).
+ * ktrdump_export.c - gives events, and what they mean, to a report or an exporter
+ * (export/export.h).
  *
  * The model of activities gets every event, also those that the filter keeps out: which thread runs
  * on a CPU does not depend on what is shown.
@@ -10,15 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
+#include "ktr/tools/model/span.h"
 
 #define ERR_BYTES 400
+#define NO_MEMORY "not enough memory" /* what a function says that says nothing */
 
 struct dump_export {
 	const struct export_format *format;
 	void *x; /* the writer */
 	struct activity_model *model;
+	struct spans *spans;                    /* NULL: the format wants none */
 	const struct ktr_decode_header *header; /* NULL: not begun */
 };
 
@@ -48,8 +52,13 @@ gone(void *arg, const struct activity_thread *t)
 {
 	struct dump *d = arg;
 	const struct dump_export *x = d->export;
-	if (!d->failed && x->format->gone != NULL && !x->format->gone(x->x, t))
-		failed(d, "not enough memory");
+	if (d->failed)
+		return;
+	bool good = x->spans == NULL || spans_gone(x->spans, t);
+	if (x->format->gone != NULL)
+		good = x->format->gone(x->x, t) && good;
+	if (!good)
+		failed(d, NO_MEMORY);
 }
 
 bool
@@ -69,14 +78,17 @@ dump_export_open(struct dump *d)
 	    .parts = &d->parts,
 	    .empty = &d->empty,
 	};
-	char err[ERR_BYTES] = "not enough memory";
+	const struct export_format *format = d->opts.format;
+	char err[ERR_BYTES] = NO_MEMORY;
 	d->export = calloc(1, sizeof(*d->export));
 	if (d->export != NULL) {
-		d->export->format = d->opts.format;
-		d->export->model = activity_create(gone, d);
-		options.model = d->export->model;
-		if (options.model != NULL)
-			d->export->x = d->opts.format->open(&options, err, sizeof(err));
+		d->export->format = format;
+		options.model = d->export->model = activity_create(gone, d);
+		if (format->spans != NULL)
+			options.spans = d->export->spans =
+			    spans_create(format->spans, options.filter);
+		if (options.model != NULL && (format->spans == NULL || options.spans != NULL))
+			d->export->x = format->open(&options, err, sizeof(err));
 	}
 	if (d->export == NULL || d->export->x == NULL) {
 		failed(d, err);
@@ -91,7 +103,7 @@ static bool
 begun(struct dump *d, const struct ktr_decode_header *h)
 {
 	struct dump_export *x = d->export;
-	char err[ERR_BYTES];
+	char err[ERR_BYTES] = NO_MEMORY;
 	if (h == x->header)
 		return true;
 	if (x->header != NULL && memcmp(h->boot_id, x->header->boot_id, sizeof(h->boot_id)) != 0) {
@@ -108,7 +120,9 @@ begun(struct dump *d, const struct ktr_decode_header *h)
 	}
 	bool first = x->header == NULL;
 	x->header = h;
-	if (!first || x->format->begin(x->x, h, err, sizeof(err)))
+	if (first && x->spans != NULL)
+		spans_begin(x->spans, x->x, h);
+	if (!first || x->format->begin == NULL || x->format->begin(x->x, h, err, sizeof(err)))
 		return true;
 	failed(d, err);
 	return false;
@@ -119,13 +133,13 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t ind
 {
 	struct dump_export *x = d->export;
 	struct activity activities[ACTIVITY_MAX];
-	char err[ERR_BYTES];
+	char err[ERR_BYTES] = NO_MEMORY;
 	if (!begun(d, e->header))
 		return;
 	const struct activity_thread *thread;
 	int n = activity_event(x->model, e, activities, &thread);
 	if (n < 0) {
-		failed(d, "not enough memory");
+		failed(d, err);
 		return;
 	}
 	const struct export_event ev = {
@@ -137,8 +151,10 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t ind
 	    .count = (unsigned)n,
 	    .activities = activities,
 	};
-	if ((passes || x->format->sees_all) && !d->failed &&
-	    !x->format->event(x->x, &ev, err, sizeof(err)))
+	if ((!passes && !x->format->sees_all) || d->failed)
+		return;
+	if ((x->format->event != NULL && !x->format->event(x->x, &ev, err, sizeof(err))) ||
+	    (x->spans != NULL && !spans_event(x->spans, &ev)))
 		failed(d, err);
 }
 
@@ -146,7 +162,7 @@ void
 dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 {
 	struct dump_export *x = d->export;
-	char err[ERR_BYTES];
+	char err[ERR_BYTES] = NO_MEMORY;
 	if (!begun(d, g->header))
 		return;
 	struct export_gap gap = {.g = g, .passes = passes};
@@ -155,7 +171,10 @@ dump_export_gap(struct dump *d, const struct ktr_decode_gap *g, bool passes)
 	gap.to_ns = activity_ns(x->model, g->header, g->to_ticks);
 	if (gap.to_ns < gap.from_ns) /* a damaged stream may say so */
 		gap.to_ns = gap.from_ns;
-	if ((passes || x->format->sees_all) && !x->format->gap(x->x, &gap, err, sizeof(err)))
+	if (!passes && !x->format->sees_all)
+		return;
+	if ((x->format->gap != NULL && !x->format->gap(x->x, &gap, err, sizeof(err))) ||
+	    (x->spans != NULL && !spans_gap(x->spans, &gap)))
 		failed(d, err);
 }
 
@@ -163,16 +182,21 @@ void
 dump_export_close(struct dump *d, bool complete)
 {
 	struct dump_export *x = d->export;
-	char err[ERR_BYTES];
+	char err[ERR_BYTES] = NO_MEMORY;
 	if (x == NULL)
 		return;
 	complete = complete && !d->failed;
 	if (x->x != NULL && complete && x->header == NULL)
 		complete = begun(d, d->header != NULL ? d->header : &no_header);
+	if (x->x != NULL && complete && x->spans != NULL && !spans_end(x->spans)) {
+		failed(d, err);
+		complete = false;
+	}
 	bool whole = x->x != NULL && x->format->close(x->x, complete, err, sizeof(err));
 	if (x->x != NULL && complete && !whole)
 		failed(d, err);
 	activity_destroy(x->model);
+	spans_destroy(x->spans);
 	free(x);
 	d->export = NULL;
 }

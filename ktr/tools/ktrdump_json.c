@@ -2,6 +2,8 @@
  * ktrdump_json.c - one JSON object a line. Output is UTF-8 whatever the strings hold: bytes that
  * are not become U+FFFD.
  */
+#include <inttypes.h>
+
 #include "ktr/tools/ktrdump.h"
 
 static void
@@ -91,26 +93,15 @@ dump_json_event(struct dump *d, const struct ktr_decode_event *e, const char *te
 void
 dump_json_part(struct dump *d, const struct ktr_decode_event *e)
 {
-	struct out *l = &d->out;
-	out_text(l, "{\"part\":");
-	out_number(l, e->seq, 0);
-	out_text(l, ",\"cpu\":");
-	out_number(l, e->cpu, 0);
-	out_text(l, "}\n");
+	out_printf(&d->out, "{\"part\":%" PRIu64 ",\"cpu\":%" PRIu32 "}\n", e->seq, e->cpu);
 }
 
 void
 dump_json_gap(struct dump *d, const struct ktr_decode_gap *g)
 {
-	struct out *l = &d->out;
-	out_text(l, "{\"gap\":");
-	out_number(l, g->count, 0);
-	out_text(l, ",\"cpu\":");
-	out_number(l, g->cpu, 0);
-	json_member(l, "why", ktr_gap_reason_name(g->reason));
-	out_text(l, ",\"from_ns\":");
-	out_signed(l, ktr_decode_ns(g->header, g->from_ticks));
-	out_text(l, ",\"to_ns\":");
-	out_signed(l, ktr_decode_ns(g->header, g->to_ticks));
-	out_text(l, "}\n");
+	out_printf(&d->out,
+		   "{\"gap\":%" PRIu64 ",\"cpu\":%" PRIu32 ",\"why\":\"%s\",\"from_ns\":%" PRId64
+		   ",\"to_ns\":%" PRId64 "}\n",
+		   g->count, g->cpu, ktr_gap_reason_name(g->reason),
+		   ktr_decode_ns(g->header, g->from_ticks), ktr_decode_ns(g->header, g->to_ticks));
 }

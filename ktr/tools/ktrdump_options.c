@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "ktr/class.h"
-#include "ktr/tools/export.h"
+#include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
-#include "ktr/tools/report.h"
+#include "ktr/tools/report/report.h"
 
 #define WIDTH_MIN 300
 #define WIDTH_MAX 20000
@@ -173,7 +173,38 @@ option_number(unsigned *to, unsigned min, unsigned max, const char *what)
 	return 0;
 }
 
-/* One option with a value. Returns 0, or an exit status. */
+static int
+option_time(int64_t *to, const char *what)
+{
+	return dump_parse_time(optarg, to) ? 0 : usage_error(what, optarg);
+}
+
+/* Options that are a word, and those that are yes or no: where they go. NULL: another kind. */
+static const char **
+option_word(struct dump_options *o, int option)
+{
+	const char **const words[] = {['i'] = &o->input,
+				      ['o'] = &o->output,
+				      ['M'] = &o->core,
+				      ['m'] = &o->core,
+				      ['N'] = &o->kernel,
+				      ['e'] = &o->kernel,
+				      [OPT_FUNCTION] = &o->function,
+				      [OPT_THREAD] = &o->filter.thread,
+				      [OPT_GREP] = &o->filter.grep};
+	return (size_t)option < sizeof(words) / sizeof(words[0]) ? words[option] : NULL;
+}
+
+static bool *
+option_flag(struct dump_options *o, int option)
+{
+	bool *const flags[] = {['c'] = &o->cpu,      ['f'] = &o->file_line, ['H'] = &o->thread,
+			       ['l'] = &o->follow,   ['n'] = &o->number,    ['q'] = &o->quiet,
+			       ['r'] = &o->relative, ['s'] = &o->time,      ['t'] = &o->ticks};
+	return (size_t)option < sizeof(flags) / sizeof(flags[0]) ? flags[option] : NULL;
+}
+
+/* One option with a value that is not any word. Returns 0, or an exit status. */
 static int
 option_value(struct dump_options *o, int option)
 {
@@ -188,51 +219,20 @@ option_value(struct dump_options *o, int option)
 			return usage_error("--cpu", err);
 		return 0;
 	case OPT_SINCE:
-		if (!dump_parse_time(optarg, &o->filter.since_ns))
-			return usage_error("--since: expected a time such as 1.5, 20ms, 300us",
-					   optarg);
-		return 0;
+		return option_time(&o->filter.since_ns,
+				   "--since: expected a time such as 1.5, 20ms, 300us");
 	case OPT_UNTIL:
-		if (!dump_parse_time(optarg, &o->filter.until_ns))
-			return usage_error("--until: expected a time such as 1.5, 20ms, 300us",
-					   optarg);
-		return 0;
-	case OPT_FORMAT:
-		return option_format(o);
+		return option_time(&o->filter.until_ns,
+				   "--until: expected a time such as 1.5, 20ms, 300us");
 	case OPT_WIDTH:
 		return option_number(&o->width, WIDTH_MIN, WIDTH_MAX,
 				     "--width: expected 300 to 20000 pixels");
 	case OPT_ROWS:
 		return option_number(&o->rows, 0, ROWS_MAX, "--rows: expected 0 to 4096");
-	case OPT_FUNCTION:
-		o->function = optarg;
-		return 0;
 	case OPT_DEPTH:
 		return option_number(&o->depth, 1, DEPTH_MAX, "--depth: expected 1 to 1000");
-	case OPT_THREAD:
-		o->filter.thread = optarg;
-		return 0;
-	case OPT_GREP:
-		if (strlen(optarg) > DUMP_GREP_MAX)
-			return usage_error("--grep: expected at most 500 characters", NULL);
-		o->filter.grep = optarg;
-		return 0;
-	case 'i':
-		o->input = optarg;
-		return 0;
-	case 'M':
-	case 'm':
-		o->core = optarg;
-		return 0;
-	case 'N':
-	case 'e':
-		o->kernel = optarg;
-		return 0;
 	default:
-		if (*optarg == '\0')
-			return usage_error("-o: expected a name", optarg);
-		o->output = optarg;
-		return 0;
+		return option_format(o);
 	}
 }
 
@@ -240,54 +240,32 @@ option_value(struct dump_options *o, int option)
 static int
 option_take(struct dump_options *o, int option)
 {
-	int status;
-	switch (option) {
-	case 'c':
-		o->cpu = true;
-		break;
-	case 'f':
-		o->file_line = true;
-		break;
-	case 'H':
-		o->thread = true;
-		break;
-	case 'l':
-		o->follow = true;
-		break;
-	case 'n':
-		o->number = true;
-		break;
-	case 'q':
-		o->quiet = true;
-		break;
-	case 'r':
-		o->relative = o->time = true;
-		break;
-	case 's':
-		o->time = true;
-		break;
-	case 't':
-		o->ticks = o->time = true;
-		break;
-	case OPT_HELP:
+	const char **word = option_word(o, option);
+	bool *flag = option_flag(o, option);
+	if (option == OPT_HELP) {
 		print_usage();
 		return DUMP_CLEAN;
+	}
+	if (option == '?') {
+		fprintf(stderr, "ktrdump: try --help\n");
+		return DUMP_USAGE;
+	}
 #ifndef KTRDUMP_HOST
-	case 'N':
-	case 'M':
-	case 'e':
-	case 'm':
+	if (word == &o->core || word == &o->kernel)
 		return usage_error("no kernel image or core is needed: a stream describes itself",
 				   NULL);
 #endif
-	case '?':
-		fprintf(stderr, "ktrdump: try --help\n");
-		return DUMP_USAGE;
-	default:
-		status = option_value(o, option);
-		return status == 0 ? -1 : status;
-	}
-	return -1;
+	if (option == OPT_GREP && strlen(optarg) > DUMP_GREP_MAX)
+		return usage_error("--grep: expected at most 500 characters", NULL);
+	if (option == 'o' && *optarg == '\0')
+		return usage_error("-o: expected a name", optarg);
+	if (flag != NULL)
+		*flag = true;
+	else if (word != NULL)
+		*word = optarg;
+	int status = flag == NULL && word == NULL ? option_value(o, option) : 0;
+	o->time |= o->relative | o->ticks;
+	return status == 0 ? -1 : status;
 }
 
 /* `report [NAMES]`, before all options. Returns how many words it takes; -1: that is no report. */

@@ -1,6 +1,7 @@
 /*
  * ktrdump_text.c - FreeBSD's columns: index, CPU, time, file and line, thread, text.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "ktr/tools/ktrdump.h"
@@ -156,13 +157,8 @@ dump_text_gap(struct dump *d, const struct ktr_decode_gap *g)
 		put_none(l, "-", FILE_WIDTH, false);
 	if (d->opts.thread)
 		put_none(l, "-", TID_WIDTH, false);
-	out_text(l, "--- ");
-	out_number(l, g->count, 0);
-	out_text(l, g->count == 1 ? " event " : " events ");
-	out_text(l, ktr_gap_reason_name(g->reason));
-	out_text(l, " on cpu ");
-	out_number(l, g->cpu, 0);
-	out_text(l, " between ");
+	out_printf(l, "--- %" PRIu64 " event%s %s on cpu %" PRIu32 " between ", g->count,
+		   g->count == 1 ? "" : "s", ktr_gap_reason_name(g->reason), g->cpu);
 	out_seconds(l, from, 0);
 	out_text(l, " and ");
 	out_seconds(l, ktr_decode_ns(g->header, g->to_ticks), 0);

@@ -33,14 +33,12 @@ is_own(const struct dump *d)
 static bool
 not_compiled(uint64_t wanted)
 {
-	(void)wanted;
 	return false;
 }
 
 static bool
 is_own(const struct dump *d)
 {
-	(void)d;
 	return false;
 }
 #endif

@@ -1,7 +1,7 @@
 /*
- * linux.h - turns Kestrel's activities (activity.h) into the events of Linux that mean the same.
- * trace-cmd, KernelShark and the LTTng analyses know these events and their fields by name. Host
- * only.
+ * linux.h - turns Kestrel's activities (model/activity.h) into the events of Linux that mean the
+ * same. trace-cmd, KernelShark and the LTTng analyses know these events and their fields by name.
+ * Host only.
  *
  * These events are written in addition to those of the trace points, and contain nothing new. Idle
  * threads are thread 0, "swapper/N", as in Linux. A thread that is not known (before the first
@@ -25,7 +25,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "ktr/tools/activity.h"
+#include "ktr/tools/model/activity.h"
 
 #define LINUX_FUNCTION 16u /* from the address of a function to that of the next */
 #define LINUX_FIELDS   9u

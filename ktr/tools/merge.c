@@ -101,7 +101,6 @@ block_empty(struct merge *m, struct block *b)
 static bool
 block_write(struct merge *m, struct block *b)
 {
-	(void)m, (void)b;
 	return true;
 }
 #else

@@ -1,11 +1,23 @@
 /* out.c - the longer functions of out.h: seconds, and texts that may need escapes. */
 #include "ktr/tools/out.h"
 
+#include <stdarg.h>
+
 #include "ktr/tools/utf8.h"
 
 #define SECOND 1000000000u
 
 static const char hex[] = "0123456789abcdef";
+
+void
+out_printf(struct out *o, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(out_room(o, OUT_MADE), OUT_MADE, fmt, ap);
+	va_end(ap);
+	o->used += n < (int)OUT_MADE ? (size_t)n : OUT_MADE - 1;
+}
 
 void
 out_seconds(struct out *o, int64_t ns, size_t width)

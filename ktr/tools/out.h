@@ -124,6 +124,11 @@ out_signed(struct out *o, int64_t v)
 	out_number(o, v < 0 ? -(uint64_t)v : (uint64_t)v, 0);
 }
 
+/**
+ * As printf(), at most OUT_MADE - 1 characters. For what is written seldom: it is several times as
+ * slow as the functions above.
+ */
+__attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
 /** Nanoseconds as seconds with nine digits after the point; at least so many characters. */
 void out_seconds(struct out *o, int64_t ns, size_t width);
 /**

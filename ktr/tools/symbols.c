@@ -274,7 +274,6 @@ symbols_open(const char *kernel, const struct ktr_decode_header *h)
 	size_t size = 0, room = 0;
 	ssize_t n = 0;
 	char *bytes = NULL;
-	(void)kernel;
 	bool same = build != NULL && strcmp(build, h->build) == 0;
 	free(build);
 	int fd = same ? open("/dev/ksyms", O_RDONLY) : -1;

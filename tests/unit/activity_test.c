@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "ktr/event.h"
-#include "ktr/tools/activity.h"
 #include "ktr/tools/linux.h"
 #include "ktr/tools/memory.h"
+#include "ktr/tools/model/activity.h"
 
 #define STATE  "KTRGRAPH group:\"thread\", id:\"%s\", state:\"%s\", attributes: "
 #define RUN    STATE "prio:%d"

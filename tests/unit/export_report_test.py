@@ -179,6 +179,42 @@ def a_wait_ends_with_its_thread(tmp):
     equal(found["thread", "threads"][3,]["unknown_ns"], 0, "time of which it is not known what thread 3 did")
 
 
+def a_wait_lasts_until_the_trace_ends(tmp):
+    """A thread spins on CPU 0 for a lock that thread 2 has, and the last of the trace is a loss on CPU 1."""
+    path = tmp / "lasts.ktr"
+    path.write_bytes(wire.stream(
+        wire.site(0, "spin contended: lock %s addr %p owner %d", 3), wire.site(1, "spin acquire: lock %s addr %p caller %p", 3),
+        wire.string(0x1000, "runq"), wire.batch(1, 0, 1000, 2, [(1, 0, (0x1000, 0x100, 0x8000))]),
+        wire.batch(0, 0, 1500, 1, [(0, 0, (0x1000, 0x100, 1))]), wire.loss(1, 1, 2, 2000, 2600)))
+    found = of_stream(path)
+    equal(found["lock", "locks"]["runq", "spin"]["total_ns"], 1100, "how long it waited")
+    equal({k: row["total_ns"] for k, row in found["lock", "holders"].items()}, {("runq", 2): 500, ("runq", 0): 600}, "because of whom")
+    of_stream(path, "--until", "1700ns", until=1700)
+    of_stream(path, "--since", "2100ns", since=2100)
+
+
+def rows_say_whom_they_are_about(tmp):
+    """Thread 1 wakes thread 2 twice; it runs 300 ns later, and 500 ns later."""
+    ident = [0x7a5c << 48 | tid for tid in (1, 2)]
+    state = 'KTRGRAPH group:"thread", id:"%s", state:"%s", attributes: prio:%d'
+    events = []
+    for ns in (300, 500):
+        events += [(0, 100, (ident[0], 0x1000, 20)), (1, 100, (ident[0], 0x1002, ident[1])), (0, 0, (ident[1], 0x1001, 20)),
+                   (0, 0, (ident[0], 0x1003, 20)), (0, ns, (ident[1], 0x1000, 20)), (0, 50, (ident[1], 0x1003, 20))]
+    path = tmp / "whom.ktr"
+    path.write_bytes(wire.stream(
+        wire.site(0, state, 3), wire.site(1, 'KTRGRAPH group:"thread", id:"%s", point:"%s", attributes: linkedto:"%s"', 3),
+        wire.string(0x1000, "running"), wire.string(0x1001, "runq add"), wire.string(0x1002, "wokeup"), wire.string(0x1003, "sleep"),
+        wire.string(ident[0], "ann tid 1"), wire.string(ident[1], "bob tid 2"), wire.batch(0, 0, 1000, 1, events)))
+    of_stream(path)
+    rows = report(path, "wakeup,thread,cpu")
+    equal({(row["table"], row["tid"], row["thread"]) for row in rows if "tid" in row and row["tid"]},
+          {(table, tid, name) for table in ("threads", "runs", "states", "worst") for tid, name in ((1, "ann"), (2, "bob"))} -
+          {("worst", 1, "ann")}, "tables, threads and their names")
+    worst = [(row["took_ns"], row["thread"], row["waker"], row["before"], row["cpu"], row["index"]) for row in rows if row.get("table") == "worst"]
+    equal(worst, [(500, "bob", "ann", "ann", 0, 10), (300, "bob", "ann", "ann", 0, 4)], "the wakeups that took longest")
+
+
 def threads_that_come_and_go_take_bounded_memory(tmp):
     path = x.gen(tmp, "forks 20000")
     rows = report(path, "cpu,thread")
@@ -266,6 +302,7 @@ def lttngs_analyses_agree(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread, threads_that_come_and_go_take_bounded_memory,
+    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread, a_wait_lasts_until_the_trace_ends,
+            rows_say_whom_they_are_about, threads_that_come_and_go_take_bounded_memory,
             text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, page_has_a_question_for_each_report,
             lttngs_analyses_agree])

@@ -32,7 +32,7 @@ def two_boots_are_refused(form):
 
 
 def event_name(row):
-    """The name of an event in timeline viewers, by the rule in ktr/tools/export_timeline.h."""
+    """The name of an event in timeline viewers, by the rule in ktr/tools/export/timeline.h."""
     if row["fmt"] is None:
         return None
     if row["fmt"].startswith("KTRGRAPH "):

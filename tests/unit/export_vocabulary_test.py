@@ -10,7 +10,7 @@ import export_help as x
 import wire
 from export_help import equal, expect
 
-CODE = (x.ROOT / "ktr/tools/activity_meaning.c").read_text()
+CODE = (x.ROOT / "ktr/tools/model/activity_meaning.c").read_text()
 GRAPH = {"KTR_STATE": "state", "KTR_POINT": "point", "KTR_COUNTER": "counter"}
 
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ktr/tools/lane.h"
+#include "ktr/tools/export/lane.h"
 
 #define MAX    64u
 #define A      (LANE_KEY + 0)

@@ -46,7 +46,7 @@ class Run(span_model.Spans):
         self.waits, self.open_waits, self.takes, self.row = [], {}, {}, None
         super().__init__(rows, **options)
         for (tid, _), (name, kind, addr, begin) in self.open_waits.items():
-            self.waits.append((name, kind, addr, tid, begin, self.now))
+            self.waits.append((name, kind, addr, tid, begin, self.last))
 
     def switch(self, cpu, t):
         prev = self.all.get(self.running.get(cpu, (None, 0))[0])

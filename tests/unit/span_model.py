@@ -1,4 +1,4 @@
-"""span_model.py - computes from the rows of jsonl who did what, and from when to when. ktr/tools/span.c must agree.
+"""span_model.py - computes from the rows of jsonl who did what, and from when to when. ktr/tools/model/span.c must agree.
 """
 import re
 

@@ -53,17 +53,17 @@ static void
 set_option(int c, const char *arg, const char **file)
 {
 	struct kdump_options *o = &kdump_options;
+	bool *const flags[] = {
+	    ['A'] = &o->abi,      ['d'] = &o->decimal, ['E'] = &o->elapsed, ['H'] = &o->tid,
+	    ['J'] = &o->jsonl,    ['l'] = &o->live,    ['n'] = &o->raw,     ['R'] = &o->relative,
+	    ['r'] = &o->symbolic, ['S'] = &o->numbers, ['s'] = &o->no_data, ['T'] = &o->absolute,
+	    ['t'] = NULL};
 
+	if (flags[c] != NULL) {
+		*flags[c] = true;
+		return;
+	}
 	switch (c) {
-	case 'A':
-		o->abi = true;
-		break;
-	case 'd':
-		o->decimal = true;
-		break;
-	case 'E':
-		o->elapsed = true;
-		break;
 	case 'F':
 		o->freebsd = fopen(arg, "w");
 		if (o->freebsd == NULL)
@@ -72,38 +72,11 @@ set_option(int c, const char *arg, const char **file)
 	case 'f':
 		*file = arg;
 		break;
-	case 'H':
-		o->tid = true;
-		break;
-	case 'J':
-		o->jsonl = true;
-		break;
-	case 'l':
-		o->live = true;
-		break;
 	case 'm':
 		o->max_data = tool_number("-m", arg, 0, INT64_MAX);
 		break;
-	case 'n':
-		o->raw = true;
-		break;
 	case 'p':
 		o->pid = (int64_t)tool_number("-p", arg, 0, INT64_MAX);
-		break;
-	case 'R':
-		o->relative = true;
-		break;
-	case 'r':
-		o->symbolic = true;
-		break;
-	case 'S':
-		o->numbers = true;
-		break;
-	case 's':
-		o->no_data = true;
-		break;
-	case 'T':
-		o->absolute = true;
 		break;
 	case 't':
 		o->points = ktr_points(arg);

@@ -1,0 +1,362 @@
+/* tables.c - what each report shows: its tables, of which samples, and in which columns. */
+#include <string.h>
+
+#include "ktr/tools/report/report.h"
+
+#define OF(kind) (1u << SAMPLE_##kind)
+
+#define COLUMN(title, json, format, cell)          \
+	(struct report_column)                     \
+	{                                          \
+		title, json, COLUMN_##format, cell \
+	}
+/* Columns of several tables. Of those with one name, titles of times have the unit, too. */
+#define TEXT(title, json, n) COLUMN(title, json, TEXT, n)
+#define THREAD               COLUMN("thread", "thread", THREAD, 0)
+#define CPU                  COLUMN("cpu", "cpu", NUMBER, 0)
+#define COUNT(title)         COLUMN(title, "count", COUNT, CELL_COUNT)
+#define NUMBER(name, cell)   COLUMN(name, name, COUNT, cell)
+#define MS(name, cell)       COLUMN(name " ms", name, MS, cell)
+#define US(name, cell)       COLUMN(name " us", name, US, cell)
+#define TOTAL                MS("total", CELL_TOTAL)
+#define MEAN                 US("mean", CELL_MEAN)
+#define P50                  US("p50", CELL_P50)
+#define P99                  US("p99", CELL_P99)
+#define LONGEST              US("longest", CELL_MAX)
+#define WHEN(title)          COLUMN(title, "when", SECONDS, CELL_WHEN)
+#define BEGAN                WHEN("which began at s")
+#define SHARE(cell)          COLUMN("%", NULL, SHARE, cell)
+
+/* ---- cpu ---- */
+
+enum { CPU_BUSY = CELL_MORE, CPU_IDLE, CPU_UNKNOWN, CPU_SWITCHES, CPU_PREEMPTED, CPU_MIGRATED };
+
+/* A thread that leaves its CPU without waiting counts as preempted, even if it yields. */
+static void
+cpus_add(struct report_row *row, const struct report_sample *s)
+{
+	if (s->kind == SAMPLE_CPU) {
+		row->cells[s->thread == NULL ? CPU_UNKNOWN
+			   : s->thread->idle ? CPU_IDLE
+					     : CPU_BUSY] += s->to_ns - s->from_ns;
+		return;
+	}
+	row->cells[CPU_SWITCHES]++;
+	row->cells[CPU_MIGRATED] += s->moved;
+	row->cells[CPU_PREEMPTED] += s->preempted;
+}
+
+static struct report_table cpus = {
+    .report = "cpu",
+    .name = "cpus",
+    .title = "what each CPU did",
+    .of = OF(CPU) | OF(SWITCH),
+    .key = KEY_CPU,
+    .add = cpus_add,
+    .columns = {CPU, MS("busy", CPU_BUSY), MS("idle", CPU_IDLE), MS("unknown", CPU_UNKNOWN),
+		NUMBER("switches", CPU_SWITCHES), NUMBER("preempted", CPU_PREEMPTED),
+		COLUMN("came from another CPU", "migrated", COUNT, CPU_MIGRATED)},
+    .weight = CPU_BUSY,
+};
+
+static struct report_table runs = {
+    .report = "cpu",
+    .name = "runs",
+    .title = "which thread ran where",
+    .of = OF(RUN),
+    .key = KEY_THREAD | KEY_CPU,
+    .columns = {THREAD, CPU, MS("ran", CELL_TOTAL), SHARE(CELL_TOTAL), COUNT("times"),
+		MS("longest", CELL_MAX), BEGAN},
+    .weight = CELL_TOTAL,
+};
+
+/* ---- thread ---- */
+
+/* A cell for each state, and what rows are sorted by. */
+enum { THREAD_STATE = CELL_MORE, THREAD_WEIGHT = CELL_MORE + ACTIVITY_DEAD };
+
+static void
+threads_add(struct report_row *row, const struct report_sample *s)
+{
+	uint64_t ns = s->to_ns - s->from_ns;
+	row->cells[THREAD_STATE + s->state] += ns;
+	if (s->state != ACTIVITY_UNKNOWN && s->state != ACTIVITY_SLEEPING)
+		row->cells[THREAD_WEIGHT] += ns;
+}
+
+static struct report_table threads = {
+    .report = "thread",
+    .name = "threads",
+    .title = "what each thread did",
+    .of = OF(STATE),
+    .key = KEY_THREAD,
+    .add = threads_add,
+    .columns = {THREAD, MS("running", THREAD_STATE + ACTIVITY_RUNNING),
+		MS("runnable", THREAD_STATE + ACTIVITY_RUNNABLE),
+		MS("blocked", THREAD_STATE + ACTIVITY_BLOCKED),
+		MS("spinning", THREAD_STATE + ACTIVITY_SPINNING),
+		MS("sleeping", THREAD_STATE + ACTIVITY_SLEEPING),
+		MS("unknown", THREAD_STATE + ACTIVITY_UNKNOWN)},
+    .weight = THREAD_WEIGHT,
+    .of_threads = true,
+};
+
+/* Rows of sleep come last, because a thread sleeps by its own wish. Others weigh this much more. */
+#define WAIT_WEIGHT (1ull << 63)
+
+static void
+states_add(struct report_row *row, const struct report_sample *s)
+{
+	if (row->cells[THREAD_WEIGHT] == 0 && s->state != ACTIVITY_SLEEPING)
+		row->cells[THREAD_WEIGHT] = WAIT_WEIGHT;
+	row->cells[THREAD_WEIGHT] += s->to_ns - s->from_ns;
+}
+
+static struct report_table states = {
+    .report = "thread",
+    .name = "states",
+    .title = "what threads waited for: a CPU, a lock, something else",
+    .of = OF(WAIT),
+    .key = KEY_THREAD | KEY_TEXT | KEY_MORE,
+    .add = states_add,
+    .columns = {THREAD, TEXT("state", "state", 0), TEXT("for", "why", 1),
+		COLUMN("ms", "total", MS, CELL_TOTAL), COUNT("times"), MS("mean", CELL_MEAN),
+		MS("longest", CELL_MAX), BEGAN},
+    .weight = THREAD_WEIGHT,
+    .of_threads = true,
+};
+
+/* ---- syscall ---- */
+
+/* The C function that makes a system call, if its name differs. */
+static void
+calls_add(struct report_row *row, const struct report_sample *s)
+{
+	static const char *const names[][2] = {
+	    {"clone", "fork"},          {"wait4", "waitpid"},
+	    {"exit_group", "exit"},     {"exit", "_exit"},
+	    {"newfstatat", "stat"},     {"openat", "open"},
+	    {"dup3", "dup2"},           {"pipe2", "pipe"},
+	    {"getdents64", "readdir"},  {"mkdirat", "mkdir"},
+	    {"mknodat", "mknod"},       {"unlinkat", "unlink"},
+	    {"renameat", "rename"},     {"brk", "malloc"},
+	    {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
+	    {"nanosleep", "sleep"},     {"shutdown", "poweroff"},
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && row->cells[CELL_COUNT] == 1;
+	     i++) {
+		if (strcmp(s->text, names[i][0]) == 0)
+			row->texts[1] = names[i][1];
+	}
+}
+
+static struct report_table calls = {
+    .report = "syscall",
+    .name = "calls",
+    .title = "system calls, and the functions of C that make them",
+    .of = OF(CALL),
+    .key = KEY_TEXT,
+    .add = calls_add,
+    .columns = {TEXT("call", "call", 0), TEXT("known as", "known_as", 1), COUNT("count"),
+		NUMBER("errors", CELL_VALUE), TOTAL, MEAN, P50, P99, LONGEST, BEGAN},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+};
+
+static struct report_table callers = {
+    .report = "syscall",
+    .name = "callers",
+    .title = "system calls by thread",
+    .of = OF(CALL),
+    .key = KEY_THREAD | KEY_TEXT,
+    .columns = {THREAD, TEXT("call", "call", 0), COUNT("count"), NUMBER("errors", CELL_VALUE),
+		TOTAL, MEAN, LONGEST, BEGAN},
+    .weight = CELL_TOTAL,
+};
+
+/* ---- fault ---- */
+
+/* All places in a program share one row. */
+static void
+place_add(struct report_row *row, const struct report_sample *s)
+{
+	if (s->user)
+		row->texts[1] = "(the program)";
+}
+
+static struct report_table faults = {
+    .report = "fault",
+    .name = "faults",
+    .title = "page faults by what served them, thread, and place in the kernel",
+    .of = OF(FAULT),
+    .key = KEY_THREAD | KEY_PC | KEY_TEXT,
+    .add = place_add,
+    .place = PLACE_PC,
+    .columns = {TEXT("served by", "kind", 0), THREAD, TEXT("in", "function", 1),
+		TEXT("at", "place", 2), COUNT("count"), TOTAL, MEAN, LONGEST, BEGAN},
+    .weight = CELL_TOTAL,
+};
+
+static struct report_table traps = {
+    .report = "fault",
+    .name = "traps",
+    .title = "exceptions that ended in a signal or a panic",
+    .of = OF(TRAP),
+    .key = KEY_THREAD | KEY_PC | KEY_TEXT,
+    .add = place_add,
+    .place = PLACE_PC,
+    .columns = {TEXT("exception", "kind", 0), THREAD, TEXT("in", "function", 1),
+		TEXT("at", "place", 2), COUNT("count")},
+    .weight = CELL_COUNT,
+};
+
+/* ---- irq ---- */
+
+static struct report_table irqs = {
+    .report = "irq",
+    .name = "interrupts",
+    .title = "interrupts by kind and CPU",
+    .of = OF(IRQ),
+    .key = KEY_CPU | KEY_TEXT,
+    .columns = {TEXT("interrupt", "name", 0), CPU, COUNT("count"), TOTAL, MEAN, P99, LONGEST,
+		BEGAN},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+};
+
+static struct report_table timers = {
+    .report = "irq",
+    .name = "timer",
+    .title = "how late timers ran",
+    .of = OF(TIMER),
+    .key = KEY_CPU,
+    .columns = {CPU, COUNT("count"), MEAN, P50, P99, COLUMN("latest us", "longest", US, CELL_MAX),
+		WHEN("was due at s")},
+    .weight = CELL_MAX,
+    .histogram = true,
+};
+
+/* ---- lock ---- */
+
+static struct report_table locks = {
+    .report = "lock",
+    .name = "locks",
+    .title = "waits for each lock",
+    .of = OF(LOCK),
+    .key = KEY_TEXT | KEY_MORE,
+    .columns = {TEXT("lock", "lock", 0), TEXT("kind", "kind", 1), COUNT("waits"), TOTAL, MEAN, P99,
+		LONGEST, BEGAN},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+};
+
+struct report_table report_holders = {
+    .report = "lock",
+    .name = "holders",
+    .title = "who had the lock while others waited, and where it was taken",
+    .place = PLACE_CALL,
+    .columns = {TEXT("lock", "lock", 0), THREAD, TEXT("in", "function", 1), TEXT("at", "place", 2),
+		COUNT("times"), COLUMN("waited ms", "total", MS, CELL_TOTAL), SHARE(CELL_TOTAL)},
+    .weight = CELL_TOTAL,
+};
+
+/* ---- wakeup ---- */
+
+static struct report_table wakeups = {
+    .report = "wakeup",
+    .name = "threads",
+    .title = "from the wakeup until the thread ran",
+    .of = OF(WAKEUP),
+    .key = KEY_THREAD,
+    .columns = {THREAD, COUNT("wakeups"), TOTAL, MEAN, P50, P99, LONGEST, WHEN("woken at s")},
+    .weight = CELL_MAX,
+    .histogram = true,
+};
+
+static struct report_table worst = {
+    .report = "wakeup",
+    .name = "worst",
+    .title = "the wakeups that took longest, and the number of the event that ended each",
+    .of = OF(WAKEUP),
+    .key = KEY_EACH | KEY_THREAD | KEY_CPU | KEY_TEXT | KEY_MORE | KEY_COPY,
+    .columns = {US("took", CELL_MAX), THREAD, WHEN("woken at s"), TEXT("woken by", "waker", 0),
+		COLUMN("ran on cpu", "cpu", NUMBER, 0), TEXT("after", "before", 1),
+		COLUMN("event", "index", COUNT, CELL_VALUE)},
+    .weight = CELL_MAX,
+    .worst = true,
+};
+
+/* ---- profile ---- */
+
+static struct report_table samples = {
+    .report = "profile",
+    .name = "functions",
+    .title = "functions of the kernel, and programs, that timer interrupts found running",
+    .of = OF(TIMED),
+    .key = KEY_TEXT | KEY_COPY,
+    .columns = {TEXT("function", "function", 0), COUNT("samples"), SHARE(CELL_COUNT)},
+    .weight = CELL_COUNT,
+};
+
+static struct report_table places = {
+    .report = "profile",
+    .name = "places",
+    .title = "the same by line of the kernel",
+    .of = OF(TIMED_AT),
+    .key = KEY_TEXT | KEY_MORE | KEY_COPY,
+    .columns = {TEXT("function", "function", 0), TEXT("line", "place", 1), COUNT("samples"),
+		SHARE(CELL_COUNT)},
+    .weight = CELL_COUNT,
+};
+
+/* ---- function ---- */
+
+static struct report_table functions = {
+    .report = "function",
+    .name = "functions",
+    .title = "functions of the kernel; self leaves out the traced functions that they call",
+    .of = OF(FUNCTION),
+    .key = KEY_TEXT,
+    .columns = {TEXT("function", "function", 0), COUNT("count"), TOTAL, MS("self", CELL_VALUE),
+		MEAN, P50, P99, LONGEST, BEGAN},
+    .weight = CELL_VALUE,
+    .histogram = true,
+    .overlaps = true,
+};
+
+/* ---- events ---- */
+
+struct report_table report_classes = {
+    .report = "events",
+    .name = "classes",
+    .title = "events by class; an event of several classes counts in each",
+    .columns = {TEXT("class", "class", 0), COUNT("events")},
+    .weight = CELL_COUNT,
+    .overlaps = true,
+};
+
+struct report_table report_sites = {
+    .report = "events",
+    .name = "sites",
+    .title = "events by trace point",
+    .columns = {COUNT("events"), SHARE(CELL_COUNT), TEXT("file and line", "place", 0),
+		TEXT("function", "function", 1), TEXT("format", "fmt", 2)},
+    .weight = CELL_COUNT,
+};
+
+struct report_table report_event_cpus = {
+    .report = "events",
+    .name = "cpus",
+    .title = "events by CPU, and what was lost",
+    .columns = {CPU, COUNT("events"), NUMBER("overwritten", CELL_LOST + KTR_GAP_OVERWRITTEN),
+		NUMBER("corrupt", CELL_LOST + KTR_GAP_CORRUPT),
+		NUMBER("cleared", CELL_LOST + KTR_GAP_CLEARED),
+		NUMBER("damaged", CELL_LOST + KTR_GAP_DAMAGED),
+		NUMBER("left", CELL_LOST + KTR_GAP_LEFT)},
+    .weight = CELL_COUNT,
+};
+
+struct report_table *const report_tables[] = {
+    &cpus,    &runs,   &threads,   &states,         &calls,          &callers,           &faults,
+    &traps,   &irqs,   &timers,    &locks,          &report_holders, &wakeups,           &worst,
+    &samples, &places, &functions, &report_classes, &report_sites,   &report_event_cpus, NULL};
