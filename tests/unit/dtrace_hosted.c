@@ -13,7 +13,7 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/host.h"
 #include "ktr/hook.h"
-#include "userland/bin/dtrace/probe.h"
+#include "userland/bin/dtrace/check/check.h"
 
 #define DEVICE 1000 /* a descriptor */
 

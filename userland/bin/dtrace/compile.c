@@ -2,16 +2,16 @@
  * compile.c - from the texts of D programs to an image.
  */
 #include "userland/bin/dtrace/compile.h"
-#include "userland/bin/dtrace/consume.h"
+#include "userland/bin/dtrace/run/run.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "userland/bin/dtrace/gen.h"
+#include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/gen/gen.h"
 #include "userland/bin/dtrace/options.h"
-#include "userland/bin/dtrace/pid.h"
-#include "userland/bin/dtrace/probe.h"
+#include "userland/bin/dtrace/read/read.h"
 
 void
 compile_init(const struct btf *btf)

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "userland/bin/dtrace/stable.h"
+#include "userland/bin/dtrace/check/check.h"
 
 /* One text: of -s, or of -n and its siblings. */
 struct source {

@@ -1,5 +1,15 @@
 /*
- * dt.h - the D compiler's parts: memory, errors, types, tokens, the tree of a program.
+ * dt.h - what all parts of dtrace share: memory, errors, types, and the tree of a program.
+ *
+ * A text of D goes through these rooms, each of which has a header that says how:
+ *
+ *	read/	characters -> tokens -> a tree (struct program); with -C, the preprocessor before it
+ *	check/	the tree gets its types; names, inlines and translators are replaced by what they
+ *mean gen/	the tree -> an image (kernel/abi/dif.h), and what a consumer needs to print its
+ *records run/	the image -> the kernel; records and aggregations of the kernel -> text
+ *
+ * compile.c calls the first three in turn, main.c the last. Here are the options, the files that
+ *are read, and the kernel's types (type.c, which takes them from BTF: type_btf.c, btf.c).
  *
  * One program is compiled at a time, by one thread. All memory of the compiler is freed at once
  * (dt_release()).
@@ -34,6 +44,15 @@ extern const char *dt_region;
 extern const char *dt_context;
 /* Is called at the end of dt_error() and must not return. By default it exits with status 1. */
 extern void (*dt_fail)(const char *message);
+
+/* Bytes that grow. */
+struct buffer {
+	uint8_t *data;
+	size_t size, room;
+};
+
+/* Adds bytes (NULL: zeroes) to a buffer; returns where they are, until the next call. */
+void *buffer_add(struct buffer *b, const void *data, size_t size);
 
 /* ---- types: type.c, type_btf.c ---- */
 
@@ -130,66 +149,11 @@ bool type_is_stringlike(struct type *type);
 uint32_t type_align(struct type *type);
 bool type_same(struct type *a, struct type *b);
 
-/* ---- tokens: lex.c ---- */
+/* ---- the tree: made by read/, completed by check/ ---- */
 
 /* Operators and punctuation are their characters, the first in the lowest byte. */
 #define OP2(a, b)    ((uint32_t)(a) | (uint32_t)(b) << 8)
 #define OP3(a, b, c) (OP2(a, b) | (uint32_t)(c) << 16)
-
-enum token_kind {
-	TOKEN_END,
-	TOKEN_OP,
-	TOKEN_INT,
-	TOKEN_STRING,
-	TOKEN_NAME,   /* and keywords */
-	TOKEN_AGG,    /* @name; text "": @ */
-	TOKEN_EXTERN, /* `name; text with the object: kernel`name */
-};
-
-struct token {
-	enum token_kind kind;
-	struct place at;
-	uint32_t op;
-	const char *text;        /* names and strings, without quotes */
-	size_t size;             /* of strings: bytes, without the NUL */
-	uint64_t value;          /* integers */
-	struct type *type;       /* integers */
-	const char *start, *end; /* in the program's text */
-};
-
-/* What $1, $target and the like stand for. */
-struct dt_macros {
-	int argc; /* argv[0]: $0 */
-	char **argv;
-	bool *used;       /* one for each of argv */
-	bool defaultargs; /* those that are not given are 0 and "" */
-	uint64_t target, pid, ppid, pgid, sid, uid, euid, gid, egid;
-};
-extern struct dt_macros dt_macros;
-
-/* Begins a program's text, which ends with NUL. */
-void lex_open(const char *text, struct place at);
-/* The token that comes next, and the one after it. They stay until lex_next(). */
-const struct token *lex_peek(void);
-const struct token *lex_peek2(void);
-struct token lex_next(void);
-bool lex_is(uint32_t op);
-bool lex_is_name(const char *name);
-/* Takes the token if it is the one meant. */
-bool lex_take(uint32_t op);
-bool lex_take_name(const char *name);
-/* Takes the token, or says that it was expected. */
-void lex_expect(uint32_t op);
-_Noreturn void lex_expected(const char *what);
-/*
- * At the beginning of a clause: skips blanks and comments, and returns the text of one probe
- * description, with what macros stand for; NULL: here is none.
- */
-char *lex_probe(struct place *at);
-/* Is the `/` that comes next the end of a predicate? */
-bool lex_ends_predicate(void);
-
-/* ---- the tree: parse.c, parse_expr.c, parse_type.c ---- */
 
 enum node_kind {
 	N_INT,
@@ -285,32 +249,9 @@ struct program {
 	bool in_library; /* what is declared now */
 };
 extern struct program dt_program;
-
-/* Forgets the program. */
-void parse_init(void);
-/* Adds the clauses and declarations of a text to the program; false: there is nothing in it. */
-bool parse_program(const char *text, struct place at);
-/* An expression with assignments but without commas; with them. */
-struct node *parse_expression(void);
-struct node *parse_list_item(void);
 struct node *node_new(enum node_kind kind, struct place at);
-/* Does a type come next? May it begin with this name? */
-bool parse_at_type(void);
-bool parse_is_type(const char *name);
-/* Nesting has a limit: between these two. */
-void parse_descend(void);
-void parse_ascend(void);
-void parse_reset(void);
-/* A type without a name, as in a cast. */
-struct type *parse_type_name(void);
-/* May a declaration begin with this name? */
-bool parse_begins_declaration(const char *name);
-/* A declaration, which comes next: a type, then declarators up to the semicolon. */
-void parse_declaration(void);
-/* Its value, if it is a constant; otherwise an error that says what it is for. */
-int64_t parse_constant(const char *what);
 
-/* ---- names: ident.c ---- */
+/* ---- names: check/ident.c ---- */
 
 struct variable {
 	struct variable *next;
@@ -383,55 +324,3 @@ struct function {
 	bool destructive;
 	int64_t missing; /* F_SUB: the value of an argument that is missing */
 };
-
-extern struct variable *dt_variables;
-extern struct aggregation *dt_aggregations;
-
-/* Forgets all variables and aggregations. */
-void ident_init(void);
-/* The variable, built-in ones included; NULL: there is none of that name. */
-struct variable *ident_find(enum scope scope, const char *name);
-struct variable *ident_add(enum scope scope, const char *name, struct type *type);
-struct aggregation *ident_aggregation(const char *name, struct place at);
-const struct function *ident_function(const char *name);
-/* "self->x" */
-const char *ident_text(const struct variable *v);
-
-/* ---- checking: check.c, check_op.c, check_call.c, clause.c ---- */
-
-/* Begins a program. */
-void check_init(void);
-/* Finds the types of an expression and of all in it; replaces what is constant by its value. */
-void check_expression(struct node *n);
-/* The same for what may be a variable that is not known yet: then it has no type. */
-void check_place(struct node *n);
-/* Checks one clause, whose probes are known (probe.h). */
-void check_clause(struct clause *c);
-/* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */
-void check_declare(struct place at, enum scope scope, const char *name, struct type *type,
-		   struct member *keys, bool is_array);
-void check_operator(struct node *n);
-void check_assign(struct node *n);
-void check_call(struct node *n);
-/* @name[keys] = function(arguments) */
-void check_aggregate(struct node *n);
-/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not. */
-void check_keys(struct place at, const char *what, struct node *keys, struct member **known,
-		unsigned *count, bool first, const char *tag);
-/* May a value of this node be stored as that type? */
-bool check_fits(struct node *n, struct type *type);
-/* Makes an integer constant of the node. */
-void check_constant(struct node *n, struct type *type, uint64_t value);
-/* The value, cut and extended as the type says. */
-uint64_t check_cut(struct type *type, uint64_t value);
-/* The type of an operation with two integers: C's usual conversions. */
-struct type *check_common(struct type *a, struct type *b);
-bool check_is_string(struct node *n);
-/* Is it the constant 0, as a number or a pointer? */
-bool check_is_null(struct node *n);
-void check_sizeof(struct node *n);
-/* The type of a variable that holds the value. */
-struct type *check_held(struct node *n);
-/* The type of argument `number` of all probes of the clause that is checked. */
-struct type *check_argument(struct place at, uint64_t number, struct type **xlate);
-struct node *check_clone(const struct node *n);

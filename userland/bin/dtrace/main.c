@@ -14,13 +14,12 @@
 #include <unistd.h>
 
 #include "userland/bin/dtrace/btf.h"
+#include "userland/bin/dtrace/check/check.h"
 #include "userland/bin/dtrace/compile.h"
-#include "userland/bin/dtrace/consume.h"
-#include "userland/bin/dtrace/cpp.h"
 #include "userland/bin/dtrace/files.h"
 #include "userland/bin/dtrace/options.h"
-#include "userland/bin/dtrace/probe.h"
-#include "userland/bin/dtrace/symbol.h"
+#include "userland/bin/dtrace/read/read.h"
+#include "userland/bin/dtrace/run/run.h"
 
 static const char usage[] =
     "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"

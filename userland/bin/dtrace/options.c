@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "kernel/abi/dif.h"
-#include "userland/bin/dtrace/cpp.h"
-#include "userland/bin/dtrace/lex.h"
-#include "userland/bin/dtrace/stable.h"
+#include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/read/read.h"
 
 struct dt_options dt_options;
 static const char *text;

@@ -1,0 +1,428 @@
+/*
+ * check_op.c - the types of operators, as in C; constants are computed.
+ */
+#include <string.h>
+
+#include "userland/bin/dtrace/check/check.h"
+
+const char *
+check_op_text(uint32_t op)
+{
+	return dt_format("%c%c%c", (int)(op & 0xff), (int)(op >> 8 & 0xff), (int)(op >> 16 & 0xff));
+}
+
+bool
+check_is_string(struct node *n)
+{
+	return type_base(n->type)->kind == T_STRING;
+}
+
+bool
+check_is_pointer(struct node *n)
+{
+	enum type_kind kind = type_base(n->type)->kind;
+
+	return kind == T_POINTER || kind == T_ARRAY;
+}
+
+bool
+check_is_scalar(struct node *n)
+{
+	return type_is_scalar(n->type) || check_is_pointer(n);
+}
+
+uint64_t
+check_cut(struct type *type, uint64_t value)
+{
+	unsigned bits;
+
+	type = type_base(type);
+	if (type->kind == T_ENUM)
+		return (uint64_t)(int64_t)(int32_t)value;
+	if (type->kind != T_INT || type->size >= 8 || type->size == 0)
+		return value;
+	bits = 64 - 8 * type->size;
+	return type->is_signed ? (uint64_t)((int64_t)(value << bits) >> bits)
+			       : value << bits >> bits;
+}
+
+/* After C's promotion to int. */
+struct type *
+check_promoted(struct type *type)
+{
+	type = type_base(type);
+	if (type->kind == T_ENUM || type->size < 4)
+		return type_int;
+	return type;
+}
+
+struct type *
+check_common(struct type *a, struct type *b)
+{
+	a = check_promoted(a);
+	b = check_promoted(b);
+	if (a->size != b->size)
+		return a->size > b->size ? a : b;
+	return a->is_signed ? b : a;
+}
+
+/* ---- constants ---- */
+
+/* Computes a constant; false: it cannot be computed. */
+static bool
+compute(uint32_t op, struct type *type, uint64_t a, uint64_t b, uint64_t *value)
+{
+	bool is_signed = type_base(type)->is_signed;
+	int64_t sa = (int64_t)a, sb = (int64_t)b;
+
+	if ((op == '/' || op == '%') && b == 0)
+		return false;
+	switch (op) {
+	case '+':
+		*value = a + b;
+		break;
+	case '-':
+		*value = a - b;
+		break;
+	case '*':
+		*value = a * b;
+		break;
+	case '/':
+		*value = !is_signed ? a / b : sb == -1 ? 0 - a : (uint64_t)(sa / sb);
+		break;
+	case '%':
+		*value = !is_signed ? a % b : sb == -1 ? 0 : (uint64_t)(sa % sb);
+		break;
+	case '&':
+		*value = a & b;
+		break;
+	case '|':
+		*value = a | b;
+		break;
+	case '^':
+		*value = a ^ b;
+		break;
+	case OP2('<', '<'):
+		*value = a << (b & 63);
+		break;
+	case OP2('>', '>'):
+		*value = is_signed ? (uint64_t)(sa >> (b & 63)) : a >> (b & 63);
+		break;
+	case OP2('=', '='):
+		*value = a == b;
+		break;
+	case OP2('!', '='):
+		*value = a != b;
+		break;
+	case '<':
+		*value = is_signed ? sa < sb : a < b;
+		break;
+	case '>':
+		*value = is_signed ? sa > sb : a > b;
+		break;
+	case OP2('<', '='):
+		*value = is_signed ? sa <= sb : a <= b;
+		break;
+	case OP2('>', '='):
+		*value = is_signed ? sa >= sb : a >= b;
+		break;
+	case OP2('&', '&'):
+		*value = a != 0 && b != 0;
+		break;
+	case OP2('|', '|'):
+		*value = a != 0 || b != 0;
+		break;
+	case OP2('^', '^'):
+		*value = (a != 0) != (b != 0);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* ---- operators with two operands ---- */
+
+static bool
+is_logical(uint32_t op)
+{
+	return op == OP2('&', '&') || op == OP2('|', '|') || op == OP2('^', '^');
+}
+
+static bool
+is_comparison(uint32_t op)
+{
+	return op == OP2('=', '=') || op == OP2('!', '=') || op == '<' || op == '>' ||
+	       op == OP2('<', '=') || op == OP2('>', '=');
+}
+
+_Noreturn static void
+refuse(struct node *n, const char *tag, const char *expected)
+{
+	dt_error(n->at, tag, "operator %s: found %s and %s, expected %s", check_op_text(n->op),
+		 type_text(n->left->type), type_text(n->right->type), expected);
+}
+
+static void
+check_comparison(struct node *n)
+{
+	struct node *l = n->left, *r = n->right;
+
+	n->type = type_int;
+	if ((check_is_string(l) || check_is_string(r)) && type_is_stringlike(l->type) &&
+	    type_is_stringlike(r->type))
+		return;
+	if (check_is_scalar(l) && check_is_scalar(r))
+		return;
+	if ((check_is_string(l) && check_is_null(r)) || (check_is_null(l) && check_is_string(r)))
+		return; /* is there a string at all? */
+	if (type_is_struct(l->type) || type_is_struct(r->type))
+		refuse(n, "D_OP_SCALAR", "integers, pointers or strings");
+	refuse(n, "D_OP_INCOMPAT", "two integers, two pointers or two strings");
+}
+
+static void
+check_additive(struct node *n)
+{
+	struct node *l = n->left, *r = n->right;
+
+	if (type_is_integer(l->type) && type_is_integer(r->type)) {
+		n->type = check_common(l->type, r->type);
+		return;
+	}
+	if (n->op == '+' && type_is_integer(l->type) && check_is_pointer(r)) {
+		n->left = r;
+		n->right = l;
+		l = n->left;
+		r = n->right;
+	}
+	if (check_is_pointer(l) && type_is_integer(r->type)) {
+		n->type = type_pointer(type_base(l->type)->to);
+		return;
+	}
+	if (n->op == '-' && check_is_pointer(l) && check_is_pointer(r)) {
+		if (!type_same(type_base(l->type)->to, type_base(r->type)->to))
+			refuse(n, "D_OP_INCOMPAT", "pointers to the same type");
+		n->type = type_long;
+		return;
+	}
+	refuse(n, "D_OP_INCOMPAT", "integers, or a pointer and an integer");
+}
+
+static void
+check_binary(struct node *n)
+{
+	struct node *l = n->left, *r = n->right;
+	struct type *type;
+	uint64_t value;
+
+	check_expression(l);
+	check_expression(r);
+	if (is_logical(n->op)) {
+		if (!check_is_scalar(l) || !check_is_scalar(r))
+			refuse(n, "D_OP_SCALAR", "integers or pointers");
+		n->type = type_int;
+	} else if (is_comparison(n->op)) {
+		check_comparison(n);
+	} else if (n->op == '+' || n->op == '-') {
+		check_additive(n);
+	} else if (!type_is_integer(l->type) || !type_is_integer(r->type)) {
+		refuse(n, "D_OP_INT", "integers");
+	} else if (n->op == OP2('<', '<') || n->op == OP2('>', '>')) {
+		n->type = check_promoted(l->type);
+	} else {
+		n->type = check_common(l->type, r->type);
+	}
+	if ((n->op == '/' || n->op == '%') && n->right->constant && n->right->value == 0)
+		dt_error(n->at, "D_DIV_ZERO", "expression contains division by zero");
+	if (!n->left->constant || !n->right->constant || !type_is_integer(n->type))
+		return;
+	type = type_is_integer(l->type) && type_is_integer(r->type) && is_comparison(n->op)
+		   ? check_common(l->type, r->type)
+		   : n->type;
+	if (compute(n->op, type, check_cut(type, l->value), check_cut(type, r->value), &value))
+		check_constant(n, n->type, value);
+}
+
+static void
+check_cast(struct node *n)
+{
+	struct node *l = n->left;
+
+	check_expression(l);
+	if (l->kind == N_XLATE && type_same(l->type, n->type))
+		return;
+	if (type_base(n->type)->kind == T_STRING) {
+		n->kind = N_STRINGOF;
+		check_operator(n);
+		return;
+	}
+	if (type_base(n->type)->kind == T_VOID)
+		return;
+	if (!type_is_scalar(n->type) || (!check_is_scalar(l) && !check_is_string(l)))
+		dt_error(n->at, "D_CAST_INVAL", "invalid cast from %s to %s", type_text(l->type),
+			 type_text(n->type));
+	if (check_is_string(l) && type_base(n->type)->kind != T_POINTER)
+		dt_error(n->at, "D_CAST_INVAL", "invalid cast from string to %s",
+			 type_text(n->type));
+	if (l->constant)
+		check_constant(n, n->type, l->value);
+}
+
+static void
+check_condition(struct node *n)
+{
+	struct node *yes = n->right, *no = n->third;
+
+	check_expression(n->left);
+	check_expression(yes);
+	check_expression(no);
+	if (!check_is_scalar(n->left))
+		dt_error(n->at, "D_OP_SCALAR",
+			 "operator ?: found %s before it, expected an integer or a pointer",
+			 type_text(n->left->type));
+	if (type_is_integer(yes->type) && type_is_integer(no->type))
+		n->type =
+		    type_same(yes->type, no->type) ? yes->type : check_common(yes->type, no->type);
+	else if ((check_is_string(yes) || check_is_string(no)) && type_is_stringlike(yes->type) &&
+		 type_is_stringlike(no->type))
+		n->type = type_string;
+	else if (check_fits(no, check_held(yes)))
+		n->type = check_held(yes);
+	else if (check_fits(yes, check_held(no)))
+		n->type = check_held(no);
+	else
+		dt_error(n->at, "D_OP_INCOMPAT",
+			 "operator ?: found %s and %s, expected the same type twice",
+			 type_text(yes->type), type_text(no->type));
+}
+
+void
+check_operator(struct node *n)
+{
+	switch (n->kind) {
+	case N_UNARY:
+		check_unary(n);
+		break;
+	case N_POSTFIX:
+		check_step(n);
+		break;
+	case N_BINARY:
+		check_binary(n);
+		break;
+	case N_COND:
+		check_condition(n);
+		if (type_base(n->type)->kind == T_STACK)
+			dt_error(n->at, "D_OP_INCOMPAT", "operator ?: a stack has no value");
+		break;
+	case N_COMMA:
+		check_expression(n->left);
+		check_expression(n->right);
+		if (type_base(n->left->type)->kind == T_STACK ||
+		    type_base(n->right->type)->kind == T_STACK)
+			dt_error(n->at, "D_OP_INCOMPAT", "operator ,: a stack has no value");
+		n->type = n->right->type;
+		break;
+	case N_CAST:
+		check_cast(n);
+		break;
+	case N_SIZEOF:
+		check_sizeof(n);
+		break;
+	case N_STRINGOF:
+		check_expression(n->left);
+		if (!type_is_stringlike(n->left->type) && !check_is_scalar(n->left))
+			dt_error(n->at, "D_STRINGOF_TYPE", "stringof cannot be applied to %s",
+				 type_text(n->left->type));
+		n->type = type_string;
+		break;
+	default:
+		dt_error(n->at, "D_SYNTAX", "found no expression");
+	}
+}
+
+/* ---- assignments ---- */
+
+struct type *
+check_held(struct node *n)
+{
+	struct type *type = type_base(n->type);
+
+	if (type->kind == T_ARRAY)
+		return type_pointer(type->to);
+	return n->type;
+}
+
+bool
+check_is_null(struct node *n)
+{
+	return n->constant && n->value == 0 && type_is_scalar(n->type);
+}
+
+bool
+check_fits(struct node *n, struct type *type)
+{
+	struct type *to = type_base(type), *from = type_base(n->type);
+
+	if (to->kind == T_STRING)
+		return type_is_stringlike(from) || check_is_null(n);
+	if (type_is_integer(to))
+		return type_is_integer(from);
+	if (to->kind == T_POINTER) {
+		if (type_is_integer(from))
+			return n->constant && n->value == 0;
+		if (!check_is_pointer(n))
+			return from->kind == T_STRING && type_is_stringlike(to);
+		return type_base(to->to)->kind == T_VOID || type_base(from->to)->kind == T_VOID ||
+		       type_same(to->to, from->to);
+	}
+	return type_same(to, from);
+}
+
+void
+check_assign(struct node *n)
+{
+	struct node *l = n->left, *r = n->right;
+
+	if (l->kind == N_AGG) {
+		check_aggregate(n);
+		return;
+	}
+	check_place(l);
+	check_expression(r);
+	if (r->kind == N_XLATE)
+		dt_error(n->at, "D_XLATE_DYN",
+			 "what a translator makes cannot be stored; store its members");
+	if (l->var != NULL && l->var->type == NULL) {
+		enum type_kind kind = type_base(r->type)->kind;
+
+		if (kind == T_VOID || kind == T_FUNCTION || kind == T_STACK)
+			dt_error(n->at, "D_OP_INCOMPAT",
+				 "operator =: a value of type %s cannot be stored",
+				 type_text(r->type));
+		l->type = l->var->type = check_held(r);
+	}
+	check_expression(l);
+	if (!check_is_place(l))
+		dt_error(n->at, "D_OP_LVAL",
+			 "operator =: found no variable on its left side, expected one");
+	if (!check_is_writable(l))
+		dt_error(
+		    n->at, "D_OP_WRITE",
+		    "operator = can only be applied to a writable variable; D does not write the kernel's memory");
+	n->type = l->type;
+	if (n->op != 0) {
+		/* x op= y is x = x op y; a place is found twice, and has no other effect. */
+		struct node *value = node_new(N_BINARY, n->at);
+
+		value->op = n->op;
+		value->left = l;
+		value->right = r;
+		check_expression(value);
+		n->right = r = value;
+	}
+	if (!check_fits(r, l->type))
+		dt_error(n->at, "D_OP_INCOMPAT",
+			 "operator =: operands have incompatible types: %s = %s",
+			 type_text(l->type), type_text(r->type));
+}

@@ -1,0 +1,303 @@
+/*
+ * gen_clause.c - the program of a clause: predicate, statements, records.
+ *
+ * All that a clause records is one record, so that its output stays together. What an `if` may
+ * leave out has a byte in the record that says whether it is there. Only after speculate(),
+ * commit() or discard() in an `if` does another record begin.
+ */
+#include <string.h>
+
+#include "userland/bin/dtrace/gen/gen.h"
+
+static void
+gen_recording(struct node *n)
+{
+	const struct function *f = n->function;
+	const char *format = n->left != NULL && n->left->kind == N_STRING ? n->left->text : NULL;
+
+	record_open();
+	switch (f->code) {
+	case ACT_TRACEMEM:
+		record_action(ACT_TRACEMEM, NULL);
+		record_tracemem(n);
+		break;
+	case ACT_PRINT:
+		record_action(ACT_PRINT, NULL);
+		record_print(n->left);
+		break;
+	case ACT_STACK:
+	case ACT_USTACK:
+	case ACT_SYMBOL:
+		record_action(f->code == ACT_SYMBOL ? ACT_TRACE : f->code, NULL);
+		record_value(n);
+		break;
+	case ACT_SETOPT:
+		record_action(ACT_SETOPT, format);
+		for (struct node *a = n->left; a != NULL; a = a->next)
+			record_value(a);
+		break;
+	default:
+		record_action(f->code, f->code == ACT_TRACE ? NULL : format);
+		for (struct node *a = f->code != ACT_TRACE && format != NULL ? n->left->next
+									     : n->left;
+		     a != NULL; a = a->next) {
+			gen_action_number += a != n->left && a != n->left->next;
+			if (a->kind == N_AGG)
+				record_field(
+				    (struct rec_field){.show = SHOW_AGG, .offset = a->agg->number});
+			else
+				record_value(a);
+		}
+	}
+}
+
+static void
+gen_action(struct node *n)
+{
+	static const uint8_t ops[] = {
+	    [ACT_SPECULATE] = DIF_SPECULATE, [ACT_COMMIT] = DIF_COMMIT, [ACT_DISCARD] = DIF_DISCARD,
+	    [ACT_EXIT] = DIF_EXIT,           [ACT_RAISE] = DIF_RAISE,   [ACT_STOP] = DIF_STOP,
+	    [ACT_BREAKPOINT] = DIF_BREAK,    [ACT_PANIC] = DIF_PANIC,   [ACT_CHILL] = DIF_CHILL};
+	unsigned code = n->function->code;
+
+	if (code >= sizeof(ops) || ops[code] == 0) {
+		gen_recording(n);
+		return;
+	}
+	if (code == ACT_EXIT) { /* it has a row of its own */
+		record_open();
+		record_action(ACT_EXIT, NULL);
+	}
+	if (n->left != NULL)
+		gen_value(n->left, 1);
+	gen_insn(ops[code], 0, n->left != NULL ? 1 : 0, 0, 0);
+}
+
+static uint64_t
+agg_key_kind(struct node *key)
+{
+	if (type_base(key->type)->kind == T_STACK)
+		return key->type == type_stack ? DIF_K_STACK : DIF_K_USTACK;
+	return type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER ? DIF_K_STR
+											: DIF_K_INT;
+}
+
+static bool
+is_user_symbol(const struct node *n)
+{
+	return record_is_symbol(n) && n->function->name[0] == 'u';
+}
+
+/* Tells the engine and the consumer of an aggregation, when it is first used. */
+static void
+define_aggregation(struct aggregation *a, struct node *keys)
+{
+	struct dif_agg d = {.func = a->function->code};
+	struct dif_agg *all;
+	struct rec_agg r = {.name = image_text(a->name, strlen(a->name)),
+			    .first =
+				(uint32_t)(gen_image.rec_fields.size / sizeof(struct rec_field))};
+
+	while (gen_image.aggs.size <= a->number * sizeof(d)) {
+		buffer_add(&gen_image.aggs, NULL, sizeof(d));
+		buffer_add(&gen_image.rec_aggs, NULL, sizeof(r));
+	}
+	all = (struct dif_agg *)gen_image.aggs.data;
+	if (a->defined)
+		return;
+	a->defined = true;
+	memcpy(d.p, a->p, sizeof(d.p));
+	for (struct node *k = keys; k != NULL; k = k->next, r.count++) {
+		struct type *type = type_base(k->type);
+		struct rec_field f = {.show = gen_show(type), .size = type->size};
+
+		if (type->kind == T_STACK)
+			f.show = k->type == type_stack ? SHOW_STACK : SHOW_USTACK;
+		if (record_is_symbol(k))
+			f.show = gen_show_symbol(k);
+		if (is_user_symbol(k))
+			d.keys = DIF_KEYS_AND(d.keys, DIF_K_INT);
+		if (type->kind == T_ARRAY && f.show != SHOW_STRING)
+			f.show = SHOW_HEX, f.size = 8;
+		d.keys = DIF_KEYS_AND(d.keys, agg_key_kind(k));
+		buffer_add(&gen_image.rec_fields, &f, sizeof(f));
+	}
+	all[a->number] = d;
+	((struct rec_agg *)gen_image.rec_aggs.data)[a->number] = r;
+}
+
+static void
+gen_aggregate(struct node *n)
+{
+	struct node *value = n->right->left, *weight = NULL;
+	struct aggregation *a = n->left->agg;
+	unsigned constants = a->function->code == DIF_LQUANTIZE    ? 3
+			     : a->function->code == DIF_LLQUANTIZE ? 4
+								   : 0;
+
+	define_aggregation(a, n->left->left);
+	for (weight = value; weight != NULL && constants > 0; constants--)
+		weight = weight->next;
+	weight = weight != NULL ? weight->next : NULL;
+	if (value != NULL)
+		gen_value(value, 1);
+	if (weight != NULL)
+		gen_value(weight, 2);
+	gen_keys(n->left->left, 3);
+	gen_insn(DIF_AGG, 0, value != NULL ? 1 : R0, weight != NULL ? 2 : R0, (int32_t)a->number);
+}
+
+/* What the statements of a branch do to records. */
+static void
+find_actions(const struct node *n, bool *records, bool *speculates)
+{
+	for (; n != NULL; n = n->next) {
+		unsigned code;
+
+		if (n->kind == N_IF) {
+			find_actions(n->right, records, speculates);
+			find_actions(n->third, records, speculates);
+			continue;
+		}
+		if (n->left->kind != N_CALL || n->left->function->kind != F_ACTION)
+			continue;
+		code = n->left->function->code;
+		if (code == ACT_SPECULATE || code == ACT_COMMIT || code == ACT_DISCARD)
+			*speculates = true;
+		else if (code < ACT_RAISE || code > ACT_CHILL)
+			*records = true;
+	}
+}
+
+/* Gives each branch that records a byte of the open record, and clears it. */
+static void
+reserve_flags(struct node *n)
+{
+	for (; n != NULL; n = n->next) {
+		bool records = false, ignored;
+
+		if (n->kind != N_IF)
+			continue;
+		find_actions(n->right, &records, &ignored);
+		n->flags[0] = records ? 1 + record_reserve(n, 1, 1) : 0;
+		records = false;
+		find_actions(n->third, &records, &ignored);
+		n->flags[1] = records ? 1 + record_reserve(n, 1, 1) : 0;
+		for (unsigned i = 0; i < 2; i++) {
+			if (n->flags[i] != 0)
+				gen_insn(DIF_REC1, 0, R0, 0, (int32_t)n->flags[i] - 1);
+		}
+		reserve_flags(n->right);
+		reserve_flags(n->third);
+	}
+}
+
+static void gen_statements(struct node *n);
+
+static void
+gen_branch(struct node *statements, uint32_t flag)
+{
+	uint32_t outer = gen_record.flag;
+
+	if (flag != 0) {
+		gen_insn(DIF_OR | DIF_IMM, 1, R0, 0, 1);
+		gen_insn(DIF_REC1, 0, 1, 0, (int32_t)flag - 1);
+		gen_record.flag = flag;
+	}
+	gen_statements(statements);
+	gen_record.flag = outer;
+}
+
+static void
+gen_if(struct node *n)
+{
+	struct buffer no = {0}, end = {0};
+	bool records = false, speculates = false, was_open = gen_record.open, opened;
+	struct node alone = *n;
+
+	alone.next = NULL;
+	find_actions(&alone, &records, &speculates);
+	if (records && !speculates && gen_record.flag == 0) {
+		record_open();
+		was_open = true;
+		reserve_flags(&alone);
+		memcpy(n->flags, alone.flags, sizeof(n->flags));
+	}
+	gen_jump(n->left, 1, false, &no);
+	gen_branch(n->right, n->flags[0]);
+	opened = gen_record.open;
+	gen_record.open = was_open;
+	if (n->third != NULL) {
+		gen_always(&end);
+		gen_land(&no);
+		gen_branch(n->third, n->flags[1]);
+	}
+	gen_land(&no);
+	gen_land(&end);
+	/* If only one branch has opened a record, what follows begins another. */
+	gen_record.open = was_open && opened && gen_record.open;
+}
+
+static void
+gen_statements(struct node *n)
+{
+	for (; n != NULL; n = n->next) {
+		struct node *e = n->left;
+
+		gen_action_number++;
+		if (n->kind == N_IF)
+			gen_if(n);
+		else if (e->kind == N_ASSIGN && e->left->kind == N_AGG)
+			gen_aggregate(e);
+		else if (e->kind == N_CALL && e->function->kind == F_ACTION)
+			gen_action(e);
+		else
+			gen_value(e, 1);
+	}
+}
+
+/* speculate() alone keeps the fact that the probe fired. */
+static bool
+only_speculates(const struct node *n)
+{
+	for (; n != NULL; n = n->next) {
+		if (n->kind == N_EXPRESSION && n->left->kind == N_CALL &&
+		    n->left->function->kind == F_ACTION && n->left->function->code == ACT_SPECULATE)
+			return true;
+	}
+	return false;
+}
+
+void
+gen_clause(struct clause *c)
+{
+	struct buffer no = {0};
+	struct dif_clause d = {.code = (uint32_t)(gen_image.code.size / sizeof(struct dif_insn))};
+	const char *probes = c->probes->text;
+	bool records = false, speculates = false;
+
+	for (struct probe_spec *p = c->probes->next; p != NULL; p = p->next)
+		probes = dt_format("%s,%s", probes, p->text);
+	d.probes = image_text(probes, strlen(probes));
+	memset(&gen_record, 0, sizeof(gen_record));
+	gen_action_number = 0;
+	if (c->predicate != NULL)
+		gen_jump(c->predicate, 1, false, &no);
+	gen_statements(c->body);
+	find_actions(c->body, &records, &speculates);
+	if (c->body == NULL || (!records && only_speculates(c->body))) {
+		record_open();
+		record_action(ACT_NOTHING, NULL);
+	}
+	gen_insn(DIF_RET, 0, 0, 0, 0);
+	if (c->predicate != NULL) {
+		gen_land(&no);
+		gen_insn(DIF_RET, 0, 0, 0, 1);
+	}
+	d.length = (uint32_t)(gen_image.code.size / sizeof(struct dif_insn)) - d.code;
+	if (d.length > DIF_MAX_CODE)
+		dt_error(c->at, "D_CODE_SIZE",
+			 "the clause has %u instructions, expected at most %d", d.length,
+			 DIF_MAX_CODE);
+	buffer_add(&gen_image.clauses, &d, sizeof(d));
+}
