@@ -278,8 +278,14 @@ struct aggregation {
 	struct place at;
 };
 
-enum function_kind { F_SUB, F_ACTION, F_AGG };
+enum function_kind {
+	F_SUB,    /* has a value, which the engine computes */
+	F_ACTION, /* leaves something for the consumer */
+	F_INSN,   /* an action that is one instruction */
+	F_AGG,
+};
 
+/* What the consumer does. */
 enum action {
 	ACT_TRACE = 1,
 	ACT_PRINTF,
@@ -289,14 +295,6 @@ enum action {
 	ACT_STACK,
 	ACT_USTACK,
 	ACT_EXIT,
-	ACT_SPECULATE,
-	ACT_COMMIT,
-	ACT_DISCARD,
-	ACT_RAISE,
-	ACT_STOP,
-	ACT_BREAKPOINT,
-	ACT_PANIC,
-	ACT_CHILL,
 	ACT_FREOPEN,
 	ACT_FTRUNCATE,
 	ACT_SYSTEM,
@@ -305,22 +303,34 @@ enum action {
 	ACT_DENORMALIZE,
 	ACT_CLEAR,
 	ACT_TRUNC,
-	ACT_SYMBOL,  /* func, sym, mod, symmod and their kin for programs: an address to be named */
 	ACT_NOTHING, /* a row for the clause, without data */
 	ACT_ERROR,   /* of the compiler's own clause: arg1 to arg5 of ERROR */
 };
 
+/* What statements do, as far as it matters which come before them. */
+enum {
+	DO_RECORD = 1,
+	DO_COMMIT = 2,
+	DO_SPECULATE = 4,
+	DO_DISCARD = 8,
+	DO_EXIT = 16,
+	DO_DESTROY = 32, /* what needs -w */
+	DO_PRINTA = 64,
+	DO_AGGREGATE = 128,
+};
+
 /*
- * Arguments, a letter each: i integer, p integer or pointer, s string, x any value, l integer
- * constant, f a string that stands there, @ aggregation, m and k kinds of values; those after ? may
- * be missing, and * says that more of any kind may follow.
+ * Arguments, a letter each: i integer, p integer or pointer, s string, n string or NULL, x any
+ * value, l integer constant, f a format, @ aggregation; those after ? may be missing, and * says
+ * that more of any kind may follow.
  */
 struct function {
 	const char *name;
 	enum function_kind kind;
-	uint8_t code; /* enum dif_sub, enum action, enum dif_func */
+	uint8_t code; /* enum dif_sub, enum action, enum dif_op, enum dif_func */
 	const char *args;
 	const char *result; /* a type; NULL: none */
-	bool destructive;
-	int64_t missing; /* F_SUB: the value of an argument that is missing */
+	unsigned does;      /* bits DO_ */
+	int64_t missing;    /* F_SUB: the value of an argument that is missing */
+	uint8_t show;       /* func() and its kin: how the address is shown, enum show; else 0 */
 };

@@ -31,6 +31,8 @@ struct variable *ident_find(enum scope scope, const char *name);
 struct variable *ident_add(enum scope scope, const char *name, struct type *type);
 struct aggregation *ident_aggregation(const char *name, struct place at);
 const struct function *ident_function(const char *name);
+/* The action that a checked node calls; NULL: it calls none. */
+const struct function *ident_action(const struct node *n);
 /* "self->x" */
 const char *ident_text(const struct variable *v);
 

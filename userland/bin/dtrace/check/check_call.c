@@ -77,55 +77,27 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 
 /* ---- arguments ---- */
 
-static const char *
-word_of(char letter)
-{
-	switch (letter) {
-	case 'i':
-		return "an integer";
-	case 'p':
-		return "a pointer or an integer";
-	case 's':
-	case 'n':
-		return "a string";
-	case 'l':
-		return "an integer constant";
-	case 'f':
-		return "a string constant";
-	case '@':
-		return "an aggregation";
-	default:
-		return "a value";
-	}
-}
-
+/* Is the argument what the letter of a function's arguments stands for? */
 static bool
 is_accepted(char letter, struct node *arg)
 {
-	bool scalar = arg->kind != N_AGG &&
-		      (type_is_scalar(arg->type) || type_base(arg->type)->kind == T_ARRAY);
-
+	if (letter == '@' || arg->kind == N_AGG)
+		return letter == '*' || (letter == '@' && arg->kind == N_AGG);
 	switch (letter) {
-	case '@':
-		return arg->kind == N_AGG;
 	case 'i':
-		return arg->kind != N_AGG && type_is_scalar(arg->type);
+		return type_is_scalar(arg->type);
 	case 'p':
-		return scalar || (arg->kind != N_AGG && check_is_string(arg));
+		return check_is_scalar(arg) || check_is_string(arg);
 	case 's':
-		return arg->kind != N_AGG && type_is_stringlike(arg->type);
+		return type_is_stringlike(arg->type);
 	case 'n':
-		return arg->kind != N_AGG &&
-		       (type_is_stringlike(arg->type) || (arg->constant && arg->value == 0));
+		return type_is_stringlike(arg->type) || check_is_null(arg);
 	case 'l':
 		return arg->constant && type_is_integer(arg->type);
 	case 'f':
 		return arg->kind == N_STRING;
-	case 'x':
-		return arg->kind != N_AGG && type_base(arg->type)->kind != T_VOID &&
-		       arg->kind != N_XLATE;
 	default:
-		return true;
+		return type_base(arg->type)->kind != T_VOID && arg->kind != N_XLATE;
 	}
 }
 
@@ -144,6 +116,14 @@ check_reference(struct node *n)
 static void
 check_arguments(struct node *n, const struct function *f)
 {
+	static const char *const words[] = {['i'] = "an integer",
+					    ['p'] = "a pointer or an integer",
+					    ['s'] = "a string",
+					    ['n'] = "a string",
+					    ['l'] = "an integer constant",
+					    ['f'] = "a string constant",
+					    ['@'] = "an aggregation",
+					    ['x'] = "a value"};
 	const char *letters = f->args;
 	bool optional = false;
 	unsigned number = 1;
@@ -167,13 +147,13 @@ check_arguments(struct node *n, const struct function *f)
 			    "%s( ) argument #%u is incompatible with its prototype: found %s, expected %s",
 			    f->name, number,
 			    arg->kind == N_AGG ? "an aggregation" : type_text(arg->type),
-			    word_of(*letters));
+			    words[(unsigned char)*letters]);
 		letters++;
 	}
 	if (!optional && *letters != '\0' && *letters != '?' && *letters != '*')
 		dt_error(n->at, "D_PROTO_LEN",
 			 "%s( ) prototype mismatch: found %u arguments, expected %s as #%u",
-			 f->name, number - 1, word_of(*letters), number);
+			 f->name, number - 1, words[(unsigned char)*letters], number);
 }
 
 /* Stand for the keys of an aggregation: their types. */
@@ -230,6 +210,18 @@ check_printa(struct node *n)
 		format_check(n, format, key_nodes(n, first), true);
 }
 
+static struct type *
+result_of(const struct function *f)
+{
+	if (f->result == NULL)
+		return type_void;
+	if (f->kind == F_ACTION && strcmp(f->result, "stack") == 0)
+		return type_stack;
+	if (f->kind == F_ACTION && strcmp(f->result, "ustack") == 0)
+		return type_ustack;
+	return type_by_text(f->result);
+}
+
 void
 check_call(struct node *n)
 {
@@ -253,22 +245,14 @@ check_call(struct node *n)
 			 f->name);
 	check_arguments(n, f);
 	n->function = f;
-	n->type = type_void;
-	if (f->kind == F_ACTION && f->code == ACT_STACK)
-		n->type = type_stack;
-	else if (f->kind == F_ACTION && f->code == ACT_USTACK)
-		n->type = type_ustack;
-	else if (f->result != NULL)
-		n->type = type_by_text(f->result);
-	if (f->kind == F_ACTION &&
-	    (f->code == ACT_PRINTF || f->code == ACT_SYSTEM || f->code == ACT_FREOPEN))
+	n->type = result_of(f);
+	if (*f->args == 'f')
 		format_check(n, n->left->text, n->left->next, false);
-	if (f->kind == F_ACTION && f->code == ACT_PRINTA)
+	if (f->does & DO_PRINTA)
 		check_printa(n);
-	if (f->kind == F_ACTION && n->left != NULL && n->left->kind == N_AGG &&
-	    n->left->agg->function == NULL)
+	if (*f->args == '@' && n->left->agg->function == NULL)
 		dt_error(n->left->at, "D_AGG_UNDEF", "undefined aggregation: @%s", n->left->text);
-	if (f->destructive && !dt_destructive)
+	if ((f->does & DO_DESTROY) && !dt_destructive)
 		dt_error(n->at, "D_DESTRUCTIVE", "%s( ) changes the system: it needs the option -w",
 			 f->name);
 }

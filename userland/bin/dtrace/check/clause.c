@@ -11,11 +11,7 @@ uint32_t dt_strsize = 256;
 unsigned dt_stackframes = 20, dt_ustackframes = 20;
 bool dt_destructive;
 
-/* What the statements so far have done. */
-static struct {
-	bool speculated, committed, recorded;
-	unsigned speculations;
-} done;
+static unsigned done; /* what the statements so far have done: bits DO_ */
 
 void
 check_declare(struct place at, enum scope scope, const char *name, struct type *type,
@@ -134,96 +130,50 @@ check_argument(struct place at, uint64_t number, struct type **xlate)
 
 /* ---- statements ---- */
 
-static bool
-is_recording(const struct function *f)
-{
-	switch (f->code) {
-	case ACT_TRACE:
-	case ACT_PRINTF:
-	case ACT_PRINTA:
-	case ACT_PRINT:
-	case ACT_TRACEMEM:
-	case ACT_STACK:
-	case ACT_USTACK:
-	case ACT_SYMBOL:
-	case ACT_FREOPEN:
-	case ACT_FTRUNCATE:
-	case ACT_SYSTEM:
-	case ACT_SETOPT:
-	case ACT_NORMALIZE:
-	case ACT_DENORMALIZE:
-	case ACT_CLEAR:
-	case ACT_TRUNC:
-		return true;
-	default:
-		return false;
-	}
-}
+/* What may not follow what. */
+static const struct {
+	unsigned does, after;
+	const char *tag;
+} orders[] = {
+    {DO_COMMIT, DO_RECORD, "D_COMM_DREC"},      {DO_COMMIT, DO_COMMIT, "D_COMM_COMM"},
+    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_SPECULATE, DO_RECORD, "D_SPEC_DREC"},
+    {DO_SPECULATE, DO_COMMIT, "D_SPEC_COMM"},   {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
+    {DO_AGGREGATE, DO_COMMIT, "D_AGG_COMM"},    {DO_AGGREGATE, DO_SPECULATE, "D_AGG_SPEC"},
+    {DO_DESTROY, DO_SPECULATE, "D_ACT_SPEC"},   {DO_EXIT, DO_SPECULATE, "D_EXIT_SPEC"},
+    {DO_PRINTA, DO_SPECULATE, "D_PRINTA_SPEC"}, {DO_RECORD, DO_COMMIT, "D_DREC_COMM"},
+};
 
-/* An action that stands as a statement. */
+/* A statement that calls an action or an aggregating function. */
 static void
-check_action(struct node *n)
+check_order(struct place at, const struct function *f)
 {
-	const struct function *f = n->function;
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		unsigned after = orders[i].after;
 
-	if (f->code == ACT_COMMIT || f->code == ACT_DISCARD) {
-		if (done.recorded)
-			dt_error(n->at, "D_COMM_DREC",
-				 "%s( ) may not follow data-recording actions", f->name);
-		if (done.committed)
-			dt_error(n->at, "D_COMM_COMM",
-				 "commit( ) or discard( ) may not follow another one");
-		if (done.speculated)
-			dt_error(n->at, "D_COMM_SPEC", "%s( ) may not follow speculate( )",
-				 f->name);
-		done.committed = true;
-	} else if (f->code == ACT_SPECULATE) {
-		if (done.recorded)
-			dt_error(n->at, "D_SPEC_DREC",
-				 "speculate( ) may not follow data-recording actions");
-		if (done.committed)
-			dt_error(n->at, "D_SPEC_COMM",
-				 "speculate( ) may not follow commit( ) or discard( )");
-		if (done.speculated)
-			dt_error(n->at, "D_SPEC_SPEC", "speculate( ) may not follow speculate( )");
-		done.speculated = true;
-	} else if (f->code == ACT_EXIT) {
-		if (done.speculated)
-			dt_error(n->at, "D_EXIT_SPEC", "exit( ) may not follow speculate( )");
-	} else if (f->destructive && done.speculated) {
-		dt_error(n->at, "D_ACT_SPEC", "%s( ) may not follow speculate( )", f->name);
-	} else if (is_recording(f)) {
-		if (done.committed)
-			dt_error(n->at, "D_DREC_COMM",
-				 "data-recording actions may not follow commit( ) or discard( )");
-		if (f->code == ACT_PRINTA && done.speculated)
-			dt_error(n->at, "D_PRINTA_SPEC", "printa( ) may not follow speculate( )");
-		done.recorded = true;
+		if ((f->does & orders[i].does) != 0 && (done & after) != 0)
+			dt_error(at, orders[i].tag, "%s( ) may not follow %s", f->name,
+				 after == DO_RECORD   ? "data-recording actions"
+				 : after == DO_COMMIT ? "commit( )"
+						      : "speculate( )");
 	}
+	done |= f->does;
 }
 
 /* Actions have no values: they stand alone. */
 static void
-refuse_actions(struct node *n, const struct node *statement)
+refuse_actions(struct node *n)
 {
-	if (n == NULL)
-		return;
-	if (n->kind == N_CALL && n != statement && n->function != NULL &&
-	    n->function->kind == F_ACTION && n->function->result == NULL)
-		dt_error(
-		    n->at, "D_ACT_VALUE",
-		    "%s( ) is an action, which has no value: expected it as a statement of its own",
-		    n->function->name);
-	refuse_actions(n->left, statement);
-	refuse_actions(n->right, statement);
-	refuse_actions(n->third, statement);
-	for (n = n->next; n != NULL; n = n->next) {
-		refuse_actions(n->left, statement);
-		refuse_actions(n->right, statement);
-		if (n->kind == N_CALL && n->function != NULL && n->function->kind == F_ACTION &&
-		    n->function->result == NULL)
-			dt_error(n->at, "D_ACT_VALUE", "%s( ) is an action, which has no value",
-				 n->function->name);
+	for (; n != NULL; n = n->next) {
+		const struct function *f = ident_action(n);
+
+		if (f != NULL && f->result == NULL)
+			dt_error(
+			    n->at, "D_ACT_VALUE",
+			    "%s( ) is an action, which has no value: expected it as a statement of its own",
+			    f->name);
+		refuse_actions(n->left);
+		refuse_actions(n->right);
+		refuse_actions(n->third);
 	}
 }
 
@@ -231,7 +181,7 @@ static void
 check_truth(struct node *n, const char *what)
 {
 	check_expression(n);
-	refuse_actions(n, NULL);
+	refuse_actions(n);
 	if (!type_is_scalar(n->type) && type_base(n->type)->kind != T_ARRAY)
 		dt_error(
 		    n->at, "D_PRED_SCALAR",
@@ -253,26 +203,20 @@ check_statements(struct node *n)
 		}
 		check_place(e);
 		if (e->kind == N_ASSIGN && e->left->kind == N_AGG) {
-			if (done.committed)
-				dt_error(e->at, "D_AGG_COMM",
-					 "an aggregation may not follow commit( ) or discard( )");
-			if (done.speculated)
-				dt_error(e->at, "D_AGG_SPEC",
-					 "an aggregation may not follow speculate( )");
-			for (struct node *k = e->left->left; k != NULL; k = k->next)
-				refuse_actions(k, NULL);
+			check_order(e->at, e->right->function);
+			refuse_actions(e->left->left);
 			continue;
 		}
-		if (e->kind == N_CALL && e->function != NULL && e->function->kind == F_ACTION) {
-			refuse_actions(e->left, e);
-			check_action(e);
+		if (ident_action(e) != NULL) {
+			refuse_actions(e->left);
+			check_order(e->at, e->function);
 			continue;
 		}
 		check_expression(e);
 		if (e->kind == N_XLATE)
 			dt_error(e->at, "D_XLATE_DYN",
 				 "what a translator makes is used by its members only");
-		refuse_actions(e, NULL);
+		refuse_actions(e);
 		if (e->constant || e->kind == N_NAME || e->kind == N_STRING)
 			dt_error(e->at, "D_EXPR_NULL", "expression has null effect");
 	}
@@ -289,7 +233,7 @@ void
 check_clause(struct clause *c)
 {
 	current = c;
-	memset(&done, 0, sizeof(done));
+	done = 0;
 	dt_region = "predicate";
 	if (c->predicate != NULL)
 		check_truth(c->predicate, "predicate");

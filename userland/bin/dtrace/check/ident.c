@@ -5,6 +5,7 @@
 
 #include "kernel/abi/dif.h"
 #include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/record.h"
 
 struct variable *dt_variables;
 struct aggregation *dt_aggregations;
@@ -39,100 +40,95 @@ static const struct {
     {"curproc", "struct proc *", DIF_B_CURPROC},
 };
 
-#define SUB(name, code, args, result, missing)                            \
-	{                                                                 \
-		name, F_SUB, DIF_SUB_##code, args, result, false, missing \
+/* A row, and those of actions and aggregating functions. */
+#define ROW(sort, text, number, letters, ...)                                                    \
+	{                                                                                        \
+		.kind = (sort), .name = (text), .code = (number), .args = (letters), __VA_ARGS__ \
 	}
-#define ACT(name, code, args)                                    \
-	{                                                        \
-		name, F_ACTION, ACT_##code, args, NULL, false, 0 \
-	}
-#define WILD(name, code, args)                                  \
-	{                                                       \
-		name, F_ACTION, ACT_##code, args, NULL, true, 0 \
-	}
-#define SYMBOL(name)                                                   \
-	{                                                              \
-		name, F_ACTION, ACT_SYMBOL, "p", "uintptr_t", false, 0 \
-	}
-#define AGG(name, code, args)                                 \
-	{                                                     \
-		name, F_AGG, DIF_##code, args, NULL, false, 0 \
-	}
+#define SUB(text, number, letters, type, ...) \
+	ROW(F_SUB, text, DIF_SUB_##number, letters, .result = (type), __VA_ARGS__)
+#define ACT(text, number, letters, ...)   ROW(F_ACTION, text, ACT_##number, letters, __VA_ARGS__)
+#define INSN(text, number, letters, bits) ROW(F_INSN, text, DIF_##number, letters, .does = (bits))
+#define SYMBOL(text, how) \
+	ACT(text, TRACE, "p", .result = "uintptr_t", .show = SHOW_##how, .does = DO_RECORD)
+#define AGG(text, number, letters) \
+	ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE | DO_RECORD)
 
 /* clang-format off */
 static const struct function functions[] = {
-    SUB("alloca", ALLOCA, "i", "void *", 0),
-    SUB("basename", BASENAME, "s", "string", 0),
-    SUB("bcopy", BCOPY, "ppi", "void", 0),
-    SUB("cleanpath", CLEANPATH, "s", "string", 0),
-    SUB("copyin", COPYIN, "pi", "void *", 0),
-    SUB("copyinstr", COPYINSTR, "p?i", "string", 0),
-    SUB("copyinto", COPYINTO, "pip", "void", 0),
-    {"copyout", F_SUB, DIF_SUB_COPYOUT, "ppi", "void", true, 0},
-    {"copyoutstr", F_SUB, DIF_SUB_COPYOUTSTR, "spi", "void", true, 0},
-    SUB("dirname", DIRNAME, "s", "string", 0),
-    SUB("htonl", HTONL, "i", "uint32_t", 0),
-    SUB("htonll", HTONLL, "i", "uint64_t", 0),
-    SUB("htons", HTONS, "i", "uint16_t", 0),
-    SUB("index", INDEX, "ss?i", "int", 0),
-    SUB("inet_ntoa", INET_NTOA, "p", "string", 0),
-    SUB("inet_ntoa6", INET_NTOA6, "p", "string", 0),
-    SUB("json", JSON, "ss", "string", 0),
-    SUB("lltostr", LLTOSTR, "i?i", "string", 10),
-    SUB("mutex_owned", MUTEX_OWNED, "p", "int", 0),
-    SUB("mutex_owner", MUTEX_OWNER, "p", "struct thread *", 0),
-    SUB("ntohl", HTONL, "i", "uint32_t", 0),
-    SUB("ntohll", HTONLL, "i", "uint64_t", 0),
-    SUB("ntohs", HTONS, "i", "uint16_t", 0),
-    SUB("progenyof", PROGENYOF, "i", "int", 0),
-    SUB("rand", RAND, "", "int", 0),
-    SUB("rindex", RINDEX, "ss?i", "int", INT64_MAX),
-    SUB("speculation", SPECULATION, "", "int", 0),
-    SUB("strchr", STRCHR, "si", "string", 0),
-    SUB("strjoin", STRJOIN, "ss", "string", 0),
-    SUB("strlen", STRLEN, "s", "size_t", 0),
-    SUB("strrchr", STRRCHR, "si", "string", 0),
-    SUB("strstr", STRSTR, "ss", "string", 0),
-    SUB("strtok", STRTOK, "ns", "string", 0),
-    SUB("strtoll", STRTOLL, "s?i", "int64_t", 10),
-    SUB("substr", SUBSTR, "si?i", "string", INT64_MAX),
-    SUB("tolower", TOLOWER, "s", "string", 0),
-    SUB("toupper", TOUPPER, "s", "string", 0),
+    SUB("alloca", ALLOCA, "i", "void *"),
+    SUB("basename", BASENAME, "s", "string"),
+    SUB("bcopy", BCOPY, "ppi", "void"),
+    SUB("cleanpath", CLEANPATH, "s", "string"),
+    SUB("copyin", COPYIN, "pi", "void *"),
+    SUB("copyinstr", COPYINSTR, "p?i", "string"),
+    SUB("copyinto", COPYINTO, "pip", "void"),
+    SUB("copyout", COPYOUT, "ppi", "void", .does = DO_DESTROY),
+    SUB("copyoutstr", COPYOUTSTR, "spi", "void", .does = DO_DESTROY),
+    SUB("dirname", DIRNAME, "s", "string"),
+    SUB("htonl", HTONL, "i", "uint32_t"),
+    SUB("htonll", HTONLL, "i", "uint64_t"),
+    SUB("htons", HTONS, "i", "uint16_t"),
+    SUB("index", INDEX, "ss?i", "int"),
+    SUB("inet_ntoa", INET_NTOA, "p", "string"),
+    SUB("inet_ntoa6", INET_NTOA6, "p", "string"),
+    SUB("json", JSON, "ss", "string"),
+    SUB("lltostr", LLTOSTR, "i?i", "string", .missing = 10),
+    SUB("mutex_owned", MUTEX_OWNED, "p", "int"),
+    SUB("mutex_owner", MUTEX_OWNER, "p", "struct thread *"),
+    SUB("ntohl", HTONL, "i", "uint32_t"),
+    SUB("ntohll", HTONLL, "i", "uint64_t"),
+    SUB("ntohs", HTONS, "i", "uint16_t"),
+    SUB("progenyof", PROGENYOF, "i", "int"),
+    SUB("rand", RAND, "", "int"),
+    SUB("rindex", RINDEX, "ss?i", "int", .missing = INT64_MAX),
+    SUB("speculation", SPECULATION, "", "int"),
+    SUB("strchr", STRCHR, "si", "string"),
+    SUB("strjoin", STRJOIN, "ss", "string"),
+    SUB("strlen", STRLEN, "s", "size_t"),
+    SUB("strrchr", STRRCHR, "si", "string"),
+    SUB("strstr", STRSTR, "ss", "string"),
+    SUB("strtok", STRTOK, "ns", "string"),
+    SUB("strtoll", STRTOLL, "s?i", "int64_t", .missing = 10),
+    SUB("substr", SUBSTR, "si?i", "string", .missing = INT64_MAX),
+    SUB("tolower", TOLOWER, "s", "string"),
+    SUB("toupper", TOUPPER, "s", "string"),
 
-    WILD("breakpoint", BREAKPOINT, ""),
-    WILD("chill", CHILL, "i"),
-    ACT("clear", CLEAR, "@"),
-    ACT("commit", COMMIT, "i"),
-    ACT("denormalize", DENORMALIZE, "@"),
-    ACT("discard", DISCARD, "i"),
-    ACT(" error", ERROR, "iiiii"),
-    ACT("exit", EXIT, "i"),
-    ACT("freopen", FREOPEN, "f*"),
-    ACT("ftruncate", FTRUNCATE, ""),
-    SYMBOL("func"),
-    SYMBOL("mod"),
-    ACT("normalize", NORMALIZE, "@i"),
-    WILD("panic", PANIC, ""),
-    ACT("print", PRINT, "x"),
-    ACT("printa", PRINTA, "*"),
-    ACT("printf", PRINTF, "f*"),
-    WILD("raise", RAISE, "i"),
-    ACT("setopt", SETOPT, "s?s"),
-    ACT("speculate", SPECULATE, "i"),
-    {"stack", F_ACTION, ACT_STACK, "?l", "stack", false, 0},
-    WILD("stop", STOP, ""),
-    SYMBOL("sym"),
-    WILD("system", SYSTEM, "f*"),
-    ACT("trace", TRACE, "x"),
-    ACT("tracemem", TRACEMEM, "pl?i"),
-    ACT("trunc", TRUNC, "@?i"),
-    SYMBOL("uaddr"),
-    SYMBOL("ufunc"),
-    SYMBOL("umod"),
-    {"ustack", F_ACTION, ACT_USTACK, "?ll", "stack", false, 0},
-    {"jstack", F_ACTION, ACT_USTACK, "?ll", "stack", false, 0},
-    SYMBOL("usym"),
+    INSN("breakpoint", BREAK, "", DO_DESTROY),
+    INSN("chill", CHILL, "i", DO_DESTROY),
+    INSN("commit", COMMIT, "i", DO_COMMIT),
+    INSN("discard", DISCARD, "i", DO_DISCARD),
+    INSN("exit", EXIT, "i", DO_EXIT | DO_RECORD),
+    INSN("panic", PANIC, "", DO_DESTROY),
+    INSN("raise", RAISE, "i", DO_DESTROY),
+    INSN("speculate", SPECULATE, "i", DO_SPECULATE),
+    INSN("stop", STOP, "", DO_DESTROY),
+
+    ACT("clear", CLEAR, "@", .does = DO_RECORD),
+    ACT("denormalize", DENORMALIZE, "@", .does = DO_RECORD),
+    ACT(" error", ERROR, "iiiii", .does = DO_RECORD),
+    ACT("freopen", FREOPEN, "f*", .does = DO_RECORD),
+    ACT("ftruncate", FTRUNCATE, "", .does = DO_RECORD),
+    ACT("jstack", USTACK, "?ll", .does = DO_RECORD, .result = "ustack"),
+    ACT("normalize", NORMALIZE, "@i", .does = DO_RECORD),
+    ACT("print", PRINT, "x", .does = DO_RECORD),
+    ACT("printa", PRINTA, "*", .does = DO_RECORD | DO_PRINTA),
+    ACT("printf", PRINTF, "f*", .does = DO_RECORD),
+    ACT("setopt", SETOPT, "s?s", .does = DO_RECORD),
+    ACT("stack", STACK, "?l", .does = DO_RECORD, .result = "stack"),
+    ACT("system", SYSTEM, "f*", .does = DO_RECORD | DO_DESTROY),
+    ACT("trace", TRACE, "x", .does = DO_RECORD),
+    ACT("tracemem", TRACEMEM, "pl?i", .does = DO_RECORD),
+    ACT("trunc", TRUNC, "@?i", .does = DO_RECORD),
+    ACT("ustack", USTACK, "?ll", .does = DO_RECORD, .result = "ustack"),
+
+    SYMBOL("func", FUNC),
+    SYMBOL("mod", MOD),
+    SYMBOL("sym", SYM),
+    SYMBOL("uaddr", UADDR),
+    SYMBOL("ufunc", UFUNC),
+    SYMBOL("umod", UMOD),
+    SYMBOL("usym", USYM),
 
     AGG("avg", AVG, "i"),
     AGG("count", COUNT, ""),
@@ -225,6 +221,14 @@ ident_function(const char *name)
 			return &functions[i];
 	}
 	return NULL;
+}
+
+const struct function *
+ident_action(const struct node *n)
+{
+	const struct function *f = n->kind == N_CALL ? n->function : NULL;
+
+	return f != NULL && (f->kind == F_ACTION || f->kind == F_INSN) ? f : NULL;
 }
 
 const char *

@@ -267,7 +267,7 @@ gen_call(struct node *n, unsigned r)
 	};
 	unsigned at = r;
 
-	if (n->function->kind == F_ACTION) { /* an address that is shown as a symbol */
+	if (n->function->show != 0) { /* an address that is shown as a symbol */
 		gen_value(n->left, r);
 		return;
 	}

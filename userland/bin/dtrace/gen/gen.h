@@ -44,7 +44,7 @@
 
 #include "kernel/abi/dif.h"
 #include "userland/bin/dtrace/check/check.h"
-#include "userland/bin/dtrace/gen/record.h"
+#include "userland/bin/dtrace/record.h"
 
 /* The register that is always 0. */
 #define R0 0u
@@ -82,7 +82,6 @@ uint32_t gen_variable(struct variable *v);
 void gen_clause(struct clause *c);
 /* Where the recording actions of a statement are kept: gen_clause.c. */
 enum show gen_show(struct type *type);
-enum show gen_show_symbol(const struct node *call);
 /* Frames of a stack() or ustack(). */
 unsigned gen_frames(const struct node *call);
 /* Prints the program of the last clause: -S. */
@@ -126,5 +125,5 @@ void record_field(struct rec_field f);
 void record_value(struct node *n);
 void record_print(struct node *n);
 void record_tracemem(struct node *n);
-/* func() and its kin. */
-bool record_is_symbol(const struct node *n);
+/* How func() and its kin show an address: SHOW_SYM to SHOW_UADDR; of any other node 0. */
+enum show record_symbol_of(const struct node *n);

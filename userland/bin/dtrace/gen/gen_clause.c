@@ -13,64 +13,51 @@ static void
 gen_recording(struct node *n)
 {
 	const struct function *f = n->function;
-	const char *format = n->left != NULL && n->left->kind == N_STRING ? n->left->text : NULL;
+	const char *format = n->left != NULL && n->left->kind == N_STRING && f->code != ACT_TRACE
+				 ? n->left->text
+				 : NULL;
 
 	record_open();
-	switch (f->code) {
-	case ACT_TRACEMEM:
-		record_action(ACT_TRACEMEM, NULL);
+	record_action(f->code, format);
+	if (f->code == ACT_TRACEMEM) {
 		record_tracemem(n);
-		break;
-	case ACT_PRINT:
-		record_action(ACT_PRINT, NULL);
+		return;
+	}
+	if (f->code == ACT_PRINT) {
 		record_print(n->left);
-		break;
-	case ACT_STACK:
-	case ACT_USTACK:
-	case ACT_SYMBOL:
-		record_action(f->code == ACT_SYMBOL ? ACT_TRACE : f->code, NULL);
+		return;
+	}
+	if (f->result != NULL) {
 		record_value(n);
-		break;
-	case ACT_SETOPT:
-		record_action(ACT_SETOPT, format);
-		for (struct node *a = n->left; a != NULL; a = a->next)
+		return;
+	}
+	for (struct node *a = format != NULL && f->code != ACT_SETOPT ? n->left->next : n->left;
+	     a != NULL; a = a->next) {
+		gen_action_number += a != n->left && a != n->left->next;
+		if (a->kind == N_AGG)
+			record_field(
+			    (struct rec_field){.show = SHOW_AGG, .offset = a->agg->number});
+		else
 			record_value(a);
-		break;
-	default:
-		record_action(f->code, f->code == ACT_TRACE ? NULL : format);
-		for (struct node *a = f->code != ACT_TRACE && format != NULL ? n->left->next
-									     : n->left;
-		     a != NULL; a = a->next) {
-			gen_action_number += a != n->left && a != n->left->next;
-			if (a->kind == N_AGG)
-				record_field(
-				    (struct rec_field){.show = SHOW_AGG, .offset = a->agg->number});
-			else
-				record_value(a);
-		}
 	}
 }
 
 static void
 gen_action(struct node *n)
 {
-	static const uint8_t ops[] = {
-	    [ACT_SPECULATE] = DIF_SPECULATE, [ACT_COMMIT] = DIF_COMMIT, [ACT_DISCARD] = DIF_DISCARD,
-	    [ACT_EXIT] = DIF_EXIT,           [ACT_RAISE] = DIF_RAISE,   [ACT_STOP] = DIF_STOP,
-	    [ACT_BREAKPOINT] = DIF_BREAK,    [ACT_PANIC] = DIF_PANIC,   [ACT_CHILL] = DIF_CHILL};
-	unsigned code = n->function->code;
+	const struct function *f = n->function;
 
-	if (code >= sizeof(ops) || ops[code] == 0) {
+	if (f->kind == F_ACTION) {
 		gen_recording(n);
 		return;
 	}
-	if (code == ACT_EXIT) { /* it has a row of its own */
+	if (f->does & DO_EXIT) { /* it has a row of its own */
 		record_open();
 		record_action(ACT_EXIT, NULL);
 	}
 	if (n->left != NULL)
 		gen_value(n->left, 1);
-	gen_insn(ops[code], 0, n->left != NULL ? 1 : 0, 0, 0);
+	gen_insn(f->code, 0, n->left != NULL ? 1 : 0, 0, 0);
 }
 
 static uint64_t
@@ -80,12 +67,6 @@ agg_key_kind(struct node *key)
 		return key->type == type_stack ? DIF_K_STACK : DIF_K_USTACK;
 	return type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER ? DIF_K_STR
 											: DIF_K_INT;
-}
-
-static bool
-is_user_symbol(const struct node *n)
-{
-	return record_is_symbol(n) && n->function->name[0] == 'u';
 }
 
 /* Tells the engine and the consumer of an aggregation, when it is first used. */
@@ -113,9 +94,9 @@ define_aggregation(struct aggregation *a, struct node *keys)
 
 		if (type->kind == T_STACK)
 			f.show = k->type == type_stack ? SHOW_STACK : SHOW_USTACK;
-		if (record_is_symbol(k))
-			f.show = gen_show_symbol(k);
-		if (is_user_symbol(k))
+		if (record_symbol_of(k) != SHOW_INT)
+			f.show = record_symbol_of(k);
+		if (record_symbol_of(k) >= SHOW_USYM)
 			d.keys = DIF_KEYS_AND(d.keys, DIF_K_INT);
 		if (type->kind == T_ARRAY && f.show != SHOW_STRING)
 			f.show = SHOW_HEX, f.size = 8;
@@ -147,42 +128,36 @@ gen_aggregate(struct node *n)
 	gen_insn(DIF_AGG, 0, value != NULL ? 1 : R0, weight != NULL ? 2 : R0, (int32_t)a->number);
 }
 
-/* What the statements of a branch do to records. */
-static void
-find_actions(const struct node *n, bool *records, bool *speculates)
+/* What the actions of some statements do: bits DO_. */
+static unsigned
+find_actions(const struct node *n)
 {
-	for (; n != NULL; n = n->next) {
-		unsigned code;
+	unsigned does = 0;
 
-		if (n->kind == N_IF) {
-			find_actions(n->right, records, speculates);
-			find_actions(n->third, records, speculates);
-			continue;
-		}
-		if (n->left->kind != N_CALL || n->left->function->kind != F_ACTION)
-			continue;
-		code = n->left->function->code;
-		if (code == ACT_SPECULATE || code == ACT_COMMIT || code == ACT_DISCARD)
-			*speculates = true;
-		else if (code < ACT_RAISE || code > ACT_CHILL)
-			*records = true;
+	for (; n != NULL; n = n->next) {
+		if (n->kind == N_IF)
+			does |= find_actions(n->right) | find_actions(n->third);
+		else if (ident_action(n->left) != NULL)
+			does |= n->left->function->does;
 	}
+	return does;
 }
+
+#define DO_SPECULATION (DO_SPECULATE | DO_COMMIT | DO_DISCARD)
 
 /* Gives each branch that records a byte of the open record, and clears it. */
 static void
 reserve_flags(struct node *n)
 {
 	for (; n != NULL; n = n->next) {
-		bool records = false, ignored;
+		const struct node *branches[] = {n->right, n->third};
 
 		if (n->kind != N_IF)
 			continue;
-		find_actions(n->right, &records, &ignored);
-		n->flags[0] = records ? 1 + record_reserve(n, 1, 1) : 0;
-		records = false;
-		find_actions(n->third, &records, &ignored);
-		n->flags[1] = records ? 1 + record_reserve(n, 1, 1) : 0;
+		for (unsigned i = 0; i < 2; i++) {
+			n->flags[i] =
+			    find_actions(branches[i]) & DO_RECORD ? 1 + record_reserve(n, 1, 1) : 0;
+		}
 		for (unsigned i = 0; i < 2; i++) {
 			if (n->flags[i] != 0)
 				gen_insn(DIF_REC1, 0, R0, 0, (int32_t)n->flags[i] - 1);
@@ -212,12 +187,13 @@ static void
 gen_if(struct node *n)
 {
 	struct buffer no = {0}, end = {0};
-	bool records = false, speculates = false, was_open = gen_record.open, opened;
+	bool was_open = gen_record.open, opened;
+	unsigned does;
 	struct node alone = *n;
 
 	alone.next = NULL;
-	find_actions(&alone, &records, &speculates);
-	if (records && !speculates && gen_record.flag == 0) {
+	does = find_actions(&alone);
+	if ((does & DO_RECORD) && !(does & DO_SPECULATION) && gen_record.flag == 0) {
 		record_open();
 		was_open = true;
 		reserve_flags(&alone);
@@ -249,23 +225,11 @@ gen_statements(struct node *n)
 			gen_if(n);
 		else if (e->kind == N_ASSIGN && e->left->kind == N_AGG)
 			gen_aggregate(e);
-		else if (e->kind == N_CALL && e->function->kind == F_ACTION)
+		else if (ident_action(e) != NULL)
 			gen_action(e);
 		else
 			gen_value(e, 1);
 	}
-}
-
-/* speculate() alone keeps the fact that the probe fired. */
-static bool
-only_speculates(const struct node *n)
-{
-	for (; n != NULL; n = n->next) {
-		if (n->kind == N_EXPRESSION && n->left->kind == N_CALL &&
-		    n->left->function->kind == F_ACTION && n->left->function->code == ACT_SPECULATE)
-			return true;
-	}
-	return false;
 }
 
 void
@@ -274,7 +238,7 @@ gen_clause(struct clause *c)
 	struct buffer no = {0};
 	struct dif_clause d = {.code = (uint32_t)(gen_image.code.size / sizeof(struct dif_insn))};
 	const char *probes = c->probes->text;
-	bool records = false, speculates = false;
+	unsigned does = find_actions(c->body);
 
 	for (struct probe_spec *p = c->probes->next; p != NULL; p = p->next)
 		probes = dt_format("%s,%s", probes, p->text);
@@ -284,8 +248,8 @@ gen_clause(struct clause *c)
 	if (c->predicate != NULL)
 		gen_jump(c->predicate, 1, false, &no);
 	gen_statements(c->body);
-	find_actions(c->body, &records, &speculates);
-	if (c->body == NULL || (!records && only_speculates(c->body))) {
+	/* speculate() alone keeps the fact that the probe fired. */
+	if (c->body == NULL || ((does & DO_SPECULATE) && !(does & DO_RECORD))) {
 		record_open();
 		record_action(ACT_NOTHING, NULL);
 	}

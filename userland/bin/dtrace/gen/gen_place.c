@@ -96,8 +96,7 @@ gen_keys(struct node *keys, unsigned r)
 	}
 	at = r;
 	for (struct node *k = keys; k != NULL; k = k->next) {
-		if (k->kind == N_CALL && k->function->kind == F_ACTION &&
-		    k->function->code == ACT_SYMBOL && k->function->name[0] == 'u') {
+		if (record_symbol_of(k) >= SHOW_USYM) {
 			gen_insn(DIF_BUILTIN, gen_need(k, DIF_REGS - 1), 0, 0, DIF_B_PROGRAM);
 			gen_insn(DIF_KEY, 0, DIF_REGS - 1, 0, 0);
 		}

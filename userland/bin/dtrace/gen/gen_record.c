@@ -81,27 +81,9 @@ gen_show(struct type *type)
 }
 
 enum show
-gen_show_symbol(const struct node *call)
+record_symbol_of(const struct node *n)
 {
-	static const struct {
-		const char *name;
-		enum show show;
-	} shows[] = {{"func", SHOW_FUNC},   {"mod", SHOW_MOD},   {"sym", SHOW_SYM},
-		     {"ufunc", SHOW_UFUNC}, {"umod", SHOW_UMOD}, {"usym", SHOW_USYM},
-		     {"uaddr", SHOW_UADDR}};
-
-	for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
-		if (strcmp(call->function->name, shows[i].name) == 0)
-			return shows[i].show;
-	}
-	return SHOW_INT;
-}
-
-bool
-record_is_symbol(const struct node *n)
-{
-	return n->kind == N_CALL && n->function->kind == F_ACTION &&
-	       n->function->code == ACT_SYMBOL;
+	return n->kind == N_CALL ? (enum show)n->function->show : SHOW_INT;
 }
 
 unsigned
@@ -133,10 +115,9 @@ record_integer(struct node *n, struct rec_field f)
 static void
 record_symbol(struct node *n)
 {
-	struct rec_field f = {.show = gen_show_symbol(n), .size = 8};
-	bool user = n->function->name[0] == 'u';
+	bool user = record_symbol_of(n) >= SHOW_USYM;
+	struct rec_field f = {.show = record_symbol_of(n), .size = user ? 16 : 8};
 
-	f.size = user ? 16 : 8;
 	f.offset = record_reserve(n, f.size, 8);
 	if (user) {
 		gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_PROGRAM);
@@ -177,7 +158,7 @@ record_value(struct node *n)
 
 	if (type->kind == T_STACK) {
 		record_stack(n);
-	} else if (record_is_symbol(n)) {
+	} else if (record_symbol_of(n) != SHOW_INT) {
 		record_symbol(n);
 	} else if (type_is_scalar(type)) {
 		record_integer(n, f);

@@ -9,7 +9,7 @@
  * printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c prints their values.
  * usymbol.c names addresses of programs, pid.c makes the probes of the provider pid.
  *
- * All that it needs to know of the program is in the image's section `consumer` (gen/record.h), so
+ * All that it needs to know of the program is in the image's section `consumer` (record.h), so
  * it prints as well what another dtrace has compiled for the boot.
  */
 #pragma once
@@ -20,7 +20,7 @@
 
 #include "kernel/abi/dif.h"
 #include "userland/bin/dtrace/compile.h"
-#include "userland/bin/dtrace/gen/record.h"
+#include "userland/bin/dtrace/record.h"
 
 /* ---- consume.c ---- */
 
