@@ -6,15 +6,13 @@
  */
 #include "userland/bin/dtrace/run/run.h"
 
-#include <err.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/abi/elf.h"
 #include "userland/bin/dtrace/files.h"
 
-/* As in kernel/abi/elf.h. */
+/* What else of ELF is read here. */
 struct elf_section {
 	uint32_t name, type;
 	uint64_t flags, addr, offset, size;
@@ -36,53 +34,94 @@ struct elf_segment {
 
 #define SECTION_SYMTAB 2
 #define SYMBOL_FUNC    2
+#define SEGMENT_LOAD   1
+#define SEGMENT_EXEC   1
 
 static struct executable {
 	struct executable *next, *same; /* same: the first one of this file */
 	uint32_t number;
 	char *path;
-	uint8_t *file; /* NULL: it has no symbols */
+	uint8_t *file; /* NULL: it cannot be read, or is no executable */
+	uint64_t size;
+	uint64_t base; /* the address in memory of what has address 0 in the file */
 	const struct elf_symbol *symbols;
 	const char *names;
 	uint64_t count, names_size;
 } * executables;
 
-/* A section's bytes; NULL: they are not in the file. */
-static void *
-section_data(const struct executable *p, uint64_t size, const struct elf_section *s)
+/* The bytes of a table of `count` elements; NULL: they are not in the file. */
+static const void *
+table(const struct executable *p, uint64_t offset, uint64_t count, uint64_t element)
 {
-	if (s->offset > size || s->size > size - s->offset || s->offset % 8 != 0)
+	if (offset > p->size || count > (p->size - offset) / element || offset % 8 != 0)
 		return NULL;
-	return p->file + s->offset;
+	return p->file + offset;
 }
 
 static void
-find_symbols(struct executable *p, uint64_t size)
+find_symbols(struct executable *p)
 {
 	const struct elf64_ehdr *h = (const void *)p->file;
-	const struct elf_section *s, *strings;
+	const struct elf_section *s = table(p, h->shoff, h->shnum, sizeof(*s)), *strings;
 
-	if (size < sizeof(*h) ||
-	    memcmp(h->ident,
-		   "\x7f"
-		   "ELF\2\1",
-		   6) != 0 ||
-	    h->shentsize != sizeof(*s) || h->shoff % 8 != 0 || h->shoff > size ||
-	    h->shnum > (size - h->shoff) / sizeof(*s))
-		return;
-	s = (const void *)(p->file + h->shoff);
-	for (unsigned i = 0; i < h->shnum; i++) {
+	for (unsigned i = 0; s != NULL && i < h->shnum; i++) {
 		if (s[i].type != SECTION_SYMTAB || s[i].link >= h->shnum)
 			continue;
 		strings = &s[s[i].link];
-		if (strings->offset > size || strings->size > size - strings->offset ||
+		if (strings->offset > p->size || strings->size > p->size - strings->offset ||
 		    strings->size == 0 || p->file[strings->offset + strings->size - 1] != '\0')
 			continue;
-		p->symbols = section_data(p, size, &s[i]);
+		p->symbols =
+		    table(p, s[i].offset, s[i].size / sizeof(*p->symbols), sizeof(*p->symbols));
 		p->count = p->symbols != NULL ? s[i].size / sizeof(*p->symbols) : 0;
 		p->names = (const char *)p->file + strings->offset;
 		p->names_size = strings->size;
 	}
+}
+
+/* Reads a file, if it is an executable. */
+static void
+open_file(struct executable *p, const char *path)
+{
+	const struct elf64_ehdr *h;
+	size_t size = 0;
+
+	p->file = *path == '/' ? file_read(path, &size) : NULL;
+	p->size = size;
+	h = (const void *)p->file;
+	if (h == NULL || size < sizeof(*h) || memcmp(h->ident, "\177ELF\2\1", 6) != 0 ||
+	    h->shentsize != sizeof(struct elf_section)) {
+		p->file = NULL;
+		return;
+	}
+	p->base = h->type == ELF_TYPE_DYN ? ELF_PROGRAM_BASE : 0;
+	find_symbols(p);
+}
+
+/* Makes an address of the file its offset in the file; false: it is not in its code. */
+static bool
+code_offset(const struct executable *p, uint64_t *address)
+{
+	const struct elf64_ehdr *h = (const void *)p->file;
+	const struct elf_segment *s = h != NULL ? table(p, h->phoff, h->phnum, sizeof(*s)) : NULL;
+
+	for (unsigned i = 0; s != NULL && i < h->phnum; i++) {
+		if (s[i].type == SEGMENT_LOAD && (s[i].flags & SEGMENT_EXEC) &&
+		    *address >= s[i].vaddr && *address - s[i].vaddr < s[i].filesz) {
+			*address += s[i].offset - s[i].vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The name of a function; NULL: the symbol is none. */
+static const char *
+function_name(const struct executable *p, const struct elf_symbol *s)
+{
+	return (s->info & 15) == SYMBOL_FUNC && s->shndx != 0 && s->name < p->names_size
+		   ? p->names + s->name
+		   : NULL;
 }
 
 static struct executable *
@@ -90,28 +129,21 @@ find(uint32_t number)
 {
 	struct dif_program d = {.program = number};
 	struct executable *p, *first;
-	size_t size = 0;
 
 	for (p = executables; p != NULL; p = p->next) {
 		if (p->number == number)
 			return p;
 	}
-	p = calloc(1, sizeof(*p));
-	if (p == NULL)
-		err(1, "memory");
+	p = dt_alloc(sizeof(*p));
 	p->number = number;
-	p->path = strdup(consume_program(&d) ? d.path : "");
-	if (p->path == NULL)
-		err(1, "memory");
+	p->path = dt_format("%s", consume_program(&d) ? d.path : "");
 	for (first = executables; first != NULL && p->same == NULL; first = first->next) {
 		if (strcmp(first->path, p->path) == 0)
 			p->same = first->same;
 	}
 	if (p->same == NULL) {
 		p->same = p;
-		p->file = *p->path == '/' ? file_read(p->path, &size) : NULL;
-		if (p->file != NULL)
-			find_symbols(p, size);
+		open_file(p, p->path);
 	}
 	p->next = executables;
 	executables = p;
@@ -130,72 +162,46 @@ usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **obj
 	const struct executable *p = find(program)->same;
 	const struct elf_symbol *best = NULL;
 	const char *slash = strrchr(p->path, '/');
+	uint64_t here = address - p->base, offset = here;
+	bool known = p->file != NULL;
 
-	*object = slash != NULL ? slash + 1 : NULL;
-	for (uint64_t i = 0; i < p->count; i++) {
+	/* What is not in its code is in a library, of which nothing is known here. */
+	*object = slash != NULL && (!known || code_offset(p, &offset)) ? slash + 1 : NULL;
+	for (uint64_t i = 0; i < p->count && *object != NULL; i++) {
 		const struct elf_symbol *s = &p->symbols[i];
 
-		if ((s->info & 15) == SYMBOL_FUNC && s->value <= address &&
-		    (address - s->value < s->size || s->size == 0) && s->name < p->names_size &&
-		    (best == NULL || s->value > best->value))
+		if (function_name(p, s) != NULL && s->value <= here &&
+		    (best == NULL || s->value > best->value ||
+		     (s->value == best->value && s->size > best->size)))
 			best = s;
 	}
-	if (best == NULL)
+	/* One without a size ends where the next begins. */
+	if (best == NULL || (best->size != 0 && here - best->value >= best->size))
 		return NULL;
-	*start = best->value;
+	*start = best->value + p->base;
 	return p->names + best->name;
-}
-
-#define SEGMENT_LOAD 1
-#define SEGMENT_EXEC 1
-
-/* The offset of an address in the code. */
-static bool
-code_offset(const uint8_t *file, uint64_t size, uint64_t *address)
-{
-	const struct elf64_ehdr *h = (const void *)file;
-	const struct elf_segment *p;
-
-	if (size < sizeof(*h) || h->phoff % 8 != 0 || h->phoff > size ||
-	    h->phnum > (size - h->phoff) / sizeof(*p))
-		return false;
-	p = (const void *)(file + h->phoff);
-	for (unsigned i = 0; i < h->phnum; i++) {
-		if (p[i].type == SEGMENT_LOAD && (p[i].flags & SEGMENT_EXEC) &&
-		    *address >= p[i].vaddr && *address - p[i].vaddr < p[i].filesz) {
-			*address += p[i].offset - p[i].vaddr;
-			return true;
-		}
-	}
-	return false;
 }
 
 void
 usymbol_each(const char *path, void (*f)(const struct usymbol *s, void *arg), void *arg)
 {
 	struct executable p = {0};
-	size_t size = 0;
 
-	p.file = file_read(path, &size);
-	if (p.file != NULL)
-		find_symbols(&p, size);
+	open_file(&p, path);
 	for (uint64_t i = 0; i < p.count; i++) {
 		const struct elf_symbol *s = &p.symbols[i];
-		struct usymbol u = {.offset = s->value, .size = s->size};
+		struct usymbol u = {function_name(&p, s), s->value, s->size};
 
-		if ((s->info & 15) != SYMBOL_FUNC || s->name >= p.names_size ||
-		    !code_offset(p.file, size, &u.offset))
-			continue;
-		u.name = p.names + s->name;
-		f(&u, arg);
+		if (u.name != NULL && code_offset(&p, &u.offset))
+			f(&u, arg);
 	}
 }
 
 bool
 usymbol_offset(const char *path, uint64_t *address)
 {
-	size_t size = 0;
-	const uint8_t *file = file_read(path, &size);
+	struct executable p = {0};
 
-	return file != NULL && code_offset(file, size, address);
+	open_file(&p, path);
+	return code_offset(&p, address);
 }
