@@ -77,8 +77,8 @@ complete_names(struct clause *c, unsigned fields)
 	}
 }
 
-static void
-set_context(const struct source *s)
+void
+compile_context(const struct source *s)
 {
 	dt_context = s->script != NULL ? dt_format("failed to compile script %s", s->script)
 				       : dt_format("invalid probe specifier %s", s->text);
@@ -93,7 +93,7 @@ compile_names(struct source *sources)
 	for (struct source *s = sources; s != NULL; s = s->next) {
 		struct clause **first = dt_program.last_clause;
 
-		set_context(s);
+		compile_context(s);
 		s->first = count;
 		if (!parse_program(s->text, (struct place){s->script, 1}) && !dt_options.empty)
 			dt_error((struct place){s->script, 1}, "D_EMPTY",
@@ -169,20 +169,27 @@ compile_sources(struct source *sources, bool list)
 	compile_names(sources);
 	c = dt_program.clauses;
 	for (struct source *s = sources; s != NULL; s = s->next) {
-		set_context(s);
+		compile_context(s);
 		s->probes = stable_used = stable_best;
 		for (unsigned n = 0; n < s->count; n++, c = c->next) {
-			size_t first = gen_image.code.size / sizeof(struct dif_insn);
-
 			check_clause(c);
-			gen_clause(c);
-			if (list)
-				gen_list(c, first);
 			for (struct probe_spec *p = c->probes; p != NULL && dt_options.verbose;
 			     p = p->next)
 				add_probes(s, p->text);
 		}
 		s->statements = stable_used;
+	}
+	c = dt_program.clauses;
+	gen_plan_times(c);
+	for (struct source *s = sources; s != NULL; s = s->next) {
+		compile_context(s);
+		for (unsigned n = 0; n < s->count; n++, c = c->next) {
+			size_t first = gen_image.code.size / sizeof(struct dif_insn);
+
+			gen_clause(c);
+			if (list)
+				gen_list(c, first);
+		}
 	}
 }
 

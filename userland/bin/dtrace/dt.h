@@ -155,6 +155,21 @@ bool type_same(struct type *a, struct type *b);
 #define OP2(a, b)    ((uint32_t)(a) | (uint32_t)(b) << 8)
 #define OP3(a, b, c) (OP2(a, b) | (uint32_t)(c) << 16)
 
+enum op_kind { OP_LOGIC = 1, OP_COMPARE, OP_SHIFT, OP_ADD, OP_ARITHMETIC };
+
+/* An operator with two operands. */
+struct op {
+	uint32_t op;
+	uint8_t level; /* C's precedence: the tightest has the highest */
+	enum op_kind kind;
+	uint8_t code[2]; /* enum dif_op, of signed and of unsigned operands; OP_COMPARE: the jump */
+	bool swapped;    /* OP_COMPARE: by the jump of < or <= with the operands swapped */
+	uint32_t inverse; /* OP_COMPARE: the operator that is true when this is false */
+};
+
+/* Its row; of what is no such operator, one whose level and kind are 0. */
+const struct op *op_find(uint32_t op);
+
 enum node_kind {
 	N_INT,
 	N_STRING,
@@ -217,6 +232,8 @@ struct clause {
 	struct node *predicate; /* NULL: none */
 	struct node *body;      /* NULL: nothing in it */
 	bool has_body;          /* { } stood there */
+	unsigned times;         /* after checking: how often it reads timestamp */
+	enum { TIME_READ, TIME_KEEP, TIME_KEPT } time; /* see gen_plan_times() */
 };
 
 /* `inline type name = expression`; with parameters: `inline type name[type a] = …` */

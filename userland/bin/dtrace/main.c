@@ -291,16 +291,15 @@ print_arguments(const struct dif_probe *p)
 	stable_print(stdout, "Argument Attributes", stable_of_probe(p->provider, STABLE_ARGS));
 	printf("\n\tArgument Types\n");
 	for (uint64_t n = 0; n < 10; n++) {
-		struct type *xlate, *type = probe_argument(p, n, &xlate);
+		const char *xlate;
+		struct type *type = probe_argument(p, n, &xlate);
 
 		if (type == NULL) {
 			if (n == 0)
 				printf("\t\tNone\n");
 			break;
 		}
-		printf("\t\targs[%u]: %s%s%s%s\n", (unsigned)n, type_text(type),
-		       xlate != NULL ? " (" : "", xlate != NULL ? type_text(xlate) : "",
-		       xlate != NULL ? ")" : "");
+		printf("\t\targs[%u]: %s\n", (unsigned)n, xlate != NULL ? xlate : type_text(type));
 	}
 	printf("\n");
 }

@@ -48,6 +48,7 @@ check_name(struct node *n)
 		dt_error(n->at, "D_IDENT_BADREF", "%s is an array: expected a key in [ ] after it",
 			 ident_text(v));
 	stable_use(n->at, ident_text(v), stable_of_name(n->text));
+	check_count_time(v);
 	n->var = v;
 	n->type = v->type;
 }
@@ -72,8 +73,9 @@ check_extern(struct node *n)
 static void
 check_args(struct node *n)
 {
-	struct type *type, *xlate;
+	struct type *type, *to;
 	struct node *name, *cast;
+	const char *xlate;
 	uint64_t number;
 
 	check_expression(n->right);
@@ -87,10 +89,14 @@ check_args(struct node *n)
 	cast = node_new(N_CAST, n->at);
 	cast->type = type;
 	cast->left = name;
-	if (xlate != NULL) {
+	to = xlate != NULL ? type_by_text(xlate) : type;
+	if (to == NULL || (!type_same(type, to) && expand_translator(type, to) == NULL))
+		dt_error(n->at, "D_ARGS_XLATOR", "args[%u]: there is no translator from %s to %s",
+			 (unsigned)number, type_text(type), xlate);
+	if (!type_same(type, to)) {
 		struct node *x = node_new(N_XLATE, n->at);
 
-		x->type = xlate;
+		x->type = to;
 		x->left = cast;
 		cast = x;
 	}

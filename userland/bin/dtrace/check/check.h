@@ -61,6 +61,11 @@ void check_keys(struct place at, const char *what, struct node *keys, struct mem
 bool check_fits(struct node *n, struct type *type);
 /* Makes an integer constant of the node. */
 void check_constant(struct node *n, struct type *type, uint64_t value);
+/*
+ * The same for what an operator has computed, with 64 bits: what does not fit into its type has a
+ * larger one. Only an unsigned number below 0 is cut, as in C.
+ */
+void check_computed(struct node *n, struct type *type, uint64_t value);
 /* The value, cut and extended as the type says. */
 uint64_t check_cut(struct type *type, uint64_t value);
 /* The type of an operation with two integers: C's usual conversions. */
@@ -72,7 +77,9 @@ void check_sizeof(struct node *n);
 /* The type of a variable that holds the value. */
 struct type *check_held(struct node *n);
 /* The type of argument `number` of all probes of the clause that is checked. */
-struct type *check_argument(struct place at, uint64_t number, struct type **xlate);
+struct type *check_argument(struct place at, uint64_t number, const char **xlate);
+/* The clause that is checked uses the variable: counts it, if it is timestamp. */
+void check_count_time(const struct variable *v);
 struct node *check_clone(const struct node *n);
 /* Counts expansions from 0. */
 void expand_init(void);
@@ -82,6 +89,8 @@ void check_replace(struct node *n, const struct node *by);
 struct inline_def *expand_find(const char *name, bool is_array);
 /* Puts what the inline stands for in the place of n. */
 void expand_inline(struct node *n, struct inline_def *def, const struct node *given);
+/* The translator of a value to a struct, or to its address; NULL: there is none. */
+struct translator *expand_translator(struct type *from, struct type *to);
 /* xlate <type> (value) */
 void expand_xlate(struct node *n);
 /* A member of what a translator makes: the translator's expression for it. */
@@ -152,8 +161,8 @@ void probe_split(const char *full, struct dif_probe *p);
  * many.
  */
 char *probe_full_name(const char *text, unsigned fields);
-/* The type of the argument, NULL: not known. *xlate: what it is translated to, or NULL. */
-struct type *probe_argument(const struct dif_probe *p, uint64_t number, struct type **xlate);
+/* The type of the argument, NULL: not known. *xlate: the type that D shows instead, or NULL. */
+struct type *probe_argument(const struct dif_probe *p, uint64_t number, const char **xlate);
 
 /* ---- the kernel's functions and variables: symbol.c ---- */
 

@@ -68,93 +68,71 @@ check_common(struct type *a, struct type *b)
 
 /* ---- constants ---- */
 
-/* Computes a constant; false: it cannot be computed. */
-static bool
-compute(uint32_t op, struct type *type, uint64_t a, uint64_t b, uint64_t *value)
+/* The value of an operator. The type of the operands says whether it is that of signed numbers. */
+static uint64_t
+compute(const struct op *o, bool is_signed, uint64_t a, uint64_t b)
+{
+	int64_t sa, sb;
+
+	if (o->kind == OP_LOGIC)
+		a = a != 0, b = b != 0;
+	if (o->swapped)
+		sa = (int64_t)a, a = b, b = (uint64_t)sa;
+	sa = (int64_t)a;
+	sb = (int64_t)b;
+	switch (o->code[!is_signed]) {
+	case DIF_ADD:
+		return a + b;
+	case DIF_SUB:
+		return a - b;
+	case DIF_MUL:
+		return a * b;
+	case DIF_UDIV:
+		return a / b;
+	case DIF_UREM:
+		return a % b;
+	case DIF_SDIV:
+		return sb == -1 ? 0 - a : (uint64_t)(sa / sb);
+	case DIF_SREM:
+		return sb == -1 ? 0 : (uint64_t)(sa % sb);
+	case DIF_AND:
+		return a & b;
+	case DIF_OR:
+		return a | b;
+	case DIF_XOR:
+		return a ^ b;
+	case DIF_SHL:
+		return a << (b & 63);
+	case DIF_SHR:
+		return a >> (b & 63);
+	case DIF_SAR:
+		return (uint64_t)(sa >> (b & 63));
+	case DIF_JEQ:
+		return a == b;
+	case DIF_JNE:
+		return a != b;
+	case DIF_JLT:
+		return sa < sb;
+	case DIF_JLE:
+		return sa <= sb;
+	case DIF_JULT:
+		return a < b;
+	default:
+		return a <= b;
+	}
+}
+
+void
+check_computed(struct node *n, struct type *type, uint64_t value)
 {
 	bool is_signed = type_base(type)->is_signed;
-	int64_t sa = (int64_t)a, sb = (int64_t)b;
 
-	if ((op == '/' || op == '%') && b == 0)
-		return false;
-	switch (op) {
-	case '+':
-		*value = a + b;
-		break;
-	case '-':
-		*value = a - b;
-		break;
-	case '*':
-		*value = a * b;
-		break;
-	case '/':
-		*value = !is_signed ? a / b : sb == -1 ? 0 - a : (uint64_t)(sa / sb);
-		break;
-	case '%':
-		*value = !is_signed ? a % b : sb == -1 ? 0 : (uint64_t)(sa % sb);
-		break;
-	case '&':
-		*value = a & b;
-		break;
-	case '|':
-		*value = a | b;
-		break;
-	case '^':
-		*value = a ^ b;
-		break;
-	case OP2('<', '<'):
-		*value = a << (b & 63);
-		break;
-	case OP2('>', '>'):
-		*value = is_signed ? (uint64_t)(sa >> (b & 63)) : a >> (b & 63);
-		break;
-	case OP2('=', '='):
-		*value = a == b;
-		break;
-	case OP2('!', '='):
-		*value = a != b;
-		break;
-	case '<':
-		*value = is_signed ? sa < sb : a < b;
-		break;
-	case '>':
-		*value = is_signed ? sa > sb : a > b;
-		break;
-	case OP2('<', '='):
-		*value = is_signed ? sa <= sb : a <= b;
-		break;
-	case OP2('>', '='):
-		*value = is_signed ? sa >= sb : a >= b;
-		break;
-	case OP2('&', '&'):
-		*value = a != 0 && b != 0;
-		break;
-	case OP2('|', '|'):
-		*value = a != 0 || b != 0;
-		break;
-	case OP2('^', '^'):
-		*value = (a != 0) != (b != 0);
-		break;
-	default:
-		return false;
-	}
-	return true;
+	if (check_cut(type, value) != value && (is_signed || (int64_t)value > 0))
+		type = is_signed ? type_long : type_ulong;
+	check_constant(n, type, value);
 }
 
 /* ---- operators with two operands ---- */
-
-static bool
-is_logical(uint32_t op)
-{
-	return op == OP2('&', '&') || op == OP2('|', '|') || op == OP2('^', '^');
-}
-
-static bool
-is_comparison(uint32_t op)
-{
-	return op == OP2('=', '=') || op == OP2('!', '=') || op == '<' || op == '>' ||
-	       op == OP2('<', '=') || op == OP2('>', '=');
-}
 
 _Noreturn static void
 refuse(struct node *n, const char *tag, const char *expected)
@@ -212,36 +190,35 @@ check_additive(struct node *n)
 static void
 check_binary(struct node *n)
 {
+	const struct op *o = op_find(n->op);
 	struct node *l = n->left, *r = n->right;
-	struct type *type;
-	uint64_t value;
+	bool integers, is_signed;
 
 	check_expression(l);
 	check_expression(r);
-	if (is_logical(n->op)) {
+	integers = type_is_integer(l->type) && type_is_integer(r->type);
+	if (o->kind == OP_LOGIC) {
 		if (!check_is_scalar(l) || !check_is_scalar(r))
 			refuse(n, "D_OP_SCALAR", "integers or pointers");
 		n->type = type_int;
-	} else if (is_comparison(n->op)) {
+	} else if (o->kind == OP_COMPARE) {
 		check_comparison(n);
-	} else if (n->op == '+' || n->op == '-') {
+	} else if (o->kind == OP_ADD) {
 		check_additive(n);
-	} else if (!type_is_integer(l->type) || !type_is_integer(r->type)) {
+	} else if (!integers) {
 		refuse(n, "D_OP_INT", "integers");
-	} else if (n->op == OP2('<', '<') || n->op == OP2('>', '>')) {
-		n->type = check_promoted(l->type);
 	} else {
-		n->type = check_common(l->type, r->type);
+		n->type =
+		    o->kind == OP_SHIFT ? check_promoted(l->type) : check_common(l->type, r->type);
 	}
-	if ((n->op == '/' || n->op == '%') && n->right->constant && n->right->value == 0)
+	if ((n->op == '/' || n->op == '%') && r->constant && r->value == 0)
 		dt_error(n->at, "D_DIV_ZERO", "expression contains division by zero");
-	if (!n->left->constant || !n->right->constant || !type_is_integer(n->type))
+	if (!l->constant || !r->constant || !type_is_integer(n->type))
 		return;
-	type = type_is_integer(l->type) && type_is_integer(r->type) && is_comparison(n->op)
-		   ? check_common(l->type, r->type)
-		   : n->type;
-	if (compute(n->op, type, check_cut(type, l->value), check_cut(type, r->value), &value))
-		check_constant(n, n->type, value);
+	is_signed =
+	    type_base(integers && o->kind == OP_COMPARE ? check_common(l->type, r->type) : n->type)
+		->is_signed;
+	check_computed(n, n->type, compute(o, is_signed, l->value, r->value));
 }
 
 static void

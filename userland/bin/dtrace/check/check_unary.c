@@ -128,7 +128,7 @@ check_unary(struct node *n)
 	if (!l->constant)
 		return;
 	v = l->value;
-	check_constant(n, n->type,
+	check_computed(n, n->type,
 		       n->op == '!'   ? v == 0
 		       : n->op == '~' ? ~v
 		       : n->op == '-' ? 0 - v

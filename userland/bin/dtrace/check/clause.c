@@ -94,9 +94,10 @@ known_probes(void)
 }
 
 struct type *
-check_argument(struct place at, uint64_t number, struct type **xlate)
+check_argument(struct place at, uint64_t number, const char **xlate)
 {
-	struct type *found = NULL, *type, *x = NULL;
+	struct type *found = NULL, *type;
+	const char *x = NULL;
 	const struct dif_probe *first = NULL;
 
 	if (current == NULL)
@@ -128,15 +129,25 @@ check_argument(struct place at, uint64_t number, struct type **xlate)
 	return found;
 }
 
+void
+check_count_time(const struct variable *v)
+{
+	if (current != NULL && v->builtin && v->arg == 0 && v->code == DIF_B_TIMESTAMP)
+		current->times++;
+}
+
 /* ---- statements ---- */
+
+#define DO_DATA (DO_RECORD | DO_AGGREGATE)
 
 /* What may not follow what. */
 static const struct {
 	unsigned does, after;
 	const char *tag;
 } orders[] = {
-    {DO_COMMIT, DO_RECORD, "D_COMM_DREC"},      {DO_COMMIT, DO_COMMIT, "D_COMM_COMM"},
-    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_SPECULATE, DO_RECORD, "D_SPEC_DREC"},
+    {DO_COMMIT, DO_DATA, "D_COMM_DREC"},        {DO_COMMIT, DO_COMMIT, "D_COMM_COMM"},
+    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_DISCARD, DO_RECORD, "D_COMM_DREC"},
+    {DO_DISCARD, DO_SPECULATE, "D_COMM_SPEC"},  {DO_SPECULATE, DO_DATA, "D_SPEC_DREC"},
     {DO_SPECULATE, DO_COMMIT, "D_SPEC_COMM"},   {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
     {DO_AGGREGATE, DO_COMMIT, "D_AGG_COMM"},    {DO_AGGREGATE, DO_SPECULATE, "D_AGG_SPEC"},
     {DO_DESTROY, DO_SPECULATE, "D_ACT_SPEC"},   {DO_EXIT, DO_SPECULATE, "D_EXIT_SPEC"},
@@ -152,7 +163,7 @@ check_order(struct place at, const struct function *f)
 
 		if ((f->does & orders[i].does) != 0 && (done & after) != 0)
 			dt_error(at, orders[i].tag, "%s( ) may not follow %s", f->name,
-				 after == DO_RECORD   ? "data-recording actions"
+				 (after & DO_RECORD)  ? "data-recording actions"
 				 : after == DO_COMMIT ? "commit( )"
 						      : "speculate( )");
 	}
@@ -234,11 +245,12 @@ check_clause(struct clause *c)
 {
 	current = c;
 	done = 0;
+	/* The predicate may test what the first firing's actions assign. */
+	dt_region = "action list";
+	check_statements(c->body);
 	dt_region = "predicate";
 	if (c->predicate != NULL)
 		check_truth(c->predicate, "predicate");
-	dt_region = "action list";
-	check_statements(c->body);
 	dt_region = NULL;
 	current = NULL;
 }

@@ -206,9 +206,12 @@ expand_inline(struct node *n, struct inline_def *def, const struct node *given)
 
 /* ---- translators ---- */
 
-static struct translator *
-find_translator(struct type *from, struct type *to)
+struct translator *
+expand_translator(struct type *from, struct type *to)
 {
+	to = type_base(to);
+	if (to->kind == T_POINTER)
+		to = to->to;
 	for (struct translator *t = dt_program.translators; t != NULL; t = t->next) {
 		if (type_same(t->to, to) && type_same(t->from, from))
 			return t;
@@ -221,14 +224,12 @@ expand_xlate(struct node *n)
 {
 	struct type *to = type_base(n->type);
 
-	if (to->kind == T_POINTER)
-		to = type_base(to->to);
-	if (!type_is_struct(to))
+	if (!type_is_struct(to->kind == T_POINTER ? to->to : to))
 		dt_error(n->at, "D_XLATE_SOU", "xlate: found %s, expected a struct or union",
 			 type_text(n->type));
 	n->xlated = check_clone(n->left);
 	check_expression(n->left);
-	n->translator = find_translator(n->left->type, to);
+	n->translator = expand_translator(n->left->type, to);
 	if (n->translator == NULL)
 		dt_error(n->at, "D_XLATE_NONE", "there is no translator from %s to %s",
 			 type_text(n->left->type), type_text(n->type));

@@ -51,8 +51,7 @@ static const struct {
 #define INSN(text, number, letters, bits) ROW(F_INSN, text, DIF_##number, letters, .does = (bits))
 #define SYMBOL(text, how) \
 	ACT(text, TRACE, "p", .result = "uintptr_t", .show = SHOW_##how, .does = DO_RECORD)
-#define AGG(text, number, letters) \
-	ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE | DO_RECORD)
+#define AGG(text, number, letters) ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE)
 
 /* clang-format off */
 static const struct function functions[] = {

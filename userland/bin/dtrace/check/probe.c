@@ -201,7 +201,7 @@ syscall_argument(const struct dif_probe *p, uint64_t number)
 }
 
 /* What the guide's providers show instead of the kernel's own structs; NULL: the same. */
-static struct type *
+static const char *
 stable_type(const char *type)
 {
 	static const char *const types[][2] = {{"struct proc *", "psinfo_t *"},
@@ -210,13 +210,13 @@ stable_type(const char *type)
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (strcmp(type, types[i][0]) == 0)
-			return type_by_text(types[i][1]);
+			return types[i][1];
 	}
 	return NULL;
 }
 
 struct type *
-probe_argument(const struct dif_probe *p, uint64_t number, struct type **xlate)
+probe_argument(const struct dif_probe *p, uint64_t number, const char **xlate)
 {
 	*xlate = NULL;
 	if (strcmp(p->provider, "fbt") == 0)
@@ -226,7 +226,7 @@ probe_argument(const struct dif_probe *p, uint64_t number, struct type **xlate)
 	if (number >= sizeof(p->types) / sizeof(p->types[0]) || p->types[number][0] == '\0')
 		return NULL;
 	if (p->xlate[number][0] != '\0')
-		*xlate = type_by_text(dt_format("%s", p->xlate[number]));
+		*xlate = dt_format("%s", p->xlate[number]);
 	else if (strcmp(p->provider, "proc") == 0 || strcmp(p->provider, "sched") == 0)
 		*xlate = stable_type(p->types[number]);
 	return type_by_text(dt_format("%s", p->types[number]));

@@ -78,33 +78,6 @@ fits_imm(struct node *n)
 	return n->kind == N_INT && (int64_t)n->value == (int64_t)(int32_t)n->value;
 }
 
-static enum dif_op
-arithmetic(uint32_t op, bool without_sign)
-{
-	switch (op) {
-	case '+':
-		return DIF_ADD;
-	case '-':
-		return DIF_SUB;
-	case '*':
-		return DIF_MUL;
-	case '/':
-		return without_sign ? DIF_UDIV : DIF_SDIV;
-	case '%':
-		return without_sign ? DIF_UREM : DIF_SREM;
-	case '&':
-		return DIF_AND;
-	case '|':
-		return DIF_OR;
-	case '^':
-		return DIF_XOR;
-	case OP2('<', '<'):
-		return DIF_SHL;
-	default:
-		return without_sign ? DIF_SHR : DIF_SAR;
-	}
-}
-
 static uint32_t
 pointee_size(struct type *pointer)
 {
@@ -122,13 +95,13 @@ gen_pointer_sum(struct node *n, unsigned r)
 	if (fits_imm(n->right) && labs((long)n->right->value) < INT32_MAX / (int64_t)size) {
 		int32_t imm = (int32_t)n->right->value * (int32_t)size;
 
-		gen_insn(arithmetic(n->op, false) | DIF_IMM, r, r, 0, imm);
+		gen_insn(op_find(n->op)->code[0] | DIF_IMM, r, r, 0, imm);
 		return;
 	}
 	gen_value(n->right, gen_need(n, r + 1));
 	if (size > 1)
 		gen_insn(DIF_MUL | DIF_IMM, r + 1, r + 1, 0, (int32_t)size);
-	gen_insn(arithmetic(n->op, false), r, r, r + 1, 0);
+	gen_insn(op_find(n->op)->code[0], r, r, r + 1, 0);
 }
 
 static bool
@@ -142,32 +115,22 @@ is_address(struct node *n)
 static void
 gen_arithmetic(struct node *n, unsigned r)
 {
-	enum dif_op op = arithmetic(n->op, gen_is_unsigned(n->type));
-	bool shift = n->op == OP2('<', '<') || n->op == OP2('>', '>');
-	struct type *type = type_base(n->type);
+	const struct op *o = op_find(n->op);
+	unsigned code = o->code[gen_is_unsigned(n->type)];
 
-	if ((n->op == '+' || n->op == '-') && is_address(n->left) && !is_address(n->right)) {
+	if (o->kind == OP_ADD && is_address(n->left) && !is_address(n->right)) {
 		gen_pointer_sum(n, r);
 		return;
 	}
-	gen_value_as(n->left, type, r);
-	if (fits_imm(n->right) && (type->size == 8 || (int32_t)n->right->value >= 0)) {
-		gen_insn(op | DIF_IMM, r, r, 0, (int32_t)n->right->value);
+	gen_value(n->left, r);
+	if (fits_imm(n->right)) {
+		gen_insn(code | DIF_IMM, r, r, 0, (int32_t)n->right->value);
 	} else {
-		if (shift)
-			gen_value(n->right, gen_need(n, r + 1));
-		else
-			gen_value_as(n->right, type, gen_need(n, r + 1));
-		gen_insn(op, r, r, r + 1, 0);
+		gen_value(n->right, gen_need(n, r + 1));
+		gen_insn(code, r, r, r + 1, 0);
 	}
-	if (is_address(n->left)) { /* the difference of two pointers */
-		if (pointee_size(n->left->type) > 1)
-			gen_insn(DIF_SDIV | DIF_IMM, r, r, 0, (int32_t)pointee_size(n->left->type));
-	} else if (type->size < 8 && op != DIF_AND && op != DIF_OR && op != DIF_XOR &&
-		   op != DIF_SHR && op != DIF_SAR) {
-		gen_insn(DIF_EXT, r, r, 0,
-			 gen_is_unsigned(type) ? (int32_t)type->size : -(int32_t)type->size);
-	}
+	if (is_address(n->left) && pointee_size(n->left->type) > 1) /* a difference of two */
+		gen_insn(DIF_SDIV | DIF_IMM, r, r, 0, (int32_t)pointee_size(n->left->type));
 }
 
 /* Truth as a number. */
@@ -193,9 +156,7 @@ gen_step(struct node *n, unsigned r)
 
 	gen_value(n->left, r);
 	gen_insn((n->op == OP2('+', '+') ? DIF_ADD : DIF_SUB) | DIF_IMM, result, r, 0, step);
-	if (type_is_integer(type) && type->size < 8)
-		gen_insn(DIF_EXT, result, result, 0,
-			 gen_is_unsigned(type) ? (int32_t)type->size : -(int32_t)type->size);
+	gen_cut(type, result);
 	gen_store(n->left, result, gen_need(n, result + 1));
 }
 
@@ -207,19 +168,15 @@ gen_unary(struct node *n, unsigned r)
 		gen_truth(n, r);
 		break;
 	case '+':
-		gen_value_as(n->left, n->type, r);
+		gen_value(n->left, r);
 		break;
 	case '-':
-		gen_value_as(n->left, n->type, r);
+		gen_value(n->left, r);
 		gen_insn(DIF_SUB, r, R0, r, 0);
-		if (type_base(n->type)->size < 8)
-			gen_insn(DIF_EXT, r, r, 0, gen_is_unsigned(n->type) ? 4 : -4);
 		break;
 	case '~':
-		gen_value_as(n->left, n->type, r);
+		gen_value(n->left, r);
 		gen_insn(DIF_XOR | DIF_IMM, r, r, 0, -1);
-		if (gen_is_unsigned(n->type) && type_base(n->type)->size < 8)
-			gen_insn(DIF_EXT, r, r, 0, 4);
 		break;
 	case '*':
 		gen_value(n->left, r);
@@ -250,10 +207,10 @@ gen_condition(struct node *n, unsigned r)
 	struct buffer no = {0}, end = {0};
 
 	gen_jump(n->left, r, false, &no);
-	gen_value_as(n->right, n->type, r);
+	gen_value(n->right, r);
 	gen_always(&end);
 	gen_land(&no);
-	gen_value_as(n->third, n->type, r);
+	gen_value(n->third, r);
 	gen_land(&end);
 }
 
@@ -281,77 +238,42 @@ gen_call(struct node *n, unsigned r)
 	gen_insn(DIF_CALL, r, arguments[n->function->code] != 0 ? r : 0, 0, n->function->code);
 }
 
-/* A constant that is a comparison is one already. */
-static bool
-is_truth(struct node *n)
-{
-	static const uint32_t ops[] = {OP2('=', '='), OP2('!', '='), '<',
-				       '>',           OP2('<', '='), OP2('>', '='),
-				       OP2('&', '&'), OP2('|', '|'), OP2('^', '^')};
-
-	for (size_t i = 0; n->kind == N_BINARY && i < sizeof(ops) / sizeof(ops[0]); i++) {
-		if (n->op == ops[i])
-			return true;
-	}
-	return false;
-}
-
 /* A comparison: jumps if it is `when`. */
 static void
 gen_compare(struct node *n, unsigned r, bool when, struct buffer *jumps)
 {
+	const struct op *o = op_find(when ? n->op : op_find(n->op)->inverse);
 	struct node *l = n->left, *rt = n->right;
-	unsigned a = r, b = r + 1, t;
-	bool without_sign;
-	uint32_t op = n->op;
+	unsigned a = r, b = r + 1;
+	bool is_unsigned = true;
 
+	gen_value(l, r);
 	if ((check_is_string(l) || check_is_string(rt)) && !check_is_null(l) &&
 	    !check_is_null(rt)) {
-		gen_value(l, r);
 		gen_value(rt, gen_need(n, r + 1));
 		gen_insn(DIF_SCMP, r, r, r + 1, 0);
-		without_sign = false;
+		is_unsigned = false;
 		b = R0;
 	} else {
-		struct type *type = type_is_integer(l->type) && type_is_integer(rt->type)
-					? check_common(l->type, rt->type)
-					: type_ulong;
-
-		without_sign = gen_is_unsigned(type);
-		gen_value_as(l, type, r);
+		if (type_is_integer(l->type) && type_is_integer(rt->type))
+			is_unsigned = gen_is_unsigned(check_common(l->type, rt->type));
 		if (rt->kind == N_INT && rt->value == 0)
 			b = R0;
 		else
-			gen_value_as(rt, type, gen_need(n, r + 1));
+			gen_value(rt, gen_need(n, r + 1));
 	}
-	if (op == '>' || op == OP2('>', '=')) { /* a > b is b < a */
-		t = a, a = b, b = t;
-		op = op == '>' ? '<' : OP2('<', '=');
-	}
-	if (!when) {
-		if (op == '<' || op == OP2('<', '=')) { /* not a < b is b <= a */
-			t = a, a = b, b = t;
-			op = op == '<' ? OP2('<', '=') : '<';
-		} else {
-			op = op == OP2('=', '=') ? OP2('!', '=') : OP2('=', '=');
-		}
-	}
-	gen_conditional(op == OP2('=', '=')   ? DIF_JEQ
-			: op == OP2('!', '=') ? DIF_JNE
-			: op == '<'           ? without_sign ? DIF_JULT : DIF_JLT
-			: without_sign        ? DIF_JULE
-					      : DIF_JLE,
-			a, b, jumps);
+	gen_conditional(o->code[is_unsigned], o->swapped ? b : a, o->swapped ? a : b, jumps);
 }
 
 void
 gen_jump(struct node *n, unsigned r, bool when, struct buffer *jumps)
 {
+	enum op_kind kind = n->kind == N_BINARY ? op_find(n->op)->kind : 0;
 	struct buffer over = {0};
 
 	if (n->kind == N_UNARY && n->op == '!') {
 		gen_jump(n->left, r, !when, jumps);
-	} else if (n->kind == N_BINARY && (n->op == OP2('&', '&') || n->op == OP2('|', '|'))) {
+	} else if (kind == OP_LOGIC && n->op != OP2('^', '^')) {
 		bool either = n->op == OP2('|', '|'); /* the first decides if it is this */
 
 		if (either == when) {
@@ -361,11 +283,11 @@ gen_jump(struct node *n, unsigned r, bool when, struct buffer *jumps)
 		}
 		gen_jump(n->right, r, when, jumps);
 		gen_land(&over);
-	} else if (n->kind == N_BINARY && n->op == OP2('^', '^')) {
+	} else if (kind == OP_LOGIC) {
 		gen_truth(n->left, r);
 		gen_truth(n->right, gen_need(n, r + 1));
 		gen_conditional(when ? DIF_JNE : DIF_JEQ, r, r + 1, jumps);
-	} else if (is_truth(n)) {
+	} else if (kind == OP_COMPARE) {
 		gen_compare(n, r, when, jumps);
 	} else {
 		gen_value(n, r);
@@ -409,7 +331,7 @@ gen_value(struct node *n, unsigned r)
 		gen_step(n, r);
 		break;
 	case N_BINARY:
-		if (is_truth(n))
+		if (op_find(n->op)->kind <= OP_COMPARE)
 			gen_truth(n, r);
 		else
 			gen_arithmetic(n, r);

@@ -24,7 +24,7 @@
  *
  * Values. A register holds 64 bits, and operators compute with 64, whatever C's types are: a type
  * says whether an operator is that for signed numbers. Memory, casts and assignments cut a value to
- * its type (gen_convert()), and loading extends it. A string, struct or array is its address; a
+ * its type (gen_cut()), and loading extends it. A string, struct or array is its address; a
  * string constant's is that in the image.
  *
  * Truth. Conditions are not values but jumps: gen_jump(n, r, when, list) jumps if n is `when`, and
@@ -78,6 +78,13 @@ void gen_land(struct buffer *jumps);
 void gen_keys(struct node *keys, unsigned r);
 /* The number of the DIF variable. */
 uint32_t gen_variable(struct variable *v);
+/*
+ * All that a firing reads of timestamp is one value. Where that would be read more than once, by
+ * clauses that follow each other at the same probes, the first of them keeps it in a variable.
+ */
+void gen_plan_times(struct clause *clauses);
+/* The variable in which the time is kept; NULL: it is not. */
+extern struct variable *gen_time;
 /* Makes the clause's program. */
 void gen_clause(struct clause *c);
 /* Where the recording actions of a statement are kept: gen_clause.c. */
@@ -93,8 +100,8 @@ void gen_list(const struct clause *c, size_t first);
 unsigned gen_need(const struct node *n, unsigned r);
 void gen_constant(uint64_t value, unsigned r);
 bool gen_is_unsigned(struct type *type);
-/* The value in r has one type, and gets another. */
-void gen_convert(struct type *from, struct type *to, unsigned r);
+/* Cuts the value in r to an integer type, and extends it again. */
+void gen_cut(struct type *type, unsigned r);
 /* The value, or address of the bytes, of a variable to r. */
 void gen_load_variable(struct node *n, unsigned r);
 /* The address of what is in memory: register r, and an offset to add. */

@@ -232,6 +232,52 @@ gen_statements(struct node *n)
 	}
 }
 
+/* ---- the time ---- */
+
+struct variable *gen_time;
+
+static bool
+same_probes(const struct clause *a, const struct clause *b)
+{
+	const struct probe_spec *x = a->probes, *y = b->probes;
+
+	for (; x != NULL && y != NULL && strcmp(x->text, y->text) == 0; x = x->next, y = y->next)
+		;
+	return x == NULL && y == NULL;
+}
+
+void
+gen_plan_times(struct clause *clauses)
+{
+	struct clause *end;
+
+	for (struct clause *c = clauses; c != NULL; c = end) {
+		unsigned times = 0;
+
+		for (end = c; end != NULL && same_probes(c, end); end = end->next)
+			times += end->times;
+		for (struct clause *one = c; times > 1 && one != end; one = one->next)
+			one->time = one == c ? TIME_KEEP : TIME_KEPT;
+	}
+}
+
+static void
+keep_time(const struct clause *c)
+{
+	static const char name[] = " time"; /* no program can name it */
+
+	gen_time = NULL;
+	if (c->time == TIME_READ)
+		return;
+	gen_time = ident_find(SCOPE_THIS, name);
+	if (gen_time == NULL)
+		gen_time = ident_add(SCOPE_THIS, name, type_ulong);
+	if (c->time == TIME_KEPT)
+		return;
+	gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_TIMESTAMP);
+	gen_insn(DIF_STV, 0, 1, 0, (int32_t)gen_variable(gen_time));
+}
+
 void
 gen_clause(struct clause *c)
 {
@@ -245,6 +291,7 @@ gen_clause(struct clause *c)
 	d.probes = image_text(probes, strlen(probes));
 	memset(&gen_record, 0, sizeof(gen_record));
 	gen_action_number = 0;
+	keep_time(c);
 	if (c->predicate != NULL)
 		gen_jump(c->predicate, 1, false, &no);
 	gen_statements(c->body);

@@ -1,6 +1,8 @@
 /*
  * gen_place.c - instructions for variables and memory: loading, storing, converting.
  */
+#include <string.h>
+
 #include "userland/bin/dtrace/gen/gen.h"
 
 /* ---- types ---- */
@@ -13,32 +15,37 @@ gen_is_unsigned(struct type *type)
 	       (type->kind == T_INT && !type->is_signed);
 }
 
-/* The value in r has one type, and gets another. */
 void
-gen_convert(struct type *from, struct type *to, unsigned r)
+gen_cut(struct type *type, unsigned r)
 {
-	uint32_t from_size, to_size;
-	bool from_signed, to_signed;
+	type = type_base(type);
+	if (type_is_integer(type) && type->size < 8 && type->size != 0)
+		gen_insn(DIF_EXT, r, r, 0,
+			 gen_is_unsigned(type) ? (int32_t)type->size : -(int32_t)type->size);
+}
 
-	from = type_base(from);
-	to = type_base(to);
-	if (!type_is_integer(to) || to->size >= 8 || to->size == 0)
-		return;
-	from_size = type_is_integer(from) ? from->size : 8;
-	to_size = to->size;
-	from_signed = !gen_is_unsigned(from);
-	to_signed = !gen_is_unsigned(to);
-	if (from_size <= to_size &&
-	    (from_signed == to_signed || (!from_signed && from_size < to_size)))
-		return;
-	gen_insn(DIF_EXT, r, r, 0, to_signed ? -(int32_t)to_size : (int32_t)to_size);
+/* Is the value surely one of its type? Operators compute with 64 bits. */
+static bool
+is_cut(const struct node *n)
+{
+	if (n->kind == N_BINARY)
+		return op_find(n->op)->kind <= OP_COMPARE;
+	return n->kind != N_COND && n->kind != N_COMMA &&
+	       (n->kind != N_UNARY || strchr("-~+", (int)n->op) == NULL);
 }
 
 void
 gen_value_as(struct node *n, struct type *type, unsigned r)
 {
+	struct type *from = type_base(n->type), *to = type_base(type);
+	bool from_unsigned = gen_is_unsigned(from), to_unsigned = gen_is_unsigned(to);
+
 	gen_value(n, r);
-	gen_convert(n->type, type, r);
+	if (is_cut(n) && type_is_integer(from) &&
+	    (from->size < to->size ? from_unsigned || !to_unsigned
+				   : from->size == to->size && from_unsigned == to_unsigned))
+		return;
+	gen_cut(to, r);
 }
 
 /* ---- places ---- */
@@ -113,6 +120,8 @@ gen_load_variable(struct node *n, unsigned r)
 
 	if (v->arg != 0) {
 		gen_insn(DIF_ARG, r, 0, 0, v->arg - 1);
+	} else if (v->builtin && v->code == DIF_B_TIMESTAMP && gen_time != NULL) {
+		gen_insn(DIF_LDV, r, 0, 0, (int32_t)gen_variable(gen_time));
 	} else if (v->builtin) {
 		gen_insn(DIF_BUILTIN, r, 0, 0, (int32_t)v->code);
 	} else {

@@ -11,17 +11,6 @@
 
 static unsigned depth;
 
-/* Operators with two operands, the loosest first. */
-static const struct {
-	uint32_t op;
-	uint8_t level;
-} binary[] = {
-    {OP2('|', '|'), 1}, {OP2('^', '^'), 2}, {OP2('&', '&'), 3}, {'|', 4},           {'^', 5},
-    {'&', 6},           {OP2('=', '='), 7}, {OP2('!', '='), 7}, {'<', 8},           {'>', 8},
-    {OP2('<', '='), 8}, {OP2('>', '='), 8}, {OP2('<', '<'), 9}, {OP2('>', '>'), 9}, {'+', 10},
-    {'-', 10},          {'*', 11},          {'/', 11},          {'%', 11},
-};
-
 struct node *
 node_new(enum node_kind kind, struct place at)
 {
@@ -319,13 +308,7 @@ parse_unary(void)
 static unsigned
 level_of(const struct token *t)
 {
-	if (t->kind == TOKEN_OP && !lex_ends_predicate()) {
-		for (size_t i = 0; i < sizeof(binary) / sizeof(binary[0]); i++) {
-			if (binary[i].op == t->op)
-				return binary[i].level;
-		}
-	}
-	return 0;
+	return t->kind == TOKEN_OP && !lex_ends_predicate() ? op_find(t->op)->level : 0;
 }
 
 static struct node *
@@ -348,16 +331,15 @@ static int64_t
 assignment(void)
 {
 	const struct token *t = lex_peek();
-	uint32_t last = t->op >> 16 != 0 ? t->op >> 16 : t->op >> 8 & 0xff;
+	unsigned last = t->op >> 16 != 0 ? 16 : 8; /* bits before the last character */
 
 	if (t->kind != TOKEN_OP)
 		return -1;
 	if (t->op == '=')
 		return 0;
-	if (last != '=' || t->op == OP2('=', '=') || t->op == OP2('!', '=') ||
-	    t->op == OP2('<', '=') || t->op == OP2('>', '='))
+	if (t->op >> last != '=' || op_find(t->op)->kind != 0)
 		return -1;
-	return t->op >> 16 != 0 ? t->op & 0xffff : t->op & 0xff;
+	return t->op & ((1u << last) - 1);
 }
 
 struct node *

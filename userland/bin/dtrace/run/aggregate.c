@@ -118,7 +118,7 @@ fold_keys(const struct rec_agg *r, uint64_t *keys)
 			keys[0] = print_function_start(keys[0]);
 		if (f->show == SHOW_USTACK && keys[0] > 0)
 			fold_program(&keys[1]);
-		if (agg_key_words(f, keys) == 2 && f->show >= SHOW_USYM && f->show <= SHOW_UADDR)
+		if (print_is_user(f))
 			fold_user(f, keys);
 		keys += agg_key_words(f, keys);
 	}
@@ -187,7 +187,7 @@ agg_normal(uint32_t agg)
 static const uint32_t *sorted_aggs;
 
 static int
-compare_numbers(int64_t a, int64_t b)
+compare_numbers(__int128 a, __int128 b)
 {
 	return a < b ? -1 : a > b;
 }
@@ -212,7 +212,7 @@ compare_one_key(const struct rec_field *f, const uint64_t *a, const uint64_t *b)
 	case SHOW_ENUM:
 		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
 	default:
-		return a[0] != b[0] ? a[0] < b[0] ? -1 : 1 : 0;
+		return compare_numbers(a[0], b[0]);
 	}
 }
 
@@ -389,10 +389,9 @@ print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 		fprintf(print_out, packed ? " %16s" : "  %-50s", (const char *)key);
 		return;
 	case SHOW_STACK:
-		print_stack(key + 1, key[0], (unsigned)dt_options.stackindent);
-		return;
 	case SHOW_USTACK:
-		print_ustack(key + 1, key[0], (unsigned)dt_options.stackindent);
+		whole.size = (uint32_t)key[0] * 8;
+		print_stack(&whole, key + 1, (unsigned)dt_options.stackindent);
 		return;
 	case SHOW_INT:
 	case SHOW_UINT:
@@ -403,8 +402,8 @@ print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 		return;
 	default:
 		fprintf(print_out, "  %-50s",
-			print_symbol((enum show)f->show,
-				     agg_key_words(f, key) == 2 ? key[1] : key[0], key[0]));
+			print_symbol((enum show)f->show, print_is_user(f) ? key[1] : key[0],
+				     key[0]));
 	}
 }
 

@@ -163,29 +163,42 @@ target_has_ended(void)
 
 /* ---- loading ---- */
 
+/* The first of the names, which have commas between, that no probe has; NULL: all are names. */
+static const char *
+find_unknown(const char *names)
+{
+	char *rest = dt_format("%s", names), *name;
+
+	probe_forget(); /* the kernel has made some for the image */
+	while ((name = strsep(&rest, ",")) != NULL) {
+		const struct probe *p = probe_all();
+
+		while (p != NULL && !probe_matches(name, &p->p))
+			p = p->next;
+		if (p == NULL)
+			return name;
+	}
+	return NULL;
+}
+
 static void
 say_matches(struct source *s, const uint32_t *matches)
 {
-	for (; s != NULL; s = s->next) {
-		s->matched = 0;
-		for (unsigned n = 0; n < s->count; n++) {
-			s->matched += matches[s->first + n];
-			if (matches[s->first + n] == 0 && !dt_options.zdefs) {
-				const struct dif_clause *c =
-				    (const void *)((const char *)view.image +
-						   view.image->clauses.offset);
-				const char *name = view.strings + c[s->first + n].probes;
+	const struct dif_clause *c =
+	    (const void *)((const char *)view.image + view.image->clauses.offset);
 
-				if (s->script != NULL)
-					errx(
-					    1,
-					    "failed to compile script %s: [D_PDESC_ZERO] probe description %s does not match any probes",
-					    s->script, name);
-				errx(
-				    1,
-				    "invalid probe specifier %s: [D_PDESC_ZERO] probe description %s does not match any probes",
-				    s->text, name);
-			}
+	for (; s != NULL; s = s->next) {
+		compile_context(s);
+		s->matched = 0;
+		for (unsigned n = s->first; n < s->first + s->count; n++) {
+			const char *names = view.strings + c[n].probes;
+
+			s->matched += matches[n];
+			if (matches[n] != 0)
+				names = strchr(names, ',') != NULL ? find_unknown(names) : NULL;
+			if (names != NULL && !dt_options.zdefs)
+				dt_error((struct place){0}, "D_PDESC_ZERO",
+					 "probe description %s does not match any probes", names);
 		}
 		if (!dt_options.quiet)
 			warnx("%s '%s' matched %u probe%s",

@@ -80,8 +80,7 @@ print_symbol(enum show show, uint64_t address, uint64_t program)
 {
 	static char text[256];
 	uint64_t start = 0;
-	bool user =
-	    show == SHOW_USYM || show == SHOW_UFUNC || show == SHOW_UMOD || show == SHOW_UADDR;
+	bool user = show >= SHOW_USYM && show <= SHOW_UADDR;
 	const char *object = "kernel", *name;
 
 	name = user ? usymbol_at((uint32_t)(program >> 32), address, &start, &object)
@@ -109,21 +108,21 @@ print_function_start(uint64_t address)
 }
 
 void
-print_stack(const uint64_t *frames, size_t count, unsigned indent)
+print_stack(const struct rec_field *f, const void *data, unsigned indent)
 {
+	const uint64_t *frames = data;
+	bool user = f->show == SHOW_USTACK;
+
 	fprintf(print_out, "\n");
-	for (size_t i = 0; i < count && frames[i] != 0; i++)
+	for (size_t i = user; i < f->size / 8 && frames[i] != 0; i++)
 		fprintf(print_out, "%*s%s\n", (int)indent, "",
-			print_symbol(SHOW_SYM, frames[i], 0));
+			print_symbol(user ? SHOW_UADDR : SHOW_SYM, frames[i], frames[0]));
 }
 
-void
-print_ustack(const uint64_t *frames, size_t count, unsigned indent)
+bool
+print_is_user(const struct rec_field *f)
 {
-	fprintf(print_out, "\n");
-	for (size_t i = 1; i < count && frames[i] != 0; i++)
-		fprintf(print_out, "%*s%s\n", (int)indent, "",
-			print_symbol(SHOW_UADDR, frames[i], frames[0]));
+	return f->show >= SHOW_USYM && f->show <= SHOW_UADDR;
 }
 
 static void
@@ -162,10 +161,8 @@ print_trace(const struct rec_field *f, const uint8_t *record)
 			fprintf(print_out, "  %-33s", (const char *)data);
 		break;
 	case SHOW_STACK:
-		print_stack((const uint64_t *)data, f->size / 8, (unsigned)dt_options.stackindent);
-		break;
 	case SHOW_USTACK:
-		print_ustack((const uint64_t *)data, f->size / 8, (unsigned)dt_options.stackindent);
+		print_stack(f, data, (unsigned)dt_options.stackindent);
 		break;
 	case SHOW_BYTES:
 		print_bytes(data, f->size);

@@ -50,12 +50,12 @@ quantize_value(unsigned bucket)
 	return bucket == 63 ? 0 : (int64_t)(1ull << (bucket - 64));
 }
 
-int64_t
+__int128
 agg_number(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
 	uint64_t normal = agg_normal(agg);
-	int64_t sum = 0;
+	__int128 sum = 0;
 
 	if (e == NULL || e->value_words == 0)
 		return 0;
@@ -66,14 +66,16 @@ agg_number(uint32_t agg, const struct agg_entry *e)
 			   : (int64_t)e->values[1] / (int64_t)normal / (int64_t)e->values[0];
 	case DIF_STDDEV:
 		return deviation(e->values, normal);
-	case DIF_QUANTIZE:
-		for (unsigned i = 0; i < e->value_words; i++)
-			sum += quantize_value(i) * (int64_t)e->values[i];
-		return sum;
+	case DIF_QUANTIZE: /* what all values add up to; beyond 127 bits the largest number */
 	case DIF_LQUANTIZE:
 	case DIF_LLQUANTIZE:
-		for (unsigned i = 0; i < e->value_words; i++)
-			sum += (int64_t)i * (int64_t)e->values[i];
+		for (unsigned i = 0; i < e->value_words; i++) {
+			__int128 value = a->func == DIF_QUANTIZE ? quantize_value(i) : (int64_t)i;
+
+			value *= (int64_t)e->values[i];
+			if (__builtin_add_overflow(sum, value, &sum))
+				return value < 0 ? (__int128)1 << 127 : ~((__int128)1 << 127);
+		}
 		return sum;
 	default:
 		return (int64_t)e->values[0] / (int64_t)normal;
@@ -84,7 +86,8 @@ agg_number(uint32_t agg, const struct agg_entry *e)
 
 /* What the rows of a distribution have in common. */
 struct scale {
-	uint64_t total, most; /* of the counts' sizes */
+	unsigned __int128 total; /* of the counts' sizes */
+	uint64_t most;
 	bool positives, negatives;
 	uint64_t normal;
 };
@@ -297,13 +300,12 @@ pack_print_heading(uint32_t agg, int width)
 
 /* A bucket as one character: the higher, the more of the entry it has. */
 static void
-print_level(int64_t count, uint64_t total)
+print_level(int64_t count, unsigned __int128 total)
 {
 	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
 	bool utf8 = !dt_options.ascii && count > 0;
 	unsigned levels = utf8 || count > 0 ? 7 : 5,
-		 level = (unsigned)(((unsigned __int128)2 * size * levels + total) /
-				    (2 * (unsigned __int128)total));
+		 level = (unsigned)(((unsigned __int128)2 * size * levels + total) / (2 * total));
 
 	if (utf8) /* U+2581 to U+2588: blocks of one to eight eighths */
 		fprintf(print_out, "\xe2\x96%c", (char)(0x81 + level));
@@ -317,8 +319,8 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 	const struct dif_agg *a = &view.aggs[agg];
 	bool linear = a->func == DIF_LQUANTIZE;
 	int min = 8, max = 8;
-	uint64_t total = 0;
-	int64_t count = 0;
+	unsigned __int128 total = 0;
+	uint64_t count = 0;
 
 	if (is_histogram(agg)) {
 		fprintf(print_out, "%*s ", e->key_words == 0 ? 16 : 0, "");
@@ -331,7 +333,7 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 	}
 	fprintf(print_out, " %*s :", min, label(a, pack_first, e->value_words));
 	for (unsigned i = pack_first; i <= pack_last; i++) {
-		count += (int64_t)e->values[i];
+		count += e->values[i];
 		total += (int64_t)e->values[i] < 0 ? 0 - e->values[i] : e->values[i];
 	}
 	for (unsigned i = pack_first; i <= pack_last; i++) {

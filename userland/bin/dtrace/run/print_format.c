@@ -115,14 +115,15 @@ put_escaped(const struct conversion *c, const char *s, size_t max)
 	put_converted(c, c->width, -1, "s", 0, text);
 }
 
+/* D's letters for integers as the C library has them. %d and %i print an unsigned value as such. */
 static void
-put_integer(const struct conversion *c, uint64_t value, unsigned size)
+put_integer(const struct conversion *c, uint64_t value, bool is_signed, unsigned size)
 {
-	const char *letter = c->letter == 'd' || c->letter == 'i' || c->letter == 'D' ? "ld"
-			     : c->letter == 'u' || c->letter == 'U'                   ? "lu"
-			     : c->letter == 'o'                                       ? "lo"
-			     : c->letter == 'X'                                       ? "lX"
-										      : "lx";
+	bool decimal = strchr("dDiuU", c->letter) != NULL;
+	const char *letter = decimal ? is_signed && strchr("dDi", c->letter) != NULL ? "ld" : "lu"
+			     : c->letter == 'o' ? "lo"
+			     : c->letter == 'X' ? "lX"
+						: "lx";
 
 	/* The size of the argument, unless the format says a smaller one. */
 	if (c->size != 0 && c->size < size)
@@ -136,20 +137,20 @@ put_integer(const struct conversion *c, uint64_t value, unsigned size)
 	put_converted(c, c->width, c->precision, letter, value, NULL);
 }
 
-/* A string or integer by a conversion. `size`: of the integer, or of the string's room. */
+/* A string, or an integer, by a conversion. */
 static void
-put_value(const struct conversion *c, uint64_t value, uint64_t pid, unsigned size,
-	  const char *string, bool user)
+put_value(const struct conversion *c, const struct rec_field *f, uint64_t value, uint64_t pid,
+	  const char *string)
 {
-	char letter[2] = {'c', '\0'};
+	char one[2] = {(char)value, '\0'};
 
 	switch (c->letter) {
 	case 's':
-		put_converted(c, c->width, c->precision >= 0 ? c->precision : (int)size, "s", 0,
+		put_converted(c, c->width, c->precision >= 0 ? c->precision : (int)f->size, "s", 0,
 			      string);
 		break;
 	case 'S':
-		put_escaped(c, string, size);
+		put_escaped(c, string, f->size);
 		break;
 	case 'Y':
 	case 'T':
@@ -158,52 +159,38 @@ put_value(const struct conversion *c, uint64_t value, uint64_t pid, unsigned siz
 	case 'a':
 	case 'A':
 		put_converted(c, c->width, -1, "s", 0,
-			      print_symbol(c->letter == 'A' || user ? SHOW_UADDR : SHOW_SYM, value,
-					   pid));
+			      print_symbol(c->letter == 'A' || print_is_user(f) ? SHOW_UADDR
+										: SHOW_SYM,
+					   value, pid));
 		break;
 	case 'c':
-		put_converted(c, c->width, -1, letter, value, NULL);
+		put_converted(c, c->width, -1, "c", value, NULL);
 		break;
-	case 'C': {
-		char one[2] = {(char)value, '\0'};
-
+	case 'C':
 		put_escaped(c, one, 1);
 		break;
-	}
 	default:
-		put_integer(c, value, size);
+		put_integer(c, value, f->show == SHOW_INT || f->show == SHOW_ENUM, f->size);
 	}
 }
 
 static void
 put_field(const struct conversion *c, const struct rec_field *f, const uint8_t *data)
 {
-	uint64_t words[2] = {0, 0};
+	unsigned indent = c->width > 0 ? (unsigned)c->width : (unsigned)dt_options.stackindent;
+	uint64_t words[2];
 
-	switch (f->show) {
-	case SHOW_STRING:
-		put_value(c, 0, 0, f->size, (const char *)data, false);
-		break;
-	case SHOW_STACK:
-		print_stack((const uint64_t *)data, f->size / 8,
-			    c->width > 0 ? (unsigned)c->width : (unsigned)dt_options.stackindent);
-		break;
-	case SHOW_USTACK:
-		print_ustack((const uint64_t *)data, f->size / 8,
-			     c->width > 0 ? (unsigned)c->width : (unsigned)dt_options.stackindent);
-		break;
-	case SHOW_BYTES:
+	if (f->show == SHOW_STRING) {
+		put_value(c, f, 0, 0, (const char *)data);
+	} else if (f->show == SHOW_STACK || f->show == SHOW_USTACK) {
+		print_stack(f, data, indent);
+	} else if (f->show == SHOW_BYTES) {
 		print_bytes(data, f->size);
-		break;
-	case SHOW_USYM:
-	case SHOW_UFUNC:
-	case SHOW_UMOD:
-	case SHOW_UADDR:
-		memcpy(words, data, 16);
-		put_value(c, words[1], words[0], 8, "", true);
-		break;
-	default:
-		put_value(c, print_integer(f, data), 0, f->size, "", false);
+	} else if (print_is_user(f)) {
+		memcpy(words, data, sizeof(words));
+		put_value(c, f, words[1], words[0], "");
+	} else {
+		put_value(c, f, print_integer(f, data), 0, "");
 	}
 }
 
@@ -260,20 +247,11 @@ print_to_text(char *to, size_t size, const char *format, const struct rec_field 
 size_t
 agg_key_words(const struct rec_field *f, const uint64_t *key)
 {
-	switch (f->show) {
-	case SHOW_STRING:
+	if (f->show == SHOW_STRING)
 		return strlen((const char *)key) / 8 + 1;
-	case SHOW_STACK:
-	case SHOW_USTACK:
+	if (f->show == SHOW_STACK || f->show == SHOW_USTACK)
 		return 1 + key[0];
-	case SHOW_USYM:
-	case SHOW_UFUNC:
-	case SHOW_UMOD:
-	case SHOW_UADDR:
-		return 2;
-	default:
-		return 1;
-	}
+	return print_is_user(f) ? 2 : 1;
 }
 
 static void
@@ -294,6 +272,7 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 {
 	const struct agg_entry *first = NULL;
 	const struct rec_agg *r = &view.rec_aggs[aggs[0]];
+	const struct rec_field number = {.show = SHOW_INT, .size = 8};
 	const uint64_t *key;
 	struct conversion c;
 	const char *why;
@@ -317,7 +296,7 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 			if (func >= DIF_QUANTIZE)
 				print_agg_value(aggs[next], e);
 			else
-				put_value(&c, (uint64_t)agg_number(aggs[next], e), 0, 8, "", false);
+				put_value(&c, &number, (uint64_t)agg_number(aggs[next], e), 0, "");
 			next = (next + 1) % count;
 		} else if (c.letter != '\0' && keys < r->count) {
 			put_key(&c, &view.fields[r->first + keys], key);

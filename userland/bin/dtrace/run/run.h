@@ -80,9 +80,10 @@ void print_trace(const struct rec_field *f, const uint8_t *data);
 const char *print_symbol(enum show show, uint64_t address, uint64_t program);
 /* Where the kernel's function begins that contains the address; the address: there is none. */
 uint64_t print_function_start(uint64_t address);
-/* A stack: a line for each frame, up to the first 0. */
-void print_stack(const uint64_t *frames, size_t count, unsigned indent);
-void print_ustack(const uint64_t *frames, size_t count, unsigned indent);
+/* A stack, of the kernel or a program: a line for each frame, up to the first 0. */
+void print_stack(const struct rec_field *f, const void *data, unsigned indent);
+/* An address of a program, after DIF_B_PROGRAM? */
+bool print_is_user(const struct rec_field *f);
 /* Bytes in hexadecimal, and as characters. */
 void print_bytes(const uint8_t *data, size_t size);
 /* What print() shows: a value, and all that is in it. */
@@ -119,7 +120,7 @@ void pack_print_value(uint32_t agg, const struct agg_entry *e);
 /* A value as printa() without a format shows it. */
 void print_agg_value(uint32_t agg, const struct agg_entry *e);
 /* Its number: of averages, deviations and sums; what sorting compares. */
-int64_t agg_number(uint32_t agg, const struct agg_entry *e);
+__int128 agg_number(uint32_t agg, const struct agg_entry *e);
 
 /* ---- aggregate.c ---- */
 
